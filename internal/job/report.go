@@ -1,0 +1,185 @@
+package job
+
+import (
+	"time"
+
+	"judged/internal/units"
+)
+
+// State is where a job is on its way.
+type State string
+
+// The states. A job only moves down this list; done and cancelled are final.
+const (
+	Queued         State = "queued"
+	Running        State = "running"
+	Done           State = "done"
+	CancelledState State = "cancelled"
+)
+
+// Final reports whether a job in this state never changes again.
+func (s State) Final() bool { return s == Done || s == CancelledState }
+
+// Report is everything that is told about a job, from its acceptance on.
+type Report struct {
+	ID            string            `json:"id,omitempty"`
+	State         State             `json:"state"`
+	Verdict       Verdict           `json:"verdict,omitempty"`
+	JudgementType string            `json:"judgement_type,omitempty"`
+	Score         *float64          `json:"score,omitempty"`
+	Deterministic *bool             `json:"deterministic,omitempty"` // repeats agreed on everything but time
+	Message       string            `json:"message,omitempty"`       // why, where the verdict is IE or CX
+	CPUTime       *time.Duration    `json:"cpu_time_ns,omitempty"`   // of the worst test
+	WallTime      *time.Duration    `json:"wall_time_ns,omitempty"`
+	MemoryPeak    *units.Bytes      `json:"memory_peak_bytes,omitempty"`
+	Tests         []TestReport      `json:"tests,omitempty"`
+	Host          *Host             `json:"host,omitempty"`
+	Priority      Priority          `json:"priority,omitempty"`
+	Labels        map[string]string `json:"labels,omitempty"`
+	CreatedAt     time.Time         `json:"created_at,omitzero"`
+	StartedAt     time.Time         `json:"started_at,omitzero"`
+	FinishedAt    time.Time         `json:"finished_at,omitzero"`
+	Attempt       int               `json:"attempt,omitempty"`
+}
+
+// TestReport is one test of a job. Its times are the deciding statistic over
+// the kept runs, its memory and output the largest of them.
+type TestReport struct {
+	Name       string         `json:"name"`
+	Verdict    Verdict        `json:"verdict"`
+	Score      *float64       `json:"score,omitempty"`
+	Message    string         `json:"message,omitempty"` // why, where the verdict is BAD or IE
+	CPUTime    *time.Duration `json:"cpu_time_ns,omitempty"`
+	UserTime   *time.Duration `json:"user_time_ns,omitempty"`
+	SystemTime *time.Duration `json:"system_time_ns,omitempty"`
+	WallTime   *time.Duration `json:"wall_time_ns,omitempty"`
+	MemoryPeak *units.Bytes   `json:"memory_peak_bytes,omitempty"`
+	Output     *units.Bytes   `json:"output_bytes,omitempty"`
+	Exit       *Exit          `json:"exit,omitempty"`
+	Checker    *CheckReport   `json:"checker,omitempty"`
+	StdoutHead *string        `json:"stdout_head,omitempty"`
+	StderrHead *string        `json:"stderr_head,omitempty"`
+	Timing     *Timing        `json:"timing,omitempty"`
+	Runs       []Run          `json:"runs,omitempty"`
+	// Agree says that the runs agreed on everything but time. The report
+	// tells it of the whole job, as deterministic.
+	Agree bool `json:"-"`
+}
+
+// Exit is how the first process ended: one member is set.
+type Exit struct {
+	Code   *int   `json:"code,omitempty"`
+	Signal string `json:"signal,omitempty"` // SIGSEGV, SIGKILL, …
+}
+
+// CheckReport is what the checker said.
+type CheckReport struct {
+	Verdict Verdict  `json:"verdict"`
+	Message string   `json:"message,omitempty"`
+	Score   *float64 `json:"-"`
+}
+
+// Timing is the dispersion of the kept runs' CPU times and what was decided
+// from it.
+type Timing struct {
+	N           int            `json:"n"`
+	Statistic   string         `json:"statistic"` // single, median, second_min, min: which order statistic decided
+	Min         time.Duration  `json:"min_ns"`
+	Median      time.Duration  `json:"median_ns"`
+	Max         time.Duration  `json:"max_ns"`
+	Spread      time.Duration  `json:"spread_ns"`              // max - min
+	SpreadRatio *float64       `json:"spread_ratio,omitempty"` // spread / median; absent when the median is 0
+	MAD         *time.Duration `json:"mad_ns,omitempty"`       // median absolute deviation, unscaled; absent below 3 runs
+	Limit       time.Duration  `json:"limit_ns"`
+	MarginRatio float64        `json:"margin_ratio"` // (limit - deciding value) / limit; negative is over
+	Policy      Policy         `json:"policy"`
+	DecidedBy   string         `json:"decided_by"` // first, fixed, quorum, clear, majority, budget
+	Confidence  Confidence     `json:"confidence"`
+}
+
+// Confidence says how far a time verdict can be trusted. Noise is never a
+// verdict.
+type Confidence string
+
+// The confidences.
+const (
+	OneRun     Confidence = "single"     // one run, far from the limit
+	Stable     Confidence = "stable"     // repeats agree
+	Borderline Confidence = "borderline" // runs on both sides of the limit, or within the guard band
+	Noisy      Confidence = "noisy"      // repeats differ, or no run was undisturbed
+)
+
+// Run is one execution of a program.
+type Run struct {
+	CPUTime    time.Duration  `json:"cpu_time_ns"` // cgroup: user + system, all processes, exited ones too
+	UserTime   *time.Duration `json:"user_time_ns,omitempty"`
+	SystemTime *time.Duration `json:"system_time_ns,omitempty"`
+	WallTime   time.Duration  `json:"wall_time_ns"` // CLOCK_MONOTONIC, from go to the end of the first process
+	MemoryPeak *units.Bytes   `json:"memory_peak_bytes,omitempty"`
+	CPUs       string         `json:"cpus"` // kernel list
+	NUMANode   int            `json:"numa_node"`
+	Disturbed  []Cause        `json:"disturbed"` // never null
+	Kept       bool           `json:"kept"`
+	Evidence   Evidence       `json:"evidence"`
+	// Overhead is the time that judged itself needed for this run outside of
+	// it: preparing, reading counters, taking down. It is a metric only.
+	Overhead time.Duration `json:"-"`
+}
+
+// Cause is a reason why a run is called disturbed. The set is closed: metrics
+// use it as a label.
+type Cause string
+
+// The causes; package evidence holds the thresholds.
+const (
+	CauseWait      Cause = "wait"      // waited for the CPU
+	CauseForeign   Cause = "foreign"   // somebody else ran on the slot's CPUs
+	CauseSteal     Cause = "steal"     // the hypervisor took the CPU away
+	CauseMigrated  Cause = "migrated"  // moved between CPUs
+	CauseIRQ       Cause = "irq"       // device interrupts on the slot's CPUs
+	CauseTick      Cause = "tick"      // more timer interrupts than the kernel's tick explains
+	CauseIPI       Cause = "ipi"       // inter-processor interrupts
+	CauseThrottle  Cause = "throttle"  // thermal, or by the cgroup
+	CauseMajfault  Cause = "majfault"  // waited for a disk
+	CauseFaultCost Cause = "faultcost" // page faults dearer than usual
+	CausePreempted Cause = "preempted" // involuntary switches
+)
+
+// Causes lists the closed set.
+func Causes() []Cause {
+	return []Cause{CauseWait, CauseForeign, CauseSteal, CauseMigrated, CauseIRQ, CauseTick, CauseIPI,
+		CauseThrottle, CauseMajfault, CauseFaultCost, CausePreempted}
+}
+
+// Evidence is what was seen of a run's surroundings. Every member may be
+// absent: not every kernel shows every counter.
+type Evidence struct {
+	RunDelay            *time.Duration   `json:"run_delay_ns,omitempty"`    // /proc/PID/schedstat, field 2, of the first process
+	ForeignTime         *time.Duration   `json:"foreign_time_ns,omitempty"` // time on the slot's CPUs that was not the run's
+	StealTime           *time.Duration   `json:"steal_time_ns,omitempty"`   // /proc/stat, in ticks of 10 ms
+	VoluntarySwitches   *int64           `json:"voluntary_switches,omitempty"`
+	InvoluntarySwitches *int64           `json:"involuntary_switches,omitempty"`
+	Migrations          *int64           `json:"migrations,omitempty"`
+	MinorFaults         *int64           `json:"minor_faults,omitempty"`
+	MajorFaults         *int64           `json:"major_faults,omitempty"`
+	Throttled           *int64           `json:"throttled,omitempty"`  // periods, cpu.stat nr_throttled
+	Interrupts          map[string]int64 `json:"interrupts,omitempty"` // rows of /proc/interrupts that grew on the slot's CPUs; numbered rows summed as "device"
+}
+
+// Host is what a report says about the machine.
+type Host struct {
+	Name        string      `json:"name"`
+	Pool        string      `json:"pool,omitempty"`
+	Fingerprint string      `json:"fingerprint,omitempty"`
+	Kernel      string      `json:"kernel"`
+	CPUModel    string      `json:"cpu_model"`
+	Isolation   string      `json:"isolation"` // none, isolcpus, partition
+	Turbo       string      `json:"turbo"`     // on, off, unknown
+	Doctor      *DoctorHost `json:"doctor,omitempty"`
+}
+
+// DoctorHost is doctor's last word in short.
+type DoctorHost struct {
+	Ready  bool     `json:"ready"`
+	Failed []string `json:"failed"` // never null
+}

@@ -1,0 +1,82 @@
+package job
+
+// Verdict is what became of a run, a test or a job. The empty Verdict means
+// not decided yet.
+type Verdict string
+
+// The verdicts, and what decides each of them.
+const (
+	Accepted          Verdict = "AC"  // the checker
+	Partial           Verdict = "PC"  // the checker gave a score
+	WrongAnswer       Verdict = "WA"  // the checker, or the interactor rejecting first
+	PresentationError Verdict = "PE"  // the checker, where it says so
+	OutputLimit       Verdict = "OLE" // counted bytes
+	TimeLimit         Verdict = "TLE" // CPU time of the run's cgroup
+	WallTimeLimit     Verdict = "WTL" // wall clock, the program was busy or blocked
+	IdlenessLimit     Verdict = "ILE" // wall clock, the program slept
+	MemoryLimit       Verdict = "MLE" // out-of-memory kills and the peak
+	RuntimeError      Verdict = "RTE" // wait status
+	SecurityViolation Verdict = "SV"  // seccomp
+	NotExecutable     Verdict = "BAD" // execve
+	Skipped           Verdict = "SK"  // the stop rule
+	Cancelled         Verdict = "CX"  // the platform
+	InternalError     Verdict = "IE"  // judged, checker, interactor, problem or host
+)
+
+// precedence is the order in which one run's findings decide: counters before
+// the wait status, because an out-of-memory kill and a kill at the time limit
+// both look like SIGKILL. The wait status decides BAD and RTE, the checker the
+// rest.
+var precedence = map[Verdict]int{
+	InternalError: 0, SecurityViolation: 2, MemoryLimit: 3, TimeLimit: 4,
+	WallTimeLimit: 5, IdlenessLimit: 5, OutputLimit: 6, NotExecutable: 7, RuntimeError: 7,
+	WrongAnswer: 8, PresentationError: 9, Partial: 10, Accepted: 11, Skipped: 12, Cancelled: 12,
+}
+
+// Prevailing returns the one of two findings about the same run that decides.
+func Prevailing(a, b Verdict) Verdict {
+	if a == "" || (b != "" && precedence[b] < precedence[a]) {
+		return b
+	}
+	return a
+}
+
+// Failed reports whether v ends a job under the stop rule first-failure.
+func (v Verdict) Failed() bool {
+	return v != Accepted && v != Partial && v != Skipped && v != ""
+}
+
+// JudgementType is the verdict in the vocabulary of the CCS Contest API, or
+// "" where that has none.
+func (v Verdict) JudgementType() string {
+	switch v {
+	case Accepted, Partial:
+		return "AC"
+	case WrongAnswer, PresentationError, OutputLimit:
+		return "WA"
+	case TimeLimit, WallTimeLimit, IdlenessLimit:
+		return "TLE"
+	case MemoryLimit, RuntimeError, SecurityViolation:
+		return "RTE"
+	case NotExecutable:
+		return "CE"
+	case InternalError:
+		return "JE"
+	}
+	return ""
+}
+
+// Fold is the verdict of a job: that of its first failing test in the order
+// given, else PC if any test is partial, else AC.
+func Fold(tests []TestReport) Verdict {
+	v := Accepted
+	for _, t := range tests {
+		if t.Verdict.Failed() {
+			return t.Verdict
+		}
+		if t.Verdict == Partial {
+			v = Partial
+		}
+	}
+	return v
+}
