@@ -1,0 +1,69 @@
+package linux
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Socketpair makes two connected SOCK_SEQPACKET sockets: one send is one
+// receive, and the end of the peer is an empty one. Both block: their readers
+// either have nothing else to do or poll first.
+func Socketpair() (a, b *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "socketpair"), os.NewFile(uintptr(fds[1]), "socketpair"), nil
+}
+
+// Pipe is pipe2 with O_CLOEXEC and both ends blocking.
+func Pipe() (r, w *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, os.NewSyscallError("pipe2", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
+}
+
+// MaxSendFiles is how many descriptors one message carries (SCM_MAX_FD).
+const MaxSendFiles = 253
+
+// Send sends one message with descriptors.
+func Send(fd int, msg []byte, files []int) error {
+	var oob []byte
+	if len(files) > 0 {
+		oob = unix.UnixRights(files...)
+	}
+	err := ignoringEINTR(func() error { return unix.Sendmsg(fd, msg, oob, nil, unix.MSG_NOSIGNAL) })
+	if err != nil {
+		return os.NewSyscallError("sendmsg", err)
+	}
+	return nil
+}
+
+// Receive receives one message into buf with the descriptors that came along,
+// all of them close-on-exec. n is 0 when the peer has closed.
+func Receive(fd int, buf []byte) (n int, files []int, err error) {
+	oob := make([]byte, unix.CmsgSpace(4*MaxSendFiles))
+	var oobn int
+	err = ignoringEINTR(func() (e error) {
+		n, oobn, _, _, e = unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
+		return e
+	})
+	if err != nil {
+		return 0, nil, os.NewSyscallError("recvmsg", err)
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil {
+		return 0, nil, os.NewSyscallError("recvmsg: read control message", err)
+	}
+	for i := range messages {
+		fds, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			return 0, nil, os.NewSyscallError("recvmsg: read descriptors", err)
+		}
+		files = append(files, fds...)
+	}
+	return n, files, nil
+}

@@ -1,0 +1,89 @@
+package stage
+
+import (
+	"syscall"
+
+	"judged/internal/linux"
+)
+
+// childFDs are the descriptors that the parked child starts with.
+type childFDs struct {
+	stdin, stdout, stderr, gate, report int
+	tasks                               []int
+}
+
+// childSteps is the jail: everything that the child does to itself before it
+// becomes the solution, in the only order that works.
+func childSteps(l *Load, fd childFDs, path string) ([]linux.Step, error) {
+	var steps []linux.Step
+	add := func(s ...linux.Step) { steps = append(steps, s...) }
+
+	// Join the v1 groups first, while there is one thread and the rights:
+	// everything after this is billed to the run until judged takes its
+	// baseline, and nothing before it.
+	for _, tasks := range fd.tasks {
+		add(linux.WriteStep("write tasks", tasks, []byte("0")))
+	}
+	// The root of what the child may see of cgroups is where it is now.
+	add(linux.NewCgroupNamespaceStep())
+	// The daemon may run under another policy and on other CPUs.
+	add(linux.NormalPolicyStep(), linux.AffinityStep(l.CPUs))
+	// A handler is reset by execve, an ignored signal is not.
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGCHLD} {
+		add(linux.DefaultSignalStep(s))
+	}
+	add(linux.SetsidStep(), linux.UmaskStep(0o022))
+	add(linux.DupStep(fd.stdin, 0), linux.DupStep(fd.stdout, 1), linux.DupStep(fd.stderr, 2))
+	// After the dup3 calls, which clear the flag on 0 to 2.
+	add(linux.CloseOnExecStep(3))
+	add(limitSteps(l)...)
+	// Whether pages are huge must not depend on how fragmented the host's
+	// memory is today.
+	add(linux.NoHugePagesStep())
+	// Capabilities: the bounding set and the securebits need CAP_SETPCAP, so
+	// they go before the user IDs; the groups need CAP_SETGID, so they go
+	// before the user too.
+	for c := range uintptr(linux.LastCapability + 1) {
+		add(linux.DropBoundingStep(c))
+	}
+	add(linux.ClearAmbientStep(), linux.LockSecurebitsStep())
+	add(linux.SetgroupsStep(), linux.SetgidStep(l.UID), linux.SetuidStep(l.UID))
+	add(linux.NoCapabilitiesStep())
+	// Without this an unprivileged process may not install a filter, and with
+	// it set-user-ID files are plain files.
+	add(linux.NoNewPrivsStep())
+	// The filter is last: it allows what follows and nothing of the above.
+	if len(l.Seccomp) > 0 {
+		add(linux.SeccompStep(l.Seccomp))
+	}
+	add(linux.ParkedStep(fd.report))
+	add(linux.ReadByteStep("read go", fd.gate))
+	exec, err := linux.ExecStep(path, l.Args, l.Env)
+	if err != nil {
+		return nil, err
+	}
+	return append(steps, exec), nil
+}
+
+// limitSteps are the resource limits. CPU time is not among them: RLIMIT_CPU
+// is sampled by ticks, never fires after a fork on a nohz_full CPU, and set
+// with prlimit switches the tick there on again. Address space and data are
+// the memory cgroup's.
+func limitSteps(l *Load) []linux.Step {
+	return []linux.Step{
+		// 1 and not 0: with a piped core_pattern 0 still runs the host's
+		// helper, as root, on the solution's core (fs/coredump.c treats 1
+		// as "no dump through a pipe").
+		linux.RlimitStep(linux.LimitCore, 1),
+		linux.RlimitStep(linux.LimitFileSize, l.FileSize),
+		// Not infinite, which would select the legacy memory layout, and not
+		// huge: glibc gives every thread a stack of this size.
+		linux.RlimitStep(linux.LimitStack, l.Stack),
+		linux.RlimitStep(linux.LimitOpenFiles, l.OpenFiles),
+		linux.RlimitStep(linux.LimitLocked, 0),
+		linux.RlimitStep(linux.LimitMsgQueue, 0),
+		linux.RlimitStep(linux.LimitNice, 0),
+		linux.RlimitStep(linux.LimitRealtime, 0),
+		linux.RlimitStep(linux.LimitSigPending, 256),
+	}
+}
