@@ -1,0 +1,181 @@
+package problem
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"judged/internal/units"
+)
+
+// Test is one test with its files on this host.
+type Test struct {
+	Name   string
+	Input  string // path
+	Answer string // path
+}
+
+// Set is the tests of one folder or archive, in the order of their names.
+type Set struct {
+	Tests []Test
+	temp  string // unpacked here, "" for a folder
+}
+
+// Close removes what was unpacked.
+func (s *Set) Close() error {
+	if s.temp == "" {
+		return nil
+	}
+	return os.RemoveAll(s.temp)
+}
+
+// inputSuffix ends the name of an input; answerSuffixes those of its answer,
+// the first one that exists.
+const inputSuffix = ".in"
+
+var answerSuffixes = [...]string{".ans", ".a", ".out"}
+
+// The bounds of an archive.
+const (
+	maxEntries  = 20000
+	maxUnpacked = units.Bytes(8 << 30)
+)
+
+// OpenTests reads NAME.in with NAME.ans (or .a, .out) from a folder or a ZIP
+// archive. An archive is unpacked into a folder of its own, which Close
+// removes. Files with other suffixes are passed over; an input without an
+// answer, and an answer without an input, are errors that name it.
+func OpenTests(name string) (*Set, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("open tests: %w; name a folder or a ZIP archive with NAME.in and NAME.ans", err)
+	}
+	s := &Set{}
+	dir := name
+	if !info.IsDir() {
+		if s.temp, err = os.MkdirTemp("", "judged-tests-"); err != nil {
+			return nil, fmt.Errorf("unpack tests: %w", err)
+		}
+		if err := unpack(name, s.temp); err != nil {
+			return nil, errors.Join(fmt.Errorf("unpack tests %q: %w", name, err), s.Close())
+		}
+		dir = s.temp
+	}
+	if s.Tests, err = readTests(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("read tests %q: %w", name, err), s.Close())
+	}
+	return s, nil
+}
+
+func readTests(dir string) ([]Test, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]bool{}
+	for _, e := range entries {
+		// Stat follows links, which a folder of one's own may have.
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.Mode().IsRegular() {
+			files[e.Name()] = true
+		}
+	}
+	var tests []Test
+	for name := range files {
+		base, ok := strings.CutSuffix(name, inputSuffix)
+		if !ok {
+			if err := checkAnswer(name, files); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		answer := answerOf(base, files)
+		if answer == "" {
+			return nil, fmt.Errorf("input %q has no answer; add %s.ans", name, base)
+		}
+		tests = append(tests, Test{Name: base, Input: filepath.Join(dir, name), Answer: filepath.Join(dir, answer)})
+	}
+	if len(tests) == 0 {
+		return nil, errors.New("there are none; add NAME.in and NAME.ans")
+	}
+	slices.SortFunc(tests, func(a, b Test) int { return strings.Compare(a.Name, b.Name) })
+	return tests, nil
+}
+
+func answerOf(base string, files map[string]bool) string {
+	for _, suffix := range answerSuffixes {
+		if files[base+suffix] {
+			return base + suffix
+		}
+	}
+	return ""
+}
+
+// checkAnswer refuses a .ans without an input: a test that would silently be
+// left out. The other suffixes are too common to mean anything alone.
+func checkAnswer(name string, files map[string]bool) error {
+	base, ok := strings.CutSuffix(name, answerSuffixes[0])
+	if ok && !files[base+inputSuffix] {
+		return fmt.Errorf("answer %q has no input; add %s.in", name, base)
+	}
+	return nil
+}
+
+// unpack writes the archive's files flat into dir. Folders inside do not
+// matter, only the last part of a name is used, and two files that become the
+// same are an error.
+func unpack(archive, dir string) error {
+	z, err := zip.OpenReader(archive)
+	if err != nil {
+		return fmt.Errorf("%w; give a folder or a ZIP archive", err)
+	}
+	defer z.Close()
+	if len(z.File) > maxEntries {
+		return fmt.Errorf("%d entries; at most %d are read", len(z.File), maxEntries)
+	}
+	left := int64(maxUnpacked)
+	for _, f := range z.File {
+		if !f.Mode().IsRegular() {
+			continue // folders, links, devices
+		}
+		n, err := unpackFile(f, dir, left)
+		if err != nil {
+			return fmt.Errorf("entry %q: %w", f.Name, err)
+		}
+		left -= n
+	}
+	return nil
+}
+
+func unpackFile(f *zip.File, dir string, left int64) (int64, error) {
+	name := path.Base(strings.ReplaceAll(f.Name, `\`, "/"))
+	if !fs.ValidPath(name) || name == "." {
+		return 0, errors.New("has no usable name")
+	}
+	src, err := f.Open()
+	if err != nil {
+		return 0, err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return 0, errors.New("another entry has the same name")
+	}
+	if err != nil {
+		return 0, err
+	}
+	// One byte more than allowed tells too much from just enough: the size
+	// in the archive's own words cannot be believed.
+	n, err := io.Copy(dst, io.LimitReader(src, left+1))
+	err = errors.Join(err, dst.Close())
+	if err == nil && n > left {
+		err = fmt.Errorf("more than %s unpacked; split the archive", maxUnpacked)
+	}
+	return n, err
+}

@@ -1,0 +1,97 @@
+package problem
+
+import (
+	"archive/zip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func folder(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, n := range names {
+		if err := os.WriteFile(filepath.Join(dir, n), []byte(n), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func archive(t *testing.T, names ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tests.zip")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	for _, n := range names {
+		w, err := z.Create(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestOpenTests(t *testing.T) {
+	notZip := filepath.Join(folder(t, "plain"), "plain")
+	tests := []struct {
+		name string
+		path string
+		want []string // NAME INPUT ANSWER
+		err  string   // part of it
+	}{
+		{"in order of names", folder(t, "b.in", "b.out", "a.in", "a.ans", "README"), []string{"a a.in a.ans", "b b.in b.out"}, ""},
+		{"the first answer suffix wins", folder(t, "a.in", "a.out", "a.a", "a.ans"), []string{"a a.in a.ans"}, ""},
+		{"archive", archive(t, "1.in", "1.a"), []string{"1 1.in 1.a"}, ""},
+		{"archive that climbs", archive(t, "../../x.in", `..\x.ans`), []string{"x x.in x.ans"}, ""},
+		{"archive with doubles", archive(t, "a/x.in", "b/x.in"), nil, `entry "b/x.in": another entry has the same name`},
+		{"input without answer", folder(t, "a.in", "a.ans", "b.in"), nil, `input "b.in" has no answer; add b.ans`},
+		{"answer without input", folder(t, "a.in", "a.ans", "b.ans"), nil, `answer "b.ans" has no input; add b.in`},
+		{"none", folder(t, "README"), nil, "there are none; add NAME.in and NAME.ans"},
+		{"absent", "/does/not/exist", nil, "name a folder or a ZIP archive"},
+		{"not an archive", notZip, nil, "give a folder or a ZIP archive"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("TMPDIR", t.TempDir())
+			s, err := OpenTests(tt.path)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("error %v, want one with %q", err, tt.err)
+				}
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			if s != nil {
+				for _, x := range s.Tests {
+					got = append(got, x.Name+" "+filepath.Base(x.Input)+" "+filepath.Base(x.Answer))
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
