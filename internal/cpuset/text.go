@@ -1,0 +1,179 @@
+package cpuset
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxID is the largest CPU id that is read: Linux is built for at most 8192
+// CPUs (CONFIG_NR_CPUS on x86 with MAXSMP). It bounds what a typing error in a
+// range can cost.
+const maxID = 8191
+
+// wordBits is the width of one word of the kernel's masks, whatever the width
+// of a long.
+const wordBits = 32
+
+// Parse reads a list as the kernel writes it ("0-3,7") or, after 0x, a hex
+// mask ("0x4", "0xff,00000000": the lowest word last). White space around it
+// is ignored and the empty text is the empty set. Overlaps are allowed.
+func Parse(s string) (Set, error) {
+	text := strings.TrimSpace(s)
+	if text == "" {
+		return nil, nil
+	}
+	var (
+		seen bitmap
+		err  error
+	)
+	if mask, ok := strings.CutPrefix(strings.ToLower(text), "0x"); ok {
+		err = seen.addMask(mask)
+	} else {
+		err = seen.addList(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("parse CPU list %q: %w", s, err)
+	}
+	return seen.set(), nil
+}
+
+// bitmap collects what a text names. It makes the cost of a text linear in its
+// length, even of one that names all CPUs over and over.
+type bitmap [maxID + 1]bool
+
+func (b *bitmap) addList(list string) error {
+	for part := range strings.SplitSeq(list, ",") {
+		first, last, err := parseRange(part)
+		if err != nil {
+			return err
+		}
+		for id := first; id <= last; id++ {
+			b[id] = true
+		}
+	}
+	return nil
+}
+
+func parseRange(part string) (first, last int, err error) {
+	if strings.ContainsAny(part, ":/") {
+		return 0, 0, fmt.Errorf("%q has a stride, which is not read: name the CPUs one by one", part)
+	}
+	from, to, isRange := strings.Cut(part, "-")
+	if first, err = parseID(from); err != nil {
+		return 0, 0, err
+	}
+	if !isRange {
+		return first, first, nil
+	}
+	if last, err = parseID(to); err != nil {
+		return 0, 0, err
+	}
+	if last < first {
+		return 0, 0, fmt.Errorf("range %q runs backwards: write %d-%d", part, last, first)
+	}
+	return first, last, nil
+}
+
+func parseID(s string) (int, error) {
+	// ParseUint and not Atoi: an id has no sign.
+	id, err := strconv.ParseUint(s, 10, 31)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, fmt.Errorf("%q is not a CPU number: write a list like 2-3,7 or a mask like 0x8c", s)
+	}
+	if err != nil || id > maxID {
+		return 0, fmt.Errorf("CPU %s is beyond %d, the last that Linux can have", s, maxID)
+	}
+	return int(id), nil
+}
+
+// addMask reads a mask without its 0x. One word may be as long as it likes, as
+// taskset prints it; in several words all but the first are 8 digits long, as
+// the kernel prints them, because a shorter one is more likely a lost digit.
+func (b *bitmap) addMask(mask string) error {
+	words := strings.Split(mask, ",")
+	for _, w := range words[1:] {
+		if len(w) != wordBits/4 {
+			return fmt.Errorf("word %q of the mask is not %d digits long", w, wordBits/4)
+		}
+	}
+	digits := strings.Join(words, "")
+	if words[0] == "" {
+		return errors.New("mask without digits: write it like 0x8c")
+	}
+	for i := range len(digits) {
+		v, err := strconv.ParseUint(digits[i:i+1], 16, 8)
+		if err != nil {
+			return fmt.Errorf("%q is not a hex digit", digits[i:i+1])
+		}
+		if err := b.addDigit(v, (len(digits)-1-i)*4); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bitmap) addDigit(v uint64, lowest int) error {
+	for bit := range 4 {
+		if v>>bit&1 == 0 {
+			continue
+		}
+		id := lowest + bit
+		if id > maxID {
+			return fmt.Errorf("CPU %d is beyond %d, the last that Linux can have", id, maxID)
+		}
+		b[id] = true
+	}
+	return nil
+}
+
+func (b *bitmap) set() Set {
+	var s Set
+	for id, in := range b {
+		if in {
+			s = append(s, id)
+		}
+	}
+	return s
+}
+
+// String is s as the kernel writes lists: 0-3,7. The empty set is "".
+func (s Set) String() string {
+	var out []byte
+	for i := 0; i < len(s); {
+		end := i
+		for end+1 < len(s) && s[end+1] == s[end]+1 {
+			end++
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = strconv.AppendInt(out, int64(s[i]), 10)
+		if end > i {
+			out = append(out, '-')
+			out = strconv.AppendInt(out, int64(s[end]), 10)
+		}
+		i = end + 1
+	}
+	return string(out)
+}
+
+// Mask is s as files like /proc/irq/N/smp_affinity take it: words of 32 bits
+// in hex, the highest first, without 0x, which the kernel does not read. The
+// empty set is "0".
+func (s Set) Mask() string {
+	if len(s) == 0 {
+		return "0"
+	}
+	words := make([]uint32, s[len(s)-1]/wordBits+1)
+	for _, id := range s {
+		words[id/wordBits] |= 1 << (id % wordBits)
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%x", words[len(words)-1])
+	for i := len(words) - 2; i >= 0; i-- {
+		fmt.Fprintf(&out, ",%08x", words[i])
+	}
+	return out.String()
+}

@@ -1,0 +1,10 @@
+// Package slots says which CPUs are judged on, and who holds them now.
+//
+// Belongs here: the plan, a pure function from a topology to disjoint sets of
+// CPUs; and the pool, which leases them and takes them out of use. What the
+// pool does is a table of states; the only thing that blocks is waiting for a
+// lease.
+//
+// Does not belong here: why a slot is drained or quarantined (dispatch, canary,
+// the operator), what runs on it, and how it is enforced (cgroup, sandbox).
+package slots

@@ -1,0 +1,260 @@
+package stats
+
+import (
+	"math"
+	"time"
+)
+
+// The policies of a Rule.
+const (
+	Confirm = "confirm" // repeat near the limit; two runs within it accept
+	Single  = "single"  // one run decides
+	Minimum = "min"     // the fastest run decides
+)
+
+// The order statistics that a Decision rests on.
+const (
+	StatSingle    = "single"
+	StatMedian    = "median"
+	StatSecondMin = "second_min"
+	StatMin       = "min"
+)
+
+// What ended the repeating.
+const (
+	ByFirst    = "first"    // the first run was enough
+	ByFixed    = "fixed"    // the number of runs was given
+	ByQuorum   = "quorum"   // enough runs within the limit
+	ByClear    = "clear"    // no run within the limit, two beyond the guard band
+	ByMajority = "majority" // four runs over the limit
+	ByBudget   = "budget"   // no more runs allowed
+)
+
+// How far a Decision can be trusted.
+const (
+	OneRun     = "single"     // one run, outside the guard band
+	Stable     = "stable"     // repeats agree
+	Borderline = "borderline" // runs on both sides of the limit, or the deciding value within the guard band
+	Noisy      = "noisy"      // repeats differ
+)
+
+// The numbers of rule R. Disturbances only ever add time, so two runs within
+// the limit outweigh three over it.
+const (
+	quorumRuns   = 2
+	clearRuns    = 2
+	majorityRuns = 4
+)
+
+// Repeats differ when their spread is beyond both: below 10 ms a ratio means
+// nothing, beyond a second 10 ms mean nothing.
+const (
+	noisySpread = 10 * time.Millisecond
+	noisyRatio  = 0.05
+)
+
+// Rule says how often a test is run and when its time is over the limit.
+//
+// Min and Max are in clean runs. Equal and positive they are a fixed number of
+// runs, of which the median decides (under policy min the fastest). Both zero
+// leave it to the policy: confirm 1 to 5, single 1, min 1 to 3. Else at least
+// Min and at most Max runs are made; a Max below Min counts as Min. Policy
+// single stops at Min. An unknown policy is confirm.
+type Rule struct {
+	Policy     string
+	Limit      time.Duration // a time equal to it is within; 0 and below: no limit
+	Guard      float64       // half width of the guard band around Limit, as a part of it: 0.02
+	GuardFloor time.Duration // the half width is at least this: starting a program is never free of noise
+	Min, Max   int
+}
+
+// Decision is what the clean runs so far say. Until Done all else is zero.
+// Over is always the same as Value > Limit.
+type Decision struct {
+	Done       bool
+	Over       bool
+	Value      time.Duration // the deciding time
+	Statistic  string        // which of the times Value is: single, median, second_min, min
+	DecidedBy  string        // first, fixed, quorum, clear, majority, budget
+	Confidence string        // single, stable, borderline, noisy
+}
+
+// Decide looks at the CPU times of the clean runs, in the order in which they
+// were made, and says whether they decide. It is pure: the same times give the
+// same answer. With len(clean) at the rule's maximum it is always Done, without
+// times never.
+func (r Rule) Decide(clean []time.Duration) Decision {
+	r = r.resolved()
+	if len(clean) == 0 || len(clean) < r.Min {
+		return Decision{}
+	}
+	var scratch buffer
+	s := sample{sorted: scratch.sort(clean), limit: r.Limit, guard: r.guard()}
+
+	var statistic, by string
+	switch {
+	case r.Min == r.Max:
+		statistic, by = r.fixed(len(clean))
+	case r.Policy == Minimum:
+		statistic, by = r.minimum(s)
+	default:
+		statistic, by = r.confirm(s)
+	}
+	if by == "" {
+		return Decision{}
+	}
+	value := s.at(statistic)
+	return Decision{
+		Done: true, Over: value > r.Limit, Value: value,
+		Statistic: statistic, DecidedBy: by, Confidence: s.confidence(value),
+	}
+}
+
+// resolved fills in what the policy decides. Afterwards 1 <= Min <= Max.
+func (r Rule) resolved() Rule {
+	if r.Limit <= 0 {
+		r.Limit = math.MaxInt64
+	}
+	if r.Min <= 0 && r.Max <= 0 {
+		r.Min, r.Max = r.own()
+		return r
+	}
+	r.Min = max(r.Min, 1)
+	r.Max = max(r.Min, r.Max)
+	if r.Policy == Single {
+		r.Max = r.Min
+	}
+	return r
+}
+
+// own is the policy's own number of runs.
+func (r Rule) own() (least, most int) {
+	switch r.Policy {
+	case Single:
+		return 1, 1
+	case Minimum:
+		return 1, 3
+	default:
+		return 1, 5
+	}
+}
+
+// guard is the half width of the guard band, small enough to be added to the
+// limit.
+func (r Rule) guard() time.Duration {
+	room := math.MaxInt64 - r.Limit
+	floor := max(r.GuardFloor, 0)
+	relative := float64(r.Limit) * r.Guard // NaN compares false below, and leaves the floor
+	switch {
+	case relative >= float64(room):
+		return room
+	case relative > float64(floor):
+		return time.Duration(relative)
+	default:
+		return min(floor, room)
+	}
+}
+
+// fixed decides on a given number of runs.
+func (r Rule) fixed(n int) (statistic, by string) {
+	switch {
+	case r.Policy == Minimum:
+		return StatMin, ByFixed
+	case n == 1 && r.Policy == Single:
+		return StatSingle, ByFirst
+	case n == 1:
+		return StatSingle, ByFixed
+	default:
+		return StatMedian, ByFixed
+	}
+}
+
+// minimum accepts as soon as any run is within the limit.
+func (r Rule) minimum(s sample) (statistic, by string) {
+	switch n := len(s.sorted); {
+	case s.within() > 0 && n == 1:
+		return StatMin, ByFirst
+	case s.within() > 0:
+		return StatMin, ByQuorum
+	case n >= r.Max:
+		return StatMin, ByBudget
+	}
+	return "", ""
+}
+
+// confirm is rule R. The statistic of every case lies on the side of the limit
+// on which the case decides: with two runs within, the second smallest is
+// within; with at most one, it is over.
+func (r Rule) confirm(s sample) (statistic, by string) {
+	n, within, over := len(s.sorted), s.within(), s.over()
+	switch {
+	case n == 1 && within == 1:
+		return StatSingle, ByFirst
+	case within >= quorumRuns:
+		return StatSecondMin, ByQuorum
+	case within == 0 && s.beyond() >= clearRuns:
+		return StatMedian, ByClear
+	case over >= majorityRuns:
+		return StatSecondMin, ByMajority
+	case n >= r.Max && over > within:
+		return StatSecondMin, ByBudget
+	case n >= r.Max: // one run within and one over: the tie is the contestant's
+		return StatMin, ByBudget
+	}
+	return "", ""
+}
+
+// sample is the clean times with the limit that they are held against.
+type sample struct {
+	sorted []time.Duration
+	limit  time.Duration
+	guard  time.Duration
+}
+
+// above counts the times larger than bound.
+func (s sample) above(bound time.Duration) int {
+	n := 0
+	for _, x := range s.sorted {
+		if x > bound {
+			n++
+		}
+	}
+	return n
+}
+
+func (s sample) over() int   { return s.above(s.limit) }
+func (s sample) within() int { return len(s.sorted) - s.over() }
+func (s sample) beyond() int { return s.above(s.limit + s.guard) }
+
+func (s sample) at(statistic string) time.Duration {
+	switch statistic {
+	case StatMedian:
+		return middle(s.sorted)
+	case StatSecondMin:
+		return s.sorted[1]
+	default:
+		return s.sorted[0]
+	}
+}
+
+// confidence says how far the decision by value can be trusted.
+func (s sample) confidence(value time.Duration) string {
+	n := len(s.sorted)
+	spread := s.sorted[n-1] - s.sorted[0]
+	switch {
+	case s.within() > 0 && s.over() > 0, s.inBand(value):
+		return Borderline
+	case n == 1:
+		return OneRun
+	case spread > noisySpread && float64(spread) > noisyRatio*float64(middle(s.sorted)):
+		return Noisy
+	default:
+		return Stable
+	}
+}
+
+// inBand reports whether value is too close to the limit to tell on which side
+// of it the program is.
+func (s sample) inBand(value time.Duration) bool {
+	return value > s.limit-s.guard && value <= s.limit+s.guard
+}

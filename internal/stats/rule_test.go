@@ -1,0 +1,220 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const ms = time.Millisecond
+
+// millis makes runs of so many milliseconds.
+func millis(xs ...int) []time.Duration {
+	var out []time.Duration
+	for _, x := range xs {
+		out = append(out, time.Duration(x)*ms)
+	}
+	return out
+}
+
+// limit1s has a guard band from 980 ms to 1020 ms.
+func limit1s(policy string, least, most int) Rule {
+	return Rule{Policy: policy, Limit: time.Second, Guard: 0.02, GuardFloor: 5 * ms, Min: least, Max: most}
+}
+
+func TestDecide(t *testing.T) {
+	ok := func(value int, statistic, by, confidence string) Decision {
+		return Decision{Done: true, Value: time.Duration(value) * ms, Statistic: statistic, DecidedBy: by, Confidence: confidence}
+	}
+	over := func(value int, statistic, by, confidence string) Decision {
+		d := ok(value, statistic, by, confidence)
+		d.Over = true
+		return d
+	}
+	more := Decision{}
+
+	tests := []struct {
+		name  string
+		rule  Rule
+		clean []time.Duration
+		want  Decision
+	}{
+		{"confirm: nothing measured", limit1s(Confirm, 0, 0), nil, more},
+		{"confirm: within", limit1s(Confirm, 0, 0), millis(900), ok(900, StatSingle, ByFirst, OneRun)},
+		{"confirm: at the limit is within", limit1s(Confirm, 0, 0), millis(1000), ok(1000, StatSingle, ByFirst, Borderline)},
+		{"confirm: lower edge of the band", limit1s(Confirm, 0, 0), millis(980), ok(980, StatSingle, ByFirst, OneRun)},
+		{"confirm: just inside the band", limit1s(Confirm, 0, 0), millis(981), ok(981, StatSingle, ByFirst, Borderline)},
+		{"confirm: one over", limit1s(Confirm, 0, 0), millis(1500), more},
+		{"confirm: hopeless", limit1s(Confirm, 0, 0), millis(1500, 1510), over(1505, StatMedian, ByClear, Stable)},
+		{"confirm: hopeless and noisy", limit1s(Confirm, 0, 0), millis(1500, 2500), over(2000, StatMedian, ByClear, Noisy)},
+		{"confirm: upper edge of the band is not clear", limit1s(Confirm, 0, 0), millis(1020, 1020), more},
+		{"confirm: one clear of two", limit1s(Confirm, 0, 0), millis(1021, 1020), more},
+		{"confirm: two clear of three", limit1s(Confirm, 0, 0), millis(1021, 1019, 1021), over(1021, StatMedian, ByClear, Stable)},
+		{"confirm: clear, median in the band", limit1s(Confirm, 3, 5), millis(1010, 1010, 1010, 1021, 1021), over(1010, StatMedian, ByClear, Borderline)},
+		{"confirm: one within forbids clear", limit1s(Confirm, 0, 0), millis(1500, 900, 1500), more},
+		{"confirm: quorum", limit1s(Confirm, 0, 0), millis(1500, 990, 970), ok(990, StatSecondMin, ByQuorum, Borderline)},
+		{"confirm: quorum at the last run", limit1s(Confirm, 0, 0), millis(1500, 900, 1500, 1500, 950), ok(950, StatSecondMin, ByQuorum, Borderline)},
+		{"confirm: majority in the band", limit1s(Confirm, 0, 0), millis(1001, 1002, 1003, 1004), over(1002, StatSecondMin, ByMajority, Borderline)},
+		{"confirm: majority at the upper edge of the band", limit1s(Confirm, 0, 0), millis(1020, 1020, 1020, 1020), over(1020, StatSecondMin, ByMajority, Borderline)},
+		{"confirm: majority with one within", limit1s(Confirm, 0, 0), millis(1500, 900, 1500, 1500, 1400), over(1400, StatSecondMin, ByMajority, Borderline)},
+		{"confirm: budget, over", limit1s(Confirm, 1, 3), millis(1010, 900, 1015), over(1010, StatSecondMin, ByBudget, Borderline)},
+		{"confirm: budget, all over", limit1s(Confirm, 1, 2), millis(1010, 1015), over(1015, StatSecondMin, ByBudget, Borderline)},
+		{"confirm: budget, tie", limit1s(Confirm, 1, 2), millis(1500, 900), ok(900, StatMin, ByBudget, Borderline)},
+		{"confirm: below min", limit1s(Confirm, 3, 5), millis(900, 900), more},
+		{"confirm: min reached", limit1s(Confirm, 3, 5), millis(900, 920, 910), ok(910, StatSecondMin, ByQuorum, Stable)},
+		{"confirm: min reached, the first run does not outweigh the others", limit1s(Confirm, 3, 5), millis(900, 1500, 1500), more},
+		{"confirm: only max given", limit1s(Confirm, 0, 2), millis(900), ok(900, StatSingle, ByFirst, OneRun)},
+		{"confirm: max below min", limit1s(Confirm, 2, 1), millis(900, 930), ok(915, StatMedian, ByFixed, Stable)},
+		{"confirm is the default", limit1s("", 0, 0), millis(1500, 1510), over(1505, StatMedian, ByClear, Stable)},
+
+		{"fixed: one", limit1s(Confirm, 1, 1), millis(1100), over(1100, StatSingle, ByFixed, OneRun)},
+		{"fixed: not yet", limit1s(Confirm, 4, 4), millis(1500, 1500, 1500), more},
+		{"fixed: median over", limit1s(Confirm, 4, 4), millis(900, 1500, 1500, 900), over(1200, StatMedian, ByFixed, Borderline)},
+		{"fixed: median within", limit1s(Confirm, 3, 3), millis(700, 500, 600), ok(600, StatMedian, ByFixed, Noisy)},
+		{"fixed: more runs than asked for", limit1s(Confirm, 2, 2), millis(500, 500, 500), ok(500, StatMedian, ByFixed, Stable)},
+
+		{"single: within", limit1s(Single, 0, 0), millis(900), ok(900, StatSingle, ByFirst, OneRun)},
+		{"single: over", limit1s(Single, 0, 0), millis(1001), over(1001, StatSingle, ByFirst, Borderline)},
+		{"single: a fixed number", limit1s(Single, 3, 3), millis(900, 900, 900), ok(900, StatMedian, ByFixed, Stable)},
+		{"single: a range stops at min", limit1s(Single, 2, 5), millis(1500, 1500), over(1500, StatMedian, ByFixed, Stable)},
+
+		{"min: first", limit1s(Minimum, 0, 0), millis(900), ok(900, StatMin, ByFirst, OneRun)},
+		{"min: one over", limit1s(Minimum, 0, 0), millis(1500), more},
+		{"min: second", limit1s(Minimum, 0, 0), millis(1500, 900), ok(900, StatMin, ByQuorum, Borderline)},
+		{"min: never", limit1s(Minimum, 0, 0), millis(1510, 1500, 1520), over(1500, StatMin, ByBudget, Stable)},
+		{"min: below min", limit1s(Minimum, 2, 4), millis(900), more},
+		{"min: fixed", limit1s(Minimum, 2, 2), millis(1500, 900), ok(900, StatMin, ByFixed, Borderline)},
+
+		{"noise: 10 ms are not noise", limit1s(Confirm, 2, 2), millis(1, 11), ok(6, StatMedian, ByFixed, Stable)},
+		{"noise: 5 % are not noise", limit1s(Confirm, 2, 2), millis(400, 420), ok(410, StatMedian, ByFixed, Stable)},
+		{"noise: both", limit1s(Confirm, 2, 2), millis(400, 421), ok(410, StatMedian, ByFixed, Noisy).plus(500 * time.Microsecond)},
+		{"no limit", Rule{Guard: 0.02, GuardFloor: 5 * ms, Min: 2, Max: 2}, millis(400, 410), ok(405, StatMedian, ByFixed, Stable)},
+		{"guard has a floor", Rule{Limit: 100 * ms, Guard: 0.02, GuardFloor: 5 * ms}, millis(105, 105), more},
+		{"beyond the floor", Rule{Limit: 100 * ms, Guard: 0.02, GuardFloor: 5 * ms}, millis(106, 106), over(106, StatMedian, ByClear, Stable)},
+		{"no guard", Rule{Limit: 100 * ms, Guard: math.NaN(), GuardFloor: -1}, millis(101, 101), over(101, StatMedian, ByClear, Stable)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			given := slices.Clone(tt.clean)
+			if diff := cmp.Diff(tt.want, tt.rule.Decide(tt.clean)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(given, tt.clean); diff != "" {
+				t.Errorf("Decide changed its argument (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func (d Decision) plus(x time.Duration) Decision {
+	d.Value += x
+	return d
+}
+
+// TestDecideAgrees holds decisions over random rules and times against what
+// must be true of every one: the value told is the statistic told, and it lies
+// on the side of the limit that was decided for; deciding ends at the maximum.
+func TestDecideAgrees(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	decided := map[string]int{}
+	for range 200_000 {
+		rule := randomRule(r)
+		runs := max(5, rule.Min, rule.Max)
+		clean := make([]time.Duration, r.IntN(runs+1))
+		for i := range clean {
+			clean[i] = max(rule.Limit, 40) + time.Duration(r.IntN(61)-30)
+		}
+
+		d := rule.Decide(clean)
+		if !d.Done {
+			if len(clean) == runs {
+				t.Fatalf("%+v on %v: not done after all runs", rule, clean)
+			}
+			if d != (Decision{}) {
+				t.Fatalf("%+v on %v: not done, but %+v", rule, clean, d)
+			}
+			continue
+		}
+		decided[d.DecidedBy]++
+		if len(clean) < max(rule.Min, 1) {
+			t.Fatalf("%+v on %v: done before the least number of runs", rule, clean)
+		}
+		if d.Over != (rule.Limit > 0 && d.Value > rule.Limit) {
+			t.Fatalf("%+v on %v: over disagrees with the value: %+v", rule, clean, d)
+		}
+		if want := statistic(d.Statistic, clean); d.Value != want {
+			t.Fatalf("%+v on %v: value is not the statistic %v: %+v", rule, clean, want, d)
+		}
+	}
+	for _, by := range []string{ByFirst, ByFixed, ByQuorum, ByClear, ByMajority, ByBudget} {
+		if decided[by] == 0 {
+			t.Errorf("no random case was decided by %s: the test proves less than it says", by)
+		}
+	}
+}
+
+func randomRule(r *rand.Rand) Rule {
+	pick := func(xs ...int) int { return xs[r.IntN(len(xs))] }
+	return Rule{
+		Policy:     []string{Confirm, Single, Minimum, ""}[r.IntN(4)],
+		Limit:      time.Duration(pick(0, 40, 1000, 1000, 1000)),
+		Guard:      float64(pick(0, 1, 2)) / 100,
+		GuardFloor: time.Duration(pick(0, 5, 15)),
+		Min:        pick(0, 0, 1, 2, 3, 7),
+		Max:        pick(0, 0, 1, 2, 3, 5, 9),
+	}
+}
+
+// statistic is the slow way, by definition.
+func statistic(name string, xs []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(xs))
+	switch n := len(sorted); name {
+	case StatSecondMin:
+		return sorted[1]
+	case StatMedian:
+		return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	case StatSingle:
+		if n != 1 {
+			return -1
+		}
+	}
+	return sorted[0]
+}
+
+// TestDecideHugeTimes holds the guard band against overflow.
+func TestDecideHugeTimes(t *testing.T) {
+	for _, limit := range []time.Duration{1, math.MaxInt64 / 2, math.MaxInt64 - 1, math.MaxInt64} {
+		for _, guard := range []float64{0, 0.02, 10, math.Inf(1), math.NaN(), -1} {
+			rule := Rule{Limit: limit, Guard: guard, GuardFloor: math.MaxInt64}
+			for _, x := range []time.Duration{0, limit, math.MaxInt64} {
+				d := rule.Decide([]time.Duration{x, x, x, x, x})
+				if !d.Done || d.Over != (x > limit) || d.DecidedBy == ByClear { // nothing is beyond this guard band
+					t.Errorf("%+v on %d: %+v", rule, x, d)
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkDecide is the promise: below a microsecond, nothing allocated.
+func BenchmarkDecide(b *testing.B) {
+	rule := limit1s(Confirm, 0, 0)
+	clean := millis(1010, 1012, 900, 1013, 1011)
+	b.ReportAllocs()
+	for b.Loop() {
+		if !rule.Decide(clean).Over {
+			b.Fatal("within the limit")
+		}
+	}
+}
+
+func TestDecideAllocatesNothing(t *testing.T) {
+	rule, clean := limit1s(Confirm, 0, 0), millis(1010, 1012, 900, 1013, 1011)
+	if n := testing.AllocsPerRun(100, func() { rule.Decide(clean) }); n != 0 {
+		t.Errorf("Decide allocates %v times", n)
+	}
+}

@@ -1,0 +1,163 @@
+package units
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// binary lists the units above the byte, the largest first.
+var binary = [...]struct {
+	name  string
+	shift uint
+}{
+	{"EiB", 60}, {"PiB", 50}, {"TiB", 40}, {"GiB", 30}, {"MiB", 20}, {"KiB", 10},
+}
+
+// maxFraction is how many digits after the point are read. 10^18 is the
+// largest power of ten below 2^63; 18 digits tell single bytes of an EiB apart.
+const maxFraction = 18
+
+// ParseBytes reads a size: a number, with or without a fraction, and one of B,
+// KiB, MiB, GiB, TiB, PiB, EiB; without a unit the number is of bytes. What a
+// fraction leaves of a byte is cut off, so a limit is never larger than
+// written. Errors name the text and what to write instead.
+func ParseBytes(s string) (Bytes, error) {
+	number, unit := split(strings.TrimSpace(s))
+	shift, err := shiftOf(unit)
+	if err != nil {
+		return 0, fmt.Errorf("parse size %q: %w", s, err)
+	}
+	b, err := scale(number, shift)
+	if err != nil {
+		return 0, fmt.Errorf("parse size %q: %w", s, err)
+	}
+	return b, nil
+}
+
+// split cuts s where its number ends.
+func split(s string) (number, unit string) {
+	end := strings.IndexFunc(s, func(r rune) bool { return !strings.ContainsRune("+-.0123456789", r) })
+	if end < 0 {
+		return s, ""
+	}
+	return s[:end], strings.TrimLeft(s[end:], " ")
+}
+
+func shiftOf(unit string) (uint, error) {
+	if unit == "" || unit == "B" {
+		return 0, nil
+	}
+	for _, u := range binary {
+		if unit == u.name {
+			return u.shift, nil
+		}
+	}
+	for _, u := range binary {
+		prefix := u.name[:1]
+		for _, alike := range []string{prefix, prefix + "B", prefix + "iB"} {
+			if strings.EqualFold(unit, alike) {
+				return 0, fmt.Errorf("unit %q means powers of 1000 to some and of 1024 to others: write %s", unit, u.name)
+			}
+		}
+	}
+	return 0, fmt.Errorf("unknown unit %q: write B, KiB, MiB, GiB, TiB, PiB or EiB", unit)
+}
+
+// scale is number times 2^shift, without ever leaving integers: a float64
+// holds 53 bits, a size has 63.
+func scale(number string, shift uint) (Bytes, error) {
+	whole, fraction, hasFraction := strings.Cut(number, ".")
+	switch {
+	case strings.HasPrefix(whole, "-"):
+		return 0, fmt.Errorf("a size is not negative")
+	case !digits(whole) || hasFraction && !digits(fraction):
+		return 0, fmt.Errorf("not a number with a unit: write it like 256MiB or 1.5GiB")
+	case hasFraction && shift == 0:
+		return 0, fmt.Errorf("a byte has no fraction")
+	case len(fraction) > maxFraction:
+		return 0, fmt.Errorf("more than %d digits after the point", maxFraction)
+	}
+
+	n, err := strconv.ParseUint(whole, 10, 63)
+	if err != nil || n > math.MaxInt64>>shift {
+		return 0, fmt.Errorf("larger than %d bytes", int64(math.MaxInt64))
+	}
+	return Bytes(n<<shift | fractionOf(fraction, shift)), nil
+}
+
+func digits(s string) bool {
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// fractionOf is 0.digits times 2^shift, rounded down, which is below 2^shift:
+// the quotient fits and Div64 cannot overflow.
+func fractionOf(digits string, shift uint) uint64 {
+	var numerator, denominator uint64 = 0, 1
+	for _, c := range []byte(digits) {
+		numerator = numerator*10 + uint64(c-'0')
+		denominator *= 10
+	}
+	hi, lo := bits.Mul64(numerator, 1<<shift)
+	quotient, _ := bits.Div64(hi, lo, denominator)
+	return quotient
+}
+
+// String is the shortest text that ParseBytes reads back to exactly b, the
+// larger unit where two are equally short: 256MiB, 1.5GiB, 1000B. A negative
+// number, which ParseBytes refuses, is told in bytes.
+func (b Bytes) String() string {
+	best := strconv.FormatInt(int64(b), 10) + "B"
+	if b < 0 {
+		return best
+	}
+	for i := len(binary) - 1; i >= 0; i-- {
+		text, ok := exact(uint64(b), binary[i].shift)
+		if text += binary[i].name; ok && len(text) <= len(best) {
+			best = text
+		}
+	}
+	return best
+}
+
+// exact is n / 2^shift in decimal, where that needs at most three digits after
+// the point and is at least 1.
+func exact(n uint64, shift uint) (string, bool) {
+	mask := uint64(1)<<shift - 1
+	text, rest := strconv.FormatUint(n>>shift, 10), n&mask
+	if n>>shift == 0 {
+		return "", false
+	}
+	if rest == 0 {
+		return text, true
+	}
+	text += "."
+	for range 3 {
+		rest *= 10
+		text += string(rune('0' + rest>>shift))
+		if rest &= mask; rest == 0 {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// Set parses s into b, for flags.
+func (b *Bytes) Set(s string) error {
+	v, err := ParseBytes(s)
+	if err != nil {
+		return err
+	}
+	*b = v
+	return nil
+}
+
+// Type is the name that help texts show for a flag of this kind.
+func (b *Bytes) Type() string { return "bytes" }
