@@ -1,0 +1,142 @@
+package evidence
+
+import (
+	"strings"
+	"time"
+
+	"judged/internal/job"
+)
+
+// Causes names what disturbed a run, in the order of job.Causes; empty, never nil, for a run that was
+// left alone. It looks at the surroundings only, never at whether the run was fast enough.
+//
+// A run must not be blamed for itself. A program with more runnable threads than CPUs waits for, and
+// preempts, itself; one that sleeps often makes timer interrupts; the threads of a program on two
+// CPUs send each other interrupts. What is told apart, and how:
+//
+//   - Waiting and preemption count only as far as somebody else had the time for it (elsewhere).
+//   - Timer interrupts are forgiven once for each voluntary switch. On a nohz_full CPU that the
+//     program shared with itself the tick runs, so there the ordinary rate holds.
+//   - Interrupts between CPUs are judged on slots of one CPU, migrations too.
+//
+// What stays: RunDelay is the first thread's. A program whose other threads alone were kept waiting
+// is not seen to wait; where nothing tells foreign time, one that both sleeps and has more threads
+// than CPUs may be called disturbed by its own. A read of a disk that the program asked for by
+// mapping a file of its own is a major fault like any other.
+func Causes(e job.Evidence, f Facts, th Thresholds) []job.Cause {
+	j := judgement{e, f, th, float64(max(f.Width, 1))}
+	found := map[job.Cause]bool{
+		job.CauseWait:      j.waited(),
+		job.CauseForeign:   e.ForeignTime != nil && th.Foreign.exceeded(*e.ForeignTime, j.slotTime()),
+		job.CauseSteal:     e.StealTime != nil && *e.StealTime >= time.Duration(th.StealTicks)*tick,
+		job.CauseMigrated:  f.Width == 1 && value(e.Migrations) > 0,
+		job.CauseIRQ:       j.interrupted(),
+		job.CauseTick:      j.ticked(),
+		job.CauseIPI:       f.Width == 1 && th.IPI.exceeded(j.ipis(), f.WallTime),
+		job.CauseThrottle:  value(e.Throttled) > 0 || e.Interrupts[coreThrottles] > 0 || e.Interrupts["TRM"] > 0,
+		job.CauseMajfault:  value(e.MajorFaults) > 0,
+		job.CauseFaultCost: j.faultsWereDear(),
+		job.CausePreempted: j.preempted(),
+	}
+	causes := []job.Cause{}
+	for _, c := range job.Causes() {
+		if found[c] {
+			causes = append(causes, c)
+		}
+	}
+	return causes
+}
+
+type judgement struct {
+	e     job.Evidence
+	f     Facts
+	th    Thresholds
+	width float64
+}
+
+// slotTime is the wall time of all CPUs of the slot together.
+func (j judgement) slotTime() time.Duration {
+	return time.Duration(j.width * float64(j.f.WallTime))
+}
+
+// elsewhere is the most that others can have had of the slot's CPUs: never more than the run left of
+// them, and no more than was seen of strangers and of the hypervisor where both can be seen.
+func (j judgement) elsewhere() time.Duration {
+	left := max(j.slotTime()-j.f.CPUTime, 0)
+	if j.e.ForeignTime == nil || j.e.StealTime == nil {
+		return left
+	}
+	return min(left, *j.e.ForeignTime+*j.e.StealTime)
+}
+
+// waited judges the wait for others. Without the width of the slot nothing says whose wait it was.
+func (j judgement) waited() bool {
+	return j.f.Width >= 1 && j.e.RunDelay != nil &&
+		j.th.Wait.exceeded(min(*j.e.RunDelay, j.elsewhere()), j.f.CPUTime)
+}
+
+// preempted judges the involuntary switches that others can have caused.
+func (j judgement) preempted() bool {
+	byOthers := int64(j.elsewhere() / max(j.th.PreemptionGap, 1))
+	return j.f.Width >= 1 &&
+		j.th.Preempted.exceeded(min(value(j.e.InvoluntarySwitches), byOthers), j.slotTime())
+}
+
+// interrupted judges devices, the time in handlers, and machine checks, none of which is normal:
+// MCE (exceptions), THR and DFR (the processor reports corrected and deferred errors).
+func (j judgement) interrupted() bool {
+	n := j.e.Interrupts
+	handlers := time.Duration(n[irqTicks]+n[softirqTicks]) * tick
+	return j.th.Device.exceeded(n[deviceRow], j.slotTime()) ||
+		j.th.NMI.exceeded(n["NMI"], j.slotTime()) ||
+		j.th.IRQTime.exceeded(handlers, j.slotTime()) ||
+		n["MCE"]+n["THR"]+n["DFR"] > 0
+}
+
+// ticked judges the timer interrupts that neither the tick nor the program's own sleeping explains.
+func (j judgement) ticked() bool {
+	n := j.e.Interrupts[timerRow] - value(j.e.VoluntarySwitches)
+	if j.f.NohzFull && !j.sharedWithItself() {
+		return j.th.NohzTicks.exceeded(n, j.slotTime())
+	}
+	return Count{j.th.NohzTicks.Base, j.th.TickRate * (1 + j.th.TickSlack)}.exceeded(n, j.slotTime())
+}
+
+// sharedWithItself reports whether the run waited for, or preempted, itself.
+func (j judgement) sharedWithItself() bool {
+	own := value(j.e.InvoluntarySwitches) - int64(j.elsewhere()/max(j.th.PreemptionGap, 1))
+	if j.th.Preempted.exceeded(own, j.slotTime()) {
+		return true
+	}
+	return j.e.RunDelay != nil && j.th.Wait.exceeded(*j.e.RunDelay-j.elsewhere(), j.f.CPUTime)
+}
+
+// ipis sums the interrupts between CPUs: those of x86 by name, those of arm64 by their common start.
+func (j judgement) ipis() int64 {
+	var sum int64
+	for name, n := range j.e.Interrupts {
+		if name == "RES" || name == "CAL" || name == "TLB" || strings.HasPrefix(name, "IPI") {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// faultsWereDear judges the price of a page fault.
+func (j judgement) faultsWereDear() bool {
+	th, faults := j.th.FaultCost, value(j.e.MinorFaults)
+	if faults == 0 || faults < th.MinFaults || j.f.SystemTime < th.MinSystem ||
+		float64(j.f.SystemTime) < th.MinRatio*float64(j.f.CPUTime) {
+		return false
+	}
+	cost := j.f.SystemTime / time.Duration(faults)
+	return cost > th.Above && cost < th.Below
+}
+
+// value is a count, 0 where it is unknown.
+func value(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}

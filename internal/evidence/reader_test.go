@@ -1,0 +1,177 @@
+package evidence
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/cpuset"
+	"judged/internal/hostfs"
+	"judged/internal/job"
+)
+
+// host is a tree of files below a temporary root.
+type host struct {
+	t    *testing.T
+	root string
+}
+
+func newHost(t *testing.T, files map[string]string) host {
+	h := host{t, t.TempDir()}
+	h.write(files)
+	return h
+}
+
+func (h host) write(files map[string]string) {
+	h.t.Helper()
+	for path, text := range files {
+		real := filepath.Join(h.root, path)
+		if err := os.MkdirAll(filepath.Dir(real), 0o755); err != nil {
+			h.t.Fatal(err)
+		}
+		if err := os.WriteFile(real, []byte(text), 0o644); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+func (h host) reader(cpus ...int) *Reader {
+	h.t.Helper()
+	r, err := NewReader(hostfs.New(h.root), cpuset.New(cpus...))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { r.Close() })
+	return r
+}
+
+const throttlePath = "/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count"
+
+func TestSnapshotsOfAChangingHost(t *testing.T) {
+	h := newHost(t, map[string]string{
+		"/proc/schedstat":  "cpu0 0 0 0 0 0 0 5 0 0\ncpu1 0 0 0 0 0 0 1000000000 0 0\n",
+		"/proc/stat":       "cpu 0 0 0 0 0 0 0 0\ncpu0 9 9 9 9 9 9 9 9 0 0\ncpu1 0 0 0 0 0 1 2 3 0 0\n",
+		"/proc/interrupts": "  CPU0 CPU1\n 7: 0 4 nvme\nLOC: 100 200 Local\nRES: 1 1\n",
+		throttlePath:       "6\n",
+	})
+	r := h.reader(1)
+	before := r.Snapshot()
+	h.write(map[string]string{
+		"/proc/schedstat":  "cpu0 0 0 0 0 0 0 5 0 0\ncpu1 0 0 0 0 0 0 1700000000 0 0\n",
+		"/proc/stat":       "cpu 0 0 0 0 0 0 0 0\ncpu0 9 9 9 9 9 9 9 9 0 0\ncpu1 0 0 0 0 0 1 4 5 0 0\n",
+		"/proc/interrupts": "  CPU0 CPU1\n 7: 0 6 nvme\nLOC: 100 450 Local\nRES: 9 1\n",
+		throttlePath:       "7\n",
+	})
+	got := Between(before, r.Snapshot(), Facts{CPUTime: 600 * time.Millisecond, WallTime: time.Second, Width: 1, MajorFaults: new(int64(2))})
+	want := job.Evidence{
+		ForeignTime: new(80 * time.Millisecond), // 700 - 600 of the run - 20 stolen
+		StealTime:   new(20 * time.Millisecond),
+		MajorFaults: new(int64(2)),
+		Interrupts:  map[string]int64{"device": 2, "LOC": 250, "softirq_ticks": 2, "core_throttles": 1},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// On a v1 host positions matter: CPU 3 is the third possible one. The cgroup's clock leaves steal out
+// by itself.
+func TestSnapshotsOfCpuacct(t *testing.T) {
+	const usage = "/sys/fs/cgroup/cpu,cpuacct/cpuacct.usage_percpu"
+	h := newHost(t, map[string]string{
+		"/proc/mounts":                     "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n",
+		"/proc/stat":                       "cpu3 0 0 0 0 0 0 0 3\n",
+		"/sys/devices/system/cpu/possible": "0-1,3\n",
+		usage:                              "1 2 1000000 \n",
+	})
+	r := h.reader(3)
+	before := r.Snapshot()
+	h.write(map[string]string{usage: "1 2 9000000 \n", "/proc/stat": "cpu3 0 0 0 0 0 0 0 4\n"})
+	got := Between(before, r.Snapshot(), Facts{CPUTime: 5 * time.Millisecond})
+	want := job.Evidence{ForeignTime: new(3 * time.Millisecond), StealTime: new(10 * time.Millisecond)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A file longer than the first buffer is read to its end.
+func TestSnapshotOfABigMachine(t *testing.T) {
+	r := newHost(t, map[string]string{"/proc/interrupts": bigInterrupts(128, 100)}).reader(127)
+	want := Snapshot{interrupts: interrupts{[]row{{"device", 12700}, {"LOC", 4000000127}}, 1}}
+	if diff := cmp.Diff(want, r.Snapshot(), unexported); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMissingSourcesAreAbsent(t *testing.T) {
+	h := newHost(t, map[string]string{
+		"/proc/interrupts": "garbage\n",
+		"/proc/stat":       "",
+		"/proc/mounts":     "cgroup /nowhere cgroup rw,cpuacct 0 0\n",
+	})
+	for _, r := range []*Reader{newHost(t, nil).reader(1), h.reader(1)} {
+		if diff := cmp.Diff(job.Evidence{}, Between(r.Snapshot(), r.Snapshot(), Facts{})); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestForeignTimeIsNeverNegative(t *testing.T) {
+	s := Snapshot{source: cpuacct, busy: tally{1000, 1}}
+	got := Between(s, s, Facts{CPUTime: time.Second})
+	if diff := cmp.Diff(job.Evidence{ForeignTime: new(time.Duration(0))}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNewReaderNeedsCPUs(t *testing.T) {
+	if _, err := NewReader(hostfs.New(t.TempDir()), nil); err == nil {
+		t.Error("no error for a slot without CPUs")
+	}
+}
+
+func TestCloseEmptiesSnapshots(t *testing.T) {
+	r := newHost(t, map[string]string{"/proc/stat": "cpu1 0 0 0 0 0 1 2 3\n", "/proc/schedstat": "cpu1 0 0 0 0 0 0 5\n"}).reader(1)
+	if n := len(r.Sources()); n != 2 {
+		t.Fatalf("%d sources, want 2: %v", n, r.Sources())
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Snapshot{source: schedstat}, r.Snapshot(), unexported); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The files of the running kernel must be understood, whatever they are. What this test burns is
+// foreign, for the facts claim no CPU time of their own.
+func TestLiveMachineSeesForeignTime(t *testing.T) {
+	online, err := hostfs.New("/").Read("/sys/devices/system/cpu/online")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpus, err := cpuset.Parse(online)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReader(hostfs.New("/"), cpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	before := r.Snapshot()
+	deadline := time.Now().Add(10 * time.Second)
+	var e job.Evidence
+	for e.Interrupts[timerRow] < 5 || (r.busy != noBusySource && *e.ForeignTime < 20*time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("burning a CPU does not show in %v: %+v", r.Sources(), e)
+		}
+		e = Between(before, r.Snapshot(), Facts{})
+	}
+	if e.StealTime == nil {
+		t.Error("no steal counter in /proc/stat")
+	}
+}

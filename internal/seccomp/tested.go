@@ -1,0 +1,123 @@
+package seccomp
+
+import "syscall"
+
+// Flags, commands and options of linux/sched.h, fcntl.h, asm-generic/ioctls.h and
+// linux/prctl.h; the same on amd64 and arm64.
+const (
+	cloneNewNS     = 0x00020000
+	cloneNewCgroup = 0x02000000
+	cloneNewUTS    = 0x04000000
+	cloneNewIPC    = 0x08000000
+	cloneNewUser   = 0x10000000
+	cloneNewPID    = 0x20000000
+	cloneNewNet    = 0x40000000
+	// cloneNewTime lies in the byte of the exit signal, so clone does not take it as
+	// a flag and only clone3 and unshare can. It is tested all the same: no signal
+	// has this bit, so no program loses anything.
+	cloneNewTime = 0x00000080
+	cloneNewAny  = cloneNewNS | cloneNewCgroup | cloneNewUTS | cloneNewIPC | cloneNewUser | cloneNewPID | cloneNewNet | cloneNewTime
+
+	dupFD        = 0
+	getFD        = 1
+	setFD        = 2
+	getFlags     = 3
+	setFlags     = 4
+	dupFDCloexec = 1030
+	getPipeSize  = 1032
+	addSeals     = 1033
+	getSeals     = 1034
+
+	ttyGet        = 0x5401 // TCGETS: isatty
+	bytesReady    = 0x541b // FIONREAD
+	setNonblock   = 0x5421 // FIONBIO
+	clearCloexec  = 0x5450 // FIONCLEX
+	setCloexec    = 0x5451 // FIOCLEX
+	noRandomize   = 0x0040000
+	askPersona    = 0xffffffff
+	familyUnix    = 1
+	prSetDeathSig = 1
+	prGetDeathSig = 2
+	prGetDumpable = 3
+	prSetName     = 15
+	prGetName     = 16
+	prGetSeccomp  = 21
+	prCapRead     = 23
+	prGetSecure   = 27
+	prGetSlack    = 30
+	prGetReaper   = 37
+	prSetNoNew    = 38
+	prGetNoNew    = 39
+	prGetTHP      = 42
+	prGetVector   = 51 // PR_SVE_GET_VL
+	prGetTagged   = 56 // PR_GET_TAGGED_ADDR_CTRL
+	prSetVMA      = 0x53564d41
+)
+
+// tested are the rules that look at an argument. None is a call of which
+// programs make many.
+func tested() []Rule {
+	return []Rule{
+		{
+			Why:    "new namespaces give back the capabilities that were dropped",
+			Calls:  []string{"clone"},
+			Action: Allow,
+			Args:   &Args{Index: 0, AnyBits: cloneNewAny, Then: Kill},
+		},
+		{
+			Why:    "Node and asyncio need a pair to talk to their children; it has no name and stays in the process tree",
+			Calls:  []string{"socketpair"},
+			Action: Errno(syscall.EPERM),
+			Args:   &Args{Index: 0, OneOf: []uint32{familyUnix}, Then: Allow},
+		},
+		{
+			Why:    "locks and leases signal to other sandboxes, F_SETPIPE_SZ multiplies the buffers, F_SETOWN and F_SETSIG send signals",
+			Calls:  []string{"fcntl"},
+			Action: Errno(syscall.EPERM),
+			Args:   &Args{Index: 1, OneOf: []uint32{setFlags, getFlags, setFD, getFD, dupFD, dupFDCloexec, getPipeSize, addSeals, getSeals}, Then: Allow},
+		},
+		{
+			Why:    "drivers and file systems have thousands of commands; programs ask whether this is a terminal",
+			Calls:  []string{"ioctl"},
+			Action: Errno(syscall.ENOTTY),
+			Args:   &Args{Index: 1, OneOf: []uint32{ttyGet, bytesReady, setNonblock, clearCloexec, setCloexec}, Then: Allow},
+		},
+		{
+			Why: "names, deathsig and reading; not PR_SET_MM, PR_SCHED_CORE, PR_SET_THP_DISABLE (judged has set it), " +
+				"PR_SET_SECCOMP, PR_SET_MEMORY_MERGE (a channel through shared pages)",
+			Calls:  []string{"prctl"},
+			Action: Errno(syscall.EPERM),
+			Args: &Args{Index: 0, Then: Allow, OneOf: []uint32{
+				prSetName, prSetVMA, prSetDeathSig, prSetNoNew,
+				prGetName, prGetDeathSig, prGetDumpable, prGetSeccomp, prCapRead, prGetSecure, prGetSlack,
+				prGetReaper, prGetNoNew, prGetTHP, prGetVector, prGetTagged,
+			}},
+		},
+		{
+			Why:    "READ_IMPLIES_EXEC and the old layouts change how memory is laid out and measured; runtimes ask, or turn randomization off",
+			Calls:  []string{"personality"},
+			Action: Errno(syscall.EPERM),
+			Args:   &Args{Index: 0, OneOf: []uint32{askPersona, noRandomize}, Then: Allow},
+		},
+	}
+}
+
+// escapes are attempts on the walls of the sandbox or on the host. No solution
+// makes these calls by accident, so they end it with the verdict SV.
+func escapes() []Rule {
+	return []Rule{
+		group("other namespaces and other roots", Kill, `
+			unshare setns mount umount2 pivot_root chroot
+			open_tree open_tree_attr move_mount fsopen fsconfig fsmount fspick mount_setattr`),
+		group("memory and descriptors of other processes", Kill, `
+			ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd`),
+		group("keyrings belong to the user and outlive the sandbox", Kill, `add_key request_key keyctl`),
+		group("handles name files past every mount", Kill, `name_to_handle_at open_by_handle_at`),
+		group("programs and probes inside the kernel, and the tool to win races in it", Kill, `bpf perf_event_open userfaultfd`),
+		group("the machine: modules, kernels, swap, quota, ports, log", Kill, `
+			init_module finit_module delete_module kexec_load kexec_file_load reboot swapon swapoff acct
+			quotactl quotactl_fd iopl ioperm syslog`),
+		group("clocks and names of the host", Kill, `
+			settimeofday clock_settime adjtimex clock_adjtime sethostname setdomainname`),
+	}
+}

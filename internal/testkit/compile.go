@@ -1,0 +1,115 @@
+package testkit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// CompileC builds the C program in the file src with gcc -O2, statically
+// linked when static, and returns the path of the executable. Every user may
+// read and execute it, unlike what lies in t.TempDir.
+//
+// In a binary whose TestMain uses Run a source is built once per content, and
+// Run removes the result; elsewhere it is removed when t ends. The test is
+// skipped (see Need) where there is no compiler.
+func CompileC(t testing.TB, src string, static bool) string {
+	t.Helper()
+	need := GCC
+	if static {
+		need = StaticGCC
+	}
+	Need(t, need)
+	text, err := os.ReadFile(src)
+	if err != nil {
+		t.Fatalf("read C source: %v", err)
+	}
+	out, err := compiled.get(fmt.Sprintf("%x-%t", sha256.Sum256(text), static), func(out string) error {
+		return compileC(src, out, static)
+	}, t.Cleanup)
+	if err != nil {
+		t.Fatalf("compile %s: %v", src, err)
+	}
+	return out
+}
+
+func compileC(src, out string, static bool) error {
+	args := []string{"-O2", "-o", out, src, "-lm", "-pthread"}
+	if static {
+		args = append(args, "-static")
+	}
+	if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("run gcc %q: %w\n%s", args, err, bytes.TrimSpace(text))
+	}
+	return nil
+}
+
+// compiled is shared by all tests of a binary, so it cannot live in one.
+var compiled programs
+
+// programs is what CompileC has built between begin and end.
+type programs struct {
+	mu     sync.Mutex // guards the rest, and is held while gcc runs: two tests may want the same program
+	active bool
+	dir    string
+	paths  map[string]string
+}
+
+func (p *programs) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.active, p.paths = true, map[string]string{}
+}
+
+func (p *programs) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dir != "" {
+		os.RemoveAll(p.dir)
+	}
+	p.active, p.dir, p.paths = false, "", nil
+}
+
+func (p *programs) get(key string, build func(out string) error, cleanup func(func())) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if out, ok := p.paths[key]; ok {
+		return out, nil
+	}
+	dir, err := p.folder(cleanup)
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(dir, key)
+	if err := build(out); err != nil {
+		return "", err
+	}
+	if p.active {
+		p.paths[key] = out
+	}
+	return out, nil
+}
+
+func (p *programs) folder(cleanup func(func())) (string, error) {
+	if p.dir != "" {
+		return p.dir, nil
+	}
+	dir, err := os.MkdirTemp("", fmt.Sprintf("judged-testkit-%d-", os.Getpid()))
+	if err != nil {
+		return "", fmt.Errorf("make a folder for programs: %w", err)
+	}
+	if p.active {
+		p.dir = dir
+	} else {
+		cleanup(func() { os.RemoveAll(dir) })
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return "", fmt.Errorf("open the folder for programs to all users: %w", err)
+	}
+	return dir, nil
+}

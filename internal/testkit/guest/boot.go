@@ -1,0 +1,120 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"judged/internal/testkit"
+)
+
+// Boot starts the guest, runs its commands in order and returns what they did
+// by name. It skips the test where the emulator or the kernel is missing (see
+// testkit.Need), and fails it, with the guest's console in the log, when the
+// guest broke down or a command was not started or ran into its timeout. The
+// exit code of a command is the caller's to judge.
+func Boot(t testing.TB, cfg Config) map[string]Result {
+	t.Helper()
+	results, err := boot(t, cfg)
+	if err == nil {
+		err = failures(cfg, results)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+func failures(cfg Config, results map[string]Result) error {
+	var all []error
+	for _, c := range cfg.Commands {
+		if r := results[c.Name]; r.Failure != "" {
+			all = append(all, fmt.Errorf("run %q in the guest: %s\nstdout:\n%s\nstderr:\n%s", c.Name, r.Failure, r.Stdout, r.Stderr))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// boot returns the results that arrived also when it returns an error.
+func boot(t testing.TB, cfg Config) (map[string]Result, error) {
+	t.Helper()
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	kernel, qemu, err := Assets()
+	if err != nil {
+		return nil, err
+	}
+	dir := t.TempDir()
+	initrd, console, channel := filepath.Join(dir, "initrd"), filepath.Join(dir, "console"), filepath.Join(dir, "results")
+	if err := writeInitrd(initrd, Build(t, initPackage), cfg); err != nil {
+		return nil, err
+	}
+
+	begin := time.Now()
+	qemuErr := runQEMU(t.Context(), qemu, cfg.args(kernel, initrd, console, channel), cfg.Timeout)
+	took := time.Since(begin).Round(10 * time.Millisecond)
+
+	results, err := readResults(channel)
+	if err := errors.Join(qemuErr, err); err != nil {
+		return results, fmt.Errorf("run the guest for %v: %w\nconsole:\n%s", took, err, tail(console))
+	}
+	t.Logf("the guest ran for %v with an initramfs of %d KiB", took, size(initrd)>>10)
+	return results, nil
+}
+
+// runQEMU returns when the guest has powered off, or after timeout, or when
+// ctx ends; QEMU is gone then in any case.
+func runQEMU(ctx context.Context, qemu string, args []string, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	// The parent death signal is sent when the thread that started the child
+	// ends, so the thread is kept. It covers a test binary that is killed.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, qemu, args...)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	err := cmd.Run()
+	switch {
+	case context.Cause(ctx) == context.DeadlineExceeded:
+		return fmt.Errorf("the guest did not power off within %v and was killed", timeout)
+	case err != nil:
+		return fmt.Errorf("run QEMU: %w\n%s", err, bytes.TrimSpace(said.Bytes()))
+	}
+	return nil
+}
+
+// tail is the end of the console, which is what a failure is explained by.
+func tail(path string) []byte {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	return text[max(0, len(text)-16<<10):]
+}
+
+func size(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,113 @@
+package guest
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"judged/internal/testkit/guest/wire"
+)
+
+// Command is one program to run in the guest as root; see wire.Command for
+// its fields. "/init cat FILE…" is there to read files of the guest.
+type Command = wire.Command
+
+// Config describes a guest. The zero value with Commands is a machine of four
+// single-threaded cores in two sockets, one NUMA node and 2 GiB.
+type Config struct {
+	// Append is added to the kernel's command line: "isolcpus=2,3 nohz_full=2,3".
+	Append string
+
+	Sockets, Cores, Threads int    // cores per socket, threads per core; 0,0,0 means 2,2,1
+	Model                   string // QEMU's -cpu; "" is max, or Skylake-Server with threads (max hides SMT), without cx16
+	NUMA                    bool   // one node per socket, with an equal share of CPUs and memory
+	MemoryMiB               int    // 0 is 2048; files of the guest take theirs from it
+
+	Files map[string]string // guest path -> host file; mode bits are kept
+	Dirs  map[string]string // guest path -> host folder, with all below it
+
+	Commands []Command
+
+	// Timeout bounds the whole run in wall time; 0 is 5 minutes. When it is
+	// over the machine is switched off and the results so far are kept.
+	Timeout time.Duration
+}
+
+// Result is what a command did.
+type Result struct {
+	Stdout, Stderr string // byte for byte
+	ExitCode       int    // -1 when it was killed or not started
+	Signal         string // name of the signal that killed it
+	Failure        string // why it was not started, or that its timeout killed it
+	Over           bool   // it came to an end while the guest lived
+}
+
+func (c Config) withDefaults() Config {
+	if c.Sockets == 0 && c.Cores == 0 && c.Threads == 0 {
+		c.Sockets, c.Cores, c.Threads = 2, 2, 1
+	}
+	c.Sockets, c.Cores, c.Threads = max(c.Sockets, 1), max(c.Cores, 1), max(c.Threads, 1)
+	// Without cx16, because QEMU 7.2 computes the flags of cmpxchg16b wrongly
+	// and the slab allocator of Linux 6.12 relies on them: it oopses on boot.
+	if c.Model == "" {
+		c.Model = "max,-cx16"
+		if c.Threads > 1 {
+			c.Model = "Skylake-Server,-cx16"
+		}
+	}
+	c.MemoryMiB = cmp.Or(c.MemoryMiB, 2048)
+	c.Timeout = cmp.Or(c.Timeout, 5*time.Minute)
+	return c
+}
+
+func (c Config) validate() error {
+	if len(c.Commands) == 0 {
+		return fmt.Errorf("check guest: it has no commands")
+	}
+	var names []string
+	for _, cmd := range c.Commands {
+		switch {
+		case cmd.Name == "" || slices.Contains(names, cmd.Name):
+			return fmt.Errorf("check guest: command name %q is empty or used twice", cmd.Name)
+		case len(cmd.Args) == 0 || !path.IsAbs(cmd.Args[0]):
+			return fmt.Errorf("check guest: command %q has no program with an absolute path: %q", cmd.Name, cmd.Args)
+		}
+		names = append(names, cmd.Name)
+	}
+	return nil
+}
+
+// args is QEMU's command line without the program.
+func (c Config) args(kernel, initrd, console, results string) []string {
+	args := []string{
+		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+		"-accel", "tcg,thread=multi", "-cpu", c.Model,
+		"-smp", fmt.Sprintf("%d,sockets=%d,cores=%d,threads=%d", c.Sockets*c.Cores*c.Threads, c.Sockets, c.Cores, c.Threads),
+		"-m", fmt.Sprintf("%dM", c.MemoryMiB),
+		"-kernel", kernel, "-initrd", initrd,
+		"-serial", "file:" + console, "-serial", "file:" + results,
+		"-append", c.kernelLine(),
+	}
+	if !c.NUMA {
+		return args
+	}
+	perNode := c.Cores * c.Threads
+	for n := range c.Sockets {
+		args = append(args,
+			"-object", fmt.Sprintf("memory-backend-ram,id=m%d,size=%dM", n, c.MemoryMiB/c.Sockets),
+			"-numa", fmt.Sprintf("node,nodeid=%d,cpus=%d-%d,memdev=m%d", n, n*perNode, (n+1)*perNode-1, n))
+	}
+	return args
+}
+
+// kernelLine makes a panic end QEMU (with -no-reboot) instead of the timeout,
+// and keeps watchdogs from taking a slow emulation for a hang.
+func (c Config) kernelLine() string {
+	line := "console=ttyS0 panic=-1 quiet nowatchdog"
+	if c.Append != "" {
+		line += " " + c.Append
+	}
+	return line
+}

@@ -1,0 +1,111 @@
+package guest
+
+import (
+	"fmt"
+	"maps"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"judged/internal/testkit"
+)
+
+// guestRepo is where the repository would be in the guest: the test binary
+// runs in its package's folder below it, beside its testdata, and finds go.mod
+// above.
+const guestRepo = "/repo"
+
+// GoTest runs the tests of the package pkg (an import path) whose names match
+// the pattern run, inside the guest as root, and fails t with their log when
+// one fails, when none passes, or when a command of cfg, which run before, ends
+// with another exit code than 0. Files and Dirs of cfg may add to what the
+// tests find; the package's testdata is there.
+//
+// In the guest testkit.Need lets neither Root nor Cgroup nor CgroupV2 be
+// skipped.
+func GoTest(t testing.TB, cfg Config, pkg, run string) {
+	t.Helper()
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
+	cfg = cfg.withDefaults()
+	const name = "go test"
+	test, err := shipTest(t, &cfg, pkg, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	test.Name = name
+	cfg.Commands = append(slices.Clone(cfg.Commands), test)
+
+	results, err := boot(t, cfg)
+	if err == nil {
+		err = failures(cfg, results)
+	}
+	for _, c := range cfg.Commands {
+		if r := results[c.Name]; r.Stdout+r.Stderr != "" {
+			t.Logf("%s in the guest:\n%s%s", c.Name, r.Stdout, r.Stderr)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cfg.Commands {
+		if code := results[c.Name].ExitCode; code != 0 {
+			t.Errorf("%s in the guest ended with exit code %d", c.Name, code)
+		}
+	}
+	if !t.Failed() && !passed(results[name].Stdout) {
+		t.Errorf("no test of %s passed in the guest: %q matches none, or all were skipped", pkg, run)
+	}
+}
+
+var topLevelPass = regexp.MustCompile(`(?m)^--- PASS: `)
+
+func passed(log string) bool { return topLevelPass.MatchString(log) }
+
+// shipTest compiles the tests of pkg, adds what they need to cfg and returns
+// the command that runs them.
+func shipTest(t testing.TB, cfg *Config, pkg, run string) (Command, error) {
+	root := testkit.RepoRoot(t)
+	host, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", pkg).Output()
+	if err != nil {
+		return Command{}, fmt.Errorf("find the folder of package %q: %w", pkg, err)
+	}
+	folder := strings.TrimSpace(string(host))
+	rel, err := filepath.Rel(root, folder)
+	if err != nil {
+		return Command{}, fmt.Errorf("find package %q in the repository: %w", pkg, err)
+	}
+	binary := filepath.Join(t.TempDir(), "package.test")
+	if err := goTool(t.Context(), folder, []string{"test", "-c", "-o", binary, "."}); err != nil {
+		return Command{}, err
+	}
+
+	to := path.Join(guestRepo, filepath.ToSlash(rel))
+	cfg.Files, cfg.Dirs = cloned(cfg.Files), cloned(cfg.Dirs)
+	cfg.Files[path.Join(to, "package.test")] = binary
+	cfg.Files[path.Join(guestRepo, "go.mod")] = filepath.Join(root, "go.mod")
+	if data := filepath.Join(folder, "testdata"); isDir(data) {
+		cfg.Dirs[path.Join(to, "testdata")] = data
+	}
+	// The binary's own timeout comes first: it prints where each goroutine is.
+	limit := cfg.Timeout * 8 / 10
+	return Command{
+		Args: []string{path.Join(to, "package.test"), "-test.v", "-test.run=" + run, "-test.timeout=" + limit.String()},
+		Env: []string{
+			"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/root", "TMPDIR=/tmp",
+			testkit.RequireEnv + "=" + strings.Join([]string{string(testkit.Root), string(testkit.Cgroup), string(testkit.CgroupV2)}, ","),
+		},
+		Dir:     to,
+		Timeout: limit + 10*time.Second,
+	}, nil
+}
+
+func cloned(m map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, m)
+	return out
+}

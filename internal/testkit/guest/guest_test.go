@@ -1,0 +1,182 @@
+package guest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/testkit"
+)
+
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
+
+const isolation = "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3"
+
+// noise is data with every byte value, among them what a terminal would
+// change, and longer than any buffer on the way.
+func noise(n int) []byte {
+	random := rand.New(rand.NewPCG(1, 2))
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(random.Uint32())
+	}
+	return data
+}
+
+func read(name, path string) Command {
+	return Command{Name: name, Args: []string{"/init", "cat", path}}
+}
+
+func stdout(results map[string]Result, names ...string) map[string]string {
+	out := map[string]string{}
+	for _, name := range names {
+		out[name] = results[name].Stdout
+	}
+	return out
+}
+
+func TestBoot(t *testing.T) {
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
+	data := noise(50_001)
+	host := t.TempDir()
+	if err := os.WriteFile(filepath.Join(host, "noise"), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := Boot(t, Config{
+		Append: isolation,
+		NUMA:   true,
+		Files:  map[string]string{"/bin/echo": Build(t, "./testdata/echo")},
+		Dirs:   map[string]string{"/data": host},
+		Commands: []Command{
+			read("isolated", "/sys/devices/system/cpu/isolated"),
+			read("nohz_full", "/sys/devices/system/cpu/nohz_full"),
+			read("node1", "/sys/devices/system/node/node1/cpulist"),
+			read("package of cpu 2", "/sys/devices/system/cpu/cpu2/topology/physical_package_id"),
+			read("controllers", "/sys/fs/cgroup/cgroup.controllers"),
+			read("uptime", "/proc/uptime"),
+			{Name: "both streams", Args: []string{"/bin/echo", "/data/noise", "37"}},
+			read("no such file", "/no/such/file"),
+		},
+	})
+
+	want := map[string]string{"isolated": "2-3\n", "nohz_full": "2-3\n", "node1": "2-3\n", "package of cpu 2": "1\n"}
+	if diff := cmp.Diff(want, stdout(got, "isolated", "nohz_full", "node1", "package of cpu 2")); diff != "" {
+		t.Errorf("machine (-want +got):\n%s", diff)
+	}
+	controllers := strings.Fields(got["controllers"].Stdout)
+	for _, c := range []string{"cpuset", "cpu", "memory", "pids"} {
+		if !slices.Contains(controllers, c) {
+			t.Errorf("controller %s is not among %q", c, controllers)
+		}
+	}
+	backwards := slices.Clone(data)
+	slices.Reverse(backwards)
+	streams := Result{Stdout: string(data), Stderr: string(backwards), ExitCode: 37, Over: true}
+	if got := got["both streams"]; got != streams {
+		t.Errorf("both streams: %d and %d bytes and exit code %d are not what was sent", len(got.Stdout), len(got.Stderr), got.ExitCode)
+	}
+	missing := Result{Stderr: "init: open /no/such/file: no such file or directory\n", ExitCode: 1, Over: true}
+	if diff := cmp.Diff(missing, got["no such file"]); diff != "" {
+		t.Errorf("missing file (-want +got):\n%s", diff)
+	}
+	t.Logf("seconds since the kernel started, when asked: %s", got["uptime"].Stdout)
+}
+
+// TestSMT also shows what becomes of commands that cannot run or do not end.
+func TestSMT(t *testing.T) {
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
+	cfg := Config{
+		Sockets: 2, Cores: 1, Threads: 2,
+		Commands: []Command{
+			read("siblings of cpu 3", "/sys/devices/system/cpu/cpu3/topology/thread_siblings_list"),
+			read("smt", "/sys/devices/system/cpu/smt/control"),
+			{Name: "no such program", Args: []string{"/no/such/program"}},
+			// Nobody sends anything to this port, so reading it never ends.
+			{Name: "endless", Args: []string{"/init", "cat", "/dev/ttyS1"}, Timeout: 500 * time.Millisecond},
+			read("afterwards", "/proc/sys/kernel/ostype"),
+		},
+	}
+	got, err := boot(t, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Result{
+		"siblings of cpu 3": {Stdout: "2-3\n", Over: true},
+		"smt":               {Stdout: "on\n", Over: true},
+		"no such program":   {ExitCode: -1, Over: true, Failure: "fork/exec /no/such/program: no such file or directory"},
+		"endless":           {ExitCode: -1, Over: true, Signal: "killed", Failure: "killed after its timeout of 500ms"},
+		"afterwards":        {Stdout: "Linux\n", Over: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	text := fmt.Sprint(failures(cfg, got))
+	if !strings.Contains(text, `"no such program"`) || !strings.Contains(text, `"endless"`) {
+		t.Errorf("failures do not name both commands: %s", text)
+	}
+}
+
+// TestBrokenGuest starts one whose kernel finds no first process and one that
+// does not power off in time.
+func TestBrokenGuest(t *testing.T) {
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
+	for _, tc := range []struct {
+		name string
+		cfg  Config
+		want string
+	}{
+		{"panic", Config{Append: "rdinit=/none"}, "Kernel panic"},
+		{"timeout", Config{Timeout: time.Millisecond}, "did not power off within 1ms"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.cfg.Commands = []Command{read("never", "/proc/uptime")}
+			results, err := boot(t, tc.cfg)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+			if len(results) != 0 {
+				t.Errorf("results %v, want none", results)
+			}
+		})
+	}
+}
+
+const inner = "judged/internal/testkit/guest/testdata/inner"
+
+func TestGoTest(t *testing.T) {
+	GoTest(t, Config{Append: isolation}, inner, "Test[^F]|TestFiles")
+}
+
+// verdict takes a test's failure so that it does not become ours.
+type verdict struct {
+	testing.TB
+	failed bool
+	log    strings.Builder
+}
+
+func (v *verdict) Helper()                           {}
+func (v *verdict) Failed() bool                      { return v.failed }
+func (v *verdict) Logf(format string, args ...any)   { fmt.Fprintf(&v.log, format+"\n", args...) }
+func (v *verdict) Errorf(format string, args ...any) { v.failed = true; v.Logf(format, args...) }
+
+func TestGoTestFails(t *testing.T) {
+	for _, tc := range []struct{ name, run, want string }{
+		{"a test fails", "^TestFails$", "this is meant to fail"},
+		{"no test matches", "^TestNothingOfThatName$", "no test of " + inner + " passed"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			v := &verdict{TB: t}
+			GoTest(v, Config{}, inner, tc.run)
+			if !v.failed || !strings.Contains(v.log.String(), tc.want) {
+				t.Errorf("failed: %t, want true with %q in the log:\n%s", v.failed, tc.want, v.log.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,148 @@
+// Command init is the first process of a test guest. It mounts what a host
+// has, has the commands of the plan run in order and their results sent over
+// the second serial port, and powers the machine off.
+//
+// Started again inside the guest it is the small tool that a guest without a
+// user land lacks: "/init cat FILE…" copies files to standard output.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"judged/internal/testkit/guest/wire"
+)
+
+func main() {
+	if os.Getpid() != 1 {
+		os.Exit(tool(os.Args[1:]))
+	}
+	if err := first(); err != nil {
+		fmt.Fprintln(os.Stderr, "init:", err)
+	}
+	// The kernel panics when its first process returns, so there is no way
+	// out but this one.
+	syscall.Sync()
+	syscall.Reboot(syscall.LINUX_REBOOT_CMD_POWER_OFF)
+}
+
+// first is the work of process 1: the mounts, and reaping whatever loses its
+// parent while its one child, supervise, runs the commands. In one process the
+// two would take each other's exit statuses.
+func first() error {
+	if err := mountAll(); err != nil {
+		return report(err)
+	}
+	if err := linkUp("lo"); err != nil {
+		return report(err)
+	}
+	p, err := os.StartProcess("/init", []string{"/init", "supervise"}, &os.ProcAttr{
+		Env:   os.Environ(),
+		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+	})
+	if err != nil {
+		return report(err)
+	}
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return report(fmt.Errorf("wait for processes: %w", err))
+		case pid == p.Pid && status.ExitStatus() != 0:
+			return fmt.Errorf("supervise ended with %#x", int(status))
+		case pid == p.Pid:
+			return nil
+		}
+	}
+}
+
+// report tells the host why nothing can be run.
+func report(err error) error {
+	port, openErr := openChannel()
+	if openErr != nil {
+		return errors.Join(err, openErr)
+	}
+	broken := wire.Frame{Stream: wire.Broken, Failure: err.Error()}
+	return errors.Join(err, json.NewEncoder(port).Encode(broken), drain(port))
+}
+
+func openChannel() (*os.File, error) {
+	port, err := os.OpenFile(wire.Channel, os.O_WRONLY|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open the result channel: %w", err)
+	}
+	return port, nil
+}
+
+func supervise() error {
+	plan, err := readPlan()
+	if err != nil {
+		return report(err)
+	}
+	port, err := openChannel()
+	if err != nil {
+		return err
+	}
+	out := &channel{enc: json.NewEncoder(port)}
+	for _, c := range plan.Commands {
+		if err := out.send(run(c, out)); err != nil {
+			return fmt.Errorf("send results: %w", err)
+		}
+	}
+	if err := out.send(wire.Frame{Stream: wire.Done}); err != nil {
+		return fmt.Errorf("send results: %w", err)
+	}
+	return drain(port)
+}
+
+func readPlan() (plan wire.Plan, err error) {
+	text, err := os.ReadFile(wire.PlanPath)
+	if err != nil {
+		return plan, fmt.Errorf("read plan: %w", err)
+	}
+	if err := json.Unmarshal(text, &plan); err != nil {
+		return plan, fmt.Errorf("parse plan: %w", err)
+	}
+	return plan, nil
+}
+
+func tool(args []string) int {
+	switch {
+	case len(args) == 1 && args[0] == "supervise":
+		if err := supervise(); err != nil {
+			fmt.Fprintln(os.Stderr, "init:", err)
+			return 1
+		}
+		return 0
+	case len(args) > 1 && args[0] == "cat":
+		return catAll(args[1:])
+	}
+	fmt.Fprintln(os.Stderr, "usage: /init cat FILE…")
+	return 2
+}
+
+func catAll(paths []string) (code int) {
+	for _, path := range paths {
+		if err := cat(path); err != nil {
+			fmt.Fprintln(os.Stderr, "init:", err)
+			code = 1
+		}
+	}
+	return code
+}
+
+func cat(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(os.Stdout, f)
+	return err
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"judged/internal/testkit/guest/wire"
+)
+
+// channel sends frames. The streams of a command write to it side by side.
+type channel struct {
+	mu  sync.Mutex // guards the rest
+	enc *json.Encoder
+	err error // the first one; later frames are dropped and the host misses Done
+}
+
+func (c *channel) send(f wire.Frame) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = c.enc.Encode(f)
+	}
+	return c.err
+}
+
+// stream is one output of one command.
+type stream struct {
+	to    *channel
+	frame wire.Frame
+	sent  int64
+}
+
+func (s *stream) Write(p []byte) (int, error) {
+	s.frame.Data = p
+	if err := s.to.send(s.frame); err != nil {
+		return 0, err
+	}
+	s.sent += int64(len(p))
+	return len(p), nil
+}
+
+// run runs one command to its end and returns its Exit frame.
+func run(c wire.Command, to *channel) wire.Frame {
+	ctx, cancel := context.WithCancel(context.Background())
+	if c.Timeout > 0 {
+		ctx, cancel = context.WithTimeout(context.Background(), c.Timeout)
+	}
+	defer cancel()
+
+	stdout := &stream{to: to, frame: wire.Frame{Stream: wire.Stdout, Name: c.Name}}
+	stderr := &stream{to: to, frame: wire.Frame{Stream: wire.Stderr, Name: c.Name}}
+	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	cmd.Stdout, cmd.Stderr, cmd.Dir = stdout, stderr, c.Dir
+	cmd.Env = c.Env
+	if c.Env == nil {
+		cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/root", "TMPDIR=/tmp"}
+	}
+	// A group of its own, so that the timeout reaches what it has started,
+	// and a limit on waiting for output that a survivor holds open.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	err := cmd.Run()
+
+	f := wire.Frame{Stream: wire.Exit, Name: c.Name, ExitCode: -1, StdoutBytes: stdout.sent, StderrBytes: stderr.sent}
+	if cmd.ProcessState != nil {
+		f.ExitCode = cmd.ProcessState.ExitCode()
+		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			f.Signal = status.Signal().String()
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		f.Failure = fmt.Sprintf("killed after its timeout of %v", c.Timeout)
+	case err != nil && !errors.As(err, new(*exec.ExitError)):
+		f.Failure = err.Error()
+	}
+	return f
+}

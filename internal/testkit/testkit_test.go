@@ -1,0 +1,263 @@
+package testkit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMain(m *testing.M) { os.Exit(Run(m)) }
+
+// recorder stands in for a test whose end we want to see.
+type recorder struct {
+	testing.TB
+	outcome, text string
+}
+
+type ended struct{}
+
+func (r *recorder) Helper() {}
+func (r *recorder) end(outcome, format string, args []any) {
+	r.outcome, r.text = outcome, fmt.Sprintf(format, args...)
+	panic(ended{})
+}
+func (r *recorder) Skipf(format string, args ...any)  { r.end("skip", format, args) }
+func (r *recorder) Fatalf(format string, args ...any) { r.end("fail", format, args) }
+
+func outcomeOf(f func(t testing.TB)) (r recorder) {
+	r.outcome = "pass"
+	defer func() {
+		if e := recover(); e != nil && e != (ended{}) {
+			panic(e)
+		}
+	}()
+	f(&r)
+	return r
+}
+
+func TestNeed(t *testing.T) {
+	t.Setenv("JUDGED_TEST_KERNEL", filepath.Join(t.TempDir(), "absent"))
+	for _, tc := range []struct {
+		name, require, want string
+	}{
+		{"nothing required", "", "skip"},
+		{"required by name", "root, guest-kernel", "fail"},
+		{"another one required", "root,guest-kernels,qemu", "skip"},
+		{"all required", "all", "fail"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Setenv(RequireEnv, tc.require)
+			got := outcomeOf(func(t testing.TB) { Need(t, GuestKernel) })
+			if got.outcome != tc.want {
+				t.Errorf("got %s (%s), want %s", got.outcome, got.text, tc.want)
+			}
+			if !strings.Contains(got.text, "guest-kernel") || !strings.Contains(got.text, ".ci/setup") {
+				t.Errorf("text %q does not name the need and the next step", got.text)
+			}
+		})
+	}
+}
+
+func TestNeedPassesWhenThere(t *testing.T) {
+	kernel := filepath.Join(t.TempDir(), "vmlinuz")
+	if err := os.WriteFile(kernel, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("JUDGED_TEST_KERNEL", kernel)
+	t.Setenv(RequireEnv, "all")
+	if got := outcomeOf(func(t testing.TB) { Need(t, GuestKernel) }); got.outcome != "pass" {
+		t.Errorf("got %s (%s), want pass", got.outcome, got.text)
+	}
+}
+
+func TestAllLeavesOutTheCgroupVersion(t *testing.T) {
+	got := map[Requirement]bool{}
+	want := map[Requirement]bool{Root: true, Cgroup: true, CgroupV1: false, CgroupV2: false, GCC: true}
+	for n := range want {
+		got[n] = required(n, "all")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("required by all (-want +got):\n%s", diff)
+	}
+	if !required(CgroupV2, "all,cgroup-v2") {
+		t.Error("cgroup-v2 named beside all is not required")
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	const line = "42 (a) b (c) S 7 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 0 0"
+	got, ok := parseStat(line)
+	want := process{pid: 42, parent: 7, name: "a) b (c", state: "S", start: "12345"}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(process{})); diff != "" || !ok {
+		t.Errorf("parseStat ok=%t (-want +got):\n%s", ok, diff)
+	}
+	for _, bad := range []string{"", "42", "42 (x", "42 (x) S", "x (x) " + strings.Repeat("1 ", 30)} {
+		if _, ok := parseStat(bad); ok {
+			t.Errorf("parseStat(%q) accepted it", bad)
+		}
+	}
+}
+
+// leaks are what the binary, run again by TestRunFindsLeftovers, leaves
+// behind in TestLeak; undoLeak removes what outlives it.
+var leaks = map[string]func(t *testing.T){
+	"nothing": func(t *testing.T) {},
+	"file descriptor": func(t *testing.T) {
+		if _, err := syscall.Dup(0); err != nil {
+			t.Fatal(err)
+		}
+	},
+	"child process": func(t *testing.T) {
+		cmd := exec.Command("sleep", "60")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+	},
+	"cgroup": func(t *testing.T) {
+		parent, _, err := memoryHierarchy()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(parent, fmt.Sprintf("judged-%d-leak", os.Getpid()))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	},
+	"mount": func(t *testing.T) {
+		dir := filepath.Join(os.Getenv("JUDGED_TESTKIT_DIR"), "judged")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mount(fmt.Sprintf("judged-%d-leak", os.Getpid()), dir, "tmpfs", 0, ""); err != nil {
+			t.Fatal(err)
+		}
+	},
+	"compiled program": func(t *testing.T) { CompileC(t, writeC(t), false) },
+}
+
+func TestLeak(t *testing.T) {
+	if leak := leaks[os.Getenv("JUDGED_TESTKIT_LEAK")]; leak != nil {
+		leak(t)
+	}
+}
+
+func TestRunFindsLeftovers(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		exit  int
+		needs []Requirement
+	}{
+		{name: "nothing"},
+		{name: "compiled program", needs: []Requirement{GCC}},
+		{name: "file descriptor", exit: LeftoverExit},
+		{name: "child process", exit: LeftoverExit},
+		{name: "cgroup", exit: LeftoverExit, needs: []Requirement{Cgroup}},
+		{name: "mount", exit: LeftoverExit, needs: []Requirement{Root}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			Need(t, tc.needs...)
+			dir := t.TempDir()
+			var pid int
+			t.Cleanup(func() { undoLeak(t, dir, pid) })
+			cmd := exec.Command(os.Args[0], "-test.run=^TestLeak$")
+			cmd.Env = append(os.Environ(), "JUDGED_TESTKIT_LEAK="+tc.name, "JUDGED_TESTKIT_DIR="+dir, "TMPDIR="+dir)
+			out, err := cmd.CombinedOutput()
+			if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+				t.Fatal(err)
+			}
+			pid = cmd.Process.Pid
+			if got := cmd.ProcessState.ExitCode(); got != tc.exit {
+				t.Errorf("exit code %d, want %d; output:\n%s", got, tc.exit, out)
+			}
+			if named := strings.Contains(string(out), "\n\t"+tc.name); named != (tc.exit != 0) {
+				t.Errorf("names %q: %t; output:\n%s", tc.name, named, out)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, "judged-testkit-*")); len(left) > 0 {
+				t.Errorf("programs were not removed: %q", left)
+			}
+		})
+	}
+}
+
+func undoLeak(t *testing.T, dir string, pid int) {
+	if err := syscall.Unmount(filepath.Join(dir, "judged"), 0); err != nil && !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.EPERM) {
+		t.Errorf("unmount: %v", err)
+	}
+	if parent, _, err := memoryHierarchy(); err == nil {
+		err := os.Remove(filepath.Join(parent, fmt.Sprintf("judged-%d-leak", pid)))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("remove cgroup: %v", err)
+		}
+	}
+}
+
+func writeC(t *testing.T) string {
+	src := filepath.Join(t.TempDir(), "answer.c")
+	if err := os.WriteFile(src, []byte("int main(void) { return 42; }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+func TestCompileC(t *testing.T) {
+	for _, static := range []bool{false, true} {
+		t.Run(fmt.Sprintf("static=%t", static), func(t *testing.T) {
+			path := CompileC(t, writeC(t), static)
+			cmd := exec.Command(path)
+			if err := cmd.Run(); cmd.ProcessState.ExitCode() != 42 {
+				t.Errorf("program ended with %v, want exit status 42", err)
+			}
+			if again := CompileC(t, writeC(t), static); again != path {
+				t.Errorf("second build of the same text went to %s, want the cached %s", again, path)
+			}
+			info, err := os.Stat(filepath.Dir(path))
+			if err != nil || info.Mode().Perm() != 0o755 {
+				t.Errorf("folder of programs: %v, %v; want it open to all users", info.Mode(), err)
+			}
+		})
+	}
+}
+
+func TestCompileCShowsDiagnostics(t *testing.T) {
+	Need(t, GCC)
+	src := filepath.Join(t.TempDir(), "bad.c")
+	if err := os.WriteFile(src, []byte("int main(void) { return nonsense; }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := outcomeOf(func(t testing.TB) { CompileC(t, src, false) })
+	if got.outcome != "fail" || !strings.Contains(got.text, "nonsense") {
+		t.Errorf("got %s with %q, want a failure with gcc's words", got.outcome, got.text)
+	}
+}
+
+func TestWaitFor(t *testing.T) {
+	calls := 0
+	WaitFor(t, time.Minute, "the third call", func() bool { calls++; return calls == 3 })
+	if calls != 3 {
+		t.Errorf("cond was called %d times, want 3", calls)
+	}
+	got := outcomeOf(func(t testing.TB) { WaitFor(t, 0, "the moon", func() bool { return false }) })
+	if got.outcome != "fail" || !strings.Contains(got.text, "waiting for the moon") {
+		t.Errorf("got %s with %q, want a failure that names the moon", got.outcome, got.text)
+	}
+}
+
+func TestRepoRoot(t *testing.T) {
+	if _, err := os.Stat(filepath.Join(RepoRoot(t), "internal", "testkit", "wait.go")); err != nil {
+		t.Error(err)
+	}
+	t.Chdir(t.TempDir())
+	if got := outcomeOf(func(t testing.TB) { RepoRoot(t) }); got.outcome != "fail" {
+		t.Errorf("outside a repository: %s, want fail", got.outcome)
+	}
+}

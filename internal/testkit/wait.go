@@ -1,0 +1,44 @@
+package testkit
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// WaitFor polls cond until it is true and fails the test when it has not
+// become true within deadline (wall time). what completes "timed out waiting
+// for …". It runs cond in the calling goroutine, at least once, every 1 ms at
+// first and every 20 ms later.
+func WaitFor(t testing.TB, deadline time.Duration, what string, cond func() bool) {
+	t.Helper()
+	end := time.Now().Add(deadline)
+	for pause := time.Millisecond; !cond(); pause = min(2*pause, 20*time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("timed out after %v waiting for %s", deadline, what)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// RepoRoot returns the folder that holds go.mod, above the package under test.
+func RepoRoot(t testing.TB) string {
+	t.Helper()
+	start, err := os.Getwd()
+	if err != nil {
+		t.Fatalf("find the working folder: %v", err)
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		switch _, err := os.Stat(filepath.Join(dir, "go.mod")); {
+		case err == nil:
+			return dir
+		case !errors.Is(err, fs.ErrNotExist):
+			t.Fatalf("look for go.mod: %v", err)
+		case dir == filepath.Dir(dir):
+			t.Fatalf("found no go.mod in %s or above; run the test inside the repository", start)
+		}
+	}
+}
