@@ -1,0 +1,190 @@
+package court
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+
+	"judged/internal/cgroup"
+	"judged/internal/cpuset"
+	"judged/internal/evidence"
+	"judged/internal/hostfs"
+	"judged/internal/linux"
+	"judged/internal/measure"
+	"judged/internal/sandbox"
+	"judged/internal/seccomp"
+	"judged/internal/slots"
+	"judged/internal/topology"
+	"judged/internal/units"
+)
+
+// Options say what to set up.
+type Options struct {
+	CPUs   cpuset.Set // which may be used; empty is the isolated set, else the last CPU
+	Width  int        // CPUs of one slot
+	Count  int        // how many slots at most; 0 is all that fit
+	Strict bool       // refuse to judge on an unfit host
+	Pool   string
+	Name   string // of the host in reports; empty is its host name
+
+	Root               sandbox.Root
+	BoxBytes           units.Bytes
+	BoxInodes          int
+	UIDFirst, UIDCount int
+	Log                *slog.Logger
+}
+
+// Court is a host ready for judging. Close it.
+type Court struct {
+	options  Options
+	fs       hostfs.FS
+	topology topology.Topology
+	slots    []slots.Slot
+	tree     *cgroup.Tree
+	launcher *sandbox.Launcher
+	stands   map[string]*measure.Stand // by the slot's CPUs
+}
+
+// UsageError is a court that was asked for CPUs that it cannot have.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Open plans the slots, confines the calling process and sets everything up.
+// Of what it has made it leaves nothing behind when it fails.
+func Open(o Options) (*Court, error) {
+	c := &Court{options: o, fs: hostfs.New("/"), stands: map[string]*measure.Stand{}}
+	if err := c.open(); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *Court) open() (err error) {
+	if !linux.IsRoot() {
+		return errors.New("open court: judged must be root to make namespaces and control groups; start it with sudo or as a system service")
+	}
+	if c.topology, err = topology.Read(c.fs); err != nil {
+		return fmt.Errorf("read topology: %w", err)
+	}
+	if c.slots, err = slots.Plan(c.topology, c.options.CPUs, max(c.options.Width, 1)); err != nil {
+		return &UsageError{fmt.Errorf("plan slots: %w", err)}
+	}
+	if c.options.Count > 0 && len(c.slots) > c.options.Count {
+		c.slots = c.slots[:c.options.Count]
+	}
+	if err := c.confine(); err != nil {
+		return err
+	}
+	// A descriptor that judged was started with must not reach a sandbox.
+	if err := linux.CloseInherited(); err != nil {
+		return err
+	}
+	host, err := cgroup.Detect(c.fs)
+	if err != nil {
+		return err
+	}
+	if c.tree, err = host.NewTree(); err != nil {
+		return err
+	}
+	if c.launcher, err = c.openLauncher(); err != nil {
+		return err
+	}
+	for _, s := range c.slots {
+		if err := c.openStand(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// confine keeps all threads of this process, and what they start, off the
+// slots. The runtime gets one thread more than CPUs, because a supervisor that
+// comes back from ppoll must not wait for a goroutine that computes.
+func (c *Court) confine() error {
+	house := slots.Housekeeping(c.topology, c.slots)
+	if err := linux.ConfineProcess(house); err != nil {
+		return fmt.Errorf("keep judged off the slots: %w", err)
+	}
+	runtime.GOMAXPROCS(len(house) + 1)
+	return nil
+}
+
+func (c *Court) openLauncher() (*sandbox.Launcher, error) {
+	arch, err := seccomp.NativeArch()
+	if err != nil {
+		return nil, err
+	}
+	filter, err := seccomp.Build(arch, seccomp.Default())
+	if err != nil {
+		return nil, err
+	}
+	o := c.options
+	return sandbox.Open(sandbox.Options{Root: o.Root, BoxBytes: o.BoxBytes, BoxInodes: o.BoxInodes,
+		UIDFirst: o.UIDFirst, UIDCount: o.UIDCount, Seccomp: filter})
+}
+
+func (c *Court) openStand(s slots.Slot) error {
+	group, err := c.tree.Slot(s.CPUs, s.Node)
+	if err != nil {
+		return err
+	}
+	slot := sandbox.Slot{CPUs: s.CPUs, Node: s.Node, BindNode: len(c.topology.Nodes) > 1,
+		NohzFull: c.topology.NohzFull.Overlaps(s.CPUs), Group: group}
+	stand, err := measure.NewStand(c.launcher, slot, c.fs, evidence.DefaultThresholds(c.virtual()), c.options.Log)
+	if err != nil {
+		return err
+	}
+	c.stands[s.CPUs.String()] = stand
+	return nil
+}
+
+// virtual reports whether a hypervisor shows itself in the processor's flags.
+func (c *Court) virtual() bool {
+	info, err := c.fs.ReadFile("/proc/cpuinfo")
+	return err == nil && hasFlag(info, "hypervisor")
+}
+
+// Slots lists what was planned.
+func (c *Court) Slots() []slots.Slot { return c.slots }
+
+// Stand is where a slot's runs happen.
+func (c *Court) Stand(s slots.Slot) *measure.Stand { return c.stands[s.CPUs.String()] }
+
+// CPUs are the CPUs of all slots.
+func (c *Court) CPUs() cpuset.Set {
+	var all cpuset.Set
+	for _, s := range c.slots {
+		all = all.Union(s.CPUs)
+	}
+	return all
+}
+
+// Close takes everything down. Nothing may run any more.
+func (c *Court) Close() error {
+	var errs []error
+	for _, s := range c.stands {
+		errs = append(errs, s.Close())
+	}
+	if c.launcher != nil {
+		c.launcher.Close()
+	}
+	if c.tree != nil {
+		errs = append(errs, c.tree.Remove())
+	}
+	return errors.Join(errs...)
+}
+
+func hostName(name string) string {
+	if name != "" {
+		return name
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return name
+}

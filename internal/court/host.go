@@ -1,0 +1,110 @@
+package court
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"judged/internal/cpuset"
+	"judged/internal/doctor"
+	"judged/internal/job"
+	"judged/internal/turbo"
+)
+
+// Doctor examines the host with the court's slots.
+func (c *Court) Doctor(ctx context.Context) (doctor.Report, error) {
+	return doctor.Run(ctx, doctor.Options{FS: c.fs, CPUs: c.CPUs(), Width: max(c.options.Width, 1), Strict: c.options.Strict})
+}
+
+// Turbo reads the frequency switches anew: a few files, cheap enough for every
+// lease.
+func (c *Court) Turbo(cpus cpuset.Set) turbo.State { return turbo.Read(c.fs, cpus) }
+
+// Host is what a report says about this host, with doctor's last word.
+func (c *Court) Host(cpus cpuset.Set, d doctor.Report) job.Host {
+	failed := d.FailedIDs()
+	if failed == nil {
+		failed = []string{}
+	}
+	return job.Host{
+		Name: hostName(c.options.Name), Pool: c.options.Pool, Fingerprint: c.Fingerprint(),
+		Kernel: c.topology.Kernel, CPUModel: c.topology.Model,
+		Isolation: c.isolation(cpus), Turbo: string(c.Turbo(cpus).Value),
+		Doctor: &job.DoctorHost{Ready: d.Ready, Failed: failed},
+	}
+}
+
+// isolation is how the CPUs are kept free of other work; a set of which a part
+// is not is not isolated.
+func (c *Court) isolation(cpus cpuset.Set) string {
+	if !cpus.IsSubsetOf(c.topology.Isolated) {
+		return "none"
+	}
+	return c.topology.IsolationKind()
+}
+
+// Fingerprint names what hosts of one pool must have in common: 16 hex digits
+// over processor, kernel, command line, topology and the settings that move
+// times. Hosts with different ones must not be compared.
+func (c *Court) Fingerprint() string {
+	t := c.topology
+	parts := []any{t.Model, t.Kernel, t.CPUs, nodeShapes(c), t.NohzFull, t.Isolated, c.slots, turbo.Read(c.fs, nil).Value}
+	for _, path := range fingerprintFiles() {
+		value, err := c.fs.Read(path)
+		if err != nil {
+			value = ""
+		}
+		parts = append(parts, value)
+	}
+	b, err := json.Marshal(parts)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}
+
+func fingerprintFiles() []string {
+	return []string{"/proc/cmdline", "/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled",
+		"/sys/devices/system/cpu/smt/active", "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		"/proc/sys/kernel/randomize_va_space", "/proc/sys/kernel/numa_balancing"}
+}
+
+// nodeShapes leaves out the size of memory, which differs by a few pages from
+// boot to boot.
+func nodeShapes(c *Court) []string {
+	var shapes []string
+	for _, n := range c.topology.Nodes {
+		shapes = append(shapes, fmt.Sprint(n.ID, n.CPUs, n.Distances))
+	}
+	return shapes
+}
+
+// Fit says why a strict court must not judge on the CPUs now, or nil. Only
+// what was verified counts: an unknown turbo state is not off.
+func (c *Court) Fit(cpus cpuset.Set) error {
+	if !c.options.Strict {
+		return nil
+	}
+	if c.isolation(cpus) == "none" {
+		return fmt.Errorf("refuse to judge: CPUs %s are not isolated; boot with isolcpus=%s or make them a cpuset partition, or set slots.strict = false", cpus, cpus)
+	}
+	if s := c.Turbo(cpus); s.Value != turbo.Off {
+		return fmt.Errorf("refuse to judge: turbo is %s (%s); switch it off, or set slots.strict = false", s.Value, strings.TrimSuffix(s.Reason, "."))
+	}
+	return nil
+}
+
+// hasFlag looks for a word on the first flags line of /proc/cpuinfo.
+func hasFlag(cpuinfo []byte, flag string) bool {
+	for line := range bytes.Lines(cpuinfo) {
+		if name, value, ok := bytes.Cut(line, []byte(":")); ok && strings.TrimSpace(string(name)) == "flags" {
+			return bytes.Contains(append(append([]byte(" "), bytes.TrimSpace(value)...), ' '), []byte(" "+flag+" "))
+		}
+	}
+	return false
+}

@@ -1,0 +1,145 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"judged/internal/checker"
+	"judged/internal/job"
+	"judged/internal/measure"
+	"judged/internal/sandbox"
+	"judged/internal/units"
+)
+
+// Task is a job with its files on this host.
+type Task struct {
+	Args    []string       // with the program's name inside the sandbox in place
+	Files   []sandbox.File // the program among them
+	Tests   []Test
+	Checker checker.Checker
+	Limits  job.Limits // complete
+	Repeats job.Repeats
+	Stop    job.Stop
+	Head    units.Bytes
+}
+
+// Test is one test of a task.
+type Test struct {
+	Name   string
+	Input  string // path; "" is no input
+	Answer string // path; "" is nothing to compare
+}
+
+// Run judges the task. seen is told of every test as soon as it is decided.
+// The error is not nil only if judged could not do its work or ctx ended; the
+// report is then what is known so far.
+func Run(ctx context.Context, stand *measure.Stand, task Task, seen func(job.TestReport)) (job.Report, error) {
+	tests := slices.Clone(task.Tests)
+	slices.SortStableFunc(tests, func(a, b Test) int { return strings.Compare(a.Name, b.Name) })
+	var reports []job.TestReport
+	failed := false
+	for _, t := range tests {
+		if failed && task.Stop != job.StopNever {
+			reports = append(reports, job.TestReport{Name: t.Name, Verdict: job.Skipped, Agree: true})
+			continue
+		}
+		r, err := runTest(ctx, stand, task, t)
+		if err != nil {
+			return fold(reports), fmt.Errorf("judge test %q: %w", t.Name, err)
+		}
+		failed = failed || r.Verdict.Failed()
+		reports = append(reports, r)
+		seen(r)
+	}
+	return fold(reports), nil
+}
+
+// runTest measures one test and checks each of its outputs.
+func runTest(ctx context.Context, stand *measure.Stand, task Task, t Test) (job.TestReport, error) {
+	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats, Head: task.Head,
+		OutputHint: minOutputHint}
+	if t.Input != "" {
+		input, err := sandbox.NewInput(t.Input, stand.Slot())
+		if err != nil {
+			return job.TestReport{}, err
+		}
+		defer input.Close()
+		q.Input = input
+	}
+	if t.Answer != "" {
+		info, err := os.Stat(t.Answer)
+		if err != nil {
+			return job.TestReport{}, fmt.Errorf("read answer: %w", err)
+		}
+		q.OutputHint = max(q.OutputHint, 2*units.Bytes(info.Size()))
+		q.Check = func(ctx context.Context, output io.Reader) (job.CheckReport, error) {
+			answer, err := os.Open(t.Answer)
+			if err != nil {
+				return job.CheckReport{}, err
+			}
+			defer answer.Close()
+			return task.Checker.Check(ctx, output, answer)
+		}
+	}
+	return stand.Test(ctx, q)
+}
+
+// minOutputHint is set aside for the output of every run. Output beyond it
+// works like any other memory of the program; twice the answer is more than a
+// right program prints.
+const minOutputHint = 64 << 10
+
+// fold sums the tests up.
+func fold(tests []job.TestReport) job.Report {
+	r := job.Report{State: job.Done, Verdict: job.Fold(tests), Tests: tests}
+	r.JudgementType = r.Verdict.JudgementType()
+	agree := true
+	for _, t := range tests {
+		agree = agree && t.Agree
+		r.CPUTime = larger(r.CPUTime, t.CPUTime)
+		r.WallTime = larger(r.WallTime, t.WallTime)
+		r.MemoryPeak = larger(r.MemoryPeak, t.MemoryPeak)
+	}
+	r.Deterministic = &agree
+	r.Score = score(tests)
+	return r
+}
+
+func larger[T ~int64](a, b *T) *T {
+	if a == nil || (b != nil && *b > *a) {
+		return b
+	}
+	return a
+}
+
+// score is the mean of the tests' scores, where at least one test has one; a
+// test without counts by its verdict.
+func score(tests []job.TestReport) *float64 {
+	scored := slices.ContainsFunc(tests, func(t job.TestReport) bool { return t.Score != nil })
+	if !scored {
+		return nil
+	}
+	sum := 0.0
+	for _, t := range tests {
+		switch {
+		case t.Score != nil:
+			sum += *t.Score
+		case t.Verdict == job.Accepted:
+			sum++
+		}
+	}
+	mean := sum / float64(len(tests))
+	return &mean
+}
+
+// InternalError is the report of a task that judged could not judge.
+func InternalError(partial job.Report, cause error) job.Report {
+	partial.State, partial.Verdict = job.Done, job.InternalError
+	partial.JudgementType = job.InternalError.JudgementType()
+	partial.Message = cause.Error()
+	return partial
+}

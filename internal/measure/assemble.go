@@ -1,0 +1,150 @@
+package measure
+
+import (
+	"slices"
+	"time"
+
+	"judged/internal/job"
+	"judged/internal/sandbox"
+	"judged/internal/stats"
+	"judged/internal/units"
+)
+
+// assemble tells a test from its runs. The verdict is the rule's where it is
+// about time; everything else is that of the first run that shows it.
+func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.TestReport {
+	chosen := deciding(all, d)
+	r := job.TestReport{
+		Name: q.Name, Verdict: chosen.verdict, Exit: exitOf(chosen.result), Checker: chosen.check,
+		StdoutHead: chosen.stdout, StderrHead: chosen.stderr, Output: &chosen.result.OutputBytes, Agree: agree(all),
+	}
+	for _, o := range all {
+		r.Runs = append(r.Runs, o.run)
+	}
+	if chosen.check != nil {
+		r.Score = chosen.check.Score
+	}
+	if chosen.verdict == job.NotExecutable {
+		r.Message = whyNotExecutable(chosen.result.ExecError, q.Args[0])
+		r.Output = nil
+		return r
+	}
+	kept := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return !o.run.Kept })
+	r.Timing = timing(kept, d, rule)
+	fillTimes(&r, kept, d)
+	return r
+}
+
+// deciding is the run that speaks for the test. When the rule says that the
+// test is over the limit it is one that was; otherwise the first one that
+// failed for another reason than time, else the first within the limit.
+func deciding(all []outcome, d stats.Decision) outcome {
+	if d.Done && d.Over {
+		for _, o := range all {
+			if o.run.Kept && o.verdict == job.TimeLimit {
+				return o
+			}
+		}
+	}
+	for _, o := range all {
+		if o.verdict != job.TimeLimit && o.verdict != job.Accepted {
+			return o
+		}
+	}
+	for _, o := range all {
+		if o.verdict != job.TimeLimit {
+			return o
+		}
+	}
+	return all[0]
+}
+
+// agree reports whether the runs of a test agree on everything but time.
+func agree(all []outcome) bool {
+	var first *outcome
+	for i := range all {
+		o := &all[i]
+		if o.verdict == job.TimeLimit {
+			continue
+		}
+		if first == nil {
+			first = o
+			continue
+		}
+		if o.verdict != first.verdict || o.result.Code != first.result.Code || o.result.Signal != first.result.Signal ||
+			(o.result.Stop == sandbox.StopNone && o.digest != first.digest) {
+			return false
+		}
+	}
+	return true
+}
+
+func timing(kept []outcome, d stats.Decision, rule stats.Rule) *job.Timing {
+	if len(kept) == 0 {
+		return nil
+	}
+	times := cpuTimes(kept)
+	s := stats.Describe(times)
+	t := &job.Timing{
+		N: s.N, Statistic: d.Statistic, Min: s.Min, Median: s.Median, Max: s.Max, Spread: s.Spread,
+		Limit: rule.Limit, Policy: job.Policy(rule.Policy), DecidedBy: d.DecidedBy, Confidence: job.Confidence(d.Confidence),
+	}
+	if !d.Done {
+		// A finding above time ended the repeating: the times are told
+		// and decide nothing.
+		t.Statistic, t.DecidedBy, t.Confidence = stats.StatMedian, "verdict", job.OneRun
+		d.Value = s.Median
+	}
+	if ratio, ok := s.SpreadRatio(); ok {
+		t.SpreadRatio = &ratio
+	}
+	if s.HasMAD {
+		t.MAD = &s.MAD
+	}
+	if rule.Limit > 0 {
+		t.MarginRatio = float64(rule.Limit-d.Value) / float64(rule.Limit)
+	}
+	if t.Confidence != job.Borderline && allDisturbed(kept) && len(kept) > 1 {
+		t.Confidence = job.Noisy
+	}
+	return t
+}
+
+func allDisturbed(kept []outcome) bool {
+	return !slices.ContainsFunc(kept, func(o outcome) bool { return len(o.run.Disturbed) == 0 })
+}
+
+func cpuTimes(outcomes []outcome) []time.Duration {
+	times := make([]time.Duration, len(outcomes))
+	for i, o := range outcomes {
+		times[i] = o.run.CPUTime
+	}
+	return times
+}
+
+// fillTimes tells the deciding statistic. The other times are of the run whose
+// CPU time is nearest to it, so that user, system and wall belong together.
+func fillTimes(r *job.TestReport, kept []outcome, d stats.Decision) {
+	if len(kept) == 0 {
+		return
+	}
+	value := d.Value
+	if !d.Done {
+		value = stats.Describe(cpuTimes(kept)).Median
+	}
+	nearest := kept[0]
+	var peak *units.Bytes
+	for _, o := range kept {
+		if abs(o.run.CPUTime-value) < abs(nearest.run.CPUTime-value) {
+			nearest = o
+		}
+		if p := o.run.MemoryPeak; p != nil && (peak == nil || *p > *peak) {
+			peak = p
+		}
+	}
+	wall := nearest.run.WallTime
+	r.CPUTime, r.WallTime, r.MemoryPeak = &value, &wall, peak
+	r.UserTime, r.SystemTime = nearest.run.UserTime, nearest.run.SystemTime
+}
+
+func abs(d time.Duration) time.Duration { return max(d, -d) }

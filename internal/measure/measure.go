@@ -1,0 +1,220 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"strings"
+	"time"
+
+	"judged/internal/evidence"
+	"judged/internal/job"
+	"judged/internal/sandbox"
+	"judged/internal/stats"
+	"judged/internal/units"
+)
+
+// Request is one test of one program.
+type Request struct {
+	Name       string
+	Args       []string
+	Files      []sandbox.File
+	Input      *sandbox.Input
+	OutputHint units.Bytes
+	Limits     job.Limits // complete: no member is zero
+	Repeats    job.Repeats
+	Head       units.Bytes
+	// Check compares the output of a run that came to its end; nil accepts.
+	Check func(ctx context.Context, output io.Reader) (job.CheckReport, error)
+}
+
+// The guard band around a limit within which one run is not believed. Both
+// are first values: a pool learns its own.
+const (
+	guardRatio = 0.02
+	guardFloor = 5 * time.Millisecond
+)
+
+// discardBudget is how many disturbed runs of a test are repeated at most.
+const discardBudget = 3
+
+// outcome is one run with everything that is told of it.
+type outcome struct {
+	run     job.Run
+	verdict job.Verdict
+	result  sandbox.Result
+	check   *job.CheckReport
+	digest  uint64 // of stdout, for comparing runs of one test
+	stdout  *string
+	stderr  *string
+}
+
+// Test runs the test until its rule has decided. The error is not nil only if
+// judged itself could not do its work or ctx ended.
+func (s *Stand) Test(ctx context.Context, q Request) (job.TestReport, error) {
+	rule := ruleOf(q)
+	seed := maphash.MakeSeed()
+	var all []outcome
+	var clean []time.Duration
+	budget := discardBudget
+	for {
+		o, err := s.once(ctx, q, seed)
+		if err != nil {
+			return job.TestReport{}, err
+		}
+		over := o.run.CPUTime > q.Limits.CPUTime()
+		// Noise only lengthens: a disturbed run within the limit proves
+		// as much as a clean one, and one over it proves nothing while
+		// others can be had. A given number of runs is a measurement:
+		// all of them count.
+		o.run.Kept = !over || len(o.run.Disturbed) == 0 || budget == 0 || fixed(rule)
+		if o.run.Kept {
+			clean = append(clean, o.run.CPUTime)
+		} else {
+			budget--
+		}
+		all = append(all, o)
+		if o.verdict == job.NotExecutable {
+			return assemble(q, all, stats.Decision{}, rule), nil
+		}
+		d := rule.Decide(clean)
+		if d.Done || settled(o, rule, len(clean)) {
+			return assemble(q, all, d, rule), nil
+		}
+	}
+}
+
+// settled reports whether more runs cannot change anything although the rule
+// on times would like some: a finding that ranks above the time limit.
+func settled(o outcome, rule stats.Rule, n int) bool {
+	above := o.verdict == job.SecurityViolation || o.verdict == job.MemoryLimit
+	return above && n >= rule.Min
+}
+
+func fixed(r stats.Rule) bool { return r.Min > 0 && r.Min == r.Max }
+
+func ruleOf(q Request) stats.Rule {
+	return stats.Rule{Policy: string(q.Repeats.Policy), Limit: q.Limits.CPUTime(), Guard: guardRatio, GuardFloor: guardFloor,
+		Min: q.Repeats.Min, Max: q.Repeats.Max}
+}
+
+// once is one run: a fresh sandbox, loaded, watched from both sides, checked.
+func (s *Stand) once(ctx context.Context, q Request, seed maphash.Seed) (outcome, error) {
+	box, err := s.take()
+	if err != nil {
+		return outcome{}, err
+	}
+	defer s.discard(box)
+	if err := box.Load(s.spec(q)); err != nil {
+		return outcome{}, err
+	}
+	before := s.reader.Snapshot()
+	s.prepareNext()
+	r, err := box.Run(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	after := s.reader.Snapshot()
+	if r.Stop == sandbox.StopCancelled {
+		return outcome{}, context.Cause(ctx)
+	}
+	o := outcome{result: r, verdict: verdictOf(r, q.Limits), run: s.describe(r, before, after)}
+	if o.digest, err = digest(box.Stdout(), seed); err != nil {
+		return outcome{}, err
+	}
+	if err := o.judgeOutput(ctx, q, box); err != nil {
+		return outcome{}, err
+	}
+	o.run.Overhead = box.Overhead()
+	return o, nil
+}
+
+func (s *Stand) spec(q Request) sandbox.Spec {
+	return sandbox.Spec{
+		Args: q.Args, Files: q.Files, Input: q.Input, OutputHint: q.OutputHint,
+		Limits: sandbox.Limits{CPUTime: KillAt(q.Limits.CPUTime()), WallTime: q.Limits.WallTime(), Memory: q.Limits.Memory,
+			Output: q.Limits.Output, Stack: q.Limits.Stack, Processes: q.Limits.Processes},
+	}
+}
+
+// describe is the run as the report tells it.
+func (s *Stand) describe(r sandbox.Result, before, after evidence.Snapshot) job.Run {
+	f := evidence.Facts{
+		CPUTime: r.CPUTime, WallTime: r.WallTime, RunDelay: r.RunDelay, Migrations: r.Migrations, Throttled: r.Throttled,
+		VoluntarySwitches: &r.VoluntarySwitches, InvoluntarySwitches: &r.InvoluntarySwitches,
+		MinorFaults: &r.MinorFaults, MajorFaults: &r.MajorFaults,
+		Width: len(s.slot.CPUs), NohzFull: s.slot.NohzFull,
+	}
+	if r.UserTime != nil && r.SystemTime != nil {
+		f.UserTime, f.SystemTime = *r.UserTime, *r.SystemTime
+	}
+	e := evidence.Between(before, after, f)
+	return job.Run{
+		CPUTime: r.CPUTime, UserTime: r.UserTime, SystemTime: r.SystemTime, WallTime: r.WallTime, MemoryPeak: r.MemoryPeak,
+		CPUs: s.slot.CPUs.String(), NUMANode: s.slot.Node,
+		Disturbed: evidence.Causes(e, f, s.thresholds), Evidence: e,
+	}
+}
+
+// judgeOutput asks the checker about a run that came to its end, and quotes what
+// was asked for.
+func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandbox) error {
+	if q.Head > 0 {
+		var err error
+		if o.stdout, err = head(box.Stdout(), q.Head); err != nil {
+			return err
+		}
+		if o.stderr, err = head(box.Stderr(), q.Head); err != nil {
+			return err
+		}
+	}
+	ended := o.verdict == "" || (o.verdict == job.TimeLimit && o.result.Stop == sandbox.StopNone && o.result.Code == 0 && o.result.Signal == 0)
+	if !ended || q.Check == nil {
+		if o.verdict == "" {
+			o.verdict = job.Accepted
+		}
+		return nil
+	}
+	output, err := box.Stdout().Reader()
+	if err != nil {
+		return err
+	}
+	c, err := q.Check(ctx, output)
+	if err != nil {
+		return fmt.Errorf("check output of test %q: %w", q.Name, err)
+	}
+	o.check = &c
+	if o.verdict == "" {
+		o.verdict = c.Verdict
+	}
+	return nil
+}
+
+// digest tells outputs apart within this process.
+func digest(o *sandbox.Output, seed maphash.Seed) (uint64, error) {
+	r, err := o.Reader()
+	if err != nil {
+		return 0, err
+	}
+	var h maphash.Hash
+	h.SetSeed(seed)
+	_, err = io.Copy(&h, r)
+	return h.Sum64(), err
+}
+
+// head is the start of a stream as valid UTF-8.
+func head(o *sandbox.Output, n units.Bytes) (*string, error) {
+	r, err := o.Reader()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, n)
+	m, err := io.ReadFull(r, b)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	text := strings.ToValidUTF8(string(b[:m]), "\uFFFD")
+	return &text, nil
+}

@@ -1,0 +1,66 @@
+package measure
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"judged/internal/job"
+	"judged/internal/linux"
+	"judged/internal/sandbox"
+)
+
+// KillAt is the CPU time at which a run is stopped: above the limit, so that
+// times just over it are measured and not cut.
+func KillAt(limit time.Duration) time.Duration {
+	return max(limit+limit/10, limit+100*time.Millisecond)
+}
+
+// verdictOf decides what one run is by its counters, in the order of the
+// contract: an out-of-memory kill and a kill at the time limit both look like
+// SIGKILL. Empty is a run that came to its end: the checker decides.
+func verdictOf(r sandbox.Result, l job.Limits) job.Verdict {
+	switch {
+	case r.Stop == sandbox.StopCancelled:
+		return job.Cancelled
+	case r.ExecError != 0:
+		return job.NotExecutable
+	case r.Signal == syscall.SIGSYS:
+		return job.SecurityViolation
+	case r.OOMKills > 0 || (r.MemoryPeak != nil && *r.MemoryPeak > l.Memory):
+		return job.MemoryLimit
+	case r.CPUTime > l.CPUTime():
+		return job.TimeLimit
+	case r.Stop == sandbox.StopWall && r.Idle:
+		return job.IdlenessLimit
+	case r.Stop == sandbox.StopWall:
+		return job.WallTimeLimit
+	case r.OutputBytes > l.Output || r.ErrorBytes > l.Output:
+		return job.OutputLimit
+	case r.Signal != 0 || r.Code != 0:
+		return job.RuntimeError
+	}
+	return ""
+}
+
+// exitOf is how the first process ended, absent when it never began.
+func exitOf(r sandbox.Result) *job.Exit {
+	switch {
+	case r.ExecError != 0:
+		return nil
+	case r.Signal != 0:
+		return &job.Exit{Signal: linux.SignalName(r.Signal)}
+	}
+	return &job.Exit{Code: &r.Code}
+}
+
+// whyNotExecutable turns the errno of execve into what a contestant can use.
+func whyNotExecutable(e syscall.Errno, name string) string {
+	switch e {
+	case syscall.ENOENT:
+		return fmt.Sprintf("execute %q: it, its interpreter or its loader is not in the sandbox", name)
+	case syscall.ENOEXEC:
+		return fmt.Sprintf("execute %q: neither an ELF program for this machine nor a script with a #! line", name)
+	}
+	return fmt.Sprintf("execute %q: %s", name, e)
+}

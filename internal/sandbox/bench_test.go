@@ -1,0 +1,119 @@
+package sandbox
+
+import (
+	"context"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"judged/internal/linux"
+	"judged/internal/testkit"
+)
+
+// quantile is the nearest-rank quantile, in microseconds.
+func quantile(xs []time.Duration, q float64) float64 {
+	s := slices.Sorted(slices.Values(xs))
+	return float64(s[int(q*float64(len(s)-1))]) / 1e3
+}
+
+// tiny is the static program that does nothing.
+func tiny(t testing.TB) string {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	return testkit.CompileC(t, filepath.Join(testkit.RepoRoot(t), "testdata/submissions/measure/tiny.c"), true)
+}
+
+// forkExec is the yardstick: fork, exec and wait for the same program, bare.
+func forkExec(b *testing.B, path string) time.Duration {
+	begin := linux.Monotonic()
+	pid, err := syscall.ForkExec(path, []string{path}, &syscall.ProcAttr{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+		b.Fatal(err)
+	}
+	return linux.Monotonic() - begin
+}
+
+// BenchmarkStart measures, in every round, a bare fork+exec+wait and a
+// prepared sandbox from go to status, so that both see the same host.
+func BenchmarkStart(b *testing.B) {
+	path := tiny(b)
+	l := newLab(b, nil)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var bare, start, billed, around []time.Duration
+	for b.Loop() {
+		bare = append(bare, forkExec(b, path))
+		begin := linux.Monotonic()
+		s, err := l.Prepare(l.slot)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Load(Spec{Args: []string{"./tiny"}, Files: []File{{Name: "tiny", Path: path, Exec: true}}, Limits: limits()}); err != nil {
+			b.Fatal(err)
+		}
+		r, err := s.Run(context.Background())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+		start, billed = append(start, r.WallTime), append(billed, r.CPUTime)
+		around = append(around, linux.Monotonic()-begin)
+	}
+	b.ReportMetric(quantile(bare, .5), "bare-p50-us")
+	b.ReportMetric(quantile(start, .5), "start-p50-us")
+	b.ReportMetric(quantile(start, .99), "start-p99-us")
+	b.ReportMetric(quantile(start, .5)/quantile(bare, .5), "start/bare")
+	b.ReportMetric(quantile(billed, .5), "billed-p50-us")
+	b.ReportMetric(quantile(around, .5), "whole-p50-us")
+}
+
+// BenchmarkOvershoot measures how far beyond its CPU time limit a program gets.
+func BenchmarkOvershoot(b *testing.B) {
+	testkit.Need(b, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	path := testkit.CompileC(b, filepath.Join(testkit.RepoRoot(b), "testdata/submissions/measure/spin.c"), true)
+	for _, bb := range []struct {
+		name string
+		args []string
+	}{{"spin", []string{"./spin", "1"}}, {"duty50", []string{"./spin", "1", "50"}}} {
+		b.Run(bb.name, func(b *testing.B) {
+			l := newLab(b, nil)
+			var over []time.Duration
+			for i := 0; b.Loop(); i++ {
+				spec := Spec{Args: bb.args, Files: []File{{Name: "spin", Path: path, Exec: true}}, Limits: limits()}
+				spec.Limits.CPUTime = time.Duration(100+i*37%150) * time.Millisecond
+				r, _ := l.run(b, spec)
+				over = append(over, r.CPUTime-spec.Limits.CPUTime)
+			}
+			b.ReportMetric(quantile(over, .5), "over-p50-us")
+			b.ReportMetric(quantile(over, .99), "over-p99-us")
+		})
+	}
+}
+
+// BenchmarkPeak measures the memory peak of a program that touches 100 MiB.
+func BenchmarkPeak(b *testing.B) {
+	testkit.Need(b, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	path := testkit.CompileC(b, filepath.Join(testkit.RepoRoot(b), "testdata/submissions/measure/touch.c"), true)
+	l := newLab(b, nil)
+	var least, most float64
+	for b.Loop() {
+		r, _ := l.run(b, Spec{Args: []string{"./touch", "100"}, Files: []File{{Name: "touch", Path: path, Exec: true}}, Limits: limits()})
+		if r.MemoryPeak == nil {
+			b.Skip("the kernel shows no peak")
+		}
+		off := float64(*r.MemoryPeak)/(1<<20) - 100
+		if least == 0 || off < least {
+			least = off
+		}
+		most = max(most, off)
+	}
+	b.ReportMetric(least, "least-MiB-off")
+	b.ReportMetric(most, "most-MiB-off")
+}

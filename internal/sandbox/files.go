@@ -1,0 +1,200 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"judged/internal/linux"
+	"judged/internal/units"
+)
+
+// stderrHint is what is set aside for stderr, which few programs use much.
+const stderrHint = 16 << 10
+
+// Output is what a run writes to one of its streams: a file in memory that
+// nobody reads while the program runs, so that reading is neither billed to it
+// nor disturbs it.
+type Output struct {
+	read  *os.File
+	write *os.File
+}
+
+// newOutput makes a stream with its first pages on the slot's node and charged
+// to judged.
+func newOutput(name string, hint units.Bytes, slot Slot) (*Output, error) {
+	read, err := linux.Memfd(name)
+	if err != nil {
+		return nil, err
+	}
+	o := &Output{read: read}
+	if hint > 0 {
+		err = onNode(slot, func() error { return linux.Preallocate(read, int64(hint)) })
+	}
+	if err == nil {
+		o.write, err = linux.OpenWriteOnly(read)
+	}
+	if err == nil {
+		// The run's user may neither open it again nor change it
+		// otherwise.
+		err = read.Chmod(0o600)
+	}
+	if err != nil {
+		o.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// onNode runs f with memory bound to the slot's node.
+func onNode(slot Slot, f func() error) error {
+	if !slot.BindNode {
+		return f()
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := linux.BindMemory(slot.Node); err != nil {
+		return err
+	}
+	return errors.Join(f(), linux.UnbindMemory())
+}
+
+// Size is how much was written.
+func (o *Output) Size() (units.Bytes, error) {
+	info, err := o.read.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return units.Bytes(info.Size()), nil
+}
+
+// Reader reads the stream from its start.
+func (o *Output) Reader() (io.Reader, error) {
+	info, err := o.read.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.NewSectionReader(o.read, 0, info.Size()), nil
+}
+
+// Close lets go of the stream.
+func (o *Output) Close() error {
+	if o.write != nil {
+		o.write.Close()
+	}
+	return o.read.Close()
+}
+
+// Input is an input that is ready to be read by runs on one node. It may be
+// used by several runs, one after the other or at once.
+type Input struct{ file *os.File }
+
+// maxCopiedInput bounds what NewInput copies. Larger inputs stay in the page
+// cache, on whatever node that has them.
+const maxCopiedInput = 1 << 30
+
+// NewInput makes the content of a file the stdin of runs. On a host with
+// several NUMA nodes it is copied to the slot's: the page cache stays on the
+// node that read a file first and does not follow cpuset.mems. Elsewhere it is
+// read once, so that no run waits for the disk or is charged for its cache.
+func NewInput(path string, slot Slot) (*Input, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open input: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("open input: %w", err)
+	}
+	if !slot.BindNode || info.Size() > maxCopiedInput {
+		if _, err := io.Copy(io.Discard, f); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("read input: %w", err)
+		}
+		return &Input{file: f}, nil
+	}
+	defer f.Close()
+	m, err := linux.Memfd("stdin")
+	if err != nil {
+		return nil, err
+	}
+	err = onNode(slot, func() error {
+		_, err := io.Copy(m, f)
+		return err
+	})
+	if err == nil {
+		err = linux.SealContent(m)
+	}
+	if err != nil {
+		m.Close()
+		return nil, fmt.Errorf("copy input: %w", err)
+	}
+	return &Input{file: m}, nil
+}
+
+// open returns a descriptor with an offset of its own: runs do not share where
+// they are.
+func (in *Input) open() (*os.File, error) {
+	return os.Open(fmt.Sprintf("/proc/self/fd/%d", in.file.Fd()))
+}
+
+// Close lets go of the input.
+func (in *Input) Close() error { return in.file.Close() }
+
+// sender collects the descriptors of a load, and the first error.
+type sender struct {
+	fds []int
+	own []*os.File
+	err error
+}
+
+func (s *sender) file(f *os.File, err error) {
+	if s.err = errors.Join(s.err, err); f != nil {
+		s.fds = append(s.fds, int(f.Fd()))
+	}
+}
+
+// owned adds a file that is closed once sent.
+func (s *sender) owned(f *os.File, err error) {
+	s.file(f, err)
+	if f != nil {
+		s.own = append(s.own, f)
+	}
+}
+
+func (s *sender) encoded(b []byte) {
+	f, err := linux.Memfd("load")
+	if err == nil {
+		_, err = f.Write(b)
+	}
+	s.owned(f, err)
+}
+
+func (s *sender) input(in *Input) {
+	if in == nil {
+		s.owned(os.Open(os.DevNull))
+		return
+	}
+	s.owned(in.open())
+}
+
+func (s *sender) open(path string) { s.owned(os.Open(path)) }
+
+func (s *sender) to(control *os.File) error {
+	if s.err != nil {
+		return s.err
+	}
+	if len(s.fds) > linux.MaxSendFiles {
+		return fmt.Errorf("send %d descriptors: at most %d go at once; put fewer files into the working directory", len(s.fds), linux.MaxSendFiles)
+	}
+	return linux.Send(int(control.Fd()), []byte{1}, s.fds)
+}
+
+func (s *sender) close() {
+	for _, f := range s.own {
+		f.Close()
+	}
+}

@@ -1,0 +1,13 @@
+//go:build embedinit
+
+package sandbox
+
+import _ "embed"
+
+// initBinary is cmd/judged-init, built by the Makefile before judged is.
+//
+//go:embed judged-init
+var initBinary []byte
+
+// initProgram returns the program that becomes pid 1 of every sandbox.
+func initProgram() ([]byte, error) { return initBinary, nil }

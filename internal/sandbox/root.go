@@ -1,0 +1,177 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"judged/internal/linux"
+	"judged/internal/stage"
+)
+
+// Root says what a program sees of the host's files.
+type Root string
+
+// The roots.
+const (
+	RootHost    Root = "host"    // programs and libraries of the host, read-only
+	RootMinimal Root = "minimal" // nothing: static programs only
+)
+
+// ParseRoot reads the name of a root.
+func ParseRoot(s string) (Root, error) {
+	switch r := Root(s); r {
+	case RootHost, RootMinimal:
+		return r, nil
+	}
+	return "", fmt.Errorf("read root %q: unknown; use host or minimal", s)
+}
+
+// initPath is where judged-init lies in the template: below the mount point of
+// /proc, so that the run's own /proc covers it.
+const initPath = "/proc/" + stage.Name
+
+// hostTrees are the folders that RootHost shows. What is a symbolic link on
+// the host, as on systems with a merged /usr, is the same link inside.
+var hostTrees = [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+
+// hostSettings are the parts of /etc without which runtimes do not start: the
+// links that choose one of several versions, and files that Debian moved here
+// from below /usr. Nothing that tells of users, hosts or keys.
+var hostSettings = [...]string{"/etc/alternatives", "/etc/java-*", "/etc/python3*"}
+
+// buildRoot makes the file system that all sandboxes of the calling thread's
+// namespaces start from, and moves the thread into it. judged-init inherits a
+// copy of the mounts, a dozen, instead of making them for each run.
+func buildRoot(kind Root, program []byte) error {
+	if err := linux.UnshareFilesystem(); err != nil {
+		return err
+	}
+	root, err := mountPoint()
+	if err != nil {
+		return err
+	}
+	size := strconv.Itoa(len(program) + 4<<20)
+	if err := linux.Mount("tmpfs", root, linux.NoSuid|linux.NoDev, "mode=0755,nr_inodes=4096,size="+size); err != nil {
+		return err
+	}
+	for _, dir := range []string{"box", "dev", "etc", "proc"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.Symlink("box/tmp", root+"/tmp"); err != nil {
+		return err
+	}
+	if err := buildDev(root + "/dev"); err != nil {
+		return err
+	}
+	if err := buildEtc(root + "/etc"); err != nil {
+		return err
+	}
+	if kind == RootHost {
+		if err := showHost(root); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(root+initPath, program, 0o700); err != nil {
+		return err
+	}
+	if err := linux.Remount(root, linux.ReadOnly|linux.NoSuid|linux.NoDev); err != nil {
+		return err
+	}
+	return linux.PivotRoot(root)
+}
+
+// mountPoint finds a folder to build on. Only this thread's mount namespace
+// will see that it is covered.
+func mountPoint() (string, error) {
+	for _, dir := range []string{"/mnt", "/media", "/srv", "/tmp"} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir, nil
+		}
+	}
+	return "", errors.New("find a folder to mount on: there is no /mnt, /media, /srv or /tmp; make /mnt")
+}
+
+func buildDev(dev string) error {
+	if err := linux.Mount("tmpfs", dev, linux.NoSuid|linux.NoExec, "mode=0755,size=64k,nr_inodes=32"); err != nil {
+		return err
+	}
+	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9} {
+		if err := linux.Device(filepath.Join(dev, name), 0o666, 1, minor); err != nil {
+			return err
+		}
+	}
+	links := map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
+		"stderr": "/proc/self/fd/2", "shm": stage.ShmDir}
+	for name, target := range links {
+		if err := os.Symlink(target, filepath.Join(dev, name)); err != nil {
+			return err
+		}
+	}
+	return linux.Remount(dev, linux.ReadOnly|linux.NoSuid|linux.NoExec)
+}
+
+// buildEtc writes what runtimes look up about users, and copies the loader's
+// cache: without it every library is searched for in every folder.
+func buildEtc(etc string) error {
+	files := map[string]string{
+		"passwd": "root:x:0:0:root:/:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+		"group":  "root:x:0:\nnogroup:x:65534:\n",
+	}
+	for _, name := range []string{"ld.so.cache", "localtime"} {
+		if b, err := os.ReadFile("/etc/" + name); err == nil {
+			files[name] = string(b)
+		}
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(etc, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func showHost(root string) error {
+	paths := hostTrees[:]
+	for _, pattern := range hostSettings {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return err
+		}
+		paths = append(paths, found...)
+	}
+	for _, path := range paths {
+		if err := showPath(root, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func showPath(root, path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode()&os.ModeSymlink != 0 {
+		target, err := os.Readlink(path)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, root+path)
+	}
+	if !info.IsDir() {
+		return nil
+	}
+	if err := os.Mkdir(root+path, 0o755); err != nil {
+		return err
+	}
+	return linux.Bind(path, root+path, linux.ReadOnly|linux.NoSuid|linux.NoDev)
+}

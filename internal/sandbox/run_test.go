@@ -1,0 +1,179 @@
+package sandbox
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/cgroup"
+	"judged/internal/cpuset"
+	"judged/internal/hostfs"
+	"judged/internal/seccomp"
+	"judged/internal/testkit"
+	"judged/internal/topology"
+	"judged/internal/units"
+)
+
+// lab is a launcher with one slot on the last CPU.
+type lab struct {
+	*Launcher
+	slot Slot
+}
+
+func newLab(t testing.TB, change func(*Options)) *lab {
+	t.Helper()
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	fs := hostfs.New("/")
+	host, err := cgroup.Detect(fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := host.NewTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tree.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	top, err := topology.Read(fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := top.CPUs[len(top.CPUs)-1]
+	cpus := cpuset.New(last.ID)
+	group, err := tree.Slot(cpus, last.Node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arch, err := seccomp.NativeArch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	filter, err := seccomp.Build(arch, seccomp.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Root: RootHost, BoxBytes: 64 << 20, BoxInodes: 4096, UIDFirst: 200000, UIDCount: 1000, Seccomp: filter}
+	if change != nil {
+		change(&o)
+	}
+	l, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return &lab{l, Slot{CPUs: cpus, Node: last.Node, BindNode: len(top.Nodes) > 1, NohzFull: top.NohzFull.Overlaps(cpus), Group: group}}
+}
+
+func limits() Limits {
+	return Limits{CPUTime: 2 * time.Second, WallTime: 10 * time.Second, Memory: 256 << 20, Output: 1 << 20, Stack: 64 << 20, Processes: 64}
+}
+
+// run is one whole life of a sandbox.
+func (l *lab) run(t testing.TB, spec Spec) (Result, string) {
+	t.Helper()
+	s, err := l.Prepare(l.slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := s.Load(spec); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.Stdout().Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, string(b)
+}
+
+func script(t testing.TB, name, text string) File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return File{Name: name, Path: path, Exec: true}
+}
+
+// facts is what a test can say of a result beforehand.
+type facts struct {
+	Stop      Stop
+	Idle      bool
+	Code      int
+	Signal    syscall.Signal
+	ExecError syscall.Errno
+	OOM       bool
+	Output    string
+	Size      units.Bytes
+}
+
+func TestRun(t *testing.T) {
+	l := newLab(t, nil)
+	sh := func(text string) func(testing.TB) Spec {
+		return func(t testing.TB) Spec {
+			return Spec{Args: []string{"./prog"}, Files: []File{script(t, "prog", "#!/bin/sh\n"+text)}, Limits: limits()}
+		}
+	}
+	tests := []struct {
+		name string
+		spec func(testing.TB) Spec
+		want facts
+	}{
+		{"exit 0 with output", sh("echo hello"), facts{Output: "hello\n", Size: 6}},
+		{"exit 3", sh("exit 3"), facts{Code: 3}},
+		{"kill self", sh("kill -KILL $$"), facts{Signal: syscall.SIGKILL}},
+		{"abort is a signal, not pid 1's immunity", sh("kill -ABRT $$"), facts{Signal: syscall.SIGABRT}},
+		{"program of the sandbox's path", func(testing.TB) Spec { return Spec{Args: []string{"echo", "a"}, Limits: limits()} }, facts{Output: "a\n", Size: 2}},
+		{"no such program", func(testing.TB) Spec { return Spec{Args: []string{"./none"}, Limits: limits()} }, facts{ExecError: syscall.ENOENT}},
+		{"garbage", func(t testing.TB) Spec {
+			return Spec{Args: []string{"./prog"}, Files: []File{script(t, "prog", "\x01\x02\x03")}, Limits: limits()}
+		}, facts{ExecError: syscall.ENOEXEC}},
+		{"spin", func(t testing.TB) Spec {
+			s := sh("while :; do :; done")(t)
+			s.Limits.CPUTime = 200 * time.Millisecond
+			return s
+		}, facts{Stop: StopCPU, Signal: syscall.SIGKILL}},
+		{"sleep", func(t testing.TB) Spec {
+			s := sh("sleep 100")(t)
+			s.Limits.WallTime = 400 * time.Millisecond
+			return s
+		}, facts{Stop: StopWall, Idle: true, Signal: syscall.SIGKILL}},
+		{"work directory, identity and network", sh("pwd; touch a && ls; test $(id -u) -ge 200000 && echo user; ls /sys 2>/dev/null; cat /proc/net/dev 2>/dev/null; cat /proc/self/cgroup | cut -d: -f3 | sort -u"),
+			facts{Output: "/box/work\na\nprog\nuser\n/\n", Size: 24}},
+		{"output limit", sh("while :; do echo 0123456789; done"), facts{Signal: syscall.SIGXFSZ, Size: 1<<20 + 1}},
+		{"a child that outlives its parent", sh("sleep 1000 & exit 0"), facts{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, out := l.run(t, tt.spec(t))
+			got := facts{r.Stop, r.Idle, r.Code, r.Signal, r.ExecError, r.OOMKills > 0, out, r.OutputBytes}
+			if tt.want.Size > 1000 {
+				got.Output = ""
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
