@@ -41,6 +41,20 @@ func OpenWriteOnly(f *os.File) (*os.File, error) {
 	return os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), os.O_WRONLY, 0)
 }
 
+// CopyAll copies the rest of one file to another inside the kernel.
+func CopyAll(dst, src int) error {
+	for {
+		n, err := unix.Sendfile(dst, src, nil, 1<<30)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return os.NewSyscallError("sendfile", err)
+		case n == 0:
+			return nil
+		}
+	}
+}
+
 func ignoringEINTR(call func() error) error {
 	for {
 		if err := call(); err != unix.EINTR {

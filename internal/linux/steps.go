@@ -41,8 +41,8 @@ func CloseOnExecStep(first int) Step {
 	return Step{Name: "close_range", Call: unix.SYS_CLOSE_RANGE, Args: [6]uintptr{uintptr(first), uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC}}
 }
 
-// SetsidStep makes the child leader of a session without a terminal.
-func SetsidStep() Step { return Step{Name: "setsid", Call: unix.SYS_SETSID} }
+// NewProcessGroupStep makes the child leader of a process group.
+func NewProcessGroupStep() Step { return Step{Name: "setpgid", Call: unix.SYS_SETPGID} }
 
 // DefaultSignalStep takes an inherited SIG_IGN back, which execve would keep.
 func DefaultSignalStep(sig syscall.Signal) Step {

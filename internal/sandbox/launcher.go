@@ -103,7 +103,9 @@ func (l *Launcher) start(t stage.Template, control *os.File) (*os.Process, error
 		// count; looking for the latter would keep cgroup files open.
 		Env:   []string{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=containermaxprocs=0"},
 		Files: []*os.File{null, null, null, control},
-		Sys:   &syscall.SysProcAttr{Cloneflags: linux.RunNamespaces, Pdeathsig: syscall.SIGKILL},
+		// Its own process group: Ctrl-C at judged's terminal is judged's to
+		// handle.
+		Sys: &syscall.SysProcAttr{Cloneflags: linux.RunNamespaces, Pdeathsig: syscall.SIGKILL, Setpgid: true},
 	}
 	var process *os.Process
 	done := make(chan struct{})

@@ -195,28 +195,24 @@ func putFiles(l *Load, fds []int) error {
 	return nil
 }
 
-func putFile(f File, fd, uid int) error {
-	src := os.NewFile(uintptr(fd), f.Name)
-	defer src.Close()
-	mode := os.FileMode(0o644)
+// putFile uses system calls and not os.File, whose first regular file would
+// set an epoll instance up.
+func putFile(f File, src, uid int) error {
+	defer syscall.Close(src)
+	mode := uint32(0o644)
 	if f.Exec {
 		mode = 0o755
 	}
-	dst, err := os.OpenFile(WorkDir+"/"+f.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	dst, err := syscall.Open(WorkDir+"/"+f.Name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_CLOEXEC, mode)
 	if err != nil {
 		return err
 	}
-	// ReadFrom is copy_file_range or sendfile: nothing passes through here.
-	if _, err := dst.ReadFrom(src); err != nil {
-		dst.Close()
+	defer syscall.Close(dst)
+	if err := linux.CopyAll(dst, src); err != nil {
 		return err
 	}
-	// fchown also, because the umask of judged is not ours to know.
-	if err := errors.Join(dst.Chmod(mode), dst.Chown(uid, uid)); err != nil {
-		dst.Close()
-		return err
-	}
-	return dst.Close()
+	// fchmod also, because the umask of judged is not ours to know.
+	return errors.Join(syscall.Fchmod(dst, mode), syscall.Fchown(dst, uid, uid))
 }
 
 // lookPath finds a program the way a shell does. What cannot be found stays as
