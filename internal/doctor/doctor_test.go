@@ -1,0 +1,391 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/cpuset"
+	"judged/internal/hostfs"
+)
+
+var update = flag.Bool("update", false, "write the golden reports anew; read the difference")
+
+const (
+	hostsDir  = "../../testdata/hosts"
+	goldenDir = "../../testdata/golden"
+)
+
+// recorded are the machines of testdata/hosts and what each is asked.
+func recorded() map[string]Options {
+	hosts := map[string]Options{
+		"kvm-vm":                 {},
+		"intel-bare-tuned":       {Strict: true, Daemon: true},
+		"intel-bare-turbo-ht":    {CPUs: cpuset.New(0, 7, 8), Width: 4, Strict: true, Daemon: true},
+		"amd-epyc-ccx":           {CPUs: cpuset.New(4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), Width: 4, Daemon: true},
+		"container-unprivileged": {},
+	}
+	for name, o := range hosts {
+		o.FS = hostfs.New(filepath.Join(hostsDir, name))
+		hosts[name] = o
+	}
+	return hosts
+}
+
+func examine(t *testing.T, o Options) Report {
+	t.Helper()
+	r, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func byID(t *testing.T, r Report, id string) Check {
+	t.Helper()
+	i := slices.IndexFunc(r.Checks, func(c Check) bool { return c.ID == id })
+	if i < 0 {
+		t.Fatalf("no check %q", id)
+	}
+	return r.Checks[i]
+}
+
+func TestRecordedHosts(t *testing.T) {
+	ready := map[string]bool{"intel-bare-tuned": true, "amd-epyc-ccx": true}
+	for name, o := range recorded() {
+		t.Run(name, func(t *testing.T) {
+			r := examine(t, o)
+			got, err := json.MarshalIndent(r, "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, '\n')
+			golden := filepath.Join(goldenDir, "doctor-"+name+".json")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+			if r.Ready != ready[name] {
+				t.Errorf("ready = %t, fails: %v", r.Ready, r.FailedIDs())
+			}
+		})
+	}
+}
+
+func TestEveryMachineIsAsked(t *testing.T) {
+	names, err := hostfs.New(hostsDir).ReadDir("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := recorded()
+	for _, name := range names {
+		if _, ok := asked[name]; !ok {
+			t.Errorf("nobody asks about %s", name)
+		}
+		if _, err := os.Stat(filepath.Join(hostsDir, name, "NOTE")); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A first-class check that was never seen to fail may not be able to.
+func TestFirstClassChecksPassAndFail(t *testing.T) {
+	seen := map[string]map[Status]bool{}
+	for _, o := range recorded() {
+		for _, c := range examine(t, o).Checks {
+			if seen[c.ID] == nil {
+				seen[c.ID] = map[Status]bool{}
+			}
+			seen[c.ID][c.Status] = true
+		}
+	}
+	for _, c := range allChecks() {
+		if c.severity == S1 && !(seen[c.id][Pass] && seen[c.id][Fail]) {
+			t.Errorf("%s is seen as %v, want pass and fail among them", c.id, seen[c.id])
+		}
+	}
+}
+
+func TestTableIsComplete(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range allChecks() {
+		if seen[c.id] {
+			t.Errorf("%s stands twice", c.id)
+		}
+		seen[c.id] = true
+		if c.title == "" || c.wanted == "" || c.effect == "" || c.look == nil {
+			t.Errorf("%s is incomplete", c.id)
+		}
+		if c.severity == S1 && len(c.fix.Runtime) == 0 && c.fix.Boot == "" {
+			t.Errorf("%s does not say how to mend it", c.id)
+		}
+	}
+	for _, id := range strings.Fields(`env-class cgroup-ready reserved-valid smt-off smt-sibling-free core-homogeneous slot-one-node
+		llc-private sched-isolated nohz-full width-vs-isolation irq-affinity kthreads user-tasks daemon-placement turbo-off governor
+		thp swap numa-balancing aslr kernel-version clocksource steal cpu-throttle-config`) {
+		if !seen[id] {
+			t.Errorf("%s is missing", id)
+		}
+		delete(seen, id)
+	}
+	if len(seen) > 0 {
+		t.Errorf("ids that nobody agreed on: %v", seen)
+	}
+}
+
+// Take the files away: what is left must be skip or unknown, or say that the absence is the fault.
+func TestMissingFilesNeverPass(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "sys/devices/system/cpu/online", "0-1\n")
+	write(t, root, "proc/README", "")
+	r := examine(t, Options{FS: hostfs.New(root)})
+	// These need no file beyond the list of CPUs to be right, or read facts of the kind of machine.
+	decided := []string{"env-class", "reserved-valid", "width-vs-isolation", "sched-isolated", "nohz-full", "slot-one-node"}
+	for _, c := range r.Checks {
+		if slices.Contains(decided, c.ID) {
+			continue
+		}
+		if c.Status != Skip && c.Status != Unknown {
+			t.Errorf("%s: %s (%s)", c.ID, c.Status, c.Reason)
+		}
+		if c.Status == Skip && c.ID != "daemon-placement" && !strings.Contains(c.Reason, "/") && !strings.Contains(c.Reason, "cpu.max") {
+			t.Errorf("%s: %q names no path", c.ID, c.Reason)
+		}
+	}
+}
+
+// A directory in the place of a file is there and cannot be read, for root too.
+func TestUnreadableWarns(t *testing.T) {
+	for id, path := range map[string]string{
+		"thp":                 "sys/kernel/mm/transparent_hugepage/enabled",
+		"swap":                "proc/swaps",
+		"governor":            "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
+		"turbo-off":           "sys/devices/system/cpu/cpufreq/boost",
+		"smt-off":             "sys/devices/system/cpu/smt/active",
+		"clocksource":         "sys/devices/system/clocksource/clocksource0/current_clocksource",
+		"core-homogeneous":    "sys/devices/system/cpu/cpu1/cache/index3/size",
+		"irq-affinity":        "proc/irq/5/effective_affinity_list",
+		"numa-balancing":      "proc/sys/kernel/numa_balancing",
+		"cpu-throttle-config": "cg/cpu.max",
+	} {
+		root := t.TempDir()
+		write(t, root, "sys/devices/system/cpu/online", "0-1\n")
+		write(t, root, "proc/mounts", "cgroup2 /cg cgroup2 rw 0 0\n")
+		write(t, root, "proc/self/cgroup", "0::/\n")
+		if err := os.MkdirAll(filepath.Join(root, path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		c := byID(t, examine(t, Options{FS: hostfs.New(root)}), id)
+		if c.Status != Warn || !strings.Contains(c.Reason, filepath.Base(path)) && !strings.Contains(c.Reason, "interrupt 5") {
+			t.Errorf("%s: %s (%s), want warn with the path", id, c.Status, c.Reason)
+		}
+	}
+}
+
+func write(t *testing.T, root, name, content string) {
+	t.Helper()
+	path := filepath.Join(root, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFrequencyIsSkippedUnderAHypervisor(t *testing.T) {
+	r := examine(t, recorded()["kvm-vm"])
+	for _, id := range []string{"turbo-off", "governor"} {
+		if c := byID(t, r, id); c.Status != Skip || c.Reason != "controlled by the hypervisor" {
+			t.Errorf("%s: %s (%s)", id, c.Status, c.Reason)
+		}
+	}
+}
+
+func TestReservedCPUs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		machine string
+		cpus    cpuset.Set
+		want    string
+	}{
+		"the isolated ones": {"intel-bare-tuned", nil, "1-3,5-7"},
+		"the last one":      {"kvm-vm", nil, "1"},
+		"as asked":          {"kvm-vm", cpuset.New(0), "0"},
+		"offline, present":  {"intel-bare-tuned", cpuset.New(9), "9"},
+	} {
+		r := examine(t, Options{FS: hostfs.New(filepath.Join(hostsDir, tc.machine)), CPUs: tc.cpus})
+		if r.CPUs != tc.want {
+			t.Errorf("%s: %s, want %s", name, r.CPUs, tc.want)
+		}
+	}
+}
+
+// A reserved CPU that is offline has no files: nothing about it may pass for want of a look.
+func TestOfflineCPUPassesNothingOfItsOwn(t *testing.T) {
+	r := examine(t, Options{FS: hostfs.New(filepath.Join(hostsDir, "intel-bare-tuned")), CPUs: cpuset.New(9)})
+	if c := byID(t, r, "reserved-valid"); c.Status != Fail {
+		t.Errorf("reserved-valid: %s", c.Status)
+	}
+	for _, id := range []string{"governor", "core-homogeneous", "smt-sibling-free", "llc-private", "slot-one-node", "steal"} {
+		if c := byID(t, r, id); c.Status == Pass {
+			t.Errorf("%s passes: %s", id, c.Found)
+		}
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	vm := hostfs.New(filepath.Join(hostsDir, "kvm-vm"))
+	for name, o := range map[string]Options{
+		"CPU outside the machine": {FS: vm, CPUs: cpuset.New(1, 77)},
+		"negative width":          {FS: vm, Width: -1},
+	} {
+		var usage *UsageError
+		if _, err := Run(context.Background(), o); !errors.As(err, &usage) {
+			t.Errorf("%s: %v, want a *UsageError", name, err)
+		}
+	}
+	var usage *UsageError
+	if _, err := Run(context.Background(), Options{FS: hostfs.New(t.TempDir())}); err == nil || errors.As(err, &usage) {
+		t.Errorf("an empty tree: %v, want an error that is no *UsageError", err)
+	}
+	stopped, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Run(stopped, Options{FS: vm}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestStrictCountsSecondClass(t *testing.T) {
+	r := Report{Checks: []Check{{ID: "a", Severity: S2, Status: Fail}, {ID: "b", Severity: S1, Status: Warn}, {ID: "c", Severity: Info, Status: Fail}}}
+	if n := r.blocking(); n != 0 {
+		t.Errorf("%d block", n)
+	}
+	r.Strict = true
+	if n := r.blocking(); n != 1 {
+		t.Errorf("strict: %d block, want 1", n)
+	}
+	if diff := cmp.Diff([]string{"a", "c"}, r.FailedIDs()); diff != "" {
+		t.Errorf("FailedIDs (-want +got):\n%s", diff)
+	}
+	if ids := (Report{}).FailedIDs(); ids == nil {
+		t.Error("FailedIDs is nil, which is null in JSON")
+	}
+}
+
+func TestExplain(t *testing.T) {
+	for _, id := range IDs() {
+		e, ok := Explain(id)
+		text, err := json.Marshal(e)
+		if !ok || err != nil || e.ID != id || bytes.ContainsAny([]byte(e.Wanted+strings.Join(e.Fix.Runtime, "")+e.Fix.Boot), "{}") {
+			t.Errorf("Explain(%q) = %s, %t, %v", id, text, ok, err)
+		}
+	}
+	if _, ok := Explain("no-such-check"); ok {
+		t.Error("an id that does not exist is explained")
+	}
+}
+
+func TestOwnProcessesAreNoIntruders(t *testing.T) {
+	for name, o := range recorded() {
+		for _, c := range examine(t, o).Checks {
+			if strings.Contains(c.Found, "judged (") || strings.Contains(c.Found, "sol (") {
+				t.Errorf("%s: %s lists judged itself: %s", name, c.ID, c.Found)
+			}
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	for name, o := range recorded() {
+		t.Run(name, func(t *testing.T) {
+			r := examine(t, o)
+			var plain, colored bytes.Buffer
+			if err := errors.Join(r.WriteTable(&plain, false), r.WriteTable(&colored, true)); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(plain.String()) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > tableWidth {
+					t.Errorf("%d columns: %s", n, line)
+				}
+			}
+			first, _, _ := strings.Cut(plain.String(), "\n")
+			if first != "ready" && !(strings.HasPrefix(first, "not ready: ") && strings.HasSuffix(first, " to fix, here is how")) {
+				t.Errorf("first line %q", first)
+			}
+			for _, id := range IDs() {
+				if !strings.Contains(plain.String(), id) {
+					t.Errorf("%s is not in the table", id)
+				}
+			}
+			if strings.Contains(plain.String(), "\x1b") || !strings.Contains(colored.String(), "\x1b[") {
+				t.Error("colour where none was asked for, or none where it was")
+			}
+		})
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, fs.ErrInvalid }
+
+func TestTableReportsAFailedWrite(t *testing.T) {
+	if err := examine(t, recorded()["kvm-vm"]).WriteTable(fullDisk{}, false); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("WriteTable = %v", err)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for name, tc := range map[string]struct {
+		in          string
+		width, hang int
+		want        []string
+	}{
+		"short":          {"a b", 10, 0, []string{"a b"}},
+		"at a space":     {"aaa bbb ccc", 7, 0, []string{"aaa bbb", "ccc"}},
+		"hanging":        {"why     aaaa bbbb", 14, 8, []string{"why     aaaa", "        bbbb"}},
+		"long word":      {"abcdefgh", 3, 0, []string{"abc", "def", "gh"}},
+		"escape is tame": {"evil\x1b[2Jname", 40, 0, []string{"evil [2Jname"}},
+		"empty":          {"", 3, 0, []string{""}},
+	} {
+		if diff := cmp.Diff(tc.want, wrap(tc.in, tc.width, tc.hang)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The live machine: doctor must work here, whatever it says, and leave the clock alone.
+func TestLive(t *testing.T) {
+	r := examine(t, Options{FS: hostfs.New("/")})
+	var table bytes.Buffer
+	if err := r.WriteTable(&table, false); err != nil {
+		t.Fatal(err)
+	}
+	t.Log("\n" + table.String())
+}
+
+func BenchmarkLive(b *testing.B) {
+	for b.Loop() {
+		if _, err := Run(context.Background(), Options{FS: hostfs.New("/")}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

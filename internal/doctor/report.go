@@ -1,0 +1,98 @@
+package doctor
+
+// Severity says how much a failed check can cost.
+type Severity string
+
+// The severities.
+const (
+	S1   Severity = "S1"   // can move a verdict: more than 5 % of a time
+	S2   Severity = "S2"   // 0.5 to 5 %
+	S3   Severity = "S3"   // less, or only start-up latency
+	Info Severity = "info" // says what kind of host this is
+)
+
+// Status is what a check came to.
+type Status string
+
+// The statuses.
+const (
+	Pass    Status = "pass"
+	Warn    Status = "warn"
+	Fail    Status = "fail"
+	Skip    Status = "skip"    // does not apply, or the kernel does not show it
+	Unknown Status = "unknown" // applies, but the answer cannot be known from here
+)
+
+// schema is the version of the JSON of a Report.
+const schema = 1
+
+// Report is doctor's answer, as printed by judged doctor --json and GET /v1/doctor.
+type Report struct {
+	Schema int     `json:"schema"`
+	Ready  bool    `json:"ready"`  // no S1 check fails; with Strict no S2 check either
+	Strict bool    `json:"strict"` // as asked
+	CPUs   string  `json:"cpus"`   // the reserved CPUs, as a kernel list
+	Host   Host    `json:"host"`
+	Checks []Check `json:"checks"`
+}
+
+// Host is the machine in short.
+type Host struct {
+	Name      string `json:"name"`
+	Kernel    string `json:"kernel"`
+	CPUModel  string `json:"cpu_model"`
+	Class     string `json:"class"` // bare, vm, container
+	CPUs      int    `json:"cpus_online"`
+	NUMANodes int    `json:"numa_nodes"`
+	Isolation string `json:"isolation"` // none, isolcpus, partition
+	Turbo     string `json:"turbo"`     // on, off, unknown
+}
+
+// Check is one line of the report.
+type Check struct {
+	ID       string   `json:"id"`
+	Title    string   `json:"title"`
+	Severity Severity `json:"severity"`
+	Status   Status   `json:"status"`
+	Found    string   `json:"found"`
+	Wanted   string   `json:"wanted"`
+	Reason   string   `json:"reason"` // why the status is not pass; "" when it is
+	Read     []string `json:"read"`   // host paths, [pid] and [irq] standing for all of them
+	Effect   string   `json:"effect"` // what it costs in timing, and where the figure comes from
+	Fix      Fix      `json:"fix"`
+}
+
+// Fix is how to mend it.
+type Fix struct {
+	Runtime []string `json:"runtime"` // shell commands, in order, gone at the next boot; never null
+	Boot    string   `json:"boot"`    // kernel command line, firmware or unit; "" if there is nothing
+	Tune    bool     `json:"tune"`    // a value that judged tune may set and restore
+}
+
+// FailedIDs are the ids of the checks that fail, of every severity, in the order of the report. It
+// is never nil.
+func (r Report) FailedIDs() []string {
+	ids := []string{}
+	for _, c := range r.Checks {
+		if c.Status == Fail {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// blocks reports whether this check keeps the host from being ready.
+func (c Check) blocks(strict bool) bool {
+	return c.Status == Fail && (c.Severity == S1 || strict && c.Severity == S2)
+}
+
+// blocking counts what has to be mended before the host is ready.
+func (r Report) blocking() int {
+	n := 0
+	for _, c := range r.Checks {
+		if c.blocks(r.Strict) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,161 @@
+package doctor
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	tableWidth = 100
+	labelWidth = 8  // "unknown" and a space
+	idWidth    = 21 // the longest id and two spaces
+	textIndent = 2 + labelWidth + idWidth
+)
+
+// byUrgency puts what has to be done first.
+func byUrgency() []Status { return []Status{Fail, Warn, Unknown, Skip, Pass} }
+
+// WriteTable writes the report for people: the verdict first, then the checks by severity with what
+// to do about each, in at most 100 columns. The colours are ANSI escapes around the status words.
+func (r Report) WriteTable(w io.Writer, color bool) error {
+	t := table{w: bufio.NewWriter(w), color: color}
+	t.line(0, r.verdict())
+	t.line(0, fmt.Sprintf("%s · %s · %s · Linux %s", r.Host.Name, r.Host.Class, r.Host.CPUModel, r.Host.Kernel))
+	t.line(0, fmt.Sprintf("reserved CPUs %s of %d · isolation %s · turbo %s", r.CPUs, r.Host.CPUs, r.Host.Isolation, r.Host.Turbo))
+	for _, g := range []struct {
+		severity Severity
+		meaning  string
+	}{{S1, "S1  can move a verdict: more than 5 %"}, {S2, "S2  0.5 to 5 %"}, {S3, "S3  less than 0.5 %"}, {Info, "for information"}} {
+		t.group(g.meaning, r.of(g.severity))
+	}
+	return t.w.Flush()
+}
+
+func (r Report) verdict() string {
+	if r.Ready {
+		return "ready"
+	}
+	return fmt.Sprintf("not ready: %d to fix, here is how", r.blocking())
+}
+
+// of returns the checks of one severity, the worst first.
+func (r Report) of(s Severity) []Check {
+	var found []Check
+	for _, status := range byUrgency() {
+		for _, c := range r.Checks {
+			if c.Severity == s && c.Status == status {
+				found = append(found, c)
+			}
+		}
+	}
+	return found
+}
+
+// table writes lines; bufio keeps the first error until Flush.
+type table struct {
+	w     *bufio.Writer
+	color bool
+}
+
+func (t *table) group(heading string, checks []Check) {
+	if len(checks) == 0 {
+		return
+	}
+	t.line(0, "")
+	t.line(0, heading)
+	for _, c := range checks {
+		t.check(c)
+	}
+}
+
+func (t *table) check(c Check) {
+	lines := []string{c.Found}
+	switch c.Status {
+	case Skip, Unknown:
+		lines[0] = c.Reason
+	case Fail, Warn:
+		lines = append(lines, "why     "+c.Reason, "wanted  "+c.Wanted, "costs   "+c.Effect)
+		for _, command := range c.Fix.Runtime {
+			lines = append(lines, "now     "+command)
+		}
+		if c.Fix.Boot != "" {
+			lines = append(lines, "boot    "+c.Fix.Boot)
+		}
+	}
+	head := fmt.Sprintf("  %s%-*s", t.label(c.Status), idWidth, c.ID)
+	for i, text := range lines {
+		hang := 0
+		if i > 0 {
+			hang = 8
+		}
+		for j, part := range wrap(text, tableWidth-textIndent, hang) {
+			if i == 0 && j == 0 {
+				fmt.Fprintln(t.w, strings.TrimRight(head+part, " "))
+				continue
+			}
+			t.line(textIndent, part)
+		}
+	}
+}
+
+func (t *table) label(s Status) string {
+	word := fmt.Sprintf("%-*s", labelWidth, s)
+	if !t.color {
+		return word
+	}
+	code := map[Status]string{Fail: "1;31", Warn: "33", Pass: "32", Skip: "2", Unknown: "36"}[s]
+	return "\x1b[" + code + "m" + word + "\x1b[0m"
+}
+
+func (t *table) line(indent int, text string) {
+	for _, part := range wrap(text, tableWidth-indent, 0) {
+		fmt.Fprintln(t.w, strings.TrimRight(strings.Repeat(" ", indent)+part, " "))
+	}
+}
+
+// wrap breaks text at spaces into lines of at most width characters, the later ones indented by
+// hang. A word that is longer than a line, such as a list of many CPUs, is cut. White space of the
+// host's own texts is made harmless: names of processes are not ours.
+func wrap(text string, width, hang int) []string {
+	if utf8.RuneCountInString(text) <= width && !strings.ContainsFunc(text, control) {
+		return []string{text}
+	}
+	var lines []string
+	line := ""
+	room := func() int { return width - utf8.RuneCountInString(line) }
+	flush := func() {
+		lines = append(lines, line)
+		line = strings.Repeat(" ", hang)
+	}
+	for i, word := range strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || control(c) }) {
+		runes := []rune(word)
+		if blank := strings.TrimSpace(line) == ""; !blank && room() < len(runes)+1 {
+			flush()
+		} else if !blank {
+			line += " "
+		}
+		for len(runes) > room() {
+			cut := room()
+			line += string(runes[:cut])
+			runes = runes[cut:]
+			flush()
+		}
+		line += string(runes)
+		if i == 0 && hang > 0 && len(runes) < hang {
+			// Keep the column of the first word ("now     command").
+			line += strings.Repeat(" ", hang-1-len(runes))
+		}
+	}
+	if strings.TrimSpace(line) != "" || len(lines) == 0 {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func control(c rune) bool {
+	return c < ' ' || c == 0x7f || slices.Contains([]rune{0x85, 0x2028, 0x2029}, c) || c >= 0x80 && c < 0xa0
+}
