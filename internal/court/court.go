@@ -33,6 +33,7 @@ type Options struct {
 	BoxBytes           units.Bytes
 	BoxInodes          int
 	UIDFirst, UIDCount int
+	Daemon             bool // this process judges for long, so doctor looks at it too
 	Log                *slog.Logger
 }
 
@@ -134,7 +135,7 @@ func (c *Court) openStand(s slots.Slot) error {
 	}
 	slot := sandbox.Slot{CPUs: s.CPUs, Node: s.Node, BindNode: len(c.topology.Nodes) > 1,
 		NohzFull: c.topology.NohzFull.Overlaps(s.CPUs), Group: group}
-	stand, err := measure.NewStand(c.launcher, slot, c.fs, evidence.DefaultThresholds(c.virtual()), c.options.Log)
+	stand, err := measure.NewStand(c.launcher, slot, c.fs, evidence.DefaultThresholds(c.Virtual()), c.options.Log)
 	if err != nil {
 		return err
 	}
@@ -142,8 +143,8 @@ func (c *Court) openStand(s slots.Slot) error {
 	return nil
 }
 
-// virtual reports whether a hypervisor shows itself in the processor's flags.
-func (c *Court) virtual() bool {
+// Virtual reports whether a hypervisor shows itself in the processor's flags.
+func (c *Court) Virtual() bool {
 	info, err := c.fs.ReadFile("/proc/cpuinfo")
 	return err == nil && hasFlag(info, "hypervisor")
 }

@@ -17,7 +17,7 @@ import (
 
 // Doctor examines the host with the court's slots.
 func (c *Court) Doctor(ctx context.Context) (doctor.Report, error) {
-	return doctor.Run(ctx, doctor.Options{FS: c.fs, CPUs: c.CPUs(), Width: max(c.options.Width, 1), Strict: c.options.Strict})
+	return doctor.Run(ctx, doctor.Options{FS: c.fs, CPUs: c.CPUs(), Width: max(c.options.Width, 1), Strict: c.options.Strict, Daemon: c.options.Daemon})
 }
 
 // Turbo reads the frequency switches anew: a few files, cheap enough for every
@@ -84,6 +84,9 @@ func nodeShapes(c *Court) []string {
 	return shapes
 }
 
+// Refusal starts the text of every error of Fit.
+const Refusal = "refuse to judge"
+
 // Fit says why a strict court must not judge on the CPUs now, or nil. Only
 // what was verified counts: an unknown turbo state is not off.
 func (c *Court) Fit(cpus cpuset.Set) error {
@@ -91,10 +94,10 @@ func (c *Court) Fit(cpus cpuset.Set) error {
 		return nil
 	}
 	if c.isolation(cpus) == "none" {
-		return fmt.Errorf("refuse to judge: CPUs %s are not isolated; boot with isolcpus=%s or make them a cpuset partition, or set slots.strict = false", cpus, cpus)
+		return fmt.Errorf(Refusal+": CPUs %s are not isolated; boot with isolcpus=%s or make them a cpuset partition, or set slots.strict = false", cpus, cpus)
 	}
 	if s := c.Turbo(cpus); s.Value != turbo.Off {
-		return fmt.Errorf("refuse to judge: turbo is %s (%s); switch it off, or set slots.strict = false", s.Value, strings.TrimSuffix(s.Reason, "."))
+		return fmt.Errorf(Refusal+": turbo is %s (%s); switch it off, or set slots.strict = false", s.Value, strings.TrimSuffix(s.Reason, "."))
 	}
 	return nil
 }

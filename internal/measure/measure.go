@@ -143,8 +143,8 @@ func (s *Stand) spec(q Request) sandbox.Spec {
 func (s *Stand) describe(r sandbox.Result, before, after evidence.Snapshot) job.Run {
 	f := evidence.Facts{
 		CPUTime: r.CPUTime, WallTime: r.WallTime, RunDelay: r.RunDelay, Migrations: r.Migrations, Throttled: r.Throttled,
-		VoluntarySwitches: &r.VoluntarySwitches, InvoluntarySwitches: &r.InvoluntarySwitches,
-		MinorFaults: &r.MinorFaults, MajorFaults: &r.MajorFaults,
+		VoluntarySwitches: r.VoluntarySwitches, InvoluntarySwitches: r.InvoluntarySwitches,
+		MinorFaults: r.MinorFaults, MajorFaults: r.MajorFaults,
 		Width: len(s.slot.CPUs), NohzFull: s.slot.NohzFull,
 	}
 	if r.UserTime != nil && r.SystemTime != nil {

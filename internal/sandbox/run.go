@@ -45,10 +45,12 @@ type Result struct {
 	OutputBytes          units.Bytes // stdout
 	ErrorBytes           units.Bytes // stderr
 
-	RunDelay   *time.Duration // of the first process
-	Migrations *int64
-	Throttled  *int64
-	linux.Usage
+	Throttled *int64 // periods, by the cpu controller
+	// Of the first process; nil where the kernel does not show it.
+	RunDelay                               *time.Duration
+	Migrations                             *int64
+	VoluntarySwitches, InvoluntarySwitches *int64
+	MinorFaults, MajorFaults               *int64
 }
 
 // settleTimeout is how long killed processes may take to be gone. Tearing down
@@ -113,8 +115,9 @@ func (s *Sandbox) collect(w *watch, base cgroup.Stat, x stage.Exit) (Result, err
 		Stop: w.stop, Idle: w.idle,
 		CPUTime: end.Total - base.Total, UserTime: since(end.User, base.User), SystemTime: since(end.System, base.System),
 		WallTime: x.Ended - w.start, MemoryPeak: end.MemoryPeak, OOMKills: end.OOMKills - base.OOMKills,
-		Throttled: end.Throttled, Usage: linux.Usage{VoluntarySwitches: x.VoluntarySwitches, InvoluntarySwitches: x.InvoluntarySwitches,
-			MinorFaults: x.MinorFaults, MajorFaults: x.MajorFaults},
+		Throttled: end.Throttled, Migrations: count(x.Migrations),
+		VoluntarySwitches: count(x.VoluntarySwitches), InvoluntarySwitches: count(x.InvoluntarySwitches),
+		MinorFaults: count(x.MinorFaults), MajorFaults: count(x.MajorFaults),
 	}
 	switch status := syscall.WaitStatus(x.Status); {
 	case x.FailedExec:
@@ -128,14 +131,19 @@ func (s *Sandbox) collect(w *watch, base cgroup.Stat, x stage.Exit) (Result, err
 		d := time.Duration(x.RunDelay)
 		r.RunDelay = &d
 	}
-	if x.Migrations >= 0 {
-		r.Migrations = &x.Migrations
-	}
 	if r.OutputBytes, err = s.stdout.Size(); err != nil {
 		return Result{}, err
 	}
 	r.ErrorBytes, err = s.stderr.Size()
 	return r, err
+}
+
+// count is nil for a counter that the kernel does not show.
+func count(v int64) *int64 {
+	if v < 0 {
+		return nil
+	}
+	return &v
 }
 
 func since(end, base *time.Duration) *time.Duration {

@@ -233,6 +233,7 @@ func lookPath(name string) string {
 // child is the parked child and then the solution.
 type child struct {
 	pid    int
+	parked counters // what it had on them when it was let go
 	report *os.File // read end of what the child says of itself
 	steps  []linux.Step
 }
@@ -262,6 +263,7 @@ func park(l *Load, fds loadFDs) (*child, error) {
 	case !said.Parked():
 		return nil, errors.New("prepare run: " + c.stepName(said) + ": " + syscall.Errno(said.Errno).Error())
 	}
+	c.parked = readCounters(pid)
 	return c, nil
 }
 
@@ -288,58 +290,16 @@ func (c *child) wait() (*Exit, error) {
 	if err := linux.WaitExited(c.pid); err != nil {
 		return nil, err
 	}
-	x := &Exit{Ended: linux.Monotonic(), FailedStep: -1}
-	proc := "/proc/" + strconv.Itoa(c.pid)
-	x.RunDelay = schedstatDelay(proc + "/schedstat")
-	x.Migrations = schedValue(proc+"/sched", "se.nr_migrations")
-	status, usage, err := linux.Reap(c.pid)
+	x := &Exit{Ended: linux.Monotonic(), FailedStep: -1, counters: readCounters(c.pid).since(c.parked)}
+	status, err := linux.Reap(c.pid)
 	if err != nil {
 		return nil, err
 	}
 	x.Status = uint32(status)
-	x.VoluntarySwitches, x.InvoluntarySwitches = usage.VoluntarySwitches, usage.InvoluntarySwitches
-	x.MinorFaults, x.MajorFaults = usage.MinorFaults, usage.MajorFaults
 	if e, failed := c.readReport(); failed {
 		x.FailedStep, x.FailedErrno = e.Step, e.Errno
 		x.FailedExec = int(e.Step) == len(c.steps)-1
 		x.StepName = c.stepName(e)
 	}
 	return x, nil
-}
-
-// schedstatDelay is the second field of /proc/PID/schedstat: nanoseconds
-// spent runnable but not running, or -1.
-func schedstatDelay(path string) int64 {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return -1
-	}
-	fields := strings.Fields(string(b))
-	if len(fields) < 2 {
-		return -1
-	}
-	return parseCount(fields[1])
-}
-
-// schedValue finds "key : value" in /proc/PID/sched, which only kernels with
-// CONFIG_SCHED_DEBUG have.
-func schedValue(path, key string) int64 {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return -1
-	}
-	for line := range strings.Lines(string(b)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == key {
-			return parseCount(strings.TrimSpace(value))
-		}
-	}
-	return -1
-}
-
-func parseCount(s string) int64 {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return -1
-	}
-	return n
 }

@@ -53,13 +53,8 @@ type Exit struct {
 	FailedErrno int32         // its errno
 	FailedExec  bool          // the failed step is the execve itself
 	Ended       time.Duration // CLOCK_MONOTONIC
-	// From /proc/PID/schedstat and /proc/PID/sched of the zombie; -1 where
-	// the kernel does not show it.
-	RunDelay   int64 // ns
-	Migrations int64
-	// rusage
-	VoluntarySwitches, InvoluntarySwitches, MinorFaults, MajorFaults int64
-	StepName                                                         string // of FailedStep
+	StepName    string        // of FailedStep
+	counters                  // while it ran; -1 where the kernel does not show one
 }
 
 // encoder writes integers as varints and strings with their length before
@@ -190,8 +185,8 @@ func (x *Exit) encode() []byte {
 	e.int(int64(x.FailedErrno))
 	e.bool(x.FailedExec)
 	e.int(int64(x.Ended))
-	for _, v := range []int64{x.RunDelay, x.Migrations, x.VoluntarySwitches, x.InvoluntarySwitches, x.MinorFaults, x.MajorFaults} {
-		e.int(v)
+	for _, v := range x.counters.list() {
+		e.int(*v)
 	}
 	e.string(x.StepName)
 	return e.b
@@ -216,7 +211,7 @@ func ParseExit(msg []byte) (Exit, error) {
 	}
 	d := decoder{b: msg[1:]}
 	x := Exit{Status: uint32(d.int()), FailedStep: int32(d.int()), FailedErrno: int32(d.int()), FailedExec: d.bool(), Ended: time.Duration(d.int())}
-	for _, v := range []*int64{&x.RunDelay, &x.Migrations, &x.VoluntarySwitches, &x.InvoluntarySwitches, &x.MinorFaults, &x.MajorFaults} {
+	for _, v := range x.counters.list() {
 		*v = d.int()
 	}
 	x.StepName = d.string()

@@ -1,0 +1,75 @@
+package checker
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// What is quoted of a side: a little of what stood before the difference, and
+// what follows it, both within the token or line.
+const (
+	lookback  = 24 // bytes before, and one more to know that something was left out
+	before    = lookback - 1
+	lookahead = 40
+)
+
+// difference is the first place where the sides differ. Each side's pos stands
+// on its first byte that differs, or at its end.
+type difference struct {
+	unit   string     // token, line
+	number int64      // of the unit, from 1
+	ended  *source    // the side that ended before this unit began, if one did
+	bounds *[256]bool // bytes that end a quotation
+}
+
+// message says where, and what both sides have there. Offsets count bytes from 0.
+func (d *difference) message(out, ans *source) string {
+	place := fmt.Sprintf("%s %d, offset %d", d.unit, d.number, out.offset())
+	if out.offset() != ans.offset() {
+		place += fmt.Sprintf(" in the output, %d in the answer", ans.offset())
+	}
+	return place + ": " + d.side(out) + ", " + d.side(ans)
+}
+
+// side quotes one side, or says that it has ended.
+func (d *difference) side(s *source) string {
+	if s == d.ended {
+		return s.name + " ends"
+	}
+	for s.end-s.pos <= lookahead && s.fill() {
+	}
+	from, cutFront := d.start(s)
+	to, cutBack := d.stop(s)
+	return s.name + " " + ellipsis(cutFront) + strconv.Quote(string(s.buf[from:to])) + ellipsis(cutBack)
+}
+
+func ellipsis(cut bool) string {
+	if cut {
+		return "…"
+	}
+	return ""
+}
+
+// start is where the quotation begins, and whether the unit began earlier.
+func (d *difference) start(s *source) (from int, cut bool) {
+	from = s.pos
+	for from > 0 && !d.bounds[s.buf[from-1]] {
+		if s.pos-from == before {
+			return from, true
+		}
+		from--
+	}
+	return from, false
+}
+
+// stop is where the quotation ends, and whether the unit goes on.
+func (d *difference) stop(s *source) (to int, cut bool) {
+	to = s.pos
+	for to < s.end && !d.bounds[s.buf[to]] {
+		if to-s.pos == lookahead {
+			return to, true
+		}
+		to++
+	}
+	return to, false
+}

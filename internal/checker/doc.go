@@ -1,0 +1,25 @@
+// Package checker compares what a program printed with the answer: token by
+// token, byte for byte, line by line, or with a tolerance for numbers.
+//
+// Here belong the comparisons that judged does itself. They stream: neither
+// side is ever held in memory, whatever the length of a token or a line. What
+// does not belong here: where output and answer come from, and what a verdict
+// means for a job.
+//
+// The kinds, as Parse reads them:
+//
+//   - tokens: sequences of bytes between ASCII white space must agree; letters
+//     A-Z and a-z are equal, as in the default output validator of the ICPC
+//     package format. Amount and kind of white space never matter.
+//   - exact: byte for byte, the final newline included.
+//   - lines: as exact, but white space at the end of a line and empty lines at
+//     the end of the file are ignored, so CR LF equals LF.
+//   - float:EPS: as tokens, but where the answer's token is a number, the
+//     output's must be one too and lie within EPS of it, absolutely or
+//     relative to the answer. Numbers are what the ICPC format of 2025-09 calls
+//     so: [+-]?([0-9]*\.[0-9]+|[0-9]+\.|[0-9]+)([Ee][+-]?[0-9]+)?, hence no
+//     infinities, no NaN, no hexadecimal. The comparison is exact in decimal; the
+//     bound itself is accepted.
+//
+// White space is space, \t, \n, \v, \f and \r. A NUL is an ordinary byte.
+package checker

@@ -1,0 +1,168 @@
+package checker
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/big"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unicode/utf8"
+)
+
+// Each fuzz target holds a checker against a few lines that need the whole
+// text in memory, with a buffer so small that every token crosses it, and with
+// readers that return what they like.
+
+func FuzzTokens(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, output, answer []byte) {
+		want := equal(lowered(fields(output)), lowered(fields(answer)))
+		hold(t, tokens{same: sameText}.compare, output, answer, want)
+	})
+}
+
+func FuzzExact(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, output, answer []byte) {
+		hold(t, compareExact, output, answer, bytes.Equal(output, answer))
+	})
+}
+
+func FuzzLines(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, output, answer []byte) {
+		hold(t, compareLines, output, answer, equal(trimmed(output), trimmed(answer)))
+	})
+}
+
+func FuzzFloat(f *testing.F) {
+	seed(f)
+	for _, s := range [][2]string{{"1.0000001", "1"}, {"1e-7 .5", "0 0.5"}, {"1e400", "10e399"}, {"-0", "0."}, {"1.e+0", "1E-0"}, {"1e", "1"}, {"nan", "1"}, {"0x1", "1"}} {
+		f.Add([]byte(s[0]), []byte(s[1]))
+	}
+	bound, err := parseTolerance("1e-6")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, output, answer []byte) {
+		o, a := fields(output), fields(answer)
+		want := len(o) == len(a)
+		for i := 0; i < len(o) && want; i++ {
+			// The oracle computes 10^exponent; the buffer bounds what is a number.
+			if len(o[i]) >= smallBuffer || len(a[i]) >= smallBuffer || wideExponent.MatchString(o[i]+" "+a[i]) {
+				return
+			}
+			want = nearOracle(o[i], a[i])
+		}
+		hold(t, tokens{same: bound.same}.compare, output, answer, want)
+	})
+}
+
+const smallBuffer = 16
+
+func seed(f *testing.F) {
+	for _, s := range [][2]string{
+		{"", ""}, {"1 2\n3", "1\r\n2 3\n"}, {"Yes", "yES \n"}, {"a\x00", "a"}, {"a  \n\n", "a"}, {"a\n\nb", "a\nb"},
+		{strings.Repeat("x", 40), strings.Repeat("X", 40)}, {"\v\f", " "}, {"a" + strings.Repeat(" ", 40) + "b", "a b"},
+	} {
+		f.Add([]byte(s[0]), []byte(s[1]))
+	}
+}
+
+func hold(t *testing.T, compare func(output, answer *source) *difference, output, answer []byte, want bool) {
+	t.Helper()
+	readers := map[string]func(io.Reader) io.Reader{
+		"whole":      func(r io.Reader) io.Reader { return r },
+		"bytewise":   iotest.OneByteReader,
+		"with error": iotest.DataErrReader,
+	}
+	for name, wrap := range readers {
+		out := newSource(context.Background(), "output", wrap(bytes.NewReader(output)), smallBuffer)
+		ans := newSource(context.Background(), "answer", bytes.NewReader(answer), smallBuffer)
+		diff := compare(out, ans)
+		if got := diff == nil; got != want {
+			t.Fatalf("%s: got accepted=%v, want %v", name, got, want)
+		}
+		if diff == nil {
+			continue
+		}
+		message := diff.message(out, ans)
+		if !utf8.ValidString(message) || len(message) > 1000 || out.offset() > int64(len(output)) || ans.offset() > int64(len(answer)) {
+			t.Fatalf("%s: bad message %q", name, message)
+		}
+	}
+}
+
+func fields(text []byte) []string {
+	return strings.FieldsFunc(latin1(text), func(r rune) bool { return strings.ContainsRune(" \t\n\v\f\r", r) })
+}
+
+// latin1 makes one rune of each byte, so that package strings sees bytes.
+func latin1(text []byte) string {
+	runes := make([]rune, len(text))
+	for i, c := range text {
+		runes[i] = rune(c)
+	}
+	return string(runes)
+}
+
+func lowered(tokens []string) []string {
+	for i, s := range tokens {
+		tokens[i] = strings.Map(func(r rune) rune {
+			if 'A' <= r && r <= 'Z' {
+				return r + 32
+			}
+			return r
+		}, s)
+	}
+	return tokens
+}
+
+func trimmed(text []byte) []string {
+	lines := strings.Split(latin1(text), "\n")
+	for i, s := range lines {
+		lines[i] = strings.TrimRight(s, " \t\v\f\r")
+	}
+	for len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+func equal(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	numberGrammar = regexp.MustCompile(`^[+-]?([0-9]*\.[0-9]+|[0-9]+\.|[0-9]+)([Ee][+-]?[0-9]+)?$`)
+	wideExponent  = regexp.MustCompile(`[eE][+-]?[0-9]{5}`)
+)
+
+func nearOracle(output, answer string) bool {
+	if !numberGrammar.MatchString(answer) {
+		return equal(lowered([]string{output}), lowered([]string{answer}))
+	}
+	if !numberGrammar.MatchString(output) {
+		return false
+	}
+	o, _ := new(big.Rat).SetString(output)
+	a, _ := new(big.Rat).SetString(answer)
+	bound := new(big.Rat).Abs(a)
+	if one := big.NewRat(1, 1); bound.Cmp(one) < 0 {
+		bound = one
+	}
+	bound.Mul(bound, big.NewRat(1, 1_000_000))
+	difference := new(big.Rat).Sub(o, a)
+	return difference.Abs(difference).Cmp(bound) <= 0
+}

@@ -1,0 +1,145 @@
+package checker
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/bits"
+)
+
+// source is one side of a comparison: a window that slides over a stream.
+//
+//	buf:  [ lookback | unread ........ | free ]
+//	                 ^pos              ^end
+//
+// fill keeps the last bytes before pos, so that a difference can be quoted with what
+// stood before it.
+type source struct {
+	name     string
+	ctx      context.Context // one check's; asked before every read
+	r        io.Reader
+	buf      []byte
+	pos, end int
+	base     int64 // offset of buf[0] in the stream
+	err      error // why nothing more comes; io.EOF is the good end
+}
+
+func newSource(ctx context.Context, name string, r io.Reader, size int) *source {
+	return &source{name: name, ctx: ctx, r: r, buf: make([]byte, size+lookback)}
+}
+
+// unread is what of the stream is at hand.
+func (s *source) unread() []byte { return s.buf[s.pos:s.end] }
+
+// offset is the place of the next unread byte, from 0.
+func (s *source) offset() int64 { return s.base + int64(s.pos) }
+
+// advance consumes n unread bytes.
+func (s *source) advance(n int) { s.pos += n }
+
+// failure is the read error that ended the stream, nil at its proper end.
+func (s *source) failure() error {
+	if s.err == nil || s.err == io.EOF {
+		return nil
+	}
+	return fmt.Errorf("read %s: %w", s.name, s.err)
+}
+
+// fill reads once more and reports whether anything came. It moves the window:
+// slices of buf taken before are void. False means the stream ended or the buffer is full.
+func (s *source) fill() bool {
+	if drop := s.pos - lookback; drop > 0 {
+		copy(s.buf, s.buf[drop:s.end])
+		s.pos, s.end, s.base = lookback, s.end-drop, s.base+int64(drop)
+	}
+	if s.end == len(s.buf) {
+		return false
+	}
+	for idle := 0; s.err == nil; idle++ {
+		if s.err = s.ctx.Err(); s.err != nil {
+			return false
+		}
+		n, err := s.r.Read(s.buf[s.end:])
+		s.end += n
+		s.err = err
+		if n > 0 {
+			return true
+		}
+		if idle == 100 && err == nil {
+			s.err = io.ErrNoProgress
+		}
+	}
+	return false
+}
+
+// ended reports whether the stream has no byte left.
+func (s *source) ended() bool {
+	return s.pos == s.end && !s.fill()
+}
+
+// skip consumes bytes of a class and reports whether a byte of another class
+// follows; false is the end of the stream.
+func (s *source) skip(class *[256]bool) bool {
+	for !s.ended() {
+		rest := s.unread()
+		for i, c := range rest {
+			if !class[c] {
+				s.advance(i)
+				return true
+			}
+		}
+		s.advance(len(rest))
+	}
+	return false
+}
+
+// token is what is at hand of the token at pos, and whether that is all of it:
+// false when it is as long as the buffer or longer.
+func (s *source) token() (part []byte, whole bool) {
+	limit := len(s.buf) - lookback
+	for n := 0; ; {
+		rest := s.unread()
+		rest = rest[:min(len(rest), limit)]
+		for ; n < len(rest); n++ {
+			if space[rest[n]] {
+				return rest[:n], true
+			}
+		}
+		if n == limit {
+			return rest, false
+		}
+		if !s.fill() {
+			return rest, true
+		}
+	}
+}
+
+// common is the length of the longest equal beginning of what both sides have
+// at hand, reading where one has nothing. 0 is a difference, or an end.
+func common(a, b *source) int {
+	if a.ended() || b.ended() {
+		return 0
+	}
+	return prefix(a.unread(), b.unread())
+}
+
+func prefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	a, b = a[:n], b[:n]
+	i := 0
+	for ; i+8 <= n; i += 8 {
+		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
+			return i + bits.TrailingZeros64(x)/8
+		}
+	}
+	for ; i < n && a[i] == b[i]; i++ {
+	}
+	return i
+}
+
+// space is the white space of the ICPC package format, blank the same within a line.
+var (
+	space = [256]bool{' ': true, '\t': true, '\n': true, '\v': true, '\f': true, '\r': true}
+	blank = [256]bool{' ': true, '\t': true, '\v': true, '\f': true, '\r': true}
+)

@@ -1,0 +1,108 @@
+package checker
+
+import "bytes"
+
+// tokens compares token by token; same decides about two whole ones.
+type tokens struct {
+	same func(output, answer []byte) bool
+}
+
+// compare returns the first difference, nil for none. Stretches that are equal byte
+// for byte are passed at memory speed; only the token after one is looked at.
+func (t tokens) compare(out, ans *source) *difference {
+	for number := int64(1); ; number++ {
+		number += skipEqual(out, ans)
+		outMore, ansMore := out.skip(&space), ans.skip(&space)
+		switch {
+		case !outMore && !ansMore:
+			return nil
+		case !outMore:
+			return &difference{unit: "token", number: number, ended: out, bounds: &space}
+		case !ansMore:
+			return &difference{unit: "token", number: number, ended: ans, bounds: &space}
+		case !t.token(out, ans):
+			return &difference{unit: "token", number: number, bounds: &space}
+		}
+	}
+}
+
+// skipEqual consumes whole tokens that are equal on both sides, with the white space
+// after them, and returns how many.
+func skipEqual(out, ans *source) (tokens int64) {
+	n := common(out, ans)
+	text := out.unread()[:n]
+	for n > 0 && !space[text[n-1]] {
+		n--
+	}
+	inside := false
+	for _, c := range text[:n] {
+		if space[c] && inside {
+			tokens++
+		}
+		inside = !space[c]
+	}
+	out.advance(n)
+	ans.advance(n)
+	return tokens
+}
+
+// token consumes one token of each side. Where they differ it leaves the sides
+// at the difference and returns false.
+func (t tokens) token(out, ans *source) bool {
+	o, oWhole := out.token()
+	a, aWhole := ans.token()
+	if !oWhole || !aWhole {
+		return longToken(out, ans)
+	}
+	ok := t.same(o, a)
+	if !ok {
+		n := prefixFold(o, a)
+		o, a = o[:n], a[:n]
+	}
+	out.advance(len(o))
+	ans.advance(len(a))
+	return ok
+}
+
+// longToken compares tokens of which at least one exceeds the buffer, as text,
+// piece by piece.
+func longToken(out, ans *source) bool {
+	for {
+		o, oWhole := out.token()
+		a, aWhole := ans.token()
+		n := prefixFold(o, a)
+		out.advance(n)
+		ans.advance(n)
+		oEnds, aEnds := oWhole && n == len(o), aWhole && n == len(a)
+		if oEnds && aEnds {
+			return true
+		}
+		if oEnds || aEnds || n < min(len(o), len(a)) {
+			return false
+		}
+	}
+}
+
+// sameText reports whether two tokens are equal but for the case of ASCII letters.
+func sameText(o, a []byte) bool {
+	return len(o) == len(a) && (bytes.Equal(o, a) || prefixFold(o, a) == len(o))
+}
+
+// prefixFold is the length of the longest beginning that is equal but for the
+// case of ASCII letters.
+func prefixFold(o, a []byte) int {
+	n := min(len(o), len(a))
+	for i := range n {
+		if o[i] != a[i] && lower(o[i]) != lower(a[i]) {
+			return i
+		}
+	}
+	return n
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}

@@ -1,0 +1,191 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// Load returns the defaults, overlaid by the file at path ("" is none), overlaid
+// by the JUDGED_ variables of env ("NAME=value", as os.Environ has them). It does
+// not call Validate: flags may still come on top. Errors name the file and line,
+// or the variable.
+func Load(path string, env []string) (Config, error) {
+	c := Default()
+	if path != "" {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return Config{}, fmt.Errorf("read configuration: %w; name an existing file, or none to use the defaults", err)
+		}
+		if err := c.overlayTOML(path, data); err != nil {
+			return Config{}, err
+		}
+	}
+	if err := c.overlayEnv(env); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+func (c *Config) overlayTOML(path string, data []byte) error {
+	var document map[string]any
+	if err := toml.Unmarshal(data, &document); err != nil {
+		var syntax *toml.DecodeError
+		if errors.As(err, &syntax) {
+			line, _ := syntax.Position()
+			return fmt.Errorf("%s:%d: %s; correct the line", path, line, strings.TrimPrefix(syntax.Error(), "toml: "))
+		}
+		return fmt.Errorf("parse %q: %w; correct the file", path, err)
+	}
+	known := map[string]key{}
+	for _, k := range keys(c) {
+		known[k.path] = k
+	}
+	lines := lineNumbers(data)
+	var errs []error
+	for _, e := range flatten(nil, "", document) {
+		if err := assign(known, e); err != nil {
+			errs = append(errs, fmt.Errorf("%s:%d: %s: %w", path, lineOf(lines, e.path), e.path, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+type entry struct {
+	path  string
+	value any
+}
+
+// flatten lists the leaves of a document in the order of their paths. An empty
+// table is a leaf too, lest a misspelt section without keys go unnoticed.
+func flatten(list []entry, prefix string, table map[string]any) []entry {
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		if sub, ok := table[name].(map[string]any); ok && len(sub) > 0 {
+			list = flatten(list, prefix+name+".", sub)
+			continue
+		}
+		list = append(list, entry{path: prefix + name, value: table[name]})
+	}
+	return list
+}
+
+func assign(known map[string]key, e entry) error {
+	if k, ok := known[e.path]; ok {
+		return k.setTOML(e.value)
+	}
+	if _, ok := e.value.(map[string]any); ok && isSection(known, e.path) {
+		return nil
+	}
+	return unknownKey(known, e.path)
+}
+
+func isSection(known map[string]key, path string) bool {
+	for p := range known {
+		if strings.HasPrefix(p, path+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// unknownKey names what could have been meant: the keys of the deepest section
+// of path that exists.
+func unknownKey(known map[string]key, path string) error {
+	section, found := path, false
+	for !found && section != "" {
+		section = section[:max(strings.LastIndexByte(section, '.'), 0)]
+		found = isSection(known, section)
+	}
+	names := map[string]bool{}
+	for p := range known {
+		if section != "" && !strings.HasPrefix(p, section+".") {
+			continue
+		}
+		rest := strings.TrimPrefix(strings.TrimPrefix(p, section), ".")
+		name, _, _ := strings.Cut(rest, ".")
+		names[name] = true
+	}
+	return fmt.Errorf("unknown key; use one of %s", strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+}
+
+// lineNumbers says on which line each key and table of the document begins. The
+// decoder tells positions of syntax errors only.
+func lineNumbers(data []byte) map[string]int {
+	lines := map[string]int{}
+	var p unstable.Parser
+	p.Reset(data)
+	table := ""
+	for p.NextExpression() {
+		e := p.Expression()
+		if e.Kind != unstable.Table && e.Kind != unstable.ArrayTable && e.Kind != unstable.KeyValue {
+			continue
+		}
+		path, offset := "", -1
+		for it := e.Key(); it.Next(); {
+			if offset < 0 {
+				offset = int(it.Node().Raw.Offset)
+			}
+			path += "." + string(it.Node().Data)
+		}
+		path = path[1:]
+		if e.Kind == unstable.KeyValue {
+			path = table + path
+		} else {
+			table = path + "."
+		}
+		lines[path] = 1 + strings.Count(string(data[:offset]), "\n")
+	}
+	return lines
+}
+
+// lineOf is the line of path, or of what it lies in: members of an inline table
+// have no line of their own.
+func lineOf(lines map[string]int, path string) int {
+	for path != "" {
+		if n, ok := lines[path]; ok {
+			return n
+		}
+		path = path[:max(strings.LastIndexByte(path, '.'), 0)]
+	}
+	return 1
+}
+
+// overlayEnv takes the variables that belong to a section. Others that begin
+// with JUDGED_ (JUDGED_TOKEN of the client, JUDGED_TEST_REQUIRE) are not ours.
+func (c *Config) overlayEnv(env []string) error {
+	known, sections := map[string]key{}, map[string]bool{}
+	for _, k := range keys(c) {
+		known[k.environment()] = k
+		section, _, _ := strings.Cut(k.path, ".")
+		sections["JUDGED_"+strings.ToUpper(section)] = true
+	}
+	var errs []error
+	for _, variable := range env {
+		name, value, _ := strings.Cut(variable, "=")
+		k, ok := known[name]
+		switch {
+		case ok:
+			if err := k.setText(value); err != nil {
+				errs = append(errs, fmt.Errorf("environment variable %s: %w", name, err))
+			}
+		case inSection(sections, name):
+			errs = append(errs, fmt.Errorf("environment variable %s: unknown key; see configs/judged.toml for the keys, or unset it", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func inSection(sections map[string]bool, name string) bool {
+	for s := range sections {
+		if strings.HasPrefix(name, s+"_") {
+			return true
+		}
+	}
+	return false
+}

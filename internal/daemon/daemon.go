@@ -1,0 +1,239 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	systemd "github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sync/errgroup"
+
+	"judged/internal/blob"
+	"judged/internal/broker"
+	"judged/internal/config"
+	"judged/internal/court"
+	"judged/internal/dispatch"
+	"judged/internal/httpapi"
+	"judged/internal/metrics"
+	"judged/internal/queue"
+	"judged/internal/slots"
+	"judged/internal/store"
+)
+
+// Options are what Run needs beside the configuration.
+type Options struct {
+	Config   config.Config
+	Court    court.Options
+	Version  string
+	Revision string
+	Out      io.Writer // its first line is the URL
+	Log      *slog.Logger
+}
+
+// The clocks of a lease on a job: a crashed daemon's jobs are delivered again
+// after ackWait at the latest, three heartbeats may get lost.
+const (
+	ackWait   = 20 * time.Second
+	heartbeat = 5 * time.Second
+)
+
+// daemon is everything that lives while judged serves.
+type daemon struct {
+	o          Options
+	listener   net.Listener
+	broker     *broker.Broker
+	blobs      *blob.Store
+	store      *store.Store
+	queue      *queue.Queue
+	court      *court.Court
+	pool       *slots.Pool
+	dispatcher *dispatch.Dispatcher
+	metrics    *metrics.Metrics
+	health     *health
+	api        *httpapi.Server
+	draining   atomic.Bool
+	closers    []func() error
+}
+
+// Run serves until drain is done, finishes what runs, and returns. When abort
+// is done it hands what runs back to the queue instead. Errors end with the
+// next step; a *court.UsageError is unusable configuration.
+func Run(drain, abort context.Context, o Options) (err error) {
+	d := &daemon{o: o}
+	defer func() { err = errors.Join(err, d.close()) }()
+	if err := d.open(drain); err != nil {
+		return err
+	}
+	return d.serve(drain, abort)
+}
+
+// open makes the parts, those first whose failure is likeliest and cheapest.
+func (d *daemon) open(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{d.openListener, d.openData, d.openCourt, d.openParts} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return d.dispatcher.Sweep(ctx)
+}
+
+// closing remembers how to take a part down.
+func (d *daemon) closing(f func() error) { d.closers = append(d.closers, f) }
+
+func (d *daemon) close() error {
+	var errs []error
+	for i := len(d.closers) - 1; i >= 0; i-- {
+		errs = append(errs, d.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+func (d *daemon) openListener(context.Context) error {
+	h := d.o.Config.HTTP
+	if h.TokenFile == "" && !h.Loopback() {
+		return fmt.Errorf("listen on %s: without tokens judged listens on this machine only; set http.token_file, or listen on 127.0.0.1", h.Listen)
+	}
+	l, err := net.Listen("tcp", h.Listen)
+	if err != nil {
+		return fmt.Errorf("%w; free the port, or set http.listen to another (127.0.0.1:0 picks one)", err)
+	}
+	d.listener = l
+	d.closing(func() error {
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	})
+	return nil
+}
+
+func (d *daemon) openData(ctx context.Context) (err error) {
+	c := d.o.Config
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return fmt.Errorf("make data folder: %w; set data_dir to a folder that judged may write", err)
+	}
+	d.broker, err = broker.Start(ctx, broker.Options{Dir: filepath.Join(c.DataDir, "nats"), URL: c.Broker.URL, Log: d.o.Log})
+	if err != nil {
+		return err
+	}
+	d.closing(d.broker.Close)
+	if d.blobs, err = blob.Open(filepath.Join(c.DataDir, "blobs"), c.HTTP.MaxBlob); err != nil {
+		return err
+	}
+	d.store, err = store.Open(ctx, d.broker, store.Options{Retention: c.Retention.MaxAge, MaxJobs: c.Retention.MaxJobs, Log: d.o.Log})
+	if err != nil {
+		return err
+	}
+	d.closing(d.store.Close)
+	d.queue, err = queue.Open(ctx, d.broker, queue.Options{Pool: c.Slots.Pool, MaxDeliver: c.Queue.MaxDeliver, AckWait: ackWait, Log: d.o.Log})
+	return err
+}
+
+func (d *daemon) openCourt(context.Context) (err error) {
+	if d.court, err = court.Open(d.o.Court); err != nil {
+		return err
+	}
+	d.closing(d.court.Close)
+	d.pool = slots.NewPool(d.court.Slots(), time.Now)
+	return nil
+}
+
+func (d *daemon) openParts(ctx context.Context) error {
+	d.health = &health{court: d.court, pool: d.pool, log: d.o.Log}
+	if err := d.health.examine(ctx); err != nil {
+		return err
+	}
+	d.metrics = d.newMetrics()
+	d.dispatcher = dispatch.New(dispatch.Options{
+		Court: d.court, Pool: d.pool, Queue: d.queue, Store: d.store, BlobPath: d.blobs.Path, Doctor: d.health.report,
+		Observer: observer{d.metrics}, MaxDeliver: d.o.Config.Queue.MaxDeliver, Heartbeat: heartbeat, Log: d.o.Log,
+	})
+	var tokens *httpapi.Tokens
+	if path := d.o.Config.HTTP.TokenFile; path != "" {
+		var err error
+		if tokens, err = httpapi.LoadTokens(path); err != nil {
+			return err
+		}
+	} else {
+		d.o.Log.Warn("no tokens are configured: everybody on this machine may submit and cancel jobs; set http.token_file")
+	}
+	d.api = httpapi.New(httpapi.Options{
+		Config: d.o.Config, Tokens: tokens, Jobs: d.store, Queue: d.queue, Blobs: d.blobs, Slots: d.pool, Cancel: d.dispatcher,
+		Doctor: d.health.doctor, Ready: d.ready, Metrics: d.metrics.Handler(), Log: d.o.Log, Now: time.Now,
+	})
+	return nil
+}
+
+// ready says why jobs are not accepted, or nil.
+func (d *daemon) ready() error {
+	if d.draining.Load() {
+		return errors.New("judged is draining: it finishes what runs and ends")
+	}
+	return d.health.fit()
+}
+
+// serve runs the tasks until the drain is over.
+func (d *daemon) serve(drain, abort context.Context) error {
+	server := d.api.HTTPServer()
+	group, ctx := errgroup.WithContext(context.WithoutCancel(drain))
+	group.Go(func() error {
+		if err := server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve HTTP: %w", err)
+		}
+		return nil
+	})
+	watching, stopWatching := context.WithCancel(ctx)
+	group.Go(func() error { d.health.watch(watching); return nil })
+	// The dispatcher ends when told to drain, or when another task fails.
+	dispatching, stopDispatching := merge(drain, ctx)
+	defer stopDispatching()
+	group.Go(func() error {
+		err := d.dispatcher.Run(dispatching, abort)
+		d.draining.Store(true)
+		stopWatching()
+		return errors.Join(err, d.shutdown(server))
+	})
+	group.Go(func() error {
+		<-dispatching.Done()
+		d.draining.Store(true)
+		d.notify(systemd.SdNotifyStopping)
+		return nil
+	})
+	fmt.Fprintf(d.o.Out, "http://%s\n", d.listener.Addr())
+	d.notify(systemd.SdNotifyReady)
+	return group.Wait()
+}
+
+// merge is a context that ends with either of two.
+func merge(a, b context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(a)
+	stop := context.AfterFunc(b, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// shutdown lets requests end that are under way.
+func (d *daemon) shutdown(server *http.Server) error {
+	d.api.EndStreams()
+	ctx, cancel := context.WithTimeout(context.Background(), d.o.Config.HTTP.ShutdownGrace)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		d.o.Log.Warn("requests did not end in time and were cut", "error", err)
+		return server.Close()
+	}
+	return nil
+}
+
+// notify tells systemd, where it started us.
+func (d *daemon) notify(state string) {
+	if _, err := systemd.SdNotify(false, state); err != nil {
+		d.o.Log.Warn("cannot tell systemd", "state", state, "error", err)
+	}
+}

@@ -1,0 +1,98 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"judged/internal/court"
+	"judged/internal/cpuset"
+	"judged/internal/doctor"
+	"judged/internal/slots"
+)
+
+// examineEvery is how often doctor looks at the host.
+const examineEvery = 60 * time.Second
+
+// health is what is known about the host's fitness.
+type health struct {
+	court *court.Court
+	pool  *slots.Pool
+	log   *slog.Logger
+	last  atomic.Pointer[doctor.Report]
+}
+
+// examine asks doctor and remembers the answer.
+func (h *health) examine(ctx context.Context) error {
+	r, err := h.court.Doctor(ctx)
+	if err != nil {
+		return err
+	}
+	if before := h.last.Swap(&r); before == nil || before.Ready != r.Ready {
+		if r.Ready {
+			h.log.Info("the host is fit to judge")
+		} else {
+			h.log.Warn("the host is not fit for times that decide; see judged doctor", "failed", strings.Join(r.FailedIDs(), ","))
+		}
+	}
+	return nil
+}
+
+// report is doctor's last word.
+func (h *health) report() doctor.Report { return *h.last.Load() }
+
+// doctor examines anew, for GET /v1/doctor.
+func (h *health) doctor(ctx context.Context) (doctor.Report, error) {
+	if err := h.examine(ctx); err != nil {
+		return doctor.Report{}, err
+	}
+	return h.report(), nil
+}
+
+// fit says why no slot may judge, which only a strict court can say.
+func (h *health) fit() error {
+	var err error
+	for _, s := range h.court.Slots() {
+		if err = h.court.Fit(s.CPUs); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// watch examines the host again and again, and brings slots back that were
+// drained because the host had drifted, once it is as it should be.
+func (h *health) watch(ctx context.Context) {
+	tick := time.NewTicker(examineEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := h.examine(ctx); err != nil {
+			h.log.Warn("cannot examine the host", "error", err)
+		}
+		for _, s := range h.pool.Snapshot() {
+			h.restore(s)
+		}
+	}
+}
+
+// restore undoes a drain of dispatch's, which has the words of Fit as its
+// reason, and no other.
+func (h *health) restore(s slots.Status) {
+	if s.State != slots.Drained || !strings.HasPrefix(s.Reason, court.Refusal) {
+		return
+	}
+	cpus, err := cpuset.Parse(s.CPUs)
+	if err == nil && h.court.Fit(cpus) == nil {
+		err = h.pool.Undrain(cpus)
+	}
+	if err != nil {
+		h.log.Warn("cannot bring a slot back", "cpus", s.CPUs, "error", err)
+	}
+}

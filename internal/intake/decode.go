@@ -1,0 +1,254 @@
+package intake
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"judged/internal/job"
+)
+
+// maxDepth is far beyond what a job needs. Without a bound a body of "[[[[…"
+// makes the decoder keep a word of state per byte.
+const maxDepth = 32
+
+// Decode reads a job. Unlike encoding/json alone it refuses unknown keys, keys
+// in another case, keys given twice, null, invalid UTF-8 and anything behind the
+// job. The error is Errors.
+func Decode(data []byte) (job.Job, error) {
+	if !utf8.Valid(data) {
+		return job.Job{}, Errors{{Detail: "not valid UTF-8; send bytes that are not text as base64, blobs or parts"}}
+	}
+	r := reader{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
+	r.dec.UseNumber()
+	if err := r.document(reflect.TypeFor[job.Job]()); err != nil {
+		r.errs.add("", "%v", err)
+	}
+	if err := r.errs.err(); err != nil {
+		return job.Job{}, err
+	}
+	var j job.Job
+	if err := json.Unmarshal(data, &j); err != nil {
+		return job.Job{}, Errors{{Detail: err.Error()}}
+	}
+	return j, nil
+}
+
+// reader walks the tokens of a document beside the Go type that it is for. Its
+// recursion follows the type, so hostile nesting ends at the first surprise.
+type reader struct {
+	data []byte
+	dec  *json.Decoder
+	errs Errors
+}
+
+// document returns an error where the text is no JSON; what is wrong with valid
+// JSON is gathered in errs.
+func (r *reader) document(t reflect.Type) error {
+	if err := r.value(t, ""); err != nil {
+		return r.syntax(err)
+	}
+	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("text behind the end of the job at %s; send one job", r.place(r.dec.InputOffset()))
+	}
+	return nil
+}
+
+func (r *reader) value(t reflect.Type, path string) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	token, err := r.dec.Token()
+	if err != nil {
+		return err
+	}
+	switch {
+	case token == json.Delim('{') && t.Kind() == reflect.Struct:
+		return r.members(path, func(key string) (reflect.Type, string) { return field(t, key), join(path, key) })
+	case token == json.Delim('{') && t.Kind() == reflect.Map:
+		return r.members(path, func(key string) (reflect.Type, string) { return t.Elem(), path + "[" + quote(key) + "]" })
+	case token == json.Delim('[') && t.Kind() == reflect.Slice:
+		return r.elements(t.Elem(), path)
+	}
+	problem := mismatch(token, t)
+	if problem == "" && isZero(token) && strings.HasPrefix(path, "limits.") {
+		problem = "0 allows nothing; send a limit above 0, or leave it out for the default"
+	}
+	if problem != "" {
+		r.errs.add(path, "%s", problem)
+	}
+	return r.skip(token)
+}
+
+// members reads an object behind its brace. find says what a key's value must
+// be and what it is called; no type means there is no such key.
+func (r *reader) members(path string, find func(key string) (reflect.Type, string)) error {
+	seen := map[string]bool{}
+	for r.dec.More() {
+		token, err := r.dec.Token()
+		if err != nil {
+			return err
+		}
+		key, ok := token.(string)
+		if !ok {
+			return fmt.Errorf("a key is not text at %s", r.place(r.dec.InputOffset()))
+		}
+		t, name := find(key)
+		r.errs.check(!seen[key], name, "given twice; keep one")
+		if t == nil {
+			r.errs.add(name, "unknown key; see /openapi.json for the members of a job")
+			t = reflect.TypeFor[any]()
+		}
+		seen[key] = true
+		if err := r.value(t, name); err != nil {
+			return err
+		}
+	}
+	_, err := r.dec.Token()
+	return err
+}
+
+func (r *reader) elements(t reflect.Type, path string) error {
+	for i := 0; r.dec.More(); i++ {
+		if err := r.value(t, path+"["+strconv.Itoa(i)+"]"); err != nil {
+			return err
+		}
+	}
+	_, err := r.dec.Token()
+	return err
+}
+
+// skip reads the rest of a value whose first token is known.
+func (r *reader) skip(token json.Token) error {
+	for depth := 0; ; {
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+		if depth > maxDepth {
+			return fmt.Errorf("nested deeper than %d levels at %s", maxDepth, r.place(r.dec.InputOffset()))
+		}
+		var err error
+		if token, err = r.dec.Token(); err != nil {
+			return err
+		}
+	}
+}
+
+// field is the type of the member of t with exactly this JSON name, or nil.
+func field(t reflect.Type, name string) reflect.Type {
+	for i := range t.NumField() {
+		tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if tag == name && tag != "-" && tag != "" {
+			return t.Field(i).Type
+		}
+	}
+	return nil
+}
+
+// join appends a key to a path. Known keys are plain words, unknown ones may be
+// anything.
+func join(path, key string) string {
+	if shown := quote(key); shown != `"`+key+`"` {
+		key = shown
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// mismatch says why a token cannot be a value of type t, or "".
+func mismatch(token json.Token, t reflect.Type) string {
+	if t.Kind() == reflect.Interface {
+		return "" // of an unknown key, reported already
+	}
+	if token == nil {
+		return "null is no value here; leave the key out"
+	}
+	switch t.Kind() {
+	case reflect.String:
+		if _, ok := token.(string); ok {
+			return ""
+		}
+	case reflect.Int, reflect.Int64:
+		if n, ok := token.(json.Number); ok {
+			if _, err := strconv.ParseInt(n.String(), 10, t.Bits()); err == nil {
+				return ""
+			}
+			return fmt.Sprintf("%s is not a whole number up to %d", short(n.String()), uint64(math.MaxUint64)>>(65-t.Bits()))
+		}
+	}
+	return fmt.Sprintf("%s found; send %s", describe(token), wanted(t))
+}
+
+// isZero finds a limit of 0, which Complete could not tell from an absent one.
+func isZero(token json.Token) bool {
+	n, ok := token.(json.Number)
+	return ok && (n == "0" || n == "-0")
+}
+
+func short(s string) string {
+	if len(s) > 32 {
+		return s[:32] + "…"
+	}
+	return s
+}
+
+func describe(token json.Token) string {
+	switch token := token.(type) {
+	case string:
+		return "text"
+	case bool:
+		return strconv.FormatBool(token)
+	case json.Delim:
+		if token == '[' {
+			return "an array"
+		}
+		return "an object"
+	}
+	return "a number"
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Slice:
+		return "an array"
+	}
+	return "an object"
+}
+
+// syntax adds the place to errors of the decoder.
+func (r *reader) syntax(err error) error {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("not JSON at %s: %w", r.place(syntax.Offset), err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("not JSON: it ends before the job does")
+	}
+	return err
+}
+
+func (r *reader) place(offset int64) string {
+	before := r.data[:min(max(offset, 0), int64(len(r.data)))]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	column := len(before) - bytes.LastIndexByte(before, '\n') - 1
+	return fmt.Sprintf("line %d, column %d", line, max(column, 1))
+}

@@ -1,0 +1,21 @@
+/* Proves that the right answer does not help a program that does not end. */
+#include <stdio.h>
+#include <unistd.h>
+
+static long long sum(void)
+{
+	long long n, x, total = 0;
+	if (scanf("%lld", &n) != 1)
+		return 0;
+	while (n-- > 0 && scanf("%lld", &x) == 1)
+		total += x;
+	return total;
+}
+
+int main(void)
+{
+	printf("%lld\n", sum());
+	fflush(stdout);
+	for (;;)
+		pause();
+}

@@ -1,0 +1,32 @@
+/* Proves that an out-of-memory kill decides although the parent survives it and prints the right answer. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static long long sum(void)
+{
+	long long n, x, total = 0;
+	if (scanf("%lld", &n) != 1)
+		return 0;
+	while (n-- > 0 && scanf("%lld", &x) == 1)
+		total += x;
+	return total;
+}
+
+int main(void)
+{
+	if (fork() == 0) {
+		for (int i = 0; i < 512; i++) {
+			volatile char *block = malloc(1 << 20);
+			if (block == NULL)
+				_exit(1);
+			for (int page = 0; page < 1 << 20; page += 4096)
+				block[page] = 1;
+		}
+		_exit(0);
+	}
+	wait(NULL);
+	printf("%lld\n", sum());
+	return 0;
+}

@@ -1,0 +1,7 @@
+/* Proves that CPU time is limited. */
+
+int main(void)
+{
+	for (;;)
+		;
+}

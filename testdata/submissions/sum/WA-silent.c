@@ -1,0 +1,6 @@
+/* Proves that printing nothing is an answer, and a wrong one. */
+
+int main(void)
+{
+	return 0;
+}
