@@ -129,6 +129,8 @@ func TestCompleteErrors(t *testing.T) {
 			{`files[""]`, "empty"}, {`files["."]`, "plain file name"}, {`files[".."]`, "plain file name"},
 			{`files["a/b"]`, "plain file name"}, {`files["` + long[:64] + `"…]`, "256 bytes"}, {`files["nul\x00"]`, "printable"},
 		}},
+		{"file in the program's place", func(j *job.Job) { j.Files = map[string]job.File{ProgramName: {Blob: digest}} },
+			[]FieldError{{`files["program"]`, "where the program goes"}}},
 		{"too many files", func(j *job.Job) {
 			j.Files = map[string]job.File{}
 			for i := range 101 {

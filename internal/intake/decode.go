@@ -19,6 +19,13 @@ import (
 // makes the decoder keep a word of state per byte.
 const maxDepth = 32
 
+// maxMembers is the most that one array or object holds, as many as tests can
+// be configured. Without a bound "{},{},…" takes ten times its size in memory.
+const maxMembers = 100_000
+
+// errEnough ends the reading of a body that has more errors than are told.
+var errEnough = errors.New("enough errors")
+
 // Decode reads a job. Unlike encoding/json alone it refuses unknown keys, keys
 // in another case, keys given twice, null, invalid UTF-8 and anything behind the
 // job. The error is Errors.
@@ -28,7 +35,7 @@ func Decode(data []byte) (job.Job, error) {
 	}
 	r := reader{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	r.dec.UseNumber()
-	if err := r.document(reflect.TypeFor[job.Job]()); err != nil {
+	if err := r.document(reflect.TypeFor[job.Job]()); err != nil && !errors.Is(err, errEnough) {
 		r.errs.add("", "%v", err)
 	}
 	if err := r.errs.err(); err != nil {
@@ -91,7 +98,10 @@ func (r *reader) value(t reflect.Type, path string) error {
 // be and what it is called; no type means there is no such key.
 func (r *reader) members(path string, find func(key string) (reflect.Type, string)) error {
 	seen := map[string]bool{}
-	for r.dec.More() {
+	for n := 0; r.dec.More(); n++ {
+		if err := r.room(path, n); err != nil {
+			return err
+		}
 		token, err := r.dec.Token()
 		if err != nil {
 			return err
@@ -117,12 +127,27 @@ func (r *reader) members(path string, find func(key string) (reflect.Type, strin
 
 func (r *reader) elements(t reflect.Type, path string) error {
 	for i := 0; r.dec.More(); i++ {
+		if err := r.room(path, i); err != nil {
+			return err
+		}
 		if err := r.value(t, path+"["+strconv.Itoa(i)+"]"); err != nil {
 			return err
 		}
 	}
 	_, err := r.dec.Token()
 	return err
+}
+
+// room says whether another member, behind n others, is worth reading.
+func (r *reader) room(path string, n int) error {
+	if n == maxMembers {
+		r.errs.add(path, "more than %d members; send fewer", maxMembers)
+		return errEnough
+	}
+	if len(r.errs) > maxErrors {
+		return errEnough
+	}
+	return nil
 }
 
 // skip reads the rest of a value whose first token is known.

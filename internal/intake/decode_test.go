@@ -72,6 +72,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"zero limit", `{"limits": {"processes": 0}}`, []FieldError{{"limits.processes", "0 allows nothing"}}},
 		{"deep", `{"x": ` + deep, []FieldError{{"x", "unknown"}, {"", "nested deeper than 32"}}},
 		{"deep in place", `{"tests": ` + deep, []FieldError{{"tests[0]", "an array found"}, {"", "nested deeper than 32"}}},
+		{"many tests", `{"tests": [` + strings.Repeat("{},", maxMembers+1) + `{}]}`, []FieldError{{"tests", "more than 100000 members"}}},
 		{"invalid UTF-8", "{\"tests\": [{\"name\": \"\xff\"}]}", []FieldError{{"", "not valid UTF-8"}}},
 		{"raw control character", "{\"stop\": \"a\x01\"}", []FieldError{{"", "not JSON at line 1, column"}}},
 	}
@@ -145,4 +146,21 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("digest %s, written and read again %s", first, second)
 		}
 	})
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for _, bb := range []struct{ name, body string }{
+		{"small", full},
+		{"1 MiB of text", `{"program": {"text": "` + strings.Repeat("x", 1<<20) + `"}}`},
+		{"1000 tests", `{"tests": [` + strings.TrimSuffix(strings.Repeat(`{"name": "a", "input": {"text": "1 2"}},`, 1000), ",") + `]}`},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Decode([]byte(bb.body)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

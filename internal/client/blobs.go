@@ -1,0 +1,73 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+)
+
+// slowest is the speed, in bytes a second, below which an upload is given up.
+const slowest = 64 << 10
+
+// PutBlobFile makes sure that the daemon has the content of a file, and returns
+// its digest. It uploads only what is not there yet.
+func (c Client) PutBlobFile(ctx context.Context, path string) (digest string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read file to upload: %w; name an existing file", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	size, err := io.Copy(h, f)
+	if err != nil {
+		return "", fmt.Errorf("read file to upload: %w", err)
+	}
+	digest = hex.EncodeToString(h.Sum(nil))
+	// A section reads from the start again, also for a retry.
+	return digest, c.putBlob(ctx, digest, size, func() (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(f, 0, size)), nil
+	})
+}
+
+// PutBlob is PutBlobFile for content in memory.
+func (c Client) PutBlob(ctx context.Context, content []byte) (digest string, err error) {
+	sum := sha256.Sum256(content)
+	digest = hex.EncodeToString(sum[:])
+	return digest, c.putBlob(ctx, digest, int64(len(content)), func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content)), nil
+	})
+}
+
+func (c Client) putBlob(ctx context.Context, digest string, size int64, body func() (io.ReadCloser, error)) error {
+	there, err := c.HasBlob(ctx, digest)
+	if err != nil || there {
+		return err
+	}
+	q := request{
+		method: http.MethodPut, path: "/v1/blobs/" + digest, body: body, size: size,
+		header: http.Header{"Content-Type": {"application/octet-stream"}},
+		limit:  patience + time.Duration(size/slowest)*time.Second,
+	}
+	_, err = persist(ctx, true, func() (struct{}, error) { return call[struct{}](ctx, c, q) })
+	return err
+}
+
+// HasBlob reports whether the daemon has a content.
+func (c Client) HasBlob(ctx context.Context, digest string) (bool, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, &Unreachable{Base: c.Base, Err: fmt.Errorf("no answer in %s", patience)})
+	defer cancel()
+	res, err := c.do(ctx, request{method: http.MethodHead, path: "/v1/blobs/" + digest})
+	if NotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, res.Body.Close()
+}

@@ -1,0 +1,147 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Client is a daemon's address and how to get in. The zero HTTP uses one
+// connection pool for all clients. It is safe for concurrent use.
+type Client struct {
+	Base  string // http://127.0.0.1:8080
+	Token string // bearer token, "" for none
+	HTTP  *http.Client
+}
+
+// request is one question.
+type request struct {
+	method string
+	path   string // escaped, behind Base
+	query  url.Values
+	header http.Header
+	body   func() (io.ReadCloser, error) // nil: none
+	size   int64                         // of body
+	limit  time.Duration                 // for the whole exchange; 0 is patience
+}
+
+// patience is for answers that need no waiting.
+const patience = 30 * time.Second
+
+// do asks once. The body of the answer is the caller's to close; a status from
+// 400 on is a *Problem.
+func (c Client) do(ctx context.Context, q request) (*http.Response, error) {
+	r, err := c.build(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	client := c.HTTP
+	if client == nil {
+		client = http.DefaultClient
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if res.StatusCode >= http.StatusBadRequest {
+		defer res.Body.Close()
+		return nil, readProblem(res)
+	}
+	return res, nil
+}
+
+func (c Client) build(ctx context.Context, q request) (*http.Request, error) {
+	base, err := url.Parse(c.Base)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf("address %q of judged is no URL; write it as http://127.0.0.1:8080", c.Base)
+	}
+	target := strings.TrimSuffix(base.String(), "/") + q.path
+	if len(q.query) > 0 {
+		target += "?" + q.query.Encode()
+	}
+	r, err := http.NewRequestWithContext(ctx, q.method, target, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask judged: %w", err)
+	}
+	for name, values := range q.header {
+		r.Header[name] = values
+	}
+	if q.body != nil {
+		if r.Body, err = q.body(); err != nil {
+			return nil, err
+		}
+		r.GetBody, r.ContentLength = q.body, q.size
+	}
+	if c.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	return r, nil
+}
+
+// unreachable is an error of the network, not of the daemon.
+func (c Client) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var whole *url.Error
+	if errors.As(err, &whole) {
+		err = whole.Err // without the URL, which is told anyway
+	}
+	return &Unreachable{Base: c.Base, Err: err}
+}
+
+// Unreachable is a daemon that does not answer.
+type Unreachable struct {
+	Base string
+	Err  error
+}
+
+// Error names the address and the next step.
+func (u *Unreachable) Error() string {
+	return fmt.Sprintf("reach judged at %s: %s; start it with judged serve, or name the address where it is", u.Base, u.Err)
+}
+
+// Unwrap is the error of the network.
+func (u *Unreachable) Unwrap() error { return u.Err }
+
+// call asks and decodes the JSON of the answer.
+func call[T any](ctx context.Context, c Client, q request) (T, error) {
+	var v T
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(q.limit, patience), &Unreachable{Base: c.Base, Err: errors.New("no answer in time")})
+	defer cancel()
+	res, err := c.do(ctx, q)
+	if err != nil {
+		return v, err
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(&v); err != nil {
+		if ctx.Err() != nil {
+			return v, context.Cause(ctx)
+		}
+		return v, fmt.Errorf("read answer of judged at %s: %w; check that the address is that of a judged of this version", c.Base, err)
+	}
+	return v, nil
+}
+
+// jsonBody makes q carry v.
+func (q request) jsonBody(v any) (request, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return q, fmt.Errorf("encode request: %w", err)
+	}
+	if q.header == nil {
+		q.header = http.Header{}
+	}
+	q.header.Set("Content-Type", "application/json")
+	q.size = int64(len(data))
+	q.body = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	return q, nil
+}

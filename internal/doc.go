@@ -1,0 +1,32 @@
+// Package internal holds no code, only the map of the house. A package imports
+// packages of lower floors and never one of its own; layers_test.go holds
+// every import against this map.
+//
+//	cmd/judged                       [11] one file per verb; main hands over to stage first
+//	cmd/judged-demo                  [11] the sample programs, judged by a daemon and shown
+//	daemon                           [10] configuration -> parts -> tasks; readiness, drain
+//	metrics httpapi client           [9]  every metric in one place; routes and the page for people; HTTP client
+//	dispatch                         [8]  slot, job, judge, store, acknowledge
+//	blob store queue                 [7]  content-addressed files; records and events; work queue with leases
+//	broker                           [6]  NATS: the embedded server, or a cluster by URL
+//	court judge intake               [5]  a host ready for judging; one job on one stand; the door for jobs
+//	doctor checker problem measure   [4]  checks of the host; comparisons; tests on disk; one run or N -> Timing
+//	sandbox slots evidence           [3]  one program run once; leases of CPUs; what disturbed a run
+//	cmd/judged-init                  [3]  the first process of a sandbox
+//	topology turbo seccomp           [2]  CPUs, cores, nodes; frequency switches; the system call policy
+//	cgroup stage                     [2]  v2, hybrid and v1 as one Group; what runs between clone and exec
+//	job hostfs linux config          [1]  the model and its JSON; rooted /proc and /sys; system calls; configuration
+//	units cpuset stats               [0]  bytes and their text; CPU lists; dispersion and the decision rule
+//
+// testkit and what is below it serve tests only: nothing outside of tests
+// imports it, and it imports nothing of the above but floors 0 to 5.
+//
+// The way of one submission is a straight line downwards:
+//
+//	client -> httpapi -> intake -> blob -> store -> queue (202)
+//	       -> dispatch <- slots
+//	       -> judge -> measure -> sandbox -> (cgroup, stage)   on the slot's CPUs
+//	                   checker                                 on the housekeeping CPUs
+//	       -> store (fenced) -> queue.Ack -> slot idle
+//	       -> httpapi (long poll, events) -> client
+package internal

@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Scope is what a token permits.
+type Scope string
+
+// The scopes. None includes another.
+const (
+	Submit  Scope = "submit"
+	Read    Scope = "read"
+	Admin   Scope = "admin"
+	Metrics Scope = "metrics"
+)
+
+// Tokens are the bearer tokens that are accepted. A nil *Tokens asks for none.
+type Tokens struct {
+	entries []entry
+}
+
+// entry holds the hash of a token: whoever reads the file cannot use it.
+type entry struct {
+	name   string
+	scopes []Scope
+	hash   [sha256.Size]byte
+}
+
+// LoadTokens reads a file of tokens, see ParseTokens.
+func LoadTokens(path string) (*Tokens, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read tokens: %w; name an existing file in http.token_file", err)
+	}
+	defer f.Close()
+	t, err := ParseTokens(f)
+	if err != nil {
+		return nil, fmt.Errorf("read tokens from %s: %w", path, err)
+	}
+	return t, nil
+}
+
+// ParseTokens reads lines "NAME SCOPES SHA256HEX", scopes separated by commas;
+// empty lines and those that begin with # do not count. Errors name the line
+// and never quote a hash.
+func ParseTokens(r io.Reader) (*Tokens, error) {
+	t := &Tokens{}
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		e, err := parseEntry(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		for _, other := range t.entries {
+			if other.name == e.name {
+				return nil, fmt.Errorf("line %d: name %q is taken by a line above; choose another", n, e.name)
+			}
+		}
+		t.entries = append(t.entries, e)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(t.entries) == 0 {
+		return nil, fmt.Errorf("no token in it; add a line NAME SCOPES SHA256HEX")
+	}
+	return t, nil
+}
+
+func parseEntry(line string) (entry, error) {
+	fields := strings.Fields(line)
+	if len(fields) != 3 {
+		return entry{}, fmt.Errorf("%d fields; write NAME SCOPES SHA256HEX", len(fields))
+	}
+	e := entry{name: fields[0]}
+	for name := range strings.SplitSeq(fields[1], ",") {
+		scope := Scope(name)
+		if !slices.Contains([]Scope{Submit, Read, Admin, Metrics}, scope) {
+			return entry{}, fmt.Errorf("scope %q is unknown; use submit, read, admin, metrics", name)
+		}
+		e.scopes = append(e.scopes, scope)
+	}
+	hash, err := hex.DecodeString(fields[2])
+	if err != nil || len(hash) != sha256.Size {
+		return entry{}, fmt.Errorf("the third field is no SHA-256 in hex; write the output of: printf %%s TOKEN | sha256sum")
+	}
+	copy(e.hash[:], hash)
+	return e, nil
+}
+
+// find compares with every entry, so that the time taken tells nothing about
+// where, or how nearly, a token matched.
+func (t *Tokens) find(token string) (found entry, ok bool) {
+	hash := sha256.Sum256([]byte(token))
+	for _, e := range t.entries {
+		if subtle.ConstantTimeCompare(hash[:], e.hash[:]) == 1 {
+			found, ok = e, true
+		}
+	}
+	return found, ok
+}
+
+// authorize returns the name of the caller, or why the request is refused. A
+// route without scopes is open to everybody.
+func (s *Server) authorize(r *http.Request, scopes []Scope) (string, error) {
+	if s.tokens == nil {
+		return "", localHost(r)
+	}
+	if len(scopes) == 0 {
+		return "", nil
+	}
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	e, known := s.tokens.find(token)
+	if !ok || !known {
+		return "", problem("unauthorized", "send the header Authorization: Bearer TOKEN",
+			"this needs a token").with("WWW-Authenticate", `Bearer realm="judged"`)
+	}
+	for _, scope := range scopes {
+		if slices.Contains(e.scopes, scope) {
+			return e.name, nil
+		}
+	}
+	return "", problem("forbidden", "ask the operator for a token with that scope", "the token lacks the scope %s", scopes[0])
+}
+
+// localHost guards the daemon without tokens. It listens on loopback, yet a web
+// page in a browser on this machine could reach it under a name of its own that
+// it lets resolve to 127.0.0.1 (DNS rebinding), and would then be same-origin.
+func localHost(r *http.Request) error {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	host = strings.Trim(host, "[]")
+	addr, err := netip.ParseAddr(host)
+	if host == "localhost" || err == nil && addr.Unmap().IsLoopback() {
+		return nil
+	}
+	return problem("misdirected", "use 127.0.0.1 or localhost, or set http.token_file",
+		"without tokens this host answers to loopback addresses only")
+}

@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const tokenFile = `
+# platform
+platform submit,read ` // + digest
+
+func tokens(t *testing.T) *Tokens {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens")
+	text := tokenFile + digestText("open sesame") + "\n  ops admin,metrics,read " + strings.ToUpper(digestText("root-token")) + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := LoadTokens(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestScopes(t *testing.T) {
+	all := []struct{ method, path string }{
+		{"PUT", "/v1/jobs/a"}, {"POST", "/v1/jobs"}, {"GET", "/v1/jobs"}, {"DELETE", "/v1/jobs/zz"}, {"GET", "/v1/slots"},
+		{"POST", "/v1/slots/2-3/drain"}, {"GET", "/metrics"}, {"GET", "/healthz"}, {"GET", "/"}, {"GET", "/v1/doctor"},
+	}
+	tests := []struct {
+		name, header string
+		want         []int
+	}{
+		{"none", "", []int{401, 401, 401, 401, 401, 401, 401, 200, 200, 401}},
+		{"unknown", "Bearer sesame", []int{401, 401, 401, 401, 401, 401, 401, 200, 200, 401}},
+		{"basic", "Basic open sesame", []int{401, 401, 401, 401, 401, 401, 401, 200, 200, 401}},
+		{"platform", "Bearer open sesame", []int{202, 202, 200, 404, 200, 403, 403, 200, 200, 200}},
+		{"ops", "Bearer root-token", []int{403, 403, 200, 403, 200, 200, 200, 200, 200, 200}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFixture(t, func(o *Options) { o.Tokens = tokens(t) })
+			for i, r := range all {
+				w := f.submit(r.method, r.path, small, "Authorization: "+tt.header)
+				if w.Code != tt.want[i] {
+					t.Errorf("%s %s: status %d, want %d: %s", r.method, r.path, w.Code, tt.want[i], w.Body)
+				}
+				if (w.Code == 401) != (w.Header().Get("WWW-Authenticate") != "") {
+					t.Errorf("%s %s: WWW-Authenticate %q with status %d", r.method, r.path, w.Header().Get("WWW-Authenticate"), w.Code)
+				}
+			}
+			if log := f.logged.String(); strings.Contains(log, "sesame") || strings.Contains(log, "root-token") || !strings.Contains(log, "/v1/jobs/a") {
+				t.Errorf("log %s", log)
+			}
+		})
+	}
+}
+
+func TestTokenFileErrors(t *testing.T) {
+	digest := digestText("x")
+	tests := []struct{ name, text, want string }{
+		{"empty", "# nothing\n", "no token in it; add a line"},
+		{"two fields", "\na submit\n", "line 2: 2 fields"},
+		{"scope", "a submit,write " + digest, `line 1: scope "write" is unknown`},
+		{"no hash", "a submit secret-token", "line 1: the third field is no SHA-256"},
+		{"name twice", "a submit " + digest + "\na read " + digest, `line 2: name "a" is taken`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := ParseTokens(strings.NewReader(tt.text))
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret-token") {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+	if _, err := LoadTokens(filepath.Join(t.TempDir(), "absent")); err == nil || !strings.Contains(err.Error(), "absent") {
+		t.Errorf("absent file: %v", err)
+	}
+}
+
+func FuzzParseTokens(f *testing.F) {
+	f.Add(tokenFile + digestText("x"))
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ParseTokens(strings.NewReader(text))
+		if err == nil && len(got.entries) == 0 {
+			t.Error("neither tokens nor an error")
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package httpapi
+
+import (
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// route is one thing that can be asked. Any one of the scopes permits it; none
+// means that it is open to everybody. HEAD follows GET.
+type route struct {
+	method  string
+	pattern string
+	scopes  []Scope
+	handle  func(http.ResponseWriter, *http.Request) error
+}
+
+func (s *Server) routes() []route {
+	submit, read := []Scope{Submit}, []Scope{Read}
+	admin, metrics := []Scope{Admin}, []Scope{Metrics}
+	either := []Scope{Read, Submit}
+	return []route{
+		{"PUT", "/v1/blobs/{sha256}", submit, s.putBlob},
+		{"HEAD", "/v1/blobs/{sha256}", either, s.getBlob},
+		{"GET", "/v1/blobs/{sha256}", read, s.getBlob},
+		{"POST", "/v1/jobs", submit, s.postJob},
+		{"GET", "/v1/jobs", read, s.listJobs},
+		{"PUT", "/v1/jobs/{id}", submit, s.putJob},
+		{"GET", "/v1/jobs/{id}", read, s.getJob},
+		{"DELETE", "/v1/jobs/{id}", submit, s.cancelJob},
+		{"GET", "/v1/jobs/{id}/events", read, s.getEvents},
+		{"GET", "/v1/queue", read, s.getQueue},
+		{"GET", "/v1/slots", read, s.getSlots},
+		{"POST", "/v1/slots/{cpus}/drain", admin, s.drainSlot},
+		{"POST", "/v1/slots/{cpus}/undrain", admin, s.undrainSlot},
+		{"GET", "/v1/doctor", read, s.getDoctor},
+		{"GET", "/metrics", metrics, s.getMetrics},
+		{"GET", "/healthz", nil, s.getHealth},
+		{"GET", "/readyz", nil, s.getReady},
+		{"GET", "/openapi.json", nil, s.getOpenAPI},
+		{"GET", "/{$}", nil, s.getPage},
+	}
+}
+
+// mux groups the routes by pattern: net/http would answer a wrong method by
+// itself, but not with problem details.
+func (s *Server) mux() http.Handler {
+	methods := map[string]map[string]route{}
+	for _, r := range s.routes() {
+		if methods[r.pattern] == nil {
+			methods[r.pattern] = map[string]route{}
+		}
+		methods[r.pattern][r.method] = r
+	}
+	mux := http.NewServeMux()
+	for pattern, byMethod := range methods {
+		if get, ok := byMethod["GET"]; ok && byMethod["HEAD"].handle == nil {
+			get.method = "HEAD"
+			byMethod["HEAD"] = get
+		}
+		mux.Handle(pattern, s.dispatch(byMethod))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, problem("not-found", "see /openapi.json for what there is", "no such path"))
+	})
+	return mux
+}
+
+func (s *Server) dispatch(byMethod map[string]route) http.Handler {
+	allow := strings.Join(slices.Sorted(maps.Keys(byMethod)), ", ")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		route, ok := byMethod[r.Method]
+		if !ok {
+			s.fail(w, r, problem("method", "use one of "+allow, "%s is not possible here", r.Method).with("Allow", allow))
+			return
+		}
+		caller, err := s.authorize(r, route.scopes)
+		if err == nil {
+			err = route.handle(w, r.WithContext(withCaller(r.Context(), caller)))
+		}
+		if err != nil {
+			s.fail(w, r, err)
+		}
+	})
+}
+
+// outer is what every request goes through: headers that keep browsers from
+// guessing, a fence against foreign web pages, one line in the log.
+func (s *Server) outer(next http.Handler) http.Handler {
+	fence := http.NewCrossOriginProtection()
+	fence.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, problem("forbidden", "call judged from its own page or without a browser", "a web page of another origin sent this"))
+	}))
+	fenced := fence.Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		h.Set("Cache-Control", "no-store")
+		// A deadline that a former request left on the connection would cut
+		// this answer.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+		seen := &statusWriter{ResponseWriter: w}
+		fenced.ServeHTTP(seen, r)
+		s.log.Debug("request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
+			slog.Int("status", seen.status), slog.Duration("took", time.Since(start)))
+	})
+}
+
+// statusWriter remembers the status for the log. Unwrap lets
+// http.ResponseController reach the connection.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader remembers and passes on.
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

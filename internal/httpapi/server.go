@@ -1,0 +1,198 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"judged/internal/config"
+	"judged/internal/cpuset"
+	"judged/internal/doctor"
+	"judged/internal/job"
+	"judged/internal/slots"
+	"judged/internal/store"
+	"judged/internal/units"
+)
+
+// Jobs is the record of all jobs; *store.Store is one.
+type Jobs interface {
+	Create(ctx context.Context, r store.Record) (*store.Record, error)
+	Get(ctx context.Context, id string) (store.Record, error)
+	Wait(ctx context.Context, id string) (job.Report, error)
+	Events(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error]
+	List(ctx context.Context, f store.Filter) ([]job.Report, string, error)
+}
+
+// Queue takes jobs; *queue.Queue is one.
+type Queue interface {
+	Put(ctx context.Context, id string, p job.Priority) error
+	Depth(ctx context.Context) (map[job.Priority]int, error)
+}
+
+// Blobs keeps contents; *blob.Store is one.
+type Blobs interface {
+	Put(ctx context.Context, digest string, r io.Reader) (sha256 string, n units.Bytes, created bool, err error)
+	Path(digest string) (string, error)
+	Stat(digest string) (units.Bytes, error)
+}
+
+// Slots are the places to run; *slots.Pool is one.
+type Slots interface {
+	Snapshot() []slots.Status
+	Drain(cpus cpuset.Set, reason string) error
+	Undrain(cpus cpuset.Set) error
+}
+
+// Canceller ends a job, waiting or running, and returns its report. Of a job
+// that is done it says store.ErrFinal.
+type Canceller interface {
+	Cancel(ctx context.Context, id string) (job.Report, error)
+}
+
+// Options are what a Server is made of. All members but Tokens, Log and Now are
+// needed.
+type Options struct {
+	Config  config.Config // sections http, queue, limits, slots and repeats are used
+	Tokens  *Tokens       // nil: no tokens are asked for, loopback host names only
+	Jobs    Jobs
+	Queue   Queue
+	Blobs   Blobs
+	Slots   Slots
+	Cancel  Canceller
+	Doctor  func(context.Context) (doctor.Report, error)
+	Ready   func() error // nil when jobs are accepted; else why not
+	Metrics http.Handler
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+// Server answers requests. It is safe for concurrent use.
+type Server struct {
+	config  config.Config
+	tokens  *Tokens
+	jobs    Jobs
+	queue   Queue
+	blobs   Blobs
+	slots   Slots
+	cancel  Canceller
+	doctor  func(context.Context) (doctor.Report, error)
+	ready   func() error
+	metrics http.Handler
+	log     *slog.Logger
+	now     func() time.Time
+
+	gate    gate
+	memory  *semaphore.Weighted // bytes of bodies that are being read and decoded
+	page    page
+	handler http.Handler
+	closing context.Context // ends with EndStreams
+	close   context.CancelFunc
+}
+
+// New returns a server; it starts nothing.
+func New(o Options) *Server {
+	s := &Server{
+		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, queue: o.Queue, blobs: o.Blobs, slots: o.Slots,
+		cancel: o.Cancel, doctor: o.Doctor, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now,
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	s.gate = gate{depth: s.waiting, most: o.Config.Queue.MaxWaiting, now: s.now}
+	s.memory = semaphore.NewWeighted(bodiesAtOnce * int64(o.Config.HTTP.MaxBody))
+	s.page = newPage()
+	s.closing, s.close = context.WithCancel(context.Background())
+	s.handler = s.outer(s.mux())
+	return s
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// EndStreams ends long polls, each with the report as it is, and event streams,
+// which their readers resume elsewhere or later. New ones end at once.
+func (s *Server) EndStreams() { s.close() }
+
+// HTTPServer returns the server to Serve a listener with. It has no timeouts on
+// whole bodies or answers, which may be large or long-lived: reads and writes
+// have deadlines of their own, each time something is read or written. Its
+// Shutdown ends the streams.
+func (s *Server) HTTPServer() *http.Server {
+	srv := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	srv.RegisterOnShutdown(s.EndStreams)
+	return srv
+}
+
+// bodiesAtOnce is how many JSON bodies of the largest size may be in memory:
+// decoded, each takes a multiple of it.
+const bodiesAtOnce = 4
+
+// stall is how long a caller may keep one read or write waiting.
+const stall = 30 * time.Second
+
+// write sends a whole answer.
+func (s *Server) write(w http.ResponseWriter, status int, body []byte) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stall))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the caller is gone, nobody is left to tell
+}
+
+func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	s.write(w, status, append(body, '\n'))
+	return nil
+}
+
+// patient is a body that may take any time, but not stall. The deadline is
+// lifted at the end of the body: net/http reads on in the background to notice
+// that a caller is gone, and would take the deadline for that.
+type patient struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+// Read reads with a deadline.
+func (p patient) Read(b []byte) (int, error) {
+	_ = p.control.SetReadDeadline(time.Now().Add(stall))
+	n, err := p.ReadCloser.Read(b)
+	if err != nil {
+		_ = p.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+func patientBody(w http.ResponseWriter, r *http.Request) io.ReadCloser {
+	return patient{ReadCloser: r.Body, control: http.NewResponseController(w)}
+}
+
+// callerKey is the context key of the name of the token in use.
+type callerKey struct{}
+
+func withCaller(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, callerKey{}, name)
+}
+
+func caller(ctx context.Context) string {
+	name, _ := ctx.Value(callerKey{}).(string)
+	return name
+}

@@ -1,0 +1,220 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"judged/internal/blob"
+	"judged/internal/intake"
+	"judged/internal/job"
+	"judged/internal/store"
+)
+
+// Retry-After in seconds: a queue drains slowly, a restart is over soon.
+const (
+	retryFull     = 5
+	retryNotReady = 2
+)
+
+// recording bounds what follows the decision to accept a job.
+const recording = 15 * time.Second
+
+func (s *Server) postJob(w http.ResponseWriter, r *http.Request) error {
+	key := r.Header.Get("Idempotency-Key")
+	if len(key) > 255 {
+		return problem("bad-request", "send at most 255 bytes", "the Idempotency-Key has %d bytes", len(key))
+	}
+	if key == "" {
+		return s.submit(w, r, newID(s.now()))
+	}
+	return s.submit(w, r, keyedID(caller(r.Context()), key))
+}
+
+func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if !store.ValidID(id) {
+		return problem("bad-request", "use 1 to 64 letters, digits, . _ and -, a letter or digit first", "%q is no id for a job", id)
+	}
+	return s.submit(w, r, id)
+}
+
+// submit is the way of a job from the body to the queue.
+func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error {
+	if err := s.ready(); err != nil {
+		return problem("not-ready", "try again later; GET /readyz tells when", "%s", err).retryAfter(retryNotReady)
+	}
+	if err := s.admit(r.Context(), id); err != nil {
+		return err
+	}
+	size := s.weight(r)
+	if !s.memory.TryAcquire(size) {
+		return problem("not-ready", "try again later, or send large files as blobs", "other large bodies are being read").retryAfter(retryNotReady)
+	}
+	defer s.memory.Release(size)
+	asked, parts, err := s.readJob(w, r)
+	if err != nil {
+		return err
+	}
+	// What is wrong is told before anything is stored.
+	if _, err := intake.Complete(s.config, asked); err != nil {
+		return err
+	}
+	normal, err := s.toBlobs(r.Context(), asked, parts)
+	if err != nil {
+		return err
+	}
+	digest, err := intake.Digest(normal)
+	if err != nil {
+		return err
+	}
+	complete, err := intake.Complete(s.config, normal)
+	if err != nil {
+		return err
+	}
+	return s.record(w, r, store.Record{ID: id, BodyDigest: digest, Job: complete, Report: job.Report{
+		ID: id, State: job.Queued, Priority: complete.Priority, Labels: complete.Labels, CreatedAt: s.now().UTC(),
+	}})
+}
+
+// weight is the memory to set aside for a body: its length where that is known
+// and of JSON alone.
+func (s *Server) weight(r *http.Request) int64 {
+	most := int64(s.config.HTTP.MaxBody)
+	if r.ContentLength < 0 {
+		return most
+	}
+	return min(r.ContentLength, most)
+}
+
+// admit refuses a new job while the queue is full. One that is recorded already
+// takes no room.
+func (s *Server) admit(ctx context.Context, id string) error {
+	full, err := s.gate.full(ctx)
+	if err != nil || !full {
+		return err
+	}
+	if _, err := s.jobs.Get(ctx, id); !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	return problem("queue-full", "try again later", "%d jobs are waiting", s.config.Queue.MaxWaiting).retryAfter(retryFull)
+}
+
+// record makes the job durable and queues it. Once begun it does not stop for a
+// caller who hangs up: a job that is recorded but not queued waits for its
+// caller to come again, or for the sweep of the next start. The queue takes a
+// job that it holds already for the same one.
+func (s *Server) record(w http.ResponseWriter, r *http.Request, rec store.Record) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), recording)
+	defer cancel()
+	location := "/v1/jobs/" + rec.ID
+	existing, err := s.jobs.Create(ctx, rec)
+	if err != nil {
+		return temporary(err, "the job could not be recorded")
+	}
+	status, report := http.StatusAccepted, rec.Report
+	if existing != nil {
+		if existing.BodyDigest != rec.BodyDigest {
+			p := problem("conflict", "use another id for another job", "job %q exists with another body", rec.ID)
+			p.Instance = location
+			return p
+		}
+		status, report = http.StatusOK, existing.Report
+	}
+	if existing == nil || existing.Report.State == job.Queued {
+		if err := s.enqueue(ctx, rec); err != nil {
+			p := temporary(err, "the job is recorded but not queued")
+			p.Instance = location
+			return p
+		}
+	}
+	w.Header().Set("Location", location)
+	return s.writeJSON(w, status, report)
+}
+
+// temporary is for errors of the broker: a full disk, a cluster without leader.
+func temporary(cause error, detail string) *Problem {
+	p := problem("temporary-failure", "send the job again under the same id or key", "%s", detail).retryAfter(retryNotReady)
+	p.cause = cause
+	return p
+}
+
+func (s *Server) enqueue(ctx context.Context, rec store.Record) error {
+	if err := s.queue.Put(ctx, rec.ID, rec.Job.Priority); err != nil {
+		return err
+	}
+	s.gate.put()
+	return nil
+}
+
+// toBlobs puts the contents that came with the job into the blob store, and
+// makes sure of those that are said to be there.
+func (s *Server) toBlobs(ctx context.Context, j job.Job, parts map[string]string) (job.Job, error) {
+	used := map[string]bool{}
+	missing := []intake.FieldError{}
+	normal, err := intake.MapFiles(j, func(field string, f job.File) (job.File, error) {
+		used[f.Part] = true
+		digest, err := s.toBlob(ctx, field, f, parts)
+		if errors.Is(err, blob.ErrNotFound) {
+			missing = append(missing, intake.FieldError{Field: field, Detail: "blob " + f.Blob + " is not here"})
+			err = nil
+		}
+		return job.File{Blob: digest}, err
+	})
+	if err != nil {
+		return job.Job{}, err
+	}
+	if len(missing) > 0 {
+		p := problem("missing-blob", "upload it with PUT /v1/blobs/{sha256} and send the job again",
+			"%s: %s", missing[0].Field, missing[0].Detail)
+		p.Errors = missing
+		return job.Job{}, p
+	}
+	for name := range parts {
+		if !used[name] {
+			return job.Job{}, problem("bad-request", "name it in the job or leave it out", "part %q is not named in the job", name)
+		}
+	}
+	return normal, nil
+}
+
+// toBlob returns the digest of a file's content, which lies in the blob store
+// then.
+func (s *Server) toBlob(ctx context.Context, field string, f job.File, parts map[string]string) (string, error) {
+	switch {
+	case f.Text != nil:
+		return s.keep(ctx, []byte(*f.Text))
+	case f.Base64 != nil:
+		content, err := base64.StdEncoding.Strict().DecodeString(*f.Base64)
+		if err != nil {
+			return "", intake.Errors{{Field: field + ".base64", Detail: "not base64; send the standard alphabet with padding"}}
+		}
+		return s.keep(ctx, content)
+	case f.Part != "":
+		digest, ok := parts[f.Part]
+		if !ok {
+			return "", intake.Errors{{Field: field + ".part", Detail: fmt.Sprintf("no part %q in the body; send it along, or content of another kind", f.Part)}}
+		}
+		return digest, nil
+	}
+	_, err := s.blobs.Stat(f.Blob)
+	return f.Blob, err
+}
+
+// keep stores content unless it is there: platforms send the same inputs again
+// and again, and a look is cheaper than a synced write.
+func (s *Server) keep(ctx context.Context, content []byte) (string, error) {
+	sum := sha256.Sum256(content)
+	digest := hex.EncodeToString(sum[:])
+	if _, err := s.blobs.Stat(digest); err == nil {
+		return digest, nil
+	}
+	_, _, _, err := s.blobs.Put(ctx, digest, bytes.NewReader(content))
+	return digest, err
+}

@@ -1,0 +1,124 @@
+package internal
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "judged/"
+
+// floors reads the map from doc.go: package path below the module -> floor.
+func floors(t *testing.T) map[string]int {
+	t.Helper()
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`(?m)^//\t([a-z/ -]+?) +\[(\d+)\]`)
+	m := map[string]int{}
+	for _, r := range row.FindAllStringSubmatch(string(text), -1) {
+		floor, err := strconv.Atoi(r[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range strings.FieldsSeq(r[1]) {
+			if !strings.HasPrefix(name, "cmd/") {
+				name = "internal/" + name
+			}
+			m[name] = floor
+		}
+	}
+	if len(m) < 20 {
+		t.Fatalf("read %d packages from the map in doc.go; is its form still the one that this test reads?", len(m))
+	}
+	return m
+}
+
+// imports calls f for every import of a package of this module, tests left
+// out: they may reach sideways for fixtures.
+func imports(t *testing.T, f func(from, to, file string)) {
+	t.Helper()
+	for _, top := range []string{"../cmd", "../internal"} {
+		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+			if err != nil {
+				return err
+			}
+			from := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../")
+			f(from, "", path)
+			for _, i := range parsed.Imports {
+				to, err := strconv.Unquote(i.Path.Value)
+				if err != nil {
+					return err
+				}
+				f(from, to, path)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func testOnly(pkg string) bool { return strings.HasPrefix(pkg, "internal/testkit") }
+
+func TestImportsGoDown(t *testing.T) {
+	floor := floors(t)
+	imports(t, func(from, to, file string) {
+		if testOnly(from) || from == "internal" {
+			return
+		}
+		here, ok := floor[from]
+		if !ok {
+			t.Errorf("%s: package %s is not in the map of internal/doc.go", file, from)
+			return
+		}
+		to, ours := strings.CutPrefix(to, module)
+		if !ours {
+			return
+		}
+		if there, ok := floor[to]; !ok || there >= here {
+			t.Errorf("%s: %s [%d] imports %s [%d]; imports go to lower floors only", file, from, here, to, there)
+		}
+	})
+}
+
+// The doors: who may import what, and why nobody else.
+func TestDoors(t *testing.T) {
+	doors := []struct{ path, only, why string }{
+		{"golang.org/x/sys/unix", "internal/linux", "system calls have one place"},
+		{"github.com/containerd/cgroups", "internal/cgroup", "control groups have one place"},
+		{"github.com/nats-io/nats-server", "internal/broker", "the broker alone knows what is behind it"},
+		{"github.com/spf13/cobra", "cmd/judged", "commands are the command line's"},
+		{"github.com/prometheus/client_golang", "internal/metrics", "every metric stands in one place"},
+		{"judged/internal/testkit", "internal/testkit", "it serves tests"},
+		{"os/exec", "internal/testkit cmd/judged-demo", "running other programs is the sandbox's job"},
+	}
+	imports(t, func(from, to, file string) {
+		for _, d := range doors {
+			if strings.HasPrefix(to, d.path) && !allowed(from, d.only) {
+				t.Errorf("%s: imports %s; only %s may: %s", file, to, d.only, d.why)
+			}
+		}
+	})
+}
+
+func allowed(from, only string) bool {
+	for o := range strings.FieldsSeq(only) {
+		if from == o || strings.HasPrefix(from, o+"/") {
+			return true
+		}
+	}
+	return false
+}
