@@ -17,6 +17,7 @@ import (
 	"judged/internal/seccomp"
 	"judged/internal/slots"
 	"judged/internal/topology"
+	"judged/internal/turbo"
 	"judged/internal/units"
 )
 
@@ -46,6 +47,10 @@ type Court struct {
 	tree     *cgroup.Tree
 	launcher *sandbox.Launcher
 	stands   map[string]*measure.Stand // by the slot's CPUs
+
+	// Read once, when the court is opened.
+	turbo       turbo.State
+	fingerprint string
 }
 
 // UsageError is a court that was asked for CPUs that it cannot have.
@@ -77,6 +82,8 @@ func (c *Court) open() (err error) {
 	if c.options.Count > 0 && len(c.slots) > c.options.Count {
 		c.slots = c.slots[:c.options.Count]
 	}
+	c.turbo = turbo.Read(c.fs, c.CPUs())
+	c.fingerprint = fingerprintOf(c)
 	if err := c.confine(); err != nil {
 		return err
 	}

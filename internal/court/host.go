@@ -21,8 +21,14 @@ func (c *Court) Doctor(ctx context.Context) (doctor.Report, error) {
 }
 
 // Turbo reads the frequency switches anew: a few files, cheap enough for every
-// lease.
-func (c *Court) Turbo(cpus cpuset.Set) turbo.State { return turbo.Read(c.fs, cpus) }
+// lease. A host that had no switch when the court was opened, such as a virtual
+// machine, does not grow one.
+func (c *Court) Turbo(cpus cpuset.Set) turbo.State {
+	if c.turbo.Value == turbo.Unknown && c.turbo.Source == "" {
+		return c.turbo
+	}
+	return turbo.Read(c.fs, cpus)
+}
 
 // Host is what a report says about this host, with doctor's last word.
 func (c *Court) Host(cpus cpuset.Set, d doctor.Report) job.Host {
@@ -31,7 +37,7 @@ func (c *Court) Host(cpus cpuset.Set, d doctor.Report) job.Host {
 		failed = []string{}
 	}
 	return job.Host{
-		Name: hostName(c.options.Name), Pool: c.options.Pool, Fingerprint: c.Fingerprint(),
+		Name: hostName(c.options.Name), Pool: c.options.Pool, Fingerprint: c.fingerprint,
 		Kernel: c.topology.Kernel, CPUModel: c.topology.Model,
 		Isolation: c.isolation(cpus), Turbo: string(c.Turbo(cpus).Value),
 		Doctor: &job.DoctorHost{Ready: d.Ready, Failed: failed},
@@ -47,12 +53,12 @@ func (c *Court) isolation(cpus cpuset.Set) string {
 	return c.topology.IsolationKind()
 }
 
-// Fingerprint names what hosts of one pool must have in common: 16 hex digits
+// fingerprintOf names what hosts of one pool must have in common: 16 hex digits
 // over processor, kernel, command line, topology and the settings that move
 // times. Hosts with different ones must not be compared.
-func (c *Court) Fingerprint() string {
+func fingerprintOf(c *Court) string {
 	t := c.topology
-	parts := []any{t.Model, t.Kernel, t.CPUs, nodeShapes(c), t.NohzFull, t.Isolated, c.slots, turbo.Read(c.fs, nil).Value}
+	parts := []any{t.Model, t.Kernel, t.CPUs, nodeShapes(c), t.NohzFull, t.Isolated, c.slots, c.turbo.Value}
 	for _, path := range fingerprintFiles() {
 		value, err := c.fs.Read(path)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -60,9 +59,6 @@ func IsInit() bool { return len(os.Args) > 0 && os.Args[0] == Name && os.Getpid(
 // Main is judged-init, from its start to its end by SIGKILL. It does not
 // return.
 func Main() {
-	// Everything happens on this thread: the memory policy is its, and the
-	// parked child is a copy of it.
-	runtime.LockOSThread()
 	err := serve(os.Args)
 	if err != nil {
 		_ = linux.Send(controlFD, append([]byte{msgFailed}, err.Error()...), nil) // judged may be gone
