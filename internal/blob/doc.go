@@ -1,0 +1,6 @@
+// Package blob holds files by the SHA-256 of their content in a folder: what
+// a job needs is uploaded once and found again under the same name. A file is
+// either whole and on disk, or not there.
+//
+// Who may upload and what a file is for is not its business.
+package blob

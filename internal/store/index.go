@@ -1,0 +1,171 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"judged/internal/job"
+)
+
+// index is what is known of every job without reading its record.
+type index struct {
+	mu       sync.RWMutex // guards all members and all entries
+	byID     map[string]*entry
+	order    []*entry // by created, id: lists walk it from the end
+	finished int      // entries in a final state
+}
+
+type entry struct {
+	id         string
+	state      job.State
+	created    time.Time
+	finishedAt time.Time
+	labels     map[string]string
+	head       []byte // JSON of head: the report without tests, decoded when listed
+	first      uint64 // sequences: of the creation, the last change, the last Begin
+	last       uint64
+	begun      uint64
+	tests      uint64        // test events emitted since the last Begin
+	changed    chan struct{} // closed at the next change; nil while nobody waits
+}
+
+func newIndex() index { return index{byID: map[string]*entry{}} }
+
+func entryOf(id string, h head, raw []byte, seq uint64) entry {
+	first, begun := sequences(h, seq)
+	return entry{
+		id: id, state: h.Report.State, created: h.Report.CreatedAt, finishedAt: h.Report.FinishedAt,
+		labels: h.Report.Labels, head: raw, first: first, last: seq, begun: begun,
+	}
+}
+
+func (e *entry) compare(created time.Time, id string) int {
+	return cmp.Or(e.created.Compare(created), cmp.Compare(e.id, id))
+}
+
+// apply takes in a record's state. An older one than known is ignored: own
+// writes are applied at once and come again from the stream on a cluster.
+func (x *index) apply(e entry) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old, ok := x.byID[e.id]
+	switch {
+	case !ok:
+		x.insert(&e)
+	case old.last >= e.last:
+		return
+	default:
+		x.replace(old, e)
+	}
+}
+
+func (x *index) insert(e *entry) {
+	at, _ := x.position(e.created, e.id)
+	x.order = slices.Insert(x.order, at, e)
+	x.byID[e.id] = e
+	if e.state.Final() {
+		x.finished++
+	}
+}
+
+// replace keeps the place in the order: a record's creation time never changes.
+func (x *index) replace(old *entry, e entry) {
+	if e.state.Final() && !old.state.Final() {
+		x.finished++
+	}
+	if e.begun == old.begun {
+		e.tests = old.tests
+	}
+	if old.changed != nil {
+		close(old.changed)
+	}
+	*old = e
+}
+
+// position is where (created, id) is or would be in the order. New jobs are
+// the latest almost always.
+func (x *index) position(created time.Time, id string) (int, bool) {
+	if n := len(x.order); n == 0 || x.order[n-1].compare(created, id) < 0 {
+		return n, false
+	}
+	return slices.BinarySearchFunc(x.order, id, func(e *entry, id string) int { return e.compare(created, id) })
+}
+
+// remove forgets jobs and wakes who waits for them.
+func (x *index) remove(ids []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	gone := map[*entry]bool{}
+	for _, id := range ids {
+		e, ok := x.byID[id]
+		if !ok {
+			continue
+		}
+		gone[e] = true
+		delete(x.byID, id)
+		if e.state.Final() {
+			x.finished--
+		}
+		if e.changed != nil {
+			close(e.changed)
+		}
+	}
+	x.order = slices.DeleteFunc(x.order, func(e *entry) bool { return gone[e] })
+}
+
+// watch returns a job's summary and a channel that is closed when it changes.
+func (x *index) watch(id string) (entry, <-chan struct{}, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e, ok := x.byID[id]
+	if !ok {
+		return entry{}, nil, false
+	}
+	if e.changed == nil {
+		e.changed = make(chan struct{})
+	}
+	return *e, e.changed, true
+}
+
+func (x *index) summary(id string) (Summary, bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	e, ok := x.byID[id]
+	if !ok {
+		return Summary{}, false
+	}
+	return Summary{ID: e.id, State: e.state, CreatedAt: e.created, FinishedAt: e.finishedAt, Labels: e.labels, Revision: e.last}, true
+}
+
+func (x *index) unfinished() []string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var ids []string
+	for _, e := range x.order {
+		if !e.state.Final() {
+			ids = append(ids, e.id)
+		}
+	}
+	return ids
+}
+
+func (x *index) finishedCount() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.finished
+}
+
+// nextTest numbers a test event of the attempt that began at begun; false when
+// a newer attempt has the job or it is over.
+func (x *index) nextTest(id string, begun uint64) (uint64, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e, ok := x.byID[id]
+	if !ok || e.state != job.Running || e.begun != begun {
+		return 0, false
+	}
+	e.tests++
+	return e.tests, true
+}
