@@ -5,7 +5,7 @@
 //	cmd/judged                       [11] one file per verb; main hands over to stage first
 //	cmd/judged-demo                  [11] the sample programs, judged by a daemon and shown
 //	daemon                           [10] configuration -> parts -> tasks; readiness, drain
-//	metrics httpapi client           [9]  every metric in one place; routes and the page for people; HTTP client
+//	metrics httpapi client render    [9]  every metric in one place; routes and the page for people; HTTP client; tables
 //	dispatch                         [8]  slot, job, judge, store, acknowledge
 //	blob store queue                 [7]  content-addressed files; records and events; work queue with leases
 //	broker                           [6]  NATS: the embedded server, or a cluster by URL
@@ -18,7 +18,7 @@
 //	job hostfs linux config          [1]  the model and its JSON; rooted /proc and /sys; system calls; configuration
 //	units cpuset stats               [0]  bytes and their text; CPU lists; dispersion and the decision rule
 //
-// testkit and what is below it serve tests only: nothing outside of tests
+// testkit and what is below it serve tests, and the demo: nothing else
 // imports it, and it imports nothing of the above but floors 0 to 5.
 //
 // The way of one submission is a straight line downwards:

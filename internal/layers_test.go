@@ -102,7 +102,7 @@ func TestDoors(t *testing.T) {
 		{"github.com/nats-io/nats-server", "internal/broker", "the broker alone knows what is behind it"},
 		{"github.com/spf13/cobra", "cmd/judged", "commands are the command line's"},
 		{"github.com/prometheus/client_golang", "internal/metrics", "every metric stands in one place"},
-		{"judged/internal/testkit", "internal/testkit", "it serves tests"},
+		{"judged/internal/testkit", "internal/testkit cmd/judged-demo", "it serves tests and the demo"},
 		{"os/exec", "internal/testkit cmd/judged-demo", "running other programs is the sandbox's job"},
 	}
 	imports(t, func(from, to, file string) {

@@ -77,7 +77,7 @@ func (c *Court) open() (err error) {
 		return fmt.Errorf("read topology: %w", err)
 	}
 	if c.slots, err = slots.Plan(c.topology, c.options.CPUs, max(c.options.Width, 1)); err != nil {
-		return &UsageError{fmt.Errorf("plan slots: %w", err)}
+		return &UsageError{err}
 	}
 	if c.options.Count > 0 && len(c.slots) > c.options.Count {
 		c.slots = c.slots[:c.options.Count]
@@ -117,7 +117,7 @@ func (c *Court) confine() error {
 	if err := linux.ConfineProcess(house); err != nil {
 		return fmt.Errorf("keep judged off the slots: %w", err)
 	}
-	runtime.GOMAXPROCS(len(house) + 1)
+	runtime.GOMAXPROCS(len(house))
 	return nil
 }
 

@@ -57,9 +57,11 @@ func DecodeStepError(b [StepErrorSize]byte) StepError {
 
 // ForkedChild says how a child is born and what it does until it execs.
 type ForkedChild struct {
-	Cgroup int // directory of a v2 cgroup for CLONE_INTO_CGROUP, or -1
-	Report int // descriptor for the StepError
-	Steps  []Step
+	Cgroup     int     // directory of a v2 cgroup for CLONE_INTO_CGROUP, or -1
+	Namespaces uintptr // CLONE_NEW flags: what it has for itself from its birth
+	Sibling    bool    // it is its parent's parent's child (CLONE_PARENT)
+	Report     int     // descriptor for the StepError
+	Steps      []Step
 }
 
 // cloneArgs is struct clone_args of linux/sched.h up to its third version
@@ -72,17 +74,23 @@ type cloneArgs struct {
 // nothing: the StepError does.
 const failedStatus = 125
 
-// ForkSteps forks a child that runs the steps, the last of which is an execve,
-// and returns its pid. It is a real fork and not a vfork, because the child
+// ForkSteps forks a child that runs the steps, the last of which does not
+// return, and gives its pid. It is a real fork and not a vfork, because the child
 // stays parked in the middle of its list while the caller goes on.
 //
 //go:noinline
 //go:norace
 //go:nocheckptr
 func ForkSteps(c *ForkedChild) (pid int, err error) {
-	args := &cloneArgs{exitSignal: uint64(unix.SIGCHLD)}
+	args := &cloneArgs{flags: uint64(c.Namespaces), exitSignal: uint64(unix.SIGCHLD)}
 	if c.Cgroup >= 0 {
-		args.flags, args.cgroup = unix.CLONE_INTO_CGROUP, uint64(c.Cgroup)
+		args.flags |= unix.CLONE_INTO_CGROUP
+		args.cgroup = uint64(c.Cgroup)
+	}
+	if c.Sibling {
+		// The exit signal is then that of the parent (clone(2)).
+		args.flags |= unix.CLONE_PARENT
+		args.exitSignal = 0
 	}
 	// The size of the second version (Linux 5.5) keeps kernels working that
 	// do not know the cgroup member.

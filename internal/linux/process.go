@@ -1,9 +1,8 @@
 package linux
 
 import (
-	"errors"
 	"os"
-	"syscall"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,14 +42,32 @@ const (
 // IsRoot reports whether the caller may do what only root may.
 func IsRoot() bool { return os.Geteuid() == 0 }
 
-// ReapAll collects every child that has ended, without blocking.
-func ReapAll() {
-	for {
-		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-		if pid <= 0 && !errors.Is(err, syscall.EINTR) {
-			return
-		}
+// OpenProcess returns a descriptor of a process, which becomes readable when
+// the process ends.
+func OpenProcess(pid int) (*os.File, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "pidfd_open", Path: strconv.Itoa(pid), Err: err}
 	}
+	return os.NewFile(uintptr(fd), "pidfd"), nil
+}
+
+// KillProcess sends SIGKILL. A process that has ended is no error.
+func KillProcess(pidfd *os.File) error {
+	err := unix.PidfdSendSignal(int(pidfd.Fd()), unix.SIGKILL, nil, 0)
+	if err != nil && err != unix.ESRCH {
+		return os.NewSyscallError("pidfd_send_signal", err)
+	}
+	return nil
+}
+
+// ChildrenIn makes the calling thread's children be born in the pid namespace
+// of a process. The way back is the caller's own pidfd.
+func ChildrenIn(pidfd int) error {
+	if err := unix.Setns(pidfd, unix.CLONE_NEWPID); err != nil {
+		return os.NewSyscallError("setns CLONE_NEWPID", err)
+	}
+	return nil
 }
 
 // LockFile takes an exclusive lock on an open file without waiting.

@@ -41,6 +41,11 @@ func CloseOnExecStep(first int) Step {
 	return Step{Name: "close_range", Call: unix.SYS_CLOSE_RANGE, Args: [6]uintptr{uintptr(first), uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC}}
 }
 
+// CloseAllStep closes every descriptor.
+func CloseAllStep() Step {
+	return Step{Name: "close_range", Call: unix.SYS_CLOSE_RANGE, Args: [6]uintptr{0, uintptr(^uint32(0)), 0}}
+}
+
 // NewProcessGroupStep makes the child leader of a process group.
 func NewProcessGroupStep() Step { return Step{Name: "setpgid", Call: unix.SYS_SETPGID} }
 
@@ -51,6 +56,50 @@ func DefaultSignalStep(sig syscall.Signal) Step {
 	act := new([4]uint64)
 	return Step{Name: "rt_sigaction", Call: unix.SYS_RT_SIGACTION, Args: [6]uintptr{uintptr(sig), ptr(act), 0, 8}, keep: act}
 }
+
+// IgnoreSignalStep ignores a signal. With SIGCHLD ignored the kernel reaps
+// children itself.
+func IgnoreSignalStep(sig syscall.Signal) Step {
+	const ignore = 1 // SIG_IGN
+	act := &[4]uint64{ignore}
+	return Step{Name: "rt_sigaction", Call: unix.SYS_RT_SIGACTION, Args: [6]uintptr{uintptr(sig), ptr(act), 0, 8}, keep: act}
+}
+
+// DieWithParentStep kills the child when the thread that is its parent ends.
+func DieWithParentStep() Step {
+	return prctlStep("prctl PR_SET_PDEATHSIG", unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL))
+}
+
+// JoinStep enters the mount and IPC namespaces of a process (Linux 5.8).
+func JoinStep(pidfd int) Step {
+	return Step{Name: "setns", Call: unix.SYS_SETNS, Args: [6]uintptr{uintptr(pidfd), unix.CLONE_NEWNS | unix.CLONE_NEWIPC}}
+}
+
+// ChdirStep changes the working directory.
+func ChdirStep(path string) Step {
+	p := cString(path)
+	return Step{Name: "chdir " + path, Call: unix.SYS_CHDIR, Args: [6]uintptr{ptr(p)}, keep: p}
+}
+
+// AttachStep puts a mount that is nowhere yet in its place.
+func AttachStep(mount int, target string) Step {
+	type paths struct{ empty, target *byte }
+	p := &paths{cString(""), cString(target)}
+	at := unix.AT_FDCWD
+	return Step{Name: "move_mount " + target, Call: unix.SYS_MOVE_MOUNT,
+		Args: [6]uintptr{uintptr(mount), ptr(p.empty), uintptr(at), ptr(p.target), unix.MOVE_MOUNT_F_EMPTY_PATH}, keep: p}
+}
+
+// MountStep mounts a new instance of a file system.
+func MountStep(fstype, target string, flags uintptr, data string) Step {
+	type texts struct{ fstype, target, data *byte }
+	t := &texts{cString(fstype), cString(target), cString(data)}
+	return Step{Name: "mount " + fstype, Call: unix.SYS_MOUNT,
+		Args: [6]uintptr{ptr(t.fstype), ptr(t.target), ptr(t.fstype), flags, ptr(t.data)}, keep: t}
+}
+
+// ForeverStep never returns.
+func ForeverStep() Step { return Step{Name: "ppoll", Call: unix.SYS_PPOLL} }
 
 // NormalPolicyStep sets SCHED_OTHER, whatever the daemon runs under.
 func NormalPolicyStep() Step {
@@ -175,6 +224,12 @@ func ExecStep(path string, argv, env []string) (Step, error) {
 
 func prctlStep(name string, option, arg uintptr) Step {
 	return Step{Name: name, Call: unix.SYS_PRCTL, Args: [6]uintptr{option, arg}}
+}
+
+// cString is a string of the program itself, which has no NUL.
+func cString(s string) *byte {
+	b := append([]byte(s), 0)
+	return &b[0]
 }
 
 // ptr is the address of something on the heap that a Step keeps alive. The

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -55,22 +54,6 @@ func wait(timeout time.Duration, events int16, fds []int) (int, error) {
 			}
 		}
 		return -1, nil
-	}
-}
-
-// WaitExited blocks until the child has ended and leaves it a zombie, so that
-// its /proc files can still be read.
-func WaitExited(pid int) error {
-	// P_PID; siginfo is 128 bytes and not looked at.
-	var info [128]byte
-	for {
-		_, _, e := syscall.Syscall6(unix.SYS_WAITID, unix.P_PID, uintptr(pid), uintptr(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOWAIT, 0, 0)
-		if e == 0 {
-			return nil
-		}
-		if e != unix.EINTR {
-			return &os.PathError{Op: "waitid", Path: strconv.Itoa(pid), Err: e}
-		}
 	}
 }
 

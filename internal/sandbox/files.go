@@ -136,65 +136,13 @@ func NewInput(path string, slot Slot) (*Input, error) {
 }
 
 // open returns a descriptor with an offset of its own: runs do not share where
-// they are.
+// they are. No input is an empty one.
 func (in *Input) open() (*os.File, error) {
+	if in == nil {
+		return os.Open(os.DevNull)
+	}
 	return os.Open(fmt.Sprintf("/proc/self/fd/%d", in.file.Fd()))
 }
 
 // Close lets go of the input.
 func (in *Input) Close() error { return in.file.Close() }
-
-// sender collects the descriptors of a load, and the first error.
-type sender struct {
-	fds []int
-	own []*os.File
-	err error
-}
-
-func (s *sender) file(f *os.File, err error) {
-	if s.err = errors.Join(s.err, err); f != nil {
-		s.fds = append(s.fds, int(f.Fd()))
-	}
-}
-
-// owned adds a file that is closed once sent.
-func (s *sender) owned(f *os.File, err error) {
-	s.file(f, err)
-	if f != nil {
-		s.own = append(s.own, f)
-	}
-}
-
-func (s *sender) encoded(b []byte) {
-	f, err := linux.Memfd("load")
-	if err == nil {
-		_, err = f.Write(b)
-	}
-	s.owned(f, err)
-}
-
-func (s *sender) input(in *Input) {
-	if in == nil {
-		s.owned(os.Open(os.DevNull))
-		return
-	}
-	s.owned(in.open())
-}
-
-func (s *sender) open(path string) { s.owned(os.Open(path)) }
-
-func (s *sender) to(control *os.File) error {
-	if s.err != nil {
-		return s.err
-	}
-	if len(s.fds) > linux.MaxSendFiles {
-		return fmt.Errorf("send %d descriptors: at most %d go at once; put fewer files into the working directory", len(s.fds), linux.MaxSendFiles)
-	}
-	return linux.Send(int(control.Fd()), []byte{1}, s.fds)
-}
-
-func (s *sender) close() {
-	for _, f := range s.own {
-		f.Close()
-	}
-}

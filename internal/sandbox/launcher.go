@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"judged/internal/cgroup"
 	"judged/internal/cpuset"
@@ -39,20 +40,25 @@ type Slot struct {
 }
 
 // Launcher starts sandboxes. It owns one thread of the process, whose mount,
-// network and host name namespaces are what every sandbox starts from; the
-// thread lives as long as the Launcher, because judged-init dies with it
-// (PR_SET_PDEATHSIG is bound to the thread that forked).
+// network and host name namespaces are what every sandbox starts from, and
+// judged-init, which is started there. The thread lives as long as the
+// Launcher: judged-init and all sandboxes die with it (PR_SET_PDEATHSIG is bound
+// to the thread that is the parent).
 //
 // All sandboxes share one empty network namespace: a fresh one costs 0.5 ms to
 // make and as much again to take down, and seccomp refuses sockets anyway.
 type Launcher struct {
 	options Options
 	uids    atomic.Int64
-	jobs    chan func()
+	thread  chan func()
 	close   sync.Once
+
+	mu      sync.Mutex // guards the rest: judged-init answers one request at a time
+	process *os.Process
+	control *os.File // nil until judged-init is started, and after it has ended
 }
 
-// Open builds the template. It needs root.
+// Open builds the template and starts judged-init. It needs root.
 func Open(o Options) (*Launcher, error) {
 	if !linux.IsRoot() {
 		return nil, errors.New("build sandbox: judged must be root to make namespaces and control groups; start it with sudo or as a system service")
@@ -61,18 +67,23 @@ func Open(o Options) (*Launcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read judged-init: %w", err)
 	}
-	l := &Launcher{options: o, jobs: make(chan func())}
+	l := &Launcher{options: o, thread: make(chan func())}
 	ready := make(chan error)
-	go l.thread(program, ready)
+	go l.runThread(program, ready)
 	if err := <-ready; err != nil {
+		return nil, fmt.Errorf("build sandbox: %w", err)
+	}
+	if err := l.startInit(); err != nil {
+		l.Close()
 		return nil, fmt.Errorf("build sandbox: %w", err)
 	}
 	return l, nil
 }
 
-// thread is the launcher's thread. It is never unlocked: its namespaces must
-// not leak into other goroutines, so the runtime ends it with the goroutine.
-func (l *Launcher) thread(program []byte, ready chan<- error) {
+// runThread is the launcher's thread. It is never unlocked: its namespaces
+// must not leak into other goroutines, so the runtime ends it with the
+// goroutine.
+func (l *Launcher) runThread(program []byte, ready chan<- error) {
 	runtime.LockOSThread()
 	err := errors.Join(linux.UnshareNetwork(), linux.UnshareHostname("judged"))
 	if err == nil {
@@ -82,39 +93,107 @@ func (l *Launcher) thread(program []byte, ready chan<- error) {
 	if err != nil {
 		return
 	}
-	for job := range l.jobs {
+	for job := range l.thread {
 		job()
 	}
 }
 
-// Close ends the launcher's thread, and with it every sandbox that is still
-// there. No method may run any more.
-func (l *Launcher) Close() { l.close.Do(func() { close(l.jobs) }) }
+// Close ends judged-init and the launcher's thread. All sandboxes must be
+// closed.
+func (l *Launcher) Close() {
+	l.close.Do(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.stopInit()
+		close(l.thread)
+	})
+}
 
-// start starts judged-init with its end of the control connection.
-func (l *Launcher) start(t stage.Template, control *os.File) (*os.Process, error) {
+// startInit starts judged-init in the template's namespaces.
+func (l *Launcher) startInit() error {
+	ours, theirs, err := linux.Socketpair()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return nil, err
+		ours.Close()
+		return err
 	}
 	defer null.Close()
 	attr := &os.ProcAttr{
-		// A short life on one thread needs neither collector nor CPU
-		// count; looking for the latter would keep cgroup files open.
-		Env:   []string{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=containermaxprocs=0"},
-		Files: []*os.File{null, null, null, control},
-		// Its own process group: Ctrl-C at judged's terminal is judged's to
-		// handle.
-		Sys: &syscall.SysProcAttr{Cloneflags: linux.RunNamespaces, Pdeathsig: syscall.SIGKILL, Setpgid: true},
+		// What it forks copies its memory map, so that stays small. Looking
+		// for its share of CPUs would keep cgroup files open.
+		Env:   []string{"GOMAXPROCS=1", "GODEBUG=containermaxprocs=0"},
+		Files: []*os.File{null, null, null, theirs},
+		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true},
 	}
-	var process *os.Process
 	done := make(chan struct{})
-	l.jobs <- func() {
-		process, err = os.StartProcess(initPath, t.Args(), attr)
+	l.thread <- func() {
+		l.process, err = os.StartProcess(initPath, []string{stage.Name}, attr)
 		close(done)
 	}
 	<-done
-	return process, err
+	if err != nil {
+		ours.Close()
+		return fmt.Errorf("start judged-init: %w", err)
+	}
+	l.control = ours
+	return nil
+}
+
+// stopInit ends judged-init. Sandboxes that it started are not its children
+// and live on.
+func (l *Launcher) stopInit() {
+	if l.control == nil {
+		return
+	}
+	l.control.Close()
+	l.control = nil
+	_ = l.process.Kill() // it may have ended, and that is what is wanted
+	_, _ = l.process.Wait()
+}
+
+// initTimeout is how long judged-init may take for an answer. It is an
+// emergency brake: an answer takes less than a millisecond.
+const initTimeout = 30 * time.Second
+
+// request asks judged-init to fork and returns the pid. A judged-init that has
+// ended, killed for memory for instance, is started again for the next one.
+func (l *Launcher) request(msg []byte, fds []int) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.control == nil {
+		if err := l.startInit(); err != nil {
+			return 0, err
+		}
+	}
+	reply, err := l.exchange(msg, fds)
+	if err != nil || len(reply) == 0 {
+		l.stopInit()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return stage.ParseAnswer(reply)
+}
+
+func (l *Launcher) exchange(msg []byte, fds []int) ([]byte, error) {
+	fd := int(l.control.Fd())
+	if err := linux.Send(fd, msg, fds); err != nil {
+		return nil, err
+	}
+	ready, err := linux.WaitReadable(initTimeout, fd)
+	if err != nil {
+		return nil, err
+	}
+	if ready < 0 {
+		return nil, fmt.Errorf("wait for judged-init: no answer within %s", initTimeout)
+	}
+	buf := make([]byte, stage.MaxMessage)
+	n, _, err := linux.Receive(fd, buf)
+	return buf[:n], err
 }
 
 // nextUID cycles through the range, so that a run never meets what another of

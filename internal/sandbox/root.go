@@ -62,7 +62,7 @@ func buildRoot(kind Root, program []byte) error {
 			return err
 		}
 	}
-	if err := os.Symlink("box/tmp", root+"/tmp"); err != nil {
+	if err := os.Symlink(stage.Box+"/"+stage.Temp, root+"/tmp"); err != nil {
 		return err
 	}
 	if err := buildDev(root + "/dev"); err != nil {
@@ -106,7 +106,7 @@ func buildDev(dev string) error {
 		}
 	}
 	links := map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
-		"stderr": "/proc/self/fd/2", "shm": stage.ShmDir}
+		"stderr": "/proc/self/fd/2", "shm": stage.Box + "/" + stage.Shm}
 	for name, target := range links {
 		if err := os.Symlink(target, filepath.Join(dev, name)); err != nil {
 			return err

@@ -72,16 +72,18 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}
 	defer cancel.close()
+	parked := readCounters(s.solution.pid)
 	w := watch{s: s, base: base.Total, start: linux.Monotonic()}
 	if _, err := s.gate.Write([]byte{1}); err != nil {
 		return Result{}, fmt.Errorf("run: let go: %w", err)
 	}
-	x, err := w.untilExit(cancel)
+	ended, err := w.untilExit(cancel)
 	if err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}
 	begin := linux.Monotonic()
-	r, err := s.collect(&w, base, x)
+	r, err := s.collect(&w, base, parked)
+	r.WallTime = ended - w.start
 	s.overhead += linux.Monotonic() - begin
 	if err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
@@ -91,9 +93,11 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 
 // collect ends what the first process left running and reads what the run
 // was. The counters are exact only now: a CPU accounts a task when it leaves.
-func (s *Sandbox) collect(w *watch, base cgroup.Stat, x stage.Exit) (Result, error) {
-	if x.FailedStep >= 0 && !x.FailedExec {
-		return Result{}, fmt.Errorf("%s: %w", x.StepName, syscall.Errno(x.FailedErrno))
+func (s *Sandbox) collect(w *watch, base cgroup.Stat, parked counters) (Result, error) {
+	counted := readCounters(s.solution.pid).since(parked)
+	status, err := s.solution.reap()
+	if err != nil {
+		return Result{}, err
 	}
 	empty, err := s.group.WaitEmpty(0)
 	if err == nil && !empty {
@@ -114,28 +118,41 @@ func (s *Sandbox) collect(w *watch, base cgroup.Stat, x stage.Exit) (Result, err
 	r := Result{
 		Stop: w.stop, Idle: w.idle,
 		CPUTime: end.Total - base.Total, UserTime: since(end.User, base.User), SystemTime: since(end.System, base.System),
-		WallTime: x.Ended - w.start, MemoryPeak: end.MemoryPeak, OOMKills: end.OOMKills - base.OOMKills,
-		Throttled: end.Throttled, Migrations: count(x.Migrations),
-		VoluntarySwitches: count(x.VoluntarySwitches), InvoluntarySwitches: count(x.InvoluntarySwitches),
-		MinorFaults: count(x.MinorFaults), MajorFaults: count(x.MajorFaults),
+		MemoryPeak: end.MemoryPeak, OOMKills: end.OOMKills - base.OOMKills, Throttled: end.Throttled,
+		Migrations: count(counted.migrations), VoluntarySwitches: count(counted.voluntarySwitches),
+		InvoluntarySwitches: count(counted.involuntarySwitches), MinorFaults: count(counted.minorFaults), MajorFaults: count(counted.majorFaults),
 	}
-	switch status := syscall.WaitStatus(x.Status); {
-	case x.FailedExec:
-		r.ExecError = syscall.Errno(x.FailedErrno)
-	case status.Signaled():
-		r.Signal = status.Signal()
-	default:
-		r.Code = status.ExitStatus()
+	if d := count(counted.runDelay); d != nil {
+		delay := time.Duration(*d)
+		r.RunDelay = &delay
 	}
-	if x.RunDelay >= 0 {
-		d := time.Duration(x.RunDelay)
-		r.RunDelay = &d
+	if err := s.exit(&r, status); err != nil {
+		return Result{}, err
 	}
 	if r.OutputBytes, err = s.stdout.Size(); err != nil {
 		return Result{}, err
 	}
 	r.ErrorBytes, err = s.stderr.Size()
 	return r, err
+}
+
+// exit tells how the first process ended. A step that failed before execve is
+// our failure; execve's own is the program's.
+func (s *Sandbox) exit(r *Result, status syscall.WaitStatus) error {
+	if said, failed := stage.ReadReport(s.report); failed {
+		name, errno := stage.StepName(s.load, s.fds, said.Step), syscall.Errno(said.Errno)
+		if name != stage.ExecStepName {
+			return fmt.Errorf("%s: %w", name, errno)
+		}
+		r.ExecError = errno
+		return nil
+	}
+	if status.Signaled() {
+		r.Signal = status.Signal()
+	} else {
+		r.Code = status.ExitStatus()
+	}
+	return nil
 }
 
 // count is nil for a counter that the kernel does not show.
@@ -178,32 +195,31 @@ const minWake = 100 * time.Microsecond
 
 // untilExit sleeps until a limit could be reached at the earliest, looks, and
 // kills when one is. A program that spins alone is looked at twice.
-func (w *watch) untilExit(cancel *cancelFD) (stage.Exit, error) {
+//
+// The end is when we see it, a wake-up later than it was: wall time decides
+// only about programs that do not end.
+func (w *watch) untilExit(cancel *cancelFD) (time.Duration, error) {
 	timeout := w.nextWake(0, 0)
-	fds := []int{int(w.s.control.Fd()), cancel.fd()}
+	fds := []int{int(w.s.solution.fd.Fd()), cancel.fd()}
 	for {
 		ready, err := linux.WaitReadable(timeout, fds...)
 		if err != nil {
-			return stage.Exit{}, err
+			return 0, err
 		}
 		if ready == 0 {
-			msg, err := w.s.receive(0)
-			if err != nil {
-				return stage.Exit{}, err
-			}
-			return stage.ParseExit(msg)
+			return linux.Monotonic(), nil
 		}
 		if w.stop != StopNone {
-			return stage.Exit{}, errors.New("end the run: killed, and still there; look for a process in state D")
+			return 0, errors.New("end the run: killed, and still there; look for a process in state D")
 		}
 		if ready == 1 {
 			w.stop = StopCancelled
 		} else if timeout, err = w.look(); err != nil {
-			return stage.Exit{}, err
+			return 0, err
 		}
 		if w.stop != StopNone {
 			if err := w.s.group.Kill(); err != nil {
-				return stage.Exit{}, err
+				return 0, err
 			}
 			timeout, fds = settleTimeout, fds[:1]
 		}

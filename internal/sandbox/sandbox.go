@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"syscall"
 	"time"
 
 	"judged/internal/cgroup"
@@ -43,10 +45,6 @@ type Limits struct {
 	Processes int
 }
 
-// prepareTimeout is how long judged-init may take for its part. It is an
-// emergency brake: the part takes milliseconds.
-const prepareTimeout = 30 * time.Second
-
 // openFiles is RLIMIT_NOFILE of a run. Runtimes need a few dozen; pipes and
 // memfds hold kernel memory each.
 const openFiles = 256
@@ -56,11 +54,16 @@ type Sandbox struct {
 	launcher *Launcher
 	slot     Slot
 	group    *cgroup.Group
-	process  *os.Process // judged-init
-	control  *os.File
+	box      *os.File // root of the tmpfs that the run may write to
+	process1 *process // of the run's pid namespace
+	solution *process
 	gate     *os.File // the go byte goes in here
+	report   *os.File // what the parked child says
+	load     *stage.Load
+	fds      stage.LoadFDs
 	stdout   *Output
 	stderr   *Output
+	uid      int
 	limits   Limits
 	overhead time.Duration
 }
@@ -68,7 +71,7 @@ type Sandbox struct {
 // Prepare makes a sandbox on a slot up to the point where only the program is
 // missing. Close it in any case.
 func (l *Launcher) Prepare(slot Slot) (*Sandbox, error) {
-	s := &Sandbox{launcher: l, slot: slot}
+	s := &Sandbox{launcher: l, slot: slot, uid: l.nextUID()}
 	begin := linux.Monotonic()
 	err := s.prepare()
 	s.overhead += linux.Monotonic() - begin
@@ -82,31 +85,50 @@ func (s *Sandbox) prepare() (err error) {
 	if s.group, err = s.slot.Group.NewGroup(); err != nil {
 		return err
 	}
-	ours, theirs, err := linux.Socketpair()
-	if err != nil {
+	if s.box, err = s.newBox(); err != nil {
 		return err
 	}
-	s.control = ours
-	defer theirs.Close()
-	t := stage.Template{BoxBytes: int64(s.launcher.options.BoxBytes), BoxInodes: s.launcher.options.BoxInodes, Node: -1}
+	s.process1, err = s.start(stage.InitRequest(int(s.box.Fd())))
+	return err
+}
+
+// newBox makes the tmpfs of the run, with its pages on the slot's node.
+func (s *Sandbox) newBox() (*os.File, error) {
+	o := s.launcher.options
+	options := [][2]string{{"mode", "0755"}, {"size", strconv.FormatInt(int64(o.BoxBytes), 10)}, {"nr_inodes", strconv.Itoa(o.BoxInodes)}}
 	if s.slot.BindNode {
-		t.Node = s.slot.Node
+		options = append(options, [2]string{"mpol", fmt.Sprintf("bind:%d", s.slot.Node)})
 	}
-	if s.process, err = s.launcher.start(t, theirs); err != nil {
-		return err
-	}
-	theirs.Close()
-	msg, err := s.receive(prepareTimeout)
+	box, err := linux.DetachedTmpfs(options...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return stage.ParseReady(msg)
+	for _, dir := range []string{stage.Work, stage.Temp, stage.Shm} {
+		if err := linux.MakeDir(box, dir, 0o755, s.uid); err != nil {
+			box.Close()
+			return nil, err
+		}
+	}
+	return box, nil
+}
+
+// start has judged-init fork a process, which is then our child.
+func (s *Sandbox) start(msg []byte, fds []int) (*process, error) {
+	pid, err := s.launcher.request(msg, fds)
+	if pid == 0 {
+		return nil, err
+	}
+	p, opened := newProcess(pid)
+	if err != nil {
+		return nil, errors.Join(err, p.end())
+	}
+	return p, opened
 }
 
 // Load puts the program in place and parks it, everything but its execve done.
 func (s *Sandbox) Load(spec Spec) error {
 	begin := linux.Monotonic()
-	err := s.load(spec)
+	err := s.doLoad(spec)
 	s.overhead += linux.Monotonic() - begin
 	if err != nil {
 		return fmt.Errorf("load sandbox: %w", err)
@@ -114,9 +136,12 @@ func (s *Sandbox) Load(spec Spec) error {
 	return nil
 }
 
-func (s *Sandbox) load(spec Spec) (err error) {
+func (s *Sandbox) doLoad(spec Spec) (err error) {
 	s.limits = spec.Limits
 	if err := s.group.Limit(spec.Limits.Memory, spec.Limits.Processes); err != nil {
+		return err
+	}
+	if err := s.putFiles(spec.Files); err != nil {
 		return err
 	}
 	if s.stdout, err = newOutput("stdout", min(spec.OutputHint, spec.Limits.Output), s.slot); err != nil {
@@ -125,63 +150,88 @@ func (s *Sandbox) load(spec Spec) (err error) {
 	if s.stderr, err = newOutput("stderr", min(stderrHint, spec.Limits.Output), s.slot); err != nil {
 		return err
 	}
-	gate, ours, err := linux.Pipe()
-	if err != nil {
+	if err := s.park(spec); err != nil {
 		return err
 	}
-	s.gate = ours
-	defer gate.Close()
-	var send sender
-	defer send.close()
-	l := s.loadMessage(spec)
-	send.encoded(l.Encode())
-	send.input(spec.Input)
-	send.file(s.stdout.write, nil)
-	send.file(s.stderr.write, nil)
-	send.file(gate, nil)
-	if birth := s.group.Birth(); birth != nil {
-		send.file(birth, nil)
+	said, ok := stage.ReadReport(s.report)
+	if !ok {
+		return errors.New("park: the child ended early")
 	}
-	for _, tasks := range s.group.Tasks() {
-		send.file(tasks, nil)
+	if !said.Parked() {
+		return fmt.Errorf("park: %s: %w", stage.StepName(s.load, s.fds, said.Step), syscall.Errno(said.Errno))
 	}
-	for _, f := range spec.Files {
-		send.open(f.Path)
-	}
-	if err := send.to(s.control); err != nil {
-		return err
-	}
-	msg, err := s.receive(prepareTimeout)
-	if err != nil {
-		return err
-	}
-	return stage.ParseParked(msg)
+	return nil
 }
 
-func (s *Sandbox) loadMessage(spec Spec) *stage.Load {
-	l := &stage.Load{
-		Args:      spec.Args,
-		Env:       environment(),
-		UID:       s.launcher.nextUID(),
-		CPUs:      s.slot.CPUs,
-		FileSize:  uint64(spec.Limits.Output) + 1,
-		Stack:     uint64(spec.Limits.Stack),
-		OpenFiles: openFiles,
-		Seccomp:   encodeFilter(s.launcher.options.Seccomp),
-		Tasks:     len(s.group.Tasks()),
-		Birth:     s.group.Birth() != nil,
+// putFiles copies the files into the working directory. Their pages are
+// charged to judged, not to the run.
+func (s *Sandbox) putFiles(files []File) error {
+	for _, f := range files {
+		src, err := os.Open(f.Path)
+		if err != nil {
+			return err
+		}
+		mode := uint32(0o644)
+		if f.Exec {
+			mode = 0o755
+		}
+		err = linux.MakeFile(s.box, stage.Work+"/"+f.Name, mode, s.uid, src)
+		src.Close()
+		if err != nil {
+			return err
+		}
 	}
-	for _, f := range spec.Files {
-		l.Files = append(l.Files, stage.File{Name: f.Name, Exec: f.Exec})
+	return nil
+}
+
+// park starts the child that becomes the solution.
+func (s *Sandbox) park(spec Spec) (err error) {
+	s.load = &stage.Load{
+		Args: spec.Args, Env: environment(), UID: s.uid, CPUs: s.slot.CPUs, FileSize: uint64(spec.Limits.Output) + 1,
+		Stack: uint64(spec.Limits.Stack), OpenFiles: openFiles, Seccomp: encodeFilter(s.launcher.options.Seccomp),
 	}
-	return l
+	encoded, err := linux.Memfd("load")
+	if err != nil {
+		return err
+	}
+	defer encoded.Close()
+	if _, err := encoded.Write(s.load.Encode()); err != nil {
+		return err
+	}
+	stdin, err := spec.Input.open()
+	if err != nil {
+		return err
+	}
+	defer stdin.Close()
+	gate, opener, err := linux.Pipe()
+	if err != nil {
+		return err
+	}
+	s.gate = opener
+	defer gate.Close()
+	report, theirs, err := linux.Pipe()
+	if err != nil {
+		return err
+	}
+	s.report = report
+	defer theirs.Close()
+	s.fds = stage.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(s.stdout.write.Fd()), Stderr: int(s.stderr.write.Fd()),
+		Gate: int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Birth: -1}
+	if birth := s.group.Birth(); birth != nil {
+		s.fds.Birth = int(birth.Fd())
+	}
+	for _, tasks := range s.group.Tasks() {
+		s.fds.Tasks = append(s.fds.Tasks, int(tasks.Fd()))
+	}
+	s.solution, err = s.start(s.fds.Request())
+	return err
 }
 
 // environment is the same for every run: the size of the environment moves the
 // stack, which alone can change a running time by percents (Mytkowicz et al.,
 // ASPLOS 2009).
 func environment() []string {
-	return []string{"PATH=" + stage.Path, "HOME=" + stage.WorkDir, "TMPDIR=" + stage.TempDir, "LANG=C.UTF-8"}
+	return []string{"PATH=" + stage.Path, "HOME=" + stage.WorkDir, "TMPDIR=/tmp", "LANG=C.UTF-8"}
 }
 
 // encodeFilter lays the instructions out as the kernel's struct sock_filter.
@@ -195,20 +245,6 @@ func encodeFilter(f seccomp.Filter) []byte {
 	return b
 }
 
-// receive waits for one message of judged-init.
-func (s *Sandbox) receive(timeout time.Duration) ([]byte, error) {
-	i, err := linux.WaitReadable(timeout, int(s.control.Fd()))
-	if err != nil {
-		return nil, err
-	}
-	if i < 0 {
-		return nil, fmt.Errorf("wait for judged-init: no answer within %s", timeout)
-	}
-	var buf [stage.MaxMessage]byte
-	n, _, err := linux.Receive(int(s.control.Fd()), buf[:])
-	return buf[:n], err
-}
-
 // Overhead is the time that judged needed around the run so far.
 func (s *Sandbox) Overhead() time.Duration { return s.overhead }
 
@@ -216,17 +252,10 @@ func (s *Sandbox) Overhead() time.Duration { return s.overhead }
 // Run returned stays valid.
 func (s *Sandbox) Close() error {
 	begin := linux.Monotonic()
-	var errs []error
-	if s.process != nil {
-		// pid 1 takes its namespace along.
-		if err := s.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			errs = append(errs, err)
-		}
-		if _, err := s.process.Wait(); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	for _, f := range []*os.File{s.control, s.gate} {
+	// Process 1 last: its end waits until everything in its namespace is
+	// gone, zombies of ours included.
+	errs := []error{s.solution.end(), s.process1.end()}
+	for _, f := range []*os.File{s.box, s.gate, s.report} {
 		if f != nil {
 			f.Close()
 		}

@@ -1,29 +1,60 @@
 package stage
 
 import (
+	"errors"
 	"syscall"
 
 	"judged/internal/linux"
 )
 
-// childFDs are the descriptors that the parked child starts with.
-type childFDs struct {
-	stdin, stdout, stderr, gate, report int
-	tasks                               []int
+// park forks the child that becomes the solution. It does not wait for it: the
+// child reports to judged.
+func park(f LoadFDs, self int) (int, error) {
+	b, err := readAll(f.Load)
+	if err != nil {
+		return 0, err
+	}
+	l := new(Load)
+	if err := l.Decode(b); err != nil {
+		return 0, err
+	}
+	steps, err := childSteps(l, f, lookPath(l.Args[0]))
+	if err != nil {
+		return 0, err
+	}
+	if err := linux.ChildrenIn(f.Process1); err != nil {
+		return 0, err
+	}
+	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: f.Birth, Sibling: true, Report: f.Report, Steps: steps})
+	return pid, errors.Join(err, linux.ChildrenIn(self))
+}
+
+// ExecStepName is the step whose failure means that the program cannot be
+// executed; every other one is judged's failure.
+const ExecStepName = "execve"
+
+// StepName names the step of a parked child that failed.
+func StepName(l *Load, f LoadFDs, step int32) string {
+	steps, err := childSteps(l, f, l.Args[0])
+	if err != nil || step < 0 || int(step) >= len(steps) {
+		return "unknown step"
+	}
+	return steps[step].Name
 }
 
 // childSteps is the jail: everything that the child does to itself before it
 // becomes the solution, in the only order that works.
-func childSteps(l *Load, fd childFDs, path string) ([]linux.Step, error) {
+func childSteps(l *Load, f LoadFDs, path string) ([]linux.Step, error) {
 	var steps []linux.Step
 	add := func(s ...linux.Step) { steps = append(steps, s...) }
 
 	// Join the v1 groups first, while there is one thread and the rights:
-	// everything after this is billed to the run until judged takes its
+	// everything after this is counted for the run until judged takes its
 	// baseline, and nothing before it.
-	for _, tasks := range fd.tasks {
+	for _, tasks := range f.Tasks {
 		add(linux.WriteStep("write tasks", tasks, []byte("0")))
 	}
+	add(linux.JoinStep(f.Process1), linux.ChdirStep(WorkDir))
 	// The root of what the child may see of cgroups is where it is now.
 	add(linux.NewCgroupNamespaceStep())
 	// The daemon may run under another policy and on other CPUs.
@@ -36,7 +67,7 @@ func childSteps(l *Load, fd childFDs, path string) ([]linux.Step, error) {
 	// with sched_autogroup_enabled setsid costs 0.5 to 1 ms, and there is no
 	// terminal in the sandbox that a session could control.
 	add(linux.NewProcessGroupStep(), linux.UmaskStep(0o022))
-	add(linux.DupStep(fd.stdin, 0), linux.DupStep(fd.stdout, 1), linux.DupStep(fd.stderr, 2))
+	add(linux.DupStep(f.Stdin, 0), linux.DupStep(f.Stdout, 1), linux.DupStep(f.Stderr, 2))
 	// After the dup3 calls, which clear the flag on 0 to 2.
 	add(linux.CloseOnExecStep(3))
 	add(limitSteps(l)...)
@@ -52,6 +83,8 @@ func childSteps(l *Load, fd childFDs, path string) ([]linux.Step, error) {
 	add(linux.ClearAmbientStep(), linux.LockSecurebitsStep())
 	add(linux.SetgroupsStep(), linux.SetgidStep(l.UID), linux.SetuidStep(l.UID))
 	add(linux.NoCapabilitiesStep())
+	// A change of user clears it, so after that.
+	add(linux.DieWithParentStep())
 	// Without this an unprivileged process may not install a filter, and with
 	// it set-user-ID files are plain files.
 	add(linux.NoNewPrivsStep())
@@ -59,12 +92,13 @@ func childSteps(l *Load, fd childFDs, path string) ([]linux.Step, error) {
 	if len(l.Seccomp) > 0 {
 		add(linux.SeccompStep(l.Seccomp))
 	}
-	add(linux.ParkedStep(fd.report))
-	add(linux.ReadByteStep("read go", fd.gate))
+	add(linux.ParkedStep(f.Report))
+	add(linux.ReadByteStep("read go", f.Gate))
 	exec, err := linux.ExecStep(path, l.Args, l.Env)
 	if err != nil {
 		return nil, err
 	}
+	exec.Name = ExecStepName
 	return append(steps, exec), nil
 }
 

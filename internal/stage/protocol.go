@@ -4,25 +4,31 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
-	"time"
 )
 
-// The messages that judged-init sends, by their first byte.
-const (
-	msgReady  = 'r'
-	msgParked = 'p'
-	msgExit   = 'x'
-	msgFailed = 'f' // the rest is an error text
-)
-
-// The descriptors that judged-init is started with.
+// controlFD is judged-init's end of the connection to judged.
 const controlFD = 3
 
-// Load is what judged tells judged-init about one run. It travels as a memfd
-// that holds Encode's bytes, followed by the descriptors in the order of the
-// members that are named FD here.
+// The first byte of a message. A request carries descriptors, an answer a pid
+// or the text of an error.
+const (
+	msgInit   = 'i' // start process 1 of a sandbox
+	msgChild  = 'c' // park a child in it
+	msgPID    = 'p'
+	msgFailed = 'f'
+)
+
+// MaxMessage is the longest message, in bytes.
+const MaxMessage = 4096
+
+// InitRequest is the request for a process 1: the message, and the descriptor
+// of the box that it mounts.
+func InitRequest(box int) ([]byte, []int) { return []byte{msgInit}, []int{box} }
+
+// Load is what a run is started with. It travels as a memfd that holds
+// Encode's bytes, because arguments can be longer than a message.
 type Load struct {
-	Args      []string // Args[0] is looked up in the sandbox's PATH if it has no slash
+	Args      []string // Args[0] is looked up in Path if it has no slash
 	Env       []string
 	UID       int // user and group of the run
 	CPUs      []int
@@ -30,51 +36,113 @@ type Load struct {
 	Stack     uint64 // RLIMIT_STACK, bytes
 	OpenFiles uint64 // RLIMIT_NOFILE
 	Seccomp   []byte // struct sock_filter instructions
-	Files     []File // their descriptors follow at the end
-	Tasks     int    // how many v1 tasks files there are
-	Birth     bool   // whether there is a v2 group
 }
 
-// File is one file of the working directory.
-type File struct {
-	Name string
-	Exec bool
+// LoadFDs are the descriptors of a load.
+type LoadFDs struct {
+	Load                  int // the memfd
+	Stdin, Stdout, Stderr int
+	Gate                  int // the child reads its go byte here
+	Report                int // and writes here what it has to say
+	Process1              int // pidfd
+	Birth                 int // folder of the v2 group, -1 for none
+	Tasks                 []int
 }
 
-// The order of the descriptors: the load itself, stdin, stdout, stderr, the
-// read end of the go pipe, the v2 group if Birth, the v1 tasks files, the
-// files.
-const fixedFDs = 5
-
-// Exit is how the run's first process ended.
-type Exit struct {
-	Status      uint32        // wait status
-	FailedStep  int32         // index of the step before execve that failed, -1 for none
-	FailedErrno int32         // its errno
-	FailedExec  bool          // the failed step is the execve itself
-	Ended       time.Duration // CLOCK_MONOTONIC
-	StepName    string        // of FailedStep
-	counters                  // while it ran; -1 where the kernel does not show one
-}
-
-// encoder writes integers as varints and strings with their length before
-// them.
-type encoder struct{ b []byte }
-
-func (e *encoder) int(v int64)     { e.b = binary.AppendVarint(e.b, v) }
-func (e *encoder) string(s string) { e.int(int64(len(s))); e.b = append(e.b, s...) }
-func (e *encoder) bool(v bool) {
-	if v {
-		e.int(1)
-	} else {
-		e.int(0)
+// Request is the request for a parked child.
+func (f LoadFDs) Request() ([]byte, []int) {
+	fds := []int{f.Load, f.Stdin, f.Stdout, f.Stderr, f.Gate, f.Report, f.Process1}
+	birth := byte(0)
+	if f.Birth >= 0 {
+		birth = 1
+		fds = append(fds, f.Birth)
 	}
+	return []byte{msgChild, birth}, append(fds, f.Tasks...)
 }
-func (e *encoder) strings(list []string) {
-	e.int(int64(len(list)))
-	for _, s := range list {
-		e.string(s)
+
+func parseRequest(msg []byte, fds []int) (f LoadFDs, err error) {
+	const fixed = 7
+	if len(msg) != 2 || len(fds) < fixed+int(msg[1]) {
+		return f, errors.New("read request: malformed")
 	}
+	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], -1, fds[fixed:]}
+	if msg[1] == 1 {
+		f.Birth, f.Tasks = fds[fixed], fds[fixed+1:]
+	}
+	return f, nil
+}
+
+// answer is what judged-init says to a request. A failure names the process
+// too, if there is one: its parent has to collect it.
+func answer(pid int, err error) []byte {
+	kind := byte(msgPID)
+	if err != nil {
+		kind = msgFailed
+	}
+	b := binary.AppendVarint([]byte{kind}, int64(pid))
+	if err != nil {
+		b = append(b, err.Error()...)
+	}
+	return b[:min(len(b), MaxMessage)]
+}
+
+// ParseAnswer reads the pid that a request asked for. With an error it is the
+// pid of a process that has to be collected, or 0. An empty answer is the end
+// of judged-init.
+func ParseAnswer(msg []byte) (int, error) {
+	if len(msg) == 0 {
+		return 0, errors.New("judged-init ended unexpectedly; look for an out-of-memory kill in the kernel's log")
+	}
+	pid, n := binary.Varint(msg[1:])
+	switch {
+	case n <= 0:
+		return 0, errors.New("read answer of judged-init: malformed")
+	case msg[0] == msgFailed:
+		return int(pid), errors.New("judged-init: " + string(msg[1+n:]))
+	case msg[0] != msgPID || pid <= 0:
+		return 0, errors.New("read answer of judged-init: malformed")
+	}
+	return int(pid), nil
+}
+
+// Encode returns the bytes of the load's memfd: integers as varints, lists and
+// strings with their length before them.
+func (l *Load) Encode() []byte {
+	var b []byte
+	number := func(v int64) { b = binary.AppendVarint(b, v) }
+	text := func(s string) { number(int64(len(s))); b = append(b, s...) }
+	for _, list := range [][]string{l.Args, l.Env} {
+		number(int64(len(list)))
+		for _, s := range list {
+			text(s)
+		}
+	}
+	number(int64(len(l.CPUs)))
+	for _, c := range l.CPUs {
+		number(int64(c))
+	}
+	for _, v := range []int64{int64(l.UID), int64(l.FileSize), int64(l.Stack), int64(l.OpenFiles)} {
+		number(v)
+	}
+	text(string(l.Seccomp))
+	return b
+}
+
+// Decode is the reverse of Encode.
+func (l *Load) Decode(b []byte) error {
+	d := decoder{b: b}
+	l.Args, l.Env = d.strings(), d.strings()
+	l.CPUs = make([]int, d.count())
+	for i := range l.CPUs {
+		l.CPUs[i] = int(d.number())
+	}
+	l.UID = int(d.number())
+	l.FileSize, l.Stack, l.OpenFiles = uint64(d.number()), uint64(d.number()), uint64(d.number())
+	l.Seccomp = []byte(d.string())
+	if d.bad || len(d.b) > 0 {
+		return errors.New("decode load: malformed")
+	}
+	return nil
 }
 
 type decoder struct {
@@ -82,38 +150,31 @@ type decoder struct {
 	bad bool
 }
 
-func (d *decoder) int() int64 {
+func (d *decoder) number() int64 {
 	v, n := binary.Varint(d.b)
 	if n <= 0 {
-		d.bad = true
-		d.b = nil
+		d.bad, d.b = true, nil
 		return 0
 	}
 	d.b = d.b[n:]
 	return v
 }
 
-func (d *decoder) string() string {
-	n := d.int()
-	if n < 0 || n > int64(len(d.b)) {
-		d.bad = true
-		return ""
-	}
-	s := string(d.b[:n])
-	d.b = d.b[n:]
-	return s
-}
-
-func (d *decoder) bool() bool { return d.int() != 0 }
-
 // count reads the length of a list; no element is shorter than a byte.
 func (d *decoder) count() int {
-	n := d.int()
+	n := d.number()
 	if n < 0 || n > int64(len(d.b)) {
 		d.bad = true
 		return 0
 	}
 	return int(n)
+}
+
+func (d *decoder) string() string {
+	n := d.count()
+	s := string(d.b[:n])
+	d.b = d.b[n:]
+	return s
 }
 
 func (d *decoder) strings() []string {
@@ -123,118 +184,6 @@ func (d *decoder) strings() []string {
 	}
 	return list
 }
-
-// Encode returns the bytes of the load's memfd.
-func (l *Load) Encode() []byte {
-	var e encoder
-	e.strings(l.Args)
-	e.strings(l.Env)
-	e.int(int64(l.UID))
-	e.int(int64(len(l.CPUs)))
-	for _, c := range l.CPUs {
-		e.int(int64(c))
-	}
-	e.int(int64(l.FileSize))
-	e.int(int64(l.Stack))
-	e.int(int64(l.OpenFiles))
-	e.string(string(l.Seccomp))
-	e.int(int64(len(l.Files)))
-	for _, f := range l.Files {
-		e.string(f.Name)
-		e.bool(f.Exec)
-	}
-	e.int(int64(l.Tasks))
-	e.bool(l.Birth)
-	return e.b
-}
-
-// Decode is the reverse of Encode.
-func (l *Load) Decode(b []byte) error {
-	d := decoder{b: b}
-	l.Args, l.Env, l.UID = d.strings(), d.strings(), int(d.int())
-	l.CPUs = make([]int, d.count())
-	for i := range l.CPUs {
-		l.CPUs[i] = int(d.int())
-	}
-	l.FileSize, l.Stack, l.OpenFiles = uint64(d.int()), uint64(d.int()), uint64(d.int())
-	l.Seccomp = []byte(d.string())
-	l.Files = make([]File, d.count())
-	for i := range l.Files {
-		l.Files[i] = File{Name: d.string(), Exec: d.bool()}
-	}
-	l.Tasks, l.Birth = int(d.int()), d.bool()
-	if d.bad || len(d.b) > 0 {
-		return errors.New("decode load: malformed")
-	}
-	return nil
-}
-
-// FDs is how many descriptors travel with the load, its own included.
-func (l *Load) FDs() int {
-	n := fixedFDs + l.Tasks + len(l.Files)
-	if l.Birth {
-		n++
-	}
-	return n
-}
-
-func (x *Exit) encode() []byte {
-	e := encoder{b: []byte{msgExit}}
-	e.int(int64(x.Status))
-	e.int(int64(x.FailedStep))
-	e.int(int64(x.FailedErrno))
-	e.bool(x.FailedExec)
-	e.int(int64(x.Ended))
-	for _, v := range x.counters.list() {
-		e.int(*v)
-	}
-	e.string(x.StepName)
-	return e.b
-}
-
-// ErrClosed says that judged-init ended before it had said what was expected.
-var ErrClosed = errors.New("judged-init ended unexpectedly")
-
-// ParseReady, ParseParked and ParseExit read one message of judged-init; an
-// empty one is the end of the connection.
-
-// ParseReady expects the message that the template is in place.
-func ParseReady(msg []byte) error { return expect(msg, msgReady) }
-
-// ParseParked expects the message that the child waits for its go byte.
-func ParseParked(msg []byte) error { return expect(msg, msgParked) }
-
-// ParseExit expects the message that the first process has ended.
-func ParseExit(msg []byte) (Exit, error) {
-	if err := expect(msg, msgExit); err != nil {
-		return Exit{}, err
-	}
-	d := decoder{b: msg[1:]}
-	x := Exit{Status: uint32(d.int()), FailedStep: int32(d.int()), FailedErrno: int32(d.int()), FailedExec: d.bool(), Ended: time.Duration(d.int())}
-	for _, v := range x.counters.list() {
-		*v = d.int()
-	}
-	x.StepName = d.string()
-	if d.bad {
-		return Exit{}, errors.New("read message of judged-init: malformed exit")
-	}
-	return x, nil
-}
-
-func expect(msg []byte, kind byte) error {
-	switch {
-	case len(msg) == 0:
-		return ErrClosed
-	case msg[0] == msgFailed:
-		return errors.New("judged-init: " + string(msg[1:]))
-	case msg[0] != kind:
-		return errors.New("read message of judged-init: got " + string(msg[:1]) + ", want " + string(kind))
-	}
-	return nil
-}
-
-// MaxMessage is the longest message that judged-init sends, in bytes.
-const MaxMessage = 4096
 
 // readAll reads a whole descriptor from its start, wherever its offset is.
 func readAll(fd int) ([]byte, error) {
