@@ -159,7 +159,7 @@ func (g *Group) ResetPeak() error {
 // and up to a second late on a nohz_full CPU unless TouchAccounting was
 // called.
 func (g *Group) CPUTime() (time.Duration, error) {
-	cpu, err := g.readCPU()
+	cpu, err := g.CPU()
 	return cpu.Total, err
 }
 
@@ -172,7 +172,8 @@ type CPU struct {
 	Throttled    *int64 // periods; present with the cpu controller only
 }
 
-func (g *Group) readCPU() (CPU, error) {
+// CPU reads the CPU counters alone: one read of an open file.
+func (g *Group) CPU() (CPU, error) {
 	var buf [1024]byte
 	n, err := g.usage.ReadAt(buf[:], 0)
 	if n == 0 {
@@ -218,7 +219,7 @@ type Stat struct {
 
 // Stat reads all counters. Read it when the group is empty.
 func (g *Group) Stat() (Stat, error) {
-	cpu, err := g.readCPU()
+	cpu, err := g.CPU()
 	if err != nil {
 		return Stat{}, err
 	}

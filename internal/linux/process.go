@@ -16,6 +16,31 @@ func HideProcess() error {
 	return nil
 }
 
+// NoHugePages switches transparent huge pages off for the calling process and
+// everything that it forks.
+func NoHugePages() error {
+	if err := unix.Prctl(unix.PR_SET_THP_DISABLE, 1, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl PR_SET_THP_DISABLE", err)
+	}
+	return nil
+}
+
+// DropBounding empties the bounding set of the calling thread and of what it
+// forks: no execve can give a capability any more. What the thread has it
+// keeps.
+func DropBounding() error {
+	// The kernel says EINVAL to the first capability that it does not know.
+	for c := uintptr(0); ; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if err == unix.EINVAL && c > 0 {
+			return nil
+		}
+		if err != nil {
+			return os.NewSyscallError("prctl PR_CAPBSET_DROP", err)
+		}
+	}
+}
+
 // CloseInherited marks every descriptor above stderr close-on-exec. Go marks
 // what it opens itself but keeps what it was started with: a leaked descriptor
 // of the host's file system is a way out of any sandbox (CVE-2024-21626).

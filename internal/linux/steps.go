@@ -131,28 +131,10 @@ func NewCgroupNamespaceStep() Step {
 	return Step{Name: "unshare", Call: unix.SYS_UNSHARE, Args: [6]uintptr{unix.CLONE_NEWCGROUP}}
 }
 
-// NoHugePagesStep switches transparent huge pages off for the process and
-// what it execs.
-func NoHugePagesStep() Step {
-	return prctlStep("prctl PR_SET_THP_DISABLE", unix.PR_SET_THP_DISABLE, 1)
-}
-
 // NoNewPrivsStep makes set-user-ID files powerless.
 func NoNewPrivsStep() Step {
 	return prctlStep("prctl PR_SET_NO_NEW_PRIVS", unix.PR_SET_NO_NEW_PRIVS, 1)
 }
-
-// DropBoundingStep removes one capability from the bounding set. EINVAL is a
-// capability that this kernel does not know.
-func DropBoundingStep(capability uintptr) Step {
-	s := prctlStep("prctl PR_CAPBSET_DROP", unix.PR_CAPBSET_DROP, capability)
-	s.Ignore = syscall.EINVAL
-	return s
-}
-
-// LastCapability is the highest number that a capability can have: the sets
-// are 64 bits wide, and DropBoundingStep passes over unknown ones.
-const LastCapability = 63
 
 // ClearAmbientStep empties the ambient set.
 func ClearAmbientStep() Step {

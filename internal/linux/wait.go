@@ -57,17 +57,25 @@ func wait(timeout time.Duration, events int16, fds []int) (int, error) {
 	}
 }
 
+// Usage is what the kernel counted of a process and of the children that it
+// waited for itself, from its birth on.
+type Usage struct {
+	VoluntarySwitches, InvoluntarySwitches int64
+	MinorFaults, MajorFaults               int64
+}
+
 // Reap collects an ended child.
-func Reap(pid int) (syscall.WaitStatus, error) {
+func Reap(pid int) (syscall.WaitStatus, Usage, error) {
 	var status syscall.WaitStatus
+	var r syscall.Rusage
 	err := ignoringEINTR(func() error {
-		_, err := syscall.Wait4(pid, &status, 0, nil)
+		_, err := syscall.Wait4(pid, &status, 0, &r)
 		return err
 	})
 	if err != nil {
-		return 0, &os.PathError{Op: "wait4", Path: strconv.Itoa(pid), Err: err}
+		return 0, Usage{}, &os.PathError{Op: "wait4", Path: strconv.Itoa(pid), Err: err}
 	}
-	return status, nil
+	return status, Usage{r.Nvcsw, r.Nivcsw, r.Minflt, r.Majflt}, nil
 }
 
 // SignalName is the name of a signal as in signal.h, SIGKILL for instance, or

@@ -4,53 +4,72 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
+
+	"judged/internal/linux"
 )
 
-// counters are the kernel's of the run's first process. -1 is not shown by
-// this kernel.
+// counters are the kernel's of the run's first process at one moment. Each
+// file of /proc costs 10 µs on the way of a run, so what wait4 tells in the end
+// is not read again.
 type counters struct {
-	runDelay                               int64 // ns runnable but not running, of the first thread
-	migrations                             int64
-	voluntarySwitches, involuntarySwitches int64
-	minorFaults, majorFaults               int64 // of all its threads
+	runDelay   int64 // ns runnable but not running, of its first thread; -1 unknown
+	migrations int64 // -1 unknown
+	usage      linux.Usage
 }
 
-func (c *counters) list() [6]*int64 {
-	return [...]*int64{&c.runDelay, &c.migrations, &c.voluntarySwitches, &c.involuntarySwitches, &c.minorFaults, &c.majorFaults}
-}
-
-// since is what was added to each counter.
-func (c counters) since(before counters) counters {
-	old := before.list()
-	for i, v := range c.list() {
-		if *v < 0 || *old[i] < 0 {
-			*v = -1
-			continue
-		}
-		*v -= *old[i]
+// parkedCounters reads what the parked child has on them before it is let go.
+func (s *Sandbox) parkedCounters() counters {
+	proc := "/proc/" + strconv.Itoa(s.solution.pid)
+	c := s.endedCounters()
+	// Faults, behind the name in parentheses, which may hold anything.
+	stat := read(proc + "/stat")
+	if fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]); len(fields) > 9 {
+		c.usage.MinorFaults, c.usage.MajorFaults = parseCount(fields[7]), parseCount(fields[9])
 	}
+	status := read(proc + "/status")
+	c.usage.VoluntarySwitches = keyed(status, "voluntary_ctxt_switches")
+	c.usage.InvoluntarySwitches = keyed(status, "nonvoluntary_ctxt_switches")
 	return c
 }
 
-// readCounters reads them from /proc, of a zombie too.
-func readCounters(pid int) counters {
-	c := counters{-1, -1, -1, -1, -1, -1}
-	proc := "/proc/" + strconv.Itoa(pid)
-	// schedstat: time on the CPU, time waiting for it, time slices.
+// endedCounters reads what only /proc tells, of a zombie too.
+func (s *Sandbox) endedCounters() counters {
+	c := counters{runDelay: -1, migrations: -1}
+	proc := "/proc/" + strconv.Itoa(s.solution.pid)
+	// Time on the CPU, time waiting for it, time slices.
 	if fields := strings.Fields(read(proc + "/schedstat")); len(fields) > 1 {
 		c.runDelay = parseCount(fields[1])
 	}
-	// stat, behind the name in parentheses, which may hold anything.
-	stat := read(proc + "/stat")
-	if fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]); len(fields) > 9 {
-		c.minorFaults, c.majorFaults = parseCount(fields[7]), parseCount(fields[9])
+	if len(s.slot.CPUs) == 1 {
+		c.migrations = 0 // the cpuset leaves nowhere to go
+	} else {
+		// Only with CONFIG_SCHED_DEBUG.
+		c.migrations = keyed(read(proc+"/sched"), "se.nr_migrations")
 	}
-	// Only kernels with CONFIG_SCHED_DEBUG have the first.
-	c.migrations = keyed(read(proc+"/sched"), "se.nr_migrations")
-	status := read(proc + "/status")
-	c.voluntarySwitches = keyed(status, "voluntary_ctxt_switches")
-	c.involuntarySwitches = keyed(status, "nonvoluntary_ctxt_switches")
 	return c
+}
+
+// fill tells the difference between the end and the start. A counter that one
+// of them does not have stays nil.
+func (r *Result) fill(end, start counters) {
+	r.Migrations = since(end.migrations, start.migrations)
+	if d := since(end.runDelay, start.runDelay); d != nil {
+		delay := time.Duration(*d)
+		r.RunDelay = &delay
+	}
+	r.VoluntarySwitches = since(end.usage.VoluntarySwitches, start.usage.VoluntarySwitches)
+	r.InvoluntarySwitches = since(end.usage.InvoluntarySwitches, start.usage.InvoluntarySwitches)
+	r.MinorFaults = since(end.usage.MinorFaults, start.usage.MinorFaults)
+	r.MajorFaults = since(end.usage.MajorFaults, start.usage.MajorFaults)
+}
+
+func since(end, start int64) *int64 {
+	if end < 0 || start < 0 {
+		return nil
+	}
+	d := end - start
+	return &d
 }
 
 // read is the content of a file, or nothing where there is none.

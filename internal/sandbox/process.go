@@ -25,11 +25,11 @@ func newProcess(pid int) (*process, error) {
 
 // reap collects the process, which must have ended or been killed. Its pid is
 // not its own afterwards.
-func (p *process) reap() (syscall.WaitStatus, error) {
-	status, err := linux.Reap(p.pid)
+func (p *process) reap() (syscall.WaitStatus, linux.Usage, error) {
+	status, usage, err := linux.Reap(p.pid)
 	p.fd.Close()
 	p.fd = nil
-	return status, err
+	return status, usage, err
 }
 
 // end kills and reaps the process unless that was done.
@@ -38,6 +38,6 @@ func (p *process) end() error {
 		return nil
 	}
 	killed := linux.KillProcess(p.fd)
-	_, reaped := p.reap()
+	_, _, reaped := p.reap()
 	return errors.Join(killed, reaped)
 }

@@ -63,7 +63,7 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	if err := s.group.ResetPeak(); err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}
-	base, err := s.group.Stat()
+	base, err := s.group.CPU()
 	if err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}
@@ -72,7 +72,7 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}
 	defer cancel.close()
-	parked := readCounters(s.solution.pid)
+	parked := s.parkedCounters()
 	w := watch{s: s, base: base.Total, start: linux.Monotonic()}
 	if _, err := s.gate.Write([]byte{1}); err != nil {
 		return Result{}, fmt.Errorf("run: let go: %w", err)
@@ -93,12 +93,13 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 
 // collect ends what the first process left running and reads what the run
 // was. The counters are exact only now: a CPU accounts a task when it leaves.
-func (s *Sandbox) collect(w *watch, base cgroup.Stat, parked counters) (Result, error) {
-	counted := readCounters(s.solution.pid).since(parked)
-	status, err := s.solution.reap()
+func (s *Sandbox) collect(w *watch, base cgroup.CPU, parked counters) (Result, error) {
+	ended := s.endedCounters()
+	status, usage, err := s.solution.reap()
 	if err != nil {
 		return Result{}, err
 	}
+	ended.usage = usage
 	empty, err := s.group.WaitEmpty(0)
 	if err == nil && !empty {
 		if err := s.group.Kill(); err != nil {
@@ -117,15 +118,10 @@ func (s *Sandbox) collect(w *watch, base cgroup.Stat, parked counters) (Result, 
 	}
 	r := Result{
 		Stop: w.stop, Idle: w.idle,
-		CPUTime: end.Total - base.Total, UserTime: since(end.User, base.User), SystemTime: since(end.System, base.System),
-		MemoryPeak: end.MemoryPeak, OOMKills: end.OOMKills - base.OOMKills, Throttled: end.Throttled,
-		Migrations: count(counted.migrations), VoluntarySwitches: count(counted.voluntarySwitches),
-		InvoluntarySwitches: count(counted.involuntarySwitches), MinorFaults: count(counted.minorFaults), MajorFaults: count(counted.majorFaults),
+		CPUTime: end.Total - base.Total, UserTime: difference(end.User, base.User), SystemTime: difference(end.System, base.System),
+		MemoryPeak: end.MemoryPeak, OOMKills: end.OOMKills, Throttled: end.Throttled,
 	}
-	if d := count(counted.runDelay); d != nil {
-		delay := time.Duration(*d)
-		r.RunDelay = &delay
-	}
+	r.fill(ended, parked)
 	if err := s.exit(&r, status); err != nil {
 		return Result{}, err
 	}
@@ -155,15 +151,7 @@ func (s *Sandbox) exit(r *Result, status syscall.WaitStatus) error {
 	return nil
 }
 
-// count is nil for a counter that the kernel does not show.
-func count(v int64) *int64 {
-	if v < 0 {
-		return nil
-	}
-	return &v
-}
-
-func since(end, base *time.Duration) *time.Duration {
+func difference(end, base *time.Duration) *time.Duration {
 	if end == nil || base == nil {
 		return nil
 	}

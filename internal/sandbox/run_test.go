@@ -116,6 +116,15 @@ func script(t testing.TB, name, text string) File {
 	return File{Name: name, Path: path, Exec: true}
 }
 
+// act is the program of the tests. A guest has no compiler: there it lies beside
+// its source.
+func act(t testing.TB) string {
+	if _, err := os.Stat("testdata/act"); err == nil {
+		return "testdata/act"
+	}
+	return testkit.CompileC(t, "testdata/act.c", true)
+}
+
 // facts is what a test can say of a result beforehand.
 type facts struct {
 	Stop      Stop
@@ -130,43 +139,38 @@ type facts struct {
 
 func TestRun(t *testing.T) {
 	l := newLab(t, nil)
-	sh := func(text string) func(testing.TB) Spec {
-		return func(t testing.TB) Spec {
-			return Spec{Args: []string{"./prog"}, Files: []File{script(t, "prog", "#!/bin/sh\n"+text)}, Limits: limits()}
-		}
+	program := act(t)
+	do := func(args ...string) Spec {
+		return Spec{Args: append([]string{"./act"}, args...), Files: []File{{Name: "act", Path: program, Exec: true}}, Limits: limits()}
+	}
+	limited := func(s Spec, change func(*Limits)) Spec { change(&s.Limits); return s }
+	named := func(name, text string) Spec {
+		return Spec{Args: []string{"./" + name}, Files: []File{script(t, name, text)}, Limits: limits()}
 	}
 	tests := []struct {
 		name string
-		spec func(testing.TB) Spec
+		spec Spec
 		want facts
 	}{
-		{"exit 0 with output", sh("echo hello"), facts{Output: "hello\n", Size: 6}},
-		{"exit 3", sh("exit 3"), facts{Code: 3}},
-		{"kill self", sh("kill -KILL $$"), facts{Signal: syscall.SIGKILL}},
-		{"abort is a signal, not pid 1's immunity", sh("kill -ABRT $$"), facts{Signal: syscall.SIGABRT}},
-		{"program of the sandbox's path", func(testing.TB) Spec { return Spec{Args: []string{"echo", "a"}, Limits: limits()} }, facts{Output: "a\n", Size: 2}},
-		{"no such program", func(testing.TB) Spec { return Spec{Args: []string{"./none"}, Limits: limits()} }, facts{ExecError: syscall.ENOENT}},
-		{"garbage", func(t testing.TB) Spec {
-			return Spec{Args: []string{"./prog"}, Files: []File{script(t, "prog", "\x01\x02\x03")}, Limits: limits()}
-		}, facts{ExecError: syscall.ENOEXEC}},
-		{"spin", func(t testing.TB) Spec {
-			s := sh("while :; do :; done")(t)
-			s.Limits.CPUTime = 200 * time.Millisecond
-			return s
-		}, facts{Stop: StopCPU, Signal: syscall.SIGKILL}},
-		{"sleep", func(t testing.TB) Spec {
-			s := sh("sleep 100")(t)
-			s.Limits.WallTime = 400 * time.Millisecond
-			return s
-		}, facts{Stop: StopWall, Idle: true, Signal: syscall.SIGKILL}},
-		{"work directory, identity and network", sh("pwd; touch a && ls; test $(id -u) -ge 200000 && echo user; ls /sys 2>/dev/null; cat /proc/net/dev 2>/dev/null; cat /proc/self/cgroup | cut -d: -f3 | sort -u"),
-			facts{Output: "/box/work\na\nprog\nuser\n/\n", Size: 24}},
-		{"output limit", sh("while :; do echo 0123456789; done"), facts{Signal: syscall.SIGXFSZ, Size: 1<<20 + 1}},
-		{"a child that outlives its parent", sh("sleep 1000 & exit 0"), facts{}},
+		{"exit 0 with output", do("print", "hello"), facts{Output: "hello\n", Size: 6}},
+		{"exit 3", do("exit", "3"), facts{Code: 3}},
+		{"kill self", do("kill", "9"), facts{Signal: syscall.SIGKILL}},
+		{"abort is a signal, not process 1's immunity", do("abort"), facts{Signal: syscall.SIGABRT}},
+		{"program of the sandbox's path", Spec{Args: []string{"echo", "a"}, Limits: limits()}, facts{Output: "a\n", Size: 2}},
+		{"interpreter", named("prog", "#!/bin/echo by\n"), facts{Output: "by ./prog\n", Size: 10}},
+		{"no such program", Spec{Args: []string{"./none"}, Limits: limits()}, facts{ExecError: syscall.ENOENT}},
+		{"no such interpreter", named("prog", "#!/bin/none\n"), facts{ExecError: syscall.ENOENT}},
+		{"garbage", named("prog", "\x01\x02\x03"), facts{ExecError: syscall.ENOEXEC}},
+		{"spin", limited(do("spin"), func(l *Limits) { l.CPUTime = 200 * time.Millisecond }), facts{Stop: StopCPU, Signal: syscall.SIGKILL}},
+		{"sleep", limited(do("sleep"), func(l *Limits) { l.WallTime = 400 * time.Millisecond }),
+			facts{Stop: StopWall, Idle: true, Signal: syscall.SIGKILL}},
+		{"work directory, identity, network and control groups", do("inspect"), facts{Output: "/box/work\na\nact\nuser\n", Size: 21}},
+		{"output limit", do("flood"), facts{Signal: syscall.SIGXFSZ, Size: 1<<20 + 1}},
+		{"a child that outlives its parent", do("orphan"), facts{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, out := l.run(t, tt.spec(t))
+			r, out := l.run(t, tt.spec)
 			got := facts{r.Stop, r.Idle, r.Code, r.Signal, r.ExecError, r.OOMKills > 0, out, r.OutputBytes}
 			if tt.want.Size > 1000 {
 				got.Output = ""

@@ -71,15 +71,9 @@ func childSteps(l *Load, f LoadFDs, path string) ([]linux.Step, error) {
 	// After the dup3 calls, which clear the flag on 0 to 2.
 	add(linux.CloseOnExecStep(3))
 	add(limitSteps(l)...)
-	// Whether pages are huge must not depend on how fragmented the host's
-	// memory is today.
-	add(linux.NoHugePagesStep())
-	// Capabilities: the bounding set and the securebits need CAP_SETPCAP, so
-	// they go before the user IDs; the groups need CAP_SETGID, so they go
-	// before the user too.
-	for c := range uintptr(linux.LastCapability + 1) {
-		add(linux.DropBoundingStep(c))
-	}
+	// Capabilities. The bounding set is empty from judged-init on. The
+	// securebits need CAP_SETPCAP and the groups CAP_SETGID, so they go before
+	// the user does.
 	add(linux.ClearAmbientStep(), linux.LockSecurebitsStep())
 	add(linux.SetgroupsStep(), linux.SetgidStep(l.UID), linux.SetuidStep(l.UID))
 	add(linux.NoCapabilitiesStep())

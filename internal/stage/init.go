@@ -44,7 +44,7 @@ func Main() {
 
 // serve answers requests, one after the other: each takes half a millisecond.
 func serve() error {
-	if err := linux.HideProcess(); err != nil {
+	if err := inherit(); err != nil {
 		return err
 	}
 	self, err := linux.OpenProcess(os.Getpid())
@@ -63,6 +63,20 @@ func serve() error {
 			return err
 		}
 	}
+}
+
+// inherit does to judged-init what all that it forks inherit and none could
+// undo.
+func inherit() error {
+	if err := linux.HideProcess(); err != nil {
+		return err
+	}
+	// Whether pages are huge must not depend on how fragmented the host's
+	// memory is today.
+	if err := linux.NoHugePages(); err != nil {
+		return err
+	}
+	return linux.DropBounding()
 }
 
 func handle(msg []byte, fds []int, self int) (int, error) {

@@ -1,0 +1,336 @@
+package cgroup
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/cpuset"
+	"judged/internal/hostfs"
+	"judged/internal/testkit"
+	"judged/internal/testkit/guest"
+	"judged/internal/topology"
+	"judged/internal/units"
+)
+
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
+
+// memberProgram is what runs in the groups. A guest has no compiler: there it
+// lies beside its source.
+func memberProgram(t *testing.T) string {
+	if _, err := os.Stat("testdata/member"); err == nil {
+		return "testdata/member"
+	}
+	return testkit.CompileC(t, "testdata/member.c", true)
+}
+
+// TestInGuest is the same with cgroup v2 and two NUMA nodes.
+func TestInGuest(t *testing.T) {
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
+	guest.GoTest(t, guest.Config{
+		NUMA:  true,
+		Files: map[string]string{"/repo/internal/cgroup/testdata/member": testkit.CompileC(t, "testdata/member.c", true)},
+	}, "judged/internal/cgroup", "^Test(Tree|Slot|Group|Sweep)")
+}
+
+func newTree(t *testing.T) *Tree {
+	t.Helper()
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	host, err := Detect(hostfs.New("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := host.NewTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tree.Remove(); err != nil {
+			t.Error(err)
+		}
+		if left := tree.folders(); len(left) > 0 {
+			t.Errorf("left after Remove: %q", left)
+		}
+	})
+	return tree
+}
+
+// folders are those of the tree that exist.
+func (t *Tree) folders() []string {
+	var all []string
+	for _, base := range t.host.base {
+		if dir := filepath.Join(base, t.name); t.host.fs.Exists(dir) {
+			all = append(all, dir)
+		}
+	}
+	return all
+}
+
+// lastSlot is one slot on the last CPU, with the memory of its node.
+func lastSlot(t *testing.T) (*Slot, topology.CPU) {
+	t.Helper()
+	tree := newTree(t)
+	top, err := topology.Read(hostfs.New("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := top.CPUs[len(top.CPUs)-1]
+	s, err := tree.Slot(cpuset.New(last.ID), last.Node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, last
+}
+
+func TestSlotHasItsCPUsAndMemory(t *testing.T) {
+	s, last := lastSlot(t)
+	g, err := s.NewGroup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove(t, g)
+	m := join(t, g, "spin")
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(m.cmd.Process.Pid) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.HasSuffix(key, "s_allowed_list") {
+			got[key] = strings.TrimSpace(value)
+		}
+	}
+	want := map[string]string{"Cpus_allowed_list": strconv.Itoa(last.ID), "Mems_allowed_list": strconv.Itoa(last.Node)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	m.end(t, g)
+}
+
+// TestSlotThatCannotBe fails and leaves nothing.
+func TestSlotThatCannotBe(t *testing.T) {
+	tree := newTree(t)
+	if _, err := tree.Slot(cpuset.New(8191), 0); err == nil || !strings.Contains(err.Error(), "8191") {
+		t.Errorf("got %v, want an error that names the CPU", err)
+	}
+	if left := tree.folders(); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// member is a process in a group, waiting to act.
+type member struct {
+	cmd *exec.Cmd
+	in  io.Closer
+}
+
+// join starts a member the way a run is started: born into the v2 group,
+// joining the v1 groups itself.
+func join(t *testing.T, g *Group, args ...string) *member {
+	t.Helper()
+	cmd := exec.Command(memberProgram(t), args...)
+	cmd.ExtraFiles = g.Tasks()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if birth := g.Birth(); birth != nil {
+		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(birth.Fd())
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatalf("the member did not join: %v, %v", err, cmd.Wait())
+	}
+	return &member{cmd, in}
+}
+
+// wait lets the member act and returns its status.
+func (m *member) wait(t *testing.T) syscall.WaitStatus {
+	t.Helper()
+	m.in.Close()
+	if err := m.cmd.Wait(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Fatal(err)
+	}
+	return m.cmd.ProcessState.Sys().(syscall.WaitStatus)
+}
+
+// end kills the group and proves that it is empty.
+func (m *member) end(t *testing.T, g *Group) {
+	t.Helper()
+	if err := g.Kill(); err != nil {
+		t.Error(err)
+	}
+	if status := m.wait(t); status.Signal() != syscall.SIGKILL {
+		t.Errorf("the member ended with %#x, want SIGKILL", int(status))
+	}
+	if empty, err := g.WaitEmpty(time.Minute); err != nil || !empty {
+		t.Errorf("empty after Kill: %t, %v", empty, err)
+	}
+}
+
+func remove(t *testing.T, g *Group) {
+	t.Helper()
+	if err := g.Remove(); err != nil {
+		t.Error(err)
+	}
+	for _, dir := range g.dirs {
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is left: %v", dir, err)
+		}
+	}
+}
+
+func TestGroupCountsAndKills(t *testing.T) {
+	s, _ := lastSlot(t)
+	g, err := s.NewGroup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove(t, g)
+	m := join(t, g, "spin")
+	threads, err := g.Threads()
+	if diff := cmp.Diff([]int{m.cmd.Process.Pid}, threads); diff != "" || err != nil {
+		t.Errorf("threads (-want +got): %v\n%s", err, diff)
+	}
+	if empty, err := g.WaitEmpty(0); err != nil || empty {
+		t.Errorf("empty with a member: %t, %v", empty, err)
+	}
+	before, err := g.CPUTime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.in.Close()
+	testkit.WaitFor(t, time.Minute, "CPU time to be counted", func() bool {
+		now, err := g.CPUTime()
+		return err == nil && now >= before+20*time.Millisecond
+	})
+	m.end(t, g)
+	end, err := g.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end.Total < before+20*time.Millisecond || end.OOMKills != 0 {
+		t.Errorf("after the end: CPU time %v, which was %v before, %d kills for memory", end.Total, before, end.OOMKills)
+	}
+	if end.User != nil && *end.User > end.Total {
+		t.Errorf("user time %v is more than all of %v", *end.User, end.Total)
+	}
+}
+
+func TestGroupLimits(t *testing.T) {
+	const limit, processes = 32 << 20, 5
+	s, _ := lastSlot(t)
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		signal syscall.Signal
+		code   int
+		oom    bool
+		peak   [2]units.Bytes
+	}{
+		{"within the memory limit", []string{"touch", "16"}, 0, 0, false, [2]units.Bytes{16 << 20, 18 << 20}},
+		{"beyond it", []string{"touch", "64"}, syscall.SIGKILL, 0, true, [2]units.Bytes{limit * 9 / 10, limit}},
+		{"more processes than allowed", []string{"fork", "20"}, 0, processes - 1, false, [2]units.Bytes{1, 8 << 20}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g, err := s.NewGroup()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer remove(t, g)
+			if err := g.Limit(limit, processes); err != nil {
+				t.Fatal(err)
+			}
+			m := join(t, g, tt.args...)
+			if err := g.ResetPeak(); err != nil {
+				t.Fatal(err)
+			}
+			status := m.wait(t)
+			if tt.signal != 0 && status.Signal() != tt.signal || tt.signal == 0 && status.ExitStatus() != tt.code {
+				t.Errorf("ended with %#x, want signal %d or exit status %d", int(status), tt.signal, tt.code)
+			}
+			// What was forked lives on.
+			if err := g.Kill(); err != nil {
+				t.Error(err)
+			}
+			if empty, err := g.WaitEmpty(time.Minute); err != nil || !empty {
+				t.Errorf("empty after Kill: %t, %v", empty, err)
+			}
+			got, err := g.Stat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if oom := got.OOMKills > 0; oom != tt.oom {
+				t.Errorf("%d kills for memory, want any: %t", got.OOMKills, tt.oom)
+			}
+			if got.MemoryPeak != nil && (*got.MemoryPeak < tt.peak[0] || *got.MemoryPeak > tt.peak[1]) {
+				t.Errorf("peak %d, want %d to %d", *got.MemoryPeak, tt.peak[0], tt.peak[1])
+			}
+		})
+	}
+}
+
+// TestSweepRemovesWhatTheDeadLeft makes a tree in the name of a process that
+// has ended, with a member in it, and one whose name is not ours.
+func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
+	s, _ := lastSlot(t)
+	tree := s.tree
+	gone := exec.Command(memberProgram(t), "fork")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	dead := &Tree{host: tree.host, name: prefix + strconv.Itoa(gone.Process.Pid) + "-1"}
+	other := &Tree{host: tree.host, name: prefix + "x"}
+	for _, made := range []*Tree{dead, other} {
+		t.Cleanup(func() {
+			if err := made.Remove(); err != nil {
+				t.Error(err)
+			}
+		})
+		if _, err := made.Slot(cpuset.New(0), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slot := &Slot{tree: dead, dirs: map[string]string{}}
+	for hierarchy, base := range tree.host.base {
+		slot.dirs[hierarchy] = filepath.Join(base, dead.name, "cpu0")
+	}
+	g, err := slot.NewGroup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := join(t, g, "spin")
+	for _, f := range append(g.tasks, g.usage, g.v2) {
+		if f != nil {
+			f.Close() // the dead have no descriptors
+		}
+	}
+	if err := tree.host.sweep(); err != nil {
+		t.Error(err)
+	}
+	if status := m.wait(t); status.Signal() != syscall.SIGKILL {
+		t.Errorf("what lived in the dead tree ended with %#x, want SIGKILL", int(status))
+	}
+	if left := dead.folders(); len(left) > 0 {
+		t.Errorf("the dead tree is left: %q", left)
+	}
+	if len(other.folders()) == 0 || len(tree.folders()) == 0 {
+		t.Errorf("folders of another name %q, of the living %q; want both left alone", other.folders(), tree.folders())
+	}
+}

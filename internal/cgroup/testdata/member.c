@@ -1,0 +1,36 @@
+/*
+ * A member of a group: joins by writing "0" to each descriptor from 3 on, reports by one byte on stdout, waits for stdin to
+ * end, and then acts: spin, touch MIB, fork N (its exit status is how many came into being).
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	char byte = '!';
+	int n = argc > 2 ? atoi(argv[2]) : 0, made = 0;
+	for (int fd = 3; fcntl(fd, F_GETFD) >= 0; fd++)
+		if (write(fd, "0", 1) != 1)
+			return 111;
+	if (argc < 2 || write(1, &byte, 1) != 1 || read(0, &byte, 1) != 0)
+		return 112;
+	while (strcmp(argv[1], "spin") == 0)
+		;
+	if (strcmp(argv[1], "touch") == 0) {
+		size_t size = (size_t)n << 20;
+		volatile char *block = malloc(size);
+		for (size_t i = 0; block != NULL && i < size; i += 4096)
+			block[i] = 1;
+		return block == NULL;
+	}
+	for (int i = 0; i < n; i++) {
+		pid_t pid = fork();
+		if (pid == 0)
+			for (;;)
+				pause();
+		made += pid > 0;
+	}
+	return made;
+}

@@ -1,0 +1,182 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"judged/internal/broker"
+	"judged/internal/config"
+	"judged/internal/job"
+	"judged/internal/store"
+	"judged/internal/testkit"
+)
+
+// doneJobs is how many finished jobs the daemon holds when it is measured.
+const doneJobs = 10_000
+
+// The smallest static program, as in the sandbox's benchmarks: without a C
+// library its start is the kernel's work alone.
+func emptyProgram(b *testing.B) string {
+	b.Helper()
+	testkit.Need(b, testkit.StaticGCC)
+	source := map[string]string{
+		"amd64": `void _start(void) { __asm__ volatile("syscall" :: "a"(231), "D"(0)); }`,
+		"arm64": `void _start(void) { register long x8 __asm__("x8") = 94, x0 __asm__("x0") = 0; __asm__ volatile("svc 0" :: "r"(x8), "r"(x0)); }`,
+	}[runtime.GOARCH]
+	path := filepath.Join(b.TempDir(), "empty")
+	if err := os.WriteFile(path+".c", []byte(source), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	if out, err := exec.Command("gcc", "-Os", "-static", "-nostdlib", "-o", path, path+".c").CombinedOutput(); err != nil {
+		b.Fatalf("gcc: %v\n%s", err, out)
+	}
+	return path
+}
+
+// bareRun is the yardstick: fork, exec and wait for the same program.
+func bareRun(b *testing.B, path string) time.Duration {
+	b.Helper()
+	begin := time.Now()
+	pid, err := syscall.ForkExec(path, []string{path}, &syscall.ProcAttr{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(begin)
+}
+
+// prefill gives the data folder finished jobs, as a contest does before its
+// last hour.
+func prefill(b *testing.B, c config.Config) {
+	b.Helper()
+	ctx := context.Background()
+	br, err := broker.Start(ctx, broker.Options{Dir: filepath.Join(c.DataDir, "nats")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer br.Close()
+	s, err := store.Open(ctx, br, store.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	work := make(chan int)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for n := range work {
+				id := fmt.Sprintf("old-%d", n)
+				_, err := s.Create(ctx, store.Record{ID: id, Job: job.Job{Priority: job.Practice}})
+				if err != nil {
+					b.Error(err)
+					continue
+				}
+				r, err := s.Begin(ctx, id, 1, "1")
+				if err == nil {
+					err = s.Finish(ctx, r, job.Report{Verdict: job.Accepted})
+				}
+				if err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	for n := range doneJobs {
+		work <- n
+	}
+	close(work)
+	wg.Wait()
+}
+
+// loaded is a daemon with many finished jobs behind it, and a one-test job for
+// it.
+func loaded(b *testing.B) (*instance, job.Job, string) {
+	b.Helper()
+	c := settings(b)
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	prefill(b, c)
+	d := serving(b, c)
+	path := emptyProgram(b)
+	digest, err := d.PutBlobFile(d.ctx, path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return d, job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{{Name: "1"}}}, path
+}
+
+func (i *instance) judgeOne(b *testing.B, id string, j job.Job) {
+	if _, err := i.Submit(i.ctx, id, j); err != nil {
+		b.Fatal(err)
+	}
+	r, err := i.Wait(i.ctx, id)
+	if err != nil || r.Verdict != job.Accepted {
+		b.Fatalf("job %s: %s %v", id, r.Verdict, err)
+	}
+}
+
+func p50(xs []time.Duration) float64 {
+	s := slices.Sorted(slices.Values(xs))
+	return float64(s[len(s)/2]) / 1e3
+}
+
+// BenchmarkJob measures, in every round, a bare run and a job from PUT to
+// report, one at a time.
+func BenchmarkJob(b *testing.B) {
+	d, j, path := loaded(b)
+	var bare, whole []time.Duration
+	for n := 0; b.Loop(); n++ {
+		bare = append(bare, bareRun(b, path))
+		begin := time.Now()
+		d.judgeOne(b, "job-"+strconv.Itoa(n), j)
+		whole = append(whole, time.Since(begin))
+	}
+	b.ReportMetric(p50(bare), "bare-p50-us")
+	b.ReportMetric(p50(whole), "job-p50-us")
+	b.ReportMetric(p50(whole)/p50(bare), "job/bare")
+	d.drain()
+}
+
+// BenchmarkThroughput measures jobs of eight clients at once against bare runs,
+// in turns of half a hundred.
+func BenchmarkThroughput(b *testing.B) {
+	d, j, path := loaded(b)
+	var bare, judged time.Duration
+	count := 0
+	for b.Loop() {
+		const turn = 50
+		begin := time.Now()
+		for range turn {
+			bareRun(b, path)
+		}
+		bare += time.Since(begin)
+		begin = time.Now()
+		var wg sync.WaitGroup
+		for client := range 8 {
+			wg.Go(func() {
+				for n := client; n < turn; n += 8 {
+					d.judgeOne(b, fmt.Sprintf("many-%d-%d", count, n), j)
+				}
+			})
+		}
+		wg.Wait()
+		judged += time.Since(begin)
+		count++
+	}
+	b.ReportMetric(float64(50*count)/judged.Seconds(), "jobs/s")
+	b.ReportMetric(float64(judged)/float64(bare), "bare/judged")
+	d.drain()
+}
