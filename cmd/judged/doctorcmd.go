@@ -1,10 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,19 +22,20 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check whether this host is fit to judge",
-		Long: `Check whether this host is fit to judge. Nothing is changed.
+		Long: `Check whether this host is fit to judge. Nothing is changed. As root it sees
+more.
 
 Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examined.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if explain != "" {
-				return a.explain(explain)
+			if cmd.Flags().Changed("explain") {
+				return a.explain(explain, asJSON)
 			}
 			c, err := a.loadConfig()
 			if err != nil {
 				return err
 			}
-			if err := overlaySlots(&c, cmd, cpuList, 0); err != nil {
+			if err := overlaySlots(&c, cmd, cpuList); err != nil {
 				return err
 			}
 			r, err := doctor.Run(cmd.Context(), doctor.Options{FS: hostfs.New("/"), CPUs: c.Slots.CPUList, Width: c.Slots.Width,
@@ -44,10 +46,11 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 			return a.printDoctor(r, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
+	a.configFlag(cmd)
+	cpuListFlag(cmd, &cpuList)
+	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&strict, "strict", false, "second-class findings make the host unready too")
-	cmd.Flags().StringVar(&explain, "explain", "", "tell what a check, by its `ID`, reads and why it matters")
-	cmd.Flags().StringVar(&cpuList, "cpu-list", "", "the reserved CPUs, `LIST` or hex mask (default: config, else the isolated set, else the last CPU)")
+	cmd.Flags().StringVar(&explain, "explain", "", "tell what a check, by its `ID`, wants, what it costs and how to mend it")
 	return cmd
 }
 
@@ -62,10 +65,7 @@ func asDoctorUsage(err error) error {
 func (a *app) printDoctor(r doctor.Report, asJSON bool) error {
 	var err error
 	if asJSON {
-		e := json.NewEncoder(a.out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		err = e.Encode(r)
+		err = a.printJSON(r)
 	} else {
 		err = r.WriteTable(a.out, isTerminal(a.out))
 	}
@@ -75,11 +75,31 @@ func (a *app) printDoctor(r doctor.Report, asJSON bool) error {
 	return err
 }
 
-func (a *app) explain(id string) error {
+func (a *app) explain(id string, asJSON bool) error {
 	e, ok := doctor.Explain(id)
 	if !ok {
 		return usagef("explain %q: there is no such check; judged doctor lists them", id)
 	}
-	_, err := fmt.Fprintln(a.out, e)
+	if asJSON {
+		return a.printJSON(e)
+	}
+	_, err := io.WriteString(a.out, explanation(e))
 	return err
+}
+
+// explanation is what is known of a check, for people. Commands stand alone on
+// their lines, to be copied.
+func explanation(e doctor.Explanation) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s): %s\n\nwanted: %s\neffect: %s\n", e.ID, e.Severity, e.Title, e.Wanted, e.Effect)
+	if len(e.Fix.Runtime) > 0 {
+		fmt.Fprintf(&b, "\nmended until the next boot by\n    %s\n", strings.Join(e.Fix.Runtime, "\n    "))
+	}
+	if e.Fix.Boot != "" {
+		fmt.Fprintf(&b, "\nmended for good by\n    %s\n", e.Fix.Boot)
+	}
+	if len(e.Fix.Runtime) > 0 || e.Fix.Boot != "" {
+		b.WriteString("\nR are the reserved CPUs, H the others.\n")
+	}
+	return b.String()
 }

@@ -1,28 +1,19 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/client"
-	"judged/internal/config"
 	"judged/internal/intake"
 	"judged/internal/job"
-	"judged/internal/problem"
 	"judged/internal/units"
 )
 
-// jobFlags are the flags that describe a job, the same for run and submit. The
-// files of the job that they make are paths of this host, as parts.
+// jobFlags are the flags that describe a job, the same for run and submit.
 type jobFlags struct {
 	input, answer, tests  string
 	checker               string
@@ -34,177 +25,85 @@ type jobFlags struct {
 	files                 []string
 }
 
+// add declares the flags. Those for which configuration has a default are
+// empty, so that whoever judges fills them in.
 func (f *jobFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.input, "input", "", "one test: its input `FILE`")
+	fl.SortFlags = false
+	// What stands behind PROGRAM belongs to it.
+	fl.SetInterspersed(false)
+	fl.StringVar(&f.input, "input", "", "one test: its input `FILE`; without it the input is empty")
 	fl.StringVar(&f.answer, "answer", "", "its answer `FILE`; without it nothing is compared")
-	fl.StringVar(&f.tests, "tests", "", "`DIR|ZIP` with NAME.in and NAME.ans (or .a, .out)")
-	fl.StringVar(&f.checker, "checker", "tokens", "tokens, exact, lines or float:EPS")
-	fl.DurationVar(&f.timeLimit, "time-limit", 0, "CPU time of the whole run, all processes and threads (default 2s)")
-	fl.DurationVar(&f.wallLimit, "wall-limit", 0, "wall time (default twice the CPU time and 1s)")
-	fl.Var(&f.memory, "memory-limit", "memory of the whole run (default 256MiB)")
-	fl.Var(&f.output, "output-limit", "output of the run (default 64MiB)")
-	fl.Var(&f.stack, "stack-limit", "stack of a process (default the memory limit)")
-	fl.IntVar(&f.processes, "processes", 0, "processes and threads (default 64)")
-	fl.IntVar(&f.cpus, "cpus", 1, "width of the slot")
+	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ZIP` with NAME.in and NAME.ans (or .a, .out)")
+	fl.StringVar(&f.checker, "checker", "tokens", "`KIND` of comparison: tokens, exact, lines or float:EPS such as float:1e-6")
+	fl.DurationVar(&f.timeLimit, "time-limit", 0, "CPU `TIME` of the whole run, all processes and threads, such as 1.5s (default 2s)")
+	fl.DurationVar(&f.wallLimit, "wall-limit", 0, "wall `TIME` of the run (default twice the CPU time and 1s)")
+	sizeFlag(cmd, &f.memory, "memory-limit", "memory of the whole run, a `SIZE` such as 256MiB (default 256MiB)")
+	sizeFlag(cmd, &f.output, "output-limit", "`SIZE` of the output (default 64MiB)")
+	sizeFlag(cmd, &f.stack, "stack-limit", "`SIZE` of the stack of a process (default the memory limit)")
+	fl.IntVar(&f.processes, "processes", 0, "`NUMBER` of processes and threads at once (default 64)")
+	fl.IntVar(&f.cpus, "cpus", 1, "width of the slot: the `NUMBER` of CPUs that the program gets")
 	fl.StringVar(&f.repeats, "repeats", "", "run every test `N|MIN-MAX` times and report the dispersion")
-	fl.StringVar(&f.policy, "policy", "", "how a time verdict near the limit is decided: confirm, single or min (default confirm)")
-	fl.StringVar(&f.stop, "stop", "first-failure", "first-failure or never")
-	fl.Var(&f.head, "head", "put the first bytes of stdout and stderr into the report")
+	fl.StringVar(&f.policy, "policy", "", "`POLICY` that decides time verdicts near the limit: confirm, single or min (default confirm)")
+	fl.StringVar(&f.stop, "stop", "first-failure", "`RULE` that ends the tests: first-failure or never")
+	sizeFlag(cmd, &f.head, "head", "put the first bytes of stdout and stderr into the report, a `SIZE` such as 4KiB")
 	fl.StringArrayVar(&f.files, "file", nil, "a further file of the working directory, `NAME=PATH`; repeatable")
 }
 
-// localJob is a job whose files are on this host.
-type localJob struct {
-	job  job.Job
-	name string // of the program in the working directory
-	set  *problem.Set
+// sizeFlag declares a size whose help shows no default of 0.
+func sizeFlag(cmd *cobra.Command, p *units.Bytes, name, usage string) {
+	cmd.Flags().Var(p, name, usage)
+	cmd.Flags().Lookup(name).DefValue = ""
 }
 
-func (l *localJob) Close() error {
-	if l.set == nil {
-		return nil
-	}
-	return l.set.Close()
-}
-
-// upload puts the job's files where the daemon has them and returns the job
-// that names them there.
-func (l *localJob) upload(ctx context.Context, cl client.Client) (job.Job, error) {
-	return intake.MapFiles(l.job, func(field string, f job.File) (job.File, error) {
-		if f.Part == "" {
-			return f, nil
-		}
-		digest, err := cl.PutBlobFile(ctx, f.Part)
-		if err != nil {
-			return job.File{}, fmt.Errorf("upload %s: %w", field, err)
-		}
-		return job.File{Blob: digest}, nil
-	})
-}
-
-// build reads flags and arguments. PROGRAM is a file, or else a name that is
-// looked up inside the sandbox.
-func (f *jobFlags) build(cmd *cobra.Command, c config.Config, args []string) (*localJob, error) {
+// job is what the flags alone say: no files, and no defaults that configuration
+// has.
+func (f *jobFlags) job(cmd *cobra.Command) (job.Job, error) {
 	if err := f.refuseZero(cmd); err != nil {
-		return nil, err
+		return job.Job{}, err
 	}
-	l := &localJob{}
-	l.job = job.Job{
-		Checker: &job.Checker{Kind: f.checker}, CPUs: f.cpus, Stop: job.Stop(f.stop), Head: f.head, Files: map[string]job.File{},
+	repeats, err := parseRepeats(f.repeats, f.policy)
+	if err != nil {
+		return job.Job{}, err
+	}
+	return job.Job{
+		Checker: &job.Checker{Kind: f.checker}, CPUs: f.cpus, Repeats: repeats, Stop: job.Stop(f.stop), Head: f.head,
 		Limits: job.Limits{CPUTimeMS: f.timeLimit.Milliseconds(), WallTimeMS: f.wallLimit.Milliseconds(), Memory: f.memory,
 			Output: f.output, Stack: f.stack, Processes: f.processes},
-	}
-	var err error
-	if l.job.Repeats, err = parseRepeats(f.repeats, f.policy); err != nil {
-		return nil, err
-	}
-	if err := l.addProgram(args); err != nil {
-		return nil, err
-	}
-	for _, spec := range f.files {
-		name, path, ok := strings.Cut(spec, "=")
-		if !ok {
-			return nil, usagef("read --file %q: want NAME=PATH", spec)
-		}
-		if err := readable(path); err != nil {
-			return nil, usagef("read --file %q: %w", spec, err)
-		}
-		l.job.Files[name] = job.File{Part: path}
-	}
-	if err := l.addTests(f); err != nil {
-		return nil, err
-	}
-	if l.job, err = intake.Complete(c, l.job); err != nil {
-		return nil, errors.Join(&usageError{err}, l.Close())
-	}
-	return l, nil
+	}, nil
 }
+
+// leastMemory is below what any program needs, and above what the kernel charges
+// a run for on its way to execve.
+const leastMemory = 1 << 20
 
 // refuseZero refuses limits that were given and cannot be meant: an absent one
 // takes its default, a zero would too.
 func (f *jobFlags) refuseZero(cmd *cobra.Command) error {
-	positive := map[string]bool{"time-limit": f.timeLimit.Milliseconds() > 0, "wall-limit": f.wallLimit.Milliseconds() > 0, "memory-limit": f.memory > 0,
-		"output-limit": f.output > 0, "stack-limit": f.stack > 0, "processes": f.processes > 0, "cpus": f.cpus > 0}
-	for _, name := range []string{"time-limit", "wall-limit", "memory-limit", "output-limit", "stack-limit", "processes", "cpus"} {
-		if cmd.Flags().Changed(name) && !positive[name] {
-			return usagef("read --%s %q: want more than zero (times at least 1ms)", name, cmd.Flags().Lookup(name).Value)
-		}
-	}
-	return nil
-}
-
-func (l *localJob) addProgram(args []string) error {
-	if len(args) == 0 {
-		return usagef("no PROGRAM; see judged help run")
-	}
-	program, rest := args[0], args[1:]
-	err := readable(program)
-	switch {
-	case err == nil:
-		l.name = filepath.Base(program)
-		l.job.Program = job.File{Part: program}
-		l.job.Command = append([]string{"{program}"}, rest...)
-	case errors.Is(err, fs.ErrNotExist) && !strings.Contains(program, "/"):
-		// Not a file here: execve says whether it is one in there.
-		l.job.Command = args
-	default:
-		return usagef("read PROGRAM: %w", err)
-	}
-	return nil
-}
-
-func (l *localJob) addTests(f *jobFlags) error {
-	if f.tests != "" {
-		if f.input != "" || f.answer != "" {
-			return usagef("read --tests: it goes without --input and --answer")
-		}
-		set, err := problem.OpenTests(f.tests)
-		if err != nil {
-			return &usageError{err}
-		}
-		l.set = set
-		for _, t := range set.Tests {
-			l.job.Tests = append(l.job.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input}, Answer: &job.File{Part: t.Answer}})
-		}
-		return nil
-	}
-	t := job.Test{Name: "1"}
+	const times, more = "want whole milliseconds, at least 1ms", "want more than zero"
 	for _, x := range []struct {
-		flag, path string
-		to         **job.File
-	}{{"--input", f.input, &t.Input}, {"--answer", f.answer, &t.Answer}} {
-		if x.path == "" {
-			continue
+		name string
+		ok   bool
+		want string
+	}{
+		{"time-limit", wholeMilliseconds(f.timeLimit), times},
+		{"wall-limit", wholeMilliseconds(f.wallLimit), times},
+		{"memory-limit", f.memory >= leastMemory, "want at least 1MiB, or no program starts"},
+		{"output-limit", f.output > 0, more},
+		{"stack-limit", f.stack > 0, more},
+		{"processes", f.processes > 0, more},
+		{"cpus", f.cpus > 0, more},
+	} {
+		if flag := cmd.Flags().Lookup(x.name); flag.Changed && !x.ok {
+			return usagef("read --%s %q: %s", x.name, flag.Value, x.want)
 		}
-		if err := readable(x.path); err != nil {
-			return usagef("read %s: %w", x.flag, err)
-		}
-		*x.to = &job.File{Part: x.path}
 	}
-	l.job.Tests = []job.Test{t}
 	return nil
 }
 
-// localPath is where the content of a local job's file lies.
-func localPath(f job.File) (string, error) { return f.Part, nil }
-
-// readable reports why a path is no file that can be read.
-func readable(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%q is not a regular file", path)
-	}
-	return nil
-}
+// wholeMilliseconds reports whether a limit loses nothing in a job, which
+// counts milliseconds.
+func wholeMilliseconds(d time.Duration) bool { return d > 0 && d%time.Millisecond == 0 }
 
 // parseRepeats reads N or MIN-MAX.
 func parseRepeats(text, policy string) (job.Repeats, error) {
@@ -220,7 +119,71 @@ func parseRepeats(text, policy string) (job.Repeats, error) {
 	r.Min, err1 = strconv.Atoi(low)
 	r.Max, err2 = strconv.Atoi(high)
 	if err1 != nil || err2 != nil || r.Min < 1 || r.Max < r.Min {
-		return r, usagef("read --repeats %q: want N or MIN-MAX with 1 <= MIN <= MAX", text)
+		return job.Repeats{}, usagef("read --repeats %q: want N or MIN-MAX with 1 <= MIN <= MAX", text)
 	}
 	return r, nil
+}
+
+// parsePairs reads NAME=VALUE flags. A name given twice is a mistake: one of
+// the values would get lost.
+func parsePairs(flag, want string, list []string) (map[string]string, error) {
+	pairs := map[string]string{}
+	for _, s := range list {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" {
+			return nil, usagef("read --%s %q: want %s", flag, s, want)
+		}
+		if _, twice := pairs[name]; twice {
+			return nil, usagef("read --%s %q: %q was given before; name each once", flag, s, name)
+		}
+		pairs[name] = value
+	}
+	return pairs, nil
+}
+
+// inFlags tells findings about a job in the words of the command line.
+func inFlags(err error) error {
+	var found intake.Errors
+	if !errors.As(err, &found) {
+		return &usageError{err}
+	}
+	told := make(intake.Errors, len(found))
+	for i, f := range found {
+		told[i] = intake.FieldError{Field: flagOf(f.Field), Detail: f.Detail}
+	}
+	return &usageError{told}
+}
+
+// flagOf is the flag that sets a member of a job, or the member's own name.
+func flagOf(field string) string {
+	name, _, _ := strings.Cut(field, "[")
+	switch name {
+	case "limits.cpu_time_ms":
+		return "--time-limit in milliseconds"
+	case "limits.wall_time_ms":
+		return "--wall-limit in milliseconds"
+	case "limits.memory_bytes":
+		return "--memory-limit in bytes"
+	case "limits.output_bytes":
+		return "--output-limit in bytes"
+	case "limits.stack_bytes":
+		return "--stack-limit in bytes"
+	case "limits.processes":
+		return "--processes"
+	case "head_bytes":
+		return "--head in bytes"
+	case "checker.kind":
+		return "--checker"
+	case "repeats", "repeats.min", "repeats.max":
+		return "--repeats"
+	case "repeats.policy":
+		return "--policy"
+	case "cpus", "stop", "priority":
+		return "--" + field
+	case "files":
+		return "--file " + strings.Trim(field[len(name):], "[]")
+	case "labels":
+		return "--label " + strings.Trim(field[len(name):], "[]")
+	}
+	return field
 }

@@ -6,12 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"judged/internal/client"
+	"judged/internal/config"
+	"judged/internal/intake"
 	"judged/internal/job"
 )
 
@@ -30,95 +35,122 @@ func (r *remote) client() (client.Client, error) {
 	if r.token != "" {
 		b, err := os.ReadFile(r.token)
 		if err != nil {
-			return client.Client{}, usagef("read --token-from: %w", err)
+			return client.Client{}, usagef("read --token-from: %w; name a file that exists", err)
 		}
 		token = strings.TrimSpace(string(b))
+	}
+	u, err := url.Parse(r.url)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return client.Client{}, usagef("read --url %q: want such as http://127.0.0.1:8080", r.url)
 	}
 	return client.Client{Base: strings.TrimSuffix(r.url, "/"), Token: token}, nil
 }
 
 // refused gives what the daemon finds wrong with a request the exit code of
-// wrong usage.
+// wrong usage, and findings about a job the words of the command line.
 func refused(err error) error {
 	var p *client.Problem
-	if errors.As(err, &p) && p.Status >= 400 && p.Status < 500 && p.Status != 429 {
-		return &usageError{err}
+	switch {
+	case !errors.As(err, &p) || p.Status < 400 || p.Status >= 500 || p.Status == http.StatusTooManyRequests:
+		return err
+	case len(p.Errors) > 0:
+		return inFlags(fmt.Errorf("the daemon refuses the job: %w", intake.Errors(p.Errors)))
 	}
-	return err
+	return &usageError{err}
+}
+
+// submission is what submit says about a job beyond jobFlags.
+type submission struct {
+	id, priority string
+	labels       []string
+	detach       bool
+	asJSON       bool
 }
 
 func (a *app) submitCommand() *cobra.Command {
 	var f jobFlags
 	var r remote
-	var id, priority string
-	var labels []string
-	var asJSON, detach bool
+	var s submission
 	cmd := &cobra.Command{
 		Use:   "submit [flags] [--] PROGRAM [ARG...]",
 		Short: "Submit a job to a daemon and wait for its report",
+		Long: `Submit a job to a daemon and wait for its report. Files are uploaded as far as
+the daemon does not have them. Limits that are not given are the daemon's to
+choose; those that the help tells are its defaults without configuration.
+
+PROGRAM is an ELF binary, or a file with a #! line, or a name in the PATH of the
+daemon's sandbox.
+
+Exit codes: 0 accepted (with --detach: submitted), 1 any other verdict, 2 wrong
+usage or unusable input, 3 judged could not do its work or cannot be reached.`,
+		Example: `  judged submit --tests tests/ --repeats 5 ./solution
+  judged submit --url http://judge:8080 --token-from token --detach --id s-17 ./solution`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.loadConfig()
-			if err != nil {
-				return err
-			}
-			l, err := f.build(cmd, c, args)
-			if err != nil {
-				return err
-			}
-			defer l.Close()
-			l.job.Priority = job.Priority(priority)
-			if l.job.Labels, err = parseLabels(labels); err != nil {
-				return err
-			}
 			cl, err := r.client()
 			if err != nil {
 				return err
 			}
-			report, err := a.submit(cmd.Context(), cl, id, l, detach)
+			l, err := f.build(cmd, args)
 			if err != nil {
-				return refused(err)
-			}
-			if detach {
-				_, err := fmt.Fprintln(a.out, report.ID)
 				return err
 			}
-			return a.printReport(report, asJSON)
+			return errors.Join(a.submit(cmd.Context(), cl, l, s), l.Close())
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().StringVar(&s.id, "id", "", "`ID` of the job; submitting the same again does nothing")
+	cmd.Flags().StringVar(&s.priority, "priority", "practice", "`CLASS` of urgency: contest, practice, rejudge or background")
+	cmd.Flags().StringArrayVar(&s.labels, "label", nil, "a label of the job, `KEY=VALUE`; repeatable")
+	cmd.Flags().BoolVar(&s.detach, "detach", false, "print the job's ID and do not wait")
 	r.addFlags(cmd)
-	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().StringVar(&id, "id", "", "`ID` of the job; submitting the same again does nothing")
-	cmd.Flags().StringVar(&priority, "priority", "practice", "contest, practice, rejudge or background")
-	cmd.Flags().StringArrayVar(&labels, "label", nil, "`KEY=VALUE`, repeatable")
-	cmd.Flags().BoolVar(&detach, "detach", false, "print the job's ID and do not wait")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
+	jsonFlag(cmd, &s.asJSON)
 	return cmd
 }
 
-func parseLabels(list []string) (map[string]string, error) {
-	labels := map[string]string{}
-	for _, s := range list {
-		k, v, ok := strings.Cut(s, "=")
-		if !ok {
-			return nil, usagef("read --label %q: want KEY=VALUE", s)
-		}
-		labels[k] = v
+// submit checks a job, uploads what the daemon does not have, and sends it.
+func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submission) (err error) {
+	l.job.Priority = job.Priority(s.priority)
+	if l.job.Labels, err = parsePairs("label", "KEY=VALUE", s.labels); err != nil {
+		return err
 	}
-	return labels, nil
-}
-
-// submit uploads what the daemon does not have and sends the job.
-func (a *app) submit(ctx context.Context, cl client.Client, id string, l *localJob, detach bool) (job.Report, error) {
+	if _, err := intake.Complete(unbounded(), l.job); err != nil {
+		return inFlags(err)
+	}
+	// Submitting would wait until it is ready, and say nothing meanwhile.
+	if err := cl.Ready(ctx); err != nil {
+		return refused(fmt.Errorf("submit job: %w", err))
+	}
 	j, err := l.upload(ctx, cl)
 	if err != nil {
-		return job.Report{}, err
+		return refused(err)
 	}
-	report, err := cl.Submit(ctx, id, j)
-	if err != nil || detach {
-		return report, err
+	report, err := cl.Submit(ctx, s.id, j)
+	switch {
+	case err != nil:
+		return refused(err)
+	case s.detach && s.asJSON:
+		return a.printStatus(report, true)
+	case s.detach:
+		_, err := fmt.Fprintln(a.out, report.ID)
+		return err
 	}
-	return a.follow(ctx, cl, report.ID, len(j.Tests))
+	id := report.ID
+	if report, err = a.follow(ctx, cl, id, len(j.Tests)); err != nil {
+		return refused(fmt.Errorf("wait for job %q: %w; it is kept, see judged status %s", id, err, id))
+	}
+	return a.printReport(report, s.asJSON)
+}
+
+// unbounded is a configuration that finds only what no daemon would take: the
+// bounds are for the daemon to say.
+func unbounded() config.Config {
+	c := config.Default()
+	c.Slots.Width = math.MaxInt
+	c.Limits.Max = config.MaxLimits{
+		CPUTime: math.MaxInt64, WallTime: math.MaxInt64, Memory: math.MaxInt64, Output: math.MaxInt64, Head: math.MaxInt64,
+		Processes: math.MaxInt, Tests: math.MaxInt, Files: math.MaxInt, Repeats: math.MaxInt,
+	}
+	return c
 }
 
 // follow waits for a report and shows progress to people meanwhile.
@@ -138,13 +170,28 @@ func (a *app) follow(ctx context.Context, cl client.Client, id string, tests int
 	return cl.Wait(ctx, id)
 }
 
+// oneID wants the ID of a job. An empty one would name the list of jobs.
+func oneID(cmd *cobra.Command, args []string) error {
+	if err := exactly(1, "the ID of a job")(cmd, args); err != nil {
+		return err
+	}
+	if args[0] == "" {
+		return usagef("the ID of the job is empty; see %s --help", cmd.CommandPath())
+	}
+	return nil
+}
+
 func (a *app) statusCommand() *cobra.Command {
 	var r remote
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "status ID",
+		Use:   "status [flags] ID",
 		Short: "Print what is known of a job",
-		Args:  exactly(1, "the ID of a job"),
+		Long: `Print what is known of a job.
+
+Exit codes: 0 accepted or not decided yet, 1 any other verdict, 2 wrong usage or
+no such job, 3 judged could not judge it or cannot be reached.`,
+		Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cl, err := r.client()
 			if err != nil {
@@ -152,13 +199,13 @@ func (a *app) statusCommand() *cobra.Command {
 			}
 			report, err := cl.Job(cmd.Context(), args[0], 0)
 			if err != nil {
-				return refused(err)
+				return refused(fmt.Errorf("read job %q: %w", args[0], err))
 			}
 			return a.printStatus(report, asJSON)
 		},
 	}
 	r.addFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
+	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
@@ -175,9 +222,11 @@ func (a *app) watchCommand() *cobra.Command {
 	var r remote
 	var after uint64
 	cmd := &cobra.Command{
-		Use:   "watch ID",
+		Use:   "watch [flags] ID",
 		Short: "Print the events of a job as JSON lines, until it ends",
-		Args:  exactly(1, "the ID of a job"),
+		Long: `Print the events of a job as JSON lines, those of the past first, until it
+ends. The exit code is 0 whatever the verdict; judged status tells it.`,
+		Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cl, err := r.client()
 			if err != nil {
@@ -187,7 +236,7 @@ func (a *app) watchCommand() *cobra.Command {
 			out.SetEscapeHTML(false)
 			for e, err := range cl.Watch(cmd.Context(), args[0], after) {
 				if err != nil {
-					return refused(err)
+					return refused(fmt.Errorf("watch job %q: %w", args[0], err))
 				}
 				if err := out.Encode(e); err != nil {
 					return err
@@ -204,16 +253,18 @@ func (a *app) watchCommand() *cobra.Command {
 func (a *app) cancelCommand() *cobra.Command {
 	var r remote
 	cmd := &cobra.Command{
-		Use:   "cancel ID",
+		Use:   "cancel [flags] ID",
 		Short: "Cancel a job, queued or running",
-		Args:  exactly(1, "the ID of a job"),
+		Long: `Cancel a job, queued or running. Its verdict becomes CX; a job that is done
+stays as it is, with exit code 2.`,
+		Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cl, err := r.client()
 			if err != nil {
 				return err
 			}
 			if _, err := cl.Cancel(cmd.Context(), args[0]); err != nil {
-				return refused(err)
+				return refused(fmt.Errorf("cancel job %q: %w", args[0], err))
 			}
 			_, err = fmt.Fprintln(a.out, "cancelled "+args[0])
 			return err

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,7 +36,6 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(fo
 
 // app is what all commands have in common.
 type app struct {
-	stop   func() // gives signals their default meaning back: the second one ends
 	in     io.Reader
 	out    io.Writer
 	err    io.Writer
@@ -42,28 +43,41 @@ type app struct {
 }
 
 // run is the whole program: arguments in, exit code out.
-func run(ctx context.Context, stop func(), args []string, in io.Reader, out, errOut io.Writer) int {
-	a := &app{stop: stop, in: in, out: out, err: errOut}
-	root := a.rootCommand()
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	a := &app{in: in, out: out, err: errOut}
+	err := a.rootCommand(args).ExecuteContext(ctx)
+	code := exitCode(err)
+	if code > exitNo {
+		fmt.Fprintln(errOut, "judged: "+oneLine(err))
+	}
+	return code
+}
+
+func exitCode(err error) int {
 	var usage *usageError
 	switch {
 	case err == nil:
 		return exitYes
-	case errors.Is(err, errNo):
+	case onlyNo(err):
 		return exitNo
 	case errors.As(err, &usage):
-		fmt.Fprintln(errOut, "judged: "+oneLine(err))
 		return exitUsage
 	}
-	fmt.Fprintln(errOut, "judged: "+oneLine(err))
 	return exitFault
+}
+
+// onlyNo reports whether an answer is no and nothing went wrong: what was left
+// behind by a job, say, is told even if its verdict is WA.
+func onlyNo(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !onlyNo(e) })
+	}
+	return errors.Is(err, errNo)
 }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-func (a *app) rootCommand() *cobra.Command {
+func (a *app) rootCommand(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "judged",
 		Short: "Judge contest solutions with a clock that is provably fair",
@@ -72,33 +86,98 @@ time decides, and tells with every verdict what disturbed the measurement.
 
 Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 2 wrong usage or unusable input, 3 judged itself could not do its work.`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.ArbitraryArgs,
+		SilenceErrors:         true,
+		SilenceUsage:          true,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q; see judged help", args[0])
+				return unknownCommand(args[0])
 			}
 			return cmd.Help()
 		},
 	}
+	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		// The flags behind a command that does not exist are all unknown.
+		if cmd == root && !strings.HasPrefix(args[0], "-") {
+			return unknownCommand(args[0])
+		}
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.PersistentFlags().StringVarP(&a.config, "config", "c", "", "configuration `FILE`; none uses the defaults")
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.doctorCommand(), a.submitCommand(), a.statusCommand(),
 		a.watchCommand(), a.cancelCommand(), a.versionCommand())
+	root.SetHelpCommand(helpCommand(root))
+	root.InitDefaultCompletionCmd()
+	strictCompletion(root)
 	return root
+}
+
+func unknownCommand(name string) error { return usagef("unknown command %q; see judged help", name) }
+
+// helpCommand is cobra's, but an unknown command is wrong usage.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Print the help of a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(strings.Join(args, " "))
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+	}
+}
+
+// strictCompletion gives what cobra finds wrong with the arguments of its
+// completion commands the exit code of wrong usage, and unknown shells too.
+func strictCompletion(root *cobra.Command) {
+	completion, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		return
+	}
+	completion.Args = cobra.ArbitraryArgs
+	completion.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usagef("complete for %q: unknown shell; see judged completion --help", args[0])
+		}
+		return cmd.Help()
+	}
+	for _, shell := range completion.Commands() {
+		shell.Args = exactly(0, "no arguments")
+	}
+}
+
+// configFlag is of the commands that read configuration.
+func (a *app) configFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&a.config, "config", "c", "", "configuration `FILE`; none uses the defaults")
+}
+
+func cpuListFlag(cmd *cobra.Command, p *string) {
+	cmd.Flags().StringVar(p, "cpu-list", "", "which CPUs may be used, a `LIST` such as 2-3 or a hex mask such as 0xc (default: config, else the isolated set, else the last CPU)")
+}
+
+func jsonFlag(cmd *cobra.Command, p *bool) {
+	cmd.Flags().BoolVar(p, "json", false, "print one JSON document on stdout")
+}
+
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // exactly refuses another number of arguments with the exit code of usage.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usagef("%s takes %s, got %d arguments; see %s --help", cmd.CommandPath(), what, len(args), cmd.CommandPath())
+			return usagef("%s takes %s, not %d arguments; see %s --help", cmd.CommandPath(), what, len(args), cmd.CommandPath())
 		}
 		return nil
 	}

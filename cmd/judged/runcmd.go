@@ -1,18 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"judged/internal/config"
 	"judged/internal/court"
 	"judged/internal/cpuset"
+	"judged/internal/intake"
 	"judged/internal/job"
 	"judged/internal/judge"
+	"judged/internal/render"
 	"judged/internal/sandbox"
 )
 
@@ -23,30 +26,37 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [flags] [--] PROGRAM [ARG...]",
 		Short: "Judge one program here, without a daemon",
-		Long: `Judge one program here, without a daemon.
+		Long: `Judge one program here, without a daemon. It needs root.
 
 PROGRAM is an ELF binary, or a file with a #! line, or a name in the PATH of the
-sandbox: judged run --file sol.py=sol.py -- python3 sol.py. The folder it lies
-in is not visible to it; PROGRAM and the files named by --file are copied into
-its working directory.`,
+sandbox. PROGRAM and the files named by --file are copied into an empty working
+directory; the folder that PROGRAM lies in is not visible to it. In an ARG,
+{program} stands for ./ and the name of PROGRAM.
+
+Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
+3 judged itself could not do its work.`,
 		Example: `  judged run --tests tests/ ./solution
-  judged run --input 1.in --answer 1.ans --repeats 20 ./solution`,
+  judged run --input 1.in --answer 1.ans --repeats 20 --cpu-list 2-3 ./solution
+  judged run --tests tests.zip --file sol.py=sol.py -- python3 sol.py`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.loadConfig()
 			if err != nil {
 				return err
 			}
-			if err := overlaySlots(&c, cmd, cpuList, f.cpus); err != nil {
+			if err := overlaySlots(&c, cmd, cpuList); err != nil {
 				return err
 			}
-			if root != "" {
+			if cmd.Flags().Changed("cpus") {
+				c.Slots.Width = f.cpus
+			}
+			if cmd.Flags().Changed("root") {
 				c.Sandbox.Root = root
 			}
-			l, err := f.build(cmd, c, args)
+			l, err := f.build(cmd, args)
 			if err != nil {
 				return err
 			}
-			report, err := a.judgeHere(cmd.Context(), c, l)
+			report, err := a.runHere(cmd.Context(), c, l)
 			if err := errors.Join(err, l.Close()); err != nil {
 				return err
 			}
@@ -54,11 +64,29 @@ its working directory.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().StringVar(&cpuList, "cpu-list", "", "which CPUs may be used, `LIST` or hex mask (default: config, else the isolated set, else the last CPU)")
-	cmd.Flags().StringVar(&root, "root", "", "what the program sees of the file system: host or minimal")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
+	a.configFlag(cmd)
+	cpuListFlag(cmd, &cpuList)
+	cmd.Flags().StringVar(&root, "root", "host", "`KIND` of file system that the program sees: host (programs and libraries, read-only) or minimal")
+	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+// runHere completes a job by this host's configuration and judges it.
+func (a *app) runHere(ctx context.Context, c config.Config, l *localJob) (report job.Report, err error) {
+	if l.job, err = intake.Complete(c, l.job); err != nil {
+		return job.Report{}, inFlags(err)
+	}
+	if err := l.findCommand(c.Sandbox.Root); err != nil {
+		return job.Report{}, err
+	}
+	if err := l.fits(c.Sandbox.WorkSize); err != nil {
+		return job.Report{}, err
+	}
+	report, err = a.judgeHere(ctx, c, l)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w; nothing was decided, run it again", err)
+	}
+	return report, err
 }
 
 // loadConfig reads the file, the environment and checks both.
@@ -73,18 +101,19 @@ func (a *app) loadConfig() (config.Config, error) {
 	return c, nil
 }
 
-// overlaySlots puts the flags on top of the configuration.
-func overlaySlots(c *config.Config, cmd *cobra.Command, cpuList string, width int) error {
-	if cpuList != "" {
-		set, err := cpuset.Parse(cpuList)
-		if err != nil {
-			return usagef("read --cpu-list: %w", err)
-		}
-		c.Slots.CPUList = set
+// overlaySlots puts --cpu-list on top of the configuration.
+func overlaySlots(c *config.Config, cmd *cobra.Command, cpuList string) error {
+	if !cmd.Flags().Changed("cpu-list") {
+		return nil
 	}
-	if cmd.Flags().Changed("cpus") {
-		c.Slots.Width = width
+	set, err := cpuset.Parse(cpuList)
+	if err == nil && len(set) == 0 {
+		err = errors.New("it names no CPU; name some, or leave the flag out")
 	}
+	if err != nil {
+		return usagef("read --cpu-list: %w", err)
+	}
+	c.Slots.CPUList = set
 	return nil
 }
 
@@ -116,14 +145,14 @@ func (a *app) judgeIn(ctx context.Context, ct *court.Court, l *localJob) (job.Re
 	if err != nil {
 		return job.Report{}, err
 	}
-	p := a.newProgress(len(task.Tests))
+	p, started := a.newProgress(len(task.Tests)), time.Now()
 	report, err := judge.Run(ctx, ct.Stand(slot), task, p.test)
 	p.end()
 	if err != nil {
 		return report, err
 	}
 	host := ct.Host(slot.CPUs, examined)
-	report.Host = &host
+	report.Host, report.StartedAt, report.FinishedAt = &host, started, time.Now()
 	return report, nil
 }
 
@@ -143,20 +172,17 @@ func courtOptions(c config.Config, a *app) (court.Options, error) {
 // code.
 func (a *app) printReport(r job.Report, asJSON bool) error {
 	if asJSON {
-		e := json.NewEncoder(a.out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		if err := e.Encode(r); err != nil {
+		if err := a.printJSON(r); err != nil {
 			return err
 		}
-	} else if err := renderReport(a.out, r); err != nil {
+	} else if err := render.Report(a.out, r); err != nil {
 		return err
 	}
 	switch r.Verdict {
 	case job.Accepted:
 		return nil
 	case job.InternalError:
-		return fmt.Errorf("judge: %s", r.Message)
+		return fmt.Errorf("judge: %s", cmp.Or(r.Message, "the report says at which test; look there for the cause"))
 	}
 	return errNo
 }

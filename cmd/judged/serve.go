@@ -9,12 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"judged/internal/config"
 	"judged/internal/court"
 	"judged/internal/daemon"
+	"judged/internal/httpapi"
 )
 
 func (a *app) serveCommand() *cobra.Command {
-	var listen, dataDir, cpuList, tokenFile string
+	var cpuList string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon",
@@ -30,19 +32,19 @@ one hands back what runs, too.`,
 			if err != nil {
 				return err
 			}
-			for flag, target := range map[string]struct {
-				value string
-				to    *string
-			}{"listen": {listen, &c.HTTP.Listen}, "data-dir": {dataDir, &c.DataDir}, "token-file": {tokenFile, &c.HTTP.TokenFile}} {
-				if cmd.Flags().Changed(flag) {
-					*target.to = target.value
+			for name, to := range map[string]*string{"listen": &c.HTTP.Listen, "data-dir": &c.DataDir, "token-file": &c.HTTP.TokenFile} {
+				if flag := cmd.Flags().Lookup(name); flag.Changed {
+					*to = flag.Value.String()
 				}
 			}
-			if err := overlaySlots(&c, cmd, cpuList, 0); err != nil {
+			if err := overlaySlots(&c, cmd, cpuList); err != nil {
 				return err
 			}
 			if err := c.Validate(); err != nil {
 				return &usageError{err}
+			}
+			if err := checkTokens(c.HTTP); err != nil {
+				return err
 			}
 			options, err := courtOptions(c, a)
 			if err != nil {
@@ -57,11 +59,30 @@ one hands back what runs, too.`,
 			return asUsage(err)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "", "`ADDRESS` to listen on; port 0 picks one (default 127.0.0.1:8080)")
-	cmd.Flags().StringVar(&dataDir, "data-dir", "", "`DIR` for jobs and blobs (default /var/lib/judged)")
-	cmd.Flags().StringVar(&cpuList, "cpu-list", "", "which CPUs may be used, `LIST` or hex mask (default: config, else the isolated set, else the last CPU)")
-	cmd.Flags().StringVar(&tokenFile, "token-file", "", "`FILE` with a line NAME SCOPES SHA256 for each token")
+	a.configFlag(cmd)
+	cmd.Flags().String("listen", "", "`ADDRESS` to listen on; port 0 picks one (default 127.0.0.1:8080)")
+	cmd.Flags().String("data-dir", "", "`DIR` for jobs and blobs (default /var/lib/judged)")
+	cpuListFlag(cmd, &cpuList)
+	cmd.Flags().String("token-file", "", "`FILE` with a line NAME SCOPES SHA256 for each token")
 	return cmd
+}
+
+// checkTokens finds early, and with the exit code of unusable input, what the
+// daemon would refuse too.
+func checkTokens(h config.HTTP) error {
+	if h.TokenFile == "" {
+		if !h.Loopback() {
+			return usagef("listen on %s: without tokens judged listens on this machine only; give --token-file, or listen on 127.0.0.1", h.Listen)
+		}
+		return nil
+	}
+	if err := readable(h.TokenFile); err != nil {
+		return usagef("read token file: %w; set http.token_file or --token-file to a file that exists", err)
+	}
+	if _, err := httpapi.LoadTokens(h.TokenFile); err != nil {
+		return &usageError{err}
+	}
+	return nil
 }
 
 // afterFirst is a context that ends with the second signal: the first one ends

@@ -19,6 +19,7 @@ import (
 // Bounds of a job that no configuration moves: they keep records, argument
 // vectors and event subjects within what the kernel and the store take.
 const (
+	minMemory  = 1 << 20  // bytes; below, the kernel cannot start a program at all
 	maxName    = 255      // bytes of a test or file name; NAME_MAX
 	maxCommand = 64 << 10 // bytes of the whole command; half of MAX_ARG_STRLEN
 	maxLabels  = 32       // labels of a job
@@ -147,7 +148,9 @@ func (e *Errors) checker(c *job.Checker) {
 func (e *Errors) limits(l job.Limits, most config.MaxLimits) {
 	within(e, "limits.cpu_time_ms", l.CPUTimeMS, 0, most.CPUTime.Milliseconds())
 	within(e, "limits.wall_time_ms", l.WallTimeMS, 0, most.WallTime.Milliseconds())
-	within(e, "limits.memory_bytes", l.Memory, 0, most.Memory)
+	if l.Memory != 0 {
+		within(e, "limits.memory_bytes", l.Memory, minMemory, most.Memory)
+	}
 	within(e, "limits.output_bytes", l.Output, 0, most.Output)
 	within(e, "limits.stack_bytes", l.Stack, 0, most.Memory)
 	within(e, "limits.processes", l.Processes, 0, most.Processes)

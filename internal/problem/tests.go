@@ -50,7 +50,7 @@ const (
 
 // OpenTests reads NAME.in with NAME.ans (or .a, .out) from a folder or a ZIP
 // archive. An archive is unpacked into a folder of its own, which Close
-// removes. Files with other suffixes are passed over; an input without an
+// removes. Files with other suffixes and hidden ones are passed over; an input without an
 // answer, and an answer without an input, are errors that name it.
 func OpenTests(name string) (*Set, error) {
 	info, err := os.Stat(name)
@@ -77,10 +77,13 @@ func OpenTests(name string) (*Set, error) {
 func readTests(dir string) ([]Test, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; make the folder readable", err)
 	}
 	files := map[string]bool{}
 	for _, e := range entries {
+		if hidden(e.Name()) {
+			continue
+		}
 		// Stat follows links, which a folder of one's own may have.
 		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.Mode().IsRegular() {
 			files[e.Name()] = true
@@ -107,6 +110,9 @@ func readTests(dir string) ([]Test, error) {
 	slices.SortFunc(tests, func(a, b Test) int { return strings.Compare(a.Name, b.Name) })
 	return tests, nil
 }
+
+// hidden files are no tests: a Mac packs "._1.in" beside each "1.in".
+func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
 func answerOf(base string, files map[string]bool) string {
 	for _, suffix := range answerSuffixes {
@@ -141,7 +147,7 @@ func unpack(archive, dir string) error {
 	}
 	left := int64(maxUnpacked)
 	for _, f := range z.File {
-		if !f.Mode().IsRegular() {
+		if !f.Mode().IsRegular() || hidden(baseName(f)) {
 			continue // folders, links, devices
 		}
 		n, err := unpackFile(f, dir, left)
@@ -153,19 +159,23 @@ func unpack(archive, dir string) error {
 	return nil
 }
 
+// baseName is the last part of an entry's name, of archives made on Windows
+// too.
+func baseName(f *zip.File) string { return path.Base(strings.ReplaceAll(f.Name, `\`, "/")) }
+
 func unpackFile(f *zip.File, dir string, left int64) (int64, error) {
-	name := path.Base(strings.ReplaceAll(f.Name, `\`, "/"))
+	name := baseName(f)
 	if !fs.ValidPath(name) || name == "." {
-		return 0, errors.New("has no usable name")
+		return 0, errors.New("has no usable name; rename it")
 	}
 	src, err := f.Open()
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%w; pack the archive anew", err)
 	}
 	defer src.Close()
 	dst, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return 0, errors.New("another entry has the same name")
+		return 0, errors.New("another entry has the same name; rename one of them")
 	}
 	if err != nil {
 		return 0, err
@@ -173,6 +183,9 @@ func unpackFile(f *zip.File, dir string, left int64) (int64, error) {
 	// One byte more than allowed tells too much from just enough: the size
 	// in the archive's own words cannot be believed.
 	n, err := io.Copy(dst, io.LimitReader(src, left+1))
+	if err != nil && !errors.As(err, new(*fs.PathError)) { // of reading: the archive's fault
+		err = fmt.Errorf("%w; pack the archive anew", err)
+	}
 	err = errors.Join(err, dst.Close())
 	if err == nil && n > left {
 		err = fmt.Errorf("more than %s unpacked; split the archive", maxUnpacked)

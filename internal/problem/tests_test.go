@@ -47,6 +47,34 @@ func archive(t *testing.T, names ...string) string {
 	return path
 }
 
+// cut loses the second half of a file, as a broken download does.
+func cut(t *testing.T, path string) string {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err == nil {
+		err = os.Truncate(path, info.Size()/2)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// damaged changes the content of the first entry, whose checksum then is wrong.
+func damaged(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const header = 30 // of a local file, before its name
+	b[header+len("1.in")] ^= 0xff
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestOpenTests(t *testing.T) {
 	notZip := filepath.Join(folder(t, "plain"), "plain")
 	tests := []struct {
@@ -58,11 +86,16 @@ func TestOpenTests(t *testing.T) {
 		{"in order of names", folder(t, "b.in", "b.out", "a.in", "a.ans", "README"), []string{"a a.in a.ans", "b b.in b.out"}, ""},
 		{"the first answer suffix wins", folder(t, "a.in", "a.out", "a.a", "a.ans"), []string{"a a.in a.ans"}, ""},
 		{"archive", archive(t, "1.in", "1.a"), []string{"1 1.in 1.a"}, ""},
+		{"hidden files", folder(t, "a.in", "a.ans", "._a.in", ".b.in", ".ans"), []string{"a a.in a.ans"}, ""},
+		{"archive of a Mac", archive(t, "t/a.in", "t/a.ans", "__MACOSX/t/._a.in", "__MACOSX/t/._a.ans", "t/.DS_Store", "u/.DS_Store"), []string{"a a.in a.ans"}, ""},
 		{"archive that climbs", archive(t, "../../x.in", `..\x.ans`), []string{"x x.in x.ans"}, ""},
 		{"archive with doubles", archive(t, "a/x.in", "b/x.in"), nil, `entry "b/x.in": another entry has the same name`},
 		{"input without answer", folder(t, "a.in", "a.ans", "b.in"), nil, `input "b.in" has no answer; add b.ans`},
 		{"answer without input", folder(t, "a.in", "a.ans", "b.ans"), nil, `answer "b.ans" has no input; add b.in`},
 		{"none", folder(t, "README"), nil, "there are none; add NAME.in and NAME.ans"},
+		{"archive of nothing", archive(t), nil, "there are none; add NAME.in and NAME.ans"},
+		{"cut archive", cut(t, archive(t, "1.in", "1.ans")), nil, "give a folder or a ZIP archive"},
+		{"damaged archive", damaged(t, archive(t, "1.in", "1.ans")), nil, "; pack the archive anew"},
 		{"absent", "/does/not/exist", nil, "name a folder or a ZIP archive"},
 		{"not an archive", notZip, nil, "give a folder or a ZIP archive"},
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/testkit"
+	"judged/internal/testkit/guest"
 )
 
 // confineEnv makes the test binary load the default filter and execute its
@@ -100,9 +101,27 @@ func runConfined(t *testing.T, argv ...string) result {
 	return res
 }
 
+// probeProgram makes the calls. A guest has no compiler: there it lies beside
+// its source.
+func probeProgram(t *testing.T) string {
+	const built = "testdata/probe"
+	if _, err := os.Stat(built); err == nil {
+		return built
+	}
+	return testkit.CompileC(t, "testdata/probe.c", true)
+}
+
+// TestInGuest asks another kernel than the host's.
+func TestInGuest(t *testing.T) {
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
+	guest.GoTest(t, guest.Config{
+		Files: map[string]string{"/repo/internal/seccomp/testdata/probe": testkit.CompileC(t, "testdata/probe.c", true)},
+	}, "judged/internal/seccomp", "^TestKernelAppliesTheFilter$")
+}
+
 // The errors and the deaths come from the kernel here, not from the interpreter.
 func TestKernelAppliesTheFilter(t *testing.T) {
-	probe := testkit.CompileC(t, "testdata/probe.c", true)
+	probe := probeProgram(t)
 	const sigchld = uint64(syscall.SIGCHLD)
 	dies := result{Exit: -1, Signal: syscall.SIGSYS}
 	exits := func(e syscall.Errno) result { return result{Exit: int(e)} }

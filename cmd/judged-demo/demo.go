@@ -1,0 +1,150 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"golang.org/x/term"
+
+	"judged/internal/client"
+	"judged/internal/render"
+	"judged/internal/stage"
+)
+
+// demo is one showing.
+type demo struct {
+	judged, samples string // paths
+	repeats         int    // of the sieve
+
+	out, err io.Writer
+}
+
+// errInterrupted is what Ctrl-C comes to.
+var errInterrupted = errors.New("interrupted")
+
+// run shows everything and cleans up, whatever happens in between.
+func (d *demo) run(ctx context.Context) error {
+	if err := d.checkNeeds(); err != nil {
+		return err
+	}
+	plan, err := newPlan(d.samples, d.repeats)
+	if err != nil {
+		return &needError{err}
+	}
+	scene, err := newScene()
+	if err != nil {
+		return err
+	}
+	err = d.show(ctx, scene, plan)
+	if ctx.Err() != nil {
+		// Whatever broke first: it broke because the demo was stopped.
+		err = errors.Join(errInterrupted, unlessCancelled(err))
+	}
+	return errors.Join(err, d.leave(scene))
+}
+
+func unlessCancelled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// checkNeeds says what is missing before anything is made.
+func (d *demo) checkNeeds() error {
+	if os.Geteuid() != 0 {
+		return needf("judged makes namespaces and control groups, which takes root; run it with sudo: sudo make demo")
+	}
+	if _, err := exec.LookPath("gcc"); err != nil {
+		return needf("the samples are written in C: %w; install a C compiler: apt-get install gcc libc6-dev", err)
+	}
+	if _, err := os.Stat(d.judged); err != nil {
+		return needf("find judged: %w; build it with make build, or name it with -judged", err)
+	}
+	if d.repeats < 1 {
+		return needf("read -repeats %d: want at least 1", d.repeats)
+	}
+	return nil
+}
+
+// show goes from sources to the table. The daemon ends with it.
+func (d *demo) show(ctx context.Context, scene *scene, plan *plan) (err error) {
+	line := d.line()
+	defer line.Clear()
+	if err := plan.build(ctx, scene.programs(), line); err != nil {
+		return err
+	}
+	line.Show("starting the daemon")
+	daemon, err := startDaemon(d.judged, scene)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, daemon.stop(ctx.Err() != nil)) }()
+	// Without a daemon nobody waits for its reports.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { <-daemon.ended; cancel(errEnded) }()
+	if err := judgeAll(ctx, client.Client{Base: daemon.url}, plan, line); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	line.Clear()
+	return d.tell(ctx, daemon, plan)
+}
+
+// tell prints what came of the samples. It needs the daemon for its metrics.
+func (d *demo) tell(ctx context.Context, daemon *daemon, plan *plan) error {
+	if err := writeTable(d.out, plan.items); err != nil {
+		return err
+	}
+	for _, name := range plan.withoutPython {
+		fmt.Fprintf(d.out, "left out %s: no python3 in %s; install the package python3\n", name, stage.Path)
+	}
+	wrong := writeDifferences(d.out, plan.items)
+	sieve := plan.items[len(plan.items)-1].report
+	if sieve.Host != nil {
+		fmt.Fprintln(d.out, render.Host(*sieve.Host))
+	}
+	path, err := saveReport(d.judged, sieve)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "\nthe report of the sieve, with every run: %s\n", path)
+	if err := writeMetrics(ctx, d.out, daemon.url+"/metrics"); err != nil {
+		return err
+	}
+	if wrong {
+		return errNo
+	}
+	return nil
+}
+
+// leave removes the demo's folder and says what else is left, which must be
+// nothing.
+func (d *demo) leave(s *scene) error {
+	err := s.remove()
+	left, errLeft := s.leftovers()
+	if err := errors.Join(err, errLeft); err != nil {
+		return fmt.Errorf("look for leftovers: %w", err)
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("something is left behind; judged removes control groups of dead ones when it starts again:\n\t%s", strings.Join(left, "\n\t"))
+	}
+	if s.daemon != 0 {
+		fmt.Fprintln(d.out, "\nthe daemon has ended; of processes, control groups, mounts and files nothing is left")
+	}
+	return nil
+}
+
+// line is where progress goes: to people only.
+func (d *demo) line() render.Line {
+	if f, ok := d.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return render.Line{W: f}
+	}
+	return render.Line{}
+}

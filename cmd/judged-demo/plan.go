@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"judged/internal/job"
+	"judged/internal/render"
+	"judged/internal/testkit/samples"
+)
+
+// plan is what is judged, the sieve last.
+type plan struct {
+	flags         []string // of gcc
+	items         []*item
+	withoutPython []string // names of samples that were left out
+}
+
+// item is one job and what came of it.
+type item struct {
+	sample samples.Sample
+	job    job.Job
+	id     string
+	report job.Report
+}
+
+// newPlan takes the samples that are marked for the demo.
+func newPlan(path string, repeats int) (*plan, error) {
+	set, err := samples.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{flags: set.Flags}
+	python := samples.InSandbox("python3")
+	for _, s := range set.Samples {
+		switch {
+		case !s.Demo || !s.FitsArch():
+		case slices.Contains(s.Needs, "python") && !python:
+			p.withoutPython = append(p.withoutPython, s.Name)
+		default:
+			p.items = append(p.items, &item{sample: s})
+		}
+	}
+	if len(p.items) == 0 {
+		return nil, fmt.Errorf(`read samples %q: none is for the demo; mark some with "demo": true`, path)
+	}
+	p.items = append(p.items, sieve(filepath.Dir(path), repeats))
+	return p, nil
+}
+
+// The sieve works through 4 bytes a number, far more than caches hold: about
+// 0.3 s on hardware of 2024.
+const (
+	sieveNumbers = 50_000_000
+	sievePrimes  = 3_001_134 // below sieveNumbers
+	sieveMemory  = 256 << 20
+)
+
+// sieve is a measurement rather than a sample: how far apart the times of one
+// memory-bound program are.
+func sieve(dir string, repeats int) *item {
+	input, answer := fmt.Sprintln(sieveNumbers), fmt.Sprintln(sievePrimes)
+	return &item{
+		sample: samples.Sample{Name: "measure/sieve", Source: filepath.Join(dir, "submissions", "measure", "sieve.c"), Static: true,
+			Want: samples.Want{Verdict: job.Accepted}},
+		job: job.Job{
+			Tests:   []job.Test{{Name: fmt.Sprint(sieveNumbers), Input: &job.File{Text: &input}, Answer: &job.File{Text: &answer}}},
+			Limits:  job.Limits{CPUTimeMS: 10_000, WallTimeMS: 60_000, Memory: sieveMemory},
+			Repeats: job.Repeats{Min: repeats, Max: repeats},
+		},
+	}
+}
+
+// build makes the programs, and of those the jobs.
+func (p *plan) build(ctx context.Context, dir string, line render.Line) error {
+	for n, it := range p.items {
+		line.Show("compiling %d of %d  %s", n+1, len(p.items), it.sample.Name)
+		if err := it.sample.Build(ctx, p.flags, dir); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return &needError{errors.Join(err, errors.New("gcc must link statically, too; install the static C library: apt-get install libc6-dev"))}
+		}
+		if it.job.Tests == nil {
+			it.job = it.sample.Job()
+		} else {
+			it.job.Program = job.File{Part: it.sample.Program}
+		}
+	}
+	return nil
+}

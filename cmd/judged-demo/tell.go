@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"judged/internal/job"
+	"judged/internal/render"
+)
+
+// writeTable is the table of the demo: one line for each sample.
+func writeTable(w io.Writer, items []*item) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SAMPLE\tEXPECTED\tVERDICT\tCPU TIME\tMEMORY\tRUNS\tSPREAD\tDISTURBED BY")
+	for _, it := range items {
+		r := it.report
+		runs, timing := runsOf(r)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", it.sample.Name, it.sample.Want.Verdict, r.Verdict,
+			render.Time(r.CPUTime), render.Bytes(r.MemoryPeak), render.Runs(runs), render.Spread(timing), render.Causes(runs))
+	}
+	return t.Flush()
+}
+
+// runsOf is the runs of all tests, and the timing of the slowest test.
+func runsOf(r job.Report) (runs []job.Run, slowest *job.Timing) {
+	for _, t := range r.Tests {
+		runs = append(runs, t.Runs...)
+		if t.Timing != nil && (slowest == nil || t.Timing.Median > slowest.Median) {
+			slowest = t.Timing
+		}
+	}
+	return runs, slowest
+}
+
+// writeDifferences says what is not as expected, and whether anything is.
+func writeDifferences(w io.Writer, items []*item) (wrong bool) {
+	right := 0
+	for _, it := range items {
+		differences := it.sample.Want.Differences(it.report)
+		if len(differences) == 0 {
+			right++
+			continue
+		}
+		fmt.Fprintf(w, "\nnot as expected: %s: %s\n", it.sample.Name, strings.Join(differences, "; "))
+		_ = render.Report(w, it.report) // the table has shown that w can be written to
+	}
+	fmt.Fprintf(w, "\n%d of %d as expected\n", right, len(items))
+	return right < len(items)
+}
+
+// saveReport writes a report beside judged and returns its path.
+func saveReport(judged string, r job.Report) (string, error) {
+	path := filepath.Join(filepath.Dir(judged), "demo-report.json")
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = os.WriteFile(path, append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		return "", fmt.Errorf("save report: %w", err)
+	}
+	return path, nil
+}
+
+// shown are the metrics that the demo quotes: of each the largest series.
+var shown = [...]string{"judged_runs_total", "judged_runs_disturbed_total", "judged_run_cpu_seconds_sum", "judged_sandbox_overhead_seconds_sum"}
+
+// writeMetrics quotes from the daemon's metrics.
+func writeMetrics(ctx context.Context, w io.Writer, url string) error {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return fmt.Errorf("read metrics: %w", err)
+	}
+	defer res.Body.Close()
+	largest, err := largestSeries(res.Body)
+	if err != nil {
+		return fmt.Errorf("read metrics: %w", err)
+	}
+	fmt.Fprintf(w, "from %s, while the daemon was up:\n", url)
+	for _, name := range shown {
+		if largest[name] == "" {
+			return fmt.Errorf("read metrics at %s: %s is not among them", url, name)
+		}
+		fmt.Fprintf(w, "  %s\n", largest[name])
+	}
+	return nil
+}
+
+// largestSeries is, of every metric, the line with the highest value.
+func largestSeries(r io.Reader) (map[string]string, error) {
+	lines, values := map[string]string{}, map[string]float64{}
+	scanner := bufio.NewScanner(r)
+	for scanner.Scan() {
+		line := scanner.Text()
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		space := strings.LastIndexByte(line, ' ')
+		if space < 0 {
+			continue
+		}
+		value, err := strconv.ParseFloat(line[space+1:], 64)
+		if err != nil {
+			return nil, fmt.Errorf("line %q: %w", line, err)
+		}
+		name, _, _ := strings.Cut(line[:space], "{")
+		if lines[name] == "" || value > values[name] {
+			lines[name], values[name] = line, value
+		}
+	}
+	return lines, scanner.Err()
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"judged/internal/testkit"
+	"judged/internal/testkit/guest"
+)
+
+// inTheGuest are the tests that run beside judged on the guest's own kernel.
+const inTheGuest = "judged/cmd/judged/testdata/guestlab"
+
+// isolation reserves the CPUs of NUMA node 1.
+const isolation = "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3 tsc=reliable"
+
+func TestGuestIsolated(t *testing.T) {
+	guest.GoTest(t, guest.Config{Append: isolation, NUMA: true, Files: shipment(t), Dirs: problems(t), Timeout: 3 * time.Minute},
+		inTheGuest, "^TestIsolated")
+}
+
+func TestGuestWithoutIsolation(t *testing.T) {
+	guest.GoTest(t, guest.Config{NUMA: true, Files: shipment(t), Dirs: problems(t), Timeout: time.Minute}, inTheGuest, "^TestPlain")
+}
+
+// TestGuestSMT has two cores of two threads in each socket: CPUs 0 and 1 are
+// siblings, and so on.
+func TestGuestSMT(t *testing.T) {
+	guest.GoTest(t, guest.Config{Append: "isolcpus=4-7 nohz_full=4-7", NUMA: true, Sockets: 2, Cores: 2, Threads: 2,
+		Files: shipment(t), Dirs: problems(t), Timeout: time.Minute}, inTheGuest, "^TestSMT")
+}
+
+func problems(t *testing.T) map[string]string {
+	return map[string]string{"/data/problems": filepath.Join(testkit.RepoRoot(t), "testdata/problems")}
+}
+
+// shipment is judged and the programs that it judges, all static.
+func shipment(t *testing.T) map[string]string {
+	t.Helper()
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
+	data := filepath.Join(testkit.RepoRoot(t), "testdata")
+	files := map[string]string{"/bin/judged": guest.Build(t, "judged/cmd/judged", "-ldflags=-s -w"), "/data/samples.json": filepath.Join(data, "samples.json")}
+	maps.Copy(files, samples(t, data))
+	measuring, err := filepath.Glob(filepath.Join(data, "submissions/measure/*.c"))
+	if err != nil || len(measuring) == 0 {
+		t.Fatalf("no programs in %s: %v", data, err)
+	}
+	for _, source := range measuring {
+		files["/data/"+strings.TrimSuffix(filepath.Base(source), ".c")] = testkit.CompileC(t, source, true)
+	}
+	return files
+}
+
+// samples compiles what samples.json calls static.
+func samples(t *testing.T, data string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(data, "samples.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct {
+		Samples []struct {
+			Source string
+			Static bool
+		}
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, s := range list.Samples {
+		if !s.Static {
+			continue
+		}
+		source := filepath.Join(data, s.Source)
+		program := source
+		if filepath.Ext(source) == ".c" {
+			program = testkit.CompileC(t, source, true)
+		}
+		files["/data/"+strings.TrimSuffix(s.Source, filepath.Ext(s.Source))] = program
+	}
+	return files
+}

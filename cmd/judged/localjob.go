@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/client"
+	"judged/internal/intake"
+	"judged/internal/job"
+	"judged/internal/problem"
+	"judged/internal/sandbox"
+	"judged/internal/stage"
+	"judged/internal/units"
+)
+
+// localJob is a job whose files are on this host: its parts are paths.
+type localJob struct {
+	job  job.Job
+	name string // of the program in the working directory; "" is a command of the sandbox
+	set  *problem.Set
+}
+
+// Close removes what was unpacked.
+func (l *localJob) Close() error {
+	if l.set == nil {
+		return nil
+	}
+	return l.set.Close()
+}
+
+// build reads flags and arguments. Close what it returns.
+func (f *jobFlags) build(cmd *cobra.Command, args []string) (*localJob, error) {
+	j, err := f.job(cmd)
+	if err != nil {
+		return nil, err
+	}
+	l := &localJob{job: j}
+	if len(args) == 0 {
+		return nil, usagef("no PROGRAM; see %s --help", cmd.CommandPath())
+	}
+	if err := l.addProgram(args); err != nil {
+		return nil, err
+	}
+	if err := l.addFiles(f.files); err != nil {
+		return nil, err
+	}
+	if err := l.addTests(cmd, f); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// addProgram takes PROGRAM for a file of this host or else, without a slash,
+// for a name that is looked up inside the sandbox.
+func (l *localJob) addProgram(args []string) error {
+	program, rest := args[0], args[1:]
+	err := readable(program)
+	switch {
+	case err == nil:
+		l.name = filepath.Base(program)
+		l.job.Program = job.File{Part: program}
+		l.job.Command = append([]string{"{program}"}, rest...)
+	case errors.Is(err, fs.ErrNotExist) && program != "" && !strings.Contains(program, "/"):
+		l.job.Command = args
+	default:
+		return usagef("read PROGRAM: %w; name a file, or a program of the sandbox", err)
+	}
+	return nil
+}
+
+// findCommand refuses a PROGRAM that neither this host nor a sandbox with the
+// root has. A misspelt name is not the contestant's fault.
+func (l *localJob) findCommand(root string) error {
+	if l.name != "" {
+		return nil
+	}
+	name := l.job.Command[0]
+	if sandbox.Root(root) == sandbox.RootMinimal {
+		return usagef("find PROGRAM %q: there is no such file here and a minimal root has no programs; name a file that exists", name)
+	}
+	for dir := range strings.SplitSeq(stage.Path, ":") {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return nil
+		}
+	}
+	return usagef("find PROGRAM %q: there is no such file here and no such program in %s; name one that exists", name, stage.Path)
+}
+
+// fits refuses more files than a working directory takes, whose blocks are
+// pages.
+func (l *localJob) fits(size units.Bytes) error {
+	const page = 4 << 10
+	var sum units.Bytes
+	count := func(f job.File) error {
+		info, err := os.Stat(f.Part)
+		if err == nil {
+			sum += (units.Bytes(info.Size()) + page - 1) / page * page
+		}
+		return err
+	}
+	for _, f := range l.job.Files {
+		if err := count(f); err != nil {
+			return &usageError{err}
+		}
+	}
+	if l.name != "" {
+		if err := count(l.job.Program); err != nil {
+			return &usageError{err}
+		}
+	}
+	if sum > size {
+		return usagef("copy PROGRAM and --file: %s do not fit into a working directory of %s; raise sandbox.work_size", units.Round(sum), units.Round(size))
+	}
+	return nil
+}
+
+func (l *localJob) addFiles(specs []string) error {
+	pairs, err := parsePairs("file", "NAME=PATH", specs)
+	if err != nil {
+		return err
+	}
+	l.job.Files = map[string]job.File{}
+	for name, path := range pairs {
+		if name == l.name {
+			return usagef("read --file %q: that is the name of PROGRAM; give the file another", name)
+		}
+		if err := readable(path); err != nil {
+			return usagef("read --file %q: %w; name a file that exists", name, err)
+		}
+		l.job.Files[name] = job.File{Part: path}
+	}
+	return nil
+}
+
+// addTests goes by which flags were given, not by what they hold: an empty
+// value is a variable of a script that was never set, and must not silently
+// become a test without an answer.
+func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
+	given := cmd.Flags().Changed
+	if given("tests") {
+		if given("input") || given("answer") {
+			return usagef("read --tests: it goes without --input and --answer; leave these out")
+		}
+		return l.openTests(f.tests)
+	}
+	t := job.Test{Name: "1"}
+	for _, x := range []struct {
+		flag, path string
+		to         **job.File
+	}{{"input", f.input, &t.Input}, {"answer", f.answer, &t.Answer}} {
+		if !given(x.flag) {
+			continue
+		}
+		if err := readable(x.path); err != nil {
+			return usagef("read --%s: %w; name a file that exists, or leave the flag out", x.flag, err)
+		}
+		*x.to = &job.File{Part: x.path}
+	}
+	l.job.Tests = []job.Test{t}
+	return nil
+}
+
+func (l *localJob) openTests(path string) (err error) {
+	if l.set, err = problem.OpenTests(path); err != nil {
+		return &usageError{err}
+	}
+	for _, t := range l.set.Tests {
+		for _, file := range []string{t.Input, t.Answer} {
+			if err := readable(file); err != nil {
+				return errors.Join(usagef("read test %q: %w; make the file readable", t.Name, err), l.Close())
+			}
+		}
+		l.job.Tests = append(l.job.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input}, Answer: &job.File{Part: t.Answer}})
+	}
+	return nil
+}
+
+// upload puts the job's files where the daemon has them and returns the job
+// that names them there.
+func (l *localJob) upload(ctx context.Context, cl client.Client) (job.Job, error) {
+	return intake.MapFiles(l.job, func(field string, f job.File) (job.File, error) {
+		digest, err := cl.PutBlobFile(ctx, f.Part)
+		if err != nil {
+			return job.File{}, fmt.Errorf("upload %s: %w", field, err)
+		}
+		return job.File{Blob: digest}, nil
+	})
+}
+
+// localPath is where the content of a local job's file lies.
+func localPath(f job.File) (string, error) { return f.Part, nil }
+
+// readable reports why a path is no file that can be read. It looks before it
+// opens: opening a pipe would wait for somebody to write.
+func readable(path string) error {
+	if path == "" {
+		return errors.New("the path is empty")
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%q is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"judged/internal/job"
+)
+
+// inProcess runs judged without a process of its own.
+func inProcess(t *testing.T, args ...string) ended {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	code := run(context.Background(), args, strings.NewReader(""), &out, &errOut)
+	return ended{code, out.String(), errOut.String()}
+}
+
+// TestDaemonAnswers has a daemon that answers everything the same.
+func TestDaemonAnswers(t *testing.T) {
+	const problem = "application/problem+json"
+	for _, tt := range []struct {
+		name              string
+		status            int
+		contentType, body string
+		args              []string
+		code              int
+		stderr            string
+	}{
+		// Waiting for it in silence would look like a job that takes long.
+		{"not ready", 503, problem, `{"detail": "turbo is on", "next_step": "switch it off"}`, []string{"submit", "./remote_test.go"},
+			exitFault, "judged: submit job: judged answered 503: turbo is on; switch it off\n"},
+		{"no token", 401, problem, `{"detail": "no token", "next_step": "send one"}`, []string{"status", "j"},
+			exitUsage, "judged: read job \"j\": judged answered 401: no token; send one\n"},
+		{"something else", 404, "text/html", `<html>`, []string{"status", "j"},
+			exitUsage, "judged: read job \"j\": judged answered 404: Not Found; check that the address is that of judged\n"},
+		{"broken", 500, problem, `{"detail": "disk on fire", "next_step": "see the log"}`, []string{"cancel", "j"},
+			exitFault, "judged: cancel job \"j\": judged answered 500: disk on fire; see the log\n"},
+		{"a page", 200, "text/html", `<html>`, []string{"status", "j"}, exitFault, "check that the address is that of a judged of this version\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", tt.contentType)
+				w.WriteHeader(tt.status)
+				fmt.Fprint(w, tt.body)
+			}))
+			defer server.Close()
+			got := inProcess(t, append([]string{tt.args[0], "--url", server.URL}, tt.args[1:]...)...)
+			if got.code != tt.code || got.stdout != "" || !strings.HasSuffix(got.stderr, tt.stderr) || strings.Count(got.stderr, "\n") != 1 {
+				t.Errorf("exit code %d, stdout %q, stderr %q; want %d, nothing and one line that ends with %q",
+					got.code, got.stdout, got.stderr, tt.code, tt.stderr)
+			}
+		})
+	}
+}
+
+// TestTokens wants the token of the file before that of the environment.
+func TestTokens(t *testing.T) {
+	path := t.TempDir() + "/token"
+	put(t, path, "of-the-file\n", 0o600)
+	t.Setenv("JUDGED_TOKEN", "of-the-environment")
+	var got string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header.Get("Authorization")
+		fmt.Fprint(w, `{"id": "j", "state": "queued"}`)
+	}))
+	defer server.Close()
+	for want, flags := range map[string][]string{
+		"Bearer of-the-environment": nil,
+		"Bearer of-the-file":        {"--token-from", path},
+	} {
+		end := inProcess(t, append(append([]string{"status", "--url", server.URL}, flags...), "j")...)
+		if end.code != exitYes || got != want {
+			t.Errorf("%q: sent %q, exit code %d (%s); want %q and 0", flags, got, end.code, end.stderr, want)
+		}
+	}
+}
+
+// TestVerdictCodes compares the exit codes of a report that was judged and of
+// one that was asked for.
+func TestVerdictCodes(t *testing.T) {
+	for _, tt := range []struct {
+		report         job.Report
+		judged, status int
+	}{
+		{job.Report{State: job.Done, Verdict: job.Accepted}, exitYes, exitYes},
+		{job.Report{State: job.Done, Verdict: job.WrongAnswer}, exitNo, exitNo},
+		{job.Report{State: job.Done, Verdict: job.Partial}, exitNo, exitNo},
+		{job.Report{State: job.Done, Verdict: job.NotExecutable}, exitNo, exitNo},
+		{job.Report{State: job.CancelledState, Verdict: job.Cancelled}, exitNo, exitNo},
+		{job.Report{State: job.Done, Verdict: job.InternalError, Message: "disk on fire"}, exitFault, exitFault},
+		{job.Report{State: job.Queued}, exitNo, exitYes},
+		{job.Report{State: job.Running}, exitNo, exitYes},
+	} {
+		t.Run(string(tt.report.State)+" "+string(tt.report.Verdict), func(t *testing.T) {
+			for _, asJSON := range []bool{false, true} {
+				a := &app{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
+				if got := exitCode(a.printReport(tt.report, asJSON)); got != tt.judged {
+					t.Errorf("json %t: judged with exit code %d, want %d", asJSON, got, tt.judged)
+				}
+				if got := exitCode(a.printStatus(tt.report, asJSON)); got != tt.status {
+					t.Errorf("json %t: status with exit code %d, want %d", asJSON, got, tt.status)
+				}
+			}
+		})
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want int
+	}{
+		{nil, exitYes},
+		{errNo, exitNo},
+		{errors.Join(errNo, nil), exitNo},
+		{usagef("x"), exitUsage},
+		{fmt.Errorf("wrapped: %w", usagef("x")), exitUsage},
+		{errors.New("x"), exitFault},
+		// What went wrong behind an answer weighs more than the answer.
+		{errors.Join(errNo, errors.New("x")), exitFault},
+	} {
+		if got := exitCode(tt.err); got != tt.want {
+			t.Errorf("%v: got %d, want %d", tt.err, got, tt.want)
+		}
+	}
+}

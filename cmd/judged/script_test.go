@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"judged/internal/cpuset"
+	"judged/internal/hostfs"
+	"judged/internal/stage"
+	"judged/internal/testkit"
+	"judged/internal/topology"
+)
+
+// TestMain lets the test binary be judged: the first process of its sandboxes,
+// and the command of that name in the scripts.
+func TestMain(m *testing.M) {
+	if stage.IsInit() {
+		stage.Main()
+	}
+	testscript.Main(checked{m}, map[string]func(){"judged": main})
+}
+
+// checked looks for leftovers behind the tests.
+type checked struct{ m *testing.M }
+
+func (c checked) Run() int { return testkit.Run(c.m) }
+
+// TestScripts need nothing of the host: usage, help and input that is refused.
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
+
+func TestScriptsJudging(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	last := lastCPU(t)
+	runScripts(t, "testdata/script/root", "LASTCPU="+last.String(), "LASTMASK=0x"+last.Mask())
+}
+
+func TestScriptsPython(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python)
+	runScripts(t, "testdata/script/python")
+}
+
+// TestScriptsDaemon talk to one daemon, each about jobs of its own.
+func TestScriptsDaemon(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	url := startDaemon(t)
+	runScripts(t, "testdata/script/daemon", "JUDGED_URL="+url, "ADDRESS="+strings.TrimPrefix(url, "http://"))
+}
+
+func runScripts(t *testing.T, dir string, env ...string) {
+	testscript.Run(t, testscript.Params{
+		Dir: dir,
+		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, env...)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": code, "refuse": refuse, "onejson": oneJSON, "empty": empty,
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// lastCPU may be used on any host: slots leave out CPU 0 unless it is alone.
+func lastCPU(t *testing.T) cpuset.Set {
+	t.Helper()
+	top, err := topology.Read(hostfs.New("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return top.Online[len(top.Online)-1:]
+}
+
+// code runs a program that must end with an exit code: code 1 judged run ./wa
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N PROGRAM [ARG...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("run %q: %v", args[1], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// refuse is code for a command that says why on one line of stderr, and nothing
+// else.
+func refuse(ts *testscript.TestScript, neg bool, args []string) {
+	code(ts, neg, args)
+	if out := ts.ReadFile("stdout"); out != "" {
+		ts.Fatalf("stdout is %q, want nothing", out)
+	}
+	line := ts.ReadFile("stderr")
+	if !strings.HasPrefix(line, "judged: ") || strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
+		ts.Fatalf("stderr is %q, want one line that begins with judged", line)
+	}
+}
+
+// oneJSON wants a single document on stdout, and nothing on stderr.
+func oneJSON(ts *testscript.TestScript, _ bool, args []string) {
+	out := ts.ReadFile("stdout")
+	d := json.NewDecoder(strings.NewReader(out))
+	var v map[string]any
+	if err := d.Decode(&v); err != nil {
+		ts.Fatalf("stdout is no JSON: %v", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		ts.Fatalf("stdout goes on behind the document: %v", err)
+	}
+	if !utf8.ValidString(out) {
+		ts.Fatalf("stdout is not UTF-8")
+	}
+	if text := ts.ReadFile("stderr"); text != "" {
+		ts.Fatalf("stderr is %q, want nothing", text)
+	}
+}
+
+// empty wants a folder without entries.
+func empty(ts *testscript.TestScript, _ bool, args []string) {
+	for _, dir := range args {
+		entries, err := os.ReadDir(ts.MkAbs(dir))
+		ts.Check(err)
+		if len(entries) > 0 {
+			ts.Fatalf("%s holds %v", dir, entries)
+		}
+	}
+}
+
+// command is the test binary as judged, which dies with the test.
+func command(args ...string) *exec.Cmd {
+	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"judged"}, args...), Env: []string{"PATH=" + os.Getenv("PATH")},
+		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
+}
+
+// startDaemon returns the URL of a daemon that drains when the test ends, and
+// then must exit with 0.
+func startDaemon(t *testing.T) string {
+	t.Helper()
+	cmd := command("serve", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir())
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("daemon: %v\n%s", err, log.Bytes())
+		}
+	})
+	brake := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if !brake.Stop() || err != nil {
+		t.Fatalf("daemon said %q, not its URL: %v", line, err)
+	}
+	return strings.TrimSpace(line)
+}

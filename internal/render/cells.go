@@ -1,0 +1,107 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"judged/internal/job"
+	"judged/internal/units"
+)
+
+// nothing stands where a report has no value.
+const nothing = "-"
+
+// Time is a duration that may be absent.
+func Time(d *time.Duration) string {
+	if d == nil {
+		return nothing
+	}
+	return units.Duration(*d)
+}
+
+// Bytes is a size that may be absent.
+func Bytes(b *units.Bytes) string {
+	if b == nil {
+		return nothing
+	}
+	return units.Round(*b)
+}
+
+// Runs is how many runs were kept, and of how many if some were not.
+func Runs(runs []job.Run) string {
+	kept := 0
+	for _, r := range runs {
+		if r.Kept {
+			kept++
+		}
+	}
+	switch {
+	case len(runs) == 0:
+		return nothing
+	case kept < len(runs):
+		return fmt.Sprintf("%d of %d", kept, len(runs))
+	}
+	return fmt.Sprint(kept)
+}
+
+// Spread is how far apart the repeats of a test were.
+func Spread(t *job.Timing) string {
+	switch {
+	case t == nil || t.N < 2:
+		return nothing
+	case t.SpreadRatio == nil:
+		return units.Duration(t.Spread)
+	}
+	return fmt.Sprintf("%s (%.1f %%)", units.Duration(t.Spread), *t.SpreadRatio*100)
+}
+
+// Causes counts in how many runs each cause was seen.
+func Causes(runs []job.Run) string {
+	count := map[job.Cause]int{}
+	for _, r := range runs {
+		for _, c := range r.Disturbed {
+			count[c]++
+		}
+	}
+	var parts []string
+	for _, c := range slices.Sorted(maps.Keys(count)) {
+		text := string(c)
+		if len(runs) > 1 {
+			text = fmt.Sprintf("%s %dx", c, count[c])
+		}
+		parts = append(parts, text)
+	}
+	return cmp.Or(strings.Join(parts, ", "), nothing)
+}
+
+// Note is the most useful thing to know about a test that did not pass.
+func Note(x job.TestReport) string {
+	switch {
+	case x.Message != "":
+		return x.Message
+	case x.Checker != nil && x.Checker.Message != "":
+		return x.Checker.Message
+	case x.Exit != nil && x.Exit.Signal != "":
+		return x.Exit.Signal
+	case x.Exit != nil && x.Exit.Code != nil && *x.Exit.Code != 0:
+		return fmt.Sprintf("exit %d", *x.Exit.Code)
+	case x.Timing != nil && x.Timing.Confidence != job.OneRun && x.Timing.Confidence != job.Stable:
+		return "time is " + string(x.Timing.Confidence)
+	}
+	return ""
+}
+
+// Printable keeps what programs and platforms say from steering the terminal.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}

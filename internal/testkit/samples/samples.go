@@ -1,0 +1,203 @@
+package samples
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"judged/internal/job"
+	"judged/internal/problem"
+	"judged/internal/units"
+)
+
+// Set is the content of samples.json.
+type Set struct {
+	Flags   []string // of gcc, for every sample in C
+	Samples []Sample // in the order of the file
+}
+
+// Sample is a program and what judging it must come to.
+type Sample struct {
+	Name    string
+	Source  string   // path of this host
+	Static  bool     // linked without loader and libraries; C only
+	Link    []string // further flags of gcc
+	Needs   []string // what else has to be installed: python
+	Arch    string   // the only GOARCH that it is meant for, "" for all
+	CPUs    int      // in one slot, at least 1
+	Demo    bool     // one of those that make demo shows
+	Want    Want
+	Program string // path of the built program, "" before Build
+
+	job   job.Job // without program and tests
+	tests []problem.Test
+}
+
+// Want is what is known of the report beforehand. Zero members say nothing.
+type Want struct {
+	Verdict     job.Verdict // of the whole job
+	Exit        *job.Exit   // of the deciding test
+	FailingTest string
+	MemoryPeak  *Range
+}
+
+// Range is a range of sizes, both ends included.
+type Range struct {
+	Min units.Bytes `json:"min"`
+	Max units.Bytes `json:"max"`
+}
+
+// file and entry are the JSON of samples.json.
+type file struct {
+	Compile []string `json:"compile"`
+	Samples []entry  `json:"samples"`
+}
+
+type entry struct {
+	Name        string      `json:"name"`
+	Source      string      `json:"source"`
+	Problem     string      `json:"problem"`
+	Verdict     job.Verdict `json:"verdict"`
+	Static      bool        `json:"static"`
+	Checker     string      `json:"checker"`
+	Limits      job.Limits  `json:"limits"`
+	Repeats     job.Repeats `json:"repeats"`
+	Command     []string    `json:"command"`
+	CPUs        int         `json:"cpus"`
+	Exit        *job.Exit   `json:"exit"`
+	FailingTest string      `json:"failing_test"`
+	MemoryPeak  *Range      `json:"memory_peak_bytes"`
+	Needs       []string    `json:"needs"`
+	Arch        string      `json:"arch"`
+	Link        []string    `json:"link"`
+	Demo        bool        `json:"demo"`
+}
+
+// Read reads a samples.json. Unknown keys, names that come twice and problems
+// without tests are errors. Paths in it are relative to its folder.
+func Read(path string) (Set, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Set{}, fmt.Errorf("read samples: %w; name testdata/samples.json of the repository", err)
+	}
+	s, err := parse(data, filepath.Dir(path))
+	if err != nil {
+		return Set{}, fmt.Errorf("read samples %q: %w", path, err)
+	}
+	return s, nil
+}
+
+func parse(data []byte, dir string) (Set, error) {
+	var f file
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return Set{}, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Set{}, errors.New("there is more after the object; remove it")
+	}
+	if len(f.Samples) == 0 {
+		return Set{}, errors.New("it has no samples; add one")
+	}
+	set := Set{Flags: f.Compile}
+	names, problems := map[string]bool{}, map[string][]problem.Test{}
+	for _, e := range f.Samples {
+		if e.Name == "" || names[e.Name] {
+			return Set{}, fmt.Errorf("sample %q: every sample needs a name of its own", e.Name)
+		}
+		names[e.Name] = true
+		if err := readProblem(problems, dir, e.Problem); err != nil {
+			return Set{}, fmt.Errorf("sample %q: %w", e.Name, err)
+		}
+		set.Samples = append(set.Samples, e.sample(dir, problems[e.Problem]))
+	}
+	return set, nil
+}
+
+func readProblem(known map[string][]problem.Test, dir, name string) error {
+	if known[name] != nil {
+		return nil
+	}
+	tests, err := problem.OpenTests(filepath.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	known[name] = tests.Tests
+	return tests.Close()
+}
+
+func (e entry) sample(dir string, tests []problem.Test) Sample {
+	return Sample{
+		Name: e.Name, Source: filepath.Join(dir, e.Source), Static: e.Static, Link: e.Link, Needs: e.Needs, Arch: e.Arch,
+		CPUs: max(e.CPUs, 1), Demo: e.Demo,
+		Want:  Want{Verdict: e.Verdict, Exit: e.Exit, FailingTest: e.FailingTest, MemoryPeak: e.MemoryPeak},
+		job:   job.Job{Command: e.Command, Checker: &job.Checker{Kind: e.Checker}, Limits: e.Limits, CPUs: max(e.CPUs, 1), Repeats: e.Repeats},
+		tests: tests,
+	}
+}
+
+// FitsArch reports whether the sample is meant for this processor.
+func (s Sample) FitsArch() bool { return s.Arch == "" || s.Arch == runtime.GOARCH }
+
+// Job is the sample as a job. Its files are paths of this host, as parts.
+func (s Sample) Job() job.Job {
+	j := s.job
+	j.Program = job.File{Part: s.Program}
+	for _, t := range s.tests {
+		j.Tests = append(j.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input}, Answer: &job.File{Part: t.Answer}})
+	}
+	return j
+}
+
+// Differences says in what a report is not as it must be, one line each.
+func (w Want) Differences(r job.Report) []string {
+	var all []string
+	differ := func(what string, want, got any) {
+		all = append(all, fmt.Sprintf("%s: want %v, got %v", what, want, got))
+	}
+	if r.Verdict != w.Verdict {
+		differ("verdict", w.Verdict, r.Verdict)
+	}
+	decisive := deciding(r)
+	if w.FailingTest != "" && decisive.Name != w.FailingTest {
+		differ("failing test", w.FailingTest, decisive.Name)
+	}
+	if w.Exit != nil && exitText(decisive.Exit) != exitText(w.Exit) {
+		differ("exit", exitText(w.Exit), exitText(decisive.Exit))
+	}
+	switch p := r.MemoryPeak; {
+	case w.MemoryPeak == nil:
+	case p == nil:
+		differ("memory peak", "one", "none")
+	case *p < w.MemoryPeak.Min || *p > w.MemoryPeak.Max:
+		differ("memory peak", fmt.Sprintf("%d to %d bytes", w.MemoryPeak.Min, w.MemoryPeak.Max), int64(*p))
+	}
+	return all
+}
+
+// deciding is the test whose verdict is the job's.
+func deciding(r job.Report) job.TestReport {
+	for _, t := range r.Tests {
+		if t.Verdict.Failed() {
+			return t
+		}
+	}
+	return job.TestReport{}
+}
+
+func exitText(e *job.Exit) string {
+	switch {
+	case e == nil:
+		return "none"
+	case e.Code != nil:
+		return fmt.Sprintf("code %d", *e.Code)
+	}
+	return strings.TrimSpace("signal " + e.Signal)
+}
