@@ -45,6 +45,10 @@ const (
 	heartbeat = 5 * time.Second
 )
 
+// checkTimeout bounds the question whether the broker can store, which takes
+// 0.05 ms where it is embedded.
+const checkTimeout = 2 * time.Second
+
 // daemon is everything that lives while judged serves.
 type daemon struct {
 	o          Options
@@ -70,6 +74,9 @@ func Run(drain, abort context.Context, o Options) (err error) {
 	d := &daemon{o: o}
 	defer func() { err = errors.Join(err, d.close()) }()
 	if err := d.open(drain); err != nil {
+		if drain.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil // told to end before anything ran
+		}
 		return err
 	}
 	return d.serve(drain, abort)
@@ -177,7 +184,13 @@ func (d *daemon) ready() error {
 	if d.draining.Load() {
 		return errors.New("judged is draining: it finishes what runs and ends")
 	}
-	return d.health.fit()
+	if err := d.health.fit(); err != nil {
+		return err
+	}
+	// An embedded broker stops for good when the disk is full.
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	defer cancel()
+	return d.broker.Check(ctx)
 }
 
 // serve runs the tasks until the drain is over.

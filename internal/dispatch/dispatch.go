@@ -20,6 +20,8 @@ import (
 
 // Observer is told what happens, for metrics.
 type Observer interface {
+	// JobDone tells the report of a job that has ended; queueWait below 0 is
+	// unknown.
 	JobDone(r *job.Report, queueWait time.Duration)
 	AttemptDone(outcome Outcome)
 }
@@ -55,12 +57,19 @@ type Dispatcher struct {
 	o Options
 
 	mu      sync.Mutex // guards running
-	running map[string]context.CancelCauseFunc
+	running map[*run]bool
+}
+
+// run is an attempt that can be cancelled. A job may have two for a moment,
+// when its lease was lost and it was delivered again.
+type run struct {
+	id     string
+	cancel context.CancelCauseFunc
 }
 
 // New makes a Dispatcher; Run starts it.
 func New(o Options) *Dispatcher {
-	return &Dispatcher{o: o, running: map[string]context.CancelCauseFunc{}}
+	return &Dispatcher{o: o, running: map[*run]bool{}}
 }
 
 // The causes that end a run from outside.
@@ -157,6 +166,9 @@ func (d *Dispatcher) attempt(abort context.Context, slot slots.Slot, delivery *q
 			d.o.Log.Error("an attempt at a job failed; it is tried again", "job", delivery.ID, "attempt", delivery.Attempt, "error", err)
 		}
 		err = delivery.Nak(ctx, delay)
+		// What failed this job, a full disk or a host without memory, fails
+		// the next one too: the queue must not be run through.
+		defer rest(abort, delay)
 	default:
 		err = delivery.Ack(ctx)
 	}
@@ -165,8 +177,19 @@ func (d *Dispatcher) attempt(abort context.Context, slot slots.Slot, delivery *q
 	}
 }
 
-// retryDelay is how long a job waits after judged itself has failed at it.
+// retryDelay is how long a job waits after judged itself has failed at it, and
+// the slot with it.
 const retryDelay = time.Second
+
+// rest waits, but not beyond ctx.
+func rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
 
 // judge is the way of a job from its record to its report.
 func (d *Dispatcher) judge(abort context.Context, slot slots.Slot, delivery *queue.Delivery) (Outcome, error) {
@@ -174,6 +197,10 @@ func (d *Dispatcher) judge(abort context.Context, slot slots.Slot, delivery *que
 		// A slot that is not fit is no fault of the job.
 		return Returned, errors.Join(err, d.o.Pool.Drain(slot.CPUs, err.Error()))
 	}
+	// Cancellable before the record says that it runs: Cancel looks for the
+	// run after it has changed the record.
+	ctx, end := d.begin(abort, delivery.ID)
+	defer end()
 	rec, err := d.o.Store.Begin(abort, delivery.ID, delivery.Attempt, slot.CPUs.String())
 	switch {
 	case errors.Is(err, store.ErrFinal), errors.Is(err, store.ErrNotFound):
@@ -183,8 +210,6 @@ func (d *Dispatcher) judge(abort context.Context, slot slots.Slot, delivery *que
 	case err != nil:
 		return Returned, err
 	}
-	ctx, end := d.begin(abort, rec.ID)
-	defer end()
 	report, err := d.run(ctx, slot, rec)
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errCancelled):
@@ -236,12 +261,13 @@ func (d *Dispatcher) finish(abort context.Context, slot slots.Slot, rec store.Re
 // begin makes a job cancellable.
 func (d *Dispatcher) begin(abort context.Context, id string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(abort)
+	r := &run{id: id, cancel: cancel}
 	d.mu.Lock()
-	d.running[id] = cancel
+	d.running[r] = true
 	d.mu.Unlock()
 	return ctx, func() {
 		d.mu.Lock()
-		delete(d.running, id)
+		delete(d.running, r)
 		d.mu.Unlock()
 		cancel(nil)
 	}
@@ -255,11 +281,13 @@ func (d *Dispatcher) Cancel(ctx context.Context, id string) (job.Report, error) 
 		return report, err
 	}
 	d.mu.Lock()
-	cancel := d.running[id]
-	d.mu.Unlock()
-	if cancel != nil {
-		cancel(errCancelled)
+	for r := range d.running {
+		if r.id == id {
+			r.cancel(errCancelled)
+		}
 	}
+	d.mu.Unlock()
+	d.o.Observer.JobDone(&report, -1)
 	return report, nil
 }
 

@@ -1,0 +1,82 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	"judged/internal/config"
+	"judged/internal/court"
+	"judged/internal/sandbox"
+	"judged/internal/stage"
+	"judged/internal/testkit"
+)
+
+// serveEnv makes this binary a daemon with the configuration that it holds.
+const serveEnv = "JUDGED_TEST_SERVE"
+
+func TestMain(m *testing.M) {
+	if stage.IsInit() {
+		stage.Main()
+	}
+	if text := os.Getenv(serveEnv); text != "" {
+		os.Exit(serveMain(text))
+	}
+	os.Exit(testkit.Run(m))
+}
+
+// serveMain does what judged serve does once its flags are read: one line for
+// an error, 2 for a configuration that cannot be used.
+func serveMain(text string) int {
+	err := serveConfig(text)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "judged:", err)
+	if usage := (*court.UsageError)(nil); errors.As(err, &usage) {
+		return 2
+	}
+	return 3
+}
+
+func serveConfig(text string) error {
+	var c config.Config
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return err
+	}
+	if err := c.Validate(); err != nil {
+		return &court.UsageError{Err: err}
+	}
+	drain, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	abort, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	context.AfterFunc(drain, func() {
+		second, stop := signal.NotifyContext(abort, syscall.SIGTERM)
+		defer stop()
+		<-second.Done()
+		cancel()
+	})
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	return Run(drain, abort, Options{
+		Config: c, Version: "test", Revision: "none", Out: os.Stdout, Log: log,
+		Court: court.Options{CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool,
+			Root: sandbox.Root(c.Sandbox.Root), BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+			UIDFirst: c.Sandbox.UIDFirst, UIDCount: c.Sandbox.UIDCount, Daemon: true, Log: log},
+	})
+}
+
+func decodeConfig(t testing.TB, text string) config.Config {
+	t.Helper()
+	var c config.Config
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
