@@ -153,6 +153,7 @@ func (d *Dispatcher) attempt(abort context.Context, slot slots.Slot, delivery *q
 	stop := d.keepAlive(delivery)
 	defer stop()
 	outcome, err := d.judge(abort, slot, delivery)
+	defer d.o.Court.Stand(slot).Tidy()
 	d.o.Observer.AttemptDone(outcome)
 	// The broker must hear of it even while judged is ending.
 	ctx := context.WithoutCancel(abort)

@@ -40,6 +40,10 @@ const (
 // discardBudget is how many disturbed runs of a test are repeated at most.
 const discardBudget = 3
 
+// tidyAfter is from when on a run is long enough to prepare the next one
+// meanwhile.
+const tidyAfter = 2 * time.Millisecond
+
 // outcome is one run with everything that is told of it.
 type outcome struct {
 	run     job.Run
@@ -110,8 +114,10 @@ func (s *Stand) once(ctx context.Context, q Request, seed maphash.Seed) (outcome
 	if err := box.Load(s.spec(q)); err != nil {
 		return outcome{}, err
 	}
+	// A run that is over sooner is followed by what somebody waits for.
+	tidy := time.AfterFunc(tidyAfter, s.Tidy)
+	defer tidy.Stop()
 	before := s.reader.Snapshot()
-	s.prepareNext()
 	r, err := box.Run(ctx)
 	if err != nil {
 		return outcome{}, err

@@ -17,16 +17,11 @@ type Stand struct {
 	thresholds evidence.Thresholds
 	log        *slog.Logger
 
-	// next is the sandbox that was prepared while the last run was on. At
-	// most one is in the making or in it.
-	next    chan prepared
-	pending bool
-	closing sync.WaitGroup // sandboxes being taken down
-}
+	mu   sync.Mutex // guards the rest, and is held while sandboxes are made and taken down
+	next *sandbox.Sandbox
+	used []*sandbox.Sandbox // nothing lives in them any more
 
-type prepared struct {
-	sandbox *sandbox.Sandbox
-	err     error
+	tidying sync.WaitGroup
 }
 
 // NewStand prepares the first sandbox in the background.
@@ -35,57 +30,81 @@ func NewStand(l *sandbox.Launcher, slot sandbox.Slot, fs hostfs.FS, th evidence.
 	if err != nil {
 		return nil, err
 	}
-	s := &Stand{launcher: l, slot: slot, reader: reader, thresholds: th, log: log, next: make(chan prepared, 1)}
-	s.prepareNext()
+	s := &Stand{launcher: l, slot: slot, reader: reader, thresholds: th, log: log}
+	s.Tidy()
 	return s, nil
 }
 
 // Slot is where the stand runs programs.
 func (s *Stand) Slot() sandbox.Slot { return s.slot }
 
-// prepareNext starts making a sandbox unless one is there.
-func (s *Stand) prepareNext() {
-	if s.pending {
-		return
-	}
-	s.pending = true
-	go func() {
-		box, err := s.launcher.Prepare(s.slot)
-		s.next <- prepared{box, err}
-	}()
+// Tidy takes used sandboxes down and prepares the next one, in the background.
+// That is a millisecond of the housekeeping CPUs, so its place is where nobody
+// waits: while a run lasts, and after a report is stored.
+func (s *Stand) Tidy() {
+	s.tidying.Go(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.closeUsed()
+		if s.next != nil {
+			return
+		}
+		next, err := s.launcher.Prepare(s.slot)
+		if err != nil {
+			// The run that needs it tries again and tells.
+			s.log.Warn("cannot prepare a sandbox beforehand", "cpus", s.slot.CPUs.String(), "error", err)
+			return
+		}
+		s.next = next
+	})
 }
 
-// take returns the prepared sandbox.
-func (s *Stand) take() (*sandbox.Sandbox, error) {
-	s.prepareNext()
-	p := <-s.next
-	s.pending = false
-	return p.sandbox, p.err
-}
-
-// discard takes a sandbox down in the background: nothing in it lives any
-// more, and the next run need not wait for its folders to be gone.
-func (s *Stand) discard(box *sandbox.Sandbox) {
-	s.closing.Add(1)
-	go func() {
-		defer s.closing.Done()
+// closeUsed needs the lock.
+func (s *Stand) closeUsed() {
+	for _, box := range s.used {
 		if err := box.Close(); err != nil {
 			s.log.Error("a sandbox left something behind; it is removed when judged starts again", "error", err)
 		}
-	}()
+	}
+	s.used = nil
 }
 
-// Settle waits until nothing of past runs is left.
-func (s *Stand) Settle() { s.closing.Wait() }
+// take returns a prepared sandbox.
+func (s *Stand) take() (*sandbox.Sandbox, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if box := s.next; box != nil {
+		s.next = nil
+		return box, nil
+	}
+	s.closeUsed()
+	return s.launcher.Prepare(s.slot)
+}
+
+// discard hands a sandbox over that was used.
+func (s *Stand) discard(box *sandbox.Sandbox) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = append(s.used, box)
+}
+
+// Settle returns when nothing of past runs is left.
+func (s *Stand) Settle() {
+	s.tidying.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeUsed()
+}
 
 // Close takes the stand down and returns when nothing of it is left.
 func (s *Stand) Close() error {
-	if s.pending {
-		if p := <-s.next; p.sandbox != nil {
-			s.discard(p.sandbox)
-		}
-		s.pending = false
-	}
 	s.Settle()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next != nil {
+		s.used = append(s.used, s.next)
+		s.next = nil
+		s.closeUsed()
+	}
 	return s.reader.Close()
 }
