@@ -124,7 +124,7 @@ func Default() Config {
 			Root:       "host",
 			WorkSize:   64 << 20,
 			WorkInodes: 4096,
-			UIDFirst:   200000,
+			UIDFirst:   1879048192, // above what systemd gives to containers
 			UIDCount:   65536,
 		},
 		Limits: Limits{
