@@ -7,15 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HideProcess makes /proc/PID of the caller root's, and keeps other processes
-// from attaching to it.
-func HideProcess() error {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return os.NewSyscallError("prctl PR_SET_DUMPABLE", err)
-	}
-	return nil
-}
-
 // NoHugePages switches transparent huge pages off for the calling process and
 // everything that it forks.
 func NoHugePages() error {

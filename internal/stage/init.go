@@ -68,9 +68,6 @@ func serve() error {
 // inherit does to judged-init what all that it forks inherit and none could
 // undo.
 func inherit() error {
-	if err := linux.HideProcess(); err != nil {
-		return err
-	}
 	// Whether pages are huge must not depend on how fragmented the host's
 	// memory is today.
 	if err := linux.NoHugePages(); err != nil {
