@@ -151,8 +151,8 @@ func (d *Dispatcher) keepAlive(delivery *queue.Delivery) (stop func()) {
 // attempt is one try at a job, and what becomes of its delivery.
 func (d *Dispatcher) attempt(abort context.Context, slot slots.Slot, delivery *queue.Delivery) {
 	stop := d.keepAlive(delivery)
-	defer stop()
 	outcome, err := d.judge(abort, slot, delivery)
+	stop() // extending a lease that was given back takes it again
 	defer d.o.Court.Stand(slot).Tidy()
 	d.o.Observer.AttemptDone(outcome)
 	// The broker must hear of it even while judged is ending.

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"os"
+	"runtime"
 	"testing"
 
 	"judged/internal/stage"
@@ -12,5 +13,9 @@ func TestMain(m *testing.M) {
 	if stage.IsInit() {
 		stage.Main()
 	}
+	// A launcher must not get the first thread of this process: /proc/self
+	// shows that thread's mounts, and a later court would look for its control
+	// groups in the sandbox of an earlier one.
+	runtime.LockOSThread()
 	os.Exit(testkit.Run(m))
 }
