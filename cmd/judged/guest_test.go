@@ -43,6 +43,7 @@ func problems(t *testing.T) map[string]string {
 func shipment(t *testing.T) map[string]string {
 	t.Helper()
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
+	watchSources(t)
 	data := filepath.Join(testkit.RepoRoot(t), "testdata")
 	files := map[string]string{"/bin/judged": guest.Build(t, "judged/cmd/judged", "-ldflags=-s -w"), "/data/samples.json": filepath.Join(data, "samples.json")}
 	maps.Copy(files, samples(t, data))
@@ -85,4 +86,19 @@ func samples(t *testing.T, data string) map[string]string {
 		files["/data/"+strings.TrimSuffix(s.Source, filepath.Ext(s.Source))] = program
 	}
 	return files
+}
+
+// watchSources looks at what is compiled by the tests themselves, so that go
+// test does not take an older result for this one.
+func watchSources(t *testing.T) {
+	t.Helper()
+	sources, err := filepath.Glob("testdata/guestlab/*.go")
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("find the tests for the guest: %v", err)
+	}
+	for _, path := range sources {
+		if _, err := os.Stat(path); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -51,7 +51,7 @@ one hands back what runs, too.`,
 				return err
 			}
 			options.Daemon = true
-			abort, stop := afterFirst(cmd.Context())
+			abort, stop := afterSecond()
 			defer stop()
 			err = daemon.Run(cmd.Context(), abort, daemon.Options{
 				Config: c, Court: options, Version: version, Revision: revision(), Out: a.out, Log: options.Log,
@@ -85,16 +85,24 @@ func checkTokens(h config.HTTP) error {
 	return nil
 }
 
-// afterFirst is a context that ends with the second signal: the first one ends
-// the given context.
-func afterFirst(first context.Context) (context.Context, context.CancelFunc) {
+// afterSecond is a context that ends with the second signal to end; the first
+// one ends the command's own. It counts for itself: a second signal right behind
+// the first must not get lost.
+func afterSecond() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
-	context.AfterFunc(first, func() {
-		second, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		<-second.Done()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		defer signal.Stop(signals)
+		for range 2 {
+			select {
+			case <-signals:
+			case <-ctx.Done():
+				return
+			}
+		}
 		cancel()
-	})
+	}()
 	return ctx, cancel
 }
 

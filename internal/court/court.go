@@ -114,6 +114,11 @@ func (c *Court) open() (err error) {
 // comes back from ppoll must not wait for a goroutine that computes.
 func (c *Court) confine() error {
 	house := slots.Housekeeping(c.topology, c.slots)
+	// Isolated CPUs that are no slots of ours may be somebody's: and nothing
+	// balances a thread away from there.
+	if rest := house.Minus(c.topology.Isolated); len(rest) > 0 {
+		house = rest
+	}
 	if err := linux.ConfineProcess(house); err != nil {
 		return fmt.Errorf("keep judged off the slots: %w", err)
 	}

@@ -158,7 +158,8 @@ func (d *Dispatcher) attempt(abort context.Context, slot slots.Slot, delivery *q
 	// The broker must hear of it even while judged is ending.
 	ctx := context.WithoutCancel(abort)
 	switch outcome {
-	case Stale: // the newer attempt's delivery is this very message
+	case Stale:
+		delivery.Forget()
 	case Returned:
 		delay := retryDelay
 		if errors.Is(err, errAborted) {
@@ -230,6 +231,11 @@ func (d *Dispatcher) judge(abort context.Context, slot slots.Slot, delivery *que
 
 // run finds the job's files and judges it.
 func (d *Dispatcher) run(ctx context.Context, slot slots.Slot, rec store.Record) (job.Report, error) {
+	if rec.Report.Attempt > d.o.MaxDeliver {
+		// What failed with an error was given up before. This one takes
+		// judged down, or judged was killed over it too often to tell.
+		return job.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and submit the job again", d.o.MaxDeliver)
+	}
 	task, err := judge.NewTask(rec.Job, intake.ProgramName, func(f job.File) (string, error) { return d.o.BlobPath(f.Blob) })
 	if err != nil {
 		return job.Report{}, err

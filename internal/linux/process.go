@@ -7,6 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// IsFirstThread reports whether the calling thread is the one that /proc/self
+// shows.
+func IsFirstThread() bool { return unix.Gettid() == os.Getpid() }
+
 // NoHugePages switches transparent huge pages off for the calling process and
 // everything that it forks.
 func NoHugePages() error {

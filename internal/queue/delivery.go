@@ -58,8 +58,22 @@ func (d *Delivery) Nak(_ context.Context, delay time.Duration) error {
 	return d.settle(fmt.Sprintf(`-NAK {"delay": %d}`, delay.Nanoseconds()))
 }
 
-// Extend starts AckWait anew. Call it every third of AckWait.
-func (d *Delivery) Extend() error { return d.say("+WPI") }
+// Extend starts AckWait anew. Call it every third of AckWait. After Ack or Nak
+// it does nothing: the broker would take it for a claim on the job.
+func (d *Delivery) Extend() error {
+	if d.settled.Load() {
+		return nil
+	}
+	return d.say("+WPI")
+}
+
+// Forget lets go of a job that a newer delivery has. The broker is not told:
+// it takes a word about any delivery of a job for one about the newest.
+func (d *Delivery) Forget() {
+	if !d.settled.Swap(true) {
+		d.class.flying.Add(-1)
+	}
+}
 
 func (d *Delivery) settle(word string) error {
 	if d.settled.Swap(true) {

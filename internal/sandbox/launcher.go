@@ -69,7 +69,7 @@ func Open(o Options) (*Launcher, error) {
 	}
 	l := &Launcher{options: o, thread: make(chan func())}
 	ready := make(chan error)
-	go l.runThread(program, ready)
+	onOwnThread(func() { l.runThread(program, ready) })
 	if err := <-ready; err != nil {
 		return nil, fmt.Errorf("build sandbox: %w", err)
 	}
@@ -80,11 +80,30 @@ func Open(o Options) (*Launcher, error) {
 	return l, nil
 }
 
-// runThread is the launcher's thread. It is never unlocked: its namespaces
-// must not leak into other goroutines, so the runtime ends it with the
-// goroutine.
+// onOwnThread runs f on a thread that nothing else ever runs on: its namespaces
+// must not leak into other goroutines, so it stays locked and the runtime ends
+// it with f. It is not the first thread of the process, which is the one that
+// /proc/self shows: everybody who looks there would see the sandbox.
+func onOwnThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if !linux.IsFirstThread() {
+			f()
+			return
+		}
+		held := make(chan struct{})
+		go func() {
+			runtime.LockOSThread() // another one, while the first is held
+			close(held)
+			f()
+		}()
+		<-held
+		runtime.UnlockOSThread()
+	}()
+}
+
+// runThread is the work of the launcher's thread.
 func (l *Launcher) runThread(program []byte, ready chan<- error) {
-	runtime.LockOSThread()
 	err := errors.Join(linux.UnshareNetwork(), linux.UnshareHostname("judged"))
 	if err == nil {
 		err = buildRoot(l.options.Root, program)

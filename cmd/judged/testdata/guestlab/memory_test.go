@@ -42,6 +42,12 @@ func TestIsolatedMemory(t *testing.T) {
 		before.compare(t)
 	}()
 	pid := placed(t)
+	// Off the isolated CPU too that is no slot of this run: nothing would
+	// balance a thread away from there.
+	if got := status(t, strconv.Itoa(cmd.Process.Pid), "Cpus_allowed_list"); got != "0-1" {
+		t.Errorf("judged run may itself run on CPUs %s, want 0-1", got)
+	}
+
 	group := groupOf(t, pid)
 	stat, err := os.ReadFile(filepath.Join(group, "memory.numa_stat"))
 	if err != nil {
