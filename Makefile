@@ -42,8 +42,11 @@ check:
 
 # One after the other, each figure beside the bare fork+exec of the same minute.
 bench: build
-	$(GO) test -tags embedinit -run '^$$' -bench . -benchtime 500x -p 1 ./internal/sandbox
-	$(GO) test -tags embedinit -run '^$$' -bench . -benchtime 300x -p 1 ./internal/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench Start -benchtime 500x ./internal/sandbox
+	$(GO) test -tags embedinit -run '^$$' -bench 'Overshoot|Peak' -benchtime 100x ./internal/sandbox
+	$(GO) test -tags embedinit -run '^$$' -bench Job -benchtime 300x ./internal/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench Throughput -benchtime 30x ./internal/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/daemon
 	$(GO) test -run '^$$' -bench . -p 1 ./internal/stats ./internal/checker ./internal/evidence
 
 fuzz:

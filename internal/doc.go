@@ -23,7 +23,7 @@
 //
 // The way of one submission is a straight line downwards:
 //
-//	client -> httpapi -> intake -> blob -> store -> queue (202)
+//	client -> httpapi -> intake -> blob -> store (durable) -> queue (202)
 //	       -> dispatch <- slots
 //	       -> judge -> measure -> sandbox -> (cgroup, stage)   on the slot's CPUs
 //	                   checker                                 on the housekeeping CPUs

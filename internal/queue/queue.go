@@ -103,13 +103,24 @@ func newClass(pool string, p job.Priority) *class {
 func (q *Queue) openStream(ctx context.Context) error {
 	_, err := q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: streamName, Description: "judged: jobs that wait or are being judged",
-		Subjects: []string{"jobs.*.*.*"}, Storage: jetstream.FileStorage, Replicas: q.broker.Replicas(),
+		Subjects: []string{"jobs.*.*.*"}, Storage: q.storage(), Replicas: q.broker.Replicas(),
 		Retention: jetstream.WorkQueuePolicy,
 		// One message per subject, new ones refused: that makes Put idempotent
 		// for as long as the job is here, which a window of message ids is not.
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
 	})
 	return err
+}
+
+// storage is where waiting jobs are. Embedded, they are in memory: the process
+// that loses them is the one that reads the records anew when it starts, and
+// puts every unfinished job back. A file would write and sync twice more for
+// each job, to say again what its record says.
+func (q *Queue) storage() jetstream.StorageType {
+	if q.broker.Embedded() {
+		return jetstream.MemoryStorage
+	}
+	return jetstream.FileStorage
 }
 
 func (q *Queue) openConsumer(ctx context.Context, c *class) error {
@@ -135,7 +146,7 @@ func (q *Queue) openConsumer(ctx context.Context, c *class) error {
 // refused is what the server says to a second message on a subject.
 const refused = "maximum messages per subject exceeded"
 
-// Put adds a job. It is durable when Put returns. A job that waits in this
+// Put adds a job whose record is durable already. A job that waits in this
 // class or is being judged is not added again; so to judge a job once more,
 // give its delivery back with Nak: a Put right after its Ack may still find it
 // there.

@@ -259,19 +259,31 @@ func TestManyTakers(t *testing.T) {
 	takers.Wait()
 }
 
-func TestRestartDeliversAtOnce(t *testing.T) {
+// TestRestart holds an embedded queue to forgetting everything with its
+// process, leases included: who opens it puts all unfinished jobs in again, and
+// they are delivered at once.
+func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	for range 3 {
 		q, b := openQueue(t, dir, Options{AckWait: time.Hour})
+		if depth, err := q.Depth(t.Context()); err != nil || depth[job.Practice] != 0 {
+			t.Fatalf("depth after a restart: %v, %v", depth, err)
+		}
 		for i := range 500 {
 			put(t, q, fmt.Sprint(i), job.Practice)
 		}
 		got := map[string]bool{}
 		for range 500 {
-			got[take(t, q).ID] = true
+			d := take(t, q)
+			got[d.ID] = d.Attempt == 1
 		}
 		if len(got) != 500 {
 			t.Errorf("%d different jobs", len(got))
+		}
+		for id, first := range got {
+			if !first {
+				t.Errorf("job %s is not delivered for the first time", id)
+			}
 		}
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
@@ -280,8 +292,7 @@ func TestRestartDeliversAtOnce(t *testing.T) {
 }
 
 func TestDepth(t *testing.T) {
-	dir := t.TempDir()
-	q, b := openQueue(t, dir, Options{})
+	q, _ := openQueue(t, t.TempDir(), Options{})
 	for i := range 4 {
 		put(t, q, fmt.Sprint(i), job.Contest)
 	}
@@ -304,11 +315,6 @@ func TestDepth(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(q, 2)
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	q, _ = openQueue(t, dir, Options{})
-	check(q, 3)
 }
 
 // TestNoGoroutines holds finished takes to leaving nothing behind.
