@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -100,9 +101,17 @@ func prefill(b *testing.B, c config.Config) {
 	wg.Wait()
 }
 
+// yardsticks are the programs that are judged and run bare: the smallest there
+// is, whose start is 0.15 ms of the kernel's work, and one with a C library, as
+// contestants send them.
+func yardsticks(b *testing.B, f func(b *testing.B, path string)) {
+	b.Run("empty", func(b *testing.B) { f(b, emptyProgram(b)) })
+	b.Run("libc", func(b *testing.B) { f(b, binary(b, "measure/tiny.c")) })
+}
+
 // loaded is a daemon with many finished jobs behind it, and a one-test job for
 // it.
-func loaded(b *testing.B) (*instance, job.Job, string) {
+func loaded(b *testing.B, path string) (*instance, job.Job) {
 	b.Helper()
 	c := settings(b)
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
@@ -110,12 +119,11 @@ func loaded(b *testing.B) (*instance, job.Job, string) {
 	}
 	prefill(b, c)
 	d := serving(b, c)
-	path := emptyProgram(b)
 	digest, err := d.PutBlobFile(d.ctx, path)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return d, job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{{Name: "1"}}}, path
+	return d, job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{{Name: "1"}}}
 }
 
 func (i *instance) judgeOne(b *testing.B, id string, j job.Job) {
@@ -135,8 +143,10 @@ func p50(xs []time.Duration) float64 {
 
 // BenchmarkJob measures, in every round, a bare run and a job from PUT to
 // report, one at a time.
-func BenchmarkJob(b *testing.B) {
-	d, j, path := loaded(b)
+func BenchmarkJob(b *testing.B) { yardsticks(b, benchmarkJob) }
+
+func benchmarkJob(b *testing.B, path string) {
+	d, j := loaded(b, path)
 	var bare, whole []time.Duration
 	for n := 0; b.Loop(); n++ {
 		bare = append(bare, bareRun(b, path))
@@ -152,8 +162,10 @@ func BenchmarkJob(b *testing.B) {
 
 // BenchmarkThroughput measures jobs of eight clients at once against bare runs,
 // in turns of half a hundred.
-func BenchmarkThroughput(b *testing.B) {
-	d, j, path := loaded(b)
+func BenchmarkThroughput(b *testing.B) { yardsticks(b, benchmarkThroughput) }
+
+func benchmarkThroughput(b *testing.B, path string) {
+	d, j := loaded(b, path)
 	var bare, judged time.Duration
 	count := 0
 	for b.Loop() {
@@ -179,4 +191,63 @@ func BenchmarkThroughput(b *testing.B) {
 	b.ReportMetric(float64(50*count)/judged.Seconds(), "jobs/s")
 	b.ReportMetric(float64(judged)/float64(bare), "bare/judged")
 	d.drain()
+}
+
+// BenchmarkIdle measures what a daemon costs that has nothing to do, after a
+// hundred jobs.
+func BenchmarkIdle(b *testing.B) {
+	d := serving(b, settings(b))
+	path := emptyProgram(b)
+	digest, err := d.PutBlobFile(d.ctx, path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for n := range 100 {
+		d.judgeOne(b, "job-"+strconv.Itoa(n), job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{{Name: "1"}}})
+	}
+	d.idle()
+	const window = 20 * time.Second
+	for b.Loop() {
+		before := d.cpuTicks(b)
+		time.Sleep(window) // this is what is measured
+		// A tick of /proc/PID/stat is 10 ms (USER_HZ).
+		b.ReportMetric(float64(d.cpuTicks(b)-before)*0.01/window.Seconds()*100, "CPU-percent")
+	}
+	b.ReportMetric(float64(d.residentKiB(b))/1024, "RSS-MiB")
+	d.drain()
+}
+
+func (i *instance) proc(b *testing.B, file string) string {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", i.cmd.Process.Pid, file))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return string(text)
+}
+
+// cpuTicks is user and system time of the daemon itself.
+func (i *instance) cpuTicks(b *testing.B) int {
+	stat := i.proc(b, "stat")
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	user, err1 := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	if err1 != nil || err2 != nil {
+		b.Fatal("read stat: ", stat)
+	}
+	return user + system
+}
+
+func (i *instance) residentKiB(b *testing.B) int {
+	for line := range strings.Lines(i.proc(b, "status")) {
+		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, err := strconv.Atoi(strings.Fields(value)[0])
+			if err != nil {
+				b.Fatal(err)
+			}
+			return n
+		}
+	}
+	b.Fatal("read status: no VmRSS")
+	return 0
 }

@@ -153,7 +153,6 @@ func (d *Dispatcher) attempt(abort context.Context, slot slots.Slot, delivery *q
 	stop := d.keepAlive(delivery)
 	outcome, err := d.judge(abort, slot, delivery)
 	stop() // extending a lease that was given back takes it again
-	defer d.o.Court.Stand(slot).Tidy()
 	d.o.Observer.AttemptDone(outcome)
 	// The broker must hear of it even while judged is ending.
 	ctx := context.WithoutCancel(abort)
@@ -213,6 +212,8 @@ func (d *Dispatcher) judge(abort context.Context, slot slots.Slot, delivery *que
 		return Returned, err
 	}
 	report, err := d.run(ctx, slot, rec)
+	// While the report is on its way to the disk.
+	d.o.Court.Stand(slot).Tidy()
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errCancelled):
 		return Cancelled, nil
