@@ -42,6 +42,23 @@ func put(t testing.TB, q *Queue, id string, p job.Priority) {
 	}
 }
 
+// visible waits until takers see n jobs. In memory a Put is over a moment before
+// the consumers have heard of it; within that moment priorities are blind.
+func visible(t *testing.T, q *Queue, n int) {
+	t.Helper()
+	testkit.WaitFor(t, 30*time.Second, fmt.Sprint(n, " jobs to be seen"), func() bool {
+		depth, err := q.Depth(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for _, d := range depth {
+			seen += d
+		}
+		return seen == n
+	})
+}
+
 func take(t testing.TB, q *Queue) *Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -76,6 +93,7 @@ func TestStrictPriority(t *testing.T) {
 			put(t, q, fmt.Sprint(p, "-", i), p)
 		}
 	}
+	visible(t, q, len(want))
 	var got []string
 	for range want {
 		d := take(t, q)
@@ -297,6 +315,7 @@ func TestDepth(t *testing.T) {
 		put(t, q, fmt.Sprint(i), job.Contest)
 	}
 	put(t, q, "x", job.Background)
+	visible(t, q, 5)
 	if err := take(t, q).Ack(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -43,8 +43,9 @@ type pullRequest struct {
 var errRetry = errors.New("ask again")
 
 // Take returns the next job: of the most urgent class that has one, the oldest
-// one. It blocks until there is one or ctx is done. A message that arrives too
-// late to be returned goes back to the queue.
+// one. It blocks until there is one or ctx is done. Of jobs that were put within
+// the same fraction of a millisecond it may see one before the others. A message
+// that arrives too late to be returned goes back to the queue.
 func (q *Queue) Take(ctx context.Context) (*Delivery, error) {
 	for {
 		for _, c := range q.classes {
