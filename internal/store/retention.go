@@ -61,16 +61,24 @@ func (s *Store) sweep(ctx context.Context) (int, error) {
 	}
 	s.index.remove(v.ids)
 	if v.below > 0 {
-		if err := s.records.Purge(ctx, jetstream.WithPurgeSequence(v.below)); err != nil {
+		if err := s.purge(ctx, jetstream.WithPurgeSequence(v.below)); err != nil {
 			return 0, fmt.Errorf("purge records below %d: %w", v.below, s.broker.Explain(err))
 		}
 	}
 	for _, id := range v.single {
-		if err := s.records.Purge(ctx, jetstream.WithPurgeSubject(recordSubject(id))); err != nil {
+		if err := s.purge(ctx, jetstream.WithPurgeSubject(recordSubject(id))); err != nil {
 			return 0, fmt.Errorf("purge record %q: %w", id, s.broker.Explain(err))
 		}
 	}
 	return len(v.ids), nil
+}
+
+// purge deletes messages. The index has forgotten them already, so what is
+// begun is finished, also when the store is being closed.
+func (s *Store) purge(ctx context.Context, what jetstream.StreamPurgeOpt) error {
+	ctx, done := s.broker.Writing(ctx)
+	defer done()
+	return s.records.Purge(ctx, what)
 }
 
 // victims is what to delete: everything below one sequence at once, the rest
