@@ -9,7 +9,7 @@
 //	dispatch                         [8]  slot, job, judge, store, acknowledge
 //	blob store queue                 [7]  content-addressed files; records and events; work queue with leases
 //	broker                           [6]  NATS: the embedded server, or a cluster by URL
-//	court judge intake               [5]  a host ready for judging; one job on one stand; the door for jobs
+//	court judge canary intake        [5]  a host ready for judging; one job on one stand; reference kernels; the door for jobs
 //	doctor checker problem measure   [4]  checks of the host; comparisons; tests on disk; one run or N -> Timing
 //	sandbox slots evidence           [3]  one program run once; leases of CPUs; what disturbed a run
 //	cmd/judged-init                  [3]  the first process of a sandbox

@@ -1,7 +1,7 @@
-// Command judged-init is the first process of every sandbox. judged carries it
+// Command judged-init starts the processes of sandboxes. judged carries it
 // inside itself and is the only one to start it; package stage tells what it
-// does. It is a program of its own because its start is paid for each run: a
-// Go program that links HTTP, NATS and Prometheus starts three times slower.
+// does. It is a program of its own because every sandbox is a fork of it, and a
+// fork copies what a program has in memory.
 package main
 
 import (

@@ -21,6 +21,7 @@ type Config struct {
 	Repeats   Repeats   `toml:"repeats"`
 	Queue     Queue     `toml:"queue"`
 	Retention Retention `toml:"retention"`
+	Canary    Canary    `toml:"canary"`
 	Log       Log       `toml:"log"`
 }
 
@@ -103,6 +104,11 @@ type Retention struct {
 	MaxJobs int           `toml:"max_jobs"`
 }
 
+// Canary says how often reference kernels are run on idle slots.
+type Canary struct {
+	Interval time.Duration `toml:"interval"` // 0 is never
+}
+
 // Log is what judged says about itself, on stderr.
 type Log struct {
 	Level  string `toml:"level"`  // debug, info, warn, error
@@ -149,6 +155,7 @@ func Default() Config {
 		Repeats:   Repeats{Policy: "confirm"},
 		Queue:     Queue{MaxWaiting: 100000, MaxDeliver: 3},
 		Retention: Retention{MaxAge: 720 * time.Hour, MaxJobs: 100000},
+		Canary:    Canary{Interval: 10 * time.Minute},
 		Log:       Log{Level: "info", Format: "text"},
 	}
 }

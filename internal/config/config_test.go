@@ -97,7 +97,7 @@ func TestLoadErrors(t *testing.T) {
 		want       []string // in the error, in this order
 	}{
 		{"unknown key", "[http]\n\nlisen = \"x\"\n", nil, []string{":3: http.lisen: unknown key; use one of listen, max_blob"}},
-		{"unknown section", "[htp]\nlisten = \"x\"\n", nil, []string{":2: htp.listen: unknown key; use one of broker, data_dir"}},
+		{"unknown section", "[htp]\nlisten = \"x\"\n", nil, []string{":2: htp.listen: unknown key; use one of broker, canary, data_dir"}},
 		{"unknown empty section", "[htp]\n", nil, []string{":1: htp: unknown key"}},
 		{"unknown key of a nested section", "[limits.default]\nram = 1\n", nil,
 			[]string{":2: limits.default.ram: unknown key; use one of cpu_time, memory"}},
@@ -170,6 +170,7 @@ func TestValidateNamesTheKey(t *testing.T) {
 		"queue.max_waiting":       func(c *Config) { c.Queue.MaxWaiting = 0 },
 		"queue.max_deliver":       func(c *Config) { c.Queue.MaxDeliver = 0 },
 		"retention.max_age":       func(c *Config) { c.Retention.MaxAge = 0 },
+		"canary.interval":         func(c *Config) { c.Canary.Interval = time.Millisecond },
 		"retention.max_jobs":      func(c *Config) { c.Retention.MaxJobs = 0 },
 		"log.level":               func(c *Config) { c.Log.Level = "loud" },
 		"log.format":              func(c *Config) { c.Log.Format = "xml" },

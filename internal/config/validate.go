@@ -42,6 +42,7 @@ func (c Config) Validate() error {
 	between(v, "queue.max_deliver", c.Queue.MaxDeliver, 1, 100)
 	between(v, "retention.max_age", c.Retention.MaxAge, time.Minute, 100*365*24*time.Hour)
 	between(v, "retention.max_jobs", c.Retention.MaxJobs, 1, 10_000_000)
+	v.check(c.Canary.Interval == 0 || c.Canary.Interval >= time.Second, "canary.interval", "%s is too short; write at least \"1s\", or \"\" for never", c.Canary.Interval)
 	oneOf(v, "log.level", c.Log.Level, "debug", "info", "warn", "error")
 	oneOf(v, "log.format", c.Log.Format, "text", "json")
 	return errors.Join(v.errs...)

@@ -18,6 +18,7 @@ import (
 
 	"judged/internal/blob"
 	"judged/internal/broker"
+	"judged/internal/canary"
 	"judged/internal/config"
 	"judged/internal/court"
 	"judged/internal/dispatch"
@@ -159,9 +160,15 @@ func (d *daemon) openParts(ctx context.Context) error {
 		return err
 	}
 	d.metrics = d.newMetrics()
+	kernels, err := canary.New()
+	if err != nil {
+		return err
+	}
+	d.closing(kernels.Close)
 	d.dispatcher = dispatch.New(dispatch.Options{
 		Court: d.court, Pool: d.pool, Queue: d.queue, Store: d.store, BlobPath: d.blobs.Path, Doctor: d.health.report,
 		Observer: observer{d.metrics}, MaxDeliver: d.o.Config.Queue.MaxDeliver, Heartbeat: heartbeat, Log: d.o.Log,
+		Canary: kernels, CanaryInterval: d.o.Config.Canary.Interval,
 	})
 	var tokens *httpapi.Tokens
 	if path := d.o.Config.HTTP.TokenFile; path != "" {

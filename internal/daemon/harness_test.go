@@ -35,6 +35,7 @@ func settings(t testing.TB) config.Config {
 	c.HTTP.Listen = "127.0.0.1:0"
 	c.HTTP.MaxBody, c.HTTP.MaxBlob = 4<<20, 4<<20
 	c.Sandbox.UIDFirst, c.Sandbox.UIDCount = firstUID(), uidCount
+	c.Canary.Interval = 0 // a slot that is idle is to look so
 	return c
 }
 

@@ -15,6 +15,10 @@ func (o observer) JobDone(r *job.Report, queueWait time.Duration) { o.m.JobDone(
 
 func (o observer) AttemptDone(outcome dispatch.Outcome) { o.m.AttemptDone(metrics.Attempt(outcome)) }
 
+func (o observer) CanaryDone(cpus, kernel string, cpuTime time.Duration, deviation float64) {
+	o.m.CanaryDone(cpus, kernel, cpuTime.Seconds(), deviation)
+}
+
 func (d *daemon) newMetrics() *metrics.Metrics {
 	host := d.court.Host(d.court.CPUs(), d.health.report())
 	environment := "bare"

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"judged/internal/canary"
 	"judged/internal/court"
 	"judged/internal/doctor"
 	"judged/internal/job"
@@ -22,6 +23,9 @@ type Observer interface {
 	// unknown.
 	JobDone(r *job.Report, queueWait time.Duration)
 	AttemptDone(outcome Outcome)
+	// CanaryDone tells a reading of a reference kernel: its CPU time and how
+	// far that is from the slot's reference, as a ratio.
+	CanaryDone(cpus, kernel string, cpuTime time.Duration, deviation float64)
 }
 
 // Outcome is how an attempt at a job ended.
@@ -36,7 +40,7 @@ const (
 	Exhausted Outcome = "exhausted" // attempted too often: judged as IE
 )
 
-// Options are what a Dispatcher is made of. All are needed.
+// Options are what a Dispatcher is made of. All but the canary are needed.
 type Options struct {
 	Court      *court.Court
 	Pool       *slots.Pool
@@ -48,6 +52,9 @@ type Options struct {
 	MaxDeliver int           // attempts at a job before it is given up as IE
 	Heartbeat  time.Duration // how often a job's lease is extended
 	Log        *slog.Logger
+
+	Canary         *canary.Canary
+	CanaryInterval time.Duration // 0 is never
 }
 
 // Dispatcher runs jobs.
@@ -81,6 +88,7 @@ var (
 func (d *Dispatcher) Run(drain, abort context.Context) error {
 	var jobs sync.WaitGroup
 	defer jobs.Wait()
+	jobs.Go(func() { d.canaries(drain) })
 	for {
 		lease, delivery, err := d.next(drain)
 		if drain.Err() != nil {

@@ -86,6 +86,8 @@ func (f *fixture) JobDone(r *job.Report, _ time.Duration) {
 	f.told = append(f.told, string(r.State)+" "+string(r.Verdict))
 }
 
+func (f *fixture) CanaryDone(string, string, time.Duration, float64) {}
+
 func (f *fixture) AttemptDone(o Outcome) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,5 +9,5 @@ import _ "embed"
 //go:embed judged-init
 var initBinary []byte
 
-// initProgram returns the program that becomes pid 1 of every sandbox.
-func initProgram() ([]byte, error) { return initBinary, nil }
+// InitProgram returns the program that becomes pid 1 of every sandbox.
+func InitProgram() ([]byte, error) { return initBinary, nil }

@@ -63,7 +63,7 @@ func Open(o Options) (*Launcher, error) {
 	if !linux.IsRoot() {
 		return nil, errors.New("build sandbox: judged must be root to make namespaces and control groups; start it with sudo or as a system service")
 	}
-	program, err := initProgram()
+	program, err := InitProgram()
 	if err != nil {
 		return nil, fmt.Errorf("read judged-init: %w", err)
 	}

@@ -26,12 +26,16 @@ const Path = "/usr/local/bin:/usr/bin:/bin"
 // Name is what judged-init is called: a program started under it becomes it.
 const Name = "judged-init"
 
-// IsInit reports whether this process was started to be judged-init. A main
+// IsInit reports whether this process was started to be judged-init or the
+// canary, which is the same program. A main
 // function asks first thing, before flags, logs or metrics exist.
-func IsInit() bool { return len(os.Args) == 1 && os.Args[0] == Name }
+func IsInit() bool { return (len(os.Args) == 1 && os.Args[0] == Name) || isCanary() }
 
 // Main is judged-init, until judged closes the connection. It does not return.
 func Main() {
+	if isCanary() {
+		os.Exit(runKernel(os.Args[1]))
+	}
 	// The thread's choice of a pid namespace for its children must not
 	// wander, and what it forks dies with it.
 	runtime.LockOSThread()
