@@ -29,6 +29,8 @@ func serve(t *testing.T, args ...string) *daemon {
 	t.Helper()
 	d := &daemon{}
 	d.cmd, d.stderr = command(t, nil, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	// A slot that is idle is to look so: no canaries.
+	d.cmd.Env = append(d.cmd.Environ(), "JUDGED_CANARY_INTERVAL=")
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
