@@ -89,11 +89,3 @@ func ChildrenIn(pidfd int) error {
 	}
 	return nil
 }
-
-// LockFile takes an exclusive lock on an open file without waiting.
-func LockFile(f *os.File) error {
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return &os.PathError{Op: "flock", Path: f.Name(), Err: err}
-	}
-	return nil
-}
