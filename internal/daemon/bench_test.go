@@ -168,6 +168,7 @@ func benchmarkThroughput(b *testing.B, path string) {
 	d, j := loaded(b, path)
 	var bare, judged time.Duration
 	count := 0
+	ticks := d.cpuTicks(b)
 	for b.Loop() {
 		const turn = 50
 		begin := time.Now()
@@ -189,6 +190,7 @@ func benchmarkThroughput(b *testing.B, path string) {
 		count++
 	}
 	b.ReportMetric(float64(50*count)/judged.Seconds(), "jobs/s")
+	b.ReportMetric(float64(d.cpuTicks(b)-ticks)*tick/float64(50*count), "daemon-CPU-us/job")
 	b.ReportMetric(float64(judged)/float64(bare), "bare/judged")
 	d.drain()
 }
@@ -210,12 +212,14 @@ func BenchmarkIdle(b *testing.B) {
 	for b.Loop() {
 		before := d.cpuTicks(b)
 		time.Sleep(window) // this is what is measured
-		// A tick of /proc/PID/stat is 10 ms (USER_HZ).
-		b.ReportMetric(float64(d.cpuTicks(b)-before)*0.01/window.Seconds()*100, "CPU-percent")
+		b.ReportMetric(float64(d.cpuTicks(b)-before)*tick/1e6/window.Seconds()*100, "CPU-percent")
 	}
 	b.ReportMetric(float64(d.residentKiB(b))/1024, "RSS-MiB")
 	d.drain()
 }
+
+// tick is that of /proc/PID/stat, in µs (USER_HZ is 100).
+const tick = 1e4
 
 func (i *instance) proc(b *testing.B, file string) string {
 	b.Helper()

@@ -15,9 +15,9 @@ import (
 )
 
 // attempt is one try at a job, and what becomes of its delivery.
-func (d *Dispatcher) attempt(abort context.Context, slot slots.Slot, delivery *queue.Delivery) {
+func (d *Dispatcher) attempt(abort context.Context, lease *slots.Lease, delivery *queue.Delivery) {
 	stop := d.keepAlive(delivery)
-	outcome, err := d.judge(abort, slot, delivery)
+	outcome, err := d.judge(abort, lease, delivery)
 	stop() // extending a lease that was given back takes it again
 	d.o.Observer.AttemptDone(outcome)
 	// The broker must hear of it even while judged is ending.
@@ -59,7 +59,8 @@ func rest(ctx context.Context, d time.Duration) {
 }
 
 // judge is the way of a job from its record to its report.
-func (d *Dispatcher) judge(abort context.Context, slot slots.Slot, delivery *queue.Delivery) (Outcome, error) {
+func (d *Dispatcher) judge(abort context.Context, lease *slots.Lease, delivery *queue.Delivery) (Outcome, error) {
+	slot := lease.Slot()
 	if err := d.o.Court.Fit(slot.CPUs); err != nil {
 		// A slot that is not fit is no fault of the job.
 		return Returned, errors.Join(err, d.o.Pool.Drain(slot.CPUs, err.Error()))
@@ -78,7 +79,7 @@ func (d *Dispatcher) judge(abort context.Context, slot slots.Slot, delivery *que
 		return Returned, err
 	}
 	report, err := d.run(ctx, slot, rec)
-	// While the report is on its way to the disk.
+	// While the report is on its way to the disk, if no job takes the slot.
 	d.o.Court.Stand(slot).Tidy()
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errCancelled):
@@ -88,6 +89,8 @@ func (d *Dispatcher) judge(abort context.Context, slot slots.Slot, delivery *que
 	case err != nil && rec.Report.Attempt < d.o.MaxDeliver:
 		return Returned, err
 	}
+	// The next job need not wait until this one's report is on the disk.
+	lease.Release()
 	outcome := Judged
 	if err != nil {
 		d.o.Log.Error("a job is given up", "job", rec.ID, "attempts", rec.Report.Attempt, "error", err)

@@ -99,7 +99,7 @@ func (d *Dispatcher) Run(drain, abort context.Context) error {
 		}
 		jobs.Go(func() {
 			defer lease.Release()
-			d.attempt(abort, lease.Slot(), delivery)
+			d.attempt(abort, lease, delivery)
 		})
 	}
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -34,9 +35,12 @@ func (q *Queue) delivery(m *nats.Msg) (*Delivery, error) {
 	if err != nil {
 		return nil, fmt.Errorf("take job %q: %w", m.Data, err)
 	}
-	c := q.classOf(m.Subject)
-	if c == nil {
-		return nil, fmt.Errorf("take job %q: subject %q is of no class", m.Data, m.Subject)
+	c, token := q.classOf(m.Subject), ""
+	if c != nil {
+		token, err = tokenOf(string(m.Data))
+	}
+	if c == nil || err != nil || m.Subject != c.subject+"."+token || meta.NumDelivered == 0 || meta.NumDelivered > math.MaxInt32 {
+		return nil, fmt.Errorf("take job %q: subject %q is not that of a job", m.Data, m.Subject)
 	}
 	c.flying.Add(1)
 	return &Delivery{
@@ -80,6 +84,7 @@ func (d *Delivery) settle(word string) error {
 		return fmt.Errorf("settle delivery of job %q: %w", d.ID, jetstream.ErrMsgAlreadyAckd)
 	}
 	d.class.flying.Add(-1)
+	defer d.class.changed()
 	return d.say(word)
 }
 

@@ -111,6 +111,51 @@ func TestStrictPriority(t *testing.T) {
 	empty(t, q)
 }
 
+// A class that was empty is asked again as soon as something was put there, or
+// given back.
+func TestUrgentAfterEmpty(t *testing.T) {
+	q, _ := openQueue(t, t.TempDir(), Options{})
+	const rounds = 30
+	for i := range 4 * rounds {
+		put(t, q, fmt.Sprint("practice-", i), job.Practice)
+	}
+	visible(t, q, 4*rounds)
+	waiting := 4 * rounds
+	next := func(want job.Priority) *Delivery {
+		t.Helper()
+		d := take(t, q)
+		if d.Priority != want {
+			t.Fatalf("took %s, want one of %s", d.ID, want)
+		}
+		return d
+	}
+	ack := func(d *Delivery) {
+		t.Helper()
+		if err := d.Ack(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		waiting--
+	}
+	for i := range rounds {
+		ack(next(job.Practice)) // finds the classes above empty
+		put(t, q, fmt.Sprint("contest-", i), job.Contest)
+		waiting++
+		// Within the moment in which priorities are blind it may be either.
+		d := take(t, q)
+		if d.Priority == job.Practice {
+			ack(d)
+			visible(t, q, waiting)
+			d = next(job.Contest)
+		}
+		if err := d.Nak(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		visible(t, q, waiting)
+		ack(next(job.Contest))
+		visible(t, q, waiting)
+	}
+}
+
 func TestPut(t *testing.T) {
 	q, _ := openQueue(t, t.TempDir(), Options{})
 	for range 3 {
@@ -381,4 +426,28 @@ func BenchmarkLatency(b *testing.B) {
 	slices.Sort(all)
 	b.ReportMetric(float64(all[len(all)/2].Nanoseconds()), "p50-ns")
 	b.ReportMetric(float64(all[len(all)*99/100].Nanoseconds()), "p99-ns")
+}
+
+// On a cluster others may publish too. What is no job is thrown away, and the
+// next job is taken.
+func TestMessagesThatAreNoJobs(t *testing.T) {
+	q, b := openQueue(t, t.TempDir(), Options{})
+	for subject, data := range map[string]string{
+		"jobs.default.contest.a": "b", "jobs.default.contest.c": "", "jobs.default.practice.d": "../d", "jobs.default.practice.e": "\xff\x1b[2J",
+	} {
+		if _, err := b.JetStream().Publish(t.Context(), subject, []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, q, "a.1", job.Practice)
+	visible(t, q, 5)
+	d := take(t, q)
+	if d.ID != "a.1" {
+		t.Errorf("took %q", d.ID)
+	}
+	if err := d.Ack(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	empty(t, q)
+	visible(t, q, 0)
 }

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-
-	"judged/internal/job"
 )
 
 // Requests for messages are sent by hand (the pull protocol of JetStream, one
@@ -52,12 +50,18 @@ func (q *Queue) Take(ctx context.Context) (*Delivery, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
+			if q.broker.Embedded() && c.knownEmpty() {
+				continue
+			}
 			m, err := q.ask(c)
 			if err != nil {
 				return nil, fmt.Errorf("take a job of %s: %w", c.subject, q.broker.Explain(err))
 			}
-			if m != nil {
-				return q.delivery(m)
+			if m == nil {
+				continue
+			}
+			if d := q.accept(m); d != nil {
+				return d, nil
 			}
 		}
 		d, err := q.wait(ctx)
@@ -77,6 +81,7 @@ func (q *Queue) ask(c *class) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked := time.Now()
 	m, err := a.ask(c, request)
 	if err != nil {
 		return nil, errors.Join(err, a.sub.Unsubscribe())
@@ -88,6 +93,7 @@ func (q *Queue) ask(c *class) (*nats.Msg, error) {
 	case said == "503" && q.broker.Embedded():
 		return nil, nats.ErrNoResponders
 	}
+	c.empty.Store(&asked)
 	// Nothing there, or the cluster elects a leader: wait deals with that.
 	return nil, nil
 }
@@ -183,7 +189,10 @@ func (q *Queue) settle(ctx context.Context, w *waiter) (*Delivery, error) {
 		}
 		return nil, ctx.Err()
 	case m != nil:
-		return q.delivery(m)
+		if d := q.accept(m); d != nil {
+			return d, nil
+		}
+		return nil, errRetry
 	case said == "" || said == "408": // expired
 		return nil, errRetry
 	}
@@ -244,10 +253,22 @@ func status(m *nats.Msg) string {
 // connection is gone, and then it is delivered again anyway.
 func giveBack(m *nats.Msg) { _ = m.Respond([]byte("-NAK")) }
 
-func (q *Queue) classOf(subject string) *class {
-	parts := strings.Split(subject, ".")
-	if len(parts) != 4 {
-		return nil
+// accept reads a message. One that judged did not write, which only somebody
+// else on a cluster can, is thrown away: it would come again for ever.
+func (q *Queue) accept(m *nats.Msg) *Delivery {
+	d, err := q.delivery(m)
+	if err != nil {
+		q.opts.Log.Error("a message in the queue is no job; it is thrown away", "subject", m.Subject, "error", err)
+		_ = m.Respond([]byte("+TERM")) // fails when the connection is gone, and then it comes again
 	}
-	return q.class(job.Priority(parts[2]))
+	return d
+}
+
+func (q *Queue) classOf(subject string) *class {
+	for _, c := range q.classes {
+		if strings.HasPrefix(subject, c.subject+".") {
+			return c
+		}
+	}
+	return nil
 }

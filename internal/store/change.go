@@ -160,6 +160,9 @@ func (s *Store) write(ctx context.Context, r Record) (Record, error) {
 	}
 	r.Revision = ack.Sequence
 	r.first, r.begun = sequences(headOf(r), ack.Sequence)
+	if s.recent != nil {
+		s.recent.put(r, len(h)+len(m.Data))
+	}
 	s.index.apply(entryOf(r.ID, headOf(r), h, ack.Sequence))
 	return r, nil
 }

@@ -40,6 +40,7 @@ type Store struct {
 	opts    Options
 	opened  uint64 // last sequence before Open; embedded, attempts up to here have no holder
 	index   index
+	recent  *recent // nil on a cluster, where others write too
 
 	creating sync.RWMutex  // held for reading from a record's first write until the index has it
 	kick     chan struct{} // wakes the sweeper
@@ -66,6 +67,9 @@ func Open(ctx context.Context, b *broker.Broker, opts Options) (*Store, error) {
 		opts.Now = time.Now
 	}
 	s := &Store{broker: b, js: b.JetStream(), opts: opts, index: newIndex(), kick: make(chan struct{}, 1)}
+	if b.Embedded() {
+		s.recent = newRecent()
+	}
 	if err := s.openStreams(ctx); err != nil {
 		return nil, fmt.Errorf("open job records: %w", b.Explain(err))
 	}
@@ -105,10 +109,17 @@ func (s *Store) openStreams(ctx context.Context) (err error) {
 	return err
 }
 
-// Get reads a record from the stream.
+// Get reads a record. What it points to is shared: do not write.
 func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	if !ValidID(id) {
 		return Record{}, fmt.Errorf("job %q: %w", id, ErrNotFound)
+	}
+	if s.recent != nil {
+		if now, ok := s.index.summary(id); ok {
+			if r, held := s.recent.get(id, now.Revision); held {
+				return r, nil
+			}
+		}
 	}
 	m, err := s.records.GetLastMsgForSubject(ctx, recordSubject(id))
 	switch {

@@ -174,8 +174,48 @@ func TestFinishKeepsWholeReport(t *testing.T) {
 	want.ID, want.State, want.JudgementType, want.Attempt = "a", job.Done, "AC", 1
 	want.Priority, want.Labels = job.Practice, map[string]string{"team": "a"}
 	want.CreatedAt, want.StartedAt, want.FinishedAt = created, created, created
+	p.store.Close()
+	var err error
+	if p.store, err = store.Open(t.Context(), p.broker, store.Options{}); err != nil {
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff(want, get(t, p, "a").Report); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What the store holds in memory is what a store reads that has only the
+// stream, after every step of a job.
+func TestHeldRecordsAreTheStored(t *testing.T) {
+	p := openEmbedded(t, store.Options{})
+	same := func(id, step string) {
+		t.Helper()
+		fresh, err := store.Open(t.Context(), p.broker, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer fresh.Close()
+		stored, err := fresh.Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(stored, get(t, p, id), cmp.AllowUnexported(store.Record{})); diff != "" {
+			t.Errorf("%s, %s (-stored +held):\n%s", id, step, diff)
+		}
+	}
+	for _, id := range []string{"done", "cancelled"} {
+		p.create(t, id)
+		same(id, "created")
+		r := p.begin(t, id, 1)
+		same(id, "begun")
+		if id == "done" {
+			if err := p.store.Finish(t.Context(), r, sampleReport(3, 2)); err != nil {
+				t.Fatal(err)
+			}
+		} else if _, err := p.store.Cancel(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		same(id, "ended")
 	}
 }
 
