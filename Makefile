@@ -6,14 +6,16 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 GO      := go
 export CGO_ENABLED := 0
 
-.PHONY: help build demo test setup check bench fuzz clean
+.PHONY: help build demo test setup check bench policy soak fuzz clean
 
 help:
 	@echo 'make build   bin/judged, static'
 	@echo 'make demo    judge the sample programs through a daemon, and show what came of them'
 	@echo 'make test    everything: unit, native (root), guest (QEMU)'
 	@echo 'make bench   the promises of deploy/PROMISES.md, measured'
-	@echo 'make fuzz    every fuzz target for 10 s'
+	@echo 'make policy  how often each policy is wrong near the limit, simulated'
+	@echo 'make soak    10 000 runs and what they leave, and judged killed at every system call of a run'
+	@echo 'make fuzz    every fuzz target for 10 s, two at a time'
 	@echo 'make clean   remove bin/'
 
 # judged carries judged-init inside itself, so that one is built first.
@@ -37,6 +39,7 @@ setup:
 check:
 	@test -z "$$(gofmt -l cmd internal)" || { gofmt -l cmd internal; echo 'gofmt would change these'; exit 1; }
 	$(GO) vet ./...
+	GOARCH=arm64 $(GO) vet ./...
 	GOARCH=arm64 $(GO) build -o /dev/null ./cmd/judged-init
 	GOARCH=arm64 $(GO) build -o /dev/null ./cmd/judged
 
@@ -49,10 +52,19 @@ bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/daemon
 	$(GO) test -run '^$$' -bench . -p 1 ./internal/stats ./internal/checker ./internal/evidence
 
+policy:
+	@$(GO) test -count=1 -v -run TestPolicies ./internal/stats -programs 40000
+
+soak: build
+	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestSoak$$' ./internal/sandbox -soak 10000
+	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestKilledAtEveryCall$$' ./internal/sandbox -kill-every 1
+
+# Longer, or a part of the targets: make fuzz FUZZTIME=60s PART=3/8
+FUZZTIME := 10s
+PART     := 0/1
+
 fuzz:
-	@for f in $$(grep -rl --include='*_test.go' '^func Fuzz' internal); do \
-	  for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$f); do \
-	    $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime 10s ./$$(dirname $$f) || exit 1; done; done
+	@.ci/fuzz $(FUZZTIME) $(PART)
 
 clean:
 	rm -rf bin internal/sandbox/judged-init

@@ -59,6 +59,7 @@ const nominal = 0.95
 // time, with the k for which it covers the true median with a confidence next
 // to 95 %; confidence is the exact one. It assumes that the times are
 // independent and nothing of their distribution. Below 6 times there is none.
+// (David and Nagaraja, Order Statistics, section 7.1.)
 func MedianInterval(xs []time.Duration) (lo, hi time.Duration, confidence float64, ok bool) {
 	n := len(xs)
 	if n < intervalFrom {

@@ -68,8 +68,8 @@ type Rule struct {
 	Min, Max   int
 }
 
-// Decision is what the clean runs so far say. Until Done all else is zero.
-// Over is always the same as Value > Limit.
+// Decision is what the clean runs so far say. Until Done all but Next is zero,
+// afterwards Next is. Over is always the same as Value > Limit.
 type Decision struct {
 	Done       bool
 	Over       bool
@@ -77,6 +77,25 @@ type Decision struct {
 	Statistic  string        // which of the times Value is: single, median, second_min, min
 	DecidedBy  string        // first, fixed, quorum, clear, majority, budget
 	Confidence string        // single, stable, borderline, noisy
+	Next       Placement     // of the next run
+}
+
+// Placement is what is asked of a run that confirms another. Neither shows in
+// the evidence of a run: a busy cache lengthens CPU time and leaves no trace,
+// and a core that has grown slow lengthens all its runs alike. It is a wish:
+// on a host that cannot grant it the run counts all the same.
+type Placement struct {
+	Quiet     bool // no other slot of the same last level cache or memory node is busy
+	OtherCore bool // not on the core of the first two runs
+}
+
+// Margin is how far value is within the limit, as a part of the limit: negative
+// is over it. Without a limit it is 0.
+func (r Rule) Margin(value time.Duration) float64 {
+	if r.Limit <= 0 {
+		return 0
+	}
+	return float64(r.Limit-value) / float64(r.Limit)
 }
 
 // Decide looks at the CPU times of the clean runs, in the order in which they
@@ -85,11 +104,11 @@ type Decision struct {
 // times never.
 func (r Rule) Decide(clean []time.Duration) Decision {
 	r = r.resolved()
-	if len(clean) == 0 || len(clean) < r.Min {
-		return Decision{}
-	}
 	var scratch buffer
 	s := sample{sorted: scratch.sort(clean), limit: r.Limit, guard: r.guard()}
+	if len(clean) == 0 || len(clean) < r.Min {
+		return Decision{Next: r.next(s)}
+	}
 
 	var statistic, by string
 	switch {
@@ -101,7 +120,7 @@ func (r Rule) Decide(clean []time.Duration) Decision {
 		statistic, by = r.confirm(s)
 	}
 	if by == "" {
-		return Decision{}
+		return Decision{Next: r.next(s)}
 	}
 	value := s.at(statistic)
 	return Decision{
@@ -153,6 +172,19 @@ func (r Rule) guard() time.Duration {
 	default:
 		return min(floor, room)
 	}
+}
+
+// otherCoreFrom is the first run that is asked to be on another core.
+const otherCoreFrom = 3
+
+// next asks for nothing where there is nothing to confirm: a given number of
+// runs is a measurement of the placement it has, and while all runs are within
+// the limit more of them cannot condemn anybody.
+func (r Rule) next(s sample) Placement {
+	if r.Min == r.Max || s.over() == 0 {
+		return Placement{}
+	}
+	return Placement{Quiet: true, OtherCore: len(s.sorted)+1 >= otherCoreFrom}
 }
 
 // fixed decides on a given number of runs.

@@ -36,6 +36,8 @@ func TestDecide(t *testing.T) {
 		return d
 	}
 	more := Decision{}
+	quiet := Decision{Next: Placement{Quiet: true}}
+	elsewhere := Decision{Next: Placement{Quiet: true, OtherCore: true}}
 
 	tests := []struct {
 		name  string
@@ -48,14 +50,14 @@ func TestDecide(t *testing.T) {
 		{"confirm: at the limit is within", limit1s(Confirm, 0, 0), millis(1000), ok(1000, StatSingle, ByFirst, Borderline)},
 		{"confirm: lower edge of the band", limit1s(Confirm, 0, 0), millis(980), ok(980, StatSingle, ByFirst, OneRun)},
 		{"confirm: just inside the band", limit1s(Confirm, 0, 0), millis(981), ok(981, StatSingle, ByFirst, Borderline)},
-		{"confirm: one over", limit1s(Confirm, 0, 0), millis(1500), more},
+		{"confirm: one over", limit1s(Confirm, 0, 0), millis(1500), quiet},
 		{"confirm: hopeless", limit1s(Confirm, 0, 0), millis(1500, 1510), over(1505, StatMedian, ByClear, Stable)},
 		{"confirm: hopeless and noisy", limit1s(Confirm, 0, 0), millis(1500, 2500), over(2000, StatMedian, ByClear, Noisy)},
-		{"confirm: upper edge of the band is not clear", limit1s(Confirm, 0, 0), millis(1020, 1020), more},
-		{"confirm: one clear of two", limit1s(Confirm, 0, 0), millis(1021, 1020), more},
+		{"confirm: upper edge of the band is not clear", limit1s(Confirm, 0, 0), millis(1020, 1020), elsewhere},
+		{"confirm: one clear of two", limit1s(Confirm, 0, 0), millis(1021, 1020), elsewhere},
 		{"confirm: two clear of three", limit1s(Confirm, 0, 0), millis(1021, 1019, 1021), over(1021, StatMedian, ByClear, Stable)},
 		{"confirm: clear, median in the band", limit1s(Confirm, 3, 5), millis(1010, 1010, 1010, 1021, 1021), over(1010, StatMedian, ByClear, Borderline)},
-		{"confirm: one within forbids clear", limit1s(Confirm, 0, 0), millis(1500, 900, 1500), more},
+		{"confirm: one within forbids clear", limit1s(Confirm, 0, 0), millis(1500, 900, 1500), elsewhere},
 		{"confirm: quorum", limit1s(Confirm, 0, 0), millis(1500, 990, 970), ok(990, StatSecondMin, ByQuorum, Borderline)},
 		{"confirm: quorum at the last run", limit1s(Confirm, 0, 0), millis(1500, 900, 1500, 1500, 950), ok(950, StatSecondMin, ByQuorum, Borderline)},
 		{"confirm: majority in the band", limit1s(Confirm, 0, 0), millis(1001, 1002, 1003, 1004), over(1002, StatSecondMin, ByMajority, Borderline)},
@@ -65,8 +67,10 @@ func TestDecide(t *testing.T) {
 		{"confirm: budget, all over", limit1s(Confirm, 1, 2), millis(1010, 1015), over(1015, StatSecondMin, ByBudget, Borderline)},
 		{"confirm: budget, tie", limit1s(Confirm, 1, 2), millis(1500, 900), ok(900, StatMin, ByBudget, Borderline)},
 		{"confirm: below min", limit1s(Confirm, 3, 5), millis(900, 900), more},
+		{"confirm: below min, one over", limit1s(Confirm, 3, 5), millis(900, 1500), elsewhere},
+		{"confirm: after four", limit1s(Confirm, 0, 0), millis(1500, 900, 1500, 1500), elsewhere},
 		{"confirm: min reached", limit1s(Confirm, 3, 5), millis(900, 920, 910), ok(910, StatSecondMin, ByQuorum, Stable)},
-		{"confirm: min reached, the first run does not outweigh the others", limit1s(Confirm, 3, 5), millis(900, 1500, 1500), more},
+		{"confirm: min reached, the first run does not outweigh the others", limit1s(Confirm, 3, 5), millis(900, 1500, 1500), elsewhere},
 		{"confirm: only max given", limit1s(Confirm, 0, 2), millis(900), ok(900, StatSingle, ByFirst, OneRun)},
 		{"confirm: max below min", limit1s(Confirm, 2, 1), millis(900, 930), ok(915, StatMedian, ByFixed, Stable)},
 		{"confirm is the default", limit1s("", 0, 0), millis(1500, 1510), over(1505, StatMedian, ByClear, Stable)},
@@ -83,7 +87,8 @@ func TestDecide(t *testing.T) {
 		{"single: a range stops at min", limit1s(Single, 2, 5), millis(1500, 1500), over(1500, StatMedian, ByFixed, Stable)},
 
 		{"min: first", limit1s(Minimum, 0, 0), millis(900), ok(900, StatMin, ByFirst, OneRun)},
-		{"min: one over", limit1s(Minimum, 0, 0), millis(1500), more},
+		{"min: one over", limit1s(Minimum, 0, 0), millis(1500), quiet},
+		{"min: two over", limit1s(Minimum, 0, 0), millis(1500, 1500), elsewhere},
 		{"min: second", limit1s(Minimum, 0, 0), millis(1500, 900), ok(900, StatMin, ByQuorum, Borderline)},
 		{"min: never", limit1s(Minimum, 0, 0), millis(1510, 1500, 1520), over(1500, StatMin, ByBudget, Stable)},
 		{"min: below min", limit1s(Minimum, 2, 4), millis(900), more},
@@ -93,7 +98,7 @@ func TestDecide(t *testing.T) {
 		{"noise: 5 % are not noise", limit1s(Confirm, 2, 2), millis(400, 420), ok(410, StatMedian, ByFixed, Stable)},
 		{"noise: both", limit1s(Confirm, 2, 2), millis(400, 421), ok(410, StatMedian, ByFixed, Noisy).plus(500 * time.Microsecond)},
 		{"no limit", Rule{Guard: 0.02, GuardFloor: 5 * ms, Min: 2, Max: 2}, millis(400, 410), ok(405, StatMedian, ByFixed, Stable)},
-		{"guard has a floor", Rule{Limit: 100 * ms, Guard: 0.02, GuardFloor: 5 * ms}, millis(105, 105), more},
+		{"guard has a floor", Rule{Limit: 100 * ms, Guard: 0.02, GuardFloor: 5 * ms}, millis(105, 105), elsewhere},
 		{"beyond the floor", Rule{Limit: 100 * ms, Guard: 0.02, GuardFloor: 5 * ms}, millis(106, 106), over(106, StatMedian, ByClear, Stable)},
 		{"no guard", Rule{Limit: 100 * ms, Guard: math.NaN(), GuardFloor: -1}, millis(101, 101), over(101, StatMedian, ByClear, Stable)},
 	}
@@ -107,6 +112,20 @@ func TestDecide(t *testing.T) {
 				t.Errorf("Decide changed its argument (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestMargin(t *testing.T) {
+	tests := []struct {
+		limit, value time.Duration
+		want         float64
+	}{
+		{1000, 750, 0.25}, {1000, 1000, 0}, {1000, 1250, -0.25}, {0, 5, 0}, {-1, 5, 0},
+	}
+	for _, tt := range tests {
+		if got := (Rule{Limit: tt.limit}).Margin(tt.value); got != tt.want {
+			t.Errorf("limit %d, value %d: got %v, want %v", tt.limit, tt.value, got, tt.want)
+		}
 	}
 }
 
@@ -134,12 +153,15 @@ func TestDecideAgrees(t *testing.T) {
 			if len(clean) == runs {
 				t.Fatalf("%+v on %v: not done after all runs", rule, clean)
 			}
-			if d != (Decision{}) {
+			if d != (Decision{Next: d.Next}) || d.Next.OtherCore && (!d.Next.Quiet || len(clean) < 2) {
 				t.Fatalf("%+v on %v: not done, but %+v", rule, clean, d)
 			}
 			continue
 		}
 		decided[d.DecidedBy]++
+		if d.Next != (Placement{}) {
+			t.Fatalf("%+v on %v: done, and asks for a run %+v", rule, clean, d.Next)
+		}
 		if len(clean) < max(rule.Min, 1) {
 			t.Fatalf("%+v on %v: done before the least number of runs", rule, clean)
 		}

@@ -1,0 +1,160 @@
+package stats
+
+import (
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// make policy gives more of them and prints the table.
+var programs = flag.Int("programs", 4000, "programs judged for each cell of the table of policies")
+
+// policy is a way of judging, as the table names it.
+type policy struct {
+	name   string
+	rule   Rule
+	budget int // accused runs that are made again
+}
+
+func policies() []policy {
+	return []policy{
+		{"one run", Rule{Policy: Single}, 0},
+		{"single", Rule{Policy: Single}, 3},
+		{"min", Rule{Policy: Minimum}, 3},
+		{"median of 3", Rule{Min: 3, Max: 3}, 0},
+		{"median of 5", Rule{Min: 5, Max: 5}, 0},
+		{"confirm", Rule{Policy: Confirm}, 3},
+	}
+}
+
+// thetas are the true times of the programs, as parts of the limit.
+func thetas() []float64 { return []float64{0.50, 0.90, 0.95, 0.98, 1.00, 1.02, 1.05, 1.10, 1.50} }
+
+// cell is what a policy does to programs of one true time on one machine.
+type cell struct {
+	programs, over, runs int
+}
+
+// wrong is the part of the programs that got the wrong verdict. At the limit
+// itself there is none: it is the part found over it.
+func (c cell) wrong(theta float64) float64 {
+	n := c.over
+	if theta > 1 {
+		n = c.programs - c.over
+	}
+	return float64(n) / float64(c.programs)
+}
+
+func (c cell) runsEach() float64 { return float64(c.runs) / float64(c.programs) }
+
+// table is what all policies do on one machine.
+type table map[string]map[float64]cell
+
+// wrongUpTo sums the wrong verdicts on programs within the limit up to theta.
+func (t table) wrongUpTo(policy string, theta float64) float64 {
+	sum := 0.0
+	for x, c := range t[policy] {
+		if x <= theta {
+			sum += c.wrong(x)
+		}
+	}
+	return sum
+}
+
+// simulate fills a cell. Every cell has a seed of its own, so that a change of
+// one does not move the others.
+func simulate(n noise, p policy, theta float64) cell {
+	seed := fnv.New64a()
+	fmt.Fprint(seed, n.name, p.name, theta)
+	r := rand.New(rand.NewPCG(seed.Sum64(), 4))
+	rule := p.rule
+	rule.Limit, rule.Guard, rule.GuardFloor = time.Second, 3*n.sigma, 5*ms
+	truth := time.Duration(theta * float64(rule.Limit))
+	c := cell{programs: *programs}
+	for range c.programs {
+		over, runs := n.host(r).judge(rule, truth, p.budget)
+		if over {
+			c.over++
+		}
+		c.runs += runs
+	}
+	return c
+}
+
+// TestPolicies prints what the policies do to programs near the limit and far
+// from it, and holds confirm against what it is for.
+func TestPolicies(t *testing.T) {
+	// How many of the false time verdicts of one run confirm may keep, and
+	// from 0.50 of the limit up to where.
+	promises := map[string]struct{ part, upTo float64 }{
+		"bare":        {0.1, 0.98},
+		"tuned VM":    {0.1, 0.98},
+		"noisy VM":    {0.1, 0.98},
+		"one-sided":   {0.1, 0.95}, // beyond, half of the runs are over the limit: it is the program's time there
+		"heavy tails": {0.1, 0.98},
+		"bursts":      {0.3, 0.98},  // a repeat at once meets what the first run met
+		"frequency":   {1.05, 0.98}, // two runs on one slow core agree: this is what canaries are for
+	}
+	fmt.Fprintf(t.Output(), "%d programs a cell: wrong verdicts in %% / runs a program. At 1.00 of the limit: found over it in %%.\n", *programs)
+	for _, n := range machines() {
+		all := table{}
+		for _, p := range policies() {
+			all[p.name] = map[float64]cell{}
+			for _, theta := range thetas() {
+				all[p.name][theta] = simulate(n, p, theta)
+			}
+		}
+		fmt.Fprintf(t.Output(), "\n%s: %s\n%s", n.name, n.what, all)
+
+		promise, confirm := promises[n.name], all["confirm"]
+		kept, one := all.wrongUpTo("confirm", promise.upTo), all.wrongUpTo("one run", promise.upTo)
+		if one == 0 || kept > promise.part*one {
+			t.Errorf("%s: confirm finds %.4f falsely over the limit, one run %.4f; want at most %v of it", n.name, kept, one, promise.part)
+		}
+		if c := confirm[0.50]; c.over > 0 || c.runsEach() > 1.005 {
+			t.Errorf("%s: a clear AC: %+v", n.name, c)
+		}
+		if runs := confirm[0.90].runsEach(); runs > 1.2 {
+			t.Errorf("%s: at 0.90 of the limit confirm costs %.2f runs", n.name, runs)
+		}
+		if missed := confirm[1.10].wrong(1.10); missed > 0.001 {
+			t.Errorf("%s: at 1.10 of the limit confirm lets %.4f pass", n.name, missed)
+		}
+	}
+}
+
+// TestClearCases: on a machine that nothing disturbs a clear AC costs exactly
+// one run and a clear TLE exactly two, for every program.
+func TestClearCases(t *testing.T) {
+	quiet := noise{name: "quiet", sigma: 0.0013}
+	for theta, runs := range map[float64]int{0.50: 1, 0.90: 1, 0.98: 1, 1.02: 2, 1.10: 2, 1.50: 2} {
+		got := simulate(quiet, policy{"confirm", Rule{Policy: Confirm}, 3}, theta)
+		want := cell{programs: *programs, runs: runs * *programs}
+		if theta > 1 {
+			want.over = *programs
+		}
+		if got != want {
+			t.Errorf("at %.2f of the limit: got %+v, want %+v", theta, got, want)
+		}
+	}
+}
+
+func (t table) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-12s", "time/limit")
+	for _, theta := range thetas() {
+		fmt.Fprintf(&b, "%13.2f", theta)
+	}
+	for _, p := range policies() {
+		fmt.Fprintf(&b, "\n%-12s", p.name)
+		for _, theta := range thetas() {
+			c := t[p.name][theta]
+			fmt.Fprintf(&b, "%8.3f/%4.2f", 100*c.wrong(theta), c.runsEach())
+		}
+	}
+	return b.String() + "\n"
+}
