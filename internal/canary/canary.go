@@ -1,40 +1,45 @@
-// Package canary runs reference kernels on a stand, in the same sandbox and
-// with the same clock as solutions, and says how far their times are from those
-// that the stand showed first. What is made of that is decided above.
+// Package canary runs reference kernels on a stand, in the same sandbox as
+// solutions. What their times say of a slot is decided above.
 package canary
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
+	"judged/internal/cpuset"
+	"judged/internal/evidence"
 	"judged/internal/job"
 	"judged/internal/linux"
 	"judged/internal/measure"
 	"judged/internal/sandbox"
 	"judged/internal/stage"
+	"judged/internal/topology"
+	"judged/internal/units"
 )
 
 // Reading is one kernel on one stand.
 type Reading struct {
-	CPUs      string // kernel list of the slot
-	Kernel    string
-	CPUTime   time.Duration // median of its runs
-	Deviation float64       // CPUTime / reference - 1
+	CPUs                 string // kernel list of the slot
+	Kernel               string
+	CPUTime              time.Duration // of the kernel's work, without what prepares it; of ping-pong, which sleeps, the wall time
+	Run                  job.Run       // of the whole program, with what disturbed it
+	evidence.Observation               // the same, to learn thresholds from
 }
 
-// Canary knows the kernels and the references. It is safe for concurrent use.
+// Canary knows the kernels. It is safe for concurrent use.
 type Canary struct {
-	program *os.File
-
-	mu         sync.Mutex // guards references
-	references map[[2]string]time.Duration
+	program  *os.File
+	digest   string
+	topology topology.Topology
 }
 
-// New makes the program of the kernels ready to be copied into sandboxes.
-func New() (*Canary, error) {
+// New makes the program of the kernels ready to be copied into sandboxes. The
+// sizes of the kernels follow from the caches of the topology.
+func New(t topology.Topology) (*Canary, error) {
 	program, err := sandbox.InitProgram()
 	if err != nil {
 		return nil, fmt.Errorf("read canary: %w", err)
@@ -47,56 +52,60 @@ func New() (*Canary, error) {
 		f.Close()
 		return nil, fmt.Errorf("copy canary: %w", err)
 	}
-	return &Canary{program: f, references: map[[2]string]time.Duration{}}, nil
+	sum := sha256.Sum256(program)
+	return &Canary{program: f, digest: hex.EncodeToString(sum[:]), topology: t}, nil
 }
 
 // Close lets go of the program.
 func (c *Canary) Close() error { return c.program.Close() }
 
-// runs is how often a kernel is run for one reading, of which the median
-// counts.
-const runs = 3
+// Digest is the SHA-256 of the program, in hexadecimal. Times of two programs do
+// not compare.
+func (c *Canary) Digest() string { return c.digest }
 
-// Run takes a reading of every kernel. It needs the stand for a fifth of a
-// second.
-func (c *Canary) Run(ctx context.Context, stand *measure.Stand) ([]Reading, error) {
-	var all []Reading
-	for _, kernel := range stage.Kernels() {
-		r, err := stand.Test(ctx, c.request(kernel))
-		if err != nil {
-			return all, fmt.Errorf("run canary %s: %w", kernel, err)
-		}
-		if r.Verdict != job.Accepted || r.Timing == nil {
-			return all, fmt.Errorf("run canary %s: verdict %s; its sandbox is too small or judged is damaged", kernel, r.Verdict)
-		}
-		cpus := stand.Slot().CPUs.String()
-		all = append(all, Reading{CPUs: cpus, Kernel: kernel, CPUTime: r.Timing.Median, Deviation: c.deviation(cpus, kernel, r.Timing.Median)})
+// Kernels are those that say something of a slot of these CPUs: ping-pong wants
+// two and more. One after the other they need a slot for about a second.
+func (c *Canary) Kernels(cpus cpuset.Set) []string {
+	kernels := stage.Kernels()
+	if len(cpus) > 1 {
+		kernels = append(kernels, stage.KernelPingPong)
 	}
-	return all, nil
+	return kernels
 }
 
-func (c *Canary) request(kernel string) measure.Request {
+// Read takes a reading of one kernel.
+func (c *Canary) Read(ctx context.Context, stand *measure.Stand, kernel string) (Reading, error) {
+	cpus := stand.Slot().CPUs
+	r, err := stand.Test(ctx, c.request(kernel, Sizes(c.topology, cpus)))
+	if err != nil {
+		return Reading{}, fmt.Errorf("run canary %s: %w", kernel, err)
+	}
+	if r.Verdict != job.Accepted || r.StdoutHead == nil {
+		return Reading{}, fmt.Errorf("run canary %s on CPU %s: verdict %s; its sandbox is too small, or judged or the processor is damaged", kernel, cpus, r.Verdict)
+	}
+	times, err := stage.ParseKernelTime(*r.StdoutHead)
+	if err != nil {
+		return Reading{}, fmt.Errorf("run canary %s: %w", kernel, err)
+	}
+	t := times.CPUTime
+	if kernel == stage.KernelPingPong {
+		t = times.WallTime
+	}
+	return Reading{CPUs: cpus.String(), Kernel: kernel, CPUTime: t, Run: r.Runs[0], Observation: stand.Observation(r.Runs[0])}, nil
+}
+
+// lineBytes is more than a kernel writes.
+const lineBytes = 64
+
+func (c *Canary) request(kernel string, sizes map[string]units.Bytes) measure.Request {
 	return measure.Request{
 		Name: kernel,
-		Args: []string{"./" + stage.CanaryName, kernel},
+		Args: arguments(kernel, sizes),
 		Files: []sandbox.File{{Name: stage.CanaryName, Exec: true,
 			// Opened anew for every run, with an offset of its own.
 			Path: fmt.Sprintf("/proc/self/fd/%d", c.program.Fd())}},
-		Limits:  job.Limits{CPUTimeMS: 10_000, WallTimeMS: 30_000, Memory: 256 << 20, Output: 64 << 10, Stack: 8 << 20, Processes: 32},
-		Repeats: job.Repeats{Min: runs, Max: runs, Policy: job.Single},
+		Limits:  job.Limits{CPUTimeMS: 10_000, WallTimeMS: 30_000, Memory: room(sizes[kernel]), Output: 64 << 10, Stack: 8 << 20, Processes: 32},
+		Repeats: job.Repeats{Min: 1, Max: 1, Policy: job.Single},
+		Head:    lineBytes,
 	}
-}
-
-// deviation compares with the first reading of the same kernel on the same
-// CPUs, which becomes the reference.
-func (c *Canary) deviation(cpus, kernel string, t time.Duration) float64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := [2]string{cpus, kernel}
-	reference, ok := c.references[key]
-	if !ok || reference <= 0 {
-		c.references[key] = t
-		return 0
-	}
-	return float64(t)/float64(reference) - 1
 }

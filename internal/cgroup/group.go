@@ -147,9 +147,10 @@ func (g *Group) Limit(memory units.Bytes, processes int) error {
 // Threads lists the threads in the group.
 func (g *Group) Threads() ([]int, error) { return readIDs(g.threads) }
 
-// Kill ends everything in the group: at once and atomically with cgroup.kill
-// (Linux 5.14), else by signals until nothing is left, which a fork bomb can
-// outrun; the end of the run's pid namespace catches that.
+// Kill ends everything in the group: with cgroup.kill (Linux 5.14), else by
+// signals until nothing is left. A fork at the wrong moment escapes the first, a
+// fork bomb can outrun the second; the end of the run's pid namespace catches
+// both.
 func (g *Group) Kill() error {
 	if g.v2 != nil {
 		err := write(g.v2.Name()+"/cgroup.kill", "1")
@@ -248,7 +249,15 @@ func readKey(path, key string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(string(b)) {
+	n, err := parseKey(string(b), key)
+	if err != nil {
+		return 0, fmt.Errorf("read %q: %w", path, err)
+	}
+	return n, nil
+}
+
+func parseKey(text, key string) (int64, error) {
+	for line := range strings.Lines(text) {
 		if k, v, _ := strings.Cut(strings.TrimSpace(line), " "); k == key {
 			return strconv.ParseInt(v, 10, 64)
 		}
@@ -261,11 +270,19 @@ func readIDs(path string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
+	ids, err := parseIDs(string(b))
+	if err != nil {
+		return nil, fmt.Errorf("read %q: %w", path, err)
+	}
+	return ids, nil
+}
+
+func parseIDs(text string) ([]int, error) {
 	var ids []int
-	for field := range strings.FieldsSeq(string(b)) {
+	for field := range strings.FieldsSeq(text) {
 		id, err := strconv.Atoi(field)
 		if err != nil {
-			return nil, fmt.Errorf("read %q: %w", path, err)
+			return nil, err
 		}
 		ids = append(ids, id)
 	}

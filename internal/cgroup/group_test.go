@@ -84,7 +84,7 @@ func lastSlot(t *testing.T) (*Slot, topology.CPU) {
 		t.Fatal(err)
 	}
 	last := top.CPUs[len(top.CPUs)-1]
-	s, err := tree.Slot(cpuset.New(last.ID), last.Node)
+	s, err := tree.Slot(cpuset.New(last.ID), cpuset.New(last.Node))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestSlotHasItsCPUsAndMemory(t *testing.T) {
 // TestSlotThatCannotBe fails and leaves nothing.
 func TestSlotThatCannotBe(t *testing.T) {
 	tree := newTree(t)
-	if _, err := tree.Slot(cpuset.New(8191), 0); err == nil || !strings.Contains(err.Error(), "8191") {
+	if _, err := tree.Slot(cpuset.New(8191), cpuset.New(0)); err == nil || !strings.Contains(err.Error(), "8191") {
 		t.Errorf("got %v, want an error that names the CPU", err)
 	}
 	if left := tree.folders(); len(left) > 0 {
@@ -287,7 +287,7 @@ func TestGroupLimits(t *testing.T) {
 }
 
 // TestSweepRemovesWhatTheDeadLeft makes a tree in the name of a process that
-// has ended, with a member in it, and one whose name is not ours.
+// has ended, with a member in it, and two whose names are not ours.
 func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 	s, _ := lastSlot(t)
 	tree := s.tree
@@ -297,19 +297,20 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 	}
 	dead := &Tree{host: tree.host, name: prefix + strconv.Itoa(gone.Process.Pid) + "-1"}
 	other := &Tree{host: tree.host, name: prefix + "x"}
-	for _, made := range []*Tree{dead, other} {
+	near := &Tree{host: tree.host, name: dead.name + "x"} // a number would be ours
+	for _, made := range []*Tree{dead, other, near} {
 		t.Cleanup(func() {
 			if err := made.Remove(); err != nil {
 				t.Error(err)
 			}
 		})
-		if _, err := made.Slot(cpuset.New(0), 0); err != nil {
+		if _, err := made.Slot(cpuset.New(0), cpuset.New(0)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	slot := &Slot{tree: dead, dirs: map[string]string{}}
-	for hierarchy, base := range tree.host.base {
-		slot.dirs[hierarchy] = filepath.Join(base, dead.name, "cpu0")
+	slot, err := dead.Slot(cpuset.New(0), cpuset.New(0)) // the one that is there
+	if err != nil {
+		t.Fatal(err)
 	}
 	g, err := slot.NewGroup()
 	if err != nil {
@@ -330,7 +331,9 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 	if left := dead.folders(); len(left) > 0 {
 		t.Errorf("the dead tree is left: %q", left)
 	}
-	if len(other.folders()) == 0 || len(tree.folders()) == 0 {
-		t.Errorf("folders of another name %q, of the living %q; want both left alone", other.folders(), tree.folders())
+	for _, alone := range []*Tree{other, near, tree} {
+		if len(alone.folders()) == 0 {
+			t.Errorf("%s is gone, want it left alone", alone.name)
+		}
 	}
 }

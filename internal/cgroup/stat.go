@@ -46,20 +46,38 @@ func (g *Group) CPU() (CPU, error) {
 	if n == 0 {
 		return CPU{}, fmt.Errorf("read CPU time: %w", err)
 	}
-	text := string(buf[:n])
-	if g.v2 == nil {
-		ns, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-		return CPU{Total: time.Duration(ns)}, err
+	parse := parseUsage
+	if g.v2 != nil {
+		parse = parseCPUStat
 	}
+	cpu, err := parse(string(buf[:n]))
+	if err != nil {
+		return CPU{}, fmt.Errorf("read CPU time from %q: %w", g.usage.Name(), err)
+	}
+	return cpu, nil
+}
+
+// parseUsage reads cpuacct.usage of v1: nanoseconds.
+func parseUsage(text string) (CPU, error) {
+	ns, err := strconv.ParseUint(strings.TrimSpace(text), 10, 63)
+	if err != nil {
+		return CPU{}, err
+	}
+	return CPU{Total: time.Duration(ns)}, nil
+}
+
+// parseCPUStat reads cpu.stat of v2. Of its lines, "key value", later kernels
+// have more. 53 bits of microseconds are 285 years, and still fit in nanoseconds.
+func parseCPUStat(text string) (CPU, error) {
 	var c CPU
 	found := false
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		v, err := strconv.ParseInt(value, 10, 64)
+		v, err := strconv.ParseUint(value, 10, 53)
 		if err != nil {
 			continue
 		}
-		us := time.Duration(v) * time.Microsecond
+		us, n := time.Duration(v)*time.Microsecond, int64(v)
 		switch key {
 		case "usage_usec":
 			c.Total, found = us, true
@@ -68,11 +86,11 @@ func (g *Group) CPU() (CPU, error) {
 		case "system_usec":
 			c.System = &us
 		case "nr_throttled":
-			c.Throttled = &v
+			c.Throttled = &n
 		}
 	}
 	if !found {
-		return CPU{}, fmt.Errorf("read CPU time: no usage_usec in %q", g.usage.Name())
+		return CPU{}, errors.New("there is no usage_usec")
 	}
 	return c, nil
 }

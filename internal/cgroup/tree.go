@@ -103,9 +103,9 @@ func (h *Host) findTrees(dir string, depth int) []string {
 }
 
 func (h *Host) ownerLives(name string) bool {
-	pid, start, ok := strings.Cut(strings.TrimPrefix(name, prefix), "-")
+	pid, start, _ := strings.Cut(strings.TrimPrefix(name, prefix), "-")
 	n, err := strconv.Atoi(pid)
-	if !ok || err != nil {
+	if _, number := strconv.ParseUint(start, 10, 64); err != nil || number != nil {
 		return true // not a name of ours: leave it alone
 	}
 	now, err := h.startTime(n)
@@ -170,15 +170,15 @@ type Slot struct {
 	dirs map[string]string // hierarchy -> folder
 }
 
-// Slot makes the groups of a slot. cpus and the memory of node must be the
-// host's.
-func (t *Tree) Slot(cpus cpuset.Set, node int) (*Slot, error) {
-	name := "cpu" + strings.ReplaceAll(cpus.String(), ",", "+")
+// Slot makes the groups of a slot on CPUs and memory nodes of the host. Asked
+// again for the same ones it returns the same groups.
+func (t *Tree) Slot(cpus, nodes cpuset.Set) (*Slot, error) {
+	name := strings.ReplaceAll("cpu"+cpus.String()+"mem"+nodes.String(), ",", "+")
 	s := &Slot{tree: t, dirs: map[string]string{}}
 	for hierarchy, base := range t.host.base {
 		s.dirs[hierarchy] = filepath.Join(base, t.name, name)
 	}
-	mems := strconv.Itoa(node)
+	mems := nodes.String()
 	var err error
 	if t.host.Mode == Unified {
 		err = s.setUpV2(cpus.String(), mems)

@@ -16,6 +16,7 @@ import (
 	"judged/internal/sandbox"
 	"judged/internal/seccomp"
 	"judged/internal/slots"
+	"judged/internal/stage"
 	"judged/internal/topology"
 	"judged/internal/turbo"
 	"judged/internal/units"
@@ -35,7 +36,9 @@ type Options struct {
 	BoxInodes          int
 	UIDFirst, UIDCount int
 	Daemon             bool // this process judges for long, so doctor looks at it too
-	Log                *slog.Logger
+	// Without is sandbox.Options' own: for the attack suite alone.
+	Without stage.Layers
+	Log     *slog.Logger
 }
 
 // Court is a host ready for judging. Close it.
@@ -47,6 +50,7 @@ type Court struct {
 	tree     *cgroup.Tree
 	launcher *sandbox.Launcher
 	stands   map[string]*measure.Stand // by the slot's CPUs
+	visitors []*measure.Stand          // on ground that is no slot
 
 	// Read once, when the court is opened.
 	turbo       turbo.State
@@ -70,8 +74,8 @@ func Open(o Options) (*Court, error) {
 }
 
 func (c *Court) open() (err error) {
-	if !linux.IsRoot() {
-		return errors.New("open court: judged must be root to make namespaces and control groups; start it with sudo or as a system service")
+	if err := checkRights(c.fs); err != nil {
+		return err
 	}
 	if c.topology, err = topology.Read(c.fs); err != nil {
 		return fmt.Errorf("read topology: %w", err)
@@ -122,7 +126,7 @@ func (c *Court) confine() error {
 	if err := linux.ConfineProcess(house); err != nil {
 		return fmt.Errorf("keep judged off the slots: %w", err)
 	}
-	runtime.GOMAXPROCS(len(house))
+	runtime.GOMAXPROCS(len(house) + 1)
 	return nil
 }
 
@@ -137,17 +141,15 @@ func (c *Court) openLauncher() (*sandbox.Launcher, error) {
 	}
 	o := c.options
 	return sandbox.Open(sandbox.Options{Root: o.Root, BoxBytes: o.BoxBytes, BoxInodes: o.BoxInodes,
-		UIDFirst: o.UIDFirst, UIDCount: o.UIDCount, Seccomp: filter})
+		UIDFirst: o.UIDFirst, UIDCount: o.UIDCount, Seccomp: filter, Without: o.Without})
 }
 
 func (c *Court) openStand(s slots.Slot) error {
-	group, err := c.tree.Slot(s.CPUs, s.Node)
+	slot, err := c.Ground(s.CPUs, cpuset.New(s.Node))
 	if err != nil {
 		return err
 	}
-	slot := sandbox.Slot{CPUs: s.CPUs, Node: s.Node, BindNode: len(c.topology.Nodes) > 1,
-		NohzFull: c.topology.NohzFull.Overlaps(s.CPUs), Group: group}
-	stand, err := measure.NewStand(c.launcher, slot, c.fs, evidence.DefaultThresholds(c.Virtual()), c.options.Log)
+	stand, err := measure.NewStand(c.launcher, slot, c.fs, c.Thresholds(), c.options.Log)
 	if err != nil {
 		return err
 	}
@@ -167,6 +169,25 @@ func (c *Court) Slots() []slots.Slot { return c.slots }
 // Stand is where a slot's runs happen.
 func (c *Court) Stand(s slots.Slot) *measure.Stand { return c.stands[s.CPUs.String()] }
 
+// Thresholds are those that evidence is judged by before anything was learned.
+func (c *Court) Thresholds() evidence.Thresholds { return evidence.DefaultThresholds(c.Virtual()) }
+
+// Learn makes thresholds of canaries that nothing has lengthened, and judges the
+// evidence of all runs to come by them.
+func (c *Court) Learn(clean []evidence.Observation) evidence.Thresholds {
+	th := c.Thresholds().Learned(clean)
+	c.SetThresholds(th)
+	return th
+}
+
+// SetThresholds has the evidence of all runs to come judged by what was learned
+// before.
+func (c *Court) SetThresholds(th evidence.Thresholds) {
+	for _, s := range c.stands {
+		s.SetThresholds(th)
+	}
+}
+
 // CPUs are the CPUs of all slots.
 func (c *Court) CPUs() cpuset.Set {
 	var all cpuset.Set
@@ -182,6 +203,9 @@ func (c *Court) Close() error {
 	for _, s := range c.stands {
 		errs = append(errs, s.Close())
 	}
+	for _, s := range c.visitors {
+		errs = append(errs, s.Close())
+	}
 	if c.launcher != nil {
 		c.launcher.Close()
 	}
@@ -190,6 +214,9 @@ func (c *Court) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Name is the host's in reports.
+func (c *Court) Name() string { return hostName(c.options.Name) }
 
 func hostName(name string) string {
 	if name != "" {

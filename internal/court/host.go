@@ -37,7 +37,7 @@ func (c *Court) Host(cpus cpuset.Set, d doctor.Report) job.Host {
 		failed = []string{}
 	}
 	return job.Host{
-		Name: hostName(c.options.Name), Pool: c.options.Pool, Fingerprint: c.fingerprint,
+		Name: c.Name(), Pool: c.options.Pool, Fingerprint: c.fingerprint,
 		Kernel: c.topology.Kernel, CPUModel: c.topology.Model,
 		Isolation: c.isolation(cpus), Turbo: string(c.Turbo(cpus).Value),
 		Doctor: &job.DoctorHost{Ready: d.Ready, Failed: failed},

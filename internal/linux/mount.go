@@ -28,6 +28,16 @@ func UnshareNetwork() error {
 	return nil
 }
 
+// NewNetwork makes a network namespace like UnshareNetwork's and leaves the
+// calling thread in it, which has to end: the namespace outlives it as long as
+// the file is open.
+func NewNetwork() (*os.File, error) {
+	if err := UnshareNetwork(); err != nil {
+		return nil, err
+	}
+	return os.Open("/proc/thread-self/ns/net")
+}
+
 // UnshareHostname gives the calling thread a host name of its own.
 func UnshareHostname(name string) error {
 	if err := unix.Unshare(unix.CLONE_NEWUTS); err != nil {
@@ -40,7 +50,10 @@ func UnshareHostname(name string) error {
 }
 
 // RunNamespaces are the namespaces that every run has for itself.
-const RunNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+const RunNamespaces = MountNamespace | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+
+// MountNamespace is the one of them that a run cannot do without.
+const MountNamespace = unix.CLONE_NEWNS
 
 // The mount flags that judged uses.
 const (

@@ -101,6 +101,16 @@ func Monotonic() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
+// ThreadCPUTime reads CLOCK_THREAD_CPUTIME_ID: what the calling thread has run
+// on CPUs, the part of a control group's CPU time that is its own.
+func ThreadCPUTime() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		panic("linux: clock_gettime: " + err.Error()) // cannot fail for this clock
+	}
+	return time.Duration(ts.Nano())
+}
+
 // BindMemory makes every page that the calling thread touches first come from
 // the NUMA node.
 func BindMemory(node int) error {

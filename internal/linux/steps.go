@@ -24,6 +24,33 @@ func ParkedStep(report int) Step {
 		Want: uintptr(StepErrorSize), Exact: true, keep: mark}
 }
 
+// parkedUsage is what ParkedUsageSteps write.
+type parkedUsage struct {
+	mark  StepError
+	usage syscall.Rusage
+}
+
+// ParkedUsageSize is the number of bytes that ParkedUsageSteps write. They
+// start with those of ParkedStep.
+const ParkedUsageSize = int(unsafe.Sizeof(parkedUsage{}))
+
+// ParkedUsageSteps are ParkedStep, telling also what the process has used so
+// far: to ask /proc for it from outside takes 60 µs, to ask here takes 1.
+func ParkedUsageSteps(report int) []Step {
+	m := &parkedUsage{mark: StepError{Step: parkedMark}}
+	const self = 0 // RUSAGE_SELF
+	return []Step{
+		{Name: "getrusage", Call: unix.SYS_GETRUSAGE, Args: [6]uintptr{self, ptr(&m.usage)}, keep: m},
+		{Name: "write parked", Call: unix.SYS_WRITE, Args: [6]uintptr{uintptr(report), ptr(m), uintptr(ParkedUsageSize)},
+			Want: uintptr(ParkedUsageSize), Exact: true, keep: m},
+	}
+}
+
+// DecodeParkedUsage reads what ParkedUsageSteps wrote behind the mark.
+func DecodeParkedUsage(b [ParkedUsageSize]byte) Usage {
+	return usageOf(&(*parkedUsage)(unsafe.Pointer(&b)).usage)
+}
+
 // ReadByteStep blocks until one byte arrives on fd; the end of the stream is a
 // failure.
 func ReadByteStep(name string, fd int) Step {
@@ -41,9 +68,9 @@ func CloseOnExecStep(first int) Step {
 	return Step{Name: "close_range", Call: unix.SYS_CLOSE_RANGE, Args: [6]uintptr{uintptr(first), uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC}}
 }
 
-// CloseAllStep closes every descriptor.
-func CloseAllStep() Step {
-	return Step{Name: "close_range", Call: unix.SYS_CLOSE_RANGE, Args: [6]uintptr{0, uintptr(^uint32(0)), 0}}
+// CloseFromStep closes every descriptor from first on (Linux 5.9).
+func CloseFromStep(first int) Step {
+	return Step{Name: "close_range", Call: unix.SYS_CLOSE_RANGE, Args: [6]uintptr{uintptr(first), uintptr(^uint32(0)), 0}}
 }
 
 // NewProcessGroupStep makes the child leader of a process group.
@@ -70,9 +97,14 @@ func DieWithParentStep() Step {
 	return prctlStep("prctl PR_SET_PDEATHSIG", unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL))
 }
 
-// JoinStep enters the mount and IPC namespaces of a process (Linux 5.8).
+// EnterNetworkStep enters a network namespace.
+func EnterNetworkStep(network int) Step {
+	return Step{Name: "setns network", Call: unix.SYS_SETNS, Args: [6]uintptr{uintptr(network), unix.CLONE_NEWNET}}
+}
+
+// JoinStep enters the mount, IPC and network namespaces of a process (Linux 5.8).
 func JoinStep(pidfd int) Step {
-	return Step{Name: "setns", Call: unix.SYS_SETNS, Args: [6]uintptr{uintptr(pidfd), unix.CLONE_NEWNS | unix.CLONE_NEWIPC}}
+	return Step{Name: "setns", Call: unix.SYS_SETNS, Args: [6]uintptr{uintptr(pidfd), unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET}}
 }
 
 // ChdirStep changes the working directory.
@@ -98,13 +130,16 @@ func MountStep(fstype, target string, flags uintptr, data string) Step {
 		Args: [6]uintptr{ptr(t.fstype), ptr(t.target), ptr(t.fstype), flags, ptr(t.data)}, keep: t}
 }
 
-// ForeverStep never returns.
-func ForeverStep() Step { return Step{Name: "ppoll", Call: unix.SYS_PPOLL} }
-
 // NormalPolicyStep sets SCHED_OTHER, whatever the daemon runs under.
 func NormalPolicyStep() Step {
 	prio := new(int32)
 	return Step{Name: "sched_setscheduler", Call: unix.SYS_SCHED_SETSCHEDULER, Args: [6]uintptr{0, unix.SCHED_NORMAL, ptr(prio)}, keep: prio}
+}
+
+// NormalPriorityStep sets the nice value 0, which NormalPolicyStep leaves as it
+// is. Less than the daemon's needs CAP_SYS_NICE.
+func NormalPriorityStep() Step {
+	return Step{Name: "setpriority", Call: unix.SYS_SETPRIORITY, Args: [6]uintptr{unix.PRIO_PROCESS, 0, 0}}
 }
 
 // AffinityStep binds the child to the CPUs.

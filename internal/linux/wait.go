@@ -75,8 +75,10 @@ func Reap(pid int) (syscall.WaitStatus, Usage, error) {
 	if err != nil {
 		return 0, Usage{}, &os.PathError{Op: "wait4", Path: strconv.Itoa(pid), Err: err}
 	}
-	return status, Usage{r.Nvcsw, r.Nivcsw, r.Minflt, r.Majflt}, nil
+	return status, usageOf(&r), nil
 }
+
+func usageOf(r *syscall.Rusage) Usage { return Usage{r.Nvcsw, r.Nivcsw, r.Minflt, r.Majflt} }
 
 // SignalName is the name of a signal as in signal.h, SIGKILL for instance, or
 // SIGRT+n.

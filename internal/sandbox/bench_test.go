@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/cpuset"
 	"judged/internal/linux"
 	"judged/internal/testkit"
 )
@@ -91,16 +92,26 @@ func BenchmarkStart(b *testing.B) {
 // BenchmarkOvershoot measures how far beyond its CPU time limit a program gets.
 func BenchmarkOvershoot(b *testing.B) {
 	testkit.Need(b, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
-	path := testkit.CompileC(b, filepath.Join(testkit.RepoRoot(b), "testdata/submissions/measure/spin.c"), true)
+	spin := testkit.CompileC(b, filepath.Join(testkit.RepoRoot(b), "testdata/submissions/measure/spin.c"), true)
+	family := testkit.CompileC(b, "testdata/family.c", true)
 	for _, bb := range []struct {
 		name string
+		path string
 		args []string
-	}{{"spin", []string{"./spin", "1"}}, {"duty50", []string{"./spin", "1", "50"}}} {
+		cpus int
+	}{
+		{"spin", spin, []string{"./program", "1"}, 1},
+		{"duty50", spin, []string{"./program", "1", "50"}, 1},
+		{"threads2", spin, []string{"./program", "2"}, 2},
+		{"threads2duty50", spin, []string{"./program", "2", "50"}, 2},
+		{"orphan", family, []string{"./program", "orphan", "spin"}, 1}, // burns after its parent exited
+	} {
 		b.Run(bb.name, func(b *testing.B) {
 			l := newLab(b, nil)
+			l.widen(b, bb.cpus)
 			var over []time.Duration
 			for i := 0; b.Loop(); i++ {
-				spec := Spec{Args: bb.args, Files: []File{{Name: "spin", Path: path, Exec: true}}, Limits: limits()}
+				spec := Spec{Args: bb.args, Files: []File{{Name: "program", Path: bb.path, Exec: true}}, Limits: limits()}
 				spec.Limits.CPUTime = time.Duration(100+i*37%150) * time.Millisecond
 				r, _ := l.run(b, spec)
 				if r.Stop != StopCPU {
@@ -111,6 +122,49 @@ func BenchmarkOvershoot(b *testing.B) {
 			b.ReportMetric(quantile(over, .5), "over-p50-us")
 			b.ReportMetric(quantile(over, .99), "over-p99-us")
 		})
+	}
+}
+
+// widen gives the slot the first n CPUs, CPU 0 among them, which no slot of a
+// judged has: a machine of two has no others.
+func (l *lab) widen(b *testing.B, n int) {
+	b.Helper()
+	if n == 1 {
+		return
+	}
+	if runtime.NumCPU() < n {
+		b.Skipf("%d CPUs, want %d", runtime.NumCPU(), n)
+	}
+	var all []int
+	for cpu := range n {
+		all = append(all, cpu)
+	}
+	l.slot.CPUs = cpuset.New(all...)
+	var err error
+	if l.slot.Group, err = l.tree.Slot(l.slot.CPUs, cpuset.New(l.slot.Node)); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkAfterlife measures what a run is billed for a child that lives on
+// when the first process ends, one that works against one that sleeps.
+func BenchmarkAfterlife(b *testing.B) {
+	testkit.Need(b, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	path := testkit.CompileC(b, "testdata/family.c", true)
+	l := newLab(b, nil)
+	billed := map[string][]time.Duration{}
+	for b.Loop() {
+		for _, what := range []string{"sleep", "spin"} {
+			r, _ := l.run(b, Spec{Args: []string{"./program", "leave", what}, Files: []File{{Name: "program", Path: path, Exec: true}}, Limits: limits()})
+			if r.Stop != StopNone || r.Code != 0 || r.Signal != 0 {
+				b.Fatalf("it did not end by itself: %+v", r)
+			}
+			billed[what] = append(billed[what], r.CPUTime)
+		}
+	}
+	for what, all := range billed {
+		b.ReportMetric(quantile(all, .5), what+"-billed-p50-us")
+		b.ReportMetric(quantile(all, .99), what+"-billed-p99-us")
 	}
 }
 

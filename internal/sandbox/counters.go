@@ -18,18 +18,12 @@ type counters struct {
 	usage      linux.Usage
 }
 
-// parkedCounters reads what the parked child has on them before it is let go.
+// parkedCounters are what the parked child has on them before it is let go.
 func (s *Sandbox) parkedCounters() counters {
-	proc := "/proc/" + strconv.Itoa(s.solution.pid)
 	c := s.endedCounters()
-	// Faults, behind the name in parentheses, which may hold anything.
-	stat := read(proc + "/stat")
-	if fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]); len(fields) > 9 {
-		c.usage.MinorFaults, c.usage.MajorFaults = parseCount(fields[7]), parseCount(fields[9])
-	}
-	status := read(proc + "/status")
-	c.usage.VoluntarySwitches = keyed(status, "voluntary_ctxt_switches")
-	c.usage.InvoluntarySwitches = keyed(status, "nonvoluntary_ctxt_switches")
+	c.usage = s.parked
+	// It told of itself before it went to sleep.
+	c.usage.VoluntarySwitches++
 	return c
 }
 

@@ -128,6 +128,11 @@ func NewInput(path string, slot Slot) (*Input, error) {
 	if err == nil {
 		err = linux.SealContent(m)
 	}
+	if err == nil {
+		// A memfd is everybody's to write at first. Reading /dev/stdin by its
+		// name is what many programs in Node do.
+		err = m.Chmod(0o444)
+	}
 	if err != nil {
 		m.Close()
 		return nil, fmt.Errorf("copy input: %w", err)

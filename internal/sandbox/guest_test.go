@@ -11,9 +11,32 @@ import (
 // on the second of two NUMA nodes.
 func TestRunInGuest(t *testing.T) {
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
-	program := testkit.CompileC(t, "testdata/act.c", true)
+	runInGuest(t, guest.Config{Append: isolation + " tsc=reliable"}, testkit.CompileC(t, "testdata/act.c", true))
+}
+
+// TestRunInArm64Guest is the same on the other architecture: its system call
+// numbers, its structures, its way to fork.
+func TestRunInArm64Guest(t *testing.T) {
+	testkit.Need(t, testkit.QEMUArm64, testkit.GuestKernelArm64, testkit.GCCArm64)
+	runInGuest(t, guest.Config{Arch: "arm64", Append: isolation}, testkit.CompileArm64(t, "testdata/act.c"))
+}
+
+const isolation = "isolcpus=3 nohz_full=3"
+
+func runInGuest(t *testing.T, cfg guest.Config, act string) {
+	t.Helper()
+	cfg.NUMA = true
+	cfg.Files = map[string]string{"/repo/internal/sandbox/testdata/act": act, "/bin/echo": act}
+	guest.GoTest(t, cfg, "judged/internal/sandbox", "^TestRun$")
+}
+
+// TestLeaksInGuest has cgroup v2 count and bound processes, and looks for what
+// is left there.
+func TestLeaksInGuest(t *testing.T) {
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
+	act, family := testkit.CompileC(t, "testdata/act.c", true), testkit.CompileC(t, "testdata/family.c", true)
 	guest.GoTest(t, guest.Config{
-		Append: "isolcpus=3 nohz_full=3 tsc=reliable", NUMA: true,
-		Files: map[string]string{"/repo/internal/sandbox/testdata/act": program, "/bin/echo": program},
-	}, "judged/internal/sandbox", "^TestRun$")
+		Append: isolation + " tsc=reliable", NUMA: true,
+		Files: map[string]string{"/repo/internal/sandbox/testdata/act": act, "/repo/internal/sandbox/testdata/family": family},
+	}, "judged/internal/sandbox", "^Test(NothingIsLeft|LauncherLeavesNothing|ProcessesBound|AllAreCounted|Parents)$")
 }

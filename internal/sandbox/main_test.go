@@ -12,5 +12,8 @@ func TestMain(m *testing.M) {
 	if stage.IsInit() {
 		stage.Main()
 	}
+	if program := os.Getenv(victimEnv); program != "" {
+		os.Exit(victimMain(program))
+	}
 	os.Exit(testkit.Run(m))
 }

@@ -45,7 +45,7 @@ var hostSettings = [...]string{"/etc/alternatives", "/etc/java-*", "/etc/python3
 // buildRoot makes the file system that all sandboxes of the calling thread's
 // namespaces start from, and moves the thread into it. judged-init inherits a
 // copy of the mounts, a dozen, instead of making them for each run.
-func buildRoot(kind Root, program []byte) error {
+func buildRoot(o Options, program []byte) error {
 	if err := linux.UnshareFilesystem(); err != nil {
 		return err
 	}
@@ -57,7 +57,27 @@ func buildRoot(kind Root, program []byte) error {
 	if err := linux.Mount("tmpfs", root, linux.NoSuid|linux.NoDev, "mode=0755,nr_inodes=4096,size="+size); err != nil {
 		return err
 	}
-	for _, dir := range []string{"box", "dev", "etc", "proc"} {
+	for _, dir := range []string{"box", "proc"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(root+initPath, program, 0o700); err != nil {
+		return err
+	}
+	furnish := furnishTemplate
+	if o.Without.Has(stage.Root) {
+		furnish = exposeHost
+	}
+	if err := furnish(o.Root, root); err != nil {
+		return err
+	}
+	return linux.PivotRoot(root)
+}
+
+// furnishTemplate puts in the template what a run may see, and closes it.
+func furnishTemplate(kind Root, root string) error {
+	for _, dir := range []string{"dev", "etc"} {
 		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
 			return err
 		}
@@ -76,13 +96,7 @@ func buildRoot(kind Root, program []byte) error {
 			return err
 		}
 	}
-	if err := os.WriteFile(root+initPath, program, 0o700); err != nil {
-		return err
-	}
-	if err := linux.Remount(root, linux.ReadOnly|linux.NoSuid|linux.NoDev); err != nil {
-		return err
-	}
-	return linux.PivotRoot(root)
+	return linux.Remount(root, linux.ReadOnly|linux.NoSuid|linux.NoDev)
 }
 
 // mountPoint finds a folder to build on. Only this thread's mount namespace
@@ -145,14 +159,14 @@ func showHost(root string) error {
 		paths = append(paths, found...)
 	}
 	for _, path := range paths {
-		if err := showPath(root, path); err != nil {
+		if err := showPath(root, path, linux.ReadOnly|linux.NoSuid|linux.NoDev); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func showPath(root, path string) error {
+func showPath(root, path string, flags uintptr) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -173,5 +187,5 @@ func showPath(root, path string) error {
 	if err := os.Mkdir(root+path, 0o755); err != nil {
 		return err
 	}
-	return linux.Bind(path, root+path, linux.ReadOnly|linux.NoSuid|linux.NoDev)
+	return linux.Bind(path, root+path, flags)
 }

@@ -24,6 +24,7 @@ import (
 type lab struct {
 	*Launcher
 	slot Slot
+	tree *cgroup.Tree
 }
 
 func newLab(t testing.TB, change func(*Options)) *lab {
@@ -49,7 +50,7 @@ func newLab(t testing.TB, change func(*Options)) *lab {
 	}
 	last := top.CPUs[len(top.CPUs)-1]
 	cpus := cpuset.New(last.ID)
-	group, err := tree.Slot(cpus, last.Node)
+	group, err := tree.Slot(cpus, cpuset.New(last.Node))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func newLab(t testing.TB, change func(*Options)) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	return &lab{l, Slot{CPUs: cpus, Node: last.Node, BindNode: len(top.Nodes) > 1, NohzFull: top.NohzFull.Overlaps(cpus), Group: group}}
+	return &lab{l, Slot{CPUs: cpus, Node: last.Node, BindNode: len(top.Nodes) > 1, NohzFull: top.NohzFull.Overlaps(cpus), Group: group}, tree}
 }
 
 func limits() Limits {
@@ -116,13 +117,16 @@ func script(t testing.TB, name, text string) File {
 	return File{Name: name, Path: path, Exec: true}
 }
 
-// act is the program of the tests. A guest has no compiler: there it lies beside
+// act is the program of the tests.
+func act(t testing.TB) string { return built(t, "act") }
+
+// built is a program of testdata. A guest has no compiler: there it lies beside
 // its source.
-func act(t testing.TB) string {
-	if _, err := os.Stat("testdata/act"); err == nil {
-		return "testdata/act"
+func built(t testing.TB, name string) string {
+	if _, err := os.Stat("testdata/" + name); err == nil {
+		return "testdata/" + name
 	}
-	return testkit.CompileC(t, "testdata/act.c", true)
+	return testkit.CompileC(t, "testdata/"+name+".c", true)
 }
 
 // facts is what a test can say of a result beforehand.

@@ -66,6 +66,7 @@ type Sandbox struct {
 	uid      int
 	limits   Limits
 	overhead time.Duration
+	parked   linux.Usage // of the child, when it was
 }
 
 // Prepare makes a sandbox on a slot up to the point where only the program is
@@ -88,7 +89,7 @@ func (s *Sandbox) prepare() (err error) {
 	if s.box, err = s.newBox(); err != nil {
 		return err
 	}
-	s.process1, err = s.start(stage.InitRequest(int(s.box.Fd())))
+	s.process1, err = s.start(stage.InitRequest(s.box, s.slot.Network))
 	return err
 }
 
@@ -138,8 +139,10 @@ func (s *Sandbox) Load(spec Spec) error {
 
 func (s *Sandbox) doLoad(spec Spec) (err error) {
 	s.limits = spec.Limits
-	if err := s.group.Limit(spec.Limits.Memory, spec.Limits.Processes); err != nil {
-		return err
+	if !s.launcher.options.Without.Has(stage.Cgroup) {
+		if err := s.group.Limit(spec.Limits.Memory, spec.Limits.Processes); err != nil {
+			return err
+		}
 	}
 	if err := s.putFiles(spec.Files); err != nil {
 		return err
@@ -153,13 +156,14 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	if err := s.park(spec); err != nil {
 		return err
 	}
-	said, ok := stage.ReadReport(s.report)
+	said, parked, ok := stage.ReadParked(s.report)
 	if !ok {
 		return errors.New("park: the child ended early")
 	}
 	if !said.Parked() {
-		return fmt.Errorf("park: %s: %w", stage.StepName(s.load, s.fds, said.Step), syscall.Errno(said.Errno))
+		return fmt.Errorf("park: %s: %w", stage.StepName(s.load, s.fds, s.launcher.options.Without, said.Step), syscall.Errno(said.Errno))
 	}
+	s.parked = parked
 	return nil
 }
 

@@ -25,7 +25,7 @@ func group(why string, action Action, calls string) Rule {
 func allowed() []Rule {
 	return []Rule{
 		group("files: the mount namespace, rlimits and the file modes decide, as for any process", Allow, `
-			read write readv writev pread64 pwrite64 preadv pwritev lseek open openat openat2 creat close close_range
+			read write readv writev pread64 pwrite64 preadv pwritev lseek open openat creat close close_range
 			dup dup2 dup3 stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2 readlink readlinkat
 			getdents getdents64 getcwd chdir fchdir mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2
 			link linkat symlink symlinkat truncate ftruncate fallocate fsync fdatasync umask
@@ -65,7 +65,7 @@ func allowed() []Rule {
 			setuid setgid setreuid setregid setresuid setresgid setfsuid setfsgid`),
 		group("the machine as every program may see it, and random bytes", Allow, `uname sysinfo getrandom`),
 		group("use of what socketpair made: no other socket can exist, none can be bound or connected to", Allow, `
-			sendto recvfrom sendmsg recvmsg shutdown getsockname getpeername getsockopt`),
+			recvfrom recvmsg shutdown getsockname getpeername getsockopt`),
 	}
 }
 
@@ -100,7 +100,8 @@ func absent() []Rule {
 		group("its flags lie in memory, out of reach of a filter; libc falls back to clone", enosys, `clone3`),
 		group("work and sockets by kernel threads that the run is not billed for", enosys, `
 			io_uring_setup io_uring_enter io_uring_register io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents`),
-		group("tell like mincore what is in the page cache (preadv2 by RWF_NOWAIT)", enosys, `cachestat preadv2 pwritev2`),
+		group("tell like mincore what is in the page cache (preadv2 by RWF_NOWAIT), or which names other runs looked up (openat2 by RESOLVE_CACHED)",
+			enosys, `cachestat preadv2 pwritev2 openat2`),
 		group("memory that judged cannot read, or of another process", enosys, `memfd_secret process_madvise process_mrelease`),
 		group("watching of shared inodes: sees other runs open files", enosys, `
 			inotify_init inotify_init1 inotify_add_watch inotify_rm_watch fanotify_init fanotify_mark`),

@@ -21,6 +21,7 @@ func TestDefault(t *testing.T) {
 		{call: "clone", args: [6]uint64{0x01200011}, want: Allow}, // what fork passes
 		{call: "clone", args: [6]uint64{0x10000011}, want: Kill},
 		{call: "clone", args: [6]uint64{0x40000000}, want: Kill},
+		{call: "clone", args: [6]uint64{0x00008011}, want: Kill}, // CLONE_PARENT
 		{call: "clone3", want: enosys},
 		{call: "unshare", want: Kill},
 		{call: "setns", want: Kill},
@@ -35,6 +36,10 @@ func TestDefault(t *testing.T) {
 		{call: "socketpair", args: [6]uint64{1}, want: Allow},
 		{call: "socketpair", args: [6]uint64{40}, want: eperm},
 		{call: "bind", want: eperm},
+		{call: "sendto", args: [6]uint64{3, 0, 1, 0x4000}, want: Allow}, // MSG_NOSIGNAL
+		{call: "sendto", args: [6]uint64{3, 0, 1, 0x4001}, want: Errno(syscall.EOPNOTSUPP)},
+		{call: "sendmsg", args: [6]uint64{3, 0, 0x40}, want: Allow}, // MSG_DONTWAIT
+		{call: "sendmsg", args: [6]uint64{3, 0, 1}, want: Errno(syscall.EOPNOTSUPP)},
 		{call: "flock", want: Ignore},
 		{call: "fcntl", args: [6]uint64{0, 4}, want: Allow},
 		{call: "fcntl", args: [6]uint64{0, 6}, want: eperm},
@@ -58,6 +63,7 @@ func TestDefault(t *testing.T) {
 		{call: "splice", want: Errno(syscall.EINVAL)},
 		{call: "vmsplice", want: Errno(syscall.EINVAL)},
 		{call: "io_uring_setup", want: enosys},
+		{call: "openat2", want: enosys},
 		{call: "memfd_secret", want: enosys},
 		{call: "cachestat", want: enosys},
 		{call: "inotify_init1", want: enosys},

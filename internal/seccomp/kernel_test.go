@@ -114,9 +114,20 @@ func probeProgram(t *testing.T) string {
 // TestInGuest asks another kernel than the host's.
 func TestInGuest(t *testing.T) {
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
+	askGuest(t, "amd64", testkit.CompileC(t, "testdata/probe.c", true))
+}
+
+// TestInArm64Guest asks the other architecture's.
+func TestInArm64Guest(t *testing.T) {
+	testkit.Need(t, testkit.QEMUArm64, testkit.GuestKernelArm64, testkit.GCCArm64)
+	askGuest(t, "arm64", testkit.CompileArm64(t, "testdata/probe.c"))
+}
+
+func askGuest(t *testing.T, arch, probe string) {
+	t.Helper()
 	guest.GoTest(t, guest.Config{
-		Files: map[string]string{"/repo/internal/seccomp/testdata/probe": testkit.CompileC(t, "testdata/probe.c", true)},
-	}, "judged/internal/seccomp", "^TestKernelAppliesTheFilter$")
+		Arch: arch, Files: map[string]string{"/repo/internal/seccomp/testdata/probe": probe},
+	}, "judged/internal/seccomp", "^(TestKernelAppliesTheFilter|TestForeignProgram)$")
 }
 
 // The errors and the deaths come from the kernel here, not from the interpreter.

@@ -18,6 +18,12 @@ const (
 	cloneNewTime = 0x00000080
 	cloneNewAny  = cloneNewNS | cloneNewCgroup | cloneNewUTS | cloneNewIPC | cloneNewUser | cloneNewPID | cloneNewNet | cloneNewTime
 
+	// cloneParent makes the child one of the caller's parent's. The first process of
+	// a run is judged's own child, so its siblings would be too: judged knows
+	// nothing of them and never reaps them, and the end of the run's pid
+	// namespace waits for each of its zombies (zap_pid_ns_processes), for ever.
+	cloneParent = 0x00008000
+
 	dupFD        = 0
 	getFD        = 1
 	setFD        = 2
@@ -36,6 +42,7 @@ const (
 	noRandomize   = 0x0040000
 	askPersona    = 0xffffffff
 	familyUnix    = 1
+	outOfBand     = 1 // MSG_OOB
 	prSetDeathSig = 1
 	prGetDeathSig = 2
 	prGetDumpable = 3
@@ -59,10 +66,10 @@ const (
 func tested() []Rule {
 	return []Rule{
 		{
-			Why:    "new namespaces give back the capabilities that were dropped",
+			Why:    "new namespaces give back the capabilities that were dropped; a sibling would be a child of judged",
 			Calls:  []string{"clone"},
 			Action: Allow,
-			Args:   &Args{Index: 0, AnyBits: cloneNewAny, Then: Kill},
+			Args:   &Args{Index: 0, AnyBits: cloneNewAny | cloneParent, Then: Kill},
 		},
 		{
 			Why:    "Node and asyncio need a pair to talk to their children; it has no name and stays in the process tree",
@@ -70,6 +77,8 @@ func tested() []Rule {
 			Action: Errno(syscall.EPERM),
 			Args:   &Args{Index: 0, OneOf: []uint32{familyUnix}, Then: Allow},
 		},
+		outOfBandRule("sendto", 3),
+		outOfBandRule("sendmsg", 2),
 		{
 			Why:    "locks and leases signal to other sandboxes, F_SETPIPE_SZ multiplies the buffers, F_SETOWN and F_SETSIG send signals",
 			Calls:  []string{"fcntl"},
@@ -99,6 +108,18 @@ func tested() []Rule {
 			Action: Errno(syscall.EPERM),
 			Args:   &Args{Index: 0, OneOf: []uint32{askPersona, noRandomize}, Then: Allow},
 		},
+	}
+}
+
+// outOfBandRule allows a call that sends, but no urgent byte, which pairs of unix
+// sockets have since 5.15 and no runtime sends. The error is that of a kernel
+// without CONFIG_AF_UNIX_OOB.
+func outOfBandRule(call string, flags int) Rule {
+	return Rule{
+		Why:    "use of what socketpair made; urgent bytes are rarely run kernel code (CVE-2025-38236)",
+		Calls:  []string{call},
+		Action: Allow,
+		Args:   &Args{Index: flags, AnyBits: outOfBand, Then: Errno(syscall.EOPNOTSUPP)},
 	}
 }
 

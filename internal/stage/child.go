@@ -9,7 +9,7 @@ import (
 
 // park forks the child that becomes the solution. It does not wait for it: the
 // child reports to judged.
-func park(f LoadFDs, self int) (int, error) {
+func park(f LoadFDs, self int, without Layers) (int, error) {
 	b, err := readAll(f.Load)
 	if err != nil {
 		return 0, err
@@ -18,7 +18,7 @@ func park(f LoadFDs, self int) (int, error) {
 	if err := l.Decode(b); err != nil {
 		return 0, err
 	}
-	steps, err := childSteps(l, f, lookPath(l.Args[0]))
+	steps, err := childSteps(l, f, lookPath(l.Args[0]), without)
 	if err != nil {
 		return 0, err
 	}
@@ -34,8 +34,8 @@ func park(f LoadFDs, self int) (int, error) {
 const ExecStepName = "execve"
 
 // StepName names the step of a parked child that failed.
-func StepName(l *Load, f LoadFDs, step int32) string {
-	steps, err := childSteps(l, f, l.Args[0])
+func StepName(l *Load, f LoadFDs, without Layers, step int32) string {
+	steps, err := childSteps(l, f, l.Args[0], without)
 	if err != nil || step < 0 || int(step) >= len(steps) {
 		return "unknown step"
 	}
@@ -43,22 +43,28 @@ func StepName(l *Load, f LoadFDs, step int32) string {
 }
 
 // childSteps is the jail: everything that the child does to itself before it
-// becomes the solution, in the only order that works.
-func childSteps(l *Load, f LoadFDs, path string) ([]linux.Step, error) {
+// becomes the solution, in the only order that works. What belongs to a layer
+// of without is left out.
+func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, error) {
 	var steps []linux.Step
 	add := func(s ...linux.Step) { steps = append(steps, s...) }
+	layer := func(of Layers, s ...linux.Step) {
+		if !without.Has(of) {
+			add(s...)
+		}
+	}
 
 	// Join the v1 groups first, while there is one thread and the rights:
 	// everything after this is counted for the run until judged takes its
 	// baseline, and nothing before it.
 	for _, tasks := range f.Tasks {
-		add(linux.WriteStep("write tasks", tasks, []byte("0")))
+		layer(Cgroup, linux.WriteStep("write tasks", tasks, []byte("0")))
 	}
 	add(linux.JoinStep(f.Process1), linux.ChdirStep(WorkDir))
 	// The root of what the child may see of cgroups is where it is now.
-	add(linux.NewCgroupNamespaceStep())
-	// The daemon may run under another policy and on other CPUs.
-	add(linux.NormalPolicyStep(), linux.AffinityStep(l.CPUs))
+	layer(Namespaces, linux.NewCgroupNamespaceStep())
+	// The daemon may run under another policy or nice value and on other CPUs.
+	add(linux.NormalPolicyStep(), linux.NormalPriorityStep(), linux.AffinityStep(l.CPUs))
 	// A handler is reset by execve, an ignored signal is not.
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGCHLD} {
 		add(linux.DefaultSignalStep(s))
@@ -70,23 +76,23 @@ func childSteps(l *Load, f LoadFDs, path string) ([]linux.Step, error) {
 	add(linux.DupStep(f.Stdin, 0), linux.DupStep(f.Stdout, 1), linux.DupStep(f.Stderr, 2))
 	// After the dup3 calls, which clear the flag on 0 to 2.
 	add(linux.CloseOnExecStep(3))
-	add(limitSteps(l)...)
+	layer(Rlimits, limitSteps(l)...)
 	// Capabilities. The bounding set is empty from judged-init on. The
 	// securebits need CAP_SETPCAP and the groups CAP_SETGID, so they go before
 	// the user does.
-	add(linux.ClearAmbientStep(), linux.LockSecurebitsStep())
-	add(linux.SetgroupsStep(), linux.SetgidStep(l.UID), linux.SetuidStep(l.UID))
-	add(linux.NoCapabilitiesStep())
+	layer(User, linux.ClearAmbientStep(), linux.LockSecurebitsStep())
+	layer(User, linux.SetgroupsStep(), linux.SetgidStep(l.UID), linux.SetuidStep(l.UID))
+	layer(User, linux.NoCapabilitiesStep())
 	// A change of user clears it, so after that.
 	add(linux.DieWithParentStep())
 	// Without this an unprivileged process may not install a filter, and with
 	// it set-user-ID files are plain files.
-	add(linux.NoNewPrivsStep())
+	layer(User, linux.NoNewPrivsStep())
 	// The filter is last: it allows what follows and nothing of the above.
 	if len(l.Seccomp) > 0 {
-		add(linux.SeccompStep(l.Seccomp))
+		layer(Seccomp, linux.SeccompStep(l.Seccomp))
 	}
-	add(linux.ParkedStep(f.Report))
+	add(linux.ParkedUsageSteps(f.Report)...)
 	add(linux.ReadByteStep("read go", f.Gate))
 	exec, err := linux.ExecStep(path, l.Args, l.Env)
 	if err != nil {

@@ -29,28 +29,38 @@ const Name = "judged-init"
 // IsInit reports whether this process was started to be judged-init or the
 // canary, which is the same program. A main
 // function asks first thing, before flags, logs or metrics exist.
-func IsInit() bool { return (len(os.Args) == 1 && os.Args[0] == Name) || isCanary() }
+func IsInit() bool { return os.Args[0] == Name || isCanary() }
 
 // Main is judged-init, until judged closes the connection. It does not return.
 func Main() {
 	if isCanary() {
-		os.Exit(runKernel(os.Args[1]))
+		os.Exit(runKernel(os.Args[1:]))
 	}
 	// The thread's choice of a pid namespace for its children must not
 	// wander, and what it forks dies with it.
 	runtime.LockOSThread()
-	if err := serve(); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		_ = linux.Send(controlFD, answer(0, err), nil) // judged may be gone
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// serve answers requests, one after the other: each takes half a millisecond.
-func serve() error {
-	if err := inherit(); err != nil {
+// run is judged-init with its arguments: in tests of the layers the one that is
+// left out.
+func run(args []string) error {
+	without, err := ParseLayers(strings.Join(args, ","))
+	if err != nil {
 		return err
 	}
+	if err := inherit(without); err != nil {
+		return err
+	}
+	return serve(without)
+}
+
+// serve answers requests, one after the other: each takes half a millisecond.
+func serve(without Layers) error {
 	self, err := linux.OpenProcess(os.Getpid())
 	if err != nil {
 		return err
@@ -61,7 +71,7 @@ func serve() error {
 		if err != nil || n == 0 {
 			return err
 		}
-		pid, err := handle(buf[:n], fds, int(self.Fd()))
+		pid, err := handle(buf[:n], fds, int(self.Fd()), without)
 		closeAll(fds)
 		if err := linux.Send(controlFD, answer(pid, err), nil); err != nil {
 			return err
@@ -71,25 +81,28 @@ func serve() error {
 
 // inherit does to judged-init what all that it forks inherit and none could
 // undo.
-func inherit() error {
+func inherit(without Layers) error {
 	// Whether pages are huge must not depend on how fragmented the host's
 	// memory is today.
 	if err := linux.NoHugePages(); err != nil {
 		return err
 	}
+	if without.Has(User) {
+		return nil
+	}
 	return linux.DropBounding()
 }
 
-func handle(msg []byte, fds []int, self int) (int, error) {
+func handle(msg []byte, fds []int, self int, without Layers) (int, error) {
 	switch {
-	case msg[0] == msgInit && len(fds) == 1:
-		return startInit(fds[0])
+	case msg[0] == msgInit && len(fds) > 0:
+		return startInit(fds[0], fds[1:], without)
 	case msg[0] == msgChild:
 		f, err := parseRequest(msg, fds)
 		if err != nil {
 			return 0, err
 		}
-		return park(f, self)
+		return park(f, self, without)
 	}
 	return 0, errors.New("read request: unknown")
 }
@@ -101,14 +114,14 @@ func closeAll(fds []int) {
 }
 
 // startInit forks process 1 of a sandbox and waits until it has its mounts.
-func startInit(box int) (int, error) {
+func startInit(box int, networks []int, without Layers) (int, error) {
 	r, w, err := linux.Pipe()
 	if err != nil {
 		return 0, err
 	}
 	defer r.Close()
-	steps := initSteps(box, int(w.Fd()))
-	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: -1, Namespaces: linux.RunNamespaces, Sibling: true, Report: int(w.Fd()), Steps: steps})
+	steps := initSteps(box, networks, int(w.Fd()), without)
+	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: -1, Namespaces: namespaces(without), Sibling: true, Report: int(w.Fd()), Steps: steps})
 	w.Close() // ours must be closed for the end of the child's to be seen
 	if err != nil {
 		return 0, err
@@ -122,37 +135,68 @@ func startInit(box int) (int, error) {
 	return pid, err
 }
 
+// namespaces are those that process 1 is born with.
+func namespaces(without Layers) uintptr {
+	if without.Has(Namespaces) {
+		return linux.MountNamespace
+	}
+	return linux.RunNamespaces
+}
+
 // initSteps are the life of process 1.
-func initSteps(box, report int) []linux.Step {
-	const private = linux.NoSuid | linux.NoDev | linux.NoExec | linux.ReadOnly
-	return []linux.Step{
+func initSteps(box int, networks []int, report int, without Layers) []linux.Step {
+	private, proc := uintptr(linux.NoSuid|linux.NoDev|linux.NoExec|linux.ReadOnly), "hidepid=2,subset=pid"
+	if without.Has(Root) {
+		private, proc = 0, ""
+	}
+	var steps []linux.Step
+	if !without.Has(Namespaces) {
+		for _, network := range networks { // one at most
+			steps = append(steps, linux.EnterNetworkStep(network))
+		}
+	}
+	return append(steps,
 		// Ctrl-C at judged's terminal is judged's to handle.
 		linux.NewProcessGroupStep(),
-		linux.DieWithParentStep(),
 		linux.AttachStep(box, Box),
 		// A /proc of the new pid namespace that shows a process nothing but
 		// its own. It also covers judged-init's file, which lies below.
-		linux.MountStep("proc", "/proc", private, "hidepid=2,subset=pid"),
+		linux.MountStep("proc", "/proc", private, proc),
 		// Orphans come to process 1; a zombie would hold a place in the pids
 		// controller.
 		linux.IgnoreSignalStep(syscall.SIGCHLD),
 		linux.ParkedStep(report),
+		// The end of the lifeline is the end of judged, whenever it comes. A
+		// signal at the parent's death would not do: a judged that dies before
+		// this process has asked for it never sends it.
+		linux.DupStep(lifelineFD, 0),
 		// Not the least of them: the connection to judged, whose end judged
 		// would not see.
-		linux.CloseAllStep(),
-		linux.ForeverStep(),
-	}
+		linux.CloseFromStep(1),
+		linux.ReadByteStep("read lifeline", 0),
+	)
 }
 
 // ReadReport reads what a forked process says of itself: that it is parked, or
 // which step failed. False is the end: it has become another program, or ended.
 func ReadReport(r *os.File) (linux.StepError, bool) {
-	var b [linux.StepErrorSize]byte
+	said, _, ok := ReadParked(r)
+	return said, ok
+}
+
+// ReadParked is ReadReport for the parked child, which tells in the same breath
+// what it has used until then.
+func ReadParked(r *os.File) (linux.StepError, linux.Usage, bool) {
+	var b [linux.ParkedUsageSize]byte
 	n, err := r.Read(b[:])
-	if err != nil || n != len(b) {
-		return linux.StepError{}, false
+	if err != nil || n < linux.StepErrorSize {
+		return linux.StepError{}, linux.Usage{}, false
 	}
-	return linux.DecodeStepError(b), true
+	said := linux.DecodeStepError([linux.StepErrorSize]byte(b[:]))
+	if n < len(b) {
+		return said, linux.Usage{}, true
+	}
+	return said, linux.DecodeParkedUsage(b), true
 }
 
 // lookPath finds a program the way a shell does, in what all sandboxes see of

@@ -1,71 +1,55 @@
 package stage
 
-import (
-	"os"
-	"strings"
+import "errors"
+
+// The reference kernels, by what they lean on.
+const (
+	KernelALU       = "alu"       // a chain of dependent operations: the core's frequency and nothing else
+	KernelSort      = "sort"      // sorting in the first level cache: branch prediction
+	KernelL2        = "l2"        // random steps through the second level cache
+	KernelL3        = "l3"        // random steps through the last level cache: neighbours in it
+	KernelDRAM      = "dram"      // random steps through memory: its latency, a remote node
+	KernelTriad     = "triad"     // two arrays in a row: its bandwidth
+	KernelPageFault = "pagefault" // first touches of pages: the kernel, zeroing, the hypervisor
+	KernelSyscall   = "syscall"   // the cheapest system call: entry and its mitigations
+	KernelPingPong  = "pingpong"  // two threads in turns: wake-up; for slots of two CPUs and more
 )
 
-// CanaryName is what the canary is called: judged-init started under it runs a
-// reference kernel and ends.
-const CanaryName = "judged-canary"
-
-func isCanary() bool {
-	return len(os.Args) == 2 && strings.HasSuffix(os.Args[0], "/"+CanaryName)
+// Kernels are those for every slot, in the order in which they are to be run.
+func Kernels() []string {
+	return []string{KernelALU, KernelSort, KernelL2, KernelL3, KernelDRAM, KernelTriad, KernelPageFault, KernelSyscall}
 }
 
-// Kernels are the reference kernels, by what they lean on.
-func Kernels() []string { return []string{"alu", "chase"} }
+// kernel is a reference kernel that has what it needs. Only work is measured.
+type kernel struct {
+	work func()
+	ok   func() bool // whether work has come to what it must
+}
 
-// runKernel runs one kernel. What it computes becomes the exit status only if
-// it is impossible, so that the compiler cannot leave the work out.
-func runKernel(name string) int {
+// prepare makes the kernel of that name ready on so many bytes. Those of
+// registers, of the first level cache and of system calls have no size.
+func prepare(name string, bytes int) (kernel, error) {
 	switch name {
-	case "alu":
-		if alu() == 0 {
-			return 1
-		}
-	case "chase":
-		if chase() < 0 {
-			return 1
-		}
-	default:
-		return 2
+	case KernelALU:
+		return aluKernel(), nil
+	case KernelSort:
+		return sortKernel(), nil
+	case KernelL2:
+		return chaseKernel(bytes, l2Steps)
+	case KernelL3:
+		return chaseKernel(bytes, l3Steps)
+	case KernelDRAM:
+		return chaseKernel(bytes, dramSteps)
+	case KernelTriad:
+		return triadKernel(bytes)
+	case KernelPageFault:
+		return pageFaultKernel(), nil
+	case KernelSyscall:
+		return syscallKernel(), nil
+	case KernelPingPong:
+		return pingPongKernel()
 	}
-	return 0
+	return kernel{}, errUnknownKernel
 }
 
-// alu is a chain of dependent shifts and exclusive ors: nothing but the core's
-// frequency moves its time.
-func alu() uint64 {
-	x := uint64(88172645463325252)
-	for range 8_000_000 {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-	}
-	return x
-}
-
-// chase follows a random cycle through 4 MiB: more than a core's own caches
-// hold, so that neighbours in the last level show.
-func chase() int {
-	const entries = 4 << 20 / 4
-	next := make([]uint32, entries)
-	for i := range next {
-		next[i] = uint32(i)
-	}
-	// Sattolo's shuffle makes one cycle of all entries.
-	x := uint64(88172645463325252)
-	for i := entries - 1; i > 0; i-- {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		j := int(x % uint64(i))
-		next[i], next[j] = next[j], next[i]
-	}
-	at := uint32(0)
-	for range 500_000 {
-		at = next[at]
-	}
-	return int(at)
-}
+var errUnknownKernel = errors.New("run kernel: unknown")

@@ -6,8 +6,13 @@ import (
 	"os"
 )
 
-// controlFD is judged-init's end of the connection to judged.
-const controlFD = 3
+// What judged-init is started with beside its standard streams: its end of the
+// connection to judged, and a pipe that nobody writes to and whose other end
+// judged alone has.
+const (
+	controlFD  = 3
+	lifelineFD = 4
+)
 
 // The first byte of a message. A request carries descriptors, an answer a pid
 // or the text of an error.
@@ -21,9 +26,16 @@ const (
 // MaxMessage is the longest message, in bytes.
 const MaxMessage = 4096
 
-// InitRequest is the request for a process 1: the message, and the descriptor
-// of the box that it mounts.
-func InitRequest(box int) ([]byte, []int) { return []byte{msgInit}, []int{box} }
+// InitRequest is the request for a process 1: the message, and the descriptors
+// of the box that it mounts and of the network namespace that it enters, if
+// there is one.
+func InitRequest(box, network *os.File) ([]byte, []int) {
+	fds := []int{int(box.Fd())}
+	if network != nil {
+		fds = append(fds, int(network.Fd()))
+	}
+	return []byte{msgInit}, fds
+}
 
 // Load is what a run is started with. It travels as a memfd that holds
 // Encode's bytes, because arguments can be longer than a message.
@@ -62,7 +74,7 @@ func (f LoadFDs) Request() ([]byte, []int) {
 
 func parseRequest(msg []byte, fds []int) (f LoadFDs, err error) {
 	const fixed = 7
-	if len(msg) != 2 || len(fds) < fixed+int(msg[1]) {
+	if len(msg) != 2 || msg[1] > 1 || len(fds) < fixed+int(msg[1]) {
 		return f, errors.New("read request: malformed")
 	}
 	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], -1, fds[fixed:]}

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,28 +29,6 @@ func TestLoadSurvivesTheWire(t *testing.T) {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}
-}
-
-// FuzzLoad holds that no bytes make the decoder panic or allocate what is not
-// there, and that what it accepts it would have written itself.
-func FuzzLoad(f *testing.F) {
-	load := someLoad()
-	f.Add(load.Encode())
-	f.Add([]byte{})
-	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var l Load
-		if l.Decode(b) != nil {
-			return
-		}
-		var again Load
-		if err := again.Decode(l.Encode()); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(l, again); diff != "" {
-			t.Errorf("-first +second\n%s", diff)
-		}
-	})
 }
 
 func TestAnswer(t *testing.T) {
@@ -112,7 +91,7 @@ func TestRequest(t *testing.T) {
 // why, is in childSteps; this holds it against a careless move.
 func TestChildStepsOrder(t *testing.T) {
 	l := someLoad()
-	steps, err := childSteps(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, []int{12, 13}}, "./prog")
+	steps, err := childSteps(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, []int{12, 13}}, "./prog", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +126,64 @@ func TestChildStepsOrder(t *testing.T) {
 	if got := steps[len(steps)-1].Name; got != ExecStepName {
 		t.Errorf("last step is %q", got)
 	}
-	if got := StepName(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, []int{12, 13}}, int32(len(steps)-1)); got != ExecStepName {
+	if got := StepName(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, []int{12, 13}}, 0, int32(len(steps)-1)); got != ExecStepName {
 		t.Errorf("StepName of the last step is %q", got)
+	}
+}
+
+// What a layer is made of, and that leaving one out leaves out nothing else.
+func TestChildStepsOfLayers(t *testing.T) {
+	l, fds := someLoad(), LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, []int{12, 13}}
+	whole := stepNames(t, &l, fds, 0)
+	for layer, want := range map[Layers][]string{
+		Seccomp:    {"seccomp"},
+		Namespaces: {"unshare"},
+		Root:       nil, // of the template, and of process 1
+		User: {"prctl PR_CAP_AMBIENT", "prctl PR_SET_SECUREBITS", "setgroups", "setresgid", "setresuid", "capset",
+			"prctl PR_SET_NO_NEW_PRIVS"},
+		Cgroup:  {"write tasks", "write tasks"},
+		Rlimits: slices.Repeat([]string{"prlimit64"}, 9),
+	} {
+		rest := stepNames(t, &l, fds, layer)
+		var missing []string
+		for _, name := range whole {
+			if len(rest) > 0 && rest[0] == name {
+				rest = rest[1:]
+			} else {
+				missing = append(missing, name)
+			}
+		}
+		if diff := cmp.Diff(want, missing); diff != "" || len(rest) > 0 {
+			t.Errorf("without %s there are %q more, and it leaves out -want +got\n%s", layer, rest, diff)
+		}
+	}
+}
+
+func stepNames(t *testing.T, l *Load, fds LoadFDs, without Layers) []string {
+	t.Helper()
+	steps, err := childSteps(l, fds, "./prog", without)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range steps {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func TestLayersSurviveTheirText(t *testing.T) {
+	for want := range Layers(1 << len(layerNames)) {
+		if got, err := ParseLayers(want.String()); got != want || err != nil {
+			t.Errorf("%q was read as %q, %v", want, got, err)
+		}
+	}
+	if len(EachLayer()) != len(layerNames) {
+		t.Errorf("%d layers have %d names", len(EachLayer()), len(layerNames))
+	}
+	for _, text := range []string{"luck", "user,", "user,luck", " user"} {
+		if got, err := ParseLayers(text); err == nil {
+			t.Errorf("%q was read as %q", text, got)
+		}
 	}
 }

@@ -25,12 +25,29 @@ func CompileC(t testing.TB, src string, static bool) string {
 		need = StaticGCC
 	}
 	Need(t, need)
+	return compile(t, hostGCC, src, static)
+}
+
+// CompileArm64 is CompileC for arm64 guests, always statically linked.
+func CompileArm64(t testing.TB, src string) string {
+	t.Helper()
+	Need(t, GCCArm64)
+	return compile(t, GCCForArm64, src, true)
+}
+
+// GCCForArm64 is the compiler of arm64 guests' programs.
+const GCCForArm64 = "aarch64-linux-gnu-gcc"
+
+const hostGCC = "gcc"
+
+func compile(t testing.TB, compiler, src string, static bool) string {
+	t.Helper()
 	text, err := os.ReadFile(src)
 	if err != nil {
 		t.Fatalf("read C source: %v", err)
 	}
-	out, err := compiled.get(fmt.Sprintf("%x-%t", sha256.Sum256(text), static), func(out string) error {
-		return compileC(src, out, static)
+	out, err := compiled.get(fmt.Sprintf("%x-%t-%s", sha256.Sum256(text), static, compiler), func(out string) error {
+		return compileC(compiler, src, out, static)
 	}, t.Cleanup)
 	if err != nil {
 		t.Fatalf("compile %s: %v", src, err)
@@ -38,13 +55,13 @@ func CompileC(t testing.TB, src string, static bool) string {
 	return out
 }
 
-func compileC(src, out string, static bool) error {
+func compileC(compiler, src, out string, static bool) error {
 	args := []string{"-O2", "-o", out, src, "-lm", "-pthread"}
 	if static {
 		args = append(args, "-static")
 	}
-	if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("run gcc %q: %w\n%s", args, err, bytes.TrimSpace(text))
+	if text, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("run %s %q: %w\n%s", compiler, args, err, bytes.TrimSpace(text))
 	}
 	return nil
 }

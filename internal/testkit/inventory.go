@@ -11,38 +11,113 @@ import (
 	"strings"
 )
 
-func (inv inventory) addFiles() error {
-	const dir = "/proc/self/fd"
+// family is this process and its children.
+type family struct {
+	label string // what it is called in an inventory, "" for this process
+	proc  string // its folder in /proc
+}
+
+var inode = regexp.MustCompile(`\[[0-9]+\]$`)
+
+// addFiles counts the descriptors of each target, without the numbers of
+// pipes and sockets: one that took the place of another is nothing left behind.
+func (inv inventory) addFiles(of family) error {
+	dir := of.proc + "/fd"
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("list open files: %w", err)
+		return of.gone(fmt.Errorf("list open files: %w", err))
 	}
 	for _, e := range entries {
 		target, err := os.Readlink(filepath.Join(dir, e.Name()))
 		if err != nil {
 			continue // the descriptor that listed the folder, closed by now
 		}
-		what := fmt.Sprintf("file descriptor %s: %s", e.Name(), target)
-		inv[what] = what
+		key := of.label + "file descriptor: " + inode.ReplaceAllString(target, "")
+		inv.add(key, fmt.Sprintf("%sfile descriptor %s: %s", of.label, e.Name(), target))
 	}
 	return nil
 }
 
+// gone forgives what cannot be read of a child: it may have ended since.
+func (of family) gone(err error) error {
+	if of.label == "" {
+		return err
+	}
+	return nil
+}
+
+// add notes a thing of which there may be several with one key.
+func (inv inventory) add(key, what string) {
+	unique := key
+	for n := 2; inv[unique] != ""; n++ {
+		unique = fmt.Sprintf("%s, number %d", key, n)
+	}
+	inv[unique] = what
+}
+
 // addChildren looks through all of /proc: the children file of a task exists
-// only on kernels with CONFIG_PROC_CHILDREN.
-func (inv inventory) addChildren() error {
+// only on kernels with CONFIG_PROC_CHILDREN. A child is known by its name and
+// not by its pid, so that one may take the place of another.
+func (inv inventory) addChildren() ([]family, error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
-		return fmt.Errorf("list processes: %w", err)
+		return nil, fmt.Errorf("list processes: %w", err)
 	}
+	var children []family
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			continue // it has exited since
 		}
-		if p, ok := parseStat(string(text)); ok && p.parent == os.Getpid() {
-			key := fmt.Sprintf("process %d started %s", p.pid, p.start)
-			inv[key] = fmt.Sprintf("child process %d: %s, state %s", p.pid, p.name, p.state)
+		p, ok := parseStat(string(text))
+		if !ok || p.parent != os.Getpid() {
+			continue
+		}
+		key := "child process " + p.name
+		if p.state == "Z" {
+			key += ", a zombie"
+		}
+		for n := 2; inv[key] != ""; n++ {
+			key = fmt.Sprintf("child process %s, number %d", p.name, n)
+		}
+		inv[key] = fmt.Sprintf("child process %d: %s, state %s", p.pid, p.name, p.state)
+		children = append(children, family{label: key + ": ", proc: filepath.Dir(path)})
+	}
+	return children, nil
+}
+
+// addNamespaces finds those that a thread or a child is in, or would put its
+// children in.
+func (inv inventory) addNamespaces(of family) error {
+	links, err := filepath.Glob(of.proc + "/task/[0-9]*/ns/*")
+	if err != nil {
+		return fmt.Errorf("list namespaces: %w", err)
+	}
+	for _, link := range links {
+		if target, err := os.Readlink(link); err == nil {
+			inv["namespace "+target] = "namespace " + target
+		}
+	}
+	return nil
+}
+
+// addSockets finds those in a child's network, whoever has them.
+func (inv inventory) addSockets(of family) error {
+	own, _ := os.Readlink("/proc/self/ns/net") // always there
+	its, err := os.Readlink(of.proc + "/ns/net")
+	if err != nil || its == own {
+		return of.gone(err)
+	}
+	for _, table := range []string{"unix", "tcp", "tcp6", "udp", "udp6", "raw", "packet", "netlink"} {
+		text, err := os.ReadFile(of.proc + "/net/" + table)
+		if err != nil {
+			continue // this kernel has no such sockets
+		}
+		for n, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+			if n > 0 {
+				what := fmt.Sprintf("%ssocket in its network: %s %s", of.label, table, line)
+				inv.add(what, what)
+			}
 		}
 	}
 	return nil
@@ -73,7 +148,7 @@ func parseStat(text string) (process, bool) {
 }
 
 func (inv inventory) addCgroups() error {
-	all, err := mounts()
+	all, err := mounts("/proc/self")
 	if err != nil {
 		return err
 	}
@@ -88,7 +163,7 @@ func (inv inventory) addCgroups() error {
 				return filepath.SkipDir // removed or closed to us while we look
 			case err != nil:
 				return nil
-			case d.IsDir() && strings.HasPrefix(d.Name(), own):
+			case d.IsDir() && strings.Contains(path, "/"+own):
 				inv[path] = "cgroup " + path
 			}
 			return nil
@@ -103,7 +178,7 @@ func (inv inventory) addCgroups() error {
 var namedByProcess = regexp.MustCompile(`judged-([0-9]+)-`)
 
 func (inv inventory) addMounts() error {
-	all, err := mounts()
+	all, err := mounts("/proc/self")
 	if err != nil {
 		return err
 	}
@@ -111,6 +186,23 @@ func (inv inventory) addMounts() error {
 		if text := m.target + " " + m.source + " " + m.root; strings.Contains(text, "judged") && !ofAnother(text) {
 			inv["mount "+m.id] = fmt.Sprintf("mount of %s (%s) on %s", m.source, m.fsType, m.target)
 		}
+	}
+	return nil
+}
+
+// addMountsOf adds what a child sees apart from us.
+func (inv inventory) addMountsOf(child family) error {
+	own, _ := os.Readlink("/proc/self/ns/mnt") // always there
+	if its, err := os.Readlink(child.proc + "/ns/mnt"); err != nil || its == own {
+		return nil
+	}
+	all, err := mounts(child.proc)
+	if err != nil {
+		return nil // it has ended since
+	}
+	for _, m := range all {
+		what := fmt.Sprintf("%smount of %s (%s) on %s", child.label, m.source, m.fsType, m.target)
+		inv.add(what, what)
 	}
 	return nil
 }

@@ -24,11 +24,18 @@ const (
 	CgroupV2    Requirement = "cgroup-v2"    // the same, and memory is a controller of the v2 tree
 	GCC         Requirement = "gcc"          // a C compiler that builds
 	StaticGCC   Requirement = "static-gcc"   // the same with -static, which needs the static C library
-	Python      Requirement = "python"       // python3 starts
+	Python      Requirement = "python"       // python3 starts, from where a sandbox looks for programs
+	Java        Requirement = "java"         // so does java, and javac and jar are there
+	Node        Requirement = "node"         // so does node
+	Rust        Requirement = "rust"         // rustc starts
 	QEMU        Requirement = "qemu"         // qemu-system-x86_64
 	GuestKernel Requirement = "guest-kernel" // a kernel for it, as fetched by .ci/setup
 	Promtool    Requirement = "promtool"     // promtool of Prometheus
 	Chromium    Requirement = "chromium"     // chromium, for pages
+
+	GCCArm64         Requirement = "gcc-arm64"          // a cross compiler with a static C library
+	QEMUArm64        Requirement = "qemu-arm64"         // qemu-system-aarch64
+	GuestKernelArm64 Requirement = "guest-kernel-arm64" // a kernel for it, as fetched by .ci/setup
 )
 
 // Need skips the test when the machine lacks one of needs, saying which and
@@ -89,10 +96,23 @@ func lacks(n Requirement) error {
 		return staticGCCWorks()
 	case Python:
 		return pythonWorks()
+	case Java:
+		return javaWorks()
+	case Node:
+		return nodeWorks()
+	case Rust:
+		return rustWorks()
 	case QEMU:
 		return onPath("qemu-system-x86_64", "run .ci/setup as root")
 	case GuestKernel:
-		_, err := GuestKernelPath()
+		_, err := GuestKernelPath("amd64")
+		return err
+	case GCCArm64:
+		return arm64GCCWorks()
+	case QEMUArm64:
+		return onPath("qemu-system-aarch64", "run .ci/setup as root")
+	case GuestKernelArm64:
+		_, err := GuestKernelPath("arm64")
 		return err
 	case Promtool:
 		return onPath("promtool", "install the package prometheus")

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,24 +12,33 @@ import (
 	"sync"
 )
 
-// The answers of these three do not change while a test binary runs and cost
+// The answers of these do not change while a test binary runs and cost
 // up to a few hundred milliseconds each.
 var (
-	gccWorks       = sync.OnceValue(func() error { return tryCompiler(false) })
-	staticGCCWorks = sync.OnceValue(func() error { return tryCompiler(true) })
-	pythonWorks    = sync.OnceValue(tryPython)
+	gccWorks       = sync.OnceValue(func() error { return tryCompiler(hostGCC, false) })
+	staticGCCWorks = sync.OnceValue(func() error { return tryCompiler(hostGCC, true) })
+	arm64GCCWorks  = sync.OnceValue(func() error { return tryCompiler(GCCForArm64, true) })
+	pythonWorks    = sync.OnceValue(func() error { return starts("install the package python3", "/usr/bin/python3", "-c", "pass") })
+	javaWorks      = sync.OnceValue(tryJava)
+	nodeWorks      = sync.OnceValue(func() error { return starts("install the package nodejs", "/usr/bin/node", "--version") })
+	rustWorks      = sync.OnceValue(func() error { return starts("install the package rustc", "rustc", "--version") })
 )
 
-// GuestKernelPath returns the kernel image that .ci/setup has fetched. The
-// environment variable JUDGED_TEST_KERNEL names another one.
-func GuestKernelPath() (string, error) {
-	path := os.Getenv("JUDGED_TEST_KERNEL")
+// GuestKernelPath returns the kernel image that .ci/setup has fetched for
+// guests of an architecture, amd64 or arm64. The environment variables
+// JUDGED_TEST_KERNEL and JUDGED_TEST_KERNEL_ARM64 name other ones.
+func GuestKernelPath(arch string) (string, error) {
+	variable, name := "JUDGED_TEST_KERNEL", "vmlinuz"
+	if arch == "arm64" {
+		variable, name = "JUDGED_TEST_KERNEL_ARM64", "vmlinuz-arm64"
+	}
+	path := os.Getenv(variable)
 	if path == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("find the user's cache folder: %w; set JUDGED_TEST_KERNEL", err)
+			return "", fmt.Errorf("find the user's cache folder: %w; set %s", err, variable)
 		}
-		path = filepath.Join(cache, "judged-test", "vmlinuz")
+		path = filepath.Join(cache, "judged-test", name)
 	}
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("find a guest kernel: %w; run .ci/setup", err)
@@ -43,7 +53,7 @@ func onPath(name, remedy string) error {
 	return nil
 }
 
-func tryCompiler(static bool) error {
+func tryCompiler(compiler string, static bool) error {
 	dir, err := os.MkdirTemp("", "judged-testkit-")
 	if err != nil {
 		return fmt.Errorf("make a folder for a trial compilation: %w", err)
@@ -53,17 +63,23 @@ func tryCompiler(static bool) error {
 	if err := os.WriteFile(src, []byte("#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n"), 0o644); err != nil {
 		return fmt.Errorf("write a trial program: %w", err)
 	}
-	return compileC(src, filepath.Join(dir, "trial"), static)
+	return compileC(compiler, src, filepath.Join(dir, "trial"), static)
 }
 
-// tryPython starts the interpreter because a version manager's shim may be on
-// the path without any interpreter behind it.
-func tryPython() error {
-	out, err := exec.Command("python3", "-c", "pass").CombinedOutput()
+// starts runs a program that ends at once. A version manager's shim may be on
+// the path with nothing behind it, or with something that lies in a home folder,
+// which no sandbox shows: what sandboxes are to start is named by its path.
+func starts(remedy, name string, args ...string) error {
+	out, err := exec.Command(name, args...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("start python3: %w %s; install the package python3", err, bytes.TrimSpace(out))
+		return fmt.Errorf("start %s: %w %s; %s", name, err, bytes.TrimSpace(out), remedy)
 	}
 	return nil
+}
+
+func tryJava() error {
+	const remedy = "install the package default-jdk-headless"
+	return errors.Join(starts(remedy, "/usr/bin/java", "-version"), onPath("javac", remedy), onPath("jar", remedy))
 }
 
 type cgroupVersion int
@@ -100,7 +116,7 @@ func cgroupUsable(version cgroupVersion) error {
 // controller is mounted. A hybrid host mounts a v2 tree too, without
 // controllers, and counts as v1.
 func memoryHierarchy() (dir string, isV2 bool, err error) {
-	all, err := mounts()
+	all, err := mounts("/proc/self")
 	if err != nil {
 		return "", false, err
 	}
@@ -125,11 +141,11 @@ type mount struct {
 	id, root, target, fsType, source, options string
 }
 
-// mounts reads /proc/self/mountinfo. A line is
+// mounts reads the mountinfo of a process. A line is
 // "id parent dev root target options [optional…] - type source superoptions",
 // with space, tab, newline and backslash as octal escapes in paths.
-func mounts() ([]mount, error) {
-	text, err := os.ReadFile("/proc/self/mountinfo")
+func mounts(proc string) ([]mount, error) {
+	text, err := os.ReadFile(proc + "/mountinfo")
 	if err != nil {
 		return nil, fmt.Errorf("list mounts: %w", err)
 	}

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -18,14 +19,15 @@ const LeftoverExit = 99
 const settle = 3 * time.Second
 
 // Run runs the tests of m and then looks for what they left behind: open file
-// descriptors, child processes (zombies too), cgroups named judged-<pid>-… and
-// mounts with "judged" in source or target. When there is any it prints the
-// list and returns LeftoverExit, unless the tests failed anyway. Use it as
+// descriptors, child processes (zombies too), namespaces that a thread is in,
+// cgroups named judged-<pid>-… and mounts with "judged" in source or target.
+// When there is any it prints the list and returns LeftoverExit, unless the
+// tests failed anyway. Use it as
 //
 //	func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 func Run(m *testing.M) int {
 	openPoller()
-	before, err := takeInventory()
+	before, err := takeInventory(Users{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testkit:", err)
 		return LeftoverExit
@@ -34,7 +36,7 @@ func Run(m *testing.M) int {
 	code := m.Run()
 	compiled.end()
 
-	left, err := leftover(before)
+	left, err := leftover(before, Users{}, settle)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testkit:", err)
 		return LeftoverExit
@@ -63,22 +65,30 @@ func openPoller() {
 // inventory maps a key that identifies a thing to its description for people.
 type inventory map[string]string
 
-func takeInventory() (inventory, error) {
+func takeInventory(u Users) (inventory, error) {
 	inv := inventory{}
-	for _, add := range []func() error{inv.addFiles, inv.addChildren, inv.addCgroups, inv.addMounts} {
-		if err := add(); err != nil {
-			return nil, err
-		}
+	children, err := inv.addChildren()
+	if err != nil {
+		return nil, err
 	}
-	return inv, nil
+	self := family{proc: "/proc/self"}
+	var errs []error
+	for _, of := range append(children, self) {
+		errs = append(errs, inv.addFiles(of), inv.addNamespaces(of))
+	}
+	for _, child := range children {
+		errs = append(errs, inv.addMountsOf(child), inv.addSockets(child))
+	}
+	errs = append(errs, inv.addCgroups(), inv.addMounts(), inv.addUsers(u))
+	return inv, errors.Join(errs...)
 }
 
 // leftover returns what exists now, did not exist before, and does not go
 // away within settle.
-func leftover(before inventory) ([]string, error) {
+func leftover(before inventory, u Users, settle time.Duration) ([]string, error) {
 	end := time.Now().Add(settle)
 	for {
-		now, err := takeInventory()
+		now, err := takeInventory(u)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"judged/internal/cpuset"
 	"judged/internal/hostfs"
+	"judged/internal/units"
 )
 
 const (
@@ -96,6 +97,20 @@ func (r *reader) number(p string, unknown int) int {
 	return n
 }
 
+// cacheSize reads "512K": the kernel writes no other unit (cacheinfo.c, size_show).
+func (r *reader) cacheSize(p string) units.Bytes {
+	s := r.word(p)
+	if s == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(strings.TrimSuffix(s, "K"), 10, 32)
+	if err != nil || !strings.HasSuffix(s, "K") {
+		r.fail(fmt.Errorf("parse cache size %q of %s: want a number with K", s, p))
+		return 0
+	}
+	return units.Bytes(n) << 10
+}
+
 func (r *reader) cpu(id int, nodes []Node) CPU {
 	dir := fmt.Sprintf("%s/cpu%d", cpuDir, id)
 	siblings := r.cpus(dir + "/topology/thread_siblings_list").Union(cpuset.New(id))
@@ -108,6 +123,8 @@ func (r *reader) cpu(id int, nodes []Node) CPU {
 		Node:     nodeOf(id, nodes),
 		Siblings: siblings,
 		L3:       r.cpus(dir + "/cache/index3/shared_cpu_list"),
+		L2Size:   r.cacheSize(dir + "/cache/index2/size"),
+		L3Size:   r.cacheSize(dir + "/cache/index3/size"),
 		Capacity: r.number(dir+"/cpu_capacity", 0),
 	}
 }

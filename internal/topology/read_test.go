@@ -79,6 +79,8 @@ func TestReadFull(t *testing.T) {
 		files[dir+"/topology/thread_siblings_list"] = siblings + "\n"
 		files[dir+"/topology/physical_package_id"] = "1\n"
 		files[dir+"/cache/index3/shared_cpu_list"] = "0-3\n"
+		files[dir+"/cache/index2/size"] = "1024K\n"
+		files[dir+"/cache/index3/size"] = "33792K\n"
 		files[dir+"/cpu_capacity"] = "512\n"
 	}
 	files["sys/devices/system/node/node0/cpulist"] = "0-3\n"
@@ -98,7 +100,8 @@ func TestReadFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	cpu := func(id, core int, siblings ...int) CPU {
-		return CPU{ID: id, Core: core, Package: 1, Siblings: cpuset.New(siblings...), L3: cpuset.New(0, 1, 2, 3), Capacity: 512}
+		return CPU{ID: id, Core: core, Package: 1, Siblings: cpuset.New(siblings...), L3: cpuset.New(0, 1, 2, 3),
+			L2Size: 1 << 20, L3Size: 33 << 20, Capacity: 512}
 	}
 	want := Topology{
 		CPUs: []CPU{cpu(0, 0, 0, 2), cpu(1, 1, 1, 3), cpu(2, 0, 0, 2), cpu(3, 1, 1, 3)},
@@ -154,6 +157,8 @@ func TestReadErrorsNameTheFile(t *testing.T) {
 		"no CPU":       {"sys/devices/system/cpu/online", "\n"},
 		"bad list":     {"sys/devices/system/cpu/isolated", "1-\n"},
 		"bad number":   {"sys/devices/system/cpu/cpu0/cpu_capacity", "strong\n"},
+		"bad size":     {"sys/devices/system/cpu/cpu0/cache/index3/size", "32768\n"},
+		"no size":      {"sys/devices/system/cpu/cpu0/cache/index2/size", "K\n"},
 		"bad distance": {"sys/devices/system/node/node0/distance", "10 far\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,26 +232,4 @@ func TestRecordedHosts(t *testing.T) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	f.Add("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n")
-	f.Add("cgroup2 /a\\040b\\134 cgroup2 rw 0 0")
-	f.Add("MemTotal: 12 kB\n")
-	f.Add("Node 0 MemTotal: 99999999999999999999 kB")
-	f.Add("model name\t: x\n: :\n")
-	f.Fuzz(func(t *testing.T, s string) {
-		if mount := cgroup2Mount(s); mount != "" && !strings.Contains(s, "cgroup2") {
-			t.Errorf("mount %q out of nothing", mount)
-		}
-		if strings.Contains(unescapeMount(s), `\040`) && !strings.Contains(s, `\134`) {
-			t.Errorf("an escape was left in %q", unescapeMount(s))
-		}
-		if n := memTotal(s); n < 0 {
-			t.Errorf("memTotal = %d", n)
-		}
-		if m := model(s); m != strings.TrimSpace(m) && !strings.HasPrefix(m, "implementer ") {
-			t.Errorf("model = %q", m)
-		}
-	})
 }

@@ -35,12 +35,14 @@ type Topology struct {
 // CPU is one logical CPU.
 type CPU struct {
 	ID       int
-	Core     int        // lowest online sibling: names the physical core uniquely on the whole machine
-	Package  int        // socket; -1 if the kernel knows none
-	Node     int        // NUMA node
-	Siblings cpuset.Set // online threads of the same core, itself included
-	L3       cpuset.Set // CPUs that share its last-level cache; empty if unknown
-	Capacity int        // 1024 is the strongest CPU of the machine; 0 if unknown
+	Core     int         // lowest online sibling: names the physical core uniquely on the whole machine
+	Package  int         // socket; -1 if the kernel knows none
+	Node     int         // NUMA node
+	Siblings cpuset.Set  // online threads of the same core, itself included
+	L3       cpuset.Set  // CPUs that share its last-level cache; empty if unknown
+	L2Size   units.Bytes // 0 if unknown, as L3Size
+	L3Size   units.Bytes // of the whole cache, as far as L3 shares it
+	Capacity int         // 1024 is the strongest CPU of the machine; 0 if unknown
 }
 
 // Node is one NUMA node. A node of memory alone has no CPUs.

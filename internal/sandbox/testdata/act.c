@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int print(int n, char **words)
@@ -40,6 +42,32 @@ static int inspect(void)
 	return 0;
 }
 
+/* Leaves behind whatever a program can leave behind: files, shared memory, a pipe, an orphan in a session of its own. */
+static int litter(void)
+{
+	char page[4096] = "litter";
+	int pipes[2], files[] = {open("a", O_CREAT | O_RDWR, 0600), open("/tmp/b", O_CREAT | O_RDWR, 0600),
+		open("/dev/shm/c", O_CREAT | O_RDWR, 0600), memfd_create("d", 0)};
+	mkdir("e", 0700);
+	symlink("a", "e/f");
+	for (int i = 0; i < 4; i++)
+		if (files[i] < 0 || write(files[i], page, sizeof page) != sizeof page ||
+		    mmap(NULL, sizeof page, PROT_READ | PROT_WRITE, MAP_SHARED, files[i], 0) == MAP_FAILED)
+			return 1;
+	memset(mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 1, 1 << 16);
+	if (pipe(pipes) < 0 || write(pipes[1], page, sizeof page) < 0 || puts("litter") < 0)
+		return 2;
+	fflush(stdout);
+	if (fork() == 0) {
+		setsid();
+		if (fork() == 0)
+			alarm(60);
+		for (;;)
+			pause();
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = strrchr(argv[0], '/'), *verb = argc > 1 ? argv[1] : "";
@@ -56,6 +84,8 @@ int main(int argc, char **argv)
 		abort();
 	if (strcmp(verb, "inspect") == 0)
 		return inspect();
+	if (strcmp(verb, "litter") == 0)
+		return litter();
 	if (strcmp(verb, "orphan") == 0 && fork() != 0)
 		return 0;
 	while (strcmp(verb, "spin") == 0)

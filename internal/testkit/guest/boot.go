@@ -46,18 +46,18 @@ func failures(cfg Config, results map[string]Result) error {
 // boot returns the results that arrived also when it returns an error.
 func boot(t testing.TB, cfg Config) (map[string]Result, error) {
 	t.Helper()
-	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	kernel, qemu, err := Assets()
+	testkit.Need(t, machines[cfg.Arch].needs...)
+	kernel, qemu, err := assets(cfg.Arch)
 	if err != nil {
 		return nil, err
 	}
 	dir := t.TempDir()
 	initrd, console, channel := filepath.Join(dir, "initrd"), filepath.Join(dir, "console"), filepath.Join(dir, "results")
-	if err := writeInitrd(initrd, Build(t, initPackage), cfg); err != nil {
+	if err := writeInitrd(initrd, BuildFor(t, cfg.Arch, initPackage), cfg); err != nil {
 		return nil, err
 	}
 

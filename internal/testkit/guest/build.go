@@ -10,41 +10,34 @@ import (
 	"slices"
 	"testing"
 
-	"judged/internal/testkit"
 	"judged/internal/testkit/guest/wire"
 )
 
 const initPackage = "judged/internal/testkit/guest/init"
 
-// Assets returns the kernel image and the emulator that .ci/setup has put on
-// this machine. It fetches nothing.
-func Assets() (kernel, qemu string, err error) {
-	qemu, err = exec.LookPath("qemu-system-x86_64")
-	if err != nil {
-		return "", "", fmt.Errorf("find the emulator: %w; run .ci/setup as root", err)
-	}
-	kernel, err = testkit.GuestKernelPath()
-	return kernel, qemu, err
+// Build compiles the main package pkg ("./testdata/echo", "judged/cmd/judged")
+// without cgo, so that it runs in an amd64 guest that has no libraries, and
+// returns the path of the executable in t's temporary folder.
+func Build(t testing.TB, pkg string, flags ...string) string {
+	t.Helper()
+	return BuildFor(t, "amd64", pkg, flags...)
 }
 
-// Build compiles the main package pkg ("./testdata/echo", "judged/cmd/judged")
-// without cgo, so that it runs in a guest that has no libraries, and returns
-// the path of the executable in t's temporary folder.
-func Build(t testing.TB, pkg string, flags ...string) string {
+// BuildFor is Build for guests of an architecture.
+func BuildFor(t testing.TB, arch, pkg string, flags ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), filepath.Base(pkg))
 	args := slices.Concat([]string{"build"}, flags, []string{"-o", out, pkg})
-	if err := goTool(t.Context(), "", args); err != nil {
+	if err := goTool(t.Context(), arch, "", args); err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-func goTool(ctx context.Context, dir string, args []string) error {
+func goTool(ctx context.Context, arch, dir string, args []string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	// The guest's CPU is not the host's, so no GOAMD64 of the host either.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOAMD64=v1")
+	cmd.Env = goEnvironment(arch)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("run go %q: %w\n%s", args, err, text)
 	}

@@ -17,11 +17,13 @@ type Command = wire.Command
 // Config describes a guest. The zero value with Commands is a machine of four
 // single-threaded cores in two sockets, one NUMA node and 2 GiB.
 type Config struct {
+	Arch string // its GOARCH: amd64, which "" is too, or arm64
+
 	// Append is added to the kernel's command line: "isolcpus=2,3 nohz_full=2,3".
 	Append string
 
 	Sockets, Cores, Threads int    // cores per socket, threads per core; 0,0,0 means 2,2,1
-	Model                   string // QEMU's -cpu; "" is max, or Skylake-Server with threads (max hides SMT), without cx16
+	Model                   string // QEMU's -cpu; "" is one that works with the rest
 	NUMA                    bool   // one node per socket, with an equal share of CPUs and memory
 	MemoryMiB               int    // 0 is 2048; files of the guest take theirs from it
 
@@ -49,13 +51,9 @@ func (c Config) withDefaults() Config {
 		c.Sockets, c.Cores, c.Threads = 2, 2, 1
 	}
 	c.Sockets, c.Cores, c.Threads = max(c.Sockets, 1), max(c.Cores, 1), max(c.Threads, 1)
-	// Without cx16, because QEMU 7.2 computes the flags of cmpxchg16b wrongly
-	// and the slab allocator of Linux 6.12 relies on them: it oopses on boot.
-	if c.Model == "" {
-		c.Model = "max,-cx16"
-		if c.Threads > 1 {
-			c.Model = "Skylake-Server,-cx16"
-		}
+	c.Arch = cmp.Or(c.Arch, "amd64")
+	if m, known := machines[c.Arch]; known && c.Model == "" {
+		c.Model = m.model(c.Threads)
 	}
 	c.MemoryMiB = cmp.Or(c.MemoryMiB, 2048)
 	c.Timeout = cmp.Or(c.Timeout, 5*time.Minute)
@@ -65,6 +63,9 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	if len(c.Commands) == 0 {
 		return fmt.Errorf("check guest: it has no commands")
+	}
+	if _, known := machines[c.Arch]; !known {
+		return fmt.Errorf("check guest: no machine for architecture %q; use amd64 or arm64", c.Arch)
 	}
 	var names []string
 	for _, cmd := range c.Commands {
@@ -81,15 +82,16 @@ func (c Config) validate() error {
 
 // args is QEMU's command line without the program.
 func (c Config) args(kernel, initrd, console, results string) []string {
+	m := machines[c.Arch]
 	args := []string{
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-		"-accel", "tcg,thread=multi", "-cpu", c.Model,
+		"-machine", m.board, "-accel", "tcg,thread=multi", "-cpu", c.Model,
 		"-smp", fmt.Sprintf("%d,sockets=%d,cores=%d,threads=%d", c.Sockets*c.Cores*c.Threads, c.Sockets, c.Cores, c.Threads),
 		"-m", fmt.Sprintf("%dM", c.MemoryMiB),
 		"-kernel", kernel, "-initrd", initrd,
-		"-serial", "file:" + console, "-serial", "file:" + results,
-		"-append", c.kernelLine(),
+		"-append", c.kernelLine(m.console),
 	}
+	args = append(args, m.ports(console, results)...)
 	if !c.NUMA {
 		return args
 	}
@@ -104,8 +106,8 @@ func (c Config) args(kernel, initrd, console, results string) []string {
 
 // kernelLine makes a panic end QEMU (with -no-reboot) instead of the timeout,
 // and keeps watchdogs from taking a slow emulation for a hang.
-func (c Config) kernelLine() string {
-	line := "console=ttyS0 panic=-1 quiet nowatchdog"
+func (c Config) kernelLine(console string) string {
+	line := "console=" + console + " panic=-1 quiet nowatchdog"
 	if c.Append != "" {
 		line += " " + c.Append
 	}

@@ -30,8 +30,8 @@ const guestRepo = "/repo"
 // skipped.
 func GoTest(t testing.TB, cfg Config, pkg, run string) {
 	t.Helper()
-	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
 	cfg = cfg.withDefaults()
+	testkit.Need(t, machines[cfg.Arch].needs...)
 	const name = "go test"
 	test, err := shipTest(t, &cfg, pkg, run)
 	if err != nil {
@@ -80,7 +80,7 @@ func shipTest(t testing.TB, cfg *Config, pkg, run string) (Command, error) {
 		return Command{}, fmt.Errorf("find package %q in the repository: %w", pkg, err)
 	}
 	binary := filepath.Join(t.TempDir(), "package.test")
-	if err := goTool(t.Context(), folder, []string{"test", "-c", "-o", binary, "."}); err != nil {
+	if err := goTool(t.Context(), cfg.Arch, folder, []string{"test", "-c", "-o", binary, "."}); err != nil {
 		return Command{}, err
 	}
 

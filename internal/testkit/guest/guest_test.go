@@ -89,6 +89,28 @@ func TestBoot(t *testing.T) {
 	t.Logf("seconds since the kernel started, when asked: %s", got["uptime"].Stdout)
 }
 
+// TestBootArm64 is the same road on the other architecture.
+func TestBootArm64(t *testing.T) {
+	got := Boot(t, Config{
+		Arch: "arm64", Append: isolation, NUMA: true,
+		Files: map[string]string{"/bin/echo": BuildFor(t, "arm64", "./testdata/echo")},
+		Dirs:  map[string]string{"/data": "testdata/echo"},
+		Commands: []Command{
+			read("isolated", "/sys/devices/system/cpu/isolated"),
+			read("nohz_full", "/sys/devices/system/cpu/nohz_full"),
+			read("node1", "/sys/devices/system/node/node1/cpulist"),
+			{Name: "echo", Args: []string{"/bin/echo", "/data/main.go", "37"}},
+		},
+	})
+	want := map[string]string{"isolated": "2-3\n", "nohz_full": "2-3\n", "node1": "2-3\n"}
+	if diff := cmp.Diff(want, stdout(got, "isolated", "nohz_full", "node1")); diff != "" {
+		t.Errorf("machine (-want +got):\n%s", diff)
+	}
+	if code := got["echo"].ExitCode; code != 37 {
+		t.Errorf("exit code %d, want 37", code)
+	}
+}
+
 // TestSMT also shows what becomes of commands that cannot run or do not end.
 func TestSMT(t *testing.T) {
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)

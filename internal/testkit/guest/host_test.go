@@ -125,35 +125,48 @@ func TestParseResults(t *testing.T) {
 }
 
 func TestArgs(t *testing.T) {
-	got := Config{NUMA: true, Append: "isolcpus=2"}.withDefaults().args("K", "I", "C", "R")
-	want := []string{
-		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-		"-accel", "tcg,thread=multi", "-cpu", "max,-cx16", "-smp", "4,sockets=2,cores=2,threads=1", "-m", "2048M",
-		"-kernel", "K", "-initrd", "I", "-serial", "file:C", "-serial", "file:R",
-		"-append", "console=ttyS0 panic=-1 quiet nowatchdog isolcpus=2",
-		"-object", "memory-backend-ram,id=m0,size=1024M", "-numa", "node,nodeid=0,cpus=0-1,memdev=m0",
-		"-object", "memory-backend-ram,id=m1,size=1024M", "-numa", "node,nodeid=1,cpus=2-3,memdev=m1",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("arguments (-want +got):\n%s", diff)
+	for _, tc := range []struct {
+		cfg  Config
+		want []string
+	}{
+		{Config{NUMA: true, Append: "isolcpus=2"}, []string{
+			"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+			"-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "max,-cx16", "-smp", "4,sockets=2,cores=2,threads=1", "-m", "2048M",
+			"-kernel", "K", "-initrd", "I", "-append", "console=ttyS0 panic=-1 quiet nowatchdog isolcpus=2",
+			"-serial", "file:C", "-serial", "file:R",
+			"-object", "memory-backend-ram,id=m0,size=1024M", "-numa", "node,nodeid=0,cpus=0-1,memdev=m0",
+			"-object", "memory-backend-ram,id=m1,size=1024M", "-numa", "node,nodeid=1,cpus=2-3,memdev=m1",
+		}},
+		{Config{Arch: "arm64", Sockets: 1, Cores: 2, MemoryMiB: 512}, []string{
+			"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+			"-machine", "virt,gic-version=3", "-accel", "tcg,thread=multi", "-cpu", "max,pauth-impdef=on",
+			"-smp", "2,sockets=1,cores=2,threads=1", "-m", "512M",
+			"-kernel", "K", "-initrd", "I", "-append", "console=ttyAMA0 panic=-1 quiet nowatchdog",
+			"-serial", "file:C", "-chardev", "file,id=results,path=R", "-device", "pci-serial,chardev=results",
+		}},
+	} {
+		if diff := cmp.Diff(tc.want, tc.cfg.withDefaults().args("K", "I", "C", "R")); diff != "" {
+			t.Errorf("arguments (-want +got):\n%s", diff)
+		}
 	}
 }
 
 func TestValidate(t *testing.T) {
 	ok := Command{Name: "a", Args: []string{"/init"}}
 	for _, tc := range []struct {
-		name     string
-		commands []Command
-		want     string
+		name string
+		cfg  Config
+		want string
 	}{
-		{"good", []Command{ok, {Name: "b", Args: []string{"/init"}}}, ""},
-		{"none", nil, "no commands"},
-		{"same name", []Command{ok, ok}, `"a" is empty or used twice`},
-		{"relative path", []Command{{Name: "a", Args: []string{"init"}}}, "absolute path"},
-		{"no program", []Command{{Name: "a"}}, "absolute path"},
+		{"good", Config{Commands: []Command{ok, {Name: "b", Args: []string{"/init"}}}}, ""},
+		{"none", Config{}, "no commands"},
+		{"same name", Config{Commands: []Command{ok, ok}}, `"a" is empty or used twice`},
+		{"relative path", Config{Commands: []Command{{Name: "a", Args: []string{"init"}}}}, "absolute path"},
+		{"no program", Config{Commands: []Command{{Name: "a"}}}, "absolute path"},
+		{"no machine", Config{Arch: "riscv64", Commands: []Command{ok}}, `architecture "riscv64"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := Config{Commands: tc.commands}.validate()
+			err := tc.cfg.withDefaults().validate()
 			if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}

@@ -14,23 +14,67 @@ import (
 )
 
 // Build makes the sample's program in dir and sets Program. Samples that are
-// built alike share one. A program in C takes gcc.
+// built alike share one. What is built takes the compiler of its language.
 func (s *Sample) Build(ctx context.Context, flags []string, dir string) error {
 	path := filepath.Join(dir, s.key(flags))
 	if _, err := os.Stat(path); err == nil {
 		s.Program = path
 		return nil
 	}
-	build := s.copy
-	if filepath.Ext(s.Source) == ".c" {
-		build = func(path string) error { return compile(ctx, s.arguments(flags, path)) }
+	// A program that was cut short must not be taken for one that is built, so
+	// it gets its name last.
+	err := s.make(ctx, flags, path+".tmp")
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	if err := build(path); err != nil {
+	if err == nil {
+		err = os.Rename(path+".tmp", path)
+	}
+	if err != nil {
 		return fmt.Errorf("build sample %q: %w", s.Name, err)
 	}
 	s.Program = path
 	return nil
 }
+
+func (s *Sample) make(ctx context.Context, flags []string, out string) error {
+	switch filepath.Ext(s.Source) {
+	case ".c":
+		return run(ctx, "gcc", s.arguments(flags, out)...)
+	case ".go":
+		return run(ctx, "go", "build", "-o", out, s.Source)
+	case ".rs":
+		return run(ctx, "rustc", "-O", "--crate-name=sample", "-o", out, s.Source)
+	case ".java":
+		return s.makeJar(ctx, out)
+	}
+	return s.copy(out)
+}
+
+// makeJar makes an archive whose class Main is the program.
+func (s *Sample) makeJar(ctx context.Context, out string) error {
+	classes := out + ".classes"
+	defer os.RemoveAll(classes)
+	// javac wants a class in the file of its name.
+	source := filepath.Join(classes, "Main.java")
+	if err := os.Mkdir(classes, 0o755); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(s.Source)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(source, text, 0o644); err != nil {
+		return err
+	}
+	if err := run(ctx, "javac", noPerfData, "-d", classes, source); err != nil {
+		return err
+	}
+	return run(ctx, "jar", noPerfData, "cfe", out, "Main", "-C", classes, ".")
+}
+
+// noPerfData keeps a virtual machine from leaving a folder in /tmp.
+const noPerfData = "-J-XX:-UsePerfData"
 
 // key names a program by all that it is made of.
 func (s *Sample) key(flags []string) string {
@@ -54,19 +98,12 @@ func (s *Sample) copy(path string) error {
 	return os.WriteFile(path, content, 0o755)
 }
 
-// compile runs gcc. A program that was cut short must not be taken for one
-// that is built, so it gets its name last.
-func compile(ctx context.Context, args []string) error {
-	out := args[1]
-	args[1] = out + ".tmp"
-	text, err := exec.CommandContext(ctx, "gcc", args...).CombinedOutput()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+func run(ctx context.Context, compiler string, args ...string) error {
+	text, err := exec.CommandContext(ctx, compiler, args...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("run gcc %q: %w\n%s", args, err, bytes.TrimSpace(text))
+		return fmt.Errorf("run %s %q: %w\n%s", compiler, args, err, bytes.TrimSpace(text))
 	}
-	return os.Rename(args[1], out)
+	return nil
 }
 
 // InSandbox reports whether a program of this name is in the sandbox's path,

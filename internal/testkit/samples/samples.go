@@ -13,6 +13,7 @@ import (
 
 	"judged/internal/job"
 	"judged/internal/problem"
+	"judged/internal/testkit"
 	"judged/internal/units"
 )
 
@@ -25,13 +26,13 @@ type Set struct {
 // Sample is a program and what judging it must come to.
 type Sample struct {
 	Name    string
-	Source  string   // path of this host
-	Static  bool     // linked without loader and libraries; C only
-	Link    []string // further flags of gcc
-	Needs   []string // what else has to be installed: python
-	Arch    string   // the only GOARCH that it is meant for, "" for all
-	CPUs    int      // in one slot, at least 1
-	Demo    bool     // one of those that make demo shows
+	Source  string                // path of this host
+	Static  bool                  // linked without loader and libraries; C only
+	Link    []string              // further flags of gcc
+	Needs   []testkit.Requirement // what else has to be installed
+	Arch    string                // the only GOARCH that it is meant for, "" for all
+	CPUs    int                   // in one slot, at least 1
+	Demo    bool                  // one of those that make demo shows
 	Want    Want
 	Program string // path of the built program, "" before Build
 
@@ -60,23 +61,23 @@ type file struct {
 }
 
 type entry struct {
-	Name        string      `json:"name"`
-	Source      string      `json:"source"`
-	Problem     string      `json:"problem"`
-	Verdict     job.Verdict `json:"verdict"`
-	Static      bool        `json:"static"`
-	Checker     string      `json:"checker"`
-	Limits      job.Limits  `json:"limits"`
-	Repeats     job.Repeats `json:"repeats"`
-	Command     []string    `json:"command"`
-	CPUs        int         `json:"cpus"`
-	Exit        *job.Exit   `json:"exit"`
-	FailingTest string      `json:"failing_test"`
-	MemoryPeak  *Range      `json:"memory_peak_bytes"`
-	Needs       []string    `json:"needs"`
-	Arch        string      `json:"arch"`
-	Link        []string    `json:"link"`
-	Demo        bool        `json:"demo"`
+	Name        string                `json:"name"`
+	Source      string                `json:"source"`
+	Problem     string                `json:"problem"`
+	Verdict     job.Verdict           `json:"verdict"`
+	Static      bool                  `json:"static"`
+	Checker     string                `json:"checker"`
+	Limits      job.Limits            `json:"limits"`
+	Repeats     job.Repeats           `json:"repeats"`
+	Command     []string              `json:"command"`
+	CPUs        int                   `json:"cpus"`
+	Exit        *job.Exit             `json:"exit"`
+	FailingTest string                `json:"failing_test"`
+	MemoryPeak  *Range                `json:"memory_peak_bytes"`
+	Needs       []testkit.Requirement `json:"needs"`
+	Arch        string                `json:"arch"`
+	Link        []string              `json:"link"`
+	Demo        bool                  `json:"demo"`
 }
 
 // Read reads a samples.json. Unknown keys, names that come twice and problems

@@ -73,7 +73,7 @@ func report(err error) error {
 }
 
 func openChannel() (*os.File, error) {
-	port, err := os.OpenFile(wire.Channel, os.O_WRONLY|syscall.O_NOCTTY, 0)
+	port, err := os.OpenFile(wire.Channel(), os.O_WRONLY|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the result channel: %w", err)
 	}

@@ -2,15 +2,23 @@
 // holds the words only; sending them is the two ends' business.
 package wire
 
-import "time"
-
-const (
-	// PlanPath is where /init finds its Plan as JSON.
-	PlanPath = "/plan.json"
-	// Channel is the serial port that carries Frames, one JSON text a line.
-	// The first port is the console, into which the kernel writes at will.
-	Channel = "/dev/ttyS1"
+import (
+	"runtime"
+	"time"
 )
+
+// PlanPath is where /init finds its Plan as JSON.
+const PlanPath = "/plan.json"
+
+// Channel is the serial port that carries Frames, one JSON text a line. The
+// machine's first port is the console, into which the kernel writes at will; on
+// arm64 that one has another driver, which counts for itself.
+func Channel() string {
+	if runtime.GOARCH == "arm64" {
+		return "/dev/ttyS0"
+	}
+	return "/dev/ttyS1"
+}
 
 // Plan is everything /init has to do.
 type Plan struct {

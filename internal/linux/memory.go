@@ -1,0 +1,52 @@
+package linux
+
+import (
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Map gives n bytes of anonymous memory, zero, of pages of the smallest size, of
+// which none is there before it is touched. The garbage collector does not know
+// of them.
+func Map(n int) ([]byte, error) {
+	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, os.NewSyscallError("mmap", err)
+	}
+	// EINVAL is a kernel without huge pages.
+	if err := unix.Madvise(b, unix.MADV_NOHUGEPAGE); err != nil && err != unix.EINVAL {
+		_ = unix.Munmap(b)
+		return nil, os.NewSyscallError("madvise", err)
+	}
+	return b, nil
+}
+
+// Unmap gives back what Map gave, whole.
+func Unmap(b []byte) error {
+	return os.NewSyscallError("munmap", unix.Munmap(b))
+}
+
+// Of linux/futex.h.
+const (
+	futexWait    = 0
+	futexWake    = 1
+	futexPrivate = 128
+)
+
+// FutexWait sleeps while word holds value.
+func FutexWait(word *uint32, value uint32) {
+	for atomic.LoadUint32(word) == value {
+		// EINTR, EAGAIN and a wake-up are alike: look again. The runtime is told,
+		// or a thread that waits here would stop every collection.
+		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait|futexPrivate, uintptr(value), 0, 0, 0)
+	}
+}
+
+// FutexWake stores value in word and wakes one thread that waits for it to change.
+func FutexWake(word *uint32, value uint32) {
+	atomic.StoreUint32(word, value)
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake|futexPrivate, 1, 0, 0, 0)
+}

@@ -1,0 +1,119 @@
+package runtimes
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"io"
+	"slices"
+	"strings"
+)
+
+// linkage is what the headers of an ELF file ask for.
+type linkage struct {
+	loader    string   // PT_INTERP; "" is none
+	libraries []string // DT_NEEDED
+	folders   []string // DT_RUNPATH or DT_RPATH, as written
+}
+
+// The most that is taken from one file. Real ones need a tenth of it; every
+// name is looked for in every folder, while other jobs wait.
+const (
+	maxSegments  = 64
+	maxEntries   = 1024 // of the dynamic section
+	maxLibraries = 64
+	maxFolders   = 8
+	maxText      = 1024 // bytes of a name or of a list of folders
+)
+
+// readLinkage reads a little-endian 64-bit ELF file; of anything else the
+// linkage is empty. Package debug/elf is not used for it because its readers
+// make no promise about hostile files (it unpacks compressed sections, for
+// instance): this one looks at segments only, and at a bounded part of them.
+func readLinkage(f io.ReaderAt) (l linkage) {
+	var h elf.Header64
+	if !readAt(f, 0, &h) || string(h.Ident[:elf.EI_VERSION]) != elf.ELFMAG+"\x02\x01" || h.Phnum > maxSegments {
+		return l
+	}
+	segments := make([]elf.Prog64, h.Phnum)
+	if !readAt(f, h.Phoff, segments) {
+		return l
+	}
+	if s, ok := firstOf(segments, elf.PT_INTERP); ok {
+		l.loader = text(f, s.Off)
+	}
+	if s, ok := firstOf(segments, elf.PT_DYNAMIC); ok {
+		l.readDynamic(f, segments, s)
+	}
+	return l
+}
+
+func firstOf(segments []elf.Prog64, kind elf.ProgType) (elf.Prog64, bool) {
+	i := slices.IndexFunc(segments, func(s elf.Prog64) bool { return elf.ProgType(s.Type) == kind })
+	if i < 0 {
+		return elf.Prog64{}, false
+	}
+	return segments[i], true
+}
+
+func (l *linkage) readDynamic(f io.ReaderAt, segments []elf.Prog64, dynamic elf.Prog64) {
+	entries := make([]elf.Dyn64, min(dynamic.Filesz/16, maxEntries))
+	if !readAt(f, dynamic.Off, entries) {
+		return
+	}
+	table, ok := uint64(0), false
+	for _, e := range entries {
+		if elf.DynTag(e.Tag) == elf.DT_STRTAB {
+			table, ok = offset(segments, e.Val)
+		}
+	}
+	if !ok {
+		return
+	}
+	for _, e := range entries {
+		switch elf.DynTag(e.Tag) {
+		case elf.DT_NULL:
+			return
+		case elf.DT_NEEDED:
+			if len(l.libraries) < maxLibraries {
+				l.libraries = append(l.libraries, text(f, table+e.Val))
+			}
+		case elf.DT_RUNPATH, elf.DT_RPATH:
+			l.folders = splitFolders(text(f, table+e.Val))
+		}
+	}
+}
+
+// offset is where in the file an address of the program lies.
+func offset(segments []elf.Prog64, address uint64) (uint64, bool) {
+	for _, s := range segments {
+		if elf.ProgType(s.Type) == elf.PT_LOAD && address >= s.Vaddr && address-s.Vaddr < s.Filesz {
+			return address - s.Vaddr + s.Off, true
+		}
+	}
+	return 0, false
+}
+
+// text reads the string that begins at an offset; "" if there is none.
+func text(f io.ReaderAt, at uint64) string {
+	b := make([]byte, maxText)
+	n, _ := f.ReadAt(b, int64(at)) // a short read is one at the end of the file
+	end := bytes.IndexByte(b[:n], 0)
+	if end < 0 {
+		return ""
+	}
+	return string(b[:end])
+}
+
+func splitFolders(list string) []string {
+	if list == "" {
+		return nil
+	}
+	folders := strings.Split(list, ":")
+	return folders[:min(len(folders), maxFolders)]
+}
+
+// readAt fills a fixed-size value; false where the file does not have it.
+func readAt(f io.ReaderAt, at uint64, into any) bool {
+	return binary.Read(io.NewSectionReader(f, int64(at), int64(binary.Size(into))), binary.LittleEndian, into) == nil
+}

@@ -1,0 +1,148 @@
+package runtimes
+
+import (
+	"bytes"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/testkit"
+)
+
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
+
+// link makes an ELF file out of an empty program.
+func link(t testing.TB, out string, flags ...string) string {
+	t.Helper()
+	testkit.Need(t, testkit.GCC, testkit.StaticGCC)
+	source := filepath.Join(t.TempDir(), "empty.c")
+	write(t, source, "int main(void) { return 0; }\n")
+	// --no-as-needed, because an empty program needs nothing.
+	args := append([]string{"-o", out, "-Wl,--no-as-needed", source}, flags...)
+	if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc %q: %v\n%s", args, err, text)
+	}
+	return out
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReadLinkage asks package debug/elf the same.
+func TestReadLinkage(t *testing.T) {
+	dir := t.TempDir()
+	for name, flags := range map[string][]string{
+		"dynamic": {"-lm"},
+		"runpath": {"-lm", "-Wl,--enable-new-dtags,-rpath=/usr/lib/one:$ORIGIN/two"},
+		"folders": {"-Wl,-rpath=1:2:3:4:5:6:7:8:9"},
+		"rpath":   {"-Wl,--disable-new-dtags,-rpath=/usr/lib/one"},
+		"library": {"-shared", "-fPIC"},
+		"loader":  {"-Wl,--dynamic-linker=/lib/other.so"},
+		"static":  {"-static"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := os.Open(link(t, filepath.Join(dir, name), flags...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if diff := cmp.Diff(linkageBy(t, f), readLinkage(f), cmp.AllowUnexported(linkage{})); diff != "" {
+				t.Errorf("-debug/elf +ours:\n%s", diff)
+			}
+		})
+	}
+}
+
+func linkageBy(t *testing.T, f *os.File) (l linkage) {
+	t.Helper()
+	e, err := elf.NewFile(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range e.Progs {
+		if p.Type == elf.PT_INTERP {
+			b := make([]byte, p.Filesz)
+			if _, err := p.ReadAt(b, 0); err != nil {
+				t.Fatal(err)
+			}
+			l.loader = string(bytes.TrimRight(b, "\x00"))
+		}
+	}
+	if l.libraries, err = e.ImportedLibraries(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range []elf.DynTag{elf.DT_RUNPATH, elf.DT_RPATH} {
+		lists, err := e.DynString(tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range lists {
+			l.folders = splitFolders(list)
+		}
+	}
+	return l
+}
+
+func TestReadLinkageOfOtherFiles(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing": "", "a script": "#!/bin/sh\n", "magic only": elf.ELFMAG, "32 bits": elf.ELFMAG + "\x01\x01" + string(make([]byte, 100)),
+		"no segments": elf.ELFMAG + "\x02\x01" + string(make([]byte, 58)),
+	} {
+		if diff := cmp.Diff(linkage{}, readLinkage(bytes.NewReader([]byte(text))), cmp.AllowUnexported(linkage{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// FuzzReadLinkage holds that no file makes the reader panic, or take more than
+// it may.
+func FuzzReadLinkage(f *testing.F) {
+	for _, flags := range [][]string{{"-lm", "-Wl,-rpath=/usr/lib/one"}, {"-static"}} {
+		b, err := os.ReadFile(link(f, filepath.Join(f.TempDir(), "seed"), flags...))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b[:min(len(b), 16<<10)])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l := readLinkage(bytes.NewReader(b))
+		for _, s := range append(append(l.libraries, l.folders...), l.loader) {
+			if len(s) > maxText {
+				t.Errorf("a text of %d bytes", len(s))
+			}
+		}
+		if len(l.libraries) > maxLibraries || len(l.folders) > maxFolders {
+			t.Errorf("%d libraries in %d folders", len(l.libraries), len(l.folders))
+		}
+	})
+}
+
+func TestReadInterpreter(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                   "",
+		"\x7fELF":                            "",
+		"#!":                                 "",
+		"#!\n/bin/sh":                        "",
+		"#!/bin/sh":                          "/bin/sh",
+		"#! /bin/sh -e\nexit":                "/bin/sh",
+		"#!/usr/bin/env python3\n":           "python3",
+		"#!/usr/bin/env -S A=1 python3 -u\n": "python3",
+		"#!/usr/bin/env\n":                   "",
+		"print()":                            "",
+	} {
+		if got := readInterpreter(bytes.NewReader([]byte(text))); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

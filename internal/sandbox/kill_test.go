@@ -1,0 +1,302 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/cgroup"
+	"judged/internal/cpuset"
+	"judged/internal/hostfs"
+	"judged/internal/testkit"
+)
+
+// killEvery is 1 in make soak.
+var killEvery = flag.Int("kill-every", 11, "system calls from one that TestKilledAtEveryCall kills at to the next")
+
+// victimEnv makes this binary a judged that waits for a word, judges one run
+// of the program of that path, and ends. The argument is the control group that
+// it starts in, below the root.
+const victimEnv = "JUDGED_TEST_VICTIM"
+
+func victimMain(program string) int {
+	if err := victim(program, os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "victim:", err)
+		return 1
+	}
+	return 0
+}
+
+func victim(program, parent string) error {
+	if err := enter(parent); err != nil {
+		return err
+	}
+	host, err := cgroup.Detect(hostfs.New("/"))
+	if err != nil {
+		return err
+	}
+	tree, err := host.NewTree()
+	if err != nil {
+		return err
+	}
+	cpus := cpuset.New(runtime.NumCPU() - 1)
+	group, err := tree.Slot(cpus, cpuset.New(0))
+	if err != nil {
+		return err
+	}
+	users := victims()
+	l, err := Open(Options{Root: RootHost, BoxBytes: 1 << 20, BoxInodes: 64, UIDFirst: users.First, UIDCount: users.Count})
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.process.Pid)
+	if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
+		return err
+	}
+	s, err := l.Prepare(Slot{CPUs: cpus, Group: group})
+	if err != nil {
+		return err
+	}
+	if err := s.Load(Spec{Args: []string{"./act", "print"}, Files: []File{{Name: "act", Path: program, Exec: true}}, Limits: limits()}); err != nil {
+		return err
+	}
+	if _, err := s.Run(context.Background()); err != nil {
+		return err
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	l.Close()
+	return tree.Remove()
+}
+
+// victims are the users of victims' runs: those of the process that starts them.
+func victims() testkit.Users {
+	pid := os.Getpid()
+	if _, isVictim := os.LookupEnv(victimEnv); isVictim {
+		pid = os.Getppid()
+	}
+	return testkit.Users{First: 1<<23 + pid%4096*1000, Count: 1000}
+}
+
+// enter moves the calling process into groups of a name in every hierarchy
+// that judged makes groups in.
+func enter(name string) error {
+	if name == "" {
+		return nil
+	}
+	for _, dir := range parents(name) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(dir+"/cgroup.procs", []byte("0"), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parents are the folders of a group in the hierarchies of memory and pids and
+// the unified one. A v1 cpuset group takes no process before it has CPUs, and
+// systemd makes none.
+func parents(name string) []string {
+	var found []string
+	for _, root := range []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
+		if _, err := os.Stat(root + "/cgroup.procs"); err == nil {
+			found = append(found, filepath.Join(root, name))
+		}
+	}
+	return found
+}
+
+// started is a victim that waits for its word.
+type started struct {
+	pid, init int
+	word      *os.File
+}
+
+func startVictim(t *testing.T, parent string) started {
+	t.Helper()
+	stdin, word, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{"victim", parent}, &syscall.ProcAttr{
+		Env:   append(os.Environ(), victimEnv+"="+act(t)),
+		Files: []uintptr{stdin.Fd(), stdout.Fd(), 2},
+		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+	})
+	stdout.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if reaped, _ := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); reaped == 0 { // the test has failed
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			_, _ = syscall.Wait4(pid, nil, 0, nil)
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the victim did not get ready: %v", err)
+	}
+	init, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return started{pid: pid, init: init, word: word}
+}
+
+// TestKilledAtEveryCall kills judged while it, judged-init, process 1 or the
+// program is about to make its n-th system call, for every n in the life of a
+// sandbox (with -kill-every=1). After each, all of their processes have gone,
+// and the next judged that starts removes the control groups.
+func TestKilledAtEveryCall(t *testing.T) {
+	l := newLab(t, nil) // a judged that lives on, with a program that waits
+	bystander, err := l.Prepare(l.slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bystander.Close()
+	if err := bystander.Load(Spec{Args: []string{"./act", "print", "unharmed"}, Files: []File{{Name: "act", Path: act(t), Exec: true}}, Limits: limits()}); err != nil {
+		t.Fatal(err)
+	}
+	// Tracing is a thread's business.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	traces := testkit.Watch(t, victims())
+	points := map[string]int{}
+	for at, last := *killEvery, 0; ; at += *killEvery {
+		v := startVictim(t, "")
+		if left := groupsOf(last); len(left) > 0 {
+			t.Fatalf("a judged that starts leaves groups of the dead: %q", left)
+		}
+		tr := &tracer{t: t, judged: v.pid, killAt: at, tasks: map[int]bool{}}
+		tr.seize(v.pid)
+		tr.seize(v.init)
+		v.word.Write([]byte{1})
+		left := tr.follow()
+		v.word.Close()
+		if len(left) > 0 {
+			t.Errorf("killed at call %d (%s), %q lived on", at, tr.killed, left)
+		}
+		if tr.killed == "" {
+			t.Logf("%d system calls in the life of a sandbox; kills by who was about to make one: %v", tr.calls, points)
+			break
+		}
+		name, _, _ := strings.Cut(tr.killed, ",")
+		points[name]++
+		last = v.pid
+	}
+	for _, name := range []string{"judged", "judged-init", "process 1", "solution"} {
+		if points[name] == 0 && (*killEvery == 1 || name != "process 1") { // which makes few
+			t.Errorf("no kill at a call of %s", name)
+		}
+	}
+	traces.None(t)
+	r, err := bystander.Run(context.Background())
+	if err != nil || r.Signal != 0 || r.OutputBytes != 9 {
+		t.Errorf("the other judged's program: %+v, %v; want it unharmed", r, err)
+	}
+}
+
+// groupsOf are the trees that a judged with the pid has, or had.
+func groupsOf(pid int) []string {
+	var found []string
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), fmt.Sprintf("judged-%d-", pid)) {
+			found = append(found, path)
+			return fs.SkipDir
+		}
+		return nil // a group may go while we look
+	})
+	return found
+}
+
+// TestParents has judged processes in several control groups: one that starts
+// removes what a dead one has left in another's, and leaves the living alone.
+func TestParents(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	var names []string
+	for _, suffix := range []string{"a", "b", "c"} {
+		names = append(names, fmt.Sprintf("judges-%d-%s", os.Getpid(), suffix))
+	}
+	t.Cleanup(func() {
+		for _, name := range names {
+			for _, dir := range parents(name) {
+				_ = os.Remove(dir + "/daemon") // where v2 has judged move aside
+				if err := os.Remove(dir); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	dead, living := startVictim(t, names[0]), startVictim(t, names[1])
+	if len(groupsOf(dead.pid)) == 0 {
+		t.Fatal("a judged has no groups")
+	}
+	before := groupsOf(living.pid)
+	for _, dir := range before {
+		if _, err := os.Stat(dir); err != nil || len(before) < len(parents("")) {
+			t.Fatalf("the groups of the living are %q: %v", before, err)
+		}
+	}
+	kill(t, dead)
+	last := startVictim(t, names[2])
+	if left := groupsOf(dead.pid); len(left) > 0 {
+		t.Errorf("groups of the dead are left: %q", left)
+	}
+	if diff := cmp.Diff(before, groupsOf(living.pid)); diff != "" {
+		t.Errorf("groups of the living (-before +after):\n%s", diff)
+	}
+	for _, v := range []started{living, last} {
+		if _, err := v.word.Write([]byte{1}); err != nil {
+			t.Error(err)
+		}
+		v.word.Close()
+		if status := reap(t, v.pid); !status.Exited() || status.ExitStatus() != 0 {
+			t.Errorf("a judged ended with %#x, want 0", int(status))
+		}
+		if left := groupsOf(v.pid); len(left) > 0 {
+			t.Errorf("it left its groups: %q", left)
+		}
+	}
+}
+
+// kill ends a victim, so that its groups are those of the dead.
+func kill(t *testing.T, v started) {
+	t.Helper()
+	defer v.word.Close() // the end of which would end it too
+	if err := syscall.Kill(v.pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if status := reap(t, v.pid); status.Signal() != syscall.SIGKILL {
+		t.Fatalf("a killed judged ended with %#x", int(status))
+	}
+}
+
+func reap(t *testing.T, pid int) syscall.WaitStatus {
+	t.Helper()
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	return status
+}

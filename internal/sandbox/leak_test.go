@@ -1,0 +1,184 @@
+package sandbox
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"judged/internal/cpuset"
+	"judged/internal/testkit"
+)
+
+// ownUsers are the IDs of this binary's runs: no other test has them.
+func ownUsers() testkit.Users {
+	return testkit.Users{First: 1<<22 + os.Getpid()%4096*1000, Count: 1000}
+}
+
+// TestNothingIsLeft takes sandboxes to every point that a life can end at, and
+// wants the host, judged and judged-init as they were.
+func TestNothingIsLeft(t *testing.T) {
+	// It would close what was forgotten.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	users := ownUsers()
+	l := newLab(t, func(o *Options) { o.UIDFirst, o.UIDCount = users.First, users.Count })
+	litter := Spec{Args: []string{"./act", "litter"}, Files: []File{{Name: "act", Path: act(t), Exec: true}}, Limits: limits(), OutputHint: 64 << 10}
+	spec := func(change func(*Spec)) Spec { s := litter; change(&s); return s }
+	verb := func(word string) func(*Spec) { return func(s *Spec) { s.Args = []string{"./act", word} } }
+	for _, tt := range []struct {
+		name string
+		live func(t *testing.T, s *Sandbox)
+		slot func(*Slot)
+		fail string // part of the error of Prepare
+	}{
+		{name: "run that litters", live: func(t *testing.T, s *Sandbox) { runs(t, s, litter, StopNone) }},
+		{name: "prepared and not loaded", live: func(*testing.T, *Sandbox) {}},
+		{name: "loaded and not run", live: func(t *testing.T, s *Sandbox) { loads(t, s, litter, "") }},
+		{name: "cancelled", live: cancelled(litter)},
+		{name: "CPU time limit", live: func(t *testing.T, s *Sandbox) {
+			runs(t, s, spec(func(s *Spec) { verb("spin")(s); s.Limits.CPUTime = 20 * time.Millisecond }), StopCPU)
+		}},
+		{name: "wall time limit", live: func(t *testing.T, s *Sandbox) {
+			runs(t, s, spec(func(s *Spec) { verb("sleep")(s); s.Limits.WallTime = 20 * time.Millisecond }), StopWall)
+		}},
+		{name: "memory limit", live: func(t *testing.T, s *Sandbox) {
+			runs(t, s, spec(func(s *Spec) { verb("litter")(s); s.Limits.Memory = 64 << 10 }), StopNone)
+		}},
+		{name: "orphan", live: func(t *testing.T, s *Sandbox) { runs(t, s, spec(verb("orphan")), StopNone) }},
+		{name: "program that does not execute", live: func(t *testing.T, s *Sandbox) {
+			runs(t, s, spec(func(s *Spec) { s.Args = []string{"./none"} }), StopNone)
+		}},
+		{name: "file that cannot be copied", live: func(t *testing.T, s *Sandbox) {
+			loads(t, s, spec(func(s *Spec) { s.Files = append(s.Files, File{Name: "x", Path: "/never/was"}) }), "/never/was")
+		}},
+		{name: "argument that cannot be passed", live: func(t *testing.T, s *Sandbox) {
+			loads(t, s, spec(func(s *Spec) { s.Args = []string{"./act", "a\x00b"} }), "invalid argument")
+		}},
+		{name: "step of the jail that fails", slot: func(s *Slot) { s.CPUs = cpuset.New(8191) },
+			live: func(t *testing.T, s *Sandbox) { loads(t, s, litter, "sched_setaffinity") }},
+		{name: "limit that the kernel refuses", live: func(t *testing.T, s *Sandbox) {
+			loads(t, s, spec(func(s *Spec) { s.Limits.Processes = -1 }), "invalid argument")
+		}},
+		{name: "no box", slot: func(s *Slot) { s.BindNode, s.Node = true, 1000 }, fail: "invalid argument"},
+		{name: "judged-init killed before the load", live: func(t *testing.T, s *Sandbox) {
+			killInit(t, l)
+			runs(t, s, litter, StopNone)
+		}},
+		{name: "judged-init killed before the run", live: func(t *testing.T, s *Sandbox) {
+			loads(t, s, litter, "")
+			killInit(t, l)
+			if r, err := s.Run(context.Background()); err != nil || r.Stop != StopNone {
+				t.Errorf("it does not run to its end without judged-init: %+v, %v", r, err)
+			}
+		}},
+		{name: "process 1 killed while the program runs", live: func(t *testing.T, s *Sandbox) {
+			loads(t, s, spec(verb("sleep")), "")
+			kill := time.AfterFunc(20*time.Millisecond, func() { _ = syscall.Kill(s.process1.pid, syscall.SIGKILL) }) // reaped by Close alone
+			defer kill.Stop()
+			if r, err := s.Run(context.Background()); err != nil || r.Signal != syscall.SIGKILL {
+				t.Errorf("the end of its namespace does not end it: %+v, %v", r, err)
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l.run(t, litter) // judged-init lives, whatever was before
+			traces := testkit.Watch(t, users)
+			slot := l.slot
+			if tt.slot != nil {
+				tt.slot(&slot)
+			}
+			s, err := l.Prepare(slot)
+			if tt.fail != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.fail) {
+					t.Errorf("Prepare says %v, want %q", err, tt.fail)
+				}
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if s != nil {
+				live(t, s, tt.live)
+			}
+			l.run(t, litter) // starts judged-init again where it was killed
+			traces.None(t)
+		})
+	}
+}
+
+func live(t *testing.T, s *Sandbox, life func(*testing.T, *Sandbox)) {
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	life(t, s)
+}
+
+// runs wants a whole run that ends as it is told.
+func runs(t *testing.T, s *Sandbox, spec Spec, want Stop) {
+	t.Helper()
+	loads(t, s, spec, "")
+	r, err := s.Run(context.Background())
+	if err != nil || r.Stop != want {
+		t.Errorf("got %+v, %v; want stop %d", r, err, want)
+	}
+}
+
+// loads wants an error with a part of its text, or none.
+func loads(t *testing.T, s *Sandbox, spec Spec, part string) {
+	t.Helper()
+	err := s.Load(spec)
+	if (err == nil) != (part == "") || err != nil && !strings.Contains(err.Error(), part) {
+		t.Fatalf("Load says %v, want %q", err, part)
+	}
+}
+
+func cancelled(litter Spec) func(*testing.T, *Sandbox) {
+	return func(t *testing.T, s *Sandbox) {
+		litter.Args = []string{"./act", "sleep"}
+		loads(t, s, litter, "")
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if r, err := s.Run(ctx); err != nil || r.Stop != StopCancelled {
+			t.Errorf("got %+v, %v; want it cancelled", r, err)
+		}
+	}
+}
+
+// killInit ends judged-init and returns when that is so.
+func killInit(t *testing.T, l *lab) {
+	t.Helper()
+	if err := l.process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WaitFor(t, time.Minute, "judged-init to end", func() bool {
+		return strings.HasPrefix(state(l.process.Pid), "Z")
+	})
+}
+
+// state is the third field of /proc/PID/stat.
+func state(pid int) string {
+	stat := read("/proc/" + strconv.Itoa(pid) + "/stat")
+	return strings.TrimSpace(stat[strings.LastIndexByte(stat, ')')+1:])
+}
+
+// TestLauncherLeavesNothing opens launchers, those that fail too.
+func TestLauncherLeavesNothing(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	o := Options{Root: RootHost, BoxBytes: 1 << 20, BoxInodes: 64, UIDFirst: ownUsers().First, UIDCount: 1}
+	opened := func() {
+		l, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		l.Close() // twice does no harm
+	}
+	opened()
+	traces := testkit.Watch(t, ownUsers())
+	opened()
+	traces.None(t)
+}

@@ -1,0 +1,17 @@
+package sandbox
+
+import (
+	"syscall"
+	"testing"
+)
+
+// A run is as important as any other, however nice the daemon is.
+func TestNiceDaemon(t *testing.T) {
+	l := newLab(t, nil)
+	if err := syscall.Setpriority(syscall.PRIO_PROCESS, l.process.Pid, 5); err != nil {
+		t.Fatal(err)
+	}
+	if _, out := l.run(t, Spec{Args: []string{"nice"}, Limits: limits()}); out != "0\n" {
+		t.Errorf("nice value %q, want 0", out)
+	}
+}

@@ -1,0 +1,233 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// Of ptrace(2), what package syscall leaves out.
+const (
+	ptraceSeize      = 0x4206
+	ptraceInterrupt  = 0x4207
+	ptraceSyscallGet = 0x420e
+	ptraceEventStop  = 128
+	waitAll          = 0x40000000 // __WALL: threads too
+	waitOwn          = 0x20000000 // __WNOTHREAD: of the calling thread alone
+)
+
+// tracer stops a judged and all that it starts at each system call, counts
+// them, and kills the judged at one of them. It belongs to one thread.
+type tracer struct {
+	t      *testing.T
+	judged int
+	killAt int
+	calls  int
+	tasks  map[int]bool
+	killed string // the process and the call, once it is done
+	held   int    // the task that waits for the end of judged
+	pipes  []*os.File
+}
+
+// idle are the calls that a Go runtime makes when it likes. They change
+// nothing, and without them the count is nearly the same each time.
+var idle = []uint64{syscall.SYS_FUTEX, syscall.SYS_EPOLL_PWAIT, syscall.SYS_EPOLL_CTL, syscall.SYS_NANOSLEEP, syscall.SYS_SCHED_YIELD,
+	syscall.SYS_MADVISE, syscall.SYS_MMAP, syscall.SYS_MUNMAP, syscall.SYS_RT_SIGPROCMASK, syscall.SYS_RT_SIGACTION, syscall.SYS_RT_SIGRETURN,
+	syscall.SYS_SIGALTSTACK, syscall.SYS_TGKILL, syscall.SYS_GETPID, syscall.SYS_GETTID, syscall.SYS_CLONE, syscall.SYS_FSTAT, syscall.SYS_FCNTL,
+	syscall.SYS_LSEEK}
+
+// seize takes hold of all threads of a process, which must not be making new
+// ones.
+func (tr *tracer) seize(pid int) {
+	tr.t.Helper()
+	const options = syscall.PTRACE_O_TRACESYSGOOD | syscall.PTRACE_O_TRACECLONE | syscall.PTRACE_O_TRACEFORK | syscall.PTRACE_O_TRACEVFORK
+	threads, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	for _, e := range threads {
+		tid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			tr.t.Fatal(err)
+		}
+		if _, err := ptrace(ptraceSeize, tid, 0, options); err != nil {
+			tr.t.Fatalf("seize thread %d of %d: %v", tid, pid, err)
+		}
+		if _, err := ptrace(ptraceInterrupt, tid, 0, 0); err != nil {
+			tr.t.Fatalf("stop thread %d of %d: %v", tid, pid, err)
+		}
+		tr.tasks[tid] = true
+	}
+}
+
+func ptrace(request uintptr, pid int, addr, data uintptr) (uintptr, error) {
+	r, _, errno := syscall.RawSyscall6(syscall.SYS_PTRACE, request, uintptr(pid), addr, data, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return r, nil
+}
+
+// patience is how long what a killed judged has started may live. It is no
+// promise: it is what tells dying from living.
+const patience = 10 * time.Second
+
+// follow returns when judged and all that it has started are gone, and says
+// what had to be killed for that.
+func (tr *tracer) follow() []string {
+	tr.t.Helper()
+	var left []string
+	self := syscall.Gettid()
+	brake := time.AfterFunc(patience, func() { left = killTraced(self) })
+	for tr.next() {
+		if tr.killed == "" {
+			brake.Reset(patience)
+		}
+	}
+	if !brake.Stop() && left == nil {
+		tr.t.Fatal("what a thread traced was gone before it was killed")
+	}
+	for _, p := range tr.pipes {
+		p.Close()
+	}
+	return left
+}
+
+// killTraced ends what a thread traces.
+func killTraced(tracer int) []string {
+	var found []string
+	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is good
+	for _, path := range paths {
+		status := statusOf(path)
+		if status("TracerPid") != strconv.Itoa(tracer) {
+			continue
+		}
+		found = append(found, status("Name")+", in its namespaces "+status("NSpid"))
+		pid, _ := strconv.Atoi(status("Pid"))  // a number
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be going
+	}
+	return found
+}
+
+func statusOf(path string) func(key string) string {
+	text := "\n" + read(path)
+	return func(key string) string {
+		_, rest, _ := strings.Cut(text, "\n"+key+":")
+		line, _, _ := strings.Cut(rest, "\n")
+		return strings.TrimSpace(line)
+	}
+}
+
+// next waits for one event, and reports whether there can be another.
+func (tr *tracer) next() bool {
+	var status syscall.WaitStatus
+	tid, err := syscall.Wait4(-1, &status, waitAll|waitOwn, nil)
+	if err != nil {
+		return errors.Is(err, syscall.EINTR)
+	}
+	if status.Exited() || status.Signaled() {
+		delete(tr.tasks, tid)
+		if tid == tr.judged && tr.held != 0 {
+			tr.resume(tr.held, 0)
+			tr.held = 0
+		}
+		return true
+	}
+	tr.tasks[tid] = true
+	event := int(status) >> 16
+	switch signal := status.StopSignal(); {
+	case event != 0:
+		tr.resume(tid, 0)
+	case signal == syscall.SIGTRAP|0x80:
+		if tr.enters(tid) {
+			tr.kill(tid)
+		}
+		if tr.held != tid {
+			tr.resume(tid, 0)
+		}
+	default:
+		tr.resume(tid, int(signal))
+	}
+	return true
+}
+
+func (tr *tracer) resume(tid, signal int) {
+	_, _ = ptrace(syscall.PTRACE_SYSCALL, tid, 0, uintptr(signal)) // it may have been killed since
+}
+
+// enters reports whether a task is about to make the call to kill at.
+func (tr *tracer) enters(tid int) bool {
+	var info struct {
+		op      uint8
+		_       [3]uint8
+		arch    uint32
+		ip, sp  uint64
+		nr      uint64
+		args    [6]uint64
+		reserve [4]uint64
+	}
+	const entry = 1
+	if _, err := ptrace(ptraceSyscallGet, tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info))); err != nil || info.op != entry {
+		return false
+	}
+	if tr.killed != "" || slices.Contains(idle, info.nr) {
+		return false
+	}
+	tr.calls++
+	if tr.calls != tr.killAt {
+		return false
+	}
+	tr.killed = fmt.Sprintf("%s, system call %d", tr.name(tid), info.nr)
+	return true
+}
+
+// kill ends judged while a task is about to make a call. Another process than
+// judged makes it when judged is gone, and finds the pipes of judged-init still
+// open, as it would when the kernel takes long to take that one down.
+func (tr *tracer) kill(tid int) {
+	for other := range tr.tasks {
+		if tr.name(other) == "judged-init" {
+			tr.keepPipes(other)
+		}
+	}
+	if err := syscall.Kill(tr.judged, syscall.SIGKILL); err != nil {
+		tr.t.Error(err)
+	}
+	if tr.name(tid) != "judged" {
+		tr.held = tid
+	}
+}
+
+func (tr *tracer) keepPipes(pid int) {
+	links, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*") // the pattern is good
+	for _, link := range links {
+		if target, err := os.Readlink(link); err != nil || !strings.HasPrefix(target, "pipe:") {
+			continue
+		}
+		if p, err := os.OpenFile(link, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+			tr.pipes = append(tr.pipes, p)
+		}
+	}
+}
+
+// name is judged, judged-init, or what runs in the sandbox.
+func (tr *tracer) name(tid int) string {
+	field := statusOf("/proc/" + strconv.Itoa(tid) + "/status")
+	switch inside := strings.Fields(field("NSpid")); {
+	case field("Tgid") == strconv.Itoa(tr.judged):
+		return "judged"
+	case len(inside) < 2:
+		return "judged-init"
+	case inside[len(inside)-1] == "1":
+		return "process 1"
+	}
+	return "solution"
+}

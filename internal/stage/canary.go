@@ -1,0 +1,80 @@
+package stage
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"judged/internal/linux"
+)
+
+// CanaryName is what the canary is called: judged-init started under it runs a
+// reference kernel, or a load, and ends. Its arguments are the kernel and, where
+// it has one, the size in bytes.
+const CanaryName = "judged-canary"
+
+func isCanary() bool {
+	return (len(os.Args) == 2 || len(os.Args) == 3) && strings.HasSuffix(os.Args[0], "/"+CanaryName)
+}
+
+// KernelTime is what a kernel says of its work.
+type KernelTime struct {
+	CPUTime  time.Duration // CLOCK_THREAD_CPUTIME_ID of the thread that did it
+	WallTime time.Duration // CLOCK_MONOTONIC
+}
+
+// runKernel runs one kernel and writes its times. A kernel that computed
+// something else than it must exits with 1, one that could not begin with 2.
+func runKernel(args []string) int {
+	bytes := 0
+	if len(args) > 1 {
+		var err error
+		if bytes, err = strconv.Atoi(args[1]); err != nil {
+			return 2
+		}
+	}
+	k, err := prepare(args[0], bytes)
+	if err == errUnknownKernel {
+		return runLoad(args[0])
+	}
+	if err != nil {
+		return 2
+	}
+	t := measure(k)
+	if !k.ok() {
+		return 1
+	}
+	if _, err := os.Stdout.WriteString(t.line()); err != nil {
+		return 2
+	}
+	return 0
+}
+
+// measure times the work of k. The collector has run before, for what preparing
+// has left, and the thread's clock leaves out what the runtime does beside it.
+func measure(k kernel) KernelTime {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	runtime.GC()
+	cpu, wall := linux.ThreadCPUTime(), linux.Monotonic()
+	k.work()
+	return KernelTime{linux.ThreadCPUTime() - cpu, linux.Monotonic() - wall}
+}
+
+func (t KernelTime) line() string {
+	return strconv.FormatInt(int64(t.CPUTime), 10) + " " + strconv.FormatInt(int64(t.WallTime), 10) + "\n"
+}
+
+// ParseKernelTime reads what a kernel has written.
+func ParseKernelTime(line string) (KernelTime, error) {
+	cpu, wall, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+	c, err1 := strconv.ParseInt(cpu, 10, 64)
+	w, err2 := strconv.ParseInt(wall, 10, 64)
+	if !ok || err1 != nil || err2 != nil || c <= 0 || w <= 0 {
+		return KernelTime{}, errors.New("parse kernel time " + strconv.Quote(line) + ": want two positive numbers")
+	}
+	return KernelTime{time.Duration(c), time.Duration(w)}, nil
+}

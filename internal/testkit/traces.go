@@ -1,0 +1,132 @@
+package testkit
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Users are the user IDs that nothing but the sandboxes of one test has.
+type Users struct{ First, Count int }
+
+func (u Users) has(id int) bool { return id >= u.First && id < u.First+u.Count }
+
+// Traces is what there was, at one moment, of all that a sandbox could leave
+// behind.
+type Traces struct {
+	users  Users
+	before inventory
+	settle time.Duration
+}
+
+// Watch looks at this process, its children and the host: descriptors,
+// processes, namespaces, control groups, mounts, and what the users have of
+// processes, shared memory, message queues, semaphores, files in the folders
+// that all may write to, and keys. It is of no use while other tests of the
+// binary run.
+func Watch(t testing.TB, u Users) *Traces {
+	t.Helper()
+	inv, err := takeInventory(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Traces{users: u, before: inv, settle: settle}
+}
+
+// None fails the test with a list of what is there now and was not. It gives
+// what is dying some seconds.
+func (w *Traces) None(t testing.TB) {
+	t.Helper()
+	left, err := leftover(w.before, w.users, w.settle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) > 0 {
+		t.Fatalf("left behind:\n\t%s", strings.Join(left, "\n\t"))
+	}
+}
+
+// addUsers adds what belongs to the users, whoever its parent is.
+func (inv inventory) addUsers(u Users) error {
+	if u.Count == 0 {
+		return nil
+	}
+	inv.addProcesses(u)
+	inv.addOwned(u)
+	return inv.addTables(u)
+}
+
+func (inv inventory) addProcesses(u Users) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is good
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has exited since
+		}
+		_, after, _ := strings.Cut(string(text), "\nUid:\t")
+		real, _, _ := strings.Cut(after, "\t")
+		if id, err := strconv.Atoi(real); err == nil && u.has(id) {
+			what := fmt.Sprintf("process of user %d: %s", id, filepath.Dir(path))
+			inv[what] = what
+		}
+	}
+}
+
+// addOwned looks into the folders that everybody may write to.
+func (inv inventory) addOwned(u Users) {
+	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run/lock"} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // not on this host
+		}
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil {
+				continue // removed since
+			}
+			if s := info.Sys().(*syscall.Stat_t); u.has(int(s.Uid)) {
+				what := fmt.Sprintf("file of user %d: %s/%s", s.Uid, dir, e.Name())
+				inv[what] = what
+			}
+		}
+	}
+}
+
+// addTables reads the kernel's tables of what outlives a process.
+func (inv inventory) addTables(u Users) error {
+	for _, table := range []struct {
+		path string
+		what string
+		uid  int // field of the user
+	}{
+		{"/proc/sysvipc/shm", "shared memory segment", 7},
+		{"/proc/sysvipc/sem", "set of semaphores", 4},
+		{"/proc/sysvipc/msg", "message queue", 7},
+		{"/proc/key-users", "keys", 0}, // "UID: usage keys…"
+	} {
+		text, err := os.ReadFile(table.path)
+		if err != nil {
+			if os.IsNotExist(err) {
+				continue // this kernel has none
+			}
+			return fmt.Errorf("list %s: %w", table.what, err)
+		}
+		for line := range strings.Lines(string(text)) {
+			fields := strings.Fields(line)
+			if len(fields) <= table.uid {
+				continue
+			}
+			id, err := strconv.Atoi(strings.TrimSuffix(fields[table.uid], ":"))
+			if err == nil && u.has(id) {
+				what := fmt.Sprintf("%s of user %d: %s", table.what, id, strings.Join(fields, " "))
+				inv[what] = what
+			}
+		}
+	}
+	return nil
+}
