@@ -40,6 +40,7 @@ type Test struct {
 func Run(ctx context.Context, stand *measure.Stand, task Task, seen func(job.TestReport)) (job.Report, error) {
 	tests := slices.Clone(task.Tests)
 	slices.SortStableFunc(tests, func(a, b Test) int { return strings.Compare(a.Name, b.Name) })
+	stand.Preread(task.Args, task.Files)
 	var reports []job.TestReport
 	failed := false
 	for _, t := range tests {

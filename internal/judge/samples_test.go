@@ -71,9 +71,7 @@ func judgeAll(t *testing.T, width int, list []samples.Sample) {
 	stand := ct.Stand(ct.Slots()[0])
 	for _, s := range list {
 		t.Run(s.Name, func(t *testing.T) {
-			if slices.Contains(s.Needs, "python") {
-				testkit.Need(t, testkit.Python)
-			}
+			testkit.Need(t, s.Needs...)
 			r, err := judge.Run(t.Context(), stand, taskOf(t, s), func(job.TestReport) {})
 			if err != nil {
 				t.Fatal(err)
@@ -91,7 +89,11 @@ func judgeAll(t *testing.T, width int, list []samples.Sample) {
 
 func openCourt(t *testing.T, width int) *court.Court {
 	t.Helper()
-	c := config.Default()
+	return openCourtOf(t, config.Default(), width)
+}
+
+func openCourtOf(t *testing.T, c config.Config, width int) *court.Court {
+	t.Helper()
 	ct, err := court.Open(court.Options{
 		Width: width, Count: 1, Root: sandbox.RootHost, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),

@@ -1,0 +1,236 @@
+package judge_test
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"judged/internal/config"
+	"judged/internal/court"
+	"judged/internal/intake"
+	"judged/internal/job"
+	"judged/internal/judge"
+	"judged/internal/measure"
+	"judged/internal/sandbox"
+	"judged/internal/stage"
+	"judged/internal/testkit"
+	"judged/internal/testkit/attacks"
+)
+
+// TestAttacks judges every program of testdata/attacks for real and looks at
+// the host after each. One of them alone: go test -run TestAttacks/006.
+func TestAttacks(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	all, programs, foreign := loadAttacks(t)
+	tooWide := 0
+	for width, list := range byWidth(all) {
+		if err := slotFits(t, width); err != nil {
+			t.Logf("left out %d attacks: %v", len(list), err)
+			tooWide += len(list)
+			continue
+		}
+		a := openArena(t, width, 0)
+		for _, attack := range list {
+			t.Run(attack.Name, func(t *testing.T) { a.assertHeld(t, attack, programs[attack.Name]) })
+		}
+		a.close(t)
+	}
+	t.Logf("tried %d of %d attacks; left out: %d for another processor, %d for want of CPUs",
+		len(all)-tooWide, len(all)+foreign, foreign, tooWide)
+}
+
+// loadAttacks returns the attacks that this machine can build, and how many are
+// for others.
+func loadAttacks(t *testing.T) ([]attacks.Attack, map[string]string, int) {
+	t.Helper()
+	all, foreign := attacks.Load(t, runtime.GOARCH)
+	if !attacks.InGuest(t) {
+		testkit.Need(t, testkit.GCC, testkit.StaticGCC)
+	}
+	programs := attacks.Build(t, "gcc", programsDir, all)
+	all = slices.DeleteFunc(all, func(a attacks.Attack) bool { return programs[a.Name] == "" })
+	return all, programs, foreign
+}
+
+func byWidth(all []attacks.Attack) map[int][]attacks.Attack {
+	m := map[int][]attacks.Attack{}
+	for _, a := range all {
+		m[a.CPUs] = append(m[a.CPUs], a)
+	}
+	return m
+}
+
+// arena is where attacks are let loose: one court, and a host that is watched.
+type arena struct {
+	court  *court.Court
+	stands []*measure.Stand // two, for runs at once
+	host   *host
+	before surroundings
+	slack  int64 // how much slower this machine may be than what the limits are made for
+}
+
+// emulation is how much slower than a real machine an emulated one on a busy
+// host may be.
+const emulation = 30
+
+// openArena opens a court with layers left out, none in TestAttacks. A machine
+// with one slot has both stands on it.
+func openArena(t *testing.T, width int, without stage.Layers) *arena {
+	t.Helper()
+	c := config.Default()
+	ct, err := court.Open(court.Options{
+		Width: width, Count: 2, Root: sandbox.RootHost, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Without: without,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &arena{court: ct, slack: 1}
+	if attacks.InGuest(t) {
+		a.slack = emulation
+	}
+	for _, s := range ct.Slots() {
+		a.stands = append(a.stands, ct.Stand(s))
+	}
+	if len(a.stands) == 1 {
+		second, err := ct.StandOn(a.stands[0].Slot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.stands = append(a.stands, second)
+	}
+	a.host = newHost(t, ct)
+	a.settle()
+	a.before = a.host.look(t)
+	return a
+}
+
+// settle leaves one prepared sandbox at each stand and nothing else.
+func (a *arena) settle() {
+	for _, s := range a.stands {
+		s.Tidy()
+		s.Settle()
+	}
+}
+
+func (a *arena) close(t *testing.T) {
+	t.Helper()
+	a.host.close(t)
+	if err := a.court.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// assertHeld lets one attack loose in the whole sandbox.
+func (a *arena) assertHeld(t *testing.T, attack attacks.Attack, program string) {
+	t.Helper()
+	for i, r := range a.run(t, attack, program) {
+		if d := attack.Differences(r, a.slack); len(d) > 0 {
+			t.Errorf("%s, run %d:\n%s\n%s", filepath.Base(attack.Source), i+1, strings.Join(d, "\n"), quote(r))
+		}
+	}
+	if diff := a.host.changes(t, a.before, a.host.look(t)); diff != "" {
+		t.Errorf("%s: the host is not as it was (-before +after):\n%s", filepath.Base(attack.Source), diff)
+		a.before = a.host.look(t) // the next one is not to blame
+	}
+}
+
+// run judges the runs of an attack, one after the other or at once, and
+// returns when nothing of them should be left.
+func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []job.Report {
+	t.Helper()
+	var tasks []judge.Task
+	for _, args := range attack.Runs(a.host.names(a.stands[0].Slot().CPUs)) {
+		tasks = append(tasks, a.task(t, attack, program, args))
+	}
+	reports, errs := make([]job.Report, len(tasks)), make([]error, len(tasks))
+	var running sync.WaitGroup
+	for i, task := range tasks {
+		stand := a.stands[0]
+		if attack.Together {
+			stand = a.stands[i]
+		}
+		running.Go(func() { reports[i], errs[i] = judge.Run(t.Context(), stand, task, func(job.TestReport) {}) })
+		if !attack.Together {
+			running.Wait()
+		}
+	}
+	running.Wait()
+	a.settle()
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		t.Fatalf("%s, run %d: %v", filepath.Base(attack.Source), i+1, errs[i])
+	}
+	return reports
+}
+
+// task goes the way of judged run.
+func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args []string) judge.Task {
+	t.Helper()
+	test := job.Test{Name: attack.Name}
+	if attack.Stdin != "" {
+		path := filepath.Join(t.TempDir(), "stdin")
+		if err := os.WriteFile(path, []byte(attack.Stdin), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		test.Input = &job.File{Part: path}
+	}
+	c := config.Default()
+	c.Slots.Width = attack.CPUs
+	j, err := intake.Complete(c, job.Job{
+		Program: job.File{Part: program}, Command: append([]string{"{program}"}, args...), Tests: []job.Test{test},
+		Limits: attack.Limits, CPUs: attack.CPUs, Repeats: job.Repeats{Min: 1, Max: 1}, Head: 4096,
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", attack.Name, err)
+	}
+	j.Limits = a.loosened(attack, j.Limits)
+	task, err := judge.NewTask(j, intake.ProgramName, func(f job.File) (string, error) { return f.Part, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// loosened are the limits on a slow machine: those that the attack must not
+// reach.
+func (a *arena) loosened(attack attacks.Attack, l job.Limits) job.Limits {
+	meant := func(v ...job.Verdict) bool {
+		return slices.ContainsFunc(v, attack.Expects)
+	}
+	if !meant(job.TimeLimit) {
+		l.CPUTimeMS *= a.slack
+	}
+	switch {
+	case !meant(job.WallTimeLimit, job.IdlenessLimit):
+		l.WallTimeMS *= a.slack
+	case !meant(job.WallTimeLimit):
+		// It has to be asleep for the last quarter.
+		l.WallTimeMS *= min(a.slack, 4)
+	}
+	return l
+}
+
+// quote is what one needs to know of a run that was not as it should be.
+func quote(r job.Report) string {
+	var b strings.Builder
+	b.WriteString("report:" + tell(r))
+	for _, t := range r.Tests {
+		if t.Exit != nil && t.Exit.Code != nil {
+			fmt.Fprintf(&b, "\nexit code %d", *t.Exit.Code)
+		} else if t.Exit != nil {
+			fmt.Fprintf(&b, "\nsignal %s", t.Exit.Signal)
+		}
+		for name, head := range map[string]*string{"stdout": t.StdoutHead, "stderr": t.StderrHead} {
+			if head != nil && *head != "" {
+				fmt.Fprintf(&b, "\n%s: %s", name, strings.TrimRight(*head, "\n"))
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,33 @@
+package judge_test
+
+import (
+	"testing"
+	"time"
+
+	"judged/internal/testkit"
+	"judged/internal/testkit/attacks"
+	"judged/internal/testkit/guest"
+)
+
+// TestGuestAttacks is TestAttacks with cgroup v2, on isolated CPUs without a
+// tick, on the second of two NUMA nodes.
+func TestGuestAttacks(t *testing.T) {
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.GCC, testkit.StaticGCC)
+	attackGuest(t, guest.Config{Arch: "amd64", Append: isolation + " tsc=reliable"}, "gcc")
+}
+
+// TestArm64GuestAttacks is the same on the other architecture, without the
+// attacks that are for amd64 only.
+func TestArm64GuestAttacks(t *testing.T) {
+	testkit.Need(t, testkit.QEMUArm64, testkit.GuestKernelArm64, testkit.GCCArm64)
+	attackGuest(t, guest.Config{Arch: "arm64", Append: isolation}, testkit.GCCForArm64)
+}
+
+const isolation = "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3"
+
+func attackGuest(t *testing.T, cfg guest.Config, gcc string) {
+	t.Helper()
+	cfg.NUMA, cfg.Timeout = true, 8*time.Minute
+	cfg.Files = attacks.Ship(t, cfg.Arch, gcc, programsDir)
+	guest.GoTest(t, cfg, "judged/internal/judge", "^TestAttacks$"+attacks.Chosen())
+}

@@ -1,0 +1,38 @@
+/* Overwrites the program of judged through /proc: container runtimes were taken
+ * over by a write to /proc/self/exe of the process that enters the container
+ * (CVE-2019-5736). What must stop it: judged's processes are not visible, and
+ * /proc/self/exe is the run's own file in its own tmpfs. */
+#include "attack.h"
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static const char *const links[] = {"/proc/self/exe", "/proc/thread-self/exe", "/proc/1/exe", "/proc/2/exe",
+	"/proc/self/map_files/400000-401000", "/proc/judged-init"};
+
+int main(void)
+{
+	struct stat here, exe;
+	char path[64], target[256];
+	for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+		if (open(links[i], O_WRONLY) >= 0 || open(links[i], O_RDWR) >= 0)
+			broke("%s can be written while it runs", links[i]);
+		printf("%s: %s\n", links[i], strerror(errno));
+		/* The detour: hold it by O_PATH, open that again for writing. */
+		int held_fd = open(links[i], O_PATH);
+		if (held_fd < 0)
+			continue;
+		snprintf(path, sizeof path, "/proc/self/fd/%d", held_fd);
+		if (open(path, O_WRONLY) >= 0)
+			broke("%s can be written by way of %s", links[i], path);
+	}
+	ssize_t n = readlink("/proc/self/exe", target, sizeof target - 1);
+	target[n < 0 ? 0 : n] = 0;
+	if (stat(".", &here) < 0 || stat("/proc/self/exe", &exe) < 0)
+		broke("cannot try: %s", strerror(errno));
+	if (here.st_dev != exe.st_dev)
+		broke("the program %s is not a file of the run's own", target);
+	/* Its own file it may replace: that is nobody else's. */
+	if (unlink(target) == 0 && open(target, O_CREAT | O_WRONLY, 0755) >= 0)
+		printf("replaced its own copy\n");
+	held("only its own copy is in reach");
+}
