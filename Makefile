@@ -6,12 +6,13 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 GO      := go
 export CGO_ENABLED := 0
 
-.PHONY: help build demo test setup check bench policy soak fuzz clean
+.PHONY: help build demo test test-arm64 setup check bench policy soak fuzz clean
 
 help:
 	@echo 'make build   bin/judged, static'
 	@echo 'make demo    judge the sample programs through a daemon, and show what came of them'
 	@echo 'make test    everything: unit, native (root), guest (QEMU)'
+	@echo 'make test-arm64   those of it that boot an arm64 guest'
 	@echo 'make bench   the promises of deploy/PROMISES.md, measured'
 	@echo 'make policy  how often each policy is wrong near the limit, simulated'
 	@echo 'make soak    10 000 runs and what they leave, and judged killed at every system call of a run'
@@ -33,6 +34,10 @@ test: setup build check
 	$(GO) test -p 1 -timeout 15m $$($(GO) list ./... | grep -v -e /testkit/guest -e /cmd/)
 	$(GO) test -p 1 -timeout 15m -count=1 ./internal/testkit/guest/... ./cmd/...
 
+# Part of test, too: what boots a guest of the other architecture.
+test-arm64: setup
+	$(GO) test -p 1 -timeout 30m -count=1 -v -run Arm64 ./internal/testkit/guest ./internal/seccomp ./internal/sandbox ./internal/judge ./cmd/judged
+
 setup:
 	@.ci/setup
 
@@ -46,7 +51,7 @@ check:
 # One after the other, each figure beside the bare fork+exec of the same minute.
 bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Start -benchtime 500x ./internal/sandbox
-	$(GO) test -tags embedinit -run '^$$' -bench 'Overshoot|Peak' -benchtime 100x ./internal/sandbox
+	$(GO) test -tags embedinit -run '^$$' -bench 'Overshoot|Afterlife|Peak' -benchtime 100x ./internal/sandbox
 	$(GO) test -tags embedinit -run '^$$' -bench Job -benchtime 300x ./internal/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Throughput -benchtime 30x ./internal/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/daemon

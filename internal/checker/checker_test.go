@@ -77,6 +77,7 @@ func TestParse(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
+	const alphabet, digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdefghijklmnopqrstuvwxyz", "123456789012345678901234567890123456789012345"
 	tests := []struct{ name, kind, output, answer, want string }{
 		{"both empty", "tokens", "", "", ""},
 		{"empty and white space", "tokens", " \r\n\t\v\f", "", ""},
@@ -104,6 +105,10 @@ func TestCheck(t *testing.T) {
 		{"long token, other middle", "tokens", long + "y" + long, long + "z" + long,
 			`token 1, offset 200000: output …"xxxxxxxxxxxxxxxxxxxxxxxyxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"…, ` +
 				`answer …"xxxxxxxxxxxxxxxxxxxxxxxzxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"…`},
+		// The end of the output moves the window while the token is looked at.
+		{"long last token without newline", "tokens", strings.Repeat("a", 30) + " " + alphabet, strings.Repeat("a", 30) + " " + alphabet + "\n", ""},
+		{"long last token without newline, other case", "tokens", "1\n" + alphabet + " " + alphabet, "1\n" + strings.ToLower(alphabet) + " " + alphabet + "\n", ""},
+		{"long last number without newline", "float:1e-6", strings.Repeat("1", 30) + " " + digits, strings.Repeat("1", 30) + " " + digits + ".0\n", ""},
 		{"long token against short", "tokens", "x", long, `token 1, offset 1: output "x", answer "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"…`},
 
 		{"both empty", "exact", "", "", ""},
@@ -249,7 +254,7 @@ func (stuck) Read([]byte) (int, error) { return 0, nil }
 
 // endless repeats a pattern up to a size without holding it.
 func endless(pattern string, size int64) io.Reader {
-	return io.LimitReader(&repeater{pattern: []byte(strings.Repeat(pattern, 8<<10))}, size)
+	return io.LimitReader(&repeater{pattern: []byte(strings.Repeat(pattern, 1+64<<10/len(pattern)))}, size)
 }
 
 type repeater struct {

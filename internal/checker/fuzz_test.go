@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/big"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -58,6 +59,30 @@ func FuzzFloat(f *testing.F) {
 			want = nearOracle(o[i], a[i])
 		}
 		hold(t, tokens{same: bound.same}.compare, output, answer, want)
+	})
+}
+
+// FuzzParse holds that a kind is refused by its name or is what it says.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"tokens", "exact", "lines", "float:1e-6", "float:", "float:1e-400", "float:.5E+0", "float:nan", "float:0x1p1", "float:1e99999999999999999999", "\x00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, kind string) {
+		c, err := Parse(kind)
+		if err != nil {
+			if !strings.Contains(err.Error(), strconv.Quote(kind)) {
+				t.Errorf("error %v does not name %q", err, kind)
+			}
+			return
+		}
+		if c.String() != kind {
+			t.Errorf("%q became %q", kind, c)
+		}
+		if eps, ok := strings.CutPrefix(kind, "float:"); ok {
+			if f, err := strconv.ParseFloat(eps, 64); err != nil || f <= 0 {
+				t.Errorf("tolerance %q is %v, %v", eps, f, err)
+			}
+		}
 	})
 }
 

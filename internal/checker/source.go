@@ -110,7 +110,7 @@ func (s *source) token() (part []byte, whole bool) {
 			return rest, false
 		}
 		if !s.fill() {
-			return rest, true
+			return s.unread(), true // fill has moved what rest was
 		}
 	}
 }

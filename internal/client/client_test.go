@@ -323,14 +323,3 @@ func TestListCancelSlots(t *testing.T) {
 	s.check(t, "GET /v1/jobs?after=m&label=team%3Da+b&limit=2&state=done", "DELETE /v1/jobs/a", "GET /v1/slots",
 		"POST /v1/slots/2/drain?reason=fan", "POST /v1/slots/2/undrain", "GET /v1/queue", "GET /v1/doctor", "GET /readyz")
 }
-
-func FuzzReadEvents(f *testing.F) {
-	f.Add(": judged\n\n" + doneMessage)
-	f.Add("data: {}\r\ndata: \n\nid\n:\n\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		err := readEvents(strings.NewReader(text), func() {}, func(job.Event) bool { return true })
-		if err != nil && !errors.Is(err, errFormat) {
-			t.Errorf("error %v", err)
-		}
-	})
-}

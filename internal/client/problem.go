@@ -45,6 +45,9 @@ func (p *Problem) Temporary() bool {
 // maxProblem bounds what is read of an error, in bytes.
 const maxProblem = 1 << 20
 
+// maxRetryAfter bounds what is believed of an answer, in seconds.
+const maxRetryAfter = 3600
+
 // readProblem reads an answer from 400 on. A proxy may have written it, or
 // anybody else.
 func readProblem(res *http.Response) error {
@@ -59,7 +62,7 @@ func readProblem(res *http.Response) error {
 	}
 	p.Status = res.StatusCode
 	if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && s > 0 {
-		p.RetryAfter = time.Duration(s) * time.Second
+		p.RetryAfter = time.Duration(min(s, maxRetryAfter)) * time.Second
 	}
 	return p
 }

@@ -228,20 +228,3 @@ func write(t *testing.T, text string) string {
 	}
 	return path
 }
-
-func FuzzOverlay(f *testing.F) {
-	data, err := os.ReadFile(reference)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
-	f.Add([]byte("a.b = {c = [1, {d = 2}]}\n[[x]]\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		c := Default()
-		// Neither a panic nor an error without a line.
-		if err := c.overlayTOML("f", data); err != nil && !strings.HasPrefix(err.Error(), "f:") {
-			t.Errorf("error without line: %v", err)
-		}
-		_ = c.Validate()
-	})
-}

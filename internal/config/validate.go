@@ -112,7 +112,9 @@ func (v *validator) limits(l Limits) {
 		"limits.default", "times finer than a millisecond; write whole milliseconds")
 	between(v, "limits.default.memory", d.Memory, 1<<20, m.Memory)
 	between(v, "limits.default.output", d.Output, 1, m.Output)
-	between(v, "limits.default.stack", d.Stack, 0, m.Memory)
+	if d.Stack != 0 {
+		between(v, "limits.default.stack", d.Stack, 128<<10, m.Memory) // it holds the arguments too
+	}
 	between(v, "limits.default.processes", d.Processes, 1, m.Processes)
 }
 

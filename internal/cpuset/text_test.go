@@ -88,30 +88,3 @@ func TestText(t *testing.T) {
 		}
 	}
 }
-
-func FuzzParse(f *testing.F) {
-	for _, s := range []string{"", "0-3,7", "0x8c", "0xff,00000000", "0-6:2/4", "8191", "0-8191", "3-1", "0,,1", "(null)", "-1"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		set, err := Parse(s)
-		if err != nil {
-			if set != nil {
-				t.Fatalf("Parse(%q) = %v beside error %v", s, set, err)
-			}
-			return
-		}
-		for _, text := range []string{set.String(), "0x" + set.Mask()} {
-			again, err := Parse(text)
-			if err != nil {
-				t.Fatalf("Parse(%q), the text of Parse(%q): %v", text, s, err)
-			}
-			if diff := cmp.Diff(set, again); diff != "" {
-				t.Fatalf("Parse(%q), the text of Parse(%q) (-want +got):\n%s", text, s, diff)
-			}
-		}
-		if diff := cmp.Diff(set, New(set...)); diff != "" {
-			t.Fatalf("Parse(%q) is not sorted, unique and nil when empty (-want +got):\n%s", s, diff)
-		}
-	})
-}

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,44 +76,4 @@ func TestDescends(t *testing.T) {
 			t.Errorf("descends(%d) = %t", pid, got)
 		}
 	}
-}
-
-func FuzzParsers(f *testing.F) {
-	f.Add("cgroup2 /sys/fs/cgroup\\134x cgroup2 rw 0 0\n")
-	f.Add("0::/a\n3:cpu,cpuacct:/\n")
-	f.Add("1 (a) b) S 1 0 0 0 -1 1 0 0 0 0 0 0 0 0 20 0 4 0 24 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 17 3")
-	f.Add("   CPU0 CPU1\n 1: 2 3 x y\n")
-	f.Add("cpu0 1 2 3 4 5 6 7 8\n")
-	f.Add("a [b] c")
-	f.Add("Cpus_allowed_list:\t0-3\n")
-	f.Fuzz(func(t *testing.T, s string) {
-		for _, m := range parseMounts(s) {
-			if m.fstype == "" || len(m.options) == 0 {
-				t.Errorf("mount %+v", m)
-			}
-		}
-		for _, path := range parseCgroups(s) {
-			if !strings.HasPrefix(path, "/") || len(upwards("/cg", path, "cpu.max")) == 0 {
-				t.Errorf("cgroup %q", path)
-			}
-		}
-		if steal, total := stealOf(s, cpuset.New(0, 1)); steal > total && total < 1<<62 {
-			t.Errorf("steal %d of %d", steal, total)
-		}
-		for irq, row := range parseInterrupts(s) {
-			if irq == "" || row.counts == nil {
-				t.Errorf("interrupt %q %+v", irq, row)
-			}
-		}
-		for _, line := range wrap(s, 20, 8) {
-			if n := len([]rune(line)); n > 20 {
-				t.Errorf("line of %d columns", n)
-			}
-		}
-		parseStat(s)
-		parseSwaps(s)
-		bracketed(s)
-		statusField(s, "Cpus_allowed_list")
-		release(s)
-	})
 }

@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -156,6 +156,6 @@ func wrap(text string, width, hang int) []string {
 	return lines
 }
 
-func control(c rune) bool {
-	return c < ' ' || c == 0x7f || slices.Contains([]rune{0x85, 0x2028, 0x2029}, c) || c >= 0x80 && c < 0xa0
-}
+// control is what could steer a terminal or mislead who reads it: bytes that are
+// no UTF-8 are commands to some, and marks of direction turn text around.
+func control(c rune) bool { return c == utf8.RuneError || !unicode.IsPrint(c) }

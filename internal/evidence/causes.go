@@ -26,7 +26,7 @@ import (
 func Causes(e job.Evidence, f Facts, th Thresholds) []job.Cause {
 	j := judgement{e, f, th, float64(max(f.Width, 1))}
 	found := map[job.Cause]bool{
-		job.CauseWait:      j.waited(),
+		job.CauseWait:      th.Wait.exceeded(j.wait(), f.CPUTime),
 		job.CauseForeign:   e.ForeignTime != nil && th.Foreign.exceeded(*e.ForeignTime, j.slotTime()),
 		job.CauseSteal:     e.StealTime != nil && *e.StealTime >= time.Duration(th.StealTicks)*tick,
 		job.CauseMigrated:  f.Width == 1 && value(e.Migrations) > 0,
@@ -36,7 +36,7 @@ func Causes(e job.Evidence, f Facts, th Thresholds) []job.Cause {
 		job.CauseThrottle:  value(e.Throttled) > 0 || e.Interrupts[coreThrottles] > 0 || e.Interrupts["TRM"] > 0,
 		job.CauseMajfault:  value(e.MajorFaults) > 0,
 		job.CauseFaultCost: j.faultsWereDear(),
-		job.CausePreempted: j.preempted(),
+		job.CausePreempted: th.Preempted.exceeded(j.preemptions(), j.slotTime()),
 	}
 	causes := []job.Cause{}
 	for _, c := range job.Causes() {
@@ -69,33 +69,45 @@ func (j judgement) elsewhere() time.Duration {
 	return min(left, *j.e.ForeignTime+*j.e.StealTime)
 }
 
-// waited judges the wait for others. Without the width of the slot nothing says whose wait it was.
-func (j judgement) waited() bool {
-	return j.f.Width >= 1 && j.e.RunDelay != nil &&
-		j.th.Wait.exceeded(min(*j.e.RunDelay, j.elsewhere()), j.f.CPUTime)
+// wait is that for others. Without the width of the slot nothing says whose wait it was.
+func (j judgement) wait() time.Duration {
+	if j.f.Width < 1 || j.e.RunDelay == nil {
+		return 0
+	}
+	return min(*j.e.RunDelay, j.elsewhere())
 }
 
-// preempted judges the involuntary switches that others can have caused.
-func (j judgement) preempted() bool {
-	byOthers := int64(j.elsewhere() / max(j.th.PreemptionGap, 1))
-	return j.f.Width >= 1 &&
-		j.th.Preempted.exceeded(min(value(j.e.InvoluntarySwitches), byOthers), j.slotTime())
+// preemptions are the involuntary switches that others can have caused.
+func (j judgement) preemptions() int64 {
+	if j.f.Width < 1 {
+		return 0
+	}
+	return min(value(j.e.InvoluntarySwitches), int64(j.elsewhere()/max(j.th.PreemptionGap, 1)))
 }
 
 // interrupted judges devices, the time in handlers, and machine checks, none of which is normal:
 // MCE (exceptions), THR and DFR (the processor reports corrected and deferred errors).
 func (j judgement) interrupted() bool {
 	n := j.e.Interrupts
-	handlers := time.Duration(n[irqTicks]+n[softirqTicks]) * tick
 	return j.th.Device.exceeded(n[deviceRow], j.slotTime()) ||
 		j.th.NMI.exceeded(n["NMI"], j.slotTime()) ||
-		j.th.IRQTime.exceeded(handlers, j.slotTime()) ||
+		j.th.IRQTime.exceeded(j.handlers(), j.slotTime()) ||
 		n["MCE"]+n["THR"]+n["DFR"] > 0
 }
 
-// ticked judges the timer interrupts that neither the tick nor the program's own sleeping explains.
+// handlers is the time in hard and soft interrupts.
+func (j judgement) handlers() time.Duration {
+	return time.Duration(j.e.Interrupts[irqTicks]+j.e.Interrupts[softirqTicks]) * tick
+}
+
+// ticks are the timer interrupts that the program's own sleeping does not explain.
+func (j judgement) ticks() int64 {
+	return j.e.Interrupts[timerRow] - value(j.e.VoluntarySwitches)
+}
+
+// ticked judges the timer interrupts that the tick does not explain either.
 func (j judgement) ticked() bool {
-	n := j.e.Interrupts[timerRow] - value(j.e.VoluntarySwitches)
+	n := j.ticks()
 	if j.f.NohzFull && !j.sharedWithItself() {
 		return j.th.NohzTicks.exceeded(n, j.slotTime())
 	}

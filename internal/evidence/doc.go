@@ -11,6 +11,9 @@
 // disturbed must not depend on whether it was fast enough, or repeating disturbed runs would bias
 // the verdict.
 //
+// The thresholds are static at first (DefaultThresholds); canaries teach what is ordinary on a host
+// (Thresholds.Learned).
+//
 // The sources, each optional:
 //
 //	/proc/schedstat, cpuN, field 7      time that tasks ran on the CPU       foreign time

@@ -125,6 +125,9 @@ func (s *Server) authorize(r *http.Request, scopes []Scope) (string, error) {
 	if len(scopes) == 0 {
 		return "", nil
 	}
+	if n := len(r.Header.Values("Authorization")); n > 1 {
+		return "", problem("bad-request", "send one", "%d headers Authorization", n)
+	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	e, known := s.tokens.find(token)
 	if !ok || !known {

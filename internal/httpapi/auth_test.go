@@ -80,13 +80,3 @@ func TestTokenFileErrors(t *testing.T) {
 		t.Errorf("absent file: %v", err)
 	}
 }
-
-func FuzzParseTokens(f *testing.F) {
-	f.Add(tokenFile + digestText("x"))
-	f.Fuzz(func(t *testing.T, text string) {
-		got, err := ParseTokens(strings.NewReader(text))
-		if err == nil && len(got.entries) == 0 {
-			t.Error("neither tokens nor an error")
-		}
-	})
-}

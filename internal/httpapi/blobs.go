@@ -23,7 +23,7 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 	if most := int64(s.config.HTTP.MaxBlob); r.ContentLength > most {
 		return problem("too-large", "send a smaller file, or raise http.max_blob", "%d bytes; a blob has at most %d", r.ContentLength, most)
 	}
-	_, size, created, err := s.blobs.Put(r.Context(), digest, fromCaller{patientBody(w, r)})
+	_, size, created, err := s.blobs.Put(r.Context(), digest, fromCaller{s.patientBody(w, r)})
 	if err != nil {
 		return err
 	}
@@ -60,14 +60,14 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request) error {
 	// What a contestant sent must never be run by a browser.
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", "attachment")
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(transferTime(info.Size())))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.transferTime(info.Size())))
 	http.ServeContent(w, r, "", time.Time{}, f)
 	return nil
 }
 
 // transferTime lets go of readers slower than 64 KiB a second.
-func transferTime(size int64) time.Duration {
-	return stall + time.Duration(size>>16)*time.Second
+func (s *Server) transferTime(size int64) time.Duration {
+	return s.stall + time.Duration(size>>16)*time.Second
 }
 
 func digestOf(r *http.Request) (string, error) {

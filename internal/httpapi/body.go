@@ -27,7 +27,7 @@ func (s *Server) readJob(w http.ResponseWriter, r *http.Request) (j job.Job, par
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return j, nil, problem("media-type", "send the body as it is", "content encoding %q is not supported", encoding)
 	}
-	body := patientBody(w, r)
+	body := s.patientBody(w, r)
 	switch kind {
 	case "application/json":
 		j, err = s.readJSON(w, body)

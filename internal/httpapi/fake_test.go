@@ -227,10 +227,14 @@ func (f *fixture) Cancel(_ context.Context, id string) (job.Report, error) {
 
 func newFixture(t testing.TB, change ...func(*Options)) *fixture {
 	t.Helper()
+	return newFixtureIn(t.TempDir(), change...)
+}
+
+func newFixtureIn(dir string, change ...func(*Options)) *fixture {
 	c := config.Default()
 	c.HTTP.MaxBody, c.HTTP.MaxBlob, c.Queue.MaxWaiting = 8<<10, 4<<10, 3
 	f := &fixture{
-		jobs: newFakeJobs(), queue: &fakeQueue{}, blobs: fakeBlobs{t.TempDir(), 4 << 10}, logged: &bytes.Buffer{},
+		jobs: newFakeJobs(), queue: &fakeQueue{}, blobs: fakeBlobs{dir, 4 << 10}, logged: &bytes.Buffer{},
 		pool: slots.NewPool([]slots.Slot{{CPUs: cpuset.New(2, 3), Node: 1}}, func() time.Time { return noon }),
 	}
 	o := Options{

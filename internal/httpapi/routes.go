@@ -66,7 +66,14 @@ func (s *Server) mux() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, problem("not-found", "see /openapi.json for what there is", "no such path"))
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Neither names a path, and the mux would answer them in plain text.
+		if r.Method == http.MethodConnect || r.RequestURI == "*" {
+			s.fail(w, r, problem("bad-request", "ask for a path of /openapi.json", "%s of no path", r.Method))
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 func (s *Server) dispatch(byMethod map[string]route) http.Handler {
@@ -105,7 +112,19 @@ func (s *Server) outer(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		// A deadline that a former request left on the connection would cut
 		// this answer.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+		control := http.NewResponseController(w)
+		_ = control.SetWriteDeadline(time.Time{})
+		if r.ContentLength != 0 {
+			// A body that no handler reads, of a request that is refused, say,
+			// is read by net/http before the answer, and that without end. Half
+			// the time of an answer, so that it can still be given.
+			_ = control.SetReadDeadline(time.Now().Add(s.stall / 2))
+		}
+		if len(r.TransferEncoding) > 0 {
+			// Of a length beside the chunks net/http says nothing. A proxy that
+			// went by it sees other requests behind this one than we do.
+			h.Set("Connection", "close")
+		}
 		seen := &statusWriter{ResponseWriter: w}
 		fenced.ServeHTTP(seen, r)
 		s.log.Debug("request", slog.String("method", r.Method), slog.String("path", r.URL.Path),

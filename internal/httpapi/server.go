@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -88,6 +89,7 @@ type Server struct {
 	log     *slog.Logger
 	now     func() time.Time
 
+	stall   time.Duration // shorter in tests
 	gate    gate
 	memory  *semaphore.Weighted // bytes of bodies that are being read and decoded
 	page    page
@@ -100,7 +102,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, queue: o.Queue, blobs: o.Blobs, slots: o.Slots,
-		cancel: o.Cancel, doctor: o.Doctor, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now,
+		cancel: o.Cancel, doctor: o.Doctor, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -143,12 +145,17 @@ func (s *Server) HTTPServer() *http.Server {
 // decoded, each takes a multiple of it.
 const bodiesAtOnce = 4
 
-// stall is how long a caller may keep one read or write waiting.
-const stall = 30 * time.Second
+// stall is how long a caller may keep one read or write waiting, and minRate how
+// many bytes a second a body has to have on the whole: a body holds memory and
+// a connection.
+const (
+	stall   = 30 * time.Second
+	minRate = 32 << 10
+)
 
 // write sends a whole answer.
 func (s *Server) write(w http.ResponseWriter, status int, body []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stall))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.stall))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the caller is gone, nobody is left to tell
 }
@@ -163,26 +170,36 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// patient is a body that may take any time, but not stall. The deadline is
-// lifted at the end of the body: net/http reads on in the background to notice
-// that a caller is gone, and would take the deadline for that.
+// patient is a body that may take its time, but neither stall nor trickle. The
+// deadline is lifted at the end of the body, and only there: net/http reads on
+// in the background to notice that a caller is gone, and would take the deadline
+// for that; what is left of a broken body it reads too, to throw it away.
 type patient struct {
 	io.ReadCloser
 	control *http.ResponseController
+	stall   time.Duration
+	begun   time.Time
+	read    int64
 }
 
 // Read reads with a deadline.
-func (p patient) Read(b []byte) (int, error) {
-	_ = p.control.SetReadDeadline(time.Now().Add(stall))
+func (p *patient) Read(b []byte) (int, error) {
+	slowest := p.begun.Add(p.stall + time.Duration(p.read/minRate)*time.Second)
+	deadline := time.Now().Add(p.stall)
+	if slowest.Before(deadline) {
+		deadline = slowest
+	}
+	_ = p.control.SetReadDeadline(deadline)
 	n, err := p.ReadCloser.Read(b)
-	if err != nil {
+	p.read += int64(n)
+	if errors.Is(err, io.EOF) {
 		_ = p.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }
 
-func patientBody(w http.ResponseWriter, r *http.Request) io.ReadCloser {
-	return patient{ReadCloser: r.Body, control: http.NewResponseController(w)}
+func (s *Server) patientBody(w http.ResponseWriter, r *http.Request) io.ReadCloser {
+	return &patient{ReadCloser: r.Body, control: http.NewResponseController(w), stall: s.stall, begun: time.Now()}
 }
 
 // callerKey is the context key of the name of the token in use.

@@ -15,6 +15,7 @@ import (
 	"judged/internal/intake"
 	"judged/internal/job"
 	"judged/internal/store"
+	"judged/internal/units"
 )
 
 // Retry-After in seconds: a queue drains slowly, a restart is over soon.
@@ -67,6 +68,10 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error
 		return err
 	}
 	normal, err := s.toBlobs(r.Context(), asked, parts)
+	if err != nil {
+		return err
+	}
+	err = intake.CheckRoom(normal, s.config.Sandbox.WorkSize, func(f job.File) (units.Bytes, error) { return s.blobs.Stat(f.Blob) })
 	if err != nil {
 		return err
 	}

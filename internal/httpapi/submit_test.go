@@ -196,6 +196,33 @@ func TestSubmitRefusals(t *testing.T) {
 	}
 }
 
+// What does not fit into a working directory would fail in the sandbox, as
+// judged's own error.
+func TestFilesThatDoNotFit(t *testing.T) {
+	page := strings.Repeat("x", 4<<10)
+	for _, tt := range []struct {
+		name, files, kind string
+	}{
+		{"to the last page", `"a": {"text": "1"}, "b": {"text": "2"}, "c": {"text": ""}`, ""},
+		{"a page too many", `"a": {"text": "1"}, "b": {"text": "2"}, "c": {"text": "3"}`, "invalid-job"},
+		{"too many files", `"1": {"text": ""}, "2": {"text": ""}, "3": {"text": ""}, "4": {"text": ""}`, "invalid-job"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFixture(t, func(o *Options) { o.Config.Sandbox.WorkSize, o.Config.Sandbox.WorkInodes = 12<<10, 8 })
+			w := f.submit("PUT", "/v1/jobs/a", `{"program": {"text": "`+page+`"}, "files": {`+tt.files+`}, "tests": [{"name": "1"}]}`)
+			if tt.kind == "" {
+				if w.Code != 202 {
+					t.Errorf("status %d %s", w.Code, w.Body)
+				}
+				return
+			}
+			if p := wantProblem(t, w, tt.kind); len(p.Errors) != 1 || p.Errors[0].Field != "files" || len(f.jobs.records) > 0 {
+				t.Errorf("%+v, recorded %v", p, f.jobs.records)
+			}
+		})
+	}
+}
+
 func TestFullQueue(t *testing.T) {
 	f := newFixture(t)
 	for i := range 3 {

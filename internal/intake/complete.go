@@ -19,15 +19,27 @@ import (
 // Bounds of a job that no configuration moves: they keep records, argument
 // vectors and event subjects within what the kernel and the store take.
 const (
-	minMemory  = 1 << 20  // bytes; below, the kernel cannot start a program at all
-	maxName    = 255      // bytes of a test or file name; NAME_MAX
-	maxCommand = 64 << 10 // bytes of the whole command; half of MAX_ARG_STRLEN
-	maxLabels  = 32       // labels of a job
-	maxValue   = 255      // bytes of a label's value
-	slotCPUs   = 1        // of a job that does not say
-	tokens     = "tokens" // the checker of a job that names none
+	minMemory  = 1 << 20   // bytes; below, the kernel cannot start a program at all
+	minStack   = 128 << 10 // bytes; twice a command of maxCommand, which lies on the stack
+	maxName    = 255       // bytes of a test or file name; NAME_MAX
+	maxCommand = 64 << 10  // bytes of the whole command, pointers included; half of what execve always takes
+	maxLabels  = 32        // labels of a job
+	maxValue   = 255       // bytes of a label's value
+	slotCPUs   = 1         // of a job that does not say
+	tokens     = "tokens"  // the checker of a job that names none
 	itself     = "{program}"
 )
+
+// maxHeads is how many bytes of output all tests of a job may quote together.
+// In a record they take up to 1.9 times that: control characters are six bytes
+// of JSON each, which s2 packs into two. A broker's message has 31 MiB.
+const maxHeads = 12 << 20
+
+// argPointer is what execve needs of the stack for an argument beside its text.
+const argPointer = 8
+
+// boxInodes are the folders of a run's own file system.
+const boxInodes = 4
 
 // ProgramName is what a job's program is called in its working directory.
 const ProgramName = "program"
@@ -46,13 +58,15 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	}
 	e.command(j.Command)
 	e.files(j.Files, c.Limits.Max)
+	room := c.Sandbox.WorkInodes - boxInodes - 1 // the program
+	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d beside the program, send fewer or raise sandbox.work_inodes", len(j.Files), room)
 	e.tests(j.Tests, c.Limits.Max)
 	e.checker(j.Checker)
 	e.limits(j.Limits, c.Limits.Max)
 	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus", "%d; slots here have %d, send at most that", j.CPUs, c.Slots.Width)
 	e.repeats(j.Repeats, c.Limits.Max)
 	oneOf(&e, "stop", j.Stop, job.StopFirstFailure, job.StopNever)
-	within(&e, "head_bytes", j.Head, 0, c.Limits.Max.Head)
+	e.head(j, c.Limits.Max.Head)
 	oneOf(&e, "priority", j.Priority, job.Priorities()...)
 	e.check(j.Pool == "" || j.Pool == c.Slots.Pool, "pool", "%s is not served here; send %q or leave it out", quote(j.Pool), c.Slots.Pool)
 	e.labels(j.Labels)
@@ -84,10 +98,10 @@ func needsProgram(command []string) bool {
 func (e *Errors) command(command []string) {
 	size := 0
 	for i, arg := range command {
-		size += len(arg) + 1
+		size += len(arg) + 1 + argPointer
 		e.check(!strings.ContainsRune(arg, 0), fmt.Sprintf("command[%d]", i), "has a NUL; no argument can")
 	}
-	e.check(size <= maxCommand, "command", "%d bytes; send at most %d", size, maxCommand)
+	e.check(size <= maxCommand, "command", "%d bytes, %d of them for each argument beside its text; send at most %d", size, 1+argPointer, maxCommand)
 	e.check(len(command) == 0 || command[0] != "", "command[0]", "empty; send %q or the name of a program", itself)
 }
 
@@ -152,8 +166,19 @@ func (e *Errors) limits(l job.Limits, most config.MaxLimits) {
 		within(e, "limits.memory_bytes", l.Memory, minMemory, most.Memory)
 	}
 	within(e, "limits.output_bytes", l.Output, 0, most.Output)
-	within(e, "limits.stack_bytes", l.Stack, 0, most.Memory)
+	if l.Stack != 0 {
+		within(e, "limits.stack_bytes", l.Stack, minStack, most.Memory)
+	}
 	within(e, "limits.processes", l.Processes, 0, most.Processes)
+}
+
+func (e *Errors) head(j job.Job, most units.Bytes) {
+	each := units.Bytes(maxHeads / 2 / max(1, len(j.Tests))) // of stdout and of stderr
+	if j.Head <= each {
+		within(e, "head_bytes", j.Head, 0, most)
+		return
+	}
+	e.add("head_bytes", "%d of each stream of %d tests do not fit into a report; send at most %d", int64(j.Head), len(j.Tests), int64(min(each, most)))
 }
 
 func (e *Errors) repeats(r job.Repeats, most config.MaxLimits) {

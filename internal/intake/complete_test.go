@@ -54,8 +54,8 @@ func TestDerivedLimits(t *testing.T) {
 	}{
 		{"from the job's own", nil, job.Limits{CPUTimeMS: 500, Memory: 8 << 20}, 2000, 8 << 20},
 		{"at most the maximum", func(c *config.Config) { c.Limits.Max.WallTime = c.Limits.Max.CPUTime }, job.Limits{CPUTimeMS: 60000}, 60000, 256 << 20},
-		{"configured", func(c *config.Config) { c.Limits.Default.WallTime = 7e9; c.Limits.Default.Stack = 4096 }, job.Limits{CPUTimeMS: 500}, 7000, 4096},
-		{"given", nil, job.Limits{WallTimeMS: 1, Stack: 1}, 1, 1},
+		{"configured", func(c *config.Config) { c.Limits.Default.WallTime = 7e9; c.Limits.Default.Stack = 1 << 18 }, job.Limits{CPUTimeMS: 500}, 7000, 1 << 18},
+		{"given", nil, job.Limits{WallTimeMS: 1, Stack: 128 << 10}, 1, 128 << 10},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,10 +109,7 @@ func TestCompleteErrors(t *testing.T) {
 		{"digest", func(j *job.Job) { j.Program.Blob = strings.ToUpper(digest) }, []FieldError{{"program.blob", "no SHA-256"}}},
 		{"no tests", func(j *job.Job) { j.Tests = nil }, []FieldError{{"tests", "none"}}},
 		{"too many tests", func(j *job.Job) {
-			j.Tests = nil
-			for i := range 1001 {
-				j.Tests = append(j.Tests, job.Test{Name: fmt.Sprint(i)})
-			}
+			j.Tests = manyTests(1001)
 		}, []FieldError{{"tests", "1001; send at most 1000"}}},
 		{"test names", func(j *job.Job) {
 			j.Tests = []job.Test{{}, {Name: "a"}, {Name: "a"}, {Name: long}, {Name: "a\x1b[2J"}, {Name: "\xff"}}
@@ -139,7 +136,8 @@ func TestCompleteErrors(t *testing.T) {
 		}, []FieldError{{"files", "101; send at most 100"}}},
 		{"command", func(j *job.Job) { j.Command = []string{"", "a\x00"} },
 			[]FieldError{{"command[1]", "NUL"}, {"command[0]", "empty"}}},
-		{"long command", func(j *job.Job) { j.Command = []string{strings.Repeat("a", 64<<10)} }, []FieldError{{"command", "at most 65536"}}},
+		{"long command", func(j *job.Job) { j.Command = []string{strings.Repeat("a", 64<<10-8)} }, []FieldError{{"command", "at most 65536"}}},
+		{"many arguments", func(j *job.Job) { j.Command = append([]string{"{program}"}, make([]string, 7281)...) }, []FieldError{{"command", "65547 bytes, 9 of them for each argument"}}},
 		{"checker", func(j *job.Job) { j.Checker = &job.Checker{Kind: "testlib"} }, []FieldError{{"checker.kind", `"testlib" is unknown`}}},
 		{"tolerance", func(j *job.Job) { j.Checker = &job.Checker{Kind: "float:nan"} }, []FieldError{{"checker.kind", "float:nan"}}},
 		{"checker arguments", func(j *job.Job) { j.Checker = &job.Checker{Kind: "tokens", Args: []string{"x"}} }, []FieldError{{"checker.args", "none"}}},
@@ -163,6 +161,8 @@ func TestCompleteErrors(t *testing.T) {
 			{"stop", `"later" is unknown; send one of first-failure, never`}, {"priority", "contest, practice"}, {"pool", `"other" is not served here; send "default"`},
 		}},
 		{"head", func(j *job.Job) { j.Head = 64<<10 + 1 }, []FieldError{{"head_bytes", "to 65536"}}},
+		{"heads of many tests", func(j *job.Job) { j.Head, j.Tests = 6<<10+300, manyTests(1000) }, []FieldError{{"head_bytes", "1000 tests do not fit into a report; send at most 6291"}}},
+		{"stack", func(j *job.Job) { j.Limits.Stack = 128<<10 - 1 }, []FieldError{{"limits.stack_bytes", "131071 is out of range; send 131072 to"}}},
 		{"labels", func(j *job.Job) {
 			j.Labels = map[string]string{"": "x", "a b": "x", "ok": long, "z": "a\nb"}
 		}, []FieldError{{`labels[""]`, "key"}, {`labels["a b"]`, "key"}, {`labels["ok"]`, "256 bytes"}, {`labels["z"]`, "printable"}}},
@@ -181,6 +181,51 @@ func TestCompleteErrors(t *testing.T) {
 			compare(t, err, tt.want)
 		})
 	}
+}
+
+// TestHostileNames holds that a name which leaves the working directory, steers
+// a terminal or cannot be a file is refused by the member that has it, and that
+// the finding itself can be shown.
+func TestHostileNames(t *testing.T) {
+	for _, name := range []string{"../x", "/etc/passwd", "work/../../x", "a/", "./a", "..", ".", "", "a\x00b", "a\nb", "\x1b[2J", "\u202egnp.exe", "\u200b", "\u0085",
+		"\xff", "\xc0\xaf", "a\tb", "\ufeffa", "\u2028", strings.Repeat("é", 128), strings.Repeat("a", 256), ProgramName} {
+		for _, member := range []string{"files", "tests"} {
+			j := minimal()
+			field := "tests[0].name"
+			if member == "tests" {
+				j.Tests[0].Name = name
+			} else {
+				j.Files = map[string]job.File{name: {Blob: digest}}
+				field = "files[" + quote(name) + "]"
+			}
+			_, err := Complete(defaults(), j)
+			var errs Errors
+			if fine := member == "tests" && (strings.HasPrefix(name, ".") || strings.Contains(name, "/") || name == ProgramName); fine {
+				if err != nil { // a test's name is no path
+					t.Errorf("test %q: %v", name, err)
+				}
+				continue
+			}
+			if !errors.As(err, &errs) || errs[0].Field != field || !printable(err.Error()) {
+				t.Errorf("%s %q: %q, want a finding of %s", member, name, err, field)
+			}
+		}
+	}
+	for _, name := range []string{"Program", "program.", "-rf", "--", "a b", "$(x)", "*", "ünïcödé", "a\\b", "con", strings.Repeat("a", 255)} {
+		j := minimal()
+		j.Files, j.Tests[0].Name = map[string]job.File{name: {Blob: digest}}, name
+		if _, err := Complete(defaults(), j); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func manyTests(n int) []job.Test {
+	tests := make([]job.Test, n)
+	for i := range tests {
+		tests[i].Name = fmt.Sprint(i)
+	}
+	return tests
 }
 
 func TestMapFiles(t *testing.T) {

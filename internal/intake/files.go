@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"judged/internal/job"
+	"judged/internal/units"
 )
 
 // MapFiles returns a copy of j in which every file is what each made of it;
@@ -45,6 +46,34 @@ func MapFiles(j job.Job, each func(field string, f job.File) (job.File, error)) 
 	}
 	j.Files, j.Tests = files, tests
 	return j, nil
+}
+
+// CheckRoom returns Errors when the program and the files of j, of which size
+// tells how large they are, do not fit into a working directory of room. Its
+// blocks are pages. A run that finds no room for them would be judged's failure.
+func CheckRoom(j job.Job, room units.Bytes, size func(job.File) (units.Bytes, error)) error {
+	const page = 4 << 10
+	var sum units.Bytes
+	count := func(f job.File) error {
+		n, err := size(f)
+		sum += (n + page - 1) / page * page
+		return err
+	}
+	for _, f := range j.Files {
+		if err := count(f); err != nil {
+			return err
+		}
+	}
+	if j.Program != (job.File{}) {
+		if err := count(j.Program); err != nil {
+			return err
+		}
+	}
+	if sum > room {
+		return Errors{{Field: "files", Detail: fmt.Sprintf("with the program %s, which do not fit into a working directory of %s; send less or raise sandbox.work_size",
+			units.Round(sum), units.Round(room))}}
+	}
+	return nil
 }
 
 // Digest is the SHA-256 of a job as hex: equal for bodies that ask for the same,

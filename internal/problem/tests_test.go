@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func folder(t *testing.T, names ...string) string {
+func folder(t testing.TB, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, n := range names {
@@ -21,7 +21,7 @@ func folder(t *testing.T, names ...string) string {
 	return dir
 }
 
-func archive(t *testing.T, names ...string) string {
+func archive(t testing.TB, names ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tests.zip")
 	f, err := os.Create(path)
@@ -48,7 +48,7 @@ func archive(t *testing.T, names ...string) string {
 }
 
 // cut loses the second half of a file, as a broken download does.
-func cut(t *testing.T, path string) string {
+func cut(t testing.TB, path string) string {
 	t.Helper()
 	info, err := os.Stat(path)
 	if err == nil {
@@ -61,7 +61,7 @@ func cut(t *testing.T, path string) string {
 }
 
 // damaged changes the content of the first entry, whose checksum then is wrong.
-func damaged(t *testing.T, path string) string {
+func damaged(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {

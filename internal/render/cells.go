@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"judged/internal/job"
 	"judged/internal/units"
@@ -94,14 +93,4 @@ func Note(x job.TestReport) string {
 		return "time is " + string(x.Timing.Confidence)
 	}
 	return ""
-}
-
-// Printable keeps what programs and platforms say from steering the terminal.
-func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }

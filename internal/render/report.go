@@ -20,12 +20,12 @@ func Report(w io.Writer, r job.Report) error {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintln(&b, verdictLine(r))
+	fmt.Fprintln(&b, Printable(verdictLine(r)))
 	if r.Message != "" {
 		fmt.Fprintln(&b, Printable(r.Message))
 	}
 	if r.Host != nil {
-		fmt.Fprintln(&b, Host(*r.Host))
+		fmt.Fprintln(&b, Printable(Host(*r.Host)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -35,8 +35,9 @@ func table(w io.Writer, tests []job.TestReport) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "TEST\tVERDICT\tCPU TIME\tWALL TIME\tMEMORY\tRUNS\tSPREAD\tDISTURBED BY\tNOTE")
 	for _, x := range tests {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", Printable(x.Name), x.Verdict, Time(x.CPUTime), Time(x.WallTime),
-			Bytes(x.MemoryPeak), Runs(x.Runs), Spread(x.Timing), Causes(x.Runs), Printable(Note(x)))
+		// What is not printable would part cells and lines, too.
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", Printable(x.Name), Printable(string(x.Verdict)), Time(x.CPUTime), Time(x.WallTime),
+			Bytes(x.MemoryPeak), Runs(x.Runs), Spread(x.Timing), Printable(Causes(x.Runs)), Printable(Note(x)))
 	}
 	return t.Flush()
 }

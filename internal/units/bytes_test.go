@@ -114,25 +114,3 @@ func TestBytesFlag(t *testing.T) {
 		t.Errorf("got %d of type %q, want 1024 of type \"bytes\"", b, b.Type())
 	}
 }
-
-func FuzzParseBytes(f *testing.F) {
-	for _, s := range []string{"", "512", "512B", "1.5GiB", "64KB", "-1", "8EiB", "7.999999999999999999EiB", "1 MiB", "0.1KiB", "1e9"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		b, err := ParseBytes(s)
-		if err != nil {
-			if b != 0 {
-				t.Fatalf("ParseBytes(%q) = %d beside error %v", s, b, err)
-			}
-			return
-		}
-		if b < 0 {
-			t.Fatalf("ParseBytes(%q) = %d, negative", s, b)
-		}
-		again, err := ParseBytes(b.String())
-		if err != nil || again != b {
-			t.Fatalf("ParseBytes(%q) = %d, its text %q reads back as %d, %v", s, b, b, again, err)
-		}
-	})
-}

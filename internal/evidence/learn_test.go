@@ -1,0 +1,136 @@
+package evidence
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"judged/internal/job"
+)
+
+// canaries are so many undisturbed runs of 50 ms, changed one by one.
+func canaries(n int, change func(i int, o *Observation)) []Observation {
+	all := make([]Observation, n)
+	for i := range all {
+		e, f := quiet()
+		e.RunDelay, e.ForeignTime, e.InvoluntarySwitches, e.Interrupts = new(time.Duration(0)), new(time.Duration(0)), new(int64(0)), map[string]int64{}
+		e.MinorFaults, f.CPUTime, f.WallTime, f.SystemTime = new(int64(0)), 50*ms, 50*ms, 0
+		all[i] = Observation{e, f}
+		change(i, &all[i])
+	}
+	return all
+}
+
+func TestLearned(t *testing.T) {
+	nohz := func(o *Observation) { o.Facts.NohzFull = true }
+	for _, tt := range []struct {
+		name     string
+		canaries []Observation
+		want     func(th *Thresholds)
+	}{
+		{"nothing to learn from", nil, func(th *Thresholds) {}},
+		{"quiet ones make nothing stricter", canaries(200, func(i int, o *Observation) {}), func(th *Thresholds) {}},
+		{"too few", canaries(99, func(i int, o *Observation) { o.Evidence.ForeignTime = new(20 * ms) }), func(th *Thresholds) {}},
+		{"nothing known of them", canaries(200, func(i int, o *Observation) { *o = Observation{} }), func(th *Thresholds) {}},
+		{"one of a hundred is an exception", canaries(100, func(i int, o *Observation) {
+			if i == 50 {
+				o.Evidence.Interrupts["device"] = 1000
+			}
+		}), func(th *Thresholds) { th.Device.PerSecond = 3 * 1000 / 5.0 }},
+		{"two of a hundred are not", canaries(100, func(i int, o *Observation) {
+			if i < 2 {
+				o.Evidence.Interrupts["device"] = 1000
+			}
+		}), func(th *Thresholds) { th.Device = Count{1000, 3 * 2000 / 5.0} }},
+		{"a host where strangers run", canaries(100, func(i int, o *Observation) {
+			o.Facts.WallTime, o.Evidence.ForeignTime, o.Evidence.RunDelay = 60*ms, new(3*ms), new(2*ms)
+			o.Evidence.InvoluntarySwitches = new(int64(30))
+		}), func(th *Thresholds) {
+			th.Wait = Share{2 * ms, 3 * 2 / 50.0}
+			th.Foreign = Share{3 * ms, 3 * 3 / 60.0}
+			th.Preempted = Count{30, 3 * 30 / 0.06}
+		}},
+		{"what the run did to itself is not learned", canaries(100, func(i int, o *Observation) {
+			o.Evidence.RunDelay, o.Evidence.InvoluntarySwitches = new(20*ms), new(int64(300))
+		}), func(th *Thresholds) {}},
+		{"interrupts", canaries(100, func(i int, o *Observation) {
+			o.Evidence.Interrupts = map[string]int64{"RES": 20, "CAL": 20, "TLB": 20, "NMI": 5, "softirq_ticks": 3}
+		}), func(th *Thresholds) {
+			th.IPI = Count{60, 3 * 60 / 0.05}
+			th.NMI = Count{5, 3 * 5 / 0.05}
+			th.IRQTime = Share{30 * ms, 3 * 30 / 50.0}
+		}},
+		{"steal", canaries(100, func(i int, o *Observation) {
+			if i < 2 {
+				o.Evidence.StealTime = new(20 * ms)
+			}
+		}), func(th *Thresholds) { th.StealTicks = 3 }},
+		{"ticks of an ordinary CPU are the kernel's", canaries(100, func(i int, o *Observation) {
+			o.Evidence.Interrupts["LOC"] = 100
+		}), func(th *Thresholds) {}},
+		{"ticks of a nohz_full CPU", canaries(100, func(i int, o *Observation) {
+			nohz(o)
+			o.Evidence.Interrupts["LOC"], o.Evidence.VoluntarySwitches = 10, new(int64(2))
+		}), func(th *Thresholds) { th.NohzTicks = Count{8, 3 * 8 / 0.05} }},
+		{"ticks of a nohz_full CPU that two threads share", canaries(100, func(i int, o *Observation) {
+			nohz(o)
+			o.Evidence.Interrupts["LOC"], o.Evidence.RunDelay = 10, new(20*ms)
+		}), func(th *Thresholds) {}},
+		{"dear faults", canaries(200, func(i int, o *Observation) {
+			if i%2 == 0 { // half of the canaries make faults
+				o.Evidence.MinorFaults, o.Facts.SystemTime = new(int64(5000)), 20*ms
+			}
+		}), func(th *Thresholds) { th.FaultCost.Above = 12 * time.Microsecond }},
+		{"faults so dear that they are none", canaries(200, func(i int, o *Observation) {
+			o.Evidence.MinorFaults, o.Facts.SystemTime = new(int64(5000)), 200*ms
+		}), func(th *Thresholds) { th.FaultCost.Above = th.FaultCost.Below }},
+		{"few canaries that make faults", canaries(200, func(i int, o *Observation) {
+			if i < 99 {
+				o.Evidence.MinorFaults, o.Facts.SystemTime = new(int64(5000)), 20*ms
+			}
+		}), func(th *Thresholds) {}},
+		{"few faults", canaries(200, func(i int, o *Observation) {
+			o.Evidence.MinorFaults, o.Facts.SystemTime = new(int64(4999)), 20*ms
+		}), func(th *Thresholds) {}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			want := DefaultThresholds(false)
+			tt.want(&want)
+			got := DefaultThresholds(false).Learned(tt.canaries)
+			if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestLearnedForgivesThem: under what was learned from canaries hardly one of them is disturbed; under
+// the static thresholds all were.
+func TestLearnedForgivesThem(t *testing.T) {
+	all := canaries(300, func(i int, o *Observation) {
+		o.Facts.WallTime, o.Evidence.ForeignTime, o.Evidence.RunDelay = 60*ms, new(time.Duration(2+i%7)*ms), new(time.Duration(2+i%5)*ms)
+		o.Evidence.Interrupts = map[string]int64{"CAL": int64(60 + i%11), "device": int64(1 + i%3)}
+	})
+	static := DefaultThresholds(false)
+	learned := static.Learned(all)
+	before, after := 0, 0
+	for _, o := range all {
+		if len(Causes(o.Evidence, o.Facts, static)) > 0 {
+			before++
+		}
+		if len(Causes(o.Evidence, o.Facts, learned)) > 0 {
+			after++
+		}
+	}
+	if before != len(all) || after > len(all)/100 {
+		t.Errorf("of %d canaries %d are disturbed by the static thresholds, %d by the learned ones", len(all), before, after)
+	}
+	neighbour := canaries(1, func(i int, o *Observation) {
+		o.Facts.WallTime, o.Evidence.ForeignTime, o.Evidence.RunDelay = 100*ms, new(50*ms), new(50*ms)
+	})[0]
+	if diff := cmp.Diff([]job.Cause{job.CauseWait, job.CauseForeign}, Causes(neighbour.Evidence, neighbour.Facts, learned)); diff != "" {
+		t.Errorf("a neighbour that had half of the time (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,113 @@
+package httpapi
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// FuzzRequest answers whatever net/http takes for a request. The answer is JSON,
+// never judged's own failure, and what it accepts is recorded and queued.
+func FuzzRequest(f *testing.F) {
+	for _, line := range []string{
+		"GET /v1/jobs?label=a%3Db&limit=5&state=done HTTP/1.1", "GET /v1/jobs/%2e%2e HTTP/1.1", "GET /v1/jobs/a%00b?wait=1s HTTP/1.1", "HEAD / HTTP/1.0",
+		"GET /v1/jobs/*/events HTTP/1.1\r\nLast-Event-ID: -1", "DELETE /v1/jobs/%3E HTTP/1.1", "OPTIONS * HTTP/1.1", "TRACE / HTTP/1.1", "GET //v1//../v1/jobs HTTP/1.1",
+		"GET http://localhost/readyz HTTP/1.1", "POST /v1/slots/0-8191/drain?reason=%1b HTTP/1.1", "PUT /v1/blobs/" + strings.Repeat("0", 64) + " HTTP/1.1",
+		"GET /v1/jobs HTTP/1.1\r\nSec-Fetch-Site: cross-site", "CONNECT localhost:1 HTTP/1.1", "GET /v1/jobs/" + strings.Repeat("a", 5000) + " HTTP/1.1",
+	} {
+		f.Add(line + "\r\nHost: x\r\n\r\n")
+	}
+	for _, body := range []string{small, "{", "", strings.Repeat("[", 5000)} {
+		f.Add(fmt.Sprintf("PUT /v1/jobs/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+	}
+	f.Add("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nIdempotency-Key: \xff\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n")
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
+		if err != nil {
+			return
+		}
+		r.Host = "localhost"
+		holdAnswer(t, dir, r)
+	})
+}
+
+// FuzzMultipart sends any body in parts.
+func FuzzMultipart(f *testing.F) {
+	part := func(header, content string) string { return "--b\r\n" + header + "\r\n\r\n" + content + "\r\n" }
+	form := func(name string) string { return `Content-Disposition: form-data; name="` + name + `"` }
+	asks := `{"program": {"part": "prog"}, "tests": [{"name": "1", "input": {"part": "in"}}]}`
+	f.Add(part(form("job"), asks) + part(form("prog"), "x") + part(form("in"), "") + "--b--\r\n")
+	f.Add(part(form("job"), asks) + part(form("prog")+"\r\nContent-Transfer-Encoding: base64", "eA==") + "--b--")
+	f.Add(part(form("job"), asks) + "--b\r\nContent-Disposition: attachment\r\n\r\n")
+	f.Add(part(form("../job"), asks) + part(form("job\x00"), asks) + "--b--")
+	f.Add("--b\r\n" + strings.Repeat("A: b\r\n", 2000) + "\r\n--b--")
+	f.Add("preamble\n--b\n" + form("job") + "\n\n{}\n--b--\nepilogue")
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, body string) {
+		r := httptest.NewRequest("PUT", "/v1/jobs/a", strings.NewReader(body))
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", `multipart/form-data; boundary=b`)
+		holdAnswer(t, dir, r)
+	})
+}
+
+// holdAnswer holds what is true of all answers. The blobs of all lie in dir.
+func holdAnswer(t *testing.T, dir string, r *http.Request) {
+	t.Helper()
+	s := newFixtureIn(dir)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if w.Code >= 500 || w.Code < 200 {
+		t.Errorf("%s %q: status %d %s, log %s", r.Method, r.URL, w.Code, w.Body, s.logged)
+	}
+	if accepted := w.Code == http.StatusAccepted; accepted != (len(s.jobs.records) == 1) || accepted != (len(s.queue.put) == 1) {
+		t.Errorf("%s %q: status %d, recorded %d, queued %d", r.Method, r.URL, w.Code, len(s.jobs.records), len(s.queue.put))
+	}
+	if kind := w.Header().Get("Content-Type"); strings.HasSuffix(kind, "json") && r.Method != "HEAD" && !json.Valid(w.Body.Bytes()) {
+		t.Errorf("%s %q: %s that is none: %q", r.Method, r.URL, kind, w.Body)
+	}
+	if w.Header().Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%s %q: header %v", r.Method, r.URL, w.Header())
+	}
+	if w.Code < 400 || r.Method == "HEAD" {
+		return
+	}
+	var p Problem
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Status != w.Code || p.NextStep == "" {
+		t.Errorf("%s %q: status %d, %q is no problem: %v", r.Method, r.URL, w.Code, w.Body, err)
+	}
+}
+
+// FuzzParseTokens holds that a file of tokens gives what it says or an error
+// that names a line and no hash.
+func FuzzParseTokens(f *testing.F) {
+	f.Add(tokenFile + digestText("x"))
+	f.Add("a read " + digestText("x") + "\nb admin,submit " + digestText("y"))
+	f.Add("a read,read " + digestText("x") + "\r\n\u00a0#\n")
+	f.Add("a , " + digestText("x"))
+	f.Add(strings.Repeat("x", 70_000))
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ParseTokens(strings.NewReader(text))
+		if err != nil {
+			if got != nil || strings.Contains(err.Error(), digestText("x")) {
+				t.Errorf("%+v beside error %v", got, err)
+			}
+			return
+		}
+		names := map[string]bool{}
+		for _, e := range got.entries {
+			if e.name == "" || names[e.name] || len(e.scopes) == 0 {
+				t.Errorf("entry %+v", e)
+			}
+			names[e.name] = true
+		}
+		if len(names) == 0 || len(names) > 1+strings.Count(text, "\n") {
+			t.Errorf("%d tokens", len(names))
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package problem
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// FuzzArchive unpacks whatever says that it is an archive. Nothing is written
+// but the folder, nothing in it is more than a file, and nothing of it stays.
+func FuzzArchive(f *testing.F) {
+	for _, path := range []string{archive(f, "1.in", "1.a"), archive(f, "t/a.in", "t/a.ans", "__MACOSX/t/._a.in"), archive(f, "../../x.in", `..\x.ans`),
+		archive(f, "/etc/x.in", "/etc/x.ans"), archive(f, "a/x.in", "b/x.in"), archive(f, "a\x00.in", "..", "."), cut(f, archive(f, "1.in", "1.ans"))} {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	dir := f.TempDir()
+	temp := filepath.Join(dir, "temp")
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		f.Fatal(err)
+	}
+	f.Setenv("TMPDIR", temp)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		path := filepath.Join(dir, "tests.zip")
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := OpenTests(path)
+		if err != nil {
+			if !strings.Contains(err.Error(), path) {
+				t.Errorf("error %v does not name %q", err, path)
+			}
+		} else {
+			holdFiles(t, s)
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if left, _ := os.ReadDir(temp); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		if files, _ := os.ReadDir(dir); len(files) != 2 {
+			t.Errorf("written beside the folder: %v", files)
+		}
+	})
+}
+
+func holdFiles(t *testing.T, s *Set) {
+	t.Helper()
+	if len(s.Tests) == 0 {
+		t.Error("no tests")
+	}
+	for i, x := range s.Tests {
+		if i > 0 && s.Tests[i-1].Name >= x.Name {
+			t.Errorf("test %q behind %q", x.Name, s.Tests[i-1].Name)
+		}
+		for _, file := range []string{x.Input, x.Answer} {
+			info, err := os.Lstat(file)
+			if err != nil || !info.Mode().IsRegular() || filepath.Dir(file) != s.temp {
+				t.Errorf("file %q: %v, %v", file, info, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,17 @@
+// Proves that goroutines on several threads are limited together.
+package main
+
+import "runtime"
+
+func main() {
+	runtime.GOMAXPROCS(4)
+	for range 3 {
+		go spin()
+	}
+	spin()
+}
+
+func spin() {
+	for {
+	}
+}

@@ -1,0 +1,3 @@
+#!/usr/bin/env node
+// Proves that an engine is limited like any program.
+for (;;);
