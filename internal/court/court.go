@@ -87,7 +87,9 @@ func (c *Court) open() (err error) {
 		c.slots = c.slots[:c.options.Count]
 	}
 	c.turbo = turbo.Read(c.fs, c.CPUs())
-	c.fingerprint = fingerprintOf(c)
+	if c.fingerprint, err = c.readFingerprint(); err != nil {
+		return err
+	}
 	if err := c.confine(); err != nil {
 		return err
 	}

@@ -3,9 +3,6 @@ package court
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -51,43 +48,6 @@ func (c *Court) isolation(cpus cpuset.Set) string {
 		return "none"
 	}
 	return c.topology.IsolationKind()
-}
-
-// fingerprintOf names what hosts of one pool must have in common: 16 hex digits
-// over processor, kernel, command line, topology and the settings that move
-// times. Hosts with different ones must not be compared.
-func fingerprintOf(c *Court) string {
-	t := c.topology
-	parts := []any{t.Model, t.Kernel, t.CPUs, nodeShapes(c), t.NohzFull, t.Isolated, c.slots, c.turbo.Value}
-	for _, path := range fingerprintFiles() {
-		value, err := c.fs.Read(path)
-		if err != nil {
-			value = ""
-		}
-		parts = append(parts, value)
-	}
-	b, err := json.Marshal(parts)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:8])
-}
-
-func fingerprintFiles() []string {
-	return []string{"/proc/cmdline", "/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled",
-		"/sys/devices/system/cpu/smt/active", "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-		"/proc/sys/kernel/randomize_va_space", "/proc/sys/kernel/numa_balancing"}
-}
-
-// nodeShapes leaves out the size of memory, which differs by a few pages from
-// boot to boot.
-func nodeShapes(c *Court) []string {
-	var shapes []string
-	for _, n := range c.topology.Nodes {
-		shapes = append(shapes, fmt.Sprint(n.ID, n.CPUs, n.Distances))
-	}
-	return shapes
 }
 
 // Refusal starts the text of every error of Fit.

@@ -35,7 +35,7 @@ func TestAttacks(t *testing.T) {
 			tooWide += len(list)
 			continue
 		}
-		a := openArena(t, width, 0)
+		a := openArena(t, width, sandbox.RootHost, 0)
 		for _, attack := range list {
 			t.Run(attack.Name, func(t *testing.T) { a.assertHeld(t, attack, programs[attack.Name]) })
 		}
@@ -43,6 +43,21 @@ func TestAttacks(t *testing.T) {
 	}
 	t.Logf("tried %d of %d attacks; left out: %d for another processor, %d for want of CPUs",
 		len(all)-tooWide, len(all)+foreign, foreign, tooWide)
+}
+
+// TestMinimalRoot holds that what is open while runs see files of the host is
+// closed where they see none.
+func TestMinimalRoot(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	all, programs, _ := loadAttacks(t)
+	a := openArena(t, 1, sandbox.RootMinimal, 0)
+	defer a.close(t)
+	for _, attack := range all {
+		if attack.ClosedByMinimal {
+			attack.Open = false
+			t.Run(attack.Name, func(t *testing.T) { a.assertHeld(t, attack, programs[attack.Name]) })
+		}
+	}
 }
 
 // loadAttacks returns the attacks that this machine can build, and how many are
@@ -81,11 +96,11 @@ const emulation = 30
 
 // openArena opens a court with layers left out, none in TestAttacks. A machine
 // with one slot has both stands on it.
-func openArena(t *testing.T, width int, without stage.Layers) *arena {
+func openArena(t *testing.T, width int, root sandbox.Root, without stage.Layers) *arena {
 	t.Helper()
 	c := config.Default()
 	ct, err := court.Open(court.Options{
-		Width: width, Count: 2, Root: sandbox.RootHost, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+		Width: width, Count: 2, Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Without: without,
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"judged/internal/job"
 	"judged/internal/measure"
 	"judged/internal/sandbox"
+	"judged/internal/stats"
 	"judged/internal/units"
 )
 
@@ -25,6 +26,8 @@ type Task struct {
 	Repeats job.Repeats
 	Stop    job.Stop
 	Head    units.Bytes
+	// Place is measure.Request's own.
+	Place func(context.Context, stats.Placement) (measure.Place, error)
 }
 
 // Test is one test of a task.
@@ -62,14 +65,11 @@ func Run(ctx context.Context, stand *measure.Stand, task Task, seen func(job.Tes
 // runTest measures one test and checks each of its outputs.
 func runTest(ctx context.Context, stand *measure.Stand, task Task, t Test) (job.TestReport, error) {
 	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats, Head: task.Head,
-		OutputHint: minOutputHint}
+		OutputHint: minOutputHint, Place: task.Place}
 	if t.Input != "" {
-		input, err := sandbox.NewInput(t.Input, stand.Slot())
-		if err != nil {
-			return job.TestReport{}, err
-		}
-		defer input.Close()
-		q.Input = input
+		in := inputs{path: t.Input, onNode: map[int]*sandbox.Input{}}
+		defer in.close()
+		q.Input = in.at
 	}
 	if t.Answer != "" {
 		info, err := os.Stat(t.Answer)
@@ -87,6 +87,29 @@ func runTest(ctx context.Context, stand *measure.Stand, task Task, t Test) (job.
 		}
 	}
 	return stand.Test(ctx, q)
+}
+
+// inputs are one input, once for every node on which runs of a test read it.
+type inputs struct {
+	path   string
+	onNode map[int]*sandbox.Input
+}
+
+func (in inputs) at(slot sandbox.Slot) (*sandbox.Input, error) {
+	if i := in.onNode[slot.Node]; i != nil {
+		return i, nil
+	}
+	i, err := sandbox.NewInput(in.path, slot)
+	if err == nil {
+		in.onNode[slot.Node] = i
+	}
+	return i, err
+}
+
+func (in inputs) close() {
+	for _, i := range in.onNode {
+		i.Close()
+	}
 }
 
 // minOutputHint is set aside for the output of every run. Output beyond it

@@ -17,6 +17,7 @@ import (
 
 	"judged/internal/job"
 	"judged/internal/stage"
+	"judged/internal/sandbox"
 	"judged/internal/testkit"
 	"judged/internal/testkit/attacks"
 )
@@ -37,7 +38,7 @@ func TestLayers(t *testing.T) {
 			continue // TestAttacks says so
 		}
 		for _, layer := range stage.EachLayer() {
-			a := openArena(t, width, layer)
+			a := openArena(t, width, sandbox.RootHost, layer)
 			for _, attack := range list {
 				if attack.Open {
 					continue // it gets through the whole sandbox

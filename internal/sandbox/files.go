@@ -92,13 +92,15 @@ func (o *Output) Close() error {
 type Input struct{ file *os.File }
 
 // maxCopiedInput bounds what NewInput copies. Larger inputs stay in the page
-// cache, on whatever node that has them.
+// cache, on whatever node that has them, and under their names.
 const maxCopiedInput = 1 << 30
 
-// NewInput makes the content of a file the stdin of runs. On a host with
-// several NUMA nodes it is copied to the slot's: the page cache stays on the
-// node that read a file first and does not follow cpuset.mems. Elsewhere it is
-// read once, so that no run waits for the disk or is charged for its cache.
+// NewInput makes the content of a file the stdin of runs: a copy in memory, so
+// that no run waits for the disk or is charged for its cache. The copy has no
+// name either: /proc/self/fd/0 would tell that of a file, and with it which
+// test this is. On a host with several NUMA nodes it lies on the slot's: the
+// page cache stays on the node that read a file first and does not follow
+// cpuset.mems.
 func NewInput(path string, slot Slot) (*Input, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -109,7 +111,7 @@ func NewInput(path string, slot Slot) (*Input, error) {
 		f.Close()
 		return nil, fmt.Errorf("open input: %w", err)
 	}
-	if !slot.BindNode || info.Size() > maxCopiedInput {
+	if info.Size() > maxCopiedInput {
 		if _, err := io.Copy(io.Discard, f); err != nil {
 			f.Close()
 			return nil, fmt.Errorf("read input: %w", err)

@@ -77,10 +77,8 @@ func buildRoot(o Options, program []byte) error {
 
 // furnishTemplate puts in the template what a run may see, and closes it.
 func furnishTemplate(kind Root, root string) error {
-	for _, dir := range []string{"dev", "etc"} {
-		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
-			return err
-		}
+	if err := os.Mkdir(root+"/dev", 0o755); err != nil {
+		return err
 	}
 	if err := os.Symlink(stage.Box+"/"+stage.Temp, root+"/tmp"); err != nil {
 		return err
@@ -88,11 +86,10 @@ func furnishTemplate(kind Root, root string) error {
 	if err := buildDev(root + "/dev"); err != nil {
 		return err
 	}
-	if err := buildEtc(root + "/etc"); err != nil {
-		return err
-	}
+	// Minimal is without any file that two runs see at once: one is enough for a
+	// channel between them, by a futex or by who else maps it.
 	if kind == RootHost {
-		if err := showHost(root); err != nil {
+		if err := errors.Join(buildEtc(root+"/etc"), showHost(root)); err != nil {
 			return err
 		}
 	}
@@ -132,6 +129,9 @@ func buildDev(dev string) error {
 // buildEtc writes what runtimes look up about users, and copies the loader's
 // cache: without it every library is searched for in every folder.
 func buildEtc(etc string) error {
+	if err := os.Mkdir(etc, 0o755); err != nil {
+		return err
+	}
 	files := map[string]string{
 		"passwd": "root:x:0:0:root:/:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n",
 		"group":  "root:x:0:\nnogroup:x:65534:\n",

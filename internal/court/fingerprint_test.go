@@ -1,0 +1,172 @@
+package court
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"judged/internal/cpuset"
+	"judged/internal/hostfs"
+	"judged/internal/slots"
+	"judged/internal/topology"
+	"judged/internal/turbo"
+)
+
+// machine is a recorded host, with what the court adds to it.
+type machine struct {
+	t      *testing.T
+	dir    string
+	slots  []slots.Slot
+	boost  turbo.Value
+	canary string
+}
+
+const hostsDir = "../../testdata/hosts"
+
+// copied is a recorded host that may be changed.
+func copied(t *testing.T, name string) *machine {
+	t.Helper()
+	m := &machine{t: t, dir: t.TempDir(), slots: []slots.Slot{{CPUs: cpuset.New(1)}}, boost: turbo.Off, canary: "canary"}
+	if err := os.CopyFS(m.dir, os.DirFS(filepath.Join(hostsDir, name))); err != nil {
+		t.Fatal(err)
+	}
+	// What the recordings leave out.
+	m.write("/proc/cmdline", "BOOT_IMAGE=/vmlinuz-1 root=/dev/sda1 ro isolcpus=2-7 nohz_full=2-7 quiet")
+	m.write("/boot/config-"+m.topology().Kernel, "CONFIG_HZ=250\nCONFIG_SATA=y\n# CONFIG_PSI is not set\n")
+	m.write("/sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected")
+	m.write("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]")
+	m.write("/sys/devices/system/edac/mc/mc0/dimm3/dimm_mem_type", "Registered-DDR4")
+	return m
+}
+
+func (m *machine) write(path, text string) {
+	m.t.Helper()
+	path = filepath.Join(m.dir, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *machine) replace(path, old, text string) {
+	m.t.Helper()
+	b, err := os.ReadFile(filepath.Join(m.dir, path))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if !strings.Contains(string(b), old) {
+		m.t.Fatalf("%s has no %q", path, old)
+	}
+	m.write(path, strings.ReplaceAll(string(b), old, text))
+}
+
+func (m *machine) topology() topology.Topology {
+	m.t.Helper()
+	t, err := topology.Read(hostfs.New(m.dir))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return t
+}
+
+func (m *machine) fingerprint() string {
+	return fingerprint(hostfs.New(m.dir), m.topology(), m.slots, m.boost, []byte(m.canary))
+}
+
+// TestFingerprint changes one thing of a host at a time.
+func TestFingerprint(t *testing.T) {
+	const host = "intel-bare-tuned"
+	const model = "Xeon(R) Gold 6234 CPU @ 3.30GHz\n"
+	want := copied(t, host).fingerprint()
+	if len(want) != 16 {
+		t.Errorf("fingerprint %q, want 16 digits", want)
+	}
+	for name, tt := range map[string]struct {
+		same   bool
+		change func(m *machine)
+	}{
+		"nothing": {true, func(*machine) {}},
+		"microcode": {true, func(m *machine) {
+			m.replace("/proc/cpuinfo", model, model+"microcode\t: 0x5003604\ncpu MHz\t: 3299.9\n")
+		}},
+		"BIOS":             {true, func(m *machine) { m.write("/sys/class/dmi/id/bios_version", "2.1") }},
+		"host name":        {true, func(m *machine) { m.write("/proc/sys/kernel/hostname", "other") }},
+		"disk, word order": {true, func(m *machine) { m.write("/proc/cmdline", "root=UUID=7 nohz_full=2-7 isolcpus=2-7") }},
+		"kernel's drivers": {true, func(m *machine) { m.replace("/boot/config-"+m.topology().Kernel, "SATA=y", "SATA=m") }},
+		"model":            {false, func(m *machine) { m.replace("/proc/cpuinfo", "Gold 6234", "Gold 6244") }},
+		"stepping":         {false, func(m *machine) { m.replace("/proc/cpuinfo", model, model+"stepping\t: 7\n") }},
+		"hypervisor":       {false, func(m *machine) { m.replace("/proc/cpuinfo", "fpu vme", "fpu hypervisor vme") }},
+		"instance type":    {false, func(m *machine) { m.write("/sys/class/dmi/id/product_name", "m5.metal") }},
+		"caches":           {false, func(m *machine) { m.write("/sys/devices/system/cpu/cpu1/cache/index3/size", "1024K") }},
+		"first level":      {false, func(m *machine) { m.write("/sys/devices/system/cpu/cpu0/cache/index0/size", "48K") }},
+		"memory modules":   {false, func(m *machine) { m.write("/sys/devices/system/edac/mc/mc1/dimm0/dimm_mem_type", "Registered-DDR4") }},
+		"kernel":           {false, func(m *machine) { m.write("/proc/sys/kernel/osrelease", "6.99") }},
+		"kernel's tick":    {false, func(m *machine) { m.replace("/boot/config-"+m.topology().Kernel, "HZ=250", "HZ=1000") }},
+		"command line":     {false, func(m *machine) { m.replace("/proc/cmdline", "quiet", "mitigations=off") }},
+		"mitigations":      {false, func(m *machine) { m.write("/sys/devices/system/cpu/vulnerabilities/meltdown", "Vulnerable") }},
+		"huge pages":       {false, func(m *machine) { m.write("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never") }},
+		"clock":            {false, func(m *machine) { m.write("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet") }},
+		"threads":          {false, func(m *machine) { m.write("/sys/devices/system/cpu/smt/active", "1") }},
+		"planned speed":    {false, func(m *machine) { m.write("/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq", "3300000") }},
+		"turbo":            {false, func(m *machine) { m.boost = turbo.On }},
+		"slots":            {false, func(m *machine) { m.slots = append(m.slots, slots.Slot{CPUs: cpuset.New(2)}) }},
+		"canary":           {false, func(m *machine) { m.canary = "another" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := copied(t, host)
+			tt.change(m)
+			if got := m.fingerprint(); (got == want) != tt.same {
+				t.Errorf("fingerprint %s of the host, %s of the changed one; same should be %v", want, got, tt.same)
+			}
+		})
+	}
+}
+
+// TestFingerprintsOfHosts: the recorded ones are all different.
+func TestFingerprintsOfHosts(t *testing.T) {
+	dirs, err := os.ReadDir(hostsDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{}
+	for _, d := range dirs {
+		f := copied(t, d.Name()).fingerprint()
+		if other, ok := seen[f]; ok {
+			t.Errorf("%s and %s have the same fingerprint", d.Name(), other)
+		}
+		seen[f] = d.Name()
+	}
+	if len(seen) < 2 {
+		t.Errorf("%d hosts in %s, want two and more", len(seen), hostsDir)
+	}
+}
+
+// TestPackedConfig: where /boot has none the kernel shows its own.
+func TestPackedConfig(t *testing.T) {
+	dir := t.TempDir()
+	m := &machine{t: t, dir: dir}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte("CONFIG_HZ=100\nCONFIG_IRQ_TIME_ACCOUNTING=y\nCONFIG_NET=y\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	k := &key{fs: hostfs.New(dir)}
+	m.write("/proc/config.gz", packed.String())
+	if got := strings.Join(k.config("6.1"), " "); got != "CONFIG_HZ=100 CONFIG_IRQ_TIME_ACCOUNTING=y" {
+		t.Errorf("options %q", got)
+	}
+	for _, broken := range []string{"", "no gzip", packed.String()[:20]} {
+		m.write("/proc/config.gz", broken)
+		if got := k.config("6.1"); len(got) > 0 {
+			t.Errorf("options %q of %q", got, broken)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package judge_test
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/court"
+	"judged/internal/cpuset"
+	"judged/internal/evidence"
+	"judged/internal/job"
+	"judged/internal/judge"
+	"judged/internal/measure"
+	"judged/internal/sandbox"
+	"judged/internal/stats"
+	"judged/internal/testkit"
+)
+
+// places is two stands that say what was asked of them.
+type places struct {
+	home, other *measure.Stand
+	deviates    func(call int) bool
+
+	wishes          []stats.Placement
+	calls, released int
+}
+
+func (p *places) place(_ context.Context, wish stats.Placement) (measure.Place, error) {
+	p.wishes = append(p.wishes, wish)
+	stand := p.home
+	if wish.OtherCore {
+		stand = p.other
+	}
+	return measure.Place{Stand: stand, Release: func() { p.released++ },
+		Deviates: func(context.Context) bool { p.calls++; return p.deviates(p.calls - 1) }}, nil
+}
+
+// otherStand is on CPUs that are no slot, on any machine: CPU 0.
+func otherStand(t *testing.T, ct *court.Court) *measure.Stand {
+	t.Helper()
+	ground, err := ct.Ground(cpuset.New(0), cpuset.New(ct.Slots()[0].Node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stand, err := ct.StandOn(ground)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stand
+}
+
+// unmoved calls no run disturbed, whatever else goes on here.
+func unmoved() evidence.Thresholds {
+	s := evidence.Share{Floor: math.MaxInt64}
+	n := evidence.Count{Base: math.MaxInt64}
+	return evidence.Thresholds{Wait: s, Foreign: s, IRQTime: s, StealTicks: math.MaxInt32, Preempted: n, Device: n, IPI: n, NMI: n,
+		NohzTicks: n, FaultCost: evidence.FaultCost{MinFaults: math.MaxInt64}}
+}
+
+// spinning is a program that takes so much CPU time, in milliseconds, and a
+// little more, and reads its input to the end.
+func spinning(t *testing.T, ms string) string {
+	t.Helper()
+	source := filepath.Join(t.TempDir(), "spin.c")
+	text := `#include <stdio.h>
+#include <time.h>
+int main(void)
+{
+	while (getchar() != EOF)
+		;
+	while (clock() < ` + ms + ` * (CLOCKS_PER_SEC / 1000))
+		;
+	return 0;
+}
+`
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return testkit.CompileC(t, source, true)
+}
+
+func TestPlaces(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	ct := openCourt(t, 1)
+	p := places{home: ct.Stand(ct.Slots()[0]), other: otherStand(t, ct)}
+	p.home.SetThresholds(unmoved())
+	p.other.SetThresholds(unmoved())
+	here, there := ct.Slots()[0].CPUs.String(), "0"
+	quiet, both := stats.Placement{Quiet: true}, stats.Placement{Quiet: true, OtherCore: true}
+
+	// run is a run in short.
+	type run struct {
+		CPUs   string
+		Kept   bool
+		Canary bool
+	}
+	for name, tt := range map[string]struct {
+		ms       string
+		limitMS  int64
+		deviates func(int) bool
+		wishes   []stats.Placement
+		runs     []run
+		calls    int
+	}{
+		// 5 ms and more over the limit is not near it.
+		"clearly over": {"20", 1, nil, []stats.Placement{quiet, both, both},
+			[]run{{here, true, false}, {here, true, false}, {there, true, false}, {there, true, false}}, 0},
+		"within": {"0", 1000, nil, nil, []run{{here, true, false}, {here, true, false}, {here, true, false}, {here, true, false}}, 0},
+		"near, and nothing to see": {"2", 1, func(int) bool { return false }, []stats.Placement{quiet, both, both},
+			[]run{{here, true, false}, {here, true, false}, {there, true, false}, {there, true, false}}, 6},
+		// Until the budget is used up they do not count.
+		"near, seen before": {"2", 1, func(int) bool { return true }, []stats.Placement{quiet, quiet, quiet, quiet, both, both},
+			[]run{{here, true, false}, {here, false, true}, {here, false, true}, {here, false, true}, {here, true, true}, {there, true, true}, {there, true, true}}, 6},
+		"near, seen after the first": {"2", 1, func(call int) bool { return call == 1 }, []stats.Placement{quiet, quiet, both, both},
+			[]run{{here, true, false}, {here, false, true}, {here, true, false}, {there, true, false}, {there, true, false}}, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.deviates, p.wishes, p.calls, p.released = tt.deviates, nil, 0, 0
+			input := filepath.Join(t.TempDir(), "in")
+			if err := os.WriteFile(input, []byte("1\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			task := judge.Task{Args: []string{"./program"}, Tests: []judge.Test{{Name: "1", Input: input}}, Place: p.place,
+				Files:   []sandbox.File{{Name: "program", Path: spinning(t, tt.ms), Exec: true}},
+				Repeats: job.Repeats{Policy: job.Confirm, Min: 4, Max: 5},
+				Limits:  job.Limits{CPUTimeMS: tt.limitMS, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20, Processes: 1}}
+			r, err := judge.Run(t.Context(), p.home, task, func(job.TestReport) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []run
+			for _, x := range r.Tests[0].Runs {
+				got = append(got, run{x.CPUs, x.Kept, len(x.Disturbed) > 0 && x.Disturbed[0] == job.CauseCanary})
+			}
+			if diff := cmp.Diff(tt.runs, got); diff != "" {
+				t.Errorf("runs (-want +got):\n%s\n%s", diff, tell(r))
+			}
+			if diff := cmp.Diff(tt.wishes, p.wishes); diff != "" {
+				t.Errorf("wishes (-want +got):\n%s", diff)
+			}
+			if p.calls != tt.calls || p.released != len(tt.wishes) {
+				t.Errorf("the place was looked at %d times and released %d times, want %d and %d", p.calls, p.released, tt.calls, len(tt.wishes))
+			}
+		})
+	}
+	if err := ct.Close(); err != nil {
+		t.Error(err)
+	}
+}
