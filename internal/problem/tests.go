@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -46,6 +47,8 @@ var answerSuffixes = [...]string{".ans", ".a", ".out"}
 const (
 	maxEntries  = 20000
 	maxUnpacked = units.Bytes(8 << 30)
+	// maxDirectory is for the archive's list of its entries.
+	maxDirectory = units.Bytes(maxEntries * 512)
 )
 
 // OpenTests reads NAME.in with NAME.ans (or .a, .out) from a folder or a ZIP
@@ -137,11 +140,24 @@ func checkAnswer(name string, files map[string]bool) error {
 // matter, only the last part of a name is used, and two files that become the
 // same are an error.
 func unpack(archive, dir string) error {
-	z, err := zip.OpenReader(archive)
+	f, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	directory := &bounded{f: f, left: maxDirectory}
+	z, err := zip.NewReader(directory, info.Size())
+	if directory.left < 0 {
+		return fmt.Errorf("its list of entries is larger than %s; split the archive", maxDirectory)
+	}
 	if err != nil {
 		return fmt.Errorf("%w; give a folder or a ZIP archive", err)
 	}
-	defer z.Close()
+	directory.left = math.MaxInt64 // from here on what is unpacked counts
 	if len(z.File) > maxEntries {
 		return fmt.Errorf("%d entries; at most %d are read", len(z.File), maxEntries)
 	}
@@ -157,6 +173,21 @@ func unpack(archive, dir string) error {
 		left -= n
 	}
 	return nil
+}
+
+// bounded is a file of which only so much is read. Package zip makes an entry of
+// each of an archive's before anybody can count them, and what the archive says
+// of their number is true modulo 65536 only.
+type bounded struct {
+	f    *os.File
+	left units.Bytes
+}
+
+func (b *bounded) ReadAt(p []byte, at int64) (int, error) {
+	if b.left -= units.Bytes(len(p)); b.left < 0 {
+		return 0, errors.New("read beyond the bound")
+	}
+	return b.f.ReadAt(p, at)
 }
 
 // baseName is the last part of an entry's name, of archives made on Windows

@@ -2,6 +2,7 @@ package problem
 
 import (
 	"archive/zip"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +46,14 @@ func archive(t testing.TB, names ...string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func numbered(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%d.in", i)
+	}
+	return names
 }
 
 // cut loses the second half of a file, as a broken download does.
@@ -94,6 +103,8 @@ func TestOpenTests(t *testing.T) {
 		{"answer without input", folder(t, "a.in", "a.ans", "b.ans"), nil, `answer "b.ans" has no input; add b.in`},
 		{"none", folder(t, "README"), nil, "there are none; add NAME.in and NAME.ans"},
 		{"archive of nothing", archive(t), nil, "there are none; add NAME.in and NAME.ans"},
+		{"archive of very many", archive(t, numbered(2*maxEntries)...), nil, "40000 entries; at most 20000 are read"},
+		{"archive whose list does not end", archive(t, numbered(12*maxEntries)...), nil, "its list of entries is larger than"},
 		{"cut archive", cut(t, archive(t, "1.in", "1.ans")), nil, "give a folder or a ZIP archive"},
 		{"damaged archive", damaged(t, archive(t, "1.in", "1.ans")), nil, "; pack the archive anew"},
 		{"absent", "/does/not/exist", nil, "name a folder or a ZIP archive"},
