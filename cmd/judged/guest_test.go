@@ -20,19 +20,26 @@ const inTheGuest = "judged/cmd/judged/testdata/guestlab"
 const isolation = "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3 tsc=reliable"
 
 func TestGuestIsolated(t *testing.T) {
-	guest.GoTest(t, guest.Config{Append: isolation, NUMA: true, Files: shipment(t), Dirs: problems(t), Timeout: 3 * time.Minute},
+	guest.GoTest(t, guest.Config{Append: isolation, NUMA: true, Files: shipment(t, "amd64"), Dirs: problems(t), Timeout: 3 * time.Minute},
 		inTheGuest, "^TestIsolated")
 }
 
 func TestGuestWithoutIsolation(t *testing.T) {
-	guest.GoTest(t, guest.Config{NUMA: true, Files: shipment(t), Dirs: problems(t), Timeout: time.Minute}, inTheGuest, "^TestPlain")
+	guest.GoTest(t, guest.Config{NUMA: true, Files: shipment(t, "amd64"), Dirs: problems(t), Timeout: 2 * time.Minute}, inTheGuest, "^TestPlain")
 }
 
 // TestGuestSMT has two cores of two threads in each socket: CPUs 0 and 1 are
 // siblings, and so on.
 func TestGuestSMT(t *testing.T) {
 	guest.GoTest(t, guest.Config{Append: "isolcpus=4-7 nohz_full=4-7", NUMA: true, Sockets: 2, Cores: 2, Threads: 2,
-		Files: shipment(t), Dirs: problems(t), Timeout: time.Minute}, inTheGuest, "^TestSMT")
+		Files: shipment(t, "amd64"), Dirs: problems(t), Timeout: time.Minute}, inTheGuest, "^TestSMT")
+}
+
+// TestGuestArm64 asks for the most delicate of it on the other architecture.
+// With "^TestIsolatedVerdicts$" it judges all samples, which takes minutes.
+func TestGuestArm64(t *testing.T) {
+	guest.GoTest(t, guest.Config{Arch: "arm64", Append: "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3", NUMA: true,
+		Files: shipment(t, "arm64"), Dirs: problems(t), Timeout: 3 * time.Minute}, inTheGuest, "^TestIsolatedLimit$")
 }
 
 func problems(t *testing.T) map[string]string {
@@ -40,25 +47,32 @@ func problems(t *testing.T) map[string]string {
 }
 
 // shipment is judged and the programs that it judges, all static.
-func shipment(t *testing.T) map[string]string {
+func shipment(t *testing.T, arch string) map[string]string {
 	t.Helper()
-	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
+	compile := compilers[arch]
 	watchSources(t)
 	data := filepath.Join(testkit.RepoRoot(t), "testdata")
-	files := map[string]string{"/bin/judged": guest.Build(t, "judged/cmd/judged", "-ldflags=-s -w"), "/data/samples.json": filepath.Join(data, "samples.json")}
-	maps.Copy(files, samples(t, data))
+	files := map[string]string{"/bin/judged": guest.BuildFor(t, arch, "judged/cmd/judged", "-ldflags=-s -w"), "/data/samples.json": filepath.Join(data, "samples.json"),
+		"/data/judged.service": filepath.Join(data, "..", unitFile)}
+	maps.Copy(files, samples(t, arch, data))
 	measuring, err := filepath.Glob(filepath.Join(data, "submissions/measure/*.c"))
 	if err != nil || len(measuring) == 0 {
 		t.Fatalf("no programs in %s: %v", data, err)
 	}
 	for _, source := range measuring {
-		files["/data/"+strings.TrimSuffix(filepath.Base(source), ".c")] = testkit.CompileC(t, source, true)
+		files["/data/"+strings.TrimSuffix(filepath.Base(source), ".c")] = compile(t, source)
 	}
 	return files
 }
 
-// samples compiles what samples.json calls static.
-func samples(t *testing.T, data string) map[string]string {
+// compilers make static programs of C.
+var compilers = map[string]func(t testing.TB, source string) string{
+	"amd64": func(t testing.TB, source string) string { return testkit.CompileC(t, source, true) },
+	"arm64": testkit.CompileArm64,
+}
+
+// samples compiles what samples.json calls static, but for other architectures.
+func samples(t *testing.T, arch, data string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(data, "samples.json"))
 	if err != nil {
@@ -66,8 +80,8 @@ func samples(t *testing.T, data string) map[string]string {
 	}
 	var list struct {
 		Samples []struct {
-			Source string
-			Static bool
+			Source, Arch string
+			Static       bool
 		}
 	}
 	if err := json.Unmarshal(text, &list); err != nil {
@@ -75,13 +89,13 @@ func samples(t *testing.T, data string) map[string]string {
 	}
 	files := map[string]string{}
 	for _, s := range list.Samples {
-		if !s.Static {
+		if !s.Static || s.Arch != "" && s.Arch != arch {
 			continue
 		}
 		source := filepath.Join(data, s.Source)
 		program := source
 		if filepath.Ext(source) == ".c" {
-			program = testkit.CompileC(t, source, true)
+			program = compilers[arch](t, source)
 		}
 		files["/data/"+strings.TrimSuffix(s.Source, filepath.Ext(s.Source))] = program
 	}

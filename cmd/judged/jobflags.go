@@ -36,6 +36,17 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.answer, "answer", "", "its answer `FILE`; without it nothing is compared")
 	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ZIP` with NAME.in and NAME.ans (or .a, .out)")
 	fl.StringVar(&f.checker, "checker", "tokens", "`KIND` of comparison: tokens, exact, lines or float:EPS such as float:1e-6")
+	f.addLimits(cmd)
+	fl.StringVar(&f.repeats, "repeats", "", "run every test `N|MIN-MAX` times and report the dispersion")
+	fl.StringVar(&f.policy, "policy", "", "`POLICY` that decides time verdicts near the limit: confirm, single or min (default confirm)")
+	fl.StringVar(&f.stop, "stop", "first-failure", "`RULE` that ends the tests: first-failure or never")
+	sizeFlag(cmd, &f.head, "head", "put the first bytes of stdout and stderr into the report, a `SIZE` such as 4KiB")
+	f.addFiles(cmd)
+}
+
+// addLimits declares what bounds a run.
+func (f *jobFlags) addLimits(cmd *cobra.Command) {
+	fl := cmd.Flags()
 	fl.DurationVar(&f.timeLimit, "time-limit", 0, "CPU `TIME` of the whole run, all processes and threads, such as 1.5s (default 2s)")
 	fl.DurationVar(&f.wallLimit, "wall-limit", 0, "wall `TIME` of the run (default twice the CPU time and 1s)")
 	sizeFlag(cmd, &f.memory, "memory-limit", "memory of the whole run, a `SIZE` such as 256MiB (default 256MiB)")
@@ -43,11 +54,10 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	sizeFlag(cmd, &f.stack, "stack-limit", "`SIZE` of the stack of a process (default the memory limit)")
 	fl.IntVar(&f.processes, "processes", 0, "`NUMBER` of processes and threads at once (default 64)")
 	fl.IntVar(&f.cpus, "cpus", 1, "width of the slot: the `NUMBER` of CPUs that the program gets")
-	fl.StringVar(&f.repeats, "repeats", "", "run every test `N|MIN-MAX` times and report the dispersion")
-	fl.StringVar(&f.policy, "policy", "", "`POLICY` that decides time verdicts near the limit: confirm, single or min (default confirm)")
-	fl.StringVar(&f.stop, "stop", "first-failure", "`RULE` that ends the tests: first-failure or never")
-	sizeFlag(cmd, &f.head, "head", "put the first bytes of stdout and stderr into the report, a `SIZE` such as 4KiB")
-	fl.StringArrayVar(&f.files, "file", nil, "a further file of the working directory, `NAME=PATH`; repeatable")
+}
+
+func (f *jobFlags) addFiles(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.files, "file", nil, "a further file of the working directory, `NAME=PATH`; repeatable")
 }
 
 // sizeFlag declares a size whose help shows no default of 0.
@@ -181,9 +191,9 @@ func flagOf(field string) string {
 	case "cpus", "stop", "priority":
 		return "--" + field
 	case "files":
-		return "--file " + strings.Trim(field[len(name):], "[]")
+		return strings.TrimSpace("--file " + strings.Trim(field[len(name):], "[]"))
 	case "labels":
-		return "--label " + strings.Trim(field[len(name):], "[]")
+		return strings.TrimSpace("--label " + strings.Trim(field[len(name):], "[]"))
 	}
 	return field
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"judged/internal/client"
+	"judged/internal/config"
 	"judged/internal/intake"
 	"judged/internal/job"
 	"judged/internal/problem"
@@ -75,6 +76,18 @@ func (l *localJob) addProgram(args []string) error {
 	return nil
 }
 
+// complete fills in the defaults of this host's configuration and refuses what
+// cannot be run here.
+func (l *localJob) complete(c config.Config) (err error) {
+	if l.job, err = intake.Complete(c, l.job); err != nil {
+		return inFlags(err)
+	}
+	if err := l.findCommand(c.Sandbox.Root); err != nil {
+		return err
+	}
+	return l.fits(c.Sandbox.WorkSize)
+}
+
 // findCommand refuses a PROGRAM that neither this host nor a sandbox with the
 // root has. A misspelt name is not the contestant's fault.
 func (l *localJob) findCommand(root string) error {
@@ -93,30 +106,17 @@ func (l *localJob) findCommand(root string) error {
 	return usagef("find PROGRAM %q: there is no such file here and no such program in %s; name one that exists", name, stage.Path)
 }
 
-// fits refuses more files than a working directory takes, whose blocks are
-// pages.
-func (l *localJob) fits(size units.Bytes) error {
-	const page = 4 << 10
-	var sum units.Bytes
-	count := func(f job.File) error {
+// fits refuses more files than a working directory takes.
+func (l *localJob) fits(room units.Bytes) error {
+	err := intake.CheckRoom(l.job, room, func(f job.File) (units.Bytes, error) {
 		info, err := os.Stat(f.Part)
-		if err == nil {
-			sum += (units.Bytes(info.Size()) + page - 1) / page * page
+		if err != nil {
+			return 0, err
 		}
-		return err
-	}
-	for _, f := range l.job.Files {
-		if err := count(f); err != nil {
-			return &usageError{err}
-		}
-	}
-	if l.name != "" {
-		if err := count(l.job.Program); err != nil {
-			return &usageError{err}
-		}
-	}
-	if sum > size {
-		return usagef("copy PROGRAM and --file: %s do not fit into a working directory of %s; raise sandbox.work_size", units.Round(sum), units.Round(size))
+		return units.Bytes(info.Size()), nil
+	})
+	if err != nil {
+		return inFlags(err)
 	}
 	return nil
 }

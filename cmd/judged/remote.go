@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -18,6 +17,7 @@ import (
 	"judged/internal/config"
 	"judged/internal/intake"
 	"judged/internal/job"
+	"judged/internal/render"
 )
 
 // remote are the flags of every command that speaks to a daemon.
@@ -131,7 +131,7 @@ func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submi
 	case s.detach && s.asJSON:
 		return a.printStatus(report, true)
 	case s.detach:
-		_, err := fmt.Fprintln(a.out, report.ID)
+		_, err := fmt.Fprintln(a.out, render.Printable(report.ID))
 		return err
 	}
 	id := report.ID
@@ -145,7 +145,7 @@ func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submi
 // bounds are for the daemon to say.
 func unbounded() config.Config {
 	c := config.Default()
-	c.Slots.Width = math.MaxInt
+	c.Slots.Width, c.Sandbox.WorkInodes = math.MaxInt, math.MaxInt
 	c.Limits.Max = config.MaxLimits{
 		CPUTime: math.MaxInt64, WallTime: math.MaxInt64, Memory: math.MaxInt64, Output: math.MaxInt64, Head: math.MaxInt64,
 		Processes: math.MaxInt, Tests: math.MaxInt, Files: math.MaxInt, Repeats: math.MaxInt,
@@ -232,13 +232,11 @@ ends. The exit code is 0 whatever the verdict; judged status tells it.`,
 			if err != nil {
 				return err
 			}
-			out := json.NewEncoder(a.out)
-			out.SetEscapeHTML(false)
 			for e, err := range cl.Watch(cmd.Context(), args[0], after) {
 				if err != nil {
 					return refused(fmt.Errorf("watch job %q: %w", args[0], err))
 				}
-				if err := out.Encode(e); err != nil {
+				if err := a.encode(e, ""); err != nil {
 					return err
 				}
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"judged/internal/render"
 )
 
 // The exit codes of all commands.
@@ -48,7 +51,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	err := a.rootCommand(args).ExecuteContext(ctx)
 	code := exitCode(err)
 	if code > exitNo {
-		fmt.Fprintln(errOut, "judged: "+oneLine(err))
+		// Names of files and words of a daemon are in it.
+		fmt.Fprintln(errOut, render.Printable("judged: "+oneLine(err)))
 	}
 	return code
 }
@@ -108,7 +112,7 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 		}
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.doctorCommand(), a.submitCommand(), a.statusCommand(),
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.measureCommand(), a.doctorCommand(), a.submitCommand(), a.statusCommand(),
 		a.watchCommand(), a.cancelCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
@@ -162,15 +166,28 @@ func cpuListFlag(cmd *cobra.Command, p *string) {
 	cmd.Flags().StringVar(p, "cpu-list", "", "which CPUs may be used, a `LIST` such as 2-3 or a hex mask such as 0xc (default: config, else the isolated set, else the last CPU)")
 }
 
+func rootFlag(cmd *cobra.Command, p *string) {
+	cmd.Flags().StringVar(p, "root", "host", "`KIND` of file system that the program sees: host (programs and libraries, read-only) or minimal")
+}
+
 func jsonFlag(cmd *cobra.Command, p *bool) {
 	cmd.Flags().BoolVar(p, "json", false, "print one JSON document on stdout")
 }
 
-func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.out)
+func (a *app) printJSON(v any) error { return a.encode(v, "  ") }
+
+// encode prints a document that a terminal can show, on lines of its own where
+// it is indented.
+func (a *app) encode(v any, indent string) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	e.SetIndent("", indent)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.out.Write(render.EscapeJSON(b.Bytes()))
+	return err
 }
 
 // exactly refuses another number of arguments with the exit code of usage.

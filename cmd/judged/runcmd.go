@@ -12,7 +12,6 @@ import (
 	"judged/internal/config"
 	"judged/internal/court"
 	"judged/internal/cpuset"
-	"judged/internal/intake"
 	"judged/internal/job"
 	"judged/internal/judge"
 	"judged/internal/render"
@@ -66,20 +65,14 @@ Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
 	f.add(cmd)
 	a.configFlag(cmd)
 	cpuListFlag(cmd, &cpuList)
-	cmd.Flags().StringVar(&root, "root", "host", "`KIND` of file system that the program sees: host (programs and libraries, read-only) or minimal")
+	rootFlag(cmd, &root)
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
 // runHere completes a job by this host's configuration and judges it.
 func (a *app) runHere(ctx context.Context, c config.Config, l *localJob) (report job.Report, err error) {
-	if l.job, err = intake.Complete(c, l.job); err != nil {
-		return job.Report{}, inFlags(err)
-	}
-	if err := l.findCommand(c.Sandbox.Root); err != nil {
-		return job.Report{}, err
-	}
-	if err := l.fits(c.Sandbox.WorkSize); err != nil {
+	if err := l.complete(c); err != nil {
 		return job.Report{}, err
 	}
 	report, err = a.judgeHere(ctx, c, l)

@@ -21,6 +21,7 @@ import (
 	"judged/internal/hostfs"
 	"judged/internal/stage"
 	"judged/internal/testkit"
+	"judged/internal/testkit/unit"
 	"judged/internal/topology"
 )
 
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 	if stage.IsInit() {
 		stage.Main()
 	}
+	unit.Main()
 	testscript.Main(checked{m}, map[string]func(){"judged": main})
 }
 

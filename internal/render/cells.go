@@ -48,7 +48,8 @@ func Runs(runs []job.Run) string {
 	return fmt.Sprint(kept)
 }
 
-// Spread is how far apart the repeats of a test were.
+// Spread is how far apart the repeats of a test were, and from six on how surely
+// their median is known.
 func Spread(t *job.Timing) string {
 	switch {
 	case t == nil || t.N < 2:
@@ -56,7 +57,11 @@ func Spread(t *job.Timing) string {
 	case t.SpreadRatio == nil:
 		return units.Duration(t.Spread)
 	}
-	return fmt.Sprintf("%s (%.1f %%)", units.Duration(t.Spread), *t.SpreadRatio*100)
+	text := fmt.Sprintf("%s (%.1f %%)", units.Duration(t.Spread), *t.SpreadRatio*100)
+	if t.Interval != nil {
+		text += fmt.Sprintf(", median %s to %s", units.Duration(t.Interval[0]), units.Duration(t.Interval[1]))
+	}
+	return text
 }
 
 // Causes counts in how many runs each cause was seen.

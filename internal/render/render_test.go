@@ -24,13 +24,16 @@ func TestReport(t *testing.T) {
 			{Name: "2\n", Verdict: job.RuntimeError, Exit: &job.Exit{Signal: "SIGSEGV"}, Timing: &job.Timing{N: 1},
 				Runs: []job.Run{{Kept: true, Disturbed: []job.Cause{job.CauseIPI}}}},
 			{Name: "3", Verdict: job.Skipped},
+			{Name: "4", Verdict: job.Accepted, Timing: &job.Timing{N: 6, Confidence: job.Stable, Spread: time.Millisecond, SpreadRatio: ptr(0.25),
+				Interval: &[2]time.Duration{3 * time.Millisecond, 4 * time.Millisecond}}},
 		},
 		Host: &job.Host{Isolation: "none", Turbo: "unknown", Doctor: &job.DoctorHost{Failed: []string{"a", "b"}}},
 	}
-	want := `TEST  VERDICT  CPU TIME  WALL TIME  MEMORY   RUNS    SPREAD           DISTURBED BY     NOTE
-1     AC       12.3 ms   2.000 s    1.0 MiB  2 of 3  1.0 ms (25.0 %)  irq 1x, wait 2x  time is noisy
-2�    RTE      -         -          -        1       -                ipi              SIGSEGV
-3     SK       -         -          -        -       -                -                
+	want := `TEST  VERDICT  CPU TIME  WALL TIME  MEMORY   RUNS    SPREAD                                    DISTURBED BY     NOTE
+1     AC       12.3 ms   2.000 s    1.0 MiB  2 of 3  1.0 ms (25.0 %)                           irq 1x, wait 2x  time is noisy
+2�    RTE      -         -          -        1       -                                         ipi              SIGSEGV
+3     SK       -         -          -        -       -                                         -                
+4     AC       -         -          -        -       1.0 ms (25.0 %), median 3.0 ms to 4.0 ms  -                
 
 RTE, score 0.5, CPU time 12.3 ms, memory 1.0 MiB, repeats did not agree: not deterministic
 a �[31m b

@@ -27,8 +27,14 @@ type daemon struct {
 
 func serve(t *testing.T, args ...string) *daemon {
 	t.Helper()
-	d := &daemon{}
-	d.cmd, d.stderr = command(t, nil, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	cmd, stderr := command(t, nil, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	return start(t, cmd, stderr)
+}
+
+// start waits until a daemon serves.
+func start(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) *daemon {
+	t.Helper()
+	d := &daemon{cmd: cmd, stderr: stderr}
 	// A slot that is idle is to look so: no canaries.
 	d.cmd.Env = append(d.cmd.Environ(), "JUDGED_CANARY_INTERVAL=")
 	out, err := d.cmd.StdoutPipe()

@@ -22,6 +22,7 @@ import (
 	"judged/internal/doctor"
 	"judged/internal/job"
 	"judged/internal/testkit"
+	"judged/internal/testkit/unit"
 )
 
 // Where the host has put things.
@@ -34,7 +35,10 @@ const (
 // patience is for what takes milliseconds on a real machine.
 const patience = time.Minute
 
-func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
+func TestMain(m *testing.M) {
+	unit.Main()
+	os.Exit(testkit.Run(m))
+}
 
 // command is judged with nothing of the tests' own environment.
 func command(t *testing.T, env []string, args ...string) (*exec.Cmd, *bytes.Buffer) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,7 @@ func TestIsolatedForkBomb(t *testing.T) {
 
 type sample struct {
 	Name, Source, Problem string
+	Arch                  string // the only one that it is meant for, "" for all
 	Static                bool
 	CPUs                  int
 	Checker               string
@@ -165,7 +167,7 @@ func readSamples(t *testing.T) []sample {
 	}
 	var static []sample
 	for _, s := range all.Samples {
-		if s.Static && s.CPUs < 2 {
+		if s.Static && s.CPUs < 2 && (s.Arch == "" || s.Arch == runtime.GOARCH) {
 			static = append(static, s)
 		}
 	}

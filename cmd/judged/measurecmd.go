@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/config"
+	"judged/internal/court"
+	"judged/internal/judge"
+	"judged/internal/render"
+	"judged/internal/trial"
+)
+
+func (a *app) measureCommand() *cobra.Command {
+	f := measureFlags{job: jobFlags{checker: "tokens", stop: "first-failure"}}
+	cmd := &cobra.Command{
+		Use:   "measure [flags] [--] PROGRAM [ARG...]",
+		Short: "How much does a program's time vary, under which placement",
+		Long: `Run one program again and again under several placements, which take turns in
+random order, and say how much its time varies in each. It needs root.
+
+Placements: free (all CPUs, as a shell starts it), pinned (one ordinary CPU),
+slot (where judged judges), cpu-load and memory-load (the slot, while every other
+CPU computes or moves memory), turbo-off, numa-unbound. One that this host cannot
+have is named with the reason.
+
+With --experiment it repeats a published experiment with programs of its own and
+shows the published figures beside yours: consistency, gil, concurrency or
+affinity. With --flips it counts wrong time verdicts near the limit: of a single
+free run, of a single pinned run, and of judged.
+
+Exit codes: 0 measured, 1 a run did not come to its end, or nothing could be run,
+2 wrong usage or unusable input, 3 judged itself could not do its work.`,
+		Example: `  judged measure --input 1.in ./solution
+  judged measure -n 50 --placements pinned,slot --compare pinned,slot --out figures ./solution
+  judged measure --experiment gil --scale 0.1 --out figures
+  judged measure --flips -n 10 --scale 0.2`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.measure(cmd, &f, args) },
+	}
+	f.add(cmd)
+	a.configFlag(cmd)
+	return cmd
+}
+
+func (a *app) measure(cmd *cobra.Command, f *measureFlags, args []string) error {
+	if err := f.check(cmd, args); err != nil {
+		return err
+	}
+	c, err := a.loadConfig()
+	if err != nil {
+		return err
+	}
+	if err := f.overlay(&c, cmd); err != nil {
+		return err
+	}
+	if f.seed == 0 {
+		f.seed = rand.Uint64N(1 << 32) // short enough to be typed again
+	}
+	if f.experiment != "" || f.flips {
+		return a.measureOurs(cmd.Context(), c, f)
+	}
+	return a.measureProgram(cmd, c, f, args)
+}
+
+// measureProgram measures a program of the user's.
+func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlags, args []string) error {
+	l, err := f.job.build(cmd, args)
+	if err != nil {
+		return err
+	}
+	if err := l.complete(c); err != nil {
+		return err
+	}
+	task, err := judge.NewTask(l.job, l.name, localPath)
+	if err != nil {
+		return err
+	}
+	if err := f.choose(); err != nil {
+		return err
+	}
+	ct, err := a.openCourt(c, c.Slots.Width)
+	if err != nil {
+		return err
+	}
+	r, err := a.trial(cmd.Context(), ct, f, task)
+	if err := errors.Join(err, ct.Close()); err != nil {
+		return interrupted(cmd.Context(), err)
+	}
+	r.Title = strings.Join(args, " ")
+	if f.compared != nil {
+		if r.Comparison, err = trial.Compare(r.Cases, f.compared[0], f.compared[1]); err != nil {
+			return err
+		}
+	}
+	if err := a.tell(f, r, "measure", r.Chart(), func(w io.Writer) error { return render.Trial(w, r) }); err != nil {
+		return err
+	}
+	if !r.AllAccepted() {
+		return errNo
+	}
+	return nil
+}
+
+// trial measures a task in the placements of a court.
+func (a *app) trial(ctx context.Context, ct *court.Court, f *measureFlags, task judge.Task) (r trial.Result, err error) {
+	site, err := trial.Open(ct)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, site.Close()) }()
+	site.Keep(f.ids...)
+	for _, l := range site.LeftOut {
+		if len(site.Placements) == 0 || slices.Contains(f.compared, l.ID) {
+			return r, usagef("measure in placement %q: %s; name others", l.ID, l.Reason)
+		}
+	}
+	cases := site.EachPlacement(task)
+	p := a.newMeter(len(cases) * f.n)
+	defer p.end()
+	outcomes, err := site.Run(ctx, cases, trial.Options{N: f.n, Seed: f.seed, Seen: p.seen})
+	var bad *trial.NotExecutable
+	if errors.As(err, &bad) {
+		return r, &usageError{bad}
+	}
+	if err != nil {
+		return r, err
+	}
+	examined, err := ct.Doctor(ctx)
+	if err != nil {
+		return r, fmt.Errorf("examine host: %w", err)
+	}
+	host := ct.Host(ct.CPUs(), examined)
+	return trial.Result{N: f.n, Seed: f.seed, Cases: outcomes, LeftOut: site.LeftOut, Host: &host}, nil
+}
+
+// meter shows how far a measurement is, and how long it still takes.
+type meter struct {
+	line  render.Line
+	total int
+	start time.Time
+}
+
+func (a *app) newMeter(total int) *meter {
+	m := &meter{total: total, start: time.Now()}
+	if isTerminal(a.err) {
+		m.line.W = a.err
+	}
+	return m
+}
+
+func (m *meter) seen(done int, next string) {
+	m.line.Show("%s", render.Progress(done, m.total, time.Since(m.start), next))
+}
+
+func (m *meter) end() { m.line.Clear() }
+
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w; nothing was measured, run it again", err)
+	}
+	return err
+}

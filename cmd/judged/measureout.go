@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"judged/internal/config"
+	"judged/internal/court"
+	"judged/internal/experiment"
+	"judged/internal/plot"
+	"judged/internal/render"
+	"judged/internal/sandbox"
+)
+
+// openCourt opens a court of one slot.
+func (a *app) openCourt(c config.Config, width int) (*court.Court, error) {
+	options, err := courtOptions(c, a)
+	if err != nil {
+		return nil, err
+	}
+	options.Count, options.Width = 1, width
+	ct, err := court.Open(options)
+	return ct, asUsage(err)
+}
+
+// measureOurs repeats an experiment.
+func (a *app) measureOurs(ctx context.Context, c config.Config, f *measureFlags) error {
+	options, err := courtOptions(c, a)
+	if err != nil {
+		return err
+	}
+	options.Root = sandbox.RootHost // they need its gcc and python3
+	m := a.newMeter(0)
+	r, err := f.experimentOf(ctx, experiment.Options{
+		N: f.n, Scale: f.scale, Seed: f.seed,
+		Open: func(width int) (*court.Court, error) {
+			o := options
+			o.Count, o.Width = 1, width
+			return court.Open(o)
+		},
+		Seen: func(done, total int, next string) {
+			m.total = total
+			m.seen(done, next)
+		},
+	})
+	m.end()
+	if err != nil {
+		return interrupted(ctx, asUsage(err))
+	}
+	if err := a.tell(f, r, r.Name, r.Chart(), func(w io.Writer) error { return render.Experiment(w, r) }); err != nil {
+		return err
+	}
+	if !r.AllAccepted() || len(r.Tables) == 0 {
+		return errNo
+	}
+	return nil
+}
+
+func (f *measureFlags) experimentOf(ctx context.Context, o experiment.Options) (experiment.Result, error) {
+	if f.flips {
+		return experiment.Flips(ctx, o)
+	}
+	return experiment.Run(ctx, f.experiment, o)
+}
+
+// measured is what can be written as files.
+type measured interface{ WriteCSV(w io.Writer) error }
+
+// tell writes the files that were asked for and prints the result.
+func (a *app) tell(f *measureFlags, r measured, name string, chart plot.Chart, table func(io.Writer) error) error {
+	if f.out != "" {
+		if err := writeFiles(f.out, name, r, chart); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return a.printJSON(r)
+	}
+	return table(a.out)
+}
+
+// writeFiles writes NAME.json, NAME.csv and NAME.svg into a folder, which is
+// made if it is not there.
+func writeFiles(dir, name string, r measured, chart plot.Chart) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return &usageError{err}
+	}
+	for suffix, write := range map[string]func(io.Writer) error{
+		".json": func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			e.SetEscapeHTML(false)
+			e.SetIndent("", "  ")
+			return e.Encode(r)
+		},
+		".csv": r.WriteCSV,
+		".svg": chart.WriteSVG,
+	} {
+		if err := writeFile(filepath.Join(dir, name+suffix), write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return &usageError{err}
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		return fmt.Errorf("write %q: %w", path, err)
+	}
+	return f.Close()
+}

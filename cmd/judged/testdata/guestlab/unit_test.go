@@ -1,0 +1,92 @@
+package guestlab
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/job"
+	"judged/internal/testkit/unit"
+)
+
+// TestPlainUnit runs the daemon with what judged.service gives it, its group
+// delegated by cgroup v2.
+func TestPlainUnit(t *testing.T) {
+	const path = "/data/judged.service"
+	u, err := unit.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := look(t)
+	t.Run("unit", func(t *testing.T) {
+		cmd := unit.Command(t, path, judged, "serve", "--listen", "127.0.0.1:0", "--data-dir", u.StateDirectory)
+		stderr := new(bytes.Buffer)
+		cmd.Stderr = stderr
+		d := start(t, cmd, stderr)
+		rights := map[string]string{}
+		for key := range u.Status() {
+			rights[key] = status(t, d.pid(), key)
+		}
+		if diff := cmp.Diff(u.Status(), rights); diff != "" {
+			t.Errorf("its rights (-want +got):\n%s", diff)
+		}
+		group := fmt.Sprintf("/sys/fs/cgroup/judges-%d.service", os.Getpid())
+		if diff := cmp.Diff([]string{group + "/judged-" + d.pid()}, trees(t)); diff != "" {
+			t.Errorf("its trees of groups (-want +got):\n%s", diff)
+		}
+		if got := d.judge(t, "sum", programs+"submissions/sum/AC-sum", "2\n1 2\n", "3\n"); got != job.Accepted {
+			t.Errorf("verdict %s, want AC", got)
+		}
+		if got := d.judge(t, "spin", programs+"submissions/sum/TLE-spin", "", ""); got != job.TimeLimit {
+			t.Errorf("verdict %s, want TLE", got)
+		}
+		d.end(t)
+	})
+	before.compare(t)
+}
+
+// judge sends a job with one test.
+func (d *daemon) judge(t *testing.T, id, program, input, answer string) job.Verdict {
+	t.Helper()
+	digest, err := d.PutBlobFile(t.Context(), program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := job.Test{Name: "1", Input: &job.File{Text: &input}, Answer: &job.File{Text: &answer}}
+	j := job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{test}, Limits: job.Limits{CPUTimeMS: 500}}
+	if _, err := d.Submit(t.Context(), id, j); err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Wait(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdict == job.InternalError {
+		t.Logf("%s: %s", id, r.Message)
+	}
+	return r.Verdict
+}
+
+// trees are the groups of judged processes, without the times that they
+// started at.
+func trees(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(cgroups, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), "judged-") {
+			found = append(found, path[:strings.LastIndexByte(path, '-')])
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

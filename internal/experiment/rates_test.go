@@ -1,0 +1,139 @@
+package experiment
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/job"
+	"judged/internal/stage"
+	"judged/internal/trial"
+)
+
+func accepted(cpu time.Duration, runs int) job.TestReport {
+	return job.TestReport{Verdict: job.Accepted, CPUTime: &cpu, Runs: make([]job.Run, runs)}
+}
+
+func over(cpu time.Duration, runs int) job.TestReport {
+	return job.TestReport{Verdict: job.TimeLimit, CPUTime: &cpu, Runs: make([]job.Run, runs)}
+}
+
+// At the limit itself no verdict is wrong.
+func TestJudged(t *testing.T) {
+	tests := []struct {
+		theta  float64
+		report job.TestReport
+		wrong  bool
+	}{
+		{0.98, accepted(1, 1), false}, {0.98, over(1, 1), true},
+		{1, accepted(1, 1), false}, {1, over(1, 1), false},
+		{1.02, accepted(1, 1), true}, {1.02, over(1, 1), false},
+	}
+	for _, tt := range tests {
+		f := Flip{Theta: tt.theta}
+		if err := f.judged(tt.report); err != nil || f.Wrong != tt.wrong || f.Verdict != tt.report.Verdict {
+			t.Errorf("%.2f %s: got %+v, %v, want wrong %t", tt.theta, tt.report.Verdict, f, err, tt.wrong)
+		}
+	}
+	f := Flip{Program: "p", Theta: 0.9}
+	if err := f.judged(job.TestReport{Verdict: job.RuntimeError}); err == nil {
+		t.Error("a verdict that is not about time was counted")
+	}
+}
+
+func sampleFlips(t *testing.T) []Flip {
+	t.Helper()
+	var flips []Flip
+	for _, x := range []struct {
+		theta  float64
+		load   string
+		method string
+		report job.TestReport
+	}{
+		{0.9, "", byFree, over(110, 1)}, {0.9, "", byFree, accepted(90, 1)}, {1, "", byFree, over(101, 1)},
+		{1.1, stage.LoadCPU, byFree, accepted(99, 1)},
+		{0.9, "", byJudged, accepted(90, 1)}, {0.9, "", byJudged, accepted(91, 3)}, {1, "", byJudged, accepted(100, 5)},
+		{1.1, stage.LoadCPU, byJudged, over(111, 2)},
+	} {
+		f := Flip{Round: 1, Program: "cpu-bound", Theta: x.theta, Load: x.load, Method: x.method}
+		if err := f.judged(x.report); err != nil {
+			t.Fatal(err)
+		}
+		flips = append(flips, f)
+	}
+	return flips
+}
+
+func sampleDose() dose {
+	return dose{limit: 100, thetas: []float64{0.9, 1, 1.1}, loads: []string{"", stage.LoadCPU}, kinds: []string{"cpu-bound"}}
+}
+
+func TestFlipTables(t *testing.T) {
+	flips := sampleFlips(t)
+	want := []Table{
+		{"Wrong verdicts at a part of the limit of 100 ns", []string{"PROGRAM", "LOAD", "METHOD", "0.90", "1.00", "1.10", "RUNS"}, [][]string{
+			{"cpu-bound", "none", "free", "1 of 2", "1 of 1", "", "1.00"},
+			{"cpu-bound", "none", "pinned", "", "", "", ""},
+			{"cpu-bound", "none", "judged", "0 of 2", "0 of 1", "", "3.00"},
+			{"cpu-bound", "cpu", "free", "", "", "1 of 1", "1.00"},
+			{"cpu-bound", "cpu", "pinned", "", "", "", ""},
+			{"cpu-bound", "cpu", "judged", "", "", "0 of 1", "2.00"},
+		}},
+		{"In sum, without 1.00", []string{"METHOD", "WRONG", "RATE", "WRONG TLE", "WRONG AC", "RUNS"}, [][]string{
+			{"free", "2 of 3", "66.7 %", "1 of 2", "1 of 1", "1.00"},
+			{"pinned", "", "", "", "", ""},
+			{"judged", "0 of 3", "0.0 %", "0 of 2", "0 of 1", "2.00"},
+		}},
+	}
+	if diff := cmp.Diff(want, []Table{flipTable(flips, sampleDose()), flipSums(flips)}); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestFlipFiles(t *testing.T) {
+	r := Result{Flips: sampleFlips(t)[:2]}
+	const want = `round,program,limit_ratio,load,method,verdict,cpu_time_ns,runs,wrong
+1,cpu-bound,0.90,none,free,TLE,110,1,true
+1,cpu-bound,0.90,none,free,AC,90,1,false
+`
+	var b bytes.Buffer
+	if err := r.WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	lane := flipChart(Result{Flips: sampleFlips(t)}, sampleDose()).Lanes[0]
+	if lane.Name != "cpu, none, free" || lane.Note != "wrong: 1 of 2" || len(lane.Dots) != 3 || !lane.Dots[0].Hollow || lane.Dots[1].Hollow {
+		t.Errorf("got %+v", lane)
+	}
+}
+
+func TestUnits(t *testing.T) {
+	c := calibration{base: 1e6, unit: 2000}
+	for ns, want := range map[float64]int{101e6: 50_000, 100_999_100: 50_000, 0: 1} {
+		if got := c.units(ns); got != want {
+			t.Errorf("%.0f ns: got %d units, want %d", ns, got, want)
+		}
+	}
+}
+
+// What the server says of itself is taken as the median of the runs that said
+// something.
+func TestUsedBy(t *testing.T) {
+	run := func(said string) trial.Run { return trial.Run{Stdout: &said} }
+	o := &trial.Outcome{Runs: []trial.Run{
+		run(`{"real_s": 3, "user_s": 1, "system_s": 2, "switches": 10}`),
+		run(`{"real_s": 5, "user_s": 3, "system_s": 1, "switches": 30}`),
+		run(`{"real_s": 4, "user_s": 2, "system_s": 3, "switches": 20}`),
+		run(""), {},
+	}}
+	if diff := cmp.Diff(serverUsed{4, 2, 2, 20}, usedBy(o)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if diff := cmp.Diff(serverUsed{}, usedBy(nil)); diff != "" {
+		t.Errorf("no outcome: -want +got\n%s", diff)
+	}
+}

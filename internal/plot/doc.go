@@ -1,0 +1,8 @@
+// Package plot draws measurements as SVG: one lane for each placement, one dot
+// for each run, a tick at the median. The pictures are for people, stand alone
+// as files, and come out byte for byte the same for the same numbers.
+//
+// It knows numbers and labels only. A template of a page does what is needed
+// here; a plotting library (gonum/plot) was weighed and brings fonts, PDF and
+// image codecs along.
+package plot

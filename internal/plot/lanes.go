@@ -1,0 +1,137 @@
+package plot
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"text/template"
+)
+
+// Chart is a picture of lanes over one axis.
+type Chart struct {
+	Title    string
+	Subtitle string
+	Axis     string // what is measured, with its unit
+	Lanes    []Lane
+	// What solid and hollow dots are called; empty is a clean and a
+	// disturbed run.
+	Solid, Hollow string
+}
+
+// Lane is the runs of one placement.
+type Lane struct {
+	Name string
+	Note string // at the end of the lane, such as the spread
+	Dots []Dot
+}
+
+// Dot is one run.
+type Dot struct {
+	Value  float64 // in the unit of the axis
+	Hollow bool    // a run that something disturbed, or what the chart calls it
+}
+
+// The measures of a picture, in pixels.
+const (
+	width      = 960
+	letter     = 7.6 // about, of the widest names
+	margin     = 20
+	right      = 210 // room for the notes
+	top        = 76
+	laneHeight = 46
+	bottom     = 62
+	jitter     = 12 // how far dots lie from the middle of their lane
+)
+
+//go:embed lanes.svg
+var lanesText string
+
+var lanesTemplate = template.Must(template.New("lanes").Funcs(template.FuncMap{"xml": escape, "px": pixels}).Parse(lanesText))
+
+// WriteSVG draws the chart as a document of its own.
+func (c Chart) WriteSVG(w io.Writer) error {
+	return lanesTemplate.Execute(w, c.layout())
+}
+
+// drawing is a chart in pixels.
+type drawing struct {
+	Title, Subtitle, Axis         string
+	Solid, Hollow                 string
+	Width, Height                 int
+	AxisLeft, AxisRight, AxisDown float64
+	Grid                          []mark
+	Lanes                         []drawnLane
+}
+
+type mark struct {
+	X    float64
+	Text string
+}
+
+type drawnLane struct {
+	Name, Note          string
+	Top, Middle, Height float64
+	Striped             bool
+	Dots                []drawnDot
+	Median              *mark // nil without dots
+	MedianUp, MedianLow float64
+}
+
+type drawnDot struct {
+	X, Y   float64
+	Hollow bool
+	Text   string
+}
+
+func (c Chart) layout() drawing {
+	height := top + laneHeight*len(c.Lanes) + bottom
+	s := c.scale()
+	d := drawing{Title: c.Title, Subtitle: c.Subtitle, Axis: c.Axis,
+		Solid: cmp.Or(c.Solid, "clean run"), Hollow: cmp.Or(c.Hollow, "disturbed run"), Width: width, Height: height,
+		AxisLeft: s.left, AxisRight: width - right, AxisDown: float64(height - bottom)}
+	for _, v := range s.ticks {
+		d.Grid = append(d.Grid, mark{s.x(v), strconv.FormatFloat(v, 'f', s.digits, 64)})
+	}
+	for i, lane := range c.Lanes {
+		d.Lanes = append(d.Lanes, lane.layout(i, s))
+	}
+	return d
+}
+
+func (l Lane) layout(i int, s scale) drawnLane {
+	up := float64(top + laneHeight*i)
+	d := drawnLane{Name: l.Name, Note: l.Note, Top: up, Middle: up + laneHeight/2, Height: laneHeight, Striped: i%2 == 0,
+		MedianUp: up + 5, MedianLow: up + laneHeight - 5}
+	for n, dot := range l.Dots {
+		d.Dots = append(d.Dots, drawnDot{X: s.x(dot.Value), Y: d.Middle + offset(n), Hollow: dot.Hollow,
+			Text: "run " + strconv.Itoa(n+1) + ": " + strconv.FormatFloat(dot.Value, 'f', s.digits+2, 64)})
+	}
+	if m, ok := median(l.Dots); ok {
+		d.Median = &mark{X: s.x(m)}
+	}
+	return d
+}
+
+// offset spreads dots over the height of a lane, so that equal ones do not hide
+// each other: the same place for the same number, no chance involved.
+func offset(n int) float64 {
+	const golden = 0.6180339887498949
+	_, fraction := math.Modf(float64(n) * golden)
+	return (2*fraction - 1) * jitter
+}
+
+func median(dots []Dot) (float64, bool) {
+	if len(dots) == 0 {
+		return 0, false
+	}
+	sorted := slices.SortedFunc(slices.Values(dots), func(a, b Dot) int { return cmp.Compare(a.Value, b.Value) })
+	n := len(sorted)
+	return (sorted[(n-1)/2].Value + sorted[n/2].Value) / 2, true
+}
+
+// pixels is a coordinate to a tenth.
+func pixels(v float64) string { return fmt.Sprintf("%.1f", v) }

@@ -1,0 +1,118 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"judged/internal/sandbox"
+	"judged/internal/stage"
+)
+
+// Beside calls f while every neighbour of the slot runs a load. "" is none.
+//
+// A load is a kernel of the canary's program in a sandbox of its own, one for
+// each CPU: its cpuset keeps it off the slot, and it dies with judged as every
+// sandbox does.
+func (s *Site) Beside(ctx context.Context, load string, f func(context.Context) error) error {
+	if load == "" {
+		return f(ctx)
+	}
+	loaded, stop := context.WithCancel(ctx)
+	crowd, err := s.gather(loaded, load)
+	if err == nil {
+		err = f(ctx)
+	}
+	stop()
+	for _, m := range crowd {
+		err = errors.Join(err, m.leave())
+	}
+	return err
+}
+
+// member is one load at work.
+type member struct {
+	box   *sandbox.Sandbox
+	ended chan error
+}
+
+// gather starts the loads and returns when all are at full strength. What it
+// returns has to leave, error or not.
+func (s *Site) gather(ctx context.Context, load string) ([]member, error) {
+	var crowd []member
+	for _, ground := range s.grounds {
+		m, err := s.start(ctx, ground, load)
+		if err != nil {
+			return crowd, fmt.Errorf("start load on CPU %s: %w", ground.CPUs, err)
+		}
+		crowd = append(crowd, m)
+	}
+	for i, m := range crowd {
+		if err := m.waitReady(ctx); err != nil {
+			return crowd, fmt.Errorf("start load on CPU %s: %w", s.grounds[i].CPUs, err)
+		}
+	}
+	return crowd, nil
+}
+
+func (s *Site) start(ctx context.Context, ground sandbox.Slot, load string) (member, error) {
+	box, err := s.court.Prepare(ground)
+	if err != nil {
+		return member{}, err
+	}
+	if err := box.Load(s.loadSpec(load)); err != nil {
+		return member{}, errors.Join(err, box.Close())
+	}
+	m := member{box: box, ended: make(chan error, 1)}
+	go func() {
+		r, err := box.Run(ctx)
+		if err == nil && r.Stop != sandbox.StopCancelled {
+			err = fmt.Errorf("load ended by itself: exit %d, signal %d, %d kills for memory; look for what took it", r.Code, r.Signal, r.OOMKills)
+		}
+		m.ended <- err
+	}()
+	return m, nil
+}
+
+// loadSpec bounds a load by its memory only: it lives as long as it is needed.
+func (s *Site) loadSpec(load string) sandbox.Spec {
+	const days = 24 * time.Hour
+	return sandbox.Spec{
+		Args: []string{"./" + stage.CanaryName, load},
+		// Opened anew for every run, with an offset of its own.
+		Files:  []sandbox.File{{Name: stage.CanaryName, Exec: true, Path: fmt.Sprintf("/proc/self/fd/%d", s.program.Fd())}},
+		Limits: sandbox.Limits{CPUTime: days, WallTime: days, Memory: stage.LoadBytes, Output: 4 << 10, Stack: 8 << 20, Processes: 32},
+	}
+}
+
+// readyTimeout is an emergency brake: a load is ready after a tenth of a
+// second, and later where many start at once.
+const readyTimeout = time.Minute
+
+// waitReady returns when the load has written its byte. Looking at the size of
+// a file costs the load nothing.
+func (m member) waitReady(ctx context.Context) error {
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	brake := time.After(readyTimeout)
+	for {
+		size, err := m.box.Stdout().Size()
+		if err != nil || size > 0 {
+			return err
+		}
+		select {
+		case <-poll.C:
+		case err := <-m.ended:
+			m.ended <- err // for leave, which tells it
+			return errors.New("it ended before it was ready")
+		case <-brake:
+			return fmt.Errorf("it is not ready after %s", readyTimeout)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// leave takes a stopped load down.
+func (m member) leave() error { return errors.Join(<-m.ended, m.box.Close()) }

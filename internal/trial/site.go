@@ -1,0 +1,110 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"judged/internal/court"
+	"judged/internal/cpuset"
+	"judged/internal/job"
+	"judged/internal/judge"
+	"judged/internal/linux"
+	"judged/internal/measure"
+	"judged/internal/sandbox"
+	"judged/internal/stage"
+)
+
+// Site is a court with placements. Close it before the court.
+type Site struct {
+	Placements []Placement
+	LeftOut    []LeftOut
+
+	court   *court.Court
+	stands  map[string]*measure.Stand // by CPUs and nodes
+	grounds []sandbox.Slot            // one for each neighbour
+	program *os.File                  // of the loads
+	err     error                     // the first one while placements are made
+}
+
+// Open makes the placements of the court's first slot ready.
+func Open(c *court.Court) (*Site, error) {
+	s := &Site{court: c, stands: map[string]*measure.Stand{}}
+	if err := errors.Join(s.places(), s.neighbours()); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close lets go of the load's program. The court closes the stands.
+func (s *Site) Close() error {
+	if s.program == nil {
+		return nil
+	}
+	return s.program.Close()
+}
+
+// neighbours prepares the ground for loads.
+func (s *Site) neighbours() error {
+	program, err := sandbox.InitProgram()
+	if err != nil {
+		return fmt.Errorf("read load: %w", err)
+	}
+	if s.program, err = linux.Memfd(stage.CanaryName); err != nil {
+		return err
+	}
+	if _, err := s.program.Write(program); err != nil {
+		return fmt.Errorf("copy load: %w", err)
+	}
+	t := s.court.Topology()
+	for _, id := range s.court.Neighbours() {
+		c, _ := t.CPU(id) // it is online
+		nodes := cpuset.New(c.Node)
+		if n, _ := t.Node(c.Node); n.MemTotal == 0 {
+			nodes = memoryNodes(s.court)
+		}
+		ground, err := s.court.Ground(cpuset.New(id), nodes)
+		if err != nil {
+			return err
+		}
+		s.grounds = append(s.grounds, ground)
+	}
+	return nil
+}
+
+// Placement finds one by its ID.
+func (s *Site) Placement(id string) (Placement, bool) {
+	i := slices.IndexFunc(s.Placements, func(p Placement) bool { return p.ID == id })
+	if i < 0 {
+		return Placement{}, false
+	}
+	return s.Placements[i], true
+}
+
+// Keep leaves out all placements but those named, in the order of Placements.
+func (s *Site) Keep(ids ...string) {
+	s.Placements = slices.DeleteFunc(s.Placements, func(p Placement) bool { return !slices.Contains(ids, p.ID) })
+	s.LeftOut = slices.DeleteFunc(s.LeftOut, func(l LeftOut) bool { return !slices.Contains(ids, l.ID) })
+}
+
+// Judge judges a task with one test in a placement, without its load: see
+// Beside.
+func (s *Site) Judge(ctx context.Context, p Placement, task judge.Task) (job.TestReport, error) {
+	r, err := judge.Run(ctx, p.stand, task, func(job.TestReport) {})
+	if err != nil {
+		return job.TestReport{}, err
+	}
+	return r.Tests[0], nil
+}
+
+// Once runs a task with one test a single time in a placement, beside its load.
+func (s *Site) Once(ctx context.Context, p Placement, task judge.Task) (r job.TestReport, err error) {
+	task.Repeats = job.Repeats{Min: 1, Max: 1, Policy: job.Single}
+	err = s.Beside(ctx, p.Load, func(ctx context.Context) error {
+		r, err = s.Judge(ctx, p, task)
+		return err
+	})
+	return r, err
+}

@@ -1,0 +1,80 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+
+	"judged/internal/job"
+	"judged/internal/judge"
+)
+
+// Case is a program in a placement.
+type Case struct {
+	Name      string
+	Placement Placement
+	Task      judge.Task // with one test
+}
+
+// Options say how a trial goes.
+type Options struct {
+	N    int    // runs of every case
+	Seed uint64 // of the order
+	// Seen is told before every run how many are done, and which is next.
+	Seen func(done int, next string)
+}
+
+// NotExecutable is a program that cannot be measured because it cannot be
+// executed.
+type NotExecutable struct{ Message string }
+
+func (e *NotExecutable) Error() string { return e.Message }
+
+// EachPlacement makes a case of a program in every placement.
+func (s *Site) EachPlacement(task judge.Task) []Case {
+	var cases []Case
+	for _, p := range s.Placements {
+		cases = append(cases, Case{p.ID, p, task})
+	}
+	return cases
+}
+
+// Run runs every case N times, in turns. The error is not nil only if judged
+// could not do its work, a program cannot be executed at all, or ctx ended.
+func (s *Site) Run(ctx context.Context, cases []Case, o Options) ([]Outcome, error) {
+	if err := s.warmUp(ctx, cases, o); err != nil {
+		return nil, err
+	}
+	runs := make([][]Run, len(cases))
+	done := 0
+	for round, order := range Plan(o.N, len(cases), o.Seed) {
+		for turn, i := range order {
+			c := cases[i]
+			o.Seen(done, c.Name)
+			r, err := s.Once(ctx, c.Placement, c.Task)
+			if err != nil {
+				return nil, fmt.Errorf("measure %q: %w", c.Name, err)
+			}
+			runs[i] = append(runs[i], Run{Round: round + 1, Turn: turn + 1, Verdict: r.Verdict, Stdout: r.StdoutHead, Run: r.Runs[0]})
+			done++
+		}
+	}
+	var outcomes []Outcome
+	for i, c := range cases {
+		outcomes = append(outcomes, Outcome{Case: c.Name, Placement: c.Placement, Summary: Summarize(runs[i]), Runs: runs[i]})
+	}
+	return outcomes, nil
+}
+
+// warmUp makes a run that is not counted: what the first one pays, such as
+// reading libraries from the disk, the others find done.
+func (s *Site) warmUp(ctx context.Context, cases []Case, o Options) error {
+	if len(cases) == 0 {
+		return nil
+	}
+	o.Seen(0, "warming up")
+	r, err := s.Once(ctx, cases[0].Placement, cases[0].Task)
+	if err == nil && r.Verdict == job.NotExecutable {
+		err = &NotExecutable{r.Message}
+	}
+	return err
+}

@@ -1,0 +1,15 @@
+// Package testdata holds what of this folder an installed judged needs too.
+package testdata
+
+import (
+	"embed"
+	"io/fs"
+)
+
+// A folder with C sources cannot be a Go package, so the one above is.
+//
+//go:embed experiments
+var all embed.FS
+
+// ReadExperiment returns a program of the published experiments as source.
+func ReadExperiment(name string) ([]byte, error) { return fs.ReadFile(all, "experiments/"+name) }
