@@ -43,6 +43,8 @@ type Result struct {
 	ErrorBytes           units.Bytes // stderr
 
 	Throttled *int64 // periods, by the cpu controller
+	Pressure  cgroup.Pressure
+	Memory    cgroup.Memory
 	// Of the first process; nil where the kernel does not show it.
 	RunDelay                               *time.Duration
 	Migrations                             *int64
@@ -69,6 +71,7 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}
 	defer cancel.close()
+	waited := s.group.Pressure()
 	parked := s.parkedCounters()
 	w := watch{s: s, base: base.Total, start: linux.Monotonic()}
 	if _, err := s.gate.Write([]byte{1}); err != nil {
@@ -81,6 +84,7 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	begin := linux.Monotonic()
 	r, err := s.collect(&w, base, parked)
 	r.WallTime = ended - w.start
+	r.Pressure.CPU, r.Pressure.IRQ = difference(r.Pressure.CPU, waited.CPU), difference(r.Pressure.IRQ, waited.IRQ)
 	s.overhead += linux.Monotonic() - begin
 	if err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
@@ -117,6 +121,7 @@ func (s *Sandbox) collect(w *watch, base cgroup.CPU, parked counters) (Result, e
 		Stop: w.stop, Idle: w.idle,
 		CPUTime: end.Total - base.Total, UserTime: difference(end.User, base.User), SystemTime: difference(end.System, base.System),
 		MemoryPeak: end.MemoryPeak, OOMKills: end.OOMKills, Throttled: end.Throttled,
+		Pressure: s.group.Pressure(), Memory: end.Memory,
 	}
 	r.fill(ended, parked)
 	if err := s.exit(&r, status); err != nil {
