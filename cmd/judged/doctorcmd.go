@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,16 +19,23 @@ func environ() []string { return os.Environ() }
 
 func (a *app) doctorCommand() *cobra.Command {
 	var asJSON, strict bool
-	var explain, cpuList string
+	var explain, cpuList, cpus, root, capture string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check whether this host is fit to judge",
 		Long: `Check whether this host is fit to judge. Nothing is changed. As root it sees
-more.
+more. --capture keeps what the checks read, without what they do not look at,
+for a bug report; --root examines such a capture in place of this host.
 
 Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examined.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if capture != "" && (asJSON || cmd.Flags().Changed("explain")) {
+				return usagef("--capture prints nothing: leave out --json and --explain")
+			}
+			if cpus != "" && cmd.Flags().Changed("cpu-list") {
+				return usagef("--cpus and --cpu-list are the same: give one")
+			}
 			if cmd.Flags().Changed("explain") {
 				return a.explain(explain, asJSON)
 			}
@@ -35,11 +43,23 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 			if err != nil {
 				return err
 			}
+			if cpus != "" {
+				if err := cmd.Flags().Set("cpu-list", cpus); err != nil {
+					return err
+				}
+			}
 			if err := overlaySlots(&c, cmd, cpuList); err != nil {
 				return err
 			}
-			r, err := doctor.Run(cmd.Context(), doctor.Options{FS: hostfs.New("/"), CPUs: c.Slots.CPUList, Width: c.Slots.Width,
-				Strict: strict || c.Slots.Strict})
+			host, err := examined(root)
+			if err != nil {
+				return err
+			}
+			o := doctor.Options{FS: host, CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: strict || c.Slots.Strict}
+			if capture != "" {
+				return asDoctorUsage(captureHost(cmd.Context(), o, capture))
+			}
+			r, err := doctor.Run(cmd.Context(), o)
 			if err != nil {
 				return asDoctorUsage(err)
 			}
@@ -48,13 +68,44 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 	}
 	a.configFlag(cmd)
 	cpuListFlag(cmd, &cpuList)
+	cmd.Flags().StringVar(&cpus, "cpus", "", "short for --cpu-list `LIST`")
+	cmd.Flags().StringVar(&root, "root", "", "examine a captured host: a `DIR` or what --capture wrote")
+	cmd.Flags().StringVar(&capture, "capture", "", "write what the checks read to `FILE`, a .tar.gz, and print no report")
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&strict, "strict", false, "second-class findings make the host unready too")
 	cmd.Flags().StringVar(&explain, "explain", "", "tell what a check, by its `ID`, wants, what it costs and how to mend it")
 	return cmd
 }
 
+// examined opens the host that doctor is asked about.
+func examined(root string) (hostfs.FS, error) {
+	if root == "" {
+		return hostfs.New("/"), nil
+	}
+	host, err := hostfs.OpenCaptured(root)
+	if err != nil {
+		return hostfs.FS{}, &usageError{err}
+	}
+	return host, nil
+}
+
+// captureHost does not replace a file that is there: it may be the capture of another host.
+func captureHost(ctx context.Context, o doctor.Options, name string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return &usageError{fmt.Errorf("capture host: %w", err)}
+	}
+	err = errors.Join(doctor.Capture(ctx, o, f), f.Close())
+	if err != nil {
+		os.Remove(name)
+	}
+	return err
+}
+
 func asDoctorUsage(err error) error {
+	if err == nil {
+		return nil
+	}
 	var u *doctor.UsageError
 	if errors.As(err, &u) {
 		return &usageError{err}
@@ -91,7 +142,7 @@ func (a *app) explain(id string, asJSON bool) error {
 // their lines, to be copied.
 func explanation(e doctor.Explanation) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s): %s\n\nwanted: %s\neffect: %s\n", e.ID, e.Severity, e.Title, e.Wanted, e.Effect)
+	fmt.Fprintf(&b, "%s (%s): %s\n\nwanted: %s\neffect: %s\n\nlook with\n    %s\n", e.ID, e.Severity, e.Title, e.Wanted, e.Effect, e.Confirm)
 	if len(e.Fix.Runtime) > 0 {
 		fmt.Fprintf(&b, "\nmended until the next boot by\n    %s\n", strings.Join(e.Fix.Runtime, "\n    "))
 	}

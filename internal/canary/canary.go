@@ -66,7 +66,7 @@ func (c *Canary) Digest() string { return c.digest }
 // Kernels are those that say something of a slot of these CPUs: ping-pong wants
 // two and more. One after the other they need a slot for about a second.
 func (c *Canary) Kernels(cpus cpuset.Set) []string {
-	kernels := stage.Kernels()
+	kernels := append(stage.Kernels(), stage.ShortKernels()...)
 	if len(cpus) > 1 {
 		kernels = append(kernels, stage.KernelPingPong)
 	}

@@ -31,11 +31,13 @@ const (
 // level cache is in memory.
 func Sizes(t topology.Topology, cpus cpuset.Set) map[string]units.Bytes {
 	l2, l3, share := caches(t, cpus)
+	lastLevel := max(min(share/4, mostL3), 2*l2)
 	return map[string]units.Bytes{
-		stage.KernelL2:    l2 / 2,
-		stage.KernelL3:    max(min(share/4, mostL3), 2*l2),
-		stage.KernelDRAM:  max(min(4*l3, mostDRAM), leastDRAM),
-		stage.KernelTriad: triadBytes,
+		stage.KernelL2:      l2 / 2,
+		stage.KernelL3:      lastLevel,
+		stage.KernelL3Short: lastLevel,
+		stage.KernelDRAM:    max(min(4*l3, mostDRAM), leastDRAM),
+		stage.KernelTriad:   triadBytes,
 	}
 }
 

@@ -21,7 +21,7 @@ func TestSizes(t *testing.T) {
 		return top
 	}
 	sizes := func(l2, l3, dram units.Bytes) map[string]units.Bytes {
-		return map[string]units.Bytes{stage.KernelL2: l2, stage.KernelL3: l3, stage.KernelDRAM: dram, stage.KernelTriad: 128 * mib}
+		return map[string]units.Bytes{stage.KernelL2: l2, stage.KernelL3: l3, stage.KernelL3Short: l3, stage.KernelDRAM: dram, stage.KernelTriad: 128 * mib}
 	}
 	for name, tt := range map[string]struct {
 		host topology.Topology

@@ -16,6 +16,7 @@ func FuzzFiles(f *testing.F) {
 		"usage_usec 9007199254740993\n", "usage_usec -1\n", "usage_usec\n", "user_usec 1\n", "nr_throttled 1\nusage_usec 1",
 		"30346672016\n", "-5\n", " 12 ", "9223372036854775808",
 		"oom_kill 2\noom 1\n", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 1\noom_group_kill 0\n", "oom_kill max\n", "oom_kill  7\n",
+		"some avg10=0.00 avg60=0.00 avg300=0.00 total=71\n", "workingset_refault_file 3\nnuma_pages_migrated 4\n",
 		"1\n22\n333\n", "1\n(null)\n", "0::/a:b\n", "4:memory:/a\n2:cpu,cpuacct:/\n1:name=systemd:/x\n", ":::\n",
 	} {
 		f.Add(seed)
@@ -27,6 +28,12 @@ func FuzzFiles(f *testing.F) {
 		}
 		if n, err := parseKey(text, "oom_kill"); n != 0 && (err != nil || !strings.Contains(text, "oom_kill ") || !strings.Contains(text, digits(n))) {
 			t.Errorf("oom_kill %d, %v", n, err)
+		}
+		if p := parsePressure(text, "some"); p != nil && (*p < 0 || !strings.Contains(text, digits(p.Microseconds()))) {
+			t.Errorf("pressure %s", *p)
+		}
+		if m := parseMemoryStat(text).NUMAMigrations; m != nil && !strings.Contains(text, "numa_pages_migrated ") {
+			t.Errorf("%d pages moved", *m)
 		}
 		if ids, err := parseIDs(text); err == nil && len(ids) != len(strings.Fields(text)) {
 			t.Errorf("ids %v", ids)

@@ -21,6 +21,8 @@ type Group struct {
 	v2      *os.File // folder of the v2 group, or nil
 	tasks   []*os.File
 	usage   *os.File // cpu.stat or cpuacct.usage, kept open for the supervisor
+	waits   *os.File // cpu.pressure, or nil
+	irqs    *os.File // irq.pressure, or nil
 	procs   string   // cgroup.procs of the group that counts
 	threads string
 }
@@ -33,11 +35,12 @@ type files struct {
 	peak               string
 	peakReset          bool // v1: the peak can be reset by writing 0
 	oomEvents          string
+	stat               string // v2: memory.stat
 }
 
 func v2Files(dir string) *files {
 	return &files{memory: dir + "/memory.max", swap: dir + "/memory.swap.max", swapOff: true, pids: dir + "/pids.max",
-		oomGroup: dir + "/memory.oom.group", peak: dir + "/memory.peak", oomEvents: dir + "/memory.events"}
+		oomGroup: dir + "/memory.oom.group", peak: dir + "/memory.peak", oomEvents: dir + "/memory.events", stat: dir + "/memory.stat"}
 }
 
 func v1Files(memory, pids string) *files {
@@ -86,6 +89,7 @@ func (s *Slot) open(g *Group, name string) (err error) {
 			return err
 		}
 		usage = counts + "/cpu.stat"
+		g.waits, g.irqs = openSome(counts+"/cpu.pressure"), openSome(counts+"/irq.pressure")
 	}
 	g.procs, g.threads = counts+"/cgroup.procs", counts+"/cgroup.threads"
 	if h.v2 == "" {
@@ -93,6 +97,15 @@ func (s *Slot) open(g *Group, name string) (err error) {
 	}
 	g.usage, err = os.Open(usage)
 	return err
+}
+
+// openSome opens a file that not every kernel has, or lets be read.
+func openSome(path string) *os.File {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	return f
 }
 
 func (g *Group) make(dir string) error {
@@ -212,7 +225,7 @@ func (g *Group) pollEmpty(timeout time.Duration) (bool, error) {
 // Remove closes the group's files and removes its folders, killing what is
 // left inside. The group is of no use afterwards, even after an error.
 func (g *Group) Remove() error {
-	for _, f := range append(g.tasks, g.usage, g.v2) {
+	for _, f := range append(g.tasks, g.usage, g.waits, g.irqs, g.v2) {
 		if f != nil {
 			f.Close()
 		}
@@ -243,19 +256,19 @@ func readInt(path string) (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
 }
 
-// readKey reads one value of a file of "key value" lines; a missing key is 0.
-func readKey(path, key string) (int64, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
+// findKey is one value of "key value" lines, or nil.
+func findKey(text, key string) *int64 {
+	for line := range strings.Lines(text) {
+		if k, v, _ := strings.Cut(strings.TrimSpace(line), " "); k == key {
+			if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+				return &n
+			}
+		}
 	}
-	n, err := parseKey(string(b), key)
-	if err != nil {
-		return 0, fmt.Errorf("read %q: %w", path, err)
-	}
-	return n, nil
+	return nil
 }
 
+// parseKey is one value of "key value" lines; a missing key is 0.
 func parseKey(text, key string) (int64, error) {
 	for line := range strings.Lines(text) {
 		if k, v, _ := strings.Cut(strings.TrimSpace(line), " "); k == key {

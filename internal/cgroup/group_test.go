@@ -279,6 +279,11 @@ func TestGroupLimits(t *testing.T) {
 			if oom := got.OOMKills > 0; oom != tt.oom {
 				t.Errorf("%d kills for memory, want any: %t", got.OOMKills, tt.oom)
 			}
+			if m := got.Memory; s.tree.host.Mode != Unified && m != (Memory{}) {
+				t.Errorf("memory %+v of a v1 group", m)
+			} else if s.tree.host.Mode == Unified && (m.Refaults == nil || m.LimitHits == nil || *m.LimitHits > 0 != tt.oom) {
+				t.Errorf("memory %+v, want hits of the limit: %t", m, tt.oom)
+			}
 			if got.MemoryPeak != nil && (*got.MemoryPeak < tt.peak[0] || *got.MemoryPeak > tt.peak[1]) {
 				t.Errorf("peak %d, want %d to %d", *got.MemoryPeak, tt.peak[0], tt.peak[1])
 			}

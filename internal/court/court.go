@@ -172,7 +172,13 @@ func (c *Court) Slots() []slots.Slot { return c.slots }
 func (c *Court) Stand(s slots.Slot) *measure.Stand { return c.stands[s.CPUs.String()] }
 
 // Thresholds are those that evidence is judged by before anything was learned.
-func (c *Court) Thresholds() evidence.Thresholds { return evidence.DefaultThresholds(c.Virtual()) }
+func (c *Court) Thresholds() evidence.Thresholds {
+	th := evidence.DefaultThresholds(c.Virtual())
+	if c.turbo.Value == turbo.Off {
+		th.Frequency.Plan = 1
+	}
+	return th
+}
 
 // Learn makes thresholds of canaries that nothing has lengthened, and judges the
 // evidence of all runs to come by them.

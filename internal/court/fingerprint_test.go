@@ -3,14 +3,15 @@ package court
 import (
 	"bytes"
 	"compress/gzip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"judged/internal/cpuset"
 	"judged/internal/hostfs"
 	"judged/internal/slots"
+	"judged/internal/testkit"
 	"judged/internal/topology"
 	"judged/internal/turbo"
 )
@@ -18,7 +19,7 @@ import (
 // machine is a recorded host, with what the court adds to it.
 type machine struct {
 	t      *testing.T
-	dir    string
+	tree   fstest.MapFS
 	slots  []slots.Slot
 	boost  turbo.Value
 	canary string
@@ -29,11 +30,12 @@ const hostsDir = "../../testdata/hosts"
 // copied is a recorded host that may be changed.
 func copied(t *testing.T, name string) *machine {
 	t.Helper()
-	m := &machine{t: t, dir: t.TempDir(), slots: []slots.Slot{{CPUs: cpuset.New(1)}}, boost: turbo.Off, canary: "canary"}
-	if err := os.CopyFS(m.dir, os.DirFS(filepath.Join(hostsDir, name))); err != nil {
+	tree, _, err := testkit.Host(filepath.Join(hostsDir, name))
+	if err != nil {
 		t.Fatal(err)
 	}
-	// What the recordings leave out.
+	m := &machine{t: t, tree: tree, slots: []slots.Slot{{CPUs: cpuset.New(1)}}, boost: turbo.Off, canary: "canary"}
+	// What not every recording has.
 	m.write("/proc/cmdline", "BOOT_IMAGE=/vmlinuz-1 root=/dev/sda1 ro isolcpus=2-7 nohz_full=2-7 quiet")
 	m.write("/boot/config-"+m.topology().Kernel, "CONFIG_HZ=250\nCONFIG_SATA=y\n# CONFIG_PSI is not set\n")
 	m.write("/sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected")
@@ -43,31 +45,26 @@ func copied(t *testing.T, name string) *machine {
 }
 
 func (m *machine) write(path, text string) {
-	m.t.Helper()
-	path = filepath.Join(m.dir, path)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		m.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		m.t.Fatal(err)
-	}
+	m.tree[strings.TrimPrefix(path, "/")] = &fstest.MapFile{Data: []byte(text), Mode: 0o444}
 }
 
 func (m *machine) replace(path, old, text string) {
 	m.t.Helper()
-	b, err := os.ReadFile(filepath.Join(m.dir, path))
+	was, err := m.host().Read(path)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	if !strings.Contains(string(b), old) {
+	if !strings.Contains(was, old) {
 		m.t.Fatalf("%s has no %q", path, old)
 	}
-	m.write(path, strings.ReplaceAll(string(b), old, text))
+	m.write(path, strings.ReplaceAll(was, old, text))
 }
+
+func (m *machine) host() hostfs.FS { return hostfs.Of(m.tree) }
 
 func (m *machine) topology() topology.Topology {
 	m.t.Helper()
-	t, err := topology.Read(hostfs.New(m.dir))
+	t, err := topology.Read(m.host())
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -75,7 +72,7 @@ func (m *machine) topology() topology.Topology {
 }
 
 func (m *machine) fingerprint() string {
-	return fingerprint(hostfs.New(m.dir), m.topology(), m.slots, m.boost, []byte(m.canary))
+	return fingerprint(m.host(), m.topology(), m.slots, m.boost, []byte(m.canary))
 }
 
 // TestFingerprint changes one thing of a host at a time.
@@ -112,7 +109,7 @@ func TestFingerprint(t *testing.T) {
 		"huge pages":       {false, func(m *machine) { m.write("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never") }},
 		"clock":            {false, func(m *machine) { m.write("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet") }},
 		"threads":          {false, func(m *machine) { m.write("/sys/devices/system/cpu/smt/active", "1") }},
-		"planned speed":    {false, func(m *machine) { m.write("/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq", "3300000") }},
+		"planned speed":    {false, func(m *machine) { m.write("/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq", "1200000") }},
 		"turbo":            {false, func(m *machine) { m.boost = turbo.On }},
 		"slots":            {false, func(m *machine) { m.slots = append(m.slots, slots.Slot{CPUs: cpuset.New(2)}) }},
 		"canary":           {false, func(m *machine) { m.canary = "another" }},
@@ -129,17 +126,18 @@ func TestFingerprint(t *testing.T) {
 
 // TestFingerprintsOfHosts: the recorded ones are all different.
 func TestFingerprintsOfHosts(t *testing.T) {
-	dirs, err := os.ReadDir(hostsDir)
+	files, err := filepath.Glob(hostsDir + "/*.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]string{}
-	for _, d := range dirs {
-		f := copied(t, d.Name()).fingerprint()
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		f := copied(t, name).fingerprint()
 		if other, ok := seen[f]; ok {
-			t.Errorf("%s and %s have the same fingerprint", d.Name(), other)
+			t.Errorf("%s and %s have the same fingerprint", name, other)
 		}
-		seen[f] = d.Name()
+		seen[f] = name
 	}
 	if len(seen) < 2 {
 		t.Errorf("%d hosts in %s, want two and more", len(seen), hostsDir)
@@ -148,8 +146,7 @@ func TestFingerprintsOfHosts(t *testing.T) {
 
 // TestPackedConfig: where /boot has none the kernel shows its own.
 func TestPackedConfig(t *testing.T) {
-	dir := t.TempDir()
-	m := &machine{t: t, dir: dir}
+	m := &machine{t: t, tree: fstest.MapFS{}}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	if _, err := w.Write([]byte("CONFIG_HZ=100\nCONFIG_IRQ_TIME_ACCOUNTING=y\nCONFIG_NET=y\n")); err != nil {
@@ -158,7 +155,7 @@ func TestPackedConfig(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	k := &key{fs: hostfs.New(dir)}
+	k := &key{fs: m.host()}
 	m.write("/proc/config.gz", packed.String())
 	if got := strings.Join(k.config("6.1"), " "); got != "CONFIG_HZ=100 CONFIG_IRQ_TIME_ACCOUNTING=y" {
 		t.Errorf("options %q", got)

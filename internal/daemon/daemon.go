@@ -160,7 +160,7 @@ func (d *daemon) openParts(ctx context.Context) error {
 		return err
 	}
 	d.metrics = d.newMetrics()
-	kernels, err := canary.New()
+	kernels, err := canary.New(d.court.Topology())
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (d *daemon) openParts(ctx context.Context) error {
 	d.dispatcher = dispatch.New(dispatch.Options{
 		Court: d.court, Pool: d.pool, Queue: d.queue, Store: d.store, BlobPath: d.blobs.Path, Doctor: d.health.report,
 		Observer: observer{d.metrics}, MaxDeliver: d.o.Config.Queue.MaxDeliver, Heartbeat: heartbeat, Log: d.o.Log,
-		Canary: kernels, CanaryInterval: d.o.Config.Canary.Interval,
+		Canary: readings{kernels, d.court}, CanaryInterval: d.o.Config.Canary.Interval,
 	})
 	var tokens *httpapi.Tokens
 	if path := d.o.Config.HTTP.TokenFile; path != "" {
@@ -180,7 +180,7 @@ func (d *daemon) openParts(ctx context.Context) error {
 		d.o.Log.Warn("no tokens are configured: everybody on this machine may submit and cancel jobs; set http.token_file")
 	}
 	d.api = httpapi.New(httpapi.Options{
-		Config: d.o.Config, Tokens: tokens, Jobs: d.store, Queue: d.queue, Blobs: d.blobs, Slots: d.pool, Cancel: d.dispatcher,
+		Config: d.o.Config, Tokens: tokens, Jobs: d.store, Queue: d.queue, Blobs: d.blobs, Slots: d.dispatcher, Cancel: d.dispatcher,
 		Doctor: d.health.doctor, Ready: d.ready, Metrics: d.metrics.Handler(), Log: d.o.Log, Now: time.Now,
 	})
 	return nil
@@ -205,7 +205,8 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	server := d.api.HTTPServer()
 	group, ctx := errgroup.WithContext(context.WithoutCancel(drain))
 	group.Go(func() error {
-		if err := server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
+		limited := httpapi.Limit(d.listener.(*net.TCPListener), httpapi.Connections) // net.Listen of tcp gives no other
+		if err := server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve HTTP: %w", err)
 		}
 		return nil

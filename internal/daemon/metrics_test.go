@@ -26,7 +26,7 @@ var promised = []string{
 	"judged_runs_total", "judged_run_cpu_seconds", "judged_run_wall_seconds", "judged_repeat_spread_ratio",
 	"judged_repeat_spread_seconds", "judged_run_delay_seconds", "judged_runs_disturbed_total", "judged_verdict_flips_total",
 	"judged_slot_state", "judged_doctor_check_status", "judged_queue_depth", "judged_queue_wait_seconds",
-	"judged_sandbox_overhead_seconds",
+	"judged_sandbox_overhead_seconds", "judged_evidence_seconds",
 }
 
 // scrape reads /metrics as a server does that takes text.
@@ -108,6 +108,7 @@ func expect(all []job.Report) expected {
 				observe("judged_run_cpu_seconds", run.CPUTime)
 				observe("judged_run_wall_seconds", run.WallTime)
 				x.counts["judged_sandbox_overhead_seconds"]++
+				x.counts["judged_evidence_seconds"]++
 				if run.Evidence.RunDelay != nil {
 					observe("judged_run_delay_seconds", *run.Evidence.RunDelay)
 				}

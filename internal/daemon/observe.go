@@ -15,7 +15,7 @@ func (o observer) JobDone(r *job.Report, queueWait time.Duration) { o.m.JobDone(
 
 func (o observer) AttemptDone(outcome dispatch.Outcome) { o.m.AttemptDone(metrics.Attempt(outcome)) }
 
-func (o observer) CanaryDone(cpus, kernel string, cpuTime time.Duration, deviation float64) {
+func (o observer) CanaryDone(cpus, kernel string, cpuTime time.Duration, deviation *float64) {
 	o.m.CanaryDone(cpus, kernel, cpuTime.Seconds(), deviation)
 }
 

@@ -28,6 +28,7 @@ func TestServe(t *testing.T) {
 		{"long poll", longPoll},
 		{"priorities", priorities},
 		{"report", completeReport},
+		{"hostile text", hostileText},
 		{"verdicts", verdicts},
 		{"data folder in use", dataInUse},
 		{"port in use", portInUse},

@@ -78,7 +78,7 @@ func (d *Dispatcher) judge(abort context.Context, lease *slots.Lease, delivery *
 	case err != nil:
 		return Returned, err
 	}
-	report, err := d.run(ctx, slot, rec)
+	report, err := d.run(ctx, lease, rec)
 	// While the report is on its way to the disk, if no job takes the slot.
 	d.o.Court.Stand(slot).Tidy()
 	switch cause := context.Cause(ctx); {
@@ -100,7 +100,7 @@ func (d *Dispatcher) judge(abort context.Context, lease *slots.Lease, delivery *
 }
 
 // run finds the job's files and judges it.
-func (d *Dispatcher) run(ctx context.Context, slot slots.Slot, rec store.Record) (job.Report, error) {
+func (d *Dispatcher) run(ctx context.Context, lease *slots.Lease, rec store.Record) (job.Report, error) {
 	if rec.Report.Attempt > d.o.MaxDeliver {
 		// What failed with an error was given up before. This one takes
 		// judged down, or judged was killed over it too often to tell.
@@ -110,7 +110,8 @@ func (d *Dispatcher) run(ctx context.Context, slot slots.Slot, rec store.Record)
 	if err != nil {
 		return job.Report{}, err
 	}
-	return judge.Run(ctx, d.o.Court.Stand(slot), task, func(t job.TestReport) {
+	task.Place = d.placesBeside(lease)
+	return judge.Run(ctx, d.o.Court.Stand(lease.Slot()), task, func(t job.TestReport) {
 		if err := d.o.Store.Emit(ctx, rec, t); err != nil && !errors.Is(err, store.ErrStale) {
 			d.o.Log.Warn("cannot tell of a test; the report will", "job", rec.ID, "error", err)
 		}
@@ -131,6 +132,7 @@ func (d *Dispatcher) finish(abort context.Context, slot slots.Slot, rec store.Re
 		return Returned, err
 	}
 	report.ID, report.State, report.Priority = rec.ID, job.Done, rec.Report.Priority
+	d.count(&report)
 	d.o.Observer.JobDone(&report, rec.Report.StartedAt.Sub(delivery.QueuedAt))
 	return outcome, nil
 }

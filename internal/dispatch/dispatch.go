@@ -11,6 +11,7 @@ import (
 	"judged/internal/canary"
 	"judged/internal/court"
 	"judged/internal/doctor"
+	"judged/internal/evidence"
 	"judged/internal/job"
 	"judged/internal/queue"
 	"judged/internal/slots"
@@ -24,8 +25,8 @@ type Observer interface {
 	JobDone(r *job.Report, queueWait time.Duration)
 	AttemptDone(outcome Outcome)
 	// CanaryDone tells a reading of a reference kernel: its CPU time and how
-	// far that is from the slot's reference, as a ratio.
-	CanaryDone(cpus, kernel string, cpuTime time.Duration, deviation float64)
+	// far that is from the slot's baseline, as a ratio; nil while there is none.
+	CanaryDone(cpus, kernel string, cpuTime time.Duration, deviation *float64)
 }
 
 // Outcome is how an attempt at a job ended.
@@ -53,7 +54,7 @@ type Options struct {
 	Heartbeat  time.Duration // how often a job's lease is extended
 	Log        *slog.Logger
 
-	Canary         *canary.Canary
+	Canary         Canary
 	CanaryInterval time.Duration // 0 is never
 }
 
@@ -63,6 +64,12 @@ type Dispatcher struct {
 
 	mu      sync.Mutex // guards running
 	running map[*run]bool
+
+	care       sync.Mutex // guards what is in the wards and the rest; the store is asked and the pool is changed under it
+	wards      []*ward    // the list itself is made before anything runs
+	observed   []canary.Reading
+	thresholds evidence.Thresholds // learned last
+	host       string
 }
 
 // run is an attempt that can be cancelled. A job may have two for a moment,
@@ -86,6 +93,12 @@ var (
 // Run dispatches until drain is done, then finishes what runs and returns.
 // When abort is done it hands what runs back to the queue.
 func (d *Dispatcher) Run(drain, abort context.Context) error {
+	if err := d.recall(drain); err != nil {
+		if drain.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("dispatch: %w", err)
+	}
 	var jobs sync.WaitGroup
 	defer jobs.Wait()
 	jobs.Go(func() { d.canaries(drain) })

@@ -38,6 +38,8 @@ type fixture struct {
 	mu       sync.Mutex // guards the rest
 	outcomes []Outcome
 	told     []string // verdicts of JobDone
+
+	deviations map[string]*float64 // by CPUs and kernel: of the last readings
 }
 
 func newFixture(t *testing.T, strict bool) *fixture {
@@ -57,12 +59,19 @@ func newFixture(t *testing.T, strict bool) *fixture {
 		UIDFirst: 400_000, UIDCount: 100, Log: slog.New(slog.DiscardHandler)})
 	f.must(err)
 	f.closing(f.court.Close)
-	f.pool = slots.NewPool(f.court.Slots(), time.Now)
-	f.d = New(Options{Court: f.court, Pool: f.pool, Queue: f.queue, Store: f.store,
-		BlobPath: func(digest string) (string, error) { return f.blob(digest) },
-		Doctor:   func() doctor.Report { return doctor.Report{} }, Observer: f, MaxDeliver: 3, Heartbeat: time.Second,
-		Log: slog.New(slog.DiscardHandler)})
+	f.dispatcher(Options{}, f.court.Slots()...)
 	return f
+}
+
+// dispatcher makes a new one on these slots, as after a restart; o says what is
+// special about it.
+func (f *fixture) dispatcher(o Options, planned ...slots.Slot) {
+	f.pool = slots.NewPool(planned, time.Now)
+	o.Court, o.Pool, o.Queue, o.Store = f.court, f.pool, f.queue, f.store
+	o.BlobPath = func(digest string) (string, error) { return f.blob(digest) }
+	o.Doctor, o.Observer = func() doctor.Report { return doctor.Report{} }, f
+	o.MaxDeliver, o.Heartbeat, o.Log = 3, time.Second, slog.New(slog.DiscardHandler)
+	f.d = New(o)
 }
 
 func (f *fixture) must(err error) {
@@ -86,7 +95,14 @@ func (f *fixture) JobDone(r *job.Report, _ time.Duration) {
 	f.told = append(f.told, string(r.State)+" "+string(r.Verdict))
 }
 
-func (f *fixture) CanaryDone(string, string, time.Duration, float64) {}
+func (f *fixture) CanaryDone(cpus, kernel string, _ time.Duration, deviation *float64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.deviations == nil {
+		f.deviations = map[string]*float64{}
+	}
+	f.deviations[cpus+" "+kernel] = deviation
+}
 
 func (f *fixture) AttemptDone(o Outcome) {
 	f.mu.Lock()

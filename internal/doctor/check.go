@@ -14,7 +14,8 @@ type check struct {
 	title    string
 	severity Severity
 	wanted   string
-	effect   string
+	effect   string // with the source of its figure in parentheses
+	confirm  string // one command that shows the value, before and after
 	fix      Fix
 	look     func(*view) Outcome
 }
@@ -28,7 +29,8 @@ type Outcome struct {
 
 // allChecks is the table, by topic. A function and not a variable, so that nobody can change it.
 func allChecks() []check {
-	return slices.Concat(environmentChecks(), cpuChecks(), isolationChecks(), taskChecks(), powerChecks(), memoryChecks())
+	return slices.Concat(environmentChecks(), cpuChecks(), nodeChecks(), isolationChecks(), schedulerChecks(), tickChecks(), interruptChecks(),
+		taskChecks(), powerChecks(), frequencyChecks(), heatChecks(), memoryChecks(), pagingChecks(), kernelChecks(), machineChecks(), planChecks())
 }
 
 func (c check) examine(f facts) Check {

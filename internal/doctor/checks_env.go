@@ -10,30 +10,34 @@ import (
 func environmentChecks() []check {
 	return []check{{
 		id: "env-class", title: "kind of machine", severity: Info,
-		wanted: "bare metal, nothing between judged and the processor",
-		effect: "a hypervisor can take the CPU away and hides frequency and caches: an idle virtual machine lost 0.67 % of a spinning core's time, a busy one 2 % with gaps of 3.2 ms (measured)",
-		fix:    Fix{Boot: "use a dedicated or bare-metal instance; run judged on the host and not in a container"},
-		look:   lookClass,
+		wanted:  "bare metal, nothing between judged and the processor",
+		effect:  "a hypervisor can take the CPU away and hides frequency and caches: an idle virtual machine lost 0.67 % of a spinning core's time, a busy one 2 % with gaps of 3.2 ms (measured)",
+		confirm: "systemd-detect-virt",
+		fix:     Fix{Boot: "use a dedicated or bare-metal instance; run judged on the host and not in a container"},
+		look:    lookClass,
 	}, {
 		id: "cgroup-ready", title: "control groups", severity: S1,
-		wanted: "cgroup v2 with cpuset, cpu, memory and pids available to judged",
-		effect: "without cpuset a run is not kept on its slot and its neighbours are not kept off: run times rose by 51 to 197 % under load (measured); without memory and pids limits cannot be held at all",
+		wanted:  "cgroup v2 with cpuset, cpu, memory and pids available to judged",
+		effect:  "without cpuset a run is not kept on its slot and its neighbours are not kept off: run times rose by 51 to 197 % under load (measured); without memory and pids limits cannot be held at all",
+		confirm: "cat /sys/fs/cgroup/cgroup.controllers /sys/fs/cgroup/cgroup.subtree_control",
 		fix: Fix{Runtime: []string{`echo "+cpuset +cpu +memory +pids" > /sys/fs/cgroup/cgroup.subtree_control`},
 			Boot: "systemd.unified_cgroup_hierarchy=1 on the kernel command line, Delegate=yes in judged's unit", Tune: true},
 		look: lookCgroups,
 	}, {
 		id: "cpu-throttle-config", title: "no quota above the slots", severity: S1,
-		wanted: "cpu.max and memory.high are max in judged's cgroup and in all above it",
-		effect: "a CPU quota stops a run for the rest of each 100 ms period once it is used up, memory.high makes its allocations sleep: both read as a slow program (kernel documentation, cgroup-v2)",
+		wanted:  "cpu.max and memory.high are max in judged's cgroup and in all above it",
+		effect:  "a CPU quota stops a run for the rest of each 100 ms period once it is used up, memory.high makes its allocations sleep: both read as a slow program (kernel documentation, cgroup-v2)",
+		confirm: "grep . /sys/fs/cgroup/*/cpu.max /sys/fs/cgroup/*/judged.service/cpu.max",
 		fix: Fix{Runtime: []string{"systemctl set-property --runtime judged.service CPUQuota= MemoryHigh=infinity"},
 			Boot: "no CPUQuota= and no MemoryHigh= in judged's unit and in the slices above it, no --cpus limit on a container", Tune: true},
 		look: lookThrottle,
 	}, {
 		id: "kernel-version", title: "kernel release", severity: S1,
-		wanted: "Linux 6.3 or newer; 6.8 with partitions",
-		effect: "below 6.3 lock contention between memory cgroups blocked page faults for seconds and gave false time limits at a regional contest in 2023 (DOMjudge issue 2277); below 5.7 a run cannot be born in its cgroup",
-		fix:    Fix{Boot: "install a newer kernel"},
-		look:   lookKernel,
+		wanted:  "Linux 6.3 or newer; 6.8 with partitions",
+		effect:  "below 6.3 lock contention between memory cgroups blocked page faults for seconds and gave false time limits at a regional contest in 2023 (DOMjudge issue 2277); below 5.7 a run cannot be born in its cgroup",
+		confirm: "uname -r",
+		fix:     Fix{Boot: "install a newer kernel"},
+		look:    lookKernel,
 	}}
 }
 

@@ -12,8 +12,9 @@ import (
 func isolationChecks() []check {
 	return []check{{
 		id: "sched-isolated", title: "isolated from the scheduler", severity: S1,
-		wanted: "CPU {R} in isolcpus= or in a cgroup v2 partition",
-		effect: "spread of 20 runs 2230 -> 375 ms with isolated cores (published experiment)",
+		wanted:  "CPU {R} in isolcpus= or in a cgroup v2 partition",
+		effect:  "spread of 20 runs 2230 -> 375 ms with isolated cores (published experiment)",
+		confirm: "cat /sys/devices/system/cpu/isolated /sys/fs/cgroup/cpuset.cpus.isolated",
 		fix: Fix{Runtime: []string{
 			"echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control",
 			"mkdir /sys/fs/cgroup/judged", "echo {R} > /sys/fs/cgroup/judged/cpuset.cpus",
@@ -22,21 +23,24 @@ func isolationChecks() []check {
 		look: lookIsolated,
 	}, {
 		id: "width-vs-isolation", title: "slot width against isolation", severity: S1,
-		wanted: "slots of one CPU, or CPUs that the scheduler balances among themselves (partition root)",
-		effect: "nothing balances load onto isolated CPUs: of two threads in a slot of two, one got 1508 ms of CPU and the other 0 (measured in a guest)",
+		wanted:  "slots of one CPU, or CPUs that the scheduler balances among themselves (partition root)",
+		effect:  "nothing balances load onto isolated CPUs: of two threads in a slot of two, one got 1508 ms of CPU and the other 0 (measured in a guest)",
+		confirm: "grep . /sys/devices/system/cpu/isolated /sys/fs/cgroup/*/cpuset.cpus.partition",
 		fix: Fix{Runtime: []string{"echo root > /sys/fs/cgroup/judged/cpuset.cpus.partition"},
 			Boot: "drop isolcpus= for these CPUs; keep nohz_full={R} irqaffinity={H}", Tune: true},
 		look: lookWidth,
 	}, {
 		id: "nohz-full", title: "tick stopped", severity: S2,
-		wanted: "nohz_full holds CPU {R}",
-		effect: "17 us for each of 250 ticks a second, 0.6 % (measured in a virtual machine); 0.05 to 0.1 % on bare metal (estimate)",
-		fix:    Fix{Boot: "nohz_full={R}"},
-		look:   lookTick,
+		wanted:  "nohz_full holds CPU {R}",
+		effect:  "17 us for each of 250 ticks a second, 0.6 % (measured in a virtual machine); 0.05 to 0.1 % on bare metal (estimate)",
+		confirm: "cat /sys/devices/system/cpu/nohz_full",
+		fix:     Fix{Boot: "nohz_full={R}"},
+		look:    lookTick,
 	}, {
 		id: "irq-affinity", title: "device interrupts", severity: S1,
-		wanted: "no interrupt goes to CPU {R}; the mask in /proc/irq/default_smp_affinity is {HM}",
-		effect: "each interrupt takes its handler's time out of the run and its lines out of the caches; a busy disk or network card raises thousands a second (kernel documentation, cpu-isolation)",
+		wanted:  "no interrupt goes to CPU {R}; the mask in /proc/irq/default_smp_affinity is {HM}",
+		effect:  "each interrupt takes its handler's time out of the run and its lines out of the caches; a busy disk or network card raises thousands a second (kernel documentation, cpu-isolation)",
+		confirm: "grep . /proc/irq/default_smp_affinity /proc/irq/*/effective_affinity_list",
 		fix: Fix{Runtime: []string{"echo {HM} > /proc/irq/default_smp_affinity",
 			"for f in /proc/irq/*/smp_affinity_list; do echo {H} > $f; done"},
 			Boot: "irqaffinity={H} isolcpus=managed_irq,...", Tune: true},
@@ -49,7 +53,7 @@ func lookIsolated(v *view) Outcome {
 	if _, v2 := v.hierarchies(); v2 != nil {
 		v.saw(v2.point+"/cpuset.cpus.isolated", v2.point+"/[cgroup]/cpuset.cpus.partition")
 	}
-	alone, by := v.top.Isolated, []string{}
+	by := []string{}
 	if v.top.BootIsolated.Overlaps(v.reserved) {
 		by = append(by, "isolcpus "+v.top.BootIsolated.String())
 	}
@@ -57,13 +61,11 @@ func lookIsolated(v *view) Outcome {
 		by = append(by, "partition isolated "+v.top.PartitionIsolated.String())
 	}
 	for _, p := range v.top.Partitions {
-		// A partition of type root keeps everybody else out as well; only inside it is balanced.
 		if p.Type == "root" && p.CPUs.Overlaps(v.reserved) {
-			alone = alone.Union(p.CPUs)
 			by = append(by, "partition root "+p.CPUs.String())
 		}
 	}
-	missing := v.reserved.Minus(alone)
+	missing := v.reserved.Minus(v.alone())
 	found := strings.Join(by, ", ")
 	if found == "" {
 		found = "nothing isolated"

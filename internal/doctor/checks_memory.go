@@ -8,28 +8,32 @@ import (
 func memoryChecks() []check {
 	return []check{{
 		id: "thp", title: "transparent huge pages", severity: S1,
-		wanted: "never, or madvise",
-		effect: "with always, CPU time of a sieve falls from 311 to 233 ms, but its spread grows from 8 to 188 %: a huge page is there or is not (measured)",
-		fix:    Fix{Runtime: []string{"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"}, Boot: "transparent_hugepage=never", Tune: true},
-		look:   lookHugePages,
+		wanted:  "never, or madvise",
+		effect:  "with always, CPU time of a sieve falls from 311 to 233 ms, but its spread grows from 8 to 188 %: a huge page is there or is not (measured)",
+		confirm: "cat /sys/kernel/mm/transparent_hugepage/enabled",
+		fix:     Fix{Runtime: []string{"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"}, Boot: "transparent_hugepage=never", Tune: true},
+		look:    lookHugePages,
 	}, {
 		id: "swap", title: "swap", severity: S1,
-		wanted: "none, or a kernel that can keep each run out of it",
-		effect: "a page that comes back from a disk costs 0.1 to 10 ms where memory costs 0.1 us (estimate), and a run over its memory limit slows down instead of being stopped",
-		fix:    Fix{Runtime: []string{"swapoff -a"}, Boot: "no swap in /etc/fstab; swapaccount=1 where it stays", Tune: false},
-		look:   lookSwap,
+		wanted:  "none, or a kernel that can keep each run out of it",
+		effect:  "a page that comes back from a disk costs 0.1 to 10 ms where memory costs 0.1 us (estimate), and a run over its memory limit slows down instead of being stopped",
+		confirm: "cat /proc/swaps",
+		fix:     Fix{Runtime: []string{"swapoff -a"}, Boot: "no swap in /etc/fstab; swapaccount=1 where it stays", Tune: false},
+		look:    lookSwap,
 	}, {
 		id: "numa-balancing", title: "automatic NUMA balancing", severity: S2,
-		wanted: "/proc/sys/kernel/numa_balancing is 0",
-		effect: "the kernel unmaps pages to see who uses them: faults in the middle of a run, with no gain where memory is bound already (kernel documentation, sysctl/kernel)",
-		fix:    Fix{Runtime: []string{"echo 0 > /proc/sys/kernel/numa_balancing"}, Boot: "numa_balancing=disable", Tune: true},
-		look:   lookBalancing,
+		wanted:  "/proc/sys/kernel/numa_balancing is 0",
+		effect:  "the kernel unmaps pages to see who uses them: faults in the middle of a run, with no gain where memory is bound already (kernel documentation, sysctl/kernel)",
+		confirm: "cat /proc/sys/kernel/numa_balancing",
+		fix:     Fix{Runtime: []string{"echo 0 > /proc/sys/kernel/numa_balancing"}, Boot: "numa_balancing=disable", Tune: true},
+		look:    lookBalancing,
 	}, {
 		id: "aslr", title: "address space randomisation", severity: Info,
-		wanted: "known; 2 on a host that also does other work",
-		effect: "addresses move cache conflicts about: spread 8.1 % with, 6.4 % without (measured); across repeats it averages out",
-		fix:    Fix{},
-		look:   lookRandomisation,
+		wanted:  "known; 2 on a host that also does other work",
+		effect:  "addresses move cache conflicts about: spread 8.1 % with, 6.4 % without (measured); across repeats it averages out",
+		confirm: "cat /proc/sys/kernel/randomize_va_space",
+		fix:     Fix{},
+		look:    lookRandomisation,
 	}}
 }
 

@@ -10,30 +10,34 @@ import (
 func powerChecks() []check {
 	return []check{{
 		id: "turbo-off", title: "turbo (boost)", severity: S1,
-		wanted: "off on every reserved CPU",
-		effect: "spread of 20 runs 1354 -> 252 ms with turbo off (published experiment): the frequency follows what the other cores do",
+		wanted:  "off on every reserved CPU",
+		effect:  "spread of 20 runs 1354 -> 252 ms with turbo off (published experiment): the frequency follows what the other cores do",
+		confirm: "grep . /sys/devices/system/cpu/intel_pstate/no_turbo /sys/devices/system/cpu/cpufreq/boost",
 		fix: Fix{Runtime: []string{"echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo   # Intel",
 			"echo 0 > /sys/devices/system/cpu/cpufreq/boost            # AMD and acpi-cpufreq"}, Boot: "switch turbo or core performance boost off in the firmware", Tune: true},
 		look: lookTurbo,
 	}, {
 		id: "governor", title: "frequency governor", severity: S1,
-		wanted: "performance (or userspace with a fixed speed) on every reserved CPU",
-		effect: "other governors raise the frequency only after a program has run for a while: a core at its lowest speed is 2 to 4 times slower (ratio of the processors' own limits)",
+		wanted:  "performance (or userspace with a fixed speed) on every reserved CPU",
+		effect:  "other governors raise the frequency only after a program has run for a while: a core at its lowest speed is 2 to 4 times slower (ratio of the processors' own limits)",
+		confirm: "grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
 		fix: Fix{Runtime: []string{"for f in /sys/devices/system/cpu/cpufreq/policy*/scaling_governor; do echo performance > $f; done"},
 			Boot: "cpufreq.default_governor=performance", Tune: true},
 		look: lookGovernor,
 	}, {
 		id: "clocksource", title: "clock source", severity: S2,
-		wanted: "tsc on x86, arch_sys_counter on ARM",
-		effect: "every reading of another clock is a trap or a slow device access of 0.5 to 4 us (estimate), in judged and in programs that look at the time",
-		fix:    Fix{Runtime: []string{"echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"}, Boot: "tsc=reliable", Tune: true},
-		look:   lookClock,
+		wanted:  "tsc on x86, arch_sys_counter on ARM",
+		effect:  "every reading of another clock is a trap or a slow device access of 0.5 to 4 us (estimate), in judged and in programs that look at the time",
+		confirm: "cat /sys/devices/system/clocksource/clocksource0/current_clocksource",
+		fix:     Fix{Runtime: []string{"echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"}, Boot: "tsc=reliable", Tune: true},
+		look:    lookClock,
 	}, {
 		id: "steal", title: "time taken by the hypervisor", severity: S1,
-		wanted: "no stolen time on CPU {R}",
-		effect: "stolen time stretches wall time one to one, and CPU time through cold caches: leaving out runs with any of it took the spread of a sieve from 21 to 9 % (measured)",
-		fix:    Fix{Boot: "use a dedicated host, or an instance without shared CPUs"},
-		look:   lookSteal,
+		wanted:  "no stolen time on CPU {R}",
+		effect:  "stolen time stretches wall time one to one, and CPU time through cold caches: leaving out runs with any of it took the spread of a sieve from 21 to 9 % (measured)",
+		confirm: "vmstat 1 5   # column st",
+		fix:     Fix{Boot: "use a dedicated host, or an instance without shared CPUs"},
+		look:    lookSteal,
 	}}
 }
 

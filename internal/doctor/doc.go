@@ -5,7 +5,8 @@
 // an Outcome. The ids are promised to operators and to metrics; they never change their meaning. A
 // missing file is skip or unknown, never pass; one that cannot be read is warn.
 //
-// Belongs here: static checks, the report, its table for people.
+// Belongs here: static checks, the report, its table for people, the manual that is made from the
+// same table (deploy/HOST.md), and the capture of what checks read.
 //
 // Does not belong here: changing anything (tune), sampling over time (canary, evidence). Doctor
 // opens files for reading and nothing else.

@@ -54,6 +54,7 @@ func look(ctx context.Context, o Options) (facts, error) {
 	f.housekeeping = top.Online.Minus(f.reserved)
 	f.turbo = turbo.Read(o.FS, f.reserved.Intersect(top.Online))
 	f.class = classify(o.FS)
+	f.config = kernelConfig(o.FS, top.Kernel)
 	f.mounts = parseMounts(f.optional("/proc/mounts"))
 	f.own = parseCgroups(f.optional("/proc/self/cgroup"))
 	if f.tasks, err = scanTasks(ctx, o.FS); err != nil {
@@ -93,7 +94,8 @@ type Explanation struct {
 	Severity Severity `json:"severity"`
 	Wanted   string   `json:"wanted"`
 	Effect   string   `json:"effect"`
-	Fix      Fix      `json:"fix"` // R stands for the reserved CPUs, H for the others
+	Confirm  string   `json:"confirm"` // a shell command that shows the value, before and after
+	Fix      Fix      `json:"fix"`     // R stands for the reserved CPUs, H for the others
 }
 
 // Explain describes one check; false if there is none of that id.
@@ -106,5 +108,5 @@ func Explain(id string) (Explanation, bool) {
 	c := checks[i]
 	names := strings.NewReplacer("{R}", "R", "{H}", "H", "{W}", "W", "{P}", "isolated", "{HM}", "MASK_OF_H")
 	return Explanation{ID: c.id, Title: c.title, Severity: c.severity, Wanted: names.Replace(c.wanted),
-		Effect: c.effect, Fix: c.fix.render(names)}, true
+		Effect: c.effect, Confirm: c.confirm, Fix: c.fix.render(names)}, true
 }

@@ -25,6 +25,10 @@ func FuzzParsers(f *testing.F) {
 	f.Add("Cpus_allowed_list:\t0-3\n")
 	f.Add("Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n")
 	f.Add("6.1.0-56-cloud-amd64")
+	f.Add("ro isolcpus=managed_irq,domain,2-3 nohz_full=0-8191 -- isolcpus=7")
+	f.Add("CPU0\nLOC: 18446744073709551615 x\n0: 5\n")
+	f.Add("Max cpu time  60 unlimited seconds\n")
+	f.Add("MemFree: 9223372036854775807 kB\n")
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, m := range parseMounts(s) {
 			if m.fstype == "" || len(m.options) == 0 {
@@ -44,6 +48,24 @@ func FuzzParsers(f *testing.F) {
 				t.Errorf("interrupt %q %+v", irq, row)
 			}
 		}
+		for _, name := range []string{"isolcpus", "nohz_full"} {
+			if len(bootCPUs(s, name)) > 0 && !strings.Contains(s, name) {
+				t.Errorf("%s out of nothing", name)
+			}
+		}
+		if _, ok := localTimers(s); ok && !strings.Contains(s, "LOC") && !strings.Contains(s, "arch_timer") {
+			t.Error("timers out of nothing")
+		}
+		if soft, hard, ok := limitOf(s, "Max cpu time"); ok && (soft == "" || hard == "") {
+			t.Errorf("limit %q %q", soft, hard)
+		}
+		if n := meminfoBytes(s, "MemFree"); n < 0 && !strings.Contains(s, "-") {
+			t.Errorf("%d bytes free", n)
+		}
+		if seconds := busySeconds(s, 0); seconds < 0 && !strings.Contains(s, "-") {
+			t.Errorf("%v s of work", seconds)
+		}
+		_ = keepStat(s)
 		for _, device := range parseSwaps(s) {
 			if device == "" || !strings.Contains(s, device) {
 				t.Errorf("swap %q", device)

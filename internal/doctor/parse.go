@@ -3,6 +3,8 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,6 +80,10 @@ func parseStat(text string) (task, error) {
 	}
 	t.pid = number(strings.TrimSpace(text[:open]))
 	t.ppid, t.flags, t.threads, t.cpu = number(f[1]), number(f[6]), number(f[17]), number(f[36])
+	if len(f) > 38 {
+		policy := number(f[38])
+		t.realTime = policy == 1 || policy == 2 // SCHED_FIFO, SCHED_RR
+	}
 	return t, err
 }
 
@@ -202,4 +208,68 @@ func release(s string) (major, minor int, ok bool) {
 	n, err := fmt.Sscanf(s, "%d.%d%s", &major, &minor, &rest)
 	// "6.18" alone has no rest, which Sscanf reports as an error after two conversions.
 	return major, minor, n >= 2 || err == nil
+}
+
+// interruptRow reads one row of /proc/interrupts by its name, such as LOC.
+func interruptRow(text, name string) (map[int]uint64, bool) {
+	heading, rest, _ := strings.Cut(text, "\n")
+	for line := range strings.Lines(rest) {
+		label, columns, _ := strings.Cut(line, ":")
+		if strings.TrimSpace(label) != name {
+			continue
+		}
+		// Under the name of a number the row reads like that of a device.
+		row, ok := parseInterrupts(heading + "\n0:" + columns)["0"]
+		return row.counts, ok
+	}
+	return nil, false
+}
+
+// localTimers counts the interrupts of each CPU's own timer: a row of its own on x86, a device on ARM.
+func localTimers(interrupts string) (map[int]uint64, bool) {
+	if counts, ok := interruptRow(interrupts, "LOC"); ok {
+		return counts, true
+	}
+	for _, row := range parseInterrupts(interrupts) {
+		if row.name == "arch_timer" {
+			return row.counts, true
+		}
+	}
+	return nil, false
+}
+
+// rowTotal adds up a row over all CPUs.
+func rowTotal(interrupts, name string) (total uint64, ok bool) {
+	counts, ok := interruptRow(interrupts, name)
+	for _, n := range counts {
+		total += n
+	}
+	return total, ok
+}
+
+// busySeconds is how long a CPU has worked since boot, by /proc/stat, whose unit is 10 ms.
+func busySeconds(stat string, cpu int) float64 {
+	for line := range strings.Lines(stat) {
+		f := strings.Fields(line)
+		if len(f) < 8 || f[0] != "cpu"+strconv.Itoa(cpu) {
+			continue
+		}
+		busy := 0.0
+		for _, i := range []int{1, 2, 3, 6, 7} { // without idle (4) and iowait (5)
+			n, err := strconv.ParseFloat(f[i], 64)
+			if err != nil {
+				return 0
+			}
+			busy += n / 100
+		}
+		return busy
+	}
+	return 0
+}
+
+// distinct lists the different values of a map, sorted.
+func distinct(values map[string]string) []string {
+	kinds := slices.Collect(maps.Values(values))
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
 }

@@ -77,3 +77,56 @@ func TestDescends(t *testing.T) {
 		}
 	}
 }
+
+func TestBootOptions(t *testing.T) {
+	const cmdline = "ro nosmt isolcpus=managed_irq,domain,2-3,6 nohz_full=1 nohz_full=2-3 irqaffinity=x -- isolcpus=7"
+	for name, want := range map[string]string{"nosmt": "-", "nohz_full": "2-3", "isolcpus": "managed_irq,domain,2-3,6", "hugepages": ""} {
+		if got := bootOption(cmdline, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for name, want := range map[string]string{"isolcpus": "2-3,6", "irqaffinity": "", "rcu_nocbs": ""} {
+		if got := bootCPUs(cmdline, name).String(); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestTimerRows(t *testing.T) {
+	x86 := "      CPU0 CPU2\n 1: 5 6 keyboard\nLOC: 7 9 Local timer interrupts\nMCE: 1 2 Machine check exceptions\n"
+	arm := "      CPU0 CPU1\n 11: 3 4 GICv3 26 Level arch_timer\n"
+	for name, tc := range map[string]struct {
+		text string
+		want map[int]uint64
+	}{"x86": {x86, map[int]uint64{0: 7, 2: 9}}, "arm": {arm, map[int]uint64{0: 3, 1: 4}}, "none": {"CPU0\n1: 2 x\n", nil}} {
+		got, ok := localTimers(tc.text)
+		if diff := cmp.Diff(tc.want, got); diff != "" || ok != (tc.want != nil) {
+			t.Errorf("%s: %t (-want +got):\n%s", name, ok, diff)
+		}
+	}
+	if total, ok := rowTotal(x86, "MCE"); total != 3 || !ok {
+		t.Errorf("MCE: %d, %t", total, ok)
+	}
+	if _, ok := rowTotal(arm, "MCE"); ok {
+		t.Error("a row that is not there was found")
+	}
+	if s := busySeconds("cpu 9 9 9 9 9 9 9 9\ncpu1 100 200 300 9999 9999 400 500 7\n", 1); s != 15 {
+		t.Errorf("%v s of work, want 15", s)
+	}
+}
+
+func TestLimitsAndMemory(t *testing.T) {
+	limits := "Limit                     Soft Limit           Hard Limit           Units\nMax cpu time              60  unlimited  seconds\n"
+	if soft, hard, ok := limitOf(limits, "Max cpu time"); soft != "60" || hard != "unlimited" || !ok {
+		t.Errorf("limitOf = %s, %s, %t", soft, hard, ok)
+	}
+	if _, _, ok := limitOf(limits, "Max stack size"); ok {
+		t.Error("a limit that is not there was found")
+	}
+	if n := meminfoBytes("Node 0 MemTotal: 9 kB\nNode 0 MemFree:  1234 kB\n", "MemFree"); n != 1234<<10 {
+		t.Errorf("%d bytes free, want %d", n, 1234<<10)
+	}
+	if v := variable("PATH=/bin\x00container=lxc\x00", "container"); v != "lxc" {
+		t.Errorf("variable = %q", v)
+	}
+}

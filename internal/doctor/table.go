@@ -26,13 +26,19 @@ func (r Report) WriteTable(w io.Writer, color bool) error {
 	t.line(0, r.verdict())
 	t.line(0, fmt.Sprintf("%s · %s · %s · Linux %s", r.Host.Name, r.Host.Class, r.Host.CPUModel, r.Host.Kernel))
 	t.line(0, fmt.Sprintf("reserved CPUs %s of %d · isolation %s · turbo %s", r.CPUs, r.Host.CPUs, r.Host.Isolation, r.Host.Turbo))
-	for _, g := range []struct {
-		severity Severity
-		meaning  string
-	}{{S1, "S1  can move a verdict: more than 5 %"}, {S2, "S2  0.5 to 5 %"}, {S3, "S3  less than 0.5 %"}, {Info, "for information"}} {
-		t.group(g.meaning, r.of(g.severity))
+	for _, s := range severities() {
+		t.group(s.meaning, r.of(s.severity))
 	}
 	return t.w.Flush()
+}
+
+type meaning struct {
+	severity Severity
+	meaning  string
+}
+
+func severities() []meaning {
+	return []meaning{{S1, "S1  can move a verdict: more than 5 %"}, {S2, "S2  0.5 to 5 %"}, {S3, "S3  less than 0.5 %"}, {Info, "for information"}}
 }
 
 func (r Report) verdict() string {

@@ -24,6 +24,7 @@ type task struct {
 	threads   int
 	cpu       int        // where it ran last
 	allowed   cpuset.Set // where it may run
+	realTime  bool       // of a policy that goes before all ordinary ones
 	ours      bool       // judged, or something that judged started
 }
 

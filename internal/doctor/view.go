@@ -28,6 +28,7 @@ type facts struct {
 	housekeeping cpuset.Set // the other online ones
 	width        int
 	daemon       bool
+	config       string // of the kernel's build; "" if it is not shown
 	mounts       []mount
 	own          map[string]string // controller -> path of this process; "" is v2
 	tasks        []task
@@ -53,16 +54,21 @@ func (v *view) saw(paths ...string) {
 func (v *view) word(path string) (string, *Outcome) {
 	v.saw(path)
 	s, err := v.fs.Read(path)
-	switch {
-	case err == nil:
-		return s, nil
-	case errors.Is(err, fs.ErrNotExist):
-		o := skip(path + " does not exist")
-		return "", &o
-	default:
-		o := warn("unreadable", "cannot look: "+err.Error())
-		return "", &o
+	if err != nil {
+		return "", refusal(path, err)
 	}
+	return s, nil
+}
+
+func refusal(path string, err error) *Outcome {
+	o := warn("unreadable", "cannot look: "+err.Error())
+	if errors.Is(err, fs.ErrNotExist) {
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			path = pe.Path // for an answer of the kernel that was kept in a file
+		}
+		o = skip(path + " does not exist")
+	}
+	return &o
 }
 
 // optional reads a file that is allowed to be missing or closed: then it is "".

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"judged/internal/job"
+	"judged/internal/units"
 )
 
 // Facts are what the sandbox knows of the run itself. Pointers are nil where the kernel did not say.
@@ -19,7 +20,12 @@ type Facts struct {
 	Migrations          *int64
 	MinorFaults         *int64
 	MajorFaults         *int64
-	Throttled           *int64 // periods, cpu.stat nr_throttled
+	Throttled           *int64         // periods, cpu.stat nr_throttled
+	Pressure            *time.Duration // cpu.pressure, some: of all threads of the run
+	IRQPressure         *time.Duration // irq.pressure, full
+	Refaults            *int64         // pages that were thrown out of memory and came back
+	LimitHits           *int64         // how often the run was at its memory limit
+	NUMAMigrations      *int64         // pages that the kernel moved between nodes
 
 	Width    int  // CPUs of the slot
 	NohzFull bool // all of them are in the nohz_full set
@@ -30,9 +36,12 @@ const tick = 10 * time.Millisecond
 
 // The keys of job.Evidence.Interrupts that are not rows of /proc/interrupts.
 const (
-	irqTicks      = "irq_ticks"
-	softirqTicks  = "softirq_ticks"
-	coreThrottles = "core_throttles"
+	irqTicks         = "irq_ticks"
+	softirqTicks     = "softirq_ticks"
+	softirqNet       = "softirq_net"
+	softirqBlock     = "softirq_block"
+	coreThrottles    = "core_throttles"
+	packageThrottles = "package_throttles"
 )
 
 // Between is what happened on the slot's CPUs from one snapshot to the next that was not the run.
@@ -46,12 +55,21 @@ func Between(before, after Snapshot, f Facts) job.Evidence {
 		MinorFaults:         f.MinorFaults,
 		MajorFaults:         f.MajorFaults,
 		Throttled:           f.Throttled,
-		Interrupts:          before.interrupts.growth(after.interrupts),
+		Pressure:            f.Pressure,
+		IRQPressure:         f.IRQPressure,
+		Refaults:            f.Refaults,
+		LimitHits:           f.LimitHits,
+		NUMAMigrations:      f.NUMAMigrations,
+		Swapped:             known(before.vm.swapped.growth(after.vm.swapped)),
+		CompactionStalls:    known(before.vm.stalls.growth(after.vm.stalls)),
+		Interrupts:          before.interrupts.wait().growth(after.interrupts.wait()),
 	}
 	if n, ok := before.ticks.steal.growth(after.ticks.steal); ok {
 		steal := time.Duration(n) * tick
 		e.StealTime = &steal
 	}
+	addPerf(&e, &before.perf, &after.perf)
+	addTraffic(&e, before.traffic, after.traffic)
 	e.ForeignTime = foreign(before, after, f, e.StealTime)
 	count := func(name string, before, after tally) {
 		n, ok := before.growth(after)
@@ -65,8 +83,52 @@ func Between(before, after Snapshot, f Facts) job.Evidence {
 	}
 	count(irqTicks, before.ticks.irq, after.ticks.irq)
 	count(softirqTicks, before.ticks.softirq, after.ticks.softirq)
-	count(coreThrottles, before.throttles, after.throttles)
+	count(softirqNet, before.softirqs.net, after.softirqs.net)
+	count(softirqBlock, before.softirqs.block, after.softirqs.block)
+	count(coreThrottles, before.cores, after.cores)
+	count(packageThrottles, before.packages, after.packages)
 	return e
+}
+
+// Cost is the time that two snapshots took to read, in the calling goroutine and beside the run.
+func Cost(before, after Snapshot) time.Duration {
+	d := before.took + after.took
+	for _, r := range []*reading{before.interrupts, after.interrupts} {
+		if r != nil {
+			<-r.done
+			d += r.took
+		}
+	}
+	return d
+}
+
+func addPerf(e *job.Evidence, before, after *totals) {
+	e.CPUSwitches = before.growth(after, switches)
+	e.CPUArrivals = before.growth(after, arrivals)
+	e.SMIs = before.growth(after, smis)
+	e.Instructions = before.growth(after, instructions)
+	e.Cycles = before.growth(after, cycles)
+	e.ReferenceCycles = before.growth(after, referenceCycles)
+	e.CacheMisses = before.growth(after, cacheMisses)
+	actual, nominal := before.growth(after, aperf), before.growth(after, mperf)
+	if actual != nil && value(nominal) > 0 {
+		ratio := float64(*actual) / float64(*nominal)
+		e.FrequencyRatio = &ratio
+	}
+}
+
+func addTraffic(e *job.Evidence, before, after traffic) {
+	total, ok := before.total.growth(after.total)
+	if ok {
+		e.L3Traffic = new(units.Bytes(total))
+	}
+	if local, alsoLocal := before.local.growth(after.local); ok && alsoLocal {
+		// Both counters go on between the reads of one and the other.
+		e.L3Remote = new(units.Bytes(max(total-local, 0)))
+	}
+	if after.occupancy.cpus > 0 {
+		e.L3Occupancy = new(units.Bytes(after.occupancy.sum))
+	}
 }
 
 // foreign is the growth of the CPUs' run time minus the run's own. It cannot be negative: the two

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -18,10 +19,12 @@ import (
 //   - Timer interrupts are forgiven once for each voluntary switch. On a nohz_full CPU that the
 //     program shared with itself the tick runs, so there the ordinary rate holds.
 //   - Interrupts between CPUs are judged on slots of one CPU, migrations too.
+//   - Pages that came back count against the host only of a run that is known never to have been at its
+//     memory limit.
 //
-// What stays: RunDelay is the first thread's. A program whose other threads alone were kept waiting
-// is not seen to wait; where nothing tells foreign time, one that both sleeps and has more threads
-// than CPUs may be called disturbed by its own. A read of a disk that the program asked for by
+// What stays: RunDelay is the first thread's. Without cpu.pressure, a program whose other threads
+// alone were kept waiting is not seen to wait; where nothing tells foreign time, one that both sleeps
+// and has more threads than CPUs may be called disturbed by its own. A read of a disk that the program asked for by
 // mapping a file of its own is a major fault like any other.
 func Causes(e job.Evidence, f Facts, th Thresholds) []job.Cause {
 	j := judgement{e, f, th, float64(max(f.Width, 1))}
@@ -33,10 +36,17 @@ func Causes(e job.Evidence, f Facts, th Thresholds) []job.Cause {
 		job.CauseIRQ:       j.interrupted(),
 		job.CauseTick:      j.ticked(),
 		job.CauseIPI:       f.Width == 1 && th.IPI.exceeded(j.ipis(), f.WallTime),
-		job.CauseThrottle:  value(e.Throttled) > 0 || e.Interrupts[coreThrottles] > 0 || e.Interrupts["TRM"] > 0,
+		job.CauseThrottle:  value(e.Throttled)+e.Interrupts[coreThrottles]+e.Interrupts[packageThrottles]+e.Interrupts["TRM"] > 0,
 		job.CauseMajfault:  value(e.MajorFaults) > 0,
 		job.CauseFaultCost: j.faultsWereDear(),
 		job.CausePreempted: th.Preempted.exceeded(j.preemptions(), j.slotTime()),
+		job.CauseSoftIRQ:   th.SoftIRQ.exceeded(j.softirqs(), j.slotTime()),
+		job.CauseFrequency: j.frequencyOff() > th.Frequency.Slack,
+		job.CauseSMI:       th.SMI.exceeded(value(e.SMIs), j.slotTime()),
+		job.CauseSwap:      th.Swap.exceeded(value(e.Swapped), f.WallTime),
+		job.CauseRefault:   th.Refault.exceeded(j.refaults(), f.WallTime),
+		job.CauseRemote: th.NUMA.exceeded(value(e.NUMAMigrations), f.WallTime) ||
+			th.Remote.exceeded(value(e.L3Remote), value(e.L3Traffic)),
 	}
 	causes := []job.Cause{}
 	for _, c := range job.Causes() {
@@ -69,12 +79,18 @@ func (j judgement) elsewhere() time.Duration {
 	return min(left, *j.e.ForeignTime+*j.e.StealTime)
 }
 
-// wait is that for others. Without the width of the slot nothing says whose wait it was.
+// wait is that for others. Without the width of the slot nothing says whose wait it was. The pressure
+// is that of any thread, and of those that waited for each other: it counts only where it can be held
+// against what others were seen to have.
 func (j judgement) wait() time.Duration {
-	if j.f.Width < 1 || j.e.RunDelay == nil {
+	if j.f.Width < 1 {
 		return 0
 	}
-	return min(*j.e.RunDelay, j.elsewhere())
+	waited := value(j.e.RunDelay)
+	if j.e.ForeignTime != nil && j.e.StealTime != nil {
+		waited = max(waited, value(j.e.Pressure))
+	}
+	return min(waited, j.elsewhere())
 }
 
 // preemptions are the involuntary switches that others can have caused.
@@ -92,6 +108,7 @@ func (j judgement) interrupted() bool {
 	return j.th.Device.exceeded(n[deviceRow], j.slotTime()) ||
 		j.th.NMI.exceeded(n["NMI"], j.slotTime()) ||
 		j.th.IRQTime.exceeded(j.handlers(), j.slotTime()) ||
+		j.th.IRQPressure.exceeded(value(j.e.IRQPressure), j.f.CPUTime) ||
 		n["MCE"]+n["THR"]+n["DFR"] > 0
 }
 
@@ -145,8 +162,30 @@ func (j judgement) faultsWereDear() bool {
 	return cost > th.Above && cost < th.Below
 }
 
-// value is a count, 0 where it is unknown.
-func value(n *int64) int64 {
+func (j judgement) softirqs() int64 {
+	return j.e.Interrupts[softirqNet] + j.e.Interrupts[softirqBlock]
+}
+
+// frequencyOff is how far the frequency was from the plan, in either direction: a run on a CPU that
+// was too fast proves as little.
+func (j judgement) frequencyOff() float64 {
+	if j.f.CPUTime < j.th.Frequency.MinCPU {
+		return 0
+	}
+	return math.Abs(j.th.Frequency.off(j.e.FrequencyRatio))
+}
+
+// refaults are those that the run's own limit did not cause. Where nothing counts how often it was at
+// the limit, nothing says whose they were.
+func (j judgement) refaults() int64 {
+	if j.e.LimitHits == nil || *j.e.LimitHits > 0 {
+		return 0
+	}
+	return value(j.e.Refaults)
+}
+
+// value is what was measured, 0 where it is unknown.
+func value[T ~int64](n *T) T {
 	if n == nil {
 		return 0
 	}

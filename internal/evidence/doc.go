@@ -14,18 +14,51 @@
 // The thresholds are static at first (DefaultThresholds); canaries teach what is ordinary on a host
 // (Thresholds.Learned).
 //
-// The sources, each optional:
+// The sources, each optional. One that a host does not have is left out, and what it would say is
+// absent from the evidence, never 0:
 //
 //	/proc/schedstat, cpuN, field 7      time that tasks ran on the CPU       foreign time
 //	cpuacct.usage_percpu of the v1 root the same, where schedstat is missing  foreign time
-//	/proc/stat, cpuN                    steal, irq and softirq, in ticks      steal time
-//	/proc/interrupts                    the slot's columns                    interrupts
-//	thermal_throttle/core_throttle_count                                      interrupts
+//	/proc/stat, cpuN                    steal, irq and softirq, in ticks      steal time, interrupts
+//	/proc/interrupts, /proc/softirqs    the slot's columns                    interrupts
+//	thermal_throttle/*_throttle_count   core and package                      interrupts
+//	/proc/vmstat, where there is swap   the whole host                        swapped pages, compaction
+//	perf, software                      switches and arrivals on the CPUs     cpu_switches, cpu_arrivals
+//	perf, msr: aperf, mperf, smi        the CPUs                              frequency ratio, smis
+//	perf, the core's own unit           the CPUs, without the kernel          instructions, cycles, misses
+//	/sys/fs/resctrl, mon_data           everybody behind the slot's L3        l3 traffic, remote, occupancy
+//
+// What the sandbox reads of the run's own control group comes in as Facts: cpu.stat, cpu.pressure and
+// irq.pressure, memory.stat and memory.events (both on v2).
 //
 // job.Evidence.Interrupts holds the rows of /proc/interrupts by their upper-case names, and beside
-// them four counts under lower-case names: "device" (numbered rows), "irq_ticks" and
-// "softirq_ticks" (time in interrupt handlers, in ticks of 10 ms), "core_throttles".
+// them counts under lower-case names: "device" (numbered rows), "irq_ticks" and "softirq_ticks" (time
+// in interrupt handlers, in ticks of 10 ms), "softirq_net" and "softirq_block" (deferred work),
+// "core_throttles" and "package_throttles".
 //
-// What no source here shows: neighbours in the shared cache and on the memory bus. They lengthen CPU
-// time and leave no trace without a performance monitoring unit.
+// The causes, and what makes them (Thresholds has the figures):
+//
+//	wait       run delay or cpu.pressure, as far as others had the time for it
+//	foreign    time of others on the slot's CPUs
+//	steal      a tick of it
+//	migrated   of a run on one CPU
+//	irq        devices, NMIs, machine checks, time in handlers, irq.pressure
+//	tick       timer interrupts beyond the kernel's rate and the run's own sleeping
+//	ipi        calls from other CPUs, on a slot of one CPU
+//	throttle   by heat, of the core or the package; by the cgroup
+//	majfault   a page that came from a disk
+//	faultcost  system time for each page fault, where faults are most of it
+//	preempted  involuntary switches that others can have made
+//	softirq    deferred work of networks and disks on the slot's CPUs
+//	frequency  off the plan by more than 0.3 %, slower or faster
+//	smi        more than one a second
+//	swap       the host swapped
+//	refault    pages came back that the run's own limit had not thrown out
+//	remote     pages were moved between nodes; over 1 % of the L3's traffic went to other nodes
+//
+// The other members only tell. Compaction shows in the price of faults when it is the run's own; a
+// program that repeats itself has the same instructions, so other times are the surroundings'.
+//
+// What no source here shows without a performance monitoring unit or resctrl: neighbours in the shared
+// cache and on the memory bus. They lengthen CPU time and leave no other trace.
 package evidence

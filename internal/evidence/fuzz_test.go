@@ -28,6 +28,12 @@ func FuzzParsers(f *testing.F) {
 		if got, want := parseSchedstat(b, cpus), fieldByPattern(string(b), cpus, 7); got != want {
 			t.Errorf("schedstat %+v, by the pattern %+v", got, want)
 		}
+		if s, _ := parseSoftirqs(b, cpus, nil); s.block.sum > uint64(s.block.cpus)*(1<<32) {
+			t.Errorf("softirqs %+v", s)
+		}
+		if got, want := parseVM(b).swapped, pagesByPattern(b); got != want {
+			t.Errorf("swapped %+v, by the pattern %+v", got, want)
+		}
 		if mount, ok := parseCpuacctMount(b); ok != (mount != "") {
 			t.Errorf("mount %q, %v", mount, ok)
 		}
@@ -79,6 +85,18 @@ func fieldByPattern(text string, cpus cpuset.Set, n int) tally {
 		}
 		v, _ := strconv.ParseUint(fields[n-1], 10, 64) // 19 digits always fit
 		sum.sum, sum.cpus = sum.sum+v, sum.cpus+1
+	}
+	return sum
+}
+
+// pagesByPattern sums the lines of swapped pages.
+func pagesByPattern(b []byte) tally {
+	var sum tally
+	for line := range strings.SplitSeq(string(b), "\n") {
+		if m := regexp.MustCompile(`^pswp(?:in|out)[ \t]+([0-9]{1,19})(?:[ \t]|$)`).FindStringSubmatch(line); m != nil {
+			v, _ := strconv.ParseUint(m[1], 10, 64)
+			sum.sum, sum.cpus = sum.sum+v, sum.cpus+1
+		}
 	}
 	return sum
 }

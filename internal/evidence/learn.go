@@ -6,6 +6,7 @@ import (
 
 	"judged/internal/job"
 	"judged/internal/stats"
+	"judged/internal/units"
 )
 
 // Observation is one run of a canary.
@@ -59,6 +60,14 @@ func (th Thresholds) Learned(canaries []Observation) Thresholds {
 	learned.NohzTicks = th.NohzTicks.learned(js, judgement.nohzTicks, judgement.slotTime)
 	learned.StealTicks = max(th.StealTicks, usual(js, judgement.stealTicks)+1)
 	learned.FaultCost = th.FaultCost.learned(js)
+	learned.SoftIRQ = th.SoftIRQ.learned(js, judgement.softirqs, judgement.slotTime)
+	learned.IRQPressure = th.IRQPressure.learned(js, func(j judgement) time.Duration { return value(j.e.IRQPressure) }, cpu)
+	learned.SMI = th.SMI.learned(js, func(j judgement) int64 { return value(j.e.SMIs) }, judgement.slotTime)
+	learned.Swap = th.Swap.learned(js, func(j judgement) int64 { return value(j.e.Swapped) }, wall)
+	learned.Refault = th.Refault.learned(js, judgement.refaults, wall)
+	learned.NUMA = th.NUMA.learned(js, func(j judgement) int64 { return value(j.e.NUMAMigrations) }, wall)
+	learned.Remote = th.Remote.learned(js)
+	learned.Frequency = th.Frequency.learned(js)
 	return learned
 }
 
@@ -96,6 +105,38 @@ func (t FaultCost) learned(js []judgement) FaultCost {
 		return t
 	}
 	t.Above = min(max(t.Above, time.Duration(math.Round(rateSlack*float64(system)/float64(faults)))), t.Below)
+	return t
+}
+
+// learned takes the plan from the canaries where nobody knows it, their median: and how far the 99th
+// of 100 is from the plan.
+func (t Frequency) learned(js []judgement) Frequency {
+	var ratios, off []float64
+	for _, j := range js {
+		if r := j.e.FrequencyRatio; r != nil && j.f.CPUTime >= t.MinCPU {
+			ratios = append(ratios, *r)
+		}
+	}
+	if len(ratios) < LearnFrom {
+		return t
+	}
+	if t.Plan == 0 {
+		t.Plan = stats.Quantile(ratios, 0.5)
+	}
+	for _, r := range ratios {
+		off = append(off, math.Abs(t.off(&r)))
+	}
+	t.Slack = max(t.Slack, stats.Quantile(off, learnedPart))
+	return t
+}
+
+func (t Volume) learned(js []judgement) Volume {
+	remote := func(j judgement) units.Bytes { return value(j.e.L3Remote) }
+	all := func(j judgement) units.Bytes { return value(j.e.L3Traffic) }
+	t.Floor = max(t.Floor, usual(js, remote))
+	if sum := total(js, all); sum > 0 {
+		t.Ratio = max(t.Ratio, rateSlack*float64(total(js, remote))/float64(sum))
+	}
 	return t
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"judged/internal/job"
+	"judged/internal/units"
 )
 
 // canaries are so many undisturbed runs of 50 ms, changed one by one.
@@ -78,6 +79,36 @@ func TestLearned(t *testing.T) {
 			nohz(o)
 			o.Evidence.Interrupts["LOC"], o.Evidence.RunDelay = 10, new(20*ms)
 		}), func(th *Thresholds) {}},
+		{"softirqs, SMIs, swapping, pages", canaries(100, func(i int, o *Observation) {
+			o.Evidence.Interrupts = map[string]int64{"softirq_net": 1, "softirq_block": 2}
+			o.Evidence.SMIs, o.Evidence.Swapped, o.Evidence.Refaults, o.Evidence.NUMAMigrations = new(int64(4)), new(int64(5)), new(int64(6)), new(int64(7))
+			o.Evidence.LimitHits = new(int64(0))
+			o.Evidence.IRQPressure, o.Evidence.L3Traffic, o.Evidence.L3Remote = new(2*ms), new(units.Bytes(1e8)), new(units.Bytes(2e7))
+		}), func(th *Thresholds) {
+			th.SoftIRQ, th.SMI = Count{3, 3 * 3 / 0.05}, Count{4, 3 * 4 / 0.05}
+			th.Swap, th.Refault, th.NUMA = Count{5, 3 * 5 / 0.05}, Count{6, 3 * 6 / 0.05}, Count{7, 3 * 7 / 0.05}
+			th.IRQPressure, th.Remote = Share{2 * ms, 3 * 2 / 50.0}, Volume{2e7, 3 * 2 / 10.0}
+		}},
+		{"pages that its own limit threw out", canaries(100, func(i int, o *Observation) {
+			o.Evidence.Refaults, o.Evidence.LimitHits = new(int64(6)), new(int64(1))
+		}), func(th *Thresholds) {}},
+		{"a plan for the frequency", canaries(101, func(i int, o *Observation) {
+			o.Evidence.FrequencyRatio = new(1.25)
+			switch {
+			case i < 2:
+				o.Evidence.FrequencyRatio = new(1.0)
+			case i < 4:
+				o.Facts.CPUTime, o.Evidence.FrequencyRatio = 9*ms, new(0.5)
+			case i == 4:
+				o.Evidence.FrequencyRatio = nil
+			}
+		}), func(th *Thresholds) {}}, // 98 are too few to know
+		{"a plan for the frequency, from enough", canaries(100, func(i int, o *Observation) {
+			o.Evidence.FrequencyRatio = new(1.25)
+			if i < 2 {
+				o.Evidence.FrequencyRatio = new(1.0)
+			}
+		}), func(th *Thresholds) { th.Frequency.Plan, th.Frequency.Slack = 1.25, 0.25/1.25 }},
 		{"dear faults", canaries(200, func(i int, o *Observation) {
 			if i%2 == 0 { // half of the canaries make faults
 				o.Evidence.MinorFaults, o.Facts.SystemTime = new(int64(5000)), 20*ms
@@ -103,6 +134,16 @@ func TestLearned(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A plan that the host knows is not replaced by what canaries had: they only show how far off is usual.
+func TestLearnedKeepsThePlan(t *testing.T) {
+	th := DefaultThresholds(false)
+	th.Frequency.Plan = 1
+	got := th.Learned(canaries(100, func(i int, o *Observation) { o.Evidence.FrequencyRatio = new(1.25) })).Frequency
+	if diff := cmp.Diff(Frequency{Plan: 1, Slack: 0.25, MinCPU: 10 * ms}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

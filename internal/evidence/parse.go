@@ -86,6 +86,70 @@ func parseStat(b []byte, cpus cpuset.Set) ticks {
 	return t
 }
 
+// softirqs are deferred work of devices that was done on the CPUs: a run makes none of it, having no
+// network and its files in memory.
+type softirqs struct{ net, block tally }
+
+// parseSoftirqs reads /proc/softirqs, a table like that of the interrupts but of all CPUs that are
+// possible. columns is scratch space.
+func parseSoftirqs(b []byte, cpus cpuset.Set, columns []bool) (softirqs, []bool) {
+	header, b := cutLine(b)
+	columns, found := pickColumns(header, cpus, columns[:0])
+	var s softirqs
+	if found == 0 {
+		return s, columns
+	}
+	for len(b) > 0 {
+		var line []byte
+		line, b = cutLine(b)
+		label, counts, _ := bytes.Cut(skipSpace(line), []byte(":"))
+		var to *tally
+		switch string(label) {
+		case "NET_TX", "NET_RX":
+			to = &s.net
+		case "BLOCK":
+			to = &s.block
+		default:
+			continue
+		}
+		// The counts have 32 bits and wrap; a sum that went back is a tally without growth.
+		if sum, _, ok := sumColumns(counts, columns); ok {
+			to.sum += uint64(sum)
+			to.cpus += found
+		}
+	}
+	return s, columns
+}
+
+// vm is what the host's memory management did, for anybody: pages swapped in and out, and allocations
+// that waited for compaction.
+type vm struct{ swapped, stalls tally }
+
+// parseVM reads the lines "name count" of /proc/vmstat.
+func parseVM(b []byte) vm {
+	var v vm
+	for len(b) > 0 {
+		var line []byte
+		line, b = cutLine(b)
+		name, count := cutWord(line)
+		switch string(name) {
+		case "pswpin", "pswpout":
+			v.swapped.addField(count, 0)
+		case "compact_stall":
+			v.stalls.addField(count, 0)
+		}
+	}
+	return v
+}
+
+// known is a count, nil where it is not known.
+func known(n int64, ok bool) *int64 {
+	if !ok {
+		return nil
+	}
+	return &n
+}
+
 // cutLine splits at the first line feed.
 func cutLine(b []byte) (line, rest []byte) {
 	if i := bytes.IndexByte(b, '\n'); i >= 0 {

@@ -10,7 +10,7 @@ import (
 	"judged/internal/cpuset"
 )
 
-var unexported = cmp.AllowUnexported(Snapshot{}, tally{}, ticks{}, interrupts{}, row{})
+var unexported = cmp.AllowUnexported(Snapshot{}, tally{}, ticks{}, interrupts{}, row{}, softirqs{}, vm{}, traffic{}, event{})
 
 const schedstatText = `version 15
 timestamp 4294936912
@@ -161,6 +161,45 @@ func TestParseInterruptsOfABigMachine(t *testing.T) {
 	}
 }
 
+func TestParseSoftirqs(t *testing.T) {
+	const text = "   CPU0 CPU1 CPU2\n  HI: 1 1 1\nNET_TX: 1 2 4\nNET_RX: 8 16 32\nBLOCK: 3 5 7\nRCU: 9 9 9\n"
+	for _, tt := range []struct {
+		name, text string
+		cpus       cpuset.Set
+		want       softirqs
+	}{
+		{"one CPU", text, cpuset.New(1), softirqs{tally{18, 2}, tally{5, 1}}},
+		{"two CPUs", text, cpuset.New(0, 2), softirqs{tally{45, 4}, tally{10, 2}}},
+		{"no such CPU", text, cpuset.New(7), softirqs{}},
+		{"a row too short", "CPU0 CPU1\nBLOCK: 3\nNET_TX: 1 2\n", cpuset.New(1), softirqs{tally{2, 1}, tally{}}},
+		{"empty", "", cpuset.New(1), softirqs{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, _ := parseSoftirqs([]byte(tt.text), tt.cpus, nil)
+			if diff := cmp.Diff(tt.want, got, unexported); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestParseVM(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       vm
+	}{
+		{"all", "nr_free_pages 5\npswpin 1\npswpout 2\npswpin_other 9\ncompact_stall 4\n", vm{tally{3, 2}, tally{4, 1}}},
+		{"a kernel without swap and compaction", "nr_free_pages 5\n", vm{}},
+		{"no number", "pswpin x\n", vm{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, parseVM([]byte(tt.text)), unexported); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestParsersDoNotAllocate(t *testing.T) {
 	cpus := cpuset.New(1)
 	known, columns, rows := names{}, make([]bool, 0, 8), make([]row, 0, 64)
@@ -170,6 +209,8 @@ func TestParsersDoNotAllocate(t *testing.T) {
 		parseSchedstat(texts[1], cpus)
 		parseStat(texts[2], cpus)
 		parseUsagePercpu(texts[2], cpus)
+		parseSoftirqs(texts[0], cpus, columns)
+		parseVM(texts[2])
 	}); n != 0 {
 		t.Errorf("%v allocations, want none", n)
 	}

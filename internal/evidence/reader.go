@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"slices"
+	"time"
 
 	"judged/internal/cpuset"
 	"judged/internal/hostfs"
@@ -21,13 +21,16 @@ type Reader struct {
 	busyFile   *os.File // nil: no source of run time
 	positions  []int    // of cpus in cpuacct.usage_percpu
 	stat       *os.File
-	interrupts *os.File
-	throttles  []*os.File
+	softirqs   *os.File
+	vmstat     *os.File // nil on a host without swap
+	cores      []*os.File
+	packages   []*os.File
+	monitors   monitors
+	perf       perf
+	interrupts *interruptFile
 
 	buf     []byte
 	columns []bool
-	names   names
-	rows    int // of the last snapshot
 }
 
 // busySource is where the run time of the CPUs comes from.
@@ -41,11 +44,16 @@ const (
 
 // Snapshot is what the counters said at one moment. It is only good for Between.
 type Snapshot struct {
-	source     busySource
-	busy       tally // nanoseconds
-	ticks      ticks
-	interrupts interrupts
-	throttles  tally
+	source          busySource
+	busy            tally // nanoseconds
+	ticks           ticks
+	softirqs        softirqs
+	vm              vm
+	cores, packages tally // times that the processor was too hot
+	traffic         traffic
+	perf            totals
+	interrupts      *reading
+	took            time.Duration
 }
 
 // NewReader opens the sources that this host has. A source that is missing or unreadable is left
@@ -54,15 +62,21 @@ func NewReader(fs hostfs.FS, cpus cpuset.Set) (*Reader, error) {
 	if len(cpus) == 0 {
 		return nil, errors.New("read evidence: no CPUs given; name those of the slot")
 	}
-	r := &Reader{cpus: cpus, buf: make([]byte, 16<<10), names: names{}}
+	r := &Reader{cpus: cpus, buf: make([]byte, 16<<10)}
 	r.stat = open(fs, "/proc/stat")
-	r.interrupts = open(fs, "/proc/interrupts")
+	r.softirqs = open(fs, "/proc/softirqs")
+	if swapping(fs) {
+		r.vmstat = open(fs, "/proc/vmstat")
+	}
 	r.openBusy(fs)
 	for _, cpu := range cpus {
-		if f := open(fs, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu)); f != nil {
-			r.throttles = append(r.throttles, f)
-		}
+		r.cores = appendOpen(r.cores, fs, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu))
 	}
+	// All CPUs of a slot are in one package.
+	r.packages = appendOpen(nil, fs, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/thermal_throttle/package_throttle_count", cpus[0]))
+	r.monitors = openMonitors(fs, cpus)
+	r.perf = openPerf(chooseEvents(fs, cpus), cpus)
+	r.interrupts = openInterrupts(fs, cpus)
 	return r, nil
 }
 
@@ -97,39 +111,37 @@ func (r *Reader) Sources() []string {
 
 // Close closes the files. A Snapshot after it is empty.
 func (r *Reader) Close() error {
-	var errs []error
+	errs := []error{r.perf.close(), r.interrupts.close()}
 	for _, f := range r.files() {
-		errs = append(errs, f.Close())
+		if f != r.interrupts.file {
+			errs = append(errs, f.Close())
+		}
 	}
-	r.busyFile, r.stat, r.interrupts, r.throttles = nil, nil, nil, nil
+	*r = Reader{cpus: r.cpus, busy: r.busy, interrupts: &interruptFile{}}
 	return errors.Join(errs...)
 }
 
 func (r *Reader) files() []*os.File {
-	var open []*os.File
-	for _, f := range append([]*os.File{r.busyFile, r.stat, r.interrupts}, r.throttles...) {
-		if f != nil {
-			open = append(open, f)
-		}
-	}
-	return open
+	all := slices.Concat([]*os.File{r.busyFile, r.stat, r.softirqs, r.vmstat, r.interrupts.file}, r.cores, r.packages, r.monitors.files())
+	return slices.DeleteFunc(all, func(f *os.File) bool { return f == nil })
 }
 
 // Snapshot reads all counters, one after the other. Call it right before the run is let go and right
 // after it was reaped: everything on the CPUs in between that was not the run counts as foreign.
+//
+// The order: first what interrupts the CPUs that it asks, last what their run time is.
 func (r *Reader) Snapshot() Snapshot {
+	begin := time.Now()
 	var s Snapshot
-	if b := r.read(r.interrupts); b != nil {
-		rows := make([]row, 0, r.rows)
-		s.interrupts, r.columns = parseInterrupts(b, r.cpus, r.names, r.columns, rows)
-		r.rows = len(s.interrupts.rows)
+	s.perf = r.perf.read(r.buf)
+	s.traffic = traffic{r.sumOf(r.monitors.total), r.sumOf(r.monitors.local), r.sumOf(r.monitors.occupancy)}
+	s.interrupts = r.interrupts.read()
+	s.cores, s.packages = r.sumOf(r.cores), r.sumOf(r.packages)
+	if b := r.read(r.softirqs); b != nil {
+		s.softirqs, r.columns = parseSoftirqs(b, r.cpus, r.columns)
 	}
-	for _, f := range r.throttles {
-		s.throttles.addField(r.read(f), 0)
-	}
-	if b := r.read(r.stat); b != nil {
-		s.ticks = parseStat(b, r.cpus)
-	}
+	s.vm = parseVM(r.read(r.vmstat))
+	s.ticks = parseStat(r.read(r.stat), r.cpus)
 	s.source = r.busy
 	switch b := r.read(r.busyFile); r.busy {
 	case schedstat:
@@ -137,81 +149,33 @@ func (r *Reader) Snapshot() Snapshot {
 	case cpuacct:
 		s.busy = parseUsagePercpu(b, r.positions)
 	}
+	s.took = time.Since(begin)
 	return s
 }
 
-// read returns the whole file, valid until the next read, or nil. The kernel renders these files
-// anew when they are read from offset 0, a page at a time.
+// read returns the whole file, valid until the next read, or nil.
 func (r *Reader) read(f *os.File) []byte {
 	if f == nil {
 		return nil
 	}
+	var n int
+	n, r.buf = readWhole(f, r.buf)
+	return r.buf[:n]
+}
+
+// readWhole reads a file from its start, into a buffer that grows; nothing on an error. The kernel
+// renders these files anew when they are read from offset 0, a page at a time.
+func readWhole(f *os.File, buf []byte) (int, []byte) {
 	n := 0
 	for {
-		m, err := f.ReadAt(r.buf[n:], int64(n))
+		m, err := f.ReadAt(buf[n:], int64(n))
 		n += m
 		if errors.Is(err, io.EOF) {
-			return r.buf[:n]
+			return n, buf
 		}
 		if err != nil {
-			return nil
+			return 0, buf
 		}
-		r.buf = append(r.buf, make([]byte, len(r.buf))...)
+		buf = append(buf, make([]byte, len(buf))...)
 	}
-}
-
-func open(fs hostfs.FS, path string) *os.File {
-	f, err := fs.Open(path)
-	if err != nil {
-		return nil
-	}
-	return f
-}
-
-// cpuacctMount finds the v1 hierarchy that has cpuacct, alone or together with cpu.
-func cpuacctMount(fs hostfs.FS) (string, bool) {
-	mounts, err := fs.ReadFile("/proc/mounts")
-	if err != nil {
-		return "", false
-	}
-	return parseCpuacctMount(mounts)
-}
-
-// parseCpuacctMount reads the lines "device mountpoint type options 0 0". White space and
-// backslashes in a mount point are escaped in octal there.
-func parseCpuacctMount(mounts []byte) (string, bool) {
-	for line := range bytes.Lines(mounts) {
-		f := strings.Fields(string(line))
-		if len(f) < 4 || f[2] != "cgroup" {
-			continue
-		}
-		for option := range strings.SplitSeq(f[3], ",") {
-			if option == "cpuacct" {
-				return unescape.Replace(f[1]), true
-			}
-		}
-	}
-	return "", false
-}
-
-var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-
-// possiblePositions says at which place of cpuacct.usage_percpu each CPU stands. Without the list of
-// possible CPUs, which every kernel with sysfs has, they are taken to be numbered without gaps.
-func possiblePositions(fs hostfs.FS, cpus cpuset.Set) ([]int, bool) {
-	text, err := fs.Read("/sys/devices/system/cpu/possible")
-	if err != nil {
-		return cpus, true
-	}
-	possible, err := cpuset.Parse(text)
-	if err != nil {
-		return nil, false
-	}
-	var positions []int
-	for i, cpu := range possible {
-		if cpus.Contains(cpu) {
-			positions = append(positions, i)
-		}
-	}
-	return positions, len(positions) == len(cpus)
 }

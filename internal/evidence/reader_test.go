@@ -3,10 +3,12 @@ package evidence
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"judged/internal/cpuset"
 	"judged/internal/hostfs"
@@ -48,7 +50,10 @@ func (h host) reader(cpus ...int) *Reader {
 	return r
 }
 
-const throttlePath = "/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count"
+const (
+	throttlePath = "/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count"
+	packagePath  = "/sys/devices/system/cpu/cpu1/thermal_throttle/package_throttle_count"
+)
 
 func TestSnapshotsOfAChangingHost(t *testing.T) {
 	h := newHost(t, map[string]string{
@@ -56,6 +61,10 @@ func TestSnapshotsOfAChangingHost(t *testing.T) {
 		"/proc/stat":       "cpu 0 0 0 0 0 0 0 0\ncpu0 9 9 9 9 9 9 9 9 0 0\ncpu1 0 0 0 0 0 1 2 3 0 0\n",
 		"/proc/interrupts": "  CPU0 CPU1\n 7: 0 4 nvme\nLOC: 100 200 Local\nRES: 1 1\n",
 		throttlePath:       "6\n",
+		packagePath:        "1\n",
+		"/proc/softirqs":   "  CPU0 CPU1\nNET_TX: 0 1\nNET_RX: 9 2\nBLOCK: 0 7\nRCU: 5 5\n",
+		"/proc/swaps":      "Filename Type Size\n/dev/sdb partition 1000\n",
+		"/proc/vmstat":     "pswpin 10\npswpout 20\ncompact_stall 3\npgfault 9\n",
 	})
 	r := h.reader(1)
 	before := r.Snapshot()
@@ -64,13 +73,20 @@ func TestSnapshotsOfAChangingHost(t *testing.T) {
 		"/proc/stat":       "cpu 0 0 0 0 0 0 0 0\ncpu0 9 9 9 9 9 9 9 9 0 0\ncpu1 0 0 0 0 0 1 4 5 0 0\n",
 		"/proc/interrupts": "  CPU0 CPU1\n 7: 0 6 nvme\nLOC: 100 450 Local\nRES: 9 1\n",
 		throttlePath:       "7\n",
+		packagePath:        "4\n",
+		"/proc/softirqs":   "  CPU0 CPU1\nNET_TX: 0 2\nNET_RX: 9 4\nBLOCK: 0 8\nRCU: 5 9\n",
+		"/proc/vmstat":     "pswpin 11\npswpout 24\ncompact_stall 3\npgfault 99\n",
 	})
-	got := Between(before, r.Snapshot(), Facts{CPUTime: 600 * time.Millisecond, WallTime: time.Second, Width: 1, MajorFaults: new(int64(2))})
+	got := Between(before, r.Snapshot(), Facts{CPUTime: 600 * time.Millisecond, WallTime: time.Second, Width: 1, MajorFaults: new(int64(2)),
+		Pressure: new(3 * ms), IRQPressure: new(ms), Refaults: new(int64(4)), LimitHits: new(int64(5)), NUMAMigrations: new(int64(6))})
 	want := job.Evidence{
 		ForeignTime: new(80 * time.Millisecond), // 700 - 600 of the run - 20 stolen
 		StealTime:   new(20 * time.Millisecond),
 		MajorFaults: new(int64(2)),
-		Interrupts:  map[string]int64{"device": 2, "LOC": 250, "softirq_ticks": 2, "core_throttles": 1},
+		Pressure:    new(3 * ms), IRQPressure: new(ms), Refaults: new(int64(4)), LimitHits: new(int64(5)), NUMAMigrations: new(int64(6)),
+		Swapped: new(int64(5)), CompactionStalls: new(int64(0)),
+		Interrupts: map[string]int64{"device": 2, "LOC": 250, "softirq_ticks": 2, "softirq_net": 3, "softirq_block": 1,
+			"core_throttles": 1, "package_throttles": 3},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -97,11 +113,41 @@ func TestSnapshotsOfCpuacct(t *testing.T) {
 	}
 }
 
-// A file longer than the first buffer is read to its end.
+// A file longer than the first buffer is read to its end, and beside the run: in the order in which
+// snapshots were taken, and before the files are closed.
 func TestSnapshotOfABigMachine(t *testing.T) {
-	r := newHost(t, map[string]string{"/proc/interrupts": bigInterrupts(128, 100)}).reader(127)
-	want := Snapshot{interrupts: interrupts{[]row{{"device", 12700}, {"LOC", 4000000127}}, 1}}
-	if diff := cmp.Diff(want, r.Snapshot(), unexported); diff != "" {
+	h := newHost(t, map[string]string{"/proc/interrupts": bigInterrupts(128, 100)})
+	r := h.reader(127)
+	var all []Snapshot
+	for range 20 {
+		all = append(all, r.Snapshot())
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := interrupts{[]row{{"device", 12700}, {"LOC", 4000000127}}, 1}
+	for _, s := range all {
+		if s.interrupts.done == finished {
+			t.Fatal("a file of 100 KiB was read on the spot")
+		}
+		if diff := cmp.Diff(want, s.interrupts.wait(), unexported); diff != "" {
+			t.Fatal(diff)
+		}
+		if inline := s.took; Cost(s, s) <= 2*inline {
+			t.Error("the cost leaves out what was read beside the run")
+		}
+	}
+}
+
+// TestReadingsAreInOrder: what the second reading sees is not older than what the first one saw.
+func TestReadingsAreInOrder(t *testing.T) {
+	h := newHost(t, map[string]string{"/proc/interrupts": bigInterrupts(128, 100)})
+	r := h.reader(127)
+	before := r.Snapshot()
+	before.interrupts.wait()
+	h.write(map[string]string{"/proc/interrupts": strings.Replace(bigInterrupts(128, 100), "4000000127", "4000000130", 1)})
+	got := Between(before, r.Snapshot(), Facts{})
+	if diff := cmp.Diff(job.Evidence{Interrupts: map[string]int64{"LOC": 3}}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -141,7 +187,7 @@ func TestCloseEmptiesSnapshots(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Snapshot{source: schedstat}, r.Snapshot(), unexported); diff != "" {
+	if diff := cmp.Diff(Snapshot{source: schedstat}, r.Snapshot(), unexported, cmpopts.IgnoreFields(Snapshot{}, "took")); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,6 +1,10 @@
 package evidence
 
-import "time"
+import (
+	"time"
+
+	"judged/internal/units"
+)
 
 // Thresholds say from where on a counter makes a run disturbed. Each lies above what an undisturbed
 // run shows. They are first values: the p99 of a pool's undisturbed canaries is the better figure.
@@ -23,6 +27,39 @@ type Thresholds struct {
 	NohzTicks Count   // timer interrupts on a nohz_full CPU, for each CPU
 
 	FaultCost FaultCost
+
+	SoftIRQ     Count // NET_TX, NET_RX and BLOCK, for each CPU
+	IRQPressure Share // of Facts.CPUTime
+	Frequency   Frequency
+	SMI         Count
+	Swap        Count // pages of the host
+	Refault     Count // pages of a run that was never at its memory limit
+	NUMA        Count // pages moved between nodes
+	Remote      Volume
+}
+
+// Frequency judges what the CPU's frequency was, as a part of the nominal one.
+type Frequency struct {
+	Plan   float64       // 0 is unknown, and then nothing is judged
+	Slack  float64       // how far off is too far, as a part of Plan
+	MinCPU time.Duration // of a run; in a shorter one others' cycles count as much
+}
+
+func (t Frequency) off(ratio *float64) float64 {
+	if t.Plan <= 0 || ratio == nil {
+		return 0
+	}
+	return *ratio/t.Plan - 1
+}
+
+// Volume is exceeded above Floor and above Ratio of the bytes it is compared with.
+type Volume struct {
+	Floor units.Bytes
+	Ratio float64
+}
+
+func (t Volume) exceeded(n, of units.Bytes) bool {
+	return n > max(t.Floor, units.Bytes(t.Ratio*float64(of)))
 }
 
 // Share is exceeded above Floor and above Ratio of the time it is compared with.
@@ -99,6 +136,24 @@ func DefaultThresholds(virtual bool) Thresholds {
 		// System time is sampled in ticks of up to 10 ms, hence the least amounts.
 		FaultCost: FaultCost{Above: 5 * time.Microsecond, Below: 25 * time.Microsecond,
 			MinFaults: 5000, MinSystem: 30 * time.Millisecond, MinRatio: 0.05},
+
+		// [D] As devices: what they leave behind is done where they interrupted.
+		SoftIRQ: Count{0, 0},
+		// [E] 0.1 % and as much again for the tick, which is an interrupt too.
+		IRQPressure: Share{time.Millisecond, 0.002},
+		// [E] The plan is nominal where turbo is off, which the host knows, and what canaries had
+		// otherwise. 0.3 % is a step that no drift of temperature makes with a fixed frequency.
+		Frequency: Frequency{Plan: 0, Slack: 0.003, MinCPU: 10 * time.Millisecond},
+		// [E] One takes tens to hundreds of microseconds, of every CPU. Some firmware has one a second.
+		SMI: Count{0, 1},
+		// [D] Sandboxes do not swap; who does keeps the disk and the memory busy.
+		Swap: Count{0, 0},
+		// [D] Nothing throws out pages of a run below its limit but a host that is out of memory.
+		Refault: Count{0, 0},
+		// [D] Only NUMA balancing does, and a run is bound to its node.
+		NUMA: Count{0, 0},
+		// [E] The node's own housekeeping reads some memory of other nodes.
+		Remote: Volume{16 << 20, 0.01},
 	}
 	if virtual {
 		// [E] What the hypervisor takes in slices too short to be seen as steal adds to a wait.
@@ -109,6 +164,9 @@ func DefaultThresholds(virtual bool) Thresholds {
 		t.Preempted = Count{10, 250}
 		// [E] Virtual devices cannot always be moved off a CPU. 10 µs each stay below 0.1 %.
 		t.Device = Count{10, 50}
+		t.SoftIRQ = t.Device
+		// [M] The tick alone takes 17 µs, 250 times a second: 0.4 %.
+		t.IRQPressure = Share{2 * time.Millisecond, 0.01}
 		// [M] About 1 a second on an idle guest, hundreds beside a compiler. [E] 5 µs each, with
 		// the exit, stay below 0.1 %.
 		t.IPI = Count{50, 100}

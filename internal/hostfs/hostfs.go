@@ -13,11 +13,14 @@ import (
 
 // FS is a host seen below one root directory. The zero value is the live machine. It is a small
 // value, safe to copy and to use from many goroutines.
-type FS struct{ root string }
+type FS struct {
+	root  string
+	tree  fs.FS      // read instead of root, if not nil
+	notes *Recording // takes down what is read, if not nil
+}
 
-// New returns the host below root: "/" for the live machine, a folder of testdata/hosts for a
-// recorded one. Symbolic links inside a recorded host must be relative, since an absolute one is
-// followed by the kernel out of the tree.
+// New returns the host below root: "/" for the live machine, another directory in tests. Symbolic
+// links in it must be relative, since an absolute one is followed by the kernel out of the tree.
 func New(root string) FS {
 	return FS{root: filepath.Clean("/" + strings.TrimPrefix(absolute(root), "/"))}
 }
@@ -47,6 +50,16 @@ const firstRead = 4 << 10
 // 4096), so it reads until the end is seen, with a buffer that doubles: few, big reads keep the
 // snapshot of a file that the kernel renders per read as coherent as it can be.
 func (h FS) ReadFile(path string) ([]byte, error) {
+	read := h.readLive
+	if h.tree != nil {
+		read = h.readTree
+	}
+	b, err := read(path)
+	h.notes.file(path, b, err)
+	return b, err
+}
+
+func (h FS) readLive(path string) ([]byte, error) {
 	fd, err := open(h.Path(path), syscall.O_RDONLY)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
@@ -97,6 +110,9 @@ func (h FS) ReadInt(path string) (int64, error) {
 // as a command of its own. It never creates the file. A short write is an error: half a command was
 // taken.
 func (h FS) Write(path, value string) error {
+	if h.tree != nil {
+		return fmt.Errorf("write %q: %w", value, &fs.PathError{Op: "open", Path: path, Err: syscall.EROFS})
+	}
 	fd, err := open(h.Path(path), syscall.O_WRONLY|syscall.O_TRUNC)
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: path, Err: err}
@@ -117,13 +133,37 @@ func (h FS) Write(path, value string) error {
 // Exists reports whether the path is there, readable or not. Where a directory above it may not be
 // searched the answer is true: nobody said that it is missing.
 func (h FS) Exists(path string) bool {
-	_, err := os.Stat(h.Path(path))
+	info, err := h.stat(path)
+	if err == nil {
+		h.notes.seen(path, info.IsDir())
+	}
 	return err == nil || errors.Is(err, fs.ErrPermission)
+}
+
+func (h FS) stat(path string) (fs.FileInfo, error) {
+	if h.tree != nil {
+		return fs.Stat(h.tree, inTree(path))
+	}
+	return os.Stat(h.Path(path))
 }
 
 // Glob returns the host paths that match the pattern (path/filepath's syntax), in the order of the
 // bytes: cpu10 stands before cpu2. No match is an empty result, not an error.
 func (h FS) Glob(pattern string) ([]string, error) {
+	match := h.globLive
+	if h.tree != nil {
+		match = h.globTree
+	}
+	found, err := match(pattern)
+	if h.notes != nil {
+		for _, p := range found {
+			h.Exists(p)
+		}
+	}
+	return found, err
+}
+
+func (h FS) globLive(pattern string) ([]string, error) {
 	prefix := strings.TrimSuffix(filepath.Join("/", h.root), "/")
 	found, err := filepath.Glob(quoteMeta(prefix) + filepath.Clean("/"+pattern))
 	if err != nil {
@@ -137,7 +177,11 @@ func (h FS) Glob(pattern string) ([]string, error) {
 
 // ReadDir returns the names in a directory, sorted by their bytes.
 func (h FS) ReadDir(path string) ([]string, error) {
-	entries, err := os.ReadDir(h.Path(path))
+	list := func() ([]fs.DirEntry, error) { return os.ReadDir(h.Path(path)) }
+	if h.tree != nil {
+		list = func() ([]fs.DirEntry, error) { return fs.ReadDir(h.tree, inTree(path)) }
+	}
+	entries, err := list()
 	if err != nil {
 		return nil, withHostPath(path, err)
 	}
@@ -150,6 +194,10 @@ func (h FS) ReadDir(path string) ([]string, error) {
 
 // Readlink returns the target of a symbolic link as it is written there.
 func (h FS) Readlink(path string) (string, error) {
+	if h.tree != nil {
+		target, err := fs.ReadLink(h.tree, inTree(path))
+		return target, withHostPath(path, err)
+	}
 	target, err := os.Readlink(h.Path(path))
 	if err != nil {
 		return "", withHostPath(path, err)

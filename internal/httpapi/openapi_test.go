@@ -127,7 +127,7 @@ func matches(t *testing.T, d document, path string, s schema, goType reflect.Typ
 	}
 	switch {
 	case goType == reflect.TypeFor[time.Time]():
-	case goType.Kind() == reflect.Slice:
+	case goType.Kind() == reflect.Slice, goType.Kind() == reflect.Array:
 		matches(t, d, path+"[]", *s.Items, goType.Elem())
 	case goType.Kind() == reflect.Map:
 		var element schema
@@ -179,7 +179,7 @@ func jsonType(t reflect.Type) string {
 		return "number"
 	case t.Kind() == reflect.Bool:
 		return "boolean"
-	case t.Kind() == reflect.Slice:
+	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array:
 		return "array"
 	}
 	return "object"

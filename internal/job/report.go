@@ -90,11 +90,15 @@ type Timing struct {
 	Spread      time.Duration  `json:"spread_ns"`              // max - min
 	SpreadRatio *float64       `json:"spread_ratio,omitempty"` // spread / median; absent when the median is 0
 	MAD         *time.Duration `json:"mad_ns,omitempty"`       // median absolute deviation, unscaled; absent below 3 runs
-	Limit       time.Duration  `json:"limit_ns"`
-	MarginRatio float64        `json:"margin_ratio"` // (limit - deciding value) / limit; negative is over
-	Policy      Policy         `json:"policy"`
-	DecidedBy   string         `json:"decided_by"` // first, fixed, quorum, clear, majority, budget
-	Confidence  Confidence     `json:"confidence"`
+	Sigma       *time.Duration `json:"sigma_ns,omitempty"`     // standard deviation, estimated from MAD; absent below 3 runs
+	// Interval is where the true median is, with a confidence next to 95 %,
+	// whatever the distribution: two order statistics. Absent below 6 runs.
+	Interval    *[2]time.Duration `json:"interval_ns,omitempty"`
+	Limit       time.Duration     `json:"limit_ns"`
+	MarginRatio float64           `json:"margin_ratio"` // (limit - deciding value) / limit; negative is over
+	Policy      Policy            `json:"policy"`
+	DecidedBy   string            `json:"decided_by"` // first, fixed, quorum, clear, majority, budget
+	Confidence  Confidence        `json:"confidence"`
 }
 
 // Confidence says how far a time verdict can be trusted. Noise is never a
@@ -121,6 +125,9 @@ type Run struct {
 	Disturbed  []Cause        `json:"disturbed"` // never null
 	Kept       bool           `json:"kept"`
 	Evidence   Evidence       `json:"evidence"`
+	// Reading is the time that the counters of the evidence took to read. It
+	// is a metric only.
+	Reading time.Duration `json:"-"`
 	// Overhead is the time that judged itself needed for this run outside of
 	// it: preparing, reading counters, taking down. It is a metric only.
 	Overhead time.Duration `json:"-"`
@@ -143,12 +150,20 @@ const (
 	CauseMajfault  Cause = "majfault"  // waited for a disk
 	CauseFaultCost Cause = "faultcost" // page faults dearer than usual
 	CausePreempted Cause = "preempted" // involuntary switches
+	CauseSoftIRQ   Cause = "softirq"   // deferred work of networks and disks on the slot's CPUs
+	CauseFrequency Cause = "frequency" // the CPU was slower or faster than planned
+	CauseSMI       Cause = "smi"       // the firmware took the CPU
+	CauseSwap      Cause = "swap"      // the host swapped
+	CauseRefault   Cause = "refault"   // the host threw the run's pages out of memory
+	CauseRemote    Cause = "remote"    // memory of another NUMA node
+	CauseCanary    Cause = "canary"    // a reference kernel right before or after took another time than it does here
 )
 
 // Causes lists the closed set.
 func Causes() []Cause {
 	return []Cause{CauseWait, CauseForeign, CauseSteal, CauseMigrated, CauseIRQ, CauseTick, CauseIPI,
-		CauseThrottle, CauseMajfault, CauseFaultCost, CausePreempted}
+		CauseThrottle, CauseMajfault, CauseFaultCost, CausePreempted, CauseSoftIRQ, CauseFrequency, CauseSMI, CauseSwap,
+		CauseRefault, CauseRemote, CauseCanary}
 }
 
 // Evidence is what was seen of a run's surroundings. Every member may be
@@ -164,6 +179,29 @@ type Evidence struct {
 	MajorFaults         *int64           `json:"major_faults,omitempty"`
 	Throttled           *int64           `json:"throttled,omitempty"`  // periods, cpu.stat nr_throttled
 	Interrupts          map[string]int64 `json:"interrupts,omitempty"` // rows of /proc/interrupts that grew on the slot's CPUs; numbered rows summed as "device"
+
+	Pressure         *time.Duration `json:"cpu_pressure_ns,omitempty"`   // cpu.pressure of the run, some: any of its threads waited for a CPU
+	IRQPressure      *time.Duration `json:"irq_pressure_ns,omitempty"`   // irq.pressure of the run, full: interrupts took its CPUs
+	Refaults         *int64         `json:"refaults,omitempty"`          // pages of the run that were thrown out of memory and came back
+	LimitHits        *int64         `json:"limit_hits,omitempty"`        // how often the run was at its memory limit
+	NUMAMigrations   *int64         `json:"numa_migrations,omitempty"`   // pages of the run that the kernel moved between nodes
+	Swapped          *int64         `json:"swapped_pages,omitempty"`     // in and out, of the whole host
+	CompactionStalls *int64         `json:"compaction_stalls,omitempty"` // of the whole host
+
+	// On the slot's CPUs, by perf; the last four without the kernel's share.
+	CPUSwitches     *int64   `json:"cpu_switches,omitempty"`
+	CPUArrivals     *int64   `json:"cpu_arrivals,omitempty"`    // tasks that came from another CPU
+	FrequencyRatio  *float64 `json:"frequency_ratio,omitempty"` // APERF / MPERF: 1 is the nominal frequency
+	SMIs            *int64   `json:"smis,omitempty"`            // system management interrupts
+	Instructions    *int64   `json:"instructions,omitempty"`
+	Cycles          *int64   `json:"cycles,omitempty"`
+	ReferenceCycles *int64   `json:"reference_cycles,omitempty"`
+	CacheMisses     *int64   `json:"cache_misses,omitempty"` // of the last level
+
+	// Of everybody behind the slot's L3 cache, by resctrl.
+	L3Traffic   *units.Bytes `json:"l3_traffic_bytes,omitempty"`   // to and from memory
+	L3Remote    *units.Bytes `json:"l3_remote_bytes,omitempty"`    // of it, memory of other nodes
+	L3Occupancy *units.Bytes `json:"l3_occupancy_bytes,omitempty"` // of the cache, at the end
 }
 
 // Host is what a report says about the machine.

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"judged/internal/job"
-	"judged/internal/stage"
 	"judged/internal/sandbox"
+	"judged/internal/stage"
 	"judged/internal/testkit"
 	"judged/internal/testkit/attacks"
 )

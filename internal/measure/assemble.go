@@ -101,9 +101,13 @@ func timing(kept []outcome, d stats.Decision, rule stats.Rule) *job.Timing {
 	if s.HasMAD {
 		t.MAD = &s.MAD
 	}
-	if rule.Limit > 0 {
-		t.MarginRatio = float64(rule.Limit-d.Value) / float64(rule.Limit)
+	if sigma, ok := s.Sigma(); ok {
+		t.Sigma = &sigma
 	}
+	if lo, hi, _, ok := stats.MedianInterval(times); ok {
+		t.Interval = &[2]time.Duration{lo, hi}
+	}
+	t.MarginRatio = rule.Margin(d.Value)
 	if t.Confidence != job.Borderline && allDisturbed(kept) && len(kept) > 1 {
 		t.Confidence = job.Noisy
 	}

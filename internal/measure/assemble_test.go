@@ -89,6 +89,28 @@ func TestAssemble(t *testing.T) {
 	}
 }
 
+// TestTimingOfMany: how surely the median is known is told from six runs on.
+func TestTimingOfMany(t *testing.T) {
+	const ms = time.Millisecond
+	rule := stats.Rule{Policy: stats.Confirm, Limit: time.Second, Min: 8, Max: 8}
+	var kept []outcome
+	for _, x := range []int{10, 11, 12, 13, 14, 15, 16, 30} {
+		kept = append(kept, ran(x, job.Accepted, true))
+	}
+	for n, want := range map[int]*[2]time.Duration{5: nil, 6: {10 * ms, 15 * ms}, 8: {11 * ms, 16 * ms}} {
+		got := timing(kept[:n], stats.Decision{Done: true}, rule)
+		if diff := cmp.Diff(want, got.Interval); diff != "" {
+			t.Errorf("%d runs (-want +got):\n%s", n, diff)
+		}
+	}
+	if got := timing(kept[:5], stats.Decision{Done: true}, rule).Sigma; got == nil || *got != 1482600 {
+		t.Errorf("sigma of five %v, want 1.4826 times their MAD of 1 ms", got)
+	}
+	if got := timing(kept[:2], stats.Decision{Done: true}, rule).Sigma; got != nil {
+		t.Errorf("sigma of two %v", got)
+	}
+}
+
 func TestAssembleNotExecutable(t *testing.T) {
 	o := ran(0, job.NotExecutable, true)
 	o.result.ExecError = syscall.ENOEXEC

@@ -3,6 +3,7 @@
 // and the Timing that the kept runs add up to.
 //
 // A Stand is where that happens: one slot with its instruments and with the
-// next sandbox already prepared. Which tests there are, and in which order, is
+// next sandbox already prepared. Runs that confirm another may be on a second
+// stand, which Request.Place finds. Which tests there are, and in which order, is
 // package judge's.
 package measure

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,13 +22,24 @@ type Request struct {
 	Name       string
 	Args       []string
 	Files      []sandbox.File
-	Input      *sandbox.Input
+	Input      func(sandbox.Slot) (*sandbox.Input, error) // for runs there, asked for by every run; nil is empty
 	OutputHint units.Bytes
 	Limits     job.Limits // complete: no member is zero
 	Repeats    job.Repeats
 	Head       units.Bytes
+	// Place finds where to run once more what is to be confirmed; nil is here.
+	Place func(ctx context.Context, wish stats.Placement) (Place, error)
 	// Check compares the output of a run that came to its end; nil accepts.
 	Check func(ctx context.Context, output io.Reader) (job.CheckReport, error)
+}
+
+// Place is a stand for one run, until it is released.
+type Place struct {
+	Stand   *Stand
+	Release func()
+	// Deviates runs reference kernels there, a few milliseconds, and reports
+	// whether they took another time than they usually do.
+	Deviates func(ctx context.Context) bool
 }
 
 // The guard band around a limit within which one run is not believed. Both
@@ -62,9 +74,11 @@ func (s *Stand) Test(ctx context.Context, q Request) (job.TestReport, error) {
 	seed := maphash.MakeSeed()
 	var all []outcome
 	var clean []time.Duration
+	var d stats.Decision
 	budget := discardBudget
 	for {
-		o, err := s.once(ctx, q, seed)
+		near := slices.ContainsFunc(clean, rule.Near)
+		o, err := s.placed(ctx, q, seed, d.Next, near)
 		if err != nil {
 			return job.TestReport{}, err
 		}
@@ -83,11 +97,34 @@ func (s *Stand) Test(ctx context.Context, q Request) (job.TestReport, error) {
 		if o.verdict == job.NotExecutable {
 			return assemble(q, all, stats.Decision{}, rule), nil
 		}
-		d := rule.Decide(clean)
+		d = rule.Decide(clean)
 		if d.Done || settled(o, rule, len(clean)) {
 			return assemble(q, all, d, rule), nil
 		}
 	}
+}
+
+// placed is one run where it is wished to be. Near the limit the place is looked
+// at before and after: what lengthens CPU time by a neighbour's use of a cache
+// leaves no other trace.
+func (s *Stand) placed(ctx context.Context, q Request, seed maphash.Seed, wish stats.Placement, near bool) (outcome, error) {
+	if q.Place == nil || wish == (stats.Placement{}) {
+		return s.once(ctx, q, seed)
+	}
+	at, err := q.Place(ctx, wish)
+	if err != nil {
+		return outcome{}, fmt.Errorf("find a place for test %q: %w", q.Name, err)
+	}
+	defer at.Release()
+	deviates := near && at.Deviates(ctx)
+	o, err := at.Stand.once(ctx, q, seed)
+	if err != nil {
+		return outcome{}, err
+	}
+	if deviates || near && at.Deviates(ctx) {
+		o.run.Disturbed = append(o.run.Disturbed, job.CauseCanary)
+	}
+	return o, nil
 }
 
 // settled reports whether more runs cannot change anything although the rule
@@ -111,7 +148,11 @@ func (s *Stand) once(ctx context.Context, q Request, seed maphash.Seed) (outcome
 		return outcome{}, err
 	}
 	defer s.discard(box)
-	if err := box.Load(s.spec(q)); err != nil {
+	spec, err := s.spec(q)
+	if err != nil {
+		return outcome{}, err
+	}
+	if err := box.Load(spec); err != nil {
 		return outcome{}, err
 	}
 	// A run that is over sooner is followed by what somebody waits for.
@@ -126,23 +167,29 @@ func (s *Stand) once(ctx context.Context, q Request, seed maphash.Seed) (outcome
 	if r.Stop == sandbox.StopCancelled {
 		return outcome{}, context.Cause(ctx)
 	}
-	o := outcome{result: r, verdict: verdictOf(r, q.Limits), run: s.describe(r, before, after)}
+	o := outcome{result: r, verdict: verdictOf(r, q.Limits)}
 	if o.digest, err = digest(box.Stdout(), seed); err != nil {
 		return outcome{}, err
 	}
 	if err := o.judgeOutput(ctx, q, box); err != nil {
 		return outcome{}, err
 	}
+	// Last, for the counters of a large machine may still be being read.
+	o.run = s.describe(r, before, after)
 	o.run.Overhead = box.Overhead()
 	return o, nil
 }
 
-func (s *Stand) spec(q Request) sandbox.Spec {
-	return sandbox.Spec{
-		Args: q.Args, Files: q.Files, Input: q.Input, OutputHint: q.OutputHint,
+func (s *Stand) spec(q Request) (spec sandbox.Spec, err error) {
+	spec = sandbox.Spec{
+		Args: q.Args, Files: q.Files, OutputHint: q.OutputHint,
 		Limits: sandbox.Limits{CPUTime: KillAt(q.Limits.CPUTime()), WallTime: q.Limits.WallTime(), Memory: q.Limits.Memory,
 			Output: q.Limits.Output, Stack: q.Limits.Stack, Processes: q.Limits.Processes},
 	}
+	if q.Input != nil {
+		spec.Input, err = q.Input(s.slot)
+	}
+	return spec, err
 }
 
 // describe is the run as the report tells it.
@@ -151,6 +198,8 @@ func (s *Stand) describe(r sandbox.Result, before, after evidence.Snapshot) job.
 		CPUTime: r.CPUTime, WallTime: r.WallTime, RunDelay: r.RunDelay, Migrations: r.Migrations, Throttled: r.Throttled,
 		VoluntarySwitches: r.VoluntarySwitches, InvoluntarySwitches: r.InvoluntarySwitches,
 		MinorFaults: r.MinorFaults, MajorFaults: r.MajorFaults,
+		Pressure: r.Pressure.CPU, IRQPressure: r.Pressure.IRQ,
+		Refaults: r.Memory.Refaults, LimitHits: r.Memory.LimitHits, NUMAMigrations: r.Memory.NUMAMigrations,
 		Width: len(s.slot.CPUs), NohzFull: s.slot.NohzFull,
 	}
 	if r.UserTime != nil && r.SystemTime != nil {
@@ -160,8 +209,17 @@ func (s *Stand) describe(r sandbox.Result, before, after evidence.Snapshot) job.
 	return job.Run{
 		CPUTime: r.CPUTime, UserTime: r.UserTime, SystemTime: r.SystemTime, WallTime: r.WallTime, MemoryPeak: r.MemoryPeak,
 		CPUs: s.slot.CPUs.String(), NUMANode: s.slot.Node,
-		Disturbed: evidence.Causes(e, f, s.thresholds), Evidence: e,
+		Disturbed: evidence.Causes(e, f, *s.thresholds.Load()), Evidence: e, Reading: evidence.Cost(before, after),
 	}
+}
+
+// Observation is a run of this stand as something to learn thresholds from.
+func (s *Stand) Observation(r job.Run) evidence.Observation {
+	f := evidence.Facts{CPUTime: r.CPUTime, WallTime: r.WallTime, Width: len(s.slot.CPUs), NohzFull: s.slot.NohzFull}
+	if r.UserTime != nil && r.SystemTime != nil {
+		f.UserTime, f.SystemTime = *r.UserTime, *r.SystemTime
+	}
+	return evidence.Observation{Evidence: r.Evidence, Facts: f}
 }
 
 // judgeOutput asks the checker about a run that came to its end, and quotes what

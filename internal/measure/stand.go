@@ -1,8 +1,10 @@
 package measure
 
 import (
+	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"judged/internal/evidence"
 	"judged/internal/hostfs"
@@ -14,7 +16,7 @@ type Stand struct {
 	launcher   *sandbox.Launcher
 	slot       sandbox.Slot
 	reader     *evidence.Reader
-	thresholds evidence.Thresholds
+	thresholds atomic.Pointer[evidence.Thresholds]
 	log        *slog.Logger
 
 	mu   sync.Mutex // guards the rest, and is held while sandboxes are made and taken down
@@ -24,19 +26,31 @@ type Stand struct {
 	tidying sync.WaitGroup
 }
 
-// NewStand prepares the first sandbox in the background.
+// NewStand prepares the first sandbox in the background. Runs on different
+// stands are in different network namespaces.
 func NewStand(l *sandbox.Launcher, slot sandbox.Slot, fs hostfs.FS, th evidence.Thresholds, log *slog.Logger) (*Stand, error) {
 	reader, err := evidence.NewReader(fs, slot.CPUs)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stand{launcher: l, slot: slot, reader: reader, thresholds: th, log: log}
+	if slot.Network, err = sandbox.NewNetwork(); err != nil {
+		return nil, errors.Join(err, reader.Close())
+	}
+	s := &Stand{launcher: l, slot: slot, reader: reader, log: log}
+	s.SetThresholds(th)
 	s.Tidy()
 	return s, nil
 }
 
+// SetThresholds has the evidence of runs to come judged by th.
+func (s *Stand) SetThresholds(th evidence.Thresholds) { s.thresholds.Store(&th) }
+
 // Slot is where the stand runs programs.
 func (s *Stand) Slot() sandbox.Slot { return s.slot }
+
+// Preread reads into memory what a program of runs to come loads from the
+// host, off their clocks.
+func (s *Stand) Preread(args []string, files []sandbox.File) { s.launcher.Preread(args, files) }
 
 // Tidy takes used sandboxes down and prepares the next one, in the background.
 // That is a millisecond of the housekeeping CPUs, so its place is where nobody
@@ -106,5 +120,5 @@ func (s *Stand) Close() error {
 		s.next = nil
 		s.closeUsed()
 	}
-	return s.reader.Close()
+	return errors.Join(s.slot.Network.Close(), s.reader.Close())
 }

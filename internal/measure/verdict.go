@@ -56,11 +56,18 @@ func exitOf(r sandbox.Result) *job.Exit {
 
 // whyNotExecutable turns the errno of execve into what a contestant can use.
 func whyNotExecutable(e syscall.Errno, name string) string {
+	why := e.Error()
 	switch e {
 	case syscall.ENOENT:
-		return fmt.Sprintf("execute %q: it, its interpreter or its loader is not in the sandbox", name)
+		why = "it, its interpreter or its loader is not in the sandbox; a #! line that ends in CR LF names another interpreter"
 	case syscall.ENOEXEC:
-		return fmt.Sprintf("execute %q: neither an ELF program for this machine nor a script with a #! line", name)
+		why = "neither an ELF program for this machine nor a script with a #! line"
+	case syscall.EACCES:
+		why = "it or its interpreter may not be executed"
+	case syscall.ELOOP:
+		why = "its #! line leads in a circle"
+	case syscall.E2BIG:
+		why = "its arguments are longer than the kernel takes"
 	}
-	return fmt.Sprintf("execute %q: %s", name, e)
+	return fmt.Sprintf("execute %q: %s", name, why)
 }

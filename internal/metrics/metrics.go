@@ -75,6 +75,8 @@ type Metrics struct {
 	spreadRatio prometheus.Histogram
 	queueWait   prometheus.Histogram
 	overhead    prometheus.Histogram
+	reading     prometheus.Histogram
+	frequency   prometheus.Histogram
 
 	canary          *prometheus.GaugeVec
 	canaryDeviation *prometheus.GaugeVec
@@ -90,6 +92,8 @@ var (
 	ratioBuckets     = []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2}
 	spreadBuckets    = []float64{1e-4, 5e-4, 1e-3, 2e-3, 5e-3, .01, .02, .05, .1, .2, .5, 1, 2}
 	queueWaitBuckets = []float64{.001, .005, .02, .1, .5, 1, 2, 5, 10, 30, 60, 300, 1800}
+	readingBuckets   = []float64{2e-5, 5e-5, 1e-4, 1.5e-4, 2e-4, 3e-4, 5e-4, 1e-3, 2e-3, 5e-3, .01, .05}
+	frequencyBuckets = []float64{.5, .8, .9, .95, .98, .99, .995, .997, 1, 1.003, 1.005, 1.01, 1.02, 1.05, 1.2, 1.5}
 	overheadBuckets  = []float64{1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, .01, .02, .05, .1, .5}
 )
 
@@ -125,6 +129,7 @@ func (m *Metrics) registerJobs() {
 	m.attempts = m.counter("judged_attempts_total", "Attempts at jobs, by what became of them.", "outcome")
 	m.queueWait = m.histogram("judged_queue_wait_seconds", "Time from the acceptance of a job to the start of its last attempt.", queueWaitBuckets)
 	m.overhead = m.histogram("judged_sandbox_overhead_seconds", "Time that judged itself needed for one run, outside of it.", overheadBuckets)
+	m.reading = m.histogram("judged_evidence_seconds", "Time that reading the counters of a slot's CPUs took, before and after one run.", readingBuckets)
 }
 
 func (m *Metrics) registerRuns() {
@@ -141,13 +146,14 @@ func (m *Metrics) registerRuns() {
 	m.limitRatio = m.histogram("judged_run_limit_ratio", "CPU time of one run as a part of its time limit.", limitBuckets)
 	m.delay = m.histogram("judged_run_delay_seconds", "Time that the first thread of a run waited for a CPU.", delayBuckets)
 	m.faultCost = m.histogram("judged_run_page_fault_cost_seconds", "System time for each minor page fault, of runs with at least 5000 of them.", faultBuckets)
+	m.frequency = m.histogram("judged_run_frequency_ratio", "Frequency of the CPUs of a slot during a run, as a part of the nominal one.", frequencyBuckets)
 	m.spread = m.histogram("judged_repeat_spread_seconds", "Slowest minus fastest CPU time of the kept runs of one test.", spreadBuckets)
 	m.spreadRatio = m.histogram("judged_repeat_spread_ratio", "Slowest minus fastest CPU time of the kept runs of one test, as a part of their median.", ratioBuckets)
 }
 
 func (m *Metrics) registerCanary() {
 	m.canary = m.gauge("judged_canary_seconds", "CPU time of the last run of a reference kernel on a CPU.", "cpu", "kernel")
-	m.canaryDeviation = m.gauge("judged_canary_deviation_ratio", "How far the last run of a reference kernel was from its reference; 0.01 is 1 percent slower.", "cpu", "kernel")
+	m.canaryDeviation = m.gauge("judged_canary_deviation_ratio", "How far the last run of a reference kernel was from its baseline; 0.01 is 1 percent slower; absent while it is learned.", "cpu", "kernel")
 	m.canaryLast = m.gauge("judged_canary_last_timestamp_seconds", "When a reference kernel last ran on a CPU, in Unix time.", "cpu")
 }
 

@@ -40,14 +40,17 @@ func fed() *Metrics {
 	})
 	m.JobDone(report(), 1500*ms)
 	m.AttemptDone(AttemptDone)
-	m.CanaryDone("3", "alu", 0.0744, -0.012)
+	deviation := -0.012
+	m.CanaryDone("3", "alu", 0.0744, &deviation)
+	m.CanaryDone("4", "alu", 0.0744, &deviation)
+	m.CanaryDone("4", "alu", 0.08, nil)
 	return m
 }
 
 func report() *job.Report {
 	run := func(cpu time.Duration, kept bool, e job.Evidence, causes ...job.Cause) job.Run {
 		return job.Run{CPUTime: cpu, WallTime: cpu + ms, SystemTime: new(80 * ms), CPUs: "3", Kept: kept,
-			Disturbed: causes, Evidence: e, Overhead: 3 * ms}
+			Disturbed: causes, Evidence: e, Overhead: 3 * ms, Reading: ms / 5}
 	}
 	return &job.Report{State: job.Done, Verdict: job.TimeLimit, Priority: job.Contest, Tests: []job.TestReport{
 		{Name: "1", Verdict: job.Accepted, Timing: &job.Timing{N: 1, Limit: 1000 * ms}, Runs: []job.Run{
@@ -57,7 +60,8 @@ func report() *job.Report {
 			Timing: &job.Timing{N: 2, Limit: 1000 * ms, Spread: 20 * ms, SpreadRatio: new(0.02)},
 			Runs: []job.Run{
 				run(990*ms, true, job.Evidence{RunDelay: new(ms / 2), ForeignTime: new(ms), StealTime: new(time.Duration(0)),
-					MinorFaults: new(int64(40000)), Interrupts: map[string]int64{"LOC": 250, "CAL": 3, "ERR": 9}}),
+					MinorFaults: new(int64(40000)), Interrupts: map[string]int64{"LOC": 250, "CAL": 3, "ERR": 9, "softirq_net": 4, "softirq_block": 5, "core_throttles": 1, "package_throttles": 1},
+					FrequencyRatio: new(0.996), SMIs: new(int64(2))}),
 				run(1010*ms, true, job.Evidence{RunDelay: new(ms / 4), MinorFaults: new(int64(400))}),
 				run(1300*ms, false, job.Evidence{RunDelay: new(300 * ms), ForeignTime: new(250 * ms), StealTime: new(10 * ms)},
 					job.CauseWait, job.CauseForeign),
@@ -129,6 +133,8 @@ func TestPromisedMetrics(t *testing.T) {
 		"judged_queue_depth":              {"priority"},
 		"judged_queue_wait_seconds":       nil,
 		"judged_sandbox_overhead_seconds": nil,
+		"judged_evidence_seconds":         nil,
+		"judged_run_frequency_ratio":      nil,
 	}
 	got := labels(t, fed())
 	for name, want := range promised {

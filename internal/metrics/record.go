@@ -38,10 +38,14 @@ func (m *Metrics) AttemptDone(outcome Attempt) {
 }
 
 // CanaryDone records a run of a reference kernel on a CPU: its CPU time in seconds and its deviation
-// from the reference, time/reference - 1.
-func (m *Metrics) CanaryDone(cpu, kernel string, seconds, deviation float64) {
+// from the baseline, time/baseline - 1; nil while the baseline is being learned.
+func (m *Metrics) CanaryDone(cpu, kernel string, seconds float64, deviation *float64) {
 	m.canary.WithLabelValues(cpu, kernel).Set(seconds)
-	m.canaryDeviation.WithLabelValues(cpu, kernel).Set(deviation)
+	if deviation == nil {
+		m.canaryDeviation.DeleteLabelValues(cpu, kernel)
+	} else {
+		m.canaryDeviation.WithLabelValues(cpu, kernel).Set(*deviation)
+	}
 	m.canaryLast.WithLabelValues(cpu).Set(float64(m.now().UnixMilli()) / 1000)
 }
 
@@ -90,6 +94,9 @@ func (m *Metrics) run(r *job.Run, t *job.TestReport) {
 	if r.Overhead > 0 {
 		m.overhead.Observe(r.Overhead.Seconds())
 	}
+	if r.Reading > 0 {
+		m.reading.Observe(r.Reading.Seconds())
+	}
 	m.evidence(r)
 }
 
@@ -106,6 +113,12 @@ func (m *Metrics) evidence(r *job.Run) {
 	}
 	if r.SystemTime != nil && e.MinorFaults != nil && *e.MinorFaults >= manyFaults {
 		m.faultCost.Observe(r.SystemTime.Seconds() / float64(*e.MinorFaults))
+	}
+	if e.FrequencyRatio != nil {
+		m.frequency.Observe(*e.FrequencyRatio)
+	}
+	if e.SMIs != nil && *e.SMIs > 0 {
+		m.interrupts.WithLabelValues(r.CPUs, "smi").Add(float64(*e.SMIs))
 	}
 	for row, n := range e.Interrupts {
 		if kind, ok := interruptKind(row); ok && n > 0 {
@@ -130,8 +143,12 @@ func interruptKind(row string) (string, bool) {
 		return "device", true
 	case "NMI":
 		return "nmi", true
-	case "TRM":
+	case "TRM", "core_throttles", "package_throttles":
 		return "thermal", true
+	case "softirq_net":
+		return "net", true
+	case "softirq_block":
+		return "block", true
 	case "MCE", "THR", "DFR":
 		return "mce", true
 	}

@@ -2,7 +2,9 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"strconv"
 	"syscall"
 
 	"judged/internal/linux"
@@ -32,12 +34,46 @@ func (p *process) reap() (syscall.WaitStatus, linux.Usage, error) {
 	return status, usage, err
 }
 
-// end kills and reaps the process unless that was done.
+// end kills and reaps the process unless that was done. It does not wait for
+// ever: one that cannot be killed must not take its slot with it, or judged when
+// that is to end.
 func (p *process) end() error {
 	if p == nil || p.fd == nil {
 		return nil
 	}
 	killed := linux.KillProcess(p.fd)
+	gone, err := linux.WaitReadable(settleTimeout, int(p.fd.Fd()))
+	if err != nil {
+		return errors.Join(killed, err)
+	}
+	if gone < 0 {
+		return fmt.Errorf("end process %d: it is there %s after SIGKILL, %s; restart judged, and the host if it stays", p.pid, settleTimeout, p.whereabouts())
+	}
 	_, _, reaped := p.reap()
 	return errors.Join(killed, reaped)
+}
+
+// whereabouts tells what the process waits for, and who else is in its pid
+// namespace, the end of which its end waits for.
+func (p *process) whereabouts() string {
+	proc := fmt.Sprintf("/proc/%d", p.pid)
+	said := fmt.Sprintf("in state %c, waiting in %q", threadState(p.pid), read(proc+"/wchan"))
+	namespace, err := os.Readlink(proc + "/ns/pid")
+	if err != nil {
+		return said
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return said
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == p.pid {
+			continue
+		}
+		if other, err := os.Readlink("/proc/" + e.Name() + "/ns/pid"); err == nil && other == namespace {
+			said += fmt.Sprintf(", with process %d in state %c", pid, threadState(pid))
+		}
+	}
+	return said
 }

@@ -11,9 +11,14 @@ import (
 // Slot is what one run gets: CPUs of different physical cores, all on one NUMA
 // node, whose memory it uses.
 type Slot struct {
-	CPUs cpuset.Set
-	Node int
+	CPUs  cpuset.Set
+	Node  int
+	Cache cpuset.Set // the CPUs that share a last-level cache with one of CPUs; empty if unknown
 }
+
+// Beside reports whether work on one of the slots can be felt on the other, in
+// the last-level cache or on the way to memory. A slot is beside itself.
+func (s Slot) Beside(o Slot) bool { return s.Node == o.Node || s.Cache.Overlaps(o.CPUs) }
 
 // Plan cuts the CPUs that want names into disjoint slots of width CPUs each,
 // ordered by their first CPU. When want is empty it takes the isolated CPUs,
@@ -152,7 +157,7 @@ func groupBy[K comparable](cpus []topology.CPU, key func(topology.CPU) K) [][]to
 // chunk appends to planned what full slots cpus give and returns the rest.
 func chunk(planned []Slot, cpus []topology.CPU, width int) ([]Slot, []topology.CPU) {
 	for len(cpus) >= width {
-		planned = append(planned, Slot{CPUs: ids(cpus[:width]), Node: cpus[0].Node})
+		planned = append(planned, Slot{CPUs: ids(cpus[:width]), Node: cpus[0].Node, Cache: cacheOf(cpus[:width])})
 		cpus = cpus[width:]
 	}
 	return planned, cpus
@@ -164,6 +169,14 @@ func ids(cpus []topology.CPU) cpuset.Set {
 		list = append(list, c.ID)
 	}
 	return cpuset.New(list...)
+}
+
+func cacheOf(cpus []topology.CPU) cpuset.Set {
+	var all cpuset.Set
+	for _, c := range cpus {
+		all = all.Union(c.L3)
+	}
+	return all
 }
 
 func tooWide(cpus []topology.CPU, width int) error {

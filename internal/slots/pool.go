@@ -17,14 +17,15 @@ var ErrUnknownSlot = errors.New("no slot has exactly these CPUs")
 // Pool leases slots, one holder each, in the order in which they were asked
 // for. It is safe for concurrent use.
 //
-// The mutex guards places and waiting. It is a leaf: no other lock is taken,
+// The mutex guards places and both lines. It is a leaf: no other lock is taken,
 // nothing waits and nobody else's code runs while it is held, except now.
 type Pool struct {
 	now func() time.Time
 
-	mu      sync.Mutex
-	places  []*place
-	waiting []chan *Lease // the longest first; each takes one lease, buffered
+	mu        sync.Mutex
+	places    []*place
+	waiting   []*turn // the longest first
+	examiners []*turn // get what nobody in waiting takes
 }
 
 // Status is one slot as operators see it.
@@ -51,23 +52,39 @@ func NewPool(planned []Slot, now func() time.Time) *Pool {
 type Lease struct {
 	pool  *Pool
 	place *place
-	done  bool // guarded by pool.mu
+	from  *Lease // of a loan: who has it
+	quiet bool   // a loan that keeps the slots beside it from being used
+	done  bool   // guarded by pool.mu, as place's members are
 }
 
 // Lease waits until it is the caller's turn and a slot is idle, and takes the
 // one that was idle longest. It fails only with the cause of ctx.
 func (p *Pool) Lease(ctx context.Context) (*Lease, error) {
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("lease a slot: %w", context.Cause(ctx))
+	return p.await(ctx, p.enqueue(&turn{wishes: []Wish{{}}}))
+}
+
+// Examine waits until a certain slot is free and nobody who judges wants it,
+// and takes it, also where it is drained or quarantined: it stays that, to
+// Snapshot and to Lease. It fails with the cause of ctx, or with ErrUnknownSlot.
+func (p *Pool) Examine(ctx context.Context, cpus cpuset.Set) (*Lease, error) {
+	s := p.find(cpus)
+	if s == nil {
+		return nil, fmt.Errorf("examine slot %q: %w", cpus, ErrUnknownSlot)
 	}
-	turn := p.enqueue()
-	select {
-	case l := <-turn:
-		return l, nil
-	case <-ctx.Done():
-		p.leave(turn)
-		return nil, fmt.Errorf("lease a slot: %w", context.Cause(ctx))
+	return p.await(ctx, p.enqueue(&turn{only: s, wishes: []Wish{{}}}))
+}
+
+// await is the rest of a turn: it is served or the caller gives up.
+func (p *Pool) await(ctx context.Context, t *turn) (*Lease, error) {
+	if ctx.Err() == nil {
+		select {
+		case l := <-t.served:
+			return l, nil
+		case <-ctx.Done():
+		}
 	}
+	p.leave(t)
+	return nil, fmt.Errorf("lease a slot: %w", context.Cause(ctx))
 }
 
 // Slot is what was leased.
@@ -81,13 +98,23 @@ func (l *Lease) Release() {
 	l.release()
 }
 
-// release is Release with the pool locked.
+// release is Release with the pool locked. After a loan its borrower rests
+// until it resumes.
 func (l *Lease) release() {
 	if l.done {
 		return
 	}
 	l.done = true
-	l.place.apply(evRelease, "", l.pool.now())
+	if l.quiet {
+		l.pool.hush(l.place, -1)
+	}
+	if l.from != nil && !l.from.done {
+		l.from.place.resting = true
+	}
+	if l.from == nil || l.from.place != l.place {
+		l.place.resting = false
+		l.place.apply(evRelease, "", l.pool.now())
+	}
 	l.pool.serve()
 }
 
@@ -109,6 +136,23 @@ func (p *Pool) Quarantine(cpus cpuset.Set, reason string) error {
 	return p.change("quarantine", cpus, evQuarantine, reason)
 }
 
+// Slots lists what was planned.
+func (p *Pool) Slots() []Slot {
+	all := make([]Slot, len(p.places))
+	for i, s := range p.places {
+		all[i] = s.slot
+	}
+	return all
+}
+
+// Waiting is how many wait for a slot or for another one, without those who
+// examine.
+func (p *Pool) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting)
+}
+
 // Snapshot is all slots at one moment, in the order of the plan.
 func (p *Pool) Snapshot() []Status {
 	p.mu.Lock()
@@ -126,61 +170,21 @@ func (p *Pool) Snapshot() []Status {
 func (p *Pool) change(verb string, cpus cpuset.Set, e event, reason string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	s := p.find(cpus)
+	if s == nil {
+		return fmt.Errorf("%s slot %q: %w", verb, cpus, ErrUnknownSlot)
+	}
+	s.apply(e, reason, p.now())
+	p.serve()
+	return nil
+}
+
+// find needs no lock: which places there are never changes.
+func (p *Pool) find(cpus cpuset.Set) *place {
 	for _, s := range p.places {
 		if slices.Equal(s.slot.CPUs, cpus) {
-			s.apply(e, reason, p.now())
-			p.serve()
-			return nil
+			return s
 		}
 	}
-	return fmt.Errorf("%s slot %q: %w", verb, cpus, ErrUnknownSlot)
-}
-
-// enqueue takes the last turn. The one that comes first may be served at once.
-func (p *Pool) enqueue() chan *Lease {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	turn := make(chan *Lease, 1)
-	p.waiting = append(p.waiting, turn)
-	p.serve()
-	return turn
-}
-
-// leave gives up a turn. It may have been served a moment before: then the
-// lease goes on to the next.
-func (p *Pool) leave(turn chan *Lease) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if i := slices.Index(p.waiting, turn); i >= 0 {
-		p.waiting = slices.Delete(p.waiting, i, i+1)
-		return
-	}
-	(<-turn).release()
-}
-
-// serve hands idle slots to those who wait, in order. Called with the pool
-// locked after every change that can make a slot idle or somebody wait; the
-// sends do not block, because every channel has room for its one lease.
-func (p *Pool) serve() {
-	for len(p.waiting) > 0 {
-		s := p.longestIdle()
-		if s == nil {
-			return
-		}
-		s.apply(evLease, "", p.now())
-		p.waiting[0] <- &Lease{pool: p, place: s}
-		p.waiting = slices.Delete(p.waiting, 0, 1)
-	}
-}
-
-// longestIdle spreads work over the slots: heat too, and canaries that lease
-// like everybody come to all of them.
-func (p *Pool) longestIdle() *place {
-	var best *place
-	for _, s := range p.places {
-		if s.phase == idle && (best == nil || s.since.Before(best.since)) {
-			best = s
-		}
-	}
-	return best
+	return nil
 }

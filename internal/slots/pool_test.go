@@ -25,7 +25,7 @@ func at(second int64) time.Time { return time.Unix(second, 0).UTC() }
 // TestStates walks a slot through every event in every state.
 func TestStates(t *testing.T) {
 	type step struct {
-		do     string // lease, release, drain, undrain or quarantine
+		do     string // lease, examine, release, drain, undrain or quarantine
 		state  string
 		reason string
 	}
@@ -44,6 +44,12 @@ func TestStates(t *testing.T) {
 		{"quarantine draining", []step{{"lease", Busy, ""}, {"drain", Draining, "d2"}, {"quarantine", Draining, "q3"}, {"release", Quarantined, "q3"}}},
 		{"a drain does not weaken a quarantine", []step{{"quarantine", Quarantined, "q1"}, {"drain", Quarantined, "q1"}}},
 		{"nor one to come", []step{{"lease", Busy, ""}, {"quarantine", Draining, "q2"}, {"drain", Draining, "q2"}, {"release", Quarantined, "q2"}}},
+		{"examine idle", []step{{"examine", Busy, ""}, {"release", Idle, ""}}},
+		{"examine drained", []step{{"drain", Drained, "d1"}, {"examine", Drained, "d1"}, {"drain", Drained, "d3"}, {"release", Drained, "d3"}}},
+		{"examine quarantined", []step{{"quarantine", Quarantined, "q1"}, {"examine", Quarantined, "q1"}, {"quarantine", Quarantined, "q3"},
+			{"drain", Quarantined, "q3"}, {"release", Quarantined, "q3"}}},
+		{"quarantine while it is examined", []step{{"drain", Drained, "d1"}, {"examine", Drained, "d1"}, {"quarantine", Quarantined, "q3"}, {"release", Quarantined, "q3"}}},
+		{"undrain while it is examined", []step{{"quarantine", Quarantined, "q1"}, {"examine", Quarantined, "q1"}, {"undrain", Busy, ""}, {"release", Idle, ""}}},
 		{"lift a quarantine to come", []step{{"lease", Busy, ""}, {"quarantine", Draining, "q2"}, {"undrain", Busy, ""}, {"release", Idle, ""}}},
 	}
 	for _, tt := range tests {
@@ -57,6 +63,8 @@ func TestStates(t *testing.T) {
 				switch s.do {
 				case "lease":
 					lease, err = pool.Lease(t.Context())
+				case "examine":
+					lease, err = pool.Examine(t.Context(), cpus)
 				case "release":
 					lease.Release()
 				case "drain":
@@ -85,7 +93,7 @@ func TestUnknownSlot(t *testing.T) {
 	pool := NewPool(parseSlots(t, "2-3@0 4-5@0"), clock())
 	before := pool.Snapshot()
 	for _, cpus := range []string{"", "2", "2-5", "6"} {
-		for _, err := range []error{pool.Drain(set(t, cpus), "r"), pool.Undrain(set(t, cpus)), pool.Quarantine(set(t, cpus), "r")} {
+		for _, err := range []error{pool.Drain(set(t, cpus), "r"), pool.Undrain(set(t, cpus)), pool.Quarantine(set(t, cpus), "r"), examine(t, pool, cpus)} {
 			if !errors.Is(err, ErrUnknownSlot) {
 				t.Errorf("CPUs %q: error %v, want ErrUnknownSlot", cpus, err)
 			}
@@ -97,6 +105,11 @@ func TestUnknownSlot(t *testing.T) {
 	if diff := cmp.Diff(before, pool.Snapshot()); diff != "" {
 		t.Errorf("refused changes changed the pool (-want +got):\n%s", diff)
 	}
+}
+
+func examine(t *testing.T, pool *Pool, cpus string) error {
+	_, err := pool.Examine(t.Context(), set(t, cpus))
+	return err
 }
 
 // TestLongestIdle: slots take turns.
@@ -212,11 +225,12 @@ func TestWaitsWhileDrained(t *testing.T) {
 func TestServedAndCancelled(t *testing.T) {
 	pool := NewPool(parseSlots(t, "1@0"), clock())
 	holder := mustLease(t, pool)
-	leaving, staying := pool.enqueue(), pool.enqueue()
+	plain := func() *turn { return pool.enqueue(&turn{wishes: []Wish{{}}}) }
+	leaving, staying := plain(), plain()
 	holder.Release()
 	pool.leave(leaving)
 	select {
-	case l := <-staying:
+	case l := <-staying.served:
 		l.Release()
 	default:
 		t.Error("the next in line was not served")

@@ -15,7 +15,8 @@ const (
 func States() []string { return []string{Idle, Busy, Draining, Drained, Quarantined} }
 
 // phase is a state with what is to follow it: a slot that is draining becomes
-// drained or quarantined.
+// drained or quarantined. One that is leased while out of use, to be examined,
+// is told as out of use all the same.
 type phase uint8
 
 const (
@@ -25,8 +26,10 @@ const (
 	condemned // draining, then quarantined
 	drained
 	quarantined
+	drainedExamined     // leased, as the next
+	quarantinedExamined //
 	phases
-	never = phases // not reachable: only an idle slot is leased, only a leased one comes back
+	never = phases // not reachable: a leased slot is not leased again, only a leased one comes back
 )
 
 type event uint8
@@ -48,9 +51,18 @@ var after = [phases][events]phase{
 	busy:        {never, idle, draining, busy, condemned},
 	draining:    {never, drained, draining, busy, condemned},
 	condemned:   {never, quarantined, condemned, busy, condemned},
-	drained:     {never, never, drained, idle, quarantined},
-	quarantined: {never, never, quarantined, idle, quarantined},
+	drained:     {drainedExamined, never, drained, idle, quarantined},
+	quarantined: {quarantinedExamined, never, quarantined, idle, quarantined},
+
+	drainedExamined:     {never, drained, drainedExamined, busy, quarantinedExamined},
+	quarantinedExamined: {never, quarantined, quarantinedExamined, busy, quarantinedExamined},
 }
+
+// leased reports whether somebody holds the slot.
+func (p phase) leased() bool { return after[p][evRelease] != never }
+
+// inUse reports whether jobs get the slot.
+func (p phase) inUse() bool { return p == idle || p == busy }
 
 func (p phase) String() string {
 	switch p {
@@ -60,7 +72,7 @@ func (p phase) String() string {
 		return Busy
 	case draining, condemned:
 		return Draining
-	case drained:
+	case drained, drainedExamined:
 		return Drained
 	default:
 		return Quarantined
@@ -73,7 +85,13 @@ type place struct {
 	phase  phase
 	reason string    // of the drain or quarantine in force
 	since  time.Time // of the state as it is told
+
+	resting bool // leased, but its holder waits in the line or runs elsewhere
+	hush    int  // so many runs beside it are to be quiet
 }
+
+// works reports whether a program may be running on it.
+func (p *place) works() bool { return p.phase.leased() && !p.resting }
 
 // apply moves the place on. The reason counts where the event put its own hold
 // on the slot; without a hold there is none.
@@ -85,7 +103,7 @@ func (p *place) apply(e event, reason string, now time.Time) {
 	switch {
 	case next == idle || next == busy:
 		p.reason = ""
-	case e == evQuarantine, e == evDrain && (next == draining || next == drained):
+	case e == evQuarantine, e == evDrain && (next == draining || next == drained || next == drainedExamined):
 		p.reason = reason
 	}
 	if next.String() != p.phase.String() {

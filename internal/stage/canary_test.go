@@ -12,13 +12,13 @@ import (
 )
 
 // sizes are small: what a kernel does it does on any.
-var sizes = map[string]int{KernelL2: 64 << 10, KernelL3: 1 << 20, KernelDRAM: 4 << 20, KernelTriad: 1 << 20}
+var sizes = map[string]int{KernelL2: 64 << 10, KernelL3: 1 << 20, KernelL3Short: 1 << 20, KernelDRAM: 4 << 20, KernelTriad: 1 << 20}
 
 // TestKernels runs every one as the canary does: it comes to what it must and
 // took time, which the thread spent.
 func TestKernels(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // for ping-pong, on whatever machine
-	for _, name := range append(Kernels(), KernelPingPong) {
+	for _, name := range slices.Concat(Kernels(), ShortKernels(), []string{KernelPingPong}) {
 		t.Run(name, func(t *testing.T) {
 			k, err := prepare(name, sizes[name])
 			if err != nil {
@@ -64,19 +64,21 @@ func (m matrix) times(n matrix) (p matrix) {
 // TestALUResult computes it another way: a step is a matrix over GF(2), all steps
 // are its power, by squaring.
 func TestALUResult(t *testing.T) {
-	var step, power matrix
-	for i := range step {
-		step[i] = xorshift(1 << i)
-		power[i] = 1 << i
-	}
-	for n := aluSteps; n > 0; n >>= 1 {
-		if n&1 == 1 {
-			power = power.times(step)
+	for steps, result := range map[int]uint64{aluSteps: aluResult, aluShortSteps: aluShortResult} {
+		var step, power matrix
+		for i := range step {
+			step[i] = xorshift(1 << i)
+			power[i] = 1 << i
 		}
-		step = step.times(step)
-	}
-	if got := power.of(seed); got != aluResult {
-		t.Errorf("aluResult is %#x, the matrix says %#x", uint64(aluResult), got)
+		for n := steps; n > 0; n >>= 1 {
+			if n&1 == 1 {
+				power = power.times(step)
+			}
+			step = step.times(step)
+		}
+		if got := power.of(seed); got != result {
+			t.Errorf("after %d steps %#x, the matrix says %#x", steps, result, got)
+		}
 	}
 }
 

@@ -3,9 +3,10 @@ package stage
 // How much the kernels of the core do: a twentieth of a second each, on a core
 // of 3 GHz.
 const (
-	aluSteps   = 50_000_000
-	sortRounds = 280
-	sortValues = 2048 // 8 KiB: a quarter of the smallest first level cache
+	aluSteps      = 50_000_000
+	aluShortSteps = aluSteps / 15
+	sortRounds    = 280
+	sortValues    = 2048 // 8 KiB: a quarter of the smallest first level cache
 )
 
 // seed of the sequences that stand for chance: the one of Marsaglia 2003,
@@ -22,22 +23,25 @@ func xorshift(x uint64) uint64 {
 
 // alu is a chain of dependent shifts and exclusive ors: nothing but the core's
 // frequency, and a sibling on the same core, moves its time.
-func alu() uint64 {
+func alu(steps int) uint64 {
 	x := uint64(seed)
-	for range aluSteps {
+	for range steps {
 		x = xorshift(x)
 	}
 	return x
 }
 
-// aluResult is what alu comes to.
-const aluResult = 0x5581853a73d247a9
+// What alu comes to.
+const (
+	aluResult      = 0x5581853a73d247a9
+	aluShortResult = 0xd1f0e3bde0a19efa
+)
 
-func aluKernel() kernel {
+func aluKernel(steps int, result uint64) kernel {
 	var x uint64
 	return kernel{
-		work: func() { x = alu() },
-		ok:   func() bool { return x == aluResult },
+		work: func() { x = alu(steps) },
+		ok:   func() bool { return x == result },
 	}
 }
 

@@ -13,12 +13,18 @@ const (
 	KernelPageFault = "pagefault" // first touches of pages: the kernel, zeroing, the hypervisor
 	KernelSyscall   = "syscall"   // the cheapest system call: entry and its mitigations
 	KernelPingPong  = "pingpong"  // two threads in turns: wake-up; for slots of two CPUs and more
+	KernelALUShort  = "alu-short" // a fifteenth of alu
+	KernelL3Short   = "l3-short"  // a tenth of l3
 )
 
 // Kernels are those for every slot, in the order in which they are to be run.
 func Kernels() []string {
 	return []string{KernelALU, KernelSort, KernelL2, KernelL3, KernelDRAM, KernelTriad, KernelPageFault, KernelSyscall}
 }
+
+// ShortKernels take some milliseconds: for before and after a run. They see what
+// evidence does not, the frequency of the core and neighbours in its cache.
+func ShortKernels() []string { return []string{KernelALUShort, KernelL3Short} }
 
 // kernel is a reference kernel that has what it needs. Only work is measured.
 type kernel struct {
@@ -31,13 +37,17 @@ type kernel struct {
 func prepare(name string, bytes int) (kernel, error) {
 	switch name {
 	case KernelALU:
-		return aluKernel(), nil
+		return aluKernel(aluSteps, aluResult), nil
+	case KernelALUShort:
+		return aluKernel(aluShortSteps, aluShortResult), nil
 	case KernelSort:
 		return sortKernel(), nil
 	case KernelL2:
 		return chaseKernel(bytes, l2Steps)
 	case KernelL3:
 		return chaseKernel(bytes, l3Steps)
+	case KernelL3Short:
+		return chaseKernel(bytes, l3Steps/10)
 	case KernelDRAM:
 		return chaseKernel(bytes, dramSteps)
 	case KernelTriad:

@@ -98,6 +98,13 @@ func (r Rule) Margin(value time.Duration) float64 {
 	return float64(r.Limit-value) / float64(r.Limit)
 }
 
+// Near reports whether value is too close to the limit to tell on which side of
+// it the program is.
+func (r Rule) Near(value time.Duration) bool {
+	r = r.resolved()
+	return sample{limit: r.Limit, guard: r.guard()}.inBand(value)
+}
+
 // Decide looks at the CPU times of the clean runs, in the order in which they
 // were made, and says whether they decide. It is pure: the same times give the
 // same answer. With len(clean) at the rule's maximum it is always Done, without

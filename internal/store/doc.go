@@ -20,6 +20,9 @@
 // within a job, and a finished job's feed can be told again from its record
 // with the same numbers.
 //
+// Beside the jobs there is a small place for what judged learns of its slots:
+// JUDGED_VALUES keeps the last JSON value of every name.
+//
 // An index in memory (headers only, filled by one pass at start) serves lists,
 // waits and sweeps. On a cluster it follows the stream; embedded, this process
 // is the only writer and updates it as it writes.

@@ -37,6 +37,7 @@ type Store struct {
 	js      jetstream.JetStream
 	records jetstream.Stream
 	feed    jetstream.Stream
+	values  jetstream.Stream
 	opts    Options
 	opened  uint64 // last sequence before Open; embedded, attempts up to here have no holder
 	index   index
@@ -106,7 +107,10 @@ func (s *Store) openStreams(ctx context.Context) (err error) {
 		// whatever came before a live event can then be read from the stream.
 		RePublish: &jetstream.RePublish{Source: "feed.*", Destination: "told.{{wildcard(1)}}"},
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return s.openValues(ctx)
 }
 
 // Get reads a record. What it points to is shared: do not write.

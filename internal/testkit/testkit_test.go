@@ -261,3 +261,51 @@ func TestRepoRoot(t *testing.T) {
 		t.Errorf("outside a repository: %s, want fail", got.outcome)
 	}
 }
+
+func TestHost(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "machine")
+	text := `Built for this test.
+
+-- sys/cpu{0-1,3}/id --
+{}
+-- sys/cpu1/id missing --
+-- proc/closed unreadable --
+-- sys/irq/5 directory --
+-- tasks --
+7 1 user 0-3 2 rt a name
+7/8 1 user 0-3 1 thread
+9 2 kernel 1 1 migration/1
+`
+	if err := os.WriteFile(file+".txtar", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tree, note, err := Host(file)
+	if err != nil || note != "Built for this test." {
+		t.Fatalf("note %q, %v", note, err)
+	}
+	got := map[string]string{}
+	for name, f := range tree {
+		got[name] = f.Mode.String() + " " + string(f.Data)
+	}
+	const read = "-r--r--r-- "
+	want := map[string]string{
+		"sys/cpu0/id": read + "0\n", "sys/cpu3/id": read + "3\n", "proc/closed": "---------- ", "sys/irq/5": "dr-xr-xr-x ",
+		"proc/7/stat":          read + "7 (a name) S 1 0 0 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 2 0 24 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 2 0 1\n",
+		"proc/7/status":        read + "Cpus_allowed_list:\t0-3\n",
+		"proc/7/task/8/stat":   read + "7 (thread) S 1 0 0 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 2 0 24 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0\n",
+		"proc/7/task/8/status": read + "Cpus_allowed_list:\t0-3\n",
+		"proc/9/stat":          read + "9 (migration/1) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 24 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0\n",
+		"proc/9/status":        read + "Cpus_allowed_list:\t1\n",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	for name, text := range map[string]string{"heading": "x\n-- a\nb\n", "number": "x\n-- a{b} --\n", "task": "x\n-- tasks --\n1 2\n"} {
+		if err := os.WriteFile(file+".txtar", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Host(file); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"judged/internal/cpuset"
 	"judged/internal/hostfs"
+	"judged/internal/testkit"
 	"judged/internal/units"
 )
 
@@ -223,13 +223,17 @@ func TestLive(t *testing.T) {
 
 // The recorded machines of testdata/hosts must all be readable.
 func TestRecordedHosts(t *testing.T) {
-	dirs, err := fs.Glob(os.DirFS("../../testdata/hosts"), "*/sys")
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob("../../testdata/hosts/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d hosts, %v", len(files), err)
 	}
-	for _, dir := range dirs {
-		if _, err := Read(hostfs.New(filepath.Join("../../testdata/hosts", filepath.Dir(dir)))); err != nil {
-			t.Errorf("%s: %v", dir, err)
+	for _, f := range files {
+		tree, _, err := testkit.Host(strings.TrimSuffix(f, ".txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(hostfs.Of(tree)); err != nil {
+			t.Errorf("%s: %v", f, err)
 		}
 	}
 }

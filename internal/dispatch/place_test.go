@@ -1,0 +1,73 @@
+package dispatch
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/cpuset"
+	"judged/internal/job"
+	"judged/internal/slots"
+	"judged/internal/stats"
+	"judged/internal/testkit"
+)
+
+// TestDeviates: before and after a run a short kernel is held against its
+// baseline, once it has one.
+func TestDeviates(t *testing.T) {
+	f, p, _ := watched(t)
+	f.must(f.d.recall(t.Context()))
+	w := f.d.ward("0")
+	look := func(factor float64) bool {
+		p.set("0", factor)
+		return f.d.deviates(t.Context(), made)
+	}
+	got := []bool{look(1.1)}
+	w.read(stats.DefaultChart().Learn, "", 0)
+	got = append(got, look(1.1), look(1), look(0.9))
+	p.stop(true)
+	got = append(got, look(1.1))
+	if diff := cmp.Diff([]bool{false, true, false, true, false}, got); diff != "" {
+		t.Errorf("without a baseline, slower, as ever, faster, unreadable (-want +got):\n%s", diff)
+	}
+}
+
+// TestRepeatsAreQuiet: the run that confirms a time limit has no neighbour, and
+// afterwards everything is as it was.
+func TestRepeatsAreQuiet(t *testing.T) {
+	f := newFixture(t, false)
+	f.blob = sample(t, "sum/TLE-spin.c")
+	slot := f.court.Slots()[0]
+	beside := slots.Slot{CPUs: cpuset.New(0), Node: slot.Node}
+	f.dispatcher(Options{}, slot, beside)
+	neighbour, err := f.pool.Examine(t.Context(), beside.CPUs)
+	f.must(err)
+	f.record("x", "p")
+	rec, err := f.store.Get(t.Context(), "x")
+	f.must(err)
+	rec.Job.Limits.CPUTimeMS, rec.Job.Repeats = 20, job.Repeats{Policy: job.Confirm}
+	lease, err := f.pool.Lease(t.Context())
+	f.must(err)
+
+	reports := make(chan job.Report, 1)
+	go func() {
+		report, err := f.d.run(t.Context(), lease, rec)
+		if err != nil {
+			t.Error(err)
+		}
+		reports <- report
+	}()
+	// The first run is over its limit, and the second waits for quiet.
+	testkit.WaitFor(t, patience, "the job to be resting", func() bool { return f.pool.Waiting() == 1 })
+	neighbour.Release()
+	report := <-reports
+	if r := report.Tests[0]; r.Verdict != job.TimeLimit || len(r.Runs) < 2 {
+		t.Errorf("verdict %s after %d runs, want TLE after two and more", r.Verdict, len(r.Runs))
+	}
+	lease.Release()
+	for _, s := range f.pool.Snapshot() {
+		if s.State != slots.Idle {
+			t.Errorf("slot %s is left %s", s.CPUs, s.State)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package evidence
+
+import (
+	"bytes"
+	"os"
+	"strings"
+
+	"judged/internal/cpuset"
+	"judged/internal/hostfs"
+)
+
+func open(fs hostfs.FS, path string) *os.File {
+	f, err := fs.Open(path)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+// swapping reports whether the host can swap. /proc/vmstat costs 20 µs a read and more with every
+// CPU, whose counters it adds up; it is not read for what cannot happen.
+func swapping(fs hostfs.FS) bool {
+	swaps, err := fs.Read("/proc/swaps")
+	return err == nil && strings.Contains(swaps, "\n") // below the header
+}
+
+// cpuacctMount finds the v1 hierarchy that has cpuacct, alone or together with cpu.
+func cpuacctMount(fs hostfs.FS) (string, bool) {
+	mounts, err := fs.ReadFile("/proc/mounts")
+	if err != nil {
+		return "", false
+	}
+	return parseCpuacctMount(mounts)
+}
+
+// parseCpuacctMount reads the lines "device mountpoint type options 0 0". White space and
+// backslashes in a mount point are escaped in octal there.
+func parseCpuacctMount(mounts []byte) (string, bool) {
+	for line := range bytes.Lines(mounts) {
+		f := strings.Fields(string(line))
+		if len(f) < 4 || f[2] != "cgroup" {
+			continue
+		}
+		for option := range strings.SplitSeq(f[3], ",") {
+			if option == "cpuacct" {
+				return unescape.Replace(f[1]), true
+			}
+		}
+	}
+	return "", false
+}
+
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+// possiblePositions says at which place of cpuacct.usage_percpu each CPU stands. Without the list of
+// possible CPUs, which every kernel with sysfs has, they are taken to be numbered without gaps.
+func possiblePositions(fs hostfs.FS, cpus cpuset.Set) ([]int, bool) {
+	text, err := fs.Read("/sys/devices/system/cpu/possible")
+	if err != nil {
+		return cpus, true
+	}
+	possible, err := cpuset.Parse(text)
+	if err != nil {
+		return nil, false
+	}
+	var positions []int
+	for i, cpu := range possible {
+		if cpus.Contains(cpu) {
+			positions = append(positions, i)
+		}
+	}
+	return positions, len(positions) == len(cpus)
+}
