@@ -183,8 +183,9 @@ func (l *Launcher) startInit() error {
 	attr := &os.ProcAttr{
 		// What it forks copies its memory map, so that stays small. Looking
 		// for its share of CPUs would keep cgroup files open.
-		Env:   []string{"GOMAXPROCS=1", "GOGC=20", "GODEBUG=containermaxprocs=0"},
-		Files: []*os.File{null, null, null, theirs, l.lifeline.read},
+		Env: []string{"GOMAXPROCS=1", "GOGC=20", "GODEBUG=containermaxprocs=0"},
+		// What the runtime says when it ends for its own reasons is for the log.
+		Files: []*os.File{null, null, os.Stderr, theirs, l.lifeline.read},
 		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true},
 	}
 	done := make(chan struct{})

@@ -109,7 +109,7 @@ func handle(msg []byte, fds []int, self int, without Layers) (int, error) {
 
 func closeAll(fds []int) {
 	for _, fd := range fds {
-		_ = syscall.Close(fd) // the load's is closed already
+		_ = syscall.Close(fd) // each once: see readAll
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"syscall"
 )
 
 // What judged-init is started with beside its standard streams: its end of the
@@ -197,18 +198,25 @@ func (d *decoder) strings() []string {
 	return list
 }
 
-// readAll reads a whole descriptor from its start, wherever its offset is.
+// readAll reads a whole descriptor from its start, wherever its offset is. It
+// does not close it: whoever received it does, once. Of two closes the second
+// may hit what another thread has opened in between, the runtime's poller for
+// one, which ends the process.
 func readAll(fd int) ([]byte, error) {
-	f := os.NewFile(uintptr(fd), "load")
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
+	var info syscall.Stat_t
+	if err := syscall.Fstat(fd, &info); err != nil {
+		return nil, os.NewSyscallError("fstat load", err)
 	}
-	b := make([]byte, info.Size())
-	if len(b) == 0 {
-		return nil, nil
+	b := make([]byte, info.Size)
+	for n := 0; n < len(b); {
+		m, err := syscall.Pread(fd, b[n:], int64(n))
+		if err != nil {
+			return nil, os.NewSyscallError("read load", err)
+		}
+		if m == 0 {
+			return nil, errors.New("read load: it is shorter than it says")
+		}
+		n += m
 	}
-	_, err = f.ReadAt(b, 0)
-	return b, err
+	return b, nil
 }
