@@ -25,6 +25,10 @@ const (
 	leaseWait = 100 * time.Millisecond
 	// busyAgain is when it looks again.
 	busyAgain = time.Second
+	// calm is how long no job may have come or gone before canaries are read.
+	// Between two jobs in a row the slot is idle for a moment, and a canary that
+	// took it then would make each job of a queue wait for one kernel.
+	calm = time.Second
 	// driftEvery is how often the settings of the host are looked at.
 	driftEvery = 10 * time.Second
 )
@@ -45,6 +49,12 @@ func (d *Dispatcher) canaries(ctx context.Context) {
 	}
 }
 
+// givesWay reports whether a canary waits for a quieter time: jobs come and go,
+// and it is not yet late by an interval.
+func givesWay(sinceJob, late, interval time.Duration) bool {
+	return sinceJob < calm && late < interval
+}
+
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
@@ -63,6 +73,9 @@ func (d *Dispatcher) visit(ctx context.Context, w *ward) time.Time {
 		return time.Now().Add(busyAgain)
 	}
 	for _, kernel := range kernels {
+		if givesWay(d.sinceJob(), time.Since(due), d.o.CanaryInterval) {
+			return time.Now().Add(busyAgain)
+		}
 		r, err := d.read(ctx, w, kernel)
 		switch {
 		case ctx.Err() != nil:
@@ -202,7 +215,7 @@ func (d *Dispatcher) lookForDrift() {
 		setting := fmt.Sprint(d.o.Court.Turbo(w.slot.CPUs).Value, d.o.Court.Fit(w.slot.CPUs), failed)
 		d.care.Lock()
 		if w.setting != "" && w.setting != setting {
-			w.due, w.streak = time.Time{}, 0
+			w.due, w.streak = time.Now(), 0
 		}
 		w.setting = setting
 		d.care.Unlock()

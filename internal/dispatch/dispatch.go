@@ -62,8 +62,9 @@ type Options struct {
 type Dispatcher struct {
 	o Options
 
-	mu      sync.Mutex // guards running
+	mu      sync.Mutex // guards running and jobSeen
 	running map[*run]bool
+	jobSeen time.Time // when one last came or went
 
 	care       sync.Mutex // guards what is in the wards and the rest; the store is asked and the pool is changed under it
 	wards      []*ward    // the list itself is made before anything runs
@@ -115,6 +116,16 @@ func (d *Dispatcher) Run(drain, abort context.Context) error {
 			d.attempt(abort, lease, delivery)
 		})
 	}
+}
+
+// sinceJob is how long there has been no job: none came, ran or went.
+func (d *Dispatcher) sinceJob() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.running) > 0 {
+		return 0
+	}
+	return time.Since(d.jobSeen)
 }
 
 // next waits for an idle slot, then for a job, and joins them.
@@ -177,6 +188,7 @@ func (d *Dispatcher) begin(abort context.Context, id string) (context.Context, f
 	return ctx, func() {
 		d.mu.Lock()
 		delete(d.running, r)
+		d.jobSeen = time.Now()
 		d.mu.Unlock()
 		cancel(nil)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"judged/internal/cpuset"
 	"judged/internal/evidence"
@@ -22,7 +23,7 @@ func (d *Dispatcher) recall(ctx context.Context) error {
 	defer d.care.Unlock()
 	d.host = d.o.Court.Name()
 	for _, slot := range d.o.Pool.Slots() {
-		w := &ward{slot: slot, kernels: d.o.Canary.Kernels(slot.CPUs), health: map[string]memory{}, virtual: d.o.Court.Virtual()}
+		w := &ward{slot: slot, kernels: d.o.Canary.Kernels(slot.CPUs), health: map[string]memory{}, virtual: d.o.Court.Virtual(), due: time.Now()}
 		for _, kernel := range w.kernels {
 			var m memory
 			if _, err := d.o.Store.Value(ctx, &m, d.name(w, kernel)...); err != nil {

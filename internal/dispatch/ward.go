@@ -67,7 +67,7 @@ func (w *ward) forget() {
 	w.health = map[string]memory{}
 	w.runs = history{}
 	w.held, w.drained, w.todo = "", "", nil
-	w.streak, w.due = 0, time.Time{}
+	w.streak, w.due = 0, time.Now()
 }
 
 // next is the kernels of the next set. Suspicions first, and alone: they are to

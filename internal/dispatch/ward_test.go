@@ -154,3 +154,22 @@ func TestSchedule(t *testing.T) {
 		t.Errorf("it cannot be learned: due in %s, want the interval", got)
 	}
 }
+
+func TestGivesWay(t *testing.T) {
+	const interval = 10 * time.Minute
+	for _, tt := range []struct {
+		name           string
+		sinceJob, late time.Duration
+		want           bool
+	}{
+		{"a job a moment ago", time.Millisecond, 0, true},
+		{"no job for a while", calm, 0, false},
+		{"never a job", time.Since(time.Time{}), 0, false},
+		{"jobs all the time, nearly late", time.Millisecond, interval - 1, true},
+		{"jobs all the time, late", time.Millisecond, interval, false},
+	} {
+		if got := givesWay(tt.sinceJob, tt.late, interval); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
