@@ -175,6 +175,12 @@ func (j judgement) frequencyOff() float64 {
 	return math.Abs(j.th.Frequency.off(j.e.FrequencyRatio))
 }
 
+// TooFast reports whether the CPU ran above its planned frequency for the run: the one disturbance
+// that makes a program's time shorter.
+func TooFast(e job.Evidence, th Thresholds) bool {
+	return th.Frequency.off(e.FrequencyRatio) > th.Frequency.Slack
+}
+
 // refaults are those that the run's own limit did not cause. Where nothing counts how often it was at
 // the limit, nothing says whose they were.
 func (j judgement) refaults() int64 {

@@ -62,6 +62,7 @@ type outcome struct {
 	verdict job.Verdict
 	result  sandbox.Result
 	check   *job.CheckReport
+	tooFast bool   // the CPU was, for longer than a moment
 	digest  uint64 // of stdout, for comparing runs of one test
 	stdout  *string
 	stderr  *string
@@ -83,11 +84,8 @@ func (s *Stand) Test(ctx context.Context, q Request) (job.TestReport, error) {
 			return job.TestReport{}, err
 		}
 		over := o.run.CPUTime > q.Limits.CPUTime()
-		// Noise only lengthens: a disturbed run within the limit proves
-		// as much as a clean one, and one over it proves nothing while
-		// others can be had. A given number of runs is a measurement:
-		// all of them count.
-		o.run.Kept = !over || len(o.run.Disturbed) == 0 || budget == 0 || fixed(rule)
+		// A given number of runs is a measurement: all of them count.
+		o.run.Kept = proves(o, over) || budget == 0 || fixed(rule)
 		if o.run.Kept {
 			clean = append(clean, o.run.CPUTime)
 		} else {
@@ -103,6 +101,22 @@ func (s *Stand) Test(ctx context.Context, q Request) (job.TestReport, error) {
 		}
 	}
 }
+
+// proves reports whether a run says something about the program. Noise only
+// lengthens: a disturbed run within the limit proves as much as a clean one, and
+// one over it nothing. A CPU that was too fast shortens: there it is a run within
+// the limit that proves nothing.
+func proves(o outcome, over bool) bool {
+	switch {
+	case len(o.run.Disturbed) == 0:
+		return true
+	case over:
+		return o.tooFast && onlyCause(o.run.Disturbed, job.CauseFrequency)
+	}
+	return !o.tooFast
+}
+
+func onlyCause(all []job.Cause, c job.Cause) bool { return len(all) == 1 && all[0] == c }
 
 // placed is one run where it is wished to be. Near the limit the place is looked
 // at before and after: what lengthens CPU time by a neighbour's use of a cache
@@ -176,6 +190,7 @@ func (s *Stand) once(ctx context.Context, q Request, seed maphash.Seed) (outcome
 	}
 	// Last, for the counters of a large machine may still be being read.
 	o.run = s.describe(r, before, after)
+	o.tooFast = slices.Contains(o.run.Disturbed, job.CauseFrequency) && evidence.TooFast(o.run.Evidence, *s.thresholds.Load())
 	o.run.Overhead = box.Overhead()
 	return o, nil
 }

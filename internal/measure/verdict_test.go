@@ -84,3 +84,30 @@ func TestExitOf(t *testing.T) {
 		}
 	}
 }
+
+// TestProves holds which runs count near a limit: noise lengthens, a CPU that is
+// too fast shortens.
+func TestProves(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		disturbed []job.Cause
+		tooFast   bool
+		over      bool
+		want      bool
+	}{
+		{"clean, within", nil, false, false, true},
+		{"clean, over", nil, false, true, true},
+		{"disturbed, within", []job.Cause{job.CauseForeign}, false, false, true},
+		{"disturbed, over", []job.Cause{job.CauseForeign}, false, true, false},
+		{"slow CPU, within", []job.Cause{job.CauseFrequency}, false, false, true},
+		{"slow CPU, over", []job.Cause{job.CauseFrequency}, false, true, false},
+		{"fast CPU, within", []job.Cause{job.CauseFrequency}, true, false, false},
+		{"fast CPU, over all the same", []job.Cause{job.CauseFrequency}, true, true, true},
+		{"fast CPU and noise, over", []job.Cause{job.CauseFrequency, job.CauseForeign}, true, true, false},
+	} {
+		o := outcome{run: job.Run{Disturbed: tt.disturbed}, tooFast: tt.tooFast}
+		if got := proves(o, tt.over); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
