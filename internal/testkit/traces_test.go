@@ -102,17 +102,36 @@ func pipe(t *testing.T, _ int) func() {
 func onThread(t *testing.T, user int, call func() syscall.Errno) (end func()) {
 	t.Helper()
 	called, done := make(chan syscall.Errno), make(chan bool)
-	go func() {
-		runtime.LockOSThread() // and never unlocks: the thread ends with the goroutine
+	onOwnThread(func() {
 		_, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, uintptr(user), uintptr(user), uintptr(user))
 		if errno == 0 {
 			errno = call()
 		}
 		called <- errno
 		<-done
-	}()
+	})
 	if errno := <-called; errno != 0 {
 		t.Fatal(errno)
 	}
 	return func() { close(done) }
+}
+
+// onOwnThread runs f on a thread that ends with it. The first thread of the
+// process never ends, and its user is what /proc tells of all.
+func onOwnThread(f func()) {
+	go func() {
+		runtime.LockOSThread() // and never unlocks
+		if syscall.Gettid() != os.Getpid() {
+			f()
+			return
+		}
+		held := make(chan bool)
+		go func() {
+			runtime.LockOSThread() // another one, while the first is held
+			close(held)
+			f()
+		}()
+		<-held
+		runtime.UnlockOSThread()
+	}()
 }
