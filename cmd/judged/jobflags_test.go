@@ -125,7 +125,7 @@ func TestJobOfFlags(t *testing.T) {
 // TestUnboundedCompletes wants the bounds of no configuration to reach a job
 // that is sent elsewhere.
 func TestUnboundedCompletes(t *testing.T) {
-	j := job.Job{Command: []string{"x"}, Tests: []job.Test{{Name: "1"}}, CPUs: 1 << 20, Head: 1 << 50,
+	j := job.Job{Command: []string{"x"}, Tests: []job.Test{{Name: "1"}}, CPUs: 1 << 20, Head: 6 << 20, // all that fits into a report
 		Repeats: job.Repeats{Min: 1 << 40, Max: 1 << 40},
 		Limits:  job.Limits{CPUTimeMS: 1 << 42, WallTimeMS: 1 << 42, Memory: 1 << 60, Output: 1 << 60, Stack: 1 << 60, Processes: 1 << 40}}
 	if _, err := intake.Complete(unbounded(), j); err != nil {

@@ -49,7 +49,7 @@ func withoutSecrets(name, text string) string {
 	case name == "proc/mounts":
 		return keepLines(text, func(line string) bool {
 			f := strings.Fields(line)
-			return len(f) > 2 && (f[2] == "cgroup" || f[2] == "cgroup2")
+			return len(f) > 2 && (f[2] == "cgroup" || f[2] == "cgroup2" || f[2] == "tracefs")
 		})
 	case name == "proc/version":
 		// Behind the release stands who built it, and where.

@@ -181,9 +181,11 @@ func profilers() []string {
 }
 
 func lookTracing(v *view) Outcome {
+	// The place below debugfs is an automount: only to look there mounts it.
+	const automount = "/sys/kernel/debug/tracing"
 	dir := "/sys/kernel/tracing"
-	if !v.fs.Exists(dir + "/current_tracer") {
-		dir = "/sys/kernel/debug/tracing"
+	if slices.ContainsFunc(v.mounts, func(m mount) bool { return m.point == automount }) {
+		dir = automount
 	}
 	tracer, bad := v.word(dir + "/current_tracer")
 	if bad != nil {
