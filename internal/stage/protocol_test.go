@@ -2,6 +2,7 @@ package stage
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,26 @@ func someLoad() Load {
 	return Load{
 		Args: []string{"./prog", "", "a b"}, Env: []string{"PATH=/bin"}, UID: 1879048192, CPUs: []int{2, 130},
 		FileSize: 1<<26 + 1, Stack: 8 << 20, OpenFiles: 256, Seccomp: []byte{6, 0, 0, 0, 0, 0, 255, 127},
+	}
+}
+
+// A received descriptor is read from its start, and left to whoever closes all
+// of them: a second close would hit what another thread has opened since.
+func TestReadAllLeavesTheDescriptor(t *testing.T) {
+	f, err := os.CreateTemp(t.TempDir(), "load")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("the load"); err != nil { // and the offset is at its end
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got, err := readAll(int(f.Fd())); err != nil || string(got) != "the load" {
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
