@@ -18,21 +18,10 @@ func runtimeBeforeFork()
 //go:linkname runtimeAfterFork syscall.runtime_AfterFork
 func runtimeAfterFork()
 
-//go:linkname runtimeAfterForkInChild syscall.runtime_AfterForkInChild
-func runtimeAfterForkInChild()
-
-// Step is one system call of a forked child. Everything that it points to is
-// made before the fork: between fork and execve a child of a Go program may
-// neither allocate nor call into the runtime.
-type Step struct {
-	Name   string // what failed, for people
-	Call   uintptr
-	Args   [6]uintptr
-	Ignore syscall.Errno // an errno that is as good as success
-	Want   uintptr       // the result that a step must have where Exact is set
-	Exact  bool
-	keep   any // what Args points to
-}
+// forkSteps forks; the child goes through the steps. See the assembly.
+//
+//go:noescape
+func forkSteps(clone *cloneArgs, size uintptr, steps *laidStep, count, report uintptr, failed *StepError) (pid, errno uintptr)
 
 // StepError is what a forked child writes to its report descriptor before it
 // exits because a step failed.
@@ -70,19 +59,18 @@ type cloneArgs struct {
 	flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize, cgroup uint64
 }
 
-// failedStatus is the exit status of a child whose step failed. It decides
-// nothing: the StepError does.
-const failedStatus = 125
-
 // ForkSteps forks a child that runs the steps, the last of which does not
 // return, and gives its pid. It is a real fork and not a vfork, because the child
-// stays parked in the middle of its list while the caller goes on.
+// stays parked in the middle of its list while the caller goes on; nor does it
+// share the caller's memory, since the kernel's OOM killer ends all that do.
 //
-//go:noinline
-//go:norace
-//go:nocheckptr
+// The child never runs Go code, nor anything that needs a stack: it has the
+// steps in memory of their own and a loop of a few instructions. So a caller that
+// has called KeepMemoryFromChildren forks in a third of the time.
 func ForkSteps(c *ForkedChild) (pid int, err error) {
-	args := &cloneArgs{flags: uint64(c.Namespaces), exitSignal: uint64(unix.SIGCHLD)}
+	// No handler of the runtime may run in the child (Linux 5.5). Signals are
+	// blocked around the fork; see AllSignalsStep.
+	args := &cloneArgs{flags: uint64(c.Namespaces) | unix.CLONE_CLEAR_SIGHAND, exitSignal: uint64(unix.SIGCHLD)}
 	if c.Cgroup >= 0 {
 		args.flags |= unix.CLONE_INTO_CGROUP
 		args.cgroup = uint64(c.Cgroup)
@@ -98,41 +86,19 @@ func ForkSteps(c *ForkedChild) (pid int, err error) {
 	if c.Cgroup >= 0 {
 		size = unsafe.Sizeof(*args)
 	}
-	fail := new(StepError)
-	steps, report := c.Steps, uintptr(c.Report)
-	var (
-		i  int
-		s  *Step
-		r1 uintptr
-		e  syscall.Errno
-	)
+	l, err := layOut(c.Steps)
+	if err != nil {
+		return 0, err
+	}
+	defer l.free()
 	syscall.ForkLock.Lock()
 	runtimeBeforeFork()
-	r1, _, e = syscall.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(args)), size, 0)
-	if e != 0 || r1 != 0 {
-		runtimeAfterFork()
-		syscall.ForkLock.Unlock()
-		runtime.KeepAlive(c)
-		if e != 0 {
-			return 0, os.NewSyscallError("clone3", e)
-		}
-		return int(r1), nil
+	r, errno := forkSteps(args, size, l.steps, uintptr(len(c.Steps)), uintptr(c.Report), l.failed)
+	runtimeAfterFork()
+	syscall.ForkLock.Unlock()
+	runtime.KeepAlive(c)
+	if errno != 0 {
+		return 0, os.NewSyscallError("clone3", syscall.Errno(errno))
 	}
-	// The child. Nothing below may allocate, lock or grow the stack.
-	runtimeAfterForkInChild()
-	for i = 0; i < len(steps); i++ {
-		s = &steps[i]
-		r1, _, e = syscall.RawSyscall6(s.Call, s.Args[0], s.Args[1], s.Args[2], s.Args[3], s.Args[4], s.Args[5])
-		if e != 0 && e == s.Ignore {
-			continue
-		}
-		if e != 0 || (s.Exact && r1 != s.Want) {
-			fail.Step, fail.Errno = int32(i), int32(e)
-			syscall.RawSyscall(unix.SYS_WRITE, report, uintptr(unsafe.Pointer(fail)), uintptr(StepErrorSize))
-			break
-		}
-	}
-	for {
-		syscall.RawSyscall(unix.SYS_EXIT_GROUP, failedStatus, 0, 0)
-	}
+	return int(r), nil
 }

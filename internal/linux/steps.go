@@ -1,6 +1,9 @@
 package linux
 
 import (
+	"os"
+	"slices"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -12,16 +15,14 @@ import (
 
 // WriteStep writes b to fd.
 func WriteStep(name string, fd int, b []byte) Step {
-	return Step{Name: name, Call: unix.SYS_WRITE, Args: [6]uintptr{uintptr(fd), ptr(&b[0]), uintptr(len(b))},
-		Want: uintptr(len(b)), Exact: true, keep: b}
+	return Step{Name: name, Call: unix.SYS_WRITE, Args: [6]uintptr{uintptr(fd), 0, uintptr(len(b))}, Pointers: [6]pointer{1: {to: &memory{bytes: b}}},
+		Want: uintptr(len(b)), Exact: true}
 }
 
 // ParkedStep tells whoever reads the report descriptor that all steps so far
 // have succeeded.
 func ParkedStep(report int) Step {
-	mark := &StepError{Step: parkedMark}
-	return Step{Name: "write parked", Call: unix.SYS_WRITE, Args: [6]uintptr{uintptr(report), ptr(mark), uintptr(StepErrorSize)},
-		Want: uintptr(StepErrorSize), Exact: true, keep: mark}
+	return WriteStep("write parked", report, bytesOf(&StepError{Step: parkedMark}))
 }
 
 // parkedUsage is what ParkedUsageSteps write.
@@ -37,13 +38,10 @@ const ParkedUsageSize = int(unsafe.Sizeof(parkedUsage{}))
 // ParkedUsageSteps are ParkedStep, telling also what the process has used so
 // far: to ask /proc for it from outside takes 60 µs, to ask here takes 1.
 func ParkedUsageSteps(report int) []Step {
-	m := &parkedUsage{mark: StepError{Step: parkedMark}}
+	write := WriteStep("write parked", report, bytesOf(&parkedUsage{mark: StepError{Step: parkedMark}}))
 	const self = 0 // RUSAGE_SELF
-	return []Step{
-		{Name: "getrusage", Call: unix.SYS_GETRUSAGE, Args: [6]uintptr{self, ptr(&m.usage)}, keep: m},
-		{Name: "write parked", Call: unix.SYS_WRITE, Args: [6]uintptr{uintptr(report), ptr(m), uintptr(ParkedUsageSize)},
-			Want: uintptr(ParkedUsageSize), Exact: true, keep: m},
-	}
+	into := pointer{write.Pointers[1].to, int(unsafe.Offsetof(parkedUsage{}.usage))}
+	return []Step{{Name: "getrusage", Call: unix.SYS_GETRUSAGE, Args: [6]uintptr{self}, Pointers: [6]pointer{1: into}}, write}
 }
 
 // DecodeParkedUsage reads what ParkedUsageSteps wrote behind the mark.
@@ -54,8 +52,8 @@ func DecodeParkedUsage(b [ParkedUsageSize]byte) Usage {
 // ReadByteStep blocks until one byte arrives on fd; the end of the stream is a
 // failure.
 func ReadByteStep(name string, fd int) Step {
-	b := new([1]byte)
-	return Step{Name: name, Call: unix.SYS_READ, Args: [6]uintptr{uintptr(fd), ptr(b), 1}, Want: 1, Exact: true, keep: b}
+	return Step{Name: name, Call: unix.SYS_READ, Args: [6]uintptr{uintptr(fd), 0, 1}, Pointers: [6]pointer{1: {to: &memory{bytes: make([]byte, 1)}}},
+		Want: 1, Exact: true}
 }
 
 // DupStep makes fd available as to.
@@ -78,18 +76,29 @@ func NewProcessGroupStep() Step { return Step{Name: "setpgid", Call: unix.SYS_SE
 
 // DefaultSignalStep takes an inherited SIG_IGN back, which execve would keep.
 func DefaultSignalStep(sig syscall.Signal) Step {
-	// struct sigaction of the kernel: handler, flags, restorer, mask. All
-	// zero is SIG_DFL.
-	act := new([4]uint64)
-	return Step{Name: "rt_sigaction", Call: unix.SYS_RT_SIGACTION, Args: [6]uintptr{uintptr(sig), ptr(act), 0, 8}, keep: act}
+	const byDefault = 0 // SIG_DFL
+	return actionStep(sig, byDefault)
 }
 
 // IgnoreSignalStep ignores a signal. With SIGCHLD ignored the kernel reaps
 // children itself.
 func IgnoreSignalStep(sig syscall.Signal) Step {
 	const ignore = 1 // SIG_IGN
-	act := &[4]uint64{ignore}
-	return Step{Name: "rt_sigaction", Call: unix.SYS_RT_SIGACTION, Args: [6]uintptr{uintptr(sig), ptr(act), 0, 8}, keep: act}
+	return actionStep(sig, ignore)
+}
+
+// actionStep sets what a signal does. struct sigaction of the kernel is the
+// handler, flags, a restorer and a mask.
+func actionStep(sig syscall.Signal, handler uint64) Step {
+	return Step{Name: "rt_sigaction", Call: unix.SYS_RT_SIGACTION, Args: [6]uintptr{uintptr(sig), 0, 0, 8},
+		Pointers: [6]pointer{1: toBytes(&[4]uint64{handler})}}
+}
+
+// AllSignalsStep unblocks every signal. A child is born with all of them blocked
+// (ForkSteps), so that what comes in between waits and is not lost.
+func AllSignalsStep() Step {
+	return Step{Name: "rt_sigprocmask", Call: unix.SYS_RT_SIGPROCMASK, Args: [6]uintptr{unix.SIG_SETMASK, 0, 0, 8},
+		Pointers: [6]pointer{1: toBytes(new(uint64))}}
 }
 
 // DieWithParentStep kills the child when the thread that is its parent ends.
@@ -109,31 +118,27 @@ func JoinStep(pidfd int) Step {
 
 // ChdirStep changes the working directory.
 func ChdirStep(path string) Step {
-	p := cString(path)
-	return Step{Name: "chdir " + path, Call: unix.SYS_CHDIR, Args: [6]uintptr{ptr(p)}, keep: p}
+	return Step{Name: "chdir " + path, Call: unix.SYS_CHDIR, Pointers: [6]pointer{toString(path)}}
 }
 
 // AttachStep puts a mount that is nowhere yet in its place.
 func AttachStep(mount int, target string) Step {
-	type paths struct{ empty, target *byte }
-	p := &paths{cString(""), cString(target)}
 	at := unix.AT_FDCWD
 	return Step{Name: "move_mount " + target, Call: unix.SYS_MOVE_MOUNT,
-		Args: [6]uintptr{uintptr(mount), ptr(p.empty), uintptr(at), ptr(p.target), unix.MOVE_MOUNT_F_EMPTY_PATH}, keep: p}
+		Args:     [6]uintptr{uintptr(mount), 0, uintptr(at), 0, unix.MOVE_MOUNT_F_EMPTY_PATH},
+		Pointers: [6]pointer{1: toString(""), 3: toString(target)}}
 }
 
 // MountStep mounts a new instance of a file system.
 func MountStep(fstype, target string, flags uintptr, data string) Step {
-	type texts struct{ fstype, target, data *byte }
-	t := &texts{cString(fstype), cString(target), cString(data)}
-	return Step{Name: "mount " + fstype, Call: unix.SYS_MOUNT,
-		Args: [6]uintptr{ptr(t.fstype), ptr(t.target), ptr(t.fstype), flags, ptr(t.data)}, keep: t}
+	return Step{Name: "mount " + fstype, Call: unix.SYS_MOUNT, Args: [6]uintptr{3: flags},
+		Pointers: [6]pointer{toString(fstype), toString(target), toString(fstype), {}, toString(data)}}
 }
 
 // NormalPolicyStep sets SCHED_OTHER, whatever the daemon runs under.
 func NormalPolicyStep() Step {
-	prio := new(int32)
-	return Step{Name: "sched_setscheduler", Call: unix.SYS_SCHED_SETSCHEDULER, Args: [6]uintptr{0, unix.SCHED_NORMAL, ptr(prio)}, keep: prio}
+	return Step{Name: "sched_setscheduler", Call: unix.SYS_SCHED_SETSCHEDULER, Args: [6]uintptr{0, unix.SCHED_NORMAL},
+		Pointers: [6]pointer{2: toBytes(new(int32))}}
 }
 
 // NormalPriorityStep sets the nice value 0, which NormalPolicyStep leaves as it
@@ -146,13 +151,13 @@ func NormalPriorityStep() Step {
 func AffinityStep(cpus []int) Step {
 	mask := cpuMask(cpus)
 	return Step{Name: "sched_setaffinity", Call: unix.SYS_SCHED_SETAFFINITY,
-		Args: [6]uintptr{0, uintptr(len(mask) * 8), ptr(&mask[0])}, keep: mask}
+		Args: [6]uintptr{0, uintptr(len(mask) * 8)}, Pointers: [6]pointer{2: {to: &memory{bytes: sliceBytes(mask)}}}}
 }
 
 // RlimitStep sets both the soft and the hard limit of a resource.
 func RlimitStep(resource int, value uint64) Step {
-	lim := &unix.Rlimit{Cur: value, Max: value}
-	return Step{Name: "prlimit64", Call: unix.SYS_PRLIMIT64, Args: [6]uintptr{0, uintptr(resource), ptr(lim), 0}, keep: lim}
+	return Step{Name: "prlimit64", Call: unix.SYS_PRLIMIT64, Args: [6]uintptr{0, uintptr(resource)},
+		Pointers: [6]pointer{2: toBytes(&unix.Rlimit{Cur: value, Max: value})}}
 }
 
 // UmaskStep sets the file mode creation mask.
@@ -197,58 +202,56 @@ func SetuidStep(uid int) Step {
 
 // NoCapabilitiesStep empties the permitted, effective and inheritable sets.
 func NoCapabilitiesStep() Step {
-	type sets struct {
-		head unix.CapUserHeader
-		data [2]unix.CapUserData
-	}
-	c := &sets{head: unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}}
-	return Step{Name: "capset", Call: unix.SYS_CAPSET, Args: [6]uintptr{ptr(&c.head), ptr(&c.data[0])}, keep: c}
+	return Step{Name: "capset", Call: unix.SYS_CAPSET, Pointers: [6]pointer{
+		toBytes(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}), toBytes(new([2]unix.CapUserData))}}
 }
 
 // SeccompStep installs a program of struct sock_filter instructions, 8 bytes
 // each. SPEC_ALLOW keeps kernels before 5.16 from slowing the process down
 // with speculative store bypass disabled; the flag is the kernel's since 4.17.
 func SeccompStep(program []byte) Step {
+	// struct sock_fprog: the number of instructions, and where they are.
 	type fprog struct {
-		prog unix.SockFprog
-		code []byte
+		count   uint16
+		program uintptr
 	}
-	f := &fprog{code: program}
-	f.prog = unix.SockFprog{Len: uint16(len(program) / 8), Filter: (*unix.SockFilter)(unsafe.Pointer(&program[0]))}
-	return Step{Name: "seccomp", Call: unix.SYS_SECCOMP,
-		Args: [6]uintptr{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, ptr(&f.prog)}, keep: f}
+	m := &memory{bytes: bytesOf(&fprog{count: uint16(len(program) / 8)})}
+	m.pointers = []pointer{1: {to: &memory{bytes: program}}}
+	return Step{Name: "seccomp", Call: unix.SYS_SECCOMP, Args: [6]uintptr{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW},
+		Pointers: [6]pointer{2: {to: m}}}
 }
 
 // ExecStep replaces the child. It is the last step.
 func ExecStep(path string, argv, env []string) (Step, error) {
-	type vectors struct {
-		path       *byte
-		argv, envv []*byte
+	for _, text := range slices.Concat([]string{path}, argv, env) {
+		if strings.IndexByte(text, 0) >= 0 {
+			return Step{}, os.NewSyscallError("execve", syscall.EINVAL)
+		}
 	}
-	var v vectors
-	var err error
-	if v.path, err = syscall.BytePtrFromString(path); err != nil {
-		return Step{}, err
-	}
-	if v.argv, err = syscall.SlicePtrFromStrings(argv); err != nil {
-		return Step{}, err
-	}
-	if v.envv, err = syscall.SlicePtrFromStrings(env); err != nil {
-		return Step{}, err
-	}
-	return Step{Name: "execve", Call: unix.SYS_EXECVE, Args: [6]uintptr{ptr(v.path), ptr(&v.argv[0]), ptr(&v.envv[0])}, keep: &v}, nil
+	return Step{Name: "execve", Call: unix.SYS_EXECVE, Pointers: [6]pointer{toString(path), toStrings(argv), toStrings(env)}}, nil
 }
 
 func prctlStep(name string, option, arg uintptr) Step {
 	return Step{Name: name, Call: unix.SYS_PRCTL, Args: [6]uintptr{option, arg}}
 }
 
-// cString is a string of the program itself, which has no NUL.
-func cString(s string) *byte {
-	b := append([]byte(s), 0)
-	return &b[0]
+// toString leads to a string with its NUL.
+func toString(s string) pointer { return pointer{to: &memory{bytes: append([]byte(s), 0)}} }
+
+// toStrings leads to pointers to strings, the last of which is NULL.
+func toStrings(all []string) pointer {
+	m := &memory{bytes: make([]byte, (len(all)+1)*wordBytes)}
+	for _, s := range all {
+		m.pointers = append(m.pointers, toString(s))
+	}
+	return pointer{to: m}
 }
 
-// ptr is the address of something on the heap that a Step keeps alive. The
-// heap does not move.
-func ptr[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+// toBytes leads to a value without pointers in it.
+func toBytes[T any](v *T) pointer { return pointer{to: &memory{bytes: bytesOf(v)}} }
+
+func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
+
+func sliceBytes(words []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
+}

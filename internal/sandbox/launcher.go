@@ -199,7 +199,23 @@ func (l *Launcher) startInit() error {
 		return fmt.Errorf("start judged-init: %w", err)
 	}
 	l.control = ours
-	return nil
+	return l.slim()
+}
+
+// slim keeps judged-init's memory from what it forks: it would be copied for
+// every run.
+func (l *Launcher) slim() error {
+	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", l.process.Pid))
+	if err != nil {
+		return err
+	}
+	defer maps.Close()
+	reply, err := l.exchange(stage.MapsRequest(maps))
+	if err != nil {
+		return err
+	}
+	_, err = stage.ParseAnswer(reply)
+	return err
 }
 
 // initArgs are the arguments of judged-init: its name.

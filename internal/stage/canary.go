@@ -12,8 +12,8 @@ import (
 )
 
 // CanaryName is what the canary is called: judged-init started under it runs a
-// reference kernel, or a load, and ends. Its arguments are the kernel and, where
-// it has one, the size in bytes.
+// reference kernel, a probe or a load, and ends. Its arguments are the kernel and,
+// where it has one, the size in bytes; of a probe the milliseconds.
 const CanaryName = "judged-canary"
 
 func isCanary() bool {
@@ -35,6 +35,12 @@ func runKernel(args []string) int {
 		if bytes, err = strconv.Atoi(args[1]); err != nil {
 			return 2
 		}
+	}
+	switch args[0] {
+	case KernelGap:
+		return watchGaps(bytes)
+	case KernelLimits:
+		return showLimits(bytes)
 	}
 	k, err := prepare(args[0], bytes)
 	if err == errUnknownKernel {

@@ -69,6 +69,7 @@ func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, 
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGCHLD} {
 		add(linux.DefaultSignalStep(s))
 	}
+	add(linux.AllSignalsStep())
 	// A group of its own, so that kill(0) reaches nobody else. Not a session:
 	// with sched_autogroup_enabled setsid costs 0.5 to 1 ms, and there is no
 	// terminal in the sandbox that a session could control.

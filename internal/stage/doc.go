@@ -7,7 +7,9 @@
 // itself is their parent, can wait for them and sees them end. Neither ever
 // runs Go code: a fork of a Go program has one thread and a runtime that
 // believes in several, so all they do is a list of system calls that was
-// prepared before the fork (linux.ForkSteps).
+// prepared before the fork (linux.ForkSteps). Nor do they have any of
+// judged-init's memory but that list: it need not be copied, and there is nothing
+// to find in it.
 //
 //	judged                  judged-init           process 1            parked child
 //	  |-- 'i', the box ------->| fork ------------->| private mounts
@@ -28,6 +30,6 @@
 // A judged-init that is started anew for each run was tried first: a Go program
 // takes 0.9 ms to start where a fork of a small one takes 0.2.
 //
-// This package must stay lean: what judged-init has in memory is what a fork
-// of it has to copy. No fmt, no encoding/json.
+// This package stays lean, without fmt and encoding/json: judged carries
+// judged-init inside itself, and starts it anew when it has ended.
 package stage

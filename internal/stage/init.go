@@ -95,6 +95,12 @@ func inherit(without Layers) error {
 
 func handle(msg []byte, fds []int, self int, without Layers) (int, error) {
 	switch {
+	case msg[0] == msgMaps && len(fds) == 1:
+		maps, err := readAll(fds[0])
+		if err != nil {
+			return 0, err
+		}
+		return os.Getpid(), linux.KeepMemoryFromChildren(maps)
 	case msg[0] == msgInit && len(fds) > 0:
 		return startInit(fds[0], fds[1:], without)
 	case msg[0] == msgChild:
@@ -165,6 +171,7 @@ func initSteps(box int, networks []int, report int, without Layers) []linux.Step
 		// Orphans come to process 1; a zombie would hold a place in the pids
 		// controller.
 		linux.IgnoreSignalStep(syscall.SIGCHLD),
+		linux.AllSignalsStep(),
 		linux.ParkedStep(report),
 		// The end of the lifeline is the end of judged, whenever it comes. A
 		// signal at the parent's death would not do: a judged that dies before

@@ -18,6 +18,7 @@ const (
 // The first byte of a message. A request carries descriptors, an answer a pid
 // or the text of an error.
 const (
+	msgMaps   = 'm' // keep your memory from your children
 	msgInit   = 'i' // start process 1 of a sandbox
 	msgChild  = 'c' // park a child in it
 	msgPID    = 'p'
@@ -26,6 +27,12 @@ const (
 
 // MaxMessage is the longest message, in bytes.
 const MaxMessage = 4096
+
+// MapsRequest is the first request: with the /proc/PID/maps of judged-init, which
+// sees no /proc itself. The answer is its pid.
+func MapsRequest(maps *os.File) ([]byte, []int) {
+	return []byte{msgMaps}, []int{int(maps.Fd())}
+}
 
 // InitRequest is the request for a process 1: the message, and the descriptors
 // of the box that it mounts and of the network namespace that it enters, if
@@ -198,7 +205,8 @@ func (d *decoder) strings() []string {
 	return list
 }
 
-// readAll reads a whole descriptor from its start, wherever its offset is. It
+// readAll reads a whole descriptor from its start, wherever its offset is: the
+// kernel's files too, which have no size. It
 // does not close it: whoever received it does, once. Of two closes the second
 // may hit what another thread has opened in between, the runtime's poller for
 // one, which ends the process.
@@ -207,16 +215,17 @@ func readAll(fd int) ([]byte, error) {
 	if err := syscall.Fstat(fd, &info); err != nil {
 		return nil, os.NewSyscallError("fstat load", err)
 	}
-	b := make([]byte, info.Size)
-	for n := 0; n < len(b); {
-		m, err := syscall.Pread(fd, b[n:], int64(n))
+	b := make([]byte, 0, max(info.Size+1, 4<<10))
+	for {
+		n, err := syscall.Pread(fd, b[len(b):cap(b)], int64(len(b)))
 		if err != nil {
-			return nil, os.NewSyscallError("read load", err)
+			return nil, os.NewSyscallError("read request", err)
 		}
-		if m == 0 {
-			return nil, errors.New("read load: it is shorter than it says")
+		if n == 0 {
+			return b, nil
 		}
-		n += m
+		if b = b[:len(b)+n]; len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
 	}
-	return b, nil
 }

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package linux
+
+const withC = false
