@@ -6,6 +6,10 @@
 //	    cpu1/                Slot: cpuset of a slot, lives as long as the tree
 //	        run7/            Group: one run, never used twice
 //
+// The tree is below the root of v2, or below the unit of a daemon that has its
+// own; the slots on CPUs of a partition that judged tune made are below that,
+// because the kernel gives its CPUs to nobody else.
+//
 // On v2 and hybrid hosts a run is born into its group with CLONE_INTO_CGROUP
 // and killed with cgroup.kill; v1 controllers are joined by the run itself,
 // which writes "0" into their tasks files while it still has one thread.

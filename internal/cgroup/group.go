@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"judged/internal/hostfs"
 	"judged/internal/linux"
 	"judged/internal/units"
 )
@@ -85,7 +86,7 @@ func (s *Slot) open(g *Group, name string) (err error) {
 		if err := g.make(counts); err != nil {
 			return err
 		}
-		if g.v2, err = os.Open(counts); err != nil {
+		if g.v2, err = linux.Open(counts, os.O_RDONLY); err != nil {
 			return err
 		}
 		usage = counts + "/cpu.stat"
@@ -95,13 +96,13 @@ func (s *Slot) open(g *Group, name string) (err error) {
 	if h.v2 == "" {
 		g.threads = counts + "/tasks"
 	}
-	g.usage, err = os.Open(usage)
+	g.usage, err = linux.Open(usage, os.O_RDONLY)
 	return err
 }
 
 // openSome opens a file that not every kernel has, or lets be read.
 func openSome(path string) *os.File {
-	f, err := os.Open(path)
+	f, err := linux.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil
 	}
@@ -117,7 +118,7 @@ func (g *Group) make(dir string) error {
 }
 
 func (g *Group) join(dir string) error {
-	f, err := os.OpenFile(dir+"/tasks", os.O_WRONLY, 0)
+	f, err := linux.Open(dir+"/tasks", os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (g *Group) WaitEmpty(timeout time.Duration) (bool, error) {
 	if g.v2 == nil {
 		return g.pollEmpty(timeout)
 	}
-	events, err := os.Open(g.v2.Name() + "/cgroup.events")
+	events, err := linux.Open(g.v2.Name()+"/cgroup.events", os.O_RDONLY)
 	if err != nil {
 		return false, err
 	}
@@ -240,7 +241,7 @@ func (g *Group) Remove() error {
 }
 
 func write(path, value string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	f, err := linux.Open(path, os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func write(path, value string) error {
 }
 
 func readInt(path string) (int64, error) {
-	b, err := os.ReadFile(path)
+	b, err := hostfs.FS{}.ReadFile(path)
 	if err != nil {
 		return 0, err
 	}
@@ -279,7 +280,7 @@ func parseKey(text, key string) (int64, error) {
 }
 
 func readIDs(path string) ([]int, error) {
-	b, err := os.ReadFile(path)
+	b, err := hostfs.FS{}.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

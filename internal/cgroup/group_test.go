@@ -67,7 +67,7 @@ func newTree(t *testing.T) *Tree {
 // folders are those of the tree that exist.
 func (t *Tree) folders() []string {
 	var all []string
-	for _, base := range t.host.base {
+	for _, base := range t.host.bases() {
 		if dir := filepath.Join(base, t.name); t.host.fs.Exists(dir) {
 			all = append(all, dir)
 		}

@@ -3,13 +3,16 @@ package cgroup
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/containerd/cgroups/v3"
 
+	"judged/internal/cpuset"
 	"judged/internal/hostfs"
 )
 
@@ -34,7 +37,15 @@ type Host struct {
 	v2   string            // mount point of the v2 hierarchy, or ""
 	v1   map[string]string // mount points of the v1 controllers that are used
 	base map[string]string // hierarchy, "" for v2 -> folder that trees are made in
+
+	// own is the partition that judged tune made, with its CPUs; "" if there is none.
+	own     string
+	ownCPUs cpuset.Set
 }
+
+// partitionName is that of the group that judged tune makes below the root. A slot on its CPUs has to
+// be below it: the kernel gives them to nobody else.
+const partitionName = "judged"
 
 // v1Controllers are the controllers that a run needs on a host without v2
 // controllers. cpuacct counts only where no v2 group does.
@@ -113,7 +124,42 @@ func (h *Host) detectV2(own string) error {
 	} else if filepath.Base(own) == "daemon" && h.alone(dir) {
 		h.base[""] = filepath.Dir(dir)
 	}
+	return h.findPartition()
+}
+
+// findPartition looks for a valid partition; an invalid one is a group like any other.
+func (h *Host) findPartition() error {
+	dir := filepath.Join(h.v2, partitionName)
+	kind, err := h.fs.Read(filepath.Join(dir, "cpuset.cpus.partition"))
+	if err != nil || kind != "root" && kind != "isolated" {
+		return nil
+	}
+	cpus, err := h.fs.Read(filepath.Join(dir, "cpuset.cpus.effective"))
+	if err == nil {
+		h.ownCPUs, err = cpuset.Parse(cpus)
+	}
+	if err != nil {
+		return fmt.Errorf("read partition %s: %w", dir, err)
+	}
+	h.own = dir
 	return nil
+}
+
+// baseOf is the folder that the tree of a slot on the CPUs is made in.
+func (h *Host) baseOf(hierarchy string, cpus cpuset.Set) string {
+	if hierarchy == "" && h.own != "" && cpus.IsSubsetOf(h.ownCPUs) {
+		return h.own
+	}
+	return h.base[hierarchy]
+}
+
+// bases are all folders that a tree can be in.
+func (h *Host) bases() []string {
+	all := slices.Collect(maps.Values(h.base))
+	if h.own != "" {
+		all = append(all, h.own)
+	}
+	return all
 }
 
 // alone reports whether this process is the only one in a group.

@@ -2,8 +2,12 @@ package cgroup
 
 import (
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/cpuset"
+	"judged/internal/hostfs"
 )
 
 func TestParseOwn(t *testing.T) {
@@ -19,6 +23,35 @@ func TestParseOwn(t *testing.T) {
 	for name, tt := range tests {
 		if diff := cmp.Diff(tt.want, parseOwn(tt.text)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestPartition: slots on the CPUs of a partition that judged tune made go below it, others do not.
+func TestPartition(t *testing.T) {
+	for name, tt := range map[string]struct {
+		kind, cpus, slot, want string
+	}{
+		"inside":    {"isolated", "2-3", "2", "/sys/fs/cgroup/judged"},
+		"wide":      {"root", "2-3", "2-3", "/sys/fs/cgroup/judged"},
+		"outside":   {"isolated", "2-3", "1", "/sys/fs/cgroup"},
+		"half":      {"isolated", "2-3", "1-2", "/sys/fs/cgroup"},
+		"invalid":   {"isolated invalid (Cpu list in cpuset.cpus not exclusive)", "0-3", "2", "/sys/fs/cgroup"},
+		"no longer": {"member", "0-3", "2", "/sys/fs/cgroup"},
+	} {
+		h := &Host{Mode: Unified, v2: root, base: map[string]string{"": root}, fs: hostfs.Of(fstest.MapFS{
+			"sys/fs/cgroup/judged/cpuset.cpus.partition": {Data: []byte(tt.kind + "\n"), Mode: 0o644},
+			"sys/fs/cgroup/judged/cpuset.cpus.effective": {Data: []byte(tt.cpus + "\n"), Mode: 0o644},
+		})}
+		if err := h.findPartition(); err != nil {
+			t.Fatal(err)
+		}
+		cpus, err := cpuset.Parse(tt.slot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := h.baseOf("", cpus); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/hostfs"
 	"judged/internal/units"
 )
 
@@ -128,7 +129,7 @@ func (g *Group) Stat() (Stat, error) {
 	case !errors.Is(err, os.ErrNotExist):
 		return Stat{}, err
 	}
-	events, err := os.ReadFile(g.files.oomEvents)
+	events, err := hostfs.FS{}.ReadFile(g.files.oomEvents)
 	if err != nil {
 		return Stat{}, err
 	}
@@ -138,7 +139,7 @@ func (g *Group) Stat() (Stat, error) {
 	if g.files.stat == "" {
 		return s, nil
 	}
-	stat, err := os.ReadFile(g.files.stat)
+	stat, err := hostfs.FS{}.ReadFile(g.files.stat)
 	if err != nil {
 		return Stat{}, err
 	}

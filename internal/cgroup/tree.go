@@ -175,8 +175,8 @@ type Slot struct {
 func (t *Tree) Slot(cpus, nodes cpuset.Set) (*Slot, error) {
 	name := strings.ReplaceAll("cpu"+cpus.String()+"mem"+nodes.String(), ",", "+")
 	s := &Slot{tree: t, dirs: map[string]string{}}
-	for hierarchy, base := range t.host.base {
-		s.dirs[hierarchy] = filepath.Join(base, t.name, name)
+	for hierarchy := range t.host.base {
+		s.dirs[hierarchy] = filepath.Join(t.host.baseOf(hierarchy, cpus), t.name, name)
 	}
 	mems := nodes.String()
 	var err error
@@ -236,7 +236,7 @@ func (s *Slot) setUpV1(cpus, mems string) error {
 // Remove ends everything in the tree and removes it.
 func (t *Tree) Remove() error {
 	var errs []error
-	for _, base := range t.host.base {
+	for _, base := range t.host.bases() {
 		dir := filepath.Join(base, t.name)
 		if t.host.fs.Exists(dir) {
 			errs = append(errs, t.host.removeTree(dir))

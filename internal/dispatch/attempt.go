@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"judged/internal/intake"
@@ -69,16 +70,29 @@ func (d *Dispatcher) judge(abort context.Context, lease *slots.Lease, delivery *
 	// run after it has changed the record.
 	ctx, end := d.begin(abort, delivery.ID)
 	defer end()
-	rec, err := d.o.Store.Begin(abort, delivery.ID, delivery.Attempt, slot.CPUs.String())
+	waiting, err := d.o.Store.Get(abort, delivery.ID)
 	switch {
-	case errors.Is(err, store.ErrFinal), errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, store.ErrNotFound), err == nil && waiting.Report.State.Final():
 		return Cancelled, nil
-	case errors.Is(err, store.ErrStale):
-		return Stale, nil
 	case err != nil:
 		return Returned, err
 	}
-	report, err := d.run(ctx, lease, rec)
+	// It is on its way to the disk while the program is loaded, and there
+	// before the program is let go.
+	begin := sync.OnceValues(func() (store.Record, error) {
+		return d.o.Store.Begin(abort, delivery.ID, delivery.Attempt, slot.CPUs.String())
+	})
+	go begin()
+	report, err := d.run(ctx, lease, waiting, begin)
+	rec, begun := begin()
+	switch {
+	case errors.Is(begun, store.ErrFinal), errors.Is(begun, store.ErrNotFound):
+		return Cancelled, nil
+	case errors.Is(begun, store.ErrStale):
+		return Stale, nil
+	case begun != nil:
+		return Returned, begun
+	}
 	// While the report is on its way to the disk, if no job takes the slot.
 	d.o.Court.Stand(slot).Tidy()
 	switch cause := context.Cause(ctx); {
@@ -99,21 +113,34 @@ func (d *Dispatcher) judge(abort context.Context, lease *slots.Lease, delivery *
 	return d.finish(abort, slot, rec, delivery, report, outcome)
 }
 
-// run finds the job's files and judges it.
-func (d *Dispatcher) run(ctx context.Context, lease *slots.Lease, rec store.Record) (job.Report, error) {
-	if rec.Report.Attempt > d.o.MaxDeliver {
+// run finds the job's files and judges it. begin returns when the record says so.
+func (d *Dispatcher) run(ctx context.Context, lease *slots.Lease, waiting store.Record, begin func() (store.Record, error)) (job.Report, error) {
+	if waiting.Report.Attempt >= d.o.MaxDeliver {
 		// What failed with an error was given up before. This one takes
 		// judged down, or judged was killed over it too often to tell.
 		return job.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and submit the job again", d.o.MaxDeliver)
 	}
-	task, err := judge.NewTask(rec.Job, intake.ProgramName, func(f job.File) (string, error) { return d.o.BlobPath(f.Blob) })
+	task, err := judge.NewTask(waiting.Job, intake.ProgramName, func(f job.File) (string, error) { return d.o.BlobPath(f.Blob) })
 	if err != nil {
 		return job.Report{}, err
 	}
 	task.Place = d.placesBeside(lease)
+	task.Ready = func() error {
+		_, err := begin()
+		return err
+	}
+	left := len(task.Tests)
 	return judge.Run(ctx, d.o.Court.Stand(lease.Slot()), task, func(t job.TestReport) {
-		if err := d.o.Store.Emit(ctx, rec, t); err != nil && !errors.Is(err, store.ErrStale) {
-			d.o.Log.Warn("cannot tell of a test; the report will", "job", rec.ID, "error", err)
+		// The report, which tells of the last test, follows it at once.
+		if left--; left == 0 || t.Verdict.Failed() && task.Stop != job.StopNever {
+			return
+		}
+		rec, err := begin()
+		if err == nil {
+			err = d.o.Store.Emit(ctx, rec, t)
+		}
+		if err != nil && !errors.Is(err, store.ErrStale) {
+			d.o.Log.Warn("cannot tell of a test; the report will", "job", waiting.ID, "error", err)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"judged/internal/job"
 	"judged/internal/slots"
 	"judged/internal/stats"
+	"judged/internal/store"
 	"judged/internal/testkit"
 )
 
@@ -51,7 +52,7 @@ func TestRepeatsAreQuiet(t *testing.T) {
 
 	reports := make(chan job.Report, 1)
 	go func() {
-		report, err := f.d.run(t.Context(), lease, rec)
+		report, err := f.d.run(t.Context(), lease, rec, func() (store.Record, error) { return rec, nil })
 		if err != nil {
 			t.Error(err)
 		}

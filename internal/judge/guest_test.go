@@ -2,7 +2,6 @@ package judge_test
 
 import (
 	"testing"
-	"time"
 
 	"judged/internal/testkit"
 	"judged/internal/testkit/attacks"
@@ -28,7 +27,7 @@ const isolation = "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3"
 func attackGuest(t *testing.T, cfg guest.Config, gcc string) {
 	t.Helper()
 	t.Parallel() // one emulator keeps one CPU busy
-	cfg.NUMA, cfg.Timeout = true, 4*time.Minute
+	cfg.NUMA = true
 	cfg.Files = attacks.Ship(t, cfg.Arch, gcc, programsDir)
 	guest.GoTest(t, cfg, "judged/internal/judge", "^TestAttacks$"+attacks.Chosen())
 }

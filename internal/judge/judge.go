@@ -26,8 +26,9 @@ type Task struct {
 	Repeats job.Repeats
 	Stop    job.Stop
 	Head    units.Bytes
-	// Place is measure.Request's own.
+	// Place and Ready are measure.Request's own.
 	Place func(context.Context, stats.Placement) (measure.Place, error)
+	Ready func() error
 }
 
 // Test is one test of a task.
@@ -65,7 +66,7 @@ func Run(ctx context.Context, stand *measure.Stand, task Task, seen func(job.Tes
 // runTest measures one test and checks each of its outputs.
 func runTest(ctx context.Context, stand *measure.Stand, task Task, t Test) (job.TestReport, error) {
 	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats, Head: task.Head,
-		OutputHint: minOutputHint, Place: task.Place}
+		OutputHint: minOutputHint, Place: task.Place, Ready: task.Ready}
 	if t.Input != "" {
 		in := inputs{path: t.Input, onNode: map[int]*sandbox.Input{}}
 		defer in.close()

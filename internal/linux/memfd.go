@@ -38,7 +38,7 @@ func Preallocate(f *os.File, n int64) error {
 // OpenWriteOnly opens the file behind f again for writing only: what is passed
 // to a solution as its output must not let it read.
 func OpenWriteOnly(f *os.File) (*os.File, error) {
-	return os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), os.O_WRONLY, 0)
+	return Open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), os.O_WRONLY)
 }
 
 // CopyAll copies the rest of one file to another inside the kernel.

@@ -63,9 +63,9 @@ const (
 func IsRoot() bool { return os.Geteuid() == 0 }
 
 // OpenProcess returns a descriptor of a process, which becomes readable when
-// the process ends.
+// the process ends (PIDFD_NONBLOCK: Linux 5.10). Await waits for it.
 func OpenProcess(pid int) (*os.File, error) {
-	fd, err := unix.PidfdOpen(pid, 0)
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
 		return nil, &os.PathError{Op: "pidfd_open", Path: strconv.Itoa(pid), Err: err}
 	}

@@ -7,12 +7,16 @@ import (
 )
 
 // Socketpair makes two connected SOCK_SEQPACKET sockets: one send is one
-// receive, and the end of the peer is an empty one. Both block: their readers
-// either have nothing else to do or poll first.
+// receive, and the end of the peer is an empty one. The second blocks, its reader
+// having nothing else to do; Await waits for the first.
 func Socketpair() (a, b *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		closeBoth(fds)
+		return nil, nil, os.NewSyscallError("fcntl", err)
 	}
 	return os.NewFile(uintptr(fds[0]), "socketpair"), os.NewFile(uintptr(fds[1]), "socketpair"), nil
 }
@@ -24,6 +28,24 @@ func Pipe() (r, w *os.File, err error) {
 		return nil, nil, os.NewSyscallError("pipe2", err)
 	}
 	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
+}
+
+// ReadPipe is Pipe with a reader for whom no thread waits.
+func ReadPipe() (r, w *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, os.NewSyscallError("pipe2", err)
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		closeBoth(fds)
+		return nil, nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
+}
+
+func closeBoth(fds [2]int) {
+	unix.Close(fds[0])
+	unix.Close(fds[1])
 }
 
 // MaxSendFiles is how many descriptors one message carries (SCM_MAX_FD).

@@ -1,6 +1,8 @@
 package linux
 
 import (
+	"context"
+	"errors"
 	"os"
 	"strconv"
 	"syscall"
@@ -9,51 +11,62 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Forever is the timeout that never comes.
-const Forever time.Duration = -1
-
-// WaitReadable blocks until one of the descriptors can be read or is closed by
-// its peer, or until the timeout, and returns the index of the first that can,
-// or -1. It is ppoll and not the runtime's poller because a run's supervisor
-// has a thread of its own and wants the kernel's precision.
-func WaitReadable(timeout time.Duration, fds ...int) (int, error) {
-	return wait(timeout, unix.POLLIN, fds)
-}
-
-// WaitException blocks until one of the descriptors reports an exceptional
-// condition, which is how the kernel tells that a cgroup.events file changed.
-func WaitException(timeout time.Duration, fds ...int) (int, error) {
-	return wait(timeout, unix.POLLPRI, fds)
-}
-
-func wait(timeout time.Duration, events int16, fds []int) (int, error) {
-	polled := make([]unix.PollFd, len(fds))
-	for i, fd := range fds {
-		polled[i] = unix.PollFd{Fd: int32(fd), Events: events}
+// Await blocks until f can be read or is closed by its peer, or until the
+// timeout, and reports whether it can. f is one that the runtime's poller knows
+// (OpenProcess, Socketpair, ReadPipe): no thread waits, while one that blocks in
+// the kernel has the runtime look every 20 µs whether it is back. The end of the
+// context ends it like the timeout, which is late by up to 1 ms: that is what the
+// poller counts in. WaitReadable is more precise.
+func Await(ctx context.Context, f *os.File, timeout time.Duration) (bool, error) {
+	if err := f.SetReadDeadline(time.Now().Add(timeout)); err != nil {
+		return false, err
 	}
+	// After the deadline is set, or it would take this one back.
+	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	c, err := f.SyscallConn()
+	if err != nil {
+		return false, err
+	}
+	var failed error
+	err = c.Read(func(fd uintptr) bool {
+		var ready bool
+		ready, failed = WaitReadable(0, int(fd))
+		return ready || failed != nil
+	})
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return false, nil
+	}
+	return err == nil && failed == nil, errors.Join(err, failed)
+}
+
+// WaitReadable blocks a thread until the descriptor can be read or is closed by
+// its peer, or until the timeout, with the kernel's precision, and reports whether
+// it can.
+func WaitReadable(timeout time.Duration, fd int) (bool, error) {
+	return wait(timeout, unix.POLLIN, fd)
+}
+
+// WaitException blocks until the descriptor reports an exceptional condition,
+// which is how the kernel tells that a cgroup.events file changed.
+func WaitException(timeout time.Duration, fd int) (bool, error) {
+	return wait(timeout, unix.POLLPRI, fd)
+}
+
+func wait(timeout time.Duration, events int16, fd int) (bool, error) {
+	polled := []unix.PollFd{{Fd: int32(fd), Events: events}}
 	deadline := Monotonic() + timeout
 	for {
-		var ts *unix.Timespec
-		if timeout >= 0 {
-			t := unix.NsecToTimespec(int64(max(timeout, 0)))
-			ts = &t
-		}
-		_, err := unix.Ppoll(polled, ts, nil)
+		ts := unix.NsecToTimespec(int64(max(timeout, 0)))
+		_, err := unix.Ppoll(polled, &ts, nil)
 		if err == unix.EINTR {
-			if timeout >= 0 {
-				timeout = max(deadline-Monotonic(), 0)
-			}
+			timeout = deadline - Monotonic()
 			continue
 		}
 		if err != nil {
-			return -1, os.NewSyscallError("ppoll", err)
+			return false, os.NewSyscallError("ppoll", err)
 		}
-		for i := range polled {
-			if polled[i].Revents != 0 {
-				return i, nil
-			}
-		}
-		return -1, nil
+		return polled[0].Revents != 0, nil
 	}
 }
 

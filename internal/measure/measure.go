@@ -29,6 +29,9 @@ type Request struct {
 	Head       units.Bytes
 	// Place finds where to run once more what is to be confirmed; nil is here.
 	Place func(ctx context.Context, wish stats.Placement) (Place, error)
+	// Ready is waited for when the program is loaded, before it is let go; nil
+	// is ready. An error ends the test.
+	Ready func() error
 	// Check compares the output of a run that came to its end; nil accepts.
 	Check func(ctx context.Context, output io.Reader) (job.CheckReport, error)
 }
@@ -168,6 +171,11 @@ func (s *Stand) once(ctx context.Context, q Request, seed maphash.Seed) (outcome
 	}
 	if err := box.Load(spec); err != nil {
 		return outcome{}, err
+	}
+	if q.Ready != nil {
+		if err := q.Ready(); err != nil {
+			return outcome{}, err
+		}
 	}
 	// A run that is over sooner is followed by what somebody waits for.
 	tidy := time.AfterFunc(tidyAfter, s.Tidy)

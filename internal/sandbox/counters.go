@@ -1,11 +1,11 @@
 package sandbox
 
 import (
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	"judged/internal/hostfs"
 	"judged/internal/linux"
 )
 
@@ -68,7 +68,7 @@ func since(end, start int64) *int64 {
 
 // read is the content of a file, or nothing where there is none.
 func read(path string) string {
-	b, err := os.ReadFile(path)
+	b, err := hostfs.FS{}.ReadFile(path)
 	if err != nil {
 		return ""
 	}

@@ -102,7 +102,7 @@ const maxCopiedInput = 1 << 30
 // page cache stays on the node that read a file first and does not follow
 // cpuset.mems.
 func NewInput(path string, slot Slot) (*Input, error) {
-	f, err := os.Open(path)
+	f, err := linux.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("open input: %w", err)
 	}
@@ -146,9 +146,9 @@ func NewInput(path string, slot Slot) (*Input, error) {
 // they are. No input is an empty one.
 func (in *Input) open() (*os.File, error) {
 	if in == nil {
-		return os.Open(os.DevNull)
+		return linux.Open(os.DevNull, os.O_RDONLY)
 	}
-	return os.Open(fmt.Sprintf("/proc/self/fd/%d", in.file.Fd()))
+	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", in.file.Fd()), os.O_RDONLY)
 }
 
 // Close lets go of the input.

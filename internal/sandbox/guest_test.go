@@ -10,6 +10,7 @@ import (
 // TestRunInGuest is TestRun with cgroup v2, on an isolated core without a tick,
 // on the second of two NUMA nodes.
 func TestRunInGuest(t *testing.T) {
+	t.Parallel() // one emulator keeps one CPU busy
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	runInGuest(t, guest.Config{Append: isolation + " tsc=reliable"}, testkit.CompileC(t, "testdata/act.c", true))
 }
@@ -17,6 +18,7 @@ func TestRunInGuest(t *testing.T) {
 // TestRunInArm64Guest is the same on the other architecture: its system call
 // numbers, its structures, its way to fork.
 func TestRunInArm64Guest(t *testing.T) {
+	t.Parallel()
 	testkit.Need(t, testkit.QEMUArm64, testkit.GuestKernelArm64, testkit.GCCArm64)
 	runInGuest(t, guest.Config{Arch: "arm64", Append: isolation}, testkit.CompileArm64(t, "testdata/act.c"))
 }
@@ -33,6 +35,7 @@ func runInGuest(t *testing.T, cfg guest.Config, act string) {
 // TestLeaksInGuest has cgroup v2 count and bound processes, and looks for what
 // is left there.
 func TestLeaksInGuest(t *testing.T) {
+	t.Parallel()
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	act, family := testkit.CompileC(t, "testdata/act.c", true), testkit.CompileC(t, "testdata/family.c", true)
 	guest.GoTest(t, guest.Config{

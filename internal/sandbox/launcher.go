@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -273,11 +274,11 @@ func (l *Launcher) exchange(msg []byte, fds []int) ([]byte, error) {
 	if err := linux.Send(fd, msg, fds); err != nil {
 		return nil, err
 	}
-	ready, err := linux.WaitReadable(initTimeout, fd)
+	ready, err := linux.Await(context.Background(), l.control, initTimeout)
 	if err != nil {
 		return nil, err
 	}
-	if ready < 0 {
+	if !ready {
 		return nil, fmt.Errorf("wait for judged-init: no answer within %s", initTimeout)
 	}
 	buf := make([]byte, stage.MaxMessage)

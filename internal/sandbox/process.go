@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -42,11 +43,11 @@ func (p *process) end() error {
 		return nil
 	}
 	killed := linux.KillProcess(p.fd)
-	gone, err := linux.WaitReadable(settleTimeout, int(p.fd.Fd()))
+	gone, err := linux.Await(context.Background(), p.fd, settleTimeout)
 	if err != nil {
 		return errors.Join(killed, err)
 	}
-	if gone < 0 {
+	if !gone {
 		return fmt.Errorf("end process %d: it is there %s after SIGKILL, %s; restart judged, and the host if it stays", p.pid, settleTimeout, p.whereabouts())
 	}
 	_, _, reaped := p.reap()

@@ -66,18 +66,13 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}
-	cancel, err := newCancelFD(ctx)
-	if err != nil {
-		return Result{}, fmt.Errorf("run: %w", err)
-	}
-	defer cancel.close()
 	waited := s.group.Pressure()
 	parked := s.parkedCounters()
 	w := watch{s: s, base: base.Total, start: linux.Monotonic()}
 	if _, err := s.gate.Write([]byte{1}); err != nil {
 		return Result{}, fmt.Errorf("run: let go: %w", err)
 	}
-	ended, err := w.untilExit(cancel)
+	ended, err := w.untilExit(ctx)
 	if err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}

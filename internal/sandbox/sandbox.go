@@ -171,7 +171,7 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 // charged to judged, not to the run.
 func (s *Sandbox) putFiles(files []File) error {
 	for _, f := range files {
-		src, err := os.Open(f.Path)
+		src, err := linux.Open(f.Path, os.O_RDONLY)
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	}
 	s.gate = opener
 	defer gate.Close()
-	report, theirs, err := linux.Pipe()
+	report, theirs, err := linux.ReadPipe()
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/hostfs"
 	"judged/internal/linux"
 )
 
@@ -26,26 +27,30 @@ type watch struct {
 // of a kill. Shorter only burns the housekeeping CPU.
 const minWake = 100 * time.Microsecond
 
+// precise is how long before a limit the supervisor takes a thread to wait with
+// the kernel's precision.
+const precise = 2 * time.Millisecond
+
 // untilExit sleeps until a limit could be reached at the earliest, looks, and
 // kills when one is. A program that spins alone is looked at twice.
 //
 // The end is when we see it, a wake-up later than it was: wall time decides
 // only about programs that do not end.
-func (w *watch) untilExit(cancel *cancelFD) (time.Duration, error) {
+func (w *watch) untilExit(ctx context.Context) (time.Duration, error) {
+	ended := w.s.solution.fd
 	timeout := w.nextWake(0, 0)
-	fds := []int{int(w.s.solution.fd.Fd()), cancel.fd()}
 	for {
-		ready, err := linux.WaitReadable(timeout, fds...)
+		over, err := w.wait(ctx, ended, timeout)
 		if err != nil {
 			return 0, err
 		}
-		if ready == 0 {
+		if over {
 			return linux.Monotonic(), nil
 		}
 		if w.stop != StopNone {
 			return 0, errors.New("end the run: killed, and still there; look for a process in state D")
 		}
-		if ready == 1 {
+		if ctx.Err() != nil {
 			w.stop = StopCancelled
 		} else if timeout, err = w.look(); err != nil {
 			return 0, err
@@ -54,9 +59,23 @@ func (w *watch) untilExit(cancel *cancelFD) (time.Duration, error) {
 			if err := w.s.group.Kill(); err != nil {
 				return 0, err
 			}
-			timeout, fds = settleTimeout, fds[:1]
+			timeout = settleTimeout
 		}
 	}
+}
+
+// wait waits for the end: with no thread as long as there is time, which is what
+// nearly every run is. It returns early when the context ends and nothing is
+// killed yet.
+func (w *watch) wait(ctx context.Context, ended *os.File, timeout time.Duration) (bool, error) {
+	begin := linux.Monotonic()
+	if w.stop == StopNone && timeout > precise {
+		over, err := linux.Await(ctx, ended, timeout-precise)
+		if over || err != nil || ctx.Err() != nil {
+			return over, err
+		}
+	}
+	return linux.WaitReadable(max(begin+timeout-linux.Monotonic(), 0), int(ended.Fd()))
 }
 
 // look reads the clocks, decides whether to stop and returns how long to sleep
@@ -155,7 +174,7 @@ func (w *watch) slept(used, elapsed time.Duration) bool {
 
 // threadState is the third field of /proc/TID/stat, or 0 when it has ended.
 func threadState(tid int) byte {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/stat")
+	b, err := hostfs.FS{}.ReadFile("/proc/" + strconv.Itoa(tid) + "/stat")
 	if err != nil {
 		return 0
 	}
@@ -164,34 +183,4 @@ func threadState(tid int) byte {
 		return 0
 	}
 	return after[0]
-}
-
-// cancelFD makes the end of a context visible to ppoll.
-type cancelFD struct {
-	r, w *os.File
-	stop func() bool
-	done chan struct{}
-}
-
-func newCancelFD(ctx context.Context) (*cancelFD, error) {
-	r, w, err := linux.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	c := &cancelFD{r: r, w: w, done: make(chan struct{})}
-	c.stop = context.AfterFunc(ctx, func() {
-		defer close(c.done)
-		_, _ = w.Write([]byte{1}) // the reader is ours and open
-	})
-	return c, nil
-}
-
-func (c *cancelFD) fd() int { return int(c.r.Fd()) }
-
-func (c *cancelFD) close() {
-	if !c.stop() {
-		<-c.done
-	}
-	c.r.Close()
-	c.w.Close()
 }

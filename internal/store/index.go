@@ -28,6 +28,7 @@ type entry struct {
 	last       uint64
 	begun      uint64
 	tests      uint64        // test events emitted since the last Begin
+	fed        bool          // whether there have been any
 	changed    chan struct{} // closed at the next change; nil while nobody waits
 }
 
@@ -78,6 +79,7 @@ func (x *index) replace(old *entry, e entry) {
 	if e.begun == old.begun {
 		e.tests = old.tests
 	}
+	e.fed = old.fed
 	if old.changed != nil {
 		close(old.changed)
 	}
@@ -167,5 +169,14 @@ func (x *index) nextTest(id string, begun uint64) (uint64, bool) {
 		return 0, false
 	}
 	e.tests++
+	e.fed = true
 	return e.tests, true
+}
+
+// wasFed reports whether the feed has test events of the job.
+func (x *index) wasFed(id string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e, ok := x.byID[id]
+	return ok && e.fed
 }

@@ -44,7 +44,9 @@ func (s *Store) finished(id string, err error) {
 	if err != nil {
 		return
 	}
-	s.dropFeed(id)
+	if s.index.wasFed(id) {
+		s.dropFeed(id)
+	}
 	if s.opts.MaxJobs > 0 && s.index.finishedCount() > s.opts.MaxJobs+s.opts.MaxJobs/slackShare {
 		select {
 		case s.kick <- struct{}{}:

@@ -1,0 +1,22 @@
+package linux
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Open opens a file that is always ready, as the kernel's own and memory's are:
+// the runtime's poller, which os.Open asks first, does not hear of it. flags are
+// those of open(2); the file is close-on-exec.
+func Open(path string, flags int) (*os.File, error) {
+	var fd int
+	err := ignoringEINTR(func() (e error) {
+		fd, e = unix.Open(path, flags|unix.O_CLOEXEC, 0)
+		return e
+	})
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
