@@ -1,13 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"judged/internal/testkit"
 	"judged/internal/testkit/guest"
@@ -17,44 +18,53 @@ import (
 const inTheGuest = "judged/cmd/judged/testdata/guestlab"
 
 // isolation reserves the CPUs of NUMA node 1.
-const isolation = "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3 tsc=reliable"
+const isolation = "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3"
 
 func TestGuestIsolated(t *testing.T) {
-	guest.GoTest(t, guest.Config{Append: isolation, NUMA: true, Files: shipment(t, "amd64"), Dirs: problems(t), Timeout: 3 * time.Minute},
-		inTheGuest, "^TestIsolated")
+	inGuest(t, guest.Config{Append: isolation + " tsc=reliable"}, "^TestIsolated")
+}
+
+// TestGuestQueue judges many jobs; in one guest with the tests before it would
+// take as long as all others together.
+func TestGuestQueue(t *testing.T) {
+	inGuest(t, guest.Config{Append: isolation + " tsc=reliable"}, "^TestQueue")
 }
 
 func TestGuestWithoutIsolation(t *testing.T) {
-	guest.GoTest(t, guest.Config{NUMA: true, Files: shipment(t, "amd64"), Dirs: problems(t), Timeout: 2 * time.Minute}, inTheGuest, "^TestPlain")
+	inGuest(t, guest.Config{}, "^TestPlain")
 }
 
 // TestGuestSMT has two cores of two threads in each socket: CPUs 0 and 1 are
 // siblings, and so on.
 func TestGuestSMT(t *testing.T) {
-	guest.GoTest(t, guest.Config{Append: "isolcpus=4-7 nohz_full=4-7", NUMA: true, Sockets: 2, Cores: 2, Threads: 2,
-		Files: shipment(t, "amd64"), Dirs: problems(t), Timeout: time.Minute}, inTheGuest, "^TestSMT")
+	inGuest(t, guest.Config{Append: "isolcpus=4-7 nohz_full=4-7", Sockets: 2, Cores: 2, Threads: 2}, "^TestSMT")
 }
 
 // TestGuestArm64 asks for the most delicate of it on the other architecture.
-// With "^TestIsolatedVerdicts$" it judges all samples, which takes minutes.
+// With "^TestQueueVerdicts$" and all samples it takes minutes.
 func TestGuestArm64(t *testing.T) {
-	guest.GoTest(t, guest.Config{Arch: "arm64", Append: "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3", NUMA: true,
-		Files: shipment(t, "arm64"), Dirs: problems(t), Timeout: 3 * time.Minute}, inTheGuest, "^TestIsolatedLimit$")
+	inGuest(t, guest.Config{Arch: "arm64", Append: isolation}, "^TestIsolatedLimit$", "submissions/sum/TLE-spin.c")
 }
 
-func problems(t *testing.T) map[string]string {
-	return map[string]string{"/data/problems": filepath.Join(testkit.RepoRoot(t), "testdata/problems")}
+// inGuest runs the tests that match run, with some of the samples, or all.
+func inGuest(t *testing.T, cfg guest.Config, run string, samples ...string) {
+	t.Helper()
+	t.Parallel() // one emulator keeps one CPU busy
+	cfg.Arch = cmp.Or(cfg.Arch, "amd64")
+	cfg.NUMA, cfg.Files = true, shipment(t, cfg.Arch, samples)
+	cfg.Dirs = map[string]string{"/data/problems": filepath.Join(testkit.RepoRoot(t), "testdata/problems")}
+	guest.GoTest(t, cfg, inTheGuest, run)
 }
 
 // shipment is judged and the programs that it judges, all static.
-func shipment(t *testing.T, arch string) map[string]string {
+func shipment(t *testing.T, arch string, chosen []string) map[string]string {
 	t.Helper()
 	compile := compilers[arch]
 	watchSources(t)
 	data := filepath.Join(testkit.RepoRoot(t), "testdata")
 	files := map[string]string{"/bin/judged": guest.BuildFor(t, arch, "judged/cmd/judged", "-ldflags=-s -w"), "/data/samples.json": filepath.Join(data, "samples.json"),
 		"/data/judged.service": filepath.Join(data, "..", unitFile)}
-	maps.Copy(files, samples(t, arch, data))
+	maps.Copy(files, samples(t, arch, data, chosen))
 	measuring, err := filepath.Glob(filepath.Join(data, "submissions/measure/*.c"))
 	if err != nil || len(measuring) == 0 {
 		t.Fatalf("no programs in %s: %v", data, err)
@@ -71,8 +81,9 @@ var compilers = map[string]func(t testing.TB, source string) string{
 	"arm64": testkit.CompileArm64,
 }
 
-// samples compiles what samples.json calls static, but for other architectures.
-func samples(t *testing.T, arch, data string) map[string]string {
+// samples compiles what samples.json calls static, but for other architectures,
+// and of that the chosen sources if there are any.
+func samples(t *testing.T, arch, data string, chosen []string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(data, "samples.json"))
 	if err != nil {
@@ -89,7 +100,7 @@ func samples(t *testing.T, arch, data string) map[string]string {
 	}
 	files := map[string]string{}
 	for _, s := range list.Samples {
-		if !s.Static || s.Arch != "" && s.Arch != arch {
+		if !s.Static || s.Arch != "" && s.Arch != arch || len(chosen) > 0 && !slices.Contains(chosen, s.Source) {
 			continue
 		}
 		source := filepath.Join(data, s.Source)

@@ -113,12 +113,14 @@ func probeProgram(t *testing.T) string {
 
 // TestInGuest asks another kernel than the host's.
 func TestInGuest(t *testing.T) {
+	t.Parallel() // one emulator keeps one CPU busy
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	askGuest(t, "amd64", testkit.CompileC(t, "testdata/probe.c", true))
 }
 
 // TestInArm64Guest asks the other architecture's.
 func TestInArm64Guest(t *testing.T) {
+	t.Parallel()
 	testkit.Need(t, testkit.QEMUArm64, testkit.GuestKernelArm64, testkit.GCCArm64)
 	askGuest(t, "arm64", testkit.CompileArm64(t, "testdata/probe.c"))
 }

@@ -108,6 +108,9 @@ func addTasks(tree fstest.MapFS, body string) error {
 		flags, policy, name := "4194304", "0", f[5:]
 		if f[2] == "kernel" {
 			flags = "2129984"
+			if _, err := strconv.Atoi(f[3]); err == nil {
+				flags = "69238848" // one that belongs to a CPU is bound to it: PF_NO_SETAFFINITY
+			}
 		}
 		if f[5] == "rt" {
 			policy, name = "1", f[6:]

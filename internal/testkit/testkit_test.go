@@ -294,7 +294,7 @@ func TestHost(t *testing.T) {
 		"proc/7/status":        read + "Cpus_allowed_list:\t0-3\n",
 		"proc/7/task/8/stat":   read + "7 (thread) S 1 0 0 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 2 0 24 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0\n",
 		"proc/7/task/8/status": read + "Cpus_allowed_list:\t0-3\n",
-		"proc/9/stat":          read + "9 (migration/1) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 24 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0\n",
+		"proc/9/stat":          read + "9 (migration/1) S 2 0 0 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 24 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0\n",
 		"proc/9/status":        read + "Cpus_allowed_list:\t1\n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -5,10 +5,14 @@
 //
 //	host (Boot)                         guest (/init, package guest/init)
 //	plan.json and files in a cpio  -->  mounts, runs the commands in order
-//	file behind the second serial  <--  wire.Frame lines: output, exit codes
+//	file behind the second serial  <--  wire.Frame lines: output, exit codes,
+//	                                    and a sign of life every second
 //	file behind the first serial   <--  the kernel's console, shown on failure
 //	QEMU exits                     <--  power off
 //
-// What the guest's clocks show is no measurement: its CPUs are threads that
-// share the host's. Test placement, limits and effects there, never times.
+// A guest that gives no sign of life, or whose kernel tells of a stall, is
+// started again, twice at most, and the test's log says so.
+//
+// What the guest's clocks show is no measurement: its CPUs take turns on one
+// thread of the host. Test placement, limits and effects there, never times.
 package guest

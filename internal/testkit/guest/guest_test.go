@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/testkit"
+	"judged/internal/testkit/guest/wire"
 )
 
 func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
@@ -42,7 +43,8 @@ func stdout(results map[string]Result, names ...string) map[string]string {
 	return out
 }
 
-func TestBoot(t *testing.T) {
+func TestGuestBoots(t *testing.T) {
+	t.Parallel() // one emulator keeps one CPU busy
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
 	data := noise(50_001)
 	host := t.TempDir()
@@ -89,8 +91,9 @@ func TestBoot(t *testing.T) {
 	t.Logf("seconds since the kernel started, when asked: %s", got["uptime"].Stdout)
 }
 
-// TestBootArm64 is the same road on the other architecture.
-func TestBootArm64(t *testing.T) {
+// TestArm64GuestBoots is the same road on the other architecture.
+func TestArm64GuestBoots(t *testing.T) {
+	t.Parallel()
 	got := Boot(t, Config{
 		Arch: "arm64", Append: isolation, NUMA: true,
 		Files: map[string]string{"/bin/echo": BuildFor(t, "arm64", "./testdata/echo")},
@@ -111,8 +114,10 @@ func TestBootArm64(t *testing.T) {
 	}
 }
 
-// TestSMT also shows what becomes of commands that cannot run or do not end.
-func TestSMT(t *testing.T) {
+// TestGuestSMT also shows what becomes of commands that cannot run or do not end, and
+// that the guest gives signs of life meanwhile.
+func TestGuestSMT(t *testing.T) {
+	t.Parallel()
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
 	cfg := Config{
 		Sockets: 2, Cores: 1, Threads: 2,
@@ -121,19 +126,26 @@ func TestSMT(t *testing.T) {
 			read("smt", "/sys/devices/system/cpu/smt/control"),
 			{Name: "no such program", Args: []string{"/no/such/program"}},
 			// Nobody sends anything to this port, so reading it never ends.
-			{Name: "endless", Args: []string{"/init", "cat", "/dev/ttyS1"}, Timeout: 500 * time.Millisecond},
+			{Name: "endless", Args: []string{"/init", "cat", "/dev/ttyS1"}, Timeout: 3 * wire.BeatPeriod},
 			read("afterwards", "/proc/sys/kernel/ostype"),
 		},
 	}
-	got, err := boot(t, cfg)
+	e, err := prepare(t, cfg.withDefaults())
 	if err != nil {
 		t.Fatal(err)
+	}
+	got, err := e.run(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := beats(t, e); n < 2 {
+		t.Errorf("%d signs of life while a command said nothing for 3 s, want more", n)
 	}
 	want := map[string]Result{
 		"siblings of cpu 3": {Stdout: "2-3\n", Over: true},
 		"smt":               {Stdout: "on\n", Over: true},
 		"no such program":   {ExitCode: -1, Over: true, Failure: "fork/exec /no/such/program: no such file or directory"},
-		"endless":           {ExitCode: -1, Over: true, Signal: "killed", Failure: "killed after its timeout of 500ms"},
+		"endless":           {ExitCode: -1, Over: true, Signal: "killed", Failure: "killed after its timeout of 3s"},
 		"afterwards":        {Stdout: "Linux\n", Over: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -158,6 +170,7 @@ func TestBrokenGuest(t *testing.T) {
 		{"timeout", Config{Timeout: time.Millisecond}, "did not power off in time"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			tc.cfg.Commands = []Command{read("never", "/proc/uptime")}
 			results, err := boot(t, tc.cfg)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -172,7 +185,8 @@ func TestBrokenGuest(t *testing.T) {
 
 const inner = "judged/internal/testkit/guest/testdata/inner"
 
-func TestGoTest(t *testing.T) {
+func TestGoTestInGuest(t *testing.T) {
+	t.Parallel()
 	GoTest(t, Config{Append: isolation}, inner, "Test[^F]|TestFiles")
 }
 
@@ -188,12 +202,13 @@ func (v *verdict) Failed() bool                      { return v.failed }
 func (v *verdict) Logf(format string, args ...any)   { fmt.Fprintf(&v.log, format+"\n", args...) }
 func (v *verdict) Errorf(format string, args ...any) { v.failed = true; v.Logf(format, args...) }
 
-func TestGoTestFails(t *testing.T) {
+func TestGoTestFailsInGuest(t *testing.T) {
 	for _, tc := range []struct{ name, run, want string }{
 		{"a test fails", "^TestFails$", "this is meant to fail"},
 		{"no test matches", "^TestNothingOfThatName$", "no test of " + inner + " passed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			v := &verdict{TB: t}
 			GoTest(v, Config{}, inner, tc.run)
 			if !v.failed || !strings.Contains(v.log.String(), tc.want) {

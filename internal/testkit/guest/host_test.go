@@ -94,6 +94,7 @@ func TestArchiveKeepsItsFirstError(t *testing.T) {
 
 func TestParseResults(t *testing.T) {
 	const both = `{"Stream":"stdout","Name":"a","Data":"aGk="}` + "\r\n" + `{"Stream":"stderr","Name":"a","Data":"AP8="}` + "\n"
+	const beat = `{"Stream":"beat"}` + "\r\n"
 	const exit = `{"Stream":"exit","Name":"a","ExitCode":3,"StdoutBytes":2,"StderrBytes":2}` + "\r\n"
 	const done = `{"Stream":"done"}` + "\n"
 	whole := map[string]Result{"a": {Stdout: "hi", Stderr: "\x00\xff", ExitCode: 3, Over: true}}
@@ -104,6 +105,7 @@ func TestParseResults(t *testing.T) {
 		err      string
 	}{
 		{name: "whole", in: both + exit + done, want: whole},
+		{name: "signs of life", in: beat + both + beat + exit + beat + done + beat, want: whole},
 		{name: "nothing", in: "", want: map[string]Result{}, err: "ended before it was done (0 commands over)"},
 		{name: "cut within a line", in: both + exit[:20], want: begun, err: "ended before it was done (0"},
 		{name: "cut before done", in: both + exit, want: whole, err: "ended before it was done (1"},
@@ -131,7 +133,7 @@ func TestArgs(t *testing.T) {
 	}{
 		{Config{NUMA: true, Append: "isolcpus=2"}, []string{
 			"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-			"-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "max,-cx16", "-smp", "4,sockets=2,cores=2,threads=1", "-m", "2048M",
+			"-machine", "pc", "-accel", "tcg,thread=single", "-cpu", "max,-cx16", "-smp", "4,sockets=2,cores=2,threads=1", "-m", "2048M",
 			"-kernel", "K", "-initrd", "I", "-append", "console=ttyS0 panic=-1 quiet nowatchdog isolcpus=2",
 			"-serial", "file:C", "-serial", "file:R",
 			"-object", "memory-backend-ram,id=m0,size=1024M", "-numa", "node,nodeid=0,cpus=0-1,memdev=m0",
@@ -139,7 +141,7 @@ func TestArgs(t *testing.T) {
 		}},
 		{Config{Arch: "arm64", Sockets: 1, Cores: 2, MemoryMiB: 512}, []string{
 			"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-			"-machine", "virt,gic-version=3", "-accel", "tcg,thread=multi", "-cpu", "max,pauth-impdef=on",
+			"-machine", "virt,gic-version=3", "-accel", "tcg,thread=single", "-cpu", "max,pauth-impdef=on",
 			"-smp", "2,sockets=1,cores=2,threads=1", "-m", "512M",
 			"-kernel", "K", "-initrd", "I", "-append", "console=ttyAMA0 panic=-1 quiet nowatchdog",
 			"-serial", "file:C", "-chardev", "file,id=results,path=R", "-device", "pci-serial,chardev=results",

@@ -42,6 +42,8 @@ func parseResults(r io.Reader) (map[string]Result, error) {
 			return results, nil
 		case wire.Broken:
 			return results, fmt.Errorf("the guest's /init: %s", f.Failure)
+		case wire.Beat:
+			continue
 		}
 		if err := add(results, f); err != nil {
 			return results, fmt.Errorf("read results: %w", err)

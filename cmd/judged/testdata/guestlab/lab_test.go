@@ -1,6 +1,7 @@
 // Package guestlab is what the tests of cmd/judged run inside their guests:
 // judged as users start it, looked at from the outside with the kernel's eyes.
-// The names of the tests begin with the kind of guest that they are for.
+// The names of the tests begin with the kind of guest that they are for; those
+// of TestQueue have an isolated one for themselves, because they take long.
 package guestlab
 
 import (

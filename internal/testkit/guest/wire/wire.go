@@ -20,6 +20,9 @@ func Channel() string {
 	return "/dev/ttyS1"
 }
 
+// BeatPeriod is the time between two signs of life, by the guest's clock.
+const BeatPeriod = time.Second
+
 // Plan is everything /init has to do.
 type Plan struct {
 	Commands []Command
@@ -42,6 +45,7 @@ const (
 	Stderr Stream = "stderr" // Data is output
 	Exit   Stream = "exit"   // the command Name is over
 	Done   Stream = "done"   // all commands are over; the last frame
+	Beat   Stream = "beat"   // the guest lives; sent every BeatPeriod and not part of the results
 	Broken Stream = "broken" // /init could not do its work, see Failure; the last frame
 )
 

@@ -1,0 +1,146 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// emulation is a guest that can be started, each time from the beginning.
+type emulation struct {
+	qemu             string
+	args             []string      // of qemu
+	console, channel string        // the files behind its serial ports
+	timeout          time.Duration // of one start
+	silence          time.Duration // without a byte on the channel that make it stuck
+}
+
+const (
+	// starts bounds how often a stuck guest is tried.
+	starts = 3
+
+	// silence is longer than booting takes under load: the first byte comes
+	// after it.
+	silence = 45 * time.Second
+)
+
+// errStuck is a guest whose kernel no longer runs its processes: an emulator
+// that went wrong, not a test. A test that hangs ends by its own timeout, which
+// comes first, and is not repeated.
+var errStuck = errors.New("the guest is stuck")
+
+// run starts the guest, and again while it gets stuck. It returns the results
+// that arrived last also when it returns an error.
+func (e emulation) run(t testing.TB) (map[string]Result, error) {
+	t.Helper()
+	for n := 1; ; n++ {
+		begin := time.Now()
+		results, err := e.start(t.Context())
+		took := time.Since(begin).Round(10 * time.Millisecond)
+		if err == nil {
+			t.Logf("the guest ran for %v", took)
+			return results, nil
+		}
+		err = fmt.Errorf("run the guest for %v (start %d of at most %d): %w\nconsole:\n%s", took, n, starts, err, tail(e.console))
+		if n == starts || !errors.Is(err, errStuck) {
+			return results, err
+		}
+		t.Logf("the guest is started again: %v", err)
+	}
+}
+
+// start runs the guest once and reads what came of it.
+func (e emulation) start(ctx context.Context) (map[string]Result, error) {
+	for _, left := range []string{e.console, e.channel} {
+		if err := os.Remove(left); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	ran := e.runQEMU(ctx)
+	results, err := readResults(e.channel)
+	return results, errors.Join(ran, err)
+}
+
+// runQEMU returns when the guest has powered off, or when it is stuck or its
+// timeout over, or when ctx ends; QEMU is gone then in any case.
+func (e emulation) runQEMU(ctx context.Context) error {
+	ctx, timedOut := context.WithTimeoutCause(ctx, e.timeout, errors.New("the guest did not power off in time and was killed"))
+	defer timedOut()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		if err := e.watch(ctx); err != nil {
+			stop(err)
+		}
+	}()
+
+	// The parent death signal is sent when the thread that started the child
+	// ends, so the thread is kept. It covers a test binary that is killed.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, e.qemu, e.args...)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	err := cmd.Run()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("run QEMU: %w\n%s", err, bytes.TrimSpace(said.Bytes()))
+	}
+	return nil
+}
+
+// watch returns errStuck once the guest shows no life any more, or nil when ctx
+// ends.
+func (e emulation) watch(ctx context.Context) error {
+	looks := time.NewTicker(e.silence / 20)
+	defer looks.Stop()
+	for size, since := int64(0), time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-looks.C:
+		}
+		if line := stall(e.console); line != "" {
+			return fmt.Errorf("%w: its kernel says %q", errStuck, line)
+		}
+		if info, err := os.Stat(e.channel); err == nil && info.Size() != size {
+			size, since = info.Size(), time.Now()
+		}
+		if time.Since(since) > e.silence {
+			return fmt.Errorf("%w: it was silent for %v", errStuck, e.silence)
+		}
+	}
+}
+
+// stallLine is how kernel/rcu/tree_stall.h begins when a CPU has not come by for
+// CONFIG_RCU_CPU_STALL_TIMEOUT, which is 21 s.
+var stallLine = regexp.MustCompile(`rcu: INFO: \w+ (self-)?detected (expedited )?stall.*`)
+
+func stall(console string) string {
+	text, err := os.ReadFile(console)
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(stallLine.Find(text)))
+}
+
+// tail is the end of the console, which is what a failure is explained by.
+func tail(path string) []byte {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	return text[max(0, len(text)-16<<10):]
+}
