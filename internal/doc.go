@@ -8,12 +8,14 @@
 //	metrics httpapi client render    [9]  every metric in one place; routes and the page for people; HTTP client; tables
 //	dispatch                         [8]  slot, job, judge, store, acknowledge
 //	blob store queue                 [7]  content-addressed files; records and events; work queue with leases
-//	experiment                       [7]  published experiments repeated, and how often time verdicts are wrong
+//	experiment probe                 [7]  published experiments repeated; what a slot is like, tried out
 //	broker                           [6]  NATS: the embedded server, or a cluster by URL
 //	trial                            [6]  one program under several placements, in turns: how much its time varies
 //	court judge canary intake        [5]  a host ready for judging; one job on one stand; reference kernels; the door for jobs
 //	doctor checker problem measure   [4]  checks of the host; comparisons; tests on disk; one run or N -> Timing
 //	sandbox slots evidence           [3]  one program run once; leases of CPUs; what disturbed a run
+//	tune                             [3]  the table of knobs: plan, journal, apply, restore
+//	boot fingerprint                 [3]  what to say before the kernel starts; which hosts may be compared
 //	cmd/judged-init                  [3]  the first process of a sandbox
 //	topology turbo seccomp runtimes  [2]  CPUs, cores, nodes; frequency switches; the system call policy; what programs load
 //	cgroup stage                     [2]  v2, hybrid and v1 as one Group; what runs between clone and exec

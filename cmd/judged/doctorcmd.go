@@ -1,40 +1,54 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"judged/internal/doctor"
 	"judged/internal/hostfs"
+	"judged/internal/sandbox"
 )
 
 // environ is where configuration is overlaid from.
 func environ() []string { return os.Environ() }
 
 func (a *app) doctorCommand() *cobra.Command {
-	var asJSON, strict bool
-	var explain, cpuList, cpus, root, capture string
+	var asJSON, strict, fingerprint bool
+	var explain, cpuList, cpus, root, capture, member string
+	var window time.Duration
+	var probes probeFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check whether this host is fit to judge",
 		Long: `Check whether this host is fit to judge. Nothing is changed. As root it sees
 more. --capture keeps what the checks read, without what they do not look at,
-for a bug report; --root examines such a capture in place of this host.
+for a bug report; --root examines such a capture in place of this host. What
+the kernel only counts is looked at twice, a second apart; of a captured host
+its sum since boot is all there is. --probe also tries the slots out, which takes
+them for seconds to minutes and needs the rights of judged run.
 
 Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examined.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if window < 0 || window > maxWindow {
+				return usagef("--window %s: give 0 to %s", window, maxWindow)
+			}
 			if capture != "" && (asJSON || cmd.Flags().Changed("explain")) {
 				return usagef("--capture prints nothing: leave out --json and --explain")
 			}
 			if cpus != "" && cmd.Flags().Changed("cpu-list") {
 				return usagef("--cpus and --cpu-list are the same: give one")
+			}
+			if err := probes.check(root != "" || capture != "" || fingerprint); err != nil {
+				return err
 			}
 			if cmd.Flags().Changed("explain") {
 				return a.explain(explain, asJSON)
@@ -55,13 +69,31 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 			if err != nil {
 				return err
 			}
-			o := doctor.Options{FS: host, CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: strict || c.Slots.Strict}
+			o := doctor.Options{FS: host, CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: strict || c.Slots.Strict, Class: c.Slots.Class, Window: window}
+			if o.Program, err = sandbox.InitProgram(); err != nil {
+				return fmt.Errorf("read judged-init: %w", err)
+			}
+			if o.Member, err = poolMember(cmp.Or(member, c.Slots.Member)); err != nil {
+				return err
+			}
 			if capture != "" {
 				return asDoctorUsage(captureHost(cmd.Context(), o, capture))
+			}
+			if fingerprint {
+				f, err := doctor.Fingerprint(o)
+				if err != nil {
+					return asDoctorUsage(err)
+				}
+				return a.printJSON(f)
 			}
 			r, err := doctor.Run(cmd.Context(), o)
 			if err != nil {
 				return asDoctorUsage(err)
+			}
+			if len(probes.ids) > 0 {
+				if err := a.probe(cmd.Context(), c, &r, probes); err != nil {
+					return err
+				}
 			}
 			return a.printDoctor(r, asJSON)
 		},
@@ -71,11 +103,18 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 	cmd.Flags().StringVar(&cpus, "cpus", "", "short for --cpu-list `LIST`")
 	cmd.Flags().StringVar(&root, "root", "", "examine a captured host: a `DIR` or what --capture wrote")
 	cmd.Flags().StringVar(&capture, "capture", "", "write what the checks read to `FILE`, a .tar.gz, and print no report")
+	cmd.Flags().DurationVar(&window, "window", time.Second, "`TIME` between two looks at what the kernel counts; 0 looks once")
+	cmd.Flags().BoolVar(&fingerprint, "fingerprint", false, "print what times on this host depend on, for the other hosts of its pool")
+	cmd.Flags().StringVar(&member, "pool-member", "", "compare with the fingerprint in `FILE`, as another host of the pool printed it")
+	probes.add(cmd)
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&strict, "strict", false, "second-class findings make the host unready too")
 	cmd.Flags().StringVar(&explain, "explain", "", "tell what a check, by its `ID`, wants, what it costs and how to mend it")
 	return cmd
 }
+
+// maxWindow is longer than anybody waits at a prompt.
+const maxWindow = time.Hour
 
 // examined opens the host that doctor is asked about.
 func examined(root string) (hostfs.FS, error) {

@@ -113,7 +113,7 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.measureCommand(), a.doctorCommand(), a.submitCommand(), a.statusCommand(),
-		a.watchCommand(), a.cancelCommand(), a.versionCommand())
+		a.watchCommand(), a.cancelCommand(), a.tuneCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
 	strictCompletion(root)

@@ -154,8 +154,12 @@ func courtOptions(c config.Config, a *app) (court.Options, error) {
 	if err != nil {
 		return court.Options{}, &usageError{err}
 	}
+	member, err := poolMember(c.Slots.Member)
+	if err != nil {
+		return court.Options{}, err
+	}
 	return court.Options{
-		CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool,
+		CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool, Class: c.Slots.Class, Member: member,
 		Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: c.Sandbox.UIDFirst, UIDCount: c.Sandbox.UIDCount, Log: a.logger(c.Log.Level, c.Log.Format),
 	}, nil

@@ -17,6 +17,7 @@ import (
 
 func (a *app) serveCommand() *cobra.Command {
 	var cpuList string
+	var tuneHost bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon",
@@ -40,6 +41,7 @@ one hands back what runs, too.`,
 			if err := overlaySlots(&c, cmd, cpuList); err != nil {
 				return err
 			}
+			c.Tune.Apply = c.Tune.Apply || tuneHost
 			if err := c.Validate(); err != nil {
 				return &usageError{err}
 			}
@@ -63,6 +65,7 @@ one hands back what runs, too.`,
 	cmd.Flags().String("listen", "", "`ADDRESS` to listen on; port 0 picks one (default 127.0.0.1:8080)")
 	cmd.Flags().String("data-dir", "", "`DIR` for jobs and blobs (default /var/lib/judged)")
 	cpuListFlag(cmd, &cpuList)
+	cmd.Flags().BoolVar(&tuneHost, "tune", false, "set the host up at the start as judged tune apply does, and put it back at the end")
 	cmd.Flags().String("token-file", "", "`FILE` with a line NAME SCOPES SHA256 for each token")
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"judged/internal/cpuset"
@@ -93,6 +94,26 @@ func (c *Canary) Read(ctx context.Context, stand *measure.Stand, kernel string) 
 	}
 	return Reading{CPUs: cpus.String(), Kernel: kernel, CPUTime: t, Run: r.Runs[0], Observation: stand.Observation(r.Runs[0])}, nil
 }
+
+// Probe runs a probe for so many milliseconds and returns what it wrote, with the run.
+func (c *Canary) Probe(ctx context.Context, stand *measure.Stand, probe string, milliseconds int) (string, job.Run, error) {
+	q := c.request(probe, nil)
+	q.Args = append(q.Args, strconv.Itoa(milliseconds))
+	q.Limits.CPUTimeMS += int64(milliseconds)
+	q.Limits.WallTimeMS += 3 * int64(milliseconds)
+	q.Head = probeBytes
+	r, err := stand.Test(ctx, q)
+	if err != nil {
+		return "", job.Run{}, fmt.Errorf("run probe %s: %w", probe, err)
+	}
+	if r.Verdict != job.Accepted || r.StdoutHead == nil || len(r.Runs) == 0 {
+		return "", job.Run{}, fmt.Errorf("run probe %s on CPU %s: verdict %s; judged's own program does not run in its sandbox", probe, stand.Slot().CPUs, r.Verdict)
+	}
+	return *r.StdoutHead, r.Runs[0], nil
+}
+
+// probeBytes is more than a probe writes.
+const probeBytes = 4 << 10
 
 // lineBytes is more than a kernel writes.
 const lineBytes = 64

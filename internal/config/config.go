@@ -22,6 +22,7 @@ type Config struct {
 	Queue     Queue     `toml:"queue"`
 	Retention Retention `toml:"retention"`
 	Canary    Canary    `toml:"canary"`
+	Tune      Tune      `toml:"tune"`
 	Log       Log       `toml:"log"`
 }
 
@@ -45,7 +46,9 @@ type Slots struct {
 	Width   int        `toml:"width"`
 	Pool    string     `toml:"pool"`
 	Class   string     `toml:"class"`
-	Strict  bool       `toml:"strict"`
+	// Member is a file with the fingerprint of a host of the pool.
+	Member string `toml:"pool_member"`
+	Strict bool   `toml:"strict"`
 }
 
 // Sandbox is what a program finds around itself.
@@ -109,6 +112,12 @@ type Canary struct {
 	Interval time.Duration `toml:"interval"` // 0 is never
 }
 
+// Tune says whether the daemon sets the host up itself.
+type Tune struct {
+	Apply   bool   `toml:"apply"`
+	Journal string `toml:"journal"` // file
+}
+
 // Log is what judged says about itself, on stderr.
 type Log struct {
 	Level  string `toml:"level"`  // debug, info, warn, error
@@ -156,6 +165,7 @@ func Default() Config {
 		Queue:     Queue{MaxWaiting: 100000, MaxDeliver: 3},
 		Retention: Retention{MaxAge: 720 * time.Hour, MaxJobs: 100000},
 		Canary:    Canary{Interval: 10 * time.Minute},
+		Tune:      Tune{Journal: "/run/judged/tune.json"},
 		Log:       Log{Level: "info", Format: "text"},
 	}
 }

@@ -171,6 +171,7 @@ func TestValidateNamesTheKey(t *testing.T) {
 		"queue.max_deliver":       func(c *Config) { c.Queue.MaxDeliver = 0 },
 		"retention.max_age":       func(c *Config) { c.Retention.MaxAge = 0 },
 		"canary.interval":         func(c *Config) { c.Canary.Interval = time.Millisecond },
+		"tune.journal":            func(c *Config) { c.Tune.Journal = "tune.json" },
 		"retention.max_jobs":      func(c *Config) { c.Retention.MaxJobs = 0 },
 		"log.level":               func(c *Config) { c.Log.Level = "loud" },
 		"log.format":              func(c *Config) { c.Log.Format = "xml" },

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -43,6 +44,7 @@ func (c Config) Validate() error {
 	between(v, "retention.max_age", c.Retention.MaxAge, time.Minute, 100*365*24*time.Hour)
 	between(v, "retention.max_jobs", c.Retention.MaxJobs, 1, 10_000_000)
 	v.check(c.Canary.Interval == 0 || c.Canary.Interval >= time.Second, "canary.interval", "%s is too short; write at least \"1s\", or \"\" for never", c.Canary.Interval)
+	v.check(filepath.IsAbs(c.Tune.Journal), "tune.journal", "%q does not begin with /; write such as \"/run/judged/tune.json\"", c.Tune.Journal)
 	oneOf(v, "log.level", c.Log.Level, "debug", "info", "warn", "error")
 	oneOf(v, "log.format", c.Log.Format, "text", "json")
 	return errors.Join(v.errs...)

@@ -12,9 +12,17 @@ import (
 	"judged/internal/turbo"
 )
 
-// Doctor examines the host with the court's slots.
+// Doctor examines the host with the court's slots. What the kernel counts is judged since the last
+// time, the first time since boot.
 func (c *Court) Doctor(ctx context.Context) (doctor.Report, error) {
-	return doctor.Run(ctx, doctor.Options{FS: c.fs, CPUs: c.CPUs(), Width: max(c.options.Width, 1), Strict: c.options.Strict, Daemon: c.options.Daemon})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, counted, err := doctor.Examine(ctx, doctor.Options{FS: c.fs, CPUs: c.CPUs(), Width: max(c.options.Width, 1), Strict: c.options.Strict,
+		Daemon: c.options.Daemon, Class: c.options.Class, Member: c.options.Member, Program: c.program, Before: c.counted})
+	if err == nil {
+		c.counted = &counted
+	}
+	return r, err
 }
 
 // Turbo reads the frequency switches anew: a few files, cheap enough for every

@@ -58,6 +58,7 @@ type daemon struct {
 	blobs      *blob.Store
 	store      *store.Store
 	queue      *queue.Queue
+	tuned      *tuned
 	court      *court.Court
 	pool       *slots.Pool
 	dispatcher *dispatch.Dispatcher
@@ -85,7 +86,7 @@ func Run(drain, abort context.Context, o Options) (err error) {
 
 // open makes the parts, those first whose failure is likeliest and cheapest.
 func (d *daemon) open(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{d.openListener, d.openData, d.openCourt, d.openParts} {
+	for _, step := range []func(context.Context) error{d.openListener, d.openData, d.openTuned, d.openCourt, d.openParts} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -160,6 +161,7 @@ func (d *daemon) openParts(ctx context.Context) error {
 		return err
 	}
 	d.metrics = d.newMetrics()
+	d.tuned.drifted = d.metrics.TuneDrifted
 	kernels, err := canary.New(d.court.Topology())
 	if err != nil {
 		return err
@@ -213,6 +215,7 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	})
 	watching, stopWatching := context.WithCancel(ctx)
 	group.Go(func() error { d.health.watch(watching); return nil })
+	group.Go(func() error { d.tuned.watch(watching); return nil })
 	// The dispatcher ends when told to drain, or when another task fails.
 	dispatching, stopDispatching := merge(drain, ctx)
 	defer stopDispatching()

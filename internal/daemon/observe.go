@@ -6,6 +6,7 @@ import (
 	"judged/internal/dispatch"
 	"judged/internal/job"
 	"judged/internal/metrics"
+	"judged/internal/tune"
 )
 
 // observer turns what dispatch tells into metrics.
@@ -32,6 +33,8 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 		Slots:      d.slotStates,
 		Doctor:     d.checkStates,
 		QueueDepth: d.queue.Depth,
+		Tuned:      d.tuned.inForce,
+		Settings:   tune.IDs(),
 		Turbo:      func() string { return string(d.court.Turbo(d.court.CPUs()).Value) },
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"judged/internal/tune"
 )
 
 // check is one row of the table: data, and the function that looks. In wanted and fix {R} stands
@@ -30,7 +32,7 @@ type Outcome struct {
 // allChecks is the table, by topic. A function and not a variable, so that nobody can change it.
 func allChecks() []check {
 	return slices.Concat(environmentChecks(), cpuChecks(), nodeChecks(), isolationChecks(), schedulerChecks(), tickChecks(), interruptChecks(),
-		taskChecks(), powerChecks(), frequencyChecks(), heatChecks(), memoryChecks(), pagingChecks(), kernelChecks(), machineChecks(), planChecks())
+		taskChecks(), powerChecks(), frequencyChecks(), heatChecks(), memoryChecks(), pagingChecks(), kernelChecks(), machineChecks(), planChecks(), poolChecks())
 }
 
 func (c check) examine(f facts) Check {
@@ -43,15 +45,15 @@ func (c check) examine(f facts) Check {
 	names := strings.NewReplacer("{R}", f.reserved.String(), "{H}", f.housekeeping.String(), "{P}", partition,
 		"{HM}", f.housekeeping.Mask(), "{W}", strconv.Itoa(f.width))
 	return Check{ID: c.id, Title: c.title, Severity: c.severity, Status: o.Status, Found: o.Found, Wanted: names.Replace(c.wanted),
-		Reason: o.Reason, Read: v.read, Effect: c.effect, Fix: c.fix.render(names)}
+		Reason: o.Reason, Read: v.read, Effect: c.effect, Fix: c.fix.render(c.id, names)}
 }
 
-func (f Fix) render(names *strings.Replacer) Fix {
+func (f Fix) render(id string, names *strings.Replacer) Fix {
 	runtime := []string{}
 	for _, line := range f.Runtime {
 		runtime = append(runtime, names.Replace(line))
 	}
-	return Fix{Runtime: runtime, Boot: names.Replace(f.Boot), Tune: f.Tune}
+	return Fix{Runtime: runtime, Boot: names.Replace(f.Boot), Tune: tune.Covers(id)}
 }
 
 func pass(found string) Outcome            { return Outcome{Pass, found, ""} }

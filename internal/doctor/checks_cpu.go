@@ -24,14 +24,14 @@ func cpuChecks() []check {
 		wanted:  "/sys/devices/system/cpu/smt/active is 0",
 		effect:  "two threads of one core share its execution units and first caches, so a run depends on what its sibling does (published experiments on judging times switch it off before all else)",
 		confirm: "cat /sys/devices/system/cpu/smt/active",
-		fix:     Fix{Runtime: []string{"echo off > /sys/devices/system/cpu/smt/control"}, Boot: "nosmt on the kernel command line, or off in the firmware", Tune: true},
+		fix:     Fix{Runtime: []string{"echo off > /sys/devices/system/cpu/smt/control"}, Boot: "nosmt on the kernel command line, or off in the firmware"},
 		look:    lookSMT,
 	}, {
 		id: "smt-sibling-free", title: "siblings of reserved CPUs", severity: S1,
 		wanted:  "every sibling of CPU {R} is offline or reserved too, and then left idle",
 		effect:  "a busy sibling takes up to half of the core away from the run (estimate; see smt-off)",
 		confirm: "grep . /sys/devices/system/cpu/cpu*/topology/thread_siblings_list",
-		fix:     Fix{Runtime: []string{"echo 0 > /sys/devices/system/cpu/cpuSIBLING/online"}, Boot: "nosmt, or reserve whole cores", Tune: true},
+		fix:     Fix{Runtime: []string{"echo 0 > /sys/devices/system/cpu/cpuSIBLING/online"}, Boot: "nosmt, or reserve whole cores"},
 		look:    lookSiblings,
 	}, {
 		id: "core-homogeneous", title: "equal cores", severity: S1,

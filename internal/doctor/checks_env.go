@@ -21,7 +21,7 @@ func environmentChecks() []check {
 		effect:  "without cpuset a run is not kept on its slot and its neighbours are not kept off: run times rose by 51 to 197 % under load (measured); without memory and pids limits cannot be held at all",
 		confirm: "cat /sys/fs/cgroup/cgroup.controllers /sys/fs/cgroup/cgroup.subtree_control",
 		fix: Fix{Runtime: []string{`echo "+cpuset +cpu +memory +pids" > /sys/fs/cgroup/cgroup.subtree_control`},
-			Boot: "systemd.unified_cgroup_hierarchy=1 on the kernel command line, Delegate=yes in judged's unit", Tune: true},
+			Boot: "systemd.unified_cgroup_hierarchy=1 on the kernel command line, Delegate=yes in judged's unit"},
 		look: lookCgroups,
 	}, {
 		id: "cpu-throttle-config", title: "no quota above the slots", severity: S1,
@@ -29,7 +29,7 @@ func environmentChecks() []check {
 		effect:  "a CPU quota stops a run for the rest of each 100 ms period once it is used up, memory.high makes its allocations sleep: both read as a slow program (kernel documentation, cgroup-v2)",
 		confirm: "grep . /sys/fs/cgroup/*/cpu.max /sys/fs/cgroup/*/judged.service/cpu.max",
 		fix: Fix{Runtime: []string{"systemctl set-property --runtime judged.service CPUQuota= MemoryHigh=infinity"},
-			Boot: "no CPUQuota= and no MemoryHigh= in judged's unit and in the slices above it, no --cpus limit on a container", Tune: true},
+			Boot: "no CPUQuota= and no MemoryHigh= in judged's unit and in the slices above it, no --cpus limit on a container"},
 		look: lookThrottle,
 	}, {
 		id: "kernel-version", title: "kernel release", severity: S1,

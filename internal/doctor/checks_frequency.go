@@ -16,9 +16,8 @@ func frequencyChecks() []check {
 		wanted:  "scaling_min_freq = scaling_max_freq, not above the base frequency, on CPU {R}",
 		effect:  "between the two limits the processor chooses by load, temperature and power: 0.5 to 5 % of CPU time with turbo off (estimate; with turbo see turbo-off)",
 		confirm: "grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_m??_freq",
-		fix: Fix{Runtime: []string{"cd /sys/devices/system/cpu/cpufreq; for p in policy*; do f=$(cat $p/base_frequency || cat $p/cpuinfo_max_freq); echo $f > $p/scaling_max_freq; echo $f > $p/scaling_min_freq; done"},
-			Tune: true},
-		look: lookPinned,
+		fix:     Fix{Runtime: []string{"cd /sys/devices/system/cpu/cpufreq; for p in policy*; do f=$(cat $p/base_frequency || cat $p/cpuinfo_max_freq); echo $f > $p/scaling_max_freq; echo $f > $p/scaling_min_freq; done"}},
+		look:    lookPinned,
 	}, {
 		id: "pref-hints", title: "hints to the processor", severity: S2,
 		wanted:  "energy_performance_preference performance, energy_perf_bias 0, platform profile performance",
@@ -26,14 +25,14 @@ func frequencyChecks() []check {
 		confirm: "grep . /sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference /sys/devices/system/cpu/cpu*/power/energy_perf_bias /sys/firmware/acpi/platform_profile",
 		fix: Fix{Runtime: []string{"for f in /sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference; do echo performance > $f; done",
 			"for f in /sys/devices/system/cpu/cpu*/power/energy_perf_bias; do echo 0 > $f; done", "echo performance > /sys/firmware/acpi/platform_profile"},
-			Boot: "the profile for maximum performance in the firmware", Tune: true},
+			Boot: "the profile for maximum performance in the firmware"},
 		look: lookHints,
 	}, {
 		id: "pstate-nohz", title: "frequency driver on CPUs without a tick", severity: S2,
 		wanted:  "hardware-managed P-states (HWP), another driver, or a fixed frequency on CPU {R}",
 		effect:  "without HWP intel_pstate chooses the frequency from the tick, which nohz_full stops: a run keeps the speed of what ran before (Red Hat bug 1378529)",
 		confirm: "cat /sys/devices/system/cpu/cpu*/cpufreq/scaling_driver; grep -c hwp /proc/cpuinfo",
-		fix:     Fix{Runtime: []string{"echo passive > /sys/devices/system/cpu/intel_pstate/status"}, Boot: "intel_pstate=disable", Tune: true},
+		fix:     Fix{Runtime: []string{"echo passive > /sys/devices/system/cpu/intel_pstate/status"}, Boot: "intel_pstate=disable"},
 		look:    lookPState,
 	}, {
 		id: "cstates", title: "sleep states", severity: S3,
@@ -41,7 +40,7 @@ func frequencyChecks() []check {
 		effect:  "a run that sleeps or waits for another thread pays the latency at each wake-up: 50 to 200 us from the deep states (cpuidle's own figures)",
 		confirm: "grep . /sys/devices/system/cpu/cpu*/cpuidle/state*/latency /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us",
 		fix: Fix{Runtime: []string{"for f in /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us; do echo n/a > $f; done   # 0 would mean no constraint"},
-			Boot: "intel_idle.max_cstate=1 processor.max_cstate=1", Tune: true},
+			Boot: "intel_idle.max_cstate=1 processor.max_cstate=1"},
 		look: lookSleep,
 	}, {
 		id: "uncore-freq", title: "frequency of caches and memory controller", severity: S2,
@@ -49,7 +48,7 @@ func frequencyChecks() []check {
 		effect:  "otherwise the latency of L3 and memory follows what the other cores do: 0.5 to 5 % for programs that miss their caches (estimate; kernel documentation, intel_uncore_frequency)",
 		confirm: "grep . /sys/devices/system/cpu/intel_uncore_frequency/package_*/m??_freq_khz",
 		fix: Fix{Runtime: []string{"cd /sys/devices/system/cpu/intel_uncore_frequency; for d in package_*; do cat $d/max_freq_khz > $d/min_freq_khz; done"},
-			Boot: "uncore frequency fixed in the firmware (AMD: APBDIS=1 with a fixed fabric P-state)", Tune: true},
+			Boot: "uncore frequency fixed in the firmware (AMD: APBDIS=1 with a fixed fabric P-state)"},
 		look: lookUncore,
 	}}
 }

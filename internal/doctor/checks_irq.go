@@ -23,7 +23,7 @@ func interruptChecks() []check {
 		wanted:  "not running, or with CPU {R} in IRQBALANCE_BANNED_CPULIST",
 		effect:  "every 10 s it may move interrupts back to reserved CPUs (its manual page); what they cost there says irq-affinity (estimate)",
 		confirm: "pgrep -a irqbalance",
-		fix:     Fix{Runtime: []string{"systemctl stop irqbalance"}, Boot: "IRQBALANCE_BANNED_CPULIST={R} in /etc/default/irqbalance, or systemctl disable irqbalance", Tune: true},
+		fix:     Fix{Runtime: []string{"systemctl stop irqbalance"}, Boot: "IRQBALANCE_BANNED_CPULIST={R} in /etc/default/irqbalance, or systemctl disable irqbalance"},
 		look:    lookBalancer,
 	}, {
 		id: "net-rps-xps", title: "steering of network packets", severity: S3,
@@ -31,14 +31,14 @@ func interruptChecks() []check {
 		effect:  "packets are handled by a soft interrupt on the CPU that is named: 1 to 5 us each (estimate)",
 		confirm: "grep . /sys/class/net/*/queues/*/?ps_cpus",
 		fix: Fix{Runtime: []string{"for f in /sys/class/net/*/queues/rx-*/rps_cpus; do echo 0 > $f; done",
-			"for f in /sys/class/net/*/queues/tx-*/xps_cpus; do echo {HM} > $f; done"}, Tune: true},
+			"for f in /sys/class/net/*/queues/tx-*/xps_cpus; do echo {HM} > $f; done"}},
 		look: lookSteering,
 	}, {
 		id: "wq-unbound", title: "unbound kernel workers", severity: S2,
 		wanted:  "/sys/devices/virtual/workqueue/cpumask and the masks below it are {HM} or less",
 		effect:  "writeback, crypto and storage workers preempt the run for 10 us to 1 ms at a time (measured gaps)",
 		confirm: "grep . /sys/devices/virtual/workqueue/cpumask /sys/devices/virtual/workqueue/*/cpumask",
-		fix:     Fix{Runtime: []string{"for f in /sys/devices/virtual/workqueue/cpumask /sys/devices/virtual/workqueue/*/cpumask; do echo {HM} > $f; done"}, Boot: "isolcpus=domain,{R} or nohz_full={R}: the kernel then starts with this mask", Tune: true},
+		fix:     Fix{Runtime: []string{"for f in /sys/devices/virtual/workqueue/cpumask /sys/devices/virtual/workqueue/*/cpumask; do echo {HM} > $f; done"}, Boot: "isolcpus=domain,{R} or nohz_full={R}: the kernel then starts with this mask"},
 		look:    lookWorkers,
 	}}
 }

@@ -19,7 +19,7 @@ func isolationChecks() []check {
 			"echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control",
 			"mkdir /sys/fs/cgroup/judged", "echo {R} > /sys/fs/cgroup/judged/cpuset.cpus",
 			"echo {P} > /sys/fs/cgroup/judged/cpuset.cpus.partition", "cat /sys/fs/cgroup/judged/cpuset.cpus.partition"},
-			Boot: "isolcpus=managed_irq,domain,{R} (for slots of one CPU only)", Tune: true},
+			Boot: "isolcpus=managed_irq,domain,{R} (for slots of one CPU only)"},
 		look: lookIsolated,
 	}, {
 		id: "width-vs-isolation", title: "slot width against isolation", severity: S1,
@@ -27,7 +27,7 @@ func isolationChecks() []check {
 		effect:  "nothing balances load onto isolated CPUs: of two threads in a slot of two, one got 1508 ms of CPU and the other 0 (measured in a guest)",
 		confirm: "grep . /sys/devices/system/cpu/isolated /sys/fs/cgroup/*/cpuset.cpus.partition",
 		fix: Fix{Runtime: []string{"echo root > /sys/fs/cgroup/judged/cpuset.cpus.partition"},
-			Boot: "drop isolcpus= for these CPUs; keep nohz_full={R} irqaffinity={H}", Tune: true},
+			Boot: "drop isolcpus= for these CPUs; keep nohz_full={R} irqaffinity={H}"},
 		look: lookWidth,
 	}, {
 		id: "nohz-full", title: "tick stopped", severity: S2,
@@ -43,7 +43,7 @@ func isolationChecks() []check {
 		confirm: "grep . /proc/irq/default_smp_affinity /proc/irq/*/effective_affinity_list",
 		fix: Fix{Runtime: []string{"echo {HM} > /proc/irq/default_smp_affinity",
 			"for f in /proc/irq/*/smp_affinity_list; do echo {H} > $f; done"},
-			Boot: "irqaffinity={H} isolcpus=managed_irq,...", Tune: true},
+			Boot: "irqaffinity={H} isolcpus=managed_irq,..."},
 		look: lookInterrupts,
 	}}
 }
@@ -119,7 +119,10 @@ func lookInterrupts(v *view) Outcome {
 	if err != nil || len(dirs) == 0 {
 		return skip("/proc/irq/[irq] does not exist")
 	}
-	rows := parseInterrupts(v.optional("/proc/interrupts"))
+	rows, earlier := parseInterrupts(v.optional("/proc/interrupts")), map[string]irqRow{}
+	if v.window != nil {
+		earlier = parseInterrupts(v.window.before.interrupts)
+	}
 	var aimed, hit, unread []string
 	for _, dir := range dirs {
 		irq := dir[strings.LastIndexByte(dir, '/')+1:]
@@ -134,7 +137,7 @@ func lookInterrupts(v *view) Outcome {
 		}
 		label, count := describeIRQ(irq, rows[irq], on)
 		aimed = append(aimed, label)
-		if count > 0 {
+		if _, before := describeIRQ(irq, earlier[irq], on); count > before {
 			hit = append(hit, label)
 		}
 	}
@@ -144,9 +147,9 @@ func lookInterrupts(v *view) Outcome {
 	future, ok := v.defaultTarget()
 	switch {
 	case len(hit) > 0:
-		return fail(listed(hit), counted(len(hit), "interrupt")+" aimed at reserved CPUs and raised there since boot")
+		return fail(listed(hit), counted(len(hit), "interrupt")+" aimed at reserved CPUs and raised there "+v.ever())
 	case len(aimed) > 0:
-		return warn(listed(aimed), counted(len(aimed), "interrupt")+" aimed at reserved CPUs, none raised there yet")
+		return warn(listed(aimed), counted(len(aimed), "interrupt")+" aimed at reserved CPUs, none raised there "+v.ever())
 	case len(unread) > 0:
 		return warn("unreadable", "cannot read the affinity of interrupt "+listed(unread))
 	case !ok:

@@ -39,7 +39,7 @@ func kernelChecks() []check {
 		effect:  "each event costs 0.1 to 1 us in the middle of a run, and the function tracer 10 to 50 % of kernel time (estimate; kernel documentation, ftrace)",
 		confirm: "cat /sys/kernel/tracing/current_tracer /sys/kernel/tracing/set_event",
 		fix: Fix{Runtime: []string{"echo nop > /sys/kernel/tracing/current_tracer", "echo > /sys/kernel/tracing/set_event", "echo > /sys/kernel/tracing/kprobe_events"},
-			Boot: "no agent that traces on hosts that judge", Tune: true},
+			Boot: "no agent that traces on hosts that judge"},
 		look: lookTracing,
 	}, {
 		id: "debug-kernel", title: "debugging kernel", severity: S1,

@@ -90,35 +90,55 @@ func lookHeld(v *view) Outcome {
 	}
 }
 
-func lookFaults(v *view) Outcome {
+// faults adds up what lookFaults tells; seen says whether anything counts.
+func (v *view) faults() (counts map[string]uint64, seen bool, bad *Outcome) {
 	v.saw("/sys/devices/system/edac/mc/mc[id]/{ce,ue}_count", "/proc/interrupts")
-	counts := map[string]uint64{}
+	counts = map[string]uint64{}
 	for _, kind := range []string{"ce", "ue"} {
 		// An unreadable pattern cannot happen: it is a constant.
 		files, _ := v.fs.Glob("/sys/devices/system/edac/mc/mc[0-9]*/" + kind + "_count")
 		for _, f := range files {
 			text, bad := v.word(f)
 			if bad != nil {
-				return *bad
+				return nil, false, bad
 			}
 			n, err := strconv.ParseUint(text, 10, 63)
 			if err != nil {
-				return unknown(text, "parse "+f+": not a number")
+				o := unknown(text, "parse "+f+": not a number")
+				return nil, false, &o
 			}
 			counts[kind] += n
-			counts["controllers"]++
+			seen = true
 		}
 	}
 	interrupts := v.optional("/proc/interrupts")
 	machine, told := rowTotal(interrupts, "MCE")
 	deferred, _ := rowTotal(interrupts, "DFR")
-	found := fmt.Sprintf("corrected %d, uncorrected %d, machine checks %d, deferred %d", counts["ce"], counts["ue"], machine, deferred)
+	counts["machine"], counts["deferred"] = machine, deferred
+	return counts, seen || told, nil
+}
+
+func total(counts map[string]uint64) (sum uint64) {
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
+}
+
+func lookFaults(v *view) Outcome {
+	counts, seen, bad := v.faults()
+	if bad != nil {
+		return *bad
+	}
+	found := fmt.Sprintf("corrected %d, uncorrected %d, machine checks %d, deferred %d", counts["ce"], counts["ue"], counts["machine"], counts["deferred"])
 	switch {
-	case counts["controllers"] == 0 && !told:
+	case !seen:
 		return skip("/sys/devices/system/edac/mc does not exist, and /proc/interrupts has no row MCE")
-	case counts["ue"] > 0 || machine > 0:
+	case counts["ue"] > 0 || counts["machine"] > 0:
 		return fail(found, "memory or processor of this host are broken")
-	case counts["ce"] > 0 || deferred > 0:
+	case v.window != nil && total(counts) > v.window.before.faults:
+		return fail(found, fmt.Sprintf("%d of them %s: memory is breaking now", total(counts)-v.window.before.faults, v.window))
+	case counts["ce"] > 0 || counts["deferred"] > 0:
 		return warn(found, "errors are corrected, at the cost of interrupts")
 	default:
 		return pass("none since boot")

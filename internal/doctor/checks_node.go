@@ -17,7 +17,7 @@ func nodeChecks() []check {
 		effect:  "pages from another node cost each access the way there: spread of 20 runs 252 -> 48 ms once bound to one node (published experiment)",
 		confirm: "cat /sys/fs/cgroup/cpuset.mems.effective; grep MemFree /sys/devices/system/node/node*/meminfo",
 		fix: Fix{Runtime: []string{"systemctl set-property --runtime judged.service AllowedMemoryNodes="},
-			Boot: "no AllowedMemoryNodes= in judged's unit and in the slices above it, no --cpuset-mems on a container", Tune: true},
+			Boot: "no AllowedMemoryNodes= in judged's unit and in the slices above it, no --cpuset-mems on a container"},
 		look: lookMems,
 	}, {
 		id: "node-symmetric", title: "equal memory of the nodes", severity: S2,

@@ -15,14 +15,14 @@ func pagingChecks() []check {
 		effect:  "memory from MAP_HUGETLB is not counted by the memory cgroup before Linux 6.7, nor later without memory_hugetlb_accounting: a run gets past its memory limit, and with fewer page faults is faster, 233 ms instead of 311 for a sieve (kernel documentation, cgroup-v2; measured with transparent huge pages)",
 		confirm: "grep . /sys/kernel/mm/hugepages/*/nr_hugepages /sys/kernel/mm/hugepages/*/nr_overcommit_hugepages",
 		fix: Fix{Runtime: []string{"for f in /sys/kernel/mm/hugepages/*/nr_hugepages /sys/kernel/mm/hugepages/*/nr_overcommit_hugepages; do echo 0 > $f; done"},
-			Boot: "no hugepages= on the kernel command line, no vm.nr_hugepages in /etc/sysctl.d; or, from 6.7 on, mount -o remount,memory_hugetlb_accounting /sys/fs/cgroup", Tune: true},
+			Boot: "no hugepages= on the kernel command line, no vm.nr_hugepages in /etc/sysctl.d; or, from 6.7 on, mount -o remount,memory_hugetlb_accounting /sys/fs/cgroup"},
 		look: lookReservedPages,
 	}, {
 		id: "ksm", title: "merging of equal pages", severity: S3,
 		wanted:  "/sys/kernel/mm/ksm/run is 0 or 2",
 		effect:  "a thread compares pages all the time, and a write to a merged one is a fault and a copy: below 0.5 %, only for memory that asked for it (estimate)",
 		confirm: "cat /sys/kernel/mm/ksm/run",
-		fix:     Fix{Runtime: []string{"echo 2 > /sys/kernel/mm/ksm/run", "systemctl stop ksmtuned"}, Boot: "systemctl disable ksm ksmtuned", Tune: true},
+		fix:     Fix{Runtime: []string{"echo 2 > /sys/kernel/mm/ksm/run", "systemctl stop ksmtuned"}, Boot: "systemctl disable ksm ksmtuned"},
 		look:    lookMerging,
 	}, {
 		id: "compaction", title: "tidying of memory", severity: S3,
@@ -30,21 +30,21 @@ func pagingChecks() []check {
 		effect:  "pages are moved under a running program, which then faults: below 0.5 % (estimate; kernel documentation, sysctl/vm)",
 		confirm: "grep . /proc/sys/vm/compaction_proactiveness /proc/sys/vm/zone_reclaim_mode /proc/sys/vm/watermark_boost_factor",
 		fix: Fix{Runtime: []string{"echo 0 > /proc/sys/vm/compaction_proactiveness", "echo 0 > /proc/sys/vm/zone_reclaim_mode",
-			"echo 0 > /proc/sys/vm/watermark_boost_factor"}, Boot: "the same three in /etc/sysctl.d", Tune: true},
+			"echo 0 > /proc/sys/vm/watermark_boost_factor"}, Boot: "the same three in /etc/sysctl.d"},
 		look: lookTidying,
 	}, {
 		id: "tmpfs-node", title: "huge pages in memory file systems", severity: S2,
 		wanted:  "/sys/kernel/mm/transparent_hugepage/shmem_enabled never, advise or deny",
 		effect:  "shared memory of programs, and with force the box of a run too, gets huge pages when there are some: spread 8 -> 188 % for a sieve with the like for private memory (measured; see thp)",
 		confirm: "cat /sys/kernel/mm/transparent_hugepage/shmem_enabled",
-		fix:     Fix{Runtime: []string{"echo never > /sys/kernel/mm/transparent_hugepage/shmem_enabled"}, Boot: "transparent_hugepage_shmem=never", Tune: true},
+		fix:     Fix{Runtime: []string{"echo never > /sys/kernel/mm/transparent_hugepage/shmem_enabled"}, Boot: "transparent_hugepage_shmem=never"},
 		look:    lookShared,
 	}, {
 		id: "env-fixed", title: "equal start of every run", severity: S2,
 		wanted:  "no hard limit on the stack of judged, so that every run gets the stack its problem gives",
 		effect:  "a smaller stack than on other hosts ends programs that recurse deeply; where a stack begins moves times by up to 5 % (Mytkowicz and others 2009)",
 		confirm: "grep 'Max stack size' /proc/$(pidof -s judged)/limits",
-		fix:     Fix{Runtime: []string{"prlimit --stack=8388608:unlimited --pid $(pidof -s judged)"}, Boot: "LimitSTACK=8M:infinity in judged's unit", Tune: true},
+		fix:     Fix{Runtime: []string{"prlimit --stack=8388608:unlimited --pid $(pidof -s judged)"}, Boot: "LimitSTACK=8M:infinity in judged's unit"},
 		look:    lookStack,
 	}}
 }

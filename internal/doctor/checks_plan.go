@@ -12,7 +12,7 @@ func planChecks() []check {
 		wanted:  "nohz_full={R} irqaffinity={H}, and for slots of one CPU isolcpus=managed_irq,domain,{R} unless a partition isolates them",
 		effect:  "what these options do cannot all be done later: ticks, managed interrupts, kernel threads that start at boot; each has a check of its own with its figure (nohz-full, irq-managed, kthreads: measured)",
 		confirm: "cat /proc/cmdline",
-		fix:     Fix{Boot: "GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub (Debian) or grub2-mkconfig (Fedora)"},
+		fix:     Fix{Boot: "what judged tune plan --boot prints for this host: the whole line, and the same as a drop-in for GRUB"},
 		look:    lookCommandLine,
 	}}
 }

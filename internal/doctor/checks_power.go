@@ -14,7 +14,7 @@ func powerChecks() []check {
 		effect:  "spread of 20 runs 1354 -> 252 ms with turbo off (published experiment): the frequency follows what the other cores do",
 		confirm: "grep . /sys/devices/system/cpu/intel_pstate/no_turbo /sys/devices/system/cpu/cpufreq/boost",
 		fix: Fix{Runtime: []string{"echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo   # Intel",
-			"echo 0 > /sys/devices/system/cpu/cpufreq/boost            # AMD and acpi-cpufreq"}, Boot: "switch turbo or core performance boost off in the firmware", Tune: true},
+			"echo 0 > /sys/devices/system/cpu/cpufreq/boost            # AMD and acpi-cpufreq"}, Boot: "switch turbo or core performance boost off in the firmware"},
 		look: lookTurbo,
 	}, {
 		id: "governor", title: "frequency governor", severity: S1,
@@ -22,14 +22,14 @@ func powerChecks() []check {
 		effect:  "other governors raise the frequency only after a program has run for a while: a core at its lowest speed is 2 to 4 times slower (ratio of the processors' own limits)",
 		confirm: "grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
 		fix: Fix{Runtime: []string{"for f in /sys/devices/system/cpu/cpufreq/policy*/scaling_governor; do echo performance > $f; done"},
-			Boot: "cpufreq.default_governor=performance", Tune: true},
+			Boot: "cpufreq.default_governor=performance"},
 		look: lookGovernor,
 	}, {
 		id: "clocksource", title: "clock source", severity: S2,
 		wanted:  "tsc on x86, arch_sys_counter on ARM",
 		effect:  "every reading of another clock is a trap or a slow device access of 0.5 to 4 us (estimate), in judged and in programs that look at the time",
 		confirm: "cat /sys/devices/system/clocksource/clocksource0/current_clocksource",
-		fix:     Fix{Runtime: []string{"echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"}, Boot: "tsc=reliable", Tune: true},
+		fix:     Fix{Runtime: []string{"echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"}, Boot: "tsc=reliable"},
 		look:    lookClock,
 	}, {
 		id: "steal", title: "time taken by the hypervisor", severity: S1,
@@ -92,7 +92,10 @@ func lookClock(v *view) Outcome {
 	}
 }
 
-// lookSteal takes the share since boot: a look of a moment would miss what comes in bursts.
+// stealTicks is how much time of a CPU, in ticks of 10 ms, a share of 0.1 % can be told of: below it
+// the share since boot decides, and the window is only told.
+const stealTicks = 1000
+
 func lookSteal(v *view) Outcome {
 	stat, bad := v.word("/proc/stat")
 	if bad != nil {
@@ -104,6 +107,17 @@ func lookSteal(v *view) Outcome {
 	}
 	share := float64(steal) / float64(total)
 	found := fmt.Sprintf("%.2f %% since boot", 100*share)
+	if v.window != nil {
+		stolen, passed := stealOf(v.window.before.stat, v.reserved)
+		stolen, passed = steal-min(steal, stolen), total-min(total, passed)
+		if passed > 0 {
+			now := float64(stolen) / float64(passed)
+			found += fmt.Sprintf(", %.2f %% %s", 100*now, v.window)
+			if passed >= stealTicks {
+				share = now
+			}
+		}
+	}
 	switch {
 	case share > 0.01:
 		return fail(found, "more than 1 % of the time went to other machines of the host")

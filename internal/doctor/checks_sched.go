@@ -16,21 +16,21 @@ func schedulerChecks() []check {
 		effect:  "an invalid partition is no partition, though the write that made it succeeded: spread of 20 runs 375 -> 2230 ms without isolation (published experiment)",
 		confirm: "grep . /sys/fs/cgroup/*/cpuset.cpus.partition",
 		fix: Fix{Runtime: []string{"cat /sys/fs/cgroup/judged/cpuset.cpus.partition   # names the reason in parentheses",
-			"systemctl set-property --runtime system.slice AllowedCPUs={H}", "echo {P} > /sys/fs/cgroup/judged/cpuset.cpus.partition"}, Tune: true},
+			"systemctl set-property --runtime system.slice AllowedCPUs={H}", "echo {P} > /sys/fs/cgroup/judged/cpuset.cpus.partition"}},
 		look: lookPartitions,
 	}, {
 		id: "autogroup", title: "automatic groups of the scheduler", severity: S2,
 		wanted:  "off, or CPU {R} isolated",
 		effect:  "where runs share a CPU, nice has no effect between sessions: with nice -20 wall time was 937 ms, without 957 (measured)",
 		confirm: "cat /proc/sys/kernel/sched_autogroup_enabled",
-		fix:     Fix{Runtime: []string{"echo 0 > /proc/sys/kernel/sched_autogroup_enabled"}, Boot: "noautogroup", Tune: true},
+		fix:     Fix{Runtime: []string{"echo 0 > /proc/sys/kernel/sched_autogroup_enabled"}, Boot: "noautogroup"},
 		look:    lookAutogroup,
 	}, {
 		id: "rt-throttle", title: "real-time tasks on reserved CPUs", severity: S1,
 		wanted:  "no task of policy SCHED_FIFO or SCHED_RR may run on CPU {R}, but for the kernel's own",
 		effect:  "such a task keeps a run off its CPU for up to 950 ms of each second, what kernel.sched_rt_runtime_us leaves it (kernel documentation, sched-rt-group)",
 		confirm: "ps -eLo cls,psr,comm | grep -E 'FF|RR'",
-		fix:     Fix{Runtime: []string{"taskset -acp {H} PID"}, Boot: "CPUAffinity={H} in /etc/systemd/system.conf", Tune: true},
+		fix:     Fix{Runtime: []string{"taskset -acp {H} PID"}, Boot: "CPUAffinity={H} in /etc/systemd/system.conf"},
 		look:    lookRealTime,
 	}}
 }

@@ -14,7 +14,7 @@ func taskChecks() []check {
 		confirm: "ps -eLo psr,pid,comm | sort -n",
 		fix: Fix{Runtime: []string{"systemctl set-property --runtime system.slice AllowedCPUs={H}",
 			"systemctl set-property --runtime user.slice AllowedCPUs={H}", "systemctl set-property --runtime init.scope AllowedCPUs={H}"},
-			Boot: "CPUAffinity={H} in /etc/systemd/system.conf", Tune: true},
+			Boot: "CPUAffinity={H} in /etc/systemd/system.conf"},
 		look: lookUserTasks,
 	}, {
 		id: "kthreads", title: "kernel threads on reserved CPUs", severity: S2,
@@ -23,14 +23,14 @@ func taskChecks() []check {
 		confirm: "ps --ppid 2 -o psr,comm | sort -n",
 		fix: Fix{Runtime: []string{"for p in $(pgrep -P 2); do taskset -cp {H} $p; done   # the ones bound to a CPU refuse",
 			"echo {HM} > /sys/devices/virtual/workqueue/cpumask"},
-			Boot: "isolcpus=domain,{R} nohz_full={R}: new kernel threads then start on the others", Tune: true},
+			Boot: "isolcpus=domain,{R} nohz_full={R}: new kernel threads then start on the others"},
 		look: lookKernelThreads,
 	}, {
 		id: "daemon-placement", title: "judged's own threads", severity: S1,
 		wanted:  "all threads of the daemon on CPU {H}",
 		effect:  "the daemon's collector, queue and HTTP would run in the middle of a measurement: 15 to 50 us and a cold cache each time (estimate)",
 		confirm: "taskset -acp $(pidof -s judged)",
-		fix:     Fix{Runtime: []string{"taskset -acp {H} $(pidof judged)"}, Boot: "CPUAffinity={H} in judged's unit", Tune: true},
+		fix:     Fix{Runtime: []string{"taskset -acp {H} $(pidof judged)"}, Boot: "CPUAffinity={H} in judged's unit"},
 		look:    lookDaemon,
 	}}
 }
@@ -50,6 +50,15 @@ func lookUserTasks(v *view) Outcome {
 	}
 }
 
+// lately says when a kernel thread ran where it was seen: without a window the last time is all that
+// is known.
+func (f facts) lately() string {
+	if f.window == nil {
+		return "last"
+	}
+	return f.window.String()
+}
+
 func lookKernelThreads(v *view) Outcome {
 	if blind := v.blind(); blind != "" {
 		return unknown("", blind)
@@ -64,9 +73,9 @@ func lookKernelThreads(v *view) Outcome {
 	own := fmt.Sprintf("%d that belong to the CPUs", bound)
 	switch {
 	case len(ran) > 0:
-		return fail(listed(ran)+"; "+own, fmt.Sprintf("%s may run on CPU %s, %d ran there last", counted(len(allowed), "kind"), v.reserved, len(ran)))
+		return fail(listed(ran)+"; "+own, fmt.Sprintf("%s may run on CPU %s, %d ran there %s", counted(len(allowed), "kind"), v.reserved, len(ran), v.lately()))
 	case len(allowed) > 0:
-		return warn(listed(allowed)+"; "+own, "may run on CPU "+v.reserved.String()+", though none ran there last")
+		return warn(listed(allowed)+"; "+own, "may run on CPU "+v.reserved.String()+", though none ran there "+v.lately())
 	default:
 		return pass(own)
 	}

@@ -14,21 +14,21 @@ func tickChecks() []check {
 		wanted:  "threads rcuop/N for every N of CPU {R}, allowed on CPU {H} only",
 		effect:  "callbacks of other CPUs' kernel work run as soft interrupts in the middle of a run: below 0.1 % (estimate)",
 		confirm: "for p in $(pgrep rcuo); do taskset -cp $p; done",
-		fix:     Fix{Runtime: []string{"for p in $(pgrep rcuo); do taskset -cp {H} $p; done   # once the threads exist"}, Boot: "rcu_nocbs={R} (implied by nohz_full={R})", Tune: true},
+		fix:     Fix{Runtime: []string{"for p in $(pgrep rcuo); do taskset -cp {H} $p; done   # once the threads exist"}, Boot: "rcu_nocbs={R} (implied by nohz_full={R})"},
 		look:    lookCallbacks,
 	}, {
 		id: "rlimit-cpu", title: "no inherited limit of CPU time", severity: S2,
 		wanted:  "Max cpu time of judged is unlimited",
 		effect:  "a CPU time limit arms a timer of the whole process and turns the tick back on: 499 ticks instead of 0 in 2 s (measured in a guest), and the kernel kills runs that judged did not end",
 		confirm: "grep 'Max cpu time' /proc/$(pidof -s judged)/limits",
-		fix:     Fix{Runtime: []string{"prlimit --cpu=unlimited --pid $(pidof -s judged)"}, Boot: "no LimitCPU= in judged's unit and no cpu line in /etc/security/limits.conf", Tune: true},
+		fix:     Fix{Runtime: []string{"prlimit --cpu=unlimited --pid $(pidof -s judged)"}, Boot: "no LimitCPU= in judged's unit and no cpu line in /etc/security/limits.conf"},
 		look:    lookLimitCPU,
 	}, {
 		id: "fair-server", title: "deadline server of the scheduler", severity: S2,
 		wanted:  "runtime 0 in /sys/kernel/debug/sched/fair_server/cpuN of CPU {R}",
 		effect:  "since Linux 6.12 its timer can restart the tick of a nohz_full CPU at full rate: 0.6 % at 250 Hz (NV-Kernels issue 400; cost of a tick measured)",
 		confirm: "grep . /sys/kernel/debug/sched/fair_server/cpu*/runtime",
-		fix:     Fix{Runtime: []string{"for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $f; done   # those of CPU {R}"}, Tune: true},
+		fix:     Fix{Runtime: []string{"for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $f; done   # those of CPU {R}"}},
 		look:    lookFairServer,
 	}, {
 		id: "tick-probe", title: "ticks where they should have stopped", severity: S2,
@@ -42,14 +42,14 @@ func tickChecks() []check {
 		wanted:  "nmi_watchdog 0; a soft watchdog on CPU {H} only",
 		effect:  "a timer and a thread on each CPU every 4 s, and one hardware counter taken: below 0.01 % (estimate)",
 		confirm: "grep . /proc/sys/kernel/nmi_watchdog /proc/sys/kernel/watchdog_cpumask",
-		fix:     Fix{Runtime: []string{"echo 0 > /proc/sys/kernel/nmi_watchdog", "echo {H} > /proc/sys/kernel/watchdog_cpumask"}, Boot: "nmi_watchdog=0 nowatchdog", Tune: true},
+		fix:     Fix{Runtime: []string{"echo 0 > /proc/sys/kernel/nmi_watchdog", "echo {H} > /proc/sys/kernel/watchdog_cpumask"}, Boot: "nmi_watchdog=0 nowatchdog"},
 		look:    lookWatchdogs,
 	}, {
 		id: "housekeeping-timers", title: "timers of the kernel's housekeeping", severity: S3,
 		wanted:  "vm.stat_interval 10 or more, kernel.timer_migration 0",
 		effect:  "statistics of memory are folded every second on each CPU, and timers of other CPUs move in: below 0.01 % (estimate; values as the tuned profile cpu-partitioning sets them)",
 		confirm: "grep . /proc/sys/vm/stat_interval /proc/sys/kernel/timer_migration",
-		fix:     Fix{Runtime: []string{"echo 10 > /proc/sys/vm/stat_interval", "echo 0 > /proc/sys/kernel/timer_migration"}, Boot: "vm.stat_interval=10 and kernel.timer_migration=0 in /etc/sysctl.d; skew_tick=1 on the kernel command line", Tune: true},
+		fix:     Fix{Runtime: []string{"echo 10 > /proc/sys/vm/stat_interval", "echo 0 > /proc/sys/kernel/timer_migration"}, Boot: "vm.stat_interval=10 and kernel.timer_migration=0 in /etc/sysctl.d; skew_tick=1 on the kernel command line"},
 		look:    lookTimers,
 	}}
 }
@@ -145,7 +145,8 @@ func lookFairServer(v *view) Outcome {
 	return pass("off")
 }
 
-// lookTicks divides the timer interrupts by the time of work, both since boot. A CPU that idles has
+// lookTicks divides the timer interrupts by the time of work, both in the window if there was enough
+// of it, else since boot. A CPU that idles has
 // some without work, so the figure is an upper bound: low is sure, high is a reason to look.
 func lookTicks(v *view) Outcome {
 	v.saw("/proc/interrupts", "/proc/stat")
@@ -160,10 +161,10 @@ func lookTicks(v *view) Outcome {
 	var most float64
 	worst, busiest := -1, 0.0
 	for _, id := range cpus {
-		seconds := busySeconds(v.optional("/proc/stat"), id)
+		ticks, seconds := v.ticks(local, id)
 		busiest = max(busiest, seconds)
 		// Below ten seconds of work the interrupts of the boot would be most of it.
-		if rate := float64(local[id]) / seconds; seconds >= 10 && rate >= most {
+		if rate := float64(ticks) / seconds; seconds >= 10 && rate >= most {
 			most, worst = rate, id
 		}
 	}
@@ -175,6 +176,20 @@ func lookTicks(v *view) Outcome {
 	default:
 		return pass(fmt.Sprintf("at most %.1f a second of work", most))
 	}
+}
+
+// ticks are a CPU's timer interrupts and its seconds of work, in the window if it worked for ten of
+// them.
+func (v *view) ticks(local map[int]uint64, id int) (uint64, float64) {
+	n, seconds := local[id], busySeconds(v.optional("/proc/stat"), id)
+	if v.window == nil {
+		return n, seconds
+	}
+	before, _ := localTimers(v.window.before.interrupts)
+	if grown := seconds - busySeconds(v.window.before.stat, id); grown >= 10 {
+		return n - min(n, before[id]), grown
+	}
+	return n, seconds
 }
 
 func lookWatchdogs(v *view) Outcome {

@@ -5,9 +5,13 @@
 // an Outcome. The ids are promised to operators and to metrics; they never change their meaning. A
 // missing file is skip or unknown, never pass; one that cannot be read is warn.
 //
-// Belongs here: static checks, the report, its table for people, the manual that is made from the
-// same table (deploy/HOST.md), and the capture of what checks read.
+// What the kernel only counts is looked at twice, a window apart, where there is time for it: what
+// grew in between is now, the rest is past.
 //
-// Does not belong here: changing anything (tune), sampling over time (canary, evidence). Doctor
-// opens files for reading and nothing else.
+// Belongs here: static checks, the rows of what package probe tries out, the report, its table for
+// people, the manual that is made from the same table (deploy/HOST.md), and the capture of what
+// checks read.
+//
+// Does not belong here: changing anything (tune), running anything (probe), sampling over time
+// (canary, evidence). Doctor opens files for reading and nothing else.
 package doctor

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"judged/internal/cpuset"
+	"judged/internal/fingerprint"
 	"judged/internal/hostfs"
 	"judged/internal/topology"
 	"judged/internal/turbo"
@@ -14,11 +16,18 @@ import (
 
 // Options say what to look at.
 type Options struct {
-	FS     hostfs.FS
-	CPUs   cpuset.Set // the CPUs reserved for runs; empty: the isolated ones, else the last one
-	Width  int        // CPUs of one slot; 0 is 1
-	Strict bool       // S2 failures too keep the host from being ready
-	Daemon bool       // this process is the daemon: its own threads must keep off the reserved CPUs
+	FS      hostfs.FS
+	CPUs    cpuset.Set               // the CPUs reserved for runs; empty: the isolated ones, else the last one
+	Width   int                      // CPUs of one slot; 0 is 1
+	Strict  bool                     // S2 failures too keep the host from being ready
+	Class   string                   // what the operator calls hosts of this kind
+	Member  *fingerprint.Fingerprint // of a host of the pool; nil if nobody gave one
+	Program []byte                   // judged-init, which is part of the fingerprint
+	// Window is how long to wait for a second look at what the kernel counts; 0, and a captured host,
+	// know what was counted since boot and no more. Before is an earlier look, in place of a first one.
+	Window time.Duration
+	Before *Counts
+	Daemon bool // this process is the daemon: its own threads must keep off the reserved CPUs
 }
 
 // UsageError says that the question made no sense on this machine; doctor did not run.
@@ -26,40 +35,64 @@ type UsageError struct{ Reason string }
 
 func (e *UsageError) Error() string { return e.Reason }
 
-// Run looks once and changes nothing. The error is a *UsageError for options that do not fit the
-// machine; any other means that doctor itself could not work.
+// Run looks, twice if there is a window, and changes nothing. The error is a *UsageError for options
+// that do not fit the machine; any other means that doctor itself could not work.
 func Run(ctx context.Context, o Options) (Report, error) {
+	r, _, err := Examine(ctx, o)
+	return r, err
+}
+
+// Examine is Run for who will ask again: its counts are the Before of the next time.
+func Examine(ctx context.Context, o Options) (Report, Counts, error) {
+	before, err := o.first(ctx)
+	if err != nil {
+		return Report{}, Counts{}, err
+	}
 	f, err := look(ctx, o)
 	if err != nil {
-		return Report{}, err
+		return Report{}, Counts{}, err
 	}
+	f.window = f.counts.since(before)
 	r := Report{Schema: schema, Strict: o.Strict, CPUs: f.reserved.String(), Host: f.describe()}
+	if f.window != nil {
+		r.WindowNS = f.window.length
+	}
 	for _, c := range allChecks() {
 		r.Checks = append(r.Checks, c.examine(f))
 	}
 	r.Ready = r.blocking() == 0
-	return r, nil
+	return r, f.counts, nil
 }
 
 // look gathers what several checks need, and decides which CPUs it is about.
 func look(ctx context.Context, o Options) (facts, error) {
-	top, err := topology.Read(o.FS)
+	f, err := see(o)
 	if err != nil {
-		return facts{}, fmt.Errorf("examine host: %w", err)
-	}
-	f := facts{fs: o.FS, top: top, width: max(o.Width, 1), daemon: o.Daemon}
-	if f.reserved, err = reserve(o, top); err != nil {
 		return facts{}, err
 	}
-	f.housekeeping = top.Online.Minus(f.reserved)
-	f.turbo = turbo.Read(o.FS, f.reserved.Intersect(top.Online))
+	f.turbo = turbo.Read(o.FS, f.reserved.Intersect(f.top.Online))
 	f.class = classify(o.FS)
-	f.config = kernelConfig(o.FS, top.Kernel)
+	f.config = kernelConfig(o.FS, f.top.Kernel)
 	f.mounts = parseMounts(f.optional("/proc/mounts"))
 	f.own = parseCgroups(f.optional("/proc/self/cgroup"))
 	if f.tasks, err = scanTasks(ctx, o.FS); err != nil {
 		return facts{}, fmt.Errorf("examine host: %w", err)
 	}
+	f.counts = f.count()
+	return f, nil
+}
+
+// see finds the CPUs that it is about.
+func see(o Options) (facts, error) {
+	top, err := topology.Read(o.FS)
+	if err != nil {
+		return facts{}, fmt.Errorf("examine host: %w", err)
+	}
+	f := facts{fs: o.FS, top: top, width: max(o.Width, 1), daemon: o.Daemon, options: o}
+	if f.reserved, err = reserve(o, top); err != nil {
+		return facts{}, err
+	}
+	f.housekeeping = top.Online.Minus(f.reserved)
 	return f, nil
 }
 
@@ -100,7 +133,7 @@ type Explanation struct {
 
 // Explain describes one check; false if there is none of that id.
 func Explain(id string) (Explanation, bool) {
-	checks := allChecks()
+	checks := slices.Concat(allChecks(), probeChecks())
 	i := slices.IndexFunc(checks, func(c check) bool { return c.id == id })
 	if i < 0 {
 		return Explanation{}, false
@@ -108,5 +141,5 @@ func Explain(id string) (Explanation, bool) {
 	c := checks[i]
 	names := strings.NewReplacer("{R}", "R", "{H}", "H", "{W}", "W", "{P}", "isolated", "{HM}", "MASK_OF_H")
 	return Explanation{ID: c.id, Title: c.title, Severity: c.severity, Wanted: names.Replace(c.wanted),
-		Effect: c.effect, Confirm: c.confirm, Fix: c.fix.render(names)}, true
+		Effect: c.effect, Confirm: c.confirm, Fix: c.fix.render(c.id, names)}, true
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/cpuset"
+	"judged/internal/fingerprint"
 	"judged/internal/hostfs"
 	"judged/internal/testkit"
 )
@@ -44,10 +45,43 @@ func recorded(t testing.TB) map[string]Options {
 		"old-kernel-v1":          {CPUs: cpuset.New(2, 3), Width: 2},
 	}
 	for name, o := range hosts {
-		o.FS = host(t, name)
+		o.FS, o.Program = host(t, name), []byte("judged-init")
+		hosts[name] = o
+	}
+	for _, name := range []string{"intel-bare-tuned", "hybrid-p-e"} {
+		o := hosts[name]
+		o.Member = member(t)
 		hosts[name] = o
 	}
 	return hosts
+}
+
+// member is the fingerprint of intel-bare-tuned, as its operator would hand it to the other hosts.
+func member(t testing.TB) *fingerprint.Fingerprint {
+	t.Helper()
+	golden := filepath.Join(goldenDir, "fingerprint-intel-bare-tuned.json")
+	if *update {
+		f, err := Fingerprint(Options{FS: host(t, "intel-bare-tuned"), Program: []byte("judged-init")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.MarshalIndent(f, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, append(text, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := fingerprint.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &f
 }
 
 func host(t testing.TB, name string) hostfs.FS {
@@ -171,12 +205,12 @@ var sourced = regexp.MustCompile(`\((.*(measured|published experiment|estimate|d
 
 func TestTableIsComplete(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range allChecks() {
+	for _, c := range slices.Concat(allChecks(), probeChecks()) {
 		if seen[c.id] {
 			t.Errorf("%s stands twice", c.id)
 		}
 		seen[c.id] = true
-		if c.title == "" || c.wanted == "" || c.confirm == "" || c.look == nil {
+		if c.title == "" || c.wanted == "" || c.confirm == "" || (c.look == nil) != strings.HasPrefix(c.id, probePrefix) {
 			t.Errorf("%s is incomplete", c.id)
 		}
 		if !sourced.MatchString(c.effect) {
@@ -192,7 +226,8 @@ func TestTableIsComplete(t *testing.T) {
 		irqbalance net-rps-xps wq-unbound kthreads user-tasks daemon-placement watchdogs housekeeping-timers cpu-throttle-config autogroup
 		rt-throttle turbo-off governor freq-pinned pref-hints pstate-nohz cstates uncore-freq thermal-throttle power-limit effective-freq
 		clocksource timesync thp numa-balancing ksm swap compaction tmpfs-node aslr env-fixed time-accounting kernel-version mitigations
-		ssbd-seccomp tracing-off debug-kernel perf-keys pmu ecc-mce smi steal vm-noise hugetlb-reserved`) {
+		ssbd-seccomp tracing-off debug-kernel perf-keys pmu ecc-mce smi steal vm-noise hugetlb-reserved pool-fingerprint
+		probe-gap probe-osnoise probe-canary probe-neighbour probe-limits`) {
 		if !seen[id] {
 			t.Errorf("%s is missing", id)
 		}
@@ -218,7 +253,7 @@ func TestMissingFilesNeverPass(t *testing.T) {
 		if c.Status != Skip && c.Status != Unknown {
 			t.Errorf("%s: %s (%s)", c.ID, c.Status, c.Reason)
 		}
-		if c.Status == Skip && c.ID != "daemon-placement" && c.ID != "perf-keys" && !strings.Contains(c.Reason, "/") && !strings.Contains(c.Reason, "cpu.max") {
+		if c.Status == Skip && c.ID != "daemon-placement" && c.ID != "perf-keys" && c.ID != "pool-fingerprint" && !strings.Contains(c.Reason, "/") && !strings.Contains(c.Reason, "cpu.max") {
 			t.Errorf("%s: %q names no path", c.ID, c.Reason)
 		}
 	}
@@ -367,8 +402,34 @@ func TestStrictCountsSecondClass(t *testing.T) {
 	}
 }
 
+// TestProbe: what was tried out is a row like the others, with a heading of its own, and can keep a
+// host from being ready.
+func TestProbe(t *testing.T) {
+	r := examine(t, recorded(t)["intel-bare-tuned"])
+	if !r.AddProbe("probe-gap", pass("nothing lost"), nil) || !r.Ready {
+		t.Errorf("a probe that passed: ready %t", r.Ready)
+	}
+	if !r.AddProbe("probe-limits", fail("CPU 1: may run on 0-7", "its CPUs are not the slot's"), []string{"/proc/self/status"}) || r.Ready {
+		t.Errorf("a probe that failed: ready %t", r.Ready)
+	}
+	if n := len(r.Checks); r.AddProbe("probe-all", pass(""), nil) || len(r.Checks) != n {
+		t.Error("a probe that does not exist was added")
+	}
+	var b strings.Builder
+	if err := r.WriteTable(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(b.String(), "\n"+probeHeading+"\n")
+	if !ok || !strings.HasPrefix(table, "  fail    probe-limits         CPU 1: may run on 0-7\n") || !strings.Contains(table, "\n  pass    probe-gap            nothing lost\n") {
+		t.Errorf("table of probes:\n%s", table)
+	}
+	if strings.Count(b.String(), "probe-limits  ") != 1 {
+		t.Error("the probe stands in another group, too")
+	}
+}
+
 func TestExplain(t *testing.T) {
-	for _, id := range IDs() {
+	for _, id := range slices.Concat(IDs(), ProbeIDs()) {
 		e, ok := Explain(id)
 		text, err := json.Marshal(e)
 		if !ok || err != nil || e.ID != id || bytes.ContainsAny([]byte(e.Wanted+strings.Join(e.Fix.Runtime, "")+e.Fix.Boot), "{}") {

@@ -3,6 +3,8 @@ package doctor
 import (
 	"fmt"
 	"strings"
+
+	"judged/internal/tune"
 )
 
 // Manual is deploy/HOST.md: every check with its risk, how to see it, how to mend it and how to see
@@ -19,8 +21,15 @@ func Manual() string {
 			}
 		}
 	}
+	b.WriteString("\n## " + probeHeading + "\n")
+	for _, id := range ProbeIDs() {
+		e, _ := Explain(id)
+		b.WriteString(chapter(e))
+	}
 	return b.String()
 }
+
+const probeHeading = "tried out, with judged doctor --probe"
 
 const manualHead = `# Preparing a host
 
@@ -39,6 +48,9 @@ func chapter(e Explanation) string {
 	fmt.Fprintf(&b, "\n### %s: %s\n\n- Risk: %s.\n- Wanted: %s.\n- See: `%s`\n", e.ID, e.Title, e.Effect, e.Wanted, e.Confirm)
 	if len(e.Fix.Runtime) > 0 {
 		fmt.Fprintf(&b, "- Mend now:\n\n  ```\n  %s\n  ```\n\n", strings.Join(e.Fix.Runtime, "\n  "))
+	}
+	if e.Fix.Tune {
+		fmt.Fprintf(&b, "- Tune: `judged tune apply --only %s`, and `judged tune restore` puts it back.\n", tune.For(e.ID))
 	}
 	if e.Fix.Boot != "" {
 		fmt.Fprintf(&b, "- Boot: %s\n", e.Fix.Boot)

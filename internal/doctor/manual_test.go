@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestManual(t *testing.T) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s is not what the table says; run with -update (-file +table):\n%s", manualFile, diff)
 	}
-	for _, id := range IDs() {
+	for _, id := range slices.Concat(IDs(), ProbeIDs()) {
 		if !strings.Contains(got, "### "+id+":") {
 			t.Errorf("%s is not in the manual", id)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"judged/internal/units"
 )
 
 const (
@@ -26,9 +28,15 @@ func (r Report) WriteTable(w io.Writer, color bool) error {
 	t.line(0, r.verdict())
 	t.line(0, fmt.Sprintf("%s · %s · %s · Linux %s", r.Host.Name, r.Host.Class, r.Host.CPUModel, r.Host.Kernel))
 	t.line(0, fmt.Sprintf("reserved CPUs %s of %d · isolation %s · turbo %s", r.CPUs, r.Host.CPUs, r.Host.Isolation, r.Host.Turbo))
-	for _, s := range severities() {
-		t.group(s.meaning, r.of(s.severity))
+	if r.WindowNS > 0 {
+		t.line(0, fmt.Sprintf("the kernel's counts were watched for %s", units.Duration(r.WindowNS)))
+	} else {
+		t.line(0, "the kernel's counts are of all the time since boot: this is one look")
 	}
+	for _, s := range severities() {
+		t.group(s.meaning, r.of(func(c Check) bool { return c.Severity == s.severity && !c.probe() }))
+	}
+	t.group(probeHeading, r.of(Check.probe))
 	return t.w.Flush()
 }
 
@@ -48,12 +56,12 @@ func (r Report) verdict() string {
 	return fmt.Sprintf("not ready: %d to fix, here is how", r.blocking())
 }
 
-// of returns the checks of one severity, the worst first.
-func (r Report) of(s Severity) []Check {
+// of returns the checks of a group, the worst first.
+func (r Report) of(group func(Check) bool) []Check {
 	var found []Check
 	for _, status := range byUrgency() {
 		for _, c := range r.Checks {
-			if c.Severity == s && c.Status == status {
+			if group(c) && c.Status == status {
 				found = append(found, c)
 			}
 		}

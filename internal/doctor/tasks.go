@@ -18,6 +18,7 @@ import (
 // task is one thread of the host.
 type task struct {
 	pid, ppid int // of the process
+	tid       int // its own
 	comm      string
 	state     string
 	flags     int
@@ -26,6 +27,7 @@ type task struct {
 	allowed   cpuset.Set // where it may run
 	realTime  bool       // of a policy that goes before all ordinary ones
 	ours      bool       // judged, or something that judged started
+	switches  uint64     // how often it gave up its CPU, by itself or not
 }
 
 // flagKernelThread is PF_KTHREAD of the kernel's sched.h, stable since Linux 2.6.
@@ -87,7 +89,7 @@ func readProcess(h hostfs.FS, dir string) ([]task, error) {
 		if err != nil {
 			continue
 		}
-		t.pid = first.pid
+		t.pid, t.tid = first.pid, t.pid
 		tasks = append(tasks, t)
 	}
 	return tasks, nil
@@ -108,6 +110,12 @@ func readTask(h hostfs.FS, dir string) (task, error) {
 	}
 	if t.allowed, err = cpuset.Parse(statusField(status, "Cpus_allowed_list")); err != nil {
 		return task{}, fmt.Errorf("read %s: %w", dir+"/status", err)
+	}
+	t.tid = t.pid
+	for _, line := range []string{"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"} {
+		// A capture keeps neither.
+		n, _ := strconv.ParseUint(statusField(status, line), 10, 63)
+		t.switches += n
 	}
 	return t, nil
 }
@@ -150,7 +158,8 @@ func descends(pid int, parent map[int]int, roots map[int]bool) bool {
 }
 
 // intruders sorts out who may run on the reserved CPUs: the names with their CPUs, and of these the
-// ones that ran there last. Names are listed once per process and set of CPUs.
+// ones that ran there last; of kernel threads, which wait there for years, in the window if there is
+// one. Names are listed once per process and set of CPUs.
 func (v *view) intruders(of func(task) bool) (allowed, ran []string) {
 	count, seen := map[string]int{}, map[string]bool{}
 	for _, t := range v.tasks {
@@ -161,7 +170,7 @@ func (v *view) intruders(of func(task) bool) (allowed, ran []string) {
 		name, _, _ := strings.Cut(t.comm, "-events")
 		label := fmt.Sprintf("%s (%s)", name, t.allowed)
 		count[label]++
-		if v.reserved.Contains(t.cpu) {
+		if v.reserved.Contains(t.cpu) && (v.window == nil || !t.kernel() || v.window.ran(t)) {
 			seen[label] = true
 		}
 	}

@@ -28,10 +28,21 @@ type facts struct {
 	housekeeping cpuset.Set // the other online ones
 	width        int
 	daemon       bool
+	options      Options
 	config       string // of the kernel's build; "" if it is not shown
 	mounts       []mount
 	own          map[string]string // controller -> path of this process; "" is v2
 	tasks        []task
+	counts       Counts  // of this look
+	window       *window // since an earlier look; nil if there was none
+}
+
+// ever is the time that counts are of where there was no earlier look.
+func (f facts) ever() string {
+	if f.window == nil {
+		return "since boot"
+	}
+	return f.window.String()
 }
 
 // view is what a check gets: the facts, and a reader that notes every path it was asked for.

@@ -22,8 +22,11 @@ type Options struct {
 	Slots      func() []SlotStatus
 	Doctor     func() []CheckStatus
 	QueueDepth func(ctx context.Context) (map[job.Priority]int, error)
-	Turbo      func() string    // on, off, unknown
-	Now        func() time.Time // default time.Now
+	Turbo      func() string // on, off, unknown
+	// Tuned says of each setting that judged tune has applied whether it is in force.
+	Tuned    func() map[string]bool
+	Settings []string         // all that it can apply
+	Now      func() time.Time // default time.Now
 }
 
 // HostInfo are the labels of judged_host_info.
@@ -81,6 +84,8 @@ type Metrics struct {
 	canary          *prometheus.GaugeVec
 	canaryDeviation *prometheus.GaugeVec
 	canaryLast      *prometheus.GaugeVec
+
+	drift *prometheus.CounterVec
 }
 
 // The buckets. Times of runs follow common time limits; ratios are finest where a verdict changes.
@@ -112,7 +117,8 @@ func New(o Options) *Metrics {
 	m.registerJobs()
 	m.registerRuns()
 	m.registerCanary()
-	m.preset()
+	m.drift = m.counter("judged_tune_drift_total", "Times that a setting which judged tune had applied was found changed.", "setting")
+	m.preset(o.Settings)
 	return m
 }
 
@@ -158,7 +164,10 @@ func (m *Metrics) registerCanary() {
 }
 
 // preset makes the series of closed sets.
-func (m *Metrics) preset() {
+func (m *Metrics) preset(settings []string) {
+	for _, s := range settings {
+		m.drift.WithLabelValues(s)
+	}
 	for _, v := range verdicts() {
 		m.runs.WithLabelValues(string(v))
 		for _, p := range job.Priorities() {

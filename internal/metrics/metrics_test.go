@@ -36,9 +36,12 @@ func fed() *Metrics {
 		},
 		QueueDepth: func(context.Context) (map[job.Priority]int, error) { return map[job.Priority]int{job.Rejudge: 7}, nil },
 		Turbo:      func() string { return "on" },
+		Tuned:      func() map[string]bool { return map[string]bool{"thp": true, "governor": false} },
+		Settings:   []string{"thp", "governor", "ksm"},
 		Now:        func() time.Time { return time.Unix(1800000000, 0) },
 	})
 	m.JobDone(report(), 1500*ms)
+	m.TuneDrifted("governor")
 	m.AttemptDone(AttemptDone)
 	deviation := -0.012
 	m.CanaryDone("3", "alu", 0.0744, &deviation)

@@ -172,3 +172,6 @@ func priorityLabel(p job.Priority) string {
 	}
 	return string(job.Practice)
 }
+
+// TuneDrifted counts a setting that was found changed.
+func (m *Metrics) TuneDrifted(setting string) { m.drift.WithLabelValues(setting).Inc() }

@@ -36,8 +36,8 @@ const scrapeTimeout = 2 * time.Second
 type state struct {
 	options Options
 
-	slot, check, turbo, depth *prometheus.Desc
-	queueFailures             prometheus.Counter
+	slot, check, turbo, tuned, depth *prometheus.Desc
+	queueFailures                    prometheus.Counter
 }
 
 func newState(o Options) *state {
@@ -49,6 +49,7 @@ func newState(o Options) *state {
 		slot:    desc("judged_slot_state", "The state of a slot: 1 for the one it is in, 0 for the others.", "cpus", "state"),
 		check:   desc("judged_doctor_check_status", "The outcome of a check of doctor: 1 for the one it had, 0 for the others.", "check", "severity", "status"),
 		turbo:   desc("judged_turbo_enabled", "Whether the CPUs may exceed their base frequency; absent when that is unknown."),
+		tuned:   desc("judged_tune_setting_applied", "Whether a setting that judged tune has applied is in force; absent when it is not applied.", "setting"),
 		depth:   desc("judged_queue_depth", "Jobs that wait in the queue, by priority.", "priority"),
 		queueFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "judged_queue_depth_errors_total",
 			Help: "Scrapes at which the queue did not tell its depth."}),
@@ -57,7 +58,7 @@ func newState(o Options) *state {
 
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.slot, s.check, s.turbo, s.depth} {
+	for _, d := range []*prometheus.Desc{s.slot, s.check, s.turbo, s.tuned, s.depth} {
 		out <- d
 	}
 	s.queueFailures.Describe(out)
@@ -68,6 +69,7 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 	s.collectSlots(out)
 	s.collectDoctor(out)
 	s.collectTurbo(out)
+	s.collectTuned(out)
 	s.collectQueue(out)
 }
 
@@ -109,6 +111,15 @@ func (s *state) collectTurbo(out chan<- prometheus.Metric) {
 	}
 	if on := s.options.Turbo(); slices.Contains([]string{"on", "off"}, on) {
 		out <- gauge(s.turbo, is(on == "on"))
+	}
+}
+
+func (s *state) collectTuned(out chan<- prometheus.Metric) {
+	if s.options.Tuned == nil {
+		return
+	}
+	for setting, inForce := range s.options.Tuned() {
+		out <- gauge(s.tuned, is(inForce), setting)
 	}
 }
 

@@ -30,6 +30,7 @@ type Gaps struct {
 	Lost    time.Duration // what all gaps were longer than an ordinary step
 	Longest time.Duration
 	Floor   time.Duration // the shortest gap that could be told from an ordinary step
+	Waited  time.Duration // for the CPU, while others had it; 0, too, where the kernel does not tell
 	Counts  []uint64      // one for each of GapBounds
 }
 
@@ -38,6 +39,11 @@ func (g Gaps) Ratio() float64 { return float64(g.Lost) / float64(g.Elapsed) }
 
 // watchGaps leaves the runtime of Go out of it, whose own threads would be seen.
 func watchGaps(milliseconds int) int {
+	return spinAlone(milliseconds, Gaps.append)
+}
+
+// spinAlone spins in a child process, which writes what say makes of it.
+func spinAlone(milliseconds int, say func(Gaps, []byte, gapCounts) []byte) int {
 	if milliseconds < 1 {
 		return 2
 	}
@@ -48,14 +54,49 @@ func watchGaps(milliseconds int) int {
 	runtime.Gosched()
 	line := make([]byte, 0, 512)
 	err := linux.Alone(func() {
+		nap(settle)
+		before := waited()
 		g, counts := spin(time.Duration(milliseconds) * time.Millisecond)
-		line = g.append(line, counts)
-		syscall.Write(1, line)
+		g.Waited = waited() - before
+		syscall.Write(1, say(g, line, counts))
 	})
 	if err != nil {
 		return 2
 	}
 	return 0
+}
+
+// settle is how long the threads of the parent need to fall asleep: the runtime's watcher looks up
+// every 10 ms until nothing is left to be watched.
+const settle = 30 * time.Millisecond
+
+func nap(d time.Duration) {
+	ts := syscall.NsecToTimespec(int64(d))
+	syscall.Nanosleep(&ts, nil)
+}
+
+// waited is field 2 of the calling process's /proc/PID/schedstat; 0 if it cannot be read.
+func waited() time.Duration {
+	fd, err := syscall.Open("/proc/self/schedstat", syscall.O_RDONLY, 0)
+	if err != nil {
+		return 0
+	}
+	defer syscall.Close(fd)
+	var buf [80]byte
+	n, err := syscall.Read(fd, buf[:])
+	if err != nil {
+		return 0
+	}
+	field, value := 0, time.Duration(0)
+	for _, c := range buf[:n] {
+		switch {
+		case c == ' ':
+			field++
+		case field == 1 && c >= '0' && c <= '9':
+			value = 10*value + time.Duration(c-'0')
+		}
+	}
+	return value
 }
 
 type gapCounts [8]uint64
@@ -104,7 +145,7 @@ func middle(steps *[255]time.Duration) time.Duration {
 }
 
 func (g Gaps) append(line []byte, counts gapCounts) []byte {
-	for _, d := range [...]time.Duration{g.Elapsed, g.Lost, g.Longest, g.Floor} {
+	for _, d := range [...]time.Duration{g.Elapsed, g.Lost, g.Longest, g.Floor, g.Waited} {
 		line = append(strconv.AppendInt(line, int64(d), 10), ' ')
 	}
 	for _, n := range counts {
@@ -124,11 +165,12 @@ func ParseGaps(line string) (Gaps, error) {
 		}
 		numbers = append(numbers, n)
 	}
-	if len(numbers) != 4+len(GapBounds()) || numbers[0] == 0 || numbers[1] > numbers[0] {
-		return Gaps{}, fmt.Errorf("parse gaps %q: want %d numbers, of which the first is the longest time", line, 4+len(GapBounds()))
+	const times = 5
+	if len(numbers) != times+len(GapBounds()) || numbers[0] == 0 || numbers[1] > numbers[0] {
+		return Gaps{}, fmt.Errorf("parse gaps %q: want %d numbers, of which the first is the longest time", line, times+len(GapBounds()))
 	}
 	d := func(i int) time.Duration { return time.Duration(numbers[i]) }
-	return Gaps{Elapsed: d(0), Lost: d(1), Longest: d(2), Floor: d(3), Counts: numbers[4:]}, nil
+	return Gaps{Elapsed: d(0), Lost: d(1), Longest: d(2), Floor: d(3), Waited: d(4), Counts: numbers[times:]}, nil
 }
 
 // KernelLimits writes what the kernel says of the sandbox it is in, and then works for as many
@@ -159,9 +201,11 @@ func showLimits(milliseconds int) int {
 			}
 		}
 	}
-	spin(time.Duration(milliseconds) * time.Millisecond)
 	if _, err := os.Stdout.WriteString(b.String()); err != nil {
 		return 2
 	}
-	return 0
+	return spinAlone(milliseconds, func(g Gaps, line []byte, _ gapCounts) []byte {
+		line = append(line, "Waited_ns:\t"...)
+		return append(strconv.AppendInt(line, int64(g.Waited), 10), '\n')
+	})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestGapLine(t *testing.T) {
-	want := Gaps{Elapsed: 3 * time.Second, Lost: 20 * time.Millisecond, Longest: 4 * time.Millisecond, Floor: 500,
+	want := Gaps{Elapsed: 3 * time.Second, Lost: 20 * time.Millisecond, Longest: 4 * time.Millisecond, Floor: 500, Waited: 7 * time.Microsecond,
 		Counts: []uint64{1, 2, 3, 4, 5, 6, 0, 0}}
 	line := string(want.append(nil, gapCounts{1, 2, 3, 4, 5, 6}))
 	got, err := ParseGaps(line)

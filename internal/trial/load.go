@@ -4,23 +4,54 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
+	"judged/internal/court"
+	"judged/internal/linux"
 	"judged/internal/sandbox"
 	"judged/internal/stage"
 )
 
+// Loads are kernels of the canary's program in sandboxes of their own, one for
+// each ground: their cpusets keep them off the slot, and they die with judged as
+// every sandbox does.
+type Loads struct {
+	court   *court.Court
+	program *os.File
+}
+
+// OpenLoads makes the program of the loads ready. Close it before the court.
+func OpenLoads(c *court.Court) (*Loads, error) {
+	program, err := sandbox.InitProgram()
+	if err != nil {
+		return nil, fmt.Errorf("read load: %w", err)
+	}
+	f, err := linux.Memfd(stage.CanaryName)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Write(program); err != nil {
+		return nil, errors.Join(fmt.Errorf("copy load: %w", err), f.Close())
+	}
+	return &Loads{c, f}, nil
+}
+
+// Close lets go of the program.
+func (s *Loads) Close() error { return s.program.Close() }
+
 // Beside calls f while every neighbour of the slot runs a load. "" is none.
-//
-// A load is a kernel of the canary's program in a sandbox of its own, one for
-// each CPU: its cpuset keeps it off the slot, and it dies with judged as every
-// sandbox does.
 func (s *Site) Beside(ctx context.Context, load string, f func(context.Context) error) error {
 	if load == "" {
 		return f(ctx)
 	}
+	return s.loads.Beside(ctx, s.grounds, load, f)
+}
+
+// Beside calls f while a load runs on each of the grounds.
+func (s *Loads) Beside(ctx context.Context, grounds []sandbox.Slot, load string, f func(context.Context) error) error {
 	loaded, stop := context.WithCancel(ctx)
-	crowd, err := s.gather(loaded, load)
+	crowd, err := s.gather(loaded, grounds, load)
 	if err == nil {
 		err = f(ctx)
 	}
@@ -39,9 +70,9 @@ type member struct {
 
 // gather starts the loads and returns when all are at full strength. What it
 // returns has to leave, error or not.
-func (s *Site) gather(ctx context.Context, load string) ([]member, error) {
+func (s *Loads) gather(ctx context.Context, grounds []sandbox.Slot, load string) ([]member, error) {
 	var crowd []member
-	for _, ground := range s.grounds {
+	for _, ground := range grounds {
 		m, err := s.start(ctx, ground, load)
 		if err != nil {
 			return crowd, fmt.Errorf("start load on CPU %s: %w", ground.CPUs, err)
@@ -50,13 +81,13 @@ func (s *Site) gather(ctx context.Context, load string) ([]member, error) {
 	}
 	for i, m := range crowd {
 		if err := m.waitReady(ctx); err != nil {
-			return crowd, fmt.Errorf("start load on CPU %s: %w", s.grounds[i].CPUs, err)
+			return crowd, fmt.Errorf("start load on CPU %s: %w", grounds[i].CPUs, err)
 		}
 	}
 	return crowd, nil
 }
 
-func (s *Site) start(ctx context.Context, ground sandbox.Slot, load string) (member, error) {
+func (s *Loads) start(ctx context.Context, ground sandbox.Slot, load string) (member, error) {
 	box, err := s.court.Prepare(ground)
 	if err != nil {
 		return member{}, err
@@ -76,7 +107,7 @@ func (s *Site) start(ctx context.Context, ground sandbox.Slot, load string) (mem
 }
 
 // loadSpec bounds a load by its memory only: it lives as long as it is needed.
-func (s *Site) loadSpec(load string) sandbox.Spec {
+func (s *Loads) loadSpec(load string) sandbox.Spec {
 	const days = 24 * time.Hour
 	return sandbox.Spec{
 		Args: []string{"./" + stage.CanaryName, load},

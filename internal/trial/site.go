@@ -3,18 +3,14 @@ package trial
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 
 	"judged/internal/court"
 	"judged/internal/cpuset"
 	"judged/internal/job"
 	"judged/internal/judge"
-	"judged/internal/linux"
 	"judged/internal/measure"
 	"judged/internal/sandbox"
-	"judged/internal/stage"
 )
 
 // Site is a court with placements. Close it before the court.
@@ -25,8 +21,8 @@ type Site struct {
 	court   *court.Court
 	stands  map[string]*measure.Stand // by CPUs and nodes
 	grounds []sandbox.Slot            // one for each neighbour
-	program *os.File                  // of the loads
-	err     error                     // the first one while placements are made
+	loads   *Loads
+	err     error // the first one while placements are made
 }
 
 // Open makes the placements of the court's first slot ready.
@@ -40,23 +36,16 @@ func Open(c *court.Court) (*Site, error) {
 
 // Close lets go of the load's program. The court closes the stands.
 func (s *Site) Close() error {
-	if s.program == nil {
+	if s.loads == nil {
 		return nil
 	}
-	return s.program.Close()
+	return s.loads.Close()
 }
 
 // neighbours prepares the ground for loads.
-func (s *Site) neighbours() error {
-	program, err := sandbox.InitProgram()
-	if err != nil {
-		return fmt.Errorf("read load: %w", err)
-	}
-	if s.program, err = linux.Memfd(stage.CanaryName); err != nil {
+func (s *Site) neighbours() (err error) {
+	if s.loads, err = OpenLoads(s.court); err != nil {
 		return err
-	}
-	if _, err := s.program.Write(program); err != nil {
-		return fmt.Errorf("copy load: %w", err)
 	}
 	t := s.court.Topology()
 	for _, id := range s.court.Neighbours() {

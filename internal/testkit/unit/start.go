@@ -132,7 +132,7 @@ func setLimit(resource int, l syscall.Rlimit) error {
 }
 
 // protect is ProtectSystem=strict, ProtectHome=yes, PrivateTmp=yes and the
-// StateDirectory: mounts that this process alone sees.
+// StateDirectory and RuntimeDirectory: mounts that this process alone sees.
 func (u Unit) protect() error {
 	if err := syscall.Unshare(syscall.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("unshare mounts: %w", err)
@@ -146,13 +146,21 @@ func (u Unit) protect() error {
 	if err := readOnly(); err != nil {
 		return err
 	}
-	for dir, flags := range map[string]uintptr{"/tmp": 0, "/var/tmp": 0, "/var/lib": 0, "/home": syscall.MS_RDONLY, "/root": syscall.MS_RDONLY} {
+	for dir, flags := range map[string]uintptr{"/tmp": 0, "/var/tmp": 0, "/var/lib": 0, "/run": 0, "/home": syscall.MS_RDONLY, "/root": syscall.MS_RDONLY} {
 		err := syscall.Mount("tmpfs", dir, "tmpfs", flags|syscall.MS_NOSUID|syscall.MS_NODEV, "mode=0755")
 		if err != nil && err != syscall.ENOENT {
 			return fmt.Errorf("cover %s: %w", dir, err)
 		}
 	}
-	return os.MkdirAll(u.StateDirectory, 0o700)
+	for _, dir := range []string{u.StateDirectory, u.RuntimeDirectory} {
+		if dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readOnly makes everything so but /dev, /proc and /sys.

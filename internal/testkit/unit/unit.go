@@ -19,17 +19,18 @@ import (
 
 // Unit is what a unit file says of its process.
 type Unit struct {
-	Capabilities    []int // of the bounding set, by number
-	NoNewPrivileges bool
-	Umask           int
-	Limits          map[int]syscall.Rlimit // by resource
-	StateDirectory  string                 // below /var/lib
+	Capabilities     []int // of the bounding set, by number
+	NoNewPrivileges  bool
+	Umask            int
+	Limits           map[int]syscall.Rlimit // by resource
+	StateDirectory   string                 // below /var/lib
+	RuntimeDirectory string                 // below /run; "" is none
 }
 
 // elsewhere are lines of [Service] that say when and what systemd starts and
 // how it looks after that, or ask for what is so anyway.
 var elsewhere = []string{"Type", "NotifyAccess", "ExecStart", "Slice", "KillMode", "TimeoutStopSec", "Restart", "RestartSec", "OOMPolicy",
-	"TasksMax", "StateDirectoryMode", "ConfigurationDirectory", "KeyringMode"}
+	"TasksMax", "StateDirectoryMode", "RuntimeDirectoryPreserve", "ConfigurationDirectory", "KeyringMode"}
 
 // required are lines that Main acts as if they were there.
 var required = []string{"Delegate=yes", "ProtectSystem=strict", "ProtectHome=yes", "PrivateTmp=yes", "ProtectControlGroups=no", "ProcSubset=all"}
@@ -84,6 +85,8 @@ func (u *Unit) set(key, value string) (err error) {
 		u.Umask = int(mask)
 	case key == "StateDirectory":
 		u.StateDirectory = "/var/lib/" + value
+	case key == "RuntimeDirectory":
+		u.RuntimeDirectory = "/run/" + value
 	default:
 		err = fmt.Errorf("unknown here; teach package unit what it means")
 	}

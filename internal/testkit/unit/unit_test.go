@@ -27,6 +27,8 @@ UMask=0077
 LimitNOFILE=65536
 LimitSTACK=8M:infinity
 StateDirectory=judged
+RuntimeDirectory=judged
+RuntimeDirectoryPreserve=yes
 `
 
 func TestRead(t *testing.T) {
@@ -36,7 +38,7 @@ func TestRead(t *testing.T) {
 		says       string
 	}{
 		{name: "whole", text: whole, want: Unit{
-			Capabilities: []int{5, 27}, NoNewPrivileges: true, Umask: 0o077, StateDirectory: "/var/lib/judged",
+			Capabilities: []int{5, 27}, NoNewPrivileges: true, Umask: 0o077, StateDirectory: "/var/lib/judged", RuntimeDirectory: "/run/judged",
 			Limits: map[int]syscall.Rlimit{syscall.RLIMIT_NOFILE: {Cur: 65536, Max: 65536}, syscall.RLIMIT_STACK: {Cur: 8 << 20, Max: ^uint64(0)}},
 		}},
 		{name: "unknown line", text: whole + "PrivateUsers=yes\n", says: `"PrivateUsers=yes": unknown here`},

@@ -1,4 +1,4 @@
-package court
+package fingerprint
 
 import (
 	"bytes"
@@ -7,49 +7,59 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 
+	"judged/internal/cpuset"
 	"judged/internal/hostfs"
-	"judged/internal/sandbox"
-	"judged/internal/slots"
 	"judged/internal/topology"
 	"judged/internal/turbo"
 )
 
-// key is what hosts must have in common for their times to be compared, line by
-// line, as far as a host shows it. What is left out may differ: microcode, BIOS,
-// who made the memory, the name of the host and of its disks.
+// Subject is what a fingerprint is taken of.
+type Subject struct {
+	FS       hostfs.FS
+	Topology topology.Topology
+	Slots    []Slot
+	Turbo    turbo.Value
+	Class    string // what the operator calls hosts of this kind
+	Program  []byte // judged-init, which is the program of the reference kernels too
+}
+
+// Slot is what runs get.
+type Slot struct {
+	CPUs cpuset.Set
+	Node int
+}
+
+// Take reads a host once. What it does not show is empty.
+func Take(s Subject) Fingerprint {
+	k := &key{fs: s.FS, f: Fingerprint{Schema: schema, Hard: map[string]string{}, Soft: map[string]string{}}}
+	k.processor(s.Topology)
+	k.memory(s.Topology)
+	k.frequency(s.Slots, s.Turbo)
+	k.kernel(s.Topology)
+	k.add("slots", s.Slots)
+	k.add("class", s.Class)
+	k.add("program", hex.EncodeToString(digest(s.Program)))
+	k.soft()
+	k.f.Sum = k.f.sum()
+	return k.f
+}
+
+func digest(program []byte) []byte {
+	sum := sha256.Sum256(program)
+	return sum[:]
+}
+
+// key gathers the members.
 type key struct {
-	fs    hostfs.FS
-	lines []string
-}
-
-// fingerprint is 16 hex digits over the key. Hosts with different ones must not
-// be compared. canary is the program of judged-init and of the reference kernels.
-func fingerprint(fs hostfs.FS, t topology.Topology, planned []slots.Slot, boost turbo.Value, canary []byte) string {
-	k := &key{fs: fs}
-	k.processor(t)
-	k.memory(t)
-	k.frequency(planned, boost)
-	k.kernel(t)
-	k.add("slots", planned)
-	k.add("canary", sha256.Sum256(canary))
-	sum := sha256.Sum256([]byte(strings.Join(k.lines, "\n")))
-	return hex.EncodeToString(sum[:8])
-}
-
-func (c *Court) readFingerprint() (string, error) {
-	canary, err := sandbox.InitProgram()
-	if err != nil {
-		return "", fmt.Errorf("read judged-init: %w", err)
-	}
-	return fingerprint(c.fs, c.topology, c.slots, c.turbo.Value, canary), nil
+	fs hostfs.FS
+	f  Fingerprint
 }
 
 func (k *key) add(name string, value any) {
-	k.lines = append(k.lines, fmt.Sprintf("%s: %v", name, value))
+	k.f.Hard[name] = fmt.Sprint(value)
 }
 
 // file adds the content of a file; what a host does not have is empty.
@@ -75,12 +85,11 @@ func (k *key) files(pattern string) {
 }
 
 func (k *key) processor(t topology.Topology) {
-	k.add("arch", runtime.GOARCH)
 	info := k.read("/proc/cpuinfo")
 	for _, field := range []string{"vendor_id", "cpu family", "model", "model name", "stepping", "CPU implementer", "CPU part", "CPU variant"} {
 		k.add(field, cpuinfo(info, field))
 	}
-	k.add("hypervisor", hasFlag([]byte(info), "hypervisor"))
+	k.add("hypervisor", slices.Contains(strings.Fields(cpuinfo(info, "flags")), "hypervisor"))
 	k.file("/sys/hypervisor/type")
 	k.file("/sys/class/dmi/id/sys_vendor")
 	k.file("/sys/class/dmi/id/product_name") // of a rented machine its type
@@ -106,7 +115,7 @@ func cpuinfo(info, field string) string {
 // boot.
 func (k *key) memory(t topology.Topology) {
 	for _, n := range t.Nodes {
-		k.add("node", fmt.Sprint(n.ID, n.CPUs, n.Distances))
+		k.add(fmt.Sprintf("node %d", n.ID), fmt.Sprint(n.CPUs, n.Distances))
 	}
 	for _, name := range []string{"dimm_mem_type", "size", "dimm_location"} {
 		k.files("/sys/devices/system/edac/mc/mc*/dimm*/" + name)
@@ -118,7 +127,7 @@ func (k *key) memory(t topology.Topology) {
 
 // frequency is that of the first slot: nominal, planned, and whether it may be
 // exceeded.
-func (k *key) frequency(planned []slots.Slot, boost turbo.Value) {
+func (k *key) frequency(planned []Slot, boost turbo.Value) {
 	k.add("boost", boost)
 	for _, s := range planned[:min(1, len(planned))] {
 		dir := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/", s.CPUs[0])
@@ -132,11 +141,20 @@ func (k *key) frequency(planned []slots.Slot, boost turbo.Value) {
 func (k *key) kernel(t topology.Topology) {
 	k.add("kernel", t.Kernel)
 	k.add("config", k.config(t.Kernel))
-	k.add("cmdline", normalized(k.read("/proc/cmdline")))
+	k.add(commandLine, normalized(k.read("/proc/cmdline")))
 	k.add("isolated", t.Isolated)
 	k.add("nohz_full", t.NohzFull)
 	k.file("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 	k.file("/proc/sys/kernel/randomize_va_space")
+}
+
+// soft is what may differ within a pool, and is worth knowing when times do.
+func (k *key) soft() {
+	k.f.Soft["microcode"] = cpuinfo(k.read("/proc/cpuinfo"), "microcode")
+	k.f.Soft[kernelBuild] = k.read("/proc/version")
+	for _, path := range []string{"/sys/class/dmi/id/bios_version", "/sys/class/dmi/id/bios_date", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"} {
+		k.f.Soft[path] = k.read(path)
+	}
 }
 
 // config is what the kernel was built with that moves times or how they are

@@ -1,16 +1,18 @@
-package court
+package fingerprint
 
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"judged/internal/cpuset"
 	"judged/internal/hostfs"
-	"judged/internal/slots"
 	"judged/internal/testkit"
 	"judged/internal/topology"
 	"judged/internal/turbo"
@@ -20,7 +22,7 @@ import (
 type machine struct {
 	t      *testing.T
 	tree   fstest.MapFS
-	slots  []slots.Slot
+	slots  []Slot
 	boost  turbo.Value
 	canary string
 }
@@ -34,7 +36,7 @@ func copied(t *testing.T, name string) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{t: t, tree: tree, slots: []slots.Slot{{CPUs: cpuset.New(1)}}, boost: turbo.Off, canary: "canary"}
+	m := &machine{t: t, tree: tree, slots: []Slot{{CPUs: cpuset.New(1)}}, boost: turbo.Off, canary: "canary"}
 	// What not every recording has.
 	m.write("/proc/cmdline", "BOOT_IMAGE=/vmlinuz-1 root=/dev/sda1 ro isolcpus=2-7 nohz_full=2-7 quiet")
 	m.write("/boot/config-"+m.topology().Kernel, "CONFIG_HZ=250\nCONFIG_SATA=y\n# CONFIG_PSI is not set\n")
@@ -71,8 +73,12 @@ func (m *machine) topology() topology.Topology {
 	return t
 }
 
+func (m *machine) take() Fingerprint {
+	return Take(Subject{FS: m.host(), Topology: m.topology(), Slots: m.slots, Turbo: m.boost, Program: []byte(m.canary)})
+}
+
 func (m *machine) fingerprint() string {
-	return fingerprint(m.host(), m.topology(), m.slots, m.boost, []byte(m.canary))
+	return m.take().Sum
 }
 
 // TestFingerprint changes one thing of a host at a time.
@@ -111,7 +117,7 @@ func TestFingerprint(t *testing.T) {
 		"threads":          {false, func(m *machine) { m.write("/sys/devices/system/cpu/smt/active", "1") }},
 		"planned speed":    {false, func(m *machine) { m.write("/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq", "1200000") }},
 		"turbo":            {false, func(m *machine) { m.boost = turbo.On }},
-		"slots":            {false, func(m *machine) { m.slots = append(m.slots, slots.Slot{CPUs: cpuset.New(2)}) }},
+		"slots":            {false, func(m *machine) { m.slots = append(m.slots, Slot{CPUs: cpuset.New(2)}) }},
 		"canary":           {false, func(m *machine) { m.canary = "another" }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,5 +171,42 @@ func TestPackedConfig(t *testing.T) {
 		if got := k.config("6.1"); len(got) > 0 {
 			t.Errorf("options %q of %q", got, broken)
 		}
+	}
+}
+
+// TestParse: what was printed is read back, and nothing else is.
+func TestParse(t *testing.T) {
+	want := copied(t, "intel-bare-tuned").take()
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse(text)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, broken := range []string{"", "{}", "null", strings.Replace(string(text), `"schema":1`, `"schema":2`, 1),
+		strings.Replace(string(text), "Gold 6234", "Gold 6244", 1), strings.Replace(string(text), `"soft"`, `"other"`, 1)} {
+		if _, err := Parse([]byte(broken)); err == nil {
+			t.Errorf("parsed %.40q", broken)
+		}
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	m := copied(t, "intel-bare-tuned")
+	pool := m.take()
+	m.write("/proc/sys/kernel/osrelease", "6.99")
+	m.write("/proc/cmdline", "quiet mitigations=off")
+	m.write("/sys/class/dmi/id/bios_version", "2.1")
+	here := m.take()
+	got := [][]Difference{Differences(here.Hard, pool.Hard, Cut()), Differences(here.Soft, pool.Soft, Cut())}
+	want := [][]Difference{{{"config", "[]", "[CONFIG_HZ=250]"}, {"kernel", "6.99", "6.12.38+deb13-amd64"}},
+		{{"/sys/class/dmi/id/bios_version", "2.1", ""}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("differences (-want +got):\n%s", diff)
+	}
+	if d := Differences(here.Hard, pool.Hard, nil); len(d) != 3 {
+		t.Errorf("with the command line %v, want 3", d)
 	}
 }

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/config"
+	"judged/internal/court"
+	"judged/internal/doctor"
+	"judged/internal/hostfs"
+	"judged/internal/probe"
+	"judged/internal/render"
+)
+
+// allProbes is what --probe without names stands for.
+const allProbes = "all"
+
+// probeFlags are what of a host to try out, and how long.
+type probeFlags struct {
+	ids    []string
+	length time.Duration
+	rounds int
+}
+
+func (f *probeFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.ids, "probe", nil, "try the slots out, too: all, or those named as `=ID,ID`")
+	cmd.Flags().Lookup("probe").NoOptDefVal = allProbes
+	cmd.Flags().DurationVar(&f.length, "probe-time", probe.Default().Length, "`TIME` that a probe watches each CPU")
+	cmd.Flags().IntVar(&f.rounds, "probe-rounds", probe.Default().Rounds, "`N` readings of each reference kernel on each slot")
+}
+
+// check also says with what a probe makes no sense.
+func (f *probeFlags) check(elsewhere bool) error {
+	if len(f.ids) == 0 {
+		return nil
+	}
+	if elsewhere {
+		return usagef("--probe tries this host out: leave out --root, --capture and --fingerprint")
+	}
+	for _, id := range f.ids {
+		if id != allProbes && !slices.Contains(doctor.ProbeIDs(), id) {
+			return usagef("--probe=%s: there is no such probe; there are %s", id, strings.Join(doctor.ProbeIDs(), ", "))
+		}
+	}
+	if f.length < 10*time.Millisecond || f.length > 10*time.Minute {
+		return usagef("--probe-time %s: give 10ms to 10m", f.length)
+	}
+	if f.rounds < 1 || f.rounds > 1000 {
+		return usagef("--probe-rounds %d: give 1 to 1000", f.rounds)
+	}
+	return nil
+}
+
+// probe tries the slots out and adds what came of it to the report.
+func (a *app) probe(ctx context.Context, c config.Config, r *doctor.Report, f probeFlags) error {
+	switch pid, err := daemonPID(hostfs.New("/")); {
+	case err != nil:
+		return err
+	case pid > 0:
+		return fmt.Errorf("probe: judged serve (process %d) judges on this host, and each would disturb the other; stop it first", pid)
+	}
+	o := probe.Default()
+	o.Length, o.Rounds = f.length, f.rounds
+	if !slices.Contains(f.ids, allProbes) {
+		o.IDs = f.ids
+	}
+	options, err := courtOptions(c, a)
+	if err != nil {
+		return err
+	}
+	ct, err := court.Open(options)
+	if errors.As(err, new(*court.UsageError)) {
+		return asUsage(err)
+	}
+	if err != nil {
+		for _, id := range o.IDs {
+			r.AddProbe(id, doctor.Outcome{Status: doctor.Skip, Reason: "no slot can be set up here: " + err.Error()}, nil)
+		}
+		return nil
+	}
+	line := render.Line{}
+	if isTerminal(a.err) {
+		line.W = a.err
+	}
+	o.Seen = func(step string) { line.Show("trying out %s", step) }
+	results, err := probe.Run(ctx, ct, o)
+	line.Clear()
+	if err := errors.Join(err, ct.Close()); err != nil {
+		return fmt.Errorf("probe: %w", err)
+	}
+	for _, p := range results {
+		r.AddProbe(p.ID, p.Outcome, p.Read)
+	}
+	return nil
+}
+
+// daemonPID finds a daemon on this host; 0 if there is none.
+func daemonPID(host hostfs.FS) (int, error) {
+	files, err := host.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return 0, fmt.Errorf("look for a daemon: %w", err)
+	}
+	for _, file := range files {
+		text, err := host.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		args := strings.Split(string(text), "\x00")
+		if len(args) > 1 && path.Base(args[0]) == "judged" && args[1] == "serve" {
+			return strconv.Atoi(path.Base(path.Dir(file)))
+		}
+	}
+	return 0, nil
+}

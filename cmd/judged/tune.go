@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/boot"
+	"judged/internal/config"
+	"judged/internal/hostfs"
+	"judged/internal/linux"
+	"judged/internal/topology"
+	"judged/internal/tune"
+)
+
+func (a *app) tuneCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tune",
+		Short: "Make this host fit to judge, and put it back",
+		Long: `Make this host fit to judge, and put it back.
+
+Every value is noted in a journal before it is changed (tune.journal of the
+configuration, default /run/judged/tune.json). Whenever apply ends, by kill -9
+too, restore brings all back but what somebody changed since: that is told and
+left. Nothing of it outlives a boot; for good see judged tune plan --boot.
+
+Exit codes: 0 done (plan: told; status: all in force), 1 something failed, was
+left or is no longer as it was set, 2 wrong usage, 3 judged had to stop.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("tune has no %q; use plan, apply, status or restore", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usagef("say what: judged tune plan, apply, status or restore; see judged tune --help")
+		},
+	}
+	cmd.AddCommand(a.tunePlanCommand(), a.tuneApplyCommand(), a.tuneStatusCommand(), a.tuneRestoreCommand())
+	return cmd
+}
+
+// tuneFlags are those of the four commands; each has some of them.
+type tuneFlags struct {
+	cpuList, cpus, root string
+	width               int
+	only                []string
+	dryRun, boot, json  bool
+}
+
+func (a *app) tunePlanCommand() *cobra.Command {
+	var f tuneFlags
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Tell what apply would change, and what cannot be changed",
+		Long: `Tell what judged tune apply would change on this host, from what to what, why
+and at what risk; and what cannot be changed, and why. Nothing is changed.
+
+--boot tells instead what to give to the kernel at the next boot.`,
+		Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.boot && len(f.only) > 0 {
+				return usagef("--boot is one plan for all: leave out --only")
+			}
+			c, err := a.tuneConfig(cmd, &f)
+			if err != nil {
+				return err
+			}
+			host, err := examined(f.root)
+			if err != nil {
+				return err
+			}
+			if f.boot {
+				return a.planBoot(c, host, f.json)
+			}
+			return a.told(f.json)(tune.Plan(cmd.Context(), tuneOptions(c, host, f)))
+		},
+	}
+	a.cpuFlags(cmd, &f)
+	cmd.Flags().StringVar(&f.root, "root", "", "plan for a captured host: a `DIR` or what judged doctor --capture wrote")
+	cmd.Flags().BoolVar(&f.boot, "boot", false, "plan the kernel's command line and the files around it")
+	return cmd
+}
+
+func (a *app) tuneApplyCommand() *cobra.Command {
+	var f tuneFlags
+	cmd := &cobra.Command{
+		Use:   "apply",
+		Short: "Set what the plan lists, until restore or the next boot",
+		Long: `Set what judged tune plan lists, until restore or the next boot. Applying again
+sets what has drifted; the old values stay those from before the first time.
+Stop judged serve before, or let it do this itself: judged serve --tune.`,
+		Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.tuneConfig(cmd, &f)
+			if err != nil {
+				return err
+			}
+			o := tuneOptions(c, hostfs.New("/"), f)
+			if f.dryRun {
+				return a.told(f.json)(tune.Plan(cmd.Context(), o))
+			}
+			return a.asRoot(cmd.Context(), f.json, tune.Apply, o)
+		},
+	}
+	a.cpuFlags(cmd, &f)
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "tell what would be changed, and change nothing")
+	return cmd
+}
+
+func (a *app) tuneStatusCommand() *cobra.Command {
+	var f tuneFlags
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Tell whether what was applied is in force",
+		Args:  exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.loadConfig()
+			if err != nil {
+				return err
+			}
+			return a.asRoot(cmd.Context(), f.json, tune.Status, tuneOptions(c, hostfs.New("/"), f))
+		},
+	}
+	a.tuneCommonFlags(cmd, &f)
+	return cmd
+}
+
+func (a *app) tuneRestoreCommand() *cobra.Command {
+	var f tuneFlags
+	cmd := &cobra.Command{
+		Use:   "restore",
+		Short: "Put back what apply has changed",
+		Long: `Put back what judged tune apply has changed, the last first. What somebody
+changed since is told and left. Stop judged serve before: its groups are in the
+partition.`,
+		Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.loadConfig()
+			if err != nil {
+				return err
+			}
+			return a.asRoot(cmd.Context(), f.json, tune.Restore, tuneOptions(c, hostfs.New("/"), f))
+		},
+	}
+	a.tuneCommonFlags(cmd, &f)
+	return cmd
+}
+
+func (a *app) tuneCommonFlags(cmd *cobra.Command, f *tuneFlags) {
+	a.configFlag(cmd)
+	cmd.Flags().StringSliceVar(&f.only, "only", nil, "settings by their `ID`, which are those of judged doctor; repeatable")
+	jsonFlag(cmd, &f.json)
+}
+
+func (a *app) cpuFlags(cmd *cobra.Command, f *tuneFlags) {
+	a.tuneCommonFlags(cmd, f)
+	cpuListFlag(cmd, &f.cpuList)
+	cmd.Flags().StringVar(&f.cpus, "cpus", "", "short for --cpu-list `LIST`")
+	cmd.Flags().IntVar(&f.width, "width", 0, "`NUMBER` of CPUs of one slot (default: config, else 1)")
+}
+
+// tuneConfig is the configuration with the flags over it.
+func (a *app) tuneConfig(cmd *cobra.Command, f *tuneFlags) (config.Config, error) {
+	if f.cpus != "" {
+		if cmd.Flags().Changed("cpu-list") {
+			return config.Config{}, usagef("--cpus and --cpu-list are the same: give one")
+		}
+		if err := cmd.Flags().Set("cpu-list", f.cpus); err != nil {
+			return config.Config{}, err
+		}
+	}
+	c, err := a.loadConfig()
+	if err != nil {
+		return c, err
+	}
+	if err := overlaySlots(&c, cmd, f.cpuList); err != nil {
+		return c, err
+	}
+	if cmd.Flags().Changed("width") {
+		c.Slots.Width = f.width
+	}
+	if err := c.Validate(); err != nil {
+		return c, &usageError{err}
+	}
+	return c, nil
+}
+
+func tuneOptions(c config.Config, host hostfs.FS, f tuneFlags) tune.Options {
+	return tune.Options{FS: host, Journal: c.Tune.Journal, CPUs: c.Slots.CPUList, Width: c.Slots.Width, Only: f.only}
+}
+
+// asRoot does what needs root: the journal is root's, and so are the knobs.
+func (a *app) asRoot(ctx context.Context, asJSON bool, do func(context.Context, tune.Options) (tune.Report, error), o tune.Options) error {
+	if !linux.IsRoot() {
+		return errors.New("tune the host: only root may; run it as root, or look with judged tune plan")
+	}
+	return a.told(asJSON)(do(ctx, o))
+}
+
+// told prints a report, also one that ended in the middle.
+func (a *app) told(asJSON bool) func(tune.Report, error) error {
+	return func(r tune.Report, err error) error {
+		if u, ok := errors.AsType[*tune.UsageError](err); ok {
+			return &usageError{u}
+		}
+		if err != nil && len(r.Settings) == 0 {
+			return err
+		}
+		print := func() error { return r.WriteText(a.out) }
+		if asJSON {
+			print = func() error { return a.printJSON(r) }
+		}
+		if err := errors.Join(err, print()); err != nil {
+			return err
+		}
+		if !r.Done {
+			return errNo
+		}
+		return nil
+	}
+}
+
+func (a *app) planBoot(c config.Config, host hostfs.FS, asJSON bool) error {
+	top, err := topology.Read(host)
+	if err != nil {
+		return fmt.Errorf("examine host: %w", err)
+	}
+	reserved, err := tune.Reserve(top, c.Slots.CPUList)
+	if u, ok := errors.AsType[*tune.UsageError](err); ok {
+		return &usageError{u}
+	}
+	plan, err := boot.Make(boot.Read(host, top), boot.Request{Reserved: reserved, Width: c.Slots.Width})
+	if u, ok := errors.AsType[*boot.UsageError](err); ok {
+		return &usageError{u}
+	}
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(plan)
+	}
+	return plan.WriteText(a.out)
+}

@@ -1,0 +1,68 @@
+package boot
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+)
+
+// WriteText writes the plan for people: the command line, each word of it with its reason, what goes,
+// what is left out and why, and the files.
+func (p Plan) WriteText(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	for _, n := range p.Notes {
+		fmt.Fprintf(b, "note: %s\n", n)
+	}
+	if missing := p.Missing(); len(missing)+len(p.Replaced) == 0 {
+		fmt.Fprintln(b, "this kernel was started as planned")
+	} else {
+		fmt.Fprintf(b, "missing from the kernel command line: %s\n", orNone(missing))
+	}
+	fmt.Fprintf(b, "\nkernel command line for CPUs %s in slots of %d\n\n    %s\n\n", p.CPUs, p.Width, harmless(p.CommandLine))
+	p.writeWords(b)
+	for _, f := range p.Files {
+		fmt.Fprintf(b, "\n%s\n%s\nthen: %s\n\n", f.Path, f.Why, f.Then)
+		for line := range strings.Lines(f.Content) {
+			fmt.Fprint(b, strings.TrimRight("    "+line, " \n")+"\n")
+		}
+	}
+	return b.Flush()
+}
+
+func (p Plan) writeWords(b *bufio.Writer) {
+	for _, q := range p.Parameters {
+		state := "new "
+		if q.Present {
+			state = "kept"
+		}
+		fmt.Fprintf(b, "  %s  %s\n        %s\n", state, q, q.Why)
+	}
+	for _, r := range p.Replaced {
+		fmt.Fprintf(b, "  gone  %s\n", harmless(r.Was))
+		if r.By != "" {
+			fmt.Fprintf(b, "        %s stands in its place\n", r.By)
+		}
+	}
+	for _, l := range p.LeftOut {
+		fmt.Fprintf(b, "  none  %s\n        %s\n", l.Name, l.Reason)
+	}
+}
+
+func orNone(words []string) string {
+	if len(words) == 0 {
+		return "nothing"
+	}
+	return strings.Join(words, " ")
+}
+
+// harmless replaces what could steer a terminal: a captured command line is a stranger's.
+func harmless(text string) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, text)
+}

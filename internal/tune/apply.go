@@ -1,0 +1,159 @@
+package tune
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// tuner is one of Apply, Status and Restore at work.
+type tuner struct {
+	o     Options
+	hands hands
+	store store
+}
+
+// Apply sets what differs from the table and returns what became of each value. Values that the
+// kernel refuses are in the report and no error; an error means that it had to stop. What was set
+// until then is in the journal.
+func Apply(ctx context.Context, o Options) (Report, error) {
+	t, unlock, err := begin(o)
+	if err != nil {
+		return Report{}, err
+	}
+	r, err := t.apply(ctx)
+	return r, errors.Join(err, unlock())
+}
+
+// begin takes the lock of the journal.
+func begin(o Options) (*tuner, func() error, error) {
+	f := file{o.Journal}
+	held, err := f.lock()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &tuner{o: o, hands: live{o.FS}, store: f}, held.Close, nil
+}
+
+func (t *tuner) apply(ctx context.Context) (Report, error) {
+	selected, err := chosen(t.o.Only)
+	if err != nil {
+		return Report{}, err
+	}
+	v, err := look(ctx, t.o)
+	if err != nil {
+		return Report{}, err
+	}
+	j, note, err := t.load(v)
+	if err != nil {
+		return Report{}, err
+	}
+	r := v.report("apply")
+	r.Note = note
+	j.CPUs = v.reserved.String()
+	for _, k := range selected {
+		s, err := t.applyKnob(k, v, j)
+		if err != nil {
+			return r, err
+		}
+		r.add(s)
+		if err := ctx.Err(); err != nil {
+			return r, err
+		}
+		if k.plugs {
+			if v, err = look(ctx, t.o); err != nil {
+				return r, err
+			}
+		}
+	}
+	return r, nil
+}
+
+// applyKnob journals all values of a knob at once and then writes them one by one.
+func (t *tuner) applyKnob(k knob, v *view, j *journal) (Setting, error) {
+	p := k.propose(v)
+	s := k.describe(p)
+	if len(p.changes) > 0 {
+		for _, c := range p.changes {
+			j.add(c)
+		}
+		if err := t.save(j); err != nil {
+			return s, err
+		}
+		for _, c := range p.changes {
+			if !c.witness {
+				s.Values = append(s.Values, t.applyChange(c, j))
+			}
+		}
+		if err := t.save(j); err != nil { // what was refused, or taken otherwise
+			return s, err
+		}
+	}
+	s.Values = append(s.Values, p.stays...)
+	return s, nil
+}
+
+func (t *tuner) applyChange(c change, j *journal) Value {
+	now, err := t.turn(c.entry, c.to())
+	switch {
+	case err == nil && now == c.to():
+		return c.value(Set, "")
+	case errors.Is(err, fs.ErrNotExist) && c.Kind != partition:
+		j.drop(c.place())
+		return c.value(Gone, "it went meanwhile")
+	case err == nil:
+		err = fmt.Errorf("the kernel reads %q", now)
+		j.at(c.place()).learn(now)
+	case now == j.at(c.place()).Old:
+		j.drop(c.place())
+	}
+	if c.row.mayRefuse {
+		return c.value(Stays, "the kernel refuses: "+cause(err))
+	}
+	return c.value(Failed, cause(err))
+}
+
+// load reads the journal of this boot. One of another boot is worth nothing: its values went with it.
+func (t *tuner) load(v *view) (j *journal, note string, err error) {
+	boot, err := t.o.FS.Read("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return nil, "", fmt.Errorf("tell this boot from others: %w", err)
+	}
+	empty := &journal{Version: journalVersion, BootID: boot, Entries: []entry{}}
+	text, err := t.store.Load()
+	if errors.Is(err, fs.ErrNotExist) {
+		return empty, "", nil
+	}
+	if err == nil {
+		var found journal
+		if found, err = parseJournal(text, v); err == nil && found.BootID != boot {
+			return empty, "the journal was of another boot, whose values are gone with it; it is dropped", nil
+		}
+		j = &found
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("read journal %q: %w; nothing was changed; move it away once you have put back by hand what it names", t.o.Journal, err)
+	}
+	return j, "", nil
+}
+
+// save brings the journal to disk, or removes it when nothing is left in it.
+func (t *tuner) save(j *journal) error {
+	j.compact()
+	if len(j.Entries) == 0 {
+		if err := t.store.Drop(); err != nil {
+			return fmt.Errorf("drop journal: %w", err)
+		}
+		return nil
+	}
+	text, err := json.Marshal(j)
+	if err == nil {
+		err = t.store.Save(text)
+	}
+	if err != nil {
+		return fmt.Errorf("write journal %q: %w; nothing is changed without it: set tune.journal to a place that judged may write", t.o.Journal, err)
+	}
+	return nil
+}

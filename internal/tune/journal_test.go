@@ -1,0 +1,188 @@
+package tune
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func oneEntry(e string) string {
+	return `{"version":1,"boot_id":"0d5c","cpus":"3","entries":[` + e + `]}`
+}
+
+const goodEntry = `{"setting":"thp","kind":"token","path":"/sys/kernel/mm/transparent_hugepage/enabled","old":"always","ours":["madvise"]}`
+
+func TestJournalIsNotBelieved(t *testing.T) {
+	v := &view{mount: "/sys/fs/cgroup"}
+	if _, err := parseJournal([]byte(oneEntry(goodEntry)), v); err != nil {
+		t.Fatal(err)
+	}
+	replaced := func(old, new string) string { return oneEntry(strings.Replace(goodEntry, old, new, 1)) }
+	for name, tc := range map[string]struct{ text, want string }{
+		"no JSON":             {"x", "invalid character"},
+		"cut off":             {oneEntry(goodEntry)[:40], "EOF"},
+		"two documents":       {oneEntry(goodEntry) + "{}", "something follows"},
+		"unknown key":         {replaced(`"old"`, `"mode":"x","old"`), `unknown field "mode"`},
+		"version":             {`{"version":2,"boot_id":"0d5c"}`, "version 2, want 1"},
+		"no boot":             {`{"version":1}`, `boot_id "" is none`},
+		"CPUs":                {`{"version":1,"boot_id":"0d5c","cpus":"x"}`, `"x" is not a CPU number`},
+		"another file":        {replaced("/sys/kernel/mm/transparent_hugepage/enabled", "/etc/shadow"), `path "/etc/shadow" is not one of setting thp`},
+		"another knob's file": {replaced("/sys/kernel/mm/transparent_hugepage/enabled", "/proc/sys/kernel/core_pattern"), "is not one of"},
+		"way out":             {replaced("/sys/kernel/mm/transparent_hugepage/enabled", "/sys/kernel/mm/../mm/transparent_hugepage/enabled"), "is not one of"},
+		"relative":            {replaced("/sys/kernel", "sys/kernel"), "is not one of"},
+		"device that climbs":  {oneEntry(`{"setting":"net-rps-xps","kind":"mask","path":"/sys/class/net/../queues/rx-0/rps_cpus","old":"0","ours":["0"]}`), "is not one of"},
+		"no number of a CPU":  {oneEntry(`{"setting":"governor","kind":"word","path":"/sys/devices/system/cpu/cpux/cpufreq/scaling_governor","old":"a","ours":["b"]}`), "is not one of"},
+		"another kind":        {replaced("token", "word"), "is not one of"},
+		"no kind":             {replaced("token", "shell"), `kind "shell" is none`},
+		"no setting":          {replaced(`"thp"`, `"frob"`), `setting "frob" is none`},
+		"thread for a file":   {replaced(`"old"`, `"start":"7","old"`), "is not one of"},
+		"thread":              {oneEntry(`{"setting":"kthreads","kind":"affinity","path":"/proc/self","start":"1","old":"0","ours":["1"]}`), "is not one of"},
+		"thread without time": {oneEntry(`{"setting":"kthreads","kind":"affinity","path":"/proc/5","old":"0","ours":["1"]}`), "is not one of"},
+		"group":               {oneEntry(`{"setting":"sched-isolated","kind":"partition","path":"/sys/fs/cgroup/system.slice","old":"","ours":["root 1"]}`), "is not one of"},
+		"group elsewhere":     {oneEntry(`{"setting":"sched-isolated","kind":"partition","path":"/home/judged","old":"","ours":["root 1"]}`), "is not one of"},
+		"nothing ours":        {replaced(`"madvise"`, ""), "no value of"},
+		"line":                {replaced("always", `a\nb`), "unprintable"},
+		"line as token":       {replaced("always", "[always] never"), "is no word"},
+		"long":                {replaced("always", strings.Repeat("x", maxValueBytes+1)), "too long"},
+		"mask":                {oneEntry(`{"setting":"wq-unbound","kind":"mask","path":"/sys/devices/virtual/workqueue/cpumask","old":"f","ours":["zz"]}`), "not a hex digit"},
+		"twice":               {oneEntry(goodEntry + "," + goodEntry), "is there twice"},
+	} {
+		if _, err := parseJournal([]byte(tc.text), v); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+	if _, err := parseJournal([]byte(oneEntry(`{"setting":"sched-isolated","kind":"partition","path":"/judged","old":"","ours":["root 1"]}`)), &view{}); err == nil {
+		t.Error("a group without a mount was accepted")
+	}
+}
+
+// TestHostileJournalStopsEverything: nothing is read past the first lie, and nothing is written.
+func TestHostileJournalStopsEverything(t *testing.T) {
+	k := host(t, "intel-bare-turbo-ht")
+	k.journal = []byte(oneEntry(goodEntry + "," + strings.Replace(goodEntry, "/sys/kernel/mm/transparent_hugepage/enabled", "/etc/passwd", 1)))
+	before := k.contents()
+	for name, do := range map[string]func() error{
+		"restore": func() error { _, err := k.tuner(Options{}).restore(t.Context()); return err },
+		"apply":   func() error { _, err := k.tuner(Options{CPUs: cpus2(t, "8")}).apply(t.Context()); return err },
+		"status":  func() error { _, err := k.tuner(Options{}).status(t.Context()); return err },
+	} {
+		if err := do(); err == nil || !strings.Contains(err.Error(), `"/etc/passwd" is not one of setting thp; nothing was changed`) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(before, k.contents()); diff != "" || k.ops != 0 {
+			t.Errorf("%s did something:\n%s", name, diff)
+		}
+	}
+}
+
+func TestFileOfTheJournal(t *testing.T) {
+	f := file{filepath.Join(t.TempDir(), "judged", "tune.json")}
+	held, err := f.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.lock(); err == nil || !strings.Contains(err.Error(), "another judged tune is at work") {
+		t.Errorf("second lock: %v", err)
+	}
+	if _, err := f.Load(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("load of none: %v", err)
+	}
+	// A half-written one beside it, of a process that was killed, is no hindrance.
+	if err := os.WriteFile(f.path+".new", []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"one", "two"} {
+		if err := f.Save([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Load(); err != nil || string(got) != text {
+			t.Errorf("load: %q, %v, want %q", got, err, text)
+		}
+	}
+	if err := os.Chmod(f.path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Load(); err == nil || err.Error() != "others may write to it" {
+		t.Errorf("load of a file of everybody: %v", err)
+	}
+	if err := errors.Join(f.Drop(), f.Drop()); err != nil {
+		t.Errorf("drop twice: %v", err)
+	}
+	if err := os.Symlink("/etc/hostname", f.path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Load(); err == nil {
+		t.Error("a link was followed")
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := f.lock()
+	if err != nil {
+		t.Fatalf("lock after the first is given back: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMeaning(t *testing.T) {
+	for _, tc := range []struct {
+		kind       kind
+		text, want string
+	}{
+		{word, " performance\n", "performance"},
+		{token, "always defer [madvise] never\n", "madvise"},
+		{list, "0-3,8\n", "0-3,8"},
+		{list, "3,2,1\n", "1-3"},
+		{mask, "00000000,0000000f\n", "f"},
+		{mask, "00000001,00000000\n", "1,00000000"},
+		{mask, "000\n", "0"},
+		{controller, "cpu cpuset pids\n", "+cpuset"},
+		{controller, "cpu pids\n", "-cpuset"},
+	} {
+		if got, err := tc.kind.meaning(tc.text); err != nil || got != tc.want {
+			t.Errorf("%s %q: %q, %v, want %q", tc.kind, tc.text, got, err, tc.want)
+		}
+	}
+	if got, err := token.meaning("no bracket"); err == nil {
+		t.Errorf("token without brackets: %q", got)
+	}
+}
+
+// FuzzJournal holds that no journal names anything but a place of the table, that what is accepted is
+// accepted again as it is written, and that nothing panics.
+func FuzzJournal(f *testing.F) {
+	f.Add([]byte(oneEntry(goodEntry)))
+	f.Add([]byte(oneEntry(`{"setting":"kthreads","kind":"affinity","path":"/proc/5/task/6","start":"7","old":"0","ours":["1","2-3"]}`)))
+	f.Add([]byte(oneEntry(`{"setting":"sched-isolated","kind":"partition","path":"/sys/fs/cgroup/judged","old":"","ours":["isolated 1"]}`)))
+	f.Add([]byte(oneEntry(`{"setting":"irq-affinity","kind":"list","path":"/proc/irq/../../etc/x","old":"","ours":["1"]}`)))
+	v := &view{mount: "/sys/fs/cgroup"}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		j, err := parseJournal(text, v)
+		if err != nil {
+			return
+		}
+		for _, e := range j.Entries {
+			below := slices.ContainsFunc([]string{"/sys/", "/proc/sys/", "/proc/irq/"}, func(dir string) bool { return strings.HasPrefix(e.Path, dir) })
+			if e.Path != path.Clean(e.Path) || !below && !threadPath.MatchString(e.Path) || strings.Contains(e.Old, "\n") {
+				t.Errorf("accepted %+v", e)
+			}
+		}
+		again, err := json.Marshal(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parseJournal(again, v); err != nil {
+			t.Errorf("refused what it accepted before: %v\n%s", err, again)
+		}
+	})
+}
