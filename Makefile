@@ -59,6 +59,7 @@ bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Start -benchtime 500x ./internal/sandbox
 	$(GO) test -tags embedinit -run '^$$' -bench 'Overshoot|Afterlife|Peak' -benchtime 100x ./internal/sandbox
 	$(GO) test -tags embedinit -run '^$$' -bench Job -benchtime 300x ./internal/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench Policies -benchtime 300x ./internal/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Throughput -benchtime 30x ./internal/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/daemon
 	$(GO) test -run '^$$' -bench . -p 1 ./internal/stats ./internal/checker ./internal/evidence

@@ -6,10 +6,13 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"sync"
 
 	"judged/internal/cgroup"
 	"judged/internal/cpuset"
+	"judged/internal/doctor"
 	"judged/internal/evidence"
+	"judged/internal/fingerprint"
 	"judged/internal/hostfs"
 	"judged/internal/linux"
 	"judged/internal/measure"
@@ -29,7 +32,9 @@ type Options struct {
 	Count  int        // how many slots at most; 0 is all that fit
 	Strict bool       // refuse to judge on an unfit host
 	Pool   string
-	Name   string // of the host in reports; empty is its host name
+	Class  string                   // what the operator calls hosts of this kind; part of the fingerprint
+	Member *fingerprint.Fingerprint // of a host of the pool, for doctor to compare; nil if nobody gave one
+	Name   string                   // of the host in reports; empty is its host name
 
 	Root               sandbox.Root
 	BoxBytes           units.Bytes
@@ -54,7 +59,11 @@ type Court struct {
 
 	// Read once, when the court is opened.
 	turbo       turbo.State
+	program     []byte // judged-init
 	fingerprint string
+
+	mu      sync.Mutex     // guards counted
+	counted *doctor.Counts // by doctor's last look
 }
 
 // UsageError is a court that was asked for CPUs that it cannot have.
@@ -128,8 +137,20 @@ func (c *Court) confine() error {
 	if err := linux.ConfineProcess(house); err != nil {
 		return fmt.Errorf("keep judged off the slots: %w", err)
 	}
-	runtime.GOMAXPROCS(len(house) + 1)
+	runtime.GOMAXPROCS(len(house))
 	return nil
+}
+
+func (c *Court) readFingerprint() (string, error) {
+	var err error
+	if c.program, err = sandbox.InitProgram(); err != nil {
+		return "", fmt.Errorf("read judged-init: %w", err)
+	}
+	s := fingerprint.Subject{FS: c.fs, Topology: c.topology, Turbo: c.turbo.Value, Class: c.options.Class, Program: c.program}
+	for _, slot := range c.slots {
+		s.Slots = append(s.Slots, fingerprint.Slot{CPUs: slot.CPUs, Node: slot.Node})
+	}
+	return fingerprint.Take(s).Sum, nil
 }
 
 func (c *Court) openLauncher() (*sandbox.Launcher, error) {

@@ -160,6 +160,28 @@ func benchmarkJob(b *testing.B, path string) {
 	d.drain()
 }
 
+// BenchmarkPolicies measures what a clear answer costs under the rule that
+// repeats near the limit, against that of a single run: jobs of both in turns.
+func BenchmarkPolicies(b *testing.B) {
+	d, j := loaded(b, binary(b, "measure/tiny.c"))
+	var single, confirm []time.Duration
+	for n := 0; b.Loop(); n++ {
+		for _, p := range []struct {
+			policy job.Policy
+			took   *[]time.Duration
+		}{{job.Single, &single}, {job.Confirm, &confirm}} {
+			j.Repeats = job.Repeats{Policy: p.policy}
+			begin := time.Now()
+			d.judgeOne(b, fmt.Sprintf("%s-%d", p.policy, n), j)
+			*p.took = append(*p.took, time.Since(begin))
+		}
+	}
+	b.ReportMetric(p50(single), "single-p50-us")
+	b.ReportMetric(p50(confirm), "confirm-p50-us")
+	b.ReportMetric(p50(confirm)/p50(single), "confirm/single")
+	d.drain()
+}
+
 // BenchmarkThroughput measures jobs of eight clients at once against bare runs,
 // in turns of half a hundred.
 func BenchmarkThroughput(b *testing.B) { yardsticks(b, benchmarkThroughput) }
