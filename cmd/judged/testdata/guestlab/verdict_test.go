@@ -212,7 +212,9 @@ func TestQueueSubmit(t *testing.T) {
 	before := look(t)
 	data := t.TempDir()
 	d := serve(t, "--cpu-list", "2-3", "--data-dir", data)
-	spinning := d.submitAll(t, 2, "--time-limit", "3s", "--policy", "single", samples+"sum/TLE-spin")
+	// They sleep: of CPUs that spin, one emulating thread leaves the daemon too
+	// little.
+	sleeping := d.submitAll(t, 2, "--wall-limit", "5s", "--policy", "single", samples+"sum/ILE-pause")
 	testkit.WaitFor(t, patience, "both slots to be busy", func() bool {
 		list, err := d.Slots(t.Context())
 		return err == nil && len(list) == 2 && list[0].State == slots.Busy && list[1].State == slots.Busy
@@ -223,13 +225,13 @@ func TestQueueSubmit(t *testing.T) {
 
 	d = serve(t, "--cpu-list", "2-3", "--data-dir", data)
 	places := map[string]int{}
-	for _, id := range spinning {
+	for _, id := range sleeping {
 		r, err := d.Job(t.Context(), id, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.State != job.Done || r.Verdict != job.TimeLimit || r.Attempt != 1 {
-			t.Errorf("a job that ran when the daemon was drained: %s %s, attempt %d; want it done, TLE, attempt 1", r.State, r.Verdict, r.Attempt)
+		if r.State != job.Done || r.Verdict != job.IdlenessLimit || r.Attempt != 1 {
+			t.Errorf("a job that ran when the daemon was drained: %s %s, attempt %d; want it done, ILE, attempt 1", r.State, r.Verdict, r.Attempt)
 			continue
 		}
 		places[r.Tests[0].Runs[0].CPUs]++
