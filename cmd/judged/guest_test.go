@@ -31,7 +31,7 @@ func TestGuestQueue(t *testing.T) {
 }
 
 func TestGuestWithoutIsolation(t *testing.T) {
-	inGuest(t, guest.Config{}, "^TestPlain")
+	inGuest(t, guest.Config{Disks: 2}, "^TestPlain")
 }
 
 // TestGuestSMT has two cores of two threads in each socket: CPUs 0 and 1 are

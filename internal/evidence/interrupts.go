@@ -42,9 +42,13 @@ type reading struct {
 }
 
 // finished is the channel of what was read on the spot.
-var finished = make(chan struct{})
+var finished = closed()
 
-func init() { close(finished) }
+func closed() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
 
 func openInterrupts(fs hostfs.FS, cpus cpuset.Set) *interruptFile {
 	f := &interruptFile{file: open(fs, "/proc/interrupts"), cpus: cpus, names: names{}, buf: make([]byte, 16<<10)}

@@ -20,3 +20,7 @@ func Open(path string, flags int) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(fd), path), nil
 }
+
+// OpenPath takes hold of a file without opening it, open(2) with O_PATH: a device or a pipe does not
+// notice. A symbolic link at the end of the path is held itself.
+func OpenPath(path string) (*os.File, error) { return Open(path, unix.O_PATH|unix.O_NOFOLLOW) }

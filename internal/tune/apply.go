@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 )
 
 // tuner is one of Apply, Status and Restore at work.
@@ -82,17 +83,29 @@ func (t *tuner) applyKnob(k knob, v *view, j *journal) (Setting, error) {
 		if err := t.save(j); err != nil {
 			return s, err
 		}
-		for _, c := range p.changes {
-			if !c.witness {
-				s.Values = append(s.Values, t.applyChange(c, j))
-			}
-		}
+		s.Values = t.applyChanges(k, p.changes, j)
 		if err := t.save(j); err != nil { // what was refused, or taken otherwise
 			return s, err
 		}
 	}
 	s.Values = append(s.Values, p.stays...)
 	return s, nil
+}
+
+func (t *tuner) applyChanges(k knob, changes []change, j *journal) []Value {
+	values, stopped := []Value{}, false
+	for _, c := range changes {
+		switch {
+		case c.witness:
+		case stopped:
+			j.drop(c.place())
+			values = append(values, c.value(Stays, "another one stays, which comes first"))
+		default:
+			v := t.applyChange(c, j)
+			values, stopped = append(values, v), k.inTurn && v.State == Stays
+		}
+	}
+	return values
 }
 
 func (t *tuner) applyChange(c change, j *journal) Value {
@@ -110,9 +123,17 @@ func (t *tuner) applyChange(c change, j *journal) Value {
 		j.drop(c.place())
 	}
 	if c.row.mayRefuse {
-		return c.value(Stays, "the kernel refuses: "+cause(err))
+		return c.value(Stays, refusal(err))
 	}
 	return c.value(Failed, cause(err))
+}
+
+// refusal is a cause that says whose it is: numbers of errors are the kernel's.
+func refusal(err error) string {
+	if _, ok := errors.AsType[syscall.Errno](err); ok {
+		return "the kernel refuses: " + cause(err)
+	}
+	return cause(err)
 }
 
 // load reads the journal of this boot. One of another boot is worth nothing: its values went with it.

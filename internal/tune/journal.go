@@ -204,6 +204,9 @@ func (k kind) allows(value string) error {
 		if !slices.Contains([]string{"", "member", "root", "isolated"}, word) {
 			return fmt.Errorf("%q is no type of a partition", value)
 		}
+	case area:
+		_, _, err := areaOf(value)
+		return err
 	}
 	return nil
 }

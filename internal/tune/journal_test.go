@@ -20,9 +20,14 @@ func oneEntry(e string) string {
 
 const goodEntry = `{"setting":"thp","kind":"token","path":"/sys/kernel/mm/transparent_hugepage/enabled","old":"always","ours":["madvise"]}`
 
+const goodArea = `{"setting":"swap","kind":"area","path":"/dev/sda2","old":"on, priority 5","ours":["off"]}`
+
 func TestJournalIsNotBelieved(t *testing.T) {
 	v := &view{mount: "/sys/fs/cgroup"}
 	if _, err := parseJournal([]byte(oneEntry(goodEntry)), v); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parseJournal([]byte(oneEntry(goodArea)), v); err != nil {
 		t.Fatal(err)
 	}
 	replaced := func(old, new string) string { return oneEntry(strings.Replace(goodEntry, old, new, 1)) }
@@ -48,6 +53,16 @@ func TestJournalIsNotBelieved(t *testing.T) {
 		"thread without time": {oneEntry(`{"setting":"kthreads","kind":"affinity","path":"/proc/5","old":"0","ours":["1"]}`), "is not one of"},
 		"group":               {oneEntry(`{"setting":"sched-isolated","kind":"partition","path":"/sys/fs/cgroup/system.slice","old":"","ours":["root 1"]}`), "is not one of"},
 		"group elsewhere":     {oneEntry(`{"setting":"sched-isolated","kind":"partition","path":"/home/judged","old":"","ours":["root 1"]}`), "is not one of"},
+		"area":                {strings.Replace(oneEntry(goodArea), "/dev/sda2", "dev/sda2", 1), `path "dev/sda2" is not one of setting swap`},
+		"area that climbs":    {strings.Replace(oneEntry(goodArea), "/dev/sda2", "/dev/../home/x", 1), "is not one of"},
+		"area to switch off":  {oneEntry(`{"setting":"swap","kind":"area","path":"/dev/sda2","old":"off","ours":["on"]}`), "is not one of"},
+		"area that was off":   {strings.Replace(oneEntry(goodArea), "on, priority 5", "off", 1), "is not one of"},
+		"area of a thread":    {strings.Replace(oneEntry(goodArea), `"old"`, `"start":"7","old"`, 1), "is not one of"},
+		"area never off":      {strings.Replace(oneEntry(goodArea), `"off"`, `"off","on"`, 1), "is not one of"},
+		"area without ours":   {strings.Replace(oneEntry(goodArea), `"off"`, "", 1), "is not one of"},
+		"area too high":       {strings.Replace(oneEntry(goodArea), "priority 5", "priority 32768", 1), "is no state of a swap area"},
+		"area of a sign":      {strings.Replace(oneEntry(goodArea), "priority 5", "priority +5", 1), "is no state of a swap area"},
+		"area of another":     {strings.Replace(oneEntry(goodArea), `"swap"`, `"thp"`, 1), "is not one of setting thp"},
 		"nothing ours":        {replaced(`"madvise"`, ""), "no value of"},
 		"line":                {replaced("always", `a\nb`), "unprintable"},
 		"line as token":       {replaced("always", "[always] never"), "is no word"},
@@ -165,6 +180,7 @@ func FuzzJournal(f *testing.F) {
 	f.Add([]byte(oneEntry(`{"setting":"kthreads","kind":"affinity","path":"/proc/5/task/6","start":"7","old":"0","ours":["1","2-3"]}`)))
 	f.Add([]byte(oneEntry(`{"setting":"sched-isolated","kind":"partition","path":"/sys/fs/cgroup/judged","old":"","ours":["isolated 1"]}`)))
 	f.Add([]byte(oneEntry(`{"setting":"irq-affinity","kind":"list","path":"/proc/irq/../../etc/x","old":"","ours":["1"]}`)))
+	f.Add([]byte(oneEntry(goodArea)))
 	v := &view{mount: "/sys/fs/cgroup"}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		j, err := parseJournal(text, v)
@@ -172,7 +188,7 @@ func FuzzJournal(f *testing.F) {
 			return
 		}
 		for _, e := range j.Entries {
-			below := slices.ContainsFunc([]string{"/sys/", "/proc/sys/", "/proc/irq/"}, func(dir string) bool { return strings.HasPrefix(e.Path, dir) })
+			below := e.Setting == "swap" && path.IsAbs(e.Path) || slices.ContainsFunc([]string{"/sys/", "/proc/sys/", "/proc/irq/"}, func(dir string) bool { return strings.HasPrefix(e.Path, dir) })
 			if e.Path != path.Clean(e.Path) || !below && !threadPath.MatchString(e.Path) || strings.Contains(e.Old, "\n") {
 				t.Errorf("accepted %+v", e)
 			}

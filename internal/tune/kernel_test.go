@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -27,6 +26,7 @@ type kernel struct {
 	refuse  map[string]error // path -> what a write to it gets
 	invalid string           // the reason for which no partition is valid
 	rounds  map[string]string
+	swaps   swapSpace
 
 	ops, killAt int // operations so far; 0: never
 }
@@ -47,7 +47,7 @@ func host(t *testing.T, name string) *kernel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kernel{tree: tree, refuse: map[string]error{}, rounds: map[string]string{}}
+	k := &kernel{tree: tree, refuse: map[string]error{}, rounds: map[string]string{}, swaps: swapSpace{before: map[string]string{}}}
 	if k.get(cpuDir+"/present") == "missing" {
 		k.put(cpuDir+"/present", k.get(cpuDir+"/online"))
 	}
@@ -86,17 +86,6 @@ func (k *kernel) get(p string) string {
 		return "missing"
 	}
 	return strings.TrimSpace(string(f.Data))
-}
-
-// clone is the same host before anything happened to it.
-func (k *kernel) clone() *kernel {
-	c := *k
-	c.tree = fstest.MapFS{}
-	for name, f := range k.tree {
-		c.tree[name] = &fstest.MapFile{Data: bytes.Clone(f.Data), Mode: f.Mode}
-	}
-	c.refuse, c.rounds, c.journal = maps.Clone(k.refuse), maps.Clone(k.rounds), bytes.Clone(k.journal)
-	return &c
 }
 
 // contents are all files, for comparing.

@@ -16,6 +16,8 @@ type knob struct {
 	risk  string
 	rows  []row
 	plugs bool // it takes CPUs away, so the host has to be looked at anew
+	// inTurn: a value that stays keeps those that come after it.
+	inTurn bool
 	// find is for what no pattern names: threads and groups.
 	find func(*view) proposal
 	// valid says whether a place that find may have named could be one of this knob; it guards
@@ -155,7 +157,6 @@ func Uncovered(check string) (reason string, ok bool) {
 		"irqbalance":          "a service, not a value: stop it, or ban the CPUs in its settings, or it moves interrupts back",
 		"daemon-placement":    "the daemon moves its own threads when it starts",
 		"cpu-throttle-config": "quotas on groups above judged are what an administrator meant; change their unit",
-		"swap":                "swapoff has no way back by value: pages must be read in, and order and priorities of devices are lost",
 		"hugetlb-reserved":    "pages that are given back may not be had again once memory is fragmented, and somebody reserved them",
 		"env-fixed":           "the sandbox gives every run the same stack and environment",
 		"ssbd-seccomp":        "a flag of the filter that the sandbox installs, not of the host",

@@ -163,6 +163,8 @@ func value(h hostfs.FS, e entry) (string, error) {
 		return readAffinity(h, e)
 	case partition:
 		return readPartition(h, e.Path)
+	case area:
+		return readArea(h, e.Path)
 	}
 	text, err := h.Read(e.Path)
 	if err != nil {

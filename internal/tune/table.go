@@ -15,10 +15,10 @@ import (
 // Threads come first and go back last, since much of the rest makes the kernel rewrite affinities (a
 // CPU that goes offline, a partition that is made or removed): only what was read before is the old
 // value, and only what is written after the rest is back stays. Then SMT, because it takes CPUs and
-// their files away; frequencies; interrupts and workers; the kernel's own timers and memory; and at
+// their files away; frequencies; interrupts and workers; the kernel's own timers and memory; swap; and at
 // last the partition.
 func knobs() []knob {
-	return slices.Concat(threadKnobs(), smtKnobs(), frequencyKnobs(), interruptKnobs(), timerKnobs(), memoryKnobs(), partitionKnobs())
+	return slices.Concat(threadKnobs(), smtKnobs(), frequencyKnobs(), interruptKnobs(), timerKnobs(), memoryKnobs(), swapKnobs(), partitionKnobs())
 }
 
 const cpuDir = "/sys/devices/system/cpu"

@@ -26,6 +26,7 @@ func machines(t *testing.T) map[string]func() (*kernel, Options) {
 		o := Options{CPUs: cpus2(t, cpus)}
 		all[name] = func() (*kernel, Options) { return host(t, name), o }
 	}
+	all["swap"] = func() (*kernel, Options) { return swapping(t, areasInOrder), Options{Only: []string{"swap"}} }
 	all["unified"] = func() (*kernel, Options) { return unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "2-3,6")} }
 	all["unified, wide slots"] = func() (*kernel, Options) {
 		return unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "2-5"), Width: 2}
@@ -365,7 +366,7 @@ func TestOnly(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for id, want := range map[string]string{
-		"swap": "tune does not set it: swapoff has no way back", "rt-throttle": "it is set with user-tasks", "frob": "there is none of that name",
+		"irqbalance": "tune does not set it: a service, not a value", "rt-throttle": "it is set with user-tasks", "frob": "there is none of that name",
 	} {
 		_, err := k.tuner(Options{Only: []string{id}}).apply(t.Context())
 		if _, ok := errors.AsType[*UsageError](err); !ok || !strings.Contains(err.Error(), want) {

@@ -20,9 +20,10 @@ const (
 	controller kind = "controller" // whether cpuset is handed down: "+cpuset" or "-cpuset", as it is written
 	partition  kind = "partition"  // a group that is made, with its type and CPUs; "" where there is none
 	affinity   kind = "affinity"   // the CPUs of a thread, set by a system call
+	area       kind = "area"       // of swap: "on, priority 5", "on" where the kernel chose it, or "off"; set by system calls
 )
 
-func kinds() []kind { return []kind{word, token, list, mask, controller, partition, affinity} }
+func kinds() []kind { return []kind{word, token, list, mask, controller, partition, affinity, area} }
 
 // meaning is what a file's content says.
 func (k kind) meaning(text string) (string, error) {

@@ -68,8 +68,25 @@ func prepare(t testing.TB, cfg Config) (emulation, error) {
 	if err := writeInitrd(initrd, BuildFor(t, cfg.Arch, initPackage), cfg); err != nil {
 		return emulation{}, err
 	}
-	e.args = cfg.args(kernel, initrd, e.console, e.channel)
+	disks, err := makeDisks(dir, cfg.Disks)
+	if err != nil {
+		return emulation{}, err
+	}
+	e.args = append(cfg.args(kernel, initrd, e.console, e.channel), diskArgs(disks)...)
 	return e, nil
+}
+
+// makeDisks makes files with holes that QEMU fills as the guest writes.
+func makeDisks(dir string, n int) ([]string, error) {
+	var files []string
+	for i := range n {
+		file := filepath.Join(dir, fmt.Sprintf("disk%d", i))
+		if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, DiskBytes)); err != nil {
+			return nil, fmt.Errorf("make disk: %w", err)
+		}
+		files = append(files, file)
+	}
+	return files, nil
 }
 
 func isDir(path string) bool {

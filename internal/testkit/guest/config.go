@@ -26,6 +26,7 @@ type Config struct {
 	Model                   string // QEMU's -cpu; "" is one that works with the rest
 	NUMA                    bool   // one node per socket, with an equal share of CPUs and memory
 	MemoryMiB               int    // 0 is 2048; files of the guest take theirs from it
+	Disks                   int    // empty ones of DiskBytes: /dev/nvme0n1, /dev/nvme0n2 and so on
 
 	Files map[string]string // guest path -> host file; mode bits are kept
 	Dirs  map[string]string // guest path -> host folder, with all below it
@@ -37,6 +38,9 @@ type Config struct {
 	// It need not be short: a guest that hangs as a whole is noticed before.
 	Timeout time.Duration
 }
+
+// DiskBytes is the size of each disk of a guest.
+const DiskBytes = 16 << 20
 
 // Result is what a command did.
 type Result struct {
@@ -110,6 +114,21 @@ func (c Config) args(kernel, initrd, console, results string) []string {
 		args = append(args,
 			"-object", fmt.Sprintf("memory-backend-ram,id=m%d,size=%dM", n, c.MemoryMiB/c.Sockets),
 			"-numa", fmt.Sprintf("node,nodeid=%d,cpus=%d-%d,memdev=m%d", n, n*perNode, (n+1)*perNode-1, n))
+	}
+	return args
+}
+
+// diskArgs are QEMU's arguments for disks: NVMe, because Debian's kernels for
+// clouds have its driver and no other one built in.
+func diskArgs(files []string) []string {
+	if len(files) == 0 {
+		return nil
+	}
+	args := []string{"-device", "nvme,id=disks,serial=disks"}
+	for i, file := range files {
+		args = append(args,
+			"-drive", fmt.Sprintf("if=none,id=disk%d,format=raw,cache=unsafe,file=%s", i, file),
+			"-device", fmt.Sprintf("nvme-ns,bus=disks,drive=disk%d,nsid=%d", i, i+1))
 	}
 	return args
 }

@@ -151,6 +151,12 @@ func TestArgs(t *testing.T) {
 			t.Errorf("arguments (-want +got):\n%s", diff)
 		}
 	}
+	want := []string{"-device", "nvme,id=disks,serial=disks",
+		"-drive", "if=none,id=disk0,format=raw,cache=unsafe,file=D", "-device", "nvme-ns,bus=disks,drive=disk0,nsid=1",
+		"-drive", "if=none,id=disk1,format=raw,cache=unsafe,file=E", "-device", "nvme-ns,bus=disks,drive=disk1,nsid=2"}
+	if diff := cmp.Diff(want, diskArgs([]string{"D", "E"})); diff != "" || diskArgs(nil) != nil {
+		t.Errorf("disks (-want +got):\n%s", diff)
+	}
 }
 
 func TestValidate(t *testing.T) {

@@ -70,6 +70,7 @@ func snapshot(t *testing.T, roots []string) map[string]string {
 			t.Fatal(err)
 		}
 	}
+	all["/proc/swaps"] = content("/proc/swaps")
 	threads, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*/status")
 	if err != nil {
 		t.Fatal(err)

@@ -69,6 +69,7 @@ func read(files map[string]string) map[string]string {
 func TestPlainTune(t *testing.T) {
 	// What judged leaves of itself once and for all: the controllers that it hands down.
 	run(t, job.Accepted, programs+"tiny")
+	swapOn(t)
 	begin := time.Now()
 	before := snapshot(t, everything)
 	t.Logf("a snapshot of %d files took %v", len(before), time.Since(begin))
@@ -82,6 +83,7 @@ func TestPlainTune(t *testing.T) {
 	t.Run("apply and restore", func(t *testing.T) { tuneAndBack(t, before) })
 	t.Run("invalid partition", func(t *testing.T) { tuneInvalid(t, before) })
 	t.Run("somebody else", func(t *testing.T) { tuneLeft(t, before) })
+	t.Run("swap", func(t *testing.T) { tuneSwap(t, before) })
 	t.Run("killed", func(t *testing.T) { tuneKilled(t, before) })
 	t.Run("serve", func(t *testing.T) { tuneServe(t, before) })
 }
@@ -103,12 +105,13 @@ func tuneAndBack(t *testing.T, before map[string]string) {
 		cgroups + "/judged/cpuset.cpus.effective":       "3",
 		"/sys/devices/system/cpu/cpufreq/boost":         "no such file or directory",
 		"/sys/devices/system/cpu/intel_pstate/no_turbo": "no such file or directory",
+		"/proc/swaps": noSwaps,
 	}
 	if diff := cmp.Diff(want, read(want)); diff != "" {
 		t.Errorf("in force (-want +got):\n%s", diff)
 	}
 	wanted := map[string]doctor.Status{"sched-isolated": doctor.Pass, "wq-unbound": doctor.Pass, "housekeeping-timers": doctor.Pass,
-		"compaction": doctor.Pass, "user-tasks": doctor.Pass}
+		"compaction": doctor.Pass, "user-tasks": doctor.Pass, "swap": doctor.Pass}
 	_, second := examine(t, nil, "--cpus", "3", "--window", "0")
 	if diff := cmp.Diff(wanted, only(second, wanted)); diff != "" {
 		t.Errorf("doctor afterwards (-want +got):\n%s", diff)
