@@ -47,7 +47,7 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 			if cpus != "" && cmd.Flags().Changed("cpu-list") {
 				return usagef("--cpus and --cpu-list are the same: give one")
 			}
-			if err := probes.check(root != "" || capture != "" || fingerprint); err != nil {
+			if err := probes.check(root != "" || capture != "", fingerprint); err != nil {
 				return err
 			}
 			if cmd.Flags().Changed("explain") {
@@ -80,18 +80,14 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 				return asDoctorUsage(captureHost(cmd.Context(), o, capture))
 			}
 			if fingerprint {
-				f, err := doctor.Fingerprint(o)
-				if err != nil {
-					return asDoctorUsage(err)
-				}
-				return a.printJSON(f)
+				return a.printFingerprint(cmd.Context(), c, o, probes)
 			}
 			r, err := doctor.Run(cmd.Context(), o)
 			if err != nil {
 				return asDoctorUsage(err)
 			}
 			if len(probes.ids) > 0 {
-				if err := a.probe(cmd.Context(), c, &r, probes); err != nil {
+				if err := a.probe(cmd.Context(), c, &r, probes, o.Member); err != nil {
 					return err
 				}
 			}
@@ -104,7 +100,7 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 	cmd.Flags().StringVar(&root, "root", "", "examine a captured host: a `DIR` or what --capture wrote")
 	cmd.Flags().StringVar(&capture, "capture", "", "write what the checks read to `FILE`, a .tar.gz, and print no report")
 	cmd.Flags().DurationVar(&window, "window", time.Second, "`TIME` between two looks at what the kernel counts; 0 looks once")
-	cmd.Flags().BoolVar(&fingerprint, "fingerprint", false, "print what times on this host depend on, for the other hosts of its pool")
+	cmd.Flags().BoolVar(&fingerprint, "fingerprint", false, "print what times on this host depend on, for the other hosts of its pool; with --probe=probe-canary also the times of reference kernels")
 	cmd.Flags().StringVar(&member, "pool-member", "", "compare with the fingerprint in `FILE`, as another host of the pool printed it")
 	probes.add(cmd)
 	jsonFlag(cmd, &asJSON)

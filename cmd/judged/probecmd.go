@@ -15,10 +15,14 @@ import (
 	"judged/internal/config"
 	"judged/internal/court"
 	"judged/internal/doctor"
+	"judged/internal/fingerprint"
 	"judged/internal/hostfs"
 	"judged/internal/probe"
 	"judged/internal/render"
 )
+
+// canaryProbe measures what a fingerprint tells.
+const canaryProbe = "probe-canary"
 
 // allProbes is what --probe without names stands for.
 const allProbes = "all"
@@ -38,12 +42,15 @@ func (f *probeFlags) add(cmd *cobra.Command) {
 }
 
 // check also says with what a probe makes no sense.
-func (f *probeFlags) check(elsewhere bool) error {
+func (f *probeFlags) check(elsewhere, fingerprint bool) error {
 	if len(f.ids) == 0 {
 		return nil
 	}
 	if elsewhere {
-		return usagef("--probe tries this host out: leave out --root, --capture and --fingerprint")
+		return usagef("--probe tries this host out: leave out --root and --capture")
+	}
+	if fingerprint && !slices.Equal(f.ids, []string{canaryProbe}) {
+		return usagef("--fingerprint has a place for the times of --probe=%s: leave other probes out", canaryProbe)
 	}
 	for _, id := range f.ids {
 		if id != allProbes && !slices.Contains(doctor.ProbeIDs(), id) {
@@ -60,31 +67,74 @@ func (f *probeFlags) check(elsewhere bool) error {
 }
 
 // probe tries the slots out and adds what came of it to the report.
-func (a *app) probe(ctx context.Context, c config.Config, r *doctor.Report, f probeFlags) error {
-	switch pid, err := daemonPID(hostfs.New("/")); {
-	case err != nil:
-		return err
-	case pid > 0:
-		return fmt.Errorf("probe: judged serve (process %d) judges on this host, and each would disturb the other; stop it first", pid)
+func (a *app) probe(ctx context.Context, c config.Config, r *doctor.Report, f probeFlags, member *fingerprint.Fingerprint) error {
+	o := f.options()
+	if member != nil {
+		o.Pool = member.Kernels
 	}
+	results, err := a.tryOut(ctx, c, o)
+	if errors.As(err, new(*noSlots)) {
+		for _, id := range o.IDs {
+			r.AddProbe(id, doctor.Outcome{Status: doctor.Skip, Reason: err.Error()}, nil)
+		}
+		return nil
+	}
+	for _, p := range results {
+		r.AddProbe(p.ID, p.Outcome, p.Read)
+	}
+	return err
+}
+
+// printFingerprint adds the times of the reference kernels, if they are asked for.
+func (a *app) printFingerprint(ctx context.Context, c config.Config, o doctor.Options, f probeFlags) error {
+	print, err := doctor.Fingerprint(o)
+	if err != nil {
+		return asDoctorUsage(err)
+	}
+	if len(f.ids) > 0 {
+		try := f.options()
+		try.Times = true
+		results, err := a.tryOut(ctx, c, try)
+		if err != nil {
+			return err
+		}
+		if print.Kernels = results[0].Kernels; print.Kernels == nil {
+			return fmt.Errorf("measure reference kernels: %s", results[0].Outcome.Reason)
+		}
+	}
+	return a.printJSON(print)
+}
+
+func (f *probeFlags) options() probe.Options {
 	o := probe.Default()
 	o.Length, o.Rounds = f.length, f.rounds
 	if !slices.Contains(f.ids, allProbes) {
 		o.IDs = f.ids
 	}
+	return o
+}
+
+// noSlots is a host on which nothing can be tried out.
+type noSlots struct{ error }
+
+// tryOut runs the probes on the slots of this host.
+func (a *app) tryOut(ctx context.Context, c config.Config, o probe.Options) ([]probe.Result, error) {
+	switch pid, err := daemonPID(hostfs.New("/")); {
+	case err != nil:
+		return nil, err
+	case pid > 0:
+		return nil, fmt.Errorf("probe: judged serve (process %d) judges on this host, and each would disturb the other; stop it first", pid)
+	}
 	options, err := courtOptions(c, a)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ct, err := court.Open(options)
 	if errors.As(err, new(*court.UsageError)) {
-		return asUsage(err)
+		return nil, asUsage(err)
 	}
 	if err != nil {
-		for _, id := range o.IDs {
-			r.AddProbe(id, doctor.Outcome{Status: doctor.Skip, Reason: "no slot can be set up here: " + err.Error()}, nil)
-		}
-		return nil
+		return nil, &noSlots{fmt.Errorf("no slot can be set up here: %w", err)}
 	}
 	line := render.Line{}
 	if isTerminal(a.err) {
@@ -94,12 +144,9 @@ func (a *app) probe(ctx context.Context, c config.Config, r *doctor.Report, f pr
 	results, err := probe.Run(ctx, ct, o)
 	line.Clear()
 	if err := errors.Join(err, ct.Close()); err != nil {
-		return fmt.Errorf("probe: %w", err)
+		return nil, fmt.Errorf("probe: %w", err)
 	}
-	for _, p := range results {
-		r.AddProbe(p.ID, p.Outcome, p.Read)
-	}
-	return nil
+	return results, nil
 }
 
 // daemonPID finds a daemon on this host; 0 if there is none.

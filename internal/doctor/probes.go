@@ -22,8 +22,8 @@ func probeChecks() []check {
 		fix: Fix{Runtime: []string{"rmdir /sys/kernel/tracing/instances/judged-probe   # if judged was killed while it looked: its threads stay busy"},
 			Boot: "a kernel with CONFIG_OSNOISE_TRACER, tracefs on /sys/kernel/tracing"},
 	}, {
-		id: "probe-canary", title: "slots as fast as each other", severity: S1,
-		wanted:  "medians of the reference kernels that no neighbour reaches within 0.3 % of each other on bare metal, 2 % in a virtual machine",
+		id: "probe-canary", title: "slots as fast as each other, and as the pool", severity: S1,
+		wanted:  "medians of the reference kernels that no neighbour reaches within 0.3 % of each other, and of the pool member's, on bare metal, 2 % in a virtual machine",
 		effect:  "the same program gets another time on another slot, by this ratio (by definition)",
 		confirm: "judged doctor --probe=probe-canary",
 		fix:     Fix{Runtime: []string{"judged doctor   # turbo-off, governor, freq-pinned, core-homogeneous"}, Boot: "reserve cores of one kind"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -177,6 +178,7 @@ func TestPackedConfig(t *testing.T) {
 // TestParse: what was printed is read back, and nothing else is.
 func TestParse(t *testing.T) {
 	want := copied(t, "intel-bare-tuned").take()
+	want.Kernels = &Kernels{Program: "ab12", CPUTime: map[string]time.Duration{"alu": 98 * time.Millisecond}}
 	text, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +188,8 @@ func TestParse(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for _, broken := range []string{"", "{}", "null", strings.Replace(string(text), `"schema":1`, `"schema":2`, 1),
-		strings.Replace(string(text), "Gold 6234", "Gold 6244", 1), strings.Replace(string(text), `"soft"`, `"other"`, 1)} {
+		strings.Replace(string(text), "Gold 6234", "Gold 6244", 1), strings.Replace(string(text), `"soft"`, `"other"`, 1),
+		strings.Replace(string(text), `"alu":98000000`, `"alu":0`, 1)} {
 		if _, err := Parse([]byte(broken)); err == nil {
 			t.Errorf("parsed %.40q", broken)
 		}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // schema is the version of the JSON of a Fingerprint.
@@ -20,6 +21,15 @@ type Fingerprint struct {
 	Sum    string            `json:"fingerprint"` // 16 hex digits over Hard
 	Hard   map[string]string `json:"hard"`        // hosts that differ in one must not be compared
 	Soft   map[string]string `json:"soft"`        // may differ within a pool
+	// Kernels is how long reference kernels take; nil where they were not run.
+	Kernels *Kernels `json:"kernels,omitempty"`
+}
+
+// Kernels are times of reference kernels that no neighbour reaches, each the median over all slots of
+// a host.
+type Kernels struct {
+	Program string                   `json:"program"`     // SHA-256 of what ran them; those of two programs are not compared
+	CPUTime map[string]time.Duration `json:"cpu_time_ns"` // by kernel, of its thread
 }
 
 // Members that a capture cuts, since they can hold secrets: they cannot be compared of one.
@@ -53,6 +63,13 @@ func Parse(text []byte) (Fingerprint, error) {
 		return f, fmt.Errorf("parse fingerprint: schema %d, want %d; make it anew with judged doctor --fingerprint", f.Schema, schema)
 	case len(f.Hard) == 0 || f.Sum != f.sum():
 		return f, fmt.Errorf("parse fingerprint: %q is not the sum of its members; make it anew with judged doctor --fingerprint", f.Sum)
+	}
+	if f.Kernels != nil {
+		for kernel, took := range f.Kernels.CPUTime {
+			if took <= 0 {
+				return f, fmt.Errorf("parse fingerprint: kernel %q took %d ns; make it anew with judged doctor --fingerprint --probe=probe-canary", kernel, took)
+			}
+		}
 	}
 	return f, nil
 }

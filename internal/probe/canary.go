@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"judged/internal/cpuset"
 	"judged/internal/doctor"
+	"judged/internal/fingerprint"
 	"judged/internal/sandbox"
 	"judged/internal/slots"
 	"judged/internal/stage"
@@ -19,10 +21,11 @@ import (
 // medians are a kernel's times, by kernel and then by slot or by what is beside it.
 type medians map[string]map[string]time.Duration
 
-// canary compares the slots with each other.
+// canary compares the slots with each other, and with another host of the pool.
 func (p *prober) canary(ctx context.Context) (doctor.Outcome, error) {
-	if len(p.slots) < 2 {
-		return skip("there is one slot: nothing to compare it with"), nil
+	lonely := skip("there is one slot, and no times of another host of the pool: nothing to compare it with")
+	if len(p.slots) < 2 && p.o.Pool == nil && !p.o.Times {
+		return lonely, nil
 	}
 	times := map[string]map[string][]time.Duration{}
 	// Round by round, so that a machine that gets warmer does so to all slots. The first round is for
@@ -41,7 +44,99 @@ func (p *prober) canary(ctx context.Context) (doctor.Outcome, error) {
 			}
 		}
 	}
-	return judgeSlots(middles(times), p.court.Virtual()), nil
+	p.times = &fingerprint.Kernels{Program: p.kernels.Digest(), CPUTime: overAll(times)}
+	m, bounds := middles(times), boundsOf(p.court.Virtual())
+	var all []doctor.Outcome
+	if len(p.slots) > 1 {
+		all = append(all, judgeSlots(m, bounds))
+	}
+	if p.o.Pool != nil {
+		all = append(all, judgePool(m, p.o.Pool, p.kernels.Digest(), bounds))
+	}
+	if len(all) == 0 {
+		return lonely, nil
+	}
+	return both(all), nil
+}
+
+// overAll are the medians over all places.
+func overAll(times map[string]map[string][]time.Duration) map[string]time.Duration {
+	all := map[string]map[string][]time.Duration{}
+	for kernel, places := range times {
+		for _, some := range places {
+			for _, t := range some {
+				add(all, kernel, "", t)
+			}
+		}
+	}
+	m := map[string]time.Duration{}
+	for kernel, places := range middles(all) {
+		m[kernel] = places[""]
+	}
+	return m
+}
+
+// bounds are ratios from which on times apart are warned of, and fail.
+type bounds struct{ warn, fail float64 }
+
+func boundsOf(virtual bool) bounds {
+	if virtual {
+		return bounds{0.02, 0.05}
+	}
+	return bounds{0.003, 0.01}
+}
+
+// judge says what a ratio is by the bounds.
+func (b bounds) judge(found string, apart float64, reason string) doctor.Outcome {
+	switch {
+	case apart > b.fail:
+		return doctor.Outcome{Status: doctor.Fail, Found: found, Reason: reason}
+	case apart > b.warn:
+		return doctor.Outcome{Status: doctor.Warn, Found: found, Reason: reason}
+	}
+	return doctor.Outcome{Status: doctor.Pass, Found: found}
+}
+
+// both is the worst of the outcomes, with what all found.
+func both(all []doctor.Outcome) doctor.Outcome {
+	o := worst(all)
+	var found []string
+	for _, one := range all {
+		if one.Found != "" {
+			found = append(found, one.Found)
+		}
+	}
+	o.Found = strings.Join(found, "; ")
+	return o
+}
+
+// judgePool takes the kernel and the slot that are farthest from the pool's time.
+func judgePool(m medians, pool *fingerprint.Kernels, program string, b bounds) doctor.Outcome {
+	if pool.Program != program {
+		return doctor.Outcome{Status: doctor.Unknown, Reason: "the pool's times are of another version of judged: make its file anew with this one"}
+	}
+	var told []string
+	most, which := -1.0, ""
+	for _, kernel := range slices.Sorted(maps.Keys(m)) {
+		if pool.CPUTime[kernel] == 0 {
+			continue
+		}
+		farthest := 0.0
+		for _, where := range slices.Sorted(maps.Keys(m[kernel])) {
+			apart := float64(m[kernel][where])/float64(pool.CPUTime[kernel]) - 1
+			if math.Abs(apart) >= math.Abs(farthest) {
+				farthest = apart
+			}
+			if math.Abs(apart) > most {
+				most, which = math.Abs(apart), fmt.Sprintf("%s takes %+.2f %% on CPU %s against the pool", kernel, 100*apart, where)
+			}
+		}
+		told = append(told, fmt.Sprintf("%s %+.2f %%", kernel, 100*farthest))
+	}
+	if len(told) == 0 {
+		return doctor.Outcome{Status: doctor.Unknown, Reason: "the pool's file has no times of these kernels: make it anew with judged doctor --fingerprint --probe=probe-canary"}
+	}
+	return b.judge("against the pool "+strings.Join(told, ", "), most, which)
 }
 
 func add(times map[string]map[string][]time.Duration, kernel, where string, t time.Duration) {
@@ -64,11 +159,7 @@ func middles(times map[string]map[string][]time.Duration) medians {
 }
 
 // judgeSlots takes the kernel by which slots differ most.
-func judgeSlots(m medians, virtual bool) doctor.Outcome {
-	warnFrom, failFrom := 0.003, 0.01
-	if virtual {
-		warnFrom, failFrom = 0.02, 0.05
-	}
+func judgeSlots(m medians, b bounds) doctor.Outcome {
 	var told []string
 	most, which := -1.0, ""
 	for _, kernel := range slices.Sorted(maps.Keys(m)) {
@@ -87,14 +178,7 @@ func judgeSlots(m medians, virtual bool) doctor.Outcome {
 			most, which = apart, fmt.Sprintf("%s takes %.2f %% longer on CPU %s than on %s", kernel, 100*apart, slow, fast)
 		}
 	}
-	o := doctor.Outcome{Status: doctor.Pass, Found: "apart by " + strings.Join(told, ", ")}
-	switch {
-	case most > failFrom:
-		o.Status, o.Reason = doctor.Fail, which
-	case most > warnFrom:
-		o.Status, o.Reason = doctor.Warn, which
-	}
-	return o
+	return b.judge("apart by "+strings.Join(told, ", "), most, which)
 }
 
 const (

@@ -9,6 +9,7 @@ import (
 
 	"judged/internal/cpuset"
 	"judged/internal/doctor"
+	"judged/internal/fingerprint"
 	"judged/internal/job"
 	"judged/internal/stage"
 )
@@ -95,6 +96,40 @@ func TestJudgeLimits(t *testing.T) {
 	}
 }
 
+func TestJudgePool(t *testing.T) {
+	pool := func(alu time.Duration) *fingerprint.Kernels {
+		return &fingerprint.Kernels{Program: "ab", CPUTime: map[string]time.Duration{stage.KernelALU: alu, stage.KernelDRAM: ms}}
+	}
+	m := medians{stage.KernelALU: {"2": 10 * ms, "3": 10020 * us}, stage.KernelSort: {"2": 10 * ms, "3": 10 * ms}}
+	for name, tc := range map[string]struct {
+		pool *fingerprint.Kernels
+		want doctor.Outcome
+	}{
+		"alike":            {pool(10 * ms), doctor.Outcome{Status: doctor.Pass, Found: "against the pool alu +0.20 %"}},
+		"a slot is slower": {pool(9970 * us), doctor.Outcome{Status: doctor.Warn, Found: "against the pool alu +0.50 %", Reason: "alu takes +0.50 % on CPU 3 against the pool"}},
+		"faster":           {pool(11 * ms), doctor.Outcome{Status: doctor.Fail, Found: "against the pool alu -9.09 %", Reason: "alu takes -9.09 % on CPU 2 against the pool"}},
+		"another program": {&fingerprint.Kernels{Program: "cd", CPUTime: pool(ms).CPUTime},
+			doctor.Outcome{Status: doctor.Unknown, Reason: "the pool's times are of another version of judged: make its file anew with this one"}},
+		"other kernels": {&fingerprint.Kernels{Program: "ab"}, doctor.Outcome{Status: doctor.Unknown,
+			Reason: "the pool's file has no times of these kernels: make it anew with judged doctor --fingerprint --probe=probe-canary"}},
+	} {
+		if diff := cmp.Diff(tc.want, judgePool(m, tc.pool, "ab", boundsOf(false))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	slots, other := doctor.Outcome{Status: doctor.Pass, Found: "a"}, doctor.Outcome{Status: doctor.Warn, Found: "b", Reason: "c"}
+	if diff := cmp.Diff(doctor.Outcome{Status: doctor.Warn, Found: "a; b", Reason: "c"}, both([]doctor.Outcome{slots, other})); diff != "" {
+		t.Errorf("both (-want +got):\n%s", diff)
+	}
+}
+
+func TestOverAll(t *testing.T) {
+	times := map[string]map[string][]time.Duration{stage.KernelALU: {"2": {5 * ms, 1 * ms}, "3": {4 * ms, 2 * ms, 3 * ms}}}
+	if diff := cmp.Diff(map[string]time.Duration{stage.KernelALU: 3 * ms}, overAll(times)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestJudgeSlots(t *testing.T) {
 	of := func(other time.Duration) medians {
 		return medians{stage.KernelALU: {"2": 10 * ms, "3": other}, stage.KernelSort: {"2": 10 * ms, "3": 10 * ms}}
@@ -110,7 +145,7 @@ func TestJudgeSlots(t *testing.T) {
 		"virtual, alike":         {10100 * us, true, doctor.Outcome{Status: doctor.Pass, Found: "apart by alu 1.00 %, sort 0.00 %"}},
 		"virtual, far apart too": {10600 * us, true, doctor.Outcome{Status: doctor.Fail, Found: "apart by alu 6.00 %, sort 0.00 %", Reason: "alu takes 6.00 % longer on CPU 3 than on 2"}},
 	} {
-		if diff := cmp.Diff(tc.want, judgeSlots(of(tc.other), tc.virtual)); diff != "" {
+		if diff := cmp.Diff(tc.want, judgeSlots(of(tc.other), boundsOf(tc.virtual))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"judged/internal/canary"
 	"judged/internal/court"
 	"judged/internal/doctor"
+	"judged/internal/fingerprint"
 	"judged/internal/hostfs"
 	"judged/internal/slots"
 	"judged/internal/stage"
@@ -24,6 +25,10 @@ type Options struct {
 	// Own are kernels that no neighbour reaches: they use what a core has to itself. Shared are those
 	// that neighbours reach, through the last-level cache and memory.
 	Own, Shared []string
+	// Pool is what the kernels of Own take on another host of the pool; nil is unknown. Times has them
+	// told of this one, even where there is nothing to compare.
+	Pool  *fingerprint.Kernels
+	Times bool
 	// Seen is told before every step what it is.
 	Seen func(step string)
 }
@@ -39,7 +44,8 @@ func Default() Options {
 type Result struct {
 	ID      string
 	Outcome doctor.Outcome
-	Read    []string // host paths; what was run has none
+	Read    []string             // host paths; what was run has none
+	Kernels *fingerprint.Kernels // of probe-canary
 }
 
 // Run tries the slots of a court out, one after the other. What a host does not have is a skip, and a
@@ -61,7 +67,7 @@ func Run(ctx context.Context, c *court.Court, o Options) (results []Result, err 
 		if !slices.Contains(o.IDs, probe.id) {
 			continue
 		}
-		p.read = nil
+		p.read, p.times = nil, nil
 		outcome, err := probe.try(ctx)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%s: %w", probe.id, context.Cause(ctx))
@@ -69,7 +75,7 @@ func Run(ctx context.Context, c *court.Court, o Options) (results []Result, err 
 		if err != nil {
 			outcome = doctor.Outcome{Status: doctor.Unknown, Reason: err.Error()}
 		}
-		results = append(results, Result{probe.id, outcome, p.read})
+		results = append(results, Result{probe.id, outcome, p.read, p.times})
 	}
 	return results, nil
 }
@@ -83,6 +89,7 @@ type prober struct {
 	slots   []slots.Slot
 	o       Options
 	read    []string // by the probe that is at work
+	times   *fingerprint.Kernels
 }
 
 func (p *prober) seen(format string, args ...any) {

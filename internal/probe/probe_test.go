@@ -71,6 +71,18 @@ func TestHere(t *testing.T) {
 			t.Errorf("%s with %d slots: %+v", id, len(ct.Slots()), o)
 		}
 	}
+
+	// The times that one run tells are what the next is compared with.
+	o.IDs, o.Times = []string{"probe-canary"}, true
+	first, err := Run(t.Context(), ct, o)
+	if err != nil || len(first) != 1 || first[0].Kernels == nil || first[0].Kernels.CPUTime[stage.KernelALUShort] <= 0 {
+		t.Fatalf("times: %+v, %v", first, err)
+	}
+	o.Times, o.Pool = false, first[0].Kernels
+	second, err := Run(t.Context(), ct, o)
+	if err != nil || !strings.Contains(second[0].Outcome.Found, "against the pool alu-short ") {
+		t.Errorf("compared with the pool: %+v, %v", second, err)
+	}
 }
 
 func TestWorst(t *testing.T) {
