@@ -22,19 +22,25 @@ import (
 const samples = "/data/submissions/"
 
 // TestIsolatedLimit compares how far beyond the limit a program gets on a core
-// without a tick, whose counters lag by up to a second, and on one with.
+// without a tick, whose counters lag by up to a second, and on one with; and that
+// the one has no tick indeed.
 func TestIsolatedLimit(t *testing.T) {
+	ticks := map[string]int64{}
 	least := func(cpus string) time.Duration {
 		r := run(t, job.TimeLimit, "--cpu-list", cpus, "--time-limit", "300ms", "--repeats", "5", samples+"sum/TLE-spin")
 		if got := r.Tests[0].Runs[0].CPUs; got != cpus {
 			t.Errorf("ran on CPU %s, want %s", got, cpus)
 		}
 		for _, one := range r.Tests[0].Runs {
-			t.Logf("CPU %s: %v in %v", cpus, one.CPUTime, one.WallTime)
+			t.Logf("CPU %s: %v in %v, %d ticks", cpus, one.CPUTime, one.WallTime, one.Evidence.Interrupts["LOC"])
+			ticks[cpus] += one.Evidence.Interrupts["LOC"]
 		}
 		return r.Tests[0].Timing.Min
 	}
 	tickless, ticking := least("2"), least("1")
+	if ticks["2"]*5 > ticks["1"] {
+		t.Errorf("%d ticks on the nohz_full core, %d on the other", ticks["2"], ticks["1"])
+	}
 	// A host that is busy delays some kills; counters that lag do so every time.
 	const ratio = 1.25
 	bound := time.Duration(float64(ticking) * ratio)
