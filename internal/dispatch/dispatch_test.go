@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -319,6 +320,27 @@ func TestLateReport(t *testing.T) {
 	f.seen([]Outcome{Stale}, nil)
 	if r, err := f.store.Get(t.Context(), "x"); err != nil || r.Report.State != job.Running || r.CPUs != "7" {
 		t.Errorf("record %+v, %v; want it with the newer attempt", r, err)
+	}
+}
+
+// A job that took judged down too often is not run again, and none is run before
+// its record says so.
+func TestNotLetGo(t *testing.T) {
+	f := newFixture(t, false)
+	f.blob = sample(t, "measure/tiny.c")
+	f.record("x", "p")
+	rec, err := f.store.Get(t.Context(), "x")
+	f.must(err)
+	lease, err := f.pool.Lease(t.Context())
+	f.must(err)
+	defer lease.Release()
+	if _, err := f.d.run(t.Context(), lease, rec, func() (store.Record, error) { return rec, store.ErrStale }); !errors.Is(err, store.ErrStale) {
+		t.Errorf("another attempt has the record: %v", err)
+	}
+	rec.Report.Attempt = f.d.o.MaxDeliver
+	_, err = f.d.run(t.Context(), lease, rec, func() (store.Record, error) { return rec, nil })
+	if err == nil || !strings.Contains(err.Error(), "judged ended 3 times in the middle of this job") {
+		t.Errorf("begun three times without an end: %v", err)
 	}
 }
 

@@ -62,6 +62,28 @@ func TestForkSteps(t *testing.T) {
 	}
 }
 
+// TestSignalOfChild: a signal of a child does what it does by default, and not what
+// the handlers of the runtime would.
+func TestSignalOfChild(t *testing.T) {
+	never, held, err := Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer never.Close()
+	defer held.Close()
+	const microseconds = 1000
+	timer := Step{Name: "setitimer", Call: unix.SYS_SETITIMER, Pointers: [6]pointer{1: toBytes(&[4]int64{3: microseconds})}}
+	pid, err := ForkSteps(&ForkedChild{Cgroup: -1, Report: int(held.Fd()),
+		Steps: []Step{timer, AllSignalsStep(), ReadByteStep("never", int(never.Fd()))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, _, err := Reap(pid)
+	if err != nil || !status.Signaled() || status.Signal() != syscall.SIGALRM {
+		t.Errorf("status %#x, %v; want it ended by SIGALRM", status, err)
+	}
+}
+
 func TestExecStepRefusesNUL(t *testing.T) {
 	for _, argv := range [][]string{{"a\x00b"}, {"", "\x00"}} {
 		if _, err := ExecStep("/bin/sh", argv, nil); err == nil {

@@ -134,6 +134,7 @@ func TestChildStepsOrder(t *testing.T) {
 		{"setresuid", "prctl PR_SET_PDEATHSIG"},         // a change of user clears it
 		{"prctl PR_SET_NO_NEW_PRIVS", "seccomp"},        // else the filter is refused
 		{"prlimit64", "seccomp"}, {"capset", "seccomp"}, // the filter allows none of this
+		{"setns", "rt_sigprocmask"}, {"rt_sigprocmask", "seccomp"}, // it is born with all signals blocked
 		{"seccomp", "write parked"}, {"write parked", "read go"}, {"read go", ExecStepName},
 	}
 	for _, b := range before {
