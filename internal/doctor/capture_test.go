@@ -53,6 +53,7 @@ func TestCaptureHasNoSecrets(t *testing.T) {
 		"proc/mounts":                   "//" + secret + "/x /mnt cifs user=" + secret + " 0 0\ncgroup2 /cg cgroup2 rw 0 0\n",
 		"proc/cpuinfo":                  "processor : 0\nSerial : " + secret + "\n",
 		"proc/version":                  "Linux version 6.1.0 (" + secret + ") #1\n",
+		"proc/meminfo":                  "MemAvailable: 1 kB\n",
 		"home/user/notes":               secret,
 	} {
 		tree[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o444}
@@ -64,6 +65,9 @@ func TestCaptureHasNoSecrets(t *testing.T) {
 	files, err := hostfs.ReadArchive(&archive)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, ok := files["proc/meminfo"]; !ok {
+		t.Error("nothing says how much memory there is, which a plan for swap asks")
 	}
 	for name, f := range files {
 		if strings.Contains(string(f.Data), secret) || strings.Contains(string(f.Data), "7700") {

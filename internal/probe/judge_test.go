@@ -117,6 +117,11 @@ func TestJudgePool(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+	apart := medians{stage.KernelALU: {"2": 10050 * us, "3": 9800 * us}}
+	want := doctor.Outcome{Status: doctor.Fail, Found: "against the pool alu -2.00 %", Reason: "alu takes -2.00 % on CPU 3 against the pool"}
+	if diff := cmp.Diff(want, judgePool(apart, pool(10*ms), "ab", boundsOf(false))); diff != "" {
+		t.Errorf("one slower, one faster by more (-want +got):\n%s", diff)
+	}
 	slots, other := doctor.Outcome{Status: doctor.Pass, Found: "a"}, doctor.Outcome{Status: doctor.Warn, Found: "b", Reason: "c"}
 	if diff := cmp.Diff(doctor.Outcome{Status: doctor.Warn, Found: "a; b", Reason: "c"}, both([]doctor.Outcome{slots, other})); diff != "" {
 		t.Errorf("both (-want +got):\n%s", diff)

@@ -206,10 +206,9 @@ func (d *decoder) strings() []string {
 }
 
 // readAll reads a whole descriptor from its start, wherever its offset is: the
-// kernel's files too, which have no size. It
-// does not close it: whoever received it does, once. Of two closes the second
-// may hit what another thread has opened in between, the runtime's poller for
-// one, which ends the process.
+// kernel's files too, which have no size. It does not close it: whoever received
+// it does, once. Of two closes the second may hit what another thread has opened
+// in between, the runtime's poller for one, which ends the process.
 func readAll(fd int) ([]byte, error) {
 	var info syscall.Stat_t
 	if err := syscall.Fstat(fd, &info); err != nil {
