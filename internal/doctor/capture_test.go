@@ -54,7 +54,12 @@ func TestCaptureHasNoSecrets(t *testing.T) {
 		"proc/cpuinfo":                  "processor : 0\nSerial : " + secret + "\n",
 		"proc/version":                  "Linux version 6.1.0 (" + secret + ") #1\n",
 		"proc/meminfo":                  "MemAvailable: 1 kB\n",
-		"home/user/notes":               secret,
+		// With nodes nobody else reads it.
+		"sys/devices/system/node/online":         "0",
+		"sys/devices/system/node/node0/cpulist":  "0-1",
+		"sys/devices/system/node/node0/meminfo":  "Node 0 MemTotal: 1 kB\n",
+		"sys/devices/system/node/node0/distance": "10",
+		"home/user/notes":                        secret,
 	} {
 		tree[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o444}
 	}
