@@ -150,6 +150,27 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
+// TestJudge needs one request where the job ends in time, and asks again where it
+// does not.
+func TestJudge(t *testing.T) {
+	j := job.Job{Program: job.File{Blob: hello}, Tests: []job.Test{{Name: "1"}}}
+	body, _ := json.Marshal(j)
+	put := "PUT /v1/jobs/a?wait=1m0s " + string(body)
+	for _, tt := range []struct {
+		answers []http.HandlerFunc
+		want    []string
+	}{
+		{[]http.HandlerFunc{says(200, doneJob)}, []string{put}},
+		{[]http.HandlerFunc{says(429, busy), says(202, queuedJob), says(200, doneJob)}, []string{put, put, "GET /v1/jobs/a?wait=1m0s"}},
+	} {
+		c, s := play(t, tt.answers...)
+		if got, err := c.Judge(t.Context(), "a", j); err != nil || got.Verdict != job.Accepted {
+			t.Errorf("%+v, %v", got, err)
+		}
+		s.check(t, tt.want...)
+	}
+}
+
 var nameless = regexp.MustCompile(`^PUT /v1/jobs/[a-z0-9]{20,64} \{`)
 
 func TestSubmitGivesUpWithContext(t *testing.T) {

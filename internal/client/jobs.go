@@ -20,11 +20,28 @@ import (
 // ends; a job is never recorded twice. A daemon that cannot be reached at first
 // is an error at once.
 func (c Client) Submit(ctx context.Context, id string, j job.Job) (job.Report, error) {
+	return c.put(ctx, id, j, 0)
+}
+
+// Judge is Submit and Wait: in one request where the job takes less than a
+// minute.
+func (c Client) Judge(ctx context.Context, id string, j job.Job) (job.Report, error) {
+	report, err := c.put(ctx, id, j, time.Minute)
+	if err != nil || report.State.Final() {
+		return report, err
+	}
+	return c.Wait(ctx, report.ID)
+}
+
+func (c Client) put(ctx context.Context, id string, j job.Job, wait time.Duration) (job.Report, error) {
 	if id == "" {
 		// Chosen here, lest a retry whose first answer was lost makes a second job.
 		id = strings.ToLower(rand.Text())
 	}
 	q := request{method: http.MethodPut, path: "/v1/jobs/" + url.PathEscape(id), limit: 10 * time.Minute}
+	if wait > 0 {
+		q.query = url.Values{"wait": {wait.String()}}
+	}
 	q, err := q.jsonBody(j)
 	if err != nil {
 		return job.Report{}, err

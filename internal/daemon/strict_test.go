@@ -40,7 +40,7 @@ func TestStrict(t *testing.T) {
 		t.Errorf("healthz: %d, want 200", a.status)
 	}
 	d.drain()
-	want := map[string]string{"first": "running  1", "waits": "queued  0"}
+	want := map[string]string{"first": "queued  0", "waits": "queued  0"}
 	if diff := cmp.Diff(want, states(inspect(t, c))); diff != "" {
 		t.Errorf("after the strict daemon (-want +got):\n%s", diff)
 	}

@@ -35,6 +35,7 @@ type fakeJobs struct {
 	records map[string]store.Record
 	events  map[string][]job.Event
 	changed chan struct{} // closed and replaced with every change
+	waiters sync.Map      // ids that somebody began to wait for
 }
 
 func newFakeJobs() *fakeJobs {
@@ -86,12 +87,19 @@ func (f *fakeJobs) Wait(ctx context.Context, id string) (job.Report, error) {
 		if report.State.Final() {
 			return report, nil
 		}
+		f.waiters.Store(id, true)
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return report, nil
 		}
 	}
+}
+
+// waiting reports whether somebody has waited for a job that had not ended.
+func (f *fakeJobs) waiting(id string) bool {
+	_, ok := f.waiters.LoadAndDelete(id)
+	return ok
 }
 
 func (f *fakeJobs) Events(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error] {

@@ -46,46 +46,80 @@ func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 	return s.submit(w, r, id)
 }
 
-// submit is the way of a job from the body to the queue.
+// submit is the way of a job from the body to the queue, and with wait= to its
+// report.
 func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error {
+	values, err := query(r, "wait")
+	if err != nil {
+		return err
+	}
+	wait, err := waitOf(values)
+	if err != nil {
+		return err
+	}
 	if err := s.ready(); err != nil {
 		return problem("not-ready", "try again later; GET /readyz tells when", "%s", err).retryAfter(retryNotReady)
 	}
 	if err := s.admit(r.Context(), id); err != nil {
 		return err
 	}
+	rec, err := s.receive(w, r, id)
+	if err != nil {
+		return err
+	}
+	status, report, err := s.record(r.Context(), rec)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", location(id))
+	if wait > 0 {
+		if report, err = s.report(r.Context(), id, wait); err != nil {
+			return err
+		}
+		if report.State.Final() {
+			return s.writeReport(w, r, report)
+		}
+	}
+	return s.writeJSON(w, status, report)
+}
+
+func location(id string) string { return "/v1/jobs/" + id }
+
+// receive reads a job, puts what came with it into the blob store and returns
+// the record to be. What it sets memory aside for is over when it returns.
+func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (store.Record, error) {
 	size := s.weight(r)
 	if !s.memory.TryAcquire(size) {
-		return problem("not-ready", "try again later, or send large files as blobs", "other large bodies are being read").retryAfter(retryNotReady)
+		return store.Record{}, problem("not-ready", "try again later, or send large files as blobs", "other large bodies are being read").retryAfter(retryNotReady)
 	}
 	defer s.memory.Release(size)
 	asked, parts, err := s.readJob(w, r)
 	if err != nil {
-		return err
+		return store.Record{}, err
 	}
 	// What is wrong is told before anything is stored.
 	if _, err := intake.Complete(s.config, asked); err != nil {
-		return err
+		return store.Record{}, err
 	}
 	normal, err := s.toBlobs(r.Context(), asked, parts)
 	if err != nil {
-		return err
+		return store.Record{}, err
 	}
 	err = intake.CheckRoom(normal, s.config.Sandbox.WorkSize, func(f job.File) (units.Bytes, error) { return s.blobs.Stat(f.Blob) })
 	if err != nil {
-		return err
+		return store.Record{}, err
 	}
 	digest, err := intake.Digest(normal)
 	if err != nil {
-		return err
+		return store.Record{}, err
 	}
 	complete, err := intake.Complete(s.config, normal)
 	if err != nil {
-		return err
+		return store.Record{}, err
 	}
-	return s.record(w, r, store.Record{ID: id, BodyDigest: digest, Job: complete, Report: job.Report{
+	return store.Record{ID: id, BodyDigest: digest, Job: complete, Report: job.Report{
 		ID: id, State: job.Queued, Priority: complete.Priority, Labels: complete.Labels, CreatedAt: s.now().UTC(),
-	}})
+	}}, nil
 }
 
 // weight is the memory to set aside for a body: its length where that is known
@@ -115,32 +149,32 @@ func (s *Server) admit(ctx context.Context, id string) error {
 // caller who hangs up: a job that is recorded but not queued waits for its
 // caller to come again, or for the sweep of the next start. The queue takes a
 // job that it holds already for the same one.
-func (s *Server) record(w http.ResponseWriter, r *http.Request, rec store.Record) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), recording)
+//
+// It returns the status that tells a new job from one that was there.
+func (s *Server) record(ctx context.Context, rec store.Record) (status int, report job.Report, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recording)
 	defer cancel()
-	location := "/v1/jobs/" + rec.ID
 	existing, err := s.jobs.Create(ctx, rec)
 	if err != nil {
-		return temporary(err, "the job could not be recorded")
+		return 0, report, temporary(err, "the job could not be recorded")
 	}
-	status, report := http.StatusAccepted, rec.Report
+	status, report = http.StatusAccepted, rec.Report
 	if existing != nil {
 		if existing.BodyDigest != rec.BodyDigest {
 			p := problem("conflict", "use another id for another job", "job %q exists with another body", rec.ID)
-			p.Instance = location
-			return p
+			p.Instance = location(rec.ID)
+			return 0, report, p
 		}
 		status, report = http.StatusOK, existing.Report
 	}
 	if existing == nil || existing.Report.State == job.Queued {
 		if err := s.enqueue(ctx, rec); err != nil {
 			p := temporary(err, "the job is recorded but not queued")
-			p.Instance = location
-			return p
+			p.Instance = location(rec.ID)
+			return 0, report, p
 		}
 	}
-	w.Header().Set("Location", location)
-	return s.writeJSON(w, status, report)
+	return status, report, nil
 }
 
 // temporary is for errors of the broker: a full disk, a cluster without leader.

@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/job"
 	"judged/internal/store"
+	"judged/internal/testkit"
 )
 
 const small = `{"program": {"text": "#!/bin/sh\n"}, "tests": [{"name": "1"}]}`
@@ -329,5 +332,42 @@ func TestMultipart(t *testing.T) {
 			cut := f.ask("PUT", "/v1/jobs/b", body.String()[:body.Len()-20], "Content-Type: "+form.FormDataContentType())
 			wantProblem(t, cut, "bad-request")
 		})
+	}
+}
+
+// TestSubmitWaits sends jobs whose report is the answer. While it waits a request
+// holds nothing of the room for bodies.
+func TestSubmitWaits(t *testing.T) {
+	f := newFixture(t)
+	for _, query := range []string{"wait=1", "wait=-1s", "wait=1s&wait=2s", "wiat=1s"} {
+		wantProblem(t, f.submit("PUT", "/v1/jobs/a?"+query, small), "bad-request")
+	}
+	if len(f.queue.put) > 0 {
+		t.Errorf("put %v", f.queue.put)
+	}
+	w := f.submit("PUT", "/v1/jobs/a?wait=1ms", small)
+	f.jobs.waiting("a")
+	if w.Code != 202 || w.Header().Get("Location") != "/v1/jobs/a" || answer[job.Report](t, w).State != job.Queued {
+		t.Errorf("after the time: status %d, header %v, %s", w.Code, w.Header(), w.Body)
+	}
+	for _, submit := range [][2]string{{"PUT", "/v1/jobs/a?wait=60s"}, {"POST", "/v1/jobs?wait=60s"}} {
+		got := make(chan *httptest.ResponseRecorder, 1)
+		go func() { got <- f.submit(submit[0], submit[1], small, "Idempotency-Key: k") }()
+		id := "a"
+		if submit[0] == "POST" {
+			id = keyedID("", "k")
+		}
+		testkit.WaitFor(t, 10*time.Second, "the request to wait", func() bool { return f.jobs.waiting(id) })
+		all := int64(bodiesAtOnce) * int64(f.config.HTTP.MaxBody)
+		if !f.memory.TryAcquire(all) {
+			t.Error("a request that waits holds room for bodies")
+		} else {
+			f.memory.Release(all)
+		}
+		f.jobs.tell(id, job.Done, job.Event{Type: job.EventDone})
+		w := <-got
+		if w.Code != 200 || w.Header().Get("ETag") == "" || w.Header().Get("Location") != "/v1/jobs/"+id || answer[job.Report](t, w).State != job.Done {
+			t.Errorf("%s: status %d, header %v, %s", submit[1], w.Code, w.Header(), w.Body)
+		}
 	}
 }

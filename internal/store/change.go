@@ -48,12 +48,18 @@ func (s *Store) create(ctx context.Context, r Record) (Record, error) {
 
 // Begin gives a job to one attempt and returns its record, which Finish and
 // Emit ask for. delivery is the queue's number of the delivery, 1 and up. In
-// the record, Report.Attempt counts the attempts durably, also those whose
-// delivery numbers were lost with the process: compare that with the bound on
-// attempts. The error is ErrFinal when
+// the record, Report.Attempt counts the attempts, also those whose delivery
+// numbers were lost with the process: compare that with the bound on attempts.
+// The error is ErrFinal when
 // there is nothing left to do and ErrStale when a newer delivery has the job.
+//
+// The first attempt at a job of this process's own time is kept in memory: that
+// it runs is over with the process. If it takes judged down, the process after
+// this one finds the job older than itself, and begins that on the disk; so an
+// attempt more than the bound is made at a job that does. One synced write in
+// three is saved (0.3 ms of a job's 4).
 func (s *Store) Begin(ctx context.Context, id string, delivery int, cpus string) (Record, error) {
-	return s.change(ctx, id, func(r *Record) error {
+	return s.change(ctx, id, s.begin, func(r *Record) error {
 		if r.Report.State == job.Running && delivery <= r.Delivery && !s.orphan(*r) {
 			return fmt.Errorf("begin job %q with delivery %d after %d: %w", id, delivery, r.Delivery, ErrStale)
 		}
@@ -63,6 +69,18 @@ func (s *Store) Begin(ctx context.Context, id string, delivery int, cpus string)
 		r.Delivery, r.CPUs = delivery, cpus
 		return nil
 	})
+}
+
+// begin writes a record that has just begun, or keeps it in memory.
+func (s *Store) begin(ctx context.Context, r Record) (Record, error) {
+	if !s.broker.Embedded() || r.first <= s.opened || r.Report.Attempt > 1 {
+		return s.write(ctx, r)
+	}
+	r.begun = r.first
+	if !s.index.begin(r) {
+		return r, errConflict
+	}
+	return r, nil
 }
 
 // orphan reports whether the attempt that holds r died with its process: the
@@ -107,7 +125,7 @@ func (s *Store) fenced(ctx context.Context, id string) error {
 // Cancel ends a queued or running job and returns its report. Whoever runs it
 // learns of it through Wait. The error is ErrFinal when the job has ended.
 func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
-	r, err := s.change(ctx, id, func(r *Record) error {
+	r, err := s.change(ctx, id, s.write, func(r *Record) error {
 		r.Report.State, r.Report.Verdict = job.CancelledState, job.Cancelled
 		r.Report.FinishedAt = s.opts.Now()
 		return nil
@@ -116,9 +134,9 @@ func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
 	return r.Report, err
 }
 
-// change reads a record that is not final, lets edit change it and writes it,
+// change reads a record that is not final, lets edit change it and puts it,
 // again while others write in between.
-func (s *Store) change(ctx context.Context, id string, edit func(*Record) error) (Record, error) {
+func (s *Store) change(ctx context.Context, id string, put func(context.Context, Record) (Record, error), edit func(*Record) error) (Record, error) {
 	for {
 		r, err := s.Get(ctx, id)
 		if err != nil {
@@ -130,7 +148,7 @@ func (s *Store) change(ctx context.Context, id string, edit func(*Record) error)
 		if err := edit(&r); err != nil {
 			return r, err
 		}
-		r, err = s.write(ctx, r)
+		r, err = put(ctx, r)
 		if !errors.Is(err, errConflict) {
 			return r, err
 		}

@@ -14,20 +14,21 @@ import (
 	"judged/internal/job"
 )
 
-// testBits is how many bits of an event's number count the tests since the
-// last change of state, whose sequence is above them.
+// testBits is how many bits of an event's number count the events since the
+// last change of state that was written, whose sequence is above them: tests,
+// and before them a Begin that was not.
 const testBits = 20
 
-func eventSeq(state, test uint64) uint64 { return state<<testBits | test }
+func eventSeq(state, after uint64) uint64 { return state<<testBits | after }
 
-func splitSeq(seq uint64) (state, test uint64) { return seq >> testBits, seq & (1<<testBits - 1) }
+func splitSeq(seq uint64) (state, after uint64) { return seq >> testBits, seq & (1<<testBits - 1) }
 
 // Emit tells that a test of the attempt r, as Begin returned it, has been
 // judged. It does not wait: the report will hold the test durably. Changes of
 // state are events by themselves. An attempt calls it from one goroutine at a
 // time. It returns ErrStale when r no longer holds the job.
 func (s *Store) Emit(_ context.Context, r Record, t job.TestReport) error {
-	n, ok := s.index.nextTest(r.ID, r.begun)
+	n, ok := s.index.nextEvent(r.ID, r.begun)
 	if !ok {
 		return fmt.Errorf("emit test %q of job %q: %w", t.Name, r.ID, ErrStale)
 	}
@@ -106,6 +107,11 @@ func (f *feed) run() error {
 		if err := f.catchUp(now.last); err != nil {
 			return err
 		}
+		if now.running != nil {
+			if err := f.began(*now.running); err != nil {
+				return err
+			}
+		}
 		if now.state.Final() {
 			return nil
 		}
@@ -143,10 +149,17 @@ func (f *feed) catchUp(last uint64) error {
 }
 
 func (f *feed) change(r Record) error {
+	if err := f.began(r); err != nil {
+		return err
+	}
 	if r.Report.State == job.Done && r.begun == f.state {
 		// Tests that were not told live are in the report.
-		for i := f.test; i < uint64(len(r.Report.Tests)); i++ {
-			if err := f.tell(testEvent(r, r.Report.Tests[i], i+1, r.Report.FinishedAt)); err != nil {
+		first := uint64(1)
+		if r.unwritten() {
+			first = 2
+		}
+		for n := max(f.test+1, first); n-first < uint64(len(r.Report.Tests)); n++ {
+			if err := f.tell(testEvent(r, r.Report.Tests[n-first], n, r.Report.FinishedAt)); err != nil {
 				return err
 			}
 		}
@@ -160,13 +173,29 @@ func (f *feed) change(r Record) error {
 	return nil
 }
 
+// began tells a Begin that is not in the stream, unless it was told. An attempt
+// that failed and was followed by another one is told only while it lasts.
+func (f *feed) began(r Record) error {
+	if !r.unwritten() || f.state != r.begun || f.test > 0 {
+		return nil
+	}
+	if err := f.tell(runningEvent(r, eventSeq(r.begun, 1))); err != nil {
+		return err
+	}
+	return f.storedTests()
+}
+
+func runningEvent(r Record, seq uint64) job.Event {
+	return job.Event{Seq: seq, Job: r.ID, Type: job.EventRunning, At: r.Report.StartedAt, CPUs: r.CPUs}
+}
+
 func stateEvent(r Record) job.Event {
 	e := job.Event{Seq: eventSeq(r.Revision, 0), Job: r.ID}
 	switch rep := r.Report; rep.State {
 	case job.Queued:
 		e.Type, e.At = job.EventQueued, rep.CreatedAt
 	case job.Running:
-		e.Type, e.At, e.CPUs = job.EventRunning, rep.StartedAt, r.CPUs
+		return runningEvent(r, e.Seq)
 	case job.Done:
 		e.Type, e.At, e.Report = job.EventDone, rep.FinishedAt, &rep
 	case job.CancelledState:
@@ -187,6 +216,11 @@ func (f *feed) liveTest(m *nats.Msg) error {
 	state, test := splitSeq(e.Seq)
 	if state > f.state {
 		if err := f.catchUp(state); err != nil {
+			return err
+		}
+	}
+	if r, ok := f.store.index.runs(f.id); ok {
+		if err := f.began(r); err != nil {
 			return err
 		}
 	}

@@ -41,34 +41,58 @@ func emit(t *testing.T, p *parts, r store.Record, rep job.Report) {
 	}
 }
 
+// TestEventsReplay tells a finished job's events again, all of them and from
+// each one on. Of a job that is older than the process every attempt is in the
+// stream; of another one the first attempt is not, and is forgotten when a
+// second one has followed.
 func TestEventsReplay(t *testing.T) {
-	p := openEmbedded(t, store.Options{Now: func() time.Time { return created }})
-	rep := sampleReport(3, 2)
-	p.create(t, "a.b")
-	emit(t, p, p.begin(t, "a.b", 1), sampleReport(2, 1)) // an attempt that is given up
-	r := p.begin(t, "a.b", 2)
-	emit(t, p, r, rep)
-	if err := p.store.Finish(t.Context(), r, rep); err != nil {
-		t.Fatal(err)
-	}
-	short, events := told(t, p, "a.b", 0)
-	want := []string{"queued", "running", "running", "test 0", "test 1", "test 2", "done"}
-	if diff := cmp.Diff(want, short); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(get(t, p, "a.b").Report, *events[6].Report); diff != "" {
-		t.Errorf("final report (-want +got):\n%s", diff)
-	}
-	if events[1].CPUs != "2" || !events[0].At.Equal(created) || events[3].Test.Runs != nil {
-		t.Errorf("events %+v", events[:4])
-	}
-	for i, e := range events {
-		if i > 0 && e.Seq <= events[i-1].Seq {
-			t.Errorf("event %d: number %d after %d", i, e.Seq, events[i-1].Seq)
-		}
-		if rest, _ := told(t, p, "a.b", e.Seq); !cmp.Equal(append([]string(nil), want[i+1:]...), rest) {
-			t.Errorf("after event %d: %v", i, rest)
-		}
+	tests := []string{"test 0", "test 1", "test 2", "done"}
+	for _, tt := range []struct {
+		name     string
+		old      bool
+		attempts int
+		want     []string
+	}{
+		{"new", false, 1, append([]string{"queued", "running"}, tests...)},
+		{"new, begun twice", false, 2, append([]string{"queued", "running"}, tests...)},
+		{"old", true, 1, append([]string{"queued", "running"}, tests...)},
+		{"old, begun twice", true, 2, append([]string{"queued", "running", "running"}, tests...)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := openEmbedded(t, store.Options{Now: func() time.Time { return created }})
+			rep := sampleReport(3, 2)
+			p.create(t, "a.b")
+			if tt.old {
+				p.reopen(t)
+			}
+			for n := range tt.attempts - 1 { // given up
+				emit(t, p, p.begin(t, "a.b", n+1), sampleReport(2, 1))
+			}
+			r := p.begin(t, "a.b", tt.attempts)
+			emit(t, p, r, rep)
+			if err := p.store.Finish(t.Context(), r, rep); err != nil {
+				t.Fatal(err)
+			}
+			short, events := told(t, p, "a.b", 0)
+			if diff := cmp.Diff(tt.want, short); diff != "" {
+				t.Fatalf("(-want +got):\n%s", diff)
+			}
+			last := len(events) - 1
+			if diff := cmp.Diff(get(t, p, "a.b").Report, *events[last].Report); diff != "" {
+				t.Errorf("final report (-want +got):\n%s", diff)
+			}
+			if events[1].CPUs != "2" || !events[0].At.Equal(created) || events[last-1].Test.Runs != nil {
+				t.Errorf("events %+v", events)
+			}
+			for i, e := range events {
+				if i > 0 && e.Seq <= events[i-1].Seq {
+					t.Errorf("event %d: number %d after %d", i, e.Seq, events[i-1].Seq)
+				}
+				if rest, _ := told(t, p, "a.b", e.Seq); !cmp.Equal(append([]string(nil), tt.want[i+1:]...), rest) {
+					t.Errorf("after event %d: %v", i, rest)
+				}
+			}
+		})
 	}
 }
 
@@ -160,6 +184,7 @@ func TestEventsEnd(t *testing.T) {
 func TestEventsOfTwoAttempts(t *testing.T) {
 	p := openEmbedded(t, store.Options{})
 	p.create(t, "a")
+	p.reopen(t)
 	emit(t, p, p.begin(t, "a", 1), sampleReport(2, 1))
 	emit(t, p, p.begin(t, "a", 2), sampleReport(3, 1))
 	want := []string{"queued", "running", "test 0", "test 1", "running", "test 0", "test 1", "test 2"}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -27,7 +28,8 @@ type entry struct {
 	first      uint64 // sequences: of the creation, the last change, the last Begin
 	last       uint64
 	begun      uint64
-	tests      uint64        // test events emitted since the last Begin
+	running    *Record       // its last Begin, where that is in memory only
+	told       uint64        // events since the change of state at begun
 	fed        bool          // whether there have been any
 	changed    chan struct{} // closed at the next change; nil while nobody waits
 }
@@ -77,13 +79,49 @@ func (x *index) replace(old *entry, e entry) {
 		x.finished++
 	}
 	if e.begun == old.begun {
-		e.tests = old.tests
+		e.told = old.told
 	}
 	e.fed = old.fed
 	if old.changed != nil {
 		close(old.changed)
 	}
 	*old = e
+}
+
+// begin takes in that a job runs, which is not in the stream. False: it has
+// changed since r was read.
+func (x *index) begin(r Record) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e, ok := x.byID[r.ID]
+	if !ok || e.last != r.Revision || e.running != nil {
+		return false
+	}
+	e.state, e.begun, e.told, e.running = job.Running, r.begun, 1, &r
+	if e.changed != nil {
+		close(e.changed)
+		e.changed = nil
+	}
+	return true
+}
+
+// runs returns the record of a job whose last Begin is in memory only.
+func (x *index) runs(id string) (Record, bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if e, ok := x.byID[id]; ok && e.running != nil {
+		return *e.running, true
+	}
+	return Record{}, false
+}
+
+// encoded is the JSON of the head as it is now.
+func (e *entry) encoded() []byte {
+	if e.running == nil {
+		return e.head
+	}
+	h, _ := json.Marshal(headOf(*e.running)) // as it was when it was written
+	return h
 }
 
 // position is where (created, id) is or would be in the order. New jobs are
@@ -159,18 +197,18 @@ func (x *index) finishedCount() int {
 	return x.finished
 }
 
-// nextTest numbers a test event of the attempt that began at begun; false when
+// nextEvent numbers a test event of the attempt that began at begun; false when
 // a newer attempt has the job or it is over.
-func (x *index) nextTest(id string, begun uint64) (uint64, bool) {
+func (x *index) nextEvent(id string, begun uint64) (uint64, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e, ok := x.byID[id]
 	if !ok || e.state != job.Running || e.begun != begun {
 		return 0, false
 	}
-	e.tests++
+	e.told++
 	e.fed = true
-	return e.tests, true
+	return e.told, true
 }
 
 // wasFed reports whether the feed has test events of the job.

@@ -74,7 +74,7 @@ func (x *index) page(f Filter, limit int) (heads [][]byte, last string, more boo
 		if len(heads) == limit {
 			return heads, last, true, nil
 		}
-		heads, last = append(heads, e.head), cursor(e)
+		heads, last = append(heads, e.encoded()), cursor(e)
 	}
 	return heads, last, false, nil
 }

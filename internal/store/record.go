@@ -18,13 +18,17 @@ type Record struct {
 	ID         string
 	BodyDigest string     // of the request that created it, for the caller to compare
 	Job        job.Job    // blobs only
-	Report     job.Report // Report.Attempt counts durably how often the job was begun
+	Report     job.Report // Report.Attempt counts how often the job was begun: see Begin
 	CPUs       string     // kernel list, while it runs
 	Delivery   int        // the queue's number of the delivery that holds it
 	Revision   uint64     // sequence of the last change, the fence
 	first      uint64     // sequence of its creation; 0 until stored
-	begun      uint64     // sequence of its last Begin; 0 if never
+	begun      uint64     // sequence of its last Begin, first if that is in memory only; 0 if never
 }
+
+// unwritten reports whether the last Begin is no message in the stream, so that
+// what comes after it is told as coming after the creation.
+func (r Record) unwritten() bool { return r.begun != 0 && r.begun == r.first }
 
 // A message is a header with what the index needs, and a body with the rest,
 // so that the index is read without the bodies.

@@ -118,6 +118,9 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	if !ValidID(id) {
 		return Record{}, fmt.Errorf("job %q: %w", id, ErrNotFound)
 	}
+	if r, ok := s.index.runs(id); ok {
+		return r, nil
+	}
 	if s.recent != nil {
 		if now, ok := s.index.summary(id); ok {
 			if r, held := s.recent.get(id, now.Revision); held {

@@ -50,6 +50,18 @@ func (p *parts) begin(t testing.TB, id string, delivery int) store.Record {
 	return r
 }
 
+// reopen is a new process's look at the same stream.
+func (p *parts) reopen(t testing.TB) {
+	t.Helper()
+	if err := p.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if p.store, err = store.Open(t.Context(), p.broker, store.Options{Now: func() time.Time { return created }}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (p *parts) finish(t testing.TB, id string) {
 	t.Helper()
 	if err := p.store.Finish(context.Background(), p.begin(t, id, 1), sampleReport(1, 1)); err != nil {
@@ -174,20 +186,20 @@ func TestFinishKeepsWholeReport(t *testing.T) {
 	want.ID, want.State, want.JudgementType, want.Attempt = "a", job.Done, "AC", 1
 	want.Priority, want.Labels = job.Practice, map[string]string{"team": "a"}
 	want.CreatedAt, want.StartedAt, want.FinishedAt = created, created, created
-	p.store.Close()
-	var err error
-	if p.store, err = store.Open(t.Context(), p.broker, store.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	p.reopen(t)
 	if diff := cmp.Diff(want, get(t, p, "a").Report); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 // What the store holds in memory is what a store reads that has only the
-// stream, after every step of a job.
+// stream, after every step of a job that is older than it.
 func TestHeldRecordsAreTheStored(t *testing.T) {
 	p := openEmbedded(t, store.Options{})
+	for _, id := range []string{"done", "cancelled"} {
+		p.create(t, id)
+	}
+	p.reopen(t)
 	same := func(id, step string) {
 		t.Helper()
 		fresh, err := store.Open(t.Context(), p.broker, store.Options{})
@@ -204,7 +216,6 @@ func TestHeldRecordsAreTheStored(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"done", "cancelled"} {
-		p.create(t, id)
 		same(id, "created")
 		r := p.begin(t, id, 1)
 		same(id, "begun")
@@ -352,13 +363,39 @@ func pages(t *testing.T, p *parts, f store.Filter) (all []string) {
 	}
 }
 
+// TestRunningInMemory looks at a job whose Begin is not in the stream in all ways
+// that there are.
+func TestRunningInMemory(t *testing.T) {
+	p := openEmbedded(t, store.Options{Now: func() time.Time { return created }})
+	p.create(t, "a")
+	begun := p.begin(t, "a", 1)
+	if diff := cmp.Diff(begun, get(t, p, "a"), cmp.AllowUnexported(store.Record{})); diff != "" {
+		t.Errorf("record (-begun +got):\n%s", diff)
+	}
+	listed, _, err := p.store.List(t.Context(), store.Filter{State: job.Running})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]job.Report{begun.Report}, listed); diff != "" {
+		t.Errorf("list (-begun +got):\n%s", diff)
+	}
+	fresh, err := store.Open(t.Context(), p.broker, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fresh.Close()
+	if stored, err := fresh.Get(t.Context(), "a"); err != nil || stored.Report.State != job.Queued || stored.Report.Attempt != 0 {
+		t.Errorf("stored %+v, %v; want it queued", stored.Report, err)
+	}
+}
+
 func TestReopen(t *testing.T) {
 	dir := t.TempDir()
 	p := open(t, broker.Options{Dir: dir}, store.Options{})
 	for _, id := range []string{"queued", "running", "done"} {
 		p.create(t, id)
 	}
-	stale := p.begin(t, "running", 2)
+	p.begin(t, "running", 2)
 	p.finish(t, "done")
 	p.close()
 
@@ -369,10 +406,15 @@ func TestReopen(t *testing.T) {
 	if diff := cmp.Diff([]string{"done running queued"}, pages(t, p, store.Filter{})); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)
 	}
-	// The attempt died with its process, and delivery numbers begin anew.
+	// The first attempt died with its process and was in its memory. From now on
+	// they are on the disk; delivery numbers begin anew with every process.
+	stale := p.begin(t, "running", 2)
+	p.close()
+
+	p = open(t, broker.Options{Dir: dir}, store.Options{})
 	r := p.begin(t, "running", 1)
-	if r.Report.Attempt != 2 {
-		t.Errorf("attempt %d", r.Report.Attempt)
+	if stale.Report.Attempt != 1 || r.Report.Attempt != 2 {
+		t.Errorf("attempts %d and %d, want 1 and 2", stale.Report.Attempt, r.Report.Attempt)
 	}
 	if err := p.store.Finish(t.Context(), stale, sampleReport(1, 1)); !errors.Is(err, store.ErrStale) {
 		t.Errorf("late finish: error %v", err)
