@@ -4,7 +4,7 @@
 //
 //	judged-PID-START/        Tree: one per judged process, swept when that is gone
 //	    cpu1/                Slot: cpuset of a slot, lives as long as the tree
-//	        run7/            Group: one run, never used twice
+//	        run7/            Group: one run
 //
 // The tree is below the root of v2, or below the unit of a daemon that has its
 // own; the slots on CPUs of a partition that judged tune made are below that,
@@ -16,9 +16,9 @@
 // Attaching it from outside by pid would take cgroup_threadgroup_rwsem for
 // writing, which is an RCU grace period: 5 to 15 ms.
 //
-// A group is fresh for every run because since some kernel between 6.1 and
-// 6.18 everything that is born into a v2 group after one cgroup.kill there is
-// killed too.
+// On v2 a group is fresh for every run; on hybrid and legacy hosts its memory
+// folder is, and the others serve one run after the other until one of them had
+// to be killed.
 //
 // containerd/cgroups detects the host's mode, sets slots up and says which
 // controllers they get. Birth, kill, peak and the reading on the hot path are

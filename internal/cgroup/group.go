@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,15 +17,12 @@ import (
 
 // Group is the control group of one run. It is not safe for concurrent use.
 type Group struct {
-	files   *files
-	dirs    []string // what was made, in order
-	v2      *os.File // folder of the v2 group, or nil
-	tasks   []*os.File
-	usage   *os.File // cpu.stat or cpuacct.usage, kept open for the supervisor
-	waits   *os.File // cpu.pressure, or nil
-	irqs    *os.File // irq.pressure, or nil
-	procs   string   // cgroup.procs of the group that counts
-	threads string
+	*frame
+	slot   *Slot
+	files  *files
+	memory string   // v1: the folder of the memory controller, which is this run's alone
+	tasks  *os.File // v1: of that folder
+	killed bool
 }
 
 // files names the files of a group by what they are for.
@@ -49,9 +46,9 @@ func v1Files(memory, pids string) *files {
 		peak: memory + "/memory.max_usage_in_bytes", peakReset: true, oomEvents: memory + "/memory.oom_control"}
 }
 
-// NewGroup makes a fresh group without limits.
+// NewGroup makes a group without limits.
 func (s *Slot) NewGroup() (*Group, error) {
-	g := &Group{}
+	g := &Group{slot: s}
 	if err := s.open(g, fmt.Sprintf("run%d", s.tree.runs.Add(1))); err != nil {
 		return nil, errors.Join(fmt.Errorf("make control group: %w", err), g.Remove())
 	}
@@ -59,45 +56,27 @@ func (s *Slot) NewGroup() (*Group, error) {
 }
 
 func (s *Slot) open(g *Group, name string) (err error) {
-	h := s.tree.host
-	dir := func(hierarchy string) string { return h.fs.Path(filepath.Join(s.dirs[hierarchy], name)) }
-	if h.Mode == Unified {
-		g.files = v2Files(dir(""))
-	} else {
-		g.files = v1Files(dir("memory"), dir("pids"))
-		// All runs of a slot share its cpuset: that one needs no folder
-		// per run.
-		if err := g.join(h.fs.Path(s.dirs["cpuset"])); err != nil {
-			return err
-		}
-		for _, c := range v1Controllers(h.Mode)[1:] {
-			if err := g.make(dir(c)); err != nil {
-				return err
-			}
-			if err := g.join(dir(c)); err != nil {
-				return err
-			}
-		}
+	if g.frame, err = s.takeFrame(name); err != nil {
+		return err
 	}
-	counts := dir("cpuacct")
-	usage := counts + "/cpuacct.usage"
-	if h.v2 != "" {
-		counts = dir("")
-		if err := g.make(counts); err != nil {
-			return err
-		}
-		if g.v2, err = linux.Open(counts, os.O_RDONLY); err != nil {
-			return err
-		}
-		usage = counts + "/cpu.stat"
-		g.waits, g.irqs = openSome(counts+"/cpu.pressure"), openSome(counts+"/irq.pressure")
+	if s.tree.host.Mode == Unified {
+		g.files = v2Files(s.dir("", g.name))
+		return nil
 	}
-	g.procs, g.threads = counts+"/cgroup.procs", counts+"/cgroup.threads"
-	if h.v2 == "" {
-		g.threads = counts + "/tasks"
+	// Counters of memory cannot be read as differences: pages of files stay
+	// charged, and peaks and kills are of all times.
+	memory := s.dir("memory", name)
+	if err := os.Mkdir(memory, 0o755); err != nil {
+		return err
 	}
-	g.usage, err = linux.Open(usage, os.O_RDONLY)
+	g.memory, g.files = memory, v1Files(memory, s.dir("pids", g.name))
+	g.tasks, err = linux.Open(memory+"/tasks", os.O_WRONLY)
 	return err
+}
+
+// dir is the folder of a group in one of the hierarchies.
+func (s *Slot) dir(hierarchy, name string) string {
+	return s.tree.host.fs.Path(s.dirs[hierarchy]) + "/" + name
 }
 
 // openSome opens a file that not every kernel has, or lets be read.
@@ -109,30 +88,18 @@ func openSome(path string) *os.File {
 	return f
 }
 
-func (g *Group) make(dir string) error {
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return err
-	}
-	g.dirs = append(g.dirs, dir)
-	return nil
-}
-
-func (g *Group) join(dir string) error {
-	f, err := linux.Open(dir+"/tasks", os.O_WRONLY)
-	if err != nil {
-		return err
-	}
-	g.tasks = append(g.tasks, f)
-	return nil
-}
-
 // Birth is the folder for CLONE_INTO_CGROUP, or nil on a host without v2.
 func (g *Group) Birth() *os.File { return g.v2 }
 
 // Tasks are the v1 files that a run with one thread writes "0" into, in this
 // order, to join. They are open because v1 checks the rights of who opened
 // them.
-func (g *Group) Tasks() []*os.File { return g.tasks }
+func (g *Group) Tasks() []*os.File {
+	if g.tasks == nil {
+		return g.joins
+	}
+	return append(slices.Clip(g.joins), g.tasks)
+}
 
 // Limit bounds memory, without swap, and the number of processes and threads.
 func (g *Group) Limit(memory units.Bytes, processes int) error {
@@ -166,6 +133,7 @@ func (g *Group) Threads() ([]int, error) { return readIDs(g.threads) }
 // fork bomb can outrun the second; the end of the run's pid namespace catches
 // both.
 func (g *Group) Kill() error {
+	g.killed = true
 	if g.v2 != nil {
 		err := write(g.v2.Name()+"/cgroup.kill", "1")
 		if err == nil || !errors.Is(err, os.ErrNotExist) {
@@ -182,16 +150,11 @@ func (g *Group) WaitEmpty(timeout time.Duration) (bool, error) {
 	if g.v2 == nil {
 		return g.pollEmpty(timeout)
 	}
-	events, err := linux.Open(g.v2.Name()+"/cgroup.events", os.O_RDONLY)
-	if err != nil {
-		return false, err
-	}
-	defer events.Close()
 	deadline := linux.Monotonic() + timeout
 	var buf [256]byte
 	for {
 		// Reading arms the notification, so read first, then wait.
-		n, err := events.ReadAt(buf[:], 0)
+		n, err := g.events.ReadAt(buf[:], 0)
 		if n == 0 {
 			return false, err
 		}
@@ -202,7 +165,7 @@ func (g *Group) WaitEmpty(timeout time.Duration) (bool, error) {
 		if left <= 0 {
 			return false, nil
 		}
-		if _, err := linux.WaitException(left, int(events.Fd())); err != nil {
+		if _, err := linux.WaitException(left, int(g.events.Fd())); err != nil {
 			return false, err
 		}
 	}
@@ -226,18 +189,39 @@ func (g *Group) pollEmpty(timeout time.Duration) (bool, error) {
 // Remove closes the group's files and removes its folders, killing what is
 // left inside. The group is of no use afterwards, even after an error.
 func (g *Group) Remove() error {
-	for _, f := range append(g.tasks, g.usage, g.waits, g.irqs, g.v2) {
-		if f != nil {
-			f.Close()
-		}
-	}
+	again := g.reusable() // before the rest is killed
 	var errs []error
-	for i := len(g.dirs) - 1; i >= 0; i-- {
-		if err := syscall.Rmdir(g.dirs[i]); err != nil {
-			errs = append(errs, killAndRemove(g.dirs[i]))
-		}
+	if g.memory != "" {
+		errs = append(errs, removeFolder(g.memory))
+	}
+	if g.tasks != nil {
+		errs = append(errs, g.tasks.Close())
+	}
+	switch {
+	case again:
+		g.slot.layAside(g.frame)
+	case g.frame != nil:
+		errs = append(errs, g.frame.remove())
 	}
 	return errors.Join(errs...)
+}
+
+// reusable reports whether the next run may have the frame. After cgroup.kill it
+// may not: since some kernel between 6.1 and 6.18 everything that is born into a
+// killed group is killed too.
+func (g *Group) reusable() bool {
+	if g.frame == nil || g.killed || g.slot.tree.host.Mode == Unified {
+		return false
+	}
+	empty, err := g.WaitEmpty(0)
+	return err == nil && empty
+}
+
+func removeFolder(dir string) error {
+	if err := syscall.Rmdir(dir); err != nil {
+		return killAndRemove(dir)
+	}
+	return nil
 }
 
 func write(path, value string) error {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -189,7 +190,11 @@ func remove(t *testing.T, g *Group) {
 	if err := g.Remove(); err != nil {
 		t.Error(err)
 	}
-	for _, dir := range g.dirs {
+	gone := []string{g.memory}
+	if g.killed || g.slot.tree.host.Mode == Unified {
+		gone = append(gone, g.dirs...)
+	}
+	for _, dir := range gone {
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is left: %v", dir, err)
 		}
@@ -291,6 +296,62 @@ func TestGroupLimits(t *testing.T) {
 	}
 }
 
+// TestFrames has runs use the same folders one after the other, where memory is
+// apart, until one is killed or leaves something.
+func TestFrames(t *testing.T) {
+	s, _ := lastSlot(t)
+	use := func(args []string, kill bool) (folders []string, total time.Duration) {
+		t.Helper()
+		g, err := s.NewGroup()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer remove(t, g)
+		if err := g.Limit(32<<20, 3); err != nil {
+			t.Fatal(err)
+		}
+		before, err := g.CPU()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := join(t, g, args...)
+		if kill {
+			m.end(t, g)
+		} else {
+			m.wait(t)
+		}
+		end, err := g.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.dirs, end.Total - before.Total
+	}
+	quiet := []string{"touch", "1"}
+	first, _ := use(quiet, false)
+	second, used := use(quiet, false)
+	third, _ := use([]string{"fork", "20"}, false) // what it forked lives on
+	fourth, _ := use(quiet, true)
+	fifth, _ := use(quiet, false)
+	shared := s.tree.host.Mode != Unified
+	for _, tt := range []struct {
+		name string
+		a, b []string
+		same bool
+	}{
+		{"after a run", first, second, shared},
+		{"again", second, third, shared},
+		{"after one that left processes", third, fourth, false},
+		{"after one that was killed", fourth, fifth, false},
+	} {
+		if same := slices.Equal(tt.a, tt.b); same != tt.same {
+			t.Errorf("%s: %q then %q, want the same: %t", tt.name, tt.a, tt.b, tt.same)
+		}
+	}
+	if used <= 0 || used > time.Second {
+		t.Errorf("a run in used folders took %v", used)
+	}
+}
+
 // TestSweepRemovesWhatTheDeadLeft makes a tree in the name of a process that
 // has ended, with a member in it, and two whose names are not ours.
 func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
@@ -300,9 +361,9 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
-	dead := &Tree{host: tree.host, name: prefix + strconv.Itoa(gone.Process.Pid) + "-1"}
-	other := &Tree{host: tree.host, name: prefix + "x"}
-	near := &Tree{host: tree.host, name: dead.name + "x"} // a number would be ours
+	dead := &Tree{host: tree.host, name: prefix + strconv.Itoa(gone.Process.Pid) + "-1", slots: map[string]*Slot{}}
+	other := &Tree{host: tree.host, name: prefix + "x", slots: map[string]*Slot{}}
+	near := &Tree{host: tree.host, name: dead.name + "x", slots: map[string]*Slot{}} // a number would be ours
 	for _, made := range []*Tree{dead, other, near} {
 		t.Cleanup(func() {
 			if err := made.Remove(); err != nil {
@@ -322,11 +383,7 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := join(t, g, "spin")
-	for _, f := range append(g.tasks, g.usage, g.v2) {
-		if f != nil {
-			f.Close() // the dead have no descriptors
-		}
-	}
+	g.close() // the dead have no descriptors
 	if err := tree.host.sweep(); err != nil {
 		t.Error(err)
 	}

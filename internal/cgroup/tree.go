@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,6 +28,9 @@ type Tree struct {
 	host *Host
 	name string
 	runs atomic.Int64
+
+	mu    sync.Mutex // guards the rest
+	slots map[string]*Slot
 }
 
 // NewTree names a tree for the calling process and removes those that judged
@@ -39,7 +43,7 @@ func (h *Host) NewTree() (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{host: h, name: fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), start)}, nil
+	return &Tree{host: h, name: fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), start), slots: map[string]*Slot{}}, nil
 }
 
 // startTime is field 22 of /proc/PID/stat, in ticks since boot.
@@ -168,12 +172,20 @@ func signalAll(procs string) {
 type Slot struct {
 	tree *Tree
 	dirs map[string]string // hierarchy -> folder
+
+	mu   sync.Mutex // guards the rest
+	idle []*frame
 }
 
 // Slot makes the groups of a slot on CPUs and memory nodes of the host. Asked
 // again for the same ones it returns the same groups.
 func (t *Tree) Slot(cpus, nodes cpuset.Set) (*Slot, error) {
 	name := strings.ReplaceAll("cpu"+cpus.String()+"mem"+nodes.String(), ",", "+")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.slots[name]; s != nil {
+		return s, nil
+	}
 	s := &Slot{tree: t, dirs: map[string]string{}}
 	for hierarchy := range t.host.base {
 		s.dirs[hierarchy] = filepath.Join(t.host.baseOf(hierarchy, cpus), t.name, name)
@@ -186,8 +198,9 @@ func (t *Tree) Slot(cpus, nodes cpuset.Set) (*Slot, error) {
 		err = s.setUpV1(cpus.String(), mems)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("set up control groups of slot %s: %w", cpus, err), t.Remove())
+		return nil, errors.Join(fmt.Errorf("set up control groups of slot %s: %w", cpus, err), t.remove())
 	}
+	t.slots[name] = s
 	return s, nil
 }
 
@@ -233,8 +246,20 @@ func (s *Slot) setUpV1(cpus, mems string) error {
 	return nil
 }
 
-// Remove ends everything in the tree and removes it.
+// Remove ends everything in the tree and removes it. No group may be in use.
 func (t *Tree) Remove() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.slots {
+		for _, f := range s.idle {
+			f.close()
+		}
+		s.idle = nil
+	}
+	return t.remove()
+}
+
+func (t *Tree) remove() error {
 	var errs []error
 	for _, base := range t.host.bases() {
 		dir := filepath.Join(base, t.name)
