@@ -48,11 +48,18 @@ func v1Files(memory, pids string) *files {
 
 // NewGroup makes a group without limits.
 func (s *Slot) NewGroup() (*Group, error) {
-	g := &Group{slot: s}
-	if err := s.open(g, fmt.Sprintf("run%d", s.tree.runs.Add(1))); err != nil {
-		return nil, errors.Join(fmt.Errorf("make control group: %w", err), g.Remove())
+	for {
+		g := &Group{slot: s}
+		err := s.open(g, fmt.Sprintf("run%d", s.tree.runs.Add(1)))
+		if err == nil {
+			return g, nil
+		}
+		left := g.Remove()
+		// Another tree of this process has the same folders: numbers go on.
+		if left != nil || !errors.Is(err, os.ErrExist) {
+			return nil, errors.Join(fmt.Errorf("make control group: %w", err), left)
+		}
 	}
-	return g, nil
 }
 
 func (s *Slot) open(g *Group, name string) (err error) {

@@ -352,6 +352,31 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestTwoTrees has two trees of one process make groups in turns.
+func TestTwoTrees(t *testing.T) {
+	first, last := lastSlot(t)
+	second, err := newTree(t).Slot(cpuset.New(last.ID), cpuset.New(last.Node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for range 2 {
+		for _, s := range []*Slot{first, second} {
+			g, err := s.NewGroup()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, dir := range append(g.dirs, g.memory) {
+				if dir != "" && seen[dir] {
+					t.Errorf("%s is used twice at once", dir)
+				}
+				seen[dir] = true
+			}
+			t.Cleanup(func() { remove(t, g) })
+		}
+	}
+}
+
 // TestSweepRemovesWhatTheDeadLeft makes a tree in the name of a process that
 // has ended, with a member in it, and two whose names are not ours.
 func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
