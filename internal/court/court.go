@@ -20,6 +20,7 @@ import (
 	"judged/internal/seccomp"
 	"judged/internal/slots"
 	"judged/internal/stage"
+	"judged/internal/stats"
 	"judged/internal/topology"
 	"judged/internal/turbo"
 	"judged/internal/units"
@@ -94,6 +95,9 @@ func (c *Court) open() (err error) {
 	}
 	if c.options.Count > 0 && len(c.slots) > c.options.Count {
 		c.slots = c.slots[:c.options.Count]
+	}
+	if err := slots.Balanced(c.topology, c.slots); err != nil {
+		return &UsageError{err}
 	}
 	c.turbo = turbo.Read(c.fs, c.CPUs())
 	if c.fingerprint, err = c.readFingerprint(); err != nil {
@@ -214,6 +218,13 @@ func (c *Court) Learn(clean []evidence.Observation) evidence.Thresholds {
 func (c *Court) SetThresholds(th evidence.Thresholds) {
 	for _, s := range c.stands {
 		s.SetThresholds(th)
+	}
+}
+
+// SetGuard has all tests to come decided with this guard band.
+func (c *Court) SetGuard(g stats.Guard) {
+	for _, s := range c.stands {
+		s.SetGuard(g)
 	}
 }
 

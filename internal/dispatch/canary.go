@@ -89,6 +89,7 @@ func (d *Dispatcher) visit(ctx context.Context, w *ward) time.Time {
 		d.learn(ctx, w, r)
 	}
 	d.relearn(ctx)
+	d.relearnGuard(ctx)
 	return d.ended(w, true)
 }
 

@@ -23,7 +23,9 @@ import (
 type played struct {
 	mu      sync.Mutex
 	factors map[string]float64 // by CPUs: how long all but syscall takes; 1 where nothing is said
-	stopped bool               // nothing is read
+	vary    float64            // readings are up to three times this longer or shorter, in turns
+	reads   int
+	stopped bool // nothing is read
 }
 
 func (p *played) Digest() string { return "played" }
@@ -42,6 +44,8 @@ func (p *played) Read(ctx context.Context, slot slots.Slot, kernel string) (cana
 	if f, ok := p.factors[slot.CPUs.String()]; ok && kernel != stage.KernelSyscall {
 		t = time.Duration(f * float64(t))
 	}
+	p.reads++
+	t = time.Duration((1 + p.vary*float64(p.reads%7-3)) * float64(t))
 	delay := usualDelay
 	return canary.Reading{CPUs: slot.CPUs.String(), Kernel: kernel, CPUTime: t, Observation: evidence.Observation{
 		Evidence: job.Evidence{RunDelay: &delay}, Facts: evidence.Facts{CPUTime: t, WallTime: 2 * t, Width: 1}}}, nil

@@ -15,6 +15,7 @@ import (
 	"judged/internal/job"
 	"judged/internal/queue"
 	"judged/internal/slots"
+	"judged/internal/stats"
 	"judged/internal/store"
 )
 
@@ -70,6 +71,7 @@ type Dispatcher struct {
 	wards      []*ward    // the list itself is made before anything runs
 	observed   []canary.Reading
 	thresholds evidence.Thresholds // learned last
+	guard      stats.Guard         // learned last
 	host       string
 }
 

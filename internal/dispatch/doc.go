@@ -12,6 +12,7 @@
 // It also looks after the slots. Reference kernels run where no job does; what
 // they say is kept for each slot (ward) and outlives the process. A slot that is
 // no longer what it was, or whose runs are disturbed too often, is quarantined
-// until it is itself again. Runs that confirm another get a quiet place, or
-// another core, where there is one.
+// until it is itself again. How much the readings of healthy slots vary makes
+// the guard band by which the pool decides. Runs that confirm another get a
+// quiet place, or another core, where there is one.
 package dispatch

@@ -42,7 +42,7 @@ func (d *Dispatcher) recall(ctx context.Context) error {
 	if found {
 		d.o.Court.SetThresholds(th)
 	}
-	return nil
+	return d.recallGuard(ctx)
 }
 
 // name is under which a kernel's health is kept. Another host and another

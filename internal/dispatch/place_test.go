@@ -1,10 +1,14 @@
 package dispatch
 
 import (
+	"log/slog"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/court"
 	"judged/internal/cpuset"
 	"judged/internal/job"
 	"judged/internal/slots"
@@ -71,4 +75,30 @@ func TestRepeatsAreQuiet(t *testing.T) {
 			t.Errorf("slot %s is left %s", s.CPUs, s.State)
 		}
 	}
+}
+
+// TestQuietPatience: beside a slot that never comes to rest a run that confirms
+// another waits for so long, and then it has its place all the same.
+func TestQuietPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		planned := []slots.Slot{{CPUs: cpuset.New(1)}, {CPUs: cpuset.New(2)}}
+		pool := slots.NewPool(planned, time.Now)
+		d := New(Options{Court: &court.Court{}, Pool: pool, Log: slog.New(slog.DiscardHandler)})
+		lease, err := pool.Examine(t.Context(), planned[0].CPUs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pool.Examine(t.Context(), planned[1].CPUs); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		for i, wish := range []stats.Placement{{Quiet: true}, {OtherCore: true}, {Quiet: true, OtherCore: true}} {
+			if _, err := d.placesBeside(lease)(t.Context(), wish); err != nil {
+				t.Error(err)
+			}
+			if got, want := time.Since(begin), time.Duration(i+1)*quietPatience; got != want {
+				t.Errorf("%+v came %v after the beginning, want %v", wish, got, want)
+			}
+		}
+	})
 }

@@ -133,7 +133,7 @@ func (w *ward) shifted() string {
 // for single runs, and those of caches and memory measure on a virtual machine
 // what others do there.
 func (w *ward) excused(kernel string) bool {
-	return slices.Contains(stage.ShortKernels(), kernel) || w.virtual && slices.Contains([]string{stage.KernelL3, stage.KernelDRAM, stage.KernelTriad}, kernel)
+	return slices.Contains(stage.ShortKernels(), kernel) || w.virtual && slices.Contains(canary.Shared(), kernel)
 }
 
 // deviation is that of the last reading, nil while there is nothing to compare

@@ -110,18 +110,22 @@ func middle(xs []float64) float64 {
 	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
 }
 
-// drift tells how far the truth itself has moved since it was calibrated: on a
-// shared host others come and go.
-func (l *lab) drift(s subject, limit time.Duration) error {
+// ownTimes are what the subjects take, alone in the slot, of the limit that
+// they were calibrated to. On a shared host others come and go, and the truth
+// itself moves.
+func (l *lab) ownTimes(subjects []subject, limit time.Duration) ([]float64, error) {
 	const rounds = 5
-	var times []float64
-	for range rounds {
-		t, err := l.timeOf(s.kind, s.binary, s.units(float64(limit)))
-		if err != nil {
-			return err
+	var all []float64
+	for _, s := range subjects {
+		var times []float64
+		for range rounds {
+			t, err := l.timeOf(s.kind, s.binary, s.units(float64(limit)))
+			if err != nil {
+				return nil, err
+			}
+			times = append(times, float64(t))
 		}
-		times = append(times, float64(t))
+		all = append(all, middle(times)/float64(limit))
 	}
-	l.note("%s: what took the limit when it was calibrated took %.1f %% of it in the end, in the same quiet slot.", s.kind, 100*middle(times)/float64(limit))
-	return nil
+	return all, nil
 }

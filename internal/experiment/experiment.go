@@ -10,6 +10,7 @@ import (
 	"judged/internal/court"
 	"judged/internal/job"
 	"judged/internal/plot"
+	"judged/internal/stats"
 	"judged/internal/trial"
 )
 
@@ -31,9 +32,10 @@ type Result struct {
 	Name  string  `json:"experiment"`
 	Scale float64 `json:"scale"`
 	trial.Result
-	Tables []Table  `json:"tables"`
-	Notes  []string `json:"notes"`
-	Flips  []Flip   `json:"flips,omitempty"`
+	Tables []Table      `json:"tables"`
+	Notes  []string     `json:"notes"`
+	Flips  []Flip       `json:"flips,omitempty"`
+	Guard  *stats.Guard `json:"guard,omitempty"` // by which the flips were judged
 
 	chart plot.Chart
 }

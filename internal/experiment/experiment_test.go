@@ -15,6 +15,7 @@ import (
 	"judged/internal/job"
 	"judged/internal/sandbox"
 	"judged/internal/stage"
+	"judged/internal/stats"
 	"judged/internal/testkit"
 	"judged/internal/trial"
 )
@@ -133,7 +134,7 @@ func TestFlips(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC)
 	o := options(t)
 	o.N = 2
-	d := dose{limit: 40 * time.Millisecond, thetas: []float64{0.75, 1.25}, loads: []string{"", stage.LoadCPU}, kinds: []string{"cpu-bound"}}
+	d := dose{limit: 40 * time.Millisecond, thetas: []float64{0.75, 1.25}, loads: []string{"", stage.LoadCPU}, kinds: []string{"cpu-bound"}, sets: 1}
 	r, err := flips(t.Context(), o, d)
 	if err != nil {
 		t.Fatal(err)
@@ -157,6 +158,10 @@ func TestFlips(t *testing.T) {
 		if f.Method == byJudged && f.Verdict == job.TimeLimit && f.Runs < 2 {
 			t.Errorf("TLE after %d run: %+v; a time verdict takes two", f.Runs, f)
 		}
+	}
+	// Of one set nothing can be learned, and that is said.
+	if r.Guard == nil || *r.Guard != stats.DefaultGuard() {
+		t.Errorf("judged by the guard %+v, want %+v", r.Guard, stats.DefaultGuard())
 	}
 	t.Logf("wrong TLE: judged %s, free %s; TLE at 1.25 took %s runs", judged, free, hopeless.runsEach())
 }

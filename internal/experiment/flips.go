@@ -9,7 +9,9 @@ import (
 
 	"judged/internal/job"
 	"judged/internal/judge"
+	"judged/internal/measure"
 	"judged/internal/stage"
+	"judged/internal/stats"
 	"judged/internal/trial"
 )
 
@@ -39,6 +41,7 @@ type dose struct {
 	thetas []float64
 	loads  []string // of the neighbours, "" is none
 	kinds  []string
+	sets   int // of reference kernels to learn the guard band from, at most
 }
 
 func fullDose(scale float64) dose {
@@ -48,6 +51,7 @@ func fullDose(scale float64) dose {
 		thetas: []float64{0.90, 0.95, 0.98, 1.00, 1.02, 1.05, 1.10},
 		loads:  append([]string{""}, stage.Loads()...),
 		kinds:  []string{"cpu-bound", "memory-bound"},
+		sets:   80, // where three of four readings are disturbed they are still enough
 	}
 }
 
@@ -85,7 +89,16 @@ func (l *lab) flips(d dose) error {
 	if err != nil {
 		return err
 	}
-	exams, err := l.exams(d, subjects)
+	before, err := l.ownTimes(subjects, d.limit)
+	if err != nil {
+		return err
+	}
+	w, err := l.watch(d.sets)
+	if err != nil {
+		return err
+	}
+	defer w.canary.Close()
+	exams, err := l.exams(d, subjects, w)
 	if err != nil {
 		return err
 	}
@@ -94,12 +107,12 @@ func (l *lab) flips(d dose) error {
 			return err
 		}
 	}
-	for _, s := range subjects {
-		if err := l.drift(s, d.limit); err != nil {
-			return err
-		}
+	after, err := l.ownTimes(subjects, d.limit)
+	if err != nil {
+		return err
 	}
 	l.tellFlips(d)
+	l.tellDrift(subjects, before, after)
 	return l.tellHost()
 }
 
@@ -111,7 +124,7 @@ type exam struct {
 }
 
 // exams combines the subjects with distances from the limit and methods.
-func (l *lab) exams(d dose, subjects []subject) ([]exam, error) {
+func (l *lab) exams(d dose, subjects []subject, w *watch) ([]exam, error) {
 	var exams []exam
 	for _, s := range subjects {
 		for _, theta := range d.thetas {
@@ -120,25 +133,27 @@ func (l *lab) exams(d dose, subjects []subject) ([]exam, error) {
 				return nil, err
 			}
 			task.Limits.CPUTimeMS = d.limit.Milliseconds()
-			exams = append(exams, l.methods(Flip{Program: s.kind, Theta: theta}, task)...)
+			exams = append(exams, l.methods(Flip{Program: s.kind, Theta: theta}, task, w)...)
 		}
 	}
 	return exams, nil
 }
 
 // methods are the three ways to judge a program, as far as the host has them.
-func (l *lab) methods(f Flip, task judge.Task) []exam {
+// judged's is the daemon's, which looks at the slot beside runs near the limit.
+func (l *lab) methods(f Flip, task judge.Task, w *watch) []exam {
 	single, confirm := job.Repeats{Min: 1, Max: 1, Policy: job.Single}, job.Repeats{Policy: job.Confirm}
 	var exams []exam
 	for _, m := range []struct {
 		method, placement string
 		repeats           job.Repeats
-	}{{byFree, trial.Free, single}, {byPinned, trial.Pinned, single}, {byJudged, trial.Slot, confirm}} {
+		place             func(context.Context, stats.Placement) (measure.Place, error)
+	}{{byFree, trial.Free, single, nil}, {byPinned, trial.Pinned, single, nil}, {byJudged, trial.Slot, confirm, w.place}} {
 		p, ok := l.site.Placement(m.placement)
 		if !ok {
 			continue
 		}
-		f.Method, task.Repeats = m.method, m.repeats
+		f.Method, task.Repeats, task.Place = m.method, m.repeats, m.place
 		exams = append(exams, exam{f, p, task})
 	}
 	return exams

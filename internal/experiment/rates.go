@@ -61,6 +61,7 @@ var methods = []string{byFree, byPinned, byJudged}
 func (l *lab) tellFlips(d dose) {
 	l.table(flipTable(l.result.Flips, d))
 	l.table(flipSums(l.result.Flips))
+	l.table(promises(l.result.Flips))
 	l.note("free and pinned are one run each; judged repeats near the limit (RUNS is how many a verdict took). Load is on the neighbours' CPUs only.")
 	l.note("At 1.00 both verdicts are right: the column counts TLE, and the sums leave it out.")
 	l.result.chart = flipChart(l.result, d)

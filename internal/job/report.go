@@ -96,9 +96,13 @@ type Timing struct {
 	Interval    *[2]time.Duration `json:"interval_ns,omitempty"`
 	Limit       time.Duration     `json:"limit_ns"`
 	MarginRatio float64           `json:"margin_ratio"` // (limit - deciding value) / limit; negative is over
-	Policy      Policy            `json:"policy"`
-	DecidedBy   string            `json:"decided_by"` // first, fixed, quorum, clear, majority, budget
-	Confidence  Confidence        `json:"confidence"`
+	// Guard is the half width of the band around the limit within which one run
+	// is not believed: what the pool's canaries have shown, or a static value.
+	Guard        time.Duration `json:"guard_ns"`
+	GuardLearned bool          `json:"guard_learned"`
+	Policy       Policy        `json:"policy"`
+	DecidedBy    string        `json:"decided_by"` // first, fixed, quorum, clear, majority, budget
+	Confidence   Confidence    `json:"confidence"`
 }
 
 // Confidence says how far a time verdict can be trusted. Noise is never a

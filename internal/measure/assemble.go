@@ -108,6 +108,7 @@ func timing(kept []outcome, d stats.Decision, rule stats.Rule) *job.Timing {
 		t.Interval = &[2]time.Duration{lo, hi}
 	}
 	t.MarginRatio = rule.Margin(d.Value)
+	t.Guard, t.GuardLearned = rule.Band(), rule.Guard.Learned
 	if t.Confidence != job.Borderline && allDisturbed(kept) && len(kept) > 1 {
 		t.Confidence = job.Noisy
 	}

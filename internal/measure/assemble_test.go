@@ -39,7 +39,7 @@ type told struct {
 
 func TestAssemble(t *testing.T) {
 	const ms = time.Millisecond
-	confirm := stats.Rule{Policy: stats.Confirm, Limit: time.Second, Guard: guardRatio, GuardFloor: guardFloor}
+	confirm := stats.Rule{Policy: stats.Confirm, Limit: time.Second, Guard: stats.DefaultGuard()}
 	five := confirm
 	five.Min, five.Max = 5, 5
 	tests := []struct {

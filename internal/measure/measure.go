@@ -45,13 +45,6 @@ type Place struct {
 	Deviates func(ctx context.Context) bool
 }
 
-// The guard band around a limit within which one run is not believed. Both
-// are first values: a pool learns its own.
-const (
-	guardRatio = 0.02
-	guardFloor = 5 * time.Millisecond
-)
-
 // discardBudget is how many disturbed runs of a test are repeated at most.
 const discardBudget = 3
 
@@ -74,7 +67,7 @@ type outcome struct {
 // Test runs the test until its rule has decided. The error is not nil only if
 // judged itself could not do its work or ctx ended.
 func (s *Stand) Test(ctx context.Context, q Request) (job.TestReport, error) {
-	rule := ruleOf(q)
+	rule := s.rule(q)
 	seed := maphash.MakeSeed()
 	var all []outcome
 	var clean []time.Duration
@@ -153,11 +146,6 @@ func settled(o outcome, rule stats.Rule, n int) bool {
 
 func fixed(r stats.Rule) bool { return r.Min > 0 && r.Min == r.Max }
 
-func ruleOf(q Request) stats.Rule {
-	return stats.Rule{Policy: string(q.Repeats.Policy), Limit: q.Limits.CPUTime(), Guard: guardRatio, GuardFloor: guardFloor,
-		Min: q.Repeats.Min, Max: q.Repeats.Max}
-}
-
 // once is one run: a fresh sandbox, loaded, watched from both sides, checked.
 func (s *Stand) once(ctx context.Context, q Request, seed maphash.Seed) (outcome, error) {
 	box, err := s.take()
@@ -206,7 +194,7 @@ func (s *Stand) once(ctx context.Context, q Request, seed maphash.Seed) (outcome
 func (s *Stand) spec(q Request) (spec sandbox.Spec, err error) {
 	spec = sandbox.Spec{
 		Args: q.Args, Files: q.Files, OutputHint: q.OutputHint,
-		Limits: sandbox.Limits{CPUTime: KillAt(q.Limits.CPUTime()), WallTime: q.Limits.WallTime(), Memory: q.Limits.Memory,
+		Limits: sandbox.Limits{CPUTime: KillAt(q.Limits.CPUTime(), s.rule(q).Band()), WallTime: q.Limits.WallTime(), Memory: q.Limits.Memory,
 			Output: q.Limits.Output, Stack: q.Limits.Stack, Processes: q.Limits.Processes},
 	}
 	if q.Input != nil {

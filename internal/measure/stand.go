@@ -9,6 +9,7 @@ import (
 	"judged/internal/evidence"
 	"judged/internal/hostfs"
 	"judged/internal/sandbox"
+	"judged/internal/stats"
 )
 
 // Stand is one slot, ready to run. Only one Test may run on it at a time.
@@ -17,6 +18,7 @@ type Stand struct {
 	slot       sandbox.Slot
 	reader     *evidence.Reader
 	thresholds atomic.Pointer[evidence.Thresholds]
+	guard      atomic.Pointer[stats.Guard] // nil is the default
 	log        *slog.Logger
 
 	mu   sync.Mutex // guards the rest, and is held while sandboxes are made and taken down
@@ -27,7 +29,7 @@ type Stand struct {
 }
 
 // NewStand prepares the first sandbox in the background. Runs on different
-// stands are in different network namespaces.
+// stands are in different network namespaces and see different files.
 func NewStand(l *sandbox.Launcher, slot sandbox.Slot, fs hostfs.FS, th evidence.Thresholds, log *slog.Logger) (*Stand, error) {
 	reader, err := evidence.NewReader(fs, slot.CPUs)
 	if err != nil {
@@ -36,6 +38,7 @@ func NewStand(l *sandbox.Launcher, slot sandbox.Slot, fs hostfs.FS, th evidence.
 	if slot.Network, err = sandbox.NewNetwork(); err != nil {
 		return nil, errors.Join(err, reader.Close())
 	}
+	slot.Trees = l.NewTrees(slot)
 	s := &Stand{launcher: l, slot: slot, reader: reader, log: log}
 	s.SetThresholds(th)
 	s.Tidy()
@@ -48,9 +51,11 @@ func (s *Stand) SetThresholds(th evidence.Thresholds) { s.thresholds.Store(&th) 
 // Slot is where the stand runs programs.
 func (s *Stand) Slot() sandbox.Slot { return s.slot }
 
-// Preread reads into memory what a program of runs to come loads from the
-// host, off their clocks.
-func (s *Stand) Preread(args []string, files []sandbox.File) { s.launcher.Preread(args, files) }
+// Preread gets ready what a program of runs to come loads from the host, off
+// their clocks.
+func (s *Stand) Preread(args []string, files []sandbox.File) {
+	s.launcher.Preread(s.slot, args, files)
+}
 
 // Tidy takes used sandboxes down and prepares the next one, in the background.
 // That is a millisecond of the housekeeping CPUs, so its place is where nobody
@@ -120,5 +125,5 @@ func (s *Stand) Close() error {
 		s.next = nil
 		s.closeUsed()
 	}
-	return errors.Join(s.slot.Network.Close(), s.reader.Close())
+	return errors.Join(s.slot.Trees.Close(), s.slot.Network.Close(), s.reader.Close())
 }

@@ -11,9 +11,10 @@ import (
 )
 
 // KillAt is the CPU time at which a run is stopped: above the limit, so that
-// times just over it are measured and not cut.
-func KillAt(limit time.Duration) time.Duration {
-	return max(limit+limit/10, limit+100*time.Millisecond)
+// times just over it are measured and not cut, and well above the guard band, or
+// none would be beyond it.
+func KillAt(limit, band time.Duration) time.Duration {
+	return limit + max(limit/10, 2*band, 100*time.Millisecond)
 }
 
 // verdictOf decides what one run is by its counters, in the order of the

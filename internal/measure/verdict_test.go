@@ -55,14 +55,18 @@ func TestVerdictOf(t *testing.T) {
 }
 
 func TestKillAt(t *testing.T) {
-	for limit, want := range map[time.Duration]time.Duration{
-		time.Millisecond:       101 * time.Millisecond,
-		time.Second:            1100 * time.Millisecond,
-		10 * time.Second:       11 * time.Second,
-		500 * time.Millisecond: 600 * time.Millisecond,
+	const ms = time.Millisecond
+	for _, tt := range []struct{ limit, band, want time.Duration }{
+		{ms, 5 * ms, 101 * ms},
+		{500 * ms, 10 * ms, 600 * ms},
+		{1000 * ms, 20 * ms, 1100 * ms},
+		{1000 * ms, 50 * ms, 1100 * ms},
+		{1000 * ms, 100 * ms, 1200 * ms},
+		{10_000 * ms, 200 * ms, 11_000 * ms},
+		{10_000 * ms, 1000 * ms, 12_000 * ms},
 	} {
-		if got := KillAt(limit); got != want {
-			t.Errorf("KillAt(%s) = %s, want %s", limit, got, want)
+		if got := KillAt(tt.limit, tt.band); got != tt.want {
+			t.Errorf("KillAt(%s, %s) = %s, want %s", tt.limit, tt.band, got, tt.want)
 		}
 	}
 }

@@ -72,7 +72,10 @@ func simulate(n noise, p policy, theta float64) cell {
 	fmt.Fprint(seed, n.name, p.name, theta)
 	r := rand.New(rand.NewPCG(seed.Sum64(), 4))
 	rule := p.rule
-	rule.Limit, rule.Guard, rule.GuardFloor = time.Second, 3*n.sigma, 5*ms
+	rule.Limit = time.Second
+	if rule.Guard == (Guard{}) {
+		rule.Guard = Guard{Ratio: 3 * n.sigma, Floor: 5 * ms}
+	}
 	truth := time.Duration(theta * float64(rule.Limit))
 	c := cell{programs: *programs}
 	for range c.programs {
@@ -140,6 +143,27 @@ func TestClearCases(t *testing.T) {
 		if got != want {
 			t.Errorf("at %.2f of the limit: got %+v, want %+v", theta, got, want)
 		}
+	}
+}
+
+// TestWidestGuard is why a guard is learned, and up to where: programs close
+// below the limit are falsely found over it less often the wider the band is,
+// and beyond the widest hardly any less.
+func TestWidestGuard(t *testing.T) {
+	falsely := func(ratio float64) (sum float64) {
+		for _, n := range machines() {
+			for _, theta := range []float64{0.95, 0.98} {
+				p := policy{fmt.Sprint("confirm ", ratio), Rule{Policy: Confirm, Guard: Guard{Ratio: ratio, Floor: 5 * ms}}, 3}
+				sum += simulate(n, p, theta).wrong(theta)
+			}
+		}
+		return sum
+	}
+	before, widest, twice := falsely(DefaultGuard().Ratio), falsely(mostGuard), falsely(2*mostGuard)
+	fmt.Fprintf(t.Output(), "false time verdicts at 0.95 and 0.98 of the limit, added up over %d machines: guard %.2f %.4f, %.2f %.4f, %.2f %.4f\n",
+		len(machines()), DefaultGuard().Ratio, before, mostGuard, widest, 2*mostGuard, twice)
+	if saved := before - widest; saved < before/2 || widest-twice > saved/10 {
+		t.Errorf("the widest band saves %.4f of %.4f, and twice its width %.4f more", saved, before, widest-twice)
 	}
 }
 

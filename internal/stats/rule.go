@@ -61,11 +61,10 @@ const (
 // Min and at most Max runs are made; a Max below Min counts as Min. Policy
 // single stops at Min. An unknown policy is confirm.
 type Rule struct {
-	Policy     string
-	Limit      time.Duration // a time equal to it is within; 0 and below: no limit
-	Guard      float64       // half width of the guard band around Limit, as a part of it: 0.02
-	GuardFloor time.Duration // the half width is at least this: starting a program is never free of noise
-	Min, Max   int
+	Policy   string
+	Limit    time.Duration // a time equal to it is within; 0 and below: no limit
+	Guard    Guard         // around Limit
+	Min, Max int
 }
 
 // Decision is what the clean runs so far say. Until Done all but Next is zero,
@@ -102,8 +101,11 @@ func (r Rule) Margin(value time.Duration) float64 {
 // it the program is.
 func (r Rule) Near(value time.Duration) bool {
 	r = r.resolved()
-	return sample{limit: r.Limit, guard: r.guard()}.inBand(value)
+	return sample{limit: r.Limit, guard: r.Band()}.inBand(value)
 }
+
+// Band is the half width of the guard band around the limit; 0 without a limit.
+func (r Rule) Band() time.Duration { return r.Guard.width(r.resolved().Limit) }
 
 // Decide looks at the CPU times of the clean runs, in the order in which they
 // were made, and says whether they decide. It is pure: the same times give the
@@ -112,7 +114,7 @@ func (r Rule) Near(value time.Duration) bool {
 func (r Rule) Decide(clean []time.Duration) Decision {
 	r = r.resolved()
 	var scratch buffer
-	s := sample{sorted: scratch.sort(clean), limit: r.Limit, guard: r.guard()}
+	s := sample{sorted: scratch.sort(clean), limit: r.Limit, guard: r.Band()}
 	if len(clean) == 0 || len(clean) < r.Min {
 		return Decision{Next: r.next(s)}
 	}
@@ -162,22 +164,6 @@ func (r Rule) own() (least, most int) {
 		return 1, 3
 	default:
 		return 1, 5
-	}
-}
-
-// guard is the half width of the guard band, small enough to be added to the
-// limit.
-func (r Rule) guard() time.Duration {
-	room := math.MaxInt64 - r.Limit
-	floor := max(r.GuardFloor, 0)
-	relative := float64(r.Limit) * r.Guard // NaN compares false below, and leaves the floor
-	switch {
-	case relative >= float64(room):
-		return room
-	case relative > float64(floor):
-		return time.Duration(relative)
-	default:
-		return min(floor, room)
 	}
 }
 

@@ -23,7 +23,7 @@ func millis(xs ...int) []time.Duration {
 
 // limit1s has a guard band from 980 ms to 1020 ms.
 func limit1s(policy string, least, most int) Rule {
-	return Rule{Policy: policy, Limit: time.Second, Guard: 0.02, GuardFloor: 5 * ms, Min: least, Max: most}
+	return Rule{Policy: policy, Limit: time.Second, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}, Min: least, Max: most}
 }
 
 func TestDecide(t *testing.T) {
@@ -97,10 +97,10 @@ func TestDecide(t *testing.T) {
 		{"noise: 10 ms are not noise", limit1s(Confirm, 2, 2), millis(1, 11), ok(6, StatMedian, ByFixed, Stable)},
 		{"noise: 5 % are not noise", limit1s(Confirm, 2, 2), millis(400, 420), ok(410, StatMedian, ByFixed, Stable)},
 		{"noise: both", limit1s(Confirm, 2, 2), millis(400, 421), ok(410, StatMedian, ByFixed, Noisy).plus(500 * time.Microsecond)},
-		{"no limit", Rule{Guard: 0.02, GuardFloor: 5 * ms, Min: 2, Max: 2}, millis(400, 410), ok(405, StatMedian, ByFixed, Stable)},
-		{"guard has a floor", Rule{Limit: 100 * ms, Guard: 0.02, GuardFloor: 5 * ms}, millis(105, 105), elsewhere},
-		{"beyond the floor", Rule{Limit: 100 * ms, Guard: 0.02, GuardFloor: 5 * ms}, millis(106, 106), over(106, StatMedian, ByClear, Stable)},
-		{"no guard", Rule{Limit: 100 * ms, Guard: math.NaN(), GuardFloor: -1}, millis(101, 101), over(101, StatMedian, ByClear, Stable)},
+		{"no limit", Rule{Guard: Guard{Ratio: 0.02, Floor: 5 * ms}, Min: 2, Max: 2}, millis(400, 410), ok(405, StatMedian, ByFixed, Stable)},
+		{"guard has a floor", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, millis(105, 105), elsewhere},
+		{"beyond the floor", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, millis(106, 106), over(106, StatMedian, ByClear, Stable)},
+		{"no guard", Rule{Limit: 100 * ms, Guard: Guard{Ratio: math.NaN(), Floor: -1}}, millis(101, 101), over(101, StatMedian, ByClear, Stable)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestMargin(t *testing.T) {
 }
 
 func TestNear(t *testing.T) {
-	r := Rule{Limit: 1000, Guard: 0.02, GuardFloor: 5}
+	r := Rule{Limit: 1000, Guard: Guard{Ratio: 0.02, Floor: 5}}
 	got := map[time.Duration]bool{}
 	for _, x := range []time.Duration{0, 980, 981, 1000, 1020, 1021} {
 		got[x] = r.Near(x)
@@ -197,12 +197,11 @@ func TestDecideAgrees(t *testing.T) {
 func randomRule(r *rand.Rand) Rule {
 	pick := func(xs ...int) int { return xs[r.IntN(len(xs))] }
 	return Rule{
-		Policy:     []string{Confirm, Single, Minimum, ""}[r.IntN(4)],
-		Limit:      time.Duration(pick(0, 40, 1000, 1000, 1000)),
-		Guard:      float64(pick(0, 1, 2)) / 100,
-		GuardFloor: time.Duration(pick(0, 5, 15)),
-		Min:        pick(0, 0, 1, 2, 3, 7),
-		Max:        pick(0, 0, 1, 2, 3, 5, 9),
+		Policy: []string{Confirm, Single, Minimum, ""}[r.IntN(4)],
+		Limit:  time.Duration(pick(0, 40, 1000, 1000, 1000)),
+		Guard:  Guard{Ratio: float64(pick(0, 1, 2)) / 100, Floor: time.Duration(pick(0, 5, 15))},
+		Min:    pick(0, 0, 1, 2, 3, 7),
+		Max:    pick(0, 0, 1, 2, 3, 5, 9),
 	}
 }
 
@@ -226,7 +225,7 @@ func statistic(name string, xs []time.Duration) time.Duration {
 func TestDecideHugeTimes(t *testing.T) {
 	for _, limit := range []time.Duration{1, math.MaxInt64 / 2, math.MaxInt64 - 1, math.MaxInt64} {
 		for _, guard := range []float64{0, 0.02, 10, math.Inf(1), math.NaN(), -1} {
-			rule := Rule{Limit: limit, Guard: guard, GuardFloor: math.MaxInt64}
+			rule := Rule{Limit: limit, Guard: Guard{Ratio: guard, Floor: math.MaxInt64}}
 			for _, x := range []time.Duration{0, limit, math.MaxInt64} {
 				d := rule.Decide([]time.Duration{x, x, x, x, x})
 				if !d.Done || d.Over != (x > limit) || d.DecidedBy == ByClear { // nothing is beyond this guard band

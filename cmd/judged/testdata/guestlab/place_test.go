@@ -98,21 +98,6 @@ func TestIsolatedPlacement(t *testing.T) {
 	}
 }
 
-func TestIsolatedWideSlot(t *testing.T) {
-	r := run(t, job.Accepted, "--cpus", "2", "--head", "4KiB", programs+"where")
-	if got := field(*r.Tests[0].StdoutHead, "Cpus_allowed_list"); got != "2-3" || r.Tests[0].Runs[0].CPUs != "2-3" {
-		t.Errorf("may run on %s, and the report says %s; want 2-3", got, r.Tests[0].Runs[0].CPUs)
-	}
-	want := map[string]bool{"width-vs-isolation": true}
-	failed := map[string]bool{}
-	for _, id := range r.Host.Doctor.Failed {
-		failed[id] = true
-	}
-	if diff := cmp.Diff(want, only(failed, want)); diff != "" {
-		t.Errorf("failed checks in the report (-want +got):\n%s", diff)
-	}
-}
-
 // TestIsolatedUsage reads per CPU how long the scheduler had tasks there: a
 // run's time is on its slot and nowhere else.
 func TestIsolatedUsage(t *testing.T) {

@@ -1,0 +1,62 @@
+package guestlab
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/job"
+	"judged/internal/slots"
+	"judged/internal/testkit"
+)
+
+// TestIsolatedRepeats judges a program over its limit on two isolated cores: the
+// report has its first two runs that count on the one that was leased and all
+// others on the other, and those that were disturbed where their successor is.
+func TestIsolatedRepeats(t *testing.T) {
+	before := look(t)
+	d := serve(t, "--cpu-list", "2-3", "--data-dir", t.TempDir())
+	digest, err := d.PutBlobFile(t.Context(), samples+"sum/TLE-spin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Submit(t.Context(), "", job.Job{
+		Program: job.File{Blob: digest}, Tests: []job.Test{{Name: "1"}},
+		Limits:  job.Limits{CPUTimeMS: 20, WallTimeMS: 60_000},
+		Repeats: job.Repeats{Policy: job.Confirm, Min: 4, Max: 5},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = d.Wait(t.Context(), r.ID); err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdict != job.TimeLimit {
+		t.Fatalf("verdict %s, want TLE", r.Verdict)
+	}
+	runs := r.Tests[0].Runs
+	other := map[string]string{"2": "3", "3": "2"}[runs[0].CPUs]
+	var want, got []string
+	kept := 0
+	for _, one := range runs {
+		got = append(got, one.CPUs)
+		if kept < 2 {
+			want = append(want, runs[0].CPUs)
+		} else {
+			want = append(want, other)
+		}
+		if one.Kept {
+			kept++
+		}
+	}
+	t.Logf("%d runs, %d kept, on CPUs %v", len(runs), kept, got)
+	if diff := cmp.Diff(want, got); diff != "" || kept < 4 {
+		t.Errorf("%d of %d runs kept; CPUs (-want +got):\n%s", kept, len(runs), diff)
+	}
+	testkit.WaitFor(t, patience, "both slots to be idle", func() bool {
+		list, err := d.Slots(t.Context())
+		return err == nil && len(list) == 2 && list[0].State == slots.Idle && list[1].State == slots.Idle
+	})
+	d.end(t)
+	before.compare(t)
+}

@@ -1,0 +1,72 @@
+package experiment
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/stage"
+)
+
+// counted are so many flips, the first of them wrong.
+func counted(n, wrong int, f Flip) []Flip {
+	all := make([]Flip, n)
+	for i := range all {
+		all[i] = f
+		all[i].Wrong = i < wrong
+	}
+	return all
+}
+
+func TestPromises(t *testing.T) {
+	const (
+		at095 = "cpu-bound beside load at 0.95: judged wrong 0 of 100"
+		at110 = "cpu-bound beside load at 1.10: judged wrong 0 of 100"
+		tenth = "all cases but 1.00: judged wrong at most 0.1 times as often as a free run"
+	)
+	// judged and free are flips of the CPU-bound program beside load.
+	judged := func(theta float64, n, wrong int) []Flip {
+		return counted(n, wrong, Flip{Program: "cpu-bound", Load: stage.LoadCPU, Theta: theta, Method: byJudged})
+	}
+	free := func(n, wrong int) []Flip {
+		return counted(n, wrong, Flip{Program: "memory-bound", Theta: 0.98, Method: byFree})
+	}
+	// What no promise is about.
+	rest := append(counted(9, 9, Flip{Program: "cpu-bound", Load: stage.LoadCPU, Theta: 1, Method: byJudged}),
+		counted(9, 9, Flip{Program: "cpu-bound", Theta: 0.95, Method: byPinned})...)
+	for name, tt := range map[string]struct {
+		flips [][]Flip
+		want  [][]string
+	}{
+		"kept": {[][]Flip{judged(0.95, 100, 0), judged(1.10, 120, 0), free(110, 50)}, [][]string{
+			{at095, "0 of 100", "kept"}, {at110, "0 of 120", "kept"}, {tenth, "0.0 % of 45.5 %: 0.000", "kept"}}},
+		"a tenth is kept": {[][]Flip{judged(0.95, 100, 1), judged(1.10, 100, 0), free(100, 5)}, [][]string{
+			{at095, "1 of 100", "missed"}, {at110, "0 of 100", "kept"}, {tenth, "0.5 % of 5.0 %: 0.100", "kept"}}},
+		"more than a tenth": {[][]Flip{judged(0.95, 100, 0), judged(1.10, 100, 3), free(100, 10)}, [][]string{
+			{at095, "0 of 100", "kept"}, {at110, "3 of 100", "missed"}, {tenth, "1.5 % of 10.0 %: 0.150", "missed"}}},
+		"too few": {[][]Flip{judged(0.95, 99, 0), judged(1.10, 40, 1), free(100, 0)}, [][]string{
+			{at095, "0 of 99", "too few to tell; -n 50 has enough"}, {at110, "1 of 40", "missed"},
+			{tenth, "0.7 % of 0.0 %", "cannot be told: no free run was wrong"}}},
+		"nothing": {nil, [][]string{
+			{at095, "", "too few to tell; -n 50 has enough"}, {at110, "", "too few to tell; -n 50 has enough"},
+			{tenth, " of ", "cannot be told: no free run was wrong"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			flips := rest
+			for _, some := range tt.flips {
+				flips = append(flips, some...)
+			}
+			if diff := cmp.Diff(tt.want, promises(flips).Rows); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDriftTable(t *testing.T) {
+	want := [][]string{{"cpu-bound", "100.1 %", "99.9 %", "-0.2 %"}, {"memory-bound", "100.0 %", "112.5 %", "+12.5 %"}}
+	got := driftTable([]subject{{kind: "cpu-bound"}, {kind: "memory-bound"}}, []float64{1.001, 1}, []float64{0.999, 1.125})
+	if diff := cmp.Diff(want, got.Rows); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

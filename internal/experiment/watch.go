@@ -1,0 +1,113 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"judged/internal/canary"
+	"judged/internal/measure"
+	"judged/internal/stage"
+	"judged/internal/stats"
+)
+
+// watch is what the daemon knows of a slot before it judges there.
+type watch struct {
+	canary *canary.Canary
+	stand  *measure.Stand
+	clean  map[string][]time.Duration // of undisturbed reference kernels
+}
+
+// watch reads reference kernels in the slot with nothing beside it, until there
+// are enough of them for the guard band and to look at the slot beside runs near
+// the limit, but so many sets at most.
+func (l *lab) watch(most int) (*watch, error) {
+	c, err := canary.New(l.court.Topology())
+	if err != nil {
+		return nil, err
+	}
+	w := &watch{canary: c, stand: l.court.Stand(l.court.Slots()[0]), clean: map[string][]time.Duration{}}
+	for set := 0; set < most && !w.knows(l.noise()); set++ {
+		for _, kernel := range append(l.noise(), stage.ShortKernels()...) {
+			l.Seen(0, 0, "learning what the slot is like")
+			if err := w.read(l.ctx, kernel); err != nil {
+				return nil, errors.Join(err, c.Close())
+			}
+		}
+	}
+	l.setGuard(w)
+	return w, nil
+}
+
+// noise are the kernels that the guard is learned from.
+func (l *lab) noise() []string { return canary.Noise(l.court.Virtual()) }
+
+func (w *watch) read(ctx context.Context, kernel string) error {
+	defer w.stand.Tidy()
+	r, err := w.canary.Read(ctx, w.stand, kernel)
+	if err == nil && len(r.Run.Disturbed) == 0 {
+		w.clean[kernel] = append(w.clean[kernel], r.CPUTime)
+	}
+	return err
+}
+
+func (w *watch) knows(noise []string) bool {
+	short := !slices.ContainsFunc(stage.ShortKernels(), func(k string) bool { return !w.usual(k) })
+	return short && len(w.relative(noise)) >= stats.GuardFrom
+}
+
+// usual reports whether it is known what a kernel takes here.
+func (w *watch) usual(kernel string) bool { return len(w.clean[kernel]) >= stats.DefaultChart().Learn }
+
+// place is the slot once more: it has no other core here, and no say in what
+// runs beside it.
+func (w *watch) place(context.Context, stats.Placement) (measure.Place, error) {
+	return measure.Place{Stand: w.stand, Release: w.stand.Tidy, Deviates: w.deviates}, nil
+}
+
+// deviates holds the short kernels against what they usually take.
+func (w *watch) deviates(ctx context.Context) bool {
+	for _, kernel := range stage.ShortKernels() {
+		if !w.usual(kernel) {
+			continue
+		}
+		r, err := w.canary.Read(ctx, w.stand, kernel)
+		if err == nil && stats.LearnBaseline(w.clean[kernel]).Beyond(r.CPUTime) != stats.NoShift {
+			return true
+		}
+	}
+	return false
+}
+
+// setGuard has the flips judged by what the kernels have shown.
+func (l *lab) setGuard(w *watch) {
+	relative := w.relative(l.noise())
+	g := stats.DefaultGuard().Learn(relative)
+	l.court.SetGuard(g)
+	l.result.Guard = &g
+	how := fmt.Sprintf("which is believed of any host: %d undisturbed reference kernels showed no more noise", len(relative))
+	switch {
+	case len(relative) < stats.GuardFrom:
+		how = fmt.Sprintf("which is believed of any host: %d undisturbed reference kernels are too few to learn from", len(relative))
+	case g.Learned:
+		how = fmt.Sprintf("learned from %d undisturbed reference kernels in the slot with nothing beside it", len(relative))
+	}
+	l.note("The guard band is %.1f %% of the limit, %s.", 100*g.Ratio, how)
+	if slices.ContainsFunc(stage.ShortKernels(), func(k string) bool { return !w.usual(k) }) {
+		l.note("The slot was not looked at beside runs near the limit: too few undisturbed readings say what it is usually like.")
+	}
+}
+
+// relative are times by what their kernel usually takes.
+func (w *watch) relative(kernels []string) []float64 {
+	var all []float64
+	for _, kernel := range kernels {
+		b := stats.LearnBaseline(w.clean[kernel])
+		for _, t := range w.clean[kernel] {
+			all = append(all, 1+b.Deviation(t))
+		}
+	}
+	return all
+}

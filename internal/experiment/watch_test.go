@@ -1,0 +1,73 @@
+package experiment
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"judged/internal/judge"
+	"judged/internal/stage"
+	"judged/internal/stats"
+	"judged/internal/testkit"
+)
+
+// TestWatch: judged alone is asked for a place, where the short kernels are held
+// against what they usually take, once that is known.
+func TestWatch(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	l := &lab{ctx: t.Context(), Options: options(t)}
+	defer func() {
+		if err := l.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := l.settle(1); err != nil {
+		t.Fatal(err)
+	}
+	w, err := l.watch(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.canary.Close()
+
+	placed := map[string]bool{}
+	for _, x := range l.methods(Flip{}, judge.Task{}, w) {
+		placed[x.Method] = x.task.Place != nil
+	}
+	if diff := cmp.Diff([]bool{false, false, true}, []bool{placed[byFree], placed[byPinned], placed[byJudged]}); diff != "" {
+		t.Errorf("free, pinned and judged ask for a place (-want +got):\n%s", diff)
+	}
+	place, err := w.place(t.Context(), stats.Placement{Quiet: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer place.Release()
+	if got, want := place.Stand, l.court.Stand(l.court.Slots()[0]); got != want {
+		t.Errorf("placed on %v, want the slot's stand", got.Slot().CPUs)
+	}
+	looks := func(n int, usual time.Duration) bool {
+		for _, kernel := range stage.ShortKernels() {
+			w.clean[kernel] = slices.Repeat([]time.Duration{usual}, n)
+		}
+		return place.Deviates(t.Context())
+	}
+	enough := stats.DefaultChart().Learn
+	got := []bool{looks(enough-1, 1), looks(enough, 1), looks(enough, time.Hour)}
+	if diff := cmp.Diff([]bool{false, true, true}, got); diff != "" {
+		t.Errorf("too few known, slower, faster (-want +got):\n%s", diff)
+	}
+}
+
+// TestRelative: every kernel is held against itself.
+func TestRelative(t *testing.T) {
+	const ms = time.Millisecond
+	w := watch{clean: map[string][]time.Duration{"long": {100 * ms, 100 * ms, 110 * ms}, "short": {10 * ms, 9 * ms, 10 * ms}, "other": {ms}}}
+	got := w.relative([]string{"long", "short"})
+	slices.Sort(got)
+	if diff := cmp.Diff([]float64{0.9, 1, 1, 1, 1, 1.1}, got, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

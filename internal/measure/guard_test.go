@@ -1,0 +1,42 @@
+package measure
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/job"
+	"judged/internal/stats"
+)
+
+// TestGuard: what a stand was told is what its tests are decided by, what runs
+// are stopped by, and what the report says.
+func TestGuard(t *testing.T) {
+	const ms = time.Millisecond
+	type told struct {
+		Guard   time.Duration
+		Learned bool
+		Killed  time.Duration
+	}
+	q := Request{Limits: job.Limits{CPUTimeMS: 1000}, Repeats: job.Repeats{Policy: job.Confirm}}
+	s := &Stand{}
+	got := map[string]told{}
+	tell := func(name string) {
+		spec, err := s.spec(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		timing := timing([]outcome{ran(1010, job.TimeLimit, true)}, stats.Decision{Done: true}, s.rule(q))
+		got[name] = told{timing.Guard, timing.GuardLearned, spec.Limits.CPUTime}
+	}
+	tell("nothing told")
+	s.SetGuard(stats.Guard{Ratio: 0.08, Floor: 5 * ms, Learned: true})
+	tell("learned")
+	s.SetGuard(stats.DefaultGuard())
+	tell("back")
+	want := map[string]told{"nothing told": {20 * ms, false, 1100 * ms}, "learned": {80 * ms, true, 1160 * ms}, "back": {20 * ms, false, 1100 * ms}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
