@@ -167,7 +167,7 @@ func cpuListFlag(cmd *cobra.Command, p *string) {
 }
 
 func rootFlag(cmd *cobra.Command, p *string) {
-	cmd.Flags().StringVar(p, "root", "host", "`KIND` of file system that the program sees: host (programs and libraries, read-only) or minimal")
+	cmd.Flags().StringVar(p, "root", "private", "`KIND` of file system that the program sees: private (copies of what it loads), host (programs and libraries, read-only) or minimal")
 }
 
 func jsonFlag(cmd *cobra.Command, p *bool) {

@@ -53,7 +53,7 @@ type Slots struct {
 
 // Sandbox is what a program finds around itself.
 type Sandbox struct {
-	Root       string      `toml:"root"` // host, minimal
+	Root       string      `toml:"root"` // private, host, minimal
 	WorkSize   units.Bytes `toml:"work_size"`
 	WorkInodes int         `toml:"work_inodes"`
 	UIDFirst   int         `toml:"uid_first"`
@@ -136,7 +136,7 @@ func Default() Config {
 		},
 		Slots: Slots{Width: 1, Pool: "default"},
 		Sandbox: Sandbox{
-			Root:       "host",
+			Root:       "private",
 			WorkSize:   64 << 20,
 			WorkInodes: 4096,
 			UIDFirst:   1879048192, // above what systemd gives to containers

@@ -86,7 +86,7 @@ func (v *validator) slots(s Slots) {
 }
 
 func (v *validator) sandbox(s Sandbox) {
-	oneOf(v, "sandbox.root", s.Root, "host", "minimal")
+	oneOf(v, "sandbox.root", s.Root, "private", "host", "minimal")
 	between(v, "sandbox.work_size", s.WorkSize, 64<<10, 1<<40)
 	between(v, "sandbox.work_inodes", s.WorkInodes, 16, 10_000_000)
 	// Below 1000 live the host's own users; (uid_t)-1 and the top half of the

@@ -21,7 +21,7 @@ import (
 // be seen.
 func TestLookFindsLeftovers(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	a := openArena(t, 1, sandbox.RootHost, 0)
+	a := openArena(t, 1, sandbox.RootPrivate, 0)
 	defer a.close(t)
 	for _, tc := range []struct {
 		name string

@@ -60,8 +60,11 @@ func slotFits(t *testing.T, width int) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = slots.Plan(top, nil, width)
-	return err
+	planned, err := slots.Plan(top, nil, width)
+	if err != nil {
+		return err
+	}
+	return slots.Balanced(top, planned)
 }
 
 // judgeAll judges samples in one court, one after the other.
@@ -95,7 +98,7 @@ func openCourt(t *testing.T, width int) *court.Court {
 func openCourtOf(t *testing.T, c config.Config, width int) *court.Court {
 	t.Helper()
 	ct, err := court.Open(court.Options{
-		Width: width, Count: 1, Root: sandbox.RootHost, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+		Width: width, Count: 1, Root: sandbox.RootPrivate, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	if err != nil {

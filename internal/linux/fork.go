@@ -3,6 +3,7 @@ package linux
 import (
 	"os"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -50,7 +51,10 @@ type ForkedChild struct {
 	Namespaces uintptr // CLONE_NEW flags: what it has for itself from its birth
 	Sibling    bool    // it is its parent's parent's child (CLONE_PARENT)
 	Report     int     // descriptor for the StepError
-	Steps      []Step
+	// Newborn is where the kernel writes the pid, before the child runs and
+	// whatever becomes of the caller then. It may be nil.
+	Newborn *atomic.Int32
+	Steps   []Step
 }
 
 // cloneArgs is struct clone_args of linux/sched.h up to its third version
@@ -74,6 +78,10 @@ func ForkSteps(c *ForkedChild) (pid int, err error) {
 	if c.Cgroup >= 0 {
 		args.flags |= unix.CLONE_INTO_CGROUP
 		args.cgroup = uint64(c.Cgroup)
+	}
+	if c.Newborn != nil {
+		args.flags |= unix.CLONE_PARENT_SETTID
+		args.parentTID = uint64(uintptr(unsafe.Pointer(c.Newborn)))
 	}
 	if c.Sibling {
 		// The exit signal is then that of the parent (clone(2)).

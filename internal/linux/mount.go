@@ -71,65 +71,6 @@ func Mount(fstype, target string, flags uintptr, data string) error {
 	return nil
 }
 
-// DetachedTmpfs makes a tmpfs that is mounted nowhere and returns its root as a
-// directory. It lives as long as that or a mount of it. Options are those of
-// mount(8), each a key and a value.
-func DetachedTmpfs(options ...[2]string) (*os.File, error) {
-	context, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return nil, os.NewSyscallError("fsopen tmpfs", err)
-	}
-	defer unix.Close(context)
-	for _, o := range options {
-		if err := unix.FsconfigSetString(context, o[0], o[1]); err != nil {
-			return nil, &os.PathError{Op: "fsconfig tmpfs", Path: o[0] + "=" + o[1], Err: err}
-		}
-	}
-	if err := unix.FsconfigCreate(context); err != nil {
-		return nil, os.NewSyscallError("fsconfig create tmpfs", err)
-	}
-	fd, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
-	if err != nil {
-		return nil, os.NewSyscallError("fsmount tmpfs", err)
-	}
-	return os.NewFile(uintptr(fd), "box"), nil
-}
-
-// MakeDir makes a folder in dir for a user, whatever the umask.
-func MakeDir(dir *os.File, name string, mode uint32, uid int) error {
-	fd := int(dir.Fd())
-	if err := unix.Mkdirat(fd, name, mode); err != nil {
-		return &os.PathError{Op: "mkdirat", Path: name, Err: err}
-	}
-	if err := unix.Fchmodat(fd, name, mode, 0); err != nil {
-		return &os.PathError{Op: "fchmodat", Path: name, Err: err}
-	}
-	if err := unix.Fchownat(fd, name, uid, uid, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return &os.PathError{Op: "fchownat", Path: name, Err: err}
-	}
-	return nil
-}
-
-// MakeFile copies src into a new file in dir for a user, whatever the umask.
-// Nothing of it passes through this process.
-func MakeFile(dir *os.File, name string, mode uint32, uid int, src *os.File) error {
-	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
-	if err != nil {
-		return &os.PathError{Op: "openat", Path: name, Err: err}
-	}
-	defer unix.Close(fd)
-	if err := CopyAll(fd, int(src.Fd())); err != nil {
-		return &os.PathError{Op: "copy", Path: name, Err: err}
-	}
-	if err := unix.Fchmod(fd, mode); err != nil {
-		return &os.PathError{Op: "fchmod", Path: name, Err: err}
-	}
-	if err := unix.Fchown(fd, uid, uid); err != nil {
-		return &os.PathError{Op: "fchown", Path: name, Err: err}
-	}
-	return nil
-}
-
 // Bind shows a file or a folder, with what is mounted below it, at another
 // place, with the flags on all of it. The flags need a second call: a bind
 // mount ignores them in the first.

@@ -61,6 +61,11 @@ func DupStep(fd, to int) Step {
 	return Step{Name: "dup3", Call: unix.SYS_DUP3, Args: [6]uintptr{uintptr(fd), uintptr(to), 0}}
 }
 
+// CloseStep closes a descriptor.
+func CloseStep(fd int) Step {
+	return Step{Name: "close", Call: unix.SYS_CLOSE, Args: [6]uintptr{uintptr(fd)}}
+}
+
 // CloseOnExecStep marks every descriptor from first on (Linux 5.11).
 func CloseOnExecStep(first int) Step {
 	return Step{Name: "close_range", Call: unix.SYS_CLOSE_RANGE, Args: [6]uintptr{uintptr(first), uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC}}

@@ -13,7 +13,8 @@ import (
 type linkage struct {
 	loader    string   // PT_INTERP; "" is none
 	libraries []string // DT_NEEDED
-	folders   []string // DT_RUNPATH or DT_RPATH, as written
+	runpath   []string // DT_RUNPATH, as written
+	rpath     []string // DT_RPATH: good for what the libraries need, too
 }
 
 // The most that is taken from one file. Real ones need a tenth of it; every
@@ -26,18 +27,18 @@ const (
 	maxText      = 1024 // bytes of a name or of a list of folders
 )
 
-// readLinkage reads a little-endian 64-bit ELF file; of anything else the
-// linkage is empty. Package debug/elf is not used for it because its readers
+// readLinkage reads a little-endian 64-bit ELF file, and reports whether it is
+// one; of anything else the linkage is empty. Package debug/elf is not used for it because its readers
 // make no promise about hostile files (it unpacks compressed sections, for
 // instance): this one looks at segments only, and at a bounded part of them.
-func readLinkage(f io.ReaderAt) (l linkage) {
+func readLinkage(f io.ReaderAt) (l linkage, ok bool) {
 	var h elf.Header64
 	if !readAt(f, 0, &h) || string(h.Ident[:elf.EI_VERSION]) != elf.ELFMAG+"\x02\x01" || h.Phnum > maxSegments {
-		return l
+		return l, false
 	}
 	segments := make([]elf.Prog64, h.Phnum)
 	if !readAt(f, h.Phoff, segments) {
-		return l
+		return l, false
 	}
 	if s, ok := firstOf(segments, elf.PT_INTERP); ok {
 		l.loader = text(f, s.Off)
@@ -45,7 +46,7 @@ func readLinkage(f io.ReaderAt) (l linkage) {
 	if s, ok := firstOf(segments, elf.PT_DYNAMIC); ok {
 		l.readDynamic(f, segments, s)
 	}
-	return l
+	return l, true
 }
 
 func firstOf(segments []elf.Prog64, kind elf.ProgType) (elf.Prog64, bool) {
@@ -78,8 +79,10 @@ func (l *linkage) readDynamic(f io.ReaderAt, segments []elf.Prog64, dynamic elf.
 			if len(l.libraries) < maxLibraries {
 				l.libraries = append(l.libraries, text(f, table+e.Val))
 			}
-		case elf.DT_RUNPATH, elf.DT_RPATH:
-			l.folders = splitFolders(text(f, table+e.Val))
+		case elf.DT_RUNPATH:
+			l.runpath = splitFolders(text(f, table+e.Val))
+		case elf.DT_RPATH:
+			l.rpath = splitFolders(text(f, table+e.Val))
 		}
 	}
 }

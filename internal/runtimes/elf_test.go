@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,8 +58,9 @@ func TestReadLinkage(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			if diff := cmp.Diff(linkageBy(t, f), readLinkage(f), cmp.AllowUnexported(linkage{})); diff != "" {
-				t.Errorf("-debug/elf +ours:\n%s", diff)
+			got, ok := readLinkage(f)
+			if diff := cmp.Diff(linkageBy(t, f), got, cmp.AllowUnexported(linkage{})); diff != "" || !ok {
+				t.Errorf("an ELF file: %t; -debug/elf +ours:\n%s", ok, diff)
 			}
 		})
 	}
@@ -82,13 +84,13 @@ func linkageBy(t *testing.T, f *os.File) (l linkage) {
 	if l.libraries, err = e.ImportedLibraries(); err != nil {
 		t.Fatal(err)
 	}
-	for _, tag := range []elf.DynTag{elf.DT_RUNPATH, elf.DT_RPATH} {
+	for tag, to := range map[elf.DynTag]*[]string{elf.DT_RUNPATH: &l.runpath, elf.DT_RPATH: &l.rpath} {
 		lists, err := e.DynString(tag)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, list := range lists {
-			l.folders = splitFolders(list)
+			*to = splitFolders(list)
 		}
 	}
 	return l
@@ -99,8 +101,9 @@ func TestReadLinkageOfOtherFiles(t *testing.T) {
 		"nothing": "", "a script": "#!/bin/sh\n", "magic only": elf.ELFMAG, "32 bits": elf.ELFMAG + "\x01\x01" + string(make([]byte, 100)),
 		"no segments": elf.ELFMAG + "\x02\x01" + string(make([]byte, 58)),
 	} {
-		if diff := cmp.Diff(linkage{}, readLinkage(bytes.NewReader([]byte(text))), cmp.AllowUnexported(linkage{})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+		l, ok := readLinkage(bytes.NewReader([]byte(text)))
+		if diff := cmp.Diff(linkage{}, l, cmp.AllowUnexported(linkage{})); diff != "" || ok != (name == "no segments") {
+			t.Errorf("%s is an ELF file: %t (-want +got):\n%s", name, ok, diff)
 		}
 	}
 }
@@ -116,33 +119,33 @@ func FuzzReadLinkage(f *testing.F) {
 		f.Add(b[:min(len(b), 16<<10)])
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		l := readLinkage(bytes.NewReader(b))
-		for _, s := range append(append(l.libraries, l.folders...), l.loader) {
+		l, _ := readLinkage(bytes.NewReader(b))
+		for _, s := range slices.Concat(l.libraries, l.runpath, l.rpath, []string{l.loader}) {
 			if len(s) > maxText {
 				t.Errorf("a text of %d bytes", len(s))
 			}
 		}
-		if len(l.libraries) > maxLibraries || len(l.folders) > maxFolders {
-			t.Errorf("%d libraries in %d folders", len(l.libraries), len(l.folders))
+		if len(l.libraries) > maxLibraries || len(l.runpath) > maxFolders || len(l.rpath) > maxFolders {
+			t.Errorf("%d libraries in %d and %d folders", len(l.libraries), len(l.runpath), len(l.rpath))
 		}
 	})
 }
 
-func TestReadInterpreter(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                                   "",
-		"\x7fELF":                            "",
-		"#!":                                 "",
-		"#!\n/bin/sh":                        "",
-		"#!/bin/sh":                          "/bin/sh",
-		"#! /bin/sh -e\nexit":                "/bin/sh",
-		"#!/usr/bin/env python3\n":           "python3",
-		"#!/usr/bin/env -S A=1 python3 -u\n": "python3",
-		"#!/usr/bin/env\n":                   "",
-		"print()":                            "",
+func TestReadInterpreters(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                                   nil,
+		"\x7fELF":                            nil,
+		"#!":                                 nil,
+		"#!\n/bin/sh":                        nil,
+		"#!/bin/sh":                          {"/bin/sh"},
+		"#! /bin/sh -e\nexit":                {"/bin/sh"},
+		"#!/usr/bin/env python3\n":           {"/usr/bin/env", "python3"},
+		"#!/usr/bin/env -S A=1 python3 -u\n": {"/usr/bin/env", "python3"},
+		"#!/usr/bin/env\n":                   {"/usr/bin/env"},
+		"print()":                            nil,
 	} {
-		if got := readInterpreter(bytes.NewReader([]byte(text))); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
+		if diff := cmp.Diff(want, readInterpreters(bytes.NewReader([]byte(text)))); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}
 }

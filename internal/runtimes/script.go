@@ -11,23 +11,24 @@ import (
 // (BINPRM_BUF_SIZE).
 const scriptHead = 256
 
-// readInterpreter is the program that a #! line names: a path, or behind env a
-// name to be looked up. "" is no such line.
-func readInterpreter(f io.ReaderAt) string {
+// readInterpreters are the programs that a #! line names: a path, and behind env
+// a name to be looked up. None is no such line.
+func readInterpreters(f io.ReaderAt) []string {
 	b := make([]byte, scriptHead)
 	n, _ := f.ReadAt(b, 0) // a short read is a short file
 	line, ok := strings.CutPrefix(string(b[:n]), "#!")
 	if !ok {
-		return ""
+		return nil
 	}
 	line, _, _ = strings.Cut(line, "\n")
 	words := strings.Fields(line)
-	if len(words) > 0 && path.Base(words[0]) == "env" {
-		// Its options and settings come before the name.
-		words = slices.DeleteFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") || strings.Contains(w, "=") })
-	}
 	if len(words) == 0 {
-		return ""
+		return nil
 	}
-	return words[0]
+	if path.Base(words[0]) == "env" {
+		// Its options and settings come before the name.
+		words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") || strings.Contains(w, "=") })
+		return words[:min(len(words), 2)]
+	}
+	return words[:1]
 }

@@ -99,16 +99,21 @@ func BenchmarkOvershoot(b *testing.B) {
 		path string
 		args []string
 		cpus int
+		busy bool // whether all other CPUs compute
 	}{
-		{"spin", spin, []string{"./program", "1"}, 1},
-		{"duty50", spin, []string{"./program", "1", "50"}, 1},
-		{"threads2", spin, []string{"./program", "2"}, 2},
-		{"threads2duty50", spin, []string{"./program", "2", "50"}, 2},
-		{"orphan", family, []string{"./program", "orphan", "spin"}, 1}, // burns after its parent exited
+		{"spin", spin, []string{"./program", "1"}, 1, false},
+		{"busy", spin, []string{"./program", "1"}, 1, true},
+		{"duty50", spin, []string{"./program", "1", "50"}, 1, false},
+		{"threads2", spin, []string{"./program", "2"}, 2, false},
+		{"threads2duty50", spin, []string{"./program", "2", "50"}, 2, false},
+		{"orphan", family, []string{"./program", "orphan", "spin"}, 1, false}, // burns after its parent exited
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			l := newLab(b, nil)
 			l.widen(b, bb.cpus)
+			if bb.busy {
+				l.occupy(b, spin)
+			}
 			var over []time.Duration
 			for i := 0; b.Loop(); i++ {
 				spec := Spec{Args: bb.args, Files: []File{{Name: "program", Path: bb.path, Exec: true}}, Limits: limits()}
@@ -143,6 +148,28 @@ func (l *lab) widen(b *testing.B, n int) {
 	var err error
 	if l.slot.Group, err = l.tree.Slot(l.slot.CPUs, cpuset.New(l.slot.Node)); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// occupy keeps every CPU that is not the slot's busy with a program that spins.
+func (l *lab) occupy(b *testing.B, spin string) {
+	b.Helper()
+	for cpu := range runtime.NumCPU() {
+		if l.slot.CPUs.Contains(cpu) {
+			continue
+		}
+		beside := exec.Command(spin)
+		beside.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := beside.Start(); err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() {
+			_ = beside.Process.Kill() // it runs for ever
+			_ = beside.Wait()         // killed
+		})
+		if err := linux.SetAffinity(beside.Process.Pid, []int{cpu}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

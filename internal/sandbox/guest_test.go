@@ -40,6 +40,6 @@ func TestLeaksInGuest(t *testing.T) {
 	act, family := testkit.CompileC(t, "testdata/act.c", true), testkit.CompileC(t, "testdata/family.c", true)
 	guest.GoTest(t, guest.Config{
 		Append: isolation + " tsc=reliable", NUMA: true,
-		Files: map[string]string{"/repo/internal/sandbox/testdata/act": act, "/repo/internal/sandbox/testdata/family": family},
+		Files: map[string]string{"/repo/internal/sandbox/testdata/act": act, "/repo/internal/sandbox/testdata/family": family, "/bin/echo": act},
 	}, "judged/internal/sandbox", "^Test(NothingIsLeft|LauncherLeavesNothing|ProcessesBound|AllAreCounted|Parents)$")
 }

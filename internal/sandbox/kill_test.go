@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -19,6 +20,7 @@ import (
 	"judged/internal/cgroup"
 	"judged/internal/cpuset"
 	"judged/internal/hostfs"
+	"judged/internal/stage"
 	"judged/internal/testkit"
 )
 
@@ -26,8 +28,8 @@ import (
 var killEvery = flag.Int("kill-every", 11, "system calls from one that TestKilledAtEveryCall kills at to the next")
 
 // victimEnv makes this binary a judged that waits for a word, judges one run
-// of the program of that path, and ends. The argument is the control group that
-// it starts in, below the root.
+// of the program of that path, or more, and ends. The argument is the control
+// group that it starts in, below the root.
 const victimEnv = "JUDGED_TEST_VICTIM"
 
 func victimMain(program string) int {
@@ -56,29 +58,66 @@ func victim(program, parent string) error {
 		return err
 	}
 	users := victims()
-	l, err := Open(Options{Root: RootHost, BoxBytes: 1 << 20, BoxInodes: 64, UIDFirst: users.First, UIDCount: users.Count})
+	l, err := Open(Options{Root: RootPrivate, BoxBytes: 1 << 20, BoxInodes: 64, UIDFirst: users.First, UIDCount: users.Count})
 	if err != nil {
 		return err
 	}
 	fmt.Println(l.process.Pid)
-	if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
+	word := make([]byte, 1)
+	if _, err := os.Stdin.Read(word); err != nil {
 		return err
 	}
-	s, err := l.Prepare(Slot{CPUs: cpus, Group: group})
+	slot := Slot{CPUs: cpus, Group: group}
+	slot.Trees = l.NewTrees(slot)
+	err = judge(l, slot, program)
+	if left := children(l); len(left) > 0 {
+		return errors.Join(err, fmt.Errorf("a run leaves %q", left))
+	}
+	if word[0] == wordAgain && !isInit(l.process.Pid) {
+		err = judge(l, slot, program)
+	}
 	if err != nil {
 		return err
 	}
-	if err := s.Load(Spec{Args: []string{"./act", "print"}, Files: []File{{Name: "act", Path: program, Exec: true}}, Limits: limits()}); err != nil {
-		return err
-	}
-	if _, err := s.Run(context.Background()); err != nil {
-		return err
-	}
-	if err := s.Close(); err != nil {
-		return err
-	}
+	err = slot.Trees.Close()
 	l.Close()
-	return tree.Remove()
+	return errors.Join(err, tree.Remove())
+}
+
+// The words for a victim: judge a run, and judge one more if judged-init did not
+// outlive it.
+const wordOnce, wordAgain = 1, 2
+
+// isInit reports whether a process is judged-init, and lives.
+func isInit(pid int) bool {
+	status := statusOf("/proc/" + strconv.Itoa(pid) + "/status")
+	return status("Name") == stage.Name && !strings.HasPrefix(status("State"), "Z")
+}
+
+// judge is one run. What it leaves is no matter of whether it fails.
+func judge(l *Launcher, slot Slot, program string) error {
+	s, err := l.Prepare(slot)
+	if err != nil {
+		return err
+	}
+	err = s.Load(Spec{Args: []string{"./act", "print"}, Files: []File{{Name: "act", Path: program, Exec: true}}, Limits: limits()})
+	if err == nil {
+		_, err = s.Run(context.Background())
+	}
+	return errors.Join(err, s.Close())
+}
+
+// children are the states of this process' children, judged-init not among them.
+func children(l *Launcher) []string {
+	var found []string
+	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is good
+	for _, path := range paths {
+		status := statusOf(path)
+		if status("PPid") == strconv.Itoa(os.Getpid()) && status("Pid") != strconv.Itoa(l.process.Pid) {
+			found = append(found, status("Name")+" "+status("State")+", in its namespaces "+status("NSpid"))
+		}
+	}
+	return found
 }
 
 // victims are the users of victims' runs: those of the process that starts them.
@@ -139,7 +178,7 @@ func startVictim(t *testing.T, parent string) started {
 	}
 	defer out.Close()
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{"victim", parent}, &syscall.ProcAttr{
-		Env:   append(os.Environ(), victimEnv+"="+act(t)),
+		Env:   append(os.Environ(), victimEnv+"="+linkedAct(t)),
 		Files: []uintptr{stdin.Fd(), stdout.Fd(), 2},
 		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	})
@@ -188,10 +227,10 @@ func TestKilledAtEveryCall(t *testing.T) {
 		if left := groupsOf(last); len(left) > 0 {
 			t.Fatalf("a judged that starts leaves groups of the dead: %q", left)
 		}
-		tr := &tracer{t: t, judged: v.pid, killAt: at, tasks: map[int]bool{}}
+		tr := &tracer{t: t, judged: v.pid, victim: v.pid, killAt: at, tasks: map[int]bool{}}
 		tr.seize(v.pid)
 		tr.seize(v.init)
-		v.word.Write([]byte{1})
+		v.word.Write([]byte{wordOnce})
 		left := tr.follow()
 		v.word.Close()
 		if len(left) > 0 {
@@ -215,6 +254,33 @@ func TestKilledAtEveryCall(t *testing.T) {
 	if err != nil || r.Signal != 0 || r.OutputBytes != 9 {
 		t.Errorf("the other judged's program: %+v, %v; want it unharmed", r, err)
 	}
+}
+
+// TestInitKilledAtEveryCall kills judged-init while it is about to make its n-th
+// system call for a run, for every n. That run may fail, but nothing of it is left,
+// and a judged-init that is started again judges the next one.
+func TestInitKilledAtEveryCall(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	runtime.LockOSThread() // tracing is a thread's business
+	defer runtime.UnlockOSThread()
+	traces := testkit.Watch(t, victims())
+	for at := 1; ; at++ {
+		v := startVictim(t, "")
+		tr := &tracer{t: t, judged: v.pid, victim: v.init, killAt: at, tasks: map[int]bool{}}
+		tr.seize(v.pid)
+		tr.seize(v.init)
+		v.word.Write([]byte{wordAgain})
+		left := tr.follow()
+		v.word.Close()
+		if len(left) > 0 || tr.status != 0 {
+			t.Errorf("judged-init killed at call %d (%s): judged ended with %#x, and %q lived on", at, tr.killed, int(tr.status), left)
+		}
+		if tr.killed == "" {
+			t.Logf("%d system calls of judged-init for a run", tr.calls)
+			break
+		}
+	}
+	traces.None(t)
 }
 
 // groupsOf are the trees that a judged with the pid has, or had.
@@ -267,7 +333,7 @@ func TestParents(t *testing.T) {
 		t.Errorf("groups of the living (-before +after):\n%s", diff)
 	}
 	for _, v := range []started{living, last} {
-		if _, err := v.word.Write([]byte{1}); err != nil {
+		if _, err := v.word.Write([]byte{wordOnce}); err != nil {
 			t.Error(err)
 		}
 		v.word.Close()

@@ -46,6 +46,17 @@ type Slot struct {
 	// Network is the network namespace of the runs, see NewNetwork. Without one
 	// they are in the Launcher's.
 	Network *os.File
+	// Trees are what the runs see of the host with RootPrivate, see NewTrees.
+	// Without them programs are static.
+	Trees *Trees
+}
+
+// onItsNode adds to the options of a tmpfs that its pages lie on the slot's node.
+func (s Slot) onItsNode(options [][2]string) [][2]string {
+	if !s.BindNode {
+		return options
+	}
+	return append(options, [2]string{"mpol", fmt.Sprintf("bind:%d", s.Node)})
 }
 
 // NewNetwork makes an empty network namespace for a slot. Close it. A run may
@@ -65,7 +76,7 @@ func NewNetwork() (*os.File, error) {
 	return network, err
 }
 
-// Launcher starts sandboxes. It owns one thread of the process, whose mount,
+// Launcher starts sandboxes. It owns a thread of the process, whose mount,
 // network and host name namespaces are what every sandbox starts from, and
 // judged-init, which is started there. The thread lives as long as the
 // Launcher: judged-init and the programs die with it (PR_SET_PDEATHSIG is bound
@@ -75,11 +86,14 @@ func NewNetwork() (*os.File, error) {
 // Its network namespace is empty; slots have others like it.
 type Launcher struct {
 	options Options
+	finder  *runtimes.Finder
 	reader  *runtimes.Reader
+	depot   *depot // nil where runs see no copies
 	uids    atomic.Int64
 	thread  chan func()
 	// lifeline is a pipe whose writing end nobody else has.
 	lifeline struct{ read, write *os.File }
+	newborn  newborn
 	close    sync.Once
 
 	mu      sync.Mutex // guards the rest: judged-init answers one request at a time
@@ -96,17 +110,23 @@ func Open(o Options) (*Launcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read judged-init: %w", err)
 	}
-	l := &Launcher{options: o, reader: newReader(o.Root), thread: make(chan func())}
+	l := &Launcher{options: o, finder: newFinder(), reader: runtimes.NewReader(), thread: make(chan func())}
 	// Not always the first: the one before this process may have ended a
 	// moment ago, and another may run beside it.
 	l.uids.Store(rand.Int64N(int64(o.UIDCount)))
 	if l.lifeline.read, l.lifeline.write, err = linux.Pipe(); err != nil {
 		return nil, fmt.Errorf("build sandbox: %w", err)
 	}
+	if err := l.newborn.open(); err != nil {
+		return nil, fmt.Errorf("build sandbox: %w", err)
+	}
 	ready := make(chan error)
 	onOwnThread(func() { l.runThread(program, ready) })
 	if err = <-ready; err == nil {
 		err = l.startInit()
+	}
+	if err == nil && o.Root == RootPrivate && !o.Without.Has(stage.Root) {
+		l.depot, err = openDepot()
 	}
 	if err != nil {
 		l.Close()
@@ -155,8 +175,8 @@ func (l *Launcher) runThread(program []byte, ready chan<- error) {
 	}
 }
 
-// Close ends judged-init and the launcher's thread. All sandboxes must be
-// closed.
+// Close ends judged-init and the launcher's threads. All sandboxes must be
+// closed, and all trees.
 func (l *Launcher) Close() {
 	l.close.Do(func() {
 		l.mu.Lock()
@@ -164,7 +184,11 @@ func (l *Launcher) Close() {
 		l.stopInit()
 		l.lifeline.write.Close()
 		l.lifeline.read.Close()
+		l.newborn.close()
 		close(l.thread)
+		if l.depot != nil {
+			l.depot.close()
+		}
 	})
 }
 
@@ -186,7 +210,7 @@ func (l *Launcher) startInit() error {
 		// for its share of CPUs would keep cgroup files open.
 		Env: []string{"GOMAXPROCS=1", "GOGC=20", "GODEBUG=containermaxprocs=0"},
 		// What the runtime says when it ends for its own reasons is for the log.
-		Files: []*os.File{null, null, os.Stderr, theirs, l.lifeline.read},
+		Files: []*os.File{null, null, os.Stderr, theirs, l.lifeline.read, l.newborn.file},
 		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true},
 	}
 	done := make(chan struct{})
@@ -249,6 +273,7 @@ const initTimeout = 30 * time.Second
 func (l *Launcher) request(msg []byte, fds []int) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.newborn.pid.Store(0)
 	reply, err := l.exchange(msg, fds)
 	// It was gone, or went with the request unread.
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
@@ -257,6 +282,7 @@ func (l *Launcher) request(msg []byte, fds []int) (int, error) {
 	}
 	if err != nil || len(reply) == 0 {
 		l.stopInit()
+		err = errors.Join(err, l.newborn.end())
 	}
 	if err != nil {
 		return 0, err

@@ -29,6 +29,7 @@ func TestNothingIsLeft(t *testing.T) {
 	litter := Spec{Args: []string{"./act", "litter"}, Files: []File{{Name: "act", Path: act(t), Exec: true}}, Limits: limits(), OutputHint: 64 << 10}
 	spec := func(change func(*Spec)) Spec { s := litter; change(&s); return s }
 	verb := func(word string) func(*Spec) { return func(s *Spec) { s.Args = []string{"./act", word} } }
+	host := func(s *Spec) { s.Args = []string{"echo", "a"} } // a program of the host, in guests too
 	for _, tt := range []struct {
 		name string
 		live func(t *testing.T, s *Sandbox)
@@ -36,6 +37,15 @@ func TestNothingIsLeft(t *testing.T) {
 		fail string // part of the error of Prepare
 	}{
 		{name: "run that litters", live: func(t *testing.T, s *Sandbox) { runs(t, s, litter, StopNone) }},
+		{name: "run with a tree", live: func(t *testing.T, s *Sandbox) { runs(t, s, spec(host), StopNone) }},
+		{name: "loaded with a tree and not run", live: func(t *testing.T, s *Sandbox) { loads(t, s, spec(host), "") }},
+		{name: "tree of another version", live: func(t *testing.T, s *Sandbox) {
+			s.slot.Trees.kept[len(s.slot.Trees.kept)-1].closure[0]++
+			runs(t, s, spec(host), StopNone)
+		}},
+		{name: "no trees", slot: func(s *Slot) { s.Trees = nil }, live: func(t *testing.T, s *Sandbox) {
+			loads(t, s, spec(host), "its slot has no trees")
+		}},
 		{name: "prepared and not loaded", live: func(*testing.T, *Sandbox) {}},
 		{name: "loaded and not run", live: func(t *testing.T, s *Sandbox) { loads(t, s, litter, "") }},
 		{name: "cancelled", live: cancelled(litter)},
@@ -168,7 +178,7 @@ func state(pid int) string {
 // TestLauncherLeavesNothing opens launchers, those that fail too.
 func TestLauncherLeavesNothing(t *testing.T) {
 	testkit.Need(t, testkit.Root)
-	o := Options{Root: RootHost, BoxBytes: 1 << 20, BoxInodes: 64, UIDFirst: ownUsers().First, UIDCount: 1}
+	o := Options{Root: RootPrivate, BoxBytes: 1 << 20, BoxInodes: 64, UIDFirst: ownUsers().First, UIDCount: 1}
 	opened := func() {
 		l, err := Open(o)
 		if err != nil {

@@ -1,30 +1,99 @@
 package sandbox
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"judged/internal/runtimes"
 	"judged/internal/stage"
 )
 
-// newReader reads for programs of a root. A minimal one shows them nothing.
-func newReader(root Root) *runtimes.Reader {
-	if root != RootHost {
-		return runtimes.NewReader(nil, nil)
-	}
-	return runtimes.NewReader(hostTrees[:], strings.Split(stage.Path, ":"))
+// newFinder finds what programs may see of this host.
+func newFinder() *runtimes.Finder {
+	single := hostFiles[:]
+	return runtimes.NewFinder(runtimes.Places{
+		Shown: slices.Concat(hostTrees[:], settings(), single), Path: strings.Split(stage.Path, ":"),
+		// The folders for the links among them.
+		Every: slices.Concat(hostTrees[:], single), Cache: hostFiles[0],
+	})
 }
 
-// Preread reads what of the host the program loads when it starts, unless that
-// was done a moment ago, so that no run waits for the disk or is charged for
-// files that all runs share. On a host with several NUMA nodes those stay on
-// the node that had them first.
-func (l *Launcher) Preread(args []string, files []File) {
+// find returns what the program of a run needs of the host, and where it is if
+// it is the host's own.
+func (l *Launcher) find(args []string, files []File) (*runtimes.Closure, string) {
+	name := args[0]
+	var paths []string
 	for _, f := range files {
-		if args[0] == "./"+f.Name {
-			l.reader.Contestant(f.Path)
-			return
+		paths = append(paths, f.Path)
+		if inBox(args[0]) == f.Name {
+			name = ""
 		}
 	}
-	l.reader.Program(args[0])
+	return l.finder.Find(name, paths)
+}
+
+// inBox is the name of a program in the working directory; "" is none there.
+func inBox(program string) string {
+	if !strings.Contains(program, "/") {
+		return ""
+	}
+	if !filepath.IsAbs(program) {
+		program = filepath.Join(stage.WorkDir, program)
+	}
+	name, ok := strings.CutPrefix(filepath.Clean(program), stage.WorkDir+"/")
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+// Preread gets ready what a program of runs to come loads of the host, unless
+// that was done a moment ago, so that no run waits for the disk or is charged
+// for it: the tree of its slot, or with RootHost the files themselves, which on
+// a host with several NUMA nodes stay on the node that had them first. Of what
+// cannot be had the run tells.
+func (l *Launcher) Preread(slot Slot, args []string, files []File) {
+	switch {
+	case l.depot != nil:
+		_, _ = l.withTree(slot, args, files, (*Trees).make)
+	case l.options.Root == RootHost:
+		if c, _ := l.find(args, files); c != nil {
+			l.reader.Read(c)
+		}
+	}
+}
+
+// see makes a mount of what the program of a run sees of the host, nil if it
+// needs nothing, and tells where the program is if it is the host's own.
+func (l *Launcher) see(slot Slot, args []string, files []File) (mount *os.File, program string, err error) {
+	if l.depot == nil {
+		return nil, "", nil
+	}
+	program, err = l.withTree(slot, args, files, func(t *Trees, c *runtimes.Closure) (err error) {
+		mount, err = t.mount(c)
+		return err
+	})
+	return mount, program, err
+}
+
+// withTree has the slot's trees do something for the closure of a program, if
+// it needs anything, and tells where the program is.
+func (l *Launcher) withTree(slot Slot, args []string, files []File, do func(*Trees, *runtimes.Closure) error) (string, error) {
+	for again := true; ; again = false {
+		c, program := l.find(args, files)
+		if c == nil {
+			return "", nil
+		}
+		if slot.Trees == nil {
+			return "", errors.New("the program needs files of the host, and its slot has no trees; give it a static one")
+		}
+		err := do(slot.Trees, c)
+		if !errors.Is(err, errChanged) || !again {
+			return program, err
+		}
+		l.finder.Forget() // somebody installs something
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"judged/internal/runtimes"
 	"judged/internal/testkit"
 )
 
@@ -24,28 +25,37 @@ func TestPreread(t *testing.T) {
 		{testkit.Node, "/usr/bin/node", []string{"node", "-e", "0"}},
 		{testkit.Java, "/usr/lib/jvm", []string{"java", "-Xmx32m", "-XX:-UsePerfData", "-version"}},
 	}
-	l := newLab(t, nil)
-	for _, tt := range tests {
-		t.Run(string(tt.need), func(t *testing.T) {
-			testkit.Need(t, tt.need)
-			spec := Spec{Args: tt.args, Limits: limits()}
-			l.run(t, spec)
-			warm, _ := l.run(t, spec)
-			evict(t, tt.own)
-			l.reader = newReader(RootHost) // as after a start of judged
-			l.Preread(spec.Args, spec.Files)
-			first, _ := l.run(t, spec)
-			if first.Code != 0 || *first.MajorFaults > *warm.MajorFaults {
-				t.Errorf("first run: exit %d, %d major faults; a warm one has %d", first.Code, *first.MajorFaults, *warm.MajorFaults)
-			}
-			if first.MemoryPeak == nil || warm.MemoryPeak == nil {
-				return // cgroup v2 before Linux 5.19 shows none
-			}
-			// The Java machine's own peaks differ by a tenth.
-			if *first.MemoryPeak > *warm.MemoryPeak*3/2 {
-				t.Errorf("first run: peak of %d bytes; a warm one has %d", *first.MemoryPeak, *warm.MemoryPeak)
-			}
-		})
+	for _, root := range []Root{RootHost, RootPrivate} {
+		l := newLab(t, func(o *Options) { o.Root = root })
+		for _, tt := range tests {
+			t.Run(string(root)+"/"+string(tt.need), func(t *testing.T) {
+				testkit.Need(t, tt.need)
+				l.holdPreread(t, tt.own, Spec{Args: tt.args, Limits: limits()})
+			})
+		}
+	}
+}
+
+func (l *lab) holdPreread(t *testing.T, own string, spec Spec) {
+	t.Helper()
+	l.run(t, spec)
+	warm, _ := l.run(t, spec)
+	evict(t, own)
+	if err := l.slot.Trees.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.finder, l.reader = newFinder(), runtimes.NewReader() // as after a start of judged
+	l.Preread(l.slot, spec.Args, spec.Files)
+	first, _ := l.run(t, spec)
+	if first.Code != 0 || *first.MajorFaults > *warm.MajorFaults {
+		t.Errorf("first run: exit %d, %d major faults; a warm one has %d", first.Code, *first.MajorFaults, *warm.MajorFaults)
+	}
+	if first.MemoryPeak == nil || warm.MemoryPeak == nil {
+		return // cgroup v2 before Linux 5.19 shows none
+	}
+	// The Java machine's own peaks differ by a tenth.
+	if *first.MemoryPeak > *warm.MemoryPeak*3/2 {
+		t.Errorf("first run: peak of %d bytes; a warm one has %d", *first.MemoryPeak, *warm.MemoryPeak)
 	}
 }
 

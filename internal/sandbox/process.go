@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"judged/internal/linux"
 )
@@ -18,10 +19,14 @@ type process struct {
 	fd  *os.File // readable when it has ended
 }
 
+// newProcess takes the process over. If that fails the process is ended: nobody
+// else knows it.
 func newProcess(pid int) (*process, error) {
 	fd, err := linux.OpenProcess(pid)
 	if err != nil {
-		return nil, err
+		killed := syscall.Kill(pid, syscall.SIGKILL) // nobody's else until it is reaped
+		_, _, reaped := linux.Reap(pid)
+		return nil, errors.Join(err, killed, reaped)
 	}
 	return &process{pid: pid, fd: fd}, nil
 }
@@ -35,20 +40,20 @@ func (p *process) reap() (syscall.WaitStatus, linux.Usage, error) {
 	return status, usage, err
 }
 
-// end kills and reaps the process unless that was done. It does not wait for
-// ever: one that cannot be killed must not take its slot with it, or judged when
-// that is to end.
-func (p *process) end() error {
+// end kills and reaps the process unless that was done. It does not wait longer
+// than it is told: one that cannot be killed must not take its slot with it, or
+// judged when that is to end.
+func (p *process) end(within time.Duration) error {
 	if p == nil || p.fd == nil {
 		return nil
 	}
 	killed := linux.KillProcess(p.fd)
-	gone, err := linux.Await(context.Background(), p.fd, settleTimeout)
+	gone, err := linux.Await(context.Background(), p.fd, within)
 	if err != nil {
 		return errors.Join(killed, err)
 	}
 	if !gone {
-		return fmt.Errorf("end process %d: it is there %s after SIGKILL, %s; restart judged, and the host if it stays", p.pid, settleTimeout, p.whereabouts())
+		return fmt.Errorf("end process %d: it is there %s after SIGKILL, %s; restart judged, and the host if it stays", p.pid, within, p.whereabouts())
 	}
 	_, _, reaped := p.reap()
 	return errors.Join(killed, reaped)

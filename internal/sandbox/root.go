@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,6 +17,7 @@ type Root string
 
 // The roots.
 const (
+	RootPrivate Root = "private" // copies of what the program loads, the slot's own
 	RootHost    Root = "host"    // programs and libraries of the host, read-only
 	RootMinimal Root = "minimal" // nothing: static programs only
 )
@@ -23,24 +25,35 @@ const (
 // ParseRoot reads the name of a root.
 func ParseRoot(s string) (Root, error) {
 	switch r := Root(s); r {
-	case RootHost, RootMinimal:
+	case RootPrivate, RootHost, RootMinimal:
 		return r, nil
 	}
-	return "", fmt.Errorf("read root %q: unknown; use host or minimal", s)
+	return "", fmt.Errorf("read root %q: unknown; use private, host or minimal", s)
 }
 
 // initPath is where judged-init lies in the template: below the mount point of
 // /proc, so that the run's own /proc covers it.
 const initPath = "/proc/" + stage.Name
 
-// hostTrees are the folders that RootHost shows. What is a symbolic link on
-// the host, as on systems with a merged /usr, is the same link inside.
+// hostTrees are the folders that programs see, whole or what they load of them.
+// What is a symbolic link on the host, as on systems with a merged /usr, is the
+// same link inside.
 var hostTrees = [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
 // hostSettings are the parts of /etc without which runtimes do not start: the
 // links that choose one of several versions, and files that Debian moved here
 // from below /usr. Nothing that tells of users, hosts or keys.
 var hostSettings = [...]string{"/etc/alternatives", "/etc/java-*", "/etc/python3*"}
+
+// hostFiles are the single files of /etc that programs see: the loader's cache,
+// without which every library is searched for in every folder, and the time zone.
+var hostFiles = [...]string{"/etc/ld.so.cache", "/etc/localtime"}
+
+// userFiles are what runtimes look up about users in /etc. None is the host's.
+var userFiles = map[string]string{
+	"passwd": "root:x:0:0:root:/:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+	"group":  "root:x:0:\nnogroup:x:65534:\n",
+}
 
 // buildRoot makes the file system that all sandboxes of the calling thread's
 // namespaces start from, and moves the thread into it. judged-init inherits a
@@ -86,12 +99,18 @@ func furnishTemplate(kind Root, root string) error {
 	if err := buildDev(root + "/dev"); err != nil {
 		return err
 	}
-	// Minimal is without any file that two runs see at once: one is enough for a
-	// channel between them, by a futex or by who else maps it.
-	if kind == RootHost {
-		if err := errors.Join(buildEtc(root+"/etc"), showHost(root)); err != nil {
-			return err
-		}
+	// But for host the template is without any file, because two runs would see it
+	// at once: one is enough for a channel between them, by a futex or by who
+	// else maps it.
+	var err error
+	switch kind {
+	case RootPrivate:
+		err = pointToTree(root)
+	case RootHost:
+		err = errors.Join(buildEtc(root+"/etc"), showHost(root))
+	}
+	if err != nil {
+		return err
 	}
 	return linux.Remount(root, linux.ReadOnly|linux.NoSuid|linux.NoDev)
 }
@@ -126,19 +145,15 @@ func buildDev(dev string) error {
 	return linux.Remount(dev, linux.ReadOnly|linux.NoSuid|linux.NoExec)
 }
 
-// buildEtc writes what runtimes look up about users, and copies the loader's
-// cache: without it every library is searched for in every folder.
+// buildEtc writes the single files of /etc.
 func buildEtc(etc string) error {
 	if err := os.Mkdir(etc, 0o755); err != nil {
 		return err
 	}
-	files := map[string]string{
-		"passwd": "root:x:0:0:root:/:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n",
-		"group":  "root:x:0:\nnogroup:x:65534:\n",
-	}
-	for _, name := range []string{"ld.so.cache", "localtime"} {
-		if b, err := os.ReadFile("/etc/" + name); err == nil {
-			files[name] = string(b)
+	files := maps.Clone(userFiles)
+	for _, path := range hostFiles {
+		if b, err := os.ReadFile(path); err == nil {
+			files[filepath.Base(path)] = string(b)
 		}
 	}
 	for name, content := range files {
@@ -149,21 +164,40 @@ func buildEtc(etc string) error {
 	return nil
 }
 
-func showHost(root string) error {
-	paths := hostTrees[:]
-	for _, pattern := range hostSettings {
-		found, err := filepath.Glob(pattern)
-		if err != nil {
+// pointToTree has the host's folders found where a run gets its tree. Without one
+// the links lead nowhere.
+func pointToTree(root string) error {
+	if err := os.Mkdir(root+stage.Host, 0o755); err != nil {
+		return err
+	}
+	for _, path := range append(hostTrees[:], "/etc") {
+		if _, err := os.Lstat(path); err != nil {
+			continue
+		}
+		if err := os.Symlink(stage.Host[1:]+path, root+path); err != nil {
 			return err
 		}
-		paths = append(paths, found...)
 	}
-	for _, path := range paths {
+	return nil
+}
+
+func showHost(root string) error {
+	for _, path := range append(hostTrees[:], settings()...) {
 		if err := showPath(root, path, linux.ReadOnly|linux.NoSuid|linux.NoDev); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// settings are the hostSettings that this host has.
+func settings() []string {
+	var all []string
+	for _, pattern := range hostSettings {
+		found, _ := filepath.Glob(pattern) // the patterns are good
+		all = append(all, found...)
+	}
+	return all
 }
 
 func showPath(root, path string, flags uintptr) error {

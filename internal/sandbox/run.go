@@ -68,7 +68,11 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	}
 	waited := s.group.Pressure()
 	parked := s.parkedCounters()
-	w := watch{s: s, base: base.Total, start: linux.Monotonic()}
+	precise, err := precision(s.slot.CPUs)
+	if err != nil {
+		return Result{}, fmt.Errorf("run: %w", err)
+	}
+	w := watch{s: s, precise: precise, base: base.Total, start: linux.Monotonic()}
 	if _, err := s.gate.Write([]byte{1}); err != nil {
 		return Result{}, fmt.Errorf("run: let go: %w", err)
 	}
@@ -101,7 +105,7 @@ func (s *Sandbox) collect(w *watch, base cgroup.CPU, parked counters) (Result, e
 		if err := s.killRest(); err != nil {
 			return Result{}, err
 		}
-		if empty, err = s.group.WaitEmpty(settleTimeout); err == nil && !empty {
+		if empty, err = s.group.WaitEmpty(s.settle); err == nil && !empty {
 			err = errors.New("end the run's processes: some are still there; look for processes in state D")
 		}
 	}

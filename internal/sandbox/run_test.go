@@ -62,7 +62,7 @@ func newLab(t testing.TB, change func(*Options)) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Root: RootHost, BoxBytes: 64 << 20, BoxInodes: 4096, UIDFirst: 200000, UIDCount: 1000, Seccomp: filter}
+	o := Options{Root: RootPrivate, BoxBytes: 64 << 20, BoxInodes: 4096, UIDFirst: 200000, UIDCount: 1000, Seccomp: filter}
 	if change != nil {
 		change(&o)
 	}
@@ -71,7 +71,14 @@ func newLab(t testing.TB, change func(*Options)) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	return &lab{l, Slot{CPUs: cpus, Node: last.Node, BindNode: len(top.Nodes) > 1, NohzFull: top.NohzFull.Overlaps(cpus), Group: group}, tree}
+	slot := Slot{CPUs: cpus, Node: last.Node, BindNode: len(top.Nodes) > 1, NohzFull: top.NohzFull.Overlaps(cpus), Group: group}
+	slot.Trees = l.NewTrees(slot)
+	t.Cleanup(func() {
+		if err := slot.Trees.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &lab{l, slot, tree}
 }
 
 func limits() Limits {
@@ -119,6 +126,14 @@ func script(t testing.TB, name, text string) File {
 
 // act is the program of the tests.
 func act(t testing.TB) string { return built(t, "act") }
+
+// linkedAct is the same, linked with the libraries of this host. A guest has none.
+func linkedAct(t testing.TB) string {
+	if _, err := os.Stat("testdata/act"); err == nil {
+		return "testdata/act"
+	}
+	return testkit.CompileC(t, "testdata/act.c", false)
+}
 
 // built is a program of testdata. A guest has no compiler: there it lies beside
 // its source.

@@ -66,13 +66,14 @@ type Sandbox struct {
 	uid      int
 	limits   Limits
 	overhead time.Duration
-	parked   linux.Usage // of the child, when it was
+	settle   time.Duration // how long what is killed may take to be gone; settleTimeout, but in tests
+	parked   linux.Usage   // of the child, when it was
 }
 
 // Prepare makes a sandbox on a slot up to the point where only the program is
 // missing. Close it in any case.
 func (l *Launcher) Prepare(slot Slot) (*Sandbox, error) {
-	s := &Sandbox{launcher: l, slot: slot, uid: l.nextUID()}
+	s := &Sandbox{launcher: l, slot: slot, uid: l.nextUID(), settle: settleTimeout}
 	begin := linux.Monotonic()
 	err := s.prepare()
 	s.overhead += linux.Monotonic() - begin
@@ -97,10 +98,7 @@ func (s *Sandbox) prepare() (err error) {
 func (s *Sandbox) newBox() (*os.File, error) {
 	o := s.launcher.options
 	options := [][2]string{{"mode", "0755"}, {"size", strconv.FormatInt(int64(o.BoxBytes), 10)}, {"nr_inodes", strconv.Itoa(o.BoxInodes)}}
-	if s.slot.BindNode {
-		options = append(options, [2]string{"mpol", fmt.Sprintf("bind:%d", s.slot.Node)})
-	}
-	box, err := linux.DetachedTmpfs(options...)
+	box, err := linux.DetachedTmpfs(s.slot.onItsNode(options)...)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +119,7 @@ func (s *Sandbox) start(msg []byte, fds []int) (*process, error) {
 	}
 	p, opened := newProcess(pid)
 	if err != nil {
-		return nil, errors.Join(err, p.end())
+		return nil, errors.Join(err, p.end(s.settle))
 	}
 	return p, opened
 }
@@ -190,8 +188,13 @@ func (s *Sandbox) putFiles(files []File) error {
 
 // park starts the child that becomes the solution.
 func (s *Sandbox) park(spec Spec) (err error) {
+	tree, program, err := s.launcher.see(s.slot, spec.Args, spec.Files)
+	if err != nil {
+		return err
+	}
+	defer tree.Close() // there may be none
 	s.load = &stage.Load{
-		Args: spec.Args, Env: environment(), UID: s.uid, CPUs: s.slot.CPUs, FileSize: uint64(spec.Limits.Output) + 1,
+		Args: spec.Args, Program: program, Env: environment(), UID: s.uid, CPUs: s.slot.CPUs, FileSize: uint64(spec.Limits.Output) + 1,
 		Stack: uint64(spec.Limits.Stack), OpenFiles: openFiles, Seccomp: encodeFilter(s.launcher.options.Seccomp),
 	}
 	encoded, err := linux.Memfd("load")
@@ -220,7 +223,10 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	s.report = report
 	defer theirs.Close()
 	s.fds = stage.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(s.stdout.write.Fd()), Stderr: int(s.stderr.write.Fd()),
-		Gate: int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Birth: -1}
+		Gate: int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Birth: -1, Tree: -1}
+	if tree != nil {
+		s.fds.Tree = int(tree.Fd())
+	}
 	if birth := s.group.Birth(); birth != nil {
 		s.fds.Birth = int(birth.Fd())
 	}
@@ -258,7 +264,7 @@ func (s *Sandbox) Close() error {
 	begin := linux.Monotonic()
 	// Process 1 last: its end waits until everything in its namespace is
 	// gone, zombies of ours included.
-	errs := []error{s.solution.end(), s.process1.end()}
+	errs := []error{s.solution.end(s.settle), s.process1.end(s.settle)}
 	for _, f := range []*os.File{s.box, s.gate, s.report} {
 		if f != nil {
 			f.Close()

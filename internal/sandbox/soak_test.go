@@ -42,6 +42,7 @@ func gauges() []gauge {
 		{"goroutines", 2, 0, func(*lab) int64 { return int64(runtime.NumGoroutine()) }},
 		{"mounts seen by judged", 5, 0, func(*lab) int64 { return lines("/proc/self/mountinfo") }},
 		{"mounts seen by judged-init", 0, 0, func(l *lab) int64 { return lines(l.initProc("mountinfo")) }},
+		{"trees of judged", 0, 0, func(l *lab) int64 { return int64(len(l.places())) }},
 		{"control groups of runs", 0, 0, func(l *lab) int64 { return groupsOfRuns() }},
 		{"heap of judged, bytes", 64 << 10, 32, func(*lab) int64 { return heap() }},
 		{"resident memory of judged, KiB", 1 << 10, 0.25, func(*lab) int64 { return kibibytes("/proc/self/status", "VmRSS") }},
@@ -62,8 +63,9 @@ func gauges() []gauge {
 // that could pile up where it was.
 func TestSoak(t *testing.T) {
 	l := newLab(t, nil)
-	program := act(t)
+	programs, n := []string{act(t), linkedAct(t)}, 0
 	litter := func() {
+		n++
 		s, err := l.Prepare(l.slot)
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +75,7 @@ func TestSoak(t *testing.T) {
 				t.Fatal(err)
 			}
 		}()
-		err = s.Load(Spec{Args: []string{"./act", "litter"}, Files: []File{{Name: "act", Path: program, Exec: true}}, Limits: limits(), OutputHint: 4 << 10})
+		err = s.Load(Spec{Args: []string{"./act", "litter"}, Files: []File{{Name: "act", Path: programs[n%2], Exec: true}}, Limits: limits(), OutputHint: 4 << 10})
 		if err != nil {
 			t.Fatal(err)
 		}

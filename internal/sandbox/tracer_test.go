@@ -25,10 +25,13 @@ const (
 )
 
 // tracer stops a judged and all that it starts at each system call, counts
-// them, and kills the judged at one of them. It belongs to one thread.
+// them, and kills the victim, judged or judged-init, at one of them: judged
+// whoever makes it, judged-init at its own. It belongs to one thread.
 type tracer struct {
 	t      *testing.T
 	judged int
+	victim int
+	status syscall.WaitStatus // of judged, when it has ended
 	killAt int
 	calls  int
 	tasks  map[int]bool
@@ -135,6 +138,9 @@ func (tr *tracer) next() bool {
 	}
 	if status.Exited() || status.Signaled() {
 		delete(tr.tasks, tid)
+		if tid == tr.judged {
+			tr.status = status
+		}
 		if tid == tr.judged && tr.held != 0 {
 			tr.resume(tr.held, 0)
 			tr.held = 0
@@ -178,7 +184,7 @@ func (tr *tracer) enters(tid int) bool {
 	if _, err := ptrace(ptraceSyscallGet, tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info))); err != nil || info.op != entry {
 		return false
 	}
-	if tr.killed != "" || slices.Contains(idle, info.nr) {
+	if tr.killed != "" || slices.Contains(idle, info.nr) || tr.victim != tr.judged && !tr.isVictim(tid) {
 		return false
 	}
 	tr.calls++
@@ -189,19 +195,26 @@ func (tr *tracer) enters(tid int) bool {
 	return true
 }
 
-// kill ends judged while a task is about to make a call. Another process than
-// judged makes it when judged is gone, and finds the pipes of judged-init still
-// open, as it would when the kernel takes long to take that one down.
+// isVictim reports whether a thread is one of the victim's.
+func (tr *tracer) isVictim(tid int) bool {
+	return statusOf("/proc/"+strconv.Itoa(tid)+"/status")("Tgid") == strconv.Itoa(tr.victim)
+}
+
+// kill ends the victim while a task is about to make a call. If that is judged,
+// another process than judged makes the call when judged is gone, and finds the
+// pipes of judged-init still open, as it would when the kernel takes long to take
+// that one down.
 func (tr *tracer) kill(tid int) {
+	whole := tr.victim == tr.judged
 	for other := range tr.tasks {
-		if tr.name(other) == "judged-init" {
+		if whole && tr.name(other) == "judged-init" {
 			tr.keepPipes(other)
 		}
 	}
-	if err := syscall.Kill(tr.judged, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(tr.victim, syscall.SIGKILL); err != nil {
 		tr.t.Error(err)
 	}
-	if tr.name(tid) != "judged" {
+	if whole && tr.name(tid) != "judged" {
 		tr.held = tid
 	}
 }

@@ -19,6 +19,10 @@ type watch struct {
 	start time.Duration // monotonic
 	stop  Stop
 	idle  bool
+	// precise is how long before a limit the supervisor takes a thread to wait
+	// with the kernel's precision, see precision.
+	precise time.Duration
+	urgency urgency
 	// mark is a reading late in the wall time, for telling sleep from work.
 	markUsed, markAt time.Duration
 }
@@ -27,20 +31,18 @@ type watch struct {
 // of a kill. Shorter only burns the housekeeping CPU.
 const minWake = 100 * time.Microsecond
 
-// precise is how long before a limit the supervisor takes a thread to wait with
-// the kernel's precision.
-const precise = 2 * time.Millisecond
-
 // untilExit sleeps until a limit could be reached at the earliest, looks, and
 // kills when one is. A program that spins alone is looked at twice.
 //
 // The end is when we see it, a wake-up later than it was: wall time decides
 // only about programs that do not end.
-func (w *watch) untilExit(ctx context.Context) (time.Duration, error) {
+func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
 	ended := w.s.solution.fd
-	timeout := w.nextWake(0, 0)
+	defer func() { err = errors.Join(err, w.urgency.end()) }()
+	// Not from now on: the run may have had this CPU first.
+	until := w.nextWake(0, w.start)
 	for {
-		over, err := w.wait(ctx, ended, timeout)
+		over, err := w.wait(ctx, ended, until)
 		if err != nil {
 			return 0, err
 		}
@@ -52,35 +54,41 @@ func (w *watch) untilExit(ctx context.Context) (time.Duration, error) {
 		}
 		if ctx.Err() != nil {
 			w.stop = StopCancelled
-		} else if timeout, err = w.look(); err != nil {
+		} else if until, err = w.look(); err != nil {
 			return 0, err
 		}
 		if w.stop != StopNone {
 			if err := w.s.group.Kill(); err != nil {
 				return 0, err
 			}
-			timeout = settleTimeout
+			until = linux.Monotonic() + w.s.settle
 		}
 	}
 }
 
 // wait waits for the end: with no thread as long as there is time, which is what
-// nearly every run is. It returns early when the context ends and nothing is
-// killed yet.
-func (w *watch) wait(ctx context.Context, ended *os.File, timeout time.Duration) (bool, error) {
-	begin := linux.Monotonic()
-	if w.stop == StopNone && timeout > precise {
-		over, err := linux.Await(ctx, ended, timeout-precise)
+// nearly every run is, then with one that is urgent, and stays so: it has to look
+// and to kill. It returns early when the context ends and nothing is killed yet.
+func (w *watch) wait(ctx context.Context, ended *os.File, until time.Duration) (bool, error) {
+	if long := until - w.precise - linux.Monotonic(); w.stop == StopNone && long > 0 {
+		if err := w.urgency.end(); err != nil {
+			return false, err
+		}
+		over, err := linux.Await(ctx, ended, long)
 		if over || err != nil || ctx.Err() != nil {
 			return over, err
 		}
 	}
-	return linux.WaitReadable(max(begin+timeout-linux.Monotonic(), 0), int(ended.Fd()))
+	if err := w.urgency.begin(); err != nil {
+		return false, err
+	}
+	return linux.WaitReadable(max(until-linux.Monotonic(), 0), int(ended.Fd()))
 }
 
-// look reads the clocks, decides whether to stop and returns how long to sleep
+// look reads the clocks, decides whether to stop and returns until when to sleep
 // otherwise.
 func (w *watch) look() (time.Duration, error) {
+	asked := linux.Monotonic()
 	used, err := w.used()
 	if err != nil {
 		return 0, err
@@ -95,7 +103,7 @@ func (w *watch) look() (time.Duration, error) {
 	case w.markAt == 0 && elapsed >= markTime(limits.WallTime):
 		w.markUsed, w.markAt = used, elapsed
 	}
-	return w.nextWake(used, elapsed), nil
+	return max(w.nextWake(used, asked), linux.Monotonic()+minWake), nil
 }
 
 // maxTick is the longest tick of a kernel (HZ=100).
@@ -123,15 +131,15 @@ func (w *watch) used() (time.Duration, error) {
 
 func markTime(wall time.Duration) time.Duration { return wall - wall/4 }
 
-// nextWake is the earliest moment at which a limit can be reached: CPU time
-// grows at most by the width of the slot.
-func (w *watch) nextWake(used, elapsed time.Duration) time.Duration {
+// nextWake is the earliest moment at which a limit can be reached by a run that had
+// used so much at the given one: CPU time grows at most by the width of the slot.
+func (w *watch) nextWake(used, at time.Duration) time.Duration {
 	limits := w.s.limits
-	next := min((limits.CPUTime-used)/time.Duration(len(w.s.slot.CPUs)), limits.WallTime-elapsed)
+	next := min(at+(limits.CPUTime-used)/time.Duration(len(w.s.slot.CPUs)), w.start+limits.WallTime)
 	if w.markAt == 0 {
-		next = min(next, markTime(limits.WallTime)-elapsed)
+		next = min(next, w.start+markTime(limits.WallTime))
 	}
-	return max(next, minWake)
+	return next
 }
 
 // touch brings the counters of every thread up to date.

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"errors"
+	"sync/atomic"
 	"syscall"
 
 	"judged/internal/linux"
@@ -9,7 +10,7 @@ import (
 
 // park forks the child that becomes the solution. It does not wait for it: the
 // child reports to judged.
-func park(f LoadFDs, self int, without Layers) (int, error) {
+func park(f LoadFDs, self int, newborn *atomic.Int32, without Layers) (int, error) {
 	b, err := readAll(f.Load)
 	if err != nil {
 		return 0, err
@@ -18,14 +19,14 @@ func park(f LoadFDs, self int, without Layers) (int, error) {
 	if err := l.Decode(b); err != nil {
 		return 0, err
 	}
-	steps, err := childSteps(l, f, lookPath(l.Args[0]), without)
+	steps, err := childSteps(l, f, l.path(), without)
 	if err != nil {
 		return 0, err
 	}
 	if err := linux.ChildrenIn(f.Process1); err != nil {
 		return 0, err
 	}
-	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: f.Birth, Sibling: true, Report: f.Report, Steps: steps})
+	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: f.Birth, Sibling: true, Report: f.Report, Newborn: newborn, Steps: steps})
 	return pid, errors.Join(err, linux.ChildrenIn(self))
 }
 
@@ -54,13 +55,20 @@ func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, 
 		}
 	}
 
-	// Join the v1 groups first, while there is one thread and the rights:
+	// Only judged-init may hold its end of the connection, or judged would wait
+	// for the answer of one that is gone.
+	add(linux.CloseStep(controlFD))
+	// Join the v1 groups before all else, while there is one thread and the rights:
 	// everything after this is counted for the run until judged takes its
 	// baseline, and nothing before it.
 	for _, tasks := range f.Tasks {
 		layer(Cgroup, linux.WriteStep("write tasks", tasks, []byte("0")))
 	}
-	add(linux.JoinStep(f.Process1), linux.ChdirStep(WorkDir))
+	add(linux.JoinStep(f.Process1))
+	if f.Tree >= 0 {
+		add(linux.AttachStep(f.Tree, Host))
+	}
+	add(linux.ChdirStep(WorkDir))
 	// The root of what the child may see of cgroups is where it is now.
 	layer(Namespaces, linux.NewCgroupNamespaceStep())
 	// The daemon may run under another policy or nice value and on other CPUs.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"judged/internal/linux"
@@ -19,6 +20,9 @@ const (
 	Temp    = "tmp"            // /tmp points here
 	Shm     = "shm"            // /dev/shm points here
 )
+
+// Host is where a run has its copies of files of the host, if it needs any.
+const Host = "/host"
 
 // Path is where a program without a slash in its name is looked up.
 const Path = "/usr/local/bin:/usr/bin:/bin"
@@ -65,13 +69,17 @@ func serve(without Layers) error {
 	if err != nil {
 		return err
 	}
+	newborn, err := linux.SharedWord(newbornFD)
+	if err != nil {
+		return err
+	}
 	var buf [MaxMessage]byte
 	for {
 		n, fds, err := linux.Receive(controlFD, buf[:])
 		if err != nil || n == 0 {
 			return err
 		}
-		pid, err := handle(buf[:n], fds, int(self.Fd()), without)
+		pid, err := handle(buf[:n], fds, int(self.Fd()), newborn, without)
 		closeAll(fds)
 		if err := linux.Send(controlFD, answer(pid, err), nil); err != nil {
 			return err
@@ -93,7 +101,7 @@ func inherit(without Layers) error {
 	return linux.DropBounding()
 }
 
-func handle(msg []byte, fds []int, self int, without Layers) (int, error) {
+func handle(msg []byte, fds []int, self int, newborn *atomic.Int32, without Layers) (int, error) {
 	switch {
 	case msg[0] == msgMaps && len(fds) == 1:
 		maps, err := readAll(fds[0])
@@ -102,13 +110,13 @@ func handle(msg []byte, fds []int, self int, without Layers) (int, error) {
 		}
 		return os.Getpid(), linux.KeepMemoryFromChildren(maps)
 	case msg[0] == msgInit && len(fds) > 0:
-		return startInit(fds[0], fds[1:], without)
+		return startInit(fds[0], fds[1:], newborn, without)
 	case msg[0] == msgChild:
 		f, err := parseRequest(msg, fds)
 		if err != nil {
 			return 0, err
 		}
-		return park(f, self, without)
+		return park(f, self, newborn, without)
 	}
 	return 0, errors.New("read request: unknown")
 }
@@ -120,14 +128,14 @@ func closeAll(fds []int) {
 }
 
 // startInit forks process 1 of a sandbox and waits until it has its mounts.
-func startInit(box int, networks []int, without Layers) (int, error) {
+func startInit(box int, networks []int, newborn *atomic.Int32, without Layers) (int, error) {
 	r, w, err := linux.Pipe()
 	if err != nil {
 		return 0, err
 	}
 	defer r.Close()
 	steps := initSteps(box, networks, int(w.Fd()), without)
-	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: -1, Namespaces: namespaces(without), Sibling: true, Report: int(w.Fd()), Steps: steps})
+	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: -1, Namespaces: namespaces(without), Sibling: true, Report: int(w.Fd()), Newborn: newborn, Steps: steps})
 	w.Close() // ours must be closed for the end of the child's to be seen
 	if err != nil {
 		return 0, err
@@ -204,6 +212,14 @@ func ReadParked(r *os.File) (linux.StepError, linux.Usage, bool) {
 		return said, linux.Usage{}, true
 	}
 	return said, linux.DecodeParkedUsage(b), true
+}
+
+// path is what the child executes.
+func (l *Load) path() string {
+	if l.Program != "" {
+		return l.Program
+	}
+	return lookPath(l.Args[0])
 }
 
 // lookPath finds a program the way a shell does, in what all sandboxes see of

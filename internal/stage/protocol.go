@@ -3,16 +3,18 @@ package stage
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"os"
 	"syscall"
 )
 
 // What judged-init is started with beside its standard streams: its end of the
-// connection to judged, and a pipe that nobody writes to and whose other end
-// judged alone has.
+// connection to judged, a pipe that nobody writes to and whose other end judged
+// alone has, and the memory where the kernel notes the pid of what it forks.
 const (
 	controlFD  = 3
 	lifelineFD = 4
+	newbornFD  = 5
 )
 
 // The first byte of a message. A request carries descriptors, an answer a pid
@@ -48,7 +50,8 @@ func InitRequest(box, network *os.File) ([]byte, []int) {
 // Load is what a run is started with. It travels as a memfd that holds
 // Encode's bytes, because arguments can be longer than a message.
 type Load struct {
-	Args      []string // Args[0] is looked up in Path if it has no slash
+	Args      []string
+	Program   string // what is executed; "" is Args[0], which is looked up in Path if it has no slash
 	Env       []string
 	UID       int // user and group of the run
 	CPUs      []int
@@ -66,28 +69,43 @@ type LoadFDs struct {
 	Report                int // and writes here what it has to say
 	Process1              int // pidfd
 	Birth                 int // folder of the v2 group, -1 for none
+	Tree                  int // mount of the host's files, -1 for none
 	Tasks                 []int
 }
+
+// The second byte of a request for a child: which descriptors it has that not
+// all have.
+const (
+	withBirth = 1 << iota
+	withTree
+)
 
 // Request is the request for a parked child.
 func (f LoadFDs) Request() ([]byte, []int) {
 	fds := []int{f.Load, f.Stdin, f.Stdout, f.Stderr, f.Gate, f.Report, f.Process1}
-	birth := byte(0)
+	with := byte(0)
 	if f.Birth >= 0 {
-		birth = 1
+		with |= withBirth
 		fds = append(fds, f.Birth)
 	}
-	return []byte{msgChild, birth}, append(fds, f.Tasks...)
+	if f.Tree >= 0 {
+		with |= withTree
+		fds = append(fds, f.Tree)
+	}
+	return []byte{msgChild, with}, append(fds, f.Tasks...)
 }
 
 func parseRequest(msg []byte, fds []int) (f LoadFDs, err error) {
 	const fixed = 7
-	if len(msg) != 2 || msg[1] > 1 || len(fds) < fixed+int(msg[1]) {
+	if len(msg) != 2 || msg[1] >= withTree<<1 || len(fds) < fixed+bits.OnesCount8(msg[1]) {
 		return f, errors.New("read request: malformed")
 	}
-	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], -1, fds[fixed:]}
-	if msg[1] == 1 {
-		f.Birth, f.Tasks = fds[fixed], fds[fixed+1:]
+	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], -1, -1, fds[fixed:]}
+	if msg[1]&withBirth != 0 {
+		f.Birth, f.Tasks = f.Tasks[0], f.Tasks[1:]
+	}
+	if msg[1]&withTree != 0 {
+		f.Tree, f.Tasks = f.Tasks[0], f.Tasks[1:]
 	}
 	return f, nil
 }
@@ -137,6 +155,7 @@ func (l *Load) Encode() []byte {
 			text(s)
 		}
 	}
+	text(l.Program)
 	number(int64(len(l.CPUs)))
 	for _, c := range l.CPUs {
 		number(int64(c))
@@ -151,7 +170,7 @@ func (l *Load) Encode() []byte {
 // Decode is the reverse of Encode.
 func (l *Load) Decode(b []byte) error {
 	d := decoder{b: b}
-	l.Args, l.Env = d.strings(), d.strings()
+	l.Args, l.Env, l.Program = d.strings(), d.strings(), d.string()
 	l.CPUs = make([]int, d.count())
 	for i := range l.CPUs {
 		l.CPUs[i] = int(d.number())

@@ -12,7 +12,7 @@ import (
 
 func someLoad() Load {
 	return Load{
-		Args: []string{"./prog", "", "a b"}, Env: []string{"PATH=/bin"}, UID: 1879048192, CPUs: []int{2, 130},
+		Args: []string{"./prog", "", "a b"}, Program: "/usr/bin/prog", Env: []string{"PATH=/bin"}, UID: 1879048192, CPUs: []int{2, 130},
 		FileSize: 1<<26 + 1, Stack: 8 << 20, OpenFiles: 256, Seccomp: []byte{6, 0, 0, 0, 0, 0, 255, 127},
 	}
 }
@@ -83,9 +83,11 @@ func TestAnswer(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	for name, want := range map[string]LoadFDs{
-		"v2":     {4, 5, 6, 7, 8, 9, 10, 11, []int{}},
-		"hybrid": {4, 5, 6, 7, 8, 9, 10, 11, []int{12, 13, 14}},
-		"v1":     {4, 5, 6, 7, 8, 9, 10, -1, []int{12, 13, 14, 15}},
+		"v2":      {4, 5, 6, 7, 8, 9, 10, 11, -1, []int{}},
+		"hybrid":  {4, 5, 6, 7, 8, 9, 10, 11, -1, []int{12, 13, 14}},
+		"v1":      {4, 5, 6, 7, 8, 9, 10, -1, -1, []int{12, 13, 14, 15}},
+		"v2 tree": {4, 5, 6, 7, 8, 9, 10, 11, 12, []int{}},
+		"v1 tree": {4, 5, 6, 7, 8, 9, 10, -1, 11, []int{12, 13, 14, 15}},
 	} {
 		got, err := parseRequest(want.Request())
 		if err != nil {
@@ -100,6 +102,8 @@ func TestRequest(t *testing.T) {
 	}{
 		"too few":                       {[]byte{msgChild, 0}, []int{1, 2, 3}},
 		"without the group it promises": {[]byte{msgChild, 1}, []int{1, 2, 3, 4, 5, 6, 7}},
+		"without the tree it promises":  {[]byte{msgChild, 3}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
+		"with something unknown":        {[]byte{msgChild, 4}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
 		"short message":                 {[]byte{msgChild}, []int{1, 2, 3, 4, 5, 6, 7}},
 	} {
 		if f, err := parseRequest(bad.msg, bad.fds); err == nil {
@@ -112,7 +116,7 @@ func TestRequest(t *testing.T) {
 // why, is in childSteps; this holds it against a careless move.
 func TestChildStepsOrder(t *testing.T) {
 	l := someLoad()
-	steps, err := childSteps(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, []int{12, 13}}, "./prog", 0)
+	steps, err := childSteps(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, []int{13, 14}}, "./prog", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +129,8 @@ func TestChildStepsOrder(t *testing.T) {
 	}
 	before := [][2]string{
 		{"write tasks", "setns"},                        // the rights of the host's namespaces
+		{"setns", "move_mount " + Host},                 // into the run's mounts
+		{"move_mount " + Host, "setresuid"},             // needs CAP_SYS_ADMIN
 		{"setns", "chdir " + WorkDir},                   // into the box, not judged-init's folder
 		{"dup3", "close_range"},                         // dup3 clears the mark
 		{"prctl PR_SET_SECUREBITS", "setresuid"},        // needs CAP_SETPCAP
@@ -148,14 +154,14 @@ func TestChildStepsOrder(t *testing.T) {
 	if got := steps[len(steps)-1].Name; got != ExecStepName {
 		t.Errorf("last step is %q", got)
 	}
-	if got := StepName(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, []int{12, 13}}, 0, int32(len(steps)-1)); got != ExecStepName {
+	if got := StepName(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, []int{13, 14}}, 0, int32(len(steps)-1)); got != ExecStepName {
 		t.Errorf("StepName of the last step is %q", got)
 	}
 }
 
 // What a layer is made of, and that leaving one out leaves out nothing else.
 func TestChildStepsOfLayers(t *testing.T) {
-	l, fds := someLoad(), LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, []int{12, 13}}
+	l, fds := someLoad(), LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, []int{13, 14}}
 	whole := stepNames(t, &l, fds, 0)
 	for layer, want := range map[Layers][]string{
 		Seccomp:    {"seccomp"},

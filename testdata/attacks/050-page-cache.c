@@ -17,7 +17,7 @@ int main(void)
 	unsigned char present[1];
 	unsigned long range[2] = {0, 4096}, counts[5];
 	struct iovec one = {page, sizeof page};
-	int fd = open("/usr/bin/env", O_RDONLY);
+	int fd = open(host_file(), O_RDONLY);
 	if (fd < 0)
 		broke("cannot try: open: %s", strerror(errno));
 	char *map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);

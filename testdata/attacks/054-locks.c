@@ -7,7 +7,6 @@
 #include <sys/file.h>
 #include <time.h>
 
-#define SHARED "/usr/bin/env"
 #define OFFSET 0x4a554447
 
 static int file(const char *path)
@@ -31,7 +30,7 @@ static void pause_ms(long ms)
 static void lock(void)
 {
 	struct flock posix = at(F_RDLCK, OFFSET), ofd = at(F_RDLCK, OFFSET + 1);
-	int a = file(SHARED), b = file(SHARED), c = file(SHARED);
+	int a = file(host_file()), b = file(host_file()), c = file(host_file());
 	int p = fcntl(a, F_SETLK, &posix), o = fcntl(b, F_OFD_SETLK, &ofd);
 	int f = flock(c, LOCK_EX | LOCK_NB), l = fcntl(c, F_SETLEASE, F_RDLCK);
 	pause_ms(500);
@@ -42,7 +41,7 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "lock") == 0)
 		lock();
-	int a = file(SHARED), c = file(SHARED);
+	int a = file(host_file()), c = file(host_file());
 	for (int i = 0; i < 40; i++, pause_ms(10)) {
 		struct flock posix = at(F_WRLCK, OFFSET), ofd = at(F_WRLCK, OFFSET + 1);
 		if (fcntl(a, F_GETLK, &posix) == 0 && posix.l_type != F_UNLCK)

@@ -13,7 +13,7 @@ int main(void)
 {
 	static char page[4096] = "x";
 	struct iovec vector = {page, sizeof page};
-	int pipes[2], other[2], file = open("/usr/bin/env", O_RDONLY), memfd = memfd_create("m", 0);
+	int pipes[2], other[2], file = open(host_file(), O_RDONLY), memfd = memfd_create("m", 0);
 	if (pipe(pipes) < 0 || pipe(other) < 0 || file < 0 || write(memfd, page, 4096) != 4096)
 		broke("cannot try: %s", strerror(errno));
 	/* Fill and drain, so that the buffers keep the flag that the bug was about. */

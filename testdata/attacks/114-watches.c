@@ -10,8 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define FILE_ "/usr/bin/uniq"
-#define FOLDER "/usr/bin"
+#define FOLDER "/usr"
 
 static volatile sig_atomic_t noticed;
 
@@ -24,13 +23,13 @@ static void use(void)
 {
 	char byte;
 	for (int i = 0; i < 40; i++) {
-		int fd = open(FILE_, O_RDONLY);
+		int fd = open(host_file(), O_RDONLY);
 		if (fd < 0 || read(fd, &byte, 1) != 1)
 			broke("cannot try: %s", strerror(errno));
 		close(fd);
 		nanosleep(&(struct timespec){0, 10000000}, NULL);
 	}
-	held("used " FILE_ " 40 times");
+	held("used %s 40 times", host_file());
 }
 
 int main(int argc, char **argv)
@@ -40,9 +39,9 @@ int main(int argc, char **argv)
 	struct pollfd watches[2] = {{inotify_init1(IN_NONBLOCK), POLLIN, 0}, {fanotify_init(FAN_CLASS_NOTIF | FAN_NONBLOCK | FAN_REPORT_FID, 0), POLLIN, 0}};
 	printf("inotify %d, fanotify %d\n", watches[0].fd, watches[1].fd);
 	if (watches[0].fd >= 0)
-		inotify_add_watch(watches[0].fd, FILE_, IN_OPEN | IN_ACCESS);
+		inotify_add_watch(watches[0].fd, host_file(), IN_OPEN | IN_ACCESS);
 	if (watches[1].fd >= 0)
-		fanotify_mark(watches[1].fd, FAN_MARK_ADD, FAN_OPEN | FAN_ACCESS, AT_FDCWD, FILE_);
+		fanotify_mark(watches[1].fd, FAN_MARK_ADD, FAN_OPEN | FAN_ACCESS, AT_FDCWD, host_file());
 	signal(SIGIO, notice);
 	int folder = open(FOLDER, O_RDONLY | O_DIRECTORY), own = open(".", O_RDONLY | O_DIRECTORY);
 	refused(fcntl(folder, F_NOTIFY, DN_ACCESS | DN_MULTISHOT), "dnotify on " FOLDER);

@@ -2,9 +2,8 @@
  * file of /usr that are to be 1, the next one sees which reads are major
  * faults. There is no mincore and no cachestat here, but getrusage counts
  * faults and a clock does as well. Each page can be used once, until memory is
- * short: nothing a run may do puts it out of the cache again. No layer stops
- * this while the host's /usr is shown; with a minimal root there is nothing to
- * read. So both verdicts are allowed. */
+ * short: nothing a run may do puts it out of the cache again. What must stop it:
+ * copies are in memory, all of them. */
 #include "attack.h"
 #include <fcntl.h>
 #include <glob.h>

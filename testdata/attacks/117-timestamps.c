@@ -9,14 +9,16 @@
 #include <sys/xattr.h>
 #include <time.h>
 
-/* Nobody else reads these. */
-static const char *const files[] = {"/usr/share/doc/base-files/FAQ", "/usr/share/doc/libc6/copyright", "/usr/share/base-files/profile"};
+#define FILES 5
+
+/* Nobody else reads the first three. The others are there as copies too. */
+static const char *files[FILES] = {"/usr/share/doc/base-files/FAQ", "/usr/share/doc/libc6/copyright", "/usr/share/base-files/profile", "/etc/ld.so.cache"};
 static const char *const folders[] = {"/usr/local/games", "/usr/local/src", "/usr/share/doc/base-files", "/usr/games", "/etc/alternatives"};
 
 static void send(void)
 {
 	char byte;
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < FILES; i++) {
 		int fd = open(files[i], O_RDONLY);
 		if (fd < 0)
 			continue;
@@ -37,7 +39,7 @@ static void send(void)
 			closedir(d);
 	}
 	refused(setxattr("/box/work", "user.judged-attack", "42", 2, 0), "setxattr on its own folder");
-	held("read three files and five folders");
+	held("read %d files and five folders", FILES);
 }
 
 int main(int argc, char **argv)
@@ -45,10 +47,11 @@ int main(int argc, char **argv)
 	struct stat info;
 	char value[8];
 	int recent = 0;
+	files[FILES - 1] = host_file();
 	if (argc > 1 && strcmp(argv[1], "send") == 0)
 		send();
-	for (int i = 0; i < 8; i++) {
-		const char *path = i < 3 ? files[i] : folders[i - 3];
+	for (int i = 0; i < FILES + 5; i++) {
+		const char *path = i < FILES ? files[i] : folders[i - FILES];
 		if (stat(path, &info) == 0 && time(NULL) - info.st_atime < 4)
 			recent++;
 		if (getxattr(path, "user.judged-attack", value, sizeof value) > 0)

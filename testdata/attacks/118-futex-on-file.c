@@ -1,9 +1,9 @@
 /* Two runs at once wait and wake on the same futex: a shared mapping of a file
  * of /usr, read-only. The kernel's key for it is the inode and the offset, which
- * are the same in all sandboxes. A filter cannot tell this futex from that of
- * pthread_join, which is shared too, and of multiprocessing. Open while two
- * runs at once see one same file, if it were /etc/passwd. So both verdicts are
- * allowed. */
+ * are the same in all sandboxes that show the host's files. A filter cannot tell
+ * this futex from that of pthread_join, which is shared too, and of
+ * multiprocessing. What must stop it: every slot has copies of its own, down to
+ * /etc/passwd. */
 #include "attack.h"
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -14,9 +14,7 @@
 
 int main(int argc, char **argv)
 {
-	int file = open("/usr/bin/env", O_RDONLY), woken = 0;
-	if (file < 0)
-		file = open("/etc/passwd", O_RDONLY);
+	int file = open(host_file(), O_RDONLY), woken = 0;
 	uint32_t *word = mmap(NULL, 4096, PROT_READ, MAP_SHARED, file, 0);
 	if (word == MAP_FAILED)
 		held("mmap: %s", strerror(errno));

@@ -29,7 +29,7 @@ int main(void)
 {
 	char name[16];
 	file = open("file", O_CREAT | O_RDWR, 0600);
-	shared = open("/usr/bin/env", O_RDONLY);
+	shared = open(host_file(), O_RDONLY);
 	urandom = open("/dev/urandom", O_RDONLY);
 	try(FS_IOC_GETFLAGS, "FS_IOC_GETFLAGS");
 	try(FS_IOC_SETFLAGS, "FS_IOC_SETFLAGS");

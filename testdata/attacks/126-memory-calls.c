@@ -11,7 +11,7 @@
 int main(void)
 {
 	const size_t page = 4096;
-	int file = open("/usr/bin/env", O_RDONLY), self = syscall(SYS_pidfd_open, getpid(), 0);
+	int file = open(host_file(), O_RDONLY), self = syscall(SYS_pidfd_open, getpid(), 0);
 	char *own = mmap(NULL, 16 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	char *text = mmap(NULL, 4 * page, PROT_READ, MAP_SHARED | MAP_POPULATE, file, 0);
 	struct { void *base; size_t length; } all = {own, page};

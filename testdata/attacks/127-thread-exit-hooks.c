@@ -61,7 +61,7 @@ int main(void)
 {
 	struct robust_list_head *head;
 	size_t size;
-	int file = open("/usr/bin/env", O_RDONLY);
+	int file = open(host_file(), O_RDONLY);
 	text = mmap(NULL, 4096, PROT_READ, MAP_SHARED, file, 0);
 	char before = text == MAP_FAILED ? 0 : text[0];
 	apart(tid_in_kernel, "tid in the kernel");

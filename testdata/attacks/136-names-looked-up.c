@@ -3,7 +3,8 @@
  * directory cache; the next one asks by openat2 with RESOLVE_CACHED whether the
  * name is there without reading the directory. There are as many bits as names,
  * none is used up, nobody disturbs them. What must stop it: there is no
- * openat2, whose flags lie in memory. */
+ * openat2, whose flags lie in memory; copies are in a tmpfs, where no name is
+ * kept that is not there. */
 #include "attack.h"
 #include <fcntl.h>
 #include <linux/openat2.h>

@@ -1,9 +1,8 @@
 /* Sends 32 bits in the names that the kernel remembers, as 136 does, and reads
  * them by the clock: the lookup of a name that is in the directory cache, even
  * of a file that does not exist, is several times faster than one for which the
- * directory has to be read. A filter cannot take the time out of a lookup: open
- * while two runs see the same /usr; with a minimal root there is no folder on a
- * disk. So both verdicts are allowed. */
+ * directory has to be read. A filter cannot take the time out of a lookup. What
+ * must stop it: copies are in a tmpfs, where no name is kept that is not there. */
 #include "attack.h"
 #include <stdint.h>
 #include <time.h>

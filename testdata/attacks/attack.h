@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,17 @@ __attribute__((unused)) static void refused(long result, const char *call)
 	if (result >= 0)
 		broke("%s returned %ld", call, result);
 	printf("%s: %s\n", call, strerror(errno));
+}
+
+/* host_file: the path of a program file of the host that runs see: one that needs
+ * not start, or where only copies are shown that of its own loader. */
+__attribute__((unused)) static const char *host_file(void)
+{
+	static const char *const files[] = {"/usr/bin/env", "/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"};
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+		if (access(files[i], R_OK) == 0)
+			return files[i];
+	return "/etc/passwd";
 }
 
 /* apart: makes an attempt in a process of its own, for calls that end the whole

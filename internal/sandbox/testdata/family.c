@@ -1,7 +1,8 @@
 /*
  * A program of several processes and threads. "count KIND": makes them until the kernel refuses, and prints how many there were at once and the
  * error. "burn KIND N MS": N of them use MS ms of CPU time each, one after the other, and the sum of what they used is printed, in ns.
- * "orphan spin" leaves the work to an orphan and waits, "leave spin" and "leave sleep" end beside a child that works or sleeps.
+ * "orphan spin" leaves the work to an orphan and waits, "leave spin" and "leave sleep" end beside a child that works or sleeps, "storm" beside
+ * one that is hard to catch.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -188,6 +190,34 @@ static int leave(int spin, int orphan)
 	return 0;
 }
 
+/*
+ * Ends beside a child that sleeps, and one that, as soon as there is a file "go", is gone and back under another pid all the time: it does
+ * nothing but fork and exit.
+ */
+static int storm(void)
+{
+	int begun[2];
+	char c;
+	if (pipe(begun) < 0)
+		return 1;
+	if (fork() == 0)
+		sleeper(NULL);
+	if (fork() == 0) {
+		prctl(PR_SET_NAME, "storm");
+		while (access("go", F_OK) != 0)
+			usleep(100);
+		for (int i = 0;; i++) {
+			if (fork() != 0)
+				_exit(0);
+			if (i == 100 && write(begun[1], "x", 1) != 1)
+				return 2;
+		}
+	}
+	if (read(begun[0], &c, 1) != 1)
+		return 3;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && (is(argv[1], "orphan") || is(argv[1], "leave")))
@@ -196,6 +226,8 @@ int main(int argc, char **argv)
 		return count(argv[2]);
 	if (argc == 2 && is(argv[1], "orphans"))
 		return orphans();
+	if (argc == 2 && is(argv[1], "storm"))
+		return storm();
 	if (argc != 5 || !is(argv[1], "burn"))
 		return 99;
 	each = atol(argv[4]) * 1000000LL;

@@ -51,8 +51,8 @@ type Attack struct {
 	// Open says that nothing stops it for certain, and SECURITY.md that this is
 	// not promised. It may get through; what it may not is do harm.
 	Open bool `json:"open"`
-	// ClosedByMinimal says that it is not open where runs see no file of the host.
-	ClosedByMinimal bool `json:"closed_by_minimal"`
+	// OpenWithHost says so of a root that shows the host's own files.
+	OpenWithHost bool `json:"open_with_host"`
 }
 
 // Range is what a counter must show, both ends included.
@@ -144,8 +144,8 @@ func (a Attack) validate() error {
 		return fmt.Errorf("signal %q is none; write SIGSYS, say", a.Signal)
 	case a.CPUs < 1:
 		return fmt.Errorf("cpus %d is no width; use at least 1", a.CPUs)
-	case a.ClosedByMinimal && !a.Open:
-		return errors.New("closed_by_minimal is for what is open otherwise")
+	case a.Open && a.OpenWithHost:
+		return errors.New("open_with_host is for what is not open otherwise")
 	case a.Together && len(a.Phases) != 2:
 		return fmt.Errorf("together asks for two phases and it has %d", len(a.Phases))
 	}

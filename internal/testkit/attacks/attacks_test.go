@@ -92,6 +92,7 @@ func TestReadRefuses(t *testing.T) {
 		"empty range":          {one(with("cpu_time_ms", []int{2, 1})), "ends before"},
 		"alone together":       {one(with("together", true)), "two phases"},
 		"no CPU":               {one(with("cpus", -1)), "no width"},
+		"open twice":           {one(least(func(m map[string]any) { m["open"], m["open_with_host"] = true, true })), "open_with_host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := Read(folder(t, tc.files))

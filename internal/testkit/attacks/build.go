@@ -51,22 +51,23 @@ const guestFolder = "/repo/testdata/attacks"
 // InGuest reports whether this is a guest that Ship was used for.
 func InGuest(t testing.TB) bool { return Folder(t) == guestFolder }
 
-// forGuests leaves out what wants libraries, a real processor, or timing that
-// emulation does not have: what is open may get through anyway.
-func (a Attack) forGuests() bool { return !a.Dynamic && !a.Native && !a.Open }
+// forGuests leaves out what wants a real processor, or timing that emulation
+// does not have: what is open may get through anyway.
+func (a Attack) forGuests() bool { return !a.Native && !a.Open }
 
-// hostFiles are looked at by attacks as what all runs see. They need not start.
-var hostFiles = [...]string{"/usr/bin/env", "/usr/bin/uniq"}
+// loaders are where programs of a GOARCH have their loader.
+var loaders = map[string]string{"amd64": "/lib64/ld-linux-x86-64.so.2", "arm64": "/lib/ld-linux-aarch64.so.1"}
 
 // Ship returns the files that a guest of a GOARCH needs to try the attacks, by
-// their path there: the data, and each program beside its source.
+// their path there: the data, each program beside its source, and the libraries
+// of those that have some.
 func Ship(t testing.TB, arch, gcc, dir string) map[string]string {
 	t.Helper()
 	all, _ := Load(t, arch)
 	all = slices.DeleteFunc(all, func(a Attack) bool { return !a.forGuests() })
-	files := map[string]string{}
-	for _, path := range hostFiles {
-		files[path] = path
+	files := map[string]string{loaders[arch]: library(t, gcc, filepath.Base(loaders[arch]))}
+	for _, name := range []string{"libc.so.6", "libm.so.6", "libgcc_s.so.1"} {
+		files["/usr/lib/"+name] = library(t, gcc, name)
 	}
 	for name, program := range Build(t, gcc, dir, all) {
 		files[filepath.Join(guestFolder, name)] = program
@@ -79,6 +80,21 @@ func Ship(t testing.TB, arch, gcc, dir string) map[string]string {
 		files[filepath.Join(guestFolder, filepath.Base(path))] = path
 	}
 	return files
+}
+
+// library is where a gcc has a library for its programs.
+func library(t testing.TB, gcc, name string) string {
+	t.Helper()
+	out, err := exec.Command(gcc, "-print-file-name="+name).Output()
+	path := strings.TrimSpace(string(out))
+	if err != nil || !filepath.IsAbs(path) {
+		t.Fatalf("find %s of %s: %q, %v", name, gcc, path, err)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return real
 }
 
 // Chosen is what go test -run asks for on the level of attacks, with the slash

@@ -47,6 +47,7 @@ func Needs(outcomes map[stage.Layers]Outcome) string {
 const (
 	NeedsUnknown = "not tried" // this machine cannot
 	NeedsNothing = "**open**"
+	NeedsHost    = "root `host`"
 )
 
 // The lines around the table of SECURITY.md.

@@ -1,0 +1,124 @@
+package linux
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// DetachedTmpfs makes a tmpfs that is mounted nowhere and returns its root as a
+// directory. It lives as long as that or a mount of it. Options are those of
+// mount(8), each a key and a value.
+func DetachedTmpfs(options ...[2]string) (*os.File, error) {
+	context, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("fsopen tmpfs", err)
+	}
+	defer unix.Close(context)
+	for _, o := range options {
+		if err := unix.FsconfigSetString(context, o[0], o[1]); err != nil {
+			return nil, &os.PathError{Op: "fsconfig tmpfs", Path: o[0] + "=" + o[1], Err: err}
+		}
+	}
+	if err := unix.FsconfigCreate(context); err != nil {
+		return nil, os.NewSyscallError("fsconfig create tmpfs", err)
+	}
+	fd, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	if err != nil {
+		return nil, os.NewSyscallError("fsmount tmpfs", err)
+	}
+	return os.NewFile(uintptr(fd), "tmpfs"), nil
+}
+
+// CloseToWrites makes a detached mount read-only, and what is cloned from it.
+func CloseToWrites(mount *os.File) error {
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	if err := unix.MountSetattr(int(mount.Fd()), "", unix.AT_EMPTY_PATH, &attr); err != nil {
+		return &os.PathError{Op: "mount_setattr", Path: mount.Name(), Err: err}
+	}
+	return nil
+}
+
+// Attach puts a detached mount in its place in the calling thread's mount
+// namespace.
+func Attach(mount *os.File, target string) error {
+	if err := unix.MoveMount(int(mount.Fd()), "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return &os.PathError{Op: "move_mount", Path: target, Err: err}
+	}
+	return nil
+}
+
+// CloneMount makes another, detached mount of what is mounted in the calling
+// thread's mount namespace. The kernel clones no detached one before 6.15.
+func CloneMount(path string) (*os.File, error) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return nil, &os.PathError{Op: "open_tree", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// Detach takes a mount out of the calling thread's mount namespace. It lives on
+// where it is cloned.
+func Detach(path string) error {
+	if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
+		return &os.PathError{Op: "umount2", Path: path, Err: err}
+	}
+	return nil
+}
+
+// MakeDir makes a folder in dir for a user, whatever the umask.
+func MakeDir(dir *os.File, name string, mode uint32, uid int) error {
+	fd := int(dir.Fd())
+	if err := unix.Mkdirat(fd, name, mode); err != nil {
+		return &os.PathError{Op: "mkdirat", Path: name, Err: err}
+	}
+	if err := unix.Fchmodat(fd, name, mode, 0); err != nil {
+		return &os.PathError{Op: "fchmodat", Path: name, Err: err}
+	}
+	if err := unix.Fchownat(fd, name, uid, uid, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return &os.PathError{Op: "fchownat", Path: name, Err: err}
+	}
+	return nil
+}
+
+// MakeFile copies src into a new file in dir for a user, whatever the umask.
+// Nothing of it passes through this process.
+func MakeFile(dir *os.File, name string, mode uint32, uid int, src *os.File) error {
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+	if err != nil {
+		return &os.PathError{Op: "openat", Path: name, Err: err}
+	}
+	defer unix.Close(fd)
+	if err := CopyAll(fd, int(src.Fd())); err != nil {
+		return &os.PathError{Op: "copy", Path: name, Err: err}
+	}
+	if err := unix.Fchmod(fd, mode); err != nil {
+		return &os.PathError{Op: "fchmod", Path: name, Err: err}
+	}
+	if err := unix.Fchown(fd, uid, uid); err != nil {
+		return &os.PathError{Op: "fchown", Path: name, Err: err}
+	}
+	return nil
+}
+
+// MakeLink makes a symbolic link in dir.
+func MakeLink(dir *os.File, name, target string) error {
+	if err := unix.Symlinkat(target, int(dir.Fd()), name); err != nil {
+		return &os.PathError{Op: "symlinkat", Path: name, Err: err}
+	}
+	return nil
+}
+
+// SetModified sets when a file or a link in dir was last changed.
+func SetModified(dir *os.File, name string, at time.Time) error {
+	ts, err := unix.TimeToTimespec(at)
+	if err == nil {
+		err = unix.UtimesNanoAt(int(dir.Fd()), name, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
+	}
+	if err != nil {
+		return &os.PathError{Op: "utimensat", Path: name, Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package runtimes
+
+import (
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/testkit"
+)
+
+// TestFindAsTheLoader compares the libraries of programs of this host, and of one
+// of a contestant, with what the loader itself says.
+func TestFindAsTheLoader(t *testing.T) {
+	testkit.Need(t, testkit.GCC)
+	later := map[string]bool{}
+	for _, name := range loadedLater {
+		for _, path := range readHostCache(t)[name] {
+			later[realPath(t, path)] = true
+		}
+	}
+	programs := []string{link(t, filepath.Join(t.TempDir(), "contestant"), "-lm", "-lstdc++")}
+	for _, name := range []string{"ls", "sort", "sed", "gcc", "perl", "tar", "openssl", "curl", "git"} {
+		if path := hostPlaces.lookUp(name); path != "" {
+			programs = append(programs, path)
+		}
+	}
+	if len(programs) < 4 {
+		t.Fatalf("this host has only %q", programs)
+	}
+	for _, path := range programs {
+		w := newWalk(hostPlaces)
+		w.ask(readAsk(path), nil)
+		got := map[string]bool{}
+		for _, e := range w.entries {
+			if !e.IsLink() && strings.Contains(e.Path, ".so") && !later[e.Path] {
+				got[e.Path] = true
+			}
+		}
+		want := loadedBy(t, path)
+		maps.DeleteFunc(want, func(path string, _ bool) bool { return later[path] })
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
+			t.Errorf("%s -loader +ours:\n%s", path, diff)
+		}
+	}
+}
+
+func readHostCache(t *testing.T) map[string][]string {
+	t.Helper()
+	return newWalk(hostPlaces).cache
+}
+
+// loadedBy are the real paths of what the loader loads.
+func loadedBy(t *testing.T, program string) map[string]bool {
+	t.Helper()
+	out, err := exec.Command("ldd", program).CombinedOutput()
+	if err != nil {
+		t.Fatalf("ldd %s: %v\n%s", program, err, out)
+	}
+	all := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^\t(?:\S+ => )?(/\S+) \(`).FindAllStringSubmatch(string(out), -1) {
+		all[realPath(t, m[1])] = true
+	}
+	return all
+}
+
+func realPath(t *testing.T, path string) string {
+	t.Helper()
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return real
+}
+
+// TestFindInterpreters looks for what each of them does not start without.
+func TestFindInterpreters(t *testing.T) {
+	for _, tt := range []struct {
+		need    testkit.Requirement
+		program string
+		want    []string // patterns
+	}{
+		{testkit.Python, "python3", []string{"/usr/lib/python3.*/encodings/__init__.py", "/usr/lib/python3.*/encodings/__pycache__/utf_8.*.pyc",
+			"/usr/lib/python3.*/lib-dynload/_json.*.so", "/usr/lib/*/libexpat.so.1.*"}},
+		{testkit.Java, "java", []string{"/etc/alternatives/java", "/usr/lib/jvm/*/lib/modules", "/usr/lib/jvm/*/lib/server/libjvm.so"}},
+		{testkit.Node, "node", []string{"/usr/bin/node"}},
+		{testkit.GCC, "sh", []string{"/usr/bin/dash", "/usr/bin/cat", "/usr/bin/sort", "/usr/bin/sed", "/usr/bin/grep", "/usr/lib/*/libpcre2-8.so.0.*"}},
+	} {
+		t.Run(tt.program, func(t *testing.T) {
+			testkit.Need(t, tt.need)
+			c, program := NewFinder(hostPlaces).Find(tt.program, nil)
+			if want := hostPlaces.lookUp(tt.program); program != want || c == nil {
+				t.Fatalf("it is at %q, want %q", program, want)
+			}
+			for _, pattern := range tt.want {
+				has := slices.ContainsFunc(c.Entries, func(e Entry) bool { ok, _ := filepath.Match(pattern, e.Path); return ok })
+				if found, _ := filepath.Glob(pattern); len(found) > 0 && !has {
+					t.Errorf("there is nothing of %s", pattern)
+				}
+			}
+			for _, e := range c.Entries {
+				if strings.HasSuffix(e.Path, ".a") || strings.HasPrefix(e.Path, "/usr/include/") || e.Path == "/usr/bin/gcc" {
+					t.Errorf("there is %s", e.Path)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,42 @@
+package runtimes
+
+import "strings"
+
+// special is what an interpreter has that neither its headers nor its place
+// tell of.
+type special struct {
+	prefix   string   // of the name of its file
+	exact    bool     // the name has to be the prefix
+	folders  []string // patterns
+	programs []string // looked up by name
+}
+
+func (s special) is(name string) bool {
+	if s.exact {
+		return name == s.prefix
+	}
+	return strings.HasPrefix(name, s.prefix)
+}
+
+var specials = [...]special{
+	// Where Debian has modules, and settings of the site.
+	{prefix: "python3", folders: []string{"/usr/lib/python3", "/usr/local/lib/python3*", "/etc/python3*"}},
+	{prefix: "perl", folders: []string{"/usr/share/perl", "/usr/share/perl5", "/usr/lib/*/perl", "/usr/lib/*/perl5", "/usr/lib/*/perl-base",
+		"/usr/local/share/perl", "/usr/local/lib/*/perl"}},
+	{prefix: "node", folders: []string{"/usr/share/nodejs", "/usr/lib/*/nodejs"}},
+	{prefix: "sh", exact: true, programs: shellTools},
+	{prefix: "dash", exact: true, programs: shellTools},
+	{prefix: "bash", exact: true, programs: shellTools},
+	{prefix: "busybox", exact: true, programs: shellTools}, // its names are links
+}
+
+// shellTools are what scripts do their work with: text, numbers, files, time.
+// Nothing of users, hosts, disks or packages, and no other interpreter.
+var shellTools = strings.Fields("" +
+	"[ awk base64 basename bc cat chmod cksum cmp comm cp csplit cut date dc dd diff dirname echo egrep env expand expr factor false fgrep find " +
+	"fmt fold gawk grep head join link ln ls mawk md5sum mkdir mkfifo mktemp mv nice nl nproc numfmt od paste pr printenv printf ptx pwd " +
+	"readlink realpath rev rm rmdir sed seq sha1sum sha256sum sha512sum shuf sleep sort split stat sum tac tail tee test timeout touch tr " +
+	"true truncate tsort unexpand uniq unlink wc which xargs yes sh bash dash")
+
+// locales are what a program of the environment's LANG reads when it starts.
+var locales = [...]string{"/usr/lib/locale/C.utf8", "/usr/lib/locale/C.UTF-8"}

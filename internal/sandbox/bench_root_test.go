@@ -1,0 +1,95 @@
+package sandbox
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"judged/internal/linux"
+	"judged/internal/testkit"
+)
+
+// BenchmarkStartWithLibraries measures what copies of the host's files cost a
+// run against the files themselves: loading it, from go to status, and what it
+// is billed. Rounds go through the roots in turns, so that all see the same host.
+func BenchmarkStartWithLibraries(b *testing.B) {
+	testkit.Need(b, testkit.Root, testkit.Cgroup, testkit.StaticGCC, testkit.Python)
+	program := func(static bool) []File {
+		return []File{{Name: "program", Path: testkit.CompileC(b, "testdata/act.c", static), Exec: true}}
+	}
+	for _, bb := range []struct {
+		name string
+		spec Spec
+	}{
+		{"static", Spec{Args: []string{"./program", "exit", "0"}, Files: program(true), Limits: limits()}},
+		{"dynamic", Spec{Args: []string{"./program", "exit", "0"}, Files: program(false), Limits: limits()}},
+		{"python", Spec{Args: []string{"python3", "-c", "0"}, Limits: limits()}},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			roots := []Root{RootHost, RootPrivate}
+			var labs []*lab
+			var once []time.Duration
+			for _, root := range roots {
+				l := newLab(b, func(o *Options) { o.Root = root })
+				begin := linux.Monotonic()
+				l.Preread(l.slot, bb.spec.Args, bb.spec.Files)
+				once = append(once, linux.Monotonic()-begin)
+				l.run(b, bb.spec)
+				labs = append(labs, l)
+			}
+			costs := make([]startCost, len(roots))
+			for b.Loop() {
+				for i, l := range labs {
+					costs[i].measure(b, l, bb.spec)
+				}
+			}
+			for i, root := range roots {
+				costs[i].report(b, string(root))
+				b.ReportMetric(float64(once[i])/1e3, string(root)+"-once-us")
+			}
+		})
+	}
+}
+
+// startCost is what starts cost.
+type startCost struct {
+	prepare, load, wall, cpu []time.Duration
+	peak                     int64 // bytes
+	faults                   int64 // major ones, of all
+}
+
+func (c *startCost) measure(b *testing.B, l *lab, spec Spec) {
+	begin := linux.Monotonic()
+	s, err := l.Prepare(l.slot)
+	if err != nil {
+		b.Fatal(err)
+	}
+	prepared := linux.Monotonic()
+	if err := s.Load(spec); err != nil {
+		b.Fatal(err)
+	}
+	loaded := linux.Monotonic()
+	r, err := s.Run(context.Background())
+	if err != nil || r.Code != 0 || r.ExecError != 0 {
+		b.Fatalf("%+v, %v", r, err)
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	c.prepare, c.load = append(c.prepare, prepared-begin), append(c.load, loaded-prepared)
+	c.wall, c.cpu = append(c.wall, r.WallTime), append(c.cpu, r.CPUTime)
+	c.faults += *r.MajorFaults
+	if r.MemoryPeak != nil {
+		c.peak = max(c.peak, int64(*r.MemoryPeak))
+	}
+}
+
+func (c *startCost) report(b *testing.B, root string) {
+	b.ReportMetric(quantile(c.prepare, .5), root+"-prepare-p50-us")
+	b.ReportMetric(quantile(c.load, .5), root+"-load-p50-us")
+	b.ReportMetric(quantile(c.wall, .5), root+"-start-p50-us")
+	b.ReportMetric(quantile(c.wall, .99), root+"-start-p99-us")
+	b.ReportMetric(quantile(c.cpu, .5), root+"-billed-p50-us")
+	b.ReportMetric(float64(c.peak)/(1<<10), root+"-peak-KiB")
+	b.ReportMetric(float64(c.faults), root+"-major-faults")
+}

@@ -1,0 +1,87 @@
+package sandbox
+
+import (
+	"os"
+	"strconv"
+
+	"judged/internal/linux"
+)
+
+// depot is where trees are mounted: a mount namespace in which there is nothing
+// else. It belongs to a thread and ends with it, with everything in it. In the
+// template's namespace every tree would be copied for every run; mounted nowhere,
+// kernels before 6.15 clone none.
+type depot struct {
+	thread chan func()
+	made   int // trees so far; the thread's own
+}
+
+func openDepot() (*depot, error) {
+	d := &depot{thread: make(chan func())}
+	ready := make(chan error)
+	onOwnThread(func() {
+		err := buildDepot()
+		ready <- err
+		if err != nil {
+			return
+		}
+		for job := range d.thread {
+			job()
+		}
+	})
+	return d, <-ready
+}
+
+func buildDepot() error {
+	if err := linux.UnshareFilesystem(); err != nil {
+		return err
+	}
+	root, err := mountPoint()
+	if err != nil {
+		return err
+	}
+	if err := linux.Mount("tmpfs", root, linux.NoSuid|linux.NoDev|linux.NoExec, "mode=0700,size=64k"); err != nil {
+		return err
+	}
+	return linux.PivotRoot(root)
+}
+
+// do has the thread do something and waits for it.
+func (d *depot) do(job func() error) error {
+	done := make(chan error)
+	d.thread <- func() { done <- job() }
+	return <-done
+}
+
+// put mounts a tree, until it is dropped, and tells where.
+func (d *depot) put(tree *os.File) (place string, err error) {
+	return place, d.do(func() error {
+		d.made++
+		place = "/" + strconv.Itoa(d.made)
+		if err := os.Mkdir(place, 0o700); err != nil {
+			return err
+		}
+		return linux.Attach(tree, place)
+	})
+}
+
+// clone makes another mount of a tree, for one run.
+func (d *depot) clone(place string) (mount *os.File, err error) {
+	err = d.do(func() (err error) {
+		mount, err = linux.CloneMount(place)
+		return err
+	})
+	return mount, err
+}
+
+// drop lets go of a tree. A run that has it keeps it until its end.
+func (d *depot) drop(place string) error {
+	return d.do(func() error {
+		if err := linux.Detach(place); err != nil {
+			return err
+		}
+		return os.Remove(place)
+	})
+}
+
+func (d *depot) close() { close(d.thread) }

@@ -1,0 +1,136 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"syscall"
+
+	"judged/internal/linux"
+	"judged/internal/runtimes"
+)
+
+// errChanged is a host whose files are not what was found a moment ago.
+var errChanged = errors.New("a file of the host has changed since it was found")
+
+// treeSlack is room beside the files of a tree: what is measured in pages
+// may take one more.
+const treeSlack = 1 << 20
+
+// plant copies a closure into a tmpfs that nobody else sees, with its pages on
+// the slot's node, all of them in memory and charged to judged, and closes it to
+// writes. A tmpfs remembers no name that is not there, and no time of access.
+func plant(c *runtimes.Closure, slot Slot) (*os.File, error) {
+	options := [][2]string{{"mode", "0755"}, {"size", strconv.FormatInt(int64(c.Bytes())+treeSlack, 10)}, {"nr_inodes", "0"}}
+	tree, err := linux.DetachedTmpfs(slot.onItsNode(options)...)
+	if err != nil {
+		return nil, err
+	}
+	g := gardener{tree: tree, folders: map[string]bool{".": true}}
+	err = g.copyAll(c)
+	if err == nil {
+		err = g.users()
+	}
+	if err == nil {
+		err = linux.CloseToWrites(tree)
+	}
+	if err != nil {
+		tree.Close()
+		return nil, err
+	}
+	return tree, nil
+}
+
+// gardener fills one tree.
+type gardener struct {
+	tree    *os.File
+	folders map[string]bool // those that are made
+}
+
+func (g gardener) copyAll(c *runtimes.Closure) error {
+	for _, e := range c.Entries {
+		name := e.Path[1:]
+		if err := g.folder(path.Dir(name)); err != nil {
+			return err
+		}
+		put := g.copy
+		if e.IsLink() {
+			put = g.link
+		}
+		if err := put(name, e); err != nil {
+			return fmt.Errorf("copy %q: %w", e.Path, err)
+		}
+	}
+	return nil
+}
+
+// folder makes a folder with those above it.
+func (g gardener) folder(name string) error {
+	if g.folders[name] {
+		return nil
+	}
+	if err := g.folder(path.Dir(name)); err != nil {
+		return err
+	}
+	g.folders[name] = true
+	return linux.MakeDir(g.tree, name, 0o755, 0)
+}
+
+func (g gardener) link(name string, e runtimes.Entry) error {
+	return linux.MakeLink(g.tree, name, e.Target)
+}
+
+// copy keeps the time: Python compiles anew what is younger than its copy in the
+// cache, and Java does not use an archive that is older than its library.
+func (g gardener) copy(name string, e runtimes.Entry) error {
+	from, err := linux.Open(e.Path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
+	if errors.Is(err, os.ErrNotExist) {
+		return errChanged
+	}
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := linux.MakeFile(g.tree, name, uint32(e.Mode.Perm()), 0, from); err != nil {
+		return err
+	}
+	// After the copy, so that it is of one piece.
+	info, err := from.Stat()
+	if err != nil {
+		return err
+	}
+	if !e.Is(info) {
+		return errChanged
+	}
+	return linux.SetModified(g.tree, name, e.Modified)
+}
+
+// users writes what runtimes look up about users.
+func (g gardener) users() error {
+	if err := g.folder("etc"); err != nil {
+		return err
+	}
+	for name, content := range userFiles {
+		if err := g.write("etc/"+name, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g gardener) write(name, content string) error {
+	m, err := linux.Memfd(name)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if _, err := m.WriteString(content); err != nil {
+		return err
+	}
+	if _, err := m.Seek(0, 0); err != nil {
+		return err
+	}
+	return linux.MakeFile(g.tree, name, 0o644, 0, m)
+}
