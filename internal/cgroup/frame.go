@@ -55,6 +55,18 @@ func (s *Slot) layAside(f *frame) {
 	s.idle = append(s.idle, f)
 }
 
+// Trim removes the folders that lie idle.
+func (s *Slot) Trim() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, f := range s.idle {
+		errs = append(errs, f.remove())
+	}
+	s.idle = nil
+	return errors.Join(errs...)
+}
+
 func (s *Slot) makeFrame(f *frame) (err error) {
 	h := s.tree.host
 	if h.Mode != Unified {

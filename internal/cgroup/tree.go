@@ -250,13 +250,11 @@ func (s *Slot) setUpV1(cpus, mems string) error {
 func (t *Tree) Remove() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	var errs []error
 	for _, s := range t.slots {
-		for _, f := range s.idle {
-			f.close()
-		}
-		s.idle = nil
+		errs = append(errs, s.Trim())
 	}
-	return t.remove()
+	return errors.Join(append(errs, t.remove())...)
 }
 
 func (t *Tree) remove() error {

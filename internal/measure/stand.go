@@ -113,6 +113,9 @@ func (s *Stand) Settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closeUsed()
+	if err := s.slot.Group.Trim(); err != nil {
+		s.log.Error("past runs left something behind; it is removed when judged starts again", "error", err)
+	}
 }
 
 // Close takes the stand down and returns when nothing of it is left.

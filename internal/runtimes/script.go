@@ -21,6 +21,7 @@ func readInterpreters(f io.ReaderAt) []string {
 		return nil
 	}
 	line, _, _ = strings.Cut(line, "\n")
+	line, _, _ = strings.Cut(line, "\x00") // where the kernel's text ends
 	words := strings.Fields(line)
 	if len(words) == 0 {
 		return nil
