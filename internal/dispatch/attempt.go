@@ -93,8 +93,8 @@ func (d *Dispatcher) judge(abort context.Context, lease *slots.Lease, delivery *
 	case begun != nil:
 		return Returned, begun
 	}
-	// While the report is on its way to the disk, if no job takes the slot.
-	d.o.Court.Stand(slot).Tidy()
+	// When the report is stored, unless a run of the next job has seen to it.
+	defer d.o.Court.Stand(slot).Tidy()
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errCancelled):
 		return Cancelled, nil
