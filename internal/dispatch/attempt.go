@@ -77,8 +77,8 @@ func (d *Dispatcher) judge(abort context.Context, lease *slots.Lease, delivery *
 	case err != nil:
 		return Returned, err
 	}
-	// It is on its way to the disk while the program is loaded, and there
-	// before the program is let go.
+	// If it goes to the disk it is on its way there while the program is loaded,
+	// and there before the program is let go.
 	begin := sync.OnceValues(func() (store.Record, error) {
 		return d.o.Store.Begin(abort, delivery.ID, delivery.Attempt, slot.CPUs.String())
 	})
