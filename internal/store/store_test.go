@@ -250,6 +250,31 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+// TestOneBegin has a delivery begun by many at once: one of them has it.
+func TestOneBegin(t *testing.T) {
+	p := openEmbedded(t, store.Options{})
+	for i := range 100 {
+		id := fmt.Sprint("race-", i)
+		p.create(t, id)
+		var won atomic.Int32
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				switch _, err := p.store.Begin(context.Background(), id, 1, "2"); {
+				case err == nil:
+					won.Add(1)
+				case !errors.Is(err, store.ErrStale):
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if r := get(t, p, id); won.Load() != 1 || r.Report.Attempt != 1 {
+			t.Fatalf("%d began it, it is in attempt %d", won.Load(), r.Report.Attempt)
+		}
+	}
+}
+
 // TestOneVerdict lets attempts and a cancellation race; one of them wins.
 func TestOneVerdict(t *testing.T) {
 	p := openEmbedded(t, store.Options{})
