@@ -34,7 +34,6 @@ func TestSMTRun(t *testing.T) {
 		{"isolated set", nil, "4"},
 		{"second thread of a core", []string{"--cpu-list", "5"}, "5"},
 		{"both threads of a core", []string{"--cpu-list", "6-7"}, "6"},
-		{"two cores", []string{"--cpus", "2", "--cpu-list", "4-7"}, "4,6"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := run(t, job.Accepted, append(tt.args, "--head", "4KiB", programs+"where")...)
