@@ -14,11 +14,7 @@ import (
 
 // getJob tells a report, with wait= as soon as it is final or the time is over.
 func (s *Server) getJob(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, "wait")
-	if err != nil {
-		return err
-	}
-	wait, err := waitOf(values)
+	wait, err := waitOf(r)
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,12 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 // maxWait bounds a long poll: proxies give up at about a minute.
 const maxWait = time.Minute
 
-// waitOf is the parameter wait, at most maxWait.
-func waitOf(values url.Values) (time.Duration, error) {
+// waitOf is the parameter wait of a request that has no other, at most maxWait.
+func waitOf(r *http.Request) (time.Duration, error) {
+	values, err := query(r, "wait")
+	if err != nil {
+		return 0, err
+	}
 	text := values.Get("wait")
 	if text == "" {
 		return 0, nil

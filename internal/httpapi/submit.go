@@ -49,11 +49,7 @@ func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 // submit is the way of a job from the body to the queue, and with wait= to its
 // report.
 func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error {
-	values, err := query(r, "wait")
-	if err != nil {
-		return err
-	}
-	wait, err := waitOf(values)
+	wait, err := waitOf(r)
 	if err != nil {
 		return err
 	}
