@@ -109,38 +109,6 @@ func Affinity() ([]int, error) {
 	return cpus, nil
 }
 
-// Urgent puts the calling thread before every one that is not real-time
-// (SCHED_FIFO, lowest priority): what computes on its CPU makes room at once. What
-// the thread starts meanwhile is ordinary. It gives the way back, which must run on
-// the same thread; the nice value stays. A thread that is real-time stays as it is.
-//
-// It needs CAP_SYS_NICE and, in a kernel with CONFIG_RT_GROUP_SCHED, a real-time
-// budget in the thread's group of the cpu controller, which groups are made
-// without (EPERM).
-func Urgent() (back func() error, err error) {
-	before, _, e := syscall.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, 0, 0, 0)
-	if e != 0 {
-		return nil, os.NewSyscallError("sched_getscheduler", e)
-	}
-	switch before &^ unix.SCHED_RESET_ON_FORK {
-	case unix.SCHED_FIFO, unix.SCHED_RR, unix.SCHED_DEADLINE:
-		return func() error { return nil }, nil
-	}
-	if err := setPolicy(unix.SCHED_FIFO|unix.SCHED_RESET_ON_FORK, 1); err != nil {
-		return nil, err
-	}
-	return func() error { return setPolicy(before, 0) }, nil
-}
-
-// setPolicy is sched_setscheduler(2) for the calling thread, which, other than
-// sched_setattr, keeps the nice value.
-func setPolicy(policy uintptr, priority int32) error {
-	if _, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, policy, uintptr(unsafe.Pointer(&priority))); e != 0 {
-		return os.NewSyscallError("sched_setscheduler", e)
-	}
-	return nil
-}
-
 // Monotonic reads CLOCK_MONOTONIC, the clock of every wall time in judged.
 // Unlike time.Now it can be compared between processes.
 func Monotonic() time.Duration {

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -19,10 +18,10 @@ type watch struct {
 	start time.Duration // monotonic
 	stop  Stop
 	idle  bool
-	// precise is how long before a limit the supervisor takes a thread to wait
-	// with the kernel's precision, see precision.
+	// precise is how long before a limit a vigil begins, see precision.
 	precise time.Duration
-	urgency urgency
+	vigil   *linux.Vigil
+	vigils  time.Duration // monotonic, since when there is one after the other, or 0
 	// mark is a reading late in the wall time, for telling sleep from work.
 	markUsed, markAt time.Duration
 }
@@ -31,58 +30,83 @@ type watch struct {
 // of a kill. Shorter only burns the housekeeping CPU.
 const minWake = 100 * time.Microsecond
 
+// vigilMost is how long vigils may follow each other. A program that takes longer
+// for the last stretch to its limit sleeps most of the time. It leaves the CPU to
+// others meanwhile, and so must who watches it at every turn.
+const vigilMost = 100 * time.Millisecond
+
 // untilExit sleeps until a limit could be reached at the earliest, looks, and
-// kills when one is. A program that spins alone is looked at twice.
+// kills when one is. A program that spins alone is looked at once.
 //
 // The end is when we see it, a wake-up later than it was: wall time decides
 // only about programs that do not end.
 func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
-	ended := w.s.solution.fd
-	defer func() { err = errors.Join(err, w.urgency.end()) }()
 	// Not from now on: the run may have had this CPU first.
 	until := w.nextWake(0, w.start)
-	for {
-		over, err := w.wait(ctx, ended, until)
-		if err != nil {
-			return 0, err
-		}
-		if over {
-			return linux.Monotonic(), nil
-		}
-		if w.stop != StopNone {
-			return 0, errors.New("end the run: killed, and still there; look for a process in state D")
+	for w.stop == StopNone {
+		if at, err := w.wait(ctx, until); at != 0 || err != nil {
+			return at, err
 		}
 		if ctx.Err() != nil {
 			w.stop = StopCancelled
-		} else if until, err = w.look(); err != nil {
-			return 0, err
-		}
-		if w.stop != StopNone {
-			if err := w.s.group.Kill(); err != nil {
+		} else if w.stop == StopNone {
+			if until, err = w.look(); err != nil {
 				return 0, err
 			}
-			until = linux.Monotonic() + w.s.settle
 		}
 	}
+	if err := w.s.group.Kill(); err != nil {
+		return 0, err
+	}
+	over, err := linux.Await(context.WithoutCancel(ctx), w.s.solution.fd, w.s.settle)
+	if !over && err == nil {
+		err = errors.New("end the run: killed, and still there; look for a process in state D")
+	}
+	return linux.Monotonic(), err
 }
 
-// wait waits for the end: with no thread as long as there is time, which is what
-// nearly every run is, then with one that is urgent, and stays so: it has to look
-// and to kill. It returns early when the context ends and nothing is killed yet.
-func (w *watch) wait(ctx context.Context, ended *os.File, until time.Duration) (bool, error) {
-	if long := until - w.precise - linux.Monotonic(); w.stop == StopNone && long > 0 {
-		if err := w.urgency.end(); err != nil {
-			return false, err
-		}
+// wait waits until a moment or the end of the run, and tells when it saw that. It
+// takes no thread as long as there is time, which nearly every run has; the last
+// stretch is a vigil, which also kills.
+func (w *watch) wait(ctx context.Context, until time.Duration) (at time.Duration, err error) {
+	ended, now := w.s.solution.fd, linux.Monotonic()
+	if long := until - w.precise - now; long > 0 {
+		w.vigils = 0
 		over, err := linux.Await(ctx, ended, long)
-		if over || err != nil || ctx.Err() != nil {
-			return over, err
+		if over {
+			return linux.Monotonic(), err
+		}
+		if err != nil || ctx.Err() != nil {
+			return 0, err
 		}
 	}
-	if err := w.urgency.begin(); err != nil {
-		return false, err
+	if w.vigils == 0 {
+		w.vigils = linux.Monotonic()
 	}
-	return linux.WaitReadable(max(until-linux.Monotonic(), 0), int(ended.Fd()))
+	last := min(w.vigils+vigilMost, w.nextLook())
+	if linux.Monotonic() < last {
+		return w.keepVigil(until, last)
+	}
+	over, err := linux.WaitReadable(max(until-linux.Monotonic(), 0), int(ended.Fd()))
+	if over {
+		at = linux.Monotonic()
+	}
+	return at, err
+}
+
+// keepVigil is the stretch before the CPU time limit.
+func (w *watch) keepVigil(next, last time.Duration) (at time.Duration, err error) {
+	if w.vigil == nil {
+		v := w.s.group.Vigil()
+		v.Ended, v.Base, v.Limit, v.Exact = w.s.solution.fd, w.base, w.s.limits.CPUTime, w.exactFrom()
+		v.Width, v.Pause, v.Break = len(w.s.slot.CPUs), minWake, w.precise
+		w.vigil = v
+	}
+	fate, at, err := w.vigil.Keep(next, last)
+	if fate == linux.VigilKilled {
+		w.stop = StopCPU
+	}
+	return at, err
 }
 
 // look reads the clocks, decides whether to stop and returns until when to sleep
@@ -118,8 +142,7 @@ func (w *watch) used() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	late := maxTick * time.Duration(len(w.s.slot.CPUs))
-	if !w.s.slot.NohzFull && total-w.base+late < w.s.limits.CPUTime {
+	if total-w.base < w.exactFrom() {
 		return total - w.base, nil
 	}
 	if err := w.touch(); err != nil {
@@ -129,17 +152,29 @@ func (w *watch) used() (time.Duration, error) {
 	return total - w.base, err
 }
 
+// exactFrom is the CPU time from which on a tick can decide.
+func (w *watch) exactFrom() time.Duration {
+	if w.s.slot.NohzFull {
+		return 0
+	}
+	return w.s.limits.CPUTime - maxTick*time.Duration(len(w.s.slot.CPUs))
+}
+
 func markTime(wall time.Duration) time.Duration { return wall - wall/4 }
 
 // nextWake is the earliest moment at which a limit can be reached by a run that had
 // used so much at the given one: CPU time grows at most by the width of the slot.
 func (w *watch) nextWake(used, at time.Duration) time.Duration {
-	limits := w.s.limits
-	next := min(at+(limits.CPUTime-used)/time.Duration(len(w.s.slot.CPUs)), w.start+limits.WallTime)
+	return min(at+(w.s.limits.CPUTime-used)/time.Duration(len(w.s.slot.CPUs)), w.nextLook())
+}
+
+// nextLook is when something else than CPU time has to be looked at.
+func (w *watch) nextLook() time.Duration {
+	wall := w.s.limits.WallTime
 	if w.markAt == 0 {
-		next = min(next, w.start+markTime(limits.WallTime))
+		wall = min(wall, markTime(wall))
 	}
-	return next
+	return w.start + wall
 }
 
 // touch brings the counters of every thread up to date.

@@ -4,10 +4,8 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,12 +14,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// ordinary and realTime are what /proc shows of a thread: its policy and its
-// real-time priority.
-const (
-	ordinary = "policy 0, priority 0"
-	realTime = "policy 1, priority 1"
-)
+// ordinary is what /proc shows of a thread: its policy and its real-time priority.
+const ordinary = "policy 0, priority 0"
 
 // scheduling reads it of a thread.
 func scheduling(stat string) string {
@@ -33,57 +27,55 @@ func scheduling(stat string) string {
 	return "policy " + fields[policy] + ", priority " + fields[priority]
 }
 
-// TestUrgency follows a supervisor to the last stretch before a limit, where the
-// thread must come before others, and back.
-func TestUrgency(t *testing.T) {
-	testkit.Need(t, testkit.Root)
-	runtime.LockOSThread() // to see the same thread all the time
-	defer runtime.UnlockOSThread()
-	never, end, err := linux.ReadPipe()
+// TestWait follows a supervisor to the last stretches before a limit, which are
+// vigils but where they go on for too long. Here a vigil finds the limit reached.
+func TestWait(t *testing.T) {
+	l := newLab(t, nil)
+	s, err := l.Prepare(l.slot)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer never.Close()
-	defer end.Close()
-	w := watch{precise: 5 * time.Millisecond}
-	wait := func(timeout time.Duration) func() error {
-		return func() error {
-			over, err := w.wait(t.Context(), never, linux.Monotonic()+timeout)
-			if over {
-				t.Error("the end of what does not end")
-			}
-			return err
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
 		}
-	}
+	}()
+	// It is parked, and does not end by itself.
+	loads(t, s, Spec{Args: []string{"./act", "inspect"}, Files: []File{{Name: "act", Path: act(t), Exec: true}}, Limits: limits()}, "")
+	w := watch{s: s, precise: 5 * time.Millisecond, start: linux.Monotonic()}
+	v := s.group.Vigil()
+	v.Ended, v.Kill, v.Threads, v.Exact, v.Width = s.solution.fd, "", "", time.Hour, 1
+	w.vigil = v
+	const near, far = time.Millisecond, 20 * time.Millisecond
 	for _, step := range []struct {
-		name string
-		do   func() error
-		want string
+		name   string
+		before func()
+		until  time.Duration // from now on
+		want   Stop
 	}{
-		{"start", func() error { return nil }, ordinary},
-		{"wait for a near limit", wait(time.Millisecond), realTime},
-		{"wait again", wait(time.Millisecond), realTime},
-		{"wait for a far limit, to its near", wait(20 * time.Millisecond), realTime},
-		{"end", w.urgency.end, ordinary},
-		{"end again", w.urgency.end, ordinary},
-		{"wait after the end", wait(time.Millisecond), realTime},
-		{"urgent for too long", func() error { w.urgency.since -= 2 * urgentMost; return wait(time.Millisecond)() }, ordinary},
-		{"wait on", wait(time.Millisecond), ordinary},
-		{"wait for a far limit", wait(20 * time.Millisecond), realTime},
-		{"end at last", w.urgency.end, ordinary},
+		{"a near limit", func() {}, near, StopCPU},
+		{"again", func() {}, near, StopCPU},
+		{"a far limit, to its near", func() {}, far, StopCPU},
+		{"for too long", func() { w.vigils -= 2 * vigilMost }, near, StopNone},
+		{"still", func() {}, near, StopNone},
+		{"another far limit", func() {}, far, StopCPU},
+		{"time to look", func() { w.start -= s.limits.WallTime }, -near, StopNone},
 	} {
-		if err := step.do(); err != nil {
-			t.Fatalf("%s: %v", step.name, err)
+		w.stop = StopNone
+		step.before()
+		at, err := w.wait(t.Context(), linux.Monotonic()+step.until)
+		if at != 0 || err != nil {
+			t.Errorf("%s: the end at %v, %v, of what does not end", step.name, at, err)
 		}
-		if got := scheduling(read("/proc/thread-self/stat")); got != step.want {
-			t.Errorf("%s: the thread has %s, want %s", step.name, got, step.want)
+		if w.stop != step.want {
+			t.Errorf("%s: stop %d, want %d", step.name, w.stop, step.want)
 		}
 	}
 }
 
-// TestNoUrgencyIsLeft ends runs in each way, those far from a limit and those at
+// TestNoRealTimeIsLeft ends runs in each way, those far from a limit and those at
 // one, and wants every thread ordinary, and the program's too.
-func TestNoUrgencyIsLeft(t *testing.T) {
+func TestNoRealTimeIsLeft(t *testing.T) {
 	l := newLab(t, nil)
 	file := File{Name: "act", Path: act(t), Exec: true}
 	for _, tt := range []struct {
@@ -153,25 +145,6 @@ func TestPrecision(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
-	}
-}
-
-// TestUrgencyRefused leaves a thread as it is that may not be urgent.
-func TestUrgencyRefused(t *testing.T) {
-	testkit.Need(t, testkit.Root)
-	runtime.LockOSThread() // and ends with the goroutine: it has no rights any more
-	header, none := struct{ version, pid uint32 }{version: 0x20080522}, [6]uint32{}
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0); errno != 0 {
-		t.Fatal(errno)
-	}
-	var u urgency
-	for _, step := range []func() error{u.begin, u.begin, u.end} {
-		if err := step(); err != nil {
-			t.Error(err)
-		}
-		if got := scheduling(read("/proc/thread-self/stat")); got != ordinary {
-			t.Errorf("the thread has %s, want %s", got, ordinary)
-		}
 	}
 }
 
