@@ -1,7 +1,9 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -19,10 +21,11 @@ type subject struct {
 	kind   string
 	binary sandbox.File
 	calibration
+	own float64 // of the limit, taken by what was calibrated to it, when it was last weighed
 }
 
-func (l *lab) subjects(d dose) ([]subject, error) {
-	var all []subject
+func (l *lab) subjects(d dose) ([]*subject, error) {
+	var all []*subject
 	for _, kind := range d.kinds {
 		binary, err := l.compile(calibrated[kind])
 		if err != nil {
@@ -32,8 +35,12 @@ func (l *lab) subjects(d dose) ([]subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.note("%s: %s %d takes the limit of %s in the slot with nothing beside it.", kind, binary.Name, c.units(float64(d.limit)), d.limit)
-		all = append(all, subject{kind, binary, c})
+		s := &subject{kind: kind, binary: binary, calibration: c}
+		if err := errors.Join(l.weigh(s, d.limit), l.sharpen(s, d.limit)); err != nil {
+			return nil, err
+		}
+		l.note("%s: %s %d takes the limit of %s in the slot with nothing beside it, to begin with.", kind, binary.Name, s.units(float64(d.limit)), d.limit)
+		all = append(all, s)
 	}
 	return all, nil
 }
@@ -43,6 +50,9 @@ func (l *lab) subjects(d dose) ([]subject, error) {
 type calibration struct{ base, unit float64 }
 
 func (c calibration) units(ns float64) int { return max(1, int((ns-c.base)/c.unit+0.5)) }
+
+// scaled is the calibration of a program that takes so many times as long.
+func (c calibration) scaled(by float64) calibration { return calibration{c.base * by, c.unit * by} }
 
 // calibrate finds it in the slot with nothing beside it: two lengths on both
 // sides of the limit, in turns, the median of each.
@@ -110,22 +120,34 @@ func middle(xs []float64) float64 {
 	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
 }
 
-// ownTimes are what the subjects take, alone in the slot, of the limit that
-// they were calibrated to. On a shared host others come and go, and the truth
-// itself moves.
-func (l *lab) ownTimes(subjects []subject, limit time.Duration) ([]float64, error) {
-	const rounds = 5
-	var all []float64
-	for _, s := range subjects {
-		var times []float64
-		for range rounds {
-			t, err := l.timeOf(s.kind, s.binary, s.units(float64(limit)))
-			if err != nil {
-				return nil, err
-			}
-			times = append(times, float64(t))
+// weigh measures what the program takes of the limit, alone in the slot, where
+// it was calibrated to take all of it.
+func (l *lab) weigh(s *subject, limit time.Duration) error {
+	const runs = 5
+	var times []float64
+	for range runs {
+		t, err := l.timeOf(s.kind, s.binary, s.units(float64(limit)))
+		if err != nil {
+			return err
 		}
-		all = append(all, middle(times)/float64(limit))
+		times = append(times, float64(t))
 	}
-	return all, nil
+	s.own = middle(times) / float64(limit)
+	return nil
+}
+
+// exact is how far from the limit a program may be that is said to take it.
+const exact = 0.01
+
+// sharpen corrects a calibration until it is exact. On a shared host others come
+// and go, and the truth itself moves: there is an end to trying.
+func (l *lab) sharpen(s *subject, limit time.Duration) error {
+	const tries = 6
+	for n := 0; n < tries && math.Abs(s.own-1) > exact; n++ {
+		s.calibration = s.scaled(s.own)
+		if err := l.weigh(s, limit); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,37 +2,37 @@ package experiment
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"judged/internal/job"
-	"judged/internal/judge"
-	"judged/internal/measure"
 	"judged/internal/stage"
-	"judged/internal/stats"
 	"judged/internal/trial"
 )
 
-// Flip is one verdict on a program whose own time is known.
+// Flip is one verdict on a program whose own time is known: what it takes alone
+// in the slot.
 type Flip struct {
-	Round   int           `json:"round"`
-	Program string        `json:"program"`     // cpu-bound, memory-bound
-	Theta   float64       `json:"limit_ratio"` // its own time against the limit
-	Load    string        `json:"load"`        // of the neighbours
-	Method  string        `json:"method"`      // free, pinned, judged
-	Verdict job.Verdict   `json:"verdict"`
-	CPUTime time.Duration `json:"cpu_time_ns"` // that decided
-	Runs    int           `json:"runs"`        // that the verdict took
-	Wrong   bool          `json:"wrong"`       // never at a ratio of 1, where both verdicts are right
+	Round     int           `json:"round"`
+	Program   string        `json:"program"`     // cpu-bound, memory-bound
+	Theta     float64       `json:"limit_ratio"` // that its own time was to have against the limit
+	OwnBefore float64       `json:"own_before"`  // that it had, shortly before and after
+	OwnAfter  float64       `json:"own_after"`
+	Load      string        `json:"load"`   // of the neighbours
+	Method    string        `json:"method"` // free, pinned, judged, judged-quiet
+	Verdict   job.Verdict   `json:"verdict"`
+	CPUTime   time.Duration `json:"cpu_time_ns"` // that decided
+	Runs      int           `json:"runs"`        // that the verdict took
+	Either    bool          `json:"either"`      // both verdicts are right: at a ratio of 1, and where the own time crossed the limit
+	Wrong     bool          `json:"wrong"`
 }
 
 // The methods that are compared.
 const (
-	byFree   = "free"   // one run wherever the scheduler puts it
-	byPinned = "pinned" // one run on an ordinary CPU
-	byJudged = "judged" // in a slot, by the rule confirm
+	byFree   = "free"         // one run wherever the scheduler puts it
+	byPinned = "pinned"       // one run on an ordinary CPU
+	byJudged = "judged"       // in a slot, by the rule confirm, beside a load that nobody can stop
+	byQuiet  = "judged-quiet" // the same beside a load that is work of other slots: it rests while a run over the limit is confirmed
 )
 
 // dose is how much of it is measured.
@@ -89,112 +89,20 @@ func (l *lab) flips(d dose) error {
 	if err != nil {
 		return err
 	}
-	before, err := l.ownTimes(subjects, d.limit)
-	if err != nil {
-		return err
-	}
 	w, err := l.watch(d.sets)
 	if err != nil {
 		return err
 	}
 	defer w.canary.Close()
-	exams, err := l.exams(d, subjects, w)
-	if err != nil {
-		return err
-	}
 	for round := range l.N {
-		if err := l.flipRound(round, d, exams); err != nil {
-			return err
+		r := rand.New(rand.NewPCG(l.Seed, uint64(round)+1))
+		for _, i := range r.Perm(len(d.loads)) {
+			b := batch{lab: l, dose: d, round: round + 1, load: d.loads[i], subjects: subjects, watch: w}
+			if err := b.run(r); err != nil {
+				return err
+			}
 		}
-	}
-	after, err := l.ownTimes(subjects, d.limit)
-	if err != nil {
-		return err
 	}
 	l.tellFlips(d)
-	l.tellDrift(subjects, before, after)
 	return l.tellHost()
-}
-
-// exam is a program, how long it should take, and how it is judged.
-type exam struct {
-	Flip
-	placement trial.Placement
-	task      judge.Task
-}
-
-// exams combines the subjects with distances from the limit and methods.
-func (l *lab) exams(d dose, subjects []subject, w *watch) ([]exam, error) {
-	var exams []exam
-	for _, s := range subjects {
-		for _, theta := range d.thetas {
-			task, err := program(s.binary, strconv.Itoa(s.units(theta*float64(d.limit))))
-			if err != nil {
-				return nil, err
-			}
-			task.Limits.CPUTimeMS = d.limit.Milliseconds()
-			exams = append(exams, l.methods(Flip{Program: s.kind, Theta: theta}, task, w)...)
-		}
-	}
-	return exams, nil
-}
-
-// methods are the three ways to judge a program, as far as the host has them.
-// judged's is the daemon's, which looks at the slot beside runs near the limit.
-func (l *lab) methods(f Flip, task judge.Task, w *watch) []exam {
-	single, confirm := job.Repeats{Min: 1, Max: 1, Policy: job.Single}, job.Repeats{Policy: job.Confirm}
-	var exams []exam
-	for _, m := range []struct {
-		method, placement string
-		repeats           job.Repeats
-		place             func(context.Context, stats.Placement) (measure.Place, error)
-	}{{byFree, trial.Free, single, nil}, {byPinned, trial.Pinned, single, nil}, {byJudged, trial.Slot, confirm, w.place}} {
-		p, ok := l.site.Placement(m.placement)
-		if !ok {
-			continue
-		}
-		f.Method, task.Repeats, task.Place = m.method, m.repeats, m.place
-		exams = append(exams, exam{f, p, task})
-	}
-	return exams
-}
-
-// flipRound judges every exam once beside every load, in random order.
-func (l *lab) flipRound(round int, d dose, exams []exam) error {
-	r := rand.New(rand.NewPCG(l.Seed, uint64(round)+1))
-	for _, i := range r.Perm(len(d.loads)) {
-		load := d.loads[i]
-		err := l.site.Beside(l.ctx, load, func(ctx context.Context) error {
-			for _, j := range r.Perm(len(exams)) {
-				x := exams[j]
-				l.Seen(len(l.result.Flips), l.N*len(d.loads)*len(exams), fmt.Sprintf("%s %.2f %s %s", x.Program, x.Theta, load, x.Method))
-				t, err := l.site.Judge(ctx, x.placement, x.task)
-				if err != nil {
-					return err
-				}
-				f := x.Flip
-				f.Round, f.Load = round+1, load
-				if err := f.judged(t); err != nil {
-					return err
-				}
-				l.result.Flips = append(l.result.Flips, f)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// judged fills in what became of an exam.
-func (f *Flip) judged(t job.TestReport) error {
-	f.Verdict, f.Runs = t.Verdict, len(t.Runs)
-	if t.Verdict != job.Accepted && t.Verdict != job.TimeLimit || t.CPUTime == nil {
-		return fmt.Errorf("judge %s at %.2f of the limit: verdict %s; only AC and TLE can be", f.Program, f.Theta, t.Verdict)
-	}
-	f.CPUTime = *t.CPUTime
-	f.Wrong = f.Theta < 1 && t.Verdict == job.TimeLimit || f.Theta > 1 && t.Verdict == job.Accepted
-	return nil
 }

@@ -1,6 +1,11 @@
 package experiment
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
 
 const (
 	promisedOf   = 100 // verdicts
@@ -20,8 +25,10 @@ func promises(flips []Flip) Table {
 	all := func(method string) rate {
 		return count(flips, func(f Flip) bool { return f.Method == method && f.Theta != 1 })
 	}
-	found, kept := seldom(all(byJudged), all(byFree))
-	t.Rows = append(t.Rows, []string{fmt.Sprintf("all cases but 1.00: judged wrong at most %g times as often as a free run", promisedPart), found, kept})
+	for _, method := range []string{byJudged, byQuiet} {
+		found, kept := seldom(all(method), all(byFree))
+		t.Rows = append(t.Rows, []string{fmt.Sprintf("all cases but 1.00: %s wrong at most %g times as often as a free run", method, promisedPart), found, kept})
+	}
 	return t
 }
 
@@ -49,21 +56,34 @@ func seldom(judged, free rate) (found, kept string) {
 	return found, "kept"
 }
 
-// tellDrift adds what the figures have to be read with.
-func (l *lab) tellDrift(subjects []subject, before, after []float64) {
-	l.table(driftTable(subjects, before, after))
-	for i, s := range subjects {
-		if most := max(before[i], after[i]); most > 1+l.result.Guard.Ratio {
-			l.note("%s: its own time, with nothing beside it, moved by more than the guard band, to %.2f of the limit: its wrong verdicts below 1.00 count that as well.", s.kind, most)
-		}
-	}
-}
-
 // driftTable tells how far the truth has moved while verdicts were counted.
-func driftTable(subjects []subject, before, after []float64) Table {
-	t := Table{Title: "What the program calibrated to the limit takes of it, alone in the slot", Columns: []string{"PROGRAM", "BEFORE", "AFTER", "DRIFT"}}
-	for i, s := range subjects {
-		t.Rows = append(t.Rows, []string{s.kind, fmt.Sprintf("%.1f %%", 100*before[i]), fmt.Sprintf("%.1f %%", 100*after[i]), fmt.Sprintf("%+.1f %%", 100*(after[i]/before[i]-1))})
+func driftTable(flips []Flip, d dose) Table {
+	t := Table{Title: "What a program takes alone in the slot, that was calibrated to the limit",
+		Columns: []string{"PROGRAM", "BEFORE", "MOVED MEANWHILE, MEDIAN", "MOST", "NOT COUNTED"}}
+	for _, kind := range d.kinds {
+		type batch struct {
+			round int
+			load  string
+		}
+		before, moved := map[batch]float64{}, map[batch]float64{}
+		crossed := rate{}
+		for _, f := range flips {
+			if f.Program != kind || f.Theta == 1 {
+				continue
+			}
+			before[batch{f.Round, f.Load}] = f.OwnBefore / f.Theta
+			moved[batch{f.Round, f.Load}] = math.Abs(f.OwnAfter/f.OwnBefore - 1)
+			crossed.of++
+			if f.Either {
+				crossed.wrong++
+			}
+		}
+		if crossed.of == 0 {
+			continue
+		}
+		b, m := slices.Sorted(maps.Values(before)), slices.Sorted(maps.Values(moved))
+		t.Rows = append(t.Rows, []string{kind, fmt.Sprintf("%.1f %% to %.1f %%", 100*b[0], 100*b[len(b)-1]),
+			fmt.Sprintf("%.1f %%", 100*middle(m)), fmt.Sprintf("%.1f %%", 100*m[len(m)-1]), crossed.String()})
 	}
 	return t
 }

@@ -23,7 +23,9 @@ func TestPromises(t *testing.T) {
 		at095 = "cpu-bound beside load at 0.95: judged wrong 0 of 100"
 		at110 = "cpu-bound beside load at 1.10: judged wrong 0 of 100"
 		tenth = "all cases but 1.00: judged wrong at most 0.1 times as often as a free run"
+		quiet = "all cases but 1.00: judged-quiet wrong at most 0.1 times as often as a free run"
 	)
+	quietly := counted(50, 2, Flip{Program: "memory-bound", Load: stage.LoadMemory, Theta: 0.98, Method: byQuiet})
 	// judged and free are flips of the CPU-bound program beside load.
 	judged := func(theta float64, n, wrong int) []Flip {
 		return counted(n, wrong, Flip{Program: "cpu-bound", Load: stage.LoadCPU, Theta: theta, Method: byJudged})
@@ -32,24 +34,24 @@ func TestPromises(t *testing.T) {
 		return counted(n, wrong, Flip{Program: "memory-bound", Theta: 0.98, Method: byFree})
 	}
 	// What no promise is about.
-	rest := append(counted(9, 9, Flip{Program: "cpu-bound", Load: stage.LoadCPU, Theta: 1, Method: byJudged}),
-		counted(9, 9, Flip{Program: "cpu-bound", Theta: 0.95, Method: byPinned})...)
+	rest := append(quietly, counted(9, 9, Flip{Program: "cpu-bound", Load: stage.LoadCPU, Theta: 1, Either: true, Method: byJudged})...)
+	rest = append(rest, counted(9, 9, Flip{Program: "cpu-bound", Theta: 0.95, Method: byPinned})...)
 	for name, tt := range map[string]struct {
 		flips [][]Flip
 		want  [][]string
 	}{
 		"kept": {[][]Flip{judged(0.95, 100, 0), judged(1.10, 120, 0), free(110, 50)}, [][]string{
-			{at095, "0 of 100", "kept"}, {at110, "0 of 120", "kept"}, {tenth, "0.0 % of 45.5 %: 0.000", "kept"}}},
+			{at095, "0 of 100", "kept"}, {at110, "0 of 120", "kept"}, {tenth, "0.0 % of 45.5 %: 0.000", "kept"}, {quiet, "4.0 % of 45.5 %: 0.088", "kept"}}},
 		"a tenth is kept": {[][]Flip{judged(0.95, 100, 1), judged(1.10, 100, 0), free(100, 5)}, [][]string{
-			{at095, "1 of 100", "missed"}, {at110, "0 of 100", "kept"}, {tenth, "0.5 % of 5.0 %: 0.100", "kept"}}},
+			{at095, "1 of 100", "missed"}, {at110, "0 of 100", "kept"}, {tenth, "0.5 % of 5.0 %: 0.100", "kept"}, {quiet, "4.0 % of 5.0 %: 0.800", "missed"}}},
 		"more than a tenth": {[][]Flip{judged(0.95, 100, 0), judged(1.10, 100, 3), free(100, 10)}, [][]string{
-			{at095, "0 of 100", "kept"}, {at110, "3 of 100", "missed"}, {tenth, "1.5 % of 10.0 %: 0.150", "missed"}}},
+			{at095, "0 of 100", "kept"}, {at110, "3 of 100", "missed"}, {tenth, "1.5 % of 10.0 %: 0.150", "missed"}, {quiet, "4.0 % of 10.0 %: 0.400", "missed"}}},
 		"too few": {[][]Flip{judged(0.95, 99, 0), judged(1.10, 40, 1), free(100, 0)}, [][]string{
 			{at095, "0 of 99", "too few to tell; -n 50 has enough"}, {at110, "1 of 40", "missed"},
-			{tenth, "0.7 % of 0.0 %", "cannot be told: no free run was wrong"}}},
+			{tenth, "0.7 % of 0.0 %", "cannot be told: no free run was wrong"}, {quiet, "4.0 % of 0.0 %", "cannot be told: no free run was wrong"}}},
 		"nothing": {nil, [][]string{
 			{at095, "", "too few to tell; -n 50 has enough"}, {at110, "", "too few to tell; -n 50 has enough"},
-			{tenth, " of ", "cannot be told: no free run was wrong"}}},
+			{tenth, " of ", "cannot be told: no free run was wrong"}, {quiet, "4.0 % of ", "cannot be told: no free run was wrong"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			flips := rest
@@ -63,9 +65,19 @@ func TestPromises(t *testing.T) {
 	}
 }
 
+// TestDriftTable: once for every batch, and neither the flips at the limit nor
+// those of other programs.
 func TestDriftTable(t *testing.T) {
-	want := [][]string{{"cpu-bound", "100.1 %", "99.9 %", "-0.2 %"}, {"memory-bound", "100.0 %", "112.5 %", "+12.5 %"}}
-	got := driftTable([]subject{{kind: "cpu-bound"}, {kind: "memory-bound"}}, []float64{1.001, 1}, []float64{0.999, 1.125})
+	in := func(round int, load string, theta, before, after float64, either bool) Flip {
+		return Flip{Program: "cpu-bound", Round: round, Load: load, Theta: theta, OwnBefore: theta * before, OwnAfter: theta * after, Either: either}
+	}
+	flips := []Flip{
+		in(1, "", 0.9, 1, 1.01, false), in(1, "", 0.98, 1, 1.01, false), in(1, "", 1.02, 1, 1.01, false),
+		in(1, stage.LoadCPU, 0.98, 0.995, 0.995, false), in(2, "", 0.98, 1.005, 1.0653, true), in(2, "", 1, 2, 4, true),
+		{Program: "memory-bound", Theta: 0.9, OwnBefore: 9, OwnAfter: 18, Either: true},
+	}
+	want := [][]string{{"cpu-bound", "99.5 % to 100.5 %", "1.0 %", "6.0 %", "1 of 5"}}
+	got := driftTable(flips, dose{kinds: []string{"cpu-bound", "none such"}})
 	if diff := cmp.Diff(want, got.Rows); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -38,12 +38,12 @@ func (r rate) runsEach() string {
 	return strconv.FormatFloat(float64(r.runs)/float64(r.of), 'f', 2, 64)
 }
 
-// count counts the verdicts for which wanted holds. At the limit itself no
-// verdict is wrong: there TLE is counted.
+// count counts the verdicts for which wanted holds. Where both verdicts are
+// right it counts nothing, but TLE at a ratio of 1.
 func count(flips []Flip, wanted func(Flip) bool) rate {
 	var r rate
 	for _, f := range flips {
-		if !wanted(f) {
+		if !wanted(f) || f.Either && f.Theta != 1 {
 			continue
 		}
 		r.of++
@@ -55,15 +55,18 @@ func count(flips []Flip, wanted func(Flip) bool) rate {
 	return r
 }
 
-var methods = []string{byFree, byPinned, byJudged}
+var methods = []string{byFree, byPinned, byJudged, byQuiet}
 
 // tellFlips makes the tables and the picture.
 func (l *lab) tellFlips(d dose) {
 	l.table(flipTable(l.result.Flips, d))
 	l.table(flipSums(l.result.Flips))
 	l.table(promises(l.result.Flips))
+	l.table(driftTable(l.result.Flips, d))
 	l.note("free and pinned are one run each; judged repeats near the limit (RUNS is how many a verdict took). Load is on the neighbours' CPUs only.")
+	l.note("judged: nobody can stop the load. judged-quiet: it is what other slots work on, and rests while a run over the limit is confirmed, as judged has it in its own slots.")
 	l.note("At 1.00 both verdicts are right: the column counts TLE, and the sums leave it out.")
+	l.note("Programs are calibrated anew before they are judged beside a load, and measured again afterwards. Where one has crossed the limit meanwhile its verdict does not count.")
 	l.result.chart = flipChart(l.result, d)
 }
 
@@ -119,8 +122,8 @@ func flipChart(r Result, d dose) plot.Chart {
 					if f.Program != kind || f.Load != load || f.Method != method {
 						continue
 					}
-					lane.Dots = append(lane.Dots, plot.Dot{Value: 100 * float64(f.CPUTime) / (f.Theta * float64(d.limit)), Hollow: f.Wrong})
-					if f.Theta != 1 {
+					lane.Dots = append(lane.Dots, plot.Dot{Value: 100 * float64(f.CPUTime) / (f.OwnBefore * float64(d.limit)), Hollow: f.Wrong})
+					if !f.Either {
 						sum.of++
 					}
 					if f.Wrong {
@@ -137,11 +140,13 @@ func flipChart(r Result, d dose) plot.Chart {
 
 // writeFlips writes one line a verdict.
 func writeFlips(w io.Writer, flips []Flip) error {
+	ratio := func(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 	out := csv.NewWriter(w)
-	lines := [][]string{{"round", "program", "limit_ratio", "load", "method", "verdict", "cpu_time_ns", "runs", "wrong"}}
+	lines := [][]string{{"round", "program", "limit_ratio", "own_before", "own_after", "load", "method", "verdict", "cpu_time_ns", "runs", "either", "wrong"}}
 	for _, f := range flips {
-		lines = append(lines, []string{strconv.Itoa(f.Round), f.Program, strconv.FormatFloat(f.Theta, 'f', 2, 64), loadName(f.Load), f.Method,
-			string(f.Verdict), strconv.FormatInt(int64(f.CPUTime), 10), strconv.Itoa(f.Runs), strconv.FormatBool(f.Wrong)})
+		lines = append(lines, []string{strconv.Itoa(f.Round), f.Program, strconv.FormatFloat(f.Theta, 'f', 2, 64), ratio(f.OwnBefore), ratio(f.OwnAfter),
+			loadName(f.Load), f.Method, string(f.Verdict), strconv.FormatInt(int64(f.CPUTime), 10), strconv.Itoa(f.Runs),
+			strconv.FormatBool(f.Either), strconv.FormatBool(f.Wrong)})
 	}
 	return out.WriteAll(lines)
 }

@@ -20,21 +20,37 @@ func over(cpu time.Duration, runs int) job.TestReport {
 	return job.TestReport{Verdict: job.TimeLimit, CPUTime: &cpu, Runs: make([]job.Run, runs)}
 }
 
-// At the limit itself no verdict is wrong.
-func TestJudged(t *testing.T) {
+// A verdict is wrong where the program's own time was on the other side of the
+// limit before and after it.
+func TestSettled(t *testing.T) {
+	type ends struct{ either, wrong bool }
 	tests := []struct {
-		theta  float64
-		report job.TestReport
-		wrong  bool
+		theta, before, after float64 // own times at a ratio of 1
+		report               job.TestReport
+		want                 ends
 	}{
-		{0.98, accepted(1, 1), false}, {0.98, over(1, 1), true},
-		{1, accepted(1, 1), false}, {1, over(1, 1), false},
-		{1.02, accepted(1, 1), true}, {1.02, over(1, 1), false},
+		{0.98, 1, 1, accepted(1, 1), ends{}},
+		{0.98, 1, 1, over(1, 1), ends{wrong: true}},
+		{1, 1, 1, accepted(1, 1), ends{either: true}},
+		{1, 1, 1, over(1, 1), ends{either: true}},
+		{1, 1.02, 1.02, accepted(1, 1), ends{either: true}},
+		{1.02, 1, 1, accepted(1, 1), ends{wrong: true}},
+		{1.02, 1, 1, over(1, 1), ends{}},
+		{0.98, 1, 1.05, over(1, 1), ends{either: true}},
+		{0.98, 1.05, 1, accepted(1, 1), ends{either: true}},
+		{0.98, 1.05, 1.05, accepted(1, 1), ends{wrong: true}},
+		{0.98, 1.05, 1.05, over(1, 1), ends{}},
+		{1.02, 1, 0.9, accepted(1, 1), ends{either: true}},
+		{1.25, 0.8, 0.8, over(1, 1), ends{wrong: true}}, // a time equal to the limit is within
 	}
 	for _, tt := range tests {
-		f := Flip{Theta: tt.theta}
-		if err := f.judged(tt.report); err != nil || f.Wrong != tt.wrong || f.Verdict != tt.report.Verdict {
-			t.Errorf("%.2f %s: got %+v, %v, want wrong %t", tt.theta, tt.report.Verdict, f, err, tt.wrong)
+		x := exam{Flip: Flip{Theta: tt.theta, OwnBefore: tt.theta * tt.before}, subject: &subject{own: tt.after}}
+		if err := x.judged(tt.report); err != nil {
+			t.Fatal(err)
+		}
+		f := x.settled()
+		if got := (ends{f.Either, f.Wrong}); got != tt.want || f.Verdict != tt.report.Verdict {
+			t.Errorf("%+v: got %+v", tt, f)
 		}
 	}
 	f := Flip{Program: "p", Theta: 0.9}
@@ -46,7 +62,7 @@ func TestJudged(t *testing.T) {
 func sampleFlips(t *testing.T) []Flip {
 	t.Helper()
 	var flips []Flip
-	for _, x := range []struct {
+	for _, of := range []struct {
 		theta  float64
 		load   string
 		method string
@@ -57,11 +73,12 @@ func sampleFlips(t *testing.T) []Flip {
 		{0.9, "", byJudged, accepted(90, 1)}, {0.9, "", byJudged, accepted(91, 3)}, {1, "", byJudged, accepted(100, 5)},
 		{1.1, stage.LoadCPU, byJudged, over(111, 2)},
 	} {
-		f := Flip{Round: 1, Program: "cpu-bound", Theta: x.theta, Load: x.load, Method: x.method}
-		if err := f.judged(x.report); err != nil {
+		f := Flip{Round: 1, Program: "cpu-bound", Theta: of.theta, OwnBefore: of.theta, Load: of.load, Method: of.method}
+		x := exam{Flip: f, subject: &subject{own: 1}}
+		if err := x.judged(of.report); err != nil {
 			t.Fatal(err)
 		}
-		flips = append(flips, f)
+		flips = append(flips, x.settled())
 	}
 	return flips
 }
@@ -77,14 +94,17 @@ func TestFlipTables(t *testing.T) {
 			{"cpu-bound", "none", "free", "1 of 2", "1 of 1", "", "1.00"},
 			{"cpu-bound", "none", "pinned", "", "", "", ""},
 			{"cpu-bound", "none", "judged", "0 of 2", "0 of 1", "", "3.00"},
+			{"cpu-bound", "none", "judged-quiet", "", "", "", ""},
 			{"cpu-bound", "cpu", "free", "", "", "1 of 1", "1.00"},
 			{"cpu-bound", "cpu", "pinned", "", "", "", ""},
 			{"cpu-bound", "cpu", "judged", "", "", "0 of 1", "2.00"},
+			{"cpu-bound", "cpu", "judged-quiet", "", "", "", ""},
 		}},
 		{"In sum, without 1.00", []string{"METHOD", "WRONG", "RATE", "WRONG TLE", "WRONG AC", "RUNS"}, [][]string{
 			{"free", "2 of 3", "66.7 %", "1 of 2", "1 of 1", "1.00"},
 			{"pinned", "", "", "", "", ""},
 			{"judged", "0 of 3", "0.0 %", "0 of 2", "0 of 1", "2.00"},
+			{"judged-quiet", "", "", "", "", ""},
 		}},
 	}
 	if diff := cmp.Diff(want, []Table{flipTable(flips, sampleDose()), flipSums(flips)}); diff != "" {
@@ -94,9 +114,9 @@ func TestFlipTables(t *testing.T) {
 
 func TestFlipFiles(t *testing.T) {
 	r := Result{Flips: sampleFlips(t)[:2]}
-	const want = `round,program,limit_ratio,load,method,verdict,cpu_time_ns,runs,wrong
-1,cpu-bound,0.90,none,free,TLE,110,1,true
-1,cpu-bound,0.90,none,free,AC,90,1,false
+	const want = `round,program,limit_ratio,own_before,own_after,load,method,verdict,cpu_time_ns,runs,either,wrong
+1,cpu-bound,0.90,0.9000,0.9000,none,free,TLE,110,1,false,true
+1,cpu-bound,0.90,0.9000,0.9000,none,free,AC,90,1,false,false
 `
 	var b bytes.Buffer
 	if err := r.WriteCSV(&b); err != nil {

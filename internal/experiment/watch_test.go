@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"judged/internal/judge"
 	"judged/internal/stage"
 	"judged/internal/stats"
 	"judged/internal/testkit"
@@ -33,12 +32,13 @@ func TestWatch(t *testing.T) {
 	}
 	defer w.canary.Close()
 
+	b := batch{lab: l, watch: w, load: stage.LoadCPU}
 	placed := map[string]bool{}
-	for _, x := range l.methods(Flip{}, judge.Task{}, w) {
+	for _, x := range b.methods(exam{}) {
 		placed[x.Method] = x.task.Place != nil
 	}
-	if diff := cmp.Diff([]bool{false, false, true}, []bool{placed[byFree], placed[byPinned], placed[byJudged]}); diff != "" {
-		t.Errorf("free, pinned and judged ask for a place (-want +got):\n%s", diff)
+	if diff := cmp.Diff(map[string]bool{byFree: false, byPinned: false, byJudged: true, byQuiet: true}, placed); diff != "" {
+		t.Errorf("which ask for a place (-want +got):\n%s", diff)
 	}
 	place, err := w.place(t.Context(), stats.Placement{Quiet: true})
 	if err != nil {
@@ -58,6 +58,43 @@ func TestWatch(t *testing.T) {
 	got := []bool{looks(enough-1, 1), looks(enough, 1), looks(enough, time.Hour)}
 	if diff := cmp.Diff([]bool{false, true, true}, got); diff != "" {
 		t.Errorf("too few known, slower, faster (-want +got):\n%s", diff)
+	}
+}
+
+// TestQuiet: the load rests only where quiet is asked for, and works again for
+// the next exam.
+func TestQuiet(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	l := &lab{ctx: t.Context(), Options: options(t)}
+	defer func() {
+		if err := l.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := l.settle(1); err != nil {
+		t.Fatal(err)
+	}
+	b := batch{lab: l, watch: &watch{stand: l.court.Stand(l.court.Slots()[0])}, load: stage.LoadCPU}
+	var works []bool
+	look := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		works = append(works, b.crowd != nil)
+	}
+	look(b.resume())
+	_, err := b.watch.place(t.Context(), stats.Placement{Quiet: true})
+	look(err)
+	_, err = b.quiet(t.Context(), stats.Placement{OtherCore: true})
+	look(err)
+	_, err = b.quiet(t.Context(), stats.Placement{Quiet: true})
+	look(err)
+	look(b.resume())
+	look(b.rest())
+	look(b.rest())
+	if diff := cmp.Diff([]bool{true, true, true, false, true, false, false}, works); diff != "" {
+		t.Errorf("the load works (-want +got):\n%s", diff)
 	}
 }
 

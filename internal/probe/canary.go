@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -219,24 +220,22 @@ func joined(err, other error) error {
 // besideOthers reads the kernels on a slot, first alone.
 func (p *prober) besideOthers(ctx context.Context, loads *trial.Loads, s slots.Slot, others []slots.Slot) (medians, error) {
 	times := map[string]map[string][]time.Duration{}
-	read := func(how string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			for round := range p.o.Rounds + 1 {
-				for _, kernel := range p.o.Shared {
-					p.seen("%s on CPU %s, %s, round %d of %d", kernel, s.CPUs, how, round, p.o.Rounds)
-					r, err := p.kernels.Read(ctx, p.court.Stand(s), kernel)
-					if err != nil {
-						return err
-					}
-					if round > 0 {
-						add(times, kernel, how, r.CPUTime)
-					}
+	read := func(how string) error {
+		for round := range p.o.Rounds + 1 {
+			for _, kernel := range p.o.Shared {
+				p.seen("%s on CPU %s, %s, round %d of %d", kernel, s.CPUs, how, round, p.o.Rounds)
+				r, err := p.kernels.Read(ctx, p.court.Stand(s), kernel)
+				if err != nil {
+					return err
+				}
+				if round > 0 {
+					add(times, kernel, how, r.CPUTime)
 				}
 			}
-			return nil
 		}
+		return nil
 	}
-	if err := read(alone)(ctx); err != nil {
+	if err := read(alone); err != nil {
 		return nil, err
 	}
 	var grounds []sandbox.Slot
@@ -249,7 +248,11 @@ func (p *prober) besideOthers(ctx context.Context, loads *trial.Loads, s slots.S
 			grounds = append(grounds, ground)
 		}
 	}
-	err := loads.Beside(ctx, grounds, stage.LoadMemory, read(beside))
+	crowd, err := loads.Start(ctx, grounds, stage.LoadMemory)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(read(beside), crowd.Stop())
 	return middles(times), err
 }
 

@@ -40,51 +40,65 @@ func OpenLoads(c *court.Court) (*Loads, error) {
 // Close lets go of the program.
 func (s *Loads) Close() error { return s.program.Close() }
 
-// Beside calls f while every neighbour of the slot runs a load. "" is none.
-func (s *Site) Beside(ctx context.Context, load string, f func(context.Context) error) error {
+// Crowd has every neighbour of the slot run a load, until it is stopped. "" is
+// none.
+func (s *Site) Crowd(ctx context.Context, load string) (*Crowd, error) {
 	if load == "" {
-		return f(ctx)
+		return new(Crowd), nil
 	}
-	return s.loads.Beside(ctx, s.grounds, load, f)
+	return s.loads.Start(ctx, s.grounds, load)
 }
 
-// Beside calls f while a load runs on each of the grounds.
-func (s *Loads) Beside(ctx context.Context, grounds []sandbox.Slot, load string, f func(context.Context) error) error {
-	loaded, stop := context.WithCancel(ctx)
-	crowd, err := s.gather(loaded, grounds, load)
-	if err == nil {
-		err = f(ctx)
-	}
-	stop()
-	for _, m := range crowd {
-		err = errors.Join(err, m.leave())
-	}
-	return err
+// Crowd is loads at work; the zero value is none.
+type Crowd struct {
+	members []member
+	cancel  context.CancelFunc
 }
 
-// member is one load at work.
+// member is one load.
 type member struct {
 	box   *sandbox.Sandbox
 	ended chan error
 }
 
-// gather starts the loads and returns when all are at full strength. What it
-// returns has to leave, error or not.
-func (s *Loads) gather(ctx context.Context, grounds []sandbox.Slot, load string) ([]member, error) {
-	var crowd []member
+// Start has a load run on each of the grounds, and returns when all are at full
+// strength.
+func (s *Loads) Start(ctx context.Context, grounds []sandbox.Slot, load string) (*Crowd, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &Crowd{cancel: cancel}
+	if err := s.gather(ctx, c, grounds, load); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+func (s *Loads) gather(ctx context.Context, c *Crowd, grounds []sandbox.Slot, load string) error {
 	for _, ground := range grounds {
 		m, err := s.start(ctx, ground, load)
 		if err != nil {
-			return crowd, fmt.Errorf("start load on CPU %s: %w", ground.CPUs, err)
+			return fmt.Errorf("start load on CPU %s: %w", ground.CPUs, err)
 		}
-		crowd = append(crowd, m)
+		c.members = append(c.members, m)
 	}
-	for i, m := range crowd {
+	for i, m := range c.members {
 		if err := m.waitReady(ctx); err != nil {
-			return crowd, fmt.Errorf("start load on CPU %s: %w", grounds[i].CPUs, err)
+			return fmt.Errorf("start load on CPU %s: %w", grounds[i].CPUs, err)
 		}
 	}
-	return crowd, nil
+	return nil
+}
+
+// Stop ends the loads and takes them down. A second one does nothing.
+func (c *Crowd) Stop() error {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	var errs []error
+	for _, m := range c.members {
+		errs = append(errs, <-m.ended, m.box.Close())
+	}
+	c.members = nil
+	return errors.Join(errs...)
 }
 
 func (s *Loads) start(ctx context.Context, ground sandbox.Slot, load string) (member, error) {
@@ -135,7 +149,7 @@ func (m member) waitReady(ctx context.Context) error {
 		select {
 		case <-poll.C:
 		case err := <-m.ended:
-			m.ended <- err // for leave, which tells it
+			m.ended <- err // for Stop, which tells it
 			return errors.New("it ended before it was ready")
 		case <-brake:
 			return fmt.Errorf("it is not ready after %s", readyTimeout)
@@ -144,6 +158,3 @@ func (m member) waitReady(ctx context.Context) error {
 		}
 	}
 }
-
-// leave takes a stopped load down.
-func (m member) leave() error { return errors.Join(<-m.ended, m.box.Close()) }

@@ -79,7 +79,7 @@ func (s *Site) Keep(ids ...string) {
 }
 
 // Judge judges a task with one test in a placement, without its load: see
-// Beside.
+// Crowd.
 func (s *Site) Judge(ctx context.Context, p Placement, task judge.Task) (job.TestReport, error) {
 	r, err := judge.Run(ctx, p.stand, task, func(job.TestReport) {})
 	if err != nil {
@@ -89,11 +89,12 @@ func (s *Site) Judge(ctx context.Context, p Placement, task judge.Task) (job.Tes
 }
 
 // Once runs a task with one test a single time in a placement, beside its load.
-func (s *Site) Once(ctx context.Context, p Placement, task judge.Task) (r job.TestReport, err error) {
+func (s *Site) Once(ctx context.Context, p Placement, task judge.Task) (job.TestReport, error) {
+	crowd, err := s.Crowd(ctx, p.Load)
+	if err != nil {
+		return job.TestReport{}, err
+	}
 	task.Repeats = job.Repeats{Min: 1, Max: 1, Policy: job.Single}
-	err = s.Beside(ctx, p.Load, func(ctx context.Context) error {
-		r, err = s.Judge(ctx, p, task)
-		return err
-	})
-	return r, err
+	r, err := s.Judge(ctx, p, task)
+	return r, errors.Join(err, crowd.Stop())
 }
