@@ -14,6 +14,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"judged/internal/linux"
 )
 
 // Options says where the broker is.
@@ -37,6 +39,7 @@ type Broker struct {
 	health context.Context // done, with the cause, when the server can store no more
 	broken context.CancelCauseFunc
 	lost   atomic.Uint64 // asynchronous publishes that were not acknowledged
+	well   atomic.Int64  // monotonic, when Check last found all well; 0 is never
 }
 
 // requestTimeout bounds one request to JetStream for callers whose context has
@@ -90,9 +93,22 @@ func (b *Broker) MaxPayload() int64 {
 // Lost is how many asynchronous publishes were not acknowledged since Start.
 func (b *Broker) Lost() uint64 { return b.lost.Load() }
 
-// Check returns nil while JetStream answers and can store, for readiness.
+// checkEvery is how long an answer of JetStream that all is well is believed.
+// Asking costs as much as storing a job.
+const checkEvery = time.Second
+
+// Check returns nil while JetStream answers and can store, for readiness. What
+// goes wrong with the embedded server it tells at once, the rest within a second.
 func (b *Broker) Check(ctx context.Context) error {
-	return b.Explain(b.probe(ctx))
+	now := linux.Monotonic()
+	if well := b.well.Load(); well != 0 && now-time.Duration(well) < checkEvery && b.enabled() {
+		return nil
+	}
+	if err := b.probe(ctx); err != nil {
+		return b.Explain(err)
+	}
+	b.well.Store(int64(now))
+	return nil
 }
 
 // Writing is the context of a write: it outlives ctx, because what was sent
@@ -172,8 +188,14 @@ func (b *Broker) connect(context.Context) error {
 var errDisabled = errors.New("JetStream is not running")
 
 // probe asks JetStream for its account: it answers only when it is enabled.
+// enabled reports whether the server has not given up storing, as far as that is
+// known without asking it.
+func (b *Broker) enabled() bool {
+	return b.health.Err() == nil && (b.server == nil || b.server.JetStreamEnabled())
+}
+
 func (b *Broker) probe(ctx context.Context) error {
-	if b.health.Err() != nil || b.server != nil && !b.server.JetStreamEnabled() {
+	if !b.enabled() {
 		return errDisabled
 	}
 	info, err := b.js.AccountInfo(ctx)

@@ -157,6 +157,33 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestCheckRemembers: an answer that all is well is believed for a while, and no
+// other.
+func TestCheckRemembers(t *testing.T) {
+	b, err := Start(t.Context(), Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	js := b.js
+	b.js = nil // who asks now panics
+	if err := b.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	b.js = js
+	b.server.DisableJetStream()
+	if err := b.Check(t.Context()); err == nil {
+		t.Error("all is well without JetStream")
+	}
+	b.well.Store(1) // long ago
+	if err := b.Check(t.Context()); err == nil {
+		t.Error("an old answer is believed")
+	}
+}
+
 func TestCloseLeavesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 3 {

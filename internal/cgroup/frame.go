@@ -21,6 +21,8 @@ type frame struct {
 	waits  *os.File // cpu.pressure, or nil
 	irqs   *os.File // irq.pressure, or nil
 	procs  string   // cgroup.procs of the group that counts
+	// processes is the limit of pids that is set; 0 is none.
+	processes int
 	// threads is like procs; on a legacy host it has another name.
 	threads string
 }

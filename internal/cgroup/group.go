@@ -129,7 +129,14 @@ func (g *Group) Limit(memory units.Bytes, processes int) error {
 			return err
 		}
 	}
-	return write(f.pids, strconv.Itoa(processes))
+	if g.processes == processes {
+		return nil
+	}
+	if err := write(f.pids, strconv.Itoa(processes)); err != nil {
+		return err
+	}
+	g.processes = processes
+	return nil
 }
 
 // Threads lists the threads in the group.

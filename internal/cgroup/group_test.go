@@ -353,6 +353,25 @@ func TestFrames(t *testing.T) {
 }
 
 // TestTwoTrees has two trees of one process make groups in turns.
+// TestFrameLimits: the number of processes is every run's own, whatever the one
+// before it in the same folders had.
+func TestFrameLimits(t *testing.T) {
+	s, _ := lastSlot(t)
+	for _, processes := range []int{3, 3, 5, 4} {
+		g, err := s.NewGroup()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Limit(32<<20, processes); err != nil {
+			t.Error(err)
+		}
+		if got, err := readInt(g.files.pids); int(got) != processes || err != nil {
+			t.Errorf("limit %d, %v; want %d", got, err, processes)
+		}
+		remove(t, g)
+	}
+}
+
 func TestTwoTrees(t *testing.T) {
 	first, last := lastSlot(t)
 	second, err := newTree(t).Slot(cpuset.New(last.ID), cpuset.New(last.Node))

@@ -165,10 +165,9 @@ func (s *Stand) once(ctx context.Context, q Request, seed maphash.Seed) (outcome
 			return outcome{}, err
 		}
 	}
-	// A run that is over sooner is followed by what somebody waits for.
+	before := s.reader.Snapshot()
 	tidy := time.AfterFunc(tidyAfter, s.Tidy)
 	defer tidy.Stop()
-	before := s.reader.Snapshot()
 	r, err := box.Run(ctx)
 	if err != nil {
 		return outcome{}, err
