@@ -352,7 +352,6 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestTwoTrees has two trees of one process make groups in turns.
 // TestFrameLimits: the number of processes is every run's own, whatever the one
 // before it in the same folders had.
 func TestFrameLimits(t *testing.T) {
@@ -372,6 +371,7 @@ func TestFrameLimits(t *testing.T) {
 	}
 }
 
+// TestTwoTrees has two trees of one process make groups in turns.
 func TestTwoTrees(t *testing.T) {
 	first, last := lastSlot(t)
 	second, err := newTree(t).Slot(cpuset.New(last.ID), cpuset.New(last.Node))

@@ -23,7 +23,7 @@ func TestGuard(t *testing.T) {
 	s := &Stand{}
 	got := map[string]told{}
 	tell := func(name string) {
-		spec, err := s.spec(q)
+		spec, err := s.spec(test{Request: q, rule: s.rule(q)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,6 +45,13 @@ type Place struct {
 	Deviates func(ctx context.Context) bool
 }
 
+// test is a request at work.
+type test struct {
+	Request
+	rule stats.Rule // of all its runs: the guard may be learned anew meanwhile
+	seed maphash.Seed
+}
+
 // discardBudget is how many disturbed runs of a test are repeated at most.
 const discardBudget = 3
 
@@ -67,21 +74,20 @@ type outcome struct {
 // Test runs the test until its rule has decided. The error is not nil only if
 // judged itself could not do its work or ctx ended.
 func (s *Stand) Test(ctx context.Context, q Request) (job.TestReport, error) {
-	rule := s.rule(q)
-	seed := maphash.MakeSeed()
+	t := test{Request: q, rule: s.rule(q), seed: maphash.MakeSeed()}
 	var all []outcome
 	var clean []time.Duration
 	var d stats.Decision
 	budget := discardBudget
 	for {
-		near := slices.ContainsFunc(clean, rule.Near)
-		o, err := s.placed(ctx, q, seed, d.Next, near)
+		near := slices.ContainsFunc(clean, t.rule.Near)
+		o, err := s.placed(ctx, t, d.Next, near)
 		if err != nil {
 			return job.TestReport{}, err
 		}
 		over := o.run.CPUTime > q.Limits.CPUTime()
 		// A given number of runs is a measurement: all of them count.
-		o.run.Kept = proves(o, over) || budget == 0 || fixed(rule)
+		o.run.Kept = proves(o, over) || budget == 0 || fixed(t.rule)
 		if o.run.Kept {
 			clean = append(clean, o.run.CPUTime)
 		} else {
@@ -89,11 +95,11 @@ func (s *Stand) Test(ctx context.Context, q Request) (job.TestReport, error) {
 		}
 		all = append(all, o)
 		if o.verdict == job.NotExecutable {
-			return assemble(q, all, stats.Decision{}, rule), nil
+			return assemble(q, all, stats.Decision{}, t.rule), nil
 		}
-		d = rule.Decide(clean)
-		if d.Done || settled(o, rule, len(clean)) {
-			return assemble(q, all, d, rule), nil
+		d = t.rule.Decide(clean)
+		if d.Done || settled(o, t.rule, len(clean)) {
+			return assemble(q, all, d, t.rule), nil
 		}
 	}
 }
@@ -117,17 +123,17 @@ func onlyCause(all []job.Cause, c job.Cause) bool { return len(all) == 1 && all[
 // placed is one run where it is wished to be. Near the limit the place is looked
 // at before and after: what lengthens CPU time by a neighbour's use of a cache
 // leaves no other trace.
-func (s *Stand) placed(ctx context.Context, q Request, seed maphash.Seed, wish stats.Placement, near bool) (outcome, error) {
-	if q.Place == nil || wish == (stats.Placement{}) {
-		return s.once(ctx, q, seed)
+func (s *Stand) placed(ctx context.Context, t test, wish stats.Placement, near bool) (outcome, error) {
+	if t.Place == nil || wish == (stats.Placement{}) {
+		return s.once(ctx, t)
 	}
-	at, err := q.Place(ctx, wish)
+	at, err := t.Place(ctx, wish)
 	if err != nil {
-		return outcome{}, fmt.Errorf("find a place for test %q: %w", q.Name, err)
+		return outcome{}, fmt.Errorf("find a place for test %q: %w", t.Name, err)
 	}
 	defer at.Release()
 	deviates := near && at.Deviates(ctx)
-	o, err := at.Stand.once(ctx, q, seed)
+	o, err := at.Stand.once(ctx, t)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -147,21 +153,21 @@ func settled(o outcome, rule stats.Rule, n int) bool {
 func fixed(r stats.Rule) bool { return r.Min > 0 && r.Min == r.Max }
 
 // once is one run: a fresh sandbox, loaded, watched from both sides, checked.
-func (s *Stand) once(ctx context.Context, q Request, seed maphash.Seed) (outcome, error) {
+func (s *Stand) once(ctx context.Context, t test) (outcome, error) {
 	box, err := s.take()
 	if err != nil {
 		return outcome{}, err
 	}
 	defer s.discard(box)
-	spec, err := s.spec(q)
+	spec, err := s.spec(t)
 	if err != nil {
 		return outcome{}, err
 	}
 	if err := box.Load(spec); err != nil {
 		return outcome{}, err
 	}
-	if q.Ready != nil {
-		if err := q.Ready(); err != nil {
+	if t.Ready != nil {
+		if err := t.Ready(); err != nil {
 			return outcome{}, err
 		}
 	}
@@ -176,11 +182,11 @@ func (s *Stand) once(ctx context.Context, q Request, seed maphash.Seed) (outcome
 	if r.Stop == sandbox.StopCancelled {
 		return outcome{}, context.Cause(ctx)
 	}
-	o := outcome{result: r, verdict: verdictOf(r, q.Limits)}
-	if o.digest, err = digest(box.Stdout(), seed); err != nil {
+	o := outcome{result: r, verdict: verdictOf(r, t.Limits)}
+	if o.digest, err = digest(box.Stdout(), t.seed); err != nil {
 		return outcome{}, err
 	}
-	if err := o.judgeOutput(ctx, q, box); err != nil {
+	if err := o.judgeOutput(ctx, t.Request, box); err != nil {
 		return outcome{}, err
 	}
 	// Last, for the counters of a large machine may still be being read.
@@ -190,14 +196,14 @@ func (s *Stand) once(ctx context.Context, q Request, seed maphash.Seed) (outcome
 	return o, nil
 }
 
-func (s *Stand) spec(q Request) (spec sandbox.Spec, err error) {
+func (s *Stand) spec(t test) (spec sandbox.Spec, err error) {
 	spec = sandbox.Spec{
-		Args: q.Args, Files: q.Files, OutputHint: q.OutputHint,
-		Limits: sandbox.Limits{CPUTime: KillAt(q.Limits.CPUTime(), s.rule(q).Band()), WallTime: q.Limits.WallTime(), Memory: q.Limits.Memory,
-			Output: q.Limits.Output, Stack: q.Limits.Stack, Processes: q.Limits.Processes},
+		Args: t.Args, Files: t.Files, OutputHint: t.OutputHint,
+		Limits: sandbox.Limits{CPUTime: KillAt(t.Limits.CPUTime(), t.rule.Band()), WallTime: t.Limits.WallTime(), Memory: t.Limits.Memory,
+			Output: t.Limits.Output, Stack: t.Limits.Stack, Processes: t.Limits.Processes},
 	}
-	if q.Input != nil {
-		spec.Input, err = q.Input(s.slot)
+	if t.Input != nil {
+		spec.Input, err = t.Input(s.slot)
 	}
 	return spec, err
 }
