@@ -35,7 +35,8 @@ have is named with the reason.
 With --experiment it repeats a published experiment with programs of its own and
 shows the published figures beside yours: consistency, gil, concurrency or
 affinity. With --flips it counts wrong time verdicts near the limit: of a single
-free run, of a single pinned run, and of judged.
+free run, of a single pinned one, of judged beside a load that nobody can stop, and
+of judged beside one that is work of its own other slots.
 
 Exit codes: 0 measured, 1 a run did not come to its end, or nothing could be run,
 2 wrong usage or unusable input, 3 judged itself could not do its work.`,

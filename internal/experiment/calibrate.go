@@ -139,13 +139,18 @@ func (l *lab) weigh(s *subject, limit time.Duration) error {
 // exact is how far from the limit a program may be that is said to take it.
 const exact = 0.01
 
-// sharpen corrects a calibration until it is exact. On a shared host others come
-// and go, and the truth itself moves: there is an end to trying.
+// sharpen corrects the subject's calibration until it is exact.
 func (l *lab) sharpen(s *subject, limit time.Duration) error {
+	return sharpened(s, func() error { return l.weigh(s, limit) })
+}
+
+// sharpened corrects and weighs in turns. On a shared host others come and go,
+// and the truth itself moves: there is an end to trying.
+func sharpened(s *subject, weigh func() error) error {
 	const tries = 6
 	for n := 0; n < tries && math.Abs(s.own-1) > exact; n++ {
 		s.calibration = s.scaled(s.own)
-		if err := l.weigh(s, limit); err != nil {
+		if err := weigh(); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"math"
 	"testing"
 	"time"
 
@@ -137,6 +138,43 @@ func TestUnits(t *testing.T) {
 		if got := c.units(ns); got != want {
 			t.Errorf("%.0f ns: got %d units, want %d", ns, got, want)
 		}
+	}
+}
+
+// A calibration is corrected until it is exact, and no longer.
+func TestSharpened(t *testing.T) {
+	const limit = 75e6
+	for name, tt := range map[string]struct {
+		program calibration // what is true, times slow after so many looks
+		slow    []float64
+		tries   int
+		exact   bool
+	}{
+		"right":         {calibration{1e6, 2000}, nil, 0, true},
+		"longer":        {calibration{1.2e6, 2400}, []float64{1}, 1, true},
+		"another base":  {calibration{31e6, 2000}, []float64{1, 1, 1, 1, 1, 1}, 4, true},
+		"it moves once": {calibration{1.2e6, 2400}, []float64{1.1, 1.1}, 2, true},
+		"never still":   {calibration{1e6, 2000}, []float64{1, 1.2, 1, 1.2, 1, 1.2}, 6, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &subject{calibration: calibration{base: 1e6, unit: 2000}}
+			tries := 0
+			look := func(slow float64) {
+				s.own = slow * (tt.program.base + tt.program.unit*float64(s.units(limit))) / limit
+			}
+			look(1)
+			if name == "never still" {
+				look(1.2)
+			}
+			err := sharpened(s, func() error {
+				look(tt.slow[tries])
+				tries++
+				return nil
+			})
+			if err != nil || tries != tt.tries || (math.Abs(s.own-1) <= exact) != tt.exact {
+				t.Errorf("after %d looks %.3f of the limit, %v; want %d looks, exact %t", tries, s.own, err, tt.tries, tt.exact)
+			}
+		})
 	}
 }
 
