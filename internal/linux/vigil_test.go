@@ -156,6 +156,9 @@ func TestVigil(t *testing.T) {
 			if tt.fate == VigilOver && tt.last < long && Monotonic() < now+tt.last {
 				t.Error("it came back early")
 			}
+			if tt.last == long && Monotonic() > now+long/2 {
+				t.Error("it stayed to the end")
+			}
 			killed, err := os.ReadFile(v.Kill)
 			if string(killed) != tt.killed || err != nil {
 				t.Errorf("killed %q, %v; want %q", killed, err, tt.killed)
