@@ -13,19 +13,26 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestWatch: judged alone is asked for a place, where the short kernels are held
-// against what they usually take, once that is known.
-func TestWatch(t *testing.T) {
-	testkit.Need(t, testkit.Root, testkit.Cgroup)
+// settled is a lab with a court of slots of one CPU.
+func settled(t *testing.T) *lab {
+	t.Helper()
 	l := &lab{ctx: t.Context(), Options: options(t)}
-	defer func() {
+	t.Cleanup(func() {
 		if err := l.close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	if err := l.settle(1); err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+// TestWatch: judged alone asks for a place, where the short kernels are held
+// against what they usually take, once that is known.
+func TestWatch(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	l := settled(t)
 	w, err := l.watch(1)
 	if err != nil {
 		t.Fatal(err)
@@ -65,15 +72,7 @@ func TestWatch(t *testing.T) {
 // the next exam.
 func TestQuiet(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	l := &lab{ctx: t.Context(), Options: options(t)}
-	defer func() {
-		if err := l.close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := l.settle(1); err != nil {
-		t.Fatal(err)
-	}
+	l := settled(t)
 	b := batch{lab: l, watch: &watch{stand: l.court.Stand(l.court.Slots()[0])}, load: stage.LoadCPU}
 	var works []bool
 	look := func(err error) {
