@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"judged/internal/linux"
 	"judged/internal/testkit"
 )
 
@@ -168,19 +169,20 @@ func TestCheckRemembers(t *testing.T) {
 	if err := b.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	js := b.js
-	b.js = nil // who asks now panics
-	if err := b.Check(t.Context()); err != nil {
+	// Nobody who asks with this one gets an answer.
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.Check(late); err != nil {
 		t.Error(err)
 	}
-	b.js = js
+	b.well.Store(1) // long ago
+	if err := b.Check(late); err == nil {
+		t.Error("an old answer is believed")
+	}
+	b.well.Store(int64(linux.Monotonic()))
 	b.server.DisableJetStream()
 	if err := b.Check(t.Context()); err == nil {
 		t.Error("all is well without JetStream")
-	}
-	b.well.Store(1) // long ago
-	if err := b.Check(t.Context()); err == nil {
-		t.Error("an old answer is believed")
 	}
 }
 

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -36,7 +35,10 @@ func (l *lab) subjects(d dose) ([]*subject, error) {
 			return nil, err
 		}
 		s := &subject{kind: kind, binary: binary, calibration: c}
-		if err := errors.Join(l.weigh(s, d.limit), l.sharpen(s, d.limit)); err != nil {
+		if err := l.weigh(s, d.limit); err != nil {
+			return nil, err
+		}
+		if err := l.sharpen(s, d.limit); err != nil {
 			return nil, err
 		}
 		l.note("%s: %s %d takes the limit of %s in the slot with nothing beside it, to begin with.", kind, binary.Name, s.units(float64(d.limit)), d.limit)

@@ -89,7 +89,8 @@ func sampleDose() dose {
 }
 
 func TestFlipTables(t *testing.T) {
-	flips := sampleFlips(t)
+	// One that crossed the limit counts nowhere.
+	flips := append(sampleFlips(t), Flip{Program: "cpu-bound", Theta: 0.9, Method: byFree, Verdict: job.TimeLimit, Runs: 1, Either: true})
 	want := []Table{
 		{"Wrong verdicts at a part of the limit of 100 ns", []string{"PROGRAM", "LOAD", "METHOD", "0.90", "1.00", "1.10", "RUNS"}, [][]string{
 			{"cpu-bound", "none", "free", "1 of 2", "1 of 1", "", "1.00"},
