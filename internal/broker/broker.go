@@ -187,13 +187,13 @@ func (b *Broker) connect(context.Context) error {
 // errDisabled is what a server without JetStream would not answer.
 var errDisabled = errors.New("JetStream is not running")
 
-// probe asks JetStream for its account: it answers only when it is enabled.
 // enabled reports whether the server has not given up storing, as far as that is
 // known without asking it.
 func (b *Broker) enabled() bool {
 	return b.health.Err() == nil && (b.server == nil || b.server.JetStreamEnabled())
 }
 
+// probe asks JetStream for its account: it answers only when it is enabled.
 func (b *Broker) probe(ctx context.Context) error {
 	if !b.enabled() {
 		return errDisabled
