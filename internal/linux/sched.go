@@ -42,14 +42,13 @@ func SetAffinity(tid int, cpus []int) error {
 func ConfineProcess(cpus []int) error {
 	bound := map[int]bool{}
 	for {
-		entries, err := os.ReadDir("/proc/self/task")
+		tids, err := ownThreads()
 		if err != nil {
 			return err
 		}
 		fresh := 0
-		for _, e := range entries {
-			tid, err := strconv.Atoi(e.Name())
-			if err != nil || bound[tid] {
+		for _, tid := range tids {
+			if bound[tid] {
 				continue
 			}
 			if err := SetAffinity(tid, cpus); err != nil && !errors.Is(err, unix.ESRCH) {
