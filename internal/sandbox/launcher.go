@@ -96,9 +96,10 @@ type Launcher struct {
 	newborn  newborn
 	close    sync.Once
 
-	mu      sync.Mutex // guards the rest: judged-init answers one request at a time
-	process *os.Process
-	control *os.File // nil until judged-init is started, and after it has ended
+	mu       sync.Mutex // guards the rest: judged-init answers one request at a time
+	process  *os.Process
+	control  *os.File // nil until judged-init is started, and after it has ended
+	requests int
 }
 
 // Open builds the template and starts judged-init. It needs root.
@@ -233,6 +234,10 @@ func (l *Launcher) startInit() error {
 	return l.slim()
 }
 
+// slimEvery is after how many requests judged-init is slimmed again. Its runtime
+// maps more memory as it goes on, half a MiB in the first hundred requests.
+const slimEvery = 128
+
 // slim keeps judged-init's memory from what it forks: it would be copied for
 // every run.
 func (l *Launcher) slim() error {
@@ -280,6 +285,9 @@ func (l *Launcher) request(msg []byte, fds []int) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.newborn.pid.Store(0)
+	if l.requests++; l.requests%slimEvery == 0 && l.control != nil && l.slim() != nil {
+		l.stopInit() // it is started again for this request
+	}
 	reply, err := l.exchange(msg, fds)
 	// It was gone, or went with the request unread.
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {

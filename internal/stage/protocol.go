@@ -30,8 +30,9 @@ const (
 // MaxMessage is the longest message, in bytes.
 const MaxMessage = 4096
 
-// MapsRequest is the first request: with the /proc/PID/maps of judged-init, which
-// sees no /proc itself. The answer is its pid.
+// MapsRequest is the first request, and comes again now and then: with the
+// /proc/PID/maps of judged-init, which sees no /proc itself. The answer is its
+// pid.
 func MapsRequest(maps *os.File) ([]byte, []int) {
 	return []byte{msgMaps}, []int{int(maps.Fd())}
 }

@@ -1,0 +1,82 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"judged/internal/linux"
+)
+
+// TestSlack: programs have the timer slack of any program, judged-init's other
+// threads have more.
+func TestSlack(t *testing.T) {
+	l := newLab(t, nil)
+	_, out := l.run(t, Spec{Args: []string{"cat", "/proc/self/timerslack_ns"}, Limits: limits()})
+	usual := strconv.Itoa(int(linux.UsualSlack))
+	if strings.TrimSpace(out) != usual {
+		t.Errorf("the program has %q, want %s", out, usual)
+	}
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", l.process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(threads) < 2 {
+		t.Fatalf("judged-init has %d threads, want the runtime's, too", len(threads))
+	}
+	for _, thread := range threads {
+		want := strconv.Itoa(int(initSlack))
+		if thread.Name() == strconv.Itoa(l.process.Pid) {
+			want = usual
+		}
+		if got := strings.TrimSpace(read("/proc/" + thread.Name() + "/timerslack_ns")); got != want {
+			t.Errorf("thread %s of judged-init %d has %q, want %s", thread.Name(), l.process.Pid, got, want)
+		}
+	}
+}
+
+// TestSlim: what judged-init's runtime maps as it goes on is not copied for every
+// run for long.
+func TestSlim(t *testing.T) {
+	l := newLab(t, nil)
+	for range 4 * slimEvery {
+		s, err := l.Prepare(l.slot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	smaps := read(fmt.Sprintf("/proc/%d/smaps", l.process.Pid))
+	if kept, copied := copiedKiB(t, smaps); copied > 64 || kept < 256 {
+		t.Errorf("%d KiB are copied for every run, %d kept:\n%s", copied, kept, smaps)
+	}
+}
+
+// copiedKiB sums what of a process's own memory a fork copies, and what it does not
+// (dc, do not copy on fork).
+func copiedKiB(t *testing.T, smaps string) (kept, copied int) {
+	t.Helper()
+	anonymous := 0
+	for line := range strings.Lines(smaps) {
+		fields := strings.Fields(line)
+		switch fields[0] {
+		case "Anonymous:":
+			n, err := strconv.Atoi(fields[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			anonymous = n
+		case "VmFlags:":
+			if strings.Contains(line, " dc ") {
+				kept += anonymous
+			} else {
+				copied += anonymous
+			}
+		}
+	}
+	return kept, copied
+}
