@@ -32,6 +32,7 @@ func TestServe(t *testing.T) {
 		{"verdicts", verdicts},
 		{"data folder in use", dataInUse},
 		{"port in use", portInUse},
+		{"threads", threads},
 		{"metrics", metricsAgree},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.run(t, d.in(t)) })
