@@ -127,11 +127,22 @@ func (v *Vigil) watch(next time.Duration, usage int) {
 			v.fate = VigilKilled
 			return
 		}
-		next = max(asked+(v.Limit-used)/time.Duration(v.Width), v.now()+v.Pause)
+		next = max(asked+v.left(used)/time.Duration(v.Width), v.now()+v.Pause)
 		if next-asked > v.Break {
 			return
 		}
 	}
+}
+
+// left is what the run can use, by a reading, until it has to be looked at: where
+// that may lack what was used since the last ticks, until readings are exact.
+//
+//go:nosplit
+func (v *Vigil) left(used time.Duration) time.Duration {
+	if used < v.Exact {
+		return v.Exact - used
+	}
+	return v.Limit - used
 }
 
 // used is the CPU time of the run. A running thread is accounted at ticks, and on

@@ -135,6 +135,7 @@ func TestVigil(t *testing.T) {
 		"v1, less":                 {"12999999\n", func(v *Vigil) { v.Unit = time.Nanosecond }, false, time.Millisecond, VigilOver, ""},
 		"two CPUs":                 {"usage_usec 13000", func(v *Vigil) { v.Width = 2 }, false, long, VigilKilled, "1"},
 		"a far look":               {"usage_usec 10000", func(v *Vigil) { v.Break = v.Limit / 4 }, false, long, VigilOver, ""},
+		"not as far as it seems":   {"usage_usec 10000", func(v *Vigil) { v.Exact, v.Break = 8*time.Millisecond, 2*time.Millisecond }, false, 3 * time.Millisecond, VigilOver, ""},
 		"nothing to read":          {"", nil, false, long, VigilOver, ""},
 		"no number":                {"usage_usec", nil, false, long, VigilOver, ""},
 		"threads cannot be listed": {"usage_usec 99999", func(v *Vigil) { v.Threads += "-gone" }, false, long, VigilOver, ""},

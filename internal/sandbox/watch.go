@@ -42,7 +42,7 @@ const vigilMost = 100 * time.Millisecond
 // only about programs that do not end.
 func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
 	// Not from now on: the run may have had this CPU first.
-	until := w.nextWake(0, w.start)
+	until := w.nextWake(w.s.limits.CPUTime, w.start)
 	for w.stop == StopNone {
 		if at, err := w.wait(ctx, until); at != 0 || err != nil {
 			return at, err
@@ -127,7 +127,7 @@ func (w *watch) look() (time.Duration, error) {
 	case w.markAt == 0 && elapsed >= markTime(limits.WallTime):
 		w.markUsed, w.markAt = used, elapsed
 	}
-	return max(w.nextWake(used, asked), linux.Monotonic()+minWake), nil
+	return max(w.nextWake(w.left(used), asked), linux.Monotonic()+minWake), nil
 }
 
 // maxTick is the longest tick of a kernel (HZ=100).
@@ -162,10 +162,20 @@ func (w *watch) exactFrom() time.Duration {
 
 func markTime(wall time.Duration) time.Duration { return wall - wall/4 }
 
-// nextWake is the earliest moment at which a limit can be reached by a run that had
-// used so much at the given one: CPU time grows at most by the width of the slot.
-func (w *watch) nextWake(used, at time.Duration) time.Duration {
-	return min(at+(w.s.limits.CPUTime-used)/time.Duration(len(w.s.slot.CPUs)), w.nextLook())
+// left is what the run can use, by a reading, until it has to be looked at: where
+// that may lack what was used since the last ticks, until readings are exact. Two
+// threads were stopped 4 ms beyond their limit by a reading that was taken for exact.
+func (w *watch) left(used time.Duration) time.Duration {
+	if exact := w.exactFrom(); used < exact {
+		return exact - used
+	}
+	return w.s.limits.CPUTime - used
+}
+
+// nextWake is the earliest moment at which that can be used, from the given one on:
+// CPU time grows at most by the width of the slot.
+func (w *watch) nextWake(left, at time.Duration) time.Duration {
+	return min(at+left/time.Duration(len(w.s.slot.CPUs)), w.nextLook())
 }
 
 // nextLook is when something else than CPU time has to be looked at.

@@ -155,25 +155,52 @@ func TestNextWake(t *testing.T) {
 	for _, tt := range []struct {
 		name             string
 		cpus             int
-		cpu, wall        time.Duration
-		used, at, markAt time.Duration // the last two from the start on
+		wall             time.Duration
+		left, at, markAt time.Duration // the last two from the start on
 		want             time.Duration // from the start on
 	}{
-		{"CPU time, from the start", 1, 100 * ms, 1000 * ms, 0, 0, 0, 100 * ms},
-		{"of two CPUs at once", 2, 100 * ms, 1000 * ms, 0, 0, 0, 50 * ms},
-		{"what is left, from when it was so much", 2, 100 * ms, 1000 * ms, 40 * ms, 30 * ms, 0, 60 * ms},
-		{"late in the wall time", 1, 100 * ms, 120 * ms, 0, 0, 0, 90 * ms},
-		{"after that the wall time", 1, 200 * ms, 120 * ms, 5 * ms, 91 * ms, 91 * ms, 120 * ms},
-		{"over", 1, 100 * ms, 1000 * ms, 103 * ms, 107 * ms, 0, 104 * ms},
+		{"CPU time, from the start", 1, 1000 * ms, 100 * ms, 0, 0, 100 * ms},
+		{"of two CPUs at once", 2, 1000 * ms, 100 * ms, 0, 0, 50 * ms},
+		{"what is left, from when it was so much", 2, 1000 * ms, 60 * ms, 30 * ms, 0, 60 * ms},
+		{"late in the wall time", 1, 120 * ms, 100 * ms, 0, 0, 90 * ms},
+		{"after that the wall time", 1, 120 * ms, 195 * ms, 91 * ms, 91 * ms, 120 * ms},
+		{"over", 1, 1000 * ms, -3 * ms, 107 * ms, 0, 104 * ms},
 	} {
-		var cpus cpuset.Set
-		for cpu := range tt.cpus {
-			cpus = cpus.Union(cpuset.New(cpu))
-		}
 		const start = 5000 * time.Hour
-		w := watch{s: &Sandbox{slot: Slot{CPUs: cpus}, limits: Limits{CPUTime: tt.cpu, WallTime: tt.wall}}, start: start, markAt: tt.markAt}
-		if got := w.nextWake(tt.used, start+tt.at) - start; got != tt.want {
+		w := watch{s: &Sandbox{slot: Slot{CPUs: firstCPUs(tt.cpus)}, limits: Limits{WallTime: tt.wall}}, start: start, markAt: tt.markAt}
+		if got := w.nextWake(tt.left, start+tt.at) - start; got != tt.want {
 			t.Errorf("%s: %v after the start, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func firstCPUs(n int) cpuset.Set {
+	var cpus cpuset.Set
+	for cpu := range n {
+		cpus = cpus.Union(cpuset.New(cpu))
+	}
+	return cpus
+}
+
+// TestLeft wants readings that may be a tick of each CPU old not taken for exact.
+func TestLeft(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name       string
+		cpus       int
+		nohzFull   bool
+		used, want time.Duration // of 100 ms
+	}{
+		{"far from the limit", 1, false, 30 * ms, 60 * ms},
+		{"of two CPUs", 2, false, 30 * ms, 50 * ms},
+		{"where readings are exact", 1, false, 90 * ms, 10 * ms},
+		{"where they are not yet", 2, false, 79 * ms, 1 * ms},
+		{"exact at every look, without ticks", 2, true, 30 * ms, 70 * ms},
+		{"beyond", 1, false, 103 * ms, -3 * ms},
+	} {
+		w := watch{s: &Sandbox{slot: Slot{CPUs: firstCPUs(tt.cpus), NohzFull: tt.nohzFull}, limits: Limits{CPUTime: 100 * ms}}}
+		if got := w.left(tt.used); got != tt.want {
+			t.Errorf("%s: %v left, want %v", tt.name, got, tt.want)
 		}
 	}
 }
