@@ -28,6 +28,9 @@ func SetTimerSlack(d time.Duration) error {
 // a thread that looks every 20 µs for goroutines in system calls as long as it finds
 // any that block, and every 10 ms in the end. No other thread sleeps by nanosleep(2),
 // and it does whenever a goroutine runs. That is how it is known.
+//
+// Threads that the monitor starts, to run what others are kept from, have the same
+// slack. So afterwards no wait of the runtime is more exact than that.
 func CalmMonitor(slack time.Duration) error {
 	// A single look can meet it at work.
 	for range 100 {

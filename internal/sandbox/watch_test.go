@@ -139,7 +139,7 @@ func TestPrecision(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := map[string]time.Duration{"all": 20 * time.Millisecond, "ours": 20 * time.Millisecond, "not ours": 2 * time.Millisecond, "one of ours": 2 * time.Millisecond}
+	want := map[string]time.Duration{"all": 20 * time.Millisecond, "ours": 20 * time.Millisecond, "not ours": 3 * time.Millisecond, "one of ours": 3 * time.Millisecond}
 	if len(all) == 1 {
 		want["one of ours"] = want["ours"]
 	}
