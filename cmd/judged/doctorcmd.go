@@ -44,8 +44,8 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 			if capture != "" && (asJSON || cmd.Flags().Changed("explain")) {
 				return usagef("--capture prints nothing: leave out --json and --explain")
 			}
-			if cpus != "" && cmd.Flags().Changed("cpu-list") {
-				return usagef("--cpus and --cpu-list are the same: give one")
+			if err := shortCPUList(cmd, cpus); err != nil {
+				return err
 			}
 			if err := probes.check(root != "" || capture != "", fingerprint); err != nil {
 				return err
@@ -56,11 +56,6 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 			c, err := a.loadConfig()
 			if err != nil {
 				return err
-			}
-			if cpus != "" {
-				if err := cmd.Flags().Set("cpu-list", cpus); err != nil {
-					return err
-				}
 			}
 			if err := overlaySlots(&c, cmd, cpuList); err != nil {
 				return err
@@ -96,7 +91,7 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 	}
 	a.configFlag(cmd)
 	cpuListFlag(cmd, &cpuList)
-	cmd.Flags().StringVar(&cpus, "cpus", "", "short for --cpu-list `LIST`")
+	cpusFlag(cmd, &cpus)
 	cmd.Flags().StringVar(&root, "root", "", "examine a captured host: a `DIR` or what --capture wrote")
 	cmd.Flags().StringVar(&capture, "capture", "", "write what the checks read to `FILE`, a .tar.gz, and print no report")
 	cmd.Flags().DurationVar(&window, "window", time.Second, "`TIME` between two looks at what the kernel counts; 0 looks once")

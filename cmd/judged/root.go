@@ -166,6 +166,22 @@ func cpuListFlag(cmd *cobra.Command, p *string) {
 	cmd.Flags().StringVar(p, "cpu-list", "", "which CPUs may be used, a `LIST` such as 2-3 or a hex mask such as 0xc (default: config, else the isolated set, else the last CPU)")
 }
 
+func cpusFlag(cmd *cobra.Command, p *string) {
+	cmd.Flags().StringVar(p, "cpus", "", "short for --cpu-list `LIST`")
+}
+
+// shortCPUList takes --cpus, if it was given, for --cpu-list.
+func shortCPUList(cmd *cobra.Command, cpus string) error {
+	given := cmd.Flags().Changed
+	switch {
+	case !given("cpus"):
+		return nil
+	case given("cpu-list"):
+		return usagef("--cpus and --cpu-list are the same: give one")
+	}
+	return cmd.Flags().Set("cpu-list", cpus)
+}
+
 func rootFlag(cmd *cobra.Command, p *string) {
 	cmd.Flags().StringVar(p, "root", "private", "`KIND` of file system that the program sees: private (copies of what it loads), host (programs and libraries, read-only) or minimal")
 }

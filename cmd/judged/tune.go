@@ -152,25 +152,27 @@ partition.`,
 func (a *app) tuneCommonFlags(cmd *cobra.Command, f *tuneFlags) {
 	a.configFlag(cmd)
 	cmd.Flags().StringSliceVar(&f.only, "only", nil, "settings by their `ID`, which are those of judged doctor; repeatable")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		// A variable of a script that was never set must not become all of them.
+		if cmd.Flags().Changed("only") && len(f.only) == 0 {
+			return usagef("read --only: it names no setting; leave it out for all of them")
+		}
+		return nil
+	}
 	jsonFlag(cmd, &f.json)
 }
 
 func (a *app) cpuFlags(cmd *cobra.Command, f *tuneFlags) {
 	a.tuneCommonFlags(cmd, f)
 	cpuListFlag(cmd, &f.cpuList)
-	cmd.Flags().StringVar(&f.cpus, "cpus", "", "short for --cpu-list `LIST`")
+	cpusFlag(cmd, &f.cpus)
 	cmd.Flags().IntVar(&f.width, "width", 0, "`NUMBER` of CPUs of one slot (default: config, else 1)")
 }
 
 // tuneConfig is the configuration with the flags over it.
 func (a *app) tuneConfig(cmd *cobra.Command, f *tuneFlags) (config.Config, error) {
-	if f.cpus != "" {
-		if cmd.Flags().Changed("cpu-list") {
-			return config.Config{}, usagef("--cpus and --cpu-list are the same: give one")
-		}
-		if err := cmd.Flags().Set("cpu-list", f.cpus); err != nil {
-			return config.Config{}, err
-		}
+	if err := shortCPUList(cmd, f.cpus); err != nil {
+		return config.Config{}, err
 	}
 	c, err := a.loadConfig()
 	if err != nil {

@@ -34,7 +34,7 @@ func environmentChecks() []check {
 	}, {
 		id: "kernel-version", title: "kernel release", severity: S1,
 		wanted:  "Linux 6.3 or newer; 6.8 with partitions",
-		effect:  "below 6.3 lock contention between memory cgroups blocked page faults for seconds and gave false time limits at a regional contest in 2023 (DOMjudge issue 2277); below 5.7 a run cannot be born in its cgroup",
+		effect:  "below 6.3 lock contention between memory cgroups blocked page faults for seconds and gave false time limits at a regional contest in 2023 (DOMjudge issue 2277); below 5.12 judged does not start: it closes descriptors by close_range (5.11) and binds mounts by mount_setattr (5.12)",
 		confirm: "uname -r",
 		fix:     Fix{Boot: "install a newer kernel"},
 		look:    lookKernel,
@@ -215,8 +215,8 @@ func lookKernel(v *view) Outcome {
 	switch {
 	case !ok:
 		return unknown(text, fmt.Sprintf("%q does not begin with a version", text))
-	case older(5, 7):
-		return fail(text, "below 5.7, clone3 cannot start a run inside its cgroup")
+	case older(5, 12):
+		return fail(text, "below 5.12, judged does not start: close_range and mount_setattr are missing")
 	case older(6, 3):
 		return warn(text, "below 6.3, page faults can wait for the locks of other cgroups")
 	case older(6, 8) && len(v.top.PartitionIsolated) > 0:
