@@ -29,7 +29,7 @@ func slackOf(t *testing.T, tid int) (slack time.Duration, ok bool) {
 }
 
 // TestCalmMonitor: a thread has slack afterwards that is seen asleep again and again
-// while this goroutine computes. No other thread of Go is.
+// while this goroutine computes.
 func TestCalmMonitor(t *testing.T) {
 	const slack = 300 * time.Microsecond
 	tids, err := ownThreads()

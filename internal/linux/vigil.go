@@ -97,6 +97,8 @@ func (v *Vigil) Keep(next, last time.Duration) (Fate, time.Duration, error) {
 //go:nosplit
 func (v *Vigil) keep(next time.Duration, usage int) (left syscall.Errno) {
 	entersyscallblock()
+	// A thread that the runtime's monitor has started has its slack, see CalmMonitor.
+	syscall.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, uintptr(UsualSlack), 0)
 	urgent := v.rise()
 	v.watch(next, usage)
 	if urgent {

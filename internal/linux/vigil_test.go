@@ -98,6 +98,22 @@ func noRights() error {
 	return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0])
 }
 
+// TestVigilSlack: it is exact on a thread that is not.
+func TestVigilSlack(t *testing.T) {
+	runtime.LockOSThread() // and ends with the goroutine
+	if err := SetTimerSlack(7 * time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	v, end := vigil(t, "usage_usec 4000")
+	end.Close()
+	if fate, _, err := v.Keep(Monotonic()+long, Monotonic()+long); fate != VigilEnded || err != nil {
+		t.Errorf("got %d, %v", fate, err)
+	}
+	if got, _ := slackOf(t, unix.Gettid()); got != UsualSlack {
+		t.Errorf("the slack is %v afterwards, want %v", got, UsualSlack)
+	}
+}
+
 func inPoll(thread string) bool {
 	call, _ := os.ReadFile("/proc/" + thread + "/syscall")
 	return strings.HasPrefix(string(call), strconv.Itoa(unix.SYS_PPOLL)+" ")

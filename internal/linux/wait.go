@@ -41,8 +41,8 @@ func Await(ctx context.Context, f *os.File, timeout time.Duration) (bool, error)
 }
 
 // WaitReadable blocks a thread until the descriptor can be read or is closed by
-// its peer, or until the timeout, with the kernel's precision, and reports whether
-// it can.
+// its peer, or until the timeout, with the kernel's precision and the slack of the
+// thread, and reports whether it can.
 func WaitReadable(timeout time.Duration, fd int) (bool, error) {
 	return wait(timeout, unix.POLLIN, fd)
 }

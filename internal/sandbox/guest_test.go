@@ -41,5 +41,5 @@ func TestLeaksInGuest(t *testing.T) {
 	guest.GoTest(t, guest.Config{
 		Append: isolation + " tsc=reliable", NUMA: true,
 		Files: map[string]string{"/repo/internal/sandbox/testdata/act": act, "/repo/internal/sandbox/testdata/family": family, "/bin/echo": act},
-	}, "judged/internal/sandbox", "^Test(NothingIsLeft|LauncherLeavesNothing|ProcessesBound|AllAreCounted|Parents)$")
+	}, "judged/internal/sandbox", "^Test(NothingIsLeft|LauncherLeavesNothing|ProcessesBound|AllAreCounted|Parents|Unprotected)$")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -50,7 +51,22 @@ func (l *Launcher) startInit() error {
 		return fmt.Errorf("start judged-init: %w", err)
 	}
 	l.control = ours
+	if err := unprotect(l.process.Pid); err != nil {
+		return err
+	}
 	return l.slim()
+}
+
+// unprotect has the kernel choose judged-init, and what it forks, like any other
+// process when it is out of memory, however much judged itself is protected
+// (OOMScoreAdjust= of its unit). With -1000 it could not even end a run that is at its
+// own limit. To be chosen rather than others is judged's to keep.
+func unprotect(pid int) error {
+	path := fmt.Sprintf("/proc/%d/oom_score_adj", pid)
+	if !strings.HasPrefix(read(path), "-") {
+		return nil
+	}
+	return os.WriteFile(path, []byte("0"), 0)
 }
 
 // slimEvery is after how many requests judged-init is slimmed again. Its runtime

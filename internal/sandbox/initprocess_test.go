@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -79,4 +80,28 @@ func copiedKiB(t *testing.T, smaps string) (kept, copied int) {
 		}
 	}
 	return kept, copied
+}
+
+// TestUnprotected: what protects judged when memory runs out does not protect runs.
+// Only a guest lets judged be protected for certain.
+func TestUnprotected(t *testing.T) {
+	const own = "/proc/self/oom_score_adj"
+	before := read(own)
+	t.Cleanup(func() {
+		if err := os.WriteFile(own, []byte(before), 0); err != nil {
+			t.Error(err)
+		}
+	})
+	for adj, want := range map[string]string{"-500": "0", "321": "321"} {
+		if err := os.WriteFile(own, []byte(adj), 0); errors.Is(err, os.ErrPermission) && adj[0] == '-' {
+			t.Log(err)
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		l := newLab(t, nil)
+		if got := strings.TrimSpace(read(fmt.Sprintf("/proc/%d/oom_score_adj", l.process.Pid))); got != want {
+			t.Errorf("judged has %s, judged-init %q, want %s", adj, got, want)
+		}
+	}
 }

@@ -39,6 +39,7 @@ type Slot struct {
 	Node     int  // NUMA node of the memory
 	BindNode bool // whether the host has more than one
 	NohzFull bool // whether one of the CPUs may run without a tick
+	Tickless bool // whether all of them may
 	Group    *cgroup.Slot
 	// Network is the network namespace of the runs, see NewNetwork. Without one
 	// they are in the Launcher's.
