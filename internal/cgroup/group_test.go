@@ -397,7 +397,7 @@ func TestTwoTrees(t *testing.T) {
 }
 
 // TestSweepRemovesWhatTheDeadLeft makes a tree in the name of a process that
-// has ended, with a member in it, and two whose names are not ours.
+// has ended, with a member in it, and three whose names are not ours.
 func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 	s, _ := lastSlot(t)
 	tree := s.tree
@@ -405,10 +405,16 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
-	dead := &Tree{host: tree.host, name: prefix + strconv.Itoa(gone.Process.Pid) + "-1", slots: map[string]*Slot{}}
-	other := &Tree{host: tree.host, name: prefix + "x", slots: map[string]*Slot{}}
-	near := &Tree{host: tree.host, name: dead.name + "x", slots: map[string]*Slot{}} // a number would be ours
-	for _, made := range []*Tree{dead, other, near} {
+	namespace, err := tree.host.pidNamespace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(name string) *Tree { return &Tree{host: tree.host, name: prefix + name, slots: map[string]*Slot{}} }
+	pid := strconv.Itoa(gone.Process.Pid)
+	dead, other := named(pid+"-1-"+namespace), named("x")
+	near := named(pid + "-1x-" + namespace)        // a number would be ours
+	beside := named(pid + "-1-" + "1" + namespace) // in a container, where the pid is another's
+	for _, made := range []*Tree{dead, other, near, beside} {
 		t.Cleanup(func() {
 			if err := made.Remove(); err != nil {
 				t.Error(err)
@@ -437,7 +443,7 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 	if left := dead.folders(); len(left) > 0 {
 		t.Errorf("the dead tree is left: %q", left)
 	}
-	for _, alone := range []*Tree{other, near, tree} {
+	for _, alone := range []*Tree{other, near, beside, tree} {
 		if len(alone.folders()) == 0 {
 			t.Errorf("%s is gone, want it left alone", alone.name)
 		}

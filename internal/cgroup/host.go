@@ -47,6 +47,9 @@ type Host struct {
 // be below it: the kernel gives them to nobody else.
 const partitionName = "judged"
 
+// leafName is the group that judged moves into where its own has to be free of processes.
+const leafName = "daemon"
+
 // v1Controllers are the controllers that a run needs on a host without v2
 // controllers. cpuacct counts only where no v2 group does.
 func v1Controllers(m Mode) []string {
@@ -108,12 +111,17 @@ func (h *Host) detectV2(own string) error {
 	}
 	// A group with processes cannot hand controllers down (the "no internal
 	// processes" rule). A unit with Delegate= holds nobody but us, and we
-	// move aside into a leaf; everywhere else trees go below the root, which
-	// is exempt.
+	// move aside into a leaf, as does the first process of a container, whose root
+	// is a group like any other. Everywhere else trees go below the root, which is
+	// exempt, and where the kernel's own threads are.
 	h.base[""] = h.v2
 	dir := filepath.Join(h.v2, own)
-	if own != "/" && h.alone(dir) {
-		leaf := filepath.Join(dir, "daemon")
+	switch {
+	case !h.alone(dir):
+	case filepath.Base(own) == leafName: // moved before
+		h.base[""] = filepath.Dir(dir)
+	default:
+		leaf := filepath.Join(dir, leafName)
 		if err := os.Mkdir(h.fs.Path(leaf), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return fmt.Errorf("make own leaf: %w", err)
 		}
@@ -121,8 +129,6 @@ func (h *Host) detectV2(own string) error {
 			return fmt.Errorf("move judged into its own leaf: %w", err)
 		}
 		h.base[""] = dir
-	} else if filepath.Base(own) == "daemon" && h.alone(dir) {
-		h.base[""] = filepath.Dir(dir)
 	}
 	return h.findPartition()
 }

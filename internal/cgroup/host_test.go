@@ -1,6 +1,10 @@
 package cgroup
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
 	"testing"
 	"testing/fstest"
 
@@ -24,6 +28,48 @@ func TestParseOwn(t *testing.T) {
 		if diff := cmp.Diff(tt.want, parseOwn(tt.text)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
+	}
+}
+
+// TestDetectV2: judged moves out of a group that it has to itself, a container's root
+// too, and once only.
+func TestDetectV2(t *testing.T) {
+	me := strconv.Itoa(os.Getpid()) + "\n"
+	type found struct{ Base, Moved string }
+	for name, tt := range map[string]struct {
+		own, procs string
+		want       found
+	}{
+		"root, with all others":     {"/", "1\n2\n" + me, found{root, ""}},
+		"root of a container":       {"/", me, found{root, "/daemon"}},
+		"a unit's group":            {"/system.slice/judged.service", me, found{root + "/system.slice/judged.service", "/system.slice/judged.service/daemon"}},
+		"a session with others":     {"/session", "1\n" + me, found{root, ""}},
+		"again, from where it went": {"/system.slice/judged.service/daemon", me, found{root + "/system.slice/judged.service", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := t.TempDir()
+			write := func(path, content string) {
+				t.Helper()
+				if err := errors.Join(os.MkdirAll(host+filepath.Dir(path), 0o755), os.WriteFile(host+path, []byte(content), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(root+"/cgroup.controllers", "cpuset memory pids\n")
+			write(filepath.Join(root, tt.own, "cgroup.procs"), tt.procs)
+			leaf := filepath.Join(tt.own, leafName)
+			write(root+leaf+"/cgroup.procs", "")
+			h := &Host{Mode: Unified, v2: root, base: map[string]string{}, fs: hostfs.New(host)}
+			if err := h.detectV2(tt.own); err != nil {
+				t.Fatal(err)
+			}
+			got := found{Base: h.base[""]}
+			if text, err := os.ReadFile(host + root + leaf + "/cgroup.procs"); err != nil || string(text) == "0" {
+				got.Moved = leaf
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 )
 
 // prefix starts the name of every tree. The rest is the pid and the start time
-// of its judged, which together name a process for as long as the host is up.
+// of its judged, which together name a process for as long as the host is up, and
+// the pid namespace that they are of: a judged in a container has other pids.
 const prefix = "judged-"
 
 // Tree holds all groups of one judged process.
@@ -43,7 +44,20 @@ func (h *Host) NewTree() (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{host: h, name: fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), start), slots: map[string]*Slot{}}, nil
+	namespace, err := h.pidNamespace()
+	if err != nil {
+		return nil, err
+	}
+	return &Tree{host: h, name: fmt.Sprintf("%s%d-%s-%s", prefix, os.Getpid(), start, namespace), slots: map[string]*Slot{}}, nil
+}
+
+// pidNamespace is the number of the caller's: "pid:[4026531836]" without the rest.
+func (h *Host) pidNamespace() (string, error) {
+	link, err := os.Readlink(h.fs.Path("/proc/self/ns/pid"))
+	if err != nil {
+		return "", err
+	}
+	return strings.Trim(link, "pid:[]"), nil
 }
 
 // startTime is field 22 of /proc/PID/stat, in ticks since boot.
@@ -106,11 +120,19 @@ func (h *Host) findTrees(dir string, depth int) []string {
 	return found
 }
 
+// ownerLives is true, too, where that cannot be known: of a judged in another pid
+// namespace, which removes what it left itself.
 func (h *Host) ownerLives(name string) bool {
-	pid, start, _ := strings.Cut(strings.TrimPrefix(name, prefix), "-")
-	n, err := strconv.Atoi(pid)
-	if _, number := strconv.ParseUint(start, 10, 64); err != nil || number != nil {
+	parts := strings.Split(strings.TrimPrefix(name, prefix), "-")
+	if len(parts) != 3 {
 		return true // not a name of ours: leave it alone
+	}
+	pid, start := parts[0], parts[1]
+	n, err := strconv.Atoi(pid)
+	_, number := strconv.ParseUint(start, 10, 64)
+	namespace, unknown := h.pidNamespace()
+	if err != nil || number != nil || unknown != nil || parts[2] != namespace {
+		return true
 	}
 	now, err := h.startTime(n)
 	return err == nil && now == start

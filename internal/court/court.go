@@ -182,7 +182,7 @@ func (c *Court) openLauncher() (*sandbox.Launcher, error) {
 }
 
 func (c *Court) openStand(s slots.Slot) error {
-	slot, err := c.Ground(s.CPUs, cpuset.New(s.Node))
+	slot, err := c.Ground(s.CPUs, cpuset.New(c.topology.MemoryNode(s.Node)))
 	if err != nil {
 		return err
 	}

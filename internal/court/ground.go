@@ -27,7 +27,7 @@ func (c *Court) Ground(cpus, nodes cpuset.Set) (sandbox.Slot, error) {
 	}
 	return sandbox.Slot{
 		CPUs: cpus, Node: nodes[0], BindNode: len(nodes) == 1 && len(c.topology.Nodes) > 1,
-		NohzFull: c.topology.NohzFull.Overlaps(cpus), Group: group,
+		NohzFull: c.topology.NohzFull.Overlaps(cpus), Tickless: cpus.IsSubsetOf(c.topology.NohzFull), Group: group,
 	}, nil
 }
 

@@ -216,7 +216,7 @@ func (s *Stand) describe(r sandbox.Result, before, after evidence.Snapshot) job.
 		MinorFaults: r.MinorFaults, MajorFaults: r.MajorFaults,
 		Pressure: r.Pressure.CPU, IRQPressure: r.Pressure.IRQ,
 		Refaults: r.Memory.Refaults, LimitHits: r.Memory.LimitHits, NUMAMigrations: r.Memory.NUMAMigrations,
-		Width: len(s.slot.CPUs), NohzFull: s.slot.NohzFull,
+		Width: len(s.slot.CPUs), NohzFull: s.slot.Tickless,
 	}
 	if r.UserTime != nil && r.SystemTime != nil {
 		f.UserTime, f.SystemTime = *r.UserTime, *r.SystemTime
@@ -231,7 +231,7 @@ func (s *Stand) describe(r sandbox.Result, before, after evidence.Snapshot) job.
 
 // Observation is a run of this stand as something to learn thresholds from.
 func (s *Stand) Observation(r job.Run) evidence.Observation {
-	f := evidence.Facts{CPUTime: r.CPUTime, WallTime: r.WallTime, Width: len(s.slot.CPUs), NohzFull: s.slot.NohzFull}
+	f := evidence.Facts{CPUTime: r.CPUTime, WallTime: r.WallTime, Width: len(s.slot.CPUs), NohzFull: s.slot.Tickless}
 	if r.UserTime != nil && r.SystemTime != nil {
 		f.UserTime, f.SystemTime = *r.UserTime, *r.SystemTime
 	}

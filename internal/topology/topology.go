@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"math"
+
 	"judged/internal/cpuset"
 	"judged/internal/units"
 )
@@ -109,4 +111,22 @@ func (t Topology) NodesOf(cpus cpuset.Set) []int {
 		}
 	}
 	return ids
+}
+
+// MemoryNode is where memory for a program on a node's CPUs is to come from: that
+// node, or where it has no memory (a socket without modules), which the kernel then
+// refuses to bind to, the nearest one that has. A kernel that tells of no memory at
+// all leaves it at that.
+func (t Topology) MemoryNode(id int) int {
+	own, ok := t.Node(id)
+	if !ok || own.MemTotal > 0 {
+		return id
+	}
+	nearest, least := id, math.MaxInt
+	for i, n := range t.Nodes {
+		if n.MemTotal > 0 && i < len(own.Distances) && own.Distances[i] < least {
+			nearest, least = n.ID, own.Distances[i]
+		}
+	}
+	return nearest
 }
