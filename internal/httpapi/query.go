@@ -67,6 +67,9 @@ func filterOf(values url.Values) (store.Filter, error) {
 		if !ok || key == "" {
 			return f, problem("bad-request", "send label=KEY=VALUE, as label=team%3D7", "parameter label: %q has no value", label)
 		}
+		if before, ok := f.Label[key]; ok && before != value {
+			return f, problem("bad-request", "send each key once", "parameter label: no job has both %s=%q and %s=%q", key, before, key, value)
+		}
 		if f.Label == nil {
 			f.Label = map[string]string{}
 		}
