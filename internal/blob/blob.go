@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"judged/internal/units"
 )
@@ -32,6 +34,12 @@ func (e *DigestError) Error() string {
 type Store struct {
 	dir string
 	max units.Bytes
+	now func() time.Time // the clock of the file system; tests have their own
+
+	// Held for reading from the look at a blob until it is marked and while one
+	// gets its name, and for writing from the sweep's last look at a blob until
+	// it is gone: what a caller was told to be there stays.
+	mu sync.RWMutex
 }
 
 // Uploads are written in a folder of their own on the same file system, so that
@@ -41,7 +49,7 @@ const uploads = "tmp"
 // Open prepares the folder and deletes what uploads cut off by a crash have
 // left. max bounds one blob; 0 is no bound.
 func Open(dir string, max units.Bytes) (*Store, error) {
-	s := &Store{dir: dir, max: max}
+	s := &Store{dir: dir, max: max, now: time.Now}
 	if err := os.RemoveAll(filepath.Join(dir, uploads)); err != nil {
 		return nil, s.explain("clear uploads", err)
 	}
@@ -153,10 +161,17 @@ func (s *Store) keep(f *os.File, sum string) error {
 	case !errors.Is(err, fs.ErrExist):
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := s.name(f, path); err != nil {
 		return err
 	}
 	return syncDir(fan)
+}
+
+// name gives an upload the name of a blob, which may have it already.
+func (s *Store) name(f *os.File, path string) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return os.Rename(f.Name(), path)
 }
 
 func syncDir(dir string) error {
@@ -169,7 +184,7 @@ func syncDir(dir string) error {
 }
 
 // Path is the file of a blob, for reading only. The error is ErrNotFound when
-// there is none.
+// there is none. To ask is to use it, as in Stat.
 func (s *Store) Path(digest string) (string, error) {
 	if _, err := s.Stat(digest); err != nil {
 		return "", err
@@ -177,17 +192,23 @@ func (s *Store) Path(digest string) (string, error) {
 	return s.path(digest), nil
 }
 
-// Stat is the size of a blob. The error is ErrNotFound when there is none.
+// Stat is the size of a blob. The error is ErrNotFound when there is none. To
+// ask is to use it: from here on Sweep leaves it alone for as long as it is told.
 func (s *Store) Stat(digest string) (units.Bytes, error) {
 	if !ValidDigest(digest) {
 		return 0, fmt.Errorf("blob %q: the name is not a SHA-256 in lower-case hex: %w", digest, ErrNotFound)
 	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	info, err := os.Stat(s.path(digest))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return 0, fmt.Errorf("blob %q: %w", digest, ErrNotFound)
 	case err != nil:
 		return 0, s.explain("read", err)
+	}
+	if err := s.mark(s.path(digest), info); err != nil {
+		return 0, s.explain("mark", err)
 	}
 	return units.Bytes(info.Size()), nil
 }

@@ -101,7 +101,8 @@ type Queue struct {
 	MaxDeliver int `toml:"max_deliver"`
 }
 
-// Retention says how long finished jobs are kept.
+// Retention says how long finished jobs are kept, and by MaxAge also blobs that
+// nobody uses.
 type Retention struct {
 	MaxAge  time.Duration `toml:"max_age"`
 	MaxJobs int           `toml:"max_jobs"`

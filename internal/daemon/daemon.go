@@ -216,6 +216,7 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	watching, stopWatching := context.WithCancel(ctx)
 	group.Go(func() error { d.health.watch(watching); return nil })
 	group.Go(func() error { d.tuned.watch(watching); return nil })
+	group.Go(func() error { d.sweepBlobs(watching); return nil })
 	// The dispatcher ends when told to drain, or when another task fails.
 	dispatching, stopDispatching := merge(drain, ctx)
 	defer stopDispatching()

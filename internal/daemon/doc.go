@@ -1,4 +1,4 @@
 // Package daemon wires judged together: configuration in, parts made from the
-// bottom up, three tasks that run beside each other (HTTP, the dispatcher, the
-// examination of the host), and everything taken down in reverse.
+// bottom up, tasks that run beside each other (HTTP, the dispatcher, those that look
+// after the host and the blobs), and everything taken down in reverse.
 package daemon
