@@ -30,10 +30,10 @@ type request struct {
 	header http.Header
 	body   func() (io.ReadCloser, error) // nil: none
 	size   int64                         // of body
-	limit  time.Duration                 // for the whole exchange; 0 is patience
+	limit  time.Duration                 // until the answer begins; 0 is patience
 }
 
-// patience is for answers that need no waiting.
+// patience is for answers that need no waiting, and for each part of any.
 const patience = 30 * time.Second
 
 // do asks once. The body of the answer is the caller's to close; a status from
@@ -115,20 +115,36 @@ func (u *Unreachable) Unwrap() error { return u.Err }
 // call asks and decodes the JSON of the answer.
 func call[T any](ctx context.Context, c Client, q request) (T, error) {
 	var v T
-	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(q.limit, patience), &Unreachable{Base: c.Base, Err: errors.New("no answer in time")})
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	alarm := time.AfterFunc(cmp.Or(q.limit, patience), func() { cancel(&Unreachable{c.Base, errors.New("no answer in time")}) })
+	defer alarm.Stop()
 	res, err := c.do(ctx, q)
 	if err != nil {
 		return v, err
 	}
 	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(&v); err != nil {
+	if err := json.NewDecoder(flow{res.Body, alarm, patience}).Decode(&v); err != nil {
 		if ctx.Err() != nil {
 			return v, context.Cause(ctx)
 		}
 		return v, fmt.Errorf("read answer of judged at %s: %w; check that the address is that of a judged of this version", c.Base, err)
 	}
 	return v, nil
+}
+
+// flow is an answer that may take any time but not pause for longer than its
+// patience: a report can be large and the line slow.
+type flow struct {
+	io.Reader
+	alarm    *time.Timer
+	patience time.Duration
+}
+
+// Read starts the alarm anew and reads.
+func (f flow) Read(b []byte) (int, error) {
+	f.alarm.Reset(f.patience)
+	return f.Reader.Read(b)
 }
 
 // jsonBody makes q carry v.

@@ -54,7 +54,6 @@ type watch struct {
 func (w *watch) once(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// Not a timeout of the whole: each line starts it anew.
 	alarm := time.AfterFunc(silence, func() { cancel(&Unreachable{w.client.Base, errors.New("no heartbeat")}) })
 	defer alarm.Stop()
 	res, err := w.client.do(ctx, request{
@@ -69,7 +68,7 @@ func (w *watch) once(ctx context.Context) error {
 		w.over = true
 		return nil
 	}
-	err = readEvents(res.Body, func() { alarm.Reset(silence) }, w.tell)
+	err = readEvents(flow{res.Body, alarm, silence}, w.tell)
 	if errors.Is(err, errFormat) {
 		return fmt.Errorf("read events of job %q: %w; check that the address is that of a judged of this version", w.id, err)
 	}
@@ -91,9 +90,9 @@ func (w *watch) tell(e job.Event) bool {
 // errFormat is a stream of something else.
 var errFormat = errors.New("not an event")
 
-// readEvents reads server-sent events; alive is called with each line. It ends
-// with the stream, or when tell wants no more.
-func readEvents(r io.Reader, alive func(), tell func(job.Event) bool) error {
+// readEvents reads server-sent events. It ends with the stream, or when tell wants
+// no more.
+func readEvents(r io.Reader, tell func(job.Event) bool) error {
 	lines := bufio.NewReader(r)
 	var data strings.Builder
 	for {
@@ -105,7 +104,6 @@ func readEvents(r io.Reader, alive func(), tell func(job.Event) bool) error {
 			}
 			return err
 		}
-		alive()
 		line = strings.TrimRight(line, "\r\n")
 		name, value, _ := strings.Cut(line, ":")
 		switch {

@@ -65,11 +65,6 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// transferTime lets go of readers slower than 64 KiB a second.
-func (s *Server) transferTime(size int64) time.Duration {
-	return s.stall + time.Duration(size>>16)*time.Second
-}
-
 func digestOf(r *http.Request) (string, error) {
 	digest := r.PathValue("sha256")
 	if !blob.ValidDigest(digest) {

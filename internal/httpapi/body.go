@@ -7,6 +7,8 @@ import (
 	"mime/multipart"
 	"net/http"
 
+	"golang.org/x/sync/semaphore"
+
 	"judged/internal/intake"
 	"judged/internal/job"
 )
@@ -18,8 +20,8 @@ const jobPart = "job"
 const maxParts = 10_000
 
 // readJob reads a submission. Of a multipart body the files go straight into
-// the blob store; parts says under which digests.
-func (s *Server) readJob(w http.ResponseWriter, r *http.Request) (j job.Job, parts map[string]string, err error) {
+// the blob store; parts says under which digests. The JSON is counted in aside.
+func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (j job.Job, parts map[string]string, err error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		kind = ""
@@ -30,27 +32,28 @@ func (s *Server) readJob(w http.ResponseWriter, r *http.Request) (j job.Job, par
 	body := s.patientBody(w, r)
 	switch kind {
 	case "application/json":
-		j, err = s.readJSON(w, body)
+		j, err = s.readJSON(w, body, aside)
 		return j, nil, err
 	case "multipart/form-data":
 		if params["boundary"] == "" {
 			return j, nil, problem("bad-request", "let the HTTP client write the Content-Type", "the multipart body has no boundary")
 		}
-		return s.readParts(w, r, multipart.NewReader(body, params["boundary"]))
+		return s.readParts(w, r, multipart.NewReader(body, params["boundary"]), aside)
 	}
 	return j, nil, problem("media-type", "send application/json, or multipart/form-data with the JSON in the part job",
 		"content type %q is not supported", r.Header.Get("Content-Type")).with("Accept", "application/json, multipart/form-data")
 }
 
-func (s *Server) readJSON(w http.ResponseWriter, body io.ReadCloser) (job.Job, error) {
-	data, err := io.ReadAll(http.MaxBytesReader(w, body, int64(s.config.HTTP.MaxBody)))
+func (s *Server) readJSON(w http.ResponseWriter, body io.ReadCloser, aside *room) (job.Job, error) {
+	aside.Reader = http.MaxBytesReader(w, body, int64(s.config.HTTP.MaxBody))
+	data, err := io.ReadAll(aside)
 	if err != nil {
 		return job.Job{}, unreadable(err)
 	}
 	return intake.Decode(data)
 }
 
-func (s *Server) readParts(w http.ResponseWriter, r *http.Request, body *multipart.Reader) (j job.Job, parts map[string]string, err error) {
+func (s *Server) readParts(w http.ResponseWriter, r *http.Request, body *multipart.Reader, aside *room) (j job.Job, parts map[string]string, err error) {
 	parts = map[string]string{}
 	found := false
 	for n := 0; ; n++ {
@@ -73,7 +76,7 @@ func (s *Server) readParts(w http.ResponseWriter, r *http.Request, body *multipa
 			return j, nil, problem("bad-request", "give every part a name of its own", "two parts are named %q", name)
 		case name == jobPart:
 			found = true
-			j, err = s.readJSON(w, part)
+			j, err = s.readJSON(w, part, aside)
 		default:
 			parts[name], _, _, err = s.blobs.Put(r.Context(), "", fromCaller{part})
 		}
@@ -87,10 +90,34 @@ func (s *Server) readParts(w http.ResponseWriter, r *http.Request, body *multipa
 	return j, parts, nil
 }
 
-// unreadable tells bodies that are too long from those that are broken.
+// room is a body that sets memory aside for what was read of it, and not for what
+// is announced: that may never come, and leave none to other callers.
+type room struct {
+	io.Reader
+	memory *semaphore.Weighted
+	held   int64
+}
+
+// Read reads and sets aside.
+func (r *room) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if !r.memory.TryAcquire(int64(n)) {
+		return 0, problem("not-ready", "try again later, or send large files as blobs", "other large bodies are being read").retryAfter(retryNotReady)
+	}
+	r.held += int64(n)
+	return n, err
+}
+
+func (r *room) giveBack() { r.memory.Release(r.held) }
+
+// unreadable tells bodies that are broken from those that are too long, or for
+// which there is no room.
 func unreadable(err error) error {
-	var tooLong *http.MaxBytesError
-	if errors.As(err, &tooLong) {
+	var (
+		tooLong *http.MaxBytesError
+		noRoom  *Problem
+	)
+	if errors.As(err, &tooLong) || errors.As(err, &noRoom) {
 		return err
 	}
 	return problem("bad-request", "send the whole body", "read the body: %s", err)

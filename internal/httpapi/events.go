@@ -102,7 +102,7 @@ func (s *Server) pump(ctx context.Context, id string, after uint64) (<-chan job.
 func (s *Server) stream(w http.ResponseWriter, first *job.Event, events <-chan job.Event, failed <-chan error) error {
 	w.Header().Set("Content-Type", eventStream)
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
-	out := eventWriter{w: w, control: http.NewResponseController(w), stall: s.stall}
+	out := eventWriter{w: w, control: http.NewResponseController(w), time: s.transferTime}
 	w.WriteHeader(http.StatusOK)
 	out.comment("judged")
 	if first != nil {
@@ -133,7 +133,7 @@ func (s *Server) stream(w http.ResponseWriter, first *job.Event, events <-chan j
 type eventWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	stall   time.Duration
+	time    func(size int64) time.Duration // that a reader has; the last event carries a whole report
 	err     error
 }
 
@@ -152,7 +152,7 @@ func (o *eventWriter) send(text string) {
 	if o.err != nil {
 		return
 	}
-	_ = o.control.SetWriteDeadline(time.Now().Add(o.stall))
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.time(int64(len(text)))))
 	if _, o.err = o.w.Write([]byte(text)); o.err == nil {
 		o.err = o.control.Flush()
 	}

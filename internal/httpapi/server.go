@@ -153,9 +153,15 @@ const (
 	minRate = 32 << 10
 )
 
+// transferTime is how long an answer of this size may take. It lets go of readers
+// slower than 64 KiB a second.
+func (s *Server) transferTime(size int64) time.Duration {
+	return s.stall + time.Duration(size>>16)*time.Second
+}
+
 // write sends a whole answer.
 func (s *Server) write(w http.ResponseWriter, status int, body []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.stall))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.transferTime(int64(len(body)))))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the caller is gone, nobody is left to tell
 }

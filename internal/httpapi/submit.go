@@ -56,7 +56,9 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error
 	if err := s.ready(); err != nil {
 		return problem("not-ready", "try again later; GET /readyz tells when", "%s", err).retryAfter(retryNotReady)
 	}
-	if err := s.admit(r.Context(), id); err != nil {
+	// Only a look, lest a large body comes in vain. The place is taken when the
+	// body is here: callers who send slowly would hold them all.
+	if _, err := s.admit(r.Context(), id, s.gate.open); err != nil {
 		return err
 	}
 	rec, err := s.receive(w, r, id)
@@ -84,12 +86,9 @@ func location(id string) string { return "/v1/jobs/" + id }
 // receive reads a job, puts what came with it into the blob store and returns
 // the record to be. What it sets memory aside for is over when it returns.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (store.Record, error) {
-	size := s.weight(r)
-	if !s.memory.TryAcquire(size) {
-		return store.Record{}, problem("not-ready", "try again later, or send large files as blobs", "other large bodies are being read").retryAfter(retryNotReady)
-	}
-	defer s.memory.Release(size)
-	asked, parts, err := s.readJob(w, r)
+	aside := room{memory: s.memory}
+	defer aside.giveBack()
+	asked, parts, err := s.readJob(w, r, &aside)
 	if err != nil {
 		return store.Record{}, err
 	}
@@ -118,27 +117,18 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (sto
 	}}, nil
 }
 
-// weight is the memory to set aside for a body: its length where that is known
-// and of JSON alone.
-func (s *Server) weight(r *http.Request) int64 {
-	most := int64(s.config.HTTP.MaxBody)
-	if r.ContentLength < 0 {
-		return most
+// admit refuses a new job where ask, a method of the gate, finds the queue full.
+// One that is recorded already passes all the same: it needs no place, and has
+// none where ok is false.
+func (s *Server) admit(ctx context.Context, id string, ask func(context.Context) (bool, error)) (ok bool, err error) {
+	if ok, err = ask(ctx); ok || err != nil {
+		return ok, err
 	}
-	return min(r.ContentLength, most)
-}
-
-// admit refuses a new job while the queue is full. One that is recorded already
-// takes no room.
-func (s *Server) admit(ctx context.Context, id string) error {
-	full, err := s.gate.full(ctx)
-	if err != nil || !full {
-		return err
+	_, err = s.jobs.Get(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		err = problem("queue-full", "try again later", "%d jobs are waiting", s.config.Queue.MaxWaiting).retryAfter(retryFull)
 	}
-	if _, err := s.jobs.Get(ctx, id); !errors.Is(err, store.ErrNotFound) {
-		return err
-	}
-	return problem("queue-full", "try again later", "%d jobs are waiting", s.config.Queue.MaxWaiting).retryAfter(retryFull)
+	return false, err
 }
 
 // record makes the job durable and queues it. Once begun it does not stop for a
@@ -150,6 +140,13 @@ func (s *Server) admit(ctx context.Context, id string) error {
 func (s *Server) record(ctx context.Context, rec store.Record) (status int, report job.Report, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recording)
 	defer cancel()
+	placed, err := s.admit(ctx, rec.ID, s.gate.take)
+	if err != nil {
+		return 0, report, err
+	}
+	if placed {
+		defer s.gate.leave()
+	}
 	existing, err := s.jobs.Create(ctx, rec)
 	if err != nil {
 		return 0, report, temporary(err, "the job could not be recorded")
@@ -164,11 +161,14 @@ func (s *Server) record(ctx context.Context, rec store.Record) (status int, repo
 		status, report = http.StatusOK, existing.Report
 	}
 	if existing == nil || existing.Report.State == job.Queued {
-		if err := s.enqueue(ctx, rec); err != nil {
+		if err := s.queue.Put(ctx, rec.ID, rec.Job.Priority); err != nil {
 			p := temporary(err, "the job is recorded but not queued")
 			p.Instance = location(rec.ID)
 			return 0, report, p
 		}
+	}
+	if existing == nil {
+		s.gate.put()
 	}
 	return status, report, nil
 }
@@ -178,14 +178,6 @@ func temporary(cause error, detail string) *Problem {
 	p := problem("temporary-failure", "send the job again under the same id or key", "%s", detail).retryAfter(retryNotReady)
 	p.cause = cause
 	return p
-}
-
-func (s *Server) enqueue(ctx context.Context, rec store.Record) error {
-	if err := s.queue.Put(ctx, rec.ID, rec.Job.Priority); err != nil {
-		return err
-	}
-	s.gate.put()
-	return nil
 }
 
 // toBlobs puts the contents that came with the job into the blob store, and

@@ -1,0 +1,81 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestRoomForBodies holds that the JSON of a job takes memory by its length, with
+// or without parts beside it, and that all of it is given back.
+func TestRoomForBodies(t *testing.T) {
+	const asks = `{"program": {"part": "prog"}, "tests": [{"name": "1"}]}`
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for _, p := range [][2]string{{"job", asks}, {"prog", strings.Repeat("x", 4<<10)}} {
+		w, _ := form.CreateFormFile(p[0], "file")
+		_, _ = w.Write([]byte(p[1]))
+	}
+	_ = form.Close()
+	for _, tt := range []struct {
+		name, kind, body string
+		room             int
+		want             string // "" is accepted
+	}{
+		{"JSON", "application/json", small, len(small), ""},
+		{"JSON without room", "application/json", small, len(small) - 1, "not-ready"},
+		{"parts", form.FormDataContentType(), body.String(), len(asks), ""},
+		{"parts without room", form.FormDataContentType(), body.String(), len(asks) - 1, "not-ready"},
+		{"no JSON", "application/json", "{", len(small), "invalid-job"},
+		{"long JSON", "application/json", strings.Repeat(" ", 9<<10), 8 << 10, "too-large"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFixture(t)
+			if !f.memory.TryAcquire(bodiesAtOnce*8<<10 - int64(tt.room)) {
+				t.Fatal("no room at first")
+			}
+			w := f.ask("PUT", "/v1/jobs/a", tt.body, "Content-Type: "+tt.kind)
+			if tt.want != "" {
+				wantProblem(t, w, tt.want)
+			} else if w.Code != http.StatusAccepted {
+				t.Errorf("status %d %s", w.Code, w.Body)
+			}
+			if again := w.Header().Get("Retry-After") != ""; again != (tt.want == "not-ready") {
+				t.Errorf("header %v", w.Header())
+			}
+			if !f.memory.TryAcquire(int64(tt.room)) {
+				t.Error("the body was not given back")
+			}
+		})
+	}
+}
+
+// TestCallersWhoSendNothing holds that a body which was announced and does not
+// come takes nothing from other callers.
+func TestCallersWhoSendNothing(t *testing.T) {
+	const form = "multipart/form-data; boundary=b"
+	for _, tt := range []struct{ name, headers string }{
+		{"JSON", "Content-Type: application/json\r\nContent-Length: 8192\r\n"},
+		{"JSON in chunks", "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"},
+		{"parts", "Content-Type: " + form + "\r\nContent-Length: 1000000\r\n"},
+		{"parts in chunks", "Content-Type: " + form + "\r\nTransfer-Encoding: chunked\r\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWire(t)
+			w.stall = patience
+			for range bodiesAtOnce + 1 {
+				c := w.send("PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n" + tt.headers + "\r\n")
+				// It is told to go on when somebody begins to read.
+				if line, err := bufio.NewReader(c).ReadString('\n'); line != "HTTP/1.1 100 Continue\r\n" {
+					t.Fatalf("%q, %v", line, err)
+				}
+			}
+			if a := w.submit("PUT", "/v1/jobs/b", small); a.Code != http.StatusAccepted {
+				t.Errorf("status %d %s", a.Code, a.Body)
+			}
+		})
+	}
+}
