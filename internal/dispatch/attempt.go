@@ -156,6 +156,11 @@ func (d *Dispatcher) finish(abort context.Context, slot slots.Slot, rec store.Re
 	case errors.Is(err, store.ErrStale):
 		return Stale, nil
 	case err != nil:
+		// The slot is free already. What cannot be stored now, on a full disk, cannot be
+		// for the next job either, which would be judged for nothing.
+		d.mu.Lock()
+		d.paused = time.Now().Add(retryDelay)
+		d.mu.Unlock()
 		return Returned, err
 	}
 	report.ID, report.State, report.Priority = rec.ID, job.Done, rec.Report.Priority

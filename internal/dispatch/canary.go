@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"judged/internal/canary"
+	"judged/internal/court"
 	"judged/internal/cpuset"
 	"judged/internal/slots"
 	"judged/internal/stats"
@@ -179,6 +180,11 @@ func (d *Dispatcher) settle(w *ward) {
 		}
 		d.o.Log.Warn("a slot is quarantined; it comes back by itself when its canaries are well again", "cpus", cpus, "reason", trouble)
 		w.held = trouble
+		// An operator's drain outlasts the quarantine; one that a look at the host asks for
+		// is made again by the next job.
+		if s := d.status(w); (s.State == slots.Draining || s.State == slots.Drained) && !strings.HasPrefix(s.Reason, court.Refusal) {
+			w.drained = s.Reason
+		}
 		d.tell(d.o.Pool.Quarantine(w.slot.CPUs, trouble))
 	case trouble == "" && w.held != "":
 		d.o.Log.Info("a slot is back in use", "cpus", cpus, "was", w.held)

@@ -63,9 +63,10 @@ type Options struct {
 type Dispatcher struct {
 	o Options
 
-	mu      sync.Mutex // guards running and jobSeen
+	mu      sync.Mutex // guards running, jobSeen and paused
 	running map[*run]bool
 	jobSeen time.Time // when one last came or went
+	paused  time.Time // no job is taken until then
 
 	care       sync.Mutex // guards what is in the wards and the rest; the store is asked and the pool is changed under it
 	wards      []*ward    // the list itself is made before anything runs
@@ -104,7 +105,9 @@ func (d *Dispatcher) Run(drain, abort context.Context) error {
 	}
 	var jobs sync.WaitGroup
 	defer jobs.Wait()
-	jobs.Go(func() { d.canaries(drain) })
+	reading, stop := context.WithCancel(drain)
+	defer stop() // before it waits for them
+	jobs.Go(func() { d.canaries(reading) })
 	for {
 		lease, delivery, err := d.next(drain)
 		if drain.Err() != nil {
@@ -130,6 +133,14 @@ func (d *Dispatcher) sinceJob() time.Duration {
 	return time.Since(d.jobSeen)
 }
 
+// pause waits until jobs may be taken, see finish.
+func (d *Dispatcher) pause(ctx context.Context) {
+	d.mu.Lock()
+	left := time.Until(d.paused)
+	d.mu.Unlock()
+	rest(ctx, left)
+}
+
 // next waits for an idle slot, then for a job, and joins them.
 func (d *Dispatcher) next(ctx context.Context) (*slots.Lease, *queue.Delivery, error) {
 	lease, err := d.o.Pool.Lease(ctx)
@@ -137,6 +148,7 @@ func (d *Dispatcher) next(ctx context.Context) (*slots.Lease, *queue.Delivery, e
 		return nil, nil, err
 	}
 	lease.Release()
+	d.pause(ctx)
 	delivery, err := d.o.Queue.Take(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -224,6 +236,9 @@ func (d *Dispatcher) Sweep(ctx context.Context) error {
 		}
 		if err != nil {
 			return fmt.Errorf("sweep job %q: %w", id, err)
+		}
+		if !d.o.Queue.Serves(rec.Job.Pool) {
+			continue // its own hosts see to it
 		}
 		if err := d.o.Queue.Put(ctx, id, rec.Job.Priority); err != nil {
 			return fmt.Errorf("sweep job %q: %w", id, err)

@@ -144,10 +144,11 @@ func (s *Stand) placed(ctx context.Context, t test, wish stats.Placement, near b
 }
 
 // settled reports whether more runs cannot change anything although the rule
-// on times would like some: a finding that ranks above the time limit.
+// on times would like some: a finding that ranks above the time limit, with at least
+// one run that counts, since the report tells of those.
 func settled(o outcome, rule stats.Rule, n int) bool {
 	above := o.verdict == job.SecurityViolation || o.verdict == job.MemoryLimit
-	return above && n >= rule.Min
+	return above && n >= max(rule.Min, 1)
 }
 
 func fixed(r stats.Rule) bool { return r.Min > 0 && r.Min == r.Max }

@@ -9,6 +9,7 @@ import (
 
 	"judged/internal/job"
 	"judged/internal/sandbox"
+	"judged/internal/stats"
 	"judged/internal/units"
 )
 
@@ -112,6 +113,28 @@ func TestProves(t *testing.T) {
 		o := outcome{run: job.Run{Disturbed: tt.disturbed}, tooFast: tt.tooFast}
 		if got := proves(o, tt.over); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A disturbed first run does not settle a test: the report would have no times.
+func TestSettled(t *testing.T) {
+	for _, tt := range []struct {
+		verdict job.Verdict
+		least   int
+		kept    int
+		want    bool
+	}{
+		{job.MemoryLimit, 0, 0, false},
+		{job.MemoryLimit, 0, 1, true},
+		{job.SecurityViolation, 0, 1, true},
+		{job.SecurityViolation, 3, 2, false},
+		{job.SecurityViolation, 3, 3, true},
+		{job.TimeLimit, 0, 1, false},
+		{job.Accepted, 0, 1, false},
+	} {
+		if got := settled(outcome{verdict: tt.verdict}, stats.Rule{Min: tt.least}, tt.kept); got != tt.want {
+			t.Errorf("%+v: %v", tt, got)
 		}
 	}
 }

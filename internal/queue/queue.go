@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,6 +97,12 @@ func Open(ctx context.Context, b *broker.Broker, opts Options) (*Queue, error) {
 		q.classes = append(q.classes, c)
 	}
 	return q, nil
+}
+
+// Serves reports whether jobs of a pool are for this queue: those of its own, and
+// where nobody else is all, whatever the pool was called when they came.
+func (q *Queue) Serves(pool string) bool {
+	return q.broker.Embedded() || cmp.Or(pool, defaultPool) == q.opts.Pool
 }
 
 func withDefaults(o Options) Options {

@@ -54,6 +54,9 @@ func (q *Queue) Take(ctx context.Context) (*Delivery, error) {
 				continue
 			}
 			m, err := q.ask(c)
+			if errors.Is(err, nats.ErrTimeout) {
+				continue // the server is away, or starved: it comes back, or the broker's health tells
+			}
 			if err != nil {
 				return nil, fmt.Errorf("take a job of %s: %w", c.subject, q.broker.Explain(err))
 			}

@@ -43,10 +43,14 @@ func (l *Lease) Borrow(ctx context.Context, w Wish, patience time.Duration) (*Le
 // beside it may have got the quiet that the loan left there.
 func (l *Lease) Resume(ctx context.Context) error {
 	own, err := l.pool.await(ctx, l.pool.enqueue(&turn{from: l, wishes: []Wish{{}}}))
-	if err == nil {
-		own.Release()
+	if err != nil {
+		return err
 	}
-	return err
+	// Not by Release, after which a borrower rests.
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	own.done = true
+	return nil
 }
 
 // hush counts on the slots beside one that is held quietly.

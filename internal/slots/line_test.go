@@ -329,3 +329,24 @@ func TestBorrowConcurrently(t *testing.T) {
 		}
 	}
 }
+
+// A slot whose holder is back from a loan works: nobody beside it has quiet at once.
+func TestQuietAfterResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewPool(parseSlots(t, "1@0 2@0"), time.Now)
+		one := lease(t, pool, "1")
+		got := <-borrow(t.Context(), one, Wish{Quiet: true})
+		got.lease.Release()
+		if err := one.Resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		two := lease(t, pool, "2")
+		loan := <-borrow(t.Context(), two, Wish{Quiet: true})
+		if tell(t, loan).Quiet {
+			t.Error("quiet was granted beside a slot that works")
+		}
+		loan.lease.Release()
+		two.Release()
+		one.Release()
+	})
+}

@@ -33,6 +33,9 @@ func (s *Store) Create(ctx context.Context, r Record) (existing *Record, err err
 	if !errors.Is(err, errConflict) {
 		return nil, err
 	}
+	if err := s.learn(ctx, r.ID); err != nil {
+		return nil, err
+	}
 	old, err := s.Get(ctx, r.ID)
 	if err != nil {
 		return nil, err
@@ -112,6 +115,9 @@ func (s *Store) Finish(ctx context.Context, r Record, rep job.Report) error {
 
 // fenced says why the compare-and-set of Finish was lost.
 func (s *Store) fenced(ctx context.Context, id string) error {
+	if err := s.learn(ctx, id); err != nil {
+		return err
+	}
 	now, err := s.Get(ctx, id)
 	switch {
 	case err != nil:
@@ -123,7 +129,7 @@ func (s *Store) fenced(ctx context.Context, id string) error {
 }
 
 // Cancel ends a queued or running job and returns its report. Whoever runs it
-// learns of it through Wait. The error is ErrFinal when the job has ended.
+// for another daemon learns of it when it stores the report. The error is ErrFinal when the job has ended.
 func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
 	r, err := s.change(ctx, id, s.write, func(r *Record) error {
 		r.Report.State, r.Report.Verdict = job.CancelledState, job.Cancelled
@@ -155,7 +161,28 @@ func (s *Store) change(ctx context.Context, id string, put func(context.Context,
 		if err := ctx.Err(); err != nil {
 			return Record{}, fmt.Errorf("change job %q: %w", id, err)
 		}
+		if err := s.learn(ctx, id); err != nil {
+			return Record{}, err
+		}
 	}
+}
+
+// learn brings the index up to what the stream has of a job. They differ where a
+// write was stored after its writer had given up waiting for the answer.
+func (s *Store) learn(ctx context.Context, id string) error {
+	m, err := s.records.GetLastMsgForSubject(ctx, recordSubject(id))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read record %q: %w", id, s.broker.Explain(err))
+	}
+	h, err := decodeHead(m.Header)
+	if err != nil {
+		return fmt.Errorf("decode record %q: %w", id, err)
+	}
+	s.index.apply(entryOf(id, h, []byte(m.Header.Get(headHeader)), m.Sequence))
+	return nil
 }
 
 // write stores r if r.Revision is still the last one (0: if there is none) and
