@@ -73,14 +73,15 @@ func (d *daemon) judge(t *testing.T, id, program, input, answer string) job.Verd
 	return r.Verdict
 }
 
-// trees are the groups of judged processes, without the times that they
-// started at.
+// trees are the groups of judged processes, without the times that they started at
+// and their pid namespace.
 func trees(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	err := filepath.WalkDir(cgroups, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), "judged-") {
-			found = append(found, path[:strings.LastIndexByte(path, '-')])
+			process := strings.SplitN(d.Name(), "-", 3)
+			found = append(found, filepath.Join(filepath.Dir(path), "judged-"+process[1]))
 			return fs.SkipDir
 		}
 		return nil
