@@ -55,7 +55,7 @@ func (p *prober) gap(ctx context.Context) (doctor.Outcome, error) {
 	for _, s := range p.slots {
 		for _, id := range s.CPUs {
 			cpu := cpuset.New(id)
-			stand, err := p.standOn(cpu, s.Node)
+			stand, err := p.standOn(cpu, p.court.Stand(s).Slot().Node)
 			if err != nil {
 				return doctor.Outcome{}, err
 			}

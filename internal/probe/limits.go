@@ -34,7 +34,7 @@ func (p *prober) limits(ctx context.Context) (doctor.Outcome, error) {
 			return doctor.Outcome{}, err
 		}
 		slot := stand.Slot()
-		o := judgeLimits(text, run, place{CPUs: s.CPUs, Node: s.Node, Bound: slot.BindNode, NohzFull: slot.Tickless, Virtual: p.court.Virtual()})
+		o := judgeLimits(text, run, place{CPUs: s.CPUs, Node: slot.Node, Bound: slot.BindNode, NohzFull: slot.Tickless, Virtual: p.court.Virtual()})
 		o.Found = fmt.Sprintf("CPU %s: %s", s.CPUs, o.Found)
 		all = append(all, o)
 	}

@@ -44,7 +44,7 @@ type LeftOut struct {
 // places makes the placements of a court ready.
 func (s *Site) places() error {
 	t := s.court.Topology()
-	slot := s.court.Slots()[0]
+	slot := s.court.Stand(s.court.Slots()[0]).Slot()
 	near, all := cpuset.New(slot.Node), memoryNodes(s.court)
 
 	// What is isolated a program gets only if somebody asks for it.
@@ -114,9 +114,9 @@ func (s *Site) leave(id, reason string) { s.LeftOut = append(s.LeftOut, LeftOut{
 // openStand takes the court's own stand where there is one: the slot is
 // measured through what judges.
 func (s *Site) openStand(cpus, nodes cpuset.Set) (*measure.Stand, error) {
-	slot := s.court.Slots()[0]
-	if cpus.String() == slot.CPUs.String() && nodes.String() == cpuset.New(slot.Node).String() {
-		return s.court.Stand(slot), nil
+	own := s.court.Stand(s.court.Slots()[0])
+	if slot := own.Slot(); cpus.String() == slot.CPUs.String() && nodes.String() == cpuset.New(slot.Node).String() {
+		return own, nil
 	}
 	ground, err := s.court.Ground(cpus, nodes)
 	if err != nil {
