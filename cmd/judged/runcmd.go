@@ -14,6 +14,7 @@ import (
 	"judged/internal/cpuset"
 	"judged/internal/job"
 	"judged/internal/judge"
+	"judged/internal/measure"
 	"judged/internal/render"
 	"judged/internal/sandbox"
 )
@@ -141,6 +142,9 @@ func (a *app) judgeIn(ctx context.Context, ct *court.Court, l *localJob) (job.Re
 	p, started := a.newProgress(len(task.Tests)), time.Now()
 	report, err := judge.Run(ctx, ct.Stand(slot), task, p.test)
 	p.end()
+	if noise := new(measure.NoiseError); errors.As(err, &noise) {
+		report, err = judge.InternalError(report, err), nil
+	}
 	if err != nil {
 		return report, err
 	}

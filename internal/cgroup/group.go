@@ -141,15 +141,6 @@ func (g *Group) Limit(memory units.Bytes, processes int) error {
 // Threads lists the threads in the group.
 func (g *Group) Threads() ([]int, error) { return readIDs(g.threads) }
 
-// Vigil is set to watch the group; the run's part is the caller's to fill in.
-func (g *Group) Vigil() *linux.Vigil {
-	v := &linux.Vigil{Usage: g.usage, Unit: time.Nanosecond, Threads: g.threads}
-	if g.v2 != nil {
-		v.Unit, v.Kill = time.Microsecond, g.v2.Name()+"/cgroup.kill"
-	}
-	return v
-}
-
 // Kill ends everything in the group: with cgroup.kill (Linux 5.14), else by
 // signals until nothing is left. A fork at the wrong moment escapes the first, a
 // fork bomb can outrun the second; the end of the run's pid namespace catches

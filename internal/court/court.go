@@ -186,7 +186,7 @@ func (c *Court) openStand(s slots.Slot) error {
 	if err != nil {
 		return err
 	}
-	stand, err := measure.NewStand(c.launcher, slot, c.fs, c.Thresholds(), c.options.Log)
+	stand, err := c.newStand(slot)
 	if err != nil {
 		return err
 	}

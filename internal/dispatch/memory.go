@@ -105,7 +105,7 @@ func (d *Dispatcher) count(r *job.Report) {
 	for _, t := range r.Tests {
 		for _, run := range t.Runs {
 			if w := d.ward(run.CPUs); w != nil {
-				w.runs.add(len(run.Disturbed) > 0)
+				w.runs.add(external(run))
 			}
 		}
 	}

@@ -157,11 +157,13 @@ func total[T ~int64](js []judgement, amount func(judgement) T) T {
 	return sum
 }
 
+// foreign is the time of other programs on the slot's CPUs: their time in user mode where it is
+// known, for the kernel's may be work for the run.
 func (j judgement) foreign() time.Duration {
-	if j.e.ForeignTime == nil {
-		return 0
+	if j.e.ForeignUserTime != nil {
+		return *j.e.ForeignUserTime
 	}
-	return *j.e.ForeignTime
+	return value(j.e.ForeignTime)
 }
 
 func (j judgement) stealTicks() int64 {

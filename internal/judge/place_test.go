@@ -23,7 +23,7 @@ import (
 // places is two stands that say what was asked of them.
 type places struct {
 	home, other *measure.Stand
-	deviates    func(call int) bool
+	deviation   func(call int) float64
 
 	wishes          []stats.Placement
 	calls, released int
@@ -36,7 +36,7 @@ func (p *places) place(_ context.Context, wish stats.Placement) (measure.Place, 
 		stand = p.other
 	}
 	return measure.Place{Stand: stand, Release: func() { p.released++ },
-		Deviates: func(context.Context) bool { p.calls++; return p.deviates(p.calls - 1) }}, nil
+		Deviation: func(context.Context) float64 { p.calls++; return p.deviation(p.calls - 1) }}, nil
 }
 
 // otherStand is on CPUs that are no slot, on any machine: CPU 0.
@@ -99,27 +99,27 @@ func TestPlaces(t *testing.T) {
 		Canary bool
 	}
 	for name, tt := range map[string]struct {
-		ms       string
-		limitMS  int64
-		deviates func(int) bool
-		wishes   []stats.Placement
-		runs     []run
-		calls    int
+		ms        string
+		limitMS   int64
+		deviation func(int) float64
+		wishes    []stats.Placement
+		runs      []run
+		calls     int
 	}{
 		// 5 ms and more over the limit is not near it.
 		"clearly over": {"20", 1, nil, []stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, false}, {there, true, false}, {there, true, false}}, 0},
 		"within": {"0", 1000, nil, nil, []run{{here, true, false}, {here, true, false}, {here, true, false}, {here, true, false}}, 0},
-		"near, and nothing to see": {"2", 1, func(int) bool { return false }, []stats.Placement{quiet, both, both},
+		"near, and nothing to see": {"2", 1, func(int) float64 { return 0 }, []stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, false}, {there, true, false}, {there, true, false}}, 6},
-		// Until the budget is used up they do not count.
-		"near, seen before": {"2", 1, func(int) bool { return true }, []stats.Placement{quiet, quiet, quiet, quiet, both, both},
-			[]run{{here, true, false}, {here, false, true}, {here, false, true}, {here, false, true}, {here, true, true}, {there, true, true}, {there, true, true}}, 6},
-		"near, seen after the first": {"2", 1, func(call int) bool { return call == 1 }, []stats.Placement{quiet, quiet, both, both},
-			[]run{{here, true, false}, {here, false, true}, {here, true, false}, {there, true, false}, {there, true, false}}, 8},
+		// One percent does not explain that twice the limit was used.
+		"near, seen before": {"2", 1, func(int) float64 { return 0.01 }, []stats.Placement{quiet, both, both},
+			[]run{{here, true, false}, {here, true, true}, {there, true, true}, {there, true, true}}, 3},
+		"near, seen after the first": {"2", 1, func(call int) float64 { return 0.01 * float64(call%2) }, []stats.Placement{quiet, both, both},
+			[]run{{here, true, false}, {here, true, true}, {there, true, true}, {there, true, true}}, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p.deviates, p.wishes, p.calls, p.released = tt.deviates, nil, 0, 0
+			p.deviation, p.wishes, p.calls, p.released = tt.deviation, nil, 0, 0
 			input := filepath.Join(t.TempDir(), "in")
 			if err := os.WriteFile(input, []byte("1\n"), 0o600); err != nil {
 				t.Fatal(err)

@@ -29,6 +29,9 @@ const (
 type Result struct {
 	Stop Stop
 	Idle bool // at StopWall: it slept, and had not used CPU time for a while
+	// Explained says, at StopWall, that noise explains it: all that is allowed for
+	// noise was used up.
+	Explained bool
 
 	Code      int            // exit status, when neither of the next two is set
 	Signal    syscall.Signal // that ended the first process
@@ -68,11 +71,7 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	}
 	waited := s.group.Pressure()
 	parked := s.parkedCounters()
-	precise, err := precision(s.slot.CPUs)
-	if err != nil {
-		return Result{}, fmt.Errorf("run: %w", err)
-	}
-	w := watch{s: s, precise: precise, base: base.Total, start: linux.Monotonic()}
+	w := watch{s: s, base: base.Total, user: base.User, parked: parked, start: linux.Monotonic()}
 	if _, err := s.gate.Write([]byte{1}); err != nil {
 		return Result{}, fmt.Errorf("run: let go: %w", err)
 	}
@@ -117,7 +116,7 @@ func (s *Sandbox) collect(w *watch, base cgroup.CPU, parked counters) (Result, e
 		return Result{}, err
 	}
 	r := Result{
-		Stop: w.stop, Idle: w.idle,
+		Stop: w.stop, Idle: w.idle, Explained: w.stop == StopWall && w.explained,
 		CPUTime: end.Total - base.Total, UserTime: difference(end.User, base.User), SystemTime: difference(end.System, base.System),
 		MemoryPeak: end.MemoryPeak, OOMKills: end.OOMKills, Throttled: end.Throttled,
 		Pressure: s.group.Pressure(), Memory: end.Memory,

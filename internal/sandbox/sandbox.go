@@ -22,6 +22,10 @@ type Spec struct {
 	Files  []File   // put into the working directory before anything counts
 	Input  *Input   // stdin; nil is /dev/null
 	Limits Limits
+	// Explained is asked when the run reaches a limit: how much of what it has used so
+	// far noise explains at most. The run is stopped where the rest is over the limit. nil
+	// explains nothing.
+	Explained func(Progress) Allowance
 	// OutputHint is how much output is expected. That much memory is set
 	// aside beforehand, so that neither its pages nor their making are
 	// billed to the run.
@@ -51,23 +55,24 @@ const openFiles = 256
 
 // Sandbox is prepared for one run. It is not safe for concurrent use.
 type Sandbox struct {
-	launcher *Launcher
-	slot     Slot
-	group    *cgroup.Group
-	box      *os.File // root of the tmpfs that the run may write to
-	process1 *process // of the run's pid namespace
-	solution *process
-	gate     *os.File // the go byte goes in here
-	report   *os.File // what the parked child says
-	load     *stage.Load
-	fds      stage.LoadFDs
-	stdout   *Output
-	stderr   *Output
-	uid      int
-	limits   Limits
-	overhead time.Duration
-	settle   time.Duration // how long what is killed may take to be gone; settleTimeout, but in tests
-	parked   linux.Usage   // of the child, when it was
+	launcher  *Launcher
+	slot      Slot
+	group     *cgroup.Group
+	box       *os.File // root of the tmpfs that the run may write to
+	process1  *process // of the run's pid namespace
+	solution  *process
+	gate      *os.File // the go byte goes in here
+	report    *os.File // what the parked child says
+	load      *stage.Load
+	fds       stage.LoadFDs
+	stdout    *Output
+	stderr    *Output
+	uid       int
+	limits    Limits
+	explained func(Progress) Allowance
+	overhead  time.Duration
+	settle    time.Duration // how long what is killed may take to be gone; settleTimeout, but in tests
+	parked    linux.Usage   // of the child, when it was
 }
 
 // Prepare makes a sandbox on a slot up to the point where only the program is
@@ -136,7 +141,7 @@ func (s *Sandbox) Load(spec Spec) error {
 }
 
 func (s *Sandbox) doLoad(spec Spec) (err error) {
-	s.limits = spec.Limits
+	s.limits, s.explained = spec.Limits, spec.Explained
 	if !s.launcher.options.Without.Has(stage.Cgroup) {
 		if err := s.group.Limit(spec.Limits.Memory, spec.Limits.Processes); err != nil {
 			return err

@@ -139,6 +139,22 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+func TestStopAt(t *testing.T) {
+	for _, tt := range []struct{ limit, band, want int }{
+		{1, 5, 101}, {300, 6, 400}, {1000, 20, 1300}, {1000, 150, 1300}, {1000, 200, 1400}, {10_000, 200, 13_000},
+	} {
+		r := Rule{Limit: time.Duration(tt.limit) * ms, Guard: Guard{Floor: time.Duration(tt.band) * ms}}
+		if got := r.StopAt(); got != time.Duration(tt.want)*ms {
+			t.Errorf("limit %d ms, band %d ms: stop at %s, want %d ms", tt.limit, tt.band, got, tt.want)
+		}
+	}
+	for _, r := range []Rule{{}, {Limit: math.MaxInt64 - 1, Guard: Guard{Ratio: 9}}} {
+		if got := r.StopAt(); got != math.MaxInt64 {
+			t.Errorf("%+v: stop at %d, want never", r, got)
+		}
+	}
+}
+
 func TestMargin(t *testing.T) {
 	tests := []struct {
 		limit, value time.Duration
