@@ -33,7 +33,7 @@ func Explain(e job.Evidence, f Facts, th Thresholds) job.Explained {
 	if user := value(e.ForeignUserTime); th.Foreign.exceeded(user, j.slotTime()) {
 		x.Add(job.CauseForeign, pollution(user), min(j.waited(), user)+pollution(user))
 	}
-	if stolen := value(e.StealTime); stolen >= time.Duration(th.StealTicks)*tick {
+	if stolen := value(e.StealTime); stolen > 0 && stolen >= time.Duration(th.StealTicks)*tick {
 		counted := j.stolenWithin(stolen + tick)
 		x.Add(job.CauseSteal, counted+pollution(stolen), stolen+tick+pollution(stolen))
 	}
