@@ -215,16 +215,7 @@ func (c *Court) Thresholds() evidence.Thresholds {
 	return th
 }
 
-// Learn makes thresholds of canaries that nothing has lengthened, and judges the
-// evidence of all runs to come by them.
-func (c *Court) Learn(clean []evidence.Observation) evidence.Thresholds {
-	th := c.Thresholds().Learned(clean)
-	c.SetThresholds(th)
-	return th
-}
-
-// SetThresholds has the evidence of all runs to come judged by what was learned
-// before.
+// SetThresholds has the evidence of all runs to come judged by what was learned.
 func (c *Court) SetThresholds(th evidence.Thresholds) {
 	for _, s := range c.stands {
 		s.SetThresholds(th)
