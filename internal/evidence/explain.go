@@ -9,8 +9,9 @@ import (
 
 // The bounds of what noise adds, besides those of Thresholds.
 const (
-	// [M] A sieve in the second level cache takes 8 % of another program's time more when
-	// the two share its CPU, an arithmetic loop 1 %: the other one empties the caches.
+	// [M] A sieve in the second level cache takes 8 % longer when it shares its CPU evenly
+	// with a program that copies memory, an arithmetic loop 1 %: the other one empties the caches.
+	// More of the other one's time does not empty them further.
 	pollutionRatio = 0.1
 	// [E] Tens to hundreds of microseconds are published.
 	smiTime = 500 * time.Microsecond
@@ -20,8 +21,9 @@ const (
 // causes count that no program can produce by itself; smaller amounts than make a run
 // disturbed do not. It looks at the surroundings, and at no time limit.
 //
-//   - Other programs in user mode on the slot's CPUs, and the hypervisor, take wall time
-//     as far as the run waited for them. To CPU time they add what they threw out of the caches.
+//   - Other programs in user mode on the slot's CPUs take wall time as far as the run
+//     waited for them, the hypervisor all that it stole. To CPU time they add what they
+//     threw out of the caches.
 //   - Stolen time is in the CPU time only where the kernel counts it there: then CPU time,
 //     the others' time and the stolen time together are longer than the wall time.
 //   - A lower frequency than planned takes a known part.
@@ -31,11 +33,10 @@ func Explain(e job.Evidence, f Facts, th Thresholds) job.Explained {
 	j := judgement{e, f, th, float64(max(f.Width, 1))}
 	var x job.Explained
 	if user := value(e.ForeignUserTime); th.Foreign.exceeded(user, j.slotTime()) {
-		x.Add(job.CauseForeign, pollution(user), min(j.waited(), user)+pollution(user))
+		x.Add(job.CauseForeign, j.pollution(user), min(j.waited(), user)+j.pollution(user))
 	}
 	if stolen := value(e.StealTime); stolen > 0 && stolen >= time.Duration(th.StealTicks)*tick {
-		counted := j.stolenWithin(stolen + tick)
-		x.Add(job.CauseSteal, counted+pollution(stolen), stolen+tick+pollution(stolen))
+		x.Add(job.CauseSteal, j.stolenWithin(stolen)+j.pollution(stolen), stolen+tick+j.pollution(stolen))
 	}
 	if off := th.Frequency.off(e.FrequencyRatio); off < -th.Frequency.Slack && f.CPUTime >= th.Frequency.MinCPU {
 		slower := time.Duration(-off * float64(f.CPUTime))
@@ -73,8 +74,9 @@ func partOf(d time.Duration, ratio float64) time.Duration {
 	return time.Duration(math.Round(float64(d) * ratio / (1 + ratio)))
 }
 
-func pollution(others time.Duration) time.Duration {
-	return time.Duration(pollutionRatio * float64(others))
+// pollution is what others who had the run's CPU for so long cost it in CPU time.
+func (j judgement) pollution(others time.Duration) time.Duration {
+	return time.Duration(pollutionRatio * float64(min(others, j.f.CPUTime)))
 }
 
 // waited is how long the run waited for a CPU: its first thread, or any of its threads

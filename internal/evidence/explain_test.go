@@ -35,6 +35,9 @@ func TestExplain(t *testing.T) {
 		{"another of its threads waited", func(e *job.Evidence, f *Facts) {
 			e.Pressure, e.ForeignTime, e.ForeignUserTime = new(50*ms), new(352*ms), new(340*ms)
 		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 34 * ms, WallTime: 84 * ms})},
+		{"others had the CPU nearly all the time", func(e *job.Evidence, f *Facts) {
+			e.RunDelay, e.ForeignTime, e.ForeignUserTime, f.CPUTime, f.WallTime = new(9800*ms), new(9900*ms), new(9900*ms), 100*ms, 10_000*ms
+		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 10 * ms, WallTime: 9810 * ms})},
 		{"kernel work on its behalf had the CPU", func(e *job.Evidence, f *Facts) {
 			e.RunDelay, e.ForeignTime, e.ForeignUserTime, f.WallTime = new(350*ms), new(352*ms), new(time.Duration(0)), 1350*ms
 		}, job.Explained{}},
@@ -48,13 +51,12 @@ func TestExplain(t *testing.T) {
 			e.Refaults, e.LimitHits, e.Swapped, e.NUMAMigrations = new(int64(9e6)), new(int64(0)), new(int64(9e6)), new(int64(9e6))
 			f.SystemTime = 900 * ms
 		}, job.Explained{}},
-		// CPU time and the stolen tick fill the wall time: the stolen time is not in the CPU time, but for what a tick rounds off.
 		{"the hypervisor's time is apart", func(e *job.Evidence, f *Facts) {
 			e.ForeignTime, e.StealTime, f.CPUTime = new(time.Duration(0)), new(100*ms), 900*ms
-		}, explained(job.Explanation{Cause: job.CauseSteal, CPUTime: 20 * ms, WallTime: 120 * ms})},
+		}, explained(job.Explanation{Cause: job.CauseSteal, CPUTime: 10 * ms, WallTime: 120 * ms})},
 		{"the hypervisor's time is counted as the run's", func(e *job.Evidence, f *Facts) {
 			e.ForeignTime, e.StealTime, f.CPUTime = new(time.Duration(0)), new(100*ms), 1000*ms
-		}, explained(job.Explanation{Cause: job.CauseSteal, CPUTime: 120 * ms, WallTime: 120 * ms})},
+		}, explained(job.Explanation{Cause: job.CauseSteal, CPUTime: 110 * ms, WallTime: 120 * ms})},
 		{"slower than planned", func(e *job.Evidence, f *Facts) { e.FrequencyRatio = new(0.75) },
 			explained(job.Explanation{Cause: job.CauseFrequency, CPUTime: 249750 * time.Microsecond, WallTime: 249750 * time.Microsecond})},
 		{"faster than planned", func(e *job.Evidence, f *Facts) { e.FrequencyRatio = new(1.25) }, job.Explained{}},

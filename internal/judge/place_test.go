@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,7 +135,7 @@ func TestPlaces(t *testing.T) {
 			}
 			var got []run
 			for _, x := range r.Tests[0].Runs {
-				got = append(got, run{x.CPUs, x.Kept, len(x.Disturbed) > 0 && x.Disturbed[0] == job.CauseCanary})
+				got = append(got, run{x.CPUs, x.Kept, slices.Contains(x.Disturbed, job.CauseCanary)})
 			}
 			if diff := cmp.Diff(tt.runs, got); diff != "" {
 				t.Errorf("runs (-want +got):\n%s\n%s", diff, tell(r))

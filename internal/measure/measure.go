@@ -106,7 +106,7 @@ func (t test) repeat(run func(wish) (outcome, error)) (job.TestReport, error) {
 			return undecided(t.Request, all, err), err
 		}
 		if o.run.Kept {
-			kept = append(kept, stats.Run{CPUTime: o.run.CPUTime, Explained: o.run.Explained.CPUTime})
+			kept = append(kept, o.counted())
 		}
 		if o.verdict == job.NotExecutable {
 			return assemble(t.Request, all, stats.Decision{}, t.rule), nil
@@ -148,6 +148,15 @@ func (s *Stand) placed(ctx context.Context, t test, w wish) (outcome, error) {
 		evidence.Deviated(&o.run.Explained, o.run.CPUTime, max(before, after), *at.Stand.thresholds.Load())
 	}
 	return o, nil
+}
+
+// counted is the run as the rule sees it. What noise explains of one that counts all the same
+// is doubted no further.
+func (o outcome) counted() stats.Run {
+	if o.noisy {
+		return stats.Run{CPUTime: o.run.CPUTime}
+	}
+	return stats.Run{CPUTime: o.run.CPUTime, Explained: o.run.Explained.CPUTime}
 }
 
 // settled reports whether more runs cannot change anything although the rule

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-
 	"judged/internal/cpuset"
 )
 
