@@ -177,13 +177,19 @@ func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []job.R
 		tasks = append(tasks, a.task(t, attack, program, args))
 	}
 	reports, errs := make([]job.Report, len(tasks)), make([]error, len(tasks))
-	var running sync.WaitGroup
+	var running, loading sync.WaitGroup
+	loading.Add(len(tasks))
 	for i, task := range tasks {
-		stand := a.stands[0]
+		stand, loaded := a.stands[0], sync.OnceFunc(loading.Done)
 		if attack.Together {
 			stand = a.stands[i]
+			// Neither goes before both are loaded, or one may be over by then.
+			task.Ready = func() error { loaded(); loading.Wait(); return nil }
 		}
-		running.Go(func() { reports[i], errs[i] = judge.Run(t.Context(), stand, task, func(job.TestReport) {}) })
+		running.Go(func() {
+			defer loaded()
+			reports[i], errs[i] = judge.Run(t.Context(), stand, task, func(job.TestReport) {})
+		})
 		if !attack.Together {
 			running.Wait()
 		}
