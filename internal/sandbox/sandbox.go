@@ -20,7 +20,7 @@ import (
 type Spec struct {
 	Args   []string // Args[0] is looked up in stage.Path unless it has a slash
 	Files  []File   // put into the working directory before anything counts
-	Input  *Input   // stdin; nil is /dev/null
+	Input  *Input   // stdin; nil is empty
 	Limits Limits
 	// OutputHint is how much output is expected. That much memory is set
 	// aside beforehand, so that neither its pages nor their making are
@@ -87,10 +87,7 @@ func (s *Sandbox) prepare() (err error) {
 	if s.group, err = s.slot.Group.NewGroup(); err != nil {
 		return err
 	}
-	if s.box, err = s.newBox(); err != nil {
-		return err
-	}
-	s.process1, err = s.start(stage.InitRequest(s.box, s.slot.Network))
+	s.process1, err = s.start(stage.InitRequest(s.slot.Network))
 	return err
 }
 
@@ -141,6 +138,9 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 		if err := s.group.Limit(spec.Limits.Memory, spec.Limits.Processes); err != nil {
 			return err
 		}
+	}
+	if s.box, err = s.newBox(); err != nil {
+		return err
 	}
 	if err := s.putFiles(spec.Files); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	s.report = report
 	defer theirs.Close()
 	s.fds = stage.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(s.stdout.write.Fd()), Stderr: int(s.stderr.write.Fd()),
-		Gate: int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Birth: -1, Tree: -1}
+		Gate: int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Box: int(s.box.Fd()), Birth: -1, Tree: -1}
 	if tree != nil {
 		s.fds.Tree = int(tree.Fd())
 	}
