@@ -34,7 +34,7 @@ func NewStand(l *sandbox.Launcher, slot sandbox.Slot, reader *evidence.Reader, t
 	if slot.Network, err = sandbox.NewNetwork(); err != nil {
 		return nil, errors.Join(err, reader.Close())
 	}
-	slot.Trees = l.NewTrees(slot)
+	slot.Inputs, slot.Trees = l.Inputs(), l.NewTrees(slot)
 	s := &Stand{launcher: l, slot: slot, reader: reader, log: log}
 	s.SetThresholds(th)
 	s.Tidy()

@@ -27,6 +27,7 @@ const (
 	Python      Requirement = "python"       // python3 starts, from where a sandbox looks for programs
 	Java        Requirement = "java"         // so does java, and javac and jar are there
 	Node        Requirement = "node"         // so does node
+	Mono        Requirement = "mono"         // so does mono, and mcs is there
 	Rust        Requirement = "rust"         // rustc starts
 	QEMU        Requirement = "qemu"         // qemu-system-x86_64
 	GuestKernel Requirement = "guest-kernel" // a kernel for it, as fetched by .ci/setup
@@ -100,6 +101,8 @@ func lacks(n Requirement) error {
 		return javaWorks()
 	case Node:
 		return nodeWorks()
+	case Mono:
+		return monoWorks()
 	case Rust:
 		return rustWorks()
 	case QEMU:

@@ -21,6 +21,7 @@ var (
 	pythonWorks    = sync.OnceValue(func() error { return starts("install the package python3", "/usr/bin/python3", "-c", "pass") })
 	javaWorks      = sync.OnceValue(tryJava)
 	nodeWorks      = sync.OnceValue(func() error { return starts("install the package nodejs", "/usr/bin/node", "--version") })
+	monoWorks      = sync.OnceValue(tryMono)
 	rustWorks      = sync.OnceValue(func() error { return starts("install the package rustc", "rustc", "--version") })
 )
 
@@ -80,6 +81,11 @@ func starts(remedy, name string, args ...string) error {
 func tryJava() error {
 	const remedy = "install the package default-jdk-headless"
 	return errors.Join(starts(remedy, "/usr/bin/java", "-version"), onPath("javac", remedy), onPath("jar", remedy))
+}
+
+func tryMono() error {
+	const remedy = "install the packages mono-runtime and mono-mcs"
+	return errors.Join(starts(remedy, "/usr/bin/mono", "--version"), onPath("mcs", remedy))
 }
 
 type cgroupVersion int
