@@ -36,7 +36,7 @@ func exitsyscall()
 // CONFIG_RT_GROUP_SCHED, a real-time budget in the thread's group of the cpu
 // controller) the thread stays ordinary. One that is real-time stays as it is.
 type Vigil struct {
-	Ended   *os.File // can be read when there is nothing to watch any more
+	Ended   *os.File // pidfd of the first process: can be read when it has ended
 	Usage   *os.File // begins with the CPU time: cpu.stat or cpuacct.usage
 	Unit    time.Duration
 	Threads string // file that lists the threads: cgroup.threads or tasks
@@ -183,10 +183,12 @@ func (v *Vigil) total(usage int) (time.Duration, bool) {
 	return total * v.Unit, some
 }
 
-// end kills everything in the group, as far as one attempt can.
+// end kills everything in the group, as far as one attempt can. cgroup.kill does
+// not reach a process whose first thread has exited; the pidfd does.
 //
 //go:nosplit
 func (v *Vigil) end() {
+	syscall.RawSyscall6(unix.SYS_PIDFD_SEND_SIGNAL, uintptr(v.ended.Fd), uintptr(unix.SIGKILL), 0, 0, 0, 0)
 	fd, ok := v.open(&v.kill[0], unix.O_WRONLY)
 	if !ok {
 		v.eachThread(true)
