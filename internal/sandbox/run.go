@@ -101,7 +101,7 @@ func (s *Sandbox) collect(w *watch, base cgroup.CPU, parked counters) (Result, e
 	ended.usage = usage
 	empty, err := s.group.WaitEmpty(0)
 	if err == nil && !empty {
-		if err := s.killRest(); err != nil {
+		if err := s.kill(); err != nil {
 			return Result{}, err
 		}
 		if empty, err = s.group.WaitEmpty(s.settle); err == nil && !empty {
@@ -132,13 +132,12 @@ func (s *Sandbox) collect(w *watch, base cgroup.CPU, parked counters) (Result, e
 	return r, err
 }
 
-// killRest ends what the first process left running. cgroup.kill alone can miss
-// a child: a fork that begins after the kill's mark (kill_seq) and adds its child
-// after the walk over the group has passed the parent (Linux 6.18; one run in a
-// hundred of processes that do nothing but fork and exit). The end of process 1
-// refuses new pids to the namespace first (zap_pid_ns_processes), so nothing gets
-// past it.
-func (s *Sandbox) killRest() error {
+// kill ends all processes of the run. The group alone can miss a child: a fork that
+// begins after the mark of cgroup.kill (kill_seq) and adds its child after the walk
+// over the group has passed the parent (Linux 6.18; one run in a hundred of processes
+// that do nothing but fork and exit). The end of process 1 refuses new pids to the
+// namespace first (zap_pid_ns_processes), so nothing gets past it.
+func (s *Sandbox) kill() error {
 	return errors.Join(s.group.Kill(), linux.KillProcess(s.process1.fd))
 }
 

@@ -170,8 +170,10 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	return nil
 }
 
-// putFiles copies the files into the working directory. Their pages are
-// charged to judged, not to the run.
+// putFiles copies the files into the working directory. Their pages are charged
+// to judged, not to the run, so they are root's and the run may only read them: what it could store
+// in them would be memory beyond its limit. It may rename and delete them, which
+// gives their pages back.
 func (s *Sandbox) putFiles(files []File) error {
 	for _, f := range files {
 		src, err := linux.Open(f.Path, os.O_RDONLY)
@@ -182,7 +184,7 @@ func (s *Sandbox) putFiles(files []File) error {
 		if f.Exec {
 			mode = 0o755
 		}
-		err = linux.MakeFile(s.box, stage.Work+"/"+f.Name, mode, s.uid, src)
+		err = linux.MakeFile(s.box, stage.Work+"/"+f.Name, mode, 0, src)
 		src.Close()
 		if err != nil {
 			return err

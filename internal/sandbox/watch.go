@@ -69,7 +69,7 @@ func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
 			}
 		}
 	}
-	if err := w.s.group.Kill(); err != nil {
+	if err := w.s.kill(); err != nil {
 		return 0, err
 	}
 	over, err := linux.Await(context.WithoutCancel(ctx), w.s.solution.fd, w.s.settle)
