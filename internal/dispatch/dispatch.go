@@ -141,13 +141,11 @@ func (d *Dispatcher) pause(ctx context.Context) {
 	rest(ctx, left)
 }
 
-// next waits for an idle slot, then for a job, and joins them.
+// next waits for a slot that a job can have, then for a job, and joins them.
 func (d *Dispatcher) next(ctx context.Context) (*slots.Lease, *queue.Delivery, error) {
-	lease, err := d.o.Pool.Lease(ctx)
-	if err != nil {
+	if err := d.o.Pool.Await(ctx); err != nil {
 		return nil, nil, err
 	}
-	lease.Release()
 	d.pause(ctx)
 	delivery, err := d.o.Queue.Take(ctx)
 	if err != nil {
@@ -155,7 +153,7 @@ func (d *Dispatcher) next(ctx context.Context) (*slots.Lease, *queue.Delivery, e
 	}
 	stop := d.keepAlive(delivery)
 	defer stop()
-	lease, err = d.o.Pool.Lease(ctx)
+	lease, err := d.o.Pool.Lease(ctx)
 	return lease, delivery, err
 }
 

@@ -44,7 +44,7 @@ type Blobs interface {
 	Stat(digest string) (units.Bytes, error)
 }
 
-// Slots are the places to run; *dispatch.Dispatcher and *slots.Pool are such.
+// Slots are the places to run; *dispatch.Dispatcher is such.
 type Slots interface {
 	Snapshot() []slots.Status
 	Drain(cpus cpuset.Set, reason string) error
