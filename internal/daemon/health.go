@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -59,6 +60,18 @@ func (h *health) fit() error {
 		}
 	}
 	return err
+}
+
+// inUse says why every slot is out of use, or nil if one is not.
+func (h *health) inUse() error {
+	var why []string
+	for _, s := range h.pool.Snapshot() {
+		if s.State == slots.Idle || s.State == slots.Busy {
+			return nil
+		}
+		why = append(why, fmt.Sprintf("%s is %s (%s: %s)", s.CPUs, s.State, s.Cause, s.Reason))
+	}
+	return fmt.Errorf("no slot is in use: %s; see GET /v1/slots", strings.Join(why, ", "))
 }
 
 // watch examines the host again and again, and brings slots back that were

@@ -257,6 +257,7 @@ func newFixtureIn(dir string, change ...func(*Options)) *fixture {
 	o := Options{
 		Config: c, Jobs: f.jobs, Queue: f.queue, Blobs: f.blobs, Slots: poolSlots{f.pool}, Cancel: f,
 		Doctor:  func(context.Context) (doctor.Report, error) { return doctor.Report{Schema: 1, Ready: true}, nil },
+		Accepts: func() error { return f.unfit },
 		Ready:   func() error { return f.unfit },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "judged_up 1\n") }),
 		Log:     slog.New(slog.NewTextHandler(f.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
