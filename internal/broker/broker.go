@@ -198,13 +198,8 @@ func (b *Broker) probe(ctx context.Context) error {
 	if !b.enabled() {
 		return errDisabled
 	}
-	info, err := b.js.AccountInfo(ctx)
-	if err != nil {
+	if _, err := b.js.AccountInfo(ctx); err != nil {
 		return fmt.Errorf("ask %s for JetStream: %w: enable JetStream there", b.name(), err)
-	}
-	// The server refuses writes beyond what was free on the disk at its start.
-	if b.server != nil && info.Store >= uint64(b.server.JetStreamConfig().MaxStore) {
-		return fmt.Errorf("broker %s holds %d bytes, as much as the disk had room for: free disk space there, then restart judged", b.name(), info.Store)
 	}
 	return nil
 }

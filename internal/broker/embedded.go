@@ -20,6 +20,10 @@ const (
 	// maxMemory bounds streams kept in memory (running jobs' events); the
 	// default would be three quarters of the machine's.
 	maxMemory = 64 << 20
+	// maxStore is more than any disk. The default is three quarters of what is
+	// free at the start, however much there is later; the free space is looked
+	// at by the daemon.
+	maxStore = 1 << 50
 	// startTimeout is for what is left when the files have been read: nothing.
 	startTimeout = time.Second
 )
@@ -76,6 +80,7 @@ func (b *Broker) startServer(ctx context.Context) error {
 		// loss. Costs 0.15 ms per write on an SSD.
 		SyncAlways:         true,
 		JetStreamMaxMemory: maxMemory,
+		JetStreamMaxStore:  maxStore,
 		MaxPayload:         maxPayload,
 		MaxPending:         4 * maxPayload,
 		MaxTracedMsgLen:    256,

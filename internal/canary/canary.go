@@ -36,7 +36,12 @@ type Canary struct {
 	program  *os.File
 	digest   string
 	topology topology.Topology
+	wall     time.Duration // that a kernel may take; shorter in tests
 }
+
+// wallTime is how long a kernel may take that other work keeps from its CPU.
+// Alone it takes a tenth of a second.
+const wallTime = 30 * time.Second
 
 // New makes the program of the kernels ready to be copied into sandboxes. The
 // sizes of the kernels follow from the caches of the topology.
@@ -54,7 +59,7 @@ func New(t topology.Topology) (*Canary, error) {
 		return nil, fmt.Errorf("copy canary: %w", err)
 	}
 	sum := sha256.Sum256(program)
-	return &Canary{program: f, digest: hex.EncodeToString(sum[:]), topology: t}, nil
+	return &Canary{program: f, digest: hex.EncodeToString(sum[:]), topology: t, wall: wallTime}, nil
 }
 
 // Close lets go of the program.
@@ -74,19 +79,31 @@ func (c *Canary) Kernels(cpus cpuset.Set) []string {
 	return kernels
 }
 
-// Read takes a reading of one kernel.
+// Read takes a reading of one kernel. One that meets noise is run again; if it
+// meets noise each time the error is an ErrNoise, which says what it was.
 func (c *Canary) Read(ctx context.Context, stand *measure.Stand, kernel string) (Reading, error) {
 	cpus := stand.Slot().CPUs
-	r, err := stand.Test(ctx, c.request(kernel, Sizes(c.topology, cpus)))
+	q := c.request(kernel, Sizes(c.topology, cpus))
+	r, err := undisturbed(func() (Reading, error) { return read(ctx, stand, q) })
 	if err != nil {
-		return Reading{}, fmt.Errorf("run canary %s: %w", kernel, err)
+		return Reading{}, fmt.Errorf("run reference kernel %s on CPU %s: %w", kernel, cpus, err)
+	}
+	return r, nil
+}
+
+// read takes one reading.
+func read(ctx context.Context, stand *measure.Stand, q measure.Request) (Reading, error) {
+	cpus, kernel := stand.Slot().CPUs, q.Name
+	r, err := stand.Test(ctx, q)
+	if err != nil {
+		return Reading{}, err
 	}
 	if r.Verdict != job.Accepted || r.StdoutHead == nil {
-		return Reading{}, fmt.Errorf("run canary %s on CPU %s: verdict %s; its sandbox is too small, or judged or the processor is damaged", kernel, cpus, r.Verdict)
+		return Reading{}, failure(r, q.Limits)
 	}
 	times, err := stage.ParseKernelTime(*r.StdoutHead)
 	if err != nil {
-		return Reading{}, fmt.Errorf("run canary %s: %w", kernel, err)
+		return Reading{}, err
 	}
 	t := times.CPUTime
 	if kernel == stage.KernelPingPong {
@@ -107,7 +124,7 @@ func (c *Canary) Probe(ctx context.Context, stand *measure.Stand, probe string, 
 		return "", job.Run{}, fmt.Errorf("run probe %s: %w", probe, err)
 	}
 	if r.Verdict != job.Accepted || r.StdoutHead == nil || len(r.Runs) == 0 {
-		return "", job.Run{}, fmt.Errorf("run probe %s on CPU %s: verdict %s; judged's own program does not run in its sandbox", probe, stand.Slot().CPUs, r.Verdict)
+		return "", job.Run{}, fmt.Errorf("run probe %s on CPU %s: %w", probe, stand.Slot().CPUs, failure(r, q.Limits))
 	}
 	return *r.StdoutHead, r.Runs[0], nil
 }
@@ -125,7 +142,7 @@ func (c *Canary) request(kernel string, sizes map[string]units.Bytes) measure.Re
 		Files: []sandbox.File{{Name: stage.CanaryName, Exec: true,
 			// Opened anew for every run, with an offset of its own.
 			Path: fmt.Sprintf("/proc/self/fd/%d", c.program.Fd())}},
-		Limits:  job.Limits{CPUTimeMS: 10_000, WallTimeMS: 30_000, Memory: room(sizes[kernel]), Output: 64 << 10, Stack: 8 << 20, Processes: 32},
+		Limits:  job.Limits{CPUTimeMS: 10_000, WallTimeMS: c.wall.Milliseconds(), Memory: room(sizes[kernel]), Output: 64 << 10, Stack: 8 << 20, Processes: 32},
 		Repeats: job.Repeats{Min: 1, Max: 1, Policy: job.Single},
 		Head:    lineBytes,
 	}

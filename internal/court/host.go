@@ -58,9 +58,6 @@ func (c *Court) isolation(cpus cpuset.Set) string {
 	return c.topology.IsolationKind()
 }
 
-// Refusal starts the text of every error of Fit.
-const Refusal = "refuse to judge"
-
 // Fit says why a strict court must not judge on the CPUs now, or nil. Only
 // what was verified counts: an unknown turbo state is not off.
 func (c *Court) Fit(cpus cpuset.Set) error {
@@ -68,10 +65,10 @@ func (c *Court) Fit(cpus cpuset.Set) error {
 		return nil
 	}
 	if c.isolation(cpus) == "none" {
-		return fmt.Errorf(Refusal+": CPUs %s are not isolated; boot with isolcpus=%s or make them a cpuset partition, or set slots.strict = false", cpus, cpus)
+		return fmt.Errorf("refuse to judge: CPUs %s are not isolated; boot with isolcpus=%s or make them a cpuset partition, or set slots.strict = false", cpus, cpus)
 	}
 	if s := c.Turbo(cpus); s.Value != turbo.Off {
-		return fmt.Errorf(Refusal+": turbo is %s (%s); switch it off, or set slots.strict = false", s.Value, strings.TrimSuffix(s.Reason, "."))
+		return fmt.Errorf("refuse to judge: turbo is %s (%s); switch it off, or set slots.strict = false", s.Value, strings.TrimSuffix(s.Reason, "."))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 const sweepEvery = time.Hour
 
 // sweepBlobs deletes blobs that nobody uses any more, again and again: they
-// would fill the disk, and an embedded broker stops for good when it is full.
+// would fill the disk, and no job is accepted when it is full.
 func (d *daemon) sweepBlobs(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()

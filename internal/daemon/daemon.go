@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +55,7 @@ const checkTimeout = 2 * time.Second
 type daemon struct {
 	o          Options
 	listener   net.Listener
+	space      space
 	broker     *broker.Broker
 	blobs      *blob.Store
 	store      *store.Store
@@ -129,6 +131,7 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return fmt.Errorf("make data folder: %w; set data_dir to a folder that judged may write", err)
 	}
+	d.space = space{c.DataDir}
 	d.broker, err = broker.Start(ctx, broker.Options{Dir: filepath.Join(c.DataDir, "nats"), URL: c.Broker.URL, Log: d.o.Log})
 	if err != nil {
 		return err
@@ -167,8 +170,9 @@ func (d *daemon) openParts(ctx context.Context) error {
 		return err
 	}
 	d.closing(kernels.Close)
+	kept := &storage{d.store, d.space, d.metrics.StoreFailed}
 	d.dispatcher = dispatch.New(dispatch.Options{
-		Court: d.court, Pool: d.pool, Queue: d.queue, Store: d.store, BlobPath: d.blobs.Path, Doctor: d.health.report,
+		Court: d.court, Pool: d.pool, Queue: d.queue, Store: kept, Writable: d.writable, BlobPath: d.blobs.Path, Doctor: d.health.report,
 		Observer: observer{d.metrics}, MaxDeliver: d.o.Config.Queue.MaxDeliver, Heartbeat: heartbeat, Log: d.o.Log,
 		Canary: readings{kernels, d.court}, CanaryInterval: d.o.Config.Canary.Interval,
 	})
@@ -182,24 +186,52 @@ func (d *daemon) openParts(ctx context.Context) error {
 		d.o.Log.Warn("no tokens are configured: everybody on this machine may submit and cancel jobs; set http.token_file")
 	}
 	d.api = httpapi.New(httpapi.Options{
-		Config: d.o.Config, Tokens: tokens, Jobs: d.store, Queue: d.queue, Blobs: d.blobs, Slots: d.dispatcher, Cancel: d.dispatcher,
-		Doctor: d.health.doctor, Ready: d.ready, Metrics: d.metrics.Handler(), Log: d.o.Log, Now: time.Now,
+		Config: d.o.Config, Tokens: tokens, Jobs: kept, Queue: d.queue, Blobs: &files{d.blobs, d.space, d.metrics.StoreFailed},
+		Slots: d.dispatcher, Cancel: d.dispatcher,
+		Doctor: d.health.doctor, Accepts: d.accepts, Ready: d.ready, Metrics: d.metrics.Handler(), Log: d.o.Log, Now: time.Now,
 	})
 	return nil
 }
 
-// ready says why jobs are not accepted, or nil.
-func (d *daemon) ready() error {
+// accepts says why no job is accepted, or nil. A job that is accepted may wait
+// for a slot to be put back to use.
+func (d *daemon) accepts() error {
 	if d.draining.Load() {
 		return errors.New("judged is draining: it finishes what runs and ends")
 	}
-	if err := d.health.fit(); err != nil {
-		return err
-	}
-	// An embedded broker stops for good when the disk is full.
+	return reasons(d.health.fit(), d.space.check(reserveBytes), d.stores())
+}
+
+// ready says why a job submitted now would not be accepted or not be judged, or
+// nil.
+func (d *daemon) ready() error {
+	return reasons(d.accepts(), d.health.inUse())
+}
+
+// writable says why no report can be stored, or nil.
+func (d *daemon) writable() error {
+	return reasons(d.space.check(floorBytes), d.stores())
+}
+
+// stores says why the broker does not store, or nil.
+func (d *daemon) stores() error {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
 	return d.broker.Check(ctx)
+}
+
+// reasons are several errors in one line.
+func reasons(all ...error) error {
+	var found []string
+	for _, err := range all {
+		if err != nil {
+			found = append(found, err.Error())
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(found, "; "))
 }
 
 // serve runs the tasks until the drain is over.

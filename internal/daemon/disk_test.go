@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -10,88 +9,116 @@ import (
 	"syscall"
 	"testing"
 
-	"judged/internal/client"
 	"judged/internal/job"
 	"judged/internal/testkit"
 )
 
-// TestDiskFull fills the disk below a daemon: it says so, and what it accepted
-// before is judged when there is room again.
+// TestDiskFull fills the disk below a daemon and frees it again. Meanwhile it
+// says so everywhere; what it accepted before is judged, and it needs no restart.
 func TestDiskFull(t *testing.T) {
-	t.Run("while jobs wait", func(t *testing.T) { diskFull(t, 60_000) })
-	t.Run("while jobs are judged", func(t *testing.T) { diskFull(t, 1) })
+	for _, tt := range []struct {
+		name string
+		room int // that is left
+	}{
+		{"with room for reports", 48 << 20},
+		{"with a little room", 1 << 20},
+		{"without any", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) { diskFull(t, tt.room) })
+	}
 }
 
-// diskFull begins with a job that computes for some time; the others wait for
-// it.
-func diskFull(t *testing.T, ms int) {
+func diskFull(t *testing.T, room int) {
 	c := settings(t)
-	disk := smallDisk(t, 16<<20)
-	w := watchTraces(t)
+	disk := smallDisk(t, 128<<20)
 	c.DataDir = filepath.Join(disk, "data")
 	d := serving(t, c)
-	w.add(d.process)
-	d.submit("first", d.busy(ms))
+	d.wantState(1, http.StatusOK, "")
+	d.submit("runs", d.busy(4000))
+	accepted := []string{"runs"}
+	for n := range 20 {
+		id := fmt.Sprintf("waits-%d", n)
+		d.submit(id, d.sum(n, false))
+		accepted = append(accepted, id)
+	}
+	d.reach("runs", job.Running)
 
-	spec := d.sum(1, false)
-	fill(t, disk, "filler", 256<<10)
-	accepted, err := fillWithJobs(d, spec)
-	t.Logf("%d jobs were accepted before: %v", len(accepted), err)
-	var p *client.Problem
-	if !errors.As(err, &p) || p.Status != http.StatusServiceUnavailable || p.RetryAfter <= 0 || p.NextStep == "" {
-		t.Errorf("a job on a full disk: %v, want 503 with Retry-After and the next step", err)
+	fill(t, disk, "filler", room)
+	d.wantState(0, http.StatusServiceUnavailable, "free disk space there")
+	refused(t, "PUT /v1/jobs on a full disk", put(d, "/v1/jobs/late", d.encode(d.busy(1))))
+	refused(t, "PUT /v1/blobs on a full disk", put(d, "/v1/blobs/"+strings.Repeat("0", 64), make([]byte, 1<<20)))
+	if got := values(d.scrape()["judged_store_errors_total"])["operation=blob"]; got != 1 {
+		t.Errorf("%g failed uploads are counted, want 1", got)
 	}
-	fill(t, disk, "rest", 0)
-	a := d.ask("PUT", "/v1/blobs/"+strings.Repeat("0", 64), make([]byte, 1<<20))
-	if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || !strings.Contains(string(a.body), "data directory") {
-		t.Errorf("a blob on a full disk: %d %s, want 503 that says what to do", a.status, a.body)
+	if free := d.gauge("judged_data_free_bytes"); free < 0 || free > float64(reserveBytes) {
+		t.Errorf("%g bytes free, want at most %d", free, reserveBytes)
 	}
-	ready := d.Ready(d.ctx)
-	refused(t, "GET /readyz", ready)
-	tells := func(text string) bool {
-		return strings.Contains(text, "free disk space") && strings.Contains(text, "restart judged")
-	}
-	if text := fmt.Sprint(ready); !tells(text) {
-		t.Errorf("readyz does not tell to free disk space and restart judged: %s", text)
-	}
-	// Whoever first needs the disk after it is full says so: not always before we look.
-	testkit.WaitFor(t, patience, "the log to tell to free disk space and restart judged", func() bool { return tells(d.said()) })
-	for _, name := range []string{"filler", "rest"} {
-		if err := os.Remove(filepath.Join(disk, name)); err != nil {
-			t.Fatal(err)
+	if room > int(floorBytes) {
+		for _, id := range accepted {
+			d.accepted(id)
 		}
+	} else {
+		testkit.WaitFor(t, patience, "a report that cannot be stored", func() bool {
+			return values(d.scrape()["judged_store_errors_total"])["operation=finish"] > 0
+		})
+		testkit.WaitFor(t, patience, "the log to tell to free disk space", func() bool {
+			return strings.Contains(d.said(), "no job is taken until reports can be stored") && strings.Contains(d.said(), "free disk space there")
+		})
 	}
-	d.end()
 
-	d = serving(t, c)
-	w.add(d.process)
-	if _, err := d.Cancel(d.ctx, "first"); err != nil && ms > 1 {
-		t.Error(err)
+	if err := os.Remove(filepath.Join(disk, "filler")); err != nil {
+		t.Fatal(err)
 	}
-	for _, id := range accepted {
-		if r := d.finish(id); r.Verdict != job.Accepted || r.Attempt > c.Queue.MaxDeliver {
-			t.Errorf("job %s was accepted and got %s in attempt %d: %s", id, r.Verdict, r.Attempt, r.Message)
-		}
+	testkit.WaitFor(t, patience, "the daemon to be ready again", func() bool { return d.Ready(d.ctx) == nil })
+	d.wantState(1, http.StatusOK, "")
+	d.submit("late", d.sum(1, false))
+	for _, id := range append(accepted, "late") {
+		d.accepted(id)
 	}
 	d.drain()
-	w.none()
 }
 
-// end ends the daemon, whatever still runs in it.
-func (i *instance) end() {
+// accepted waits for a job, and wants AC.
+func (i *instance) accepted(id string) {
 	i.t.Helper()
-	i.signal(syscall.SIGTERM)
-	testkit.WaitFor(i.t, patience, "the daemon to drain or to end", func() bool {
-		err := i.Ready(i.ctx)
-		return ended(i.process) || err != nil && strings.Contains(err.Error(), "draining")
-	})
-	if !ended(i.process) {
-		// It may end in this moment.
-		_ = i.cmd.Process.Signal(syscall.SIGTERM)
+	if r := i.finish(id); r.Verdict != job.Accepted {
+		i.t.Errorf("job %s: %s in attempt %d: %s", id, r.Verdict, r.Attempt, r.Message)
 	}
-	if code := i.exit(); code != 0 {
-		i.t.Errorf("exit code %d, want 0", code)
+}
+
+// wantState holds what the daemon says of itself: readiness, by the metric and by
+// HTTP with its reason, and that it is alive.
+func (i *instance) wantState(ready float64, status int, reason string) {
+	i.t.Helper()
+	a := i.ask("GET", "/readyz", nil)
+	if a.status != status || !strings.Contains(string(a.body), reason) || (a.header.Get("Retry-After") == "") != (status == http.StatusOK) {
+		i.t.Errorf("readyz: %d %s (%v), want %d with %q", a.status, a.body, a.header, status, reason)
 	}
+	if got := i.gauge("judged_ready"); got != ready {
+		i.t.Errorf("judged_ready is %g, want %g", got, ready)
+	}
+	if a := i.ask("GET", "/healthz", nil); a.status != http.StatusOK {
+		i.t.Errorf("healthz: %d %s, want 200", a.status, a.body)
+	}
+}
+
+// gauge is the value of a metric without labels.
+func (i *instance) gauge(name string) float64 {
+	i.t.Helper()
+	all := i.scrape()[name].GetMetric()
+	if len(all) != 1 {
+		i.t.Fatalf("%d series of %s, want one", len(all), name)
+	}
+	return all[0].GetGauge().GetValue()
+}
+
+// put sends a body, and returns what the daemon says against it.
+func put(d *instance, path string, body []byte) error {
+	a := d.ask("PUT", path, body, "Content-Type", jsonType)
+	if a.status < 400 {
+		return nil
+	}
+	return problemOf(a)
 }
 
 // smallDisk mounts a file system of its own.
@@ -126,21 +153,4 @@ func fill(t *testing.T, disk, name string, room int) {
 	if _, err := f.Write(make([]byte, max(int(s.Bavail)*int(s.Bsize)-room, 0))); err != nil && room > 0 {
 		t.Fatal(err)
 	}
-}
-
-// fillWithJobs submits until a job is refused, and returns those that were
-// accepted and the refusal.
-func fillWithJobs(d *instance, spec job.Job) (accepted []string, err error) {
-	d.t.Helper()
-	for n := range 20_000 {
-		id := fmt.Sprintf("disk-%d", n)
-		a := d.ask("PUT", "/v1/jobs/"+id, d.encode(spec), "Content-Type", jsonType)
-		switch {
-		case a.status == http.StatusAccepted:
-			accepted = append(accepted, id)
-		case a.status >= 400:
-			return accepted, problemOf(a)
-		}
-	}
-	return accepted, nil
 }

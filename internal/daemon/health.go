@@ -2,13 +2,13 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"judged/internal/court"
-	"judged/internal/cpuset"
 	"judged/internal/doctor"
 	"judged/internal/slots"
 )
@@ -62,6 +62,18 @@ func (h *health) fit() error {
 	return err
 }
 
+// inUse says why every slot is out of use, or nil if one is not.
+func (h *health) inUse() error {
+	var why []string
+	for _, s := range h.pool.Snapshot() {
+		if s.State == slots.Idle || s.State == slots.Busy {
+			return nil
+		}
+		why = append(why, fmt.Sprintf("%s is %s (%s: %s)", s.CPUs, s.State, s.Cause, s.Reason))
+	}
+	return fmt.Errorf("no slot is in use: %s; see GET /v1/slots", strings.Join(why, ", "))
+}
+
 // watch examines the host again and again, and brings slots back that were
 // drained because the host had drifted, once it is as it should be.
 func (h *health) watch(ctx context.Context) {
@@ -76,23 +88,18 @@ func (h *health) watch(ctx context.Context) {
 		if err := h.examine(ctx); err != nil {
 			h.log.Warn("cannot examine the host", "error", err)
 		}
-		for _, s := range h.pool.Snapshot() {
-			h.restore(s)
-		}
+		h.restore()
 	}
 }
 
-// restore undoes a drain of dispatch's, which has the words of Fit as its
-// reason, and no other.
-func (h *health) restore(s slots.Status) {
-	if s.State != slots.Drained || !strings.HasPrefix(s.Reason, court.Refusal) {
-		return
-	}
-	cpus, err := cpuset.Parse(s.CPUs)
-	if err == nil && h.court.Fit(cpus) == nil {
-		err = h.pool.Undrain(cpus)
-	}
-	if err != nil {
-		h.log.Warn("cannot bring a slot back", "cpus", s.CPUs, "error", err)
+// restore puts back what dispatch took out of use because the host was not fit.
+func (h *health) restore() {
+	for _, s := range h.pool.Slots() {
+		if h.court.Fit(s.CPUs) != nil {
+			continue
+		}
+		if err := h.pool.Lift(s.CPUs, slots.UnfitHost); err != nil {
+			h.log.Warn("cannot bring a slot back", "cpus", s.CPUs.String(), "error", err)
+		}
 	}
 }

@@ -26,7 +26,7 @@ var promised = []string{
 	"judged_runs_total", "judged_run_cpu_seconds", "judged_run_wall_seconds", "judged_repeat_spread_ratio",
 	"judged_repeat_spread_seconds", "judged_run_delay_seconds", "judged_runs_disturbed_total", "judged_verdict_flips_total",
 	"judged_slot_state", "judged_doctor_check_status", "judged_queue_depth", "judged_queue_wait_seconds",
-	"judged_sandbox_overhead_seconds", "judged_evidence_seconds",
+	"judged_sandbox_overhead_seconds", "judged_evidence_seconds", "judged_ready", "judged_data_free_bytes", "judged_store_errors_total",
 }
 
 // scrape reads /metrics as a server does that takes text.
@@ -209,20 +209,16 @@ func lint(t *testing.T, d *instance) {
 // no collector could explain is wrong.
 func TestJobsLeaveNothingInMemory(t *testing.T) {
 	d := serving(t, settings(t))
-	gauge := func(name string) float64 {
-		t.Helper()
-		return d.scrape()[name].GetMetric()[0].GetGauge().GetValue()
-	}
 	judgeMany(d, "warm", 5)
-	before := gauge("go_goroutines")
+	before := d.gauge("go_goroutines")
 	judgeMany(d, "many", 50)
 	var after float64
 	testkit.WaitFor(traceTB{t, &[]string{fmt.Sprintf("%g at first", before)}}, patience, "goroutines to end", func() bool {
-		after = gauge("go_goroutines")
+		after = d.gauge("go_goroutines")
 		return after <= before
 	})
-	rss := gauge("process_resident_memory_bytes") / (1 << 20)
-	t.Logf("after 55 jobs: %g goroutines, %.1f MiB resident, %g descriptors", after, rss, gauge("process_open_fds"))
+	rss := d.gauge("process_resident_memory_bytes") / (1 << 20)
+	t.Logf("after 55 jobs: %g goroutines, %.1f MiB resident, %g descriptors", after, rss, d.gauge("process_open_fds"))
 	if rss > 200 {
 		t.Errorf("%.0f MiB resident, want below 200", rss)
 	}

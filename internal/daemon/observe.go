@@ -30,6 +30,8 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 		Version: d.o.Version, Revision: d.o.Revision,
 		Host: metrics.HostInfo{Pool: host.Pool, Fingerprint: host.Fingerprint, CPUModel: host.CPUModel, Kernel: host.Kernel,
 			Isolation: host.Isolation, Environment: environment},
+		Ready:      d.ready,
+		FreeBytes:  d.space.bytes,
 		Slots:      d.slotStates,
 		Doctor:     d.checkStates,
 		QueueDepth: d.queue.Depth,

@@ -64,7 +64,7 @@ func (d *Dispatcher) judge(abort context.Context, lease *slots.Lease, delivery *
 	slot := lease.Slot()
 	if err := d.o.Court.Fit(slot.CPUs); err != nil {
 		// A slot that is not fit is no fault of the job.
-		return Returned, errors.Join(err, d.o.Pool.Drain(slot.CPUs, err.Error()))
+		return Returned, errors.Join(err, d.o.Pool.Hold(slot.CPUs, slots.Hold{Cause: slots.UnfitHost, Reason: err.Error()}))
 	}
 	// Cancellable before the record says that it runs: Cancel looks for the
 	// run after it has changed the record.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"judged/internal/canary"
-	"judged/internal/court"
 	"judged/internal/cpuset"
 	"judged/internal/slots"
 	"judged/internal/stats"
@@ -81,7 +80,7 @@ func (d *Dispatcher) visit(ctx context.Context, w *ward) time.Time {
 		switch {
 		case ctx.Err() != nil:
 			return time.Time{}
-		case errors.Is(err, context.DeadlineExceeded): // a job has the slot
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, slots.ErrWanted): // a job has the slot
 			return time.Now().Add(busyAgain)
 		case err != nil:
 			d.o.Log.Warn("cannot read the canary", "cpus", w.slot.CPUs.String(), "error", err)
@@ -133,17 +132,14 @@ func (d *Dispatcher) status(w *ward) slots.Status {
 	return slots.Status{}
 }
 
-// read has the slot for one kernel only: between two of them a job that waits
-// comes first.
-func (d *Dispatcher) read(ctx context.Context, w *ward, kernel string) (canary.Reading, error) {
-	waiting, cancel := context.WithTimeout(ctx, leaseWait)
-	defer cancel()
-	lease, err := d.o.Pool.Examine(waiting, w.slot.CPUs)
-	if err != nil {
-		return canary.Reading{}, err
-	}
-	defer lease.Release()
-	return d.o.Canary.Read(ctx, w.slot, kernel)
+// read has the slot for one kernel, or until a job wants it: a reading that was
+// cut short says nothing.
+func (d *Dispatcher) read(ctx context.Context, w *ward, kernel string) (r canary.Reading, err error) {
+	err = d.o.Pool.Examine(ctx, w.slot.CPUs, leaseWait, func(ctx context.Context) error {
+		r, err = d.o.Canary.Read(ctx, w.slot, kernel)
+		return err
+	})
+	return r, err
 }
 
 // learn takes a reading in, keeps what follows from it and acts on it.
@@ -180,19 +176,11 @@ func (d *Dispatcher) settle(w *ward) {
 		}
 		d.o.Log.Warn("a slot is quarantined; it comes back by itself when its canaries are well again", "cpus", cpus, "reason", trouble)
 		w.held = trouble
-		// An operator's drain outlasts the quarantine; one that a look at the host asks for
-		// is made again by the next job.
-		if s := d.status(w); (s.State == slots.Draining || s.State == slots.Drained) && !strings.HasPrefix(s.Reason, court.Refusal) {
-			w.drained = s.Reason
-		}
-		d.tell(d.o.Pool.Quarantine(w.slot.CPUs, trouble))
+		d.tell(d.o.Pool.Hold(w.slot.CPUs, slots.Hold{Cause: slots.Quarantine, Reason: trouble}))
 	case trouble == "" && w.held != "":
 		d.o.Log.Info("a slot is back in use", "cpus", cpus, "was", w.held)
-		d.tell(d.o.Pool.Undrain(w.slot.CPUs))
-		if w.drained != "" {
-			d.tell(d.o.Pool.Drain(w.slot.CPUs, w.drained))
-		}
-		w.held, w.drained, w.runs = "", "", history{}
+		d.tell(d.o.Pool.Lift(w.slot.CPUs, slots.Quarantine))
+		w.held, w.runs = "", history{}
 	}
 	w.told = w.told && trouble != ""
 }

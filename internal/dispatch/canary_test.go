@@ -25,7 +25,8 @@ type played struct {
 	factors map[string]float64 // by CPUs: how long all but syscall takes; 1 where nothing is said
 	vary    float64            // readings are up to three times this longer or shorter, in turns
 	reads   int
-	stopped bool // nothing is read
+	stopped bool          // nothing is read
+	begun   chan struct{} // if not nil a reading says here that it has begun, and lasts until it is cut short
 }
 
 func (p *played) Digest() string { return "played" }
@@ -35,6 +36,11 @@ func (p *played) Kernels(cpuset.Set) []string {
 }
 
 func (p *played) Read(ctx context.Context, slot slots.Slot, kernel string) (canary.Reading, error) {
+	if p.begun != nil {
+		p.begun <- struct{}{}
+		<-ctx.Done()
+		return canary.Reading{}, context.Cause(ctx)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
@@ -103,7 +109,8 @@ func (f *fixture) status(cpus string) slots.Status {
 func (f *fixture) becomes(state, reason string) {
 	f.t.Helper()
 	testkit.WaitFor(f.t, patience, "the slot to be "+state, func() bool { return f.status("0").State == state })
-	if diff := cmp.Diff(slots.Status{CPUs: "0", Node: 99, State: state, Reason: reason}, f.status("0")); diff != "" {
+	cause := map[string]slots.Cause{slots.Quarantined: slots.Quarantine, slots.Drained: slots.Operator}[state]
+	if diff := cmp.Diff(slots.Status{CPUs: "0", Node: 99, State: state, Cause: cause, Reason: reason}, f.status("0")); diff != "" {
 		f.t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -183,6 +190,45 @@ func TestDrainOutlastsQuarantine(t *testing.T) {
 	f.becomes(slots.Quarantined, tenPercent)
 	p.set("0", 1)
 	f.becomes(slots.Drained, "new fan")
+}
+
+// TestJobCutsReadingShort: a job that comes while a reference kernel runs has
+// the slot at once; nothing is learned from the kernel, and it is read later.
+func TestJobCutsReadingShort(t *testing.T) {
+	f := newFixture(t, false)
+	f.blob = sample(t, "measure/tiny.c")
+	p := &played{factors: map[string]float64{}, begun: make(chan struct{})}
+	slot := f.court.Slots()[0]
+	f.dispatcher(Options{Canary: p, CanaryInterval: time.Hour}, slot)
+	end := f.run()
+	<-p.begun
+	f.submit("a", "p")
+	// The kernel would last for ever.
+	if r := f.finish("a"); r.Verdict != job.Accepted {
+		t.Errorf("verdict %s, want AC", r.Verdict)
+	}
+	<-p.begun // again
+	end()
+	w := f.d.wards[0]
+	got := struct {
+		Todo   []string
+		Streak int
+		Health map[string]memory
+	}{w.todo, w.streak, w.health}
+	want := got
+	want.Todo, want.Streak, want.Health = p.Kernels(slot.CPUs), 0, map[string]memory{}
+	for _, k := range want.Todo {
+		want.Health[k] = memory{}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is known of the slot (-want +got):\n%s", diff)
+	}
+	if n := len(w.runs.disturbed); n != 1 {
+		t.Errorf("%d runs count for the quarantine, want that of the job alone", n)
+	}
+	if f.deviations != nil || len(f.d.observed) > 0 {
+		t.Errorf("readings that were cut short are told: %v", f.deviations)
+	}
 }
 
 // TestDisturbedTooOften: a slot whose runs are disturbed goes out of use, the
@@ -289,8 +335,8 @@ func TestWhereCanariesAreRead(t *testing.T) {
 		want   bool
 	}{
 		"idle":        {false, func(*fixture) error { return nil }, true},
-		"quarantined": {false, func(f *fixture) error { return f.pool.Quarantine(made.CPUs, "test") }, true},
-		"drained":     {false, func(f *fixture) error { return f.pool.Drain(made.CPUs, "test") }, false},
+		"quarantined": {false, func(f *fixture) error { return f.pool.Hold(made.CPUs, slots.Hold{Cause: slots.Quarantine}) }, true},
+		"drained":     {false, func(f *fixture) error { return f.pool.Hold(made.CPUs, slots.Hold{Cause: slots.Operator}) }, false},
 		"not fit":     {true, func(*fixture) error { return nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

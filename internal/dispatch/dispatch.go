@@ -30,6 +30,19 @@ type Observer interface {
 	CanaryDone(cpus, kernel string, cpuTime time.Duration, deviation *float64)
 }
 
+// Store keeps the records of jobs and what is learned of slots; *store.Store is
+// one.
+type Store interface {
+	Unfinished() []string
+	Get(ctx context.Context, id string) (store.Record, error)
+	Begin(ctx context.Context, id string, delivery int, cpus string) (store.Record, error)
+	Emit(ctx context.Context, r store.Record, t job.TestReport) error
+	Finish(ctx context.Context, r store.Record, rep job.Report) error
+	Cancel(ctx context.Context, id string) (job.Report, error)
+	Value(ctx context.Context, v any, name ...string) (bool, error)
+	SetValue(ctx context.Context, v any, name ...string) error
+}
+
 // Outcome is how an attempt at a job ended.
 type Outcome string
 
@@ -42,12 +55,14 @@ const (
 	Exhausted Outcome = "exhausted" // attempted too often: judged as IE
 )
 
-// Options are what a Dispatcher is made of. All but the canary are needed.
+// Options are what a Dispatcher is made of. All but Writable and the canary are
+// needed.
 type Options struct {
 	Court      *court.Court
 	Pool       *slots.Pool
 	Queue      *queue.Queue
-	Store      *store.Store
+	Store      Store
+	Writable   func() error // why no report can be stored now; nil is always
 	BlobPath   func(digest string) (string, error)
 	Doctor     func() doctor.Report // its last word
 	Observer   Observer
@@ -133,21 +148,33 @@ func (d *Dispatcher) sinceJob() time.Duration {
 	return time.Since(d.jobSeen)
 }
 
-// pause waits until jobs may be taken, see finish.
+// pause waits until jobs may be taken, see finish: what cannot be stored is
+// judged for nothing.
 func (d *Dispatcher) pause(ctx context.Context) {
 	d.mu.Lock()
 	left := time.Until(d.paused)
 	d.mu.Unlock()
 	rest(ctx, left)
+	for told := false; ctx.Err() == nil && d.o.Writable != nil; told = true {
+		err := d.o.Writable()
+		switch {
+		case err == nil && told:
+			d.o.Log.Info("reports can be stored again: jobs are taken")
+		case err != nil && !told:
+			d.o.Log.Error("no job is taken until reports can be stored", "error", err)
+		}
+		if err == nil {
+			return
+		}
+		rest(ctx, retryDelay)
+	}
 }
 
-// next waits for an idle slot, then for a job, and joins them.
+// next waits for a slot that a job can have, then for a job, and joins them.
 func (d *Dispatcher) next(ctx context.Context) (*slots.Lease, *queue.Delivery, error) {
-	lease, err := d.o.Pool.Lease(ctx)
-	if err != nil {
+	if err := d.o.Pool.Await(ctx); err != nil {
 		return nil, nil, err
 	}
-	lease.Release()
 	d.pause(ctx)
 	delivery, err := d.o.Queue.Take(ctx)
 	if err != nil {
@@ -155,7 +182,7 @@ func (d *Dispatcher) next(ctx context.Context) (*slots.Lease, *queue.Delivery, e
 	}
 	stop := d.keepAlive(delivery)
 	defer stop()
-	lease, err = d.o.Pool.Lease(ctx)
+	lease, err := d.o.Pool.Lease(ctx)
 	return lease, delivery, err
 }
 

@@ -134,15 +134,9 @@ func (d *Dispatcher) count(r *job.Report) {
 // Snapshot is all slots as operators see them.
 func (d *Dispatcher) Snapshot() []slots.Status { return d.o.Pool.Snapshot() }
 
-// Drain takes a slot out of use. One that is quarantined stays that, and out of
-// use when the quarantine is over.
+// Drain takes a slot out of use until Undrain, also beyond a quarantine.
 func (d *Dispatcher) Drain(cpus cpuset.Set, reason string) error {
-	d.care.Lock()
-	defer d.care.Unlock()
-	if w := d.ward(cpus.String()); w != nil && w.held != "" {
-		w.drained = reason
-	}
-	return d.o.Pool.Drain(cpus, reason)
+	return d.o.Pool.Hold(cpus, slots.Hold{Cause: slots.Operator, Reason: reason})
 }
 
 // Undrain puts a slot back to use. Of one that was quarantined everything is
@@ -156,5 +150,5 @@ func (d *Dispatcher) Undrain(cpus cpuset.Set) error {
 			d.keep(context.Background(), w, kernel)
 		}
 	}
-	return d.o.Pool.Undrain(cpus)
+	return d.o.Pool.Lift(cpus)
 }

@@ -46,8 +46,10 @@ func TestRepeatsAreQuiet(t *testing.T) {
 	slot := f.court.Slots()[0]
 	beside := slots.Slot{CPUs: cpuset.New(0), Node: slot.Node}
 	f.dispatcher(Options{}, slot, beside)
-	neighbour, err := f.pool.Examine(t.Context(), beside.CPUs)
+	f.must(f.pool.Hold(slot.CPUs, slots.Hold{Cause: slots.Operator}))
+	neighbour, err := f.pool.Lease(t.Context()) // the other one
 	f.must(err)
+	f.must(f.pool.Lift(slot.CPUs))
 	f.record("x", "p")
 	rec, err := f.store.Get(t.Context(), "x")
 	f.must(err)
@@ -85,11 +87,11 @@ func TestQuietPatience(t *testing.T) {
 		planned := []slots.Slot{{CPUs: cpuset.New(1)}, {CPUs: cpuset.New(2)}}
 		pool := slots.NewPool(planned, time.Now)
 		d := New(Options{Court: &court.Court{}, Pool: pool, Log: slog.New(slog.DiscardHandler)})
-		lease, err := pool.Examine(t.Context(), planned[0].CPUs)
+		lease, err := pool.Lease(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pool.Examine(t.Context(), planned[1].CPUs); err != nil {
+		if _, err := pool.Lease(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()

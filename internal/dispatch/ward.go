@@ -27,9 +27,8 @@ type ward struct {
 	streak  int      // sets in a row that were read at once
 	setting string   // of the host, when the slot was last looked at
 
-	held    string // why it is quarantined by its readings or runs; "" is not
-	told    bool   // that it would be, were it not the last one
-	drained string // why an operator drained it while it was
+	held string // why it is quarantined by its readings or runs; "" is not
+	told bool   // that it would be, were it not the last one
 }
 
 // memory is what is kept of one kernel on one slot.
@@ -82,7 +81,7 @@ func external(r job.Run) bool {
 func (w *ward) forget() {
 	w.health = map[string]memory{}
 	w.runs = history{}
-	w.held, w.drained, w.todo = "", "", nil
+	w.held, w.todo = "", nil
 	w.streak, w.due = 0, time.Now()
 }
 

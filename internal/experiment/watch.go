@@ -18,7 +18,12 @@ type watch struct {
 	canary *canary.Canary
 	stand  *measure.Stand
 	clean  map[string][]time.Duration // of undisturbed reference kernels
+	noisy  []error                    // of those that met noise each time they were run
 }
+
+// mostNoisy is how many kernels may meet noise before judged learns no more: a
+// kernel that is kept from its CPU takes minutes.
+const mostNoisy = 3
 
 // watch reads reference kernels in the slot with nothing beside it, until there
 // are enough of them for the guard band and to look at the slot beside runs near
@@ -31,11 +36,17 @@ func (l *lab) watch(most int) (*watch, error) {
 	w := &watch{canary: c, stand: l.court.Stand(l.court.Slots()[0]), clean: map[string][]time.Duration{}}
 	for set := 0; set < most && !w.knows(l.noise()); set++ {
 		for _, kernel := range append(l.noise(), stage.ShortKernels()...) {
+			if len(w.noisy) == mostNoisy {
+				break
+			}
 			l.Seen(0, 0, "learning what the slot is like")
 			if err := w.read(l.ctx, kernel); err != nil {
 				return nil, errors.Join(err, c.Close())
 			}
 		}
+	}
+	if n := len(w.noisy); n > 0 {
+		l.note("%d readings of reference kernels are left out, the last because of this: %s.", n, w.noisy[n-1])
 	}
 	l.setGuard(w)
 	return w, nil
@@ -47,7 +58,16 @@ func (l *lab) noise() []string { return canary.Noise(l.court.Virtual()) }
 func (w *watch) read(ctx context.Context, kernel string) error {
 	defer w.stand.Tidy()
 	r, err := w.canary.Read(ctx, w.stand, kernel)
-	if err == nil && len(r.Run.Disturbed) == 0 {
+	return w.take(kernel, r, err)
+}
+
+// take keeps a reading that is undisturbed. Noise is no error of the experiment.
+func (w *watch) take(kernel string, r canary.Reading, err error) error {
+	switch {
+	case errors.Is(err, canary.ErrNoise):
+		w.noisy = append(w.noisy, err)
+		return nil
+	case err == nil && len(r.Run.Disturbed) == 0:
 		w.clean[kernel] = append(w.clean[kernel], r.CPUTime)
 	}
 	return err

@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"judged/internal/canary"
 	"judged/internal/stage"
 	"judged/internal/stats"
 	"judged/internal/testkit"
@@ -111,5 +114,21 @@ func TestRelative(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff([]float64{0.9, 1, 1, 1, 1, 1.1}, got, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNoiseEndsNoExperiment: a reference kernel that met noise is left out, any
+// other failure ends the experiment.
+func TestNoiseEndsNoExperiment(t *testing.T) {
+	w := &watch{clean: map[string][]time.Duration{}}
+	noise, damage := fmt.Errorf("read alu: %w", canary.ErrNoise), errors.New("damage")
+	got := []error{
+		w.take("alu", canary.Reading{CPUTime: 1}, nil), w.take("alu", canary.Reading{}, noise), w.take("alu", canary.Reading{}, damage),
+	}
+	if diff := cmp.Diff([]error{nil, nil, damage}, got, cmpopts.EquateErrors()); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	if len(w.noisy) != 1 || len(w.clean["alu"]) != 1 {
+		t.Errorf("%d readings left out, %d kept; want one of each", len(w.noisy), len(w.clean["alu"]))
 	}
 }

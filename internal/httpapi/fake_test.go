@@ -233,6 +233,15 @@ func (f *fixture) Cancel(_ context.Context, id string) (job.Report, error) {
 	return r.Report, err
 }
 
+// poolSlots are slots that nobody examines.
+type poolSlots struct{ *slots.Pool }
+
+func (p poolSlots) Drain(cpus cpuset.Set, reason string) error {
+	return p.Hold(cpus, slots.Hold{Cause: slots.Operator, Reason: reason})
+}
+
+func (p poolSlots) Undrain(cpus cpuset.Set) error { return p.Lift(cpus) }
+
 func newFixture(t testing.TB, change ...func(*Options)) *fixture {
 	t.Helper()
 	return newFixtureIn(t.TempDir(), change...)
@@ -246,8 +255,9 @@ func newFixtureIn(dir string, change ...func(*Options)) *fixture {
 		pool: slots.NewPool([]slots.Slot{{CPUs: cpuset.New(2, 3), Node: 1}}, func() time.Time { return noon }),
 	}
 	o := Options{
-		Config: c, Jobs: f.jobs, Queue: f.queue, Blobs: f.blobs, Slots: f.pool, Cancel: f,
+		Config: c, Jobs: f.jobs, Queue: f.queue, Blobs: f.blobs, Slots: poolSlots{f.pool}, Cancel: f,
 		Doctor:  func(context.Context) (doctor.Report, error) { return doctor.Report{Schema: 1, Ready: true}, nil },
+		Accepts: func() error { return f.unfit },
 		Ready:   func() error { return f.unfit },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "judged_up 1\n") }),
 		Log:     slog.New(slog.NewTextHandler(f.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),

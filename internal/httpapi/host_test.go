@@ -92,7 +92,7 @@ func TestSlots(t *testing.T) {
 	}
 	check(f.ask("GET", "/v1/slots", ""), slot)
 	drained := slot
-	drained.State, drained.Reason = slots.Drained, "fan"
+	drained.State, drained.Cause, drained.Reason = slots.Drained, slots.Operator, "fan"
 	check(f.ask("POST", "/v1/slots/2-3/drain?reason=fan", ""), drained)
 	check(f.ask("POST", "/v1/slots/0xc/undrain", ""), slot)
 	wantProblem(t, f.ask("POST", "/v1/slots/2/drain", ""), "not-found")

@@ -44,7 +44,7 @@ type Blobs interface {
 	Stat(digest string) (units.Bytes, error)
 }
 
-// Slots are the places to run; *dispatch.Dispatcher and *slots.Pool are such.
+// Slots are the places to run; *dispatch.Dispatcher is such.
 type Slots interface {
 	Snapshot() []slots.Status
 	Drain(cpus cpuset.Set, reason string) error
@@ -68,7 +68,8 @@ type Options struct {
 	Slots   Slots
 	Cancel  Canceller
 	Doctor  func(context.Context) (doctor.Report, error)
-	Ready   func() error // nil when jobs are accepted; else why not
+	Accepts func() error // nil when jobs are accepted; else why not
+	Ready   func() error // nil when jobs are accepted and can be judged; else why not
 	Metrics http.Handler
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -84,6 +85,7 @@ type Server struct {
 	slots   Slots
 	cancel  Canceller
 	doctor  func(context.Context) (doctor.Report, error)
+	accepts func() error
 	ready   func() error
 	metrics http.Handler
 	log     *slog.Logger
@@ -102,7 +104,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, queue: o.Queue, blobs: o.Blobs, slots: o.Slots,
-		cancel: o.Cancel, doctor: o.Doctor, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
+		cancel: o.Cancel, doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

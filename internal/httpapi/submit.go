@@ -53,7 +53,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error
 	if err != nil {
 		return err
 	}
-	if err := s.ready(); err != nil {
+	if err := s.accepts(); err != nil {
 		return problem("not-ready", "try again later; GET /readyz tells when", "%s", err).retryAfter(retryNotReady)
 	}
 	// Only a look, lest a large body comes in vain. The place is taken when the

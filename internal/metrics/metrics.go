@@ -19,6 +19,8 @@ type Options struct {
 	Revision string
 	Host     HostInfo
 
+	Ready      func() error // why a job submitted now would not be judged
+	FreeBytes  func() int64 // where the data is; below 0 is unknown
 	Slots      func() []SlotStatus
 	Doctor     func() []CheckStatus
 	QueueDepth func(ctx context.Context) (map[job.Priority]int, error)
@@ -53,6 +55,24 @@ func attempts() []Attempt {
 	return []Attempt{AttemptDone, AttemptCancelled, AttemptStale, AttemptReturned, AttemptExhausted}
 }
 
+// StoreOperation is what was asked of the storage.
+type StoreOperation string
+
+// The operations, a closed set.
+const (
+	StoreCreate StoreOperation = "create" // the record of a new job
+	StoreBegin  StoreOperation = "begin"
+	StoreFinish StoreOperation = "finish" // a report
+	StoreCancel StoreOperation = "cancel"
+	StoreValue  StoreOperation = "value" // what was learned of a slot
+	StoreRead   StoreOperation = "read"
+	StoreBlob   StoreOperation = "blob" // an upload
+)
+
+func storeOperations() []StoreOperation {
+	return []StoreOperation{StoreCreate, StoreBegin, StoreFinish, StoreCancel, StoreValue, StoreRead, StoreBlob}
+}
+
 // Metrics are all metrics of one daemon, in a registry of their own.
 type Metrics struct {
 	registry *prometheus.Registry
@@ -85,7 +105,8 @@ type Metrics struct {
 	canaryDeviation *prometheus.GaugeVec
 	canaryLast      *prometheus.GaugeVec
 
-	drift *prometheus.CounterVec
+	drift       *prometheus.CounterVec
+	storeErrors *prometheus.CounterVec
 }
 
 // The buckets. Times of runs follow common time limits; ratios are finest where a verdict changes.
@@ -118,6 +139,7 @@ func New(o Options) *Metrics {
 	m.registerRuns()
 	m.registerCanary()
 	m.drift = m.counter("judged_tune_drift_total", "Times that a setting which judged tune had applied was found changed.", "setting")
+	m.storeErrors = m.counter("judged_store_errors_total", "Operations of the storage that failed, by operation.", "operation")
 	m.preset(o.Settings)
 	return m
 }
@@ -179,6 +201,9 @@ func (m *Metrics) preset(settings []string) {
 	}
 	for _, a := range attempts() {
 		m.attempts.WithLabelValues(string(a))
+	}
+	for _, op := range storeOperations() {
+		m.storeErrors.WithLabelValues(string(op))
 	}
 }
 

@@ -30,7 +30,9 @@ func fed() *Metrics {
 		Revision: "abcdef",
 		Host: HostInfo{Pool: "default", Fingerprint: "0123", CPUModel: "AMD EPYC", Kernel: "6.18.0",
 			Isolation: "isolcpus", Environment: "vm"},
-		Slots: func() []SlotStatus { return []SlotStatus{{"2", "idle"}, {"3", "busy"}, {"3", "idle"}} },
+		Ready:     func() error { return errors.New("draining") },
+		FreeBytes: func() int64 { return 5 << 30 },
+		Slots:     func() []SlotStatus { return []SlotStatus{{"2", "idle"}, {"3", "busy"}, {"3", "idle"}} },
 		Doctor: func() []CheckStatus {
 			return []CheckStatus{{"turbo-off", "S1", "fail"}, {"swap-off", "S2", "pass"}, {"swap-off", "S2", "warn"}}
 		},
@@ -43,6 +45,7 @@ func fed() *Metrics {
 	m.JobDone(report(), 1500*ms)
 	m.TuneDrifted("governor")
 	m.AttemptDone(AttemptDone)
+	m.StoreFailed(StoreFinish)
 	deviation := -0.012
 	m.CanaryDone("3", "alu", 0.0744, &deviation)
 	m.CanaryDone("4", "alu", 0.0744, &deviation)
@@ -138,6 +141,9 @@ func TestPromisedMetrics(t *testing.T) {
 		"judged_sandbox_overhead_seconds": nil,
 		"judged_evidence_seconds":         nil,
 		"judged_run_frequency_ratio":      nil,
+		"judged_ready":                    nil,
+		"judged_data_free_bytes":          nil,
+		"judged_store_errors_total":       {"operation"},
 	}
 	got := labels(t, fed())
 	for name, want := range promised {

@@ -36,8 +36,8 @@ const scrapeTimeout = 2 * time.Second
 type state struct {
 	options Options
 
-	slot, check, turbo, tuned, depth *prometheus.Desc
-	queueFailures                    prometheus.Counter
+	ready, free, slot, check, turbo, tuned, depth *prometheus.Desc
+	queueFailures                                 prometheus.Counter
 }
 
 func newState(o Options) *state {
@@ -46,6 +46,8 @@ func newState(o Options) *state {
 	}
 	return &state{
 		options: o,
+		ready:   desc("judged_ready", "Whether a job submitted now is accepted and can be judged, as GET /readyz says."),
+		free:    desc("judged_data_free_bytes", "Room that is left on the file system of the data folder; absent when that is unknown."),
 		slot:    desc("judged_slot_state", "The state of a slot: 1 for the one it is in, 0 for the others.", "cpus", "state"),
 		check:   desc("judged_doctor_check_status", "The outcome of a check of doctor: 1 for the one it had, 0 for the others.", "check", "severity", "status"),
 		turbo:   desc("judged_turbo_enabled", "Whether the CPUs may exceed their base frequency; absent when that is unknown."),
@@ -58,7 +60,7 @@ func newState(o Options) *state {
 
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.slot, s.check, s.turbo, s.tuned, s.depth} {
+	for _, d := range []*prometheus.Desc{s.ready, s.free, s.slot, s.check, s.turbo, s.tuned, s.depth} {
 		out <- d
 	}
 	s.queueFailures.Describe(out)
@@ -66,11 +68,23 @@ func (s *state) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (s *state) Collect(out chan<- prometheus.Metric) {
+	s.collectReady(out)
 	s.collectSlots(out)
 	s.collectDoctor(out)
 	s.collectTurbo(out)
 	s.collectTuned(out)
 	s.collectQueue(out)
+}
+
+func (s *state) collectReady(out chan<- prometheus.Metric) {
+	if s.options.Ready != nil {
+		out <- gauge(s.ready, is(s.options.Ready() == nil))
+	}
+	if s.options.FreeBytes != nil {
+		if free := s.options.FreeBytes(); free >= 0 {
+			out <- gauge(s.free, float64(free))
+		}
+	}
 }
 
 func (s *state) collectSlots(out chan<- prometheus.Metric) {

@@ -1,11 +1,12 @@
 // Package slots says which CPUs are judged on, and who holds them now.
 //
 // Belongs here: the plan, a pure function from a topology to disjoint sets of
-// CPUs; and the pool, which leases them and takes them out of use. What the
-// pool does is a table of states and a line of those who wait, for any slot, for
-// a certain one, or for one where nothing works beside it; the only thing that
-// blocks is waiting in line.
+// CPUs; and the pool, which leases them and takes them out of use. A slot is in
+// use while nothing holds it back; a hold has a cause, and is lifted by whoever
+// that cause names. The pool has a line of those who wait, for any slot, for a
+// certain one, or for one where nothing works beside it; the only thing that
+// blocks is waiting in line. Whoever examines a slot gives way to whoever judges.
 //
-// Does not belong here: why a slot is drained or quarantined (dispatch, canary,
-// the operator), what runs on it, and how it is enforced (cgroup, sandbox).
+// Does not belong here: when a slot is held back (dispatch, the daemon, the
+// operator), what runs on it, and how it is enforced (cgroup, sandbox).
 package slots

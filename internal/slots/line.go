@@ -14,10 +14,12 @@ type Wish struct {
 
 // turn is somebody in a line.
 type turn struct {
-	only   *place      // of an examiner: this one
-	from   *Lease      // of a borrower: what it has
-	wishes []Wish      // what will do, the best first
-	served chan *Lease // has room for its one lease, so that serving never blocks
+	look   bool                    // takes nothing
+	only   *place                  // of an examiner: this one
+	end    context.CancelCauseFunc // of an examiner: ends its work
+	from   *Lease                  // of a borrower: what it has
+	wishes []Wish                  // what will do, the best first
+	served chan *Lease             // has room for its one lease, so that serving never blocks
 }
 
 // Borrow waits for a place for one run of a job that has l, and which rests
@@ -74,7 +76,7 @@ func (p *Pool) beside(s *place) []*place {
 func (p *Pool) othersInUse(s *place) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.places, func(o *place) bool { return o != s && o.phase.inUse() })
+	return slices.ContainsFunc(p.places, func(o *place) bool { return o != s && o.inUse() })
 }
 
 // enqueue takes the last turn. The one that comes first may be served at once.
@@ -109,7 +111,9 @@ func (p *Pool) leave(t *turn) {
 	defer p.mu.Unlock()
 	select {
 	case l := <-t.served:
-		l.release()
+		if l != nil {
+			l.release()
+		}
 	default:
 		gone := func(o *turn) bool { return o == t }
 		p.waiting = slices.DeleteFunc(p.waiting, gone)
@@ -138,6 +142,29 @@ func (p *Pool) serve() {
 	}
 	p.waiting = slices.DeleteFunc(p.waiting, grant)
 	p.examiners = slices.DeleteFunc(p.examiners, grant)
+	p.interrupt()
+}
+
+// interrupt ends the examinations that those in line wait for. One job may end
+// several of them; whoever examines does one slot at a time.
+func (p *Pool) interrupt() {
+	for _, s := range p.places {
+		if s.end != nil && slices.ContainsFunc(p.waiting, func(t *turn) bool { return p.wants(t, s) }) {
+			s.end(ErrWanted)
+		}
+	}
+}
+
+// wants reports whether the end of the examination of s would serve a turn.
+func (p *Pool) wants(t *turn, s *place) bool {
+	switch {
+	case t.look:
+		return false
+	case t.from == nil:
+		return s.inUse()
+	}
+	w := t.wishes[0]
+	return w.OtherCore && s.inUse() || w.Quiet && slices.Contains(p.beside(t.from.place), s)
 }
 
 // grant serves a turn with the best of its wishes that can be had.
@@ -172,9 +199,11 @@ func (p *Pool) fits(t *turn, w Wish, s *place, kept []*place) bool {
 		return false
 	case !own && slices.Contains(kept, s):
 		return false
-	case t.only != nil && (s != t.only || s.phase.leased()):
+	case t.look && s.inUse() && s.end != nil:
+		return true
+	case t.only != nil && (s != t.only || s.leased):
 		return false
-	case t.only == nil && !own && s.phase != idle:
+	case t.only == nil && !own && !s.idle():
 		return false
 	}
 	return !w.Quiet || !slices.ContainsFunc(p.beside(s), (*place).works)
@@ -183,10 +212,13 @@ func (p *Pool) fits(t *turn, w Wish, s *place, kept []*place) bool {
 // give makes the lease. A loan of one's own slot changes nothing but that it
 // works again, and in quiet if that was the wish.
 func (p *Pool) give(t *turn, s *place, w Wish) *Lease {
-	if t.from != nil && s == t.from.place {
+	switch {
+	case t.look:
+		return nil
+	case t.from != nil && s == t.from.place:
 		s.resting = false
-	} else {
-		s.apply(evLease, "", p.now())
+	default:
+		s.change(p.now(), func() { s.lease(t.end) })
 	}
 	if w.Quiet {
 		p.hush(s, 1)

@@ -36,7 +36,7 @@ func borrow(ctx context.Context, l *Lease, w Wish) <-chan loan {
 // lease takes a certain slot that is idle.
 func lease(t *testing.T, pool *Pool, cpus string) *Lease {
 	t.Helper()
-	l, err := pool.Examine(t.Context(), set(t, cpus))
+	l, err := pool.await(t.Context(), pool.enqueue(&turn{only: pool.find(set(t, cpus)), wishes: []Wish{{}}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestBorrow(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pool := NewPool(parseSlots(t, tt.slots), time.Now)
 				for _, cpus := range tt.out {
-					if err := pool.Drain(set(t, cpus), "test"); err != nil {
+					if err := pool.Hold(set(t, cpus), Hold{Operator, "test"}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -144,9 +144,12 @@ func TestQuietKeepsQuiet(t *testing.T) {
 		}
 		served := make(chan string, 2)
 		go func() {
-			if l, err := pool.Examine(t.Context(), set(t, "2")); err == nil {
+			err := pool.Examine(t.Context(), set(t, "2"), time.Hour, func(context.Context) error {
 				served <- "examiner"
-				l.Release()
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
 			}
 		}()
 		synctest.Wait()
@@ -310,22 +313,19 @@ func TestBorrowConcurrently(t *testing.T) {
 	jobs.Go(func() {
 		for i := range 200 {
 			cpus := set(t, string(rune('1'+i%4)))
-			l, err := pool.Examine(t.Context(), cpus)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			work(l)
-			l.Release()
-			if err := errors.Join(pool.Quarantine(cpus, "test"), pool.Undrain(cpus)); err != nil {
+			err := pool.Examine(t.Context(), cpus, time.Hour, func(context.Context) error {
+				work(&Lease{place: pool.find(cpus)})
+				return nil
+			})
+			if err := errors.Join(err, pool.Hold(cpus, Hold{Quarantine, "test"}), pool.Lift(cpus)); err != nil {
 				t.Error(err)
 			}
 		}
 	})
 	jobs.Wait()
 	for _, s := range pool.places {
-		if s.phase != idle || s.hush != 0 || s.resting {
-			t.Errorf("slot %s is left %s with hush %d, resting %v", s.slot.CPUs, s.phase, s.hush, s.resting)
+		if !s.idle() || s.hush != 0 || s.resting {
+			t.Errorf("slot %s is left %s with hush %d, resting %v", s.slot.CPUs, s.state(), s.hush, s.resting)
 		}
 	}
 }

@@ -11,14 +11,19 @@ import (
 	"judged/internal/cpuset"
 )
 
-// ErrUnknownSlot is returned for CPUs that are not exactly those of a slot.
-var ErrUnknownSlot = errors.New("no slot has exactly these CPUs")
+// What callers tell apart.
+var (
+	// ErrUnknownSlot is returned for CPUs that are not exactly those of a slot.
+	ErrUnknownSlot = errors.New("no slot has exactly these CPUs")
+	// ErrWanted ends an examination: a job wants the slot.
+	ErrWanted = errors.New("a job wants the slot")
+)
 
 // Pool leases slots, one holder each, in the order in which they were asked
 // for. It is safe for concurrent use.
 //
-// The mutex guards places and both lines. It is a leaf: no other lock is taken,
-// nothing waits and nobody else's code runs while it is held, except now.
+// The mutex guards places and both lines. It is a leaf: no lock of a caller is
+// taken, nothing waits and nobody else's code runs while it is held, except now.
 type Pool struct {
 	now func() time.Time
 
@@ -33,7 +38,8 @@ type Status struct {
 	CPUs   string    `json:"cpus"` // kernel list
 	Node   int       `json:"numa_node"`
 	State  string    `json:"state"`            // idle, busy, draining, drained, quarantined
-	Reason string    `json:"reason,omitempty"` // why it is draining, drained or quarantined
+	Cause  Cause     `json:"cause,omitempty"`  // why it is draining, drained or quarantined
+	Reason string    `json:"reason,omitempty"` // the same for people
 	Since  time.Time `json:"since"`            // when it came into this state
 }
 
@@ -43,7 +49,7 @@ func NewPool(planned []Slot, now func() time.Time) *Pool {
 	p := &Pool{now: now}
 	start := now()
 	for _, s := range planned {
-		p.places = append(p.places, &place{slot: s, since: start})
+		p.places = append(p.places, &place{slot: s, holds: map[Cause]string{}, since: start})
 	}
 	return p
 }
@@ -58,20 +64,40 @@ type Lease struct {
 }
 
 // Lease waits until it is the caller's turn and a slot is idle, and takes the
-// one that was idle longest. It fails only with the cause of ctx.
+// one that was idle longest; an examination that has one is ended for it. It
+// fails only with the cause of ctx.
 func (p *Pool) Lease(ctx context.Context) (*Lease, error) {
 	return p.await(ctx, p.enqueue(&turn{wishes: []Wish{{}}}))
 }
 
+// Await returns when Lease would have a slot: one is idle, or is only being
+// examined. It fails only with the cause of ctx.
+func (p *Pool) Await(ctx context.Context) error {
+	_, err := p.await(ctx, p.enqueue(&turn{look: true, wishes: []Wish{{}}}))
+	return err
+}
+
 // Examine waits until a certain slot is free and nobody who judges wants it,
-// and takes it, also where it is drained or quarantined: it stays that, to
-// Snapshot and to Lease. It fails with the cause of ctx, or with ErrUnknownSlot.
-func (p *Pool) Examine(ctx context.Context, cpus cpuset.Set) (*Lease, error) {
+// and works on it, also where it is out of use: it stays that, to Snapshot and to
+// Lease. When a job wants the slot the context of the work ends with ErrWanted,
+// and the job has the slot as soon as the work returns. It fails with the error
+// of the work, the cause of ctx, ErrUnknownSlot, or with context.DeadlineExceeded
+// when the slot was not free within the patience.
+func (p *Pool) Examine(ctx context.Context, cpus cpuset.Set, patience time.Duration, work func(context.Context) error) error {
 	s := p.find(cpus)
 	if s == nil {
-		return nil, fmt.Errorf("examine slot %q: %w", cpus, ErrUnknownSlot)
+		return fmt.Errorf("examine slot %q: %w", cpus, ErrUnknownSlot)
 	}
-	return p.await(ctx, p.enqueue(&turn{only: s, wishes: []Wish{{}}}))
+	working, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	waiting, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	lease, err := p.await(waiting, p.enqueue(&turn{only: s, end: end, wishes: []Wish{{}}}))
+	if err != nil {
+		return err
+	}
+	defer lease.Release()
+	return work(working)
 }
 
 // await is the rest of a turn: it is served or the caller gives up.
@@ -113,27 +139,24 @@ func (l *Lease) release() {
 	}
 	if l.from == nil || l.from.place != l.place {
 		l.place.resting = false
-		l.place.apply(evRelease, "", l.pool.now())
+		l.place.change(l.pool.now(), l.place.release)
 	}
 	l.pool.serve()
 }
 
-// Drain takes a slot out of use, at once or when its holder gives it back. It
-// does not wait for that. Draining a quarantined slot changes nothing.
-func (p *Pool) Drain(cpus cpuset.Set, reason string) error {
-	return p.change("drain", cpus, evDrain, reason)
+// Hold takes a slot out of use, at once or when its holder gives it back. It
+// does not wait for that. A hold replaces an earlier one of the same cause.
+func (p *Pool) Hold(cpus cpuset.Set, h Hold) error {
+	return p.change("hold", cpus, func(s *place) { s.holds[h.Cause] = h.Reason })
 }
 
-// Undrain puts a slot back to use, drained or quarantined. One in use stays as
-// it is.
-func (p *Pool) Undrain(cpus cpuset.Set) error {
-	return p.change("undrain", cpus, evUndrain, "")
-}
-
-// Quarantine takes a slot out of use as Drain does, and says that it is because
-// of the slot.
-func (p *Pool) Quarantine(cpus cpuset.Set, reason string) error {
-	return p.change("quarantine", cpus, evQuarantine, reason)
+// Lift removes the holds of these causes, all if there are none named. The slot
+// is in use again when no other is left.
+func (p *Pool) Lift(cpus cpuset.Set, causes ...Cause) error {
+	if len(causes) == 0 {
+		causes = Causes()
+	}
+	return p.change("lift the holds of", cpus, func(s *place) { s.lift(causes) })
 }
 
 // Slots lists what was planned.
@@ -159,22 +182,23 @@ func (p *Pool) Snapshot() []Status {
 	defer p.mu.Unlock()
 	all := make([]Status, 0, len(p.places))
 	for _, s := range p.places {
+		h := s.hold()
 		all = append(all, Status{
 			CPUs: s.slot.CPUs.String(), Node: s.slot.Node,
-			State: s.phase.String(), Reason: s.reason, Since: s.since,
+			State: s.state(), Cause: h.Cause, Reason: h.Reason, Since: s.since,
 		})
 	}
 	return all
 }
 
-func (p *Pool) change(verb string, cpus cpuset.Set, e event, reason string) error {
+func (p *Pool) change(verb string, cpus cpuset.Set, how func(*place)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.find(cpus)
 	if s == nil {
 		return fmt.Errorf("%s slot %q: %w", verb, cpus, ErrUnknownSlot)
 	}
-	s.apply(e, reason, p.now())
+	s.change(p.now(), func() { how(s) })
 	p.serve()
 	return nil
 }

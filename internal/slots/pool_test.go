@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,54 +26,63 @@ func at(second int64) time.Time { return time.Unix(second, 0).UTC() }
 // TestStates walks a slot through every event in every state.
 func TestStates(t *testing.T) {
 	type step struct {
-		do     string // lease, examine, release, drain, undrain or quarantine
-		state  string
-		reason string
+		do    string // lease, examine, release, lift, or a cause to hold or (with -) to lift
+		state string
+		hold  Hold
 	}
+	none := Hold{}
+	hold := func(c Cause, step int) Hold { return Hold{c, fmt.Sprintf("%s %d", c, step)} }
+	operator := func(step int) Hold { return hold(Operator, step) }
+	quarantine := func(step int) Hold { return hold(Quarantine, step) }
+	unfit := func(step int) Hold { return hold(UnfitHost, step) }
 	tests := []struct {
 		name  string
 		steps []step
 	}{
-		{"work", []step{{"lease", Busy, ""}, {"release", Idle, ""}, {"lease", Busy, ""}}},
-		{"drain idle", []step{{"drain", Drained, "d1"}, {"drain", Drained, "d2"}, {"undrain", Idle, ""}, {"lease", Busy, ""}}},
-		{"drain busy", []step{{"lease", Busy, ""}, {"drain", Draining, "d2"}, {"drain", Draining, "d3"}, {"release", Drained, "d3"}, {"undrain", Idle, ""}}},
-		{"undrain before it is drained", []step{{"lease", Busy, ""}, {"drain", Draining, "d2"}, {"undrain", Busy, ""}, {"release", Idle, ""}}},
-		{"undrain what is in use", []step{{"undrain", Idle, ""}, {"lease", Busy, ""}, {"undrain", Busy, ""}}},
-		{"quarantine idle", []step{{"quarantine", Quarantined, "q1"}, {"quarantine", Quarantined, "q2"}, {"undrain", Idle, ""}}},
-		{"quarantine busy", []step{{"lease", Busy, ""}, {"quarantine", Draining, "q2"}, {"quarantine", Draining, "q3"}, {"release", Quarantined, "q3"}}},
-		{"quarantine drained", []step{{"drain", Drained, "d1"}, {"quarantine", Quarantined, "q2"}}},
-		{"quarantine draining", []step{{"lease", Busy, ""}, {"drain", Draining, "d2"}, {"quarantine", Draining, "q3"}, {"release", Quarantined, "q3"}}},
-		{"a drain does not weaken a quarantine", []step{{"quarantine", Quarantined, "q1"}, {"drain", Quarantined, "q1"}}},
-		{"nor one to come", []step{{"lease", Busy, ""}, {"quarantine", Draining, "q2"}, {"drain", Draining, "q2"}, {"release", Quarantined, "q2"}}},
-		{"examine idle", []step{{"examine", Busy, ""}, {"release", Idle, ""}}},
-		{"examine drained", []step{{"drain", Drained, "d1"}, {"examine", Drained, "d1"}, {"drain", Drained, "d3"}, {"release", Drained, "d3"}}},
-		{"examine quarantined", []step{{"quarantine", Quarantined, "q1"}, {"examine", Quarantined, "q1"}, {"quarantine", Quarantined, "q3"},
-			{"drain", Quarantined, "q3"}, {"release", Quarantined, "q3"}}},
-		{"quarantine while it is examined", []step{{"drain", Drained, "d1"}, {"examine", Drained, "d1"}, {"quarantine", Quarantined, "q3"}, {"release", Quarantined, "q3"}}},
-		{"undrain while it is examined", []step{{"quarantine", Quarantined, "q1"}, {"examine", Quarantined, "q1"}, {"undrain", Busy, ""}, {"release", Idle, ""}}},
-		{"lift a quarantine to come", []step{{"lease", Busy, ""}, {"quarantine", Draining, "q2"}, {"undrain", Busy, ""}, {"release", Idle, ""}}},
+		{"work", []step{{"lease", Busy, none}, {"release", Idle, none}, {"lease", Busy, none}}},
+		{"drain idle", []step{{"operator", Drained, operator(1)}, {"operator", Drained, operator(2)}, {"lift", Idle, none}, {"lease", Busy, none}}},
+		{"drain busy", []step{{"lease", Busy, none}, {"operator", Draining, operator(2)}, {"operator", Draining, operator(3)}, {"release", Drained, operator(3)}, {"lift", Idle, none}}},
+		{"undrain before it is drained", []step{{"lease", Busy, none}, {"operator", Draining, operator(2)}, {"lift", Busy, none}, {"release", Idle, none}}},
+		{"undrain what is in use", []step{{"lift", Idle, none}, {"lease", Busy, none}, {"lift", Busy, none}}},
+		{"quarantine idle", []step{{"quarantine", Quarantined, quarantine(1)}, {"quarantine", Quarantined, quarantine(2)}, {"-quarantine", Idle, none}}},
+		{"quarantine busy", []step{{"lease", Busy, none}, {"quarantine", Draining, quarantine(2)}, {"release", Quarantined, quarantine(2)}}},
+		{"quarantine drained", []step{{"operator", Drained, operator(1)}, {"quarantine", Quarantined, quarantine(2)}, {"-quarantine", Drained, operator(1)}}},
+		{"quarantine draining", []step{{"lease", Busy, none}, {"operator", Draining, operator(2)}, {"quarantine", Draining, quarantine(3)}, {"release", Quarantined, quarantine(3)}}},
+		{"a drain does not weaken a quarantine", []step{{"quarantine", Quarantined, quarantine(1)}, {"operator", Quarantined, quarantine(1)}, {"-quarantine", Drained, operator(2)}}},
+		{"nor one to come", []step{{"lease", Busy, none}, {"quarantine", Draining, quarantine(2)}, {"operator", Draining, quarantine(2)}, {"release", Quarantined, quarantine(2)}}},
+		{"lift all", []step{{"quarantine", Quarantined, quarantine(1)}, {"operator", Quarantined, quarantine(1)}, {"unfit-host", Quarantined, quarantine(1)}, {"lift", Idle, none}}},
+		{"a fit host does not undrain", []step{{"unfit-host", Drained, unfit(1)}, {"operator", Drained, operator(2)}, {"-unfit-host", Drained, operator(2)}}},
+		{"an unfit host does not take a drain over", []step{{"operator", Drained, operator(1)}, {"unfit-host", Drained, operator(1)}, {"-operator", Drained, unfit(2)}, {"-unfit-host", Idle, none}}},
+		{"examine idle", []step{{"examine", Busy, none}, {"release", Idle, none}}},
+		{"examine drained", []step{{"operator", Drained, operator(1)}, {"examine", Drained, operator(1)}, {"operator", Drained, operator(3)}, {"release", Drained, operator(3)}}},
+		{"examine quarantined", []step{{"quarantine", Quarantined, quarantine(1)}, {"examine", Quarantined, quarantine(1)}, {"operator", Quarantined, quarantine(1)}, {"release", Quarantined, quarantine(1)}}},
+		{"quarantine while it is examined", []step{{"operator", Drained, operator(1)}, {"examine", Drained, operator(1)}, {"quarantine", Quarantined, quarantine(3)}, {"release", Quarantined, quarantine(3)}}},
+		{"undrain while it is examined", []step{{"quarantine", Quarantined, quarantine(1)}, {"examine", Quarantined, quarantine(1)}, {"lift", Busy, none}, {"operator", Draining, operator(4)}, {"release", Drained, operator(4)}}},
+		{"lift a quarantine to come", []step{{"lease", Busy, none}, {"quarantine", Draining, quarantine(2)}, {"-quarantine", Busy, none}, {"release", Idle, none}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			pool := NewPool(parseSlots(t, "2-3@1"), clock())
 			cpus := set(t, "2-3")
-			var lease *Lease
+			var held *Lease
 			want := Status{CPUs: "2-3", Node: 1, State: Idle, Since: at(0)}
 			for i, s := range tt.steps {
 				var err error
 				switch s.do {
 				case "lease":
-					lease, err = pool.Lease(t.Context())
+					held, err = pool.Lease(t.Context())
 				case "examine":
-					lease, err = pool.Examine(t.Context(), cpus)
+					held = lease(t, pool, "2-3")
 				case "release":
-					lease.Release()
-				case "drain":
-					err = pool.Drain(cpus, fmt.Sprintf("d%d", i+1))
-				case "undrain":
-					err = pool.Undrain(cpus)
-				case "quarantine":
-					err = pool.Quarantine(cpus, fmt.Sprintf("q%d", i+1))
+					held.Release()
+				case "lift":
+					err = pool.Lift(cpus)
+				default:
+					if lifted, ok := strings.CutPrefix(s.do, "-"); ok {
+						err = pool.Lift(cpus, Cause(lifted))
+					} else {
+						err = pool.Hold(cpus, hold(Cause(s.do), i+1))
+					}
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -80,7 +90,7 @@ func TestStates(t *testing.T) {
 				if s.state != want.State {
 					want.Since = at(int64(i + 1)) // every step asks the clock once
 				}
-				want.State, want.Reason = s.state, s.reason
+				want.State, want.Cause, want.Reason = s.state, s.hold.Cause, s.hold.Reason
 				if diff := cmp.Diff([]Status{want}, pool.Snapshot()); diff != "" {
 					t.Fatalf("after step %d, %s (-want +got):\n%s", i+1, s.do, diff)
 				}
@@ -93,23 +103,19 @@ func TestUnknownSlot(t *testing.T) {
 	pool := NewPool(parseSlots(t, "2-3@0 4-5@0"), clock())
 	before := pool.Snapshot()
 	for _, cpus := range []string{"", "2", "2-5", "6"} {
-		for _, err := range []error{pool.Drain(set(t, cpus), "r"), pool.Undrain(set(t, cpus)), pool.Quarantine(set(t, cpus), "r"), examine(t, pool, cpus)} {
+		for _, err := range []error{pool.Hold(set(t, cpus), Hold{Operator, "r"}), pool.Lift(set(t, cpus)),
+			pool.Examine(t.Context(), set(t, cpus), time.Hour, nil)} {
 			if !errors.Is(err, ErrUnknownSlot) {
 				t.Errorf("CPUs %q: error %v, want ErrUnknownSlot", cpus, err)
 			}
 		}
 	}
-	if got, want := pool.Drain(set(t, "2"), "r").Error(), `drain slot "2": no slot has exactly these CPUs`; got != want {
+	if got, want := pool.Hold(set(t, "2"), Hold{Operator, "r"}).Error(), `hold slot "2": no slot has exactly these CPUs`; got != want {
 		t.Errorf("error %q, want %q", got, want)
 	}
 	if diff := cmp.Diff(before, pool.Snapshot()); diff != "" {
 		t.Errorf("refused changes changed the pool (-want +got):\n%s", diff)
 	}
-}
-
-func examine(t *testing.T, pool *Pool, cpus string) error {
-	_, err := pool.Examine(t.Context(), set(t, cpus))
-	return err
 }
 
 // TestLongestIdle: slots take turns.
@@ -196,7 +202,7 @@ func TestInOrder(t *testing.T) {
 func TestWaitsWhileDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0"), time.Now)
-		if err := pool.Drain(set(t, "1"), "maintenance"); err != nil {
+		if err := pool.Hold(set(t, "1"), Hold{Operator, "maintenance"}); err != nil {
 			t.Fatal(err)
 		}
 		var leased atomic.Bool
@@ -210,7 +216,7 @@ func TestWaitsWhileDrained(t *testing.T) {
 		if leased.Load() {
 			t.Error("a drained slot was leased")
 		}
-		if err := pool.Undrain(set(t, "1")); err != nil {
+		if err := pool.Lift(set(t, "1")); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -284,11 +290,8 @@ func TestConcurrent(t *testing.T) {
 		r := rand.New(rand.NewPCG(8, 9))
 		for {
 			cpus := set(t, fmt.Sprint(1+r.IntN(3)))
-			hold := pool.Drain
-			if r.IntN(2) == 0 {
-				hold = pool.Quarantine
-			}
-			if err := errors.Join(hold(cpus, "test"), pool.Undrain(cpus)); err != nil {
+			hold := Hold{Causes()[r.IntN(len(Causes()))], "test"}
+			if err := errors.Join(pool.Hold(cpus, hold), pool.Lift(cpus)); err != nil {
 				t.Error(err)
 			}
 			select {
@@ -309,18 +312,24 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestStatesAreListed: metrics need every state that can be told.
+// TestStatesAreListed: metrics need every state that Status shows.
 func TestStatesAreListed(t *testing.T) {
-	told := map[string]bool{}
-	for p := range phases {
-		told[p.String()] = true
+	shown := map[string]bool{}
+	for _, leased := range []bool{false, true} {
+		for _, cause := range append(Causes(), "") {
+			p := &place{leased: leased, holds: map[Cause]string{cause: ""}}
+			if cause == "" {
+				p.holds = nil
+			}
+			shown[p.state()] = true
+		}
 	}
 	listed := map[string]bool{}
 	for _, s := range States() {
 		listed[s] = true
 	}
-	if diff := cmp.Diff(told, listed); diff != "" {
-		t.Errorf("told and listed states (-want +got):\n%s", diff)
+	if diff := cmp.Diff(shown, listed); diff != "" {
+		t.Errorf("shown and listed states (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,8 +1,13 @@
 package slots
 
-import "time"
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
 
-// The states of a slot, as they are told.
+// The states of a slot, as operators see them.
 const (
 	Idle        = "idle"
 	Busy        = "busy"        // leased
@@ -14,100 +19,97 @@ const (
 // States lists all states.
 func States() []string { return []string{Idle, Busy, Draining, Drained, Quarantined} }
 
-// phase is a state with what is to follow it: a slot that is draining becomes
-// drained or quarantined. One that is leased while out of use, to be examined,
-// is told as out of use all the same.
-type phase uint8
+// Cause is the kind of a hold: who took the slot out of use, and so who puts it
+// back.
+type Cause string
 
+// The causes. A slot can have several; it is in use when it has none.
 const (
-	idle phase = iota
-	busy
-	draining
-	condemned // draining, then quarantined
-	drained
-	quarantined
-	drainedExamined     // leased, as the next
-	quarantinedExamined //
-	phases
-	never = phases // not reachable: a leased slot is not leased again, only a leased one comes back
+	Quarantine Cause = "quarantine" // its reference kernels or runs say that it is not itself
+	Operator   Cause = "operator"   // somebody drained it
+	UnfitHost  Cause = "unfit-host" // the host is not as a strict judged wants it
 )
 
-type event uint8
+// Causes lists all causes, the one first that Status shows of several.
+func Causes() []Cause { return []Cause{Quarantine, Operator, UnfitHost} }
 
-const (
-	evLease event = iota
-	evRelease
-	evDrain
-	evUndrain
-	evQuarantine
-	events
-)
-
-// after is the whole life of a slot. A quarantine is stronger than a drain:
-// draining a quarantined slot changes nothing. Undraining lifts both.
-var after = [phases][events]phase{
-	//            lease  release      drain        undrain  quarantine
-	idle:        {busy, never, drained, idle, quarantined},
-	busy:        {never, idle, draining, busy, condemned},
-	draining:    {never, drained, draining, busy, condemned},
-	condemned:   {never, quarantined, condemned, busy, condemned},
-	drained:     {drainedExamined, never, drained, idle, quarantined},
-	quarantined: {quarantinedExamined, never, quarantined, idle, quarantined},
-
-	drainedExamined:     {never, drained, drainedExamined, busy, quarantinedExamined},
-	quarantinedExamined: {never, quarantined, quarantinedExamined, busy, quarantinedExamined},
-}
-
-// leased reports whether somebody holds the slot.
-func (p phase) leased() bool { return after[p][evRelease] != never }
-
-// inUse reports whether jobs get the slot.
-func (p phase) inUse() bool { return p == idle || p == busy }
-
-func (p phase) String() string {
-	switch p {
-	case idle:
-		return Idle
-	case busy:
-		return Busy
-	case draining, condemned:
-		return Draining
-	case drained, drainedExamined:
-		return Drained
-	default:
-		return Quarantined
-	}
+// Hold is what keeps a slot out of use until it is lifted.
+type Hold struct {
+	Cause  Cause
+	Reason string // for people
 }
 
 // place is one slot in its present state.
 type place struct {
-	slot   Slot
-	phase  phase
-	reason string    // of the drain or quarantine in force
-	since  time.Time // of the state as it is told
+	slot  Slot
+	holds map[Cause]string // reasons
+	since time.Time        // of the state that Status shows
+
+	leased  bool
+	outside bool                    // leased while out of use, to be examined: not shown as leased
+	end     context.CancelCauseFunc // of the examination that has it; nil if none has
 
 	resting bool // leased, but its holder waits in the line or runs elsewhere
 	hush    int  // so many runs beside it are to be quiet
 }
 
 // works reports whether a program may be running on it.
-func (p *place) works() bool { return p.phase.leased() && !p.resting }
+func (p *place) works() bool { return p.leased && !p.resting }
 
-// apply moves the place on. The reason counts where the event put its own hold
-// on the slot; without a hold there is none.
-func (p *place) apply(e event, reason string, now time.Time) {
-	next := after[p.phase][e]
-	if next == never {
-		panic("slots: " + p.slot.CPUs.String() + " is " + p.phase.String() + ": no such transition")
-	}
+// inUse reports whether jobs get the slot.
+func (p *place) inUse() bool { return len(p.holds) == 0 }
+
+// idle reports whether a job can have the slot now.
+func (p *place) idle() bool { return p.inUse() && !p.leased }
+
+// state is what Status shows.
+func (p *place) state() string {
+	_, quarantined := p.holds[Quarantine]
 	switch {
-	case next == idle || next == busy:
-		p.reason = ""
-	case e == evQuarantine, e == evDrain && (next == draining || next == drained || next == drainedExamined):
-		p.reason = reason
+	case p.inUse() && p.leased:
+		return Busy
+	case p.inUse():
+		return Idle
+	case p.leased && !p.outside:
+		return Draining
+	case quarantined:
+		return Quarantined
 	}
-	if next.String() != p.phase.String() {
+	return Drained
+}
+
+// hold is the one that Status shows, the zero value if there is none.
+func (p *place) hold() Hold {
+	for _, c := range Causes() {
+		if reason, ok := p.holds[c]; ok {
+			return Hold{c, reason}
+		}
+	}
+	return Hold{}
+}
+
+// change makes a change and notes when the state that Status shows became
+// another one.
+func (p *place) change(now time.Time, how func()) {
+	before := p.state()
+	how()
+	if p.inUse() {
+		p.outside = false
+	}
+	if p.state() != before {
 		p.since = now
 	}
-	p.phase = next
+}
+
+func (p *place) lease(end context.CancelCauseFunc) {
+	p.leased, p.outside, p.end = true, !p.inUse(), end
+}
+
+func (p *place) release() {
+	p.leased, p.outside, p.end = false, false, nil
+}
+
+// lift removes the holds of these causes.
+func (p *place) lift(causes []Cause) {
+	maps.DeleteFunc(p.holds, func(c Cause, _ string) bool { return slices.Contains(causes, c) })
 }

@@ -26,14 +26,19 @@ type KernelTime struct {
 	WallTime time.Duration // CLOCK_MONOTONIC
 }
 
-// runKernel runs one kernel and writes its times. A kernel that computed
-// something else than it must exits with 1, one that could not begin with 2.
+// The exit codes of a kernel that has no result.
+const (
+	ExitWrong    = 1 // it computed something else than it must
+	ExitUnusable = 2 // it could not begin
+)
+
+// runKernel runs one kernel, writes its times and returns the exit code.
 func runKernel(args []string) int {
 	bytes := 0
 	if len(args) > 1 {
 		var err error
 		if bytes, err = strconv.Atoi(args[1]); err != nil {
-			return 2
+			return ExitUnusable
 		}
 	}
 	switch args[0] {
@@ -47,14 +52,14 @@ func runKernel(args []string) int {
 		return runLoad(args[0])
 	}
 	if err != nil {
-		return 2
+		return ExitUnusable
 	}
 	t := measure(k)
 	if !k.ok() {
-		return 1
+		return ExitWrong
 	}
 	if _, err := os.Stdout.WriteString(t.line()); err != nil {
-		return 2
+		return ExitUnusable
 	}
 	return 0
 }

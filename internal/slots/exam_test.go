@@ -1,0 +1,158 @@
+package slots
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// examined starts an examination of a slot that works until it is ended, and
+// returns when the slot is its own.
+func examined(t *testing.T, pool *Pool, cpus string) <-chan error {
+	ended := make(chan error, 1)
+	go func() {
+		ended <- pool.Examine(t.Context(), set(t, cpus), time.Hour, func(ctx context.Context) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+	}()
+	synctest.Wait()
+	return ended
+}
+
+// TestJobEndsExamination: a job that wants a slot gets it from whoever examines
+// it, at once.
+func TestJobEndsExamination(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewPool(parseSlots(t, "1@0"), time.Now)
+		ended, start := examined(t, pool, "1"), time.Now()
+		l := mustLease(t, pool)
+		if waited := time.Since(start); waited != 0 {
+			t.Errorf("the job waited %s for the slot", waited)
+		}
+		if err := <-ended; err != ErrWanted {
+			t.Errorf("the examination ended with %v, want ErrWanted", err)
+		}
+		l.Release()
+		if got := pool.Snapshot()[0].State; got != Idle {
+			t.Errorf("state %q in the end, want idle", got)
+		}
+	})
+}
+
+// TestWhatEndsAnExamination: those whom it keeps from running, and nobody else.
+func TestWhatEndsAnExamination(t *testing.T) {
+	tests := []struct {
+		name  string
+		slots string
+		held  Cause // of the examined slot 1, if any
+		busy  string
+		do    func(ctx context.Context, pool *Pool, own *Lease) error // has the slot that is busy
+		want  bool
+	}{
+		{"a job without another slot", "1@0 2@1", "", "2", leaseOne, true},
+		{"a job with another slot", "1@0 2@1", "", "", leaseOne, false},
+		{"a job that the slot is not for", "1@0 2@1", Quarantine, "2", leaseOne, false},
+		{"a look", "1@0 2@1", "", "2", func(ctx context.Context, p *Pool, _ *Lease) error { return p.Await(ctx) }, false},
+		{"a run that needs quiet beside it", "1@0 2@0", "", "2", borrowWish(Wish{Quiet: true}), true},
+		{"one that needs quiet beside a slot out of use", "1@0 2@0", Quarantine, "2", borrowWish(Wish{Quiet: true}), true},
+		{"one that needs quiet elsewhere", "1@0 2@1", "", "2", borrowWish(Wish{Quiet: true}), false},
+		{"one that needs another core", "1@0 2@1", "", "2", borrowWish(Wish{OtherCore: true}), true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pool := NewPool(parseSlots(t, tt.slots), time.Now)
+				var own *Lease
+				if tt.busy != "" {
+					own = lease(t, pool, tt.busy)
+				}
+				if tt.held != "" {
+					if err := pool.Hold(set(t, "1"), Hold{tt.held, "test"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				exam, stop := make(chan error, 1), make(chan struct{})
+				go func() {
+					exam <- pool.Examine(t.Context(), set(t, "1"), time.Hour, func(ctx context.Context) error {
+						select {
+						case <-ctx.Done():
+						case <-stop:
+						}
+						return context.Cause(ctx)
+					})
+				}()
+				synctest.Wait()
+				go func() { done <- tt.do(ctx, pool, own) }()
+				synctest.Wait()
+				close(stop)
+				if got := errors.Is(<-exam, ErrWanted); got != tt.want {
+					t.Errorf("the examination was ended: %v, want %v", got, tt.want)
+				}
+				cancel()
+				<-done
+			})
+		})
+	}
+}
+
+func leaseOne(ctx context.Context, p *Pool, _ *Lease) error {
+	_, err := p.Lease(ctx)
+	return err
+}
+
+func borrowWish(w Wish) func(context.Context, *Pool, *Lease) error {
+	return func(ctx context.Context, _ *Pool, own *Lease) error {
+		_, err := own.Borrow(ctx, w, time.Hour)
+		return err
+	}
+}
+
+// TestAwait: it returns when a job would have a slot, and takes none.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewPool(parseSlots(t, "1@0"), time.Now)
+		var log []string
+		looking := func(what string) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := pool.Await(ctx); err == nil {
+				log = append(log, what)
+			}
+		}
+		looking("idle")
+		ended := examined(t, pool, "1")
+		looking("examined")
+		l := mustLease(t, pool)
+		<-ended
+		looking("busy")
+		l.Release()
+		looking("idle again")
+		if err := pool.Hold(set(t, "1"), Hold{Operator, "test"}); err != nil {
+			t.Fatal(err)
+		}
+		looking("drained")
+		if diff := cmp.Diff([]string{"idle", "examined", "idle again"}, log); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestExamineIsPatientOnly so long.
+func TestExamineIsPatient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewPool(parseSlots(t, "1@0"), time.Now)
+		l := mustLease(t, pool)
+		err := pool.Examine(t.Context(), set(t, "1"), time.Second, func(context.Context) error { return nil })
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v, want context.DeadlineExceeded", err)
+		}
+		l.Release()
+	})
+}
