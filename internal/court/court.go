@@ -25,6 +25,7 @@ import (
 	"judged/internal/topology"
 	"judged/internal/turbo"
 	"judged/internal/units"
+	"judged/internal/virt"
 )
 
 // Options say what to set up.
@@ -61,6 +62,7 @@ type Court struct {
 
 	// Read once, when the court is opened.
 	turbo       turbo.State
+	virtual     bool
 	program     []byte // judged-init
 	fingerprint string
 
@@ -100,7 +102,7 @@ func (c *Court) open() (err error) {
 	if err := slots.Balanced(c.topology, c.slots); err != nil {
 		return &UsageError{err}
 	}
-	c.turbo = turbo.Read(c.fs, c.CPUs())
+	c.turbo, c.virtual = turbo.Read(c.fs, c.CPUs()), virt.Hypervisor(c.fs) != ""
 	if c.fingerprint, err = c.readFingerprint(); err != nil {
 		return err
 	}
@@ -194,11 +196,8 @@ func (c *Court) openStand(s slots.Slot) error {
 	return nil
 }
 
-// Virtual reports whether a hypervisor shows itself in the processor's flags.
-func (c *Court) Virtual() bool {
-	info, err := c.fs.ReadFile("/proc/cpuinfo")
-	return err == nil && hasFlag(info, "hypervisor")
-}
+// Virtual reports whether the host is a virtual machine.
+func (c *Court) Virtual() bool { return c.virtual }
 
 // Slots lists what was planned.
 func (c *Court) Slots() []slots.Slot { return c.slots }
