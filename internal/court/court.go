@@ -38,6 +38,11 @@ type Options struct {
 	Class  string                   // what the operator calls hosts of this kind; part of the fingerprint
 	Member *fingerprint.Fingerprint // of a host of the pool, for doctor to compare; nil if nobody gave one
 	Name   string                   // of the host in reports; empty is its host name
+	// Command is what another judged is told that wants the same CPUs.
+	Command string
+	// ClaimFolder is where CPUs are claimed; empty is the machine's own. Only tests, which judge on the same CPUs at
+	// once, have others.
+	ClaimFolder string
 
 	Root               sandbox.Root
 	BoxBytes           units.Bytes
@@ -55,6 +60,7 @@ type Court struct {
 	fs       hostfs.FS
 	topology topology.Topology
 	slots    []slots.Slot
+	claim    *slots.Claim
 	tree     *cgroup.Tree
 	launcher *sandbox.Launcher
 	stands   map[string]*measure.Stand // by the slot's CPUs
@@ -102,6 +108,9 @@ func (c *Court) open() (err error) {
 	if err := slots.Balanced(c.topology, c.slots); err != nil {
 		return &UsageError{err}
 	}
+	if err := c.claimCPUs(); err != nil {
+		return err
+	}
 	c.turbo, c.virtual = turbo.Read(c.fs, c.CPUs()), virt.Hypervisor(c.fs) != ""
 	if c.fingerprint, err = c.readFingerprint(); err != nil {
 		return err
@@ -129,6 +138,15 @@ func (c *Court) open() (err error) {
 		}
 	}
 	return nil
+}
+
+// claimCPUs comes before anything is changed: another judged may be measuring.
+func (c *Court) claimCPUs() (err error) {
+	c.claim, err = slots.ClaimCPUs(c.options.ClaimFolder, c.CPUs(), c.options.Command)
+	if err == nil && c.claim.Confined != nil {
+		c.options.Log.Warn("a judged in another container that uses the same CPUs is not noticed", "error", c.claim.Confined)
+	}
+	return err
 }
 
 // monitorSlack is a tenth of how rarely the runtime's monitor looks when it has
@@ -260,6 +278,9 @@ func (c *Court) Close() error {
 	}
 	if c.tree != nil {
 		errs = append(errs, c.tree.Remove())
+	}
+	if c.claim != nil {
+		errs = append(errs, c.claim.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -10,25 +10,31 @@ import (
 // DetachedTmpfs makes a tmpfs that is mounted nowhere and returns its root as a
 // directory. It lives as long as that or a mount of it. Options are those of
 // mount(8), each a key and a value.
-func DetachedTmpfs(options ...[2]string) (*os.File, error) {
-	context, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+func DetachedTmpfs(options ...[2]string) (*os.File, error) { return detached("tmpfs", options) }
+
+// DetachedDevices returns the root of devtmpfs, mounted nowhere. The kernel has one such file system for all
+// namespaces. Since Linux 5.17 each mount sets its options again: those left out stay as they are.
+func DetachedDevices() (*os.File, error) { return detached("devtmpfs", nil) }
+
+func detached(fstype string, options [][2]string) (*os.File, error) {
+	context, err := unix.Fsopen(fstype, unix.FSOPEN_CLOEXEC)
 	if err != nil {
-		return nil, os.NewSyscallError("fsopen tmpfs", err)
+		return nil, os.NewSyscallError("fsopen "+fstype, err)
 	}
 	defer unix.Close(context)
 	for _, o := range options {
 		if err := unix.FsconfigSetString(context, o[0], o[1]); err != nil {
-			return nil, &os.PathError{Op: "fsconfig tmpfs", Path: o[0] + "=" + o[1], Err: err}
+			return nil, &os.PathError{Op: "fsconfig " + fstype, Path: o[0] + "=" + o[1], Err: err}
 		}
 	}
 	if err := unix.FsconfigCreate(context); err != nil {
-		return nil, os.NewSyscallError("fsconfig create tmpfs", err)
+		return nil, os.NewSyscallError("fsconfig create "+fstype, err)
 	}
 	fd, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	if err != nil {
-		return nil, os.NewSyscallError("fsmount tmpfs", err)
+		return nil, os.NewSyscallError("fsmount "+fstype, err)
 	}
-	return os.NewFile(uintptr(fd), "tmpfs"), nil
+	return os.NewFile(uintptr(fd), fstype), nil
 }
 
 // CloseToWrites makes a detached mount read-only, and what is cloned from it.
