@@ -19,8 +19,8 @@
 //	cmd/judged-init                  [3]  the first process of a sandbox
 //	topology turbo seccomp runtimes  [2]  CPUs, cores, nodes; frequency switches; the system call policy; what programs load
 //	cgroup stage                     [2]  v2, hybrid and v1 as one Group; what runs between clone and exec
-//	job hostfs linux config          [1]  the model and its JSON; rooted /proc and /sys; system calls; configuration
-//	units cpuset stats plot          [0]  bytes and their text; CPU lists; dispersion, decision rule, comparison, charts; pictures of runs
+//	job virt linux config            [1]  the model and its JSON; bare metal or hypervisor; system calls; configuration
+//	units cpuset hostfs stats plot   [0]  bytes and their text; CPU lists; rooted /proc and /sys; decision rule, charts; pictures of runs
 //	testdata                         [0]  programs of the experiments, embedded
 //
 // testkit and what is below it serve tests, and the demo: nothing else

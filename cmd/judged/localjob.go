@@ -23,9 +23,10 @@ import (
 
 // localJob is a job whose files are on this host: its parts are paths.
 type localJob struct {
-	job  job.Job
-	name string // of the program in the working directory; "" is a command of the sandbox
-	set  *problem.Set
+	job     job.Job
+	program string // as it was given
+	name    string // of the program in the working directory; "" is a command of the sandbox
+	set     *problem.Set
 }
 
 // Close removes what was unpacked.
@@ -62,6 +63,7 @@ func (f *jobFlags) build(cmd *cobra.Command, args []string) (*localJob, error) {
 // for a name that is looked up inside the sandbox.
 func (l *localJob) addProgram(args []string) error {
 	program, rest := args[0], args[1:]
+	l.program = program
 	err := readable(program)
 	switch {
 	case err == nil:

@@ -87,7 +87,7 @@ func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlag
 	if err := f.choose(); err != nil {
 		return err
 	}
-	ct, err := a.openCourt(c, c.Slots.Width)
+	ct, err := a.openCourt(c, c.Slots.Width, args[0])
 	if err != nil {
 		return err
 	}

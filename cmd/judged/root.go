@@ -43,16 +43,16 @@ type app struct {
 	out    io.Writer
 	err    io.Writer
 	config string // file
+	claims string // folder where CPUs are claimed; "" is the machine's own
 }
 
 // run is the whole program: arguments in, exit code out.
-func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
-	a := &app{in: in, out: out, err: errOut}
+func (a *app) run(ctx context.Context, args []string) int {
 	err := a.rootCommand(args).ExecuteContext(ctx)
 	code := exitCode(err)
 	if code > exitNo {
 		// Names of files and words of a daemon are in it.
-		fmt.Fprintln(errOut, render.Printable("judged: "+oneLine(err)))
+		fmt.Fprintln(a.err, render.Printable("judged: "+oneLine(err)))
 	}
 	return code
 }

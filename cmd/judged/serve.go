@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -48,7 +49,11 @@ one hands back what runs, too.`,
 			if err := checkTokens(c.HTTP); err != nil {
 				return err
 			}
-			options, err := courtOptions(c, a)
+			data, err := filepath.Abs(c.DataDir)
+			if err != nil {
+				return err
+			}
+			options, err := courtOptions(c, a, "serve with data folder "+data)
 			if err != nil {
 				return err
 			}

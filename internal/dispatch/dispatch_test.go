@@ -56,7 +56,7 @@ func newFixture(t *testing.T, strict bool) *fixture {
 	f.closing(f.store.Close)
 	f.queue, err = queue.Open(ctx, b, queue.Options{})
 	f.must(err)
-	f.court, err = court.Open(court.Options{Strict: strict, Pool: "default", Root: sandbox.RootPrivate, BoxBytes: 1 << 20, BoxInodes: 64,
+	f.court, err = court.Open(court.Options{ClaimFolder: t.TempDir(), Strict: strict, Pool: "default", Root: sandbox.RootPrivate, BoxBytes: 1 << 20, BoxInodes: 64,
 		UIDFirst: 400_000, UIDCount: 100, Log: slog.New(slog.DiscardHandler)})
 	f.must(err)
 	f.closing(f.court.Close)

@@ -22,11 +22,11 @@ import (
 
 // options are for a test: the smallest programs, one run of each.
 func options(t *testing.T) Options {
-	c := config.Default()
+	c, claims := config.Default(), t.TempDir()
 	return Options{
 		N: 1, Scale: 0.001, Seed: 1, Seen: func(int, int, string) {},
 		Open: func(width int) (*court.Court, error) {
-			return court.Open(court.Options{
+			return court.Open(court.Options{ClaimFolder: claims,
 				Width: width, Count: 1, Root: sandbox.RootHost, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 				UIDFirst: 1<<20 + os.Getpid()%4096*1000, UIDCount: 1000, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 			})

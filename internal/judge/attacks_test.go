@@ -115,7 +115,7 @@ const (
 func openArena(t *testing.T, width int, root sandbox.Root, without stage.Layers) *arena {
 	t.Helper()
 	c := config.Default()
-	ct, err := court.Open(court.Options{
+	ct, err := court.Open(court.Options{ClaimFolder: t.TempDir(),
 		Width: width, Count: 2, Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Without: without,
 	})

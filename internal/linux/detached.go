@@ -24,6 +24,10 @@ func DetachedRamfs() (*os.File, error) {
 	return detached("ramfs", unix.MOUNT_ATTR_NOATIME, [][2]string{{"mode", "0755"}})
 }
 
+// DetachedDevices returns the root of devtmpfs, mounted nowhere. The kernel has one such file system for all
+// namespaces. Since Linux 5.17 each mount sets its options again: those left out stay as they are.
+func DetachedDevices() (*os.File, error) { return detached("devtmpfs", 0, nil) }
+
 func detached(fstype string, attributes int, options [][2]string) (*os.File, error) {
 	context, err := unix.Fsopen(fstype, unix.FSOPEN_CLOEXEC)
 	if err != nil {
