@@ -133,13 +133,24 @@ func (s *Server) HTTPServer() *http.Server {
 	srv := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       idle,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	srv.RegisterOnShutdown(s.EndStreams)
 	return srv
 }
+
+// idle is how long a connection may stay open between two requests. A client or
+// proxy that sends its next request while we close the connection loses it, so
+// we close later than they do: Go's client after 90 s, nginx and AWS' load
+// balancers after 60 s, Caddy after 2 min, Azure's after 4 min, Google's after
+// 10 min. idleTold is what they are told, for those that listen, such as Node's
+// agents.
+const (
+	idle     = idleTold + time.Minute
+	idleTold = 10 * time.Minute
+)
 
 // bodiesAtOnce is how many JSON bodies of the largest size may be in memory:
 // decoded, each takes a multiple of it.
