@@ -89,13 +89,14 @@ type Server struct {
 	log     *slog.Logger
 	now     func() time.Time
 
-	stall   time.Duration // shorter in tests
-	gate    gate
-	memory  *semaphore.Weighted // bytes of bodies that are being read and decoded
-	page    page
-	handler http.Handler
-	closing context.Context // ends with EndStreams
-	close   context.CancelFunc
+	stall    time.Duration // shorter in tests
+	gate     gate
+	memory   *semaphore.Weighted // bytes of bodies that are being read and decoded
+	page     page
+	document []byte // OpenAPI
+	handler  http.Handler
+	closing  context.Context // ends with EndStreams
+	close    context.CancelFunc
 }
 
 // New returns a server; it starts nothing.
@@ -112,7 +113,7 @@ func New(o Options) *Server {
 	}
 	s.gate = gate{depth: s.waiting, most: o.Config.Queue.MaxWaiting, now: s.now}
 	s.memory = semaphore.NewWeighted(bodiesAtOnce * int64(o.Config.HTTP.MaxBody))
-	s.page = newPage()
+	s.page, s.document = newPage(), openAPIOf(o.Config)
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.outer(s.mux())
 	return s
