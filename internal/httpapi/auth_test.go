@@ -38,6 +38,8 @@ func TestScopes(t *testing.T) {
 		{"unknown", "Bearer sesame", []int{401, 401, 401, 401, 401, 401, 401, 200, 200, 401}},
 		{"basic", "Basic open sesame", []int{401, 401, 401, 401, 401, 401, 401, 200, 200, 401}},
 		{"platform", "Bearer open sesame", []int{202, 202, 200, 404, 200, 403, 403, 200, 200, 200}},
+		{"lower case", "bearer open sesame", []int{202, 202, 200, 404, 200, 403, 403, 200, 200, 200}},
+		{"upper case, two spaces", "BEARER  open sesame", []int{202, 202, 200, 404, 200, 403, 403, 200, 200, 200}},
 		{"ops", "Bearer root-token", []int{403, 403, 200, 403, 200, 200, 200, 200, 200, 200}},
 	}
 	for _, tt := range tests {
@@ -56,6 +58,24 @@ func TestScopes(t *testing.T) {
 				t.Errorf("log %s", log)
 			}
 		})
+	}
+}
+
+// TestUnauthorized holds that a caller can tell a token that is wrong from one
+// that did not arrive.
+func TestUnauthorized(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.Tokens = tokens(t) })
+	for _, tt := range []struct{ header, detail, challenge string }{
+		{"", "this needs a bearer token", `Bearer realm="judged"`},
+		{"Basic open sesame", "this needs a bearer token", `Bearer realm="judged"`},
+		{"Bearer", "this needs a bearer token", `Bearer realm="judged"`},
+		{"Bearer sesame", "the token is unknown", `Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`},
+		{"bearer Open sesame", "the token is unknown", `Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`},
+	} {
+		w := f.ask("GET", "/v1/jobs", "", "Authorization: "+tt.header)
+		if p := wantProblem(t, w, "unauthorized"); p.Detail != tt.detail || w.Header().Get("WWW-Authenticate") != tt.challenge {
+			t.Errorf("%q: %q, WWW-Authenticate %q", tt.header, p.Detail, w.Header().Get("WWW-Authenticate"))
+		}
 	}
 }
 
