@@ -105,18 +105,6 @@ type Timing struct {
 	Confidence   Confidence    `json:"confidence"`
 }
 
-// Confidence says how far a time verdict can be trusted. Noise is never a
-// verdict.
-type Confidence string
-
-// The confidences.
-const (
-	OneRun     Confidence = "single"     // one run, far from the limit
-	Stable     Confidence = "stable"     // repeats agree
-	Borderline Confidence = "borderline" // runs on both sides of the limit, or within the guard band
-	Noisy      Confidence = "noisy"      // repeats differ, or no run was undisturbed
-)
-
 // Run is one execution of a program.
 type Run struct {
 	CPUTime    time.Duration  `json:"cpu_time_ns"` // cgroup: user + system, all processes, exited ones too
@@ -135,39 +123,6 @@ type Run struct {
 	// Overhead is the time that judged itself needed for this run outside of
 	// it: preparing, reading counters, taking down. It is a metric only.
 	Overhead time.Duration `json:"-"`
-}
-
-// Cause is a reason why a run is called disturbed. The set is closed: metrics
-// use it as a label.
-type Cause string
-
-// The causes; package evidence holds the thresholds.
-const (
-	CauseWait      Cause = "wait"      // waited for the CPU
-	CauseForeign   Cause = "foreign"   // somebody else ran on the slot's CPUs
-	CauseSteal     Cause = "steal"     // the hypervisor took the CPU away
-	CauseMigrated  Cause = "migrated"  // moved between CPUs
-	CauseIRQ       Cause = "irq"       // device interrupts on the slot's CPUs
-	CauseTick      Cause = "tick"      // more timer interrupts than the kernel's tick explains
-	CauseIPI       Cause = "ipi"       // inter-processor interrupts
-	CauseThrottle  Cause = "throttle"  // thermal, or by the cgroup
-	CauseMajfault  Cause = "majfault"  // waited for a disk
-	CauseFaultCost Cause = "faultcost" // page faults dearer than usual
-	CausePreempted Cause = "preempted" // involuntary switches
-	CauseSoftIRQ   Cause = "softirq"   // deferred work of networks and disks on the slot's CPUs
-	CauseFrequency Cause = "frequency" // the CPU was slower or faster than planned
-	CauseSMI       Cause = "smi"       // the firmware took the CPU
-	CauseSwap      Cause = "swap"      // the host swapped
-	CauseRefault   Cause = "refault"   // the host threw the run's pages out of memory
-	CauseRemote    Cause = "remote"    // memory of another NUMA node
-	CauseCanary    Cause = "canary"    // a reference kernel right before or after took another time than it does here
-)
-
-// Causes lists the closed set.
-func Causes() []Cause {
-	return []Cause{CauseWait, CauseForeign, CauseSteal, CauseMigrated, CauseIRQ, CauseTick, CauseIPI,
-		CauseThrottle, CauseMajfault, CauseFaultCost, CausePreempted, CauseSoftIRQ, CauseFrequency, CauseSMI, CauseSwap,
-		CauseRefault, CauseRemote, CauseCanary}
 }
 
 // Evidence is what was seen of a run's surroundings. Every member may be

@@ -92,7 +92,7 @@ func timing(kept []outcome, d stats.Decision, rule stats.Rule) *job.Timing {
 	if !d.Done {
 		// A finding above time ended the repeating: the times are told
 		// and decide nothing.
-		t.Statistic, t.DecidedBy, t.Confidence = stats.StatMedian, "verdict", job.OneRun
+		t.Statistic, t.DecidedBy, t.Confidence = stats.StatMedian, job.ByVerdict, job.OneRun
 		d.Value = s.Median
 	}
 	if ratio, ok := s.SpreadRatio(); ok {
