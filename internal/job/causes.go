@@ -140,7 +140,25 @@ func Explain(c Cause) (CauseEntry, bool) {
 }
 
 // Meaning is a word of a report and what it means.
-type Meaning struct{ Word, Means string }
+type Meaning struct {
+	Word  string `json:"word"`
+	Means string `json:"means"`
+}
+
+// WordList is a member of Timing and the closed set of its values.
+type WordList struct {
+	Member string    `json:"member"`
+	About  string    `json:"about"`
+	Words  []Meaning `json:"words"`
+}
+
+// WordLists lists the members whose values need an explanation.
+func WordLists() []WordList {
+	return []WordList{
+		{"confidence", "How far a time verdict can be trusted", Confidences()},
+		{"decided_by", "What ended the repeats", Deciders()},
+	}
+}
 
 // Confidence says how far a time verdict can be trusted. Noise is never a
 // verdict.
