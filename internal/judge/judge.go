@@ -6,13 +6,13 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"judged/internal/checker"
 	"judged/internal/job"
 	"judged/internal/measure"
 	"judged/internal/sandbox"
 	"judged/internal/stats"
+	"judged/internal/text"
 	"judged/internal/units"
 )
 
@@ -42,12 +42,10 @@ type Test struct {
 // The error is not nil only if judged could not do its work or ctx ended; the
 // report is then what is known so far.
 func Run(ctx context.Context, stand *measure.Stand, task Task, seen func(job.TestReport)) (job.Report, error) {
-	tests := slices.Clone(task.Tests)
-	slices.SortStableFunc(tests, func(a, b Test) int { return strings.Compare(a.Name, b.Name) })
 	stand.Preread(task.Args, task.Files)
 	var reports []job.TestReport
 	failed := false
-	for _, t := range tests {
+	for _, t := range inOrder(task.Tests) {
 		if failed && task.Stop != job.StopNever {
 			reports = append(reports, job.TestReport{Name: t.Name, Verdict: job.Skipped, Agree: true})
 			continue
@@ -61,6 +59,13 @@ func Run(ctx context.Context, stand *measure.Stand, task Task, seen func(job.Tes
 		seen(r)
 	}
 	return fold(reports), nil
+}
+
+// inOrder sorts tests by name: 1, 2, 10.
+func inOrder(tests []Test) []Test {
+	tests = slices.Clone(tests)
+	slices.SortStableFunc(tests, func(a, b Test) int { return text.Natural(a.Name, b.Name) })
+	return tests
 }
 
 // runTest measures one test and checks each of its outputs.

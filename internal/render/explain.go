@@ -9,16 +9,15 @@ import (
 	"judged/internal/text"
 )
 
-// pageWidth is the width that every terminal has.
-const pageWidth = 80
-
 // Words explains what a report says about time: every cause, and the values of
 // confidence and decided_by.
 func Words() string {
 	var b strings.Builder
-	paragraph(&b, "Every run in a report names what disturbed it. A cause that a program can produce by itself explains nothing: "+
+	for _, line := range text.Wrap("Every run in a report names what disturbed it. A cause that a program can produce by itself explains nothing: "+
 		"nobody can buy a repeat. Every other cause explains a bounded amount of time. A run over the limit is set aside only if the "+
-		"measured time less the explained time is within the limit.")
+		"measured time less the explained time is within the limit.", pageWidth, 0) {
+		fmt.Fprintln(&b, line)
+	}
 	b.WriteString("\nCauses (disturbed):\n")
 	for _, e := range job.Catalogue() {
 		fmt.Fprintf(&b, "\n  %s\n", e.Cause)
@@ -75,8 +74,9 @@ func entry(w io.Writer, word, line string) {
 	}
 }
 
+// paragraph indents all lines but the first: none can pass for another.
 func paragraph(w io.Writer, line string) {
-	for _, part := range text.Wrap(line, pageWidth, 0) {
+	for _, part := range text.Wrap(line, pageWidth, 2) {
 		fmt.Fprintln(w, part)
 	}
 }

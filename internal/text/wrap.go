@@ -6,11 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Wrap breaks text at spaces into lines of at most width characters, the later ones indented by
-// hang. A word that is longer than a line, such as a list of many CPUs, is cut. White space of the
-// host's own texts is made harmless: names of processes are not ours.
+// Wrap breaks text at spaces into lines of at most width characters, the later
+// ones indented by hang. A word that is longer than a line, such as a list of
+// many CPUs, is cut. Characters that cannot be shown become spaces: names of
+// processes, say, are not ours.
 func Wrap(text string, width, hang int) []string {
-	if utf8.RuneCountInString(text) <= width && !strings.ContainsFunc(text, control) {
+	if utf8.RuneCountInString(text) <= width && utf8.ValidString(text) && !strings.ContainsFunc(text, control) {
 		return []string{text}
 	}
 	var lines []string
@@ -45,6 +46,6 @@ func Wrap(text string, width, hang int) []string {
 	return lines
 }
 
-// control is what could steer a terminal or mislead who reads it: bytes that are
-// no UTF-8 are commands to some, and marks of direction turn text around.
-func control(c rune) bool { return c == utf8.RuneError || !unicode.IsPrint(c) }
+// control is what could steer a terminal or mislead who reads it: marks of
+// direction turn text around.
+func control(c rune) bool { return !unicode.IsPrint(c) }

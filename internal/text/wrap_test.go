@@ -17,6 +17,8 @@ func TestWrap(t *testing.T) {
 		"hanging":        {"why     aaaa bbbb", 14, 8, []string{"why     aaaa", "        bbbb"}},
 		"long word":      {"abcdefgh", 3, 0, []string{"abc", "def", "gh"}},
 		"escape is tame": {"evil\x1b[2Jname", 40, 0, []string{"evil [2Jname"}},
+		"not UTF-8":      {"a\xffb", 9, 0, []string{"a\ufffdb"}},
+		"unprintable":    {"\u202e\x00", 9, 0, []string{""}},
 		"empty":          {"", 3, 0, []string{""}},
 	} {
 		if diff := cmp.Diff(tc.want, Wrap(tc.in, tc.width, tc.hang)); diff != "" {
