@@ -80,6 +80,7 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 			if err != nil {
 				return asDoctorUsage(err)
 			}
+			r.Version = version
 			if len(probes.ids) > 0 {
 				if err := a.probe(cmd.Context(), c, &r, probes, o.Member); err != nil {
 					return err
