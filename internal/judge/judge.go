@@ -29,6 +29,8 @@ type Task struct {
 	// Place and Ready are measure.Request's own.
 	Place func(context.Context, stats.Placement) (measure.Place, error)
 	Ready func() error
+	// Ran learns of every run of a test as soon as it has ended; nil is nobody.
+	Ran func(test string, r job.Run)
 }
 
 // Test is one test of a task.
@@ -72,6 +74,9 @@ func inOrder(tests []Test) []Test {
 func runTest(ctx context.Context, stand *measure.Stand, task Task, t Test) (job.TestReport, error) {
 	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats, Head: task.Head,
 		OutputHint: minOutputHint, Place: task.Place, Ready: task.Ready}
+	if task.Ran != nil {
+		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }
+	}
 	if t.Input != "" {
 		in := inputs{path: t.Input, onNode: map[int]*sandbox.Input{}}
 		defer in.close()

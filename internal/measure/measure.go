@@ -34,6 +34,8 @@ type Request struct {
 	Ready func() error
 	// Check compares the output of a run that came to its end; nil accepts.
 	Check func(ctx context.Context, output io.Reader) (job.CheckReport, error)
+	// Ran learns of every run as soon as it has ended; nil is nobody.
+	Ran func(job.Run)
 }
 
 // Place is a stand for one run, until it is released.
@@ -94,6 +96,9 @@ func (s *Stand) Test(ctx context.Context, q Request) (job.TestReport, error) {
 			budget--
 		}
 		all = append(all, o)
+		if q.Ran != nil {
+			q.Ran(o.run)
+		}
 		if o.verdict == job.NotExecutable {
 			return assemble(q, all, stats.Decision{}, t.rule), nil
 		}

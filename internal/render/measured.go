@@ -31,6 +31,7 @@ func Trial(w io.Writer, r trial.Result) error {
 	}
 	leftOut(&b, r.LeftOut)
 	fmt.Fprintf(&b, "%d runs in each placement, in turns, seed %d\n", r.N, r.Seed)
+	partialLine(&b, r)
 	hostLine(&b, r.Host)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -115,14 +116,37 @@ func Experiment(w io.Writer, r experiment.Result) error {
 		}
 		b.WriteByte('\n')
 	}
+	if r.Partial && r.Flips == nil {
+		if err := grid(&b, timesHead, timesRows(r.Cases)); err != nil {
+			return err
+		}
+		b.WriteByte('\n')
+	}
 	for _, n := range r.Notes {
 		paragraph(&b, Printable(n))
 	}
 	leftOut(&b, r.LeftOut)
 	fmt.Fprintf(&b, "%d runs of each, in turns, seed %d, scale %g\n", r.N, r.Seed, r.Scale)
+	partialLine(&b, r.Result)
 	hostLine(&b, r.Host)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// partialLine says of an interrupted measurement how many runs it has.
+func partialLine(w io.Writer, r trial.Result) {
+	if !r.Partial {
+		return
+	}
+	runs := 0
+	for _, o := range r.Cases {
+		runs += len(o.Runs)
+	}
+	if runs == 0 {
+		fmt.Fprintln(w, "partial: interrupted; only what was complete is counted")
+		return
+	}
+	fmt.Fprintf(w, "partial: interrupted after %d runs\n", runs)
 }
 
 func leftOut(w io.Writer, list []trial.LeftOut) {
