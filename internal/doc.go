@@ -20,7 +20,7 @@
 //	topology turbo seccomp runtimes  [2]  CPUs, cores, nodes; frequency switches; the system call policy; what programs load
 //	cgroup stage                     [2]  v2, hybrid and v1 as one Group; what runs between clone and exec
 //	job virt linux config            [1]  the model and its JSON; bare metal or hypervisor; system calls; configuration
-//	units cpuset hostfs stats plot   [0]  bytes and their text; CPU lists; rooted /proc and /sys; decision rule, charts; pictures of runs
+//	units cpuset hostfs stats plot text [0]  bytes and their text; CPU lists; rooted /proc and /sys; decision rule, charts; pictures of runs; lines and names for people
 //	testdata                         [0]  programs of the experiments, embedded
 //
 // testkit and what is below it serve tests, and the demo: nothing else

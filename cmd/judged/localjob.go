@@ -160,7 +160,7 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 		if !given(x.flag) {
 			continue
 		}
-		if err := readable(x.path); err != nil {
+		if err := readable(x.path); err != nil && !isNull(x.path) {
 			return usagef("read --%s: %w; name a file that exists, or leave the flag out", x.flag, err)
 		}
 		*x.to = &job.File{Part: x.path}
@@ -198,6 +198,17 @@ func (l *localJob) upload(ctx context.Context, cl client.Client) (job.Job, error
 
 // localPath is where the content of a local job's file lies.
 func localPath(f job.File) (string, error) { return f.Part, nil }
+
+// isNull reports whether a path is the null device: the usual way to give an
+// empty file.
+func isNull(path string) bool {
+	null, err := os.Stat(os.DevNull)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && os.SameFile(info, null)
+}
 
 // readable reports why a path is no file that can be read. It looks before it
 // opens: opening a pipe would wait for somebody to write.

@@ -58,6 +58,9 @@ func (a *app) measureOurs(ctx context.Context, c config.Config, f *measureFlags)
 	if err := a.tell(f, r, r.Name, r.Chart(), func(w io.Writer) error { return render.Experiment(w, r) }); err != nil {
 		return err
 	}
+	if r.Partial {
+		return errPartial
+	}
 	if !r.AllAccepted() || len(r.Tables) == 0 {
 		return errNo
 	}

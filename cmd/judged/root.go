@@ -113,7 +113,7 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.measureCommand(), a.doctorCommand(), a.submitCommand(), a.statusCommand(),
-		a.watchCommand(), a.cancelCommand(), a.tuneCommand(), a.versionCommand())
+		a.watchCommand(), a.cancelCommand(), a.tuneCommand(), a.versionCommand(), a.causesTopic())
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
 	strictCompletion(root)
@@ -125,8 +125,8 @@ func unknownCommand(name string) error { return usagef("unknown command %q; see 
 // helpCommand is cobra's, but an unknown command is wrong usage.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Print the help of a command",
+		Use:   "help [COMMAND|TOPIC]",
+		Short: "Print the help of a command or a topic",
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {

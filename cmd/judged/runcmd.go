@@ -140,6 +140,7 @@ func (a *app) judgeIn(ctx context.Context, ct *court.Court, l *localJob) (job.Re
 		return job.Report{}, err
 	}
 	p, started := a.newProgress(len(task.Tests)), time.Now()
+	task.Ran = func(test string, _ job.Run) { p.run(test, task.Repeats) }
 	report, err := judge.Run(ctx, ct.Stand(slot), task, p.test)
 	p.end()
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {

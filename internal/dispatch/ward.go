@@ -74,7 +74,7 @@ func misled(r canary.Reading) bool {
 // external reports whether a run of a contestant's program was disturbed by what no program
 // can produce: nothing else may take a slot out of use. Neighbours are not the slot's fault.
 func external(r job.Run) bool {
-	return len(r.Explained.Without(job.CauseNeighbours, job.CauseCanary).Causes) > 0
+	return len(r.Explained.Except(job.CauseNeighbours, job.CauseCanary).Causes) > 0
 }
 
 // forget starts anew.

@@ -520,25 +520,6 @@ func TestTableReportsAFailedWrite(t *testing.T) {
 	}
 }
 
-func TestWrap(t *testing.T) {
-	for name, tc := range map[string]struct {
-		in          string
-		width, hang int
-		want        []string
-	}{
-		"short":          {"a b", 10, 0, []string{"a b"}},
-		"at a space":     {"aaa bbb ccc", 7, 0, []string{"aaa bbb", "ccc"}},
-		"hanging":        {"why     aaaa bbbb", 14, 8, []string{"why     aaaa", "        bbbb"}},
-		"long word":      {"abcdefgh", 3, 0, []string{"abc", "def", "gh"}},
-		"escape is tame": {"evil\x1b[2Jname", 40, 0, []string{"evil [2Jname"}},
-		"empty":          {"", 3, 0, []string{""}},
-	} {
-		if diff := cmp.Diff(tc.want, wrap(tc.in, tc.width, tc.hang)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
 // The live machine: doctor must work here, whatever it says, and leave the clock alone.
 func TestLive(t *testing.T) {
 	for _, daemon := range []bool{false, true} {

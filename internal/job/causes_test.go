@@ -22,6 +22,8 @@ func TestCatalogueIsComplete(t *testing.T) {
 			t.Errorf("%s: want two sentences, got %q and %q", e.Cause, e.Means, e.Remedy)
 		case !phrase.MatchString(e.SelfMade):
 			t.Errorf("%s: self-made by %q", e.Cause, e.SelfMade)
+		case e.Short == "" || !phrase.MatchString(e.Short):
+			t.Errorf("%s: in short %q", e.Cause, e.Short)
 		case !slices.Contains(times, e.Adds):
 			t.Errorf("%s: lengthens %q", e.Cause, e.Adds)
 		}

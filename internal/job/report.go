@@ -152,8 +152,8 @@ func (e *Explained) Add(c Cause, cpu, wall time.Duration) {
 	e.Causes = append(e.Causes, Explanation{c, cpu, wall})
 }
 
-// Without is what is explained when some causes do not count.
-func (e Explained) Without(causes ...Cause) Explained {
+// Except is what is explained when some causes do not count.
+func (e Explained) Except(causes ...Cause) Explained {
 	var rest Explained
 	for _, x := range e.Causes {
 		if !slices.Contains(causes, x.Cause) {

@@ -34,6 +34,8 @@ type Request struct {
 	Ready func() error
 	// Check compares the output of a run that came to its end; nil accepts.
 	Check func(ctx context.Context, output io.Reader) (job.CheckReport, error)
+	// Ran learns of every run as soon as it has ended; nil is nobody.
+	Ran func(job.Run)
 }
 
 // Place is a stand for one run, until it is released.
@@ -102,6 +104,9 @@ func (t test) repeat(run func(wish) (outcome, error)) (job.TestReport, error) {
 		}
 		o.run.Kept, err = t.keeps(&o, &n)
 		all = append(all, o)
+		if t.Ran != nil {
+			t.Ran(o.run)
+		}
 		if err != nil {
 			return undecided(t.Request, all, err), err
 		}

@@ -51,7 +51,7 @@ func (t test) excuse(o outcome) excuse {
 		if o.result.Explained {
 			return unproven
 		}
-	case o.verdict == job.TimeLimit && o.run.CPUTime-x.Without(job.CauseNeighbours, job.CauseCanary).CPUTime <= limit:
+	case o.verdict == job.TimeLimit && o.run.CPUTime-x.Except(job.CauseNeighbours, job.CauseCanary).CPUTime <= limit:
 		return unproven
 	case o.verdict == job.TimeLimit && o.run.CPUTime-x.CPUTime <= limit:
 		return doubtful
