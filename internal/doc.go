@@ -8,6 +8,7 @@
 //	metrics httpapi client render    [9]  every metric in one place; routes and the page for people; HTTP client; tables
 //	dispatch                         [8]  slot, job, judge, store, acknowledge
 //	blob store queue                 [7]  content-addressed files; records and events; work queue with leases
+//	jobs                             [7]  the store of all jobs in SQLite or PostgreSQL, to replace store and queue
 //	experiment probe                 [7]  published experiments repeated; what a slot is like, tried out
 //	broker                           [6]  NATS: the embedded server, or a cluster by URL
 //	trial                            [6]  one program under several placements, in turns: how much its time varies

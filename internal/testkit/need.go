@@ -33,6 +33,7 @@ const (
 	GuestKernel Requirement = "guest-kernel" // a kernel for it, as fetched by .ci/setup
 	Promtool    Requirement = "promtool"     // promtool of Prometheus
 	Chromium    Requirement = "chromium"     // chromium, for pages
+	Postgres    Requirement = "postgres"     // the programs of a PostgreSQL server, see PostgresPrograms
 
 	GCCArm64         Requirement = "gcc-arm64"          // a cross compiler with a static C library
 	QEMUArm64        Requirement = "qemu-arm64"         // qemu-system-aarch64
@@ -121,6 +122,9 @@ func lacks(n Requirement) error {
 		return onPath("promtool", "install the package prometheus")
 	case Chromium:
 		return onPath("chromium", "install the package chromium")
+	case Postgres:
+		_, err := PostgresPrograms()
+		return err
 	}
 	return fmt.Errorf("unknown requirement %q; use the constants of package testkit", string(n))
 }

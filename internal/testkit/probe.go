@@ -47,6 +47,31 @@ func GuestKernelPath(arch string) (string, error) {
 	return path, nil
 }
 
+// PostgresPrograms returns the folder with initdb, postgres and psql of the
+// newest PostgreSQL. Debian keeps them out of the path.
+func PostgresPrograms() (string, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if err != nil {
+		return "", fmt.Errorf("find PostgreSQL: %w", err)
+	}
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			found = append(found, filepath.Dir(path))
+		}
+	}
+	for _, dir := range slices.Backward(found) {
+		complete := true
+		for _, program := range []string{"initdb", "postgres", "psql"} {
+			_, err := os.Stat(filepath.Join(dir, program))
+			complete = complete && err == nil
+		}
+		if complete {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("find initdb, postgres and psql in one folder of /usr/lib/postgresql; install the package postgresql")
+}
+
 func onPath(name, remedy string) error {
 	if _, err := exec.LookPath(name); err != nil {
 		return fmt.Errorf("%w; %s", err, remedy)
