@@ -140,7 +140,8 @@ func addTraffic(e *job.Evidence, before, after traffic) {
 func addOthers(e *job.Evidence, before, after Snapshot, f Facts) {
 	e.ForeignTime = foreign(before, after, f, e.StealTime)
 	if n, ok := before.ticks.user.growth(after.ticks.user); ok && e.ForeignTime != nil {
-		e.ForeignUserTime = new(min(*e.ForeignTime, max(time.Duration(n)*tick-f.UserTime, 0)))
+		// Both counts are rounded down, so the last tick may be none.
+		e.ForeignUserTime = new(min(*e.ForeignTime, max(time.Duration(n-1)*tick-f.UserTime, 0)))
 	}
 	if others, ok := neighbours(before, after); ok && f.WallTime > 0 {
 		e.NeighboursBusy = new(min(float64(others)/float64(f.WallTime), 1))
