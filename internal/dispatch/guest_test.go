@@ -41,13 +41,16 @@ func TestMarkedRuns(t *testing.T) {
 	f.blob = func(string) (string, error) { return program, nil }
 	planned := f.court.Slots()
 	if len(planned) == 1 {
-		planned = append(planned, made)
+		planned = []slots.Slot{made, planned[0]}
 	}
 	f.dispatcher(Options{Canary: &played{stopped: true}, CanaryInterval: time.Hour}, planned...)
-	if slices.Contains(cpusOf(planned), made.CPUs.String()) { // in use, so that the other one is not the last
-		lease, err := f.pool.Examine(t.Context(), made.CPUs)
+	if planned[0].Node == made.Node { // kept busy: the other one is not the last in use
+		lease, err := f.pool.Lease(t.Context())
 		f.must(err)
 		defer lease.Release()
+		if got := lease.Slot().CPUs.String(); got != made.CPUs.String() {
+			t.Fatalf("leased slot %s, want %s", got, made.CPUs)
+		}
 	}
 	th := f.court.Thresholds()
 	th.TickRate, th.NohzTicks = 0, evidence.Count{} // an emulated CPU has few interrupts: any marks a run
@@ -74,12 +77,4 @@ func TestMarkedRuns(t *testing.T) {
 			t.Errorf("slot %s is %s: %s", s.CPUs, s.State, s.Reason)
 		}
 	}
-}
-
-func cpusOf(planned []slots.Slot) []string {
-	var all []string
-	for _, s := range planned {
-		all = append(all, s.CPUs.String())
-	}
-	return all
 }
