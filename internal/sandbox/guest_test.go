@@ -43,3 +43,12 @@ func TestLeaksInGuest(t *testing.T) {
 		Files: map[string]string{"/repo/internal/sandbox/testdata/act": act, "/repo/internal/sandbox/testdata/family": family, "/bin/echo": act},
 	}, "judged/internal/sandbox", "^Test(NothingIsLeft|LauncherLeavesNothing|ProcessesBound|AllAreCounted|Parents|Unprotected)$")
 }
+
+// TestChannelsInGuest is TestChannels on another kernel, with cgroup v2.
+func TestChannelsInGuest(t *testing.T) {
+	t.Parallel()
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
+	guest.GoTest(t, guest.Config{
+		Append: "tsc=reliable", Files: map[string]string{"/repo/internal/sandbox/testdata/channel": testkit.CompileC(t, "testdata/channel.c", true)},
+	}, "judged/internal/sandbox", "^TestChannels$/^input$")
+}
