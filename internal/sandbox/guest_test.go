@@ -54,3 +54,12 @@ func TestLeaderlessInGuest(t *testing.T) {
 		Files: map[string]string{"/repo/internal/sandbox/testdata/leaderless": program},
 	}, "judged/internal/sandbox", "^TestLeaderless(WithoutNamespaces)?$")
 }
+
+// TestChannelsInGuest is TestChannels on another kernel, with cgroup v2.
+func TestChannelsInGuest(t *testing.T) {
+	t.Parallel()
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
+	guest.GoTest(t, guest.Config{
+		Append: "tsc=reliable", Files: map[string]string{"/repo/internal/sandbox/testdata/channel": testkit.CompileC(t, "testdata/channel.c", true)},
+	}, "judged/internal/sandbox", "^TestChannels$/^input$")
+}
