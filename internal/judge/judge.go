@@ -66,18 +66,13 @@ func Run(ctx context.Context, stand *measure.Stand, task Task, seen func(job.Tes
 // runTest measures one test and checks each of its outputs.
 func runTest(ctx context.Context, stand *measure.Stand, task Task, t Test) (job.TestReport, error) {
 	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats, Head: task.Head,
-		OutputHint: minOutputHint, Place: task.Place, Ready: task.Ready}
+		Place: task.Place, Ready: task.Ready}
 	if t.Input != "" {
 		in := inputs{path: t.Input, onNode: map[int]*sandbox.Input{}}
 		defer in.close()
 		q.Input = in.at
 	}
 	if t.Answer != "" {
-		info, err := os.Stat(t.Answer)
-		if err != nil {
-			return job.TestReport{}, fmt.Errorf("read answer: %w", err)
-		}
-		q.OutputHint = max(q.OutputHint, 2*units.Bytes(info.Size()))
 		q.Check = func(ctx context.Context, output io.Reader) (job.CheckReport, error) {
 			answer, err := os.Open(t.Answer)
 			if err != nil {
@@ -112,11 +107,6 @@ func (in inputs) close() {
 		i.Close()
 	}
 }
-
-// minOutputHint is set aside for the output of every run. Output beyond it
-// works like any other memory of the program; twice the answer is more than a
-// right program prints.
-const minOutputHint = 64 << 10
 
 // fold sums the tests up.
 func fold(tests []job.TestReport) job.Report {

@@ -36,7 +36,7 @@ func verdictOf(r sandbox.Result, l job.Limits) job.Verdict {
 		return job.IdlenessLimit
 	case r.Stop == sandbox.StopWall:
 		return job.WallTimeLimit
-	case r.OutputBytes > l.Output || r.ErrorBytes > l.Output:
+	case r.OutputBytes > l.Output:
 		return job.OutputLimit
 	case r.Signal != 0 || r.Code != 0:
 		return job.RuntimeError

@@ -42,7 +42,7 @@ func TestVerdictOf(t *testing.T) {
 		{"busy at the wall limit", sandbox.Result{Stop: sandbox.StopWall, Signal: syscall.SIGKILL}, job.WallTimeLimit},
 		{"time before the wall limit", sandbox.Result{Stop: sandbox.StopWall, CPUTime: 1001 * time.Millisecond}, job.TimeLimit},
 		{"too much output", sandbox.Result{OutputBytes: 1<<20 + 1, Signal: syscall.SIGXFSZ}, job.OutputLimit},
-		{"too much error output, signal ignored", sandbox.Result{ErrorBytes: 1<<20 + 1}, job.OutputLimit},
+		{"too much output, signal ignored", sandbox.Result{OutputBytes: 1<<20 + 1}, job.OutputLimit},
 		{"SIGXFSZ for another file", sandbox.Result{Signal: syscall.SIGXFSZ}, job.RuntimeError},
 		{"cancelled", sandbox.Result{Stop: sandbox.StopCancelled, Signal: syscall.SIGKILL, OOMKills: 1}, job.Cancelled},
 	}

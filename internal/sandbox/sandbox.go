@@ -22,10 +22,6 @@ type Spec struct {
 	Files  []File   // put into the working directory before anything counts
 	Input  *Input   // stdin; nil is /dev/null
 	Limits Limits
-	// OutputHint is how much output is expected. That much memory is set
-	// aside beforehand, so that neither its pages nor their making are
-	// billed to the run.
-	OutputHint units.Bytes
 }
 
 // File is a file of the host to be copied into the working directory.
@@ -39,8 +35,8 @@ type File struct {
 type Limits struct {
 	CPUTime   time.Duration // the run is killed here, in CPU time of all its processes
 	WallTime  time.Duration
-	Memory    units.Bytes
-	Output    units.Bytes // of stdout, and of every file that it writes; one byte more is possible and tells that the limit was hit
+	Memory    units.Bytes // without stdout and stderr
+	Output    units.Bytes // of stdout, of stderr, and of every file that it writes; one byte more is possible and tells that the limit was hit
 	Stack     units.Bytes
 	Processes int
 }
@@ -138,17 +134,17 @@ func (s *Sandbox) Load(spec Spec) error {
 func (s *Sandbox) doLoad(spec Spec) (err error) {
 	s.limits = spec.Limits
 	if !s.launcher.options.Without.Has(stage.Cgroup) {
-		if err := s.group.Limit(spec.Limits.Memory, spec.Limits.Processes); err != nil {
+		if err := s.group.Limit(spec.Limits.Memory+s.room(spec.Limits), spec.Limits.Processes); err != nil {
 			return err
 		}
 	}
 	if err := s.putFiles(spec.Files); err != nil {
 		return err
 	}
-	if s.stdout, err = newOutput("stdout", min(spec.OutputHint, spec.Limits.Output), s.slot); err != nil {
+	if s.stdout, err = newOutput("stdout", min(stdoutAside, spec.Limits.Output), s.slot); err != nil {
 		return err
 	}
-	if s.stderr, err = newOutput("stderr", min(stderrHint, spec.Limits.Output), s.slot); err != nil {
+	if s.stderr, err = newOutput("stderr", min(stderrAside, spec.Limits.Output), s.slot); err != nil {
 		return err
 	}
 	if err := s.park(spec); err != nil {

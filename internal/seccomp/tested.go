@@ -42,7 +42,10 @@ const (
 	noRandomize   = 0x0040000
 	askPersona    = 0xffffffff
 	familyUnix    = 1
-	outOfBand     = 1 // MSG_OOB
+	outOfBand     = 1  // MSG_OOB
+	adviseFree    = 8  // MADV_FREE
+	adviseMerge   = 12 // MADV_MERGEABLE
+	advisePageOut = 21 // MADV_PAGEOUT
 	prSetDeathSig = 1
 	prGetDeathSig = 2
 	prGetDumpable = 3
@@ -76,6 +79,14 @@ func tested() []Rule {
 			Calls:  []string{"socketpair"},
 			Action: Errno(syscall.EPERM),
 			Args:   &Args{Index: 0, OneOf: []uint32{familyUnix}, Then: Allow},
+		},
+		{
+			Why: "MADV_FREE keeps pages charged that are not used any more, so the peak would not be what the program had; MADV_PAGEOUT takes " +
+				"pages out of it that are; MADV_MERGEABLE is a channel through shared pages. The error is that of a kernel that does not know " +
+				"them, and allocators use MADV_DONTNEED then",
+			Calls:  []string{"madvise"},
+			Action: Allow,
+			Args:   &Args{Index: 2, OneOf: []uint32{adviseFree, adviseMerge, advisePageOut}, Then: Errno(syscall.EINVAL)},
 		},
 		outOfBandRule("sendto", 3),
 		outOfBandRule("sendmsg", 2),
