@@ -112,6 +112,9 @@ func (in inputs) close() {
 func fold(tests []job.TestReport) job.Report {
 	r := job.Report{State: job.Done, Verdict: job.Fold(tests), Tests: tests}
 	r.JudgementType = r.Verdict.JudgementType()
+	if i := slices.IndexFunc(tests, func(t job.TestReport) bool { return t.Verdict == job.InternalError }); i >= 0 && r.Verdict == job.InternalError {
+		r.Message = fmt.Sprintf("judge test %q: %s", tests[i].Name, tests[i].Message)
+	}
 	agree := true
 	for _, t := range tests {
 		agree = agree && t.Agree

@@ -93,7 +93,7 @@ func (s *Stand) Test(ctx context.Context, q Request) (job.TestReport, error) {
 			budget--
 		}
 		all = append(all, o)
-		if o.verdict == job.NotExecutable {
+		if o.result.ExecError != 0 {
 			return assemble(q, all, stats.Decision{}, t.rule), nil
 		}
 		d = t.rule.Decide(clean)

@@ -31,6 +31,7 @@ func TestVerdictOf(t *testing.T) {
 		{"signal", sandbox.Result{Signal: syscall.SIGSEGV}, job.RuntimeError},
 		{"its own SIGKILL", sandbox.Result{Signal: syscall.SIGKILL}, job.RuntimeError},
 		{"not executable", sandbox.Result{ExecError: syscall.ENOEXEC}, job.NotExecutable},
+		{"what the host lacks", sandbox.Result{ExecError: syscall.ENOENT, Lacks: "python3"}, job.InternalError},
 		{"one nanosecond over", sandbox.Result{CPUTime: time.Second + 1}, job.TimeLimit},
 		{"killed for time", sandbox.Result{Stop: sandbox.StopCPU, CPUTime: 1100 * time.Millisecond, Signal: syscall.SIGKILL}, job.TimeLimit},
 		{"out of memory looks like SIGKILL", sandbox.Result{OOMKills: 1, Signal: syscall.SIGKILL}, job.MemoryLimit},

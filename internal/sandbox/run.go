@@ -33,6 +33,7 @@ type Result struct {
 	Code      int            // exit status, when neither of the next two is set
 	Signal    syscall.Signal // that ended the first process
 	ExecError syscall.Errno  // why it could not be executed at all, or 0
+	Lacks     string         // at ExecError: what the host or the platform should have had; "" is the program's own fault
 
 	CPUTime              time.Duration // all processes of the run
 	UserTime, SystemTime *time.Duration
@@ -58,6 +59,9 @@ const settleTimeout = 60 * time.Second
 // Run lets the parked program go and returns when nothing of it lives any
 // more. It is called once.
 func (s *Sandbox) Run(ctx context.Context) (Result, error) {
+	if r, ok := refused(s.program); !ok {
+		return r, nil
+	}
 	if err := s.group.ResetPeak(); err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}
@@ -161,7 +165,7 @@ func (s *Sandbox) exit(r *Result, status syscall.WaitStatus) error {
 		if name != stage.ExecStepName {
 			return fmt.Errorf("%s: %w", name, errno)
 		}
-		r.ExecError = errno
+		r.ExecError, r.Lacks = errno, lacks(errno, s.args, s.program)
 		return nil
 	}
 	if status.Signaled() {

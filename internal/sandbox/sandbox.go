@@ -64,6 +64,8 @@ type Sandbox struct {
 	overhead time.Duration
 	settle   time.Duration // how long what is killed may take to be gone; settleTimeout, but in tests
 	parked   linux.Usage   // of the child, when it was
+	program  *File         // that is executed; nil is one of the host
+	args     []string
 }
 
 // Prepare makes a sandbox on a slot up to the point where only the program is
@@ -132,7 +134,7 @@ func (s *Sandbox) Load(spec Spec) error {
 }
 
 func (s *Sandbox) doLoad(spec Spec) (err error) {
-	s.limits = spec.Limits
+	s.limits, s.args, s.program = spec.Limits, spec.Args, ownProgram(spec.Args, spec.Files)
 	if !s.launcher.options.Without.Has(stage.Cgroup) {
 		if err := s.group.Limit(spec.Limits.Memory+s.room(spec.Limits), spec.Limits.Processes); err != nil {
 			return err
