@@ -20,7 +20,7 @@ func pagingChecks() []check {
 	}, {
 		id: "ksm", title: "merging of equal pages", severity: S3,
 		wanted:  "/sys/kernel/mm/ksm/run is 0 or 2",
-		effect:  "a thread compares pages all the time, and a write to a merged one is a fault and a copy: below 0.5 %, only for memory that asked for it (estimate); and any run may ask (madvise), so that two at once can pass bits by whether a page of theirs was merged",
+		effect:  "a thread compares pages all the time, and a write to a merged one is a fault and a copy: below 0.5 %, only for memory that asked for it (estimate); runs cannot ask for it, the filter refuses MADV_MERGEABLE",
 		confirm: "cat /sys/kernel/mm/ksm/run",
 		fix:     Fix{Runtime: []string{"echo 2 > /sys/kernel/mm/ksm/run", "systemctl stop ksmtuned"}, Boot: "systemctl disable ksm ksmtuned"},
 		look:    lookMerging,
