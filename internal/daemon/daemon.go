@@ -38,6 +38,10 @@ type Options struct {
 	Revision string
 	Out      io.Writer // its first line is the URL
 	Log      *slog.Logger
+	Level    *slog.LevelVar // of Log
+	// Hangup asks to read the configuration again, by Reload.
+	Hangup <-chan os.Signal
+	Reload func() (config.Config, error)
 }
 
 // The clocks of a lease on a job: a crashed daemon's jobs are delivered again
@@ -66,7 +70,7 @@ type daemon struct {
 	dispatcher *dispatch.Dispatcher
 	metrics    *metrics.Metrics
 	health     *health
-	api        *httpapi.Server
+	api        atomic.Pointer[httpapi.Server] // another one after a reload
 	draining   atomic.Bool
 	closers    []func() error
 }
@@ -176,20 +180,18 @@ func (d *daemon) openParts(ctx context.Context) error {
 		Observer: observer{d.metrics}, MaxDeliver: d.o.Config.Queue.MaxDeliver, Heartbeat: heartbeat, Log: d.o.Log,
 		Canary: readings{kernels, d.court}, CanaryInterval: d.o.Config.Canary.Interval,
 	})
-	var tokens *httpapi.Tokens
-	if path := d.o.Config.HTTP.TokenFile; path != "" {
-		var err error
-		if tokens, err = httpapi.LoadTokens(path); err != nil {
-			return err
-		}
-	} else {
+	tokens, err := loadTokens(d.o.Config.HTTP)
+	if err != nil {
+		return err
+	}
+	if tokens == nil {
 		d.o.Log.Warn("no tokens are configured: everybody on this machine may submit and cancel jobs; set http.token_file")
 	}
-	d.api = httpapi.New(httpapi.Options{
+	d.api.Store(httpapi.New(httpapi.Options{
 		Config: d.o.Config, Tokens: tokens, Jobs: kept, Queue: d.queue, Blobs: &files{d.blobs, d.space, d.metrics.StoreFailed},
 		Slots: d.dispatcher, Cancel: d.dispatcher,
 		Doctor: d.health.doctor, Accepts: d.accepts, Ready: d.ready, Metrics: d.metrics.Handler(), Log: d.o.Log, Now: time.Now,
-	})
+	}))
 	return nil
 }
 
@@ -236,7 +238,8 @@ func reasons(all ...error) error {
 
 // serve runs the tasks until the drain is over.
 func (d *daemon) serve(drain, abort context.Context) error {
-	server := d.api.HTTPServer()
+	server := d.api.Load().HTTPServer()
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.api.Load().ServeHTTP(w, r) })
 	group, ctx := errgroup.WithContext(context.WithoutCancel(drain))
 	group.Go(func() error {
 		limited := httpapi.Limit(d.listener.(*net.TCPListener), httpapi.Connections) // net.Listen of tcp gives no other
@@ -249,6 +252,7 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	group.Go(func() error { d.health.watch(watching); return nil })
 	group.Go(func() error { d.tuned.watch(watching); return nil })
 	group.Go(func() error { d.sweepBlobs(watching); return nil })
+	group.Go(func() error { d.reloads(watching); return nil })
 	// The dispatcher ends when told to drain, or when another task fails.
 	dispatching, stopDispatching := merge(drain, ctx)
 	defer stopDispatching()
@@ -261,12 +265,24 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	group.Go(func() error {
 		<-dispatching.Done()
 		d.draining.Store(true)
+		d.o.Log.Info("judged drains: it finishes what runs and ends")
 		d.notify(systemd.SdNotifyStopping)
 		return nil
 	})
+	d.o.Log.Info("judged serves", "version", d.o.Version, "revision", d.o.Revision, "cpus", d.slotList(), "pool", d.o.Config.Slots.Pool,
+		"data_dir", d.o.Config.DataDir, "address", d.listener.Addr().String())
 	fmt.Fprintf(d.o.Out, "http://%s\n", d.listener.Addr())
 	d.notify(systemd.SdNotifyReady)
 	return group.Wait()
+}
+
+// slotList is the CPUs of each slot.
+func (d *daemon) slotList() []string {
+	var all []string
+	for _, s := range d.pool.Slots() {
+		all = append(all, s.CPUs.String())
+	}
+	return all
 }
 
 // merge is a context that ends with either of two.
@@ -278,7 +294,7 @@ func merge(a, b context.Context) (context.Context, context.CancelFunc) {
 
 // shutdown lets requests end that are under way.
 func (d *daemon) shutdown(server *http.Server) error {
-	d.api.EndStreams()
+	d.api.Load().EndStreams()
 	ctx, cancel := context.WithTimeout(context.Background(), d.o.Config.HTTP.ShutdownGrace)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
