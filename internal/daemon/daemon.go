@@ -144,7 +144,7 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 	if d.blobs, err = blob.Open(filepath.Join(c.DataDir, "blobs"), c.HTTP.MaxBlob); err != nil {
 		return err
 	}
-	d.store, err = store.Open(ctx, d.broker, store.Options{Retention: c.Retention.MaxAge, MaxJobs: c.Retention.MaxJobs, Log: d.o.Log})
+	d.store, err = store.Open(ctx, d.broker, store.Options{Retention: c.Retention.MaxAge, MaxJobs: c.Retention.MaxJobs, Writable: d.writable, Log: d.o.Log})
 	if err != nil {
 		return err
 	}
