@@ -44,6 +44,7 @@ type app struct {
 	err    io.Writer
 	config string // file
 	claims string // folder where CPUs are claimed; "" is the machine's own
+	level  slog.LevelVar
 }
 
 // run is the whole program: arguments in, exit code out.
@@ -218,11 +219,10 @@ func exactly(n int, what string) cobra.PositionalArgs {
 
 // logger writes to stderr, where everything meant for people goes.
 func (a *app) logger(level, format string) *slog.Logger {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		l = slog.LevelInfo
+	if err := a.level.UnmarshalText([]byte(level)); err != nil {
+		a.level.Set(slog.LevelInfo)
 	}
-	options := &slog.HandlerOptions{Level: l}
+	options := &slog.HandlerOptions{Level: &a.level}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(a.err, options))
 	}

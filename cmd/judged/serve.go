@@ -25,28 +25,18 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: `Run the daemon. The first line on stdout is its URL.
 
 SIGTERM drains: what runs is finished, what waits stays in the queue. A second
-one hands back what runs, too.`,
+one hands back what runs, too. SIGHUP reads tokens and configuration again; what
+cannot change while judged serves is named in the log and left.`,
 		Example: `  judged serve --listen 127.0.0.1:8080 --data-dir /var/lib/judged
   judged serve -c judged.toml`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.loadConfig()
+			// From here on a hangup never ends judged. One that comes before it serves waits.
+			hangup := make(chan os.Signal, 1)
+			signal.Notify(hangup, syscall.SIGHUP)
+			load := func() (config.Config, error) { return a.serveConfig(cmd, cpuList, tuneHost) }
+			c, err := load()
 			if err != nil {
-				return err
-			}
-			for name, to := range map[string]*string{"listen": &c.HTTP.Listen, "data-dir": &c.DataDir, "token-file": &c.HTTP.TokenFile} {
-				if flag := cmd.Flags().Lookup(name); flag.Changed {
-					*to = flag.Value.String()
-				}
-			}
-			if err := overlaySlots(&c, cmd, cpuList); err != nil {
-				return err
-			}
-			c.Tune.Apply = c.Tune.Apply || tuneHost
-			if err := c.Validate(); err != nil {
-				return &usageError{err}
-			}
-			if err := checkTokens(c.HTTP); err != nil {
 				return err
 			}
 			data, err := filepath.Abs(c.DataDir)
@@ -62,6 +52,7 @@ one hands back what runs, too.`,
 			defer stop()
 			err = daemon.Run(cmd.Context(), abort, daemon.Options{
 				Config: c, Court: options, Version: version, Revision: revision(), Out: a.out, Log: options.Log,
+				Level: &a.level, Hangup: hangup, Reload: load,
 			})
 			return asUsage(err)
 		},
@@ -73,6 +64,27 @@ one hands back what runs, too.`,
 	cmd.Flags().BoolVar(&tuneHost, "tune", false, "set the host up at the start as judged tune apply does, and put it back at the end")
 	cmd.Flags().String("token-file", "", "`FILE` with a line NAME SCOPES SHA256 for each token")
 	return cmd
+}
+
+// serveConfig is the configuration with the flags on top.
+func (a *app) serveConfig(cmd *cobra.Command, cpuList string, tuneHost bool) (config.Config, error) {
+	c, err := a.loadConfig()
+	if err != nil {
+		return c, err
+	}
+	for name, to := range map[string]*string{"listen": &c.HTTP.Listen, "data-dir": &c.DataDir, "token-file": &c.HTTP.TokenFile} {
+		if flag := cmd.Flags().Lookup(name); flag.Changed {
+			*to = flag.Value.String()
+		}
+	}
+	if err := overlaySlots(&c, cmd, cpuList); err != nil {
+		return c, err
+	}
+	c.Tune.Apply = c.Tune.Apply || tuneHost
+	if err := c.Validate(); err != nil {
+		return c, &usageError{err}
+	}
+	return c, checkTokens(c.HTTP)
 }
 
 // checkTokens finds early, and with the exit code of unusable input, what the

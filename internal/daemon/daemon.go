@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +37,10 @@ type Options struct {
 	Revision string
 	Out      io.Writer // its first line is the URL
 	Log      *slog.Logger
+	Level    *slog.LevelVar // of Log
+	// Hangup asks to read the configuration again, by Reload.
+	Hangup <-chan os.Signal
+	Reload func() (config.Config, error)
 }
 
 // The clocks of a lease on a job: a crashed daemon's jobs are delivered again
@@ -46,10 +49,6 @@ const (
 	ackWait   = 20 * time.Second
 	heartbeat = 5 * time.Second
 )
-
-// checkTimeout bounds the question whether the broker can store, which takes
-// 0.05 ms where it is embedded.
-const checkTimeout = 2 * time.Second
 
 // daemon is everything that lives while judged serves.
 type daemon struct {
@@ -66,7 +65,7 @@ type daemon struct {
 	dispatcher *dispatch.Dispatcher
 	metrics    *metrics.Metrics
 	health     *health
-	api        *httpapi.Server
+	api        atomic.Pointer[httpapi.Server] // another one after a reload
 	draining   atomic.Bool
 	closers    []func() error
 }
@@ -140,7 +139,7 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 	if d.blobs, err = blob.Open(filepath.Join(c.DataDir, "blobs"), c.HTTP.MaxBlob); err != nil {
 		return err
 	}
-	d.store, err = store.Open(ctx, d.broker, store.Options{Retention: c.Retention.MaxAge, MaxJobs: c.Retention.MaxJobs, Log: d.o.Log})
+	d.store, err = store.Open(ctx, d.broker, store.Options{Retention: c.Retention.MaxAge, MaxJobs: c.Retention.MaxJobs, Writable: d.writable, Log: d.o.Log})
 	if err != nil {
 		return err
 	}
@@ -176,67 +175,25 @@ func (d *daemon) openParts(ctx context.Context) error {
 		Observer: observer{d.metrics}, MaxDeliver: d.o.Config.Queue.MaxDeliver, Heartbeat: heartbeat, Log: d.o.Log,
 		Canary: readings{kernels, d.court}, CanaryInterval: d.o.Config.Canary.Interval,
 	})
-	var tokens *httpapi.Tokens
-	if path := d.o.Config.HTTP.TokenFile; path != "" {
-		var err error
-		if tokens, err = httpapi.LoadTokens(path); err != nil {
-			return err
-		}
-	} else {
+	tokens, err := loadTokens(d.o.Config.HTTP)
+	if err != nil {
+		return err
+	}
+	if tokens == nil {
 		d.o.Log.Warn("no tokens are configured: everybody on this machine may submit and cancel jobs; set http.token_file")
 	}
-	d.api = httpapi.New(httpapi.Options{
+	d.api.Store(httpapi.New(httpapi.Options{
 		Config: d.o.Config, Tokens: tokens, Jobs: kept, Queue: d.queue, Blobs: &files{d.blobs, d.space, d.metrics.StoreFailed},
 		Slots: d.dispatcher, Cancel: d.dispatcher,
 		Doctor: d.health.doctor, Accepts: d.accepts, Ready: d.ready, Metrics: d.metrics.Handler(), Log: d.o.Log, Now: time.Now,
-	})
+	}))
 	return nil
-}
-
-// accepts says why no job is accepted, or nil. A job that is accepted may wait
-// for a slot to be put back to use.
-func (d *daemon) accepts() error {
-	if d.draining.Load() {
-		return errors.New("judged is draining: it finishes what runs and ends")
-	}
-	return reasons(d.health.fit(), d.space.check(reserveBytes), d.stores())
-}
-
-// ready says why a job submitted now would not be accepted or not be judged, or
-// nil.
-func (d *daemon) ready() error {
-	return reasons(d.accepts(), d.health.inUse())
-}
-
-// writable says why no report can be stored, or nil.
-func (d *daemon) writable() error {
-	return reasons(d.space.check(floorBytes), d.stores())
-}
-
-// stores says why the broker does not store, or nil.
-func (d *daemon) stores() error {
-	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
-	defer cancel()
-	return d.broker.Check(ctx)
-}
-
-// reasons are several errors in one line.
-func reasons(all ...error) error {
-	var found []string
-	for _, err := range all {
-		if err != nil {
-			found = append(found, err.Error())
-		}
-	}
-	if len(found) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(found, "; "))
 }
 
 // serve runs the tasks until the drain is over.
 func (d *daemon) serve(drain, abort context.Context) error {
-	server := d.api.HTTPServer()
+	server := d.api.Load().HTTPServer()
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.api.Load().ServeHTTP(w, r) })
 	group, ctx := errgroup.WithContext(context.WithoutCancel(drain))
 	group.Go(func() error {
 		limited := httpapi.Limit(d.listener.(*net.TCPListener), httpapi.Connections) // net.Listen of tcp gives no other
@@ -249,6 +206,7 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	group.Go(func() error { d.health.watch(watching); return nil })
 	group.Go(func() error { d.tuned.watch(watching); return nil })
 	group.Go(func() error { d.sweepBlobs(watching); return nil })
+	group.Go(func() error { d.reloads(watching); return nil })
 	// The dispatcher ends when told to drain, or when another task fails.
 	dispatching, stopDispatching := merge(drain, ctx)
 	defer stopDispatching()
@@ -261,12 +219,24 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	group.Go(func() error {
 		<-dispatching.Done()
 		d.draining.Store(true)
+		d.o.Log.Info("judged drains: it finishes what runs and ends")
 		d.notify(systemd.SdNotifyStopping)
 		return nil
 	})
+	d.o.Log.Info("judged serves", "version", d.o.Version, "revision", d.o.Revision, "cpus", d.slotList(), "pool", d.o.Config.Slots.Pool,
+		"data_dir", d.o.Config.DataDir, "address", d.listener.Addr().String())
 	fmt.Fprintf(d.o.Out, "http://%s\n", d.listener.Addr())
 	d.notify(systemd.SdNotifyReady)
 	return group.Wait()
+}
+
+// slotList is the CPUs of each slot.
+func (d *daemon) slotList() []string {
+	var all []string
+	for _, s := range d.pool.Slots() {
+		all = append(all, s.CPUs.String())
+	}
+	return all
 }
 
 // merge is a context that ends with either of two.
@@ -278,7 +248,7 @@ func merge(a, b context.Context) (context.Context, context.CancelFunc) {
 
 // shutdown lets requests end that are under way.
 func (d *daemon) shutdown(server *http.Server) error {
-	d.api.EndStreams()
+	d.api.Load().EndStreams()
 	ctx, cancel := context.WithTimeout(context.Background(), d.o.Config.HTTP.ShutdownGrace)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {

@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -81,6 +83,24 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		return nil, fmt.Errorf("no token in it; add a line NAME SCOPES SHA256HEX")
 	}
 	return t, nil
+}
+
+// Names are the names of the tokens, nil where none are asked for.
+func (t *Tokens) Names() []string {
+	if t == nil {
+		return nil
+	}
+	var names []string
+	for _, e := range t.entries {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+// by is who asks, for the log: the name of the token, or the address where there
+// are no tokens.
+func by(r *http.Request) slog.Attr {
+	return slog.String("by", cmp.Or(caller(r.Context()), r.RemoteAddr))
 }
 
 func parseEntry(line string) (entry, error) {

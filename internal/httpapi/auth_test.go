@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 const tokenFile = `
@@ -99,4 +100,27 @@ func TestTokenFileErrors(t *testing.T) {
 	if _, err := LoadTokens(filepath.Join(t.TempDir(), "absent")); err == nil || !strings.Contains(err.Error(), "absent") {
 		t.Errorf("absent file: %v", err)
 	}
+}
+
+// TestWith: other limits and tokens hold for requests to come, and what was
+// queued is still known.
+func TestWith(t *testing.T) {
+	f := newFixture(t)
+	small := `{"program": {"text": "x"}, "tests": [{"name": "1"}], "limits": {"cpu_time_ms": 2000}}`
+	if w := f.submit("PUT", "/v1/jobs/a", small); w.Code != 202 {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	c := f.config
+	c.Limits.Max.CPUTime = time.Second
+	f.Server = f.With(c, tokens(t))
+	const ann = "Authorization: Bearer open sesame"
+	wantProblem(t, f.ask("GET", "/v1/jobs/a", ""), "unauthorized")
+	if w := f.ask("GET", "/v1/jobs/a", "", ann); w.Code != 200 {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+	wantProblem(t, f.submit("PUT", "/v1/jobs/b", small, ann), "invalid-job")
+	c.Queue.MaxWaiting = 1
+	f.Server = f.With(c, tokens(t))
+	within := strings.Replace(small, "2000", "1000", 1)
+	wantProblem(t, f.submit("PUT", "/v1/jobs/c", within, ann), "queue-full")
 }

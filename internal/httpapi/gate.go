@@ -14,12 +14,12 @@ import (
 // asks.
 type gate struct {
 	depth func(context.Context) (int, error)
-	most  int
 	now   func() time.Time
 
 	// mu guards what follows; it is held while the queue is asked, so that of
 	// many submissions at once only one asks.
 	mu    sync.Mutex
+	most  int
 	known int         // jobs in the queue, or more
 	taken int         // places of jobs that are on their way there
 	fresh []time.Time // when jobs were put that the queue may not count yet
@@ -39,6 +39,13 @@ func (g *gate) open(ctx context.Context) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.look(ctx)
+}
+
+// setMost changes how many jobs may wait.
+func (g *gate) setMost(most int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.most = most
 }
 
 // take reserves a place for a job on its way into the queue, until leave. It

@@ -33,11 +33,23 @@ func (s *Server) drainSlot(w http.ResponseWriter, r *http.Request) error {
 			reason += " by " + name
 		}
 	}
-	return s.changeSlot(w, r, func(cpus cpuset.Set) error { return s.slots.Drain(cpus, reason) })
+	return s.changeSlot(w, r, func(cpus cpuset.Set) error {
+		err := s.slots.Drain(cpus, reason)
+		if err == nil {
+			s.log.Info("a slot was drained", "cpus", cpus.String(), "reason", reason, by(r))
+		}
+		return err
+	})
 }
 
 func (s *Server) undrainSlot(w http.ResponseWriter, r *http.Request) error {
-	return s.changeSlot(w, r, s.slots.Undrain)
+	return s.changeSlot(w, r, func(cpus cpuset.Set) error {
+		err := s.slots.Undrain(cpus)
+		if err == nil {
+			s.log.Info("a slot was undrained", "cpus", cpus.String(), by(r))
+		}
+		return err
+	})
 }
 
 // changeSlot answers with all slots as they are afterwards.

@@ -97,5 +97,6 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	s.log.Info("a job was cancelled", "job", record.ID, by(r))
 	return s.writeJSON(w, http.StatusOK, report)
 }

@@ -92,7 +92,7 @@ type Server struct {
 	now     func() time.Time
 
 	stall    time.Duration // shorter in tests
-	gate     gate
+	gate     *gate
 	memory   *semaphore.Weighted // bytes of bodies that are being read and decoded
 	page     page
 	document []byte // OpenAPI
@@ -113,12 +113,23 @@ func New(o Options) *Server {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.gate = gate{depth: s.waiting, most: o.Config.Queue.MaxWaiting, now: s.now}
+	s.gate = &gate{depth: s.waiting, most: o.Config.Queue.MaxWaiting, now: s.now}
 	s.memory = semaphore.NewWeighted(bodiesAtOnce * int64(o.Config.HTTP.MaxBody))
 	s.page, s.document = newPage(), openAPIOf(o.Config)
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.outer(s.mux())
 	return s
+}
+
+// With returns a server with other limits and tokens for requests to come; of the
+// configuration the sections limits and repeats and queue.max_waiting may differ.
+// Everything else it shares with s, so the streams of both end together.
+func (s *Server) With(c config.Config, t *Tokens) *Server {
+	next := *s
+	next.config, next.tokens = c, t
+	next.gate.setMost(c.Queue.MaxWaiting)
+	next.handler = next.outer(next.mux())
+	return &next
 }
 
 // ServeHTTP answers one request.

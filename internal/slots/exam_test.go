@@ -3,6 +3,7 @@ package slots
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,8 +50,8 @@ func TestWhatEndsAnExamination(t *testing.T) {
 	tests := []struct {
 		name  string
 		slots string
-		held  Cause // of the examined slot 1, if any
-		busy  string
+		held  Cause                                                   // of the examined slot 1, if any
+		busy  string                                                  // the first of these slots is the job's own
 		do    func(ctx context.Context, pool *Pool, own *Lease) error // has the slot that is busy
 		want  bool
 	}{
@@ -61,6 +62,7 @@ func TestWhatEndsAnExamination(t *testing.T) {
 		{"a run that needs quiet beside it", "1@0 2@0", "", "2", borrowWish(Wish{Quiet: true}), true},
 		{"one that needs quiet beside a slot out of use", "1@0 2@0", Quarantine, "2", borrowWish(Wish{Quiet: true}), true},
 		{"one that needs quiet elsewhere", "1@0 2@1", "", "2", borrowWish(Wish{Quiet: true}), false},
+		{"one that waits for quiet elsewhere", "1@0 2@1 3@1", "", "2 3", borrowWish(Wish{Quiet: true}), false},
 		{"one that needs another core", "1@0 2@1", "", "2", borrowWish(Wish{OtherCore: true}), true},
 	}
 	for _, tt := range tests {
@@ -68,8 +70,10 @@ func TestWhatEndsAnExamination(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pool := NewPool(parseSlots(t, tt.slots), time.Now)
 				var own *Lease
-				if tt.busy != "" {
-					own = lease(t, pool, tt.busy)
+				for i, cpus := range strings.Fields(tt.busy) {
+					if l := lease(t, pool, cpus); i == 0 {
+						own = l
+					}
 				}
 				if tt.held != "" {
 					if err := pool.Hold(set(t, "1"), Hold{tt.held, "test"}); err != nil {
@@ -138,6 +142,13 @@ func TestAwait(t *testing.T) {
 			t.Fatal(err)
 		}
 		looking("drained")
+		ended = examined(t, pool, "1")
+		looking("drained and examined")
+		if err := pool.Lift(set(t, "1")); err != nil {
+			t.Fatal(err)
+		}
+		mustLease(t, pool).Release()
+		<-ended
 		if diff := cmp.Diff([]string{"idle", "examined", "idle again"}, log); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

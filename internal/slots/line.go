@@ -157,10 +157,7 @@ func (p *Pool) interrupt() {
 
 // wants reports whether the end of the examination of s would serve a turn.
 func (p *Pool) wants(t *turn, s *place) bool {
-	switch {
-	case t.look:
-		return false
-	case t.from == nil:
+	if t.from == nil {
 		return s.inUse()
 	}
 	w := t.wishes[0]

@@ -57,6 +57,9 @@ func (s *Store) finished(id string, err error) {
 
 // sweep deletes what is beyond the bounds and returns how many jobs that were.
 func (s *Store) sweep(ctx context.Context) (int, error) {
+	if s.opts.Writable != nil && s.opts.Writable() != nil {
+		return 0, nil
+	}
 	v := s.victims()
 	if len(v.ids) == 0 {
 		return 0, nil

@@ -27,6 +27,7 @@ var (
 type Options struct {
 	Retention time.Duration    // finished jobs older than this are deleted; 0 keeps them
 	MaxJobs   int              // most finished jobs kept; 0 is no bound
+	Writable  func() error     // nothing is deleted while it is not nil: a deletion is a write; nil is always
 	Now       func() time.Time // wall clock; nil is time.Now
 	Log       *slog.Logger
 }

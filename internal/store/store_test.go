@@ -459,6 +459,7 @@ func TestRetention(t *testing.T) {
 		{"count", store.Options{MaxJobs: 3}, 0, "j5 j4 j3 j0"},
 		{"age", store.Options{Retention: time.Hour}, 2 * time.Hour, "j5 j4 j0"},
 		{"none", store.Options{}, 0, "j5 j4 j3 j2 j1 j0"},
+		{"no room", store.Options{MaxJobs: 3, Writable: func() error { return errors.New("full") }}, 0, "j5 j4 j3 j2 j1 j0"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,7 +29,7 @@ type Unit struct {
 
 // elsewhere are lines of [Service] that say when and what systemd starts and
 // how it looks after that, or ask for what is so anyway.
-var elsewhere = []string{"Type", "NotifyAccess", "ExecStart", "Slice", "KillMode", "TimeoutStopSec", "Restart", "RestartSec", "OOMPolicy",
+var elsewhere = []string{"Type", "NotifyAccess", "ExecStart", "ExecReload", "Slice", "KillMode", "TimeoutStopSec", "Restart", "RestartSec", "OOMPolicy",
 	"TasksMax", "StateDirectoryMode", "RuntimeDirectoryPreserve", "ConfigurationDirectory", "KeyringMode"}
 
 // required are lines that Main acts as if they were there.
