@@ -14,9 +14,8 @@ func pagingChecks() []check {
 		wanted:  "none: nr_hugepages, nr_overcommit_hugepages and surplus_hugepages are 0 for every size and node",
 		effect:  "memory from MAP_HUGETLB is not counted by the memory cgroup before Linux 6.7, nor later without memory_hugetlb_accounting: a run gets past its memory limit, and with fewer page faults is faster, 233 ms instead of 311 for a sieve (kernel documentation, cgroup-v2; measured with transparent huge pages)",
 		confirm: "grep . /sys/kernel/mm/hugepages/*/nr_hugepages /sys/kernel/mm/hugepages/*/nr_overcommit_hugepages",
-		fix: Fix{Runtime: []string{"for f in /sys/kernel/mm/hugepages/*/nr_hugepages /sys/kernel/mm/hugepages/*/nr_overcommit_hugepages; do echo 0 > $f; done"},
-			Boot: "no hugepages= on the kernel command line, no vm.nr_hugepages in /etc/sysctl.d; or, from 6.7 on, mount -o remount,memory_hugetlb_accounting /sys/fs/cgroup"},
-		look: lookReservedPages,
+		mend:    mendReservedPages,
+		look:    lookReservedPages,
 	}, {
 		id: "ksm", title: "merging of equal pages", severity: S3,
 		wanted:  "/sys/kernel/mm/ksm/run is 0 or 2",
