@@ -46,7 +46,8 @@ func TestWait(t *testing.T) {
 	v := s.group.Vigil()
 	v.Ended, v.Kill, v.Threads, v.Exact, v.Width = s.solution.fd, "", "", time.Hour, 1
 	w.vigil = v
-	const near, far = time.Millisecond, 20 * time.Millisecond
+	// Far enough not to be near by the time of the call, on a busy machine too.
+	const near, far = time.Millisecond, 300 * time.Millisecond
 	for _, step := range []struct {
 		name   string
 		before func()
@@ -80,17 +81,17 @@ func TestNoRealTimeIsLeft(t *testing.T) {
 	file := File{Name: "act", Path: act(t), Exec: true}
 	for _, tt := range []struct {
 		name  string
-		verb  string
+		args  []string
 		limit func(*Limits)
 		stop  Stop
 	}{
-		{"by itself", "inspect", func(*Limits) {}, StopNone},
-		{"by itself, near its limit", "inspect", func(l *Limits) { l.WallTime = 90 * time.Millisecond }, StopNone},
-		{"at the CPU limit", "spin", func(l *Limits) { l.CPUTime = 30 * time.Millisecond }, StopCPU},
-		{"at the wall limit", "sleep", func(l *Limits) { l.WallTime = 30 * time.Millisecond }, StopWall},
+		{"by itself", []string{"./act", "inspect"}, func(*Limits) {}, StopNone},
+		{"by itself, after vigils", []string{"sleep", "1"}, func(l *Limits) { l.CPUTime = 300 * time.Millisecond }, StopNone},
+		{"at the CPU limit", []string{"./act", "spin"}, func(l *Limits) { l.CPUTime = 30 * time.Millisecond }, StopCPU},
+		{"at the wall limit", []string{"./act", "sleep"}, func(l *Limits) { l.WallTime = 30 * time.Millisecond }, StopWall},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			spec := Spec{Args: []string{"./act", tt.verb}, Files: []File{file}, Limits: limits()}
+			spec := Spec{Args: tt.args, Files: []File{file}, Limits: limits()}
 			tt.limit(&spec.Limits)
 			if r, _ := l.run(t, spec); r.Stop != tt.stop {
 				t.Errorf("stop %d, want %d", r.Stop, tt.stop)
