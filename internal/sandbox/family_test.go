@@ -52,7 +52,7 @@ func TestAllAreCounted(t *testing.T) {
 	l := newLab(t, nil)
 	program := family(t)
 	// Long beside what it takes to make them, also where all is slow.
-	const n, each = 5, 150 * time.Millisecond
+	const n, each = 5, 400 * time.Millisecond
 	for _, kind := range []string{"waited", "ignored", "orphan", "killed", "vfork", "thread"} {
 		t.Run(kind, func(t *testing.T) {
 			r, out := l.run(t, Spec{
