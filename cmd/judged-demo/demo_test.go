@@ -35,7 +35,9 @@ func newStageSet(t *testing.T) *stageSet {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	s := &stageSet{judged: filepath.Join(t.TempDir(), "judged"), temp: t.TempDir()}
 	s.samples = filepath.Join(testkit.RepoRoot(t), "testdata", "samples.json")
-	if text, err := exec.Command("go", "build", "-o", s.judged, "judged/cmd/judged").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", s.judged, "judged/cmd/judged")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // without judged-init inside, it has to be static
+	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build judged: %v\n%s", err, text)
 	}
 	return s

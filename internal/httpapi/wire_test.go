@@ -108,7 +108,7 @@ func TestCallersWhoKeepUsWaiting(t *testing.T) {
 				if s.ReadHeaderTimeout <= 0 || s.ReadHeaderTimeout > stall || s.IdleTimeout <= 0 || s.MaxHeaderBytes > 1<<20 {
 					t.Errorf("the server waits %v for headers of %d bytes, %v for another request", s.ReadHeaderTimeout, s.MaxHeaderBytes, s.IdleTimeout)
 				}
-				s.ReadHeaderTimeout, s.IdleTimeout = 100*time.Millisecond, 100*time.Millisecond
+				s.ReadHeaderTimeout, s.IdleTimeout = 2*time.Second, 100*time.Millisecond
 			})
 			got := w.said(w.send(tt.send))
 			if tt.status != "" && !strings.HasPrefix(got, "HTTP/1.1 "+tt.status+" ") {

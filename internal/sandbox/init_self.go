@@ -1,4 +1,4 @@
-//go:build !cgo && !embedinit
+//go:build !embedinit
 
 package sandbox
 

@@ -90,9 +90,20 @@ func TestNothingIsLeft(t *testing.T) {
 		}},
 		{name: "process 1 killed while the program runs", live: func(t *testing.T, s *Sandbox) {
 			loads(t, s, spec(verb("sleep")), "")
-			kill := time.AfterFunc(20*time.Millisecond, func() { _ = syscall.Kill(s.process1.pid, syscall.SIGKILL) }) // reaped by Close alone
-			defer kill.Stop()
-			if r, err := s.Run(context.Background()); err != nil || r.Signal != syscall.SIGKILL {
+			var r Result
+			ended := make(chan error, 1)
+			go func() {
+				var err error
+				r, err = s.Run(context.Background())
+				ended <- err
+			}()
+			testkit.WaitFor(t, time.Minute, "the program to run", func() bool {
+				return statusOf("/proc/"+strconv.Itoa(s.solution.pid)+"/status")("Name") == "act"
+			})
+			if err := syscall.Kill(s.process1.pid, syscall.SIGKILL); err != nil { // reaped by Close alone
+				t.Error(err)
+			}
+			if err := <-ended; err != nil || r.Stop != StopNone || r.Signal != syscall.SIGKILL {
 				t.Errorf("the end of its namespace does not end it: %+v, %v", r, err)
 			}
 		}},

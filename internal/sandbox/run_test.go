@@ -82,7 +82,7 @@ func newLab(t testing.TB, change func(*Options)) *lab {
 }
 
 func limits() Limits {
-	return Limits{CPUTime: 2 * time.Second, WallTime: 10 * time.Second, Memory: 256 << 20, Output: 1 << 20, Stack: 64 << 20, Processes: 64}
+	return Limits{CPUTime: 20 * time.Second, WallTime: time.Minute, Memory: 256 << 20, Output: 1 << 20, Stack: 64 << 20, Processes: 64}
 }
 
 // run is one whole life of a sandbox.

@@ -43,10 +43,16 @@ const (
 // Need skips the test when the machine lacks one of needs, saying which and
 // why. It fails the test instead when RequireEnv asks for the missing one.
 //
+// With -short every test that needs anything is skipped: what is left takes seconds
+// and no privileges.
+//
 // "all" asks for everything except CgroupV1 and CgroupV2: a host has its
 // controllers in one or the other, so these two count only when named.
 func Need(t testing.TB, needs ...Requirement) {
 	t.Helper()
+	if testing.Short() && len(needs) > 0 {
+		t.Skipf("need %s: left out by -short", needs[0])
+	}
 	for _, n := range needs {
 		err := lacks(n)
 		if err == nil {

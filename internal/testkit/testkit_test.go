@@ -2,10 +2,12 @@ package testkit
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,7 +45,29 @@ func outcomeOf(f func(t testing.TB)) (r recorder) {
 	return r
 }
 
+// short sets -short for one test.
+func short(t *testing.T, is bool) {
+	t.Helper()
+	before := testing.Short()
+	set := func(to bool) {
+		if err := flag.Set("test.short", strconv.FormatBool(to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(is)
+	t.Cleanup(func() { set(before) })
+}
+
+func TestNeedShort(t *testing.T) {
+	short(t, true)
+	got := []string{outcomeOf(func(t testing.TB) { Need(t, GCC) }).outcome, outcomeOf(func(t testing.TB) { Need(t) }).outcome}
+	if diff := cmp.Diff([]string{"skip", "pass"}, got); diff != "" {
+		t.Errorf("something and nothing needed (-want +got):\n%s", diff)
+	}
+}
+
 func TestNeed(t *testing.T) {
+	short(t, false)
 	t.Setenv("JUDGED_TEST_KERNEL", filepath.Join(t.TempDir(), "absent"))
 	for _, tc := range []struct {
 		name, require, want string
@@ -67,6 +91,7 @@ func TestNeed(t *testing.T) {
 }
 
 func TestNeedPassesWhenThere(t *testing.T) {
+	short(t, false)
 	kernel := filepath.Join(t.TempDir(), "vmlinuz")
 	if err := os.WriteFile(kernel, nil, 0o644); err != nil {
 		t.Fatal(err)
