@@ -36,7 +36,8 @@ func exitsyscall()
 // CONFIG_RT_GROUP_SCHED, a real-time budget in the thread's group of the cpu
 // controller) the thread stays ordinary. One that is real-time stays as it is.
 type Vigil struct {
-	Ended   *os.File // pidfd of the first process: can be read when it has ended
+	Ended   *os.File // can be read when there is nothing to watch any more
+	Process *os.File // pidfd of the first process, which is killed too; nil is none
 	Usage   *os.File // begins with the CPU time: cpu.stat or cpuacct.usage
 	Unit    time.Duration
 	Threads string // file that lists the threads: cgroup.threads or tasks
@@ -55,6 +56,7 @@ type Vigil struct {
 	threads   []byte
 	kill      []byte
 	ended     unix.PollFd
+	process   int32
 	patience  unix.Timespec
 	clock     unix.Timespec
 	policy    int32
@@ -80,6 +82,9 @@ func (v *Vigil) Keep(next, last time.Duration) (Fate, time.Duration, error) {
 	v.fate, v.until = VigilOver, last
 	v.threads, v.kill = append([]byte(v.Threads), 0), append([]byte(v.Kill), 0)
 	v.ended = unix.PollFd{Fd: int32(v.Ended.Fd()), Events: unix.POLLIN}
+	if v.process = -1; v.Process != nil {
+		v.process = int32(v.Process.Fd())
+	}
 	for i, policy := range []uint32{unix.SCHED_BATCH, unix.SCHED_NORMAL} {
 		v.touched[i] = schedAttr{size: uint32(unsafe.Sizeof(schedAttr{})), policy: policy}
 	}
@@ -188,7 +193,9 @@ func (v *Vigil) total(usage int) (time.Duration, bool) {
 //
 //go:nosplit
 func (v *Vigil) end() {
-	syscall.RawSyscall6(unix.SYS_PIDFD_SEND_SIGNAL, uintptr(v.ended.Fd), uintptr(unix.SIGKILL), 0, 0, 0, 0)
+	if v.process >= 0 {
+		syscall.RawSyscall6(unix.SYS_PIDFD_SEND_SIGNAL, uintptr(v.process), uintptr(unix.SIGKILL), 0, 0, 0, 0)
+	}
 	fd, ok := v.open(&v.kill[0], unix.O_WRONLY)
 	if !ok {
 		v.eachThread(true)

@@ -280,3 +280,33 @@ func allThreads(t *testing.T, cpus []int) {
 		}
 	}
 }
+
+// TestVigilKillsTheProcess has a cgroup.kill that kills nothing, which is what one does
+// to a process whose first thread has exited.
+func TestVigilKillsTheProcess(t *testing.T) {
+	r, w, err := Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	pid, err := ForkSteps(&ForkedChild{Cgroup: -1, Report: int(w.Fd()), Steps: []Step{ReadByteStep("read", int(r.Fd())), {Name: "exit_group", Call: unix.SYS_EXIT_GROUP}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ := vigil(t, "usage_usec 99999")
+	if v.Process, err = OpenProcess(pid); err != nil {
+		t.Fatal(err)
+	}
+	defer v.Process.Close()
+	if fate, _, err := v.Keep(Monotonic(), Monotonic()+long); fate != VigilKilled || err != nil {
+		t.Errorf("got %d, %v", fate, err)
+	}
+	if err := w.Close(); err != nil { // it ends by itself if it was not killed
+		t.Fatal(err)
+	}
+	status, _, err := Reap(pid)
+	if err != nil || status.Signal() != unix.SIGKILL {
+		t.Errorf("it ended with %#x, %v, want SIGKILL", int(status), err)
+	}
+}

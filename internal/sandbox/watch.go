@@ -98,7 +98,8 @@ func (w *watch) wait(ctx context.Context, until time.Duration) (at time.Duration
 func (w *watch) keepVigil(next, last time.Duration) (at time.Duration, err error) {
 	if w.vigil == nil {
 		v := w.s.group.Vigil()
-		v.Ended, v.Base, v.Limit, v.Exact = w.s.solution.fd, w.base, w.s.limits.CPUTime, w.exactFrom()
+		v.Ended, v.Process = w.s.solution.fd, w.s.solution.fd
+		v.Base, v.Limit, v.Exact = w.base, w.s.limits.CPUTime, w.exactFrom()
 		v.Width, v.Pause, v.Break = len(w.s.slot.CPUs), minWake, w.precise
 		w.vigil = v
 	}
