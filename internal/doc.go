@@ -8,6 +8,7 @@
 //	metrics httpapi client render    [9]  every metric in one place; routes and the page for people; HTTP client; tables
 //	dispatch                         [8]  slot, job, judge, store, acknowledge
 //	blob store queue                 [7]  content-addressed files; records and events; work queue with leases
+//	jobs                             [7]  the store of all jobs in SQLite or PostgreSQL, to replace store and queue
 //	experiment probe                 [7]  published experiments repeated; what a slot is like, tried out
 //	broker                           [6]  NATS: the embedded server, or a cluster by URL
 //	trial                            [6]  one program under several placements, in turns: how much its time varies
@@ -19,8 +20,8 @@
 //	cmd/judged-init                  [3]  the first process of a sandbox
 //	topology turbo seccomp runtimes  [2]  CPUs, cores, nodes; frequency switches; the system call policy; what programs load
 //	cgroup stage                     [2]  v2, hybrid and v1 as one Group; what runs between clone and exec
-//	job hostfs linux config          [1]  the model and its JSON; rooted /proc and /sys; system calls; configuration
-//	units cpuset stats plot          [0]  bytes and their text; CPU lists; dispersion, decision rule, comparison, charts; pictures of runs
+//	job virt linux config            [1]  the model and its JSON; bare metal or hypervisor; system calls; configuration
+//	units cpuset hostfs stats plot text [0]  bytes and their text; CPU lists; rooted /proc and /sys; decision rule, charts; pictures of runs; lines and names for people
 //	testdata                         [0]  programs of the experiments, embedded
 //
 // testkit and what is below it serve tests, and the demo: nothing else

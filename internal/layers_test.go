@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -100,14 +101,18 @@ func TestDoors(t *testing.T) {
 		{"golang.org/x/sys/unix", "internal/linux", "system calls have one place"},
 		{"github.com/containerd/cgroups", "internal/cgroup", "control groups have one place"},
 		{"github.com/nats-io/nats-server", "internal/broker", "the broker alone knows what is behind it"},
+		{"database/sql", "internal/jobs", "one package knows that there is a database"},
+		{"modernc.org/sqlite", "internal/jobs", "one package knows which database it is"},
+		{"github.com/jackc/pgx", "internal/jobs", "one package knows which database it is"},
 		{"github.com/spf13/cobra", "cmd/judged", "commands are the command line's"},
 		{"github.com/prometheus/client_golang", "internal/metrics", "every metric stands in one place"},
 		{"judged/internal/testkit", "internal/testkit cmd/judged-demo", "it serves tests and the demo"},
-		{"os/exec", "internal/testkit cmd/judged-demo", "running other programs is the sandbox's job"},
+		// init_built.go is in no judged that make builds: it serves go test with cgo.
+		{"os/exec", "internal/testkit cmd/judged-demo internal/sandbox/init_built.go", "running other programs is the sandbox's job"},
 	}
 	imports(t, func(from, to, file string) {
 		for _, d := range doors {
-			if strings.HasPrefix(to, d.path) && !allowed(from, d.only) {
+			if strings.HasPrefix(to, d.path) && !allowed(from, d.only) && !slices.Contains(strings.Fields(d.only), strings.TrimPrefix(file, "../")) {
 				t.Errorf("%s: imports %s; only %s may: %s", file, to, d.only, d.why)
 			}
 		}

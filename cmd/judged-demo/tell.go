@@ -11,23 +11,23 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"judged/internal/job"
 	"judged/internal/render"
 )
 
-// writeTable is the table of the demo: one line for each sample.
+// writeTable is the table of the demo: a row for each sample, and below it which
+// of its runs count and how far apart they are.
 func writeTable(w io.Writer, items []*item) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "SAMPLE\tEXPECTED\tVERDICT\tCPU TIME\tMEMORY\tRUNS\tSPREAD\tDISTURBED BY")
+	var rows []render.Row
 	for _, it := range items {
 		r := it.report
 		runs, timing := runsOf(r)
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", it.sample.Name, it.sample.Want.Verdict, r.Verdict,
-			render.Time(r.CPUTime), render.Bytes(r.MemoryPeak), render.Runs(runs), render.Spread(timing), render.Causes(runs))
+		row := render.Row{Cells: []string{it.sample.Name, string(it.sample.Want.Verdict), string(r.Verdict),
+			render.Time(r.CPUTime), render.Bytes(r.MemoryPeak), render.Runs(runs)}, Notes: render.RunNotes(runs, timing)}
+		rows = append(rows, row)
 	}
-	return t.Flush()
+	return render.Grid(w, []string{"SAMPLE", "EXPECTED", "VERDICT", "CPU TIME", "MEMORY", "RUNS"}, rows)
 }
 
 // runsOf is the runs of all tests, and the timing of the slowest test.

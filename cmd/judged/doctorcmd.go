@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -81,6 +80,7 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 			if err != nil {
 				return asDoctorUsage(err)
 			}
+			r.Version = version
 			if len(probes.ids) > 0 {
 				if err := a.probe(cmd.Context(), c, &r, probes, o.Member); err != nil {
 					return err
@@ -100,7 +100,7 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 	probes.add(cmd)
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&strict, "strict", false, "second-class findings make the host unready too")
-	cmd.Flags().StringVar(&explain, "explain", "", "tell what a check, by its `ID`, wants, what it costs and how to mend it")
+	cmd.Flags().StringVar(&explain, "explain", "", "explain what `ID` is: a check, a cause of disturbed runs, or a value of confidence or decided_by")
 	return cmd
 }
 
@@ -153,18 +153,6 @@ func (a *app) printDoctor(r doctor.Report, asJSON bool) error {
 	if err == nil && !r.Ready {
 		err = errNo
 	}
-	return err
-}
-
-func (a *app) explain(id string, asJSON bool) error {
-	e, ok := doctor.Explain(id)
-	if !ok {
-		return usagef("explain %q: there is no such check; judged doctor lists them", id)
-	}
-	if asJSON {
-		return a.printJSON(e)
-	}
-	_, err := io.WriteString(a.out, explanation(e))
 	return err
 }
 

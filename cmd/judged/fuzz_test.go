@@ -59,7 +59,7 @@ func FuzzArguments(f *testing.F) {
 			var out, errOut bytes.Buffer
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel() // nothing is asked over the network
-			code := run(ctx, args, strings.NewReader(""), &out, &errOut)
+			code := (&app{in: strings.NewReader(""), out: &out, err: &errOut}).run(ctx, args)
 			line := strings.TrimSuffix(errOut.String(), "\n")
 			if code < exitUsage || out.Len() > 0 || !strings.HasPrefix(line, "judged: ") {
 				t.Errorf("%q: exit code %d, stdout %q, stderr %q", args, code, out.String(), line)

@@ -23,9 +23,10 @@ import (
 
 // localJob is a job whose files are on this host: its parts are paths.
 type localJob struct {
-	job  job.Job
-	name string // of the program in the working directory; "" is a command of the sandbox
-	set  *problem.Set
+	job     job.Job
+	program string // as it was given
+	name    string // of the program in the working directory; "" is a command of the sandbox
+	set     *problem.Set
 }
 
 // Close removes what was unpacked.
@@ -62,6 +63,7 @@ func (f *jobFlags) build(cmd *cobra.Command, args []string) (*localJob, error) {
 // for a name that is looked up inside the sandbox.
 func (l *localJob) addProgram(args []string) error {
 	program, rest := args[0], args[1:]
+	l.program = program
 	err := readable(program)
 	switch {
 	case err == nil:
@@ -158,7 +160,7 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 		if !given(x.flag) {
 			continue
 		}
-		if err := readable(x.path); err != nil {
+		if err := readable(x.path); err != nil && !isNull(x.path) {
 			return usagef("read --%s: %w; name a file that exists, or leave the flag out", x.flag, err)
 		}
 		*x.to = &job.File{Part: x.path}
@@ -196,6 +198,17 @@ func (l *localJob) upload(ctx context.Context, cl client.Client) (job.Job, error
 
 // localPath is where the content of a local job's file lies.
 func localPath(f job.File) (string, error) { return f.Part, nil }
+
+// isNull reports whether a path is the null device: the usual way to give an
+// empty file.
+func isNull(path string) bool {
+	null, err := os.Stat(os.DevNull)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && os.SameFile(info, null)
+}
 
 // readable reports why a path is no file that can be read. It looks before it
 // opens: opening a pipe would wait for somebody to write.

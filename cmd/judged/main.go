@@ -11,13 +11,18 @@ import (
 )
 
 func main() {
+	start(&app{in: os.Stdin, out: os.Stdout, err: os.Stderr}, os.Args[1:])
+}
+
+// start does not return.
+func start(a *app, args []string) {
 	// Before flags, logs or metrics exist: this process may be the first of
 	// a sandbox and has to stay small.
 	if stage.IsInit() {
 		stage.Main()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	code := a.run(ctx, args)
 	stop()
 	os.Exit(code)
 }

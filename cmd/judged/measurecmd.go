@@ -38,6 +38,8 @@ affinity. With --flips it counts wrong time verdicts near the limit: of a single
 free run, of a single pinned one, of judged beside a load that nobody can stop, and
 of judged beside one that is work of its own other slots.
 
+Interrupted, it prints and writes the runs so far, and says that they are partial.
+
 Exit codes: 0 measured, 1 a run did not come to its end, or nothing could be run,
 2 wrong usage or unusable input, 3 judged itself could not do its work.`,
 		Example: `  judged measure --input 1.in ./solution
@@ -87,7 +89,7 @@ func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlag
 	if err := f.choose(); err != nil {
 		return err
 	}
-	ct, err := a.openCourt(c, c.Slots.Width)
+	ct, err := a.openCourt(c, c.Slots.Width, args[0])
 	if err != nil {
 		return err
 	}
@@ -96,13 +98,16 @@ func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlag
 		return interrupted(cmd.Context(), err)
 	}
 	r.Title = strings.Join(args, " ")
-	if f.compared != nil {
+	if f.compared != nil && !r.Partial {
 		if r.Comparison, err = trial.Compare(r.Cases, f.compared[0], f.compared[1]); err != nil {
 			return err
 		}
 	}
 	if err := a.tell(f, r, "measure", r.Chart(), func(w io.Writer) error { return render.Trial(w, r) }); err != nil {
 		return err
+	}
+	if r.Partial {
+		return errPartial
 	}
 	if !r.AllAccepted() {
 		return errNo
@@ -131,15 +136,16 @@ func (a *app) trial(ctx context.Context, ct *court.Court, f *measureFlags, task 
 	if errors.As(err, &bad) {
 		return r, &usageError{bad}
 	}
-	if err != nil {
+	partial := ctx.Err() != nil && len(outcomes) > 0
+	if err != nil && !partial {
 		return r, err
 	}
-	examined, err := ct.Doctor(ctx)
+	examined, err := ct.Doctor(context.WithoutCancel(ctx))
 	if err != nil {
 		return r, fmt.Errorf("examine host: %w", err)
 	}
 	host := ct.Host(ct.CPUs(), examined)
-	return trial.Result{N: f.n, Seed: f.seed, Cases: outcomes, LeftOut: site.LeftOut, Host: &host}, nil
+	return trial.Result{N: f.n, Seed: f.seed, Cases: outcomes, LeftOut: site.LeftOut, Host: &host, Partial: partial}, nil
 }
 
 // meter shows how far a measurement is, and how long it still takes.
@@ -162,6 +168,9 @@ func (m *meter) seen(done int, next string) {
 }
 
 func (m *meter) end() { m.line.Clear() }
+
+// errPartial ends a measurement that was interrupted after its first run.
+var errPartial = errors.New("interrupted: the result is partial; run it again for all of it")
 
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

@@ -16,9 +16,9 @@ import (
 	"judged/internal/sandbox"
 )
 
-// openCourt opens a court of one slot.
-func (a *app) openCourt(c config.Config, width int) (*court.Court, error) {
-	options, err := courtOptions(c, a)
+// openCourt opens a court of one slot to measure a program.
+func (a *app) openCourt(c config.Config, width int, program string) (*court.Court, error) {
+	options, err := courtOptions(c, a, "measure "+program)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,11 @@ func (a *app) openCourt(c config.Config, width int) (*court.Court, error) {
 
 // measureOurs repeats an experiment.
 func (a *app) measureOurs(ctx context.Context, c config.Config, f *measureFlags) error {
-	options, err := courtOptions(c, a)
+	what := "measure --experiment " + f.experiment
+	if f.flips {
+		what = "measure --flips"
+	}
+	options, err := courtOptions(c, a, what)
 	if err != nil {
 		return err
 	}
@@ -53,6 +57,9 @@ func (a *app) measureOurs(ctx context.Context, c config.Config, f *measureFlags)
 	}
 	if err := a.tell(f, r, r.Name, r.Chart(), func(w io.Writer) error { return render.Experiment(w, r) }); err != nil {
 		return err
+	}
+	if r.Partial {
+		return errPartial
 	}
 	if !r.AllAccepted() || len(r.Tables) == 0 {
 		return errNo

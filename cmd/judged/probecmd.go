@@ -19,6 +19,7 @@ import (
 	"judged/internal/hostfs"
 	"judged/internal/probe"
 	"judged/internal/render"
+	"judged/internal/slots"
 )
 
 // canaryProbe measures what a fingerprint tells.
@@ -125,12 +126,12 @@ func (a *app) tryOut(ctx context.Context, c config.Config, o probe.Options) ([]p
 	case pid > 0:
 		return nil, fmt.Errorf("probe: judged serve (process %d) judges on this host, and each would disturb the other; stop it first", pid)
 	}
-	options, err := courtOptions(c, a)
+	options, err := courtOptions(c, a, "doctor --probe")
 	if err != nil {
 		return nil, err
 	}
 	ct, err := court.Open(options)
-	if errors.As(err, new(*court.UsageError)) {
+	if errors.As(err, new(*court.UsageError)) || errors.As(err, new(*slots.TakenError)) {
 		return nil, asUsage(err)
 	}
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 func inProcess(t *testing.T, args ...string) ended {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	code := run(context.Background(), args, strings.NewReader(""), &out, &errOut)
+	code := (&app{in: strings.NewReader(""), out: &out, err: &errOut}).run(context.Background(), args)
 	return ended{code, out.String(), errOut.String()}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
 	"judged/internal/job"
@@ -12,6 +13,7 @@ type progress struct {
 	w     io.Writer // nil is nobody
 	total int
 	done  int
+	runs  int // of the test that is judged now
 }
 
 func (a *app) newProgress(total int) *progress {
@@ -21,8 +23,21 @@ func (a *app) newProgress(total int) *progress {
 	return &progress{w: a.err, total: total}
 }
 
+// run shows the runs of a test that is repeated.
+func (p *progress) run(test string, r job.Repeats) {
+	if p.runs++; p.runs == 1 && r.Max == 1 {
+		return
+	}
+	of := ""
+	if r.Min > 0 && r.Min == r.Max {
+		of = fmt.Sprintf(" of %d", r.Max)
+	}
+	render.Line{W: p.w}.Show("%d of %d  %s  run %d%s", p.done, p.total, render.Printable(test), p.runs, of)
+}
+
 func (p *progress) test(t job.TestReport) {
 	p.done++
+	p.runs = 0
 	render.Line{W: p.w}.Show("%d of %d  %s %s", p.done, p.total, render.Printable(t.Name), t.Verdict)
 }
 

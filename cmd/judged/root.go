@@ -44,16 +44,16 @@ type app struct {
 	err    io.Writer
 	config string // file
 	level  slog.LevelVar
+	claims string // folder where CPUs are claimed; "" is the machine's own
 }
 
 // run is the whole program: arguments in, exit code out.
-func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
-	a := &app{in: in, out: out, err: errOut}
+func (a *app) run(ctx context.Context, args []string) int {
 	err := a.rootCommand(args).ExecuteContext(ctx)
 	code := exitCode(err)
 	if code > exitNo {
 		// Names of files and words of a daemon are in it.
-		fmt.Fprintln(errOut, render.Printable("judged: "+oneLine(err)))
+		fmt.Fprintln(a.err, render.Printable("judged: "+oneLine(err)))
 	}
 	return code
 }
@@ -114,7 +114,7 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(a.serveCommand(), a.runCommand(), a.measureCommand(), a.doctorCommand(), a.submitCommand(), a.statusCommand(),
-		a.watchCommand(), a.cancelCommand(), a.tuneCommand(), a.versionCommand())
+		a.watchCommand(), a.cancelCommand(), a.tuneCommand(), a.versionCommand(), a.causesTopic())
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
 	strictCompletion(root)
@@ -126,8 +126,8 @@ func unknownCommand(name string) error { return usagef("unknown command %q; see 
 // helpCommand is cobra's, but an unknown command is wrong usage.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Print the help of a command",
+		Use:   "help [COMMAND|TOPIC]",
+		Short: "Print the help of a command or a topic",
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {

@@ -14,6 +14,7 @@ import (
 	"judged/internal/cpuset"
 	"judged/internal/job"
 	"judged/internal/judge"
+	"judged/internal/measure"
 	"judged/internal/render"
 	"judged/internal/sandbox"
 )
@@ -112,7 +113,7 @@ func overlaySlots(c *config.Config, cmd *cobra.Command, cpuList string) error {
 
 // judgeHere opens a court for one job.
 func (a *app) judgeHere(ctx context.Context, c config.Config, l *localJob) (job.Report, error) {
-	options, err := courtOptions(c, a)
+	options, err := courtOptions(c, a, "run "+l.program)
 	if err != nil {
 		return job.Report{}, err
 	}
@@ -139,8 +140,12 @@ func (a *app) judgeIn(ctx context.Context, ct *court.Court, l *localJob) (job.Re
 		return job.Report{}, err
 	}
 	p, started := a.newProgress(len(task.Tests)), time.Now()
+	task.Ran = func(test string, _ job.Run) { p.run(test, task.Repeats) }
 	report, err := judge.Run(ctx, ct.Stand(slot), task, p.test)
 	p.end()
+	if noise := new(measure.NoiseError); errors.As(err, &noise) {
+		report, err = judge.InternalError(report, err), nil
+	}
 	if err != nil {
 		return report, err
 	}
@@ -149,7 +154,8 @@ func (a *app) judgeIn(ctx context.Context, ct *court.Court, l *localJob) (job.Re
 	return report, nil
 }
 
-func courtOptions(c config.Config, a *app) (court.Options, error) {
+// courtOptions are for a command, which another judged on the same CPUs is told.
+func courtOptions(c config.Config, a *app, command string) (court.Options, error) {
 	root, err := sandbox.ParseRoot(c.Sandbox.Root)
 	if err != nil {
 		return court.Options{}, &usageError{err}
@@ -159,6 +165,7 @@ func courtOptions(c config.Config, a *app) (court.Options, error) {
 		return court.Options{}, err
 	}
 	return court.Options{
+		Command: "judged " + command, ClaimFolder: a.claims,
 		CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool, Class: c.Slots.Class, Member: member,
 		Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: c.Sandbox.UIDFirst, UIDCount: c.Sandbox.UIDCount, Log: a.logger(c.Log.Level, c.Log.Format),

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 
 	"judged/internal/cpuset"
 	"judged/internal/hostfs"
+	"judged/internal/linux"
 	"judged/internal/stage"
 	"judged/internal/testkit"
 	"judged/internal/testkit/unit"
@@ -32,7 +34,22 @@ func TestMain(m *testing.M) {
 		stage.Main()
 	}
 	unit.Main()
-	testscript.Main(checked{m}, map[string]func(){"judged": main})
+	testscript.Main(checked{m}, map[string]func(){"judged": tested})
+}
+
+// claimsEnv names the folder in which processes of a test claim CPUs together.
+const claimsEnv = "JUDGED_TEST_CLAIMS"
+
+// tested is judged with claims that it shares with nobody, for tests of several packages judge on the same CPUs at once.
+func tested() {
+	claims := os.Getenv(claimsEnv)
+	if claims == "" {
+		if private, err := linux.DetachedTmpfs(); err == nil { // else it may not judge either
+			defer private.Close()
+			claims = fmt.Sprintf("/proc/self/fd/%d", private.Fd())
+		}
+	}
+	start(&app{in: os.Stdin, out: os.Stdout, err: os.Stderr, claims: claims}, os.Args[1:])
 }
 
 // checked looks for leftovers behind the tests.
@@ -162,6 +179,21 @@ func startDaemon(t *testing.T) string {
 	cmd := command("serve", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir())
 	var log bytes.Buffer
 	cmd.Stderr = &log
+	url := startWith(t, cmd)
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("daemon: %v\n%s", err, log.Bytes())
+		}
+	})
+	return url
+}
+
+// startWith returns the URL of a daemon, which ends at the latest when the test does.
+func startWith(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -170,12 +202,8 @@ func startDaemon(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("daemon: %v\n%s", err, log.Bytes())
-		}
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
 	})
 	brake := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 	line, err := bufio.NewReader(out).ReadString('\n')

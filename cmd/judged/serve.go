@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -38,7 +39,11 @@ cannot change while judged serves is named in the log and left.`,
 			if err != nil {
 				return err
 			}
-			options, err := courtOptions(c, a)
+			data, err := filepath.Abs(c.DataDir)
+			if err != nil {
+				return err
+			}
+			options, err := courtOptions(c, a, "serve with data folder "+data)
 			if err != nil {
 				return err
 			}

@@ -160,7 +160,7 @@ func judges(t *testing.T, url, program string) {
 		got[name] = verdictOf(t, ctx, c, name, job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{test}})
 	}
 	loop := "#!/bin/sh\nwhile :; do :; done\n"
-	got["spins"] = verdictOf(t, ctx, c, "spins", job.Job{Program: job.File{Text: &loop}, Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{CPUTimeMS: 100}})
+	got["spins"] = verdictOf(t, ctx, c, "spins", job.Job{Program: job.File{Text: &loop}, Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{CPUTimeMS: 100, WallTimeMS: 60_000}})
 	want := map[string]job.Verdict{"right": job.Accepted, "wrong": job.WrongAnswer, "spins": job.TimeLimit}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s", diff)

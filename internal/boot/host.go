@@ -7,6 +7,7 @@ import (
 
 	"judged/internal/hostfs"
 	"judged/internal/topology"
+	"judged/internal/virt"
 )
 
 // Host is what a plan depends on.
@@ -66,11 +67,11 @@ func Read(h hostfs.FS, t topology.Topology) Host {
 		}
 		return text
 	}
-	info := read("/proc/cpuinfo")
+	info, hypervisor := read("/proc/cpuinfo"), virt.Hypervisor(h)
 	host := Host{
 		Topology: t, CommandLine: read("/proc/cmdline"),
 		Arch: architecture(info), Intel: strings.Contains(info, "GenuineIntel"),
-		WSL: strings.Contains(strings.ToLower(read("/proc/version")), "microsoft"),
+		Virtual: hypervisor != "", WSL: hypervisor == virt.WSL,
 		// Who sees kthreadd is in the host's own PID namespace.
 		Container: !strings.Contains(read("/proc/2/stat"), "(kthreadd)"),
 		LegacyCPU: legacy(read("/proc/mounts")),
@@ -80,8 +81,6 @@ func Read(h hostfs.FS, t topology.Topology) Host {
 		Balancing: h.Exists("/proc/sys/kernel/numa_balancing"), Compaction: h.Exists("/proc/sys/vm/compaction_proactiveness"),
 		Governors: h.Exists(cpuDir + "/cpu0/cpufreq/scaling_governor"),
 	}
-	host.Virtual = host.WSL || hasFlag(info, "hypervisor") || read("/sys/hypervisor/type") != "" ||
-		h.Exists("/proc/device-tree/hypervisor/compatible")
 	for _, path := range []string{noTurbo, boostAll} {
 		if host.Turbo == "" && h.Exists(path) {
 			host.Turbo = path

@@ -141,29 +141,24 @@ func (g *Group) Limit(memory units.Bytes, processes int) error {
 // Threads lists the threads in the group.
 func (g *Group) Threads() ([]int, error) { return readIDs(g.threads) }
 
-// Vigil is set to watch the group; the run's part is the caller's to fill in.
-func (g *Group) Vigil() *linux.Vigil {
-	v := &linux.Vigil{Usage: g.usage, Unit: time.Nanosecond, Threads: g.threads}
-	if g.v2 != nil {
-		v.Unit, v.Kill = time.Microsecond, g.v2.Name()+"/cgroup.kill"
-	}
-	return v
-}
-
-// Kill ends everything in the group: with cgroup.kill (Linux 5.14), else by
-// signals until nothing is left. A fork at the wrong moment escapes the first, a
-// fork bomb can outrun the second; the end of the run's pid namespace catches
-// both.
+// Kill ends everything in the group: with cgroup.kill where there is one (Linux
+// 5.14), and then with a signal to each process that is left. cgroup.kill sends
+// its signal to the first thread of a process; if that one has exited, the kernel
+// drops the signal and the other threads go on (Linux 6.1 and 6.18). A signal to
+// the process reaches any thread.
+//
+// A fork at the wrong moment escapes cgroup.kill and a fork bomb can outrun the
+// signals. The end of the run's pid namespace catches both.
 func (g *Group) Kill() error {
 	g.killed = true
+	var err error
 	if g.v2 != nil {
-		err := write(g.v2.Name()+"/cgroup.kill", "1")
-		if err == nil || !errors.Is(err, os.ErrNotExist) {
-			return err
+		if err = write(g.v2.Name()+"/cgroup.kill", "1"); errors.Is(err, os.ErrNotExist) {
+			err = nil
 		}
 	}
 	signalAll(g.procs)
-	return nil
+	return err
 }
 
 // WaitEmpty blocks until nothing lives in the group and reports whether that

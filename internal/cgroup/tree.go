@@ -17,6 +17,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"judged/internal/cpuset"
+	"judged/internal/linux"
 )
 
 // prefix starts the name of every tree. The rest is the pid and the start time
@@ -176,15 +177,25 @@ func killAndRemove(dir string) error {
 	}
 }
 
-// signalAll sends SIGKILL to every process that a procs file lists.
+// signalAll sends SIGKILL to every process that a procs file lists. It opens the
+// processes before it reads the list that counts: a pid that ended in between may
+// be another process' by now, one of the host even.
 func signalAll(procs string) {
-	text, err := os.ReadFile(procs)
-	if err != nil {
-		return // gone
+	pids, err := readIDs(procs)
+	if err != nil || len(pids) == 0 {
+		return // nothing lives, or the group is gone
 	}
-	for field := range strings.FieldsSeq(string(text)) {
-		if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // ended meanwhile
+	opened := make(map[int]*os.File, len(pids))
+	for _, pid := range pids {
+		if fd, err := linux.OpenProcess(pid); err == nil { // else it has ended
+			opened[pid] = fd
+			defer fd.Close()
+		}
+	}
+	members, _ := readIDs(procs) // none if the group is gone
+	for _, pid := range members {
+		if fd := opened[pid]; fd != nil {
+			_ = linux.KillProcess(fd) // it may have ended
 		}
 	}
 }

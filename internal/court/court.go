@@ -25,6 +25,7 @@ import (
 	"judged/internal/topology"
 	"judged/internal/turbo"
 	"judged/internal/units"
+	"judged/internal/virt"
 )
 
 // Options say what to set up.
@@ -37,6 +38,11 @@ type Options struct {
 	Class  string                   // what the operator calls hosts of this kind; part of the fingerprint
 	Member *fingerprint.Fingerprint // of a host of the pool, for doctor to compare; nil if nobody gave one
 	Name   string                   // of the host in reports; empty is its host name
+	// Command is what another judged is told that wants the same CPUs.
+	Command string
+	// ClaimFolder is where CPUs are claimed; empty is the machine's own. Only tests, which judge on the same CPUs at
+	// once, have others.
+	ClaimFolder string
 
 	Root               sandbox.Root
 	BoxBytes           units.Bytes
@@ -54,6 +60,7 @@ type Court struct {
 	fs       hostfs.FS
 	topology topology.Topology
 	slots    []slots.Slot
+	claim    *slots.Claim
 	tree     *cgroup.Tree
 	launcher *sandbox.Launcher
 	stands   map[string]*measure.Stand // by the slot's CPUs
@@ -61,6 +68,7 @@ type Court struct {
 
 	// Read once, when the court is opened.
 	turbo       turbo.State
+	virtual     bool
 	program     []byte // judged-init
 	fingerprint string
 
@@ -100,7 +108,10 @@ func (c *Court) open() (err error) {
 	if err := slots.Balanced(c.topology, c.slots); err != nil {
 		return &UsageError{err}
 	}
-	c.turbo = turbo.Read(c.fs, c.CPUs())
+	if err := c.claimCPUs(); err != nil {
+		return err
+	}
+	c.turbo, c.virtual = turbo.Read(c.fs, c.CPUs()), virt.Hypervisor(c.fs) != ""
 	if c.fingerprint, err = c.readFingerprint(); err != nil {
 		return err
 	}
@@ -127,6 +138,15 @@ func (c *Court) open() (err error) {
 		}
 	}
 	return nil
+}
+
+// claimCPUs comes before anything is changed: another judged may be measuring.
+func (c *Court) claimCPUs() (err error) {
+	c.claim, err = slots.ClaimCPUs(c.options.ClaimFolder, c.CPUs(), c.options.Command)
+	if err == nil && c.claim.Confined != nil {
+		c.options.Log.Warn("a judged in another container that uses the same CPUs is not noticed", "error", c.claim.Confined)
+	}
+	return err
 }
 
 // monitorSlack is a tenth of how rarely the runtime's monitor looks when it has
@@ -186,7 +206,7 @@ func (c *Court) openStand(s slots.Slot) error {
 	if err != nil {
 		return err
 	}
-	stand, err := measure.NewStand(c.launcher, slot, c.fs, c.Thresholds(), c.options.Log)
+	stand, err := c.newStand(slot)
 	if err != nil {
 		return err
 	}
@@ -194,11 +214,8 @@ func (c *Court) openStand(s slots.Slot) error {
 	return nil
 }
 
-// Virtual reports whether a hypervisor shows itself in the processor's flags.
-func (c *Court) Virtual() bool {
-	info, err := c.fs.ReadFile("/proc/cpuinfo")
-	return err == nil && hasFlag(info, "hypervisor")
-}
+// Virtual reports whether the host is a virtual machine.
+func (c *Court) Virtual() bool { return c.virtual }
 
 // Slots lists what was planned.
 func (c *Court) Slots() []slots.Slot { return c.slots }
@@ -215,16 +232,7 @@ func (c *Court) Thresholds() evidence.Thresholds {
 	return th
 }
 
-// Learn makes thresholds of canaries that nothing has lengthened, and judges the
-// evidence of all runs to come by them.
-func (c *Court) Learn(clean []evidence.Observation) evidence.Thresholds {
-	th := c.Thresholds().Learned(clean)
-	c.SetThresholds(th)
-	return th
-}
-
-// SetThresholds has the evidence of all runs to come judged by what was learned
-// before.
+// SetThresholds has the evidence of all runs to come judged by what was learned.
 func (c *Court) SetThresholds(th evidence.Thresholds) {
 	for _, s := range c.stands {
 		s.SetThresholds(th)
@@ -261,6 +269,9 @@ func (c *Court) Close() error {
 	}
 	if c.tree != nil {
 		errs = append(errs, c.tree.Remove())
+	}
+	if c.claim != nil {
+		errs = append(errs, c.claim.Close())
 	}
 	return errors.Join(errs...)
 }

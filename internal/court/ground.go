@@ -2,6 +2,7 @@ package court
 
 import (
 	"judged/internal/cpuset"
+	"judged/internal/evidence"
 	"judged/internal/measure"
 	"judged/internal/sandbox"
 	"judged/internal/slots"
@@ -33,11 +34,34 @@ func (c *Court) Ground(cpus, nodes cpuset.Set) (sandbox.Slot, error) {
 
 // StandOn opens a stand on ground. The court closes it.
 func (c *Court) StandOn(ground sandbox.Slot) (*measure.Stand, error) {
-	stand, err := measure.NewStand(c.launcher, ground, c.fs, c.Thresholds(), c.options.Log)
+	stand, err := c.newStand(ground)
 	if err == nil {
 		c.visitors = append(c.visitors, stand)
 	}
 	return stand, err
+}
+
+func (c *Court) newStand(slot sandbox.Slot) (*measure.Stand, error) {
+	reader, err := evidence.NewReader(c.fs, slot.CPUs, c.domain(slot.CPUs))
+	if err != nil {
+		return nil, err
+	}
+	return measure.NewStand(c.launcher, slot, reader, c.Thresholds(), c.options.Log)
+}
+
+// domain is the neighbours of these CPUs with which they share a last level cache or
+// the memory of a node.
+func (c *Court) domain(cpus cpuset.Set) cpuset.Set {
+	var shared cpuset.Set
+	for _, id := range cpus {
+		if cpu, ok := c.topology.CPU(id); ok {
+			shared = shared.Union(cpu.L3)
+			if node, ok := c.topology.Node(cpu.Node); ok {
+				shared = shared.Union(node.CPUs)
+			}
+		}
+	}
+	return shared.Intersect(c.Neighbours()).Minus(cpus)
 }
 
 // Prepare makes a single sandbox on ground. Close it.

@@ -1,7 +1,6 @@
 package court
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -71,14 +70,4 @@ func (c *Court) Fit(cpus cpuset.Set) error {
 		return fmt.Errorf("refuse to judge: turbo is %s (%s); switch it off, or set slots.strict = false", s.Value, strings.TrimSuffix(s.Reason, "."))
 	}
 	return nil
-}
-
-// hasFlag looks for a word on the first flags line of /proc/cpuinfo.
-func hasFlag(cpuinfo []byte, flag string) bool {
-	for line := range bytes.Lines(cpuinfo) {
-		if name, value, ok := bytes.Cut(line, []byte(":")); ok && strings.TrimSpace(string(name)) == "flags" {
-			return bytes.Contains(append(append([]byte(" "), bytes.TrimSpace(value)...), ' '), []byte(" "+flag+" "))
-		}
-	}
-	return false
 }

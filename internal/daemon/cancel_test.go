@@ -9,6 +9,7 @@ import (
 
 	"judged/internal/client"
 	"judged/internal/job"
+	"judged/internal/testkit"
 )
 
 func cancelQueued(t *testing.T, d *instance) {
@@ -66,6 +67,32 @@ func cancelRunning(t *testing.T, d *instance) {
 				t.Errorf("the job is %s in the end", r.State)
 			}
 		})
+	}
+}
+
+// cancelBetween has a job with a test that is over and one that would take a
+// minute: its report has the former while it runs, and when it is cancelled.
+func cancelBetween(t *testing.T, d *instance) {
+	script := `#!/bin/sh
+read -r seconds
+sleep "$seconds"`
+	d.submit("cb", job.Job{Program: *text(script), Limits: job.Limits{CPUTimeMS: 60_000, WallTimeMS: 180_000}, Stop: job.StopNever,
+		Tests: []job.Test{{Name: "1", Input: text("0\n")}, {Name: "2", Input: text("60\n")}, {Name: "3"}}})
+	var running job.Report
+	testkit.WaitFor(t, patience, "a test of the running job", func() bool {
+		r, err := d.Job(d.ctx, "cb", 0)
+		running = r
+		return err == nil && len(r.Tests) > 0
+	})
+	if running.State != job.Running || len(running.Tests) != 1 || running.Tests[0].Name != "1" || running.Tests[0].Verdict != job.Accepted || len(running.Tests[0].Runs) == 0 {
+		t.Errorf("while it runs %+v", running)
+	}
+	if r, err := d.Cancel(d.ctx, "cb"); err != nil || !cmp.Equal(r.Tests, running.Tests) {
+		t.Errorf("when it is cancelled: %+v, %v", r, err)
+	}
+	d.idle()
+	if r := d.finish("cb"); r.State != job.CancelledState || !cmp.Equal(r.Tests, running.Tests) {
+		t.Errorf("in the end %+v", r)
 	}
 }
 

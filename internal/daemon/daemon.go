@@ -158,7 +158,7 @@ func (d *daemon) openCourt(context.Context) (err error) {
 }
 
 func (d *daemon) openParts(ctx context.Context) error {
-	d.health = &health{court: d.court, pool: d.pool, log: d.o.Log}
+	d.health = &health{court: d.court, pool: d.pool, version: d.o.Version, log: d.o.Log}
 	if err := d.health.examine(ctx); err != nil {
 		return err
 	}

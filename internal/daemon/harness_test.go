@@ -73,7 +73,8 @@ func launch(t testing.TB, c config.Config) *process {
 	p := &process{t: t, cmd: exec.Command(os.Args[0]), log: log.Name(), tmp: t.TempDir(), stdout: bufio.NewReader(read), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), serveEnv+"="+string(text), "TMPDIR="+p.tmp)
 	p.cmd.Stdout, p.cmd.Stderr = write, log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// Its session tells what it leaves behind from what others do, see orphans.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

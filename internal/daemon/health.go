@@ -18,10 +18,11 @@ const examineEvery = 60 * time.Second
 
 // health is what is known about the host's fitness.
 type health struct {
-	court *court.Court
-	pool  *slots.Pool
-	log   *slog.Logger
-	last  atomic.Pointer[doctor.Report]
+	court   *court.Court
+	pool    *slots.Pool
+	version string // of judged
+	log     *slog.Logger
+	last    atomic.Pointer[doctor.Report]
 }
 
 // examine asks doctor and remembers the answer.
@@ -48,7 +49,9 @@ func (h *health) doctor(ctx context.Context) (doctor.Report, error) {
 	if err := h.examine(ctx); err != nil {
 		return doctor.Report{}, err
 	}
-	return h.report(), nil
+	r := h.report()
+	r.Version = h.version
+	return r, nil
 }
 
 // fit says why no slot may judge, which only a strict court can say.

@@ -13,6 +13,7 @@ import (
 
 	"judged/internal/config"
 	"judged/internal/court"
+	"judged/internal/linux"
 	"judged/internal/sandbox"
 	"judged/internal/stage"
 	"judged/internal/testkit"
@@ -64,9 +65,15 @@ func serveConfig(text string) error {
 		cancel()
 	})
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	// Tests of several packages judge on the same CPUs at once, so each daemon claims them where nobody else looks.
+	claims, err := linux.DetachedTmpfs()
+	if err != nil {
+		return err
+	}
+	defer claims.Close()
 	return Run(drain, abort, Options{
 		Config: c, Version: "test", Revision: "none", Out: os.Stdout, Log: log,
-		Court: court.Options{CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool,
+		Court: court.Options{ClaimFolder: fmt.Sprintf("/proc/self/fd/%d", claims.Fd()), CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool,
 			Root: sandbox.Root(c.Sandbox.Root), BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 			UIDFirst: c.Sandbox.UIDFirst, UIDCount: c.Sandbox.UIDCount, Daemon: true, Log: log},
 	})

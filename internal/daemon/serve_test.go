@@ -18,6 +18,7 @@ func TestServe(t *testing.T) {
 	}{
 		{"cancel a queued job", cancelQueued},
 		{"cancel a running job", cancelRunning},
+		{"cancel between two tests", cancelBetween},
 		{"cancel a done job", cancelDone},
 		{"same id", sameID},
 		{"idempotency key", idempotencyKey},

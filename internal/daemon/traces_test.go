@@ -1,14 +1,19 @@
 package daemon
 
 import (
+	"bufio"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/testkit"
 )
@@ -43,10 +48,56 @@ func programs() []string {
 	})
 }
 
-// orphans are sandboxes whose judged has gone: judged-init is always the child
-// of one.
-func orphans() []string {
-	return procs(func(field func(string) string) bool { return field("Name") == "judged-init" && field("PPid") == "1" })
+// orphans are sandboxes of daemons in pids, which have ended. What they started is
+// in their session; other daemons of this host have orphans of their own.
+func orphans(pids []int) []string {
+	return procs(func(field func(string) string) bool {
+		session, _ := strconv.Atoi(strings.Fields(field("NSsid") + " x")[0]) // 0 is nobody's
+		return field("Name") == "judged-init" && slices.Contains(pids, session)
+	})
+}
+
+func TestOrphans(t *testing.T) {
+	shell, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "judged-init")
+	if err := os.WriteFile(path, shell, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	daemon := exec.Command("/bin/sh", "-c", `"$1" -c 'echo $$; read end' <&3 & wait`, "sh", path)
+	daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	read, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer end.Close()
+	daemon.ExtraFiles = []*os.File{read}
+	stdout, err := daemon.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := daemon.Process.Pid
+	_ = daemon.Process.Kill() // it waits
+	_ = daemon.Wait()         // it was killed
+	want := []string{strings.TrimSpace(line) + " judged-init"}
+	if diff := cmp.Diff(want, orphans([]int{1, pid})); diff != "" {
+		t.Errorf("of that daemon (-want +got):\n%s", diff)
+	}
+	if got := orphans([]int{1}); got != nil {
+		t.Errorf("of others: %q", got)
+	}
+	end.Close()
+	testkit.WaitFor(t, patience, "the orphan to end", func() bool { return orphans([]int{pid}) == nil })
 }
 
 var tree = regexp.MustCompile(`^judged-([0-9]+)-`)
@@ -106,7 +157,7 @@ func (w *traces) add(p *process) {
 
 // left is what is there and should not be.
 func (w *traces) left() []string {
-	all := append(programs(), orphans()...)
+	all := append(programs(), orphans(w.pids)...)
 	all = append(all, cgroups(w.pids)...)
 	for m := range mounts(w.t) {
 		if !w.mounts[m] {

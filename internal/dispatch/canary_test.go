@@ -240,7 +240,7 @@ func TestDisturbedTooOften(t *testing.T) {
 	report := func(cpus string) *job.Report {
 		runs := make([]job.Run, 12)
 		for i := range runs {
-			runs[i] = job.Run{CPUs: cpus, Disturbed: []job.Cause{job.CauseWait}}
+			runs[i] = explainedBy(cpus, job.CauseForeign)
 		}
 		return &job.Report{Tests: []job.TestReport{{Runs: runs}}}
 	}
@@ -255,6 +255,40 @@ func TestDisturbedTooOften(t *testing.T) {
 	}
 	f.must(f.d.Undrain(made.CPUs))
 	f.becomes(slots.Idle, "")
+}
+
+// explainedBy is a run that one cause has lengthened.
+func explainedBy(cpus string, c job.Cause) job.Run {
+	r := job.Run{CPUs: cpus, Disturbed: []job.Cause{c}}
+	r.Explained.Add(c, time.Millisecond, time.Millisecond)
+	return r
+}
+
+// TestContestantsDoNotQuarantine: whatever a program does to its own runs, and whoever
+// works on other CPUs, the slot stays in use.
+func TestContestantsDoNotQuarantine(t *testing.T) {
+	f, p, _ := watched(t)
+	p.stop(true)
+	f.must(f.d.recall(t.Context()))
+	report := &job.Report{Tests: make([]job.TestReport, 1)}
+	for _, e := range job.Catalogue() {
+		for range historyRuns {
+			r := job.Run{CPUs: "0", Disturbed: []job.Cause{e.Cause}}
+			if e.Cause == job.CauseNeighbours || e.Cause == job.CauseCanary {
+				r = explainedBy("0", e.Cause)
+			}
+			report.Tests[0].Runs = append(report.Tests[0].Runs, r)
+		}
+	}
+	f.d.count(report)
+	if s := f.status("0"); s.State != slots.Idle {
+		t.Errorf("the slot is %s: %s", s.State, s.Reason)
+	}
+	report.Tests[0].Runs = []job.Run{explainedBy("0", job.CauseSteal)}
+	for range tooMany + 1 {
+		f.d.count(report)
+	}
+	f.becomes(slots.Quarantined, "11 of its last 50 runs were disturbed")
 }
 
 // TestThresholdsAreLearned: from canaries that took what they take here, once

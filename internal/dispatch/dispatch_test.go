@@ -56,7 +56,7 @@ func newFixture(t *testing.T, strict bool) *fixture {
 	f.closing(f.store.Close)
 	f.queue, err = queue.Open(ctx, b, queue.Options{})
 	f.must(err)
-	f.court, err = court.Open(court.Options{Strict: strict, Pool: "default", Root: sandbox.RootPrivate, BoxBytes: 1 << 20, BoxInodes: 64,
+	f.court, err = court.Open(court.Options{ClaimFolder: t.TempDir(), Strict: strict, Pool: "default", Root: sandbox.RootPrivate, BoxBytes: 1 << 20, BoxInodes: 64,
 		UIDFirst: 400_000, UIDCount: 100, Log: slog.New(slog.DiscardHandler)})
 	f.must(err)
 	f.closing(f.court.Close)
@@ -151,9 +151,9 @@ func (f *fixture) run() (drain func()) {
 }
 
 // record makes a job whose program is a blob of that name, without queueing it.
-func (f *fixture) record(id, program string) {
+func (f *fixture) record(id, program string, args ...string) {
 	f.t.Helper()
-	j := job.Job{Program: job.File{Blob: program}, Command: []string{"{program}"}, Tests: []job.Test{{Name: "1"}},
+	j := job.Job{Program: job.File{Blob: program}, Command: append([]string{"{program}"}, args...), Tests: []job.Test{{Name: "1"}},
 		Checker: &job.Checker{Kind: "tokens"}, Priority: job.Practice, Repeats: job.Repeats{Policy: job.Single},
 		Limits: job.Limits{CPUTimeMS: 60_000, WallTimeMS: 120_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20, Processes: 8}}
 	existing, err := f.store.Create(f.t.Context(), store.Record{ID: id, Job: j})
@@ -163,9 +163,9 @@ func (f *fixture) record(id, program string) {
 	}
 }
 
-func (f *fixture) submit(id, program string) {
+func (f *fixture) submit(id, program string, args ...string) {
 	f.t.Helper()
-	f.record(id, program)
+	f.record(id, program, args...)
 	f.must(f.queue.Put(f.t.Context(), id, job.Practice))
 }
 

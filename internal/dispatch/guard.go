@@ -36,7 +36,7 @@ func (d *Dispatcher) relearnGuard(ctx context.Context) {
 	var relative []float64
 	for _, r := range d.observed {
 		w := d.ward(r.CPUs)
-		if b := w.health[r.Kernel].Baseline; w.tellsNoise(r.Kernel) && len(r.Run.Disturbed) == 0 && b.Center > 0 {
+		if b := w.health[r.Kernel].Baseline; w.tellsNoise(r.Kernel) && !misled(r) && b.Center > 0 {
 			relative = append(relative, 1+b.Deviation(r.CPUTime))
 		}
 	}

@@ -103,3 +103,21 @@ func TestNoise(t *testing.T) {
 		})
 	}
 }
+
+// TestBesideNeighbours: which readings say what a busy neighbour costs.
+func TestBesideNeighbours(t *testing.T) {
+	f, _, _ := watched(t)
+	f.must(f.d.recall(t.Context()))
+	for _, kernel := range stage.Kernels() {
+		f.d.ward("0").health[kernel] = memory{Health: stats.Health{Baseline: stats.Baseline{Center: 100 * time.Millisecond}}}
+		for _, busy := range []*float64{nil, new(0.0), new(0.5), new(0.6)} {
+			r := canary.Reading{CPUs: "0", Kernel: kernel, CPUTime: 125 * time.Millisecond}
+			r.Evidence.NeighboursBusy = busy
+			f.d.observed = append(f.d.observed, r)
+		}
+	}
+	f.d.ward("0").health["no baseline"] = memory{}
+	if diff := cmp.Diff([]float64{0.25, 0.25}, f.d.besideNeighbours()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"judged/internal/evidence"
 	"judged/internal/job"
 	"judged/internal/slots"
+	"judged/internal/stage"
 	"judged/internal/stats"
 )
 
@@ -80,14 +81,30 @@ func (d *Dispatcher) relearn(ctx context.Context) {
 	if len(clean) < evidence.LearnFrom {
 		return
 	}
-	th := d.o.Court.Learn(clean)
+	th := d.o.Court.Thresholds().Learned(clean).WithNeighbours(d.besideNeighbours())
 	if th == d.thresholds {
 		return
 	}
 	d.thresholds = th
+	d.o.Court.SetThresholds(th)
 	if err := d.o.Store.SetValue(ctx, th, d.thresholdsName()...); err != nil {
 		d.o.Log.Warn("cannot keep the thresholds of evidence; after a restart they are learned again", "error", err)
 	}
+}
+
+// besideNeighbours is how much longer than usual the kernels in memory took, as ratios, when
+// the neighbours were busy most of the time. The kernel of the last level cache is not
+// among them: a neighbour costs it many times what it costs any solution.
+func (d *Dispatcher) besideNeighbours() []float64 {
+	var longer []float64
+	for _, r := range d.observed {
+		b, busy := d.ward(r.CPUs).health[r.Kernel].Baseline, r.Evidence.NeighboursBusy
+		inMemory := r.Kernel == stage.KernelDRAM || r.Kernel == stage.KernelTriad
+		if inMemory && b.Center > 0 && busy != nil && *busy > 0.5 {
+			longer = append(longer, b.Deviation(r.CPUTime))
+		}
+	}
+	return longer
 }
 
 func (d *Dispatcher) ward(cpus string) *ward {
@@ -105,7 +122,7 @@ func (d *Dispatcher) count(r *job.Report) {
 	for _, t := range r.Tests {
 		for _, run := range t.Runs {
 			if w := d.ward(run.CPUs); w != nil {
-				w.runs.add(len(run.Disturbed) > 0)
+				w.runs.add(external(run))
 			}
 		}
 	}

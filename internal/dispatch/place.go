@@ -34,13 +34,14 @@ func (d *Dispatcher) placesBeside(lease *slots.Lease) func(context.Context, stat
 			return d.placesBeside(lease)(ctx, p)
 		}
 		return measure.Place{Stand: d.o.Court.Stand(slot), Release: release,
-			Deviates: func(ctx context.Context) bool { return d.deviates(ctx, slot) }}, nil
+			Deviation: func(ctx context.Context) float64 { return d.deviation(ctx, slot) }}, nil
 	}
 }
 
-// deviates reads the short kernels on a slot that the caller has. Those that are
-// still being learned say nothing.
-func (d *Dispatcher) deviates(ctx context.Context, slot slots.Slot) bool {
+// deviation reads the short kernels on a slot that the caller has, and returns by how much
+// the first one beyond its guard band took longer. Those that are still being learned
+// are not read.
+func (d *Dispatcher) deviation(ctx context.Context, slot slots.Slot) float64 {
 	for _, kernel := range stage.ShortKernels() {
 		b := d.baseline(slot, kernel)
 		if b.Center == 0 {
@@ -51,13 +52,13 @@ func (d *Dispatcher) deviates(ctx context.Context, slot slots.Slot) bool {
 			if ctx.Err() == nil {
 				d.o.Log.Warn("cannot read the canary beside a run", "cpus", slot.CPUs.String(), "kernel", kernel, "error", err)
 			}
-			return false
+			return 0
 		}
 		if b.Beyond(r.CPUTime) != stats.NoShift {
-			return true
+			return b.Deviation(r.CPUTime)
 		}
 	}
-	return false
+	return 0
 }
 
 // baseline is none where there are no canaries.

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"log/slog"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,22 +18,22 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestDeviates: before and after a run a short kernel is held against its
+// TestDeviation: before and after a run a short kernel is held against its
 // baseline, once it has one.
-func TestDeviates(t *testing.T) {
+func TestDeviation(t *testing.T) {
 	f, p, _ := watched(t)
 	f.must(f.d.recall(t.Context()))
 	w := f.d.ward("0")
-	look := func(factor float64) bool {
+	look := func(factor float64) float64 {
 		p.set("0", factor)
-		return f.d.deviates(t.Context(), made)
+		return math.Round(100*f.d.deviation(t.Context(), made)) / 100
 	}
-	got := []bool{look(1.1)}
+	got := []float64{look(1.1)}
 	w.read(stats.DefaultChart().Learn, "", 0)
 	got = append(got, look(1.1), look(1), look(0.9))
 	p.stop(true)
 	got = append(got, look(1.1))
-	if diff := cmp.Diff([]bool{false, true, false, true, false}, got); diff != "" {
+	if diff := cmp.Diff([]float64{0, 0.1, 0, -0.1, 0}, got); diff != "" {
 		t.Errorf("without a baseline, slower, as ever, faster, unreadable (-want +got):\n%s", diff)
 	}
 }
@@ -52,7 +53,7 @@ func TestRepeatsAreQuiet(t *testing.T) {
 	f.record("x", "p")
 	rec, err := f.store.Get(t.Context(), "x")
 	f.must(err)
-	rec.Job.Limits.CPUTimeMS, rec.Job.Repeats = 20, job.Repeats{Policy: job.Confirm}
+	rec.Job.Limits.CPUTimeMS, rec.Job.Repeats = 20, job.Repeats{Policy: job.Confirm, Min: 2, Max: 5}
 	lease, err := f.pool.Lease(t.Context())
 	f.must(err)
 

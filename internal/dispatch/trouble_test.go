@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,19 +40,15 @@ func TestDrainBeforeQuarantine(t *testing.T) {
 	f, p, _ := watched(t)
 	p.stop(true)
 	f.must(f.d.recall(t.Context()))
-	told := func(runs int, causes ...job.Cause) slots.Status {
-		all := make([]job.Run, runs)
-		for i := range all {
-			all[i] = job.Run{CPUs: "0", Disturbed: causes}
-		}
-		f.d.count(&job.Report{Tests: []job.TestReport{{Runs: all}}})
+	told := func(runs int, r job.Run) slots.Status {
+		f.d.count(&job.Report{Tests: []job.TestReport{{Runs: slices.Repeat([]job.Run{r}, runs)}}})
 		return f.status("0")
 	}
 	// In the words of a drain that a fit host undoes: only the cause counts.
 	const reason = "refuse to judge before the new fan is here"
 	f.must(f.d.Drain(made.CPUs, reason))
 	var got []slots.Status
-	got = append(got, f.status("0"), told(12, job.CauseWait), told(20))
+	got = append(got, f.status("0"), told(12, explainedBy("0", job.CauseForeign)), told(20, job.Run{CPUs: "0"}))
 	for i := range got {
 		if got[i].State == slots.Quarantined {
 			got[i].Reason = ""

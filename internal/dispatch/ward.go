@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"judged/internal/canary"
+	"judged/internal/job"
 	"judged/internal/slots"
 	"judged/internal/stage"
 	"judged/internal/stats"
@@ -50,8 +51,9 @@ const quarantinePace = 10
 func (w *ward) take(r canary.Reading) (before, after memory) {
 	before = w.health[r.Kernel]
 	after = before
-	w.runs.add(len(r.Run.Disturbed) > 0)
-	if len(r.Run.Disturbed) == 0 {
+	disturbed := misled(r)
+	w.runs.add(disturbed)
+	if !disturbed {
 		after.Health = stats.DefaultChart().Next(before.Health, r.CPUTime)
 	}
 	if after.Baseline.Center > 0 {
@@ -59,6 +61,20 @@ func (w *ward) take(r canary.Reading) (before, after memory) {
 	}
 	w.health[r.Kernel] = after
 	return before, after
+}
+
+// misled reports whether a reading was disturbed. Busy neighbours disturb the kernels
+// that share something with them, and no others.
+func misled(r canary.Reading) bool {
+	return slices.ContainsFunc(r.Run.Disturbed, func(c job.Cause) bool {
+		return c != job.CauseNeighbours || slices.Contains(canary.Shared(), r.Kernel)
+	})
+}
+
+// external reports whether a run of a contestant's program was disturbed by what no program
+// can produce: nothing else may take a slot out of use. Neighbours are not the slot's fault.
+func external(r job.Run) bool {
+	return len(r.Explained.Except(job.CauseNeighbours, job.CauseCanary).Causes) > 0
 }
 
 // forget starts anew.

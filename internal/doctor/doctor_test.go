@@ -12,16 +12,20 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/boot"
 	"judged/internal/cpuset"
 	"judged/internal/fingerprint"
 	"judged/internal/hostfs"
 	"judged/internal/testkit"
+	"judged/internal/topology"
 )
 
 var update = flag.Bool("update", false, "write the golden reports anew; read the difference")
@@ -141,6 +145,32 @@ func TestRecordedHosts(t *testing.T) {
 				t.Errorf("ready = %t, fails: %v", r.Ready, r.FailedIDs())
 			}
 		})
+	}
+}
+
+// TestVirtualMachineWithoutFlag is a guest of a processor that has no flag for it: everything that decides by the kind of
+// machine must take it for one.
+func TestVirtualMachineWithoutFlag(t *testing.T) {
+	tree, _, err := testkit.Host(filepath.Join(hostsDir, "arm64-altra"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{"sys_vendor": "Amazon EC2", "product_name": "c7g.large"} {
+		tree["sys/class/dmi/id/"+path] = &fstest.MapFile{Data: []byte(text + "\n"), Mode: 0o444}
+	}
+	o := Options{FS: hostfs.Of(tree), CPUs: cpuset.New(2, 3)}
+	r := examine(t, o)
+	print, err := Fingerprint(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, err := topology.Read(o.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{r.Host.Class, byID(t, r, "env-class").Found, print.Hard["hypervisor"], strconv.FormatBool(boot.Read(o.FS, top).Virtual)}
+	if diff := cmp.Diff([]string{"vm", "virtual machine (Amazon EC2)", "true", "true"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
@@ -487,25 +517,6 @@ func (fullDisk) Write([]byte) (int, error) { return 0, fs.ErrInvalid }
 func TestTableReportsAFailedWrite(t *testing.T) {
 	if err := examine(t, recorded(t)["kvm-vm"]).WriteTable(fullDisk{}, false); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("WriteTable = %v", err)
-	}
-}
-
-func TestWrap(t *testing.T) {
-	for name, tc := range map[string]struct {
-		in          string
-		width, hang int
-		want        []string
-	}{
-		"short":          {"a b", 10, 0, []string{"a b"}},
-		"at a space":     {"aaa bbb ccc", 7, 0, []string{"aaa bbb", "ccc"}},
-		"hanging":        {"why     aaaa bbbb", 14, 8, []string{"why     aaaa", "        bbbb"}},
-		"long word":      {"abcdefgh", 3, 0, []string{"abc", "def", "gh"}},
-		"escape is tame": {"evil\x1b[2Jname", 40, 0, []string{"evil [2Jname"}},
-		"empty":          {"", 3, 0, []string{""}},
-	} {
-		if diff := cmp.Diff(tc.want, wrap(tc.in, tc.width, tc.hang)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
 	}
 }
 

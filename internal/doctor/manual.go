@@ -1,9 +1,11 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
+	"judged/internal/job"
 	"judged/internal/tune"
 )
 
@@ -26,6 +28,10 @@ func Manual() string {
 		e, _ := Explain(id)
 		b.WriteString(chapter(e))
 	}
+	b.WriteString(causesHead)
+	for _, e := range job.Catalogue() {
+		b.WriteString(causeRow(e))
+	}
 	return b.String()
 }
 
@@ -42,6 +48,20 @@ run time is gone at the next boot; "boot" is for good.
 The figures say what a wrong setting costs and, in parentheses, where the figure comes from: measured (by the authors of judged), a
 published experiment, documentation of the kernel, or an estimate.
 `
+
+const causesHead = `
+## What disturbs a run, and what to do about it
+
+The causes that reports and ` + "`judged_runs_disturbed_total`" + ` name. A cause that a program can produce by itself explains nothing: a run over
+its limit counts all the same. ` + "`judged help causes`" + ` has the rule.
+
+| Cause | Seen | A program can produce it | Remedy |
+|---|---|---|---|
+`
+
+func causeRow(e job.CauseEntry) string {
+	return fmt.Sprintf("| %s | %s | %s | %s |\n", e.Cause, e.Means, cmp.Or(e.SelfMade, "no"), e.Remedy)
+}
 
 func chapter(e Explanation) string {
 	var b strings.Builder

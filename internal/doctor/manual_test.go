@@ -2,11 +2,14 @@ package doctor
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/job"
 )
 
 const manualFile = "../../deploy/HOST.md"
@@ -32,5 +35,23 @@ func TestManual(t *testing.T) {
 	}
 	if strings.Contains(got, "{R}") || strings.Contains(got, "{H}") {
 		t.Error("a placeholder is left in the manual")
+	}
+}
+
+// TestRemediesNameChecks: the catalogue of causes knows the checks by their ids
+// only.
+func TestRemediesNameChecks(t *testing.T) {
+	named := regexp.MustCompile(`\(checks? ([a-z-]+(?:, [a-z-]+)*)\)`)
+	for _, e := range job.Catalogue() {
+		for _, list := range named.FindAllStringSubmatch(e.Remedy, -1) {
+			for id := range strings.SplitSeq(list[1], ", ") {
+				if !slices.Contains(IDs(), id) {
+					t.Errorf("%s: its remedy names the check %q; there is none", e.Cause, id)
+				}
+			}
+		}
+		if strings.Contains(e.Remedy, "(check") != named.MatchString(e.Remedy) {
+			t.Errorf("%s: the list of checks is not understood: %q", e.Cause, e.Remedy)
+		}
 	}
 }

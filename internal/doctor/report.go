@@ -30,10 +30,12 @@ const schema = 1
 
 // Report is doctor's answer, as printed by judged doctor --json and GET /v1/doctor.
 type Report struct {
-	Schema int    `json:"schema"`
-	Ready  bool   `json:"ready"`  // no S1 check fails; with Strict no S2 check either
-	Strict bool   `json:"strict"` // as asked
-	CPUs   string `json:"cpus"`   // the reserved CPUs, as a kernel list
+	Schema int `json:"schema"`
+	// Version is of the judged that examined; empty where nobody said it.
+	Version string `json:"version,omitempty"`
+	Ready   bool   `json:"ready"`  // no S1 check fails; with Strict no S2 check either
+	Strict  bool   `json:"strict"` // as asked
+	CPUs    string `json:"cpus"`   // the reserved CPUs, as a kernel list
 	// WindowNS is how long counts of the kernel were watched; 0 if they are of all the time since boot.
 	WindowNS time.Duration `json:"window_ns"`
 	Host     Host          `json:"host"`

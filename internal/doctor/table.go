@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"judged/internal/text"
 	"judged/internal/units"
 )
 
@@ -101,12 +100,12 @@ func (t *table) check(c Check) {
 		}
 	}
 	head := fmt.Sprintf("  %s%-*s", t.label(c.Status), idWidth, c.ID)
-	for i, text := range lines {
+	for i, line := range lines {
 		hang := 0
 		if i > 0 {
 			hang = 8
 		}
-		for j, part := range wrap(text, tableWidth-textIndent, hang) {
+		for j, part := range text.Wrap(line, tableWidth-textIndent, hang) {
 			if i == 0 && j == 0 {
 				fmt.Fprintln(t.w, strings.TrimRight(head+part, " "))
 				continue
@@ -125,51 +124,8 @@ func (t *table) label(s Status) string {
 	return "\x1b[" + code + "m" + word + "\x1b[0m"
 }
 
-func (t *table) line(indent int, text string) {
-	for _, part := range wrap(text, tableWidth-indent, 0) {
+func (t *table) line(indent int, line string) {
+	for _, part := range text.Wrap(line, tableWidth-indent, 0) {
 		fmt.Fprintln(t.w, strings.TrimRight(strings.Repeat(" ", indent)+part, " "))
 	}
 }
-
-// wrap breaks text at spaces into lines of at most width characters, the later ones indented by
-// hang. A word that is longer than a line, such as a list of many CPUs, is cut. White space of the
-// host's own texts is made harmless: names of processes are not ours.
-func wrap(text string, width, hang int) []string {
-	if utf8.RuneCountInString(text) <= width && !strings.ContainsFunc(text, control) {
-		return []string{text}
-	}
-	var lines []string
-	line := ""
-	room := func() int { return width - utf8.RuneCountInString(line) }
-	flush := func() {
-		lines = append(lines, line)
-		line = strings.Repeat(" ", hang)
-	}
-	for i, word := range strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || control(c) }) {
-		runes := []rune(word)
-		if blank := strings.TrimSpace(line) == ""; !blank && room() < len(runes)+1 {
-			flush()
-		} else if !blank {
-			line += " "
-		}
-		for len(runes) > room() {
-			cut := room()
-			line += string(runes[:cut])
-			runes = runes[cut:]
-			flush()
-		}
-		line += string(runes)
-		if i == 0 && hang > 0 && len(runes) < hang {
-			// Keep the column of the first word ("now     command").
-			line += strings.Repeat(" ", hang-1-len(runes))
-		}
-	}
-	if strings.TrimSpace(line) != "" || len(lines) == 0 {
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-// control is what could steer a terminal or mislead who reads it: bytes that are
-// no UTF-8 are commands to some, and marks of direction turn text around.
-func control(c rune) bool { return c == utf8.RuneError || !unicode.IsPrint(c) }

@@ -11,6 +11,7 @@ import (
 	"judged/internal/hostfs"
 	"judged/internal/topology"
 	"judged/internal/turbo"
+	"judged/internal/virt"
 )
 
 const (
@@ -155,26 +156,12 @@ func (c class) String() string {
 
 // classPaths are looked at in turn; each speaks for itself, none is needed.
 func classPaths() []string {
-	return []string{"/proc/cpuinfo", "/sys/hypervisor/type", "/sys/class/dmi/id/sys_vendor",
-		"/proc/device-tree/hypervisor/compatible", "/proc/2/stat", "/run/.containerenv", "/.dockerenv", "/proc/1/environ", "/proc/version"}
+	return append(virt.Paths(), "/proc/2/stat", "/run/.containerenv", "/.dockerenv", "/proc/1/environ")
 }
 
 func classify(h hostfs.FS) class {
 	f := facts{fs: h}
-	var c class
-	switch {
-	case f.optional("/sys/hypervisor/type") != "":
-		c.hypervisor = f.optional("/sys/hypervisor/type")
-	case f.optional("/proc/device-tree/hypervisor/compatible") != "":
-		c.hypervisor = strings.Trim(f.optional("/proc/device-tree/hypervisor/compatible"), "\x00")
-	case strings.Contains(strings.ToLower(f.optional("/proc/version")), "microsoft"):
-		c.hypervisor = "WSL"
-	case hasFlag(f.optional("/proc/cpuinfo"), "hypervisor"):
-		c.hypervisor = f.optional("/sys/class/dmi/id/sys_vendor")
-		if c.hypervisor == "" {
-			c.hypervisor = "unnamed"
-		}
-	}
+	c := class{hypervisor: virt.Hypervisor(h)}
 	switch env := f.optional("/proc/1/environ"); {
 	case strings.Contains(f.optional("/proc/2/stat"), "(kthreadd)"):
 		// Who sees kthreadd is in the host's own PID namespace. Virtual machines whose disk was made

@@ -9,7 +9,7 @@ import (
 
 // BenchmarkSnapshot reads the live machine. It stands twice beside every run.
 func BenchmarkSnapshot(b *testing.B) {
-	r, err := NewReader(hostfs.New("/"), cpuset.New(0))
+	r, err := NewReader(hostfs.New("/"), cpuset.New(0), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func Between(before, after Snapshot, f Facts) job.Evidence {
 	}
 	addPerf(&e, &before.perf, &after.perf)
 	addTraffic(&e, before.traffic, after.traffic)
-	e.ForeignTime = foreign(before, after, f, e.StealTime)
+	addOthers(&e, before, after, f)
 	count := func(name string, before, after tally) {
 		n, ok := before.growth(after)
 		if !ok || n == 0 {
@@ -129,6 +129,38 @@ func addTraffic(e *job.Evidence, before, after traffic) {
 	if after.occupancy.cpus > 0 {
 		e.L3Occupancy = new(units.Bytes(after.occupancy.sum))
 	}
+}
+
+// addOthers is who else ran: on the slot's CPUs, and on those of its neighbours.
+//
+// Kernel threads run in kernel mode only, and so does everything that the kernel does on
+// a program's behalf. User mode is the part that a run cannot produce. It is counted in
+// ticks: a run that is off the CPU whenever a tick comes makes the part smaller, not
+// larger.
+func addOthers(e *job.Evidence, before, after Snapshot, f Facts) {
+	e.ForeignTime = foreign(before, after, f, e.StealTime)
+	if n, ok := before.ticks.user.growth(after.ticks.user); ok && e.ForeignTime != nil {
+		// Both counts are rounded down, so the last tick may be none.
+		e.ForeignUserTime = new(min(*e.ForeignTime, max(time.Duration(n-1)*tick-f.UserTime, 0)))
+	}
+	if others, ok := neighbours(before, after); ok && f.WallTime > 0 {
+		e.NeighboursBusy = new(min(float64(others)/float64(f.WallTime), 1))
+	}
+}
+
+// neighbours is the time that programs that are not judged's ran in user mode on the
+// neighbours' CPUs.
+func neighbours(before, after Snapshot) (time.Duration, bool) {
+	busy, ok := before.neighbours.growth(after.neighbours)
+	own, known := before.own.growth(after.own)
+	return max(time.Duration(busy)*tick-time.Duration(own), 0), ok && known
+}
+
+// NeighboursRest reports whether the neighbours ran nothing for as long as a tick can
+// show. Without neighbours it does.
+func NeighboursRest(before, after Snapshot) bool {
+	busy, _ := neighbours(before, after)
+	return busy < tick
 }
 
 // foreign is the growth of the CPUs' run time minus the run's own. It cannot be negative: the two

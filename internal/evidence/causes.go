@@ -30,7 +30,7 @@ func Causes(e job.Evidence, f Facts, th Thresholds) []job.Cause {
 	j := judgement{e, f, th, float64(max(f.Width, 1))}
 	found := map[job.Cause]bool{
 		job.CauseWait:      th.Wait.exceeded(j.wait(), f.CPUTime),
-		job.CauseForeign:   e.ForeignTime != nil && th.Foreign.exceeded(*e.ForeignTime, j.slotTime()),
+		job.CauseForeign:   th.Foreign.exceeded(j.foreign(), j.slotTime()),
 		job.CauseSteal:     e.StealTime != nil && *e.StealTime >= time.Duration(th.StealTicks)*tick,
 		job.CauseMigrated:  f.Width == 1 && value(e.Migrations) > 0,
 		job.CauseIRQ:       j.interrupted(),
@@ -47,6 +47,7 @@ func Causes(e job.Evidence, f Facts, th Thresholds) []job.Cause {
 		job.CauseRefault:   th.Refault.exceeded(j.refaults(), f.WallTime),
 		job.CauseRemote: th.NUMA.exceeded(value(e.NUMAMigrations), f.WallTime) ||
 			th.Remote.exceeded(value(e.L3Remote), value(e.L3Traffic)),
+		job.CauseNeighbours: value(e.NeighboursBusy) > th.Neighbours.Busy,
 	}
 	causes := []job.Cause{}
 	for _, c := range job.Causes() {
@@ -175,12 +176,6 @@ func (j judgement) frequencyOff() float64 {
 	return math.Abs(j.th.Frequency.off(j.e.FrequencyRatio))
 }
 
-// TooFast reports whether the CPU ran above its planned frequency for the run: the one disturbance
-// that makes a program's time shorter.
-func TooFast(e job.Evidence, th Thresholds) bool {
-	return th.Frequency.off(e.FrequencyRatio) > th.Frequency.Slack
-}
-
 // refaults are those that the run's own limit did not cause. Where nothing counts how often it was at
 // the limit, nothing says whose they were.
 func (j judgement) refaults() int64 {
@@ -191,7 +186,7 @@ func (j judgement) refaults() int64 {
 }
 
 // value is what was measured, 0 where it is unknown.
-func value[T ~int64](n *T) T {
+func value[T ~int64 | ~float64](n *T) T {
 	if n == nil {
 		return 0
 	}

@@ -71,6 +71,23 @@ func (th Thresholds) Learned(canaries []Observation) Thresholds {
 	return learned
 }
 
+const (
+	neighboursFrom = 20
+	// Where they cost less it cannot be told from the noise of the kernels; where they cost
+	// more, a host is not for judging, and no verdict would be left.
+	leastNeighbours, mostNeighbours = 0.02, 0.5
+)
+
+// WithNeighbours is the thresholds with the cost of busy neighbours that reference kernels in
+// memory have shown: how much longer than usual each took beside them, as a ratio. Below 20
+// of them nothing changes.
+func (th Thresholds) WithNeighbours(longer []float64) Thresholds {
+	if len(longer) >= neighboursFrom {
+		th.Neighbours.Cost = min(max(stats.Quantile(longer, 0.95), leastNeighbours), mostNeighbours)
+	}
+	return th
+}
+
 func (t Share) learned(js []judgement, d, of func(judgement) time.Duration) Share {
 	sum, whole := total(js, d), total(js, of)
 	t.Floor = max(t.Floor, usual(js, d))
@@ -157,11 +174,13 @@ func total[T ~int64](js []judgement, amount func(judgement) T) T {
 	return sum
 }
 
+// foreign is the time of other programs on the slot's CPUs: their time in user mode where it is
+// known, for the kernel's may be work for the run.
 func (j judgement) foreign() time.Duration {
-	if j.e.ForeignTime == nil {
-		return 0
+	if j.e.ForeignUserTime != nil {
+		return *j.e.ForeignUserTime
 	}
-	return *j.e.ForeignTime
+	return value(j.e.ForeignTime)
 }
 
 func (j judgement) stealTicks() int64 {

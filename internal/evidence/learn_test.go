@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -173,5 +174,20 @@ func TestLearnedForgivesThem(t *testing.T) {
 	})[0]
 	if diff := cmp.Diff([]job.Cause{job.CauseWait, job.CauseForeign}, Causes(neighbour.Evidence, neighbour.Facts, learned)); diff != "" {
 		t.Errorf("a neighbour that had half of the time (-want +got):\n%s", diff)
+	}
+}
+
+func TestWithNeighbours(t *testing.T) {
+	th := DefaultThresholds(true)
+	got := map[string]float64{
+		"too few":    th.WithNeighbours(slices.Repeat([]float64{0.1}, 19)).Neighbours.Cost,
+		"enough":     th.WithNeighbours(slices.Repeat([]float64{0.1}, 20)).Neighbours.Cost,
+		"no effect":  th.WithNeighbours(slices.Repeat([]float64{-0.01}, 20)).Neighbours.Cost,
+		"far more":   th.WithNeighbours(slices.Repeat([]float64{3}, 20)).Neighbours.Cost,
+		"a few more": th.WithNeighbours(append(slices.Repeat([]float64{0.1}, 99), 0.4)).Neighbours.Cost,
+	}
+	want := map[string]float64{"too few": 0.35, "enough": 0.1, "no effect": 0.02, "far more": 0.5, "a few more": 0.1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -60,14 +60,15 @@ func parseUsagePercpu(b []byte, positions []int) tally {
 	return t
 }
 
-// ticks are the parts of a CPU's time in /proc/stat that nobody's program got. They are in USER_HZ,
+// ticks are parts of a CPU's time in /proc/stat. They are in USER_HZ,
 // which is 100 a second on every architecture judged runs on, whatever the kernel's own HZ; the
 // auxiliary vector's AT_CLKTCK would say the same.
-type ticks struct{ irq, softirq, steal tally }
+type ticks struct{ user, irq, softirq, steal tally }
 
 // parseStat reads /proc/stat: "cpuN user nice system idle iowait irq softirq steal …".
+// user includes nice, and guests of this host.
 func parseStat(b []byte, cpus cpuset.Set) ticks {
-	const irq, softirq, steal = 5, 6, 7
+	const user, nice, irq, softirq, steal = 0, 1, 5, 6, 7
 	var t ticks
 	for len(b) > 0 {
 		var line []byte
@@ -79,6 +80,8 @@ func parseStat(b []byte, cpus cpuset.Set) ticks {
 		if !ok || !cpus.Contains(id) {
 			continue
 		}
+		t.user.addField(rest, user)
+		t.user.addField(rest, nice)
 		t.irq.addField(rest, irq)
 		t.softirq.addField(rest, softirq)
 		t.steal.addField(rest, steal)

@@ -77,7 +77,7 @@ func TestLivePerf(t *testing.T) {
 	} else if !errors.Is(refused, syscall.EACCES) && !errors.Is(refused, syscall.EPERM) && !errors.Is(refused, syscall.ENOSYS) {
 		t.Fatal(refused)
 	}
-	r, err := NewReader(fs, cpus)
+	r, err := NewReader(fs, cpus, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"judged/internal/cpuset"
 	"judged/internal/hostfs"
+	"judged/internal/linux"
 )
 
 // Reader reads the counters of one slot's CPUs. It holds its files open, since opening is most of
@@ -17,6 +18,8 @@ import (
 // housekeeping CPU: a reader on the slot would be what it looks for.
 type Reader struct {
 	cpus       cpuset.Set
+	neighbours cpuset.Set // may be empty
+	ownTime    func() (time.Duration, error)
 	busy       busySource
 	busyFile   *os.File // nil: no source of run time
 	positions  []int    // of cpus in cpuacct.usage_percpu
@@ -47,6 +50,8 @@ type Snapshot struct {
 	source          busySource
 	busy            tally // nanoseconds
 	ticks           ticks
+	neighbours      tally // user ticks of the neighbours
+	own             tally // user time of this process, nanoseconds
 	softirqs        softirqs
 	vm              vm
 	cores, packages tally // times that the processor was too hot
@@ -57,12 +62,13 @@ type Snapshot struct {
 }
 
 // NewReader opens the sources that this host has. A source that is missing or unreadable is left
-// out; the only error is an empty set of CPUs.
-func NewReader(fs hostfs.FS, cpus cpuset.Set) (*Reader, error) {
+// out; the only error is an empty set of CPUs. neighbours are the CPUs of the same cache
+// and memory domain on which this process works, and nothing else of judged.
+func NewReader(fs hostfs.FS, cpus, neighbours cpuset.Set) (*Reader, error) {
 	if len(cpus) == 0 {
 		return nil, errors.New("read evidence: no CPUs given; name those of the slot")
 	}
-	r := &Reader{cpus: cpus, buf: make([]byte, 16<<10)}
+	r := &Reader{cpus: cpus, neighbours: neighbours, ownTime: linux.OwnUserTime, buf: make([]byte, 16<<10)}
 	r.stat = open(fs, "/proc/stat")
 	r.softirqs = open(fs, "/proc/softirqs")
 	if swapping(fs) {
@@ -117,7 +123,7 @@ func (r *Reader) Close() error {
 			errs = append(errs, f.Close())
 		}
 	}
-	*r = Reader{cpus: r.cpus, busy: r.busy, interrupts: &interruptFile{}}
+	*r = Reader{cpus: r.cpus, neighbours: r.neighbours, busy: r.busy, interrupts: &interruptFile{}}
 	return errors.Join(errs...)
 }
 
@@ -141,16 +147,40 @@ func (r *Reader) Snapshot() Snapshot {
 		s.softirqs, r.columns = parseSoftirqs(b, r.cpus, r.columns)
 	}
 	s.vm = parseVM(r.read(r.vmstat))
-	s.ticks = parseStat(r.read(r.stat), r.cpus)
+	r.readStat(&s)
 	s.source = r.busy
+	r.readBusy(&s)
+	s.took = time.Since(begin)
+	return s
+}
+
+// Glance reads only what Explain looks at, for a run that is still going on.
+func (r *Reader) Glance() Snapshot {
+	s := Snapshot{source: r.busy, perf: r.perf.read(r.buf)}
+	r.readStat(&s)
+	r.readBusy(&s)
+	return s
+}
+
+func (r *Reader) readStat(s *Snapshot) {
+	b := r.read(r.stat)
+	s.ticks = parseStat(b, r.cpus)
+	if len(r.neighbours) == 0 {
+		return
+	}
+	s.neighbours = parseStat(b, r.neighbours).user
+	if own, err := r.ownTime(); err == nil {
+		s.own = tally{uint64(own), 1}
+	}
+}
+
+func (r *Reader) readBusy(s *Snapshot) {
 	switch b := r.read(r.busyFile); r.busy {
 	case schedstat:
 		s.busy = parseSchedstat(b, r.cpus)
 	case cpuacct:
 		s.busy = parseUsagePercpu(b, r.positions)
 	}
-	s.took = time.Since(begin)
-	return s
 }
 
 // read returns the whole file, valid until the next read, or nil.

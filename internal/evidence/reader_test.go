@@ -42,7 +42,7 @@ func (h host) write(files map[string]string) {
 
 func (h host) reader(cpus ...int) *Reader {
 	h.t.Helper()
-	r, err := NewReader(hostfs.New(h.root), cpuset.New(cpus...))
+	r, err := NewReader(hostfs.New(h.root), cpuset.New(cpus...), nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -67,23 +67,28 @@ func TestSnapshotsOfAChangingHost(t *testing.T) {
 		"/proc/vmstat":     "pswpin 10\npswpout 20\ncompact_stall 3\npgfault 9\n",
 	})
 	r := h.reader(1)
+	own := 40 * ms
+	r.neighbours, r.ownTime = cpuset.New(0), func() (time.Duration, error) { return own, nil }
 	before := r.Snapshot()
+	own += 50 * ms
 	h.write(map[string]string{
 		"/proc/schedstat":  "cpu0 0 0 0 0 0 0 5 0 0\ncpu1 0 0 0 0 0 0 1700000000 0 0\n",
-		"/proc/stat":       "cpu 0 0 0 0 0 0 0 0\ncpu0 9 9 9 9 9 9 9 9 0 0\ncpu1 0 0 0 0 0 1 4 5 0 0\n",
+		"/proc/stat":       "cpu 0 0 0 0 0 0 0 0\ncpu0 21 22 9 9 9 9 9 9 0 0\ncpu1 60 5 9 0 0 1 4 5 0 0\n",
 		"/proc/interrupts": "  CPU0 CPU1\n 7: 0 6 nvme\nLOC: 100 450 Local\nRES: 9 1\n",
 		throttlePath:       "7\n",
 		packagePath:        "4\n",
 		"/proc/softirqs":   "  CPU0 CPU1\nNET_TX: 0 2\nNET_RX: 9 4\nBLOCK: 0 8\nRCU: 5 9\n",
 		"/proc/vmstat":     "pswpin 11\npswpout 24\ncompact_stall 3\npgfault 99\n",
 	})
-	got := Between(before, r.Snapshot(), Facts{CPUTime: 600 * time.Millisecond, WallTime: time.Second, Width: 1, MajorFaults: new(int64(2)),
+	got := Between(before, r.Snapshot(), Facts{CPUTime: 600 * time.Millisecond, UserTime: 590 * ms, WallTime: time.Second, Width: 1, MajorFaults: new(int64(2)),
 		Pressure: new(3 * ms), IRQPressure: new(ms), Refaults: new(int64(4)), LimitHits: new(int64(5)), NUMAMigrations: new(int64(6))})
 	want := job.Evidence{
-		ForeignTime: new(80 * time.Millisecond), // 700 - 600 of the run - 20 stolen
-		StealTime:   new(20 * time.Millisecond),
-		MajorFaults: new(int64(2)),
-		Pressure:    new(3 * ms), IRQPressure: new(ms), Refaults: new(int64(4)), LimitHits: new(int64(5)), NUMAMigrations: new(int64(6)),
+		ForeignTime:     new(80 * time.Millisecond), // 700 - 600 of the run - 20 stolen
+		ForeignUserTime: new(50 * ms),               // 650 - 590, but for a tick
+		StealTime:       new(20 * time.Millisecond),
+		NeighboursBusy:  new(0.2), // 120 + 130 - 50 of this process
+		MajorFaults:     new(int64(2)),
+		Pressure:        new(3 * ms), IRQPressure: new(ms), Refaults: new(int64(4)), LimitHits: new(int64(5)), NUMAMigrations: new(int64(6)),
 		Swapped: new(int64(5)), CompactionStalls: new(int64(0)),
 		Interrupts: map[string]int64{"device": 2, "LOC": 250, "softirq_ticks": 2, "softirq_net": 3, "softirq_block": 1,
 			"core_throttles": 1, "package_throttles": 3},
@@ -107,7 +112,7 @@ func TestSnapshotsOfCpuacct(t *testing.T) {
 	before := r.Snapshot()
 	h.write(map[string]string{usage: "1 2 9000000 \n", "/proc/stat": "cpu3 0 0 0 0 0 0 0 4\n"})
 	got := Between(before, r.Snapshot(), Facts{CPUTime: 5 * time.Millisecond})
-	want := job.Evidence{ForeignTime: new(3 * time.Millisecond), StealTime: new(10 * time.Millisecond)}
+	want := job.Evidence{ForeignTime: new(3 * time.Millisecond), ForeignUserTime: new(time.Duration(0)), StealTime: new(10 * time.Millisecond)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -174,7 +179,7 @@ func TestForeignTimeIsNeverNegative(t *testing.T) {
 }
 
 func TestNewReaderNeedsCPUs(t *testing.T) {
-	if _, err := NewReader(hostfs.New(t.TempDir()), nil); err == nil {
+	if _, err := NewReader(hostfs.New(t.TempDir()), nil, nil); err == nil {
 		t.Error("no error for a slot without CPUs")
 	}
 }
@@ -203,7 +208,7 @@ func TestLiveMachineSeesForeignTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewReader(hostfs.New("/"), cpus)
+	r, err := NewReader(hostfs.New("/"), cpus, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

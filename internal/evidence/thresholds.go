@@ -36,6 +36,13 @@ type Thresholds struct {
 	Refault     Count // pages of a run that was never at its memory limit
 	NUMA        Count // pages moved between nodes
 	Remote      Volume
+	Neighbours  Neighbours
+}
+
+// Neighbours judges the CPUs of the slot's cache and memory domain that are not judged's.
+type Neighbours struct {
+	Busy float64 // a larger part of the wall time is a disturbance
+	Cost float64 // what a run takes longer at most while they are busy all the time, as a part of its CPU time
 }
 
 // Frequency judges what the CPU's frequency was, as a part of the nominal one.
@@ -154,6 +161,9 @@ func DefaultThresholds(virtual bool) Thresholds {
 		NUMA: Count{0, 0},
 		// [E] The node's own housekeeping reads some memory of other nodes.
 		Remote: Volume{16 << 20, 0.01},
+		// [M] A sieve took 211 ms of CPU time with an idle neighbour and 282 with one that copies memory.
+		// [E] A tenth of the wall time is what daemons of the host take.
+		Neighbours: Neighbours{Busy: 0.1, Cost: 0.35},
 	}
 	if virtual {
 		// [E] What the hypervisor takes in slices too short to be seen as steal adds to a wait.

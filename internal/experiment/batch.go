@@ -151,6 +151,9 @@ func (b *batch) rest() error {
 // judged fills in what became of an exam.
 func (f *Flip) judged(t job.TestReport) error {
 	f.Verdict, f.Runs = t.Verdict, len(t.Runs)
+	if t.Verdict == job.InternalError { // noise kept it from deciding
+		return nil
+	}
 	if t.Verdict != job.Accepted && t.Verdict != job.TimeLimit || t.CPUTime == nil {
 		return fmt.Errorf("judge %s at %.2f of the limit: verdict %s; only AC and TLE can be", f.Program, f.Theta, t.Verdict)
 	}
@@ -164,7 +167,7 @@ func (x exam) settled() Flip {
 	f := x.Flip
 	f.OwnAfter = f.Theta * x.subject.own
 	least, most := min(f.OwnBefore, f.OwnAfter), max(f.OwnBefore, f.OwnAfter)
-	f.Either = f.Theta == 1 || least <= 1 && most > 1
+	f.Either = f.Verdict == job.InternalError || f.Theta == 1 || least <= 1 && most > 1
 	f.Wrong = !f.Either && (f.Verdict == job.TimeLimit) != (least > 1)
 	return f
 }

@@ -48,7 +48,11 @@ type Table struct {
 }
 
 // Chart is the picture of the experiment.
-func (r Result) Chart() plot.Chart { return r.chart }
+func (r Result) Chart() plot.Chart {
+	c := r.chart
+	c.Source = fmt.Sprintf("%s, scale %g", r.Source(), r.Scale)
+	return c
+}
 
 // plan is one experiment.
 type plan struct {
@@ -78,7 +82,7 @@ func IDs() []string {
 
 // Run makes an experiment. What this host lacks for a part of it is left out
 // and told; the error is not nil only if judged could not do its work, or ctx
-// ended.
+// ended before the first run. Later it ends with a partial result.
 func Run(ctx context.Context, name string, o Options) (Result, error) {
 	for _, p := range plans() {
 		if p.name != name {
@@ -89,9 +93,23 @@ func Run(ctx context.Context, name string, o Options) (Result, error) {
 		}
 		l := &lab{ctx: ctx, Options: o, result: Result{Name: p.name, Scale: o.Scale, Result: trial.Result{Title: p.title, N: o.N, Seed: o.Seed}}}
 		err := p.run(l)
+		if err != nil && ctx.Err() != nil && len(l.result.Cases) > 0 {
+			err = l.partial()
+		}
 		return l.result, errors.Join(err, l.close())
 	}
 	return Result{}, fmt.Errorf("find experiment %q: unknown", name)
+}
+
+// partial makes a result of the runs so far: a picture, the host, and the
+// tables that were complete.
+func (l *lab) partial() error {
+	l.result.Partial = true
+	l.result.chart = l.result.Result.Chart()
+	if l.result.Host != nil || l.court == nil {
+		return nil
+	}
+	return l.tellHost()
 }
 
 // sized is a published size at the scale of the options, at least 1.

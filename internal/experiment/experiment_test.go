@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -22,11 +23,11 @@ import (
 
 // options are for a test: the smallest programs, one run of each.
 func options(t *testing.T) Options {
-	c := config.Default()
+	c, claims := config.Default(), t.TempDir()
 	return Options{
 		N: 1, Scale: 0.001, Seed: 1, Seen: func(int, int, string) {},
 		Open: func(width int) (*court.Court, error) {
-			return court.Open(court.Options{
+			return court.Open(court.Options{ClaimFolder: claims,
 				Width: width, Count: 1, Root: sandbox.RootHost, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 				UIDFirst: 1<<20 + os.Getpid()%4096*1000, UIDCount: 1000, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 			})
@@ -86,6 +87,37 @@ func TestExperiments(t *testing.T) {
 	}
 	if !slices.Equal(names, IDs()) {
 		t.Errorf("tested %q, want %q", names, IDs())
+	}
+}
+
+// An experiment that is interrupted after its first run ends with what it has.
+func TestInterruptedExperiments(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC, testkit.Python)
+	for _, name := range IDs() {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			o := options(t)
+			o.Seen = func(done, _ int, _ string) {
+				if done == 2 {
+					cancel()
+				}
+			}
+			r, err := Run(ctx, name, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs := 0
+			for _, c := range r.Cases {
+				runs += len(c.Runs)
+			}
+			if !r.Partial || runs != 2 || r.Host == nil || len(r.Chart().Lanes) != len(r.Cases) {
+				t.Errorf("partial %t, %d runs, host %v, %d lanes; want 2 runs of 2 cases", r.Partial, runs, r.Host, len(r.Chart().Lanes))
+			}
+			if want := "scale 0.001"; !strings.Contains(r.Chart().Source, want) || !strings.Contains(r.Chart().Source, "seed 1, partial") {
+				t.Errorf("the picture is from %q, want %q in it", r.Chart().Source, want)
+			}
+		})
 	}
 }
 

@@ -98,11 +98,19 @@ func (l *lab) flips(d dose) error {
 		r := rand.New(rand.NewPCG(l.Seed, uint64(round)+1))
 		for _, i := range r.Perm(len(d.loads)) {
 			b := batch{lab: l, dose: d, round: round + 1, load: d.loads[i], subjects: subjects, watch: w}
-			if err := b.run(r); err != nil {
+			if err := b.run(r); err != nil && l.ctx.Err() != nil && len(l.result.Flips) > 0 {
+				l.result.Partial = true
+				return l.tellAll(d)
+			} else if err != nil {
 				return err
 			}
 		}
 	}
+	return l.tellAll(d)
+}
+
+// tellAll makes tables and picture of the batches that are complete.
+func (l *lab) tellAll(d dose) error {
 	l.tellFlips(d)
 	return l.tellHost()
 }

@@ -81,7 +81,8 @@ func (l *lab) close() error {
 
 // tell remembers the host while its court is open.
 func (l *lab) tellHost() error {
-	examined, err := l.court.Doctor(l.ctx)
+	// The host is told of an interrupted experiment, too.
+	examined, err := l.court.Doctor(context.WithoutCancel(l.ctx))
 	if err != nil {
 		return fmt.Errorf("examine host: %w", err)
 	}
@@ -90,21 +91,18 @@ func (l *lab) tellHost() error {
 	return nil
 }
 
-// measure runs cases and keeps what came of them. done and total are of the
-// whole experiment.
+// measure runs cases and keeps what came of them, also of those before an
+// error. done and total are of the whole experiment.
 func (l *lab) measure(cases []trial.Case, done, total int) ([]trial.Outcome, error) {
 	outcomes, err := l.site.Run(l.ctx, cases, trial.Options{N: l.N, Seed: l.Seed,
 		Seen: func(n int, next string) { l.Seen(done+n, total, next) }})
-	if err != nil {
-		return nil, err
-	}
 	l.result.Cases = append(l.result.Cases, outcomes...)
 	for _, o := range outcomes {
 		if failed := len(o.Runs) - o.Verdicts[job.Accepted]; failed > 0 {
 			l.note("%s: %d of %d runs did not come to their end: %v", o.Case, failed, len(o.Runs), o.Verdicts)
 		}
 	}
-	return outcomes, nil
+	return outcomes, err
 }
 
 // missing says why programs cannot run here, or nothing. A sandbox sees the

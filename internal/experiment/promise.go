@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"judged/internal/stage"
 )
 
 const (
@@ -28,6 +30,20 @@ func promises(flips []Flip) Table {
 	for _, method := range []string{byJudged, byQuiet} {
 		found, kept := seldom(all(method), all(byFree))
 		t.Rows = append(t.Rows, []string{fmt.Sprintf("all cases but 1.00: %s wrong at most %g times as often as a free run", method, promisedPart), found, kept})
+	}
+	for _, theta := range []float64{0.90, 0.95, 1.10} {
+		at := func(method string) rate {
+			return count(flips, func(f Flip) bool {
+				return f.Program == "memory-bound" && f.Load == stage.LoadMemoryAtTimes && f.Method == method && f.Theta == theta
+			})
+		}
+		if theta > 1 {
+			r := at(byJudged)
+			t.Rows = append(t.Rows, []string{fmt.Sprintf("memory-bound beside %s at %.2f: judged wrong 0 of %d", stage.LoadMemoryAtTimes, theta, promisedOf), r.String(), never(r)})
+			continue
+		}
+		found, kept := seldom(at(byJudged), at(byFree))
+		t.Rows = append(t.Rows, []string{fmt.Sprintf("memory-bound beside %s at %.2f: judged wrong at most %g times as often as a free run", stage.LoadMemoryAtTimes, theta, promisedPart), found, kept})
 	}
 	return t
 }

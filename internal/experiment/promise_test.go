@@ -25,6 +25,16 @@ func TestPromises(t *testing.T) {
 		tenth = "all cases but 1.00: judged wrong at most 0.1 times as often as a free run"
 		quiet = "all cases but 1.00: judged-quiet wrong at most 0.1 times as often as a free run"
 	)
+	timed := func(theta string) string {
+		return "memory-bound beside load-memory-at-times at " + theta + ": judged wrong at most 0.1 times as often as a free run"
+	}
+	const timed110 = "memory-bound beside load-memory-at-times at 1.10: judged wrong 0 of 100"
+	unknown := [][]string{{timed("0.90"), " of ", "cannot be told: no free run was wrong"}, {timed("0.95"), " of ", "cannot be told: no free run was wrong"},
+		{timed110, "", "too few to tell; -n 50 has enough"}}
+	// atTimes are flips of the memory-bound program beside the load that works and rests.
+	atTimes := func(method string, theta float64, n, wrong int) []Flip {
+		return counted(n, wrong, Flip{Program: "memory-bound", Load: stage.LoadMemoryAtTimes, Theta: theta, Method: method})
+	}
 	quietly := counted(50, 2, Flip{Program: "memory-bound", Load: stage.LoadMemory, Theta: 0.98, Method: byQuiet})
 	// judged and free are flips of the CPU-bound program beside load.
 	judged := func(theta float64, n, wrong int) []Flip {
@@ -49,6 +59,10 @@ func TestPromises(t *testing.T) {
 		"too few": {[][]Flip{judged(0.95, 99, 0), judged(1.10, 40, 1), free(100, 0)}, [][]string{
 			{at095, "0 of 99", "too few to tell; -n 50 has enough"}, {at110, "1 of 40", "missed"},
 			{tenth, "0.7 % of 0.0 %", "cannot be told: no free run was wrong"}, {quiet, "4.0 % of 0.0 %", "cannot be told: no free run was wrong"}}},
+		"a load that works and rests": {[][]Flip{atTimes(byFree, 0.90, 100, 40), atTimes(byJudged, 0.90, 100, 4), atTimes(byFree, 0.95, 100, 50), atTimes(byJudged, 0.95, 100, 6),
+			atTimes(byJudged, 1.10, 100, 0)}, [][]string{{at095, "", "too few to tell; -n 50 has enough"}, {at110, "", "too few to tell; -n 50 has enough"},
+			{tenth, "3.3 % of 45.0 %: 0.074", "kept"}, {quiet, "4.0 % of 45.0 %: 0.089", "kept"},
+			{timed("0.90"), "4.0 % of 40.0 %: 0.100", "kept"}, {timed("0.95"), "6.0 % of 50.0 %: 0.120", "missed"}, {timed110, "0 of 100", "kept"}}},
 		"nothing": {nil, [][]string{
 			{at095, "", "too few to tell; -n 50 has enough"}, {at110, "", "too few to tell; -n 50 has enough"},
 			{tenth, " of ", "cannot be told: no free run was wrong"}, {quiet, "4.0 % of ", "cannot be told: no free run was wrong"}}},
@@ -57,6 +71,9 @@ func TestPromises(t *testing.T) {
 			flips := rest
 			for _, some := range tt.flips {
 				flips = append(flips, some...)
+			}
+			if len(tt.want) == 4 {
+				tt.want = append(tt.want, unknown...)
 			}
 			if diff := cmp.Diff(tt.want, promises(flips).Rows); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -84,21 +84,21 @@ func (w *watch) usual(kernel string) bool { return len(w.clean[kernel]) >= stats
 // place is the slot once more: it has no other core here, and no say in what
 // runs beside it.
 func (w *watch) place(context.Context, stats.Placement) (measure.Place, error) {
-	return measure.Place{Stand: w.stand, Release: w.stand.Tidy, Deviates: w.deviates}, nil
+	return measure.Place{Stand: w.stand, Release: w.stand.Tidy, Deviation: w.deviation}, nil
 }
 
-// deviates holds the short kernels against what they usually take.
-func (w *watch) deviates(ctx context.Context) bool {
+// deviation is by how much the first short kernel beyond its guard band took longer.
+func (w *watch) deviation(ctx context.Context) float64 {
 	for _, kernel := range stage.ShortKernels() {
 		if !w.usual(kernel) {
 			continue
 		}
 		r, err := w.canary.Read(ctx, w.stand, kernel)
-		if err == nil && stats.LearnBaseline(w.clean[kernel]).Beyond(r.CPUTime) != stats.NoShift {
-			return true
+		if b := stats.LearnBaseline(w.clean[kernel]); err == nil && b.Beyond(r.CPUTime) != stats.NoShift {
+			return b.Deviation(r.CPUTime)
 		}
 	}
-	return false
+	return 0
 }
 
 // setGuard has the flips judged by what the kernels have shown.

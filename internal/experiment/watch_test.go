@@ -58,15 +58,21 @@ func TestWatch(t *testing.T) {
 	if got, want := place.Stand, l.court.Stand(l.court.Slots()[0]); got != want {
 		t.Errorf("placed on %v, want the slot's stand", got.Slot().CPUs)
 	}
-	looks := func(n int, usual time.Duration) bool {
+	looks := func(n int, usual time.Duration) int {
 		for _, kernel := range stage.ShortKernels() {
 			w.clean[kernel] = slices.Repeat([]time.Duration{usual}, n)
 		}
-		return place.Deviates(t.Context())
+		switch d := place.Deviation(t.Context()); {
+		case d > 0:
+			return 1
+		case d < 0:
+			return -1
+		}
+		return 0
 	}
 	enough := stats.DefaultChart().Learn
-	got := []bool{looks(enough-1, 1), looks(enough, 1), looks(enough, time.Hour)}
-	if diff := cmp.Diff([]bool{false, true, true}, got); diff != "" {
+	got := []int{looks(enough-1, 1), looks(enough, 1), looks(enough, time.Hour)}
+	if diff := cmp.Diff([]int{0, 1, -1}, got); diff != "" {
 		t.Errorf("too few known, slower, faster (-want +got):\n%s", diff)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"judged/internal/hostfs"
 	"judged/internal/topology"
 	"judged/internal/turbo"
+	"judged/internal/virt"
 )
 
 // Subject is what a fingerprint is taken of.
@@ -89,7 +90,7 @@ func (k *key) processor(t topology.Topology) {
 	for _, field := range []string{"vendor_id", "cpu family", "model", "model name", "stepping", "CPU implementer", "CPU part", "CPU variant"} {
 		k.add(field, cpuinfo(info, field))
 	}
-	k.add("hypervisor", slices.Contains(strings.Fields(cpuinfo(info, "flags")), "hypervisor"))
+	k.add("hypervisor", virt.Hypervisor(k.fs) != "")
 	k.file("/sys/hypervisor/type")
 	k.file("/sys/class/dmi/id/sys_vendor")
 	k.file("/sys/class/dmi/id/product_name") // of a rented machine its type

@@ -148,11 +148,15 @@ func (s *Server) authorize(r *http.Request, scopes []Scope) (string, error) {
 	if n := len(r.Header.Values("Authorization")); n > 1 {
 		return "", problem("bad-request", "send one", "%d headers Authorization", n)
 	}
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	e, known := s.tokens.find(token)
-	if !ok || !known {
+	token, ok := bearer(r.Header.Get("Authorization"))
+	if !ok {
 		return "", problem("unauthorized", "send the header Authorization: Bearer TOKEN",
-			"this needs a token").with("WWW-Authenticate", `Bearer realm="judged"`)
+			"this needs a bearer token").with("WWW-Authenticate", `Bearer realm="judged"`)
+	}
+	e, known := s.tokens.find(token)
+	if !known {
+		return "", problem("unauthorized", "check it for changes, and ask the operator whether it is still in http.token_file",
+			"the token is unknown").with("WWW-Authenticate", `Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`)
 	}
 	for _, scope := range scopes {
 		if slices.Contains(e.scopes, scope) {
@@ -160,6 +164,14 @@ func (s *Server) authorize(r *http.Request, scopes []Scope) (string, error) {
 		}
 	}
 	return "", problem("forbidden", "ask the operator for a token with that scope", "the token lacks the scope %s", scopes[0])
+}
+
+// bearer is the token of a header. The name of its scheme may have any case
+// (RFC 9110, 11.1), and some clients write it in lower case.
+func bearer(header string) (token string, ok bool) {
+	scheme, token, ok := strings.Cut(header, " ")
+	token = strings.TrimLeft(token, " ")
+	return token, ok && token != "" && strings.EqualFold(scheme, "Bearer")
 }
 
 // localHost guards the daemon without tokens. It listens on loopback, yet a web

@@ -39,6 +39,8 @@ func TestScopes(t *testing.T) {
 		{"unknown", "Bearer sesame", []int{401, 401, 401, 401, 401, 401, 401, 200, 200, 401}},
 		{"basic", "Basic open sesame", []int{401, 401, 401, 401, 401, 401, 401, 200, 200, 401}},
 		{"platform", "Bearer open sesame", []int{202, 202, 200, 404, 200, 403, 403, 200, 200, 200}},
+		{"lower case", "bearer open sesame", []int{202, 202, 200, 404, 200, 403, 403, 200, 200, 200}},
+		{"upper case, two spaces", "BEARER  open sesame", []int{202, 202, 200, 404, 200, 403, 403, 200, 200, 200}},
 		{"ops", "Bearer root-token", []int{403, 403, 200, 403, 200, 200, 200, 200, 200, 200}},
 	}
 	for _, tt := range tests {
@@ -57,6 +59,24 @@ func TestScopes(t *testing.T) {
 				t.Errorf("log %s", log)
 			}
 		})
+	}
+}
+
+// TestUnauthorized holds that a caller can tell a token that is wrong from one
+// that did not arrive.
+func TestUnauthorized(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.Tokens = tokens(t) })
+	for _, tt := range []struct{ header, detail, challenge string }{
+		{"", "this needs a bearer token", `Bearer realm="judged"`},
+		{"Basic open sesame", "this needs a bearer token", `Bearer realm="judged"`},
+		{"Bearer", "this needs a bearer token", `Bearer realm="judged"`},
+		{"Bearer sesame", "the token is unknown", `Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`},
+		{"bearer Open sesame", "the token is unknown", `Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`},
+	} {
+		w := f.ask("GET", "/v1/jobs", "", "Authorization: "+tt.header)
+		if p := wantProblem(t, w, "unauthorized"); p.Detail != tt.detail || w.Header().Get("WWW-Authenticate") != tt.challenge {
+			t.Errorf("%q: %q, WWW-Authenticate %q", tt.header, p.Detail, w.Header().Get("WWW-Authenticate"))
+		}
 	}
 }
 
@@ -90,6 +110,7 @@ func TestWith(t *testing.T) {
 	if w := f.submit("PUT", "/v1/jobs/a", small); w.Code != 202 {
 		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}
+	before := f.ask("GET", "/openapi.json", "").Body.String()
 	c := f.config
 	c.Limits.Max.CPUTime = time.Second
 	f.Server = f.With(c, tokens(t))
@@ -99,6 +120,9 @@ func TestWith(t *testing.T) {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 	wantProblem(t, f.submit("PUT", "/v1/jobs/b", small, ann), "invalid-job")
+	if f.ask("GET", "/openapi.json", "").Body.String() == before {
+		t.Error("the document has the limits from before")
+	}
 	c.Queue.MaxWaiting = 1
 	f.Server = f.With(c, tokens(t))
 	within := strings.Replace(small, "2000", "1000", 1)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -19,42 +20,48 @@ const jobPart = "job"
 // maxParts bounds the files of one body: it is more than a job may name.
 const maxParts = 10_000
 
-// readJob reads a submission. Of a multipart body the files go straight into
-// the blob store; parts says under which digests. The JSON is counted in aside.
-func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (j job.Job, parts map[string]string, err error) {
+// submission is a job as it was sent.
+type submission struct {
+	job   job.Job
+	unfit intake.Errors     // about values that are not in job
+	parts map[string]string // of a multipart body: digests of its files, which lie in the blob store
+}
+
+// readJob reads a submission. The JSON is counted in aside.
+func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (submission, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		kind = ""
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return j, nil, problem("media-type", "send the body as it is", "content encoding %q is not supported", encoding)
+		return submission{}, problem("media-type", "send the body as it is", "content encoding %q is not supported", encoding)
 	}
 	body := s.patientBody(w, r)
 	switch kind {
 	case "application/json":
-		j, err = s.readJSON(w, body, aside)
-		return j, nil, err
+		return s.readJSON(w, r, body, aside)
 	case "multipart/form-data":
 		if params["boundary"] == "" {
-			return j, nil, problem("bad-request", "let the HTTP client write the Content-Type", "the multipart body has no boundary")
+			return submission{}, problem("bad-request", "let the HTTP client write the Content-Type", "the multipart body has no boundary")
 		}
 		return s.readParts(w, r, multipart.NewReader(body, params["boundary"]), aside)
 	}
-	return j, nil, problem("media-type", "send application/json, or multipart/form-data with the JSON in the part job",
+	return submission{}, problem("media-type", "send application/json, or multipart/form-data with the JSON in the part job",
 		"content type %q is not supported", r.Header.Get("Content-Type")).with("Accept", "application/json, multipart/form-data")
 }
 
-func (s *Server) readJSON(w http.ResponseWriter, body io.ReadCloser, aside *room) (job.Job, error) {
+func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, body io.ReadCloser, aside *room) (submission, error) {
 	aside.Reader = http.MaxBytesReader(w, body, int64(s.config.HTTP.MaxBody))
-	data, err := io.ReadAll(aside)
-	if err != nil {
-		return job.Job{}, unreadable(err)
+	j, unfit, err := intake.Decode(untilGone{r.Context(), aside})
+	var useless intake.Errors
+	if err != nil && !errors.As(err, &useless) {
+		err = unreadable(err)
 	}
-	return intake.Decode(data)
+	return submission{job: j, unfit: unfit}, err
 }
 
-func (s *Server) readParts(w http.ResponseWriter, r *http.Request, body *multipart.Reader, aside *room) (j job.Job, parts map[string]string, err error) {
-	parts = map[string]string{}
+func (s *Server) readParts(w http.ResponseWriter, r *http.Request, body *multipart.Reader, aside *room) (sent submission, err error) {
+	parts := map[string]string{}
 	found := false
 	for n := 0; ; n++ {
 		// Raw: the contents of judges' tests are not to be decoded.
@@ -63,31 +70,47 @@ func (s *Server) readParts(w http.ResponseWriter, r *http.Request, body *multipa
 			break
 		}
 		if err != nil {
-			return j, nil, unreadable(err)
+			return sent, unreadable(err)
 		}
 		name := part.FormName()
 		_, again := parts[name]
 		switch {
 		case n == maxParts:
-			return j, nil, problem("bad-request", "send the contents as blobs", "the body has more than %d parts", maxParts)
+			return sent, problem("bad-request", "send the contents as blobs", "the body has more than %d parts", maxParts)
 		case name == "":
-			return j, nil, problem("bad-request", "send form-data; name=\"…\" with every part", "part %d has no name", n+1)
+			return sent, problem("bad-request", "send form-data; name=\"…\" with every part", "part %d has no name", n+1)
 		case again || name == jobPart && found:
-			return j, nil, problem("bad-request", "give every part a name of its own", "two parts are named %q", name)
+			return sent, problem("bad-request", "give every part a name of its own", "two parts are named %q", name)
 		case name == jobPart:
 			found = true
-			j, err = s.readJSON(w, part, aside)
+			sent, err = s.readJSON(w, r, part, aside)
 		default:
 			parts[name], _, _, err = s.blobs.Put(r.Context(), "", fromCaller{part})
 		}
 		if err != nil {
-			return j, nil, err
+			return sent, err
 		}
 	}
 	if !found {
-		return j, nil, problem("bad-request", "send the JSON of the job in the part named job", "the body has no part %q", jobPart)
+		return sent, problem("bad-request", "send the JSON of the job in the part named job", "the body has no part %q", jobPart)
 	}
-	return j, parts, nil
+	sent.parts = parts
+	return sent, nil
+}
+
+// untilGone is a body that ends with its request: what is here of it already
+// need not be decoded when nobody waits for the answer.
+type untilGone struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read reads while the caller is there.
+func (u untilGone) Read(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.Reader.Read(b)
 }
 
 // room is a body that sets memory aside for what was read of it, and not for what
@@ -110,14 +133,14 @@ func (r *room) Read(b []byte) (int, error) {
 
 func (r *room) giveBack() { r.memory.Release(r.held) }
 
-// unreadable tells bodies that are broken from those that are too long, or for
-// which there is no room.
+// unreadable tells bodies that are broken from those that are too long, for
+// which there is no room, or whose sender is gone.
 func unreadable(err error) error {
 	var (
 		tooLong *http.MaxBytesError
 		noRoom  *Problem
 	)
-	if errors.As(err, &tooLong) || errors.As(err, &noRoom) {
+	if errors.As(err, &tooLong) || errors.As(err, &noRoom) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	return problem("bad-request", "send the whole body", "read the body: %s", err)

@@ -3,8 +3,11 @@ package httpapi
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"io"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -79,3 +82,72 @@ func TestCallersWhoSendNothing(t *testing.T) {
 		})
 	}
 }
+
+// counter counts what is read of a body.
+type counter struct {
+	io.Reader
+	read int
+}
+
+// Read reads and counts.
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.read += n
+	return n, err
+}
+
+// TestUselessBodies holds that a body is read only until it is known to be
+// useless: the rest costs time and memory, whether its sender waits or not.
+func TestUselessBodies(t *testing.T) {
+	const most = 4 << 20
+	long := strings.Repeat("[1,2],", most/8)
+	job := `{"program": {"text": "x"}, "tests": [{"name": "1"}], `
+	for _, tt := range []struct {
+		name, body, field string
+		hangUp            bool
+	}{
+		{"unknown member", job + `"labls": [` + long + `1]}`, "labls", false},
+		{"unknown member of a member", `{"limits": {"cpu": {"a": [` + long + `1]}}}`, "limits.cpu", false},
+		{"array for text", job + `"stop": [` + long + `1]}`, "stop", false},
+		{"object for a number", job + `"cpus": {"a": [` + long + `1]}}`, "cpus", false},
+		{"array for a test", `{"tests": [[` + long + `1]]}`, "tests[0]", false},
+		{"no JSON", job + `nonsense ` + long, "", false},
+		{"two jobs", job + `"cpus": 1} [` + long + `1]`, "", false},
+		{"caller who hangs up", `{"command": [` + strings.Repeat(`"a",`, most/8) + `"a"]}`, "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFixture(t, func(o *Options) { o.Config.HTTP.MaxBody = most })
+			ctx, hangUp := context.WithCancel(t.Context())
+			defer hangUp()
+			body := &counter{Reader: strings.NewReader(tt.body)}
+			if tt.hangUp {
+				body.Reader = io.MultiReader(io.LimitReader(body.Reader, 100<<10), readerFunc(func([]byte) (int, error) {
+					hangUp()
+					return 0, io.EOF
+				}), body.Reader)
+			}
+			r := httptest.NewRequestWithContext(ctx, "PUT", "/v1/jobs/a", body)
+			r.Host = "localhost"
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			f.ServeHTTP(w, r)
+			if !tt.hangUp {
+				if p := wantProblem(t, w, "invalid-job"); len(p.Errors) != 1 || p.Errors[0].Field != tt.field {
+					t.Errorf("findings %v, want one of %q", p.Errors, tt.field)
+				}
+			}
+			if body.read > 256<<10 {
+				t.Errorf("%d of %d bytes were read", body.read, len(tt.body))
+			}
+			if len(f.jobs.records) > 0 {
+				t.Errorf("recorded %v", f.jobs.records)
+			}
+		})
+	}
+}
+
+// readerFunc is a Reader.
+type readerFunc func([]byte) (int, error)
+
+// Read calls it.
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }

@@ -172,7 +172,7 @@ type fakeBlobs struct {
 }
 
 func (b fakeBlobs) Put(_ context.Context, want string, r io.Reader) (string, units.Bytes, bool, error) {
-	data, err := io.ReadAll(r)
+	data, err := io.ReadAll(io.LimitReader(r, int64(b.most)+1)) // as blob.Store does
 	if err != nil {
 		return "", 0, false, err
 	}

@@ -2,18 +2,12 @@ package httpapi
 
 import (
 	"context"
-	_ "embed"
 	"net/http"
 
 	"judged/internal/cpuset"
 	"judged/internal/job"
 	"judged/internal/slots"
 )
-
-// openAPI is the reference of everything here, for machines.
-//
-//go:embed openapi.json
-var openAPI []byte
 
 type slotList struct {
 	Slots []slots.Status `json:"slots"`
@@ -131,10 +125,4 @@ func (s *Server) getReady(w http.ResponseWriter, _ *http.Request) error {
 		return problem("not-ready", "remove the reason; judged doctor explains what a host needs", "%s", err).retryAfter(retryNotReady)
 	}
 	return s.writeJSON(w, http.StatusOK, readiness{Ready: true})
-}
-
-func (s *Server) getOpenAPI(w http.ResponseWriter, _ *http.Request) error {
-	w.Header().Set("Content-Type", "application/json")
-	s.write(w, http.StatusOK, openAPI)
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -183,8 +184,14 @@ func TestPageRunsOnlyItself(t *testing.T) {
 		}
 	}
 	// What it asks for, exists.
-	for _, part := range strings.Split(w.Body.String(), `ask("`)[1:] {
-		path, _, _ := strings.Cut(part, `"`)
+	if w := f.submit("PUT", "/v1/jobs/a", small); w.Code != 202 {
+		t.Fatalf("submit: status %d", w.Code)
+	}
+	for _, m := range regexp.MustCompile(`(?:ask|get)\("([^"]+)"`).FindAllStringSubmatch(w.Body.String(), -1) {
+		path := m[1]
+		if strings.HasSuffix(path, "/") {
+			path += "a"
+		}
 		if w := f.ask("GET", path, ""); w.Code != 200 {
 			t.Errorf("%s: status %d", path, w.Code)
 		}

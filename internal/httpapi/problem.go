@@ -134,6 +134,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header()[name] = values
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	body, _ := json.Marshal(p) // strings and numbers only
-	s.write(w, p.Status, append(body, '\n'))
+	answer, _ := json.Marshal(p) // strings and numbers only
+	answer = append(answer, '\n')
+	if body := unwanted(r); body != nil {
+		s.refuse(w, body, p.Status, answer)
+		return
+	}
+	s.write(w, p.Status, answer)
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,10 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 // maxWait bounds a long poll: proxies give up at about a minute.
 const maxWait = time.Minute
 
+// waitText is what wait may be. Of what Go takes for a duration it leaves out signs,
+// and numbers so large that they overflow.
+var waitText = regexp.MustCompile(`^(0|([0-9]{1,5}(\.[0-9]{1,9})?(ms|s|m|h)){1,4})$`)
+
 // waitOf is the parameter wait of a request that has no other, at most maxWait.
 func waitOf(r *http.Request) (time.Duration, error) {
 	values, err := query(r, "wait")
@@ -44,7 +49,7 @@ func waitOf(r *http.Request) (time.Duration, error) {
 		return 0, nil
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
+	if err != nil || !waitText.MatchString(text) {
 		return 0, problem("bad-request", `send a duration with its unit, such as wait=30s`, "parameter wait: %q is no duration", text)
 	}
 	return min(d, maxWait), nil

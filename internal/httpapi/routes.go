@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -124,9 +125,11 @@ func (s *Server) outer(next http.Handler) http.Handler {
 			// Of a length beside the chunks net/http says nothing. A proxy that
 			// went by it sees other requests behind this one than we do.
 			h.Set("Connection", "close")
+		} else if !r.Close {
+			h.Set("Keep-Alive", fmt.Sprintf("timeout=%d", idleTold/time.Second))
 		}
 		seen := &statusWriter{ResponseWriter: w}
-		fenced.ServeHTTP(seen, r)
+		fenced.ServeHTTP(seen, track(r))
 		s.log.Debug("request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
 			slog.Int("status", seen.status), slog.Duration("took", time.Since(start)))
 	})

@@ -91,13 +91,14 @@ type Server struct {
 	log     *slog.Logger
 	now     func() time.Time
 
-	stall   time.Duration // shorter in tests
-	gate    *gate
-	memory  *semaphore.Weighted // bytes of bodies that are being read and decoded
-	page    page
-	handler http.Handler
-	closing context.Context // ends with EndStreams
-	close   context.CancelFunc
+	stall    time.Duration // shorter in tests
+	gate     *gate
+	memory   *semaphore.Weighted // bytes of bodies that are being read and decoded
+	page     page
+	document []byte // OpenAPI
+	handler  http.Handler
+	closing  context.Context // ends with EndStreams
+	close    context.CancelFunc
 }
 
 // New returns a server; it starts nothing.
@@ -114,7 +115,7 @@ func New(o Options) *Server {
 	}
 	s.gate = &gate{depth: s.waiting, most: o.Config.Queue.MaxWaiting, now: s.now}
 	s.memory = semaphore.NewWeighted(bodiesAtOnce * int64(o.Config.HTTP.MaxBody))
-	s.page = newPage()
+	s.page, s.document = newPage(), openAPIOf(o.Config)
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.outer(s.mux())
 	return s
@@ -126,6 +127,7 @@ func New(o Options) *Server {
 func (s *Server) With(c config.Config, t *Tokens) *Server {
 	next := *s
 	next.config, next.tokens = c, t
+	next.document = openAPIOf(c)
 	next.gate.setMost(c.Queue.MaxWaiting)
 	next.handler = next.outer(next.mux())
 	return &next
@@ -146,13 +148,24 @@ func (s *Server) HTTPServer() *http.Server {
 	srv := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       idle,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	srv.RegisterOnShutdown(s.EndStreams)
 	return srv
 }
+
+// idle is how long a connection may stay open between two requests. A client or
+// proxy that sends its next request while we close the connection loses it, so
+// we close later than they do: Go's client after 90 s, nginx and AWS' load
+// balancers after 60 s, Caddy after 2 min, Azure's after 4 min, Google's after
+// 10 min. idleTold is what they are told, for those that listen, such as Node's
+// agents.
+const (
+	idle     = idleTold + time.Minute
+	idleTold = 10 * time.Minute
+)
 
 // bodiesAtOnce is how many JSON bodies of the largest size may be in memory:
 // decoded, each takes a multiple of it.

@@ -11,11 +11,9 @@ import (
 	"net/http"
 	"time"
 
-	"judged/internal/blob"
 	"judged/internal/intake"
 	"judged/internal/job"
 	"judged/internal/store"
-	"judged/internal/units"
 )
 
 // Retry-After in seconds: a queue drains slowly, a restart is over soon.
@@ -88,19 +86,15 @@ func location(id string) string { return "/v1/jobs/" + id }
 func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (store.Record, error) {
 	aside := room{memory: s.memory}
 	defer aside.giveBack()
-	asked, parts, err := s.readJob(w, r, &aside)
+	sent, err := s.readJob(w, r, &aside)
 	if err != nil {
 		return store.Record{}, err
 	}
 	// What is wrong is told before anything is stored.
-	if _, err := intake.Complete(s.config, asked); err != nil {
+	if err := s.check(sent); err != nil {
 		return store.Record{}, err
 	}
-	normal, err := s.toBlobs(r.Context(), asked, parts)
-	if err != nil {
-		return store.Record{}, err
-	}
-	err = intake.CheckRoom(normal, s.config.Sandbox.WorkSize, func(f job.File) (units.Bytes, error) { return s.blobs.Stat(f.Blob) })
+	normal, err := s.toBlobs(r.Context(), sent)
 	if err != nil {
 		return store.Record{}, err
 	}
@@ -180,68 +174,46 @@ func temporary(cause error, detail string) *Problem {
 	return p
 }
 
-// toBlobs puts the contents that came with the job into the blob store, and
-// makes sure of those that are said to be there.
-func (s *Server) toBlobs(ctx context.Context, j job.Job, parts map[string]string) (job.Job, error) {
-	used := map[string]bool{}
-	missing := []intake.FieldError{}
-	normal, err := intake.MapFiles(j, func(field string, f job.File) (job.File, error) {
-		used[f.Part] = true
-		digest, err := s.toBlob(ctx, field, f, parts)
-		if errors.Is(err, blob.ErrNotFound) {
-			missing = append(missing, intake.FieldError{Field: field, Detail: "blob " + f.Blob + " is not here"})
-			err = nil
-		}
+// toBlobs returns the job with all contents in the blob store.
+func (s *Server) toBlobs(ctx context.Context, sent submission) (job.Job, error) {
+	return intake.MapFiles(sent.job, func(_ string, f job.File) (job.File, error) {
+		digest, err := s.toBlob(ctx, f, sent.parts)
 		return job.File{Blob: digest}, err
 	})
-	if err != nil {
-		return job.Job{}, err
-	}
-	if len(missing) > 0 {
-		p := problem("missing-blob", "upload it with PUT /v1/blobs/{sha256} and send the job again",
-			"%s: %s", missing[0].Field, missing[0].Detail)
-		p.Errors = missing
-		return job.Job{}, p
-	}
-	for name := range parts {
-		if !used[name] {
-			return job.Job{}, problem("bad-request", "name it in the job or leave it out", "part %q is not named in the job", name)
-		}
-	}
-	return normal, nil
 }
 
 // toBlob returns the digest of a file's content, which lies in the blob store
 // then.
-func (s *Server) toBlob(ctx context.Context, field string, f job.File, parts map[string]string) (string, error) {
+func (s *Server) toBlob(ctx context.Context, f job.File, parts map[string]string) (string, error) {
 	switch {
 	case f.Text != nil:
 		return s.keep(ctx, []byte(*f.Text))
 	case f.Base64 != nil:
-		content, err := base64.StdEncoding.Strict().DecodeString(*f.Base64)
+		content, err := decode(*f.Base64)
 		if err != nil {
-			return "", intake.Errors{{Field: field + ".base64", Detail: "not base64; send the standard alphabet with padding"}}
+			return "", fmt.Errorf("decode base64 that was checked: %w", err)
 		}
 		return s.keep(ctx, content)
 	case f.Part != "":
-		digest, ok := parts[f.Part]
-		if !ok {
-			return "", intake.Errors{{Field: field + ".part", Detail: fmt.Sprintf("no part %q in the body; send it along, or content of another kind", f.Part)}}
-		}
-		return digest, nil
+		return parts[f.Part], nil
 	}
-	_, err := s.blobs.Stat(f.Blob)
-	return f.Blob, err
+	return f.Blob, nil
 }
 
 // keep stores content unless it is there: platforms send the same inputs again
 // and again, and a look is cheaper than a synced write.
 func (s *Server) keep(ctx context.Context, content []byte) (string, error) {
-	sum := sha256.Sum256(content)
-	digest := hex.EncodeToString(sum[:])
-	if _, err := s.blobs.Stat(digest); err == nil {
-		return digest, nil
+	name := digest(content)
+	if _, err := s.blobs.Stat(name); err == nil {
+		return name, nil
 	}
-	_, _, _, err := s.blobs.Put(ctx, digest, bytes.NewReader(content))
-	return digest, err
+	_, _, _, err := s.blobs.Put(ctx, name, bytes.NewReader(content))
+	return name, err
+}
+
+func decode(text string) ([]byte, error) { return base64.StdEncoding.Strict().DecodeString(text) }
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -136,8 +137,12 @@ func TestSubmitAgainAfterTheQueueFailed(t *testing.T) {
 func TestSubmitCompletesForACallerWhoHangsUp(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	r, _ := http.NewRequestWithContext(ctx, "PUT", "http://localhost/v1/jobs/a", strings.NewReader(small))
+	defer cancel()
+	body := io.MultiReader(strings.NewReader(small), readerFunc(func([]byte) (int, error) {
+		cancel()
+		return 0, io.EOF
+	}))
+	r, _ := http.NewRequestWithContext(ctx, "PUT", "http://localhost/v1/jobs/a", body)
 	r.Header.Set("Content-Type", "application/json")
 	f.ServeHTTP(discard{http.Header{}}, r)
 	if len(f.queue.put) != 1 {
@@ -160,7 +165,10 @@ func TestSubmitRefusals(t *testing.T) {
 	}{
 		{"no JSON", "/v1/jobs/a", "{", "invalid-job", nil, []string{""}},
 		{"unknown key", "/v1/jobs/a", `{"problem": "x"}`, "invalid-job", nil, []string{"problem"}},
-		{"zero limit", "/v1/jobs/a", `{"limits": {"cpu_time_ms": 0}}`, "invalid-job", nil, []string{"limits.cpu_time_ms"}},
+		{"zero limit", "/v1/jobs/a", `{"limits": {"cpu_time_ms": 0}}`, "invalid-job", nil, []string{"limits.cpu_time_ms", "program", "tests"}},
+		{"every finding of every kind", "/v1/jobs/a", `{"program": {"base64": "a"}, "cpus": "1", "head_bytes": -1, "files": {"a": {"part": "p"}},
+			"tests": [{"name": 1, "input": {"blob": "` + nobody + `"}}, {"name": "1"}, {"name": "1"}]}`, "invalid-job", nil,
+			[]string{"cpus", "tests[0].name", "program.base64", "tests[2].name", "head_bytes", "tests[0].input", `files["a"].part`}},
 		{"every finding", "/v1/jobs/a", `{"tests": [{"name": ""}], "checker": {"kind": "magic"}}`, "invalid-job", nil,
 			[]string{"program", "tests[0].name", "checker.kind"}},
 		{"missing blobs", "/v1/jobs/a", `{"program": {"blob": "` + nobody + `"}, "tests": [{"name": "1", "input": {"blob": "` + nobody + `"}}]}`,
@@ -280,7 +288,7 @@ func TestMultipart(t *testing.T) {
 		{"job last", []part{{"prog", "\x7fELF"}, {"in", "5\n"}, {"job", asks}}, ""},
 		{"no job", []part{{"prog", "x"}}, "bad-request"},
 		{"absent part", []part{{"job", asks}, {"prog", "x"}}, "invalid-job"},
-		{"spare part", []part{{"job", asks}, {"prog", "x"}, {"in", "y"}, {"out", "z"}}, "bad-request"},
+		{"spare part", []part{{"job", asks}, {"prog", "x"}, {"in", "y"}, {"out", "z"}}, "invalid-job"},
 		{"part twice", []part{{"job", asks}, {"prog", "x"}, {"prog", "y"}}, "bad-request"},
 		{"job twice", []part{{"job", asks}, {"job", asks}}, "bad-request"},
 		{"no name", []part{{"", "x"}}, "bad-request"},

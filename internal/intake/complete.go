@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"regexp"
@@ -63,7 +64,7 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	e.tests(j.Tests, c.Limits.Max)
 	e.checker(j.Checker)
 	e.limits(j.Limits, c.Limits.Max)
-	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus", "%d; slots here have %d, send at most that", j.CPUs, c.Slots.Width)
+	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus", "%d; slots here have %d, the value of slots.width; send at most that", j.CPUs, c.Slots.Width)
 	e.repeats(j.Repeats, c.Limits.Max)
 	oneOf(&e, "stop", j.Stop, job.StopFirstFailure, job.StopNever)
 	e.head(j, c.Limits.Max.Head)
@@ -87,6 +88,12 @@ func (e *Errors) file(field string, f *job.File) {
 	e.check(set < 2, field, "%d contents; send one of blob, text, base64 and part", set)
 	e.check(f.Blob == "" || hexDigest.MatchString(f.Blob), field+".blob",
 		"%s is no SHA-256; send 64 lower-case hex digits", quote(f.Blob))
+	e.check(f.Base64 == nil || isBase64(*f.Base64), field+".base64", "not base64; send the standard alphabet with padding")
+}
+
+func isBase64(text string) bool {
+	_, err := base64.StdEncoding.Strict().DecodeString(text)
+	return err == nil
 }
 
 // needsProgram reports whether the command runs the program. One that does not,
@@ -106,7 +113,7 @@ func (e *Errors) command(command []string) {
 }
 
 func (e *Errors) files(files map[string]job.File, most config.MaxLimits) {
-	e.check(len(files) <= most.Files, "files", "%d; send at most %d", len(files), most.Files)
+	e.check(len(files) <= most.Files, "files", "%d; send at most %d, the bound of limits.max.files", len(files), most.Files)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		field := "files[" + quote(name) + "]"
 		f := files[name]
@@ -120,7 +127,7 @@ func (e *Errors) files(files map[string]job.File, most config.MaxLimits) {
 
 func (e *Errors) tests(tests []job.Test, most config.MaxLimits) {
 	e.check(len(tests) > 0, "tests", "none; send at least one")
-	e.check(len(tests) <= most.Tests, "tests", "%d; send at most %d", len(tests), most.Tests)
+	e.check(len(tests) <= most.Tests, "tests", "%d; send at most %d, the bound of limits.max.tests", len(tests), most.Tests)
 	first := map[string]int{}
 	for i, t := range tests {
 		field := fmt.Sprintf("tests[%d]", i)
@@ -160,30 +167,30 @@ func (e *Errors) checker(c *job.Checker) {
 }
 
 func (e *Errors) limits(l job.Limits, most config.MaxLimits) {
-	within(e, "limits.cpu_time_ms", l.CPUTimeMS, 0, most.CPUTime.Milliseconds())
-	within(e, "limits.wall_time_ms", l.WallTimeMS, 0, most.WallTime.Milliseconds())
+	inRange(e, "limits.cpu_time_ms", l.CPUTimeMS, 0, most.CPUTime.Milliseconds(), "limits.max.cpu_time")
+	inRange(e, "limits.wall_time_ms", l.WallTimeMS, 0, most.WallTime.Milliseconds(), "limits.max.wall_time")
 	if l.Memory != 0 {
-		within(e, "limits.memory_bytes", l.Memory, minMemory, most.Memory)
+		inRange(e, "limits.memory_bytes", l.Memory, minMemory, most.Memory, "limits.max.memory")
 	}
-	within(e, "limits.output_bytes", l.Output, 0, most.Output)
+	inRange(e, "limits.output_bytes", l.Output, 0, most.Output, "limits.max.output")
 	if l.Stack != 0 {
-		within(e, "limits.stack_bytes", l.Stack, minStack, most.Memory)
+		inRange(e, "limits.stack_bytes", l.Stack, minStack, most.Memory, "limits.max.memory")
 	}
-	within(e, "limits.processes", l.Processes, 0, most.Processes)
+	inRange(e, "limits.processes", l.Processes, 0, most.Processes, "limits.max.processes")
 }
 
 func (e *Errors) head(j job.Job, most units.Bytes) {
 	each := units.Bytes(maxHeads / 2 / max(1, len(j.Tests))) // of stdout and of stderr
 	if j.Head <= each {
-		within(e, "head_bytes", j.Head, 0, most)
+		inRange(e, "head_bytes", j.Head, 0, most, "limits.max.head")
 		return
 	}
 	e.add("head_bytes", "%d of each stream of %d tests do not fit into a report; send at most %d", int64(j.Head), len(j.Tests), int64(min(each, most)))
 }
 
 func (e *Errors) repeats(r job.Repeats, most config.MaxLimits) {
-	within(e, "repeats.min", r.Min, 0, most.Repeats)
-	within(e, "repeats.max", r.Max, 0, most.Repeats)
+	inRange(e, "repeats.min", r.Min, 0, most.Repeats, "limits.max.repeats")
+	inRange(e, "repeats.max", r.Max, 0, most.Repeats, "limits.max.repeats")
 	e.check(r.Max == 0 || r.Min <= r.Max, "repeats", "min %d is above max %d; swap them", r.Min, r.Max)
 	oneOf(e, "repeats.policy", r.Policy, job.Confirm, job.Single, job.Minimum)
 }
@@ -210,8 +217,10 @@ func oneOf[T ~string](e *Errors, field string, got T, known ...T) {
 	e.add(field, "%s is unknown; send one of %s", quote(string(got)), strings.Join(names, ", "))
 }
 
-func within[T int | int64 | units.Bytes](e *Errors, field string, got, low, high T) {
-	e.check(low <= got && got <= high, field, "%d is out of range; send %d to %d", int64(got), int64(low), int64(high))
+// inRange names the setting that bounds the value: whoever sends it may be its
+// operator, too.
+func inRange[T int | int64 | units.Bytes](e *Errors, field string, got, low, high T, setting string) {
+	e.check(low <= got && got <= high, field, "%d is out of range; send %d to %d, the bound of %s", int64(got), int64(low), int64(high), setting)
 }
 
 // fill gives a correct job its defaults.

@@ -110,7 +110,7 @@ func TestCompleteErrors(t *testing.T) {
 		{"no tests", func(j *job.Job) { j.Tests = nil }, []FieldError{{"tests", "none"}}},
 		{"too many tests", func(j *job.Job) {
 			j.Tests = manyTests(1001)
-		}, []FieldError{{"tests", "1001; send at most 1000"}}},
+		}, []FieldError{{"tests", "1001; send at most 1000, the bound of limits.max.tests"}}},
 		{"test names", func(j *job.Job) {
 			j.Tests = []job.Test{{}, {Name: "a"}, {Name: "a"}, {Name: long}, {Name: "a\x1b[2J"}, {Name: "\xff"}}
 		}, []FieldError{
@@ -133,7 +133,7 @@ func TestCompleteErrors(t *testing.T) {
 			for i := range 101 {
 				j.Files[fmt.Sprint(i)] = job.File{Blob: digest}
 			}
-		}, []FieldError{{"files", "101; send at most 100"}}},
+		}, []FieldError{{"files", "101; send at most 100, the bound of limits.max.files"}}},
 		{"command", func(j *job.Job) { j.Command = []string{"", "a\x00"} },
 			[]FieldError{{"command[1]", "NUL"}, {"command[0]", "empty"}}},
 		{"long command", func(j *job.Job) { j.Command = []string{strings.Repeat("a", 64<<10-8)} }, []FieldError{{"command", "at most 65536"}}},
@@ -144,23 +144,24 @@ func TestCompleteErrors(t *testing.T) {
 		{"negative limits", func(j *job.Job) {
 			j.Limits = job.Limits{CPUTimeMS: -1, WallTimeMS: -1, Memory: -1, Output: -1, Stack: -1, Processes: -1}
 		}, []FieldError{
-			{"limits.cpu_time_ms", "-1 is out of range; send 0 to 60000"}, {"limits.wall_time_ms", "-1"}, {"limits.memory_bytes", "-1"},
-			{"limits.output_bytes", "-1"}, {"limits.stack_bytes", "-1"}, {"limits.processes", "-1"},
+			{"limits.cpu_time_ms", "-1 is out of range; send 0 to 60000, the bound of limits.max.cpu_time"}, {"limits.wall_time_ms", "limits.max.wall_time"},
+			{"limits.memory_bytes", "limits.max.memory"}, {"limits.output_bytes", "limits.max.output"}, {"limits.stack_bytes", "limits.max.memory"},
+			{"limits.processes", "limits.max.processes"},
 		}},
 		{"limits above the maximum", func(j *job.Job) {
 			j.Limits = job.Limits{CPUTimeMS: 1 << 62, Memory: 4<<30 + 1, Output: 256<<20 + 1, Processes: 1025}
 		}, []FieldError{
 			{"limits.cpu_time_ms", "out of range"}, {"limits.memory_bytes", "to 4294967296"}, {"limits.output_bytes", ""}, {"limits.processes", "1024"},
 		}},
-		{"cpus", func(j *job.Job) { j.CPUs = 2 }, []FieldError{{"cpus", "slots here have 1"}}},
+		{"cpus", func(j *job.Job) { j.CPUs = 2 }, []FieldError{{"cpus", "slots here have 1, the value of slots.width"}}},
 		{"negative cpus", func(j *job.Job) { j.CPUs = -1 }, []FieldError{{"cpus", "-1"}}},
 		{"repeats", func(j *job.Job) { j.Repeats = job.Repeats{Min: 3, Max: 2, Policy: "best"} },
 			[]FieldError{{"repeats", "min 3 is above max 2"}, {"repeats.policy", `"best" is unknown; send one of confirm, single, min`}}},
-		{"too many repeats", func(j *job.Job) { j.Repeats.Max = 101 }, []FieldError{{"repeats.max", "to 100"}}},
+		{"too many repeats", func(j *job.Job) { j.Repeats.Max = 101 }, []FieldError{{"repeats.max", "to 100, the bound of limits.max.repeats"}}},
 		{"words", func(j *job.Job) { j.Stop, j.Priority, j.Pool = "later", "urgent", "other" }, []FieldError{
 			{"stop", `"later" is unknown; send one of first-failure, never`}, {"priority", "contest, practice"}, {"pool", `"other" is not served here; send "default"`},
 		}},
-		{"head", func(j *job.Job) { j.Head = 64<<10 + 1 }, []FieldError{{"head_bytes", "to 65536"}}},
+		{"head", func(j *job.Job) { j.Head = 64<<10 + 1 }, []FieldError{{"head_bytes", "to 65536, the bound of limits.max.head"}}},
 		{"heads of many tests", func(j *job.Job) { j.Head, j.Tests = 6<<10+300, manyTests(1000) }, []FieldError{{"head_bytes", "1000 tests do not fit into a report; send at most 6291"}}},
 		{"stack", func(j *job.Job) { j.Limits.Stack = 128<<10 - 1 }, []FieldError{{"limits.stack_bytes", "131071 is out of range; send 131072 to"}}},
 		{"labels", func(j *job.Job) {
@@ -274,7 +275,7 @@ func TestDigestIgnoresSpelling(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var digests [2]string
 			for i, body := range []string{tt.a, tt.b} {
-				j, err := Decode([]byte(body))
+				j, err := decodeAll([]byte(body))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,9 +1,13 @@
 package intake
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -34,7 +38,7 @@ func TestDecode(t *testing.T) {
 		CPUs:    1, Repeats: job.Repeats{Min: 2, Max: 5, Policy: job.Minimum}, Stop: job.StopNever, Head: 10,
 		Priority: job.Contest, Pool: "default", Labels: map[string]string{"team": "7"},
 	}
-	got, err := Decode([]byte(full))
+	got, err := decodeAll([]byte(full))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,37 +61,104 @@ func TestDecodeErrors(t *testing.T) {
 		{"unknown key", `{"programm": {"text": "x"}}`, []FieldError{{"programm", "unknown key"}}},
 		{"other case", `{"Program": {"text": "x"}}`, []FieldError{{"Program", "unknown key"}}},
 		{"nested unknown key", `{"tests": [{}, {"nme": [{"a": null}]}]}`, []FieldError{{"tests[1].nme", "unknown key"}}},
-		{"two unknown keys", `{"a": 1, "limits": {"b": 2}}`, []FieldError{{"a", "unknown"}, {"limits.b", "unknown"}}},
+		{"only the first unknown key", `{"a": 1, "limits": {"b": 2}}`, []FieldError{{"a", "unknown"}}},
 		{"strange key", "{\"a\\u0000\": 1}", []FieldError{{`"a\x00"`, "unknown"}}},
 		{"duplicate", `{"cpus": 1, "cpus": 2}`, []FieldError{{"cpus", "given twice"}}},
 		{"duplicate by escape", `{"cpus": 1, "\u0063pus": 2}`, []FieldError{{"cpus", "given twice"}}},
 		{"duplicate file", `{"files": {"a": {"text": ""}, "a": {"text": ""}}}`, []FieldError{{`files["a"]`, "given twice"}}},
 		{"null", `{"tests": null}`, []FieldError{{"tests", "null is no value"}}},
 		{"text for number", `{"cpus": "1"}`, []FieldError{{"cpus", "text found; send a whole number"}}},
-		{"object for text", `{"stop": {"x": 1}, "cpus": true}`, []FieldError{{"stop", "an object found; send text"}, {"cpus", "true found"}}},
+		{"two wrong types", `{"stop": 1, "cpus": true}`, []FieldError{{"stop", "a number found; send text"}, {"cpus", "true found"}}},
+		{"object for text", `{"cpus": true, "stop": {"x": 1}, "head_bytes": true}`, []FieldError{{"cpus", "true found"}, {"stop", "an object found; send text"}}},
 		{"fraction", `{"limits": {"cpu_time_ms": 1.5}}`, []FieldError{{"limits.cpu_time_ms", "1.5 is not a whole number"}}},
 		{"huge number", `{"head_bytes": 1` + strings.Repeat("0", 500) + `}`, []FieldError{{"head_bytes", "… is not a whole number"}}},
 		{"exponent", `{"head_bytes": 1e400}`, []FieldError{{"head_bytes", "1e400 is not a whole number"}}},
 		{"zero limit", `{"limits": {"processes": 0}}`, []FieldError{{"limits.processes", "0 allows nothing"}}},
-		{"deep", `{"x": ` + deep, []FieldError{{"x", "unknown"}, {"", "nested deeper than 32"}}},
-		{"deep in place", `{"tests": ` + deep, []FieldError{{"tests[0]", "an array found"}, {"", "nested deeper than 32"}}},
+		{"deep", `{"x": ` + deep, []FieldError{{"x", "unknown"}}},
+		{"deep in place", `{"tests": ` + deep, []FieldError{{"tests[0]", "an array found"}}},
 		{"many tests", `{"tests": [` + strings.Repeat("{},", maxMembers+1) + `{}]}`, []FieldError{{"tests", "more than 100000 members"}}},
 		{"invalid UTF-8", "{\"tests\": [{\"name\": \"\xff\"}]}", []FieldError{{"", "not valid UTF-8"}}},
 		{"raw control character", "{\"stop\": \"a\x01\"}", []FieldError{{"", "not JSON at line 1, column"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Decode([]byte(tt.body))
+			_, err := decodeAll([]byte(tt.body))
 			compare(t, err, tt.want)
 		})
 	}
 }
 
 func TestManyErrorsAreCut(t *testing.T) {
-	_, err := Decode([]byte(`{"tests": [` + strings.Repeat("1,", 1000) + `1]}`))
+	_, err := decodeAll([]byte(`{"tests": [` + strings.Repeat("1,", 1000) + `1]}`))
 	var errs Errors
 	if !errors.As(err, &errs) || len(errs) != maxErrors+1 {
 		t.Errorf("%d findings, want %d: %v", len(errs), maxErrors+1, err)
+	}
+}
+
+// decodeAll is Decode of a body that is here, for callers who want all or nothing.
+func decodeAll(body []byte) (job.Job, error) {
+	j, unfit, err := Decode(bytes.NewReader(body))
+	if err == nil {
+		err = unfit.err()
+	}
+	return j, err
+}
+
+// TestUnfitValues holds that the job without them is returned, so that what else
+// is wrong with it can be told too.
+func TestUnfitValues(t *testing.T) {
+	j, unfit, err := Decode(strings.NewReader(`{"cpus": "1", "limits": {"cpu_time_ms": 1.5, "processes": 9}, "pool": null, "stop": "later", "tests": []}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, unfit, []FieldError{{"cpus", "text found"}, {"limits.cpu_time_ms", "whole number"}, {"pool", "null"}})
+	if diff := cmp.Diff(job.Job{Limits: job.Limits{Processes: 9}, Stop: "later", Tests: []job.Test{}}, j); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, err = Complete(defaults(), j)
+	var rest Errors
+	if !errors.As(err, &rest) {
+		t.Fatal(err)
+	}
+	compare(t, unfit.With(rest), []FieldError{{"cpus", ""}, {"limits.cpu_time_ms", ""}, {"pool", ""}, {"program", "no content"}, {"tests", "none"}, {"stop", "later"}})
+}
+
+func TestErrorsWith(t *testing.T) {
+	list := func(fields ...string) (e Errors) {
+		for _, f := range fields {
+			e = append(e, FieldError{Field: f})
+		}
+		return e
+	}
+	many := make([]string, maxErrors+5)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	for _, tt := range []struct {
+		name              string
+		first, more, want Errors
+	}{
+		{"others", list("a"), list("b", "aa", "tests[1]"), list("a", "b", "aa", "tests[1]")},
+		{"the same", list("a.b"), list("a.b", "c"), list("a.b", "c")},
+		{"a part", list("tests[1]"), list("tests[1].name", "tests[10]"), list("tests[1]", "tests[10]")},
+		{"the whole", list("tests[1].name"), list("tests", "test"), list("tests[1].name", "test")},
+		{"two of one member", nil, list("a", "a"), list("a", "a")},
+		{"too many", list("a"), list(many...), append(list("a"), append(list(many[:maxErrors-1]...), FieldError{Detail: "further findings are left out"})...)},
+	} {
+		if diff := cmp.Diff(tt.want, tt.first.With(tt.more)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestReadErrors holds that what goes wrong with a body is no finding about it.
+func TestReadErrors(t *testing.T) {
+	gone := errors.New("gone")
+	for _, text := range []string{"", `{"cpus": `, `{"cpus": true, "pool": "x`} {
+		if _, unfit, err := Decode(io.MultiReader(strings.NewReader(text), iotest.ErrReader(gone))); !errors.Is(err, gone) || unfit != nil {
+			t.Errorf("%q: %v, %v", text, unfit, err)
+		}
 	}
 }
 
@@ -114,7 +185,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Decode([]byte(bb.body)); err != nil {
+				if _, err := decodeAll([]byte(bb.body)); err != nil {
 					b.Fatal(err)
 				}
 			}

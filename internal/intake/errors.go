@@ -2,6 +2,7 @@ package intake
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -44,6 +45,27 @@ func (e *Errors) check(ok bool, field, format string, args ...any) {
 	if !ok {
 		e.add(field, format, args...)
 	}
+}
+
+// With returns e and those findings of more that are about other members: a
+// member that cannot be read is also missing, but that is one fault.
+func (e Errors) With(more Errors) Errors {
+	all := slices.Clone(e)
+	for _, f := range more {
+		if !slices.ContainsFunc(e, func(known FieldError) bool { return within(known.Field, f.Field) || within(f.Field, known.Field) }) {
+			all = append(all, f)
+		}
+	}
+	if len(all) > maxErrors {
+		all = append(all[:maxErrors], FieldError{Detail: "further findings are left out"})
+	}
+	return all
+}
+
+// within reports whether a member is the outer one or a part of it.
+func within(outer, member string) bool {
+	rest, ok := strings.CutPrefix(member, outer)
+	return ok && (outer == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // err is e as an error, nil when nothing was found.

@@ -23,7 +23,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"program":{"text":"x"},"tests":[{"name":"1"}],"files":{"../a":{"text":""},"b\u202e":{"part":"p"}}}`))
 	f.Add([]byte(`{"program":{"text":"x"},"tests":[{"name":"1"}],"head_bytes":65536,"command":["{program}","\u0000"]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		j, err := Decode(data)
+		j, err := decodeAll(data)
 		if err != nil {
 			holdFindings(t, err)
 			return
@@ -71,7 +71,7 @@ func holdDigest(t *testing.T, j job.Job) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := Decode(again)
+	k, err := decodeAll(again)
 	if err != nil {
 		t.Fatalf("written as %s: %v", again, err)
 	}

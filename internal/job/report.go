@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"time"
 
 	"judged/internal/units"
@@ -105,18 +106,6 @@ type Timing struct {
 	Confidence   Confidence    `json:"confidence"`
 }
 
-// Confidence says how far a time verdict can be trusted. Noise is never a
-// verdict.
-type Confidence string
-
-// The confidences.
-const (
-	OneRun     Confidence = "single"     // one run, far from the limit
-	Stable     Confidence = "stable"     // repeats agree
-	Borderline Confidence = "borderline" // runs on both sides of the limit, or within the guard band
-	Noisy      Confidence = "noisy"      // repeats differ, or no run was undisturbed
-)
-
 // Run is one execution of a program.
 type Run struct {
 	CPUTime    time.Duration  `json:"cpu_time_ns"` // cgroup: user + system, all processes, exited ones too
@@ -127,6 +116,7 @@ type Run struct {
 	CPUs       string         `json:"cpus"` // kernel list
 	NUMANode   int            `json:"numa_node"`
 	Disturbed  []Cause        `json:"disturbed"` // never null
+	Explained  Explained      `json:"explained,omitzero"`
 	Kept       bool           `json:"kept"`
 	Evidence   Evidence       `json:"evidence"`
 	// Reading is the time that the counters of the evidence took to read. It
@@ -137,45 +127,53 @@ type Run struct {
 	Overhead time.Duration `json:"-"`
 }
 
-// Cause is a reason why a run is called disturbed. The set is closed: metrics
-// use it as a label.
-type Cause string
+// Explained is the most that noise can have added to a run: causes that no
+// program can produce by itself, each with a bound. A run over a limit is set aside
+// only if it is within the limit without what is explained.
+type Explained struct {
+	CPUTime  time.Duration `json:"cpu_time_ns"`
+	WallTime time.Duration `json:"wall_time_ns"` // the lengthening of CPU time among it
+	Causes   []Explanation `json:"causes,omitempty"`
+}
 
-// The causes; package evidence holds the thresholds.
-const (
-	CauseWait      Cause = "wait"      // waited for the CPU
-	CauseForeign   Cause = "foreign"   // somebody else ran on the slot's CPUs
-	CauseSteal     Cause = "steal"     // the hypervisor took the CPU away
-	CauseMigrated  Cause = "migrated"  // moved between CPUs
-	CauseIRQ       Cause = "irq"       // device interrupts on the slot's CPUs
-	CauseTick      Cause = "tick"      // more timer interrupts than the kernel's tick explains
-	CauseIPI       Cause = "ipi"       // inter-processor interrupts
-	CauseThrottle  Cause = "throttle"  // thermal, or by the cgroup
-	CauseMajfault  Cause = "majfault"  // waited for a disk
-	CauseFaultCost Cause = "faultcost" // page faults dearer than usual
-	CausePreempted Cause = "preempted" // involuntary switches
-	CauseSoftIRQ   Cause = "softirq"   // deferred work of networks and disks on the slot's CPUs
-	CauseFrequency Cause = "frequency" // the CPU was slower or faster than planned
-	CauseSMI       Cause = "smi"       // the firmware took the CPU
-	CauseSwap      Cause = "swap"      // the host swapped
-	CauseRefault   Cause = "refault"   // the host threw the run's pages out of memory
-	CauseRemote    Cause = "remote"    // memory of another NUMA node
-	CauseCanary    Cause = "canary"    // a reference kernel right before or after took another time than it does here
-)
+// Explanation is the part of one cause.
+type Explanation struct {
+	Cause    Cause         `json:"cause"`
+	CPUTime  time.Duration `json:"cpu_time_ns"`
+	WallTime time.Duration `json:"wall_time_ns"`
+}
 
-// Causes lists the closed set.
-func Causes() []Cause {
-	return []Cause{CauseWait, CauseForeign, CauseSteal, CauseMigrated, CauseIRQ, CauseTick, CauseIPI,
-		CauseThrottle, CauseMajfault, CauseFaultCost, CausePreempted, CauseSoftIRQ, CauseFrequency, CauseSMI, CauseSwap,
-		CauseRefault, CauseRemote, CauseCanary}
+// Add puts one more cause to the others.
+func (e *Explained) Add(c Cause, cpu, wall time.Duration) {
+	if cpu <= 0 && wall <= 0 {
+		return
+	}
+	e.CPUTime, e.WallTime = e.CPUTime+cpu, e.WallTime+wall
+	e.Causes = append(e.Causes, Explanation{c, cpu, wall})
+}
+
+// Except is what is explained when some causes do not count.
+func (e Explained) Except(causes ...Cause) Explained {
+	var rest Explained
+	for _, x := range e.Causes {
+		if !slices.Contains(causes, x.Cause) {
+			rest.Add(x.Cause, x.CPUTime, x.WallTime)
+		}
+	}
+	return rest
 }
 
 // Evidence is what was seen of a run's surroundings. Every member may be
 // absent: not every kernel shows every counter.
 type Evidence struct {
-	RunDelay            *time.Duration   `json:"run_delay_ns,omitempty"`    // /proc/PID/schedstat, field 2, of the first process
-	ForeignTime         *time.Duration   `json:"foreign_time_ns,omitempty"` // time on the slot's CPUs that was not the run's
-	StealTime           *time.Duration   `json:"steal_time_ns,omitempty"`   // /proc/stat, in ticks of 10 ms
+	RunDelay        *time.Duration `json:"run_delay_ns,omitempty"`         // /proc/PID/schedstat, field 2, of the first process
+	ForeignTime     *time.Duration `json:"foreign_time_ns,omitempty"`      // time on the slot's CPUs that was not the run's
+	ForeignUserTime *time.Duration `json:"foreign_user_time_ns,omitempty"` // of it, the part in user mode, in ticks of 10 ms: no kernel work on the run's behalf
+	StealTime       *time.Duration `json:"steal_time_ns,omitempty"`        // /proc/stat, in ticks of 10 ms
+	// NeighboursBusy is the time that programs that are not judged's ran in user mode on
+	// the other CPUs of the slot's cache and memory domain, as a part of the wall time, at
+	// most 1.
+	NeighboursBusy      *float64         `json:"neighbours_busy_ratio,omitempty"`
 	VoluntarySwitches   *int64           `json:"voluntary_switches,omitempty"`
 	InvoluntarySwitches *int64           `json:"involuntary_switches,omitempty"`
 	Migrations          *int64           `json:"migrations,omitempty"`

@@ -102,16 +102,20 @@ type arena struct {
 	slack  int64 // how much slower this machine may be than what the limits are made for
 }
 
-// emulation is how much slower than a real machine an emulated one on a busy
-// host may be.
-const emulation = 30
+const (
+	// emulation is how much slower than a real machine an emulated one on a busy
+	// host may be.
+	emulation = 30
+	// busy is how much slower a real machine may be while others use it.
+	busy = 4
+)
 
 // openArena opens a court with layers left out, none in TestAttacks. A machine
 // with one slot has both stands on it.
 func openArena(t *testing.T, width int, root sandbox.Root, without stage.Layers) *arena {
 	t.Helper()
 	c := config.Default()
-	ct, err := court.Open(court.Options{
+	ct, err := court.Open(court.Options{ClaimFolder: t.TempDir(),
 		Width: width, Count: 2, Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Without: without,
 	})
@@ -177,13 +181,19 @@ func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []job.R
 		tasks = append(tasks, a.task(t, attack, program, args))
 	}
 	reports, errs := make([]job.Report, len(tasks)), make([]error, len(tasks))
-	var running sync.WaitGroup
+	var running, loading sync.WaitGroup
+	loading.Add(len(tasks))
 	for i, task := range tasks {
-		stand := a.stands[0]
+		stand, loaded := a.stands[0], sync.OnceFunc(loading.Done)
 		if attack.Together {
 			stand = a.stands[i]
+			// Neither goes before both are loaded, or one may be over by then.
+			task.Ready = func() error { loaded(); loading.Wait(); return nil }
 		}
-		running.Go(func() { reports[i], errs[i] = judge.Run(t.Context(), stand, task, func(job.TestReport) {}) })
+		running.Go(func() {
+			defer loaded()
+			reports[i], errs[i] = judge.Run(t.Context(), stand, task, func(job.TestReport) {})
+		})
 		if !attack.Together {
 			running.Wait()
 		}
@@ -224,21 +234,22 @@ func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args [
 	return task
 }
 
-// loosened are the limits on a slow machine: those that the attack must not
-// reach.
+// loosened are the limits on a slow or busy machine: those that the attack must
+// not reach.
 func (a *arena) loosened(attack attacks.Attack, l job.Limits) job.Limits {
+	slack := max(a.slack, busy)
 	meant := func(v ...job.Verdict) bool {
 		return slices.ContainsFunc(v, attack.Expects)
 	}
 	if !meant(job.TimeLimit) {
-		l.CPUTimeMS *= a.slack
+		l.CPUTimeMS *= slack
 	}
 	switch {
 	case !meant(job.WallTimeLimit, job.IdlenessLimit):
-		l.WallTimeMS *= a.slack
+		l.WallTimeMS *= slack
 	case !meant(job.WallTimeLimit):
 		// It has to be asleep for the last quarter.
-		l.WallTimeMS *= min(a.slack, 4)
+		l.WallTimeMS *= min(slack, 4)
 	}
 	return l
 }

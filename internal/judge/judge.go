@@ -2,17 +2,18 @@ package judge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"judged/internal/checker"
 	"judged/internal/job"
 	"judged/internal/measure"
 	"judged/internal/sandbox"
 	"judged/internal/stats"
+	"judged/internal/text"
 	"judged/internal/units"
 )
 
@@ -29,6 +30,8 @@ type Task struct {
 	// Place and Ready are measure.Request's own.
 	Place func(context.Context, stats.Placement) (measure.Place, error)
 	Ready func() error
+	// Ran learns of every run of a test as soon as it has ended; nil is nobody.
+	Ran func(test string, r job.Run)
 }
 
 // Test is one test of a task.
@@ -42,17 +45,18 @@ type Test struct {
 // The error is not nil only if judged could not do its work or ctx ended; the
 // report is then what is known so far.
 func Run(ctx context.Context, stand *measure.Stand, task Task, seen func(job.TestReport)) (job.Report, error) {
-	tests := slices.Clone(task.Tests)
-	slices.SortStableFunc(tests, func(a, b Test) int { return strings.Compare(a.Name, b.Name) })
 	stand.Preread(task.Args, task.Files)
 	var reports []job.TestReport
 	failed := false
-	for _, t := range tests {
+	for _, t := range inOrder(task.Tests) {
 		if failed && task.Stop != job.StopNever {
 			reports = append(reports, job.TestReport{Name: t.Name, Verdict: job.Skipped, Agree: true})
 			continue
 		}
 		r, err := runTest(ctx, stand, task, t)
+		if noise := new(measure.NoiseError); errors.As(err, &noise) {
+			reports = append(reports, r)
+		}
 		if err != nil {
 			return fold(reports), fmt.Errorf("judge test %q: %w", t.Name, err)
 		}
@@ -63,10 +67,20 @@ func Run(ctx context.Context, stand *measure.Stand, task Task, seen func(job.Tes
 	return fold(reports), nil
 }
 
+// inOrder sorts tests by name: 1, 2, 10.
+func inOrder(tests []Test) []Test {
+	tests = slices.Clone(tests)
+	slices.SortStableFunc(tests, func(a, b Test) int { return text.Natural(a.Name, b.Name) })
+	return tests
+}
+
 // runTest measures one test and checks each of its outputs.
 func runTest(ctx context.Context, stand *measure.Stand, task Task, t Test) (job.TestReport, error) {
 	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats, Head: task.Head,
 		OutputHint: minOutputHint, Place: task.Place, Ready: task.Ready}
+	if task.Ran != nil {
+		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }
+	}
 	if t.Input != "" {
 		in := inputs{path: t.Input, onNode: map[int]*sandbox.Input{}}
 		defer in.close()

@@ -2,10 +2,12 @@ package judge_test
 
 import (
 	"context"
-	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,7 +25,7 @@ import (
 // places is two stands that say what was asked of them.
 type places struct {
 	home, other *measure.Stand
-	deviates    func(call int) bool
+	deviation   func(call int) float64
 
 	wishes          []stats.Placement
 	calls, released int
@@ -36,7 +38,7 @@ func (p *places) place(_ context.Context, wish stats.Placement) (measure.Place, 
 		stand = p.other
 	}
 	return measure.Place{Stand: stand, Release: func() { p.released++ },
-		Deviates: func(context.Context) bool { p.calls++; return p.deviates(p.calls - 1) }}, nil
+		Deviation: func(context.Context) float64 { p.calls++; return p.deviation(p.calls - 1) }}, nil
 }
 
 // otherStand is on CPUs that are no slot, on any machine: CPU 0.
@@ -53,17 +55,34 @@ func otherStand(t *testing.T, ct *court.Court) *measure.Stand {
 	return stand
 }
 
-// unmoved calls no run disturbed, whatever else goes on here.
+// unmoved calls no run disturbed, whatever else the machine does: every
+// threshold, also one that is added later, is out of reach.
 func unmoved() evidence.Thresholds {
-	s := evidence.Share{Floor: math.MaxInt64}
-	n := evidence.Count{Base: math.MaxInt64}
-	return evidence.Thresholds{Wait: s, Foreign: s, IRQTime: s, StealTicks: math.MaxInt32, Preempted: n, Device: n, IPI: n, NMI: n,
-		NohzTicks: n, FaultCost: evidence.FaultCost{MinFaults: math.MaxInt64}}
+	var th evidence.Thresholds
+	raise(reflect.ValueOf(&th).Elem())
+	return th
 }
 
-// spinning is a program that takes so much CPU time, in milliseconds, and a
-// little more, and reads its input to the end.
-func spinning(t *testing.T, ms string) string {
+// outOfReach is 275 s in nanoseconds, and in ticks of 10 ms it is still a
+// time.Duration.
+const outOfReach = 1 << 38
+
+func raise(v reflect.Value) {
+	switch {
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			raise(v.Field(i))
+		}
+	case v.CanInt():
+		v.SetInt(outOfReach)
+	default:
+		v.SetFloat(outOfReach)
+	}
+}
+
+// spinning is a program that reads its input to the end and takes 2 ms of CPU
+// time, or more on a busy machine.
+func spinning(t *testing.T) string {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "spin.c")
 	text := `#include <stdio.h>
@@ -72,7 +91,7 @@ int main(void)
 {
 	while (getchar() != EOF)
 		;
-	while (clock() < ` + ms + ` * (CLOCKS_PER_SEC / 1000))
+	while (clock() < 2 * (CLOCKS_PER_SEC / 1000))
 		;
 	return 0;
 }
@@ -91,6 +110,9 @@ func TestPlaces(t *testing.T) {
 	p.other.SetThresholds(unmoved())
 	here, there := ct.Slots()[0].CPUs.String(), "0"
 	quiet, both := stats.Placement{Quiet: true}, stats.Placement{Quiet: true, OtherCore: true}
+	program := spinning(t)
+	// The guard band decides what is near, not how long a run takes here.
+	wide, none := stats.Guard{Floor: time.Hour}, stats.Guard{}
 
 	// run is a run in short.
 	type run struct {
@@ -99,33 +121,34 @@ func TestPlaces(t *testing.T) {
 		Canary bool
 	}
 	for name, tt := range map[string]struct {
-		ms       string
-		limitMS  int64
-		deviates func(int) bool
-		wishes   []stats.Placement
-		runs     []run
-		calls    int
+		guard     stats.Guard
+		limitMS   int64
+		deviation func(int) float64
+		wishes    []stats.Placement
+		runs      []run
+		calls     int
 	}{
-		// 5 ms and more over the limit is not near it.
-		"clearly over": {"20", 1, nil, []stats.Placement{quiet, both, both},
+		"clearly over": {none, 1, nil, []stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, false}, {there, true, false}, {there, true, false}}, 0},
-		"within": {"0", 1000, nil, nil, []run{{here, true, false}, {here, true, false}, {here, true, false}, {here, true, false}}, 0},
-		"near, and nothing to see": {"2", 1, func(int) bool { return false }, []stats.Placement{quiet, both, both},
+		"within": {none, 10_000, nil, nil, []run{{here, true, false}, {here, true, false}, {here, true, false}, {here, true, false}}, 0},
+		"near, and nothing to see": {wide, 1, func(int) float64 { return 0 }, []stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, false}, {there, true, false}, {there, true, false}}, 6},
-		// Until the budget is used up they do not count.
-		"near, seen before": {"2", 1, func(int) bool { return true }, []stats.Placement{quiet, quiet, quiet, quiet, both, both},
-			[]run{{here, true, false}, {here, false, true}, {here, false, true}, {here, false, true}, {here, true, true}, {there, true, true}, {there, true, true}}, 6},
-		"near, seen after the first": {"2", 1, func(call int) bool { return call == 1 }, []stats.Placement{quiet, quiet, both, both},
-			[]run{{here, true, false}, {here, false, true}, {here, true, false}, {there, true, false}, {there, true, false}}, 8},
+		// One percent does not explain that twice the limit was used.
+		"near, seen before": {wide, 1, func(int) float64 { return 0.01 }, []stats.Placement{quiet, both, both},
+			[]run{{here, true, false}, {here, true, true}, {there, true, true}, {there, true, true}}, 3},
+		"near, seen after the first": {wide, 1, func(call int) float64 { return 0.01 * float64(call%2) }, []stats.Placement{quiet, both, both},
+			[]run{{here, true, false}, {here, true, true}, {there, true, true}, {there, true, true}}, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p.deviates, p.wishes, p.calls, p.released = tt.deviates, nil, 0, 0
+			p.deviation, p.wishes, p.calls, p.released = tt.deviation, nil, 0, 0
+			p.home.SetGuard(tt.guard)
+			p.other.SetGuard(tt.guard)
 			input := filepath.Join(t.TempDir(), "in")
 			if err := os.WriteFile(input, []byte("1\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			task := judge.Task{Args: []string{"./program"}, Tests: []judge.Test{{Name: "1", Input: input}}, Place: p.place,
-				Files:   []sandbox.File{{Name: "program", Path: spinning(t, tt.ms), Exec: true}},
+				Files:   []sandbox.File{{Name: "program", Path: program, Exec: true}},
 				Repeats: job.Repeats{Policy: job.Confirm, Min: 4, Max: 5},
 				Limits:  job.Limits{CPUTimeMS: tt.limitMS, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20, Processes: 1}}
 			r, err := judge.Run(t.Context(), p.home, task, func(job.TestReport) {})
@@ -134,7 +157,7 @@ func TestPlaces(t *testing.T) {
 			}
 			var got []run
 			for _, x := range r.Tests[0].Runs {
-				got = append(got, run{x.CPUs, x.Kept, len(x.Disturbed) > 0 && x.Disturbed[0] == job.CauseCanary})
+				got = append(got, run{x.CPUs, x.Kept, slices.Contains(x.Disturbed, job.CauseCanary)})
 			}
 			if diff := cmp.Diff(tt.runs, got); diff != "" {
 				t.Errorf("runs (-want +got):\n%s\n%s", diff, tell(r))

@@ -97,7 +97,7 @@ func openCourt(t *testing.T, width int) *court.Court {
 
 func openCourtOf(t *testing.T, c config.Config, width int) *court.Court {
 	t.Helper()
-	ct, err := court.Open(court.Options{
+	ct, err := court.Open(court.Options{ClaimFolder: t.TempDir(),
 		Width: width, Count: 1, Root: sandbox.RootPrivate, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})

@@ -2,6 +2,7 @@ package linux
 
 import (
 	"os"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,24 +12,41 @@ import (
 // directory. It lives as long as that or a mount of it. Options are those of
 // mount(8), each a key and a value.
 func DetachedTmpfs(options ...[2]string) (*os.File, error) {
-	context, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	return detached("tmpfs", 0, options)
+}
+
+// DetachedRamfs makes a ramfs that is mounted nowhere and returns its root as a
+// directory that everybody may read. Reading leaves no trace in it: it keeps no
+// time of access, and its pages are on no list of those that were used lately,
+// of which /proc/PID/numa_maps tells. It has no time of creation, which
+// nobody could change. Nothing bounds it, and all of it stays in memory.
+func DetachedRamfs() (*os.File, error) {
+	return detached("ramfs", unix.MOUNT_ATTR_NOATIME, [][2]string{{"mode", "0755"}})
+}
+
+// DetachedDevices returns the root of devtmpfs, mounted nowhere. The kernel has one such file system for all
+// namespaces. Since Linux 5.17 each mount sets its options again: those left out stay as they are.
+func DetachedDevices() (*os.File, error) { return detached("devtmpfs", 0, nil) }
+
+func detached(fstype string, attributes int, options [][2]string) (*os.File, error) {
+	context, err := unix.Fsopen(fstype, unix.FSOPEN_CLOEXEC)
 	if err != nil {
-		return nil, os.NewSyscallError("fsopen tmpfs", err)
+		return nil, os.NewSyscallError("fsopen "+fstype, err)
 	}
 	defer unix.Close(context)
 	for _, o := range options {
 		if err := unix.FsconfigSetString(context, o[0], o[1]); err != nil {
-			return nil, &os.PathError{Op: "fsconfig tmpfs", Path: o[0] + "=" + o[1], Err: err}
+			return nil, &os.PathError{Op: "fsconfig " + fstype, Path: o[0] + "=" + o[1], Err: err}
 		}
 	}
 	if err := unix.FsconfigCreate(context); err != nil {
-		return nil, os.NewSyscallError("fsconfig create tmpfs", err)
+		return nil, os.NewSyscallError("fsconfig create "+fstype, err)
 	}
-	fd, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	fd, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, attributes|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	if err != nil {
-		return nil, os.NewSyscallError("fsmount tmpfs", err)
+		return nil, os.NewSyscallError("fsmount "+fstype, err)
 	}
-	return os.NewFile(uintptr(fd), "tmpfs"), nil
+	return os.NewFile(uintptr(fd), fstype), nil
 }
 
 // CloseToWrites makes a detached mount read-only, and what is cloned from it.
@@ -103,10 +121,36 @@ func MakeFile(dir *os.File, name string, mode uint32, uid int, src *os.File) err
 	return nil
 }
 
+// MakeUnnamed makes a file in dir that has no name and ends with its last
+// descriptor. Everybody may read it.
+func MakeUnnamed(dir *os.File) (*os.File, error) {
+	const mode = 0o444
+	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, mode)
+	if err != nil {
+		return nil, &os.PathError{Op: "openat O_TMPFILE", Path: dir.Name(), Err: err}
+	}
+	f := os.NewFile(uintptr(fd), dir.Name())
+	// The umask has cut the mode.
+	if err := f.Chmod(mode); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // MakeLink makes a symbolic link in dir.
 func MakeLink(dir *os.File, name, target string) error {
 	if err := unix.Symlinkat(target, int(dir.Fd()), name); err != nil {
 		return &os.PathError{Op: "symlinkat", Path: name, Err: err}
+	}
+	return nil
+}
+
+// Touch makes now the time of the last change of a file's properties, which
+// cannot be set, and the other two times the start of 1970.
+func Touch(f *os.File) error {
+	if err := unix.UtimesNanoAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(int(f.Fd())), make([]unix.Timespec, 2), 0); err != nil {
+		return &os.PathError{Op: "utimensat", Path: f.Name(), Err: err}
 	}
 	return nil
 }

@@ -24,6 +24,9 @@ func SetTimerSlack(d time.Duration) error {
 	return nil
 }
 
+// monitorPatience is far longer than the 10 ms that the monitor sleeps at most.
+const monitorPatience = time.Second
+
 // CalmMonitor gives slack to the monitor of Go's runtime (sysmon in runtime/proc.go),
 // a thread that looks every 20 µs for goroutines in system calls as long as it finds
 // any that block, and every 10 ms in the end. It sleeps by nanosleep(2) whenever a
@@ -34,7 +37,9 @@ func SetTimerSlack(d time.Duration) error {
 // slack. So afterwards no wait of the runtime is more exact than that.
 func CalmMonitor(slack time.Duration) error {
 	seen := map[int]int{}
-	for range 100 { // a single look can meet it at work
+	// A single look can meet it at work, and many of them on a busy machine, where it
+	// waits for a CPU.
+	for end := Monotonic() + monitorPatience; Monotonic() < end; {
 		tids, err := ownThreads()
 		if err != nil {
 			return err

@@ -91,6 +91,15 @@ func Reap(pid int) (syscall.WaitStatus, Usage, error) {
 	return status, usageOf(&r), nil
 }
 
+// OwnUserTime is the time that all threads of this process have run in user mode.
+func OwnUserTime() (time.Duration, error) {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		return 0, os.NewSyscallError("getrusage", err)
+	}
+	return time.Duration(r.Utime.Nano()), nil
+}
+
 func usageOf(r *syscall.Rusage) Usage { return Usage{r.Nvcsw, r.Nivcsw, r.Minflt, r.Majflt} }
 
 // SignalName is the name of a signal as in signal.h, SIGKILL for instance, or

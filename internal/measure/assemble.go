@@ -13,7 +13,8 @@ import (
 // assemble tells a test from its runs. The verdict is the rule's where it is
 // about time; everything else is that of the first run that shows it.
 func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.TestReport {
-	chosen := deciding(all, d)
+	kept := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return !o.run.Kept })
+	chosen := deciding(kept, d)
 	r := job.TestReport{
 		Name: q.Name, Verdict: chosen.verdict, Exit: exitOf(chosen.result), Checker: chosen.check,
 		StdoutHead: chosen.stdout, StderrHead: chosen.stderr, Output: &chosen.result.OutputBytes, Agree: agree(all),
@@ -29,34 +30,42 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 		r.Output = nil
 		return r
 	}
-	kept := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return !o.run.Kept })
 	r.Timing = timing(kept, d, rule)
 	fillTimes(&r, kept, d)
 	return r
 }
 
-// deciding is the run that speaks for the test. When the rule says that the
+// undecided is the report of a test without a run that counts.
+func undecided(q Request, all []outcome, why error) job.TestReport {
+	r := job.TestReport{Name: q.Name, Verdict: job.InternalError, Message: why.Error(), Agree: agree(all)}
+	for _, o := range all {
+		r.Runs = append(r.Runs, o.run)
+	}
+	return r
+}
+
+// deciding is the run, of those that count, that speaks for the test. When the rule says that the
 // test is over the limit it is one that was; otherwise the first one that
 // failed for another reason than time, else the first within the limit.
-func deciding(all []outcome, d stats.Decision) outcome {
+func deciding(kept []outcome, d stats.Decision) outcome {
 	if d.Done && d.Over {
-		for _, o := range all {
-			if o.run.Kept && o.verdict == job.TimeLimit {
+		for _, o := range kept {
+			if o.verdict == job.TimeLimit {
 				return o
 			}
 		}
 	}
-	for _, o := range all {
+	for _, o := range kept {
 		if o.verdict != job.TimeLimit && o.verdict != job.Accepted {
 			return o
 		}
 	}
-	for _, o := range all {
+	for _, o := range kept {
 		if o.verdict != job.TimeLimit {
 			return o
 		}
 	}
-	return all[0]
+	return kept[0]
 }
 
 // agree reports whether the runs of a test agree on everything but time.
@@ -64,7 +73,7 @@ func agree(all []outcome) bool {
 	var first *outcome
 	for i := range all {
 		o := &all[i]
-		if o.verdict == job.TimeLimit {
+		if o.verdict == job.TimeLimit || o.verdict == job.WallTimeLimit || o.verdict == job.IdlenessLimit {
 			continue
 		}
 		if first == nil {
@@ -92,7 +101,7 @@ func timing(kept []outcome, d stats.Decision, rule stats.Rule) *job.Timing {
 	if !d.Done {
 		// A finding above time ended the repeating: the times are told
 		// and decide nothing.
-		t.Statistic, t.DecidedBy, t.Confidence = stats.StatMedian, "verdict", job.OneRun
+		t.Statistic, t.DecidedBy, t.Confidence = stats.StatMedian, job.ByVerdict, job.OneRun
 		d.Value = s.Median
 	}
 	if ratio, ok := s.SpreadRatio(); ok {
@@ -109,14 +118,10 @@ func timing(kept []outcome, d stats.Decision, rule stats.Rule) *job.Timing {
 	}
 	t.MarginRatio = rule.Margin(d.Value)
 	t.Guard, t.GuardLearned = rule.Band(), rule.Guard.Learned
-	if t.Confidence != job.Borderline && allDisturbed(kept) && len(kept) > 1 {
+	if slices.ContainsFunc(kept, func(o outcome) bool { return o.noisy }) {
 		t.Confidence = job.Noisy
 	}
 	return t
-}
-
-func allDisturbed(kept []outcome) bool {
-	return !slices.ContainsFunc(kept, func(o outcome) bool { return len(o.run.Disturbed) == 0 })
 }
 
 func cpuTimes(outcomes []outcome) []time.Duration {

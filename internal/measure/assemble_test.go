@@ -25,6 +25,11 @@ func ran(ms int, v job.Verdict, kept bool, causes ...job.Cause) outcome {
 	}
 }
 
+func noisy(o outcome) outcome {
+	o.noisy = true
+	return o
+}
+
 // told is what a test says in short.
 type told struct {
 	Verdict    job.Verdict
@@ -67,14 +72,18 @@ func TestAssemble(t *testing.T) {
 			told{job.MemoryLimit, 1100 * ms, 2200 * ms, 1100 << 10, 1, "median", job.OneRun, true}},
 		{"no clean run", five, []outcome{ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait),
 			ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait)},
-			told{job.Accepted, 10 * ms, 20 * ms, 10 << 10, 5, "median", job.Noisy, true}},
+			told{job.Accepted, 10 * ms, 20 * ms, 10 << 10, 5, "median", job.Stable, true}},
+		{"a run that does not count has no say", confirm, []outcome{ran(30, job.WallTimeLimit, false), ran(31, job.Accepted, true)},
+			told{job.Accepted, 31 * ms, 62 * ms, 31 << 10, 1, "single", job.OneRun, true}},
+		{"noise that did not go away", confirm, []outcome{ran(1010, job.TimeLimit, false), noisy(ran(1300, job.TimeLimit, true))},
+			told{job.TimeLimit, 1300 * ms, 2600 * ms, 1300 << 10, 1, "single", job.Noisy, true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var clean []time.Duration
+			var clean []stats.Run
 			for _, o := range tt.runs {
 				if o.run.Kept {
-					clean = append(clean, o.run.CPUTime)
+					clean = append(clean, stats.Run{CPUTime: o.run.CPUTime})
 				}
 			}
 			r := assemble(Request{Name: "1", Args: []string{"./p"}, Limits: limits()}, tt.runs, tt.rule.Decide(clean), tt.rule)

@@ -31,11 +31,11 @@ func TestGuard(t *testing.T) {
 		got[name] = told{timing.Guard, timing.GuardLearned, spec.Limits.CPUTime}
 	}
 	tell("nothing told")
-	s.SetGuard(stats.Guard{Ratio: 0.08, Floor: 5 * ms, Learned: true})
+	s.SetGuard(stats.Guard{Ratio: 0.2, Floor: 5 * ms, Learned: true})
 	tell("learned")
 	s.SetGuard(stats.DefaultGuard())
 	tell("back")
-	want := map[string]told{"nothing told": {20 * ms, false, 1100 * ms}, "learned": {80 * ms, true, 1160 * ms}, "back": {20 * ms, false, 1100 * ms}}
+	want := map[string]told{"nothing told": {20 * ms, false, 1300 * ms}, "learned": {200 * ms, true, 1400 * ms}, "back": {20 * ms, false, 1300 * ms}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -34,15 +34,18 @@ type Request struct {
 	Ready func() error
 	// Check compares the output of a run that came to its end; nil accepts.
 	Check func(ctx context.Context, output io.Reader) (job.CheckReport, error)
+	// Ran learns of every run as soon as it has ended; nil is nobody.
+	Ran func(job.Run)
 }
 
 // Place is a stand for one run, until it is released.
 type Place struct {
 	Stand   *Stand
 	Release func()
-	// Deviates runs reference kernels there, a few milliseconds, and reports
-	// whether they took another time than they usually do.
-	Deviates func(ctx context.Context) bool
+	// Deviation runs reference kernels there, a few milliseconds, and returns how much
+	// longer they took than they usually do, as a ratio; below 0 is shorter. 0 is
+	// within the guard band.
+	Deviation func(ctx context.Context) float64
 }
 
 // test is a request at work.
@@ -51,9 +54,6 @@ type test struct {
 	rule stats.Rule // of all its runs: the guard may be learned anew meanwhile
 	seed maphash.Seed
 }
-
-// discardBudget is how many disturbed runs of a test are repeated at most.
-const discardBudget = 3
 
 // tidyAfter is from when on a run is long enough to prepare the next one
 // meanwhile.
@@ -65,82 +65,103 @@ type outcome struct {
 	verdict job.Verdict
 	result  sandbox.Result
 	check   *job.CheckReport
-	tooFast bool   // the CPU was, for longer than a moment
-	digest  uint64 // of stdout, for comparing runs of one test
+	saved   time.Duration // CPU time that it would have taken more at the planned frequency
+	noisy   bool          // it counts although noise explains it
+	digest  uint64        // of stdout, for comparing runs of one test
 	stdout  *string
 	stderr  *string
 }
 
 // Test runs the test until its rule has decided. The error is not nil only if
-// judged itself could not do its work or ctx ended.
+// judged itself could not do its work, ctx ended, or noise kept it from deciding
+// (NoiseError); of that the report says what is known.
 func (s *Stand) Test(ctx context.Context, q Request) (job.TestReport, error) {
 	t := test{Request: q, rule: s.rule(q), seed: maphash.MakeSeed()}
+	return t.repeat(func(wish wish) (outcome, error) { return s.placed(ctx, t, wish) })
+}
+
+// wish is what is asked of the next run.
+type wish struct {
+	stats.Placement
+	near bool          // the limit is near: look at the place before and after
+	rest time.Duration // how long to wait for the neighbours to rest
+}
+
+// repeat makes runs until the rule has decided.
+func (t test) repeat(run func(wish) (outcome, error)) (job.TestReport, error) {
 	var all []outcome
-	var clean []time.Duration
+	var kept []stats.Run
 	var d stats.Decision
-	budget := discardBudget
+	var n noise
 	for {
-		near := slices.ContainsFunc(clean, t.rule.Near)
-		o, err := s.placed(ctx, t, d.Next, near)
+		o, err := run(wish{
+			Placement: n.place(d.Next),
+			near:      slices.ContainsFunc(kept, func(r stats.Run) bool { return t.rule.Near(r.CPUTime) }),
+			rest:      n.rest,
+		})
 		if err != nil {
 			return job.TestReport{}, err
 		}
-		over := o.run.CPUTime > q.Limits.CPUTime()
-		// A given number of runs is a measurement: all of them count.
-		o.run.Kept = proves(o, over) || budget == 0 || fixed(t.rule)
-		if o.run.Kept {
-			clean = append(clean, o.run.CPUTime)
-		} else {
-			budget--
-		}
+		o.run.Kept, err = t.keeps(&o, &n)
 		all = append(all, o)
+		if t.Ran != nil {
+			t.Ran(o.run)
+		}
+		if err != nil {
+			return undecided(t.Request, all, err), err
+		}
+		if o.run.Kept {
+			kept = append(kept, o.counted())
+		}
 		if o.verdict == job.NotExecutable {
-			return assemble(q, all, stats.Decision{}, t.rule), nil
+			return assemble(t.Request, all, stats.Decision{}, t.rule), nil
 		}
-		d = t.rule.Decide(clean)
-		if d.Done || settled(o, t.rule, len(clean)) {
-			return assemble(q, all, d, t.rule), nil
+		d = t.rule.Decide(kept)
+		if d.Done || settled(o, t.rule, len(kept)) {
+			return assemble(t.Request, all, d, t.rule), nil
 		}
 	}
 }
-
-// proves reports whether a run says something about the program. Noise only
-// lengthens: a disturbed run within the limit proves as much as a clean one, and
-// one over it nothing. A CPU that was too fast shortens: there it is a run within
-// the limit that proves nothing.
-func proves(o outcome, over bool) bool {
-	switch {
-	case len(o.run.Disturbed) == 0:
-		return true
-	case over:
-		return o.tooFast && onlyCause(o.run.Disturbed, job.CauseFrequency)
-	}
-	return !o.tooFast
-}
-
-func onlyCause(all []job.Cause, c job.Cause) bool { return len(all) == 1 && all[0] == c }
 
 // placed is one run where it is wished to be. Near the limit the place is looked
 // at before and after: what lengthens CPU time by a neighbour's use of a cache
 // leaves no other trace.
-func (s *Stand) placed(ctx context.Context, t test, wish stats.Placement, near bool) (outcome, error) {
-	if t.Place == nil || wish == (stats.Placement{}) {
+func (s *Stand) placed(ctx context.Context, t test, w wish) (outcome, error) {
+	if t.Place == nil || w.Placement == (stats.Placement{}) {
+		s.awaitRest(ctx, w.rest)
 		return s.once(ctx, t)
 	}
-	at, err := t.Place(ctx, wish)
+	at, err := t.Place(ctx, w.Placement)
 	if err != nil {
 		return outcome{}, fmt.Errorf("find a place for test %q: %w", t.Name, err)
 	}
 	defer at.Release()
-	deviates := near && at.Deviates(ctx)
+	at.Stand.awaitRest(ctx, w.rest)
+	var before, after float64
+	if w.near {
+		before = at.Deviation(ctx)
+	}
 	o, err := at.Stand.once(ctx, t)
 	if err != nil {
 		return outcome{}, err
 	}
-	if deviates || near && at.Deviates(ctx) {
+	if w.near && before == 0 {
+		after = at.Deviation(ctx)
+	}
+	if before != 0 || after != 0 {
 		o.run.Disturbed = append(o.run.Disturbed, job.CauseCanary)
+		evidence.Deviated(&o.run.Explained, o.run.CPUTime, max(before, after), *at.Stand.thresholds.Load())
 	}
 	return o, nil
+}
+
+// counted is the run as the rule sees it. What noise explains of one that counts all the same
+// is doubted no further.
+func (o outcome) counted() stats.Run {
+	if o.noisy {
+		return stats.Run{CPUTime: o.run.CPUTime}
+	}
+	return stats.Run{CPUTime: o.run.CPUTime, Explained: o.run.Explained.CPUTime}
 }
 
 // settled reports whether more runs cannot change anything although the rule
@@ -164,6 +185,8 @@ func (s *Stand) once(ctx context.Context, t test) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
+	var before evidence.Snapshot
+	spec.Explained = func(p sandbox.Progress) sandbox.Allowance { return s.explained(before, p) }
 	if err := box.Load(spec); err != nil {
 		return outcome{}, err
 	}
@@ -172,7 +195,7 @@ func (s *Stand) once(ctx context.Context, t test) (outcome, error) {
 			return outcome{}, err
 		}
 	}
-	before := s.reader.Snapshot()
+	before = s.reader.Snapshot()
 	tidy := time.AfterFunc(tidyAfter, s.Tidy)
 	defer tidy.Stop()
 	r, err := box.Run(ctx)
@@ -192,7 +215,7 @@ func (s *Stand) once(ctx context.Context, t test) (outcome, error) {
 	}
 	// Last, for the counters of a large machine may still be being read.
 	o.run = s.describe(r, before, after)
-	o.tooFast = slices.Contains(o.run.Disturbed, job.CauseFrequency) && evidence.TooFast(o.run.Evidence, *s.thresholds.Load())
+	o.saved = evidence.Saved(o.run.Evidence, r.CPUTime, *s.thresholds.Load())
 	o.run.Overhead = box.Overhead()
 	return o, nil
 }
@@ -200,7 +223,7 @@ func (s *Stand) once(ctx context.Context, t test) (outcome, error) {
 func (s *Stand) spec(t test) (spec sandbox.Spec, err error) {
 	spec = sandbox.Spec{
 		Args: t.Args, Files: t.Files, OutputHint: t.OutputHint,
-		Limits: sandbox.Limits{CPUTime: KillAt(t.Limits.CPUTime(), t.rule.Band()), WallTime: t.Limits.WallTime(), Memory: t.Limits.Memory,
+		Limits: sandbox.Limits{CPUTime: t.rule.StopAt(), WallTime: t.Limits.WallTime(), Memory: t.Limits.Memory,
 			Output: t.Limits.Output, Stack: t.Limits.Stack, Processes: t.Limits.Processes},
 	}
 	if t.Input != nil {
@@ -222,11 +245,11 @@ func (s *Stand) describe(r sandbox.Result, before, after evidence.Snapshot) job.
 	if r.UserTime != nil && r.SystemTime != nil {
 		f.UserTime, f.SystemTime = *r.UserTime, *r.SystemTime
 	}
-	e := evidence.Between(before, after, f)
+	e, th := evidence.Between(before, after, f), *s.thresholds.Load()
 	return job.Run{
 		CPUTime: r.CPUTime, UserTime: r.UserTime, SystemTime: r.SystemTime, WallTime: r.WallTime, MemoryPeak: r.MemoryPeak,
 		CPUs: s.slot.CPUs.String(), NUMANode: s.slot.Node,
-		Disturbed: evidence.Causes(e, f, *s.thresholds.Load()), Evidence: e, Reading: evidence.Cost(before, after),
+		Disturbed: evidence.Causes(e, f, th), Explained: evidence.Explain(e, f, th), Evidence: e, Reading: evidence.Cost(before, after),
 	}
 }
 

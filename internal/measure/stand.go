@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"judged/internal/evidence"
-	"judged/internal/hostfs"
 	"judged/internal/sandbox"
 	"judged/internal/stats"
 )
@@ -28,17 +27,14 @@ type Stand struct {
 	tidying sync.WaitGroup
 }
 
-// NewStand prepares the first sandbox in the background. Runs on different
+// NewStand prepares the first sandbox in the background. The stand closes the reader. Runs on different
 // stands are in different network namespaces and see different files.
-func NewStand(l *sandbox.Launcher, slot sandbox.Slot, fs hostfs.FS, th evidence.Thresholds, log *slog.Logger) (*Stand, error) {
-	reader, err := evidence.NewReader(fs, slot.CPUs)
-	if err != nil {
-		return nil, err
-	}
+func NewStand(l *sandbox.Launcher, slot sandbox.Slot, reader *evidence.Reader, th evidence.Thresholds, log *slog.Logger) (*Stand, error) {
+	var err error
 	if slot.Network, err = sandbox.NewNetwork(); err != nil {
 		return nil, errors.Join(err, reader.Close())
 	}
-	slot.Trees = l.NewTrees(slot)
+	slot.Inputs, slot.Trees = l.Inputs(), l.NewTrees(slot)
 	s := &Stand{launcher: l, slot: slot, reader: reader, log: log}
 	s.SetThresholds(th)
 	s.Tidy()

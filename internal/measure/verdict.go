@@ -3,19 +3,11 @@ package measure
 import (
 	"fmt"
 	"syscall"
-	"time"
 
 	"judged/internal/job"
 	"judged/internal/linux"
 	"judged/internal/sandbox"
 )
-
-// KillAt is the CPU time at which a run is stopped: above the limit, so that
-// times just over it are measured and not cut, and well above the guard band, or
-// none would be beyond it.
-func KillAt(limit, band time.Duration) time.Duration {
-	return limit + max(limit/10, 2*band, 100*time.Millisecond)
-}
 
 // verdictOf decides what one run is by its counters, in the order of the
 // contract: an out-of-memory kill and a kill at the time limit both look like

@@ -55,23 +55,6 @@ func TestVerdictOf(t *testing.T) {
 	}
 }
 
-func TestKillAt(t *testing.T) {
-	const ms = time.Millisecond
-	for _, tt := range []struct{ limit, band, want time.Duration }{
-		{ms, 5 * ms, 101 * ms},
-		{500 * ms, 10 * ms, 600 * ms},
-		{1000 * ms, 20 * ms, 1100 * ms},
-		{1000 * ms, 50 * ms, 1100 * ms},
-		{1000 * ms, 100 * ms, 1200 * ms},
-		{10_000 * ms, 200 * ms, 11_000 * ms},
-		{10_000 * ms, 1000 * ms, 12_000 * ms},
-	} {
-		if got := KillAt(tt.limit, tt.band); got != tt.want {
-			t.Errorf("KillAt(%s, %s) = %s, want %s", tt.limit, tt.band, got, tt.want)
-		}
-	}
-}
-
 func TestExitOf(t *testing.T) {
 	code := 3
 	tests := map[string]struct {
@@ -86,33 +69,6 @@ func TestExitOf(t *testing.T) {
 	for name, tt := range tests {
 		if diff := cmp.Diff(tt.want, exitOf(tt.run)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
-	}
-}
-
-// TestProves holds which runs count near a limit: noise lengthens, a CPU that is
-// too fast shortens.
-func TestProves(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		disturbed []job.Cause
-		tooFast   bool
-		over      bool
-		want      bool
-	}{
-		{"clean, within", nil, false, false, true},
-		{"clean, over", nil, false, true, true},
-		{"disturbed, within", []job.Cause{job.CauseForeign}, false, false, true},
-		{"disturbed, over", []job.Cause{job.CauseForeign}, false, true, false},
-		{"slow CPU, within", []job.Cause{job.CauseFrequency}, false, false, true},
-		{"slow CPU, over", []job.Cause{job.CauseFrequency}, false, true, false},
-		{"fast CPU, within", []job.Cause{job.CauseFrequency}, true, false, false},
-		{"fast CPU, over all the same", []job.Cause{job.CauseFrequency}, true, true, true},
-		{"fast CPU and noise, over", []job.Cause{job.CauseFrequency, job.CauseForeign}, true, true, false},
-	} {
-		o := outcome{run: job.Run{Disturbed: tt.disturbed}, tooFast: tt.tooFast}
-		if got := proves(o, tt.over); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }

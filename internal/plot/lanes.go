@@ -16,6 +16,7 @@ type Chart struct {
 	Title    string
 	Subtitle string
 	Axis     string // what is measured, with its unit
+	Source   string // on which host, and how to have it again
 	Lanes    []Lane
 	// What solid and hollow dots are called; empty is a clean and a
 	// disturbed run.
@@ -43,7 +44,8 @@ const (
 	right      = 210 // room for the notes
 	top        = 76
 	laneHeight = 46
-	bottom     = 62
+	bottom     = 84
+	foot       = 14
 	jitter     = 12 // how far dots lie from the middle of their lane
 )
 
@@ -59,9 +61,9 @@ func (c Chart) WriteSVG(w io.Writer) error {
 
 // drawing is a chart in pixels.
 type drawing struct {
-	Title, Subtitle, Axis         string
+	Title, Subtitle, Axis, Source string
 	Solid, Hollow                 string
-	Width, Height                 int
+	Width, Height, Foot           int
 	AxisLeft, AxisRight, AxisDown float64
 	Grid                          []mark
 	Lanes                         []drawnLane
@@ -90,7 +92,7 @@ type drawnDot struct {
 func (c Chart) layout() drawing {
 	height := top + laneHeight*len(c.Lanes) + bottom
 	s := c.scale()
-	d := drawing{Title: c.Title, Subtitle: c.Subtitle, Axis: c.Axis,
+	d := drawing{Title: c.Title, Subtitle: c.Subtitle, Axis: c.Axis, Source: c.Source, Foot: height - foot,
 		Solid: cmp.Or(c.Solid, "clean run"), Hollow: cmp.Or(c.Hollow, "disturbed run"), Width: width, Height: height,
 		AxisLeft: s.left, AxisRight: width - right, AxisDown: float64(height - bottom)}
 	for _, v := range s.ticks {

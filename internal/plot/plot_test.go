@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the golden picture anew; look at 
 
 func sampleChart() Chart {
 	return Chart{
-		Title: `sieve <1> & "co"`, Subtitle: "4 runs of each", Axis: "CPU time, ms",
+		Title: `sieve <1> & "co"`, Subtitle: "4 runs of each", Axis: "CPU time, ms", Source: "host <judge-7>, isolation none, turbo off, seed 5, scale 0.1",
 		Lanes: []Lane{
 			{Name: "free", Note: "spread 12.5 ms (4.2 %)", Dots: []Dot{{Value: 300}, {Value: 297.5, Hollow: true}, {Value: 310}, {Value: 301.25}}},
 			{Name: "slot", Note: "spread 0 s (0.0 %)", Dots: []Dot{{Value: 299}, {Value: 299}, {Value: 299}}},

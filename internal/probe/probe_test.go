@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 func TestHere(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	c := config.Default()
-	ct, err := court.Open(court.Options{Width: 1, Root: sandbox.RootPrivate, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+	ct, err := court.Open(court.Options{ClaimFolder: t.TempDir(), Width: 1, Root: sandbox.RootPrivate, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: 1<<20 + os.Getpid()%4096*1000, UIDCount: 1000, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)

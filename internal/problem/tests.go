@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"judged/internal/text"
 	"judged/internal/units"
 )
 
@@ -23,7 +24,7 @@ type Test struct {
 	Answer string // path
 }
 
-// Set is the tests of one folder or archive, in the order of their names.
+// Set is the tests of one folder or archive, in natural order of their names.
 type Set struct {
 	Tests []Test
 	temp  string // unpacked here, "" for a folder
@@ -51,10 +52,11 @@ const (
 	maxDirectory = units.Bytes(maxEntries * 512)
 )
 
-// OpenTests reads NAME.in with NAME.ans (or .a, .out) from a folder or a ZIP
-// archive. An archive is unpacked into a folder of its own, which Close
-// removes. Files with other suffixes and hidden ones are passed over; an input without an
-// answer, and an answer without an input, are errors that name it.
+// OpenTests reads NAME.in with NAME.ans (or .a, .out) from a folder, with the
+// folders in it, or from a ZIP archive. An archive is unpacked into a folder of
+// its own, which Close removes. Files with other suffixes and hidden ones are
+// passed over; an input without an answer, and an answer without an input, are
+// errors that name it.
 func OpenTests(name string) (*Set, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -78,48 +80,96 @@ func OpenTests(name string) (*Set, error) {
 }
 
 func readTests(dir string) ([]Test, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("%w; make the folder readable", err)
-	}
-	files := map[string]bool{}
-	for _, e := range entries {
-		if hidden(e.Name()) {
-			continue
-		}
-		// Stat follows links, which a folder of one's own may have.
-		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.Mode().IsRegular() {
-			files[e.Name()] = true
-		}
+	f := files{path: map[string]string{}, double: map[string]string{}}
+	if err := f.read(dir); err != nil {
+		return nil, err
 	}
 	var tests []Test
-	for name := range files {
+	for name := range f.path {
 		base, ok := strings.CutSuffix(name, inputSuffix)
 		if !ok {
-			if err := checkAnswer(name, files); err != nil {
+			if err := f.checkAnswer(name); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		answer := answerOf(base, files)
+		answer := f.answerOf(base)
 		if answer == "" {
 			return nil, fmt.Errorf("input %q has no answer; add %s.ans", name, base)
 		}
-		tests = append(tests, Test{Name: base, Input: filepath.Join(dir, name), Answer: filepath.Join(dir, answer)})
+		if err := f.unique(name, answer); err != nil {
+			return nil, err
+		}
+		tests = append(tests, Test{Name: base, Input: f.path[name], Answer: f.path[answer]})
 	}
 	if len(tests) == 0 {
 		return nil, errors.New("there are none; add NAME.in and NAME.ans")
 	}
-	slices.SortFunc(tests, func(a, b Test) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(tests, func(a, b Test) int { return text.Natural(a.Name, b.Name) })
 	return tests, nil
+}
+
+// files are those of a folder and of those inside. As in an archive only the
+// last part of a name counts.
+type files struct {
+	path   map[string]string // by the last part of the name
+	double map[string]string // a second file of the same name
+	seen   int
+}
+
+// read adds what lies in dir. Like an archive it has a bound: dir may be the
+// wrong one, and all of a disk below it.
+func (f *files) read(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("%w; make the folder readable", err)
+	}
+	if f.seen += len(entries); f.seen > maxEntries {
+		return fmt.Errorf("more than %d entries; name the folder that has the tests", maxEntries)
+	}
+	for _, e := range entries {
+		if hidden(e.Name()) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if e.IsDir() {
+			if err := f.read(path); err != nil {
+				return err
+			}
+			continue
+		}
+		// Stat follows links, which a folder of one's own may have.
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			f.add(e.Name(), path)
+		}
+	}
+	return nil
+}
+
+func (f *files) add(name, path string) {
+	if _, there := f.path[name]; there {
+		f.double[name] = path
+		return
+	}
+	f.path[name] = path
+}
+
+// unique refuses names that two files have.
+func (f *files) unique(names ...string) error {
+	for _, n := range names {
+		if other, ok := f.double[n]; ok {
+			return fmt.Errorf("%q and %q have the same name; rename one of them", f.path[n], other)
+		}
+	}
+	return nil
 }
 
 // hidden files are no tests: a Mac packs "._1.in" beside each "1.in".
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-func answerOf(base string, files map[string]bool) string {
+func (f *files) answerOf(base string) string {
 	for _, suffix := range answerSuffixes {
-		if files[base+suffix] {
+		if f.path[base+suffix] != "" {
 			return base + suffix
 		}
 	}
@@ -128,9 +178,9 @@ func answerOf(base string, files map[string]bool) string {
 
 // checkAnswer refuses a .ans without an input: a test that would silently be
 // left out. The other suffixes are too common to mean anything alone.
-func checkAnswer(name string, files map[string]bool) error {
+func (f *files) checkAnswer(name string) error {
 	base, ok := strings.CutSuffix(name, answerSuffixes[0])
-	if ok && !files[base+inputSuffix] {
+	if ok && f.path[base+inputSuffix] == "" {
 		return fmt.Errorf("answer %q has no input; add %s.in", name, base)
 	}
 	return nil

@@ -15,7 +15,11 @@ func folder(t testing.TB, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, n := range names {
-		if err := os.WriteFile(filepath.Join(dir, n), []byte(n), 0o644); err != nil {
+		path := filepath.Join(dir, n)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(n), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,6 +97,10 @@ func TestOpenTests(t *testing.T) {
 		err  string   // part of it
 	}{
 		{"in order of names", folder(t, "b.in", "b.out", "a.in", "a.ans", "README"), []string{"a a.in a.ans", "b b.in b.out"}, ""},
+		{"in natural order", folder(t, "10.in", "10.ans", "9.in", "9.ans", "1.in", "1.ans"), []string{"1 1.in 1.ans", "9 9.in 9.ans", "10 10.in 10.ans"}, ""},
+		{"archive in natural order", archive(t, "10.in", "10.ans", "9.in", "9.ans"), []string{"9 9.in 9.ans", "10 10.in 10.ans"}, ""},
+		{"folders inside", folder(t, "b/1.in", "b/1.ans", "a/c/2.in", "2.ans", "a/README", "b/README", ".git/x.in"), []string{"1 1.in 1.ans", "2 2.in 2.ans"}, ""},
+		{"folders with doubles", folder(t, "a/x.in", "a/x.ans", "b/x.in"), nil, `/b/x.in" have the same name; rename one of them`},
 		{"the first answer suffix wins", folder(t, "a.in", "a.out", "a.a", "a.ans"), []string{"a a.in a.ans"}, ""},
 		{"archive", archive(t, "1.in", "1.a"), []string{"1 1.in 1.a"}, ""},
 		{"hidden files", folder(t, "a.in", "a.ans", "._a.in", ".b.in", ".ans"), []string{"a a.in a.ans"}, ""},
@@ -104,6 +112,7 @@ func TestOpenTests(t *testing.T) {
 		{"none", folder(t, "README"), nil, "there are none; add NAME.in and NAME.ans"},
 		{"archive of nothing", archive(t), nil, "there are none; add NAME.in and NAME.ans"},
 		{"archive of very many", archive(t, numbered(2*maxEntries)...), nil, "40000 entries; at most 20000 are read"},
+		{"folder of very many", folder(t, numbered(maxEntries+1)...), nil, "more than 20000 entries; name the folder that has the tests"},
 		{"archive whose list does not end", archive(t, numbered(12*maxEntries)...), nil, "its list of entries is larger than"},
 		{"cut archive", cut(t, archive(t, "1.in", "1.ans")), nil, "give a folder or a ZIP archive"},
 		{"damaged archive", damaged(t, archive(t, "1.in", "1.ans")), nil, "; pack the archive anew"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -42,21 +43,30 @@ func put(t testing.TB, q *Queue, id string, p job.Priority) {
 	}
 }
 
-// visible waits until takers see n jobs. In memory a Put is over a moment before
-// the consumers have heard of it; within that moment priorities are blind.
-func visible(t *testing.T, q *Queue, n int) {
+// visible waits until takers see so many jobs of each class. In memory a Put is
+// over a moment before the consumers have heard of it; within that moment
+// priorities are blind. A sum of the classes would not do: an Ack that the broker
+// has not read and a Put that a consumer has not heard of cancel out.
+func visible(t *testing.T, q *Queue, want map[job.Priority]int) {
 	t.Helper()
-	testkit.WaitFor(t, 30*time.Second, fmt.Sprint(n, " jobs to be seen"), func() bool {
+	testkit.WaitFor(t, 30*time.Second, fmt.Sprint("jobs to be seen: ", want), func() bool {
 		depth, err := q.Depth(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen := 0
-		for _, d := range depth {
-			seen += d
-		}
-		return seen == n
+		maps.DeleteFunc(depth, func(_ job.Priority, n int) bool { return n == 0 })
+		return maps.Equal(want, depth)
 	})
+}
+
+// read returns when the broker has read what was said about a delivery. Ack and
+// Nak do not wait for that. The broker reads the words of a class in order, so the
+// answer to a later one is enough.
+func read(t *testing.T, q *Queue, d *Delivery) {
+	t.Helper()
+	if _, err := q.broker.Conn().Request(d.msg.Reply, []byte("+WPI"), 30*time.Second); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func take(t testing.TB, q *Queue) *Delivery {
@@ -93,7 +103,7 @@ func TestStrictPriority(t *testing.T) {
 			put(t, q, fmt.Sprint(p, "-", i), p)
 		}
 	}
-	visible(t, q, len(want))
+	visible(t, q, map[job.Priority]int{job.Contest: 3, job.Practice: 3, job.Rejudge: 3, job.Background: 3})
 	var got []string
 	for range want {
 		d := take(t, q)
@@ -119,8 +129,8 @@ func TestUrgentAfterEmpty(t *testing.T) {
 	for i := range 4 * rounds {
 		put(t, q, fmt.Sprint("practice-", i), job.Practice)
 	}
-	visible(t, q, 4*rounds)
-	waiting := 4 * rounds
+	waiting := map[job.Priority]int{job.Practice: 4 * rounds}
+	visible(t, q, waiting)
 	next := func(want job.Priority) *Delivery {
 		t.Helper()
 		d := take(t, q)
@@ -134,12 +144,14 @@ func TestUrgentAfterEmpty(t *testing.T) {
 		if err := d.Ack(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		waiting--
+		if waiting[d.Priority]--; waiting[d.Priority] == 0 {
+			delete(waiting, d.Priority)
+		}
 	}
 	for i := range rounds {
 		ack(next(job.Practice)) // finds the classes above empty
 		put(t, q, fmt.Sprint("contest-", i), job.Contest)
-		waiting++
+		waiting[job.Contest]++
 		// Within the moment in which priorities are blind it may be either.
 		d := take(t, q)
 		if d.Priority == job.Practice {
@@ -150,7 +162,7 @@ func TestUrgentAfterEmpty(t *testing.T) {
 		if err := d.Nak(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
-		visible(t, q, waiting)
+		read(t, q, d)
 		ack(next(job.Contest))
 		visible(t, q, waiting)
 	}
@@ -360,10 +372,12 @@ func TestDepth(t *testing.T) {
 		put(t, q, fmt.Sprint(i), job.Contest)
 	}
 	put(t, q, "x", job.Background)
-	visible(t, q, 5)
-	if err := take(t, q).Ack(t.Context()); err != nil {
+	visible(t, q, map[job.Priority]int{job.Contest: 4, job.Background: 1})
+	done := take(t, q)
+	if err := done.Ack(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	read(t, q, done)
 	given := take(t, q)
 	take(t, q)
 	check := func(q *Queue, contest int) {
@@ -440,7 +454,7 @@ func TestMessagesThatAreNoJobs(t *testing.T) {
 		}
 	}
 	put(t, q, "a.1", job.Practice)
-	visible(t, q, 5)
+	visible(t, q, map[job.Priority]int{job.Contest: 2, job.Practice: 3})
 	d := take(t, q)
 	if d.ID != "a.1" {
 		t.Errorf("took %q", d.ID)
@@ -449,5 +463,5 @@ func TestMessagesThatAreNoJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty(t, q)
-	visible(t, q, 0)
+	visible(t, q, nil)
 }

@@ -48,6 +48,65 @@ func Runs(runs []job.Run) string {
 	return fmt.Sprint(kept)
 }
 
+// Kept says why runs were set aside: "1 of 3 kept: 2 had other tasks on the
+// CPU". It is empty where all runs count.
+func Kept(runs []job.Run) string {
+	kept, count := 0, map[job.Cause]int{}
+	for _, r := range runs {
+		if r.Kept {
+			kept++
+			continue
+		}
+		for _, c := range explaining(r.Disturbed) {
+			count[c]++
+		}
+	}
+	if kept == len(runs) {
+		return ""
+	}
+	var reasons []string
+	for _, e := range job.Catalogue() {
+		if n := count[e.Cause]; n > 0 {
+			reasons = append(reasons, fmt.Sprintf("%d %s", n, e.Short))
+		}
+	}
+	text := fmt.Sprintf("%d of %d kept", kept, len(runs))
+	if len(reasons) > 0 {
+		text += ": " + strings.Join(reasons, ", ")
+	}
+	return text
+}
+
+// explaining are the causes for which a run can have been set aside; all of
+// them where none explains anything, as of a daemon of another version.
+func explaining(causes []job.Cause) []job.Cause {
+	some := slices.DeleteFunc(slices.Clone(causes), func(c job.Cause) bool {
+		e, ok := job.Explain(c)
+		return ok && !e.Explains()
+	})
+	if len(some) == 0 {
+		return causes
+	}
+	return some
+}
+
+// Limit is what a test's CPU time was held against.
+func Limit(t *job.Timing) string {
+	if t == nil {
+		return nothing
+	}
+	return units.Duration(t.Limit)
+}
+
+// Margin is how far the deciding time was within the limit, in parts of it.
+// Negative is over.
+func Margin(t *job.Timing) string {
+	if t == nil {
+		return nothing
+	}
+	return fmt.Sprintf("%.1f %%", 100*t.MarginRatio)
+}
+
 // Spread is how far apart the repeats of a test were, and from six on how surely
 // their median is known.
 func Spread(t *job.Timing) string {

@@ -27,25 +27,29 @@ func Trial(w io.Writer, r trial.Result) error {
 	}
 	b.WriteByte('\n')
 	if c := r.Comparison; c != nil {
-		fmt.Fprintln(&b, c)
+		paragraph(&b, Printable(c.String()))
 	}
 	leftOut(&b, r.LeftOut)
 	fmt.Fprintf(&b, "%d runs in each placement, in turns, seed %d\n", r.N, r.Seed)
+	partialLine(&b, r)
 	hostLine(&b, r.Host)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-var timesHead = []string{"PLACEMENT", "CPUS", "USER", "SPREAD", "SIGMA", "CPU", "SPREAD", "SIGMA", "WALL", "SPREAD", "SIGMA", "CLEAN"}
+var timesHead = []string{"PLACEMENT", "CPUS", "TIME", "MEDIAN", "SPREAD", "SIGMA", "CLEAN"}
 
 func timesRows(cases []trial.Outcome) [][]string {
 	var rows [][]string
 	for _, o := range cases {
-		row := []string{o.Case, o.Placement.CPUs}
-		for _, t := range []*trial.Times{o.UserTime, o.CPUTime, o.WallTime} {
-			row = append(row, timeCells(t)...)
+		first := []string{o.Case, o.Placement.CPUs}
+		clean := fmt.Sprintf("%d of %d", o.Clean, len(o.Runs))
+		for _, x := range []struct {
+			name  string
+			times *trial.Times
+		}{{"user", o.UserTime}, {"CPU", o.CPUTime}, {"wall", o.WallTime}} {
+			rows = append(rows, slices.Concat(first, []string{x.name}, timeCells(x.times), []string{clean}))
 		}
-		rows = append(rows, append(row, fmt.Sprintf("%d of %d", o.Clean, len(o.Runs))))
 	}
 	return rows
 }
@@ -103,33 +107,57 @@ func Verdicts(count map[job.Verdict]int) string {
 // Experiment prints what an experiment found beside what was published.
 func Experiment(w io.Writer, r experiment.Result) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", r.Title)
+	paragraph(&b, r.Title)
+	b.WriteByte('\n')
 	for _, t := range r.Tables {
-		fmt.Fprintln(&b, t.Title)
+		paragraph(&b, t.Title)
 		if err := grid(&b, t.Columns, t.Rows); err != nil {
 			return err
 		}
 		b.WriteByte('\n')
 	}
+	if r.Partial && r.Flips == nil {
+		if err := grid(&b, timesHead, timesRows(r.Cases)); err != nil {
+			return err
+		}
+		b.WriteByte('\n')
+	}
 	for _, n := range r.Notes {
-		fmt.Fprintln(&b, Printable(n))
+		paragraph(&b, Printable(n))
 	}
 	leftOut(&b, r.LeftOut)
 	fmt.Fprintf(&b, "%d runs of each, in turns, seed %d, scale %g\n", r.N, r.Seed, r.Scale)
+	partialLine(&b, r.Result)
 	hostLine(&b, r.Host)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// partialLine says of an interrupted measurement how many runs it has.
+func partialLine(w io.Writer, r trial.Result) {
+	if !r.Partial {
+		return
+	}
+	runs := 0
+	for _, o := range r.Cases {
+		runs += len(o.Runs)
+	}
+	if runs == 0 {
+		fmt.Fprintln(w, "partial: interrupted; only what was complete is counted")
+		return
+	}
+	fmt.Fprintf(w, "partial: interrupted after %d runs\n", runs)
+}
+
 func leftOut(w io.Writer, list []trial.LeftOut) {
 	for _, l := range list {
-		fmt.Fprintf(w, "left out: %s: %s\n", l.ID, l.Reason)
+		paragraph(w, Printable(fmt.Sprintf("left out: %s: %s", l.ID, l.Reason)))
 	}
 }
 
 func hostLine(w io.Writer, h *job.Host) {
 	if h != nil {
-		fmt.Fprintln(w, Host(*h))
+		paragraph(w, Printable(Host(*h)))
 	}
 }
 

@@ -28,13 +28,21 @@ func TestTrial(t *testing.T) {
 		},
 		LeftOut: []trial.LeftOut{{ID: "turbo-off", Reason: "no switch"}},
 	}
-	want := `PLACEMENT  CPUS  USER     SPREAD           SIGMA   CPU       SPREAD            SIGMA   WALL      SPREAD            SIGMA    CLEAN
-free       0-1   90.0 ms  9.0 ms (10.0 %)  4.5 ms  100.0 ms  10.0 ms (10.0 %)  5.0 ms  200.0 ms  50.0 ms (25.0 %)  25.0 ms  1 of 2
-slot       1     -        -                -       100.0 ms  0 s (0.0 %)       0 s     100.0 ms  0 s (0.0 %)       0 s      2 of 2
+	want := `PLACEMENT  CPUS  TIME  MEDIAN    SPREAD            SIGMA    CLEAN
+free       0-1   user  90.0 ms   9.0 ms (10.0 %)   4.5 ms   1 of 2
+free       0-1   CPU   100.0 ms  10.0 ms (10.0 %)  5.0 ms   1 of 2
+free       0-1   wall  200.0 ms  50.0 ms (25.0 %)  25.0 ms  1 of 2
+slot       1     user  -         -                 -        2 of 2
+slot       1     CPU   100.0 ms  0 s (0.0 %)       0 s      2 of 2
+slot       1     wall  100.0 ms  0 s (0.0 %)       0 s      2 of 2
 
-PLACEMENT  RUN DELAY         STEAL  SLEEPS  PREEMPTED  MIGRATED  MINOR FAULTS  MAJOR FAULTS  VERDICTS
-free       1.0 ms .. 3.0 ms  -      4       -          -         -             -             1 AC, 1 RTE
-slot       -                 -      -       -          -         -             -             2 AC
+PLACEMENT  RUN DELAY         STEAL  SLEEPS  PREEMPTED  MIGRATED  MINOR FAULTS
+free       1.0 ms .. 3.0 ms  -      4       -          -         -
+slot       -                 -      -       -          -         -
+
+PLACEMENT  MAJOR FAULTS  VERDICTS
+free       -             1 AC, 1 RTE
+slot       -             2 AC
 
 left out: turbo-off: no switch
 2 runs in each placement, in turns, seed 7

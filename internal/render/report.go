@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"judged/internal/job"
 	"judged/internal/units"
@@ -15,31 +14,85 @@ import (
 func Report(w io.Writer, r job.Report) error {
 	var b strings.Builder
 	if len(r.Tests) > 0 {
-		if err := table(&b, r.Tests); err != nil {
+		if err := Grid(&b, testHead, testRows(r.Tests)); err != nil {
 			return err
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintln(&b, Printable(verdictLine(r)))
+	paragraph(&b, Printable(verdictLine(r)))
 	if r.Message != "" {
-		fmt.Fprintln(&b, Printable(r.Message))
+		paragraph(&b, Printable(r.Message))
+	}
+	if line := disturbedLine(r.Tests); line != "" {
+		paragraph(&b, Printable(line))
 	}
 	if r.Host != nil {
-		fmt.Fprintln(&b, Printable(Host(*r.Host)))
+		paragraph(&b, Printable(Host(*r.Host)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func table(w io.Writer, tests []job.TestReport) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "TEST\tVERDICT\tCPU TIME\tWALL TIME\tMEMORY\tRUNS\tSPREAD\tDISTURBED BY\tNOTE")
+var testHead = []string{"TEST", "VERDICT", "CPU TIME", "LIMIT", "MARGIN", "WALL TIME", "MEMORY", "RUNS"}
+
+func testRows(tests []job.TestReport) []Row {
+	var rows []Row
 	for _, x := range tests {
-		// What is not printable would part cells and lines, too.
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", Printable(x.Name), Printable(string(x.Verdict)), Time(x.CPUTime), Time(x.WallTime),
-			Bytes(x.MemoryPeak), Runs(x.Runs), Spread(x.Timing), Printable(Causes(x.Runs)), Printable(Note(x)))
+		row := Row{Cells: []string{x.Name, string(x.Verdict), Time(x.CPUTime), Limit(x.Timing), Margin(x.Timing), Time(x.WallTime), Bytes(x.MemoryPeak), Runs(x.Runs)}}
+		for i, c := range row.Cells {
+			// What is not printable would part cells and lines, too.
+			row.Cells[i] = Printable(c)
+		}
+		for _, n := range testNotes(x) {
+			row.Notes = append(row.Notes, Printable(n))
+		}
+		rows = append(rows, row)
 	}
-	return t.Flush()
+	return rows
+}
+
+// testNotes are the remarks about a test: why it failed, and how far its time
+// can be trusted.
+func testNotes(x job.TestReport) []string {
+	var notes []string
+	if n := Note(x); n != "" {
+		notes = append(notes, n)
+	}
+	return append(notes, RunNotes(x.Runs, x.Timing)...)
+}
+
+// RunNotes says which runs of a test count and why, how far apart they are, and
+// what disturbed them. Of a single run that counts there is nothing to say.
+func RunNotes(runs []job.Run, t *job.Timing) []string {
+	var notes []string
+	if kept := Kept(runs); kept != "" {
+		notes = append(notes, kept)
+	}
+	if spread := Spread(t); spread != nothing {
+		notes = append(notes, "spread "+spread)
+	}
+	if causes := Causes(runs); causes != nothing && len(runs) > 1 {
+		notes = append(notes, "disturbed by "+causes)
+	}
+	return notes
+}
+
+// disturbedLine sums up what disturbed the runs of a job.
+func disturbedLine(tests []job.TestReport) string {
+	var all []job.Run
+	disturbed := 0
+	for _, x := range tests {
+		all = append(all, x.Runs...)
+		for _, r := range x.Runs {
+			if len(r.Disturbed) > 0 {
+				disturbed++
+			}
+		}
+	}
+	if disturbed == 0 || len(tests) == 1 && len(all) > 1 { // RunNotes has said it
+		return ""
+	}
+	return fmt.Sprintf("%d of %d runs were disturbed: %s (see judged help causes)", disturbed, len(all), Causes(all))
 }
 
 func verdictLine(r job.Report) string {

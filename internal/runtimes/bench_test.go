@@ -9,7 +9,7 @@ import (
 
 // hostPlaces are those of the sandbox.
 var hostPlaces = Places{
-	Shown: []string{"/usr", "/bin", "/lib", "/lib64", "/etc/alternatives", "/etc/java-17-openjdk", "/etc/python3", "/etc/python3.11"},
+	Shown: []string{"/usr", "/bin", "/lib", "/lib64", "/etc/alternatives", "/etc/java-17-openjdk", "/etc/mono", "/etc/python3", "/etc/python3.11"},
 	Path:  []string{"/usr/local/bin", "/usr/bin", "/bin"}, Cache: hostCache,
 }
 

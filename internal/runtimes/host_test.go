@@ -88,6 +88,8 @@ func TestFindInterpreters(t *testing.T) {
 		{testkit.Python, "python3", []string{"/usr/lib/python3.*/encodings/__init__.py", "/usr/lib/python3.*/encodings/__pycache__/utf_8.*.pyc",
 			"/usr/lib/python3.*/lib-dynload/_json.*.so", "/usr/lib/*/libexpat.so.1.*"}},
 		{testkit.Java, "java", []string{"/etc/alternatives/java", "/usr/lib/jvm/*/lib/modules", "/usr/lib/jvm/*/lib/server/libjvm.so"}},
+		{testkit.Mono, "mono", []string{"/etc/mono/config", "/usr/lib/mono/4.5/mscorlib.dll", "/usr/lib/mono/gac/System.Core/*/System.Core.dll",
+			"/usr/lib/libmono-native.so.0.0.0"}},
 		{testkit.Node, "node", []string{"/usr/bin/node"}},
 		{testkit.GCC, "sh", []string{"/usr/bin/dash", "/usr/bin/cat", "/usr/bin/sort", "/usr/bin/sed", "/usr/bin/grep", "/usr/lib/*/libpcre2-8.so.0.*"}},
 	} {

@@ -9,6 +9,8 @@ type special struct {
 	exact    bool     // the name has to be the prefix
 	folders  []string // patterns
 	programs []string // looked up by name
+	// libraries are patterns of those that it opens itself.
+	libraries []string
 }
 
 func (s special) is(name string) bool {
@@ -24,11 +26,20 @@ var specials = [...]special{
 	{prefix: "perl", folders: []string{"/usr/share/perl", "/usr/share/perl5", "/usr/lib/*/perl", "/usr/lib/*/perl5", "/usr/lib/*/perl-base",
 		"/usr/local/share/perl", "/usr/local/lib/*/perl"}},
 	{prefix: "node", folders: []string{"/usr/share/nodejs", "/usr/lib/*/nodejs"}},
+	{prefix: "mono", folders: []string{"/usr/lib/mono", "/etc/mono"},
+		libraries: []string{"/usr/lib/libmono-native.so", "/usr/lib/libMonoPosixHelper.so"}},
+	// Where distributions and Microsoft's packages have it; of the framework the part
+	// that console programs use. It looks for several versions of ICU.
+	{prefix: "dotnet", exact: true, folders: dotnetFolders, libraries: []string{"/usr/lib/*/libicuuc.so.*", "/usr/lib/*/libicui18n.so.*",
+		"/usr/lib64/libicuuc.so.*", "/usr/lib64/libicui18n.so.*"}},
 	{prefix: "sh", exact: true, programs: shellTools},
 	{prefix: "dash", exact: true, programs: shellTools},
 	{prefix: "bash", exact: true, programs: shellTools},
 	{prefix: "busybox", exact: true, programs: shellTools}, // its names are links
 }
+
+var dotnetFolders = []string{"/usr/lib/dotnet/host", "/usr/lib/dotnet/shared/Microsoft.NETCore.App", "/usr/lib64/dotnet/host",
+	"/usr/lib64/dotnet/shared/Microsoft.NETCore.App", "/usr/share/dotnet/host", "/usr/share/dotnet/shared/Microsoft.NETCore.App"}
 
 // shellTools are what scripts do their work with: text, numbers, files, time.
 // Nothing of users, hosts, disks or packages, and no other interpreter.

@@ -96,6 +96,12 @@ func (w *walk) installation(real string) {
 		for _, tool := range s.programs {
 			w.program(tool)
 		}
+		for _, pattern := range s.libraries {
+			found, _ := filepath.Glob(pattern)
+			for _, path := range found {
+				w.linked(path, nil)
+			}
+		}
 	}
 }
 

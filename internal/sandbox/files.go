@@ -87,9 +87,12 @@ func (o *Output) Close() error {
 	return o.read.Close()
 }
 
-// Input is an input that is ready to be read by runs on one node. It may be
-// used by several runs, one after the other or at once.
-type Input struct{ file *os.File }
+// Input is an input that is ready to be read by runs on one node, one after the
+// other. None of them can leave anything in it for the next one.
+type Input struct {
+	file  *os.File
+	named bool // it is the file itself and not a copy
+}
 
 // maxCopiedInput bounds what NewInput copies. Larger inputs stay in the page
 // cache, on whatever node that has them, and under their names.
@@ -106,35 +109,19 @@ func NewInput(path string, slot Slot) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open input: %w", err)
 	}
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		f.Close()
 		return nil, fmt.Errorf("open input: %w", err)
 	}
 	if info.Size() > maxCopiedInput {
-		if _, err := io.Copy(io.Discard, f); err != nil {
-			f.Close()
-			return nil, fmt.Errorf("read input: %w", err)
-		}
-		return &Input{file: f}, nil
+		return newNamedInput(f)
 	}
-	defer f.Close()
-	m, err := linux.Memfd("stdin")
+	m, err := linux.MakeUnnamed(slot.Inputs)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make input: %w", err)
 	}
-	err = onNode(slot, func() error {
-		_, err := io.Copy(m, f)
-		return err
-	})
-	if err == nil {
-		err = linux.SealContent(m)
-	}
-	if err == nil {
-		// A memfd is everybody's to write at first. Reading /dev/stdin by its
-		// name is what many programs in Node do.
-		err = m.Chmod(0o444)
-	}
+	err = onNode(slot, func() error { return linux.CopyAll(int(m.Fd()), int(f.Fd())) })
 	if err != nil {
 		m.Close()
 		return nil, fmt.Errorf("copy input: %w", err)
@@ -142,13 +129,47 @@ func NewInput(path string, slot Slot) (*Input, error) {
 	return &Input{file: m}, nil
 }
 
-// open returns a descriptor with an offset of its own: runs do not share where
-// they are. No input is an empty one.
-func (in *Input) open() (*os.File, error) {
-	if in == nil {
-		return linux.Open(os.DevNull, os.O_RDONLY)
+// newNamedInput makes a file itself an input, by a mount of it that sets no times.
+func newNamedInput(f *os.File) (*Input, error) {
+	if _, err := io.Copy(io.Discard, f); err != nil {
+		return nil, fmt.Errorf("read input: %w", err)
 	}
-	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", in.file.Fd()), os.O_RDONLY)
+	mount, err := linux.CloneMount(f.Name())
+	if err == nil {
+		err = linux.CloseToWrites(mount)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mount input: %w", err)
+	}
+	return &Input{file: mount, named: true}, nil
+}
+
+// open returns a descriptor with an offset of its own: runs do not share where
+// they are. No input is an empty one, another for each run: /dev/null is the
+// host's, and its times can be set through a descriptor.
+func (in *Input) open() (*os.File, error) {
+	var file *os.File
+	switch {
+	case in == nil:
+		m, err := linux.Memfd("stdin")
+		if err != nil {
+			return nil, err
+		}
+		defer m.Close()
+		if err := errors.Join(linux.SealContent(m), m.Chmod(0o444)); err != nil {
+			return nil, err
+		}
+		file = m
+	case in.named:
+		file = in.file
+	default:
+		// Its times tell of nothing before this run.
+		if err := linux.Touch(in.file); err != nil {
+			return nil, err
+		}
+		file = in.file
+	}
+	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", file.Fd()), os.O_RDONLY)
 }
 
 // Close lets go of the input.

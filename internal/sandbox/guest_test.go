@@ -43,3 +43,14 @@ func TestLeaksInGuest(t *testing.T) {
 		Files: map[string]string{"/repo/internal/sandbox/testdata/act": act, "/repo/internal/sandbox/testdata/family": family, "/bin/echo": act},
 	}, "judged/internal/sandbox", "^Test(NothingIsLeft|LauncherLeavesNothing|ProcessesBound|AllAreCounted|Parents|Unprotected)$")
 }
+
+// TestLeaderlessInGuest kills with cgroup v2 what cgroup.kill alone does not reach.
+func TestLeaderlessInGuest(t *testing.T) {
+	t.Parallel()
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
+	program := testkit.CompileC(t, "testdata/leaderless.c", true)
+	guest.GoTest(t, guest.Config{
+		Append: isolation + " tsc=reliable", NUMA: true,
+		Files: map[string]string{"/repo/internal/sandbox/testdata/leaderless": program},
+	}, "judged/internal/sandbox", "^TestLeaderless(WithoutNamespaces)?$")
+}

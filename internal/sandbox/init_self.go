@@ -1,4 +1,4 @@
-//go:build !embedinit
+//go:build !cgo && !embedinit
 
 package sandbox
 

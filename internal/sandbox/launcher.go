@@ -44,6 +44,8 @@ type Slot struct {
 	// Network is the network namespace of the runs, see NewNetwork. Without one
 	// they are in the Launcher's.
 	Network *os.File
+	// Inputs is where the inputs of the runs lie, see Launcher.Inputs.
+	Inputs *os.File
 	// Trees are what the runs see of the host with RootPrivate, see NewTrees.
 	// Without them programs are static.
 	Trees *Trees
@@ -86,6 +88,7 @@ type Launcher struct {
 	options Options
 	finder  *runtimes.Finder
 	reader  *runtimes.Reader
+	inputs  *os.File
 	depot   *depot // nil where runs see no copies
 	uids    atomic.Int64
 	thread  chan func()
@@ -114,6 +117,9 @@ func Open(o Options) (*Launcher, error) {
 	// moment ago, and another may run beside it.
 	l.uids.Store(rand.Int64N(int64(o.UIDCount)))
 	if l.lifeline.read, l.lifeline.write, err = linux.Pipe(); err != nil {
+		return nil, fmt.Errorf("build sandbox: %w", err)
+	}
+	if l.inputs, err = linux.DetachedRamfs(); err != nil {
 		return nil, fmt.Errorf("build sandbox: %w", err)
 	}
 	if err := l.newborn.open(); err != nil {
@@ -184,12 +190,17 @@ func (l *Launcher) Close() {
 		l.lifeline.write.Close()
 		l.lifeline.read.Close()
 		l.newborn.close()
+		l.inputs.Close()
 		close(l.thread)
 		if l.depot != nil {
 			l.depot.close()
 		}
 	})
 }
+
+// Inputs is a file system for the inputs of runs. A mount for each would wait
+// for every CPU of the host when it goes (synchronize_rcu_expedited).
+func (l *Launcher) Inputs() *os.File { return l.inputs }
 
 // nextUID cycles through the range, so that a run never meets what another of
 // the same user left in the kernel.

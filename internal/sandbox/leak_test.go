@@ -73,7 +73,10 @@ func TestNothingIsLeft(t *testing.T) {
 		{name: "limit that the kernel refuses", live: func(t *testing.T, s *Sandbox) {
 			loads(t, s, spec(func(s *Spec) { s.Limits.Processes = -1 }), "invalid argument")
 		}},
-		{name: "no box", slot: func(s *Slot) { s.BindNode, s.Node = true, 1000 }, fail: "invalid argument"},
+		{name: "no network", slot: func(s *Slot) { s.Network = s.Inputs }, fail: "setns network"},
+		{name: "no box", slot: func(s *Slot) { s.BindNode, s.Node = true, 1000 }, live: func(t *testing.T, s *Sandbox) {
+			loads(t, s, litter, "invalid argument")
+		}},
 		{name: "judged-init killed before the load", live: func(t *testing.T, s *Sandbox) {
 			killInit(t, l)
 			runs(t, s, litter, StopNone)

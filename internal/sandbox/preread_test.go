@@ -1,9 +1,12 @@
 package sandbox
 
 import (
+	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -36,27 +39,42 @@ func TestPreread(t *testing.T) {
 	}
 }
 
+// holdPreread compares first runs with warm ones. What else the machine does may
+// throw pages out of memory, and only ever adds faults: one first run that has no
+// more than any warm one is enough, which there never is where Preread misses a file.
 func (l *lab) holdPreread(t *testing.T, own string, spec Spec) {
 	t.Helper()
+	const tries = 5
+	faults := int64(math.MaxInt64) // of the best warm run
+	var differences []string
+	for range tries {
+		warm, first := l.warmAndFirst(t, own, spec)
+		faults = min(faults, *warm.MajorFaults)
+		switch {
+		case first.Code != 0 || *first.MajorFaults > faults:
+			differences = append(differences, fmt.Sprintf("first run: exit %d, %d major faults; a warm one has %d", first.Code, *first.MajorFaults, faults))
+		// Cgroup v2 before Linux 5.19 shows no peak. The Java machine's own differ by a tenth.
+		case first.MemoryPeak != nil && warm.MemoryPeak != nil && *first.MemoryPeak > *warm.MemoryPeak*3/2:
+			differences = append(differences, fmt.Sprintf("first run: peak of %d bytes; a warm one has %d", *first.MemoryPeak, *warm.MemoryPeak))
+		default:
+			return
+		}
+	}
+	t.Errorf("%d first runs differ from warm ones:\n%s", tries, strings.Join(differences, "\n"))
+}
+
+func (l *lab) warmAndFirst(t *testing.T, own string, spec Spec) (warm, first Result) {
+	t.Helper()
 	l.run(t, spec)
-	warm, _ := l.run(t, spec)
+	warm, _ = l.run(t, spec)
 	evict(t, own)
 	if err := l.slot.Trees.Close(); err != nil {
 		t.Fatal(err)
 	}
 	l.finder, l.reader = newFinder(), runtimes.NewReader() // as after a start of judged
 	l.Preread(l.slot, spec.Args, spec.Files)
-	first, _ := l.run(t, spec)
-	if first.Code != 0 || *first.MajorFaults > *warm.MajorFaults {
-		t.Errorf("first run: exit %d, %d major faults; a warm one has %d", first.Code, *first.MajorFaults, *warm.MajorFaults)
-	}
-	if first.MemoryPeak == nil || warm.MemoryPeak == nil {
-		return // cgroup v2 before Linux 5.19 shows none
-	}
-	// The Java machine's own peaks differ by a tenth.
-	if *first.MemoryPeak > *warm.MemoryPeak*3/2 {
-		t.Errorf("first run: peak of %d bytes; a warm one has %d", *first.MemoryPeak, *warm.MemoryPeak)
-	}
+	first, _ = l.run(t, spec)
+	return warm, first
 }
 
 // evict puts files out of the page cache, but for pages that a process has

@@ -43,7 +43,7 @@ var hostTrees = [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64",
 // hostSettings are the parts of /etc without which runtimes do not start: the
 // links that choose one of several versions, and files that Debian moved here
 // from below /usr. Nothing that tells of users, hosts or keys.
-var hostSettings = [...]string{"/etc/alternatives", "/etc/java-*", "/etc/python3*"}
+var hostSettings = [...]string{"/etc/alternatives", "/etc/java-*", "/etc/mono", "/etc/python3*"}
 
 // hostFiles are the single files of /etc that programs see: the loader's cache,
 // without which every library is searched for in every folder, and the time zone.

@@ -29,6 +29,9 @@ const (
 type Result struct {
 	Stop Stop
 	Idle bool // at StopWall: it slept, and had not used CPU time for a while
+	// Explained says, at StopWall, that noise explains it: all that is allowed for
+	// noise was used up.
+	Explained bool
 
 	Code      int            // exit status, when neither of the next two is set
 	Signal    syscall.Signal // that ended the first process
@@ -68,11 +71,7 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	}
 	waited := s.group.Pressure()
 	parked := s.parkedCounters()
-	precise, err := precision(s.slot.CPUs)
-	if err != nil {
-		return Result{}, fmt.Errorf("run: %w", err)
-	}
-	w := watch{s: s, precise: precise, base: base.Total, start: linux.Monotonic()}
+	w := watch{s: s, base: base.Total, user: base.User, parked: parked, start: linux.Monotonic()}
 	if _, err := s.gate.Write([]byte{1}); err != nil {
 		return Result{}, fmt.Errorf("run: let go: %w", err)
 	}
@@ -102,7 +101,7 @@ func (s *Sandbox) collect(w *watch, base cgroup.CPU, parked counters) (Result, e
 	ended.usage = usage
 	empty, err := s.group.WaitEmpty(0)
 	if err == nil && !empty {
-		if err := s.killRest(); err != nil {
+		if err := s.kill(); err != nil {
 			return Result{}, err
 		}
 		if empty, err = s.group.WaitEmpty(s.settle); err == nil && !empty {
@@ -117,7 +116,7 @@ func (s *Sandbox) collect(w *watch, base cgroup.CPU, parked counters) (Result, e
 		return Result{}, err
 	}
 	r := Result{
-		Stop: w.stop, Idle: w.idle,
+		Stop: w.stop, Idle: w.idle, Explained: w.stop == StopWall && w.explained,
 		CPUTime: end.Total - base.Total, UserTime: difference(end.User, base.User), SystemTime: difference(end.System, base.System),
 		MemoryPeak: end.MemoryPeak, OOMKills: end.OOMKills, Throttled: end.Throttled,
 		Pressure: s.group.Pressure(), Memory: end.Memory,
@@ -133,13 +132,12 @@ func (s *Sandbox) collect(w *watch, base cgroup.CPU, parked counters) (Result, e
 	return r, err
 }
 
-// killRest ends what the first process left running. cgroup.kill alone can miss
-// a child: a fork that begins after the kill's mark (kill_seq) and adds its child
-// after the walk over the group has passed the parent (Linux 6.18; one run in a
-// hundred of processes that do nothing but fork and exit). The end of process 1
-// refuses new pids to the namespace first (zap_pid_ns_processes), so nothing gets
-// past it.
-func (s *Sandbox) killRest() error {
+// kill ends all processes of the run. The group alone can miss a child: a fork that
+// begins after the mark of cgroup.kill (kill_seq) and adds its child after the walk
+// over the group has passed the parent (Linux 6.18; one run in a hundred of processes
+// that do nothing but fork and exit). The end of process 1 refuses new pids to the
+// namespace first (zap_pid_ns_processes), so nothing gets past it.
+func (s *Sandbox) kill() error {
 	return errors.Join(s.group.Kill(), linux.KillProcess(s.process1.fd))
 }
 

@@ -20,8 +20,12 @@ import (
 type Spec struct {
 	Args   []string // Args[0] is looked up in stage.Path unless it has a slash
 	Files  []File   // put into the working directory before anything counts
-	Input  *Input   // stdin; nil is /dev/null
+	Input  *Input   // stdin; nil is empty
 	Limits Limits
+	// Explained is asked when the run reaches a limit: how much of what it has used so
+	// far noise explains at most. The run is stopped where the rest is over the limit. nil
+	// explains nothing.
+	Explained func(Progress) Allowance
 	// OutputHint is how much output is expected. That much memory is set
 	// aside beforehand, so that neither its pages nor their making are
 	// billed to the run.
@@ -51,23 +55,24 @@ const openFiles = 256
 
 // Sandbox is prepared for one run. It is not safe for concurrent use.
 type Sandbox struct {
-	launcher *Launcher
-	slot     Slot
-	group    *cgroup.Group
-	box      *os.File // root of the tmpfs that the run may write to
-	process1 *process // of the run's pid namespace
-	solution *process
-	gate     *os.File // the go byte goes in here
-	report   *os.File // what the parked child says
-	load     *stage.Load
-	fds      stage.LoadFDs
-	stdout   *Output
-	stderr   *Output
-	uid      int
-	limits   Limits
-	overhead time.Duration
-	settle   time.Duration // how long what is killed may take to be gone; settleTimeout, but in tests
-	parked   linux.Usage   // of the child, when it was
+	launcher  *Launcher
+	slot      Slot
+	group     *cgroup.Group
+	box       *os.File // root of the tmpfs that the run may write to
+	process1  *process // of the run's pid namespace
+	solution  *process
+	gate      *os.File // the go byte goes in here
+	report    *os.File // what the parked child says
+	load      *stage.Load
+	fds       stage.LoadFDs
+	stdout    *Output
+	stderr    *Output
+	uid       int
+	limits    Limits
+	explained func(Progress) Allowance
+	overhead  time.Duration
+	settle    time.Duration // how long what is killed may take to be gone; settleTimeout, but in tests
+	parked    linux.Usage   // of the child, when it was
 }
 
 // Prepare makes a sandbox on a slot up to the point where only the program is
@@ -87,10 +92,7 @@ func (s *Sandbox) prepare() (err error) {
 	if s.group, err = s.slot.Group.NewGroup(); err != nil {
 		return err
 	}
-	if s.box, err = s.newBox(); err != nil {
-		return err
-	}
-	s.process1, err = s.start(stage.InitRequest(s.box, s.slot.Network))
+	s.process1, err = s.start(stage.InitRequest(s.slot.Network))
 	return err
 }
 
@@ -136,11 +138,14 @@ func (s *Sandbox) Load(spec Spec) error {
 }
 
 func (s *Sandbox) doLoad(spec Spec) (err error) {
-	s.limits = spec.Limits
+	s.limits, s.explained = spec.Limits, spec.Explained
 	if !s.launcher.options.Without.Has(stage.Cgroup) {
 		if err := s.group.Limit(spec.Limits.Memory, spec.Limits.Processes); err != nil {
 			return err
 		}
+	}
+	if s.box, err = s.newBox(); err != nil {
+		return err
 	}
 	if err := s.putFiles(spec.Files); err != nil {
 		return err
@@ -165,8 +170,10 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	return nil
 }
 
-// putFiles copies the files into the working directory. Their pages are
-// charged to judged, not to the run.
+// putFiles copies the files into the working directory. Their pages are charged
+// to judged, not to the run, so they are root's and the run may only read them: what it could store
+// in them would be memory beyond its limit. It may rename and delete them, which
+// gives their pages back.
 func (s *Sandbox) putFiles(files []File) error {
 	for _, f := range files {
 		src, err := linux.Open(f.Path, os.O_RDONLY)
@@ -177,7 +184,7 @@ func (s *Sandbox) putFiles(files []File) error {
 		if f.Exec {
 			mode = 0o755
 		}
-		err = linux.MakeFile(s.box, stage.Work+"/"+f.Name, mode, s.uid, src)
+		err = linux.MakeFile(s.box, stage.Work+"/"+f.Name, mode, 0, src)
 		src.Close()
 		if err != nil {
 			return err
@@ -223,7 +230,7 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	s.report = report
 	defer theirs.Close()
 	s.fds = stage.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(s.stdout.write.Fd()), Stderr: int(s.stderr.write.Fd()),
-		Gate: int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Birth: -1, Tree: -1}
+		Gate: int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Box: int(s.box.Fd()), Birth: -1, Tree: -1}
 	if tree != nil {
 		s.fds.Tree = int(tree.Fd())
 	}
@@ -240,8 +247,11 @@ func (s *Sandbox) park(spec Spec) (err error) {
 // environment is the same for every run: the size of the environment moves the
 // stack, which alone can change a running time by percents (Mytkowicz et al.,
 // ASPLOS 2009).
+//
+// .NET 7 to 9 make a file of 2 TiB in memory to write to pages that are not
+// executable, and die by SIGXFSZ of the output limit (dotnet/runtime 117819).
 func environment() []string {
-	return []string{"PATH=" + stage.Path, "HOME=" + stage.WorkDir, "TMPDIR=/tmp", "LANG=C.UTF-8"}
+	return []string{"PATH=" + stage.Path, "HOME=" + stage.WorkDir, "TMPDIR=/tmp", "LANG=C.UTF-8", "DOTNET_EnableWriteXorExecute=0"}
 }
 
 // encodeFilter lays the instructions out as the kernel's struct sock_filter.

@@ -33,6 +33,7 @@ type tracer struct {
 	victim int
 	status syscall.WaitStatus // of judged, when it has ended
 	killAt int
+	of     string // only calls of what has this name count; "" is all
 	calls  int
 	tasks  map[int]bool
 	killed string // the process and the call, once it is done
@@ -185,6 +186,9 @@ func (tr *tracer) enters(tid int) bool {
 		return false
 	}
 	if tr.killed != "" || slices.Contains(idle, info.nr) || tr.victim != tr.judged && !tr.isVictim(tid) {
+		return false
+	}
+	if tr.of != "" && tr.name(tid) != tr.of {
 		return false
 	}
 	tr.calls++

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"strconv"
 	"syscall"
 
 	"judged/internal/linux"
@@ -15,24 +14,16 @@ import (
 // errChanged is a host whose files are not what was found a moment ago.
 var errChanged = errors.New("a file of the host has changed since it was found")
 
-// treeSlack is room beside the files of a tree: what is measured in pages
-// may take one more.
-const treeSlack = 1 << 20
-
-// plant copies a closure into a tmpfs that nobody else sees, with its pages on
-// the slot's node, all of them in memory and charged to judged, and closes it to
-// writes. A tmpfs remembers no name that is not there, and no time of access.
+// plant copies a closure into a ramfs that nobody else sees, with its pages on
+// the slot's node and charged to judged, and closes it to writes. A ramfs
+// remembers no name that is not there.
 func plant(c *runtimes.Closure, slot Slot) (*os.File, error) {
-	options := [][2]string{{"mode", "0755"}, {"size", strconv.FormatInt(int64(c.Bytes())+treeSlack, 10)}, {"nr_inodes", "0"}}
-	tree, err := linux.DetachedTmpfs(slot.onItsNode(options)...)
+	tree, err := linux.DetachedRamfs()
 	if err != nil {
 		return nil, err
 	}
 	g := gardener{tree: tree, folders: map[string]bool{".": true}}
-	err = g.copyAll(c)
-	if err == nil {
-		err = g.users()
-	}
+	err = onNode(slot, func() error { return errors.Join(g.copyAll(c), g.users()) })
 	if err == nil {
 		err = linux.CloseToWrites(tree)
 	}

@@ -336,18 +336,18 @@ func TestTreesAreGivenBack(t *testing.T) {
 	const size = 64 << 20
 	l := newLab(t, nil)
 	ownHost(t, l, size, "a", "b", "c")
-	shared := func() int64 { return kibibytes("/proc/meminfo", "Shmem") << 10 }
-	before := shared()
+	held := func() int64 { return kibibytes("/proc/meminfo", "Unevictable") << 10 }
+	before := held()
 	for _, name := range []string{"a", "b", "c"} {
 		l.Preread(l.slot, []string{name}, nil)
 	}
-	if grown := shared() - before; grown < 2*size {
+	if grown := held() - before; grown < 2*size {
 		t.Errorf("three trees take %d bytes, want about %d", grown, 3*size)
 	}
 	if err := l.slot.Trees.Close(); err != nil {
 		t.Fatal(err)
 	}
-	free := func() bool { return shared()-before < size }
+	free := func() bool { return held()-before < size }
 	testkit.WaitFor(t, 10*time.Second, "closed trees to be free", free)
 	l.Preread(l.slot, []string{"a"}, nil)
 	l.Preread(l.slot, []string{"b"}, nil)

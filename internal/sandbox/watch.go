@@ -13,27 +13,40 @@ import (
 
 // watch is the supervision of one run.
 type watch struct {
-	s     *Sandbox
-	base  time.Duration // CPU time of the group at go
-	start time.Duration // monotonic
-	stop  Stop
-	idle  bool
-	// precise is how long before a limit a vigil begins, see precision.
-	precise time.Duration
-	vigil   *linux.Vigil
-	vigils  time.Duration // monotonic, since when there is one after the other, or 0
+	s      *Sandbox
+	base   time.Duration  // CPU time of the group at go
+	user   *time.Duration // of it, in user mode; nil is unknown
+	parked counters
+	start  time.Duration // monotonic
+	stop   Stop
+	idle   bool
+	// allowed is how much beyond its limits the run may go because noise explains it.
+	allowed   Allowance
+	explained bool // noise explains the wall time even at the end of what is allowed
 	// mark is a reading late in the wall time, for telling sleep from work.
 	markUsed, markAt time.Duration
 }
 
+// Progress is what a run has used when it reaches a limit.
+type Progress struct {
+	CPUTime, UserTime time.Duration
+	WallTime          time.Duration
+	RunDelay          *time.Duration // of its first thread; nil is unknown
+}
+
+// Allowance is how much of what a run has used noise explains.
+type Allowance struct{ CPUTime, WallTime time.Duration }
+
+// The most that noise can be allowed, in limits: a run ends in bounded time however
+// busy the host is.
+const (
+	mostCPUAllowance  = 1
+	mostWallAllowance = 9
+)
+
 // minWake is the shortest sleep of the supervisor, and so about the overshoot
 // of a kill. Shorter only burns the housekeeping CPU.
-const minWake = 100 * time.Microsecond
-
-// vigilMost is how long vigils may follow each other. A program that takes longer
-// for the last stretch to its limit sleeps most of the time. It leaves the CPU to
-// others meanwhile, and so must who watches it at every turn.
-const vigilMost = 100 * time.Millisecond
+const minWake = time.Millisecond
 
 // untilExit sleeps until a limit could be reached at the earliest, looks, and
 // kills when one is. A program that spins alone is looked at once.
@@ -44,18 +57,19 @@ func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
 	// Not from now on: the run may have had this CPU first.
 	until := w.nextWake(w.s.limits.CPUTime, w.start)
 	for w.stop == StopNone {
-		if at, err := w.wait(ctx, until); at != 0 || err != nil {
-			return at, err
-		}
-		if ctx.Err() != nil {
+		over, err := linux.Await(ctx, w.s.solution.fd, until-linux.Monotonic())
+		switch {
+		case over || err != nil:
+			return linux.Monotonic(), err
+		case ctx.Err() != nil:
 			w.stop = StopCancelled
-		} else if w.stop == StopNone {
+		default:
 			if until, err = w.look(); err != nil {
 				return 0, err
 			}
 		}
 	}
-	if err := w.s.group.Kill(); err != nil {
+	if err := w.s.kill(); err != nil {
 		return 0, err
 	}
 	over, err := linux.Await(context.WithoutCancel(ctx), w.s.solution.fd, w.s.settle)
@@ -63,50 +77,6 @@ func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
 		err = errors.New("end the run: killed, and still there; look for a process in state D")
 	}
 	return linux.Monotonic(), err
-}
-
-// wait waits until a moment or the end of the run, and tells when it saw that. It
-// takes no thread as long as there is time, which nearly every run has; the last
-// stretch is a vigil, which also kills.
-func (w *watch) wait(ctx context.Context, until time.Duration) (at time.Duration, err error) {
-	ended, now := w.s.solution.fd, linux.Monotonic()
-	if long := until - w.precise - now; long > 0 {
-		w.vigils = 0
-		over, err := linux.Await(ctx, ended, long)
-		if over {
-			return linux.Monotonic(), err
-		}
-		if err != nil || ctx.Err() != nil {
-			return 0, err
-		}
-	}
-	if w.vigils == 0 {
-		w.vigils = linux.Monotonic()
-	}
-	last := min(w.vigils+vigilMost, w.nextLook())
-	if linux.Monotonic() < last {
-		return w.keepVigil(until, last)
-	}
-	over, err := linux.WaitReadable(max(until-linux.Monotonic(), 0), int(ended.Fd()))
-	if over {
-		at = linux.Monotonic()
-	}
-	return at, err
-}
-
-// keepVigil is the stretch before the CPU time limit.
-func (w *watch) keepVigil(next, last time.Duration) (at time.Duration, err error) {
-	if w.vigil == nil {
-		v := w.s.group.Vigil()
-		v.Ended, v.Base, v.Limit, v.Exact = w.s.solution.fd, w.base, w.s.limits.CPUTime, w.exactFrom()
-		v.Width, v.Pause, v.Break = len(w.s.slot.CPUs), minWake, w.precise
-		w.vigil = v
-	}
-	fate, at, err := w.vigil.Keep(next, last)
-	if fate == linux.VigilKilled {
-		w.stop = StopCPU
-	}
-	return at, err
 }
 
 // look reads the clocks, decides whether to stop and returns until when to sleep
@@ -118,16 +88,57 @@ func (w *watch) look() (time.Duration, error) {
 		return 0, err
 	}
 	elapsed := linux.Monotonic() - w.start
-	switch limits := w.s.limits; {
-	case used >= limits.CPUTime:
+	if used >= w.cpuLimit() || elapsed >= w.wallLimit() {
+		if err := w.allow(used, elapsed); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case used >= w.cpuLimit():
 		w.stop = StopCPU
-	case elapsed >= limits.WallTime:
+	case elapsed >= w.wallLimit():
 		w.stop = StopWall
 		w.idle = w.slept(used, elapsed)
-	case w.markAt == 0 && elapsed >= markTime(limits.WallTime):
+	case w.markAt == 0 && elapsed >= markTime(w.s.limits.WallTime):
 		w.markUsed, w.markAt = used, elapsed
 	}
 	return max(w.nextWake(w.left(used), asked), linux.Monotonic()+minWake), nil
+}
+
+func (w *watch) cpuLimit() time.Duration  { return w.s.limits.CPUTime + w.allowed.CPUTime }
+func (w *watch) wallLimit() time.Duration { return w.s.limits.WallTime + w.allowed.WallTime }
+
+// allow asks how much of what the run has used so far noise explains. What was
+// allowed before stays.
+func (w *watch) allow(used, elapsed time.Duration) error {
+	if w.s.explained == nil {
+		return nil
+	}
+	p, err := w.progress(used, elapsed)
+	if err != nil {
+		return err
+	}
+	x, limits := w.s.explained(p), w.s.limits
+	w.explained = elapsed-x.WallTime < limits.WallTime
+	w.allowed.CPUTime = max(w.allowed.CPUTime, min(x.CPUTime, mostCPUAllowance*limits.CPUTime))
+	w.allowed.WallTime = max(w.allowed.WallTime, min(x.WallTime, mostWallAllowance*limits.WallTime))
+	return nil
+}
+
+func (w *watch) progress(used, elapsed time.Duration) (Progress, error) {
+	cpu, err := w.s.group.CPU()
+	if err != nil {
+		return Progress{}, err
+	}
+	p := Progress{CPUTime: used, UserTime: used, WallTime: elapsed}
+	if user := difference(cpu.User, w.user); user != nil {
+		p.UserTime = *user
+	}
+	if n := since(w.s.endedCounters().runDelay, w.parked.runDelay); n != nil {
+		delay := time.Duration(*n)
+		p.RunDelay = &delay
+	}
+	return p, nil
 }
 
 // maxTick is the longest tick of a kernel (HZ=100).
@@ -157,7 +168,7 @@ func (w *watch) exactFrom() time.Duration {
 	if w.s.slot.NohzFull {
 		return 0
 	}
-	return w.s.limits.CPUTime - maxTick*time.Duration(len(w.s.slot.CPUs))
+	return w.cpuLimit() - maxTick*time.Duration(len(w.s.slot.CPUs))
 }
 
 func markTime(wall time.Duration) time.Duration { return wall - wall/4 }
@@ -169,7 +180,7 @@ func (w *watch) left(used time.Duration) time.Duration {
 	if exact := w.exactFrom(); used < exact {
 		return exact - used
 	}
-	return w.s.limits.CPUTime - used
+	return w.cpuLimit() - used
 }
 
 // nextWake is the earliest moment at which that can be used, from the given one on:
@@ -180,9 +191,9 @@ func (w *watch) nextWake(left, at time.Duration) time.Duration {
 
 // nextLook is when something else than CPU time has to be looked at.
 func (w *watch) nextLook() time.Duration {
-	wall := w.s.limits.WallTime
+	wall := w.wallLimit()
 	if w.markAt == 0 {
-		wall = min(wall, markTime(wall))
+		wall = min(wall, markTime(w.s.limits.WallTime))
 	}
 	return w.start + wall
 }

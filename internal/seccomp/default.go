@@ -45,7 +45,7 @@ func allowed() []Rule {
 			futex futex_waitv futex_wake futex_wait futex_requeue`),
 		group("processes: born and reaped in the run's pid namespace and cgroup", Allow, `
 			fork vfork execve execveat exit exit_group wait4 waitid getpid getppid
-			getpgid getpgrp setpgid getsid setsid`),
+			getpgid getpgrp setpgid getsid`),
 		group("signals: only what the pid namespace shows can be reached, by number or by descriptor", Allow, `
 			rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend rt_sigqueueinfo
 			rt_tgsigqueueinfo sigaltstack kill tkill tgkill pause pidfd_open pidfd_send_signal`),
@@ -58,6 +58,7 @@ func allowed() []Rule {
 		group("reading of the own scheduling", Allow, `
 			sched_getparam sched_getscheduler sched_getattr sched_get_priority_max sched_get_priority_min
 			sched_rr_get_interval getpriority`),
+		group("changes nothing: every task has SCHED_OTHER, whose only priority is 0; Mono prints an error on stdout when refused", Allow, `sched_setparam`),
 		group("rlimits: no capability to raise a hard one, lowering is harmless", Allow, `
 			getrlimit setrlimit prlimit64 getrusage`),
 		group("identity: all capabilities are gone, so the kernel allows only what the process already is", Allow, `
@@ -80,7 +81,9 @@ func refused() []Rule {
 			shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl
 			mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr`),
 		group("the kernel allows SCHED_IDLE and nice 19 to everybody: both distort the measurement", eperm, `
-			sched_setscheduler sched_setparam sched_setattr setpriority ioprio_set`),
+			sched_setattr setpriority ioprio_set`),
+		group("each session gets an automatic group of the scheduler: its number in /proc/self/autogroup counts the sessions of the host, "+
+			"and taking it down is left to later runs; a leader of a process group gets the same error", eperm, `setsid`),
 		group("memory stays on the slot's node", eperm, `
 			mbind set_mempolicy set_mempolicy_home_node migrate_pages move_pages`),
 		group("tells which pages of a shared file other runs have touched", eperm, `mincore`),

@@ -54,7 +54,13 @@ func TestDefault(t *testing.T) {
 		{call: "prctl", args: [6]uint64{62}, want: eperm},
 		{call: "personality", args: [6]uint64{0xffffffff}, want: Allow},
 		{call: "personality", args: [6]uint64{0x0400000}, want: eperm},
-		{call: "sched_setscheduler", want: eperm},
+		{call: "sched_setscheduler", args: [6]uint64{0, 0}, want: Allow},
+		{call: "sched_setscheduler", args: [6]uint64{0, 3}, want: eperm},          // SCHED_BATCH
+		{call: "sched_setscheduler", args: [6]uint64{0, 5}, want: eperm},          // SCHED_IDLE
+		{call: "sched_setscheduler", args: [6]uint64{0, 0x40000000}, want: eperm}, // SCHED_RESET_ON_FORK
+		{call: "sched_setparam", want: Allow},
+		{call: "sched_setattr", want: eperm},
+		{call: "setsid", want: eperm},
 		{call: "setpriority", want: eperm},
 		{call: "mincore", want: eperm},
 		{call: "mbind", want: eperm},

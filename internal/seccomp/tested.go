@@ -42,6 +42,7 @@ const (
 	noRandomize   = 0x0040000
 	askPersona    = 0xffffffff
 	familyUnix    = 1
+	schedOther    = 0
 	outOfBand     = 1 // MSG_OOB
 	prSetDeathSig = 1
 	prGetDeathSig = 2
@@ -76,6 +77,13 @@ func tested() []Rule {
 			Calls:  []string{"socketpair"},
 			Action: Errno(syscall.EPERM),
 			Args:   &Args{Index: 0, OneOf: []uint32{familyUnix}, Then: Allow},
+		},
+		{
+			Why: "the kernel allows SCHED_IDLE and SCHED_BATCH to everybody: both distort the measurement; " +
+				"SCHED_OTHER is what every task has, and Mono and CoreCLR set it for each thread",
+			Calls:  []string{"sched_setscheduler"},
+			Action: Errno(syscall.EPERM),
+			Args:   &Args{Index: 1, OneOf: []uint32{schedOther}, Then: Allow},
 		},
 		outOfBandRule("sendto", 3),
 		outOfBandRule("sendmsg", 2),

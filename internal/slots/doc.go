@@ -1,7 +1,8 @@
 // Package slots says which CPUs are judged on, and who holds them now.
 //
 // Belongs here: the plan, a pure function from a topology to disjoint sets of
-// CPUs; and the pool, which leases them and takes them out of use. A slot is in
+// CPUs; the claim, which keeps other judged processes of the machine off them; and
+// the pool, which leases them and takes them out of use. A slot is in
 // use while nothing holds it back; a hold has a cause, and is lifted by whoever
 // that cause names. The pool has a line of those who wait, for any slot, for a
 // certain one, or for one where nothing works beside it; the only thing that

@@ -65,6 +65,10 @@ func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, 
 		layer(Cgroup, linux.WriteStep("write tasks", tasks, []byte("0")))
 	}
 	add(linux.JoinStep(f.Process1))
+	// The file systems that the run has for itself are as old as the run. Process 1
+	// may have been prepared while the previous run of the slot lasted, and the times
+	// of the box and of /proc would tell how long that was.
+	add(linux.AttachStep(f.Box, Box), procStep(without))
 	if f.Tree >= 0 {
 		add(linux.AttachStep(f.Tree, Host))
 	}
@@ -109,6 +113,15 @@ func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, 
 	}
 	exec.Name = ExecStepName
 	return append(steps, exec), nil
+}
+
+// procStep mounts a /proc of the run's pid namespace that shows a process nothing
+// but its own. It also covers judged-init's file, which lies below.
+func procStep(without Layers) linux.Step {
+	if without.Has(Root) {
+		return linux.MountStep("proc", "/proc", 0, "")
+	}
+	return linux.MountStep("proc", "/proc", linux.NoSuid|linux.NoDev|linux.NoExec|linux.ReadOnly, "hidepid=2,subset=pid")
 }
 
 // limitSteps are the resource limits. CPU time is not among them: RLIMIT_CPU

@@ -12,12 +12,13 @@
 // to find in it.
 //
 //	judged                  judged-init           process 1            parked child
-//	  |-- 'i', the box ------->| fork ------------->| private mounts
+//	  |-- 'i' ---------------->| fork ------------->| new namespaces
 //	  |<------- pid -----------|<----- parked ------| sleeps for ever
-//	  | puts files into the box
+//	  | makes the box with its files
 //	  |-- 'c', load, fds ----->| fork ---------------------------------->| joins its cgroups and
-//	  |<------- pid -----------|                                         | namespaces, drops all
-//	  |<--------------------------- parked, report pipe -----------------| rights, filter on
+//	  |<------- pid -----------|                                         | namespaces, mounts the box
+//	  |                                                                  | and /proc, drops all rights,
+//	  |<--------------------------- parked, report pipe -----------------| filter on
 //	  |---------------------------- one byte, gate pipe ---------------->| execve
 //	  | pidfd readable: ended, still a zombie, counters read, reaped     (ended)
 //	  |-- SIGKILL ------------------------------->(and with it the pid namespace)

@@ -40,8 +40,8 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(answer(4711, nil), 4711, "")
 	f.Add(answer(0, errors.New("clone3: no")), 12, "mount proc: no")
 	f.Add([]byte{msgPID, 0x80}, -1, "\xff\x1b")
-	f.Add([]byte{msgChild, 1, 3, 4, 5, 6, 7, 8, 9, 10}, 1, "")
-	f.Add([]byte{msgChild, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 1, "")
+	f.Add([]byte{msgChild, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 1, "")
+	f.Add([]byte{msgChild, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 1, "")
 	f.Fuzz(func(t *testing.T, msg []byte, pid int, failure string) {
 		if got, err := ParseAnswer(msg); err == nil && got <= 0 {
 			t.Errorf("pid %d without an error", got)

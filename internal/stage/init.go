@@ -113,8 +113,8 @@ func handle(msg []byte, fds []int, self int, newborn *atomic.Int32, without Laye
 			return 0, err
 		}
 		return os.Getpid(), linux.KeepMemoryFromChildren(maps)
-	case msg[0] == msgInit && len(fds) > 0:
-		return startInit(fds[0], fds[1:], newborn, without)
+	case msg[0] == msgInit && len(fds) <= 1:
+		return startInit(fds, newborn, without)
 	case msg[0] == msgChild:
 		f, err := parseRequest(msg, fds)
 		if err != nil {
@@ -131,14 +131,14 @@ func closeAll(fds []int) {
 	}
 }
 
-// startInit forks process 1 of a sandbox and waits until it has its mounts.
-func startInit(box int, networks []int, newborn *atomic.Int32, without Layers) (int, error) {
+// startInit forks process 1 of a sandbox and waits until it is parked.
+func startInit(networks []int, newborn *atomic.Int32, without Layers) (int, error) {
 	r, w, err := linux.Pipe()
 	if err != nil {
 		return 0, err
 	}
 	defer r.Close()
-	steps := initSteps(box, networks, int(w.Fd()), without)
+	steps := initSteps(networks, int(w.Fd()), without)
 	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: -1, Namespaces: namespaces(without), Sibling: true, Report: int(w.Fd()), Newborn: newborn, Steps: steps})
 	w.Close() // ours must be closed for the end of the child's to be seen
 	if err != nil {
@@ -162,11 +162,7 @@ func namespaces(without Layers) uintptr {
 }
 
 // initSteps are the life of process 1.
-func initSteps(box int, networks []int, report int, without Layers) []linux.Step {
-	private, proc := uintptr(linux.NoSuid|linux.NoDev|linux.NoExec|linux.ReadOnly), "hidepid=2,subset=pid"
-	if without.Has(Root) {
-		private, proc = 0, ""
-	}
+func initSteps(networks []int, report int, without Layers) []linux.Step {
 	var steps []linux.Step
 	if !without.Has(Namespaces) {
 		for _, network := range networks { // one at most
@@ -176,10 +172,6 @@ func initSteps(box int, networks []int, report int, without Layers) []linux.Step
 	return append(steps,
 		// Ctrl-C at judged's terminal is judged's to handle.
 		linux.NewProcessGroupStep(),
-		linux.AttachStep(box, Box),
-		// A /proc of the new pid namespace that shows a process nothing but
-		// its own. It also covers judged-init's file, which lies below.
-		linux.MountStep("proc", "/proc", private, proc),
 		// Orphans come to process 1; a zombie would hold a place in the pids
 		// controller.
 		linux.IgnoreSignalStep(syscall.SIGCHLD),

@@ -1,15 +1,20 @@
 package stage
 
-import "os"
+import (
+	"math/rand/v2"
+	"os"
+	"time"
+)
 
 // Loads are kernels that never end: what neighbours do to a measurement. They
 // write one byte when they have what they need and are at full strength.
-func Loads() []string { return []string{LoadCPU, LoadMemory} }
+func Loads() []string { return []string{LoadCPU, LoadMemory, LoadMemoryAtTimes} }
 
 // The loads.
 const (
-	LoadCPU    = "load-cpu"    // registers only
-	LoadMemory = "load-memory" // copies more than caches hold, to and fro
+	LoadCPU           = "load-cpu"             // registers only
+	LoadMemory        = "load-memory"          // copies more than caches hold, back and forth
+	LoadMemoryAtTimes = "load-memory-at-times" // the same, working and resting for 0.2 to 2 s in turns
 )
 
 // LoadBytes is more memory than any load takes, with the runtime around it.
@@ -27,16 +32,30 @@ func runLoad(name string) int {
 			x ^= x << 17
 		}
 	case LoadMemory:
-		copyForever()
+		copyMemory(func(time.Time) {})
+	case LoadMemoryAtTimes:
+		copyMemory(restAtTimes())
 	}
 	return 2
 }
 
 func ready() { os.Stdout.Write([]byte{1}) }
 
-// copyForever moves 64 MiB to and fro: with a neighbour or two more than a
-// last-level cache holds.
-func copyForever() {
+// restAtTimes returns a pause that is due after a random time, and takes one.
+func restAtTimes() (pause func(now time.Time)) {
+	while := func() time.Duration { return 200*time.Millisecond + rand.N(1800*time.Millisecond) }
+	until := time.Now().Add(while())
+	return func(now time.Time) {
+		if now.After(until) {
+			time.Sleep(while())
+			until = time.Now().Add(while())
+		}
+	}
+}
+
+// copyMemory moves 64 MiB back and forth, some 10 ms each way: with a neighbour or
+// two more than a last-level cache holds. It pauses between two moves.
+func copyMemory(pause func(now time.Time)) {
 	const words = 64 << 20 / 8
 	a, b := make([]uint64, words), make([]uint64, words)
 	for i := range a {
@@ -47,5 +66,6 @@ func copyForever() {
 	for {
 		copy(a, b)
 		copy(b, a)
+		pause(time.Now())
 	}
 }

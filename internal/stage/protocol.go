@@ -37,15 +37,13 @@ func MapsRequest(maps *os.File) ([]byte, []int) {
 	return []byte{msgMaps}, []int{int(maps.Fd())}
 }
 
-// InitRequest is the request for a process 1: the message, and the descriptors
-// of the box that it mounts and of the network namespace that it enters, if
-// there is one.
-func InitRequest(box, network *os.File) ([]byte, []int) {
-	fds := []int{int(box.Fd())}
-	if network != nil {
-		fds = append(fds, int(network.Fd()))
+// InitRequest is the request for a process 1: the message, and the descriptor
+// of the network namespace that it enters, if there is one.
+func InitRequest(network *os.File) ([]byte, []int) {
+	if network == nil {
+		return []byte{msgInit}, nil
 	}
-	return []byte{msgInit}, fds
+	return []byte{msgInit}, []int{int(network.Fd())}
 }
 
 // Load is what a run is started with. It travels as a memfd that holds
@@ -69,6 +67,7 @@ type LoadFDs struct {
 	Gate                  int // the child reads its go byte here
 	Report                int // and writes here what it has to say
 	Process1              int // pidfd
+	Box                   int // mount of all that the run may write to
 	Birth                 int // folder of the v2 group, -1 for none
 	Tree                  int // mount of the host's files, -1 for none
 	Tasks                 []int
@@ -83,7 +82,7 @@ const (
 
 // Request is the request for a parked child.
 func (f LoadFDs) Request() ([]byte, []int) {
-	fds := []int{f.Load, f.Stdin, f.Stdout, f.Stderr, f.Gate, f.Report, f.Process1}
+	fds := []int{f.Load, f.Stdin, f.Stdout, f.Stderr, f.Gate, f.Report, f.Process1, f.Box}
 	with := byte(0)
 	if f.Birth >= 0 {
 		with |= withBirth
@@ -97,11 +96,11 @@ func (f LoadFDs) Request() ([]byte, []int) {
 }
 
 func parseRequest(msg []byte, fds []int) (f LoadFDs, err error) {
-	const fixed = 7
+	const fixed = 8
 	if len(msg) != 2 || msg[1] >= withTree<<1 || len(fds) < fixed+bits.OnesCount8(msg[1]) {
 		return f, errors.New("read request: malformed")
 	}
-	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], -1, -1, fds[fixed:]}
+	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], fds[7], -1, -1, fds[fixed:]}
 	if msg[1]&withBirth != 0 {
 		f.Birth, f.Tasks = f.Tasks[0], f.Tasks[1:]
 	}

@@ -83,11 +83,11 @@ func TestAnswer(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	for name, want := range map[string]LoadFDs{
-		"v2":      {4, 5, 6, 7, 8, 9, 10, 11, -1, []int{}},
-		"hybrid":  {4, 5, 6, 7, 8, 9, 10, 11, -1, []int{12, 13, 14}},
-		"v1":      {4, 5, 6, 7, 8, 9, 10, -1, -1, []int{12, 13, 14, 15}},
-		"v2 tree": {4, 5, 6, 7, 8, 9, 10, 11, 12, []int{}},
-		"v1 tree": {4, 5, 6, 7, 8, 9, 10, -1, 11, []int{12, 13, 14, 15}},
+		"v2":      {4, 5, 6, 7, 8, 9, 10, 11, 12, -1, []int{}},
+		"hybrid":  {4, 5, 6, 7, 8, 9, 10, 11, 12, -1, []int{13, 14, 15}},
+		"v1":      {4, 5, 6, 7, 8, 9, 10, 11, -1, -1, []int{12, 13, 14, 15}},
+		"v2 tree": {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, []int{}},
+		"v1 tree": {4, 5, 6, 7, 8, 9, 10, 11, -1, 12, []int{13, 14, 15, 16}},
 	} {
 		got, err := parseRequest(want.Request())
 		if err != nil {
@@ -101,10 +101,10 @@ func TestRequest(t *testing.T) {
 		fds []int
 	}{
 		"too few":                       {[]byte{msgChild, 0}, []int{1, 2, 3}},
-		"without the group it promises": {[]byte{msgChild, 1}, []int{1, 2, 3, 4, 5, 6, 7}},
-		"without the tree it promises":  {[]byte{msgChild, 3}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
-		"with something unknown":        {[]byte{msgChild, 4}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
-		"short message":                 {[]byte{msgChild}, []int{1, 2, 3, 4, 5, 6, 7}},
+		"without the group it promises": {[]byte{msgChild, 1}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
+		"without the tree it promises":  {[]byte{msgChild, 3}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		"with something unknown":        {[]byte{msgChild, 4}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		"short message":                 {[]byte{msgChild}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
 	} {
 		if f, err := parseRequest(bad.msg, bad.fds); err == nil {
 			t.Errorf("%s: accepted as %+v", name, f)
@@ -116,7 +116,7 @@ func TestRequest(t *testing.T) {
 // why, is in childSteps; this holds it against a careless move.
 func TestChildStepsOrder(t *testing.T) {
 	l := someLoad()
-	steps, err := childSteps(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, []int{13, 14}}, "./prog", 0)
+	steps, err := childSteps(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, []int{14, 15}}, "./prog", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,6 +129,10 @@ func TestChildStepsOrder(t *testing.T) {
 	}
 	before := [][2]string{
 		{"write tasks", "setns"},                        // the rights of the host's namespaces
+		{"setns", "move_mount " + Box},                  // into the run's mounts
+		{"setns", "mount proc"},                         // likewise
+		{"mount proc", "setresuid"},                     // needs CAP_SYS_ADMIN
+		{"move_mount " + Box, "chdir " + WorkDir},       // it is there
 		{"setns", "move_mount " + Host},                 // into the run's mounts
 		{"move_mount " + Host, "setresuid"},             // needs CAP_SYS_ADMIN
 		{"setns", "chdir " + WorkDir},                   // into the box, not judged-init's folder
@@ -154,19 +158,19 @@ func TestChildStepsOrder(t *testing.T) {
 	if got := steps[len(steps)-1].Name; got != ExecStepName {
 		t.Errorf("last step is %q", got)
 	}
-	if got := StepName(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, []int{13, 14}}, 0, int32(len(steps)-1)); got != ExecStepName {
+	if got := StepName(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, []int{14, 15}}, 0, int32(len(steps)-1)); got != ExecStepName {
 		t.Errorf("StepName of the last step is %q", got)
 	}
 }
 
 // What a layer is made of, and that leaving one out leaves out nothing else.
 func TestChildStepsOfLayers(t *testing.T) {
-	l, fds := someLoad(), LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, []int{13, 14}}
+	l, fds := someLoad(), LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, []int{14, 15}}
 	whole := stepNames(t, &l, fds, 0)
 	for layer, want := range map[Layers][]string{
 		Seccomp:    {"seccomp"},
 		Namespaces: {"unshare"},
-		Root:       nil, // of the template, and of process 1
+		Root:       nil, // of the template, and flags of /proc
 		User: {"prctl PR_CAP_AMBIENT", "prctl PR_SET_SECUREBITS", "setgroups", "setresgid", "setresuid", "capset",
 			"prctl PR_SET_NO_NEW_PRIVS"},
 		Cgroup:  {"write tasks", "write tasks"},

@@ -153,7 +153,7 @@ func TestHealthOnNoise(t *testing.T) {
 	for range 200 {
 		slot := n.host(r)
 		read := func(h Health, base time.Duration) Health {
-			x, _ := slot.run(base, 0)
+			x := slot.run(base, 0).CPUTime
 			return DefaultChart().Next(h, x)
 		}
 		var h Health

@@ -99,7 +99,7 @@ func TestPolicies(t *testing.T) {
 		"noisy VM":    {0.1, 0.98},
 		"one-sided":   {0.1, 0.95}, // beyond, half of the runs are over the limit: it is the program's time there
 		"heavy tails": {0.1, 0.98},
-		"bursts":      {0.3, 0.98},  // a repeat at once meets what the first run met
+		"bursts":      {0.4, 0.98},  // a repeat at once meets what the first run met, and one run far over the limit is enough
 		"frequency":   {1.05, 0.98}, // two runs on one slow core agree: this is what canaries are for
 	}
 	fmt.Fprintf(t.Output(), "%d programs a cell: wrong verdicts in %% / runs a program. At 1.00 of the limit: found over it in %%.\n", *programs)
@@ -118,7 +118,7 @@ func TestPolicies(t *testing.T) {
 		if one == 0 || kept > promise.part*one {
 			t.Errorf("%s: confirm finds %.4f falsely over the limit, one run %.4f; want at most %v of it", n.name, kept, one, promise.part)
 		}
-		if c := confirm[0.50]; c.over > 0 || c.runsEach() > 1.005 {
+		if c := confirm[0.50]; c.wrong(0.50) > 0.0003 || c.runsEach() > 1.005 {
 			t.Errorf("%s: a clear AC: %+v", n.name, c)
 		}
 		if runs := confirm[0.90].runsEach(); runs > 1.2 {
@@ -131,10 +131,10 @@ func TestPolicies(t *testing.T) {
 }
 
 // TestClearCases: on a machine that nothing disturbs a clear AC costs exactly
-// one run and a clear TLE exactly two, for every program.
+// one run, a clear TLE two and one from 1.3 times the limit on, for every program.
 func TestClearCases(t *testing.T) {
 	quiet := noise{name: "quiet", sigma: 0.0013}
-	for theta, runs := range map[float64]int{0.50: 1, 0.90: 1, 0.98: 1, 1.02: 2, 1.10: 2, 1.50: 2} {
+	for theta, runs := range map[float64]int{0.50: 1, 0.90: 1, 0.98: 1, 1.02: 2, 1.10: 2, 1.30: 1, 1.50: 1} {
 		got := simulate(quiet, policy{"confirm", Rule{Policy: Confirm}, 3}, theta)
 		want := cell{programs: *programs, runs: runs * *programs}
 		if theta > 1 {

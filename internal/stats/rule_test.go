@@ -12,13 +12,27 @@ import (
 
 const ms = time.Millisecond
 
-// millis makes runs of so many milliseconds.
+// millis makes times of so many milliseconds.
 func millis(xs ...int) []time.Duration {
 	var out []time.Duration
 	for _, x := range xs {
 		out = append(out, time.Duration(x)*ms)
 	}
 	return out
+}
+
+// took makes runs of so many milliseconds that nothing explains.
+func took(xs ...int) []Run {
+	var out []Run
+	for _, x := range millis(xs...) {
+		out = append(out, Run{CPUTime: x})
+	}
+	return out
+}
+
+// explained makes a run of which noise may have added a part.
+func explained(cpuTime, part int) Run {
+	return Run{CPUTime: time.Duration(cpuTime) * ms, Explained: time.Duration(part) * ms}
 }
 
 // limit1s has a guard band from 980 ms to 1020 ms.
@@ -42,65 +56,75 @@ func TestDecide(t *testing.T) {
 	tests := []struct {
 		name  string
 		rule  Rule
-		clean []time.Duration
+		clean []Run
 		want  Decision
 	}{
 		{"confirm: nothing measured", limit1s(Confirm, 0, 0), nil, more},
-		{"confirm: within", limit1s(Confirm, 0, 0), millis(900), ok(900, StatSingle, ByFirst, OneRun)},
-		{"confirm: at the limit is within", limit1s(Confirm, 0, 0), millis(1000), ok(1000, StatSingle, ByFirst, Borderline)},
-		{"confirm: lower edge of the band", limit1s(Confirm, 0, 0), millis(980), ok(980, StatSingle, ByFirst, OneRun)},
-		{"confirm: just inside the band", limit1s(Confirm, 0, 0), millis(981), ok(981, StatSingle, ByFirst, Borderline)},
-		{"confirm: one over", limit1s(Confirm, 0, 0), millis(1500), quiet},
-		{"confirm: hopeless", limit1s(Confirm, 0, 0), millis(1500, 1510), over(1505, StatMedian, ByClear, Stable)},
-		{"confirm: hopeless and noisy", limit1s(Confirm, 0, 0), millis(1500, 2500), over(2000, StatMedian, ByClear, Noisy)},
-		{"confirm: upper edge of the band is not clear", limit1s(Confirm, 0, 0), millis(1020, 1020), elsewhere},
-		{"confirm: one clear of two", limit1s(Confirm, 0, 0), millis(1021, 1020), elsewhere},
-		{"confirm: two clear of three", limit1s(Confirm, 0, 0), millis(1021, 1019, 1021), over(1021, StatMedian, ByClear, Stable)},
-		{"confirm: clear, median in the band", limit1s(Confirm, 3, 5), millis(1010, 1010, 1010, 1021, 1021), over(1010, StatMedian, ByClear, Borderline)},
-		{"confirm: one within forbids clear", limit1s(Confirm, 0, 0), millis(1500, 900, 1500), elsewhere},
-		{"confirm: quorum", limit1s(Confirm, 0, 0), millis(1500, 990, 970), ok(990, StatSecondMin, ByQuorum, Borderline)},
-		{"confirm: quorum at the last run", limit1s(Confirm, 0, 0), millis(1500, 900, 1500, 1500, 950), ok(950, StatSecondMin, ByQuorum, Borderline)},
-		{"confirm: majority in the band", limit1s(Confirm, 0, 0), millis(1001, 1002, 1003, 1004), over(1002, StatSecondMin, ByMajority, Borderline)},
-		{"confirm: majority at the upper edge of the band", limit1s(Confirm, 0, 0), millis(1020, 1020, 1020, 1020), over(1020, StatSecondMin, ByMajority, Borderline)},
-		{"confirm: majority with one within", limit1s(Confirm, 0, 0), millis(1500, 900, 1500, 1500, 1400), over(1400, StatSecondMin, ByMajority, Borderline)},
-		{"confirm: budget, over", limit1s(Confirm, 1, 3), millis(1010, 900, 1015), over(1010, StatSecondMin, ByBudget, Borderline)},
-		{"confirm: budget, all over", limit1s(Confirm, 1, 2), millis(1010, 1015), over(1015, StatSecondMin, ByBudget, Borderline)},
-		{"confirm: budget, tie", limit1s(Confirm, 1, 2), millis(1500, 900), ok(900, StatMin, ByBudget, Borderline)},
-		{"confirm: below min", limit1s(Confirm, 3, 5), millis(900, 900), more},
-		{"confirm: below min, one over", limit1s(Confirm, 3, 5), millis(900, 1500), elsewhere},
-		{"confirm: after four", limit1s(Confirm, 0, 0), millis(1500, 900, 1500, 1500), elsewhere},
-		{"confirm: min reached", limit1s(Confirm, 3, 5), millis(900, 920, 910), ok(910, StatSecondMin, ByQuorum, Stable)},
-		{"confirm: min reached, the first run does not outweigh the others", limit1s(Confirm, 3, 5), millis(900, 1500, 1500), elsewhere},
-		{"confirm: only max given", limit1s(Confirm, 0, 2), millis(900), ok(900, StatSingle, ByFirst, OneRun)},
-		{"confirm: max below min", limit1s(Confirm, 2, 1), millis(900, 930), ok(915, StatMedian, ByFixed, Stable)},
-		{"confirm is the default", limit1s("", 0, 0), millis(1500, 1510), over(1505, StatMedian, ByClear, Stable)},
+		{"confirm: within", limit1s(Confirm, 0, 0), took(900), ok(900, StatSingle, ByFirst, OneRun)},
+		{"confirm: at the limit is within", limit1s(Confirm, 0, 0), took(1000), ok(1000, StatSingle, ByFirst, Borderline)},
+		{"confirm: lower edge of the band", limit1s(Confirm, 0, 0), took(980), ok(980, StatSingle, ByFirst, OneRun)},
+		{"confirm: just inside the band", limit1s(Confirm, 0, 0), took(981), ok(981, StatSingle, ByFirst, Borderline)},
+		{"confirm: one over", limit1s(Confirm, 0, 0), took(1050), quiet},
+		{"confirm: one far over", limit1s(Confirm, 0, 0), took(1271), over(1271, StatSingle, ByClear, OneRun)},
+		{"confirm: not quite far", limit1s(Confirm, 0, 0), took(1270), quiet},
+		{"confirm: far over, if noise added nothing", limit1s(Confirm, 0, 0), []Run{explained(1500, 230)}, quiet},
+		{"confirm: far over, whatever noise added", limit1s(Confirm, 0, 0), []Run{explained(1500, 229)}, over(1500, StatSingle, ByClear, OneRun)},
+		{"confirm: the second far over", limit1s(Confirm, 0, 0), took(1010, 1300), over(1155, StatMedian, ByClear, Noisy)},
+		{"confirm: a wide band, far is two of them", Rule{Limit: time.Second, Guard: Guard{Ratio: 0.2}}, took(1359), quiet},
+		{"confirm: a wide band, far", Rule{Limit: time.Second, Guard: Guard{Ratio: 0.2}}, took(1361), over(1361, StatSingle, ByClear, OneRun)},
+		{"confirm: a short limit, far is a third over it", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(131), over(131, StatSingle, ByClear, OneRun)},
+		{"confirm: a short limit, not far", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(130), quiet},
+		{"confirm: beyond the band, if noise added nothing", limit1s(Confirm, 0, 0), []Run{explained(1040, 20), explained(1040, 20)}, elsewhere},
+		{"confirm: two beyond the band", limit1s(Confirm, 0, 0), took(1050, 1060), over(1055, StatMedian, ByClear, Stable)},
+		{"confirm: far over and noisy", limit1s(Confirm, 0, 0), took(1500, 2500), over(2000, StatMedian, ByClear, Noisy)},
+		{"confirm: upper edge of the band is not clear", limit1s(Confirm, 0, 0), took(1020, 1020), elsewhere},
+		{"confirm: one clear of two", limit1s(Confirm, 0, 0), took(1021, 1020), elsewhere},
+		{"confirm: two clear of three", limit1s(Confirm, 0, 0), took(1021, 1019, 1021), over(1021, StatMedian, ByClear, Stable)},
+		{"confirm: clear, median in the band", limit1s(Confirm, 3, 5), took(1010, 1010, 1010, 1021, 1021), over(1010, StatMedian, ByClear, Borderline)},
+		{"confirm: one within forbids clear", limit1s(Confirm, 0, 0), took(1500, 900, 1500), elsewhere},
+		{"confirm: quorum", limit1s(Confirm, 0, 0), took(1500, 990, 970), ok(990, StatSecondMin, ByQuorum, Borderline)},
+		{"confirm: quorum at the last run", limit1s(Confirm, 0, 0), took(1500, 900, 1500, 1500, 950), ok(950, StatSecondMin, ByQuorum, Borderline)},
+		{"confirm: majority in the band", limit1s(Confirm, 0, 0), took(1001, 1002, 1003, 1004), over(1002, StatSecondMin, ByMajority, Borderline)},
+		{"confirm: majority at the upper edge of the band", limit1s(Confirm, 0, 0), took(1020, 1020, 1020, 1020), over(1020, StatSecondMin, ByMajority, Borderline)},
+		{"confirm: majority with one within", limit1s(Confirm, 0, 0), took(1500, 900, 1500, 1500, 1400), over(1400, StatSecondMin, ByMajority, Borderline)},
+		{"confirm: budget, over", limit1s(Confirm, 1, 3), took(1010, 900, 1015), over(1010, StatSecondMin, ByBudget, Borderline)},
+		{"confirm: budget, all over", limit1s(Confirm, 1, 2), took(1010, 1015), over(1015, StatSecondMin, ByBudget, Borderline)},
+		{"confirm: budget, tie", limit1s(Confirm, 1, 2), took(1500, 900), ok(900, StatMin, ByBudget, Borderline)},
+		{"confirm: below min", limit1s(Confirm, 3, 5), took(900, 900), more},
+		{"confirm: below min, one over", limit1s(Confirm, 3, 5), took(900, 1500), elsewhere},
+		{"confirm: after four", limit1s(Confirm, 0, 0), took(1500, 900, 1500, 1500), elsewhere},
+		{"confirm: min reached", limit1s(Confirm, 3, 5), took(900, 920, 910), ok(910, StatSecondMin, ByQuorum, Stable)},
+		{"confirm: min reached, the first run does not outweigh the others", limit1s(Confirm, 3, 5), took(900, 1500, 1500), elsewhere},
+		{"confirm: only max given", limit1s(Confirm, 0, 2), took(900), ok(900, StatSingle, ByFirst, OneRun)},
+		{"confirm: max below min", limit1s(Confirm, 2, 1), took(900, 930), ok(915, StatMedian, ByFixed, Stable)},
+		{"confirm is the default", limit1s("", 0, 0), took(1500, 1510), over(1505, StatMedian, ByClear, Stable)},
 
-		{"fixed: one", limit1s(Confirm, 1, 1), millis(1100), over(1100, StatSingle, ByFixed, OneRun)},
-		{"fixed: not yet", limit1s(Confirm, 4, 4), millis(1500, 1500, 1500), more},
-		{"fixed: median over", limit1s(Confirm, 4, 4), millis(900, 1500, 1500, 900), over(1200, StatMedian, ByFixed, Borderline)},
-		{"fixed: median within", limit1s(Confirm, 3, 3), millis(700, 500, 600), ok(600, StatMedian, ByFixed, Noisy)},
-		{"fixed: more runs than asked for", limit1s(Confirm, 2, 2), millis(500, 500, 500), ok(500, StatMedian, ByFixed, Stable)},
+		{"fixed: one", limit1s(Confirm, 1, 1), took(1100), over(1100, StatSingle, ByFixed, OneRun)},
+		{"fixed: not yet", limit1s(Confirm, 4, 4), took(1500, 1500, 1500), more},
+		{"fixed: median over", limit1s(Confirm, 4, 4), took(900, 1500, 1500, 900), over(1200, StatMedian, ByFixed, Borderline)},
+		{"fixed: median within", limit1s(Confirm, 3, 3), took(700, 500, 600), ok(600, StatMedian, ByFixed, Noisy)},
+		{"fixed: more runs than asked for", limit1s(Confirm, 2, 2), took(500, 500, 500), ok(500, StatMedian, ByFixed, Stable)},
 
-		{"single: within", limit1s(Single, 0, 0), millis(900), ok(900, StatSingle, ByFirst, OneRun)},
-		{"single: over", limit1s(Single, 0, 0), millis(1001), over(1001, StatSingle, ByFirst, Borderline)},
-		{"single: a fixed number", limit1s(Single, 3, 3), millis(900, 900, 900), ok(900, StatMedian, ByFixed, Stable)},
-		{"single: a range stops at min", limit1s(Single, 2, 5), millis(1500, 1500), over(1500, StatMedian, ByFixed, Stable)},
+		{"single: within", limit1s(Single, 0, 0), took(900), ok(900, StatSingle, ByFirst, OneRun)},
+		{"single: over", limit1s(Single, 0, 0), took(1001), over(1001, StatSingle, ByFirst, Borderline)},
+		{"single: a fixed number", limit1s(Single, 3, 3), took(900, 900, 900), ok(900, StatMedian, ByFixed, Stable)},
+		{"single: a range stops at min", limit1s(Single, 2, 5), took(1500, 1500), over(1500, StatMedian, ByFixed, Stable)},
 
-		{"min: first", limit1s(Minimum, 0, 0), millis(900), ok(900, StatMin, ByFirst, OneRun)},
-		{"min: one over", limit1s(Minimum, 0, 0), millis(1500), quiet},
-		{"min: two over", limit1s(Minimum, 0, 0), millis(1500, 1500), elsewhere},
-		{"min: second", limit1s(Minimum, 0, 0), millis(1500, 900), ok(900, StatMin, ByQuorum, Borderline)},
-		{"min: never", limit1s(Minimum, 0, 0), millis(1510, 1500, 1520), over(1500, StatMin, ByBudget, Stable)},
-		{"min: below min", limit1s(Minimum, 2, 4), millis(900), more},
-		{"min: fixed", limit1s(Minimum, 2, 2), millis(1500, 900), ok(900, StatMin, ByFixed, Borderline)},
+		{"min: first", limit1s(Minimum, 0, 0), took(900), ok(900, StatMin, ByFirst, OneRun)},
+		{"min: one over", limit1s(Minimum, 0, 0), took(1500), quiet},
+		{"min: two over", limit1s(Minimum, 0, 0), took(1500, 1500), elsewhere},
+		{"min: second", limit1s(Minimum, 0, 0), took(1500, 900), ok(900, StatMin, ByQuorum, Borderline)},
+		{"min: never", limit1s(Minimum, 0, 0), took(1510, 1500, 1520), over(1500, StatMin, ByBudget, Stable)},
+		{"min: below min", limit1s(Minimum, 2, 4), took(900), more},
+		{"min: fixed", limit1s(Minimum, 2, 2), took(1500, 900), ok(900, StatMin, ByFixed, Borderline)},
 
-		{"noise: 10 ms are not noise", limit1s(Confirm, 2, 2), millis(1, 11), ok(6, StatMedian, ByFixed, Stable)},
-		{"noise: 5 % are not noise", limit1s(Confirm, 2, 2), millis(400, 420), ok(410, StatMedian, ByFixed, Stable)},
-		{"noise: both", limit1s(Confirm, 2, 2), millis(400, 421), ok(410, StatMedian, ByFixed, Noisy).plus(500 * time.Microsecond)},
-		{"no limit", Rule{Guard: Guard{Ratio: 0.02, Floor: 5 * ms}, Min: 2, Max: 2}, millis(400, 410), ok(405, StatMedian, ByFixed, Stable)},
-		{"guard has a floor", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, millis(105, 105), elsewhere},
-		{"beyond the floor", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, millis(106, 106), over(106, StatMedian, ByClear, Stable)},
-		{"no guard", Rule{Limit: 100 * ms, Guard: Guard{Ratio: math.NaN(), Floor: -1}}, millis(101, 101), over(101, StatMedian, ByClear, Stable)},
+		{"noise: 10 ms are not noise", limit1s(Confirm, 2, 2), took(1, 11), ok(6, StatMedian, ByFixed, Stable)},
+		{"noise: 5 % are not noise", limit1s(Confirm, 2, 2), took(400, 420), ok(410, StatMedian, ByFixed, Stable)},
+		{"noise: both", limit1s(Confirm, 2, 2), took(400, 421), ok(410, StatMedian, ByFixed, Noisy).plus(500 * time.Microsecond)},
+		{"no limit", Rule{Guard: Guard{Ratio: 0.02, Floor: 5 * ms}, Min: 2, Max: 2}, took(400, 410), ok(405, StatMedian, ByFixed, Stable)},
+		{"guard has a floor", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(105, 105), elsewhere},
+		{"beyond the floor", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(106, 106), over(106, StatMedian, ByClear, Stable)},
+		{"no guard", Rule{Limit: 100 * ms, Guard: Guard{Ratio: math.NaN(), Floor: -1}}, took(101, 101), over(101, StatMedian, ByClear, Stable)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -112,6 +136,22 @@ func TestDecide(t *testing.T) {
 				t.Errorf("Decide changed its argument (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestStopAt(t *testing.T) {
+	for _, tt := range []struct{ limit, band, want int }{
+		{1, 5, 101}, {300, 6, 400}, {1000, 20, 1300}, {1000, 150, 1300}, {1000, 200, 1400}, {10_000, 200, 13_000},
+	} {
+		r := Rule{Limit: time.Duration(tt.limit) * ms, Guard: Guard{Floor: time.Duration(tt.band) * ms}}
+		if got := r.StopAt(); got != time.Duration(tt.want)*ms {
+			t.Errorf("limit %d ms, band %d ms: stop at %s, want %d ms", tt.limit, tt.band, got, tt.want)
+		}
+	}
+	for _, r := range []Rule{{}, {Limit: math.MaxInt64 - 1, Guard: Guard{Ratio: 9}}} {
+		if got := r.StopAt(); got != math.MaxInt64 {
+			t.Errorf("%+v: stop at %d, want never", r, got)
+		}
 	}
 }
 
@@ -158,9 +198,9 @@ func TestDecideAgrees(t *testing.T) {
 	for range 200_000 {
 		rule := randomRule(r)
 		runs := max(5, rule.Min, rule.Max)
-		clean := make([]time.Duration, r.IntN(runs+1))
+		clean := make([]Run, r.IntN(runs+1))
 		for i := range clean {
-			clean[i] = max(rule.Limit, 40) + time.Duration(r.IntN(61)-30)
+			clean[i] = Run{CPUTime: max(rule.Limit, 40) + time.Duration(r.IntN(61)-30), Explained: time.Duration(r.IntN(10))}
 		}
 
 		d := rule.Decide(clean)
@@ -206,8 +246,12 @@ func randomRule(r *rand.Rand) Rule {
 }
 
 // statistic is the slow way, by definition.
-func statistic(name string, xs []time.Duration) time.Duration {
-	sorted := slices.Sorted(slices.Values(xs))
+func statistic(name string, runs []Run) time.Duration {
+	var sorted []time.Duration
+	for _, run := range runs {
+		sorted = append(sorted, run.CPUTime)
+	}
+	slices.Sort(sorted)
 	switch n := len(sorted); name {
 	case StatSecondMin:
 		return sorted[1]
@@ -227,7 +271,7 @@ func TestDecideHugeTimes(t *testing.T) {
 		for _, guard := range []float64{0, 0.02, 10, math.Inf(1), math.NaN(), -1} {
 			rule := Rule{Limit: limit, Guard: Guard{Ratio: guard, Floor: math.MaxInt64}}
 			for _, x := range []time.Duration{0, limit, math.MaxInt64} {
-				d := rule.Decide([]time.Duration{x, x, x, x, x})
+				d := rule.Decide([]Run{{CPUTime: x}, {CPUTime: x}, {CPUTime: x}, {CPUTime: x}, {CPUTime: x}})
 				if !d.Done || d.Over != (x > limit) || d.DecidedBy == ByClear { // nothing is beyond this guard band
 					t.Errorf("%+v on %d: %+v", rule, x, d)
 				}
@@ -239,7 +283,7 @@ func TestDecideHugeTimes(t *testing.T) {
 // BenchmarkDecide is the promise: below a microsecond, nothing allocated.
 func BenchmarkDecide(b *testing.B) {
 	rule := limit1s(Confirm, 0, 0)
-	clean := millis(1010, 1012, 900, 1013, 1011)
+	clean := took(1010, 1012, 900, 1013, 1011)
 	b.ReportAllocs()
 	for b.Loop() {
 		if !rule.Decide(clean).Over {
@@ -249,7 +293,7 @@ func BenchmarkDecide(b *testing.B) {
 }
 
 func TestDecideAllocatesNothing(t *testing.T) {
-	rule, clean := limit1s(Confirm, 0, 0), millis(1010, 1012, 900, 1013, 1011)
+	rule, clean := limit1s(Confirm, 0, 0), took(1010, 1012, 900, 1013, 1011)
 	if n := testing.AllocsPerRun(100, func() { rule.Decide(clean) }); n != 0 {
 		t.Errorf("Decide allocates %v times", n)
 	}

@@ -19,24 +19,23 @@ type noise struct {
 	lasts       float64 // chance that a disturbance is still there in the next run
 	slow        float64 // part of the cores that run a step slower, for the whole test
 	slowBy      float64 // by which part a run is longer on them
-	seen        float64 // part of the disturbed runs that evidence accuses
-	falseAlarms float64 // part of the others that it accuses
+	seen        float64 // part of the disturbed runs whose disturbance evidence explains
 }
 
 func machines() []noise {
 	return []noise{
 		{name: "bare", what: "0.13 %, 1 % of the runs by 1 %",
-			sigma: 0.0013, disturbed: 0.01, disturbance: 0.01, seen: 0.9, falseAlarms: 0.05},
+			sigma: 0.0013, disturbed: 0.01, disturbance: 0.01, seen: 0.9},
 		{name: "tuned VM", what: "1 %, 5 % of the runs by 5 %",
-			sigma: 0.01, disturbed: 0.05, disturbance: 0.05, seen: 0.9, falseAlarms: 0.05},
+			sigma: 0.01, disturbed: 0.05, disturbance: 0.05, seen: 0.9},
 		{name: "noisy VM", what: "2.5 %, 20 % of the runs by 20 %",
-			sigma: 0.025, disturbed: 0.2, disturbance: 0.2, seen: 0.9, falseAlarms: 0.05},
+			sigma: 0.025, disturbed: 0.2, disturbance: 0.2, seen: 0.9},
 		{name: "one-sided", what: "0.5 %, every run longer by 2 %, unseen",
 			sigma: 0.005, added: 0.02},
 		{name: "heavy tails", what: "0.5 %, 10 % of the runs by Pareto from 2 %",
-			sigma: 0.005, disturbed: 0.1, disturbance: 0.02, heavy: true, seen: 0.9, falseAlarms: 0.05},
+			sigma: 0.005, disturbed: 0.1, disturbance: 0.02, heavy: true, seen: 0.9},
 		{name: "bursts", what: "0.5 %, 10 % of the runs by 20 %, 70 % of them followed by the next, half unseen",
-			sigma: 0.005, disturbed: 0.1, disturbance: 0.2, lasts: 0.7, seen: 0.5, falseAlarms: 0.05},
+			sigma: 0.005, disturbed: 0.1, disturbance: 0.2, lasts: 0.7, seen: 0.5},
 		{name: "frequency", what: "0.5 %, 20 % of the cores slower by 8 %, unseen",
 			sigma: 0.005, slow: 0.2, slowBy: 0.08},
 	}
@@ -61,19 +60,23 @@ func (n noise) host(r *rand.Rand) *host {
 	return h
 }
 
-// run draws the time of one run and whether evidence accuses it.
-func (h *host) run(truth time.Duration, core int) (t time.Duration, accused bool) {
+// run draws one run.
+func (h *host) run(truth time.Duration, core int) Run {
 	f := h.cores[core] * math.Exp(h.sigma*h.r.NormFloat64()) * (1 + h.added*h.r.ExpFloat64())
+	own := time.Duration(float64(truth) * f)
 	h.disturbed = h.r.Float64() < h.chance()
 	if !h.disturbed {
-		return time.Duration(float64(truth) * f), h.r.Float64() < h.falseAlarms
+		return Run{CPUTime: own}
 	}
 	more := h.r.ExpFloat64()
 	if h.heavy {
 		more = math.Pow(1-h.r.Float64(), -1/1.5)
 	}
-	f *= 1 + h.disturbance*more
-	return time.Duration(float64(truth) * f), h.r.Float64() < h.seen
+	r := Run{CPUTime: own + time.Duration(float64(own)*h.disturbance*more)}
+	if h.r.Float64() < h.seen {
+		r.Explained = r.CPUTime - own
+	}
+	return r
 }
 
 // chance is that of the next run to be disturbed. Over many runs it is the same
@@ -89,25 +92,27 @@ func (h *host) chance() float64 {
 	return (1 - stay) * p / (1 - p)
 }
 
-// judge runs a program until rule decides. Runs over the limit that evidence
-// accuses are made again, at most budget times; after that they count. Another
-// core is used when it is asked for; that a run is quiet helps nothing here.
+// judge runs a program until rule decides. Runs over the limit that noise explains
+// are made again, at most budget times; after that they count. A run is stopped where
+// noise does not explain it any more. Another core is used when it is asked for; that
+// a run is quiet helps nothing here.
 func (h *host) judge(rule Rule, truth time.Duration, budget int) (over bool, runs int) {
-	var clean []time.Duration
+	var kept []Run
 	var d Decision
 	for !d.Done {
 		core := 0
 		if d.Next.OtherCore {
 			core = 1
 		}
-		t, accused := h.run(truth, core)
+		r := h.run(truth, core)
+		r.CPUTime = min(r.CPUTime, rule.StopAt()+r.Explained)
 		runs++
-		if accused && t > rule.Limit && budget > 0 {
+		if r.CPUTime > rule.Limit && r.unexplained() <= rule.Limit && budget > 0 {
 			budget--
 			continue
 		}
-		clean = append(clean, t)
-		d = rule.Decide(clean)
+		kept = append(kept, r)
+		d = rule.Decide(kept)
 	}
 	return d.Over, runs
 }

@@ -68,7 +68,7 @@ func (s *Store) Begin(ctx context.Context, id string, delivery int, cpus string)
 		}
 		r.Report.State = job.Running
 		r.Report.Attempt++
-		r.Report.StartedAt = s.opts.Now()
+		r.Report.StartedAt, r.Report.Tests = s.opts.Now(), nil
 		r.Delivery, r.CPUs = delivery, cpus
 		return nil
 	})
@@ -128,7 +128,8 @@ func (s *Store) fenced(ctx context.Context, id string) error {
 	return fmt.Errorf("finish job %q, now in attempt %d: %w", id, now.Report.Attempt, ErrStale)
 }
 
-// Cancel ends a queued or running job and returns its report. Whoever runs it
+// Cancel ends a queued or running job and returns its report, which keeps the
+// tests that are over. Whoever runs it
 // for another daemon learns of it when it stores the report. The error is ErrFinal when the job has ended.
 func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
 	r, err := s.change(ctx, id, s.write, func(r *Record) error {

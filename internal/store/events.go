@@ -28,7 +28,7 @@ func splitSeq(seq uint64) (state, after uint64) { return seq >> testBits, seq & 
 // state are events by themselves. An attempt calls it from one goroutine at a
 // time. It returns ErrStale when r no longer holds the job.
 func (s *Store) Emit(_ context.Context, r Record, t job.TestReport) error {
-	n, ok := s.index.nextEvent(r.ID, r.begun)
+	n, ok := s.index.nextEvent(r.ID, r.begun, t)
 	if !ok {
 		return fmt.Errorf("emit test %q of job %q: %w", t.Name, r.ID, ErrStale)
 	}
@@ -152,7 +152,7 @@ func (f *feed) change(r Record) error {
 	if err := f.began(r); err != nil {
 		return err
 	}
-	if r.Report.State == job.Done && r.begun == f.state {
+	if r.Report.State.Final() && r.begun == f.state {
 		// Tests that were not told live are in the report.
 		first := uint64(1)
 		if r.unwritten() {

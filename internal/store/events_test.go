@@ -203,3 +203,57 @@ func TestEventsOfTwoAttempts(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestTestsSoFar holds that the report of a running job has the tests of its
+// attempt that are over, and that a job which is cancelled keeps them.
+func TestTestsSoFar(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		old  bool // its attempts are in the stream
+	}{{"new", false}, {"old", true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := openEmbedded(t, store.Options{Now: func() time.Time { return created }})
+			p.create(t, "a")
+			if tt.old {
+				p.reopen(t)
+			}
+			over, cancelled := context.WithCancel(t.Context())
+			cancelled()
+			has := func(when string, want []job.TestReport) {
+				t.Helper()
+				if diff := cmp.Diff(want, get(t, p, "a").Report.Tests); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", when, diff)
+				}
+				report, err := p.store.Wait(over, "a")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, report.Tests); diff != "" {
+					t.Errorf("%s, waited for (-want +got):\n%s", when, diff)
+				}
+			}
+			emit(t, p, p.begin(t, "a", 1), sampleReport(3, 1))
+			has("in the first attempt", sampleReport(3, 1).Tests)
+			second := p.begin(t, "a", 2)
+			has("in the second attempt", nil)
+			want := sampleReport(2, 2)
+			for i := range want.Tests {
+				emit(t, p, second, job.Report{Tests: want.Tests[i : i+1]})
+				has("while it runs", want.Tests[:i+1])
+			}
+			report, err := p.store.Cancel(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want.Tests, report.Tests); diff != "" {
+				t.Errorf("when cancelled (-want +got):\n%s", diff)
+			}
+			p.reopen(t)
+			has("cancelled, after a restart", want.Tests)
+			short, _ := told(t, p, "a", 0)
+			if n := len(short); n < 4 || !cmp.Equal(short[n-4:], []string{"running", "test 0", "test 1", "cancelled"}) {
+				t.Errorf("events %v", short)
+			}
+		})
+	}
+}

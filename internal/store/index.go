@@ -28,10 +28,11 @@ type entry struct {
 	first      uint64 // sequences: of the creation, the last change, the last Begin
 	last       uint64
 	begun      uint64
-	running    *Record       // its last Begin, where that is in memory only
-	told       uint64        // events since the change of state at begun
-	fed        bool          // whether there have been any
-	changed    chan struct{} // closed at the next change; nil while nobody waits
+	running    *Record          // its last Begin, where that is in memory only
+	told       uint64           // events since the change of state at begun
+	fed        bool             // whether there have been any
+	tests      []job.TestReport // of the attempt at begun, which runs here
+	changed    chan struct{}    // closed at the next change; nil while nobody waits
 }
 
 func newIndex() index { return index{byID: map[string]*entry{}} }
@@ -79,7 +80,10 @@ func (x *index) replace(old *entry, e entry) {
 		x.finished++
 	}
 	if e.begun == old.begun {
-		e.told = old.told
+		e.told, e.tests = old.told, old.tests
+	}
+	if e.state.Final() {
+		e.tests = nil // its record has them
 	}
 	e.fed = old.fed
 	if old.changed != nil {
@@ -97,7 +101,7 @@ func (x *index) begin(r Record) bool {
 	if !ok || e.last != r.Revision || e.running != nil {
 		return false
 	}
-	e.state, e.begun, e.told, e.running = job.Running, r.begun, 1, &r
+	e.state, e.begun, e.told, e.running, e.tests = job.Running, r.begun, 1, &r, nil
 	if e.changed != nil {
 		close(e.changed)
 		e.changed = nil
@@ -197,9 +201,9 @@ func (x *index) finishedCount() int {
 	return x.finished
 }
 
-// nextEvent numbers a test event of the attempt that began at begun; false when
-// a newer attempt has the job or it is over.
-func (x *index) nextEvent(id string, begun uint64) (uint64, bool) {
+// nextEvent keeps a test of the attempt that began at begun and numbers its
+// event; false when a newer attempt has the job or it is over.
+func (x *index) nextEvent(id string, begun uint64, t job.TestReport) (uint64, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e, ok := x.byID[id]
@@ -208,7 +212,18 @@ func (x *index) nextEvent(id string, begun uint64) (uint64, bool) {
 	}
 	e.told++
 	e.fed = true
+	e.tests = append(e.tests, t)
 	return e.told, true
+}
+
+// tests are those of a running attempt that are over, where it runs here.
+func (x *index) tests(id string, begun uint64) []job.TestReport {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if e, ok := x.byID[id]; ok && e.begun == begun {
+		return slices.Clip(e.tests)
+	}
+	return nil
 }
 
 // wasFed reports whether the feed has test events of the job.

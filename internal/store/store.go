@@ -114,8 +114,17 @@ func (s *Store) openStreams(ctx context.Context) (err error) {
 	return s.openValues(ctx)
 }
 
-// Get reads a record. What it points to is shared: do not write.
+// Get reads a record. While an attempt of this process runs, its report has the
+// tests that are over. What it points to is shared: do not write.
 func (s *Store) Get(ctx context.Context, id string) (Record, error) {
+	r, err := s.get(ctx, id)
+	if err == nil && r.Report.State == job.Running {
+		r.Report.Tests = s.index.tests(id, r.begun)
+	}
+	return r, err
+}
+
+func (s *Store) get(ctx context.Context, id string) (Record, error) {
 	if !ValidID(id) {
 		return Record{}, fmt.Errorf("job %q: %w", id, ErrNotFound)
 	}

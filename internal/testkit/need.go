@@ -27,11 +27,13 @@ const (
 	Python      Requirement = "python"       // python3 starts, from where a sandbox looks for programs
 	Java        Requirement = "java"         // so does java, and javac and jar are there
 	Node        Requirement = "node"         // so does node
+	Mono        Requirement = "mono"         // so does mono, and mcs is there
 	Rust        Requirement = "rust"         // rustc starts
 	QEMU        Requirement = "qemu"         // qemu-system-x86_64
 	GuestKernel Requirement = "guest-kernel" // a kernel for it, as fetched by .ci/setup
 	Promtool    Requirement = "promtool"     // promtool of Prometheus
 	Chromium    Requirement = "chromium"     // chromium, for pages
+	Postgres    Requirement = "postgres"     // the programs of a PostgreSQL server, see PostgresPrograms
 
 	GCCArm64         Requirement = "gcc-arm64"          // a cross compiler with a static C library
 	QEMUArm64        Requirement = "qemu-arm64"         // qemu-system-aarch64
@@ -100,6 +102,8 @@ func lacks(n Requirement) error {
 		return javaWorks()
 	case Node:
 		return nodeWorks()
+	case Mono:
+		return monoWorks()
 	case Rust:
 		return rustWorks()
 	case QEMU:
@@ -118,6 +122,9 @@ func lacks(n Requirement) error {
 		return onPath("promtool", "install the package prometheus")
 	case Chromium:
 		return onPath("chromium", "install the package chromium")
+	case Postgres:
+		_, err := PostgresPrograms()
+		return err
 	}
 	return fmt.Errorf("unknown requirement %q; use the constants of package testkit", string(n))
 }

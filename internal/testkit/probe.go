@@ -21,6 +21,7 @@ var (
 	pythonWorks    = sync.OnceValue(func() error { return starts("install the package python3", "/usr/bin/python3", "-c", "pass") })
 	javaWorks      = sync.OnceValue(tryJava)
 	nodeWorks      = sync.OnceValue(func() error { return starts("install the package nodejs", "/usr/bin/node", "--version") })
+	monoWorks      = sync.OnceValue(tryMono)
 	rustWorks      = sync.OnceValue(func() error { return starts("install the package rustc", "rustc", "--version") })
 )
 
@@ -44,6 +45,31 @@ func GuestKernelPath(arch string) (string, error) {
 		return "", fmt.Errorf("find a guest kernel: %w; run .ci/setup", err)
 	}
 	return path, nil
+}
+
+// PostgresPrograms returns the folder with initdb, postgres and psql of the
+// newest PostgreSQL. Debian keeps them out of the path.
+func PostgresPrograms() (string, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if err != nil {
+		return "", fmt.Errorf("find PostgreSQL: %w", err)
+	}
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			found = append(found, filepath.Dir(path))
+		}
+	}
+	for _, dir := range slices.Backward(found) {
+		complete := true
+		for _, program := range []string{"initdb", "postgres", "psql"} {
+			_, err := os.Stat(filepath.Join(dir, program))
+			complete = complete && err == nil
+		}
+		if complete {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("find initdb, postgres and psql in one folder of /usr/lib/postgresql; install the package postgresql")
 }
 
 func onPath(name, remedy string) error {
@@ -80,6 +106,11 @@ func starts(remedy, name string, args ...string) error {
 func tryJava() error {
 	const remedy = "install the package default-jdk-headless"
 	return errors.Join(starts(remedy, "/usr/bin/java", "-version"), onPath("javac", remedy), onPath("jar", remedy))
+}
+
+func tryMono() error {
+	const remedy = "install the packages mono-runtime and mono-mcs"
+	return errors.Join(starts(remedy, "/usr/bin/mono", "--version"), onPath("mcs", remedy))
 }
 
 type cgroupVersion int

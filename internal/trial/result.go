@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,6 +18,20 @@ type Result struct {
 	LeftOut    []LeftOut   `json:"left_out,omitempty"`
 	Comparison *Comparison `json:"comparison,omitempty"`
 	Host       *job.Host   `json:"host,omitempty"`
+	Partial    bool        `json:"partial,omitempty"` // it was interrupted: runs are missing
+}
+
+// Source is what a picture needs to be repeated: the host, how it is isolated,
+// and the seed.
+func (r Result) Source() string {
+	seed := fmt.Sprintf("seed %d", r.Seed)
+	if r.Partial {
+		seed += ", partial"
+	}
+	if r.Host == nil {
+		return seed
+	}
+	return fmt.Sprintf("host %s, isolation %s, turbo %s, %s", r.Host.Name, r.Host.Isolation, r.Host.Turbo, seed)
 }
 
 // Outcome is one case with its runs in the order in which they were made.

@@ -27,7 +27,7 @@ import (
 func open(t *testing.T) *Site {
 	t.Helper()
 	c := config.Default()
-	ct, err := court.Open(court.Options{
+	ct, err := court.Open(court.Options{ClaimFolder: t.TempDir(),
 		Width: 1, Count: 1, Root: sandbox.RootHost, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: 1<<20 + os.Getpid()%4096*1000, UIDCount: 1000, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})

@@ -39,12 +39,25 @@ func (s *Site) EachPlacement(task judge.Task) []Case {
 }
 
 // Run runs every case N times, in turns. The error is not nil only if judged
-// could not do its work, a program cannot be executed at all, or ctx ended.
+// could not do its work, a program cannot be executed at all, or ctx ended. The
+// runs made before it are returned all the same; a case without any is left out.
 func (s *Site) Run(ctx context.Context, cases []Case, o Options) ([]Outcome, error) {
 	if err := s.warmUp(ctx, cases, o); err != nil {
 		return nil, err
 	}
 	runs := make([][]Run, len(cases))
+	err := s.turns(ctx, cases, o, runs)
+	var outcomes []Outcome
+	for i, c := range cases {
+		if len(runs[i]) > 0 {
+			outcomes = append(outcomes, Outcome{Case: c.Name, Placement: c.Placement, Summary: Summarize(runs[i]), Runs: runs[i]})
+		}
+	}
+	return outcomes, err
+}
+
+// turns makes the runs and adds each to those of its case.
+func (s *Site) turns(ctx context.Context, cases []Case, o Options, runs [][]Run) error {
 	done := 0
 	for round, order := range Plan(o.N, len(cases), o.Seed) {
 		for turn, i := range order {
@@ -52,17 +65,13 @@ func (s *Site) Run(ctx context.Context, cases []Case, o Options) ([]Outcome, err
 			o.Seen(done, c.Name)
 			r, err := s.Once(ctx, c.Placement, c.Task)
 			if err != nil {
-				return nil, fmt.Errorf("measure %q: %w", c.Name, err)
+				return fmt.Errorf("measure %q: %w", c.Name, err)
 			}
 			runs[i] = append(runs[i], Run{Round: round + 1, Turn: turn + 1, Verdict: r.Verdict, Stdout: r.StdoutHead, Run: r.Runs[0]})
 			done++
 		}
 	}
-	var outcomes []Outcome
-	for i, c := range cases {
-		outcomes = append(outcomes, Outcome{Case: c.Name, Placement: c.Placement, Summary: Summarize(runs[i]), Runs: runs[i]})
-	}
-	return outcomes, nil
+	return nil
 }
 
 // warmUp makes a run that is not counted: what the first one pays, such as

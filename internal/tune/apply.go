@@ -77,6 +77,8 @@ func (t *tuner) applyKnob(k knob, v *view, j *journal) (Setting, error) {
 	p := k.propose(v)
 	s := k.describe(p)
 	if len(p.changes) > 0 {
+		j.keep(p.threads, p.changes)
+		j.newcomers(nil).trace(p.threads, p.changes)
 		for _, c := range p.changes {
 			j.add(c)
 		}

@@ -24,6 +24,8 @@ type journal struct {
 	BootID  string  `json:"boot_id"` // of the kernel that these values are in
 	CPUs    string  `json:"cpus"`    // reserved when it was applied last
 	Entries []entry `json:"entries"`
+	// Kept are threads that must not be taken for newcomers.
+	Kept []keptThread `json:"kept,omitempty"`
 
 	index map[place]int // of Entries; nil: to be made
 }
@@ -109,6 +111,9 @@ func (j *journal) partitioned() bool {
 func (j *journal) compact() {
 	j.Entries = slices.DeleteFunc(j.Entries, func(e entry) bool { return e.dropped })
 	j.index = nil
+	if !slices.ContainsFunc(j.Entries, entry.movesThreads) {
+		j.Kept = nil
+	}
 }
 
 const (
@@ -148,6 +153,11 @@ func parseJournal(text []byte, v *view) (journal, error) {
 			return journal{}, fmt.Errorf("entry %d: %q is there twice", i, e.Path)
 		}
 		seen[e.place()] = true
+	}
+	for _, k := range j.Kept {
+		if !threadPath.MatchString(k.Path) || !digits.MatchString(k.Start) {
+			return journal{}, fmt.Errorf("kept thread %q, started at %q: want /proc/PID and a number", k.Path, k.Start)
+		}
 	}
 	return j, nil
 }

@@ -97,9 +97,10 @@ func (c change) to() string { return c.Ours[len(c.Ours)-1] }
 // proposal is what a knob wants on one host.
 type proposal struct {
 	changes []change
-	stays   []Value // what cannot be changed, each with its reason
-	right   int     // values that are as wanted
-	skip    string  // why there is nothing at all
+	stays   []Value  // what cannot be changed, each with its reason
+	right   int      // values that are as wanted
+	threads []thread // all of the host, where threads are to be moved
+	skip    string   // why there is nothing at all
 }
 
 // propose asks a knob.

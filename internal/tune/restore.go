@@ -9,8 +9,8 @@ import (
 	"judged/internal/cpuset"
 )
 
-// Restore puts back what the journal names, the last first. A value that somebody changed since is
-// told and not touched. What the kernel does not take stays in the journal, to be tried again.
+// Restore puts back what the journal names, the last first, and then threads that were started meanwhile and
+// have their CPUs from tune. A value that somebody changed since is reported and not touched. What the kernel does not take stays in the journal, to be tried again.
 func Restore(ctx context.Context, o Options) (Report, error) {
 	t, unlock, err := begin(o)
 	if err != nil {
@@ -32,7 +32,7 @@ func (t *tuner) restore(ctx context.Context) (Report, error) {
 		return r, err
 	}
 	byKnob := map[string][]Value{}
-	partitioned := j.partitioned()
+	partitioned, n := j.partitioned(), j.newcomers(t.o.Only)
 	for _, e := range slices.Backward(slices.Clone(j.Entries)) {
 		if len(t.o.Only) > 0 && !slices.Contains(t.o.Only, e.Setting) {
 			continue
@@ -50,8 +50,11 @@ func (t *tuner) restore(ctx context.Context) (Report, error) {
 			partitioned = j.partitioned()
 		}
 	}
+	if !partitioned {
+		err = t.restoreNewcomers(ctx, n, j, byKnob)
+	}
 	r.gather(byKnob)
-	return r, t.save(j)
+	return r, errors.Join(err, t.save(j))
 }
 
 func (t *tuner) restoreEntry(e entry, j *journal) Value {

@@ -37,7 +37,7 @@ func threadKnobs() []knob {
 	return []knob{{
 		id: "user-tasks", title: "tasks of others",
 		why:   "a task that shares the core takes its time out of the run's wall time and its lines out of the caches",
-		risk:  "a task that was bound to reserved CPUs runs elsewhere; what it starts inherits that",
+		risk:  "a task that was bound to reserved CPUs runs elsewhere; what it starts inherits that, until restore",
 		find:  func(v *view) proposal { return v.moveThreads("user-tasks", false) },
 		valid: validThread,
 	}, {
@@ -59,7 +59,8 @@ var threadPath = regexp.MustCompile(`^/proc/[0-9]+(/task/[0-9]+)?$`)
 func (v *view) moveThreads(setting string, kernel bool) proposal {
 	var p proposal
 	reserved, seen := v.reserved.Intersect(v.top.Online), false
-	for _, t := range scanThreads(v.fs) {
+	p.threads = scanThreads(v.fs)
+	for _, t := range p.threads {
 		seen = seen || t.kernel()
 		switch {
 		case t.kernel() != kernel || t.ours:

@@ -10,6 +10,7 @@ import (
 
 	"judged/internal/cpuset"
 	"judged/internal/hostfs"
+	"judged/internal/virt"
 )
 
 // Value is the answer as reports and metrics write it.
@@ -140,32 +141,8 @@ func whyNoSource(h hostfs.FS) string {
 	if status, err := h.Read(amdStatus); err == nil && status != "disable" {
 		return fmt.Sprintf("amd_pstate is %s and shows no boost switch (it does since Linux 6.11); boot with amd_pstate=passive or switch boost off in the firmware", status)
 	}
-	if underHypervisor(h) {
+	if virt.Hypervisor(h) != "" {
 		return "controlled by the hypervisor"
 	}
 	return "no switch found: neither " + noTurbo + " nor " + globalBoost + " nor a boost file of a policy exists"
-}
-
-// underHypervisor looks for the CPU flag that every x86 hypervisor sets, and for Xen.
-func underHypervisor(h hostfs.FS) bool {
-	if h.Exists("/sys/hypervisor/type") {
-		return true
-	}
-	info, err := h.Read("/proc/cpuinfo")
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(info) {
-		key, flags, _ := strings.Cut(line, ":")
-		if strings.TrimSpace(key) != "flags" {
-			continue
-		}
-		for f := range strings.FieldsSeq(flags) {
-			if f == "hypervisor" {
-				return true
-			}
-		}
-		return false
-	}
-	return false
 }

@@ -9,9 +9,10 @@
 #include <sys/xattr.h>
 #include <time.h>
 
-#define FILES 5
+#define FILES 6
 
-/* Nobody else reads the first three. The others are there as copies too. */
+/* Nobody else reads the first three. The next two are there as copies too. The
+ * last is one that everybody may write, and so set its times. */
 static const char *files[FILES] = {"/usr/share/doc/base-files/FAQ", "/usr/share/doc/libc6/copyright", "/usr/share/base-files/profile", "/etc/ld.so.cache"};
 static const char *const folders[] = {"/usr/local/games", "/usr/local/src", "/usr/share/doc/base-files", "/usr/games", "/etc/alternatives"};
 
@@ -47,8 +48,11 @@ int main(int argc, char **argv)
 	struct stat info;
 	char value[8];
 	int recent = 0;
-	files[FILES - 1] = host_file();
-	if (argc > 1 && strcmp(argv[1], "send") == 0)
+	if (argc < 3)
+		return 1;
+	files[FILES - 2] = host_file();
+	files[FILES - 1] = argv[1];
+	if (strcmp(argv[2], "send") == 0)
 		send();
 	for (int i = 0; i < FILES + 5; i++) {
 		const char *path = i < FILES ? files[i] : folders[i - FILES];

@@ -47,6 +47,8 @@ func (s *Sample) make(ctx context.Context, flags []string, out string) error {
 		return run(ctx, "rustc", "-O", "--crate-name=sample", "-o", out, s.Source)
 	case ".java":
 		return s.makeJar(ctx, out)
+	case ".cs":
+		return run(ctx, "mcs", "-optimize+", "-out:"+out, s.Source)
 	}
 	return s.copy(out)
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -36,7 +37,14 @@ const (
 // patience is for what takes milliseconds on a real machine.
 const patience = time.Minute
 
+// waitEnv makes this binary a process that does nothing until its stdin ends.
+const waitEnv = "JUDGED_TEST_WAIT"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(waitEnv) != "" {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}
 	unit.Main()
 	os.Exit(testkit.Run(m))
 }

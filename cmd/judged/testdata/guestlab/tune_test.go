@@ -2,8 +2,11 @@ package guestlab
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -131,7 +134,7 @@ func tuneAndBack(t *testing.T, before map[string]string) {
 	again := done(t, "apply", "--cpus", "3")
 	for _, s := range again.Settings {
 		for _, v := range s.Values {
-			// A worker of the kernel may have been born meanwhile.
+			// A worker of the kernel may have been started meanwhile.
 			if v.State == tune.Set && s.ID != "kthreads" {
 				t.Errorf("the second apply set %s: %+v", s.ID, v)
 			}
@@ -141,11 +144,59 @@ func tuneAndBack(t *testing.T, before map[string]string) {
 	if got := field(*one.Tests[0].StdoutHead, "Cpus_allowed_list"); got != "3" || one.Host.Isolation != "partition" {
 		t.Errorf("a run may use CPU %s, isolation %s; want 3, partition", got, one.Host.Isolation)
 	}
+	newcomer := waiting(t)
+	if got := mayUse(t, newcomer); got != "0-2" {
+		t.Errorf("what starts while tuned may use CPU %s, want 0-2", got)
+	}
 	done(t, "restore")
+	if got := mayUse(t, newcomer); got != "0-3" {
+		t.Errorf("after restore what was started while tuned may use CPU %s, want 0-3", got)
+	}
+	newcomer.end()
 	compareSnapshots(t, "after restore", before, everything)
 	if _, err := os.Stat(journal); err == nil {
 		t.Error("the journal is left")
 	}
+}
+
+// waiter is a process that does nothing.
+type waiter struct {
+	pid int
+	end func()
+}
+
+func waiting(t *testing.T) waiter {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = []string{waitEnv + "=1"}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return waiter{cmd.Process.Pid, func() {
+		stdin.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}}
+}
+
+// mayUse are the CPUs of all threads of a process, which must have the same.
+func mayUse(t *testing.T, w waiter) string {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", w.pid))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no threads: %v", err)
+	}
+	var lists []string
+	for _, f := range files {
+		lists = append(lists, field(content(f), "Cpus_allowed_list"))
+	}
+	slices.Sort(lists)
+	return strings.Join(slices.Compact(lists), " and ")
 }
 
 func passing(found map[string]doctor.Status) int {

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/doctor"
+	"judged/internal/job"
+	"judged/internal/render"
+)
+
+// explained is what a name stands for. A check and a cause may have the same
+// one.
+type explained struct {
+	*doctor.Explanation
+	Cause *job.CauseEntry `json:"cause,omitempty"`
+	Words *job.WordList   `json:"words,omitempty"`
+}
+
+// explain finds a check, a cause, or the list that a word is in.
+func explain(name string) (explained, bool) {
+	var e explained
+	if check, ok := doctor.Explain(name); ok {
+		e.Explanation = &check
+	}
+	if cause, ok := job.Explain(job.Cause(name)); ok {
+		e.Cause = &cause
+	}
+	for _, l := range job.WordLists() {
+		if l.Member == name || slices.ContainsFunc(l.Words, func(m job.Meaning) bool { return m.Word == name }) {
+			e.Words = &l
+		}
+	}
+	return e, e != explained{}
+}
+
+func (a *app) explain(name string, asJSON bool) error {
+	e, ok := explain(name)
+	if !ok {
+		return usagef("explain %q: there is no such check or cause; judged doctor lists the checks, judged help causes the causes", name)
+	}
+	if asJSON {
+		return a.printJSON(e)
+	}
+	_, err := io.WriteString(a.out, e.String())
+	return err
+}
+
+// String is for people, with a blank line between parts.
+func (e explained) String() string {
+	var parts []string
+	if e.Explanation != nil {
+		parts = append(parts, explanation(*e.Explanation))
+	}
+	if e.Cause != nil {
+		parts = append(parts, render.Cause(*e.Cause))
+	}
+	if e.Words != nil {
+		parts = append(parts, render.WordList(*e.Words))
+	}
+	return strings.Join(parts, "\n")
+}
+
+// causesTopic explains the words of a report about time.
+func (a *app) causesTopic() *cobra.Command {
+	topic := &cobra.Command{Use: "causes", Short: "What disturbs a run, and the values of confidence and decided_by"}
+	topic.SetHelpFunc(func(*cobra.Command, []string) {
+		// Nobody hears of a closed pipe, as with the help of commands.
+		_, _ = io.WriteString(a.out, render.Words())
+	})
+	return topic
+}

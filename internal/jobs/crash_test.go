@@ -1,0 +1,298 @@
+package jobs
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"judged/internal/job"
+	"judged/internal/testkit"
+	"judged/internal/testkit/postgres"
+)
+
+// childEnv makes the test binary the process that is killed. Its value is the
+// URL of a PostgreSQL database or the file of a SQLite one, and a number for
+// the names of its jobs.
+const childEnv = "JUDGED_JOBS_TEST_CHILD"
+
+// childLease is short: leases of killed processes must expire within the test.
+const childLease = 300 * time.Millisecond
+
+func childOptions(database string) Options {
+	o := Options{Lease: childLease, MaxDeliver: 1000}
+	if strings.HasPrefix(database, "postgres://") {
+		o.URL = database
+	} else {
+		o.File = database
+	}
+	return o
+}
+
+// child puts jobs, takes, finishes, returns and cancels them, and prints what it
+// was promised after it was.
+func child(value string) int {
+	number, database, _ := strings.Cut(value, " ")
+	ctx := context.Background()
+	s, err := Open(ctx, childOptions(database))
+	if err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
+	fmt.Println("open")
+	for worker := range 3 {
+		go func() {
+			for {
+				w, err := s.Take(ctx, Want{})
+				if err != nil {
+					fmt.Println("error", err)
+					return
+				}
+				judgeAtRandom(ctx, s, w, fmt.Sprint(number, "/", worker))
+			}
+		}()
+	}
+	for i := 0; ; i++ {
+		id := fmt.Sprintf("%s-%d", number, i)
+		if _, _, err := s.Put(ctx, Submission{ID: id, Job: sampleJob()}); err != nil {
+			fmt.Println("error", err)
+		}
+		fmt.Println("stored", id)
+	}
+}
+
+func judgeAtRandom(ctx context.Context, s *Store, w Work, who string) {
+	switch rand.IntN(8) {
+	case 0: // hold it until the lease expires
+	case 1:
+		if err := s.Return(ctx, w.Lease, 0, true); err != nil {
+			fmt.Println("error", err)
+		}
+	default:
+		rep := sampleReport(job.Accepted)
+		rep.Message = fmt.Sprint(who, "/", w.Attempt)
+		_ = s.Emit(w.Lease, 1, rep.Tests[0])
+		switch err := s.Finish(ctx, w.Lease, rep); {
+		case err == nil:
+			fmt.Println("finished", w.ID, rep.Message)
+		case errors.Is(err, ErrStale), errors.Is(err, ErrFinal): // the lease expired on a busy machine
+		default:
+			fmt.Println("error", err)
+		}
+	}
+}
+
+// testKill kills processes that work on a database at random moments until they
+// have stored 500 jobs, and holds the database to everything they were promised.
+func testKill(t *testing.T, b backend) {
+	o := b.fresh(t)
+	database := o.URL + o.File
+	promised := &promises{message: map[string]string{}}
+	rounds := 0
+	for ; promised.stored() < 500; rounds += 2 {
+		// Two at once, as two fronts: one survives the other for a while.
+		var pair sync.WaitGroup
+		for i := range 2 {
+			pair.Go(func() { killOne(t, fmt.Sprint(rounds+i, " ", database), promised) })
+		}
+		pair.Wait()
+	}
+	t.Logf("%d processes were killed", rounds)
+	promised.check(t, childOptions(database))
+}
+
+// promises is what processes have said: job id to the message of its report, ""
+// before that.
+type promises struct {
+	mu      sync.Mutex // guards message
+	message map[string]string
+}
+
+func (p *promises) stored() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.message)
+}
+
+func (p *promises) note(t *testing.T, line string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch f := strings.Fields(line); f[0] {
+	case "open":
+	case "stored":
+		if _, finished := p.message[f[1]]; !finished { // another process may have been faster
+			p.message[f[1]] = ""
+		}
+	case "finished":
+		if before := p.message[f[1]]; before != "" {
+			t.Errorf("job %s finished twice: %s and %s", f[1], before, f[2])
+		}
+		p.message[f[1]] = f[2]
+	default:
+		t.Error(line)
+		return false
+	}
+	return true
+}
+
+// check finishes what is left, and finds every job done once.
+func (p *promises) check(t *testing.T, o Options) {
+	t.Helper()
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	left := 0
+	for {
+		unfinished := 0
+		for _, err := range s.Unfinished(ctx) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			unfinished++
+		}
+		if unfinished == 0 {
+			break
+		}
+		w, err := s.Take(ctx, Want{})
+		if err != nil {
+			t.Fatalf("%d unfinished jobs cannot be taken: %v", unfinished, err)
+		}
+		if p.message[w.ID] != "" {
+			t.Errorf("job %s is taken in attempt %d, its report was stored", w.ID, w.Attempt)
+		}
+		if err := s.Finish(ctx, w.Lease, sampleReport(job.Accepted)); err != nil {
+			t.Error(err)
+		}
+		left++
+	}
+	for id, message := range p.message {
+		rec, err := s.Get(ctx, id)
+		if err != nil {
+			t.Errorf("job %s was promised: %v", id, err)
+			continue
+		}
+		if rec.Report.State != job.Done || message != "" && rec.Report.Message != message {
+			t.Errorf("job %s is %s with %q; promised was %q", id, rec.Report.State, rec.Report.Message, message)
+		}
+	}
+	t.Logf("%d jobs, %d of them judged after the last kill", len(p.message), left)
+}
+
+func killOne(t *testing.T, value string, promised *promises) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+value)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if err := cmd.Start(); err != nil {
+		t.Error(err)
+		return
+	}
+	defer func() { _ = cmd.Wait() }()
+	left := 1 + rand.IntN(120) // lines until the kill
+	for lines := bufio.NewScanner(out); lines.Scan(); left-- {
+		if !promised.note(t, lines.Text()) || left == 0 {
+			_ = cmd.Process.Kill()
+		}
+	}
+}
+
+// testServerKilled kills the server four times while a store works. What was
+// promised is there, errors are ErrUnavailable, and the store recovers.
+func testServerKilled(t *testing.T, server *postgres.Server) {
+	o := Options{URL: server.Database(t), Lease: childLease, MaxDeliver: 1000, Timeout: 5 * time.Second}
+	failures := 0
+	var mu sync.Mutex // guards failures
+	o.OnUnavailable = func(string) { mu.Lock(); failures++; mu.Unlock() }
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	promised := &promises{message: map[string]string{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	temporary := func(err error) {
+		if !errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
+			t.Errorf("not marked as unavailable: %v", err)
+		}
+		rest(ctx, 20*time.Millisecond)
+	}
+	var work sync.WaitGroup
+	work.Go(func() { putUntil(ctx, s, promised, temporary) })
+	for range 4 {
+		work.Go(func() { finishUntil(ctx, t, s, promised, temporary) })
+	}
+	for range 4 {
+		before := promised.stored()
+		testkit.WaitFor(t, time.Minute, "jobs to be stored", func() bool { return promised.stored() > before+20 })
+		server.Kill(t)
+		if err := s.Check(t.Context()); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("check without a server: %v", err)
+		}
+		server.Restart(t)
+	}
+	testkit.WaitFor(t, time.Minute, "recovery", func() bool { return s.Check(t.Context()) == nil })
+	before := promised.stored()
+	testkit.WaitFor(t, time.Minute, "jobs to be stored after the last restart", func() bool { return promised.stored() > before+20 })
+	cancel()
+	work.Wait()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if failures == 0 {
+		t.Error("nothing failed while the server was away")
+	}
+	t.Logf("%d operations failed", failures)
+	promised.check(t, o)
+}
+
+func putUntil(ctx context.Context, s *Store, promised *promises, temporary func(error)) {
+	for i := 0; ctx.Err() == nil; {
+		id := fmt.Sprint("job", i)
+		if _, _, err := s.Put(ctx, Submission{ID: id, Job: sampleJob()}); err != nil {
+			temporary(err)
+			continue // the same job again, as a platform does
+		}
+		promised.mu.Lock()
+		if promised.message[id] == "" {
+			promised.message[id] = ""
+		}
+		promised.mu.Unlock()
+		i++
+	}
+}
+
+func finishUntil(ctx context.Context, t *testing.T, s *Store, promised *promises, temporary func(error)) {
+	for ctx.Err() == nil {
+		w, err := s.Take(ctx, Want{})
+		if err != nil {
+			temporary(err)
+			continue
+		}
+		rep := sampleReport(job.Accepted)
+		rep.Message = fmt.Sprint(w.Attempt)
+		for {
+			err := s.Finish(context.WithoutCancel(ctx), w.Lease, rep)
+			if err == nil {
+				promised.note(t, "finished "+w.ID+" "+rep.Message)
+			}
+			if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrFinal) {
+				break
+			}
+			temporary(err) // and hand it in again
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package jobs
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/job"
+	"judged/internal/testkit"
+)
+
+// label is an event in short.
+func label(e job.Event) string {
+	text := fmt.Sprintf("%d+%d %s", e.Seq>>attemptBits, e.Seq&lastOfAttempt, e.Type)
+	switch {
+	case e.Test != nil:
+		text += " " + e.Test.Name
+	case e.Report != nil:
+		text += fmt.Sprintf(" %s, %d tests", e.Report.Verdict, len(e.Report.Tests))
+	case e.CPUs != "":
+		text += " on " + e.CPUs
+	}
+	return text
+}
+
+func feed(s *bench, id string, after uint64) (labels []string, numbers []uint64) {
+	s.t.Helper()
+	for e, err := range s.Events(s.ctx(), id, after) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if e.Job != id || e.At.IsZero() || e.Test != nil && e.Test.Runs != nil {
+			s.t.Errorf("event %+v", e)
+		}
+		labels, numbers = append(labels, label(e)), append(numbers, e.Seq)
+	}
+	return labels, numbers
+}
+
+func testEvents(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	other := s.again()
+	s.put("a", nil)
+	want := []string{"0+1 queued", "1+0 running on 1", "1+1 test 1", "1+2 test 2", "1+1048575 done WA, 2 tests"}
+	read := make(chan struct{}, len(want))
+	// A reader in each process, from the start.
+	ends := make(chan []string, 2)
+	for _, r := range []*bench{s, other} {
+		go func() {
+			var got []string
+			for e, err := range r.Events(s.ctx(), "a", 0) {
+				if err != nil {
+					t.Error(err)
+				}
+				got = append(got, label(e))
+				if r == s {
+					read <- struct{}{}
+				}
+			}
+			ends <- got
+		}()
+	}
+	<-read
+	l := s.take().Lease
+	<-read
+	rep := sampleReport(job.WrongAnswer)
+	s.must(s.Emit(l, 1, rep.Tests[0]))
+	<-read // live, before the job ends
+	s.finish(l, job.WrongAnswer)
+	for range cap(ends) {
+		if diff := cmp.Diff(want, <-ends); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	}
+	got, numbers := feed(s, "a", 0)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events of a job that has ended (-want +got):\n%s", diff)
+	}
+	for i, n := range numbers {
+		got, _ := feed(other, "a", n)
+		if diff := cmp.Diff(want[i+1:], append([]string{}, got...)); diff != "" {
+			t.Errorf("resumed after %d (-want +got):\n%s", n, diff)
+		}
+	}
+	s.put("cancelled", nil)
+	_, err := s.Cancel(s.ctx(), "cancelled")
+	s.must(err)
+	if got, _ := feed(s, "cancelled", 0); !cmp.Equal(got, []string{"0+1 queued", "0+1048575 cancelled CX, 0 tests"}) {
+		t.Errorf("events of a cancelled job: %v", got)
+	}
+	for range s.Events(s.ctx(), "a", 0) {
+		break
+	}
+}
+
+// Test events of an attempt that has lost the job are not told, and numbers
+// rise from attempt to attempt.
+func testStaleEvents(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	s.put("a", nil)
+	first := s.take()
+	s.must(s.Emit(first.Lease, 1, job.TestReport{Name: "first"}))
+	events := func() (n int) {
+		s.must(s.read.QueryRow(`SELECT COUNT(*) FROM events`).Scan(&n))
+		return n
+	}
+	testkit.WaitFor(t, 10*time.Second, "the first event", func() bool { return events() == 1 })
+	s.clock.advance(time.Hour)
+	second := s.take()
+	s.must(s.Emit(first.Lease, 2, job.TestReport{Name: "stale"}))
+	s.must(s.Emit(second.Lease, 1, job.TestReport{Name: "second"}))
+	s.must(s.Emit(second.Lease, 1, job.TestReport{Name: "second, again"}))
+	testkit.WaitFor(t, 10*time.Second, "the second event", func() bool { return events() == 2 })
+	var got []string
+	for e, err := range s.Events(s.ctx(), "a", number(1, 1)) {
+		s.must(err)
+		if got = append(got, label(e)); len(got) == 2 {
+			break
+		}
+	}
+	if diff := cmp.Diff([]string{"2+0 running on 1", "2+1 test second"}, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	for _, n := range []int{0, -1, lastOfAttempt} {
+		if err := s.Emit(second.Lease, n, job.TestReport{}); err == nil {
+			t.Errorf("test %d is emitted", n)
+		}
+	}
+}

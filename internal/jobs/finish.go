@@ -1,0 +1,135 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"judged/internal/job"
+)
+
+// Extend holds a job for another Options.Lease. Call it every third of that.
+// The error is ErrFinal when the job was cancelled and ErrStale when the lease
+// was lost: then the run is of no use any more.
+func (s *Store) Extend(ctx context.Context, l Lease) (until time.Time, err error) {
+	until = s.now().Add(s.opts.Lease)
+	n, err := s.exec(ctx, "extend lease", `UPDATE jobs SET due = ?1 WHERE id = ?2 AND attempt = ?3 AND state = 1`, until.UnixNano(), l.ID, l.Attempt)
+	if err == nil && n == 0 {
+		err = s.fenced(ctx, "extend", l)
+	}
+	return until, err
+}
+
+// Return puts a job back, to be taken again after delay. excused says that the
+// job was not at fault: no host could start it, or judged is ending. Such an
+// attempt does not count.
+func (s *Store) Return(ctx context.Context, l Lease, delay time.Duration, excused bool) error {
+	more := 0
+	if excused {
+		more = 1
+	}
+	var k kind
+	found := false
+	err := s.rows(ctx, s.write, query{"return job", `UPDATE jobs SET state = 0, due = ?1, excused = excused + ?2, started = 0, host = '', cpus = ''
+WHERE id = ?3 AND attempt = ?4 AND state = 1 RETURNING pool, width`, []any{s.now().Add(delay).UnixNano(), more, l.ID, l.Attempt}},
+		func(rows *sql.Rows) error { found = true; return rows.Scan(&k.pool, &k.width) })
+	if err != nil {
+		return err
+	}
+	if !found {
+		return s.fenced(ctx, "return", l)
+	}
+	s.tellJob(l.ID)
+	if delay <= 0 {
+		s.tellWork(k)
+	}
+	return nil
+}
+
+// Finish stores the report of an attempt and ends the job, once; the same
+// attempt may repeat it when the answer was lost. Identity, labels, attempt and
+// the times before the end are those of the job, whatever rep says. The error
+// is ErrFinal when the job was cancelled, or finished by another attempt, and
+// ErrStale when another attempt has it.
+func (s *Store) Finish(ctx context.Context, l Lease, rep job.Report) error {
+	finished := rep.FinishedAt
+	if finished.IsZero() {
+		finished = s.now()
+	}
+	head, err := headOf(rep)
+	if err != nil {
+		return fmt.Errorf("encode the report of job %q: %w", l.ID, err)
+	}
+	tests, err := packJSON(rep.Tests)
+	if err != nil {
+		return fmt.Errorf("encode the report of job %q: %w", l.ID, err)
+	}
+	seq := int64(0)
+	err = s.rows(ctx, s.write, query{"store report", `UPDATE jobs SET state = 2, verdict = ?1, finished = ?2, head = ?3, tests = ?4
+WHERE id = ?5 AND attempt = ?6 AND state = 1 RETURNING seq`, []any{string(rep.Verdict), finished.UnixNano(), head, tests, l.ID, l.Attempt}},
+		func(rows *sql.Rows) error { return rows.Scan(&seq) })
+	if err != nil {
+		return err
+	}
+	if seq == 0 {
+		return s.fenced(ctx, "finish", l)
+	}
+	s.ended(l.ID, seq)
+	return nil
+}
+
+// Cancel ends a queued or running job and returns its report. Who runs it
+// learns of it by Lost or Extend. The error is ErrFinal when the job has ended.
+func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
+	var r row
+	err := s.rows(ctx, s.write, query{"cancel job", `UPDATE jobs SET state = 3, verdict = ?1, finished = ?2 WHERE id = ?3 AND state < 2 RETURNING ` + rowColumns,
+		[]any{string(job.Cancelled), s.now().UnixNano(), id}}, func(rows *sql.Rows) error { return rows.Scan(r.fields()...) })
+	if err != nil {
+		return job.Report{}, err
+	}
+	if r.id == "" {
+		if r, err = s.glance(ctx, id); err != nil {
+			return job.Report{}, err
+		}
+		err = fmt.Errorf("cancel job %q: %w", id, ErrFinal)
+	} else {
+		s.ended(id, r.seq)
+	}
+	rep, decode := r.report()
+	return rep, errors.Join(err, decode)
+}
+
+// ended follows the end of a job.
+func (s *Store) ended(id string, seq int64) {
+	s.room.freed()
+	s.outbox.drop(seq)
+	s.tellJob(id)
+}
+
+// fenced says why a lease changed nothing, nil when that is because it had done
+// so before.
+func (s *Store) fenced(ctx context.Context, verb string, l Lease) error {
+	r, err := s.glance(ctx, l.ID)
+	switch {
+	case err != nil:
+		return err
+	case verb == "finish" && r.state == done && r.attempt == l.Attempt:
+		return nil
+	case r.state >= done:
+		return fmt.Errorf("%s job %q: %w", verb, l.ID, ErrFinal)
+	}
+	return fmt.Errorf("%s job %q in attempt %d, now in attempt %d and %s: %w", verb, l.ID, l.Attempt, r.attempt, states[r.state], ErrStale)
+}
+
+// Lost waits until an attempt no longer has its job and says why, like Extend,
+// or until ctx is done. It notices a Cancel by another process.
+func (s *Store) Lost(ctx context.Context, l Lease) error {
+	return s.follow(ctx, l.ID, func(r row) (bool, error) {
+		if r.state == running && r.attempt == l.Attempt {
+			return false, nil
+		}
+		return true, s.fenced(ctx, "hold", l)
+	})
+}

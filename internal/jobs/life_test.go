@@ -1,0 +1,370 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/job"
+	"judged/internal/testkit"
+)
+
+func testLife(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	put := s.put("a", nil)
+	if got := s.get("a"); !cmp.Equal(got, put) || put.Report.CreatedAt.IsZero() || !cmp.Equal(put.Job, sampleJob()) {
+		t.Errorf("stored:\n%s", cmp.Diff(put, got))
+	}
+	w := s.take()
+	want := Work{
+		Lease: Lease{ID: "a", Attempt: 1}, Job: sampleJob(), Until: w.Until,
+		Report: job.Report{ID: "a", State: job.Running, Priority: job.Practice, Labels: sampleJob().Labels,
+			CreatedAt: put.Report.CreatedAt, StartedAt: w.Report.StartedAt, Attempt: 1},
+	}
+	if diff := cmp.Diff(want, w); diff != "" {
+		t.Errorf("work (-want +got):\n%s", diff)
+	}
+	s.idle(Want{})
+	if rec := s.get("a"); rec.Host != "host" || rec.CPUs != "1" || rec.Report.State != job.Running {
+		t.Errorf("running: %+v", rec)
+	}
+	s.finish(w.Lease, job.WrongAnswer)
+	got, report := s.get("a").Report, sampleReport(job.WrongAnswer)
+	report.ID, report.State, report.JudgementType, report.Priority, report.Labels, report.Attempt = "a", job.Done, "WA", job.Practice, sampleJob().Labels, 1
+	report.CreatedAt, report.StartedAt, report.FinishedAt = put.Report.CreatedAt, w.Report.StartedAt, got.FinishedAt
+	if diff := cmp.Diff(report, got); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	if !(got.CreatedAt.Before(got.StartedAt) && got.StartedAt.Before(got.FinishedAt)) {
+		t.Errorf("created %v, started %v, finished %v", got.CreatedAt, got.StartedAt, got.FinishedAt)
+	}
+	waited, err := s.Wait(s.ctx(), "a")
+	if diff := cmp.Diff(got, waited); diff != "" || err != nil {
+		t.Errorf("wait: %v\n%s", err, diff)
+	}
+}
+
+func testIdempotent(t *testing.T, b backend) {
+	s := b.open(t, func(o *Options) { o.MaxWaiting = 1 })
+	first := s.put("a", nil)
+	again, created, err := s.Put(s.ctx(), Submission{ID: "a", BodyDigest: "digest", Job: sampleJob()})
+	if created || err != nil || !cmp.Equal(again, first) {
+		t.Errorf("put again: created %v, %v\n%s", created, err, cmp.Diff(first, again))
+	}
+	old, created, err := s.Put(s.ctx(), Submission{ID: "a", BodyDigest: "other", Job: sampleJob()})
+	s.want(err, ErrConflict)
+	if created || old.ID != "a" {
+		t.Errorf("another body: created %v, record %+v", created, old)
+	}
+	s.take()
+	s.idle(Want{})
+}
+
+func testRefused(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	for _, id := range []string{"", "-a", "a/b", "a b", "ä", string(make([]byte, 65))} {
+		_, _, err := s.Put(s.ctx(), Submission{ID: id, Job: sampleJob()})
+		s.want(err, ErrBadID)
+	}
+	if _, _, err := s.Put(s.ctx(), Submission{ID: "a", Job: job.Job{Priority: "urgent"}}); err == nil {
+		t.Error("an unknown priority is stored")
+	}
+	_, err := s.Get(s.ctx(), "none")
+	s.want(err, ErrNotFound)
+	_, err = s.Wait(s.ctx(), "none")
+	s.want(err, ErrNotFound)
+	_, err = s.Cancel(s.ctx(), "none")
+	s.want(err, ErrNotFound)
+	for _, err := range s.Events(s.ctx(), "none", 0) {
+		s.want(err, ErrNotFound)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.Take(ctx, Want{})
+	s.want(err, context.Canceled)
+	if errors.Is(err, ErrUnavailable) {
+		t.Errorf("a caller who hung up is taken for an absent database: %v", err)
+	}
+}
+
+func testLeases(t *testing.T, b backend) {
+	s := b.open(t, func(o *Options) { o.Lease, o.MaxDeliver = time.Minute, 2 })
+	s.put("a", nil)
+	w := s.take()
+	s.clock.advance(50 * time.Second)
+	if _, err := s.Extend(s.ctx(), w.Lease); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.advance(50 * time.Second)
+	s.idle(Want{})
+	for attempt := 2; attempt <= 3; attempt++ {
+		s.clock.advance(61 * time.Second)
+		w = s.take()
+		if w.Attempt != attempt || w.Report.Attempt != attempt || w.Exhausted != (attempt > 2) {
+			t.Errorf("attempt %d: %+v", attempt, w)
+		}
+	}
+	// Nobody has taken it: an expired lease still finishes.
+	s.clock.advance(time.Hour)
+	s.finish(w.Lease, job.InternalError)
+}
+
+func testFences(t *testing.T, b backend) {
+	stale := map[string]func(*bench, Lease) error{
+		"extend": func(s *bench, l Lease) error { _, err := s.Extend(s.ctx(), l); return err },
+		"return": func(s *bench, l Lease) error { return s.Return(s.ctx(), l, 0, true) },
+		"finish": func(s *bench, l Lease) error { return s.Finish(s.ctx(), l, sampleReport(job.Accepted)) },
+		"lost":   func(s *bench, l Lease) error { return s.Lost(s.ctx(), l) },
+	}
+	after := []struct {
+		name string
+		do   func(*bench, Lease)
+		want error
+	}{
+		{"taken again", func(s *bench, _ Lease) { s.clock.advance(time.Hour); s.take() }, ErrStale},
+		{"returned", func(s *bench, l Lease) { s.must(s.Return(s.ctx(), l, 0, false)) }, ErrStale},
+		{"cancelled", func(s *bench, l Lease) { _, err := s.Cancel(s.ctx(), l.ID); s.must(err) }, ErrFinal},
+		{"finished by the next attempt", func(s *bench, _ Lease) {
+			s.clock.advance(time.Hour)
+			s.finish(s.take().Lease, job.WrongAnswer)
+		}, ErrFinal},
+	}
+	for _, a := range after {
+		t.Run(a.name, func(t *testing.T) {
+			s := b.open(t, nil)
+			s.put("a", nil)
+			l := s.take().Lease
+			a.do(s, l)
+			before := s.get("a")
+			for name, call := range stale {
+				if err := call(s, l); !errors.Is(err, a.want) {
+					t.Errorf("%s: got %v, want %v", name, err, a.want)
+				}
+			}
+			if after := s.get("a"); !cmp.Equal(before, after) {
+				t.Errorf("a stale attempt changed the job:\n%s", cmp.Diff(before, after))
+			}
+		})
+	}
+}
+
+func (b *bench) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// An attempt whose Finish was stored and not answered repeats it.
+func testFinishAgain(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	s.put("a", nil)
+	l := s.take().Lease
+	s.finish(l, job.WrongAnswer)
+	s.finish(l, job.Accepted)
+	if got := s.get("a").Report.Verdict; got != job.WrongAnswer {
+		t.Errorf("the verdict became %s", got)
+	}
+}
+
+func testReturn(t *testing.T, b backend) {
+	s := b.open(t, func(o *Options) { o.MaxDeliver = 1 })
+	s.put("a", nil)
+	for attempt := 1; attempt <= 5; attempt++ {
+		w := s.take()
+		if w.Attempt != attempt || w.Report.Attempt != 1 || w.Exhausted {
+			t.Errorf("after %d excused attempts: %+v", attempt-1, w)
+		}
+		s.must(s.Return(s.ctx(), w.Lease, 0, true))
+	}
+	w := s.take()
+	s.must(s.Return(s.ctx(), w.Lease, time.Minute, false))
+	if rep := s.get("a").Report; rep.State != job.Queued || !rep.StartedAt.IsZero() || rep.Attempt != 1 {
+		t.Errorf("returned: %+v", rep)
+	}
+	s.idle(Want{})
+	s.clock.advance(2 * time.Minute)
+	if w := s.take(); !w.Exhausted || w.Report.Attempt != 2 {
+		t.Errorf("after an attempt that counted: %+v", w)
+	}
+}
+
+func testCancel(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	s.put("waiting", nil)
+	s.put("running", nil)
+	rep, err := s.Cancel(s.ctx(), "waiting")
+	if err != nil || rep.State != job.CancelledState || rep.Verdict != job.Cancelled || rep.FinishedAt.IsZero() {
+		t.Errorf("cancelled: %+v, %v", rep, err)
+	}
+	if got := s.get("waiting").Report; !cmp.Equal(got, rep) {
+		t.Errorf("stored:\n%s", cmp.Diff(rep, got))
+	}
+	w := s.take()
+	if w.ID != "running" {
+		t.Fatalf("took %s, which was cancelled", w.ID)
+	}
+	_, err = s.Cancel(s.ctx(), "running")
+	s.must(err)
+	again, err := s.Cancel(s.ctx(), "running")
+	s.want(err, ErrFinal)
+	if again.State != job.CancelledState {
+		t.Errorf("cancelled again: %+v", again)
+	}
+	s.idle(Want{})
+}
+
+func testLost(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	other := s.again()
+	s.put("a", nil)
+	l := s.take().Lease
+	ctx, cancel := context.WithCancel(s.ctx())
+	held := make(chan error, 1)
+	go func() { held <- s.Lost(ctx, l) }()
+	cancel()
+	s.want(<-held, context.Canceled)
+	go func() { held <- s.Lost(s.ctx(), l) }()
+	_, err := other.Cancel(s.ctx(), "a")
+	s.must(err)
+	s.want(<-held, ErrFinal)
+}
+
+func testReclaim(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	s.put("mine", nil)
+	s.put("theirs", func(j *job.Job) { j.Pool = "other" })
+	mine := s.take()
+	theirs, err := s.Take(s.ctx(), Want{Pool: "other", Host: "another host"})
+	s.must(err)
+	if n, err := s.Reclaim(s.ctx(), "host"); n != 1 || err != nil {
+		t.Errorf("reclaimed %d, %v", n, err)
+	}
+	if w := s.take(); w.ID != "mine" || w.Attempt != mine.Attempt+1 {
+		t.Errorf("took %+v", w)
+	}
+	s.must(s.Return(s.ctx(), theirs.Lease, 0, true))
+	if n, err := s.Adopt(s.ctx(), "default"); n != 1 || err != nil {
+		t.Errorf("adopted %d, %v", n, err)
+	}
+	if w := s.take(); w.ID != "theirs" {
+		t.Errorf("took %+v", w)
+	}
+}
+
+func testKinds(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	s.put("plain", nil)
+	s.put("wide", func(j *job.Job) { j.CPUs = 4 })
+	s.put("metal", func(j *job.Job) { j.Pool = "metal" })
+	for want, w := range map[string]Want{"plain": {Width: 1}, "wide": {Pool: "default", Width: 4}, "metal": {Pool: "metal"}} {
+		got, err := s.Take(s.ctx(), w)
+		if err != nil || got.ID != want {
+			t.Errorf("%+v took %q, %v", w, got.ID, err)
+		}
+		s.idle(w)
+	}
+}
+
+func testValues(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	type value struct{ A int }
+	names := [][]string{{"guard", "host"}, {"guard host"}, {"guard", ""}, {"guard"}, {"\x00\xff", "ü"}, {`a" "b`}, {"a", "b"}}
+	for i, name := range names {
+		var v value
+		if found, err := s.Value(s.ctx(), &v, name...); found || err != nil {
+			t.Errorf("value %q is there before it was set: %v", name, err)
+		}
+		s.must(s.SetValue(s.ctx(), value{-1}, name...))
+		s.must(s.SetValue(s.ctx(), value{i}, name...))
+	}
+	s = s.again()
+	for i, name := range names {
+		var v value
+		if found, err := s.Value(s.ctx(), &v, name...); !found || err != nil || v.A != i {
+			t.Errorf("value %q: %v, %v, %v", name, v, found, err)
+		}
+	}
+	s.must(s.Check(s.ctx()))
+	s.clock.advance(valueAge + time.Hour)
+	if _, err := s.Sweep(s.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := s.Value(s.ctx(), &value{}, names[0]...); found || err != nil {
+		t.Errorf("an old value is kept: %v", err)
+	}
+}
+
+func testBlobs(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	for i := range 5 {
+		s.put(fmt.Sprint("job", i), func(j *job.Job) { j.Program = *file(100 + i) })
+	}
+	s.finish(s.take().Lease, job.Accepted)
+	_, err := s.Cancel(s.ctx(), "job1")
+	s.must(err)
+	s.take()
+	want := map[string]bool{}
+	for _, n := range []int{2, 3, 4, 5, 102, 103, 104} {
+		want[file(n).Blob] = true
+	}
+	got, err := s.Blobs(s.ctx())
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("blobs: %v (-want +got)\n%s", err, diff)
+	}
+	ids := map[string]job.State{}
+	for rec, err := range s.Unfinished(s.ctx()) {
+		s.must(err)
+		ids[rec.ID] = rec.Report.State
+	}
+	if diff := cmp.Diff(map[string]job.State{"job2": job.Running, "job3": job.Queued, "job4": job.Queued}, ids); diff != "" {
+		t.Errorf("unfinished (-want +got):\n%s", diff)
+	}
+	for range s.Unfinished(s.ctx()) {
+		break // leaves no connection behind: Close and Sweep still work
+	}
+}
+
+func testRetention(t *testing.T, b backend) {
+	s := b.open(t, func(o *Options) { o.Retention, o.MaxJobs = time.Hour, 3 })
+	old := s.put("old", nil)
+	if old.ID == "" {
+		t.Fatal("no record")
+	}
+	s.must(s.Emit(s.take().Lease, 1, job.TestReport{Name: "1"}))
+	_, err := s.Cancel(s.ctx(), "old")
+	s.must(err)
+	s.put("waiting", func(j *job.Job) { j.Priority = job.Background })
+	s.clock.advance(2 * time.Hour)
+	if n, err := s.Sweep(s.ctx()); n != 1 || err != nil {
+		t.Errorf("deleted %d, %v; one job is too old", n, err)
+	}
+	for i := range 5 {
+		s.put(fmt.Sprint("new", i), nil)
+		s.finish(s.take().Lease, job.Accepted)
+	}
+	if n, err := s.Sweep(s.ctx()); n != 2 || err != nil {
+		t.Errorf("deleted %d, %v; two jobs are too many", n, err)
+	}
+	if n, err := s.Sweep(s.ctx()); n != 0 || err != nil {
+		t.Errorf("deleted %d more, %v", n, err)
+	}
+	for id, want := range map[string]error{"old": ErrNotFound, "new0": ErrNotFound, "new1": ErrNotFound, "new2": nil, "new4": nil, "waiting": nil} {
+		if _, err := s.Get(s.ctx(), id); !errors.Is(err, want) {
+			t.Errorf("job %s: %v, want %v", id, err, want)
+		}
+	}
+	var labels, events int
+	s.must(s.read.QueryRow(`SELECT COUNT(*) FROM labels`).Scan(&labels))
+	if labels != 2*4 {
+		t.Errorf("%d labels are left of 4 jobs with 2 each", labels)
+	}
+	testkit.WaitFor(t, 10*time.Second, "events to be dropped", func() bool {
+		s.must(s.read.QueryRow(`SELECT COUNT(*) FROM events`).Scan(&events))
+		return events == 0
+	})
+}

@@ -1,0 +1,104 @@
+package jobs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/job"
+)
+
+// testList compares pages with what a walk over all jobs finds.
+func testList(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	var all []job.Report
+	pools := map[string]string{}
+	for i := range 60 {
+		id := fmt.Sprint("job", i)
+		s.clock.advance(time.Minute)
+		rec := s.put(id, func(j *job.Job) {
+			j.Priority = job.Priorities()[rand.IntN(4)]
+			j.Pool = []string{"default", "metal"}[rand.IntN(2)]
+			j.Labels = map[string]string{"team": fmt.Sprint(rand.IntN(3)), "odd": fmt.Sprint(i % 2)}
+			if i%7 == 0 {
+				j.Labels = nil
+			}
+		})
+		pools[id] = rec.Job.Pool
+	}
+	for i := range 40 {
+		w, err := s.Take(s.ctx(), Want{Pool: pools[fmt.Sprint("job", i)]})
+		s.must(err)
+		switch rand.IntN(4) {
+		case 0:
+			s.finish(w.Lease, job.Accepted)
+		case 1:
+			s.finish(w.Lease, job.TimeLimit)
+		case 2:
+			_, err := s.Cancel(s.ctx(), w.ID)
+			s.must(err)
+		}
+	}
+	for i := range 60 {
+		rep := s.get(fmt.Sprint("job", i)).Report
+		rep.Tests = nil
+		all = append(all, rep)
+	}
+	slices.Reverse(all)
+
+	filters := []Filter{
+		{}, {State: job.Queued}, {State: job.Running}, {State: job.Done}, {State: job.CancelledState}, {Verdict: job.TimeLimit},
+		{Verdict: job.Accepted, State: job.Done}, {Priority: job.Rejudge}, {Pool: "metal"}, {Pool: "none"},
+		{Label: map[string]string{"team": "1"}}, {Label: map[string]string{"team": "1", "odd": "0"}}, {Label: map[string]string{"team": "x"}},
+		{From: all[40].CreatedAt}, {To: all[20].CreatedAt}, {From: all[40].CreatedAt, To: all[20].CreatedAt},
+		{From: all[40].CreatedAt, Label: map[string]string{"odd": "1"}, State: job.Done, Pool: "default"},
+	}
+	for _, f := range filters {
+		for _, limit := range []int{0, 1, 7, 1000} {
+			f.Limit = limit
+			var want, got []job.Report
+			for _, rep := range all {
+				if matches(f, rep, pools[rep.ID]) {
+					want = append(want, rep)
+				}
+			}
+			for f.After = ""; ; {
+				page, next, err := s.List(s.ctx(), f)
+				s.must(err)
+				most := limit
+				if limit == 0 {
+					most = defaultPage
+				}
+				if len(page) > most || next != "" && len(page) != most {
+					t.Errorf("filter %+v: a page of %d, next %q", f, len(page), next)
+				}
+				got = append(got, page...)
+				if f.After = next; next == "" {
+					break
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("filter %+v (-want +got):\n%s", f, diff)
+			}
+		}
+	}
+	for _, after := range []string{"x", "MSAy!", "MSAyIDM", "MSAtMQo"} {
+		_, _, err := s.List(s.ctx(), Filter{After: after})
+		s.want(err, ErrBadCursor)
+	}
+}
+
+func matches(f Filter, rep job.Report, pool string) bool {
+	for k, v := range f.Label {
+		if rep.Labels[k] != v {
+			return false
+		}
+	}
+	return (f.State == "" || rep.State == f.State) && (f.Verdict == "" || rep.Verdict == f.Verdict) &&
+		(f.Priority == "" || rep.Priority == f.Priority) && (f.Pool == "" || pool == f.Pool) &&
+		(f.From.IsZero() || !rep.CreatedAt.Before(f.From)) && (f.To.IsZero() || rep.CreatedAt.Before(f.To))
+}

@@ -1,0 +1,232 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/job"
+)
+
+func testOrder(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	var want []string
+	for _, p := range job.Priorities() {
+		for i := range 3 {
+			want = append(want, fmt.Sprint(p, i))
+		}
+	}
+	for i := range 3 {
+		for _, p := range slices.Backward(job.Priorities()) {
+			s.put(fmt.Sprint(p, i), func(j *job.Job) { j.Priority = p })
+		}
+	}
+	depth, err := s.Depth(s.ctx(), "")
+	if diff := cmp.Diff(map[job.Priority]int{job.Contest: 3, job.Practice: 3, job.Rejudge: 3, job.Background: 3}, depth); diff != "" || err != nil {
+		t.Errorf("depth: %v\n%s", err, diff)
+	}
+	if depth, err := s.Depth(s.ctx(), "other"); len(depth) != 0 || err != nil {
+		t.Errorf("depth of another pool: %v, %v", depth, err)
+	}
+	// A job keeps its place when it is put back.
+	w := s.take()
+	s.must(s.Return(s.ctx(), w.Lease, 0, true))
+	var got []string
+	for range want {
+		got = append(got, s.take().ID)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+	s.idle(Want{})
+}
+
+// Every job is taken once, by one of many takers in two processes.
+func testManyTakers(t *testing.T, b backend) {
+	const jobs, takers = 200, 16
+	s := b.open(t, nil)
+	stores := []*Store{s.Store, s.again().Store}
+	ctx, cancel := context.WithCancel(s.ctx())
+	defer cancel()
+	var mu sync.Mutex
+	taken := map[string]int{}
+	var work sync.WaitGroup
+	for i := range takers {
+		work.Go(func() {
+			for {
+				w, err := stores[i%2].Take(ctx, Want{})
+				if err != nil {
+					if !errors.Is(err, context.Canceled) {
+						t.Error(err)
+					}
+					return
+				}
+				if err := stores[i%2].Finish(s.ctx(), w.Lease, sampleReport(job.Accepted)); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				if taken[w.ID]++; len(taken) == jobs {
+					cancel()
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range jobs {
+		if _, _, err := stores[i/2%2].Put(s.ctx(), Submission{ID: fmt.Sprint("job", i), Job: sampleJob()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	work.Wait()
+	for id, n := range taken {
+		if n != 1 {
+			t.Errorf("job %s was taken %d times", id, n)
+		}
+	}
+	if len(taken) != jobs {
+		t.Errorf("%d jobs of %d were taken", len(taken), jobs)
+	}
+}
+
+// While jobs are stored, no taker gets one while a more urgent one waits that was
+// stored before it asked. Of those each other taker may hold one that it has
+// not told of yet; a single taker makes no mistake at all.
+func testStrictOrder(t *testing.T, b backend) {
+	for _, takers := range []int{1, 4} {
+		t.Run(fmt.Sprint(takers, " takers"), func(t *testing.T) { strictOrder(t, b, takers) })
+	}
+}
+
+func strictOrder(t *testing.T, b backend, takers int) {
+	const jobs = 120
+	s := b.open(t, nil)
+	var mu sync.Mutex // guards the rest
+	waiting := map[string]int{}
+	var work sync.WaitGroup
+	for range takers {
+		work.Go(func() {
+			for range jobs / takers {
+				mu.Lock()
+				before := maps.Clone(waiting)
+				mu.Unlock()
+				w, err := s.Take(s.ctx(), Want{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mine, passed := slices.Index(job.Priorities(), w.Report.Priority), []string(nil)
+				mu.Lock()
+				delete(waiting, w.ID)
+				for id, p := range before {
+					if _, still := waiting[id]; still && p < mine {
+						passed = append(passed, id)
+					}
+				}
+				mu.Unlock()
+				if len(passed) >= takers {
+					t.Errorf("%s of priority %d was taken before %v", w.ID, mine, passed)
+				}
+			}
+		})
+	}
+	for i := range jobs {
+		p := rand.IntN(len(job.Priorities()))
+		id := fmt.Sprint("job", i)
+		mu.Lock() // or its taker could tell of it first
+		s.put(id, func(j *job.Job) { j.Priority = job.Priorities()[p] })
+		waiting[id] = p
+		mu.Unlock()
+	}
+	work.Wait()
+}
+
+// The bound holds to the job when many submit at once, and each job that is
+// taken makes room for one.
+func testRoom(t *testing.T, b backend) {
+	const bound = 10
+	s := b.open(t, func(o *Options) { o.MaxWaiting = bound })
+	var mu sync.Mutex
+	stored, refused := 0, 0
+	var work sync.WaitGroup
+	for i := range 5 * bound {
+		work.Go(func() {
+			_, created, err := s.Put(s.ctx(), Submission{ID: fmt.Sprint("job", i), Job: sampleJob()})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case created && err == nil:
+				stored++
+			case errors.Is(err, ErrFull):
+				refused++
+			default:
+				t.Errorf("put: created %v, %v", created, err)
+			}
+		})
+	}
+	work.Wait()
+	if stored != bound || refused != 4*bound {
+		t.Errorf("%d were stored and %d refused; the bound is %d", stored, refused, bound)
+	}
+	s.want(s.Room(s.ctx()), ErrFull)
+	s.take()
+	s.must(s.Room(s.ctx()))
+	s.put("more", nil)
+	s.want(s.Room(s.ctx()), ErrFull)
+	_, err := s.Cancel(s.ctx(), "more")
+	s.must(err)
+	s.put("most", nil)
+}
+
+// A taker that waits is woken by a Put in its own process at once, and by one in
+// another process too: at once with PostgreSQL, by a poll with SQLite.
+func testWakeUps(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	other := s.again()
+	for i, from := range []*bench{s, other} {
+		got := make(chan string, 2)
+		for range 2 {
+			go func() {
+				w, err := s.Take(s.ctx(), Want{})
+				if err != nil {
+					t.Error(err)
+				}
+				got <- w.ID
+			}()
+		}
+		ids := []string{fmt.Sprint("a", i), fmt.Sprint("b", i)}
+		for _, id := range ids {
+			from.put(id, nil)
+		}
+		taken := []string{<-got, <-got}
+		slices.Sort(taken)
+		if diff := cmp.Diff(ids, taken); diff != "" {
+			t.Errorf("took (-want +got):\n%s", diff)
+		}
+	}
+	// So does who waits for a report.
+	done := make(chan job.Report, 1)
+	go func() {
+		rep, err := s.Wait(s.ctx(), "a1")
+		if err != nil {
+			t.Error(err)
+		}
+		done <- rep
+	}()
+	other.finish(other.get("a1").Lease, job.Accepted)
+	if rep := <-done; rep.Verdict != job.Accepted {
+		t.Errorf("waited for %+v", rep)
+	}
+	ctx, cancel := context.WithTimeout(s.ctx(), 10*time.Millisecond)
+	defer cancel()
+	if rep, err := s.Wait(ctx, "b1"); err != nil || rep.State != job.Running {
+		t.Errorf("waiting ended with %+v, %v", rep, err)
+	}
+}

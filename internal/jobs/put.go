@@ -1,0 +1,155 @@
+package jobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"judged/internal/job"
+)
+
+// Submission is a job to be judged.
+type Submission struct {
+	ID         string
+	BodyDigest string  // of the request, to tell a repeated one from another one
+	Job        job.Job // blobs only
+}
+
+// Put stores a job as queued. When it returns the job is durable, and created
+// says whether it is new: the same submission again changes nothing and returns
+// the record that is there. The error is ErrConflict when the id has another
+// body, and ErrFull when too many jobs wait.
+func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool, err error) {
+	if !ValidID(n.ID) {
+		return Record{}, false, fmt.Errorf("store job %q: %w", n.ID, ErrBadID)
+	}
+	if priorityNumber(n.Job.Priority) < 0 {
+		return Record{}, false, fmt.Errorf("store job %q: unknown priority %q", n.ID, n.Job.Priority)
+	}
+	entered, err := s.enter(ctx)
+	if err != nil {
+		return Record{}, false, err
+	}
+	if entered {
+		defer func() { s.room.leave(created) }()
+		rec, created, err = s.insert(ctx, n)
+		if err != nil {
+			return Record{}, false, err
+		}
+		if created {
+			s.tellWork(kindOf(n.Job))
+			return rec, true, nil
+		}
+	}
+	rec, err = s.Get(ctx, n.ID)
+	switch {
+	case errors.Is(err, ErrNotFound) && !entered:
+		return Record{}, false, fmt.Errorf("store job %q: %d jobs wait: %w", n.ID, s.opts.MaxWaiting, ErrFull)
+	case err == nil && rec.BodyDigest != n.BodyDigest:
+		err = fmt.Errorf("store job %q: %w", n.ID, ErrConflict)
+	}
+	return rec, false, err
+}
+
+// kindOf is which slots can judge a job.
+func kindOf(j job.Job) kind {
+	k := kind{pool: j.Pool, width: j.CPUs}
+	if k.pool == "" {
+		k.pool = defaultPool
+	}
+	if k.width == 0 {
+		k.width = 1
+	}
+	return k
+}
+
+const defaultPool = "default"
+
+const insertJob = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job)
+VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING RETURNING seq`
+
+// createdArg is the index of the time of creation among the arguments of insertJob.
+const createdArg = 5
+
+// insert stores the row and its labels, and reports false when the id is taken.
+func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created bool, err error) {
+	body, err := packJSON(n.Job)
+	if err != nil {
+		return Record{}, false, fmt.Errorf("encode job %q: %w", n.ID, err)
+	}
+	r := row{id: n.ID, state: queued, priority: priorityNumber(n.Job.Priority), created: s.now().UnixNano()}
+	if len(n.Job.Labels) > 0 {
+		labels, err := json.Marshal(n.Job.Labels)
+		if err != nil {
+			return Record{}, false, fmt.Errorf("encode job %q: %w", n.ID, err)
+		}
+		r.labels = string(labels)
+	}
+	if rec.Report, err = r.report(); err != nil {
+		return Record{}, false, err
+	}
+	rec.ID, rec.BodyDigest, rec.Job, rec.Lease.ID = n.ID, n.BodyDigest, n.Job, n.ID
+	k := kindOf(n.Job)
+	args := []any{n.ID, n.BodyDigest, r.priority, k.pool, k.width, r.created, r.labels, body}
+	if len(n.Job.Labels) == 0 {
+		err = s.rows(ctx, s.write, query{"store job", insertJob, args}, func(*sql.Rows) error { created = true; return nil })
+	} else {
+		created, err = s.insertLabelled(ctx, n.Job.Labels, args)
+	}
+	return rec, created && err == nil, err
+}
+
+// insertLabelled inserts a job and its labels in one transaction.
+func (s *Store) insertLabelled(ctx context.Context, labels map[string]string, args []any) (created bool, err error) {
+	// Prepared before the transaction, which holds SQLite's only writer.
+	main, err := s.statement(ctx, s.write, insertJob)
+	if err != nil {
+		return false, s.explain(ctx, "store job", err)
+	}
+	side, err := s.statement(ctx, s.write, insertLabels(len(labels)))
+	if err != nil {
+		return false, s.explain(ctx, "store job", err)
+	}
+	err = s.tx(ctx, "store job", func(ctx context.Context, tx *sql.Tx) error {
+		var seq int64
+		found, err := tx.StmtContext(ctx, main).QueryContext(ctx, args...)
+		if err != nil {
+			return err
+		}
+		if err := each(found, func(rows *sql.Rows) error { created = true; return rows.Scan(&seq) }); err != nil || !created {
+			return err
+		}
+		values := []any{args[createdArg], seq}
+		for key, value := range labels {
+			values = append(values, labelHash(key, value))
+		}
+		_, err = tx.StmtContext(ctx, side).ExecContext(ctx, values...)
+		return err
+	})
+	return created, err
+}
+
+// insertLabels inserts n labels of one job.
+func insertLabels(n int) string {
+	var text strings.Builder
+	text.WriteString(`INSERT INTO labels (created, job, label) VALUES `)
+	for i := range n {
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString("(?1, ?2, ?" + strconv.Itoa(i+3) + ")")
+	}
+	return text.String()
+}
+
+// labelHash stands for a label in its index: of bounded length, and free of
+// what a text column of PostgreSQL refuses.
+func labelHash(key, value string) []byte {
+	sum := sha256.Sum256([]byte(key + "\x00" + value))
+	return sum[:16]
+}

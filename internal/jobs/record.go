@@ -1,0 +1,209 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/klauspost/compress/s2"
+
+	"judged/internal/job"
+)
+
+// Record is everything that is kept about a job.
+type Record struct {
+	ID         string
+	BodyDigest string // of the request that created it
+	Job        job.Job
+	Report     job.Report // its attempt counts those that were not excused
+	Host       string     // who runs it
+	CPUs       string     // kernel list, while it runs
+	Lease      Lease      // the last one
+}
+
+// Lease names one attempt at a job. It is all that the methods need that fence.
+type Lease struct {
+	ID      string
+	Attempt int
+}
+
+// The numbers of the states in the database.
+const (
+	queued = iota
+	running
+	done
+	cancelled
+)
+
+var states = [...]job.State{queued: job.Queued, running: job.Running, done: job.Done, cancelled: job.CancelledState}
+
+// row is a job without its large columns.
+type row struct {
+	seq                        int64
+	id, verdict, labels        string
+	host, cpus                 string
+	state, priority            int
+	attempt, excused           int
+	created, started, finished int64
+	head                       []byte
+}
+
+const rowColumns = `seq, id, verdict, labels, host, cpus, state, priority, attempt, excused, created, started, finished, head`
+
+func (r *row) fields() []any {
+	return []any{&r.seq, &r.id, &r.verdict, &r.labels, &r.host, &r.cpus, &r.state, &r.priority, &r.attempt, &r.excused,
+		&r.created, &r.started, &r.finished, &r.head}
+}
+
+func timeOf(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns).UTC()
+}
+
+func priorityNumber(p job.Priority) int {
+	return slices.Index(job.Priorities(), cmp.Or(p, job.Practice))
+}
+
+// report is the report without tests. head holds what no column does.
+func (r *row) report() (job.Report, error) {
+	var rep job.Report
+	if r.head != nil {
+		if err := unpackJSON(r.head, &rep); err != nil {
+			return job.Report{}, fmt.Errorf("decode the report of job %q: %w", r.id, err)
+		}
+	}
+	if r.state < 0 || r.state >= len(states) || r.priority < 0 || r.priority >= len(job.Priorities()) {
+		return job.Report{}, fmt.Errorf("decode job %q: unknown state %d or priority %d", r.id, r.state, r.priority)
+	}
+	if r.labels != "" {
+		if err := json.Unmarshal([]byte(r.labels), &rep.Labels); err != nil {
+			return job.Report{}, fmt.Errorf("decode the labels of job %q: %w", r.id, err)
+		}
+	}
+	rep.ID, rep.State, rep.Priority, rep.Attempt = r.id, states[r.state], job.Priorities()[r.priority], r.attempt-r.excused
+	rep.Verdict = job.Verdict(r.verdict)
+	rep.JudgementType = rep.Verdict.JudgementType()
+	rep.CreatedAt, rep.StartedAt, rep.FinishedAt = timeOf(r.created), timeOf(r.started), timeOf(r.finished)
+	return rep, nil
+}
+
+// headOf is the inverse of report.
+func headOf(rep job.Report) ([]byte, error) {
+	rep.ID, rep.State, rep.Priority, rep.Attempt, rep.Labels, rep.Tests = "", "", "", 0, nil, nil
+	rep.Verdict, rep.JudgementType = "", ""
+	rep.CreatedAt, rep.StartedAt, rep.FinishedAt = time.Time{}, time.Time{}, time.Time{}
+	return packJSON(rep)
+}
+
+// record decodes a whole row.
+func (r *row) record(digest string, body, tests []byte) (Record, error) {
+	rep, err := r.report()
+	if err != nil {
+		return Record{}, err
+	}
+	rec := Record{ID: r.id, BodyDigest: digest, Report: rep, Host: r.host, CPUs: r.cpus, Lease: Lease{ID: r.id, Attempt: r.attempt}}
+	if err := unpackJSON(body, &rec.Job); err != nil {
+		return Record{}, fmt.Errorf("decode job %q: %w", r.id, err)
+	}
+	if tests != nil {
+		if err := unpackJSON(tests, &rec.Report.Tests); err != nil {
+			return Record{}, fmt.Errorf("decode the tests of job %q: %w", r.id, err)
+		}
+	}
+	return rec, nil
+}
+
+// Get returns a job.
+func (s *Store) Get(ctx context.Context, id string) (Record, error) {
+	var found []Record
+	err := s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns + `, digest, job, tests FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) error {
+		var r row
+		var digest string
+		var body, tests []byte
+		if err := rows.Scan(append(r.fields(), &digest, &body, &tests)...); err != nil {
+			return err
+		}
+		rec, err := r.record(digest, body, tests)
+		found = append(found, rec)
+		return err
+	})
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("job %q: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	return found[0], nil
+}
+
+// glance returns a job without its large columns.
+func (s *Store) glance(ctx context.Context, id string) (row, error) {
+	var r row
+	err := s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns + ` FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) error {
+		return rows.Scan(r.fields()...)
+	})
+	if err == nil && r.id == "" {
+		err = fmt.Errorf("job %q: %w", id, ErrNotFound)
+	}
+	return r, err
+}
+
+// A packed column begins with a byte that says how it is packed.
+const (
+	packedPlain = 0
+	packedS2    = 1
+	// packAbove is where compression begins to pay, in bytes. Measured on a
+	// report of 2000 runs, 725 kB of JSON: s2 leaves 27 % in 1 ms, zstd 16 % in
+	// 6 ms, gzip 15 % in 12 ms.
+	packAbove = 512
+	// mostUnpacked bounds what a damaged length can ask for, in bytes.
+	mostUnpacked = 512 << 20
+)
+
+func packJSON(v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > packAbove {
+		packed := make([]byte, 1+s2.MaxEncodedLen(len(data)))
+		packed[0] = packedS2
+		return packed[:1+len(s2.Encode(packed[1:], data))], nil
+	}
+	return append([]byte{packedPlain}, data...), nil
+}
+
+func unpack(data []byte) ([]byte, error) {
+	if len(data) == 0 {
+		return nil, errors.New("empty column")
+	}
+	switch data[0] {
+	case packedPlain:
+		return data[1:], nil
+	case packedS2:
+		n, err := s2.DecodedLen(data[1:])
+		if err == nil && n > mostUnpacked {
+			err = fmt.Errorf("%d bytes, at most %d are read", n, mostUnpacked)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s2.Decode(nil, data[1:])
+	}
+	return nil, fmt.Errorf("unknown encoding %d, written by a newer judged", data[0])
+}
+
+func unpackJSON(data []byte, v any) error {
+	plain, err := unpack(data)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(plain, v)
+}

@@ -1,0 +1,147 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"judged/internal/intake"
+	"judged/internal/job"
+)
+
+const (
+	// sweepEvery is how often old jobs are looked for.
+	sweepEvery = time.Minute
+	// sweepBatch is how many jobs one transaction deletes, so that no writer
+	// waits for long.
+	sweepBatch = 500
+)
+
+// maintain deletes old jobs and reads the database's clock again until life
+// ends.
+func (s *Store) maintain(life context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if _, err := s.Sweep(life); err != nil && life.Err() == nil {
+			s.opts.Log.Warn("cannot delete old jobs; trying again in a minute", "error", err)
+		}
+		select {
+		case <-life.Done():
+			return
+		case <-tick.C:
+		}
+		if err := s.readClock(life); err != nil && life.Err() == nil {
+			s.opts.Log.Debug("cannot read the database's clock", "error", err)
+		}
+	}
+}
+
+// Sweep deletes finished jobs beyond Options.Retention and Options.MaxJobs, the
+// longest finished first, and returns how many. The store does it by itself
+// once a minute.
+func (s *Store) Sweep(ctx context.Context) (int, error) {
+	before, err := s.expiry(ctx)
+	if err != nil {
+		return 0, err
+	}
+	deleted := 0
+	for {
+		n, err := s.sweepBatch(ctx, before)
+		deleted += n
+		if err != nil || n < sweepBatch {
+			return deleted, err
+		}
+	}
+}
+
+// expiry is the time at which jobs ended that are one too many, or too old;
+// older ones are deleted with them. 0 is never.
+func (s *Store) expiry(ctx context.Context) (int64, error) {
+	before := int64(0)
+	if s.opts.Retention > 0 {
+		before = s.now().Add(-s.opts.Retention).UnixNano()
+	}
+	if s.opts.MaxJobs > 0 {
+		err := s.rows(ctx, s.read, query{"look for old jobs", `SELECT finished FROM jobs WHERE finished > 0 ORDER BY finished DESC, seq DESC LIMIT 1 OFFSET ?1`,
+			[]any{s.opts.MaxJobs}}, func(rows *sql.Rows) error {
+			var at int64
+			err := rows.Scan(&at)
+			before = max(before, at)
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return before, nil
+}
+
+func (s *Store) sweepBatch(ctx context.Context, before int64) (deleted int, err error) {
+	const old = `(SELECT seq FROM jobs WHERE finished > 0 AND finished <= ?1 ORDER BY finished, seq LIMIT ?2)`
+	err = s.tx(ctx, "delete old jobs", func(ctx context.Context, tx *sql.Tx) error {
+		for _, text := range []string{
+			`DELETE FROM labels WHERE job IN ` + old,
+			`DELETE FROM events WHERE job IN ` + old,
+			`DELETE FROM jobs WHERE seq IN ` + old,
+		} {
+			result, err := tx.ExecContext(ctx, s.driver.sql(text), before, sweepBatch)
+			if err != nil {
+				return err
+			}
+			n, err := result.RowsAffected()
+			if err != nil {
+				return err
+			}
+			deleted = int(n) // of the last statement
+		}
+		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM memory WHERE stored < ?1`), s.now().Add(-valueAge).UnixNano())
+		return err
+	})
+	return deleted, err
+}
+
+// Unfinished yields all jobs that wait or run, as they are at one moment, in no
+// order.
+func (s *Store) Unfinished(ctx context.Context) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		q := query{"read unfinished jobs", `SELECT ` + rowColumns + `, digest, job FROM jobs WHERE state < 2`, nil}
+		err := s.stream(ctx, s.read, q, func(rows *sql.Rows) error {
+			var r row
+			var digest string
+			var body []byte
+			if err := rows.Scan(append(r.fields(), &digest, &body)...); err != nil {
+				return err
+			}
+			rec, err := r.record(digest, body, nil)
+			if err == nil && !yield(rec, nil) {
+				err = errStopped
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(Record{}, err)
+		}
+	}
+}
+
+// Blobs returns the digests of all files that unfinished jobs name. It fails
+// when one job cannot be read: then no blob can be called unused.
+func (s *Store) Blobs(ctx context.Context) (map[string]bool, error) {
+	named := map[string]bool{}
+	for rec, err := range s.Unfinished(ctx) {
+		if err == nil {
+			_, err = intake.MapFiles(rec.Job, func(_ string, f job.File) (job.File, error) {
+				named[f.Blob] = true
+				return f, nil
+			})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find the blobs of unfinished jobs: %w", err)
+		}
+	}
+	return named, nil
+}

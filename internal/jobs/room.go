@@ -1,0 +1,112 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"time"
+
+	"judged/internal/job"
+)
+
+// room keeps Options.MaxWaiting without counting for each Put. It counts up for
+// each job that this process puts, and counts the rows again when that reaches
+// the bound, or after a second: other processes put and take jobs too. So one
+// process never exceeds the bound, and several may by what they put within a
+// second.
+type room struct {
+	mu      sync.Mutex // guards the rest; held while the rows are counted
+	known   int        // jobs that wait, or more
+	flying  int        // calls of Put that may add one
+	left    bool       // whether a job has left the queue since the count
+	counted time.Time
+}
+
+const (
+	// countAge is how long a count is believed.
+	countAge = time.Second
+	// fullAge is how long the queue is believed to be full, unless this process
+	// has taken a job. A count of 100,000 rows takes some milliseconds.
+	fullAge = 100 * time.Millisecond
+)
+
+// enter reserves a place for a job until leave.
+func (s *Store) enter(ctx context.Context) (bool, error) {
+	most, r := s.opts.MaxWaiting, &s.room
+	if most <= 0 {
+		return true, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	age := time.Since(r.counted)
+	full := r.known+r.flying >= most
+	if age > countAge || full && (r.left || age > fullAge) {
+		r.left = false
+		depth, err := s.Depth(ctx, "")
+		if err != nil {
+			return false, err
+		}
+		r.known, r.counted = 0, time.Now()
+		for _, n := range depth {
+			r.known += n
+		}
+		full = r.known+r.flying >= most
+	}
+	if full {
+		return false, nil
+	}
+	r.flying++
+	return true, nil
+}
+
+// leave gives the place back; added says whether a job has it now.
+func (r *room) leave(added bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flying = max(r.flying-1, 0) // 0 already where nothing is bounded
+	if added {
+		r.known++
+	}
+}
+
+// freed notes that a job has left the queue.
+func (r *room) freed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left = true
+}
+
+// Room returns ErrFull when a new job would be refused now.
+func (s *Store) Room(ctx context.Context) error {
+	ok, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("%d jobs wait: %w", s.opts.MaxWaiting, ErrFull)
+	}
+	s.room.leave(false)
+	return nil
+}
+
+// Depth is how many jobs of a pool wait, by priority; "" is all pools. A job
+// whose lease has expired is not counted until it is put back or taken again.
+func (s *Store) Depth(ctx context.Context, pool string) (map[job.Priority]int, error) {
+	text, args := `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND state = 0 GROUP BY priority`, []any(nil)
+	if pool != "" {
+		text, args = `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND state = 0 AND pool = ?1 GROUP BY priority`, []any{pool}
+	}
+	depth := map[job.Priority]int{}
+	err := s.rows(ctx, s.read, query{"count waiting jobs", text, args}, func(rows *sql.Rows) error {
+		var priority, n int
+		if err := rows.Scan(&priority, &n); err != nil {
+			return err
+		}
+		if priority >= 0 && priority < len(job.Priorities()) {
+			depth[job.Priorities()[priority]] += n
+		}
+		return nil
+	})
+	return depth, err
+}

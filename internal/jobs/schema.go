@@ -1,0 +1,62 @@
+package jobs
+
+// migrations are the versions of the schema: statement block n leads from
+// version n to n+1. A block that was released never changes; a change of the
+// schema is a new block. {serial}, {blob} and {clustered} differ by database.
+//
+// Numbers instead of names: state is 0 queued, 1 running, 2 done, 3 cancelled;
+// priority is the index in job.Priorities. Times are in nanoseconds since
+// 1970, 0 for none. The large columns are the last ones, so that SQLite reads
+// the others without following a row's overflow pages.
+var migrations = []string{`
+CREATE TABLE jobs (
+	seq      {serial},
+	id       TEXT     NOT NULL UNIQUE,
+	digest   TEXT     NOT NULL,
+	state    SMALLINT NOT NULL,
+	priority SMALLINT NOT NULL,
+	pool     TEXT     NOT NULL,
+	width    INTEGER  NOT NULL,
+	attempt  BIGINT   NOT NULL DEFAULT 0,
+	excused  BIGINT   NOT NULL DEFAULT 0,
+	due      BIGINT   NOT NULL,
+	host     TEXT     NOT NULL DEFAULT '',
+	cpus     TEXT     NOT NULL DEFAULT '',
+	created  BIGINT   NOT NULL,
+	started  BIGINT   NOT NULL DEFAULT 0,
+	finished BIGINT   NOT NULL DEFAULT 0,
+	verdict  TEXT     NOT NULL DEFAULT '',
+	labels   TEXT     NOT NULL,
+	head     {blob},
+	job      {blob}   NOT NULL,
+	tests    {blob}
+);
+CREATE INDEX jobs_open ON jobs (pool, width, priority, seq, due, state) WHERE state < 2;
+CREATE INDEX jobs_created ON jobs (created, seq);
+CREATE INDEX jobs_state ON jobs (state, created, seq);
+CREATE INDEX jobs_pool ON jobs (pool, created, seq);
+CREATE INDEX jobs_priority ON jobs (priority, created, seq);
+CREATE INDEX jobs_verdict ON jobs (verdict, created, seq) WHERE verdict <> '';
+CREATE INDEX jobs_finished ON jobs (finished, seq) WHERE finished > 0;
+
+CREATE TABLE labels (
+	label   {blob} NOT NULL,
+	created BIGINT NOT NULL,
+	job     BIGINT NOT NULL,
+	PRIMARY KEY (label, created, job)
+) {clustered};
+CREATE INDEX labels_job ON labels (job);
+
+CREATE TABLE events (
+	job     BIGINT NOT NULL,
+	number  BIGINT NOT NULL,
+	body    {blob} NOT NULL,
+	PRIMARY KEY (job, number)
+) {clustered};
+
+CREATE TABLE memory (
+	name    TEXT   PRIMARY KEY,
+	value   {blob} NOT NULL,
+	stored  BIGINT NOT NULL
+);
+`}

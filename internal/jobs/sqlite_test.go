@@ -1,0 +1,257 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"judged/internal/job"
+	"judged/internal/testkit"
+)
+
+// smallDisk mounts a file system of some MiB.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	testkit.Need(t, testkit.Root)
+	dir := t.TempDir()
+	if err := unix.Mount("judged-test", dir, "tmpfs", 0, "mode=700,size="+size); err != nil {
+		t.Fatalf("mount a small file system: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// On a full disk every change is refused with ErrUnavailable and changes
+// nothing; what is stored can be read; with room again the same store works.
+func TestFullDisk(t *testing.T) {
+	dir := smallDisk(t, "4m")
+	var failed []string
+	s := backend{fresh: func(testing.TB) Options { return Options{File: filepath.Join(dir, "judged.db")} }}.open(t, func(o *Options) {
+		o.Log = nil
+		o.OnUnavailable = func(operation string) { failed = append(failed, operation) }
+	})
+	s.put("held", func(j *job.Job) { j.Priority = job.Contest })
+	held := s.take()
+	promised := map[string]bool{"held": true}
+	var full error
+	for i := 0; full == nil; i++ {
+		id := fmt.Sprint("job", i)
+		_, _, err := s.Put(s.ctx(), Submission{ID: id, Job: bulkyJob()})
+		if err == nil {
+			promised[id] = true
+		}
+		full = err
+	}
+	if !errors.Is(full, ErrUnavailable) || !strings.Contains(full.Error(), "free disk space") {
+		t.Fatalf("put on a full disk: %v", full)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "rest"), make([]byte, 4<<20), 0o600); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	before := s.get("held")
+	report := sampleReport(job.Accepted)
+	report.Tests[0].Message = strings.Repeat("0123456789abcdef", 1<<16)
+	for name, change := range map[string]func() error{
+		"take":   func() error { _, err := s.Take(s.ctx(), Want{}); return err },
+		"finish": func() error { return s.Finish(s.ctx(), held.Lease, report) },
+		"put":    func() error { _, _, err := s.Put(s.ctx(), Submission{ID: "more", Job: bulkyJob()}); return err },
+	} {
+		// The log of changes may have room for some small ones.
+		testkit.WaitFor(t, time.Minute, name+" to be refused", func() bool {
+			err := change()
+			if err == nil && name == "take" {
+				return false
+			}
+			if !errors.Is(err, ErrUnavailable) {
+				t.Fatalf("%s on a full disk: %v", name, err)
+			}
+			return true
+		})
+	}
+	if diff := cmp.Diff(before, s.get("held")); diff != "" {
+		t.Errorf("a refused change changed the job:\n%s", diff)
+	}
+	if len(failed) < 4 {
+		t.Errorf("told of failures: %q", failed)
+	}
+	if _, err := s.Get(s.ctx(), "more"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a refused job is there: %v", err)
+	}
+
+	if err := os.Remove(filepath.Join(dir, "rest")); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("judged-test", dir, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	s.finish(held.Lease, job.Accepted)
+	s.put("more", nil)
+	promised["more"] = true
+	for id := range promised {
+		s.get(id)
+	}
+	var check string
+	s.must(s.read.QueryRow(`PRAGMA integrity_check`).Scan(&check))
+	if check != "ok" {
+		t.Errorf("integrity: %s", check)
+	}
+}
+
+func bulkyJob() job.Job {
+	j := sampleJob()
+	for i := range 1000 {
+		j.Tests = append(j.Tests, job.Test{Name: fmt.Sprint(i), Input: file(i * 7919), Answer: file(i * 104729)})
+	}
+	return j
+}
+
+// A disk under an open database may fail every write, as one does that the kernel
+// has turned read-only. Then changes are refused, reads go on, and the store
+// recovers.
+func TestFailingWrites(t *testing.T) {
+	s := sqliteBackend().open(t, nil)
+	s.put("a", nil)
+	w := s.take()
+	works := failWrites(t)
+	_, _, err := s.Put(s.ctx(), Submission{ID: "b", Job: sampleJob()})
+	s.want(err, ErrUnavailable)
+	s.want(s.Finish(s.ctx(), w.Lease, sampleReport(job.Accepted)), ErrUnavailable)
+	s.want(s.Check(s.ctx()), ErrUnavailable)
+	if rec := s.get("a"); rec.Report.State != job.Running {
+		t.Errorf("job a is %s", rec.Report.State)
+	}
+	works()
+	s.put("b", nil)
+	s.finish(w.Lease, job.Accepted)
+	testkit.WaitFor(t, time.Minute, "the check to pass", func() bool { return s.Check(s.ctx()) == nil })
+}
+
+// failWrites makes this process's writes to files fail until works is called.
+func failWrites(t *testing.T) (works func()) {
+	t.Helper()
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(unix.SIGXFSZ)
+	set := func(limit unix.Rlimit) {
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	works = sync.OnceFunc(func() {
+		set(before)
+		signal.Reset(unix.SIGXFSZ)
+	})
+	t.Cleanup(works)
+	set(unix.Rlimit{Cur: 0, Max: before.Max})
+	return works
+}
+
+// A database on a read-only file system is not opened, and the error says so.
+func TestReadOnlyFileSystem(t *testing.T) {
+	dir := smallDisk(t, "16m")
+	o := Options{File: filepath.Join(dir, "judged.db")}
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("judged-test", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Open(t.Context(), o); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "writable") {
+		t.Errorf("opened %v: %v", s, err)
+	}
+	if err := unix.Mount("judged-test", dir, "tmpfs", unix.MS_REMOUNT, ""); err != nil {
+		t.Fatal(err)
+	}
+	s, err = Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A backup that is made while jobs come and go is one moment of the database,
+// and works as one.
+func TestBackup(t *testing.T) {
+	s := sqliteBackend().open(t, nil)
+	ctx, cancel := context.WithCancel(s.ctx())
+	var work sync.WaitGroup
+	work.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			s.put(fmt.Sprint("job", i), nil)
+			s.finish(s.take().Lease, job.Accepted)
+		}
+	})
+	testkit.WaitFor(t, time.Minute, "some jobs", func() bool { _, err := s.Get(s.ctx(), "job20"); return err == nil })
+	copied := filepath.Join(t.TempDir(), "backup")
+	s.must(s.Backup(s.ctx(), copied))
+	cancel()
+	work.Wait()
+	if err := s.Backup(s.ctx(), copied); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a backup replaced another: %v", err)
+	}
+	if info, err := os.Stat(copied); err != nil || info.Mode() != 0o600 {
+		t.Errorf("backup %v, %v", info, err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(copied))
+	if len(entries) != 1 || err != nil {
+		t.Errorf("left beside the backup: %v, %v", entries, err)
+	}
+
+	if err := Restore(s.ctx(), copied, s.o.File); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a restore replaced a database: %v", err)
+	}
+	damaged := filepath.Join(t.TempDir(), "damaged")
+	if err := os.WriteFile(damaged, []byte("not a database, but long enough to look like something"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Restore(s.ctx(), damaged, filepath.Join(t.TempDir(), "judged.db")); err == nil {
+		t.Error("a text is restored")
+	}
+	restored := Options{File: filepath.Join(t.TempDir(), "judged.db")}
+	s.must(Restore(s.ctx(), copied, restored.File))
+	r := reopen(t, restored, &clock{})
+	if diff := cmp.Diff(s.get("job20"), r.get("job20")); diff != "" {
+		t.Errorf("restored (-want +got):\n%s", diff)
+	}
+	for rec, err := range r.Unfinished(s.ctx()) {
+		if err != nil || rec.ID == "" {
+			t.Errorf("unfinished: %+v, %v", rec, err)
+		}
+	}
+	r.put("new", nil)
+}
+
+// A path may hold what means something in a URL.
+func TestOddPath(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a b?c=d#e%20f")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{File: filepath.Join(dir, "judged.db")}
+	reopen(t, o, &clock{}).put("a", nil)
+	if _, err := os.Stat(o.File); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,205 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"judged/internal/job"
+	"judged/internal/testkit"
+	"judged/internal/testkit/postgres"
+)
+
+func TestMain(m *testing.M) {
+	if database := os.Getenv(childEnv); database != "" {
+		os.Exit(child(database))
+	}
+	os.Exit(testkit.Run(m))
+}
+
+// backend makes options of an empty database.
+type backend struct {
+	name  string
+	fresh func(t testing.TB) Options
+}
+
+func sqliteBackend() backend {
+	return backend{"sqlite", func(t testing.TB) Options { return Options{File: filepath.Join(t.TempDir(), "judged.db")} }}
+}
+
+func postgresBackend(server *postgres.Server) backend {
+	return backend{"postgres", func(t testing.TB) Options { return Options{URL: server.Database(t)} }}
+}
+
+// bench is a store under test and its clock.
+type bench struct {
+	*Store
+	t     *testing.T
+	clock *clock
+	o     Options
+}
+
+// clock is the real time and what a test has added to it.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time           { return time.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *clock) advance(by time.Duration) { c.ahead.Add(int64(by)) }
+
+func (b backend) open(t *testing.T, with func(*Options)) *bench {
+	t.Helper()
+	o := b.fresh(t)
+	c := &clock{}
+	o.Now = c.now
+	if with != nil {
+		with(&o)
+	}
+	return reopen(t, o, c)
+}
+
+func reopen(t *testing.T, o Options, c *clock) *bench {
+	t.Helper()
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &bench{Store: s, t: t, clock: c, o: o}
+}
+
+// again opens the same database once more, as another process does.
+func (b *bench) again() *bench { return reopen(b.t, b.o, b.clock) }
+
+func (b *bench) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	b.t.Cleanup(cancel)
+	return ctx
+}
+
+func (b *bench) put(id string, edit func(*job.Job)) Record {
+	b.t.Helper()
+	j := sampleJob()
+	if edit != nil {
+		edit(&j)
+	}
+	rec, created, err := b.Put(b.ctx(), Submission{ID: id, BodyDigest: "digest", Job: j})
+	if err != nil || !created {
+		b.t.Fatalf("put %s: %v, created %v", id, err, created)
+	}
+	return rec
+}
+
+func (b *bench) take() Work {
+	b.t.Helper()
+	w, err := b.Take(b.ctx(), Want{Host: "host", CPUs: "1"})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return w
+}
+
+// idle fails when there is a job to take.
+func (b *bench) idle(w Want) {
+	b.t.Helper()
+	if work, found, err := b.Store.take(b.ctx(), Want{Pool: cmpOr(w.Pool, defaultPool), Width: max(w.Width, 1)}); found || err != nil {
+		b.t.Fatalf("took %+v, %v; nothing is to be taken", work, err)
+	}
+}
+
+func cmpOr(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+func (b *bench) get(id string) Record {
+	b.t.Helper()
+	rec, err := b.Get(b.ctx(), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return rec
+}
+
+func (b *bench) finish(l Lease, v job.Verdict) {
+	b.t.Helper()
+	if err := b.Finish(b.ctx(), l, sampleReport(v)); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) want(err, want error) {
+	b.t.Helper()
+	if !errors.Is(err, want) {
+		b.t.Errorf("got error %v, want %v", err, want)
+	}
+}
+
+func file(n int) *job.File { return &job.File{Blob: fmt.Sprintf("%064x", n)} }
+
+func sampleJob() job.Job {
+	return job.Job{
+		Program: *file(1), Files: map[string]job.File{"a.txt": *file(2)}, Tests: []job.Test{{Name: "1", Input: file(3), Answer: file(4)}, {Name: "2", Input: file(5)}},
+		Priority: job.Practice, Labels: map[string]string{"team": "7", "problem": "a"},
+	}
+}
+
+func sampleReport(v job.Verdict) job.Report {
+	cpu := 3 * time.Millisecond
+	return job.Report{Verdict: v, CPUTime: &cpu, Host: &job.Host{Name: "host", Doctor: &job.DoctorHost{Failed: []string{}}}, Tests: []job.TestReport{
+		{Name: "1", Verdict: job.Accepted, Runs: []job.Run{{CPUTime: cpu, Disturbed: []job.Cause{}}}},
+		{Name: "2", Verdict: v, Runs: []job.Run{{CPUTime: cpu, Disturbed: []job.Cause{}}}},
+	}}
+}
+
+// suite is what every database must do.
+var suite = map[string]func(*testing.T, backend){
+	"life":              testLife,
+	"idempotent":        testIdempotent,
+	"refused":           testRefused,
+	"order":             testOrder,
+	"kinds of slots":    testKinds,
+	"leases":            testLeases,
+	"fences":            testFences,
+	"finish again":      testFinishAgain,
+	"return":            testReturn,
+	"cancel":            testCancel,
+	"lost":              testLost,
+	"reclaim and adopt": testReclaim,
+	"bound of waiting":  testRoom,
+	"many takers":       testManyTakers,
+	"strict order":      testStrictOrder,
+	"wake-ups":          testWakeUps,
+	"events":            testEvents,
+	"stale events":      testStaleEvents,
+	"list":              testList,
+	"retention":         testRetention,
+	"values":            testValues,
+	"blobs":             testBlobs,
+	"migrations":        testMigrations,
+	"kill":              testKill,
+}
+
+func run(t *testing.T, b backend) {
+	for name, test := range suite {
+		t.Run(name, func(t *testing.T) { test(t, b) })
+	}
+}
+
+func TestSQLite(t *testing.T) { run(t, sqliteBackend()) }
+
+func TestPostgres(t *testing.T) {
+	// The tests kill processes, not the machine: nothing is lost without fsync.
+	server := postgres.Start(t, "fsync=off")
+	run(t, postgresBackend(server))
+	t.Run("server killed", func(t *testing.T) { testServerKilled(t, server) })
+}

@@ -1,0 +1,112 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"judged/internal/job"
+)
+
+// Want is what a free slot asks for.
+type Want struct {
+	Pool  string // "" is default
+	Width int    // CPUs of the slot; 0 is 1
+	Host  string // who asks, see Reclaim
+	CPUs  string // kernel list of the slot, for the event
+}
+
+// Work is a job that was leased. It ends by Finish or Return, or Options.Lease
+// after Take or the last Extend: then it is taken again.
+type Work struct {
+	Lease
+	Job       job.Job
+	Report    job.Report // without tests; its attempt counts this one
+	Exhausted bool       // Options.MaxDeliver attempts have failed before: to be finished as IE
+	Until     time.Time  // deadline of the lease, by the database's clock
+}
+
+// Take leases the most urgent job for a slot, the oldest one of its priority. It
+// waits until there is one or ctx is done; a job that was leased while ctx ended
+// is returned without an error. When the database is unavailable it returns at
+// once.
+func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
+	w.Pool, w.Width = cmp.Or(w.Pool, defaultPool), cmp.Or(w.Width, 1)
+	line := s.hub.line(kind{w.Pool, w.Width})
+	// One taker of a kind asks the database at a time, or each new job would
+	// wake all of them for nothing.
+	select {
+	case line.front <- struct{}{}:
+	case <-ctx.Done():
+		return Work{}, fmt.Errorf("take a job: %w", ctx.Err())
+	}
+	defer func() { <-line.front }()
+	poll := time.NewTicker(pollWork)
+	defer poll.Stop()
+	for ctx.Err() == nil {
+		// What is under way is not cancelled: the lease could stay behind.
+		work, found, err := s.take(context.WithoutCancel(ctx), w)
+		if found || err != nil {
+			return work, err
+		}
+		select {
+		case <-line.wake:
+		case <-poll.C:
+		case <-ctx.Done():
+		}
+	}
+	return Work{}, fmt.Errorf("take a job: %w", ctx.Err())
+}
+
+// The subquery passes over jobs that run, within the index: as many rows as
+// there are slots at most.
+const takeJob = `UPDATE jobs SET state = 1, attempt = attempt + 1, due = ?1, started = ?2, host = ?3, cpus = ?4
+WHERE seq = (SELECT seq FROM jobs WHERE state < 2 AND pool = ?5 AND width = ?6 AND due <= ?2 ORDER BY priority, seq LIMIT 1 {lock})
+RETURNING ` + rowColumns + `, job`
+
+func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err error) {
+	now := s.now()
+	until := now.Add(s.opts.Lease)
+	args := []any{until.UnixNano(), now.UnixNano(), w.Host, w.CPUs, w.Pool, w.Width}
+	var r row
+	var body []byte
+	err = s.rows(ctx, s.write, query{"take a job", takeJob, args}, func(rows *sql.Rows) error {
+		found = true
+		return rows.Scan(append(r.fields(), &body)...)
+	})
+	if err != nil || !found {
+		return Work{}, false, err
+	}
+	s.room.freed()
+	s.tellJob(r.id)
+	rec, err := r.record("", body, nil)
+	if err != nil {
+		return Work{}, false, err
+	}
+	return Work{
+		Lease: rec.Lease, Job: rec.Job, Report: rec.Report, Until: until,
+		Exhausted: rec.Report.Attempt > s.opts.MaxDeliver,
+	}, true, nil
+}
+
+// Reclaim ends the leases of a host whose earlier process is dead, so that its
+// jobs are taken again at once. It returns how many there were.
+func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
+	n, err := s.exec(ctx, "end leases of a host", `UPDATE jobs SET due = ?1 WHERE state < 2 AND state = 1 AND host = ?2 AND due > ?1`, s.now().UnixNano(), host)
+	if n > 0 {
+		s.hub.everything()
+	}
+	return int(n), err
+}
+
+// Adopt moves the waiting jobs of all other pools to this one. It is for a host
+// that is alone with its database and whose pool was renamed.
+func (s *Store) Adopt(ctx context.Context, pool string) (int, error) {
+	n, err := s.exec(ctx, "adopt jobs of other pools", `UPDATE jobs SET pool = ?1 WHERE state < 2 AND pool <> ?1`, cmp.Or(pool, defaultPool))
+	if n > 0 {
+		s.hub.everything()
+	}
+	return int(n), err
+}

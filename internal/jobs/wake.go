@@ -1,0 +1,139 @@
+package jobs
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// hub wakes who waits: for work of a pool and width, or for a change of a job.
+type hub struct {
+	mu    sync.Mutex // guards the maps
+	works map[kind]*line
+	jobs  map[string]*watch
+}
+
+// kind is what a slot can judge.
+type kind struct {
+	pool  string
+	width int
+}
+
+// line is where the takers of one kind wait. One of them at a time asks the
+// database; the next one follows when that one has a job.
+type line struct {
+	front chan struct{} // holds a token while somebody is in front
+	wake  chan struct{} // holds a token when there may be work
+}
+
+type watch struct {
+	changed chan struct{} // closed at the next change
+	readers int
+}
+
+// wakeUp leaves a token in a channel of capacity 1.
+func wakeUp(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (h *hub) line(k kind) *line {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.works == nil {
+		h.works = map[kind]*line{}
+	}
+	l := h.works[k]
+	if l == nil {
+		l = &line{front: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+		h.works[k] = l
+	}
+	return l
+}
+
+// watch returns a channel that is closed when the job changes, and what to call
+// when nobody waits for it any more.
+func (h *hub) watch(id string) (changed <-chan struct{}, release func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.jobs == nil {
+		h.jobs = map[string]*watch{}
+	}
+	w := h.jobs[id]
+	if w == nil {
+		w = &watch{changed: make(chan struct{})}
+		h.jobs[id] = w
+	}
+	w.readers++
+	return w.changed, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if w.readers--; w.readers == 0 && h.jobs[id] == w {
+			delete(h.jobs, id)
+		}
+	}
+}
+
+func (h *hub) changed(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if w := h.jobs[id]; w != nil {
+		delete(h.jobs, id)
+		close(w.changed)
+	}
+}
+
+// everything wakes all.
+func (h *hub) everything() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, l := range h.works {
+		wakeUp(l.wake)
+	}
+	for id, w := range h.jobs {
+		delete(h.jobs, id)
+		close(w.changed)
+	}
+}
+
+// Messages between processes: "job ID" and "work WIDTH POOL".
+const (
+	aboutJob  = "job "
+	aboutWork = "work "
+)
+
+// receive acts on a message of another process, or of this one.
+func (h *hub) receive(message string) {
+	if id, ok := strings.CutPrefix(message, aboutJob); ok {
+		h.changed(id)
+		return
+	}
+	rest, _ := strings.CutPrefix(message, aboutWork)
+	width, pool, _ := strings.Cut(rest, " ")
+	if n, err := strconv.Atoi(width); err == nil {
+		h.work(kind{pool, n})
+	}
+}
+
+// work wakes the taker of a kind, if there is one: the next one looks first.
+func (h *hub) work(k kind) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if l := h.works[k]; l != nil {
+		wakeUp(l.wake)
+	}
+}
+
+// tellJob wakes who watches a job, here and elsewhere.
+func (s *Store) tellJob(id string) {
+	s.hub.changed(id)
+	s.driver.notify(aboutJob + id)
+}
+
+// tellWork wakes a taker, here and elsewhere.
+func (s *Store) tellWork(k kind) {
+	s.hub.work(k)
+	s.driver.notify(aboutWork + strconv.Itoa(k.width) + " " + k.pool)
+}

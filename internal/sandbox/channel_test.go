@@ -1,0 +1,283 @@
+package sandbox
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"judged/internal/cpuset"
+	"judged/internal/testkit"
+)
+
+// left is what differs between runs of one program, and why that is so.
+type left struct {
+	key, value *regexp.Regexp
+	why        string
+}
+
+// leftOpen is all of it. What is not the run's own is in deploy/SECURITY.md.
+var leftOpen = []left{
+	{whole(`/proc/P/(task/\d+/)?(stat:(10|1[2-7]|22|42)|schedstat:.*|io:.*|arch_status:.*|status:.*_ctxt_switches)`), nil, "the run's own use"},
+	{whole(`/proc/P/(task/\d+/)?sched:(nr_.*|clock-delta|se\.avg\..*|se\.sum_exec_runtime|se\.nr_migrations)`), nil, "the run's own use"},
+	{whole(`/proc/P/(task/\d+/)?numa_maps:\d+`), regexp.MustCompile(` file=/box/| (heap|stack|anon=\d+)`), "the run's own memory"},
+	{whole(`.* user|.*/status:[UG]id|new socket option (17|59)`), nil, "the run's user, which counts runs"},
+	{whole(`.* (device|id|mount)|.*:mnt_id|.*/(maps|smaps|mountinfo):\d+`), nil, "file systems and mounts of the run, as the kernel numbers them"},
+	{whole(`(/proc/P.*|/proc/self|/proc/thread-self|new (pipe|socket|memfd|pidfd)) inode|.*:ino|new socket option 57|/proc/P/(task/\d+/)?(fd|ns)/.* link`), nil,
+		"what the kernel numbers new objects with (attack 113)"},
+	{whole(`/proc/P/(task/\d+/)?sched:se\.(exec_start|vruntime|deadline|vlag)`), nil, "clocks of the scheduler (attack 144)"},
+	{whole(`sysinfo .*|/proc links|new eventfd fdinfo:eventfd-id`), nil, "how much of the machine is in use (attack 120)"},
+	{whole(`/proc/P/(task/\d+/)?net/(softnet_stat|protocols|sockstat6?):.*`), nil, "the host's own network, of which a run has none"},
+	{whole(`(/dev/stdin|/proc/P/(task/\d+/)?fd/0) (blocks|inodes) free`), nil, "an input of more than 1 GiB lies on the host's disk"},
+}
+
+func whole(key string) *regexp.Regexp { return regexp.MustCompile("^(" + key + ")$") }
+
+// TestChannels has a run change all that it can, and compares what the runs
+// before and after it see, on its slot and on another one: every file with all
+// its properties, every file of /proc, every number that the kernel gives to new
+// objects, and what calls answer. A difference is a channel between runs. Each
+// is on the list above, or the test fails.
+func TestChannels(t *testing.T) {
+	testkit.Need(t, testkit.GCC)
+	l := newLab(t, nil)
+	beside := l.beside(t)
+	l.slot.Network = network(t)
+	program := testkit.CompileC(t, "testdata/channel.c", false)
+	copied, named := someInputs(t, l.slot)
+	for name, input := range map[string]*Input{"input": copied, "large input": named, "no input": nil} {
+		t.Run(name, func(t *testing.T) {
+			p := parade{l: l, program: program, input: input}
+			p.next = p.prepare(t)
+			p.run(t, "look") // what is kept for later runs is there
+			seen := []map[string]string{p.run(t, "look"), p.run(t, "look")}
+			p.run(t, "change")
+			seen = append(seen, p.run(t, "look"))
+			stop := p.hold(t, beside)
+			seen = append(seen, p.run(t, "look"))
+			stop()
+			seen = append(seen, p.run(t, "look"))
+			if err := p.next.Close(); err != nil {
+				t.Error(err)
+			}
+			for _, after := range seen[1:] {
+				if diff := cmp.Diff(map[string][2]string{}, changed(seen[0], after)); diff != "" {
+					t.Errorf("a run sees something else than an earlier one (before, after):\n%s", diff)
+				}
+			}
+			if len(seen[0]) < 1000 {
+				t.Errorf("only %d things were looked at", len(seen[0]))
+			}
+		})
+	}
+}
+
+// changed is what two runs see differently and that is not left open.
+func changed(before, after map[string]string) map[string][2]string {
+	all := map[string][2]string{}
+	for _, seen := range []map[string]string{before, after} {
+		for key := range seen {
+			if before[key] != after[key] && !isLeftOpen(key, before[key], after[key]) {
+				all[key] = [2]string{before[key], after[key]}
+			}
+		}
+	}
+	return all
+}
+
+func isLeftOpen(key, before, after string) bool {
+	return slices.ContainsFunc(leftOpen, func(open left) bool {
+		return open.key.MatchString(key) && (open.value == nil || open.value.MatchString(before) && open.value.MatchString(after))
+	})
+}
+
+// parade runs one program in turns, as a stand does: while a run lasts the next
+// sandbox is prepared.
+type parade struct {
+	l       *lab
+	program string
+	input   *Input
+	next    *Sandbox
+}
+
+func (p *parade) prepare(t *testing.T) *Sandbox {
+	t.Helper()
+	s, err := p.l.Prepare(p.l.slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Whatever is now older than the run is seen to be.
+	begin := clockOfFiles(t)
+	testkit.WaitFor(t, time.Minute, "the clock of files to go on", func() bool { return clockOfFiles(t) > begin })
+	return s
+}
+
+func (p *parade) spec(role string) Spec {
+	spec := Spec{Args: []string{"./channel", role}, Files: []File{{Name: "channel", Path: p.program, Exec: true}}, Limits: limits(), Input: p.input}
+	spec.Limits.Output = 16 << 20
+	spec.Limits.CPUTime, spec.Limits.WallTime = time.Minute, 5*time.Minute
+	return spec
+}
+
+// run returns what was seen.
+func (p *parade) run(t *testing.T, role string) map[string]string {
+	t.Helper()
+	s, begin := p.next, clockOfFiles(t)
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := s.Load(p.spec(role)); err != nil {
+		t.Fatal(err)
+	}
+	p.next = p.prepare(t)
+	r, err := s.Run(t.Context())
+	if err != nil || r.Stop != StopNone || r.Signal != 0 || r.Code != 0 {
+		t.Fatalf("%s: %+v, %v", role, r, err)
+	}
+	return parseSeen(t, outputOf(t, s), begin)
+}
+
+// hold changes what can be changed on another slot, and keeps it so until it is
+// stopped.
+func (p *parade) hold(t *testing.T, slot Slot) (stop func()) {
+	t.Helper()
+	s, err := p.l.Prepare(slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := p.spec("hold")
+	spec.Input = nil
+	if err := s.Load(spec); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := s.Run(ctx)
+		ended <- err
+	}()
+	testkit.WaitFor(t, time.Minute, "the run beside it to have changed things", func() bool {
+		size, err := s.Stdout().Size()
+		return err == nil && size > 0
+	})
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// parseSeen reads what the program prints. Times since the run began are its own.
+func parseSeen(t *testing.T, text string, begin int64) map[string]string {
+	t.Helper()
+	m := map[string]string{}
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !ok {
+			t.Fatalf("line %q has no value", line)
+		}
+		if at, ok := strings.CutPrefix(value, "@"); ok {
+			ns, err := strconv.ParseInt(at, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ns >= begin {
+				value = "in this run"
+			}
+		}
+		m[key] = value
+	}
+	return m
+}
+
+// clockOfFiles is the clock that time stamps of files are taken from.
+func clockOfFiles(t *testing.T) int64 {
+	t.Helper()
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now); err != nil {
+		t.Fatal(err)
+	}
+	return now.Nano()
+}
+
+func outputOf(t *testing.T, s *Sandbox) string {
+	t.Helper()
+	r, err := s.Stdout().Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// someInputs are an input that is copied, and one that is not, as those that are
+// too large for it.
+func someInputs(t *testing.T, slot Slot) (copied, named *Input) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "input")
+	if err := os.WriteFile(path, []byte(strings.Repeat("1 2 3\n", 10_000)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	copied, err := NewInput(path, slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { copied.Close() })
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	named, err = newNamedInput(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { named.Close() })
+	return copied, named
+}
+
+func network(t *testing.T) *os.File {
+	t.Helper()
+	n, err := NewNetwork()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close() })
+	return n
+}
+
+// beside is another slot, on the first CPU.
+func (l *lab) beside(t *testing.T) Slot {
+	t.Helper()
+	slot := l.slot
+	slot.CPUs = cpuset.New(0)
+	group, err := l.tree.Slot(slot.CPUs, cpuset.New(slot.Node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot.Group, slot.Network, slot.Trees = group, network(t), l.NewTrees(slot)
+	t.Cleanup(func() {
+		if err := slot.Trees.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return slot
+}

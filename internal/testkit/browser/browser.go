@@ -1,0 +1,200 @@
+// Package browser opens pages in a headless Chromium and asks them questions,
+// over the pipe of the DevTools protocol.
+package browser
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"judged/internal/testkit"
+)
+
+// patience is how long an answer of the browser may take on a busy machine.
+const patience = time.Minute
+
+// Tab is one page of a browser of its own. It ends with its test.
+type Tab struct {
+	t       testing.TB
+	out     *os.File
+	in      *bufio.Reader
+	pipe    *os.File // below in, for deadlines
+	session string
+	last    int // number of the last command
+}
+
+// Open starts a browser with an empty page. Nothing but this machine can be
+// reached from it.
+func Open(t testing.TB) *Tab {
+	t.Helper()
+	testkit.Need(t, testkit.Chromium)
+	toBrowser, out := pipe(t)
+	pipe, fromBrowser := pipe(t)
+	// Not t.TempDir: a process of the browser may still write while it ends.
+	profile := filepath.Join(t.TempDir(), "profile")
+	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir="+profile, "--remote-debugging-pipe", "about:blank")
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // descriptors 3 and 4
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start chromium: %v", err)
+	}
+	toBrowser.Close()
+	fromBrowser.Close()
+	b := &Tab{t: t, out: out, pipe: pipe, in: bufio.NewReader(pipe)}
+	t.Cleanup(func() { b.end(cmd) })
+	b.attach()
+	return b
+}
+
+func pipe(t testing.TB) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatalf("make pipe: %v", err)
+	}
+	return r, w
+}
+
+// end closes the browser, and kills its process group where it does not go.
+func (b *Tab) end(cmd *exec.Cmd) {
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	b.session = ""
+	b.send("Browser.close", nil)
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		b.t.Error("chromium does not end; it is killed")
+	}
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left of the group
+	b.out.Close()
+	b.pipe.Close()
+}
+
+// attach finds the empty page and turns its session into that of all commands.
+func (b *Tab) attach() {
+	var created struct {
+		TargetID string `json:"targetId"`
+	}
+	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &created)
+	var attached struct {
+		SessionID string `json:"sessionId"`
+	}
+	b.call("Target.attachToTarget", map[string]any{"targetId": created.TargetID, "flatten": true}, &attached)
+	b.session = attached.SessionID
+}
+
+// Resize makes the page so many CSS pixels wide, as a phone or a screen is.
+func (b *Tab) Resize(width, height int) {
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+}
+
+// Go opens an address.
+func (b *Tab) Go(url string) {
+	b.call("Page.navigate", map[string]any{"url": url}, nil)
+}
+
+// Eval decodes the value of a JavaScript expression into result.
+func (b *Tab) Eval(expression string, result any) {
+	b.t.Helper()
+	var answer struct {
+		Result    struct{ Value json.RawMessage }
+		Exception *struct {
+			Text      string
+			Exception struct{ Description string }
+		} `json:"exceptionDetails"`
+	}
+	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &answer)
+	if answer.Exception != nil {
+		b.t.Fatalf("evaluate %s: %s %s", expression, answer.Exception.Text, answer.Exception.Exception.Description)
+	}
+	if err := json.Unmarshal(answer.Result.Value, result); err != nil {
+		b.t.Fatalf("evaluate %s: %v in %q", expression, err, answer.Result.Value)
+	}
+}
+
+// Wait waits until a JavaScript expression is true.
+func (b *Tab) Wait(expression string) {
+	b.t.Helper()
+	testkit.WaitFor(b.t, patience, expression, func() bool {
+		var ok bool
+		b.Eval("Boolean("+expression+")", &ok)
+		return ok
+	})
+}
+
+// Screenshot writes what the whole page looks like as a PNG.
+func (b *Tab) Screenshot(path string) {
+	var shot struct{ Data string }
+	b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}, &shot)
+	png, err := base64.StdEncoding.DecodeString(shot.Data)
+	if err == nil {
+		err = os.WriteFile(path, png, 0o644)
+	}
+	if err != nil {
+		b.t.Errorf("save screenshot: %v", err)
+	}
+}
+
+// call sends a command and decodes its answer. Events in between are dropped.
+func (b *Tab) call(method string, params, result any) {
+	b.t.Helper()
+	b.send(method, params)
+	if err := b.pipe.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		b.t.Fatalf("%s: %v", method, err)
+	}
+	for {
+		text, err := b.in.ReadBytes(0)
+		if err != nil {
+			b.t.Fatalf("%s: read from chromium: %v", method, err)
+		}
+		var m struct {
+			ID     int
+			Result json.RawMessage
+			Error  *struct{ Message string }
+		}
+		if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
+			b.t.Fatalf("%s: %v in %q", method, err, text)
+		}
+		switch {
+		case m.ID != b.last:
+			continue
+		case m.Error != nil:
+			b.t.Fatalf("%s: %s", method, m.Error.Message)
+		case result != nil:
+			err = json.Unmarshal(m.Result, result)
+		}
+		if err != nil {
+			b.t.Fatalf("%s: %v in %q", method, err, m.Result)
+		}
+		return
+	}
+}
+
+func (b *Tab) send(method string, params any) {
+	b.last++
+	m := map[string]any{"id": b.last, "method": method}
+	if params != nil {
+		m["params"] = params
+	}
+	if b.session != "" {
+		m["sessionId"] = b.session
+	}
+	text, err := json.Marshal(m)
+	if err == nil {
+		_, err = b.out.Write(append(text, 0))
+	}
+	if err != nil {
+		b.t.Error(fmt.Errorf("%s: write to chromium: %w", method, err))
+	}
+}

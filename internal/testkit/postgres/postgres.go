@@ -1,0 +1,162 @@
+// Package postgres runs a real PostgreSQL server for a test: in a temporary
+// folder, as an unprivileged user, on a Unix socket. It can be killed and
+// started again with its data.
+package postgres
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"judged/internal/testkit"
+)
+
+// Server is a PostgreSQL server of one test. Its methods are called from one
+// goroutine.
+type Server struct {
+	programs  string
+	dir       string
+	settings  []string
+	process   *exec.Cmd
+	databases int
+}
+
+// unprivileged is nobody: the server refuses to run as root.
+const unprivileged = 65534
+
+// deadline bounds each step of the server.
+const deadline = time.Minute
+
+// Start starts a server that ends with the test. Settings are of
+// postgresql.conf, such as "fsync=off", which loses nothing when only processes
+// are killed.
+func Start(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	testkit.Need(t, testkit.Postgres)
+	programs, err := testkit.PostgresPrograms()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Not t.TempDir: a folder there is closed to other users, and a socket's
+	// path has at most 107 bytes.
+	dir, err := os.MkdirTemp("", "judged-pg-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &Server{programs: programs, dir: dir, settings: settings}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(dir, unprivileged, unprivileged); err != nil {
+			t.Fatal(err)
+		}
+	}
+	initdb := s.command("initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--pgdata="+s.data())
+	if out, err := initdb.CombinedOutput(); err != nil {
+		t.Fatalf("make a PostgreSQL database: %v\n%s", err, out)
+	}
+	s.Restart(t)
+	t.Cleanup(func() { s.stop(t, syscall.SIGINT) })
+	return s
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.programs, name), args...)
+	cmd.Dir = s.dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
+	}
+	return cmd
+}
+
+// Database makes an empty database and returns its URL.
+func (s *Server) Database(t testing.TB) string {
+	t.Helper()
+	s.databases++
+	name := fmt.Sprintf("test%d", s.databases)
+	if out, err := s.psql("CREATE DATABASE " + name); err != nil {
+		t.Fatalf("make database %s: %v\n%s", name, err, out)
+	}
+	return "postgres://postgres@/" + name + "?host=" + s.dir
+}
+
+// Restart starts the server after Kill and waits until it answers.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	// Processes of a killed server hold its memory until they notice; the
+	// new one ends at once while there is one.
+	testkit.WaitFor(t, deadline, "PostgreSQL to start", func() bool {
+		args := []string{"-D", s.data(), "-k", s.dir, "-h", ""}
+		for _, setting := range s.settings {
+			args = append(args, "-c", setting)
+		}
+		s.process = s.command("postgres", args...)
+		log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		s.process.Stdout, s.process.Stderr = log, log
+		if err := s.process.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- s.process.Wait() }()
+		if s.answers(ended) {
+			return true
+		}
+		text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+		t.Logf("PostgreSQL did not start yet: %s", lastLines(string(text)))
+		return false
+	})
+}
+
+// answers reports whether the server answers before it ends.
+func (s *Server) answers(ended <-chan error) bool {
+	for {
+		if _, err := s.psql("SELECT 1"); err == nil {
+			return true
+		}
+		select {
+		case <-ended:
+			return false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (s *Server) psql(statement string) ([]byte, error) {
+	return s.command("psql", "--no-psqlrc", "--host="+s.dir, "--username=postgres", "--dbname=postgres", "--command="+statement).CombinedOutput()
+}
+
+// Kill ends the server by SIGKILL: its other processes end when they notice.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	s.stop(t, syscall.SIGKILL)
+}
+
+func (s *Server) stop(t testing.TB, signal syscall.Signal) {
+	t.Helper()
+	if err := s.process.Process.Signal(signal); err != nil {
+		t.Logf("stop PostgreSQL: %v", err)
+	}
+	testkit.WaitFor(t, deadline, "PostgreSQL to end", func() bool {
+		return s.process.Process.Signal(syscall.Signal(0)) != nil
+	})
+}
+
+func lastLines(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-2):], "; ")
+}

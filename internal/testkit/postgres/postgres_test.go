@@ -1,0 +1,24 @@
+package postgres
+
+import (
+	"os"
+	"testing"
+
+	"judged/internal/testkit"
+)
+
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
+
+// A server that was killed has its data when it is started again.
+func TestKillAndRestart(t *testing.T) {
+	s := Start(t, "fsync=off")
+	s.Database(t)
+	s.Kill(t)
+	if out, err := s.psql("SELECT 1"); err == nil {
+		t.Fatalf("a killed server answers: %s", out)
+	}
+	s.Restart(t)
+	if out, err := s.psql(`\connect test1`); err != nil {
+		t.Errorf("the database is gone: %v\n%s", err, out)
+	}
+}

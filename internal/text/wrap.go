@@ -1,0 +1,51 @@
+package text
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Wrap breaks text at spaces into lines of at most width characters, the later
+// ones indented by hang. A word that is longer than a line, such as a list of
+// many CPUs, is cut. Characters that cannot be shown become spaces: names of
+// processes, say, are not ours.
+func Wrap(text string, width, hang int) []string {
+	if utf8.RuneCountInString(text) <= width && utf8.ValidString(text) && !strings.ContainsFunc(text, control) {
+		return []string{text}
+	}
+	var lines []string
+	line := ""
+	room := func() int { return width - utf8.RuneCountInString(line) }
+	flush := func() {
+		lines = append(lines, line)
+		line = strings.Repeat(" ", hang)
+	}
+	for i, word := range strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || control(c) }) {
+		runes := []rune(word)
+		if blank := strings.TrimSpace(line) == ""; !blank && room() < len(runes)+1 {
+			flush()
+		} else if !blank {
+			line += " "
+		}
+		for len(runes) > room() {
+			cut := room()
+			line += string(runes[:cut])
+			runes = runes[cut:]
+			flush()
+		}
+		line += string(runes)
+		if i == 0 && hang > 0 && len(runes) < hang {
+			// Keep the column of the first word ("now     command").
+			line += strings.Repeat(" ", hang-1-len(runes))
+		}
+	}
+	if strings.TrimSpace(line) != "" || len(lines) == 0 {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// control is what could steer a terminal or mislead who reads it: marks of
+// direction turn text around.
+func control(c rune) bool { return !unicode.IsPrint(c) }
