@@ -61,7 +61,7 @@ func (a *app) measureOurs(ctx context.Context, c config.Config, f *measureFlags)
 	if r.Partial {
 		return errPartial
 	}
-	if !r.AllAccepted() || len(r.Tables) == 0 {
+	if !r.Measured() {
 		return errNo
 	}
 	return nil

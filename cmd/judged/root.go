@@ -43,8 +43,8 @@ type app struct {
 	out    io.Writer
 	err    io.Writer
 	config string // file
-	level  slog.LevelVar
 	claims string // folder where CPUs are claimed; "" is the machine's own
+	level  slog.LevelVar
 }
 
 // run is the whole program: arguments in, exit code out.

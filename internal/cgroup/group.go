@@ -22,6 +22,8 @@ type Group struct {
 	memory string   // v1: the folder of the memory controller, which is this run's alone
 	tasks  *os.File // v1: of that folder
 	killed bool
+	// hasPeak is nil until somebody asks.
+	hasPeak *bool
 }
 
 // files names the files of a group by what they are for.
@@ -32,17 +34,20 @@ type files struct {
 	peak               string
 	peakReset          bool // v1: the peak can be reset by writing 0
 	oomEvents          string
-	stat               string // v2: memory.stat
+	stat               string // v2: memory.stat, to be read for every run
+	cache              string // memory.stat
 }
 
 func v2Files(dir string) *files {
 	return &files{memory: dir + "/memory.max", swap: dir + "/memory.swap.max", swapOff: true, pids: dir + "/pids.max",
-		oomGroup: dir + "/memory.oom.group", peak: dir + "/memory.peak", oomEvents: dir + "/memory.events", stat: dir + "/memory.stat"}
+		oomGroup: dir + "/memory.oom.group", peak: dir + "/memory.peak", oomEvents: dir + "/memory.events", stat: dir + "/memory.stat",
+		cache: dir + "/memory.stat"}
 }
 
 func v1Files(memory, pids string) *files {
 	return &files{memory: memory + "/memory.limit_in_bytes", swap: memory + "/memory.memsw.limit_in_bytes", pids: pids + "/pids.max",
-		peak: memory + "/memory.max_usage_in_bytes", peakReset: true, oomEvents: memory + "/memory.oom_control"}
+		peak: memory + "/memory.max_usage_in_bytes", peakReset: true, oomEvents: memory + "/memory.oom_control",
+		cache: memory + "/memory.stat"}
 }
 
 // NewGroup makes a group without limits.

@@ -99,9 +99,8 @@ func parseCPUStat(text string) (CPU, error) {
 // Stat is what a run's group counted.
 type Stat struct {
 	CPU
-	MemoryPeak *units.Bytes // nil before Linux 5.19 on v2
-	OOMKills   int64
-	Memory     Memory
+	OOMKills int64
+	Memory   Memory
 }
 
 // Memory is what happened to the pages of a group. A member is nil where the kernel does not count
@@ -121,14 +120,6 @@ func (g *Group) Stat() (Stat, error) {
 		return Stat{}, err
 	}
 	s := Stat{CPU: cpu}
-	peak, err := readInt(g.files.peak)
-	switch {
-	case err == nil:
-		b := units.Bytes(peak)
-		s.MemoryPeak = &b
-	case !errors.Is(err, os.ErrNotExist):
-		return Stat{}, err
-	}
 	events, err := hostfs.FS{}.ReadFile(g.files.oomEvents)
 	if err != nil {
 		return Stat{}, err
@@ -146,6 +137,41 @@ func (g *Group) Stat() (Stat, error) {
 	s.Memory = parseMemoryStat(string(stat))
 	s.Memory.LimitHits = findKey(string(events), "max")
 	return s, nil
+}
+
+// HasPeak reports whether the kernel keeps the peak of the group's memory: v2 does since Linux 5.19.
+func (g *Group) HasPeak() bool {
+	if g.hasPeak == nil {
+		_, err := os.Stat(g.files.peak)
+		g.hasPeak = new(err == nil)
+	}
+	return *g.hasPeak
+}
+
+// Peak is the most memory that was charged to the group.
+func (g *Group) Peak() (units.Bytes, error) {
+	peak, err := readInt(g.files.peak)
+	return units.Bytes(peak), err
+}
+
+// Cache is how much of the group's memory is content of files outside memory file systems.
+func (g *Group) Cache() (units.Bytes, error) {
+	text, err := hostfs.FS{}.ReadFile(g.files.cache)
+	if err != nil {
+		return 0, err
+	}
+	return parseCache(string(text)), nil
+}
+
+// parseCache reads memory.stat: v1 calls files "cache". Both count shared memory with them.
+func parseCache(text string) units.Bytes {
+	var n int64
+	for key, sign := range map[string]int64{"file": 1, "cache": 1, "shmem": -1} {
+		if v := findKey(text, key); v != nil {
+			n += sign * *v
+		}
+	}
+	return units.Bytes(max(n, 0))
 }
 
 // parseMemoryStat sums pages of files and of processes. The kernel adds its counters per CPU up when

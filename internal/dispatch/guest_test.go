@@ -17,14 +17,14 @@ import (
 	"judged/internal/testkit/guest"
 )
 
-// markedProgram is where the guest has the program of attack 160.
+// markedProgram is where the guest has the program of attack 170.
 const markedProgram = "/mark"
 
 // TestMarkedRunsInGuest is TestMarkedRuns with two slots, of which one could go out of use.
 func TestMarkedRunsInGuest(t *testing.T) {
 	t.Parallel() // one emulator keeps one CPU busy
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
-	source := filepath.Join(testkit.RepoRoot(t), "testdata", "attacks", "160-mark-runs.c")
+	source := filepath.Join(testkit.RepoRoot(t), "testdata", "attacks", "170-mark-runs.c")
 	guest.GoTest(t, guest.Config{Append: "isolcpus=2,3 tsc=reliable", NUMA: true, Files: map[string]string{markedProgram: testkit.CompileC(t, source, true)}},
 		"judged/internal/dispatch", "^TestMarkedRuns$")
 }
@@ -36,7 +36,7 @@ func TestMarkedRuns(t *testing.T) {
 	program := markedProgram
 	if !attacks.InGuest(t) {
 		testkit.Need(t, testkit.StaticGCC)
-		program = testkit.CompileC(t, filepath.Join(testkit.RepoRoot(t), "testdata", "attacks", "160-mark-runs.c"), true)
+		program = testkit.CompileC(t, filepath.Join(testkit.RepoRoot(t), "testdata", "attacks", "170-mark-runs.c"), true)
 	}
 	f.blob = func(string) (string, error) { return program, nil }
 	planned := f.court.Slots()

@@ -9,7 +9,7 @@ import (
 )
 
 // check is one row of the table: data, and the function that looks. In wanted and fix {R} stands
-// for the reserved CPUs, {H} for the others, {HM} for their mask, {W} for the width of a slot and
+// for the reserved CPUs, {RW} for the same with spaces between them, {H} for the others, {HM} for their mask, {W} for the width of a slot and
 // {P} for the type of partition that suits it.
 type check struct {
 	id       string
@@ -18,8 +18,11 @@ type check struct {
 	wanted   string
 	effect   string // with the source of its figure in parentheses
 	confirm  string // one command that shows the value, before and after
-	fix      Fix
-	look     func(*view) Outcome
+	fix      Fix    // for any host
+	// mend is the remedy for one host, where that depends on more than the CPUs: on the mode of its control groups, or
+	// on what was found. Where fix has commands too, they are the ones that are explained without a host.
+	mend func(facts) Fix
+	look func(*view) Outcome
 }
 
 // Outcome is what a check saw.
@@ -42,10 +45,14 @@ func (c check) examine(f facts) Check {
 	if f.width > 1 {
 		partition = "root"
 	}
-	names := strings.NewReplacer("{R}", f.reserved.String(), "{H}", f.housekeeping.String(), "{P}", partition,
+	fix := c.fix
+	if c.mend != nil {
+		fix = c.mend(f)
+	}
+	names := strings.NewReplacer("{R}", f.reserved.String(), "{RW}", words(f.reserved), "{H}", f.housekeeping.String(), "{P}", partition,
 		"{HM}", f.housekeeping.Mask(), "{W}", strconv.Itoa(f.width))
 	return Check{ID: c.id, Title: c.title, Severity: c.severity, Status: o.Status, Found: o.Found, Wanted: names.Replace(c.wanted),
-		Reason: o.Reason, Read: v.read, Effect: c.effect, Fix: c.fix.render(c.id, names)}
+		Reason: o.Reason, Read: v.read, Effect: c.effect, Fix: fix.render(c.id, names)}
 }
 
 func (f Fix) render(id string, names *strings.Replacer) Fix {

@@ -17,7 +17,7 @@ func cpuChecks() []check {
 		wanted:  "CPU {R} online, CPU 0 not among them, at least one other CPU on every node",
 		effect:  "CPU 0 serves the boot CPU's timers and cannot stop its tick (kernel documentation, no_hz); without another CPU judged and the kernel compete with the runs: +51 to +77 % wall time (measured)",
 		confirm: "grep . /sys/devices/system/cpu/online /sys/devices/system/cpu/isolated",
-		fix:     Fix{Runtime: []string{"judged serve --cpu-list ..."}, Boot: "name other CPUs in the configuration and in isolcpus="},
+		fix:     Fix{Boot: "name other CPUs in slots.cpu_list of the configuration and in isolcpus="},
 		look:    lookReserved,
 	}, {
 		id: "smt-off", title: "SMT (hyper-threading)", severity: S1,
@@ -32,6 +32,7 @@ func cpuChecks() []check {
 		effect:  "a busy sibling takes up to half of the core away from the run (estimate; see smt-off)",
 		confirm: "grep . /sys/devices/system/cpu/cpu*/topology/thread_siblings_list",
 		fix:     Fix{Runtime: []string{"echo 0 > /sys/devices/system/cpu/cpuSIBLING/online"}, Boot: "nosmt, or reserve whole cores"},
+		mend:    mendSiblings,
 		look:    lookSiblings,
 	}, {
 		id: "core-homogeneous", title: "equal cores", severity: S1,

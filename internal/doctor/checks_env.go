@@ -20,16 +20,17 @@ func environmentChecks() []check {
 		wanted:  "cgroup v2 with cpuset, cpu, memory and pids available to judged",
 		effect:  "without cpuset a run is not kept on its slot and its neighbours are not kept off: run times rose by 51 to 197 % under load (measured); without memory and pids limits cannot be held at all",
 		confirm: "cat /sys/fs/cgroup/cgroup.controllers /sys/fs/cgroup/cgroup.subtree_control",
-		fix: Fix{Runtime: []string{`echo "+cpuset +cpu +memory +pids" > /sys/fs/cgroup/cgroup.subtree_control`},
-			Boot: "systemd.unified_cgroup_hierarchy=1 on the kernel command line, Delegate=yes in judged's unit"},
-		look: lookCgroups,
+		mend:    mendGroups,
+		look:    lookCgroups,
 	}, {
 		id: "cpu-throttle-config", title: "no quota above the slots", severity: S1,
 		wanted:  "cpu.max and memory.high are max in judged's cgroup and in all above it",
 		effect:  "a CPU quota stops a run for the rest of each 100 ms period once it is used up, memory.high makes its allocations sleep: both read as a slow program (kernel documentation, cgroup-v2)",
 		confirm: "grep . /sys/fs/cgroup/*/cpu.max /sys/fs/cgroup/*/judged.service/cpu.max",
-		fix: Fix{Runtime: []string{"systemctl set-property --runtime judged.service CPUQuota= MemoryHigh=infinity"},
-			Boot: "no CPUQuota= and no MemoryHigh= in judged's unit and in the slices above it, no --cpus limit on a container"},
+		fix: Fix{Runtime: []string{setFile("max", "/sys/fs/cgroup/GROUP/cpu.max") + "   # cgroup v2, and so memory.high",
+			setFile("-1", "/sys/fs/cgroup/cpu/GROUP/cpu.cfs_quota_us") + "   # cgroup v1 and hybrid"},
+			Boot: mendThrottle(facts{}).Boot},
+		mend: mendThrottle,
 		look: lookThrottle,
 	}, {
 		id: "kernel-version", title: "kernel release", severity: S1,
@@ -154,18 +155,11 @@ func without(list string) []string {
 
 // lookThrottle walks from judged's own cgroup up to the mount.
 func lookThrottle(v *view) Outcome {
-	v1, v2 := v.hierarchies()
+	_, v2 := v.hierarchies()
 	v.saw("/proc/mounts", "/proc/self/cgroup")
-	var files, limits []string
+	var limits []string
 	seen := 0
-	if m, ok := v1["cpu"]; ok {
-		files = append(files, upwards(m.point, v.own["cpu"], "cpu.cfs_quota_us")...)
-	}
-	if v2 != nil {
-		files = append(files, upwards(v2.point, v.own[""], "cpu.max")...)
-		files = append(files, upwards(v2.point, v.own[""], "memory.high")...)
-	}
-	for _, f := range files {
+	for _, f := range v.throttleFiles() {
 		value, bad := v.word(f)
 		if bad != nil && bad.Status == Warn {
 			return *bad
@@ -174,8 +168,7 @@ func lookThrottle(v *view) Outcome {
 			continue
 		}
 		seen++
-		// v2 writes "max 100000", v1 writes -1.
-		if first, _, _ := strings.Cut(value, " "); first != "max" && first != "-1" {
+		if throttles(value) {
 			limits = append(limits, f+" = "+value)
 		}
 	}
@@ -191,6 +184,29 @@ func lookThrottle(v *view) Outcome {
 	default:
 		return skip("no file cpu.max or cpu.cfs_quota_us exists on the way up from this process's cgroup")
 	}
+}
+
+// quotaV1 is v1's file of the CPU quota.
+const quotaV1 = "cpu.cfs_quota_us"
+
+// throttleFiles are those that can slow this process down, from its own groups up.
+func (f facts) throttleFiles() []string {
+	var files []string
+	v1, v2 := f.hierarchies()
+	if m, ok := v1["cpu"]; ok {
+		files = append(files, upwards(m.point, f.own["cpu"], quotaV1)...)
+	}
+	if v2 != nil {
+		files = append(files, upwards(v2.point, f.own[""], "cpu.max")...)
+		files = append(files, upwards(v2.point, f.own[""], "memory.high")...)
+	}
+	return files
+}
+
+// throttles reports whether such a file holds a limit: v2 writes "max 100000" for none, v1 -1.
+func throttles(value string) bool {
+	first, _, _ := strings.Cut(value, " ")
+	return first != "" && first != "max" && first != "-1"
 }
 
 // upwards lists the file in a cgroup and in every one above it. A path that leads out of the cgroup

@@ -16,7 +16,7 @@ func frequencyChecks() []check {
 		wanted:  "scaling_min_freq = scaling_max_freq, not above the base frequency, on CPU {R}",
 		effect:  "between the two limits the processor chooses by load, temperature and power: 0.5 to 5 % of CPU time with turbo off (estimate; with turbo see turbo-off)",
 		confirm: "grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_m??_freq",
-		fix:     Fix{Runtime: []string{"cd /sys/devices/system/cpu/cpufreq; for p in policy*; do f=$(cat $p/base_frequency || cat $p/cpuinfo_max_freq); echo $f > $p/scaling_max_freq; echo $f > $p/scaling_min_freq; done"}},
+		fix:     Fix{Runtime: []string{"cd /sys/devices/system/cpu/cpufreq && for p in policy*; do f=$(cat $p/base_frequency 2> /dev/null || cat $p/cpuinfo_max_freq); echo $f > $p/scaling_max_freq; echo $f > $p/scaling_min_freq; done"}},
 		look:    lookPinned,
 	}, {
 		id: "pref-hints", title: "hints to the processor", severity: S2,
@@ -39,7 +39,7 @@ func frequencyChecks() []check {
 		wanted:  "no enabled state of CPU {R} takes more than 2 us to leave",
 		effect:  "a run that sleeps or waits for another thread pays the latency at each wake-up: 50 to 200 us from the deep states (cpuidle's own figures)",
 		confirm: "grep . /sys/devices/system/cpu/cpu*/cpuidle/state*/latency /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us",
-		fix: Fix{Runtime: []string{"for f in /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us; do echo n/a > $f; done   # 0 would mean no constraint"},
+		fix: Fix{Runtime: []string{"for c in {RW}; do echo n/a > /sys/devices/system/cpu/cpu$c/power/pm_qos_resume_latency_us; done   # 0 would mean no constraint"},
 			Boot: "intel_idle.max_cstate=1 processor.max_cstate=1"},
 		look: lookSleep,
 	}, {
@@ -47,7 +47,7 @@ func frequencyChecks() []check {
 		wanted:  "min_freq_khz = max_freq_khz for every package",
 		effect:  "otherwise the latency of L3 and memory follows what the other cores do: 0.5 to 5 % for programs that miss their caches (estimate; kernel documentation, intel_uncore_frequency)",
 		confirm: "grep . /sys/devices/system/cpu/intel_uncore_frequency/package_*/m??_freq_khz",
-		fix: Fix{Runtime: []string{"cd /sys/devices/system/cpu/intel_uncore_frequency; for d in package_*; do cat $d/max_freq_khz > $d/min_freq_khz; done"},
+		fix: Fix{Runtime: []string{"cd /sys/devices/system/cpu/intel_uncore_frequency && for d in package_*; do cat $d/max_freq_khz > $d/min_freq_khz; done"},
 			Boot: "uncore frequency fixed in the firmware (AMD: APBDIS=1 with a fixed fabric P-state)"},
 		look: lookUncore,
 	}}

@@ -21,7 +21,7 @@ func heatChecks() []check {
 		wanted:  "on mains, and the long-term limit of each package not below what it is built for",
 		effect:  "at its power limit the package lowers the clock of all cores by what they all do together: 0.5 to 5 % (estimate)",
 		confirm: "grep . /sys/class/powercap/intel-rapl:?/constraint_0_*power*_uw /sys/class/power_supply/*/online",
-		fix:     Fix{Runtime: []string{"cd /sys/class/powercap; for d in intel-rapl:?; do cat $d/constraint_0_max_power_uw > $d/constraint_0_power_limit_uw; done"}, Boot: "the long-term power limit (PL1) of the firmware at the processor's TDP"},
+		fix:     Fix{Runtime: []string{"cd /sys/class/powercap && for d in intel-rapl:?; do cat $d/constraint_0_max_power_uw > $d/constraint_0_power_limit_uw; done"}, Boot: "the long-term power limit (PL1) of the firmware at the processor's TDP"},
 		look:    lookPower,
 	}, {
 		id: "effective-freq", title: "frequency that was really reached", severity: S1,

@@ -16,7 +16,7 @@ func interruptChecks() []check {
 		wanted:  "managed_irq in isolcpus=, or no queue of a device on CPU {R}",
 		effect:  "nobody can move these interrupts at run time; each costs the run its handler, 2 to 10 us (estimate)",
 		confirm: "grep -E 'nvme|TxRx|-rx-|-tx-|input|output|req' /proc/interrupts",
-		fix:     Fix{Runtime: []string{"ethtool -L DEVICE combined 1"}, Boot: "isolcpus=managed_irq,domain,{R}; nvme.write_queues=1 for disks"},
+		fix:     Fix{Runtime: []string{"cd /sys/class/net && for d in */device; do ethtool -L $(dirname $d) combined 1; done"}, Boot: "isolcpus=managed_irq,domain,{R}; nvme.write_queues=1 for disks"},
 		look:    lookManaged,
 	}, {
 		id: "irqbalance", title: "irqbalance", severity: S2,

@@ -15,6 +15,7 @@ func powerChecks() []check {
 		confirm: "grep . /sys/devices/system/cpu/intel_pstate/no_turbo /sys/devices/system/cpu/cpufreq/boost",
 		fix: Fix{Runtime: []string{"echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo   # Intel",
 			"echo 0 > /sys/devices/system/cpu/cpufreq/boost            # AMD and acpi-cpufreq"}, Boot: "switch turbo or core performance boost off in the firmware"},
+		mend: mendTurbo,
 		look: lookTurbo,
 	}, {
 		id: "governor", title: "frequency governor", severity: S1,

@@ -15,8 +15,11 @@ func schedulerChecks() []check {
 		wanted:  "cpuset.cpus.partition of every cgroup with CPU {R} reads root or isolated, not invalid",
 		effect:  "an invalid partition is no partition, though the write that made it succeeded: spread of 20 runs 375 -> 2230 ms without isolation (published experiment)",
 		confirm: "grep . /sys/fs/cgroup/*/cpuset.cpus.partition",
-		fix: Fix{Runtime: []string{"cat /sys/fs/cgroup/judged/cpuset.cpus.partition   # names the reason in parentheses",
-			"systemctl set-property --runtime system.slice AllowedCPUs={H}", "echo {P} > /sys/fs/cgroup/judged/cpuset.cpus.partition"}},
+		fix: Fix{Runtime: []string{"cat /sys/fs/cgroup/judged/cpuset.cpus.partition   # names the reason in parentheses; only cgroup v2 has partitions",
+			"systemctl set-property --runtime system.slice AllowedCPUs={H}", setFile("member", "/sys/fs/cgroup/judged/cpuset.cpus.partition"),
+			setFile("{P}", "/sys/fs/cgroup/judged/cpuset.cpus.partition"),
+			holds("/sys/fs/cgroup/judged")}},
+		mend: mendPartitions,
 		look: lookPartitions,
 	}, {
 		id: "autogroup", title: "automatic groups of the scheduler", severity: S2,
@@ -30,7 +33,7 @@ func schedulerChecks() []check {
 		wanted:  "no task of policy SCHED_FIFO or SCHED_RR may run on CPU {R}, but for the kernel's own",
 		effect:  "such a task keeps a run off its CPU for up to 950 ms of each second, what kernel.sched_rt_runtime_us leaves it (kernel documentation, sched-rt-group)",
 		confirm: "ps -eLo cls,psr,comm | grep -E 'FF|RR'",
-		fix:     Fix{Runtime: []string{"taskset -acp {H} PID"}, Boot: "CPUAffinity={H} in /etc/systemd/system.conf"},
+		fix:     Fix{Runtime: []string{"judged tune apply --cpus {R} --only user-tasks"}, Boot: "CPUAffinity={H} in /etc/systemd/system.conf"},
 		look:    lookRealTime,
 	}}
 }
@@ -41,22 +44,10 @@ func lookPartitions(v *view) Outcome {
 		return skip("/proc/mounts has no cgroup v2, so no file cpuset.cpus.partition exists")
 	}
 	v.saw(v2.point + "/[cgroup]/cpuset.cpus.partition")
-	var held, broken []string
-	for _, level := range []string{"/*", "/*/*"} {
-		// An unreadable pattern cannot happen but for a mount point with a bracket in its name.
-		files, _ := v.fs.Glob(v2.point + level + "/cpuset.cpus.partition")
-		for _, f := range files {
-			kind, dir := v.optional(f), path.Dir(f)
-			cpus, err := cpuset.Parse(v.optional(dir + "/cpuset.cpus"))
-			if kind == "" || kind == "member" || err == nil && len(cpus) > 0 && !cpus.Overlaps(v.reserved) {
-				continue
-			}
-			label := strings.TrimPrefix(dir, v2.point) + ": " + kind
-			if strings.Contains(kind, "invalid") {
-				broken = append(broken, label)
-			} else {
-				held = append(held, label)
-			}
+	held, broken := v.partitions(v2.point)
+	for _, list := range [][]string{held, broken} {
+		for i, dir := range list {
+			list[i] = strings.TrimPrefix(dir, v2.point) + ": " + v.optional(dir+"/cpuset.cpus.partition")
 		}
 	}
 	switch {
@@ -67,6 +58,26 @@ func lookPartitions(v *view) Outcome {
 	default:
 		return skip("no " + v2.point + "/[cgroup]/cpuset.cpus.partition makes a partition of reserved CPUs")
 	}
+}
+
+// partitions are the groups that are to be partitions of reserved CPUs: those that the kernel keeps, and the others.
+func (f facts) partitions(point string) (held, broken []string) {
+	for _, level := range []string{"/*", "/*/*"} {
+		// An unreadable pattern cannot happen but for a mount point with a bracket in its name.
+		files, _ := f.fs.Glob(point + level + "/cpuset.cpus.partition")
+		for _, file := range files {
+			kind, dir := f.optional(file), path.Dir(file)
+			cpus, err := cpuset.Parse(f.optional(dir + "/cpuset.cpus"))
+			switch {
+			case kind == "" || kind == "member" || err == nil && len(cpus) > 0 && !cpus.Overlaps(f.reserved):
+			case strings.Contains(kind, "invalid"):
+				broken = append(broken, dir)
+			default:
+				held = append(held, dir)
+			}
+		}
+	}
+	return held, broken
 }
 
 func lookAutogroup(v *view) Outcome {

@@ -12,16 +12,14 @@ func taskChecks() []check {
 		wanted:  "no task of others may run on CPU {R}",
 		effect:  "a task that shares the core takes its time slice out of the run's wall time and its lines out of the caches: wall spread 58 to 197 % for a sieve (measured)",
 		confirm: "ps -eLo psr,pid,comm | sort -n",
-		fix: Fix{Runtime: []string{"systemctl set-property --runtime system.slice AllowedCPUs={H}",
-			"systemctl set-property --runtime user.slice AllowedCPUs={H}", "systemctl set-property --runtime init.scope AllowedCPUs={H}"},
-			Boot: "CPUAffinity={H} in /etc/systemd/system.conf"},
-		look: lookUserTasks,
+		mend:    mendTasks,
+		look:    lookUserTasks,
 	}, {
 		id: "kthreads", title: "kernel threads on reserved CPUs", severity: S2,
 		wanted:  "only threads that belong to the CPU, such as ksoftirqd and migration, on CPU {R}",
 		effect:  "writeback, memory reclaim and unbound workers preempt the run for 10 us to 1 ms at a time (measured gaps); the published experiment had to patch the last of them away",
 		confirm: "ps --ppid 2 -o psr,comm | sort -n",
-		fix: Fix{Runtime: []string{"for p in $(pgrep -P 2); do taskset -cp {H} $p; done   # the ones bound to a CPU refuse",
+		fix: Fix{Runtime: []string{"pgrep -P 2 | xargs -n 1 taskset -cp {H}   # the ones bound to a CPU refuse",
 			"echo {HM} > /sys/devices/virtual/workqueue/cpumask"},
 			Boot: "isolcpus=domain,{R} nohz_full={R}: new kernel threads then start on the others"},
 		look: lookKernelThreads,
@@ -30,7 +28,7 @@ func taskChecks() []check {
 		wanted:  "all threads of the daemon on CPU {H}",
 		effect:  "the daemon's collector, queue and HTTP would run in the middle of a measurement: 15 to 50 us and a cold cache each time (estimate)",
 		confirm: "taskset -acp $(pidof -s judged)",
-		fix:     Fix{Runtime: []string{"taskset -acp {H} $(pidof judged)"}, Boot: "CPUAffinity={H} in judged's unit"},
+		fix:     Fix{Runtime: []string{"pgrep -x judged | xargs -n 1 taskset -acp {H}"}, Boot: "CPUAffinity={H} in judged's unit"},
 		look:    lookDaemon,
 	}}
 }

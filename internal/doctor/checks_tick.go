@@ -14,7 +14,7 @@ func tickChecks() []check {
 		wanted:  "threads rcuop/N for every N of CPU {R}, allowed on CPU {H} only",
 		effect:  "callbacks of other CPUs' kernel work run as soft interrupts in the middle of a run: below 0.1 % (estimate)",
 		confirm: "for p in $(pgrep rcuo); do taskset -cp $p; done",
-		fix:     Fix{Runtime: []string{"for p in $(pgrep rcuo); do taskset -cp {H} $p; done   # once the threads exist"}, Boot: "rcu_nocbs={R} (implied by nohz_full={R})"},
+		fix:     Fix{Runtime: []string{"pgrep rcuo | xargs -n 1 taskset -cp {H}   # once the threads exist"}, Boot: "rcu_nocbs={R} (implied by nohz_full={R})"},
 		look:    lookCallbacks,
 	}, {
 		id: "rlimit-cpu", title: "no inherited limit of CPU time", severity: S2,
@@ -28,7 +28,7 @@ func tickChecks() []check {
 		wanted:  "runtime 0 in /sys/kernel/debug/sched/fair_server/cpuN of CPU {R}",
 		effect:  "since Linux 6.12 its timer can restart the tick of a nohz_full CPU at full rate: 0.6 % at 250 Hz (NV-Kernels issue 400; cost of a tick measured)",
 		confirm: "grep . /sys/kernel/debug/sched/fair_server/cpu*/runtime",
-		fix:     Fix{Runtime: []string{"for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $f; done   # those of CPU {R}"}},
+		fix:     Fix{Runtime: []string{"for c in {RW}; do echo 0 > /sys/kernel/debug/sched/fair_server/cpu$c/runtime; done"}},
 		look:    lookFairServer,
 	}, {
 		id: "tick-probe", title: "ticks where they should have stopped", severity: S2,

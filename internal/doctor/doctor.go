@@ -78,6 +78,7 @@ func look(ctx context.Context, o Options) (facts, error) {
 	if f.tasks, err = scanTasks(ctx, o.FS); err != nil {
 		return facts{}, fmt.Errorf("examine host: %w", err)
 	}
+	f.groups = f.examineGroups()
 	f.counts = f.count()
 	return f, nil
 }
@@ -139,7 +140,7 @@ func Explain(id string) (Explanation, bool) {
 		return Explanation{}, false
 	}
 	c := checks[i]
-	names := strings.NewReplacer("{R}", "R", "{H}", "H", "{W}", "W", "{P}", "isolated", "{HM}", "MASK_OF_H")
+	names := strings.NewReplacer("{R}", "R", "{RW}", "R", "{H}", "H", "{W}", "W", "{P}", "isolated", "{HM}", "MASK_OF_H")
 	return Explanation{ID: c.id, Title: c.title, Severity: c.severity, Wanted: names.Replace(c.wanted),
-		Effect: c.effect, Confirm: c.confirm, Fix: c.fix.render(c.id, names)}, true
+		Effect: c.effect, Confirm: c.confirm, Fix: c.explainFix().render(c.id, names)}, true
 }

@@ -246,7 +246,7 @@ func TestTableIsComplete(t *testing.T) {
 		if !sourced.MatchString(c.effect) {
 			t.Errorf("%s does not say where its figure is from: %s", c.id, c.effect)
 		}
-		if c.severity == S1 && len(c.fix.Runtime) == 0 && c.fix.Boot == "" {
+		if fix := c.explainFix(); c.severity == S1 && len(fix.Runtime) == 0 && fix.Boot == "" {
 			t.Errorf("%s does not say how to mend it", c.id)
 		}
 	}

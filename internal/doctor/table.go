@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	tableWidth = 100
+	tableWidth = 80
 	labelWidth = 8  // "unknown" and a space
 	idWidth    = 21 // the longest id and two spaces
 	textIndent = 2 + labelWidth + idWidth
+	moreIndent = 2 + labelWidth // commands need the room: they are copied from here
 )
 
 // byUrgency puts what has to be done first.
 func byUrgency() []Status { return []Status{Fail, Warn, Unknown, Skip, Pass} }
 
 // WriteTable writes the report for people: the verdict first, then the checks by severity with what
-// to do about each, in at most 100 columns. The colours are ANSI escapes around the status words.
+// to do about each, in at most 80 columns. The colours are ANSI escapes around the status words.
 func (r Report) WriteTable(w io.Writer, color bool) error {
 	t := table{w: bufio.NewWriter(w), color: color}
 	t.line(0, r.verdict())
@@ -100,17 +101,16 @@ func (t *table) check(c Check) {
 		}
 	}
 	head := fmt.Sprintf("  %s%-*s", t.label(c.Status), idWidth, c.ID)
-	for i, line := range lines {
-		hang := 0
-		if i > 0 {
-			hang = 8
+	for i, part := range text.Wrap(lines[0], tableWidth-textIndent, 0) {
+		if i == 0 {
+			fmt.Fprintln(t.w, strings.TrimRight(head+part, " "))
+			continue
 		}
-		for j, part := range text.Wrap(line, tableWidth-textIndent, hang) {
-			if i == 0 && j == 0 {
-				fmt.Fprintln(t.w, strings.TrimRight(head+part, " "))
-				continue
-			}
-			t.line(textIndent, part)
+		t.line(textIndent, part)
+	}
+	for _, line := range lines[1:] {
+		for _, part := range text.Wrap(line, tableWidth-moreIndent, 8) {
+			t.line(moreIndent, part)
 		}
 	}
 }

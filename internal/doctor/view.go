@@ -33,6 +33,7 @@ type facts struct {
 	config       string // of the kernel's build; "" if it is not shown
 	mounts       []mount
 	own          map[string]string // controller -> path of this process; "" is v2
+	groups       groups
 	tasks        []task
 	counts       Counts  // of this look
 	window       *window // since an earlier look; nil if there was none

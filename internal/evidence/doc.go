@@ -1,10 +1,12 @@
 // Package evidence says what disturbed a run: it counts what happened on a slot's CPUs before and
-// after (Reader, Snapshot), subtracts the run itself (Between) and names the causes (Causes).
+// after (Reader, Snapshot), subtracts the run itself (Between), names the causes (Causes), and
+// bounds the time that those can have added which no program can produce by itself (Explain).
 //
 //	before := reader.Snapshot()      run the program       after := reader.Snapshot()
 //	                 \____________________ Between ____________________/
 //	                                          |
-//	                            job.Evidence -+- Causes -> []job.Cause
+//	                            job.Evidence -+- Causes  -> []job.Cause
+//	                                          +- Explain -> job.Explained
 //
 // Belongs here: the sources below, their parsers, the thresholds. Does not belong here: what the
 // sandbox knows of the run itself (it comes in as Facts), and any time limit: whether a run was
@@ -20,6 +22,7 @@
 //	/proc/schedstat, cpuN, field 7      time that tasks ran on the CPU       foreign time
 //	cpuacct.usage_percpu of the v1 root the same, where schedstat is missing  foreign time
 //	/proc/stat, cpuN                    steal, irq and softirq, in ticks      steal time, interrupts
+//	/proc/stat, cpuN                    user and nice, in ticks               foreign user time, neighbours
 //	/proc/interrupts, /proc/softirqs    the slot's columns                    interrupts
 //	thermal_throttle/*_throttle_count   core and package                      interrupts
 //	/proc/vmstat, where there is swap   the whole host                        swapped pages, compaction
@@ -39,7 +42,7 @@
 // The causes, and what makes them (Thresholds has the figures):
 //
 //	wait       run delay or cpu.pressure, as far as others had the time for it
-//	foreign    time of others on the slot's CPUs
+//	foreign    time of other programs on the slot's CPUs, in user mode
 //	steal      a tick of it
 //	migrated   of a run on one CPU
 //	irq        devices, NMIs, machine checks, time in handlers, irq.pressure
@@ -55,10 +58,12 @@
 //	swap       the host swapped
 //	refault    pages came back that the run's own limit had not thrown out
 //	remote     pages were moved between nodes; over 1 % of the L3's traffic went to other nodes
+//	neighbours other CPUs of the slot's cache and memory domain ran programs that are not judged's
 //
 // The other members only tell. Compaction shows in the price of faults when it is the run's own; a
 // program that repeats itself has the same instructions, so other times are the surroundings'.
 //
-// What no source here shows without a performance monitoring unit or resctrl: neighbours in the shared
-// cache and on the memory bus. They lengthen CPU time and leave no other trace.
+// Neighbours in the shared cache and on the memory bus lengthen CPU time and leave no trace in the
+// run's own counters. Without a performance monitoring unit or resctrl their busy time is the only
+// witness, and of other guests of the same machine there is none.
 package evidence

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strconv"
 
@@ -161,6 +162,12 @@ func (f *Flip) judged(t job.TestReport) error {
 	return nil
 }
 
+// calibratedTo is how far from its distance a program may be. The distances
+// that are tried are 2 % to 10 % from the limit.
+const calibratedTo = 0.05
+
+func offBy(own, theta float64) float64 { return math.Abs(own/theta - 1) }
+
 // settled is the verdict held against what its program took by itself before
 // and after.
 func (x exam) settled() Flip {
@@ -169,5 +176,6 @@ func (x exam) settled() Flip {
 	least, most := min(f.OwnBefore, f.OwnAfter), max(f.OwnBefore, f.OwnAfter)
 	f.Either = f.Verdict == job.InternalError || f.Theta == 1 || least <= 1 && most > 1
 	f.Wrong = !f.Either && (f.Verdict == job.TimeLimit) != (least > 1)
+	f.Uncalibrated = min(offBy(f.OwnBefore, f.Theta), offBy(f.OwnAfter, f.Theta)) > calibratedTo
 	return f
 }

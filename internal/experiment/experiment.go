@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"judged/internal/court"
@@ -139,6 +140,15 @@ func find(cases []trial.Outcome, name string) *trial.Outcome {
 }
 
 func wall(r job.Run) time.Duration { return r.WallTime }
+
+// Measured reports whether there is an answer: every run came to its end, and
+// where verdicts are counted some do.
+func (r Result) Measured() bool {
+	if r.Flips != nil && !slices.ContainsFunc(r.Flips, Flip.counts) {
+		return false
+	}
+	return r.AllAccepted() && len(r.Tables) > 0
+}
 
 // WriteCSV writes one line a run, or a verdict where those are counted.
 func (r Result) WriteCSV(w io.Writer) error {

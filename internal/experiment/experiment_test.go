@@ -158,6 +158,49 @@ func TestNoCPUs(t *testing.T) {
 	}
 }
 
+// TestInterruptedFlips: the batches that were complete are counted.
+func TestInterruptedFlips(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := options(t)
+	o.N = 50
+	const each = 4 // methods, where a CPU is left beside the slot
+	o.Seen = func(done, total int, _ string) {
+		if total > 0 && done > each {
+			cancel()
+		}
+	}
+	d := dose{limit: 20 * time.Millisecond, thetas: []float64{0.75}, loads: []string{""}, kinds: []string{"cpu-bound"}, sets: 1}
+	r, err := flips(ctx, o, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Partial || len(r.Flips) == 0 || len(r.Flips) > each+1 || len(r.Tables) == 0 || r.Host == nil {
+		t.Errorf("partial %t, %d verdicts, %d tables, host %v", r.Partial, len(r.Flips), len(r.Tables), r.Host)
+	}
+}
+
+// TestMeasured: verdicts that count nowhere are no answer.
+func TestMeasured(t *testing.T) {
+	tables := []Table{{Title: "t"}}
+	counts, not := Flip{}, Flip{Uncalibrated: true}
+	for name, tt := range map[string]struct {
+		r    Result
+		want bool
+	}{
+		"nothing":            {Result{}, false},
+		"an experiment":      {Result{Tables: tables}, true},
+		"some verdicts":      {Result{Tables: tables, Flips: []Flip{not, counts}}, true},
+		"none that counts":   {Result{Tables: tables, Flips: []Flip{not, {Either: true}}}, false},
+		"a run that did not": {Result{Tables: tables, Result: trial.Result{Cases: []trial.Outcome{{Runs: make([]trial.Run, 1)}}}}, false},
+	} {
+		if got := tt.r.Measured(); got != tt.want {
+			t.Errorf("%s: %t, want %t", name, got, tt.want)
+		}
+	}
+}
+
 // TestFlips judges programs clearly on one side of the limit while the
 // neighbours compute and while they do not. It counts: judged must not wrong
 // those within the limit more often than a single free run does, whatever the

@@ -25,7 +25,14 @@ type Flip struct {
 	Runs      int           `json:"runs"`        // that the verdict took
 	Either    bool          `json:"either"`      // both verdicts are right: at a ratio of 1, and where the own time crossed the limit
 	Wrong     bool          `json:"wrong"`
+	// Uncalibrated says that the program had its time neither before nor
+	// after: far from the limit any verdict is right, so this one counts
+	// nowhere.
+	Uncalibrated bool `json:"uncalibrated,omitempty"`
 }
+
+// counts reports whether the verdict says something about the method.
+func (f Flip) counts() bool { return !f.Either && !f.Uncalibrated }
 
 // The methods that are compared.
 const (

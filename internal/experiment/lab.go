@@ -20,7 +20,6 @@ import (
 	"judged/internal/sandbox"
 	"judged/internal/stage"
 	"judged/internal/trial"
-	"judged/internal/units"
 	"judged/testdata"
 )
 
@@ -181,7 +180,7 @@ func (l *lab) compile(name string) (binary sandbox.File, err error) {
 	}
 	out := strings.TrimSuffix(name, ".c")
 	q := measure.Request{
-		Name: "compile", Files: []sandbox.File{source}, Limits: limits(), OutputHint: units.Bytes(64 << 10), Head: 4 << 10,
+		Name: "compile", Files: []sandbox.File{source}, Limits: limits(), Head: 4 << 10,
 		Args:    []string{"sh", "-c", "gcc -O2 -pthread -o program " + name + " && cat program"},
 		Repeats: job.Repeats{Min: 1, Max: 1, Policy: job.Single},
 		Check: func(_ context.Context, output io.Reader) (job.CheckReport, error) {

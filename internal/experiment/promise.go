@@ -75,14 +75,14 @@ func seldom(judged, free rate) (found, kept string) {
 // driftTable tells how far the truth has moved while verdicts were counted.
 func driftTable(flips []Flip, d dose) Table {
 	t := Table{Title: "What a program takes alone in the slot, that was calibrated to the limit",
-		Columns: []string{"PROGRAM", "BEFORE", "MOVED MEANWHILE, MEDIAN", "MOST", "NOT COUNTED"}}
+		Columns: []string{"PROGRAM", "BEFORE", "MOVED MEANWHILE, MEDIAN", "MOST", "CROSSED", "UNCALIBRATED"}}
 	for _, kind := range d.kinds {
 		type batch struct {
 			round int
 			load  string
 		}
 		before, moved := map[batch]float64{}, map[batch]float64{}
-		crossed := rate{}
+		var crossed, off rate
 		for _, f := range flips {
 			if f.Program != kind || f.Theta == 1 {
 				continue
@@ -90,8 +90,12 @@ func driftTable(flips []Flip, d dose) Table {
 			before[batch{f.Round, f.Load}] = f.OwnBefore / f.Theta
 			moved[batch{f.Round, f.Load}] = math.Abs(f.OwnAfter/f.OwnBefore - 1)
 			crossed.of++
+			off.of++
 			if f.Either {
 				crossed.wrong++
+			}
+			if f.Uncalibrated {
+				off.wrong++
 			}
 		}
 		if crossed.of == 0 {
@@ -99,7 +103,7 @@ func driftTable(flips []Flip, d dose) Table {
 		}
 		b, m := slices.Sorted(maps.Values(before)), slices.Sorted(maps.Values(moved))
 		t.Rows = append(t.Rows, []string{kind, fmt.Sprintf("%.1f %% to %.1f %%", 100*b[0], 100*b[len(b)-1]),
-			fmt.Sprintf("%.1f %%", 100*middle(m)), fmt.Sprintf("%.1f %%", 100*m[len(m)-1]), crossed.String()})
+			fmt.Sprintf("%.1f %%", 100*middle(m)), fmt.Sprintf("%.1f %%", 100*m[len(m)-1]), crossed.String(), off.String()})
 	}
 	return t
 }

@@ -91,9 +91,10 @@ func TestDriftTable(t *testing.T) {
 	flips := []Flip{
 		in(1, "", 0.9, 1, 1.01, false), in(1, "", 0.98, 1, 1.01, false), in(1, "", 1.02, 1, 1.01, false),
 		in(1, stage.LoadCPU, 0.98, 0.995, 0.995, false), in(2, "", 0.98, 1.005, 1.0653, true), in(2, "", 1, 2, 4, true),
+		{Program: "cpu-bound", Round: 2, Theta: 0.9, OwnBefore: 0.9 * 1.005, OwnAfter: 0.9 * 1.0653, Uncalibrated: true},
 		{Program: "memory-bound", Theta: 0.9, OwnBefore: 9, OwnAfter: 18, Either: true},
 	}
-	want := [][]string{{"cpu-bound", "99.5 % to 100.5 %", "1.0 %", "6.0 %", "1 of 5"}}
+	want := [][]string{{"cpu-bound", "99.5 % to 100.5 %", "1.0 %", "6.0 %", "1 of 6", "1 of 6"}}
 	got := driftTable(flips, dose{kinds: []string{"cpu-bound", "none such"}})
 	if diff := cmp.Diff(want, got.Rows); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -39,11 +39,12 @@ func (r rate) runsEach() string {
 }
 
 // count counts the verdicts for which wanted holds. Where both verdicts are
-// right it counts nothing, but TLE at a ratio of 1.
+// right it counts nothing, but TLE at a ratio of 1; where a program was not
+// calibrated it counts nothing at all.
 func count(flips []Flip, wanted func(Flip) bool) rate {
 	var r rate
 	for _, f := range flips {
-		if !wanted(f) || f.Either && f.Theta != 1 {
+		if !wanted(f) || f.Uncalibrated || f.Either && f.Theta != 1 {
 			continue
 		}
 		r.of++
@@ -67,7 +68,26 @@ func (l *lab) tellFlips(d dose) {
 	l.note("judged: nobody can stop the load. judged-quiet: it is what other slots work on, and rests while a run over the limit is confirmed, as judged has it in its own slots.")
 	l.note("At 1.00 both verdicts are right: the column counts TLE, and the sums leave it out.")
 	l.note("Programs are calibrated anew before they are judged beside a load, and measured again afterwards. Where one has crossed the limit meanwhile its verdict does not count.")
+	if left, wrong := uncalibrated(l.result.Flips); left > 0 {
+		l.note("%d of %d verdicts are on programs that were more than %g %% off their distance before and after, and count nowhere; %d of them are wrong.",
+			left, len(l.result.Flips), 100*calibratedTo, wrong)
+	}
 	l.result.chart = flipChart(l.result, d)
+}
+
+// uncalibrated counts the verdicts that are left out, and how many of them are
+// wrong.
+func uncalibrated(flips []Flip) (left, wrong int) {
+	for _, f := range flips {
+		if !f.Uncalibrated {
+			continue
+		}
+		left++
+		if f.Wrong {
+			wrong++
+		}
+	}
+	return left, wrong
 }
 
 func flipTable(flips []Flip, d dose) Table {
@@ -123,11 +143,11 @@ func flipChart(r Result, d dose) plot.Chart {
 						continue
 					}
 					lane.Dots = append(lane.Dots, plot.Dot{Value: 100 * float64(f.CPUTime) / (f.OwnBefore * float64(d.limit)), Hollow: f.Wrong})
-					if !f.Either {
+					if f.counts() {
 						sum.of++
-					}
-					if f.Wrong {
-						sum.wrong++
+						if f.Wrong {
+							sum.wrong++
+						}
 					}
 				}
 				lane.Note = "wrong: " + sum.String()
@@ -142,11 +162,11 @@ func flipChart(r Result, d dose) plot.Chart {
 func writeFlips(w io.Writer, flips []Flip) error {
 	ratio := func(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 	out := csv.NewWriter(w)
-	lines := [][]string{{"round", "program", "limit_ratio", "own_before", "own_after", "load", "method", "verdict", "cpu_time_ns", "runs", "either", "wrong"}}
+	lines := [][]string{{"round", "program", "limit_ratio", "own_before", "own_after", "load", "method", "verdict", "cpu_time_ns", "runs", "either", "wrong", "uncalibrated"}}
 	for _, f := range flips {
 		lines = append(lines, []string{strconv.Itoa(f.Round), f.Program, strconv.FormatFloat(f.Theta, 'f', 2, 64), ratio(f.OwnBefore), ratio(f.OwnAfter),
 			loadName(f.Load), f.Method, string(f.Verdict), strconv.FormatInt(int64(f.CPUTime), 10), strconv.Itoa(f.Runs),
-			strconv.FormatBool(f.Either), strconv.FormatBool(f.Wrong)})
+			strconv.FormatBool(f.Either), strconv.FormatBool(f.Wrong), strconv.FormatBool(f.Uncalibrated)})
 	}
 	return out.WriteAll(lines)
 }

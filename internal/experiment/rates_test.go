@@ -24,7 +24,7 @@ func over(cpu time.Duration, runs int) job.TestReport {
 // A verdict is wrong where the program's own time was on the other side of the
 // limit before and after it.
 func TestSettled(t *testing.T) {
-	type ends struct{ either, wrong bool }
+	type ends struct{ either, wrong, uncalibrated bool }
 	tests := []struct {
 		theta, before, after float64 // own times at a ratio of 1
 		report               job.TestReport
@@ -39,10 +39,14 @@ func TestSettled(t *testing.T) {
 		{1.02, 1, 1, over(1, 1), ends{}},
 		{0.98, 1, 1.05, over(1, 1), ends{either: true}},
 		{0.98, 1.05, 1, accepted(1, 1), ends{either: true}},
-		{0.98, 1.05, 1.05, accepted(1, 1), ends{wrong: true}},
-		{0.98, 1.05, 1.05, over(1, 1), ends{}},
+		{0.98, 1.04, 1.04, accepted(1, 1), ends{wrong: true}},
+		{0.98, 1.04, 1.04, over(1, 1), ends{}},
+		{0.9, 0.6, 0.6, accepted(1, 1), ends{uncalibrated: true}}, // right, and trivial
+		{0.9, 1, 0.6, accepted(1, 1), ends{}},
+		{0.9, 0.6, 1.04, accepted(1, 1), ends{}},
+		{0.9, 0.6, 0.6, over(1, 1), ends{wrong: true, uncalibrated: true}},
 		{1.02, 1, 0.9, accepted(1, 1), ends{either: true}},
-		{1.25, 0.8, 0.8, over(1, 1), ends{wrong: true}}, // a time equal to the limit is within
+		{1.25, 0.8, 0.8, over(1, 1), ends{wrong: true, uncalibrated: true}}, // a time equal to the limit is within
 	}
 	for _, tt := range tests {
 		x := exam{Flip: Flip{Theta: tt.theta, OwnBefore: tt.theta * tt.before}, subject: &subject{own: tt.after}}
@@ -50,7 +54,7 @@ func TestSettled(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := x.settled()
-		if got := (ends{f.Either, f.Wrong}); got != tt.want || f.Verdict != tt.report.Verdict {
+		if got := (ends{f.Either, f.Wrong, f.Uncalibrated}); got != tt.want || f.Verdict != tt.report.Verdict {
 			t.Errorf("%+v: got %+v", tt, f)
 		}
 	}
@@ -91,6 +95,10 @@ func sampleDose() dose {
 func TestFlipTables(t *testing.T) {
 	// One that crossed the limit counts nowhere.
 	flips := append(sampleFlips(t), Flip{Program: "cpu-bound", Theta: 0.9, Method: byFree, Verdict: job.TimeLimit, Runs: 1, Either: true})
+	// Nor does one on a program that was far from where it should be.
+	for range 9 {
+		flips = append(flips, Flip{Program: "cpu-bound", Theta: 0.9, OwnBefore: 0.5, OwnAfter: 0.5, Method: byJudged, Verdict: job.Accepted, Runs: 1, Uncalibrated: true})
+	}
 	want := []Table{
 		{"Wrong verdicts at a part of the limit of 100 ns", []string{"PROGRAM", "LOAD", "METHOD", "0.90", "1.00", "1.10", "RUNS"}, [][]string{
 			{"cpu-bound", "none", "free", "1 of 2", "1 of 1", "", "1.00"},
@@ -116,9 +124,9 @@ func TestFlipTables(t *testing.T) {
 
 func TestFlipFiles(t *testing.T) {
 	r := Result{Flips: sampleFlips(t)[:2]}
-	const want = `round,program,limit_ratio,own_before,own_after,load,method,verdict,cpu_time_ns,runs,either,wrong
-1,cpu-bound,0.90,0.9000,0.9000,none,free,TLE,110,1,false,true
-1,cpu-bound,0.90,0.9000,0.9000,none,free,AC,90,1,false,false
+	const want = `round,program,limit_ratio,own_before,own_after,load,method,verdict,cpu_time_ns,runs,either,wrong,uncalibrated
+1,cpu-bound,0.90,0.9000,0.9000,none,free,TLE,110,1,false,true,false
+1,cpu-bound,0.90,0.9000,0.9000,none,free,AC,90,1,false,false,false
 `
 	var b bytes.Buffer
 	if err := r.WriteCSV(&b); err != nil {

@@ -26,7 +26,7 @@ func number(attempt, n int) uint64 { return uint64(attempt)<<attemptBits + uint6
 // follow calls look with the job now and after each change, until that reports
 // true, or an error, or ctx is done.
 func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, error)) error {
-	poll := time.NewTicker(pollJob)
+	poll := time.NewTicker(2 * s.opts.poll) // there may be thousands of watchers
 	defer poll.Stop()
 	for {
 		changed, release := s.hub.watch(id) // before looking: what comes after is seen
@@ -114,9 +114,9 @@ func (s *Store) tellEvents(ctx context.Context, r row, after *uint64, tell func(
 	return nil
 }
 
-// testEvents reads the events of a job's current attempt above after.
+// testEvents reads the events of a job's current attempt above after, which is
+// its beginning or later.
 func (s *Store) testEvents(ctx context.Context, r row, after uint64) (events []job.Event, err error) {
-	after = max(after, number(r.attempt, 0))
 	err = s.rows(ctx, s.read, query{"read events", `SELECT body FROM events WHERE job = ?1 AND number > ?2 AND number < ?3 ORDER BY number`,
 		[]any{r.seq, int64(after), int64(number(r.attempt, lastOfAttempt))}}, func(rows *sql.Rows) error {
 		var body []byte

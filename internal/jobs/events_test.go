@@ -74,6 +74,11 @@ func testEvents(t *testing.T, b backend) {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	}
+	testkit.WaitFor(t, time.Minute, "the test events to be deleted, which the report has", func() bool {
+		var n int
+		s.must(s.read.QueryRow(`SELECT COUNT(*) FROM events`).Scan(&n))
+		return n == 0
+	})
 	got, numbers := feed(s, "a", 0)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events of a job that has ended (-want +got):\n%s", diff)
@@ -123,6 +128,12 @@ func testStaleEvents(t *testing.T, b backend) {
 	if diff := cmp.Diff([]string{"2+0 running on 1", "2+1 test second"}, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
+	// Nor is anything stored of a job that has ended.
+	s.put("b", nil)
+	s.finish(second.Lease, job.Accepted)
+	s.must(s.Emit(second.Lease, 2, job.TestReport{Name: "late"}))
+	s.must(s.Emit(s.take().Lease, 1, job.TestReport{Name: "of another job"}))
+	testkit.WaitFor(t, 10*time.Second, "the events of the next job alone", func() bool { return events() == 1 })
 	for _, n := range []int{0, -1, lastOfAttempt} {
 		if err := s.Emit(second.Lease, n, job.TestReport{}); err == nil {
 			t.Errorf("test %d is emitted", n)

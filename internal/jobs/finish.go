@@ -50,14 +50,10 @@ WHERE id = ?3 AND attempt = ?4 AND state = 1 RETURNING pool, width`, []any{s.now
 
 // Finish stores the report of an attempt and ends the job, once; the same
 // attempt may repeat it when the answer was lost. Identity, labels, attempt and
-// the times before the end are those of the job, whatever rep says. The error
-// is ErrFinal when the job was cancelled, or finished by another attempt, and
-// ErrStale when another attempt has it.
+// times are those of the job, whatever rep says: hosts' clocks differ. The
+// error is ErrFinal when the job was cancelled, or finished by another attempt,
+// and ErrStale when another attempt has it.
 func (s *Store) Finish(ctx context.Context, l Lease, rep job.Report) error {
-	finished := rep.FinishedAt
-	if finished.IsZero() {
-		finished = s.now()
-	}
 	head, err := headOf(rep)
 	if err != nil {
 		return fmt.Errorf("encode the report of job %q: %w", l.ID, err)
@@ -68,7 +64,7 @@ func (s *Store) Finish(ctx context.Context, l Lease, rep job.Report) error {
 	}
 	seq := int64(0)
 	err = s.rows(ctx, s.write, query{"store report", `UPDATE jobs SET state = 2, verdict = ?1, finished = ?2, head = ?3, tests = ?4
-WHERE id = ?5 AND attempt = ?6 AND state = 1 RETURNING seq`, []any{string(rep.Verdict), finished.UnixNano(), head, tests, l.ID, l.Attempt}},
+WHERE id = ?5 AND attempt = ?6 AND state = 1 RETURNING seq`, []any{string(rep.Verdict), s.now().UnixNano(), head, tests, l.ID, l.Attempt}},
 		func(rows *sql.Rows) error { return rows.Scan(&seq) })
 	if err != nil {
 		return err

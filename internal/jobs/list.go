@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,21 +33,25 @@ const (
 
 // List returns one page of reports, the newest job first, without their tests,
 // and the cursor of the next page, "" after the last one. With one restriction
-// and a range of time a page is one range of an index; each further one passes
-// over the jobs that it excludes.
+// and a range of time a page is a part of an index; each further restriction
+// makes it pass over the jobs that do not match.
 func (s *Store) List(ctx context.Context, f Filter) (page []job.Report, next string, err error) {
 	limit := f.Limit
 	if limit <= 0 {
 		limit = defaultPage
 	}
 	limit = min(limit, maxPage)
-	text, args, err := f.sql(limit + 1)
+	labels, err := s.rarestFirst(ctx, f.Label)
+	if err != nil {
+		return nil, "", err
+	}
+	text, args, err := f.sql(labels, limit+1)
 	if err != nil {
 		return nil, "", err
 	}
 	var last row
 	more := false
-	err = s.rows(ctx, s.read, query{"list jobs", text, args}, func(rows *sql.Rows) error {
+	err = s.adhoc(ctx, s.opts.Timeout, query{"list jobs", text, args}, func(rows *sql.Rows) error {
 		if more = len(page) == limit; more {
 			return nil
 		}
@@ -68,67 +72,141 @@ func (s *Store) List(ctx context.Context, f Filter) (page []job.Report, next str
 	return page, next, nil
 }
 
-// clause collects conditions and their arguments.
-type clause struct {
+// rareLabel is up to how many jobs of a label are counted.
+const rareLabel = 2000
+
+// rarestFirst returns the hashes of labels, first the one that fewest jobs have.
+func (s *Store) rarestFirst(ctx context.Context, labels map[string]string) ([][]byte, error) {
+	var hashes [][]byte
+	best := rareLabel
+	for key, value := range labels {
+		hash, n := labelHash(key, value), 0
+		hashes = append(hashes, hash)
+		if len(labels) == 1 {
+			break
+		}
+		err := s.rows(ctx, s.read, query{"list jobs", `SELECT COUNT(*) FROM (SELECT 1 FROM labels WHERE label = ?1 LIMIT ?2) AS few`, []any{hash, rareLabel}},
+			func(rows *sql.Rows) error { return rows.Scan(&n) })
+		if err != nil {
+			return nil, err
+		}
+		if n < best {
+			best = n
+			hashes[0], hashes[len(hashes)-1] = hash, hashes[0]
+		}
+	}
+	return hashes, nil
+}
+
+// walk is the index that a page walks, from the newest entry down: all entries
+// with one value of its first column, or all.
+type walk struct {
+	column, created, seq string // "" where all jobs are walked
+	value                any
+}
+
+// page builds the query of a page. A filter's first restriction chooses the
+// index; its column is bounded from both sides, not compared with =, so that only
+// this index has the order that is asked for. Left to itself PostgreSQL walks
+// the index of all jobs and passes over those that do not match, and SQLite
+// sorts all that match. CROSS JOIN keeps SQLite from beginning with the jobs.
+type page struct {
 	where []string
 	args  []any
 }
 
-// add appends a condition whose ? become the numbers of its arguments.
-func (c *clause) add(condition string, args ...any) {
+// add appends a condition with one argument for each ?.
+func (p *page) add(condition string, args ...any) {
 	for _, a := range args {
-		c.args = append(c.args, a)
-		condition = strings.Replace(condition, "?", fmt.Sprintf("{%d}", len(c.args)), 1)
+		p.args = append(p.args, a)
+		condition = strings.Replace(condition, "?", "$"+strconv.Itoa(len(p.args)), 1)
 	}
-	c.where = append(c.where, strings.NewReplacer("{", "?", "}", "").Replace(condition))
+	p.where = append(p.where, strings.ReplaceAll(condition, "$", "?"))
 }
 
-// sql is the query of a page of n rows. With labels it walks the index of one
-// of them; CROSS JOIN keeps SQLite from walking the jobs instead.
-func (f Filter) sql(n int) (string, []any, error) {
-	var c clause
-	from, created, seq := "jobs j", "j.created", "j.seq"
-	for i, key := range slices.Sorted(maps.Keys(f.Label)) {
-		hash := labelHash(key, f.Label[key])
-		if i == 0 {
-			from, created, seq = "labels l CROSS JOIN jobs j", "l.created", "l.job"
-			c.add("l.label = ? AND j.seq = l.job", hash)
-			continue
+// sql is the query of a page of n rows.
+func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
+	var p page
+	w := walk{created: "j.created", seq: "j.seq"}
+	from := "jobs j"
+	// restrict makes the first restriction the walk. "+" and "||" keep the
+	// other ones from being taken for an index.
+	restrict := func(column, other string, value any) {
+		if w.column == "" {
+			w.column, w.value = column, value
+		} else {
+			p.add(other+" = ?", value)
 		}
-		c.add("EXISTS (SELECT 1 FROM labels m WHERE m.label = ? AND m.created = l.created AND m.job = l.job)", hash)
 	}
-	if f.State != "" {
-		c.add("j.state = ?", slices.Index(states[:], f.State))
+	for i, hash := range labels {
+		if i == 0 {
+			from = "labels l CROSS JOIN jobs j"
+			w = walk{"l.label", "l.created", "l.job", hash}
+			p.add("j.seq = l.job")
+		} else {
+			p.add("EXISTS (SELECT 1 FROM labels m WHERE m.label = ? AND m.created = l.created AND m.job = l.job)", hash)
+		}
 	}
 	if f.Verdict != "" {
-		c.add("j.verdict = ? AND j.verdict <> ''", string(f.Verdict))
+		restrict("j.verdict", "j.verdict || ''", string(f.Verdict))
+		p.add("j.verdict <> ''")
 	}
-	if f.Priority != "" {
-		c.add("j.priority = ?", priorityNumber(f.Priority))
+	if f.State != "" {
+		restrict("j.state", "+j.state", slices.Index(states[:], f.State))
 	}
 	if f.Pool != "" {
-		c.add("j.pool = ?", f.Pool)
+		restrict("j.pool", "j.pool || ''", f.Pool)
 	}
-	if !f.From.IsZero() {
-		c.add(created+" >= ?", f.From.UnixNano())
+	if f.Priority != "" {
+		restrict("j.priority", "+j.priority", priorityNumber(f.Priority))
 	}
-	if !f.To.IsZero() {
-		c.add(created+" < ?", f.To.UnixNano())
+	if err := p.bound(w, f); err != nil {
+		return "", nil, err
 	}
-	if f.After != "" {
-		lastCreated, lastSeq, err := parseCursor(f.After)
-		if err != nil {
-			return "", nil, err
-		}
-		c.add("("+created+", "+seq+") < (?, ?)", lastCreated, lastSeq)
+	order := w.created + " DESC, " + w.seq + " DESC"
+	if w.column != "" {
+		order = w.column + " DESC, " + order
 	}
 	where := ""
-	if len(c.where) > 0 {
-		where = " WHERE " + strings.Join(c.where, " AND ")
+	if len(p.where) > 0 {
+		where = " WHERE " + strings.Join(p.where, " AND ")
 	}
-	c.args = append(c.args, n)
+	p.args = append(p.args, n)
 	columns := "j." + strings.ReplaceAll(rowColumns, ", ", ", j.")
-	return fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s DESC, %s DESC LIMIT ?%d", columns, from, where, created, seq, len(c.args)), c.args, nil
+	return fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT ?%d", columns, from, where, order, len(p.args)), p.args, nil
+}
+
+// bound restricts the walk to the filter's value, times, and what follows the
+// page before.
+func (p *page) bound(w walk, f Filter) error {
+	compare := func(operator string, columns []string, values ...any) {
+		if w.column != "" {
+			columns, values = append([]string{w.column}, columns...), append([]any{w.value}, values...)
+		}
+		if len(columns) > 0 {
+			marks := strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", ")
+			p.add("("+strings.Join(columns, ", ")+") "+operator+" ("+marks+")", values...)
+		}
+	}
+	if f.From.IsZero() {
+		compare(">=", nil)
+	} else {
+		compare(">=", []string{w.created}, f.From.UnixNano())
+	}
+	if !f.To.IsZero() {
+		compare("<", []string{w.created}, f.To.UnixNano())
+	}
+	if f.After != "" {
+		created, seq, err := parseCursor(f.After)
+		if err != nil {
+			return err
+		}
+		compare("<", []string{w.created, w.seq}, created, seq)
+	}
+	if f.To.IsZero() && f.After == "" {
+		compare("<=", nil)
+	}
+	return nil
 }
 
 // cursor is a place in the order, not a job: it holds when the job is deleted.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/job"
+	"judged/internal/testkit"
 )
 
 func testOrder(t *testing.T, b backend) {
@@ -185,11 +186,20 @@ func testRoom(t *testing.T, b backend) {
 	s.put("most", nil)
 }
 
-// A taker that waits is woken by a Put in its own process at once, and by one in
-// another process too: at once with PostgreSQL, by a poll with SQLite.
+// Takers and readers that wait are woken by changes in their own process and,
+// with PostgreSQL, in another one, without a poll.
 func testWakeUps(t *testing.T, b backend) {
-	s := b.open(t, nil)
-	other := s.again()
+	s := b.open(t, func(o *Options) { o.poll = time.Hour })
+	other := s
+	if s.driver.listen != nil {
+		other = s.again()
+		// The listener begins some time after Open.
+		testkit.WaitFor(t, time.Minute, "the stores to listen", func() bool {
+			var n int
+			s.must(s.read.QueryRow(`SELECT COUNT(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND datname = current_database()`).Scan(&n))
+			return n == 2
+		})
+	}
 	for i, from := range []*bench{s, other} {
 		got := make(chan string, 2)
 		for range 2 {
@@ -211,22 +221,72 @@ func testWakeUps(t *testing.T, b backend) {
 			t.Errorf("took (-want +got):\n%s", diff)
 		}
 	}
-	// So does who waits for a report.
 	done := make(chan job.Report, 1)
 	go func() {
-		rep, err := s.Wait(s.ctx(), "a1")
+		rep, err := s.Wait(t.Context(), "a1") // which would return the report when a deadline has passed
 		if err != nil {
 			t.Error(err)
 		}
 		done <- rep
 	}()
+	s.waitForWatcher("a1")
 	other.finish(other.get("a1").Lease, job.Accepted)
-	if rep := <-done; rep.Verdict != job.Accepted {
-		t.Errorf("waited for %+v", rep)
+	select {
+	case rep := <-done:
+		if rep.Verdict != job.Accepted {
+			t.Errorf("waited for %+v", rep)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("who waits for a report is not woken")
 	}
 	ctx, cancel := context.WithTimeout(s.ctx(), 10*time.Millisecond)
 	defer cancel()
 	if rep, err := s.Wait(ctx, "b1"); err != nil || rep.State != job.Running {
 		t.Errorf("waiting ended with %+v, %v", rep, err)
+	}
+}
+
+func (b *bench) waitForWatcher(id string) {
+	testkit.WaitFor(b.t, time.Minute, "a watcher", func() bool {
+		b.hub.mu.Lock()
+		defer b.hub.mu.Unlock()
+		return b.hub.jobs[id] != nil
+	})
+}
+
+// Without notifications a poll finds what another process did, and what time
+// brings: the end of a lease and of a delay.
+func testPolling(t *testing.T, b backend) {
+	s := b.open(t, func(o *Options) { o.poll = 10 * time.Millisecond })
+	s.driver.notify = func(string) {}
+	other := s.again()
+	other.driver.notify = func(string) {}
+	for what, change := range map[string]func(Work){
+		"lease": func(Work) { s.clock.advance(time.Hour) },
+		"delay": func(w Work) {
+			s.must(other.Return(s.ctx(), w.Lease, time.Minute, true))
+			s.clock.advance(2 * time.Minute)
+		},
+		"put": func(w Work) { other.put("put", nil) },
+	} {
+		other.put(what+"-first", nil)
+		w := s.take()
+		got := make(chan Work, 1)
+		go func() {
+			w, err := s.Take(s.ctx(), Want{})
+			if err != nil {
+				t.Error(err)
+			}
+			got <- w
+		}()
+		change(w)
+		next := <-got
+		if next.ID != w.ID && next.ID != "put" {
+			t.Errorf("%s: took %s", what, next.ID)
+		}
+		s.finish(next.Lease, job.Accepted)
+		if next.ID != w.ID {
+			s.finish(w.Lease, job.Accepted)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -80,8 +81,7 @@ func (p *peers) unavailable(err error) string {
 	var network net.Error
 	switch {
 	case errors.As(err, &connect), errors.As(err, &network), pgconn.Timeout(err), pgconn.SafeToRetry(err),
-		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.Is(err, sql.ErrConnDone),
-		strings.Contains(err.Error(), "conn closed"), strings.Contains(err.Error(), "bad connection"):
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.Is(err, sql.ErrConnDone), errors.Is(err, sqldriver.ErrBadConn):
 		return fmt.Sprintf("check that %s is up and reachable", p.store.driver.name)
 	}
 	return ""

@@ -109,7 +109,7 @@ func (s *Store) sweepBatch(ctx context.Context, before int64) (deleted int, err 
 func (s *Store) Unfinished(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		q := query{"read unfinished jobs", `SELECT ` + rowColumns + `, digest, job FROM jobs WHERE state < 2`, nil}
-		err := s.stream(ctx, s.read, q, func(rows *sql.Rows) error {
+		err := s.adhoc(ctx, 0, q, func(rows *sql.Rows) error {
 			var r row
 			var digest string
 			var body []byte

@@ -93,9 +93,10 @@ func (s *Store) Room(ctx context.Context) error {
 // Depth is how many jobs of a pool wait, by priority; "" is all pools. A job
 // whose lease has expired is not counted until it is put back or taken again.
 func (s *Store) Depth(ctx context.Context, pool string) (map[job.Priority]int, error) {
-	text, args := `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND state = 0 GROUP BY priority`, []any(nil)
+	// +state and this grouping lead SQLite to jobs_open, which has all columns.
+	text, args := `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND +state = 0 GROUP BY pool, width, priority`, []any(nil)
 	if pool != "" {
-		text, args = `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND state = 0 AND pool = ?1 GROUP BY priority`, []any{pool}
+		text, args = `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND +state = 0 AND pool = ?1 GROUP BY pool, width, priority`, []any{pool}
 	}
 	depth := map[job.Priority]int{}
 	err := s.rows(ctx, s.read, query{"count waiting jobs", text, args}, func(rows *sql.Rows) error {

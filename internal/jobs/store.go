@@ -29,15 +29,14 @@ type Options struct {
 	// OnUnavailable is called with the name of each operation that failed with
 	// ErrUnavailable. The names are a closed set.
 	OnUnavailable func(operation string)
+
+	poll time.Duration // 0 is pollEvery
 }
 
-// Poll is how often the store looks at the database without being woken: for
-// leases that expire, delays that end, and what another process did while the
-// notifications of PostgreSQL were interrupted.
-const (
-	pollWork = time.Second
-	pollJob  = 2 * time.Second
-)
+// pollEvery is how often the store looks at the database without being woken:
+// for leases that expire, delays that end, and what another process did while
+// there were no notifications.
+const pollEvery = time.Second
 
 // Store is an open database. It is safe for concurrent use, and several
 // processes may open the same one.
@@ -75,6 +74,7 @@ func open(ctx context.Context, o Options, schema []string) (*Store, error) {
 	o.Lease = cmp.Or(o.Lease, 30*time.Second)
 	o.MaxDeliver = cmp.Or(o.MaxDeliver, 3)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	o.poll = cmp.Or(o.poll, pollEvery)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -95,7 +95,10 @@ func open(ctx context.Context, o Options, schema []string) (*Store, error) {
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
-	if err := errors.Join(s.migrate(ctx, schema), s.readClock(ctx)); err != nil {
+	if err = s.migrate(ctx, schema); err == nil {
+		err = s.readClock(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.tasks.Go(func() { s.deliver(life) })
@@ -141,16 +144,16 @@ func (s *Store) now() time.Time {
 	return s.opts.Now().Add(time.Duration(s.offset.Load())).UTC()
 }
 
-func (s *Store) readClock(ctx context.Context) error {
+func (s *Store) readClock(caller context.Context) error {
 	if s.driver.clock == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	ctx, cancel := context.WithTimeout(caller, s.opts.Timeout)
 	defer cancel()
 	before := s.opts.Now()
 	var theirs int64
 	if err := s.read.QueryRowContext(ctx, s.driver.clock).Scan(&theirs); err != nil {
-		return s.explain(context.WithoutCancel(ctx), "read the clock", err)
+		return s.explain(caller, "read the clock", err)
 	}
 	after := s.opts.Now()
 	s.offset.Store(theirs - before.Add(after.Sub(before)/2).UnixNano())
@@ -196,7 +199,7 @@ func (s *Store) exec(caller context.Context, operation, text string, args ...any
 	return result.RowsAffected()
 }
 
-// query is a prepared statement that returns rows.
+// query is a statement that returns rows.
 type query struct {
 	operation string
 	text      string
@@ -207,24 +210,31 @@ type query struct {
 func (s *Store) rows(caller context.Context, db *sql.DB, q query, scan func(*sql.Rows) error) error {
 	ctx, cancel := context.WithTimeout(caller, s.opts.Timeout)
 	defer cancel()
-	return s.explain(caller, q.operation, s.each(ctx, db, q, scan))
-}
-
-// stream is rows without a bound of time.
-func (s *Store) stream(ctx context.Context, db *sql.DB, q query, scan func(*sql.Rows) error) error {
-	return s.explain(ctx, q.operation, s.each(ctx, db, q, scan))
-}
-
-func (s *Store) each(ctx context.Context, db *sql.DB, q query, scan func(*sql.Rows) error) error {
 	statement, err := s.statement(ctx, db, q.text)
 	if err != nil {
-		return err
+		return s.explain(caller, q.operation, err)
 	}
 	found, err := statement.QueryContext(ctx, q.args...)
-	if err != nil {
-		return err
+	if err == nil {
+		err = each(found, scan)
 	}
-	return each(found, scan)
+	return s.explain(caller, q.operation, err)
+}
+
+// adhoc runs q without keeping it prepared, for texts that vary. A bound of 0 is
+// none.
+func (s *Store) adhoc(caller context.Context, bound time.Duration, q query, scan func(*sql.Rows) error) error {
+	ctx := caller
+	if bound > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(caller, bound)
+		defer cancel()
+	}
+	found, err := s.read.QueryContext(ctx, s.driver.sql(q.text), q.args...)
+	if err == nil {
+		err = each(found, scan)
+	}
+	return s.explain(caller, q.operation, err)
 }
 
 // each reads rows until scan fails. It reads them to their end: SQLite commits

@@ -179,6 +179,7 @@ var suite = map[string]func(*testing.T, backend){
 	"many takers":       testManyTakers,
 	"strict order":      testStrictOrder,
 	"wake-ups":          testWakeUps,
+	"polling":           testPolling,
 	"events":            testEvents,
 	"stale events":      testStaleEvents,
 	"list":              testList,

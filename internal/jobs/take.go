@@ -43,7 +43,7 @@ func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 		return Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 	}
 	defer func() { <-line.front }()
-	poll := time.NewTicker(pollWork)
+	poll := time.NewTicker(s.opts.poll)
 	defer poll.Stop()
 	for ctx.Err() == nil {
 		// What is under way is not cancelled: the lease could stay behind.

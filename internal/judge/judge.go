@@ -77,7 +77,7 @@ func inOrder(tests []Test) []Test {
 // runTest measures one test and checks each of its outputs.
 func runTest(ctx context.Context, stand *measure.Stand, task Task, t Test) (job.TestReport, error) {
 	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats, Head: task.Head,
-		OutputHint: minOutputHint, Place: task.Place, Ready: task.Ready}
+		Place: task.Place, Ready: task.Ready}
 	if task.Ran != nil {
 		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }
 	}
@@ -87,11 +87,6 @@ func runTest(ctx context.Context, stand *measure.Stand, task Task, t Test) (job.
 		q.Input = in.at
 	}
 	if t.Answer != "" {
-		info, err := os.Stat(t.Answer)
-		if err != nil {
-			return job.TestReport{}, fmt.Errorf("read answer: %w", err)
-		}
-		q.OutputHint = max(q.OutputHint, 2*units.Bytes(info.Size()))
 		q.Check = func(ctx context.Context, output io.Reader) (job.CheckReport, error) {
 			answer, err := os.Open(t.Answer)
 			if err != nil {
@@ -127,15 +122,13 @@ func (in inputs) close() {
 	}
 }
 
-// minOutputHint is set aside for the output of every run. Output beyond it
-// works like any other memory of the program; twice the answer is more than a
-// right program prints.
-const minOutputHint = 64 << 10
-
 // fold sums the tests up.
 func fold(tests []job.TestReport) job.Report {
 	r := job.Report{State: job.Done, Verdict: job.Fold(tests), Tests: tests}
 	r.JudgementType = r.Verdict.JudgementType()
+	if i := slices.IndexFunc(tests, func(t job.TestReport) bool { return t.Verdict == job.InternalError }); i >= 0 && r.Verdict == job.InternalError {
+		r.Message = fmt.Sprintf("judge test %q: %s", tests[i].Name, tests[i].Message)
+	}
 	agree := true
 	for _, t := range tests {
 		agree = agree && t.Agree

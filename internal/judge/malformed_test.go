@@ -167,6 +167,11 @@ func TestOddScripts(t *testing.T) {
 		{"only blanks behind #!", "#!   \n", job.NotExecutable, "neither an ELF program"},
 		{"no interpreter", "#!/no/such/interpreter\n", job.NotExecutable, "is not in the sandbox"},
 		{"CR LF", "#!/bin/sh\r\nexit 0\r\n", job.NotExecutable, "CR LF"},
+		{"a language that the host lacks", "#!/usr/local/bin/racket9.99\n", job.InternalError, `this host has no "/usr/local/bin/racket9.99"; install it`},
+		{"the same through env", "#!/usr/bin/env racket9.99\n", job.InternalError, `this host has no "racket9.99"; install it`},
+		{"what nobody has, through env", "#!/usr/bin/env none\n", job.RuntimeError, ""},
+		{"the same and CR LF", "#!/usr/local/bin/racket9.99\r\n", job.NotExecutable, "CR LF"},
+		{"the same elsewhere", "#!/box/racket9.99\n", job.NotExecutable, "is not in the sandbox"},
 		{"itself", "#!./program\n", job.NotExecutable, "leads in a circle"},
 		{"itself by another name", "#!/box/work/./program\n", job.NotExecutable, ""},
 		{"a folder", "#!/box\n", job.NotExecutable, "may not be executed"},
@@ -189,13 +194,73 @@ func TestOddScripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := r.Tests[0]
-			if got.Verdict != tt.want || !strings.Contains(got.Message, tt.message) || (got.Verdict == job.NotExecutable) != (got.Message != "") {
+			if got.Verdict != tt.want || !strings.Contains(got.Message, tt.message) || (got.Verdict == job.NotExecutable || got.Verdict == job.InternalError) != (got.Message != "") {
 				t.Errorf("%s %q, want %s %q", got.Verdict, got.Message, tt.want, tt.message)
 			}
 			if strings.ContainsFunc(got.Message, func(r rune) bool { return r < ' ' }) {
 				t.Errorf("message %q has control characters", got.Message)
 			}
 		})
+	}
+}
+
+// TestCutPrograms holds that an ELF file that was cut off is not executable, however
+// much of it is there, and that what the kernel does not load does not matter.
+func TestCutPrograms(t *testing.T) {
+	for _, static := range []bool{true, false} {
+		t.Run(fmt.Sprintf("static=%t", static), func(t *testing.T) {
+			whole, err := os.ReadFile(testkit.CompileC(t, "testdata/hello.c", static))
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := loadedEnd(t, whole)
+			b := newBench(t)
+			for _, tt := range []struct {
+				size int
+				want job.Verdict
+			}{
+				{4, job.NotExecutable}, {63, job.NotExecutable}, {64, job.NotExecutable}, {100, job.NotExecutable},
+				{4096, job.NotExecutable}, {end / 2, job.NotExecutable}, {end - 1, job.NotExecutable},
+				{end, job.Accepted}, {len(whole), job.Accepted},
+			} {
+				r, err := b.judge(job.Job{Program: b.file(whole[:tt.size])})
+				if err != nil || r.Verdict != tt.want {
+					t.Errorf("%d of %d bytes: %s, %v, want %s", tt.size, len(whole), r.Verdict, err, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// loadedEnd is where the part of a program ends that the kernel loads.
+func loadedEnd(t *testing.T, program []byte) int {
+	t.Helper()
+	f, err := elf.NewFile(strings.NewReader(string(program)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := uint64(0)
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD {
+			end = max(end, p.Off+p.Filesz)
+		}
+	}
+	return int(end)
+}
+
+// TestLackingCommands holds that a command that is not there is no fault of the
+// program.
+func TestLackingCommands(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{"python9.99", "/usr/bin/python9.99", "./other"} {
+		r, err := b.judge(job.Job{Program: b.file([]byte("print(1)\n")), Command: []string{name, "{program}"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("judge test \"1\": execute %q: no such file or directory; install it in", name)
+		if r.Verdict != job.InternalError || !strings.HasPrefix(r.Message, want) {
+			t.Errorf("%s: %s %q, want IE %q", name, r.Verdict, r.Message, want)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ func TestMarks(t *testing.T) {
 	// A run is fast with the chance of so many of the 256 values of a byte.
 	p := math.Floor(256*fast/100+1) / 256
 	kinds := []string{"none", "timers", "sockets", "forks", "sleeps", "threads", "barriers"}
-	program := testkit.CompileC(t, filepath.Join("..", "..", "testdata", "attacks", "160-mark-runs.c"), false)
+	program := testkit.CompileC(t, filepath.Join("..", "..", "testdata", "attacks", "170-mark-runs.c"), false)
 	ct := openCourt(t, 1)
 	for policy, expected := range map[job.Policy]float64{job.Single: p, job.Confirm: confirmed(p)} {
 		counts := map[string]*tally{}

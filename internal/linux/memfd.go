@@ -35,6 +35,15 @@ func Preallocate(f *os.File, n int64) error {
 	return nil
 }
 
+// Allocated is how many bytes of memory or disk the content of a file takes.
+func Allocated(f *os.File) (int64, error) {
+	var info unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &info); err != nil {
+		return 0, &os.PathError{Op: "fstat", Path: f.Name(), Err: err}
+	}
+	return info.Blocks * 512, nil
+}
+
 // OpenWriteOnly opens the file behind f again for writing only: what is passed
 // to a solution as its output must not let it read.
 func OpenWriteOnly(f *os.File) (*os.File, error) {

@@ -25,8 +25,10 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 	if chosen.check != nil {
 		r.Score = chosen.check.Score
 	}
-	if chosen.verdict == job.NotExecutable {
-		r.Message = whyNotExecutable(chosen.result.ExecError, q.Args[0])
+	if e := chosen.result.ExecError; e != 0 {
+		if r.Message = whyNotExecutable(e, q.Args[0]); chosen.result.Lacks != "" {
+			r.Message = whyLacking(chosen.result, q.Args[0])
+		}
 		r.Output = nil
 		return r
 	}

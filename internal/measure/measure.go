@@ -19,14 +19,13 @@ import (
 
 // Request is one test of one program.
 type Request struct {
-	Name       string
-	Args       []string
-	Files      []sandbox.File
-	Input      func(sandbox.Slot) (*sandbox.Input, error) // for runs there, asked for by every run; nil is empty
-	OutputHint units.Bytes
-	Limits     job.Limits // complete: no member is zero
-	Repeats    job.Repeats
-	Head       units.Bytes
+	Name    string
+	Args    []string
+	Files   []sandbox.File
+	Input   func(sandbox.Slot) (*sandbox.Input, error) // for runs there, asked for by every run; nil is empty
+	Limits  job.Limits                                 // complete: no member is zero
+	Repeats job.Repeats
+	Head    units.Bytes
 	// Place finds where to run once more what is to be confirmed; nil is here.
 	Place func(ctx context.Context, wish stats.Placement) (Place, error)
 	// Ready is waited for when the program is loaded, before it is let go; nil
@@ -113,7 +112,7 @@ func (t test) repeat(run func(wish) (outcome, error)) (job.TestReport, error) {
 		if o.run.Kept {
 			kept = append(kept, o.counted())
 		}
-		if o.verdict == job.NotExecutable {
+		if o.result.ExecError != 0 {
 			return assemble(t.Request, all, stats.Decision{}, t.rule), nil
 		}
 		d = t.rule.Decide(kept)
@@ -222,7 +221,7 @@ func (s *Stand) once(ctx context.Context, t test) (outcome, error) {
 
 func (s *Stand) spec(t test) (spec sandbox.Spec, err error) {
 	spec = sandbox.Spec{
-		Args: t.Args, Files: t.Files, OutputHint: t.OutputHint,
+		Args: t.Args, Files: t.Files,
 		Limits: sandbox.Limits{CPUTime: t.rule.StopAt(), WallTime: t.Limits.WallTime(), Memory: t.Limits.Memory,
 			Output: t.Limits.Output, Stack: t.Limits.Stack, Processes: t.Limits.Processes},
 	}

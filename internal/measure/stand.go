@@ -20,9 +20,10 @@ type Stand struct {
 	guard      atomic.Pointer[stats.Guard] // nil is the default
 	log        *slog.Logger
 
-	mu   sync.Mutex // guards the rest, and is held while sandboxes are made and taken down
-	next *sandbox.Sandbox
-	used []*sandbox.Sandbox // nothing lives in them any more
+	mu     sync.Mutex // guards the rest, and is held while sandboxes are made and taken down
+	next   *sandbox.Sandbox
+	used   []*sandbox.Sandbox // nothing lives in them any more
+	closed bool
 
 	tidying sync.WaitGroup
 }
@@ -60,6 +61,11 @@ func (s *Stand) Tidy() {
 	s.tidying.Go(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if s.closed {
+			// The timer of the last run fired while it was stopped: it comes
+			// after Close, when the launcher may be gone.
+			return
+		}
 		s.closeUsed()
 		if s.next != nil {
 			return
@@ -119,6 +125,7 @@ func (s *Stand) Close() error {
 	s.Settle()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closed = true
 	if s.next != nil {
 		s.used = append(s.used, s.next)
 		s.next = nil

@@ -7,6 +7,7 @@ import (
 	"judged/internal/job"
 	"judged/internal/linux"
 	"judged/internal/sandbox"
+	"judged/internal/stage"
 )
 
 // verdictOf decides what one run is by its counters, in the order of the
@@ -16,6 +17,8 @@ func verdictOf(r sandbox.Result, l job.Limits) job.Verdict {
 	switch {
 	case r.Stop == sandbox.StopCancelled:
 		return job.Cancelled
+	case r.Lacks != "":
+		return job.InternalError
 	case r.ExecError != 0:
 		return job.NotExecutable
 	case r.Signal == syscall.SIGSYS:
@@ -28,7 +31,7 @@ func verdictOf(r sandbox.Result, l job.Limits) job.Verdict {
 		return job.IdlenessLimit
 	case r.Stop == sandbox.StopWall:
 		return job.WallTimeLimit
-	case r.OutputBytes > l.Output || r.ErrorBytes > l.Output:
+	case r.OutputBytes > l.Output:
 		return job.OutputLimit
 	case r.Signal != 0 || r.Code != 0:
 		return job.RuntimeError
@@ -47,6 +50,14 @@ func exitOf(r sandbox.Result) *job.Exit {
 	return &job.Exit{Code: &r.Code}
 }
 
+// whyLacking tells an operator what to install.
+func whyLacking(r sandbox.Result, name string) string {
+	if r.Lacks == name {
+		return fmt.Sprintf("execute %q: %s; install it in %s of this host, or correct the command of the job", name, r.ExecError, stage.Path)
+	}
+	return fmt.Sprintf("execute %q: this host has no %q; install it", name, r.Lacks)
+}
+
 // whyNotExecutable turns the errno of execve into what a contestant can use.
 func whyNotExecutable(e syscall.Errno, name string) string {
 	why := e.Error()
@@ -55,6 +66,8 @@ func whyNotExecutable(e syscall.Errno, name string) string {
 		why = "it, its interpreter or its loader is not in the sandbox; a #! line that ends in CR LF names another interpreter"
 	case syscall.ENOEXEC:
 		why = "neither an ELF program for this machine nor a script with a #! line"
+	case syscall.ELIBBAD:
+		why = "an ELF file without all that its headers speak of; was it cut off?"
 	case syscall.EACCES:
 		why = "it or its interpreter may not be executed"
 	case syscall.ELOOP:

@@ -31,6 +31,7 @@ func TestVerdictOf(t *testing.T) {
 		{"signal", sandbox.Result{Signal: syscall.SIGSEGV}, job.RuntimeError},
 		{"its own SIGKILL", sandbox.Result{Signal: syscall.SIGKILL}, job.RuntimeError},
 		{"not executable", sandbox.Result{ExecError: syscall.ENOEXEC}, job.NotExecutable},
+		{"what the host lacks", sandbox.Result{ExecError: syscall.ENOENT, Lacks: "python3"}, job.InternalError},
 		{"one nanosecond over", sandbox.Result{CPUTime: time.Second + 1}, job.TimeLimit},
 		{"killed for time", sandbox.Result{Stop: sandbox.StopCPU, CPUTime: 1100 * time.Millisecond, Signal: syscall.SIGKILL}, job.TimeLimit},
 		{"out of memory looks like SIGKILL", sandbox.Result{OOMKills: 1, Signal: syscall.SIGKILL}, job.MemoryLimit},
@@ -42,7 +43,7 @@ func TestVerdictOf(t *testing.T) {
 		{"busy at the wall limit", sandbox.Result{Stop: sandbox.StopWall, Signal: syscall.SIGKILL}, job.WallTimeLimit},
 		{"time before the wall limit", sandbox.Result{Stop: sandbox.StopWall, CPUTime: 1001 * time.Millisecond}, job.TimeLimit},
 		{"too much output", sandbox.Result{OutputBytes: 1<<20 + 1, Signal: syscall.SIGXFSZ}, job.OutputLimit},
-		{"too much error output, signal ignored", sandbox.Result{ErrorBytes: 1<<20 + 1}, job.OutputLimit},
+		{"too much output, signal ignored", sandbox.Result{OutputBytes: 1<<20 + 1}, job.OutputLimit},
 		{"SIGXFSZ for another file", sandbox.Result{Signal: syscall.SIGXFSZ}, job.RuntimeError},
 		{"cancelled", sandbox.Result{Stop: sandbox.StopCancelled, Signal: syscall.SIGKILL, OOMKills: 1}, job.Cancelled},
 	}

@@ -49,6 +49,83 @@ func readLinkage(f io.ReaderAt) (l linkage, ok bool) {
 	return l, true
 }
 
+// IsWhole reports whether a file has everything that its headers have the kernel
+// load; false is an ELF file that was cut off, or has nothing to load. Files of other
+// kinds are whole.
+func IsWhole(path string) bool {
+	f := openRegular(path)
+	if f == nil {
+		return true
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return true
+	}
+	return isWhole(f, uint64(info.Size()))
+}
+
+func isWhole(f io.ReaderAt, size uint64) bool {
+	ident := make([]byte, elf.EI_NIDENT)
+	n, _ := f.ReadAt(ident, 0) // a short read is a short file
+	if !strings.HasPrefix(string(ident[:n]), elf.ELFMAG) {
+		return true
+	}
+	if n < len(ident) {
+		return false
+	}
+	if ident[elf.EI_DATA] != byte(elf.ELFDATA2LSB) {
+		return true // of another machine, which the kernel tells
+	}
+	switch elf.Class(ident[elf.EI_CLASS]) {
+	case elf.ELFCLASS64:
+		return isWhole64(f, size)
+	case elf.ELFCLASS32:
+		return isWhole32(f, size)
+	}
+	return true
+}
+
+func isWhole64(f io.ReaderAt, size uint64) bool {
+	var h elf.Header64
+	if !readAt(f, 0, &h) {
+		return false
+	}
+	segments := make([]elf.Prog64, h.Phnum)
+	return readAt(f, h.Phoff, segments) && loadable(segments, size)
+}
+
+func isWhole32(f io.ReaderAt, size uint64) bool {
+	var h elf.Header32
+	if !readAt(f, 0, &h) {
+		return false
+	}
+	small := make([]elf.Prog32, h.Phnum)
+	if !readAt(f, uint64(h.Phoff), small) {
+		return false
+	}
+	var segments []elf.Prog64
+	for _, s := range small {
+		segments = append(segments, elf.Prog64{Type: s.Type, Off: uint64(s.Off), Filesz: uint64(s.Filesz), Memsz: uint64(s.Memsz)})
+	}
+	return loadable(segments, size)
+}
+
+func loadable(segments []elf.Prog64, size uint64) bool {
+	some := false
+	for _, s := range segments {
+		if kind := elf.ProgType(s.Type); kind != elf.PT_LOAD && kind != elf.PT_INTERP {
+			continue
+		} else if kind == elf.PT_LOAD {
+			some = true
+		}
+		if s.Off > size || s.Filesz > size-s.Off {
+			return false
+		}
+	}
+	return some
+}
+
 func firstOf(segments []elf.Prog64, kind elf.ProgType) (elf.Prog64, bool) {
 	i := slices.IndexFunc(segments, func(s elf.Prog64) bool { return elf.ProgType(s.Type) == kind })
 	if i < 0 {

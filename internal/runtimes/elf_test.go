@@ -149,3 +149,36 @@ func TestReadInterpreters(t *testing.T) {
 		}
 	}
 }
+
+// TestIsWhole cuts programs off, and leaves nothing to load.
+func TestIsWhole(t *testing.T) {
+	program, err := os.ReadFile(link(t, filepath.Join(t.TempDir(), "static"), "-static"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := bytes.Clone(program) // the same words mean something else there
+	small[elf.EI_CLASS] = byte(elf.ELFCLASS32)
+	nothing := bytes.Clone(program)
+	nothing[56], nothing[57] = 0, 0 // e_phnum
+	swapped := bytes.Clone(program)
+	swapped[elf.EI_DATA] = byte(elf.ELFDATA2MSB)
+	for name, tt := range map[string]struct {
+		text []byte
+		want bool
+	}{
+		"whole":         {program, true},
+		"a script":      {[]byte("#!/bin/sh\n"), true},
+		"nothing":       {nil, true},
+		"the magic":     {program[:4], false},
+		"no header":     {program[:40], false},
+		"no segments":   {program[:100], false},
+		"half":          {program[:len(program)/2], false},
+		"none to load":  {nothing, false},
+		"32 bits":       {small, false},
+		"other machine": {swapped, true},
+	} {
+		if got := isWhole(bytes.NewReader(tt.text), uint64(len(tt.text))); got != tt.want {
+			t.Errorf("%s: %t, want %t", name, got, tt.want)
+		}
+	}
+}

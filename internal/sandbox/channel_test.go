@@ -35,8 +35,9 @@ var leftOpen = []left{
 	{whole(`(/proc/P.*|/proc/self|/proc/thread-self|new (pipe|socket|memfd|pidfd)) inode|.*:ino|new socket option 57|/proc/P/(task/\d+/)?(fd|ns)/.* link`), nil,
 		"what the kernel numbers new objects with (attack 113)"},
 	{whole(`/proc/P/(task/\d+/)?sched:se\.(exec_start|vruntime|deadline|vlag)`), nil, "clocks of the scheduler (attack 144)"},
-	{whole(`sysinfo .*|/proc links|new eventfd fdinfo:eventfd-id`), nil, "how much of the machine is in use (attack 120)"},
+	{whole(`sysinfo .*|/proc links|new eventfd fdinfo:eventfd-id|slice`), nil, "how much of the machine is in use (attack 120)"},
 	{whole(`/proc/P/(task/\d+/)?net/(softnet_stat|protocols|sockstat6?):.*`), nil, "the host's own network, of which a run has none"},
+	{whole(`/proc/P/(task/\d+/)?numa_maps:\d+`), regexp.MustCompile(` file=/ `), "an input of more than 1 GiB is a file of the host"},
 	{whole(`(/dev/stdin|/proc/P/(task/\d+/)?fd/0) (blocks|inodes) free`), nil, "an input of more than 1 GiB lies on the host's disk"},
 }
 
@@ -48,11 +49,13 @@ func whole(key string) *regexp.Regexp { return regexp.MustCompile("^(" + key + "
 // objects, and what calls answer. A difference is a channel between runs. Each
 // is on the list above, or the test fails.
 func TestChannels(t *testing.T) {
-	testkit.Need(t, testkit.GCC)
 	l := newLab(t, nil)
 	beside := l.beside(t)
 	l.slot.Network = network(t)
-	program := testkit.CompileC(t, "testdata/channel.c", false)
+	program := "testdata/channel" // put there for a guest, which has no libraries to see
+	if _, err := os.Stat(program); err != nil {
+		program = testkit.CompileC(t, "testdata/channel.c", false)
+	}
 	copied, named := someInputs(t, l.slot)
 	for name, input := range map[string]*Input{"input": copied, "large input": named, "no input": nil} {
 		t.Run(name, func(t *testing.T) {

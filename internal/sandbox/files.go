@@ -11,8 +11,14 @@ import (
 	"judged/internal/units"
 )
 
-// stderrHint is what is set aside for stderr, which few programs use much.
-const stderrHint = 16 << 10
+// The memory that is set aside for the first output of a run, so that neither its
+// pages nor their making are billed to it. It is the same for every run: with an
+// amount that depends on the answer, a program's CPU time would, too. More would cost
+// every run.
+const (
+	stdoutAside = 64 << 10
+	stderrAside = 16 << 10
+)
 
 // Output is what a run writes to one of its streams: a file in memory that
 // nobody reads while the program runs, so that reading is neither billed to it
@@ -20,18 +26,24 @@ const stderrHint = 16 << 10
 type Output struct {
 	read  *os.File
 	write *os.File
+	aside units.Bytes // what of its pages is charged to judged
 }
 
 // newOutput makes a stream with its first pages on the slot's node and charged
 // to judged.
-func newOutput(name string, hint units.Bytes, slot Slot) (*Output, error) {
+func newOutput(name string, aside units.Bytes, slot Slot) (*Output, error) {
 	read, err := linux.Memfd(name)
 	if err != nil {
 		return nil, err
 	}
 	o := &Output{read: read}
-	if hint > 0 {
-		err = onNode(slot, func() error { return linux.Preallocate(read, int64(hint)) })
+	if aside > 0 {
+		err = onNode(slot, func() error { return linux.Preallocate(read, int64(aside)) })
+	}
+	if err == nil {
+		var pages int64
+		pages, err = linux.Allocated(read)
+		o.aside = units.Bytes(pages)
 	}
 	if err == nil {
 		o.write, err = linux.OpenWriteOnly(read)

@@ -44,13 +44,24 @@ func TestLeaksInGuest(t *testing.T) {
 	}, "judged/internal/sandbox", "^Test(NothingIsLeft|LauncherLeavesNothing|ProcessesBound|AllAreCounted|Parents|Unprotected)$")
 }
 
-// TestLeaderlessInGuest kills with cgroup v2 what cgroup.kill alone does not reach.
-func TestLeaderlessInGuest(t *testing.T) {
+// TestLimitsInGuest has cgroup v2 end what cgroup.kill alone does not reach, and
+// count memory without output.
+func TestLimitsInGuest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
-	program := testkit.CompileC(t, "testdata/leaderless.c", true)
+	files := map[string]string{}
+	for _, name := range []string{"leaderless", "memory"} {
+		files["/repo/internal/sandbox/testdata/"+name] = testkit.CompileC(t, "testdata/"+name+".c", true)
+	}
+	guest.GoTest(t, guest.Config{Append: isolation + " tsc=reliable", NUMA: true, Files: files},
+		"judged/internal/sandbox", "^Test(Leaderless|LeaderlessWithoutNamespaces|OutputIsNotMemory)$")
+}
+
+// TestChannelsInGuest is TestChannels on another kernel, with cgroup v2.
+func TestChannelsInGuest(t *testing.T) {
+	t.Parallel()
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	guest.GoTest(t, guest.Config{
-		Append: isolation + " tsc=reliable", NUMA: true,
-		Files: map[string]string{"/repo/internal/sandbox/testdata/leaderless": program},
-	}, "judged/internal/sandbox", "^TestLeaderless(WithoutNamespaces)?$")
+		Append: "tsc=reliable", Files: map[string]string{"/repo/internal/sandbox/testdata/channel": testkit.CompileC(t, "testdata/channel.c", true)},
+	}, "judged/internal/sandbox", "^TestChannels$/^input$")
 }

@@ -26,7 +26,7 @@ func TestNothingIsLeft(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	users := ownUsers()
 	l := newLab(t, func(o *Options) { o.UIDFirst, o.UIDCount = users.First, users.Count })
-	litter := Spec{Args: []string{"./act", "litter"}, Files: []File{{Name: "act", Path: act(t), Exec: true}}, Limits: limits(), OutputHint: 64 << 10}
+	litter := Spec{Args: []string{"./act", "litter"}, Files: []File{{Name: "act", Path: act(t), Exec: true}}, Limits: limits()}
 	spec := func(change func(*Spec)) Spec { s := litter; change(&s); return s }
 	verb := func(word string) func(*Spec) { return func(s *Spec) { s.Args = []string{"./act", word} } }
 	host := func(s *Spec) { s.Args = []string{"echo", "a"} } // a program of the host, in guests too

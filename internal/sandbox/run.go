@@ -36,14 +36,14 @@ type Result struct {
 	Code      int            // exit status, when neither of the next two is set
 	Signal    syscall.Signal // that ended the first process
 	ExecError syscall.Errno  // why it could not be executed at all, or 0
+	Lacks     string         // at ExecError: what the host or the platform should have had; "" is the program's own fault
 
 	CPUTime              time.Duration // all processes of the run
 	UserTime, SystemTime *time.Duration
 	WallTime             time.Duration // CLOCK_MONOTONIC, until the first process ended
-	MemoryPeak           *units.Bytes
+	MemoryPeak           *units.Bytes  // without stdout and stderr
 	OOMKills             int64
-	OutputBytes          units.Bytes // stdout
-	ErrorBytes           units.Bytes // stderr
+	OutputBytes          units.Bytes // stdout and stderr
 
 	Throttled *int64 // periods, by the cpu controller
 	Pressure  cgroup.Pressure
@@ -62,6 +62,9 @@ const settleTimeout = 60 * time.Second
 // Run lets the parked program go and returns when nothing of it lives any
 // more. It is called once.
 func (s *Sandbox) Run(ctx context.Context) (Result, error) {
+	if r, ok := refused(s.program); !ok {
+		return r, nil
+	}
 	if err := s.group.ResetPeak(); err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}
@@ -75,12 +78,13 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	if _, err := s.gate.Write([]byte{1}); err != nil {
 		return Result{}, fmt.Errorf("run: let go: %w", err)
 	}
+	a := s.newAccount()
 	ended, err := w.untilExit(ctx)
-	if err != nil {
+	if err := errors.Join(err, a.Close()); err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}
 	begin := linux.Monotonic()
-	r, err := s.collect(&w, base, parked)
+	r, err := s.collect(&w, a, base, parked)
 	r.WallTime = ended - w.start
 	r.Pressure.CPU, r.Pressure.IRQ = difference(r.Pressure.CPU, waited.CPU), difference(r.Pressure.IRQ, waited.IRQ)
 	s.overhead += linux.Monotonic() - begin
@@ -92,7 +96,7 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 
 // collect ends what the first process left running and reads what the run
 // was. The counters are exact only now: a CPU accounts a task when it leaves.
-func (s *Sandbox) collect(w *watch, base cgroup.CPU, parked counters) (Result, error) {
+func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters) (Result, error) {
 	ended := s.endedCounters()
 	status, usage, err := s.solution.reap()
 	if err != nil {
@@ -118,18 +122,23 @@ func (s *Sandbox) collect(w *watch, base cgroup.CPU, parked counters) (Result, e
 	r := Result{
 		Stop: w.stop, Idle: w.idle, Explained: w.stop == StopWall && w.explained,
 		CPUTime: end.Total - base.Total, UserTime: difference(end.User, base.User), SystemTime: difference(end.System, base.System),
-		MemoryPeak: end.MemoryPeak, OOMKills: end.OOMKills, Throttled: end.Throttled,
-		Pressure: s.group.Pressure(), Memory: end.Memory,
+		OOMKills: end.OOMKills, Throttled: end.Throttled, Pressure: s.group.Pressure(), Memory: end.Memory,
+	}
+	if r.MemoryPeak, err = a.peak(); err != nil {
+		return Result{}, err
 	}
 	r.fill(ended, parked)
 	if err := s.exit(&r, status); err != nil {
 		return Result{}, err
 	}
-	if r.OutputBytes, err = s.stdout.Size(); err != nil {
-		return Result{}, err
+	for _, o := range []*Output{s.stdout, s.stderr} {
+		size, err := o.Size()
+		if err != nil {
+			return Result{}, err
+		}
+		r.OutputBytes += size
 	}
-	r.ErrorBytes, err = s.stderr.Size()
-	return r, err
+	return r, nil
 }
 
 // kill ends all processes of the run. The group alone can miss a child: a fork that
@@ -141,6 +150,12 @@ func (s *Sandbox) kill() error {
 	return errors.Join(s.group.Kill(), linux.KillProcess(s.process1.fd))
 }
 
+// end has the first process of the run end, and so the run. Unlike kill it may be
+// called by any goroutine until the process is reaped.
+func (s *Sandbox) end() error {
+	return errors.Join(linux.KillProcess(s.process1.fd), linux.KillProcess(s.solution.fd))
+}
+
 // exit tells how the first process ended. A step that failed before execve is
 // our failure; execve's own is the program's.
 func (s *Sandbox) exit(r *Result, status syscall.WaitStatus) error {
@@ -149,7 +164,7 @@ func (s *Sandbox) exit(r *Result, status syscall.WaitStatus) error {
 		if name != stage.ExecStepName {
 			return fmt.Errorf("%s: %w", name, errno)
 		}
-		r.ExecError = errno
+		r.ExecError, r.Lacks = errno, lacks(errno, s.args, s.program)
 		return nil
 	}
 	if status.Signaled() {

@@ -26,10 +26,6 @@ type Spec struct {
 	// far noise explains at most. The run is stopped where the rest is over the limit. nil
 	// explains nothing.
 	Explained func(Progress) Allowance
-	// OutputHint is how much output is expected. That much memory is set
-	// aside beforehand, so that neither its pages nor their making are
-	// billed to the run.
-	OutputHint units.Bytes
 }
 
 // File is a file of the host to be copied into the working directory.
@@ -43,8 +39,8 @@ type File struct {
 type Limits struct {
 	CPUTime   time.Duration // the run is killed here, in CPU time of all its processes
 	WallTime  time.Duration
-	Memory    units.Bytes
-	Output    units.Bytes // of stdout, and of every file that it writes; one byte more is possible and tells that the limit was hit
+	Memory    units.Bytes // without stdout and stderr
+	Output    units.Bytes // of stdout, of stderr, and of every file that it writes; one byte more is possible and tells that the limit was hit
 	Stack     units.Bytes
 	Processes int
 }
@@ -73,6 +69,8 @@ type Sandbox struct {
 	overhead  time.Duration
 	settle    time.Duration // how long what is killed may take to be gone; settleTimeout, but in tests
 	parked    linux.Usage   // of the child, when it was
+	program   *File         // that is executed; nil is one of the host
+	args      []string
 }
 
 // Prepare makes a sandbox on a slot up to the point where only the program is
@@ -139,8 +137,9 @@ func (s *Sandbox) Load(spec Spec) error {
 
 func (s *Sandbox) doLoad(spec Spec) (err error) {
 	s.limits, s.explained = spec.Limits, spec.Explained
+	s.args, s.program = spec.Args, ownProgram(spec.Args, spec.Files)
 	if !s.launcher.options.Without.Has(stage.Cgroup) {
-		if err := s.group.Limit(spec.Limits.Memory, spec.Limits.Processes); err != nil {
+		if err := s.group.Limit(spec.Limits.Memory+s.room(spec.Limits), spec.Limits.Processes); err != nil {
 			return err
 		}
 	}
@@ -150,10 +149,10 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	if err := s.putFiles(spec.Files); err != nil {
 		return err
 	}
-	if s.stdout, err = newOutput("stdout", min(spec.OutputHint, spec.Limits.Output), s.slot); err != nil {
+	if s.stdout, err = newOutput("stdout", min(stdoutAside, spec.Limits.Output), s.slot); err != nil {
 		return err
 	}
-	if s.stderr, err = newOutput("stderr", min(stderrHint, spec.Limits.Output), s.slot); err != nil {
+	if s.stderr, err = newOutput("stderr", min(stderrAside, spec.Limits.Output), s.slot); err != nil {
 		return err
 	}
 	if err := s.park(spec); err != nil {

@@ -75,7 +75,7 @@ func TestSoak(t *testing.T) {
 				t.Fatal(err)
 			}
 		}()
-		err = s.Load(Spec{Args: []string{"./act", "litter"}, Files: []File{{Name: "act", Path: programs[n%2], Exec: true}}, Limits: limits(), OutputHint: 4 << 10})
+		err = s.Load(Spec{Args: []string{"./act", "litter"}, Files: []File{{Name: "act", Path: programs[n%2], Exec: true}}, Limits: limits()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -125,7 +125,7 @@ func interestingValues(a *Args) []uint64 {
 // always allowed, so no argument may be read for it.
 func TestHotCallsReadNoArguments(t *testing.T) {
 	hot := strings.Fields(`read write readv writev pread64 pwrite64 lseek openat close fstat mmap munmap mremap mprotect
-		madvise brk futex rt_sigaction rt_sigprocmask sched_yield clock_gettime getpid gettid epoll_pwait ppoll
+		brk futex rt_sigaction rt_sigprocmask sched_yield clock_gettime getpid gettid epoll_pwait ppoll
 		nanosleep clock_nanosleep getrandom restart_syscall rt_sigreturn exit exit_group wait4 execve`)
 	for _, arch := range bothArchs {
 		f, err := Build(arch, Default())

@@ -38,7 +38,7 @@ func allowed() []Rule {
 			epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2
 			eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime timerfd_gettime`),
 		group("memory: billed by the memory cgroup; RLIMIT_MEMLOCK is 0, so mlock only fails", Allow, `
-			brk mmap munmap mremap mprotect madvise msync mlock mlock2 mlockall munlock munlockall
+			brk mmap munmap mremap mprotect msync mlock mlock2 mlockall munlock munlockall
 			pkey_alloc pkey_free pkey_mprotect map_shadow_stack get_mempolicy`),
 		group("threads: what libc and the runtimes start and stop them with", Allow, `
 			arch_prctl set_tid_address set_robust_list get_robust_list rseq membarrier gettid

@@ -43,7 +43,10 @@ const (
 	askPersona    = 0xffffffff
 	familyUnix    = 1
 	schedOther    = 0
-	outOfBand     = 1 // MSG_OOB
+	outOfBand     = 1  // MSG_OOB
+	adviseFree    = 8  // MADV_FREE
+	adviseMerge   = 12 // MADV_MERGEABLE
+	advisePageOut = 21 // MADV_PAGEOUT
 	prSetDeathSig = 1
 	prGetDeathSig = 2
 	prGetDumpable = 3
@@ -84,6 +87,14 @@ func tested() []Rule {
 			Calls:  []string{"sched_setscheduler"},
 			Action: Errno(syscall.EPERM),
 			Args:   &Args{Index: 1, OneOf: []uint32{schedOther}, Then: Allow},
+		},
+		{
+			Why: "MADV_FREE keeps pages charged that are not used any more, so the peak would not be what the program had; MADV_PAGEOUT takes " +
+				"pages out of it that are; MADV_MERGEABLE is a channel through shared pages. The error is that of a kernel that does not know " +
+				"them, and allocators use MADV_DONTNEED then",
+			Calls:  []string{"madvise"},
+			Action: Allow,
+			Args:   &Args{Index: 2, OneOf: []uint32{adviseFree, adviseMerge, advisePageOut}, Then: Errno(syscall.EINVAL)},
 		},
 		outOfBandRule("sendto", 3),
 		outOfBandRule("sendmsg", 2),

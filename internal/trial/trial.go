@@ -82,7 +82,7 @@ func (s *Site) warmUp(ctx context.Context, cases []Case, o Options) error {
 	}
 	o.Seen(0, "warming up")
 	r, err := s.Once(ctx, cases[0].Placement, cases[0].Task)
-	if err == nil && r.Verdict == job.NotExecutable {
+	if err == nil && (r.Verdict == job.NotExecutable || r.Verdict == job.InternalError) {
 		err = &NotExecutable{r.Message}
 	}
 	return err

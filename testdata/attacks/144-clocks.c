@@ -40,11 +40,12 @@ int main(int argc, char **argv)
 	double into;
 	int by_queue = queue(&into), by_clock = moment(&into);
 	if (argc > 1 && strcmp(argv[1], "send") == 0) {
-		while ((by_queue = queue(&into)) >= 0 && (by_queue != MESSAGE || into < 0.2))
+		/* Without a tick the kernel brings the queue up to date now and then. */
+		while ((by_queue = queue(&into)) >= 0 && (by_queue != MESSAGE || into < 0.2) && clock() < 2 * CLOCKS_PER_SEC)
 			;
 		while (moment(&into) != MESSAGE || into > 0.3)
 			nanosleep(&(struct timespec){0, 1000000}, NULL);
-		held("the queue says %d, the clock %d", by_queue, MESSAGE);
+		held("sent: the queue says %d", by_queue);
 	}
 	if (by_queue == MESSAGE || by_clock == MESSAGE)
 		broke("the queue says %d, the clock %d, and %d was sent", by_queue, by_clock, MESSAGE);

@@ -37,21 +37,28 @@ func Open(t testing.TB) *Tab {
 	testkit.Need(t, testkit.Chromium)
 	toBrowser, out := pipe(t)
 	pipe, fromBrowser := pipe(t)
-	// Not t.TempDir: a process of the browser may still write while it ends.
-	profile := filepath.Join(t.TempDir(), "profile")
+	// Not t.TempDir: processes of the browser may write while it is removed.
+	dir, err := os.MkdirTemp("", "judged-browser-")
+	if err != nil {
+		t.Fatalf("make a folder for chromium: %v", err)
+	}
 	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir="+profile, "--remote-debugging-pipe", "about:blank")
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir="+filepath.Join(dir, "profile"), "--remote-debugging-pipe", "about:blank")
+	cmd.Env = append(os.Environ(), "HOME="+dir)
 	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // descriptors 3 and 4
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
+		os.RemoveAll(dir)
 		t.Fatalf("start chromium: %v", err)
 	}
 	toBrowser.Close()
 	fromBrowser.Close()
 	b := &Tab{t: t, out: out, pipe: pipe, in: bufio.NewReader(pipe)}
-	t.Cleanup(func() { b.end(cmd) })
+	t.Cleanup(func() {
+		b.end(cmd)
+		testkit.WaitFor(t, patience, "the folder of chromium to be removed", func() bool { return os.RemoveAll(dir) == nil })
+	})
 	b.attach()
 	return b
 }

@@ -1,0 +1,59 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/units"
+)
+
+// TestOutputIsNotMemory has programs with memory on one side of the limit or the
+// other, and with output that is more than is set aside, more than the limit, or on
+// both streams. What they write changes nothing.
+func TestOutputIsNotMemory(t *testing.T) {
+	const limit, mib = 32 << 20, 1 << 20
+	l := newLab(t, nil)
+	program := File{Name: "memory", Path: built(t, "memory"), Exec: true}
+	type facts struct {
+		Over   bool // the memory limit
+		Output units.Bytes
+	}
+	for _, tt := range []struct {
+		heap, out, err int
+		want           facts
+	}{
+		{heap: 1},
+		{heap: 30},
+		{heap: 30, out: 4, want: facts{Output: 4 * mib}},
+		{heap: 16, out: 24, want: facts{Output: 24 * mib}},
+		{heap: 30, out: 40, want: facts{Output: 40 * mib}},
+		{heap: 30, out: 20, err: 20, want: facts{Output: 40 * mib}},
+		{heap: 1, out: 60, err: 60, want: facts{Output: 120 * mib}},
+		{heap: 40, want: facts{Over: true}},
+		{heap: 60, want: facts{Over: true}},
+		{heap: 300, want: facts{Over: true}},
+	} {
+		t.Run(fmt.Sprintf("%d MiB, %d and %d of output", tt.heap, tt.out, tt.err), func(t *testing.T) {
+			spec := Spec{Args: strings.Fields(fmt.Sprintf("./memory %d %d %d", tt.heap, tt.out, tt.err)), Files: []File{program}, Limits: limits()}
+			spec.Limits.Memory, spec.Limits.Output = limit, 64*mib
+			spec.Limits.CPUTime, spec.Limits.WallTime = time.Minute, time.Minute
+			r, _ := l.run(t, spec)
+			if r.MemoryPeak == nil {
+				t.Fatal("the kernel keeps no peak; it needs Linux 5.19")
+			}
+			peak := *r.MemoryPeak
+			got := facts{r.OOMKills > 0 || peak > limit, r.OutputBytes}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%+v: -want +got\n%s", r, diff)
+			}
+			// With its own pages, of which 1 MiB is what it writes from, and what is charged beforehand.
+			if least := units.Bytes(min(tt.heap, 32)) * mib; peak < least || !tt.want.Over && peak > least+2*mib {
+				t.Errorf("peak %d, want about %d", peak, least)
+			}
+		})
+	}
+}

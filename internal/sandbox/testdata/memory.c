@@ -1,0 +1,28 @@
+/* Uses so many MiB of memory, gives them back, and writes so many MiB to stdout and to stderr. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int put(int fd, size_t size)
+{
+	static char block[1 << 20];
+	memset(block, 'x', sizeof block);
+	for (size_t i = 0; i < size; i += sizeof block)
+		if (write(fd, block, sizeof block) != sizeof block)
+			return 1;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	size_t heap = (size_t)atoi(argv[1]) << 20, out = (size_t)atoi(argv[2]) << 20, err = (size_t)atoi(argv[3]) << 20;
+	char *memory = mmap(NULL, heap + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (argc != 4 || memory == MAP_FAILED)
+		return 1;
+	memset(memory, 1, heap);
+	if (out > 0 && put(1, out / 2) != 0) /* while the memory is there */
+		return 2;
+	munmap(memory, heap + 1);
+	return put(1, out - out / 2) != 0 || put(2, err) != 0 ? 2 : 0;
+}
