@@ -110,6 +110,7 @@ func TestWith(t *testing.T) {
 	if w := f.submit("PUT", "/v1/jobs/a", small); w.Code != 202 {
 		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}
+	before := f.ask("GET", "/openapi.json", "").Body.String()
 	c := f.config
 	c.Limits.Max.CPUTime = time.Second
 	f.Server = f.With(c, tokens(t))
@@ -119,6 +120,9 @@ func TestWith(t *testing.T) {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 	wantProblem(t, f.submit("PUT", "/v1/jobs/b", small, ann), "invalid-job")
+	if f.ask("GET", "/openapi.json", "").Body.String() == before {
+		t.Error("the document has the limits from before")
+	}
 	c.Queue.MaxWaiting = 1
 	f.Server = f.With(c, tokens(t))
 	within := strings.Replace(small, "2000", "1000", 1)

@@ -127,6 +127,7 @@ func New(o Options) *Server {
 func (s *Server) With(c config.Config, t *Tokens) *Server {
 	next := *s
 	next.config, next.tokens = c, t
+	next.document = openAPIOf(c)
 	next.gate.setMost(c.Queue.MaxWaiting)
 	next.handler = next.outer(next.mux())
 	return &next
