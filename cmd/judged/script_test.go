@@ -174,9 +174,9 @@ func command(args ...string) *exec.Cmd {
 
 // startDaemon returns the URL of a daemon that drains when the test ends, and
 // then must exit with 0.
-func startDaemon(t *testing.T) string {
+func startDaemon(t *testing.T, flags ...string) string {
 	t.Helper()
-	cmd := command("serve", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir())
+	cmd := command(append([]string{"serve", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir()}, flags...)...)
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	url := startWith(t, cmd)

@@ -61,18 +61,16 @@ func resumeAt(r *http.Request) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	text := r.Header.Get("Last-Event-ID")
-	if text == "" {
-		text = values.Get("after")
+	var last uint64
+	for _, text := range []string{values.Get("after"), r.Header.Get("Last-Event-ID")} { // the header counts, if there is one
+		if text == "" {
+			continue
+		}
+		if last, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return 0, problem("bad-request", "send the id of an event, or nothing to begin at the first", "Last-Event-ID or after: %q is no number", text)
+		}
 	}
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, problem("bad-request", "send the id of an event, or nothing to begin at the first", "Last-Event-ID %q is no number", text)
-	}
-	return n, nil
+	return last, nil
 }
 
 // pump turns the events into a channel, so that heartbeats go on between them.

@@ -148,6 +148,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("one left: status %d %s", w.Code, w.Body)
 	}
 	wantProblem(t, f.ask("GET", "/v1/jobs/a/events", "", "Last-Event-ID: x"), "bad-request")
+	wantProblem(t, f.ask("GET", "/v1/jobs/a/events?after=x", "", "Last-Event-ID: 3"), "bad-request")
 	wantProblem(t, f.ask("GET", "/v1/jobs/b/events", ""), "not-found")
 }
 

@@ -36,7 +36,7 @@ const maxWait = time.Minute
 
 // waitText is what wait may be. Of what Go takes for a duration it leaves out signs,
 // and numbers so large that they overflow.
-var waitText = regexp.MustCompile(`^(0|([0-9]{1,5}(\.[0-9]{1,9})?(ms|s|m|h)){1,4})$`)
+var waitText = regexp.MustCompile(`^(0|([0-9]{1,5}(\.[0-9]{1,9})?(ms|s|m|h)){1,4})?$`)
 
 // waitOf is the parameter wait of a request that has no other, at most maxWait.
 func waitOf(r *http.Request) (time.Duration, error) {

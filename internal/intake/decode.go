@@ -123,6 +123,9 @@ func (r *reader) value(t reflect.Type, path string) error {
 	if problem == "" && isZero(token) && strings.HasPrefix(path, "limits.") {
 		problem = "0 allows nothing; send a limit above 0, or leave it out for the default"
 	}
+	if problem == "" && token == "" && (strings.HasSuffix(path, ".blob") || strings.HasSuffix(path, ".part")) {
+		problem = "empty; send what it names, or leave it out"
+	}
 	if problem != "" {
 		r.errs.add(path, "%s", problem)
 	}
@@ -221,7 +224,10 @@ func mismatch(token json.Token, t reflect.Type) string {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		if _, ok := token.(string); ok {
+		if text, ok := token.(string); ok {
+			if text == "" && t != reflect.TypeFor[string]() {
+				return "empty; send one of the words for it, or leave the key out"
+			}
 			return ""
 		}
 	case reflect.Int, reflect.Int64:

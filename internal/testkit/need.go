@@ -34,6 +34,7 @@ const (
 	Promtool    Requirement = "promtool"     // promtool of Prometheus
 	Chromium    Requirement = "chromium"     // chromium, for pages
 	Postgres    Requirement = "postgres"     // the programs of a PostgreSQL server, see PostgresPrograms
+	Generators  Requirement = "generators"   // generators of HTTP clients, as fetched by .ci/setup
 
 	GCCArm64         Requirement = "gcc-arm64"          // a cross compiler with a static C library
 	QEMUArm64        Requirement = "qemu-arm64"         // qemu-system-aarch64
@@ -126,6 +127,9 @@ func lacks(n Requirement) error {
 		return err
 	case Promtool:
 		return onPath("promtool", "install the package prometheus")
+	case Generators:
+		_, err := GeneratorsPath()
+		return err
 	case Chromium:
 		return onPath("chromium", "install the package chromium")
 	case Postgres:

@@ -72,6 +72,20 @@ func PostgresPrograms() (string, error) {
 	return "", fmt.Errorf("find initdb, postgres and psql in one folder of /usr/lib/postgresql; install the package postgresql")
 }
 
+// GeneratorsPath returns the folder with the generators of HTTP clients that
+// .ci/setup has fetched, one folder for each language.
+func GeneratorsPath() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's cache folder: %w", err)
+	}
+	path := filepath.Join(cache, "judged-test", "clients")
+	if _, err := os.Stat(filepath.Join(path, "complete")); err != nil {
+		return "", fmt.Errorf("find generators of HTTP clients: %w; run .ci/setup", err)
+	}
+	return path, nil
+}
+
 func onPath(name, remedy string) error {
 	if _, err := exec.LookPath(name); err != nil {
 		return fmt.Errorf("%w; %s", err, remedy)

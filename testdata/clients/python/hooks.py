@@ -1,0 +1,96 @@
+"""What OpenAPI cannot say about a request that judged accepts, for schemathesis."""
+
+import hashlib
+import os
+import unicodedata
+
+import requests
+import schemathesis
+
+CONTENT = b"1 2\n"
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+requests.put(
+    f"{os.environ['JUDGED_URL']}/v1/blobs/{DIGEST}",
+    data=CONTENT,
+    headers={"Authorization": f"Bearer {os.environ['JUDGED_TOKEN']}"},
+    timeout=30,
+).raise_for_status()
+
+
+def contents(job):
+    """Every file of a job."""
+    yield job.get("program")
+    yield from job.get("files", {}).values()
+    for test in job["tests"]:
+        yield test.get("input")
+        yield test.get("answer")
+
+
+def fits(text):
+    """Whether a name is not too long in bytes, and printable by every version of Unicode."""
+    return len(text.encode()) <= 255 and all(c == " " or unicodedata.category(c)[0] in "LMNPS" for c in text)
+
+
+def possible(job):
+    """Whether a job that fits its schema fits itself, too."""
+    names = [test["name"] for test in job["tests"]]
+    repeats = job.get("repeats", {})
+    return (
+        len(set(names)) == len(names)
+        and all(map(fits, names))
+        and all(map(fits, job.get("files", {})))
+        and all(map(fits, job.get("labels", {}).values()))
+        and repeats.get("min", 0) <= repeats.get("max", 100)
+        and (not job.get("command") or job["command"][0] != "")
+    )
+
+
+def complete(job):
+    """Names contents that are there, and leaves out what depends on the host."""
+    job.setdefault("program", {"text": "#!/bin/sh\n"})
+    job.pop("pool", None)
+    for file in contents(job):
+        if file and ("blob" in file or "part" in file):
+            file.clear()
+            file["blob"] = DIGEST
+    return job
+
+
+def operation(context):
+    return context.operation.definition.raw["operationId"]
+
+
+def job_of(context, case):
+    """The job in a body, as JSON or as a part of a form; None if there is none."""
+    if operation(context) not in ("postJob", "putJob") or not isinstance(case.body, dict):
+        return None
+    job = case.body if case.media_type == "application/json" else case.body.get("job")
+    return job if isinstance(job, dict) else None
+
+
+def meant_to_fail(case):
+    return case.meta is not None and case.meta.generation.mode.is_negative
+
+
+@schemathesis.hook
+def filter_case(context, case):
+    if meant_to_fail(case):
+        return True
+    job = job_of(context, case)
+    labels = [label.split("=", 1)[0] for label in (case.query or {}).get("label", [])]
+    return (job is None or possible(job)) and len(set(labels)) == len(labels)
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    if meant_to_fail(case):
+        return
+    job = job_of(context, case)
+    if job is not None:
+        complete(job)
+        if case.media_type != "application/json":
+            case.body = {"job": job}
+    if operation(context) == "putBlob":
+        case.body, case.path_parameters["sha256"] = CONTENT, DIGEST
+    if operation(context) == "listJobs" and case.query:
+        case.query.pop("after", None)  # a cursor comes from a page
