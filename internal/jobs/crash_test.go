@@ -259,6 +259,41 @@ func testServerKilled(t *testing.T, server *postgres.Server) {
 	promised.check(t, o)
 }
 
+// A taker that missed a notification while the server was away looks again when
+// notifications are back.
+func testListenAgain(t *testing.T, server *postgres.Server) {
+	s := postgresBackend(server).open(t, func(o *Options) { o.poll = time.Hour })
+	silent := s.again()
+	silent.driver.notify = func(string) {}
+	got := make(chan string, 1)
+	go func() {
+		for {
+			w, err := s.Take(s.ctx(), Want{})
+			if err == nil {
+				got <- w.ID
+				return
+			}
+			if !errors.Is(err, ErrUnavailable) {
+				t.Error(err)
+				got <- ""
+				return
+			}
+		}
+	}()
+	testkit.WaitFor(t, time.Minute, "the store to listen and to look for a job", func() bool {
+		var n int // by a connection of silent: those of s show their last statement
+		s.must(silent.read.QueryRow(`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle'
+AND (query LIKE 'LISTEN %' OR query LIKE 'UPDATE jobs SET state = 1%')`).Scan(&n))
+		return n >= 3
+	})
+	silent.put("a", nil)
+	server.Kill(t)
+	server.Restart(t)
+	if id := <-got; id != "a" {
+		t.Errorf("took %q", id)
+	}
+}
+
 func putUntil(ctx context.Context, s *Store, promised *promises, temporary func(error)) {
 	for i := 0; ctx.Err() == nil; {
 		id := fmt.Sprint("job", i)

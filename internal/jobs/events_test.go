@@ -131,6 +131,7 @@ func testStaleEvents(t *testing.T, b backend) {
 	// Nor is anything stored of a job that has ended.
 	s.put("b", nil)
 	s.finish(second.Lease, job.Accepted)
+	testkit.WaitFor(t, 10*time.Second, "the events to be deleted", func() bool { return events() == 0 })
 	s.must(s.Emit(second.Lease, 2, job.TestReport{Name: "late"}))
 	s.must(s.Emit(s.take().Lease, 1, job.TestReport{Name: "of another job"}))
 	testkit.WaitFor(t, 10*time.Second, "the events of the next job alone", func() bool { return events() == 1 })

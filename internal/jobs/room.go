@@ -12,9 +12,9 @@ import (
 
 // room keeps Options.MaxWaiting without counting for each Put. It counts up for
 // each job that this process puts, and counts the rows again when that reaches
-// the bound, or after a second: other processes put and take jobs too. So one
-// process never exceeds the bound, and several may by what they put within a
-// second.
+// the bound, and with PostgreSQL after a second: other processes put jobs too.
+// So one process never exceeds the bound, and several may by what they put
+// within a second.
 type room struct {
 	mu      sync.Mutex // guards the rest; held while the rows are counted
 	known   int        // jobs that wait, or more
@@ -24,7 +24,7 @@ type room struct {
 }
 
 const (
-	// countAge is how long a count is believed.
+	// countAge is how long a count is believed that others may change.
 	countAge = time.Second
 	// fullAge is how long the queue is believed to be full, unless this process
 	// has taken a job. A count of 100,000 rows takes some milliseconds.
@@ -39,9 +39,9 @@ func (s *Store) enter(ctx context.Context) (bool, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	age := time.Since(r.counted)
+	age, shared := time.Since(r.counted), s.driver.listen != nil
 	full := r.known+r.flying >= most
-	if age > countAge || full && (r.left || age > fullAge) {
+	if r.counted.IsZero() || shared && age > countAge || full && (r.left || age > fullAge) {
 		r.left = false
 		depth, err := s.Depth(ctx, "")
 		if err != nil {

@@ -203,4 +203,5 @@ func TestPostgres(t *testing.T) {
 	server := postgres.Start(t, "fsync=off")
 	run(t, postgresBackend(server))
 	t.Run("server killed", func(t *testing.T) { testServerKilled(t, server) })
+	t.Run("listen again", func(t *testing.T) { testListenAgain(t, server) })
 }
