@@ -144,7 +144,8 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 			w = walk{"l.label", "l.created", "l.job", hash}
 			p.add("j.seq = l.job")
 		} else {
-			p.add("EXISTS (SELECT 1 FROM labels m WHERE m.label = ? AND m.created = l.created AND m.job = l.job)", hash)
+			// Not EXISTS: PostgreSQL makes that a join with all jobs of the label.
+			p.add("1 = (SELECT COUNT(*) FROM labels m WHERE m.label = ? AND m.created = l.created AND m.job = l.job)", hash)
 		}
 	}
 	if f.Verdict != "" {
