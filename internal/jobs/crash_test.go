@@ -69,23 +69,24 @@ func child(value string) int {
 }
 
 func judgeAtRandom(ctx context.Context, s *Store, w Work, who string) {
-	switch rand.IntN(8) {
+	rep := sampleReport(job.Accepted)
+	rep.Message = fmt.Sprint(who, "/", w.Attempt)
+	var err error
+	choice := rand.IntN(8)
+	switch choice {
 	case 0: // hold it until the lease expires
 	case 1:
-		if err := s.Return(ctx, w.Lease, 0, true); err != nil {
-			fmt.Println("error", err)
-		}
+		err = s.Return(ctx, w.Lease, 0, true)
 	default:
-		rep := sampleReport(job.Accepted)
-		rep.Message = fmt.Sprint(who, "/", w.Attempt)
 		_ = s.Emit(w.Lease, 1, rep.Tests[0])
-		switch err := s.Finish(ctx, w.Lease, rep); {
-		case err == nil:
-			fmt.Println("finished", w.ID, rep.Message)
-		case errors.Is(err, ErrStale), errors.Is(err, ErrFinal): // the lease expired on a busy machine
-		default:
-			fmt.Println("error", err)
-		}
+		err = s.Finish(ctx, w.Lease, rep)
+	}
+	switch {
+	case errors.Is(err, ErrStale), errors.Is(err, ErrFinal): // the lease expired on a busy machine
+	case err != nil:
+		fmt.Println("error", err)
+	case choice > 1:
+		fmt.Println("finished", w.ID, rep.Message)
 	}
 }
 
