@@ -71,6 +71,9 @@ func Between(before, after Snapshot, f Facts) job.Evidence {
 	addPerf(&e, &before.perf, &after.perf)
 	addTraffic(&e, before.traffic, after.traffic)
 	addOthers(&e, before, after, f)
+	if n, ok := before.throttled.growth(after.throttled); ok {
+		e.ThrottledTime = new(time.Duration(n))
+	}
 	count := func(name string, before, after tally) {
 		n, ok := before.growth(after)
 		if !ok || n == 0 {

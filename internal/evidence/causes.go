@@ -36,7 +36,7 @@ func Causes(e job.Evidence, f Facts, th Thresholds) []job.Cause {
 		job.CauseIRQ:       j.interrupted(),
 		job.CauseTick:      j.ticked(),
 		job.CauseIPI:       f.Width == 1 && th.IPI.exceeded(j.ipis(), f.WallTime),
-		job.CauseThrottle:  value(e.Throttled)+e.Interrupts[coreThrottles]+e.Interrupts[packageThrottles]+e.Interrupts["TRM"] > 0,
+		job.CauseThrottle:  th.Wait.exceeded(value(e.ThrottledTime), f.WallTime) || value(e.Throttled)+e.Interrupts[coreThrottles]+e.Interrupts[packageThrottles]+e.Interrupts["TRM"] > 0,
 		job.CauseMajfault:  value(e.MajorFaults) > 0,
 		job.CauseFaultCost: j.faultsWereDear(),
 		job.CausePreempted: th.Preempted.exceeded(j.preemptions(), j.slotTime()),

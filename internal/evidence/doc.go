@@ -23,6 +23,7 @@
 //	cpuacct.usage_percpu of the v1 root the same, where schedstat is missing  foreign time
 //	/proc/stat, cpuN                    steal, irq and softirq, in ticks      steal time, interrupts
 //	/proc/stat, cpuN                    user and nice, in ticks               foreign user time, neighbours
+//	cpu.stat of the groups above the run time that their quotas stopped it       throttled time
 //	/proc/interrupts, /proc/softirqs    the slot's columns                    interrupts
 //	thermal_throttle/*_throttle_count   core and package                      interrupts
 //	/proc/vmstat, where there is swap   the whole host                        swapped pages, compaction

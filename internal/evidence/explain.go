@@ -26,6 +26,7 @@ const (
 //     threw out of the caches.
 //   - Stolen time is in the CPU time only where the kernel counts it there: then CPU time,
 //     the others' time and the stolen time together are longer than the wall time.
+//   - A quota above the run takes wall time only.
 //   - A lower frequency than planned takes a known part.
 //   - Neighbours take at most what they take of reference kernels in memory
 //     (Thresholds.Neighbours), for the part of the run in which they were busy.
@@ -37,6 +38,9 @@ func Explain(e job.Evidence, f Facts, th Thresholds) job.Explained {
 	}
 	if stolen := value(e.StealTime); stolen > 0 && stolen >= time.Duration(th.StealTicks)*tick {
 		x.Add(job.CauseSteal, j.stolenWithin(stolen)+j.pollution(stolen), stolen+tick+j.pollution(stolen))
+	}
+	if stopped := min(value(e.ThrottledTime), f.WallTime); th.Wait.exceeded(stopped, f.WallTime) {
+		x.Add(job.CauseThrottle, 0, stopped)
 	}
 	if off := th.Frequency.off(e.FrequencyRatio); off < -th.Frequency.Slack && f.CPUTime >= th.Frequency.MinCPU {
 		slower := time.Duration(-off * float64(f.CPUTime))

@@ -57,6 +57,8 @@ func TestExplain(t *testing.T) {
 		{"the hypervisor's time is counted as the run's", func(e *job.Evidence, f *Facts) {
 			e.ForeignTime, e.StealTime, f.CPUTime = new(time.Duration(0)), new(100*ms), 1000*ms
 		}, explained(job.Explanation{Cause: job.CauseSteal, CPUTime: 110 * ms, WallTime: 120 * ms})},
+		{"a quota of a container", func(e *job.Evidence, f *Facts) { e.ThrottledTime, f.WallTime = new(900*ms), 1900*ms },
+			explained(job.Explanation{Cause: job.CauseThrottle, WallTime: 900 * ms})},
 		{"slower than planned", func(e *job.Evidence, f *Facts) { e.FrequencyRatio = new(0.75) },
 			explained(job.Explanation{Cause: job.CauseFrequency, CPUTime: 249750 * time.Microsecond, WallTime: 249750 * time.Microsecond})},
 		{"faster than planned", func(e *job.Evidence, f *Facts) { e.FrequencyRatio = new(1.25) }, job.Explained{}},

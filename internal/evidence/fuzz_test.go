@@ -34,7 +34,7 @@ func FuzzParsers(f *testing.F) {
 		if got, want := parseVM(b).swapped, pagesByPattern(b); got != want {
 			t.Errorf("swapped %+v, by the pattern %+v", got, want)
 		}
-		if mount, ok := parseCpuacctMount(b); ok != (mount != "") {
+		if mount, ok := mountOf(b, "cgroup", "cpuacct"); ok != (mount != "") {
 			t.Errorf("mount %q, %v", mount, ok)
 		}
 		if got := parseUsagePercpu(b, []int{0, 1}); got.cpus > 2 {

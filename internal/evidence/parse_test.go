@@ -250,7 +250,7 @@ func TestParseCpuacctMount(t *testing.T) {
 		{"v2 only", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, ok := parseCpuacctMount([]byte(tt.text))
+			got, ok := mountOf([]byte(tt.text), "cgroup", "cpuacct")
 			if got != tt.want || ok != (tt.want != "") {
 				t.Errorf("got %q, %v; want %q", got, ok, tt.want)
 			}

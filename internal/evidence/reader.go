@@ -28,6 +28,7 @@ type Reader struct {
 	vmstat     *os.File // nil on a host without swap
 	cores      []*os.File
 	packages   []*os.File
+	quotas     []*os.File // cpu.stat of the groups above the runs
 	monitors   monitors
 	perf       perf
 	interrupts *interruptFile
@@ -52,6 +53,7 @@ type Snapshot struct {
 	ticks           ticks
 	neighbours      tally // user ticks of the neighbours
 	own             tally // user time of this process, nanoseconds
+	throttled       tally // nanoseconds
 	softirqs        softirqs
 	vm              vm
 	cores, packages tally // times that the processor was too hot
@@ -80,6 +82,7 @@ func NewReader(fs hostfs.FS, cpus, neighbours cpuset.Set) (*Reader, error) {
 	}
 	// All CPUs of a slot are in one package.
 	r.packages = appendOpen(nil, fs, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/thermal_throttle/package_throttle_count", cpus[0]))
+	r.quotas = openQuotas(fs)
 	r.monitors = openMonitors(fs, cpus)
 	r.perf = openPerf(chooseEvents(fs, cpus), cpus)
 	r.interrupts = openInterrupts(fs, cpus)
@@ -128,7 +131,7 @@ func (r *Reader) Close() error {
 }
 
 func (r *Reader) files() []*os.File {
-	all := slices.Concat([]*os.File{r.busyFile, r.stat, r.softirqs, r.vmstat, r.interrupts.file}, r.cores, r.packages, r.monitors.files())
+	all := slices.Concat([]*os.File{r.busyFile, r.stat, r.softirqs, r.vmstat, r.interrupts.file}, r.cores, r.packages, r.quotas, r.monitors.files())
 	return slices.DeleteFunc(all, func(f *os.File) bool { return f == nil })
 }
 
@@ -143,6 +146,7 @@ func (r *Reader) Snapshot() Snapshot {
 	s.traffic = traffic{r.sumOf(r.monitors.total), r.sumOf(r.monitors.local), r.sumOf(r.monitors.occupancy)}
 	s.interrupts = r.interrupts.read()
 	s.cores, s.packages = r.sumOf(r.cores), r.sumOf(r.packages)
+	s.throttled = r.throttled()
 	if b := r.read(r.softirqs); b != nil {
 		s.softirqs, r.columns = parseSoftirqs(b, r.cpus, r.columns)
 	}
@@ -156,7 +160,7 @@ func (r *Reader) Snapshot() Snapshot {
 
 // Glance reads only what Explain looks at, for a run that is still going on.
 func (r *Reader) Glance() Snapshot {
-	s := Snapshot{source: r.busy, perf: r.perf.read(r.buf)}
+	s := Snapshot{source: r.busy, perf: r.perf.read(r.buf), throttled: r.throttled()}
 	r.readStat(&s)
 	r.readBusy(&s)
 	return s

@@ -57,14 +57,19 @@ const (
 
 func TestSnapshotsOfAChangingHost(t *testing.T) {
 	h := newHost(t, map[string]string{
-		"/proc/schedstat":  "cpu0 0 0 0 0 0 0 5 0 0\ncpu1 0 0 0 0 0 0 1000000000 0 0\n",
-		"/proc/stat":       "cpu 0 0 0 0 0 0 0 0\ncpu0 9 9 9 9 9 9 9 9 0 0\ncpu1 0 0 0 0 0 1 2 3 0 0\n",
-		"/proc/interrupts": "  CPU0 CPU1\n 7: 0 4 nvme\nLOC: 100 200 Local\nRES: 1 1\n",
-		throttlePath:       "6\n",
-		packagePath:        "1\n",
-		"/proc/softirqs":   "  CPU0 CPU1\nNET_TX: 0 1\nNET_RX: 9 2\nBLOCK: 0 7\nRCU: 5 5\n",
-		"/proc/swaps":      "Filename Type Size\n/dev/sdb partition 1000\n",
-		"/proc/vmstat":     "pswpin 10\npswpout 20\ncompact_stall 3\npgfault 9\n",
+		"/proc/schedstat":            "cpu0 0 0 0 0 0 0 5 0 0\ncpu1 0 0 0 0 0 0 1000000000 0 0\n",
+		"/proc/self/cgroup":          "2:cpu,cpuacct:/docker/a\n1:memory:/x\n0::/docker/b\n",
+		"/proc/mounts":               "c1 /cpu cgroup rw,cpu,cpuacct 0 0\nc2 /unified cgroup2 rw 0 0\n",
+		"/cpu/docker/a/cpu.stat":     "nr_periods 9\nthrottled_time 5000000\n",
+		"/cpu/docker/cpu.stat":       "throttled_time 0\n",
+		"/unified/docker/b/cpu.stat": "usage_usec 9\nthrottled_usec 100\n",
+		"/proc/stat":                 "cpu 0 0 0 0 0 0 0 0\ncpu0 9 9 9 9 9 9 9 9 0 0\ncpu1 0 0 0 0 0 1 2 3 0 0\n",
+		"/proc/interrupts":           "  CPU0 CPU1\n 7: 0 4 nvme\nLOC: 100 200 Local\nRES: 1 1\n",
+		throttlePath:                 "6\n",
+		packagePath:                  "1\n",
+		"/proc/softirqs":             "  CPU0 CPU1\nNET_TX: 0 1\nNET_RX: 9 2\nBLOCK: 0 7\nRCU: 5 5\n",
+		"/proc/swaps":                "Filename Type Size\n/dev/sdb partition 1000\n",
+		"/proc/vmstat":               "pswpin 10\npswpout 20\ncompact_stall 3\npgfault 9\n",
 	})
 	r := h.reader(1)
 	own := 40 * ms
@@ -72,13 +77,15 @@ func TestSnapshotsOfAChangingHost(t *testing.T) {
 	before := r.Snapshot()
 	own += 50 * ms
 	h.write(map[string]string{
-		"/proc/schedstat":  "cpu0 0 0 0 0 0 0 5 0 0\ncpu1 0 0 0 0 0 0 1700000000 0 0\n",
-		"/proc/stat":       "cpu 0 0 0 0 0 0 0 0\ncpu0 21 22 9 9 9 9 9 9 0 0\ncpu1 60 5 9 0 0 1 4 5 0 0\n",
-		"/proc/interrupts": "  CPU0 CPU1\n 7: 0 6 nvme\nLOC: 100 450 Local\nRES: 9 1\n",
-		throttlePath:       "7\n",
-		packagePath:        "4\n",
-		"/proc/softirqs":   "  CPU0 CPU1\nNET_TX: 0 2\nNET_RX: 9 4\nBLOCK: 0 8\nRCU: 5 9\n",
-		"/proc/vmstat":     "pswpin 11\npswpout 24\ncompact_stall 3\npgfault 99\n",
+		"/proc/schedstat":            "cpu0 0 0 0 0 0 0 5 0 0\ncpu1 0 0 0 0 0 0 1700000000 0 0\n",
+		"/proc/stat":                 "cpu 0 0 0 0 0 0 0 0\ncpu0 21 22 9 9 9 9 9 9 0 0\ncpu1 60 5 9 0 0 1 4 5 0 0\n",
+		"/proc/interrupts":           "  CPU0 CPU1\n 7: 0 6 nvme\nLOC: 100 450 Local\nRES: 9 1\n",
+		throttlePath:                 "7\n",
+		"/cpu/docker/a/cpu.stat":     "nr_periods 9\nthrottled_time 9000000\n",
+		"/unified/docker/b/cpu.stat": "usage_usec 9\nthrottled_usec 1100\n",
+		packagePath:                  "4\n",
+		"/proc/softirqs":             "  CPU0 CPU1\nNET_TX: 0 2\nNET_RX: 9 4\nBLOCK: 0 8\nRCU: 5 9\n",
+		"/proc/vmstat":               "pswpin 11\npswpout 24\ncompact_stall 3\npgfault 99\n",
 	})
 	got := Between(before, r.Snapshot(), Facts{CPUTime: 600 * time.Millisecond, UserTime: 590 * ms, WallTime: time.Second, Width: 1, MajorFaults: new(int64(2)),
 		Pressure: new(3 * ms), IRQPressure: new(ms), Refaults: new(int64(4)), LimitHits: new(int64(5)), NUMAMigrations: new(int64(6))})
@@ -86,7 +93,8 @@ func TestSnapshotsOfAChangingHost(t *testing.T) {
 		ForeignTime:     new(80 * time.Millisecond), // 700 - 600 of the run - 20 stolen
 		ForeignUserTime: new(50 * ms),               // 650 - 590, but for a tick
 		StealTime:       new(20 * time.Millisecond),
-		NeighboursBusy:  new(0.2), // 120 + 130 - 50 of this process
+		ThrottledTime:   new(5 * ms), // 4 in one hierarchy and 1 in the other
+		NeighboursBusy:  new(0.2),    // 120 + 130 - 50 of this process
 		MajorFaults:     new(int64(2)),
 		Pressure:        new(3 * ms), IRQPressure: new(ms), Refaults: new(int64(4)), LimitHits: new(int64(5)), NUMAMigrations: new(int64(6)),
 		Swapped: new(int64(5)), CompactionStalls: new(int64(0)),

@@ -30,21 +30,16 @@ func cpuacctMount(fs hostfs.FS) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return parseCpuacctMount(mounts)
+	return mountOf(mounts, "cgroup", "cpuacct")
 }
 
-// parseCpuacctMount reads the lines "device mountpoint type options 0 0". White space and
-// backslashes in a mount point are escaped in octal there.
-func parseCpuacctMount(mounts []byte) (string, bool) {
+// mountOf finds the first mount of a type that has an option in the lines "device mountpoint type
+// options 0 0". White space and backslashes in a mount point are escaped in octal there.
+func mountOf(mounts []byte, fstype, option string) (string, bool) {
 	for line := range bytes.Lines(mounts) {
 		f := strings.Fields(string(line))
-		if len(f) < 4 || f[2] != "cgroup" {
-			continue
-		}
-		for option := range strings.SplitSeq(f[3], ",") {
-			if option == "cpuacct" {
-				return unescape.Replace(f[1]), true
-			}
+		if len(f) >= 4 && f[2] == fstype && strings.Contains(","+f[3]+",", ","+option+",") {
+			return unescape.Replace(f[1]), true
 		}
 	}
 	return "", false

@@ -179,7 +179,7 @@ func Confidences() []Meaning {
 		{string(OneRun), "One run decided; its time is far from the limit."},
 		{string(Stable), "Repeats agree."},
 		{string(Borderline), "Runs are on both sides of the limit, or so close to it that one run proves nothing."},
-		{string(Noisy), "Repeats differ by more than usual, or no run was without disturbance."},
+		{string(Noisy), "Repeats differ by more than usual, or noise may explain the verdict and more runs did not settle it."},
 	}
 }
 

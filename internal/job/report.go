@@ -179,8 +179,9 @@ type Evidence struct {
 	Migrations          *int64           `json:"migrations,omitempty"`
 	MinorFaults         *int64           `json:"minor_faults,omitempty"`
 	MajorFaults         *int64           `json:"major_faults,omitempty"`
-	Throttled           *int64           `json:"throttled,omitempty"`  // periods, cpu.stat nr_throttled
-	Interrupts          map[string]int64 `json:"interrupts,omitempty"` // rows of /proc/interrupts that grew on the slot's CPUs; numbered rows summed as "device"
+	Throttled           *int64           `json:"throttled,omitempty"`         // periods, cpu.stat nr_throttled
+	ThrottledTime       *time.Duration   `json:"throttled_time_ns,omitempty"` // by quotas of the groups above the run
+	Interrupts          map[string]int64 `json:"interrupts,omitempty"`        // rows of /proc/interrupts that grew on the slot's CPUs; numbered rows summed as "device"
 
 	Pressure         *time.Duration `json:"cpu_pressure_ns,omitempty"`   // cpu.pressure of the run, some: any of its threads waited for a CPU
 	IRQPressure      *time.Duration `json:"irq_pressure_ns,omitempty"`   // irq.pressure of the run, full: interrupts took its CPUs

@@ -194,6 +194,9 @@ func (s *Stand) once(ctx context.Context, t test) (outcome, error) {
 			return outcome{}, err
 		}
 	}
+	if ctx.Err() != nil { // a reference kernel that a job ends
+		return outcome{}, context.Cause(ctx)
+	}
 	before = s.reader.Snapshot()
 	tidy := time.AfterFunc(tidyAfter, s.Tidy)
 	defer tidy.Stop()

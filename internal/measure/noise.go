@@ -128,6 +128,9 @@ func (s *Stand) explained(before evidence.Snapshot, p sandbox.Progress) sandbox.
 
 // awaitRest returns when the neighbours rest, or after that time.
 func (s *Stand) awaitRest(ctx context.Context, atMost time.Duration) {
+	if atMost == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	for before := s.reader.Glance(); ctx.Err() == nil; {
