@@ -133,7 +133,13 @@ func NewInput(path string, slot Slot) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make input: %w", err)
 	}
-	err = onNode(slot, func() error { return linux.CopyAll(int(m.Fd()), int(f.Fd())) })
+	err = onNode(slot, func() error {
+		if info.Mode().IsRegular() {
+			return linux.CopyAll(int(m.Fd()), int(f.Fd()))
+		}
+		_, err := io.Copy(m, struct{ io.Reader }{f}) // the null device is no file that sendfile(2) takes
+		return err
+	})
 	if err != nil {
 		m.Close()
 		return nil, fmt.Errorf("copy input: %w", err)
