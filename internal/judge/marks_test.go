@@ -54,7 +54,7 @@ func TestMarks(t *testing.T) {
 			c, none := counts[kind], counts["none"]
 			fmt.Fprintf(t.Output(), "%s, %s: accepted %.3f, without noise %.3f; %d runs set aside, %d undecided\n",
 				policy, kind, c.ratio(), expected, c.aside, c.undecided)
-			if c.ratio() > none.ratio()+5*math.Sqrt(0.5/float64(*marks)) {
+			if c.ratio() > none.ratio()+4*math.Sqrt(0.5/float64(*marks)) {
 				t.Errorf("%s: marked with %s it is accepted %.3f of the time, without %.3f", policy, kind, c.ratio(), none.ratio())
 			}
 		}
