@@ -12,7 +12,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestSecondJudged starts every command that judges beside a daemon, and a daemon beside a run, on the same CPU: the
+// TestSecondJudged starts every command that judges next to a daemon, and a daemon next to a run, on the same CPU: the
 // second one ends at once and names the first.
 func TestSecondJudged(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)

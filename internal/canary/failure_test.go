@@ -86,7 +86,7 @@ func TestNoiseIsRepeated(t *testing.T) {
 }
 
 // TestKernelThatIsKeptFromItsCPU runs one with hardly any time on the clock, as
-// beside many other programs.
+// next to many other programs.
 func TestKernelThatIsKeptFromItsCPU(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	c, err := court.Open(court.Options{Width: 1, Root: sandbox.RootPrivate, BoxBytes: 64 << 20, BoxInodes: 64,

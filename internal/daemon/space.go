@@ -19,7 +19,7 @@ const (
 	reserveBytes units.Bytes = 64 << 20
 	// floorBytes is below what nothing is written. The largest record has 31 MiB.
 	floorBytes units.Bytes = 32 << 20
-	// fewestInodes is for the files that judged makes beside those of callers.
+	// fewestInodes is for the files that judged makes in addition to those of callers.
 	fewestInodes = 64
 )
 

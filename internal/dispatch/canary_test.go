@@ -264,7 +264,7 @@ func explainedBy(cpus string, c job.Cause) job.Run {
 	return r
 }
 
-// TestContestantsDoNotQuarantine: whatever a program does to its own runs, and whoever
+// TestContestantsDoNotQuarantine: whatever a program does to its own runs, and whatever
 // works on other CPUs, the slot stays in use.
 func TestContestantsDoNotQuarantine(t *testing.T) {
 	f, p, _ := watched(t)

@@ -143,7 +143,7 @@ func mendWidth(f facts) Fix {
 	return fix
 }
 
-// mendPartitions takes the reserved CPUs from the groups beside a broken partition and makes it again.
+// mendPartitions takes the reserved CPUs from the sibling groups of a broken partition and makes it again.
 func mendPartitions(f facts) Fix {
 	if f.groups.mode != unified {
 		return Fix{}

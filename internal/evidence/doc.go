@@ -66,5 +66,5 @@
 //
 // Neighbours in the shared cache and on the memory bus lengthen CPU time and leave no trace in the
 // run's own counters. Without a performance monitoring unit or resctrl their busy time is the only
-// witness, and of other guests of the same machine there is none.
+// witness, and for other guests of the same machine there is no witness.
 package evidence

@@ -79,7 +79,7 @@ const (
 )
 
 // WithNeighbours is the thresholds with the cost of busy neighbours that reference kernels in
-// memory have shown: how much longer than usual each took beside them, as a ratio. Below 20
+// memory have shown: how much longer than usual each took while they were busy, as a ratio. Below 20
 // of them nothing changes.
 func (th Thresholds) WithNeighbours(longer []float64) Thresholds {
 	if len(longer) >= neighboursFrom {

@@ -165,7 +165,7 @@ func TestInterruptedFlips(t *testing.T) {
 	defer cancel()
 	o := options(t)
 	o.N = 50
-	const each = 4 // methods, where a CPU is left beside the slot
+	const each = 4 // methods, where a CPU is left next to the slot
 	o.Seen = func(done, total int, _ string) {
 		if total > 0 && done > each {
 			cancel()

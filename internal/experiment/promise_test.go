@@ -31,7 +31,7 @@ func TestPromises(t *testing.T) {
 	const timed110 = "memory-bound beside load-memory-at-times at 1.10: judged wrong 0 of 100"
 	unknown := [][]string{{timed("0.90"), " of ", "cannot be told: no free run was wrong"}, {timed("0.95"), " of ", "cannot be told: no free run was wrong"},
 		{timed110, "", "too few to tell; -n 50 has enough"}}
-	// atTimes are flips of the memory-bound program beside the load that works and rests.
+	// atTimes are flips of the memory-bound program next to the load that works and rests.
 	atTimes := func(method string, theta float64, n, wrong int) []Flip {
 		return counted(n, wrong, Flip{Program: "memory-bound", Load: stage.LoadMemoryAtTimes, Theta: theta, Method: method})
 	}

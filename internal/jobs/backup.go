@@ -41,7 +41,7 @@ func Restore(ctx context.Context, backup, file string) error {
 	return nil
 }
 
-// checkBackup reads a backup without writing beside it.
+// checkBackup reads a backup without writing next to it.
 func checkBackup(ctx context.Context, backup string) (err error) {
 	if _, err := os.Stat(backup); err != nil {
 		return err

@@ -157,7 +157,7 @@ func testEvent(l Lease, n int, t job.TestReport, at time.Time) job.Event {
 	return job.Event{Seq: number(l.Attempt, n), Job: l.ID, Type: job.EventTest, At: at, Test: &t}
 }
 
-// Emit tells that the n-th test of an attempt, from 1, has been judged. It does
+// Emit reports that the n-th test of an attempt, from 1, has been judged. It does
 // not wait: the event is stored soon, unless the attempt has lost the job by
 // then, and the report will hold the test durably.
 func (s *Store) Emit(l Lease, n int, t job.TestReport) error {

@@ -64,7 +64,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// tally counts what became of the tests of one kind.
+// tally counts the tests of one kind by verdict.
 type tally struct{ accepted, rejected, undecided, aside int }
 
 func (c *tally) add(r job.Report) {

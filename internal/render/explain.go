@@ -63,7 +63,7 @@ func causeLines(w io.Writer, e job.CauseEntry) {
 	entry(w, "remedy", e.Remedy)
 }
 
-// entry is a word in a column and its text beside it.
+// entry is a word in a column and its text next to it.
 func entry(w io.Writer, word, line string) {
 	const indent, column = 4, 12
 	for i, part := range text.Wrap(line, pageWidth-indent-column, 0) {

@@ -18,7 +18,7 @@ type Row struct {
 }
 
 // Grid prints rows under a head, in columns, and nothing beyond the width of a
-// page. Long cells continue on the next line. Columns that do not fit beside
+// page. Long cells continue on the next line. Columns that do not fit next to
 // each other come in further tables, which repeat the first column.
 func Grid(w io.Writer, head []string, rows []Row) error {
 	var b strings.Builder
@@ -57,7 +57,7 @@ const (
 	mostLead  = 36
 )
 
-// columns are some columns of a table that fit beside each other.
+// columns are some columns of a table that fit next to each other.
 type columns []struct{ index, width int }
 
 func (c columns) width() int {

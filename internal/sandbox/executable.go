@@ -25,7 +25,7 @@ func ownProgram(args []string, files []File) *File {
 	return &files[i]
 }
 
-// refused tells of a program that must not be executed although the kernel would try;
+// refused reports a program that must not be executed although the kernel would try;
 // ok is one that may be.
 func refused(program *File) (r Result, ok bool) {
 	switch {

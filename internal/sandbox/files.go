@@ -181,7 +181,7 @@ func (in *Input) open() (*os.File, error) {
 	case in.named:
 		file = in.file
 	default:
-		// Its times tell of nothing before this run.
+		// Its times show nothing from before this run.
 		if err := linux.Touch(in.file); err != nil {
 			return nil, err
 		}

@@ -25,7 +25,7 @@ const (
 	// memoryPause is the shortest time between two looks at the memory of a run.
 	memoryPause = 10 * time.Millisecond
 	// memoryRate is more bytes than a CPU adds to a program in a second: the
-	// kernel clears each page. It tells how soon the limit can be reached.
+	// kernel clears each page. It bounds how soon the limit can be reached.
 	memoryRate = 8 << 30
 	// chargeBatch is how many pages the kernel charges to a group at once for each
 	// CPU (MEMCG_CHARGE_BATCH). They are in its peak before they are used.
@@ -43,7 +43,7 @@ type account struct {
 }
 
 // room is what the group of a run may use beyond the memory limit. Without a peak
-// (cgroup v2 before Linux 5.19) nothing tells output from memory, and there is none.
+// (cgroup v2 before Linux 5.19) nothing separates output from memory, and there is no room.
 func (s *Sandbox) room(l Limits) units.Bytes {
 	if !s.group.HasPeak() {
 		return 0

@@ -40,7 +40,7 @@ type Limits struct {
 	CPUTime   time.Duration // the run is killed here, in CPU time of all its processes
 	WallTime  time.Duration
 	Memory    units.Bytes // without stdout and stderr
-	Output    units.Bytes // of stdout, of stderr, and of every file that it writes; one byte more is possible and tells that the limit was hit
+	Output    units.Bytes // of stdout, of stderr, and of every file that it writes; one byte more is possible and shows that the limit was hit
 	Stack     units.Bytes
 	Processes int
 }

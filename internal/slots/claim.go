@@ -153,7 +153,7 @@ func holderOf(file string) (h Holder) {
 func (c *Claim) Close() error {
 	var errs []error
 	for _, f := range c.files {
-		// The name of who is gone must not be read beside the lock of the next one.
+		// The name of who is gone must not be read with the lock of the next one.
 		errs = append(errs, f.Truncate(0), f.Close())
 	}
 	c.files = nil

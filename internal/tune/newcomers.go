@@ -172,7 +172,7 @@ func (n *newcomers) gave(mask string) bool {
 // one had them by itself.
 func (n *newcomers) origin(t thread, processes map[int]thread) (from *entry, own bool) {
 	mask, pid := t.allowed.String(), t.pid
-	// A number that is given anew while they are read could close a circle.
+	// A number that is given again while they are read could close a circle.
 	for range len(processes) + 1 {
 		ancestor, ok := processes[pid]
 		if !ok {

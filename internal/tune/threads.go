@@ -189,7 +189,7 @@ func markOurs(h hostfs.FS, all []thread) {
 	}
 	for i := range all {
 		pid := all[i].pid
-		// A number that is given anew while they are read could close a circle.
+		// A number that is given again while they are read could close a circle.
 		for range len(parent) + 1 {
 			if pid == 0 || ours[pid] {
 				break

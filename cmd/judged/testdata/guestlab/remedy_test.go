@@ -15,7 +15,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// A remedy is tried out by a host that needs it: broken by the test, examined, mended by the very commands that doctor
+// A remedy is tried out by a host that needs it: broken by the test, examined, fixed by the very commands that doctor
 // prints, and examined again.
 type remedy struct {
 	check  string
@@ -124,7 +124,7 @@ func (r remedy) try(t *testing.T, mode string) {
 	for _, command := range before.Fix.Runtime {
 		out, err := exec.Command("/bin/sh", "-c", command).CombinedOutput()
 		t.Logf("%s\n%s", command, out)
-		// A partition with a reason shows it and goes on.
+		// A partition with a reason shows it and continues.
 		if err != nil {
 			t.Errorf("%s: %v", command, err)
 		}
