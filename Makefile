@@ -58,14 +58,14 @@ check:
 bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Start -benchtime 500x ./internal/sandbox
 	$(GO) test -tags embedinit -run '^$$' -bench 'Overshoot|Afterlife|Peak' -benchtime 100x ./internal/sandbox
-	$(GO) test -tags embedinit -run '^$$' -bench Job -benchtime 300x ./internal/daemon
-	$(GO) test -tags embedinit -run '^$$' -bench Policies -benchtime 300x ./internal/daemon
-	$(GO) test -tags embedinit -run '^$$' -bench Throughput -benchtime 30x ./internal/daemon
-	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/daemon
-	$(GO) test -run '^$$' -bench . -p 1 ./internal/stats ./internal/checker ./internal/evidence
+	$(GO) test -tags embedinit -run '^$$' -bench Job -benchtime 300x ./internal/service/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench Policies -benchtime 300x ./internal/service/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench Throughput -benchtime 30x ./internal/service/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/service/daemon
+	$(GO) test -run '^$$' -bench . -p 1 ./internal/timing/stats ./internal/engine/checker ./internal/timing/evidence
 
 policy:
-	@$(GO) test -count=1 -v -run TestPolicies ./internal/stats -programs 40000
+	@$(GO) test -count=1 -v -run TestPolicies ./internal/timing/stats -programs 40000
 
 soak: build
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestSoak$$' ./internal/sandbox -soak 10000

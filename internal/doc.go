@@ -1,38 +1,59 @@
-// Package internal holds no code, only the map of the house. A package imports
-// packages of lower floors and never one of its own; layers_test.go holds
-// every import against this map.
+// Package internal holds no code, only the map of the packages. They are
+// grouped into wings, lowest first; layers_test.go holds every import against
+// this map. A package imports packages of lower wings, and of its own wing those
+// with a lower floor, which is the number in brackets.
 //
-//	cmd/judged                       [11] one file per verb; main hands over to stage first
-//	cmd/judged-demo                  [11] the sample programs, judged by a daemon and shown
-//	daemon                           [10] configuration -> parts -> tasks; readiness, drain
-//	metrics httpapi client render    [9]  every metric in one place; routes and the page for people; HTTP client; tables
-//	dispatch                         [8]  slot, job, judge, store, acknowledge
-//	blob store queue                 [7]  content-addressed files; records and events; work queue with leases
-//	jobs                             [7]  the store of all jobs in SQLite or PostgreSQL, to replace store and queue
-//	experiment probe                 [7]  published experiments repeated; what a slot is like, tried out
-//	broker                           [6]  NATS: the embedded server, or a cluster by URL
-//	trial                            [6]  one program under several placements, in turns: how much its time varies
-//	court judge canary intake        [5]  a host ready for judging; one job on one stand; reference kernels; the door for jobs
-//	doctor checker problem measure   [4]  checks of the host; comparisons; tests on disk; one run or N -> Timing
-//	sandbox slots evidence           [3]  one program run once; leases of CPUs; what disturbed a run
-//	tune                             [3]  the table of knobs: plan, journal, apply, restore
-//	boot fingerprint                 [3]  what to say before the kernel starts; which hosts may be compared
-//	cmd/judged-init                  [3]  the first process of a sandbox
-//	topology turbo seccomp runtimes  [2]  CPUs, cores, nodes; frequency switches; the system call policy; what programs load
-//	cgroup stage                     [2]  v2, hybrid and v1 as one Group; what runs between clone and exec
-//	job virt linux config            [1]  the model and its JSON; bare metal or hypervisor; system calls; configuration
-//	units cpuset hostfs stats plot text [0]  bytes and their text; CPU lists; rooted /proc and /sys; decision rule, charts; pictures of runs; lines and names for people
-//	testdata                         [0]  programs of the experiments, embedded
+//	base     what every wing uses
+//	  base/cpuset base/text base/units                 [0]  CPU lists; lines and names for people; sizes and their text
+//	  base/linux                                       [0]  system calls
+//	  base/job base/config                             [1]  the model of a job and its JSON; the configuration
+//	host     what the machine is, and how it is set up
+//	  host/hostfs                                      [0]  /proc and /sys under a root
+//	  host/topology host/virt                          [1]  CPUs, cores, nodes; bare metal or hypervisor
+//	  host/turbo host/slots                            [2]  frequency switches; leases of CPUs
+//	  host/boot host/tune host/fingerprint             [3]  the kernel command line; settings: plan, journal, apply, restore; which hosts compare
+//	  host/doctor                                      [4]  checks of the host
+//	sandbox  one program run once
+//	  sandbox/seccomp sandbox/runtimes                 [0]  the system call policy; what programs load
+//	  sandbox/cgroup sandbox/initproc                  [0]  v2, hybrid and v1 as one Group; what happens between clone and exec
+//	  sandbox                                          [1]  prepare, load, run, close
+//	timing   what a measured time is worth
+//	  timing/stats                                     [0]  the decision rule, dispersion, comparison
+//	  timing/evidence                                  [1]  what disturbed a run, and by how much
+//	engine   from a job to a report
+//	  engine/checker engine/problem                    [0]  comparisons; tests on disk
+//	  engine/measure                                   [1]  one test, as many runs as its rule asks
+//	  engine/judge engine/canary                       [2]  one job on one worker; reference kernels
+//	  engine                                           [3]  a host ready to judge: slots, one worker each
+//	jobs     what must not get lost
+//	  jobs/jobspec jobs/blobs                          [0]  decodes and validates jobs; files by their digest
+//	  jobs/client                                      [1]  HTTP client of the daemon
+//	  jobs                                             [1]  the store of all jobs in SQLite or PostgreSQL
+//	  broker                                           [2]  replaced by jobs: NATS
+//	  store queue                                      [3]  replaced by jobs: records; waiting jobs
+//	lab      how much times vary
+//	  lab/plot                                         [0]  pictures of runs
+//	  lab/bench                                        [1]  one program under several placements, in turns
+//	  lab/experiment lab/probe                         [2]  published experiments repeated; what a slot is like
+//	service  what runs as a daemon
+//	  service/metrics service/render                   [0]  every metric; reports as tables
+//	  service/httpapi                                  [1]  routes, and the page for people
+//	  service/dispatch                                 [1]  slot, job, judge, store
+//	  service/daemon                                   [2]  configuration -> parts -> tasks; readiness, drain
 //
-// testkit and what is below it serve tests, and the demo: nothing else
-// imports it, and it imports nothing of the above but floors 0 to 5.
+// The commands in cmd/ are above all of them. cmd/judged-init, the first process
+// of a sandbox, imports sandbox/initproc only. The package testdata holds the
+// programs of the experiments and is below all of them.
 //
-// The way of one submission is a straight line downwards:
+// testkit and the packages below it serve tests and the demo: nothing else
+// imports them.
 //
-//	client -> httpapi -> intake -> blob -> store (durable) -> queue (202)
+// Life of a submission:
+//
+//	client -> httpapi -> jobspec -> blobs -> store (durable) -> queue (202)
 //	       -> dispatch <- slots
-//	       -> judge -> measure -> sandbox -> (cgroup, stage)   on the slot's CPUs
-//	                   checker                                 on the housekeeping CPUs
+//	       -> judge -> measure -> sandbox -> (cgroup, initproc)   on the slot's CPUs
+//	                   checker                                    on the housekeeping CPUs
 //	       -> store (fenced) -> queue.Ack -> slot idle
 //	       -> httpapi (long poll, events) -> client
 package internal

@@ -14,29 +14,35 @@ import (
 
 const module = "judged/"
 
-// floors reads the map from doc.go: package path below the module -> floor.
+// floors reads the map from doc.go: package path below the module -> floor,
+// wing by wing upwards. Commands are above all wings.
 func floors(t *testing.T) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile(`(?m)^//\t([a-z/ -]+?) +\[(\d+)\]`)
-	m := map[string]int{}
-	for _, r := range row.FindAllStringSubmatch(string(text), -1) {
-		floor, err := strconv.Atoi(r[2])
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name := range strings.FieldsSeq(r[1]) {
-			if !strings.HasPrefix(name, "cmd/") && name != "testdata" {
-				name = "internal/" + name
+	const perWing = 10
+	row := regexp.MustCompile(`^//\t(?:([a-z]+) {2,}\S|  ([a-z/ ]+?) +\[(\d)\])`)
+	m := map[string]int{"testdata": -1, "cmd/judged-init": 4 * perWing, "cmd/judged": 100, "cmd/judged-demo": 100}
+	wing := 0
+	for line := range strings.SplitSeq(string(text), "\n") {
+		switch r := row.FindStringSubmatch(line); {
+		case r == nil:
+		case r[1] != "":
+			wing++
+		default:
+			floor, err := strconv.Atoi(r[3])
+			if err != nil {
+				t.Fatal(err)
 			}
-			m[name] = floor
+			for name := range strings.FieldsSeq(r[2]) {
+				m["internal/"+name] = wing*perWing + floor
+			}
 		}
 	}
-	if len(m) < 20 {
-		t.Fatalf("read %d packages from the map in doc.go; is its form still the one that this test reads?", len(m))
+	if wing != 8 || len(m) < 35 {
+		t.Fatalf("read %d wings and %d packages from the map in doc.go; is its form still the one that this test reads?", wing, len(m))
 	}
 	return m
 }
@@ -97,14 +103,14 @@ func TestImportsGoDown(t *testing.T) {
 // The doors: who may import what, and why nobody else.
 func TestDoors(t *testing.T) {
 	doors := []struct{ path, only, why string }{
-		{"golang.org/x/sys/unix", "internal/linux", "system calls have one place"},
-		{"github.com/containerd/cgroups", "internal/cgroup", "control groups have one place"},
+		{"golang.org/x/sys/unix", "internal/base/linux", "system calls have one place"},
+		{"github.com/containerd/cgroups", "internal/sandbox/cgroup", "control groups have one place"},
 		{"github.com/nats-io/nats-server", "internal/broker", "the broker alone knows what is behind it"},
 		{"database/sql", "internal/jobs", "one package knows that there is a database"},
 		{"modernc.org/sqlite", "internal/jobs", "one package knows which database it is"},
 		{"github.com/jackc/pgx", "internal/jobs", "one package knows which database it is"},
 		{"github.com/spf13/cobra", "cmd/judged", "commands are the command line's"},
-		{"github.com/prometheus/client_golang", "internal/metrics", "every metric stands in one place"},
+		{"github.com/prometheus/client_golang", "internal/service/metrics", "every metric stands in one place"},
 		{"judged/internal/testkit", "internal/testkit cmd/judged-demo", "it serves tests and the demo"},
 		{"os/exec", "internal/testkit cmd/judged-demo", "running other programs is the sandbox's job"},
 	}

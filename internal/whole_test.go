@@ -11,10 +11,10 @@ import (
 )
 
 // TestNobodyTakesLayersAway holds that the sandbox is whole wherever judged runs:
-// the option to leave a layer out is passed on by court to sandbox, and named by
+// the option to leave a layer out is passed on by engine to sandbox, and named by
 // tests only.
 func TestNobodyTakesLayersAway(t *testing.T) {
-	const option, mayPassItOn = "Without", "internal/court internal/sandbox"
+	const option, mayPassItOn = "Without", "internal/engine internal/sandbox"
 	seen := 0
 	for _, top := range []string{"../cmd", "../internal"} {
 		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/term"
 
-	"judged/internal/client"
-	"judged/internal/render"
-	"judged/internal/stage"
+	"judged/internal/jobs/client"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/service/render"
 )
 
 // demo is one showing.
@@ -103,7 +103,7 @@ func (d *demo) tell(ctx context.Context, daemon *daemon, plan *plan) error {
 		return err
 	}
 	for _, name := range plan.withoutPython {
-		fmt.Fprintf(d.out, "left out %s: no python3 in %s; install the package python3\n", name, stage.Path)
+		fmt.Fprintf(d.out, "left out %s: no python3 in %s; install the package python3\n", name, initproc.Path)
 	}
 	wrong := writeDifferences(d.out, plan.items)
 	sieve := plan.items[len(plan.items)-1].report

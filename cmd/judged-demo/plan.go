@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"judged/internal/job"
-	"judged/internal/render"
+	"judged/internal/base/job"
+	"judged/internal/service/render"
 	"judged/internal/testkit/samples"
 )
 

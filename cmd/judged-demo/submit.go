@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"judged/internal/client"
-	"judged/internal/intake"
-	"judged/internal/job"
-	"judged/internal/render"
+	"judged/internal/base/job"
+	"judged/internal/jobs/client"
+	"judged/internal/jobs/jobspec"
+	"judged/internal/service/render"
 )
 
 // judgeAll submits every job and waits for every report, in the order of the
@@ -32,7 +32,7 @@ func judgeAll(ctx context.Context, cl client.Client, p *plan, line render.Line) 
 
 // submit uploads the files that the daemon does not have and sends the job.
 func (it *item) submit(ctx context.Context, cl client.Client) error {
-	j, err := intake.MapFiles(it.job, func(_ string, f job.File) (job.File, error) {
+	j, err := jobspec.MapFiles(it.job, func(_ string, f job.File) (job.File, error) {
 		if f.Part == "" {
 			return f, nil
 		}

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"judged/internal/job"
-	"judged/internal/render"
+	"judged/internal/base/job"
+	"judged/internal/service/render"
 )
 
 // writeTable is the table of the demo: a row for each sample, and below it which

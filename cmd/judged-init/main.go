@@ -1,5 +1,5 @@
 // Command judged-init starts the processes of sandboxes. judged carries it
-// inside itself and is the only one to start it; package stage tells what it
+// inside itself and is the only one to start it; package initproc tells what it
 // does. It is a program of its own because every sandbox is a fork of it, and a
 // fork copies what a program has in memory.
 package main
@@ -7,12 +7,12 @@ package main
 import (
 	"os"
 
-	"judged/internal/stage"
+	"judged/internal/sandbox/initproc"
 )
 
 func main() {
-	if stage.IsInit() {
-		stage.Main()
+	if initproc.IsInit() {
+		initproc.Main()
 	}
 	os.Stderr.WriteString("judged-init is started by judged only; see judged help\n")
 	os.Exit(2)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/doctor"
-	"judged/internal/hostfs"
+	"judged/internal/host/doctor"
+	"judged/internal/host/hostfs"
 	"judged/internal/sandbox"
 )
 

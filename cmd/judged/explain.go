@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/doctor"
-	"judged/internal/job"
-	"judged/internal/render"
+	"judged/internal/base/job"
+	"judged/internal/host/doctor"
+	"judged/internal/service/render"
 )
 
 // explained is what a name stands for. A check and a cause may have the same

@@ -9,8 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"judged/internal/intake"
-	"judged/internal/job"
+	"judged/internal/base/job"
+	"judged/internal/jobs/jobspec"
 )
 
 // FuzzFlagValues holds the readers of flags: what is accepted is what was
@@ -38,7 +38,7 @@ func FuzzFlagValues(f *testing.F) {
 		if err == nil && len(pairs) != 1 {
 			t.Errorf("%q became %q", s, pairs)
 		}
-		if told := inFlags(intake.Errors{{Field: s, Detail: "d"}}); !strings.HasSuffix(told.Error(), "d") || exitCode(told) != exitUsage {
+		if told := inFlags(jobspec.Errors{{Field: s, Detail: "d"}}); !strings.HasSuffix(told.Error(), "d") || exitCode(told) != exitUsage {
 			t.Errorf("%q is told as %v", s, told)
 		}
 	})

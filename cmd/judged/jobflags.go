@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/intake"
-	"judged/internal/job"
-	"judged/internal/units"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/jobs/jobspec"
 )
 
 // jobFlags are the flags that describe a job, the same for run and submit.
@@ -153,13 +153,13 @@ func parsePairs(flag, want string, list []string) (map[string]string, error) {
 
 // inFlags tells findings about a job in the words of the command line.
 func inFlags(err error) error {
-	var found intake.Errors
+	var found jobspec.Errors
 	if !errors.As(err, &found) {
 		return &usageError{err}
 	}
-	told := make(intake.Errors, len(found))
+	told := make(jobspec.Errors, len(found))
 	for i, f := range found {
-		told[i] = intake.FieldError{Field: flagOf(f.Field), Detail: f.Detail}
+		told[i] = jobspec.FieldError{Field: flagOf(f.Field), Detail: f.Detail}
 	}
 	return &usageError{told}
 }

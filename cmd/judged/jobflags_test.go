@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"judged/internal/intake"
-	"judged/internal/job"
-	"judged/internal/units"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/jobs/jobspec"
 )
 
 func TestParseRepeats(t *testing.T) {
@@ -128,13 +128,13 @@ func TestUnboundedCompletes(t *testing.T) {
 	j := job.Job{Command: []string{"x"}, Tests: []job.Test{{Name: "1"}}, CPUs: 1 << 20, Head: 6 << 20, // all that fits into a report
 		Repeats: job.Repeats{Min: 1 << 40, Max: 1 << 40},
 		Limits:  job.Limits{CPUTimeMS: 1 << 42, WallTimeMS: 1 << 42, Memory: 1 << 60, Output: 1 << 60, Stack: 1 << 60, Processes: 1 << 40}}
-	if _, err := intake.Complete(unbounded(), j); err != nil {
+	if _, err := jobspec.Complete(unbounded(), j); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestInFlags(t *testing.T) {
-	err := inFlags(fmt.Errorf("refused: %w", intake.Errors{
+	err := inFlags(fmt.Errorf("refused: %w", jobspec.Errors{
 		{Field: "limits.cpu_time_ms", Detail: "a"}, {Field: "limits.wall_time_ms", Detail: "b"}, {Field: "limits.memory_bytes", Detail: "c"},
 		{Field: "limits.output_bytes", Detail: "d"}, {Field: "limits.stack_bytes", Detail: "e"}, {Field: "limits.processes", Detail: "f"},
 		{Field: "head_bytes", Detail: "g"}, {Field: "checker.kind", Detail: "h"}, {Field: "repeats.min", Detail: "i"},

@@ -11,14 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/client"
-	"judged/internal/config"
-	"judged/internal/intake"
-	"judged/internal/job"
-	"judged/internal/problem"
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/engine/problem"
+	"judged/internal/jobs/client"
+	"judged/internal/jobs/jobspec"
 	"judged/internal/sandbox"
-	"judged/internal/stage"
-	"judged/internal/units"
+	"judged/internal/sandbox/initproc"
 )
 
 // localJob is a job whose files are on this host: its parts are paths.
@@ -81,7 +81,7 @@ func (l *localJob) addProgram(args []string) error {
 // complete fills in the defaults of this host's configuration and refuses what
 // cannot be run here.
 func (l *localJob) complete(c config.Config) (err error) {
-	if l.job, err = intake.Complete(c, l.job); err != nil {
+	if l.job, err = jobspec.Complete(c, l.job); err != nil {
 		return inFlags(err)
 	}
 	if err := l.findCommand(c.Sandbox.Root); err != nil {
@@ -100,17 +100,17 @@ func (l *localJob) findCommand(root string) error {
 	if sandbox.Root(root) == sandbox.RootMinimal {
 		return usagef("find PROGRAM %q: there is no such file here and a minimal root has no programs; name a file that exists", name)
 	}
-	for dir := range strings.SplitSeq(stage.Path, ":") {
+	for dir := range strings.SplitSeq(initproc.Path, ":") {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return nil
 		}
 	}
-	return usagef("find PROGRAM %q: there is no such file here and no such program in %s; name one that exists", name, stage.Path)
+	return usagef("find PROGRAM %q: there is no such file here and no such program in %s; name one that exists", name, initproc.Path)
 }
 
 // fits refuses more files than a working directory takes.
 func (l *localJob) fits(room units.Bytes) error {
-	err := intake.CheckRoom(l.job, room, func(f job.File) (units.Bytes, error) {
+	err := jobspec.CheckRoom(l.job, room, func(f job.File) (units.Bytes, error) {
 		info, err := os.Stat(f.Part)
 		if err != nil {
 			return 0, err
@@ -187,7 +187,7 @@ func (l *localJob) openTests(path string) (err error) {
 // upload puts the job's files where the daemon has them and returns the job
 // that names them there.
 func (l *localJob) upload(ctx context.Context, cl client.Client) (job.Job, error) {
-	return intake.MapFiles(l.job, func(field string, f job.File) (job.File, error) {
+	return jobspec.MapFiles(l.job, func(field string, f job.File) (job.File, error) {
 		digest, err := cl.PutBlobFile(ctx, f.Part)
 		if err != nil {
 			return job.File{}, fmt.Errorf("upload %s: %w", field, err)

@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"judged/internal/stage"
+	"judged/internal/sandbox/initproc"
 )
 
 func main() {
@@ -18,8 +18,8 @@ func main() {
 func start(a *app, args []string) {
 	// Before flags, logs or metrics exist: this process may be the first of
 	// a sandbox and has to stay small.
-	if stage.IsInit() {
-		stage.Main()
+	if initproc.IsInit() {
+		initproc.Main()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := a.run(ctx, args)

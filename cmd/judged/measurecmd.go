@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/config"
-	"judged/internal/court"
-	"judged/internal/judge"
-	"judged/internal/render"
-	"judged/internal/trial"
+	"judged/internal/base/config"
+	"judged/internal/engine"
+	"judged/internal/engine/judge"
+	"judged/internal/lab/bench"
+	"judged/internal/service/render"
 )
 
 func (a *app) measureCommand() *cobra.Command {
@@ -89,7 +89,7 @@ func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlag
 	if err := f.choose(); err != nil {
 		return err
 	}
-	ct, err := a.openCourt(c, c.Slots.Width, args[0])
+	ct, err := a.openEngine(c, c.Slots.Width, args[0])
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlag
 	}
 	r.Title = strings.Join(args, " ")
 	if f.compared != nil && !r.Partial {
-		if r.Comparison, err = trial.Compare(r.Cases, f.compared[0], f.compared[1]); err != nil {
+		if r.Comparison, err = bench.Compare(r.Cases, f.compared[0], f.compared[1]); err != nil {
 			return err
 		}
 	}
@@ -115,9 +115,9 @@ func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlag
 	return nil
 }
 
-// trial measures a task in the placements of a court.
-func (a *app) trial(ctx context.Context, ct *court.Court, f *measureFlags, task judge.Task) (r trial.Result, err error) {
-	site, err := trial.Open(ct)
+// trial measures a task in the placements of an engine.
+func (a *app) trial(ctx context.Context, ct *engine.Engine, f *measureFlags, task judge.Task) (r bench.Result, err error) {
+	site, err := bench.Open(ct)
 	if err != nil {
 		return r, err
 	}
@@ -131,8 +131,8 @@ func (a *app) trial(ctx context.Context, ct *court.Court, f *measureFlags, task 
 	cases := site.EachPlacement(task)
 	p := a.newMeter(len(cases) * f.n)
 	defer p.end()
-	outcomes, err := site.Run(ctx, cases, trial.Options{N: f.n, Seed: f.seed, Seen: p.seen})
-	var bad *trial.NotExecutable
+	outcomes, err := site.Run(ctx, cases, bench.Options{N: f.n, Seed: f.seed, Seen: p.seen})
+	var bad *bench.NotExecutable
 	if errors.As(err, &bad) {
 		return r, &usageError{bad}
 	}
@@ -145,7 +145,7 @@ func (a *app) trial(ctx context.Context, ct *court.Court, f *measureFlags, task 
 		return r, fmt.Errorf("examine host: %w", err)
 	}
 	host := ct.Host(ct.CPUs(), examined)
-	return trial.Result{N: f.n, Seed: f.seed, Cases: outcomes, LeftOut: site.LeftOut, Host: &host, Partial: partial}, nil
+	return bench.Result{N: f.n, Seed: f.seed, Cases: outcomes, LeftOut: site.LeftOut, Host: &host, Partial: partial}, nil
 }
 
 // meter shows how far a measurement is, and how long it still takes.

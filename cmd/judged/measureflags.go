@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/config"
-	"judged/internal/experiment"
-	"judged/internal/trial"
+	"judged/internal/base/config"
+	"judged/internal/lab/bench"
+	"judged/internal/lab/experiment"
 )
 
 // measureFlags are the flags of judged measure beside those of a job.
@@ -35,7 +35,7 @@ func (f *measureFlags) add(cmd *cobra.Command) {
 	// What stands behind PROGRAM belongs to it.
 	fl.SetInterspersed(false)
 	fl.IntVarP(&f.n, "repeats", "n", 0, "`NUMBER` of runs in every placement (default 20; an experiment has its own)")
-	fl.StringVar(&f.placements, "placements", strings.Join(trial.IDs(), ","), "measure in these, a `LIST` such as pinned,slot")
+	fl.StringVar(&f.placements, "placements", strings.Join(bench.IDs(), ","), "measure in these, a `LIST` such as pinned,slot")
 	fl.StringVar(&f.compare, "compare", "", "two placements `A,B`: how much longer runs take in B, with an interval and a test")
 	fl.StringVar(&f.experiment, "experiment", "", "repeat a published experiment, `NAME`: "+strings.Join(experiment.IDs(), ", "))
 	fl.BoolVar(&f.flips, "flips", false, "count wrong time verdicts of programs near the limit")
@@ -118,7 +118,7 @@ const defaultMeasured = 20
 
 // choose reads which placements are wanted and which two are compared.
 func (f *measureFlags) choose() (err error) {
-	if f.ids, err = parsePlacements("placements", f.placements, trial.IDs()); err != nil || f.compare == "" {
+	if f.ids, err = parsePlacements("placements", f.placements, bench.IDs()); err != nil || f.compare == "" {
 		return err
 	}
 	if f.compared, err = parsePlacements("compare", f.compare, f.ids); err != nil {
@@ -127,8 +127,8 @@ func (f *measureFlags) choose() (err error) {
 	switch {
 	case len(f.compared) != 2:
 		return usagef("read --compare %q: want two placements, A,B", f.compare)
-	case f.n < trial.CompareFrom:
-		return usagef("read --compare %q: %d runs tell nothing; give --repeats %d or more", f.compare, f.n, trial.CompareFrom)
+	case f.n < bench.CompareFrom:
+		return usagef("read --compare %q: %d runs tell nothing; give --repeats %d or more", f.compare, f.n, bench.CompareFrom)
 	}
 	return nil
 }

@@ -8,22 +8,22 @@ import (
 	"os"
 	"path/filepath"
 
-	"judged/internal/config"
-	"judged/internal/court"
-	"judged/internal/experiment"
-	"judged/internal/plot"
-	"judged/internal/render"
+	"judged/internal/base/config"
+	"judged/internal/engine"
+	"judged/internal/lab/experiment"
+	"judged/internal/lab/plot"
 	"judged/internal/sandbox"
+	"judged/internal/service/render"
 )
 
-// openCourt opens a court of one slot to measure a program.
-func (a *app) openCourt(c config.Config, width int, program string) (*court.Court, error) {
-	options, err := courtOptions(c, a, "measure "+program)
+// openCourt opens an engine of one slot to measure a program.
+func (a *app) openEngine(c config.Config, width int, program string) (*engine.Engine, error) {
+	options, err := engineOptions(c, a, "measure "+program)
 	if err != nil {
 		return nil, err
 	}
 	options.Count, options.Width = 1, width
-	ct, err := court.Open(options)
+	ct, err := engine.Open(options)
 	return ct, asUsage(err)
 }
 
@@ -33,7 +33,7 @@ func (a *app) measureOurs(ctx context.Context, c config.Config, f *measureFlags)
 	if f.flips {
 		what = "measure --flips"
 	}
-	options, err := courtOptions(c, a, what)
+	options, err := engineOptions(c, a, what)
 	if err != nil {
 		return err
 	}
@@ -41,10 +41,10 @@ func (a *app) measureOurs(ctx context.Context, c config.Config, f *measureFlags)
 	m := a.newMeter(0)
 	r, err := f.experimentOf(ctx, experiment.Options{
 		N: f.n, Scale: f.scale, Seed: f.seed,
-		Open: func(width int) (*court.Court, error) {
+		Open: func(width int) (*engine.Engine, error) {
 			o := options
 			o.Count, o.Width = 1, width
-			return court.Open(o)
+			return engine.Open(o)
 		},
 		Seen: func(done, total int, next string) {
 			m.total = total

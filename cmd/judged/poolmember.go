@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"judged/internal/fingerprint"
+	"judged/internal/host/fingerprint"
 )
 
 // poolMember reads the fingerprint of another host of the pool, as judged doctor

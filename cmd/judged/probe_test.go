@@ -4,7 +4,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"judged/internal/hostfs"
+	"judged/internal/host/hostfs"
 )
 
 // TestDaemonPID: only a process that was started as the daemon stands in the way of a probe.

@@ -12,14 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/config"
-	"judged/internal/court"
-	"judged/internal/doctor"
-	"judged/internal/fingerprint"
-	"judged/internal/hostfs"
-	"judged/internal/probe"
-	"judged/internal/render"
-	"judged/internal/slots"
+	"judged/internal/base/config"
+	"judged/internal/engine"
+	"judged/internal/host/doctor"
+	"judged/internal/host/fingerprint"
+	"judged/internal/host/hostfs"
+	"judged/internal/host/slots"
+	"judged/internal/lab/probe"
+	"judged/internal/service/render"
 )
 
 // canaryProbe measures what a fingerprint tells.
@@ -126,12 +126,12 @@ func (a *app) tryOut(ctx context.Context, c config.Config, o probe.Options) ([]p
 	case pid > 0:
 		return nil, fmt.Errorf("probe: judged serve (process %d) judges on this host, and each would disturb the other; stop it first", pid)
 	}
-	options, err := courtOptions(c, a, "doctor --probe")
+	options, err := engineOptions(c, a, "doctor --probe")
 	if err != nil {
 		return nil, err
 	}
-	ct, err := court.Open(options)
-	if errors.As(err, new(*court.UsageError)) || errors.As(err, new(*slots.TakenError)) {
+	ct, err := engine.Open(options)
+	if errors.As(err, new(*engine.UsageError)) || errors.As(err, new(*slots.TakenError)) {
 		return nil, asUsage(err)
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/doctor"
+	"judged/internal/host/doctor"
 	"judged/internal/testkit"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"judged/internal/lab/bench"
 	"judged/internal/testkit"
-	"judged/internal/trial"
 )
 
 // watched is a judged whose stderr is a terminal.
@@ -110,7 +110,7 @@ func TestInterruptedMeasure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var r trial.Result
+		var r bench.Result
 		if err := json.Unmarshal(text, &r); err != nil {
 			t.Fatal(err)
 		}

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/client"
-	"judged/internal/config"
-	"judged/internal/intake"
-	"judged/internal/job"
-	"judged/internal/render"
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/jobs/client"
+	"judged/internal/jobs/jobspec"
+	"judged/internal/service/render"
 )
 
 // remote are the flags of every command that speaks to a daemon.
@@ -54,7 +54,7 @@ func refused(err error) error {
 	case !errors.As(err, &p) || p.Status < 400 || p.Status >= 500 || p.Status == http.StatusTooManyRequests:
 		return err
 	case len(p.Errors) > 0:
-		return inFlags(fmt.Errorf("the daemon refuses the job: %w", intake.Errors(p.Errors)))
+		return inFlags(fmt.Errorf("the daemon refuses the job: %w", jobspec.Errors(p.Errors)))
 	}
 	return &usageError{err}
 }
@@ -113,7 +113,7 @@ func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submi
 	if l.job.Labels, err = parsePairs("label", "KEY=VALUE", s.labels); err != nil {
 		return err
 	}
-	if _, err := intake.Complete(unbounded(), l.job); err != nil {
+	if _, err := jobspec.Complete(unbounded(), l.job); err != nil {
 		return inFlags(err)
 	}
 	// Submitting would wait until it is ready, and say nothing meanwhile.

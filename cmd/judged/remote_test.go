@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // inProcess runs judged without a process of its own.

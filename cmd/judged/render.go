@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
-	"judged/internal/job"
-	"judged/internal/render"
+	"judged/internal/base/job"
+	"judged/internal/service/render"
 )
 
 // progress tells people at a terminal how far a job is.

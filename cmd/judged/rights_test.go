@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/linux"
+	"judged/internal/base/linux"
 	"judged/internal/testkit"
 	"judged/internal/testkit/unit"
 )
@@ -41,9 +41,9 @@ func TestRefusesWithoutRights(t *testing.T) {
 		cmd  func(t *testing.T) *exec.Cmd
 		says string
 	}{
-		{"root of a user namespace", inUserNamespace, "open court: judged is root of a user namespace and not of the host; start it outside"},
-		{"without CAP_SYS_ADMIN", without("CAP_SYS_ADMIN"), "open court: judged is root without CAP_SYS_ADMIN; give it the capabilities of CapabilityBoundingSet"},
-		{"without two", without("CAP_SYS_NICE", "CAP_MKNOD"), "open court: judged is root without CAP_SYS_NICE, CAP_MKNOD; give it"},
+		{"root of a user namespace", inUserNamespace, "open engine: judged is root of a user namespace and not of the host; start it outside"},
+		{"without CAP_SYS_ADMIN", without("CAP_SYS_ADMIN"), "open engine: judged is root without CAP_SYS_ADMIN; give it the capabilities of CapabilityBoundingSet"},
+		{"without two", without("CAP_SYS_NICE", "CAP_MKNOD"), "open engine: judged is root without CAP_SYS_NICE, CAP_MKNOD; give it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := execute(t, tt.cmd(t))

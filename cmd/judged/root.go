@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"judged/internal/render"
+	"judged/internal/service/render"
 )
 
 // The exit codes of all commands.

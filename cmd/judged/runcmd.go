@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/config"
-	"judged/internal/court"
-	"judged/internal/cpuset"
-	"judged/internal/job"
-	"judged/internal/judge"
-	"judged/internal/measure"
-	"judged/internal/render"
+	"judged/internal/base/config"
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
+	"judged/internal/engine"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/measure"
 	"judged/internal/sandbox"
+	"judged/internal/service/render"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -111,14 +111,14 @@ func overlaySlots(c *config.Config, cmd *cobra.Command, cpuList string) error {
 	return nil
 }
 
-// judgeHere opens a court for one job.
+// judgeHere opens an engine for one job.
 func (a *app) judgeHere(ctx context.Context, c config.Config, l *localJob) (job.Report, error) {
-	options, err := courtOptions(c, a, "run "+l.program)
+	options, err := engineOptions(c, a, "run "+l.program)
 	if err != nil {
 		return job.Report{}, err
 	}
 	options.Count = 1
-	ct, err := court.Open(options)
+	ct, err := engine.Open(options)
 	if err != nil {
 		return job.Report{}, asUsage(err)
 	}
@@ -126,7 +126,7 @@ func (a *app) judgeHere(ctx context.Context, c config.Config, l *localJob) (job.
 	return report, errors.Join(err, ct.Close())
 }
 
-func (a *app) judgeIn(ctx context.Context, ct *court.Court, l *localJob) (job.Report, error) {
+func (a *app) judgeIn(ctx context.Context, ct *engine.Engine, l *localJob) (job.Report, error) {
 	slot := ct.Slots()[0]
 	if err := ct.Fit(slot.CPUs); err != nil {
 		return job.Report{}, err
@@ -141,7 +141,7 @@ func (a *app) judgeIn(ctx context.Context, ct *court.Court, l *localJob) (job.Re
 	}
 	p, started := a.newProgress(len(task.Tests)), time.Now()
 	task.Ran = func(test string, _ job.Run) { p.run(test, task.Repeats) }
-	report, err := judge.Run(ctx, ct.Stand(slot), task, p.test)
+	report, err := judge.Run(ctx, ct.Worker(slot), task, p.test)
 	p.end()
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
 		report, err = judge.InternalError(report, err), nil
@@ -155,16 +155,16 @@ func (a *app) judgeIn(ctx context.Context, ct *court.Court, l *localJob) (job.Re
 }
 
 // courtOptions are for a command, which another judged on the same CPUs is told.
-func courtOptions(c config.Config, a *app, command string) (court.Options, error) {
+func engineOptions(c config.Config, a *app, command string) (engine.Options, error) {
 	root, err := sandbox.ParseRoot(c.Sandbox.Root)
 	if err != nil {
-		return court.Options{}, &usageError{err}
+		return engine.Options{}, &usageError{err}
 	}
 	member, err := poolMember(c.Slots.Member)
 	if err != nil {
-		return court.Options{}, err
+		return engine.Options{}, err
 	}
-	return court.Options{
+	return engine.Options{
 		Command: "judged " + command, ClaimFolder: a.claims,
 		CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool, Class: c.Slots.Class, Member: member,
 		Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,

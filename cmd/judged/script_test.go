@@ -18,20 +18,20 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"judged/internal/cpuset"
-	"judged/internal/hostfs"
-	"judged/internal/linux"
-	"judged/internal/stage"
+	"judged/internal/base/cpuset"
+	"judged/internal/base/linux"
+	"judged/internal/host/hostfs"
+	"judged/internal/host/topology"
+	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
 	"judged/internal/testkit/unit"
-	"judged/internal/topology"
 )
 
 // TestMain lets the test binary be judged: the first process of its sandboxes,
 // and the command of that name in the scripts.
 func TestMain(m *testing.M) {
-	if stage.IsInit() {
-		stage.Main()
+	if initproc.IsInit() {
+		initproc.Main()
 	}
 	unit.Main()
 	testscript.Main(checked{m}, map[string]func(){"judged": tested})

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/config"
-	"judged/internal/court"
-	"judged/internal/daemon"
-	"judged/internal/httpapi"
+	"judged/internal/base/config"
+	"judged/internal/engine"
+	"judged/internal/service/daemon"
+	"judged/internal/service/httpapi"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -43,7 +43,7 @@ cannot change while judged serves is named in the log and left.`,
 			if err != nil {
 				return err
 			}
-			options, err := courtOptions(c, a, "serve with data folder "+data)
+			options, err := engineOptions(c, a, "serve with data folder "+data)
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ cannot change while judged serves is named in the log and left.`,
 			abort, stop := afterSecond()
 			defer stop()
 			err = daemon.Run(cmd.Context(), abort, daemon.Options{
-				Config: c, Court: options, Version: version, Revision: revision(), Out: a.out, Log: options.Log,
+				Config: c, Engine: options, Version: version, Revision: revision(), Out: a.out, Log: options.Log,
 				Level: &a.level, Hangup: hangup, Reload: load,
 			})
 			return asUsage(err)
@@ -128,7 +128,7 @@ func afterSecond() (context.Context, context.CancelFunc) {
 
 // asUsage gives CPUs that cannot be had the exit code of wrong usage.
 func asUsage(err error) error {
-	var u *court.UsageError
+	var u *engine.UsageError
 	if errors.As(err, &u) {
 		return &usageError{err}
 	}

@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/boot"
-	"judged/internal/config"
-	"judged/internal/hostfs"
-	"judged/internal/linux"
-	"judged/internal/topology"
-	"judged/internal/tune"
+	"judged/internal/base/config"
+	"judged/internal/base/linux"
+	"judged/internal/host/boot"
+	"judged/internal/host/hostfs"
+	"judged/internal/host/topology"
+	"judged/internal/host/tune"
 )
 
 func (a *app) tuneCommand() *cobra.Command {

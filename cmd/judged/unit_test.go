@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/client"
-	"judged/internal/job"
+	"judged/internal/base/job"
+	"judged/internal/jobs/client"
 	"judged/internal/testkit"
 	"judged/internal/testkit/unit"
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"judged/internal/linux"
+	"judged/internal/base/linux"
 )
 
 // Options says where the broker is.

@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"judged/internal/linux"
+	"judged/internal/base/linux"
 	"judged/internal/testkit"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 	"judged/internal/testkit/postgres"
 )
 

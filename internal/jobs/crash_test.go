@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
 )

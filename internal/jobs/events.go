@@ -9,7 +9,7 @@ import (
 	"iter"
 	"time"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // The number of an event is attempt<<20 + n: the n-th test of the attempt, 0 for

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // Extend holds a job for another Options.Lease. Call it every third of that.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // Filter chooses jobs for List. Zero members do not restrict.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // testList compares pages with what a walk over all jobs finds.

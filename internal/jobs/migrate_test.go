@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // later is a schema with another version after the ones there are.

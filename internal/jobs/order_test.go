@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 	"judged/internal/testkit"
 )
 

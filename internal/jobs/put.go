@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // Submission is a job to be judged.

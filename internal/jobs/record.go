@@ -12,7 +12,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // Record is everything that is kept about a job.

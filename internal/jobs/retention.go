@@ -8,8 +8,8 @@ import (
 	"iter"
 	"time"
 
-	"judged/internal/intake"
-	"judged/internal/job"
+	"judged/internal/base/job"
+	"judged/internal/jobs/jobspec"
 )
 
 const (
@@ -134,7 +134,7 @@ func (s *Store) Blobs(ctx context.Context) (map[string]bool, error) {
 	named := map[string]bool{}
 	for rec, err := range s.Unfinished(ctx) {
 		if err == nil {
-			_, err = intake.MapFiles(rec.Job, func(_ string, f job.File) (job.File, error) {
+			_, err = jobspec.MapFiles(rec.Job, func(_ string, f job.File) (job.File, error) {
 				named[f.Blob] = true
 				return f, nil
 			})

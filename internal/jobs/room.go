@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // room keeps Options.MaxWaiting without counting for each Put. It counts up for

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 	"judged/internal/testkit"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
 )

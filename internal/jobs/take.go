@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // Want is what a free slot asks for.

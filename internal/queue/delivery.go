@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // Delivery is a lease on a job. It ends by Ack or Nak, or AckWait after Take

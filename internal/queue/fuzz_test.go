@@ -6,7 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // FuzzDelivery reads messages as a cluster may hold them: anybody who may

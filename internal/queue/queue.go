@@ -12,8 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"judged/internal/base/job"
 	"judged/internal/broker"
-	"judged/internal/job"
 )
 
 // Options are of one pool.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/base/job"
 	"judged/internal/broker"
-	"judged/internal/job"
 	"judged/internal/testkit"
 )
 

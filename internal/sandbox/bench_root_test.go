@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/linux"
+	"judged/internal/base/linux"
 	"judged/internal/testkit"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/cpuset"
-	"judged/internal/linux"
+	"judged/internal/base/cpuset"
+	"judged/internal/base/linux"
 	"judged/internal/testkit"
 )
 

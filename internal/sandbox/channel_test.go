@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"judged/internal/cpuset"
+	"judged/internal/base/cpuset"
 	"judged/internal/testkit"
 )
 
@@ -103,7 +103,7 @@ func isLeftOpen(key, before, after string) bool {
 	})
 }
 
-// parade runs one program in turns, as a stand does: while a run lasts the next
+// parade runs one program in turns, as a worker does: while a run lasts the next
 // sandbox is prepared.
 type parade struct {
 	l       *lab

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/hostfs"
-	"judged/internal/linux"
+	"judged/internal/base/linux"
+	"judged/internal/host/hostfs"
 )
 
 // counters are the kernel's of the run's first process at one moment. Each

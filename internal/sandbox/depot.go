@@ -4,7 +4,7 @@ import (
 	"os"
 	"strconv"
 
-	"judged/internal/linux"
+	"judged/internal/base/linux"
 )
 
 // depot is where trees are mounted: a mount namespace in which there is nothing

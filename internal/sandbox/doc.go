@@ -2,7 +2,7 @@
 // needed, Load it with a program, Run it, Close it. Nothing of a sandbox is
 // ever used twice.
 //
-// The processes and what passes between them are drawn in package stage. What
+// The processes and what passes between them are drawn in package initproc. What
 // is decided here is when a run is stopped and what is read of it; what that
 // means is package measure's.
 //

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"syscall"
 
-	"judged/internal/runtimes"
-	"judged/internal/stage"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/sandbox/runtimes"
 )
 
 // Whether a program can be executed is the kernel's to say, with two exceptions: it
@@ -57,7 +57,7 @@ func lacks(errno syscall.Errno, args []string, program *File) string {
 
 // hostHas looks up a path, or a name in the folders of PATH.
 func hostHas(program string) bool {
-	folders := strings.Split(stage.Path, ":")
+	folders := strings.Split(initproc.Path, ":")
 	if strings.Contains(program, "/") {
 		folders = []string{""}
 	}

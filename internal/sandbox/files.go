@@ -7,8 +7,8 @@ import (
 	"os"
 	"runtime"
 
-	"judged/internal/linux"
-	"judged/internal/units"
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
 )
 
 // The memory that is set aside for the first output of a run, so that neither its

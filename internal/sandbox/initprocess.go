@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"time"
 
-	"judged/internal/linux"
-	"judged/internal/stage"
+	"judged/internal/base/linux"
+	"judged/internal/sandbox/initproc"
 )
 
 // initSlack is the timer slack that judged-init has from the thread that starts it,
@@ -81,20 +81,20 @@ func (l *Launcher) slim() error {
 		return err
 	}
 	defer maps.Close()
-	reply, err := l.exchange(stage.MapsRequest(maps))
+	reply, err := l.exchange(initproc.MapsRequest(maps))
 	if err != nil {
 		return err
 	}
-	_, err = stage.ParseAnswer(reply)
+	_, err = initproc.ParseAnswer(reply)
 	return err
 }
 
 // initArgs are the arguments of judged-init: its name.
 func (l *Launcher) initArgs() []string {
 	if l.options.Without == 0 {
-		return []string{stage.Name}
+		return []string{initproc.Name}
 	}
-	return []string{stage.Name, l.options.Without.String()}
+	return []string{initproc.Name, l.options.Without.String()}
 }
 
 // stopInit ends judged-init. Sandboxes that it started are not its children
@@ -136,7 +136,7 @@ func (l *Launcher) request(msg []byte, fds []int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return stage.ParseAnswer(reply)
+	return initproc.ParseAnswer(reply)
 }
 
 func (l *Launcher) exchange(msg []byte, fds []int) ([]byte, error) {
@@ -156,7 +156,7 @@ func (l *Launcher) exchange(msg []byte, fds []int) ([]byte, error) {
 	if !ready {
 		return nil, fmt.Errorf("wait for judged-init: no answer within %s", initTimeout)
 	}
-	buf := make([]byte, stage.MaxMessage)
+	buf := make([]byte, initproc.MaxMessage)
 	n, _, err := linux.Receive(fd, buf)
 	return buf[:n], err
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"judged/internal/linux"
+	"judged/internal/base/linux"
 )
 
 // TestSlack: programs have the timer slack of any program, judged-init's other

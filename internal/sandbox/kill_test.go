@@ -17,10 +17,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/cgroup"
-	"judged/internal/cpuset"
-	"judged/internal/hostfs"
-	"judged/internal/stage"
+	"judged/internal/base/cpuset"
+	"judged/internal/host/hostfs"
+	"judged/internal/sandbox/cgroup"
+	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
 )
 
@@ -91,7 +91,7 @@ const wordOnce, wordAgain = 1, 2
 // isInit reports whether a process is judged-init, and lives.
 func isInit(pid int) bool {
 	status := statusOf("/proc/" + strconv.Itoa(pid) + "/status")
-	return status("Name") == stage.Name && !strings.HasPrefix(status("State"), "Z")
+	return status("Name") == initproc.Name && !strings.HasPrefix(status("State"), "Z")
 }
 
 // judge is one run. What it leaves is no matter of whether it fails.

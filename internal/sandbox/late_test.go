@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/linux"
-	"judged/internal/stage"
+	"judged/internal/base/linux"
+	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
 )
 
@@ -128,7 +128,7 @@ func brew(t *testing.T, s *Sandbox) {
 		t.Fatal(err)
 	}
 	defer empty.Close()
-	if err := linux.MakeFile(s.box, stage.Work+"/go", 0o644, s.uid, empty); err != nil {
+	if err := linux.MakeFile(s.box, initproc.Work+"/go", 0o644, s.uid, empty); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"judged/internal/cgroup"
-	"judged/internal/cpuset"
-	"judged/internal/linux"
-	"judged/internal/runtimes"
-	"judged/internal/seccomp"
-	"judged/internal/stage"
-	"judged/internal/units"
+	"judged/internal/base/cpuset"
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
+	"judged/internal/sandbox/cgroup"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/sandbox/runtimes"
+	"judged/internal/sandbox/seccomp"
 )
 
 // Options are what all sandboxes of a Launcher have in common.
@@ -30,7 +30,7 @@ type Options struct {
 	Seccomp            seccomp.Filter // empty is none
 	// Without is what the attack suite leaves out, one layer at a time, to
 	// see which of the others hold what it tries. No configuration leads here.
-	Without stage.Layers
+	Without initproc.Layers
 }
 
 // Slot is where runs happen.
@@ -130,7 +130,7 @@ func Open(o Options) (*Launcher, error) {
 	if err = <-ready; err == nil {
 		err = l.startInit()
 	}
-	if err == nil && o.Root == RootPrivate && !o.Without.Has(stage.Root) {
+	if err == nil && o.Root == RootPrivate && !o.Without.Has(initproc.Root) {
 		l.depot, err = openDepot()
 	}
 	if err != nil {
@@ -165,7 +165,7 @@ func onOwnThread(f func()) {
 // runThread is the work of the launcher's thread.
 func (l *Launcher) runThread(program []byte, ready chan<- error) {
 	err := linux.SetTimerSlack(initSlack)
-	if err == nil && !l.options.Without.Has(stage.Namespaces) {
+	if err == nil && !l.options.Without.Has(initproc.Namespaces) {
 		err = errors.Join(linux.UnshareNetwork(), linux.UnshareHostname("judged"))
 	}
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/stage"
+	"judged/internal/sandbox/initproc"
 )
 
 // TestLeaderless has processes whose first thread has exited, in every phase of a
@@ -95,7 +95,7 @@ func TestLeaderless(t *testing.T) {
 // TestLeaderlessWithoutNamespaces leaves out the end of the pid namespace, which
 // also ends them: the group alone must do it.
 func TestLeaderlessWithoutNamespaces(t *testing.T) {
-	l := newLab(t, func(o *Options) { o.Without = stage.Namespaces })
+	l := newLab(t, func(o *Options) { o.Without = initproc.Namespaces })
 	for _, kind := range []string{"spin", "sleep"} {
 		r, _ := l.run(t, Spec{Args: []string{"./leaderless", "orphan", kind}, Limits: limits(),
 			Files: []File{{Name: "leaderless", Path: built(t, "leaderless"), Exec: true}}})

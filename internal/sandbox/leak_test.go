@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/cpuset"
+	"judged/internal/base/cpuset"
 	"judged/internal/testkit"
 )
 

@@ -4,13 +4,13 @@ import (
 	"os"
 	"testing"
 
-	"judged/internal/stage"
+	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	if stage.IsInit() {
-		stage.Main()
+	if initproc.IsInit() {
+		initproc.Main()
 	}
 	if program := os.Getenv(victimEnv); program != "" {
 		os.Exit(victimMain(program))

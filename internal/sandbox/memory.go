@@ -4,9 +4,9 @@ import (
 	"os"
 	"time"
 
-	"judged/internal/linux"
-	"judged/internal/stage"
-	"judged/internal/units"
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
+	"judged/internal/sandbox/initproc"
 )
 
 // Output is not memory of the program, but the kernel charges the pages that a run
@@ -65,7 +65,7 @@ func charged(output units.Bytes) units.Bytes { return output + output/256 }
 // newAccount starts to watch the memory of the run. Close ends that.
 func (s *Sandbox) newAccount() *account {
 	a := &account{s: s, limit: s.limits.Memory, slack: s.slack(), stop: make(chan struct{}), ended: make(chan error, 1)}
-	if s.launcher.options.Without.Has(stage.Cgroup) || !s.group.HasPeak() {
+	if s.launcher.options.Without.Has(initproc.Cgroup) || !s.group.HasPeak() {
 		a.ended <- nil
 		return a
 	}

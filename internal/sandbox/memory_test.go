@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/units"
+	"judged/internal/base/units"
 )
 
 // TestOutputIsNotMemory has programs with memory on one side of the limit or the

@@ -5,7 +5,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"judged/internal/linux"
+	"judged/internal/base/linux"
 )
 
 // newborn is how judged knows of a child that judged-init forked and did not live

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/runtimes"
-	"judged/internal/stage"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/sandbox/runtimes"
 )
 
 // newFinder finds what programs may see of this host.
 func newFinder() *runtimes.Finder {
 	single := hostFiles[:]
 	return runtimes.NewFinder(runtimes.Places{
-		Shown: slices.Concat(hostTrees[:], settings(), single), Path: strings.Split(stage.Path, ":"),
+		Shown: slices.Concat(hostTrees[:], settings(), single), Path: strings.Split(initproc.Path, ":"),
 		// The folders for the links among them.
 		Every: slices.Concat(hostTrees[:], single), Cache: hostFiles[0],
 	})
@@ -41,9 +41,9 @@ func inBox(program string) string {
 		return ""
 	}
 	if !filepath.IsAbs(program) {
-		program = filepath.Join(stage.WorkDir, program)
+		program = filepath.Join(initproc.WorkDir, program)
 	}
-	name, ok := strings.CutPrefix(filepath.Clean(program), stage.WorkDir+"/")
+	name, ok := strings.CutPrefix(filepath.Clean(program), initproc.WorkDir+"/")
 	if !ok {
 		return ""
 	}

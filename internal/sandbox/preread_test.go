@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"judged/internal/runtimes"
+	"judged/internal/sandbox/runtimes"
 	"judged/internal/testkit"
 )
 

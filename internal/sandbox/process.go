@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"judged/internal/linux"
+	"judged/internal/base/linux"
 )
 
 // process is a child of judged that judged-init forked. A nil one has not been

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"judged/internal/linux"
-	"judged/internal/stage"
+	"judged/internal/base/linux"
+	"judged/internal/sandbox/initproc"
 )
 
 // Root says what a program sees of the host's files.
@@ -33,7 +33,7 @@ func ParseRoot(s string) (Root, error) {
 
 // initPath is where judged-init lies in the template: below the mount point of
 // /proc, so that the run's own /proc covers it.
-const initPath = "/proc/" + stage.Name
+const initPath = "/proc/" + initproc.Name
 
 // hostTrees are the folders that programs see, whole or what they load of them.
 // What is a symbolic link on the host, as on systems with a merged /usr, is the
@@ -79,7 +79,7 @@ func buildRoot(o Options, program []byte) error {
 		return err
 	}
 	furnish := furnishTemplate
-	if o.Without.Has(stage.Root) {
+	if o.Without.Has(initproc.Root) {
 		furnish = exposeHost
 	}
 	if err := furnish(o.Root, root); err != nil {
@@ -93,7 +93,7 @@ func furnishTemplate(kind Root, root string) error {
 	if err := os.Mkdir(root+"/dev", 0o755); err != nil {
 		return err
 	}
-	if err := os.Symlink(stage.Box+"/"+stage.Temp, root+"/tmp"); err != nil {
+	if err := os.Symlink(initproc.Box+"/"+initproc.Temp, root+"/tmp"); err != nil {
 		return err
 	}
 	if err := buildDev(root + "/dev"); err != nil {
@@ -136,7 +136,7 @@ func buildDev(dev string) error {
 		}
 	}
 	links := map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
-		"stderr": "/proc/self/fd/2", "shm": stage.Box + "/" + stage.Shm}
+		"stderr": "/proc/self/fd/2", "shm": initproc.Box + "/" + initproc.Shm}
 	for name, target := range links {
 		if err := os.Symlink(target, filepath.Join(dev, name)); err != nil {
 			return err
@@ -167,14 +167,14 @@ func buildEtc(etc string) error {
 // pointToTree has the host's folders found where a run gets its tree. Without one
 // the links lead nowhere.
 func pointToTree(root string) error {
-	if err := os.Mkdir(root+stage.Host, 0o755); err != nil {
+	if err := os.Mkdir(root+initproc.Host, 0o755); err != nil {
 		return err
 	}
 	for _, path := range append(hostTrees[:], "/etc") {
 		if _, err := os.Lstat(path); err != nil {
 			continue
 		}
-		if err := os.Symlink(stage.Host[1:]+path, root+path); err != nil {
+		if err := os.Symlink(initproc.Host[1:]+path, root+path); err != nil {
 			return err
 		}
 	}

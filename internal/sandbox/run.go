@@ -7,10 +7,10 @@ import (
 	"syscall"
 	"time"
 
-	"judged/internal/cgroup"
-	"judged/internal/linux"
-	"judged/internal/stage"
-	"judged/internal/units"
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
+	"judged/internal/sandbox/cgroup"
+	"judged/internal/sandbox/initproc"
 )
 
 // Stop says who ended a run.
@@ -159,9 +159,9 @@ func (s *Sandbox) end() error {
 // exit tells how the first process ended. A step that failed before execve is
 // our failure; execve's own is the program's.
 func (s *Sandbox) exit(r *Result, status syscall.WaitStatus) error {
-	if said, failed := stage.ReadReport(s.report); failed {
-		name, errno := stage.StepName(s.load, s.fds, s.launcher.options.Without, said.Step), syscall.Errno(said.Errno)
-		if name != stage.ExecStepName {
+	if said, failed := initproc.ReadReport(s.report); failed {
+		name, errno := initproc.StepName(s.load, s.fds, s.launcher.options.Without, said.Step), syscall.Errno(said.Errno)
+		if name != initproc.ExecStepName {
 			return fmt.Errorf("%s: %w", name, errno)
 		}
 		r.ExecError, r.Lacks = errno, lacks(errno, s.args, s.program)

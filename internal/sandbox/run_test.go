@@ -11,13 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/cgroup"
-	"judged/internal/cpuset"
-	"judged/internal/hostfs"
-	"judged/internal/seccomp"
+	"judged/internal/base/cpuset"
+	"judged/internal/base/units"
+	"judged/internal/host/hostfs"
+	"judged/internal/host/topology"
+	"judged/internal/sandbox/cgroup"
+	"judged/internal/sandbox/seccomp"
 	"judged/internal/testkit"
-	"judged/internal/topology"
-	"judged/internal/units"
 )
 
 // lab is a launcher with one slot on the last CPU.

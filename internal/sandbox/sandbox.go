@@ -9,11 +9,11 @@ import (
 	"syscall"
 	"time"
 
-	"judged/internal/cgroup"
-	"judged/internal/linux"
-	"judged/internal/seccomp"
-	"judged/internal/stage"
-	"judged/internal/units"
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
+	"judged/internal/sandbox/cgroup"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/sandbox/seccomp"
 )
 
 // Spec is one program to run, and its bounds.
@@ -59,8 +59,8 @@ type Sandbox struct {
 	solution  *process
 	gate      *os.File // the go byte goes in here
 	report    *os.File // what the parked child says
-	load      *stage.Load
-	fds       stage.LoadFDs
+	load      *initproc.Load
+	fds       initproc.LoadFDs
 	stdout    *Output
 	stderr    *Output
 	uid       int
@@ -90,7 +90,7 @@ func (s *Sandbox) prepare() (err error) {
 	if s.group, err = s.slot.Group.NewGroup(); err != nil {
 		return err
 	}
-	s.process1, err = s.start(stage.InitRequest(s.slot.Network))
+	s.process1, err = s.start(initproc.InitRequest(s.slot.Network))
 	return err
 }
 
@@ -102,7 +102,7 @@ func (s *Sandbox) newBox() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range []string{stage.Work, stage.Temp, stage.Shm} {
+	for _, dir := range []string{initproc.Work, initproc.Temp, initproc.Shm} {
 		if err := linux.MakeDir(box, dir, 0o755, s.uid); err != nil {
 			box.Close()
 			return nil, err
@@ -138,7 +138,7 @@ func (s *Sandbox) Load(spec Spec) error {
 func (s *Sandbox) doLoad(spec Spec) (err error) {
 	s.limits, s.explained = spec.Limits, spec.Explained
 	s.args, s.program = spec.Args, ownProgram(spec.Args, spec.Files)
-	if !s.launcher.options.Without.Has(stage.Cgroup) {
+	if !s.launcher.options.Without.Has(initproc.Cgroup) {
 		if err := s.group.Limit(spec.Limits.Memory+s.room(spec.Limits), spec.Limits.Processes); err != nil {
 			return err
 		}
@@ -158,12 +158,12 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	if err := s.park(spec); err != nil {
 		return err
 	}
-	said, parked, ok := stage.ReadParked(s.report)
+	said, parked, ok := initproc.ReadParked(s.report)
 	if !ok {
 		return errors.New("park: the child ended early")
 	}
 	if !said.Parked() {
-		return fmt.Errorf("park: %s: %w", stage.StepName(s.load, s.fds, s.launcher.options.Without, said.Step), syscall.Errno(said.Errno))
+		return fmt.Errorf("park: %s: %w", initproc.StepName(s.load, s.fds, s.launcher.options.Without, said.Step), syscall.Errno(said.Errno))
 	}
 	s.parked = parked
 	return nil
@@ -183,7 +183,7 @@ func (s *Sandbox) putFiles(files []File) error {
 		if f.Exec {
 			mode = 0o755
 		}
-		err = linux.MakeFile(s.box, stage.Work+"/"+f.Name, mode, 0, src)
+		err = linux.MakeFile(s.box, initproc.Work+"/"+f.Name, mode, 0, src)
 		src.Close()
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func (s *Sandbox) park(spec Spec) (err error) {
 		return err
 	}
 	defer tree.Close() // there may be none
-	s.load = &stage.Load{
+	s.load = &initproc.Load{
 		Args: spec.Args, Program: program, Env: environment(), UID: s.uid, CPUs: s.slot.CPUs, FileSize: uint64(spec.Limits.Output) + 1,
 		Stack: uint64(spec.Limits.Stack), OpenFiles: openFiles, Seccomp: encodeFilter(s.launcher.options.Seccomp),
 	}
@@ -228,7 +228,7 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	}
 	s.report = report
 	defer theirs.Close()
-	s.fds = stage.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(s.stdout.write.Fd()), Stderr: int(s.stderr.write.Fd()),
+	s.fds = initproc.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(s.stdout.write.Fd()), Stderr: int(s.stderr.write.Fd()),
 		Gate: int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Box: int(s.box.Fd()), Birth: -1, Tree: -1}
 	if tree != nil {
 		s.fds.Tree = int(tree.Fd())
@@ -250,7 +250,7 @@ func (s *Sandbox) park(spec Spec) (err error) {
 // .NET 7 to 9 make a file of 2 TiB in memory to write to pages that are not
 // executable, and die by SIGXFSZ of the output limit (dotnet/runtime 117819).
 func environment() []string {
-	return []string{"PATH=" + stage.Path, "HOME=" + stage.WorkDir, "TMPDIR=/tmp", "LANG=C.UTF-8", "DOTNET_EnableWriteXorExecute=0"}
+	return []string{"PATH=" + initproc.Path, "HOME=" + initproc.WorkDir, "TMPDIR=/tmp", "LANG=C.UTF-8", "DOTNET_EnableWriteXorExecute=0"}
 }
 
 // encodeFilter lays the instructions out as the kernel's struct sock_filter.

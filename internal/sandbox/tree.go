@@ -7,8 +7,8 @@ import (
 	"path"
 	"syscall"
 
-	"judged/internal/linux"
-	"judged/internal/runtimes"
+	"judged/internal/base/linux"
+	"judged/internal/sandbox/runtimes"
 )
 
 // errChanged is a host whose files are not what was found a moment ago.

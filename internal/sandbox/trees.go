@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"judged/internal/runtimes"
-	"judged/internal/units"
+	"judged/internal/base/units"
+	"judged/internal/sandbox/runtimes"
 )
 
 // treesBytes is what the trees of one slot take at most. It is room for the

@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/runtimes"
+	"judged/internal/base/units"
+	"judged/internal/sandbox/runtimes"
 	"judged/internal/testkit"
-	"judged/internal/units"
 )
 
 // places are where the depot has trees.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/hostfs"
-	"judged/internal/linux"
+	"judged/internal/base/linux"
+	"judged/internal/host/hostfs"
 )
 
 // watch is the supervision of one run.

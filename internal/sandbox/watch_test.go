@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/cpuset"
+	"judged/internal/base/cpuset"
 )
 
 // TestNextWake wants the earliest moment that a limit can be reached at, whenever

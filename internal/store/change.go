@@ -7,7 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // Error codes of a lost compare-and-set; which one comes depends on whether

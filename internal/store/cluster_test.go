@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 
+	"judged/internal/base/job"
 	"judged/internal/broker"
-	"judged/internal/job"
 	"judged/internal/store"
 	"judged/internal/testkit"
 )

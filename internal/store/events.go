@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // testBits is how many bits of an event's number count the events since the

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // FuzzRecord holds that no message makes the reader of records panic or reserve

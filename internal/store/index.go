@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // index is what is known of every job without reading its record.

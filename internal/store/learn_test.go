@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"judged/internal/base/job"
 	"judged/internal/broker"
-	"judged/internal/job"
 )
 
 // late loses the answer to one message that is stored, as a disk does that stalls

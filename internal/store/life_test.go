@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/base/job"
 	"judged/internal/broker"
-	"judged/internal/job"
 	"judged/internal/queue"
 	"judged/internal/store"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // Record is everything that is kept about a job.

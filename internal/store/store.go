@@ -10,8 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"judged/internal/base/job"
 	"judged/internal/broker"
-	"judged/internal/job"
 )
 
 // What callers tell apart.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/base/job"
 	"judged/internal/broker"
-	"judged/internal/job"
 	"judged/internal/store"
 	"judged/internal/testkit"
 )

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/job"
-	"judged/internal/stage"
-	"judged/internal/units"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/sandbox/initproc"
 )
 
 // brokeStatus is the exit status of an attack that got through: BROKE_STATUS of
@@ -59,7 +59,7 @@ type Attack struct {
 type Range [2]int64
 
 // Layers are layers of the sandbox, in JSON a list of their names.
-type Layers stage.Layers
+type Layers initproc.Layers
 
 // UnmarshalJSON refuses names that are no layer's.
 func (l *Layers) UnmarshalJSON(b []byte) error {
@@ -67,7 +67,7 @@ func (l *Layers) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &names); err != nil {
 		return err
 	}
-	all, err := stage.ParseLayers(strings.Join(names, ","))
+	all, err := initproc.ParseLayers(strings.Join(names, ","))
 	*l = Layers(all)
 	return err
 }

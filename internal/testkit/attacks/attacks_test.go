@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/job"
-	"judged/internal/stage"
-	"judged/internal/units"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/sandbox/initproc"
 )
 
 // least is the data of an attack with only what it must have.
@@ -57,7 +57,7 @@ func TestRead(t *testing.T) {
 		{Name: "002-b", Source: dir + "/002-b.c", Title: "spin", Class: "time", StoppedBy: "the clock", Verdicts: []job.Verdict{"TLE"}, CPUs: 2,
 			Signal: "SIGKILL", Args: []string{"{canary}"}, Stdin: "in", Phases: [][]string{{"a"}, {"b"}}, Together: true,
 			Limits: job.Limits{CPUTimeMS: 7, Processes: 3}, CC: []string{"-g"}, Dynamic: true, Native: true, Open: true, Arch: []string{"amd64"},
-			CPUTimeMS: &Range{1, 2}, MemoryBytes: &Range{3, 4}, UnsafeWithout: Layers(stage.Cgroup | stage.User)},
+			CPUTimeMS: &Range{1, 2}, MemoryBytes: &Range{3, 4}, UnsafeWithout: Layers(initproc.Cgroup | initproc.User)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/job"
-	"judged/internal/stage"
+	"judged/internal/base/job"
+	"judged/internal/sandbox/initproc"
 )
 
 // Outcome is what came of an attack with one layer left out.
@@ -23,9 +23,9 @@ const (
 // Needs says what a table tells of the outcomes by layer: the layers without
 // which the attack gets through. One that no missing layer lets through is held
 // by two or more.
-func Needs(outcomes map[stage.Layers]Outcome) string {
+func Needs(outcomes map[initproc.Layers]Outcome) string {
 	var needed, untried []string
-	for _, l := range stage.EachLayer() {
+	for _, l := range initproc.EachLayer() {
 		switch outcomes[l] {
 		case Broke:
 			needed = append(needed, l.String())
@@ -52,7 +52,7 @@ const (
 
 // The lines around the table of SECURITY.md.
 const (
-	tableBegin = "<!-- written by go test ./internal/judge -run TestLayers -update; measured on "
+	tableBegin = "<!-- written by go test ./internal/engine/judge -run TestLayers -update; measured on "
 	tableEnd   = "<!-- end of the table -->"
 )
 

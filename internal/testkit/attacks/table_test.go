@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/job"
-	"judged/internal/stage"
+	"judged/internal/base/job"
+	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
 )
 
@@ -33,7 +33,7 @@ func TestTableTellsTheData(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("deploy/SECURITY.md does not tell of the attacks as they are; run go test ./internal/judge -run TestLayers -update (-data +table):\n%s", diff)
+		t.Errorf("deploy/SECURITY.md does not tell of the attacks as they are; run go test ./internal/engine/judge -run TestLayers -update (-data +table):\n%s", diff)
 	}
 }
 
@@ -48,7 +48,7 @@ func TestTableSurvivesWriting(t *testing.T) {
 		t.Fatal(err)
 	}
 	const written = `before
-<!-- written by go test ./internal/judge -run TestLayers -update; measured on Linux 6.18 -->
+<!-- written by go test ./internal/engine/judge -run TestLayers -update; measured on Linux 6.18 -->
 
 | # | attack | verdict | stopped by | needs |
 |---|---|---|---|---|
@@ -74,11 +74,11 @@ after
 }
 
 func TestNeeds(t *testing.T) {
-	for want, outcomes := range map[string]map[stage.Layers]Outcome{
-		"two or more":   {stage.Seccomp: Held, stage.User: "MLE"},
-		"seccomp, user": {stage.User: Broke, stage.Seccomp: Broke, stage.Root: Held},
-		"user; not tried without cgroup, rlimits":   {stage.User: Broke, stage.Cgroup: NotTried, stage.Rlimits: NotTried},
-		"two or more; not tried without namespaces": {stage.Namespaces: NotTried},
+	for want, outcomes := range map[string]map[initproc.Layers]Outcome{
+		"two or more":   {initproc.Seccomp: Held, initproc.User: "MLE"},
+		"seccomp, user": {initproc.User: Broke, initproc.Seccomp: Broke, initproc.Root: Held},
+		"user; not tried without cgroup, rlimits":   {initproc.User: Broke, initproc.Cgroup: NotTried, initproc.Rlimits: NotTried},
+		"two or more; not tried without namespaces": {initproc.Namespaces: NotTried},
 	} {
 		if got := Needs(outcomes); got != want {
 			t.Errorf("got %q, want %q", got, want)

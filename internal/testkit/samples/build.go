@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"judged/internal/stage"
+	"judged/internal/sandbox/initproc"
 )
 
 // Build makes the sample's program in dir and sets Program. Samples that are
@@ -111,7 +111,7 @@ func run(ctx context.Context, compiler string, args ...string) error {
 // InSandbox reports whether a program of this name is in the sandbox's path,
 // as far as this host shows: a sandbox sees the host's folders.
 func InSandbox(name string) bool {
-	for dir := range strings.SplitSeq(stage.Path, ":") {
+	for dir := range strings.SplitSeq(initproc.Path, ":") {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return true

@@ -11,10 +11,10 @@ import (
 	"runtime"
 	"strings"
 
-	"judged/internal/job"
-	"judged/internal/problem"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/engine/problem"
 	"judged/internal/testkit"
-	"judged/internal/units"
 )
 
 // Set is the content of samples.json.

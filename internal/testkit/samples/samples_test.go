@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
 	"judged/internal/testkit"
-	"judged/internal/units"
 )
 
 func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }

@@ -21,8 +21,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/doctor"
-	"judged/internal/job"
+	"judged/internal/base/job"
+	"judged/internal/host/doctor"
 	"judged/internal/testkit"
 	"judged/internal/testkit/unit"
 )

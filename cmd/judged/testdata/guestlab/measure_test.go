@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/trial"
+	"judged/internal/lab/bench"
 )
 
 // TestIsolatedMeasure asks a program where each placement has put it, on a host
@@ -16,9 +16,9 @@ import (
 func TestIsolatedMeasure(t *testing.T) {
 	before := look(t)
 	_, out := output(t, nil, "measure", "-n", "1", "--head", "1KiB", "--json",
-		"--placements", strings.Join([]string{trial.Free, trial.Pinned, trial.Slot, trial.TurboOff}, ","), programs+"where", "10")
+		"--placements", strings.Join([]string{bench.Free, bench.Pinned, bench.Slot, bench.TurboOff}, ","), programs+"where", "10")
 	before.compare(t)
-	var r trial.Result
+	var r bench.Result
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -30,14 +30,14 @@ func TestIsolatedMeasure(t *testing.T) {
 		}
 	}
 	want := map[string]place{
-		trial.Free:   {"0-1", "0-1"},
-		trial.Pinned: {"1", "0-1"},
-		trial.Slot:   {"2", "1"},
+		bench.Free:   {"0-1", "0-1"},
+		bench.Pinned: {"1", "0-1"},
+		bench.Slot:   {"2", "1"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if len(r.LeftOut) != 1 || r.LeftOut[0].ID != trial.TurboOff || r.LeftOut[0].Reason == "" {
+	if len(r.LeftOut) != 1 || r.LeftOut[0].ID != bench.TurboOff || r.LeftOut[0].Reason == "" {
 		t.Errorf("left out %v, want turbo-off with a reason", r.LeftOut)
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/doctor"
-	"judged/internal/job"
+	"judged/internal/base/job"
+	"judged/internal/host/doctor"
 )
 
 func TestIsolatedDoctor(t *testing.T) {

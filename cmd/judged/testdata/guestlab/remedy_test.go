@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"judged/internal/doctor"
+	"judged/internal/host/doctor"
 	"judged/internal/testkit"
 )
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/job"
-	"judged/internal/slots"
+	"judged/internal/base/job"
+	"judged/internal/host/slots"
 	"judged/internal/testkit"
 )
 

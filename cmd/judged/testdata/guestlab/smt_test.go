@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/doctor"
-	"judged/internal/job"
+	"judged/internal/base/job"
+	"judged/internal/host/doctor"
 )
 
 // CPUs 0 to 7 are four cores of two threads, two cores in each of two nodes;

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/linux"
+	"judged/internal/base/linux"
+	"judged/internal/host/tune"
 	"judged/internal/testkit"
-	"judged/internal/tune"
 )
 
 // noSwaps is /proc/swaps without an area.

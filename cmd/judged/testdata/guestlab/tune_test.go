@@ -14,10 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/doctor"
-	"judged/internal/job"
+	"judged/internal/base/job"
+	"judged/internal/host/doctor"
+	"judged/internal/host/tune"
 	"judged/internal/testkit"
-	"judged/internal/tune"
 )
 
 const journal = "/run/judged/tune.json"

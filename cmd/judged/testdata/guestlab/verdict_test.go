@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/job"
-	"judged/internal/problem"
-	"judged/internal/slots"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/engine/problem"
+	"judged/internal/host/slots"
 	"judged/internal/testkit"
-	"judged/internal/units"
 )
 
 // samples are the programs of testdata/submissions with a verdict.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/job"
+	"judged/internal/base/job"
 )
 
 // wide is what a slot of two CPUs is asked for with.

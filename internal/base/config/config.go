@@ -1,0 +1,186 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"time"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/units"
+)
+
+// Config is everything that can be set. The toml tags are the keys of the file
+// and, in capitals behind JUDGED_, the names in the environment.
+type Config struct {
+	DataDir   string    `toml:"data_dir"`
+	HTTP      HTTP      `toml:"http"`
+	Broker    Broker    `toml:"broker"`
+	Slots     Slots     `toml:"slots"`
+	Sandbox   Sandbox   `toml:"sandbox"`
+	Limits    Limits    `toml:"limits"`
+	Repeats   Repeats   `toml:"repeats"`
+	Queue     Queue     `toml:"queue"`
+	Retention Retention `toml:"retention"`
+	Canary    Canary    `toml:"canary"`
+	Tune      Tune      `toml:"tune"`
+	Log       Log       `toml:"log"`
+}
+
+// HTTP is the interface to platforms.
+type HTTP struct {
+	Listen        string        `toml:"listen"`
+	TokenFile     string        `toml:"token_file"`
+	MaxBody       units.Bytes   `toml:"max_body"`
+	MaxBlob       units.Bytes   `toml:"max_blob"`
+	ShutdownGrace time.Duration `toml:"shutdown_grace"`
+}
+
+// Broker is where jobs wait. An empty URL is the embedded server.
+type Broker struct {
+	URL string `toml:"url"`
+}
+
+// Slots says which CPUs programs are measured on.
+type Slots struct {
+	CPUList cpuset.Set `toml:"cpu_list"` // empty: chosen from the topology
+	Width   int        `toml:"width"`
+	Pool    string     `toml:"pool"`
+	Class   string     `toml:"class"`
+	// Member is a file with the fingerprint of a host of the pool.
+	Member string `toml:"pool_member"`
+	Strict bool   `toml:"strict"`
+}
+
+// Sandbox is what a program finds around itself.
+type Sandbox struct {
+	Root       string      `toml:"root"` // private, host, minimal
+	WorkSize   units.Bytes `toml:"work_size"`
+	WorkInodes int         `toml:"work_inodes"`
+	UIDFirst   int         `toml:"uid_first"`
+	UIDCount   int         `toml:"uid_count"`
+}
+
+// Limits are what a job gets without asking and the most it may ask for.
+type Limits struct {
+	Default DefaultLimits `toml:"default"`
+	Max     MaxLimits     `toml:"max"`
+}
+
+// DefaultLimits apply where a job names none. WallTime 0 is twice the job's CPU
+// time and a second, Stack 0 is the job's memory.
+type DefaultLimits struct {
+	CPUTime   time.Duration `toml:"cpu_time"`
+	WallTime  time.Duration `toml:"wall_time"`
+	Memory    units.Bytes   `toml:"memory"`
+	Output    units.Bytes   `toml:"output"`
+	Stack     units.Bytes   `toml:"stack"`
+	Processes int           `toml:"processes"`
+}
+
+// MaxLimits bound what a job may ask for.
+type MaxLimits struct {
+	CPUTime   time.Duration `toml:"cpu_time"`
+	WallTime  time.Duration `toml:"wall_time"`
+	Memory    units.Bytes   `toml:"memory"`
+	Output    units.Bytes   `toml:"output"`
+	Head      units.Bytes   `toml:"head"`
+	Processes int           `toml:"processes"`
+	Tests     int           `toml:"tests"`
+	Files     int           `toml:"files"`
+	Repeats   int           `toml:"repeats"`
+}
+
+// Repeats says how a time verdict near the limit is decided.
+type Repeats struct {
+	Policy string `toml:"policy"` // confirm, single, min
+}
+
+// Queue bounds the waiting jobs.
+type Queue struct {
+	MaxWaiting int `toml:"max_waiting"`
+	MaxDeliver int `toml:"max_deliver"`
+}
+
+// Retention says how long finished jobs are kept, and by MaxAge also blobs that
+// nobody uses.
+type Retention struct {
+	MaxAge  time.Duration `toml:"max_age"`
+	MaxJobs int           `toml:"max_jobs"`
+}
+
+// Canary says how often reference kernels are run on idle slots.
+type Canary struct {
+	Interval time.Duration `toml:"interval"` // 0 is never
+}
+
+// Tune says whether the daemon sets the host up itself.
+type Tune struct {
+	Apply   bool   `toml:"apply"`
+	Journal string `toml:"journal"` // file
+}
+
+// Log is what judged says about itself, on stderr.
+type Log struct {
+	Level  string `toml:"level"`  // debug, info, warn, error
+	Format string `toml:"format"` // text, json
+}
+
+// Default is the configuration without any file.
+func Default() Config {
+	return Config{
+		DataDir: "/var/lib/judged",
+		HTTP: HTTP{
+			Listen:        "127.0.0.1:8080",
+			MaxBody:       64 << 20,
+			MaxBlob:       512 << 20,
+			ShutdownGrace: 30 * time.Second,
+		},
+		Slots: Slots{Width: 1, Pool: "default"},
+		Sandbox: Sandbox{
+			Root:       "private",
+			WorkSize:   64 << 20,
+			WorkInodes: 4096,
+			UIDFirst:   1879048192, // above what systemd gives to containers
+			UIDCount:   65536,
+		},
+		Limits: Limits{
+			Default: DefaultLimits{
+				CPUTime:   2 * time.Second,
+				Memory:    256 << 20,
+				Output:    64 << 20,
+				Processes: 64,
+			},
+			Max: MaxLimits{
+				CPUTime:   60 * time.Second,
+				WallTime:  180 * time.Second,
+				Memory:    4 << 30,
+				Output:    256 << 20,
+				Head:      64 << 10,
+				Processes: 1024,
+				Tests:     1000,
+				Files:     100,
+				Repeats:   100,
+			},
+		},
+		Repeats:   Repeats{Policy: "confirm"},
+		Queue:     Queue{MaxWaiting: 100000, MaxDeliver: 3},
+		Retention: Retention{MaxAge: 720 * time.Hour, MaxJobs: 100000},
+		Canary:    Canary{Interval: 10 * time.Minute},
+		Tune:      Tune{Journal: "/run/judged/tune.json"},
+		Log:       Log{Level: "info", Format: "text"},
+	}
+}
+
+// Loopback reports whether Listen can be reached from this machine only. A
+// name other than localhost is not trusted to resolve to loopback.
+func (h HTTP) Loopback() bool {
+	host, _, err := net.SplitHostPort(h.Listen)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}

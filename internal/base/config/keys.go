@@ -1,0 +1,126 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/units"
+)
+
+// key is one setting: its dotted path and the field that holds it.
+type key struct {
+	path  string
+	field reflect.Value
+}
+
+// keys lists the settings of c in the order of the struct.
+func keys(c *Config) []key {
+	return appendKeys(nil, "", reflect.ValueOf(c).Elem())
+}
+
+func appendKeys(list []key, prefix string, section reflect.Value) []key {
+	for i := range section.NumField() {
+		path := prefix + section.Type().Field(i).Tag.Get("toml")
+		field := section.Field(i)
+		if field.Kind() == reflect.Struct {
+			list = appendKeys(list, path+".", field)
+			continue
+		}
+		list = append(list, key{path: path, field: field})
+	}
+	return list
+}
+
+// environment is the name of the setting there: JUDGED_HTTP_MAX_BODY.
+func (k key) environment() string {
+	return "JUDGED_" + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
+}
+
+// setText sets the key from text as people write it. An empty duration or size
+// is 0, which Validate accepts where it has a meaning.
+func (k key) setText(text string) error {
+	switch p := k.field.Addr().Interface().(type) {
+	case *string:
+		*p = text
+	case *bool:
+		return parse(p, text, "true or false", strconv.ParseBool)
+	case *int:
+		return parse(p, text, "a whole number", strconv.Atoi)
+	case *time.Duration:
+		return parse(p, text, `a duration with its unit, such as "2s" or "720h"`, parseDuration)
+	case *units.Bytes:
+		return parse(p, text, `a size with its unit, such as "64MiB"`, parseBytes)
+	case *cpuset.Set:
+		return parse(p, text, `CPUs as "2-3,7" or a mask as "0x8c"`, cpuset.Parse)
+	default:
+		return fmt.Errorf("no reader for type %s", k.field.Type())
+	}
+	return nil
+}
+
+// setTOML sets the key from a value of the file. Numbers are taken for counts
+// only: a bare number does not tell its unit.
+func (k key) setTOML(value any) error {
+	switch v := value.(type) {
+	case string:
+		if k.field.Kind() == reflect.Int || k.field.Kind() == reflect.Bool {
+			return fmt.Errorf("%q is text; write %s without quotes", v, k.field.Kind())
+		}
+		return k.setText(v)
+	case bool:
+		if k.field.Kind() == reflect.Bool {
+			k.field.SetBool(v)
+			return nil
+		}
+	case int64:
+		if k.field.Kind() == reflect.Int {
+			k.field.SetInt(v)
+			return nil
+		}
+	}
+	return fmt.Errorf("%v does not fit; write %s", value, k.example())
+}
+
+// example is a value that the key would accept, as it is written in the file.
+func (k key) example() string {
+	switch k.field.Interface().(type) {
+	case bool:
+		return "true or false"
+	case int:
+		return "a whole number"
+	case time.Duration:
+		return `a duration with its unit in quotes, such as "2s"`
+	case units.Bytes:
+		return `a size with its unit in quotes, such as "64MiB"`
+	case cpuset.Set:
+		return `CPUs in quotes, such as "2-3"`
+	}
+	return "text in quotes"
+}
+
+func parse[T any](p *T, text, wanted string, parser func(string) (T, error)) error {
+	v, err := parser(text)
+	if err != nil {
+		return fmt.Errorf("%w; write %s", err, wanted)
+	}
+	*p = v
+	return nil
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	return time.ParseDuration(text)
+}
+
+func parseBytes(text string) (units.Bytes, error) {
+	if text == "" {
+		return 0, nil
+	}
+	return units.ParseBytes(text)
+}

@@ -1,0 +1,152 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"judged/internal/base/units"
+)
+
+// poolName is one token of a queue's subject.
+var poolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// validator gathers every finding: an operator wants to correct a file once.
+type validator struct{ errs []error }
+
+func (v *validator) check(ok bool, key, format string, args ...any) {
+	if !ok {
+		v.errs = append(v.errs, fmt.Errorf("%s: "+format, append([]any{key}, args...)...))
+	}
+}
+
+// Validate checks every value. The error has one line per finding, each naming
+// the key and what to write instead.
+func (c Config) Validate() error {
+	v := &validator{}
+	v.check(c.DataDir != "", "data_dir", "empty; name a directory for jobs and blobs")
+	v.http(c.HTTP)
+	v.broker(c.Broker)
+	v.slots(c.Slots)
+	v.sandbox(c.Sandbox)
+	v.limits(c.Limits)
+	oneOf(v, "repeats.policy", c.Repeats.Policy, "confirm", "single", "min")
+	between(v, "queue.max_waiting", c.Queue.MaxWaiting, 1, 10_000_000)
+	between(v, "queue.max_deliver", c.Queue.MaxDeliver, 1, 100)
+	between(v, "retention.max_age", c.Retention.MaxAge, time.Minute, 100*365*24*time.Hour)
+	between(v, "retention.max_jobs", c.Retention.MaxJobs, 1, 10_000_000)
+	v.check(c.Canary.Interval == 0 || c.Canary.Interval >= time.Second, "canary.interval", "%s is too short; write at least \"1s\", or \"\" for never", c.Canary.Interval)
+	v.check(filepath.IsAbs(c.Tune.Journal), "tune.journal", "%q does not begin with /; write such as \"/run/judged/tune.json\"", c.Tune.Journal)
+	oneOf(v, "log.level", c.Log.Level, "debug", "info", "warn", "error")
+	oneOf(v, "log.format", c.Log.Format, "text", "json")
+	return errors.Join(v.errs...)
+}
+
+func (v *validator) http(h HTTP) {
+	_, port, err := net.SplitHostPort(h.Listen)
+	v.check(err == nil, "http.listen", `%q is not HOST:PORT; write such as "127.0.0.1:8080"`, h.Listen)
+	if err == nil {
+		_, err := strconv.ParseUint(port, 10, 16)
+		v.check(err == nil, "http.listen", "port %q is not a number from 0 to 65535; 0 picks a free one", port)
+	}
+	between(v, "http.max_body", h.MaxBody, 1<<10, 1<<30)
+	between(v, "http.max_blob", h.MaxBlob, 1<<10, 1<<40)
+	between(v, "http.shutdown_grace", h.ShutdownGrace, 0, time.Hour)
+}
+
+func (v *validator) broker(b Broker) {
+	for server := range strings.SplitSeq(b.URL, ",") {
+		if b.URL == "" {
+			return
+		}
+		// The URL may hold a password: it is not repeated in the error.
+		u, err := url.Parse(strings.TrimSpace(server))
+		ok := err == nil && u.Host != "" && slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme)
+		v.check(ok, "broker.url", `not a NATS address; write such as "nats://10.0.0.5:4222", or "" for the embedded server`)
+	}
+}
+
+func (v *validator) slots(s Slots) {
+	between(v, "slots.width", s.Width, 1, 1024)
+	if len(s.CPUList) > 0 {
+		v.check(s.Width <= len(s.CPUList), "slots.width",
+			"%d CPUs per slot do not fit into the %d of slots.cpu_list; name more CPUs or a smaller width", s.Width, len(s.CPUList))
+	}
+	v.check(poolName.MatchString(s.Pool), "slots.pool", "%q is not a name; use 1 to 64 letters, digits, - and _", s.Pool)
+	v.check(s.Class == "" || poolName.MatchString(s.Class), "slots.class",
+		"%q is not a name; use up to 64 letters, digits, - and _", s.Class)
+}
+
+func (v *validator) sandbox(s Sandbox) {
+	oneOf(v, "sandbox.root", s.Root, "private", "host", "minimal")
+	between(v, "sandbox.work_size", s.WorkSize, 64<<10, 1<<40)
+	between(v, "sandbox.work_inodes", s.WorkInodes, 16, 10_000_000)
+	// Below 1000 live the host's own users; (uid_t)-1 and the top half of the
+	// range have meanings of their own.
+	between(v, "sandbox.uid_first", s.UIDFirst, 1000, 1<<31-2)
+	between(v, "sandbox.uid_count", s.UIDCount, 1, 1<<24)
+	v.check(s.UIDFirst+s.UIDCount <= 1<<31-1, "sandbox.uid_count", "uids end beyond 2147483646; lower uid_first or uid_count")
+}
+
+func (v *validator) limits(l Limits) {
+	d, m := l.Default, l.Max
+	between(v, "limits.max.cpu_time", m.CPUTime, time.Millisecond, 24*time.Hour)
+	between(v, "limits.max.wall_time", m.WallTime, m.CPUTime, 24*time.Hour)
+	between(v, "limits.max.memory", m.Memory, 1<<20, 1<<46)
+	between(v, "limits.max.output", m.Output, 1, 1<<40)
+	between(v, "limits.max.head", m.Head, 0, 1<<20)
+	between(v, "limits.max.processes", m.Processes, 1, 1<<20)
+	between(v, "limits.max.tests", m.Tests, 1, 100_000)
+	between(v, "limits.max.files", m.Files, 0, 10_000)
+	between(v, "limits.max.repeats", m.Repeats, 1, 10_000)
+
+	between(v, "limits.default.cpu_time", d.CPUTime, time.Millisecond, m.CPUTime)
+	between(v, "limits.default.wall_time", d.WallTime, 0, m.WallTime)
+	v.check(d.CPUTime%time.Millisecond == 0 && d.WallTime%time.Millisecond == 0,
+		"limits.default", "times finer than a millisecond; write whole milliseconds")
+	between(v, "limits.default.memory", d.Memory, 1<<20, m.Memory)
+	between(v, "limits.default.output", d.Output, 1, m.Output)
+	if d.Stack != 0 {
+		between(v, "limits.default.stack", d.Stack, 128<<10, m.Memory) // it holds the arguments too
+	}
+	between(v, "limits.default.processes", d.Processes, 1, m.Processes)
+}
+
+func oneOf(v *validator, key, got string, known ...string) {
+	v.check(slices.Contains(known, got), key, "%q is unknown; use one of %s", got, strings.Join(known, ", "))
+}
+
+func between[T cmp.Ordered](v *validator, key string, got, low, high T) {
+	v.check(low <= got && got <= high, key, "%s is out of range; use %s to %s", show(got), show(low), show(high))
+}
+
+func show(x any) string {
+	switch x := x.(type) {
+	case units.Bytes:
+		return x.String()
+	case time.Duration:
+		return durationText(x)
+	}
+	return fmt.Sprint(x)
+}
+
+// durationText is d without the zero units that time.Duration writes: 720h, not
+// 720h0m0s.
+func durationText(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

@@ -1,0 +1,104 @@
+package job
+
+import (
+	"time"
+
+	"judged/internal/base/units"
+)
+
+// Job is a submission as a platform sends it. Its JSON is the body of
+// POST /v1/jobs.
+type Job struct {
+	Program  File              `json:"program"`
+	Command  []string          `json:"command,omitempty"` // "{program}" stands for the program's path; default just that
+	Files    map[string]File   `json:"files,omitempty"`   // further files of the working directory, by name
+	Tests    []Test            `json:"tests,omitempty"`
+	Checker  *Checker          `json:"checker,omitempty"`
+	Limits   Limits            `json:"limits,omitzero"`
+	CPUs     int               `json:"cpus,omitempty"` // width of the slot; 0 means 1
+	Repeats  Repeats           `json:"repeats,omitzero"`
+	Stop     Stop              `json:"stop,omitempty"`
+	Head     units.Bytes       `json:"head_bytes,omitempty"` // how much of stdout and stderr the report quotes
+	Priority Priority          `json:"priority,omitempty"`
+	Pool     string            `json:"pool,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`
+}
+
+// File says where a file's content is: exactly one member is set. A job that
+// was accepted holds blobs only.
+type File struct {
+	Blob   string  `json:"blob,omitempty"` // SHA-256 of the content, lower-case hex
+	Text   *string `json:"text,omitempty"`
+	Base64 *string `json:"base64,omitempty"`
+	Part   string  `json:"part,omitempty"` // a part of the same multipart body
+}
+
+// Test is one input with what is expected of it.
+type Test struct {
+	Name   string `json:"name"`
+	Input  *File  `json:"input,omitempty"`  // absent: empty input
+	Answer *File  `json:"answer,omitempty"` // absent: nothing is compared
+}
+
+// Checker says how output is compared with the answer.
+type Checker struct {
+	Kind string   `json:"kind"` // tokens, exact, lines, float:EPS
+	Args []string `json:"args,omitempty"`
+}
+
+// Limits bound one run. A zero member takes the default of the configuration.
+type Limits struct {
+	CPUTimeMS  int64       `json:"cpu_time_ms,omitempty"` // CPU time of all processes and threads together
+	WallTimeMS int64       `json:"wall_time_ms,omitempty"`
+	Memory     units.Bytes `json:"memory_bytes,omitempty"`
+	Output     units.Bytes `json:"output_bytes,omitempty"`
+	Stack      units.Bytes `json:"stack_bytes,omitempty"`
+	Processes  int         `json:"processes,omitempty"` // processes and threads together
+}
+
+// CPUTime is the limit as a duration.
+func (l Limits) CPUTime() time.Duration { return time.Duration(l.CPUTimeMS) * time.Millisecond }
+
+// WallTime is the limit as a duration.
+func (l Limits) WallTime() time.Duration { return time.Duration(l.WallTimeMS) * time.Millisecond }
+
+// Repeats says how often a test is run. Min == Max is a fixed number; both
+// zero leaves it to the policy.
+type Repeats struct {
+	Min    int    `json:"min,omitempty"`
+	Max    int    `json:"max,omitempty"`
+	Policy Policy `json:"policy,omitempty"`
+}
+
+// Policy names the rule that decides a time verdict near the limit.
+type Policy string
+
+// The policies; package stats holds the rules.
+const (
+	Confirm Policy = "confirm" // repeat near the limit; two runs within it accept
+	Single  Policy = "single"  // one run decides
+	Minimum Policy = "min"     // the fastest run decides
+)
+
+// Stop is the rule for the tests after a failing one.
+type Stop string
+
+// The stop rules.
+const (
+	StopFirstFailure Stop = "first-failure"
+	StopNever        Stop = "never"
+)
+
+// Priority is the class of a job in the queue.
+type Priority string
+
+// Priorities, the most urgent first.
+const (
+	Contest    Priority = "contest"
+	Practice   Priority = "practice"
+	Rejudge    Priority = "rejudge"
+	Background Priority = "background"
+)
+
+// Priorities lists all classes, the most urgent first.
+func Priorities() []Priority { return []Priority{Contest, Practice, Rejudge, Background} }

@@ -1,0 +1,226 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	"judged/internal/base/units"
+)
+
+// State is where a job is on its way.
+type State string
+
+// The states. A job only moves down this list; done and cancelled are final.
+const (
+	Queued         State = "queued"
+	Running        State = "running"
+	Done           State = "done"
+	CancelledState State = "cancelled"
+)
+
+// Final reports whether a job in this state never changes again.
+func (s State) Final() bool { return s == Done || s == CancelledState }
+
+// Report is everything that is told about a job, from its acceptance on.
+type Report struct {
+	ID            string            `json:"id,omitempty"`
+	State         State             `json:"state"`
+	Verdict       Verdict           `json:"verdict,omitempty"`
+	JudgementType string            `json:"judgement_type,omitempty"`
+	Score         *float64          `json:"score,omitempty"`
+	Deterministic *bool             `json:"deterministic,omitempty"` // repeats agreed on everything but time
+	Message       string            `json:"message,omitempty"`       // why, where the verdict is IE or CX
+	CPUTime       *time.Duration    `json:"cpu_time_ns,omitempty"`   // of the worst test
+	WallTime      *time.Duration    `json:"wall_time_ns,omitempty"`
+	MemoryPeak    *units.Bytes      `json:"memory_peak_bytes,omitempty"`
+	Tests         []TestReport      `json:"tests,omitempty"`
+	Host          *Host             `json:"host,omitempty"`
+	Priority      Priority          `json:"priority,omitempty"`
+	Labels        map[string]string `json:"labels,omitempty"`
+	CreatedAt     time.Time         `json:"created_at,omitzero"`
+	StartedAt     time.Time         `json:"started_at,omitzero"`
+	FinishedAt    time.Time         `json:"finished_at,omitzero"`
+	Attempt       int               `json:"attempt,omitempty"`
+}
+
+// TestReport is one test of a job. Its times are the deciding statistic over
+// the kept runs, its memory and output the largest of them.
+type TestReport struct {
+	Name       string         `json:"name"`
+	Verdict    Verdict        `json:"verdict"`
+	Score      *float64       `json:"score,omitempty"`
+	Message    string         `json:"message,omitempty"` // why, where the verdict is BAD or IE
+	CPUTime    *time.Duration `json:"cpu_time_ns,omitempty"`
+	UserTime   *time.Duration `json:"user_time_ns,omitempty"`
+	SystemTime *time.Duration `json:"system_time_ns,omitempty"`
+	WallTime   *time.Duration `json:"wall_time_ns,omitempty"`
+	MemoryPeak *units.Bytes   `json:"memory_peak_bytes,omitempty"`
+	Output     *units.Bytes   `json:"output_bytes,omitempty"`
+	Exit       *Exit          `json:"exit,omitempty"`
+	Checker    *CheckReport   `json:"checker,omitempty"`
+	StdoutHead *string        `json:"stdout_head,omitempty"`
+	StderrHead *string        `json:"stderr_head,omitempty"`
+	Timing     *Timing        `json:"timing,omitempty"`
+	Runs       []Run          `json:"runs,omitempty"`
+	// Agree says that the runs agreed on everything but time. The report
+	// tells it of the whole job, as deterministic.
+	Agree bool `json:"-"`
+}
+
+// Exit is how the first process ended: one member is set.
+type Exit struct {
+	Code   *int   `json:"code,omitempty"`
+	Signal string `json:"signal,omitempty"` // SIGSEGV, SIGKILL, …
+}
+
+// CheckReport is what the checker said.
+type CheckReport struct {
+	Verdict Verdict  `json:"verdict"`
+	Message string   `json:"message,omitempty"`
+	Score   *float64 `json:"-"`
+}
+
+// Timing is the dispersion of the kept runs' CPU times and what was decided
+// from it.
+type Timing struct {
+	N           int            `json:"n"`
+	Statistic   string         `json:"statistic"` // single, median, second_min, min: which order statistic decided
+	Min         time.Duration  `json:"min_ns"`
+	Median      time.Duration  `json:"median_ns"`
+	Max         time.Duration  `json:"max_ns"`
+	Spread      time.Duration  `json:"spread_ns"`              // max - min
+	SpreadRatio *float64       `json:"spread_ratio,omitempty"` // spread / median; absent when the median is 0
+	MAD         *time.Duration `json:"mad_ns,omitempty"`       // median absolute deviation, unscaled; absent below 3 runs
+	Sigma       *time.Duration `json:"sigma_ns,omitempty"`     // standard deviation, estimated from MAD; absent below 3 runs
+	// Interval is where the true median is, with a confidence next to 95 %,
+	// whatever the distribution: two order statistics. Absent below 6 runs.
+	Interval    *[2]time.Duration `json:"interval_ns,omitempty"`
+	Limit       time.Duration     `json:"limit_ns"`
+	MarginRatio float64           `json:"margin_ratio"` // (limit - deciding value) / limit; negative is over
+	// Guard is the half width of the band around the limit within which one run
+	// is not believed: what the pool's canaries have shown, or a static value.
+	Guard        time.Duration `json:"guard_ns"`
+	GuardLearned bool          `json:"guard_learned"`
+	Policy       Policy        `json:"policy"`
+	DecidedBy    string        `json:"decided_by"` // first, fixed, quorum, clear, majority, budget
+	Confidence   Confidence    `json:"confidence"`
+}
+
+// Run is one execution of a program.
+type Run struct {
+	CPUTime    time.Duration  `json:"cpu_time_ns"` // cgroup: user + system, all processes, exited ones too
+	UserTime   *time.Duration `json:"user_time_ns,omitempty"`
+	SystemTime *time.Duration `json:"system_time_ns,omitempty"`
+	WallTime   time.Duration  `json:"wall_time_ns"` // CLOCK_MONOTONIC, from go to the end of the first process
+	MemoryPeak *units.Bytes   `json:"memory_peak_bytes,omitempty"`
+	CPUs       string         `json:"cpus"` // kernel list
+	NUMANode   int            `json:"numa_node"`
+	Disturbed  []Cause        `json:"disturbed"` // never null
+	Explained  Explained      `json:"explained,omitzero"`
+	Kept       bool           `json:"kept"`
+	Evidence   Evidence       `json:"evidence"`
+	// Reading is the time that the counters of the evidence took to read. It
+	// is a metric only.
+	Reading time.Duration `json:"-"`
+	// Overhead is the time that judged itself needed for this run outside of
+	// it: preparing, reading counters, taking down. It is a metric only.
+	Overhead time.Duration `json:"-"`
+}
+
+// Explained is the most that noise can have added to a run: causes that no
+// program can produce by itself, each with a bound. A run over a limit is set aside
+// only if it is within the limit without what is explained.
+type Explained struct {
+	CPUTime  time.Duration `json:"cpu_time_ns"`
+	WallTime time.Duration `json:"wall_time_ns"` // the lengthening of CPU time among it
+	Causes   []Explanation `json:"causes,omitempty"`
+}
+
+// Explanation is the part of one cause.
+type Explanation struct {
+	Cause    Cause         `json:"cause"`
+	CPUTime  time.Duration `json:"cpu_time_ns"`
+	WallTime time.Duration `json:"wall_time_ns"`
+}
+
+// Add puts one more cause to the others.
+func (e *Explained) Add(c Cause, cpu, wall time.Duration) {
+	if cpu <= 0 && wall <= 0 {
+		return
+	}
+	e.CPUTime, e.WallTime = e.CPUTime+cpu, e.WallTime+wall
+	e.Causes = append(e.Causes, Explanation{c, cpu, wall})
+}
+
+// Except is what is explained when some causes do not count.
+func (e Explained) Except(causes ...Cause) Explained {
+	var rest Explained
+	for _, x := range e.Causes {
+		if !slices.Contains(causes, x.Cause) {
+			rest.Add(x.Cause, x.CPUTime, x.WallTime)
+		}
+	}
+	return rest
+}
+
+// Evidence is what was seen of a run's surroundings. Every member may be
+// absent: not every kernel shows every counter.
+type Evidence struct {
+	RunDelay        *time.Duration `json:"run_delay_ns,omitempty"`         // /proc/PID/schedstat, field 2, of the first process
+	ForeignTime     *time.Duration `json:"foreign_time_ns,omitempty"`      // time on the slot's CPUs that was not the run's
+	ForeignUserTime *time.Duration `json:"foreign_user_time_ns,omitempty"` // of it, the part in user mode, in ticks of 10 ms: no kernel work on the run's behalf
+	StealTime       *time.Duration `json:"steal_time_ns,omitempty"`        // /proc/stat, in ticks of 10 ms
+	// NeighboursBusy is the time that programs that are not judged's ran in user mode on
+	// the other CPUs of the slot's cache and memory domain, as a part of the wall time, at
+	// most 1.
+	NeighboursBusy      *float64         `json:"neighbours_busy_ratio,omitempty"`
+	VoluntarySwitches   *int64           `json:"voluntary_switches,omitempty"`
+	InvoluntarySwitches *int64           `json:"involuntary_switches,omitempty"`
+	Migrations          *int64           `json:"migrations,omitempty"`
+	MinorFaults         *int64           `json:"minor_faults,omitempty"`
+	MajorFaults         *int64           `json:"major_faults,omitempty"`
+	Throttled           *int64           `json:"throttled,omitempty"`         // periods, cpu.stat nr_throttled
+	ThrottledTime       *time.Duration   `json:"throttled_time_ns,omitempty"` // by quotas of the groups above the run
+	Interrupts          map[string]int64 `json:"interrupts,omitempty"`        // rows of /proc/interrupts that grew on the slot's CPUs; numbered rows summed as "device"
+
+	Pressure         *time.Duration `json:"cpu_pressure_ns,omitempty"`   // cpu.pressure of the run, some: any of its threads waited for a CPU
+	IRQPressure      *time.Duration `json:"irq_pressure_ns,omitempty"`   // irq.pressure of the run, full: interrupts took its CPUs
+	Refaults         *int64         `json:"refaults,omitempty"`          // pages of the run that were thrown out of memory and came back
+	LimitHits        *int64         `json:"limit_hits,omitempty"`        // how often the run was at its memory limit
+	NUMAMigrations   *int64         `json:"numa_migrations,omitempty"`   // pages of the run that the kernel moved between nodes
+	Swapped          *int64         `json:"swapped_pages,omitempty"`     // in and out, of the whole host
+	CompactionStalls *int64         `json:"compaction_stalls,omitempty"` // of the whole host
+
+	// On the slot's CPUs, by perf; the last four without the kernel's share.
+	CPUSwitches     *int64   `json:"cpu_switches,omitempty"`
+	CPUArrivals     *int64   `json:"cpu_arrivals,omitempty"`    // tasks that came from another CPU
+	FrequencyRatio  *float64 `json:"frequency_ratio,omitempty"` // APERF / MPERF: 1 is the nominal frequency
+	SMIs            *int64   `json:"smis,omitempty"`            // system management interrupts
+	Instructions    *int64   `json:"instructions,omitempty"`
+	Cycles          *int64   `json:"cycles,omitempty"`
+	ReferenceCycles *int64   `json:"reference_cycles,omitempty"`
+	CacheMisses     *int64   `json:"cache_misses,omitempty"` // of the last level
+
+	// Of everybody behind the slot's L3 cache, by resctrl.
+	L3Traffic   *units.Bytes `json:"l3_traffic_bytes,omitempty"`   // to and from memory
+	L3Remote    *units.Bytes `json:"l3_remote_bytes,omitempty"`    // of it, memory of other nodes
+	L3Occupancy *units.Bytes `json:"l3_occupancy_bytes,omitempty"` // of the cache, at the end
+}
+
+// Host is what a report says about the machine.
+type Host struct {
+	Name        string      `json:"name"`
+	Pool        string      `json:"pool,omitempty"`
+	Fingerprint string      `json:"fingerprint,omitempty"`
+	Kernel      string      `json:"kernel"`
+	CPUModel    string      `json:"cpu_model"`
+	Isolation   string      `json:"isolation"` // none, isolcpus, partition
+	Turbo       string      `json:"turbo"`     // on, off, unknown
+	Doctor      *DoctorHost `json:"doctor,omitempty"`
+}
+
+// DoctorHost is doctor's last word in short.
+type DoctorHost struct {
+	Ready  bool     `json:"ready"`
+	Failed []string `json:"failed"` // never null
+}

@@ -1,0 +1,274 @@
+package judge_test
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/engine"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/measure"
+	"judged/internal/jobs/jobspec"
+	"judged/internal/sandbox"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/testkit"
+	"judged/internal/testkit/attacks"
+)
+
+// TestAttacks judges every program of testdata/attacks for real and looks at
+// the host after each. One of them alone: go test -run TestAttacks/006.
+func TestAttacks(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	all, programs, foreign := loadAttacks(t)
+	tooWide := 0
+	for width, list := range byWidth(all) {
+		if err := slotFits(t, width); err != nil {
+			t.Logf("left out %d attacks: %v", len(list), err)
+			tooWide += len(list)
+			continue
+		}
+		a := openArena(t, width, sandbox.RootPrivate, 0)
+		for _, attack := range list {
+			t.Run(attack.Name, func(t *testing.T) { a.assertHeld(t, attack, programs[attack.Name]) })
+		}
+		a.close(t)
+	}
+	t.Logf("tried %d of %d attacks; left out: %d for another processor, %d for want of CPUs",
+		len(all)-tooWide, len(all)+foreign, foreign, tooWide)
+}
+
+// TestHostRoot lets what is open with the host's own files loose on them. It may
+// get through, and still does no harm.
+func TestHostRoot(t *testing.T) {
+	trySharedFiles(t, sandbox.RootHost, func(a *attacks.Attack) { a.Open, a.Verdicts = true, append(a.Verdicts, job.RuntimeError) })
+}
+
+// TestMinimalRoot holds that it is closed where runs see no file of the host.
+func TestMinimalRoot(t *testing.T) {
+	trySharedFiles(t, sandbox.RootMinimal, func(a *attacks.Attack) { a.Dynamic = false })
+}
+
+func trySharedFiles(t *testing.T, root sandbox.Root, change func(*attacks.Attack)) {
+	t.Helper()
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC, testkit.StaticGCC)
+	all, _ := attacks.Load(t, runtime.GOARCH)
+	all = slices.DeleteFunc(all, func(a attacks.Attack) bool { return !a.OpenWithHost })
+	for i := range all {
+		change(&all[i])
+	}
+	programs := attacks.Build(t, "gcc", programsDir, all)
+	a := openArena(t, 1, root, 0)
+	defer a.close(t)
+	for _, attack := range all {
+		t.Run(attack.Name, func(t *testing.T) { a.assertHeld(t, attack, programs[attack.Name]) })
+	}
+}
+
+// loadAttacks returns the attacks that this machine can build, and how many are
+// for others.
+func loadAttacks(t *testing.T) ([]attacks.Attack, map[string]string, int) {
+	t.Helper()
+	all, foreign := attacks.Load(t, runtime.GOARCH)
+	if !attacks.InGuest(t) {
+		testkit.Need(t, testkit.GCC, testkit.StaticGCC)
+	}
+	programs := attacks.Build(t, "gcc", programsDir, all)
+	all = slices.DeleteFunc(all, func(a attacks.Attack) bool { return programs[a.Name] == "" })
+	return all, programs, foreign
+}
+
+func byWidth(all []attacks.Attack) map[int][]attacks.Attack {
+	m := map[int][]attacks.Attack{}
+	for _, a := range all {
+		m[a.CPUs] = append(m[a.CPUs], a)
+	}
+	return m
+}
+
+// arena is where attacks are let loose: one engine, and a host that is watched.
+type arena struct {
+	eng     *engine.Engine
+	workers []*measure.Worker // two, for runs at once
+	host    *host
+	before  surroundings
+	slack   int64 // how much slower this machine may be than what the limits are made for
+}
+
+const (
+	// emulation is how much slower than a real machine an emulated one on a busy
+	// host may be.
+	emulation = 30
+	// busy is how much slower a real machine may be while others use it.
+	busy = 4
+)
+
+// openArena opens an engine with layers left out, none in TestAttacks. A machine
+// with one slot has both workers on it.
+func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Layers) *arena {
+	t.Helper()
+	c := config.Default()
+	ct, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(),
+		Width: width, Count: 2, Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Without: without,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &arena{eng: ct, slack: 1}
+	if attacks.InGuest(t) {
+		a.slack = emulation
+	}
+	for _, s := range ct.Slots() {
+		a.workers = append(a.workers, ct.Worker(s))
+	}
+	if len(a.workers) == 1 {
+		second, err := ct.WorkerOn(a.workers[0].Slot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.workers = append(a.workers, second)
+	}
+	a.host = newHost(t, ct)
+	a.settle()
+	a.before = a.host.look(t)
+	return a
+}
+
+// settle leaves one prepared sandbox at each worker and nothing else.
+func (a *arena) settle() {
+	for _, s := range a.workers {
+		s.Tidy()
+		s.Settle()
+	}
+}
+
+func (a *arena) close(t *testing.T) {
+	t.Helper()
+	a.host.close(t)
+	if err := a.eng.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// assertHeld lets one attack loose in the whole sandbox.
+func (a *arena) assertHeld(t *testing.T, attack attacks.Attack, program string) {
+	t.Helper()
+	for i, r := range a.run(t, attack, program) {
+		if d := attack.Differences(r, a.slack); len(d) > 0 {
+			t.Errorf("%s, run %d:\n%s\n%s", filepath.Base(attack.Source), i+1, strings.Join(d, "\n"), quote(r))
+		}
+	}
+	if diff := a.host.changes(t, a.before, a.host.look(t)); diff != "" {
+		t.Errorf("%s: the host is not as it was (-before +after):\n%s", filepath.Base(attack.Source), diff)
+		a.before = a.host.look(t) // the next one is not to blame
+	}
+}
+
+// run judges the runs of an attack, one after the other or at once, and
+// returns when nothing of them should be left.
+func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []job.Report {
+	t.Helper()
+	var tasks []judge.Task
+	for _, args := range attack.Runs(a.host.names(a.workers[0].Slot().CPUs)) {
+		tasks = append(tasks, a.task(t, attack, program, args))
+	}
+	reports, errs := make([]job.Report, len(tasks)), make([]error, len(tasks))
+	var running, loading sync.WaitGroup
+	loading.Add(len(tasks))
+	for i, task := range tasks {
+		worker, loaded := a.workers[0], sync.OnceFunc(loading.Done)
+		if attack.Together {
+			worker = a.workers[i]
+			// Neither goes before both are loaded, or one may be over by then.
+			task.Ready = func() error { loaded(); loading.Wait(); return nil }
+		}
+		running.Go(func() {
+			defer loaded()
+			reports[i], errs[i] = judge.Run(t.Context(), worker, task, func(job.TestReport) {})
+		})
+		if !attack.Together {
+			running.Wait()
+		}
+	}
+	running.Wait()
+	a.settle()
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		t.Fatalf("%s, run %d: %v", filepath.Base(attack.Source), i+1, errs[i])
+	}
+	return reports
+}
+
+// task goes the way of judged run.
+func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args []string) judge.Task {
+	t.Helper()
+	test := job.Test{Name: attack.Name}
+	if attack.Stdin != "" {
+		path := filepath.Join(t.TempDir(), "stdin")
+		if err := os.WriteFile(path, []byte(attack.Stdin), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		test.Input = &job.File{Part: path}
+	}
+	c := config.Default()
+	c.Slots.Width = attack.CPUs
+	j, err := jobspec.Complete(c, job.Job{
+		Program: job.File{Part: program}, Command: append([]string{"{program}"}, args...), Tests: []job.Test{test},
+		Limits: attack.Limits, CPUs: attack.CPUs, Repeats: job.Repeats{Min: 1, Max: 1}, Head: 4096,
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", attack.Name, err)
+	}
+	j.Limits = a.loosened(attack, j.Limits)
+	task, err := judge.NewTask(j, jobspec.ProgramName, func(f job.File) (string, error) { return f.Part, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// loosened are the limits on a slow or busy machine: those that the attack must
+// not reach.
+func (a *arena) loosened(attack attacks.Attack, l job.Limits) job.Limits {
+	slack := max(a.slack, busy)
+	meant := func(v ...job.Verdict) bool {
+		return slices.ContainsFunc(v, attack.Expects)
+	}
+	if !meant(job.TimeLimit) {
+		l.CPUTimeMS *= slack
+	}
+	switch {
+	case !meant(job.WallTimeLimit, job.IdlenessLimit):
+		l.WallTimeMS *= slack
+	case !meant(job.WallTimeLimit):
+		// It has to be asleep for the last quarter.
+		l.WallTimeMS *= min(slack, 4)
+	}
+	return l
+}
+
+// quote is what one needs to know of a run that was not as it should be.
+func quote(r job.Report) string {
+	var b strings.Builder
+	b.WriteString("report:" + tell(r))
+	for _, t := range r.Tests {
+		if t.Exit != nil && t.Exit.Code != nil {
+			fmt.Fprintf(&b, "\nexit code %d", *t.Exit.Code)
+		} else if t.Exit != nil {
+			fmt.Fprintf(&b, "\nsignal %s", t.Exit.Signal)
+		}
+		for name, head := range map[string]*string{"stdout": t.StdoutHead, "stderr": t.StderrHead} {
+			if head != nil && *head != "" {
+				fmt.Fprintf(&b, "\n%s: %s", name, strings.TrimRight(*head, "\n"))
+			}
+		}
+	}
+	return b.String()
+}

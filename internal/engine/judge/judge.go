@@ -1,0 +1,177 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"judged/internal/base/job"
+	"judged/internal/base/text"
+	"judged/internal/base/units"
+	"judged/internal/engine/checker"
+	"judged/internal/engine/measure"
+	"judged/internal/sandbox"
+	"judged/internal/timing/stats"
+)
+
+// Task is a job with its files on this host.
+type Task struct {
+	Args    []string       // with the program's name inside the sandbox in place
+	Files   []sandbox.File // the program among them
+	Tests   []Test
+	Checker checker.Checker
+	Limits  job.Limits // complete
+	Repeats job.Repeats
+	Stop    job.Stop
+	Head    units.Bytes
+	// Place and Ready are measure.Request's own.
+	Place func(context.Context, stats.Placement) (measure.Place, error)
+	Ready func() error
+	// Ran learns of every run of a test as soon as it has ended; nil is nobody.
+	Ran func(test string, r job.Run)
+}
+
+// Test is one test of a task.
+type Test struct {
+	Name   string
+	Input  string // path; "" is no input
+	Answer string // path; "" is nothing to compare
+}
+
+// Run judges the task. seen is told of every test as soon as it is decided.
+// The error is not nil only if judged could not do its work or ctx ended; the
+// report is then what is known so far.
+func Run(ctx context.Context, worker *measure.Worker, task Task, seen func(job.TestReport)) (job.Report, error) {
+	worker.Preread(task.Args, task.Files)
+	var reports []job.TestReport
+	failed := false
+	for _, t := range inOrder(task.Tests) {
+		if failed && task.Stop != job.StopNever {
+			reports = append(reports, job.TestReport{Name: t.Name, Verdict: job.Skipped, Agree: true})
+			continue
+		}
+		r, err := runTest(ctx, worker, task, t)
+		if noise := new(measure.NoiseError); errors.As(err, &noise) {
+			reports = append(reports, r)
+		}
+		if err != nil {
+			return fold(reports), fmt.Errorf("judge test %q: %w", t.Name, err)
+		}
+		failed = failed || r.Verdict.Failed()
+		reports = append(reports, r)
+		seen(r)
+	}
+	return fold(reports), nil
+}
+
+// inOrder sorts tests by name: 1, 2, 10.
+func inOrder(tests []Test) []Test {
+	tests = slices.Clone(tests)
+	slices.SortStableFunc(tests, func(a, b Test) int { return text.Natural(a.Name, b.Name) })
+	return tests
+}
+
+// runTest measures one test and checks each of its outputs.
+func runTest(ctx context.Context, worker *measure.Worker, task Task, t Test) (job.TestReport, error) {
+	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats, Head: task.Head,
+		Place: task.Place, Ready: task.Ready}
+	if task.Ran != nil {
+		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }
+	}
+	if t.Input != "" {
+		in := inputs{path: t.Input, onNode: map[int]*sandbox.Input{}}
+		defer in.close()
+		q.Input = in.at
+	}
+	if t.Answer != "" {
+		q.Check = func(ctx context.Context, output io.Reader) (job.CheckReport, error) {
+			answer, err := os.Open(t.Answer)
+			if err != nil {
+				return job.CheckReport{}, err
+			}
+			defer answer.Close()
+			return task.Checker.Check(ctx, output, answer)
+		}
+	}
+	return worker.Test(ctx, q)
+}
+
+// inputs are one input, once for every node on which runs of a test read it.
+type inputs struct {
+	path   string
+	onNode map[int]*sandbox.Input
+}
+
+func (in inputs) at(slot sandbox.Slot) (*sandbox.Input, error) {
+	if i := in.onNode[slot.Node]; i != nil {
+		return i, nil
+	}
+	i, err := sandbox.NewInput(in.path, slot)
+	if err == nil {
+		in.onNode[slot.Node] = i
+	}
+	return i, err
+}
+
+func (in inputs) close() {
+	for _, i := range in.onNode {
+		i.Close()
+	}
+}
+
+// fold sums the tests up.
+func fold(tests []job.TestReport) job.Report {
+	r := job.Report{State: job.Done, Verdict: job.Fold(tests), Tests: tests}
+	r.JudgementType = r.Verdict.JudgementType()
+	if i := slices.IndexFunc(tests, func(t job.TestReport) bool { return t.Verdict == job.InternalError }); i >= 0 && r.Verdict == job.InternalError {
+		r.Message = fmt.Sprintf("judge test %q: %s", tests[i].Name, tests[i].Message)
+	}
+	agree := true
+	for _, t := range tests {
+		agree = agree && t.Agree
+		r.CPUTime = larger(r.CPUTime, t.CPUTime)
+		r.WallTime = larger(r.WallTime, t.WallTime)
+		r.MemoryPeak = larger(r.MemoryPeak, t.MemoryPeak)
+	}
+	r.Deterministic = &agree
+	r.Score = score(tests)
+	return r
+}
+
+func larger[T ~int64](a, b *T) *T {
+	if a == nil || (b != nil && *b > *a) {
+		return b
+	}
+	return a
+}
+
+// score is the mean of the tests' scores, where at least one test has one; a
+// test without counts by its verdict.
+func score(tests []job.TestReport) *float64 {
+	scored := slices.ContainsFunc(tests, func(t job.TestReport) bool { return t.Score != nil })
+	if !scored {
+		return nil
+	}
+	sum := 0.0
+	for _, t := range tests {
+		switch {
+		case t.Score != nil:
+			sum += *t.Score
+		case t.Verdict == job.Accepted:
+			sum++
+		}
+	}
+	mean := sum / float64(len(tests))
+	return &mean
+}
+
+// InternalError is the report of a task that judged could not judge.
+func InternalError(partial job.Report, cause error) job.Report {
+	partial.State, partial.Verdict = job.Done, job.InternalError
+	partial.JudgementType = job.InternalError.JudgementType()
+	partial.Message = cause.Error()
+	return partial
+}

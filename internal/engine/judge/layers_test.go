@@ -1,0 +1,218 @@
+package judge_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/sys/unix"
+
+	"judged/internal/base/job"
+	"judged/internal/sandbox"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/testkit"
+	"judged/internal/testkit/attacks"
+)
+
+var update = flag.Bool("update", false, "rewrite the table of deploy/SECURITY.md")
+
+// TestLayers lets every attack loose with one layer of the sandbox after the
+// other left out. Whatever comes of it, the host must not be harmed; which
+// attacks get through is the table of SECURITY.md. What that says of this kind
+// of machine has to be true; on others differences are told, because kernels
+// hold more or less by themselves.
+func TestLayers(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	all, programs, _ := loadAttacks(t)
+	outcomes := map[string]map[initproc.Layers]attacks.Outcome{}
+	for width, list := range byWidth(all) {
+		if slotFits(t, width) != nil {
+			continue // TestAttacks says so
+		}
+		for _, layer := range initproc.EachLayer() {
+			a := openArena(t, width, sandbox.RootPrivate, layer)
+			for _, attack := range list {
+				if attack.Open || attack.OpenWithHost {
+					continue // through the whole sandbox, or through the host's files some of the time
+				}
+				if outcomes[attack.Name] == nil {
+					outcomes[attack.Name] = map[initproc.Layers]attacks.Outcome{}
+				}
+				outcomes[attack.Name][layer] = a.outcome(t, attack, layer, programs[attack.Name])
+			}
+			a.close(t)
+		}
+	}
+	for _, attack := range all {
+		if m := outcomes[attack.Name]; m != nil {
+			t.Logf("%s without%s", attack.Name, tellOutcomes(m))
+		}
+	}
+	holdTable(t, all, outcomes)
+}
+
+func tellOutcomes(m map[initproc.Layers]attacks.Outcome) string {
+	var b strings.Builder
+	for _, l := range initproc.EachLayer() {
+		fmt.Fprintf(&b, " %s: %s;", l, m[l])
+	}
+	return b.String()
+}
+
+// outcome lets an attack loose without a layer.
+func (a *arena) outcome(t *testing.T, attack attacks.Attack, layer initproc.Layers, program string) attacks.Outcome {
+	t.Helper()
+	if initproc.Layers(attack.UnsafeWithout).Has(layer) {
+		return attacks.NotTried
+	}
+	reports := a.run(t, attack, program)
+	after := a.host.look(t)
+	if diff := a.host.changes(t, a.before, after, cmpopts.IgnoreTypes(Bounty{})); diff != "" {
+		t.Errorf("%s without %s: the host is harmed (-before +after):\n%s", attack.Name, layer, diff)
+		a.before = a.host.look(t)
+	}
+	got := outcomeOf(attack, reports)
+	if loot := after.Bounty.beyond(a.before.Bounty); len(loot) > 0 {
+		t.Logf("%s without %s got hold of %d things, such as %s", attack.Name, layer, len(loot), loot[0])
+		got = attacks.Broke
+		a.host.restore(t)
+		after = a.host.look(t)
+	}
+	a.before.Bounty = after.Bounty
+	return got
+}
+
+// beyond lists what is in b and was not before. What has gone is no loot: the
+// kernel collects keyrings when it finds the time.
+func (b Bounty) beyond(before Bounty) []string {
+	old := slices.Concat(before.Files, before.IPC, before.Keyrings, before.Connections)
+	loot := slices.Concat(b.Files, b.IPC, b.Keyrings, b.Connections)
+	if b.Canary != before.Canary {
+		loot = append(loot, b.Canary)
+	}
+	return slices.DeleteFunc(loot, func(s string) bool { return slices.Contains(old, s) })
+}
+
+// outcomeOf is held where every run was, broke where one got through, and else
+// the verdict of one that something else stopped.
+func outcomeOf(attack attacks.Attack, reports []job.Report) attacks.Outcome {
+	worst := attacks.Held
+	for _, r := range reports {
+		if r.Verdict == job.Accepted && !attack.Expects(job.Accepted) && !saysHeld(r) {
+			return attacks.Broke // nothing stopped it
+		}
+		if r.Verdict != job.Accepted && !attack.Expects(r.Verdict) {
+			worst = attacks.Outcome(r.Verdict)
+		}
+	}
+	for _, r := range reports {
+		if attacks.GotThrough(r) {
+			return attacks.Broke
+		}
+	}
+	return worst
+}
+
+func saysHeld(r job.Report) bool {
+	head := r.Tests[0].StdoutHead
+	return head != nil && strings.Contains("\n"+*head, "\nheld: ")
+}
+
+// holdTable compares with SECURITY.md, or writes it.
+func holdTable(t *testing.T, all []attacks.Attack, outcomes map[string]map[initproc.Layers]attacks.Outcome) {
+	t.Helper()
+	path := filepath.Join(testkit.RepoRoot(t), "deploy", "SECURITY.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := attacks.ReadTable(string(text), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := attacks.Table{Machine: machine(t), Needs: map[string]string{}}
+	for _, a := range all {
+		got.Needs[a.Name] = needs(a, outcomes[a.Name])
+	}
+	if *update {
+		rewriteTable(t, path, string(text), got)
+		return
+	}
+	// What one machine cannot try another one may, for want of CPUs.
+	for name, n := range got.Needs {
+		if n == attacks.NeedsUnknown || want.Needs[name] == attacks.NeedsUnknown {
+			delete(want.Needs, name)
+			delete(got.Needs, name)
+		}
+	}
+	diff := cmp.Diff(want.Needs, got.Needs)
+	switch {
+	case diff == "":
+	case want.Machine == got.Machine:
+		t.Errorf("%s is not what this machine shows; look whether a layer got weaker, then run with -update (-table +measured):\n%s", path, diff)
+	default:
+		t.Logf("the table was measured on %s; on %s these differ:\n%s", want.Machine, got.Machine, diff)
+	}
+}
+
+func needs(a attacks.Attack, outcomes map[initproc.Layers]attacks.Outcome) string {
+	switch {
+	case a.Open:
+		return attacks.NeedsNothing
+	case a.OpenWithHost:
+		return attacks.NeedsHost
+	case outcomes == nil:
+		return attacks.NeedsUnknown
+	}
+	return attacks.Needs(outcomes)
+}
+
+// rewriteTable writes what was measured and keeps what it says of other attacks.
+func rewriteTable(t *testing.T, path, text string, measured attacks.Table) {
+	t.Helper()
+	every, err := attacks.Read(attacks.Folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := attacks.ReadTable(text, every)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range every {
+		if table.Needs[a.Name] == "" {
+			table.Needs[a.Name] = needs(a, nil)
+		}
+	}
+	table.Machine = measured.Machine
+	maps.Copy(table.Needs, measured.Needs)
+	text, err = table.Write(text, every)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// machine is the kind of machine that outcomes depend on.
+func machine(t *testing.T) string {
+	t.Helper()
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	release := strings.SplitN(unix.ByteSliceToString(u.Release[:]), ".", 3)
+	version := "v1"
+	if testkit.Has(testkit.CgroupV2) {
+		version = "v2"
+	}
+	return fmt.Sprintf("Linux %s.%s, %s, cgroup %s", release[0], release[1], runtime.GOARCH, version)
+}

@@ -1,0 +1,353 @@
+package judge_test
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/measure"
+	"judged/internal/jobs/jobspec"
+	"judged/internal/testkit"
+)
+
+// bench judges programs one by one on one slot.
+type bench struct {
+	t      *testing.T
+	config config.Config
+	worker *measure.Worker
+}
+
+func newBench(t *testing.T) bench { return newBenchIn(t, config.Default()) }
+
+func newBenchIn(t *testing.T, c config.Config) bench {
+	t.Helper()
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	ct := openEngineOf(t, c, 1)
+	worker := ct.Worker(ct.Slots()[0])
+	t.Cleanup(func() {
+		worker.Settle()
+		if err := ct.Close(); err != nil {
+			t.Error(err)
+		}
+		assertNothingLeft(t)
+	})
+	return bench{t, c, worker}
+}
+
+// judge goes the way of a job. The limits are small, because what a program
+// does whose text was torn is not worth waiting for.
+func (b bench) judge(j job.Job) (job.Report, error) {
+	b.t.Helper()
+	j = withTest(j)
+	j.Limits.CPUTimeMS, j.Limits.WallTimeMS, j.Limits.Memory, j.Limits.Output = 100, 500, 64<<20, 1<<20
+	j.Repeats.Policy = job.Single
+	complete, err := jobspec.Complete(b.config, j)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	task, err := judge.NewTask(complete, jobspec.ProgramName, func(f job.File) (string, error) { return f.Part, nil })
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return judge.Run(b.t.Context(), b.worker, task, func(job.TestReport) {})
+}
+
+func (b bench) file(text []byte) job.File {
+	b.t.Helper()
+	path := filepath.Join(b.t.TempDir(), "program")
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+	return job.File{Part: path}
+}
+
+// torn is how many variants of each program are judged.
+const torn = 250
+
+// TestTornPrograms judges ELF files whose headers, and for the dynamic one the
+// name of its loader and its dynamic section, were changed by chance. Whatever
+// the kernel and the loader make of them is a verdict about the program.
+func TestTornPrograms(t *testing.T) {
+	for _, static := range []bool{true, false} {
+		t.Run(fmt.Sprintf("static=%t", static), func(t *testing.T) {
+			whole, err := os.ReadFile(testkit.CompileC(t, "testdata/hello.c", static))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := newBench(t)
+			if r, err := b.judge(job.Job{Program: b.file(whole)}); err != nil || r.Verdict != job.Accepted {
+				t.Fatalf("the whole program: %s, %v", r.Verdict, err)
+			}
+			regions := headersOf(t, whole)
+			chance := rand.New(rand.NewPCG(19, uint64(len(regions))))
+			seen := map[job.Verdict]int{}
+			for i := range torn {
+				r, err := b.judge(job.Job{Program: b.file(tear(chance, whole, regions))})
+				if err != nil || r.Verdict == job.InternalError || r.Verdict == "" {
+					t.Fatalf("variant %d: %s, %v", i, r.Verdict, err)
+				}
+				seen[r.Verdict]++
+			}
+			t.Logf("verdicts %v", seen)
+			if seen[job.NotExecutable] == 0 || seen[job.RuntimeError] == 0 || seen[job.Accepted] == 0 {
+				t.Errorf("verdicts %v do not include BAD, RTE and AC: the tearing is too strong or too weak", seen)
+			}
+		})
+	}
+}
+
+// region is a part of a file that says how to load it.
+type region struct{ from, to int }
+
+func headersOf(t *testing.T, program []byte) []region {
+	t.Helper()
+	f, err := elf.NewFile(strings.NewReader(string(program)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const header, entry = 64, 56 // of ELF64, bytes
+	list := []region{{0, header}, {header, header + entry*len(f.Progs)}}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+			list = append(list, region{int(p.Off), int(p.Off + p.Filesz)})
+		}
+	}
+	return list
+}
+
+// tear changes one to four places of the regions, or cuts the file short.
+func tear(chance *rand.Rand, whole []byte, regions []region) []byte {
+	program := slices.Clone(whole)
+	numbers := []uint64{0, 1, 7, 0xfff, 0x1000, 1 << 31, 1 << 40, 1 << 47, 1<<63 - 1, 1 << 63, ^uint64(0), ^uint64(0xfff)}
+	for range 1 + chance.IntN(4) {
+		r := regions[chance.IntN(len(regions))]
+		at := r.from + chance.IntN(r.to-r.from)
+		switch chance.IntN(4) {
+		case 0:
+			program[at] = byte(chance.Uint32())
+		case 1:
+			program[at] ^= 1 << chance.IntN(8)
+		default:
+			at -= at % 8
+			binary.LittleEndian.PutUint64(program[at:], numbers[chance.IntN(len(numbers))])
+		}
+	}
+	if chance.IntN(10) == 0 {
+		program = program[:chance.IntN(min(len(program), 8<<10))]
+	}
+	return program
+}
+
+// TestOddScripts holds what becomes of #! lines that lead nowhere, in circles or
+// to what is no program.
+func TestOddScripts(t *testing.T) {
+	b := newBench(t)
+	tests := []struct {
+		name, text string
+		want       job.Verdict
+		message    string // part of it
+	}{
+		{"works", "#!/bin/sh\nexit 0\n", job.Accepted, ""},
+		{"no newline", "#!/bin/true", job.Accepted, ""},
+		{"space before the interpreter", "#!  \t/bin/true\n", job.Accepted, ""},
+		{"argument of the interpreter", "#!/bin/sh -e\nfalse\n", job.RuntimeError, ""},
+		{"empty file", "", job.NotExecutable, "neither an ELF program for this machine nor a script"},
+		{"no #! line", "exit 0\n", job.NotExecutable, "neither an ELF program"},
+		{"nothing behind #!", "#!\n", job.NotExecutable, "neither an ELF program"},
+		{"only blanks behind #!", "#!   \n", job.NotExecutable, "neither an ELF program"},
+		{"no interpreter", "#!/no/such/interpreter\n", job.NotExecutable, "is not in the sandbox"},
+		{"CR LF", "#!/bin/sh\r\nexit 0\r\n", job.NotExecutable, "CR LF"},
+		{"a language that the host lacks", "#!/usr/local/bin/racket9.99\n", job.InternalError, `this host has no "/usr/local/bin/racket9.99"; install it`},
+		{"the same through env", "#!/usr/bin/env racket9.99\n", job.InternalError, `this host has no "racket9.99"; install it`},
+		{"what nobody has, through env", "#!/usr/bin/env none\n", job.RuntimeError, ""},
+		{"the same and CR LF", "#!/usr/local/bin/racket9.99\r\n", job.NotExecutable, "CR LF"},
+		{"the same elsewhere", "#!/box/racket9.99\n", job.NotExecutable, "is not in the sandbox"},
+		{"itself", "#!./program\n", job.NotExecutable, "leads in a circle"},
+		{"itself by another name", "#!/box/work/./program\n", job.NotExecutable, ""},
+		{"a folder", "#!/box\n", job.NotExecutable, "may not be executed"},
+		{"a folder that it does not see", "#!/bin\n", job.NotExecutable, "is not in the sandbox"},
+		{"a device", "#!/dev/null\n", job.NotExecutable, "may not be executed"},
+		{"the launcher", "#!/proc/self/exe\n", job.NotExecutable, ""},
+		{"a file that is no program", "#!/usr/share/common-licenses/GPL-3\n", job.NotExecutable, ""},
+		{"name longer than the kernel reads", "#!/" + strings.Repeat("a", 4<<10) + "\n", job.NotExecutable, "neither an ELF program"},
+		{"long argument", "#!/bin/true " + strings.Repeat("a", 4<<10) + "\n", job.Accepted, ""},
+		// The kernel's text ends there: it runs /bin/tr, which wants arguments.
+		{"NUL in the name", "#!/bin/tr\x00ue\n", job.RuntimeError, ""},
+		{"NUL behind the name", "#!/bin/true\x00\n", job.Accepted, ""},
+		{"byte order mark", "\ufeff#!/bin/sh\n", job.NotExecutable, "neither an ELF program"},
+		{"terminal escapes", "#!/\x1b[2J\x1b]0;x\x07\n", job.NotExecutable, "is not in the sandbox"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := b.judge(job.Job{Program: b.file([]byte(tt.text))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := r.Tests[0]
+			if got.Verdict != tt.want || !strings.Contains(got.Message, tt.message) || (got.Verdict == job.NotExecutable || got.Verdict == job.InternalError) != (got.Message != "") {
+				t.Errorf("%s %q, want %s %q", got.Verdict, got.Message, tt.want, tt.message)
+			}
+			if strings.ContainsFunc(got.Message, func(r rune) bool { return r < ' ' }) {
+				t.Errorf("message %q has control characters", got.Message)
+			}
+		})
+	}
+}
+
+// TestCutPrograms holds that an ELF file that was cut off is not executable, however
+// much of it is there, and that what the kernel does not load does not matter.
+func TestCutPrograms(t *testing.T) {
+	for _, static := range []bool{true, false} {
+		t.Run(fmt.Sprintf("static=%t", static), func(t *testing.T) {
+			whole, err := os.ReadFile(testkit.CompileC(t, "testdata/hello.c", static))
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := loadedEnd(t, whole)
+			b := newBench(t)
+			for _, tt := range []struct {
+				size int
+				want job.Verdict
+			}{
+				{4, job.NotExecutable}, {63, job.NotExecutable}, {64, job.NotExecutable}, {100, job.NotExecutable},
+				{4096, job.NotExecutable}, {end / 2, job.NotExecutable}, {end - 1, job.NotExecutable},
+				{end, job.Accepted}, {len(whole), job.Accepted},
+			} {
+				r, err := b.judge(job.Job{Program: b.file(whole[:tt.size])})
+				if err != nil || r.Verdict != tt.want {
+					t.Errorf("%d of %d bytes: %s, %v, want %s", tt.size, len(whole), r.Verdict, err, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// loadedEnd is where the part of a program ends that the kernel loads.
+func loadedEnd(t *testing.T, program []byte) int {
+	t.Helper()
+	f, err := elf.NewFile(strings.NewReader(string(program)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := uint64(0)
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD {
+			end = max(end, p.Off+p.Filesz)
+		}
+	}
+	return int(end)
+}
+
+// TestLackingCommands holds that a command that is not there is no fault of the
+// program.
+func TestLackingCommands(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{"python9.99", "/usr/bin/python9.99", "./other"} {
+		r, err := b.judge(job.Job{Program: b.file([]byte("print(1)\n")), Command: []string{name, "{program}"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("judge test \"1\": execute %q: no such file or directory; install it in", name)
+		if r.Verdict != job.InternalError || !strings.HasPrefix(r.Message, want) {
+			t.Errorf("%s: %s %q, want IE %q", name, r.Verdict, r.Message, want)
+		}
+	}
+}
+
+// TestScriptsInACircle needs a second file. Only the program is executable, so
+// a chain ends at the first link that is not.
+func TestScriptsInACircle(t *testing.T) {
+	b := newBench(t)
+	r, err := b.judge(job.Job{Program: b.file([]byte("#!./other\n")), Files: map[string]job.File{"other": b.file([]byte("#!./program\n"))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Tests[0]; got.Verdict != job.NotExecutable || !strings.Contains(got.Message, "may not be executed") {
+		t.Errorf("%s %q", got.Verdict, got.Message)
+	}
+}
+
+// TestLongestCommand holds that the longest commands that intake lets through
+// can be executed, whatever the limit on the stack, of which the kernel takes a
+// quarter for arguments.
+func TestLongestCommand(t *testing.T) {
+	b := newBench(t)
+	whole, err := os.ReadFile(testkit.CompileC(t, "testdata/hello.c", true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arg := range []string{"", "a", strings.Repeat("b", 100), strings.Repeat("c", 30<<10)} {
+		command := longestCommand(arg)
+		for _, stack := range []units.Bytes{128 << 10, 0} { // the least, and the default
+			r, err := b.judge(job.Job{Program: b.file(whole), Command: command, Limits: job.Limits{Stack: stack}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Verdict != job.Accepted {
+				t.Errorf("%d arguments of %d bytes, stack %d: %s %q", len(command)-1, len(arg), stack, r.Verdict, r.Tests[0].Message)
+			}
+		}
+	}
+}
+
+// longestCommand repeats an argument as often as intake takes it.
+func longestCommand(arg string) []string {
+	fits := func(n int) bool {
+		_, err := jobspec.Complete(config.Default(), withTest(job.Job{Program: job.File{Part: "p"}, Command: commandOf(arg, n)}))
+		return err == nil
+	}
+	n := 0
+	for step := 1 << 17; step > 0; step /= 2 {
+		if fits(n + step) {
+			n += step
+		}
+	}
+	return commandOf(arg, n)
+}
+
+func commandOf(arg string, n int) []string {
+	return append([]string{"{program}"}, slices.Repeat([]string{arg}, n)...)
+}
+
+// TestFullWorkingDirectory holds that what intake lets through finds room.
+func TestFullWorkingDirectory(t *testing.T) {
+	c := config.Default()
+	c.Sandbox.WorkSize, c.Sandbox.WorkInodes = 64<<10, 16
+	b := newBenchIn(t, c)
+	script := "#!/bin/sh\n"
+	j := job.Job{Program: b.file([]byte(script)), Files: map[string]job.File{}}
+	full := b.file(make([]byte, 56<<10))
+	for i := range 11 {
+		j.Files[fmt.Sprint(i)] = b.file(nil)
+	}
+	j.Files["0"], j.Files["1"] = full, b.file([]byte("x"))
+	size := func(f job.File) (units.Bytes, error) {
+		info, err := os.Stat(f.Part)
+		return units.Bytes(info.Size()), err
+	}
+	if err := jobspec.CheckRoom(j, c.Sandbox.WorkSize, size); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := b.judge(j); err != nil || r.Verdict != job.Accepted {
+		t.Errorf("%s, %v", r.Verdict, err)
+	}
+	j.Files["11"] = b.file(nil)
+	if _, err := jobspec.Complete(c, withTest(j)); err == nil {
+		t.Error("a file without an inode was let through")
+	}
+}
+
+func withTest(j job.Job) job.Job {
+	j.Tests = []job.Test{{Name: "1"}}
+	return j
+}

@@ -1,0 +1,105 @@
+package judge_test
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"judged/internal/base/job"
+	"judged/internal/engine/judge"
+	"judged/internal/sandbox"
+	"judged/internal/testkit"
+)
+
+// The promise of deploy/PROMISES.md is measured with 200.
+var marks = flag.Int("marks", 40, "tests of each kind in TestMarks")
+
+// TestMarks counts how often a program is accepted of which three of ten runs are fast and
+// the slow ones make themselves look disturbed, in every way that is known: not oftener than
+// one that does nothing of the kind, in the same minutes. What is expected of a machine
+// without noise of its own is printed with it; what the rule does with marks is computed in
+// package measure, not counted.
+func TestMarks(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC)
+	const slowMS, fast = 60, 30
+	// A run is fast with the chance of so many of the 256 values of a byte.
+	p := math.Floor(256*fast/100+1) / 256
+	kinds := []string{"none", "timers", "sockets", "forks", "sleeps", "threads", "barriers"}
+	program := testkit.CompileC(t, filepath.Join("..", "..", "..", "testdata", "attacks", "170-mark-runs.c"), false)
+	ct := openEngine(t, 1)
+	for policy, expected := range map[job.Policy]float64{job.Single: p, job.Confirm: confirmed(p)} {
+		counts := map[string]*tally{}
+		for _, kind := range kinds {
+			counts[kind] = &tally{}
+		}
+		for range *marks {
+			for _, kind := range kinds {
+				r, err := judge.Run(t.Context(), ct.Worker(ct.Slots()[0]), judge.Task{
+					Args:    []string{"./mark", kind, strconv.Itoa(slowMS), strconv.Itoa(fast)},
+					Files:   []sandbox.File{{Name: "mark", Path: program, Exec: true}},
+					Tests:   []judge.Test{{Name: "1"}},
+					Repeats: job.Repeats{Policy: policy},
+					Limits:  job.Limits{CPUTimeMS: 50, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20, Processes: 8},
+				}, func(job.TestReport) {})
+				if r.Verdict != job.InternalError && err != nil { // what noise leaves undecided is counted
+					t.Fatal(err)
+				}
+				counts[kind].add(r)
+			}
+		}
+		for _, kind := range kinds {
+			c, none := counts[kind], counts["none"]
+			fmt.Fprintf(t.Output(), "%s, %s: accepted %.3f, without noise %.3f; %d runs set aside, %d undecided\n",
+				policy, kind, c.ratio(), expected, c.aside, c.undecided)
+			if c.ratio() > none.ratio()+4*math.Sqrt(0.5/float64(*marks)) {
+				t.Errorf("%s: marked with %s it is accepted %.3f of the time, without %.3f", policy, kind, c.ratio(), none.ratio())
+			}
+		}
+	}
+	if err := ct.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// tally counts the tests of one kind by verdict.
+type tally struct{ accepted, rejected, undecided, aside int }
+
+func (c *tally) add(r job.Report) {
+	switch r.Verdict {
+	case job.Accepted:
+		c.accepted++
+	case job.TimeLimit:
+		c.rejected++
+	default:
+		c.undecided++
+	}
+	for _, run := range r.Tests[0].Runs {
+		if !run.Kept {
+			c.aside++
+		}
+	}
+}
+
+func (c *tally) ratio() float64 {
+	return float64(c.accepted) / float64(max(c.accepted+c.rejected, 1))
+}
+
+// confirmed is the probability that rule R accepts runs that are within the limit with
+// probability p and otherwise beyond the guard band: the first; or two before two are over
+// and none within, four are over, or five are made.
+func confirmed(p float64) float64 {
+	var next func(within, over int) float64
+	next = func(within, over int) float64 {
+		switch {
+		case within == 1 && over == 0, within == 2:
+			return 1
+		case within == 0 && over == 2, over == 4, within+over == 5:
+			return 0
+		}
+		return p*next(within+1, over) + (1-p)*next(within, over+1)
+	}
+	return next(0, 0)
+}

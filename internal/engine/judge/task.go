@@ -1,0 +1,63 @@
+package judge
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"judged/internal/base/job"
+	"judged/internal/engine/checker"
+	"judged/internal/sandbox"
+)
+
+// placeholder stands in a job's command for the program.
+const placeholder = "{program}"
+
+// NewTask finds the files of a complete job on this host. name is what the
+// program is called inside the sandbox, and path tells where a file's content
+// lies.
+func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task, error) {
+	t := Task{Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head}
+	var err error
+	if t.Checker, err = checker.Parse(j.Checker.Kind); err != nil {
+		return Task{}, err
+	}
+	if j.Program != (job.File{}) {
+		if err := t.addFile(name, j.Program, true, path); err != nil {
+			return Task{}, err
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(j.Files)) {
+		if err := t.addFile(n, j.Files[n], false, path); err != nil {
+			return Task{}, err
+		}
+	}
+	for _, arg := range j.Command {
+		t.Args = append(t.Args, strings.ReplaceAll(arg, placeholder, "./"+name))
+	}
+	for _, jt := range j.Tests {
+		test := Test{Name: jt.Name}
+		if jt.Input != nil {
+			if test.Input, err = path(*jt.Input); err != nil {
+				return Task{}, fmt.Errorf("find input of test %q: %w", jt.Name, err)
+			}
+		}
+		if jt.Answer != nil {
+			if test.Answer, err = path(*jt.Answer); err != nil {
+				return Task{}, fmt.Errorf("find answer of test %q: %w", jt.Name, err)
+			}
+		}
+		t.Tests = append(t.Tests, test)
+	}
+	return t, nil
+}
+
+func (t *Task) addFile(name string, f job.File, exec bool, path func(job.File) (string, error)) error {
+	p, err := path(f)
+	if err != nil {
+		return fmt.Errorf("find file %q: %w", name, err)
+	}
+	t.Files = append(t.Files, sandbox.File{Name: name, Path: p, Exec: exec})
+	return nil
+}

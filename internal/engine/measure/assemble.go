@@ -1,0 +1,162 @@
+package measure
+
+import (
+	"slices"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/sandbox"
+	"judged/internal/timing/stats"
+)
+
+// assemble tells a test from its runs. The verdict is the rule's where it is
+// about time; everything else is that of the first run that shows it.
+func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.TestReport {
+	kept := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return !o.run.Kept })
+	chosen := deciding(kept, d)
+	r := job.TestReport{
+		Name: q.Name, Verdict: chosen.verdict, Exit: exitOf(chosen.result), Checker: chosen.check,
+		StdoutHead: chosen.stdout, StderrHead: chosen.stderr, Output: &chosen.result.OutputBytes, Agree: agree(all),
+	}
+	for _, o := range all {
+		r.Runs = append(r.Runs, o.run)
+	}
+	if chosen.check != nil {
+		r.Score = chosen.check.Score
+	}
+	if e := chosen.result.ExecError; e != 0 {
+		if r.Message = whyNotExecutable(e, q.Args[0]); chosen.result.Lacks != "" {
+			r.Message = whyLacking(chosen.result, q.Args[0])
+		}
+		r.Output = nil
+		return r
+	}
+	r.Timing = timing(kept, d, rule)
+	fillTimes(&r, kept, d)
+	return r
+}
+
+// undecided is the report of a test without a run that counts.
+func undecided(q Request, all []outcome, why error) job.TestReport {
+	r := job.TestReport{Name: q.Name, Verdict: job.InternalError, Message: why.Error(), Agree: agree(all)}
+	for _, o := range all {
+		r.Runs = append(r.Runs, o.run)
+	}
+	return r
+}
+
+// deciding is the run, of those that count, that speaks for the test. When the rule says that the
+// test is over the limit it is one that was; otherwise the first one that
+// failed for another reason than time, else the first within the limit.
+func deciding(kept []outcome, d stats.Decision) outcome {
+	if d.Done && d.Over {
+		for _, o := range kept {
+			if o.verdict == job.TimeLimit {
+				return o
+			}
+		}
+	}
+	for _, o := range kept {
+		if o.verdict != job.TimeLimit && o.verdict != job.Accepted {
+			return o
+		}
+	}
+	for _, o := range kept {
+		if o.verdict != job.TimeLimit {
+			return o
+		}
+	}
+	return kept[0]
+}
+
+// agree reports whether the runs of a test agree on everything but time.
+func agree(all []outcome) bool {
+	var first *outcome
+	for i := range all {
+		o := &all[i]
+		if o.verdict == job.TimeLimit || o.verdict == job.WallTimeLimit || o.verdict == job.IdlenessLimit {
+			continue
+		}
+		if first == nil {
+			first = o
+			continue
+		}
+		if o.verdict != first.verdict || o.result.Code != first.result.Code || o.result.Signal != first.result.Signal ||
+			(o.result.Stop == sandbox.StopNone && o.digest != first.digest) {
+			return false
+		}
+	}
+	return true
+}
+
+func timing(kept []outcome, d stats.Decision, rule stats.Rule) *job.Timing {
+	if len(kept) == 0 {
+		return nil
+	}
+	times := cpuTimes(kept)
+	s := stats.Describe(times)
+	t := &job.Timing{
+		N: s.N, Statistic: d.Statistic, Min: s.Min, Median: s.Median, Max: s.Max, Spread: s.Spread,
+		Limit: rule.Limit, Policy: job.Policy(rule.Policy), DecidedBy: d.DecidedBy, Confidence: d.Confidence,
+	}
+	if !d.Done {
+		// A finding above time ended the repeating: the times are told
+		// and decide nothing.
+		t.Statistic, t.DecidedBy, t.Confidence = stats.StatMedian, job.ByVerdict, job.OneRun
+		d.Value = s.Median
+	}
+	if ratio, ok := s.SpreadRatio(); ok {
+		t.SpreadRatio = &ratio
+	}
+	if s.HasMAD {
+		t.MAD = &s.MAD
+	}
+	if sigma, ok := s.Sigma(); ok {
+		t.Sigma = &sigma
+	}
+	if lo, hi, _, ok := stats.MedianInterval(times); ok {
+		t.Interval = &[2]time.Duration{lo, hi}
+	}
+	t.MarginRatio = rule.Margin(d.Value)
+	t.Guard, t.GuardLearned = rule.Band(), rule.Guard.Learned
+	if slices.ContainsFunc(kept, func(o outcome) bool { return o.noisy }) {
+		t.Confidence = job.Noisy
+	}
+	return t
+}
+
+func cpuTimes(outcomes []outcome) []time.Duration {
+	times := make([]time.Duration, len(outcomes))
+	for i, o := range outcomes {
+		times[i] = o.run.CPUTime
+	}
+	return times
+}
+
+// fillTimes tells the deciding statistic. The other times are of the run whose
+// CPU time is nearest to it, so that user, system and wall belong together.
+func fillTimes(r *job.TestReport, kept []outcome, d stats.Decision) {
+	if len(kept) == 0 {
+		return
+	}
+	value := d.Value
+	if !d.Done {
+		value = stats.Describe(cpuTimes(kept)).Median
+	}
+	nearest := kept[0]
+	var peak *units.Bytes
+	for _, o := range kept {
+		if abs(o.run.CPUTime-value) < abs(nearest.run.CPUTime-value) {
+			nearest = o
+		}
+		if p := o.run.MemoryPeak; p != nil && (peak == nil || *p > *peak) {
+			peak = p
+		}
+	}
+	wall := nearest.run.WallTime
+	r.CPUTime, r.WallTime, r.MemoryPeak = &value, &wall, peak
+	r.UserTime, r.SystemTime = nearest.run.UserTime, nearest.run.SystemTime
+}
+
+func abs(d time.Duration) time.Duration { return max(d, -d) }

@@ -1,0 +1,132 @@
+package measure
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/sandbox"
+	"judged/internal/timing/stats"
+)
+
+// ran is one outcome: CPU time in milliseconds, verdict, kept.
+func ran(ms int, v job.Verdict, kept bool, causes ...job.Cause) outcome {
+	cpu := time.Duration(ms) * time.Millisecond
+	peak := units.Bytes(ms) << 10
+	return outcome{
+		verdict: v,
+		run:     job.Run{CPUTime: cpu, WallTime: 2 * cpu, MemoryPeak: &peak, Kept: kept, Disturbed: causes},
+		result:  sandbox.Result{CPUTime: cpu, OutputBytes: 7},
+	}
+}
+
+func noisy(o outcome) outcome {
+	o.noisy = true
+	return o
+}
+
+// told is what a test says in short.
+type told struct {
+	Verdict    job.Verdict
+	CPUTime    time.Duration
+	WallTime   time.Duration
+	MemoryPeak units.Bytes
+	N          int
+	Statistic  string
+	Confidence job.Confidence
+	Agree      bool
+}
+
+func TestAssemble(t *testing.T) {
+	const ms = time.Millisecond
+	confirm := stats.Rule{Policy: stats.Confirm, Limit: time.Second, Guard: stats.DefaultGuard()}
+	five := confirm
+	five.Min, five.Max = 5, 5
+	tests := []struct {
+		name string
+		rule stats.Rule
+		runs []outcome
+		want told
+	}{
+		{"one run within", confirm, []outcome{ran(400, job.Accepted, true)},
+			told{job.Accepted, 400 * ms, 800 * ms, 400 << 10, 1, "single", job.OneRun, true}},
+		{"two clearly over", confirm, []outcome{ran(1100, job.TimeLimit, true), ran(1101, job.TimeLimit, true)},
+			told{job.TimeLimit, 1100*ms + ms/2, 2200 * ms, 1101 << 10, 2, "median", job.Stable, true}},
+		{"over first, then twice within", confirm, []outcome{ran(1010, job.TimeLimit, true), ran(900, job.Accepted, true), ran(905, job.Accepted, true)},
+			told{job.Accepted, 905 * ms, 1810 * ms, 1010 << 10, 3, "second_min", job.Borderline, true}},
+		{"four over, one within: the majority speaks", confirm, []outcome{ran(1010, job.TimeLimit, true), ran(900, job.Accepted, true),
+			ran(1011, job.TimeLimit, true), ran(1012, job.TimeLimit, true), ran(1013, job.TimeLimit, true)},
+			told{job.TimeLimit, 1010 * ms, 2020 * ms, 1013 << 10, 5, "second_min", job.Borderline, true}},
+		{"disturbed run over the limit does not count", confirm,
+			[]outcome{ran(1100, job.TimeLimit, false, job.CauseForeign), ran(800, job.Accepted, true)},
+			told{job.Accepted, 800 * ms, 1600 * ms, 800 << 10, 1, "single", job.OneRun, true}},
+		{"wrong answer beside accepted: the failure speaks", five,
+			[]outcome{ran(10, job.Accepted, true), ran(11, job.WrongAnswer, true), ran(12, job.Accepted, true), ran(13, job.Accepted, true), ran(14, job.Accepted, true)},
+			told{job.WrongAnswer, 12 * ms, 24 * ms, 14 << 10, 5, "median", job.Stable, false}},
+		{"memory ranks above time and ends the repeating", confirm, []outcome{ran(1100, job.MemoryLimit, true)},
+			told{job.MemoryLimit, 1100 * ms, 2200 * ms, 1100 << 10, 1, "median", job.OneRun, true}},
+		{"no clean run", five, []outcome{ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait),
+			ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait)},
+			told{job.Accepted, 10 * ms, 20 * ms, 10 << 10, 5, "median", job.Stable, true}},
+		{"a run that does not count has no say", confirm, []outcome{ran(30, job.WallTimeLimit, false), ran(31, job.Accepted, true)},
+			told{job.Accepted, 31 * ms, 62 * ms, 31 << 10, 1, "single", job.OneRun, true}},
+		{"noise that did not go away", confirm, []outcome{ran(1010, job.TimeLimit, false), noisy(ran(1300, job.TimeLimit, true))},
+			told{job.TimeLimit, 1300 * ms, 2600 * ms, 1300 << 10, 1, "single", job.Noisy, true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var clean []stats.Run
+			for _, o := range tt.runs {
+				if o.run.Kept {
+					clean = append(clean, stats.Run{CPUTime: o.run.CPUTime})
+				}
+			}
+			r := assemble(Request{Name: "1", Args: []string{"./p"}, Limits: limits()}, tt.runs, tt.rule.Decide(clean), tt.rule)
+			got := told{r.Verdict, *r.CPUTime, *r.WallTime, *r.MemoryPeak, r.Timing.N, r.Timing.Statistic, r.Timing.Confidence, r.Agree}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if len(r.Runs) != len(tt.runs) {
+				t.Errorf("%d runs told of %d", len(r.Runs), len(tt.runs))
+			}
+		})
+	}
+}
+
+// TestTimingOfMany: how surely the median is known is told from six runs on.
+func TestTimingOfMany(t *testing.T) {
+	const ms = time.Millisecond
+	rule := stats.Rule{Policy: stats.Confirm, Limit: time.Second, Min: 8, Max: 8}
+	var kept []outcome
+	for _, x := range []int{10, 11, 12, 13, 14, 15, 16, 30} {
+		kept = append(kept, ran(x, job.Accepted, true))
+	}
+	for n, want := range map[int]*[2]time.Duration{5: nil, 6: {10 * ms, 15 * ms}, 8: {11 * ms, 16 * ms}} {
+		got := timing(kept[:n], stats.Decision{Done: true}, rule)
+		if diff := cmp.Diff(want, got.Interval); diff != "" {
+			t.Errorf("%d runs (-want +got):\n%s", n, diff)
+		}
+	}
+	if got := timing(kept[:5], stats.Decision{Done: true}, rule).Sigma; got == nil || *got != 1482600 {
+		t.Errorf("sigma of five %v, want 1.4826 times their MAD of 1 ms", got)
+	}
+	if got := timing(kept[:2], stats.Decision{Done: true}, rule).Sigma; got != nil {
+		t.Errorf("sigma of two %v", got)
+	}
+}
+
+func TestAssembleNotExecutable(t *testing.T) {
+	o := ran(0, job.NotExecutable, true)
+	o.result.ExecError = syscall.ENOEXEC
+	got := assemble(Request{Name: "1", Args: []string{"./p"}}, []outcome{o}, stats.Decision{}, stats.Rule{})
+	want := job.TestReport{Name: "1", Verdict: job.NotExecutable, Agree: true,
+		Message: `execute "./p": neither an ELF program for this machine nor a script with a #! line`}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(job.TestReport{}, "Runs")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

@@ -1,0 +1,79 @@
+package measure
+
+import (
+	"fmt"
+	"syscall"
+
+	"judged/internal/base/job"
+	"judged/internal/base/linux"
+	"judged/internal/sandbox"
+	"judged/internal/sandbox/initproc"
+)
+
+// verdictOf decides what one run is by its counters, in the order of the
+// contract: an out-of-memory kill and a kill at the time limit both look like
+// SIGKILL. Empty is a run that came to its end: the checker decides.
+func verdictOf(r sandbox.Result, l job.Limits) job.Verdict {
+	switch {
+	case r.Stop == sandbox.StopCancelled:
+		return job.Cancelled
+	case r.Lacks != "":
+		return job.InternalError
+	case r.ExecError != 0:
+		return job.NotExecutable
+	case r.Signal == syscall.SIGSYS:
+		return job.SecurityViolation
+	case r.OOMKills > 0 || (r.MemoryPeak != nil && *r.MemoryPeak > l.Memory):
+		return job.MemoryLimit
+	case r.CPUTime > l.CPUTime():
+		return job.TimeLimit
+	case r.Stop == sandbox.StopWall && r.Idle:
+		return job.IdlenessLimit
+	case r.Stop == sandbox.StopWall:
+		return job.WallTimeLimit
+	case r.OutputBytes > l.Output:
+		return job.OutputLimit
+	case r.Signal != 0 || r.Code != 0:
+		return job.RuntimeError
+	}
+	return ""
+}
+
+// exitOf is how the first process ended, absent when it never began.
+func exitOf(r sandbox.Result) *job.Exit {
+	switch {
+	case r.ExecError != 0:
+		return nil
+	case r.Signal != 0:
+		return &job.Exit{Signal: linux.SignalName(r.Signal)}
+	}
+	return &job.Exit{Code: &r.Code}
+}
+
+// whyLacking tells an operator what to install.
+func whyLacking(r sandbox.Result, name string) string {
+	if r.Lacks == name {
+		return fmt.Sprintf("execute %q: %s; install it in %s of this host, or correct the command of the job", name, r.ExecError, initproc.Path)
+	}
+	return fmt.Sprintf("execute %q: this host has no %q; install it", name, r.Lacks)
+}
+
+// whyNotExecutable turns the errno of execve into what a contestant can use.
+func whyNotExecutable(e syscall.Errno, name string) string {
+	why := e.Error()
+	switch e {
+	case syscall.ENOENT:
+		why = "it, its interpreter or its loader is not in the sandbox; a #! line that ends in CR LF names another interpreter"
+	case syscall.ENOEXEC:
+		why = "neither an ELF program for this machine nor a script with a #! line"
+	case syscall.ELIBBAD:
+		why = "an ELF file without all that its headers speak of; was it cut off?"
+	case syscall.EACCES:
+		why = "it or its interpreter may not be executed"
+	case syscall.ELOOP:
+		why = "its #! line leads in a circle"
+	case syscall.E2BIG:
+		why = "its arguments are longer than the kernel takes"
+	}
+	return fmt.Sprintf("execute %q: %s", name, why)
+}

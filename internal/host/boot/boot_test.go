@@ -1,0 +1,175 @@
+package boot
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/host/hostfs"
+	"judged/internal/host/topology"
+	"judged/internal/testkit"
+)
+
+var update = flag.Bool("update", false, "write the golden plans anew; read the difference")
+
+const (
+	hostsDir  = "../../../testdata/hosts"
+	goldenDir = "../../../testdata/golden"
+)
+
+func recorded(t testing.TB, name string) Host {
+	t.Helper()
+	tree, _, err := testkit.Host(filepath.Join(hostsDir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := hostfs.Of(tree)
+	top, err := topology.Read(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Read(h, top)
+}
+
+func TestRecordedHosts(t *testing.T) {
+	asked := map[string]Request{
+		"amd-epyc-ccx":           {Reserved: cpuset.New(4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), Width: 4},
+		"arm64-altra":            {Reserved: cpuset.New(2, 3)},
+		"container-unprivileged": {Reserved: cpuset.New(1)},
+		"hybrid-p-e":             {Reserved: cpuset.New(2, 4)},
+		"intel-bare-tuned":       {Reserved: cpuset.New(1, 2, 3, 5, 6, 7)},
+		"intel-bare-turbo-ht":    {Reserved: cpuset.New(1, 2, 3, 9, 10, 11), Width: 2},
+		"kvm-vm":                 {Reserved: cpuset.New(1)},
+		"old-kernel-v1":          {Reserved: cpuset.New(2, 3), Width: 2},
+		"wsl2":                   {Reserved: cpuset.New(3)},
+	}
+	hosts, err := filepath.Glob(hostsDir + "/*.txtar")
+	if err != nil || len(hosts) != len(asked) {
+		t.Fatalf("%d hosts, %d requests, %v", len(hosts), len(asked), err)
+	}
+	for name, q := range asked {
+		t.Run(name, func(t *testing.T) {
+			p, err := Make(recorded(t, name), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			if err := p.WriteText(&got); err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join(goldenDir, "boot-"+name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestImpossible(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cpus cpuset.Set
+		want string
+	}{
+		"none":    {nil, "no CPU is reserved"},
+		"offline": {cpuset.New(7), "none of the CPUs 7 is online"},
+		"CPU 0":   {cpuset.New(0), "CPU 0 starts the kernel"},
+	} {
+		_, err := Make(recorded(t, "kvm-vm"), Request{Reserved: tc.cpus})
+		if usage := (*UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want a *UsageError with %q", name, err, tc.want)
+		}
+	}
+}
+
+// bare is a host of two cores that has everything; CPUs 2 and 3 are second threads if told.
+func bare(cmdline string, hyperthreads bool) Host {
+	h := Host{Arch: X86, CommandLine: cmdline, NohzFull: true, HugePages: true, SteadyTSC: true, Threads: NoThreads,
+		Topology: topology.Topology{Online: cpuset.New(0, 1, 2, 3), Kernel: "6.12.1"}}
+	for id := range 4 {
+		core := id
+		if hyperthreads {
+			core, h.Threads = id%2, ThreadsOn
+		}
+		h.Topology.CPUs = append(h.Topology.CPUs, topology.CPU{ID: id, Core: core})
+	}
+	return h
+}
+
+func TestCommandLine(t *testing.T) {
+	const rest = " nowatchdog skew_tick=1 transparent_hugepage=never tsc=reliable"
+	for name, tc := range map[string]struct {
+		host     Host
+		cpus     cpuset.Set
+		width    int
+		want     string
+		replaced []Replaced
+		missing  int
+	}{
+		"nothing yet": {bare("", false), cpuset.New(2, 3), 1,
+			"isolcpus=managed_irq,domain,2-3 nohz_full=2-3 irqaffinity=0-1" + rest, []Replaced{}, 7},
+		"wide": {bare("isolcpus=2-3", false), cpuset.New(2, 3), 2,
+			"isolcpus=managed_irq,2-3 nohz_full=2-3 irqaffinity=0-1" + rest, []Replaced{{"isolcpus=2-3", "isolcpus=managed_irq,2-3"}}, 7},
+		"the operator's stay, the loader's go": {bare(`BOOT_IMAGE=/v ro dyndbg="file a.c +p" mitigations=off nohz_full=2,3 -- --x`, false), cpuset.New(2, 3), 1,
+			`ro dyndbg="file a.c +p" mitigations=off isolcpus=managed_irq,domain,2-3 nohz_full=2-3 irqaffinity=0-1` + rest + " -- --x", []Replaced{}, 6},
+		"madvise stays, as the plan's": {bare("transparent_hugepage=madvise", false), cpuset.New(2, 3), 1,
+			"isolcpus=managed_irq,domain,2-3 nohz_full=2-3 irqaffinity=0-1" + rest, []Replaced{}, 6},
+		"second threads go": {bare("", true), cpuset.New(1, 3), 1,
+			"isolcpus=managed_irq,domain,1 nohz_full=1 irqaffinity=0 nosmt" + rest, []Replaced{}, 8},
+		"second threads alone are reserved": {bare("", true), cpuset.New(2, 3), 1,
+			"isolcpus=managed_irq,domain,2-3 nohz_full=2-3 irqaffinity=0-1" + rest, []Replaced{}, 7},
+	} {
+		p, err := Make(tc.host, Request{Reserved: tc.cpus, Width: tc.width})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, p.CommandLine); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(tc.replaced, p.Replaced); diff != "" {
+			t.Errorf("%s, replaced (-want +got):\n%s", name, diff)
+		}
+		if n := len(p.Missing()); n != tc.missing {
+			t.Errorf("%s: missing %v, want %d", name, p.Missing(), tc.missing)
+		}
+	}
+}
+
+// The drop-in is a piece of shell: it must not lose a word of the operator's nor leave one of ours twice.
+func TestDropIn(t *testing.T) {
+	p, err := Make(bare("isolcpus=2 nosmt nohz_full=2 quiet", true), Request{Reserved: cpuset.New(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "judged.cfg")
+	if err := os.WriteFile(file, []byte(p.Files[0].Content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("sh", "-e", "-c", `GRUB_CMDLINE_LINUX="isolcpus=2 nosmt nohz_full=2 nosmtx=1"
+GRUB_CMDLINE_LINUX_DEFAULT="quiet nosmt"
+. "$0"
+echo $GRUB_CMDLINE_LINUX $GRUB_CMDLINE_LINUX_DEFAULT`, file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "nosmtx=1 " + strings.Join(p.words(), " ") + " quiet\n"
+	if diff := cmp.Diff(want, string(out)); diff != "" {
+		t.Errorf("sourced by sh (-want +got):\n%s", diff)
+	}
+}

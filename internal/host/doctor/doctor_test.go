@@ -1,0 +1,541 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/host/boot"
+	"judged/internal/host/fingerprint"
+	"judged/internal/host/hostfs"
+	"judged/internal/host/topology"
+	"judged/internal/testkit"
+)
+
+var update = flag.Bool("update", false, "write the golden reports anew; read the difference")
+
+const (
+	hostsDir  = "../../../testdata/hosts"
+	goldenDir = "../../../testdata/golden"
+)
+
+// recorded are the machines of testdata/hosts and what each is asked.
+func recorded(t testing.TB) map[string]Options {
+	hosts := map[string]Options{
+		"kvm-vm":                 {},
+		"intel-bare-tuned":       {Strict: true, Daemon: true},
+		"intel-bare-turbo-ht":    {CPUs: cpuset.New(0, 7, 8), Width: 4, Strict: true, Daemon: true},
+		"amd-epyc-ccx":           {CPUs: cpuset.New(4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), Width: 4, Daemon: true},
+		"hybrid-p-e":             {CPUs: cpuset.New(2, 4)},
+		"arm64-altra":            {CPUs: cpuset.New(2, 3), Daemon: true},
+		"container-unprivileged": {},
+		"wsl2":                   {},
+		"old-kernel-v1":          {CPUs: cpuset.New(2, 3), Width: 2},
+	}
+	for name, o := range hosts {
+		o.FS, o.Program = host(t, name), []byte("judged-init")
+		hosts[name] = o
+	}
+	for _, name := range []string{"intel-bare-tuned", "hybrid-p-e"} {
+		o := hosts[name]
+		o.Member = member(t)
+		hosts[name] = o
+	}
+	return hosts
+}
+
+// member is the fingerprint of intel-bare-tuned, as its operator would hand it to the other hosts.
+func member(t testing.TB) *fingerprint.Fingerprint {
+	t.Helper()
+	golden := filepath.Join(goldenDir, "fingerprint-intel-bare-tuned.json")
+	if *update {
+		f, err := Fingerprint(Options{FS: host(t, "intel-bare-tuned"), Program: []byte("judged-init")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.MarshalIndent(f, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, append(text, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := fingerprint.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &f
+}
+
+func host(t testing.TB, name string) hostfs.FS {
+	t.Helper()
+	tree, note, err := testkit.Host(filepath.Join(hostsDir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(note, "Built from") && !strings.HasPrefix(note, "Captured") {
+		t.Errorf("%s does not say where it is from: %q", name, note)
+	}
+	return hostfs.Of(tree)
+}
+
+func examine(t *testing.T, o Options) Report {
+	t.Helper()
+	r, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func byID(t *testing.T, r Report, id string) Check {
+	t.Helper()
+	i := slices.IndexFunc(r.Checks, func(c Check) bool { return c.ID == id })
+	if i < 0 {
+		t.Fatalf("no check %q", id)
+	}
+	return r.Checks[i]
+}
+
+func TestRecordedHosts(t *testing.T) {
+	ready := map[string]bool{"intel-bare-tuned": true, "amd-epyc-ccx": true, "arm64-altra": true}
+	for name, o := range recorded(t) {
+		t.Run(name, func(t *testing.T) {
+			r := examine(t, o)
+			got, err := json.MarshalIndent(r, "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, '\n')
+			golden := filepath.Join(goldenDir, "doctor-"+name+".json")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+			if r.Ready != ready[name] {
+				t.Errorf("ready = %t, fails: %v", r.Ready, r.FailedIDs())
+			}
+		})
+	}
+}
+
+// TestVirtualMachineWithoutFlag is a guest of a processor that has no flag for it: everything that decides by the kind of
+// machine must take it for one.
+func TestVirtualMachineWithoutFlag(t *testing.T) {
+	tree, _, err := testkit.Host(filepath.Join(hostsDir, "arm64-altra"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{"sys_vendor": "Amazon EC2", "product_name": "c7g.large"} {
+		tree["sys/class/dmi/id/"+path] = &fstest.MapFile{Data: []byte(text + "\n"), Mode: 0o444}
+	}
+	o := Options{FS: hostfs.Of(tree), CPUs: cpuset.New(2, 3)}
+	r := examine(t, o)
+	print, err := Fingerprint(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, err := topology.Read(o.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{r.Host.Class, byID(t, r, "env-class").Found, print.Hard["hypervisor"], strconv.FormatBool(boot.Read(o.FS, top).Virtual)}
+	if diff := cmp.Diff([]string{"vm", "virtual machine (Amazon EC2)", "true", "true"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestEveryMachineIsAsked(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(hostsDir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(len(files), err)
+	}
+	asked := recorded(t)
+	for _, f := range files {
+		if _, ok := asked[strings.TrimSuffix(filepath.Base(f), ".txtar")]; !ok {
+			t.Errorf("nobody asks about %s", f)
+		}
+	}
+}
+
+// always are the checks that apply to every host, so that nothing lets them be skipped.
+func always() []string {
+	return []string{"env-class", "reserved-valid", "slot-one-node", "sched-isolated", "width-vs-isolation", "nohz-full", "user-tasks", "kthreads",
+		"cgroup-ready", "smt-sibling-free", "kernel-version", "steal", "aslr", "clocksource"}
+}
+
+// cautious are the checks that only warn: what they find is a loss, or a question to the operator,
+// but no reason not to judge.
+func cautious() []string {
+	return []string{"env-class", "node-symmetric", "resctrl", "nohz-full", "autogroup", "rcu-offload", "fair-server", "tick-probe", "watchdogs",
+		"housekeeping-timers", "irq-managed", "irqbalance", "net-rps-xps", "pstate-nohz", "uncore-freq", "timesync", "aslr", "compaction", "env-fixed",
+		"time-accounting", "mitigations", "pmu", "perf-keys", "vm-noise"}
+}
+
+// A check that was never seen to pass, to fail or to be skipped may not be able to.
+func TestEveryCheckIsSeenInEveryState(t *testing.T) {
+	seen := map[string]map[Status]bool{}
+	for _, o := range recorded(t) {
+		for _, c := range examine(t, o).Checks {
+			if seen[c.ID] == nil {
+				seen[c.ID] = map[Status]bool{}
+			}
+			seen[c.ID][c.Status] = true
+		}
+	}
+	for _, c := range allChecks() {
+		s := seen[c.id]
+		bad := Fail
+		if slices.Contains(cautious(), c.id) {
+			bad = Warn
+		}
+		if !s[Pass] || !s[bad] || !s[Skip] && !slices.Contains(always(), c.id) {
+			t.Errorf("%s is seen as %v only", c.id, slices.Sorted(maps.Keys(s)))
+		}
+		if s[Skip] && slices.Contains(always(), c.id) {
+			t.Errorf("%s is said to apply always, and is skipped", c.id)
+		}
+		if s[Fail] && bad == Warn {
+			t.Errorf("%s is said to warn only, and fails", c.id)
+		}
+	}
+}
+
+// sourced is an effect whose figure has a source in parentheses.
+var sourced = regexp.MustCompile(`\((.*(measured|published experiment|estimate|documentation|issue|bug|manual page|definition|own (figures|limits)|2009).*)\)`)
+
+func TestTableIsComplete(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range slices.Concat(allChecks(), probeChecks()) {
+		if seen[c.id] {
+			t.Errorf("%s stands twice", c.id)
+		}
+		seen[c.id] = true
+		if c.title == "" || c.wanted == "" || c.confirm == "" || (c.look == nil) != strings.HasPrefix(c.id, probePrefix) {
+			t.Errorf("%s is incomplete", c.id)
+		}
+		if !sourced.MatchString(c.effect) {
+			t.Errorf("%s does not say where its figure is from: %s", c.id, c.effect)
+		}
+		if fix := c.explainFix(); c.severity == S1 && len(fix.Runtime) == 0 && fix.Boot == "" {
+			t.Errorf("%s does not say how to mend it", c.id)
+		}
+	}
+	for _, id := range strings.Fields(`env-class cgroup-ready reserved-valid smt-off smt-sibling-free core-homogeneous slot-one-node
+		slot-mems node-symmetric llc-private resctrl cmdline-plan
+		sched-isolated partition-valid width-vs-isolation nohz-full rcu-offload rlimit-cpu fair-server tick-probe irq-affinity irq-managed
+		irqbalance net-rps-xps wq-unbound kthreads user-tasks daemon-placement watchdogs housekeeping-timers cpu-throttle-config autogroup
+		rt-throttle turbo-off governor freq-pinned pref-hints pstate-nohz cstates uncore-freq thermal-throttle power-limit effective-freq
+		clocksource timesync thp numa-balancing ksm swap compaction tmpfs-node aslr env-fixed time-accounting kernel-version mitigations
+		ssbd-seccomp tracing-off debug-kernel perf-keys pmu ecc-mce smi steal vm-noise hugetlb-reserved pool-fingerprint
+		probe-gap probe-osnoise probe-canary probe-neighbour probe-limits`) {
+		if !seen[id] {
+			t.Errorf("%s is missing", id)
+		}
+		delete(seen, id)
+	}
+	if len(seen) > 0 {
+		t.Errorf("ids that nobody agreed on: %v", seen)
+	}
+}
+
+// Take the files away: what is left must be skip or unknown, or say that the absence is the fault.
+func TestMissingFilesNeverPass(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "sys/devices/system/cpu/online", "0-1\n")
+	write(t, root, "proc/README", "")
+	r := examine(t, Options{FS: hostfs.New(root)})
+	// These need no file beyond the list of CPUs to be right, or read facts of the kind of machine.
+	decided := []string{"env-class", "reserved-valid", "width-vs-isolation", "sched-isolated", "nohz-full", "slot-one-node"}
+	for _, c := range r.Checks {
+		if slices.Contains(decided, c.ID) {
+			continue
+		}
+		if c.Status != Skip && c.Status != Unknown {
+			t.Errorf("%s: %s (%s)", c.ID, c.Status, c.Reason)
+		}
+		if c.Status == Skip && c.ID != "daemon-placement" && c.ID != "perf-keys" && c.ID != "pool-fingerprint" && !strings.Contains(c.Reason, "/") && !strings.Contains(c.Reason, "cpu.max") {
+			t.Errorf("%s: %q names no path", c.ID, c.Reason)
+		}
+	}
+}
+
+// A directory in the place of a file is there and cannot be read, for root too.
+func TestUnreadableWarns(t *testing.T) {
+	for id, path := range map[string]string{
+		"thp":                 "sys/kernel/mm/transparent_hugepage/enabled",
+		"swap":                "proc/swaps",
+		"governor":            "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
+		"turbo-off":           "sys/devices/system/cpu/cpufreq/boost",
+		"smt-off":             "sys/devices/system/cpu/smt/active",
+		"clocksource":         "sys/devices/system/clocksource/clocksource0/current_clocksource",
+		"core-homogeneous":    "sys/devices/system/cpu/cpu1/cpufreq/cpuinfo_max_freq",
+		"irq-affinity":        "proc/irq/5/effective_affinity_list",
+		"numa-balancing":      "proc/sys/kernel/numa_balancing",
+		"cpu-throttle-config": "cg/cpu.max",
+		"ksm":                 "sys/kernel/mm/ksm/run",
+		"tmpfs-node":          "sys/kernel/mm/transparent_hugepage/shmem_enabled",
+		"hugetlb-reserved":    "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+		"compaction":          "proc/sys/vm/zone_reclaim_mode",
+		"env-fixed":           "proc/self/limits",
+		"rlimit-cpu":          "proc/self/limits",
+		"watchdogs":           "proc/sys/kernel/nmi_watchdog",
+		"housekeeping-timers": "proc/sys/vm/stat_interval",
+		"autogroup":           "proc/sys/kernel/sched_autogroup_enabled",
+		"rt-throttle":         "proc/sys/kernel/sched_rt_runtime_us",
+		"wq-unbound":          "sys/devices/virtual/workqueue/cpumask",
+		"cmdline-plan":        "proc/cmdline",
+		"irq-managed":         "proc/cmdline",
+		"freq-pinned":         "sys/devices/system/cpu/cpu1/cpufreq/scaling_min_freq",
+		"pref-hints":          "sys/devices/system/cpu/cpu1/cpufreq/energy_performance_preference",
+		"pstate-nohz":         "sys/devices/system/cpu/cpu1/cpufreq/scaling_driver",
+		"effective-freq":      "sys/devices/system/cpu/cpu1/cpufreq/cpuinfo_avg_freq",
+		"uncore-freq":         "sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00/min_freq_khz",
+		"thermal-throttle":    "sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count",
+		"timesync":            "judged/adjtimex",
+		"mitigations":         "sys/devices/system/cpu/vulnerabilities/mds",
+		"ssbd-seccomp":        "sys/devices/system/cpu/vulnerabilities/spec_store_bypass",
+		"tracing-off":         "sys/kernel/tracing/current_tracer",
+		"ecc-mce":             "sys/devices/system/edac/mc/mc0/ce_count",
+		"slot-mems":           "cg/cpuset.mems.effective",
+	} {
+		root := t.TempDir()
+		write(t, root, "sys/devices/system/cpu/online", "0-1\n")
+		write(t, root, "proc/mounts", "cgroup2 /cg cgroup2 rw 0 0\n")
+		write(t, root, "proc/self/cgroup", "0::/\n")
+		if err := os.MkdirAll(filepath.Join(root, path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		c := byID(t, examine(t, Options{FS: hostfs.New(root)}), id)
+		if c.Status != Warn || !strings.Contains(c.Reason, filepath.Base(path)) && !strings.Contains(c.Reason, "interrupt 5") {
+			t.Errorf("%s: %s (%s), want warn with the path", id, c.Status, c.Reason)
+		}
+	}
+}
+
+func write(t *testing.T, root, name, content string) {
+	t.Helper()
+	path := filepath.Join(root, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFrequencyIsSkippedUnderAHypervisor(t *testing.T) {
+	r := examine(t, recorded(t)["kvm-vm"])
+	for _, id := range []string{"turbo-off", "governor"} {
+		if c := byID(t, r, id); c.Status != Skip || c.Reason != "controlled by the hypervisor" {
+			t.Errorf("%s: %s (%s)", id, c.Status, c.Reason)
+		}
+	}
+}
+
+func TestReservedCPUs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		machine string
+		cpus    cpuset.Set
+		want    string
+	}{
+		"the isolated ones": {"intel-bare-tuned", nil, "1-3,5-7"},
+		"the last one":      {"kvm-vm", nil, "1"},
+		"as asked":          {"kvm-vm", cpuset.New(0), "0"},
+		"offline, present":  {"intel-bare-tuned", cpuset.New(9), "9"},
+	} {
+		r := examine(t, Options{FS: host(t, tc.machine), CPUs: tc.cpus})
+		if r.CPUs != tc.want {
+			t.Errorf("%s: %s, want %s", name, r.CPUs, tc.want)
+		}
+	}
+}
+
+// A reserved CPU that is offline has no files: nothing about it may pass for want of a look.
+func TestOfflineCPUPassesNothingOfItsOwn(t *testing.T) {
+	r := examine(t, Options{FS: host(t, "intel-bare-tuned"), CPUs: cpuset.New(9)})
+	if c := byID(t, r, "reserved-valid"); c.Status != Fail {
+		t.Errorf("reserved-valid: %s", c.Status)
+	}
+	for _, id := range []string{"governor", "core-homogeneous", "smt-sibling-free", "llc-private", "slot-one-node", "steal"} {
+		if c := byID(t, r, id); c.Status == Pass {
+			t.Errorf("%s passes: %s", id, c.Found)
+		}
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	vm := host(t, "kvm-vm")
+	for name, o := range map[string]Options{
+		"CPU outside the machine": {FS: vm, CPUs: cpuset.New(1, 77)},
+		"negative width":          {FS: vm, Width: -1},
+	} {
+		var usage *UsageError
+		if _, err := Run(context.Background(), o); !errors.As(err, &usage) {
+			t.Errorf("%s: %v, want a *UsageError", name, err)
+		}
+	}
+	var usage *UsageError
+	if _, err := Run(context.Background(), Options{FS: hostfs.New(t.TempDir())}); err == nil || errors.As(err, &usage) {
+		t.Errorf("an empty tree: %v, want an error that is no *UsageError", err)
+	}
+	stopped, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Run(stopped, Options{FS: vm}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestStrictCountsSecondClass(t *testing.T) {
+	r := Report{Checks: []Check{{ID: "a", Severity: S2, Status: Fail}, {ID: "b", Severity: S1, Status: Warn}, {ID: "c", Severity: Info, Status: Fail}}}
+	if n := r.blocking(); n != 0 {
+		t.Errorf("%d block", n)
+	}
+	r.Strict = true
+	if n := r.blocking(); n != 1 {
+		t.Errorf("strict: %d block, want 1", n)
+	}
+	if diff := cmp.Diff([]string{"a", "c"}, r.FailedIDs()); diff != "" {
+		t.Errorf("FailedIDs (-want +got):\n%s", diff)
+	}
+	if ids := (Report{}).FailedIDs(); ids == nil {
+		t.Error("FailedIDs is nil, which is null in JSON")
+	}
+}
+
+// TestProbe: what was tried out is a row like the others, with a heading of its own, and can keep a
+// host from being ready.
+func TestProbe(t *testing.T) {
+	r := examine(t, recorded(t)["intel-bare-tuned"])
+	if !r.AddProbe("probe-gap", pass("nothing lost"), nil) || !r.Ready {
+		t.Errorf("a probe that passed: ready %t", r.Ready)
+	}
+	if !r.AddProbe("probe-limits", fail("CPU 1: may run on 0-7", "its CPUs are not the slot's"), []string{"/proc/self/status"}) || r.Ready {
+		t.Errorf("a probe that failed: ready %t", r.Ready)
+	}
+	if n := len(r.Checks); r.AddProbe("probe-all", pass(""), nil) || len(r.Checks) != n {
+		t.Error("a probe that does not exist was added")
+	}
+	var b strings.Builder
+	if err := r.WriteTable(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(b.String(), "\n"+probeHeading+"\n")
+	if !ok || !strings.HasPrefix(table, "  fail    probe-limits         CPU 1: may run on 0-7\n") || !strings.Contains(table, "\n  pass    probe-gap            nothing lost\n") {
+		t.Errorf("table of probes:\n%s", table)
+	}
+	if strings.Count(b.String(), "probe-limits  ") != 1 {
+		t.Error("the probe stands in another group, too")
+	}
+}
+
+func TestExplain(t *testing.T) {
+	for _, id := range slices.Concat(IDs(), ProbeIDs()) {
+		e, ok := Explain(id)
+		text, err := json.Marshal(e)
+		if !ok || err != nil || e.ID != id || bytes.ContainsAny([]byte(e.Wanted+strings.Join(e.Fix.Runtime, "")+e.Fix.Boot), "{}") {
+			t.Errorf("Explain(%q) = %s, %t, %v", id, text, ok, err)
+		}
+	}
+	if _, ok := Explain("no-such-check"); ok {
+		t.Error("an id that does not exist is explained")
+	}
+}
+
+func TestOwnProcessesAreNoIntruders(t *testing.T) {
+	for name, o := range recorded(t) {
+		for _, c := range examine(t, o).Checks {
+			if strings.Contains(c.Found, "judged (") || strings.Contains(c.Found, "sol (") {
+				t.Errorf("%s: %s lists judged itself: %s", name, c.ID, c.Found)
+			}
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	for name, o := range recorded(t) {
+		t.Run(name, func(t *testing.T) {
+			r := examine(t, o)
+			var plain, colored bytes.Buffer
+			if err := errors.Join(r.WriteTable(&plain, false), r.WriteTable(&colored, true)); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(plain.String()) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > tableWidth {
+					t.Errorf("%d columns: %s", n, line)
+				}
+			}
+			first, _, _ := strings.Cut(plain.String(), "\n")
+			if first != "ready" && !(strings.HasPrefix(first, "not ready: ") && strings.HasSuffix(first, " to fix, here is how")) {
+				t.Errorf("first line %q", first)
+			}
+			for _, id := range IDs() {
+				if !strings.Contains(plain.String(), id) {
+					t.Errorf("%s is not in the table", id)
+				}
+			}
+			if strings.Contains(plain.String(), "\x1b") || !strings.Contains(colored.String(), "\x1b[") {
+				t.Error("colour where none was asked for, or none where it was")
+			}
+		})
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, fs.ErrInvalid }
+
+func TestTableReportsAFailedWrite(t *testing.T) {
+	if err := examine(t, recorded(t)["kvm-vm"]).WriteTable(fullDisk{}, false); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("WriteTable = %v", err)
+	}
+}
+
+// The live machine: doctor must work here, whatever it says, and leave the clock alone.
+func TestLive(t *testing.T) {
+	for _, daemon := range []bool{false, true} {
+		r := examine(t, Options{FS: hostfs.New("/"), Daemon: daemon})
+		var table bytes.Buffer
+		if err := r.WriteTable(&table, false); err != nil {
+			t.Fatal(err)
+		}
+		t.Log("\n" + table.String())
+	}
+}
+
+func BenchmarkLive(b *testing.B) {
+	for b.Loop() {
+		if _, err := Run(context.Background(), Options{FS: hostfs.New("/")}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

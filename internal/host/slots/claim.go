@@ -1,0 +1,161 @@
+package slots
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/linux"
+)
+
+// Holder is the judged that judges on a CPU, as it tells the next one that wants the same CPU.
+type Holder struct {
+	Command      string    `json:"command"` // and what it works on
+	PID          int       `json:"pid"`
+	PIDNamespace string    `json:"pid_namespace"`
+	HostName     string    `json:"host_name"` // of a container its id, unless somebody named it
+	Since        time.Time `json:"since"`
+}
+
+// self describes the calling process.
+func self(command string) (Holder, error) {
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return Holder{}, err
+	}
+	name, err := os.Hostname()
+	return Holder{Command: command, PID: os.Getpid(), PIDNamespace: namespace, HostName: name, Since: time.Now().Truncate(time.Second)}, err
+}
+
+// where names the process for a reader, who may be in another container.
+func (h Holder) where() string {
+	if namespace, err := os.Readlink("/proc/self/ns/pid"); err == nil && namespace == h.PIDNamespace {
+		return fmt.Sprintf("process %d", h.PID)
+	}
+	return fmt.Sprintf("process %d of another container or PID namespace, with host name %q", h.PID, h.HostName)
+}
+
+// TakenError is a CPU that another judged judges on.
+type TakenError struct {
+	CPU    int
+	Holder Holder // zero if the other one has not said who it is
+}
+
+func (e *TakenError) Error() string {
+	holder := "another judged"
+	if h := e.Holder; h.PID != 0 {
+		holder = fmt.Sprintf("%s (%s, since %s)", h.Command, h.where(), h.Since.Format(time.DateTime))
+	}
+	return fmt.Sprintf("claim CPU %d: %s judges on it, and each would disturb the other; stop that one, or name other CPUs with --cpu-list or slots.cpu_list",
+		e.CPU, holder)
+}
+
+// Claim keeps every other judged of the machine off some CPUs, until it is closed or its process ends in any way.
+type Claim struct {
+	// Confined says why only judged processes that share this one's /run notice the claim; nil if all of the machine do.
+	Confined error
+
+	files []*os.File
+}
+
+const (
+	// claimFolder is at the root of devtmpfs, the only file system that can be written to and is the same one in all
+	// mount, PID, cgroup and network namespaces of a kernel. cgroup v2 is one too, but a container sees its own part.
+	claimFolder = ".judged"
+	// confinedFolder takes its place on a kernel without devtmpfs, or where a security module refuses it.
+	confinedFolder = "/run/judged/cpus"
+
+	maxHolderBytes = 4 << 10
+)
+
+// ClaimCPUs claims CPUs for the calling process. The error is a *TakenError where another judged has one of them. The
+// folder holds one file for each CPU; "" is the one that all judged processes of the machine share, and any other is
+// for tests, which judge on the same CPUs at once.
+func ClaimCPUs(folder string, cpus cpuset.Set, command string) (*Claim, error) {
+	c := &Claim{}
+	if folder != "" {
+		return c, c.take(folder, cpus, command)
+	}
+	devices, err := linux.DetachedDevices()
+	if err != nil {
+		c.Confined = err
+		return c, c.take(confinedFolder, cpus, command)
+	}
+	defer devices.Close() // the files keep the mount
+	return c, c.take(fmt.Sprintf("/proc/self/fd/%d/%s", devices.Fd(), claimFolder), cpus, command)
+}
+
+// take claims all of the CPUs or none.
+func (c *Claim) take(folder string, cpus cpuset.Set, command string) error {
+	h, err := self(command)
+	if err == nil {
+		err = os.MkdirAll(folder, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("claim CPU %s: %w", cpus, err)
+	}
+	for _, id := range cpus {
+		if err := c.takeOne(filepath.Join(folder, fmt.Sprintf("cpu%d", id)), id, h); err != nil {
+			return errors.Join(err, c.Close())
+		}
+	}
+	return nil
+}
+
+func (c *Claim) takeOne(file string, id int, h Holder) error {
+	f, err := linux.LockFile(file)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return &TakenError{id, holderOf(file)}
+	}
+	if err != nil {
+		return fmt.Errorf("claim CPU %d: %w", id, err)
+	}
+	c.files = append(c.files, f)
+	text, err := json.Marshal(h)
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.WriteAt(text, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("claim CPU %d: %w", id, err)
+	}
+	return nil
+}
+
+// holderOf reads who has a CPU. It waits a little for one that has just claimed it and has not written its name.
+func holderOf(file string) (h Holder) {
+	for range 20 {
+		f, err := os.Open(file)
+		if err != nil {
+			return Holder{}
+		}
+		text, err := io.ReadAll(io.LimitReader(f, maxHolderBytes))
+		f.Close()
+		if err == nil && json.Unmarshal(text, &h) == nil {
+			h.Command = strings.ToValidUTF8(h.Command, "?")
+			return h
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return Holder{}
+}
+
+// Close gives the CPUs back.
+func (c *Claim) Close() error {
+	var errs []error
+	for _, f := range c.files {
+		// The name of who is gone must not be read with the lock of the next one.
+		errs = append(errs, f.Truncate(0), f.Close())
+	}
+	c.files = nil
+	return errors.Join(errs...)
+}

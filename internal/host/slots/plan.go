@@ -1,0 +1,219 @@
+package slots
+
+import (
+	"fmt"
+	"slices"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/host/topology"
+)
+
+// Slot is what one run gets: CPUs of different physical cores, all on one NUMA
+// node, whose memory it uses.
+type Slot struct {
+	CPUs  cpuset.Set
+	Node  int
+	Cache cpuset.Set // the CPUs that share a last-level cache with one of CPUs; empty if unknown
+}
+
+// Beside reports whether work on one of the slots can be felt on the other, in
+// the last-level cache or on the way to memory. A slot is beside itself.
+func (s Slot) Beside(o Slot) bool { return s.Node == o.Node || s.Cache.Overlaps(o.CPUs) }
+
+// Plan cuts the CPUs that want names into disjoint slots of width CPUs each,
+// ordered by their first CPU. When want is empty it takes the isolated CPUs,
+// and where those are none (or none usable) the last CPU of the machine, with
+// as many of its neighbours below as the width asks for.
+//
+// The rules:
+//   - of one physical core only the lowest CPU in the set is used, its siblings
+//     stay idle: two runs on one core share its execution units;
+//   - CPU 0 is left to the kernel, whose boot CPU cannot be freed of
+//     housekeeping, unless it is the only CPU online; a set that names CPU 0
+//     does not get its siblings instead;
+//   - a slot never spans NUMA nodes, and shares one last-level cache if it can.
+//
+// CPUs that do not fill a slot are left out. Errors name the CPU and what to do.
+func Plan(t topology.Topology, want cpuset.Set, width int) ([]Slot, error) {
+	if width < 1 {
+		return nil, fmt.Errorf("plan slots: width %d is not positive: a slot has at least one CPU", width)
+	}
+	cpus, err := candidates(t, want, width)
+	if err != nil {
+		return nil, err
+	}
+	planned := pack(cpus, width)
+	if len(planned) == 0 {
+		return nil, tooWide(cpus, width)
+	}
+	return planned, nil
+}
+
+func candidates(t topology.Topology, want cpuset.Set, width int) ([]topology.CPU, error) {
+	if len(want) == 0 {
+		return automatic(t, width)
+	}
+	for _, id := range want {
+		if err := online(t, id); err != nil {
+			return nil, err
+		}
+	}
+	cpus := usable(t, want)
+	if len(cpus) == 0 {
+		return nil, fmt.Errorf("plan slots on CPUs %s: none is left, because CPU 0 and its core stay with the kernel:"+
+			" name others of the online CPUs %s", want, t.Online)
+	}
+	return cpus, nil
+}
+
+func online(t topology.Topology, id int) error {
+	if _, ok := t.CPU(id); ok {
+		return nil
+	}
+	if t.Offline.Contains(id) || t.Present.Contains(id) {
+		return fmt.Errorf("plan slots: CPU %d is offline: leave it out, or write 1 to /sys/devices/system/cpu/cpu%d/online", id, id)
+	}
+	return fmt.Errorf("plan slots: CPU %d is not in this machine: choose among its online CPUs %s", id, t.Online)
+}
+
+func automatic(t topology.Topology, width int) ([]topology.CPU, error) {
+	if len(t.CPUs) == 0 {
+		return nil, fmt.Errorf("plan slots: no CPU is known to be online: check that /sys is mounted")
+	}
+	if cpus := usable(t, t.Isolated); len(cpus) > 0 {
+		return cpus, nil
+	}
+	return last(t, width), nil
+}
+
+// usable is the lowest CPU in set of every core, without CPU 0.
+func usable(t topology.Topology, set cpuset.Set) []topology.CPU {
+	var cpus []topology.CPU
+	cores := map[int]bool{}
+	for _, id := range set {
+		c, ok := t.CPU(id)
+		if !ok || cores[c.Core] {
+			continue
+		}
+		cores[c.Core] = true
+		if id != 0 || len(t.CPUs) == 1 {
+			cpus = append(cpus, c)
+		}
+	}
+	return cpus
+}
+
+// last is the last CPU online and, for a width above 1, the next cores of its
+// node below it. The first one is taken whatever it is, the sibling of CPU 0 or
+// CPU 0 itself: judged works on every machine.
+func last(t topology.Topology, width int) []topology.CPU {
+	var cpus []topology.CPU
+	cores := map[int]bool{0: true}
+	for _, c := range slices.Backward(t.CPUs) {
+		first := len(cpus) == 0
+		if len(cpus) == width || !first && (cores[c.Core] || c.Node != cpus[0].Node) {
+			continue
+		}
+		cores[c.Core] = true
+		cpus = append(cpus, c)
+	}
+	slices.Reverse(cpus)
+	return cpus
+}
+
+// pack fills slots within a last-level cache first, then with what the caches
+// of a node have left over.
+func pack(cpus []topology.CPU, width int) []Slot {
+	var planned []Slot
+	for _, node := range groupBy(cpus, func(c topology.CPU) int { return c.Node }) {
+		var left []topology.CPU
+		for _, cache := range groupBy(node, func(c topology.CPU) string { return c.L3.String() }) {
+			var rest []topology.CPU
+			planned, rest = chunk(planned, cache, width)
+			left = append(left, rest...)
+		}
+		planned, _ = chunk(planned, left, width)
+	}
+	slices.SortFunc(planned, func(a, b Slot) int { return a.CPUs[0] - b.CPUs[0] })
+	return planned
+}
+
+// groupBy splits cpus by key, the groups in the order of their first CPU.
+func groupBy[K comparable](cpus []topology.CPU, key func(topology.CPU) K) [][]topology.CPU {
+	var groups [][]topology.CPU
+	place := map[K]int{}
+	for _, c := range cpus {
+		i, ok := place[key(c)]
+		if !ok {
+			i = len(groups)
+			place[key(c)] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], c)
+	}
+	return groups
+}
+
+// chunk appends to planned what full slots cpus give and returns the rest.
+func chunk(planned []Slot, cpus []topology.CPU, width int) ([]Slot, []topology.CPU) {
+	for len(cpus) >= width {
+		planned = append(planned, Slot{CPUs: ids(cpus[:width]), Node: cpus[0].Node, Cache: cacheOf(cpus[:width])})
+		cpus = cpus[width:]
+	}
+	return planned, cpus
+}
+
+func ids(cpus []topology.CPU) cpuset.Set {
+	var list []int
+	for _, c := range cpus {
+		list = append(list, c.ID)
+	}
+	return cpuset.New(list...)
+}
+
+func cacheOf(cpus []topology.CPU) cpuset.Set {
+	var all cpuset.Set
+	for _, c := range cpus {
+		all = all.Union(c.L3)
+	}
+	return all
+}
+
+func tooWide(cpus []topology.CPU, width int) error {
+	nodes := groupBy(cpus, func(c topology.CPU) int { return c.Node })
+	most := slices.MaxFunc(nodes, func(a, b []topology.CPU) int { return len(a) - len(b) })
+	return fmt.Errorf("plan slots %d CPUs wide: no NUMA node offers that many cores, node %d the most with CPUs %s:"+
+		" use a width up to %d or name more CPUs", width, most[0].Node, ids(most), len(most))
+}
+
+// Reserved is the CPUs of the slots and all their siblings: a sibling that
+// works slows its core down.
+func Reserved(t topology.Topology, planned []Slot) cpuset.Set {
+	var all cpuset.Set
+	for _, s := range planned {
+		all = all.Union(s.CPUs)
+		for _, id := range s.CPUs {
+			if c, ok := t.CPU(id); ok {
+				all = all.Union(c.Siblings)
+			}
+		}
+	}
+	return all
+}
+
+// Housekeeping is where everything else runs, judged and checkers included:
+// the online CPUs that are not reserved. Where nothing is left it is the
+// siblings of the slots' CPUs, and on a machine without even those all CPUs.
+func Housekeeping(t topology.Topology, planned []Slot) cpuset.Set {
+	if free := t.Online.Minus(Reserved(t, planned)); len(free) > 0 {
+		return free
+	}
+	free := t.Online
+	for _, s := range planned {
+		free = free.Minus(s.CPUs)
+	}
+	if len(free) > 0 {
+		return free
+	}
+	return t.Online
+}

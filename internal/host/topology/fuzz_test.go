@@ -1,0 +1,106 @@
+package topology
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"judged/internal/host/hostfs"
+)
+
+// FuzzParse holds the parsers of single files.
+func FuzzParse(f *testing.F) {
+	f.Add("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n")
+	f.Add("cgroup2 /a\\040b\\134 cgroup2 rw 0 0")
+	f.Add("cgroup2 /a\\777\\04 cgroup2 rw 0 0")
+	f.Add("MemTotal: 12 kB\n")
+	f.Add("Node 0 MemTotal: 99999999999999999999 kB")
+	f.Add("model name\t: x\n: :\n")
+	f.Add("CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n")
+	f.Fuzz(func(t *testing.T, s string) {
+		if mount := cgroup2Mount(s); mount != "" && !strings.Contains(s, "cgroup2") {
+			t.Errorf("mount %q out of nothing", mount)
+		}
+		if got := unescapeMount(escapeMount(s)); got != s {
+			t.Errorf("%q became %q", s, got)
+		}
+		if n := memTotal(s); n < 0 || n%1024 != 0 {
+			t.Errorf("memTotal = %d", n)
+		}
+		if m := model(s); strings.Contains(m, "\n") || m != strings.TrimSpace(m) && !strings.HasPrefix(m, "implementer ") {
+			t.Errorf("model = %q", m)
+		}
+	})
+}
+
+// escapeMount is what the kernel does (fs/proc_namespace.c, mangle).
+func escapeMount(s string) string {
+	return strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(s)
+}
+
+// FuzzRead reads a host of which some files hold anything. What comes out fits
+// together, and an error names the file.
+func FuzzRead(f *testing.F) {
+	f.Add("0-3", "0-1", "0", "0", "0-3", "10", "cgroup2 /cg cgroup2 rw 0 0", "isolated")
+	f.Add("0", "(null)", "x", "-1", "7", "10 a", "", "root")
+	f.Add("1,3", "2", "99999999999999999999", "0-1", "", "", "cgroup2 / cgroup2 rw", "member")
+	f.Add("0-8191", "", "", "1,5", "0-8191", "", "cgroup2 /a/../../cg cgroup2", "isolated invalid (x)")
+	root := f.TempDir()
+	f.Fuzz(func(t *testing.T, online, siblings, socket, nodes, cpulist, distance, mounts, partition string) {
+		if strings.Count(online, "-") > 0 && len(online) > 5 {
+			return // thousands of CPUs take too long to be worth it
+		}
+		for path, text := range map[string]string{
+			cpuDir + "/online": online, cpuDir + "/cpu0/topology/thread_siblings_list": siblings,
+			cpuDir + "/cpu1/topology/physical_package_id": socket, nodeDir + "/online": nodes,
+			nodeDir + "/node0/cpulist": cpulist, nodeDir + "/node0/distance": distance, nodeDir + "/node1/cpulist": siblings,
+			"/proc/mounts": mounts, "/cg/a/cpuset.cpus.partition": partition, "/cg/a/cpuset.cpus.effective": siblings,
+		} {
+			put(t, filepath.Join(root, path), text)
+		}
+		top, err := Read(hostfs.New(root))
+		if err != nil {
+			if !strings.Contains(err.Error(), "/sys/") && !strings.Contains(err.Error(), "/cpuset.cpus.") {
+				t.Errorf("error %v names no file", err)
+			}
+			return
+		}
+		fitTogether(t, top)
+	})
+}
+
+func put(t *testing.T, file, text string) {
+	t.Helper()
+	err := os.WriteFile(file, []byte(text), 0o644)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(file), 0o755); err == nil {
+			err = os.WriteFile(file, []byte(text), 0o644)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fitTogether is what every topology holds to.
+func fitTogether(t *testing.T, top Topology) {
+	t.Helper()
+	if len(top.CPUs) != len(top.Online) || len(top.Nodes) == 0 || !top.Isolated.IsSubsetOf(top.Online) {
+		t.Errorf("%d CPUs, %d nodes, isolated %s for online %s", len(top.CPUs), len(top.Nodes), top.Isolated, top.Online)
+	}
+	known := map[int]bool{}
+	for _, n := range top.Nodes {
+		known[n.ID] = true
+		if !n.CPUs.IsSubsetOf(top.Online) {
+			t.Errorf("node %d has CPUs %s of %s", n.ID, n.CPUs, top.Online)
+		}
+	}
+	for i, c := range top.CPUs {
+		if c.ID != top.Online[i] || !c.Siblings.Contains(c.ID) || c.Core > c.ID || !known[c.Node] {
+			t.Errorf("CPU %d: siblings %s, core %d, node %d", c.ID, c.Siblings, c.Core, c.Node)
+		}
+	}
+}

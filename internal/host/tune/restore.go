@@ -1,0 +1,199 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"judged/internal/base/cpuset"
+)
+
+// Restore puts back what the journal names, the last first, and then threads that were started meanwhile and
+// have their CPUs from tune. A value that somebody changed since is reported and not touched. What the kernel does not take stays in the journal, to be tried again.
+func Restore(ctx context.Context, o Options) (Report, error) {
+	t, unlock, err := begin(o)
+	if err != nil {
+		return Report{}, err
+	}
+	r, err := t.restore(ctx)
+	return r, errors.Join(err, unlock())
+}
+
+// Status compares what the journal names with the host. It changes nothing, not even a journal that
+// is of another boot.
+func Status(ctx context.Context, o Options) (Report, error) {
+	return (&tuner{o: o, store: file{o.Journal}}).status(ctx)
+}
+
+func (t *tuner) restore(ctx context.Context) (Report, error) {
+	r, j, err := t.open(ctx, "restore")
+	if err != nil {
+		return r, err
+	}
+	byKnob := map[string][]Value{}
+	partitioned, n := j.partitioned(), j.newcomers(t.o.Only)
+	for _, e := range slices.Backward(slices.Clone(j.Entries)) {
+		if len(t.o.Only) > 0 && !slices.Contains(t.o.Only, e.Setting) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return r, errors.Join(err, t.save(j))
+		}
+		if e.Kind == affinity && partitioned {
+			byKnob[e.Setting] = append(byKnob[e.Setting], Value{Path: e.Path, From: e.wanted(), To: e.Old, State: Failed,
+				Reason: "the partition is still there, and its removal would write over it"})
+			continue
+		}
+		byKnob[e.Setting] = append(byKnob[e.Setting], t.restoreEntry(e, j))
+		if e.Kind == partition {
+			partitioned = j.partitioned()
+		}
+	}
+	if !partitioned {
+		err = t.restoreNewcomers(ctx, n, j, byKnob)
+	}
+	r.gather(byKnob)
+	return r, errors.Join(err, t.save(j))
+}
+
+func (t *tuner) restoreEntry(e entry, j *journal) Value {
+	v := Value{Path: e.Path, From: e.wanted(), To: e.Old}
+	now, err := value(t.o.FS, e)
+	switch {
+	case err == nil && now == e.Old:
+		j.drop(e.place())
+		v.State = Restored
+		return v
+	case err == nil && !e.owns(now):
+		j.drop(e.place())
+		v.State, v.From, v.Reason = Left, now, "somebody changed it since; it was "+quoted(e.Old)+" before tune"
+		return v
+	case err == nil:
+		v.From = now
+		now, err = t.turn(e, e.Old)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		j.drop(e.place())
+		v.State = Gone
+	case err != nil:
+		v.State, v.Reason = Failed, cause(err)
+	case now == e.Old || e.Kind == affinity && t.sameOnline(now, e.Old):
+		j.drop(e.place())
+		v.State = Restored
+	default:
+		j.at(e.place()).learn(now)
+		v.State, v.Reason = Failed, "the kernel reads "+quoted(now)
+	}
+	return v
+}
+
+// sameOnline compares affinities without CPUs that are offline: the kernel leaves those out when it
+// is told a list that names them.
+func (t *tuner) sameOnline(a, b string) bool {
+	one, err1 := t.online(a)
+	two, err2 := t.online(b)
+	return errors.Join(err1, err2) == nil && slices.Equal(one, two)
+}
+
+// online are the CPUs of a list that are.
+func (t *tuner) online(list string) (cpuset.Set, error) {
+	text, err := t.o.FS.Read(cpuDir + "/online")
+	if err != nil {
+		return nil, err
+	}
+	online, err1 := cpuset.Parse(text)
+	set, err2 := cpuset.Parse(list)
+	return set.Intersect(online), errors.Join(err1, err2)
+}
+
+func quoted(s string) string { return `"` + s + `"` }
+
+// open reads the journal for a report. None, or that of another boot, is an empty one and a note.
+func (t *tuner) open(ctx context.Context, action string) (Report, *journal, error) {
+	r := Report{Schema: schema, Action: action, Done: true, Settings: []Setting{}}
+	if _, err := chosen(t.o.Only); err != nil {
+		return r, nil, err
+	}
+	v := &view{fs: t.o.FS, mount: cpusetMount(t.o.FS)}
+	j, note, err := t.load(v)
+	if err != nil {
+		return r, nil, err
+	}
+	if len(j.Entries) == 0 && note == "" {
+		note = "no setting is applied"
+	}
+	r.Note, r.CPUs = note, j.CPUs
+	return r, j, ctx.Err()
+}
+
+// gather adds settings in the order of the table.
+func (r *Report) gather(byKnob map[string][]Value) {
+	for _, k := range knobs() {
+		if values := byKnob[k.id]; len(values) > 0 {
+			s := k.describe(proposal{})
+			s.Values = values
+			r.add(s)
+		}
+	}
+}
+
+func (t *tuner) status(ctx context.Context) (Report, error) {
+	r, j, err := t.open(ctx, "status")
+	if err != nil {
+		return r, err
+	}
+	reserved, err := t.online(j.CPUs)
+	if err != nil {
+		return r, err
+	}
+	byKnob := map[string][]Value{}
+	for _, e := range j.Entries {
+		if len(t.o.Only) > 0 && !slices.Contains(t.o.Only, e.Setting) || t.o.Quiet && e.loud() || e.witness() {
+			continue
+		}
+		byKnob[e.Setting] = append(byKnob[e.Setting], t.compare(e, reserved))
+	}
+	r.gather(byKnob)
+	// Done means in force, and nothing is not.
+	r.Done = r.Done && len(j.Entries) > 0
+	return r, nil
+}
+
+// witness entries are affinities that tune did not write.
+func (e entry) witness() bool { return e.Kind == affinity && e.Setting == "sched-isolated" }
+
+// loud entries are not for a look every minute.
+func (e entry) loud() bool {
+	if e.Kind == affinity {
+		return true
+	}
+	return slices.ContainsFunc(knobs(), func(k knob) bool {
+		return slices.ContainsFunc(k.rows, func(r row) bool { return r.wakes && r.matches(e.Path) })
+	})
+}
+
+func (t *tuner) compare(e entry, reserved cpuset.Set) Value {
+	v := Value{Path: e.Path, From: e.Old, To: e.wanted()}
+	now, err := value(t.o.FS, e)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		v.State = Gone
+	case err != nil:
+		v.State, v.Reason = Failed, cause(err)
+	case now == e.wanted() || e.Kind == affinity && offCPUs(now, reserved):
+		v.State = Set
+	case now == e.Old:
+		v.State, v.Reason = Old, "it has its old value"
+	default:
+		v.State, v.Reason = Drifted, "it reads "+quoted(now)
+	}
+	return v
+}
+
+// offCPUs: kernels before 6.2 widen affinities when a partition is made, but never onto its CPUs.
+func offCPUs(now string, reserved cpuset.Set) bool {
+	set, err := cpuset.Parse(now)
+	return err == nil && !set.Overlaps(reserved)
+}

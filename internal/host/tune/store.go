@@ -1,0 +1,98 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"judged/internal/base/linux"
+)
+
+// store is where a journal is kept. Save returns when it is on disk whatever happens then, and a
+// crash in the middle of it leaves the one before.
+type store interface {
+	Load() ([]byte, error) // fs.ErrNotExist where there is none
+	Save(text []byte) error
+	Drop() error
+}
+
+// file is the store of the live host. /run is in memory, and gone with the boot, as the values are.
+type file struct{ path string }
+
+// lock keeps a second judged tune out for as long as the file is open, however this one ends.
+func (f file) lock() (io.Closer, error) {
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
+		return nil, fmt.Errorf("make folder of journal: %w; set tune.journal to a place that judged may write", err)
+	}
+	held, err := linux.LockFile(f.path + ".lock")
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return nil, fmt.Errorf("lock %q: another judged tune is at work; wait until it is done", f.path+".lock")
+	case err != nil:
+		return nil, fmt.Errorf("lock journal: %w; set tune.journal to a place that judged may write", err)
+	}
+	return held, nil
+}
+
+// Load refuses what others may write to: its values are written as root.
+func (f file) Load() ([]byte, error) {
+	in, err := os.OpenFile(f.path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return nil, err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is no file")
+	case !ok || int(owner.Uid) != os.Geteuid() && owner.Uid != 0 || info.Mode().Perm()&0o022 != 0:
+		return nil, errors.New("others may write to it")
+	case info.Size() > maxJournalBytes:
+		return nil, fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxJournalBytes)
+	}
+	return io.ReadAll(io.LimitReader(in, maxJournalBytes))
+}
+
+// Save writes beside, syncs, renames and syncs the folder.
+func (f file) Save(text []byte) error {
+	beside := f.path + ".new"
+	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	out, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(beside, f.path); err != nil {
+		return err
+	}
+	return f.syncFolder()
+}
+
+// Drop removes the journal.
+func (f file) Drop() error {
+	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return f.syncFolder()
+}
+
+func (f file) syncFolder() error {
+	dir, err := os.Open(filepath.Dir(f.path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -1,0 +1,110 @@
+package tune
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"judged/internal/base/units"
+)
+
+// swapSpace is what mm/swapfile.c remembers beside what /proc/swaps shows.
+type swapSpace struct {
+	numbers []string          // paths as the file has them, by the number of the area, which is the order there; "" is free
+	before  map[string]string // such a path -> its line up to the size
+}
+
+var swapLine = regexp.MustCompile(`^((\S+)\s+\S+\s+\d+\s+)(\d+)\s+(-?\d+)$`)
+
+// areas are those of the tree, which a test may have written.
+func (k *kernel) areas() map[string]swapArea {
+	on := map[string]swapArea{}
+	for line := range strings.Lines(k.get(swapsFile)) {
+		if f := swapLine.FindStringSubmatch(strings.TrimSpace(line)); f != nil {
+			used, _ := strconv.Atoi(f[3])
+			priority, _ := strconv.Atoi(f[4])
+			on[f[2]] = swapArea{unescaped(f[2]), units.Bytes(used) << 10, priority}
+			k.swaps.before[f[2]] = f[1]
+			if !slices.Contains(k.swaps.numbers, f[2]) {
+				k.swaps.take(f[2])
+			}
+		}
+	}
+	for i, name := range k.swaps.numbers {
+		if _, ok := on[name]; !ok {
+			k.swaps.numbers[i] = ""
+		}
+	}
+	return on
+}
+
+// take gives an area the first number that is free.
+func (s *swapSpace) take(name string) {
+	if i := slices.Index(s.numbers, ""); i >= 0 {
+		s.numbers[i] = name
+		return
+	}
+	s.numbers = append(s.numbers, name)
+}
+
+func (k *kernel) show(on map[string]swapArea) {
+	text, _, _ := strings.Cut(k.get(swapsFile), "\n")
+	for _, name := range k.swaps.numbers {
+		if a, ok := on[name]; ok {
+			text += fmt.Sprintf("\n%s%d\t\t%d", k.swaps.before[name], a.used>>10, a.priority)
+		}
+	}
+	k.put(swapsFile, text)
+}
+
+var escapes = strings.NewReplacer(`\`, `\134`, " ", `\040`, "\t", `\011`, "\n", `\012`)
+
+// SwapOff moves what the kernel ranked below up.
+func (k *kernel) SwapOff(file string) error {
+	k.step()
+	on, name := k.areas(), escapes.Replace(file)
+	off, ok := on[name]
+	switch {
+	case k.refuse[file] != nil:
+		return &fs.PathError{Op: "swapoff", Path: file, Err: k.refuse[file]}
+	case !ok:
+		return &fs.PathError{Op: "swapoff", Path: file, Err: fs.ErrNotExist}
+	}
+	delete(on, name)
+	for other, a := range on {
+		if off.priority < 0 && a.priority < off.priority {
+			a.priority++
+			on[other] = a
+		}
+	}
+	k.swaps.numbers[slices.Index(k.swaps.numbers, name)] = ""
+	k.show(on)
+	return nil
+}
+
+func (k *kernel) SwapOn(file string, priority int) error {
+	k.step()
+	on, name := k.areas(), escapes.Replace(file)
+	_, busy := on[name]
+	switch {
+	case k.refuse[file] != nil:
+		return &fs.PathError{Op: "swapon", Path: file, Err: k.refuse[file]}
+	case busy:
+		return &fs.PathError{Op: "swapon", Path: file, Err: syscall.EBUSY}
+	}
+	if priority < 0 {
+		priority = -1
+		for _, a := range on {
+			priority = min(priority, a.priority)
+		}
+		priority--
+	}
+	k.swaps.take(name)
+	on[name] = swapArea{path: file, priority: priority}
+	k.show(on)
+	return nil
+}

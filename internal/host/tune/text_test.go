@@ -1,0 +1,67 @@
+package tune
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestText holds the plan of each machine for people: somebody reads the difference.
+func TestText(t *testing.T) {
+	for name, machine := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			k, o := machine()
+			r, err := Plan(t.Context(), k.tuner(o).o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if err := r.WriteText(&out); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(out.String()) {
+				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > textWidth {
+					t.Errorf("%d columns: %s", n, line)
+				}
+			}
+			golden := "../../../testdata/golden/tune-" + strings.NewReplacer(",", "", " ", "-").Replace(name) + ".txt"
+			if *update {
+				if err := os.WriteFile(golden, out.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), out.String()); diff != "" {
+				t.Errorf("the plan changed; if that is meant, run with -update and read the diff:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTextIsHarmless(t *testing.T) {
+	r := Report{Action: "apply", Settings: []Setting{{ID: "kthreads", Values: []Value{
+		{Name: "a\x1b[31m\n\u202eb", State: Stays, Reason: strings.Repeat("x", 300)}, {Path: "/x", State: Set},
+	}}}}
+	var out bytes.Buffer
+	if err := r.WriteText(&out); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(out.String(), "\x1b\u202e") {
+		t.Errorf("%q", out.String())
+	}
+	for line := range strings.Lines(out.String()) {
+		if n := utf8.RuneCountInString(line); n > textWidth+1 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package turbo
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/host/hostfs"
+)
+
+func host(t testing.TB, files map[string]string) hostfs.FS {
+	t.Helper()
+	root := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(root, "sys/devices/system/cpu", name)
+		if strings.HasPrefix(name, "/") {
+			path = filepath.Join(root, name)
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if content == "DIR" {
+			// A directory where a file should be: reading it fails, even for root.
+			if err := os.Mkdir(path, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return hostfs.New(root)
+}
+
+func TestRead(t *testing.T) {
+	const cpu = "/sys/devices/system/cpu/"
+	for name, tc := range map[string]struct {
+		files  map[string]string
+		cpus   cpuset.Set
+		value  Value
+		source string
+		reason string
+	}{
+		"intel off":  {map[string]string{"intel_pstate/no_turbo": "1\n"}, cpuset.New(2), Off, cpu + "intel_pstate/no_turbo", "forbids"},
+		"intel on":   {map[string]string{"intel_pstate/no_turbo": "0\n"}, cpuset.New(2), On, cpu + "intel_pstate/no_turbo", "allows"},
+		"global off": {map[string]string{"cpufreq/boost": "0\n"}, cpuset.New(2), Off, cpu + "cpufreq/boost", "forbids"},
+		"global on":  {map[string]string{"cpufreq/boost": "1\n"}, cpuset.New(2), On, cpu + "cpufreq/boost", "allows"},
+		"global off, own policy on": {map[string]string{"cpufreq/boost": "0\n", "cpufreq/policy2/boost": "1\n", "cpufreq/policy2/related_cpus": "2 3 \n"},
+			cpuset.New(3), On, cpu + "cpufreq/policy2/boost", "allows"},
+		"global off, foreign policy on": {map[string]string{"cpufreq/boost": "0\n", "cpufreq/policy2/boost": "1\n", "cpufreq/policy2/related_cpus": "2 3\n"},
+			cpuset.New(1), Off, cpu + "cpufreq/boost", "forbids"},
+		"global off, a policy on that hides its CPUs": {map[string]string{"cpufreq/boost": "0\n", "cpufreq/policy2/boost": "1\n"},
+			cpuset.New(1), On, cpu + "cpufreq/policy2/boost", "allows"},
+		"all CPUs, one policy on": {map[string]string{"cpufreq/policy0/boost": "0\n", "cpufreq/policy0/related_cpus": "0\n",
+			"cpufreq/policy1/boost": "1\n", "cpufreq/policy1/related_cpus": "1\n"}, nil, On, cpu + "cpufreq/policy1/boost", "allows"},
+		"policies off": {map[string]string{"cpufreq/policy0/boost": "0\n", "cpufreq/policy0/related_cpus": "0\n",
+			"cpufreq/policy1/boost": "0\n", "cpufreq/policy1/related_cpus": "1\n"}, cpuset.New(0, 1), Off, cpu + "cpufreq/policy0/boost", "forbids"},
+		"policies off, one CPU not covered": {map[string]string{"cpufreq/policy0/boost": "0\n", "cpufreq/policy0/related_cpus": "0\n"},
+			cpuset.New(0, 1), Unknown, cpu + "cpufreq/policy0/boost", "no switch covers CPU 1"},
+		"unreadable": {map[string]string{"cpufreq/boost": "DIR"}, cpuset.New(0), Unknown, cpu + "cpufreq/boost", "cannot read"},
+		"unreadable, the other on": {map[string]string{"cpufreq/boost": "DIR", "intel_pstate/no_turbo": "0\n"},
+			cpuset.New(0), On, cpu + "intel_pstate/no_turbo", "allows"},
+		"unreadable, the other off": {map[string]string{"cpufreq/boost": "DIR", "intel_pstate/no_turbo": "1\n"},
+			cpuset.New(0), Unknown, cpu + "cpufreq/boost", "cannot read"},
+		"nonsense":             {map[string]string{"cpufreq/boost": "yes\n"}, cpuset.New(0), Unknown, cpu + "cpufreq/boost", `"yes" is neither 0 nor 1`},
+		"amd_pstate no switch": {map[string]string{"amd_pstate/status": "active\n"}, cpuset.New(0), Unknown, "", "6.11"},
+		"virtual machine":      {map[string]string{"/proc/cpuinfo": "flags\t\t: fpu hypervisor\n"}, cpuset.New(0), Unknown, "", "controlled by the hypervisor"},
+		"xen":                  {map[string]string{"/sys/hypervisor/type": "xen\n"}, cpuset.New(0), Unknown, "", "controlled by the hypervisor"},
+		"nothing":              {map[string]string{"/proc/cpuinfo": "flags\t\t: fpu\n"}, cpuset.New(0), Unknown, "", "no switch found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Read(host(t, tc.files), tc.cpus)
+			if got.Value != tc.value || got.Source != tc.source || !strings.Contains(got.Reason, tc.reason) {
+				t.Errorf("Read = %+v, want %s from %q because of %q", got, tc.value, tc.source, tc.reason)
+			}
+		})
+	}
+}
+
+// Before every lease: must stay in the order of microseconds.
+func BenchmarkReadLive(b *testing.B) {
+	h := hostfs.New("/")
+	for b.Loop() {
+		Read(h, cpuset.New(0))
+	}
+}
+
+func BenchmarkReadIntel(b *testing.B) {
+	h := host(b, map[string]string{"intel_pstate/no_turbo": "1\n"})
+	for b.Loop() {
+		Read(h, cpuset.New(0))
+	}
+}

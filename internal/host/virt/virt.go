@@ -1,0 +1,105 @@
+package virt
+
+import (
+	"slices"
+	"strings"
+
+	"judged/internal/host/hostfs"
+)
+
+// The files that are read. Each is optional.
+const (
+	cpuinfo     = "/proc/cpuinfo"
+	version     = "/proc/version"
+	xenType     = "/sys/hypervisor/type"
+	dmiVendor   = "/sys/class/dmi/id/sys_vendor"
+	dmiProduct  = "/sys/class/dmi/id/product_name"
+	treeVirt    = "/proc/device-tree/hypervisor/compatible"
+	treeMachine = "/proc/device-tree/compatible"
+)
+
+// Paths lists the files that decide, for a report that names what it read.
+func Paths() []string {
+	return []string{cpuinfo, version, xenType, dmiVendor, dmiProduct, treeVirt, treeMachine}
+}
+
+// WSL is the name of Windows' own hypervisor where Windows starts the kernel, and no boot loader does.
+const WSL = "WSL"
+
+// Unnamed is the name of a hypervisor that sets the processor's flag and says nothing else, such as Firecracker.
+const Unnamed = "unnamed"
+
+// Hypervisor returns the name of the hypervisor under this kernel, or "" on bare metal. The first domain of Xen counts
+// as a guest: Xen schedules its CPUs too.
+func Hypervisor(h hostfs.FS) string {
+	read := func(path string) string {
+		text, err := h.Read(path)
+		if err != nil {
+			return ""
+		}
+		return strings.TrimRight(text, "\x00\n ")
+	}
+	info, vendor, product := read(cpuinfo), read(dmiVendor), read(dmiProduct)
+	flagged, x86 := flag(info)
+	switch tree := read(treeVirt); {
+	case strings.Contains(strings.ToLower(read(version)), "microsoft"):
+		return WSL
+	case read(xenType) != "":
+		return read(xenType)
+	case tree != "":
+		return first(tree)
+	case flagged && vendor == "":
+		return Unnamed
+	case flagged, onlyVirtual(vendor, product), !x86 && cloudGuest(vendor, product):
+		return vendor
+	case slices.Contains(strings.Split(read(treeMachine), "\x00"), dummyMachine):
+		return dummyMachine
+	}
+	return ""
+}
+
+// dummyMachine is what QEMU, kvmtool, crosvm and Firecracker call their arm64 machine in its device tree. It has no
+// node for the hypervisor there.
+const dummyMachine = "linux,dummy-virt"
+
+// first returns the first entry of a device tree's list of strings, the most specific one.
+func first(list string) string {
+	name, _, _ := strings.Cut(list, "\x00")
+	return name
+}
+
+// flag reports whether the first processor has the flag "hypervisor" (bit 31 of ECX in CPUID leaf 1), and whether it is
+// one of x86 at all, which alone has that flag.
+func flag(info string) (set, x86 bool) {
+	for line := range strings.Lines(info) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "flags" {
+			return slices.Contains(strings.Fields(value), "hypervisor"), true
+		}
+	}
+	return false, false
+}
+
+// onlyVirtual reports whether DMI names a vendor or product that exists as a virtual machine only, so that it decides
+// even where the hypervisor hides the flag.
+func onlyVirtual(vendor, product string) bool {
+	for _, name := range []string{"QEMU", "KVM", "VMware", "VMW", "innotek GmbH", "VirtualBox", "Xen", "Bochs", "Parallels", "BHYVE", "OpenStack",
+		"KubeVirt", "Apple Virtualization"} {
+		if strings.HasPrefix(vendor, name) || strings.HasPrefix(product, name) {
+			return true
+		}
+	}
+	// Other machines of this vendor are tablets.
+	return vendor == "Microsoft Corporation" && product == "Virtual Machine"
+}
+
+// cloudGuest reports whether DMI names a guest of a cloud that rents out bare metal too. On x86 the flag tells the two
+// apart; on arm64 the name of the instance type does: c7g.metal and m7g.metal-24xl are bare.
+func cloudGuest(vendor, product string) bool {
+	switch {
+	case vendor == "Amazon EC2":
+		return !strings.Contains(product, ".metal")
+	case vendor == "Google":
+		return product == "Google Compute Engine"
+	}
+	return vendor == "Hetzner" && product == "vServer"
+}

@@ -1,0 +1,220 @@
+package blobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"judged/internal/base/units"
+)
+
+// What callers tell apart.
+var (
+	ErrNotFound = errors.New("no such blob")
+	ErrTooBig   = errors.New("blob is too big")
+)
+
+// DigestError is content that does not have the promised digest.
+type DigestError struct{ Want, Got string }
+
+func (e *DigestError) Error() string {
+	return fmt.Sprintf("content has digest %s, not %s", e.Got, e.Want)
+}
+
+// Store is a folder of blobs. Its methods may be called from any goroutine; the
+// folder is one process's.
+type Store struct {
+	dir string
+	max units.Bytes
+	now func() time.Time // the clock of the file system; tests have their own
+
+	// Held for reading from the look at a blob until it is marked and while one
+	// gets its name, and for writing from the sweep's last look at a blob until
+	// it is gone: what a caller was told to be there stays.
+	mu sync.RWMutex
+}
+
+// Uploads are written in a folder of their own on the same file system, so that
+// leftovers of a crash are known as such, and so that rename is atomic.
+const uploads = "tmp"
+
+// Open prepares the folder and deletes what uploads cut off by a crash have
+// left. max bounds one blob; 0 is no bound.
+func Open(dir string, max units.Bytes) (*Store, error) {
+	s := &Store{dir: dir, max: max, now: time.Now}
+	if err := os.RemoveAll(filepath.Join(dir, uploads)); err != nil {
+		return nil, s.explain("clear uploads", err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, uploads), 0o700); err != nil {
+		return nil, s.explain("create", err)
+	}
+	return s, nil
+}
+
+// ValidDigest reports whether s is a SHA-256 in lower-case hex.
+func ValidDigest(s string) bool {
+	if len(s) != 2*sha256.Size {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// Put stores what r holds and returns its digest and size. When it returns
+// without error the blob survives power loss. digest is what the content must
+// have, "" for any; a *DigestError tells that it has another. created is false
+// when the blob was there already; r is read and checked even then.
+func (s *Store) Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool, err error) {
+	if digest != "" && !ValidDigest(digest) {
+		return "", 0, false, fmt.Errorf("store blob %q: the name is not a SHA-256 in lower-case hex: %w", digest, ErrNotFound)
+	}
+	f, err := os.CreateTemp(filepath.Join(s.dir, uploads), "up-*")
+	if err != nil {
+		return "", 0, false, s.explain("create upload", err)
+	}
+	defer os.Remove(f.Name()) // nothing is left to remove after keep
+	defer f.Close()
+	sum, n, err = s.receive(ctx, f, r)
+	if err != nil {
+		return "", 0, false, err
+	}
+	if digest != "" && sum != digest {
+		return "", 0, false, &DigestError{Want: digest, Got: sum}
+	}
+	if _, err := s.Stat(sum); err == nil {
+		return sum, n, false, nil
+	}
+	if err := s.keep(f, sum); err != nil {
+		return "", 0, false, s.explain("store "+sum, err)
+	}
+	return sum, n, true, nil
+}
+
+// receive copies r to f. An error of r is returned as it is: it is the
+// sender's.
+func (s *Store) receive(ctx context.Context, f *os.File, r io.Reader) (string, units.Bytes, error) {
+	from := &source{ctx: ctx, r: r}
+	var in io.Reader = from
+	if s.max > 0 {
+		in = io.LimitReader(from, int64(s.max)+1)
+	}
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, h), in)
+	switch {
+	case from.err != nil:
+		return "", 0, fmt.Errorf("read blob: %w", from.err)
+	case err != nil:
+		return "", 0, s.explain("write upload", err)
+	case s.max > 0 && n > int64(s.max):
+		return "", 0, fmt.Errorf("store blob of more than %s: %w", s.max, ErrTooBig)
+	}
+	return hex.EncodeToString(h.Sum(nil)), units.Bytes(n), nil
+}
+
+// source remembers its own error, which io.Copy mixes up with the writer's,
+// and ends with the context.
+type source struct {
+	ctx context.Context
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if s.err = s.ctx.Err(); s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.r.Read(p)
+	if err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// keep makes an upload a blob. The order matters: content on disk before the
+// name, the name on disk before the answer.
+func (s *Store) keep(f *os.File, sum string) error {
+	if err := f.Chmod(0o444); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	path := s.path(sum)
+	fan := filepath.Dir(path)
+	switch err := os.Mkdir(fan, 0o755); {
+	case err == nil:
+		if err := syncDir(s.dir); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrExist):
+		return err
+	}
+	if err := s.name(f, path); err != nil {
+		return err
+	}
+	return syncDir(fan)
+}
+
+// name gives an upload the name of a blob, which may have it already.
+func (s *Store) name(f *os.File, path string) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return os.Rename(f.Name(), path)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// Path is the file of a blob, for reading only. The error is ErrNotFound when
+// there is none. To ask is to use it, as in Stat.
+func (s *Store) Path(digest string) (string, error) {
+	if _, err := s.Stat(digest); err != nil {
+		return "", err
+	}
+	return s.path(digest), nil
+}
+
+// Stat is the size of a blob. The error is ErrNotFound when there is none. To
+// ask is to use it: from here on Sweep leaves it alone for as long as it is told.
+func (s *Store) Stat(digest string) (units.Bytes, error) {
+	if !ValidDigest(digest) {
+		return 0, fmt.Errorf("blob %q: the name is not a SHA-256 in lower-case hex: %w", digest, ErrNotFound)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	info, err := os.Stat(s.path(digest))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, fmt.Errorf("blob %q: %w", digest, ErrNotFound)
+	case err != nil:
+		return 0, s.explain("read", err)
+	}
+	if err := s.mark(s.path(digest), info); err != nil {
+		return 0, s.explain("mark", err)
+	}
+	return units.Bytes(info.Size()), nil
+}
+
+func (s *Store) path(digest string) string { return filepath.Join(s.dir, digest[:2], digest) }
+
+func (s *Store) explain(what string, err error) error {
+	return fmt.Errorf("%s in blob folder %q: %w: free disk space there or give judged write access", what, s.dir, err)
+}

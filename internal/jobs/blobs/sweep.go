@@ -1,0 +1,129 @@
+package blobs
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"judged/internal/base/units"
+)
+
+const (
+	// markEvery is how old a mark must be to be made again, so that a look at a
+	// blob costs one stat, and one write an hour. The last use may be that much
+	// younger than its mark.
+	markEvery = time.Hour
+	// submission is what a job may take from the first look at its blobs to its
+	// record, which names them from then on: long multipart bodies over slow
+	// lines are in it, however short the age is that blobs are kept for.
+	submission = time.Hour
+)
+
+// mark notes that a blob is used. The caller holds mu.
+func (s *Store) mark(path string, info fs.FileInfo) error {
+	now := s.now()
+	if now.Sub(info.ModTime()) <= markEvery {
+		return nil
+	}
+	return os.Chtimes(path, time.Time{}, now)
+}
+
+// Swept is what a sweep has deleted.
+type Swept struct {
+	Blobs int
+	Size  units.Bytes
+}
+
+// Sweep deletes the blobs that nobody has used for age and up to two hours
+// more; age 0 keeps all. named tells which to keep however old they are; it is
+// asked only when there are old ones, and when it fails nothing is deleted. A
+// blob that cannot be deleted does not keep the others; the error is the last
+// one's.
+func (s *Store) Sweep(ctx context.Context, age time.Duration, named func(context.Context) (map[string]bool, error)) (Swept, error) {
+	if age <= 0 {
+		return Swept{}, nil
+	}
+	// Counted from here and not from the removal: a job that has no record yet
+	// when named looks used its blobs after this, or at most a submission before.
+	before := s.now().Add(-age - markEvery - submission)
+	old, err := s.markedBefore(ctx, before)
+	if err != nil || len(old) == 0 {
+		return Swept{}, err
+	}
+	keep, err := named(ctx)
+	if err != nil {
+		return Swept{}, err
+	}
+	var swept Swept
+	var failed error
+	for _, digest := range old {
+		if err := ctx.Err(); err != nil {
+			return swept, err
+		}
+		if keep[digest] {
+			continue
+		}
+		switch n, gone, err := s.remove(digest, before); {
+		case err != nil:
+			failed = s.explain("delete", err)
+		case gone:
+			swept.Blobs++
+			swept.Size += n
+		}
+	}
+	return swept, failed
+}
+
+// markedBefore lists the blobs whose last mark is older than a moment. Uploads
+// have no digest for a name; Open clears what is left of them.
+func (s *Store) markedBefore(ctx context.Context, before time.Time) (old []string, err error) {
+	fans, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, s.explain("list", err)
+	}
+	for _, fan := range fans {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if !fan.IsDir() {
+			continue
+		}
+		files, err := os.ReadDir(filepath.Join(s.dir, fan.Name()))
+		if err != nil {
+			return nil, s.explain("list", err)
+		}
+		for _, f := range files {
+			if !ValidDigest(f.Name()) {
+				continue
+			}
+			switch info, err := f.Info(); {
+			case errors.Is(err, fs.ErrNotExist): // deleted by hand
+			case err != nil:
+				return nil, s.explain("list", err)
+			case info.ModTime().Before(before):
+				old = append(old, f.Name())
+			}
+		}
+	}
+	return old, nil
+}
+
+// remove deletes a blob unless it was marked, or put anew, since it was found
+// to be old. A crash may bring it back, whole: the next sweep finds it again.
+func (s *Store) remove(digest string, before time.Time) (n units.Bytes, gone bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info, err := os.Stat(s.path(digest))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, err
+	case !info.ModTime().Before(before):
+		return 0, false, nil
+	}
+	return units.Bytes(info.Size()), true, os.Remove(s.path(digest))
+}

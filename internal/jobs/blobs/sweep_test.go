@@ -1,0 +1,272 @@
+package blobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var errRecords = errors.New("no records")
+
+func TestSweep(t *testing.T) {
+	const age = 30 * time.Minute
+	const spared = age + 2*time.Hour // an hour for the marks, one for submissions
+	nothing := []string{}
+	tests := []struct {
+		name   string
+		blobs  map[string]time.Duration // content -> time since it was used
+		others []string                 // paths, old with their folders
+		age    time.Duration
+		named  []string // contents; nil is that they cannot be told
+		want   []string // what is left
+		swept  Swept
+		text   string // of the error
+	}{
+		{name: "unused", blobs: map[string]time.Duration{"one": spared + 1, "three": 99 * age, "just": spared, "new": 0}, age: age, named: nothing,
+			want: []string{"just", "new"}, swept: Swept{2, 8}},
+		{name: "named", blobs: map[string]time.Duration{"one": 99 * age, "three": 99 * age}, age: age, named: []string{"three"},
+			want: []string{"three"}, swept: Swept{1, 3}},
+		{name: "names unknown", blobs: map[string]time.Duration{"one": 99 * age}, age: age, want: []string{"one"}, text: "no records"},
+		{name: "names unknown, nothing old", blobs: map[string]time.Duration{"one": age}, age: age, want: []string{"one"}},
+		{name: "for ever", blobs: map[string]time.Duration{"one": 99 * age}, named: nothing, want: []string{"one"}},
+		{name: "no blobs", others: []string{"tmp/up-1", "README", "no/notes"}, age: age, named: nothing,
+			want: []string{"README", "no/notes", "tmp/up-1"}},
+		{name: "one cannot be deleted", blobs: map[string]time.Duration{"one": 99 * age, "three": 99 * age},
+			others: []string{file("hello") + "/in it"}, age: age, named: nothing,
+			want: []string{file("hello") + "/in it"}, swept: Swept{2, 8}, text: "directory not empty"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, now := clocked(t)
+			for content, since := range tt.blobs {
+				write(t, s, file(content), content)
+				used(t, s, file(content), now.Add(-since))
+			}
+			for _, path := range tt.others {
+				write(t, s, path, "")
+				used(t, s, path, now.Add(-99*age))
+				used(t, s, filepath.Dir(path), now.Add(-99*age))
+			}
+			swept, err := s.Sweep(t.Context(), tt.age, func(context.Context) (map[string]bool, error) {
+				if tt.named == nil {
+					return nil, errRecords
+				}
+				return digests(tt.named), nil
+			})
+			if (err != nil) != (tt.text != "") || err != nil && !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("error %v, want %q", err, tt.text)
+			}
+			if diff := cmp.Diff(tt.swept, swept); diff != "" {
+				t.Errorf("swept (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.want, listing(t, s)); diff != "" {
+				t.Errorf("left (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// uses are the ways to use a blob that is there.
+var uses = map[string]func(*Store, string) error{
+	"stat": func(s *Store, content string) error { _, err := s.Stat(digest(content)); return err },
+	"path": func(s *Store, content string) error { _, err := s.Path(digest(content)); return err },
+	"put": func(s *Store, content string) error {
+		_, _, _, err := s.Put(context.Background(), "", strings.NewReader(content))
+		return err
+	},
+}
+
+func TestUseIsMarked(t *testing.T) {
+	for name, use := range uses {
+		for since, want := range map[time.Duration]time.Duration{time.Hour + 1: 0, time.Hour: time.Hour, 0: 0, -time.Hour: -time.Hour} {
+			t.Run(name+" after "+since.String(), func(t *testing.T) {
+				s, now := clocked(t)
+				write(t, s, file("hello"), "hello")
+				used(t, s, file("hello"), now.Add(-since))
+				if err := use(s, "hello"); err != nil {
+					t.Fatal(err)
+				}
+				info, err := os.Stat(s.path(digest("hello")))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := now.Sub(info.ModTime()); got != want {
+					t.Errorf("marked %s ago, want %s", got, want)
+				}
+			})
+		}
+	}
+}
+
+// TestUseDuringSweep uses a blob that the sweep has found to be old.
+func TestUseDuringSweep(t *testing.T) {
+	for name, use := range uses {
+		t.Run(name, func(t *testing.T) {
+			s, now := clocked(t)
+			for _, content := range []string{"hello", "other"} {
+				write(t, s, file(content), content)
+				used(t, s, file(content), now.Add(-9*time.Hour))
+			}
+			swept, err := s.Sweep(t.Context(), time.Hour, func(context.Context) (map[string]bool, error) {
+				return nil, use(s, "hello")
+			})
+			if err != nil || swept != (Swept{1, 5}) {
+				t.Errorf("swept %+v, error %v", swept, err)
+			}
+			if diff := cmp.Diff([]string{"hello"}, listing(t, s)); diff != "" {
+				t.Errorf("left (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSweepLetsTimePass has hours pass between the look and the removal: the
+// blobs of a job that came too late to be named must not have aged since.
+func TestSweepLetsTimePass(t *testing.T) {
+	s, now := clocked(t)
+	for content, since := range map[string]time.Duration{"old": 9 * time.Hour, "old, now used": 9 * time.Hour, "new": time.Minute} {
+		write(t, s, file(content), content)
+		used(t, s, file(content), now.Add(-since))
+	}
+	_, err := s.Sweep(t.Context(), time.Hour, func(context.Context) (map[string]bool, error) {
+		_, err := s.Stat(digest("old, now used"))
+		s.now = func() time.Time { return now.Add(9 * time.Hour) }
+		return nil, err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"new", "old, now used"}, listing(t, s)); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+// TestSweepBesideUse has a blob deleted and used at the same moment, many times:
+// whoever was told that it is there finds it.
+func TestSweepBesideUse(t *testing.T) {
+	tests := map[string]func(*Store, *os.File) error{
+		"stat": func(s *Store, _ *os.File) error { _, err := s.Stat(digest("hello")); return err },
+		// What Put does when it cannot mark what is there.
+		"name": func(s *Store, upload *os.File) error { return s.name(upload, s.path(digest("hello"))) },
+	}
+	for name, use := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, now := clocked(t)
+			for range 2000 {
+				write(t, s, file("hello"), "")
+				used(t, s, file("hello"), now.Add(-9*time.Hour))
+				upload, err := os.Create(filepath.Join(s.dir, uploads, "up-1"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				upload.Close() // its name is what is asked for
+				var wg sync.WaitGroup
+				var told error
+				_, err = s.Sweep(t.Context(), time.Hour, func(context.Context) (map[string]bool, error) {
+					wg.Go(func() { told = use(s, upload) })
+					return nil, nil
+				})
+				wg.Wait()
+				if err != nil || told != nil && !errors.Is(told, ErrNotFound) {
+					t.Fatalf("sweep: %v; use: %v", err, told)
+				}
+				if _, err := os.Stat(s.path(digest("hello"))); err != nil && told == nil {
+					t.Fatal("a blob is gone that was told to be there")
+				}
+			}
+		})
+	}
+}
+
+func TestSweepEndsWithContext(t *testing.T) {
+	s, now := clocked(t)
+	write(t, s, file("hello"), "hello")
+	used(t, s, file("hello"), now.Add(-9*time.Hour))
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := s.Sweep(ctx, time.Hour, func(context.Context) (map[string]bool, error) { cancel(); return nil, nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff([]string{"hello"}, listing(t, s)); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+// clocked is a store whose clock stands still, at a time that files can have.
+func clocked(t *testing.T) (*Store, time.Time) {
+	t.Helper()
+	s := open(t, t.TempDir(), 0)
+	now := time.Now().Truncate(time.Second)
+	s.now = func() time.Time { return now }
+	return s, now
+}
+
+func digest(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+func digests(contents []string) map[string]bool {
+	set := map[string]bool{}
+	for _, c := range contents {
+		set[digest(c)] = true
+	}
+	return set
+}
+
+// file is where a blob lies in its folder.
+func file(content string) string { return digest(content)[:2] + "/" + digest(content) }
+
+// write makes a file in the folder; Put would wait for the disk.
+func write(t *testing.T, s *Store, path, content string) {
+	t.Helper()
+	path = filepath.Join(s.dir, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o444); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func used(t *testing.T, s *Store, path string, at time.Time) {
+	t.Helper()
+	if err := os.Chtimes(filepath.Join(s.dir, path), at, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listing is everything in the folder: the contents of blobs, the paths of
+// other files.
+func listing(t *testing.T, s *Store) (all []string) {
+	t.Helper()
+	root := os.DirFS(s.dir)
+	err := fs.WalkDir(root, ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		if ValidDigest(e.Name()) {
+			content, err := fs.ReadFile(root, path)
+			all = append(all, string(content))
+			return err
+		}
+		all = append(all, path)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,62 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"judged/internal/base/job"
+)
+
+// FuzzReadEvents reads whatever says that it is a stream of events. Events that
+// are written behind it arrive, unless it was no stream at all.
+func FuzzReadEvents(f *testing.F) {
+	f.Add(": judged\n\n" + doneMessage)
+	f.Add("data: {}\r\ndata: \n\nid\n:\n\n")
+	f.Add("data: {\"seq\":1}\n\ndata:{\"seq\":2}\n\n")
+	f.Add("data")
+	f.Fuzz(func(t *testing.T, text string) {
+		seen := []job.Event{}
+		last, err := json.Marshal(job.Event{Seq: 77, Type: job.EventDone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream := fmt.Sprintf("%s\n\ndata: %s\n\n", text, last)
+		err = readEvents(strings.NewReader(stream), func(e job.Event) bool { seen = append(seen, e); return true })
+		if err != nil {
+			if !errors.Is(err, errFormat) {
+				t.Errorf("error %v", err)
+			}
+			return
+		}
+		if len(seen) == 0 || seen[len(seen)-1].Seq != 77 {
+			t.Errorf("events %+v", seen)
+		}
+	})
+}
+
+// FuzzReadProblem reads whatever a proxy, or anybody else, answers with a status
+// from 400 on.
+func FuzzReadProblem(f *testing.F) {
+	f.Add(`{"type":"urn:judged:conflict","status":200,"detail":"d","errors":[{"field":"f","detail":"d"}]}`, "application/problem+json", "5", 409)
+	f.Add("<html>", "text/html; charset=utf-8", "Thu, 01 Dec 1994 16:00:00 GMT", 503)
+	f.Add("null", "application/problem+json", "99999999999999999999", 400)
+	f.Add(`{"status":"x"}`, "application/problem+json;", "-1", 999)
+	f.Add("", "", "9223372036854775807", 429)
+	f.Fuzz(func(t *testing.T, body, kind, retry string, status int) {
+		err := readProblem(&http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}, "Retry-After": {retry}},
+			Body: io.NopCloser(bytes.NewReader([]byte(body)))})
+		var p *Problem
+		if !errors.As(err, &p) || p.Status != status || p.RetryAfter < 0 || p.Error() == "" {
+			t.Errorf("%+v, %v", p, err)
+		}
+		if wait, ok := again(err); ok && wait < pause {
+			t.Errorf("again after %v", wait)
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"judged/internal/base/job"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
+)
+
+// Slots lists the slots of the daemon.
+func (c Client) Slots(ctx context.Context) ([]slots.Status, error) {
+	return c.slots(ctx, request{method: http.MethodGet, path: "/v1/slots"})
+}
+
+// Drain takes the slot with these CPUs (a kernel list) out of use and returns
+// all slots.
+func (c Client) Drain(ctx context.Context, cpus, reason string) ([]slots.Status, error) {
+	q := request{method: http.MethodPost, path: "/v1/slots/" + url.PathEscape(cpus) + "/drain"}
+	if reason != "" {
+		q.query = url.Values{"reason": {reason}}
+	}
+	return c.slots(ctx, q)
+}
+
+// Undrain puts the slot back to use and returns all slots.
+func (c Client) Undrain(ctx context.Context, cpus string) ([]slots.Status, error) {
+	return c.slots(ctx, request{method: http.MethodPost, path: "/v1/slots/" + url.PathEscape(cpus) + "/undrain"})
+}
+
+func (c Client) slots(ctx context.Context, q request) ([]slots.Status, error) {
+	list, err := call[struct {
+		Slots []slots.Status `json:"slots"`
+	}](ctx, c, q)
+	return list.Slots, err
+}
+
+// Doctor reads what the daemon's doctor says about its host.
+func (c Client) Doctor(ctx context.Context) (doctor.Report, error) {
+	return call[doctor.Report](ctx, c, request{method: http.MethodGet, path: "/v1/doctor"})
+}
+
+// Waiting is how many jobs wait, by priority.
+func (c Client) Waiting(ctx context.Context) (map[job.Priority]int, error) {
+	q, err := call[struct {
+		Waiting map[job.Priority]int `json:"waiting"`
+	}](ctx, c, request{method: http.MethodGet, path: "/v1/queue"})
+	return q.Waiting, err
+}
+
+// Ready asks whether the daemon accepts jobs; a *Problem says why not.
+func (c Client) Ready(ctx context.Context) error {
+	_, err := call[struct{}](ctx, c, request{method: http.MethodGet, path: "/readyz"})
+	return err
+}

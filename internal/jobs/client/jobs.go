@@ -1,0 +1,147 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// Submit sends a job whose contents are inline or in blobs, and returns its
+// report once the daemon holds it durably. With id "" it gets a new one.
+// While the queue is full or the daemon is not ready it tries again until ctx
+// ends; a job is never recorded twice. A daemon that cannot be reached at first
+// is an error at once.
+func (c Client) Submit(ctx context.Context, id string, j job.Job) (job.Report, error) {
+	return c.put(ctx, id, j, 0)
+}
+
+// Judge is Submit and Wait: in one request where the job takes less than a
+// minute.
+func (c Client) Judge(ctx context.Context, id string, j job.Job) (job.Report, error) {
+	report, err := c.put(ctx, id, j, time.Minute)
+	if err != nil || report.State.Final() {
+		return report, err
+	}
+	return c.Wait(ctx, report.ID)
+}
+
+func (c Client) put(ctx context.Context, id string, j job.Job, wait time.Duration) (job.Report, error) {
+	if id == "" {
+		// Chosen here, lest a retry whose first answer was lost makes a second job.
+		id = strings.ToLower(rand.Text())
+	}
+	q := request{method: http.MethodPut, path: "/v1/jobs/" + url.PathEscape(id), limit: 10 * time.Minute}
+	if wait > 0 {
+		q.query = url.Values{"wait": {wait.String()}}
+	}
+	q, err := q.jsonBody(j)
+	if err != nil {
+		return job.Report{}, err
+	}
+	return persist(ctx, false, func() (job.Report, error) { return call[job.Report](ctx, c, q) })
+}
+
+// persist asks again while an answer is to be had later. Where the daemon has
+// answered before, it is also waited for while it cannot be reached: it may be
+// restarting.
+func persist[T any](ctx context.Context, reached bool, ask func() (T, error)) (T, error) {
+	lost := 0
+	for {
+		v, err := ask()
+		wait, temporary := again(err)
+		if err == nil || !temporary || ctx.Err() != nil {
+			return v, err
+		}
+		if p := (*Problem)(nil); errors.As(err, &p) {
+			reached, lost = true, 0
+		} else if lost++; !reached || lost > maxLost {
+			return v, err
+		}
+		if !rest(ctx, wait) {
+			return v, err
+		}
+	}
+}
+
+// rest waits, and reports false where ctx ended meanwhile.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// maxLost is how often in a row a daemon may not be reached: a minute.
+const maxLost = int(time.Minute / pause)
+
+// Job reads a report; with wait above 0 once it is final, or when that time is
+// over. The daemon waits at most a minute.
+func (c Client) Job(ctx context.Context, id string, wait time.Duration) (job.Report, error) {
+	q := request{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(id), limit: patience + min(wait, time.Minute)}
+	if wait > 0 {
+		q.query = url.Values{"wait": {wait.String()}}
+	}
+	return call[job.Report](ctx, c, q)
+}
+
+// Wait returns the report of a job once it is final. It outlives a restart of
+// the daemon.
+func (c Client) Wait(ctx context.Context, id string) (job.Report, error) {
+	reached := false
+	for {
+		report, err := persist(ctx, reached, func() (job.Report, error) { return c.Job(ctx, id, time.Minute) })
+		if err != nil || report.State.Final() {
+			return report, err
+		}
+		reached = true
+	}
+}
+
+// Cancel ends a job, waiting or running.
+func (c Client) Cancel(ctx context.Context, id string) (job.Report, error) {
+	return call[job.Report](ctx, c, request{method: http.MethodDelete, path: "/v1/jobs/" + url.PathEscape(id)})
+}
+
+// Filter chooses jobs for List. Zero members do not restrict.
+type Filter struct {
+	State  job.State
+	Labels map[string]string // all must match
+	After  string            // Next of the page before
+	Limit  int               // jobs a page; 0 leaves it to the daemon
+}
+
+// Page is a part of the list, the newest job first, without tests.
+type Page struct {
+	Jobs []job.Report `json:"jobs"`
+	Next string       `json:"next"` // "" on the last page
+}
+
+// List reads one page.
+func (c Client) List(ctx context.Context, f Filter) (Page, error) {
+	v := url.Values{}
+	if f.State != "" {
+		v.Set("state", string(f.State))
+	}
+	for key, value := range f.Labels {
+		v.Add("label", fmt.Sprintf("%s=%s", key, value))
+	}
+	if f.After != "" {
+		v.Set("after", f.After)
+	}
+	if f.Limit != 0 {
+		v.Set("limit", strconv.Itoa(f.Limit))
+	}
+	return call[Page](ctx, c, request{method: http.MethodGet, path: "/v1/jobs", query: v})
+}

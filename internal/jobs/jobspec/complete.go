@@ -1,0 +1,272 @@
+package jobspec
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/engine/checker"
+)
+
+// Bounds of a job that no configuration moves: they keep records, argument
+// vectors and event subjects within what the kernel and the store take.
+const (
+	minMemory  = 1 << 20   // bytes; below, the kernel cannot start a program at all
+	minStack   = 128 << 10 // bytes; twice a command of maxCommand, which lies on the stack
+	maxName    = 255       // bytes of a test or file name; NAME_MAX
+	maxCommand = 64 << 10  // bytes of the whole command, pointers included; half of what execve always takes
+	maxLabels  = 32        // labels of a job
+	maxValue   = 255       // bytes of a label's value
+	slotCPUs   = 1         // of a job that does not say
+	tokens     = "tokens"  // the checker of a job that names none
+	itself     = "{program}"
+)
+
+// maxHeads is how many bytes of output all tests of a job may quote together.
+// In a record they take up to 1.9 times that: control characters are six bytes
+// of JSON each, which s2 packs into two. A broker's message has 31 MiB.
+const maxHeads = 12 << 20
+
+// argPointer is what execve needs of the stack for an argument beside its text.
+const argPointer = 8
+
+// boxInodes are the folders of a run's own file system.
+const boxInodes = 4
+
+// ProgramName is what a job's program is called in its working directory.
+const ProgramName = "program"
+
+var (
+	labelKey  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$`)
+	hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+// Complete returns j with every default filled in, or all that is wrong with it
+// as Errors. The result shares no maps or slices that it changed with j.
+func Complete(c config.Config, j job.Job) (job.Job, error) {
+	var e Errors
+	if j.Program != (job.File{}) || needsProgram(j.Command) {
+		e.file("program", &j.Program)
+	}
+	e.command(j.Command)
+	e.files(j.Files, c.Limits.Max)
+	room := c.Sandbox.WorkInodes - boxInodes - 1 // the program
+	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d beside the program, send fewer or raise sandbox.work_inodes", len(j.Files), room)
+	e.tests(j.Tests, c.Limits.Max)
+	e.checker(j.Checker)
+	e.limits(j.Limits, c.Limits.Max)
+	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus", "%d; slots here have %d, the value of slots.width; send at most that", j.CPUs, c.Slots.Width)
+	e.repeats(j.Repeats, c.Limits.Max)
+	oneOf(&e, "stop", j.Stop, job.StopFirstFailure, job.StopNever)
+	e.head(j, c.Limits.Max.Head)
+	oneOf(&e, "priority", j.Priority, job.Priorities()...)
+	e.check(j.Pool == "" || j.Pool == c.Slots.Pool, "pool", "%s is not served here; send %q or leave it out", quote(j.Pool), c.Slots.Pool)
+	e.labels(j.Labels)
+	if err := e.err(); err != nil {
+		return job.Job{}, err
+	}
+	return fill(c, j), nil
+}
+
+func (e *Errors) file(field string, f *job.File) {
+	set := 0
+	for _, given := range []bool{f.Blob != "", f.Text != nil, f.Base64 != nil, f.Part != ""} {
+		if given {
+			set++
+		}
+	}
+	e.check(set > 0, field, "no content; send one of blob, text, base64 and part")
+	e.check(set < 2, field, "%d contents; send one of blob, text, base64 and part", set)
+	e.check(f.Blob == "" || hexDigest.MatchString(f.Blob), field+".blob",
+		"%s is no SHA-256; send 64 lower-case hex digits", quote(f.Blob))
+	e.check(f.Base64 == nil || isBase64(*f.Base64), field+".base64", "not base64; send the standard alphabet with padding")
+}
+
+func isBase64(text string) bool {
+	_, err := base64.StdEncoding.Strict().DecodeString(text)
+	return err == nil
+}
+
+// needsProgram reports whether the command runs the program. One that does not,
+// such as python3 with a file of the job, can do without.
+func needsProgram(command []string) bool {
+	return len(command) == 0 || slices.ContainsFunc(command, func(arg string) bool { return strings.Contains(arg, itself) })
+}
+
+func (e *Errors) command(command []string) {
+	size := 0
+	for i, arg := range command {
+		size += len(arg) + 1 + argPointer
+		e.check(!strings.ContainsRune(arg, 0), fmt.Sprintf("command[%d]", i), "has a NUL; no argument can")
+	}
+	e.check(size <= maxCommand, "command", "%d bytes, %d of them for each argument beside its text; send at most %d", size, 1+argPointer, maxCommand)
+	e.check(len(command) == 0 || command[0] != "", "command[0]", "empty; send %q or the name of a program", itself)
+}
+
+func (e *Errors) files(files map[string]job.File, most config.MaxLimits) {
+	e.check(len(files) <= most.Files, "files", "%d; send at most %d, the bound of limits.max.files", len(files), most.Files)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		field := "files[" + quote(name) + "]"
+		f := files[name]
+		e.file(field, &f)
+		e.name(field, name)
+		e.check(!strings.Contains(name, "/") && name != "." && name != "..", field,
+			"is no plain file name; send it without directories")
+		e.check(name != ProgramName, field, "is where the program goes; send another name")
+	}
+}
+
+func (e *Errors) tests(tests []job.Test, most config.MaxLimits) {
+	e.check(len(tests) > 0, "tests", "none; send at least one")
+	e.check(len(tests) <= most.Tests, "tests", "%d; send at most %d, the bound of limits.max.tests", len(tests), most.Tests)
+	first := map[string]int{}
+	for i, t := range tests {
+		field := fmt.Sprintf("tests[%d]", i)
+		e.name(field+".name", t.Name)
+		if other, taken := first[t.Name]; taken && t.Name != "" {
+			e.add(field+".name", "%s is the name of tests[%d] already; send another", quote(t.Name), other)
+		} else {
+			first[t.Name] = i
+		}
+		if t.Input != nil {
+			e.file(field+".input", t.Input)
+		}
+		if t.Answer != nil {
+			e.file(field+".answer", t.Answer)
+		}
+	}
+}
+
+// name checks what names of tests and files have in common: they end up in
+// terminals, logs and directories.
+func (e *Errors) name(field, name string) {
+	e.check(name != "", field, "empty; send a name")
+	e.check(len(name) <= maxName, field, "%d bytes; send at most %d", len(name), maxName)
+	e.check(utf8.ValidString(name) && !strings.ContainsFunc(name, unprintable), field,
+		"%s has bytes that cannot be shown; send printable UTF-8", quote(name))
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+func (e *Errors) checker(c *job.Checker) {
+	if c == nil {
+		return
+	}
+	_, err := checker.Parse(c.Kind)
+	e.check(err == nil, "checker.kind", "%s is unknown; send tokens, exact, lines or float:EPS such as float:1e-6", quote(c.Kind))
+	e.check(len(c.Args) == 0, "checker.args", "this checker takes none; leave them out")
+}
+
+func (e *Errors) limits(l job.Limits, most config.MaxLimits) {
+	inRange(e, "limits.cpu_time_ms", l.CPUTimeMS, 0, most.CPUTime.Milliseconds(), "limits.max.cpu_time")
+	inRange(e, "limits.wall_time_ms", l.WallTimeMS, 0, most.WallTime.Milliseconds(), "limits.max.wall_time")
+	if l.Memory != 0 {
+		inRange(e, "limits.memory_bytes", l.Memory, minMemory, most.Memory, "limits.max.memory")
+	}
+	inRange(e, "limits.output_bytes", l.Output, 0, most.Output, "limits.max.output")
+	if l.Stack != 0 {
+		inRange(e, "limits.stack_bytes", l.Stack, minStack, most.Memory, "limits.max.memory")
+	}
+	inRange(e, "limits.processes", l.Processes, 0, most.Processes, "limits.max.processes")
+}
+
+func (e *Errors) head(j job.Job, most units.Bytes) {
+	each := units.Bytes(maxHeads / 2 / max(1, len(j.Tests))) // of stdout and of stderr
+	if j.Head <= each {
+		inRange(e, "head_bytes", j.Head, 0, most, "limits.max.head")
+		return
+	}
+	e.add("head_bytes", "%d of each stream of %d tests do not fit into a report; send at most %d", int64(j.Head), len(j.Tests), int64(min(each, most)))
+}
+
+func (e *Errors) repeats(r job.Repeats, most config.MaxLimits) {
+	inRange(e, "repeats.min", r.Min, 0, most.Repeats, "limits.max.repeats")
+	inRange(e, "repeats.max", r.Max, 0, most.Repeats, "limits.max.repeats")
+	e.check(r.Max == 0 || r.Min <= r.Max, "repeats", "min %d is above max %d; swap them", r.Min, r.Max)
+	oneOf(e, "repeats.policy", r.Policy, job.Confirm, job.Single, job.Minimum)
+}
+
+func (e *Errors) labels(labels map[string]string) {
+	e.check(len(labels) <= maxLabels, "labels", "%d; send at most %d", len(labels), maxLabels)
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		field := "labels[" + quote(k) + "]"
+		e.check(labelKey.MatchString(k), field, "use 1 to 63 letters, digits, . _ / and - for the key, a letter or digit first")
+		e.check(len(labels[k]) <= maxValue, field, "%d bytes of value; send at most %d", len(labels[k]), maxValue)
+		e.check(utf8.ValidString(labels[k]) && !strings.ContainsFunc(labels[k], unprintable), field, "send a value of printable UTF-8")
+	}
+}
+
+// oneOf accepts the empty value, which takes the default.
+func oneOf[T ~string](e *Errors, field string, got T, known ...T) {
+	if got == "" || slices.Contains(known, got) {
+		return
+	}
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = string(k)
+	}
+	e.add(field, "%s is unknown; send one of %s", quote(string(got)), strings.Join(names, ", "))
+}
+
+// inRange names the setting that bounds the value: whoever sends it may be its
+// operator, too.
+func inRange[T int | int64 | units.Bytes](e *Errors, field string, got, low, high T, setting string) {
+	e.check(low <= got && got <= high, field, "%d is out of range; send %d to %d, the bound of %s", int64(got), int64(low), int64(high), setting)
+}
+
+// fill gives a correct job its defaults.
+func fill(c config.Config, j job.Job) job.Job {
+	if len(j.Command) == 0 {
+		j.Command = []string{itself}
+	}
+	if j.Checker == nil {
+		j.Checker = &job.Checker{Kind: tokens}
+	}
+	j.Limits = fillLimits(c.Limits, j.Limits)
+	setDefault(&j.CPUs, slotCPUs)
+	setDefault(&j.Repeats.Policy, job.Policy(c.Repeats.Policy))
+	if j.Repeats.Min > 0 {
+		setDefault(&j.Repeats.Max, j.Repeats.Min)
+	}
+	if j.Repeats.Max > 0 {
+		setDefault(&j.Repeats.Min, 1)
+	}
+	setDefault(&j.Stop, job.StopFirstFailure)
+	setDefault(&j.Priority, job.Practice)
+	setDefault(&j.Pool, c.Slots.Pool)
+	return j
+}
+
+func fillLimits(c config.Limits, l job.Limits) job.Limits {
+	setDefault(&l.CPUTimeMS, c.Default.CPUTime.Milliseconds())
+	wall := c.Default.WallTime
+	if wall == 0 {
+		wall = min(2*l.CPUTime()+time.Second, c.Max.WallTime)
+	}
+	setDefault(&l.WallTimeMS, wall.Milliseconds())
+	setDefault(&l.Memory, c.Default.Memory)
+	setDefault(&l.Output, c.Default.Output)
+	stack := c.Default.Stack
+	if stack == 0 {
+		stack = l.Memory
+	}
+	setDefault(&l.Stack, stack)
+	setDefault(&l.Processes, c.Default.Processes)
+	return l
+}
+
+func setDefault[T comparable](p *T, value T) {
+	var zero T
+	if *p == zero {
+		*p = value
+	}
+}

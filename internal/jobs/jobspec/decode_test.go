@@ -1,0 +1,194 @@
+package jobspec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+)
+
+// full is a job that uses every member.
+const full = `{
+  "program": {"base64": "aGk="}, "command": ["{program}", "-v"],
+  "files": {"a.txt": {"part": "a"}},
+  "tests": [{"name": "secret/01", "input": {"text": ""}, "answer": {"blob": "` + digest + `"}}],
+  "checker": {"kind": "float:1e-6", "args": []},
+  "limits": {"cpu_time_ms": 1500, "wall_time_ms": 4000, "memory_bytes": 1048576, "output_bytes": 1, "stack_bytes": 131072, "processes": 3},
+  "cpus": 1, "repeats": {"min": 2, "max": 5, "policy": "min"}, "stop": "never", "head_bytes": 10,
+  "priority": "contest", "pool": "default", "labels": {"team": "7"}
+}`
+
+const digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+func TestDecode(t *testing.T) {
+	text, empty := "aGk=", ""
+	want := job.Job{
+		Program: job.File{Base64: &text}, Command: []string{"{program}", "-v"},
+		Files:   map[string]job.File{"a.txt": {Part: "a"}},
+		Tests:   []job.Test{{Name: "secret/01", Input: &job.File{Text: &empty}, Answer: &job.File{Blob: digest}}},
+		Checker: &job.Checker{Kind: "float:1e-6", Args: []string{}},
+		Limits:  job.Limits{CPUTimeMS: 1500, WallTimeMS: 4000, Memory: 1 << 20, Output: 1, Stack: 128 << 10, Processes: 3},
+		CPUs:    1, Repeats: job.Repeats{Min: 2, Max: 5, Policy: job.Minimum}, Stop: job.StopNever, Head: 10,
+		Priority: job.Contest, Pool: "default", Labels: map[string]string{"team": "7"},
+	}
+	got, err := decodeAll([]byte(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDecodeErrors(t *testing.T) {
+	deep := strings.Repeat("[", 100_000)
+	tests := []struct {
+		name, body string
+		want       []FieldError // Detail is a part of it
+	}{
+		{"empty", "", []FieldError{{"", "ends before"}}},
+		{"cut off", `{"program": {"text": "x"`, []FieldError{{"", "ends before"}}},
+		{"no JSON", "{\n  program}", []FieldError{{"", "line 2, column"}}},
+		{"array", `[]`, []FieldError{{"", "an array found; send an object"}}},
+		{"two jobs", `{} {}`, []FieldError{{"", "text behind the end"}}},
+		{"unknown key", `{"programm": {"text": "x"}}`, []FieldError{{"programm", "unknown key"}}},
+		{"other case", `{"Program": {"text": "x"}}`, []FieldError{{"Program", "unknown key"}}},
+		{"nested unknown key", `{"tests": [{}, {"nme": [{"a": null}]}]}`, []FieldError{{"tests[1].nme", "unknown key"}}},
+		{"only the first unknown key", `{"a": 1, "limits": {"b": 2}}`, []FieldError{{"a", "unknown"}}},
+		{"strange key", "{\"a\\u0000\": 1}", []FieldError{{`"a\x00"`, "unknown"}}},
+		{"duplicate", `{"cpus": 1, "cpus": 2}`, []FieldError{{"cpus", "given twice"}}},
+		{"duplicate by escape", `{"cpus": 1, "\u0063pus": 2}`, []FieldError{{"cpus", "given twice"}}},
+		{"duplicate file", `{"files": {"a": {"text": ""}, "a": {"text": ""}}}`, []FieldError{{`files["a"]`, "given twice"}}},
+		{"null", `{"tests": null}`, []FieldError{{"tests", "null is no value"}}},
+		{"text for number", `{"cpus": "1"}`, []FieldError{{"cpus", "text found; send a whole number"}}},
+		{"two wrong types", `{"stop": 1, "cpus": true}`, []FieldError{{"stop", "a number found; send text"}, {"cpus", "true found"}}},
+		{"object for text", `{"cpus": true, "stop": {"x": 1}, "head_bytes": true}`, []FieldError{{"cpus", "true found"}, {"stop", "an object found; send text"}}},
+		{"fraction", `{"limits": {"cpu_time_ms": 1.5}}`, []FieldError{{"limits.cpu_time_ms", "1.5 is not a whole number"}}},
+		{"huge number", `{"head_bytes": 1` + strings.Repeat("0", 500) + `}`, []FieldError{{"head_bytes", "… is not a whole number"}}},
+		{"exponent", `{"head_bytes": 1e400}`, []FieldError{{"head_bytes", "1e400 is not a whole number"}}},
+		{"zero limit", `{"limits": {"processes": 0}}`, []FieldError{{"limits.processes", "0 allows nothing"}}},
+		{"deep", `{"x": ` + deep, []FieldError{{"x", "unknown"}}},
+		{"deep in place", `{"tests": ` + deep, []FieldError{{"tests[0]", "an array found"}}},
+		{"many tests", `{"tests": [` + strings.Repeat("{},", maxMembers+1) + `{}]}`, []FieldError{{"tests", "more than 100000 members"}}},
+		{"invalid UTF-8", "{\"tests\": [{\"name\": \"\xff\"}]}", []FieldError{{"", "not valid UTF-8"}}},
+		{"raw control character", "{\"stop\": \"a\x01\"}", []FieldError{{"", "not JSON at line 1, column"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := decodeAll([]byte(tt.body))
+			compare(t, err, tt.want)
+		})
+	}
+}
+
+func TestManyErrorsAreCut(t *testing.T) {
+	_, err := decodeAll([]byte(`{"tests": [` + strings.Repeat("1,", 1000) + `1]}`))
+	var errs Errors
+	if !errors.As(err, &errs) || len(errs) != maxErrors+1 {
+		t.Errorf("%d findings, want %d: %v", len(errs), maxErrors+1, err)
+	}
+}
+
+// decodeAll is Decode of a body that is here, for callers who want all or nothing.
+func decodeAll(body []byte) (job.Job, error) {
+	j, unfit, err := Decode(bytes.NewReader(body))
+	if err == nil {
+		err = unfit.err()
+	}
+	return j, err
+}
+
+// TestUnfitValues holds that the job without them is returned, so that what else
+// is wrong with it can be told too.
+func TestUnfitValues(t *testing.T) {
+	j, unfit, err := Decode(strings.NewReader(`{"cpus": "1", "limits": {"cpu_time_ms": 1.5, "processes": 9}, "pool": null, "stop": "later", "tests": []}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, unfit, []FieldError{{"cpus", "text found"}, {"limits.cpu_time_ms", "whole number"}, {"pool", "null"}})
+	if diff := cmp.Diff(job.Job{Limits: job.Limits{Processes: 9}, Stop: "later", Tests: []job.Test{}}, j); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, err = Complete(defaults(), j)
+	var rest Errors
+	if !errors.As(err, &rest) {
+		t.Fatal(err)
+	}
+	compare(t, unfit.With(rest), []FieldError{{"cpus", ""}, {"limits.cpu_time_ms", ""}, {"pool", ""}, {"program", "no content"}, {"tests", "none"}, {"stop", "later"}})
+}
+
+func TestErrorsWith(t *testing.T) {
+	list := func(fields ...string) (e Errors) {
+		for _, f := range fields {
+			e = append(e, FieldError{Field: f})
+		}
+		return e
+	}
+	many := make([]string, maxErrors+5)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	for _, tt := range []struct {
+		name              string
+		first, more, want Errors
+	}{
+		{"others", list("a"), list("b", "aa", "tests[1]"), list("a", "b", "aa", "tests[1]")},
+		{"the same", list("a.b"), list("a.b", "c"), list("a.b", "c")},
+		{"a part", list("tests[1]"), list("tests[1].name", "tests[10]"), list("tests[1]", "tests[10]")},
+		{"the whole", list("tests[1].name"), list("tests", "test"), list("tests[1].name", "test")},
+		{"two of one member", nil, list("a", "a"), list("a", "a")},
+		{"too many", list("a"), list(many...), append(list("a"), append(list(many[:maxErrors-1]...), FieldError{Detail: "further findings are left out"})...)},
+	} {
+		if diff := cmp.Diff(tt.want, tt.first.With(tt.more)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestReadErrors holds that what goes wrong with a body is no finding about it.
+func TestReadErrors(t *testing.T) {
+	gone := errors.New("gone")
+	for _, text := range []string{"", `{"cpus": `, `{"cpus": true, "pool": "x`} {
+		if _, unfit, err := Decode(io.MultiReader(strings.NewReader(text), iotest.ErrReader(gone))); !errors.Is(err, gone) || unfit != nil {
+			t.Errorf("%q: %v, %v", text, unfit, err)
+		}
+	}
+}
+
+// compare holds fields and the beginning of sense of details against want.
+func compare(t *testing.T, err error, want []FieldError) {
+	t.Helper()
+	var errs Errors
+	if !errors.As(err, &errs) || len(errs) != len(want) {
+		t.Fatalf("error %v, want %d findings %v", err, len(want), want)
+	}
+	for i, w := range want {
+		if errs[i].Field != w.Field || !strings.Contains(errs[i].Detail, w.Detail) {
+			t.Errorf("finding %d is %q, want %q", i, errs[i], w)
+		}
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for _, bb := range []struct{ name, body string }{
+		{"small", full},
+		{"1 MiB of text", `{"program": {"text": "` + strings.Repeat("x", 1<<20) + `"}}`},
+		{"1000 tests", `{"tests": [` + strings.TrimSuffix(strings.Repeat(`{"name": "a", "input": {"text": "1 2"}},`, 1000), ",") + `]}`},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := decodeAll([]byte(bb.body)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

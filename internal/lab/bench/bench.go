@@ -1,0 +1,89 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"judged/internal/base/job"
+	"judged/internal/engine/judge"
+)
+
+// Case is a program in a placement.
+type Case struct {
+	Name      string
+	Placement Placement
+	Task      judge.Task // with one test
+}
+
+// Options say how a trial goes.
+type Options struct {
+	N    int    // runs of every case
+	Seed uint64 // of the order
+	// Seen is told before every run how many are done, and which is next.
+	Seen func(done int, next string)
+}
+
+// NotExecutable is a program that cannot be measured because it cannot be
+// executed.
+type NotExecutable struct{ Message string }
+
+func (e *NotExecutable) Error() string { return e.Message }
+
+// EachPlacement makes a case of a program in every placement.
+func (s *Site) EachPlacement(task judge.Task) []Case {
+	var cases []Case
+	for _, p := range s.Placements {
+		cases = append(cases, Case{p.ID, p, task})
+	}
+	return cases
+}
+
+// Run runs every case N times, in turns. The error is not nil only if judged
+// could not do its work, a program cannot be executed at all, or ctx ended. The
+// runs made before it are returned all the same; a case without any is left out.
+func (s *Site) Run(ctx context.Context, cases []Case, o Options) ([]Outcome, error) {
+	if err := s.warmUp(ctx, cases, o); err != nil {
+		return nil, err
+	}
+	runs := make([][]Run, len(cases))
+	err := s.turns(ctx, cases, o, runs)
+	var outcomes []Outcome
+	for i, c := range cases {
+		if len(runs[i]) > 0 {
+			outcomes = append(outcomes, Outcome{Case: c.Name, Placement: c.Placement, Summary: Summarize(runs[i]), Runs: runs[i]})
+		}
+	}
+	return outcomes, err
+}
+
+// turns makes the runs and adds each to those of its case.
+func (s *Site) turns(ctx context.Context, cases []Case, o Options, runs [][]Run) error {
+	done := 0
+	for round, order := range Plan(o.N, len(cases), o.Seed) {
+		for turn, i := range order {
+			c := cases[i]
+			o.Seen(done, c.Name)
+			r, err := s.Once(ctx, c.Placement, c.Task)
+			if err != nil {
+				return fmt.Errorf("measure %q: %w", c.Name, err)
+			}
+			runs[i] = append(runs[i], Run{Round: round + 1, Turn: turn + 1, Verdict: r.Verdict, Stdout: r.StdoutHead, Run: r.Runs[0]})
+			done++
+		}
+	}
+	return nil
+}
+
+// warmUp makes a run that is not counted: what the first one pays, such as
+// reading libraries from the disk, the others find done.
+func (s *Site) warmUp(ctx context.Context, cases []Case, o Options) error {
+	if len(cases) == 0 {
+		return nil
+	}
+	o.Seen(0, "warming up")
+	r, err := s.Once(ctx, cases[0].Placement, cases[0].Task)
+	if err == nil && (r.Verdict == job.NotExecutable || r.Verdict == job.InternalError) {
+		err = &NotExecutable{r.Message}
+	}
+	return err
+}

@@ -1,0 +1,121 @@
+package bench
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/lab/plot"
+)
+
+// column is one column of the CSV.
+type column struct {
+	name string
+	cell func(o Outcome, r Run) string
+}
+
+// columns of the CSV; what a run did not tell is empty.
+var columns = []column{
+	{"case", func(o Outcome, _ Run) string { return o.Case }},
+	{"placement", func(o Outcome, _ Run) string { return o.Placement.ID }},
+	{"round", func(_ Outcome, r Run) string { return strconv.Itoa(r.Round) }},
+	{"turn", func(_ Outcome, r Run) string { return strconv.Itoa(r.Turn) }},
+	{"cpus", func(_ Outcome, r Run) string { return r.CPUs }},
+	{"verdict", func(_ Outcome, r Run) string { return string(r.Verdict) }},
+	{"cpu_time_ns", func(_ Outcome, r Run) string { return number(&r.CPUTime) }},
+	{"user_time_ns", func(_ Outcome, r Run) string { return number(r.UserTime) }},
+	{"system_time_ns", func(_ Outcome, r Run) string { return number(r.SystemTime) }},
+	{"wall_time_ns", func(_ Outcome, r Run) string { return number(&r.WallTime) }},
+	{"memory_peak_bytes", func(_ Outcome, r Run) string { return number(r.MemoryPeak) }},
+	{"run_delay_ns", func(_ Outcome, r Run) string { return number(r.Evidence.RunDelay) }},
+	{"foreign_time_ns", func(_ Outcome, r Run) string { return number(r.Evidence.ForeignTime) }},
+	{"steal_time_ns", func(_ Outcome, r Run) string { return number(r.Evidence.StealTime) }},
+	{"voluntary_switches", func(_ Outcome, r Run) string { return number(r.Evidence.VoluntarySwitches) }},
+	{"involuntary_switches", func(_ Outcome, r Run) string { return number(r.Evidence.InvoluntarySwitches) }},
+	{"migrations", func(_ Outcome, r Run) string { return number(r.Evidence.Migrations) }},
+	{"minor_faults", func(_ Outcome, r Run) string { return number(r.Evidence.MinorFaults) }},
+	{"major_faults", func(_ Outcome, r Run) string { return number(r.Evidence.MajorFaults) }},
+	{"disturbed", func(_ Outcome, r Run) string { return causes(r.Disturbed) }},
+}
+
+func number[T ~int64](v *T) string {
+	if v == nil {
+		return ""
+	}
+	return strconv.FormatInt(int64(*v), 10)
+}
+
+func causes(list []job.Cause) string {
+	var names []string
+	for _, c := range list {
+		names = append(names, string(c))
+	}
+	return strings.Join(names, " ")
+}
+
+// WriteCSV writes one line a run.
+func (r Result) WriteCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	line := make([]string, len(columns))
+	for i, c := range columns {
+		line[i] = c.name
+	}
+	if err := out.Write(line); err != nil {
+		return err
+	}
+	for _, o := range r.Cases {
+		for _, run := range o.Runs {
+			for i, c := range columns {
+				line[i] = c.cell(o, run)
+			}
+			if err := out.Write(line); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// Chart is the CPU time of every run, a lane for each case.
+func (r Result) Chart() plot.Chart {
+	return r.ChartOf("CPU time", func(r job.Run) time.Duration { return r.CPUTime })
+}
+
+// ChartOf is a time of every run, a lane for each case.
+func (r Result) ChartOf(what string, of func(job.Run) time.Duration) plot.Chart {
+	c := plot.Chart{Title: r.Title, Subtitle: fmt.Sprintf("%d runs of each, in turns", r.N), Axis: what + ", ms", Source: r.Source()}
+	for _, o := range r.Cases {
+		c.Lanes = append(c.Lanes, lane(o, of))
+	}
+	return c
+}
+
+// lane is a lane of times in milliseconds, with their spread as its note.
+func lane(o Outcome, of func(job.Run) time.Duration) plot.Lane {
+	lane := plot.Lane{Name: o.Case}
+	var all []time.Duration
+	for _, r := range o.Runs {
+		all = append(all, of(r.Run))
+		lane.Dots = append(lane.Dots, plot.Dot{Value: milliseconds(of(r.Run)), Hollow: len(r.Disturbed) > 0})
+	}
+	if t := Describe(all); t != nil {
+		lane.Note = "spread " + t.SpreadText()
+	}
+	return lane
+}
+
+// SpreadText is the spread for people.
+func (t *Times) SpreadText() string {
+	if t.SpreadRatio == nil {
+		return units.Duration(t.Spread)
+	}
+	return fmt.Sprintf("%s (%.1f %%)", units.Duration(t.Spread), 100**t.SpreadRatio)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

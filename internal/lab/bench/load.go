@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"judged/internal/base/linux"
+	"judged/internal/engine"
+	"judged/internal/sandbox"
+	"judged/internal/sandbox/initproc"
+)
+
+// Loads are kernels of the canary's program in sandboxes of their own, one for
+// each ground: their cpusets keep them off the slot, and they die with judged as
+// every sandbox does.
+type Loads struct {
+	eng     *engine.Engine
+	program *os.File
+}
+
+// OpenLoads makes the program of the loads ready. Close it before the engine.
+func OpenLoads(c *engine.Engine) (*Loads, error) {
+	program, err := sandbox.InitProgram()
+	if err != nil {
+		return nil, fmt.Errorf("read load: %w", err)
+	}
+	f, err := linux.Memfd(initproc.CanaryName)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Write(program); err != nil {
+		return nil, errors.Join(fmt.Errorf("copy load: %w", err), f.Close())
+	}
+	return &Loads{c, f}, nil
+}
+
+// Close lets go of the program.
+func (s *Loads) Close() error { return s.program.Close() }
+
+// Crowd has every neighbour of the slot run a load, until it is stopped. "" is
+// none.
+func (s *Site) Crowd(ctx context.Context, load string) (*Crowd, error) {
+	if load == "" {
+		return new(Crowd), nil
+	}
+	return s.loads.Start(ctx, s.grounds, load)
+}
+
+// Crowd is loads at work; the zero value is none.
+type Crowd struct {
+	members []member
+	cancel  context.CancelFunc
+}
+
+// member is one load.
+type member struct {
+	box   *sandbox.Sandbox
+	ended chan error
+}
+
+// Start has a load run on each of the grounds, and returns when all are at full
+// strength.
+func (s *Loads) Start(ctx context.Context, grounds []sandbox.Slot, load string) (*Crowd, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &Crowd{cancel: cancel}
+	if err := s.gather(ctx, c, grounds, load); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+func (s *Loads) gather(ctx context.Context, c *Crowd, grounds []sandbox.Slot, load string) error {
+	for _, ground := range grounds {
+		m, err := s.start(ctx, ground, load)
+		if err != nil {
+			return fmt.Errorf("start load on CPU %s: %w", ground.CPUs, err)
+		}
+		c.members = append(c.members, m)
+	}
+	for i, m := range c.members {
+		if err := m.waitReady(ctx); err != nil {
+			return fmt.Errorf("start load on CPU %s: %w", grounds[i].CPUs, err)
+		}
+	}
+	return nil
+}
+
+// Stop ends the loads and takes them down. A second one does nothing.
+func (c *Crowd) Stop() error {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	var errs []error
+	for _, m := range c.members {
+		errs = append(errs, <-m.ended, m.box.Close())
+	}
+	c.members = nil
+	return errors.Join(errs...)
+}
+
+func (s *Loads) start(ctx context.Context, ground sandbox.Slot, load string) (member, error) {
+	box, err := s.eng.Prepare(ground)
+	if err != nil {
+		return member{}, err
+	}
+	if err := box.Load(s.loadSpec(load)); err != nil {
+		return member{}, errors.Join(err, box.Close())
+	}
+	m := member{box: box, ended: make(chan error, 1)}
+	go func() {
+		r, err := box.Run(ctx)
+		if err == nil && r.Stop != sandbox.StopCancelled {
+			err = fmt.Errorf("load ended by itself: exit %d, signal %d, %d kills for memory; look for what took it", r.Code, r.Signal, r.OOMKills)
+		}
+		m.ended <- err
+	}()
+	return m, nil
+}
+
+// loadSpec bounds a load by its memory only: it lives as long as it is needed.
+func (s *Loads) loadSpec(load string) sandbox.Spec {
+	const days = 24 * time.Hour
+	return sandbox.Spec{
+		Args: []string{"./" + initproc.CanaryName, load},
+		// Opened anew for every run, with an offset of its own.
+		Files:  []sandbox.File{{Name: initproc.CanaryName, Exec: true, Path: fmt.Sprintf("/proc/self/fd/%d", s.program.Fd())}},
+		Limits: sandbox.Limits{CPUTime: days, WallTime: days, Memory: initproc.LoadBytes, Output: 4 << 10, Stack: 8 << 20, Processes: 32},
+	}
+}
+
+// readyTimeout is an emergency brake: a load is ready after a tenth of a
+// second, and later where many start at once.
+const readyTimeout = time.Minute
+
+// waitReady returns when the load has written its byte. Looking at the size of
+// a file costs the load nothing.
+func (m member) waitReady(ctx context.Context) error {
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	brake := time.After(readyTimeout)
+	for {
+		size, err := m.box.Stdout().Size()
+		if err != nil || size > 0 {
+			return err
+		}
+		select {
+		case <-poll.C:
+		case err := <-m.ended:
+			m.ended <- err // for Stop, which tells it
+			return errors.New("it ended before it was ready")
+		case <-brake:
+			return fmt.Errorf("it is not ready after %s", readyTimeout)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package bench
+
+import (
+	"fmt"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/engine"
+	"judged/internal/engine/measure"
+	"judged/internal/host/turbo"
+	"judged/internal/sandbox/initproc"
+)
+
+// Placement is where a program runs, and beside what.
+type Placement struct {
+	ID        string `json:"id"`
+	About     string `json:"about"`
+	CPUs      string `json:"cpus"`
+	NUMANodes string `json:"numa_nodes"`     // whose memory it gets
+	Load      string `json:"load,omitempty"` // what the neighbours run meanwhile: none, or one of stage.Loads
+
+	worker *measure.Worker
+}
+
+// The placements, in the order in which they are told.
+const (
+	Free       = "free"
+	Pinned     = "pinned"
+	Slot       = "slot"
+	CPULoad    = "cpu-load"
+	MemoryLoad = "memory-load"
+	TurboOff   = "turbo-off"
+	AnyNode    = "numa-unbound"
+)
+
+// IDs lists the placements.
+func IDs() []string { return []string{Free, Pinned, Slot, CPULoad, MemoryLoad, TurboOff, AnyNode} }
+
+// LeftOut is a placement that this host cannot have.
+type LeftOut struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+// places makes the placements of an engine ready.
+func (s *Site) places() error {
+	t := s.eng.Topology()
+	slot := s.eng.Worker(s.eng.Slots()[0]).Slot()
+	near, all := cpuset.New(slot.Node), memoryNodes(s.eng)
+
+	// What is isolated a program gets only if somebody asks for it.
+	common := t.Online.Minus(t.Isolated)
+	if len(common) == 0 {
+		common = t.Online
+	}
+	s.add(Placement{ID: Free, About: "all CPUs that are not isolated, as a shell starts it"}, common, all)
+	neighbours := s.eng.Neighbours()
+	if ordinary, ok := lastOf(neighbours.Minus(t.Isolated), neighbours); ok {
+		s.add(Placement{ID: Pinned, About: "one ordinary CPU that others use too"}, ordinary, all)
+	} else {
+		s.leave(Pinned, "there is no CPU beside the slot's")
+	}
+	s.add(Placement{ID: Slot, About: "the slot, nothing started beside it"}, slot.CPUs, near)
+	for _, p := range []Placement{
+		{ID: CPULoad, About: "the slot, every other CPU computes", Load: initproc.LoadCPU},
+		{ID: MemoryLoad, About: "the slot, every other CPU moves memory", Load: initproc.LoadMemory},
+	} {
+		if len(neighbours) == 0 {
+			s.leave(p.ID, "there is no CPU beside the slot's to be loaded")
+			continue
+		}
+		s.add(p, slot.CPUs, near)
+	}
+	s.leave(TurboOff, whyNoTurbo(s.eng.Turbo(slot.CPUs)))
+	if len(all) > 1 && len(neighbours) > 0 {
+		s.add(Placement{ID: AnyNode, About: "as memory-load, with memory of any node", Load: initproc.LoadMemory}, slot.CPUs, all)
+	} else {
+		s.leave(AnyNode, "there is one NUMA node: all memory is bound to it")
+	}
+	return s.err
+}
+
+// whyNoTurbo tells what became of the placement without turbo: judged measures
+// under the switches that it finds, and every other placement has them too.
+func whyNoTurbo(t turbo.State) string {
+	switch t.Value {
+	case turbo.Off:
+		return "turbo is off already, for every placement"
+	case turbo.On:
+		return "turbo is on (" + t.Source + "), and a measurement turns no switch of the host; switch it off and measure again"
+	}
+	return t.Reason
+}
+
+// add opens a placement. After the first error it does nothing.
+func (s *Site) add(p Placement, cpus, nodes cpuset.Set) {
+	if s.err != nil {
+		return
+	}
+	p.CPUs, p.NUMANodes = cpus.String(), nodes.String()
+	key := p.CPUs + "/" + p.NUMANodes
+	if s.workers[key] == nil {
+		s.workers[key], s.err = s.openWorker(cpus, nodes)
+		if s.err != nil {
+			s.err = fmt.Errorf("open placement %q: %w", p.ID, s.err)
+			return
+		}
+	}
+	p.worker = s.workers[key]
+	s.Placements = append(s.Placements, p)
+}
+
+func (s *Site) leave(id, reason string) { s.LeftOut = append(s.LeftOut, LeftOut{id, reason}) }
+
+// openWorker takes the engine's own stand where there is one: the slot is
+// measured through what judges.
+func (s *Site) openWorker(cpus, nodes cpuset.Set) (*measure.Worker, error) {
+	own := s.eng.Worker(s.eng.Slots()[0])
+	if slot := own.Slot(); cpus.String() == slot.CPUs.String() && nodes.String() == cpuset.New(slot.Node).String() {
+		return own, nil
+	}
+	ground, err := s.eng.Ground(cpus, nodes)
+	if err != nil {
+		return nil, err
+	}
+	return s.eng.WorkerOn(ground)
+}
+
+// memoryNodes are the nodes that have memory, which is all that cpuset.mems
+// takes.
+func memoryNodes(c *engine.Engine) cpuset.Set {
+	var ids []int
+	for _, n := range c.Topology().Nodes {
+		if n.MemTotal > 0 {
+			ids = append(ids, n.ID)
+		}
+	}
+	if len(ids) == 0 { // the kernel does not tell
+		return cpuset.New(c.Slots()[0].Node)
+	}
+	return cpuset.New(ids...)
+}
+
+// lastOf is the last CPU of the first set that has any.
+func lastOf(sets ...cpuset.Set) (cpuset.Set, bool) {
+	for _, s := range sets {
+		if len(s) > 0 {
+			return s[len(s)-1:], true
+		}
+	}
+	return nil, false
+}

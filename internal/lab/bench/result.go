@@ -1,0 +1,162 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/timing/stats"
+)
+
+// Result is what a trial found. Times are in nanoseconds.
+type Result struct {
+	Title      string      `json:"title"`
+	N          int         `json:"n"`
+	Seed       uint64      `json:"seed"`
+	Cases      []Outcome   `json:"cases,omitempty"`
+	LeftOut    []LeftOut   `json:"left_out,omitempty"`
+	Comparison *Comparison `json:"comparison,omitempty"`
+	Host       *job.Host   `json:"host,omitempty"`
+	Partial    bool        `json:"partial,omitempty"` // it was interrupted: runs are missing
+}
+
+// Source is what a picture needs to be repeated: the host, how it is isolated,
+// and the seed.
+func (r Result) Source() string {
+	seed := fmt.Sprintf("seed %d", r.Seed)
+	if r.Partial {
+		seed += ", partial"
+	}
+	if r.Host == nil {
+		return seed
+	}
+	return fmt.Sprintf("host %s, isolation %s, turbo %s, %s", r.Host.Name, r.Host.Isolation, r.Host.Turbo, seed)
+}
+
+// Outcome is one case with its runs in the order in which they were made.
+type Outcome struct {
+	Case      string    `json:"case"`
+	Placement Placement `json:"placement"`
+	Summary
+	Runs []Run `json:"runs"`
+}
+
+// Run is one run of a trial.
+type Run struct {
+	Round   int         `json:"round"` // from 1
+	Turn    int         `json:"turn"`  // within the round, from 1
+	Verdict job.Verdict `json:"verdict"`
+	Stdout  *string     `json:"stdout_head,omitempty"` // where the task asks for it
+	job.Run
+}
+
+// Summary is what the runs of a case have in common. A member is nil where
+// no run told it.
+type Summary struct {
+	Clean             int                 `json:"clean"` // runs that nothing disturbed
+	Verdicts          map[job.Verdict]int `json:"verdicts"`
+	UserTime          *Times              `json:"user_time,omitempty"`
+	SystemTime        *Times              `json:"system_time,omitempty"`
+	CPUTime           *Times              `json:"cpu_time"`
+	WallTime          *Times              `json:"wall_time"`
+	RunDelay          *Times              `json:"run_delay,omitempty"`
+	Steal             *Times              `json:"steal,omitempty"`
+	VoluntarySwitches *Counts             `json:"voluntary_switches,omitempty"`
+	ForcedSwitches    *Counts             `json:"involuntary_switches,omitempty"`
+	Migrations        *Counts             `json:"migrations,omitempty"`
+	MinorFaults       *Counts             `json:"minor_faults,omitempty"`
+	MajorFaults       *Counts             `json:"major_faults,omitempty"`
+}
+
+// Times is how repeated times lie.
+type Times struct {
+	N           int            `json:"n"`
+	Min         time.Duration  `json:"min_ns"`
+	Median      time.Duration  `json:"median_ns"`
+	Max         time.Duration  `json:"max_ns"`
+	Spread      time.Duration  `json:"spread_ns"`
+	SpreadRatio *float64       `json:"spread_ratio,omitempty"`
+	Sigma       *time.Duration `json:"sigma_ns,omitempty"` // estimate of the standard deviation
+}
+
+// Counts is how repeated counts lie.
+type Counts struct {
+	N      int   `json:"n"`
+	Median int64 `json:"median"` // the lower one of two
+	Max    int64 `json:"max"`
+}
+
+// Summarize sums up runs of one case.
+func Summarize(runs []Run) Summary {
+	s := Summary{Verdicts: map[job.Verdict]int{}}
+	for _, r := range runs {
+		s.Verdicts[r.Verdict]++
+		if len(r.Disturbed) == 0 {
+			s.Clean++
+		}
+	}
+	s.UserTime = times(runs, func(r job.Run) *time.Duration { return r.UserTime })
+	s.SystemTime = times(runs, func(r job.Run) *time.Duration { return r.SystemTime })
+	s.CPUTime = times(runs, func(r job.Run) *time.Duration { return &r.CPUTime })
+	s.WallTime = times(runs, func(r job.Run) *time.Duration { return &r.WallTime })
+	s.RunDelay = times(runs, func(r job.Run) *time.Duration { return r.Evidence.RunDelay })
+	s.Steal = times(runs, func(r job.Run) *time.Duration { return r.Evidence.StealTime })
+	s.VoluntarySwitches = counts(runs, func(e job.Evidence) *int64 { return e.VoluntarySwitches })
+	s.ForcedSwitches = counts(runs, func(e job.Evidence) *int64 { return e.InvoluntarySwitches })
+	s.Migrations = counts(runs, func(e job.Evidence) *int64 { return e.Migrations })
+	s.MinorFaults = counts(runs, func(e job.Evidence) *int64 { return e.MinorFaults })
+	s.MajorFaults = counts(runs, func(e job.Evidence) *int64 { return e.MajorFaults })
+	return s
+}
+
+func times(runs []Run, of func(job.Run) *time.Duration) *Times {
+	var all []time.Duration
+	for _, r := range runs {
+		if d := of(r.Run); d != nil {
+			all = append(all, *d)
+		}
+	}
+	return Describe(all)
+}
+
+// Describe sums times up, nil without any.
+func Describe(all []time.Duration) *Times {
+	if len(all) == 0 {
+		return nil
+	}
+	d := stats.Describe(all)
+	t := &Times{N: d.N, Min: d.Min, Median: d.Median, Max: d.Max, Spread: d.Spread}
+	if ratio, ok := d.SpreadRatio(); ok {
+		t.SpreadRatio = &ratio
+	}
+	// From the spread, as published ranges are compared; where the range of
+	// so many runs says little, from the middle half.
+	sigma, ok := d.SpreadSigma()
+	if !ok {
+		sigma, ok = d.Sigma()
+	}
+	if ok {
+		t.Sigma = &sigma
+	}
+	return t
+}
+
+func counts(runs []Run, of func(job.Evidence) *int64) *Counts {
+	var all []int64
+	for _, r := range runs {
+		if n := of(r.Evidence); n != nil {
+			all = append(all, *n)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	slices.Sort(all)
+	return &Counts{N: len(all), Median: stats.Quantile(all, 0.5), Max: all[len(all)-1]}
+}
+
+// AllAccepted reports whether every run came to its end.
+func (r Result) AllAccepted() bool {
+	return !slices.ContainsFunc(r.Cases, func(o Outcome) bool { return o.Verdicts[job.Accepted] < len(o.Runs) })
+}

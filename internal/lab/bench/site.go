@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
+	"judged/internal/engine"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/measure"
+	"judged/internal/sandbox"
+)
+
+// Site is an engine with placements. Close it before the engine.
+type Site struct {
+	Placements []Placement
+	LeftOut    []LeftOut
+
+	eng     *engine.Engine
+	workers map[string]*measure.Worker // by CPUs and nodes
+	grounds []sandbox.Slot             // one for each neighbour
+	loads   *Loads
+	err     error // the first one while placements are made
+}
+
+// Open makes the placements of the engine's first slot ready.
+func Open(c *engine.Engine) (*Site, error) {
+	s := &Site{eng: c, workers: map[string]*measure.Worker{}}
+	if err := errors.Join(s.places(), s.neighbours()); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close lets go of the load's program. The engine closes the workers.
+func (s *Site) Close() error {
+	if s.loads == nil {
+		return nil
+	}
+	return s.loads.Close()
+}
+
+// neighbours prepares the ground for loads.
+func (s *Site) neighbours() (err error) {
+	if s.loads, err = OpenLoads(s.eng); err != nil {
+		return err
+	}
+	t := s.eng.Topology()
+	for _, id := range s.eng.Neighbours() {
+		c, _ := t.CPU(id) // it is online
+		nodes := cpuset.New(c.Node)
+		if n, _ := t.Node(c.Node); n.MemTotal == 0 {
+			nodes = memoryNodes(s.eng)
+		}
+		ground, err := s.eng.Ground(cpuset.New(id), nodes)
+		if err != nil {
+			return err
+		}
+		s.grounds = append(s.grounds, ground)
+	}
+	return nil
+}
+
+// Placement finds one by its ID.
+func (s *Site) Placement(id string) (Placement, bool) {
+	i := slices.IndexFunc(s.Placements, func(p Placement) bool { return p.ID == id })
+	if i < 0 {
+		return Placement{}, false
+	}
+	return s.Placements[i], true
+}
+
+// Keep leaves out all placements but those named, in the order of Placements.
+func (s *Site) Keep(ids ...string) {
+	s.Placements = slices.DeleteFunc(s.Placements, func(p Placement) bool { return !slices.Contains(ids, p.ID) })
+	s.LeftOut = slices.DeleteFunc(s.LeftOut, func(l LeftOut) bool { return !slices.Contains(ids, l.ID) })
+}
+
+// Judge judges a task with one test in a placement, without its load: see
+// Crowd.
+func (s *Site) Judge(ctx context.Context, p Placement, task judge.Task) (job.TestReport, error) {
+	r, err := judge.Run(ctx, p.worker, task, func(job.TestReport) {})
+	if noise := new(measure.NoiseError); errors.As(err, &noise) {
+		err = nil // an IE among the verdicts
+	}
+	if err != nil {
+		return job.TestReport{}, err
+	}
+	return r.Tests[0], nil
+}
+
+// Once runs a task with one test a single time in a placement, beside its load.
+func (s *Site) Once(ctx context.Context, p Placement, task judge.Task) (job.TestReport, error) {
+	crowd, err := s.Crowd(ctx, p.Load)
+	if err != nil {
+		return job.TestReport{}, err
+	}
+	task.Repeats = job.Repeats{Min: 1, Max: 1, Policy: job.Single}
+	r, err := s.Judge(ctx, p, task)
+	return r, errors.Join(err, crowd.Stop())
+}

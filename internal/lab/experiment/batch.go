@@ -1,0 +1,181 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"judged/internal/base/job"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/measure"
+	"judged/internal/lab/bench"
+	"judged/internal/timing/stats"
+)
+
+// batch is every exam once beside one load, between two looks at what the
+// programs take by themselves.
+type batch struct {
+	*lab
+	dose     dose
+	round    int
+	load     string
+	subjects []*subject
+	watch    *watch
+
+	crowd *bench.Crowd // the load at work; nil while it rests
+}
+
+// exam is a program, how long it should take, and how it is judged.
+type exam struct {
+	Flip
+	subject   *subject
+	placement bench.Placement
+	task      judge.Task
+}
+
+// run adds the batch's verdicts to the result, in random order.
+func (b *batch) run(r *rand.Rand) error {
+	for _, s := range b.subjects {
+		if err := b.sharpen(s, b.dose.limit); err != nil {
+			return err
+		}
+	}
+	exams, err := b.exams()
+	if err != nil {
+		return err
+	}
+	r.Shuffle(len(exams), func(i, j int) { exams[i], exams[j] = exams[j], exams[i] })
+	if err := errors.Join(b.judgeAll(exams), b.rest()); err != nil {
+		return err
+	}
+	for _, s := range b.subjects {
+		if err := b.weigh(s, b.dose.limit); err != nil {
+			return err
+		}
+	}
+	for _, x := range exams {
+		b.result.Flips = append(b.result.Flips, x.settled())
+	}
+	return nil
+}
+
+// exams combines the subjects with distances from the limit and methods.
+func (b *batch) exams() ([]exam, error) {
+	var exams []exam
+	for _, s := range b.subjects {
+		for _, theta := range b.dose.thetas {
+			task, err := program(s.binary, strconv.Itoa(s.units(theta*float64(b.dose.limit))))
+			if err != nil {
+				return nil, err
+			}
+			task.Limits.CPUTimeMS = b.dose.limit.Milliseconds()
+			f := Flip{Round: b.round, Program: s.kind, Theta: theta, OwnBefore: theta * s.own, Load: b.load}
+			exams = append(exams, b.methods(exam{Flip: f, subject: s, task: task})...)
+		}
+	}
+	return exams, nil
+}
+
+// methods are the ways to judge a program, as far as the host has them. judged's
+// is the daemon's, which looks at the slot beside runs near the limit.
+func (b *batch) methods(x exam) []exam {
+	single, confirm := job.Repeats{Min: 1, Max: 1, Policy: job.Single}, job.Repeats{Policy: job.Confirm}
+	var exams []exam
+	for _, m := range []struct {
+		method, placement string
+		repeats           job.Repeats
+		place             func(context.Context, stats.Placement) (measure.Place, error)
+	}{
+		{byFree, bench.Free, single, nil}, {byPinned, bench.Pinned, single, nil},
+		{byJudged, bench.Slot, confirm, b.watch.place}, {byQuiet, bench.Slot, confirm, b.quiet},
+	} {
+		p, ok := b.site.Placement(m.placement)
+		if !ok {
+			continue
+		}
+		x.Method, x.placement, x.task.Repeats, x.task.Place = m.method, p, m.repeats, m.place
+		exams = append(exams, x)
+	}
+	return exams
+}
+
+// judgeAll judges every exam beside the load and fills in what became of it.
+func (b *batch) judgeAll(exams []exam) error {
+	for i := range exams {
+		x := &exams[i]
+		b.Seen(len(b.result.Flips)+i, b.N*len(b.dose.loads)*len(exams), fmt.Sprintf("%s %.2f %s %s", x.Program, x.Theta, b.load, x.Method))
+		if err := b.resume(); err != nil {
+			return err
+		}
+		t, err := b.site.Judge(b.ctx, x.placement, x.task)
+		if err != nil {
+			return err
+		}
+		if err := x.judged(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quiet is the slot with nothing beside it.
+func (b *batch) quiet(ctx context.Context, wish stats.Placement) (measure.Place, error) {
+	if wish.Quiet {
+		if err := b.rest(); err != nil {
+			return measure.Place{}, err
+		}
+	}
+	return b.watch.place(ctx, wish)
+}
+
+// resume has the load work again, after rest.
+func (b *batch) resume() (err error) {
+	if b.crowd == nil {
+		b.crowd, err = b.site.Crowd(b.ctx, b.load)
+	}
+	return err
+}
+
+// rest ends the load.
+func (b *batch) rest() error {
+	if b.crowd == nil {
+		return nil
+	}
+	err := b.crowd.Stop()
+	b.crowd = nil
+	return err
+}
+
+// judged fills in what became of an exam.
+func (f *Flip) judged(t job.TestReport) error {
+	f.Verdict, f.Runs = t.Verdict, len(t.Runs)
+	if t.Verdict == job.InternalError { // noise kept it from deciding
+		return nil
+	}
+	if t.Verdict != job.Accepted && t.Verdict != job.TimeLimit || t.CPUTime == nil {
+		return fmt.Errorf("judge %s at %.2f of the limit: verdict %s; only AC and TLE can be", f.Program, f.Theta, t.Verdict)
+	}
+	f.CPUTime = *t.CPUTime
+	return nil
+}
+
+// calibratedTo is how far from its distance a program may be. The distances
+// that are tried are 2 % to 10 % from the limit.
+const calibratedTo = 0.05
+
+func offBy(own, theta float64) float64 { return math.Abs(own/theta - 1) }
+
+// settled is the verdict held against what its program took by itself before
+// and after.
+func (x exam) settled() Flip {
+	f := x.Flip
+	f.OwnAfter = f.Theta * x.subject.own
+	least, most := min(f.OwnBefore, f.OwnAfter), max(f.OwnBefore, f.OwnAfter)
+	f.Either = f.Verdict == job.InternalError || f.Theta == 1 || least <= 1 && most > 1
+	f.Wrong = !f.Either && (f.Verdict == job.TimeLimit) != (least > 1)
+	f.Uncalibrated = min(offBy(f.OwnBefore, f.Theta), offBy(f.OwnAfter, f.Theta)) > calibratedTo
+	return f
+}

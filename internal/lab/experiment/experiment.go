@@ -1,0 +1,159 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/engine"
+	"judged/internal/lab/bench"
+	"judged/internal/lab/plot"
+	"judged/internal/timing/stats"
+)
+
+// Options say how an experiment goes.
+type Options struct {
+	N     int     // runs of every case; 0 is the experiment's own number
+	Scale float64 // size of the programs; 1 is that of the publication
+	Seed  uint64
+	// Open opens an engine whose slots are so many CPUs wide. One engine is
+	// open at a time.
+	Open func(width int) (*engine.Engine, error)
+	// Seen is told before every run how many of how many are done, and which
+	// is next.
+	Seen func(done, total int, next string)
+}
+
+// Result is what an experiment found.
+type Result struct {
+	Name  string  `json:"experiment"`
+	Scale float64 `json:"scale"`
+	bench.Result
+	Tables []Table      `json:"tables"`
+	Notes  []string     `json:"notes"`
+	Flips  []Flip       `json:"flips,omitempty"`
+	Guard  *stats.Guard `json:"guard,omitempty"` // by which the flips were judged
+
+	chart plot.Chart
+}
+
+// Table is for people: every cell has its unit, or its column has.
+type Table struct {
+	Title   string     `json:"title"`
+	Columns []string   `json:"columns"`
+	Rows    [][]string `json:"rows"`
+}
+
+// Chart is the picture of the experiment.
+func (r Result) Chart() plot.Chart {
+	c := r.chart
+	c.Source = fmt.Sprintf("%s, scale %g", r.Source(), r.Scale)
+	return c
+}
+
+// plan is one experiment.
+type plan struct {
+	name  string
+	title string
+	n     int // runs of every case
+	run   func(*lab) error
+}
+
+func plans() []plan {
+	return []plan{
+		{"consistency", "The same code, the same time (Yandex.Contest 2020)", 20, consistency},
+		{"gil", "A threaded CPython server, free and on one CPU (Koder 2013, Mirantis 2014)", 7, gil},
+		{"concurrency", "Threads, processes, async on few and many CPUs (Vera 2021)", 3, concurrency},
+		{"affinity", "Pinned threads against the scheduler, by their number (2009)", 3, affinity},
+	}
+}
+
+// IDs lists the experiments.
+func IDs() []string {
+	var ids []string
+	for _, p := range plans() {
+		ids = append(ids, p.name)
+	}
+	return ids
+}
+
+// Run makes an experiment. What this host lacks for a part of it is left out
+// and told; the error is not nil only if judged could not do its work, or ctx
+// ended before the first run. Later it ends with a partial result.
+func Run(ctx context.Context, name string, o Options) (Result, error) {
+	for _, p := range plans() {
+		if p.name != name {
+			continue
+		}
+		if o.N == 0 {
+			o.N = p.n
+		}
+		l := &lab{ctx: ctx, Options: o, result: Result{Name: p.name, Scale: o.Scale, Result: bench.Result{Title: p.title, N: o.N, Seed: o.Seed}}}
+		err := p.run(l)
+		if err != nil && ctx.Err() != nil && len(l.result.Cases) > 0 {
+			err = l.partial()
+		}
+		return l.result, errors.Join(err, l.close())
+	}
+	return Result{}, fmt.Errorf("find experiment %q: unknown", name)
+}
+
+// partial makes a result of the runs so far: a picture, the host, and the
+// tables that were complete.
+func (l *lab) partial() error {
+	l.result.Partial = true
+	l.result.chart = l.result.Result.Chart()
+	if l.result.Host != nil || l.eng == nil {
+		return nil
+	}
+	return l.tellHost()
+}
+
+// sized is a published size at the scale of the options, at least 1.
+func (l *lab) sized(n int) int { return max(1, int(float64(n)*l.Scale)) }
+
+// note adds a remark.
+func (l *lab) note(format string, args ...any) {
+	l.result.Notes = append(l.result.Notes, fmt.Sprintf(format, args...))
+}
+
+// leave says what this host cannot have.
+func (l *lab) leave(what, reason string) {
+	l.result.LeftOut = append(l.result.LeftOut, bench.LeftOut{ID: what, Reason: reason})
+}
+
+// table adds a table.
+func (l *lab) table(t Table) { l.result.Tables = append(l.result.Tables, t) }
+
+// find is the outcome of a case, or nil.
+func find(cases []bench.Outcome, name string) *bench.Outcome {
+	for i := range cases {
+		if cases[i].Case == name {
+			return &cases[i]
+		}
+	}
+	return nil
+}
+
+func wall(r job.Run) time.Duration { return r.WallTime }
+
+// Measured reports whether there is an answer: every run came to its end, and
+// where verdicts are counted some do.
+func (r Result) Measured() bool {
+	if r.Flips != nil && !slices.ContainsFunc(r.Flips, Flip.counts) {
+		return false
+	}
+	return r.AllAccepted() && len(r.Tables) > 0
+}
+
+// WriteCSV writes one line a run, or a verdict where those are counted.
+func (r Result) WriteCSV(w io.Writer) error {
+	if r.Flips != nil {
+		return writeFlips(w, r.Flips)
+	}
+	return r.Result.WriteCSV(w)
+}

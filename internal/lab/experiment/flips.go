@@ -1,0 +1,123 @@
+package experiment
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/lab/bench"
+	"judged/internal/sandbox/initproc"
+)
+
+// Flip is one verdict on a program whose own time is known: what it takes alone
+// in the slot.
+type Flip struct {
+	Round     int           `json:"round"`
+	Program   string        `json:"program"`     // cpu-bound, memory-bound
+	Theta     float64       `json:"limit_ratio"` // that its own time was to have against the limit
+	OwnBefore float64       `json:"own_before"`  // that it had, shortly before and after
+	OwnAfter  float64       `json:"own_after"`
+	Load      string        `json:"load"`   // of the neighbours
+	Method    string        `json:"method"` // free, pinned, judged, judged-quiet
+	Verdict   job.Verdict   `json:"verdict"`
+	CPUTime   time.Duration `json:"cpu_time_ns"` // that decided
+	Runs      int           `json:"runs"`        // that the verdict took
+	Either    bool          `json:"either"`      // both verdicts are right: at a ratio of 1, and where the own time crossed the limit
+	Wrong     bool          `json:"wrong"`
+	// Uncalibrated says that the program had its time neither before nor
+	// after: far from the limit any verdict is right, so this one counts
+	// nowhere.
+	Uncalibrated bool `json:"uncalibrated,omitempty"`
+}
+
+// counts reports whether the verdict says something about the method.
+func (f Flip) counts() bool { return !f.Either && !f.Uncalibrated }
+
+// The methods that are compared.
+const (
+	byFree   = "free"         // one run wherever the scheduler puts it
+	byPinned = "pinned"       // one run on an ordinary CPU
+	byJudged = "judged"       // in a slot, by the rule confirm, beside a load that nobody can stop
+	byQuiet  = "judged-quiet" // the same beside a load that is work of other slots: it rests while a run over the limit is confirmed
+)
+
+// dose is how much of it is measured.
+type dose struct {
+	limit  time.Duration
+	thetas []float64
+	loads  []string // of the neighbours, "" is none
+	kinds  []string
+	sets   int // of reference kernels to learn the guard band from, at most
+}
+
+func fullDose(scale float64) dose {
+	limit := time.Duration(scale * float64(500*time.Millisecond)).Round(time.Millisecond)
+	return dose{
+		limit:  max(limit, 20*time.Millisecond), // the guard band is at least 5 ms wide
+		thetas: []float64{0.90, 0.95, 0.98, 1.00, 1.02, 1.05, 1.10},
+		loads:  append([]string{""}, initproc.Loads()...),
+		kinds:  []string{"cpu-bound", "memory-bound"},
+		sets:   80, // where three of four readings are disturbed they are still enough
+	}
+}
+
+// Flips counts wrong time verdicts near the limit.
+func Flips(ctx context.Context, o Options) (Result, error) {
+	return flips(ctx, o, fullDose(o.Scale))
+}
+
+func flips(ctx context.Context, o Options, d dose) (Result, error) {
+	if o.N == 0 {
+		o.N = 20
+	}
+	l := &lab{ctx: ctx, Options: o, result: Result{Name: "flips", Scale: o.Scale,
+		Result: bench.Result{Title: "Wrong time verdicts near the limit", N: o.N, Seed: o.Seed}}}
+	err := l.flips(d)
+	if closed := l.close(); err == nil {
+		err = closed
+	}
+	return l.result, err
+}
+
+func (l *lab) flips(d dose) error {
+	if reason := missing("gcc"); reason != "" {
+		l.leave("flips", reason)
+		return nil
+	}
+	if err := l.settle(1); err != nil {
+		return err
+	}
+	if len(l.eng.Neighbours()) == 0 {
+		l.leave("load", "there is no CPU beside the slot's to be loaded")
+		d.loads = []string{""}
+	}
+	subjects, err := l.subjects(d)
+	if err != nil {
+		return err
+	}
+	w, err := l.watch(d.sets)
+	if err != nil {
+		return err
+	}
+	defer w.canary.Close()
+	for round := range l.N {
+		r := rand.New(rand.NewPCG(l.Seed, uint64(round)+1))
+		for _, i := range r.Perm(len(d.loads)) {
+			b := batch{lab: l, dose: d, round: round + 1, load: d.loads[i], subjects: subjects, watch: w}
+			if err := b.run(r); err != nil && l.ctx.Err() != nil && len(l.result.Flips) > 0 {
+				l.result.Partial = true
+				return l.tellAll(d)
+			} else if err != nil {
+				return err
+			}
+		}
+	}
+	return l.tellAll(d)
+}
+
+// tellAll makes tables and picture of the batches that are complete.
+func (l *lab) tellAll(d dose) error {
+	l.tellFlips(d)
+	return l.tellHost()
+}

@@ -1,0 +1,207 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/linux"
+	"judged/internal/engine"
+	"judged/internal/engine/checker"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/measure"
+	"judged/internal/lab/bench"
+	"judged/internal/sandbox"
+	"judged/internal/sandbox/initproc"
+	"judged/testdata"
+)
+
+// lab is an experiment at work.
+type lab struct {
+	Options
+	ctx    context.Context // of the one experiment that the lab is made for
+	result Result
+
+	eng   *engine.Engine // the open one
+	site  *bench.Site
+	files []*os.File // programs, in memory
+}
+
+// settle opens an engine with slots of a width, and its placements. The one
+// before is closed.
+func (l *lab) settle(width int) error {
+	if err := l.leaveEngine(); err != nil {
+		return err
+	}
+	c, err := l.Open(width)
+	if err != nil {
+		return err
+	}
+	l.eng = c
+	l.site, err = bench.Open(c)
+	return err
+}
+
+// tooWide says why this host has no slot of a width, where err is that. A slot
+// of one CPU it has, or was asked for CPUs that it cannot have.
+func tooWide(width int, err error) (reason string, ok bool) {
+	var usage *engine.UsageError
+	if width == 1 || !errors.As(err, &usage) {
+		return "", false
+	}
+	return usage.Error(), true
+}
+
+func (l *lab) leaveEngine() error {
+	var errs []error
+	if l.site != nil {
+		errs = append(errs, l.site.Close())
+	}
+	if l.eng != nil {
+		errs = append(errs, l.eng.Close())
+	}
+	l.site, l.eng = nil, nil
+	return errors.Join(errs...)
+}
+
+func (l *lab) close() error {
+	for _, f := range l.files {
+		f.Close()
+	}
+	return l.leaveEngine()
+}
+
+// tell remembers the host while its engine is open.
+func (l *lab) tellHost() error {
+	// The host is told of an interrupted experiment, too.
+	examined, err := l.eng.Doctor(context.WithoutCancel(l.ctx))
+	if err != nil {
+		return fmt.Errorf("examine host: %w", err)
+	}
+	host := l.eng.Host(l.eng.CPUs(), examined)
+	l.result.Host = &host
+	return nil
+}
+
+// measure runs cases and keeps what came of them, also of those before an
+// error. done and total are of the whole experiment.
+func (l *lab) measure(cases []bench.Case, done, total int) ([]bench.Outcome, error) {
+	outcomes, err := l.site.Run(l.ctx, cases, bench.Options{N: l.N, Seed: l.Seed,
+		Seen: func(n int, next string) { l.Seen(done+n, total, next) }})
+	l.result.Cases = append(l.result.Cases, outcomes...)
+	for _, o := range outcomes {
+		if failed := len(o.Runs) - o.Verdicts[job.Accepted]; failed > 0 {
+			l.note("%s: %d of %d runs did not come to their end: %v", o.Case, failed, len(o.Runs), o.Verdicts)
+		}
+	}
+	return outcomes, err
+}
+
+// missing says why programs cannot run here, or nothing. A sandbox sees the
+// host's programs.
+func missing(names ...string) string {
+	for _, name := range names {
+		if !inSandbox(name) {
+			return fmt.Sprintf("there is no %s in %s; install it", name, initproc.Path)
+		}
+	}
+	return ""
+}
+
+func inSandbox(name string) bool {
+	for dir := range strings.SplitSeq(initproc.Path, ":") {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// limits are more than any program of an experiment needs.
+func limits() job.Limits {
+	return job.Limits{CPUTimeMS: time.Hour.Milliseconds(), WallTimeMS: (2 * time.Hour).Milliseconds(), Memory: 4 << 30,
+		Output: 64 << 20, Stack: 64 << 20, Processes: 256}
+}
+
+// script is a task that runs a Python source with arguments.
+func (l *lab) script(name string, args ...string) (judge.Task, error) {
+	source, err := l.hold(name)
+	if err != nil {
+		return judge.Task{}, err
+	}
+	return task(append([]string{"python3", name}, args...), source)
+}
+
+// program is a task that runs a compiled source with arguments.
+func program(binary sandbox.File, args ...string) (judge.Task, error) {
+	return task(append([]string{"./" + binary.Name}, args...), binary)
+}
+
+func task(args []string, file sandbox.File) (judge.Task, error) {
+	c, err := checker.Parse("tokens")
+	return judge.Task{Args: args, Files: []sandbox.File{file}, Tests: []judge.Test{{Name: "1"}}, Checker: c, Limits: limits()}, err
+}
+
+// hold puts an embedded source into memory, where sandboxes copy it from.
+func (l *lab) hold(name string) (sandbox.File, error) {
+	content, err := testdata.ReadExperiment(name)
+	if err != nil {
+		return sandbox.File{}, err
+	}
+	return l.keep(name, bytes.NewReader(content))
+}
+
+func (l *lab) keep(name string, content io.Reader) (sandbox.File, error) {
+	f, err := linux.Memfd(name)
+	if err != nil {
+		return sandbox.File{}, err
+	}
+	l.files = append(l.files, f)
+	if _, err := io.Copy(f, content); err != nil {
+		return sandbox.File{}, fmt.Errorf("keep %q: %w", name, err)
+	}
+	// Opened anew for every run, with an offset of its own.
+	return sandbox.File{Name: name, Path: fmt.Sprintf("/proc/self/fd/%d", f.Fd())}, nil
+}
+
+// compile builds a C source in a sandbox, whose output is the program.
+func (l *lab) compile(name string) (binary sandbox.File, err error) {
+	source, err := l.hold(name)
+	if err != nil {
+		return sandbox.File{}, err
+	}
+	out := strings.TrimSuffix(name, ".c")
+	q := measure.Request{
+		Name: "compile", Files: []sandbox.File{source}, Limits: limits(), Head: 4 << 10,
+		Args:    []string{"sh", "-c", "gcc -O2 -pthread -o program " + name + " && cat program"},
+		Repeats: job.Repeats{Min: 1, Max: 1, Policy: job.Single},
+		Check: func(_ context.Context, output io.Reader) (job.CheckReport, error) {
+			binary, err = l.keep(out, output)
+			binary.Exec = true
+			return job.CheckReport{Verdict: job.Accepted}, err
+		},
+	}
+	r, err := l.eng.Worker(l.eng.Slots()[0]).Test(l.ctx, q)
+	if err != nil {
+		return sandbox.File{}, fmt.Errorf("compile %s: %w", name, err)
+	}
+	if r.Verdict != job.Accepted {
+		return sandbox.File{}, fmt.Errorf("compile %s: %s %s", name, r.Verdict, text(r.StderrHead))
+	}
+	return binary, nil
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return strings.TrimSpace(*s)
+}

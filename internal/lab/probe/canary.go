@@ -1,0 +1,285 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/host/doctor"
+	"judged/internal/host/fingerprint"
+	"judged/internal/host/slots"
+	"judged/internal/lab/bench"
+	"judged/internal/sandbox"
+	"judged/internal/sandbox/initproc"
+)
+
+// medians are a kernel's times, by kernel and then by slot or by what is beside it.
+type medians map[string]map[string]time.Duration
+
+// canary compares the slots with each other, and with another host of the pool.
+func (p *prober) canary(ctx context.Context) (doctor.Outcome, error) {
+	lonely := skip("there is one slot, and no times of another host of the pool: nothing to compare it with")
+	if len(p.slots) < 2 && p.o.Pool == nil && !p.o.Times {
+		return lonely, nil
+	}
+	times := map[string]map[string][]time.Duration{}
+	// Round by round, so that a machine that gets warmer does so to all slots. The first round is for
+	// caches of files and pages.
+	for round := range p.o.Rounds + 1 {
+		for _, s := range p.slots {
+			for _, kernel := range p.o.Own {
+				p.seen("%s on CPU %s, round %d of %d", kernel, s.CPUs, round, p.o.Rounds)
+				r, err := p.kernels.Read(ctx, p.eng.Worker(s), kernel)
+				if err != nil {
+					return doctor.Outcome{}, err
+				}
+				if round > 0 {
+					add(times, kernel, s.CPUs.String(), r.CPUTime)
+				}
+			}
+		}
+	}
+	p.times = &fingerprint.Kernels{Program: p.kernels.Digest(), CPUTime: overAll(times)}
+	m, bounds := middles(times), boundsOf(p.eng.Virtual())
+	var all []doctor.Outcome
+	if len(p.slots) > 1 {
+		all = append(all, judgeSlots(m, bounds))
+	}
+	if p.o.Pool != nil {
+		all = append(all, judgePool(m, p.o.Pool, p.kernels.Digest(), bounds))
+	}
+	if len(all) == 0 {
+		return lonely, nil
+	}
+	return both(all), nil
+}
+
+// overAll are the medians over all places.
+func overAll(times map[string]map[string][]time.Duration) map[string]time.Duration {
+	all := map[string]map[string][]time.Duration{}
+	for kernel, places := range times {
+		for _, some := range places {
+			for _, t := range some {
+				add(all, kernel, "", t)
+			}
+		}
+	}
+	m := map[string]time.Duration{}
+	for kernel, places := range middles(all) {
+		m[kernel] = places[""]
+	}
+	return m
+}
+
+// bounds are ratios from which on times apart are warned of, and fail.
+type bounds struct{ warn, fail float64 }
+
+func boundsOf(virtual bool) bounds {
+	if virtual {
+		return bounds{0.02, 0.05}
+	}
+	return bounds{0.003, 0.01}
+}
+
+// judge says what a ratio is by the bounds.
+func (b bounds) judge(found string, apart float64, reason string) doctor.Outcome {
+	switch {
+	case apart > b.fail:
+		return doctor.Outcome{Status: doctor.Fail, Found: found, Reason: reason}
+	case apart > b.warn:
+		return doctor.Outcome{Status: doctor.Warn, Found: found, Reason: reason}
+	}
+	return doctor.Outcome{Status: doctor.Pass, Found: found}
+}
+
+// both is the worst of the outcomes, with what all found.
+func both(all []doctor.Outcome) doctor.Outcome {
+	o := worst(all)
+	var found []string
+	for _, one := range all {
+		if one.Found != "" {
+			found = append(found, one.Found)
+		}
+	}
+	o.Found = strings.Join(found, "; ")
+	return o
+}
+
+// judgePool takes the kernel and the slot that are farthest from the pool's time.
+func judgePool(m medians, pool *fingerprint.Kernels, program string, b bounds) doctor.Outcome {
+	if pool.Program != program {
+		return doctor.Outcome{Status: doctor.Unknown, Reason: "the pool's times are of another version of judged: make its file anew with this one"}
+	}
+	var told []string
+	most, which := -1.0, ""
+	for _, kernel := range slices.Sorted(maps.Keys(m)) {
+		if pool.CPUTime[kernel] == 0 {
+			continue
+		}
+		farthest := 0.0
+		for _, where := range slices.Sorted(maps.Keys(m[kernel])) {
+			apart := float64(m[kernel][where])/float64(pool.CPUTime[kernel]) - 1
+			if math.Abs(apart) >= math.Abs(farthest) {
+				farthest = apart
+			}
+			if math.Abs(apart) > most {
+				most, which = math.Abs(apart), fmt.Sprintf("%s takes %+.2f %% on CPU %s against the pool", kernel, 100*apart, where)
+			}
+		}
+		told = append(told, fmt.Sprintf("%s %+.2f %%", kernel, 100*farthest))
+	}
+	if len(told) == 0 {
+		return doctor.Outcome{Status: doctor.Unknown, Reason: "the pool's file has no times of these kernels: make it anew with judged doctor --fingerprint --probe=probe-canary"}
+	}
+	return b.judge("against the pool "+strings.Join(told, ", "), most, which)
+}
+
+func add(times map[string]map[string][]time.Duration, kernel, where string, t time.Duration) {
+	if times[kernel] == nil {
+		times[kernel] = map[string][]time.Duration{}
+	}
+	times[kernel][where] = append(times[kernel][where], t)
+}
+
+func middles(times map[string]map[string][]time.Duration) medians {
+	m := medians{}
+	for kernel, places := range times {
+		m[kernel] = map[string]time.Duration{}
+		for where, all := range places {
+			slices.Sort(all)
+			m[kernel][where] = all[len(all)/2]
+		}
+	}
+	return m
+}
+
+// judgeSlots takes the kernel by which slots differ most.
+func judgeSlots(m medians, b bounds) doctor.Outcome {
+	var told []string
+	most, which := -1.0, ""
+	for _, kernel := range slices.Sorted(maps.Keys(m)) {
+		fast, slow := "", ""
+		for _, where := range slices.Sorted(maps.Keys(m[kernel])) {
+			if fast == "" || m[kernel][where] < m[kernel][fast] {
+				fast = where
+			}
+			if slow == "" || m[kernel][where] > m[kernel][slow] {
+				slow = where
+			}
+		}
+		apart := float64(m[kernel][slow])/float64(m[kernel][fast]) - 1
+		told = append(told, fmt.Sprintf("%s %.2f %%", kernel, 100*apart))
+		if apart > most {
+			most, which = apart, fmt.Sprintf("%s takes %.2f %% longer on CPU %s than on %s", kernel, 100*apart, slow, fast)
+		}
+	}
+	return b.judge("apart by "+strings.Join(told, ", "), most, which)
+}
+
+const (
+	alone  = "alone"
+	beside = "beside"
+)
+
+// neighbour measures each slot alone and while all others copy memory.
+func (p *prober) neighbour(ctx context.Context) (o doctor.Outcome, err error) {
+	if len(p.slots) < 2 {
+		return skip("there is one slot: no run is ever beside another"), nil
+	}
+	loads, err := bench.OpenLoads(p.eng)
+	if err != nil {
+		return o, err
+	}
+	defer func() { err = joined(err, loads.Close()) }()
+	var all []doctor.Outcome
+	for i, s := range p.slots {
+		m, err := p.besideOthers(ctx, loads, s, slices.Delete(slices.Clone(p.slots), i, i+1))
+		if err != nil {
+			return o, err
+		}
+		one := judgeNeighbours(m, p.bound(s))
+		one.Found = fmt.Sprintf("CPU %s: %s", s.CPUs, one.Found)
+		all = append(all, one)
+	}
+	return summed(all), nil
+}
+
+func joined(err, other error) error {
+	if err == nil {
+		return other
+	}
+	return err
+}
+
+// besideOthers reads the kernels on a slot, first alone.
+func (p *prober) besideOthers(ctx context.Context, loads *bench.Loads, s slots.Slot, others []slots.Slot) (medians, error) {
+	times := map[string]map[string][]time.Duration{}
+	read := func(how string) error {
+		for round := range p.o.Rounds + 1 {
+			for _, kernel := range p.o.Shared {
+				p.seen("%s on CPU %s, %s, round %d of %d", kernel, s.CPUs, how, round, p.o.Rounds)
+				r, err := p.kernels.Read(ctx, p.eng.Worker(s), kernel)
+				if err != nil {
+					return err
+				}
+				if round > 0 {
+					add(times, kernel, how, r.CPUTime)
+				}
+			}
+		}
+		return nil
+	}
+	if err := read(alone); err != nil {
+		return nil, err
+	}
+	var grounds []sandbox.Slot
+	for _, other := range others {
+		for _, id := range other.CPUs {
+			ground, err := p.eng.Ground(cpuset.New(id), cpuset.New(other.Node))
+			if err != nil {
+				return nil, err
+			}
+			grounds = append(grounds, ground)
+		}
+	}
+	crowd, err := loads.Start(ctx, grounds, initproc.LoadMemory)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(read(beside), crowd.Stop())
+	return middles(times), err
+}
+
+// bound is what others may cost a run of the slot.
+func (p *prober) bound(s slots.Slot) float64 {
+	if p.eng.Virtual() || len(s.Cache) == 0 {
+		return 0.10
+	}
+	for _, other := range p.slots {
+		if other.CPUs.String() != s.CPUs.String() && s.Cache.Overlaps(other.CPUs) {
+			return 0.10
+		}
+	}
+	return 0.01
+}
+
+func judgeNeighbours(m medians, bound float64) doctor.Outcome {
+	var told []string
+	most := 0.0
+	for _, kernel := range slices.Sorted(maps.Keys(m)) {
+		slower := float64(m[kernel][beside])/float64(m[kernel][alone]) - 1
+		told = append(told, fmt.Sprintf("%s %+.1f %%", kernel, 100*slower))
+		most = max(most, slower)
+	}
+	o := doctor.Outcome{Status: doctor.Pass, Found: strings.Join(told, ", ") + " beside all other slots"}
+	if most > bound {
+		o.Status, o.Reason = doctor.Warn, fmt.Sprintf("more than %.0f %%: plan fewer slots, or limits with that much room", 100*bound)
+	}
+	return o
+}

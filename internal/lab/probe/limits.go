@@ -1,0 +1,98 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/host/doctor"
+	"judged/internal/sandbox/initproc"
+)
+
+// place is what a run is promised.
+type place struct {
+	CPUs     cpuset.Set
+	Node     int
+	Bound    bool // the memory is of that node
+	NohzFull bool
+	Virtual  bool
+}
+
+// limits runs a program in the sandbox that says what it found there.
+func (p *prober) limits(ctx context.Context) (doctor.Outcome, error) {
+	var all []doctor.Outcome
+	for _, s := range p.slots {
+		worker := p.eng.Worker(s)
+		p.seen("the sandbox on CPU %s", s.CPUs)
+		text, run, err := p.kernels.Probe(ctx, worker, initproc.KernelLimits, p.milliseconds())
+		if err != nil {
+			return doctor.Outcome{}, err
+		}
+		slot := worker.Slot()
+		o := judgeLimits(text, run, place{CPUs: s.CPUs, Node: slot.Node, Bound: slot.BindNode, NohzFull: slot.Tickless, Virtual: p.eng.Virtual()})
+		o.Found = fmt.Sprintf("CPU %s: %s", s.CPUs, o.Found)
+		all = append(all, o)
+	}
+	return summed(all), nil
+}
+
+// startTicks are timer interrupts that the start of the probe itself brings, with the threads of its
+// runtime: 30 ms and their timers. A second of a tick is 250 and more.
+const startTicks = 100
+
+// judgeLimits holds what the program wrote, lines as /proc/PID/status has them, against the promise.
+func judgeLimits(text string, run job.Run, want place) doctor.Outcome {
+	field := func(name string) string {
+		for line := range strings.Lines(text) {
+			if value, ok := strings.CutPrefix(line, name+":"); ok {
+				return strings.TrimSpace(value)
+			}
+		}
+		return ""
+	}
+	cpus, mems, limit, store := field("Cpus_allowed_list"), field("Mems_allowed_list"), field("Max_cpu_time"), field("Speculation_Store_Bypass")
+	o := doctor.Outcome{Status: doctor.Pass, Found: fmt.Sprintf("may run on %s with memory of node %s, RLIMIT_CPU %s, seccomp %s, store bypass %s",
+		cpus, mems, limit, field("Seccomp"), store)}
+	var wrong, odd []string
+	if cpus != want.CPUs.String() {
+		wrong = append(wrong, "its CPUs are not the slot's")
+	}
+	if want.Bound && mems != cpuset.New(want.Node).String() {
+		wrong = append(wrong, fmt.Sprintf("its memory is not of node %d", want.Node))
+	}
+	if limit != "unlimited unlimited" {
+		wrong = append(wrong, "RLIMIT_CPU is set, which keeps the tick on")
+	}
+	if field("Seccomp") != "2" || field("NoNewPrivs") != "1" {
+		wrong = append(wrong, "the system call filter is not in force")
+	}
+	if strings.Contains(store, "force mitigated") {
+		wrong = append(wrong, "store bypass is mitigated by force")
+	}
+	if n, ok := run.Evidence.Interrupts["LOC"]; ok && want.NohzFull && float64(n) > startTicks+5*run.WallTime.Seconds() {
+		odd = append(odd, fmt.Sprintf("%d timer interrupts in %s, though the CPU is in nohz_full", n, units.Duration(run.WallTime)))
+	}
+	if ns, err := strconv.ParseInt(field("Waited_ns"), 10, 64); err == nil && time.Duration(ns) > want.patience(run.CPUTime) {
+		odd = append(odd, "it waited "+units.Duration(time.Duration(ns))+" for its CPU")
+	}
+	switch {
+	case len(wrong) > 0:
+		o.Status, o.Reason = doctor.Fail, strings.Join(append(wrong, odd...), "; ")
+	case len(odd) > 0:
+		o.Status, o.Reason = doctor.Warn, strings.Join(odd, "; ")
+	}
+	return o
+}
+
+// patience is how long a run may wait for its CPU: evidence has the same figures.
+func (p place) patience(cpu time.Duration) time.Duration {
+	if p.Virtual {
+		return max(2*time.Millisecond, cpu/200)
+	}
+	return max(time.Millisecond, cpu/500)
+}

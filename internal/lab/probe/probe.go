@@ -1,0 +1,114 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"judged/internal/engine"
+	"judged/internal/engine/canary"
+	"judged/internal/host/doctor"
+	"judged/internal/host/fingerprint"
+	"judged/internal/host/hostfs"
+	"judged/internal/host/slots"
+	"judged/internal/host/topology"
+	"judged/internal/sandbox/initproc"
+)
+
+// Options say what to try out.
+type Options struct {
+	IDs    []string      // of doctor.ProbeIDs; in which order they are given does not matter
+	Length time.Duration // of each spin on each CPU
+	Rounds int           // of the reference kernels, on each slot
+	// Own are kernels that no neighbour reaches: they use what a core has to itself. Shared are those
+	// that neighbours reach, through the last-level cache and memory.
+	Own, Shared []string
+	// Pool is what the kernels of Own take on another host of the pool; nil is unknown. Times has them
+	// told of this one, even where there is nothing to compare.
+	Pool  *fingerprint.Kernels
+	Times bool
+	// Seen is told before every step what it is.
+	Seen func(step string)
+}
+
+// Default is what the thresholds are made for.
+func Default() Options {
+	return Options{IDs: doctor.ProbeIDs(), Length: 3 * time.Second, Rounds: 5,
+		Own:    []string{initproc.KernelALU, initproc.KernelSort, initproc.KernelL2, initproc.KernelSyscall},
+		Shared: []string{initproc.KernelL3, initproc.KernelDRAM}}
+}
+
+// Result is what came of one probe.
+type Result struct {
+	ID      string
+	Outcome doctor.Outcome
+	Read    []string             // host paths; what was run has none
+	Kernels *fingerprint.Kernels // of probe-canary
+}
+
+// Run tries the slots of an engine out, one after the other. What a host does not have is a skip, and a
+// probe that fails is unknown, with the error as its reason: the others have something to say. The
+// error is of the whole, or of ctx.
+func Run(ctx context.Context, c *engine.Engine, o Options) (results []Result, err error) {
+	kernels, err := canary.New(c.Topology())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, kernels.Close()) }()
+	p := &prober{eng: c, fs: hostfs.New("/"), kernels: kernels, top: c.Topology(), slots: c.Slots(), o: o}
+	for _, probe := range []struct {
+		id  string
+		try func(context.Context) (doctor.Outcome, error)
+	}{
+		{"probe-limits", p.limits}, {"probe-gap", p.gap}, {"probe-osnoise", p.osnoise}, {"probe-canary", p.canary}, {"probe-neighbour", p.neighbour},
+	} {
+		if !slices.Contains(o.IDs, probe.id) {
+			continue
+		}
+		p.read, p.times = nil, nil
+		outcome, err := probe.try(ctx)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%s: %w", probe.id, context.Cause(ctx))
+		}
+		if err != nil {
+			outcome = doctor.Outcome{Status: doctor.Unknown, Reason: err.Error()}
+		}
+		results = append(results, Result{probe.id, outcome, p.read, p.times})
+	}
+	return results, nil
+}
+
+// prober holds what the probes share.
+type prober struct {
+	eng     *engine.Engine
+	fs      hostfs.FS
+	kernels *canary.Canary
+	top     topology.Topology
+	slots   []slots.Slot
+	o       Options
+	read    []string // by the probe that is at work
+	times   *fingerprint.Kernels
+}
+
+func (p *prober) seen(format string, args ...any) {
+	if p.o.Seen != nil {
+		p.o.Seen(fmt.Sprintf(format, args...))
+	}
+}
+
+func (p *prober) milliseconds() int { return int(max(p.o.Length/time.Millisecond, 1)) }
+
+func skip(reason string) doctor.Outcome { return doctor.Outcome{Status: doctor.Skip, Reason: reason} }
+
+// worse orders statuses; those that say nothing of the slot come first.
+func worse(a, b doctor.Status) int {
+	order := []doctor.Status{doctor.Skip, doctor.Unknown, doctor.Pass, doctor.Warn, doctor.Fail}
+	return slices.Index(order, a) - slices.Index(order, b)
+}
+
+// worst is the outcome that decides.
+func worst(all []doctor.Outcome) doctor.Outcome {
+	return slices.MaxFunc(all, func(a, b doctor.Outcome) int { return worse(a.Status, b.Status) })
+}

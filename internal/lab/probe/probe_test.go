@@ -1,0 +1,99 @@
+package probe
+
+import (
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/config"
+	"judged/internal/engine"
+	"judged/internal/host/doctor"
+	"judged/internal/sandbox"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	if initproc.IsInit() {
+		initproc.Main()
+	}
+	os.Exit(testkit.Run(m))
+}
+
+// TestHere tries this machine's own slots out, for a short time: every probe says something, and the
+// sandbox is as promised.
+func TestHere(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	c := config.Default()
+	ct, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Root: sandbox.RootPrivate, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+		UIDFirst: 1<<20 + os.Getpid()%4096*1000, UIDCount: 1000, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := ct.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	o := Default()
+	// The tracer would keep all CPUs of this machine busy; the guests' tests have it.
+	o.IDs = slices.DeleteFunc(o.IDs, func(id string) bool { return id == "probe-osnoise" })
+	o.Length, o.Rounds = 50*time.Millisecond, 1
+	o.Own, o.Shared = []string{initproc.KernelALUShort}, []string{initproc.KernelL3Short}
+	var steps []string
+	o.Seen = func(step string) { steps = append(steps, step) }
+	results, err := Run(t.Context(), ct, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[string]doctor.Outcome{}
+	for _, r := range results {
+		outcomes[r.ID] = r.Outcome
+		t.Logf("%s: %s (%s) %s", r.ID, r.Outcome.Status, r.Outcome.Found, r.Outcome.Reason)
+	}
+	if len(outcomes) != 4 || len(steps) < 2 {
+		t.Fatalf("%d probes, steps %q", len(outcomes), steps)
+	}
+	if o := outcomes["probe-limits"]; o.Status == doctor.Fail || !strings.Contains(o.Found, "RLIMIT_CPU unlimited unlimited, seccomp 2") {
+		t.Errorf("probe-limits: %+v", o)
+	}
+	if o := outcomes["probe-gap"]; !strings.Contains(o.Found, " % of ") || !strings.Contains(o.Found, "longest") {
+		t.Errorf("probe-gap: %+v", o)
+	}
+	wanted := len(ct.Slots()) > 1
+	for _, id := range []string{"probe-canary", "probe-neighbour"} {
+		if o := outcomes[id]; (o.Status != doctor.Skip) != wanted || o.Status == doctor.Unknown {
+			t.Errorf("%s with %d slots: %+v", id, len(ct.Slots()), o)
+		}
+	}
+
+	// The times that one run tells are what the next is compared with.
+	o.IDs, o.Times = []string{"probe-canary"}, true
+	first, err := Run(t.Context(), ct, o)
+	if err != nil || len(first) != 1 || first[0].Kernels == nil || first[0].Kernels.CPUTime[initproc.KernelALUShort] <= 0 {
+		t.Fatalf("times: %+v, %v", first, err)
+	}
+	o.Times, o.Pool = false, first[0].Kernels
+	second, err := Run(t.Context(), ct, o)
+	if err != nil || !strings.Contains(second[0].Outcome.Found, "against the pool alu-short ") {
+		t.Errorf("compared with the pool: %+v, %v", second, err)
+	}
+}
+
+func TestWorst(t *testing.T) {
+	var all []doctor.Outcome
+	for _, s := range []doctor.Status{doctor.Pass, doctor.Fail, doctor.Skip, doctor.Warn} {
+		all = append(all, doctor.Outcome{Status: s, Found: string(s)})
+	}
+	if diff := cmp.Diff(doctor.Outcome{Status: doctor.Fail, Found: "the worst of 4: fail"}, summed(all)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(all[2], summed(all[2:3])); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,247 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
+)
+
+// Group is the control group of one run. It is not safe for concurrent use.
+type Group struct {
+	*frame
+	slot   *Slot
+	files  *files
+	memory string   // v1: the folder of the memory controller, which is this run's alone
+	tasks  *os.File // v1: of that folder
+	killed bool
+	// hasPeak is nil until somebody asks.
+	hasPeak *bool
+}
+
+// files names the files of a group by what they are for.
+type files struct {
+	memory, swap, pids string // limits; swap counts memory too on v1
+	swapOff            bool   // v2: swap is limited apart, to 0
+	oomGroup           string // v2: one kill ends all
+	peak               string
+	peakReset          bool // v1: the peak can be reset by writing 0
+	oomEvents          string
+	stat               string // v2: memory.stat, to be read for every run
+	cache              string // memory.stat
+}
+
+func v2Files(dir string) *files {
+	return &files{memory: dir + "/memory.max", swap: dir + "/memory.swap.max", swapOff: true, pids: dir + "/pids.max",
+		oomGroup: dir + "/memory.oom.group", peak: dir + "/memory.peak", oomEvents: dir + "/memory.events", stat: dir + "/memory.stat",
+		cache: dir + "/memory.stat"}
+}
+
+func v1Files(memory, pids string) *files {
+	return &files{memory: memory + "/memory.limit_in_bytes", swap: memory + "/memory.memsw.limit_in_bytes", pids: pids + "/pids.max",
+		peak: memory + "/memory.max_usage_in_bytes", peakReset: true, oomEvents: memory + "/memory.oom_control",
+		cache: memory + "/memory.stat"}
+}
+
+// NewGroup makes a group without limits.
+func (s *Slot) NewGroup() (*Group, error) {
+	for {
+		g := &Group{slot: s}
+		err := s.open(g, fmt.Sprintf("run%d", s.tree.runs.Add(1)))
+		if err == nil {
+			return g, nil
+		}
+		left := g.Remove()
+		// Another tree of this process has the same folders: numbers go on.
+		if left != nil || !errors.Is(err, os.ErrExist) {
+			return nil, errors.Join(fmt.Errorf("make control group: %w", err), left)
+		}
+	}
+}
+
+func (s *Slot) open(g *Group, name string) (err error) {
+	if g.frame, err = s.takeFrame(name); err != nil {
+		return err
+	}
+	if s.tree.host.Mode == Unified {
+		g.files = v2Files(s.dir("", g.name))
+		return nil
+	}
+	// Counters of memory cannot be read as differences: pages of files stay
+	// charged, and peaks and kills are of all times.
+	memory := s.dir("memory", name)
+	if err := os.Mkdir(memory, 0o755); err != nil {
+		return err
+	}
+	g.memory, g.files = memory, v1Files(memory, s.dir("pids", g.name))
+	g.tasks, err = linux.Open(memory+"/tasks", os.O_WRONLY)
+	return err
+}
+
+// dir is the folder of a group in one of the hierarchies.
+func (s *Slot) dir(hierarchy, name string) string {
+	return s.tree.host.fs.Path(s.dirs[hierarchy]) + "/" + name
+}
+
+// openSome opens a file that not every kernel has, or lets be read.
+func openSome(path string) *os.File {
+	f, err := linux.Open(path, os.O_RDONLY)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+// Birth is the folder for CLONE_INTO_CGROUP, or nil on a host without v2.
+func (g *Group) Birth() *os.File { return g.v2 }
+
+// Tasks are the v1 files that a run with one thread writes "0" into, in this
+// order, to join. They are open because v1 checks the rights of who opened
+// them.
+func (g *Group) Tasks() []*os.File {
+	if g.tasks == nil {
+		return g.joins
+	}
+	return append(slices.Clip(g.joins), g.tasks)
+}
+
+// Limit bounds memory, without swap, and the number of processes and threads.
+func (g *Group) Limit(memory units.Bytes, processes int) error {
+	f := g.files
+	bytes := strconv.FormatInt(int64(memory), 10)
+	if err := write(f.memory, bytes); err != nil {
+		return err
+	}
+	swap := bytes
+	if f.swapOff {
+		swap = "0"
+	}
+	// A kernel without swap accounting has no such file, and then doctor
+	// asks for a host without swap.
+	if err := write(f.swap, swap); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if f.oomGroup != "" {
+		if err := write(f.oomGroup, "1"); err != nil {
+			return err
+		}
+	}
+	if g.processes == processes {
+		return nil
+	}
+	if err := write(f.pids, strconv.Itoa(processes)); err != nil {
+		return err
+	}
+	g.processes = processes
+	return nil
+}
+
+// Threads lists the threads in the group.
+func (g *Group) Threads() ([]int, error) { return readIDs(g.threads) }
+
+// Kill ends everything in the group: with cgroup.kill where there is one (Linux
+// 5.14), and then with a signal to each process that is left. cgroup.kill sends
+// its signal to the first thread of a process; if that one has exited, the kernel
+// drops the signal and the other threads go on (Linux 6.1 and 6.18). A signal to
+// the process reaches any thread.
+//
+// A fork at the wrong moment escapes cgroup.kill and a fork bomb can outrun the
+// signals. The end of the run's pid namespace catches both.
+func (g *Group) Kill() error {
+	g.killed = true
+	var err error
+	if g.v2 != nil {
+		if err = write(g.v2.Name()+"/cgroup.kill", "1"); errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+	}
+	signalAll(g.procs)
+	return err
+}
+
+// WaitEmpty blocks until nothing lives in the group and reports whether that
+// came in time.
+func (g *Group) WaitEmpty(timeout time.Duration) (bool, error) {
+	if g.v2 == nil {
+		return g.pollEmpty(timeout)
+	}
+	deadline := linux.Monotonic() + timeout
+	var buf [256]byte
+	for {
+		// Reading arms the notification, so read first, then wait.
+		n, err := g.events.ReadAt(buf[:], 0)
+		if n == 0 {
+			return false, err
+		}
+		if strings.Contains(string(buf[:n]), "populated 0") {
+			return true, nil
+		}
+		left := deadline - linux.Monotonic()
+		if left <= 0 {
+			return false, nil
+		}
+		if _, err := linux.WaitException(left, int(g.events.Fd())); err != nil {
+			return false, err
+		}
+	}
+}
+
+// pollEmpty is for legacy hosts, whose kernel tells nobody.
+func (g *Group) pollEmpty(timeout time.Duration) (bool, error) {
+	deadline := linux.Monotonic() + timeout
+	for {
+		ids, err := readIDs(g.procs)
+		if err != nil || len(ids) == 0 {
+			return err == nil, err
+		}
+		if linux.Monotonic() > deadline {
+			return false, nil
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// Remove closes the group's files and removes its folders, killing what is
+// left inside. The group is of no use afterwards, even after an error.
+func (g *Group) Remove() error {
+	again := g.reusable() // before the rest is killed
+	var errs []error
+	if g.memory != "" {
+		errs = append(errs, removeFolder(g.memory))
+	}
+	if g.tasks != nil {
+		errs = append(errs, g.tasks.Close())
+	}
+	switch {
+	case again:
+		g.slot.layAside(g.frame)
+	case g.frame != nil:
+		errs = append(errs, g.frame.remove())
+	}
+	return errors.Join(errs...)
+}
+
+// reusable reports whether the next run may have the frame. After cgroup.kill it
+// may not: since some kernel between 6.1 and 6.18 everything that is born into a
+// killed group is killed too.
+func (g *Group) reusable() bool {
+	if g.frame == nil || g.killed || g.slot.tree.host.Mode == Unified {
+		return false
+	}
+	empty, err := g.WaitEmpty(0)
+	return err == nil && empty
+}
+
+func removeFolder(dir string) error {
+	if err := syscall.Rmdir(dir); err != nil {
+		return killAndRemove(dir)
+	}
+	return nil
+}

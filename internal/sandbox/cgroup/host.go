@@ -1,0 +1,191 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/containerd/cgroups/v3"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/host/hostfs"
+)
+
+// Mode is how a host's hierarchies are mounted.
+type Mode string
+
+// The modes.
+const (
+	Unified Mode = "v2"
+	Hybrid  Mode = "hybrid"
+	Legacy  Mode = "v1"
+)
+
+// root is where every distribution mounts the hierarchies, and the only place
+// that containerd/cgroups looks at.
+const root = "/sys/fs/cgroup"
+
+// Host is what this host has of control groups.
+type Host struct {
+	Mode Mode
+	fs   hostfs.FS
+	v2   string            // mount point of the v2 hierarchy, or ""
+	v1   map[string]string // mount points of the v1 controllers that are used
+	base map[string]string // hierarchy, "" for v2 -> folder that trees are made in
+
+	// own is the partition that judged tune made, with its CPUs; "" if there is none.
+	own     string
+	ownCPUs cpuset.Set
+}
+
+// partitionName is that of the group that judged tune makes below the root. A slot on its CPUs has to
+// be below it: the kernel gives them to nobody else.
+const partitionName = "judged"
+
+// leafName is the group that judged moves into where its own has to be free of processes.
+const leafName = "daemon"
+
+// v1Controllers are the controllers that a run needs on a host without v2
+// controllers. cpuacct counts only where no v2 group does.
+func v1Controllers(m Mode) []string {
+	if m == Legacy {
+		return []string{"cpuset", "memory", "pids", "cpuacct"}
+	}
+	return []string{"cpuset", "memory", "pids"}
+}
+
+// Detect looks at the host. The error says which controller is missing and
+// how to get it.
+func Detect(fs hostfs.FS) (*Host, error) {
+	h := &Host{fs: fs, v1: map[string]string{}, base: map[string]string{}}
+	switch cgroups.Mode() {
+	case cgroups.Unified:
+		h.Mode, h.v2 = Unified, root
+	case cgroups.Hybrid:
+		h.Mode, h.v2 = Hybrid, root+"/unified"
+	case cgroups.Legacy:
+		h.Mode = Legacy
+	default:
+		return nil, fmt.Errorf("find control groups: nothing is mounted on %s; mount cgroup2 there", root)
+	}
+	own, err := fs.Read("/proc/self/cgroup")
+	if err != nil {
+		return nil, fmt.Errorf("read own control groups: %w", err)
+	}
+	if h.Mode == Unified {
+		return h, h.detectV2(parseOwn(own)[""])
+	}
+	return h, h.detectV1(parseOwn(own))
+}
+
+// parseOwn reads /proc/self/cgroup: hierarchy-ID:controllers:path, with no
+// controllers for v2.
+func parseOwn(text string) map[string]string {
+	own := map[string]string{}
+	for line := range strings.Lines(text) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		for c := range strings.SplitSeq(parts[1], ",") {
+			own[c] = parts[2]
+		}
+	}
+	return own
+}
+
+func (h *Host) detectV2(own string) error {
+	have, err := h.fs.Read(filepath.Join(h.v2, "cgroup.controllers"))
+	if err != nil {
+		return fmt.Errorf("read v2 controllers: %w", err)
+	}
+	for _, c := range []string{"cpuset", "memory", "pids"} {
+		if !strings.Contains(" "+have+" ", " "+c+" ") {
+			return fmt.Errorf("find control groups: v2 controller %q is not available in %s; boot without cgroup_disable=%s and with no v1 mount of it", c, h.v2, c)
+		}
+	}
+	// A group with processes cannot hand controllers down (the "no internal
+	// processes" rule). A unit with Delegate= holds nobody but us, and we
+	// move aside into a leaf, as does the first process of a container, whose root
+	// is a group like any other. Everywhere else trees go below the root, which is
+	// exempt, and where the kernel's own threads are.
+	h.base[""] = h.v2
+	dir := filepath.Join(h.v2, own)
+	switch {
+	case !h.alone(dir):
+	case filepath.Base(own) == leafName: // moved before
+		h.base[""] = filepath.Dir(dir)
+	default:
+		leaf := filepath.Join(dir, leafName)
+		if err := os.Mkdir(h.fs.Path(leaf), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("make own leaf: %w", err)
+		}
+		if err := h.fs.Write(filepath.Join(leaf, "cgroup.procs"), "0"); err != nil {
+			return fmt.Errorf("move judged into its own leaf: %w", err)
+		}
+		h.base[""] = dir
+	}
+	return h.findPartition()
+}
+
+// findPartition looks for a valid partition; an invalid one is a group like any other.
+func (h *Host) findPartition() error {
+	dir := filepath.Join(h.v2, partitionName)
+	kind, err := h.fs.Read(filepath.Join(dir, "cpuset.cpus.partition"))
+	if err != nil || kind != "root" && kind != "isolated" {
+		return nil
+	}
+	cpus, err := h.fs.Read(filepath.Join(dir, "cpuset.cpus.effective"))
+	if err == nil {
+		h.ownCPUs, err = cpuset.Parse(cpus)
+	}
+	if err != nil {
+		return fmt.Errorf("read partition %s: %w", dir, err)
+	}
+	h.own = dir
+	return nil
+}
+
+// baseOf is the folder that the tree of a slot on the CPUs is made in.
+func (h *Host) baseOf(hierarchy string, cpus cpuset.Set) string {
+	if hierarchy == "" && h.own != "" && cpus.IsSubsetOf(h.ownCPUs) {
+		return h.own
+	}
+	return h.base[hierarchy]
+}
+
+// bases are all folders that a tree can be in.
+func (h *Host) bases() []string {
+	all := slices.Collect(maps.Values(h.base))
+	if h.own != "" {
+		all = append(all, h.own)
+	}
+	return all
+}
+
+// alone reports whether this process is the only one in a group.
+func (h *Host) alone(dir string) bool {
+	procs, err := h.fs.Read(filepath.Join(dir, "cgroup.procs"))
+	return err == nil && procs == strconv.Itoa(os.Getpid())
+}
+
+func (h *Host) detectV1(own map[string]string) error {
+	for _, c := range v1Controllers(h.Mode) {
+		mount := filepath.Join(root, c)
+		if !h.fs.Exists(mount + "/tasks") {
+			return fmt.Errorf("find control groups: v1 controller %q is not mounted on %s; mount it with: mount -t cgroup -o %s cgroup %s", c, mount, c, mount)
+		}
+		h.v1[c] = mount
+		// Below our own group, so that limits set on us hold for runs too.
+		h.base[c] = filepath.Join(mount, own[c])
+	}
+	if h.Mode == Hybrid {
+		h.base[""] = filepath.Join(h.v2, own[""])
+	}
+	return nil
+}

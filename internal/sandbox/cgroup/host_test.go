@@ -1,0 +1,103 @@
+package cgroup
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/host/hostfs"
+)
+
+func TestParseOwn(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want map[string]string
+	}{
+		"v2":      {"0::/system.slice/judged.service\n", map[string]string{"": "/system.slice/judged.service"}},
+		"hybrid":  {"4:memory:/a/b\n2:cpu,cpuacct:/\n1:name=systemd:/x\n0::/x\n", map[string]string{"memory": "/a/b", "cpu": "/", "cpuacct": "/", "name=systemd": "/x", "": "/x"}},
+		"colons":  {"0::/a:b\n", map[string]string{"": "/a:b"}},
+		"garbage": {"nothing here\n", map[string]string{}},
+	}
+	for name, tt := range tests {
+		if diff := cmp.Diff(tt.want, parseOwn(tt.text)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestDetectV2: judged moves out of a group that it has to itself, a container's root
+// too, and once only.
+func TestDetectV2(t *testing.T) {
+	me := strconv.Itoa(os.Getpid()) + "\n"
+	type found struct{ Base, Moved string }
+	for name, tt := range map[string]struct {
+		own, procs string
+		want       found
+	}{
+		"root, with all others":     {"/", "1\n2\n" + me, found{root, ""}},
+		"root of a container":       {"/", me, found{root, "/daemon"}},
+		"a unit's group":            {"/system.slice/judged.service", me, found{root + "/system.slice/judged.service", "/system.slice/judged.service/daemon"}},
+		"a session with others":     {"/session", "1\n" + me, found{root, ""}},
+		"again, from where it went": {"/system.slice/judged.service/daemon", me, found{root + "/system.slice/judged.service", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := t.TempDir()
+			write := func(path, content string) {
+				t.Helper()
+				if err := errors.Join(os.MkdirAll(host+filepath.Dir(path), 0o755), os.WriteFile(host+path, []byte(content), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(root+"/cgroup.controllers", "cpuset memory pids\n")
+			write(filepath.Join(root, tt.own, "cgroup.procs"), tt.procs)
+			leaf := filepath.Join(tt.own, leafName)
+			write(root+leaf+"/cgroup.procs", "")
+			h := &Host{Mode: Unified, v2: root, base: map[string]string{}, fs: hostfs.New(host)}
+			if err := h.detectV2(tt.own); err != nil {
+				t.Fatal(err)
+			}
+			got := found{Base: h.base[""]}
+			if text, err := os.ReadFile(host + root + leaf + "/cgroup.procs"); err != nil || string(text) == "0" {
+				got.Moved = leaf
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPartition: slots on the CPUs of a partition that judged tune made go below it, others do not.
+func TestPartition(t *testing.T) {
+	for name, tt := range map[string]struct {
+		kind, cpus, slot, want string
+	}{
+		"inside":    {"isolated", "2-3", "2", "/sys/fs/cgroup/judged"},
+		"wide":      {"root", "2-3", "2-3", "/sys/fs/cgroup/judged"},
+		"outside":   {"isolated", "2-3", "1", "/sys/fs/cgroup"},
+		"half":      {"isolated", "2-3", "1-2", "/sys/fs/cgroup"},
+		"invalid":   {"isolated invalid (Cpu list in cpuset.cpus not exclusive)", "0-3", "2", "/sys/fs/cgroup"},
+		"no longer": {"member", "0-3", "2", "/sys/fs/cgroup"},
+	} {
+		h := &Host{Mode: Unified, v2: root, base: map[string]string{"": root}, fs: hostfs.Of(fstest.MapFS{
+			"sys/fs/cgroup/judged/cpuset.cpus.partition": {Data: []byte(tt.kind + "\n"), Mode: 0o644},
+			"sys/fs/cgroup/judged/cpuset.cpus.effective": {Data: []byte(tt.cpus + "\n"), Mode: 0o644},
+		})}
+		if err := h.findPartition(); err != nil {
+			t.Fatal(err)
+		}
+		cpus, err := cpuset.Parse(tt.slot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := h.baseOf("", cpus); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}

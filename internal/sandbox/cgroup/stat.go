@@ -1,0 +1,228 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"judged/internal/base/units"
+	"judged/internal/host/hostfs"
+)
+
+// ResetPeak makes the memory peak start from what is in use now, where the
+// kernel can.
+func (g *Group) ResetPeak() error {
+	if !g.files.peakReset {
+		return nil // a fresh v2 group holds only the parked child, 0.3 MiB
+	}
+	return write(g.files.peak, "0")
+}
+
+// CPUTime is the CPU time of every process that is or was in the group, user
+// and system, in the kernel's resolution: microseconds on v2, nanoseconds on
+// v1. It is exact when the group is empty, up to a tick late while it runs,
+// and up to a second late on a nohz_full CPU unless TouchAccounting was
+// called.
+func (g *Group) CPUTime() (time.Duration, error) {
+	cpu, err := g.CPU()
+	return cpu.Total, err
+}
+
+// CPU is a reading of the CPU counters of a group.
+type CPU struct {
+	Total time.Duration
+	// The split is nil where the kernel has none. It is scaled from ticks
+	// and decides nothing.
+	User, System *time.Duration
+	Throttled    *int64 // periods; present with the cpu controller only
+}
+
+// CPU reads the CPU counters alone: one read of an open file.
+func (g *Group) CPU() (CPU, error) {
+	var buf [1024]byte
+	n, err := g.usage.ReadAt(buf[:], 0)
+	if n == 0 {
+		return CPU{}, fmt.Errorf("read CPU time: %w", err)
+	}
+	parse := parseUsage
+	if g.v2 != nil {
+		parse = parseCPUStat
+	}
+	cpu, err := parse(string(buf[:n]))
+	if err != nil {
+		return CPU{}, fmt.Errorf("read CPU time from %q: %w", g.usage.Name(), err)
+	}
+	return cpu, nil
+}
+
+// parseUsage reads cpuacct.usage of v1: nanoseconds.
+func parseUsage(text string) (CPU, error) {
+	ns, err := strconv.ParseUint(strings.TrimSpace(text), 10, 63)
+	if err != nil {
+		return CPU{}, err
+	}
+	return CPU{Total: time.Duration(ns)}, nil
+}
+
+// parseCPUStat reads cpu.stat of v2. Of its lines, "key value", later kernels
+// have more. 53 bits of microseconds are 285 years, and still fit in nanoseconds.
+func parseCPUStat(text string) (CPU, error) {
+	var c CPU
+	found := false
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		v, err := strconv.ParseUint(value, 10, 53)
+		if err != nil {
+			continue
+		}
+		us, n := time.Duration(v)*time.Microsecond, int64(v)
+		switch key {
+		case "usage_usec":
+			c.Total, found = us, true
+		case "user_usec":
+			c.User = &us
+		case "system_usec":
+			c.System = &us
+		case "nr_throttled":
+			c.Throttled = &n
+		}
+	}
+	if !found {
+		return CPU{}, errors.New("there is no usage_usec")
+	}
+	return c, nil
+}
+
+// Stat is what a run's group counted.
+type Stat struct {
+	CPU
+	OOMKills int64
+	Memory   Memory
+}
+
+// Memory is what happened to the pages of a group. A member is nil where the kernel does not count
+// it, and all are on v1: reading its memory.stat takes 24 µs, and where swap has a limit too it does
+// not count how often the limits were reached (Linux 6.18). memory.numa_stat is not read: it says
+// where pages are, and when a run has ended it has none.
+type Memory struct {
+	Refaults       *int64 // pages that were thrown out and came back: memory.stat workingset_refault_*
+	LimitHits      *int64 // memory.events max
+	NUMAMigrations *int64 // memory.stat numa_pages_migrated, since Linux 6.12
+}
+
+// Stat reads all counters. Read it when the group is empty.
+func (g *Group) Stat() (Stat, error) {
+	cpu, err := g.CPU()
+	if err != nil {
+		return Stat{}, err
+	}
+	s := Stat{CPU: cpu}
+	events, err := hostfs.FS{}.ReadFile(g.files.oomEvents)
+	if err != nil {
+		return Stat{}, err
+	}
+	if s.OOMKills, err = parseKey(string(events), "oom_kill"); err != nil {
+		return Stat{}, fmt.Errorf("read %q: %w", g.files.oomEvents, err)
+	}
+	if g.files.stat == "" {
+		return s, nil
+	}
+	stat, err := hostfs.FS{}.ReadFile(g.files.stat)
+	if err != nil {
+		return Stat{}, err
+	}
+	s.Memory = parseMemoryStat(string(stat))
+	s.Memory.LimitHits = findKey(string(events), "max")
+	return s, nil
+}
+
+// HasPeak reports whether the kernel keeps the peak of the group's memory: v2 does since Linux 5.19.
+func (g *Group) HasPeak() bool {
+	if g.hasPeak == nil {
+		_, err := os.Stat(g.files.peak)
+		g.hasPeak = new(err == nil)
+	}
+	return *g.hasPeak
+}
+
+// Peak is the most memory that was charged to the group.
+func (g *Group) Peak() (units.Bytes, error) {
+	peak, err := readInt(g.files.peak)
+	return units.Bytes(peak), err
+}
+
+// Cache is how much of the group's memory is content of files outside memory file systems.
+func (g *Group) Cache() (units.Bytes, error) {
+	text, err := hostfs.FS{}.ReadFile(g.files.cache)
+	if err != nil {
+		return 0, err
+	}
+	return parseCache(string(text)), nil
+}
+
+// parseCache reads memory.stat: v1 calls files "cache". Both count shared memory with them.
+func parseCache(text string) units.Bytes {
+	var n int64
+	for key, sign := range map[string]int64{"file": 1, "cache": 1, "shmem": -1} {
+		if v := findKey(text, key); v != nil {
+			n += sign * *v
+		}
+	}
+	return units.Bytes(max(n, 0))
+}
+
+// parseMemoryStat sums pages of files and of processes. The kernel adds its counters per CPU up when
+// there are enough of them, so a few pages may be missing.
+func parseMemoryStat(text string) Memory {
+	m := Memory{NUMAMigrations: findKey(text, "numa_pages_migrated")}
+	for _, key := range []string{"workingset_refault_anon", "workingset_refault_file", "workingset_refault"} {
+		if n := findKey(text, key); n != nil {
+			if m.Refaults == nil {
+				m.Refaults = new(int64)
+			}
+			*m.Refaults += *n
+		}
+	}
+	return m
+}
+
+// Pressure is how long the group's processes could not run for want of a CPU since it was made. A
+// member is nil where the kernel keeps no such account (CONFIG_PSI, psi=1; for IRQ also
+// CONFIG_IRQ_TIME_ACCOUNTING, Linux 6.1) and on v1.
+type Pressure struct {
+	CPU *time.Duration // some: at least one of them waited
+	IRQ *time.Duration // full: interrupts had the CPUs of all
+}
+
+// Pressure reads both: two reads of open files.
+func (g *Group) Pressure() Pressure {
+	return Pressure{CPU: readPressure(g.waits, "some"), IRQ: readPressure(g.irqs, "full")}
+}
+
+func readPressure(f *os.File, line string) *time.Duration {
+	if f == nil {
+		return nil
+	}
+	var buf [256]byte
+	n, _ := f.ReadAt(buf[:], 0) // with the end of the file, or nothing
+	return parsePressure(string(buf[:n]), line)
+}
+
+// parsePressure reads the total of a line "some avg10=0.00 avg60=0.00 avg300=0.00 total=0",
+// microseconds.
+func parsePressure(text, line string) *time.Duration {
+	for l := range strings.Lines(text) {
+		kind, rest, _ := strings.Cut(strings.TrimSpace(l), " ")
+		if kind != line {
+			continue
+		}
+		_, total, found := strings.Cut(rest, " total=")
+		if us, err := strconv.ParseUint(total, 10, 53); found && err == nil {
+			return new(time.Duration(us) * time.Microsecond)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,302 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/containerd/cgroups/v3/cgroup1"
+	"github.com/containerd/cgroups/v3/cgroup2"
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/linux"
+)
+
+// prefix starts the name of every tree. The rest is the pid and the start time
+// of its judged, which together name a process for as long as the host is up, and
+// the pid namespace that they are of: a judged in a container has other pids.
+const prefix = "judged-"
+
+// Tree holds all groups of one judged process.
+type Tree struct {
+	host *Host
+	name string
+	runs atomic.Int64
+
+	mu    sync.Mutex // guards the rest
+	slots map[string]*Slot
+}
+
+// NewTree names a tree for the calling process and removes those that judged
+// processes left behind which are gone. Groups are made by Slot.
+func (h *Host) NewTree() (*Tree, error) {
+	if err := h.sweep(); err != nil {
+		return nil, err
+	}
+	start, err := h.startTime(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := h.pidNamespace()
+	if err != nil {
+		return nil, err
+	}
+	return &Tree{host: h, name: fmt.Sprintf("%s%d-%s-%s", prefix, os.Getpid(), start, namespace), slots: map[string]*Slot{}}, nil
+}
+
+// pidNamespace is the number of the caller's: "pid:[4026531836]" without the rest.
+func (h *Host) pidNamespace() (string, error) {
+	link, err := os.Readlink(h.fs.Path("/proc/self/ns/pid"))
+	if err != nil {
+		return "", err
+	}
+	return strings.Trim(link, "pid:[]"), nil
+}
+
+// startTime is field 22 of /proc/PID/stat, in ticks since boot.
+func (h *Host) startTime(pid int) (string, error) {
+	stat, err := h.fs.Read(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", err
+	}
+	// The name in field 2 may hold spaces and parentheses.
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 20 {
+		return "", fmt.Errorf("read /proc/%d/stat: %d fields after the name, want 20", pid, len(fields))
+	}
+	return fields[19], nil
+}
+
+// sweep ends and removes what crashed judged processes left, wherever in the
+// hierarchies they were started.
+func (h *Host) sweep() error {
+	var left []error
+	for _, mount := range h.mounts() {
+		for _, dir := range h.findTrees(mount, 6) {
+			if h.ownerLives(filepath.Base(dir)) {
+				continue
+			}
+			left = append(left, h.removeTree(dir))
+		}
+	}
+	return errors.Join(left...)
+}
+
+func (h *Host) mounts() []string {
+	var all []string
+	if h.v2 != "" {
+		all = append(all, h.v2)
+	}
+	for _, m := range h.v1 {
+		all = append(all, m)
+	}
+	return all
+}
+
+// findTrees lists the trees at most depth folders below dir.
+func (h *Host) findTrees(dir string, depth int) []string {
+	entries, err := os.ReadDir(h.fs.Path(dir))
+	if err != nil || depth == 0 {
+		return nil // a group that went away while we looked
+	}
+	var found []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case !e.IsDir():
+		case strings.HasPrefix(e.Name(), prefix):
+			found = append(found, path)
+		default:
+			found = append(found, h.findTrees(path, depth-1)...)
+		}
+	}
+	return found
+}
+
+// ownerLives is true, too, where that cannot be known: of a judged in another pid
+// namespace, which removes what it left itself.
+func (h *Host) ownerLives(name string) bool {
+	parts := strings.Split(strings.TrimPrefix(name, prefix), "-")
+	if len(parts) != 3 {
+		return true // not a name of ours: leave it alone
+	}
+	pid, start := parts[0], parts[1]
+	n, err := strconv.Atoi(pid)
+	_, number := strconv.ParseUint(start, 10, 64)
+	namespace, unknown := h.pidNamespace()
+	if err != nil || number != nil || unknown != nil || parts[2] != namespace {
+		return true
+	}
+	now, err := h.startTime(n)
+	return err == nil && now == start
+}
+
+// removeTree kills what lives below dir and removes the folders, deepest
+// first.
+func (h *Host) removeTree(dir string) error {
+	var folders []string
+	err := filepath.WalkDir(h.fs.Path(dir), func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			folders = append(folders, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := len(folders) - 1; i >= 0; i-- {
+		if err := killAndRemove(folders[i]); err != nil {
+			return fmt.Errorf("remove left-over control group: %w", err)
+		}
+	}
+	return nil
+}
+
+// killAndRemove retries because a killed process leaves its group only when it
+// has been torn down, which for a large one takes the kernel a while.
+func killAndRemove(dir string) error {
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		err := syscall.Rmdir(dir)
+		if err == nil || errors.Is(err, syscall.ENOENT) {
+			return nil
+		}
+		if !errors.Is(err, syscall.EBUSY) || time.Now().After(deadline) {
+			return fmt.Errorf("rmdir %q: %w", dir, err)
+		}
+		signalAll(dir + "/cgroup.procs")
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// signalAll sends SIGKILL to every process that a procs file lists. It opens the
+// processes before it reads the list that counts: a pid that ended in between may
+// be another process' by now, one of the host even.
+func signalAll(procs string) {
+	pids, err := readIDs(procs)
+	if err != nil || len(pids) == 0 {
+		return // nothing lives, or the group is gone
+	}
+	opened := make(map[int]*os.File, len(pids))
+	for _, pid := range pids {
+		if fd, err := linux.OpenProcess(pid); err == nil { // else it has ended
+			opened[pid] = fd
+			defer fd.Close()
+		}
+	}
+	members, _ := readIDs(procs) // none if the group is gone
+	for _, pid := range members {
+		if fd := opened[pid]; fd != nil {
+			_ = linux.KillProcess(fd) // it may have ended
+		}
+	}
+}
+
+// Slot is the part of a tree that is bound to the CPUs and the memory of one
+// slot. Its methods may be called concurrently.
+type Slot struct {
+	tree *Tree
+	dirs map[string]string // hierarchy -> folder
+
+	mu   sync.Mutex // guards the rest
+	idle []*frame
+}
+
+// Slot makes the groups of a slot on CPUs and memory nodes of the host. Asked
+// again for the same ones it returns the same groups.
+func (t *Tree) Slot(cpus, nodes cpuset.Set) (*Slot, error) {
+	name := strings.ReplaceAll("cpu"+cpus.String()+"mem"+nodes.String(), ",", "+")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.slots[name]; s != nil {
+		return s, nil
+	}
+	s := &Slot{tree: t, dirs: map[string]string{}}
+	for hierarchy := range t.host.base {
+		s.dirs[hierarchy] = filepath.Join(t.host.baseOf(hierarchy, cpus), t.name, name)
+	}
+	mems := nodes.String()
+	var err error
+	if t.host.Mode == Unified {
+		err = s.setUpV2(cpus.String(), mems)
+	} else {
+		err = s.setUpV1(cpus.String(), mems)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("set up control groups of slot %s: %w", cpus, err), t.remove())
+	}
+	t.slots[name] = s
+	return s, nil
+}
+
+func (s *Slot) setUpV2(cpus, mems string) error {
+	h, dir := s.tree.host, s.dirs[""]
+	group := strings.TrimPrefix(dir, h.v2)
+	m, err := cgroup2.NewManager(h.v2, group, &cgroup2.Resources{Memory: &cgroup2.Memory{}, Pids: &cgroup2.Pids{}})
+	if err != nil {
+		return err
+	}
+	if err := m.ToggleControllers([]string{"cpuset"}, cgroup2.Enable); err != nil {
+		return err
+	}
+	// The cpu controller stays off: cpu.stat counts without it, and groups
+	// without it are scheduled as one.
+	for _, w := range [][2]string{{"cpuset.cpus", cpus}, {"cpuset.mems", mems}, {"cgroup.subtree_control", "+memory +pids"}} {
+		if err := h.fs.Write(filepath.Join(dir, w[0]), w[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Slot) setUpV1(cpus, mems string) error {
+	h := s.tree.host
+	hierarchy := func() ([]cgroup1.Subsystem, error) {
+		all := []cgroup1.Subsystem{cgroup1.NewCpuset(root), cgroup1.NewMemory(root), cgroup1.NewPids(root)}
+		if h.Mode == Legacy {
+			all = append(all, cgroup1.NewCpuacct(root))
+		}
+		return all, nil
+	}
+	path := func(name cgroup1.Name) (string, error) {
+		return strings.TrimPrefix(s.dirs[string(name)], h.v1[string(name)]), nil
+	}
+	_, err := cgroup1.New(path, &specs.LinuxResources{CPU: &specs.LinuxCPU{Cpus: cpus, Mems: mems}}, cgroup1.WithHierarchy(hierarchy))
+	if err != nil {
+		return err
+	}
+	if h.Mode == Hybrid {
+		return os.MkdirAll(h.fs.Path(s.dirs[""]), 0o755)
+	}
+	return nil
+}
+
+// Remove ends everything in the tree and removes it. No group may be in use.
+func (t *Tree) Remove() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var errs []error
+	for _, s := range t.slots {
+		errs = append(errs, s.Trim())
+	}
+	return errors.Join(append(errs, t.remove())...)
+}
+
+func (t *Tree) remove() error {
+	var errs []error
+	for _, base := range t.host.bases() {
+		dir := filepath.Join(base, t.name)
+		if t.host.fs.Exists(dir) {
+			errs = append(errs, t.host.removeTree(dir))
+		}
+	}
+	return errors.Join(errs...)
+}

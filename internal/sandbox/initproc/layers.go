@@ -1,0 +1,61 @@
+package initproc
+
+import (
+	"errors"
+	"strings"
+)
+
+// Layers is a set of layers of the sandbox. It exists for the attack suite
+// alone, which takes one layer away at a time to see what the others hold;
+// nothing that a user can set leads here.
+type Layers uint8
+
+// The layers that can be taken away without taking the measurement with them.
+// Control groups still count CPU time and end a run, the run's mounts are still
+// its own, and its first process is still parked before it is let go.
+const (
+	Seccomp    Layers = 1 << iota // the system call policy
+	Namespaces                    // processes, IPC, network, host name, control groups
+	Root                          // the host's files as they are, and all of /proc
+	User                          // user 0 with all capabilities, and no no_new_privs
+	Cgroup                        // no memory and process limits, no cpuset
+	Rlimits                       // those of judged
+)
+
+var layerNames = [...]string{"seccomp", "namespaces", "root", "user", "cgroup", "rlimits"}
+
+// EachLayer lists the layers one by one.
+func EachLayer() []Layers { return []Layers{Seccomp, Namespaces, Root, User, Cgroup, Rlimits} }
+
+// Has reports whether all layers of other are in l.
+func (l Layers) Has(other Layers) bool { return l&other == other }
+
+// String is the names, joined by commas.
+func (l Layers) String() string {
+	var names []string
+	for i, name := range layerNames {
+		if l.Has(1 << i) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// ParseLayers is the reverse of String.
+func ParseLayers(s string) (Layers, error) {
+	var all Layers
+	if s == "" {
+		return all, nil
+	}
+next:
+	for name := range strings.SplitSeq(s, ",") {
+		for i, known := range layerNames {
+			if name == known {
+				all |= 1 << i
+				continue next
+			}
+		}
+		return 0, errors.New("read layers: " + name + " is unknown; use " + strings.Join(layerNames[:], ", "))
+	}
+	return all, nil
+}

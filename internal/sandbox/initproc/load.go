@@ -1,0 +1,71 @@
+package initproc
+
+import (
+	"math/rand/v2"
+	"os"
+	"time"
+)
+
+// Loads are kernels that never end: what neighbours do to a measurement. They
+// write one byte when they have what they need and are at full strength.
+func Loads() []string { return []string{LoadCPU, LoadMemory, LoadMemoryAtTimes} }
+
+// The loads.
+const (
+	LoadCPU           = "load-cpu"             // registers only
+	LoadMemory        = "load-memory"          // copies more than caches hold, back and forth
+	LoadMemoryAtTimes = "load-memory-at-times" // the same, working and resting for 0.2 to 2 s in turns
+)
+
+// LoadBytes is more memory than any load takes, with the runtime around it.
+const LoadBytes = 256 << 20
+
+// runLoad runs until it is killed. It returns only for a name that it does not
+// know.
+func runLoad(name string) int {
+	switch name {
+	case LoadCPU:
+		ready()
+		for x := uint64(1); x != 0; { // it never comes to 0
+			x ^= x << 13
+			x ^= x >> 7
+			x ^= x << 17
+		}
+	case LoadMemory:
+		copyMemory(func(time.Time) {})
+	case LoadMemoryAtTimes:
+		copyMemory(restAtTimes())
+	}
+	return 2
+}
+
+func ready() { os.Stdout.Write([]byte{1}) }
+
+// restAtTimes returns a pause that is due after a random time, and takes one.
+func restAtTimes() (pause func(now time.Time)) {
+	while := func() time.Duration { return 200*time.Millisecond + rand.N(1800*time.Millisecond) }
+	until := time.Now().Add(while())
+	return func(now time.Time) {
+		if now.After(until) {
+			time.Sleep(while())
+			until = time.Now().Add(while())
+		}
+	}
+}
+
+// copyMemory moves 64 MiB back and forth, some 10 ms each way: with a neighbour or
+// two more than a last-level cache holds. It pauses between two moves.
+func copyMemory(pause func(now time.Time)) {
+	const words = 64 << 20 / 8
+	a, b := make([]uint64, words), make([]uint64, words)
+	for i := range a {
+		a[i] = uint64(i)
+	}
+	copy(b, a)
+	ready()
+	for {
+		copy(a, b)
+		copy(b, a)
+		pause(time.Now())
+	}
+}

@@ -1,0 +1,249 @@
+package initproc
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+	"os"
+	"syscall"
+)
+
+// What judged-init is started with beside its standard streams: its end of the
+// connection to judged, a pipe that nobody writes to and whose other end judged
+// alone has, and the memory where the kernel notes the pid of what it forks.
+const (
+	controlFD  = 3
+	lifelineFD = 4
+	newbornFD  = 5
+)
+
+// The first byte of a message. A request carries descriptors, an answer a pid
+// or the text of an error.
+const (
+	msgMaps   = 'm' // keep your memory from your children
+	msgInit   = 'i' // start process 1 of a sandbox
+	msgChild  = 'c' // park a child in it
+	msgPID    = 'p'
+	msgFailed = 'f'
+)
+
+// MaxMessage is the longest message, in bytes.
+const MaxMessage = 4096
+
+// MapsRequest is the first request, and comes again now and then: with the
+// /proc/PID/maps of judged-init, which sees no /proc itself. The answer is its
+// pid.
+func MapsRequest(maps *os.File) ([]byte, []int) {
+	return []byte{msgMaps}, []int{int(maps.Fd())}
+}
+
+// InitRequest is the request for a process 1: the message, and the descriptor
+// of the network namespace that it enters, if there is one.
+func InitRequest(network *os.File) ([]byte, []int) {
+	if network == nil {
+		return []byte{msgInit}, nil
+	}
+	return []byte{msgInit}, []int{int(network.Fd())}
+}
+
+// Load is what a run is started with. It travels as a memfd that holds
+// Encode's bytes, because arguments can be longer than a message.
+type Load struct {
+	Args      []string
+	Program   string // what is executed; "" is Args[0], which is looked up in Path if it has no slash
+	Env       []string
+	UID       int // user and group of the run
+	CPUs      []int
+	FileSize  uint64 // RLIMIT_FSIZE, bytes
+	Stack     uint64 // RLIMIT_STACK, bytes
+	OpenFiles uint64 // RLIMIT_NOFILE
+	Seccomp   []byte // struct sock_filter instructions
+}
+
+// LoadFDs are the descriptors of a load.
+type LoadFDs struct {
+	Load                  int // the memfd
+	Stdin, Stdout, Stderr int
+	Gate                  int // the child reads its go byte here
+	Report                int // and writes here what it has to say
+	Process1              int // pidfd
+	Box                   int // mount of all that the run may write to
+	Birth                 int // folder of the v2 group, -1 for none
+	Tree                  int // mount of the host's files, -1 for none
+	Tasks                 []int
+}
+
+// The second byte of a request for a child: which descriptors it has that not
+// all have.
+const (
+	withBirth = 1 << iota
+	withTree
+)
+
+// Request is the request for a parked child.
+func (f LoadFDs) Request() ([]byte, []int) {
+	fds := []int{f.Load, f.Stdin, f.Stdout, f.Stderr, f.Gate, f.Report, f.Process1, f.Box}
+	with := byte(0)
+	if f.Birth >= 0 {
+		with |= withBirth
+		fds = append(fds, f.Birth)
+	}
+	if f.Tree >= 0 {
+		with |= withTree
+		fds = append(fds, f.Tree)
+	}
+	return []byte{msgChild, with}, append(fds, f.Tasks...)
+}
+
+func parseRequest(msg []byte, fds []int) (f LoadFDs, err error) {
+	const fixed = 8
+	if len(msg) != 2 || msg[1] >= withTree<<1 || len(fds) < fixed+bits.OnesCount8(msg[1]) {
+		return f, errors.New("read request: malformed")
+	}
+	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], fds[7], -1, -1, fds[fixed:]}
+	if msg[1]&withBirth != 0 {
+		f.Birth, f.Tasks = f.Tasks[0], f.Tasks[1:]
+	}
+	if msg[1]&withTree != 0 {
+		f.Tree, f.Tasks = f.Tasks[0], f.Tasks[1:]
+	}
+	return f, nil
+}
+
+// answer is what judged-init says to a request. A failure names the process
+// too, if there is one: its parent has to collect it.
+func answer(pid int, err error) []byte {
+	kind := byte(msgPID)
+	if err != nil {
+		kind = msgFailed
+	}
+	b := binary.AppendVarint([]byte{kind}, int64(pid))
+	if err != nil {
+		b = append(b, err.Error()...)
+	}
+	return b[:min(len(b), MaxMessage)]
+}
+
+// ParseAnswer reads the pid that a request asked for. With an error it is the
+// pid of a process that has to be collected, or 0. An empty answer is the end
+// of judged-init.
+func ParseAnswer(msg []byte) (int, error) {
+	if len(msg) == 0 {
+		return 0, errors.New("judged-init ended unexpectedly; look for an out-of-memory kill in the kernel's log")
+	}
+	pid, n := binary.Varint(msg[1:])
+	switch {
+	case n <= 0:
+		return 0, errors.New("read answer of judged-init: malformed")
+	case msg[0] == msgFailed:
+		return int(pid), errors.New("judged-init: " + string(msg[1+n:]))
+	case msg[0] != msgPID || pid <= 0:
+		return 0, errors.New("read answer of judged-init: malformed")
+	}
+	return int(pid), nil
+}
+
+// Encode returns the bytes of the load's memfd: integers as varints, lists and
+// strings with their length before them.
+func (l *Load) Encode() []byte {
+	var b []byte
+	number := func(v int64) { b = binary.AppendVarint(b, v) }
+	text := func(s string) { number(int64(len(s))); b = append(b, s...) }
+	for _, list := range [][]string{l.Args, l.Env} {
+		number(int64(len(list)))
+		for _, s := range list {
+			text(s)
+		}
+	}
+	text(l.Program)
+	number(int64(len(l.CPUs)))
+	for _, c := range l.CPUs {
+		number(int64(c))
+	}
+	for _, v := range []int64{int64(l.UID), int64(l.FileSize), int64(l.Stack), int64(l.OpenFiles)} {
+		number(v)
+	}
+	text(string(l.Seccomp))
+	return b
+}
+
+// Decode is the reverse of Encode.
+func (l *Load) Decode(b []byte) error {
+	d := decoder{b: b}
+	l.Args, l.Env, l.Program = d.strings(), d.strings(), d.string()
+	l.CPUs = make([]int, d.count())
+	for i := range l.CPUs {
+		l.CPUs[i] = int(d.number())
+	}
+	l.UID = int(d.number())
+	l.FileSize, l.Stack, l.OpenFiles = uint64(d.number()), uint64(d.number()), uint64(d.number())
+	l.Seccomp = []byte(d.string())
+	if d.bad || len(d.b) > 0 {
+		return errors.New("decode load: malformed")
+	}
+	return nil
+}
+
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) number() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+// count reads the length of a list; no element is shorter than a byte.
+func (d *decoder) count() int {
+	n := d.number()
+	if n < 0 || n > int64(len(d.b)) {
+		d.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+func (d *decoder) string() string {
+	n := d.count()
+	s := string(d.b[:n])
+	d.b = d.b[n:]
+	return s
+}
+
+func (d *decoder) strings() []string {
+	list := make([]string, d.count())
+	for i := range list {
+		list[i] = d.string()
+	}
+	return list
+}
+
+// readAll reads a whole descriptor from its start, wherever its offset is: the
+// kernel's files too, which have no size. It does not close it: whoever received
+// it does, once. Of two closes the second may hit what another thread has opened
+// in between, the runtime's poller for one, which ends the process.
+func readAll(fd int) ([]byte, error) {
+	var info syscall.Stat_t
+	if err := syscall.Fstat(fd, &info); err != nil {
+		return nil, os.NewSyscallError("fstat load", err)
+	}
+	b := make([]byte, 0, max(info.Size+1, 4<<10))
+	for {
+		n, err := syscall.Pread(fd, b[len(b):cap(b)], int64(len(b)))
+		if err != nil {
+			return nil, os.NewSyscallError("read request", err)
+		}
+		if n == 0 {
+			return b, nil
+		}
+		if b = b[:len(b)+n]; len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+	}
+}

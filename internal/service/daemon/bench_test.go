@@ -1,0 +1,276 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/broker"
+	"judged/internal/store"
+	"judged/internal/testkit"
+)
+
+// doneJobs is how many finished jobs the daemon holds when it is measured.
+const doneJobs = 10_000
+
+// The smallest static program, as in the sandbox's benchmarks: without a C
+// library its start is the kernel's work alone.
+func emptyProgram(b *testing.B) string {
+	b.Helper()
+	testkit.Need(b, testkit.StaticGCC)
+	source := map[string]string{
+		"amd64": `void _start(void) { __asm__ volatile("syscall" :: "a"(231), "D"(0)); }`,
+		"arm64": `void _start(void) { register long x8 __asm__("x8") = 94, x0 __asm__("x0") = 0; __asm__ volatile("svc 0" :: "r"(x8), "r"(x0)); }`,
+	}[runtime.GOARCH]
+	path := filepath.Join(b.TempDir(), "empty")
+	if err := os.WriteFile(path+".c", []byte(source), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	if out, err := exec.Command("gcc", "-Os", "-static", "-nostdlib", "-o", path, path+".c").CombinedOutput(); err != nil {
+		b.Fatalf("gcc: %v\n%s", err, out)
+	}
+	return path
+}
+
+// bareRun is the yardstick: fork, exec and wait for the same program.
+func bareRun(b *testing.B, path string) time.Duration {
+	b.Helper()
+	begin := time.Now()
+	pid, err := syscall.ForkExec(path, []string{path}, &syscall.ProcAttr{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(begin)
+}
+
+// prefill gives the data folder finished jobs, as a contest does before its
+// last hour.
+func prefill(b *testing.B, c config.Config) {
+	b.Helper()
+	ctx := context.Background()
+	br, err := broker.Start(ctx, broker.Options{Dir: filepath.Join(c.DataDir, "nats")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer br.Close()
+	s, err := store.Open(ctx, br, store.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	work := make(chan int)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for n := range work {
+				id := fmt.Sprintf("old-%d", n)
+				_, err := s.Create(ctx, store.Record{ID: id, Job: job.Job{Priority: job.Practice}})
+				if err != nil {
+					b.Error(err)
+					continue
+				}
+				r, err := s.Begin(ctx, id, 1, "1")
+				if err == nil {
+					err = s.Finish(ctx, r, job.Report{Verdict: job.Accepted})
+				}
+				if err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	for n := range doneJobs {
+		work <- n
+	}
+	close(work)
+	wg.Wait()
+}
+
+// yardsticks are the programs that are judged and run bare: the smallest there
+// is, whose start is 0.15 ms of the kernel's work, and one with a C library, as
+// contestants send them.
+func yardsticks(b *testing.B, f func(b *testing.B, path string)) {
+	b.Run("empty", func(b *testing.B) { f(b, emptyProgram(b)) })
+	b.Run("libc", func(b *testing.B) { f(b, binary(b, "measure/tiny.c")) })
+}
+
+// loaded is a daemon with many finished jobs behind it, and a one-test job for
+// it.
+func loaded(b *testing.B, path string) (*instance, job.Job) {
+	b.Helper()
+	c := settings(b)
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	prefill(b, c)
+	d := serving(b, c)
+	digest, err := d.PutBlobFile(d.ctx, path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return d, job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{{Name: "1"}}}
+}
+
+func (i *instance) judgeOne(b *testing.B, id string, j job.Job) {
+	r, err := i.Judge(i.ctx, id, j)
+	if err != nil || r.Verdict != job.Accepted {
+		b.Fatalf("job %s: %s %v", id, r.Verdict, err)
+	}
+}
+
+func p50(xs []time.Duration) float64 {
+	s := slices.Sorted(slices.Values(xs))
+	return float64(s[len(s)/2]) / 1e3
+}
+
+// BenchmarkJob measures, in every round, a bare run and a job from PUT to
+// report, one at a time.
+func BenchmarkJob(b *testing.B) { yardsticks(b, benchmarkJob) }
+
+func benchmarkJob(b *testing.B, path string) {
+	d, j := loaded(b, path)
+	var bare, whole []time.Duration
+	for n := 0; b.Loop(); n++ {
+		bare = append(bare, bareRun(b, path))
+		begin := time.Now()
+		d.judgeOne(b, "job-"+strconv.Itoa(n), j)
+		whole = append(whole, time.Since(begin))
+	}
+	b.ReportMetric(p50(bare), "bare-p50-us")
+	b.ReportMetric(p50(whole), "job-p50-us")
+	b.ReportMetric(p50(whole)/p50(bare), "job/bare")
+	d.drain()
+}
+
+// BenchmarkPolicies measures what a clear answer costs under the rule that
+// repeats near the limit, against that of a single run: jobs of both in turns.
+func BenchmarkPolicies(b *testing.B) {
+	d, j := loaded(b, binary(b, "measure/tiny.c"))
+	var single, confirm []time.Duration
+	for n := 0; b.Loop(); n++ {
+		for _, p := range []struct {
+			policy job.Policy
+			took   *[]time.Duration
+		}{{job.Single, &single}, {job.Confirm, &confirm}} {
+			j.Repeats = job.Repeats{Policy: p.policy}
+			begin := time.Now()
+			d.judgeOne(b, fmt.Sprintf("%s-%d", p.policy, n), j)
+			*p.took = append(*p.took, time.Since(begin))
+		}
+	}
+	b.ReportMetric(p50(single), "single-p50-us")
+	b.ReportMetric(p50(confirm), "confirm-p50-us")
+	b.ReportMetric(p50(confirm)/p50(single), "confirm/single")
+	d.drain()
+}
+
+// BenchmarkThroughput measures jobs of eight clients at once against bare runs,
+// in turns of half a hundred.
+func BenchmarkThroughput(b *testing.B) { yardsticks(b, benchmarkThroughput) }
+
+func benchmarkThroughput(b *testing.B, path string) {
+	d, j := loaded(b, path)
+	var bare, judged time.Duration
+	count := 0
+	ticks := d.cpuTicks(b)
+	for b.Loop() {
+		const turn = 50
+		begin := time.Now()
+		for range turn {
+			bareRun(b, path)
+		}
+		bare += time.Since(begin)
+		begin = time.Now()
+		var wg sync.WaitGroup
+		for client := range 8 {
+			wg.Go(func() {
+				for n := client; n < turn; n += 8 {
+					d.judgeOne(b, fmt.Sprintf("many-%d-%d", count, n), j)
+				}
+			})
+		}
+		wg.Wait()
+		judged += time.Since(begin)
+		count++
+	}
+	b.ReportMetric(float64(50*count)/judged.Seconds(), "jobs/s")
+	b.ReportMetric(float64(d.cpuTicks(b)-ticks)*tick/float64(50*count), "daemon-CPU-us/job")
+	b.ReportMetric(float64(judged)/float64(bare), "bare/judged")
+	d.drain()
+}
+
+// BenchmarkIdle measures what a daemon costs that has nothing to do, after a
+// hundred jobs.
+func BenchmarkIdle(b *testing.B) {
+	d := serving(b, settings(b))
+	path := emptyProgram(b)
+	digest, err := d.PutBlobFile(d.ctx, path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for n := range 100 {
+		d.judgeOne(b, "job-"+strconv.Itoa(n), job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{{Name: "1"}}})
+	}
+	d.idle()
+	const window = 20 * time.Second
+	for b.Loop() {
+		before := d.cpuTicks(b)
+		time.Sleep(window) // this is what is measured
+		b.ReportMetric(float64(d.cpuTicks(b)-before)*tick/1e6/window.Seconds()*100, "CPU-percent")
+	}
+	b.ReportMetric(float64(d.residentKiB(b))/1024, "RSS-MiB")
+	d.drain()
+}
+
+// tick is that of /proc/PID/stat, in µs (USER_HZ is 100).
+const tick = 1e4
+
+func (i *instance) proc(b *testing.B, file string) string {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", i.cmd.Process.Pid, file))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return string(text)
+}
+
+// cpuTicks is user and system time of the daemon itself.
+func (i *instance) cpuTicks(b *testing.B) int {
+	stat := i.proc(b, "stat")
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	user, err1 := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	if err1 != nil || err2 != nil {
+		b.Fatal("read stat: ", stat)
+	}
+	return user + system
+}
+
+func (i *instance) residentKiB(b *testing.B) int {
+	for line := range strings.Lines(i.proc(b, "status")) {
+		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, err := strconv.Atoi(strings.Fields(value)[0])
+			if err != nil {
+				b.Fatal(err)
+			}
+			return n
+		}
+	}
+	b.Fatal("read status: no VmRSS")
+	return 0
+}

@@ -1,0 +1,188 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/store"
+	"judged/internal/testkit"
+)
+
+// TestSweepBlobs has blobs that were all used long ago, but for one: those of
+// the job that waits stay with that one.
+func TestSweepBlobs(t *testing.T) {
+	var log bytes.Buffer
+	c := config.Default()
+	c.DataDir = filepath.Join(t.TempDir(), "data")
+	d := &daemon{o: Options{Config: c, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))}}
+	if err := d.openData(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	put := func(content string) job.File {
+		digest, _, _, err := d.blobs.Put(t.Context(), "", strings.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return job.File{Blob: digest}
+	}
+	ref := func(f job.File) *job.File { return &f }
+	create := func(id string, j job.Job) {
+		if _, err := d.store.Create(t.Context(), store.Record{ID: id, Job: j}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create("waits", job.Job{Program: put("program"), Files: map[string]job.File{"f": put("file")},
+		Tests: []job.Test{{Name: "1", Input: ref(put("input")), Answer: ref(put("answer"))}, {Name: "2"}}})
+	create("cancelled", job.Job{Program: put("its program")})
+	if _, err := d.store.Cancel(t.Context(), "cancelled"); err != nil {
+		t.Fatal(err)
+	}
+	put("uploaded in vain")
+	asked := put("asked for")
+	ageBlobs(t, c)
+	if _, err := d.blobs.Stat(asked.Blob); err != nil {
+		t.Fatal(err)
+	}
+
+	d.sweepBlobsOnce(t.Context())
+	if diff := cmp.Diff([]string{"answer", "asked for", "file", "input", "program"}, contents(t, c)); diff != "" {
+		t.Errorf("blobs (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(log.String(), "level=INFO msg=\"unused blobs were deleted\" blobs=2 size_bytes=27\n") {
+		t.Errorf("the log does not tell what was deleted:\n%s", log.String())
+	}
+	log.Reset()
+	d.sweepBlobsOnce(t.Context())
+	if log.Len() > 0 {
+		t.Errorf("a sweep that deletes nothing says:\n%s", log.String())
+	}
+	if err := os.RemoveAll(filepath.Join(c.DataDir, "blobs")); err != nil {
+		t.Fatal(err)
+	}
+	d.sweepBlobsOnce(t.Context())
+	if !strings.Contains(log.String(), "level=ERROR msg=\"delete unused blobs\"") {
+		t.Errorf("the log does not tell of a failure:\n%s", log.String())
+	}
+}
+
+// TestSweepBlobsAtStart starts a daemon above a blob that nobody uses.
+func TestSweepBlobsAtStart(t *testing.T) {
+	c := settings(t)
+	d := serving(t, c)
+	d.program("sum/AC-sum.c")
+	d.drain()
+	ageBlobs(t, c)
+	d = serving(t, c)
+	testkit.WaitFor(t, patience, "the blob to be deleted", func() bool { return len(contents(t, c)) == 0 })
+	d.drain()
+}
+
+// ageBlobs makes all blobs look as if they were used longer ago than they are kept.
+func ageBlobs(t *testing.T, c config.Config) {
+	t.Helper()
+	at := time.Now().Add(-c.Retention.MaxAge - 24*time.Hour)
+	for _, path := range blobFiles(t, c) {
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func blobFiles(t *testing.T, c config.Config) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(c.DataDir, "blobs", "??", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// contents is those of all blobs, in order.
+func contents(t *testing.T, c config.Config) []string {
+	t.Helper()
+	all := []string{}
+	for _, path := range blobFiles(t, c) {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // deleted in this moment
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(text))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestUnfinishedBlobs(t *testing.T) {
+	broken := errors.New("the broker is gone")
+	queued, done := store.Summary{State: job.Queued}, store.Summary{State: job.Done}
+	tests := []struct {
+		name  string
+		index map[string]store.Summary // beside a job that can be read
+		want  map[string]bool
+		err   error
+	}{
+		{"all can be read", nil, map[string]bool{"readable's": true}, nil},
+		{"one cannot", map[string]store.Summary{"lost": queued}, nil, broken},
+		{"it is over meanwhile", map[string]store.Summary{"lost": done}, map[string]bool{"readable's": true}, nil},
+		{"it is forgotten meanwhile", map[string]store.Summary{}, map[string]bool{"readable's": true}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := fakeRecords{ids: []string{"readable"}, index: map[string]store.Summary{"readable": queued}, err: broken}
+			if tt.index != nil {
+				r.ids = []string{"lost", "readable"}
+			}
+			for id, s := range tt.index {
+				r.index[id] = s
+			}
+			got, err := unfinishedBlobs(t.Context(), r)
+			if !errors.Is(err, tt.err) {
+				t.Errorf("error %v, want %v", err, tt.err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("blobs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// fakeRecords can read one job.
+type fakeRecords struct {
+	ids   []string
+	index map[string]store.Summary
+	err   error
+}
+
+func (r fakeRecords) Unfinished() []string { return r.ids }
+
+func (r fakeRecords) Summary(id string) (store.Summary, bool) {
+	s, ok := r.index[id]
+	return s, ok
+}
+
+func (r fakeRecords) Get(_ context.Context, id string) (store.Record, error) {
+	if id != "readable" {
+		return store.Record{}, r.err
+	}
+	return store.Record{ID: id, Job: job.Job{Program: job.File{Blob: id + "'s"}}}, nil
+}

@@ -1,0 +1,220 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/jobs/client"
+	"judged/internal/testkit"
+)
+
+const (
+	crashJobs  = 500
+	crashKills = 10
+	crashSeed  = 20260729
+)
+
+// crash is the daemon that is killed again and again, and what its platform
+// does meanwhile.
+type crash struct {
+	t        *testing.T
+	config   config.Config
+	random   *rand.Rand
+	traces   *traces
+	ctx      context.Context
+	now      *instance // the one that serves
+	accepted atomic.Int64
+}
+
+// TestCrash submits jobs while the daemon is killed at random moments: some
+// while it takes jobs, some while it only judges, some while it starts. What
+// was accepted ends with one report each.
+func TestCrash(t *testing.T) {
+	w := watchTraces(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	defer cancel()
+	c := &crash{t: t, config: settings(t), traces: w, ctx: ctx, random: rand.New(rand.NewPCG(crashSeed, 0))}
+	t.Logf("seed %d", crashSeed)
+	c.config.HTTP.Listen = freePort(t)
+	c.start()
+	program := c.now.program("sum/AC-sum.c")
+
+	submitters, submitting := errgroup.WithContext(ctx)
+	for k := range 4 {
+		submitters.Go(func() error { return c.submitAll(submitting, program, k, 4) })
+	}
+	c.killAndStart()
+	if err := submitters.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	c.check()
+	c.now.drain()
+	w.none()
+	if left, _ := filepath.Glob(filepath.Join(c.config.DataDir, "blobs", "tmp", "*")); len(left) > 0 {
+		t.Errorf("uploads were left: %q", left)
+	}
+}
+
+// freePort is an address that nobody listens on. All lives of a daemon have the
+// same one, as in earnest, so that clients find it again.
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (c *crash) start() {
+	c.t.Helper()
+	c.now = serving(c.t, c.config)
+	c.traces.add(c.now.process)
+}
+
+// crashJob is the n-th job and the verdict that it must get.
+func crashJob(n int, program job.File) (string, job.Job, job.Verdict) {
+	verdict, answer := job.Accepted, 1+n
+	if n%5 == 0 {
+		verdict, answer = job.WrongAnswer, n
+	}
+	return fmt.Sprintf("crash-%03d", n), job.Job{
+		Program: program,
+		Tests:   []job.Test{{Name: "1", Input: text(fmt.Sprintf("2\n1 %d\n", n)), Answer: text(fmt.Sprint(answer))}},
+		Labels:  map[string]string{"n": fmt.Sprint(n)}, Priority: job.Priorities()[n%4],
+	}, verdict
+}
+
+// submitAll sends every step-th job until it is accepted, as a platform does:
+// under the same id however often the daemon dies meanwhile.
+func (c *crash) submitAll(ctx context.Context, program job.File, first, step int) error {
+	platform := newClient(c.t, "http://"+c.config.HTTP.Listen)
+	for n := first; n < crashJobs; n += step {
+		id, j, _ := crashJob(n, program)
+		for {
+			_, err := platform.Submit(ctx, id, j)
+			if err == nil {
+				break
+			}
+			if lost := (*client.Unreachable)(nil); !errors.As(err, &lost) {
+				return fmt.Errorf("submit %s: %w", id, err)
+			}
+		}
+		c.accepted.Add(1)
+	}
+	return nil
+}
+
+// killAndStart kills six times at random numbers of accepted jobs, twice while
+// the daemon starts, and twice when all are accepted and some of them wait.
+func (c *crash) killAndStart() {
+	kills := 0
+	kill := func() {
+		// Within the work on one job too, which takes a few milliseconds.
+		moment := time.Now().Add(time.Duration(c.random.IntN(20_000)) * time.Microsecond)
+		testkit.WaitFor(c.t, patience, "the moment to kill", func() bool { return time.Now().After(moment) })
+		c.now.kill()
+		kills++
+	}
+	for range 6 {
+		target := min(c.accepted.Load()+1+int64(c.random.IntN(crashJobs/6)), crashJobs)
+		testkit.WaitFor(c.t, patience, "jobs to be accepted", func() bool { return c.accepted.Load() >= target })
+		kill()
+		if kills%3 == 0 {
+			p := launch(c.t, c.config)
+			c.traces.add(p)
+			c.now = &instance{process: p}
+			kill()
+		}
+		c.start()
+	}
+	testkit.WaitFor(c.t, patience, "all jobs to be accepted", func() bool { return c.accepted.Load() == crashJobs })
+	for kills < crashKills {
+		before := c.waiting()
+		c.t.Logf("%d jobs wait before kill %d", before, kills+1)
+		target := max(before-1-c.random.IntN(max(before/3, 1)), 0)
+		testkit.WaitFor(c.t, patience, "jobs to be judged", func() bool { return c.waiting() <= target })
+		kill()
+		c.start()
+	}
+	c.t.Logf("killed %d times", kills)
+}
+
+func (c *crash) waiting() int {
+	depth, err := c.now.Waiting(c.ctx)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	n := 0
+	for _, d := range depth {
+		n += d
+	}
+	return n
+}
+
+// check wants one report of each job, its verdict right, and the end told once.
+func (c *crash) check() {
+	attempts := map[int]int{}
+	for n := range crashJobs {
+		id, want, verdict := crashJob(n, job.File{})
+		r := c.now.finish(id)
+		if r.State != job.Done || r.Verdict != verdict || r.Attempt < 1 || r.Labels["n"] != want.Labels["n"] || len(r.Tests) != 1 {
+			c.t.Errorf("job %s: state %s, verdict %s, attempt %d, labels %v; want %s\n%s", id, r.State, r.Verdict, r.Attempt, r.Labels, verdict, r.Message)
+		}
+		attempts[r.Attempt]++
+		types := c.now.feed(id, 0).types()
+		got := count(types)
+		if got["queued"] != 1 || got["running"] != r.Attempt || got["done"] != 1 || got["cancelled"] != 0 || types[len(types)-1] != "done" {
+			c.t.Errorf("job %s: events %q after %d attempts", id, types, r.Attempt)
+		}
+	}
+	c.t.Logf("jobs by attempts: %v", attempts)
+	if attempts[1] == crashJobs {
+		c.t.Error("no job was begun twice; the kills hit nothing")
+	}
+	if diff := cmp.Diff(map[job.Priority]int{job.Contest: 0, job.Practice: 0, job.Rejudge: 0, job.Background: 0}, c.depth()); diff != "" {
+		c.t.Errorf("queue (-want +got):\n%s", diff)
+	}
+	seen := map[string]int{}
+	for f := (client.Filter{Limit: 100}); ; {
+		page, err := c.now.List(c.ctx, f)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for _, r := range page.Jobs {
+			seen[r.ID]++
+		}
+		if f.After = page.Next; page.Next == "" {
+			break
+		}
+	}
+	for id, n := range seen {
+		if n != 1 {
+			c.t.Errorf("job %s is listed %d times", id, n)
+		}
+	}
+	if len(seen) != crashJobs {
+		c.t.Errorf("%d jobs are listed, want %d", len(seen), crashJobs)
+	}
+}
+
+func (c *crash) depth() map[job.Priority]int {
+	depth, err := c.now.Waiting(c.ctx)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return depth
+}

@@ -1,0 +1,156 @@
+package daemon
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"judged/internal/base/job"
+	"judged/internal/testkit"
+)
+
+// TestDiskFull fills the disk below a daemon and frees it again. Meanwhile it
+// says so everywhere; what it accepted before is judged, and it needs no restart.
+func TestDiskFull(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		room int // that is left
+	}{
+		{"with room for reports", 48 << 20},
+		{"with a little room", 1 << 20},
+		{"without any", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) { diskFull(t, tt.room) })
+	}
+}
+
+func diskFull(t *testing.T, room int) {
+	c := settings(t)
+	disk := smallDisk(t, 128<<20)
+	c.DataDir = filepath.Join(disk, "data")
+	d := serving(t, c)
+	d.wantState(1, http.StatusOK, "")
+	d.submit("runs", d.busy(4000))
+	accepted := []string{"runs"}
+	for n := range 20 {
+		id := fmt.Sprintf("waits-%d", n)
+		d.submit(id, d.sum(n, false))
+		accepted = append(accepted, id)
+	}
+	d.reach("runs", job.Running)
+
+	fill(t, disk, "filler", room)
+	d.wantState(0, http.StatusServiceUnavailable, "free disk space there")
+	refused(t, "PUT /v1/jobs on a full disk", put(d, "/v1/jobs/late", d.encode(d.busy(1))))
+	refused(t, "PUT /v1/blobs on a full disk", put(d, "/v1/blobs/"+strings.Repeat("0", 64), make([]byte, 1<<20)))
+	if got := values(d.scrape()["judged_store_errors_total"])["operation=blob"]; got != 1 {
+		t.Errorf("%g failed uploads are counted, want 1", got)
+	}
+	if free := d.gauge("judged_data_free_bytes"); free < 0 || free > float64(reserveBytes) {
+		t.Errorf("%g bytes free, want at most %d", free, reserveBytes)
+	}
+	if room > int(floorBytes) {
+		for _, id := range accepted {
+			d.accepted(id)
+		}
+	} else {
+		testkit.WaitFor(t, patience, "a report that cannot be stored", func() bool {
+			return values(d.scrape()["judged_store_errors_total"])["operation=finish"] > 0
+		})
+		testkit.WaitFor(t, patience, "the log to tell to free disk space", func() bool {
+			return strings.Contains(d.said(), "no job is taken until reports can be stored") && strings.Contains(d.said(), "free disk space there")
+		})
+	}
+
+	if err := os.Remove(filepath.Join(disk, "filler")); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WaitFor(t, patience, "the daemon to be ready again", func() bool { return d.Ready(d.ctx) == nil })
+	d.wantState(1, http.StatusOK, "")
+	d.submit("late", d.sum(1, false))
+	for _, id := range append(accepted, "late") {
+		d.accepted(id)
+	}
+	d.drain()
+}
+
+// accepted waits for a job, and wants AC.
+func (i *instance) accepted(id string) {
+	i.t.Helper()
+	if r := i.finish(id); r.Verdict != job.Accepted {
+		i.t.Errorf("job %s: %s in attempt %d: %s", id, r.Verdict, r.Attempt, r.Message)
+	}
+}
+
+// wantState holds what the daemon says of itself: readiness, by the metric and by
+// HTTP with its reason, and that it is alive.
+func (i *instance) wantState(ready float64, status int, reason string) {
+	i.t.Helper()
+	a := i.ask("GET", "/readyz", nil)
+	if a.status != status || !strings.Contains(string(a.body), reason) || (a.header.Get("Retry-After") == "") != (status == http.StatusOK) {
+		i.t.Errorf("readyz: %d %s (%v), want %d with %q", a.status, a.body, a.header, status, reason)
+	}
+	if got := i.gauge("judged_ready"); got != ready {
+		i.t.Errorf("judged_ready is %g, want %g", got, ready)
+	}
+	if a := i.ask("GET", "/healthz", nil); a.status != http.StatusOK {
+		i.t.Errorf("healthz: %d %s, want 200", a.status, a.body)
+	}
+}
+
+// gauge is the value of a metric without labels.
+func (i *instance) gauge(name string) float64 {
+	i.t.Helper()
+	all := i.scrape()[name].GetMetric()
+	if len(all) != 1 {
+		i.t.Fatalf("%d series of %s, want one", len(all), name)
+	}
+	return all[0].GetGauge().GetValue()
+}
+
+// put sends a body, and returns what the daemon says against it.
+func put(d *instance, path string, body []byte) error {
+	a := d.ask("PUT", path, body, "Content-Type", jsonType)
+	if a.status < 400 {
+		return nil
+	}
+	return problemOf(a)
+}
+
+// smallDisk mounts a file system of its own.
+func smallDisk(t *testing.T, size int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0755", size)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+	return dir
+}
+
+// fill leaves room for so many bytes; a file of that name is in the way of the
+// others.
+func fill(t *testing.T, disk, name string, room int) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(disk, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(disk, &s); err != nil {
+		t.Fatal(err)
+	}
+	// Others write too: with no room at all the last page may be gone.
+	if _, err := f.Write(make([]byte, max(int(s.Bavail)*int(s.Bsize)-room, 0))); err != nil && room > 0 {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,250 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/broker"
+	"judged/internal/jobs/client"
+	"judged/internal/store"
+	"judged/internal/testkit"
+)
+
+// patience is how long anything may take that is to happen at all. It is no
+// promise: it is what tells a slow machine from a daemon that hangs.
+const patience = time.Minute
+
+// settings are a daemon's, with a data folder and a port of its own, and with
+// user IDs that no other test binary on this host uses.
+func settings(t testing.TB) config.Config {
+	t.Helper()
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	c := config.Default()
+	c.DataDir = filepath.Join(t.TempDir(), "data")
+	c.HTTP.Listen = "127.0.0.1:0"
+	c.HTTP.MaxBody, c.HTTP.MaxBlob = 4<<20, 4<<20
+	c.Sandbox.UIDFirst, c.Sandbox.UIDCount = firstUID(), uidCount
+	c.Canary.Interval = 0 // a slot that is idle is to look so
+	return c
+}
+
+const uidCount = 1000
+
+func firstUID() int { return 1_000_000 + os.Getpid()%1_000_000*uidCount }
+
+// process is a daemon that was started, whether it serves or not.
+type process struct {
+	t      testing.TB
+	cmd    *exec.Cmd
+	log    string // path of its stderr
+	tmp    string // its folder for temporary files
+	stdout *bufio.Reader
+	ended  chan struct{} // closed when it was waited for
+}
+
+// launch starts a daemon and does not wait for it.
+func launch(t testing.TB, c config.Config) *process {
+	t.Helper()
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.CreateTemp(t.TempDir(), "stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer write.Close()
+	p := &process{t: t, cmd: exec.Command(os.Args[0]), log: log.Name(), tmp: t.TempDir(), stdout: bufio.NewReader(read), ended: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), serveEnv+"="+string(text), "TMPDIR="+p.tmp)
+	p.cmd.Stdout, p.cmd.Stderr = write, log
+	// Its session tells what it leaves behind from what others do, see orphans.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.ended)
+		_ = p.cmd.Wait() // its exit code is asked for
+	}()
+	t.Cleanup(func() {
+		p.kill()
+		read.Close()
+		if t.Failed() {
+			t.Logf("daemon %d said:\n%s", p.cmd.Process.Pid, tail(p.said()))
+		}
+	})
+	return p
+}
+
+func tail(text string) string {
+	const most = 4 << 10
+	return text[max(0, len(text)-most):]
+}
+
+func (p *process) said() string {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		p.t.Error(err)
+	}
+	return string(text)
+}
+
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatalf("signal daemon: %v", err)
+	}
+}
+
+// kill ends the daemon without mercy.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+// exit waits for the daemon to end by itself.
+func (p *process) exit() int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(patience):
+		p.t.Fatalf("daemon did not end; it said:\n%s", tail(p.said()))
+		return -1
+	}
+}
+
+// url is the first line of stdout, "" when the daemon ended before it.
+func (p *process) url() string {
+	line, err := p.stdout.ReadString('\n')
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(line)
+}
+
+// instance is a daemon that serves.
+type instance struct {
+	*process
+	client.Client
+	ctx context.Context
+}
+
+// serving starts a daemon and waits until it serves.
+func serving(t testing.TB, c config.Config) *instance {
+	t.Helper()
+	p := launch(t, c)
+	url := p.url()
+	if url == "" {
+		t.Fatalf("daemon ended with code %d and said:\n%s", p.exit(), tail(p.said()))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	t.Cleanup(cancel)
+	return &instance{process: p, Client: newClient(t, url), ctx: ctx}
+}
+
+// newClient has connections of its own, which end with the test.
+func newClient(t testing.TB, url string) client.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	t.Cleanup(transport.CloseIdleConnections)
+	return client.Client{Base: url, HTTP: &http.Client{Transport: transport}}
+}
+
+// drain ends the daemon as an operator does, and wants exit code 0.
+func (i *instance) drain() {
+	i.t.Helper()
+	i.signal(syscall.SIGTERM)
+	if code := i.exit(); code != 0 {
+		i.t.Errorf("exit code %d after SIGTERM, want 0", code)
+	}
+}
+
+// submit sends a job that is to be accepted.
+func (i *instance) submit(id string, j job.Job) job.Report {
+	i.t.Helper()
+	r, err := i.Submit(i.ctx, id, j)
+	if err != nil {
+		i.t.Fatalf("submit job %q: %v", id, err)
+	}
+	return r
+}
+
+// finish waits for the report of a job.
+func (i *instance) finish(id string) job.Report {
+	i.t.Helper()
+	r, err := i.Wait(i.ctx, id)
+	if err != nil {
+		i.t.Fatalf("wait for job %q: %v", id, err)
+	}
+	return r
+}
+
+// reach waits until a job is in a state.
+func (i *instance) reach(id string, want job.State) {
+	i.t.Helper()
+	testkit.WaitFor(i.t, patience, "job "+id+" to be "+string(want), func() bool {
+		r, err := i.Job(i.ctx, id, 0)
+		return err == nil && r.State == want
+	})
+}
+
+// idle waits until all slots are idle and no run is left.
+func (i *instance) idle() {
+	i.t.Helper()
+	testkit.WaitFor(i.t, patience, "all slots to be idle and empty", func() bool {
+		all, err := i.Slots(i.ctx)
+		if err != nil {
+			return false
+		}
+		for _, s := range all {
+			if s.State != "idle" {
+				return false
+			}
+		}
+		return len(programs()) == 0
+	})
+}
+
+// inspect opens the records of a daemon that has ended.
+func inspect(t *testing.T, c config.Config) map[string]job.Report {
+	t.Helper()
+	b, err := broker.Start(t.Context(), broker.Options{Dir: filepath.Join(c.DataDir, "nats")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	s, err := store.Open(t.Context(), b, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	all := map[string]job.Report{}
+	for after := ""; ; {
+		page, next, err := s.List(t.Context(), store.Filter{After: after, Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page {
+			all[r.ID] = r
+		}
+		if after = next; next == "" {
+			return all
+		}
+	}
+}

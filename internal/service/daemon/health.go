@@ -1,0 +1,108 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"judged/internal/engine"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
+)
+
+// examineEvery is how often doctor looks at the host.
+const examineEvery = 60 * time.Second
+
+// health is what is known about the host's fitness.
+type health struct {
+	eng     *engine.Engine
+	pool    *slots.Pool
+	version string // of judged
+	log     *slog.Logger
+	last    atomic.Pointer[doctor.Report]
+}
+
+// examine asks doctor and remembers the answer.
+func (h *health) examine(ctx context.Context) error {
+	r, err := h.eng.Doctor(ctx)
+	if err != nil {
+		return err
+	}
+	if before := h.last.Swap(&r); before == nil || before.Ready != r.Ready {
+		if r.Ready {
+			h.log.Info("the host is fit to judge")
+		} else {
+			h.log.Warn("the host is not fit for times that decide; see judged doctor", "failed", strings.Join(r.FailedIDs(), ","))
+		}
+	}
+	return nil
+}
+
+// report is doctor's last word.
+func (h *health) report() doctor.Report { return *h.last.Load() }
+
+// doctor examines anew, for GET /v1/doctor.
+func (h *health) doctor(ctx context.Context) (doctor.Report, error) {
+	if err := h.examine(ctx); err != nil {
+		return doctor.Report{}, err
+	}
+	r := h.report()
+	r.Version = h.version
+	return r, nil
+}
+
+// fit says why no slot may judge, which only a strict engine can say.
+func (h *health) fit() error {
+	var err error
+	for _, s := range h.eng.Slots() {
+		if err = h.eng.Fit(s.CPUs); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// inUse says why every slot is out of use, or nil if one is not.
+func (h *health) inUse() error {
+	var why []string
+	for _, s := range h.pool.Snapshot() {
+		if s.State == slots.Idle || s.State == slots.Busy {
+			return nil
+		}
+		why = append(why, fmt.Sprintf("%s is %s (%s: %s)", s.CPUs, s.State, s.Cause, s.Reason))
+	}
+	return fmt.Errorf("no slot is in use: %s; see GET /v1/slots", strings.Join(why, ", "))
+}
+
+// watch examines the host again and again, and brings slots back that were
+// drained because the host had drifted, once it is as it should be.
+func (h *health) watch(ctx context.Context) {
+	tick := time.NewTicker(examineEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := h.examine(ctx); err != nil {
+			h.log.Warn("cannot examine the host", "error", err)
+		}
+		h.restore()
+	}
+}
+
+// restore puts back what dispatch took out of use because the host was not fit.
+func (h *health) restore() {
+	for _, s := range h.pool.Slots() {
+		if h.eng.Fit(s.CPUs) != nil {
+			continue
+		}
+		if err := h.pool.Lift(s.CPUs, slots.UnfitHost); err != nil {
+			h.log.Warn("cannot bring a slot back", "cpus", s.CPUs.String(), "error", err)
+		}
+	}
+}

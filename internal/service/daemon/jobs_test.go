@@ -1,0 +1,53 @@
+package daemon
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"judged/internal/base/job"
+	"judged/internal/testkit"
+)
+
+// program uploads one of the sample programs, statically linked.
+func (i *instance) program(path string) job.File {
+	i.t.Helper()
+	digest, err := i.PutBlobFile(i.ctx, binary(i.t, path))
+	if err != nil {
+		i.t.Fatalf("upload %s: %v", path, err)
+	}
+	return job.File{Blob: digest}
+}
+
+func binary(t testing.TB, path string) string {
+	t.Helper()
+	return testkit.CompileC(t, filepath.Join(testkit.RepoRoot(t), "testdata", "submissions", path), true)
+}
+
+func text(s string) *job.File { return &job.File{Text: &s} }
+
+// sum is a job of one test that asks for 1 + n; with wrong it is told that the
+// answer was another.
+func (i *instance) sum(n int, wrong bool) job.Job {
+	i.t.Helper()
+	answer := 1 + n
+	if wrong {
+		answer++
+	}
+	return job.Job{
+		Program: i.program("sum/AC-sum.c"),
+		Tests:   []job.Test{{Name: "1", Input: text(fmt.Sprintf("2\n1 %d\n", n)), Answer: text(strconv.Itoa(answer))}},
+	}
+}
+
+// busy is a job that computes for a time and is accepted then.
+func (i *instance) busy(ms int) job.Job {
+	i.t.Helper()
+	return job.Job{
+		Program: i.program("measure/spin.c"), Command: []string{"{program}", "1", "100", strconv.Itoa(ms)},
+		Tests:   []job.Test{{Name: "1"}},
+		Limits:  job.Limits{CPUTimeMS: 60_000, WallTimeMS: 120_000},
+		Repeats: job.Repeats{Policy: job.Single},
+	}
+}

@@ -1,0 +1,89 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	"judged/internal/base/config"
+	"judged/internal/base/linux"
+	"judged/internal/engine"
+	"judged/internal/sandbox"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/testkit"
+)
+
+// serveEnv makes this binary a daemon with the configuration that it holds.
+const serveEnv = "JUDGED_TEST_SERVE"
+
+func TestMain(m *testing.M) {
+	if initproc.IsInit() {
+		initproc.Main()
+	}
+	if text := os.Getenv(serveEnv); text != "" {
+		os.Exit(serveMain(text))
+	}
+	os.Exit(testkit.Run(m))
+}
+
+// serveMain does what judged serve does once its flags are read: one line for
+// an error, 2 for a configuration that cannot be used.
+func serveMain(text string) int {
+	err := serveConfig(text)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "judged:", err)
+	if usage := (*engine.UsageError)(nil); errors.As(err, &usage) {
+		return 2
+	}
+	return 3
+}
+
+func serveConfig(text string) error {
+	var c config.Config
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return err
+	}
+	if err := c.Validate(); err != nil {
+		return &engine.UsageError{Err: err}
+	}
+	drain, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	abort, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	context.AfterFunc(drain, func() {
+		second, stop := signal.NotifyContext(abort, syscall.SIGTERM)
+		defer stop()
+		<-second.Done()
+		cancel()
+	})
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	// Tests of several packages judge on the same CPUs at once, so each daemon claims them where nobody else looks.
+	claims, err := linux.DetachedTmpfs()
+	if err != nil {
+		return err
+	}
+	defer claims.Close()
+	return Run(drain, abort, Options{
+		Config: c, Version: "test", Revision: "none", Out: os.Stdout, Log: log,
+		Engine: engine.Options{ClaimFolder: fmt.Sprintf("/proc/self/fd/%d", claims.Fd()), CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool,
+			Root: sandbox.Root(c.Sandbox.Root), BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+			UIDFirst: c.Sandbox.UIDFirst, UIDCount: c.Sandbox.UIDCount, Daemon: true, Log: log},
+	})
+}
+
+func decodeConfig(t testing.TB, text string) config.Config {
+	t.Helper()
+	var c config.Config
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

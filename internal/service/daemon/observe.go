@@ -1,0 +1,58 @@
+package daemon
+
+import (
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/host/tune"
+	"judged/internal/service/dispatch"
+	"judged/internal/service/metrics"
+)
+
+// observer turns what dispatch tells into metrics.
+type observer struct{ m *metrics.Metrics }
+
+func (o observer) JobDone(r *job.Report, queueWait time.Duration) { o.m.JobDone(r, queueWait) }
+
+func (o observer) AttemptDone(outcome dispatch.Outcome) { o.m.AttemptDone(metrics.Attempt(outcome)) }
+
+func (o observer) CanaryDone(cpus, kernel string, cpuTime time.Duration, deviation *float64) {
+	o.m.CanaryDone(cpus, kernel, cpuTime.Seconds(), deviation)
+}
+
+func (d *daemon) newMetrics() *metrics.Metrics {
+	host := d.eng.Host(d.eng.CPUs(), d.health.report())
+	environment := "bare"
+	if d.eng.Virtual() {
+		environment = "vm"
+	}
+	return metrics.New(metrics.Options{
+		Version: d.o.Version, Revision: d.o.Revision,
+		Host: metrics.HostInfo{Pool: host.Pool, Fingerprint: host.Fingerprint, CPUModel: host.CPUModel, Kernel: host.Kernel,
+			Isolation: host.Isolation, Environment: environment},
+		Ready:      d.ready,
+		FreeBytes:  d.space.bytes,
+		Slots:      d.slotStates,
+		Doctor:     d.checkStates,
+		QueueDepth: d.queue.Depth,
+		Tuned:      d.tuned.inForce,
+		Settings:   tune.IDs(),
+		Turbo:      func() string { return string(d.eng.Turbo(d.eng.CPUs()).Value) },
+	})
+}
+
+func (d *daemon) slotStates() []metrics.SlotStatus {
+	var all []metrics.SlotStatus
+	for _, s := range d.pool.Snapshot() {
+		all = append(all, metrics.SlotStatus{CPUs: s.CPUs, State: s.State})
+	}
+	return all
+}
+
+func (d *daemon) checkStates() []metrics.CheckStatus {
+	var all []metrics.CheckStatus
+	for _, c := range d.health.report().Checks {
+		all = append(all, metrics.CheckStatus{ID: c.ID, Severity: string(c.Severity), Status: string(c.Status)})
+	}
+	return all
+}

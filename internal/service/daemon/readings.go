@@ -1,0 +1,22 @@
+package daemon
+
+import (
+	"context"
+
+	"judged/internal/engine"
+	"judged/internal/engine/canary"
+	"judged/internal/host/slots"
+)
+
+// readings are canaries on the workers of the engine.
+type readings struct {
+	*canary.Canary
+	eng *engine.Engine
+}
+
+// Read leaves the worker ready for the next job.
+func (r readings) Read(ctx context.Context, slot slots.Slot, kernel string) (canary.Reading, error) {
+	worker := r.eng.Worker(slot)
+	defer worker.Tidy()
+	return r.Canary.Read(ctx, worker, kernel)
+}

@@ -1,0 +1,50 @@
+package daemon
+
+import (
+	"testing"
+)
+
+// TestServe is what one daemon is asked one after the other. The last parts
+// look back on all that was judged before.
+func TestServe(t *testing.T) {
+	w := watchTraces(t)
+	c := settings(t)
+	c.HTTP.MaxBody = 64 << 10
+	d := serving(t, c)
+	w.add(d.process)
+	for _, part := range []struct {
+		name string
+		run  func(t *testing.T, d *instance)
+	}{
+		{"cancel a queued job", cancelQueued},
+		{"cancel a running job", cancelRunning},
+		{"cancel between two tests", cancelBetween},
+		{"cancel a done job", cancelDone},
+		{"same id", sameID},
+		{"idempotency key", idempotencyKey},
+		{"multipart", multipartJob},
+		{"bad submissions", badSubmissions},
+		{"blobs", uploads},
+		{"events", events},
+		{"long poll", longPoll},
+		{"priorities", priorities},
+		{"report", completeReport},
+		{"hostile text", hostileText},
+		{"verdicts", verdicts},
+		{"data folder in use", dataInUse},
+		{"port in use", portInUse},
+		{"threads", threads},
+		{"metrics", metricsAgree},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.run(t, d.in(t)) })
+	}
+	d.drain()
+	w.none()
+}
+
+// in is the same daemon for a part of the test.
+func (i *instance) in(t *testing.T) *instance {
+	p := *i.process
+	p.t = t
+	return &instance{process: &p, Client: i.Client, ctx: i.ctx}
+}

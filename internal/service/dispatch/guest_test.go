@@ -1,0 +1,80 @@
+package dispatch
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/host/slots"
+	"judged/internal/testkit"
+	"judged/internal/testkit/attacks"
+	"judged/internal/testkit/guest"
+	"judged/internal/timing/evidence"
+)
+
+// markedProgram is where the guest has the program of attack 170.
+const markedProgram = "/mark"
+
+// TestMarkedRunsInGuest is TestMarkedRuns with two slots, of which one could go out of use.
+func TestMarkedRunsInGuest(t *testing.T) {
+	t.Parallel() // one emulator keeps one CPU busy
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
+	source := filepath.Join(testkit.RepoRoot(t), "testdata", "attacks", "170-mark-runs.c")
+	guest.GoTest(t, guest.Config{Append: "isolcpus=2,3 tsc=reliable", NUMA: true, Files: map[string]string{markedProgram: testkit.CompileC(t, source, true)}},
+		"judged/internal/dispatch", "^TestMarkedRuns$")
+}
+
+// TestMarkedRuns judges more runs that make themselves look disturbed than may be among the
+// last ones on a slot: it stays in use. Real noise is kept out by thresholds out of reach.
+func TestMarkedRuns(t *testing.T) {
+	f := newFixture(t, false)
+	program := markedProgram
+	if !attacks.InGuest(t) {
+		testkit.Need(t, testkit.StaticGCC)
+		program = testkit.CompileC(t, filepath.Join(testkit.RepoRoot(t), "testdata", "attacks", "170-mark-runs.c"), true)
+	}
+	f.blob = func(string) (string, error) { return program, nil }
+	planned := f.eng.Slots()
+	if len(planned) == 1 {
+		planned = []slots.Slot{made, planned[0]}
+	}
+	f.dispatcher(Options{Canary: &played{stopped: true}, CanaryInterval: time.Hour}, planned...)
+	if planned[0].Node == made.Node { // kept busy: the other one is not the last in use
+		lease, err := f.pool.Lease(t.Context())
+		f.must(err)
+		defer lease.Release()
+		if got := lease.Slot().CPUs.String(); got != made.CPUs.String() {
+			t.Fatalf("leased slot %s, want %s", got, made.CPUs)
+		}
+	}
+	th := f.eng.Thresholds()
+	th.TickRate, th.NohzTicks = 0, evidence.Count{} // an emulated CPU has few interrupts: any marks a run
+	th.Foreign.Floor, th.StealTicks = time.Hour, math.MaxInt32
+	f.eng.SetThresholds(th)
+	f.run()
+	marked := map[string]int{}
+	for i := range 3 * tooMany {
+		id := fmt.Sprint("marked-", i)
+		f.submit(id, "p", "timers", "60", "0")
+		r := f.finish(id)
+		if r.Verdict != job.Accepted {
+			t.Fatalf("job %s: verdict %s, want AC: %s", id, r.Verdict, r.Message)
+		}
+		if run := r.Tests[0].Runs[0]; slices.Contains(run.Disturbed, job.CauseTick) {
+			marked[run.CPUs]++
+		}
+	}
+	if most := slices.Max(append(slices.Collect(maps.Values(marked)), 0)); most <= tooMany {
+		t.Errorf("%v runs are marked, want more than %d on one slot", marked, tooMany)
+	}
+	for _, s := range f.pool.Snapshot() {
+		if s.State != slots.Idle && s.State != slots.Busy {
+			t.Errorf("slot %s is %s: %s", s.CPUs, s.State, s.Reason)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/engine/canary"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/timing/stats"
+)
+
+func newWard(virtual bool) *ward {
+	return &ward{kernels: []string{initproc.KernelALU, initproc.KernelL3, initproc.KernelSyscall}, health: map[string]memory{}, virtual: virtual}
+}
+
+// read takes n readings of every kernel; those of one take factor as long.
+func (w *ward) read(n int, kernel string, factor float64, disturbed ...job.Cause) {
+	for range n {
+		for _, k := range w.kernels {
+			t := 50 * time.Millisecond
+			if k == kernel {
+				t = time.Duration(factor * float64(t))
+			}
+			w.take(canary.Reading{Kernel: k, CPUTime: t, Run: job.Run{Disturbed: disturbed}})
+		}
+	}
+}
+
+func TestTrouble(t *testing.T) {
+	for name, tt := range map[string]struct {
+		virtual   bool
+		kernel    string
+		factor    float64
+		disturbed []job.Cause
+		want      string
+	}{
+		"steady":                     {false, initproc.KernelALU, 1, nil, ""},
+		"slower":                     {false, initproc.KernelALU, 1.1, nil, "canary alu is 10.0 % slower than its baseline"},
+		"slower, virtual":            {true, initproc.KernelSyscall, 1.25, nil, "canary syscall is 25.0 % slower than its baseline"},
+		"slower within the guard":    {false, initproc.KernelALU, 1.004, nil, ""},
+		"slower while disturbed":     {false, initproc.KernelALU, 1.1, []job.Cause{job.CauseWait}, "50 of its last 50 runs were disturbed"},
+		"turbo":                      {false, initproc.KernelALU, 0.8, nil, "canary alu is 20.0 % faster than its baseline: turbo is on"},
+		"faster, but not the core":   {false, initproc.KernelSyscall, 0.8, nil, ""},
+		"a neighbour in the cache":   {false, initproc.KernelL3, 1.5, nil, "canary l3 is 50.0 % slower than its baseline"},
+		"a neighbour, virtual":       {true, initproc.KernelL3, 1.5, nil, ""},
+		"a neighbour left":           {true, initproc.KernelL3, 0.5, nil, ""},
+		"the core itself, neighbour": {true, initproc.KernelALU, 1.1, nil, "canary alu is 10.0 % slower than its baseline"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(tt.virtual)
+			w.read(stats.DefaultChart().Learn, "", 0)
+			w.read(20, tt.kernel, tt.factor, tt.disturbed...)
+			if got := w.trouble(); got != tt.want {
+				t.Errorf("trouble %q, want %q", got, tt.want)
+			}
+			w.held = tt.want
+			w.read(stats.DefaultChart().Recover-1, "", 0)
+			if got := w.trouble(); tt.want != "" && tt.disturbed == nil && got == "" {
+				t.Error("one reading too early it is well again")
+			}
+			w.read(1, "", 0)
+			if got := w.trouble(); got != "" {
+				t.Errorf("trouble %q after good readings", got)
+			}
+		})
+	}
+}
+
+// TestMemoryIsKept: what is written down is what is read again.
+func TestMemoryIsKept(t *testing.T) {
+	w := newWard(false)
+	w.read(stats.DefaultChart().Learn, "", 0)
+	w.read(20, initproc.KernelALU, 1.1)
+	text, err := json.Marshal(w.health)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back map[string]memory
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(w.health, back); diff != "" {
+		t.Errorf("(-kept +read):\n%s", diff)
+	}
+}
+
+// TestHistory: 11 of 50 runs are too many; what is out of use comes back after
+// 20 in a row that were left alone.
+func TestHistory(t *testing.T) {
+	for name, tt := range map[string]struct {
+		runs string // x is disturbed
+		held bool
+		want string
+	}{
+		"none":                     {"", false, ""},
+		"ten":                      {"xxxxxxxxxx........................................", false, ""},
+		"eleven":                   {"x....x....x....x....x....x....x....x....x....x...x", false, "11 of its last 50 runs were disturbed"},
+		"the first one is past":    {"x.....x....x....x....x....x....x....x....x....x...x", false, ""},
+		"eleven at once":           {"xxxxxxxxxxx", false, "11 of its last 11 runs were disturbed"},
+		"held, 19 are too few":     {"xxxxxxxxxxx...................", true, "11 of its last 30 runs were disturbed"},
+		"held, 20 are enough":      {"xxxxxxxxxxx....................", true, ""},
+		"in use, 20 change little": {"xxxxxxxxxxx....................", false, "11 of its last 31 runs were disturbed"},
+	} {
+		var h history
+		for _, r := range tt.runs {
+			h.add(r == 'x')
+		}
+		if got := h.trouble(tt.held); got != tt.want {
+			t.Errorf("%s: trouble %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// TestSchedule: at once while something is to be learned or is suspected, but
+// not for ever; often while out of use; else at the interval.
+func TestSchedule(t *testing.T) {
+	const interval = 10 * time.Minute
+	now := time.Unix(1_000_000, 0)
+	due := func(w *ward) time.Duration { w.schedule(now, interval); return w.due.Sub(now) }
+	w := newWard(false)
+	if got := due(w); got != 0 {
+		t.Errorf("learning: due in %s, want at once", got)
+	}
+	w.read(stats.DefaultChart().Learn, "", 0)
+	if got := due(w); got != interval {
+		t.Errorf("steady: due in %s", got)
+	}
+	if diff := cmp.Diff(w.kernels, w.next()); diff != "" {
+		t.Errorf("steady (-want +got):\n%s", diff)
+	}
+	w.read(1, initproc.KernelL3, 1.1)
+	if got := due(w); got != 0 {
+		t.Errorf("suspect: due in %s, want at once", got)
+	}
+	if diff := cmp.Diff([]string{initproc.KernelL3}, w.next()); diff != "" {
+		t.Errorf("suspect (-want +got):\n%s", diff)
+	}
+	w.read(10, initproc.KernelL3, 1.1)
+	w.held = w.trouble()
+	if got := due(w); got != interval/quarantinePace {
+		t.Errorf("quarantined: due in %s", got)
+	}
+	w.forget()
+	for range mostAtOnce() {
+		if got := due(w); got != 0 {
+			t.Fatalf("learning: due in %s, want at once", got)
+		}
+	}
+	if got := due(w); got != interval {
+		t.Errorf("it cannot be learned: due in %s, want the interval", got)
+	}
+}
+
+func TestGivesWay(t *testing.T) {
+	const interval = 10 * time.Minute
+	for _, tt := range []struct {
+		name           string
+		sinceJob, late time.Duration
+		want           bool
+	}{
+		{"a job a moment ago", time.Millisecond, 0, true},
+		{"no job for a while", calm, 0, false},
+		{"never a job", time.Since(time.Time{}), 0, false},
+		{"jobs all the time, nearly late", time.Millisecond, interval - 1, true},
+		{"jobs all the time, late", time.Millisecond, interval, false},
+	} {
+		if got := givesWay(tt.sinceJob, tt.late, interval); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+
+	"golang.org/x/sync/semaphore"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs/jobspec"
+)
+
+// jobPart is the part of a multipart body that holds the JSON.
+const jobPart = "job"
+
+// maxParts bounds the files of one body: it is more than a job may name.
+const maxParts = 10_000
+
+// submission is a job as it was sent.
+type submission struct {
+	job   job.Job
+	unfit jobspec.Errors    // about values that are not in job
+	parts map[string]string // of a multipart body: digests of its files, which lie in the blob store
+}
+
+// readJob reads a submission. The JSON is counted in aside.
+func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (submission, error) {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		kind = ""
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return submission{}, problem("media-type", "send the body as it is", "content encoding %q is not supported", encoding)
+	}
+	body := s.patientBody(w, r)
+	switch kind {
+	case "application/json":
+		return s.readJSON(w, r, body, aside)
+	case "multipart/form-data":
+		if params["boundary"] == "" {
+			return submission{}, problem("bad-request", "let the HTTP client write the Content-Type", "the multipart body has no boundary")
+		}
+		return s.readParts(w, r, multipart.NewReader(body, params["boundary"]), aside)
+	}
+	return submission{}, problem("media-type", "send application/json, or multipart/form-data with the JSON in the part job",
+		"content type %q is not supported", r.Header.Get("Content-Type")).with("Accept", "application/json, multipart/form-data")
+}
+
+func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, body io.ReadCloser, aside *room) (submission, error) {
+	aside.Reader = http.MaxBytesReader(w, body, int64(s.config.HTTP.MaxBody))
+	j, unfit, err := jobspec.Decode(untilGone{r.Context(), aside})
+	var useless jobspec.Errors
+	if err != nil && !errors.As(err, &useless) {
+		err = unreadable(err)
+	}
+	return submission{job: j, unfit: unfit}, err
+}
+
+func (s *Server) readParts(w http.ResponseWriter, r *http.Request, body *multipart.Reader, aside *room) (sent submission, err error) {
+	parts := map[string]string{}
+	found := false
+	for n := 0; ; n++ {
+		// Raw: the contents of judges' tests are not to be decoded.
+		part, err := body.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return sent, unreadable(err)
+		}
+		name := part.FormName()
+		_, again := parts[name]
+		switch {
+		case n == maxParts:
+			return sent, problem("bad-request", "send the contents as blobs", "the body has more than %d parts", maxParts)
+		case name == "":
+			return sent, problem("bad-request", "send form-data; name=\"…\" with every part", "part %d has no name", n+1)
+		case again || name == jobPart && found:
+			return sent, problem("bad-request", "give every part a name of its own", "two parts are named %q", name)
+		case name == jobPart:
+			found = true
+			sent, err = s.readJSON(w, r, part, aside)
+		default:
+			parts[name], _, _, err = s.blobs.Put(r.Context(), "", fromCaller{part})
+		}
+		if err != nil {
+			return sent, err
+		}
+	}
+	if !found {
+		return sent, problem("bad-request", "send the JSON of the job in the part named job", "the body has no part %q", jobPart)
+	}
+	sent.parts = parts
+	return sent, nil
+}
+
+// untilGone is a body that ends with its request: what is here of it already
+// need not be decoded when nobody waits for the answer.
+type untilGone struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read reads while the caller is there.
+func (u untilGone) Read(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.Reader.Read(b)
+}
+
+// room is a body that sets memory aside for what was read of it, and not for what
+// is announced: that may never come, and leave none to other callers.
+type room struct {
+	io.Reader
+	memory *semaphore.Weighted
+	held   int64
+}
+
+// Read reads and sets aside.
+func (r *room) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if !r.memory.TryAcquire(int64(n)) {
+		return 0, problem("not-ready", "try again later, or send large files as blobs", "other large bodies are being read").retryAfter(retryNotReady)
+	}
+	r.held += int64(n)
+	return n, err
+}
+
+func (r *room) giveBack() { r.memory.Release(r.held) }
+
+// unreadable tells bodies that are broken from those that are too long, for
+// which there is no room, or whose sender is gone.
+func unreadable(err error) error {
+	var (
+		tooLong *http.MaxBytesError
+		noRoom  *Problem
+	)
+	if errors.As(err, &tooLong) || errors.As(err, &noRoom) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return problem("bad-request", "send the whole body", "read the body: %s", err)
+}
+
+// fromCaller marks what goes wrong with a body as the caller's, where reading
+// and storing are one call.
+type fromCaller struct{ io.Reader }
+
+// Read reads and marks.
+func (f fromCaller) Read(b []byte) (int, error) {
+	n, err := f.Reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = unreadable(err)
+	}
+	return n, err
+}

@@ -1,0 +1,129 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/host/doctor"
+	"judged/internal/store"
+	"judged/internal/testkit/browser"
+)
+
+// TestPageInABrowser opens the page as people do: with a token, on a phone and
+// on a screen. Nothing is cut, jobs are links, and what needs a token gets it.
+// go test -artifacts keeps the pictures.
+func TestPageInABrowser(t *testing.T) {
+	tab := browser.Open(t)
+	const token = "a token of the test"
+	sum := sha256.Sum256([]byte(token))
+	tokens, err := ParseTokens(strings.NewReader("people read,metrics " + hex.EncodeToString(sum[:]) + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, func(o *Options) {
+		o.Tokens = tokens
+		o.Doctor = func(context.Context) (doctor.Report, error) { return longReport(), nil }
+	})
+	f.jobs.records[longID] = store.Record{ID: longID, Report: longJob()}
+	s := httptest.NewServer(f.Server)
+	t.Cleanup(s.Close)
+
+	tab.Go(s.URL + "/")
+	tab.Wait(`document.querySelector("form.shown")`)
+	tab.Eval(fmt.Sprintf(`(() => { document.getElementById("token").value = %q; document.querySelector("form button").click(); return true })()`, token), new(bool))
+	tab.Wait(`document.querySelector("#doctor td:nth-child(5)") && !document.querySelector("form.shown")`)
+
+	for _, width := range []int{400, 800, 1280} {
+		tab.Resize(width, 900)
+		shot := func(name string) {
+			nothingCut(t, tab, width, name)
+			tab.Screenshot(filepath.Join(t.ArtifactDir(), fmt.Sprintf("%s-%d.png", name, width)))
+		}
+		tab.Eval(`(location.hash = "", true)`, new(bool))
+		tab.Wait(`document.querySelector("#jobs a") && !document.getElementById("view-home").hidden`)
+		for _, want := range []string{"v1.2.3 on judge-7", "sched-isolated", "the end of what is wanted"} {
+			wantText(t, tab, want)
+		}
+		allShown(t, tab, width, "#doctor td, #jobs td, #slots td")
+		shot("home")
+
+		tab.Eval(`(document.querySelector("#jobs a").click(), true)`, new(bool))
+		tab.Wait(`document.querySelectorAll("#tests tr").length === 2 && !document.getElementById("view-job").hidden`)
+		for _, want := range []string{longID, "1 of 3 kept, noisy", "-5.0 %", "foreign, tick", "<b>no markup</b>"} {
+			wantText(t, tab, want)
+		}
+		allShown(t, tab, width, "#job td, #tests td")
+		shot("job")
+
+		tab.Eval(`(document.querySelector('nav a[href="#metrics"]').click(), true)`, new(bool))
+		tab.Wait(`document.getElementById("metrics").textContent.includes("judged_up 1") && !document.getElementById("view-metrics").hidden`)
+		shot("metrics")
+	}
+}
+
+// nothingCut: the page itself does not scroll sideways; a table may, in a
+// container of its own.
+func nothingCut(t *testing.T, tab *browser.Tab, width int, name string) {
+	t.Helper()
+	var wide, inner int
+	tab.Eval(`document.scrollingElement.scrollWidth`, &wide)
+	tab.Eval(`innerWidth`, &inner)
+	if inner != width || wide > inner {
+		t.Errorf("%s: %d pixels wide in a window of %d, want at most %d", name, wide, inner, width)
+	}
+}
+
+// allShown: no cell reaches beyond the window.
+func allShown(t *testing.T, tab *browser.Tab, width int, cells string) {
+	t.Helper()
+	var cut []string
+	tab.Eval(fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(td => td.getBoundingClientRect().right > innerWidth).map(td => td.textContent)`, cells), &cut)
+	if len(cut) > 0 {
+		t.Errorf("at %d pixels these cells are cut: %q", width, cut)
+	}
+}
+
+func wantText(t *testing.T, tab *browser.Tab, want string) {
+	t.Helper()
+	var shown string
+	tab.Eval(`document.body.innerText`, &shown)
+	if !strings.Contains(shown, want) {
+		t.Errorf("the page does not show %q:\n%s", want, shown)
+	}
+}
+
+var longID = "contest-2026-11-problem-k-team-0017-attempt-3-" + strings.Repeat("x", 40)
+
+// longReport has cells of every kind that does not fit: long words, long
+// sentences, many CPUs.
+func longReport() doctor.Report {
+	cpus := strings.TrimSuffix(strings.Repeat("11,13,15-19,", 20), ",")
+	r := doctor.Report{Schema: 1, Version: "v1.2.3", Host: doctor.Host{Name: "judge-7"}}
+	r.Checks = []doctor.Check{
+		{ID: "sched-isolated", Title: "isolated from the scheduler", Severity: doctor.S1, Status: doctor.Fail, Found: "isolcpus=" + cpus,
+			Wanted: "CPU " + cpus + " in isolcpus=domain, or a cpuset partition of the kind isolated, so that nothing is moved there: the end of what is wanted"},
+		{ID: "turbo-off", Title: "turbo", Severity: doctor.S1, Status: doctor.Unknown, Found: "-", Wanted: "off"},
+		{ID: "swap", Title: "swap", Severity: doctor.S1, Status: doctor.Pass, Found: "none", Wanted: "none, or a kernel that can keep each run out of it"},
+	}
+	return r
+}
+
+func longJob() job.Report {
+	over, limit := 2100*time.Millisecond, 2*time.Second
+	memory := units.Bytes(64 << 20)
+	test := job.TestReport{Name: "secret/17-large-random", Verdict: job.TimeLimit, CPUTime: &over, WallTime: &over, MemoryPeak: &memory, Message: "<b>no markup</b>",
+		Timing: &job.Timing{N: 1, Limit: limit, MarginRatio: -0.05, Confidence: job.Noisy},
+		Runs:   []job.Run{{Kept: true, Disturbed: []job.Cause{}}, {Disturbed: []job.Cause{job.CauseTick, job.CauseForeign}}, {Disturbed: []job.Cause{job.CauseForeign}}}}
+	return job.Report{ID: longID, State: job.Done, Verdict: job.TimeLimit, CPUTime: &over, MemoryPeak: &memory, CreatedAt: noon, FinishedAt: noon,
+		Message: strings.Repeat("a long message ", 20), Host: &job.Host{Name: "judge-7", Isolation: "none", Turbo: "unknown"},
+		Tests: []job.TestReport{test, {Name: "2", Verdict: job.Skipped}}}
+}

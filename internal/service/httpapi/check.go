@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/jobs/blobs"
+	"judged/internal/jobs/jobspec"
+)
+
+// check finds all that is wrong with a submission, so that it can be corrected
+// at once.
+func (s *Server) check(sent submission) error {
+	found := sent.unfit
+	_, err := jobspec.Complete(s.config, sent.job)
+	found = found.With(findings(err))
+	missing := s.missing(sent)
+	if len(found) == 0 && len(missing) > 0 {
+		p := problem("missing-blob", "upload it with PUT /v1/blobs/{sha256} and send the job again", "%s", missing)
+		p.Errors = missing
+		return p
+	}
+	found = found.With(missing).With(s.parts(sent))
+	found = found.With(findings(jobspec.CheckRoom(sent.job, s.config.Sandbox.WorkSize, func(f job.File) (units.Bytes, error) {
+		return s.size(f, sent.parts), nil
+	})))
+	if len(found) > 0 {
+		return found
+	}
+	return nil
+}
+
+// findings are what intake returned as an error.
+func findings(err error) (list jobspec.Errors) {
+	errors.As(err, &list)
+	return list
+}
+
+// missing finds the blobs that a job names and that are neither here nor among
+// what it brings.
+func (s *Server) missing(sent submission) (list jobspec.Errors) {
+	brought := sync.OnceValue(func() map[string]bool { return contents(sent) })
+	_, _ = jobspec.MapFiles(sent.job, func(field string, f job.File) (job.File, error) {
+		if f.Blob != "" && blobs.ValidDigest(f.Blob) {
+			if _, err := s.blobs.Stat(f.Blob); errors.Is(err, blobs.ErrNotFound) && !brought()[f.Blob] {
+				list = append(list, jobspec.FieldError{Field: field, Detail: "blob " + f.Blob + " is not here"})
+			}
+		}
+		return f, nil
+	})
+	return list
+}
+
+// contents are the digests of what came with a job.
+func contents(sent submission) map[string]bool {
+	digests := map[string]bool{}
+	_, _ = jobspec.MapFiles(sent.job, func(_ string, f job.File) (job.File, error) {
+		switch {
+		case f.Text != nil:
+			digests[digest([]byte(*f.Text))] = true
+		case f.Base64 != nil:
+			if content, err := decode(*f.Base64); err == nil {
+				digests[digest(content)] = true
+			}
+		case f.Part != "":
+			digests[sent.parts[f.Part]] = true
+		}
+		return f, nil
+	})
+	return digests
+}
+
+// parts finds the parts that are named and not there, and those that are there
+// and not named.
+func (s *Server) parts(sent submission) (list jobspec.Errors) {
+	used := map[string]bool{}
+	_, _ = jobspec.MapFiles(sent.job, func(field string, f job.File) (job.File, error) {
+		used[f.Part] = true
+		if _, ok := sent.parts[f.Part]; f.Part != "" && !ok {
+			list = append(list, jobspec.FieldError{Field: field + ".part",
+				Detail: fmt.Sprintf("no part %q in the body; send it along, or content of another kind", f.Part)})
+		}
+		return f, nil
+	})
+	for _, name := range slices.Sorted(maps.Keys(sent.parts)) {
+		if !used[name] {
+			list = append(list, jobspec.FieldError{Field: fmt.Sprintf("parts[%q]", name), Detail: "not named in the job; name it or leave it out"})
+		}
+	}
+	return list
+}
+
+// size is that of a file's content; 0 if there is none.
+func (s *Server) size(f job.File, parts map[string]string) units.Bytes {
+	switch {
+	case f.Text != nil:
+		return units.Bytes(len(*f.Text))
+	case f.Base64 != nil:
+		return units.Bytes(base64.StdEncoding.DecodedLen(len(*f.Base64)) - strings.Count(*f.Base64, "="))
+	case f.Part != "":
+		f.Blob = parts[f.Part]
+	}
+	n, _ := s.blobs.Stat(f.Blob)
+	return n
+}

@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// heartbeat keeps proxies and readers from taking silence for death.
+const heartbeat = 15 * time.Second
+
+const eventStream = "text/event-stream"
+
+// getEvents streams the events of a job until its last one.
+func (s *Server) getEvents(w http.ResponseWriter, r *http.Request) error {
+	after, err := resumeAt(r)
+	if err != nil {
+		return err
+	}
+	record, err := s.jobs.Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.closing, cancel)()
+	if r.Method == http.MethodHead {
+		w.Header().Set("Content-Type", eventStream)
+		s.write(w, http.StatusOK, nil)
+		return nil
+	}
+	events, failed := s.pump(ctx, record.ID, after)
+	var first *job.Event
+	if record.Report.State.Final() {
+		e, ok := <-events
+		if !ok {
+			if err := <-failed; err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				return problem("not-ready", "come back later", "judged is stopping").retryAfter(retryNotReady)
+			}
+			// All is told. A browser's EventSource reconnects after a stream
+			// that ends, and 204 is how to stop it.
+			s.write(w, http.StatusNoContent, nil)
+			return nil
+		}
+		first = &e
+	}
+	return s.stream(w, first, events, failed)
+}
+
+// resumeAt is the number of the last event that the caller has seen.
+func resumeAt(r *http.Request) (uint64, error) {
+	values, err := query(r, "after")
+	if err != nil {
+		return 0, err
+	}
+	var last uint64
+	for _, text := range []string{values.Get("after"), r.Header.Get("Last-Event-ID")} { // the header counts, if there is one
+		if text == "" {
+			continue
+		}
+		if last, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return 0, problem("bad-request", "send the id of an event, or nothing to begin at the first", "Last-Event-ID or after: %q is no number", text)
+		}
+	}
+	return last, nil
+}
+
+// pump turns the events into a channel, so that heartbeats go on between them.
+// It ends, and closes both channels, with the last event or with ctx.
+func (s *Server) pump(ctx context.Context, id string, after uint64) (<-chan job.Event, <-chan error) {
+	events, failed := make(chan job.Event), make(chan error, 1)
+	go func() {
+		defer close(failed)
+		defer close(events)
+		for e, err := range s.jobs.Events(ctx, id, after) {
+			if err != nil {
+				if ctx.Err() == nil {
+					failed <- err
+				}
+				return
+			}
+			select {
+			case events <- e:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return events, failed
+}
+
+func (s *Server) stream(w http.ResponseWriter, first *job.Event, events <-chan job.Event, failed <-chan error) error {
+	w.Header().Set("Content-Type", eventStream)
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
+	out := eventWriter{w: w, control: http.NewResponseController(w), time: s.transferTime}
+	w.WriteHeader(http.StatusOK)
+	out.comment("judged")
+	if first != nil {
+		out.event(*first)
+	}
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for out.err == nil {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				// The status is sent: all that is left is to end early, which
+				// makes the reader come back.
+				if err := <-failed; err != nil {
+					s.log.Error("read events", "error", err)
+				}
+				return nil
+			}
+			out.event(e)
+		case <-beat.C:
+			out.comment("heartbeat")
+		}
+	}
+	return nil
+}
+
+// eventWriter writes server-sent events. After an error it does nothing.
+type eventWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	time    func(size int64) time.Duration // that a reader has; the last event carries a whole report
+	err     error
+}
+
+func (o *eventWriter) event(e job.Event) {
+	data, err := json.Marshal(e)
+	if err != nil {
+		o.err = err
+		return
+	}
+	o.send(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Type, data))
+}
+
+func (o *eventWriter) comment(text string) { o.send(": " + text + "\n\n") }
+
+func (o *eventWriter) send(text string) {
+	if o.err != nil {
+		return
+	}
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.time(int64(len(text)))))
+	if _, o.err = o.w.Write([]byte(text)); o.err == nil {
+		o.err = o.control.Flush()
+	}
+}

@@ -1,0 +1,314 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"judged/internal/base/config"
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
+	"judged/internal/jobs/blobs"
+	"judged/internal/store"
+)
+
+// fakeJobs is a store in memory.
+type fakeJobs struct {
+	mu      sync.Mutex
+	records map[string]store.Record
+	events  map[string][]job.Event
+	changed chan struct{} // closed and replaced with every change
+	waiters sync.Map      // ids that somebody began to wait for
+}
+
+func newFakeJobs() *fakeJobs {
+	return &fakeJobs{records: map[string]store.Record{}, events: map[string][]job.Event{}, changed: make(chan struct{})}
+}
+
+func (f *fakeJobs) Create(_ context.Context, r store.Record) (*store.Record, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if old, ok := f.records[r.ID]; ok {
+		return &old, nil
+	}
+	f.records[r.ID] = r
+	return nil, nil
+}
+
+func (f *fakeJobs) Get(_ context.Context, id string) (store.Record, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r, ok := f.records[id]
+	if !ok {
+		return r, store.ErrNotFound
+	}
+	return r, nil
+}
+
+// tell changes the report and appends an event.
+func (f *fakeJobs) tell(id string, state job.State, e job.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.records[id]
+	r.Report.State = state
+	f.records[id] = r
+	e.Job, e.Seq = id, uint64(len(f.events[id])+1)
+	f.events[id] = append(f.events[id], e)
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+func (f *fakeJobs) Wait(ctx context.Context, id string) (job.Report, error) {
+	for {
+		f.mu.Lock()
+		record, ok := f.records[id]
+		report, changed := record.Report, f.changed
+		f.mu.Unlock()
+		if !ok {
+			return report, store.ErrNotFound
+		}
+		if report.State.Final() {
+			return report, nil
+		}
+		f.waiters.Store(id, true)
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return report, nil
+		}
+	}
+}
+
+// waiting reports whether somebody has waited for a job that had not ended.
+func (f *fakeJobs) waiting(id string) bool {
+	_, ok := f.waiters.LoadAndDelete(id)
+	return ok
+}
+
+func (f *fakeJobs) Events(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error] {
+	return func(yield func(job.Event, error) bool) {
+		for {
+			f.mu.Lock()
+			events, changed, final := f.events[id], f.changed, f.records[id].Report.State.Final()
+			f.mu.Unlock()
+			for _, e := range events {
+				if e.Seq > after {
+					after = e.Seq
+					if !yield(e, nil) {
+						return
+					}
+				}
+			}
+			if final {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+func (f *fakeJobs) List(_ context.Context, filter store.Filter) ([]job.Report, string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var list []job.Report
+	for _, r := range f.records {
+		if filter.State == "" || filter.State == r.Report.State {
+			list = append(list, r.Report)
+		}
+	}
+	return list, "", nil
+}
+
+// fakeQueue counts.
+type fakeQueue struct {
+	mu    sync.Mutex
+	put   []string
+	depth int
+	fail  error
+}
+
+func (q *fakeQueue) Put(_ context.Context, id string, _ job.Priority) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil || slices.Contains(q.put, id) {
+		return q.fail
+	}
+	q.put = append(q.put, id)
+	q.depth++
+	return nil
+}
+
+func (q *fakeQueue) Depth(context.Context) (map[job.Priority]int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return map[job.Priority]int{job.Practice: q.depth}, nil
+}
+
+// fakeBlobs keeps files in a directory.
+type fakeBlobs struct {
+	dir  string
+	most int
+}
+
+func (b fakeBlobs) Put(_ context.Context, want string, r io.Reader) (string, units.Bytes, bool, error) {
+	data, err := io.ReadAll(io.LimitReader(r, int64(b.most)+1)) // as blob.Store does
+	if err != nil {
+		return "", 0, false, err
+	}
+	if len(data) > b.most {
+		return "", 0, false, blobs.ErrTooBig
+	}
+	got := digestText(string(data))
+	if want != "" && want != got {
+		return "", 0, false, &blobs.DigestError{Want: want, Got: got}
+	}
+	_, err = os.Stat(filepath.Join(b.dir, got))
+	if err == nil {
+		return got, units.Bytes(len(data)), false, nil
+	}
+	return got, units.Bytes(len(data)), true, os.WriteFile(filepath.Join(b.dir, got), data, 0o444)
+}
+
+func (b fakeBlobs) Path(digest string) (string, error) {
+	_, err := b.Stat(digest)
+	return filepath.Join(b.dir, digest), err
+}
+
+func (b fakeBlobs) Stat(digest string) (units.Bytes, error) {
+	info, err := os.Stat(filepath.Join(b.dir, digest))
+	if err != nil {
+		return 0, blobs.ErrNotFound
+	}
+	return units.Bytes(info.Size()), nil
+}
+
+func digestText(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// fixture is a Server over fakes, and what it stands on.
+type fixture struct {
+	*Server
+	jobs   *fakeJobs
+	queue  *fakeQueue
+	blobs  fakeBlobs
+	pool   *slots.Pool
+	unfit  error
+	logged *bytes.Buffer
+}
+
+// Cancel is the dispatcher's part.
+func (f *fixture) Cancel(_ context.Context, id string) (job.Report, error) {
+	r, err := f.jobs.Get(context.Background(), id)
+	if err != nil {
+		return job.Report{}, err
+	}
+	if r.Report.State == job.Done {
+		return job.Report{}, store.ErrFinal
+	}
+	f.jobs.tell(id, job.CancelledState, job.Event{Type: job.EventCancelled})
+	r, err = f.jobs.Get(context.Background(), id)
+	return r.Report, err
+}
+
+// poolSlots are slots that nobody examines.
+type poolSlots struct{ *slots.Pool }
+
+func (p poolSlots) Drain(cpus cpuset.Set, reason string) error {
+	return p.Hold(cpus, slots.Hold{Cause: slots.Operator, Reason: reason})
+}
+
+func (p poolSlots) Undrain(cpus cpuset.Set) error { return p.Lift(cpus) }
+
+func newFixture(t testing.TB, change ...func(*Options)) *fixture {
+	t.Helper()
+	return newFixtureIn(t.TempDir(), change...)
+}
+
+func newFixtureIn(dir string, change ...func(*Options)) *fixture {
+	c := config.Default()
+	c.HTTP.MaxBody, c.HTTP.MaxBlob, c.Queue.MaxWaiting = 8<<10, 4<<10, 3
+	f := &fixture{
+		jobs: newFakeJobs(), queue: &fakeQueue{}, blobs: fakeBlobs{dir, 4 << 10}, logged: &bytes.Buffer{},
+		pool: slots.NewPool([]slots.Slot{{CPUs: cpuset.New(2, 3), Node: 1}}, func() time.Time { return noon }),
+	}
+	o := Options{
+		Config: c, Jobs: f.jobs, Queue: f.queue, Blobs: f.blobs, Slots: poolSlots{f.pool}, Cancel: f,
+		Doctor:  func(context.Context) (doctor.Report, error) { return doctor.Report{Schema: 1, Ready: true}, nil },
+		Accepts: func() error { return f.unfit },
+		Ready:   func() error { return f.unfit },
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "judged_up 1\n") }),
+		Log:     slog.New(slog.NewTextHandler(f.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Now:     func() time.Time { return noon },
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	f.Server = New(o)
+	return f
+}
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// ask sends one request. Headers are "Name: value".
+func (f *fixture) ask(method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Host = "127.0.0.1:8080"
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, r)
+	return w
+}
+
+// submit sends a job as JSON.
+func (f *fixture) submit(method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	return f.ask(method, target, body, append(headers, "Content-Type: application/json")...)
+}
+
+// answer decodes a body.
+func answer[T any](t *testing.T, w *httptest.ResponseRecorder) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
+		t.Fatalf("body %q: %v", w.Body, err)
+	}
+	return v
+}
+
+// wantProblem checks that w is the problem of this kind, complete.
+func wantProblem(t *testing.T, w *httptest.ResponseRecorder, kind string) Problem {
+	t.Helper()
+	p := answer[Problem](t, w)
+	if p.Type != "urn:judged:"+kind || w.Code != kinds[kind].status || p.Status != w.Code {
+		t.Fatalf("status %d, %+v; want the problem %s", w.Code, p, kind)
+	}
+	if p.NextStep == "" || p.Detail == "" || w.Header().Get("Content-Type") != "application/problem+json" {
+		t.Errorf("incomplete: %+v %v", p, w.Header())
+	}
+	return p
+}

@@ -1,0 +1,128 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
+	"judged/internal/host/slots"
+)
+
+type slotList struct {
+	Slots []slots.Status `json:"slots"`
+}
+
+func (s *Server) getSlots(w http.ResponseWriter, _ *http.Request) error {
+	return s.writeJSON(w, http.StatusOK, slotList{Slots: s.slots.Snapshot()})
+}
+
+// drainSlot takes a slot out of use once it is idle; what runs there ends first.
+func (s *Server) drainSlot(w http.ResponseWriter, r *http.Request) error {
+	values, err := query(r, "reason")
+	if err != nil {
+		return err
+	}
+	reason := values.Get("reason")
+	if len(reason) > 255 {
+		return problem("bad-request", "send at most 255 bytes", "the reason has %d bytes", len(reason))
+	}
+	if reason == "" {
+		reason = "drained over HTTP"
+		if name := caller(r.Context()); name != "" {
+			reason += " by " + name
+		}
+	}
+	return s.changeSlot(w, r, func(cpus cpuset.Set) error {
+		err := s.slots.Drain(cpus, reason)
+		if err == nil {
+			s.log.Info("a slot was drained", "cpus", cpus.String(), "reason", reason, by(r))
+		}
+		return err
+	})
+}
+
+func (s *Server) undrainSlot(w http.ResponseWriter, r *http.Request) error {
+	return s.changeSlot(w, r, func(cpus cpuset.Set) error {
+		err := s.slots.Undrain(cpus)
+		if err == nil {
+			s.log.Info("a slot was undrained", "cpus", cpus.String(), by(r))
+		}
+		return err
+	})
+}
+
+// changeSlot answers with all slots as they are afterwards.
+func (s *Server) changeSlot(w http.ResponseWriter, r *http.Request, change func(cpuset.Set) error) error {
+	cpus, err := cpuset.Parse(r.PathValue("cpus"))
+	if err != nil {
+		return problem("bad-request", "see GET /v1/slots for the CPUs of each slot", "%s", err)
+	}
+	if err := change(cpus); err != nil {
+		return err
+	}
+	return s.getSlots(w, r)
+}
+
+// queueDepth is how many jobs wait, by priority.
+type queueDepth struct {
+	Waiting map[job.Priority]int `json:"waiting"`
+	Total   int                  `json:"total"`
+	Most    int                  `json:"max_waiting"`
+}
+
+func (s *Server) getQueue(w http.ResponseWriter, r *http.Request) error {
+	depth, err := s.queue.Depth(r.Context())
+	if err != nil {
+		return err
+	}
+	q := queueDepth{Waiting: map[job.Priority]int{}, Most: s.config.Queue.MaxWaiting}
+	for _, p := range job.Priorities() {
+		q.Waiting[p] = depth[p]
+		q.Total += depth[p]
+	}
+	return s.writeJSON(w, http.StatusOK, q)
+}
+
+// waiting is the depth of the queue over all priorities.
+func (s *Server) waiting(ctx context.Context) (int, error) {
+	depth, err := s.queue.Depth(ctx)
+	total := 0
+	for _, n := range depth {
+		total += n
+	}
+	return total, err
+}
+
+func (s *Server) getDoctor(w http.ResponseWriter, r *http.Request) error {
+	report, err := s.doctor(r.Context())
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, report)
+}
+
+func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {
+	s.metrics.ServeHTTP(w, r)
+	return nil
+}
+
+// health is alive or not: that it answers is the answer.
+type health struct {
+	Alive bool `json:"alive"`
+}
+
+func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) error {
+	return s.writeJSON(w, http.StatusOK, health{Alive: true})
+}
+
+type readiness struct {
+	Ready bool `json:"ready"`
+}
+
+func (s *Server) getReady(w http.ResponseWriter, _ *http.Request) error {
+	if err := s.ready(); err != nil {
+		return problem("not-ready", "remove the reason; judged doctor explains what a host needs", "%s", err).retryAfter(retryNotReady)
+	}
+	return s.writeJSON(w, http.StatusOK, readiness{Ready: true})
+}

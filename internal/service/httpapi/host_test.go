@@ -1,0 +1,277 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
+)
+
+func TestBlobs(t *testing.T) {
+	f := newFixture(t)
+	digest := digestText("hello")
+	target := "/v1/blobs/" + digest
+	wantProblem(t, f.ask("GET", target, ""), "not-found")
+	if w := f.ask("HEAD", target, ""); w.Code != 404 {
+		t.Errorf("HEAD of nothing: %d", w.Code)
+	}
+	for _, want := range []int{201, 200} {
+		w := f.ask("PUT", target, "hello")
+		if diff := cmp.Diff(blobInfo{digest, 5}, answer[blobInfo](t, w)); w.Code != want || diff != "" {
+			t.Errorf("PUT: status %d, want %d; (-want +got):\n%s", w.Code, want, diff)
+		}
+	}
+	if w := f.ask("HEAD", target, ""); w.Code != 200 || w.Header().Get("Content-Length") != "5" || w.Body.Len() != 0 {
+		t.Errorf("HEAD: %d %v", w.Code, w.Header())
+	}
+	w := f.ask("GET", target, "")
+	if w.Code != 200 || w.Body.String() != "hello" || w.Header().Get("Content-Type") != "application/octet-stream" ||
+		w.Header().Get("Content-Disposition") != "attachment" {
+		t.Errorf("GET: %d %q %v", w.Code, w.Body, w.Header())
+	}
+	if w := f.ask("GET", target, "", "Range: bytes=1-2"); w.Code != 206 || w.Body.String() != "el" {
+		t.Errorf("range: %d %q", w.Code, w.Body)
+	}
+	p := wantProblem(t, f.ask("PUT", target, "other"), "digest")
+	if !strings.Contains(p.Detail, digestText("other")) {
+		t.Errorf("detail %q does not say what was found", p.Detail)
+	}
+	wantProblem(t, f.ask("PUT", target, strings.Repeat("x", 5<<10)), "too-large")
+	for _, bad := range []string{"x", strings.ToUpper(digest), digest + "0", "%2e%2e"} {
+		wantProblem(t, f.ask("GET", "/v1/blobs/"+bad, ""), "bad-request")
+	}
+}
+
+// A body of unknown length meets the bound of the store, one that is cut off is
+// the caller's fault, and neither leaves a blob.
+func TestBlobStreams(t *testing.T) {
+	f := newFixture(t)
+	for _, tt := range []struct {
+		body io.Reader
+		kind string
+	}{
+		{strings.NewReader(strings.Repeat("x", 5<<10)), "too-large"},
+		{io.MultiReader(strings.NewReader("x"), broken{}), "bad-request"},
+	} {
+		r := httptest.NewRequest("PUT", "/v1/blobs/"+digestText("x"), tt.body)
+		r.Host, r.ContentLength = "localhost", -1
+		w := httptest.NewRecorder()
+		f.ServeHTTP(w, r)
+		wantProblem(t, w, tt.kind)
+	}
+	if _, err := f.blobs.Stat(digestText("x")); err == nil {
+		t.Error("a blob was left")
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestSlots(t *testing.T) {
+	f := newFixture(t)
+	slot := slots.Status{CPUs: "2-3", Node: 1, State: slots.Idle, Since: noon}
+	check := func(w *httptest.ResponseRecorder, want slots.Status) {
+		t.Helper()
+		if diff := cmp.Diff(slotList{[]slots.Status{want}}, answer[slotList](t, w)); diff != "" || w.Code != 200 {
+			t.Errorf("status %d (-want +got):\n%s", w.Code, diff)
+		}
+	}
+	check(f.ask("GET", "/v1/slots", ""), slot)
+	drained := slot
+	drained.State, drained.Cause, drained.Reason = slots.Drained, slots.Operator, "fan"
+	check(f.ask("POST", "/v1/slots/2-3/drain?reason=fan", ""), drained)
+	check(f.ask("POST", "/v1/slots/0xc/undrain", ""), slot)
+	for _, line := range []string{`msg="a slot was drained" cpus=2-3 reason=fan by=192.0.2.1:1234`, `msg="a slot was undrained" cpus=2-3 by=192.0.2.1:1234`} {
+		if !strings.Contains(f.logged.String(), line) {
+			t.Errorf("the log lacks %s:\n%s", line, f.logged)
+		}
+	}
+	wantProblem(t, f.ask("POST", "/v1/slots/2/drain", ""), "not-found")
+	wantProblem(t, f.ask("POST", "/v1/slots/x/drain", ""), "bad-request")
+	wantProblem(t, f.ask("POST", "/v1/slots/2-3/drain?why=x", ""), "bad-request")
+}
+
+func TestQueueDoctorMetrics(t *testing.T) {
+	f := newFixture(t)
+	f.queue.depth = 2
+	tests := []struct{ path, want string }{
+		{"/v1/queue", `{"waiting":{"background":0,"contest":0,"practice":2,"rejudge":0},"total":2,"max_waiting":3}`},
+		{"/metrics", `judged_up 1`},
+		{"/healthz", `{"alive":true}`},
+		{"/openapi.json", strings.TrimSpace(string(openAPI))},
+	}
+	for _, tt := range tests {
+		if w := f.ask("GET", tt.path, ""); w.Code != 200 || strings.TrimSpace(w.Body.String()) != tt.want {
+			t.Errorf("%s: %d %s", tt.path, w.Code, w.Body)
+		}
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	w := newFixture(t).ask("GET", "/v1/doctor", "")
+	if diff := cmp.Diff(doctor.Report{Schema: 1, Ready: true}, answer[doctor.Report](t, w)); diff != "" || w.Code != 200 {
+		t.Errorf("status %d (-want +got):\n%s", w.Code, diff)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.Blobs = fullBlobs{o.Blobs} })
+	for _, w := range []*httptest.ResponseRecorder{f.submit("PUT", "/v1/jobs/a", small), f.ask("PUT", "/v1/blobs/"+digestText("x"), "x")} {
+		wantProblem(t, w, "no-space")
+		if w.Header().Get("Retry-After") == "" || !strings.Contains(f.logged.String(), "/blobs/full") {
+			t.Errorf("header %v, log %s", w.Header(), f.logged)
+		}
+	}
+}
+
+type fullBlobs struct{ Blobs }
+
+func (fullBlobs) Put(context.Context, string, io.Reader) (string, units.Bytes, bool, error) {
+	return "", 0, false, &os.PathError{Op: "write", Path: "/blobs/full", Err: syscall.ENOSPC}
+}
+
+func TestUnknownPathsAndMethods(t *testing.T) {
+	f := newFixture(t)
+	for _, path := range []string{"/v2", "/v1/", "/v1/jobs/a/b/c", "/favicon.ico"} {
+		wantProblem(t, f.ask("GET", path, ""), "not-found")
+	}
+	tests := []struct{ method, path, allow string }{
+		{"DELETE", "/v1/jobs", "GET, HEAD, POST"},
+		{"POST", "/v1/jobs/a", "DELETE, GET, HEAD, PUT"},
+		{"POST", "/v1/blobs/x", "GET, HEAD, PUT"},
+		{"GET", "/v1/slots/2/drain", "POST"},
+		{"OPTIONS", "/", "GET, HEAD"},
+	}
+	for _, tt := range tests {
+		w := f.ask(tt.method, tt.path, "")
+		wantProblem(t, w, "method")
+		if got := w.Header().Get("Allow"); got != tt.allow {
+			t.Errorf("%s %s: Allow %q, want %q", tt.method, tt.path, got, tt.allow)
+		}
+	}
+}
+
+func TestPageRunsOnlyItself(t *testing.T) {
+	f := newFixture(t)
+	w := f.ask("GET", "/", "")
+	policy := w.Header().Get("Content-Security-Policy")
+	if w.Code != 200 || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "script-src 'sha256-") {
+		t.Errorf("status %d, policy %q", w.Code, policy)
+	}
+	for _, element := range []string{"<script>", "<style>"} {
+		if strings.Count(w.Body.String(), element) != 1 {
+			t.Errorf("the policy covers one %s", element)
+		}
+	}
+	for _, outside := range []string{"http://", "https://", "src=", "innerHTML", "onclick", "style="} {
+		if strings.Contains(w.Body.String(), outside) {
+			t.Errorf("the page has %q", outside)
+		}
+	}
+	// What it asks for, exists.
+	if w := f.submit("PUT", "/v1/jobs/a", small); w.Code != 202 {
+		t.Fatalf("submit: status %d", w.Code)
+	}
+	for _, m := range regexp.MustCompile(`(?:ask|get)\("([^"]+)"`).FindAllStringSubmatch(w.Body.String(), -1) {
+		path := m[1]
+		if strings.HasSuffix(path, "/") {
+			path += "a"
+		}
+		if w := f.ask("GET", path, ""); w.Code != 200 {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+	}
+}
+
+func TestInternalErrorsStayInTheLog(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.Queue = brokenQueue{} })
+	w := f.ask("GET", "/v1/queue", "")
+	wantProblem(t, w, "internal")
+	if strings.Contains(w.Body.String(), "secret") || !strings.Contains(f.logged.String(), "secret path") {
+		t.Errorf("body %s, log %s", w.Body, f.logged)
+	}
+}
+
+type brokenQueue struct{ Queue }
+
+func (brokenQueue) Depth(context.Context) (map[job.Priority]int, error) {
+	return nil, errors.New("secret path")
+}
+
+func TestSecurityHeaders(t *testing.T) {
+	f := newFixture(t)
+	want := map[string]string{
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+		"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Cache-Control": "no-store",
+	}
+	for _, path := range []string{"/v1/jobs", "/nowhere"} {
+		w := f.ask("GET", path, "")
+		for name, value := range want {
+			if got := w.Header().Get(name); got != value {
+				t.Errorf("%s: %s %q, want %q", path, name, got, value)
+			}
+		}
+	}
+}
+
+func TestForeignPages(t *testing.T) {
+	tests := []struct {
+		name, host string
+		headers    []string
+		kind       string
+	}{
+		{"no browser", "127.0.0.1:8080", nil, ""},
+		{"own page", "127.0.0.1:8080", []string{"Sec-Fetch-Site: same-origin"}, ""},
+		{"foreign page", "127.0.0.1:8080", []string{"Sec-Fetch-Site: cross-site"}, "forbidden"},
+		{"foreign origin", "127.0.0.1:8080", []string{"Origin: http://evil.example"}, "forbidden"},
+		{"localhost", "localhost:8080", nil, ""},
+		{"IPv6", "[::1]:8080", nil, ""},
+		{"rebound name", "evil.example:8080", nil, "misdirected"},
+		{"rebound address", "10.0.0.1", nil, "misdirected"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFixture(t)
+			r := httptest.NewRequest("PUT", "/v1/jobs/a", strings.NewReader(small))
+			r.Host = tt.host
+			r.Header.Set("Content-Type", "application/json")
+			for _, h := range tt.headers {
+				name, value, _ := strings.Cut(h, ": ")
+				r.Header.Set(name, value)
+			}
+			w := httptest.NewRecorder()
+			f.ServeHTTP(w, r)
+			if tt.kind != "" {
+				wantProblem(t, w, tt.kind)
+			} else if w.Code != 202 {
+				t.Errorf("status %d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+func TestQueryOfHostileText(t *testing.T) {
+	f := newFixture(t)
+	for _, text := range []string{"\x00", "\xff", "<script>", strings.Repeat("a", 10000), "\r\nX: y"} {
+		w := f.ask("GET", "/v1/jobs?after="+url.QueryEscape(text)+"&bad="+url.QueryEscape(text), "")
+		wantProblem(t, w, "bad-request")
+		if !json.Valid(w.Body.Bytes()) || w.Header().Get("X") != "" {
+			t.Errorf("%q: %s", text, w.Body)
+		}
+	}
+}

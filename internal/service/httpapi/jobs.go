@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// getJob tells a report, with wait= as soon as it is final or the time is over.
+func (s *Server) getJob(w http.ResponseWriter, r *http.Request) error {
+	wait, err := waitOf(r)
+	if err != nil {
+		return err
+	}
+	report, err := s.report(r.Context(), r.PathValue("id"), wait)
+	if err != nil {
+		return err
+	}
+	return s.writeReport(w, r, report)
+}
+
+func (s *Server) report(ctx context.Context, id string, wait time.Duration) (job.Report, error) {
+	if wait == 0 {
+		record, err := s.jobs.Get(ctx, id)
+		return record.Report, err
+	}
+	polling, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	defer context.AfterFunc(s.closing, cancel)()
+	return s.jobs.Wait(polling, id)
+}
+
+// writeReport adds a validator to reports that never change again, and spares
+// callers who have it the body.
+func (s *Server) writeReport(w http.ResponseWriter, r *http.Request, report job.Report) error {
+	if !report.State.Final() {
+		return s.writeJSON(w, http.StatusOK, report)
+	}
+	body, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("encode report: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	w.Header().Set("ETag", tag)
+	w.Header().Set("Cache-Control", "private, no-cache")
+	if r.Header.Get("If-None-Match") == tag {
+		s.write(w, http.StatusNotModified, nil)
+		return nil
+	}
+	w.Header().Set("Content-Type", "application/json")
+	s.write(w, http.StatusOK, append(body, '\n'))
+	return nil
+}
+
+// jobList is a page of the list.
+type jobList struct {
+	Jobs []job.Report `json:"jobs"` // without tests
+	Next string       `json:"next,omitempty"`
+}
+
+func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
+	values, err := query(r, "state", "label*", "after", "limit")
+	if err != nil {
+		return err
+	}
+	filter, err := filterOf(values)
+	if err != nil {
+		return err
+	}
+	reports, next, err := s.jobs.List(r.Context(), filter)
+	if err != nil {
+		return err
+	}
+	if reports == nil {
+		reports = []job.Report{}
+	}
+	return s.writeJSON(w, http.StatusOK, jobList{Jobs: reports, Next: next})
+}
+
+// cancelJob ends a job. One that is cancelled already stays so.
+func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) error {
+	record, err := s.jobs.Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if record.Report.State == job.CancelledState {
+		return s.writeJSON(w, http.StatusOK, record.Report)
+	}
+	report, err := s.cancel.Cancel(r.Context(), record.ID)
+	if err != nil {
+		return err
+	}
+	s.log.Info("a job was cancelled", "job", record.ID, by(r))
+	return s.writeJSON(w, http.StatusOK, report)
+}

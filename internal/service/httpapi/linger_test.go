@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"judged/internal/base/config"
+)
+
+// TestAnswersToThoseWhoSendFirst holds that a caller who sends all of its body
+// before it reads gets the answer that was decided on long before. Otherwise the
+// connection is reset under it, and Python's http.client knows only of a broken
+// pipe.
+func TestAnswersToThoseWhoSendFirst(t *testing.T) {
+	const size = 32 << 20 // more than the buffers of both sides hold
+	body := strings.Repeat("[1,2],", size/6+1)[:size]
+	unknown := `{"x": [` + body[7:]
+	for _, tt := range []struct {
+		name, line, header, body, status string
+	}{
+		{"a long blob", "PUT /v1/blobs/" + digestText("x"), "", body, "413"},
+		{"a long blob in chunks", "PUT /v1/blobs/" + digestText("x"), "chunked", body, "413"},
+		{"a long job", "PUT /v1/jobs/a", "", `{"pool": "` + body[10:], "413"},
+		{"an unknown member", "PUT /v1/jobs/a", "", unknown, "400"},
+		{"a bad digest", "PUT /v1/blobs/x", "", body, "400"},
+		{"an unknown path", "POST /nowhere", "", body, "404"},
+		{"a wrong method", "POST /v1/slots", "", body, "405"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWire(t)
+			w.stall = patience
+			length := fmt.Sprintf("Content-Length: %d\r\n", len(tt.body))
+			sent := tt.body
+			if tt.header == "chunked" {
+				length = "Transfer-Encoding: chunked\r\n"
+				sent = fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(tt.body), tt.body)
+			}
+			c := w.send(tt.line + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + length + "\r\n")
+			if n, err := io.WriteString(c, sent); err != nil {
+				t.Fatalf("%d of %d bytes could be sent: %v", n, len(sent), err)
+			}
+			got := w.said(c)
+			res, err := http.ReadResponse(bufio.NewReader(strings.NewReader(got)), nil)
+			if err != nil || !strings.HasPrefix(res.Status, tt.status) || !res.Close {
+				t.Errorf("%.200q, want %s and a close: %v", got, tt.status, err)
+			}
+		})
+	}
+}
+
+// TestLingerEnds holds that a body which nobody wants is not read for ever.
+func TestLingerEnds(t *testing.T) {
+	w := newWire(t)
+	c := w.send("PUT /v1/blobs/" + digestText("x") + " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+	chunk := fmt.Sprintf("%x\r\n%s\r\n", 1<<20, strings.Repeat("x", 1<<20))
+	var timeout net.Error
+	for {
+		if _, err := io.WriteString(c, chunk); errors.As(err, &timeout) && timeout.Timeout() {
+			t.Fatal("the server still reads")
+		} else if err != nil {
+			break
+		}
+	}
+	if got := w.said(c); len(got) > 0 && !strings.HasPrefix(string(got), "HTTP/1.1 413 ") {
+		t.Errorf("answer %.100q", got)
+	}
+}
+
+// TestExpectContinue holds that a caller who asks first is not asked for a body
+// that nobody wants.
+func TestExpectContinue(t *testing.T) {
+	w := newWire(t)
+	c := w.send("PUT /v1/blobs/" + digestText("x") + " HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n")
+	if got := w.said(c); !strings.HasPrefix(got, "HTTP/1.1 413 ") || strings.Contains(got, "100 Continue") {
+		t.Errorf("answer %.200q", got)
+	}
+}
+
+// TestIdleConnections holds that a client or proxy which closes connections that
+// are idle for the time it is told, or for the ten minutes of the most patient
+// ones, never sends a request on one that is being closed here.
+func TestIdleConnections(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.Config = config.Default() })
+	if got := f.HTTPServer().IdleTimeout; got <= idleTold || idleTold < 10*time.Minute {
+		t.Errorf("idle connections are closed after %v, callers are told %v", got, idleTold)
+	}
+	if got := f.ask("GET", "/healthz", "").Header().Get("Keep-Alive"); got != "timeout=600" {
+		t.Errorf("Keep-Alive %q", got)
+	}
+}

@@ -1,0 +1,52 @@
+package httpapi
+
+import (
+	_ "embed"
+	"fmt"
+	"net/http"
+	"regexp"
+
+	"judged/internal/base/config"
+)
+
+// openAPI is the reference of everything here, for machines, with the bounds of
+// the default configuration.
+//
+//go:embed openapi.json
+var openAPI []byte
+
+// settingBound is a bound of a schema that a setting moves.
+var settingBound = regexp.MustCompile(`"(maximum|maxItems|maxProperties)": \d+(,\s*"x-setting": "([a-z._]+)")`)
+
+// openAPIOf is the document with the bounds of a configuration, so that what a
+// client finds valid is what this daemon takes.
+func openAPIOf(c config.Config) []byte {
+	bounds := schemaBounds(c)
+	return settingBound.ReplaceAllFunc(openAPI, func(match []byte) []byte {
+		parts := settingBound.FindSubmatch(match)
+		return fmt.Appendf(nil, `"%s": %d%s`, parts[1], bounds[string(parts[3])], parts[2])
+	})
+}
+
+// schemaBounds are the settings that bound a member of a job, in its unit.
+func schemaBounds(c config.Config) map[string]int64 {
+	most := c.Limits.Max
+	return map[string]int64{
+		"limits.max.cpu_time":  most.CPUTime.Milliseconds(),
+		"limits.max.wall_time": most.WallTime.Milliseconds(),
+		"limits.max.memory":    int64(most.Memory),
+		"limits.max.output":    int64(most.Output),
+		"limits.max.head":      int64(most.Head),
+		"limits.max.processes": int64(most.Processes),
+		"limits.max.tests":     int64(most.Tests),
+		"limits.max.files":     int64(most.Files),
+		"limits.max.repeats":   int64(most.Repeats),
+		"slots.width":          int64(c.Slots.Width),
+	}
+}
+
+func (s *Server) getOpenAPI(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "application/json")
+	s.write(w, http.StatusOK, s.document)
+	return nil
+}

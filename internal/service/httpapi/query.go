@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/store"
+)
+
+// query returns the parameters of r, of which no others than known may be there,
+// and only those that end in "*" more than once.
+func query(r *http.Request, known ...string) (url.Values, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, problem("bad-request", "encode the query", "the query is not readable: %s", err)
+	}
+	for name, list := range values {
+		switch many := slices.Contains(known, name+"*"); {
+		case !many && !slices.Contains(known, name):
+			return nil, problem("bad-request", "use "+strings.ReplaceAll(strings.Join(known, ", "), "*", ""), "unknown parameter %q", name)
+		case !many && len(list) > 1:
+			return nil, problem("bad-request", "send it once", "parameter %q is given %d times", name, len(list))
+		}
+	}
+	return values, nil
+}
+
+// maxWait bounds a long poll: proxies give up at about a minute.
+const maxWait = time.Minute
+
+// waitText is what wait may be. Of what Go takes for a duration it leaves out signs,
+// and numbers so large that they overflow.
+var waitText = regexp.MustCompile(`^(0|([0-9]{1,5}(\.[0-9]{1,9})?(ms|s|m|h)){1,4})?$`)
+
+// waitOf is the parameter wait of a request that has no other, at most maxWait.
+func waitOf(r *http.Request) (time.Duration, error) {
+	values, err := query(r, "wait")
+	if err != nil {
+		return 0, err
+	}
+	text := values.Get("wait")
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || !waitText.MatchString(text) {
+		return 0, problem("bad-request", `send a duration with its unit, such as wait=30s`, "parameter wait: %q is no duration", text)
+	}
+	return min(d, maxWait), nil
+}
+
+// Jobs a page of the list.
+const (
+	pageDefault = 100
+	pageMost    = 500 // the store gives no more
+)
+
+func filterOf(values url.Values) (store.Filter, error) {
+	f := store.Filter{State: job.State(values.Get("state")), After: values.Get("after"), Limit: pageDefault}
+	states := []job.State{"", job.Queued, job.Running, job.Done, job.CancelledState}
+	if !slices.Contains(states, f.State) {
+		return f, problem("bad-request", "use queued, running, done or cancelled", "parameter state: %q is unknown", f.State)
+	}
+	for _, label := range values["label"] {
+		key, value, ok := strings.Cut(label, "=")
+		if !ok || key == "" {
+			return f, problem("bad-request", "send label=KEY=VALUE, as label=team%3D7", "parameter label: %q has no value", label)
+		}
+		if before, ok := f.Label[key]; ok && before != value {
+			return f, problem("bad-request", "send each key once", "parameter label: no job has both %s=%q and %s=%q", key, before, key, value)
+		}
+		if f.Label == nil {
+			f.Label = map[string]string{}
+		}
+		f.Label[key] = value
+	}
+	if text := values.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > pageMost {
+			return f, problem("bad-request", "send a number from 1 to 500", "parameter limit: %q", text)
+		}
+		f.Limit = n
+	}
+	return f, nil
+}

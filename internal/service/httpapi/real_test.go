@@ -1,0 +1,141 @@
+package httpapi
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/broker"
+	"judged/internal/jobs/blobs"
+	"judged/internal/queue"
+	"judged/internal/store"
+)
+
+// The parts that a daemon gives to New.
+var (
+	_ Jobs      = (*store.Store)(nil)
+	_ Queue     = (*queue.Queue)(nil)
+	_ Blobs     = (*blobs.Store)(nil)
+	_ Canceller = (*store.Store)(nil)
+)
+
+// TestWayOfAJob is one job over the real store, queue and blobs; the judge is
+// played.
+func TestWayOfAJob(t *testing.T) {
+	ctx := t.Context()
+	dir := t.TempDir()
+	b, err := broker.Start(ctx, broker.Options{Dir: filepath.Join(dir, "broker")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	jobs, err := store.Open(ctx, b, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer jobs.Close()
+	q, err := queue.Open(ctx, b, queue.Options{Pool: "default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := blobs.Open(filepath.Join(dir, "blobs"), 4<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, func(o *Options) { o.Jobs, o.Queue, o.Blobs, o.Cancel = jobs, q, files, jobs })
+
+	for i, want := range []int{202, 200} {
+		if w := f.submit("PUT", "/v1/jobs/a.1", small); w.Code != want {
+			t.Fatalf("submission %d: status %d %s", i, w.Code, w.Body)
+		}
+	}
+	wantProblem(t, f.submit("PUT", "/v1/jobs/a.1", strings.Replace(small, `"1"`, `"2"`, 1)), "conflict")
+	wantProblem(t, f.submit("PUT", "/v1/jobs/b", strings.Replace(small, "sh", strings.Repeat("x", 5<<10), 1)), "too-large")
+	wantProblem(t, f.ask("PUT", "/v1/blobs/"+digestText("x"), "y"), "digest")
+	wantProblem(t, f.ask("GET", "/v1/jobs?after=x", ""), "bad-request")
+	if w := f.ask("GET", "/v1/queue", ""); answer[queueDepth](t, w).Total != 1 {
+		t.Errorf("queue %s", w.Body)
+	}
+
+	judged := make(chan error, 1)
+	go func() { judged <- playJudge(context.WithoutCancel(ctx), jobs, q) }()
+	w := f.ask("GET", "/v1/jobs/a.1?wait=60s", "")
+	if err := <-judged; err != nil {
+		t.Fatal(err)
+	}
+	got := answer[job.Report](t, w)
+	if got.State != job.Done || got.Verdict != job.Accepted || got.JudgementType != "AC" || w.Header().Get("ETag") == "" {
+		t.Errorf("report %s", w.Body)
+	}
+	wantProblem(t, f.ask("DELETE", "/v1/jobs/a.1", ""), "final")
+
+	w = f.ask("GET", "/v1/jobs/a.1/events", "")
+	var types []string
+	for line := range strings.Lines(w.Body.String()) {
+		if kind, ok := strings.CutPrefix(line, "event: "); ok {
+			types = append(types, strings.TrimSpace(kind))
+		}
+	}
+	if diff := cmp.Diff([]string{"queued", "running", "done"}, types); diff != "" {
+		t.Errorf("events (-want +got):\n%s\n%s", diff, w.Body)
+	}
+
+	if w := f.submit("PUT", "/v1/jobs/c", small); w.Code != 202 {
+		t.Fatalf("status %d %s", w.Code, w.Body)
+	}
+	if w := f.ask("DELETE", "/v1/jobs/c", ""); w.Code != 200 || answer[job.Report](t, w).Verdict != job.Cancelled {
+		t.Errorf("cancel: %d %s", w.Code, w.Body)
+	}
+	page := answer[jobList](t, f.ask("GET", "/v1/jobs?limit=1", ""))
+	if len(page.Jobs) != 1 || page.Next == "" {
+		t.Fatalf("first page %+v", page)
+	}
+	rest := answer[jobList](t, f.ask("GET", "/v1/jobs?after="+page.Next, ""))
+	if len(rest.Jobs) != 1 || rest.Jobs[0].ID == page.Jobs[0].ID || rest.Next != "" {
+		t.Errorf("pages %+v, %+v", page, rest)
+	}
+}
+
+func playJudge(ctx context.Context, jobs *store.Store, q *queue.Queue) error {
+	d, err := q.Take(ctx)
+	if err != nil {
+		return err
+	}
+	record, err := jobs.Begin(ctx, d.ID, d.Attempt, "2-3")
+	if err != nil {
+		return err
+	}
+	if err := jobs.Finish(ctx, record, job.Report{Verdict: job.Accepted}); err != nil {
+		return err
+	}
+	return d.Ack(ctx)
+}
+
+func BenchmarkSubmit(b *testing.B) {
+	ctx := b.Context()
+	dir := b.TempDir()
+	br, err := broker.Start(ctx, broker.Options{Dir: filepath.Join(dir, "broker")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer br.Close()
+	jobs, err := store.Open(ctx, br, store.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer jobs.Close()
+	q, err := queue.Open(ctx, br, queue.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := newFixture(b, func(o *Options) { o.Jobs, o.Queue, o.Config.Queue.MaxWaiting, o.Log = jobs, q, 1<<30, nil })
+	for b.Loop() {
+		if w := f.submit("POST", "/v1/jobs", small); w.Code != 202 {
+			b.Fatal(w.Body)
+		}
+	}
+}

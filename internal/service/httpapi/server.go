@@ -1,0 +1,247 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"judged/internal/base/config"
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
+	"judged/internal/store"
+)
+
+// Jobs is the record of all jobs; *store.Store is one.
+type Jobs interface {
+	Create(ctx context.Context, r store.Record) (*store.Record, error)
+	Get(ctx context.Context, id string) (store.Record, error)
+	Wait(ctx context.Context, id string) (job.Report, error)
+	Events(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error]
+	List(ctx context.Context, f store.Filter) ([]job.Report, string, error)
+}
+
+// Queue takes jobs; *queue.Queue is one.
+type Queue interface {
+	Put(ctx context.Context, id string, p job.Priority) error
+	Depth(ctx context.Context) (map[job.Priority]int, error)
+}
+
+// Blobs keeps contents; *blob.Store is one.
+type Blobs interface {
+	Put(ctx context.Context, digest string, r io.Reader) (sha256 string, n units.Bytes, created bool, err error)
+	Path(digest string) (string, error)
+	Stat(digest string) (units.Bytes, error)
+}
+
+// Slots are the places to run; *dispatch.Dispatcher is such.
+type Slots interface {
+	Snapshot() []slots.Status
+	Drain(cpus cpuset.Set, reason string) error
+	Undrain(cpus cpuset.Set) error
+}
+
+// Canceller ends a job, waiting or running, and returns its report. Of a job
+// that is done it says store.ErrFinal.
+type Canceller interface {
+	Cancel(ctx context.Context, id string) (job.Report, error)
+}
+
+// Options are what a Server is made of. All members but Tokens, Log and Now are
+// needed.
+type Options struct {
+	Config  config.Config // sections http, queue, limits, slots and repeats are used
+	Tokens  *Tokens       // nil: no tokens are asked for, loopback host names only
+	Jobs    Jobs
+	Queue   Queue
+	Blobs   Blobs
+	Slots   Slots
+	Cancel  Canceller
+	Doctor  func(context.Context) (doctor.Report, error)
+	Accepts func() error // nil when jobs are accepted; else why not
+	Ready   func() error // nil when jobs are accepted and can be judged; else why not
+	Metrics http.Handler
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+// Server answers requests. It is safe for concurrent use.
+type Server struct {
+	config  config.Config
+	tokens  *Tokens
+	jobs    Jobs
+	queue   Queue
+	blobs   Blobs
+	slots   Slots
+	cancel  Canceller
+	doctor  func(context.Context) (doctor.Report, error)
+	accepts func() error
+	ready   func() error
+	metrics http.Handler
+	log     *slog.Logger
+	now     func() time.Time
+
+	stall    time.Duration // shorter in tests
+	gate     *gate
+	memory   *semaphore.Weighted // bytes of bodies that are being read and decoded
+	page     page
+	document []byte // OpenAPI
+	handler  http.Handler
+	closing  context.Context // ends with EndStreams
+	close    context.CancelFunc
+}
+
+// New returns a server; it starts nothing.
+func New(o Options) *Server {
+	s := &Server{
+		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, queue: o.Queue, blobs: o.Blobs, slots: o.Slots,
+		cancel: o.Cancel, doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	s.gate = &gate{depth: s.waiting, most: o.Config.Queue.MaxWaiting, now: s.now}
+	s.memory = semaphore.NewWeighted(bodiesAtOnce * int64(o.Config.HTTP.MaxBody))
+	s.page, s.document = newPage(), openAPIOf(o.Config)
+	s.closing, s.close = context.WithCancel(context.Background())
+	s.handler = s.outer(s.mux())
+	return s
+}
+
+// With returns a server with other limits and tokens for requests to come; of the
+// configuration the sections limits and repeats and queue.max_waiting may differ.
+// Everything else it shares with s, so the streams of both end together.
+func (s *Server) With(c config.Config, t *Tokens) *Server {
+	next := *s
+	next.config, next.tokens = c, t
+	next.document = openAPIOf(c)
+	next.gate.setMost(c.Queue.MaxWaiting)
+	next.handler = next.outer(next.mux())
+	return &next
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// EndStreams ends long polls, each with the report as it is, and event streams,
+// which their readers resume elsewhere or later. New ones end at once.
+func (s *Server) EndStreams() { s.close() }
+
+// HTTPServer returns the server to Serve a listener with. It has no timeouts on
+// whole bodies or answers, which may be large or long-lived: reads and writes
+// have deadlines of their own, each time something is read or written. Its
+// Shutdown ends the streams.
+func (s *Server) HTTPServer() *http.Server {
+	srv := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       idle,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	srv.RegisterOnShutdown(s.EndStreams)
+	return srv
+}
+
+// idle is how long a connection may stay open between two requests. A client or
+// proxy that sends its next request while we close the connection loses it, so
+// we close later than they do: Go's client after 90 s, nginx and AWS' load
+// balancers after 60 s, Caddy after 2 min, Azure's after 4 min, Google's after
+// 10 min. idleTold is what they are told, for those that listen, such as Node's
+// agents.
+const (
+	idle     = idleTold + time.Minute
+	idleTold = 10 * time.Minute
+)
+
+// bodiesAtOnce is how many JSON bodies of the largest size may be in memory:
+// decoded, each takes a multiple of it.
+const bodiesAtOnce = 4
+
+// stall is how long a caller may keep one read or write waiting, and minRate how
+// many bytes a second a body has to have on the whole: a body holds memory and
+// a connection.
+const (
+	stall   = 30 * time.Second
+	minRate = 32 << 10
+)
+
+// transferTime is how long an answer of this size may take. It lets go of readers
+// slower than 64 KiB a second.
+func (s *Server) transferTime(size int64) time.Duration {
+	return s.stall + time.Duration(size>>16)*time.Second
+}
+
+// write sends a whole answer.
+func (s *Server) write(w http.ResponseWriter, status int, body []byte) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.transferTime(int64(len(body)))))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the caller is gone, nobody is left to tell
+}
+
+func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	s.write(w, status, append(body, '\n'))
+	return nil
+}
+
+// patient is a body that may take its time, but neither stall nor trickle. The
+// deadline is lifted at the end of the body, and only there: net/http reads on
+// in the background to notice that a caller is gone, and would take the deadline
+// for that; what is left of a broken body it reads too, to throw it away.
+type patient struct {
+	io.ReadCloser
+	control *http.ResponseController
+	stall   time.Duration
+	begun   time.Time
+	read    int64
+}
+
+// Read reads with a deadline.
+func (p *patient) Read(b []byte) (int, error) {
+	slowest := p.begun.Add(p.stall + time.Duration(p.read/minRate)*time.Second)
+	deadline := time.Now().Add(p.stall)
+	if slowest.Before(deadline) {
+		deadline = slowest
+	}
+	_ = p.control.SetReadDeadline(deadline)
+	n, err := p.ReadCloser.Read(b)
+	p.read += int64(n)
+	if errors.Is(err, io.EOF) {
+		_ = p.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+func (s *Server) patientBody(w http.ResponseWriter, r *http.Request) io.ReadCloser {
+	return &patient{ReadCloser: r.Body, control: http.NewResponseController(w), stall: s.stall, begun: time.Now()}
+}
+
+// callerKey is the context key of the name of the token in use.
+type callerKey struct{}
+
+func withCaller(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, callerKey{}, name)
+}
+
+func caller(ctx context.Context) string {
+	name, _ := ctx.Value(callerKey{}).(string)
+	return name
+}

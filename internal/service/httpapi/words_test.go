@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+)
+
+var update = flag.Bool("update", false, "write the descriptions of package job into openapi.json")
+
+// word is a schema whose values package job explains.
+type word struct {
+	Description string   `json:"description"`
+	Enum        []string `json:"enum"`
+}
+
+// TestOpenAPIExplainsWords holds openapi.json against the catalogue.
+func TestOpenAPIExplainsWords(t *testing.T) {
+	var d struct {
+		Components struct {
+			Schemas struct {
+				Timing struct{ Properties map[string]word }
+				Run    struct {
+					Properties struct{ Disturbed struct{ Items word } }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(openAPI, &d); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]word{"cause": d.Components.Schemas.Run.Properties.Disturbed.Items}
+	want := map[string]word{"cause": causeWord()}
+	for _, l := range job.WordLists() {
+		got[l.Member], want[l.Member] = d.Components.Schemas.Timing.Properties[l.Member], listWord(l)
+	}
+	if diff := cmp.Diff(want, got); diff != "" && *update {
+		replaceWords(t, got, want)
+	} else if diff != "" {
+		t.Errorf("run with -update (-catalogue +openapi.json):\n%s", diff)
+	}
+}
+
+func causeWord() word {
+	w := word{Description: "What disturbed the run:\n"}
+	for _, e := range job.Catalogue() {
+		w.Enum = append(w.Enum, string(e.Cause))
+		w.Description += fmt.Sprintf("\n- `%s`: %s It lengthens %s. ", e.Cause, e.Means, e.Adds)
+		if e.Explains() {
+			w.Description += "It explains a bounded amount of time."
+		} else {
+			w.Description += "It explains nothing, because a program can produce it: " + e.SelfMade + "."
+		}
+	}
+	return w
+}
+
+func listWord(l job.WordList) word {
+	w := word{Description: l.About + ":\n"}
+	for _, m := range l.Words {
+		w.Enum = append(w.Enum, m.Word)
+		w.Description += fmt.Sprintf("\n- `%s`: %s", m.Word, m.Means)
+	}
+	return w
+}
+
+// replaceWords changes the texts that differ and leaves the layout of the
+// document alone. A schema without a description gets one by hand first.
+func replaceWords(t *testing.T, got, want map[string]word) {
+	t.Helper()
+	text := string(openAPI)
+	for name := range want {
+		if !slices.Equal(got[name].Enum, want[name].Enum) || strings.Count(text, quoted(t, got[name].Description)) != 1 {
+			t.Errorf("%s: change the enum by hand, and give the schema a description that no other has", name)
+		}
+		text = strings.Replace(text, quoted(t, got[name].Description), quoted(t, want[name].Description), 1)
+	}
+	if err := os.WriteFile("openapi.json", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func quoted(t *testing.T, s string) string {
+	t.Helper()
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

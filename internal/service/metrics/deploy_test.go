@@ -1,0 +1,130 @@
+package metrics
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/testkit"
+)
+
+const (
+	rulesFile     = "../../../deploy/prometheus/judged.rules.yml"
+	rulesTestFile = "../../../deploy/prometheus/judged.rules.test.yml"
+	dashboardFile = "../../../deploy/grafana/judged.json"
+)
+
+func readDeploy(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.FromSlash(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Every series that rules and dashboard ask for must exist: a query for a misspelt one is not an
+// error, it is an alert that never fires.
+func TestDeployNamesExistingMetrics(t *testing.T) {
+	known := map[string]bool{}
+	for line := range strings.Lines(exposition(t, fed())) {
+		if f := strings.Fields(line); f[0] == "#" {
+			known[f[2]] = true
+		} else {
+			name, _, _ := strings.Cut(f[0], "{")
+			known[name] = true // of histograms too: _bucket, _sum, _count
+		}
+	}
+	for line := range strings.Lines(readDeploy(t, rulesFile)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "- record: "); ok {
+			known[name] = true
+		}
+	}
+	name := regexp.MustCompile(`[a-z_:0-9]*judged_[a-z_:0-9]+`)
+	for _, file := range []string{rulesFile, rulesTestFile, dashboardFile} {
+		found := name.FindAllString(readDeploy(t, file), -1)
+		if len(found) < 10 {
+			t.Errorf("%s names %d metrics, want more", file, len(found))
+		}
+		for _, n := range found {
+			if !known[n] {
+				t.Errorf("%s asks for %s, which does not exist", file, n)
+			}
+		}
+	}
+}
+
+// An alert without a next step is a bad alert.
+func TestEveryAlertHasSeverityAndRunbook(t *testing.T) {
+	alerts := strings.Split(readDeploy(t, rulesFile), "- alert: ")[1:]
+	for _, a := range alerts {
+		name, _, _ := strings.Cut(a, "\n")
+		for _, want := range []string{"severity: page", "severity: ticket", "severity: info"} {
+			a = strings.Replace(a, want, "severity ok", 1)
+		}
+		for _, want := range []string{"severity ok", "summary: ", "runbook: "} {
+			if !strings.Contains(a, want) {
+				t.Errorf("%s lacks %q", name, want)
+			}
+		}
+	}
+	if len(alerts) == 0 {
+		t.Error("no alerts")
+	}
+}
+
+func TestDashboard(t *testing.T) {
+	var dashboard struct {
+		Panels []struct {
+			ID      int
+			Type    string
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(readDeploy(t, dashboardFile)), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	seen := map[int]bool{}
+	for _, p := range dashboard.Panels {
+		if seen[p.ID] {
+			t.Errorf("two panels have the id %d", p.ID)
+		}
+		seen[p.ID] = true
+		if p.Type == "row" {
+			rows = append(rows, p.Title)
+		} else if len(p.Targets) == 0 || p.Targets[0].Expr == "" {
+			t.Errorf("panel %q shows nothing", p.Title)
+		}
+	}
+	if diff := cmp.Diff([]string{"Health", "Spread", "Causes", "Queue", "Slots"}, rows); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Prometheus itself reads the rules, and fires what it should on two recorded situations.
+func TestRulesWithPromtool(t *testing.T) {
+	testkit.Need(t, testkit.Promtool)
+	for _, args := range [][]string{{"check", "rules", rulesFile}, {"test", "rules", rulesTestFile}} {
+		if out, err := exec.Command("promtool", args...).CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+// Prometheus lints the exposition as a whole too.
+func TestExpositionWithPromtool(t *testing.T) {
+	testkit.Need(t, testkit.Promtool)
+	cmd := exec.Command("promtool", "check", "metrics")
+	cmd.Stdin = strings.NewReader(exposition(t, fed()))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}

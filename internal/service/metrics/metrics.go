@@ -1,0 +1,237 @@
+package metrics
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"judged/internal/base/job"
+)
+
+// Options are what the metrics tell of this daemon, and where they ask for its state. A nil function
+// leaves its metrics out. The functions are called at every scrape, possibly from several at once.
+type Options struct {
+	Version  string
+	Revision string
+	Host     HostInfo
+
+	Ready      func() error // why a job submitted now would not be judged
+	FreeBytes  func() int64 // where the data is; below 0 is unknown
+	Slots      func() []SlotStatus
+	Doctor     func() []CheckStatus
+	QueueDepth func(ctx context.Context) (map[job.Priority]int, error)
+	Turbo      func() string // on, off, unknown
+	// Tuned says of each setting that judged tune has applied whether it is in force.
+	Tuned    func() map[string]bool
+	Settings []string         // all that it can apply
+	Now      func() time.Time // default time.Now
+}
+
+// HostInfo are the labels of judged_host_info.
+type HostInfo struct {
+	Pool, Fingerprint, CPUModel, Kernel string
+
+	Isolation   string // none, isolcpus, partition
+	Environment string // bare, vm
+}
+
+// Attempt is what became of one attempt at a job.
+type Attempt string
+
+// The outcomes of an attempt, a closed set.
+const (
+	AttemptDone      Attempt = "done"      // its report was stored
+	AttemptCancelled Attempt = "cancelled" // the job was cancelled while it ran
+	AttemptStale     Attempt = "stale"     // a newer attempt had taken over; its report was dropped
+	AttemptReturned  Attempt = "returned"  // handed back to the queue, by a drain or a failure of judged
+	AttemptExhausted Attempt = "exhausted" // the last one permitted failed; the job ended as IE
+)
+
+func attempts() []Attempt {
+	return []Attempt{AttemptDone, AttemptCancelled, AttemptStale, AttemptReturned, AttemptExhausted}
+}
+
+// StoreOperation is what was asked of the storage.
+type StoreOperation string
+
+// The operations, a closed set.
+const (
+	StoreCreate StoreOperation = "create" // the record of a new job
+	StoreBegin  StoreOperation = "begin"
+	StoreFinish StoreOperation = "finish" // a report
+	StoreCancel StoreOperation = "cancel"
+	StoreValue  StoreOperation = "value" // what was learned of a slot
+	StoreRead   StoreOperation = "read"
+	StoreBlob   StoreOperation = "blob" // an upload
+)
+
+func storeOperations() []StoreOperation {
+	return []StoreOperation{StoreCreate, StoreBegin, StoreFinish, StoreCancel, StoreValue, StoreRead, StoreBlob}
+}
+
+// Metrics are all metrics of one daemon, in a registry of their own.
+type Metrics struct {
+	registry *prometheus.Registry
+	now      func() time.Time
+
+	jobs       *prometheus.CounterVec
+	attempts   *prometheus.CounterVec
+	runs       *prometheus.CounterVec
+	discarded  prometheus.Counter
+	disturbed  *prometheus.CounterVec
+	flips      prometheus.Counter
+	repeated   prometheus.Counter
+	foreign    *prometheus.CounterVec
+	steal      *prometheus.CounterVec
+	interrupts *prometheus.CounterVec
+
+	cpu         prometheus.Histogram
+	wall        prometheus.Histogram
+	limitRatio  prometheus.Histogram
+	delay       prometheus.Histogram
+	faultCost   prometheus.Histogram
+	spread      prometheus.Histogram
+	spreadRatio prometheus.Histogram
+	queueWait   prometheus.Histogram
+	overhead    prometheus.Histogram
+	reading     prometheus.Histogram
+	frequency   prometheus.Histogram
+
+	canary          *prometheus.GaugeVec
+	canaryDeviation *prometheus.GaugeVec
+	canaryLast      *prometheus.GaugeVec
+
+	drift       *prometheus.CounterVec
+	storeErrors *prometheus.CounterVec
+}
+
+// The buckets. Times of runs follow common time limits; ratios are finest where a verdict changes.
+var (
+	runBuckets       = []float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 3, 5, 10, 20}
+	limitBuckets     = []float64{.1, .25, .5, .75, .9, .95, .98, .99, 1, 1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2}
+	delayBuckets     = []float64{1e-5, 1e-4, 5e-4, 1e-3, 2e-3, 5e-3, .01, .02, .05, .1, .5, 1}
+	faultBuckets     = []float64{2e-7, 5e-7, 1e-6, 2e-6, 3e-6, 5e-6, 1e-5, 2e-5, 5e-5}
+	ratioBuckets     = []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2}
+	spreadBuckets    = []float64{1e-4, 5e-4, 1e-3, 2e-3, 5e-3, .01, .02, .05, .1, .2, .5, 1, 2}
+	queueWaitBuckets = []float64{.001, .005, .02, .1, .5, 1, 2, 5, 10, 30, 60, 300, 1800}
+	readingBuckets   = []float64{2e-5, 5e-5, 1e-4, 1.5e-4, 2e-4, 3e-4, 5e-4, 1e-3, 2e-3, 5e-3, .01, .05}
+	frequencyBuckets = []float64{.5, .8, .9, .95, .98, .99, .995, .997, 1, 1.003, 1.005, 1.01, 1.02, 1.05, 1.2, 1.5}
+	overheadBuckets  = []float64{1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, .01, .02, .05, .1, .5}
+)
+
+// New registers everything; closed sets of labels start at 0, so that a rate sees the first event.
+func New(o Options) *Metrics {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	m := &Metrics{registry: prometheus.NewRegistry(), now: o.Now}
+	m.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		newState(o),
+	)
+	m.info(o)
+	m.registerJobs()
+	m.registerRuns()
+	m.registerCanary()
+	m.drift = m.counter("judged_tune_drift_total", "Times that a setting which judged tune had applied was found changed.", "setting")
+	m.storeErrors = m.counter("judged_store_errors_total", "Operations of the storage that failed, by operation.", "operation")
+	m.preset(o.Settings)
+	return m
+}
+
+func (m *Metrics) info(o Options) {
+	m.gauge("judged_build_info", "The version of judged that runs here; always 1.", "version", "revision").
+		WithLabelValues(o.Version, o.Revision).Set(1)
+	m.gauge("judged_host_info", "The host that judged runs on; always 1.",
+		"pool", "fingerprint", "cpu_model", "kernel", "isolation", "environment").
+		WithLabelValues(o.Host.Pool, o.Host.Fingerprint, o.Host.CPUModel, o.Host.Kernel, o.Host.Isolation, o.Host.Environment).Set(1)
+}
+
+func (m *Metrics) registerJobs() {
+	m.jobs = m.counter("judged_jobs_total", "Jobs that ended, by verdict and priority.", "verdict", "priority")
+	m.attempts = m.counter("judged_attempts_total", "Attempts at jobs, by what became of them.", "outcome")
+	m.queueWait = m.histogram("judged_queue_wait_seconds", "Time from the acceptance of a job to the start of its last attempt.", queueWaitBuckets)
+	m.overhead = m.histogram("judged_sandbox_overhead_seconds", "Time that judged itself needed for one run, outside of it.", overheadBuckets)
+	m.reading = m.histogram("judged_evidence_seconds", "Time that reading the counters of a slot's CPUs took, before and after one run.", readingBuckets)
+}
+
+func (m *Metrics) registerRuns() {
+	m.runs = m.counter("judged_runs_total", "Runs of programs, by the verdict of their test.", "verdict")
+	m.discarded = m.one("judged_runs_discarded_total", "Runs that did not count for the verdict because something disturbed them.")
+	m.disturbed = m.counter("judged_runs_disturbed_total", "Runs that something disturbed, by cause; a run counts once for each of its causes.", "cause")
+	m.flips = m.one("judged_verdict_flips_total", "Tests whose kept runs lay on both sides of the time limit.")
+	m.repeated = m.one("judged_tests_repeated_total", "Tests with more than one kept run.")
+	m.foreign = m.counter("judged_run_foreign_cpu_seconds_total", "Time that somebody else ran on the CPUs of a slot during runs.", "cpus")
+	m.steal = m.counter("judged_run_steal_seconds_total", "Time that the hypervisor took from the CPUs of a slot during runs.", "cpus")
+	m.interrupts = m.counter("judged_run_interrupts_total", "Interrupts on the CPUs of a slot during runs, by kind.", "cpus", "kind")
+	m.cpu = m.histogram("judged_run_cpu_seconds", "CPU time of one run, all its processes together.", runBuckets)
+	m.wall = m.histogram("judged_run_wall_seconds", "Wall time of one run.", runBuckets)
+	m.limitRatio = m.histogram("judged_run_limit_ratio", "CPU time of one run as a part of its time limit.", limitBuckets)
+	m.delay = m.histogram("judged_run_delay_seconds", "Time that the first thread of a run waited for a CPU.", delayBuckets)
+	m.faultCost = m.histogram("judged_run_page_fault_cost_seconds", "System time for each minor page fault, of runs with at least 5000 of them.", faultBuckets)
+	m.frequency = m.histogram("judged_run_frequency_ratio", "Frequency of the CPUs of a slot during a run, as a part of the nominal one.", frequencyBuckets)
+	m.spread = m.histogram("judged_repeat_spread_seconds", "Slowest minus fastest CPU time of the kept runs of one test.", spreadBuckets)
+	m.spreadRatio = m.histogram("judged_repeat_spread_ratio", "Slowest minus fastest CPU time of the kept runs of one test, as a part of their median.", ratioBuckets)
+}
+
+func (m *Metrics) registerCanary() {
+	m.canary = m.gauge("judged_canary_seconds", "CPU time of the last run of a reference kernel on a CPU.", "cpu", "kernel")
+	m.canaryDeviation = m.gauge("judged_canary_deviation_ratio", "How far the last run of a reference kernel was from its baseline; 0.01 is 1 percent slower; absent while it is learned.", "cpu", "kernel")
+	m.canaryLast = m.gauge("judged_canary_last_timestamp_seconds", "When a reference kernel last ran on a CPU, in Unix time.", "cpu")
+}
+
+// preset makes the series of closed sets.
+func (m *Metrics) preset(settings []string) {
+	for _, s := range settings {
+		m.drift.WithLabelValues(s)
+	}
+	for _, v := range verdicts() {
+		m.runs.WithLabelValues(string(v))
+		for _, p := range job.Priorities() {
+			m.jobs.WithLabelValues(string(v), string(p))
+		}
+	}
+	for _, c := range job.Causes() {
+		m.disturbed.WithLabelValues(string(c))
+	}
+	for _, a := range attempts() {
+		m.attempts.WithLabelValues(string(a))
+	}
+	for _, op := range storeOperations() {
+		m.storeErrors.WithLabelValues(string(op))
+	}
+}
+
+// Handler serves the registry, as OpenMetrics to who asks for it. A source of state that fails takes
+// its own series away and no others.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, ErrorHandling: promhttp.ContinueOnError})
+}
+
+func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return registered(m, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
+}
+
+func (m *Metrics) one(name, help string) prometheus.Counter {
+	return registered(m, prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help}))
+}
+
+func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	return registered(m, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
+}
+
+// histogram has native buckets of 10 % beside the given ones, for servers that ask for them.
+func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	return registered(m, prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets,
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160, NativeHistogramMinResetDuration: time.Hour}))
+}
+
+func registered[C prometheus.Collector](m *Metrics, c C) C {
+	m.registry.MustRegister(c)
+	return c
+}

@@ -1,0 +1,268 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"judged/internal/base/job"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const ms = time.Millisecond
+
+// fed is a daemon that judged one job: two tests, one of them repeated and on both sides of its
+// limit, one run of it discarded.
+func fed() *Metrics {
+	m := New(Options{
+		Version:  "1.2.3",
+		Revision: "abcdef",
+		Host: HostInfo{Pool: "default", Fingerprint: "0123", CPUModel: "AMD EPYC", Kernel: "6.18.0",
+			Isolation: "isolcpus", Environment: "vm"},
+		Ready:     func() error { return errors.New("draining") },
+		FreeBytes: func() int64 { return 5 << 30 },
+		Slots:     func() []SlotStatus { return []SlotStatus{{"2", "idle"}, {"3", "busy"}, {"3", "idle"}} },
+		Doctor: func() []CheckStatus {
+			return []CheckStatus{{"turbo-off", "S1", "fail"}, {"swap-off", "S2", "pass"}, {"swap-off", "S2", "warn"}}
+		},
+		QueueDepth: func(context.Context) (map[job.Priority]int, error) { return map[job.Priority]int{job.Rejudge: 7}, nil },
+		Turbo:      func() string { return "on" },
+		Tuned:      func() map[string]bool { return map[string]bool{"thp": true, "governor": false} },
+		Settings:   []string{"thp", "governor", "ksm"},
+		Now:        func() time.Time { return time.Unix(1800000000, 0) },
+	})
+	m.JobDone(report(), 1500*ms)
+	m.TuneDrifted("governor")
+	m.AttemptDone(AttemptDone)
+	m.StoreFailed(StoreFinish)
+	deviation := -0.012
+	m.CanaryDone("3", "alu", 0.0744, &deviation)
+	m.CanaryDone("4", "alu", 0.0744, &deviation)
+	m.CanaryDone("4", "alu", 0.08, nil)
+	return m
+}
+
+func report() *job.Report {
+	run := func(cpu time.Duration, kept bool, e job.Evidence, causes ...job.Cause) job.Run {
+		return job.Run{CPUTime: cpu, WallTime: cpu + ms, SystemTime: new(80 * ms), CPUs: "3", Kept: kept,
+			Disturbed: causes, Evidence: e, Overhead: 3 * ms, Reading: ms / 5}
+	}
+	return &job.Report{State: job.Done, Verdict: job.TimeLimit, Priority: job.Contest, Tests: []job.TestReport{
+		{Name: "1", Verdict: job.Accepted, Timing: &job.Timing{N: 1, Limit: 1000 * ms}, Runs: []job.Run{
+			run(40*ms, true, job.Evidence{}),
+		}},
+		{Name: "2", Verdict: job.TimeLimit,
+			Timing: &job.Timing{N: 2, Limit: 1000 * ms, Spread: 20 * ms, SpreadRatio: new(0.02)},
+			Runs: []job.Run{
+				run(990*ms, true, job.Evidence{RunDelay: new(ms / 2), ForeignTime: new(ms), StealTime: new(time.Duration(0)),
+					MinorFaults: new(int64(40000)), Interrupts: map[string]int64{"LOC": 250, "CAL": 3, "ERR": 9, "softirq_net": 4, "softirq_block": 5, "core_throttles": 1, "package_throttles": 1},
+					FrequencyRatio: new(0.996), SMIs: new(int64(2))}),
+				run(1010*ms, true, job.Evidence{RunDelay: new(ms / 4), MinorFaults: new(int64(400))}),
+				run(1300*ms, false, job.Evidence{RunDelay: new(300 * ms), ForeignTime: new(250 * ms), StealTime: new(10 * ms)},
+					job.CauseWait, job.CauseForeign),
+			}},
+	}}
+}
+
+// exposition is what a scrape gets, without the metrics of the Go runtime and the process.
+func exposition(t *testing.T, m *Metrics) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if w.Code != 200 {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	own := regexp.MustCompile(`^(# (HELP|TYPE) )?judged_`)
+	var kept strings.Builder
+	for line := range strings.Lines(w.Body.String()) {
+		if own.MatchString(line) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+func TestExposition(t *testing.T) {
+	const golden = "testdata/golden/metrics.txt"
+	got := exposition(t, fed())
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("the exposition changed; if that is meant, run with -update and read the diff:\n%s", diff)
+	}
+}
+
+func TestLint(t *testing.T) {
+	problems, err := testutil.GatherAndLint(fed().registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// The list is that of the interface judged promises to operators: metric and labels.
+func TestPromisedMetrics(t *testing.T) {
+	promised := map[string][]string{
+		"judged_runs_total":               {"verdict"},
+		"judged_run_cpu_seconds":          nil,
+		"judged_run_wall_seconds":         nil,
+		"judged_repeat_spread_ratio":      nil,
+		"judged_repeat_spread_seconds":    nil,
+		"judged_run_delay_seconds":        nil,
+		"judged_runs_disturbed_total":     {"cause"},
+		"judged_verdict_flips_total":      nil,
+		"judged_canary_seconds":           {"cpu", "kernel"},
+		"judged_canary_deviation_ratio":   {"cpu", "kernel"},
+		"judged_slot_state":               {"cpus", "state"},
+		"judged_doctor_check_status":      {"check", "severity", "status"},
+		"judged_turbo_enabled":            nil,
+		"judged_queue_depth":              {"priority"},
+		"judged_queue_wait_seconds":       nil,
+		"judged_sandbox_overhead_seconds": nil,
+		"judged_evidence_seconds":         nil,
+		"judged_run_frequency_ratio":      nil,
+		"judged_ready":                    nil,
+		"judged_data_free_bytes":          nil,
+		"judged_store_errors_total":       {"operation"},
+	}
+	got := labels(t, fed())
+	for name, want := range promised {
+		have, ok := got[name]
+		if !ok {
+			t.Errorf("%s is missing", name)
+		} else if !slices.Equal(have, want) {
+			t.Errorf("%s has labels %v, want %v", name, have, want)
+		}
+	}
+}
+
+// labels are the metric families of a registry with the names of their labels.
+func labels(t *testing.T, m *Metrics) map[string][]string {
+	t.Helper()
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]string{}
+	for _, f := range families {
+		var names []string
+		for _, pair := range f.GetMetric()[0].GetLabel() {
+			names = append(names, pair.GetName())
+		}
+		found[f.GetName()] = names
+	}
+	return found
+}
+
+// A state that is unknown or cannot be had is absent, and takes nothing else with it.
+func TestUnknownStateIsAbsent(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		options Options
+	}{
+		{"no sources", Options{}},
+		{"sources that know nothing", Options{
+			Slots:      func() []SlotStatus { return nil },
+			Doctor:     func() []CheckStatus { return nil },
+			Turbo:      func() string { return "unknown" },
+			QueueDepth: func(context.Context) (map[job.Priority]int, error) { return nil, errors.New("closed") },
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := labels(t, New(tt.options))
+			for _, name := range []string{"judged_slot_state", "judged_doctor_check_status", "judged_turbo_enabled", "judged_queue_depth"} {
+				if _, ok := got[name]; ok {
+					t.Errorf("%s is there", name)
+				}
+			}
+			if _, ok := got["judged_runs_total"]; !ok {
+				t.Error("judged_runs_total is gone")
+			}
+		})
+	}
+}
+
+func TestFailingQueueIsCounted(t *testing.T) {
+	m := New(Options{QueueDepth: func(context.Context) (map[job.Priority]int, error) { return nil, errors.New("closed") }})
+	if got := exposition(t, m); !strings.Contains(got, "\njudged_queue_depth_errors_total 1\n") {
+		t.Errorf("first failure is not shown:\n%s", got)
+	}
+}
+
+func TestTurboOff(t *testing.T) {
+	m := New(Options{Turbo: func() string { return "off" }})
+	if got := exposition(t, m); !strings.Contains(got, "\njudged_turbo_enabled 0\n") {
+		t.Error("judged_turbo_enabled is not 0")
+	}
+}
+
+func TestFlipped(t *testing.T) {
+	runs := func(ks ...bool) []job.Run { // within the limit, over it, alternately
+		var rs []job.Run
+		for i, kept := range ks {
+			rs = append(rs, job.Run{CPUTime: 1000*ms + time.Duration(i%2), Kept: kept})
+		}
+		return rs
+	}
+	for _, tt := range []struct {
+		name  string
+		limit time.Duration
+		runs  []job.Run
+		want  bool
+	}{
+		{"both sides", 1000 * ms, runs(true, true), true},
+		{"the one over it was discarded", 1000 * ms, runs(true, false, true), false},
+		{"all within", 2000 * ms, runs(true, true), false},
+		{"all over", 999 * ms, runs(true, true), false},
+		{"no limit", 0, runs(true, true), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := flipped(&job.TestReport{Timing: &job.Timing{Limit: tt.limit}, Runs: tt.runs}); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// Labels stay closed whatever a report says, and an unfinished one counts nothing.
+func TestOddReports(t *testing.T) {
+	m := New(Options{})
+	m.JobDone(&job.Report{State: job.Running, Verdict: job.Accepted}, 0)
+	m.JobDone(&job.Report{State: job.Done, Verdict: "??", Priority: "!!"}, -1)
+	m.JobDone(&job.Report{State: job.CancelledState, Verdict: job.Cancelled, Priority: job.Contest}, ms)
+	want := map[string]float64{"AC": 0, "IE practice": 1, "CX contest": 1}
+	got := map[string]float64{
+		"AC":          testutil.ToFloat64(m.jobs.WithLabelValues("AC", "contest")),
+		"IE practice": testutil.ToFloat64(m.jobs.WithLabelValues("IE", "practice")),
+		"CX contest":  testutil.ToFloat64(m.jobs.WithLabelValues("CX", "contest")),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if n := testutil.CollectAndCount(m.jobs); n != len(verdicts())*len(job.Priorities()) {
+		t.Errorf("%d series of jobs, want %d", n, len(verdicts())*len(job.Priorities()))
+	}
+	if got := exposition(t, m); !strings.Contains(got, "\njudged_queue_wait_seconds_count 1\n") {
+		t.Error("an unknown wait was counted")
+	}
+}

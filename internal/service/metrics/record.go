@@ -1,0 +1,180 @@
+package metrics
+
+import (
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// manyFaults is from where on system time is divided by page faults: below it, other system calls
+// are most of it.
+const manyFaults = 5000
+
+// verdicts are the values of the label verdict.
+func verdicts() []job.Verdict {
+	return []job.Verdict{job.Accepted, job.Partial, job.WrongAnswer, job.PresentationError, job.OutputLimit,
+		job.TimeLimit, job.WallTimeLimit, job.IdlenessLimit, job.MemoryLimit, job.RuntimeError,
+		job.SecurityViolation, job.NotExecutable, job.Skipped, job.Cancelled, job.InternalError}
+}
+
+// JobDone counts a job that ended, once, with all its tests and runs. A report that is not final
+// counts nothing. queueWait below 0 is unknown.
+func (m *Metrics) JobDone(rep *job.Report, queueWait time.Duration) {
+	if !rep.State.Final() {
+		return
+	}
+	m.jobs.WithLabelValues(verdictLabel(rep.Verdict), priorityLabel(rep.Priority)).Inc()
+	if queueWait >= 0 {
+		m.queueWait.Observe(queueWait.Seconds())
+	}
+	for i := range rep.Tests {
+		m.test(&rep.Tests[i])
+	}
+}
+
+// AttemptDone counts one attempt at a job.
+func (m *Metrics) AttemptDone(outcome Attempt) {
+	m.attempts.WithLabelValues(string(outcome)).Inc()
+}
+
+// StoreFailed counts an operation of the storage that failed.
+func (m *Metrics) StoreFailed(op StoreOperation) { m.storeErrors.WithLabelValues(string(op)).Inc() }
+
+// CanaryDone records a run of a reference kernel on a CPU: its CPU time in seconds and its deviation
+// from the baseline, time/baseline - 1; nil while the baseline is being learned.
+func (m *Metrics) CanaryDone(cpu, kernel string, seconds float64, deviation *float64) {
+	m.canary.WithLabelValues(cpu, kernel).Set(seconds)
+	if deviation == nil {
+		m.canaryDeviation.DeleteLabelValues(cpu, kernel)
+	} else {
+		m.canaryDeviation.WithLabelValues(cpu, kernel).Set(*deviation)
+	}
+	m.canaryLast.WithLabelValues(cpu).Set(float64(m.now().UnixMilli()) / 1000)
+}
+
+func (m *Metrics) test(t *job.TestReport) {
+	for i := range t.Runs {
+		m.run(&t.Runs[i], t)
+	}
+	if t.Timing == nil || t.Timing.N < 2 {
+		return
+	}
+	m.repeated.Inc()
+	m.spread.Observe(t.Timing.Spread.Seconds())
+	if t.Timing.SpreadRatio != nil {
+		m.spreadRatio.Observe(*t.Timing.SpreadRatio)
+	}
+	if flipped(t) {
+		m.flips.Inc()
+	}
+}
+
+// flipped reports whether kept runs of one test lay on both sides of its limit.
+func flipped(t *job.TestReport) bool {
+	var within, over bool
+	for _, r := range t.Runs {
+		if r.Kept {
+			within = within || r.CPUTime <= t.Timing.Limit
+			over = over || r.CPUTime > t.Timing.Limit
+		}
+	}
+	return t.Timing.Limit > 0 && within && over
+}
+
+func (m *Metrics) run(r *job.Run, t *job.TestReport) {
+	m.runs.WithLabelValues(verdictLabel(t.Verdict)).Inc()
+	if !r.Kept {
+		m.discarded.Inc()
+	}
+	for _, c := range r.Disturbed {
+		m.disturbed.WithLabelValues(string(c)).Inc()
+	}
+	m.cpu.Observe(r.CPUTime.Seconds())
+	m.wall.Observe(r.WallTime.Seconds())
+	if t.Timing != nil && t.Timing.Limit > 0 {
+		m.limitRatio.Observe(r.CPUTime.Seconds() / t.Timing.Limit.Seconds())
+	}
+	if r.Overhead > 0 {
+		m.overhead.Observe(r.Overhead.Seconds())
+	}
+	if r.Reading > 0 {
+		m.reading.Observe(r.Reading.Seconds())
+	}
+	m.evidence(r)
+}
+
+func (m *Metrics) evidence(r *job.Run) {
+	e := r.Evidence
+	if e.RunDelay != nil {
+		m.delay.Observe(e.RunDelay.Seconds())
+	}
+	if e.ForeignTime != nil {
+		m.foreign.WithLabelValues(r.CPUs).Add(max(e.ForeignTime.Seconds(), 0))
+	}
+	if e.StealTime != nil {
+		m.steal.WithLabelValues(r.CPUs).Add(max(e.StealTime.Seconds(), 0))
+	}
+	if r.SystemTime != nil && e.MinorFaults != nil && *e.MinorFaults >= manyFaults {
+		m.faultCost.Observe(r.SystemTime.Seconds() / float64(*e.MinorFaults))
+	}
+	if e.FrequencyRatio != nil {
+		m.frequency.Observe(*e.FrequencyRatio)
+	}
+	if e.SMIs != nil && *e.SMIs > 0 {
+		m.interrupts.WithLabelValues(r.CPUs, "smi").Add(float64(*e.SMIs))
+	}
+	for row, n := range e.Interrupts {
+		if kind, ok := interruptKind(row); ok && n > 0 {
+			m.interrupts.WithLabelValues(r.CPUs, kind).Add(float64(n))
+		}
+	}
+}
+
+// interruptKind maps rows of /proc/interrupts to the closed set of the label kind. Rows that say
+// nothing of a run's time have none.
+func interruptKind(row string) (string, bool) {
+	switch row {
+	case "LOC":
+		return "timer", true
+	case "RES", "IPI0":
+		return "resched", true
+	case "CAL", "IPI1":
+		return "call", true
+	case "TLB":
+		return "tlb", true
+	case "device":
+		return "device", true
+	case "NMI":
+		return "nmi", true
+	case "TRM", "core_throttles", "package_throttles":
+		return "thermal", true
+	case "softirq_net":
+		return "net", true
+	case "softirq_block":
+		return "block", true
+	case "MCE", "THR", "DFR":
+		return "mce", true
+	}
+	return "", false
+}
+
+// verdictLabel keeps the label closed: what is not a verdict is judged's own fault.
+func verdictLabel(v job.Verdict) string {
+	if v == "" || v.JudgementType() == "" && v != job.Skipped && v != job.Cancelled {
+		return string(job.InternalError)
+	}
+	return string(v)
+}
+
+// priorityLabel keeps the label closed: a job without a priority counts as practice.
+func priorityLabel(p job.Priority) string {
+	for _, known := range job.Priorities() {
+		if p == known {
+			return string(p)
+		}
+	}
+	return string(job.Practice)
+}
+
+// TuneDrifted counts a setting that was found changed.
+func (m *Metrics) TuneDrifted(setting string) { m.drift.WithLabelValues(setting).Inc() }

@@ -1,0 +1,166 @@
+package metrics
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"judged/internal/base/job"
+)
+
+// SlotStatus is one slot at the moment of a scrape.
+type SlotStatus struct {
+	CPUs  string // kernel list
+	State string // one of SlotStates
+}
+
+// CheckStatus is one check of doctor's last report.
+type CheckStatus struct {
+	ID       string
+	Severity string // S1, S2, S3, info
+	Status   string // one of CheckStatuses
+}
+
+// SlotStates are the values of the label state.
+func SlotStates() []string { return []string{"idle", "busy", "draining", "drained", "quarantined"} }
+
+// CheckStatuses are the values of the label status.
+func CheckStatuses() []string { return []string{"pass", "warn", "fail", "skip", "unknown"} }
+
+// scrapeTimeout bounds what a scrape waits for the queue.
+const scrapeTimeout = 2 * time.Second
+
+// state computes at each scrape what is a property of the moment, not an event.
+type state struct {
+	options Options
+
+	ready, free, slot, check, turbo, tuned, depth *prometheus.Desc
+	queueFailures                                 prometheus.Counter
+}
+
+func newState(o Options) *state {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
+	return &state{
+		options: o,
+		ready:   desc("judged_ready", "Whether a job submitted now is accepted and can be judged, as GET /readyz says."),
+		free:    desc("judged_data_free_bytes", "Room that is left on the file system of the data folder; absent when that is unknown."),
+		slot:    desc("judged_slot_state", "The state of a slot: 1 for the one it is in, 0 for the others.", "cpus", "state"),
+		check:   desc("judged_doctor_check_status", "The outcome of a check of doctor: 1 for the one it had, 0 for the others.", "check", "severity", "status"),
+		turbo:   desc("judged_turbo_enabled", "Whether the CPUs may exceed their base frequency; absent when that is unknown."),
+		tuned:   desc("judged_tune_setting_applied", "Whether a setting that judged tune has applied is in force; absent when it is not applied.", "setting"),
+		depth:   desc("judged_queue_depth", "Jobs that wait in the queue, by priority.", "priority"),
+		queueFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "judged_queue_depth_errors_total",
+			Help: "Scrapes at which the queue did not tell its depth."}),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (s *state) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{s.ready, s.free, s.slot, s.check, s.turbo, s.tuned, s.depth} {
+		out <- d
+	}
+	s.queueFailures.Describe(out)
+}
+
+// Collect implements prometheus.Collector.
+func (s *state) Collect(out chan<- prometheus.Metric) {
+	s.collectReady(out)
+	s.collectSlots(out)
+	s.collectDoctor(out)
+	s.collectTurbo(out)
+	s.collectTuned(out)
+	s.collectQueue(out)
+}
+
+func (s *state) collectReady(out chan<- prometheus.Metric) {
+	if s.options.Ready != nil {
+		out <- gauge(s.ready, is(s.options.Ready() == nil))
+	}
+	if s.options.FreeBytes != nil {
+		if free := s.options.FreeBytes(); free >= 0 {
+			out <- gauge(s.free, float64(free))
+		}
+	}
+}
+
+func (s *state) collectSlots(out chan<- prometheus.Metric) {
+	if s.options.Slots == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for _, slot := range s.options.Slots() {
+		if seen[slot.CPUs] {
+			continue // a series twice would spoil the whole scrape
+		}
+		seen[slot.CPUs] = true
+		for _, state := range SlotStates() {
+			out <- gauge(s.slot, is(state == slot.State), slot.CPUs, state)
+		}
+	}
+}
+
+func (s *state) collectDoctor(out chan<- prometheus.Metric) {
+	if s.options.Doctor == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for _, check := range s.options.Doctor() {
+		if seen[check.ID] {
+			continue
+		}
+		seen[check.ID] = true
+		for _, status := range CheckStatuses() {
+			out <- gauge(s.check, is(status == check.Status), check.ID, check.Severity, status)
+		}
+	}
+}
+
+func (s *state) collectTurbo(out chan<- prometheus.Metric) {
+	if s.options.Turbo == nil {
+		return
+	}
+	if on := s.options.Turbo(); slices.Contains([]string{"on", "off"}, on) {
+		out <- gauge(s.turbo, is(on == "on"))
+	}
+}
+
+func (s *state) collectTuned(out chan<- prometheus.Metric) {
+	if s.options.Tuned == nil {
+		return
+	}
+	for setting, inForce := range s.options.Tuned() {
+		out <- gauge(s.tuned, is(inForce), setting)
+	}
+}
+
+func (s *state) collectQueue(out chan<- prometheus.Metric) {
+	if s.options.QueueDepth == nil {
+		return
+	}
+	defer s.queueFailures.Collect(out)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	depth, err := s.options.QueueDepth(ctx)
+	if err != nil {
+		s.queueFailures.Inc()
+		return
+	}
+	for _, p := range job.Priorities() {
+		out <- gauge(s.depth, float64(depth[p]), string(p))
+	}
+}
+
+func gauge(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+func is(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,160 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+)
+
+// nothing stands where a report has no value.
+const nothing = "-"
+
+// Time is a duration that may be absent.
+func Time(d *time.Duration) string {
+	if d == nil {
+		return nothing
+	}
+	return units.Duration(*d)
+}
+
+// Bytes is a size that may be absent.
+func Bytes(b *units.Bytes) string {
+	if b == nil {
+		return nothing
+	}
+	return units.Round(*b)
+}
+
+// Runs is how many runs were kept, and of how many if some were not.
+func Runs(runs []job.Run) string {
+	kept := 0
+	for _, r := range runs {
+		if r.Kept {
+			kept++
+		}
+	}
+	switch {
+	case len(runs) == 0:
+		return nothing
+	case kept < len(runs):
+		return fmt.Sprintf("%d of %d", kept, len(runs))
+	}
+	return fmt.Sprint(kept)
+}
+
+// Kept says why runs were set aside: "1 of 3 kept: 2 had other tasks on the
+// CPU". It is empty where all runs count.
+func Kept(runs []job.Run) string {
+	kept, count := 0, map[job.Cause]int{}
+	for _, r := range runs {
+		if r.Kept {
+			kept++
+			continue
+		}
+		for _, c := range explaining(r.Disturbed) {
+			count[c]++
+		}
+	}
+	if kept == len(runs) {
+		return ""
+	}
+	var reasons []string
+	for _, e := range job.Catalogue() {
+		if n := count[e.Cause]; n > 0 {
+			reasons = append(reasons, fmt.Sprintf("%d %s", n, e.Short))
+		}
+	}
+	text := fmt.Sprintf("%d of %d kept", kept, len(runs))
+	if len(reasons) > 0 {
+		text += ": " + strings.Join(reasons, ", ")
+	}
+	return text
+}
+
+// explaining are the causes for which a run can have been set aside; all of
+// them where none explains anything, as of a daemon of another version.
+func explaining(causes []job.Cause) []job.Cause {
+	some := slices.DeleteFunc(slices.Clone(causes), func(c job.Cause) bool {
+		e, ok := job.Explain(c)
+		return ok && !e.Explains()
+	})
+	if len(some) == 0 {
+		return causes
+	}
+	return some
+}
+
+// Limit is what a test's CPU time was held against.
+func Limit(t *job.Timing) string {
+	if t == nil {
+		return nothing
+	}
+	return units.Duration(t.Limit)
+}
+
+// Margin is how far the deciding time was within the limit, in parts of it.
+// Negative is over.
+func Margin(t *job.Timing) string {
+	if t == nil {
+		return nothing
+	}
+	return fmt.Sprintf("%.1f %%", 100*t.MarginRatio)
+}
+
+// Spread is how far apart the repeats of a test were, and from six on how surely
+// their median is known.
+func Spread(t *job.Timing) string {
+	switch {
+	case t == nil || t.N < 2:
+		return nothing
+	case t.SpreadRatio == nil:
+		return units.Duration(t.Spread)
+	}
+	text := fmt.Sprintf("%s (%.1f %%)", units.Duration(t.Spread), *t.SpreadRatio*100)
+	if t.Interval != nil {
+		text += fmt.Sprintf(", median %s to %s", units.Duration(t.Interval[0]), units.Duration(t.Interval[1]))
+	}
+	return text
+}
+
+// Causes counts in how many runs each cause was seen.
+func Causes(runs []job.Run) string {
+	count := map[job.Cause]int{}
+	for _, r := range runs {
+		for _, c := range r.Disturbed {
+			count[c]++
+		}
+	}
+	var parts []string
+	for _, c := range slices.Sorted(maps.Keys(count)) {
+		text := string(c)
+		if len(runs) > 1 {
+			text = fmt.Sprintf("%s %dx", c, count[c])
+		}
+		parts = append(parts, text)
+	}
+	return cmp.Or(strings.Join(parts, ", "), nothing)
+}
+
+// Note is the most useful thing to know about a test that did not pass.
+func Note(x job.TestReport) string {
+	switch {
+	case x.Message != "":
+		return x.Message
+	case x.Checker != nil && x.Checker.Message != "":
+		return x.Checker.Message
+	case x.Exit != nil && x.Exit.Signal != "":
+		return x.Exit.Signal
+	case x.Exit != nil && x.Exit.Code != nil && *x.Exit.Code != 0:
+		return fmt.Sprintf("exit %d", *x.Exit.Code)
+	case x.Timing != nil && x.Timing.Confidence != job.OneRun && x.Timing.Confidence != job.Stable:
+		return "time is " + string(x.Timing.Confidence)
+	}
+	return ""
+}

@@ -1,0 +1,82 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"judged/internal/base/job"
+	"judged/internal/base/text"
+)
+
+// Words explains what a report says about time: every cause, and the values of
+// confidence and decided_by.
+func Words() string {
+	var b strings.Builder
+	for _, line := range text.Wrap("Every run in a report names what disturbed it. A cause that a program can produce by itself explains nothing: "+
+		"nobody can buy a repeat. Every other cause explains a bounded amount of time. A run over the limit is set aside only if the "+
+		"measured time less the explained time is within the limit.", pageWidth, 0) {
+		fmt.Fprintln(&b, line)
+	}
+	b.WriteString("\nCauses (disturbed):\n")
+	for _, e := range job.Catalogue() {
+		fmt.Fprintf(&b, "\n  %s\n", e.Cause)
+		causeLines(&b, e)
+	}
+	for _, l := range job.WordLists() {
+		b.WriteByte('\n')
+		wordLines(&b, l)
+	}
+	return b.String()
+}
+
+// Cause explains one cause.
+func Cause(e job.CauseEntry) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: a cause of a disturbed run\n\n", e.Cause)
+	causeLines(&b, e)
+	return b.String()
+}
+
+// WordList explains the values of one member of a report.
+func WordList(l job.WordList) string {
+	var b strings.Builder
+	wordLines(&b, l)
+	return b.String()
+}
+
+func wordLines(w io.Writer, l job.WordList) {
+	fmt.Fprintf(w, "%s (%s):\n\n", l.About, l.Member)
+	for _, m := range l.Words {
+		entry(w, m.Word, m.Means)
+	}
+}
+
+func causeLines(w io.Writer, e job.CauseEntry) {
+	entry(w, "seen", e.Means)
+	entry(w, "lengthens", string(e.Adds))
+	if e.Explains() {
+		entry(w, "explains", "a bounded amount of time; a program cannot produce it")
+	} else {
+		entry(w, "explains", "nothing, because a program can produce it: "+e.SelfMade)
+	}
+	entry(w, "remedy", e.Remedy)
+}
+
+// entry is a word in a column and its text next to it.
+func entry(w io.Writer, word, line string) {
+	const indent, column = 4, 12
+	for i, part := range text.Wrap(line, pageWidth-indent-column, 0) {
+		if i > 0 {
+			word = ""
+		}
+		fmt.Fprintf(w, "%*s%-*s%s\n", indent, "", column, word, part)
+	}
+}
+
+// paragraph indents all lines but the first: none can pass for another.
+func paragraph(w io.Writer, line string) {
+	for _, part := range text.Wrap(line, pageWidth, 2) {
+		fmt.Fprintln(w, part)
+	}
+}

@@ -1,0 +1,76 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+)
+
+// FuzzReport holds that nothing in a report, of a contestant or of a daemon that
+// is not ours, steers a terminal or makes a line wider than a page.
+func FuzzReport(f *testing.F) {
+	for _, s := range hostile {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r := job.Report{State: job.State(s), Verdict: job.Verdict(s), Message: s + ".",
+			Tests: []job.TestReport{
+				{Name: s, Verdict: job.Verdict(s), Checker: &job.CheckReport{Message: s}, Runs: []job.Run{{Kept: true, Disturbed: []job.Cause{job.Cause(s)}}}},
+				{Name: "2", Verdict: job.RuntimeError, Message: s, Exit: &job.Exit{Signal: s}},
+			},
+			Host: &job.Host{Isolation: s, Turbo: s, Doctor: &job.DoctorHost{Failed: []string{s}}}}
+		var b bytes.Buffer
+		if err := Report(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.SplitSeq(b.String(), "\n") {
+			if !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("line %q is not printable", line)
+			}
+			if n := utf8.RuneCountInString(line); n > pageWidth {
+				t.Errorf("line %q is %d wide", line, n)
+			}
+		}
+	})
+}
+
+// FuzzEscapeJSON holds that an escaped document means the same and shows.
+func FuzzEscapeJSON(f *testing.F) {
+	for _, s := range hostile {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		document, err := json.Marshal(map[string]string{"a": s, s: "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		escaped := EscapeJSON(document)
+		if bytes.ContainsFunc(escaped, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.Valid(escaped) {
+			t.Errorf("%q is not printable", escaped)
+		}
+		var before, after map[string]string
+		if err := json.Unmarshal(document, &before); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(escaped, &after); err != nil {
+			t.Fatalf("%s: %v", escaped, err)
+		}
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("(-before +after):\n%s", diff)
+		}
+	})
+}
+
+// hostile is text that steers terminals, turns directions, is no UTF-8 or
+// breaks tables.
+var hostile = []string{
+	"plain", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\u009b31mC1", "\x9b31m raw C1", "\u202egnp.exe\u202c", "\u2066a\u2069", "a\r\nb\tc\v\f",
+	"\x00", "\x7f\x08\x08", "\xff\xfe", "\U000e0041 tag", "\u200b\u200d\u2028\u2029\u0085", "\ufeff", "</script><script>", strings.Repeat("é", 300),
+}

@@ -1,0 +1,109 @@
+package render
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func TestReport(t *testing.T) {
+	timing := func(n int, ratio float64, c job.Confidence) *job.Timing {
+		return &job.Timing{N: n, Limit: 2 * time.Second, MarginRatio: ratio, Confidence: c}
+	}
+	repeated, many := timing(2, 0.99385, job.Noisy), timing(6, 1, job.Stable)
+	repeated.Spread, repeated.SpreadRatio = time.Millisecond, ptr(0.25)
+	many.Spread, many.SpreadRatio, many.Interval = time.Millisecond, ptr(0.25), &[2]time.Duration{3 * time.Millisecond, 4 * time.Millisecond}
+	r := job.Report{
+		State: job.Done, Verdict: job.RuntimeError, CPUTime: ptr(12300 * time.Microsecond), MemoryPeak: ptr(units.Bytes(1 << 20)),
+		Deterministic: ptr(false), Score: ptr(0.5), Message: "a \x1b[31m b",
+		Tests: []job.TestReport{
+			{Name: "1", Verdict: job.Accepted, CPUTime: ptr(12300 * time.Microsecond), WallTime: ptr(2 * time.Second), MemoryPeak: ptr(units.Bytes(1 << 20)),
+				Timing: repeated,
+				Runs:   []job.Run{{Kept: true, Disturbed: []job.Cause{job.CauseWait, job.CauseIRQ}}, {Kept: true, Disturbed: []job.Cause{job.CauseWait}}, {}}},
+			{Name: "2\n", Verdict: job.RuntimeError, Exit: &job.Exit{Signal: "SIGSEGV"}, Timing: timing(1, 0.5, job.OneRun),
+				Runs: []job.Run{{Kept: true, Disturbed: []job.Cause{job.CauseIPI}}}},
+			{Name: "3", Verdict: job.Skipped},
+			{Name: "4", Verdict: job.Accepted, Timing: many},
+			{Name: "a-long-name-5", Verdict: job.TimeLimit, CPUTime: ptr(2100 * time.Millisecond), Timing: timing(1, -0.05, job.Noisy),
+				Runs: []job.Run{{Kept: true}, {Disturbed: []job.Cause{job.CauseForeign, job.CauseTick}}, {Disturbed: []job.Cause{job.CauseForeign, job.CauseSteal}}}},
+		},
+		Host: &job.Host{Isolation: "none", Turbo: "unknown", Doctor: &job.DoctorHost{Failed: []string{"a", "b"}}},
+	}
+	want := `TEST           VERDICT  CPU TIME  LIMIT    MARGIN   WALL TIME  MEMORY   RUNS
+1              AC       12.3 ms   2.000 s  99.4 %   2.000 s    1.0 MiB  2 of 3
+    time is noisy
+    2 of 3 kept
+    spread 1.0 ms (25.0 %)
+    disturbed by irq 1x, wait 2x
+2�             RTE      -         2.000 s  50.0 %   -          -        1
+    SIGSEGV
+3              SK       -         -        -        -          -        -
+4              AC       -         2.000 s  100.0 %  -          -        -
+    spread 1.0 ms (25.0 %), median 3.0 ms to 4.0 ms
+a-long-name-5  TLE      2.100 s   2.000 s  -5.0 %   -          -        1 of 3
+    time is noisy
+    1 of 3 kept: 2 had other tasks on the CPU, 1 lost the CPU to the hypervisor
+    disturbed by foreign 2x, steal 1x, tick 1x
+
+RTE, score 0.5, CPU time 12.3 ms, memory 1.0 MiB, repeats did not agree: not
+  deterministic
+a �[31m b
+5 of 7 runs were disturbed: foreign 2x, ipi 1x, irq 1x, steal 1x, tick 1x, wait
+  2x (see judged help causes)
+isolation none, turbo unknown; this host is not fit for times that decide: a, b
+  (see judged doctor)
+`
+	var b strings.Builder
+	if err := Report(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestNote(t *testing.T) {
+	tests := []struct {
+		name string
+		in   job.TestReport
+		want string
+	}{
+		{"why it is not executable", job.TestReport{Message: "m", Exit: &job.Exit{Code: ptr(1)}}, "m"},
+		{"the checker", job.TestReport{Checker: &job.CheckReport{Message: "line 2"}}, "line 2"},
+		{"exit code", job.TestReport{Exit: &job.Exit{Code: ptr(3)}}, "exit 3"},
+		{"success", job.TestReport{Exit: &job.Exit{Code: ptr(0)}, Timing: &job.Timing{Confidence: job.Stable}}, ""},
+		{"doubt", job.TestReport{Timing: &job.Timing{Confidence: job.Borderline}}, "time is borderline"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Note(tt.in); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestHost(t *testing.T) {
+	got := Host(job.Host{Isolation: "isolcpus", Turbo: "off", Doctor: &job.DoctorHost{Ready: true}})
+	if want := "isolation isolcpus, turbo off; the host is fit to judge"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestLine(t *testing.T) {
+	var b strings.Builder
+	l := Line{W: &b}
+	l.Show("%d", 1)
+	l.Clear()
+	Line{}.Show("nobody")
+	if got, want := b.String(), "\r\x1b[K1\r\x1b[K"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,186 @@
+package evidence
+
+import (
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+)
+
+// Facts are what the sandbox knows of the run itself. Pointers are nil where the kernel did not say.
+type Facts struct {
+	CPUTime    time.Duration // all processes and threads of the run, by its cgroup
+	WallTime   time.Duration // CLOCK_MONOTONIC, from go to the end of the first process
+	UserTime   time.Duration
+	SystemTime time.Duration
+
+	RunDelay            *time.Duration // /proc/PID/schedstat, field 2: of the first thread only
+	VoluntarySwitches   *int64
+	InvoluntarySwitches *int64
+	Migrations          *int64
+	MinorFaults         *int64
+	MajorFaults         *int64
+	Throttled           *int64         // periods, cpu.stat nr_throttled
+	Pressure            *time.Duration // cpu.pressure, some: of all threads of the run
+	IRQPressure         *time.Duration // irq.pressure, full
+	Refaults            *int64         // pages that were thrown out of memory and came back
+	LimitHits           *int64         // how often the run was at its memory limit
+	NUMAMigrations      *int64         // pages that the kernel moved between nodes
+
+	Width    int  // CPUs of the slot
+	NohzFull bool // all of them are in the nohz_full set
+}
+
+// tick is the unit of /proc/stat.
+const tick = 10 * time.Millisecond
+
+// The keys of job.Evidence.Interrupts that are not rows of /proc/interrupts.
+const (
+	irqTicks         = "irq_ticks"
+	softirqTicks     = "softirq_ticks"
+	softirqNet       = "softirq_net"
+	softirqBlock     = "softirq_block"
+	coreThrottles    = "core_throttles"
+	packageThrottles = "package_throttles"
+)
+
+// Between is what happened on the slot's CPUs from one snapshot to the next that was not the run.
+// Both snapshots must be of the same Reader.
+func Between(before, after Snapshot, f Facts) job.Evidence {
+	e := job.Evidence{
+		RunDelay:            f.RunDelay,
+		VoluntarySwitches:   f.VoluntarySwitches,
+		InvoluntarySwitches: f.InvoluntarySwitches,
+		Migrations:          f.Migrations,
+		MinorFaults:         f.MinorFaults,
+		MajorFaults:         f.MajorFaults,
+		Throttled:           f.Throttled,
+		Pressure:            f.Pressure,
+		IRQPressure:         f.IRQPressure,
+		Refaults:            f.Refaults,
+		LimitHits:           f.LimitHits,
+		NUMAMigrations:      f.NUMAMigrations,
+		Swapped:             known(before.vm.swapped.growth(after.vm.swapped)),
+		CompactionStalls:    known(before.vm.stalls.growth(after.vm.stalls)),
+		Interrupts:          before.interrupts.wait().growth(after.interrupts.wait()),
+	}
+	if n, ok := before.ticks.steal.growth(after.ticks.steal); ok {
+		steal := time.Duration(n) * tick
+		e.StealTime = &steal
+	}
+	addPerf(&e, &before.perf, &after.perf)
+	addTraffic(&e, before.traffic, after.traffic)
+	addOthers(&e, before, after, f)
+	if n, ok := before.throttled.growth(after.throttled); ok {
+		e.ThrottledTime = new(time.Duration(n))
+	}
+	count := func(name string, before, after tally) {
+		n, ok := before.growth(after)
+		if !ok || n == 0 {
+			return
+		}
+		if e.Interrupts == nil {
+			e.Interrupts = make(map[string]int64)
+		}
+		e.Interrupts[name] = n
+	}
+	count(irqTicks, before.ticks.irq, after.ticks.irq)
+	count(softirqTicks, before.ticks.softirq, after.ticks.softirq)
+	count(softirqNet, before.softirqs.net, after.softirqs.net)
+	count(softirqBlock, before.softirqs.block, after.softirqs.block)
+	count(coreThrottles, before.cores, after.cores)
+	count(packageThrottles, before.packages, after.packages)
+	return e
+}
+
+// Cost is the time that two snapshots took to read, in the calling goroutine and beside the run.
+func Cost(before, after Snapshot) time.Duration {
+	d := before.took + after.took
+	for _, r := range []*reading{before.interrupts, after.interrupts} {
+		if r != nil {
+			<-r.done
+			d += r.took
+		}
+	}
+	return d
+}
+
+func addPerf(e *job.Evidence, before, after *totals) {
+	e.CPUSwitches = before.growth(after, switches)
+	e.CPUArrivals = before.growth(after, arrivals)
+	e.SMIs = before.growth(after, smis)
+	e.Instructions = before.growth(after, instructions)
+	e.Cycles = before.growth(after, cycles)
+	e.ReferenceCycles = before.growth(after, referenceCycles)
+	e.CacheMisses = before.growth(after, cacheMisses)
+	actual, nominal := before.growth(after, aperf), before.growth(after, mperf)
+	if actual != nil && value(nominal) > 0 {
+		ratio := float64(*actual) / float64(*nominal)
+		e.FrequencyRatio = &ratio
+	}
+}
+
+func addTraffic(e *job.Evidence, before, after traffic) {
+	total, ok := before.total.growth(after.total)
+	if ok {
+		e.L3Traffic = new(units.Bytes(total))
+	}
+	if local, alsoLocal := before.local.growth(after.local); ok && alsoLocal {
+		// Both counters go on between the reads of one and the other.
+		e.L3Remote = new(units.Bytes(max(total-local, 0)))
+	}
+	if after.occupancy.cpus > 0 {
+		e.L3Occupancy = new(units.Bytes(after.occupancy.sum))
+	}
+}
+
+// addOthers is who else ran: on the slot's CPUs, and on those of its neighbours.
+//
+// Kernel threads run in kernel mode only, and so does everything that the kernel does on
+// a program's behalf. User mode is the part that a run cannot produce. It is counted in
+// ticks: a run that is off the CPU whenever a tick comes makes the part smaller, not
+// larger.
+func addOthers(e *job.Evidence, before, after Snapshot, f Facts) {
+	e.ForeignTime = foreign(before, after, f, e.StealTime)
+	if n, ok := before.ticks.user.growth(after.ticks.user); ok && e.ForeignTime != nil {
+		// Both counts are rounded down, so the last tick may be none.
+		e.ForeignUserTime = new(min(*e.ForeignTime, max(time.Duration(n-1)*tick-f.UserTime, 0)))
+	}
+	if others, ok := neighbours(before, after); ok && f.WallTime > 0 {
+		e.NeighboursBusy = new(min(float64(others)/float64(f.WallTime), 1))
+	}
+}
+
+// neighbours is the time that programs that are not judged's ran in user mode on the
+// neighbours' CPUs.
+func neighbours(before, after Snapshot) (time.Duration, bool) {
+	busy, ok := before.neighbours.growth(after.neighbours)
+	own, known := before.own.growth(after.own)
+	return max(time.Duration(busy)*tick-time.Duration(own), 0), ok && known
+}
+
+// NeighboursRest reports whether the neighbours ran nothing for as long as a tick can
+// show. Without neighbours it does.
+func NeighboursRest(before, after Snapshot) bool {
+	busy, _ := neighbours(before, after)
+	return busy < tick
+}
+
+// foreign is the growth of the CPUs' run time minus the run's own. It cannot be negative: the two
+// clocks are read at slightly different moments.
+//
+// The two sources differ in one thing. A cgroup's time leaves out what the hypervisor stole, on both
+// sides of the subtraction; schedstat counts by the wall, so there steal is taken off, as far as its
+// ticks show it. The rest, less than a tick, stays foreign: it was.
+func foreign(before, after Snapshot, f Facts, steal *time.Duration) *time.Duration {
+	grown, ok := before.busy.growth(after.busy)
+	if !ok || before.source != after.source {
+		return nil
+	}
+	d := time.Duration(grown) - f.CPUTime
+	if before.source == schedstat && steal != nil {
+		d -= *steal
+	}
+	d = max(d, 0)
+	return &d
+}

@@ -1,0 +1,247 @@
+package evidence
+
+import (
+	"bytes"
+	"os"
+	"time"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/host/hostfs"
+)
+
+// deviceRow is the name under which the numbered rows are summed.
+const deviceRow = "device"
+
+// timerRow is the row of the local timer. x86 calls it so; arm64 has a numbered row instead.
+const timerRow = "LOC"
+
+// besideFrom is the size of /proc/interrupts from which on it is read beside the run. [M] 2 KiB take
+// 60 µs: the kernel looks at every line for every CPU. The 1.5 MB of 128 CPUs and 1000 devices take
+// milliseconds. Beside the run some of its first counts can be missed and a few of after it are taken
+// for its own, so small files are read on the spot.
+const besideFrom = 16 << 10
+
+// interruptFile is /proc/interrupts. Only one goroutine reads it at a time.
+type interruptFile struct {
+	file   *os.File // nil: there is none
+	cpus   cpuset.Set
+	beside bool
+	last   *reading
+
+	buf     []byte
+	columns []bool
+	names   names
+	rows    int // of the last reading
+}
+
+// reading is what the file said. It is there when done is closed.
+type reading struct {
+	done chan struct{}
+	interrupts
+	took time.Duration // beside the run; what was read on the spot is in Snapshot.took
+}
+
+// finished is the channel of what was read on the spot.
+var finished = closed()
+
+func closed() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+func openInterrupts(fs hostfs.FS, cpus cpuset.Set) *interruptFile {
+	f := &interruptFile{file: open(fs, "/proc/interrupts"), cpus: cpus, names: names{}, buf: make([]byte, 16<<10)}
+	if f.file != nil {
+		var size int
+		size, f.buf = readWhole(f.file, f.buf)
+		f.beside = size >= besideFrom
+	}
+	return f
+}
+
+// read begins a reading, which may end later. Readings are made in the order they were begun in.
+func (f *interruptFile) read() *reading {
+	if f.file == nil {
+		return nil
+	}
+	r := &reading{done: finished}
+	if !f.beside {
+		r.interrupts = f.parse()
+		return r
+	}
+	before := f.last
+	r.done = make(chan struct{})
+	f.last = r
+	go func() {
+		defer close(r.done)
+		before.wait()
+		begin := time.Now()
+		r.interrupts = f.parse()
+		r.took = time.Since(begin)
+	}()
+	return r
+}
+
+func (f *interruptFile) parse() interrupts {
+	var n int
+	n, f.buf = readWhole(f.file, f.buf)
+	var i interrupts
+	i, f.columns = parseInterrupts(f.buf[:n], f.cpus, f.names, f.columns, make([]row, 0, f.rows))
+	f.rows = len(i.rows)
+	return i
+}
+
+func (f *interruptFile) close() error {
+	f.last.wait()
+	if f.file == nil {
+		return nil
+	}
+	return f.file.Close()
+}
+
+// wait returns what was read, nothing where nothing is.
+func (r *reading) wait() interrupts {
+	if r == nil {
+		return interrupts{}
+	}
+	<-r.done
+	return r.interrupts
+}
+
+// row is one row of /proc/interrupts, summed over the slot's CPUs. The kernel counts in 32 bits and
+// wraps, after 50 days at 1000 ticks a second, so sums and differences are in 32 bits too.
+type row struct {
+	name  string
+	count uint32
+}
+
+// interrupts are the rows of one moment.
+type interrupts struct {
+	rows []row
+	cpus int // columns found; 0 when the file says nothing of the slot's CPUs
+}
+
+// names keeps one string for each row name, so that a snapshot allocates none. It stays small: a
+// kernel has some thirty named rows, and they never change.
+type names map[string]string
+
+func (n names) of(b []byte) string {
+	if s, ok := n[string(b)]; ok {
+		return s
+	}
+	s := string(b)
+	n[s] = s
+	return s
+}
+
+// parseInterrupts sums the columns of cpus. columns and rows are scratch space of the caller: rows
+// is appended to, columns overwritten.
+//
+// The header names the CPUs that are online, so the column of a CPU is not its number. A row with
+// fewer numbers than the header, such as ERR and MIS, counts for the machine and is passed over.
+func parseInterrupts(b []byte, cpus cpuset.Set, known names, columns []bool, rows []row) (interrupts, []bool) {
+	header, b := cutLine(b)
+	columns, found := pickColumns(header, cpus, columns[:0])
+	if found == 0 {
+		return interrupts{}, columns
+	}
+	device := len(rows)
+	rows = append(rows, row{name: deviceRow})
+	for len(b) > 0 {
+		var line []byte
+		line, b = cutLine(b)
+		label, counts, ok := bytes.Cut(skipSpace(line), []byte(":"))
+		if !ok {
+			continue
+		}
+		sum, source, ok := sumColumns(counts, columns)
+		if !ok {
+			continue
+		}
+		switch _, numbered := number(label); {
+		case !numbered:
+			rows = append(rows, row{known.of(label), sum})
+		case bytes.HasSuffix(bytes.TrimRight(source, " \t"), []byte("arch_timer")):
+			rows = addTo(rows, timerRow, sum)
+		default:
+			rows[device].count += sum
+		}
+	}
+	return interrupts{rows: rows, cpus: found}, columns
+}
+
+// pickColumns marks the columns of the header that belong to cpus.
+func pickColumns(header []byte, cpus cpuset.Set, columns []bool) ([]bool, int) {
+	found := 0
+	for header = skipSpace(header); len(header) > 0; header = skipSpace(header) {
+		var word []byte
+		word, header = cutWord(header)
+		digits, ok := bytes.CutPrefix(word, []byte("CPU"))
+		id, isNumber := number(digits)
+		mine := ok && isNumber && id <= maxCPU && cpus.Contains(int(id))
+		if mine {
+			found++
+		}
+		columns = append(columns, mine)
+	}
+	return columns, found
+}
+
+// sumColumns adds the marked columns of one row and returns what stands behind them. It is not ok
+// when the row has fewer numbers than there are columns.
+func sumColumns(b []byte, columns []bool) (sum uint32, rest []byte, ok bool) {
+	for _, mine := range columns {
+		var word []byte
+		word, b = cutWord(skipSpace(b))
+		n, ok := number(word)
+		if !ok {
+			return 0, nil, false
+		}
+		if mine {
+			sum += uint32(n)
+		}
+	}
+	return sum, b, true
+}
+
+// addTo adds to the row of that name, or begins it: big.LITTLE machines have an arch_timer row for
+// each interrupt controller.
+func addTo(rows []row, name string, n uint32) []row {
+	for i := range rows {
+		if rows[i].name == name {
+			rows[i].count += n
+			return rows
+		}
+	}
+	return append(rows, row{name, n})
+}
+
+// growth is what the rows grew by, rows that did not grow left out; nil when unknown. A sum that
+// went backwards by less than half the range is a row that the kernel removed, not a wrap.
+func (i interrupts) growth(after interrupts) map[string]int64 {
+	if i.cpus == 0 || i.cpus != after.cpus {
+		return nil
+	}
+	grown := make(map[string]int64)
+	for n, a := range after.rows {
+		b, ok := i.at(n, a.name)
+		if d := int32(a.count - b); ok && d > 0 {
+			grown[a.name] = int64(d)
+		}
+	}
+	return grown
+}
+
+// at finds the row of a name, which nearly always stands at the same place.
+func (i interrupts) at(n int, name string) (uint32, bool) {
+	if n < len(i.rows) && i.rows[n].name == name {
+		return i.rows[n].count, true
+	}
+	for _, r := range i.rows {
+		if r.name == name {
+			return r.count, true
+		}
+	}
+	return 0, false
+}

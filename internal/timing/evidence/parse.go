@@ -1,0 +1,221 @@
+package evidence
+
+import (
+	"bytes"
+
+	"judged/internal/base/cpuset"
+)
+
+// The parsers take a whole file as the kernel wrote it. What does not look as expected is passed
+// over: a counter that cannot be read is absent, never zero. They return over how many CPUs they
+// summed, so that a CPU that went away between two snapshots is noticed.
+
+// tally is a counter summed over CPUs. One without CPUs is absent.
+type tally struct {
+	sum  uint64
+	cpus int
+}
+
+// addField adds the n-th word of b, where it is a number.
+func (t *tally) addField(b []byte, n int) {
+	if v, ok := field(b, n); ok {
+		t.sum += v
+		t.cpus++
+	}
+}
+
+// growth is how far the counter went, and whether that is known.
+func (t tally) growth(after tally) (int64, bool) {
+	if t.cpus == 0 || t.cpus != after.cpus || after.sum < t.sum {
+		return 0, false
+	}
+	return int64(after.sum - t.sum), true
+}
+
+// parseSchedstat sums the time that tasks ran on the CPUs, in nanoseconds: field 7 of the cpuN lines
+// of /proc/schedstat (versions 15 to 17 agree on it; it counts with sched_schedstats=0 too). The
+// kernel adds to it when a task leaves the CPU, by the run queue's clock, steal included.
+func parseSchedstat(b []byte, cpus cpuset.Set) tally {
+	const busy = 7
+	var t tally
+	for len(b) > 0 {
+		var line []byte
+		line, b = cutLine(b)
+		id, rest, ok := cpuLine(line)
+		if !ok || !cpus.Contains(id) {
+			continue
+		}
+		t.addField(rest, busy-1)
+	}
+	return t
+}
+
+// parseUsagePercpu sums the run time at the given positions of cpuacct.usage_percpu, in nanoseconds.
+// The file has one number for every possible CPU, in their order and without their names.
+func parseUsagePercpu(b []byte, positions []int) tally {
+	var t tally
+	for _, p := range positions {
+		t.addField(b, p)
+	}
+	return t
+}
+
+// ticks are parts of a CPU's time in /proc/stat. They are in USER_HZ,
+// which is 100 a second on every architecture judged runs on, whatever the kernel's own HZ; the
+// auxiliary vector's AT_CLKTCK would say the same.
+type ticks struct{ user, irq, softirq, steal tally }
+
+// parseStat reads /proc/stat: "cpuN user nice system idle iowait irq softirq steal …".
+// user includes nice, and guests of this host.
+func parseStat(b []byte, cpus cpuset.Set) ticks {
+	const user, nice, irq, softirq, steal = 0, 1, 5, 6, 7
+	var t ticks
+	for len(b) > 0 {
+		var line []byte
+		line, b = cutLine(b)
+		if !bytes.HasPrefix(line, []byte("cpu")) {
+			break // the CPUs stand first; behind them comes the long line of interrupts
+		}
+		id, rest, ok := cpuLine(line)
+		if !ok || !cpus.Contains(id) {
+			continue
+		}
+		t.user.addField(rest, user)
+		t.user.addField(rest, nice)
+		t.irq.addField(rest, irq)
+		t.softirq.addField(rest, softirq)
+		t.steal.addField(rest, steal)
+	}
+	return t
+}
+
+// softirqs are deferred work of devices that was done on the CPUs: a run makes none of it, having no
+// network and its files in memory.
+type softirqs struct{ net, block tally }
+
+// parseSoftirqs reads /proc/softirqs, a table like that of the interrupts but of all CPUs that are
+// possible. columns is scratch space.
+func parseSoftirqs(b []byte, cpus cpuset.Set, columns []bool) (softirqs, []bool) {
+	header, b := cutLine(b)
+	columns, found := pickColumns(header, cpus, columns[:0])
+	var s softirqs
+	if found == 0 {
+		return s, columns
+	}
+	for len(b) > 0 {
+		var line []byte
+		line, b = cutLine(b)
+		label, counts, _ := bytes.Cut(skipSpace(line), []byte(":"))
+		var to *tally
+		switch string(label) {
+		case "NET_TX", "NET_RX":
+			to = &s.net
+		case "BLOCK":
+			to = &s.block
+		default:
+			continue
+		}
+		// The counts have 32 bits and wrap; a sum that went back is a tally without growth.
+		if sum, _, ok := sumColumns(counts, columns); ok {
+			to.sum += uint64(sum)
+			to.cpus += found
+		}
+	}
+	return s, columns
+}
+
+// vm is what the host's memory management did, for anybody: pages swapped in and out, and allocations
+// that waited for compaction.
+type vm struct{ swapped, stalls tally }
+
+// parseVM reads the lines "name count" of /proc/vmstat.
+func parseVM(b []byte) vm {
+	var v vm
+	for len(b) > 0 {
+		var line []byte
+		line, b = cutLine(b)
+		name, count := cutWord(line)
+		switch string(name) {
+		case "pswpin", "pswpout":
+			v.swapped.addField(count, 0)
+		case "compact_stall":
+			v.stalls.addField(count, 0)
+		}
+	}
+	return v
+}
+
+// known is a count, nil where it is not known.
+func known(n int64, ok bool) *int64 {
+	if !ok {
+		return nil
+	}
+	return &n
+}
+
+// cutLine splits at the first line feed.
+func cutLine(b []byte) (line, rest []byte) {
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		return b[:i], b[i+1:]
+	}
+	return b, nil
+}
+
+// cpuLine takes "cpuN" off the front of a line; the total "cpu" is not one.
+func cpuLine(line []byte) (id int, rest []byte, ok bool) {
+	rest, ok = bytes.CutPrefix(line, []byte("cpu"))
+	if !ok {
+		return 0, nil, false
+	}
+	word, rest := cutWord(rest)
+	n, ok := number(word)
+	if !ok || n > maxCPU {
+		return 0, nil, false
+	}
+	return int(n), rest, true
+}
+
+// maxCPU bounds what is taken for the number of a CPU: CONFIG_NR_CPUS ends at 8192.
+const maxCPU = 8191
+
+// field is the n-th word, counted from 0, as a number.
+func field(b []byte, n int) (uint64, bool) {
+	var word []byte
+	for range n + 1 {
+		word, b = cutWord(skipSpace(b))
+	}
+	return number(word)
+}
+
+func skipSpace(b []byte) []byte {
+	for len(b) > 0 && isSpace(b[0]) {
+		b = b[1:]
+	}
+	return b
+}
+
+// cutWord splits behind the word that b starts with.
+func cutWord(b []byte) (word, rest []byte) {
+	i := 0
+	for i < len(b) && !isSpace(b[i]) {
+		i++
+	}
+	return b[:i], b[i:]
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
+
+// number parses decimal digits only, without allocating.
+func number(b []byte) (uint64, bool) {
+	if len(b) == 0 || len(b) > 19 { // 19 digits always fit; nothing the kernel counts here has 20
+		return 0, false
+	}
+	var n uint64
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + uint64(c-'0')
+	}
+	return n, true
+}

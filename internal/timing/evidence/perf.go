@@ -1,0 +1,94 @@
+package evidence
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/linux"
+)
+
+// perf holds counters of the kernel open. They are of the slot's CPUs and not of a run: to open one
+// for each run patches the kernel's text and interrupts every CPU for it (36 to 65 µs). Held open, one
+// of a kind also keeps others' from doing that.
+//
+// A read asks the CPU itself, by an interrupt: so there is one read for each group, outside of the
+// run.
+type perf struct{ groups []perfGroup }
+
+// perfGroup are counters of one CPU that are read at once, by the first file.
+type perfGroup struct {
+	files    []*os.File
+	counters []counter // in the order of the files
+}
+
+// totals are the counters summed over the slot's CPUs.
+type totals [counters]tally
+
+// openPerf opens what the kernel lets it open of the groups, on every CPU.
+func openPerf(groups [][]event, cpus cpuset.Set) perf {
+	var p perf
+	for _, cpu := range cpus {
+		for _, events := range groups {
+			if g := openGroup(events, cpu); len(g.files) > 0 {
+				p.groups = append(p.groups, g)
+			}
+		}
+	}
+	return p
+}
+
+func openGroup(events []event, cpu int) perfGroup {
+	var g perfGroup
+	for _, e := range events {
+		var leader *os.File
+		if len(g.files) > 0 {
+			leader = g.files[0]
+		}
+		f, err := linux.OpenPerf(e.perf, cpu, leader)
+		if err != nil {
+			continue // forbidden, or the unit has not enough counters
+		}
+		g.files, g.counters = append(g.files, f), append(g.counters, e.counter)
+	}
+	return g
+}
+
+// read sums the counters, using buf.
+func (p perf) read(buf []byte) totals {
+	var t totals
+	for _, g := range p.groups {
+		n, err := g.files[0].Read(buf)
+		if err == nil {
+			t.add(buf[:n], g.counters)
+		}
+	}
+	return t
+}
+
+// add takes one group as read(2) gives it: the number of counters and then each of them.
+func (t *totals) add(b []byte, names []counter) {
+	if len(b) != 8*(1+len(names)) || binary.NativeEndian.Uint64(b) != uint64(len(names)) {
+		return
+	}
+	for i, c := range names {
+		t[c].sum += binary.NativeEndian.Uint64(b[8*(i+1):])
+		t[c].cpus++
+	}
+}
+
+// growth is how far one counter went, or nil.
+func (t *totals) growth(after *totals, c counter) *int64 {
+	return known(t[c].growth(after[c]))
+}
+
+func (p perf) close() error {
+	var errs []error
+	for _, g := range p.groups {
+		for _, f := range g.files {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,215 @@
+package evidence
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/linux"
+	"judged/internal/host/hostfs"
+)
+
+// Reader reads the counters of one slot's CPUs. It holds its files open, since opening is most of
+// what a read costs, and its buffers. It serves one goroutine at a time, which should be on a
+// housekeeping CPU: a reader on the slot would be what it looks for.
+type Reader struct {
+	cpus       cpuset.Set
+	neighbours cpuset.Set // may be empty
+	ownTime    func() (time.Duration, error)
+	busy       busySource
+	busyFile   *os.File // nil: no source of run time
+	positions  []int    // of cpus in cpuacct.usage_percpu
+	stat       *os.File
+	softirqs   *os.File
+	vmstat     *os.File // nil on a host without swap
+	cores      []*os.File
+	packages   []*os.File
+	quotas     []*os.File // cpu.stat of the groups above the runs
+	monitors   monitors
+	perf       perf
+	interrupts *interruptFile
+
+	buf     []byte
+	columns []bool
+}
+
+// busySource is where the run time of the CPUs comes from.
+type busySource int
+
+const (
+	noBusySource busySource = iota
+	schedstat
+	cpuacct
+)
+
+// Snapshot is what the counters said at one moment. It is only good for Between.
+type Snapshot struct {
+	source          busySource
+	busy            tally // nanoseconds
+	ticks           ticks
+	neighbours      tally // user ticks of the neighbours
+	own             tally // user time of this process, nanoseconds
+	throttled       tally // nanoseconds
+	softirqs        softirqs
+	vm              vm
+	cores, packages tally // times that the processor was too hot
+	traffic         traffic
+	perf            totals
+	interrupts      *reading
+	took            time.Duration
+}
+
+// NewReader opens the sources that this host has. A source that is missing or unreadable is left
+// out; the only error is an empty set of CPUs. neighbours are the CPUs of the same cache
+// and memory domain on which this process works, and nothing else of judged.
+func NewReader(fs hostfs.FS, cpus, neighbours cpuset.Set) (*Reader, error) {
+	if len(cpus) == 0 {
+		return nil, errors.New("read evidence: no CPUs given; name those of the slot")
+	}
+	r := &Reader{cpus: cpus, neighbours: neighbours, ownTime: linux.OwnUserTime, buf: make([]byte, 16<<10)}
+	r.stat = open(fs, "/proc/stat")
+	r.softirqs = open(fs, "/proc/softirqs")
+	if swapping(fs) {
+		r.vmstat = open(fs, "/proc/vmstat")
+	}
+	r.openBusy(fs)
+	for _, cpu := range cpus {
+		r.cores = appendOpen(r.cores, fs, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu))
+	}
+	// All CPUs of a slot are in one package.
+	r.packages = appendOpen(nil, fs, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/thermal_throttle/package_throttle_count", cpus[0]))
+	r.quotas = openQuotas(fs)
+	r.monitors = openMonitors(fs, cpus)
+	r.perf = openPerf(chooseEvents(fs, cpus), cpus)
+	r.interrupts = openInterrupts(fs, cpus)
+	return r, nil
+}
+
+// openBusy prefers schedstat: it is one file for v1 and v2 hosts. The v2 hierarchy has no count of
+// its own per CPU.
+func (r *Reader) openBusy(fs hostfs.FS) {
+	if f := open(fs, "/proc/schedstat"); f != nil {
+		r.busy, r.busyFile = schedstat, f
+		return
+	}
+	mount, ok := cpuacctMount(fs)
+	if !ok {
+		return
+	}
+	positions, ok := possiblePositions(fs, r.cpus)
+	if !ok {
+		return
+	}
+	if f := open(fs, mount+"/cpuacct.usage_percpu"); f != nil {
+		r.busy, r.busyFile, r.positions = cpuacct, f, positions
+	}
+}
+
+// Sources names the files that are read, for the log.
+func (r *Reader) Sources() []string {
+	var names []string
+	for _, f := range r.files() {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// Close closes the files. A Snapshot after it is empty.
+func (r *Reader) Close() error {
+	errs := []error{r.perf.close(), r.interrupts.close()}
+	for _, f := range r.files() {
+		if f != r.interrupts.file {
+			errs = append(errs, f.Close())
+		}
+	}
+	*r = Reader{cpus: r.cpus, neighbours: r.neighbours, busy: r.busy, interrupts: &interruptFile{}}
+	return errors.Join(errs...)
+}
+
+func (r *Reader) files() []*os.File {
+	all := slices.Concat([]*os.File{r.busyFile, r.stat, r.softirqs, r.vmstat, r.interrupts.file}, r.cores, r.packages, r.quotas, r.monitors.files())
+	return slices.DeleteFunc(all, func(f *os.File) bool { return f == nil })
+}
+
+// Snapshot reads all counters, one after the other. Call it right before the run is let go and right
+// after it was reaped: everything on the CPUs in between that was not the run counts as foreign.
+//
+// The order: first what interrupts the CPUs that it asks, last what their run time is.
+func (r *Reader) Snapshot() Snapshot {
+	begin := time.Now()
+	var s Snapshot
+	s.perf = r.perf.read(r.buf)
+	s.traffic = traffic{r.sumOf(r.monitors.total), r.sumOf(r.monitors.local), r.sumOf(r.monitors.occupancy)}
+	s.interrupts = r.interrupts.read()
+	s.cores, s.packages = r.sumOf(r.cores), r.sumOf(r.packages)
+	s.throttled = r.throttled()
+	if b := r.read(r.softirqs); b != nil {
+		s.softirqs, r.columns = parseSoftirqs(b, r.cpus, r.columns)
+	}
+	s.vm = parseVM(r.read(r.vmstat))
+	r.readStat(&s)
+	s.source = r.busy
+	r.readBusy(&s)
+	s.took = time.Since(begin)
+	return s
+}
+
+// Glance reads only what Explain looks at, for a run that is still going on.
+func (r *Reader) Glance() Snapshot {
+	s := Snapshot{source: r.busy, perf: r.perf.read(r.buf), throttled: r.throttled()}
+	r.readStat(&s)
+	r.readBusy(&s)
+	return s
+}
+
+func (r *Reader) readStat(s *Snapshot) {
+	b := r.read(r.stat)
+	s.ticks = parseStat(b, r.cpus)
+	if len(r.neighbours) == 0 {
+		return
+	}
+	s.neighbours = parseStat(b, r.neighbours).user
+	if own, err := r.ownTime(); err == nil {
+		s.own = tally{uint64(own), 1}
+	}
+}
+
+func (r *Reader) readBusy(s *Snapshot) {
+	switch b := r.read(r.busyFile); r.busy {
+	case schedstat:
+		s.busy = parseSchedstat(b, r.cpus)
+	case cpuacct:
+		s.busy = parseUsagePercpu(b, r.positions)
+	}
+}
+
+// read returns the whole file, valid until the next read, or nil.
+func (r *Reader) read(f *os.File) []byte {
+	if f == nil {
+		return nil
+	}
+	var n int
+	n, r.buf = readWhole(f, r.buf)
+	return r.buf[:n]
+}
+
+// readWhole reads a file from its start, into a buffer that grows; nothing on an error. The kernel
+// renders these files anew when they are read from offset 0, a page at a time.
+func readWhole(f *os.File, buf []byte) (int, []byte) {
+	n := 0
+	for {
+		m, err := f.ReadAt(buf[n:], int64(n))
+		n += m
+		if errors.Is(err, io.EOF) {
+			return n, buf
+		}
+		if err != nil {
+			return 0, buf
+		}
+		buf = append(buf, make([]byte, len(buf))...)
+	}
+}

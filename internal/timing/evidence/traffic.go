@@ -1,0 +1,80 @@
+package evidence
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/host/hostfs"
+)
+
+// resctrl is where the kernel shows what caches and memory controllers count (Intel RDT, AMD QoS),
+// once somebody has mounted it.
+const resctrl = "/sys/fs/resctrl"
+
+// monitors are the files of the L3 caches that the slot's CPUs are behind. They count everybody
+// behind such a cache: neighbours in it and on the memory bus leave no other trace.
+//
+// A control group counts apart, its monitoring groups are counted in it. So the sum is over those
+// control groups that are there when judged starts. judged makes none of its own: what an operator has
+// set up for his caches is his.
+type monitors struct {
+	total, local []*os.File // mbm_total_bytes, mbm_local_bytes
+	occupancy    []*os.File // llc_occupancy, bytes
+}
+
+// traffic is what the monitors say at one moment.
+type traffic struct{ total, local, occupancy tally }
+
+func openMonitors(fs hostfs.FS, cpus cpuset.Set) monitors {
+	var m monitors
+	for _, l3 := range cachesOf(fs, cpus) {
+		name := fmt.Sprintf("/mon_data/mon_L3_%02d/", l3)
+		groups := []string{resctrl}
+		others, err := fs.Glob(resctrl + "/*/mon_data")
+		if err != nil {
+			continue
+		}
+		for _, path := range others {
+			groups = append(groups, path[:len(path)-len("/mon_data")])
+		}
+		for _, g := range groups {
+			m.total = appendOpen(m.total, fs, g+name+"mbm_total_bytes")
+			m.local = appendOpen(m.local, fs, g+name+"mbm_local_bytes")
+			m.occupancy = appendOpen(m.occupancy, fs, g+name+"llc_occupancy")
+		}
+	}
+	return m
+}
+
+// cachesOf lists the L3 caches by the numbers that resctrl has for them.
+func cachesOf(fs hostfs.FS, cpus cpuset.Set) []int64 {
+	var ids []int64
+	for _, cpu := range cpus {
+		id, err := fs.ReadInt(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/cache/index3/id", cpu))
+		if err == nil && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (m monitors) files() []*os.File { return slices.Concat(m.total, m.local, m.occupancy) }
+
+// sumOf adds the single numbers of files. "Unavailable" and "Error", which a monitor says when it has
+// lost count, are no numbers, and then the sum is of fewer files.
+func (r *Reader) sumOf(files []*os.File) tally {
+	var t tally
+	for _, f := range files {
+		t.addField(r.read(f), 0)
+	}
+	return t
+}
+
+func appendOpen(files []*os.File, fs hostfs.FS, path string) []*os.File {
+	if f := open(fs, path); f != nil {
+		return append(files, f)
+	}
+	return files
+}
