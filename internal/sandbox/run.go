@@ -115,6 +115,9 @@ func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters
 	if err != nil {
 		return Result{}, err
 	}
+	if err := s.returnCopies(); err != nil {
+		return Result{}, err
+	}
 	end, err := s.group.Stat()
 	if err != nil {
 		return Result{}, err

@@ -8,6 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// TotalMemory is the memory of the host in bytes.
+func TotalMemory() (uint64, error) {
+	var s unix.Sysinfo_t
+	if err := unix.Sysinfo(&s); err != nil {
+		return 0, os.NewSyscallError("sysinfo", err)
+	}
+	return uint64(s.Totalram) * uint64(s.Unit), nil
+}
+
 // Map gives n bytes of anonymous memory, zero, of pages of the smallest size, of
 // which none is there before it is touched. The garbage collector does not know
 // of them.

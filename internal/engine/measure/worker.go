@@ -35,7 +35,7 @@ func NewWorker(l *sandbox.Launcher, slot sandbox.Slot, reader *evidence.Reader, 
 	if slot.Network, err = sandbox.NewNetwork(); err != nil {
 		return nil, errors.Join(err, reader.Close())
 	}
-	slot.Inputs, slot.Trees = l.Inputs(), l.NewTrees(slot)
+	slot.Copies, slot.Trees = l.Copies(), l.NewTrees(slot)
 	s := &Worker{launcher: l, slot: slot, reader: reader, log: log}
 	s.SetThresholds(th)
 	s.Tidy()

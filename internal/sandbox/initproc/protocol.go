@@ -70,6 +70,7 @@ type LoadFDs struct {
 	Box                   int // mount of all that the run may write to
 	Birth                 int // folder of the v2 group, -1 for none
 	Tree                  int // mount of the host's files, -1 for none
+	Files                 int // mount of the run's files, -1 for none
 	Tasks                 []int
 }
 
@@ -78,6 +79,7 @@ type LoadFDs struct {
 const (
 	withBirth = 1 << iota
 	withTree
+	withFiles
 )
 
 // Request is the request for a parked child.
@@ -92,20 +94,27 @@ func (f LoadFDs) Request() ([]byte, []int) {
 		with |= withTree
 		fds = append(fds, f.Tree)
 	}
+	if f.Files >= 0 {
+		with |= withFiles
+		fds = append(fds, f.Files)
+	}
 	return []byte{msgChild, with}, append(fds, f.Tasks...)
 }
 
 func parseRequest(msg []byte, fds []int) (f LoadFDs, err error) {
 	const fixed = 8
-	if len(msg) != 2 || msg[1] >= withTree<<1 || len(fds) < fixed+bits.OnesCount8(msg[1]) {
+	if len(msg) != 2 || msg[1] >= withFiles<<1 || len(fds) < fixed+bits.OnesCount8(msg[1]) {
 		return f, errors.New("read request: malformed")
 	}
-	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], fds[7], -1, -1, fds[fixed:]}
+	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], fds[7], -1, -1, -1, fds[fixed:]}
 	if msg[1]&withBirth != 0 {
 		f.Birth, f.Tasks = f.Tasks[0], f.Tasks[1:]
 	}
 	if msg[1]&withTree != 0 {
 		f.Tree, f.Tasks = f.Tasks[0], f.Tasks[1:]
+	}
+	if msg[1]&withFiles != 0 {
+		f.Files, f.Tasks = f.Tasks[0], f.Tasks[1:]
 	}
 	return f, nil
 }
