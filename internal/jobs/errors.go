@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 var (
@@ -28,6 +29,12 @@ var (
 	ErrBadCursor = errors.New("not a cursor of this list")
 )
 
+// Operations are the names that Options.OnUnavailable is called with: the first
+// words of the operations that errors name.
+func Operations() []string {
+	return []string{"put", "take", "extend", "return", "finish", "cancel", "read", "list", "count", "set", "emit", "sweep", "reclaim", "adopt", "migrate"}
+}
+
 // explain names the operation in the error of a database, and marks errors that
 // can pass by themselves. caller is the context that the operation was given,
 // without the store's own timeout.
@@ -45,7 +52,8 @@ func (s *Store) explain(caller context.Context, operation string, err error) err
 		}
 	}
 	if errors.Is(err, ErrUnavailable) && s.opts.OnUnavailable != nil {
-		s.opts.OnUnavailable(operation)
+		name, _, _ := strings.Cut(operation, " ")
+		s.opts.OnUnavailable(name)
 	}
 	return fmt.Errorf("%s: %w", operation, err)
 }
