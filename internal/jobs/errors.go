@@ -48,7 +48,7 @@ func (s *Store) explain(caller context.Context, operation string, err error) err
 		err = fmt.Errorf("%w: no answer within %v; check that %s is up and its disk is not stalled", ErrUnavailable, s.opts.Timeout, s.driver.name)
 	default:
 		if hint := s.driver.unavailable(err); hint != "" {
-			err = fmt.Errorf("%w: %w; %s", ErrUnavailable, err, hint)
+			err = fmt.Errorf("%w: %w; %s", ErrUnavailable, oneLine{err}, hint)
 		}
 	}
 	if errors.Is(err, ErrUnavailable) && s.opts.OnUnavailable != nil {
@@ -57,6 +57,12 @@ func (s *Store) explain(caller context.Context, operation string, err error) err
 	}
 	return fmt.Errorf("%s: %w", operation, err)
 }
+
+// oneLine is an error without line breaks: pgx lists its attempts to connect.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+func (e oneLine) Unwrap() error { return e.error }
 
 // maxID is the longest id in bytes.
 const maxID = 64

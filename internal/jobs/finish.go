@@ -80,6 +80,9 @@ WHERE id = ?5 AND attempt = ?6 AND state = 1 RETURNING seq`, []any{string(rep.Ve
 // tests that were judged. Who runs it learns of it by Lost or Extend. The error
 // is ErrFinal when the job has ended; then the report has no tests.
 func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
+	if !ValidID(id) {
+		return job.Report{}, fmt.Errorf("cancel job %q: %w", id, ErrNotFound)
+	}
 	r, tests, err := s.cancel(ctx, id)
 	if err != nil {
 		return job.Report{}, err

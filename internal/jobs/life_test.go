@@ -73,18 +73,20 @@ func testRefused(t *testing.T, b backend) {
 	if _, _, err := s.Put(s.ctx(), Submission{ID: "a", Job: job.Job{Priority: "urgent"}}); err == nil {
 		t.Error("an unknown priority is stored")
 	}
-	_, err := s.Get(s.ctx(), "none")
-	s.want(err, ErrNotFound)
-	_, err = s.Wait(s.ctx(), "none")
-	s.want(err, ErrNotFound)
-	_, err = s.Cancel(s.ctx(), "none")
-	s.want(err, ErrNotFound)
-	for _, err := range s.Events(s.ctx(), "none", 0) {
+	for _, id := range []string{"none", "a\x00b", "\xff"} {
+		_, err := s.Get(s.ctx(), id)
 		s.want(err, ErrNotFound)
+		_, err = s.Wait(s.ctx(), id)
+		s.want(err, ErrNotFound)
+		_, err = s.Cancel(s.ctx(), id)
+		s.want(err, ErrNotFound)
+		for _, err := range s.Events(s.ctx(), id, 0) {
+			s.want(err, ErrNotFound)
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = s.Take(ctx, Want{})
+	_, err := s.Take(ctx, Want{})
 	s.want(err, context.Canceled)
 	if errors.Is(err, ErrUnavailable) {
 		t.Errorf("a caller who hung up is taken for an absent database: %v", err)

@@ -123,6 +123,9 @@ func (r *row) record(digest string, body, tests []byte) (Record, error) {
 // Get returns a job. The report of a running one has the tests that were judged
 // so far.
 func (s *Store) Get(ctx context.Context, id string) (Record, error) {
+	if !ValidID(id) { // PostgreSQL refuses some texts
+		return Record{}, fmt.Errorf("job %q: %w", id, ErrNotFound)
+	}
 	var found []Record
 	var r row
 	err := s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns + `, digest, job, tests FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) error {
@@ -150,6 +153,9 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 // glance returns a job without its large columns.
 func (s *Store) glance(ctx context.Context, id string) (row, error) {
 	var r row
+	if !ValidID(id) {
+		return r, fmt.Errorf("job %q: %w", id, ErrNotFound)
+	}
 	err := s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns + ` FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) error {
 		return rows.Scan(r.fields()...)
 	})
