@@ -6,7 +6,8 @@
 //	base     what every wing uses
 //	  base/cpuset base/text base/units                 [0]  CPU lists; lines and names for people; sizes and their text
 //	  base/linux                                       [0]  system calls
-//	  base/job base/config                             [1]  the model of a job and its JSON; the configuration
+//	  base/job                                         [1]  the model of a job and its JSON
+//	  base/config                                      [2]  the configuration
 //	host     what the machine is, and how it is set up
 //	  host/hostfs                                      [0]  /proc and /sys under a root
 //	  host/topology host/virt                          [1]  CPUs, cores, nodes; bare metal or hypervisor
