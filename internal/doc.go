@@ -6,7 +6,8 @@
 //	base     what every wing uses
 //	  base/cpuset base/text base/units                 [0]  CPU lists; lines and names for people; sizes and their text
 //	  base/linux                                       [0]  system calls
-//	  base/job base/config                             [1]  the model of a job and its JSON; the configuration
+//	  base/job                                         [1]  the model of a job and its JSON
+//	  base/config                                      [2]  the configuration
 //	host     what the machine is, and how it is set up
 //	  host/hostfs                                      [0]  /proc and /sys under a root
 //	  host/topology host/virt                          [1]  CPUs, cores, nodes; bare metal or hypervisor
@@ -38,7 +39,7 @@
 //	service  what runs as a daemon
 //	  service/metrics service/render                   [0]  every metric; reports as tables
 //	  service/httpapi                                  [1]  routes, and the page for people
-//	  service/dispatch                                 [1]  slot, job, judge, store
+//	  service/dispatch service/slothealth              [1]  the job loop; which slots are fit to judge on
 //	  service/daemon                                   [2]  configuration -> parts -> tasks; readiness, drain
 //
 // The commands in cmd/ are above all of them. cmd/judged-init, the first process
@@ -51,7 +52,7 @@
 // Life of a submission:
 //
 //	client -> httpapi -> jobspec -> blobs -> store (durable) -> queue (202)
-//	       -> dispatch <- slots
+//	       -> dispatch <- slots <- slothealth (canaries, quarantine)
 //	       -> judge -> measure -> sandbox -> (cgroup, initproc)   on the slot's CPUs
 //	                   checker                                    on the housekeeping CPUs
 //	       -> store (fenced) -> queue.Ack -> slot idle
