@@ -81,7 +81,7 @@ PART     := 0/1
 fuzz:
 	@.ci/fuzz $(FUZZTIME) $(PART)
 
-# A tool of its own, not of go.mod. It takes as many runs of the package's tests as
+# A tool that is separate, not of go.mod. It takes as many runs of the package's tests as
 # there are mutants.
 PKG := ./internal/jobs/blobs
 
