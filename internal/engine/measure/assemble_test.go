@@ -30,8 +30,8 @@ func noisy(o outcome) outcome {
 	return o
 }
 
-// told is what a test says in short.
-type told struct {
+// summary is what a test says in short.
+type summary struct {
 	Verdict    job.Verdict
 	CPUTime    time.Duration
 	WallTime   time.Duration
@@ -51,32 +51,32 @@ func TestAssemble(t *testing.T) {
 		name string
 		rule stats.Rule
 		runs []outcome
-		want told
+		want summary
 	}{
 		{"one run within", confirm, []outcome{ran(400, job.Accepted, true)},
-			told{job.Accepted, 400 * ms, 800 * ms, 400 << 10, 1, "single", job.OneRun, true}},
+			summary{job.Accepted, 400 * ms, 800 * ms, 400 << 10, 1, "single", job.OneRun, true}},
 		{"two clearly over", confirm, []outcome{ran(1100, job.TimeLimit, true), ran(1101, job.TimeLimit, true)},
-			told{job.TimeLimit, 1100*ms + ms/2, 2200 * ms, 1101 << 10, 2, "median", job.Stable, true}},
+			summary{job.TimeLimit, 1100*ms + ms/2, 2200 * ms, 1101 << 10, 2, "median", job.Stable, true}},
 		{"over first, then twice within", confirm, []outcome{ran(1010, job.TimeLimit, true), ran(900, job.Accepted, true), ran(905, job.Accepted, true)},
-			told{job.Accepted, 905 * ms, 1810 * ms, 1010 << 10, 3, "second_min", job.Borderline, true}},
+			summary{job.Accepted, 905 * ms, 1810 * ms, 1010 << 10, 3, "second_min", job.Borderline, true}},
 		{"four over, one within: the majority speaks", confirm, []outcome{ran(1010, job.TimeLimit, true), ran(900, job.Accepted, true),
 			ran(1011, job.TimeLimit, true), ran(1012, job.TimeLimit, true), ran(1013, job.TimeLimit, true)},
-			told{job.TimeLimit, 1010 * ms, 2020 * ms, 1013 << 10, 5, "second_min", job.Borderline, true}},
+			summary{job.TimeLimit, 1010 * ms, 2020 * ms, 1013 << 10, 5, "second_min", job.Borderline, true}},
 		{"disturbed run over the limit does not count", confirm,
 			[]outcome{ran(1100, job.TimeLimit, false, job.CauseForeign), ran(800, job.Accepted, true)},
-			told{job.Accepted, 800 * ms, 1600 * ms, 800 << 10, 1, "single", job.OneRun, true}},
+			summary{job.Accepted, 800 * ms, 1600 * ms, 800 << 10, 1, "single", job.OneRun, true}},
 		{"wrong answer beside accepted: the failure speaks", five,
 			[]outcome{ran(10, job.Accepted, true), ran(11, job.WrongAnswer, true), ran(12, job.Accepted, true), ran(13, job.Accepted, true), ran(14, job.Accepted, true)},
-			told{job.WrongAnswer, 12 * ms, 24 * ms, 14 << 10, 5, "median", job.Stable, false}},
+			summary{job.WrongAnswer, 12 * ms, 24 * ms, 14 << 10, 5, "median", job.Stable, false}},
 		{"memory ranks above time and ends the repeating", confirm, []outcome{ran(1100, job.MemoryLimit, true)},
-			told{job.MemoryLimit, 1100 * ms, 2200 * ms, 1100 << 10, 1, "median", job.OneRun, true}},
+			summary{job.MemoryLimit, 1100 * ms, 2200 * ms, 1100 << 10, 1, "median", job.OneRun, true}},
 		{"no clean run", five, []outcome{ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait),
 			ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait)},
-			told{job.Accepted, 10 * ms, 20 * ms, 10 << 10, 5, "median", job.Stable, true}},
+			summary{job.Accepted, 10 * ms, 20 * ms, 10 << 10, 5, "median", job.Stable, true}},
 		{"a run that does not count has no say", confirm, []outcome{ran(30, job.WallTimeLimit, false), ran(31, job.Accepted, true)},
-			told{job.Accepted, 31 * ms, 62 * ms, 31 << 10, 1, "single", job.OneRun, true}},
+			summary{job.Accepted, 31 * ms, 62 * ms, 31 << 10, 1, "single", job.OneRun, true}},
 		{"noise that did not go away", confirm, []outcome{ran(1010, job.TimeLimit, false), noisy(ran(1300, job.TimeLimit, true))},
-			told{job.TimeLimit, 1300 * ms, 2600 * ms, 1300 << 10, 1, "single", job.Noisy, true}},
+			summary{job.TimeLimit, 1300 * ms, 2600 * ms, 1300 << 10, 1, "single", job.Noisy, true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestAssemble(t *testing.T) {
 				}
 			}
 			r := assemble(Request{Name: "1", Args: []string{"./p"}, Limits: limits()}, tt.runs, tt.rule.Decide(clean), tt.rule)
-			got := told{r.Verdict, *r.CPUTime, *r.WallTime, *r.MemoryPeak, r.Timing.N, r.Timing.Statistic, r.Timing.Confidence, r.Agree}
+			got := summary{r.Verdict, *r.CPUTime, *r.WallTime, *r.MemoryPeak, r.Timing.N, r.Timing.Statistic, r.Timing.Confidence, r.Agree}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}

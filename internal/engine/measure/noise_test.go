@@ -27,8 +27,8 @@ func stoppedAtWall(v job.Verdict, explained bool) outcome {
 	return o
 }
 
-func savedTime(o outcome, ms int) outcome {
-	o.saved = time.Duration(ms) * time.Millisecond
+func gained(o outcome, ms int) outcome {
+	o.gain = time.Duration(ms) * time.Millisecond
 	return o
 }
 
@@ -48,7 +48,7 @@ func TestRepeat(t *testing.T) {
 		repeats job.Repeats
 		runs    []outcome
 		want    result
-		wishes  []stats.Placement
+		placed  []stats.Placement
 	}{
 		{"within", job.Repeats{}, []outcome{within}, result{job.Accepted, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
 		{"far over, one run is enough", job.Repeats{}, []outcome{far}, result{job.TimeLimit, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
@@ -72,9 +72,9 @@ func TestRepeat(t *testing.T) {
 			result{job.InternalError, []bool{false, false, false, false}, "", true}, []stats.Placement{{}, quiet, both, both}},
 		{"the wall time, its own", job.Repeats{}, []outcome{stoppedAtWall(job.IdlenessLimit, false)},
 			result{job.IdlenessLimit, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
-		{"a CPU that was too fast", job.Repeats{}, []outcome{savedTime(within, 101), over},
+		{"a CPU that was too fast", job.Repeats{}, []outcome{gained(within, 101), over},
 			result{job.TimeLimit, []bool{false, true, true}, job.Stable, false}, []stats.Placement{{}, quiet, quiet}},
-		{"a CPU that was a little too fast", job.Repeats{}, []outcome{savedTime(within, 100)},
+		{"a CPU that was a little too fast", job.Repeats{}, []outcome{gained(within, 100)},
 			result{job.Accepted, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
 		{"more memory than allowed ranks above the time", job.Repeats{}, []outcome{by(ran(1050, job.MemoryLimit, false), job.CauseForeign, 100)},
 			result{job.MemoryLimit, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
@@ -84,10 +84,10 @@ func TestRepeat(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &Worker{}
 			q := Request{Name: "1", Args: []string{"./p"}, Limits: job.Limits{CPUTimeMS: 1000, WallTimeMS: 3000}, Repeats: tt.repeats}
-			var wishes []stats.Placement
-			r, err := test{Request: q, rule: s.rule(q)}.repeat(func(w wish) (outcome, error) {
-				wishes = append(wishes, w.Placement)
-				return tt.runs[min(len(wishes), len(tt.runs))-1], nil
+			var placed []stats.Placement
+			r, err := test{Request: q, rule: s.rule(q)}.repeat(func(n nextRun) (outcome, error) {
+				placed = append(placed, n.Placement)
+				return tt.runs[min(len(placed), len(tt.runs))-1], nil
 			})
 			if noise := new(NoiseError); err != nil && !errors.As(err, &noise) {
 				t.Fatal(err)
@@ -102,22 +102,22 @@ func TestRepeat(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.wishes, wishes); diff != "" {
-				t.Errorf("wishes (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.placed, placed); diff != "" {
+				t.Errorf("placed (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestRests: a run waits for the neighbours after one that they may have lengthened, a
+// TestIdleWaits: a run waits for the neighbours after one that they may have lengthened, a
 // bounded number of times.
-func TestRests(t *testing.T) {
+func TestIdleWaits(t *testing.T) {
 	q := Request{Limits: job.Limits{CPUTimeMS: 1000}, Repeats: job.Repeats{Policy: job.Confirm}}
 	busy, over := by(ran(1050, job.TimeLimit, false), job.CauseNeighbours, 100), ran(1050, job.TimeLimit, false)
-	var rests []time.Duration
-	_, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(w wish) (outcome, error) {
-		rests = append(rests, w.rest)
-		if len(rests) == 2 {
+	var waits []time.Duration
+	_, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(n nextRun) (outcome, error) {
+		waits = append(waits, n.idleWait)
+		if len(waits) == 2 {
 			return over, nil
 		}
 		return busy, nil
@@ -125,8 +125,8 @@ func TestRests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := restPatience
-	if diff := cmp.Diff([]time.Duration{0, one, 0, one, one, one, one, one}, rests); diff != "" {
+	one := maxIdleWait
+	if diff := cmp.Diff([]time.Duration{0, one, 0, one, one, one, one, one}, waits); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -178,7 +178,7 @@ func accepted(t *testing.T, policy job.Policy, p float64, slow outcome) float64 
 	var weigh func(given []bool) float64
 	weigh = func(given []bool) float64 {
 		n := 0
-		r, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(wish) (outcome, error) {
+		r, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(nextRun) (outcome, error) {
 			if n++; n > len(given) {
 				return outcome{}, undecided
 			}
