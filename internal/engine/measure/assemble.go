@@ -83,12 +83,15 @@ func agree(all []outcome) bool {
 			continue
 		}
 		if o.verdict != first.verdict || o.result.Code != first.result.Code || o.result.Signal != first.result.Signal ||
-			(o.result.Stop == sandbox.StopNone && o.digest != first.digest) {
+			(o.finished() && first.finished() && o.digest != first.digest) {
 			return false
 		}
 	}
 	return true
 }
+
+// finished reports whether judged did not stop the run, so that its output is all that the program writes.
+func (o outcome) finished() bool { return o.result.Stop == sandbox.StopNone }
 
 func timing(kept []outcome, d stats.Decision, rule stats.Rule) *job.Timing {
 	if len(kept) == 0 {

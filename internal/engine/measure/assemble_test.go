@@ -98,6 +98,82 @@ func TestAssemble(t *testing.T) {
 	}
 }
 
+// TestAgree: the runs of a test agree when all that finished did the same.
+func TestAgree(t *testing.T) {
+	with := func(change func(*outcome)) outcome {
+		o := ran(10, job.Accepted, true)
+		o.digest = 1
+		change(&o)
+		return o
+	}
+	same := with(func(*outcome) {})
+	for name, tt := range map[string]struct {
+		other outcome
+		want  bool
+	}{
+		"same":                    {same, true},
+		"verdict":                 {with(func(o *outcome) { o.verdict = job.WrongAnswer }), false},
+		"exit code":               {with(func(o *outcome) { o.result.Code = 1 }), false},
+		"signal":                  {with(func(o *outcome) { o.result.Signal = syscall.SIGABRT }), false},
+		"output":                  {with(func(o *outcome) { o.digest = 2 }), false},
+		"output of a stopped run": {with(func(o *outcome) { o.digest, o.result.Stop = 2, sandbox.StopCPU }), true},
+		"over the CPU limit":      {with(func(o *outcome) { o.digest, o.verdict = 2, job.TimeLimit }), true},
+		"over the wall limit":     {with(func(o *outcome) { o.digest, o.verdict = 2, job.WallTimeLimit }), true},
+		"asleep":                  {with(func(o *outcome) { o.digest, o.verdict = 2, job.IdlenessLimit }), true},
+	} {
+		if got := agree([]outcome{same, tt.other}); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+		if got := agree([]outcome{tt.other, same}); got != tt.want {
+			t.Errorf("%s first: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// TestAssembleWhole compares a whole report: which run each member is taken from.
+func TestAssembleWhole(t *testing.T) {
+	const ms = time.Millisecond
+	rule := stats.Rule{Policy: job.Confirm, Limit: time.Second, Guard: stats.Guard{Ratio: 0.1, Learned: true}, Min: 3, Max: 3}
+	runs := []outcome{ran(300, job.Accepted, false), ran(100, job.Accepted, true), ran(140, job.Accepted, true), ran(110, job.Accepted, true)}
+	user, system := 60*ms, 50*ms
+	runs[3].run.UserTime, runs[3].run.SystemTime = &user, &system
+	runs[1].check = &job.CheckReport{Verdict: job.Accepted, Score: new(0.5)}
+	runs[1].stdout, runs[1].stderr = new("out"), new("err")
+	want := job.TestReport{
+		Name: "7", Verdict: job.Accepted, Score: new(0.5), Agree: true,
+		CPUTime: new(110 * ms), UserTime: &user, SystemTime: &system, WallTime: new(220 * ms),
+		MemoryPeak: new(units.Bytes(140 << 10)), Output: new(units.Bytes(7)), Exit: &job.Exit{Code: new(0)},
+		Checker: runs[1].check, StdoutHead: new("out"), StderrHead: new("err"),
+		Timing: &job.Timing{
+			N: 3, Statistic: stats.StatMedian, Min: 100 * ms, Median: 110 * ms, Max: 140 * ms, Spread: 40 * ms,
+			SpreadRatio: new(40.0 / 110), MAD: new(10 * ms), Sigma: new(14826 * time.Microsecond),
+			Limit: time.Second, MarginRatio: 0.89, Guard: 100 * ms, GuardLearned: true,
+			Policy: job.Confirm, DecidedBy: job.ByFixed, Confidence: job.Noisy,
+		},
+	}
+	for _, o := range runs {
+		want.Runs = append(want.Runs, o.run)
+	}
+	decision := rule.Decide([]stats.Run{{CPUTime: 100 * ms}, {CPUTime: 140 * ms}, {CPUTime: 110 * ms}})
+	if diff := cmp.Diff(want, assemble(Request{Name: "7", Args: []string{"./p"}}, runs, decision, rule)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestTimingWithoutDecision: a finding that ranks above time is reported with the median of the times.
+func TestTimingWithoutDecision(t *testing.T) {
+	rule := stats.Rule{Policy: job.Confirm, Limit: time.Second}
+	got := timing([]outcome{ran(100, job.MemoryLimit, true), ran(300, job.MemoryLimit, true)}, stats.Decision{}, rule)
+	want := &job.Timing{
+		N: 2, Statistic: stats.StatMedian, Min: 100 * time.Millisecond, Median: 200 * time.Millisecond, Max: 300 * time.Millisecond,
+		Spread: 200 * time.Millisecond, SpreadRatio: new(1.0), Limit: time.Second, MarginRatio: 0.8,
+		Policy: job.Confirm, DecidedBy: job.ByVerdict, Confidence: job.OneRun,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestTimingOfMany: how surely the median is known is told from six runs on.
 func TestTimingOfMany(t *testing.T) {
 	const ms = time.Millisecond
