@@ -39,7 +39,7 @@
 //	service  what runs as a daemon
 //	  service/metrics service/render                   [0]  every metric; reports as tables
 //	  service/httpapi                                  [1]  routes, and the page for people
-//	  service/dispatch                                 [1]  slot, job, judge, store
+//	  service/dispatch service/slothealth              [1]  the job loop; which slots are fit to judge on
 //	  service/daemon                                   [2]  configuration -> parts -> tasks; readiness, drain
 //
 // The commands in cmd/ are above all of them. cmd/judged-init, the first process
@@ -52,7 +52,7 @@
 // Life of a submission:
 //
 //	client -> httpapi -> jobspec -> blobs -> store (durable) -> queue (202)
-//	       -> dispatch <- slots
+//	       -> dispatch <- slots <- slothealth (canaries, quarantine)
 //	       -> judge -> measure -> sandbox -> (cgroup, initproc)   on the slot's CPUs
 //	                   checker                                    on the housekeeping CPUs
 //	       -> store (fenced) -> queue.Ack -> slot idle

@@ -1,4 +1,4 @@
-package dispatch
+package slothealth
 
 import (
 	"encoding/json"

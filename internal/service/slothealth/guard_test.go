@@ -1,4 +1,4 @@
-package dispatch
+package slothealth
 
 import (
 	"testing"
@@ -18,44 +18,22 @@ import (
 var roughly = cmpopts.EquateApprox(1e-9, 0)
 
 // TestGuardIsLearned: of canaries whose times vary more than is believed of a
-// pool; jobs are decided by what was learned, after a restart too, and their
-// reports say so.
+// pool; what was learned is in force after a restart too.
 func TestGuardIsLearned(t *testing.T) {
-	f, p, again := watched(t)
-	f.blob = sample(t, "measure/tiny.c")
-	p.vary = 0.01
-	p.stop(true) // until the job is judged by what nobody has learned
-	guard := func(id string) stats.Guard {
-		f.submit(id, "p")
-		timing := f.finish(id).Tests[0].Timing
-		return stats.Guard{Ratio: float64(timing.Guard) / float64(timing.Limit), Floor: 5 * time.Millisecond, Learned: timing.GuardLearned}
-	}
+	f := newFixture(t)
+	f.canary.vary = 0.01
 	end := f.run()
-	f.must(f.d.Drain(made.CPUs, "no job can run there"))
-	if diff := cmp.Diff(stats.DefaultGuard(), guard("a"), roughly); diff != "" {
-		t.Errorf("at first (-want +got):\n%s", diff)
-	}
-	f.must(f.d.Undrain(made.CPUs))
-	p.stop(false)
-	learned := func() stats.Guard {
-		f.d.care.Lock()
-		defer f.d.care.Unlock()
-		return f.d.guard
-	}
-	testkit.WaitFor(t, patience, "a guard", func() bool { return learned().Learned })
-	p.stop(true)
+	testkit.WaitFor(t, patience, "a guard", func() bool { _, g := f.engine.inForce(); return g.Learned })
 	end()
 	// Two in the middle of seven, 1 % apart: their MAD is 2 %, a sigma 2.97.
-	want := learned()
-	if want.Ratio < 0.08 || want.Ratio > 0.1 {
+	_, want := f.engine.inForce()
+	if want.Ratio < 0.08 || want.Ratio > 0.1 || want.Floor != 5*time.Millisecond {
 		t.Errorf("learned %+v, want about 9 %%", want)
 	}
-
-	f.eng.SetGuard(stats.DefaultGuard()) // as an engine that is opened anew
-	again()
-	f.run()
-	f.must(f.d.Drain(made.CPUs, "no job can run there"))
-	if diff := cmp.Diff(want, guard("b"), roughly); diff != "" {
+	f.engine.SetGuard(stats.DefaultGuard())
+	f.restart(time.Millisecond)
+	_, got := f.engine.inForce()
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("after a restart (-want +got):\n%s", diff)
 	}
 }
@@ -80,9 +58,8 @@ func TestNoise(t *testing.T) {
 		"a short one is for single runs": {initproc.KernelALUShort, false, stats.Steady, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, _, _ := watched(t)
-			f.must(f.d.recall(t.Context()))
-			w := f.d.ward("0")
+			f := newFixture(t)
+			w := f.m.ward("0")
 			w.virtual = tt.virtual
 			w.health[tt.kernel] = memory{Health: stats.Health{State: tt.state, Baseline: stats.Baseline{Center: 100 * time.Millisecond, Sigma: 0.01, Guard: 0.5}}}
 			for i := range stats.GuardFrom {
@@ -90,14 +67,14 @@ func TestNoise(t *testing.T) {
 				if i%10 == 0 {
 					r.CPUTime += 5 * time.Millisecond
 				}
-				f.d.observed = append(f.d.observed, r)
+				f.m.observed = append(f.m.observed, r)
 			}
-			f.d.relearnGuard(t.Context())
+			f.m.relearnGuard(t.Context())
 			want := stats.Guard{}
 			if tt.want {
 				want = stats.Guard{Ratio: 0.05, Floor: 5 * time.Millisecond, Learned: true}
 			}
-			if diff := cmp.Diff(want, f.d.guard, roughly); diff != "" {
+			if diff := cmp.Diff(want, f.m.guard, roughly); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -106,18 +83,17 @@ func TestNoise(t *testing.T) {
 
 // TestBesideNeighbours: which readings say what a busy neighbour costs.
 func TestBesideNeighbours(t *testing.T) {
-	f, _, _ := watched(t)
-	f.must(f.d.recall(t.Context()))
+	f := newFixture(t)
 	for _, kernel := range initproc.Kernels() {
-		f.d.ward("0").health[kernel] = memory{Health: stats.Health{Baseline: stats.Baseline{Center: 100 * time.Millisecond}}}
+		f.m.ward("0").health[kernel] = memory{Health: stats.Health{Baseline: stats.Baseline{Center: 100 * time.Millisecond}}}
 		for _, busy := range []*float64{nil, new(0.0), new(0.5), new(0.6)} {
 			r := canary.Reading{CPUs: "0", Kernel: kernel, CPUTime: 125 * time.Millisecond}
 			r.Evidence.NeighboursBusy = busy
-			f.d.observed = append(f.d.observed, r)
+			f.m.observed = append(f.m.observed, r)
 		}
 	}
-	f.d.ward("0").health["no baseline"] = memory{}
-	if diff := cmp.Diff([]float64{0.25, 0.25}, f.d.besideNeighbours()); diff != "" {
+	f.m.ward("0").health["no baseline"] = memory{}
+	if diff := cmp.Diff([]float64{0.25, 0.25}, f.m.besideNeighbours()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
