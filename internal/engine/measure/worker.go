@@ -1,12 +1,16 @@
 package measure
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
 	"judged/internal/sandbox"
+	"judged/internal/timing/canary"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
 )
@@ -47,6 +51,15 @@ func (w *Worker) SetThresholds(th evidence.Thresholds) { w.thresholds.Store(&th)
 
 // Slot returns the slot of the worker.
 func (w *Worker) Slot() sandbox.Slot { return w.slot }
+
+// CPUs returns the CPUs of the slot.
+func (w *Worker) CPUs() cpuset.Set { return w.slot.CPUs }
+
+// RunOnce runs a reference kernel once, whatever disturbs it.
+func (w *Worker) RunOnce(ctx context.Context, p canary.Program) (job.TestReport, error) {
+	return w.Test(ctx, Request{Name: p.Name, Args: p.Args, Files: []sandbox.File{p.File}, Limits: p.Limits, Head: p.Head,
+		Repeats: job.Repeats{Min: 1, Max: 1, Policy: job.Single}})
+}
 
 // Preread reads the files of the host that a program will load, before its times are measured.
 func (w *Worker) Preread(args []string, files []sandbox.File) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/engine/canary"
 	"judged/internal/host/slots"
+	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"judged/internal/engine/canary"
+	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 

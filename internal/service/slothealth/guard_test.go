@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"judged/internal/base/job"
-	"judged/internal/engine/canary"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
+	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 
