@@ -128,7 +128,7 @@ func (d *Dispatcher) run(ctx context.Context, lease *slots.Lease, waiting store.
 		return job.Report{}, err
 	}
 	task.Place = func(ctx context.Context, p stats.Placement) (measure.Place, error) {
-		return d.o.Health.Borrow(ctx, lease, p)
+		return d.place(ctx, lease, p)
 	}
 	task.Ready = func() error {
 		_, err := begin()

@@ -18,7 +18,6 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
 	"judged/internal/engine/canary"
-	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
@@ -44,7 +43,6 @@ type fakeEngine struct {
 
 func (e *fakeEngine) Name() string                         { return "host" }
 func (e *fakeEngine) Virtual() bool                        { return e.virtual }
-func (e *fakeEngine) Worker(slots.Slot) *measure.Worker    { return nil }
 func (e *fakeEngine) Thresholds() evidence.Thresholds      { return evidence.DefaultThresholds(false) }
 func (e *fakeEngine) Turbo(cpuset.Set) turbo.State         { return turbo.State{Value: e.turbo} }
 func (e *fakeEngine) SetThresholds(th evidence.Thresholds) { e.thresholds = th }
