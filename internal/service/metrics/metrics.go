@@ -138,7 +138,8 @@ func New(o Options) *Metrics {
 	m.registerJobs()
 	m.registerRuns()
 	m.registerCanary()
-	m.drift = m.counter("judged_tune_drift_total", "Times that a setting applied by judged tune was found changed, by setting.", "setting")
+	m.drift = m.counter("judged_tune_drift_total",
+		"Times that a setting applied by judged tune was found changed, by setting.", "setting")
 	m.storeErrors = m.counter("judged_store_errors_total", "Failed storage operations, by operation.", "operation")
 	m.preset(o.Settings)
 	return m
@@ -149,40 +150,58 @@ func (m *Metrics) info(o Options) {
 		WithLabelValues(o.Version, o.Revision).Set(1)
 	m.gauge("judged_host_info", "Host that judged runs on; always 1.",
 		"pool", "fingerprint", "cpu_model", "kernel", "isolation", "environment").
-		WithLabelValues(o.Host.Pool, o.Host.Fingerprint, o.Host.CPUModel, o.Host.Kernel, o.Host.Isolation, o.Host.Environment).Set(1)
+		WithLabelValues(o.Host.Pool, o.Host.Fingerprint, o.Host.CPUModel, o.Host.Kernel, o.Host.Isolation,
+			o.Host.Environment).Set(1)
 }
 
 func (m *Metrics) registerJobs() {
 	m.jobs = m.counter("judged_jobs_total", "Finished jobs, by verdict and priority.", "verdict", "priority")
 	m.attempts = m.counter("judged_attempts_total", "Attempts at jobs, by outcome.", "outcome")
-	m.queueWait = m.histogram("judged_queue_wait_seconds", "Time between the acceptance of a job and the start of its last attempt.", queueWaitBuckets)
-	m.overhead = m.histogram("judged_sandbox_overhead_seconds", "Time that judged itself spent on one run, outside of the run.", overheadBuckets)
-	m.reading = m.histogram("judged_evidence_seconds", "Time spent reading the counters of a slot's CPUs before and after one run.", readingBuckets)
+	m.queueWait = m.histogram("judged_queue_wait_seconds",
+		"Time between the acceptance of a job and the start of its last attempt.", queueWaitBuckets)
+	m.overhead = m.histogram("judged_sandbox_overhead_seconds",
+		"Time that judged itself spent on one run, outside of the run.", overheadBuckets)
+	m.reading = m.histogram("judged_evidence_seconds",
+		"Time spent reading the counters of a slot's CPUs before and after one run.", readingBuckets)
 }
 
 func (m *Metrics) registerRuns() {
 	m.runs = m.counter("judged_runs_total", "Program runs, by the verdict of their test.", "verdict")
-	m.discarded = m.one("judged_runs_discarded_total", "Runs set aside because of a disturbance; they do not count for the verdict.")
-	m.disturbed = m.counter("judged_runs_disturbed_total", "Disturbed runs, by cause; a run counts once for each of its causes.", "cause")
+	m.discarded = m.one("judged_runs_discarded_total",
+		"Runs set aside because of a disturbance; they do not count for the verdict.")
+	m.disturbed = m.counter("judged_runs_disturbed_total",
+		"Disturbed runs, by cause; a run counts once for each of its causes.", "cause")
 	m.flips = m.one("judged_verdict_flips_total", "Tests with kept runs on both sides of the time limit.")
 	m.repeated = m.one("judged_tests_repeated_total", "Tests with more than one kept run.")
-	m.foreign = m.counter("judged_run_foreign_cpu_seconds_total", "Time that other tasks ran on the CPUs of a slot during runs.", "cpus")
-	m.steal = m.counter("judged_run_steal_seconds_total", "Time stolen by the hypervisor from the CPUs of a slot during runs.", "cpus")
-	m.interrupts = m.counter("judged_run_interrupts_total", "Interrupts on the CPUs of a slot during runs, by kind.", "cpus", "kind")
+	m.foreign = m.counter("judged_run_foreign_cpu_seconds_total",
+		"Time that other tasks ran on the CPUs of a slot during runs.", "cpus")
+	m.steal = m.counter("judged_run_steal_seconds_total",
+		"Time stolen by the hypervisor from the CPUs of a slot during runs.", "cpus")
+	m.interrupts = m.counter("judged_run_interrupts_total", "Interrupts on the CPUs of a slot during runs, by kind.",
+		"cpus", "kind")
 	m.cpu = m.histogram("judged_run_cpu_seconds", "CPU time of one run, summed over its processes.", runBuckets)
 	m.wall = m.histogram("judged_run_wall_seconds", "Wall time of one run.", runBuckets)
 	m.limitRatio = m.histogram("judged_run_limit_ratio", "CPU time of one run divided by its time limit.", limitBuckets)
-	m.delay = m.histogram("judged_run_delay_seconds", "Time that the first thread of a run waited for a CPU (run delay).", delayBuckets)
-	m.faultCost = m.histogram("judged_run_page_fault_cost_seconds", "System time per minor page fault, for runs with at least 5000 of them.", faultBuckets)
-	m.frequency = m.histogram("judged_run_frequency_ratio", "CPU frequency during a run divided by the nominal frequency.", frequencyBuckets)
-	m.spread = m.histogram("judged_repeat_spread_seconds", "Slowest minus fastest CPU time among the kept runs of one test.", spreadBuckets)
-	m.spreadRatio = m.histogram("judged_repeat_spread_ratio", "Slowest minus fastest CPU time among the kept runs of one test, divided by their median.", ratioBuckets)
+	m.delay = m.histogram("judged_run_delay_seconds",
+		"Time that the first thread of a run waited for a CPU (run delay).", delayBuckets)
+	m.faultCost = m.histogram("judged_run_page_fault_cost_seconds",
+		"System time per minor page fault, for runs with at least 5000 of them.", faultBuckets)
+	m.frequency = m.histogram("judged_run_frequency_ratio",
+		"CPU frequency during a run divided by the nominal frequency.", frequencyBuckets)
+	m.spread = m.histogram("judged_repeat_spread_seconds",
+		"Slowest minus fastest CPU time among the kept runs of one test.", spreadBuckets)
+	m.spreadRatio = m.histogram("judged_repeat_spread_ratio",
+		"Slowest minus fastest CPU time among the kept runs of one test, divided by their median.", ratioBuckets)
 }
 
 func (m *Metrics) registerCanary() {
-	m.canary = m.gauge("judged_canary_seconds", "CPU time of the last run of a reference kernel, by CPUs of the slot.", "cpu", "kernel")
-	m.canaryDeviation = m.gauge("judged_canary_deviation_ratio", "Deviation of the last run of a reference kernel from its baseline; 0.01 is 1 percent slower; absent while the baseline is learned.", "cpu", "kernel")
-	m.canaryLast = m.gauge("judged_canary_last_timestamp_seconds", "Unix time at which a reference kernel last ran, by CPUs of the slot.", "cpu")
+	m.canary = m.gauge("judged_canary_seconds", "CPU time of the last run of a reference kernel, by CPUs of the slot.",
+		"cpu", "kernel")
+	m.canaryDeviation = m.gauge("judged_canary_deviation_ratio",
+		"Deviation of the last run of a reference kernel from its baseline; 0.01 is 1 percent slower; absent while the "+
+			"baseline is learned.", "cpu", "kernel")
+	m.canaryLast = m.gauge("judged_canary_last_timestamp_seconds",
+		"Unix time at which a reference kernel last ran, by CPUs of the slot.", "cpu")
 }
 
 // preset creates the series of closed sets.
@@ -210,7 +229,8 @@ func (m *Metrics) preset(settings []string) {
 // Handler serves the registry, as OpenMetrics if requested. A source of state that fails takes away
 // only its own series.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, ErrorHandling: promhttp.ContinueOnError})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true,
+		ErrorHandling: promhttp.ContinueOnError})
 }
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
@@ -228,7 +248,8 @@ func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVe
 // histogram also has native buckets of 10 %, for servers that request them.
 func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
 	return registered(m, prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets,
-		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160, NativeHistogramMinResetDuration: time.Hour}))
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160,
+		NativeHistogramMinResetDuration: time.Hour}))
 }
 
 func registered[C prometheus.Collector](m *Metrics, c C) C {

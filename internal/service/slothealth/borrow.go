@@ -42,7 +42,8 @@ func (m *Monitor) Deviation(ctx context.Context, slot slots.Slot) float64 {
 		r, err := m.o.Canary.Read(ctx, slot, kernel)
 		if err != nil {
 			if ctx.Err() == nil {
-				m.o.Log.Warn("cannot read canary next to a run", "cpus", slot.CPUs.String(), "kernel", kernel, "error", err)
+				m.o.Log.Warn("cannot read canary next to a run",
+					"cpus", slot.CPUs.String(), "kernel", kernel, "error", err)
 			}
 			return 0
 		}

@@ -106,7 +106,8 @@ func TestBorrowOtherCore(t *testing.T) {
 				if got := f.status(first).State + " " + f.status(second).State; got != tt.want {
 					t.Errorf("states %q, want %q", got, tt.want)
 				}
-				if cpus := map[string]string{"busy busy": "1", "busy idle": "0"}[tt.want]; loan.Slot().CPUs.String() != cpus {
+				if cpus := map[string]string{"busy busy": "1",
+					"busy idle": "0"}[tt.want]; loan.Slot().CPUs.String() != cpus {
 					t.Errorf("borrowed CPU %s, want %s", loan.Slot().CPUs, cpus)
 				}
 				loan.Release()

@@ -57,7 +57,7 @@ func (e *fakeEngine) Fit(cpus cpuset.Set) error {
 	return nil
 }
 
-// fakeStore keeps values as JSON, and fails if it is told to.
+// fakeStore keeps values as JSON, and fails on request.
 type fakeStore struct {
 	values map[string]string
 	fails  func(name string) error
@@ -85,7 +85,7 @@ func (s *fakeStore) SetValue(_ context.Context, v any, name ...string) error {
 	return err
 }
 
-// fakeCanary takes readings in no time, unless it is told otherwise.
+// fakeCanary takes readings in no time by default.
 type fakeCanary struct {
 	factors map[string]float64 // by CPUs: how long all but syscall takes; 1 where nothing is set
 	vary    float64            // readings are up to three times this longer or shorter, in turns
@@ -150,7 +150,8 @@ type fixture struct {
 func test(t *testing.T, f func(f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		x := &fixture{T: t, engine: &fakeEngine{unfit: map[string]bool{}}, store: &fakeStore{values: map[string]string{}},
+		x := &fixture{T: t, engine: &fakeEngine{unfit: map[string]bool{}},
+			store:  &fakeStore{values: map[string]string{}},
 			canary: &fakeCanary{factors: map[string]float64{}}}
 		x.restart()
 		f(x)
