@@ -104,7 +104,7 @@ func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlag
 			return err
 		}
 	}
-	if err := a.tell(f, r, "measure", r.Chart(), func(w io.Writer) error { return render.Trial(w, r) }); err != nil {
+	if err := a.tell(f, r, "measure", r.Chart(), func(w io.Writer) error { return render.Bench(w, r) }); err != nil {
 		return err
 	}
 	if r.Partial {

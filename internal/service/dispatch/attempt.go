@@ -136,7 +136,7 @@ func (a *attempt) judge() (job.Report, error) {
 		return job.Report{}, startError{err}
 	}
 	task.Place = func(ctx context.Context, p stats.Placement) (measure.Place, error) {
-		return a.o.Health.Borrow(ctx, a.slot, p)
+		return a.place(ctx, a.slot, p)
 	}
 	n := 0
 	return judge.Run(a.ctx, a.o.Engine.Worker(a.slot.Slot()), task, func(t job.TestReport) {

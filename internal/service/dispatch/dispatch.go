@@ -10,7 +10,6 @@ import (
 
 	"judged/internal/base/job"
 	"judged/internal/engine"
-	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
@@ -51,8 +50,11 @@ type Health interface {
 	Admit(slot slots.Slot) (leave func(), err error)
 	// Observe learns from the runs of a job.
 	Observe(r *job.Report)
-	// Borrow finds the place of one more run for the job that has the lease.
-	Borrow(ctx context.Context, lease *slots.Lease, p stats.Placement) (measure.Place, error)
+	// Borrow finds a slot for one more run of the job that has the lease.
+	Borrow(ctx context.Context, lease *slots.Lease, p stats.Placement) (loan *slots.Lease, err error)
+	// Deviation is how much longer than usual reference kernels take on a slot that
+	// the caller holds, as a ratio; 0 is within their guard band.
+	Deviation(ctx context.Context, slot slots.Slot) float64
 }
 
 // Outcome is how an attempt at a job ended.

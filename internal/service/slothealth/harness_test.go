@@ -17,7 +17,6 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
-	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
@@ -44,7 +43,6 @@ type fakeEngine struct {
 
 func (e *fakeEngine) Name() string                         { return "host" }
 func (e *fakeEngine) Virtual() bool                        { return e.virtual }
-func (e *fakeEngine) Worker(slots.Slot) *measure.Worker    { return nil }
 func (e *fakeEngine) Thresholds() evidence.Thresholds      { return evidence.DefaultThresholds(false) }
 func (e *fakeEngine) Turbo(cpuset.Set) turbo.State         { return turbo.State{Value: e.turbo} }
 func (e *fakeEngine) SetThresholds(th evidence.Thresholds) { e.thresholds = th }
@@ -59,7 +57,7 @@ func (e *fakeEngine) Fit(cpus cpuset.Set) error {
 	return nil
 }
 
-// fakeStore keeps values as JSON, and fails if it is told to.
+// fakeStore keeps values as JSON, and fails on request.
 type fakeStore struct {
 	values map[string]string
 	fails  func(name string) error
@@ -87,7 +85,7 @@ func (s *fakeStore) SetValue(_ context.Context, v any, name ...string) error {
 	return err
 }
 
-// fakeCanary takes readings in no time, unless it is told otherwise.
+// fakeCanary takes readings in no time by default.
 type fakeCanary struct {
 	factors map[string]float64 // by CPUs: how long all but syscall takes; 1 where nothing is set
 	vary    float64            // readings are up to three times this longer or shorter, in turns
@@ -152,7 +150,8 @@ type fixture struct {
 func test(t *testing.T, f func(f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		x := &fixture{T: t, engine: &fakeEngine{unfit: map[string]bool{}}, store: &fakeStore{values: map[string]string{}},
+		x := &fixture{T: t, engine: &fakeEngine{unfit: map[string]bool{}},
+			store:  &fakeStore{values: map[string]string{}},
 			canary: &fakeCanary{factors: map[string]float64{}}}
 		x.restart()
 		f(x)

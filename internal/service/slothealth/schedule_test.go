@@ -134,8 +134,9 @@ func TestUnreadable(t *testing.T) {
 		change func(f *fixture)
 		want   bool
 	}{
-		"idle":        {func(*fixture) {}, true},
-		"quarantined": {func(f *fixture) { f.must(f.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Quarantine})) }, true},
+		"idle": {func(*fixture) {}, true},
+		"quarantined": {func(f *fixture) { f.must(f.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Quarantine})) },
+			true},
 		"drained":     {func(f *fixture) { f.must(f.m.Drain(first.CPUs, "")) }, false},
 		"another one": {func(f *fixture) { f.must(f.m.Drain(second.CPUs, "")) }, true},
 		"draining": {func(f *fixture) {
@@ -191,7 +192,8 @@ func TestResetWhileRead(t *testing.T) {
 		f.must(f.m.Undrain(first.CPUs))
 		f.canary.lasts = 0
 		f.pass(time.Minute)
-		if h := f.m.slots[0].health[initproc.KernelALU]; h.State != stats.Steady || h.Baseline.Center != 55*time.Millisecond {
+		if h := f.m.slots[0].health[initproc.KernelALU]; h.State != stats.Steady ||
+			h.Baseline.Center != 55*time.Millisecond {
 			t.Errorf("health %+v, want a baseline of what it is now", h)
 		}
 		f.is(first, slots.Idle, "", "")
@@ -210,7 +212,9 @@ func TestShiftWithoutConsequence(t *testing.T) {
 		f.watch()
 		f.canary.factors["0"] = 1.25
 		f.pass(3 * interval)
-		f.logged(`level=WARN msg="canary has left its baseline; a neighbour may have come or gone" cpus=0 kernel=l3 shift=slower deviation_ratio=0.25`)
+		f.logged(
+			`level=WARN msg="canary has left its baseline; a neighbour may have come or gone" cpus=0 kernel=l3 ` +
+				`shift=slower deviation_ratio=0.25`)
 		f.is(first, slots.Idle, "", "")
 	})
 }

@@ -13,7 +13,8 @@ import (
 )
 
 func newSlot(virtual bool) *slotHealth {
-	return &slotHealth{kernels: []string{initproc.KernelALU, initproc.KernelL3, initproc.KernelSyscall}, health: map[string]kernelHealth{}, virtual: virtual}
+	return &slotHealth{kernels: []string{initproc.KernelALU, initproc.KernelL3, initproc.KernelSyscall},
+		health: map[string]kernelHealth{}, virtual: virtual}
 }
 
 // newHealth takes n readings of every kernel; those of one take factor times as
@@ -38,17 +39,23 @@ func TestTrouble(t *testing.T) {
 		disturbed []job.Cause
 		want      string
 	}{
-		"steady":                     {false, initproc.KernelALU, 1, nil, ""},
-		"slower":                     {false, initproc.KernelALU, 1.1, nil, "canary alu is 10.0 % slower than its baseline"},
-		"slower, virtual":            {true, initproc.KernelSyscall, 1.25, nil, "canary syscall is 25.0 % slower than its baseline"},
-		"slower within the guard":    {false, initproc.KernelALU, 1.004, nil, ""},
-		"slower while disturbed":     {false, initproc.KernelALU, 1.1, []job.Cause{job.CauseWait}, "50 of its last 50 runs were disturbed"},
-		"turbo":                      {false, initproc.KernelALU, 0.8, nil, "canary alu is 20.0 % faster than its baseline: turbo is on"},
-		"faster, but not the core":   {false, initproc.KernelSyscall, 0.8, nil, ""},
-		"a neighbour in the cache":   {false, initproc.KernelL3, 1.5, nil, "canary l3 is 50.0 % slower than its baseline"},
-		"a neighbour, virtual":       {true, initproc.KernelL3, 1.5, nil, ""},
-		"a neighbour left":           {true, initproc.KernelL3, 0.5, nil, ""},
-		"the core itself, neighbour": {true, initproc.KernelALU, 1.1, nil, "canary alu is 10.0 % slower than its baseline"},
+		"steady": {false, initproc.KernelALU, 1, nil, ""},
+		"slower": {false, initproc.KernelALU, 1.1, nil,
+			"canary alu is 10.0 % slower than its baseline"},
+		"slower, virtual": {true, initproc.KernelSyscall, 1.25, nil,
+			"canary syscall is 25.0 % slower than its baseline"},
+		"slower within the guard": {false, initproc.KernelALU, 1.004, nil, ""},
+		"slower while disturbed": {false, initproc.KernelALU, 1.1, []job.Cause{job.CauseWait},
+			"50 of its last 50 runs were disturbed"},
+		"turbo": {false, initproc.KernelALU, 0.8, nil,
+			"canary alu is 20.0 % faster than its baseline: turbo is on"},
+		"faster, but not the core": {false, initproc.KernelSyscall, 0.8, nil, ""},
+		"a neighbour in the cache": {false, initproc.KernelL3, 1.5, nil,
+			"canary l3 is 50.0 % slower than its baseline"},
+		"a neighbour, virtual": {true, initproc.KernelL3, 1.5, nil, ""},
+		"a neighbour left":     {true, initproc.KernelL3, 0.5, nil, ""},
+		"the core itself, neighbour": {true, initproc.KernelALU, 1.1, nil,
+			"canary alu is 10.0 % slower than its baseline"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSlot(tt.virtual)
@@ -78,9 +85,10 @@ func TestHistory(t *testing.T) {
 		held bool
 		want string
 	}{
-		"none":                     {"", false, ""},
-		"ten":                      {"xxxxxxxxxx........................................", false, ""},
-		"eleven":                   {"x....x....x....x....x....x....x....x....x....x...x", false, "11 of its last 50 runs were disturbed"},
+		"none": {"", false, ""},
+		"ten":  {"xxxxxxxxxx........................................", false, ""},
+		"eleven": {"x....x....x....x....x....x....x....x....x....x...x", false,
+			"11 of its last 50 runs were disturbed"},
 		"the first one is past":    {"x.....x....x....x....x....x....x....x....x....x...x", false, ""},
 		"eleven at once":           {"xxxxxxxxxxx", false, "11 of its last 11 runs were disturbed"},
 		"held, 19 are too few":     {"xxxxxxxxxxx...................", true, "11 of its last 30 runs were disturbed"},
