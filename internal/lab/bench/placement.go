@@ -111,14 +111,14 @@ func (s *Site) add(p Placement, cpus, nodes cpuset.Set) {
 
 func (s *Site) leave(id, reason string) { s.LeftOut = append(s.LeftOut, LeftOut{id, reason}) }
 
-// openWorker takes the engine's own stand where there is one: the slot is
+// openWorker takes the engine's own worker where there is one: the slot is
 // measured through what judges.
 func (s *Site) openWorker(cpus, nodes cpuset.Set) (*measure.Worker, error) {
 	own := s.eng.Worker(s.eng.Slots()[0])
 	if slot := own.Slot(); cpus.String() == slot.CPUs.String() && nodes.String() == cpuset.New(slot.Node).String() {
 		return own, nil
 	}
-	ground, err := s.eng.Ground(cpus, nodes)
+	ground, err := s.eng.UnplannedSlot(cpus, nodes)
 	if err != nil {
 		return nil, err
 	}
