@@ -127,7 +127,9 @@ func (d *Dispatcher) run(ctx context.Context, lease *slots.Lease, waiting store.
 	if err != nil {
 		return job.Report{}, err
 	}
-	task.Place = func(ctx context.Context, p stats.Placement) (measure.Place, error) { return d.o.Health.Borrow(ctx, lease, p) }
+	task.Place = func(ctx context.Context, p stats.Placement) (measure.Place, error) {
+		return d.o.Health.Borrow(ctx, lease, p)
+	}
 	task.Ready = func() error {
 		_, err := begin()
 		return err
