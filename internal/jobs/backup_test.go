@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -95,6 +97,9 @@ func testMove(t *testing.T, from, to backend) {
 	want := Archive{Created: written.Created, Jobs: 4, Unfinished: 2, Blobs: 3}
 	o, restored := to.fresh(t), filepath.Join(t.TempDir(), "blobs")
 	o.Now = s.clock.now
+	empty := reopen(t, o, s.clock) // as a daemon before its first job
+	s.must(empty.SetValue(s.ctx(), "old", "a value"))
+	s.must(empty.Close())
 	read, err := Restore(s.ctx(), o, restored, file)
 	s.must(err)
 	for name, got := range map[string]Archive{"written": written, "read": read} {
@@ -306,7 +311,7 @@ func testRestoreRefused(t *testing.T, b backend) {
 		"jobs without a state": replace(rowsFolder+"jobs", `"state"`, `"other"`),
 		"newer format":         replace(headerEntry, `"format":1`, `"format":2`),
 		"newer schema":         replace(headerEntry, `"schema":1`, `"schema":99`),
-		"no schema":            replace(headerEntry, `"schema":1`, `"schema":0`),
+		"no schema":            replace(headerEntry, `"schema":1`, `"schema":-1`),
 		"another digest":       replace(blobsFolder, "program", "PROGRAM"),
 		"without a header":     edited(t, good, headerEntry, func(*tar.Header, []byte) []byte { return nil }),
 		"unknown entry":        edited(t, good, rowsFolder+"memory", func(h *tar.Header, c []byte) []byte { h.Name = "more"; return c }),
@@ -323,6 +328,8 @@ func testRestoreRefused(t *testing.T, b backend) {
 		o, into := b.fresh(t), filepath.Join(t.TempDir(), "blobs")
 		if _, err := Restore(s.ctx(), o, into, file); err == nil {
 			t.Errorf("%s: restored", name)
+		} else if cut := name == "half" || name == "whole entries only"; cut && !strings.Contains(err.Error(), "truncated") {
+			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Lstat(into); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: the folder of files was touched: %v", name, err)
@@ -417,6 +424,41 @@ func TestBackupInterrupted(t *testing.T) {
 	s.must(err)
 	_, err = verifyArchive(s.ctx(), file)
 	s.must(err)
+	if info, err := os.Stat(file); err != nil || info.Size() >= 1<<20 {
+		t.Errorf("backup %v, %v", info, err)
+	}
+	if _, err := Restore(ctx, sqliteBackend().fresh(t), t.TempDir(), file); !errors.Is(err, context.Canceled) {
+		t.Errorf("restore: got error %v", err)
+	}
+}
+
+// However large jobs are, a backup holds a few of them in memory at a time.
+func TestBackupOfLargeJobs(t *testing.T) {
+	s := sqliteBackend().open(t, nil)
+	noise := make([]byte, batchBytes)
+	_, _ = rand.Read(noise)
+	for i := range 3 {
+		s.put(fmt.Sprint("job", i), func(j *job.Job) { j.Command = []string{hex.EncodeToString(noise)} })
+	}
+	var out bytes.Buffer
+	if _, err := s.archive(s.ctx(), blobs.Attach(t.TempDir()), &out); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for in := tar.NewReader(&out); ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		s.must(err)
+		if strings.HasPrefix(h.Name, rowsFolder+"jobs") {
+			got = append(got, h.Name)
+		}
+	}
+	want := []string{"database/jobs/00000001.json", "database/jobs/00000002.json", "database/jobs/00000003.json"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("entries of jobs (-want +got):\n%s", diff)
+	}
 }
 
 // restoreEnv makes the test binary a process that restores. Its value is the
