@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 
 help:
 	@echo 'make build   bin/judged, static'
-	@echo 'make demo    judge the sample programs through a daemon, and show what came of them'
+	@echo 'make demo    judge the sample programs through a daemon, and show the verdicts'
 	@echo 'make test    everything: unit, native (root), guest (QEMU)'
 	@echo 'make test-arm64   those of it that boot an arm64 guest'
 	@echo 'make bench   the promises of deploy/PROMISES.md, measured'
@@ -55,7 +55,7 @@ check:
 	GOARCH=arm64 $(GO) build -o /dev/null ./cmd/judged-init
 	GOARCH=arm64 $(GO) build -o /dev/null ./cmd/judged
 
-# One after the other, each figure beside the bare fork+exec of the same minute.
+# One after the other, each figure next to the bare fork+exec of the same minute.
 bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Start -benchtime 500x ./internal/sandbox
 	$(GO) test -tags embedinit -run '^$$' -bench 'Overshoot|Afterlife|Peak' -benchtime 100x ./internal/sandbox
@@ -81,7 +81,7 @@ PART     := 0/1
 fuzz:
 	@.ci/fuzz $(FUZZTIME) $(PART)
 
-# A tool of its own, not of go.mod. It takes as many runs of the package's tests as
+# A tool that is separate, not of go.mod. It takes as many runs of the package's tests as
 # there are mutants.
 PKG := ./internal/jobs/blobs
 

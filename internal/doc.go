@@ -1,7 +1,7 @@
 // Package internal holds no code, only the map of the packages. They are
-// grouped into wings, lowest first; layers_test.go holds every import against
-// this map. A package imports packages of lower wings, and of its own wing those
-// with a lower floor, which is the number in brackets.
+// grouped into wings, lowest first; layers_test.go checks every import against
+// this map. A package imports packages of lower wings, and packages of the same
+// wing with a lower floor, which is the number in brackets.
 //
 //	base     what every wing uses
 //	  base/cpuset base/text base/units                 [0]  CPU lists; lines and names for people; sizes and their text
@@ -12,11 +12,11 @@
 //	  host/hostfs                                      [0]  /proc and /sys under a root
 //	  host/topology host/virt                          [1]  CPUs, cores, nodes; bare metal or hypervisor
 //	  host/turbo host/slots                            [2]  frequency switches; leases of CPUs
-//	  host/boot host/tune host/fingerprint             [3]  the kernel command line; settings: plan, journal, apply, restore; which hosts compare
+//	  host/boot host/tune host/fingerprint             [3]  kernel command line; host settings; comparable hosts
 //	  host/doctor                                      [4]  checks of the host
 //	sandbox  one program run once
 //	  sandbox/seccomp sandbox/runtimes                 [0]  the system call policy; what programs load
-//	  sandbox/cgroup sandbox/initproc                  [0]  v2, hybrid and v1 as one Group; what happens between clone and exec
+//	  sandbox/cgroup sandbox/initproc                  [0]  v2, hybrid and v1 as one Group; from clone to exec
 //	  sandbox                                          [1]  prepare, load, run, close
 //	timing   what a measured time is worth
 //	  timing/stats                                     [0]  the decision rule, dispersion, comparison
@@ -46,8 +46,7 @@
 // of a sandbox, imports sandbox/initproc only. The package testdata holds the
 // programs of the experiments and is below all of them.
 //
-// testkit and the packages below it serve tests and the demo: nothing else
-// imports them.
+// Only tests and the demo import testkit and the packages below it.
 //
 // Life of a submission:
 //

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -74,7 +75,14 @@ func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (wor
 	counted := 0
 	s := b.open(t, func(o *Options) {
 		o.Lease, o.MaxJobs = time.Hour, 1
-		o.OnUnavailable = func(string) { mu.Lock(); counted++; mu.Unlock() }
+		o.OnUnavailable = func(operation string) {
+			mu.Lock()
+			defer mu.Unlock()
+			counted++
+			if !slices.Contains(Operations(), operation) {
+				t.Errorf("operation %q is not among Operations", operation)
+			}
+		}
 	})
 	for _, id := range []string{"older", "old"} { // one too many
 		s.put(id, nil)
@@ -100,6 +108,7 @@ func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (wor
 			t.Errorf("%s: got error %v", r.name, err)
 		}
 	}
+	s.want(s.Check(), ErrUnavailable)
 	s.must(s.Emit(finished, 1, job.TestReport{Name: "1"})) // which the report repeats
 	mu.Lock()
 	if want := len(changes(returned, finished)); counted < want {
@@ -108,7 +117,7 @@ func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (wor
 	mu.Unlock()
 
 	works()
-	testkit.WaitFor(t, time.Minute, "the database to answer", func() bool { return s.SetValue(s.ctx(), 1, "value") == nil })
+	testkit.WaitFor(t, time.Minute, "the check to pass", func() bool { return s.Check() == nil })
 	if diff := cmp.Diff(before, dump(s)); diff != "" {
 		t.Errorf("refused changes changed jobs (-before +after):\n%s", diff)
 	}

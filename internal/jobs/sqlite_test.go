@@ -48,6 +48,9 @@ func TestFullDisk(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			failed = append(failed, operation)
+			if !slices.Contains(Operations(), operation) {
+				t.Errorf("operation %q is not among Operations", operation)
+			}
 		}
 	})
 	s.put("held", func(j *job.Job) { j.Priority = job.Contest })
@@ -96,7 +99,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("a refused change changed the job:\n%s", diff)
 	}
 	mu.Lock()
-	if !slices.Contains(failed, "take a job") || !slices.Contains(failed, "store report") || !slices.Contains(failed, "store job") {
+	if !slices.Contains(failed, "take") || !slices.Contains(failed, "finish") || !slices.Contains(failed, "put") {
 		t.Errorf("told of failures: %q", failed)
 	}
 	mu.Unlock()

@@ -13,160 +13,179 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// ward is what is known of one slot: by each kernel, and by the last runs of
-// any program. It decides when the slot is read next and whether it may be used.
-type ward struct {
+// slotHealth is what is known of one slot: from each reference kernel, and from
+// the last runs of any program. It says whether the slot may be used, and when
+// its canaries are read next.
+type slotHealth struct {
 	slot    slots.Slot
 	kernels []string
-	health  map[string]memory
+	health  map[string]kernelHealth
 	runs    history
-	virtual bool // the host is: neighbours in its caches are nobody's fault here
+	virtual bool // the host is a virtual machine
 
-	due     time.Time
-	todo    []string // what is left of the set that is being read
-	streak  int      // sets in a row that were read at once
-	setting string   // of the host, when the slot was last looked at
+	due      time.Time // of the next set of readings
+	pending  []string  // what is left of the set that is being read
+	streak   int       // sets read back to back
+	settings string    // of the host, when they were last checked
 
-	held string // why it is quarantined by its readings or runs; "" is not
-	told bool   // that it would be, were it not the last one
+	quarantine string // why the slot is quarantined, or ""
+	warned     bool   // that it is in use only because it is the last one
 }
 
-// memory is what is kept of one kernel on one slot.
-type memory struct {
+// kernelHealth is what is known from one kernel on one slot. It is kept as JSON.
+type kernelHealth struct {
 	stats.Health
 	Deviation float64 `json:"deviation_ratio"` // of the last reading
 }
 
-// mostAtOnce bounds how many sets are read back to back: twice what a baseline
-// takes, since disturbed readings do not count. What is not settled then goes on
-// at the ordinary pace.
-func mostAtOnce() int { return 2 * stats.DefaultChart().Learn }
+// maxStreak bounds how many sets are read back to back: twice what a baseline
+// takes, since disturbed readings do not count. What is unsettled then is read at
+// the ordinary pace.
+func maxStreak() int { return 2 * stats.DefaultChart().Learn }
 
-// quarantinePace is by how much oftener a slot out of use is read: it comes back
-// after 20 good readings of the kernel that has moved.
+// quarantinePace is how many times as often a quarantined slot is read: it
+// comes back after 20 good readings of the kernel that has shifted.
 const quarantinePace = 10
 
-// take learns from a reading. One that was disturbed says nothing of the slot
-// itself. It reports what the kernel's state was before and is now.
-func (w *ward) take(r canary.Reading) (before, after memory) {
-	before = w.health[r.Kernel]
+// add learns from a reading, and returns what was known of its kernel before
+// and what is known now. A disturbed reading says nothing of the slot itself.
+func (s *slotHealth) add(r canary.Reading) (before, after kernelHealth) {
+	before = s.health[r.Kernel]
 	after = before
-	disturbed := misled(r)
-	w.runs.add(disturbed)
+	disturbed := disturbedReading(r)
+	s.runs.add(disturbed)
 	if !disturbed {
 		after.Health = stats.DefaultChart().Next(before.Health, r.CPUTime)
 	}
-	if after.Baseline.Center > 0 {
+	if after.learned() {
 		after.Deviation = after.Baseline.Deviation(r.CPUTime)
 	}
-	w.health[r.Kernel] = after
+	s.health[r.Kernel] = after
 	return before, after
 }
 
-// misled reports whether a reading was disturbed. Busy neighbours disturb the kernels
-// that share something with them, and no others.
-func misled(r canary.Reading) bool {
+// disturbedReading reports whether a reading was disturbed. Busy neighbours
+// disturb only the kernels that share caches or memory with them.
+func disturbedReading(r canary.Reading) bool {
 	return slices.ContainsFunc(r.Run.Disturbed, func(c job.Cause) bool {
 		return c != job.CauseNeighbours || slices.Contains(canary.Shared(), r.Kernel)
 	})
 }
 
-// external reports whether a run of a contestant's program was disturbed by what no program
-// can produce: nothing else may take a slot out of use. Neighbours are not the slot's fault.
-func external(r job.Run) bool {
+// disturbedRun reports whether a run of a contestant's program was disturbed by
+// a cause that no program can produce: no other may take a slot out of use.
+// Neighbours are not the slot's fault.
+func disturbedRun(r job.Run) bool {
 	return len(r.Explained.Except(job.CauseNeighbours, job.CauseCanary).Causes) > 0
 }
 
-// forget starts anew.
-func (w *ward) forget() {
-	w.health = map[string]memory{}
-	w.runs = history{}
-	w.held, w.todo = "", nil
-	w.streak, w.due = 0, time.Now()
+// reset forgets everything, so that baselines are learned again.
+func (s *slotHealth) reset() {
+	s.health = map[string]kernelHealth{}
+	s.release()
+	s.pending = nil
+	s.readNow()
 }
 
-// next is the kernels of the next set. Suspicions first, and alone: they are to
-// be settled at once.
-func (w *ward) next() []string {
+// release ends a quarantine. The runs that led to it count no longer.
+func (s *slotHealth) release() { s.quarantine, s.runs = "", history{} }
+
+// readNow makes the next set due, with the full number of sets back to back.
+func (s *slotHealth) readNow() { s.due, s.streak = time.Now(), 0 }
+
+// nextSet lists the kernels of the next set. Suspect kernels come first and
+// alone: they are to be confirmed or cleared at once.
+func (s *slotHealth) nextSet() []string {
 	for _, state := range []stats.State{stats.Suspect, stats.Learning} {
-		if some := w.in(state); len(some) > 0 {
+		if some := s.in(state); len(some) > 0 {
 			return some
 		}
 	}
-	return slices.Clone(w.kernels)
+	return slices.Clone(s.kernels)
 }
 
-func (w *ward) in(state stats.State) []string {
+// in lists the kernels in a state.
+func (s *slotHealth) in(state stats.State) []string {
 	var some []string
-	for _, k := range w.kernels {
-		if s := w.health[k].State; s == state || s == "" && state == stats.Learning {
+	for _, k := range s.kernels {
+		if cmp.Or(s.health[k].State, stats.Learning) == state {
 			some = append(some, k)
 		}
 	}
 	return some
 }
 
-// schedule says when the next set is due after one that ended now.
-func (w *ward) schedule(now time.Time, interval time.Duration) {
-	unsettled := len(w.in(stats.Suspect))+len(w.in(stats.Learning)) > 0
+// schedule sets when the next set is due after one that ended now.
+func (s *slotHealth) schedule(now time.Time, interval time.Duration) {
+	unsettled := len(s.in(stats.Suspect))+len(s.in(stats.Learning)) > 0
 	if !unsettled {
-		w.streak = 0
+		s.streak = 0
 	}
 	switch {
-	case unsettled && w.streak < mostAtOnce():
-		w.streak++
-		w.due = now
-	case w.held != "":
-		w.due = now.Add(interval / quarantinePace)
+	case unsettled && s.streak < maxStreak():
+		s.streak++
+		s.due = now
+	case s.quarantine != "":
+		s.due = now.Add(interval / quarantinePace)
 	default:
-		w.due = now.Add(interval)
+		s.due = now.Add(interval)
 	}
 }
 
 // trouble says why the slot must not be used, or "".
-func (w *ward) trouble() string {
-	return cmp.Or(w.shifted(), w.runs.trouble(w.held != ""))
+func (s *slotHealth) trouble() string {
+	return cmp.Or(s.shifted(), s.runs.trouble(s.quarantine != ""))
 }
 
-// shifted is trouble by canaries. Slower is damage; faster is that only of plain
-// arithmetic, everything else may have lost a neighbour.
-func (w *ward) shifted() string {
-	for _, k := range w.kernels {
-		m := w.health[k]
+// shifted says which canary has left its baseline, or "". Slower is damage.
+// Faster is turbo for plain arithmetic only; any other kernel may have lost a
+// neighbour.
+func (s *slotHealth) shifted() string {
+	for _, k := range s.kernels {
+		h := s.health[k]
 		switch {
-		case m.State != stats.Shifted || w.excused(k):
-		case m.Shift == stats.Slower:
-			return fmt.Sprintf("canary %s is %.1f %% slower than its baseline", k, 100*m.Deviation)
+		case h.State != stats.Shifted || s.ignored(k):
+		case h.Shift == stats.Slower:
+			return fmt.Sprintf("canary %s is %.1f %% slower than its baseline", k, 100*h.Deviation)
 		case k == initproc.KernelALU:
-			return fmt.Sprintf("canary %s is %.1f %% faster than its baseline: turbo is on", k, -100*m.Deviation)
+			return fmt.Sprintf("canary %s is %.1f %% faster than its baseline: turbo is on", k, -100*h.Deviation)
 		}
 	}
 	return ""
 }
 
-// excused reports whether a kernel says nothing against a slot: short ones are
-// for single runs, and those of caches and memory measure on a virtual machine
+// ignored reports whether a kernel says nothing against a slot: the short ones
+// serve single runs, and on a virtual machine those in caches and memory measure
 // what others do there.
-func (w *ward) excused(kernel string) bool {
-	return slices.Contains(initproc.ShortKernels(), kernel) || w.virtual && slices.Contains(canary.Shared(), kernel)
+func (s *slotHealth) ignored(kernel string) bool {
+	return slices.Contains(initproc.ShortKernels(), kernel) || s.virtual && slices.Contains(canary.Shared(), kernel)
 }
 
-// deviation is that of the last reading, nil while there is nothing to compare
-// it with.
-func (m memory) deviation() *float64 {
-	if m.Baseline.Center == 0 {
+// typical reports whether a kernel's readings vary as the times of a solution
+// do. Those of a slot that has shifted do not: it is out of use, or has a new
+// neighbour.
+func (s *slotHealth) typical(kernel string) bool {
+	return slices.Contains(canary.Noise(s.virtual), kernel) && s.health[kernel].State != stats.Shifted
+}
+
+// learned reports whether there is a baseline.
+func (h kernelHealth) learned() bool { return h.Baseline.Center > 0 }
+
+// deviation is that of the last reading, nil without a baseline.
+func (h kernelHealth) deviation() *float64 {
+	if !h.learned() {
 		return nil
 	}
-	return &m.Deviation
+	return &h.Deviation
 }
 
 // history is which of the last runs on a slot were disturbed, the latest last.
 type history struct{ disturbed []bool }
 
 const (
-	historyRuns = 50
-	tooMany     = historyRuns / 5 // more than these of them disturbed are no accident
-	cleanAgain  = 20              // undisturbed runs in a row that bring a slot back
+	historyRuns  = 50
+	maxDisturbed = historyRuns / 5 // of them, before the slot is quarantined
+	recoveryRuns = 20              // undisturbed runs in a row that end a quarantine
 )
 
 func (h *history) add(disturbed bool) {
@@ -174,18 +193,18 @@ func (h *history) add(disturbed bool) {
 	h.disturbed = h.disturbed[max(0, len(h.disturbed)-historyRuns):]
 }
 
-// trouble says what is wrong with the runs, or "". A slot that is held already
-// stays so until a row of runs was left alone.
-func (h history) trouble(held bool) string {
+// trouble says that too many runs were disturbed, or "". A slot that is
+// quarantined stays so until enough runs in a row were undisturbed.
+func (h history) trouble(quarantined bool) string {
 	n := 0
 	for _, d := range h.disturbed {
 		if d {
 			n++
 		}
 	}
-	last := h.disturbed[max(0, len(h.disturbed)-cleanAgain):]
-	clean := len(last) == cleanAgain && !slices.Contains(last, true)
-	if n > tooMany && !(held && clean) {
+	last := h.disturbed[max(0, len(h.disturbed)-recoveryRuns):]
+	recovered := len(last) == recoveryRuns && !slices.Contains(last, true)
+	if n > maxDisturbed && !(quarantined && recovered) {
 		return fmt.Sprintf("%d of its last %d runs were disturbed", n, len(h.disturbed))
 	}
 	return ""

@@ -10,9 +10,9 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// quietPatience is how long a run that confirms another waits for its place,
-// with the slot of its job idle: a job beside it has ended by then, or is a long
-// one.
+// quietPatience is how long a run that confirms another waits for a quiet slot
+// or another core, with the slot of its job idle. A job on a neighbouring slot
+// has ended by then, or is a long one.
 const quietPatience = 2 * time.Second
 
 // Borrow finds the place of one more run for the job that has the lease.
@@ -39,19 +39,19 @@ func (m *Monitor) Borrow(ctx context.Context, lease *slots.Lease, p stats.Placem
 	return measure.Place{Worker: worker, Release: release, Deviation: func(ctx context.Context) float64 { return m.deviation(ctx, slot) }}, nil
 }
 
-// deviation reads the short kernels on a slot that the caller has, and returns by how much
-// the first one beyond its guard band took longer. Those that are still being learned
-// are not read.
+// deviation reads the short kernels on a slot that the caller holds, and returns
+// the deviation of the first one that is beyond its guard band. Kernels without
+// a baseline are skipped.
 func (m *Monitor) deviation(ctx context.Context, slot slots.Slot) float64 {
 	for _, kernel := range initproc.ShortKernels() {
-		b := m.baseline(slot, kernel)
-		if b.Center == 0 {
+		b, ok := m.baseline(slot, kernel)
+		if !ok {
 			continue
 		}
 		r, err := m.o.Canary.Read(ctx, slot, kernel)
 		if err != nil {
 			if ctx.Err() == nil {
-				m.o.Log.Warn("cannot read the canary beside a run", "cpus", slot.CPUs.String(), "kernel", kernel, "error", err)
+				m.o.Log.Warn("cannot read canary next to a run", "cpus", slot.CPUs.String(), "kernel", kernel, "error", err)
 			}
 			return 0
 		}
@@ -62,12 +62,12 @@ func (m *Monitor) deviation(ctx context.Context, slot slots.Slot) float64 {
 	return 0
 }
 
-// baseline is none where there are no canaries.
-func (m *Monitor) baseline(slot slots.Slot, kernel string) stats.Baseline {
-	m.care.Lock()
-	defer m.care.Unlock()
-	if w := m.ward(slot.CPUs.String()); w != nil {
-		return w.health[kernel].Baseline
+func (m *Monitor) baseline(slot slots.Slot, kernel string) (stats.Baseline, bool) {
+	m.health.Lock()
+	defer m.health.Unlock()
+	s := m.slot(slot.CPUs.String())
+	if s == nil {
+		return stats.Baseline{}, false
 	}
-	return stats.Baseline{}
+	return s.health[kernel].Baseline, s.health[kernel].learned()
 }
