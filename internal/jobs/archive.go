@@ -157,6 +157,8 @@ func verifyArchive(ctx context.Context, file string) (Archive, error) {
 	return readArchive(ctx, file, archiveVisitor{rows: func(string, batch) error { return nil }, blob: blobs.Verify})
 }
 
+var errTruncated = errors.New("the file is truncated")
+
 // readArchive reads a backup to its end and verifies its checksum. What the
 // visitor got is only to be trusted when the error is nil.
 func readArchive(ctx context.Context, file string, v archiveVisitor) (a Archive, err error) {
@@ -174,7 +176,7 @@ func readArchive(ctx context.Context, file string, v archiveVisitor) (a Archive,
 		entry, err := in.Next()
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return a, errors.New("the file is truncated")
+			return a, errTruncated
 		case err != nil:
 			return a, err
 		case entry.Name == checksumEntry:
@@ -182,7 +184,11 @@ func readArchive(ctx context.Context, file string, v archiveVisitor) (a Archive,
 			return a, endArchive(in, sum)
 		}
 		sumEntry(sum, entry.Name, entry.Size)
-		if err := a.read(entry.Name, io.TeeReader(in, sum), v); err != nil {
+		err = a.read(entry.Name, io.TeeReader(in, sum), v)
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return a, errTruncated
+		case err != nil:
 			return a, fmt.Errorf("entry %q: %w", entry.Name, err)
 		}
 	}

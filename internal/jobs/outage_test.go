@@ -118,7 +118,13 @@ func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (wor
 
 	works()
 	testkit.WaitFor(t, time.Minute, "the check to pass", func() bool { return s.Check() == nil })
-	if diff := cmp.Diff(before, dump(s)); diff != "" {
+	after := dump(s)
+	for i := range after { // the event may be stored now
+		if after[i].Report.State == job.Running {
+			after[i].Report.Tests = nil
+		}
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("refused changes changed jobs (-before +after):\n%s", diff)
 	}
 	for _, o := range append(reads(), changes(returned, finished)...) {

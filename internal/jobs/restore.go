@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,10 +19,13 @@ const restoreTimeout = 24 * time.Hour
 
 // Restore puts a backup into an empty database and the folder of blobs, all of
 // it or nothing. It refuses a database that has jobs or that a process uses.
-func Restore(ctx context.Context, o Options, folder, file string) (Archive, error) {
+// lock is called when the file was verified, and keeps a daemon from starting.
+func Restore(ctx context.Context, o Options, folder, file string, lock func() (io.Closer, error)) (Archive, error) {
 	a, err := verifyArchive(ctx, file)
 	if err == nil {
-		err = restore(ctx, o, a, folder, file)
+		err = restore(ctx, o, a, folder, file, lock)
+	} else if ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w; name a file that judged backup wrote", ErrBadBackup, err)
 	}
 	if err != nil {
 		return Archive{}, fmt.Errorf("restore %q: %w", file, err)
@@ -32,12 +33,12 @@ func Restore(ctx context.Context, o Options, folder, file string) (Archive, erro
 	return a, nil
 }
 
-func restore(ctx context.Context, o Options, verified Archive, folder, file string) (err error) {
-	if o.URL == "" {
-		if err := os.MkdirAll(filepath.Dir(o.File), 0o700); err != nil {
-			return err
-		}
+func restore(ctx context.Context, o Options, verified Archive, folder, file string, lock func() (io.Closer, error)) (err error) {
+	locked, err := lock()
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, locked.Close()) }()
 	o.alone = true
 	s, err := connect(o)
 	if err != nil {
