@@ -17,7 +17,6 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/engine"
-	"judged/internal/engine/canary"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -25,6 +24,7 @@ import (
 	"judged/internal/service/httpapi"
 	"judged/internal/service/metrics"
 	"judged/internal/service/slothealth"
+	"judged/internal/timing/canary"
 )
 
 // Options are what Run needs beside the configuration.
