@@ -25,6 +25,9 @@ var (
 	ErrStale = errors.New("another attempt has the job")
 	// ErrBadID is for an id that ValidID refuses.
 	ErrBadID = errors.New("a job's id is 1 to 64 letters, digits, . _ and -, a letter or digit first")
+	// ErrBadBackup is for a file that Restore cannot use: it is damaged, written
+	// by a newer judged, or no backup.
+	ErrBadBackup = errors.New("unusable backup")
 	// ErrBadCursor is for a Filter.After that List did not return.
 	ErrBadCursor = errors.New("not a cursor of this list")
 )

@@ -211,6 +211,8 @@ func TestPostgres(t *testing.T) {
 	server := postgres.Start(t, "fsync=off")
 	run(t, postgresBackend(server))
 	t.Run("move between databases", func(t *testing.T) { testMove(t, sqliteBackend(), postgresBackend(server)) })
+	t.Run("server away", func(t *testing.T) { testServerAway(t, server) })
+	t.Run("server read-only", func(t *testing.T) { testServerReadOnly(t, server) })
 	t.Run("server killed", func(t *testing.T) { testServerKilled(t, server) })
 	t.Run("listen again", func(t *testing.T) { testListenAgain(t, server) })
 }
