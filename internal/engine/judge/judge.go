@@ -51,9 +51,9 @@ func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(jo
 // runTests runs the tests in name order until the stop rule ends the task.
 func (t Task) runTests(run func(Test) (job.TestReport, error), decided func(job.TestReport)) (job.Report, error) {
 	var reports []job.TestReport
-	failed := false
+	stopped := false
 	for _, test := range byName(t.Tests) {
-		if failed && t.Stop != job.StopNever {
+		if stopped {
 			reports = append(reports, job.TestReport{Name: test.Name, Verdict: job.Skipped, Agree: true})
 			continue
 		}
@@ -64,7 +64,7 @@ func (t Task) runTests(run func(Test) (job.TestReport, error), decided func(job.
 		if err != nil {
 			return summarize(reports), fmt.Errorf("judge test %q: %w", test.Name, err)
 		}
-		failed = failed || r.Verdict.Failed()
+		stopped = r.Verdict.Failed() && t.Stop != job.StopNever
 		reports = append(reports, r)
 		decided(r)
 	}

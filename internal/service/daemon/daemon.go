@@ -19,7 +19,6 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/broker"
 	"judged/internal/engine"
-	"judged/internal/engine/canary"
 	"judged/internal/host/slots"
 	"judged/internal/jobs/blobs"
 	"judged/internal/queue"
@@ -28,6 +27,7 @@ import (
 	"judged/internal/service/metrics"
 	"judged/internal/service/slothealth"
 	"judged/internal/store"
+	"judged/internal/timing/canary"
 )
 
 // Options are what Run needs beside the configuration.
