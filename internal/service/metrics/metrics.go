@@ -27,8 +27,10 @@ type Options struct {
 	Turbo      func() string // on, off, unknown
 	// Tuned reports for each setting that judged tune has applied whether it is in force.
 	Tuned    func() map[string]bool
-	Settings []string         // all that judged tune can apply
-	Now      func() time.Time // default time.Now
+	Settings []string // all that judged tune can apply
+	// StoreOperations are the values of the label operation.
+	StoreOperations []string
+	Now             func() time.Time // default time.Now
 }
 
 // HostInfo are the labels of judged_host_info.
@@ -53,24 +55,6 @@ const (
 
 func attempts() []Attempt {
 	return []Attempt{AttemptDone, AttemptCancelled, AttemptStale, AttemptReturned, AttemptExhausted}
-}
-
-// StoreOperation is an operation of the storage.
-type StoreOperation string
-
-// The operations, a closed set.
-const (
-	StoreCreate StoreOperation = "create" // the record of a new job
-	StoreBegin  StoreOperation = "begin"
-	StoreFinish StoreOperation = "finish" // a report
-	StoreCancel StoreOperation = "cancel"
-	StoreValue  StoreOperation = "value" // what was learned of a slot
-	StoreRead   StoreOperation = "read"
-	StoreBlob   StoreOperation = "blob" // an upload
-)
-
-func storeOperations() []StoreOperation {
-	return []StoreOperation{StoreCreate, StoreBegin, StoreFinish, StoreCancel, StoreValue, StoreRead, StoreBlob}
 }
 
 // Metrics are all metrics of one daemon, in their own registry.
@@ -140,8 +124,9 @@ func New(o Options) *Metrics {
 	m.registerCanary()
 	m.drift = m.counter("judged_tune_drift_total",
 		"Times that a setting applied by judged tune was found changed, by setting.", "setting")
-	m.storeErrors = m.counter("judged_store_errors_total", "Failed storage operations, by operation.", "operation")
-	m.preset(o.Settings)
+	m.storeErrors = m.counter("judged_store_errors_total",
+		"Operations that failed because the database or the disk was unavailable, by operation.", "operation")
+	m.preset(o)
 	return m
 }
 
@@ -205,8 +190,8 @@ func (m *Metrics) registerCanary() {
 }
 
 // preset creates the series of closed sets.
-func (m *Metrics) preset(settings []string) {
-	for _, s := range settings {
+func (m *Metrics) preset(o Options) {
+	for _, s := range o.Settings {
 		m.drift.WithLabelValues(s)
 	}
 	for _, v := range verdicts() {
@@ -221,8 +206,8 @@ func (m *Metrics) preset(settings []string) {
 	for _, a := range attempts() {
 		m.attempts.WithLabelValues(string(a))
 	}
-	for _, op := range storeOperations() {
-		m.storeErrors.WithLabelValues(string(op))
+	for _, op := range o.StoreOperations {
+		m.storeErrors.WithLabelValues(op)
 	}
 }
 
