@@ -28,7 +28,7 @@ type Options struct {
 	// Tuned reports for each setting that judged tune has applied whether it is in force.
 	Tuned    func() map[string]bool
 	Settings []string // all that judged tune can apply
-	// StoreOperations are the values of the label operation, see StoreFailed.
+	// StoreOperations are the values of the label operation.
 	StoreOperations []string
 	Now             func() time.Time // default time.Now
 }
@@ -125,7 +125,7 @@ func New(o Options) *Metrics {
 	m.drift = m.counter("judged_tune_drift_total",
 		"Times that a setting applied by judged tune was found changed, by setting.", "setting")
 	m.storeErrors = m.counter("judged_store_errors_total",
-		"Operations that failed because storage was unavailable.", "operation")
+		"Operations that failed because the database or the disk was unavailable, by operation.", "operation")
 	m.preset(o)
 	return m
 }
