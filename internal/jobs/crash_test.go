@@ -277,7 +277,7 @@ func testServerKilled(t *testing.T, server *postgres.Server) {
 		if !errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
 			t.Errorf("not marked as unavailable: %v", err)
 		}
-		rest(ctx, 20*time.Millisecond)
+		sleep(ctx, 20*time.Millisecond)
 	}
 	var work sync.WaitGroup
 	work.Go(func() { putUntil(ctx, s, promised, temporary) })

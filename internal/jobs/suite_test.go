@@ -180,6 +180,8 @@ var suite = map[string]func(*testing.T, backend){
 	"reclaim and adopt": testReclaim,
 	"bound of waiting":  testRoom,
 	"many takers":       testManyTakers,
+	"cancelled take":    testCancelledTake,
+	"frozen clock":      testFrozenClock,
 	"strict order":      testStrictOrder,
 	"wake-ups":          testWakeUps,
 	"polling":           testPolling,
