@@ -194,8 +194,8 @@ func TestNewReaderNeedsCPUs(t *testing.T) {
 
 func TestCloseEmptiesSnapshots(t *testing.T) {
 	r := newHost(t, map[string]string{"/proc/stat": "cpu1 0 0 0 0 0 1 2 3\n", "/proc/schedstat": "cpu1 0 0 0 0 0 0 5\n"}).reader(1)
-	if n := len(r.Sources()); n != 2 {
-		t.Fatalf("%d sources, want 2: %v", n, r.Sources())
+	if n := len(r.files()); n != 2 {
+		t.Fatalf("%d sources, want 2: %v", n, r.files())
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func TestLiveMachineSeesForeignTime(t *testing.T) {
 	var e job.Evidence
 	for e.Interrupts[timerRow] < 5 || (r.busy != noBusySource && *e.ForeignTime < 20*time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("burning a CPU does not show in %v: %+v", r.Sources(), e)
+			t.Fatalf("burning a CPU does not show in %v: %+v", r.files(), e)
 		}
 		e = Between(before, r.Snapshot(), Facts{})
 	}
