@@ -11,7 +11,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// LogValue tells every setting under its key, without secrets.
+// LogValue lists every setting under its key, without secrets.
 func (c Config) LogValue() slog.Value {
 	c.Broker.URL = redactURLs(c.Broker.URL)
 	var attrs []slog.Attr
@@ -21,7 +21,7 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// LogValue tells the address without whoever logs in there.
+// LogValue is the address without credentials.
 func (b Broker) LogValue() slog.Value {
 	return slog.StringValue(redactURLs(b.URL))
 }

@@ -24,7 +24,7 @@ func FuzzParse(f *testing.F) {
 		}
 		if err != nil {
 			if set != nil || !strings.HasPrefix(err.Error(), "parse CPU list "+strconv.Quote(s)+": ") {
-				t.Fatalf("Parse(%q) = %v beside error %v", s, set, err)
+				t.Fatalf("Parse(%q) = %v with error %v", s, set, err)
 			}
 			return
 		}

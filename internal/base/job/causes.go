@@ -4,7 +4,7 @@ package job
 // use it as a label.
 type Cause string
 
-// The causes. Catalogue explains them; package evidence holds the thresholds.
+// The causes. Catalogue explains them, package evidence has the thresholds.
 const (
 	CauseWait       Cause = "wait"
 	CauseForeign    Cause = "foreign"
@@ -33,12 +33,11 @@ type CauseEntry struct {
 	Cause Cause  `json:"cause"`
 	Means string `json:"means"` // one sentence: what was seen
 	Short string `json:"short"` // the same of some runs: "2 had other tasks on the CPU"
-	// SelfMade says how a contestant's program can produce the cause by
-	// itself; empty when it cannot. A cause that it can produce explains
-	// nothing: nobody can buy a repeat.
+	// SelfMade says how a contestant's program can produce the cause by itself; empty if it cannot. A cause that a program
+	// can produce explains nothing, so that no program can get its runs repeated.
 	SelfMade string    `json:"self_made,omitempty"`
 	Adds     Lengthens `json:"lengthens"`
-	Remedy   string    `json:"remedy"` // what the operator does about it
+	Remedy   string    `json:"remedy"` // what the operator can do
 }
 
 // Explains reports whether the cause can explain why a run is over its limit.
@@ -75,7 +74,7 @@ func Catalogue() []CauseEntry {
 			"input and output that ends in an interrupt on its CPU", LengthensBoth,
 			"Move device interrupts to the other CPUs (checks irq-affinity, irqbalance, ecc-mce)."},
 		{CauseTick, "There were more timer interrupts than the kernel's tick explains.", "had many timer interrupts",
-			"timers of its own, such as setitimer", LengthensBoth,
+			"its own timers, such as setitimer", LengthensBoth,
 			"Boot with nohz_full for the slot's CPUs (checks nohz-full, tick-probe)."},
 		{CauseIPI, "Other CPUs interrupted the slot's CPU.", "had interrupts from other CPUs",
 			"threads that change the memory map, or membarrier", LengthensBoth,
@@ -138,7 +137,7 @@ func Explain(c Cause) (CauseEntry, bool) {
 	return CauseEntry{}, false
 }
 
-// Meaning is a word of a report and what it means.
+// Meaning is a word in a report and what it means.
 type Meaning struct {
 	Word  string `json:"word"`
 	Means string `json:"means"`
@@ -159,8 +158,7 @@ func WordLists() []WordList {
 	}
 }
 
-// Confidence says how far a time verdict can be trusted. Noise is never a
-// verdict.
+// Confidence says how far a time verdict can be trusted.
 type Confidence string
 
 // The confidences.

@@ -206,7 +206,7 @@ func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []job.R
 	return reports
 }
 
-// task goes the way of judged run.
+// task does what judged run does.
 func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args []string) judge.Task {
 	t.Helper()
 	test := job.Test{Name: attack.Name}

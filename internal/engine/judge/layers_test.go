@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite the table of deploy/SECURITY.md
 // TestLayers lets every attack loose with one layer of the sandbox after the
 // other left out. Whatever comes of it, the host must not be harmed; which
 // attacks get through is the table of SECURITY.md. What that says of this kind
-// of machine has to be true; on others differences are told, because kernels
+// of machine has to be true; on others differences are logged, because kernels
 // hold more or less by themselves.
 func TestLayers(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)

@@ -33,7 +33,7 @@ func TestLookFindsLeftovers(t *testing.T) {
 			write(t, a.host.canary)
 			return func() error { return os.WriteFile(a.host.canary, []byte(canaryText), 0o666) }
 		}, []string{"Canary"}},
-		{"file beside it", func(t *testing.T) func() error {
+		{"file next to it", func(t *testing.T) func() error {
 			write(t, a.host.canary+"2")
 			return func() error { return os.Remove(a.host.canary + "2") }
 		}, []string{"Canary"}},

@@ -44,7 +44,7 @@ func newBenchIn(t *testing.T, c config.Config) bench {
 	return bench{t, c, worker}
 }
 
-// judge goes the way of a job. The limits are small, because what a program
+// judge does what a job does. The limits are small, because what a program
 // does whose text was torn is not worth waiting for.
 func (b bench) judge(j job.Job) (job.Report, error) {
 	b.t.Helper()
@@ -148,7 +148,7 @@ func tear(chance *rand.Rand, whole []byte, regions []region) []byte {
 	return program
 }
 
-// TestOddScripts holds what becomes of #! lines that lead nowhere, in circles or
+// TestOddScripts checks #! lines that lead nowhere, in circles or
 // to what is no program.
 func TestOddScripts(t *testing.T) {
 	b := newBench(t)

@@ -20,7 +20,7 @@ var marks = flag.Int("marks", 40, "tests of each kind in TestMarks")
 // TestMarks counts how often a program is accepted of which three of ten runs are fast and
 // the slow ones make themselves look disturbed, in every way that is known: not oftener than
 // one that does nothing of the kind, in the same minutes. What is expected of a machine
-// without noise of its own is printed with it; what the rule does with marks is computed in
+// without its own noise is printed with it; what the rule does with marks is computed in
 // package measure, not counted.
 func TestMarks(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC)

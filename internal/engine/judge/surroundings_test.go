@@ -45,7 +45,7 @@ func (h *host) look(t *testing.T) surroundings {
 }
 
 // changes compares two looks. It looks again for a while because the kernel
-// takes some things down after their last user was told.
+// releases some things after their last user was notified.
 func (h *host) changes(t *testing.T, before, after surroundings, options ...cmp.Option) string {
 	t.Helper()
 	diff := cmp.Diff(before, after, options...)
@@ -119,7 +119,7 @@ func groups(t *testing.T) []string {
 
 // processes are the children of judged, which are judged-init, what it has
 // forked for prepared sandboxes, and the bystander; and what belongs to runs'
-// users, whoever its parent is.
+// users, with any parent.
 func processes(t *testing.T) (children, ofUsers []string) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -183,7 +183,7 @@ func filesOfRuns(t *testing.T) []string {
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run/lock"} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			continue // there is none here
+			continue // not on this host
 		}
 		for _, e := range entries {
 			info, err := e.Info()

@@ -65,7 +65,7 @@ func TestAssemble(t *testing.T) {
 		{"disturbed run over the limit does not count", confirm,
 			[]outcome{ran(1100, job.TimeLimit, false, job.CauseForeign), ran(800, job.Accepted, true)},
 			summary{job.Accepted, 800 * ms, 1600 * ms, 800 << 10, 1, "single", job.OneRun, true}},
-		{"wrong answer beside accepted: the failure speaks", five,
+		{"wrong answer and accepted: the failure decides", five,
 			[]outcome{ran(10, job.Accepted, true), ran(11, job.WrongAnswer, true), ran(12, job.Accepted, true), ran(13, job.Accepted, true), ran(14, job.Accepted, true)},
 			summary{job.WrongAnswer, 12 * ms, 24 * ms, 14 << 10, 5, "median", job.Stable, false}},
 		{"memory ranks above time and ends the repeating", confirm, []outcome{ran(1100, job.MemoryLimit, true)},
@@ -92,7 +92,7 @@ func TestAssemble(t *testing.T) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 			if len(r.Runs) != len(tt.runs) {
-				t.Errorf("%d runs told of %d", len(r.Runs), len(tt.runs))
+				t.Errorf("%d runs reported, want %d", len(r.Runs), len(tt.runs))
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestTimingWithoutDecision(t *testing.T) {
 	}
 }
 
-// TestTimingOfMany: how surely the median is known is told from six runs on.
+// TestTimingOfMany: from six runs on there is an interval of the median.
 func TestTimingOfMany(t *testing.T) {
 	const ms = time.Millisecond
 	rule := stats.Rule{Policy: job.Confirm, Limit: time.Second, Min: 8, Max: 8}

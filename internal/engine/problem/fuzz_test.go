@@ -44,7 +44,7 @@ func FuzzArchive(f *testing.F) {
 			t.Errorf("left behind: %v", left)
 		}
 		if files, _ := os.ReadDir(dir); len(files) != 2 {
-			t.Errorf("written beside the folder: %v", files)
+			t.Errorf("written outside of the folder: %v", files)
 		}
 	})
 }

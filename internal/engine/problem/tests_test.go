@@ -109,15 +109,15 @@ func TestOpenTests(t *testing.T) {
 		{"archive with doubles", archive(t, "a/x.in", "b/x.in"), nil, `entry "b/x.in": another entry has the same name`},
 		{"input without answer", folder(t, "a.in", "a.ans", "b.in"), nil, `input "b.in" has no answer; add b.ans`},
 		{"answer without input", folder(t, "a.in", "a.ans", "b.ans"), nil, `answer "b.ans" has no input; add b.in`},
-		{"none", folder(t, "README"), nil, "there are none; add NAME.in and NAME.ans"},
-		{"archive of nothing", archive(t), nil, "there are none; add NAME.in and NAME.ans"},
-		{"archive of very many", archive(t, numbered(2*maxEntries)...), nil, "40000 entries; at most 20000 are read"},
+		{"none", folder(t, "README"), nil, "no tests found; add NAME.in and NAME.ans"},
+		{"archive of nothing", archive(t), nil, "no tests found; add NAME.in and NAME.ans"},
+		{"archive of very many", archive(t, numbered(2*maxEntries)...), nil, "40000 entries; the maximum is 20000"},
 		{"folder of very many", folder(t, numbered(maxEntries+1)...), nil, "more than 20000 entries; name the folder that has the tests"},
-		{"archive whose list does not end", archive(t, numbered(12*maxEntries)...), nil, "its list of entries is larger than"},
-		{"cut archive", cut(t, archive(t, "1.in", "1.ans")), nil, "give a folder or a ZIP archive"},
-		{"damaged archive", damaged(t, archive(t, "1.in", "1.ans")), nil, "; pack the archive anew"},
+		{"archive whose list does not end", archive(t, numbered(12*maxEntries)...), nil, "list of entries larger than"},
+		{"cut archive", cut(t, archive(t, "1.in", "1.ans")), nil, "name a folder or a ZIP archive"},
+		{"damaged archive", damaged(t, archive(t, "1.in", "1.ans")), nil, "; create the archive again"},
 		{"absent", "/does/not/exist", nil, "name a folder or a ZIP archive"},
-		{"not an archive", notZip, nil, "give a folder or a ZIP archive"},
+		{"not an archive", notZip, nil, "name a folder or a ZIP archive"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -156,7 +156,7 @@ func (c *Canary) program(kernel string, sizes map[string]units.Bytes) Program {
 	return Program{
 		Name: kernel,
 		Args: arguments(kernel, sizes),
-		// Each run opens the file again and so has a file offset of its own.
+		// Each run opens the file again and so has its own file offset.
 		File:   sandbox.File{Name: initproc.CanaryName, Exec: true, Path: fmt.Sprintf("/proc/self/fd/%d", c.file.Fd())},
 		Limits: job.Limits{CPUTimeMS: 10_000, WallTimeMS: c.wall.Milliseconds(), Memory: memoryLimit(sizes[kernel]), Output: 64 << 10, Stack: 8 << 20, Processes: 32},
 		Head:   lineBytes,

@@ -68,7 +68,7 @@ func TestCauses(t *testing.T) {
 		{"NMI storm", func(e *job.Evidence, f *Facts) { e.Interrupts["NMI"] = 100 }, []job.Cause{job.CauseIRQ}},
 		{"tick of 1000 Hz", func(e *job.Evidence, f *Facts) { e.Interrupts["LOC"] = 1003 }, []job.Cause{}},
 		{"timer storm", func(e *job.Evidence, f *Facts) { e.Interrupts["LOC"] = 1100 }, []job.Cause{job.CauseTick}},
-		{"timers of its own sleeping", func(e *job.Evidence, f *Facts) {
+		{"timers of its sleeps", func(e *job.Evidence, f *Facts) {
 			e.Interrupts["LOC"], e.VoluntarySwitches = 9000, new(int64(8900))
 		}, []job.Cause{}},
 		{"no tick on nohz_full", func(e *job.Evidence, f *Facts) { e.Interrupts["LOC"], f.NohzFull = 6, true }, []job.Cause{}},
@@ -83,7 +83,7 @@ func TestCauses(t *testing.T) {
 		{"thermal interrupt", func(e *job.Evidence, f *Facts) { e.Interrupts["TRM"] = 1 }, []job.Cause{job.CauseThrottle}},
 		{"bandwidth", func(e *job.Evidence, f *Facts) { e.Throttled = new(int64(1)) }, []job.Cause{job.CauseThrottle}},
 		{"from disk", func(e *job.Evidence, f *Facts) { e.MajorFaults = new(int64(1)) }, []job.Cause{job.CauseMajfault}},
-		{"dear faults", func(e *job.Evidence, f *Facts) { f.SystemTime = 571 * ms }, []job.Cause{job.CauseFaultCost}},
+		{"slow faults", func(e *job.Evidence, f *Facts) { f.SystemTime = 571 * ms }, []job.Cause{job.CauseFaultCost}},
 		{"system calls, hardly a fault", func(e *job.Evidence, f *Facts) {
 			f.SystemTime, e.MinorFaults = 571*ms, new(int64(400))
 		}, []job.Cause{}},
@@ -97,7 +97,7 @@ func TestCauses(t *testing.T) {
 			e.Pressure, e.ForeignTime, f.WallTime = new(350*ms), new(352*ms), 1350*ms
 		}, []job.Cause{job.CauseWait, job.CauseForeign}},
 		{"threads wait for each other", func(e *job.Evidence, f *Facts) { e.Pressure = new(500 * ms) }, []job.Cause{}},
-		{"the same, and nobody tells foreign time", func(e *job.Evidence, f *Facts) {
+		{"the same, foreign time unknown", func(e *job.Evidence, f *Facts) {
 			e.Pressure, e.ForeignTime, f.WallTime = new(500*ms), nil, 2000*ms
 		}, []job.Cause{}},
 		{"a packet", func(e *job.Evidence, f *Facts) { e.Interrupts["softirq_net"] = 1 }, []job.Cause{job.CauseSoftIRQ}},
@@ -126,7 +126,7 @@ func TestCauses(t *testing.T) {
 		{"a little traffic, all of it", func(e *job.Evidence, f *Facts) {
 			e.L3Traffic, e.L3Remote = new(units.Bytes(1e7)), new(units.Bytes(1e7))
 		}, []job.Cause{}},
-		{"what only tells", func(e *job.Evidence, f *Facts) {
+		{"for information only", func(e *job.Evidence, f *Facts) {
 			e.CPUSwitches, e.CPUArrivals, e.CompactionStalls, e.Instructions = new(int64(9e6)), new(int64(9e6)), new(int64(9e6)), new(int64(9e9))
 			e.Cycles, e.ReferenceCycles, e.CacheMisses, e.L3Occupancy = new(int64(9e9)), new(int64(9e9)), new(int64(9e9)), new(units.Bytes(9e9))
 		}, []job.Cause{}},

@@ -62,6 +62,6 @@
 // A deterministic program has the same instruction count in each run, so a different time comes from its surroundings.
 //
 // Neighbours in the shared cache and on the memory bus lengthen CPU time and leave no trace in the run's own counters.
-// Without a performance monitoring unit or resctrl their busy time is the only evidence. Of other guests on the same
-// machine there is none.
+// Without a performance monitoring unit or resctrl their busy time is the only evidence. Other guests on the same
+// machine leave no evidence at all.
 package evidence

@@ -41,7 +41,7 @@ func TestExplain(t *testing.T) {
 		{"kernel work on its behalf had the CPU", func(e *job.Evidence, f *Facts) {
 			e.RunDelay, e.ForeignTime, e.ForeignUserTime, f.WallTime = new(350*ms), new(352*ms), new(time.Duration(0)), 1350*ms
 		}, job.Explained{}},
-		{"nobody tells user mode from the kernel's", func(e *job.Evidence, f *Facts) {
+		{"user time is unknown", func(e *job.Evidence, f *Facts) {
 			e.RunDelay, e.ForeignTime, f.WallTime = new(350*ms), new(352*ms), 1350*ms
 		}, job.Explained{}},
 		{"what a program does to itself", func(e *job.Evidence, f *Facts) {

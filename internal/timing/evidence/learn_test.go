@@ -110,12 +110,12 @@ func TestLearned(t *testing.T) {
 				o.Evidence.FrequencyRatio = new(1.0)
 			}
 		}), func(th *Thresholds) { th.Frequency.Plan, th.Frequency.Slack = 1.25, 0.25/1.25 }},
-		{"dear faults", canaries(200, func(i int, o *Observation) {
+		{"slow faults", canaries(200, func(i int, o *Observation) {
 			if i%2 == 0 { // half of the canaries make faults
 				o.Evidence.MinorFaults, o.Facts.SystemTime = new(int64(5000)), 20*ms
 			}
 		}), func(th *Thresholds) { th.FaultCost.Above = 12 * time.Microsecond }},
-		{"faults so dear that they are none", canaries(200, func(i int, o *Observation) {
+		{"faults too slow to be faults", canaries(200, func(i int, o *Observation) {
 			o.Evidence.MinorFaults, o.Facts.SystemTime = new(int64(5000)), 200*ms
 		}), func(th *Thresholds) { th.FaultCost.Above = th.FaultCost.Below }},
 		{"few canaries that make faults", canaries(200, func(i int, o *Observation) {

@@ -126,7 +126,7 @@ func TestSnapshotsOfCpuacct(t *testing.T) {
 	}
 }
 
-// A file longer than the first buffer is read to its end, and beside the run: in the order in which
+// A file longer than the first buffer is read to its end, and in the background: in the order in which
 // snapshots were taken, and before the files are closed.
 func TestSnapshotOfABigMachine(t *testing.T) {
 	h := newHost(t, map[string]string{"/proc/interrupts": bigInterrupts(128, 100)})
@@ -147,7 +147,7 @@ func TestSnapshotOfABigMachine(t *testing.T) {
 			t.Fatal(diff)
 		}
 		if inline := s.took; Cost(s, s) <= 2*inline {
-			t.Error("the cost leaves out what was read beside the run")
+			t.Error("the cost leaves out what was read in the background")
 		}
 	}
 }
@@ -206,7 +206,7 @@ func TestCloseEmptiesSnapshots(t *testing.T) {
 }
 
 // The files of the running kernel must be understood, whatever they are. What this test burns is
-// foreign, for the facts claim no CPU time of their own.
+// foreign, for the facts have no CPU time.
 func TestLiveMachineSeesForeignTime(t *testing.T) {
 	online, err := hostfs.New("/").Read("/sys/devices/system/cpu/online")
 	if err != nil {

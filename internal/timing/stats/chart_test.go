@@ -86,7 +86,7 @@ func runLength(r *rand.Rand, step signaller, shift float64) float64 {
 	}
 }
 
-// TestSignals tells which way: by hand, and the same mirrored.
+// TestSignals compares with values computed by hand, and with the same mirrored.
 func TestSignals(t *testing.T) {
 	tests := []struct {
 		name   string

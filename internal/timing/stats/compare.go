@@ -14,7 +14,7 @@ type Comparison struct {
 	Shift, ShiftLow, ShiftHigh time.Duration
 	Ratio, RatioLow, RatioHigh float64 // of b to a; zero if a time of a is not positive
 	Confidence                 float64 // the smallest that is possible from 0.95 on
-	P                          float64 // two-sided probability of a difference at least as large if there is none
+	P                          float64 // two-sided p-value
 }
 
 // Compare compares the times of b with those of a. The estimates and their intervals are those of Hodges and Lehmann

@@ -118,7 +118,7 @@ func TestNextLeavesItsArgument(t *testing.T) {
 	}
 }
 
-// TestEWMAOfHealth: it goes on whatever the state, and begins with a new baseline.
+// TestEWMAOfHealth: it continues in every state, and restarts with a new baseline.
 func TestEWMAOfHealth(t *testing.T) {
 	z := math.Log(1.04) / 0.01
 	want := 0.0

@@ -42,7 +42,7 @@ type cell struct {
 }
 
 // wrong is the part of the programs that got the wrong verdict. At the limit
-// itself there is none: it is the part found over it.
+// itself no verdict is wrong: the result is the part found over it.
 func (c cell) wrong(theta float64) float64 {
 	n := c.over
 	if theta > 1 {
@@ -67,7 +67,7 @@ func (t table) wrongUpTo(policy string, theta float64) float64 {
 	return sum
 }
 
-// simulate fills a cell. Every cell has a seed of its own, so that a change of
+// simulate fills a cell. Every cell has its own seed, so that a change of
 // one does not move the others.
 func simulate(n noise, p policy, theta float64) cell {
 	seed := fnv.New64a()

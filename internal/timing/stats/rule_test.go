@@ -191,7 +191,7 @@ func (d Decision) plus(x time.Duration) Decision {
 }
 
 // TestDecideAgrees holds decisions over random rules and times against what
-// must be true of every one: the value told is the statistic told, and it lies
+// must be true of every one: the value is that of the statistic, and it is
 // on the side of the limit that was decided for; deciding ends at the maximum.
 func TestDecideAgrees(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
