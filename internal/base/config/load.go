@@ -12,15 +12,16 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// Load returns the defaults, overridden by the file at path, if that is not empty, and then by the JUDGED_ variables of
-// env, which has the form of os.Environ. It does not call Validate, because flags may override settings afterwards. Errors
-// name the file and line, or the variable.
+// Load returns the defaults, overridden by the file at path, if that is not empty, and then by the JUDGED_ variables
+// of env, which has the form of os.Environ. It does not call Validate, because flags may override settings
+// afterwards. Errors name the file and line, or the variable.
 func Load(path string, env []string) (Config, error) {
 	c := Default()
 	if path != "" {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return Config{}, fmt.Errorf("read configuration: %w; name an existing file, or none to use the defaults", err)
+			return Config{}, fmt.Errorf("read configuration: %w; name an existing file, or none to use the defaults",
+				err)
 		}
 		if err := c.overlayTOML(path, data); err != nil {
 			return Config{}, err
@@ -153,8 +154,8 @@ func lineOf(lines map[string]int, path string) int {
 	return 1
 }
 
-// overlayEnv applies the variables that belong to a section. Others that begin with JUDGED_, such as JUDGED_TOKEN of the
-// client and JUDGED_TEST_REQUIRE, are ignored.
+// overlayEnv applies the variables that belong to a section. Others that begin with JUDGED_, such as JUDGED_TOKEN of
+// the client and JUDGED_TEST_REQUIRE, are ignored.
 func (c *Config) overlayEnv(env []string) error {
 	known, sections := map[string]key{}, map[string]bool{}
 	for _, k := range keys(c) {
@@ -172,7 +173,8 @@ func (c *Config) overlayEnv(env []string) error {
 				errs = append(errs, fmt.Errorf("environment variable %s: %w", name, err))
 			}
 		case inSection(sections, name):
-			errs = append(errs, fmt.Errorf("environment variable %s: unknown key; see configs/judged.toml for the keys, or unset it", name))
+			errs = append(errs, fmt.Errorf("environment variable %s: unknown key; see configs/judged.toml for the keys, "+
+				"or unset it", name))
 		}
 	}
 	return errors.Join(errs...)

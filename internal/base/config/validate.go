@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,7 +16,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// poolName is one token of a queue's subject.
+// poolName is also part of notifications between hosts, which spaces delimit.
 var poolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // validator collects all errors, so that an operator can fix a file at once.
@@ -34,7 +33,7 @@ func (c Config) Validate() error {
 	v := &validator{}
 	v.check(c.DataDir != "", "data_dir", "empty; name a directory for jobs and blobs")
 	v.http(c.HTTP)
-	v.broker(c.Broker)
+	v.database(c.Database)
 	v.slots(c.Slots)
 	v.sandbox(c.Sandbox)
 	v.limits(c.Limits)
@@ -43,8 +42,10 @@ func (c Config) Validate() error {
 	between(v, "queue.max_deliver", c.Queue.MaxDeliver, 1, 100)
 	between(v, "retention.max_age", c.Retention.MaxAge, time.Minute, 100*365*24*time.Hour)
 	between(v, "retention.max_jobs", c.Retention.MaxJobs, 1, 10_000_000)
-	v.check(c.Canary.Interval == 0 || c.Canary.Interval >= time.Second, "canary.interval", "%s is too short; write at least \"1s\", or \"\" for never", c.Canary.Interval)
-	v.check(filepath.IsAbs(c.Tune.Journal), "tune.journal", "%q does not begin with /; write an absolute path such as \"/run/judged/tune.json\"", c.Tune.Journal)
+	v.check(c.Canary.Interval == 0 || c.Canary.Interval >= time.Second, "canary.interval",
+		"%s is too short; write at least \"1s\", or \"\" for never", c.Canary.Interval)
+	v.check(filepath.IsAbs(c.Tune.Journal), "tune.journal",
+		"%q does not begin with /; write an absolute path such as \"/run/judged/tune.json\"", c.Tune.Journal)
 	oneOf(v, "log.level", c.Log.Level, "debug", "info", "warn", "error")
 	oneOf(v, "log.format", c.Log.Format, "text", "json")
 	return errors.Join(v.errs...)
@@ -62,25 +63,22 @@ func (v *validator) http(h HTTP) {
 	between(v, "http.shutdown_grace", h.ShutdownGrace, 0, time.Hour)
 }
 
-func (v *validator) broker(b Broker) {
-	for server := range strings.SplitSeq(b.URL, ",") {
-		if b.URL == "" {
-			return
-		}
-		// The URL may hold a password: it is not repeated in the error.
-		u, err := url.Parse(strings.TrimSpace(server))
-		ok := err == nil && u.Host != "" && slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme)
-		v.check(ok, "broker.url", `not a NATS address; write such as "nats://10.0.0.5:4222", or "" for the embedded server`)
-	}
+func (v *validator) database(d Database) {
+	// The URL may hold a password: it is not repeated in the error.
+	ok := d.URL == "" || strings.HasPrefix(d.URL, "postgres://") || strings.HasPrefix(d.URL, "postgresql://")
+	v.check(ok, "database.url",
+		`not the address of a PostgreSQL server; write such as "postgres://judged@10.0.0.5/judged", or "" for SQLite in the data directory`)
 }
 
 func (v *validator) slots(s Slots) {
 	between(v, "slots.width", s.Width, 1, 1024)
 	if len(s.CPUList) > 0 {
 		v.check(s.Width <= len(s.CPUList), "slots.width",
-			"%d CPUs per slot do not fit into the %d of slots.cpu_list; name more CPUs or a smaller width", s.Width, len(s.CPUList))
+			"%d CPUs per slot do not fit into the %d of slots.cpu_list; name more CPUs or a smaller width", s.Width,
+			len(s.CPUList))
 	}
-	v.check(poolName.MatchString(s.Pool), "slots.pool", "%q is not a name; use 1 to 64 letters, digits, - and _", s.Pool)
+	v.check(poolName.MatchString(s.Pool), "slots.pool", "%q is not a name; use 1 to 64 letters, digits, - and _",
+		s.Pool)
 	v.check(s.Class == "" || poolName.MatchString(s.Class), "slots.class",
 		"%q is not a name; use up to 64 letters, digits, - and _", s.Class)
 }
@@ -92,7 +90,8 @@ func (v *validator) sandbox(s Sandbox) {
 	// Users of the host have IDs below 1000; (uid_t)-1 and the top half of the range have special meanings.
 	between(v, "sandbox.uid_first", s.UIDFirst, 1000, 1<<31-2)
 	between(v, "sandbox.uid_count", s.UIDCount, 1, 1<<24)
-	v.check(s.UIDFirst+s.UIDCount <= 1<<31-1, "sandbox.uid_count", "the range ends beyond 2147483646; lower uid_first or uid_count")
+	v.check(s.UIDFirst+s.UIDCount <= 1<<31-1, "sandbox.uid_count",
+		"the range ends beyond 2147483646; lower uid_first or uid_count")
 }
 
 func (v *validator) limits(l Limits) {

@@ -157,7 +157,8 @@ func holdTable(t *testing.T, all []attacks.Attack, outcomes map[string]map[initp
 	switch {
 	case diff == "":
 	case want.Machine == got.Machine:
-		t.Errorf("%s is not what this machine shows; look whether a layer got weaker, then run with -update (-table +measured):\n%s", path, diff)
+		t.Errorf("%s is not what this machine shows; look whether a layer got weaker, then run with -update (-table "+
+			"+measured):\n%s", path, diff)
 	default:
 		t.Logf("the table was measured on %s; on %s these differ:\n%s", want.Machine, got.Machine, diff)
 	}

@@ -37,8 +37,9 @@ func (h *host) look(t *testing.T) surroundings {
 	t.Helper()
 	children, ofUsers := processes(t)
 	return surroundings{
-		Bounty: Bounty{Canary: h.lookAtCanary(t), Files: filesOfRuns(t), IPC: ipcOfRuns(t), Keyrings: keyringsOfRuns(t), Connections: h.connections()},
-		Clock:  clockOffset(), Bystander: h.lookAtBystander(t),
+		Bounty: Bounty{Canary: h.lookAtCanary(t), Files: filesOfRuns(t), IPC: ipcOfRuns(t), Keyrings: keyringsOfRuns(t),
+			Connections: h.connections()},
+		Clock: clockOffset(), Bystander: h.lookAtBystander(t),
 		Mounts: linesOf(t, "/proc/self/mountinfo"), Groups: groups(t), Children: children, Processes: ofUsers,
 		Descriptors: descriptors(t), Settings: settings(t),
 	}
@@ -49,7 +50,8 @@ func (h *host) look(t *testing.T) surroundings {
 func (h *host) changes(t *testing.T, before, after surroundings, options ...cmp.Option) string {
 	t.Helper()
 	diff := cmp.Diff(before, after, options...)
-	for end := time.Now().Add(3 * time.Second); diff != "" && time.Now().Before(end); diff = cmp.Diff(before, h.look(t), options...) {
+	for end := time.Now().Add(3 * time.Second); diff != "" &&
+		time.Now().Before(end); diff = cmp.Diff(before, h.look(t), options...) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return diff
@@ -74,7 +76,8 @@ var hostOffset = func() int64 {
 func settings(t *testing.T) map[string]string {
 	t.Helper()
 	m := map[string]string{}
-	for _, name := range []string{"hostname", "domainname", "core_pattern", "randomize_va_space", "sched_rt_runtime_us", "modprobe", "panic"} {
+	for _, name := range []string{"hostname", "domainname", "core_pattern", "randomize_va_space", "sched_rt_runtime_us",
+		"modprobe", "panic"} {
 		text, err := os.ReadFile("/proc/sys/kernel/" + name)
 		if err == nil {
 			m[name] = string(text)

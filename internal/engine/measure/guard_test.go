@@ -35,7 +35,8 @@ func TestGuard(t *testing.T) {
 	tell("learned")
 	s.SetGuard(stats.DefaultGuard())
 	tell("back")
-	want := map[string]summary{"default": {20 * ms, false, 1300 * ms}, "learned": {200 * ms, true, 1400 * ms}, "back": {20 * ms, false, 1300 * ms}}
+	want := map[string]summary{"default": {20 * ms, false, 1300 * ms}, "learned": {200 * ms, true, 1400 * ms},
+		"back": {20 * ms, false, 1300 * ms}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

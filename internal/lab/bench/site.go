@@ -91,7 +91,7 @@ func (s *Site) Judge(ctx context.Context, p Placement, task judge.Task) (job.Tes
 	return r.Tests[0], nil
 }
 
-// Once runs a task with one test a single time in a placement, beside its load.
+// Once runs a task with one test a single time in a placement, next to its load.
 func (s *Site) Once(ctx context.Context, p Placement, task judge.Task) (job.TestReport, error) {
 	crowd, err := s.Crowd(ctx, p.Load)
 	if err != nil {

@@ -8,11 +8,12 @@ import (
 	"judged/internal/base/job"
 )
 
-// Causes lists what disturbed a run, in the order of job.Causes. It is empty, not nil, for an undisturbed run. It does not
-// consider whether the run was fast enough.
+// Causes lists what disturbed a run, in the order of job.Causes. It is empty, not nil, for an undisturbed run. It
+// does not consider whether the run was fast enough.
 //
-// Effects that the program has on itself are not causes. A program with more runnable threads than CPUs waits for itself
-// and preempts itself; one that sleeps often causes timer interrupts; threads on two CPUs interrupt each other:
+// Effects that the program has on itself are not causes. A program with more runnable threads than CPUs waits for
+// itself and preempts itself; one that sleeps often causes timer interrupts; threads on two CPUs interrupt each
+// other:
 //
 //   - Waiting and preemption count only as far as others can have used the CPU in that time (elsewhere).
 //   - One timer interrupt is allowed per voluntary switch. On a nohz_full CPU the tick runs while the program has more
@@ -20,20 +21,21 @@ import (
 //   - Interrupts between CPUs, and migrations, count only on slots of one CPU.
 //   - Refaults count only if the run is known not to have reached its memory limit.
 //
-// Known gaps: RunDelay is that of the first thread. Without cpu.pressure, a wait of the other threads alone is not seen.
-// Without foreign time, a program that sleeps and has more threads than CPUs may count as disturbed by itself. A major
-// fault on a file that the program has mapped itself counts like any other.
+// Known gaps: RunDelay is that of the first thread. Without cpu.pressure, a wait of the other threads alone is not
+// seen. Without foreign time, a program that sleeps and has more threads than CPUs may count as disturbed by itself.
+// A major fault on a file that the program has mapped itself counts like any other.
 func Causes(e job.Evidence, f Facts, th Thresholds) []job.Cause {
 	j := judgement{e, f, th, float64(max(f.Width, 1))}
 	found := map[job.Cause]bool{
-		job.CauseWait:      th.Wait.exceeded(j.wait(), f.CPUTime),
-		job.CauseForeign:   th.Foreign.exceeded(j.foreign(), j.slotTime()),
-		job.CauseSteal:     e.StealTime != nil && *e.StealTime >= time.Duration(th.StealTicks)*tick,
-		job.CauseMigrated:  f.Width == 1 && value(e.Migrations) > 0,
-		job.CauseIRQ:       j.interrupted(),
-		job.CauseTick:      j.ticked(),
-		job.CauseIPI:       f.Width == 1 && th.IPI.exceeded(j.ipis(), f.WallTime),
-		job.CauseThrottle:  th.Wait.exceeded(value(e.ThrottledTime), f.WallTime) || value(e.Throttled)+e.Interrupts[coreThrottles]+e.Interrupts[packageThrottles]+e.Interrupts["TRM"] > 0,
+		job.CauseWait:     th.Wait.exceeded(j.wait(), f.CPUTime),
+		job.CauseForeign:  th.Foreign.exceeded(j.foreign(), j.slotTime()),
+		job.CauseSteal:    e.StealTime != nil && *e.StealTime >= time.Duration(th.StealTicks)*tick,
+		job.CauseMigrated: f.Width == 1 && value(e.Migrations) > 0,
+		job.CauseIRQ:      j.interrupted(),
+		job.CauseTick:     j.ticked(),
+		job.CauseIPI:      f.Width == 1 && th.IPI.exceeded(j.ipis(), f.WallTime),
+		job.CauseThrottle: th.Wait.exceeded(value(e.ThrottledTime), f.WallTime) ||
+			value(e.Throttled)+e.Interrupts[coreThrottles]+e.Interrupts[packageThrottles]+e.Interrupts["TRM"] > 0,
 		job.CauseMajfault:  value(e.MajorFaults) > 0,
 		job.CauseFaultCost: j.slowFaults(),
 		job.CausePreempted: th.Preempted.exceeded(j.preemptions(), j.slotTime()),

@@ -36,15 +36,16 @@ type event struct {
 // type, format/TERM ("config:0-7,32-35") and events/NAME ("event=0xc0,umask=0x01").
 const eventSources = "/sys/bus/event_source/devices/"
 
-// chooseEvents selects what to count on cpus, in groups that are read together. Events of the msr unit can be in a group
-// with software events, because both can always be scheduled; those of a core cannot.
+// chooseEvents selects what to count on cpus, in groups that are read together. Events of the msr unit can be in a
+// group with software events, because both can always be scheduled; those of a core cannot.
 //
 // Two software events are left out. task-clock on a CPU is the wall clock. page-faults would make every fault of a run
 // slower, and the run's own count is known.
 func chooseEvents(fs hostfs.FS, cpus cpuset.Set) [][]event {
 	var always []event
 	if t, err := fs.ReadInt(eventSources + "software/type"); err == nil {
-		always = append(always, event{switches, linux.PerfEvent{Type: uint32(t), Config: [3]uint64{linux.PerfContextSwitches}}},
+		always = append(always, event{switches, linux.PerfEvent{Type: uint32(t),
+			Config: [3]uint64{linux.PerfContextSwitches}}},
 			event{arrivals, linux.PerfEvent{Type: uint32(t), Config: [3]uint64{linux.PerfCPUMigrations}}})
 	}
 	always = append(always, unit(fs, "msr", msrEvents)...)
@@ -107,7 +108,10 @@ func unit(fs hostfs.FS, name string, wanted []named) []event {
 			if err != nil {
 				continue
 			}
-			if config, ok := encode(spec, func(term string) (string, error) { return fs.Read(dir + "/format/" + term) }); ok {
+			if config, ok := encode(spec, func(term string) (string,
+				error) {
+				return fs.Read(dir + "/format/" + term)
+			}); ok {
 				found = append(found, event{w.counter, linux.PerfEvent{Type: uint32(kind), Config: config}})
 				break
 			}
@@ -116,8 +120,8 @@ func unit(fs hostfs.FS, name string, wanted []named) []event {
 	return found
 }
 
-// encode puts the terms of an event, "event=0x2e,umask=0x41,edge", into the bits that their formats name. A term without
-// a value is 1. A term without a format is not ok.
+// encode puts the terms of an event, "event=0x2e,umask=0x41,edge", into the bits that their formats name. A term
+// without a value is 1. A term without a format is not ok.
 func encode(spec string, format func(term string) (string, error)) (config [3]uint64, ok bool) {
 	for term := range strings.SplitSeq(spec, ",") {
 		name, text, given := strings.Cut(strings.TrimSpace(term), "=")

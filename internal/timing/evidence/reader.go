@@ -62,9 +62,9 @@ type Snapshot struct {
 	took            time.Duration
 }
 
-// NewReader opens the sources of this host and leaves out those that are missing or unreadable. The only error is an empty
-// set of CPUs. neighbours are the CPUs that share a cache or a NUMA node with the slot; of judged only this process may
-// run on them.
+// NewReader opens the sources of this host and leaves out those that are missing or unreadable. The only error is an
+// empty set of CPUs. neighbours are the CPUs that share a cache or a NUMA node with the slot; of judged only this
+// process may run on them.
 func NewReader(fs hostfs.FS, cpus, neighbours cpuset.Set) (*Reader, error) {
 	if len(cpus) == 0 {
 		return nil, errors.New("read evidence: no CPUs given; name those of the slot")
@@ -77,10 +77,12 @@ func NewReader(fs hostfs.FS, cpus, neighbours cpuset.Set) (*Reader, error) {
 	}
 	r.openBusy(fs)
 	for _, cpu := range cpus {
-		r.cores = appendOpen(r.cores, fs, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu))
+		r.cores = appendOpen(r.cores, fs, fmt.Sprintf(
+			"/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu))
 	}
 	// All CPUs of a slot are in one package.
-	r.packages = appendOpen(nil, fs, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/thermal_throttle/package_throttle_count", cpus[0]))
+	r.packages = appendOpen(nil, fs, fmt.Sprintf(
+		"/sys/devices/system/cpu/cpu%d/thermal_throttle/package_throttle_count", cpus[0]))
 	r.quotas = openQuotas(fs)
 	r.monitors = openMonitors(fs, cpus)
 	r.perf = openPerf(chooseEvents(fs, cpus), cpus)
@@ -120,12 +122,13 @@ func (r *Reader) Close() error {
 }
 
 func (r *Reader) files() []*os.File {
-	all := slices.Concat([]*os.File{r.busyFile, r.stat, r.softirqs, r.vmstat, r.interrupts.file}, r.cores, r.packages, r.quotas, r.monitors.files())
+	all := slices.Concat([]*os.File{r.busyFile, r.stat, r.softirqs, r.vmstat, r.interrupts.file}, r.cores, r.packages,
+		r.quotas, r.monitors.files())
 	return slices.DeleteFunc(all, func(f *os.File) bool { return f == nil })
 }
 
-// Snapshot reads all counters, one after the other. Call it right before the run starts and right after it was reaped: all
-// time on the CPUs in between that is not the run's counts as foreign.
+// Snapshot reads all counters, one after the other. Call it right before the run starts and right after it was
+// reaped: all time on the CPUs in between that is not the run's counts as foreign.
 //
 // The order: first the counters whose reading interrupts the CPUs, last the CPUs' run time.
 func (r *Reader) Snapshot() Snapshot {
