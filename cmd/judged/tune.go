@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +10,7 @@ import (
 	"judged/internal/base/linux"
 	"judged/internal/host/boot"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/topology"
+	"judged/internal/host/settings"
 	"judged/internal/host/tune"
 )
 
@@ -226,16 +225,15 @@ func (a *app) told(asJSON bool) func(tune.Report, error) error {
 }
 
 func (a *app) planBoot(c config.Config, host hostfs.FS, asJSON bool) error {
-	top, err := topology.Read(host)
-	if err != nil {
-		return fmt.Errorf("examine host: %w", err)
+	h, err := settings.Examine(host, c.Slots.CPUList, c.Slots.Width)
+	if err == nil {
+		err = h.NeedHousekeeping()
 	}
-	reserved, err := tune.Reserve(top, c.Slots.CPUList)
-	if u, ok := errors.AsType[*tune.UsageError](err); ok {
-		return &usageError{u}
+	var plan boot.Plan
+	if err == nil {
+		plan, err = boot.Make(boot.Read(h))
 	}
-	plan, err := boot.Make(boot.Read(host, top), boot.Request{Reserved: reserved, Width: c.Slots.Width})
-	if u, ok := errors.AsType[*boot.UsageError](err); ok {
+	if u, ok := errors.AsType[*settings.UsageError](err); ok {
 		return &usageError{u}
 	}
 	if err != nil {
