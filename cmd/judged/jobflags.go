@@ -10,6 +10,7 @@ import (
 
 	"judged/internal/base/job"
 	"judged/internal/base/units"
+	"judged/internal/engine/checker"
 	"judged/internal/jobs/jobspec"
 )
 
@@ -35,7 +36,7 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.input, "input", "", "one test: its input `FILE`; without it the input is empty")
 	fl.StringVar(&f.answer, "answer", "", "its answer `FILE`; without it nothing is compared")
 	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ZIP` with NAME.in and NAME.ans (or .a, .out)")
-	fl.StringVar(&f.checker, "checker", "tokens", "`KIND` of comparison: tokens, exact, lines or float:EPS such as float:1e-6")
+	fl.StringVar(&f.checker, "checker", checker.DefaultKind, "`KIND` of comparison: "+checker.Usage())
 	f.addLimits(cmd)
 	fl.StringVar(&f.repeats, "repeats", "", "run every test `N|MIN-MAX` times and report the dispersion")
 	fl.StringVar(&f.policy, "policy", "", "`POLICY` that decides time verdicts near the limit: confirm, single or min (default confirm)")

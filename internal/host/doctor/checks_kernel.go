@@ -1,45 +1,16 @@
 package doctor
 
 import (
-	"bytes"
-	"compress/gzip"
-	"io"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"judged/internal/host/boot"
-	"judged/internal/host/hostfs"
 	"judged/internal/host/proc"
 )
 
-// kernelConfig finds the configuration of the running kernel; "" if the host does not show it.
-func kernelConfig(h hostfs.FS, release string) string {
-	if b, err := h.ReadFile("/proc/config.gz"); err == nil {
-		if text, err := gunzip(b); err == nil {
-			return text
-		}
-	}
-	for _, p := range []string{"/boot/config-" + release, "/lib/modules/" + release + "/config"} {
-		if text, err := h.Read(p); err == nil {
-			return text
-		}
-	}
-	return ""
-}
-
-// gunzip bounds what it unpacks: the largest configuration is below 400 KiB.
-func gunzip(b []byte) (string, error) {
-	r, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(io.LimitReader(r, 4<<20))
-	return string(text), err
-}
-
-// kernelOption is one line of it: "y", "m", a number, or "" for "is not set" and for an option that this kernel does not
+// kernelOption is an option that the kernel was built with: "y", "m", a number, or "" for "is not set" and for an option that this kernel does not
 // have.
 func (v *view) kernelOption(name string) (value string, known bool) {
 	v.saw("/proc/config.gz", "/boot/config-"+v.Topology.Kernel)

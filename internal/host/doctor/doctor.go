@@ -70,7 +70,7 @@ func look(ctx context.Context, o Options) (facts, error) {
 		return facts{}, err
 	}
 	f := facts{Host: h, daemon: o.Daemon, options: o, class: classify(o.FS), turbo: turbo.Read(o.FS, h.Reserved.Intersect(h.Topology.Online)),
-		config: kernelConfig(o.FS, h.Topology.Kernel)}
+		config: proc.KernelConfig(o.FS, h.Topology.Kernel)}
 	f.mounts = proc.Mounts(f.Optional("/proc/mounts"))
 	f.own = proc.Cgroups(f.Optional("/proc/self/cgroup"))
 	if f.tasks, err = proc.Threads(ctx, o.FS); err != nil {

@@ -74,6 +74,25 @@ func TestTables(t *testing.T) {
 	}
 }
 
+func TestFindMount(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, want string
+	}{
+		{"alone", "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup /sys/fs/cgroup/cpuacct cgroup rw,relatime,cpuacct 0 0\n", "/sys/fs/cgroup/cpuacct"},
+		{"together with cpu", "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n", "/sys/fs/cgroup/cpu,cpuacct"},
+		{"a space in the path", `cgroup /my\040cgroups cgroup rw,cpuacct 0 0`, "/my cgroups"},
+		{"another file system of that name", "cpuacct /mnt ext4 rw,cpuacct 0 0\n", ""},
+		{"v2 only", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, ok := FindMount(Mounts(tt.text), "cgroup", "cpuacct")
+			if got != tt.want || ok != (tt.want != "") {
+				t.Errorf("got %q, %v; want %q", got, ok, tt.want)
+			}
+		})
+	}
+}
+
 func TestFields(t *testing.T) {
 	limits := "Limit                     Soft Limit           Hard Limit           Units\nMax cpu time              60  unlimited  seconds\n"
 	if soft, hard, ok := Limit(limits, "Max cpu time"); soft != "60" || hard != "unlimited" || !ok {
@@ -172,7 +191,7 @@ func FuzzStat(f *testing.F) {
 func FuzzTables(f *testing.F) {
 	for _, s := range []string{"cgroup2 /sys/fs/cgroup\\134x cgroup2 rw 0 0\n", "0::/a\n3:cpu,cpuacct:/\n", "Cpus_allowed_list:\t0-3\n",
 		"Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n", "Max cpu time  60 unlimited seconds\n", "MemFree: 9223372036854775807 kB\n",
-		"22 1 0:21 /r /a rw - tmpfs dev rw\n", "flags : fpu hwp\n"} {
+		"cgroup2 /a\\777\\04 cgroup2 rw 0 0", "22 1 0:21 /r /a rw - tmpfs dev rw\n", "flags : fpu hwp\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -194,6 +213,10 @@ func FuzzTables(f *testing.F) {
 		}
 		if !strings.Contains(s, StatusField(s, "Cpus_allowed_list")) {
 			t.Error("a field out of nothing")
+		}
+		// What the kernel does (fs/proc_namespace.c, mangle).
+		if got := unescape(strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(s)); got != s {
+			t.Errorf("%q became %q", s, got)
 		}
 		_, _ = MountInfo(s)
 		_, _ = Swaps(s)

@@ -33,9 +33,9 @@ func Mounts(text string) []Mount {
 	return all
 }
 
-// FindMount returns the point of the first mount of a type that has an option.
+// FindMount returns the point of the first mount of a type that has an option; "" is any.
 func FindMount(all []Mount, fsType, option string) (point string, ok bool) {
-	i := slices.IndexFunc(all, func(m Mount) bool { return m.FSType == fsType && m.Has(option) })
+	i := slices.IndexFunc(all, func(m Mount) bool { return m.FSType == fsType && (option == "" || m.Has(option)) })
 	if i < 0 {
 		return "", false
 	}
@@ -135,22 +135,4 @@ func Meminfo(text, key string) units.Bytes {
 		}
 	}
 	return 0
-}
-
-// Flags are the features of the first processor in /proc/cpuinfo. x86 says that the line is "flags", as x86 has it, and
-// not "Features", as ARM has it.
-func Flags(cpuinfo string) (flags []string, x86 bool) {
-	for line := range strings.Lines(cpuinfo) {
-		key, value, _ := strings.Cut(line, ":")
-		if key = strings.TrimSpace(key); key == "flags" || key == "Features" {
-			return strings.Fields(value), key == "flags"
-		}
-	}
-	return nil, false
-}
-
-// HasFlag reports whether the first processor in /proc/cpuinfo has a feature.
-func HasFlag(cpuinfo, flag string) bool {
-	flags, _ := Flags(cpuinfo)
-	return slices.Contains(flags, flag)
 }
