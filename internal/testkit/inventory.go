@@ -103,7 +103,7 @@ func (inv inventory) addNamespaces(of family) error {
 	return nil
 }
 
-// addSockets finds those in a child's network, whoever has them.
+// addSockets finds those in a child's network, whichever process has them.
 func (inv inventory) addSockets(of family) error {
 	own, _ := os.Readlink("/proc/self/ns/net") // always there
 	its, err := os.Readlink(of.proc + "/ns/net")
