@@ -97,6 +97,7 @@ func explainFix(s settings.Setting) Fix {
 		all.Boot = "cgroup v2: " + v2.Boot + "; v1 and hybrid: " + v1.Boot
 	}
 	if len(v1.Runtime) == 0 {
+		all.Runtime = append(all.Runtime, "# cgroup v1 and hybrid: no fix at run time")
 		return all
 	}
 	all.Runtime = append(append(all.Runtime, "# cgroup v1 and hybrid"), v1.Runtime...)
