@@ -16,8 +16,8 @@ import (
 	"judged/internal/testkit/guest"
 )
 
-// inTheGuest are the tests that run beside judged on the guest's own kernel.
-const inTheGuest = "judged/cmd/judged/testdata/guestlab"
+// inTheGuest are the tests that run next to judged on the guest's kernel.
+const inTheGuest = "judged/internal/testkit/guestlab"
 
 // isolation reserves the CPUs of NUMA node 1.
 const isolation = "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3"
@@ -40,7 +40,8 @@ func TestGuestWithoutIsolation(t *testing.T) {
 func TestGuestRemedies(t *testing.T) {
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
 	t.Parallel()
-	cfg := guest.Config{NUMA: true, Timeout: 20 * time.Minute, Files: hostPrograms(t, "sh", "cat", "mkdir", "grep", "mount")}
+	cfg := guest.Config{NUMA: true, Timeout: 20 * time.Minute,
+		Files: hostPrograms(t, "sh", "cat", "mkdir", "grep", "mount")}
 	cfg.Files["/bin/judged"] = guest.BuildFor(t, "amd64", "judged/cmd/judged", "-ldflags=-s -w")
 	watchSources(t)
 	guest.GoTest(t, cfg, inTheGuest, "^TestRemedies$")
@@ -97,7 +98,8 @@ func shipment(t *testing.T, arch string, chosen []string) map[string]string {
 	compile := compilers[arch]
 	watchSources(t)
 	data := filepath.Join(testkit.RepoRoot(t), "testdata")
-	files := map[string]string{"/bin/judged": guest.BuildFor(t, arch, "judged/cmd/judged", "-ldflags=-s -w"), "/data/samples.json": filepath.Join(data, "samples.json"),
+	files := map[string]string{"/bin/judged": guest.BuildFor(t, arch, "judged/cmd/judged", "-ldflags=-s -w"),
+		"/data/samples.json":   filepath.Join(data, "samples.json"),
 		"/data/judged.service": filepath.Join(data, "..", unitFile)}
 	maps.Copy(files, samples(t, arch, data, chosen))
 	measuring, err := filepath.Glob(filepath.Join(data, "submissions/measure/*.c"))
@@ -148,11 +150,11 @@ func samples(t *testing.T, arch, data string, chosen []string) map[string]string
 	return files
 }
 
-// watchSources looks at what is compiled by the tests themselves, so that go
-// test does not take an older result for this one.
+// watchSources opens the sources that the tests compile, so that go test does
+// not reuse a cached result after they change.
 func watchSources(t *testing.T) {
 	t.Helper()
-	sources, err := filepath.Glob("testdata/guestlab/*.go")
+	sources, err := filepath.Glob(filepath.Join(testkit.RepoRoot(t), "internal/testkit/guestlab/*.go"))
 	if err != nil || len(sources) == 0 {
 		t.Fatalf("find the tests for the guest: %v", err)
 	}

@@ -120,18 +120,18 @@ func (a *app) judgeHere(ctx context.Context, c config.Config, l *localJob) (job.
 		return job.Report{}, err
 	}
 	options.Count = 1
-	ct, err := engine.Open(options)
+	eng, err := engine.Open(options)
 	if err != nil {
 		return job.Report{}, asUsage(err)
 	}
-	report, err := a.judgeIn(ctx, ct, l)
-	return report, errors.Join(err, ct.Close())
+	report, err := a.judgeIn(ctx, eng, l)
+	return report, errors.Join(err, eng.Close())
 }
 
 // judgeIn judges while the host is examined: neither needs the other.
-func (a *app) judgeIn(ctx context.Context, ct *engine.Engine, l *localJob) (job.Report, error) {
-	slot := ct.Slots()[0]
-	if err := ct.Fit(slot.CPUs); err != nil {
+func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job.Report, error) {
+	slot := eng.Slots()[0]
+	if err := eng.Fit(slot.CPUs); err != nil {
 		return job.Report{}, err
 	}
 	task, err := judge.NewTask(l.job, l.name, localPath)
@@ -141,9 +141,9 @@ func (a *app) judgeIn(ctx context.Context, ct *engine.Engine, l *localJob) (job.
 	var examined doctor.Report
 	var examineErr error
 	var examining sync.WaitGroup
-	examining.Go(func() { examined, examineErr = ct.Doctor(ctx) })
+	examining.Go(func() { examined, examineErr = eng.Doctor(ctx) })
 	started := time.Now()
-	report, err := a.judgeTask(ctx, ct.Worker(slot), task)
+	report, err := a.judgeTask(ctx, eng.Worker(slot), task)
 	finished := time.Now()
 	examining.Wait()
 	if err != nil {
@@ -152,7 +152,7 @@ func (a *app) judgeIn(ctx context.Context, ct *engine.Engine, l *localJob) (job.
 	if examineErr != nil {
 		return report, fmt.Errorf("examine host: %w", examineErr)
 	}
-	host := ct.Host(slot.CPUs, examined)
+	host := eng.Host(slot.CPUs, examined)
 	report.Host, report.StartedAt, report.FinishedAt = &host, started, finished
 	return report, nil
 }
@@ -168,7 +168,7 @@ func (a *app) judgeTask(ctx context.Context, worker *measure.Worker, task judge.
 	return report, err
 }
 
-// engineOptions are for a command, which another judged on the same CPUs is told.
+// engineOptions are the options of a command; claims show it to other judged processes.
 func engineOptions(c config.Config, a *app, command string) (engine.Options, error) {
 	root, err := sandbox.ParseRoot(c.Sandbox.Root)
 	if err != nil {
@@ -180,13 +180,14 @@ func engineOptions(c config.Config, a *app, command string) (engine.Options, err
 	}
 	return engine.Options{
 		Command: "judged " + command, ClaimFolder: a.claims,
-		CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool, Class: c.Slots.Class, Member: member,
-		Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+		CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool, Class: c.Slots.Class,
+		Member: member,
+		Root:   root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: c.Sandbox.UIDFirst, UIDCount: c.Sandbox.UIDCount, Log: a.logger(c.Log.Level, c.Log.Format),
 	}, nil
 }
 
-// printReport prints what became of a job and turns its verdict into an exit
+// printReport prints the outcome of a job and turns its verdict into an exit
 // code.
 func (a *app) printReport(r job.Report, asJSON bool) error {
 	if asJSON {

@@ -40,7 +40,8 @@ func TestMain(m *testing.M) {
 // claimsEnv names the folder in which processes of a test claim CPUs together.
 const claimsEnv = "JUDGED_TEST_CLAIMS"
 
-// tested is judged with claims that it shares with nobody, for tests of several packages judge on the same CPUs at once.
+// tested is judged with claims that it shares with nobody, for tests of several packages judge on the same CPUs at
+// once.
 func tested() {
 	claims := os.Getenv(claimsEnv)
 	if claims == "" {
@@ -71,11 +72,18 @@ func TestScriptsPython(t *testing.T) {
 	runScripts(t, "testdata/script/python")
 }
 
-// TestScriptsDaemon talk to one daemon, each about jobs of its own.
+// TestScriptsDrain has a daemon to itself, because it takes the only slot out of use.
+func TestScriptsDrain(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	runScripts(t, "testdata/script/drain", "JUDGED_URL="+startDaemon(t), "LASTCPU="+lastCPU(t).String())
+}
+
+// TestScriptsDaemon talk to one daemon, each about its own jobs.
 func TestScriptsDaemon(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	url := startDaemon(t)
-	runScripts(t, "testdata/script/daemon", "JUDGED_URL="+url, "ADDRESS="+strings.TrimPrefix(url, "http://"))
+	data := t.TempDir()
+	url := startDaemon(t, "--data-dir", data)
+	runScripts(t, "testdata/script/daemon", "JUDGED_URL="+url, "ADDRESS="+strings.TrimPrefix(url, "http://"), "DATA="+data)
 }
 
 func runScripts(t *testing.T, dir string, env ...string) {
@@ -145,7 +153,7 @@ func oneJSON(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("stdout is no JSON: %v", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		ts.Fatalf("stdout goes on behind the document: %v", err)
+		ts.Fatalf("trailing data on stdout after the document: %v", err)
 	}
 	if !utf8.ValidString(out) {
 		ts.Fatalf("stdout is not UTF-8")
@@ -168,7 +176,8 @@ func empty(ts *testscript.TestScript, _ bool, args []string) {
 
 // command is the test binary as judged, which dies with the test.
 func command(args ...string) *exec.Cmd {
-	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"judged"}, args...), Env: []string{"PATH=" + os.Getenv("PATH")},
+	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"judged"}, args...),
+		Env:         []string{"PATH=" + os.Getenv("PATH")},
 		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
 }
 

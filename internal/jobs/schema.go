@@ -1,13 +1,14 @@
 package jobs
 
-// migrations are the versions of the schema: statement block n leads from
-// version n to n+1. A block that was released never changes; a change of the
-// schema is a new block. {serial}, {blob} and {clustered} differ by database.
+// migrations are the versions of the schema: block n migrates from version n to n+1.
+// A released block never changes; a change of the schema is a new block. {serial},
+// {blob} and {clustered} differ by database. A new table is also added to
+// archivedTables.
 //
 // Numbers instead of names: state is 0 queued, 1 running, 2 done, 3 cancelled;
 // priority is the index in job.Priorities. Times are in nanoseconds since
-// 1970, 0 for none. The large columns are the last ones, so that SQLite reads
-// the others without following a row's overflow pages.
+// 1970, or 0. The large columns are last, so that SQLite reads the others without
+// following overflow pages.
 var migrations = []string{`
 CREATE TABLE jobs (
 	seq      {serial},
@@ -31,7 +32,7 @@ CREATE TABLE jobs (
 	job      {blob}   NOT NULL,
 	tests    {blob}
 );
-CREATE INDEX jobs_open ON jobs (pool, width, priority, seq, due, state) WHERE state < 2;
+CREATE INDEX jobs_open ON jobs (pool, priority, seq, width, due, state) WHERE state < 2;
 CREATE INDEX jobs_created ON jobs (created, seq);
 CREATE INDEX jobs_state ON jobs (state, created, seq);
 CREATE INDEX jobs_pool ON jobs (pool, created, seq);

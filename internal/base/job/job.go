@@ -42,7 +42,7 @@ type Test struct {
 
 // Checker says how output is compared with the answer.
 type Checker struct {
-	Kind string   `json:"kind"` // tokens, exact, lines, float:EPS
+	Kind string   `json:"kind"` // package checker lists them
 	Args []string `json:"args,omitempty"`
 }
 
@@ -73,12 +73,15 @@ type Repeats struct {
 // Policy names the rule that decides a time verdict near the limit.
 type Policy string
 
-// The policies; package stats holds the rules.
+// The policies; stats.Rule implements them.
 const (
 	Confirm Policy = "confirm" // repeat near the limit; two runs within it accept
 	Single  Policy = "single"  // one run decides
 	Minimum Policy = "min"     // the fastest run decides
 )
+
+// Policies lists the policies, the default first.
+func Policies() []Policy { return []Policy{Confirm, Single, Minimum} }
 
 // Stop is the rule for the tests after a failing one.
 type Stop string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -34,6 +35,30 @@ func check(t testing.TB, kind, output, answer string) job.CheckReport {
 	return got
 }
 
+// TestKinds: every kind parses by its example, is explained in the documentation of the package, and is in the usage.
+func TestKinds(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range checker.Kinds() {
+		form := k.Name
+		if k.Argument != "" {
+			form += ":" + k.Argument
+		}
+		if got := parse(t, k.Example).String(); got != k.Example {
+			t.Errorf("%s: parsed as %s", k.Example, got)
+		}
+		if !strings.Contains(string(doc), "//   - "+form+": ") {
+			t.Errorf("doc.go does not explain %s", form)
+		}
+		if !strings.Contains(checker.Usage(), form) {
+			t.Errorf("usage %q lacks %s", checker.Usage(), form)
+		}
+	}
+	parse(t, checker.DefaultKind)
+}
+
 func TestParse(t *testing.T) {
 	tests := []struct{ kind, wantErr string }{
 		{"tokens", ""},
@@ -43,17 +68,21 @@ func TestParse(t *testing.T) {
 		{"float:0.000001", ""},
 		{"float:+.5", ""},
 		{"float:100", ""},
-		{"", `unknown checker "": use tokens, exact, lines or float:EPS, such as float:1e-6`},
-		{"Tokens", `unknown checker "Tokens": use tokens, exact, lines or float:EPS, such as float:1e-6`},
-		{"float", `unknown checker "float": use tokens, exact, lines or float:EPS, such as float:1e-6`},
+		{"", `unknown checker "": use tokens, exact, lines or float:EPS such as float:1e-6`},
+		{"Tokens", `unknown checker "Tokens": use tokens, exact, lines or float:EPS such as float:1e-6`},
+		{"tokens:", `unknown checker "tokens:": use tokens, exact, lines or float:EPS such as float:1e-6`},
+		{"float", `unknown checker "float": use tokens, exact, lines or float:EPS such as float:1e-6`},
 		{"float:", `parse checker "float:": tolerance "" is not a decimal number such as 1e-6`},
 		{"float:0x1p-3", `parse checker "float:0x1p-3": tolerance "0x1p-3" is not a decimal number such as 1e-6`},
 		{"float:nan", `parse checker "float:nan": tolerance "nan" is not a decimal number such as 1e-6`},
 		{"float:inf", `parse checker "float:inf": tolerance "inf" is not a decimal number such as 1e-6`},
 		{"float:0", `parse checker "float:0": tolerance "0" must be above 0 and within the range of a float64`},
-		{"float:-1e-6", `parse checker "float:-1e-6": tolerance "-1e-6" must be above 0 and within the range of a float64`},
-		{"float:1e-400", `parse checker "float:1e-400": tolerance "1e-400" must be above 0 and within the range of a float64`},
-		{"float:1e400", `parse checker "float:1e400": tolerance "1e400" must be above 0 and within the range of a float64`},
+		{"float:-1e-6",
+			`parse checker "float:-1e-6": tolerance "-1e-6" must be above 0 and within the range of a float64`},
+		{"float:1e-400",
+			`parse checker "float:1e-400": tolerance "1e-400" must be above 0 and within the range of a float64`},
+		{"float:1e400",
+			`parse checker "float:1e400": tolerance "1e400" must be above 0 and within the range of a float64`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.kind, func(t *testing.T) {
@@ -77,7 +106,8 @@ func TestParse(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
-	const alphabet, digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdefghijklmnopqrstuvwxyz", "123456789012345678901234567890123456789012345"
+	const alphabet, digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdefghijklmnopqrstuvwxyz",
+		"123456789012345678901234567890123456789012345"
 	tests := []struct{ name, kind, output, answer, want string }{
 		{"both empty", "tokens", "", "", ""},
 		{"empty and white space", "tokens", " \r\n\t\v\f", "", ""},
@@ -92,13 +122,16 @@ func TestCheck(t *testing.T) {
 		{"token too short", "tokens", "ab cd", "ab cde", `token 2, offset 5: output "cd", answer "cde"`},
 		{"token too long", "tokens", "ab cde", "ab cd", `token 2, offset 5: output "cde", answer "cd"`},
 		{"missing token", "tokens", "1\n", "1\n2\n", `token 2, offset 2: output ends, answer "2"`},
-		{"missing token, no newline", "tokens", "1", "1 2", `token 2, offset 1 in the output, 2 in the answer: output ends, answer "2"`},
+		{"missing token, no newline", "tokens", "1", "1 2",
+			`token 2, offset 1 in the output, 2 in the answer: output ends, answer "2"`},
 		{"trailing token", "tokens", "1 2", "1\n", `token 2, offset 2: output "2", answer ends`},
 		{"nothing printed", "tokens", "", "1\n", `token 1, offset 0: output ends, answer "1"`},
 		{"joined tokens", "tokens", "12", "1 2", `token 1, offset 1: output "12", answer "1"`},
 		{"NUL is an ordinary byte", "tokens", "1\x00", "1", `token 1, offset 1: output "1\x00", answer "1"`},
-		{"no-break space is no white space", "tokens", "1\u00a02", "1 2", `token 1, offset 1: output "1\u00a02", answer "1"`},
-		{"invalid UTF-8 and control characters", "tokens", "\xff\x1b[31m\u202e", "1", `token 1, offset 0: output "\xff\x1b[31m\u202e", answer "1"`},
+		{"no-break space is no white space", "tokens", "1\u00a02", "1 2",
+			`token 1, offset 1: output "1\u00a02", answer "1"`},
+		{"invalid UTF-8 and control characters", "tokens", "\xff\x1b[31m\u202e", "1",
+			`token 1, offset 0: output "\xff\x1b[31m\u202e", answer "1"`},
 		{"long token, equal", "tokens", long, strings.ToUpper(long) + "\n", ""},
 		{"long token, other end", "tokens", "a " + long + "y", "a " + long + "z",
 			`token 2, offset 200002: output …"xxxxxxxxxxxxxxxxxxxxxxxy", answer …"xxxxxxxxxxxxxxxxxxxxxxxz"`},
@@ -106,10 +139,14 @@ func TestCheck(t *testing.T) {
 			`token 1, offset 200000: output …"xxxxxxxxxxxxxxxxxxxxxxxyxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"…, ` +
 				`answer …"xxxxxxxxxxxxxxxxxxxxxxxzxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"…`},
 		// The end of the output moves the window while the token is looked at.
-		{"long last token without newline", "tokens", strings.Repeat("a", 30) + " " + alphabet, strings.Repeat("a", 30) + " " + alphabet + "\n", ""},
-		{"long last token without newline, other case", "tokens", "1\n" + alphabet + " " + alphabet, "1\n" + strings.ToLower(alphabet) + " " + alphabet + "\n", ""},
-		{"long last number without newline", "float:1e-6", strings.Repeat("1", 30) + " " + digits, strings.Repeat("1", 30) + " " + digits + ".0\n", ""},
-		{"long token against short", "tokens", "x", long, `token 1, offset 1: output "x", answer "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"…`},
+		{"long last token without newline", "tokens", strings.Repeat("a", 30) + " " + alphabet,
+			strings.Repeat("a", 30) + " " + alphabet + "\n", ""},
+		{"long last token without newline, other case", "tokens", "1\n" + alphabet + " " + alphabet,
+			"1\n" + strings.ToLower(alphabet) + " " + alphabet + "\n", ""},
+		{"long last number without newline", "float:1e-6", strings.Repeat("1", 30) + " " + digits,
+			strings.Repeat("1", 30) + " " + digits + ".0\n", ""},
+		{"long token against short", "tokens", "x", long,
+			`token 1, offset 1: output "x", answer "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"…`},
 
 		{"both empty", "exact", "", "", ""},
 		{"equal", "exact", "a b\n\x00", "a b\n\x00", ""},
@@ -127,13 +164,18 @@ func TestCheck(t *testing.T) {
 		{"trailing white space and lines", "lines", "a \t\nb\n\n \n", "a\nb", ""},
 		{"empty line between", "lines", "a\n\nb\n", "a\n \nb\n", ""},
 		{"empty line missing", "lines", "a\nb\n", "a\n\nb\n", `line 2, offset 2: output "b", answer ""`},
-		{"leading space", "lines", " a\n", "a\n", `line 1, offset 1 in the output, 0 in the answer: output " a", answer "a"`},
-		{"inner space", "lines", "a  b\n", "a b\n", `line 1, offset 3 in the output, 2 in the answer: output "a  b", answer "a b"`},
+		{"leading space", "lines", " a\n", "a\n",
+			`line 1, offset 1 in the output, 0 in the answer: output " a", answer "a"`},
+		{"inner space", "lines", "a  b\n", "a b\n",
+			`line 1, offset 3 in the output, 2 in the answer: output "a  b", answer "a b"`},
 		{"inner tab", "lines", "a\tb\n", "a b\n", `line 1, offset 2: output "a\tb", answer "a b"`},
 		{"case", "lines", "a\nB\n", "a\nb\n", `line 2, offset 2: output "B", answer "b"`},
-		{"line too long", "lines", "a b \n", "a\n", `line 1, offset 2 in the output, 1 in the answer: output "a b ", answer "a"`},
-		{"line missing", "lines", "a", "a\n\n\nb\n", `line 4, offset 1 in the output, 4 in the answer: output ends, answer "b"`},
-		{"line extra", "lines", "a\n\nb", "a", `line 3, offset 3 in the output, 1 in the answer: output "b", answer ends`},
+		{"line too long", "lines", "a b \n", "a\n",
+			`line 1, offset 2 in the output, 1 in the answer: output "a b ", answer "a"`},
+		{"line missing", "lines", "a", "a\n\n\nb\n",
+			`line 4, offset 1 in the output, 4 in the answer: output ends, answer "b"`},
+		{"line extra", "lines", "a\n\nb", "a",
+			`line 3, offset 3 in the output, 1 in the answer: output "b", answer ends`},
 		{"NUL is no white space", "lines", "a\x00\n", "a\n", `line 1, offset 1: output "a\x00", answer "a"`},
 		{"long white space", "lines", "a" + strings.Repeat(" ", 200_000) + "\nb", "a\nb", ""},
 		{"long white space, then more", "lines", "a" + strings.Repeat(" ", 200_000) + "b", "a\nb",
@@ -148,29 +190,38 @@ func TestCheck(t *testing.T) {
 		{"absolute, above the bound", "float:1e-6", "0.1000010000000000000000000000001", "0.1",
 			`token 1, offset 3: output "0.1000010000000000000000000000001", answer "0.1"`},
 		{"relative, on the bound", "float:1e-6", "1000001", "1000000", ""},
-		{"relative, to the answer's size", "float:1e-6", "1000001.000001", "1000000", `token 1, offset 6: output "1000001.000001", answer "1000000"`},
+		{"relative, to the answer's size", "float:1e-6", "1000001.000001", "1000000",
+			`token 1, offset 6: output "1000001.000001", answer "1000000"`},
 		{"relative, negative", "float:1e-6", "-1000000.9", "-1000000", ""},
 		{"sign", "float:1e-6", "-1", "1", `token 1, offset 0: output "-1", answer "1"`},
-		{"large integers", "float:1e-18", "9007199254740993", "9007199254740992", `token 1, offset 15: output "9007199254740993", answer "9007199254740992"`},
+		{"large integers", "float:1e-18", "9007199254740993", "9007199254740992",
+			`token 1, offset 15: output "9007199254740993", answer "9007199254740992"`},
 		{"beyond float64, equal", "float:1e-6", "10.0e399", "1E400", ""},
 		{"beyond float64, near", "float:1e-6", "1.0000001e400", "1e400", ""},
-		{"beyond float64, far", "float:1e-6", "1.1e400", "1e400", `token 1, offset 1: output "1.1e400", answer "1e400"`},
-		{"beyond float64, other sign", "float:1e-6", "-1e400", "1e400", `token 1, offset 0: output "-1e400", answer "1e400"`},
+		{"beyond float64, far", "float:1e-6", "1.1e400", "1e400",
+			`token 1, offset 1: output "1.1e400", answer "1e400"`},
+		{"beyond float64, other sign", "float:1e-6", "-1e400", "1e400",
+			`token 1, offset 0: output "-1e400", answer "1e400"`},
 		{"huge exponents, near", "float:1e-6", "1.0000001e999999999", "1e999999999", ""},
-		{"huge exponents, far", "float:1e300", "1e999999999", "1e99999999", `token 1, offset 10: output "1e999999999", answer "1e99999999"`},
-		{"exponent beyond an int64", "float:1e-6", "1e99999999999999999999999", "0", `token 1, offset 0: output "1e99999999999999999999999", answer "0"`},
+		{"huge exponents, far", "float:1e300", "1e999999999", "1e99999999",
+			`token 1, offset 10: output "1e999999999", answer "1e99999999"`},
+		{"exponent beyond an int64", "float:1e-6", "1e99999999999999999999999", "0",
+			`token 1, offset 0: output "1e99999999999999999999999", answer "0"`},
 		{"tiny against zero", "float:1e-6", "1e-999999999", "0", ""},
 		{"tiny against tiny", "float:1e-300", "-1e-999999999", "1e-400", ""},
-		{"tiny tolerance", "float:1e-320", "1.00000000000000000000000000001e300", "1e300", `token 1, offset 1: output "1.00000000000000000000000000001e300", answer "1e300"`},
+		{"tiny tolerance", "float:1e-320", "1.00000000000000000000000000001e300", "1e300",
+			`token 1, offset 1: output "1.00000000000000000000000000001e300", answer "1e300"`},
 		{"not a number: infinity", "float:1e-6", "inf", "1", `token 1, offset 0: output "inf", answer "1"`},
 		{"not a number: NaN", "float:1e-6", "nan", "1", `token 1, offset 0: output "nan", answer "1"`},
 		{"not a number: hexadecimal", "float:1e-6", "0x10", "16", `token 1, offset 0: output "0x10", answer "16"`},
 		{"not a number: a point", "float:1e-6", ".", "0", `token 1, offset 0: output ".", answer "0"`},
 		{"not a number: no exponent", "float:1e-6", "1e", "1", `token 1, offset 1: output "1e", answer "1"`},
-		{"not a number: something behind", "float:1e-6", "1.0,", "1.0", `token 1, offset 3: output "1.0,", answer "1.0"`},
+		{"not a number: something behind", "float:1e-6", "1.0,", "1.0",
+			`token 1, offset 3: output "1.0,", answer "1.0"`},
 		{"answer is text", "float:1e-6", "1.0", "1.0,", `token 1, offset 3: output "1.0", answer "1.0,"`},
 		{"answer is text that looks near", "float:1e-6", "NaN INF 0X10", "nan inf 0x10", ""},
-		{"missing", "float:1e-6", "1.0", "1 2", `token 2, offset 3 in the output, 2 in the answer: output ends, answer "2"`},
+		{"missing", "float:1e-6", "1.0", "1 2",
+			`token 2, offset 3 in the output, 2 in the answer: output ends, answer "2"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.kind+"/"+tt.name, func(t *testing.T) {
@@ -207,7 +258,8 @@ func TestCheckErrors(t *testing.T) {
 	}{
 		{"output", running, breaks("1 2"), text("1 25"), "read output: disk on fire"},
 		{"answer", running, text("1 25"), breaks("1 2"), "read answer: disk on fire"},
-		{"no progress", running, func() io.Reader { return stuck{} }, text("1"), "read output: multiple Read calls return no data or error"},
+		{"no progress", running, func() io.Reader { return stuck{} }, text("1"),
+			"read output: multiple Read calls return no data or error"},
 		{"context", cancelled, text("1"), text("1"), "read output: context canceled"},
 	}
 	for _, kind := range []string{"tokens", "exact", "lines", "float:1e-6"} {

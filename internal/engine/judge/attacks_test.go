@@ -48,7 +48,10 @@ func TestAttacks(t *testing.T) {
 // TestHostRoot lets what is open with the host's own files loose on them. It may
 // get through, and still does no harm.
 func TestHostRoot(t *testing.T) {
-	trySharedFiles(t, sandbox.RootHost, func(a *attacks.Attack) { a.Open, a.Verdicts = true, append(a.Verdicts, job.RuntimeError) })
+	trySharedFiles(t, sandbox.RootHost, func(a *attacks.Attack) {
+		a.Open, a.Verdicts = true,
+			append(a.Verdicts, job.RuntimeError)
+	})
 }
 
 // TestMinimalRoot holds that it is closed where runs see no file of the host.
@@ -115,28 +118,29 @@ const (
 func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Layers) *arena {
 	t.Helper()
 	c := config.Default()
-	ct, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(),
+	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(),
 		Width: width, Count: 2, Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
-		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Without: without,
+		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Without: without,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &arena{eng: ct, slack: 1}
+	a := &arena{eng: eng, slack: 1}
 	if attacks.InGuest(t) {
 		a.slack = emulation
 	}
-	for _, s := range ct.Slots() {
-		a.workers = append(a.workers, ct.Worker(s))
+	for _, s := range eng.Slots() {
+		a.workers = append(a.workers, eng.Worker(s))
 	}
 	if len(a.workers) == 1 {
-		second, err := ct.WorkerOn(a.workers[0].Slot())
+		second, err := eng.WorkerOn(a.workers[0].Slot())
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.workers = append(a.workers, second)
 	}
-	a.host = newHost(t, ct)
+	a.host = newHost(t, eng)
 	a.settle()
 	a.before = a.host.look(t)
 	return a
@@ -206,7 +210,7 @@ func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []job.R
 	return reports
 }
 
-// task goes the way of judged run.
+// task does what judged run does.
 func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args []string) judge.Task {
 	t.Helper()
 	test := job.Test{Name: attack.Name}

@@ -20,7 +20,7 @@ var marks = flag.Int("marks", 40, "tests of each kind in TestMarks")
 // TestMarks counts how often a program is accepted of which three of ten runs are fast and
 // the slow ones make themselves look disturbed, in every way that is known: not oftener than
 // one that does nothing of the kind, in the same minutes. What is expected of a machine
-// without noise of its own is printed with it; what the rule does with marks is computed in
+// without its own noise is printed with it; what the rule does with marks is computed in
 // package measure, not counted.
 func TestMarks(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC)
@@ -29,7 +29,7 @@ func TestMarks(t *testing.T) {
 	p := math.Floor(256*fast/100+1) / 256
 	kinds := []string{"none", "timers", "sockets", "forks", "sleeps", "threads", "barriers"}
 	program := testkit.CompileC(t, filepath.Join("..", "..", "..", "testdata", "attacks", "170-mark-runs.c"), false)
-	ct := openEngine(t, 1)
+	eng := openEngine(t, 1)
 	for policy, expected := range map[job.Policy]float64{job.Single: p, job.Confirm: confirmed(p)} {
 		counts := map[string]*tally{}
 		for _, kind := range kinds {
@@ -37,12 +37,13 @@ func TestMarks(t *testing.T) {
 		}
 		for range *marks {
 			for _, kind := range kinds {
-				r, err := judge.Run(t.Context(), ct.Worker(ct.Slots()[0]), judge.Task{
+				r, err := judge.Run(t.Context(), eng.Worker(eng.Slots()[0]), judge.Task{
 					Args:    []string{"./mark", kind, strconv.Itoa(slowMS), strconv.Itoa(fast)},
 					Files:   []sandbox.File{{Name: "mark", Path: program, Exec: true}},
 					Tests:   []judge.Test{{Name: "1"}},
 					Repeats: job.Repeats{Policy: policy},
-					Limits:  job.Limits{CPUTimeMS: 50, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20, Processes: 8},
+					Limits: job.Limits{CPUTimeMS: 50, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20,
+						Stack: 8 << 20, Processes: 8},
 				}, func(job.TestReport) {})
 				if r.Verdict != job.InternalError && err != nil { // what noise leaves undecided is counted
 					t.Fatal(err)
@@ -55,11 +56,12 @@ func TestMarks(t *testing.T) {
 			fmt.Fprintf(t.Output(), "%s, %s: accepted %.3f, without noise %.3f; %d runs set aside, %d undecided\n",
 				policy, kind, c.ratio(), expected, c.aside, c.undecided)
 			if c.ratio() > none.ratio()+4*math.Sqrt(0.5/float64(*marks)) {
-				t.Errorf("%s: marked with %s it is accepted %.3f of the time, without %.3f", policy, kind, c.ratio(), none.ratio())
+				t.Errorf("%s: marked with %s it is accepted %.3f of the time, without %.3f", policy, kind, c.ratio(),
+					none.ratio())
 			}
 		}
 	}
-	if err := ct.Close(); err != nil {
+	if err := eng.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -42,13 +42,13 @@ func (p *places) place(_ context.Context, wish stats.Placement) (measure.Place, 
 }
 
 // otherStand is on CPUs that are no slot, on any machine: CPU 0.
-func otherWorker(t *testing.T, ct *engine.Engine) *measure.Worker {
+func otherWorker(t *testing.T, eng *engine.Engine) *measure.Worker {
 	t.Helper()
-	ground, err := ct.Ground(cpuset.New(0), cpuset.New(ct.Slots()[0].Node))
+	ground, err := eng.UnplannedSlot(cpuset.New(0), cpuset.New(eng.Slots()[0].Node))
 	if err != nil {
 		t.Fatal(err)
 	}
-	worker, err := ct.WorkerOn(ground)
+	worker, err := eng.WorkerOn(ground)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,11 +104,11 @@ int main(void)
 
 func TestPlaces(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	ct := openEngine(t, 1)
-	p := places{home: ct.Worker(ct.Slots()[0]), other: otherWorker(t, ct)}
+	eng := openEngine(t, 1)
+	p := places{home: eng.Worker(eng.Slots()[0]), other: otherWorker(t, eng)}
 	p.home.SetThresholds(unmoved())
 	p.other.SetThresholds(unmoved())
-	here, there := ct.Slots()[0].CPUs.String(), "0"
+	here, there := eng.Slots()[0].CPUs.String(), "0"
 	quiet, both := stats.Placement{Quiet: true}, stats.Placement{Quiet: true, OtherCore: true}
 	program := spinning(t)
 	// The guard band decides what is near, not how long a run takes here.
@@ -130,13 +130,15 @@ func TestPlaces(t *testing.T) {
 	}{
 		"clearly over": {none, 1, nil, []stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, false}, {there, true, false}, {there, true, false}}, 0},
-		"within": {none, 10_000, nil, nil, []run{{here, true, false}, {here, true, false}, {here, true, false}, {here, true, false}}, 0},
+		"within": {none, 10_000, nil, nil, []run{{here, true, false}, {here, true, false}, {here, true, false},
+			{here, true, false}}, 0},
 		"near, and nothing to see": {wide, 1, func(int) float64 { return 0 }, []stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, false}, {there, true, false}, {there, true, false}}, 6},
 		// One percent does not explain that twice the limit was used.
 		"near, seen before": {wide, 1, func(int) float64 { return 0.01 }, []stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, true}, {there, true, true}, {there, true, true}}, 3},
-		"near, seen after the first": {wide, 1, func(call int) float64 { return 0.01 * float64(call%2) }, []stats.Placement{quiet, both, both},
+		"near, seen after the first": {wide, 1, func(call int) float64 { return 0.01 * float64(call%2) },
+			[]stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, true}, {there, true, true}, {there, true, true}}, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,10 +149,12 @@ func TestPlaces(t *testing.T) {
 			if err := os.WriteFile(input, []byte("1\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			task := judge.Task{Args: []string{"./program"}, Tests: []judge.Test{{Name: "1", Input: input}}, Place: p.place,
+			task := judge.Task{Args: []string{"./program"}, Tests: []judge.Test{{Name: "1", Input: input}},
+				Place:   p.place,
 				Files:   []sandbox.File{{Name: "program", Path: program, Exec: true}},
 				Repeats: job.Repeats{Policy: job.Confirm, Min: 4, Max: 5},
-				Limits:  job.Limits{CPUTimeMS: tt.limitMS, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20, Processes: 1}}
+				Limits: job.Limits{CPUTimeMS: tt.limitMS, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20,
+					Stack: 8 << 20, Processes: 1}}
 			r, err := judge.Run(t.Context(), p.home, task, func(job.TestReport) {})
 			if err != nil {
 				t.Fatal(err)
@@ -166,11 +170,12 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("wishes (-want +got):\n%s", diff)
 			}
 			if p.calls != tt.calls || p.released != len(tt.wishes) {
-				t.Errorf("the place was looked at %d times and released %d times, want %d and %d", p.calls, p.released, tt.calls, len(tt.wishes))
+				t.Errorf("the place was looked at %d times and released %d times, want %d and %d", p.calls, p.released,
+					tt.calls, len(tt.wishes))
 			}
 		})
 	}
-	if err := ct.Close(); err != nil {
+	if err := eng.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -27,13 +27,12 @@ const (
 	maxLabels  = 32        // labels of a job
 	maxValue   = 255       // bytes of a label's value
 	slotCPUs   = 1         // of a job that does not say
-	tokens     = "tokens"  // the checker of a job that names none
 	itself     = "{program}"
 )
 
-// maxHeads is how many bytes of output all tests of a job may quote together.
-// In a record they take up to 1.9 times that: control characters are six bytes
-// of JSON each, which s2 packs into two. A broker's message has 31 MiB.
+// maxHeads is how many bytes of output all tests of a job may quote together: a
+// report is read and written whole. In the database they take up to 1.9 times
+// that: control characters are six bytes of JSON each, which s2 packs into two.
 const maxHeads = 12 << 20
 
 // argPointer is what execve needs of the stack for an argument beside its text.
@@ -162,7 +161,7 @@ func (e *Errors) checker(c *job.Checker) {
 		return
 	}
 	_, err := checker.Parse(c.Kind)
-	e.check(err == nil, "checker.kind", "%s is unknown; send tokens, exact, lines or float:EPS such as float:1e-6", quote(c.Kind))
+	e.check(err == nil, "checker.kind", "%s is unknown; send %s", quote(c.Kind), checker.Usage())
 	e.check(len(c.Args) == 0, "checker.args", "this checker takes none; leave them out")
 }
 
@@ -192,7 +191,7 @@ func (e *Errors) repeats(r job.Repeats, most config.MaxLimits) {
 	inRange(e, "repeats.min", r.Min, 0, most.Repeats, "limits.max.repeats")
 	inRange(e, "repeats.max", r.Max, 0, most.Repeats, "limits.max.repeats")
 	e.check(r.Max == 0 || r.Min <= r.Max, "repeats", "min %d is above max %d; swap them", r.Min, r.Max)
-	oneOf(e, "repeats.policy", r.Policy, job.Confirm, job.Single, job.Minimum)
+	oneOf(e, "repeats.policy", r.Policy, job.Policies()...)
 }
 
 func (e *Errors) labels(labels map[string]string) {
@@ -229,11 +228,11 @@ func fill(c config.Config, j job.Job) job.Job {
 		j.Command = []string{itself}
 	}
 	if j.Checker == nil {
-		j.Checker = &job.Checker{Kind: tokens}
+		j.Checker = &job.Checker{Kind: checker.DefaultKind}
 	}
 	j.Limits = fillLimits(c.Limits, j.Limits)
 	setDefault(&j.CPUs, slotCPUs)
-	setDefault(&j.Repeats.Policy, job.Policy(c.Repeats.Policy))
+	setDefault(&j.Repeats.Policy, c.Repeats.Policy)
 	if j.Repeats.Min > 0 {
 		setDefault(&j.Repeats.Max, j.Repeats.Min)
 	}

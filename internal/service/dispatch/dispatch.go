@@ -3,44 +3,72 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
-	"judged/internal/engine"
-	"judged/internal/engine/canary"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
-	"judged/internal/queue"
-	"judged/internal/store"
-	"judged/internal/timing/evidence"
+	"judged/internal/jobs"
 	"judged/internal/timing/stats"
 )
 
-// Observer is told what happens, for metrics.
-type Observer interface {
-	// JobDone tells the report of a job that has ended; queueWait below 0 is
-	// unknown.
-	JobDone(r *job.Report, queueWait time.Duration)
-	AttemptDone(outcome Outcome)
-	// CanaryDone tells a reading of a reference kernel: its CPU time and how
-	// far that is from the slot's baseline, as a ratio; nil while there is none.
-	CanaryDone(cpus, kernel string, cpuTime time.Duration, deviation *float64)
+// Source is where jobs come from and where their reports go; *jobs.Store is one.
+// Every method may fail with jobs.ErrUnavailable, and those that name a lease
+// with jobs.ErrFinal, jobs.ErrStale or jobs.ErrNotFound once it is lost.
+type Source interface {
+	// Take leases the most urgent job for a slot. It waits until there is one or
+	// ctx is done; a job that was leased while ctx ended comes without an error.
+	Take(ctx context.Context, w jobs.Want) (jobs.Work, error)
+	// Extend holds a job for longer.
+	Extend(ctx context.Context, l jobs.Lease) (until time.Time, err error)
+	// Lost waits until the lease is lost, and says why.
+	Lost(ctx context.Context, l jobs.Lease) error
+	// Emit reports the n-th test of an attempt, from 1, without waiting.
+	Emit(l jobs.Lease, n int, t job.TestReport) error
+	// Finish stores the report and ends the job.
+	Finish(ctx context.Context, l jobs.Lease, rep job.Report) error
+	// Return puts the job back. An excused attempt does not count.
+	Return(ctx context.Context, l jobs.Lease, delay time.Duration, excused bool) error
 }
 
-// Store keeps the records of jobs and what is learned of slots; *store.Store is
-// one.
-type Store interface {
-	Unfinished() []string
-	Get(ctx context.Context, id string) (store.Record, error)
-	Begin(ctx context.Context, id string, delivery int, cpus string) (store.Record, error)
-	Emit(ctx context.Context, r store.Record, t job.TestReport) error
-	Finish(ctx context.Context, r store.Record, rep job.Report) error
-	Cancel(ctx context.Context, id string) (job.Report, error)
-	Value(ctx context.Context, v any, name ...string) (bool, error)
-	SetValue(ctx context.Context, v any, name ...string) error
+// Observer receives what happens, for metrics.
+type Observer interface {
+	// JobDone receives the report of a job that was judged, and how long it
+	// waited for its last attempt.
+	JobDone(r *job.Report, queueWait time.Duration)
+	AttemptDone(outcome Outcome)
+}
+
+// Engine judges on the slots of this host; *engine.Engine is one.
+type Engine interface {
+	// Judge judges a task on a slot, and calls decided after each test.
+	Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(job.TestReport)) (job.Report, error)
+	// Worker runs single programs on a slot.
+	Worker(s slots.Slot) *measure.Worker
+	// Tidy prepares the next run on a slot, in the background.
+	Tidy(s slots.Slot)
+	// Host describes the host, with the latest report of doctor.
+	Host(cpus cpuset.Set, d doctor.Report) job.Host
+}
+
+// Health knows which slots are fit to judge on; *slothealth.Monitor is one.
+type Health interface {
+	// Admit counts a job on a slot until leave is called, or says why no job may
+	// run there.
+	Admit(slot slots.Slot) (leave func(), err error)
+	// Observe learns from the runs of a job.
+	Observe(r *job.Report)
+	// Borrow finds a slot for one more run of the job that has the lease.
+	Borrow(ctx context.Context, lease *slots.Lease, p stats.Placement) (loan *slots.Lease, err error)
+	// Deviation is how much longer than usual reference kernels take on a slot that
+	// the caller holds, as a ratio; 0 is within their guard band.
+	Deviation(ctx context.Context, slot slots.Slot) float64
 }
 
 // Outcome is how an attempt at a job ended.
@@ -50,226 +78,123 @@ type Outcome string
 const (
 	Judged    Outcome = "done"
 	Cancelled Outcome = "cancelled"
-	Stale     Outcome = "stale"     // a newer attempt has the job
-	Returned  Outcome = "returned"  // handed back to the queue
+	Stale     Outcome = "stale"     // another attempt has the job
+	Returned  Outcome = "returned"  // to be attempted again
 	Exhausted Outcome = "exhausted" // attempted too often: judged as IE
 )
 
-// Options are what a Dispatcher is made of. All but Writable and the canary are
-// needed.
+// Options are what a Dispatcher is made of. All are needed.
 type Options struct {
-	Engine     *engine.Engine
-	Pool       *slots.Pool
-	Queue      *queue.Queue
-	Store      Store
-	Writable   func() error // why no report can be stored now; nil is always
-	BlobPath   func(digest string) (string, error)
-	Doctor     func() doctor.Report // its last word
-	Observer   Observer
-	MaxDeliver int           // attempts at a job before it is given up as IE
-	Heartbeat  time.Duration // how often a job's lease is extended
-	Log        *slog.Logger
-
-	Canary         Canary
-	CanaryInterval time.Duration // 0 is never
+	Engine    Engine
+	Health    Health
+	Pool      *slots.Pool
+	Source    Source
+	Want      jobs.Want // of every Take; its CPUs are those of the slot
+	BlobPath  func(digest string) (string, error)
+	Doctor    func() doctor.Report // its last report
+	Observer  Observer
+	Heartbeat time.Duration // how often a lease is extended
+	Log       *slog.Logger
 }
 
 // Dispatcher runs jobs.
-type Dispatcher struct {
-	o Options
-
-	mu      sync.Mutex // guards running, jobSeen and paused
-	running map[*run]bool
-	jobSeen time.Time // when one last came or went
-	paused  time.Time // no job is taken until then
-
-	care       sync.Mutex // guards what is in the wards and the rest; the store is asked and the pool is changed under it
-	wards      []*ward    // the list itself is made before anything runs
-	observed   []canary.Reading
-	thresholds evidence.Thresholds // learned last
-	guard      stats.Guard         // learned last
-	host       string
-}
-
-// run is an attempt that can be cancelled. A job may have two for a moment,
-// when its lease was lost and it was delivered again.
-type run struct {
-	id     string
-	cancel context.CancelCauseFunc
-}
+type Dispatcher struct{ o Options }
 
 // New makes a Dispatcher; Run starts it.
-func New(o Options) *Dispatcher {
-	return &Dispatcher{o: o, running: map[*run]bool{}}
-}
+func New(o Options) *Dispatcher { return &Dispatcher{o} }
 
-// The causes that end a run from outside.
-var (
-	errCancelled = errors.New("the job was cancelled")
-	errAborted   = errors.New("judged is ending")
+const (
+	// retryDelay is how long a dispatcher waits before it repeats what has failed.
+	retryDelay = time.Second
+	// maxReturnDelay bounds the pause between attempts at a job that no host can
+	// start.
+	maxReturnDelay = time.Minute
+	// leasePatience is how long a job waits for the slot that it was taken for:
+	// an examination of it ends at once when a job wants it.
+	leasePatience = time.Second
 )
 
-// Run dispatches until drain is done, then finishes what runs and returns.
-// When abort is done it hands what runs back to the queue.
-func (d *Dispatcher) Run(drain, abort context.Context) error {
-	if err := d.recall(drain); err != nil {
-		if drain.Err() != nil {
-			return nil
+// Run dispatches until drain is done, waits for what runs, and returns. When
+// abort is done it returns what runs to the Source.
+func (d *Dispatcher) Run(drain, abort context.Context) {
+	var attempts sync.WaitGroup
+	defer attempts.Wait()
+	for drain.Err() == nil {
+		if a := d.next(drain, abort); a != nil {
+			attempts.Go(a.run)
 		}
-		return fmt.Errorf("dispatch: %w", err)
-	}
-	var jobs sync.WaitGroup
-	defer jobs.Wait()
-	reading, stop := context.WithCancel(drain)
-	defer stop() // before it waits for them
-	jobs.Go(func() { d.canaries(reading) })
-	for {
-		lease, delivery, err := d.next(drain)
-		if drain.Err() != nil {
-			return d.giveBack(lease, delivery)
-		}
-		if err != nil {
-			return fmt.Errorf("dispatch: %w", err)
-		}
-		jobs.Go(func() {
-			defer lease.Release()
-			d.attempt(abort, lease, delivery)
-		})
 	}
 }
 
-// sinceJob is how long there has been no job: none came, ran or went.
-func (d *Dispatcher) sinceJob() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.running) > 0 {
-		return 0
+// next waits for a free slot and takes a job for it. It returns nil when there
+// is to be another try: the slot is gone, or ctx is done.
+func (d *Dispatcher) next(ctx, abort context.Context) *attempt {
+	slot, err := d.o.Pool.Await(ctx)
+	if err != nil {
+		return nil
 	}
-	return time.Since(d.jobSeen)
+	want := d.o.Want
+	want.CPUs = slot.CPUs.String()
+	work, ok := d.take(ctx, want)
+	if !ok {
+		return nil
+	}
+	a := d.newAttempt(abort, work)
+	if a.slot = d.lease(ctx, slot); a.slot == nil {
+		a.end(a.giveBack(0, true))
+		return nil
+	}
+	return a
 }
 
-// pause waits until jobs may be taken, see finish: what cannot be stored is
-// judged for nothing.
-func (d *Dispatcher) pause(ctx context.Context) {
-	d.mu.Lock()
-	left := time.Until(d.paused)
-	d.mu.Unlock()
-	rest(ctx, left)
-	for told := false; ctx.Err() == nil && d.o.Writable != nil; told = true {
-		err := d.o.Writable()
+// take takes a job. While the Source fails it tries again.
+func (d *Dispatcher) take(ctx context.Context, want jobs.Want) (jobs.Work, bool) {
+	for failed := false; ; failed = true {
+		work, err := d.o.Source.Take(ctx, want)
 		switch {
-		case err == nil && told:
-			d.o.Log.Info("reports can be stored again: jobs are taken")
-		case err != nil && !told:
-			d.o.Log.Error("no job is taken until reports can be stored", "error", err)
-		}
-		if err == nil {
-			return
+		case err == nil && failed:
+			d.o.Log.Info("jobs are taken again")
+			return work, true
+		case err == nil:
+			return work, true
+		case ctx.Err() != nil:
+			return jobs.Work{}, false
+		case !failed:
+			d.o.Log.Error("cannot take jobs; retrying every second", "error", err)
 		}
 		rest(ctx, retryDelay)
 	}
 }
 
-// next waits for a slot that a job can have, then for a job, and joins them.
-func (d *Dispatcher) next(ctx context.Context) (*slots.Lease, *queue.Delivery, error) {
-	if err := d.o.Pool.Await(ctx); err != nil {
-		return nil, nil, err
-	}
-	d.pause(ctx)
-	delivery, err := d.o.Queue.Take(ctx)
+// lease leases the slot that a job was taken for. It returns nil when somebody
+// else got it, or took it out of use, since the dispatcher looked: the job was
+// announced as running there.
+func (d *Dispatcher) lease(ctx context.Context, slot slots.Slot) *slots.Lease {
+	waiting, cancel := context.WithTimeout(ctx, leasePatience)
+	defer cancel()
+	lease, err := d.o.Pool.Lease(waiting)
 	if err != nil {
-		return nil, nil, err
-	}
-	stop := d.keepAlive(delivery)
-	defer stop()
-	lease, err := d.o.Pool.Lease(ctx)
-	return lease, delivery, err
-}
-
-// giveBack returns what next had in its hands when the end came.
-func (d *Dispatcher) giveBack(lease *slots.Lease, delivery *queue.Delivery) error {
-	if lease != nil {
-		lease.Release()
-	}
-	if delivery == nil {
 		return nil
 	}
-	d.o.Observer.AttemptDone(Returned)
-	return delivery.Nak(context.Background(), 0)
+	if !slices.Equal(lease.Slot().CPUs, slot.CPUs) {
+		lease.Release()
+		return nil
+	}
+	return lease
 }
 
-// keepAlive extends the lease on a job until the returned function is called.
-func (d *Dispatcher) keepAlive(delivery *queue.Delivery) (stop func()) {
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(d.o.Heartbeat)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-				if err := delivery.Extend(); err != nil {
-					d.o.Log.Warn("cannot extend the lease on a job; it may be judged twice and is stored once", "job", delivery.ID, "error", err)
-				}
-			}
-		}
-	})
-	return func() { close(done); wg.Wait() }
+// lost reports whether an error of the Source says that the attempt no longer
+// has its job.
+func lost(err error) bool {
+	return errors.Is(err, jobs.ErrFinal) || errors.Is(err, jobs.ErrStale) || errors.Is(err, jobs.ErrNotFound)
 }
 
-// begin makes a job cancellable.
-func (d *Dispatcher) begin(abort context.Context, id string) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(abort)
-	r := &run{id: id, cancel: cancel}
-	d.mu.Lock()
-	d.running[r] = true
-	d.mu.Unlock()
-	return ctx, func() {
-		d.mu.Lock()
-		delete(d.running, r)
-		d.jobSeen = time.Now()
-		d.mu.Unlock()
-		cancel(nil)
+// rest waits, but not beyond ctx.
+func rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
-}
-
-// Cancel ends a job, waiting or running, and returns its report. The record
-// goes first: whatever the run still does is fenced off.
-func (d *Dispatcher) Cancel(ctx context.Context, id string) (job.Report, error) {
-	report, err := d.o.Store.Cancel(ctx, id)
-	if err != nil {
-		return report, err
-	}
-	d.mu.Lock()
-	for r := range d.running {
-		if r.id == id {
-			r.cancel(errCancelled)
-		}
-	}
-	d.mu.Unlock()
-	d.o.Observer.JobDone(&report, -1)
-	return report, nil
-}
-
-// Sweep puts jobs back into the queue that were recorded and never got there,
-// because judged ended between the two. Jobs that are there are left alone.
-func (d *Dispatcher) Sweep(ctx context.Context) error {
-	for _, id := range d.o.Store.Unfinished() {
-		rec, err := d.o.Store.Get(ctx, id)
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("sweep job %q: %w", id, err)
-		}
-		if !d.o.Queue.Serves(rec.Job.Pool) {
-			continue // its own hosts see to it
-		}
-		if err := d.o.Queue.Put(ctx, id, rec.Job.Priority); err != nil {
-			return fmt.Errorf("sweep job %q: %w", id, err)
-		}
-	}
-	return nil
 }

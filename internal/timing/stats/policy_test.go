@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"judged/internal/base/job"
 )
 
 // make policy gives more of them and prints the table.
@@ -22,12 +24,12 @@ type policy struct {
 
 func policies() []policy {
 	return []policy{
-		{"one run", Rule{Policy: Single}, 0},
-		{"single", Rule{Policy: Single}, 3},
-		{"min", Rule{Policy: Minimum}, 3},
+		{"one run", Rule{Policy: job.Single}, 0},
+		{"single", Rule{Policy: job.Single}, 3},
+		{"min", Rule{Policy: job.Minimum}, 3},
 		{"median of 3", Rule{Min: 3, Max: 3}, 0},
 		{"median of 5", Rule{Min: 5, Max: 5}, 0},
-		{"confirm", Rule{Policy: Confirm}, 3},
+		{"confirm", Rule{Policy: job.Confirm}, 3},
 	}
 }
 
@@ -40,7 +42,7 @@ type cell struct {
 }
 
 // wrong is the part of the programs that got the wrong verdict. At the limit
-// itself there is none: it is the part found over it.
+// itself no verdict is wrong: the result is the part found over it.
 func (c cell) wrong(theta float64) float64 {
 	n := c.over
 	if theta > 1 {
@@ -65,7 +67,7 @@ func (t table) wrongUpTo(policy string, theta float64) float64 {
 	return sum
 }
 
-// simulate fills a cell. Every cell has a seed of its own, so that a change of
+// simulate fills a cell. Every cell has its own seed, so that a change of
 // one does not move the others.
 func simulate(n noise, p policy, theta float64) cell {
 	seed := fnv.New64a()
@@ -99,10 +101,12 @@ func TestPolicies(t *testing.T) {
 		"noisy VM":    {0.1, 0.98},
 		"one-sided":   {0.1, 0.95}, // beyond, half of the runs are over the limit: it is the program's time there
 		"heavy tails": {0.1, 0.98},
-		"bursts":      {0.4, 0.98},  // a repeat at once meets what the first run met, and one run far over the limit is enough
-		"frequency":   {1.05, 0.98}, // two runs on one slow core agree: this is what canaries are for
+		// a repeat at once meets what the first run met, and one run far over the limit is enough
+		"bursts":    {0.4, 0.98},
+		"frequency": {1.05, 0.98}, // two runs on one slow core agree: this is what canaries are for
 	}
-	fmt.Fprintf(t.Output(), "%d programs a cell: wrong verdicts in %% / runs a program. At 1.00 of the limit: found over it in %%.\n", *programs)
+	fmt.Fprintf(t.Output(), "%d programs a cell: wrong verdicts in %% / runs a program. At 1.00 of the limit: found "+
+		"over it in %%.\n", *programs)
 	for _, n := range machines() {
 		all := table{}
 		for _, p := range policies() {
@@ -116,7 +120,8 @@ func TestPolicies(t *testing.T) {
 		promise, confirm := promises[n.name], all["confirm"]
 		kept, one := all.wrongUpTo("confirm", promise.upTo), all.wrongUpTo("one run", promise.upTo)
 		if one == 0 || kept > promise.part*one {
-			t.Errorf("%s: confirm finds %.4f falsely over the limit, one run %.4f; want at most %v of it", n.name, kept, one, promise.part)
+			t.Errorf("%s: confirm finds %.4f falsely over the limit, one run %.4f; want at most %v of it", n.name, kept,
+				one, promise.part)
 		}
 		if c := confirm[0.50]; c.wrong(0.50) > 0.0003 || c.runsEach() > 1.005 {
 			t.Errorf("%s: a clear AC: %+v", n.name, c)
@@ -135,7 +140,7 @@ func TestPolicies(t *testing.T) {
 func TestClearCases(t *testing.T) {
 	quiet := noise{name: "quiet", sigma: 0.0013}
 	for theta, runs := range map[float64]int{0.50: 1, 0.90: 1, 0.98: 1, 1.02: 2, 1.10: 2, 1.30: 1, 1.50: 1} {
-		got := simulate(quiet, policy{"confirm", Rule{Policy: Confirm}, 3}, theta)
+		got := simulate(quiet, policy{"confirm", Rule{Policy: job.Confirm}, 3}, theta)
 		want := cell{programs: *programs, runs: runs * *programs}
 		if theta > 1 {
 			want.over = *programs
@@ -153,14 +158,16 @@ func TestWidestGuard(t *testing.T) {
 	falsely := func(ratio float64) (sum float64) {
 		for _, n := range machines() {
 			for _, theta := range []float64{0.95, 0.98} {
-				p := policy{fmt.Sprint("confirm ", ratio), Rule{Policy: Confirm, Guard: Guard{Ratio: ratio, Floor: 5 * ms}}, 3}
+				p := policy{fmt.Sprint("confirm ", ratio),
+					Rule{Policy: job.Confirm, Guard: Guard{Ratio: ratio, Floor: 5 * ms}}, 3}
 				sum += simulate(n, p, theta).wrong(theta)
 			}
 		}
 		return sum
 	}
 	before, widest, twice := falsely(DefaultGuard().Ratio), falsely(mostGuard), falsely(2*mostGuard)
-	fmt.Fprintf(t.Output(), "false time verdicts at 0.95 and 0.98 of the limit, added up over %d machines: guard %.2f %.4f, %.2f %.4f, %.2f %.4f\n",
+	fmt.Fprintf(t.Output(), "false time verdicts at 0.95 and 0.98 of the limit, added up over %d machines: guard %.2f "+
+		"%.4f, %.2f %.4f, %.2f %.4f\n",
 		len(machines()), DefaultGuard().Ratio, before, mostGuard, widest, 2*mostGuard, twice)
 	if saved := before - widest; saved < before/2 || widest-twice > saved/10 {
 		t.Errorf("the widest band saves %.4f of %.4f, and twice its width %.4f more", saved, before, widest-twice)

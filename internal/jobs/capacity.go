@@ -1,0 +1,116 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// capacity enforces Options.MaxWaiting without counting rows in each Put. It adds up
+// the jobs that this process puts, and counts the rows again when the sum reaches
+// the limit, and with PostgreSQL after a second, because other processes put jobs
+// too. So one process never exceeds the limit, and several exceed it by what they
+// put within a second at most.
+type capacity struct {
+	mu      sync.Mutex // guards the rest; held while the rows are counted
+	known   int        // upper bound of the queued jobs
+	flying  int        // calls of Put that may add one
+	left    bool       // a job has left the queue since the count
+	counted time.Time
+}
+
+const (
+	// countAge is how long a count is valid when other processes put jobs.
+	countAge = time.Second
+	// fullAge is how long the queue counts as full unless this process has taken a
+	// job. Counting 100,000 rows takes some milliseconds.
+	fullAge = 100 * time.Millisecond
+)
+
+// reserve reserves a place in the queue until release. It returns false when the queue is full.
+func (s *Store) reserve(ctx context.Context) (bool, error) {
+	most, r := int(s.maxWaiting.Load()), &s.capacity
+	if most <= 0 {
+		return true, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	age, shared := time.Since(r.counted), s.driver.listen != nil
+	full := r.known+r.flying >= most
+	if r.counted.IsZero() || shared && age > countAge || full && (r.left || age > fullAge) {
+		r.left = false
+		depth, err := s.Depth(ctx, "")
+		if err != nil {
+			return false, err
+		}
+		r.known, r.counted = 0, time.Now()
+		for _, n := range depth {
+			r.known += n
+		}
+		full = r.known+r.flying >= most
+	}
+	if full {
+		return false, nil
+	}
+	r.flying++
+	return true, nil
+}
+
+// SetMaxWaiting changes Options.MaxWaiting.
+func (s *Store) SetMaxWaiting(n int) { s.maxWaiting.Store(int64(n)) }
+
+// release ends a reservation; added means that a job was queued.
+func (r *capacity) release(added bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flying = max(r.flying-1, 0) // 0 already without a limit
+	if added {
+		r.known++
+	}
+}
+
+// jobLeft notes that a job has left the queue.
+func (r *capacity) jobLeft() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left = true
+}
+
+// Room returns ErrFull when a new job would be refused now.
+func (s *Store) Room(ctx context.Context) error {
+	ok, err := s.reserve(ctx)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("%d jobs wait: %w", s.maxWaiting.Load(), ErrFull)
+	}
+	s.capacity.release(false)
+	return nil
+}
+
+// Depth is the number of queued jobs of a pool by priority; "" is all pools. A job
+// whose lease has expired does not count before it is returned.
+func (s *Store) Depth(ctx context.Context, pool string) (map[job.Priority]int, error) {
+	// +state and this grouping lead SQLite to jobs_open, which has all columns.
+	text, args := `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND +state = 0 GROUP BY pool, priority`, []any(nil)
+	if pool != "" {
+		text, args = `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND +state = 0 AND pool = ?1 GROUP BY pool, priority`, []any{pool}
+	}
+	depth := map[job.Priority]int{}
+	err := s.rows(ctx, s.read, query{"count waiting jobs", text, args}, func(rows *sql.Rows) error {
+		var priority, n int
+		if err := rows.Scan(&priority, &n); err != nil {
+			return err
+		}
+		if priority >= 0 && priority < len(job.Priorities()) {
+			depth[job.Priorities()[priority]] += n
+		}
+		return nil
+	})
+	return depth, err
+}

@@ -1,0 +1,85 @@
+package guestlab
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// wide is what a slot of two CPUs is asked for with.
+var wide = []string{"JUDGED_SLOTS_WIDTH=2", "JUDGED_SLOTS_CPU_LIST=2-3"}
+
+// TestIsolatedWideSlot: nothing balances load onto CPUs that were isolated at
+// boot, so a slot of two of them is refused, and the reason and what to do said.
+func TestIsolatedWideSlot(t *testing.T) {
+	refused(t, "isolcpus=", "run", programs+"tiny")
+	refused(t, "isolcpus=", "serve", "--listen", "127.0.0.1:0", "--data-dir", t.TempDir())
+}
+
+// TestPlainWideSlot has two threads compute in a slot of two CPUs. Where nothing
+// is isolated, and inside a partition of type root, each gets a CPU; inside one
+// of type isolated there is no such slot.
+func TestPlainWideSlot(t *testing.T) {
+	t.Run("nothing isolated", spread)
+	apply := func(t *testing.T, want string, args ...string) {
+		t.Helper()
+		done(t, append([]string{"apply", "--only", "sched-isolated", "--cpus", "2-3"}, args...)...)
+		if got := strings.TrimSpace(content(cgroups + "/judged/cpuset.cpus.partition")); got != want {
+			t.Fatalf("the partition reads %q, want %q", got, want)
+		}
+	}
+	apply(t, "root", "--width", "2")
+	t.Run("partition root", spread)
+	done(t, "restore")
+	apply(t, "isolated")
+	refused(t, "a cpuset partition of type isolated", "run", programs+"tiny")
+	done(t, "restore")
+}
+
+// spread runs the two threads. By the guest's clock, with which its kernel
+// accounts CPU time too, both CPUs work at once, whichever takes turns outside.
+func spread(t *testing.T) {
+	before := busy(t)
+	r := run(t, job.Accepted, "--cpu-list", "2-3", "--cpus", "2", "--time-limit", "20s", "--policy", "single",
+		programs+"spin", "2", "100", "500")
+	after := busy(t)
+	one := r.Tests[0].Runs[0]
+	t.Logf("CPU time %v in %v; CPU 2 worked %v, CPU 3 %v", one.CPUTime, one.WallTime, after["cpu2"]-before["cpu2"],
+		after["cpu3"]-before["cpu3"])
+	if one.CPUs != "2-3" {
+		t.Errorf("the report says CPUs %s, want 2-3", one.CPUs)
+	}
+	for _, cpu := range []string{"cpu2", "cpu3"} {
+		if worked := after[cpu] - before[cpu]; worked < one.CPUTime*35/100 {
+			t.Errorf("%s worked %v of the run's %v, want about half", cpu, worked, one.CPUTime)
+		}
+	}
+	if ratio := float64(one.CPUTime) / float64(one.WallTime); ratio < 1.25 || ratio > 2.05 {
+		t.Errorf("%.2f s of CPU time in a second, want nearly 2", ratio)
+	}
+	if one.CPUTime < time.Second/2 {
+		t.Errorf("two threads of 500 ms took %v of CPU time", one.CPUTime)
+	}
+}
+
+// refused wants judged to say in one line that it makes no such slot, and why.
+func refused(t *testing.T, reason string, args ...string) {
+	t.Helper()
+	before := look(t)
+	cmd, stderr := command(t, wide, args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// A daemon that is not refused serves for ever.
+	bound := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer bound.Stop()
+	_ = cmd.Wait() // its exit code is looked at
+	said := strings.TrimSpace(stderr.String())
+	if code := cmd.ProcessState.ExitCode(); code != 2 || strings.Contains(said, "\n") ||
+		!strings.Contains(said, reason) || !strings.Contains(said, "balances no load") {
+		t.Errorf("judged %q: exit code %d, %q; want 2 and a line with the reason %q", args, code, said, reason)
+	}
+	before.compare(t)
+}
