@@ -21,7 +21,7 @@
 //	  timing/stats                                     [0]  the decision rule, dispersion, comparison
 //	  timing/evidence                                  [1]  what disturbed a run, and by how much
 //	engine   from a job to a report
-//	  engine/checker engine/problem                    [0]  comparisons; tests on disk
+//	  engine/checker engine/problem engine/jury        [0]  comparisons; tests on disk; checkers and interactors that are programs
 //	  engine/measure                                   [1]  one test, as many runs as its rule asks
 //	  engine/judge engine/canary                       [2]  one job on one worker; reference kernels
 //	  engine                                           [3]  a host ready to judge: slots, one worker each

@@ -10,6 +10,7 @@ import (
 
 	"judged/internal/base/job"
 	"judged/internal/base/units"
+	"judged/internal/engine/jury"
 	"judged/internal/jobs/jobspec"
 )
 
@@ -17,6 +18,7 @@ import (
 type jobFlags struct {
 	input, answer, tests  string
 	checker               string
+	checkerArgs           []string
 	timeLimit, wallLimit  time.Duration
 	memory, output, stack units.Bytes
 	processes, cpus       int
@@ -35,7 +37,8 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.input, "input", "", "one test: its input `FILE`; without it the input is empty")
 	fl.StringVar(&f.answer, "answer", "", "its answer `FILE`; without it nothing is compared")
 	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ZIP` with NAME.in and NAME.ans (or .a, .out)")
-	fl.StringVar(&f.checker, "checker", "tokens", "`KIND` of comparison: tokens, exact, lines or float:EPS such as float:1e-6")
+	fl.StringVar(&f.checker, "checker", "tokens", "`KIND` of comparison: tokens, exact, lines, float:EPS such as float:1e-6, or a program: icpc:PATH, testlib:PATH or cms:PATH")
+	fl.StringArrayVar(&f.checkerArgs, "checker-arg", nil, "a further `ARG` of a checker that is a program; repeatable")
 	f.addLimits(cmd)
 	fl.StringVar(&f.repeats, "repeats", "", "run every test `N|MIN-MAX` times and report the dispersion")
 	fl.StringVar(&f.policy, "policy", "", "`POLICY` that decides time verdicts near the limit: confirm, single or min (default confirm)")
@@ -76,11 +79,32 @@ func (f *jobFlags) job(cmd *cobra.Command) (job.Job, error) {
 	if err != nil {
 		return job.Job{}, err
 	}
+	check, err := f.checkerOf()
+	if err != nil {
+		return job.Job{}, err
+	}
 	return job.Job{
-		Checker: &job.Checker{Kind: f.checker}, CPUs: f.cpus, Repeats: repeats, Stop: job.Stop(f.stop), Head: f.head,
+		Checker: check, CPUs: f.cpus, Repeats: repeats, Stop: job.Stop(f.stop), Head: f.head,
 		Limits: job.Limits{CPUTimeMS: f.timeLimit.Milliseconds(), WallTimeMS: f.wallLimit.Milliseconds(), Memory: f.memory,
 			Output: f.output, Stack: f.stack, Processes: f.processes},
 	}, nil
+}
+
+// checkerOf reads --checker: a kind, or the protocol and the path of a program.
+func (f *jobFlags) checkerOf() (*job.Checker, error) {
+	c := &job.Checker{Kind: f.checker, Args: f.checkerArgs}
+	kind, path, named := strings.Cut(f.checker, ":")
+	if _, isProgram := jury.IsChecker(kind); !isProgram {
+		return c, nil
+	}
+	if !named {
+		return nil, usagef("read --checker %q: no program; want %s:PATH", f.checker, kind)
+	}
+	if err := readable(path); err != nil {
+		return nil, usagef("read --checker %q: %w; name a program that exists", f.checker, err)
+	}
+	c.Kind, c.Program = kind, job.File{Part: path}
+	return c, nil
 }
 
 // leastMemory is below what any program needs, and above what the kernel charges
@@ -182,8 +206,10 @@ func flagOf(field string) string {
 		return "--processes"
 	case "head_bytes":
 		return "--head in bytes"
-	case "checker.kind":
+	case "checker.kind", "checker.program":
 		return "--checker"
+	case "checker.args":
+		return "--checker-arg"
 	case "repeats", "repeats.min", "repeats.max":
 		return "--repeats"
 	case "repeats.policy":

@@ -12,6 +12,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
+	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/fingerprint"
@@ -44,6 +45,7 @@ type Options struct {
 	// once, have others.
 	ClaimFolder string
 
+	Jury               sandbox.Limits // of the programs of the jury
 	Root               sandbox.Root
 	BoxBytes           units.Bytes
 	BoxInodes          int
@@ -66,6 +68,9 @@ type Engine struct {
 	workers  map[string]*measure.Worker // by the slot's CPUs
 	visitors []*measure.Worker          // on ground that is no slot
 
+	juryMu sync.Mutex              // guards jury
+	jury   map[string]*jury.Runner // by the slot's CPUs, from the first use on
+
 	// Read once, when the engine is opened.
 	turbo       turbo.State
 	virtual     bool
@@ -85,7 +90,7 @@ func (e *UsageError) Unwrap() error { return e.Err }
 // Open plans the slots, confines the calling process and sets everything up.
 // Of what it has made it leaves nothing behind when it fails.
 func Open(o Options) (*Engine, error) {
-	c := &Engine{options: o, fs: hostfs.New("/"), workers: map[string]*measure.Worker{}}
+	c := &Engine{options: o, fs: hostfs.New("/"), workers: map[string]*measure.Worker{}, jury: map[string]*jury.Runner{}}
 	if err := c.open(); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -159,12 +164,7 @@ const monitorSlack = time.Millisecond
 // takes a tenth of what the job does. The monitor is there to have other goroutines
 // run meanwhile. These have a processor of the runtime more than there are CPUs instead.
 func (c *Engine) confine() error {
-	house := slots.Housekeeping(c.topology, c.slots)
-	// Isolated CPUs that are no slots of ours may be somebody's: and nothing
-	// balances a thread away from there.
-	if rest := house.Minus(c.topology.Isolated); len(rest) > 0 {
-		house = rest
-	}
+	house := c.housekeeping()
 	if err := linux.ConfineProcess(house); err != nil {
 		return fmt.Errorf("keep judged off the slots: %w", err)
 	}
@@ -263,6 +263,9 @@ func (c *Engine) Close() error {
 	}
 	for _, s := range c.visitors {
 		errs = append(errs, s.Close())
+	}
+	for _, r := range c.jury {
+		errs = append(errs, r.Close())
 	}
 	if c.launcher != nil {
 		c.launcher.Close()

@@ -40,10 +40,11 @@ type Test struct {
 	Answer *File  `json:"answer,omitempty"` // absent: nothing is compared
 }
 
-// Checker says how output is compared with the answer.
+// Checker says how output is compared with the answer: by judged itself, or by a program of the jury.
 type Checker struct {
-	Kind string   `json:"kind"` // tokens, exact, lines, float:EPS
-	Args []string `json:"args,omitempty"`
+	Kind    string   `json:"kind"`             // tokens, exact, lines, float:EPS, or the protocol of the program: icpc, testlib, cms
+	Program File     `json:"program,omitzero"` // of the three last kinds
+	Args    []string `json:"args,omitempty"`   // of the program, after those of its protocol
 }
 
 // Limits bound one run. A zero member takes the default of the configuration.

@@ -75,9 +75,11 @@ type Exit struct {
 
 // CheckReport is what the checker said.
 type CheckReport struct {
-	Verdict Verdict  `json:"verdict"`
-	Message string   `json:"message,omitempty"`
-	Score   *float64 `json:"-"`
+	Verdict     Verdict  `json:"verdict"`
+	Message     string   `json:"message,omitempty"`      // for the jury
+	TeamMessage string   `json:"team_message,omitempty"` // for the contestant, from checkers that have one
+	Stderr      string   `json:"stderr,omitempty"`       // of a checker that failed, at IE
+	Score       *float64 `json:"-"`
 }
 
 // Timing is the dispersion of the kept runs' CPU times and what was decided

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
@@ -12,6 +11,7 @@ import (
 	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
+	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
 	"judged/internal/sandbox"
 	"judged/internal/timing/stats"
@@ -23,10 +23,13 @@ type Task struct {
 	Files   []sandbox.File // the program among them
 	Tests   []Test
 	Checker checker.Checker
-	Limits  job.Limits // complete
-	Repeats job.Repeats
-	Stop    job.Stop
-	Head    units.Bytes
+	// CheckerProgram, where not nil, checks instead of Checker, and Jury runs it.
+	CheckerProgram *jury.Checker
+	Jury           *jury.Runner
+	Limits         job.Limits // complete
+	Repeats        job.Repeats
+	Stop           job.Stop
+	Head           units.Bytes
 	// Place and Ready are measure.Request's own.
 	Place func(context.Context, stats.Placement) (measure.Place, error)
 	Ready func() error
@@ -46,6 +49,9 @@ type Test struct {
 // report is then what is known so far.
 func Run(ctx context.Context, worker *measure.Worker, task Task, seen func(job.TestReport)) (job.Report, error) {
 	worker.Preread(task.Args, task.Files)
+	if task.CheckerProgram != nil {
+		task.Jury.Prepare(task.CheckerProgram.Program)
+	}
 	var reports []job.TestReport
 	failed := false
 	for _, t := range inOrder(task.Tests) {
@@ -81,13 +87,17 @@ func runTest(ctx context.Context, worker *measure.Worker, task Task, t Test) (jo
 	if task.Ran != nil {
 		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }
 	}
-	if t.Input != "" {
-		in := inputs{path: t.Input, onNode: map[int]*sandbox.Input{}}
-		defer in.close()
-		q.Input = in.at
-	}
-	if t.Answer != "" {
-		q.Check = func(ctx context.Context, output io.Reader) (job.CheckReport, error) {
+	input, answer := newInputs(t.Input), newInputs(t.Answer)
+	defer input.close()
+	defer answer.close()
+	q.Input = input.at
+	switch {
+	case task.CheckerProgram != nil:
+		q.Check = func(ctx context.Context, output *os.File) (job.CheckReport, error) {
+			return task.runChecker(ctx, input, answer, output)
+		}
+	case t.Answer != "":
+		q.Check = func(ctx context.Context, output *os.File) (job.CheckReport, error) {
 			answer, err := os.Open(t.Answer)
 			if err != nil {
 				return job.CheckReport{}, err
@@ -99,13 +109,31 @@ func runTest(ctx context.Context, worker *measure.Worker, task Task, t Test) (jo
 	return worker.Test(ctx, q)
 }
 
+// runChecker has the checker of the task look at one output.
+func (t Task) runChecker(ctx context.Context, input, answer inputs, output *os.File) (job.CheckReport, error) {
+	c := jury.Case{Output: output}
+	var err error
+	if c.Input, err = input.at(t.Jury.Slot()); err != nil {
+		return job.CheckReport{}, err
+	}
+	if c.Answer, err = answer.at(t.Jury.Slot()); err != nil {
+		return job.CheckReport{}, err
+	}
+	return t.Jury.Check(ctx, *t.CheckerProgram, c)
+}
+
 // inputs are one input, once for every node on which runs of a test read it.
 type inputs struct {
-	path   string
+	path   string // "" is an empty input
 	onNode map[int]*sandbox.Input
 }
 
+func newInputs(path string) inputs { return inputs{path, map[int]*sandbox.Input{}} }
+
 func (in inputs) at(slot sandbox.Slot) (*sandbox.Input, error) {
+	if in.path == "" {
+		return nil, nil
+	}
 	if i := in.onNode[slot.Node]; i != nil {
 		return i, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"judged/internal/base/job"
 	"judged/internal/engine/checker"
+	"judged/internal/engine/jury"
 	"judged/internal/sandbox"
 )
 
@@ -19,8 +20,7 @@ const placeholder = "{program}"
 // lies.
 func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task, error) {
 	t := Task{Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head}
-	var err error
-	if t.Checker, err = checker.Parse(j.Checker.Kind); err != nil {
+	if err := t.setChecker(*j.Checker, path); err != nil {
 		return Task{}, err
 	}
 	if j.Program != (job.File{}) {
@@ -39,18 +39,40 @@ func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task,
 	for _, jt := range j.Tests {
 		test := Test{Name: jt.Name}
 		if jt.Input != nil {
-			if test.Input, err = path(*jt.Input); err != nil {
+			p, err := path(*jt.Input)
+			if err != nil {
 				return Task{}, fmt.Errorf("find input of test %q: %w", jt.Name, err)
 			}
+			test.Input = p
 		}
 		if jt.Answer != nil {
-			if test.Answer, err = path(*jt.Answer); err != nil {
+			p, err := path(*jt.Answer)
+			if err != nil {
 				return Task{}, fmt.Errorf("find answer of test %q: %w", jt.Name, err)
 			}
+			test.Answer = p
 		}
 		t.Tests = append(t.Tests, test)
 	}
 	return t, nil
+}
+
+// checkerName is what a checker is called in its sandbox.
+const checkerName = "checker"
+
+func (t *Task) setChecker(c job.Checker, path func(job.File) (string, error)) (err error) {
+	protocol, isProgram := jury.IsChecker(c.Kind)
+	if !isProgram {
+		t.Checker, err = checker.Parse(c.Kind)
+		return err
+	}
+	p, err := path(c.Program)
+	if err != nil {
+		return fmt.Errorf("find program of the checker: %w", err)
+	}
+	file := sandbox.File{Name: checkerName, Path: p, Exec: true}
+	t.CheckerProgram = &jury.Checker{Protocol: protocol, Program: jury.Program{File: file, Args: c.Args}}
+	return nil
 }
 
 func (t *Task) addFile(name string, f job.File, exec bool, path func(job.File) (string, error)) error {

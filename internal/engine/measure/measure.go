@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ type Request struct {
 	// is ready. An error ends the test.
 	Ready func() error
 	// Check compares the output of a run that came to its end; nil accepts.
-	Check func(ctx context.Context, output io.Reader) (job.CheckReport, error)
+	Check func(ctx context.Context, output *os.File) (job.CheckReport, error)
 	// Ran learns of every run as soon as it has ended; nil is nobody.
 	Ran func(job.Run)
 }
@@ -283,10 +284,11 @@ func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandb
 		}
 		return nil
 	}
-	output, err := box.Stdout().Reader()
+	output, err := box.Stdout().Open()
 	if err != nil {
 		return err
 	}
+	defer output.Close()
 	c, err := q.Check(ctx, output)
 	if err != nil {
 		return fmt.Errorf("check output of test %q: %w", q.Name, err)

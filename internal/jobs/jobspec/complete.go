@@ -15,6 +15,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
+	"judged/internal/engine/jury"
 )
 
 // Bounds of a job that no configuration moves: they keep records, argument
@@ -102,13 +103,17 @@ func needsProgram(command []string) bool {
 	return len(command) == 0 || slices.ContainsFunc(command, func(arg string) bool { return strings.Contains(arg, itself) })
 }
 
-func (e *Errors) command(command []string) {
+func (e *Errors) arguments(field string, args []string) {
 	size := 0
-	for i, arg := range command {
+	for i, arg := range args {
 		size += len(arg) + 1 + argPointer
-		e.check(!strings.ContainsRune(arg, 0), fmt.Sprintf("command[%d]", i), "has a NUL; no argument can")
+		e.check(!strings.ContainsRune(arg, 0), fmt.Sprintf("%s[%d]", field, i), "has a NUL; no argument can")
 	}
-	e.check(size <= maxCommand, "command", "%d bytes, %d of them for each argument beside its text; send at most %d", size, 1+argPointer, maxCommand)
+	e.check(size <= maxCommand, field, "%d bytes, %d of them for each argument beside its text; send at most %d", size, 1+argPointer, maxCommand)
+}
+
+func (e *Errors) command(command []string) {
+	e.arguments("command", command)
 	e.check(len(command) == 0 || command[0] != "", "command[0]", "empty; send %q or the name of a program", itself)
 }
 
@@ -161,9 +166,15 @@ func (e *Errors) checker(c *job.Checker) {
 	if c == nil {
 		return
 	}
+	if _, isProgram := jury.IsChecker(c.Kind); isProgram {
+		e.file("checker.program", &c.Program)
+		e.arguments("checker.args", c.Args)
+		return
+	}
 	_, err := checker.Parse(c.Kind)
-	e.check(err == nil, "checker.kind", "%s is unknown; send tokens, exact, lines or float:EPS such as float:1e-6", quote(c.Kind))
+	e.check(err == nil, "checker.kind", "%s is unknown; send tokens, exact, lines, float:EPS such as float:1e-6, or icpc, testlib or cms with a program", quote(c.Kind))
 	e.check(len(c.Args) == 0, "checker.args", "this checker takes none; leave them out")
+	e.check(c.Program == (job.File{}), "checker.program", "this checker is none; leave it out, or send the kind icpc, testlib or cms")
 }
 
 func (e *Errors) limits(l job.Limits, most config.MaxLimits) {

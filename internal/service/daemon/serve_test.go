@@ -31,6 +31,7 @@ func TestServe(t *testing.T) {
 		{"report", completeReport},
 		{"hostile text", hostileText},
 		{"verdicts", verdicts},
+		{"programs of the jury", juryPrograms},
 		{"data folder in use", dataInUse},
 		{"port in use", portInUse},
 		{"threads", threads},

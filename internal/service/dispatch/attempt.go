@@ -124,6 +124,11 @@ func (d *Dispatcher) run(ctx context.Context, lease *slots.Lease, waiting store.
 	if err != nil {
 		return job.Report{}, err
 	}
+	if task.CheckerProgram != nil {
+		if task.Jury, err = d.o.Engine.Jury(lease.Slot()); err != nil {
+			return job.Report{}, err
+		}
+	}
 	task.Place = d.placesBeside(lease)
 	task.Ready = func() error {
 		_, err := begin()
