@@ -6,17 +6,18 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 GO      := go
 export CGO_ENABLED := 0
 
-.PHONY: help build demo test test-arm64 setup check bench policy soak fuzz clean
+.PHONY: help build demo test test-arm64 setup check bench policy soak fuzz mutate clean
 
 help:
 	@echo 'make build   bin/judged, static'
-	@echo 'make demo    judge the sample programs through a daemon, and show what came of them'
+	@echo 'make demo    judge the sample programs through a daemon, and show the verdicts'
 	@echo 'make test    everything: unit, native (root), guest (QEMU)'
 	@echo 'make test-arm64   those of it that boot an arm64 guest'
 	@echo 'make bench   the promises of deploy/PROMISES.md, measured'
 	@echo 'make policy  how often each policy is wrong near the limit, simulated'
 	@echo 'make soak    10 000 runs and what they leave, and judged killed at every system call of a run'
 	@echo 'make fuzz    every fuzz target for 10 s, two at a time'
+	@echo 'make mutate  break lines of PKG=./internal/jobs/blobs one at a time, and list those that no test notices'
 	@echo 'make clean   remove bin/'
 
 # judged carries judged-init inside itself, so that one is built first.
@@ -54,7 +55,7 @@ check:
 	GOARCH=arm64 $(GO) build -o /dev/null ./cmd/judged-init
 	GOARCH=arm64 $(GO) build -o /dev/null ./cmd/judged
 
-# One after the other, each figure beside the bare fork+exec of the same minute.
+# One after the other, each figure next to the bare fork+exec of the same minute.
 bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Start -benchtime 500x ./internal/sandbox
 	$(GO) test -tags embedinit -run '^$$' -bench 'Overshoot|Afterlife|Peak' -benchtime 100x ./internal/sandbox
@@ -62,6 +63,8 @@ bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Policies -benchtime 300x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Throughput -benchtime 30x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/service/daemon
+	$(GO) test -run '^$$' -bench PutTakeFinish -benchtime 1000x ./internal/jobs
+	$(GO) test -run '^$$' -bench Large -benchtime 50x -timeout 30m ./internal/jobs
 	$(GO) test -run '^$$' -bench . -p 1 ./internal/timing/stats ./internal/engine/checker ./internal/timing/evidence
 
 policy:
@@ -77,6 +80,13 @@ PART     := 0/1
 
 fuzz:
 	@.ci/fuzz $(FUZZTIME) $(PART)
+
+# A tool that is separate, not of go.mod. It takes as many runs of the package's tests as
+# there are mutants.
+PKG := ./internal/jobs/blobs
+
+mutate:
+	$(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --workers 1 $(PKG)
 
 clean:
 	rm -rf bin internal/sandbox/judged-init

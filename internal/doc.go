@@ -1,27 +1,28 @@
 // Package internal holds no code, only the map of the packages. They are
-// grouped into wings, lowest first; layers_test.go holds every import against
-// this map. A package imports packages of lower wings, and of its own wing those
-// with a lower floor, which is the number in brackets.
+// grouped into wings, lowest first; layers_test.go checks every import against
+// this map. A package imports packages of lower wings, and packages of the same
+// wing with a lower floor, which is the number in brackets.
 //
 //	base     what every wing uses
 //	  base/cpuset base/text base/units                 [0]  CPU lists; lines and names for people; sizes and their text
 //	  base/linux                                       [0]  system calls
-//	  base/job base/config                             [1]  the model of a job and its JSON; the configuration
+//	  base/job                                         [1]  the model of a job and its JSON
+//	  base/config                                      [2]  the configuration
 //	host     what the machine is, and how it is set up
 //	  host/hostfs                                      [0]  /proc and /sys under a root
 //	  host/topology host/virt                          [1]  CPUs, cores, nodes; bare metal or hypervisor
 //	  host/turbo host/slots                            [2]  frequency switches; leases of CPUs
-//	  host/boot host/tune host/fingerprint             [3]  the kernel command line; settings: plan, journal, apply, restore; which hosts compare
+//	  host/boot host/tune host/fingerprint             [3]  kernel command line; host settings; comparable hosts
 //	  host/doctor                                      [4]  checks of the host
 //	sandbox  one program run once
 //	  sandbox/seccomp sandbox/runtimes                 [0]  the system call policy; what programs load
-//	  sandbox/cgroup sandbox/initproc                  [0]  v2, hybrid and v1 as one Group; what happens between clone and exec
+//	  sandbox/cgroup sandbox/initproc                  [0]  v2, hybrid and v1 as one Group; from clone to exec
 //	  sandbox                                          [1]  prepare, load, run, close
 //	timing   what a measured time is worth
 //	  timing/stats                                     [0]  the decision rule, dispersion, comparison
 //	  timing/evidence                                  [1]  what disturbed a run, and by how much
 //	engine   from a job to a report
-//	  engine/checker engine/problem engine/jury        [0]  comparisons; tests on disk; checkers and interactors that are programs
+//	  engine/checker engine/jury engine/problem        [0]  comparisons; checkers that are programs; tests on disk
 //	  engine/measure                                   [1]  one test, as many runs as its rule asks
 //	  engine/judge engine/canary                       [2]  one job on one worker; reference kernels
 //	  engine                                           [3]  a host ready to judge: slots, one worker each
@@ -38,20 +39,19 @@
 //	service  what runs as a daemon
 //	  service/metrics service/render                   [0]  every metric; reports as tables
 //	  service/httpapi                                  [1]  routes, and the page for people
-//	  service/dispatch                                 [1]  slot, job, judge, store
+//	  service/dispatch service/slothealth              [1]  the job loop; which slots are fit to judge on
 //	  service/daemon                                   [2]  configuration -> parts -> tasks; readiness, drain
 //
 // The commands in cmd/ are above all of them. cmd/judged-init, the first process
 // of a sandbox, imports sandbox/initproc only. The package testdata holds the
 // programs of the experiments and is below all of them.
 //
-// testkit and the packages below it serve tests and the demo: nothing else
-// imports them.
+// Only tests and the demo import testkit and the packages below it.
 //
 // Life of a submission:
 //
 //	client -> httpapi -> jobspec -> blobs -> store (durable) -> queue (202)
-//	       -> dispatch <- slots
+//	       -> dispatch <- slots <- slothealth (canaries, quarantine)
 //	       -> judge -> measure -> sandbox -> (cgroup, initproc)   on the slot's CPUs
 //	                   checker                                    on the housekeeping CPUs
 //	       -> store (fenced) -> queue.Ack -> slot idle

@@ -42,7 +42,7 @@ func floors(t *testing.T) map[string]int {
 		}
 	}
 	if wing != 8 || len(m) < 35 {
-		t.Fatalf("read %d wings and %d packages from the map in doc.go; is its form still the one that this test reads?", wing, len(m))
+		t.Fatalf("read %d wings and %d packages from the map in doc.go; keep its form", wing, len(m))
 	}
 	return m
 }
@@ -91,7 +91,7 @@ func TestImportsGoDown(t *testing.T) {
 			return
 		}
 		to, ours := strings.CutPrefix(to, module)
-		if !ours || testOnly(to) { // TestDoors says who may
+		if !ours || testOnly(to) { // TestRestrictedImports says who may
 			return
 		}
 		if there, ok := floor[to]; !ok || there >= here {
@@ -100,9 +100,9 @@ func TestImportsGoDown(t *testing.T) {
 	})
 }
 
-// The doors: who may import what, and why nobody else.
-func TestDoors(t *testing.T) {
-	doors := []struct{ path, only, why string }{
+// TestRestrictedImports checks who may import what, and says why nobody else may.
+func TestRestrictedImports(t *testing.T) {
+	restricted := []struct{ path, only, why string }{
 		{"golang.org/x/sys/unix", "internal/base/linux", "system calls have one place"},
 		{"github.com/containerd/cgroups", "internal/sandbox/cgroup", "control groups have one place"},
 		{"github.com/nats-io/nats-server", "internal/broker", "the broker alone knows what is behind it"},
@@ -110,12 +110,12 @@ func TestDoors(t *testing.T) {
 		{"modernc.org/sqlite", "internal/jobs", "one package knows which database it is"},
 		{"github.com/jackc/pgx", "internal/jobs", "one package knows which database it is"},
 		{"github.com/spf13/cobra", "cmd/judged", "commands are the command line's"},
-		{"github.com/prometheus/client_golang", "internal/service/metrics", "every metric stands in one place"},
+		{"github.com/prometheus/client_golang", "internal/service/metrics", "every metric is declared in one place"},
 		{"judged/internal/testkit", "internal/testkit cmd/judged-demo", "it serves tests and the demo"},
 		{"os/exec", "internal/testkit cmd/judged-demo", "running other programs is the sandbox's job"},
 	}
 	imports(t, func(from, to, file string) {
-		for _, d := range doors {
+		for _, d := range restricted {
 			if strings.HasPrefix(to, d.path) && !allowed(from, d.only) {
 				t.Errorf("%s: imports %s; only %s may: %s", file, to, d.only, d.why)
 			}

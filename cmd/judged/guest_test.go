@@ -16,8 +16,8 @@ import (
 	"judged/internal/testkit/guest"
 )
 
-// inTheGuest are the tests that run beside judged on the guest's own kernel.
-const inTheGuest = "judged/cmd/judged/testdata/guestlab"
+// inTheGuest are the tests that run next to judged on the guest's kernel.
+const inTheGuest = "judged/internal/testkit/guestlab"
 
 // isolation reserves the CPUs of NUMA node 1.
 const isolation = "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3"
@@ -148,11 +148,11 @@ func samples(t *testing.T, arch, data string, chosen []string) map[string]string
 	return files
 }
 
-// watchSources looks at what is compiled by the tests themselves, so that go
-// test does not take an older result for this one.
+// watchSources opens the sources that the tests compile, so that go test does
+// not reuse a cached result after they change.
 func watchSources(t *testing.T) {
 	t.Helper()
-	sources, err := filepath.Glob("testdata/guestlab/*.go")
+	sources, err := filepath.Glob(filepath.Join(testkit.RepoRoot(t), "internal/testkit/guestlab/*.go"))
 	if err != nil || len(sources) == 0 {
 		t.Fatalf("find the tests for the guest: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"judged/internal/base/job"
 	"judged/internal/base/units"
+	"judged/internal/engine/checker"
 	"judged/internal/engine/jury"
 	"judged/internal/jobs/jobspec"
 )
@@ -37,7 +38,7 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.input, "input", "", "one test: its input `FILE`; without it the input is empty")
 	fl.StringVar(&f.answer, "answer", "", "its answer `FILE`; without it nothing is compared")
 	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ZIP` with NAME.in and NAME.ans (or .a, .out)")
-	fl.StringVar(&f.checker, "checker", "tokens", "`KIND` of comparison: tokens, exact, lines, float:EPS such as float:1e-6, or a program: icpc:PATH, testlib:PATH or cms:PATH")
+	fl.StringVar(&f.checker, "checker", checker.DefaultKind, "`KIND` of comparison: "+checker.Usage()+"; or a program: "+jury.Usage(jury.CheckerProtocols()))
 	fl.StringArrayVar(&f.checkerArgs, "checker-arg", nil, "a further `ARG` of a checker that is a program; repeatable")
 	f.addLimits(cmd)
 	fl.StringVar(&f.repeats, "repeats", "", "run every test `N|MIN-MAX` times and report the dispersion")

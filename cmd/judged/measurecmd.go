@@ -14,13 +14,14 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/engine"
+	"judged/internal/engine/checker"
 	"judged/internal/engine/judge"
 	"judged/internal/lab/bench"
 	"judged/internal/service/render"
 )
 
 func (a *app) measureCommand() *cobra.Command {
-	f := measureFlags{job: jobFlags{checker: "tokens", stop: "first-failure"}}
+	f := measureFlags{job: jobFlags{checker: checker.DefaultKind, stop: "first-failure"}}
 	cmd := &cobra.Command{
 		Use:   "measure [flags] [--] PROGRAM [ARG...]",
 		Short: "How much does a program's time vary, under which placement",

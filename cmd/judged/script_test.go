@@ -71,6 +71,12 @@ func TestScriptsPython(t *testing.T) {
 	runScripts(t, "testdata/script/python")
 }
 
+// TestScriptsDrain has a daemon to itself, because it takes the only slot out of use.
+func TestScriptsDrain(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	runScripts(t, "testdata/script/drain", "JUDGED_URL="+startDaemon(t), "LASTCPU="+lastCPU(t).String())
+}
+
 // TestScriptsDaemon talk to one daemon, each about jobs of its own.
 func TestScriptsDaemon(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime"
 	"sync"
-	"time"
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/linux"
@@ -154,24 +153,15 @@ func (c *Engine) claimCPUs() (err error) {
 	return err
 }
 
-// monitorSlack is a tenth of how rarely the runtime's monitor looks when it has
-// found nothing for a while, so nothing relies on its looking more often.
-const monitorSlack = time.Millisecond
-
 // confine keeps all threads of this process, and what they start, off the
-// slots. On the CPUs that are left, it spares the runtime's monitor: a job makes
-// hundreds of system calls, some of which block, and looking after them every 20 µs
-// takes a tenth of what the job does. The monitor is there to have other goroutines
-// run meanwhile. These have a processor of the runtime more than there are CPUs instead.
+// slots. A job makes hundreds of system calls, some of which block; one processor of
+// the runtime more than there are CPUs lets other goroutines run meanwhile.
 func (c *Engine) confine() error {
 	house := c.housekeeping()
 	if err := linux.ConfineProcess(house); err != nil {
 		return fmt.Errorf("keep judged off the slots: %w", err)
 	}
 	runtime.GOMAXPROCS(len(house) + 1)
-	if err := linux.CalmMonitor(monitorSlack); err != nil {
-		c.options.Log.Warn("judged takes more CPU time than it needs", "error", err)
-	}
 	return nil
 }
 

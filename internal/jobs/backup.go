@@ -6,75 +6,187 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"judged/internal/base/linux"
+	"judged/internal/jobs/blobs"
 )
 
-// Backup writes a consistent copy of the database to file, which must not
-// exist, while the store is in use by this and other processes. A SQLite copy
-// is a database that Restore or Open reads. For PostgreSQL it is an error.
-func (s *Store) Backup(ctx context.Context, file string) error {
-	if s.driver.backup == nil {
-		return errors.New("back up the database: it is a PostgreSQL server; use pg_dump, or the server's own backups")
+// Backup writes all jobs as they are at one moment, and the files that
+// unfinished ones name, from the folder of blobs to file, which must not exist.
+// Other processes may use the database meanwhile; none of it is changed.
+func Backup(ctx context.Context, o Options, folder, file string) (Archive, error) {
+	a, err := backup(ctx, o, blobs.Attach(folder), file)
+	if err != nil {
+		return Archive{}, fmt.Errorf("back up to %q: %w", file, err)
 	}
-	if err := s.driver.backup(ctx, file); err != nil {
-		return fmt.Errorf("back up the database to %q: %w", file, err)
-	}
-	return nil
+	return a, nil
 }
 
-// Restore copies a backup to where the SQLite database of a judged that is not
-// running will be opened. It refuses to replace one that is there: its log of
-// changes would be applied to the copy and destroy it.
-func Restore(ctx context.Context, backup, file string) error {
-	for _, there := range []string{file, file + "-wal", file + "-shm"} {
-		if _, err := os.Lstat(there); !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("restore %q: %q is in the way (%w); stop judged and move the old database with its -wal and -shm files away", backup, there, errors.Join(err, os.ErrExist))
+func backup(ctx context.Context, o Options, files *blobs.Store, file string) (a Archive, err error) {
+	if o.URL == "" {
+		if _, err := os.Stat(o.File); err != nil { // SQLite would create it
+			return a, fmt.Errorf("%w; name the data directory of judged", err)
 		}
 	}
-	if err := checkBackup(ctx, backup); err != nil {
-		return fmt.Errorf("restore %q: %w; name a file that judged backup wrote", backup, err)
+	s, err := connect(o)
+	if err != nil {
+		return a, err
 	}
-	if err := copyFile(backup, file); err != nil {
-		return fmt.Errorf("restore %q to %q: %w", backup, file, err)
-	}
-	return nil
+	defer func() { err = errors.Join(err, s.Close()) }()
+	err = create(file, func(w io.Writer) error {
+		a, err = s.archive(ctx, files, w)
+		return err
+	})
+	return a, err
 }
 
-// checkBackup reads a backup without writing next to it.
-func checkBackup(ctx context.Context, backup string) (err error) {
-	if _, err := os.Stat(backup); err != nil {
-		return err
-	}
-	db, err := openSQLiteFile(backup, "query_only(1)", "journal_mode(OFF)")
+// create makes a file of what write writes: durable, and whole or not at all.
+func create(file string, write func(io.Writer) error) (err error) {
+	// The lock keeps two backups out of one file, and ends with the process: what
+	// a killed one left is used again.
+	partial, err := linux.LockFile(file + ".partial")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	var result string
-	if err := db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&result); err != nil {
-		return err
+	defer func() { err = errors.Join(err, partial.Close()) }()
+	if _, err := os.Lstat(file); !errors.Is(err, os.ErrNotExist) {
+		return errors.Join(err, os.ErrExist, os.Remove(partial.Name()))
 	}
-	if result != "ok" {
-		return fmt.Errorf("damaged: %s", result)
+	err = partial.Truncate(0)
+	if err == nil {
+		err = write(partial)
 	}
-	var version sql.NullInt64
-	return db.QueryRowContext(ctx, `SELECT MAX(version) FROM judged_schema`).Scan(&version)
+	if err == nil {
+		err = partial.Sync()
+	}
+	if err == nil {
+		err = os.Rename(partial.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(partial.Name()))
+	}
+	return syncDir(filepath.Dir(file))
 }
 
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
+// archive writes a backup of a snapshot of the database.
+func (s *Store) archive(ctx context.Context, files *blobs.Store, w io.Writer) (a Archive, err error) {
+	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: s.driver.snapshot})
+	if err != nil {
+		return a, s.explain(ctx, "begin a snapshot", err)
+	}
+	defer func() { err = errors.Join(err, tx.Rollback()) }()
+	a = Archive{Created: s.now(), named: map[string]bool{}}
+	if err := tx.QueryRowContext(ctx, `SELECT MAX(version) FROM judged_schema`).Scan(&a.schema); err != nil {
+		return a, s.explain(ctx, "read the version of the schema", err)
+	}
+	if a.schema != len(migrations) {
+		return a, fmt.Errorf("the schema has version %d and this judged writes backups of version %d: use the judged that runs the daemon", a.schema, len(migrations))
+	}
+	out := newArchiveWriter(w, a.Created)
+	if err := out.addJSON(headerEntry, archiveHeader{Format: archiveFormat, Schema: a.schema, Created: a.Created}); err != nil {
+		return a, err
+	}
+	for _, table := range archivedTables {
+		if err := s.archiveTable(ctx, tx, table, &a, out); err != nil {
+			return a, s.explain(ctx, "read table "+table, err)
+		}
+	}
+	for _, digest := range slices.Sorted(maps.Keys(a.named)) {
+		if err := a.archiveBlob(ctx, files, digest, out); err != nil {
+			return a, err
+		}
+	}
+	a.finish()
+	return a, out.finish()
+}
+
+func (s *Store) archiveTable(ctx context.Context, tx *sql.Tx, table string, a *Archive, out *archiveWriter) error {
+	found, err := tx.QueryContext(ctx, `SELECT * FROM `+table)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	columns, err := found.Columns()
+	if err != nil {
+		return errors.Join(err, found.Close())
+	}
+	b, size, number := batch{Columns: columns}, 0, 0
+	flush := func() error {
+		if len(b.Rows) == 0 {
+			return nil
+		}
+		if err := a.count(table, b); err != nil {
+			return err
+		}
+		for _, row := range b.Rows {
+			for i, v := range row {
+				row[i] = encodeValue(v)
+			}
+		}
+		number++
+		err := out.addJSON(fmt.Sprintf("%s%s/%08d.json", rowsFolder, table, number), b)
+		b.Rows, size = b.Rows[:0], 0
+		return err
+	}
+	err = each(found, func(rows *sql.Rows) error {
+		row, into := make([]any, len(columns)), make([]any, len(columns))
+		for i := range row {
+			into[i] = &row[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		for _, v := range row {
+			if data, ok := v.([]byte); ok {
+				size += len(data)
+			}
+		}
+		if b.Rows = append(b.Rows, row); len(b.Rows) < batchRows && size < batchBytes {
+			return nil
+		}
+		return flush()
+	})
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
-		return errors.Join(err, os.Remove(to))
+	return flush()
+}
+
+// archiveBlob adds a file, unless it is missing or damaged: a backup without it
+// is better than none.
+func (a *Archive) archiveBlob(ctx context.Context, files *blobs.Store, digest string, out *archiveWriter) error {
+	path, err := files.Path(digest)
+	if errors.Is(err, blobs.ErrNotFound) {
+		return nil
 	}
-	return syncDir(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := blobs.Verify(digest, f); err != nil {
+		if _, damaged := errors.AsType[*blobs.DigestError](err); damaged {
+			return nil
+		}
+		return err
+	}
+	size, err := f.Seek(0, io.SeekCurrent)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return err
+	}
+	a.named[digest] = true
+	a.Blobs++
+	return out.add(blobsFolder+digest, size, f)
 }

@@ -200,6 +200,14 @@ func seeded(b *testing.B, of backend, waiting, finished int) *Store {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = s.Close() })
+	seed(b, s, waiting, finished)
+	return s
+}
+
+func seed(b testing.TB, s *Store, waiting, finished int) {
+	b.Helper()
+	timeout := s.opts.Timeout
+	defer func() { s.opts.Timeout = timeout }()
 	s.opts.Timeout = time.Hour
 	body, err := packJSON(sampleJob())
 	if err != nil {
@@ -250,8 +258,6 @@ FROM (%[4]s) AS numbers`
 			b.Fatal(err)
 		}
 	}
-	s.opts.Timeout = 10 * time.Second
-	return s
 }
 
 // seedLabels gives each job one of ten problems and one of a thousand teams.

@@ -3,37 +3,43 @@ package jobs
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 )
+
+// errNewerSchema is for a database that a newer judged has migrated.
+var errNewerSchema = errors.New("the schema is newer than this judged")
 
 // migrate brings the database to the last version of list, one transaction for
 // all steps. The transaction holds a lock, so of processes that start together
 // one migrates and the others find it done.
 func (s *Store) migrate(ctx context.Context, list []string) error {
-	return s.tx(ctx, "migrate the database", func(ctx context.Context, tx *sql.Tx) error {
-		if s.driver.lockSchema != "" {
-			if _, err := tx.ExecContext(ctx, s.driver.lockSchema); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS judged_schema (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`); err != nil {
+	return s.tx(ctx, "migrate the database", func(ctx context.Context, tx *sql.Tx) error { return s.migrateTo(ctx, tx, list) })
+}
+
+func (s *Store) migrateTo(ctx context.Context, tx *sql.Tx, list []string) error {
+	if s.driver.lockSchema != "" {
+		if _, err := tx.ExecContext(ctx, s.driver.lockSchema); err != nil {
 			return err
 		}
-		var version int
-		if err := tx.QueryRowContext(ctx, `SELECT COALESCE(MAX(version), 0) FROM judged_schema`).Scan(&version); err != nil {
+	}
+	if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS judged_schema (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`); err != nil {
+		return err
+	}
+	var version int
+	if err := tx.QueryRowContext(ctx, `SELECT COALESCE(MAX(version), 0) FROM judged_schema`).Scan(&version); err != nil {
+		return err
+	}
+	if version > len(list) {
+		return fmt.Errorf("%w: version %d, and this judged knows versions up to %d: use the judged that wrote it, or a newer one", errNewerSchema, version, len(list))
+	}
+	for ; version < len(list); version++ {
+		if _, err := tx.ExecContext(ctx, s.driver.sql(list[version])); err != nil {
+			return fmt.Errorf("from version %d: %w", version, err)
+		}
+		if _, err := tx.ExecContext(ctx, s.driver.sql(`INSERT INTO judged_schema (version, applied) VALUES (?1, ?2)`), version+1, s.now().UnixNano()); err != nil {
 			return err
 		}
-		if version > len(list) {
-			return fmt.Errorf("the schema has version %d and this judged knows versions up to %d: use the judged that wrote it, or a newer one", version, len(list))
-		}
-		for ; version < len(list); version++ {
-			if _, err := tx.ExecContext(ctx, s.driver.sql(list[version])); err != nil {
-				return fmt.Errorf("from version %d: %w", version, err)
-			}
-			if _, err := tx.ExecContext(ctx, s.driver.sql(`INSERT INTO judged_schema (version, applied) VALUES (?1, ?2)`), version+1, s.now().UnixNano()); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }

@@ -52,6 +52,11 @@ func (s *Store) openPostgres() error {
 		unavailable: p.unavailable,
 		listen:      p.run,
 		notify:      p.queue,
+		snapshot:    sql.LevelRepeatableRead,
+		// A process of judged has one connection that only listens.
+		users:     `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN ` + channel + `'`,
+		restored:  `SELECT setval(pg_get_serial_sequence('jobs', 'seq'), MAX(seq)) FROM jobs`,
+		makeEmpty: "create an empty database and name it in database.url",
 	}
 	s.write = stdlib.OpenDB(*config)
 	s.write.SetMaxOpenConns(postgresConnections)

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -28,14 +27,25 @@ func (s *Store) openSQLite() error {
 		sql:         tokens.Replace,
 		unavailable: func(err error) string { return sqliteUnavailable(err, s.opts.File) },
 		notify:      func(string) {},
-		backup:      s.backupSQLite,
+		makeEmpty:   fmt.Sprintf("move %q with its -wal and -shm files away", s.opts.File),
 	}
 	var err error
-	if s.write, err = openSQLiteFile(s.opts.File); err != nil {
+	if s.opts.alone {
+		// Only a process that has the file alone can leave the write-ahead log.
+		s.write, err = openSQLiteFile(s.opts.File, "exclusive", "busy_timeout(1000)", "journal_mode(DELETE)")
+		if err != nil {
+			return err
+		}
+		s.write.SetMaxOpenConns(1)
+		s.read = s.write
+		return nil
+	}
+	pragmas := []string{"busy_timeout(5000)", "journal_mode(WAL)", "journal_size_limit(67108864)"}
+	if s.write, err = openSQLiteFile(s.opts.File, "immediate", pragmas...); err != nil {
 		return err
 	}
 	s.write.SetMaxOpenConns(1)
-	if s.read, err = openSQLiteFile(s.opts.File, "query_only(1)"); err != nil {
+	if s.read, err = openSQLiteFile(s.opts.File, "immediate", append(pragmas, "query_only(1)")...); err != nil {
 		return errors.Join(err, s.write.Close())
 	}
 	s.read.SetMaxOpenConns(sqliteReaders)
@@ -47,10 +57,8 @@ func (s *Store) openSQLite() error {
 // synchronous(FULL) syncs the log at each commit, which is what makes Put
 // durable. Write transactions lock at BEGIN: one that begins as a reader fails
 // when it turns writer after another one wrote.
-func openSQLiteFile(path string, pragmas ...string) (*sql.DB, error) {
-	options := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{
-		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "journal_size_limit(67108864)",
-	}, pragmas...)}
+func openSQLiteFile(path, lock string, pragmas ...string) (*sql.DB, error) {
+	options := url.Values{"_txlock": {lock}, "_pragma": append(pragmas, "synchronous(FULL)")}
 	name := &url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: options.Encode()}
 	db, err := sql.Open("sqlite", name.String())
 	if err != nil {
@@ -75,46 +83,9 @@ func sqliteUnavailable(err error, path string) string {
 	case sqlite3.SQLITE_IOERR:
 		return fmt.Sprintf("check the disk and the free space of %q", dir)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return fmt.Sprintf("end the other process that writes to %q", path)
+		return fmt.Sprintf("stop the other process that uses %q", path)
 	}
 	return ""
-}
-
-// backupSQLite copies a snapshot of the database while it is in use. It has a
-// connection of its own: VACUUM INTO is refused where query_only is set, and the
-// writer must not wait for it.
-func (s *Store) backupSQLite(ctx context.Context, file string) (err error) {
-	partial := file + ".partial"
-	// SQLite writes into an empty file; made here, it is readable by its owner only.
-	made, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		err = errors.Join(err, made.Close())
-		if err != nil {
-			err = errors.Join(err, os.Remove(partial))
-		}
-	}()
-	db, err := openSQLiteFile(s.opts.File)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if _, err := db.ExecContext(ctx, `VACUUM INTO ?1`, partial); err != nil {
-		return err
-	}
-	if err := made.Sync(); err != nil {
-		return err
-	}
-	// Link, not Rename: it never replaces a file.
-	if err := os.Link(partial, file); err != nil {
-		return err
-	}
-	if err := os.Remove(partial); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(file))
 }
 
 func syncDir(path string) error {

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -202,58 +201,6 @@ func TestReadOnlyFileSystem(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-}
-
-// A backup that is made while jobs come and go is one moment of the database,
-// and works as one.
-func TestBackup(t *testing.T) {
-	s := sqliteBackend().open(t, nil)
-	ctx, cancel := context.WithCancel(s.ctx())
-	var work sync.WaitGroup
-	work.Go(func() {
-		for i := 0; ctx.Err() == nil; i++ {
-			s.put(fmt.Sprint("job", i), nil)
-			s.finish(s.take().Lease, job.Accepted)
-		}
-	})
-	testkit.WaitFor(t, time.Minute, "some jobs", func() bool { _, err := s.Get(s.ctx(), "job20"); return err == nil })
-	copied := filepath.Join(t.TempDir(), "backup")
-	s.must(s.Backup(s.ctx(), copied))
-	cancel()
-	work.Wait()
-	if err := s.Backup(s.ctx(), copied); !errors.Is(err, os.ErrExist) {
-		t.Errorf("a backup replaced another: %v", err)
-	}
-	if info, err := os.Stat(copied); err != nil || info.Mode() != 0o600 {
-		t.Errorf("backup %v, %v", info, err)
-	}
-	entries, err := os.ReadDir(filepath.Dir(copied))
-	if len(entries) != 1 || err != nil {
-		t.Errorf("left beside the backup: %v, %v", entries, err)
-	}
-
-	if err := Restore(s.ctx(), copied, s.o.File); !errors.Is(err, os.ErrExist) {
-		t.Errorf("a restore replaced a database: %v", err)
-	}
-	damaged := filepath.Join(t.TempDir(), "damaged")
-	if err := os.WriteFile(damaged, []byte("not a database, but long enough to look like something"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Restore(s.ctx(), damaged, filepath.Join(t.TempDir(), "judged.db")); err == nil {
-		t.Error("a text is restored")
-	}
-	restored := Options{File: filepath.Join(t.TempDir(), "judged.db")}
-	s.must(Restore(s.ctx(), copied, restored.File))
-	r := reopen(t, restored, &clock{})
-	if diff := cmp.Diff(s.get("job10"), r.get("job10")); diff != "" {
-		t.Errorf("restored (-want +got):\n%s", diff)
-	}
-	for rec, err := range r.Unfinished(s.ctx()) {
-		if err != nil || rec.ID == "" {
-			t.Errorf("unfinished: %+v, %v", rec, err)
-		}
-	}
-	r.put("new", nil)
 }
 
 // A path may hold what means something in a URL.

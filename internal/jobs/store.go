@@ -30,7 +30,8 @@ type Options struct {
 	// ErrUnavailable. The names are a closed set.
 	OnUnavailable func(operation string)
 
-	poll time.Duration // 0 is pollEvery
+	poll  time.Duration // 0 is pollEvery
+	alone bool          // no other process may use the database, see Restore
 }
 
 // pollEvery is how often the store looks at the database without being woken:
@@ -70,7 +71,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return open(ctx, o, migrations)
 }
 
-func open(ctx context.Context, o Options, schema []string) (*Store, error) {
+// connect makes a store without tasks, whatever schema the database has.
+func connect(o Options) (*Store, error) {
 	o.Lease = cmp.Or(o.Lease, 30*time.Second)
 	o.MaxDeliver = cmp.Or(o.MaxDeliver, 3)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
@@ -81,15 +83,17 @@ func open(ctx context.Context, o Options, schema []string) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{opts: o}
+	s := &Store{opts: o, stop: func() {}}
 	s.prepared.statements = map[preparedKey]*sql.Stmt{}
 	s.outbox.wake = make(chan struct{}, 1)
-	var err error
 	if o.URL == "" {
-		err = s.openSQLite()
-	} else {
-		err = s.openPostgres()
+		return s, s.openSQLite()
 	}
+	return s, s.openPostgres()
+}
+
+func open(ctx context.Context, o Options, schema []string) (*Store, error) {
+	s, err := connect(o)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +139,11 @@ type driver struct {
 	unavailable func(error) string       // what to do about an error that can pass by itself; "" for others
 	listen      func(context.Context)    // receives and sends notifications; nil where there is one process
 	notify      func(message string)     // queues a notification for other processes
-	backup      func(context.Context, string) error
+
+	snapshot  sql.IsolationLevel // of a transaction that reads one moment of the database
+	users     string             // query for the number of processes of judged that use it; "" where Options.alone says it
+	restored  string             // statement after rows were inserted with their keys; "" where none is needed
+	makeEmpty string             // what to do about a database that has jobs
 }
 
 // now is the time by the database's clock, so that the leases of hosts whose

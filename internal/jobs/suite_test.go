@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 	if database := os.Getenv(childEnv); database != "" {
 		os.Exit(child(database))
 	}
+	if arguments := os.Getenv(restoreEnv); arguments != "" {
+		os.Exit(restoreChild(arguments))
+	}
 	os.Exit(testkit.Run(m))
 }
 
@@ -188,6 +191,11 @@ var suite = map[string]func(*testing.T, backend){
 	"blobs":             testBlobs,
 	"migrations":        testMigrations,
 	"kill":              testKill,
+	"backup":            testBackup,
+	"backup under load": testBackupUnderLoad,
+	"restore refused":   testRestoreRefused,
+	"restore killed":    testRestoreKilled,
+	"archived tables":   testArchivedTables,
 }
 
 func run(t *testing.T, b backend) {
@@ -202,6 +210,7 @@ func TestPostgres(t *testing.T) {
 	// The tests kill processes, not the machine: nothing is lost without fsync.
 	server := postgres.Start(t, "fsync=off")
 	run(t, postgresBackend(server))
+	t.Run("move between databases", func(t *testing.T) { testMove(t, sqliteBackend(), postgresBackend(server)) })
 	t.Run("server killed", func(t *testing.T) { testServerKilled(t, server) })
 	t.Run("listen again", func(t *testing.T) { testListenAgain(t, server) })
 }

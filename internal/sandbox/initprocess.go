@@ -13,12 +13,6 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// initSlack is the timer slack that judged-init has from the thread that starts it,
-// and keeps for all its threads but the one that forks. Of the others only the
-// runtime's monitor waits by time, to no end in a program of one goroutine; it took
-// a sixth of what judged-init does.
-const initSlack = 10 * time.Millisecond
-
 // startInit starts judged-init in the template's namespaces.
 func (l *Launcher) startInit() error {
 	ours, theirs, err := linux.Socketpair()

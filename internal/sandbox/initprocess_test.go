@@ -7,36 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"judged/internal/base/linux"
 )
-
-// TestSlack: programs have the timer slack of any program, judged-init's other
-// threads have more.
-func TestSlack(t *testing.T) {
-	l := newLab(t, nil)
-	_, out := l.run(t, Spec{Args: []string{"cat", "/proc/self/timerslack_ns"}, Limits: limits()})
-	usual := strconv.Itoa(int(linux.UsualSlack))
-	if strings.TrimSpace(out) != usual {
-		t.Errorf("the program has %q, want %s", out, usual)
-	}
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", l.process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(threads) < 2 {
-		t.Fatalf("judged-init has %d threads, want the runtime's, too", len(threads))
-	}
-	for _, thread := range threads {
-		want := strconv.Itoa(int(initSlack))
-		if thread.Name() == strconv.Itoa(l.process.Pid) {
-			want = usual
-		}
-		if got := strings.TrimSpace(read("/proc/" + thread.Name() + "/timerslack_ns")); got != want {
-			t.Errorf("thread %s of judged-init %d has %q, want %s", thread.Name(), l.process.Pid, got, want)
-		}
-	}
-}
 
 // TestSlim: what judged-init's runtime maps as it goes on is not copied for every
 // run for long.

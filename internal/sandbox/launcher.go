@@ -164,8 +164,8 @@ func onOwnThread(f func()) {
 
 // runThread is the work of the launcher's thread.
 func (l *Launcher) runThread(program []byte, ready chan<- error) {
-	err := linux.SetTimerSlack(initSlack)
-	if err == nil && !l.options.Without.Has(initproc.Namespaces) {
+	var err error
+	if !l.options.Without.Has(initproc.Namespaces) {
 		err = errors.Join(linux.UnshareNetwork(), linux.UnshareHostname("judged"))
 	}
 	if err == nil {

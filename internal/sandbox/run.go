@@ -74,7 +74,7 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	}
 	waited := s.group.Pressure()
 	parked := s.parkedCounters()
-	w := watch{s: s, base: base.Total, user: base.User, parked: parked, start: linux.Monotonic()}
+	w := watch{s: s, base: base.Total, user: base.User, parked: parked, start: time.Now()}
 	if _, err := s.gate.Write([]byte{1}); err != nil {
 		return Result{}, fmt.Errorf("run: let go: %w", err)
 	}
@@ -83,11 +83,11 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	if err := errors.Join(err, a.Close()); err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}
-	begin := linux.Monotonic()
+	begin := time.Now()
 	r, err := s.collect(&w, a, base, parked)
-	r.WallTime = ended - w.start
+	r.WallTime = ended
 	r.Pressure.CPU, r.Pressure.IRQ = difference(r.Pressure.CPU, waited.CPU), difference(r.Pressure.IRQ, waited.IRQ)
-	s.overhead += linux.Monotonic() - begin
+	s.overhead += time.Since(begin)
 	if err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}

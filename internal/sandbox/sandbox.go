@@ -90,9 +90,9 @@ type Sandbox struct {
 // missing. Close it in any case.
 func (l *Launcher) Prepare(slot Slot) (*Sandbox, error) {
 	s := &Sandbox{launcher: l, slot: slot, uid: l.nextUID(), settle: settleTimeout}
-	begin := linux.Monotonic()
+	begin := time.Now()
 	err := s.prepare()
-	s.overhead += linux.Monotonic() - begin
+	s.overhead += time.Since(begin)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare sandbox: %w", err), s.Close())
 	}
@@ -139,9 +139,9 @@ func (s *Sandbox) start(msg []byte, fds []int) (*process, error) {
 
 // Load puts the program in place and parks it, everything but its execve done.
 func (s *Sandbox) Load(spec Spec) error {
-	begin := linux.Monotonic()
+	begin := time.Now()
 	err := s.doLoad(spec)
-	s.overhead += linux.Monotonic() - begin
+	s.overhead += time.Since(begin)
 	if err != nil {
 		return fmt.Errorf("load sandbox: %w", err)
 	}
@@ -294,7 +294,7 @@ func (s *Sandbox) Overhead() time.Duration { return s.overhead }
 // Close ends whatever still lives in the sandbox and removes all of it. What
 // Run returned stays valid.
 func (s *Sandbox) Close() error {
-	begin := linux.Monotonic()
+	begin := time.Now()
 	// Process 1 last: its end waits until everything in its namespace is
 	// gone, zombies of ours included.
 	errs := []error{s.solution.end(s.settle), s.process1.end(s.settle)}
@@ -311,7 +311,7 @@ func (s *Sandbox) Close() error {
 	if s.group != nil {
 		errs = append(errs, s.group.Remove())
 	}
-	s.overhead += linux.Monotonic() - begin
+	s.overhead += time.Since(begin)
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close sandbox: %w", err)
 	}

@@ -17,7 +17,7 @@ type watch struct {
 	base   time.Duration  // CPU time of the group at go
 	user   *time.Duration // of it, in user mode; nil is unknown
 	parked counters
-	start  time.Duration // monotonic
+	start  time.Time // monotonic
 	stop   Stop
 	idle   bool
 	// allowed is how much beyond its limits the run may go because noise explains it.
@@ -55,12 +55,12 @@ const minWake = time.Millisecond
 // only about programs that do not end.
 func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
 	// Not from now on: the run may have had this CPU first.
-	until := w.nextWake(w.s.limits.CPUTime, w.start)
+	until := w.nextWake(w.s.limits.CPUTime, 0)
 	for w.stop == StopNone {
-		over, err := linux.Await(ctx, w.s.solution.fd, until-linux.Monotonic())
+		over, err := linux.Await(ctx, w.s.solution.fd, until-w.elapsed())
 		switch {
 		case over || err != nil:
-			return linux.Monotonic(), err
+			return w.elapsed(), err
 		case ctx.Err() != nil:
 			w.stop = StopCancelled
 		default:
@@ -76,18 +76,18 @@ func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
 	if !over && err == nil {
 		err = errors.New("end the run: killed, and still there; look for a process in state D")
 	}
-	return linux.Monotonic(), err
+	return w.elapsed(), err
 }
 
 // look reads the clocks, decides whether to stop and returns until when to sleep
 // otherwise.
 func (w *watch) look() (time.Duration, error) {
-	asked := linux.Monotonic()
+	asked := w.elapsed()
 	used, err := w.used()
 	if err != nil {
 		return 0, err
 	}
-	elapsed := linux.Monotonic() - w.start
+	elapsed := w.elapsed()
 	if used >= w.cpuLimit() || elapsed >= w.wallLimit() {
 		if err := w.allow(used, elapsed); err != nil {
 			return 0, err
@@ -102,8 +102,12 @@ func (w *watch) look() (time.Duration, error) {
 	case w.markAt == 0 && elapsed >= markTime(w.s.limits.WallTime):
 		w.markUsed, w.markAt = used, elapsed
 	}
-	return max(w.nextWake(w.left(used), asked), linux.Monotonic()+minWake), nil
+	return max(w.nextWake(w.left(used), asked), w.elapsed()+minWake), nil
 }
+
+// elapsed is the wall time of the run so far. All moments of a watch are counted
+// from its start.
+func (w *watch) elapsed() time.Duration { return time.Since(w.start) }
 
 func (w *watch) cpuLimit() time.Duration  { return w.s.limits.CPUTime + w.allowed.CPUTime }
 func (w *watch) wallLimit() time.Duration { return w.s.limits.WallTime + w.allowed.WallTime }
@@ -195,7 +199,7 @@ func (w *watch) nextLook() time.Duration {
 	if w.markAt == 0 {
 		wall = min(wall, markTime(w.s.limits.WallTime))
 	}
-	return w.start + wall
+	return wall
 }
 
 // touch brings the counters of every thread up to date.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
 	"judged/internal/base/units"
 )
 
@@ -102,7 +103,7 @@ type JuryLimits struct {
 
 // Repeats says how a time verdict near the limit is decided.
 type Repeats struct {
-	Policy string `toml:"policy"` // confirm, single, min
+	Policy job.Policy `toml:"policy"`
 }
 
 // Queue bounds the waiting jobs.
@@ -179,7 +180,7 @@ func Default() Config {
 				Processes: 64,
 			},
 		},
-		Repeats:   Repeats{Policy: "confirm"},
+		Repeats:   Repeats{Policy: job.Confirm},
 		Queue:     Queue{MaxWaiting: 100000, MaxDeliver: 3},
 		Retention: Retention{MaxAge: 720 * time.Hour, MaxJobs: 100000},
 		Canary:    Canary{Interval: 10 * time.Minute},

@@ -44,8 +44,6 @@ func (k key) environment() string {
 // is 0, which Validate accepts where it has a meaning.
 func (k key) setText(text string) error {
 	switch p := k.field.Addr().Interface().(type) {
-	case *string:
-		*p = text
 	case *bool:
 		return parse(p, text, "true or false", strconv.ParseBool)
 	case *int:
@@ -56,9 +54,11 @@ func (k key) setText(text string) error {
 		return parse(p, text, `a size with its unit, such as "64MiB"`, parseBytes)
 	case *cpuset.Set:
 		return parse(p, text, `CPUs as "2-3,7" or a mask as "0x8c"`, cpuset.Parse)
-	default:
-		return fmt.Errorf("no reader for type %s", k.field.Type())
 	}
+	if k.field.Kind() != reflect.String {
+		return fmt.Errorf("no parser for type %s", k.field.Type())
+	}
+	k.field.SetString(text)
 	return nil
 }
 

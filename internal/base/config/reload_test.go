@@ -1,6 +1,7 @@
 package config
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -15,13 +16,15 @@ func TestReloaded(t *testing.T) {
 	now.HTTP.TokenFile = "old"
 	for _, k := range keys(&next) {
 		switch p := k.field.Addr().Interface().(type) {
-		case *string:
-			*p += "x"
 		case *bool:
 			*p = !*p
 		case *cpuset.Set:
 			*p = cpuset.New(5)
 		default:
+			if k.field.Kind() == reflect.String {
+				k.field.SetString(k.field.String() + "x")
+				continue
+			}
 			k.field.SetInt(k.field.Int() + int64(time.Second))
 		}
 	}

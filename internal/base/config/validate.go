@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/base/job"
 	"judged/internal/base/units"
 )
 
@@ -38,7 +39,7 @@ func (c Config) Validate() error {
 	v.slots(c.Slots)
 	v.sandbox(c.Sandbox)
 	v.limits(c.Limits)
-	oneOf(v, "repeats.policy", c.Repeats.Policy, "confirm", "single", "min")
+	oneOf(v, "repeats.policy", c.Repeats.Policy, job.Policies()...)
 	between(v, "queue.max_waiting", c.Queue.MaxWaiting, 1, 10_000_000)
 	between(v, "queue.max_deliver", c.Queue.MaxDeliver, 1, 100)
 	between(v, "retention.max_age", c.Retention.MaxAge, time.Minute, 100*365*24*time.Hour)
@@ -127,8 +128,12 @@ func (v *validator) limits(l Limits) {
 	between(v, "limits.default.processes", d.Processes, 1, m.Processes)
 }
 
-func oneOf(v *validator, key, got string, known ...string) {
-	v.check(slices.Contains(known, got), key, "%q is unknown; use one of %s", got, strings.Join(known, ", "))
+func oneOf[T ~string](v *validator, key string, got T, known ...T) {
+	var names []string
+	for _, k := range known {
+		names = append(names, string(k))
+	}
+	v.check(slices.Contains(known, got), key, "unknown value %q; use one of %s", got, strings.Join(names, ", "))
 }
 
 func between[T cmp.Ordered](v *validator, key string, got, low, high T) {

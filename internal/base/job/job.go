@@ -42,8 +42,8 @@ type Test struct {
 
 // Checker says how output is compared with the answer: by judged itself, or by a program of the jury.
 type Checker struct {
-	Kind    string   `json:"kind"`             // tokens, exact, lines, float:EPS, or the protocol of the program: icpc, testlib, cms
-	Program File     `json:"program,omitzero"` // of the three last kinds
+	Kind    string   `json:"kind"`             // package checker lists them; or the protocol of a program, in package jury
+	Program File     `json:"program,omitzero"` // where Kind is a protocol
 	Args    []string `json:"args,omitempty"`   // of the program, after those of its protocol
 }
 
@@ -74,12 +74,15 @@ type Repeats struct {
 // Policy names the rule that decides a time verdict near the limit.
 type Policy string
 
-// The policies; package stats holds the rules.
+// The policies; stats.Rule implements them.
 const (
 	Confirm Policy = "confirm" // repeat near the limit; two runs within it accept
 	Single  Policy = "single"  // one run decides
 	Minimum Policy = "min"     // the fastest run decides
 )
+
+// Policies lists the policies, the default first.
+func Policies() []Policy { return []Policy{Confirm, Single, Minimum} }
 
 // Stop is the rule for the tests after a failing one.
 type Stop string

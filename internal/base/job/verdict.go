@@ -23,24 +23,6 @@ const (
 	InternalError     Verdict = "IE"  // judged, checker, interactor, problem or host
 )
 
-// precedence is the order in which one run's findings decide: counters before
-// the wait status, because an out-of-memory kill and a kill at the time limit
-// both look like SIGKILL. The wait status decides BAD and RTE, the checker the
-// rest.
-var precedence = map[Verdict]int{
-	InternalError: 0, SecurityViolation: 2, MemoryLimit: 3, TimeLimit: 4,
-	WallTimeLimit: 5, IdlenessLimit: 5, OutputLimit: 6, NotExecutable: 7, RuntimeError: 7,
-	WrongAnswer: 8, PresentationError: 9, Partial: 10, Accepted: 11, Skipped: 12, Cancelled: 12,
-}
-
-// Prevailing returns the one of two findings about the same run that decides.
-func Prevailing(a, b Verdict) Verdict {
-	if a == "" || (b != "" && precedence[b] < precedence[a]) {
-		return b
-	}
-	return a
-}
-
 // Failed reports whether v ends a job under the stop rule first-failure.
 func (v Verdict) Failed() bool {
 	return v != Accepted && v != Partial && v != Skipped && v != ""

@@ -10,15 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The hooks that package syscall itself uses around fork. Their signatures
-// are frozen: the runtime lists them as reached from outside.
-
-//go:linkname runtimeBeforeFork syscall.runtime_BeforeFork
-func runtimeBeforeFork()
-
-//go:linkname runtimeAfterFork syscall.runtime_AfterFork
-func runtimeAfterFork()
-
 // forkSteps forks; the child goes through the steps. See the assembly.
 //
 //go:noescape
@@ -57,6 +48,8 @@ type ForkedChild struct {
 	Steps   []Step
 }
 
+var everySignal = unix.Sigset_t{Val: [16]uint64{^uint64(0)}}
+
 // cloneArgs is struct clone_args of linux/sched.h up to its third version
 // (cgroup, Linux 5.7).
 type cloneArgs struct {
@@ -72,8 +65,7 @@ type cloneArgs struct {
 // steps in memory of their own and a loop of a few instructions. So a caller that
 // has called KeepMemoryFromChildren forks in a third of the time.
 func ForkSteps(c *ForkedChild) (pid int, err error) {
-	// No handler of the runtime may run in the child (Linux 5.5). Signals are
-	// blocked around the fork; see AllSignalsStep.
+	// No handler of the runtime may run in the child (Linux 5.5).
 	args := &cloneArgs{flags: uint64(c.Namespaces) | unix.CLONE_CLEAR_SIGHAND, exitSignal: uint64(unix.SIGCHLD)}
 	if c.Cgroup >= 0 {
 		args.flags |= unix.CLONE_INTO_CGROUP
@@ -99,12 +91,21 @@ func ForkSteps(c *ForkedChild) (pid int, err error) {
 		return 0, err
 	}
 	defer l.free()
+	// The child is born with all signals blocked, so that what comes before AllSignalsStep
+	// waits. The mask is the thread's.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var mask unix.Sigset_t
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &everySignal, &mask); err != nil {
+		return 0, os.NewSyscallError("rt_sigprocmask", err)
+	}
 	syscall.ForkLock.Lock()
-	runtimeBeforeFork()
 	r, errno := forkSteps(args, size, l.steps, uintptr(len(c.Steps)), uintptr(c.Report), l.failed)
-	runtimeAfterFork()
 	syscall.ForkLock.Unlock()
 	runtime.KeepAlive(c)
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &mask, nil); err != nil {
+		return int(r), os.NewSyscallError("rt_sigprocmask", err)
+	}
 	if errno != 0 {
 		return 0, os.NewSyscallError("clone3", syscall.Errno(errno))
 	}

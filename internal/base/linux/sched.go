@@ -2,7 +2,6 @@ package linux
 
 import (
 	"errors"
-	"math/bits"
 	"os"
 	"strconv"
 	"syscall"
@@ -34,6 +33,21 @@ func SetAffinity(tid int, cpus []int) error {
 		return &os.PathError{Op: "sched_setaffinity thread", Path: strconv.Itoa(tid), Err: e}
 	}
 	return nil
+}
+
+// ownThreads lists the threads of the calling process.
+func ownThreads() ([]int, error) {
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil, err
+	}
+	var tids []int
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			tids = append(tids, tid)
+		}
+	}
+	return tids, nil
 }
 
 // ConfineProcess binds every thread of the calling process to the CPUs. New
@@ -91,32 +105,14 @@ func TouchAccounting(tid int) error {
 	return nil
 }
 
-// Affinity lists the CPUs that the calling thread may run on.
-func Affinity() ([]int, error) {
-	// The kernel wants room for all CPUs that it could have: 8192 at most.
-	var mask [8192 / 64]uint64
-	n, _, e := syscall.RawSyscall(unix.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
-	if e != 0 {
-		return nil, os.NewSyscallError("sched_getaffinity", e)
-	}
-	var cpus []int
-	for i, word := range mask[:n/8] {
-		for ; word != 0; word &= word - 1 {
-			cpus = append(cpus, i*64+bits.TrailingZeros64(word))
-		}
-	}
-	return cpus, nil
-}
-
-// nanotime is the runtime's reading of CLOCK_MONOTONIC, which takes no system
-// call. It is among those that the runtime lists as reached from outside.
+// Monotonic reads CLOCK_MONOTONIC by a system call.
 //
-//go:linkname nanotime runtime.nanotime
-func nanotime() int64
-
-// Monotonic reads CLOCK_MONOTONIC, the clock of every wall time in judged.
-// Unlike time.Now it can be compared between processes.
-func Monotonic() time.Duration { return time.Duration(nanotime()) }
+// Deprecated: only the broker uses it, and goes with it.
+func Monotonic() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail for this clock
+	return time.Duration(ts.Nano())
+}
 
 // ThreadCPUTime reads CLOCK_THREAD_CPUTIME_ID: what the calling thread has run
 // on CPUs, the part of a control group's CPU time that is its own.

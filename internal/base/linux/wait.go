@@ -55,12 +55,12 @@ func WaitException(timeout time.Duration, fd int) (bool, error) {
 
 func wait(timeout time.Duration, events int16, fd int) (bool, error) {
 	polled := []unix.PollFd{{Fd: int32(fd), Events: events}}
-	deadline := Monotonic() + timeout
+	deadline := time.Now().Add(timeout)
 	for {
 		ts := unix.NsecToTimespec(int64(max(timeout, 0)))
 		_, err := unix.Ppoll(polled, &ts, nil)
 		if err == unix.EINTR {
-			timeout = deadline - Monotonic()
+			timeout = time.Until(deadline)
 			continue
 		}
 		if err != nil {

@@ -23,31 +23,79 @@ type Checker interface {
 	String() string
 }
 
-// Parse returns the checker of a kind: tokens, exact, lines or float:EPS with
-// EPS a positive number such as 1e-6.
-func Parse(kind string) (Checker, error) {
-	switch kind {
-	case "tokens":
-		return builtin{kind, tokens{same: sameText}.compare}, nil
-	case "exact":
-		return builtin{kind, compareExact}, nil
-	case "lines":
-		return builtin{kind, compareLines}, nil
+// A Kind is one way to compare. Help texts, error messages and the OpenAPI document list the kinds from Kinds or are
+// tested against it.
+type Kind struct {
+	Name     string // "float"
+	Argument string // what follows the name and a colon: "EPS"; empty for none
+	Example  string // "float:1e-6"
+
+	parse func(argument string) (comparison, error)
+}
+
+// A comparison returns the first difference, or nil.
+type comparison func(output, answer *source) *difference
+
+// Kinds lists the checkers that judged has.
+func Kinds() []Kind {
+	return []Kind{
+		{Name: "tokens", Example: "tokens", parse: always(tokens{same: sameText}.compare)},
+		{Name: "exact", Example: "exact", parse: always(compareExact)},
+		{Name: "lines", Example: "lines", parse: always(compareLines)},
+		{Name: "float", Argument: "EPS", Example: "float:1e-6", parse: parseFloat},
 	}
-	if eps, ok := strings.CutPrefix(kind, "float:"); ok {
-		t, err := parseTolerance(eps)
+}
+
+// DefaultKind is that of a job that names none.
+const DefaultKind = "tokens"
+
+// Usage lists the kinds for people: "tokens, exact, lines or float:EPS such as float:1e-6".
+func Usage() string {
+	var forms []string
+	for _, k := range Kinds() {
+		form := k.Name
+		if k.Argument != "" {
+			form += ":" + k.Argument + " such as " + k.Example
+		}
+		forms = append(forms, form)
+	}
+	last := len(forms) - 1
+	return strings.Join(forms[:last], ", ") + " or " + forms[last]
+}
+
+// Parse returns the checker of a kind as a job names it: one of the Kinds, with its argument.
+func Parse(kind string) (Checker, error) {
+	name, argument, hasArgument := strings.Cut(kind, ":")
+	for _, k := range Kinds() {
+		if k.Name != name || hasArgument != (k.Argument != "") {
+			continue
+		}
+		compare, err := k.parse(argument)
 		if err != nil {
 			return nil, fmt.Errorf("parse checker %q: %w", kind, err)
 		}
-		return builtin{kind, tokens{same: t.same}.compare}, nil
+		return builtin{kind, compare}, nil
 	}
-	return nil, fmt.Errorf("unknown checker %q: use tokens, exact, lines or float:EPS, such as float:1e-6", kind)
+	return nil, fmt.Errorf("unknown checker %q: use %s", kind, Usage())
+}
+
+// always parses the argument of a kind that has none.
+func always(c comparison) func(string) (comparison, error) {
+	return func(string) (comparison, error) { return c, nil }
+}
+
+func parseFloat(eps string) (comparison, error) {
+	t, err := parseTolerance(eps)
+	if err != nil {
+		return nil, err
+	}
+	return tokens{same: t.same}.compare, nil
 }
 
 // builtin is a comparison with its name.
 type builtin struct {
 	kind    string
-	compare func(output, answer *source) *difference
+	compare comparison
 }
 
 // bufferSize bounds the memory of a check, twice: one buffer a side. It is also the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -34,6 +35,30 @@ func check(t testing.TB, kind, output, answer string) job.CheckReport {
 	return got
 }
 
+// TestKinds: every kind parses by its example, is explained in the documentation of the package, and is in the usage.
+func TestKinds(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range checker.Kinds() {
+		form := k.Name
+		if k.Argument != "" {
+			form += ":" + k.Argument
+		}
+		if got := parse(t, k.Example).String(); got != k.Example {
+			t.Errorf("%s: parsed as %s", k.Example, got)
+		}
+		if !strings.Contains(string(doc), "//   - "+form+": ") {
+			t.Errorf("doc.go does not explain %s", form)
+		}
+		if !strings.Contains(checker.Usage(), form) {
+			t.Errorf("usage %q lacks %s", checker.Usage(), form)
+		}
+	}
+	parse(t, checker.DefaultKind)
+}
+
 func TestParse(t *testing.T) {
 	tests := []struct{ kind, wantErr string }{
 		{"tokens", ""},
@@ -43,9 +68,10 @@ func TestParse(t *testing.T) {
 		{"float:0.000001", ""},
 		{"float:+.5", ""},
 		{"float:100", ""},
-		{"", `unknown checker "": use tokens, exact, lines or float:EPS, such as float:1e-6`},
-		{"Tokens", `unknown checker "Tokens": use tokens, exact, lines or float:EPS, such as float:1e-6`},
-		{"float", `unknown checker "float": use tokens, exact, lines or float:EPS, such as float:1e-6`},
+		{"", `unknown checker "": use tokens, exact, lines or float:EPS such as float:1e-6`},
+		{"Tokens", `unknown checker "Tokens": use tokens, exact, lines or float:EPS such as float:1e-6`},
+		{"tokens:", `unknown checker "tokens:": use tokens, exact, lines or float:EPS such as float:1e-6`},
+		{"float", `unknown checker "float": use tokens, exact, lines or float:EPS such as float:1e-6`},
 		{"float:", `parse checker "float:": tolerance "" is not a decimal number such as 1e-6`},
 		{"float:0x1p-3", `parse checker "float:0x1p-3": tolerance "0x1p-3" is not a decimal number such as 1e-6`},
 		{"float:nan", `parse checker "float:nan": tolerance "nan" is not a decimal number such as 1e-6`},

@@ -1,6 +1,6 @@
-// Package judge judges one job on one worker: its tests in order, each measured
-// and checked, until the stop rule ends it, and the report folded from them.
+// Package judge judges one job on one worker: it runs the tests in order, each measured and checked, until the stop
+// rule ends the job, and computes the report from them.
 //
-// It knows files by their paths on this host. Where they come from, blobs or a
-// user's disk, is decided above.
+// It knows files by their paths on this host. Whether they come from the blob store or from a user's disk is decided
+// by its callers.
 package judge

@@ -29,5 +29,5 @@ func attackGuest(t *testing.T, cfg guest.Config, gcc string) {
 	t.Parallel() // one emulator keeps one CPU busy
 	cfg.NUMA = true
 	cfg.Files = attacks.Ship(t, cfg.Arch, gcc, programsDir)
-	guest.GoTest(t, cfg, "judged/internal/judge", "^TestAttacks$"+attacks.Chosen())
+	guest.GoTest(t, cfg, "judged/internal/engine/judge", "^TestAttacks$"+attacks.Chosen())
 }

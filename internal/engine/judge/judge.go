@@ -19,7 +19,7 @@ import (
 
 // Task is a job with its files on this host.
 type Task struct {
-	Args    []string       // with the program's name inside the sandbox in place
+	Args    []string       // with the path of the program inside the sandbox
 	Files   []sandbox.File // the program among them
 	Tests   []Test
 	Checker checker.Checker
@@ -30,51 +30,55 @@ type Task struct {
 	Repeats        job.Repeats
 	Stop           job.Stop
 	Head           units.Bytes
-	// Place and Ready are measure.Request's own.
+	// Place and Ready are passed on to measure.Request.
 	Place func(context.Context, stats.Placement) (measure.Place, error)
 	Ready func() error
-	// Ran learns of every run of a test as soon as it has ended; nil is nobody.
+	// Ran is called after each run of a test; nil is allowed.
 	Ran func(test string, r job.Run)
 }
 
 // Test is one test of a task.
 type Test struct {
 	Name   string
-	Input  string // path; "" is no input
-	Answer string // path; "" is nothing to compare
+	Input  string // path; "" means empty input
+	Answer string // path; "" means that output is not compared
 }
 
-// Run judges the task. seen is told of every test as soon as it is decided.
-// The error is not nil only if judged could not do its work or ctx ended; the
-// report is then what is known so far.
-func Run(ctx context.Context, worker *measure.Worker, task Task, seen func(job.TestReport)) (job.Report, error) {
+// Run judges the task on a worker and passes each test to decided as soon as it is decided. The error is not nil only
+// if judged could not do its work or ctx ended; the report then holds what is known so far.
+func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(job.TestReport)) (job.Report, error) {
 	worker.Preread(task.Args, task.Files)
 	if task.CheckerProgram != nil {
 		task.Jury.Prepare(task.CheckerProgram.Program)
 	}
+	return task.runTests(func(t Test) (job.TestReport, error) { return runTest(ctx, worker, task, t) }, decided)
+}
+
+// runTests runs the tests in name order until the stop rule ends the task.
+func (t Task) runTests(run func(Test) (job.TestReport, error), decided func(job.TestReport)) (job.Report, error) {
 	var reports []job.TestReport
 	failed := false
-	for _, t := range inOrder(task.Tests) {
-		if failed && task.Stop != job.StopNever {
-			reports = append(reports, job.TestReport{Name: t.Name, Verdict: job.Skipped, Agree: true})
+	for _, test := range byName(t.Tests) {
+		if failed && t.Stop != job.StopNever {
+			reports = append(reports, job.TestReport{Name: test.Name, Verdict: job.Skipped, Agree: true})
 			continue
 		}
-		r, err := runTest(ctx, worker, task, t)
+		r, err := run(test)
 		if noise := new(measure.NoiseError); errors.As(err, &noise) {
 			reports = append(reports, r)
 		}
 		if err != nil {
-			return fold(reports), fmt.Errorf("judge test %q: %w", t.Name, err)
+			return summarize(reports), fmt.Errorf("judge test %q: %w", test.Name, err)
 		}
 		failed = failed || r.Verdict.Failed()
 		reports = append(reports, r)
-		seen(r)
+		decided(r)
 	}
-	return fold(reports), nil
+	return summarize(reports), nil
 }
 
-// inOrder sorts tests by name: 1, 2, 10.
-func inOrder(tests []Test) []Test {
+// byName sorts tests in natural order: 1, 2, 10.
+func byName(tests []Test) []Test {
 	tests = slices.Clone(tests)
 	slices.SortStableFunc(tests, func(a, b Test) int { return text.Natural(a.Name, b.Name) })
 	return tests
@@ -109,7 +113,7 @@ func runTest(ctx context.Context, worker *measure.Worker, task Task, t Test) (jo
 	return worker.Test(ctx, q)
 }
 
-// runChecker has the checker of the task look at one output.
+// runChecker runs the checker of the task on one output.
 func (t Task) runChecker(ctx context.Context, input, answer inputs, output *os.File) (job.CheckReport, error) {
 	c := jury.Case{Output: output}
 	var err error
@@ -122,7 +126,7 @@ func (t Task) runChecker(ctx context.Context, input, answer inputs, output *os.F
 	return t.Jury.Check(ctx, *t.CheckerProgram, c)
 }
 
-// inputs are one input, once for every node on which runs of a test read it.
+// inputs holds the input of a test, with one copy per NUMA node on which it runs.
 type inputs struct {
 	path   string // "" is an empty input
 	onNode map[int]*sandbox.Input
@@ -150,8 +154,8 @@ func (in inputs) close() {
 	}
 }
 
-// fold sums the tests up.
-func fold(tests []job.TestReport) job.Report {
+// summarize computes the job's report from those of its tests.
+func summarize(tests []job.TestReport) job.Report {
 	r := job.Report{State: job.Done, Verdict: job.Fold(tests), Tests: tests}
 	r.JudgementType = r.Verdict.JudgementType()
 	if i := slices.IndexFunc(tests, func(t job.TestReport) bool { return t.Verdict == job.InternalError }); i >= 0 && r.Verdict == job.InternalError {
@@ -176,8 +180,8 @@ func larger[T ~int64](a, b *T) *T {
 	return a
 }
 
-// score is the mean of the tests' scores, where at least one test has one; a
-// test without counts by its verdict.
+// score is the mean of the tests' scores, or nil when no test has one. A test without a score counts as 1 when it was
+// accepted, else as 0.
 func score(tests []job.TestReport) *float64 {
 	scored := slices.ContainsFunc(tests, func(t job.TestReport) bool { return t.Score != nil })
 	if !scored {
@@ -196,7 +200,7 @@ func score(tests []job.TestReport) *float64 {
 	return &mean
 }
 
-// InternalError is the report of a task that judged could not judge.
+// InternalError turns what is known of a task into the report of a task that failed because of cause.
 func InternalError(partial job.Report, cause error) job.Report {
 	partial.State, partial.Verdict = job.Done, job.InternalError
 	partial.JudgementType = job.InternalError.JudgementType()

@@ -12,12 +12,11 @@ import (
 	"judged/internal/sandbox"
 )
 
-// placeholder stands in a job's command for the program.
+// placeholder is replaced by the program's path in a job's command.
 const placeholder = "{program}"
 
-// NewTask finds the files of a complete job on this host. name is what the
-// program is called inside the sandbox, and path tells where a file's content
-// lies.
+// NewTask resolves the files of a complete job with path, which returns where the content of a file is stored. name is
+// the program's file name inside the sandbox.
 func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task, error) {
 	t := Task{Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head}
 	if err := t.setChecker(*j.Checker, path); err != nil {

@@ -27,6 +27,16 @@ func CheckerProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS} }
 // InteractorProtocols lists the protocols of interactors.
 func InteractorProtocols() []Protocol { return []Protocol{ICPC, Testlib} }
 
+// Usage lists protocols for people: "icpc:PATH or testlib:PATH".
+func Usage(protocols []Protocol) string {
+	var forms []string
+	for _, p := range protocols {
+		forms = append(forms, string(p)+":PATH")
+	}
+	last := len(forms) - 1
+	return strings.Join(forms[:last], ", ") + " or " + forms[last]
+}
+
 // IsChecker reports whether a kind of checker is a program, and which protocol it has.
 func IsChecker(kind string) (Protocol, bool) {
 	return Protocol(kind), slices.Contains(CheckerProtocols(), Protocol(kind))

@@ -101,7 +101,7 @@ func timing(kept []outcome, d stats.Decision, rule stats.Rule) *job.Timing {
 	s := stats.Describe(times)
 	t := &job.Timing{
 		N: s.N, Statistic: d.Statistic, Min: s.Min, Median: s.Median, Max: s.Max, Spread: s.Spread,
-		Limit: rule.Limit, Policy: job.Policy(rule.Policy), DecidedBy: d.DecidedBy, Confidence: d.Confidence,
+		Limit: rule.Limit, Policy: rule.Policy, DecidedBy: d.DecidedBy, Confidence: d.Confidence,
 	}
 	if !d.Done {
 		// A finding above time ended the repeating: the times are told

@@ -44,7 +44,7 @@ type told struct {
 
 func TestAssemble(t *testing.T) {
 	const ms = time.Millisecond
-	confirm := stats.Rule{Policy: stats.Confirm, Limit: time.Second, Guard: stats.DefaultGuard()}
+	confirm := stats.Rule{Policy: job.Confirm, Limit: time.Second, Guard: stats.DefaultGuard()}
 	five := confirm
 	five.Min, five.Max = 5, 5
 	tests := []struct {
@@ -101,7 +101,7 @@ func TestAssemble(t *testing.T) {
 // TestTimingOfMany: how surely the median is known is told from six runs on.
 func TestTimingOfMany(t *testing.T) {
 	const ms = time.Millisecond
-	rule := stats.Rule{Policy: stats.Confirm, Limit: time.Second, Min: 8, Max: 8}
+	rule := stats.Rule{Policy: job.Confirm, Limit: time.Second, Min: 8, Max: 8}
 	var kept []outcome
 	for _, x := range []int{10, 11, 12, 13, 14, 15, 16, 30} {
 		kept = append(kept, ran(x, job.Accepted, true))

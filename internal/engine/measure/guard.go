@@ -13,5 +13,5 @@ func (s *Worker) rule(q Request) stats.Rule {
 	if g == nil {
 		g = new(stats.DefaultGuard())
 	}
-	return stats.Rule{Policy: string(q.Repeats.Policy), Limit: q.Limits.CPUTime(), Guard: *g, Min: q.Repeats.Min, Max: q.Repeats.Max}
+	return stats.Rule{Policy: q.Repeats.Policy, Limit: q.Limits.CPUTime(), Guard: *g, Min: q.Repeats.Min, Max: q.Repeats.Max}
 }

@@ -8,6 +8,6 @@
 // certain one, or for one where nothing works beside it; the only thing that
 // blocks is waiting in line. Whoever examines a slot gives way to whoever judges.
 //
-// Does not belong here: when a slot is held back (dispatch, the daemon, the
+// Does not belong here: when a slot is held back (slothealth, the
 // operator), what runs on it, and how it is enforced (cgroup, sandbox).
 package slots

@@ -59,6 +59,22 @@ func Open(dir string, max units.Bytes) (*Store, error) {
 	return s, nil
 }
 
+// Attach uses a folder that the daemon may have open: unlike Open it changes nothing.
+func Attach(dir string) *Store { return &Store{dir: dir, now: time.Now} }
+
+// Verify reads content to its end. The error is a *DigestError when it has
+// another digest.
+func Verify(digest string, content io.Reader) error {
+	h := sha256.New()
+	if _, err := io.Copy(h, content); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != digest {
+		return &DigestError{Want: digest, Got: got}
+	}
+	return nil
+}
+
 // ValidDigest reports whether s is a SHA-256 in lower-case hex.
 func ValidDigest(s string) bool {
 	if len(s) != 2*sha256.Size {

@@ -125,7 +125,7 @@ type Filter struct {
 // Page is a part of the list, the newest job first, without tests.
 type Page struct {
 	Jobs []job.Report `json:"jobs"`
-	Next string       `json:"next"` // "" on the last page
+	Next string       `json:"next,omitempty"` // "" on the last page
 }
 
 // List reads one page.

@@ -28,7 +28,6 @@ const (
 	maxLabels  = 32        // labels of a job
 	maxValue   = 255       // bytes of a label's value
 	slotCPUs   = 1         // of a job that does not say
-	tokens     = "tokens"  // the checker of a job that names none
 	itself     = "{program}"
 )
 
@@ -172,7 +171,7 @@ func (e *Errors) checker(c *job.Checker) {
 		return
 	}
 	_, err := checker.Parse(c.Kind)
-	e.check(err == nil, "checker.kind", "%s is unknown; send tokens, exact, lines, float:EPS such as float:1e-6, or icpc, testlib or cms with a program", quote(c.Kind))
+	e.check(err == nil, "checker.kind", "%s is unknown; send %s; or, with a program, one of %q", quote(c.Kind), checker.Usage(), jury.CheckerProtocols())
 	e.check(len(c.Args) == 0, "checker.args", "this checker takes none; leave them out")
 	e.check(c.Program == (job.File{}), "checker.program", "this checker is none; leave it out, or send the kind icpc, testlib or cms")
 }
@@ -203,7 +202,7 @@ func (e *Errors) repeats(r job.Repeats, most config.MaxLimits) {
 	inRange(e, "repeats.min", r.Min, 0, most.Repeats, "limits.max.repeats")
 	inRange(e, "repeats.max", r.Max, 0, most.Repeats, "limits.max.repeats")
 	e.check(r.Max == 0 || r.Min <= r.Max, "repeats", "min %d is above max %d; swap them", r.Min, r.Max)
-	oneOf(e, "repeats.policy", r.Policy, job.Confirm, job.Single, job.Minimum)
+	oneOf(e, "repeats.policy", r.Policy, job.Policies()...)
 }
 
 func (e *Errors) labels(labels map[string]string) {
@@ -240,11 +239,11 @@ func fill(c config.Config, j job.Job) job.Job {
 		j.Command = []string{itself}
 	}
 	if j.Checker == nil {
-		j.Checker = &job.Checker{Kind: tokens}
+		j.Checker = &job.Checker{Kind: checker.DefaultKind}
 	}
 	j.Limits = fillLimits(c.Limits, j.Limits)
 	setDefault(&j.CPUs, slotCPUs)
-	setDefault(&j.Repeats.Policy, job.Policy(c.Repeats.Policy))
+	setDefault(&j.Repeats.Policy, c.Repeats.Policy)
 	if j.Repeats.Min > 0 {
 		setDefault(&j.Repeats.Max, j.Repeats.Min)
 	}

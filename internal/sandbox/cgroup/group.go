@@ -172,7 +172,7 @@ func (g *Group) WaitEmpty(timeout time.Duration) (bool, error) {
 	if g.v2 == nil {
 		return g.pollEmpty(timeout)
 	}
-	deadline := linux.Monotonic() + timeout
+	deadline := time.Now().Add(timeout)
 	var buf [256]byte
 	for {
 		// Reading arms the notification, so read first, then wait.
@@ -183,7 +183,7 @@ func (g *Group) WaitEmpty(timeout time.Duration) (bool, error) {
 		if strings.Contains(string(buf[:n]), "populated 0") {
 			return true, nil
 		}
-		left := deadline - linux.Monotonic()
+		left := time.Until(deadline)
 		if left <= 0 {
 			return false, nil
 		}
@@ -195,13 +195,13 @@ func (g *Group) WaitEmpty(timeout time.Duration) (bool, error) {
 
 // pollEmpty is for legacy hosts, whose kernel tells nobody.
 func (g *Group) pollEmpty(timeout time.Duration) (bool, error) {
-	deadline := linux.Monotonic() + timeout
+	deadline := time.Now().Add(timeout)
 	for {
 		ids, err := readIDs(g.procs)
 		if err != nil || len(ids) == 0 {
 			return err == nil, err
 		}
-		if linux.Monotonic() > deadline {
+		if time.Now().After(deadline) {
 			return false, nil
 		}
 		time.Sleep(100 * time.Microsecond)

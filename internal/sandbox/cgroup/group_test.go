@@ -40,7 +40,7 @@ func TestInGuest(t *testing.T) {
 	guest.GoTest(t, guest.Config{
 		NUMA:  true,
 		Files: map[string]string{"/repo/internal/sandbox/cgroup/testdata/member": testkit.CompileC(t, "testdata/member.c", true)},
-	}, "judged/internal/cgroup", "^Test(Tree|Slot|Group|Sweep)")
+	}, "judged/internal/sandbox/cgroup", "^Test(Tree|Slot|Group|Sweep)")
 }
 
 func newTree(t *testing.T) *Tree {

@@ -90,10 +90,6 @@ func serve(without Layers) error {
 // inherit does to judged-init what all that it forks inherit and none could
 // undo.
 func inherit(without Layers) error {
-	// judged-init has more slack than the programs are to have.
-	if err := linux.SetTimerSlack(linux.UsualSlack); err != nil {
-		return err
-	}
 	// Whether pages are huge must not depend on how fragmented the host's
 	// memory is today.
 	if err := linux.NoHugePages(); err != nil {

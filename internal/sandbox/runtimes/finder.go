@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"judged/internal/base/linux"
 )
 
 // Places are what programs may see of a host.
@@ -23,7 +21,7 @@ type Places struct {
 // Finder finds what programs load. It is safe for concurrent use.
 type Finder struct {
 	places Places
-	now    func() time.Duration
+	now    func() time.Time
 
 	mu    sync.Mutex // guards known
 	known map[string]*finding
@@ -31,11 +29,11 @@ type Finder struct {
 
 // finding is what was found for one kind of program.
 type finding struct {
-	used time.Duration // guarded by the Finder's lock
+	used time.Time // guarded by the Finder's lock
 
 	mu      sync.Mutex // guards the rest, and is held while somebody looks: who comes second needs it too
 	looked  bool
-	at      time.Duration
+	at      time.Time
 	closure *Closure
 	program string
 }
@@ -51,7 +49,7 @@ const (
 
 // NewFinder makes a Finder that has found nothing.
 func NewFinder(p Places) *Finder {
-	return &Finder{places: p, now: linux.Monotonic, known: map[string]*finding{}}
+	return &Finder{places: p, now: time.Now, known: map[string]*finding{}}
 }
 
 // Find returns what is loaded by a program of the host, by its path or a name
@@ -73,7 +71,7 @@ func (f *Finder) Find(name string, files []string) (*Closure, string) {
 	k := f.finding(fmt.Sprintf("%q %q", name, asks))
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if now := f.now(); !k.looked || now-k.at >= fresh {
+	if now := f.now(); !k.looked || now.Sub(k.at) >= fresh {
 		k.closure, k.program = f.look(name, asks)
 		k.looked, k.at = true, now
 	}
@@ -108,7 +106,7 @@ func (f *Finder) Forget() {
 func (f *Finder) dropOldest() {
 	oldest := ""
 	for key, k := range f.known {
-		if oldest == "" || k.used < f.known[oldest].used {
+		if oldest == "" || k.used.Before(f.known[oldest].used) {
 			oldest = key
 		}
 	}

@@ -15,7 +15,7 @@ import (
 type lab struct {
 	*Finder
 	dir  string // the tree and, beside it, what no program sees
-	time time.Duration
+	time time.Time
 }
 
 func newLab(t *testing.T) *lab {
@@ -26,7 +26,7 @@ func newLab(t *testing.T) *lab {
 	l := &lab{dir: dir}
 	l.Finder = NewFinder(Places{Shown: []string{dir + "/tree"}, Path: []string{dir + "/tree/none", dir + "/tree/bin"},
 		Every: []string{dir + "/tree/every", dir + "/tree/missing"}, Cache: dir + "/cache"})
-	l.now = func() time.Duration { return l.time }
+	l.now = func() time.Time { return l.time }
 	return l
 }
 
@@ -197,7 +197,7 @@ func TestFindAgain(t *testing.T) {
 	if find() != first {
 		t.Error("a moment later it is looked for again")
 	}
-	l.time += fresh
+	l.time = l.time.Add(fresh)
 	if again := find(); again == first || again.ID != first.ID {
 		t.Errorf("later it is not looked for again, or of another ID: %x and %x", again.ID, first.ID)
 	}

@@ -11,16 +11,16 @@ import (
 
 // Reader reads into memory what programs load. It is safe for concurrent use.
 type Reader struct {
-	now  func() time.Duration
+	now  func() time.Time
 	load func(*os.File, int64) error
 
-	mu   sync.Mutex               // guards read, and is held while files are read: who comes second needs them too
-	read map[string]time.Duration // when a file was read last
+	mu   sync.Mutex           // guards read, and is held while files are read: who comes second needs them too
+	read map[string]time.Time // when a file was read last
 }
 
 // NewReader makes a Reader that has read nothing.
 func NewReader() *Reader {
-	return &Reader{now: linux.Monotonic, load: linux.Populate, read: map[string]time.Duration{}}
+	return &Reader{now: time.Now, load: linux.Populate, read: map[string]time.Time{}}
 }
 
 // Read reads the files of a closure, once. What another closure had it read a
@@ -40,7 +40,7 @@ func (r *Reader) Read(c *Closure) {
 
 func (r *Reader) file(e Entry) {
 	now := r.now()
-	if at, ok := r.read[e.Path]; ok && now-at < fresh {
+	if at, ok := r.read[e.Path]; ok && now.Sub(at) < fresh {
 		return
 	}
 	r.read[e.Path] = now

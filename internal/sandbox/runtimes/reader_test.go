@@ -16,7 +16,7 @@ func TestRead(t *testing.T) {
 	l.links(t, map[string]string{"tree/bin/link": "two"})
 	var loaded []string
 	r := NewReader()
-	r.now = func() time.Duration { return l.time }
+	r.now = func() time.Time { return l.time }
 	r.load = func(f *os.File, _ int64) error {
 		loaded = append(loaded, filepath.Base(f.Name()))
 		return nil
@@ -33,13 +33,13 @@ func TestRead(t *testing.T) {
 	reads("link", "three", "two")
 	reads("link")
 	reads("one", "one")
-	l.time += fresh
+	l.time = l.time.Add(fresh)
 	reads("one", "one", "three", "two")
 	if err := os.Remove(l.dir + "/tree/bin/three"); err != nil {
 		t.Fatal(err)
 	}
-	l.time += fresh - 1 // found before it went
+	l.time = l.time.Add(fresh - 1) // found before it went
 	reads("one")
-	l.time++
+	l.time = l.time.Add(1)
 	reads("one", "one", "two")
 }

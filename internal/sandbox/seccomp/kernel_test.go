@@ -129,7 +129,7 @@ func askGuest(t *testing.T, arch, probe string) {
 	t.Helper()
 	guest.GoTest(t, guest.Config{
 		Arch: arch, Files: map[string]string{"/repo/internal/sandbox/seccomp/testdata/probe": probe},
-	}, "judged/internal/seccomp", "^(TestKernelAppliesTheFilter|TestForeignProgram)$")
+	}, "judged/internal/sandbox/seccomp", "^(TestKernelAppliesTheFilter|TestForeignProgram)$")
 }
 
 // The errors and the deaths come from the kernel here, not from the interpreter.

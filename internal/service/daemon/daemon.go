@@ -26,6 +26,7 @@ import (
 	"judged/internal/service/dispatch"
 	"judged/internal/service/httpapi"
 	"judged/internal/service/metrics"
+	"judged/internal/service/slothealth"
 	"judged/internal/store"
 )
 
@@ -62,6 +63,7 @@ type daemon struct {
 	tuned      *tuned
 	eng        *engine.Engine
 	pool       *slots.Pool
+	monitor    *slothealth.Monitor
 	dispatcher *dispatch.Dispatcher
 	metrics    *metrics.Metrics
 	health     *health
@@ -170,10 +172,16 @@ func (d *daemon) openParts(ctx context.Context) error {
 	}
 	d.closing(kernels.Close)
 	kept := &storage{d.store, d.space, d.metrics.StoreFailed}
+	d.monitor = slothealth.New(slothealth.Options{
+		Engine: d.eng, Pool: d.pool, Store: kept, Doctor: d.health.report, Observer: observer{d.metrics},
+		Canary: readings{kernels, d.eng}, Interval: d.o.Config.Canary.Interval, Log: d.o.Log,
+	})
+	if err := d.monitor.Restore(ctx); err != nil {
+		return err
+	}
 	d.dispatcher = dispatch.New(dispatch.Options{
-		Engine: d.eng, Pool: d.pool, Queue: d.queue, Store: kept, Writable: d.writable, BlobPath: d.blobs.Path, Doctor: d.health.report,
-		Observer: observer{d.metrics}, MaxDeliver: d.o.Config.Queue.MaxDeliver, Heartbeat: heartbeat, Log: d.o.Log,
-		Canary: readings{kernels, d.eng}, CanaryInterval: d.o.Config.Canary.Interval,
+		Engine: d.eng, Health: d.monitor, Pool: d.pool, Queue: d.queue, Store: kept, Writable: d.writable, BlobPath: d.blobs.Path,
+		Doctor: d.health.report, Observer: observer{d.metrics}, MaxDeliver: d.o.Config.Queue.MaxDeliver, Heartbeat: heartbeat, Log: d.o.Log,
 	})
 	tokens, err := loadTokens(d.o.Config.HTTP)
 	if err != nil {
@@ -184,7 +192,7 @@ func (d *daemon) openParts(ctx context.Context) error {
 	}
 	d.api.Store(httpapi.New(httpapi.Options{
 		Config: d.o.Config, Tokens: tokens, Jobs: kept, Queue: d.queue, Blobs: &files{d.blobs, d.space, d.metrics.StoreFailed},
-		Slots: d.dispatcher, Cancel: d.dispatcher,
+		Slots: d.monitor, Cancel: d.dispatcher,
 		Doctor: d.health.doctor, Accepts: d.accepts, Ready: d.ready, Metrics: d.metrics.Handler(), Log: d.o.Log, Now: time.Now,
 	}))
 	return nil
@@ -210,6 +218,7 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	// The dispatcher ends when told to drain, or when another task fails.
 	dispatching, stopDispatching := merge(drain, ctx)
 	defer stopDispatching()
+	group.Go(func() error { d.monitor.Run(dispatching); return nil })
 	group.Go(func() error {
 		err := d.dispatcher.Run(dispatching, abort)
 		d.draining.Store(true)

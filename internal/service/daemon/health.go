@@ -77,8 +77,7 @@ func (h *health) inUse() error {
 	return fmt.Errorf("no slot is in use: %s; see GET /v1/slots", strings.Join(why, ", "))
 }
 
-// watch examines the host again and again, and brings slots back that were
-// drained because the host had drifted, once it is as it should be.
+// watch examines the host again and again.
 func (h *health) watch(ctx context.Context) {
 	tick := time.NewTicker(examineEvery)
 	defer tick.Stop()
@@ -90,19 +89,6 @@ func (h *health) watch(ctx context.Context) {
 		}
 		if err := h.examine(ctx); err != nil {
 			h.log.Warn("cannot examine the host", "error", err)
-		}
-		h.restore()
-	}
-}
-
-// restore puts back what dispatch took out of use because the host was not fit.
-func (h *health) restore() {
-	for _, s := range h.pool.Slots() {
-		if h.eng.Fit(s.CPUs) != nil {
-			continue
-		}
-		if err := h.pool.Lift(s.CPUs, slots.UnfitHost); err != nil {
-			h.log.Warn("cannot bring a slot back", "cpus", s.CPUs.String(), "error", err)
 		}
 	}
 }

@@ -9,10 +9,12 @@ import (
 
 	"judged/internal/base/job"
 	"judged/internal/engine/judge"
+	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
 	"judged/internal/jobs/jobspec"
 	"judged/internal/queue"
 	"judged/internal/store"
+	"judged/internal/timing/stats"
 )
 
 // attempt is one try at a job, and what becomes of its delivery.
@@ -62,10 +64,11 @@ func rest(ctx context.Context, d time.Duration) {
 // judge is the way of a job from its record to its report.
 func (d *Dispatcher) judge(abort context.Context, lease *slots.Lease, delivery *queue.Delivery) (Outcome, error) {
 	slot := lease.Slot()
-	if err := d.o.Engine.Fit(slot.CPUs); err != nil {
-		// A slot that is not fit is no fault of the job.
-		return Returned, errors.Join(err, d.o.Pool.Hold(slot.CPUs, slots.Hold{Cause: slots.UnfitHost, Reason: err.Error()}))
+	leave, err := d.o.Health.Admit(slot)
+	if err != nil {
+		return Returned, err // an unfit slot is no fault of the job
 	}
+	defer leave()
 	// Cancellable before the record says that it runs: Cancel looks for the
 	// run after it has changed the record.
 	ctx, end := d.begin(abort, delivery.ID)
@@ -129,7 +132,9 @@ func (d *Dispatcher) run(ctx context.Context, lease *slots.Lease, waiting store.
 			return job.Report{}, err
 		}
 	}
-	task.Place = d.placesBeside(lease)
+	task.Place = func(ctx context.Context, p stats.Placement) (measure.Place, error) {
+		return d.o.Health.Borrow(ctx, lease, p)
+	}
 	task.Ready = func() error {
 		_, err := begin()
 		return err
@@ -169,7 +174,7 @@ func (d *Dispatcher) finish(abort context.Context, slot slots.Slot, rec store.Re
 		return Returned, err
 	}
 	report.ID, report.State, report.Priority = rec.ID, job.Done, rec.Report.Priority
-	d.count(&report)
+	d.o.Health.Observe(&report)
 	d.o.Observer.JobDone(&report, rec.Report.StartedAt.Sub(delivery.QueuedAt))
 	return outcome, nil
 }

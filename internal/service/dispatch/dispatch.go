@@ -10,12 +10,11 @@ import (
 
 	"judged/internal/base/job"
 	"judged/internal/engine"
-	"judged/internal/engine/canary"
+	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/queue"
 	"judged/internal/store"
-	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
 )
 
@@ -25,13 +24,9 @@ type Observer interface {
 	// unknown.
 	JobDone(r *job.Report, queueWait time.Duration)
 	AttemptDone(outcome Outcome)
-	// CanaryDone tells a reading of a reference kernel: its CPU time and how
-	// far that is from the slot's baseline, as a ratio; nil while there is none.
-	CanaryDone(cpus, kernel string, cpuTime time.Duration, deviation *float64)
 }
 
-// Store keeps the records of jobs and what is learned of slots; *store.Store is
-// one.
+// Store keeps the records of jobs; *store.Store is one.
 type Store interface {
 	Unfinished() []string
 	Get(ctx context.Context, id string) (store.Record, error)
@@ -39,8 +34,17 @@ type Store interface {
 	Emit(ctx context.Context, r store.Record, t job.TestReport) error
 	Finish(ctx context.Context, r store.Record, rep job.Report) error
 	Cancel(ctx context.Context, id string) (job.Report, error)
-	Value(ctx context.Context, v any, name ...string) (bool, error)
-	SetValue(ctx context.Context, v any, name ...string) error
+}
+
+// Health knows which slots are fit to judge on; *slothealth.Monitor is one.
+type Health interface {
+	// Admit counts a job on a slot until leave is called, or says why no job may
+	// run there.
+	Admit(slot slots.Slot) (leave func(), err error)
+	// Observe learns from the runs of a job.
+	Observe(r *job.Report)
+	// Borrow finds the place of one more run for the job that has the lease.
+	Borrow(ctx context.Context, lease *slots.Lease, p stats.Placement) (measure.Place, error)
 }
 
 // Outcome is how an attempt at a job ended.
@@ -55,10 +59,10 @@ const (
 	Exhausted Outcome = "exhausted" // attempted too often: judged as IE
 )
 
-// Options are what a Dispatcher is made of. All but Writable and the canary are
-// needed.
+// Options are what a Dispatcher is made of. All but Writable are needed.
 type Options struct {
 	Engine     *engine.Engine
+	Health     Health
 	Pool       *slots.Pool
 	Queue      *queue.Queue
 	Store      Store
@@ -69,26 +73,15 @@ type Options struct {
 	MaxDeliver int           // attempts at a job before it is given up as IE
 	Heartbeat  time.Duration // how often a job's lease is extended
 	Log        *slog.Logger
-
-	Canary         Canary
-	CanaryInterval time.Duration // 0 is never
 }
 
 // Dispatcher runs jobs.
 type Dispatcher struct {
 	o Options
 
-	mu      sync.Mutex // guards running, jobSeen and paused
+	mu      sync.Mutex // guards running and paused
 	running map[*run]bool
-	jobSeen time.Time // when one last came or went
 	paused  time.Time // no job is taken until then
-
-	care       sync.Mutex // guards what is in the wards and the rest; the store is asked and the pool is changed under it
-	wards      []*ward    // the list itself is made before anything runs
-	observed   []canary.Reading
-	thresholds evidence.Thresholds // learned last
-	guard      stats.Guard         // learned last
-	host       string
 }
 
 // run is an attempt that can be cancelled. A job may have two for a moment,
@@ -112,17 +105,8 @@ var (
 // Run dispatches until drain is done, then finishes what runs and returns.
 // When abort is done it hands what runs back to the queue.
 func (d *Dispatcher) Run(drain, abort context.Context) error {
-	if err := d.recall(drain); err != nil {
-		if drain.Err() != nil {
-			return nil
-		}
-		return fmt.Errorf("dispatch: %w", err)
-	}
 	var jobs sync.WaitGroup
 	defer jobs.Wait()
-	reading, stop := context.WithCancel(drain)
-	defer stop() // before it waits for them
-	jobs.Go(func() { d.canaries(reading) })
 	for {
 		lease, delivery, err := d.next(drain)
 		if drain.Err() != nil {
@@ -136,16 +120,6 @@ func (d *Dispatcher) Run(drain, abort context.Context) error {
 			d.attempt(abort, lease, delivery)
 		})
 	}
-}
-
-// sinceJob is how long there has been no job: none came, ran or went.
-func (d *Dispatcher) sinceJob() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.running) > 0 {
-		return 0
-	}
-	return time.Since(d.jobSeen)
 }
 
 // pause waits until jobs may be taken, see finish: what cannot be stored is
@@ -229,7 +203,6 @@ func (d *Dispatcher) begin(abort context.Context, id string) (context.Context, f
 	return ctx, func() {
 		d.mu.Lock()
 		delete(d.running, r)
-		d.jobSeen = time.Now()
 		d.mu.Unlock()
 		cancel(nil)
 	}

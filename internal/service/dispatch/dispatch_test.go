@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
 	"judged/internal/broker"
 	"judged/internal/engine"
@@ -20,6 +21,7 @@ import (
 	"judged/internal/host/slots"
 	"judged/internal/queue"
 	"judged/internal/sandbox"
+	"judged/internal/service/slothealth"
 	"judged/internal/store"
 	"judged/internal/testkit"
 )
@@ -39,8 +41,6 @@ type fixture struct {
 	mu       sync.Mutex // guards the rest
 	outcomes []Outcome
 	told     []string // verdicts of JobDone
-
-	deviations map[string]*float64 // by CPUs and kernel: of the last readings
 }
 
 func newFixture(t *testing.T, strict bool) *fixture {
@@ -69,11 +69,27 @@ func newFixture(t *testing.T, strict bool) *fixture {
 func (f *fixture) dispatcher(o Options, planned ...slots.Slot) {
 	f.pool = slots.NewPool(planned, time.Now)
 	o.Engine, o.Pool, o.Queue, o.Store = f.eng, f.pool, f.queue, f.store
+	o.Health = f.monitor()
 	o.BlobPath = func(digest string) (string, error) { return f.blob(digest) }
 	o.Doctor, o.Observer = func() doctor.Report { return doctor.Report{} }, f
 	o.MaxDeliver, o.Heartbeat, o.Log = 3, time.Second, slog.New(slog.DiscardHandler)
 	f.d = New(o)
 }
+
+// monitor watches the slots of the pool without canaries.
+func (f *fixture) monitor() *slothealth.Monitor {
+	f.t.Helper()
+	m := slothealth.New(slothealth.Options{Engine: f.eng, Pool: f.pool, Store: f.store, Canary: noCanary{}, Interval: time.Hour,
+		Log: slog.New(slog.DiscardHandler)})
+	f.must(m.Restore(f.t.Context()))
+	return m
+}
+
+// noCanary knows no kernel.
+type noCanary struct{ slothealth.Canary }
+
+func (noCanary) Digest() string              { return "" }
+func (noCanary) Kernels(cpuset.Set) []string { return nil }
 
 func (f *fixture) must(err error) {
 	f.t.Helper()
@@ -94,15 +110,6 @@ func (f *fixture) JobDone(r *job.Report, _ time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.told = append(f.told, string(r.State)+" "+string(r.Verdict))
-}
-
-func (f *fixture) CanaryDone(cpus, kernel string, _ time.Duration, deviation *float64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.deviations == nil {
-		f.deviations = map[string]*float64{}
-	}
-	f.deviations[cpus+" "+kernel] = deviation
 }
 
 func (f *fixture) AttemptDone(o Outcome) {

@@ -9,10 +9,6 @@
 // seen, drained and borrowed; a job that was taken keeps its lease in the
 // queue while it waits for a slot that was snatched away meanwhile.
 //
-// It also looks after the slots. Reference kernels run where no job does; what
-// they say is kept for each slot (ward) and outlives the process. A slot that is
-// no longer what it was, or whose runs are disturbed too often, is quarantined
-// until it is itself again. How much the readings of healthy slots vary makes
-// the guard band by which the pool decides. Runs that confirm another get a
-// quiet place, or another core, where there is one.
+// Which slots are fit to judge on is decided by slothealth, which dispatch asks
+// through Health.
 package dispatch

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
 	"judged/internal/host/slots"
 	"judged/internal/testkit"
@@ -26,8 +27,14 @@ func TestMarkedRunsInGuest(t *testing.T) {
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	source := filepath.Join(testkit.RepoRoot(t), "testdata", "attacks", "170-mark-runs.c")
 	guest.GoTest(t, guest.Config{Append: "isolcpus=2,3 tsc=reliable", NUMA: true, Files: map[string]string{markedProgram: testkit.CompileC(t, source, true)}},
-		"judged/internal/dispatch", "^TestMarkedRuns$")
+		"judged/internal/service/dispatch", "^TestMarkedRuns$")
 }
+
+// tooManyDisturbed of the last runs on a slot, and it goes out of use.
+const tooManyDisturbed = 10
+
+// made is a slot without a worker.
+var made = slots.Slot{CPUs: cpuset.New(0), Node: 99}
 
 // TestMarkedRuns judges more runs that make themselves look disturbed than may be among the
 // last ones on a slot: it stays in use. Real noise is kept out by thresholds out of reach.
@@ -43,7 +50,7 @@ func TestMarkedRuns(t *testing.T) {
 	if len(planned) == 1 {
 		planned = []slots.Slot{made, planned[0]}
 	}
-	f.dispatcher(Options{Canary: &played{stopped: true}, CanaryInterval: time.Hour}, planned...)
+	f.dispatcher(Options{}, planned...)
 	if planned[0].Node == made.Node { // kept busy: the other one is not the last in use
 		lease, err := f.pool.Lease(t.Context())
 		f.must(err)
@@ -58,7 +65,7 @@ func TestMarkedRuns(t *testing.T) {
 	f.eng.SetThresholds(th)
 	f.run()
 	marked := map[string]int{}
-	for i := range 3 * tooMany {
+	for i := range 3 * tooManyDisturbed {
 		id := fmt.Sprint("marked-", i)
 		f.submit(id, "p", "timers", "60", "0")
 		r := f.finish(id)
@@ -69,8 +76,8 @@ func TestMarkedRuns(t *testing.T) {
 			marked[run.CPUs]++
 		}
 	}
-	if most := slices.Max(append(slices.Collect(maps.Values(marked)), 0)); most <= tooMany {
-		t.Errorf("%v runs are marked, want more than %d on one slot", marked, tooMany)
+	if most := slices.Max(append(slices.Collect(maps.Values(marked)), 0)); most <= tooManyDisturbed {
+		t.Errorf("%v runs are marked, want more than %d on one slot", marked, tooManyDisturbed)
 	}
 	for _, s := range f.pool.Snapshot() {
 		if s.State != slots.Idle && s.State != slots.Busy {

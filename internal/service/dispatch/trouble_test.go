@@ -3,16 +3,13 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 
 	"judged/internal/base/job"
 	"judged/internal/broker"
-	"judged/internal/host/slots"
 	"judged/internal/queue"
 	"judged/internal/store"
 	"judged/internal/testkit"
@@ -25,39 +22,12 @@ func TestRunEndsWithTheQueue(t *testing.T) {
 	f.must(err)
 	f.queue, err = queue.Open(t.Context(), b, queue.Options{})
 	f.must(err)
-	f.dispatcher(Options{Canary: &played{factors: map[string]float64{}}, CanaryInterval: time.Hour}, f.eng.Slots()...)
+	f.dispatcher(Options{}, f.eng.Slots()...)
 	f.must(b.Close())
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := f.d.Run(ctx, ctx); err == nil || ctx.Err() != nil {
 		t.Errorf("it ended with %v, %v", err, ctx.Err())
-	}
-}
-
-// An operator's drain is there after a quarantine that came later, by what the job that
-// still ran there told.
-func TestDrainBeforeQuarantine(t *testing.T) {
-	f, p, _ := watched(t)
-	p.stop(true)
-	f.must(f.d.recall(t.Context()))
-	told := func(runs int, r job.Run) slots.Status {
-		f.d.count(&job.Report{Tests: []job.TestReport{{Runs: slices.Repeat([]job.Run{r}, runs)}}})
-		return f.status("0")
-	}
-	// In the words of a drain that a fit host undoes: only the cause counts.
-	const reason = "refuse to judge before the new fan is here"
-	f.must(f.d.Drain(made.CPUs, reason))
-	var got []slots.Status
-	got = append(got, f.status("0"), told(12, explainedBy("0", job.CauseForeign)), told(20, job.Run{CPUs: "0"}))
-	for i := range got {
-		if got[i].State == slots.Quarantined {
-			got[i].Reason = ""
-		}
-	}
-	drained := slots.Status{CPUs: "0", Node: made.Node, State: slots.Drained, Cause: slots.Operator, Reason: reason}
-	want := []slots.Status{drained, {CPUs: "0", Node: made.Node, State: slots.Quarantined, Cause: slots.Quarantine}, drained}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/job"
+	"judged/internal/engine/checker"
+	"judged/internal/engine/jury"
 )
 
 var update = flag.Bool("update", false, "write the descriptions of package job into openapi.json")
@@ -46,6 +49,42 @@ func TestOpenAPIExplainsWords(t *testing.T) {
 		replaceWords(t, got, want)
 	} else if diff != "" {
 		t.Errorf("run with -update (-catalogue +openapi.json):\n%s", diff)
+	}
+}
+
+// TestCheckersInOpenAPI: the document knows the checkers that judged has.
+func TestCheckersInOpenAPI(t *testing.T) {
+	var d struct {
+		Components struct {
+			Schemas struct {
+				Checker struct {
+					Properties struct {
+						Kind struct{ Description, Pattern string }
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(openAPI, &d); err != nil {
+		t.Fatal(err)
+	}
+	kind := d.Components.Schemas.Checker.Properties.Kind
+	if want := checker.Usage() + "; default " + checker.DefaultKind + ". Or the protocol of a program: "; !strings.HasPrefix(kind.Description, want) {
+		t.Errorf("description %q, want %q", kind.Description, want)
+	}
+	pattern := regexp.MustCompile(kind.Pattern)
+	for _, p := range jury.CheckerProtocols() {
+		if !strings.Contains(kind.Description, string(p)+" (") || !pattern.MatchString(string(p)) {
+			t.Errorf("the protocol %s is not in the description %q, or not in the pattern %s", p, kind.Description, kind.Pattern)
+		}
+	}
+	for _, k := range checker.Kinds() {
+		if !pattern.MatchString(k.Example) {
+			t.Errorf("the pattern refuses %q", k.Example)
+		}
+	}
+	if pattern.MatchString("frob") {
+		t.Error("the pattern matches anything")
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"judged/internal/base/job"
 )
 
 // make policy gives more of them and prints the table.
@@ -22,12 +24,12 @@ type policy struct {
 
 func policies() []policy {
 	return []policy{
-		{"one run", Rule{Policy: Single}, 0},
-		{"single", Rule{Policy: Single}, 3},
-		{"min", Rule{Policy: Minimum}, 3},
+		{"one run", Rule{Policy: job.Single}, 0},
+		{"single", Rule{Policy: job.Single}, 3},
+		{"min", Rule{Policy: job.Minimum}, 3},
 		{"median of 3", Rule{Min: 3, Max: 3}, 0},
 		{"median of 5", Rule{Min: 5, Max: 5}, 0},
-		{"confirm", Rule{Policy: Confirm}, 3},
+		{"confirm", Rule{Policy: job.Confirm}, 3},
 	}
 }
 
@@ -135,7 +137,7 @@ func TestPolicies(t *testing.T) {
 func TestClearCases(t *testing.T) {
 	quiet := noise{name: "quiet", sigma: 0.0013}
 	for theta, runs := range map[float64]int{0.50: 1, 0.90: 1, 0.98: 1, 1.02: 2, 1.10: 2, 1.30: 1, 1.50: 1} {
-		got := simulate(quiet, policy{"confirm", Rule{Policy: Confirm}, 3}, theta)
+		got := simulate(quiet, policy{"confirm", Rule{Policy: job.Confirm}, 3}, theta)
 		want := cell{programs: *programs, runs: runs * *programs}
 		if theta > 1 {
 			want.over = *programs
@@ -153,7 +155,7 @@ func TestWidestGuard(t *testing.T) {
 	falsely := func(ratio float64) (sum float64) {
 		for _, n := range machines() {
 			for _, theta := range []float64{0.95, 0.98} {
-				p := policy{fmt.Sprint("confirm ", ratio), Rule{Policy: Confirm, Guard: Guard{Ratio: ratio, Floor: 5 * ms}}, 3}
+				p := policy{fmt.Sprint("confirm ", ratio), Rule{Policy: job.Confirm, Guard: Guard{Ratio: ratio, Floor: 5 * ms}}, 3}
 				sum += simulate(n, p, theta).wrong(theta)
 			}
 		}

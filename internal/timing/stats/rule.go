@@ -8,13 +8,6 @@ import (
 	"judged/internal/base/job"
 )
 
-// The policies of a Rule.
-const (
-	Confirm = "confirm" // repeat near the limit; two runs within it accept
-	Single  = "single"  // one run decides
-	Minimum = "min"     // the fastest run decides
-)
-
 // The order statistics that a Decision rests on.
 const (
 	StatSingle    = "single"
@@ -62,7 +55,7 @@ const (
 // Min and at most Max runs are made; a Max below Min counts as Min. Policy
 // single stops at Min. An unknown policy is confirm.
 type Rule struct {
-	Policy   string
+	Policy   job.Policy
 	Limit    time.Duration // a time equal to it is within; 0 and below: no limit
 	Guard    Guard         // around Limit
 	Min, Max int
@@ -146,7 +139,7 @@ func (r Rule) Decide(runs []Run) Decision {
 	switch {
 	case r.Min == r.Max:
 		statistic, by = r.fixed(len(runs))
-	case r.Policy == Minimum:
+	case r.Policy == job.Minimum:
 		statistic, by = r.minimum(s)
 	default:
 		statistic, by = r.confirm(s)
@@ -172,7 +165,7 @@ func (r Rule) resolved() Rule {
 	}
 	r.Min = max(r.Min, 1)
 	r.Max = max(r.Min, r.Max)
-	if r.Policy == Single {
+	if r.Policy == job.Single {
 		r.Max = r.Min
 	}
 	return r
@@ -181,9 +174,9 @@ func (r Rule) resolved() Rule {
 // own is the policy's own number of runs.
 func (r Rule) own() (least, most int) {
 	switch r.Policy {
-	case Single:
+	case job.Single:
 		return 1, 1
-	case Minimum:
+	case job.Minimum:
 		return 1, 3
 	default:
 		return 1, 5
@@ -206,9 +199,9 @@ func (r Rule) next(s sample) Placement {
 // fixed decides on a given number of runs.
 func (r Rule) fixed(n int) (statistic, by string) {
 	switch {
-	case r.Policy == Minimum:
+	case r.Policy == job.Minimum:
 		return StatMin, job.ByFixed
-	case n == 1 && r.Policy == Single:
+	case n == 1 && r.Policy == job.Single:
 		return StatSingle, job.ByFirst
 	case n == 1:
 		return StatSingle, job.ByFixed

@@ -1,7 +1,6 @@
-package dispatch
+package slothealth
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -13,19 +12,20 @@ import (
 	"judged/internal/timing/stats"
 )
 
-func newWard(virtual bool) *ward {
-	return &ward{kernels: []string{initproc.KernelALU, initproc.KernelL3, initproc.KernelSyscall}, health: map[string]memory{}, virtual: virtual}
+func newSlot(virtual bool) *slotHealth {
+	return &slotHealth{kernels: []string{initproc.KernelALU, initproc.KernelL3, initproc.KernelSyscall}, health: map[string]kernelHealth{}, virtual: virtual}
 }
 
-// read takes n readings of every kernel; those of one take factor as long.
-func (w *ward) read(n int, kernel string, factor float64, disturbed ...job.Cause) {
+// newHealth takes n readings of every kernel; those of one take factor times as
+// long.
+func newHealth(s *slotHealth, n int, kernel string, factor float64, disturbed ...job.Cause) {
 	for range n {
-		for _, k := range w.kernels {
+		for _, k := range s.kernels {
 			t := 50 * time.Millisecond
 			if k == kernel {
 				t = time.Duration(factor * float64(t))
 			}
-			w.take(canary.Reading{Kernel: k, CPUTime: t, Run: job.Run{Disturbed: disturbed}})
+			s.add(canary.Reading{Kernel: k, CPUTime: t, Run: job.Run{Disturbed: disturbed}})
 		}
 	}
 }
@@ -51,40 +51,22 @@ func TestTrouble(t *testing.T) {
 		"the core itself, neighbour": {true, initproc.KernelALU, 1.1, nil, "canary alu is 10.0 % slower than its baseline"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWard(tt.virtual)
-			w.read(stats.DefaultChart().Learn, "", 0)
-			w.read(20, tt.kernel, tt.factor, tt.disturbed...)
-			if got := w.trouble(); got != tt.want {
+			s := newSlot(tt.virtual)
+			newHealth(s, stats.DefaultChart().Learn, "", 0)
+			newHealth(s, 20, tt.kernel, tt.factor, tt.disturbed...)
+			if got := s.trouble(); got != tt.want {
 				t.Errorf("trouble %q, want %q", got, tt.want)
 			}
-			w.held = tt.want
-			w.read(stats.DefaultChart().Recover-1, "", 0)
-			if got := w.trouble(); tt.want != "" && tt.disturbed == nil && got == "" {
+			s.quarantine = tt.want
+			newHealth(s, stats.DefaultChart().Recover-1, "", 0)
+			if got := s.trouble(); tt.want != "" && tt.disturbed == nil && got == "" {
 				t.Error("one reading too early it is well again")
 			}
-			w.read(1, "", 0)
-			if got := w.trouble(); got != "" {
+			newHealth(s, 1, "", 0)
+			if got := s.trouble(); got != "" {
 				t.Errorf("trouble %q after good readings", got)
 			}
 		})
-	}
-}
-
-// TestMemoryIsKept: what is written down is what is read again.
-func TestMemoryIsKept(t *testing.T) {
-	w := newWard(false)
-	w.read(stats.DefaultChart().Learn, "", 0)
-	w.read(20, initproc.KernelALU, 1.1)
-	text, err := json.Marshal(w.health)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back map[string]memory
-	if err := json.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(w.health, back); diff != "" {
-		t.Errorf("(-kept +read):\n%s", diff)
 	}
 }
 
@@ -118,52 +100,50 @@ func TestHistory(t *testing.T) {
 // TestSchedule: at once while something is to be learned or is suspected, but
 // not for ever; often while out of use; else at the interval.
 func TestSchedule(t *testing.T) {
-	const interval = 10 * time.Minute
 	now := time.Unix(1_000_000, 0)
-	due := func(w *ward) time.Duration { w.schedule(now, interval); return w.due.Sub(now) }
-	w := newWard(false)
-	if got := due(w); got != 0 {
+	due := func(s *slotHealth) time.Duration { s.schedule(now, interval); return s.due.Sub(now) }
+	s := newSlot(false)
+	if got := due(s); got != 0 {
 		t.Errorf("learning: due in %s, want at once", got)
 	}
-	w.read(stats.DefaultChart().Learn, "", 0)
-	if got := due(w); got != interval {
+	newHealth(s, stats.DefaultChart().Learn, "", 0)
+	if got := due(s); got != interval {
 		t.Errorf("steady: due in %s", got)
 	}
-	if diff := cmp.Diff(w.kernels, w.next()); diff != "" {
+	if diff := cmp.Diff(s.kernels, s.nextSet()); diff != "" {
 		t.Errorf("steady (-want +got):\n%s", diff)
 	}
-	w.read(1, initproc.KernelL3, 1.1)
-	if got := due(w); got != 0 {
+	newHealth(s, 1, initproc.KernelL3, 1.1)
+	if got := due(s); got != 0 {
 		t.Errorf("suspect: due in %s, want at once", got)
 	}
-	if diff := cmp.Diff([]string{initproc.KernelL3}, w.next()); diff != "" {
+	if diff := cmp.Diff([]string{initproc.KernelL3}, s.nextSet()); diff != "" {
 		t.Errorf("suspect (-want +got):\n%s", diff)
 	}
-	w.read(10, initproc.KernelL3, 1.1)
-	w.held = w.trouble()
-	if got := due(w); got != interval/quarantinePace {
+	newHealth(s, 10, initproc.KernelL3, 1.1)
+	s.quarantine = s.trouble()
+	if got := due(s); got != interval/quarantinePace {
 		t.Errorf("quarantined: due in %s", got)
 	}
-	w.forget()
-	for range mostAtOnce() {
-		if got := due(w); got != 0 {
+	s.reset()
+	for range maxStreak() {
+		if got := due(s); got != 0 {
 			t.Fatalf("learning: due in %s, want at once", got)
 		}
 	}
-	if got := due(w); got != interval {
+	if got := due(s); got != interval {
 		t.Errorf("it cannot be learned: due in %s, want the interval", got)
 	}
 }
 
 func TestGivesWay(t *testing.T) {
-	const interval = 10 * time.Minute
 	for _, tt := range []struct {
 		name           string
 		sinceJob, late time.Duration
 		want           bool
 	}{
 		{"a job a moment ago", time.Millisecond, 0, true},
-		{"no job for a while", calm, 0, false},
+		{"no job for a while", quietTime, 0, false},
 		{"never a job", time.Since(time.Time{}), 0, false},
 		{"jobs all the time, nearly late", time.Millisecond, interval - 1, true},
 		{"jobs all the time, late", time.Millisecond, interval, false},

@@ -1,7 +1,7 @@
-// Package guestlab is what the tests of cmd/judged run inside their guests:
-// judged as users start it, looked at from the outside with the kernel's eyes.
-// The names of the tests begin with the kind of guest that they are for; those
-// of TestQueue have an isolated one for themselves, because they take long.
+// Package guestlab holds the tests that cmd/judged runs inside its guests. They
+// start judged as users do, and check from the outside what the kernel says.
+// The name of a test begins with the kind of guest it is for; the TestQueue
+// tests have an isolated guest to themselves, because they take long.
 package guestlab
 
 import (
@@ -24,6 +24,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/host/doctor"
 	"judged/internal/testkit"
+	"judged/internal/testkit/guest/wire"
 	"judged/internal/testkit/unit"
 )
 
@@ -46,7 +47,19 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	unit.Main()
+	if !inGuest() {
+		fmt.Println("guestlab: skip all tests: they change the machine and run in a guest only; start them with: go test ./cmd/judged -run Guest")
+		return
+	}
 	os.Exit(testkit.Run(m))
+}
+
+// inGuest reports whether the first process is the init of package guest. The tests unmount
+// control groups and turn swap on, so a host is refused whatever its environment says.
+func inGuest() bool {
+	first, err := os.Readlink("/proc/1/exe")
+	_, noPlan := os.Stat(wire.PlanPath)
+	return err == nil && first == "/init" && noPlan == nil
 }
 
 // command is judged with nothing of the tests' own environment.

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs/client"
+	"judged/internal/service/render"
+)
+
+func (a *app) listCommand() *cobra.Command {
+	var r remote
+	var f client.Filter
+	var state string
+	var labels []string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list [flags]",
+		Short: "List jobs, newest first",
+		Long: `List jobs, newest first, one page at a time. Where there are more, the last line
+on stderr says how to get the next page; with --json it is "next".
+
+Exit codes: 0 listed (also when no job matches), 2 wrong usage, 3 the daemon
+cannot be reached.`,
+		Example: `  judged list --state queued
+  judged list --label team=a --label round=2 --limit 500 --json`,
+		Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			cl, err := r.client()
+			if err != nil {
+				return err
+			}
+			if f.Limit < 0 || f.Limit == 0 && cmd.Flags().Changed("limit") {
+				return usagef("read --limit %d: want at least 1", f.Limit)
+			}
+			f.State = job.State(state)
+			if f.Labels, err = parsePairs("label", "KEY=VALUE", labels); err != nil {
+				return err
+			}
+			page, err := cl.List(cmd.Context(), f)
+			if err != nil {
+				return refused(fmt.Errorf("list jobs: %w", err))
+			}
+			return a.printPage(page, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&state, "state", "", "only jobs in `STATE`: queued, running, done or cancelled")
+	cmd.Flags().StringArrayVar(&labels, "label", nil, "only jobs with this label, `KEY=VALUE`; repeatable, all must match")
+	cmd.Flags().StringVar(&f.After, "after", "", "the page after this `CURSOR`, which the page before printed")
+	cmd.Flags().IntVar(&f.Limit, "limit", 0, "at most `NUMBER` jobs (default: the daemon's)")
+	r.addFlags(cmd)
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func (a *app) printPage(p client.Page, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(p)
+	}
+	rows := make([]render.Row, len(p.Jobs))
+	for i, j := range p.Jobs {
+		cells := []string{
+			j.ID, string(j.State), cmp.Or(string(j.Verdict), "-"), render.Time(j.CPUTime), stamp(j.CreatedAt), labelText(j.Labels),
+		}
+		for c := range cells {
+			cells[c] = render.Printable(cells[c])
+		}
+		rows[i].Cells = cells
+	}
+	if err := render.Grid(a.out, []string{"ID", "STATE", "VERDICT", "CPU TIME", "CREATED", "LABELS"}, rows); err != nil {
+		return err
+	}
+	if p.Next != "" {
+		fmt.Fprintf(a.err, "more jobs: repeat with --after %s\n", render.Printable(p.Next))
+	}
+	return nil
+}
+
+func labelText(labels map[string]string) string {
+	var all []string
+	for k, v := range labels {
+		all = append(all, k+"="+v)
+	}
+	slices.Sort(all)
+	return cmp.Or(strings.Join(all, " "), "-")
+}
+
+// stamp is a time for people, without the fractions that JSON has.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02T15:04:05Z")
+}

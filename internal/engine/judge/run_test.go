@@ -1,0 +1,177 @@
+package judge
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/engine/measure"
+	"judged/internal/sandbox"
+)
+
+// TestRunTests checks the order of the tests, the stop rule and what is reported when a test fails for a reason of
+// judged's own. No sandbox is involved.
+func TestRunTests(t *testing.T) {
+	damage := errors.New("disk on fire")
+	noise := &measure.NoiseError{Test: "2"}
+	type step struct {
+		Name    string
+		Verdict job.Verdict
+	}
+	type result struct {
+		Ran, Decided []string
+		Tests        []step
+		Verdict      job.Verdict
+		Err          error
+	}
+	for _, tt := range []struct {
+		name     string
+		stop     job.Stop
+		tests    []string
+		verdicts map[string]job.Verdict // AC where absent
+		errs     map[string]error
+		want     result
+	}{
+		{"no tests", "", nil, nil, nil, result{Verdict: job.Accepted}},
+		{"natural order", "", []string{"10", "2", "1"}, nil, nil, result{
+			[]string{"1", "2", "10"}, []string{"1", "2", "10"}, []step{{"1", "AC"}, {"2", "AC"}, {"10", "AC"}}, job.Accepted, nil}},
+		{"the first failure skips the rest", "", []string{"1", "2", "3", "4"}, map[string]job.Verdict{"2": job.WrongAnswer, "3": job.RuntimeError}, nil, result{
+			[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "AC"}, {"2", "WA"}, {"3", "SK"}, {"4", "SK"}}, job.WrongAnswer, nil}},
+		{"first-failure by name", job.StopFirstFailure, []string{"1", "2"}, map[string]job.Verdict{"1": job.TimeLimit}, nil, result{
+			[]string{"1"}, []string{"1"}, []step{{"1", "TLE"}, {"2", "SK"}}, job.TimeLimit, nil}},
+		{"never stop", job.StopNever, []string{"1", "2", "3"}, map[string]job.Verdict{"1": job.TimeLimit, "3": job.WrongAnswer}, nil, result{
+			[]string{"1", "2", "3"}, []string{"1", "2", "3"}, []step{{"1", "TLE"}, {"2", "AC"}, {"3", "WA"}}, job.TimeLimit, nil}},
+		{"a partial score does not stop", "", []string{"1", "2"}, map[string]job.Verdict{"1": job.Partial}, nil, result{
+			[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "PC"}, {"2", "AC"}}, job.Partial, nil}},
+		{"an error drops the test", "", []string{"1", "2", "3"}, nil, map[string]error{"2": damage}, result{
+			[]string{"1", "2"}, []string{"1"}, []step{{"1", "AC"}}, job.Accepted, damage}},
+		{"noise keeps what is known of the test", job.StopNever, []string{"1", "2", "3"}, map[string]job.Verdict{"2": job.InternalError}, map[string]error{"2": noise}, result{
+			[]string{"1", "2"}, []string{"1"}, []step{{"1", "AC"}, {"2", "IE"}}, job.InternalError, noise}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got result
+			task := Task{Stop: tt.stop}
+			for _, name := range tt.tests {
+				task.Tests = append(task.Tests, Test{Name: name})
+			}
+			r, err := task.runTests(func(test Test) (job.TestReport, error) {
+				got.Ran = append(got.Ran, test.Name)
+				verdict, ok := tt.verdicts[test.Name]
+				if !ok {
+					verdict = job.Accepted
+				}
+				return job.TestReport{Name: test.Name, Verdict: verdict, Agree: true}, tt.errs[test.Name]
+			}, func(r job.TestReport) { got.Decided = append(got.Decided, r.Name) })
+			for _, r := range r.Tests {
+				got.Tests = append(got.Tests, step{r.Name, r.Verdict})
+			}
+			got.Verdict = r.Verdict
+			if errors.Is(err, tt.want.Err) {
+				got.Err = tt.want.Err
+			} else {
+				got.Err = err
+			}
+			if diff := cmp.Diff(tt.want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if !*r.Deterministic {
+				t.Error("not deterministic although all tests, also those that were skipped, agree")
+			}
+		})
+	}
+}
+
+// TestSummarize checks what a job's report takes from those of its tests.
+func TestSummarize(t *testing.T) {
+	ms := func(n int) *time.Duration { return new(time.Duration(n) * time.Millisecond) }
+	kib := func(n units.Bytes) *units.Bytes { return new(n << 10) }
+	ac := func(cpu, wall *time.Duration, peak *units.Bytes) job.TestReport {
+		return job.TestReport{Verdict: job.Accepted, CPUTime: cpu, WallTime: wall, MemoryPeak: peak, Agree: true}
+	}
+	unsteady := ac(ms(2), ms(2), nil)
+	unsteady.Agree = false
+	failed := job.TestReport{Name: "7", Verdict: job.InternalError, Message: "no answer file", Agree: true}
+	for _, tt := range []struct {
+		name  string
+		tests []job.TestReport
+		want  job.Report
+	}{
+		{"the worst of each", []job.TestReport{ac(ms(1), ms(9), nil), ac(ms(5), ms(6), kib(3)), ac(nil, nil, kib(2))},
+			job.Report{Verdict: job.Accepted, JudgementType: "AC", CPUTime: ms(5), WallTime: ms(9), MemoryPeak: kib(3), Deterministic: new(true)}},
+		{"one test is not deterministic", []job.TestReport{unsteady, ac(ms(1), nil, nil)},
+			job.Report{Verdict: job.Accepted, JudgementType: "AC", CPUTime: ms(2), WallTime: ms(2), Deterministic: new(false)}},
+		{"the mean of the scores", []job.TestReport{{Verdict: job.Partial, Score: new(0.25), Agree: true}, {Verdict: job.Accepted, Agree: true},
+			{Verdict: job.WrongAnswer, Agree: true}, {Verdict: job.Skipped, Agree: true}},
+			job.Report{Verdict: job.WrongAnswer, JudgementType: "WA", Score: new(0.3125), Deterministic: new(true)}},
+		{"an internal error says which test and why", []job.TestReport{ac(nil, nil, nil), failed},
+			job.Report{Verdict: job.InternalError, JudgementType: "JE", Message: `judge test "7": no answer file`, Deterministic: new(true)}},
+		{"only where it decides", []job.TestReport{{Verdict: job.WrongAnswer, Agree: true}, failed},
+			job.Report{Verdict: job.WrongAnswer, JudgementType: "WA", Deterministic: new(true)}},
+	} {
+		tt.want.State, tt.want.Tests = job.Done, tt.tests
+		if diff := cmp.Diff(tt.want, summarize(tt.tests)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestNewTask checks where the files of a job end up, and what the errors name.
+func TestNewTask(t *testing.T) {
+	absent := errors.New("no such blob")
+	path := func(f job.File) (string, error) {
+		if f.Blob == "absent" {
+			return "", absent
+		}
+		return "/blobs/" + f.Blob, nil
+	}
+	file := func(name string) *job.File { return &job.File{Blob: name} }
+	complete := func() job.Job {
+		return job.Job{
+			Program: *file("p"), Command: []string{"python3", "{program}", "--with={program}"},
+			Files:   map[string]job.File{"z": *file("z"), "a": *file("a")},
+			Tests:   []job.Test{{Name: "1", Input: file("in"), Answer: file("ans")}, {Name: "2"}},
+			Checker: &job.Checker{Kind: "lines"}, Limits: job.Limits{CPUTimeMS: 5}, Repeats: job.Repeats{Min: 2},
+			Stop: job.StopNever, Head: 3,
+		}
+	}
+	got, err := NewTask(complete(), "sol.py", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Checker.String() != "lines" {
+		t.Errorf("checker %s", got.Checker)
+	}
+	got.Checker = nil
+	want := Task{
+		Args:   []string{"python3", "./sol.py", "--with=./sol.py"},
+		Files:  []sandbox.File{{Name: "sol.py", Path: "/blobs/p", Exec: true}, {Name: "a", Path: "/blobs/a"}, {Name: "z", Path: "/blobs/z"}},
+		Tests:  []Test{{Name: "1", Input: "/blobs/in", Answer: "/blobs/ans"}, {Name: "2"}},
+		Limits: job.Limits{CPUTimeMS: 5}, Repeats: job.Repeats{Min: 2}, Stop: job.StopNever, Head: 3,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	for want, change := range map[string]func(*job.Job){
+		`find file "sol.py": no such blob`:      func(j *job.Job) { j.Program = *file("absent") },
+		`find file "a": no such blob`:           func(j *job.Job) { j.Files["a"] = *file("absent") },
+		`find input of test "2": no such blob`:  func(j *job.Job) { j.Tests[1].Input = file("absent") },
+		`find answer of test "1": no such blob`: func(j *job.Job) { j.Tests[0].Answer = file("absent") },
+		`unknown checker "frob": use ` + "tokens, exact, lines or float:EPS such as float:1e-6": func(j *job.Job) { j.Checker.Kind = "frob" },
+	} {
+		j := complete()
+		change(&j)
+		if _, err := NewTask(j, "sol.py", path); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	noProgram := complete()
+	noProgram.Program, noProgram.Files = job.File{}, nil
+	if got, err := NewTask(noProgram, "", path); err != nil || len(got.Files) != 0 {
+		t.Errorf("without a program: files %v, error %v", got.Files, err)
+	}
+}

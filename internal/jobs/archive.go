@@ -1,0 +1,326 @@
+package jobs
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs/blobs"
+	"judged/internal/jobs/jobspec"
+)
+
+// A backup is a tar archive, the same for both databases:
+//
+//	judged-backup.json       header
+//	database/TABLE/N.json    up to batchRows rows of a table
+//	blobs/SHA256             a file that an unfinished job names
+//	sha256                   checksum of the names and contents of all entries above
+//
+// A value of a row is null, a number, a string, or for bytes an array with one
+// string in base64.
+const (
+	headerEntry   = "judged-backup.json"
+	checksumEntry = "sha256"
+	rowsFolder    = "database/"
+	blobsFolder   = "blobs/"
+
+	archiveFormat = 1
+	batchRows     = 100
+	batchBytes    = 4 << 20 // about; a row is never split
+)
+
+// archivedTables are all tables of the schema, except for the one of migrate.
+var archivedTables = []string{"jobs", "labels", "events", "memory"}
+
+type archiveHeader struct {
+	Format  int       `json:"format"`
+	Schema  int       `json:"schema"` // version, see migrations
+	Created time.Time `json:"created_at"`
+}
+
+// batch is some rows of a table.
+type batch struct {
+	Columns []string `json:"columns"`
+	Rows    [][]any  `json:"rows"`
+}
+
+// Archive describes a backup.
+type Archive struct {
+	Created          time.Time
+	Jobs, Unfinished int
+	Blobs            int
+	// Missing are the files that unfinished jobs name and the backup does not
+	// have: they were lost or damaged before.
+	Missing []string
+
+	schema int
+	named  map[string]bool // digest to whether the archive has it
+}
+
+// count notes rows of a table.
+func (a *Archive) count(table string, b batch) error {
+	if table != "jobs" {
+		return nil
+	}
+	state, body := slices.Index(b.Columns, "state"), slices.Index(b.Columns, "job")
+	for _, row := range b.Rows {
+		a.Jobs++
+		if n, ok := row[state].(int64); !ok || n >= done {
+			continue
+		}
+		a.Unfinished++
+		packed, _ := row[body].([]byte)
+		var j job.Job
+		if err := unpackJSON(packed, &j); err != nil {
+			return fmt.Errorf("decode unfinished job %v: %w", row[slices.Index(b.Columns, "id")], err)
+		}
+		_, err := jobspec.MapFiles(j, func(_ string, f job.File) (job.File, error) {
+			a.named[f.Blob] = a.named[f.Blob]
+			return f, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish fills Missing.
+func (a *Archive) finish() {
+	for digest, there := range a.named {
+		if !there {
+			a.Missing = append(a.Missing, digest)
+		}
+	}
+	slices.Sort(a.Missing)
+}
+
+// archiveWriter writes the entries of a backup.
+type archiveWriter struct {
+	tar     *tar.Writer
+	created time.Time
+	sum     hash.Hash
+}
+
+func newArchiveWriter(w io.Writer, created time.Time) *archiveWriter {
+	return &archiveWriter{tar: tar.NewWriter(w), created: created, sum: sha256.New()}
+}
+
+func (w *archiveWriter) add(name string, size int64, content io.Reader) error {
+	if err := w.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: w.created}); err != nil {
+		return err
+	}
+	sumEntry(w.sum, name, size)
+	_, err := io.Copy(io.MultiWriter(w.tar, w.sum), content)
+	return err
+}
+
+func (w *archiveWriter) addJSON(name string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return w.add(name, int64(len(data)), bytes.NewReader(data))
+}
+
+// finish ends the archive with its checksum.
+func (w *archiveWriter) finish() error {
+	sum := hex.EncodeToString(w.sum.Sum(nil))
+	return errors.Join(w.add(checksumEntry, int64(len(sum)), strings.NewReader(sum)), w.tar.Close())
+}
+
+// sumEntry adds what says where an entry begins and ends.
+func sumEntry(sum hash.Hash, name string, size int64) { fmt.Fprintf(sum, "%q %d\n", name, size) }
+
+// archiveVisitor gets what an archive holds, in its order.
+type archiveVisitor struct {
+	begin func(Archive) error
+	rows  func(table string, b batch) error
+	blob  func(digest string, content io.Reader) error
+}
+
+// verifyArchive reads a whole backup and changes nothing.
+func verifyArchive(ctx context.Context, file string) (Archive, error) {
+	return readArchive(ctx, file, archiveVisitor{
+		begin: func(a Archive) error {
+			if a.schema > len(migrations) {
+				return fmt.Errorf("its schema has version %d and this judged knows versions up to %d: use the judged that wrote it, or a newer one", a.schema, len(migrations))
+			}
+			return nil
+		},
+		rows: func(string, batch) error { return nil },
+		blob: blobs.Verify,
+	})
+}
+
+// readArchive reads a backup to its end and verifies its checksum. What the
+// visitor got is only to be trusted when the error is nil.
+func readArchive(ctx context.Context, file string, v archiveVisitor) (a Archive, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return a, err
+	}
+	defer f.Close()
+	a.named = map[string]bool{}
+	sum := sha256.New()
+	for in := tar.NewReader(f); ; {
+		if err := ctx.Err(); err != nil {
+			return a, err
+		}
+		entry, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return a, errors.New("the file is truncated")
+		case err != nil:
+			return a, err
+		case entry.Name == checksumEntry:
+			a.finish()
+			return a, endArchive(in, sum)
+		}
+		sumEntry(sum, entry.Name, entry.Size)
+		if err := a.read(entry.Name, io.TeeReader(in, sum), v); err != nil {
+			return a, fmt.Errorf("entry %q: %w", entry.Name, err)
+		}
+	}
+}
+
+// endArchive compares the checksum, which is the last entry.
+func endArchive(in *tar.Reader, sum hash.Hash) error {
+	want, err := io.ReadAll(io.LimitReader(in, 2*sha256.Size+1))
+	if err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != string(want) {
+		return fmt.Errorf("the file is damaged: its content has checksum %s, not %q", got, want)
+	}
+	if _, err := in.Next(); !errors.Is(err, io.EOF) {
+		return errors.New("the file is damaged: data after the checksum")
+	}
+	return nil
+}
+
+// read passes one entry on.
+func (a *Archive) read(name string, content io.Reader, v archiveVisitor) error {
+	digest, isBlob := strings.CutPrefix(name, blobsFolder)
+	table, isRows := strings.CutPrefix(name, rowsFolder)
+	switch {
+	case a.schema == 0:
+		if name != headerEntry {
+			return errors.New("not a backup of judged")
+		}
+		if err := a.readHeader(content); err != nil {
+			return err
+		}
+		return v.begin(*a)
+	case isBlob:
+		if _, named := a.named[digest]; !named {
+			return errors.New("no unfinished job names this file")
+		}
+		a.named[digest] = true
+		a.Blobs++
+		return v.blob(digest, content)
+	case isRows:
+		table, _, _ = strings.Cut(table, "/")
+		b, err := readBatch(table, content)
+		if err == nil {
+			err = a.count(table, b)
+		}
+		if err != nil {
+			return err
+		}
+		return v.rows(table, b)
+	}
+	return errors.New("unknown entry")
+}
+
+func (a *Archive) readHeader(content io.Reader) error {
+	data, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	var h archiveHeader
+	if err := json.Unmarshal(data, &h); err != nil {
+		return err
+	}
+	if h.Format != archiveFormat || h.Schema < 1 {
+		return fmt.Errorf("format %d with schema %d; this judged reads format %d: use the judged that wrote it, or a newer one", h.Format, h.Schema, archiveFormat)
+	}
+	a.Created, a.schema = h.Created, h.Schema
+	return nil
+}
+
+// columnName is what a column may be called: names become part of a statement.
+var columnName = regexp.MustCompile(`^[a-z_]{1,32}$`)
+
+// readBatch decodes the rows of an entry.
+func readBatch(table string, content io.Reader) (b batch, err error) {
+	if !slices.Contains(archivedTables, table) {
+		return b, fmt.Errorf("unknown table %q", table)
+	}
+	data, err := io.ReadAll(content)
+	if err != nil {
+		return b, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(&b); err != nil {
+		return b, err
+	}
+	for _, c := range b.Columns {
+		if !columnName.MatchString(c) {
+			return b, fmt.Errorf("invalid column %q", c)
+		}
+	}
+	if table == "jobs" && (!slices.Contains(b.Columns, "id") || !slices.Contains(b.Columns, "state") || !slices.Contains(b.Columns, "job")) {
+		return b, fmt.Errorf("columns %q are not those of a job", b.Columns)
+	}
+	for _, row := range b.Rows {
+		if len(row) != len(b.Columns) {
+			return b, fmt.Errorf("%d values for %d columns", len(row), len(b.Columns))
+		}
+		for i, v := range row {
+			if row[i], err = decodeValue(v); err != nil {
+				return b, fmt.Errorf("column %q: %w", b.Columns[i], err)
+			}
+		}
+	}
+	return b, nil
+}
+
+// encodeValue is the JSON form of a value.
+func encodeValue(v any) any {
+	if data, ok := v.([]byte); ok {
+		return []string{base64.StdEncoding.EncodeToString(data)}
+	}
+	return v
+}
+
+func decodeValue(v any) (any, error) {
+	switch v := v.(type) {
+	case nil, string:
+		return v, nil
+	case json.Number:
+		return v.Int64()
+	case []any:
+		if len(v) == 1 {
+			if text, ok := v[0].(string); ok {
+				return base64.StdEncoding.DecodeString(text)
+			}
+		}
+	}
+	return nil, fmt.Errorf("invalid value %v", v)
+}

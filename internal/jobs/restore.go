@@ -1,0 +1,150 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"judged/internal/jobs/blobs"
+)
+
+// restoreTimeout bounds a restore, which is one transaction.
+const restoreTimeout = 24 * time.Hour
+
+// Restore puts a backup into an empty database and the folder of blobs, all of
+// it or nothing. It refuses a database that has jobs or that a process uses.
+func Restore(ctx context.Context, o Options, folder, file string) (Archive, error) {
+	a, err := verifyArchive(ctx, file)
+	if err == nil {
+		err = restore(ctx, o, a, folder, file)
+	}
+	if err != nil {
+		return Archive{}, fmt.Errorf("restore %q: %w", file, err)
+	}
+	return a, nil
+}
+
+func restore(ctx context.Context, o Options, verified Archive, folder, file string) (err error) {
+	if o.URL == "" {
+		if err := os.MkdirAll(filepath.Dir(o.File), 0o700); err != nil {
+			return err
+		}
+	}
+	o.alone = true
+	s, err := connect(o)
+	if err != nil {
+		return err
+	}
+	s.opts.Timeout = restoreTimeout
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return s.tx(ctx, "write to "+s.driver.name, func(ctx context.Context, tx *sql.Tx) error {
+		if err := s.emptySchema(ctx, tx, verified.schema); err != nil {
+			return err
+		}
+		files, err := blobs.Open(folder, 0)
+		if err != nil {
+			return err
+		}
+		into := inserter{store: s, tx: tx, statements: map[string]*sql.Stmt{}}
+		_, err = readArchive(ctx, file, archiveVisitor{
+			begin: func(a Archive) error {
+				if a.schema != verified.schema {
+					return errors.New("the file has changed")
+				}
+				return nil
+			},
+			rows: func(table string, b batch) error { return into.insert(ctx, table, b) },
+			blob: func(digest string, content io.Reader) error {
+				_, _, _, err := files.Put(ctx, digest, content)
+				return err
+			},
+		})
+		if err != nil {
+			return err
+		}
+		if s.driver.restored != "" {
+			if _, err := tx.ExecContext(ctx, s.driver.restored); err != nil {
+				return err
+			}
+		}
+		return s.migrateTo(ctx, tx, migrations)
+	})
+}
+
+// emptySchema makes sure that the database has the schema of the backup, no
+// jobs, and no other user.
+func (s *Store) emptySchema(ctx context.Context, tx *sql.Tx, schema int) error {
+	if s.driver.users != "" {
+		var users int
+		if err := tx.QueryRowContext(ctx, s.driver.users).Scan(&users); err != nil {
+			return err
+		}
+		if users > 0 {
+			return fmt.Errorf("%d processes of judged use the database: stop them", users)
+		}
+	}
+	switch err := s.migrateTo(ctx, tx, migrations[:schema]); {
+	case errors.Is(err, errNewerSchema):
+		return fmt.Errorf("the database has a newer schema than the backup: %s", s.driver.makeEmpty)
+	case err != nil:
+		return err
+	}
+	var version, jobs int
+	if err := tx.QueryRowContext(ctx, `SELECT (SELECT MAX(version) FROM judged_schema), (SELECT COUNT(*) FROM jobs)`).Scan(&version, &jobs); err != nil {
+		return err
+	}
+	if jobs > 0 {
+		return fmt.Errorf("the database has %d jobs, which a restore does not replace: %s", jobs, s.driver.makeEmpty)
+	}
+	// Values that a daemon without jobs has stored since.
+	_, err := tx.ExecContext(ctx, `DELETE FROM memory`)
+	return err
+}
+
+// inserter inserts rows in a transaction.
+type inserter struct {
+	store      *Store
+	tx         *sql.Tx
+	statements map[string]*sql.Stmt
+}
+
+func (i *inserter) insert(ctx context.Context, table string, b batch) error {
+	if len(b.Rows) == 0 {
+		return nil
+	}
+	text := insertRows(table, b.Columns, len(b.Rows))
+	statement := i.statements[text]
+	if statement == nil {
+		var err error
+		if statement, err = i.tx.PrepareContext(ctx, i.store.driver.sql(text)); err != nil {
+			return err
+		}
+		i.statements[text] = statement // the transaction closes it
+	}
+	_, err := statement.ExecContext(ctx, slices.Concat(b.Rows...)...)
+	return err
+}
+
+// insertRows is an INSERT of n rows.
+func insertRows(table string, columns []string, n int) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "INSERT INTO %s (%s) VALUES ", table, strings.Join(columns, ", "))
+	argument := 0
+	for row := range n {
+		text.WriteString([]string{"(", ", ("}[min(row, 1)])
+		for column := range columns {
+			argument++
+			text.WriteString([]string{"?", ", ?"}[min(column, 1)] + strconv.Itoa(argument))
+		}
+		text.WriteString(")")
+	}
+	return text.String()
+}

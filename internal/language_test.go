@@ -1,0 +1,149 @@
+package internal
+
+import (
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// notYet lists the folders whose text is still to be rewritten. Remove a folder when it passes.
+var notYet = []string{
+	"cmd", "configs", "deploy", "testdata",
+	"internal/base", "internal/host", "internal/sandbox", "internal/timing", "internal/engine",
+	"internal/jobs", "internal/lab", "internal/service", "internal/testkit",
+	"internal/broker", "internal/queue", "internal/store",
+}
+
+// TestLanguage refuses the phrases in the first column of CONTRIBUTING.md's table "Instead of".
+func TestLanguage(t *testing.T) {
+	refused := refusedPhrases(t)
+	for path, text := range texts(t) {
+		for n, line := range strings.Split(text, "\n") {
+			if found := refused.FindString(line); found != "" {
+				t.Errorf("%s:%d: %q is refused; CONTRIBUTING.md, section Language, says what to write", path, n+1, found)
+			}
+		}
+	}
+}
+
+// refusedPhrases reads the table, so that CONTRIBUTING.md is the one place where they stand.
+func refusedPhrases(t *testing.T) *regexp.Regexp {
+	t.Helper()
+	text := readText(t, "../CONTRIBUTING.md")
+	var phrases []string
+	_, rows, _ := strings.Cut(languageSection(text), tableHead)
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| [^|]+ \|$`).FindAllStringSubmatch(rows, -1) {
+		for phrase := range strings.SplitSeq(row[1], ", ") {
+			phrases = append(phrases, regexp.QuoteMeta(phrase))
+		}
+	}
+	if len(phrases) < 10 {
+		t.Fatalf("read %d phrases from the table in CONTRIBUTING.md; keep its form", len(phrases))
+	}
+	return regexp.MustCompile(`(?i)\b(` + strings.Join(phrases, "|") + `)\b`)
+}
+
+const tableHead = "| Instead of | Write |\n|---|---|\n"
+
+// languageSection is the part of CONTRIBUTING.md that quotes what is refused.
+func languageSection(text string) string {
+	_, rest, _ := strings.Cut(text, "\n## Language\n")
+	section, _, _ := strings.Cut(rest, "\n## ")
+	return section
+}
+
+// texts are the documents of the repository, and the comments and strings of its Go files on their lines.
+func texts(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	eachFile(t, func(path, name string) {
+		switch {
+		case name == "CONTRIBUTING.md":
+			text := readText(t, path)
+			all[name] = strings.Replace(text, languageSection(text), "", 1)
+		case strings.HasSuffix(name, ".go"):
+			all[name] = words(t, path)
+		case slices.Contains([]string{".md", ".toml", ".txtar", ".html", ".yml", ".service"}, filepath.Ext(name)),
+			name == "Makefile", strings.HasPrefix(name, ".ci/"), strings.HasSuffix(name, "openapi.json"):
+			all[name] = readText(t, path)
+		}
+	})
+	return all
+}
+
+// words are the comments and strings of a Go file on their lines.
+func words(t *testing.T, path string) string {
+	t.Helper()
+	source := []byte(readText(t, path))
+	set := token.NewFileSet()
+	file := set.AddFile(path, -1, len(source))
+	var s scanner.Scanner
+	s.Init(file, source, nil, scanner.ScanComments)
+	var b strings.Builder
+	for line := 1; ; {
+		pos, kind, text := s.Scan()
+		if kind == token.EOF {
+			return b.String()
+		}
+		if kind != token.COMMENT && kind != token.STRING {
+			continue
+		}
+		at := set.Position(pos).Line
+		b.WriteString(strings.Repeat("\n", max(at-line, 0)))
+		b.WriteString(text + " ")
+		line = max(at, line) + strings.Count(text, "\n")
+	}
+}
+
+// maxColumns is 120 with some tolerance for a word that does not fit. A tab counts as four columns.
+const maxColumns = 125
+
+func TestLineLength(t *testing.T) {
+	eachFile(t, func(path, name string) {
+		if !strings.HasSuffix(name, ".go") {
+			return
+		}
+		for n, line := range strings.Split(readText(t, path), "\n") {
+			if columns := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    ")); columns > maxColumns {
+				t.Errorf("%s:%d: %d columns; end lines at about 120", name, n+1, columns)
+			}
+		}
+	})
+}
+
+// eachFile calls f for the files of the repository that are rewritten: path from here, name from its root.
+func eachFile(t *testing.T, f func(path, name string)) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(filepath.ToSlash(path), "../")
+		switch {
+		case d.IsDir() && (name == ".git" || name == "bin" || slices.Contains(notYet, name)):
+			return fs.SkipDir
+		case d.Type().IsRegular():
+			f(path, name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

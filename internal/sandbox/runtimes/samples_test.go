@@ -1,0 +1,38 @@
+package runtimes
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// withoutSample are specials whose programs the tests build themselves, or do not have: Debian has no package of .NET.
+var withoutSample = []string{"perl", "dotnet", "sh", "dash", "bash", "busybox"}
+
+// TestSpecialsHaveSamples wants an accepted program in testdata/samples.json for each interpreter of the table.
+func TestSpecialsHaveSamples(t *testing.T) {
+	text, err := os.ReadFile("../../../testdata/samples.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct {
+		Samples []struct {
+			Verdict string
+			Command []string
+		}
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range specials {
+		sampled := false
+		for _, sample := range list.Samples {
+			sampled = sampled || sample.Verdict == "AC" && len(sample.Command) > 0 && s.is(filepath.Base(sample.Command[0]))
+		}
+		if sampled == slices.Contains(withoutSample, s.prefix) {
+			t.Errorf("interpreter %s: has a sample: %t; add one to testdata/samples.json, or correct withoutSample", s.prefix, sampled)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package dispatch
+
+import (
+	"testing"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
+	"judged/internal/host/slots"
+	"judged/internal/store"
+	"judged/internal/testkit"
+)
+
+// TestRepeatsAreQuiet: the run that confirms a time limit has no neighbour, and
+// afterwards everything is as it was.
+func TestRepeatsAreQuiet(t *testing.T) {
+	f := newFixture(t, false)
+	f.blob = sample(t, "sum/TLE-spin.c")
+	slot := f.eng.Slots()[0]
+	beside := slots.Slot{CPUs: cpuset.New(0), Node: slot.Node}
+	f.dispatcher(Options{}, slot, beside)
+	f.must(f.pool.Hold(slot.CPUs, slots.Hold{Cause: slots.Operator}))
+	neighbour, err := f.pool.Lease(t.Context()) // the other one
+	f.must(err)
+	f.must(f.pool.Lift(slot.CPUs))
+	f.record("x", "p")
+	rec, err := f.store.Get(t.Context(), "x")
+	f.must(err)
+	rec.Job.Limits.CPUTimeMS, rec.Job.Repeats = 20, job.Repeats{Policy: job.Confirm, Min: 2, Max: 5}
+	lease, err := f.pool.Lease(t.Context())
+	f.must(err)
+
+	reports := make(chan job.Report, 1)
+	go func() {
+		report, err := f.d.run(t.Context(), lease, rec, func() (store.Record, error) { return rec, nil })
+		if err != nil {
+			t.Error(err)
+		}
+		reports <- report
+	}()
+	// The first run is over its limit, and the second waits for quiet.
+	testkit.WaitFor(t, patience, "the job to be resting", func() bool { return f.pool.Waiting() == 1 })
+	neighbour.Release()
+	report := <-reports
+	if r := report.Tests[0]; r.Verdict != job.TimeLimit || len(r.Runs) < 2 {
+		t.Errorf("verdict %s after %d runs, want TLE after two and more", r.Verdict, len(r.Runs))
+	}
+	lease.Release()
+	for _, s := range f.pool.Snapshot() {
+		if s.State != slots.Idle {
+			t.Errorf("slot %s is left %s", s.CPUs, s.State)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package slothealth
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/host/slots"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/timing/stats"
+)
+
+// TestDeviation: a short kernel is compared with its baseline, once it has one.
+func TestDeviation(t *testing.T) {
+	test(t, func(f *fixture) {
+		look := func(factor float64) float64 {
+			f.canary.factors["0"] = factor
+			return math.Round(100*f.m.deviation(f.Context(), first)) / 100
+		}
+		unknown := slots.Slot{CPUs: second.CPUs.Union(first.CPUs)}
+		got := []float64{look(1.1), f.m.deviation(f.Context(), unknown)}
+		if len(f.canary.read) > 0 {
+			t.Errorf("read %v without a baseline", f.canary.read)
+		}
+		newHealth(f.m.slots[0], stats.DefaultChart().Learn, "", 0)
+		got = append(got, look(1.1), look(1), look(0.9))
+		f.canary.fails = errors.New("no memory")
+		got = append(got, look(1.1))
+		if diff := cmp.Diff([]float64{0, 0, 0.1, 0, -0.1, 0}, got); diff != "" {
+			t.Errorf("no baseline, no slot, slower, as ever, faster, unreadable (-want +got):\n%s", diff)
+		}
+		want := `level=WARN msg="cannot read canary next to a run" cpus=0 kernel=l3-short error="no memory"`
+		f.logged(want)
+		ended, cancel := context.WithCancel(f.Context())
+		cancel()
+		f.m.deviation(ended, first)
+		f.logged("")
+	})
+}
+
+// TestDeviationOfEachKernel: the first one beyond its guard band counts, and
+// only short kernels are read.
+func TestDeviationOfEachKernel(t *testing.T) {
+	test(t, func(f *fixture) {
+		s := f.m.slots[0]
+		s.kernels = append(initproc.Kernels(), initproc.ShortKernels()...)
+		newHealth(s, stats.DefaultChart().Learn, "", 0)
+		f.m.deviation(f.Context(), first)
+		var want []string
+		for _, k := range initproc.ShortKernels() {
+			want = append(want, "0 "+k)
+		}
+		if diff := cmp.Diff(want, f.canary.read); diff != "" {
+			t.Errorf("read as ever (-want +got):\n%s", diff)
+		}
+		f.canary.read, f.canary.factors["0"] = nil, 2
+		f.m.deviation(f.Context(), first)
+		if diff := cmp.Diff(want[:1], f.canary.read); diff != "" {
+			t.Errorf("read when slower (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestQuietPatience: next to a slot that never becomes idle a run that confirms
+// another waits for so long, and then has its own slot all the same.
+func TestQuietPatience(t *testing.T) {
+	test(t, func(f *fixture) {
+		lease, begin := f.lease(), time.Now()
+		f.lease()
+		for i, wish := range []stats.Placement{{Quiet: true}, {OtherCore: true}, {Quiet: true, OtherCore: true}} {
+			_, err := f.m.Borrow(f.Context(), lease, wish)
+			f.must(err)
+			if got, want := time.Since(begin), time.Duration(i+1)*quietPatience; got != want {
+				t.Errorf("%+v came %v after the beginning, want %v", wish, got, want)
+			}
+		}
+	})
+}
+
+// TestBorrowOtherCore: a run moves to another core if that is fit, and stays
+// where it is otherwise; the core that was tried is given back.
+func TestBorrowOtherCore(t *testing.T) {
+	for name, tt := range map[string]struct {
+		unfit []string
+		p     stats.Placement
+		want  string // the states of both slots while the run has its place
+	}{
+		"fit":               {nil, stats.Placement{OtherCore: true}, "busy busy"},
+		"unfit":             {[]string{"1"}, stats.Placement{OtherCore: true}, "busy idle"},
+		"unfit, quiet":      {[]string{"1"}, stats.Placement{OtherCore: true, Quiet: true}, "busy idle"},
+		"both unfit":        {[]string{"0", "1"}, stats.Placement{OtherCore: true}, "busy idle"},
+		"no other is asked": {nil, stats.Placement{Quiet: true}, "busy idle"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test(t, func(f *fixture) {
+				lease := f.lease()
+				for _, cpus := range tt.unfit {
+					f.engine.unfit[cpus] = true
+				}
+				place, err := f.m.Borrow(f.Context(), lease, tt.p)
+				f.must(err)
+				if got := f.status(first).State + " " + f.status(second).State; got != tt.want {
+					t.Errorf("states %q, want %q", got, tt.want)
+				}
+				newHealth(f.m.slots[0], stats.DefaultChart().Learn, "", 0)
+				newHealth(f.m.slots[1], stats.DefaultChart().Learn, "", 0)
+				place.Deviation(f.Context())
+				read := map[string]string{"busy busy": "1 l3-short", "busy idle": "0 l3-short"}[tt.want]
+				if diff := cmp.Diff([]string{read}, f.canary.read); diff != "" {
+					t.Errorf("the canary of the place (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestBorrowEnds: a job that is cancelled while it waits for a place does not get one.
+func TestBorrowEnds(t *testing.T) {
+	test(t, func(f *fixture) {
+		lease := f.lease()
+		f.lease()
+		ctx, cancel := context.WithCancelCause(f.Context())
+		why := errors.New("cancelled")
+		cancel(why)
+		if _, err := f.m.Borrow(ctx, lease, stats.Placement{Quiet: true}); !errors.Is(err, why) {
+			t.Errorf("borrowed: %v", err)
+		}
+	})
+}

@@ -1,0 +1,263 @@
+package slothealth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
+	"judged/internal/engine/canary"
+	"judged/internal/engine/measure"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
+	"judged/internal/host/turbo"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/testkit"
+	"judged/internal/timing/evidence"
+	"judged/internal/timing/stats"
+)
+
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
+
+// interval is that of canaries in all tests that have them.
+const interval = 10 * time.Minute
+
+// fakeEngine is a host that runs nothing.
+type fakeEngine struct {
+	unfit      map[string]bool // by CPUs
+	turbo      turbo.Value
+	virtual    bool
+	thresholds evidence.Thresholds // set last
+	guard      stats.Guard         // set last
+}
+
+func (e *fakeEngine) Name() string                         { return "host" }
+func (e *fakeEngine) Virtual() bool                        { return e.virtual }
+func (e *fakeEngine) Worker(slots.Slot) *measure.Worker    { return nil }
+func (e *fakeEngine) Thresholds() evidence.Thresholds      { return evidence.DefaultThresholds(false) }
+func (e *fakeEngine) Turbo(cpuset.Set) turbo.State         { return turbo.State{Value: e.turbo} }
+func (e *fakeEngine) SetThresholds(th evidence.Thresholds) { e.thresholds = th }
+func (e *fakeEngine) SetGuard(g stats.Guard)               { e.guard = g }
+
+const unfitReason = "refuse to judge: turbo is on"
+
+func (e *fakeEngine) Fit(cpus cpuset.Set) error {
+	if e.unfit[cpus.String()] {
+		return errors.New(unfitReason)
+	}
+	return nil
+}
+
+// fakeStore keeps values as JSON, and fails if it is told to.
+type fakeStore struct {
+	values map[string]string
+	fails  func(name string) error
+}
+
+func (s *fakeStore) Value(_ context.Context, v any, name ...string) (bool, error) {
+	key := strings.Join(name, "/")
+	if s.fails != nil {
+		return false, s.fails(key)
+	}
+	text, ok := s.values[key]
+	if !ok {
+		return false, nil
+	}
+	return true, json.Unmarshal([]byte(text), v)
+}
+
+func (s *fakeStore) SetValue(_ context.Context, v any, name ...string) error {
+	key := strings.Join(name, "/")
+	if s.fails != nil {
+		return s.fails(key)
+	}
+	text, err := json.Marshal(v)
+	s.values[key] = string(text)
+	return err
+}
+
+// fakeCanary takes readings in no time, unless it is told otherwise.
+type fakeCanary struct {
+	factors map[string]float64 // by CPUs: how long all but syscall takes; 1 where nothing is set
+	vary    float64            // readings are up to three times this longer or shorter, in turns
+	lasts   time.Duration      // of a reading, unless it is interrupted
+	fails   error
+	read    []string // "cpus kernel" of each reading that was begun
+}
+
+func (c *fakeCanary) Digest() string { return "fake" }
+
+func (c *fakeCanary) Kernels(cpuset.Set) []string {
+	return []string{initproc.KernelALU, initproc.KernelSyscall, initproc.KernelL3Short}
+}
+
+// usualDelay is how long every canary waits for its CPU: longer than a run may
+// on a host that nothing is known of.
+const usualDelay = 20 * time.Millisecond
+
+func (c *fakeCanary) Read(ctx context.Context, slot slots.Slot, kernel string) (canary.Reading, error) {
+	c.read = append(c.read, slot.CPUs.String()+" "+kernel)
+	if c.lasts > 0 {
+		sleep(ctx, c.lasts)
+	}
+	if ctx.Err() != nil {
+		return canary.Reading{}, context.Cause(ctx)
+	}
+	if c.fails != nil {
+		return canary.Reading{}, c.fails
+	}
+	t := 50 * time.Millisecond
+	if f, ok := c.factors[slot.CPUs.String()]; ok && kernel != initproc.KernelSyscall {
+		t = time.Duration(f * float64(t))
+	}
+	t = time.Duration((1 + c.vary*float64(len(c.read)%7-3)) * float64(t))
+	delay := usualDelay
+	return canary.Reading{CPUs: slot.CPUs.String(), Kernel: kernel, CPUTime: t, Observation: evidence.Observation{
+		Evidence: job.Evidence{RunDelay: &delay}, Facts: evidence.Facts{CPUTime: t, WallTime: 2 * t, Width: 1}}}, nil
+}
+
+// The slots of every fixture. They are next to each other.
+var (
+	first  = slots.Slot{CPUs: cpuset.New(0), Node: 1}
+	second = slots.Slot{CPUs: cpuset.New(1), Node: 1}
+)
+
+// fixture is a Monitor over a real pool, with everything else faked, in a
+// bubble of synctest: time passes only while everybody sleeps.
+type fixture struct {
+	*testing.T
+	m      *Monitor
+	engine *fakeEngine
+	store  *fakeStore
+	canary *fakeCanary
+	pool   *slots.Pool
+	doctor doctor.Report
+	log    bytes.Buffer
+
+	deviations map[string]*float64 // by CPUs and kernel: of the last readings
+}
+
+// test runs f in a bubble.
+func test(t *testing.T, f func(f *fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		x := &fixture{T: t, engine: &fakeEngine{unfit: map[string]bool{}}, store: &fakeStore{values: map[string]string{}},
+			canary: &fakeCanary{factors: map[string]float64{}}}
+		x.restart()
+		f(x)
+	})
+}
+
+// restart makes another Monitor and another pool, as after a restart.
+func (f *fixture) restart() {
+	f.Helper()
+	f.pool = slots.NewPool([]slots.Slot{first, second}, time.Now)
+	f.m = New(f.options())
+	f.must(f.m.Restore(f.Context()))
+}
+
+func (f *fixture) options() Options {
+	f.deviations = map[string]*float64{}
+	text := slog.NewTextHandler(&f.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})
+	return Options{Engine: f.engine, Pool: f.pool, Store: f.store, Doctor: func() doctor.Report { return f.doctor },
+		Observer: f, Canary: f.canary, Interval: interval, Log: slog.New(text)}
+}
+
+// watch runs the Monitor until the test ends, or until end is called.
+func (f *fixture) watch() (end func()) {
+	ctx, cancel := context.WithCancel(f.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { f.m.Run(ctx) })
+	end = func() { cancel(); wg.Wait() }
+	f.Cleanup(end)
+	synctest.Wait()
+	return end
+}
+
+// pass lets time pass.
+func (f *fixture) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (f *fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) CanaryDone(cpus, kernel string, _ time.Duration, deviation *float64) {
+	f.deviations[cpus+" "+kernel] = deviation
+}
+
+// lease takes a slot as a job does.
+func (f *fixture) lease() *slots.Lease {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
+	defer cancel()
+	lease, err := f.pool.Lease(ctx)
+	f.must(err)
+	return lease
+}
+
+func (f *fixture) status(s slots.Slot) slots.Status {
+	for _, status := range f.m.Snapshot() {
+		if status.CPUs == s.CPUs.String() {
+			status.Since = time.Time{}
+			return status
+		}
+	}
+	return slots.Status{}
+}
+
+// is checks the state of a slot.
+func (f *fixture) is(s slots.Slot, state string, cause slots.Cause, reason string) {
+	f.Helper()
+	want := slots.Status{CPUs: s.CPUs.String(), Node: s.Node, State: state, Cause: cause, Reason: reason}
+	if diff := cmp.Diff(want, f.status(s)); diff != "" {
+		f.Errorf("slot %s (-want +got):\n%s", s.CPUs, diff)
+	}
+}
+
+// logged checks the log since the last call.
+func (f *fixture) logged(want ...string) {
+	f.Helper()
+	got := strings.Split(strings.TrimSpace(f.log.String()), "\n")
+	f.log.Reset()
+	if diff := cmp.Diff(strings.Join(want, "\n"), strings.Join(got, "\n")); diff != "" {
+		f.Errorf("log (-want +got):\n%s", diff)
+	}
+}
+
+// report is a job with n times the same run.
+func report(n int, r job.Run) *job.Report {
+	var t job.TestReport
+	for range n {
+		t.Runs = append(t.Runs, r)
+	}
+	return &job.Report{Tests: []job.TestReport{t}}
+}
+
+// explainedBy is a run that one cause has lengthened.
+func explainedBy(cpus string, c job.Cause) job.Run {
+	r := job.Run{CPUs: cpus, Disturbed: []job.Cause{c}}
+	r.Explained.Add(c, time.Millisecond, time.Millisecond)
+	return r
+}

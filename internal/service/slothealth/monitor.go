@@ -1,0 +1,200 @@
+package slothealth
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
+	"judged/internal/engine/canary"
+	"judged/internal/engine/measure"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
+	"judged/internal/host/turbo"
+	"judged/internal/timing/evidence"
+	"judged/internal/timing/stats"
+)
+
+// Engine is the host that is judged on; *engine.Engine is one.
+type Engine interface {
+	Name() string
+	Virtual() bool
+	Fit(cpus cpuset.Set) error
+	Turbo(cpus cpuset.Set) turbo.State
+	Worker(s slots.Slot) *measure.Worker
+	Thresholds() evidence.Thresholds // before anything was learned
+	SetThresholds(th evidence.Thresholds)
+	SetGuard(g stats.Guard)
+}
+
+// Store keeps what was learned across restarts.
+type Store interface {
+	Value(ctx context.Context, v any, name ...string) (found bool, err error)
+	SetValue(ctx context.Context, v any, name ...string) error
+}
+
+// Observer receives the readings of canaries, for metrics.
+type Observer interface {
+	// CanaryDone receives the CPU time of a reading and its deviation from the
+	// slot's baseline as a ratio, nil while there is no baseline.
+	CanaryDone(cpus, kernel string, cpuTime time.Duration, deviation *float64)
+}
+
+// Canary takes readings of reference kernels.
+type Canary interface {
+	Digest() string                   // of the program; times of two programs do not compare
+	Kernels(cpus cpuset.Set) []string // those that apply to a slot of these CPUs
+	Read(ctx context.Context, slot slots.Slot, kernel string) (canary.Reading, error)
+}
+
+// Options are what a Monitor needs.
+type Options struct {
+	Engine   Engine
+	Pool     *slots.Pool
+	Store    Store
+	Doctor   func() doctor.Report // the latest report
+	Observer Observer
+	Canary   Canary
+	Interval time.Duration // between two sets of readings of a slot; 0 turns canaries off
+	Log      *slog.Logger
+}
+
+// Monitor watches the slots of one host. It is safe for concurrent use.
+type Monitor struct {
+	o    Options
+	host string // its name
+
+	// jobs guards what it counts. It is not health, which is locked while the
+	// store is written: no job waits for that.
+	jobs    sync.Mutex
+	running int
+	lastJob time.Time // when one last started or ended
+
+	// health guards the rest, but for the list of slots itself, which Restore
+	// makes. The store and the pool are called with it locked.
+	health     sync.Mutex
+	slots      []*slotHealth
+	readings   []canary.Reading    // the latest, of all slots
+	thresholds evidence.Thresholds // in force, if learned
+	guard      stats.Guard         // in force, if learned
+}
+
+// New makes a Monitor. Restore comes before any other call.
+func New(o Options) *Monitor {
+	return &Monitor{o: o, host: o.Engine.Name()}
+}
+
+// Run watches the host and its slots until ctx is done.
+func (m *Monitor) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		m.checkHost()
+		next := time.Now().Add(hostInterval)
+		for _, s := range m.slots { // one after the other: two canaries at once would measure each other
+			next = earlier(next, m.visit(ctx, s))
+		}
+		sleep(ctx, time.Until(next))
+	}
+}
+
+// Admit counts a job on a slot until leave is called. It fails when the host is
+// not fit, and then takes the slot out of use until it is.
+func (m *Monitor) Admit(slot slots.Slot) (leave func(), err error) {
+	if err := m.o.Engine.Fit(slot.CPUs); err != nil {
+		m.logError(m.o.Pool.Hold(slot.CPUs, slots.Hold{Cause: slots.UnfitHost, Reason: err.Error()}))
+		return nil, err
+	}
+	m.jobs.Lock()
+	defer m.jobs.Unlock()
+	m.running++
+	return func() {
+		m.jobs.Lock()
+		defer m.jobs.Unlock()
+		m.running--
+		m.lastJob = time.Now()
+	}, nil
+}
+
+// sinceJob is for how long no job has started, run or ended.
+func (m *Monitor) sinceJob() time.Duration {
+	m.jobs.Lock()
+	defer m.jobs.Unlock()
+	if m.running > 0 {
+		return 0
+	}
+	return time.Since(m.lastJob)
+}
+
+// Observe learns from the runs of a job, each on the slot where it was.
+func (m *Monitor) Observe(r *job.Report) {
+	m.health.Lock()
+	defer m.health.Unlock()
+	for _, t := range r.Tests {
+		for _, run := range t.Runs {
+			if s := m.slot(run.CPUs); s != nil {
+				s.runs.add(disturbedRun(run))
+			}
+		}
+	}
+	for _, s := range m.slots {
+		m.decide(s)
+	}
+}
+
+// Snapshot lists all slots as operators see them.
+func (m *Monitor) Snapshot() []slots.Status { return m.o.Pool.Snapshot() }
+
+// Drain takes a slot out of use until Undrain, whether or not it is quarantined
+// meanwhile.
+func (m *Monitor) Drain(cpus cpuset.Set, reason string) error {
+	return m.o.Pool.Hold(cpus, slots.Hold{Cause: slots.Operator, Reason: reason})
+}
+
+// Undrain puts a slot back to use. A quarantined slot learns its baselines
+// again: an operator who overrules its canaries has changed it.
+func (m *Monitor) Undrain(cpus cpuset.Set) error {
+	m.health.Lock()
+	defer m.health.Unlock()
+	if s := m.slot(cpus.String()); s != nil && s.quarantine != "" {
+		s.reset()
+		for _, kernel := range s.kernels {
+			m.saveHealth(context.Background(), s, kernel)
+		}
+	}
+	return m.o.Pool.Lift(cpus)
+}
+
+// slot returns what is known of the slot of these CPUs, or nil.
+func (m *Monitor) slot(cpus string) *slotHealth {
+	for _, s := range m.slots {
+		if s.slot.CPUs.String() == cpus {
+			return s
+		}
+	}
+	return nil
+}
+
+// logError logs what cannot happen: every slot is one of the pool.
+func (m *Monitor) logError(err error) {
+	if err != nil {
+		m.o.Log.Error("cannot change slot", "error", err)
+	}
+}
+
+// sleep waits, but not beyond ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,65 @@
+package slothealth
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"judged/internal/timing/stats"
+)
+
+// Restore loads what was learned, before any job runs: a slot that was
+// quarantined stays out of use.
+func (m *Monitor) Restore(ctx context.Context) error {
+	if m.o.Interval <= 0 {
+		return nil
+	}
+	m.health.Lock()
+	defer m.health.Unlock()
+	for _, slot := range m.o.Pool.Slots() {
+		s := &slotHealth{slot: slot, kernels: m.o.Canary.Kernels(slot.CPUs), health: map[string]kernelHealth{},
+			virtual: m.o.Engine.Virtual(), due: time.Now()}
+		for _, kernel := range s.kernels {
+			var h kernelHealth
+			if _, err := m.o.Store.Value(ctx, &h, m.healthKey(s, kernel)...); err != nil {
+				return fmt.Errorf("load health of slot %s: %w", slot.CPUs, err)
+			}
+			s.health[kernel] = h
+		}
+		m.slots = append(m.slots, s)
+		m.decide(s)
+	}
+	th := m.o.Engine.Thresholds() // for what was kept by a version with fewer of them
+	found, err := m.o.Store.Value(ctx, &th, m.key("thresholds")...)
+	if err != nil {
+		return fmt.Errorf("load thresholds of evidence: %w", err)
+	}
+	if found {
+		m.setThresholds(th)
+	}
+	var g stats.Guard
+	if found, err = m.o.Store.Value(ctx, &g, m.key("guard")...); err != nil {
+		return fmt.Errorf("load guard band: %w", err)
+	}
+	if found {
+		m.setGuard(g)
+	}
+	return nil
+}
+
+// key names a value of this host. A new version of the canary starts over.
+func (m *Monitor) key(kind string) []string { return []string{kind, m.host, m.o.Canary.Digest()} }
+
+func (m *Monitor) healthKey(s *slotHealth, kernel string) []string {
+	return append(m.key("canary"), s.slot.CPUs.String(), kernel)
+}
+
+func (m *Monitor) saveHealth(ctx context.Context, s *slotHealth, kernel string) {
+	m.save(ctx, "health of slot "+s.slot.CPUs.String(), s.health[kernel], m.healthKey(s, kernel))
+}
+
+func (m *Monitor) save(ctx context.Context, what string, v any, key []string) {
+	if err := m.o.Store.SetValue(ctx, v, key...); err != nil {
+		m.o.Log.Warn("cannot save "+what+"; it is learned again after a restart", "error", err)
+	}
+}

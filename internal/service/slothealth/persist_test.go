@@ -1,0 +1,109 @@
+package slothealth
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/sandbox/initproc"
+	"judged/internal/timing/evidence"
+	"judged/internal/timing/stats"
+)
+
+// TestRestore: what was learned is there after a restart.
+func TestRestore(t *testing.T) {
+	test(t, func(f *fixture) {
+		f.canary.vary = 0.01
+		f.settled()()
+		h := f.m.slots[0].health[initproc.KernelL3Short]
+		h.State, h.Shift, h.Deviation = stats.Shifted, stats.Slower, 0.5
+		f.m.slots[0].health[initproc.KernelL3Short] = h
+		f.m.saveHealth(f.Context(), f.m.slots[0], initproc.KernelL3Short)
+		before, th, guard := f.m, f.engine.thresholds, f.engine.guard
+		if th == (evidence.Thresholds{}) || !guard.Learned {
+			t.Fatalf("learned %+v, %+v", th, guard)
+		}
+		f.engine.thresholds, f.engine.guard = evidence.Thresholds{}, stats.Guard{}
+		f.restart()
+		for i, s := range f.m.slots {
+			if diff := cmp.Diff(before.slots[i].health, s.health); diff != "" {
+				t.Errorf("slot %s (-before +after):\n%s", s.slot.CPUs, diff)
+			}
+		}
+		if diff := cmp.Diff(th, f.engine.thresholds); diff != "" {
+			t.Errorf("thresholds (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff(guard, f.engine.guard); diff != "" {
+			t.Errorf("guard (-before +after):\n%s", diff)
+		}
+		// What is in force is not set or saved again.
+		f.engine.thresholds, f.engine.guard = evidence.Thresholds{}, stats.Guard{}
+		f.m.readings = before.readings
+		f.m.learn(f.Context())
+		if f.engine.thresholds != (evidence.Thresholds{}) || f.engine.guard != (stats.Guard{}) {
+			t.Errorf("set again: %+v, %+v", f.engine.thresholds, f.engine.guard)
+		}
+	})
+}
+
+// TestKeys: under which names what was learned is kept. Another name loses what
+// every installation has learned.
+func TestKeys(t *testing.T) {
+	test(t, func(f *fixture) {
+		f.canary.vary = 0.01
+		f.settled()()
+		want := []string{"canary/host/fake/0/alu", "canary/host/fake/0/l3-short", "canary/host/fake/0/syscall", "canary/host/fake/1/alu",
+			"canary/host/fake/1/l3-short", "canary/host/fake/1/syscall", "guard/host/fake", "thresholds/host/fake"}
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(f.store.values))); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	})
+}
+
+// TestThresholdsOfBefore: those that an older version did not keep stay as they are.
+func TestThresholdsOfBefore(t *testing.T) {
+	test(t, func(f *fixture) {
+		f.store.values["thresholds/host/fake"] = `{}`
+		f.restart()
+		if diff := cmp.Diff(f.engine.Thresholds(), f.engine.thresholds); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	})
+}
+
+// TestStoreFails: a Monitor that cannot load does not start, since a
+// quarantined slot might be used; one that cannot save goes on.
+func TestStoreFails(t *testing.T) {
+	for _, key := range []string{"canary/", "thresholds/", "guard/"} {
+		t.Run(key, func(t *testing.T) {
+			test(t, func(f *fixture) {
+				f.store.fails = func(name string) error {
+					if strings.HasPrefix(name, key) {
+						return errors.New("disk full")
+					}
+					return nil
+				}
+				f.m = New(f.options())
+				if err := f.m.Restore(f.Context()); err == nil || !strings.HasSuffix(err.Error(), ": disk full") {
+					t.Errorf("loaded: %v", err)
+				}
+				f.store.fails = nil
+				f.restart()
+				f.store.fails = func(string) error { return errors.New("disk full") }
+				f.canary.vary = 0.01
+				f.settled()
+				for _, what := range []string{"health of slot 0", "thresholds of evidence", "guard band"} {
+					warning := fmt.Sprintf(`msg="cannot save %s; it is learned again after a restart" error="disk full"`, what)
+					if !strings.Contains(f.log.String(), warning) {
+						t.Errorf("the log lacks %s", warning)
+					}
+				}
+			})
+		})
+	}
+}

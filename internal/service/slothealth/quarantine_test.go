@@ -1,0 +1,287 @@
+package slothealth
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
+	"judged/internal/host/turbo"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/timing/stats"
+)
+
+const tenPercent = "canary alu is 10.0 % slower than its baseline"
+
+// quarantined has the first slot become slower, until it is quarantined.
+func (f *fixture) quarantined() {
+	f.Helper()
+	f.canary.factors["0"] = 1.1
+	f.pass(interval + hostInterval)
+	f.is(first, slots.Quarantined, slots.Quarantine, tenPercent)
+}
+
+// TestQuarantine: a slot that becomes slower is out of use and its jobs go
+// elsewhere, also after a restart. Once it is as it was it returns.
+func TestQuarantine(t *testing.T) {
+	test(t, func(f *fixture) {
+		end := f.watch()
+		f.is(first, slots.Idle, "", "")
+		f.logged("")
+		f.quarantined()
+		f.logged(`level=WARN msg="slot quarantined; it returns to use when its canaries recover" cpus=0 reason="` + tenPercent + `"`)
+		for range 3 {
+			l := f.lease()
+			if got := l.Slot().CPUs.String(); got != "1" {
+				t.Errorf("a job runs on CPU %s, want 1", got)
+			}
+			l.Release()
+		}
+		f.is(second, slots.Idle, "", "")
+		end()
+		f.restart()
+		f.is(first, slots.Quarantined, slots.Quarantine, tenPercent)
+		f.log.Reset()
+
+		f.watch() // reads it at once
+		f.canary.factors["0"] = 1
+		readings := time.Duration(stats.DefaultChart().Recover)
+		f.pass((readings - 1) * interval / quarantinePace)
+		f.is(first, slots.Quarantined, slots.Quarantine, tenPercent)
+		f.pass(interval / quarantinePace)
+		f.is(first, slots.Idle, "", "")
+		f.logged(`level=INFO msg="quarantine ended" cpus=0 reason="` + tenPercent + `"`)
+	})
+}
+
+// TestUndrainLearnsAgain: an operator who overrules a quarantine makes what the
+// slot is now the baseline.
+func TestUndrainLearnsAgain(t *testing.T) {
+	test(t, func(f *fixture) {
+		end := f.watch()
+		f.quarantined()
+		other := f.store.values["canary/host/fake/1/alu"]
+		f.must(f.m.Undrain(first.CPUs))
+		f.must(f.m.Undrain(second.CPUs)) // was in use: nothing to learn again
+		f.is(first, slots.Idle, "", "")
+		end()
+		if f.store.values["canary/host/fake/1/alu"] != other {
+			t.Error("a slot that was not quarantined has forgotten its baseline")
+		}
+		f.restart()
+		f.watch()
+		f.is(first, slots.Idle, "", "")
+		if d := f.deviations["0 "+initproc.KernelALU]; d == nil || *d != 0 {
+			t.Errorf("deviation %v from the new baseline, want 0", d)
+		}
+	})
+}
+
+// TestUndrainReadsAtOnce: what is to be learned again is not put off until the
+// slot is due.
+func TestUndrainReadsAtOnce(t *testing.T) {
+	test(t, func(f *fixture) {
+		f.watch()
+		f.quarantined()
+		f.must(f.m.Undrain(first.CPUs))
+		f.pass(hostInterval)
+		if s := f.m.slots[0]; s.health[initproc.KernelALU].State != stats.Steady {
+			t.Errorf("after %v the slot is %+v, want a baseline", hostInterval, s.health[initproc.KernelALU])
+		}
+	})
+}
+
+// TestWhatOutlastsAQuarantine: its end lifts no hold of anybody else.
+func TestWhatOutlastsAQuarantine(t *testing.T) {
+	drain := func(f *fixture) { f.must(f.m.Drain(first.CPUs, "new fan")) }
+	undrain := func(f *fixture) { f.must(f.m.Undrain(first.CPUs)) }
+	unfit := func(f *fixture) {
+		f.engine.unfit["0"] = true
+		if _, err := f.m.Admit(first); err == nil {
+			f.Error("a job is admitted on an unfit slot")
+		}
+	}
+	fit := func(f *fixture) { f.engine.unfit["0"] = false; f.m.checkHost() }
+	nothing := func(*fixture) {}
+	for name, tt := range map[string]struct {
+		before, during func(*fixture)
+		want           slots.Status
+	}{
+		"nothing":             {nothing, nothing, slots.Status{State: slots.Idle}},
+		"drained before":      {drain, nothing, slots.Status{State: slots.Drained, Cause: slots.Operator, Reason: "new fan"}},
+		"drained meanwhile":   {nothing, drain, slots.Status{State: slots.Drained, Cause: slots.Operator, Reason: "new fan"}},
+		"undrained meanwhile": {drain, undrain, slots.Status{State: slots.Idle}},
+		"unfit before":        {unfit, nothing, slots.Status{State: slots.Drained, Cause: slots.UnfitHost, Reason: unfitReason}},
+		"unfit meanwhile":     {nothing, unfit, slots.Status{State: slots.Drained, Cause: slots.UnfitHost, Reason: unfitReason}},
+		"fit again meanwhile": {unfit, fit, slots.Status{State: slots.Idle}},
+		"drained, unfit, fit": {func(f *fixture) { drain(f); unfit(f) }, fit, slots.Status{State: slots.Drained, Cause: slots.Operator, Reason: "new fan"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test(t, func(f *fixture) {
+				tt.before(f)
+				f.m.Observe(report(maxDisturbed+1, explainedBy("0", job.CauseForeign)))
+				f.is(first, slots.Quarantined, slots.Quarantine, "11 of its last 11 runs were disturbed")
+				tt.during(f)
+				f.m.Observe(report(recoveryRuns, job.Run{CPUs: "0"}))
+				tt.want.CPUs, tt.want.Node = "0", first.Node
+				if diff := cmp.Diff(tt.want, f.status(first)); diff != "" {
+					t.Errorf("-want +got\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestObserve: which runs take which slot out of use.
+func TestObserve(t *testing.T) {
+	const eleven = "11 of its last 11 runs were disturbed"
+	foreign := explainedBy("0", job.CauseForeign)
+	unexplained := foreign
+	unexplained.Explained = job.Explained{}
+	kept := foreign
+	kept.Kept = true
+	elsewhere := explainedBy("7", job.CauseForeign)
+	type want struct{ first, second string }
+	for name, tt := range map[string]struct {
+		reports []*job.Report
+		want    want
+	}{
+		"few":                           {[]*job.Report{report(10, foreign)}, want{}},
+		"too many":                      {[]*job.Report{report(11, foreign)}, want{first: eleven}},
+		"too many of several jobs":      {[]*job.Report{report(5, foreign), report(6, foreign)}, want{first: eleven}},
+		"runs that were kept":           {[]*job.Report{report(11, kept)}, want{first: eleven}},
+		"causes that explain nothing":   {[]*job.Report{report(50, unexplained)}, want{}},
+		"neighbours":                    {[]*job.Report{report(50, explainedBy("0", job.CauseNeighbours))}, want{}},
+		"the canary":                    {[]*job.Report{report(50, explainedBy("0", job.CauseCanary))}, want{}},
+		"on another slot":               {[]*job.Report{report(11, explainedBy("1", job.CauseForeign))}, want{second: eleven}},
+		"on no slot":                    {[]*job.Report{report(50, elsewhere)}, want{}},
+		"the last slot stays in use":    {[]*job.Report{report(11, foreign), report(11, explainedBy("1", job.CauseForeign))}, want{first: eleven}},
+		"the other one has recovered":   {[]*job.Report{report(11, foreign), report(11, explainedBy("1", job.CauseForeign)), report(20, job.Run{CPUs: "0"})}, want{second: eleven}},
+		"what led to a quarantine ends": {[]*job.Report{report(11, foreign), report(20, job.Run{CPUs: "0"}), report(10, foreign)}, want{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test(t, func(f *fixture) {
+				for _, r := range tt.reports {
+					f.m.Observe(r)
+				}
+				got := want{f.status(first).Reason, f.status(second).Reason}
+				if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(want{})); diff != "" {
+					t.Errorf("-want +got\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestLastSlotShifted: a slot that is slower than it was is out of use even if
+// it is the last one: no slot is better than false verdicts.
+func TestLastSlotShifted(t *testing.T) {
+	test(t, func(f *fixture) {
+		f.watch()
+		f.must(f.m.Drain(second.CPUs, "one slot is enough"))
+		f.quarantined()
+	})
+}
+
+// TestLastSlotDisturbed: the log says once that it is spared, and again when it
+// happens again.
+func TestLastSlotDisturbed(t *testing.T) {
+	test(t, func(f *fixture) {
+		f.must(f.m.Drain(second.CPUs, "one slot is enough"))
+		warning := func(n string) string {
+			return `level=WARN msg="slot disturbed too often; it stays in use because it is the last one" cpus=0 reason="` + n + ` runs were disturbed"`
+		}
+		f.m.Observe(report(11, explainedBy("0", job.CauseForeign)))
+		f.m.Observe(report(1, explainedBy("0", job.CauseForeign)))
+		f.is(first, slots.Idle, "", "")
+		f.logged(warning("11 of its last 11"))
+		f.m.Observe(report(historyRuns, job.Run{CPUs: "0"}))
+		f.m.Observe(report(11, explainedBy("0", job.CauseForeign)))
+		f.logged(warning("11 of its last 50"))
+		f.must(f.m.Undrain(second.CPUs))
+		f.m.Observe(report(1, explainedBy("0", job.CauseForeign)))
+		f.is(first, slots.Quarantined, slots.Quarantine, "12 of its last 50 runs were disturbed")
+	})
+}
+
+// TestNoProgramQuarantines: whatever a program does to its own runs, and
+// whatever works on other CPUs, the slot stays in use.
+func TestNoProgramQuarantines(t *testing.T) {
+	test(t, func(f *fixture) {
+		for _, e := range job.Catalogue() {
+			f.m.Observe(report(historyRuns, job.Run{CPUs: "0", Disturbed: []job.Cause{e.Cause}}))
+			f.is(first, slots.Idle, "", "")
+		}
+	})
+}
+
+// TestUnfitHost: a slot of an unfit host gets no job until the host is fit, and
+// nothing else puts it back to use, or comes back with it.
+func TestUnfitHost(t *testing.T) {
+	test(t, func(f *fixture) {
+		f.m = New(Options{Engine: f.engine, Pool: f.pool, Doctor: func() doctor.Report { return f.doctor }}) // without canaries
+		f.must(f.m.Restore(f.Context()))
+		f.engine.unfit["0"], f.engine.unfit["1"] = true, true
+		for _, s := range []slots.Slot{first, second} {
+			leave, err := f.m.Admit(s)
+			if leave != nil || err == nil || err.Error() != unfitReason {
+				t.Errorf("admitted on slot %s: %v", s.CPUs, err)
+			}
+		}
+		f.must(f.m.Drain(second.CPUs, unfitReason)) // in the words of the other cause
+		f.watch()
+		f.pass(hostInterval)
+		f.is(first, slots.Drained, slots.UnfitHost, unfitReason)
+		clear(f.engine.unfit)
+		f.pass(hostInterval)
+		f.is(first, slots.Idle, "", "")
+		f.is(second, slots.Drained, slots.Operator, unfitReason)
+		f.must(f.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Quarantine, Reason: unfitReason}))
+		f.pass(hostInterval)
+		f.is(first, slots.Quarantined, slots.Quarantine, unfitReason)
+		leave, err := f.m.Admit(first)
+		f.must(err)
+		leave()
+	})
+}
+
+// TestSettingsChange: a slot is read at once when the settings of the host have
+// changed, and not because they are checked.
+func TestSettingsChange(t *testing.T) {
+	failed := doctor.Report{Checks: []doctor.Check{{ID: "turbo-off", Status: doctor.Fail}}}
+	for name, change := range map[string]func(f *fixture){
+		"nothing": nil,
+		"doctor":  func(f *fixture) { f.doctor = failed },
+		"turbo":   func(f *fixture) { f.engine.turbo = turbo.On },
+		"fitness": func(f *fixture) { f.engine.unfit["0"], f.engine.unfit["1"] = true, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			test(t, func(f *fixture) {
+				f.watch()
+				f.m.slots[0].streak = maxStreak()
+				f.canary.read = nil
+				f.pass(interval / 2)
+				if len(f.canary.read) > 0 {
+					t.Fatalf("read %v before anything has changed", f.canary.read)
+				}
+				var want []string
+				if change != nil {
+					change(f)
+					want = []string{"0 alu", "0 syscall", "0 l3-short", "1 alu", "1 syscall", "1 l3-short"}
+				}
+				f.pass(hostInterval)
+				clear(f.engine.unfit) // nothing is read while a host is unfit
+				f.pass(hostInterval)
+				if diff := cmp.Diff(want, f.canary.read); diff != "" {
+					t.Errorf("read (-want +got):\n%s", diff)
+				}
+				if n := f.m.slots[0].streak; change != nil && n != 0 {
+					t.Errorf("streak %d", n)
+				}
+			})
+		})
+	}
+}

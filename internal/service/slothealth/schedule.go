@@ -1,0 +1,121 @@
+package slothealth
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"judged/internal/engine/canary"
+	"judged/internal/host/slots"
+	"judged/internal/timing/stats"
+)
+
+const (
+	// leaseTimeout is how long a canary waits for a slot before it gives way.
+	leaseTimeout = 100 * time.Millisecond
+	// retryInterval is when it tries again.
+	retryInterval = time.Second
+	// quietTime is how long no job may have come or gone before canaries are
+	// read. Between two jobs in a row the slot is idle for a moment, and a canary
+	// that took it then would make each job of a queue wait for one kernel.
+	quietTime = time.Second
+)
+
+// givesWay reports whether a canary waits for a quieter time: jobs come and go,
+// and it is not yet late by an interval.
+func givesWay(sinceJob, late, interval time.Duration) bool {
+	return sinceJob < quietTime && late < interval
+}
+
+// visit reads a set of kernels on a slot if one is due, and returns when the
+// next is. A set that is interrupted by a job is resumed later.
+func (m *Monitor) visit(ctx context.Context, s *slotHealth) time.Time {
+	kernels, due := m.nextSet(s)
+	if time.Now().Before(due) {
+		return due
+	}
+	if m.unreadable(s) {
+		return time.Now().Add(retryInterval)
+	}
+	for _, kernel := range kernels {
+		if givesWay(m.sinceJob(), time.Since(due), m.o.Interval) {
+			return time.Now().Add(retryInterval)
+		}
+		r, err := m.read(ctx, s, kernel)
+		switch {
+		case ctx.Err() != nil:
+			return time.Time{}
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, slots.ErrWanted): // a job has the slot
+			return time.Now().Add(retryInterval)
+		case err != nil:
+			m.o.Log.Warn("cannot read canary; it is read again after canary.interval", "cpus", s.slot.CPUs.String(), "error", err)
+			return m.endSet(s, m.o.Interval)
+		}
+		m.record(ctx, s, r)
+	}
+	m.learn(ctx)
+	return m.endSet(s, 0)
+}
+
+// nextSet returns what is to be read on a slot, and when.
+func (m *Monitor) nextSet(s *slotHealth) ([]string, time.Time) {
+	m.health.Lock()
+	defer m.health.Unlock()
+	if len(s.pending) == 0 {
+		s.pending = s.nextSet()
+	}
+	return s.pending, s.due
+}
+
+// endSet schedules the next set, not before the delay has passed, and returns
+// when it is due.
+func (m *Monitor) endSet(s *slotHealth, delay time.Duration) time.Time {
+	m.health.Lock()
+	defer m.health.Unlock()
+	s.pending = nil
+	s.schedule(time.Now(), m.o.Interval)
+	if soonest := time.Now().Add(delay); s.due.Before(soonest) {
+		s.due = soonest
+	}
+	return s.due
+}
+
+// unreadable reports whether somebody has taken the slot out of use, which
+// canaries respect, or the host is not fit, which must not become its baseline.
+func (m *Monitor) unreadable(s *slotHealth) bool {
+	for _, o := range m.o.Pool.Snapshot() {
+		if o.CPUs == s.slot.CPUs.String() && (o.State == slots.Drained || o.State == slots.Draining) {
+			return true
+		}
+	}
+	return m.o.Engine.Fit(s.slot.CPUs) != nil
+}
+
+// read takes the slot for one kernel, or until a job wants it: a reading that is
+// cut short says nothing.
+func (m *Monitor) read(ctx context.Context, s *slotHealth, kernel string) (r canary.Reading, err error) {
+	err = m.o.Pool.Examine(ctx, s.slot.CPUs, leaseTimeout, func(ctx context.Context) error {
+		r, err = m.o.Canary.Read(ctx, s.slot, kernel)
+		return err
+	})
+	return r, err
+}
+
+// record learns from a reading, saves what was learned and acts on it.
+func (m *Monitor) record(ctx context.Context, s *slotHealth, r canary.Reading) {
+	m.health.Lock()
+	defer m.health.Unlock()
+	before, after := s.add(r)
+	if len(s.pending) > 0 { // else an operator has reset the slot meanwhile
+		s.pending = s.pending[1:]
+	}
+	m.o.Observer.CanaryDone(r.CPUs, r.Kernel, r.CPUTime, after.deviation())
+	if before.State != stats.Shifted && after.State == stats.Shifted && s.trouble() == "" {
+		m.o.Log.Warn("canary has left its baseline; a neighbour may have come or gone", "cpus", r.CPUs, "kernel", r.Kernel,
+			"shift", after.Shift, "deviation_ratio", after.Deviation)
+	}
+	m.saveHealth(ctx, s, r.Kernel)
+	m.readings = append(m.readings, r)
+	m.readings = m.readings[max(0, len(m.readings)-maxReadings):]
+	m.decide(s)
+}

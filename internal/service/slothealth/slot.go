@@ -1,0 +1,211 @@
+package slothealth
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/engine/canary"
+	"judged/internal/host/slots"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/timing/stats"
+)
+
+// slotHealth is what is known of one slot: from each reference kernel, and from
+// the last runs of any program. It says whether the slot may be used, and when
+// its canaries are read next.
+type slotHealth struct {
+	slot    slots.Slot
+	kernels []string
+	health  map[string]kernelHealth
+	runs    history
+	virtual bool // the host is a virtual machine
+
+	due      time.Time // of the next set of readings
+	pending  []string  // what is left of the set that is being read
+	streak   int       // sets read back to back
+	settings string    // of the host, when they were last checked
+
+	quarantine string // why the slot is quarantined, or ""
+	warned     bool   // that it is in use only because it is the last one
+}
+
+// kernelHealth is what is known from one kernel on one slot. It is kept as JSON.
+type kernelHealth struct {
+	stats.Health
+	Deviation float64 `json:"deviation_ratio"` // of the last reading
+}
+
+// maxStreak bounds how many sets are read back to back: twice what a baseline
+// takes, since disturbed readings do not count. What is unsettled then is read at
+// the ordinary pace.
+func maxStreak() int { return 2 * stats.DefaultChart().Learn }
+
+// quarantinePace is how many times as often a quarantined slot is read: it
+// comes back after 20 good readings of the kernel that has shifted.
+const quarantinePace = 10
+
+// add learns from a reading, and returns what was known of its kernel before
+// and what is known now. A disturbed reading says nothing of the slot itself.
+func (s *slotHealth) add(r canary.Reading) (before, after kernelHealth) {
+	before = s.health[r.Kernel]
+	after = before
+	disturbed := disturbedReading(r)
+	s.runs.add(disturbed)
+	if !disturbed {
+		after.Health = stats.DefaultChart().Next(before.Health, r.CPUTime)
+	}
+	if after.learned() {
+		after.Deviation = after.Baseline.Deviation(r.CPUTime)
+	}
+	s.health[r.Kernel] = after
+	return before, after
+}
+
+// disturbedReading reports whether a reading was disturbed. Busy neighbours
+// disturb only the kernels that share caches or memory with them.
+func disturbedReading(r canary.Reading) bool {
+	return slices.ContainsFunc(r.Run.Disturbed, func(c job.Cause) bool {
+		return c != job.CauseNeighbours || slices.Contains(canary.Shared(), r.Kernel)
+	})
+}
+
+// disturbedRun reports whether a run of a contestant's program was disturbed by
+// a cause that no program can produce: no other may take a slot out of use.
+// Neighbours are not the slot's fault.
+func disturbedRun(r job.Run) bool {
+	return len(r.Explained.Except(job.CauseNeighbours, job.CauseCanary).Causes) > 0
+}
+
+// reset forgets everything, so that baselines are learned again.
+func (s *slotHealth) reset() {
+	s.health = map[string]kernelHealth{}
+	s.release()
+	s.pending = nil
+	s.readNow()
+}
+
+// release ends a quarantine. The runs that led to it count no longer.
+func (s *slotHealth) release() { s.quarantine, s.runs = "", history{} }
+
+// readNow makes the next set due, with the full number of sets back to back.
+func (s *slotHealth) readNow() { s.due, s.streak = time.Now(), 0 }
+
+// nextSet lists the kernels of the next set. Suspect kernels come first and
+// alone: they are to be confirmed or cleared at once.
+func (s *slotHealth) nextSet() []string {
+	for _, state := range []stats.State{stats.Suspect, stats.Learning} {
+		if some := s.in(state); len(some) > 0 {
+			return some
+		}
+	}
+	return slices.Clone(s.kernels)
+}
+
+// in lists the kernels in a state.
+func (s *slotHealth) in(state stats.State) []string {
+	var some []string
+	for _, k := range s.kernels {
+		if cmp.Or(s.health[k].State, stats.Learning) == state {
+			some = append(some, k)
+		}
+	}
+	return some
+}
+
+// schedule sets when the next set is due after one that ended now.
+func (s *slotHealth) schedule(now time.Time, interval time.Duration) {
+	unsettled := len(s.in(stats.Suspect))+len(s.in(stats.Learning)) > 0
+	if !unsettled {
+		s.streak = 0
+	}
+	switch {
+	case unsettled && s.streak < maxStreak():
+		s.streak++
+		s.due = now
+	case s.quarantine != "":
+		s.due = now.Add(interval / quarantinePace)
+	default:
+		s.due = now.Add(interval)
+	}
+}
+
+// trouble says why the slot must not be used, or "".
+func (s *slotHealth) trouble() string {
+	return cmp.Or(s.shifted(), s.runs.trouble(s.quarantine != ""))
+}
+
+// shifted says which canary has left its baseline, or "". Slower is damage.
+// Faster is turbo for plain arithmetic only; any other kernel may have lost a
+// neighbour.
+func (s *slotHealth) shifted() string {
+	for _, k := range s.kernels {
+		h := s.health[k]
+		switch {
+		case h.State != stats.Shifted || s.ignored(k):
+		case h.Shift == stats.Slower:
+			return fmt.Sprintf("canary %s is %.1f %% slower than its baseline", k, 100*h.Deviation)
+		case k == initproc.KernelALU:
+			return fmt.Sprintf("canary %s is %.1f %% faster than its baseline: turbo is on", k, -100*h.Deviation)
+		}
+	}
+	return ""
+}
+
+// ignored reports whether a kernel says nothing against a slot: the short ones
+// serve single runs, and on a virtual machine those in caches and memory measure
+// what others do there.
+func (s *slotHealth) ignored(kernel string) bool {
+	return slices.Contains(initproc.ShortKernels(), kernel) || s.virtual && slices.Contains(canary.Shared(), kernel)
+}
+
+// typical reports whether a kernel's readings vary as the times of a solution
+// do. Those of a slot that has shifted do not: it is out of use, or has a new
+// neighbour.
+func (s *slotHealth) typical(kernel string) bool {
+	return slices.Contains(canary.Noise(s.virtual), kernel) && s.health[kernel].State != stats.Shifted
+}
+
+// learned reports whether there is a baseline.
+func (h kernelHealth) learned() bool { return h.Baseline.Center > 0 }
+
+// deviation is that of the last reading, nil without a baseline.
+func (h kernelHealth) deviation() *float64 {
+	if !h.learned() {
+		return nil
+	}
+	return &h.Deviation
+}
+
+// history is which of the last runs on a slot were disturbed, the latest last.
+type history struct{ disturbed []bool }
+
+const (
+	historyRuns  = 50
+	maxDisturbed = historyRuns / 5 // of them, before the slot is quarantined
+	recoveryRuns = 20              // undisturbed runs in a row that end a quarantine
+)
+
+func (h *history) add(disturbed bool) {
+	h.disturbed = append(h.disturbed, disturbed)
+	h.disturbed = h.disturbed[max(0, len(h.disturbed)-historyRuns):]
+}
+
+// trouble says that too many runs were disturbed, or "". A slot that is
+// quarantined stays so until enough runs in a row were undisturbed.
+func (h history) trouble(quarantined bool) string {
+	n := 0
+	for _, d := range h.disturbed {
+		if d {
+			n++
+		}
+	}
+	last := h.disturbed[max(0, len(h.disturbed)-recoveryRuns):]
+	recovered := len(last) == recoveryRuns && !slices.Contains(last, true)
+	if n > maxDisturbed && !(quarantined && recovered) {
+		return fmt.Sprintf("%d of its last %d runs were disturbed", n, len(h.disturbed))
+	}
+	return ""
+}
