@@ -25,22 +25,32 @@ func (s *Sandbox) putFolders(spec Spec) error {
 	return linux.MakeDir(s.box, spec.Folder, 0o755, s.uid)
 }
 
-// ReadFile returns the first bytes of a file that the run left in its box, at most the given number; ok is whether
-// there is such a file. Links are not followed, and what is no regular file is not there. It is called between Run and
-// Close.
-func (s *Sandbox) ReadFile(name string, most int64) (content []byte, ok bool, err error) {
+// OpenFile opens a file that the run left in its box; nil is none. Links are not followed, and what is no regular file
+// is not there. It is called between Run and Close, and what it returns outlives the sandbox.
+func (s *Sandbox) OpenFile(name string) (*os.File, error) {
 	f, err := linux.OpenBeneath(s.box, name)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENXIO) {
-		return nil, false, nil
+		return nil, nil
 	}
 	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// ReadFile returns the first bytes of a file that the run left in its box, at most the given number; ok is whether
+// there is such a file.
+func (s *Sandbox) ReadFile(name string, most int64) (content []byte, ok bool, err error) {
+	f, err := s.OpenFile(name)
+	if f == nil || err != nil {
 		return nil, false, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, false, err
-	}
 	content, err = io.ReadAll(io.LimitReader(f, most))
 	return content, err == nil, err
 }

@@ -84,6 +84,7 @@ type Sandbox struct {
 	parked    linux.Usage   // of the child, when it was
 	program   *File         // that is executed; nil is one of the host
 	args      []string
+	piped     bool // stdout is a pipe, so that nobody but the kernel counts what is written to it
 }
 
 // Prepare makes a sandbox on a slot up to the point where only the program is
@@ -235,7 +236,7 @@ func (s *Sandbox) park(spec Spec) (err error) {
 		defer stdin.Close()
 	}
 	if spec.Stdout != nil {
-		stdout = spec.Stdout
+		stdout, s.piped = spec.Stdout, true
 	}
 	gate, opener, err := linux.Pipe()
 	if err != nil {

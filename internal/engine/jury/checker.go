@@ -73,7 +73,7 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (job.CheckReport,
 	if result.Stop == sandbox.StopCancelled {
 		return job.CheckReport{}, context.Cause(ctx)
 	}
-	return r.report(c.Protocol, box, result)
+	return r.report("checker", c.Protocol, box, result)
 }
 
 // openFiles are what a checker may open. The order is that of their numbers, which no protocol knows.
@@ -81,8 +81,8 @@ func openFiles(input, answer, output *os.File) []sandbox.OpenFile {
 	return []sandbox.OpenFile{{Name: "input", File: input}, {Name: "answer", File: answer}, {Name: "output", File: output}}
 }
 
-// report is what a checker that has ended says, or IE.
-func (r *Runner) report(p Protocol, box *sandbox.Sandbox, result sandbox.Result) (job.CheckReport, error) {
+// report is what a checker or an interactor that has ended says, or IE.
+func (r *Runner) report(what string, p Protocol, box *sandbox.Sandbox, result sandbox.Result) (job.CheckReport, error) {
 	e, err := readEnding(box, result)
 	if err != nil {
 		return job.CheckReport{}, err
@@ -96,9 +96,14 @@ func (r *Runner) report(p Protocol, box *sandbox.Sandbox, result sandbox.Result)
 		said, fault = p.read(e)
 	}
 	if fault != nil {
-		return job.CheckReport{Verdict: job.InternalError, Message: fmt.Sprintf("%s checker: %v", p, fault), Stderr: e.stderr}, nil
+		return failed(what, p, fault, e.stderr), nil
 	}
 	return said, nil
+}
+
+// failed is the report of a program of the jury that is at fault.
+func failed(what string, p Protocol, fault error, stderr string) job.CheckReport {
+	return job.CheckReport{Verdict: job.InternalError, Message: fmt.Sprintf("%s %s: %v", p, what, fault), Stderr: stderr}
 }
 
 // fault is why a program of the jury did not come to its end as it should; nil if it did.

@@ -50,6 +50,11 @@ const (
 	feedbackPath = "/box/feedback/"
 )
 
+// IsInteractor reports whether there are interactors of a kind, and which protocol it is.
+func IsInteractor(kind string) (Protocol, bool) {
+	return Protocol(kind), slices.Contains(InteractorProtocols(), Protocol(kind))
+}
+
 // reportArgument is an argument that stands for a file in the feedback folder. A testlib program that is told of one
 // writes its message there instead of to stderr.
 const reportArgument = "{report}"
@@ -66,6 +71,17 @@ func (p Protocol) checkerArgs(args []string) []string {
 	}
 	return append([]string{inputPath, outputPath, answerPath}, withReport(args)...)
 }
+
+// interactorArgs is the command line of an interactor without its name.
+func (p Protocol) interactorArgs(args []string) []string {
+	if p == ICPC {
+		return append([]string{inputPath, answerPath, feedbackPath}, args...)
+	}
+	return append([]string{inputPath, feedbackPath + toutName, answerPath}, withReport(args)...)
+}
+
+// toutName is the file in which an interactor that uses testlib leaves what the checker looks at as the output.
+const toutName = "tout"
 
 func withReport(args []string) []string {
 	args = slices.Clone(args)
