@@ -21,10 +21,11 @@
 //	timing   what a measured time is worth
 //	  timing/stats                                     [0]  the decision rule, dispersion, comparison
 //	  timing/evidence                                  [1]  what disturbed a run, and by how much
+//	  timing/canary                                    [2]  reference kernels and their times
 //	engine   from a job to a report
 //	  engine/checker engine/jury engine/problem        [0]  comparisons; checkers that are programs; tests on disk
 //	  engine/measure                                   [1]  one test, as many runs as its rule asks
-//	  engine/judge engine/canary                       [2]  one job on one worker; reference kernels
+//	  engine/judge                                     [2]  one job on one worker
 //	  engine                                           [3]  a host ready to judge: slots, one worker each
 //	jobs     what must not get lost
 //	  jobs/jobspec jobs/blobs                          [0]  decodes and validates jobs; files by their digest

@@ -20,6 +20,8 @@ type jobFlags struct {
 	input, answer, tests  string
 	checker               string
 	checkerArgs           []string
+	interactor            string
+	interactorArgs        []string
 	timeLimit, wallLimit  time.Duration
 	memory, output, stack units.Bytes
 	processes, cpus       int
@@ -40,6 +42,8 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ZIP` with NAME.in and NAME.ans (or .a, .out)")
 	fl.StringVar(&f.checker, "checker", checker.DefaultKind, "`KIND` of comparison: "+checker.Usage()+"; or a program: "+jury.Usage(jury.CheckerProtocols()))
 	fl.StringArrayVar(&f.checkerArgs, "checker-arg", nil, "a further `ARG` of a checker that is a program; repeatable")
+	fl.StringVar(&f.interactor, "interactor", "", "a program that PROGRAM talks with and that judges it: "+jury.Usage(jury.InteractorProtocols()))
+	fl.StringArrayVar(&f.interactorArgs, "interactor-arg", nil, "a further `ARG` of the interactor; repeatable")
 	f.addLimits(cmd)
 	fl.StringVar(&f.repeats, "repeats", "", "run every test `N|MIN-MAX` times and report the dispersion")
 	fl.StringVar(&f.policy, "policy", "", "`POLICY` that decides time verdicts near the limit: confirm, single or min (default confirm)")
@@ -84,8 +88,12 @@ func (f *jobFlags) job(cmd *cobra.Command) (job.Job, error) {
 	if err != nil {
 		return job.Job{}, err
 	}
+	talk, err := f.interactorOf()
+	if err != nil {
+		return job.Job{}, err
+	}
 	return job.Job{
-		Checker: check, CPUs: f.cpus, Repeats: repeats, Stop: job.Stop(f.stop), Head: f.head,
+		Checker: check, Interactor: talk, CPUs: f.cpus, Repeats: repeats, Stop: job.Stop(f.stop), Head: f.head,
 		Limits: job.Limits{CPUTimeMS: f.timeLimit.Milliseconds(), WallTimeMS: f.wallLimit.Milliseconds(), Memory: f.memory,
 			Output: f.output, Stack: f.stack, Processes: f.processes},
 	}, nil
@@ -106,6 +114,24 @@ func (f *jobFlags) checkerOf() (*job.Checker, error) {
 	}
 	c.Kind, c.Program = kind, job.File{Part: path}
 	return c, nil
+}
+
+// interactorOf reads --interactor.
+func (f *jobFlags) interactorOf() (*job.Interactor, error) {
+	if f.interactor == "" {
+		if len(f.interactorArgs) > 0 {
+			return nil, usagef("read --interactor-arg: there is no --interactor; give one")
+		}
+		return nil, nil
+	}
+	kind, path, named := strings.Cut(f.interactor, ":")
+	if _, known := jury.IsInteractor(kind); !known || !named {
+		return nil, usagef("read --interactor %q: want %s", f.interactor, jury.Usage(jury.InteractorProtocols()))
+	}
+	if err := readable(path); err != nil {
+		return nil, usagef("read --interactor %q: %w; name a program that exists", f.interactor, err)
+	}
+	return &job.Interactor{Kind: kind, Program: job.File{Part: path}, Args: f.interactorArgs}, nil
 }
 
 // leastMemory is below what any program needs, and above what the kernel charges
@@ -211,6 +237,10 @@ func flagOf(field string) string {
 		return "--checker"
 	case "checker.args":
 		return "--checker-arg"
+	case "interactor.kind", "interactor.program":
+		return "--interactor"
+	case "interactor.args":
+		return "--interactor-arg"
 	case "repeats", "repeats.min", "repeats.max":
 		return "--repeats"
 	case "repeats.policy":

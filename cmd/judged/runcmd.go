@@ -139,7 +139,7 @@ func (a *app) judgeIn(ctx context.Context, ct *engine.Engine, l *localJob) (job.
 	if err != nil {
 		return job.Report{}, err
 	}
-	if task.CheckerProgram != nil {
+	if task.NeedsJury() {
 		if task.Jury, err = ct.Jury(slot); err != nil {
 			return job.Report{}, err
 		}

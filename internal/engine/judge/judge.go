@@ -23,13 +23,16 @@ type Task struct {
 	Files   []sandbox.File // the program among them
 	Tests   []Test
 	Checker checker.Checker
-	// CheckerProgram, where not nil, checks instead of Checker, and Jury runs it.
+	// CheckerProgram, where not nil, checks instead of Checker.
 	CheckerProgram *jury.Checker
-	Jury           *jury.Runner
-	Limits         job.Limits // complete
-	Repeats        job.Repeats
-	Stop           job.Stop
-	Head           units.Bytes
+	// Interactor, where not nil, talks with the program and judges it. After one that uses testlib, CheckerProgram
+	// checks what it has left.
+	Interactor *jury.Interactor
+	Jury       *jury.Runner // runs these programs
+	Limits     job.Limits   // complete
+	Repeats    job.Repeats
+	Stop       job.Stop
+	Head       units.Bytes
 	// Place and Ready are passed on to measure.Request.
 	Place func(context.Context, stats.Placement) (measure.Place, error)
 	Ready func() error
@@ -51,15 +54,18 @@ func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(jo
 	if task.CheckerProgram != nil {
 		task.Jury.Prepare(task.CheckerProgram.Program)
 	}
+	if task.Interactor != nil {
+		task.Jury.Prepare(task.Interactor.Program)
+	}
 	return task.runTests(func(t Test) (job.TestReport, error) { return runTest(ctx, worker, task, t) }, decided)
 }
 
 // runTests runs the tests in name order until the stop rule ends the task.
 func (t Task) runTests(run func(Test) (job.TestReport, error), decided func(job.TestReport)) (job.Report, error) {
 	var reports []job.TestReport
-	failed := false
+	stopped := false
 	for _, test := range byName(t.Tests) {
-		if failed && t.Stop != job.StopNever {
+		if stopped {
 			reports = append(reports, job.TestReport{Name: test.Name, Verdict: job.Skipped, Agree: true})
 			continue
 		}
@@ -70,7 +76,7 @@ func (t Task) runTests(run func(Test) (job.TestReport, error), decided func(job.
 		if err != nil {
 			return summarize(reports), fmt.Errorf("judge test %q: %w", test.Name, err)
 		}
-		failed = failed || r.Verdict.Failed()
+		stopped = r.Verdict.Failed() && t.Stop != job.StopNever
 		reports = append(reports, r)
 		decided(r)
 	}
@@ -95,11 +101,22 @@ func runTest(ctx context.Context, worker *measure.Worker, task Task, t Test) (jo
 	defer input.close()
 	defer answer.close()
 	q.Input = input.at
+	if task.Interactor != nil {
+		q.Input = nil // the interactor reads it
+		q.Converse = func() (*jury.Conversation, error) {
+			c, err := task.juryCase(input, answer)
+			if err != nil {
+				return nil, err
+			}
+			return task.Jury.Converse(*task.Interactor, c, task.Limits.WallTime())
+		}
+	}
 	switch {
 	case task.CheckerProgram != nil:
 		q.Check = func(ctx context.Context, output *os.File) (job.CheckReport, error) {
 			return task.runChecker(ctx, input, answer, output)
 		}
+	case task.Interactor != nil: // it has judged
 	case t.Answer != "":
 		q.Check = func(ctx context.Context, output *os.File) (job.CheckReport, error) {
 			answer, err := os.Open(t.Answer)
@@ -115,15 +132,21 @@ func runTest(ctx context.Context, worker *measure.Worker, task Task, t Test) (jo
 
 // runChecker runs the checker of the task on one output.
 func (t Task) runChecker(ctx context.Context, input, answer inputs, output *os.File) (job.CheckReport, error) {
-	c := jury.Case{Output: output}
-	var err error
-	if c.Input, err = input.at(t.Jury.Slot()); err != nil {
+	c, err := t.juryCase(input, answer)
+	if err != nil {
 		return job.CheckReport{}, err
 	}
-	if c.Answer, err = answer.at(t.Jury.Slot()); err != nil {
-		return job.CheckReport{}, err
-	}
+	c.Output = output
 	return t.Jury.Check(ctx, *t.CheckerProgram, c)
+}
+
+// juryCase is a test as programs of the jury get it.
+func (t Task) juryCase(input, answer inputs) (c jury.Case, err error) {
+	if c.Input, err = input.at(t.Jury.Slot()); err != nil {
+		return c, err
+	}
+	c.Answer, err = answer.at(t.Jury.Slot())
+	return c, err
 }
 
 // inputs holds the input of a test, with one copy per NUMA node on which it runs.

@@ -165,18 +165,18 @@ func TestOddScripts(t *testing.T) {
 		{"no #! line", "exit 0\n", job.NotExecutable, "neither an ELF program"},
 		{"nothing behind #!", "#!\n", job.NotExecutable, "neither an ELF program"},
 		{"only blanks behind #!", "#!   \n", job.NotExecutable, "neither an ELF program"},
-		{"no interpreter", "#!/no/such/interpreter\n", job.NotExecutable, "is not in the sandbox"},
+		{"no interpreter", "#!/no/such/interpreter\n", job.NotExecutable, "does not exist in the sandbox"},
 		{"CR LF", "#!/bin/sh\r\nexit 0\r\n", job.NotExecutable, "CR LF"},
 		{"a language that the host lacks", "#!/usr/local/bin/racket9.99\n", job.InternalError, `this host has no "/usr/local/bin/racket9.99"; install it`},
 		{"the same through env", "#!/usr/bin/env racket9.99\n", job.InternalError, `this host has no "racket9.99"; install it`},
 		{"what nobody has, through env", "#!/usr/bin/env none\n", job.RuntimeError, ""},
 		{"the same and CR LF", "#!/usr/local/bin/racket9.99\r\n", job.NotExecutable, "CR LF"},
-		{"the same elsewhere", "#!/box/racket9.99\n", job.NotExecutable, "is not in the sandbox"},
-		{"itself", "#!./program\n", job.NotExecutable, "leads in a circle"},
+		{"the same elsewhere", "#!/box/racket9.99\n", job.NotExecutable, "does not exist in the sandbox"},
+		{"itself", "#!./program\n", job.NotExecutable, "form a loop"},
 		{"itself by another name", "#!/box/work/./program\n", job.NotExecutable, ""},
-		{"a folder", "#!/box\n", job.NotExecutable, "may not be executed"},
-		{"a folder that it does not see", "#!/bin\n", job.NotExecutable, "is not in the sandbox"},
-		{"a device", "#!/dev/null\n", job.NotExecutable, "may not be executed"},
+		{"a folder", "#!/box\n", job.NotExecutable, "no permission to execute"},
+		{"a folder that it does not see", "#!/bin\n", job.NotExecutable, "does not exist in the sandbox"},
+		{"a device", "#!/dev/null\n", job.NotExecutable, "no permission to execute"},
 		{"the launcher", "#!/proc/self/exe\n", job.NotExecutable, ""},
 		{"a file that is no program", "#!/usr/share/common-licenses/GPL-3\n", job.NotExecutable, ""},
 		{"name longer than the kernel reads", "#!/" + strings.Repeat("a", 4<<10) + "\n", job.NotExecutable, "neither an ELF program"},
@@ -185,7 +185,7 @@ func TestOddScripts(t *testing.T) {
 		{"NUL in the name", "#!/bin/tr\x00ue\n", job.RuntimeError, ""},
 		{"NUL behind the name", "#!/bin/true\x00\n", job.Accepted, ""},
 		{"byte order mark", "\ufeff#!/bin/sh\n", job.NotExecutable, "neither an ELF program"},
-		{"terminal escapes", "#!/\x1b[2J\x1b]0;x\x07\n", job.NotExecutable, "is not in the sandbox"},
+		{"terminal escapes", "#!/\x1b[2J\x1b]0;x\x07\n", job.NotExecutable, "does not exist in the sandbox"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -272,7 +272,7 @@ func TestScriptsInACircle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Tests[0]; got.Verdict != job.NotExecutable || !strings.Contains(got.Message, "may not be executed") {
+	if got := r.Tests[0]; got.Verdict != job.NotExecutable || !strings.Contains(got.Message, "no permission to execute") {
 		t.Errorf("%s %q", got.Verdict, got.Message)
 	}
 }

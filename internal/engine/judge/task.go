@@ -22,6 +22,9 @@ func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task,
 	if err := t.setChecker(*j.Checker, path); err != nil {
 		return Task{}, err
 	}
+	if err := t.setInteractor(j.Interactor, path); err != nil {
+		return Task{}, err
+	}
 	if j.Program != (job.File{}) {
 		if err := t.addFile(name, j.Program, true, path); err != nil {
 			return Task{}, err
@@ -73,6 +76,28 @@ func (t *Task) setChecker(c job.Checker, path func(job.File) (string, error)) (e
 	t.CheckerProgram = &jury.Checker{Protocol: protocol, Program: jury.Program{File: file, Args: c.Args}}
 	return nil
 }
+
+const interactorName = "interactor"
+
+func (t *Task) setInteractor(i *job.Interactor, path func(job.File) (string, error)) error {
+	if i == nil {
+		return nil
+	}
+	protocol, known := jury.IsInteractor(i.Kind)
+	if !known {
+		return fmt.Errorf("unknown interactor %q: use %s", i.Kind, jury.Usage(jury.InteractorProtocols()))
+	}
+	p, err := path(i.Program)
+	if err != nil {
+		return fmt.Errorf("find program of the interactor: %w", err)
+	}
+	file := sandbox.File{Name: interactorName, Path: p, Exec: true}
+	t.Interactor = &jury.Interactor{Protocol: protocol, Program: jury.Program{File: file, Args: i.Args}}
+	return nil
+}
+
+// NeedsJury reports whether Task.Jury must be set.
+func (t Task) NeedsJury() bool { return t.CheckerProgram != nil || t.Interactor != nil }
 
 func (t *Task) addFile(name string, f job.File, exec bool, path func(job.File) (string, error)) error {
 	p, err := path(f)

@@ -10,8 +10,8 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// assemble tells a test from its runs. The verdict is the rule's where it is
-// about time; everything else is that of the first run that shows it.
+// assemble makes the report of a test from its runs. A verdict about CPU time is that of the rule; any other is that of
+// the first run that has it.
 func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.TestReport {
 	kept := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return !o.run.Kept })
 	chosen := deciding(kept, d)
@@ -40,7 +40,7 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 	return r
 }
 
-// undecided is the report of a test without a run that counts.
+// undecided is the report of a test without a verdict.
 func undecided(q Request, all []outcome, why error) job.TestReport {
 	r := job.TestReport{Name: q.Name, Verdict: job.InternalError, Message: why.Error(), Agree: agree(all)}
 	for _, o := range all {
@@ -49,9 +49,9 @@ func undecided(q Request, all []outcome, why error) job.TestReport {
 	return r
 }
 
-// deciding is the run, of those that count, that speaks for the test. When the rule says that the
-// test is over the limit it is one that was; otherwise the first one that
-// failed for another reason than time, else the first within the limit.
+// deciding returns the run whose verdict, output and exit status are those of the test. When the rule says that the
+// test is over the limit it is the first that was; otherwise the first that failed for another reason than CPU time,
+// else the first within the limit.
 func deciding(kept []outcome, d stats.Decision) outcome {
 	if d.Done && d.Over {
 		for _, o := range kept {
@@ -85,13 +85,19 @@ func agree(all []outcome) bool {
 			first = o
 			continue
 		}
+		if o.talked && o.verdict == first.verdict {
+			continue // how it ended after the interactor is a matter of microseconds
+		}
 		if o.verdict != first.verdict || o.result.Code != first.result.Code || o.result.Signal != first.result.Signal ||
-			(o.result.Stop == sandbox.StopNone && o.digest != first.digest) {
+			(o.finished() && first.finished() && o.digest != first.digest) {
 			return false
 		}
 	}
 	return true
 }
+
+// finished reports whether judged did not stop the run, so that its output is all that the program writes.
+func (o outcome) finished() bool { return o.result.Stop == sandbox.StopNone }
 
 func timing(kept []outcome, d stats.Decision, rule stats.Rule) *job.Timing {
 	if len(kept) == 0 {
@@ -104,8 +110,7 @@ func timing(kept []outcome, d stats.Decision, rule stats.Rule) *job.Timing {
 		Limit: rule.Limit, Policy: rule.Policy, DecidedBy: d.DecidedBy, Confidence: d.Confidence,
 	}
 	if !d.Done {
-		// A finding above time ended the repeating: the times are told
-		// and decide nothing.
+		// A finding that ranks above time ended the repeats. The times are reported and decide nothing.
 		t.Statistic, t.DecidedBy, t.Confidence = stats.StatMedian, job.ByVerdict, job.OneRun
 		d.Value = s.Median
 	}
@@ -137,8 +142,8 @@ func cpuTimes(outcomes []outcome) []time.Duration {
 	return times
 }
 
-// fillTimes tells the deciding statistic. The other times are of the run whose
-// CPU time is nearest to it, so that user, system and wall belong together.
+// fillTimes reports the deciding statistic as CPU time. The other times are of the run whose CPU time is nearest to it,
+// so that user, system and wall time belong together.
 func fillTimes(r *job.TestReport, kept []outcome, d stats.Decision) {
 	if len(kept) == 0 {
 		return

@@ -30,8 +30,8 @@ func noisy(o outcome) outcome {
 	return o
 }
 
-// told is what a test says in short.
-type told struct {
+// summary is what a test says in short.
+type summary struct {
 	Verdict    job.Verdict
 	CPUTime    time.Duration
 	WallTime   time.Duration
@@ -51,32 +51,32 @@ func TestAssemble(t *testing.T) {
 		name string
 		rule stats.Rule
 		runs []outcome
-		want told
+		want summary
 	}{
 		{"one run within", confirm, []outcome{ran(400, job.Accepted, true)},
-			told{job.Accepted, 400 * ms, 800 * ms, 400 << 10, 1, "single", job.OneRun, true}},
+			summary{job.Accepted, 400 * ms, 800 * ms, 400 << 10, 1, "single", job.OneRun, true}},
 		{"two clearly over", confirm, []outcome{ran(1100, job.TimeLimit, true), ran(1101, job.TimeLimit, true)},
-			told{job.TimeLimit, 1100*ms + ms/2, 2200 * ms, 1101 << 10, 2, "median", job.Stable, true}},
+			summary{job.TimeLimit, 1100*ms + ms/2, 2200 * ms, 1101 << 10, 2, "median", job.Stable, true}},
 		{"over first, then twice within", confirm, []outcome{ran(1010, job.TimeLimit, true), ran(900, job.Accepted, true), ran(905, job.Accepted, true)},
-			told{job.Accepted, 905 * ms, 1810 * ms, 1010 << 10, 3, "second_min", job.Borderline, true}},
+			summary{job.Accepted, 905 * ms, 1810 * ms, 1010 << 10, 3, "second_min", job.Borderline, true}},
 		{"four over, one within: the majority speaks", confirm, []outcome{ran(1010, job.TimeLimit, true), ran(900, job.Accepted, true),
 			ran(1011, job.TimeLimit, true), ran(1012, job.TimeLimit, true), ran(1013, job.TimeLimit, true)},
-			told{job.TimeLimit, 1010 * ms, 2020 * ms, 1013 << 10, 5, "second_min", job.Borderline, true}},
+			summary{job.TimeLimit, 1010 * ms, 2020 * ms, 1013 << 10, 5, "second_min", job.Borderline, true}},
 		{"disturbed run over the limit does not count", confirm,
 			[]outcome{ran(1100, job.TimeLimit, false, job.CauseForeign), ran(800, job.Accepted, true)},
-			told{job.Accepted, 800 * ms, 1600 * ms, 800 << 10, 1, "single", job.OneRun, true}},
+			summary{job.Accepted, 800 * ms, 1600 * ms, 800 << 10, 1, "single", job.OneRun, true}},
 		{"wrong answer beside accepted: the failure speaks", five,
 			[]outcome{ran(10, job.Accepted, true), ran(11, job.WrongAnswer, true), ran(12, job.Accepted, true), ran(13, job.Accepted, true), ran(14, job.Accepted, true)},
-			told{job.WrongAnswer, 12 * ms, 24 * ms, 14 << 10, 5, "median", job.Stable, false}},
+			summary{job.WrongAnswer, 12 * ms, 24 * ms, 14 << 10, 5, "median", job.Stable, false}},
 		{"memory ranks above time and ends the repeating", confirm, []outcome{ran(1100, job.MemoryLimit, true)},
-			told{job.MemoryLimit, 1100 * ms, 2200 * ms, 1100 << 10, 1, "median", job.OneRun, true}},
+			summary{job.MemoryLimit, 1100 * ms, 2200 * ms, 1100 << 10, 1, "median", job.OneRun, true}},
 		{"no clean run", five, []outcome{ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait),
 			ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait)},
-			told{job.Accepted, 10 * ms, 20 * ms, 10 << 10, 5, "median", job.Stable, true}},
+			summary{job.Accepted, 10 * ms, 20 * ms, 10 << 10, 5, "median", job.Stable, true}},
 		{"a run that does not count has no say", confirm, []outcome{ran(30, job.WallTimeLimit, false), ran(31, job.Accepted, true)},
-			told{job.Accepted, 31 * ms, 62 * ms, 31 << 10, 1, "single", job.OneRun, true}},
+			summary{job.Accepted, 31 * ms, 62 * ms, 31 << 10, 1, "single", job.OneRun, true}},
 		{"noise that did not go away", confirm, []outcome{ran(1010, job.TimeLimit, false), noisy(ran(1300, job.TimeLimit, true))},
-			told{job.TimeLimit, 1300 * ms, 2600 * ms, 1300 << 10, 1, "single", job.Noisy, true}},
+			summary{job.TimeLimit, 1300 * ms, 2600 * ms, 1300 << 10, 1, "single", job.Noisy, true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestAssemble(t *testing.T) {
 				}
 			}
 			r := assemble(Request{Name: "1", Args: []string{"./p"}, Limits: limits()}, tt.runs, tt.rule.Decide(clean), tt.rule)
-			got := told{r.Verdict, *r.CPUTime, *r.WallTime, *r.MemoryPeak, r.Timing.N, r.Timing.Statistic, r.Timing.Confidence, r.Agree}
+			got := summary{r.Verdict, *r.CPUTime, *r.WallTime, *r.MemoryPeak, r.Timing.N, r.Timing.Statistic, r.Timing.Confidence, r.Agree}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -95,6 +95,82 @@ func TestAssemble(t *testing.T) {
 				t.Errorf("%d runs told of %d", len(r.Runs), len(tt.runs))
 			}
 		})
+	}
+}
+
+// TestAgree: the runs of a test agree when all that finished did the same.
+func TestAgree(t *testing.T) {
+	with := func(change func(*outcome)) outcome {
+		o := ran(10, job.Accepted, true)
+		o.digest = 1
+		change(&o)
+		return o
+	}
+	same := with(func(*outcome) {})
+	for name, tt := range map[string]struct {
+		other outcome
+		want  bool
+	}{
+		"same":                    {same, true},
+		"verdict":                 {with(func(o *outcome) { o.verdict = job.WrongAnswer }), false},
+		"exit code":               {with(func(o *outcome) { o.result.Code = 1 }), false},
+		"signal":                  {with(func(o *outcome) { o.result.Signal = syscall.SIGABRT }), false},
+		"output":                  {with(func(o *outcome) { o.digest = 2 }), false},
+		"output of a stopped run": {with(func(o *outcome) { o.digest, o.result.Stop = 2, sandbox.StopCPU }), true},
+		"over the CPU limit":      {with(func(o *outcome) { o.digest, o.verdict = 2, job.TimeLimit }), true},
+		"over the wall limit":     {with(func(o *outcome) { o.digest, o.verdict = 2, job.WallTimeLimit }), true},
+		"asleep":                  {with(func(o *outcome) { o.digest, o.verdict = 2, job.IdlenessLimit }), true},
+	} {
+		if got := agree([]outcome{same, tt.other}); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+		if got := agree([]outcome{tt.other, same}); got != tt.want {
+			t.Errorf("%s first: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// TestAssembleWhole compares a whole report: which run each member is taken from.
+func TestAssembleWhole(t *testing.T) {
+	const ms = time.Millisecond
+	rule := stats.Rule{Policy: job.Confirm, Limit: time.Second, Guard: stats.Guard{Ratio: 0.1, Learned: true}, Min: 3, Max: 3}
+	runs := []outcome{ran(300, job.Accepted, false), ran(100, job.Accepted, true), ran(140, job.Accepted, true), ran(110, job.Accepted, true)}
+	user, system := 60*ms, 50*ms
+	runs[3].run.UserTime, runs[3].run.SystemTime = &user, &system
+	runs[1].check = &job.CheckReport{Verdict: job.Accepted, Score: new(0.5)}
+	runs[1].stdout, runs[1].stderr = new("out"), new("err")
+	want := job.TestReport{
+		Name: "7", Verdict: job.Accepted, Score: new(0.5), Agree: true,
+		CPUTime: new(110 * ms), UserTime: &user, SystemTime: &system, WallTime: new(220 * ms),
+		MemoryPeak: new(units.Bytes(140 << 10)), Output: new(units.Bytes(7)), Exit: &job.Exit{Code: new(0)},
+		Checker: runs[1].check, StdoutHead: new("out"), StderrHead: new("err"),
+		Timing: &job.Timing{
+			N: 3, Statistic: stats.StatMedian, Min: 100 * ms, Median: 110 * ms, Max: 140 * ms, Spread: 40 * ms,
+			SpreadRatio: new(40.0 / 110), MAD: new(10 * ms), Sigma: new(14826 * time.Microsecond),
+			Limit: time.Second, MarginRatio: 0.89, Guard: 100 * ms, GuardLearned: true,
+			Policy: job.Confirm, DecidedBy: job.ByFixed, Confidence: job.Noisy,
+		},
+	}
+	for _, o := range runs {
+		want.Runs = append(want.Runs, o.run)
+	}
+	decision := rule.Decide([]stats.Run{{CPUTime: 100 * ms}, {CPUTime: 140 * ms}, {CPUTime: 110 * ms}})
+	if diff := cmp.Diff(want, assemble(Request{Name: "7", Args: []string{"./p"}}, runs, decision, rule)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestTimingWithoutDecision: a finding that ranks above time is reported with the median of the times.
+func TestTimingWithoutDecision(t *testing.T) {
+	rule := stats.Rule{Policy: job.Confirm, Limit: time.Second}
+	got := timing([]outcome{ran(100, job.MemoryLimit, true), ran(300, job.MemoryLimit, true)}, stats.Decision{}, rule)
+	want := &job.Timing{
+		N: 2, Statistic: stats.StatMedian, Min: 100 * time.Millisecond, Median: 200 * time.Millisecond, Max: 300 * time.Millisecond,
+		Spread: 200 * time.Millisecond, SpreadRatio: new(1.0), Limit: time.Second, MarginRatio: 0.8,
+		Policy: job.Confirm, DecidedBy: job.ByVerdict, Confidence: job.OneRun,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

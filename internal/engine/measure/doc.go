@@ -1,9 +1,7 @@
-// Package measure runs one test as often as its rule asks and says what came
-// of it: a verdict for each run by precedence, evidence of what disturbed it,
-// and the Timing that the kept runs add up to.
+// Package measure runs one test as often as its rule asks and reports the result: the verdict of each run by
+// precedence, evidence of what disturbed it, and the Timing computed from the runs that count.
 //
-// A Worker is where that happens: one slot with its instruments and with the
-// next sandbox already prepared. Runs that confirm another may be on a second
-// worker, which Request.Place finds. Which tests there are, and in which order, is
-// package judge's.
+// A Worker does the runs: it has one slot, the counters of its CPUs and the next sandbox, prepared in advance. A run
+// that confirms another may be made by a second worker, which Request.Place finds. Which tests there are, and in which
+// order, is decided in package judge.
 package measure

@@ -1,15 +1,13 @@
 package measure
 
-import (
-	"judged/internal/timing/stats"
-)
+import "judged/internal/timing/stats"
 
-// SetGuard has the tests to come decided with g around their limits.
-func (s *Worker) SetGuard(g stats.Guard) { s.guard.Store(&g) }
+// SetGuard sets the guard band around limits, from the next test on.
+func (w *Worker) SetGuard(g stats.Guard) { w.guard.Store(&g) }
 
-// rule is how a test is decided here.
-func (s *Worker) rule(q Request) stats.Rule {
-	g := s.guard.Load()
+// rule is the decision rule of a test.
+func (w *Worker) rule(q Request) stats.Rule {
+	g := w.guard.Load()
 	if g == nil {
 		g = new(stats.DefaultGuard())
 	}

@@ -10,32 +10,32 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// TestGuard: what a worker was told is what its tests are decided by, what runs
+// TestGuard: what a worker was summary is what its tests are decided by, what runs
 // are stopped by, and what the report says.
 func TestGuard(t *testing.T) {
 	const ms = time.Millisecond
-	type told struct {
+	type summary struct {
 		Guard   time.Duration
 		Learned bool
 		Killed  time.Duration
 	}
 	q := Request{Limits: job.Limits{CPUTimeMS: 1000}, Repeats: job.Repeats{Policy: job.Confirm}}
 	s := &Worker{}
-	got := map[string]told{}
+	got := map[string]summary{}
 	tell := func(name string) {
 		spec, err := s.spec(test{Request: q, rule: s.rule(q)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		timing := timing([]outcome{ran(1010, job.TimeLimit, true)}, stats.Decision{Done: true}, s.rule(q))
-		got[name] = told{timing.Guard, timing.GuardLearned, spec.Limits.CPUTime}
+		got[name] = summary{timing.Guard, timing.GuardLearned, spec.Limits.CPUTime}
 	}
 	tell("nothing told")
 	s.SetGuard(stats.Guard{Ratio: 0.2, Floor: 5 * ms, Learned: true})
 	tell("learned")
 	s.SetGuard(stats.DefaultGuard())
 	tell("back")
-	want := map[string]told{"nothing told": {20 * ms, false, 1300 * ms}, "learned": {200 * ms, true, 1400 * ms}, "back": {20 * ms, false, 1300 * ms}}
+	want := map[string]summary{"nothing told": {20 * ms, false, 1300 * ms}, "learned": {200 * ms, true, 1400 * ms}, "back": {20 * ms, false, 1300 * ms}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -13,95 +13,93 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// excuse says whether noise explains a finding about time.
-type excuse int
+// validity says whether a run counts, given what noise may have added to its times.
+type validity int
 
 const (
-	counts   excuse = iota // it does not
-	doubtful               // it may; when more runs do not settle it the finding workers, and its confidence says so
-	unproven               // it does; when more runs do not settle it there is no verdict
+	valid        validity = iota
+	questionable          // noise may explain the finding; if that stays so, runs count and the confidence is noisy
+	invalid               // noise explains the finding; if that stays so, there is no verdict
 )
 
-// How many runs of a test are set aside at most.
+// How many runs of a test are discarded at most.
 const (
-	mostDoubtful = 6
-	mostUnproven = 3
+	maxQuestionable = 6
+	maxInvalid      = 3
 )
 
-// A run waits for busy neighbours to rest for so long at most, and so many runs of a test do.
+// A run waits for busy neighbours to become idle at most maxIdleWait, and at most maxIdleWaits runs of a test do.
 const (
-	restPatience = time.Second
-	mostRests    = mostDoubtful
-	restWindow   = 30 * time.Millisecond // a busy CPU has a tick of 10 ms in it
+	maxIdleWait  = time.Second
+	maxIdleWaits = maxQuestionable
+	idleWindow   = 30 * time.Millisecond // three ticks: /proc/stat counts in ticks of 10 ms
 )
 
-// noise is what noise has done to the runs of a test so far.
-type noise struct {
-	doubtful, unproven int // runs set aside
-	rests              int // runs that were to wait for the neighbours
-	rest               time.Duration
+// discards counts the runs of a test that were discarded because of noise.
+type discards struct {
+	questionable, invalid int
+	idleWaits             int           // runs that were to wait for the neighbours
+	idleWait              time.Duration // that of the next run
 }
 
-// excuse holds a run against its limits. Measured time counts without what noise can
-// have added: only a run that is then within its limit is set aside.
-func (t test) excuse(o outcome) excuse {
+// validity compares a run with its limits. A time over a limit is discarded only if it is within the limit without
+// what noise can have added.
+func (t test) validity(o outcome) validity {
 	x, limit := o.run.Explained, t.Limits.CPUTime()
 	switch {
 	case o.verdict == job.WallTimeLimit || o.verdict == job.IdlenessLimit:
 		if o.result.Explained {
-			return unproven
+			return invalid
 		}
 	case o.verdict == job.TimeLimit && o.run.CPUTime-x.Except(job.CauseNeighbours, job.CauseCanary).CPUTime <= limit:
-		return unproven
+		return invalid
 	case o.verdict == job.TimeLimit && o.run.CPUTime-x.CPUTime <= limit:
-		return doubtful
-	case o.run.CPUTime <= limit && o.run.CPUTime+o.saved > limit:
-		return doubtful
+		return questionable
+	case o.run.CPUTime <= limit && o.run.CPUTime+o.gain > limit:
+		return questionable
 	}
-	return counts
+	return valid
 }
 
-// keeps decides whether a run counts. A given number of runs is a measurement: all of
-// them count.
-func (t test) keeps(o *outcome, n *noise) (bool, error) {
-	n.rest = 0
+// keep decides whether a run counts, and updates d. With a fixed number of runs all count: that is a measurement.
+func (t test) keep(o *outcome, d *discards) (bool, error) {
+	d.idleWait = 0
 	if fixed(t.rule) {
 		return true, nil
 	}
-	if o.verdict == job.TimeLimit && blames(o.run.Explained, job.CauseNeighbours) && n.rests < mostRests {
-		n.rests, n.rest = n.rests+1, restPatience
+	if o.verdict == job.TimeLimit && hasCause(o.run.Explained, job.CauseNeighbours) && d.idleWaits < maxIdleWaits {
+		d.idleWaits, d.idleWait = d.idleWaits+1, maxIdleWait
 	}
-	switch t.excuse(*o) {
-	case doubtful:
-		if n.doubtful == mostDoubtful {
+	switch t.validity(*o) {
+	case questionable:
+		if d.questionable == maxQuestionable {
 			o.noisy = true
 			return true, nil
 		}
-		n.doubtful++
+		d.questionable++
 		return false, nil
-	case unproven:
-		if n.unproven == mostUnproven {
-			return false, &NoiseError{Test: t.Name, Verdict: o.verdict, CPUs: o.run.CPUs, Runs: n.unproven + 1, Explained: o.run.Explained}
+	case invalid:
+		if d.invalid == maxInvalid {
+			return false, &NoiseError{Test: t.Name, Verdict: o.verdict, CPUs: o.run.CPUs, Runs: d.invalid + 1, Explained: o.run.Explained}
 		}
-		n.unproven++
+		d.invalid++
 		return false, nil
 	}
 	return true, nil
 }
 
-// place is where the next run is wished to be: after one that was set aside it is away
-// from other slots, then on another core.
-func (n *noise) place(p stats.Placement) stats.Placement {
-	aside := n.doubtful + n.unproven
-	return stats.Placement{Quiet: p.Quiet || aside > 0, OtherCore: p.OtherCore || aside > 1}
+// place is the placement of the next run: after one discarded run no other slot may be busy, after two it is also on
+// another core.
+func (d *discards) place(p stats.Placement) stats.Placement {
+	n := d.questionable + d.invalid
+	return stats.Placement{Quiet: p.Quiet || n > 0, OtherCore: p.OtherCore || n > 1}
 }
 
-func blames(x job.Explained, c job.Cause) bool {
+func hasCause(x job.Explained, c job.Cause) bool {
 	return slices.ContainsFunc(x.Causes, func(e job.Explanation) bool { return e.Cause == c })
 }
 
-// NoiseError is a test without a verdict: in all runs that were allowed noise explains
-// why a time was over its limit.
+// NoiseError is a test without a verdict: noise explains why a time was over its limit, in as many runs as are allowed.
 type NoiseError struct {
 	Test      string
 	Verdict   job.Verdict // that the last run would have had
@@ -119,30 +117,30 @@ func (e *NoiseError) Error() string {
 		e.Test, e.Verdict, e.Runs, e.CPUs, strings.Join(causes, ", "))
 }
 
-// explained is how much of what a run has used so far noise explains.
-func (s *Worker) explained(before evidence.Snapshot, p sandbox.Progress) sandbox.Allowance {
-	f := evidence.Facts{CPUTime: p.CPUTime, UserTime: p.UserTime, WallTime: p.WallTime, RunDelay: p.RunDelay, Width: len(s.slot.CPUs)}
-	x := evidence.Explain(evidence.Between(before, s.reader.Glance(), f), f, *s.thresholds.Load())
+// explained bounds what noise can have added so far to a run that is not finished.
+func (w *Worker) explained(before evidence.Snapshot, p sandbox.Progress) sandbox.Allowance {
+	f := evidence.Facts{CPUTime: p.CPUTime, UserTime: p.UserTime, WallTime: p.WallTime, RunDelay: p.RunDelay, Width: len(w.slot.CPUs)}
+	x := evidence.Explain(evidence.Between(before, w.reader.Glance(), f), f, *w.thresholds.Load())
 	return sandbox.Allowance{CPUTime: x.CPUTime, WallTime: x.WallTime}
 }
 
-// awaitRest returns when the neighbours rest, or after that time.
-func (s *Worker) awaitRest(ctx context.Context, atMost time.Duration) {
-	if atMost == 0 {
+// awaitIdleNeighbours returns when the neighbours are idle, or after the timeout.
+func (w *Worker) awaitIdleNeighbours(ctx context.Context, timeout time.Duration) {
+	if timeout == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, atMost)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	for before := s.reader.Glance(); ctx.Err() == nil; {
-		window := time.NewTimer(restWindow)
+	for before := w.reader.Glance(); ctx.Err() == nil; {
+		window := time.NewTimer(idleWindow)
 		select {
 		case <-window.C:
 		case <-ctx.Done():
 			window.Stop()
 			return
 		}
-		after := s.reader.Glance()
-		if evidence.NeighboursRest(before, after) {
+		after := w.reader.Glance()
+		if evidence.NeighboursIdle(before, after) {
 			return
 		}
 		before = after

@@ -3,6 +3,7 @@ package measure
 import (
 	"errors"
 	"math"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,8 +28,8 @@ func stoppedAtWall(v job.Verdict, explained bool) outcome {
 	return o
 }
 
-func savedTime(o outcome, ms int) outcome {
-	o.saved = time.Duration(ms) * time.Millisecond
+func gained(o outcome, ms int) outcome {
+	o.gain = time.Duration(ms) * time.Millisecond
 	return o
 }
 
@@ -37,6 +38,8 @@ func savedTime(o outcome, ms int) outcome {
 func TestRepeat(t *testing.T) {
 	quiet, both := stats.Placement{Quiet: true}, stats.Placement{Quiet: true, OtherCore: true}
 	within, over, far := ran(900, job.Accepted, false), ran(1050, job.TimeLimit, false), ran(1300, job.TimeLimit, false)
+	notExecutable := ran(0, job.NotExecutable, false)
+	notExecutable.result.ExecError = syscall.ENOEXEC
 	type result struct {
 		Verdict    job.Verdict
 		Kept       []bool
@@ -48,7 +51,7 @@ func TestRepeat(t *testing.T) {
 		repeats job.Repeats
 		runs    []outcome
 		want    result
-		wishes  []stats.Placement
+		placed  []stats.Placement
 	}{
 		{"within", job.Repeats{}, []outcome{within}, result{job.Accepted, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
 		{"far over, one run is enough", job.Repeats{}, []outcome{far}, result{job.TimeLimit, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
@@ -57,11 +60,16 @@ func TestRepeat(t *testing.T) {
 			result{job.Accepted, []bool{false, true}, job.OneRun, false}, []stats.Placement{{}, quiet}},
 		{"noise explains a part of it", job.Repeats{}, []outcome{by(over, job.CauseForeign, 20)},
 			result{job.TimeLimit, []bool{true, true}, job.Stable, false}, []stats.Placement{{}, quiet}},
+		{"far over, if noise added nothing", job.Repeats{}, []outcome{by(far, job.CauseForeign, 40)},
+			result{job.TimeLimit, []bool{true, true}, job.Stable, false}, []stats.Placement{{}, quiet}},
 		{"noise explains all runs", job.Repeats{}, []outcome{by(over, job.CauseSteal, 50)},
 			result{job.InternalError, []bool{false, false, false, false}, "", true}, []stats.Placement{{}, quiet, both, both}},
 		{"noise explains all runs, under single", job.Repeats{Policy: job.Single}, []outcome{by(over, job.CauseSteal, 50)},
 			result{job.InternalError, []bool{false, false, false, false}, "", true}, []stats.Placement{{}, quiet, both, both}},
 		{"neighbours explain all runs", job.Repeats{}, []outcome{by(over, job.CauseNeighbours, 100)},
+			result{job.TimeLimit, []bool{false, false, false, false, false, false, true, true}, job.Noisy, false},
+			[]stats.Placement{{}, quiet, both, both, both, both, both, both}},
+		{"reference kernels explain all runs", job.Repeats{}, []outcome{by(over, job.CauseCanary, 100)},
 			result{job.TimeLimit, []bool{false, false, false, false, false, false, true, true}, job.Noisy, false},
 			[]stats.Placement{{}, quiet, both, both, both, both, both, both}},
 		{"neighbours and others together", job.Repeats{}, []outcome{by(by(over, job.CauseNeighbours, 30), job.CauseForeign, 30), within},
@@ -72,24 +80,32 @@ func TestRepeat(t *testing.T) {
 			result{job.InternalError, []bool{false, false, false, false}, "", true}, []stats.Placement{{}, quiet, both, both}},
 		{"the wall time, its own", job.Repeats{}, []outcome{stoppedAtWall(job.IdlenessLimit, false)},
 			result{job.IdlenessLimit, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
-		{"a CPU that was too fast", job.Repeats{}, []outcome{savedTime(within, 101), over},
+		{"a CPU that was too fast", job.Repeats{}, []outcome{gained(within, 101), over},
 			result{job.TimeLimit, []bool{false, true, true}, job.Stable, false}, []stats.Placement{{}, quiet, quiet}},
-		{"a CPU that was a little too fast", job.Repeats{}, []outcome{savedTime(within, 100)},
+		{"a CPU that was a little too fast", job.Repeats{}, []outcome{gained(within, 100)},
 			result{job.Accepted, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
 		{"more memory than allowed ranks above the time", job.Repeats{}, []outcome{by(ran(1050, job.MemoryLimit, false), job.CauseForeign, 100)},
 			result{job.MemoryLimit, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
 		{"a measurement takes every run", job.Repeats{Min: 2, Max: 2}, []outcome{by(over, job.CauseForeign, 100)},
 			result{job.TimeLimit, []bool{true, true}, job.Stable, false}, []stats.Placement{{}, {}}},
+		{"what cannot be executed is not tried again", job.Repeats{Min: 3, Max: 3}, []outcome{notExecutable},
+			result{job.NotExecutable, []bool{true}, "", false}, []stats.Placement{{}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &Worker{}
 			q := Request{Name: "1", Args: []string{"./p"}, Limits: job.Limits{CPUTimeMS: 1000, WallTimeMS: 3000}, Repeats: tt.repeats}
-			var wishes []stats.Placement
-			r, err := test{Request: q, rule: s.rule(q)}.repeat(func(w wish) (outcome, error) {
-				wishes = append(wishes, w.Placement)
-				return tt.runs[min(len(wishes), len(tt.runs))-1], nil
+			var placed []stats.Placement
+			var reported []job.Run
+			q.Ran = func(r job.Run) { reported = append(reported, r) }
+			r, err := test{Request: q, rule: s.rule(q)}.repeat(func(n nextRun) (outcome, error) {
+				placed = append(placed, n.Placement)
+				return tt.runs[min(len(placed), len(tt.runs))-1], nil
 			})
-			if noise := new(NoiseError); err != nil && !errors.As(err, &noise) {
+			if noise := new(NoiseError); errors.As(err, &noise) {
+				if noise.Runs != len(r.Runs) || r.Message != err.Error() {
+					t.Errorf("error of %d runs, reported %d with message %q", noise.Runs, len(r.Runs), r.Message)
+				}
+			} else if err != nil {
 				t.Fatal(err)
 			}
 			got := result{Verdict: r.Verdict, Noise: err != nil}
@@ -102,22 +118,25 @@ func TestRepeat(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.wishes, wishes); diff != "" {
-				t.Errorf("wishes (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.placed, placed); diff != "" {
+				t.Errorf("placed (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(r.Runs, reported); diff != "" {
+				t.Errorf("runs that Ran was called with (-report +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestRests: a run waits for the neighbours after one that they may have lengthened, a
+// TestIdleWaits: a run waits for the neighbours after one that they may have lengthened, a
 // bounded number of times.
-func TestRests(t *testing.T) {
+func TestIdleWaits(t *testing.T) {
 	q := Request{Limits: job.Limits{CPUTimeMS: 1000}, Repeats: job.Repeats{Policy: job.Confirm}}
 	busy, over := by(ran(1050, job.TimeLimit, false), job.CauseNeighbours, 100), ran(1050, job.TimeLimit, false)
-	var rests []time.Duration
-	_, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(w wish) (outcome, error) {
-		rests = append(rests, w.rest)
-		if len(rests) == 2 {
+	var waits []time.Duration
+	_, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(n nextRun) (outcome, error) {
+		waits = append(waits, n.idleWait)
+		if len(waits) == 2 {
 			return over, nil
 		}
 		return busy, nil
@@ -125,9 +144,44 @@ func TestRests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := restPatience
-	if diff := cmp.Diff([]time.Duration{0, one, 0, one, one, one, one, one}, rests); diff != "" {
+	one := maxIdleWait
+	if diff := cmp.Diff([]time.Duration{0, one, 0, one, one, one, one, one}, waits); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNearLimit: reference kernels run with a run once one that counts was near the limit.
+func TestNearLimit(t *testing.T) {
+	q := Request{Limits: job.Limits{CPUTimeMS: 1000}, Repeats: job.Repeats{Min: 4, Max: 5}}
+	runs := []outcome{by(ran(1001, job.TimeLimit, false), job.CauseSteal, 1), ran(1100, job.TimeLimit, false), ran(1020, job.TimeLimit, false), ran(900, job.Accepted, false)}
+	var near []bool
+	_, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(n nextRun) (outcome, error) {
+		near = append(near, n.nearLimit)
+		return runs[min(len(near), len(runs))-1], nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]bool{false, false, false, true, true}, near); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNoIdleWaitForWallTime: waiting for idle neighbours helps runs over the limit on CPU time only.
+func TestNoIdleWaitForWallTime(t *testing.T) {
+	q := Request{Limits: job.Limits{CPUTimeMS: 1000}}
+	n := 0
+	_, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(next nextRun) (outcome, error) {
+		if n++; next.idleWait != 0 {
+			t.Errorf("run %d waits for %s", n, next.idleWait)
+		}
+		if n > 1 {
+			return ran(900, job.Accepted, false), nil
+		}
+		return by(stoppedAtWall(job.WallTimeLimit, true), job.CauseNeighbours, 100), nil
+	})
+	if err != nil || n != 2 {
+		t.Errorf("%d runs, error %v", n, err)
 	}
 }
 
@@ -178,7 +232,7 @@ func accepted(t *testing.T, policy job.Policy, p float64, slow outcome) float64 
 	var weigh func(given []bool) float64
 	weigh = func(given []bool) float64 {
 		n := 0
-		r, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(wish) (outcome, error) {
+		r, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(nextRun) (outcome, error) {
 			if n++; n > len(given) {
 				return outcome{}, undecided
 			}

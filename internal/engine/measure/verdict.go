@@ -10,9 +10,9 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// verdictOf decides what one run is by its counters, in the order of the
-// contract: an out-of-memory kill and a kill at the time limit both look like
-// SIGKILL. Empty is a run that came to its end: the checker decides.
+// verdictOf decides what the counters of a run say. The order of the cases is the precedence of the verdicts: counters
+// come before the wait status, because an out-of-memory kill and a kill at the time limit both look like SIGKILL. It is
+// empty for a run that finished: then the checker decides.
 func verdictOf(r sandbox.Result, l job.Limits) job.Verdict {
 	switch {
 	case r.Stop == sandbox.StopCancelled:
@@ -39,7 +39,7 @@ func verdictOf(r sandbox.Result, l job.Limits) job.Verdict {
 	return ""
 }
 
-// exitOf is how the first process ended, absent when it never began.
+// exitOf is how the first process ended, nil when it was never executed.
 func exitOf(r sandbox.Result) *job.Exit {
 	switch {
 	case r.ExecError != 0:
@@ -50,7 +50,7 @@ func exitOf(r sandbox.Result) *job.Exit {
 	return &job.Exit{Code: &r.Code}
 }
 
-// whyLacking tells an operator what to install.
+// whyLacking says for operators what to install.
 func whyLacking(r sandbox.Result, name string) string {
 	if r.Lacks == name {
 		return fmt.Sprintf("execute %q: %s; install it in %s of this host, or correct the command of the job", name, r.ExecError, initproc.Path)
@@ -58,22 +58,22 @@ func whyLacking(r sandbox.Result, name string) string {
 	return fmt.Sprintf("execute %q: this host has no %q; install it", name, r.Lacks)
 }
 
-// whyNotExecutable turns the errno of execve into what a contestant can use.
+// whyNotExecutable explains the errno of execve for contestants.
 func whyNotExecutable(e syscall.Errno, name string) string {
 	why := e.Error()
 	switch e {
 	case syscall.ENOENT:
-		why = "it, its interpreter or its loader is not in the sandbox; a #! line that ends in CR LF names another interpreter"
+		why = "the file, its interpreter or its loader does not exist in the sandbox; does its #! line end in CR LF?"
 	case syscall.ENOEXEC:
 		why = "neither an ELF program for this machine nor a script with a #! line"
 	case syscall.ELIBBAD:
-		why = "an ELF file without all that its headers speak of; was it cut off?"
+		why = "ELF file shorter than its headers say; was it truncated?"
 	case syscall.EACCES:
-		why = "it or its interpreter may not be executed"
+		why = "no permission to execute it or its interpreter"
 	case syscall.ELOOP:
-		why = "its #! line leads in a circle"
+		why = "its #! lines form a loop"
 	case syscall.E2BIG:
-		why = "its arguments are longer than the kernel takes"
+		why = "its arguments are longer than the kernel accepts"
 	}
 	return fmt.Sprintf("execute %q: %s", name, why)
 }

@@ -1,17 +1,21 @@
 package measure
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
 	"judged/internal/sandbox"
+	"judged/internal/timing/canary"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
 )
 
-// Worker is one slot, ready to run. Only one Test may run on it at a time.
+// Worker runs programs on one slot. Only one Test may run on it at a time.
 type Worker struct {
 	launcher   *sandbox.Launcher
 	slot       sandbox.Slot
@@ -20,116 +24,122 @@ type Worker struct {
 	guard      atomic.Pointer[stats.Guard] // nil is the default
 	log        *slog.Logger
 
-	mu     sync.Mutex // guards the rest, and is held while sandboxes are made and taken down
+	mu     sync.Mutex // guards the rest, and is held while sandboxes are made and closed
 	next   *sandbox.Sandbox
-	used   []*sandbox.Sandbox // nothing lives in them any more
+	used   []*sandbox.Sandbox // without processes
 	closed bool
 
 	tidying sync.WaitGroup
 }
 
-// NewStand prepares the first sandbox in the background. The worker closes the reader. Runs on different
-// workers are in different network namespaces and see different files.
+// NewWorker prepares the first sandbox in the background. The worker closes the reader. Runs on different workers are
+// in different network namespaces and see different files.
 func NewWorker(l *sandbox.Launcher, slot sandbox.Slot, reader *evidence.Reader, th evidence.Thresholds, log *slog.Logger) (*Worker, error) {
 	var err error
 	if slot.Network, err = sandbox.NewNetwork(); err != nil {
 		return nil, errors.Join(err, reader.Close())
 	}
 	slot.Inputs, slot.Trees = l.Inputs(), l.NewTrees(slot)
-	s := &Worker{launcher: l, slot: slot, reader: reader, log: log}
-	s.SetThresholds(th)
-	s.Tidy()
-	return s, nil
+	w := &Worker{launcher: l, slot: slot, reader: reader, log: log}
+	w.SetThresholds(th)
+	w.Tidy()
+	return w, nil
 }
 
-// SetThresholds has the evidence of runs to come judged by th.
-func (s *Worker) SetThresholds(th evidence.Thresholds) { s.thresholds.Store(&th) }
+// SetThresholds sets what evidence is compared with, from the next run on.
+func (w *Worker) SetThresholds(th evidence.Thresholds) { w.thresholds.Store(&th) }
 
-// Slot is where the worker runs programs.
-func (s *Worker) Slot() sandbox.Slot { return s.slot }
+// Slot returns the slot of the worker.
+func (w *Worker) Slot() sandbox.Slot { return w.slot }
 
-// Preread gets ready what a program of runs to come loads from the host, off
-// their clocks.
-func (s *Worker) Preread(args []string, files []sandbox.File) {
-	s.launcher.Preread(s.slot, args, files)
+// CPUs returns the CPUs of the slot.
+func (w *Worker) CPUs() cpuset.Set { return w.slot.CPUs }
+
+// RunOnce runs a reference kernel once, whatever disturbs it.
+func (w *Worker) RunOnce(ctx context.Context, p canary.Program) (job.TestReport, error) {
+	return w.Test(ctx, Request{Name: p.Name, Args: p.Args, Files: []sandbox.File{p.File}, Limits: p.Limits, Head: p.Head,
+		Repeats: job.Repeats{Min: 1, Max: 1, Policy: job.Single}})
 }
 
-// Tidy takes used sandboxes down and prepares the next one, in the background.
-// That is a millisecond of the housekeeping CPUs, so its place is where nobody
-// waits: while a run lasts, and after a report is stored.
-func (s *Worker) Tidy() {
-	s.tidying.Go(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.closed {
-			// The timer of the last run fired while it was stopped: it comes
-			// after Close, when the launcher may be gone.
+// Preread reads the files of the host that a program will load, before its times are measured.
+func (w *Worker) Preread(args []string, files []sandbox.File) {
+	w.launcher.Preread(w.slot, args, files)
+}
+
+// Tidy closes used sandboxes and prepares the next one, in the background. That takes a millisecond of a housekeeping
+// CPU, so call it when no job waits for one: during a run, and after a report is stored.
+func (w *Worker) Tidy() {
+	w.tidying.Go(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.closed {
+			// The timer of the last run fired while it was being stopped, after Close. The launcher may be gone.
 			return
 		}
-		s.closeUsed()
-		if s.next != nil {
+		w.closeUsed()
+		if w.next != nil {
 			return
 		}
-		next, err := s.launcher.Prepare(s.slot)
+		next, err := w.launcher.Prepare(w.slot)
 		if err != nil {
-			// The run that needs it tries again and tells.
-			s.log.Warn("cannot prepare a sandbox beforehand", "cpus", s.slot.CPUs.String(), "error", err)
+			// The next run tries again and returns the error.
+			w.log.Warn("cannot prepare a sandbox in advance; the next run tries again", "cpus", w.slot.CPUs.String(), "error", err)
 			return
 		}
-		s.next = next
+		w.next = next
 	})
 }
 
-// closeUsed needs the lock.
-func (s *Worker) closeUsed() {
-	for _, box := range s.used {
+// closeUsed must be called with the lock held.
+func (w *Worker) closeUsed() {
+	for _, box := range w.used {
 		if err := box.Close(); err != nil {
-			s.log.Error("a sandbox left something behind; it is removed when judged starts again", "error", err)
+			w.log.Error("cannot remove all of a sandbox; the rest is removed when judged starts again", "error", err)
 		}
 	}
-	s.used = nil
+	w.used = nil
 }
 
-// take returns a prepared sandbox.
-func (s *Worker) take() (*sandbox.Sandbox, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if box := s.next; box != nil {
-		s.next = nil
+// take returns a sandbox that is ready, and makes one if none is.
+func (w *Worker) take() (*sandbox.Sandbox, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if box := w.next; box != nil {
+		w.next = nil
 		return box, nil
 	}
-	s.closeUsed()
-	return s.launcher.Prepare(s.slot)
+	w.closeUsed()
+	return w.launcher.Prepare(w.slot)
 }
 
-// discard hands a sandbox over that was used.
-func (s *Worker) discard(box *sandbox.Sandbox) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.used = append(s.used, box)
+// discard takes a used sandbox, to be closed later.
+func (w *Worker) discard(box *sandbox.Sandbox) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.used = append(w.used, box)
 }
 
-// Settle returns when nothing of past runs is left.
-func (s *Worker) Settle() {
-	s.tidying.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closeUsed()
-	if err := s.slot.Group.Trim(); err != nil {
-		s.log.Error("past runs left something behind; it is removed when judged starts again", "error", err)
+// Settle removes what past runs left and returns when it is gone.
+func (w *Worker) Settle() {
+	w.tidying.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closeUsed()
+	if err := w.slot.Group.Trim(); err != nil {
+		w.log.Error("cannot remove control groups of past runs; they are removed when judged starts again", "error", err)
 	}
 }
 
-// Close takes the worker down and returns when nothing of it is left.
-func (s *Worker) Close() error {
-	s.Settle()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	if s.next != nil {
-		s.used = append(s.used, s.next)
-		s.next = nil
-		s.closeUsed()
+// Close removes everything that belongs to the worker.
+func (w *Worker) Close() error {
+	w.Settle()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	if w.next != nil {
+		w.used = append(w.used, w.next)
+		w.next = nil
+		w.closeUsed()
 	}
-	return errors.Join(s.slot.Trees.Close(), s.slot.Network.Close(), s.reader.Close())
+	return errors.Join(w.slot.Trees.Close(), w.slot.Network.Close(), w.reader.Close())
 }

@@ -63,6 +63,7 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d beside the program, send fewer or raise sandbox.work_inodes", len(j.Files), room)
 	e.tests(j.Tests, c.Limits.Max)
 	e.checker(j.Checker)
+	e.interactor(j.Interactor)
 	e.limits(j.Limits, c.Limits.Max)
 	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus", "%d; slots here have %d, the value of slots.width; send at most that", j.CPUs, c.Slots.Width)
 	e.repeats(j.Repeats, c.Limits.Max)
@@ -174,6 +175,16 @@ func (e *Errors) checker(c *job.Checker) {
 	e.check(err == nil, "checker.kind", "%s is unknown; send %s; or, with a program, one of %q", quote(c.Kind), checker.Usage(), jury.CheckerProtocols())
 	e.check(len(c.Args) == 0, "checker.args", "this checker takes none; leave them out")
 	e.check(c.Program == (job.File{}), "checker.program", "this checker is none; leave it out, or send the kind icpc, testlib or cms")
+}
+
+func (e *Errors) interactor(i *job.Interactor) {
+	if i == nil {
+		return
+	}
+	_, known := jury.IsInteractor(i.Kind)
+	e.check(known, "interactor.kind", "%s is unknown; send one of %q", quote(i.Kind), jury.InteractorProtocols())
+	e.file("interactor.program", &i.Program)
+	e.arguments("interactor.args", i.Args)
 }
 
 func (e *Errors) limits(l job.Limits, most config.MaxLimits) {

@@ -51,6 +51,13 @@ func MapFiles(j job.Job, each func(field string, f job.File) (job.File, error)) 
 		}
 		j.Checker = &c
 	}
+	if j.Interactor != nil {
+		i := *j.Interactor
+		if i.Program, err = each("interactor.program", i.Program); err != nil {
+			return job.Job{}, err
+		}
+		j.Interactor = &i
+	}
 	j.Files, j.Tests = files, tests
 	return j, nil
 }
@@ -66,9 +73,15 @@ func CheckRoom(j job.Job, room units.Bytes, size func(job.File) (units.Bytes, er
 	if err := fit("files", "with the program ", files, room, size); err != nil {
 		return err
 	}
+	// A program of the jury needs room for what it writes, too.
+	const withRoom = "with as much for its feedback "
 	if c := j.Checker; c != nil && c.Program != (job.File{}) {
-		// It needs room for what it writes, too.
-		return fit("checker.program", "with as much for its feedback ", []job.File{c.Program, c.Program}, room, size)
+		if err := fit("checker.program", withRoom, []job.File{c.Program, c.Program}, room, size); err != nil {
+			return err
+		}
+	}
+	if i := j.Interactor; i != nil {
+		return fit("interactor.program", withRoom, []job.File{i.Program, i.Program}, room, size)
 	}
 	return nil
 }

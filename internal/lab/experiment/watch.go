@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/engine/canary"
 	"judged/internal/engine/measure"
 	"judged/internal/sandbox/initproc"
+	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 

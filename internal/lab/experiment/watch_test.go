@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"judged/internal/engine/canary"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
+	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"judged/internal/engine"
-	"judged/internal/engine/canary"
 	"judged/internal/host/doctor"
 	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/slots"
 	"judged/internal/host/topology"
 	"judged/internal/sandbox/initproc"
+	"judged/internal/timing/canary"
 )
 
 // Options say what to try out.

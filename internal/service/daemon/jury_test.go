@@ -8,6 +8,33 @@ import (
 	"judged/internal/base/job"
 )
 
+// interactors: a program and an interactor, both of which come with the job, talk.
+func interactors(t *testing.T, d *instance) {
+	script := func(body string) job.File { return *text("#!/bin/sh\n" + body) }
+	asks := script(`echo 3 4; read n; echo "got $n" > $3/judgemessage.txt; [ "$n" = 7 ] && exit 42; exit 43`)
+	for id, tt := range map[string]struct {
+		program job.File
+		want    job.CheckReport
+	}{
+		"talk-right": {script(`read a b; echo $((a + b))`), job.CheckReport{Verdict: job.Accepted, Message: "got 7", FirstExit: job.ExitProgram}},
+		"talk-wrong": {script(`read a b; echo $a; read c; exec sleep 60`), job.CheckReport{Verdict: job.WrongAnswer, Message: "got 3", FirstExit: job.ExitInteractor}},
+	} {
+		d.submit(id, job.Job{Program: tt.program, Tests: []job.Test{{Name: "1"}}, Interactor: &job.Interactor{Kind: "icpc", Program: asks},
+			Limits: job.Limits{CPUTimeMS: 1000, WallTimeMS: 2000}})
+		r := d.finish(id)
+		if r.Verdict != tt.want.Verdict || len(r.Tests) != 1 || r.Tests[0].Checker == nil {
+			t.Fatalf("%s: verdict %s of %d tests, %s", id, r.Verdict, len(r.Tests), r.Message)
+		}
+		got := *r.Tests[0].Checker
+		if got.Verdict == job.Accepted {
+			got.FirstExit = job.ExitProgram // either may be first
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", id, diff)
+		}
+	}
+}
+
 // juryPrograms: checkers that are programs come as files of a job, and their words are in its report.
 func juryPrograms(t *testing.T, d *instance) {
 	script := func(body string) job.File { return *text("#!/bin/sh\n" + body) }

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"judged/internal/engine"
-	"judged/internal/engine/canary"
 	"judged/internal/host/slots"
+	"judged/internal/timing/canary"
 )
 
 // readings are canaries on the workers of the engine.

@@ -32,6 +32,7 @@ func TestServe(t *testing.T) {
 		{"hostile text", hostileText},
 		{"verdicts", verdicts},
 		{"programs of the jury", juryPrograms},
+		{"interactors", interactors},
 		{"data folder in use", dataInUse},
 		{"port in use", portInUse},
 		{"threads", threads},

@@ -8,5 +8,5 @@
 // that confirm another get a quiet slot, or another core, where there is one.
 //
 // Not here: the states of a slot (host/slots), the statistics (timing), the
-// reference kernels (engine/canary), and which job runs next (dispatch).
+// reference kernels (timing/canary), and which job runs next (dispatch).
 package slothealth

@@ -17,13 +17,13 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
-	"judged/internal/engine/canary"
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
+	"judged/internal/timing/canary"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
 )

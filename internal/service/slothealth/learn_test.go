@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"judged/internal/base/job"
-	"judged/internal/engine/canary"
 	"judged/internal/sandbox/initproc"
+	"judged/internal/timing/canary"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
 )

@@ -8,11 +8,11 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
-	"judged/internal/engine/canary"
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
+	"judged/internal/timing/canary"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
 )

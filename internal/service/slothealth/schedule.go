@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"judged/internal/engine/canary"
 	"judged/internal/host/slots"
+	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"judged/internal/base/job"
-	"judged/internal/engine/canary"
 	"judged/internal/host/slots"
 	"judged/internal/sandbox/initproc"
+	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 

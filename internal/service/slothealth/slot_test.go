@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/job"
-	"judged/internal/engine/canary"
 	"judged/internal/sandbox/initproc"
+	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
 )
 

@@ -159,9 +159,9 @@ func neighbours(before, after Snapshot) (time.Duration, bool) {
 	return max(time.Duration(busy)*tick-time.Duration(own), 0), ok && known
 }
 
-// NeighboursRest reports whether the neighbours ran nothing for as long as a tick can
+// NeighboursIdle reports whether the neighbours ran nothing for as long as a tick can
 // show. Without neighbours it does.
-func NeighboursRest(before, after Snapshot) bool {
+func NeighboursIdle(before, after Snapshot) bool {
 	busy, _ := neighbours(before, after)
 	return busy < tick
 }

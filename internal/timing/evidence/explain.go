@@ -56,17 +56,17 @@ func Explain(e job.Evidence, f Facts, th Thresholds) job.Explained {
 	return x
 }
 
-// Deviated adds that a reference kernel took longer, by a ratio, right before or after the
+// ExplainDeviation adds that a reference kernel took longer, by a ratio, right before or after the
 // run. Some kernels are far more sensitive to neighbours than any solution, so the bound is
 // that of neighbours.
-func Deviated(x *job.Explained, cpuTime time.Duration, ratio float64, th Thresholds) {
+func ExplainDeviation(x *job.Explained, cpuTime time.Duration, ratio float64, th Thresholds) {
 	slower := partOf(cpuTime, min(ratio, th.Neighbours.Cost))
 	x.Add(job.CauseCanary, slower, slower)
 }
 
-// Saved is the CPU time that a run would have taken more at the planned frequency: the one
+// FrequencyGain is the CPU time that a run would have taken more at the planned frequency: the one
 // disturbance that makes a program's time shorter.
-func Saved(e job.Evidence, cpuTime time.Duration, th Thresholds) time.Duration {
+func FrequencyGain(e job.Evidence, cpuTime time.Duration, th Thresholds) time.Duration {
 	if off := th.Frequency.off(e.FrequencyRatio); off > th.Frequency.Slack && cpuTime >= th.Frequency.MinCPU {
 		return time.Duration(off * float64(cpuTime))
 	}

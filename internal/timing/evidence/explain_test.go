@@ -83,7 +83,7 @@ func TestExplain(t *testing.T) {
 func TestDeviated(t *testing.T) {
 	var got job.Explained
 	for _, ratio := range []float64{0.2, 0, -0.2, 6} { // 6: as 0.35
-		Deviated(&got, 1350*ms, ratio, DefaultThresholds(true))
+		ExplainDeviation(&got, 1350*ms, ratio, DefaultThresholds(true))
 	}
 	want := job.Explained{CPUTime: 575 * ms, WallTime: 575 * ms, Causes: []job.Explanation{
 		{Cause: job.CauseCanary, CPUTime: 225 * ms, WallTime: 225 * ms}, {Cause: job.CauseCanary, CPUTime: 350 * ms, WallTime: 350 * ms}}}
@@ -96,12 +96,12 @@ func TestDeviated(t *testing.T) {
 func TestSaved(t *testing.T) {
 	th := DefaultThresholds(false)
 	e := func(ratio float64) job.Evidence { return job.Evidence{FrequencyRatio: &ratio} }
-	got := map[string]time.Duration{"no plan": Saved(e(1.25), 1000*ms, th)}
+	got := map[string]time.Duration{"no plan": FrequencyGain(e(1.25), 1000*ms, th)}
 	th.Frequency.Plan = 1
-	got["faster"] = Saved(e(1.25), 1000*ms, th)
-	got["slower"] = Saved(e(0.75), 1000*ms, th)
-	got["a drift"] = Saved(e(1.003), 1000*ms, th)
-	got["too short to say"] = Saved(e(1.25), 9*ms, th)
+	got["faster"] = FrequencyGain(e(1.25), 1000*ms, th)
+	got["slower"] = FrequencyGain(e(0.75), 1000*ms, th)
+	got["a drift"] = FrequencyGain(e(1.003), 1000*ms, th)
+	got["too short to say"] = FrequencyGain(e(1.25), 9*ms, th)
 	want := map[string]time.Duration{"no plan": 0, "faster": 250 * ms, "slower": 0, "a drift": 0, "too short to say": 0}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

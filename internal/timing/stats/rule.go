@@ -99,9 +99,9 @@ func (r Rule) Margin(value time.Duration) float64 {
 	return float64(r.Limit-value) / float64(r.Limit)
 }
 
-// Near reports whether value is too close to the limit to tell on which side of
+// InGuardBand reports whether value is too close to the limit to tell on which side of
 // it the program is.
-func (r Rule) Near(value time.Duration) bool {
+func (r Rule) InGuardBand(value time.Duration) bool {
 	r = r.resolved()
 	return sample{limit: r.Limit, guard: r.Band()}.inBand(value)
 }

@@ -170,17 +170,17 @@ func TestMargin(t *testing.T) {
 	}
 }
 
-func TestNear(t *testing.T) {
+func TestInGuardBand(t *testing.T) {
 	r := Rule{Limit: 1000, Guard: Guard{Ratio: 0.02, Floor: 5}}
 	got := map[time.Duration]bool{}
 	for _, x := range []time.Duration{0, 980, 981, 1000, 1020, 1021} {
-		got[x] = r.Near(x)
+		got[x] = r.InGuardBand(x)
 	}
 	want := map[time.Duration]bool{0: false, 980: false, 981: true, 1000: true, 1020: true, 1021: false}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if (Rule{}).Near(math.MaxInt64 / 2) {
+	if (Rule{}).InGuardBand(math.MaxInt64 / 2) {
 		t.Error("a time is near no limit")
 	}
 }

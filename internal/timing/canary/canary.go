@@ -1,0 +1,164 @@
+// Package canary runs reference kernels in the same sandbox as solutions. What their times say about a slot is decided
+// in package slothealth.
+package canary
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
+	"judged/internal/host/topology"
+	"judged/internal/sandbox"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/timing/evidence"
+)
+
+// A Runner runs programs on the CPUs of one slot, in a sandbox.
+type Runner interface {
+	CPUs() cpuset.Set
+	RunOnce(ctx context.Context, p Program) (job.TestReport, error)
+	Observation(job.Run) evidence.Observation
+}
+
+// Program is a reference kernel or a probe with all that a run of it needs.
+type Program struct {
+	Name   string
+	Args   []string
+	File   sandbox.File
+	Limits job.Limits
+	Head   units.Bytes // how much of its output the report holds
+}
+
+// Reading is one run of a kernel.
+type Reading struct {
+	CPUs                 string // kernel list of the slot
+	Kernel               string
+	CPUTime              time.Duration // of the kernel's work without its preparation; wall time of ping-pong, which sleeps
+	Run                  job.Run       // of the whole program, with what disturbed it
+	evidence.Observation               // the same run, in the form from which thresholds are learned
+}
+
+// Canary knows the kernels. It is safe for concurrent use.
+type Canary struct {
+	file     *os.File // the program
+	digest   string
+	topology topology.Topology
+	wall     time.Duration // that a kernel may take; shorter in tests
+}
+
+// wallTime is how long a kernel may take when other work shares its CPU. Alone it takes a tenth of a second.
+const wallTime = 30 * time.Second
+
+// New prepares the program of the kernels for being copied into sandboxes. The sizes of the kernels follow from the
+// caches of the topology.
+func New(t topology.Topology) (*Canary, error) {
+	program, err := sandbox.InitProgram()
+	if err != nil {
+		return nil, fmt.Errorf("read canary: %w", err)
+	}
+	f, err := linux.Memfd(initproc.CanaryName)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Write(program); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("copy canary: %w", err)
+	}
+	sum := sha256.Sum256(program)
+	return &Canary{file: f, digest: hex.EncodeToString(sum[:]), topology: t, wall: wallTime}, nil
+}
+
+// Close releases the program.
+func (c *Canary) Close() error { return c.file.Close() }
+
+// Digest is the SHA-256 of the program in hexadecimal. Times of different programs do not compare.
+func (c *Canary) Digest() string { return c.digest }
+
+// Kernels lists the kernels for a slot of these CPUs: ping-pong needs at least two. All of them together take about a
+// second.
+func (c *Canary) Kernels(cpus cpuset.Set) []string {
+	kernels := append(initproc.Kernels(), initproc.ShortKernels()...)
+	if len(cpus) > 1 {
+		kernels = append(kernels, initproc.KernelPingPong)
+	}
+	return kernels
+}
+
+// Read runs one kernel. A run that noise spoils is repeated; if noise spoils all of them the error is ErrNoise with the
+// cause.
+func (c *Canary) Read(ctx context.Context, runner Runner, kernel string) (Reading, error) {
+	cpus := runner.CPUs()
+	p := c.program(kernel, Sizes(c.topology, cpus))
+	r, err := undisturbed(func() (Reading, error) { return read(ctx, runner, p) })
+	if err != nil {
+		return Reading{}, fmt.Errorf("run reference kernel %s on CPU %s: %w", kernel, cpus, err)
+	}
+	return r, nil
+}
+
+func read(ctx context.Context, runner Runner, p Program) (Reading, error) {
+	r, err := run(ctx, runner, p)
+	if err != nil {
+		return Reading{}, err
+	}
+	times, err := initproc.ParseKernelTime(*r.StdoutHead)
+	if err != nil {
+		return Reading{}, err
+	}
+	t := times.CPUTime
+	if p.Name == initproc.KernelPingPong {
+		t = times.WallTime
+	}
+	return Reading{CPUs: runner.CPUs().String(), Kernel: p.Name, CPUTime: t, Run: r.Runs[0], Observation: runner.Observation(r.Runs[0])}, nil
+}
+
+// run returns the report of a run that succeeded, with its output.
+func run(ctx context.Context, runner Runner, p Program) (job.TestReport, error) {
+	r, err := runner.RunOnce(ctx, p)
+	if err != nil {
+		return job.TestReport{}, err
+	}
+	if r.Verdict != job.Accepted || r.StdoutHead == nil || len(r.Runs) == 0 {
+		return job.TestReport{}, failure(r, p.Limits)
+	}
+	return r, nil
+}
+
+// Probe runs a probe for a number of milliseconds and returns what it wrote, with the run.
+func (c *Canary) Probe(ctx context.Context, runner Runner, probe string, milliseconds int) (string, job.Run, error) {
+	p := c.program(probe, nil)
+	p.Args = append(p.Args, strconv.Itoa(milliseconds))
+	p.Limits.CPUTimeMS += int64(milliseconds)
+	p.Limits.WallTimeMS += 3 * int64(milliseconds)
+	p.Head = probeBytes
+	r, err := run(ctx, runner, p)
+	if err != nil {
+		return "", job.Run{}, fmt.Errorf("run probe %s on CPU %s: %w", probe, runner.CPUs(), err)
+	}
+	return *r.StdoutHead, r.Runs[0], nil
+}
+
+// More than a probe and a kernel write.
+const (
+	probeBytes = 4 << 10
+	lineBytes  = 64
+)
+
+func (c *Canary) program(kernel string, sizes map[string]units.Bytes) Program {
+	return Program{
+		Name: kernel,
+		Args: arguments(kernel, sizes),
+		// Each run opens the file again and so has a file offset of its own.
+		File:   sandbox.File{Name: initproc.CanaryName, Exec: true, Path: fmt.Sprintf("/proc/self/fd/%d", c.file.Fd())},
+		Limits: job.Limits{CPUTimeMS: 10_000, WallTimeMS: c.wall.Milliseconds(), Memory: memoryLimit(sizes[kernel]), Output: 64 << 10, Stack: 8 << 20, Processes: 32},
+		Head:   lineBytes,
+	}
+}

@@ -1,0 +1,75 @@
+package canary
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
+	"judged/internal/sandbox/initproc"
+)
+
+// ErrNoise is the error of a reference kernel that other work disturbed in each of its runs. It is no sign of a bad CPU.
+var ErrNoise = errors.New("disturbed by noise")
+
+// tries is how often a kernel is run while noise disturbs it.
+const tries = 3
+
+// undisturbed repeats a run while noise disturbs it.
+func undisturbed(run func() (Reading, error)) (r Reading, err error) {
+	for range tries {
+		if r, err = run(); !errors.Is(err, ErrNoise) {
+			return r, err
+		}
+	}
+	return r, fmt.Errorf("%w; gave up after %d tries; stop the other work on the CPU or reserve the CPU, see judged doctor", err, tries)
+}
+
+// failure explains from its run why a kernel or a probe has no result.
+func failure(t job.TestReport, l job.Limits) error {
+	var run job.Run
+	if len(t.Runs) > 0 {
+		run = t.Runs[len(t.Runs)-1]
+	}
+	switch e := t.Exit; {
+	case t.Verdict == job.TimeLimit:
+		return fmt.Errorf("%w: stopped at %s of CPU time, many times what it needs; %s", ErrNoise, units.Duration(l.CPUTime()), surroundings(run))
+	case t.Verdict == job.WallTimeLimit, t.Verdict == job.IdlenessLimit:
+		return fmt.Errorf("%w: stopped after %s with %s of CPU time; %s", ErrNoise, units.Duration(run.WallTime), units.Duration(run.CPUTime), surroundings(run))
+	case t.Verdict == job.InternalError:
+		return fmt.Errorf("%w: %s; %s", ErrNoise, t.Message, surroundings(run))
+	case t.Verdict == job.MemoryLimit:
+		return fmt.Errorf("needs more memory than its limit of %s", l.Memory)
+	case e != nil && e.Signal == linux.SignalName(syscall.SIGKILL):
+		return fmt.Errorf("%w: killed from outside; the host may be out of memory, see the kernel log", ErrNoise)
+	case e != nil && e.Code != nil && *e.Code == initproc.ExitWrong:
+		return errors.New("computed a wrong result: the processor, the memory or the judged binary is damaged")
+	case e != nil && e.Code != nil && *e.Code == initproc.ExitUnusable:
+		return errors.New("cannot start: too little memory, or a damaged judged binary")
+	}
+	return fmt.Errorf("verdict %s: judged's own program does not work in the sandbox", t.Verdict)
+}
+
+// surroundings says what else used the CPU during a run, as far as that is known.
+func surroundings(r job.Run) string {
+	var known []string
+	add := func(text string, d *time.Duration) {
+		if d != nil {
+			known = append(known, fmt.Sprintf(text, units.Duration(*d)))
+		}
+	}
+	add("it waited %s for the CPU", r.Evidence.RunDelay)
+	add("other programs used it for %s", r.Evidence.ForeignTime)
+	add("the hypervisor took %s", r.Evidence.StealTime)
+	if n := r.Evidence.Throttled; n != nil && *n > 0 {
+		known = append(known, fmt.Sprintf("a quota stopped it %d times", *n))
+	}
+	if len(known) == 0 {
+		return "what else used the CPU is unknown"
+	}
+	return strings.Join(known, ", ")
+}

@@ -1,0 +1,22 @@
+package canary
+
+import (
+	"slices"
+
+	"judged/internal/sandbox/initproc"
+)
+
+// Shared lists the kernels whose times depend on what neighbours do in the caches and the memory that they share with a
+// slot.
+func Shared() []string { return []string{initproc.KernelL3, initproc.KernelDRAM, initproc.KernelTriad} }
+
+// Noise lists the kernels that show how much the CPU time of a solution varies on a healthy slot. On a virtual machine
+// the Shared ones are not among them: neighbours come and go there, and judged looks for them with each run near the
+// limit.
+func Noise(virtual bool) []string {
+	kernels := initproc.Kernels()
+	if virtual {
+		kernels = slices.DeleteFunc(kernels, func(k string) bool { return slices.Contains(Shared(), k) })
+	}
+	return kernels
+}
