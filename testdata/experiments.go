@@ -12,7 +12,7 @@ import (
 var all embed.FS
 
 // ReadExperiment returns a program of the published experiments as source. The
-// sieve is a sample of its own, too.
+// sieve is also a sample.
 func ReadExperiment(name string) ([]byte, error) {
 	if name == "sieve.c" {
 		return fs.ReadFile(all, "submissions/measure/sieve.c")

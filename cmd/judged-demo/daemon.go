@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	startPatience = 60 * time.Second // until the daemon tells its URL
+	startPatience = 60 * time.Second // until the daemon prints its URL
 	stopPatience  = 30 * time.Second // until it has drained
 	nudge         = time.Second      // between two signals to one that shall hurry
 )
 
-// daemon is judged serve as a process of its own.
+// daemon is a judged serve process.
 type daemon struct {
 	cmd   *exec.Cmd
 	url   string
@@ -71,7 +71,7 @@ func (d *daemon) follow(out io.Reader, first chan<- string) {
 	close(d.ended)
 }
 
-// errEnded is what a daemon that nobody stopped comes to; stop tells why.
+// errEnded is what a daemon that nobody stopped comes to; stop says why.
 var errEnded = errors.New("judged ended before its jobs did")
 
 // stop ends the daemon by SIGTERM and waits. In a hurry more signals tell it to
@@ -96,7 +96,8 @@ func (d *daemon) stop(hurry bool) error {
 		case <-deadline.C:
 			d.signal(syscall.SIGKILL)
 			<-d.ended
-			return fmt.Errorf("stop judged: it did not end within %s of SIGTERM and was killed%s", stopPatience, d.lastWords())
+			return fmt.Errorf("stop judged: it did not end within %s of SIGTERM and was killed%s", stopPatience,
+				d.lastWords())
 		}
 	}
 }

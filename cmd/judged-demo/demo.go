@@ -133,7 +133,8 @@ func (d *demo) leave(s *scene) error {
 		return fmt.Errorf("look for leftovers: %w", err)
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("something is left behind; judged removes control groups of dead ones when it starts again:\n\t%s", strings.Join(left, "\n\t"))
+		return fmt.Errorf("something is left behind; judged removes control groups of dead ones when it starts "+
+			"again:\n\t%s", strings.Join(left, "\n\t"))
 	}
 	if s.daemon != 0 {
 		fmt.Fprintln(d.out, "\nthe daemon has ended; of processes, control groups, mounts and files nothing is left")

@@ -123,7 +123,8 @@ func TestDemoTellsWrongVerdict(t *testing.T) {
 	if code := s.wait(t, s.start(t, "-repeats", "1")); code != exitNo {
 		t.Errorf("exit code %d, want %d\n%s", code, exitNo, &s.err)
 	}
-	for _, text := range []string{"not as expected: wrong: verdict: want WA, got AC", "1 of 2 as expected", "nothing is left"} {
+	for _, text := range []string{"not as expected: wrong: verdict: want WA, got AC", "1 of 2 as expected",
+		"nothing is left"} {
 		if !strings.Contains(s.out.String(), text) {
 			t.Errorf("output lacks %q:\n%s", text, &s.out)
 		}
@@ -179,10 +180,13 @@ func TestUsage(t *testing.T) {
 		want string
 	}{
 		{"no judged", []string{"-judged", "none/judged", "-samples", known},
-			"judged-demo: find judged: stat none/judged: no such file or directory; build it with make build, or name it with -judged\n"},
+			"judged-demo: find judged: stat none/judged: no such file or directory; build it with make build, or name " +
+				"it with -judged\n"},
 		{"no samples", []string{"-judged", os.Args[0], "-samples", "none.json"},
-			"judged-demo: read samples: open none.json: no such file or directory; name testdata/samples.json of the repository\n"},
-		{"no repeats", []string{"-judged", os.Args[0], "-samples", known, "-repeats", "0"}, "judged-demo: read -repeats 0: want at least 1\n"},
+			"judged-demo: read samples: open none.json: no such file or directory; name testdata/samples.json of the " +
+				"repository\n"},
+		{"no repeats", []string{"-judged", os.Args[0], "-samples", known, "-repeats", "0"},
+			"judged-demo: read -repeats 0: want at least 1\n"},
 		{"arguments", []string{"x"}, "judged-demo: read arguments: want none, got [\"x\"]; see judged-demo -help\n"},
 	}
 	for _, tt := range tests {
@@ -220,11 +224,13 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := p.items[len(p.items)-1]
-	if diff := cmp.Diff(job.Repeats{Min: 7, Max: 7}, last.job.Repeats); diff != "" || last.sample.Name != "measure/sieve" {
+	if diff := cmp.Diff(job.Repeats{Min: 7, Max: 7}, last.job.Repeats); diff != "" ||
+		last.sample.Name != "measure/sieve" {
 		t.Errorf("last is %q, repeats -want +got\n%s", last.sample.Name, diff)
 	}
 	python := slices.ContainsFunc(p.items, func(it *item) bool { return slices.Contains(it.sample.Needs, "python") })
 	if left := len(p.withoutPython) > 0; python == left || left == samples.InSandbox("python3") {
-		t.Errorf("with Python samples: %t, left out: %q, python3 in the sandbox: %t", python, p.withoutPython, samples.InSandbox("python3"))
+		t.Errorf("with Python samples: %t, left out: %q, python3 in the sandbox: %t", python, p.withoutPython,
+			samples.InSandbox("python3"))
 	}
 }

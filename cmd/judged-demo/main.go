@@ -25,7 +25,7 @@ const (
 )
 
 func main() {
-	// The daemon is told to end when the thread ends that started it, and
+	// The daemon gets a signal when the thread ends that started it, and
 	// this is the only thread that lives as long as the demo.
 	runtime.LockOSThread()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -34,7 +34,7 @@ func main() {
 	os.Exit(code)
 }
 
-// errNo ends a demo whose answer is no. It has been told already.
+// errNo ends a demo whose answer is no. The answer is printed already.
 var errNo = errors.New("no")
 
 // needError is something that is missing here.
@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	d := demo{out: out, err: errOut}
 	flags := flag.NewFlagSet("judged-demo", flag.ContinueOnError)
 	flags.SetOutput(errOut)
-	flags.StringVar(&d.judged, "judged", "bin/judged", "`PATH` of judged; the report is saved beside it")
+	flags.StringVar(&d.judged, "judged", "bin/judged", "`PATH` of judged; the report is saved next to it")
 	flags.StringVar(&d.samples, "samples", "testdata/samples.json", "`FILE` with the samples")
 	flags.IntVar(&d.repeats, "repeats", 20, "how often the sieve runs")
 	err := flags.Parse(args)
@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	case errors.Is(err, flag.ErrHelp):
 		return exitYes
 	case err != nil:
-		return exitUsage // flag has told it
+		return exitUsage // package flag has printed it
 	case flags.NArg() > 0:
 		err = needf("read arguments: want none, got %q; see judged-demo -help", flags.Args())
 	default:

@@ -64,10 +64,12 @@ const (
 func sieve(dir string, repeats int) *item {
 	input, answer := fmt.Sprintln(sieveNumbers), fmt.Sprintln(sievePrimes)
 	return &item{
-		sample: samples.Sample{Name: "measure/sieve", Source: filepath.Join(dir, "submissions", "measure", "sieve.c"), Static: true,
-			Want: samples.Want{Verdict: job.Accepted}},
+		sample: samples.Sample{Name: "measure/sieve", Source: filepath.Join(dir, "submissions", "measure", "sieve.c"),
+			Static: true,
+			Want:   samples.Want{Verdict: job.Accepted}},
 		job: job.Job{
-			Tests:   []job.Test{{Name: fmt.Sprint(sieveNumbers), Input: &job.File{Text: &input}, Answer: &job.File{Text: &answer}}},
+			Tests: []job.Test{{Name: fmt.Sprint(sieveNumbers), Input: &job.File{Text: &input},
+				Answer: &job.File{Text: &answer}}},
 			Limits:  job.Limits{CPUTimeMS: 10_000, WallTimeMS: 60_000, Memory: sieveMemory},
 			Repeats: job.Repeats{Min: repeats, Max: repeats},
 		},
@@ -82,7 +84,8 @@ func (p *plan) build(ctx context.Context, dir string, line render.Line) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return &needError{errors.Join(err, errors.New("gcc must link statically, too; install the static C library: apt-get install libc6-dev"))}
+			return &needError{errors.Join(err, errors.New(
+				"gcc must link statically, too; install the static C library: apt-get install libc6-dev"))}
 		}
 		if it.job.Tests == nil {
 			it.job = it.sample.Job()

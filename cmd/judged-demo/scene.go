@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// scene is where the demo plays: a folder of its own, and what was there
+// scene is where the demo plays: its own folder, and what was there
 // before.
 type scene struct {
 	dir    string
@@ -48,7 +48,7 @@ func (s *scene) log() string      { return filepath.Join(s.dir, "judged.log") }
 func (s *scene) remove() error { return os.RemoveAll(s.dir) }
 
 // adoptOrphans makes what the daemon leaves running a child of the demo, so
-// that it can be told from what other judged processes run.
+// that it can be distinguished from what other judged processes run.
 func adoptOrphans() error {
 	const setChildSubreaper = 36 // PR_SET_CHILD_SUBREAPER, Linux 3.4
 	if _, _, errno := syscall.Syscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0); errno != 0 {

@@ -24,7 +24,8 @@ func writeTable(w io.Writer, items []*item) error {
 		r := it.report
 		runs, timing := runsOf(r)
 		row := render.Row{Cells: []string{it.sample.Name, string(it.sample.Want.Verdict), string(r.Verdict),
-			render.Time(r.CPUTime), render.Bytes(r.MemoryPeak), render.Runs(runs)}, Notes: render.RunNotes(runs, timing)}
+			render.Time(r.CPUTime), render.Bytes(r.MemoryPeak), render.Runs(runs)}, Notes: render.RunNotes(runs,
+			timing)}
 		rows = append(rows, row)
 	}
 	return render.Grid(w, []string{"SAMPLE", "EXPECTED", "VERDICT", "CPU TIME", "MEMORY", "RUNS"}, rows)
@@ -57,7 +58,7 @@ func writeDifferences(w io.Writer, items []*item) (wrong bool) {
 	return right < len(items)
 }
 
-// saveReport writes a report beside judged and returns its path.
+// saveReport writes a report next to judged and returns its path.
 func saveReport(judged string, r job.Report) (string, error) {
 	path := filepath.Join(filepath.Dir(judged), "demo-report.json")
 	text, err := json.MarshalIndent(r, "", "  ")
@@ -71,7 +72,8 @@ func saveReport(judged string, r job.Report) (string, error) {
 }
 
 // shown are the metrics that the demo quotes: of each the largest series.
-var shown = [...]string{"judged_runs_total", "judged_runs_disturbed_total", "judged_run_cpu_seconds_sum", "judged_sandbox_overhead_seconds_sum"}
+var shown = [...]string{"judged_runs_total", "judged_runs_disturbed_total", "judged_run_cpu_seconds_sum",
+	"judged_sandbox_overhead_seconds_sum"}
 
 // writeMetrics quotes from the daemon's metrics.
 func writeMetrics(ctx context.Context, w io.Writer, url string) error {

@@ -1,6 +1,6 @@
 // Command judged-init starts the processes of sandboxes. judged carries it
-// inside itself and is the only one to start it; package initproc tells what it
-// does. It is a program of its own because every sandbox is a fork of it, and a
+// inside itself and is the only one to start it; package initproc says what it
+// does. It is a separate program because every sandbox is a fork of it, and a
 // fork copies what a program has in memory.
 package main
 

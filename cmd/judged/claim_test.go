@@ -25,12 +25,15 @@ func TestSecondJudged(t *testing.T) {
 	refuse := func(t *testing.T, holder string, args ...string) {
 		t.Helper()
 		cmd := together(args...)
-		brake := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }) // a daemon that is not refused serves for ever
+		// a daemon that is not refused serves for ever
+		brake := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 		defer brake.Stop()
 		got := execute(t, cmd)
 		if got.code != exitFault || got.stdout != "" || strings.Count(got.stderr, "\n") > 2 ||
-			!strings.Contains(got.stderr, "claim CPU "+cpu+": "+holder) || !strings.Contains(got.stderr, "; stop that one, or name other CPUs") {
-			t.Errorf("judged %q: exit code %d, stdout %q, stderr %q; want %d and the holder %q", args, got.code, got.stdout, got.stderr, exitFault, holder)
+			!strings.Contains(got.stderr, "claim CPU "+cpu+": "+holder) ||
+			!strings.Contains(got.stderr, "; stop that one, or name other CPUs") {
+			t.Errorf("judged %q: exit code %d, stdout %q, stderr %q; want %d and the holder %q", args, got.code,
+				got.stdout, got.stderr, exitFault, holder)
 		}
 	}
 	serve := []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", data, "--cpu-list", cpu}
@@ -56,7 +59,8 @@ func TestSecondJudged(t *testing.T) {
 	if err := second.Start(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.WaitFor(t, 30*time.Second, "the program to run", func() bool { return running("sleep\x00" + second.Args[len(second.Args)-1] + "\x00") })
+	testkit.WaitFor(t, 30*time.Second, "the program to run",
+		func() bool { return running("sleep\x00" + second.Args[len(second.Args)-1] + "\x00") })
 	refuse(t, fmt.Sprintf("judged run sleep (process %d, since ", second.Process.Pid), serve...)
 	if err := second.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)

@@ -62,12 +62,14 @@ func TestGeneratedClients(t *testing.T) {
 		steps    [][]string
 	}{
 		{"python", [][]string{
-			{python, "-m", "openapi_python_client", "generate", "--meta", "none", "--path", document, "--output-path", "judged_client"},
+			{python, "-m", "openapi_python_client", "generate", "--meta", "none", "--path", document, "--output-path",
+				"judged_client"},
 			{python, "run.py"},
 		}},
 		{"go", [][]string{
 			{"mkdir", "generated"},
-			{"go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "generated", "-o", "generated/client.go", document},
+			{"go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "generated", "-o",
+				"generated/client.go", document},
 			{"go", "run", "."},
 		}},
 		{"typescript", [][]string{
@@ -77,8 +79,10 @@ func TestGeneratedClients(t *testing.T) {
 			{"node", "run.js"},
 		}},
 		{"java", [][]string{
-			{"java", "-jar", generator, "generate", "-i", document, "-g", "java", "--library", "native", "-o", "generated", "--invoker-package", "judged.client",
-				"--api-package", "judged.client.api", "--model-package", "judged.client.model", "--global-property", "apiTests=false,modelTests=false,skipFormModel=false",
+			{"java", "-jar", generator, "generate", "-i", document, "-g", "java", "--library", "native", "-o",
+				"generated", "--invoker-package", "judged.client",
+				"--api-package", "judged.client.api", "--model-package", "judged.client.model", "--global-property",
+				"apiTests=false,modelTests=false,skipFormModel=false",
 				"--additional-properties", "openApiNullable=false,useJakartaEe=true"},
 			{"javac", "-d", "classes", "-cp", libraries, "-sourcepath", "generated/src/main/java", "Run.java"},
 			{"java", "-cp", "classes:" + libraries, "Run"},
@@ -86,7 +90,8 @@ func TestGeneratedClients(t *testing.T) {
 	} {
 		t.Run(tt.language, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.CopyFS(dir, os.DirFS(filepath.Join(testkit.RepoRoot(t), "testdata/clients", tt.language))); err != nil {
+			if err := os.CopyFS(dir, os.DirFS(filepath.Join(testkit.RepoRoot(t), "testdata/clients",
+				tt.language))); err != nil {
 				t.Fatal(err)
 			}
 			var said string
@@ -111,9 +116,12 @@ func TestSchemathesis(t *testing.T) {
 	}
 	url, document := startAPI(t)
 	hooks := filepath.Join(testkit.RepoRoot(t), "testdata/clients/python")
-	runIn(t, t.TempDir(), []string{"JUDGED_URL=" + url, "JUDGED_TOKEN=" + apiToken, "SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH=" + hooks, "PYTHONDONTWRITEBYTECODE=1"}, []string{
-		filepath.Join(tools, "python/bin/python"), "-m", "schemathesis.cli", "run", document, "--url", url, "--header", "Authorization: Bearer " + apiToken,
-		"--checks", "all", "--phases", "examples,coverage,fuzzing", "--max-examples", "5", "--seed", "1", "--request-timeout", "90",
+	runIn(t, t.TempDir(), []string{"JUDGED_URL=" + url, "JUDGED_TOKEN=" + apiToken, "SCHEMATHESIS_HOOKS=hooks",
+		"PYTHONPATH=" + hooks, "PYTHONDONTWRITEBYTECODE=1"}, []string{
+		filepath.Join(tools, "python/bin/python"), "-m", "schemathesis.cli", "run", document, "--url", url, "--header",
+		"Authorization: Bearer " + apiToken,
+		"--checks", "all", "--phases", "examples,coverage,fuzzing", "--max-examples", "5", "--seed", "1",
+		"--request-timeout", "90",
 		"--exclude-path-regex", "/(un)?drain$", "--no-color",
 	})
 }
@@ -126,7 +134,10 @@ func jars(t *testing.T, dir string) (generator, libraries string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := slices.IndexFunc(all, func(path string) bool { return strings.HasPrefix(filepath.Base(path), "openapi-generator-cli-") })
+	at := slices.IndexFunc(all, func(path string) bool {
+		return strings.HasPrefix(filepath.Base(path),
+			"openapi-generator-cli-")
+	})
 	if at < 0 {
 		t.Fatalf("no generator among %q", all)
 	}

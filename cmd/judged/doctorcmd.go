@@ -63,7 +63,8 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 			if err != nil {
 				return err
 			}
-			o := doctor.Options{FS: host, CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: strict || c.Slots.Strict, Class: c.Slots.Class, Window: window}
+			o := doctor.Options{FS: host, CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: strict || c.Slots.Strict,
+				Class: c.Slots.Class, Window: window}
 			if o.Program, err = sandbox.InitProgram(); err != nil {
 				return fmt.Errorf("read judged-init: %w", err)
 			}
@@ -93,14 +94,20 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 	cpuListFlag(cmd, &cpuList)
 	cpusFlag(cmd, &cpus)
 	cmd.Flags().StringVar(&root, "root", "", "examine a captured host: a `DIR` or what --capture wrote")
-	cmd.Flags().StringVar(&capture, "capture", "", "write what the checks read to `FILE`, a .tar.gz, and print no report")
-	cmd.Flags().DurationVar(&window, "window", time.Second, "`TIME` between two looks at what the kernel counts; 0 looks once")
-	cmd.Flags().BoolVar(&fingerprint, "fingerprint", false, "print what times on this host depend on, for the other hosts of its pool; with --probe=probe-canary also the times of reference kernels")
-	cmd.Flags().StringVar(&member, "pool-member", "", "compare with the fingerprint in `FILE`, as another host of the pool printed it")
+	cmd.Flags().StringVar(&capture, "capture", "",
+		"write what the checks read to `FILE`, a .tar.gz, and print no report")
+	cmd.Flags().DurationVar(&window, "window", time.Second,
+		"`TIME` between two looks at what the kernel counts; 0 looks once")
+	cmd.Flags().BoolVar(&fingerprint, "fingerprint", false,
+		"print what times on this host depend on, for the other hosts of its pool; with --probe=probe-canary also the "+
+			"times of reference kernels")
+	cmd.Flags().StringVar(&member, "pool-member", "",
+		"compare with the fingerprint in `FILE`, as another host of the pool printed it")
 	probes.add(cmd)
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&strict, "strict", false, "second-class findings make the host unready too")
-	cmd.Flags().StringVar(&explain, "explain", "", "explain what `ID` is: a check, a cause of disturbed runs, or a value of confidence or decided_by")
+	cmd.Flags().StringVar(&explain, "explain", "",
+		"explain what `ID` is: a check, a cause of disturbed runs, or a value of confidence or decided_by")
 	return cmd
 }
 
@@ -160,7 +167,8 @@ func (a *app) printDoctor(r doctor.Report, asJSON bool) error {
 // their lines, to be copied.
 func explanation(e doctor.Explanation) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s): %s\n\nwanted: %s\neffect: %s\n\nlook with\n    %s\n", e.ID, e.Severity, e.Title, e.Wanted, e.Effect, e.Confirm)
+	fmt.Fprintf(&b, "%s (%s): %s\n\nwanted: %s\neffect: %s\n\nlook with\n    %s\n", e.ID, e.Severity, e.Title, e.Wanted,
+		e.Effect, e.Confirm)
 	if len(e.Fix.Runtime) > 0 {
 		fmt.Fprintf(&b, "\nmended until the next boot by\n    %s\n", strings.Join(e.Fix.Runtime, "\n    "))
 	}

@@ -40,7 +40,8 @@ func explain(name string) (explained, bool) {
 func (a *app) explain(name string, asJSON bool) error {
 	e, ok := explain(name)
 	if !ok {
-		return usagef("explain %q: there is no such check or cause; judged doctor lists the checks, judged help causes the causes", name)
+		return usagef("explain %q: there is no such check or cause; judged doctor lists the checks, judged help causes "+
+			"the causes", name)
 	}
 	if asJSON {
 		return a.printJSON(e)

@@ -16,7 +16,8 @@ import (
 // FuzzFlagValues holds the readers of flags: what is accepted is what was
 // written, and what is refused is named.
 func FuzzFlagValues(f *testing.F) {
-	for _, s := range []string{"5", "2-5", "5-2", "0", "-1", "1-", "99999999999999999999", "+3", " 3", "a=b", "=", "a=b=c", "labels[\"\x1b\"]", "files[x]", ""} {
+	for _, s := range []string{"5", "2-5", "5-2", "0", "-1", "1-", "99999999999999999999", "+3", " 3", "a=b", "=",
+		"a=b=c", "labels[\"\x1b\"]", "files[x]", ""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -38,8 +39,9 @@ func FuzzFlagValues(f *testing.F) {
 		if err == nil && len(pairs) != 1 {
 			t.Errorf("%q became %q", s, pairs)
 		}
-		if told := inFlags(jobspec.Errors{{Field: s, Detail: "d"}}); !strings.HasSuffix(told.Error(), "d") || exitCode(told) != exitUsage {
-			t.Errorf("%q is told as %v", s, told)
+		if told := inFlags(jobspec.Errors{{Field: s, Detail: "d"}}); !strings.HasSuffix(told.Error(), "d") ||
+			exitCode(told) != exitUsage {
+			t.Errorf("%q gives %v", s, told)
 		}
 	})
 }
@@ -47,13 +49,16 @@ func FuzzFlagValues(f *testing.F) {
 // FuzzArguments runs the command with arguments that cannot be used. Whatever
 // they are, what is said about them is one line that a terminal can show.
 func FuzzArguments(f *testing.F) {
-	for _, s := range []string{"x", "./\x1b[31mx", "\u202egnp.exe", "\xff\xfe", "a\nb\r\n", "\x00", strings.Repeat("a", 5000), "-x", "--", "../../x", "/proc/self/mem", "/dev/null", ""} {
+	for _, s := range []string{"x", "./\x1b[31mx", "\u202egnp.exe", "\xff\xfe", "a\nb\r\n", "\x00",
+		strings.Repeat("a", 5000), "-x", "--", "../../x", "/proc/self/mem", "/dev/null", ""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, args := range [][]string{
-			{"run", "--tests", s, "./absent"}, {"run", "--checker", s, "/dev/null"}, {"run", "--input", "/absent/" + s, "/dev/null"},
-			{"status", "--url", "http://" + s, "a b"}, {"doctor", "--explain", s + "!"}, {"run", "--cpu-list", s + "!", "/dev/null"},
+			{"run", "--tests", s, "./absent"}, {"run", "--checker", s, "/dev/null"},
+			{"run", "--input", "/absent/" + s, "/dev/null"},
+			{"status", "--url", "http://" + s, "a b"}, {"doctor", "--explain", s + "!"},
+			{"run", "--cpu-list", s + "!", "/dev/null"},
 			{"!" + s}, {"submit", "--url", "ftp://x", "--", s}, {"run", "-c", "/absent/" + s, "x"},
 		} {
 			var out, errOut bytes.Buffer

@@ -40,7 +40,8 @@ func TestGuestWithoutIsolation(t *testing.T) {
 func TestGuestRemedies(t *testing.T) {
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
 	t.Parallel()
-	cfg := guest.Config{NUMA: true, Timeout: 20 * time.Minute, Files: hostPrograms(t, "sh", "cat", "mkdir", "grep", "mount")}
+	cfg := guest.Config{NUMA: true, Timeout: 20 * time.Minute,
+		Files: hostPrograms(t, "sh", "cat", "mkdir", "grep", "mount")}
 	cfg.Files["/bin/judged"] = guest.BuildFor(t, "amd64", "judged/cmd/judged", "-ldflags=-s -w")
 	watchSources(t)
 	guest.GoTest(t, cfg, inTheGuest, "^TestRemedies$")
@@ -97,7 +98,8 @@ func shipment(t *testing.T, arch string, chosen []string) map[string]string {
 	compile := compilers[arch]
 	watchSources(t)
 	data := filepath.Join(testkit.RepoRoot(t), "testdata")
-	files := map[string]string{"/bin/judged": guest.BuildFor(t, arch, "judged/cmd/judged", "-ldflags=-s -w"), "/data/samples.json": filepath.Join(data, "samples.json"),
+	files := map[string]string{"/bin/judged": guest.BuildFor(t, arch, "judged/cmd/judged", "-ldflags=-s -w"),
+		"/data/samples.json":   filepath.Join(data, "samples.json"),
 		"/data/judged.service": filepath.Join(data, "..", unitFile)}
 	maps.Copy(files, samples(t, arch, data, chosen))
 	measuring, err := filepath.Glob(filepath.Join(data, "submissions/measure/*.c"))

@@ -31,7 +31,7 @@ type jobFlags struct {
 }
 
 // add declares the flags. Those for which configuration has a default are
-// empty, so that whoever judges fills them in.
+// empty, so that the judging side fills them in.
 func (f *jobFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.SortFlags = false
@@ -40,13 +40,16 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.input, "input", "", "one test: its input `FILE`; without it the input is empty")
 	fl.StringVar(&f.answer, "answer", "", "its answer `FILE`; without it nothing is compared")
 	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ZIP` with NAME.in and NAME.ans (or .a, .out)")
-	fl.StringVar(&f.checker, "checker", checker.DefaultKind, "`KIND` of comparison: "+checker.Usage()+"; or a program: "+jury.Usage(jury.CheckerProtocols()))
+	fl.StringVar(&f.checker, "checker", checker.DefaultKind, "`KIND` of comparison: "+checker.Usage()+"; or a program: "+
+		jury.Usage(jury.CheckerProtocols()))
 	fl.StringArrayVar(&f.checkerArgs, "checker-arg", nil, "a further `ARG` of a checker that is a program; repeatable")
-	fl.StringVar(&f.interactor, "interactor", "", "a program that PROGRAM talks with and that judges it: "+jury.Usage(jury.InteractorProtocols()))
+	fl.StringVar(&f.interactor, "interactor", "", "a program that PROGRAM talks with and that judges it: "+
+		jury.Usage(jury.InteractorProtocols()))
 	fl.StringArrayVar(&f.interactorArgs, "interactor-arg", nil, "a further `ARG` of the interactor; repeatable")
 	f.addLimits(cmd)
 	fl.StringVar(&f.repeats, "repeats", "", "run every test `N|MIN-MAX` times and report the dispersion")
-	fl.StringVar(&f.policy, "policy", "", "`POLICY` that decides time verdicts near the limit: confirm, single or min (default confirm)")
+	fl.StringVar(&f.policy, "policy", "", "`POLICY` that decides time verdicts near the limit: confirm, single or min "+
+		"(default confirm)")
 	fl.StringVar(&f.stop, "stop", "first-failure", "`RULE` that ends the tests: first-failure or never")
 	sizeFlag(cmd, &f.head, "head", "put the first bytes of stdout and stderr into the report, a `SIZE` such as 4KiB")
 	f.addFiles(cmd)
@@ -55,9 +58,11 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 // addLimits declares what bounds a run.
 func (f *jobFlags) addLimits(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.DurationVar(&f.timeLimit, "time-limit", 0, "CPU `TIME` of the whole run, all processes and threads, such as 1.5s (default 2s)")
+	fl.DurationVar(&f.timeLimit, "time-limit", 0,
+		"CPU `TIME` of the whole run, all processes and threads, such as 1.5s (default 2s)")
 	fl.DurationVar(&f.wallLimit, "wall-limit", 0, "wall `TIME` of the run (default twice the CPU time and 1s)")
-	sizeFlag(cmd, &f.memory, "memory-limit", "memory of the whole run without its output, a `SIZE` such as 256MiB (default 256MiB)")
+	sizeFlag(cmd, &f.memory, "memory-limit", "memory of the whole run without its output, a `SIZE` such as 256MiB "+
+		"(default 256MiB)")
 	sizeFlag(cmd, &f.output, "output-limit", "`SIZE` of stdout and stderr together (default 64MiB)")
 	sizeFlag(cmd, &f.stack, "stack-limit", "`SIZE` of the stack of a process (default the memory limit)")
 	fl.IntVar(&f.processes, "processes", 0, "`NUMBER` of processes and threads at once (default 64)")
@@ -65,7 +70,8 @@ func (f *jobFlags) addLimits(cmd *cobra.Command) {
 }
 
 func (f *jobFlags) addFiles(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.files, "file", nil, "a further file of the working directory, `NAME=PATH`; repeatable")
+	cmd.Flags().StringArrayVar(&f.files, "file", nil,
+		"a further file of the working directory, `NAME=PATH`; repeatable")
 }
 
 // sizeFlag declares a size whose help shows no default of 0.
@@ -94,7 +100,8 @@ func (f *jobFlags) job(cmd *cobra.Command) (job.Job, error) {
 	}
 	return job.Job{
 		Checker: check, Interactor: talk, CPUs: f.cpus, Repeats: repeats, Stop: job.Stop(f.stop), Head: f.head,
-		Limits: job.Limits{CPUTimeMS: f.timeLimit.Milliseconds(), WallTimeMS: f.wallLimit.Milliseconds(), Memory: f.memory,
+		Limits: job.Limits{CPUTimeMS: f.timeLimit.Milliseconds(), WallTimeMS: f.wallLimit.Milliseconds(),
+			Memory: f.memory,
 			Output: f.output, Stack: f.stack, Processes: f.processes},
 	}, nil
 }
@@ -202,7 +209,7 @@ func parsePairs(flag, want string, list []string) (map[string]string, error) {
 	return pairs, nil
 }
 
-// inFlags tells findings about a job in the words of the command line.
+// inFlags reports findings about a job in the words of the command line.
 func inFlags(err error) error {
 	var found jobspec.Errors
 	if !errors.As(err, &found) {

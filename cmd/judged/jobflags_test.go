@@ -99,13 +99,17 @@ func TestJobOfFlags(t *testing.T) {
 		args []string
 		want job.Job
 	}{
-		{"nothing is left to configuration", nil, job.Job{Checker: &job.Checker{Kind: "tokens"}, CPUs: 1, Stop: job.StopFirstFailure}},
-		{"everything", []string{"--checker=lines", "--time-limit=1.5s", "--wall-limit=1m", "--memory-limit=256MiB", "--output-limit=1KiB",
-			"--stack-limit=8MiB", "--processes=3", "--cpus=2", "--repeats=2-5", "--policy=single", "--stop=never", "--head=4KiB"},
+		{"nothing is left to configuration", nil,
+			job.Job{Checker: &job.Checker{Kind: "tokens"}, CPUs: 1, Stop: job.StopFirstFailure}},
+		{"everything", []string{"--checker=lines", "--time-limit=1.5s", "--wall-limit=1m", "--memory-limit=256MiB",
+			"--output-limit=1KiB",
+			"--stack-limit=8MiB", "--processes=3", "--cpus=2", "--repeats=2-5", "--policy=single", "--stop=never",
+			"--head=4KiB"},
 			job.Job{
 				Checker: &job.Checker{Kind: "lines"}, CPUs: 2, Stop: job.StopNever, Head: 4 << 10,
 				Repeats: job.Repeats{Min: 2, Max: 5, Policy: job.Single},
-				Limits: job.Limits{CPUTimeMS: 1500, WallTimeMS: 60000, Memory: 256 << 20, Output: 1 << 10, Stack: 8 << 20,
+				Limits: job.Limits{CPUTimeMS: 1500, WallTimeMS: 60000, Memory: 256 << 20, Output: 1 << 10,
+					Stack:     8 << 20,
 					Processes: 3},
 			}},
 	} {
@@ -125,9 +129,11 @@ func TestJobOfFlags(t *testing.T) {
 // TestUnboundedCompletes wants the bounds of no configuration to reach a job
 // that is sent elsewhere.
 func TestUnboundedCompletes(t *testing.T) {
-	j := job.Job{Command: []string{"x"}, Tests: []job.Test{{Name: "1"}}, CPUs: 1 << 20, Head: 6 << 20, // all that fits into a report
+	// all that fits into a report
+	j := job.Job{Command: []string{"x"}, Tests: []job.Test{{Name: "1"}}, CPUs: 1 << 20, Head: 6 << 20,
 		Repeats: job.Repeats{Min: 1 << 40, Max: 1 << 40},
-		Limits:  job.Limits{CPUTimeMS: 1 << 42, WallTimeMS: 1 << 42, Memory: 1 << 60, Output: 1 << 60, Stack: 1 << 60, Processes: 1 << 40}}
+		Limits: job.Limits{CPUTimeMS: 1 << 42, WallTimeMS: 1 << 42, Memory: 1 << 60, Output: 1 << 60, Stack: 1 << 60,
+			Processes: 1 << 40}}
 	if _, err := jobspec.Complete(unbounded(), j); err != nil {
 		t.Error(err)
 	}
@@ -135,15 +141,20 @@ func TestUnboundedCompletes(t *testing.T) {
 
 func TestInFlags(t *testing.T) {
 	err := inFlags(fmt.Errorf("refused: %w", jobspec.Errors{
-		{Field: "limits.cpu_time_ms", Detail: "a"}, {Field: "limits.wall_time_ms", Detail: "b"}, {Field: "limits.memory_bytes", Detail: "c"},
-		{Field: "limits.output_bytes", Detail: "d"}, {Field: "limits.stack_bytes", Detail: "e"}, {Field: "limits.processes", Detail: "f"},
+		{Field: "limits.cpu_time_ms", Detail: "a"}, {Field: "limits.wall_time_ms", Detail: "b"},
+		{Field: "limits.memory_bytes", Detail: "c"},
+		{Field: "limits.output_bytes", Detail: "d"}, {Field: "limits.stack_bytes", Detail: "e"},
+		{Field: "limits.processes", Detail: "f"},
 		{Field: "head_bytes", Detail: "g"}, {Field: "checker.kind", Detail: "h"}, {Field: "repeats.min", Detail: "i"},
-		{Field: "repeats.policy", Detail: "j"}, {Field: "cpus", Detail: "k"}, {Field: "stop", Detail: "l"}, {Field: "priority", Detail: "m"},
-		{Field: `files["a/b"]`, Detail: "n"}, {Field: `labels["x"]`, Detail: "o"}, {Field: "tests[3].name", Detail: "p"}, {Detail: "q"},
+		{Field: "repeats.policy", Detail: "j"}, {Field: "cpus", Detail: "k"}, {Field: "stop", Detail: "l"},
+		{Field: "priority", Detail: "m"},
+		{Field: `files["a/b"]`, Detail: "n"}, {Field: `labels["x"]`, Detail: "o"},
+		{Field: "tests[3].name", Detail: "p"}, {Detail: "q"},
 	}))
 	checkUsage(t, err, false)
 	want := "--time-limit in milliseconds: a; --wall-limit in milliseconds: b; --memory-limit in bytes: c; " +
-		"--output-limit in bytes: d; --stack-limit in bytes: e; --processes: f; --head in bytes: g; --checker: h; --repeats: i; " +
+		"--output-limit in bytes: d; --stack-limit in bytes: e; --processes: f; --head in bytes: g; --checker: h; " +
+		"--repeats: i; " +
 		`--policy: j; --cpus: k; --stop: l; --priority: m; --file "a/b": n; --label "x": o; tests[3].name: p; q`
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -152,7 +163,8 @@ func TestInFlags(t *testing.T) {
 
 func TestWholeMilliseconds(t *testing.T) {
 	for d, want := range map[time.Duration]bool{
-		0: false, -time.Second: false, time.Microsecond: false, time.Millisecond: true, 1500 * time.Microsecond: false, 1500 * time.Millisecond: true,
+		0: false, -time.Second: false, time.Microsecond: false, time.Millisecond: true, 1500 * time.Microsecond: false,
+		1500 * time.Millisecond: true,
 	} {
 		if got := wholeMilliseconds(d); got != want {
 			t.Errorf("%s: got %t, want %t", d, got, want)
@@ -174,7 +186,8 @@ func TestReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"file": "", "link": "", "pipe": "is not a regular file", ".": "is not a regular file", "dangling": "no such file", "absent": "no such file",
+		"file": "", "link": "", "pipe": "is not a regular file", ".": "is not a regular file",
+		"dangling": "no such file", "absent": "no such file",
 	} {
 		err := readable(filepath.Join(dir, name))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -51,7 +51,8 @@ cannot be reached.`,
 		},
 	}
 	cmd.Flags().StringVar(&state, "state", "", "only jobs in `STATE`: queued, running, done or cancelled")
-	cmd.Flags().StringArrayVar(&labels, "label", nil, "only jobs with this label, `KEY=VALUE`; repeatable, all must match")
+	cmd.Flags().StringArrayVar(&labels, "label", nil,
+		"only jobs with this label, `KEY=VALUE`; repeatable, all must match")
 	cmd.Flags().StringVar(&f.After, "after", "", "the page after this `CURSOR`, which the page before printed")
 	cmd.Flags().IntVar(&f.Limit, "limit", 0, "at most `NUMBER` jobs (default: the daemon's)")
 	r.addFlags(cmd)
@@ -66,14 +67,16 @@ func (a *app) printPage(p client.Page, asJSON bool) error {
 	rows := make([]render.Row, len(p.Jobs))
 	for i, j := range p.Jobs {
 		cells := []string{
-			j.ID, string(j.State), cmp.Or(string(j.Verdict), "-"), render.Time(j.CPUTime), stamp(j.CreatedAt), labelText(j.Labels),
+			j.ID, string(j.State), cmp.Or(string(j.Verdict), "-"), render.Time(j.CPUTime), stamp(j.CreatedAt),
+			labelText(j.Labels),
 		}
 		for c := range cells {
 			cells[c] = render.Printable(cells[c])
 		}
 		rows[i].Cells = cells
 	}
-	if err := render.Grid(a.out, []string{"ID", "STATE", "VERDICT", "CPU TIME", "CREATED", "LABELS"}, rows); err != nil {
+	if err := render.Grid(a.out, []string{"ID", "STATE", "VERDICT", "CPU TIME", "CREATED", "LABELS"},
+		rows); err != nil {
 		return err
 	}
 	if p.Next != "" {

@@ -98,14 +98,17 @@ func (l *localJob) findCommand(root string) error {
 	}
 	name := l.job.Command[0]
 	if sandbox.Root(root) == sandbox.RootMinimal {
-		return usagef("find PROGRAM %q: there is no such file here and a minimal root has no programs; name a file that exists", name)
+		return usagef("find PROGRAM %q: there is no such file here and a minimal root has no programs; name a file that "+
+			"exists", name)
 	}
 	for dir := range strings.SplitSeq(initproc.Path, ":") {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() &&
+			info.Mode()&0o111 != 0 {
 			return nil
 		}
 	}
-	return usagef("find PROGRAM %q: there is no such file here and no such program in %s; name one that exists", name, initproc.Path)
+	return usagef("find PROGRAM %q: there is no such file here and no such program in %s; name one that exists", name,
+		initproc.Path)
 }
 
 // fits refuses more files than a working directory takes.
@@ -179,7 +182,8 @@ func (l *localJob) openTests(path string) (err error) {
 				return errors.Join(usagef("read test %q: %w; make the file readable", t.Name, err), l.Close())
 			}
 		}
-		l.job.Tests = append(l.job.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input}, Answer: &job.File{Part: t.Answer}})
+		l.job.Tests = append(l.job.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input},
+			Answer: &job.File{Part: t.Answer}})
 	}
 	return nil
 }

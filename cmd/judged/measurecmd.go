@@ -33,11 +33,11 @@ slot (where judged judges), cpu-load and memory-load (the slot, while every othe
 CPU computes or moves memory), turbo-off, numa-unbound. One that this host cannot
 have is named with the reason.
 
-With --experiment it repeats a published experiment with programs of its own and
-shows the published figures beside yours: consistency, gil, concurrency or
+With --experiment it repeats a published experiment with its own programs and
+shows the published figures next to yours: consistency, gil, concurrency or
 affinity. With --flips it counts wrong time verdicts near the limit: of a single
-free run, of a single pinned one, of judged beside a load that nobody can stop, and
-of judged beside one that is work of its own other slots.
+free run, of a single pinned one, of judged next to a load that nobody can stop, and
+of judged next to one that is work of its other slots.
 
 Interrupted, it prints and writes the runs so far, and says that they are partial.
 
@@ -90,12 +90,12 @@ func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlag
 	if err := f.choose(); err != nil {
 		return err
 	}
-	ct, err := a.openEngine(c, c.Slots.Width, args[0])
+	eng, err := a.openEngine(c, c.Slots.Width, args[0])
 	if err != nil {
 		return err
 	}
-	r, err := a.trial(cmd.Context(), ct, f, task)
-	if err := errors.Join(err, ct.Close()); err != nil {
+	r, err := a.compare(cmd.Context(), eng, f, task)
+	if err := errors.Join(err, eng.Close()); err != nil {
 		return interrupted(cmd.Context(), err)
 	}
 	r.Title = strings.Join(args, " ")
@@ -104,7 +104,7 @@ func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlag
 			return err
 		}
 	}
-	if err := a.tell(f, r, "measure", r.Chart(), func(w io.Writer) error { return render.Trial(w, r) }); err != nil {
+	if err := a.tell(f, r, "measure", r.Chart(), func(w io.Writer) error { return render.Measured(w, r) }); err != nil {
 		return err
 	}
 	if r.Partial {
@@ -116,9 +116,10 @@ func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlag
 	return nil
 }
 
-// trial measures a task in the placements of an engine.
-func (a *app) trial(ctx context.Context, ct *engine.Engine, f *measureFlags, task judge.Task) (r bench.Result, err error) {
-	site, err := bench.Open(ct)
+// compare measures a task in the placements of an engine.
+func (a *app) compare(ctx context.Context, eng *engine.Engine, f *measureFlags, task judge.Task) (r bench.Result,
+	err error) {
+	site, err := bench.Open(eng)
 	if err != nil {
 		return r, err
 	}
@@ -141,12 +142,13 @@ func (a *app) trial(ctx context.Context, ct *engine.Engine, f *measureFlags, tas
 	if err != nil && !partial {
 		return r, err
 	}
-	examined, err := ct.Doctor(context.WithoutCancel(ctx))
+	examined, err := eng.Doctor(context.WithoutCancel(ctx))
 	if err != nil {
 		return r, fmt.Errorf("examine host: %w", err)
 	}
-	host := ct.Host(ct.CPUs(), examined)
-	return bench.Result{N: f.n, Seed: f.seed, Cases: outcomes, LeftOut: site.LeftOut, Host: &host, Partial: partial}, nil
+	host := eng.Host(eng.CPUs(), examined)
+	return bench.Result{N: f.n, Seed: f.seed, Cases: outcomes, LeftOut: site.LeftOut, Host: &host, Partial: partial},
+		nil
 }
 
 // meter shows how far a measurement is, and how long it still takes.

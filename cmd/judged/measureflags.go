@@ -11,7 +11,7 @@ import (
 	"judged/internal/lab/experiment"
 )
 
-// measureFlags are the flags of judged measure beside those of a job.
+// measureFlags are the flags of judged measure besides those of a job.
 type measureFlags struct {
 	job        jobFlags
 	n          int
@@ -35,12 +35,16 @@ func (f *measureFlags) add(cmd *cobra.Command) {
 	// What stands behind PROGRAM belongs to it.
 	fl.SetInterspersed(false)
 	fl.IntVarP(&f.n, "repeats", "n", 0, "`NUMBER` of runs in every placement (default 20; an experiment has its own)")
-	fl.StringVar(&f.placements, "placements", strings.Join(bench.IDs(), ","), "measure in these, a `LIST` such as pinned,slot")
-	fl.StringVar(&f.compare, "compare", "", "two placements `A,B`: how much longer runs take in B, with an interval and a test")
-	fl.StringVar(&f.experiment, "experiment", "", "repeat a published experiment, `NAME`: "+strings.Join(experiment.IDs(), ", "))
+	fl.StringVar(&f.placements, "placements", strings.Join(bench.IDs(), ","),
+		"measure in these, a `LIST` such as pinned,slot")
+	fl.StringVar(&f.compare, "compare", "", "two placements `A,B`: how much longer runs take in B, with an interval and "+
+		"a test")
+	fl.StringVar(&f.experiment, "experiment", "",
+		"repeat a published experiment, `NAME`: "+strings.Join(experiment.IDs(), ", "))
 	fl.BoolVar(&f.flips, "flips", false, "count wrong time verdicts of programs near the limit")
 	fl.Float64Var(&f.scale, "scale", 1, "size of an experiment's programs, a `FACTOR` below 1 for small machines")
-	fl.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that decides the order of the runs (default a random one, which the result names)")
+	fl.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that decides the order of the runs (default a random one, which the "+
+		"result names)")
 	fl.StringVar(&f.out, "out", "", "write the result as JSON, CSV and SVG into `DIR`")
 	fl.StringVar(&f.job.input, "input", "", "the program's input `FILE`; without it the input is empty")
 	f.job.addLimits(cmd)
@@ -61,7 +65,8 @@ func (f *measureFlags) check(cmd *cobra.Command, args []string) error {
 	case given("experiment") && f.flips:
 		return usagef("read --flips: it goes without --experiment; leave one out")
 	case given("experiment") && !slices.Contains(experiment.IDs(), f.experiment):
-		return usagef("read --experiment %q: unknown; choose among %s", f.experiment, strings.Join(experiment.IDs(), ", "))
+		return usagef("read --experiment %q: unknown; choose among %s", f.experiment,
+			strings.Join(experiment.IDs(), ", "))
 	case ours && len(args) > 0:
 		return usagef("read PROGRAM %q: experiments bring their own; leave it out", args[0])
 	case !ours && len(args) == 0:
@@ -74,7 +79,8 @@ func (f *measureFlags) check(cmd *cobra.Command, args []string) error {
 		return usagef("read --scale %g: want more than 0 and at most 10", f.scale)
 	}
 	if ours {
-		for _, name := range []string{"placements", "compare", "input", "file", "time-limit", "wall-limit", "memory-limit",
+		for _, name := range []string{"placements", "compare", "input", "file", "time-limit", "wall-limit",
+			"memory-limit",
 			"output-limit", "stack-limit", "processes", "cpus", "head", "root"} {
 			if given(name) {
 				return usagef("read --%s: it is for a PROGRAM of yours; leave it out", name)
@@ -128,7 +134,8 @@ func (f *measureFlags) choose() (err error) {
 	case len(f.compared) != 2:
 		return usagef("read --compare %q: want two placements, A,B", f.compare)
 	case f.n < bench.CompareFrom:
-		return usagef("read --compare %q: %d runs tell nothing; give --repeats %d or more", f.compare, f.n, bench.CompareFrom)
+		return usagef("read --compare %q: %d runs tell nothing; give --repeats %d or more", f.compare, f.n,
+			bench.CompareFrom)
 	}
 	return nil
 }
@@ -138,7 +145,7 @@ func parsePlacements(flag, list string, known []string) ([]string, error) {
 	ids := strings.Split(list, ",")
 	for i, id := range ids {
 		if !slices.Contains(known, id) {
-			return nil, usagef("read --%s %q: %q is none of %s", flag, list, id, strings.Join(known, ", "))
+			return nil, usagef("read --%s %q: unknown %q; want one of %s", flag, list, id, strings.Join(known, ", "))
 		}
 		if slices.Contains(ids[:i], id) {
 			return nil, usagef("read --%s %q: %q is named twice; name each once", flag, list, id)

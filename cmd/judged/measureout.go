@@ -23,8 +23,8 @@ func (a *app) openEngine(c config.Config, width int, program string) (*engine.En
 		return nil, err
 	}
 	options.Count, options.Width = 1, width
-	ct, err := engine.Open(options)
-	return ct, asUsage(err)
+	eng, err := engine.Open(options)
+	return eng, asUsage(err)
 }
 
 // measureOurs repeats an experiment.

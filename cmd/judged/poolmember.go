@@ -15,7 +15,8 @@ func poolMember(file string) (*fingerprint.Fingerprint, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usagef("read the fingerprint of a host of the pool: %w; set slots.pool_member or --pool-member to a file that exists", err)
+		return nil, usagef("read the fingerprint of a host of the pool: %w; set slots.pool_member or --pool-member to a "+
+			"file that exists", err)
 	}
 	f, err := fingerprint.Parse(text)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// TestDaemonPID: only a process that was started as the daemon stands in the way of a probe.
+// TestDaemonPID: only a process that was started as the daemon is in the way of a probe.
 func TestDaemonPID(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cmdline string
@@ -20,7 +20,8 @@ func TestDaemonPID(t *testing.T) {
 		"named after it":   {"grep\x00judged\x00serve\x00", 0},
 		"without its path": {"judged\x00serve\x00", 42},
 	} {
-		tree := fstest.MapFS{"proc/42/cmdline": {Data: []byte(tt.cmdline), Mode: 0o444}, "proc/1/cmdline": {Data: []byte("init\x00"), Mode: 0o444}}
+		tree := fstest.MapFS{"proc/42/cmdline": {Data: []byte(tt.cmdline), Mode: 0o444},
+			"proc/1/cmdline": {Data: []byte("init\x00"), Mode: 0o444}}
 		if pid, err := daemonPID(hostfs.Of(tree)); pid != tt.want || err != nil {
 			t.Errorf("%s: process %d, %v; want %d", name, pid, err, tt.want)
 		}

@@ -22,7 +22,7 @@ import (
 	"judged/internal/service/render"
 )
 
-// canaryProbe measures what a fingerprint tells.
+// canaryProbe measures what a fingerprint contains.
 const canaryProbe = "probe-canary"
 
 // allProbes is what --probe without names stands for.
@@ -39,7 +39,8 @@ func (f *probeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.ids, "probe", nil, "try the slots out, too: all, or those named as `=ID,ID`")
 	cmd.Flags().Lookup("probe").NoOptDefVal = allProbes
 	cmd.Flags().DurationVar(&f.length, "probe-time", probe.Default().Length, "`TIME` that a probe watches each CPU")
-	cmd.Flags().IntVar(&f.rounds, "probe-rounds", probe.Default().Rounds, "`N` readings of each reference kernel on each slot")
+	cmd.Flags().IntVar(&f.rounds, "probe-rounds", probe.Default().Rounds,
+		"`N` readings of each reference kernel on each slot")
 }
 
 // check also says with what a probe makes no sense.
@@ -68,7 +69,8 @@ func (f *probeFlags) check(elsewhere, fingerprint bool) error {
 }
 
 // probe tries the slots out and adds what came of it to the report.
-func (a *app) probe(ctx context.Context, c config.Config, r *doctor.Report, f probeFlags, member *fingerprint.Fingerprint) error {
+func (a *app) probe(ctx context.Context, c config.Config, r *doctor.Report, f probeFlags,
+	member *fingerprint.Fingerprint) error {
 	o := f.options()
 	if member != nil {
 		o.Pool = member.Kernels
@@ -124,13 +126,14 @@ func (a *app) tryOut(ctx context.Context, c config.Config, o probe.Options) ([]p
 	case err != nil:
 		return nil, err
 	case pid > 0:
-		return nil, fmt.Errorf("probe: judged serve (process %d) judges on this host, and each would disturb the other; stop it first", pid)
+		return nil, fmt.Errorf("probe: judged serve (process %d) judges on this host, and each would disturb the other; "+
+			"stop it first", pid)
 	}
 	options, err := engineOptions(c, a, "doctor --probe")
 	if err != nil {
 		return nil, err
 	}
-	ct, err := engine.Open(options)
+	eng, err := engine.Open(options)
 	if errors.As(err, new(*engine.UsageError)) || errors.As(err, new(*slots.TakenError)) {
 		return nil, asUsage(err)
 	}
@@ -142,15 +145,15 @@ func (a *app) tryOut(ctx context.Context, c config.Config, o probe.Options) ([]p
 		line.W = a.err
 	}
 	o.Seen = func(step string) { line.Show("trying out %s", step) }
-	results, err := probe.Run(ctx, ct, o)
+	results, err := probe.Run(ctx, eng, o)
 	line.Clear()
-	if err := errors.Join(err, ct.Close()); err != nil {
+	if err := errors.Join(err, eng.Close()); err != nil {
 		return nil, fmt.Errorf("probe: %w", err)
 	}
 	return results, nil
 }
 
-// daemonPID finds a daemon on this host; 0 if there is none.
+// daemonPID finds a daemon on this host; 0 without one.
 func daemonPID(host hostfs.FS) (int, error) {
 	files, err := host.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {

@@ -48,16 +48,18 @@ func TestDoctorAnswer(t *testing.T) {
 				t.Fatalf("stdout is no report: %v\n%s%s", err, got.stdout, got.stderr)
 			}
 			if _, err := d.Token(); !errors.Is(err, io.EOF) {
-				t.Errorf("stdout goes on behind the report: %v", err)
+				t.Errorf("trailing data on stdout after the report: %v", err)
 			}
 			want := exitNo
 			if r.Ready {
 				want = exitYes
 			}
 			if got.code != want || r.Strict != strict || got.stderr != "" {
-				t.Errorf("exit code %d, strict %t, stderr %q; want %d, %t and nothing", got.code, r.Strict, got.stderr, want, strict)
+				t.Errorf("exit code %d, strict %t, stderr %q; want %d, %t and nothing", got.code, r.Strict, got.stderr,
+					want, strict)
 			}
-			if table := execute(t, command("doctor", fmt.Sprintf("--strict=%t", strict))); table.code != want || table.stderr != "" {
+			if table := execute(t, command("doctor", fmt.Sprintf("--strict=%t", strict))); table.code != want ||
+				table.stderr != "" {
 				t.Errorf("the table has exit code %d, stderr %q; want %d and nothing", table.code, table.stderr, want)
 			}
 		})
@@ -103,21 +105,29 @@ func TestWithoutRoot(t *testing.T) {
 		stderr string // part of it
 	}{
 		{"run", []string{"run", "./sol"}, exitFault, mustBeRoot},
-		{"serve", []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", "data"}, exitFault, "make data folder: mkdir data: permission denied; set data_dir to a folder that judged may write"},
-		{"input", []string{"run", "--input", "secret", "./sol"}, exitUsage, "read --input: open secret: permission denied; "},
+		{"serve", []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", "data"}, exitFault,
+			"make data folder: mkdir data: permission denied; set data_dir to a folder that judged may write"},
+		{"input", []string{"run", "--input", "secret", "./sol"}, exitUsage,
+			"read --input: open secret: permission denied; "},
 		{"program", []string{"run", "./secret"}, exitUsage, "read PROGRAM: open ./secret: permission denied; "},
-		{"a test", []string{"run", "--tests", "tests", "./sol"}, exitUsage, `read test "a": open tests/a.in: permission denied; make the file readable`},
-		{"all tests", []string{"run", "--tests", "closed", "./sol"}, exitUsage, `read tests "closed": open closed: permission denied; make the folder readable`},
-		{"configuration", []string{"run", "-c", "secret", "./sol"}, exitUsage, "read configuration: open secret: permission denied; "},
-		{"tokens", []string{"serve", "--token-file", "secret"}, exitUsage, "read token file: open secret: permission denied; "},
+		{"a test", []string{"run", "--tests", "tests", "./sol"}, exitUsage,
+			`read test "a": open tests/a.in: permission denied; make the file readable`},
+		{"all tests", []string{"run", "--tests", "closed", "./sol"}, exitUsage,
+			`read tests "closed": open closed: permission denied; make the folder readable`},
+		{"configuration", []string{"run", "-c", "secret", "./sol"}, exitUsage,
+			"read configuration: open secret: permission denied; "},
+		{"tokens", []string{"serve", "--token-file", "secret"}, exitUsage,
+			"read token file: open secret: permission denied; "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := command(tt.args...)
 			cmd.Path, cmd.Dir = dir+"/judged", dir
 			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: anybody, Gid: anybody}
 			got := execute(t, cmd)
-			if got.code != tt.code || got.stdout != "" || !strings.Contains(got.stderr, tt.stderr) || strings.Count(got.stderr, "\n") != 1 {
-				t.Errorf("exit code %d, stdout %q, stderr %q; want %d, nothing, and one line with %q", got.code, got.stdout, got.stderr, tt.code, tt.stderr)
+			if got.code != tt.code || got.stdout != "" || !strings.Contains(got.stderr, tt.stderr) ||
+				strings.Count(got.stderr, "\n") != 1 {
+				t.Errorf("exit code %d, stdout %q, stderr %q; want %d, nothing, and one line with %q", got.code,
+					got.stdout, got.stderr, tt.code, tt.stderr)
 			}
 		})
 	}
@@ -148,8 +158,10 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitFault || out.Len() > 0 || strings.Count(errOut.String(), "\n") != 1 {
-		t.Errorf("exit code %d, stdout %q, stderr %q; want %d, nothing and one line", code, out.Bytes(), errOut.Bytes(), exitFault)
+	if code := cmd.ProcessState.ExitCode(); code != exitFault || out.Len() > 0 ||
+		strings.Count(errOut.String(), "\n") != 1 {
+		t.Errorf("exit code %d, stdout %q, stderr %q; want %d, nothing and one line", code, out.Bytes(), errOut.Bytes(),
+			exitFault)
 	}
 	if asleep() {
 		t.Error("the program still runs")

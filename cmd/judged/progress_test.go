@@ -82,7 +82,8 @@ func (w *watched) shows(t *testing.T, want string) {
 func TestProgress(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	w := watch(t, "run", "--repeats", "3", "--", "true")
-	for _, want := range []string{`0 of 1  1  run 1 of 3`, `0 of 1  1  run 2 of 3`, `0 of 1  1  run 3 of 3`, `1 of 1  1 AC`} {
+	for _, want := range []string{`0 of 1  1  run 1 of 3`, `0 of 1  1  run 2 of 3`, `0 of 1  1  run 3 of 3`,
+		`1 of 1  1 AC`} {
 		w.shows(t, want)
 	}
 	if err := w.cmd.Wait(); err != nil {
@@ -125,7 +126,8 @@ func TestInterruptedMeasure(t *testing.T) {
 			t.Errorf("%v: no %q in\n%s", s, want, &w.stdout)
 		}
 		picture, err := os.ReadFile(filepath.Join(dir, "measure.svg"))
-		if err != nil || !strings.Contains(string(picture), "seed 1, partial") || !strings.Contains(string(picture), "host ") {
+		if err != nil || !strings.Contains(string(picture), "seed 1, partial") ||
+			!strings.Contains(string(picture), "host ") {
 			t.Errorf("%v: the picture does not say where it is from: %v\n%s", s, err, picture)
 		}
 	}

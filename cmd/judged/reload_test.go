@@ -39,7 +39,8 @@ func (r *reloading) write(names ...string) {
 	for _, n := range names {
 		fmt.Fprintf(&tokens, "%s submit,read,admin,metrics %x\n", n, sha256.Sum256([]byte(n)))
 	}
-	text := fmt.Sprintf("data_dir = %q\n[http]\nlisten = \"127.0.0.1:0\"\ntoken_file = %q\n%s%s", r.data, r.tokens, r.limits, r.broken)
+	text := fmt.Sprintf("data_dir = %q\n[http]\nlisten = \"127.0.0.1:0\"\ntoken_file = %q\n%s%s", r.data, r.tokens,
+		r.limits, r.broken)
 	for path, content := range map[string]string{r.tokens: tokens.String() + r.tokenProblems, r.config: text} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			r.t.Fatal(err)
@@ -51,7 +52,8 @@ func startReloading(t *testing.T) *reloading {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	dir := t.TempDir()
-	r := &reloading{t: t, config: filepath.Join(dir, "judged.toml"), tokens: filepath.Join(dir, "tokens"), data: filepath.Join(dir, "data"), log: filepath.Join(dir, "log")}
+	r := &reloading{t: t, config: filepath.Join(dir, "judged.toml"), tokens: filepath.Join(dir, "tokens"),
+		data: filepath.Join(dir, "data"), log: filepath.Join(dir, "log")}
 	r.write("ann")
 	cmd := command("serve", "-c", r.config)
 	log, err := os.Create(r.log)
@@ -103,7 +105,7 @@ func (r *reloading) client(token string) client.Client {
 	return client.Client{Base: r.url, Token: token}
 }
 
-// reload sends SIGHUP and waits for the line that tells what came of it.
+// reload sends SIGHUP and waits for the line that says how it ended.
 func (r *reloading) reload(want ...string) {
 	r.t.Helper()
 	before := len(r.said())
@@ -137,7 +139,8 @@ func (r *reloading) status(token string) int {
 // submit is what a job with a limit of 10 s gets.
 func (r *reloading) submit(token, id string) int {
 	text := "#!/bin/sh\n"
-	_, err := r.client(token).Submit(r.t.Context(), id, job.Job{Program: job.File{Text: &text}, Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{CPUTimeMS: 10_000}})
+	_, err := r.client(token).Submit(r.t.Context(), id,
+		job.Job{Program: job.File{Text: &text}, Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{CPUTimeMS: 10_000}})
 	if p := (*client.Problem)(nil); errors.As(err, &p) {
 		return p.Status
 	} else if err != nil {
@@ -157,7 +160,8 @@ func TestReload(t *testing.T) {
 
 	r.limits = "[limits.default]\ncpu_time = \"1s\"\n[limits.max]\ncpu_time = \"5s\"\n[log]\nlevel = \"debug\"\n"
 	r.write("bob")
-	r.reload("configuration and tokens were read again", "by=SIGHUP", `changed="[limits.default.cpu_time limits.max.cpu_time log.level]"`, `tokens=[bob]`)
+	r.reload("configuration and tokens were read again", "by=SIGHUP",
+		`changed="[limits.default.cpu_time limits.max.cpu_time log.level]"`, `tokens=[bob]`)
 	if got := [3]int{r.status("ann"), r.status("bob"), r.submit("bob", "after")}; got != [3]int{401, 200, 400} {
 		t.Errorf("after the first reload: ann, bob, a job of 10 s: %v", got)
 	}
@@ -183,7 +187,8 @@ func TestReload(t *testing.T) {
 
 	r.broken, r.tokenProblems, r.data = "[slots]\npool = \"other\"\n", "", r.data+"2"
 	r.write("ann", "bob")
-	r.reload(`tokens="[ann bob]"`, "these settings cannot change while judged serves; restart it to use them", `settings="[data_dir slots.pool]"`)
+	r.reload(`tokens="[ann bob]"`, "these settings cannot change while judged serves; restart it to use them",
+		`settings="[data_dir slots.pool]"`)
 	if diff := cmp.Diff([2]int{200, 200}, statuses()); diff != "" {
 		t.Errorf("ann and bob in the end (-want +got):\n%s", diff)
 	}
@@ -223,12 +228,14 @@ func TestLogsWhoDidIt(t *testing.T) {
 	}
 	var got []string
 	for line := range strings.Lines(r.said()) {
-		if _, line, _ = strings.Cut(line, "level=INFO "); strings.Contains(line, "msg=") && !strings.Contains(line, "fit to judge") {
+		if _, line, _ = strings.Cut(line, "level=INFO "); strings.Contains(line, "msg=") &&
+			!strings.Contains(line, "fit to judge") {
 			got = append(got, strings.ReplaceAll(strings.TrimSpace(line), `"`, "")) // some values need quotes
 		}
 	}
 	want := []string{
-		fmt.Sprintf(`msg=judged serves version=%s revision=%s cpus=[%s] pool=default data_dir=%s address=%s`, version, revision(), cpus, r.data, strings.TrimPrefix(r.url, "http://")),
+		fmt.Sprintf(`msg=judged serves version=%s revision=%s cpus=[%s] pool=default data_dir=%s address=%s`, version,
+			revision(), cpus, r.data, strings.TrimPrefix(r.url, "http://")),
 		fmt.Sprintf(`msg=a slot was drained cpus=%s reason=new fan by=ann`, cpus),
 		`msg=a job was cancelled job=waits by=ann`,
 		fmt.Sprintf(`msg=a slot was undrained cpus=%s by=ann`, cpus),

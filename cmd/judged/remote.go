@@ -24,10 +24,12 @@ import (
 type remote struct{ url, token string }
 
 // addFlags takes defaults from the environment, so that scripts need no flags
-// and a token never stands in a process list.
+// and a token never appears in a process list.
 func (r *remote) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.url, "url", cmp.Or(os.Getenv("JUDGED_URL"), "http://127.0.0.1:8080"), "`URL` of the daemon; JUDGED_URL sets it too")
-	cmd.Flags().StringVar(&r.token, "token-from", "", "`FILE` with the bearer token; JUDGED_TOKEN holds the token itself")
+	cmd.Flags().StringVar(&r.url, "url", cmp.Or(os.Getenv("JUDGED_URL"), "http://127.0.0.1:8080"),
+		"`URL` of the daemon; JUDGED_URL sets it too")
+	cmd.Flags().StringVar(&r.token, "token-from", "",
+		"`FILE` with the bearer token; JUDGED_TOKEN holds the token itself")
 }
 
 func (r *remote) client() (client.Client, error) {
@@ -76,7 +78,7 @@ func (a *app) submitCommand() *cobra.Command {
 		Short: "Submit a job to a daemon and wait for its report",
 		Long: `Submit a job to a daemon and wait for its report. Files are uploaded as far as
 the daemon does not have them. Limits that are not given are the daemon's to
-choose; those that the help tells are its defaults without configuration.
+choose; the help shows its defaults without configuration.
 
 PROGRAM is an ELF binary, or a file with a #! line, or a name in the PATH of the
 daemon's sandbox.
@@ -99,7 +101,8 @@ usage or unusable input, 3 judged could not do its work or cannot be reached.`,
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&s.id, "id", "", "`ID` of the job; submitting the same again does nothing")
-	cmd.Flags().StringVar(&s.priority, "priority", "practice", "`CLASS` of urgency: contest, practice, rejudge or background")
+	cmd.Flags().StringVar(&s.priority, "priority", "practice",
+		"`CLASS` of urgency: contest, practice, rejudge or background")
 	cmd.Flags().StringArrayVar(&s.labels, "label", nil, "a label of the job, `KEY=VALUE`; repeatable")
 	cmd.Flags().BoolVar(&s.detach, "detach", false, "print the job's ID and do not wait")
 	r.addFlags(cmd)
@@ -147,7 +150,8 @@ func unbounded() config.Config {
 	c := config.Default()
 	c.Slots.Width, c.Sandbox.WorkInodes = math.MaxInt, math.MaxInt
 	c.Limits.Max = config.MaxLimits{
-		CPUTime: math.MaxInt64, WallTime: math.MaxInt64, Memory: math.MaxInt64, Output: math.MaxInt64, Head: math.MaxInt64,
+		CPUTime: math.MaxInt64, WallTime: math.MaxInt64, Memory: math.MaxInt64, Output: math.MaxInt64,
+		Head:      math.MaxInt64,
 		Processes: math.MaxInt, Tests: math.MaxInt, Files: math.MaxInt, Repeats: math.MaxInt,
 	}
 	return c
@@ -225,7 +229,7 @@ func (a *app) watchCommand() *cobra.Command {
 		Use:   "watch [flags] ID",
 		Short: "Print the events of a job as JSON lines, until it ends",
 		Long: `Print the events of a job as JSON lines, those of the past first, until it
-ends. The exit code is 0 whatever the verdict; judged status tells it.`,
+ends. The exit code is 0 whatever the verdict; judged status shows it.`,
 		Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cl, err := r.client()

@@ -13,7 +13,7 @@ import (
 	"judged/internal/base/job"
 )
 
-// inProcess runs judged without a process of its own.
+// inProcess runs judged within the test process.
 func inProcess(t *testing.T, args ...string) ended {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -33,15 +33,18 @@ func TestDaemonAnswers(t *testing.T) {
 		stderr            string
 	}{
 		// Waiting for it in silence would look like a job that takes long.
-		{"not ready", 503, problem, `{"detail": "turbo is on", "next_step": "switch it off"}`, []string{"submit", "./remote_test.go"},
+		{"not ready", 503, problem, `{"detail": "turbo is on", "next_step": "switch it off"}`,
+			[]string{"submit", "./remote_test.go"},
 			exitFault, "judged: submit job: judged answered 503: turbo is on; switch it off\n"},
 		{"no token", 401, problem, `{"detail": "no token", "next_step": "send one"}`, []string{"status", "j"},
 			exitUsage, "judged: read job \"j\": judged answered 401: no token; send one\n"},
 		{"something else", 404, "text/html", `<html>`, []string{"status", "j"},
-			exitUsage, "judged: read job \"j\": judged answered 404: Not Found; check that the address is that of judged\n"},
+			exitUsage, "judged: read job \"j\": judged answered 404: Not Found; check that the address is that of " +
+				"judged\n"},
 		{"broken", 500, problem, `{"detail": "disk on fire", "next_step": "see the log"}`, []string{"cancel", "j"},
 			exitFault, "judged: cancel job \"j\": judged answered 500: disk on fire; see the log\n"},
-		{"a page", 200, "text/html", `<html>`, []string{"status", "j"}, exitFault, "check that the address is that of a judged of this version\n"},
+		{"a page", 200, "text/html", `<html>`, []string{"status", "j"}, exitFault,
+			"check that the address is that of a judged of this version\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -51,7 +54,8 @@ func TestDaemonAnswers(t *testing.T) {
 			}))
 			defer server.Close()
 			got := inProcess(t, append([]string{tt.args[0], "--url", server.URL}, tt.args[1:]...)...)
-			if got.code != tt.code || got.stdout != "" || !strings.HasSuffix(got.stderr, tt.stderr) || strings.Count(got.stderr, "\n") != 1 {
+			if got.code != tt.code || got.stdout != "" || !strings.HasSuffix(got.stderr, tt.stderr) ||
+				strings.Count(got.stderr, "\n") != 1 {
 				t.Errorf("exit code %d, stdout %q, stderr %q; want %d, nothing and one line that ends with %q",
 					got.code, got.stdout, got.stderr, tt.code, tt.stderr)
 			}

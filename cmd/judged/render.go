@@ -8,7 +8,7 @@ import (
 	"judged/internal/service/render"
 )
 
-// progress tells people at a terminal how far a job is.
+// progress shows people at a terminal how far a job is.
 type progress struct {
 	w     io.Writer // nil is nobody
 	total int

@@ -41,14 +41,19 @@ func TestRefusesWithoutRights(t *testing.T) {
 		cmd  func(t *testing.T) *exec.Cmd
 		says string
 	}{
-		{"root of a user namespace", inUserNamespace, "open engine: judged is root of a user namespace and not of the host; start it outside"},
-		{"without CAP_SYS_ADMIN", without("CAP_SYS_ADMIN"), "open engine: judged is root without CAP_SYS_ADMIN; give it the capabilities of CapabilityBoundingSet"},
-		{"without two", without("CAP_SYS_NICE", "CAP_MKNOD"), "open engine: judged is root without CAP_SYS_NICE, CAP_MKNOD; give it"},
+		{"root of a user namespace", inUserNamespace,
+			"open engine: judged is root in a user namespace, not on the host; start it as"},
+		{"without CAP_SYS_ADMIN", without("CAP_SYS_ADMIN"),
+			"open engine: judged is root without CAP_SYS_ADMIN; give it the capabilities of CapabilityBoundingSet"},
+		{"without two", without("CAP_SYS_NICE", "CAP_MKNOD"),
+			"open engine: judged is root without CAP_SYS_NICE, CAP_MKNOD; give it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := execute(t, tt.cmd(t))
-			if got.code != exitFault || got.stdout != "" || !strings.HasPrefix(got.stderr, "judged: "+tt.says) || strings.Count(got.stderr, "\n") != 1 {
-				t.Errorf("exit code %d, stdout %q, stderr %q; want %d, nothing, and one line with %q", got.code, got.stdout, got.stderr, exitFault, tt.says)
+			if got.code != exitFault || got.stdout != "" || !strings.HasPrefix(got.stderr, "judged: "+tt.says) ||
+				strings.Count(got.stderr, "\n") != 1 {
+				t.Errorf("exit code %d, stdout %q, stderr %q; want %d, nothing, and one line with %q", got.code,
+					got.stdout, got.stderr, exitFault, tt.says)
 			}
 		})
 	}
@@ -57,7 +62,8 @@ func TestRefusesWithoutRights(t *testing.T) {
 func inUserNamespace(*testing.T) *exec.Cmd {
 	cmd := command("run", "true")
 	one := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}}
-	cmd.SysProcAttr.Cloneflags, cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings = syscall.CLONE_NEWUSER, one, one
+	cmd.SysProcAttr.Cloneflags, cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings = syscall.CLONE_NEWUSER, one,
+		one
 	return cmd
 }
 

@@ -26,7 +26,7 @@ const (
 	exitFault = 3 // judged itself could not do its work
 )
 
-// errNo ends a command whose answer is no. It has been told already.
+// errNo ends a command whose answer is no. The answer is printed already.
 var errNo = errors.New("no")
 
 // usageError is wrong usage or input that cannot be used.
@@ -72,7 +72,7 @@ func exitCode(err error) int {
 }
 
 // onlyNo reports whether an answer is no and nothing went wrong: what was left
-// behind by a job, say, is told even if its verdict is WA.
+// behind by a job, say, is reported even if its verdict is WA.
 func onlyNo(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !onlyNo(e) })
@@ -87,7 +87,7 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 		Use:   "judged",
 		Short: "Judge contest solutions with a clock that is provably fair",
 		Long: `judged runs contest solutions in a sandbox on reserved CPUs, repeats them where
-time decides, and tells with every verdict what disturbed the measurement.
+time decides, and reports with every verdict what disturbed the measurement.
 
 Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 2 wrong usage or unusable input, 3 judged itself could not do its work.`,
@@ -113,7 +113,8 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 		}
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.measureCommand(), a.doctorCommand(), a.submitCommand(), a.statusCommand(),
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.measureCommand(), a.doctorCommand(), a.submitCommand(),
+		a.statusCommand(),
 		a.watchCommand(), a.listCommand(), a.cancelCommand(), a.slotsCommand(), a.drainCommand(), a.undrainCommand(),
 		a.tuneCommand(), a.versionCommand(), a.causesTopic())
 	root.SetHelpCommand(helpCommand(root))
@@ -165,7 +166,8 @@ func (a *app) configFlag(cmd *cobra.Command) {
 }
 
 func cpuListFlag(cmd *cobra.Command, p *string) {
-	cmd.Flags().StringVar(p, "cpu-list", "", "which CPUs may be used, a `LIST` such as 2-3 or a hex mask such as 0xc (default: config, else the isolated set, else the last CPU)")
+	cmd.Flags().StringVar(p, "cpu-list", "", "which CPUs may be used, a `LIST` such as 2-3 or a hex mask such as 0xc "+
+		"(default: config, else the isolated set, else the last CPU)")
 }
 
 func cpusFlag(cmd *cobra.Command, p *string) {
@@ -185,7 +187,9 @@ func shortCPUList(cmd *cobra.Command, cpus string) error {
 }
 
 func rootFlag(cmd *cobra.Command, p *string) {
-	cmd.Flags().StringVar(p, "root", "private", "`KIND` of file system that the program sees: private (copies of what it loads), host (programs and libraries, read-only) or minimal")
+	cmd.Flags().StringVar(p, "root", "private",
+		"`KIND` of file system that the program sees: private (copies of what it loads), host (programs and libraries, "+
+			"read-only) or minimal")
 }
 
 func jsonFlag(cmd *cobra.Command, p *bool) {
@@ -194,7 +198,7 @@ func jsonFlag(cmd *cobra.Command, p *bool) {
 
 func (a *app) printJSON(v any) error { return a.encode(v, "  ") }
 
-// encode prints a document that a terminal can show, on lines of its own where
+// encode prints a document that a terminal can show, indented
 // it is indented.
 func (a *app) encode(v any, indent string) error {
 	var b bytes.Buffer
@@ -212,7 +216,8 @@ func (a *app) encode(v any, indent string) error {
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usagef("%s takes %s, not %d arguments; see %s --help", cmd.CommandPath(), what, len(args), cmd.CommandPath())
+			return usagef("%s takes %s, not %d arguments; see %s --help", cmd.CommandPath(), what, len(args),
+				cmd.CommandPath())
 		}
 		return nil
 	}

@@ -118,20 +118,20 @@ func (a *app) judgeHere(ctx context.Context, c config.Config, l *localJob) (job.
 		return job.Report{}, err
 	}
 	options.Count = 1
-	ct, err := engine.Open(options)
+	eng, err := engine.Open(options)
 	if err != nil {
 		return job.Report{}, asUsage(err)
 	}
-	report, err := a.judgeIn(ctx, ct, l)
-	return report, errors.Join(err, ct.Close())
+	report, err := a.judgeIn(ctx, eng, l)
+	return report, errors.Join(err, eng.Close())
 }
 
-func (a *app) judgeIn(ctx context.Context, ct *engine.Engine, l *localJob) (job.Report, error) {
-	slot := ct.Slots()[0]
-	if err := ct.Fit(slot.CPUs); err != nil {
+func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job.Report, error) {
+	slot := eng.Slots()[0]
+	if err := eng.Fit(slot.CPUs); err != nil {
 		return job.Report{}, err
 	}
-	examined, err := ct.Doctor(ctx)
+	examined, err := eng.Doctor(ctx)
 	if err != nil {
 		return job.Report{}, fmt.Errorf("examine host: %w", err)
 	}
@@ -140,13 +140,13 @@ func (a *app) judgeIn(ctx context.Context, ct *engine.Engine, l *localJob) (job.
 		return job.Report{}, err
 	}
 	if task.NeedsJury() {
-		if task.Jury, err = ct.Jury(slot); err != nil {
+		if task.Jury, err = eng.Jury(slot); err != nil {
 			return job.Report{}, err
 		}
 	}
 	p, started := a.newProgress(len(task.Tests)), time.Now()
 	task.Ran = func(test string, _ job.Run) { p.run(test, task.Repeats) }
-	report, err := judge.Run(ctx, ct.Worker(slot), task, p.test)
+	report, err := judge.Run(ctx, eng.Worker(slot), task, p.test)
 	p.end()
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
 		report, err = judge.InternalError(report, err), nil
@@ -154,12 +154,12 @@ func (a *app) judgeIn(ctx context.Context, ct *engine.Engine, l *localJob) (job.
 	if err != nil {
 		return report, err
 	}
-	host := ct.Host(slot.CPUs, examined)
+	host := eng.Host(slot.CPUs, examined)
 	report.Host, report.StartedAt, report.FinishedAt = &host, started, time.Now()
 	return report, nil
 }
 
-// courtOptions are for a command, which another judged on the same CPUs is told.
+// engineOptions are the options of a command; claims show it to other judged processes.
 func engineOptions(c config.Config, a *app, command string) (engine.Options, error) {
 	root, err := sandbox.ParseRoot(c.Sandbox.Root)
 	if err != nil {
@@ -171,13 +171,14 @@ func engineOptions(c config.Config, a *app, command string) (engine.Options, err
 	}
 	return engine.Options{
 		Command: "judged " + command, ClaimFolder: a.claims,
-		CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool, Class: c.Slots.Class, Member: member,
-		Jury: engine.JuryLimits(c.Limits.Jury), Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+		CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool, Class: c.Slots.Class,
+		Member: member, Jury: engine.JuryLimits(c.Limits.Jury),
+		Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: c.Sandbox.UIDFirst, UIDCount: c.Sandbox.UIDCount, Log: a.logger(c.Log.Level, c.Log.Format),
 	}, nil
 }
 
-// printReport prints what became of a job and turns its verdict into an exit
+// printReport prints the outcome of a job and turns its verdict into an exit
 // code.
 func (a *app) printReport(r job.Report, asJSON bool) error {
 	if asJSON {

@@ -40,7 +40,8 @@ func TestMain(m *testing.M) {
 // claimsEnv names the folder in which processes of a test claim CPUs together.
 const claimsEnv = "JUDGED_TEST_CLAIMS"
 
-// tested is judged with claims that it shares with nobody, for tests of several packages judge on the same CPUs at once.
+// tested is judged with claims that it shares with nobody, for tests of several packages judge on the same CPUs at
+// once.
 func tested() {
 	claims := os.Getenv(claimsEnv)
 	if claims == "" {
@@ -77,7 +78,7 @@ func TestScriptsDrain(t *testing.T) {
 	runScripts(t, "testdata/script/drain", "JUDGED_URL="+startDaemon(t), "LASTCPU="+lastCPU(t).String())
 }
 
-// TestScriptsDaemon talk to one daemon, each about jobs of its own.
+// TestScriptsDaemon talk to one daemon, each about its own jobs.
 func TestScriptsDaemon(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	url := startDaemon(t)
@@ -151,7 +152,7 @@ func oneJSON(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("stdout is no JSON: %v", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		ts.Fatalf("stdout goes on behind the document: %v", err)
+		ts.Fatalf("trailing data on stdout after the document: %v", err)
 	}
 	if !utf8.ValidString(out) {
 		ts.Fatalf("stdout is not UTF-8")
@@ -174,7 +175,8 @@ func empty(ts *testscript.TestScript, _ bool, args []string) {
 
 // command is the test binary as judged, which dies with the test.
 func command(args ...string) *exec.Cmd {
-	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"judged"}, args...), Env: []string{"PATH=" + os.Getenv("PATH")},
+	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"judged"}, args...),
+		Env:         []string{"PATH=" + os.Getenv("PATH")},
 		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
 }
 

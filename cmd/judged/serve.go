@@ -61,7 +61,8 @@ cannot change while judged serves is named in the log and left.`,
 	cmd.Flags().String("listen", "", "`ADDRESS` to listen on; port 0 picks one (default 127.0.0.1:8080)")
 	cmd.Flags().String("data-dir", "", "`DIR` for jobs and blobs (default /var/lib/judged)")
 	cpuListFlag(cmd, &cpuList)
-	cmd.Flags().BoolVar(&tuneHost, "tune", false, "set the host up at the start as judged tune apply does, and put it back at the end")
+	cmd.Flags().BoolVar(&tuneHost, "tune", false,
+		"set the host up at the start as judged tune apply does, and put it back at the end")
 	cmd.Flags().String("token-file", "", "`FILE` with a line NAME SCOPES SHA256 for each token")
 	return cmd
 }
@@ -72,7 +73,8 @@ func (a *app) serveConfig(cmd *cobra.Command, cpuList string, tuneHost bool) (co
 	if err != nil {
 		return c, err
 	}
-	for name, to := range map[string]*string{"listen": &c.HTTP.Listen, "data-dir": &c.DataDir, "token-file": &c.HTTP.TokenFile} {
+	for name, to := range map[string]*string{"listen": &c.HTTP.Listen, "data-dir": &c.DataDir,
+		"token-file": &c.HTTP.TokenFile} {
 		if flag := cmd.Flags().Lookup(name); flag.Changed {
 			*to = flag.Value.String()
 		}
@@ -92,7 +94,8 @@ func (a *app) serveConfig(cmd *cobra.Command, cpuList string, tuneHost bool) (co
 func checkTokens(h config.HTTP) error {
 	if h.TokenFile == "" {
 		if !h.Loopback() {
-			return usagef("listen on %s: without tokens judged listens on this machine only; give --token-file, or listen on 127.0.0.1", h.Listen)
+			return usagef("listen on %s: without tokens judged listens on this machine only; give --token-file, or "+
+				"listen on 127.0.0.1", h.Listen)
 		}
 		return nil
 	}

@@ -23,10 +23,10 @@ func (a *app) tuneCommand() *cobra.Command {
 
 Every value is noted in a journal before it is changed (tune.journal of the
 configuration, default /run/judged/tune.json). Whenever apply ends, by kill -9
-too, restore brings all back but what somebody changed since: that is told and
+too, restore brings all back but what somebody changed since: that is reported and
 left. Nothing of it outlives a boot; for good see judged tune plan --boot.
 
-Exit codes: 0 done (plan: told; status: all in force), 1 something failed, was
+Exit codes: 0 done (plan: printed; status: all in force), 1 something failed, was
 left or is no longer as it was set, 2 wrong usage, 3 judged had to stop.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -58,7 +58,7 @@ func (a *app) tunePlanCommand() *cobra.Command {
 		Long: `Tell what judged tune apply would change on this host, from what to what, why
 and at what risk; and what cannot be changed, and why. Nothing is changed.
 
---boot tells instead what to give to the kernel at the next boot.`,
+--boot prints instead what to give to the kernel at the next boot.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.boot && len(f.only) > 0 {
@@ -79,7 +79,8 @@ and at what risk; and what cannot be changed, and why. Nothing is changed.
 		},
 	}
 	a.cpuFlags(cmd, &f)
-	cmd.Flags().StringVar(&f.root, "root", "", "plan for a captured host: a `DIR` or what judged doctor --capture wrote")
+	cmd.Flags().StringVar(&f.root, "root", "",
+		"plan for a captured host: a `DIR` or what judged doctor --capture wrote")
 	cmd.Flags().BoolVar(&f.boot, "boot", false, "plan the kernel's command line and the files around it")
 	return cmd
 }
@@ -134,7 +135,7 @@ func (a *app) tuneRestoreCommand() *cobra.Command {
 		Use:   "restore",
 		Short: "Put back what apply has changed",
 		Long: `Put back what judged tune apply has changed, the last first. What somebody
-changed since is told and left. Stop judged serve before: its groups are in the
+changed since is reported and left. Stop judged serve before: its groups are in the
 partition.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -151,7 +152,8 @@ partition.`,
 
 func (a *app) tuneCommonFlags(cmd *cobra.Command, f *tuneFlags) {
 	a.configFlag(cmd)
-	cmd.Flags().StringSliceVar(&f.only, "only", nil, "settings by their `ID`, which are those of judged doctor; repeatable")
+	cmd.Flags().StringSliceVar(&f.only, "only", nil,
+		"settings by their `ID`, which are those of judged doctor; repeatable")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		// A variable of a script that was never set must not become all of them.
 		if cmd.Flags().Changed("only") && len(f.only) == 0 {
@@ -195,14 +197,15 @@ func tuneOptions(c config.Config, host hostfs.FS, f tuneFlags) tune.Options {
 }
 
 // asRoot does what needs root: the journal is root's, and so are the knobs.
-func (a *app) asRoot(ctx context.Context, asJSON bool, do func(context.Context, tune.Options) (tune.Report, error), o tune.Options) error {
+func (a *app) asRoot(ctx context.Context, asJSON bool, do func(context.Context, tune.Options) (tune.Report, error),
+	o tune.Options) error {
 	if !linux.IsRoot() {
 		return errors.New("tune the host: only root may; run it as root, or look with judged tune plan")
 	}
 	return a.told(asJSON)(do(ctx, o))
 }
 
-// told prints a report, also one that ended in the middle.
+// printTuned prints a report, also one that ended in the middle.
 func (a *app) told(asJSON bool) func(tune.Report, error) error {
 	return func(r tune.Report, err error) error {
 		if u, ok := errors.AsType[*tune.UsageError](err); ok {

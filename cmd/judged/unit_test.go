@@ -55,13 +55,14 @@ func TestUnit(t *testing.T) {
 		t.Fatalf("it does not serve: %v", err)
 	}
 	if diff := cmp.Diff("READY=1", told(t, socket)); diff != "" {
-		t.Errorf("systemd is told (-want +got):\n%s", diff)
+		t.Errorf("notifications to systemd (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(u.Status(), only(statusOf(t, cmd.Process.Pid), u.Status())); diff != "" {
 		t.Errorf("its rights (-want +got):\n%s", diff)
 	}
 	inItsGroup(t, cmd.Process.Pid)
-	judges(t, strings.TrimSpace(line), testkit.CompileC(t, filepath.Join(root, "testdata/submissions/sum/AC-sum.c"), true))
+	judges(t, strings.TrimSpace(line), testkit.CompileC(t, filepath.Join(root, "testdata/submissions/sum/AC-sum.c"),
+		true))
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -69,10 +70,11 @@ func TestUnit(t *testing.T) {
 		t.Errorf("it does not drain: %v", err)
 	}
 	if diff := cmp.Diff("STOPPING=1", told(t, socket)); diff != "" {
-		t.Errorf("systemd is told (-want +got):\n%s", diff)
+		t.Errorf("notifications to systemd (-want +got):\n%s", diff)
 	}
 	for line := range strings.Lines(log.String()) {
-		if expected := strings.Contains(line, "level=INFO") || strings.Contains(line, "no tokens are configured") || strings.Contains(line, "the host is not fit"); !expected {
+		if expected := strings.Contains(line, "level=INFO") || strings.Contains(line, "no tokens are configured") ||
+			strings.Contains(line, "the host is not fit"); !expected {
 			t.Errorf("it complains: %s", line)
 		}
 	}
@@ -81,7 +83,8 @@ func TestUnit(t *testing.T) {
 // notifySocket is where systemd listens.
 func notifySocket(t *testing.T) *net.UnixConn {
 	t.Helper()
-	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: fmt.Sprintf("@judged-test-%d", os.Getpid()), Net: "unixgram"})
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: fmt.Sprintf("@judged-test-%d", os.Getpid()),
+		Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +100,7 @@ func told(t *testing.T, c *net.UnixConn) string {
 	buf := make([]byte, 256)
 	n, err := c.Read(buf)
 	if err != nil {
-		t.Fatalf("systemd is told nothing: %v", err)
+		t.Fatalf("systemd gets no notification: %v", err)
 	}
 	return string(buf[:n])
 }
@@ -134,7 +137,8 @@ func inItsGroup(t *testing.T, pid int) {
 		t.Error("it has no control groups")
 	}
 	for _, dir := range groups {
-		if !strings.Contains(dir, fmt.Sprintf("/judges-%d.service/", os.Getpid())) && !strings.HasPrefix(dir, "/sys/fs/cgroup/cpuset/") {
+		if !strings.Contains(dir, fmt.Sprintf("/judges-%d.service/", os.Getpid())) &&
+			!strings.HasPrefix(dir, "/sys/fs/cgroup/cpuset/") {
 			t.Errorf("it makes %s, outside of its unit's", dir)
 		}
 	}
@@ -160,7 +164,8 @@ func judges(t *testing.T, url, program string) {
 		got[name] = verdictOf(t, ctx, c, name, job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{test}})
 	}
 	loop := "#!/bin/sh\nwhile :; do :; done\n"
-	got["spins"] = verdictOf(t, ctx, c, "spins", job.Job{Program: job.File{Text: &loop}, Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{CPUTimeMS: 100, WallTimeMS: 60_000}})
+	got["spins"] = verdictOf(t, ctx, c, "spins", job.Job{Program: job.File{Text: &loop}, Tests: []job.Test{{Name: "1"}},
+		Limits: job.Limits{CPUTimeMS: 100, WallTimeMS: 60_000}})
 	want := map[string]job.Verdict{"right": job.Accepted, "wrong": job.WrongAnswer, "spins": job.TimeLimit}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s", diff)

@@ -17,7 +17,8 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  exactly(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.out, "judged %s (%s, %s, %s/%s)\n", version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(a.out, "judged %s (%s, %s, %s/%s)\n", version, revision(), runtime.Version(),
+				runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

@@ -8,7 +8,9 @@ import (
 )
 
 // NewOrder tells which of two loaded sandboxes' programs ends first: 0 or 1. Close it.
-func NewOrder(a, b *Sandbox) (*linux.Order, error) { return linux.NewOrder(a.solution.fd, b.solution.fd) }
+func NewOrder(a, b *Sandbox) (*linux.Order, error) {
+	return linux.NewOrder(a.solution.fd, b.solution.fd)
+}
 
 // WaitsForOthers reports whether the run waits for what others write or read: none of its threads wants to run, and one
 // of them sleeps in the kernel's code for pipes or for waiting on several files. A run that sleeps for another reason,

@@ -120,7 +120,8 @@ func addTasks(tree fstest.MapFS, body string) error {
 		if thread {
 			dir += "/task/" + tid
 		}
-		stat := fmt.Sprintf("%s (%s) S %s 0 0 0 -1 %s 0 0 0 0 0 0 0 0 20 0 %d 0 24 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 %s 0 %s\n",
+		stat := fmt.Sprintf("%s (%s) S %s 0 0 0 -1 %s 0 0 0 0 0 0 0 0 20 0 %d 0 24 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 %s "+
+			"0 %s\n",
 			pid, strings.Join(name, " "), f[1], flags, threads[pid], f[4], policy)
 		tree[dir+"/stat"] = &fstest.MapFile{Data: []byte(stat), Mode: 0o444}
 		tree[dir+"/status"] = &fstest.MapFile{Data: []byte("Cpus_allowed_list:\t" + f[3] + "\n"), Mode: 0o444}

@@ -101,7 +101,7 @@ func (inv inventory) addNamespaces(of family) error {
 	return nil
 }
 
-// addSockets finds those in a child's network, whoever has them.
+// addSockets finds those in a child's network, whichever process has them.
 func (inv inventory) addSockets(of family) error {
 	own, _ := os.Readlink("/proc/self/ns/net") // always there
 	its, err := os.Readlink(of.proc + "/ns/net")
@@ -128,7 +128,7 @@ type process struct {
 	name, state, start string
 }
 
-// parseStat reads /proc/<pid>/stat. The name stands in parentheses and may
+// parseStat reads /proc/<pid>/stat. The name is in parentheses and may
 // itself hold parentheses and spaces, so the fields begin after the last one.
 func parseStat(text string) (process, bool) {
 	open, shut := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')

@@ -18,11 +18,17 @@ var (
 	gccWorks       = sync.OnceValue(func() error { return tryCompiler(hostGCC, false) })
 	staticGCCWorks = sync.OnceValue(func() error { return tryCompiler(hostGCC, true) })
 	arm64GCCWorks  = sync.OnceValue(func() error { return tryCompiler(GCCForArm64, true) })
-	pythonWorks    = sync.OnceValue(func() error { return starts("install the package python3", "/usr/bin/python3", "-c", "pass") })
-	javaWorks      = sync.OnceValue(tryJava)
-	nodeWorks      = sync.OnceValue(func() error { return starts("install the package nodejs", "/usr/bin/node", "--version") })
-	monoWorks      = sync.OnceValue(tryMono)
-	rustWorks      = sync.OnceValue(func() error { return starts("install the package rustc", "rustc", "--version") })
+	pythonWorks    = sync.OnceValue(func() error {
+		return starts("install the package python3", "/usr/bin/python3",
+			"-c", "pass")
+	})
+	javaWorks = sync.OnceValue(tryJava)
+	nodeWorks = sync.OnceValue(func() error {
+		return starts("install the package nodejs", "/usr/bin/node",
+			"--version")
+	})
+	monoWorks = sync.OnceValue(tryMono)
+	rustWorks = sync.OnceValue(func() error { return starts("install the package rustc", "rustc", "--version") })
 )
 
 // GuestKernelPath returns the kernel image that .ci/setup has fetched for
@@ -69,7 +75,8 @@ func PostgresPrograms() (string, error) {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("find initdb, postgres and psql in one folder of /usr/lib/postgresql; install the package postgresql")
+	return "", fmt.Errorf("find initdb, postgres and psql in one folder of /usr/lib/postgresql; install the package " +
+		"postgresql")
 }
 
 // GeneratorsPath returns the folder with the generators of HTTP clients that
@@ -96,14 +103,15 @@ func onPath(name, remedy string) error {
 func tryCompiler(compiler string, static bool) error {
 	dir, err := os.MkdirTemp("", "judged-testkit-")
 	if err != nil {
-		return fmt.Errorf("make a folder for a trial compilation: %w", err)
+		return fmt.Errorf("make a folder for a test compilation: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	src := filepath.Join(dir, "trial.c")
-	if err := os.WriteFile(src, []byte("#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n"), 0o644); err != nil {
-		return fmt.Errorf("write a trial program: %w", err)
+	src := filepath.Join(dir, "test.c")
+	if err := os.WriteFile(src, []byte("#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n"),
+		0o644); err != nil {
+		return fmt.Errorf("write a test program: %w", err)
 	}
-	return compileC(compiler, src, filepath.Join(dir, "trial"), static)
+	return compileC(compiler, src, filepath.Join(dir, "test"), static)
 }
 
 // starts runs a program that ends at once. A version manager's shim may be on
@@ -147,12 +155,12 @@ func cgroupUsable(version cgroupVersion) error {
 	case version == onlyV2 && !isV2:
 		return fmt.Errorf("memory is a v1 hierarchy here; use a host with unified cgroups or a guest")
 	}
-	trial := filepath.Join(parent, fmt.Sprintf("judged-%d-need", os.Getpid()))
-	if err := os.Mkdir(trial, 0o755); err != nil {
+	group := filepath.Join(parent, fmt.Sprintf("judged-%d-need", os.Getpid()))
+	if err := os.Mkdir(group, 0o755); err != nil {
 		return fmt.Errorf("make a cgroup: %w; run as root with a writable hierarchy", err)
 	}
-	if err := os.Remove(trial); err != nil {
-		return fmt.Errorf("remove the trial cgroup: %w", err)
+	if err := os.Remove(group); err != nil {
+		return fmt.Errorf("remove the test cgroup: %w", err)
 	}
 	return nil
 }
@@ -179,7 +187,8 @@ func memoryHierarchy() (dir string, isV2 bool, err error) {
 			return m.target, true, nil
 		}
 	}
-	return "", false, fmt.Errorf("find the memory controller: no cgroup hierarchy in /proc/self/mountinfo carries it; mount cgroup2 on /sys/fs/cgroup")
+	return "", false, fmt.Errorf("find the memory controller: no cgroup hierarchy in /proc/self/mountinfo carries it; " +
+		"mount cgroup2 on /sys/fs/cgroup")
 }
 
 type mount struct {
@@ -201,7 +210,8 @@ func mounts(proc string) ([]mount, error) {
 		if !ok || len(left) < 6 || len(right) < 2 {
 			return nil, fmt.Errorf("list mounts: line %q of mountinfo has an unknown form", line)
 		}
-		m := mount{id: left[0], root: unescape(left[3]), target: unescape(left[4]), fsType: right[0], source: unescape(right[1])}
+		m := mount{id: left[0], root: unescape(left[3]), target: unescape(left[4]), fsType: right[0],
+			source: unescape(right[1])}
 		if len(right) > 2 {
 			m.options = right[2]
 		}

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(Run(m)) }
 
-// recorder stands in for a test whose end we want to see.
+// recorder replaces a test whose end we want to see.
 type recorder struct {
 	testing.TB
 	outcome, text string
@@ -60,7 +60,8 @@ func short(t *testing.T, is bool) {
 
 func TestNeedShort(t *testing.T) {
 	short(t, true)
-	got := []string{outcomeOf(func(t testing.TB) { Need(t, GCC) }).outcome, outcomeOf(func(t testing.TB) { Need(t) }).outcome}
+	got := []string{outcomeOf(func(t testing.TB) { Need(t, GCC) }).outcome,
+		outcomeOf(func(t testing.TB) { Need(t) }).outcome}
 	if diff := cmp.Diff([]string{"skip", "pass"}, got); diff != "" {
 		t.Errorf("something and nothing needed (-want +got):\n%s", diff)
 	}
@@ -113,7 +114,7 @@ func TestAllLeavesOutTheCgroupVersion(t *testing.T) {
 		t.Errorf("required by all (-want +got):\n%s", diff)
 	}
 	if !required(CgroupV2, "all,cgroup-v2") {
-		t.Error("cgroup-v2 named beside all is not required")
+		t.Error("cgroup-v2 named in addition to all is not required")
 	}
 }
 
@@ -215,7 +216,8 @@ func TestRunFindsLeftovers(t *testing.T) {
 }
 
 func undoLeak(t *testing.T, dir string, pid int) {
-	if err := syscall.Unmount(filepath.Join(dir, "judged"), 0); err != nil && !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.EPERM) {
+	if err := syscall.Unmount(filepath.Join(dir, "judged"), 0); err != nil && !errors.Is(err, syscall.ENOENT) &&
+		!errors.Is(err, syscall.EPERM) {
 		t.Errorf("unmount: %v", err)
 	}
 	if parent, _, err := memoryHierarchy(); err == nil {
@@ -314,18 +316,23 @@ func TestHost(t *testing.T) {
 	}
 	const read = "-r--r--r-- "
 	want := map[string]string{
-		"sys/cpu0/id": read + "0\n", "sys/cpu3/id": read + "3\n", "proc/closed": "---------- ", "sys/irq/5": "dr-xr-xr-x ",
-		"proc/7/stat":          read + "7 (a name) S 1 0 0 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 2 0 24 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 2 0 1\n",
-		"proc/7/status":        read + "Cpus_allowed_list:\t0-3\n",
-		"proc/7/task/8/stat":   read + "7 (thread) S 1 0 0 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 2 0 24 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0\n",
+		"sys/cpu0/id": read + "0\n", "sys/cpu3/id": read + "3\n", "proc/closed": "---------- ",
+		"sys/irq/5": "dr-xr-xr-x ",
+		"proc/7/stat": read + "7 (a name) S 1 0 0 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 2 0 24 0 0 0 0 0 0 0 0 0 0 " +
+			"0 0 0 0 0 17 2 0 1\n",
+		"proc/7/status": read + "Cpus_allowed_list:\t0-3\n",
+		"proc/7/task/8/stat": read + "7 (thread) S 1 0 0 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 2 0 24 0 0 0 0 0 0 0 0 0 0 " +
+			"0 0 0 0 0 17 1 0 0\n",
 		"proc/7/task/8/status": read + "Cpus_allowed_list:\t0-3\n",
-		"proc/9/stat":          read + "9 (migration/1) S 2 0 0 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 24 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0\n",
-		"proc/9/status":        read + "Cpus_allowed_list:\t1\n",
+		"proc/9/stat": read + "9 (migration/1) S 2 0 0 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 24 0 0 0 0 0 0 0 " +
+			"0 0 0 0 0 0 0 0 17 1 0 0\n",
+		"proc/9/status": read + "Cpus_allowed_list:\t1\n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	for name, text := range map[string]string{"heading": "x\n-- a\nb\n", "number": "x\n-- a{b} --\n", "task": "x\n-- tasks --\n1 2\n"} {
+	for name, text := range map[string]string{"heading": "x\n-- a\nb\n", "number": "x\n-- a{b} --\n",
+		"task": "x\n-- tasks --\n1 2\n"} {
 		if err := os.WriteFile(file+".txtar", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,7 @@ func (w *Traces) None(t testing.TB) {
 	}
 }
 
-// addUsers adds what belongs to the users, whoever its parent is.
+// addUsers adds what belongs to the users, whatever its parent is.
 func (inv inventory) addUsers(u Users) error {
 	if u.Count == 0 {
 		return nil

@@ -43,7 +43,8 @@ func TestTraces(t *testing.T) {
 
 func sleeps(t *testing.T, user int) func() {
 	cmd := exec.Command("sleep", "60")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user)}, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user)},
+		Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func onThread(t *testing.T, user int, call func() syscall.Errno) (end func()) {
 }
 
 // onOwnThread runs f on a thread that ends with it. The first thread of the
-// process never ends, and its user is what /proc tells of all.
+// process never ends, and its user is in /proc for all.
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread() // and never unlocks

@@ -1,6 +1,6 @@
 /* Stores a key in the keyrings of the user and of the user's session, which no
  * namespace separates, and asks for the key of the last run. What must stop it
- * is seccomp, and behind it a user of its own for every run. Docker had this
+ * is seccomp, and behind it a separate user for every run. Docker had this
  * channel between all containers of one user (moby 10939), isolate until 2.4. */
 #include "attack.h"
 #include <linux/keyctl.h>

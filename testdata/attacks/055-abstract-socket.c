@@ -1,5 +1,5 @@
 /* Listens on an abstract unix socket, which belongs to the network namespace
- * that all runs share, and connects to that of the run beside it and to one of
+ * that all runs share, and connects to that of the run next to it and to one of
  * the host. What must stop it are seccomp, and for the host the namespace. */
 #include "attack.h"
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Listens on a vsock port and connects to it from the run beside it, and to
+/* Listens on a vsock port and connects to it from the run next to it, and to
  * the hypervisor. Vsock is in no namespace, so only seccomp can stop it.
  * isolate had this channel until 2.4. */
 #include "attack.h"

@@ -1,5 +1,5 @@
 /* Uses up what the kernel counts per user: queued signals, timers (they count
- * as signals), pages of pipes; and looks in the run beside it for what is left.
+ * as signals), pages of pipes; and looks in the run next to it for what is left.
  * The counts are also a channel: SigQ in /proc/self/status. What must stop it:
  * runs at the same time have different users. */
 #include "attack.h"

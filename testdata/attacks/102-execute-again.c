@@ -1,7 +1,7 @@
 /* Execute itself again and again, from a thread whose leader has ended: the thread
  * takes over the leader's pid, so what watches the pid may take that for the end, and
  * what counts per process or per image starts anew. What must stop it: the
- * cgroup counts; a pidfd tells the end of the whole process. */
+ * cgroup counts; a pidfd reports the end of the whole process. */
 #include "burn.h"
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-/* Watches files of /usr, while the run beside it opens, reads and executes
+/* Watches files of /usr, while the run next to it opens, reads and executes
  * them: inotify, fanotify, dnotify. Watches belong to the inode, which is the
  * same in all sandboxes and on the host. What must stop it: seccomp. */
 #include "attack.h"
@@ -48,9 +48,9 @@ int main(int argc, char **argv)
 	refused(fcntl(own, F_NOTIFY, DN_CREATE | DN_MULTISHOT), "dnotify on its own folder");
 	for (int i = 0; i < 40; i++) {
 		if (poll(watches, 2, 10) > 0)
-			broke("saw what the run beside it does");
+			broke("saw what the run next to it does");
 		if (noticed)
-			broke("was signalled what the run beside it does");
+			broke("was signalled what the run next to it does");
 	}
 	held("saw nothing");
 }

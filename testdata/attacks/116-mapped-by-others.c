@@ -1,6 +1,6 @@
 /* Sees in its own /proc/self/pagemap whether somebody else maps the same page of
  * a file of /usr at this moment (bit 56: mapped by one process only), and in
- * smaps (Shared_Clean). The run beside it maps and unmaps a page in a rhythm.
+ * smaps (Shared_Clean). The run next to it maps and unmaps a page in a rhythm.
  * The kernel shows a process these files of itself, always. What must stop it:
  * every slot has copies of its own. */
 #include "attack.h"
@@ -68,6 +68,6 @@ int main(int argc, char **argv)
 	for (int i = 0; i < ROUNDS; i++)
 		got |= (unsigned)(votes[i] > 0) << i;
 	if (!sends && got == PATTERN)
-		broke("received %04x from the run beside it", got);
+		broke("received %04x from the run next to it", got);
 	held(sends ? "sent %04x" : "received %04x", sends ? PATTERN : got);
 }

@@ -29,6 +29,6 @@ int main(int argc, char **argv)
 		}
 	}
 	if (woken > 0)
-		broke("%d times the run beside it was there", woken);
+		broke("%d times the run next to it was there", woken);
 	held("nobody there");
 }

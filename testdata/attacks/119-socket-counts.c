@@ -1,5 +1,5 @@
 /* Sees in /proc/self/net, which shows the network namespace, how many sockets
- * there are, and lists them: the run beside it makes pairs of them, which is
+ * there are, and lists them: the run next to it makes pairs of them, which is
  * allowed, in a rhythm. What must stop it: two runs at once are never in one
  * network namespace. */
 #include "attack.h"

@@ -1,4 +1,4 @@
-/* Tells the run beside it bits by taking and giving back 48 MiB, which it sees
+/* Tells the run next to it bits by taking and giving back 48 MiB, which it sees
  * in the free memory of sysinfo. sysinfo is about the machine and in no
  * namespace; it is allowed, because runtimes size their heaps by the total. Two
  * runs at once also feel each other in caches and memory bandwidth. So both

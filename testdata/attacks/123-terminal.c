@@ -1,4 +1,4 @@
-/* Types into the terminal of whoever started judged (TIOCSTI, as with su and
+/* Types into the terminal of the user who started judged (TIOCSTI, as with su and
  * many sandboxes: CVE-2017-5226 of bubblewrap), pastes by TIOCLINUX, and opens
  * terminals, which are in no namespace but that of their mount. What must stop
  * it: no terminal is there, and ioctl knows five commands. */

@@ -1,5 +1,5 @@
 /* Writes to read-only pages of a file of /usr: through /proc/self/mem, which
- * ignores protection, with MADV_DONTNEED beside it in a loop, which was Dirty COW
+ * ignores protection, with MADV_DONTNEED next to it in a loop, which was Dirty COW
  * (CVE-2016-5195); and by a mapping that is made writable. The byte that is
  * written is another one, in a file that nobody executes. What must stop it:
  * /proc is read-only, the file's pages are copied before a write. */

@@ -15,11 +15,11 @@ type Case struct {
 	Task      judge.Task // with one test
 }
 
-// Options say how a trial goes.
+// Options say how to measure.
 type Options struct {
 	N    int    // runs of every case
 	Seed uint64 // of the order
-	// Seen is told before every run how many are done, and which is next.
+	// Seen is called before every run with how many are done, and which is next.
 	Seen func(done int, next string)
 }
 
@@ -50,7 +50,8 @@ func (s *Site) Run(ctx context.Context, cases []Case, o Options) ([]Outcome, err
 	var outcomes []Outcome
 	for i, c := range cases {
 		if len(runs[i]) > 0 {
-			outcomes = append(outcomes, Outcome{Case: c.Name, Placement: c.Placement, Summary: Summarize(runs[i]), Runs: runs[i]})
+			outcomes = append(outcomes, Outcome{Case: c.Name, Placement: c.Placement, Summary: Summarize(runs[i]),
+				Runs: runs[i]})
 		}
 	}
 	return outcomes, err
@@ -67,7 +68,8 @@ func (s *Site) turns(ctx context.Context, cases []Case, o Options, runs [][]Run)
 			if err != nil {
 				return fmt.Errorf("measure %q: %w", c.Name, err)
 			}
-			runs[i] = append(runs[i], Run{Round: round + 1, Turn: turn + 1, Verdict: r.Verdict, Stdout: r.StdoutHead, Run: r.Runs[0]})
+			runs[i] = append(runs[i], Run{Round: round + 1, Turn: turn + 1, Verdict: r.Verdict, Stdout: r.StdoutHead,
+				Run: r.Runs[0]})
 			done++
 		}
 	}

@@ -36,7 +36,8 @@ func Compare(cases []Outcome, a, b string) (*Comparison, error) {
 	x, y := cpuTimes(cases, a), cpuTimes(cases, b)
 	c, ok := stats.Compare(x, y)
 	if !ok {
-		return nil, fmt.Errorf("compare %s with %s: %d and %d runs; measure both at least %d times", a, b, len(x), len(y), CompareFrom)
+		return nil, fmt.Errorf("compare %s with %s: %d and %d runs; measure both at least %d times", a, b, len(x),
+			len(y), CompareFrom)
 	}
 	return &Comparison{A: a, B: b, MedianA: stats.Describe(x).Median, MedianB: stats.Describe(y).Median,
 		Shift: c.Shift, ShiftLow: c.ShiftLow, ShiftHigh: c.ShiftHigh,

@@ -1,6 +1,6 @@
 // Package bench runs one program again and again under different placements
 // and says how much its time varies in each: free as a shell would start it,
-// pinned, in a slot, in a slot beside a loaded machine.
+// pinned, in a slot, in a slot next to a loaded machine.
 //
 // A Site is an engine with these placements made ready, and with the load for its
 // neighbours. Every run is a judged one, in the same sandbox and with the same

@@ -89,7 +89,8 @@ func (r Result) Chart() plot.Chart {
 
 // ChartOf is a time of every run, a lane for each case.
 func (r Result) ChartOf(what string, of func(job.Run) time.Duration) plot.Chart {
-	c := plot.Chart{Title: r.Title, Subtitle: fmt.Sprintf("%d runs of each, in turns", r.N), Axis: what + ", ms", Source: r.Source()}
+	c := plot.Chart{Title: r.Title, Subtitle: fmt.Sprintf("%d runs of each, in turns", r.N), Axis: what + ", ms",
+		Source: r.Source()}
 	for _, o := range r.Cases {
 		c.Lanes = append(c.Lanes, lane(o, of))
 	}

@@ -13,7 +13,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Loads are kernels of the canary's program in sandboxes of their own, one for
+// Loads are kernels of the canary's program in separate sandboxes, one for
 // each ground: their cpusets keep them off the slot, and they die with judged as
 // every sandbox does.
 type Loads struct {
@@ -49,7 +49,7 @@ func (s *Site) Crowd(ctx context.Context, load string) (*Crowd, error) {
 	return s.loads.Start(ctx, s.grounds, load)
 }
 
-// Crowd is loads at work; the zero value is none.
+// Crowd is loads at work; the zero value has no loads.
 type Crowd struct {
 	members []member
 	cancel  context.CancelFunc
@@ -113,7 +113,8 @@ func (s *Loads) start(ctx context.Context, ground sandbox.Slot, load string) (me
 	go func() {
 		r, err := box.Run(ctx)
 		if err == nil && r.Stop != sandbox.StopCancelled {
-			err = fmt.Errorf("load ended by itself: exit %d, signal %d, %d kills for memory; look for what took it", r.Code, r.Signal, r.OOMKills)
+			err = fmt.Errorf("load ended by itself: exit %d, signal %d, %d kills for memory; look for what took it",
+				r.Code, r.Signal, r.OOMKills)
 		}
 		m.ended <- err
 	}()
@@ -125,9 +126,11 @@ func (s *Loads) loadSpec(load string) sandbox.Spec {
 	const days = 24 * time.Hour
 	return sandbox.Spec{
 		Args: []string{"./" + initproc.CanaryName, load},
-		// Opened anew for every run, with an offset of its own.
-		Files:  []sandbox.File{{Name: initproc.CanaryName, Exec: true, Path: fmt.Sprintf("/proc/self/fd/%d", s.program.Fd())}},
-		Limits: sandbox.Limits{CPUTime: days, WallTime: days, Memory: initproc.LoadBytes, Output: 4 << 10, Stack: 8 << 20, Processes: 32},
+		// Opened for every run, because each needs its own offset.
+		Files: []sandbox.File{{Name: initproc.CanaryName, Exec: true,
+			Path: fmt.Sprintf("/proc/self/fd/%d", s.program.Fd())}},
+		Limits: sandbox.Limits{CPUTime: days, WallTime: days, Memory: initproc.LoadBytes, Output: 4 << 10,
+			Stack: 8 << 20, Processes: 32},
 	}
 }
 
@@ -149,7 +152,7 @@ func (m member) waitReady(ctx context.Context) error {
 		select {
 		case <-poll.C:
 		case err := <-m.ended:
-			m.ended <- err // for Stop, which tells it
+			m.ended <- err // for Stop, which returns it
 			return errors.New("it ended before it was ready")
 		case <-brake:
 			return fmt.Errorf("it is not ready after %s", readyTimeout)

@@ -10,18 +10,18 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Placement is where a program runs, and beside what.
+// Placement is where a program runs, and what runs next to it.
 type Placement struct {
 	ID        string `json:"id"`
 	About     string `json:"about"`
 	CPUs      string `json:"cpus"`
 	NUMANodes string `json:"numa_nodes"`     // whose memory it gets
-	Load      string `json:"load,omitempty"` // what the neighbours run meanwhile: none, or one of stage.Loads
+	Load      string `json:"load,omitempty"` // what the neighbours run meanwhile: none, or a load of initproc
 
 	worker *measure.Worker
 }
 
-// The placements, in the order in which they are told.
+// The placements, in the order of the output.
 const (
 	Free       = "free"
 	Pinned     = "pinned"
@@ -57,36 +57,38 @@ func (s *Site) places() error {
 	if ordinary, ok := lastOf(neighbours.Minus(t.Isolated), neighbours); ok {
 		s.add(Placement{ID: Pinned, About: "one ordinary CPU that others use too"}, ordinary, all)
 	} else {
-		s.leave(Pinned, "there is no CPU beside the slot's")
+		s.leave(Pinned, "there is no CPU besides the slot's")
 	}
-	s.add(Placement{ID: Slot, About: "the slot, nothing started beside it"}, slot.CPUs, near)
+	s.add(Placement{ID: Slot, About: "the slot, nothing started next to it"}, slot.CPUs, near)
 	for _, p := range []Placement{
 		{ID: CPULoad, About: "the slot, every other CPU computes", Load: initproc.LoadCPU},
 		{ID: MemoryLoad, About: "the slot, every other CPU moves memory", Load: initproc.LoadMemory},
 	} {
 		if len(neighbours) == 0 {
-			s.leave(p.ID, "there is no CPU beside the slot's to be loaded")
+			s.leave(p.ID, "there is no CPU besides the slot's to be loaded")
 			continue
 		}
 		s.add(p, slot.CPUs, near)
 	}
 	s.leave(TurboOff, whyNoTurbo(s.eng.Turbo(slot.CPUs)))
 	if len(all) > 1 && len(neighbours) > 0 {
-		s.add(Placement{ID: AnyNode, About: "as memory-load, with memory of any node", Load: initproc.LoadMemory}, slot.CPUs, all)
+		s.add(Placement{ID: AnyNode, About: "as memory-load, with memory of any node", Load: initproc.LoadMemory},
+			slot.CPUs, all)
 	} else {
 		s.leave(AnyNode, "there is one NUMA node: all memory is bound to it")
 	}
 	return s.err
 }
 
-// whyNoTurbo tells what became of the placement without turbo: judged measures
+// whyNoTurbo says why there is no placement without turbo: judged measures
 // under the switches that it finds, and every other placement has them too.
 func whyNoTurbo(t turbo.State) string {
 	switch t.Value {
 	case turbo.Off:
 		return "turbo is off already, for every placement"
 	case turbo.On:
-		return "turbo is on (" + t.Source + "), and a measurement turns no switch of the host; switch it off and measure again"
+		return "turbo is on (" + t.Source + "), and a measurement turns no switch of the host; switch it off and " +
+			"measure again"
 	}
 	return t.Reason
 }
@@ -111,14 +113,14 @@ func (s *Site) add(p Placement, cpus, nodes cpuset.Set) {
 
 func (s *Site) leave(id, reason string) { s.LeftOut = append(s.LeftOut, LeftOut{id, reason}) }
 
-// openWorker takes the engine's own stand where there is one: the slot is
+// openWorker takes the engine's worker of the slot where it fits: the slot is
 // measured through what judges.
 func (s *Site) openWorker(cpus, nodes cpuset.Set) (*measure.Worker, error) {
 	own := s.eng.Worker(s.eng.Slots()[0])
 	if slot := own.Slot(); cpus.String() == slot.CPUs.String() && nodes.String() == cpuset.New(slot.Node).String() {
 		return own, nil
 	}
-	ground, err := s.eng.Ground(cpus, nodes)
+	ground, err := s.eng.UnplannedSlot(cpus, nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +136,7 @@ func memoryNodes(c *engine.Engine) cpuset.Set {
 			ids = append(ids, n.ID)
 		}
 	}
-	if len(ids) == 0 { // the kernel does not tell
+	if len(ids) == 0 { // the kernel does not say
 		return cpuset.New(c.Slots()[0].Node)
 	}
 	return cpuset.New(ids...)

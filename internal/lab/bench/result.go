@@ -9,7 +9,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// Result is what a trial found. Times are in nanoseconds.
+// Result is what a measurement found. Times are in nanoseconds.
 type Result struct {
 	Title      string      `json:"title"`
 	N          int         `json:"n"`
@@ -42,7 +42,7 @@ type Outcome struct {
 	Runs []Run `json:"runs"`
 }
 
-// Run is one run of a trial.
+// Run is one run of a case.
 type Run struct {
 	Round   int         `json:"round"` // from 1
 	Turn    int         `json:"turn"`  // within the round, from 1
@@ -52,7 +52,7 @@ type Run struct {
 }
 
 // Summary is what the runs of a case have in common. A member is nil where
-// no run told it.
+// no run reported it.
 type Summary struct {
 	Clean             int                 `json:"clean"` // runs that nothing disturbed
 	Verdicts          map[job.Verdict]int `json:"verdicts"`

@@ -54,7 +54,7 @@ func (s *Site) neighbours() (err error) {
 		if n, _ := t.Node(c.Node); n.MemTotal == 0 {
 			nodes = memoryNodes(s.eng)
 		}
-		ground, err := s.eng.Ground(cpuset.New(id), nodes)
+		ground, err := s.eng.UnplannedSlot(cpuset.New(id), nodes)
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (s *Site) Judge(ctx context.Context, p Placement, task judge.Task) (job.Tes
 	return r.Tests[0], nil
 }
 
-// Once runs a task with one test a single time in a placement, beside its load.
+// Once runs a task with one test a single time in a placement, next to its load.
 func (s *Site) Once(ctx context.Context, p Placement, task judge.Task) (job.TestReport, error) {
 	crowd, err := s.Crowd(ctx, p.Load)
 	if err != nil {

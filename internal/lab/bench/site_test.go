@@ -27,7 +27,7 @@ import (
 func open(t *testing.T) *Site {
 	t.Helper()
 	c := config.Default()
-	ct, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(),
+	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(),
 		Width: 1, Count: 1, Root: sandbox.RootHost, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: 1<<20 + os.Getpid()%4096*1000, UIDCount: 1000, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
@@ -35,11 +35,11 @@ func open(t *testing.T) *Site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := ct.Close(); err != nil {
+		if err := eng.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	s, err := Open(ct)
+	s, err := Open(eng)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,17 +61,20 @@ func taskOf(t *testing.T, script string) judge.Task {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return judge.Task{Args: []string{"./p"}, Files: []sandbox.File{{Name: "p", Path: path, Exec: true}}, Tests: []judge.Test{{Name: "1"}}, Checker: tokens,
-		Head: 4096, Limits: job.Limits{CPUTimeMS: 20_000, WallTimeMS: 120_000, Memory: 256 << 20, Output: 1 << 20, Stack: 8 << 20, Processes: 16}}
+	return judge.Task{Args: []string{"./p"}, Files: []sandbox.File{{Name: "p", Path: path, Exec: true}},
+		Tests: []judge.Test{{Name: "1"}}, Checker: tokens,
+		Head: 4096, Limits: job.Limits{CPUTimeMS: 20_000, WallTimeMS: 120_000, Memory: 256 << 20, Output: 1 << 20,
+			Stack: 8 << 20, Processes: 16}}
 }
 
-// A program sees the CPUs of its placement, whatever is loaded beside it.
+// A program sees the CPUs of its placement, whatever is loaded next to it.
 func TestRun(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	s := open(t)
 	task := taskOf(t, "#!/bin/sh\ngrep Cpus_allowed_list /proc/self/status\n")
 	seen := 0
-	outcomes, err := s.Run(t.Context(), s.EachPlacement(task), Options{N: 2, Seed: 1, Seen: func(int, string) { seen++ }})
+	outcomes, err := s.Run(t.Context(), s.EachPlacement(task),
+		Options{N: 2, Seed: 1, Seen: func(int, string) { seen++ }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +82,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("%d placements measured or left out, want %d", got, want)
 	}
 	if want := 1 + 2*len(outcomes); seen != want {
-		t.Errorf("told of %d runs, want %d", seen, want)
+		t.Errorf("Seen was called for %d runs, want %d", seen, want)
 	}
 	for _, o := range outcomes {
 		if o.Verdicts[job.Accepted] != 2 {
@@ -99,7 +102,8 @@ func TestRunNotExecutable(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	s := open(t)
 	s.Keep(Slot)
-	_, err := s.Run(t.Context(), s.EachPlacement(taskOf(t, "neither ELF nor script")), Options{N: 2, Seen: func(int, string) {}})
+	_, err := s.Run(t.Context(), s.EachPlacement(taskOf(t, "neither ELF nor script")),
+		Options{N: 2, Seen: func(int, string) {}})
 	var bad *NotExecutable
 	if !errors.As(err, &bad) {
 		t.Errorf("got %v, want NotExecutable", err)
@@ -133,7 +137,7 @@ func TestCrowd(t *testing.T) {
 			t.Error(err)
 		}
 		if left := loadsRunning(t, load); len(left) > 0 {
-			t.Errorf("%q goes on: %v", load, left)
+			t.Errorf("%q is still running: %v", load, left)
 		}
 	}
 }
@@ -208,7 +212,7 @@ func TestPlaces(t *testing.T) {
 			}
 		case Pinned:
 			if len(cpus) != 1 || cpus.Overlaps(slot.CPUs) {
-				t.Errorf("pinned is on CPUs %s, beside the slot %s", cpus, slot.CPUs)
+				t.Errorf("pinned is on CPUs %s, next to the slot %s", cpus, slot.CPUs)
 			}
 		default:
 			if !slices.Equal(cpus, slot.CPUs) {

@@ -54,15 +54,18 @@ func affinity(l *lab) error {
 	if err != nil {
 		return err
 	}
-	t := Table{Title: fmt.Sprintf("Wall time by the scheduler / with every thread pinned: published (seconds, four cores), and here (CPUs %s)", p.CPUs),
+	t := Table{Title: fmt.Sprintf("Wall time by the scheduler / with every thread pinned: published (seconds, four "+
+		"cores), and here (CPUs %s)", p.CPUs),
 		Columns: []string{"THREADS", "THEN", "SCHEDULER", "PINNED", "PINNED / SCHEDULER"}}
 	for _, c := range crowds {
 		free, pinned := find(outcomes, c.threads+" free"), find(outcomes, c.threads+" pinned")
-		t.Rows = append(t.Rows, []string{c.threads, c.free + " / " + c.pinned, median(free.WallTime), median(pinned.WallTime),
+		t.Rows = append(t.Rows, []string{c.threads, c.free + " / " + c.pinned, median(free.WallTime),
+			median(pinned.WallTime),
 			fmt.Sprintf("%.2f", float64(pinned.WallTime.Median)/float64(free.WallTime.Median))})
 	}
 	l.table(t)
-	l.note("Threads are bound one by one to the CPUs of the placement, in turns. Median of %d runs of %d tests.", l.N, l.sized(rays))
+	l.note("Threads are bound one by one to the CPUs of the placement, in turns. Median of %d runs of %d tests.", l.N,
+		l.sized(rays))
 	l.result.chart = l.result.ChartOf("wall time", wall)
 	return l.tellHost()
 }

@@ -15,7 +15,7 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// batch is every exam once beside one load, between two looks at what the
+// batch is every exam once next to one load, between two looks at what the
 // programs take by themselves.
 type batch struct {
 	*lab
@@ -80,7 +80,7 @@ func (b *batch) exams() ([]exam, error) {
 }
 
 // methods are the ways to judge a program, as far as the host has them. judged's
-// is the daemon's, which looks at the slot beside runs near the limit.
+// is the daemon's, which looks at the slot around runs near the limit.
 func (b *batch) methods(x exam) []exam {
 	single, confirm := job.Repeats{Min: 1, Max: 1, Policy: job.Single}, job.Repeats{Policy: job.Confirm}
 	var exams []exam
@@ -102,11 +102,12 @@ func (b *batch) methods(x exam) []exam {
 	return exams
 }
 
-// judgeAll judges every exam beside the load and fills in what became of it.
+// judgeAll judges every exam next to the load and fills in its result.
 func (b *batch) judgeAll(exams []exam) error {
 	for i := range exams {
 		x := &exams[i]
-		b.Seen(len(b.result.Flips)+i, b.N*len(b.dose.loads)*len(exams), fmt.Sprintf("%s %.2f %s %s", x.Program, x.Theta, b.load, x.Method))
+		b.Seen(len(b.result.Flips)+i, b.N*len(b.dose.loads)*len(exams),
+			fmt.Sprintf("%s %.2f %s %s", x.Program, x.Theta, b.load, x.Method))
 		if err := b.resume(); err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func (b *batch) judgeAll(exams []exam) error {
 	return nil
 }
 
-// quiet is the slot with nothing beside it.
+// quiet is the slot with idle neighbours.
 func (b *batch) quiet(ctx context.Context, wish stats.Placement) (measure.Place, error) {
 	if wish.Quiet {
 		if err := b.rest(); err != nil {
@@ -149,14 +150,15 @@ func (b *batch) rest() error {
 	return err
 }
 
-// judged fills in what became of an exam.
+// judged fills in the result of an exam.
 func (f *Flip) judged(t job.TestReport) error {
 	f.Verdict, f.Runs = t.Verdict, len(t.Runs)
 	if t.Verdict == job.InternalError { // noise kept it from deciding
 		return nil
 	}
 	if t.Verdict != job.Accepted && t.Verdict != job.TimeLimit || t.CPUTime == nil {
-		return fmt.Errorf("judge %s at %.2f of the limit: verdict %s; only AC and TLE can be", f.Program, f.Theta, t.Verdict)
+		return fmt.Errorf("judge %s at %.2f of the limit: verdict %s; only AC and TLE can be", f.Program, f.Theta,
+			t.Verdict)
 	}
 	f.CPUTime = *t.CPUTime
 	return nil

@@ -41,7 +41,8 @@ func (l *lab) subjects(d dose) ([]*subject, error) {
 		if err := l.sharpen(s, d.limit); err != nil {
 			return nil, err
 		}
-		l.note("%s: %s %d takes the limit of %s in the slot with nothing beside it, to begin with.", kind, binary.Name, s.units(float64(d.limit)), d.limit)
+		l.note("%s: %s %d takes the limit of %s in the slot with idle neighbours, to begin with.", kind, binary.Name,
+			s.units(float64(d.limit)), d.limit)
 		all = append(all, s)
 	}
 	return all, nil
@@ -56,7 +57,7 @@ func (c calibration) units(ns float64) int { return max(1, int((ns-c.base)/c.uni
 // scaled is the calibration of a program that takes so many times as long.
 func (c calibration) scaled(by float64) calibration { return calibration{c.base * by, c.unit * by} }
 
-// calibrate finds it in the slot with nothing beside it: two lengths on both
+// calibrate finds it in the slot with idle neighbours: two lengths on both
 // sides of the limit, in turns, the median of each.
 func (l *lab) calibrate(kind string, binary sandbox.File, limit time.Duration) (calibration, error) {
 	const rounds = 9
@@ -78,7 +79,8 @@ func (l *lab) calibrate(kind string, binary sandbox.File, limit time.Duration) (
 	a, b := middle(times[short]), middle(times[long])
 	unit := (b - a) / float64(long-short)
 	if unit <= 0 {
-		return calibration{}, fmt.Errorf("calibrate %s: %d units take %.1f ms and %d take %.1f ms; this host is too busy, try again", kind, short, a/1e6, long, b/1e6)
+		return calibration{}, fmt.Errorf("calibrate %s: %d units take %.1f ms and %d take %.1f ms; this host is too "+
+			"busy, try again", kind, short, a/1e6, long, b/1e6)
 	}
 	return calibration{base: a - unit*float64(short), unit: unit}, nil
 }

@@ -64,7 +64,8 @@ func concurrency(l *lab) error {
 			done += each
 		}
 	}
-	l.note("Answers come through pipes from a process that waits %.2f s, not over a network: the sandbox has none. cpu async is the blocked event loop.", 0.3*min(10*l.Scale, 1))
+	l.note("Answers come through pipes from a process that waits %.2f s, not over a network: the sandbox has none. cpu "+
+		"async is the blocked event loop.", 0.3*min(10*l.Scale, 1))
 	l.result.chart = l.result.ChartOf("wall time", wall)
 	return nil
 }
@@ -92,13 +93,15 @@ func (l *lab) concurrencyIn(place, name string, done, total int) error {
 	if err != nil {
 		return err
 	}
-	t := Table{Title: name, Columns: []string{"PROGRAM", "USER", "KERNEL", "WALL", "CPU %", "MEMORY", "1 CPU THEN", "10 CPUS THEN"}}
+	t := Table{Title: name, Columns: []string{"PROGRAM", "USER", "KERNEL", "WALL", "CPU %", "MEMORY", "1 CPU THEN",
+		"10 CPUS THEN"}}
 	i := 0
 	for _, kind := range kinds {
 		for _, way := range ways {
 			o, then := outcomes[i], publishedWalls[kind+" "+way]
 			i++
-			t.Rows = append(t.Rows, []string{kind + " " + way, median(o.UserTime), median(o.SystemTime), median(o.WallTime),
+			t.Rows = append(t.Rows, []string{kind + " " + way, median(o.UserTime), median(o.SystemTime),
+				median(o.WallTime),
 				percent(o.CPUTime.Median, o.WallTime.Median), peak(o.Runs), then.one, then.ten})
 		}
 	}

@@ -46,18 +46,21 @@ func consistency(l *lab) error {
 	}
 	l.result.LeftOut = append(l.result.LeftOut, l.site.LeftOut...)
 	t := Table{Title: "Spread of user time, published on an i7-8750H, and here",
-		Columns: []string{"STAGE", "PUBLISHED", "PLACEMENT", "USER", "USER SPREAD", "CPU", "CPU SPREAD", "WALL SPREAD", "CLEAN"}}
+		Columns: []string{"STAGE", "PUBLISHED", "PLACEMENT", "USER", "USER SPREAD", "CPU", "CPU SPREAD", "WALL SPREAD",
+			"CLEAN"}}
 	for _, s := range stages {
 		row := []string{s.what, s.published, s.placement}
 		if o := find(outcomes, s.placement); o != nil {
-			row = append(row, median(o.UserTime), spread(o.UserTime), median(o.CPUTime), spread(o.CPUTime), spread(o.WallTime), cleanOf(o))
+			row = append(row, median(o.UserTime), spread(o.UserTime), median(o.CPUTime), spread(o.CPUTime),
+				spread(o.WallTime), cleanOf(o))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	l.table(t)
 	l.note("Slots are bound to the memory of their node wherever there is more than one.")
 	if l.Scale != 1 {
-		l.note("Scale %g: %s ints instead of %d; a shorter run varies less in ms and more in %%.", l.Scale, sieve.Args[1], sieveSize)
+		l.note("Scale %g: %s ints instead of %d; a shorter run varies less in ms and more in %%.", l.Scale,
+			sieve.Args[1], sieveSize)
 	}
 	l.result.chart = l.result.Result.Chart()
 	return l.tellHost()

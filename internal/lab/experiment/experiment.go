@@ -23,7 +23,7 @@ type Options struct {
 	// Open opens an engine whose slots are so many CPUs wide. One engine is
 	// open at a time.
 	Open func(width int) (*engine.Engine, error)
-	// Seen is told before every run how many of how many are done, and which
+	// Seen is called before every run with how many of how many are done, and which
 	// is next.
 	Seen func(done, total int, next string)
 }
@@ -81,8 +81,8 @@ func IDs() []string {
 	return ids
 }
 
-// Run makes an experiment. What this host lacks for a part of it is left out
-// and told; the error is not nil only if judged could not do its work, or ctx
+// Run makes an experiment. A part for which the host lacks something is left
+// out, with a note; the error is not nil only if judged could not do its work, or ctx
 // ended before the first run. Later it ends with a partial result.
 func Run(ctx context.Context, name string, o Options) (Result, error) {
 	for _, p := range plans() {
@@ -92,7 +92,8 @@ func Run(ctx context.Context, name string, o Options) (Result, error) {
 		if o.N == 0 {
 			o.N = p.n
 		}
-		l := &lab{ctx: ctx, Options: o, result: Result{Name: p.name, Scale: o.Scale, Result: bench.Result{Title: p.title, N: o.N, Seed: o.Seed}}}
+		l := &lab{ctx: ctx, Options: o, result: Result{Name: p.name, Scale: o.Scale,
+			Result: bench.Result{Title: p.title, N: o.N, Seed: o.Seed}}}
 		err := p.run(l)
 		if err != nil && ctx.Err() != nil && len(l.result.Cases) > 0 {
 			err = l.partial()

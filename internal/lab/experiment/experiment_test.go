@@ -28,15 +28,17 @@ func options(t *testing.T) Options {
 		N: 1, Scale: 0.001, Seed: 1, Seen: func(int, int, string) {},
 		Open: func(width int) (*engine.Engine, error) {
 			return engine.Open(engine.Options{ClaimFolder: claims,
-				Width: width, Count: 1, Root: sandbox.RootHost, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
-				UIDFirst: 1<<20 + os.Getpid()%4096*1000, UIDCount: 1000, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+				Width: width, Count: 1, Root: sandbox.RootHost, BoxBytes: c.Sandbox.WorkSize,
+				BoxInodes: c.Sandbox.WorkInodes,
+				UIDFirst:  1<<20 + os.Getpid()%4096*1000, UIDCount: 1000,
+				Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 			})
 		},
 	}
 }
 
 // Every experiment runs to its end with the columns that were published, and
-// tells what it leaves out.
+// says what it leaves out.
 func TestExperiments(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC, testkit.Python)
 	tests := []struct {
@@ -112,9 +114,11 @@ func TestInterruptedExperiments(t *testing.T) {
 				runs += len(c.Runs)
 			}
 			if !r.Partial || runs != 2 || r.Host == nil || len(r.Chart().Lanes) != len(r.Cases) {
-				t.Errorf("partial %t, %d runs, host %v, %d lanes; want 2 runs of 2 cases", r.Partial, runs, r.Host, len(r.Chart().Lanes))
+				t.Errorf("partial %t, %d runs, host %v, %d lanes; want 2 runs of 2 cases", r.Partial, runs, r.Host,
+					len(r.Chart().Lanes))
 			}
-			if want := "scale 0.001"; !strings.Contains(r.Chart().Source, want) || !strings.Contains(r.Chart().Source, "seed 1, partial") {
+			if want := "scale 0.001"; !strings.Contains(r.Chart().Source, want) ||
+				!strings.Contains(r.Chart().Source, "seed 1, partial") {
 				t.Errorf("the picture is from %q, want %q in it", r.Chart().Source, want)
 			}
 		})
@@ -147,7 +151,8 @@ func TestNoCPUs(t *testing.T) {
 		r, err := Run(t.Context(), name, o)
 		var usage *engine.UsageError
 		if !errors.As(err, &usage) || !slices.Equal(asked, want[name]) || len(r.LeftOut) != len(asked)-1 {
-			t.Errorf("%s: asked for slots of %v, want %v; left out %v, error %v", name, asked, want[name], r.LeftOut, err)
+			t.Errorf("%s: asked for slots of %v, want %v; left out %v, error %v", name, asked, want[name], r.LeftOut,
+				err)
 		}
 	}
 	if _, err := Run(t.Context(), "unknown", o); err == nil {
@@ -171,7 +176,8 @@ func TestInterruptedFlips(t *testing.T) {
 			cancel()
 		}
 	}
-	d := dose{limit: 20 * time.Millisecond, thetas: []float64{0.75}, loads: []string{""}, kinds: []string{"cpu-bound"}, sets: 1}
+	d := dose{limit: 20 * time.Millisecond, thetas: []float64{0.75}, loads: []string{""}, kinds: []string{"cpu-bound"},
+		sets: 1}
 	r, err := flips(ctx, o, d)
 	if err != nil {
 		t.Fatal(err)
@@ -189,11 +195,12 @@ func TestMeasured(t *testing.T) {
 		r    Result
 		want bool
 	}{
-		"nothing":            {Result{}, false},
-		"an experiment":      {Result{Tables: tables}, true},
-		"some verdicts":      {Result{Tables: tables, Flips: []Flip{not, counts}}, true},
-		"none that counts":   {Result{Tables: tables, Flips: []Flip{not, {Either: true}}}, false},
-		"a run that did not": {Result{Tables: tables, Result: bench.Result{Cases: []bench.Outcome{{Runs: make([]bench.Run, 1)}}}}, false},
+		"nothing":          {Result{}, false},
+		"an experiment":    {Result{Tables: tables}, true},
+		"some verdicts":    {Result{Tables: tables, Flips: []Flip{not, counts}}, true},
+		"none that counts": {Result{Tables: tables, Flips: []Flip{not, {Either: true}}}, false},
+		"a run that did not": {Result{Tables: tables,
+			Result: bench.Result{Cases: []bench.Outcome{{Runs: make([]bench.Run, 1)}}}}, false},
 	} {
 		if got := tt.r.Measured(); got != tt.want {
 			t.Errorf("%s: %t, want %t", name, got, tt.want)
@@ -209,7 +216,8 @@ func TestFlips(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC)
 	o := options(t)
 	o.N = 2
-	d := dose{limit: 40 * time.Millisecond, thetas: []float64{0.75, 1.25}, loads: []string{"", initproc.LoadCPU}, kinds: []string{"cpu-bound"}, sets: 1}
+	d := dose{limit: 40 * time.Millisecond, thetas: []float64{0.75, 1.25}, loads: []string{"", initproc.LoadCPU},
+		kinds: []string{"cpu-bound"}, sets: 1}
 	r, err := flips(t.Context(), o, d)
 	if err != nil {
 		t.Fatal(err)

@@ -23,8 +23,9 @@ type Flip struct {
 	Verdict   job.Verdict   `json:"verdict"`
 	CPUTime   time.Duration `json:"cpu_time_ns"` // that decided
 	Runs      int           `json:"runs"`        // that the verdict took
-	Either    bool          `json:"either"`      // both verdicts are right: at a ratio of 1, and where the own time crossed the limit
-	Wrong     bool          `json:"wrong"`
+	// both verdicts are right: at a ratio of 1, and where the own time crossed the limit
+	Either bool `json:"either"`
+	Wrong  bool `json:"wrong"`
 	// Uncalibrated says that the program had its time neither before nor
 	// after: far from the limit any verdict is right, so this one counts
 	// nowhere.
@@ -36,17 +37,18 @@ func (f Flip) counts() bool { return !f.Either && !f.Uncalibrated }
 
 // The methods that are compared.
 const (
-	byFree   = "free"         // one run wherever the scheduler puts it
-	byPinned = "pinned"       // one run on an ordinary CPU
-	byJudged = "judged"       // in a slot, by the rule confirm, beside a load that nobody can stop
-	byQuiet  = "judged-quiet" // the same beside a load that is work of other slots: it rests while a run over the limit is confirmed
+	byFree   = "free"   // one run wherever the scheduler puts it
+	byPinned = "pinned" // one run on an ordinary CPU
+	byJudged = "judged" // in a slot, by the rule confirm, next to a load that nobody can stop
+	// the same next to a load that is work of other slots: it rests while a run over the limit is confirmed
+	byQuiet = "judged-quiet"
 )
 
 // dose is how much of it is measured.
 type dose struct {
 	limit  time.Duration
 	thetas []float64
-	loads  []string // of the neighbours, "" is none
+	loads  []string // of the neighbours, "" for idle ones
 	kinds  []string
 	sets   int // of reference kernels to learn the guard band from, at most
 }
@@ -89,7 +91,7 @@ func (l *lab) flips(d dose) error {
 		return err
 	}
 	if len(l.eng.Neighbours()) == 0 {
-		l.leave("load", "there is no CPU beside the slot's to be loaded")
+		l.leave("load", "there is no CPU besides the slot's to be loaded")
 		d.loads = []string{""}
 	}
 	subjects, err := l.subjects(d)

@@ -42,16 +42,19 @@ func gil(l *lab) error {
 	if err != nil {
 		return err
 	}
-	t := Table{Title: "Seconds of the server, free / on one CPU: published (mean of 7 runs on an i7-2630QM at 800 MHz), and here",
+	t := Table{Title: "Seconds of the server, free / on one CPU: published (mean of 7 runs on an i7-2630QM at 800 MHz), " +
+		"and here",
 		Columns: []string{"THREADS", "REAL THEN", "REAL", "SYS THEN", "SYS", "USER THEN", "USER", "SWITCHES"}}
 	for _, s := range servers {
 		free, one := usedBy(find(outcomes, s.threads+" free")), usedBy(find(outcomes, s.threads+" slot"))
 		t.Rows = append(t.Rows, []string{s.threads,
-			s.real, seconds(free.Real, one.Real), s.system, seconds(free.System, one.System), s.user, seconds(free.User, one.User),
+			s.real, seconds(free.Real, one.Real), s.system, seconds(free.System, one.System), s.user,
+			seconds(free.User, one.User),
 			fmt.Sprintf("%d / %d", free.Switches, one.Switches)})
 	}
 	l.table(t)
-	l.note("Connections are socket pairs inside one sandbox, which has no network. Client and server share the placement: theirs shared the machine.")
+	l.note("Connections are socket pairs inside one sandbox, which has no network. Client and server share the " +
+		"placement: theirs shared the machine.")
 	l.note("Median of %d runs. SWITCHES are the server's; the published ones fell 40-fold.", l.N)
 	l.result.chart = gilChart(l.result.Result)
 	return l.tellHost()
@@ -90,7 +93,8 @@ func usedBy(o *bench.Outcome) serverUsed {
 		reals, users, systems = append(reals, u.Real), append(users, u.User), append(systems, u.System)
 		switches = append(switches, u.Switches)
 	}
-	return serverUsed{stats.Quantile(reals, 0.5), stats.Quantile(users, 0.5), stats.Quantile(systems, 0.5), stats.Quantile(switches, 0.5)}
+	return serverUsed{stats.Quantile(reals, 0.5), stats.Quantile(users, 0.5), stats.Quantile(systems, 0.5),
+		stats.Quantile(switches, 0.5)}
 }
 
 // said is what each run that came to its end printed.
@@ -112,7 +116,8 @@ func seconds(a, b float64) string { return fmt.Sprintf("%.2f / %.2f", a, b) }
 
 // gilChart shows the time of the server as it says itself.
 func gilChart(r bench.Result) plot.Chart {
-	c := plot.Chart{Title: r.Title, Subtitle: fmt.Sprintf("threads and placement, %d runs of each, in turns", r.N), Axis: "real time of the server, s"}
+	c := plot.Chart{Title: r.Title, Subtitle: fmt.Sprintf("threads and placement, %d runs of each, in turns", r.N),
+		Axis: "real time of the server, s"}
 	for i := range r.Cases {
 		o := &r.Cases[i]
 		lane := plot.Lane{Name: o.Case}

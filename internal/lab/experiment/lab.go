@@ -80,7 +80,7 @@ func (l *lab) close() error {
 
 // tell remembers the host while its engine is open.
 func (l *lab) tellHost() error {
-	// The host is told of an interrupted experiment, too.
+	// An interrupted experiment has the host, too.
 	examined, err := l.eng.Doctor(context.WithoutCancel(l.ctx))
 	if err != nil {
 		return fmt.Errorf("examine host: %w", err)
@@ -147,7 +147,8 @@ func program(binary sandbox.File, args ...string) (judge.Task, error) {
 
 func task(args []string, file sandbox.File) (judge.Task, error) {
 	c, err := checker.Parse("tokens")
-	return judge.Task{Args: args, Files: []sandbox.File{file}, Tests: []judge.Test{{Name: "1"}}, Checker: c, Limits: limits()}, err
+	return judge.Task{Args: args, Files: []sandbox.File{file}, Tests: []judge.Test{{Name: "1"}}, Checker: c,
+		Limits: limits()}, err
 }
 
 // hold puts an embedded source into memory, where sandboxes copy it from.
@@ -168,7 +169,7 @@ func (l *lab) keep(name string, content io.Reader) (sandbox.File, error) {
 	if _, err := io.Copy(f, content); err != nil {
 		return sandbox.File{}, fmt.Errorf("keep %q: %w", name, err)
 	}
-	// Opened anew for every run, with an offset of its own.
+	// Opened for every run, because each needs its own offset.
 	return sandbox.File{Name: name, Path: fmt.Sprintf("/proc/self/fd/%d", f.Fd())}, nil
 }
 

@@ -22,33 +22,39 @@ func promises(flips []Flip) Table {
 		r := count(flips, func(f Flip) bool {
 			return f.Program == "cpu-bound" && f.Load != "" && f.Method == byJudged && f.Theta == theta
 		})
-		t.Rows = append(t.Rows, []string{fmt.Sprintf("cpu-bound beside load at %.2f: judged wrong 0 of %d", theta, promisedOf), r.String(), never(r)})
+		t.Rows = append(t.Rows, []string{fmt.Sprintf("cpu-bound next to load at %.2f: judged wrong 0 of %d", theta,
+			promisedOf), r.String(), never(r)})
 	}
 	all := func(method string) rate {
 		return count(flips, func(f Flip) bool { return f.Method == method && f.Theta != 1 })
 	}
 	for _, method := range []string{byJudged, byQuiet} {
 		found, kept := seldom(all(method), all(byFree))
-		t.Rows = append(t.Rows, []string{fmt.Sprintf("all cases but 1.00: %s wrong at most %g times as often as a free run", method, promisedPart), found, kept})
+		t.Rows = append(t.Rows, []string{fmt.Sprintf(
+			"all cases but 1.00: %s wrong at most %g times as often as a free run", method, promisedPart), found, kept})
 	}
 	for _, theta := range []float64{0.90, 0.95, 1.10} {
 		at := func(method string) rate {
 			return count(flips, func(f Flip) bool {
-				return f.Program == "memory-bound" && f.Load == initproc.LoadMemoryAtTimes && f.Method == method && f.Theta == theta
+				return f.Program == "memory-bound" && f.Load == initproc.LoadMemoryAtTimes && f.Method == method &&
+					f.Theta == theta
 			})
 		}
 		if theta > 1 {
 			r := at(byJudged)
-			t.Rows = append(t.Rows, []string{fmt.Sprintf("memory-bound beside %s at %.2f: judged wrong 0 of %d", initproc.LoadMemoryAtTimes, theta, promisedOf), r.String(), never(r)})
+			t.Rows = append(t.Rows, []string{fmt.Sprintf("memory-bound next to %s at %.2f: judged wrong 0 of %d",
+				initproc.LoadMemoryAtTimes, theta, promisedOf), r.String(), never(r)})
 			continue
 		}
 		found, kept := seldom(at(byJudged), at(byFree))
-		t.Rows = append(t.Rows, []string{fmt.Sprintf("memory-bound beside %s at %.2f: judged wrong at most %g times as often as a free run", initproc.LoadMemoryAtTimes, theta, promisedPart), found, kept})
+		t.Rows = append(t.Rows, []string{fmt.Sprintf(
+			"memory-bound next to %s at %.2f: judged wrong at most %g times as often as a free run",
+			initproc.LoadMemoryAtTimes, theta, promisedPart), found, kept})
 	}
 	return t
 }
 
-// never says what became of the promise that no verdict is wrong.
+// never says whether the promise that no verdict is wrong is kept.
 func never(r rate) string {
 	switch {
 	case r.wrong > 0:
@@ -59,10 +65,10 @@ func never(r rate) string {
 	return "kept"
 }
 
-// seldom says what became of the promise that few are.
+// seldom says whether the promise that few are wrong is kept.
 func seldom(judged, free rate) (found, kept string) {
 	if judged.of == 0 || free.wrong == 0 {
-		return judged.percent() + " of " + free.percent(), "cannot be told: no free run was wrong"
+		return judged.percent() + " of " + free.percent(), "undecided: no free run was wrong"
 	}
 	times := float64(judged.wrong*free.of) / float64(judged.of*free.wrong)
 	found = fmt.Sprintf("%s of %s: %.3f", judged.percent(), free.percent(), times)
@@ -72,7 +78,7 @@ func seldom(judged, free rate) (found, kept string) {
 	return found, "kept"
 }
 
-// driftTable tells how far the truth has moved while verdicts were counted.
+// driftTable shows how far the truth has moved while verdicts were counted.
 func driftTable(flips []Flip, d dose) Table {
 	t := Table{Title: "What a program takes alone in the slot, that was calibrated to the limit",
 		Columns: []string{"PROGRAM", "BEFORE", "MOVED MEANWHILE, MEDIAN", "MOST", "CROSSED", "UNCALIBRATED"}}
@@ -103,7 +109,8 @@ func driftTable(flips []Flip, d dose) Table {
 		}
 		b, m := slices.Sorted(maps.Values(before)), slices.Sorted(maps.Values(moved))
 		t.Rows = append(t.Rows, []string{kind, fmt.Sprintf("%.1f %% to %.1f %%", 100*b[0], 100*b[len(b)-1]),
-			fmt.Sprintf("%.1f %%", 100*middle(m)), fmt.Sprintf("%.1f %%", 100*m[len(m)-1]), crossed.String(), off.String()})
+			fmt.Sprintf("%.1f %%", 100*middle(m)), fmt.Sprintf("%.1f %%", 100*m[len(m)-1]), crossed.String(),
+			off.String()})
 	}
 	return t
 }

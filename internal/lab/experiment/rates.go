@@ -64,12 +64,16 @@ func (l *lab) tellFlips(d dose) {
 	l.table(flipSums(l.result.Flips))
 	l.table(promises(l.result.Flips))
 	l.table(driftTable(l.result.Flips, d))
-	l.note("free and pinned are one run each; judged repeats near the limit (RUNS is how many a verdict took). Load is on the neighbours' CPUs only.")
-	l.note("judged: nobody can stop the load. judged-quiet: it is what other slots work on, and rests while a run over the limit is confirmed, as judged has it in its own slots.")
+	l.note("free and pinned are one run each; judged repeats near the limit (RUNS is how many a verdict took). Load is " +
+		"on the neighbours' CPUs only.")
+	l.note("judged: nobody can stop the load. judged-quiet: it is what other slots work on, and rests while a run over " +
+		"the limit is confirmed, as judged has it in its own slots.")
 	l.note("At 1.00 both verdicts are right: the column counts TLE, and the sums leave it out.")
-	l.note("Programs are calibrated anew before they are judged beside a load, and measured again afterwards. Where one has crossed the limit meanwhile its verdict does not count.")
+	l.note("Programs are calibrated before they are judged next to a load, and measured again afterwards. Where one " +
+		"has crossed the limit meanwhile its verdict does not count.")
 	if left, wrong := uncalibrated(l.result.Flips); left > 0 {
-		l.note("%d of %d verdicts are on programs that were more than %g %% off their distance before and after, and count nowhere; %d of them are wrong.",
+		l.note("%d of %d verdicts are on programs that were more than %g %% off their distance before and after, and "+
+			"count nowhere; %d of them are wrong.",
 			left, len(l.result.Flips), 100*calibratedTo, wrong)
 	}
 	l.result.chart = flipChart(l.result, d)
@@ -91,7 +95,8 @@ func uncalibrated(flips []Flip) (left, wrong int) {
 }
 
 func flipTable(flips []Flip, d dose) Table {
-	t := Table{Title: fmt.Sprintf("Wrong verdicts at a part of the limit of %s", units.Duration(d.limit)), Columns: []string{"PROGRAM", "LOAD", "METHOD"}}
+	t := Table{Title: fmt.Sprintf("Wrong verdicts at a part of the limit of %s", units.Duration(d.limit)),
+		Columns: []string{"PROGRAM", "LOAD", "METHOD"}}
 	for _, theta := range d.thetas {
 		t.Columns = append(t.Columns, fmt.Sprintf("%.2f", theta))
 	}
@@ -113,13 +118,15 @@ func flipTable(flips []Flip, d dose) Table {
 
 // flipSums is what it comes to: all verdicts but those at the limit itself.
 func flipSums(flips []Flip) Table {
-	t := Table{Title: "In sum, without 1.00", Columns: []string{"METHOD", "WRONG", "RATE", "WRONG TLE", "WRONG AC", "RUNS"}}
+	t := Table{Title: "In sum, without 1.00",
+		Columns: []string{"METHOD", "WRONG", "RATE", "WRONG TLE", "WRONG AC", "RUNS"}}
 	for _, method := range methods {
 		mine := func(f Flip) bool { return f.Method == method && f.Theta != 1 }
 		all := count(flips, mine)
 		within := count(flips, func(f Flip) bool { return mine(f) && f.Theta < 1 })
 		over := count(flips, func(f Flip) bool { return mine(f) && f.Theta > 1 })
-		t.Rows = append(t.Rows, []string{method, all.String(), all.percent(), within.String(), over.String(), all.runsEach()})
+		t.Rows = append(t.Rows, []string{method, all.String(), all.percent(), within.String(), over.String(),
+			all.runsEach()})
 	}
 	return t
 }
@@ -131,7 +138,8 @@ func loadName(load string) string {
 
 // flipChart shows how far the deciding time was from the program's own.
 func flipChart(r Result, d dose) plot.Chart {
-	c := plot.Chart{Title: r.Title, Subtitle: fmt.Sprintf("%d verdicts at each of %d distances from a limit of %s", r.N, len(d.thetas), units.Duration(d.limit)),
+	c := plot.Chart{Title: r.Title, Subtitle: fmt.Sprintf("%d verdicts at each of %d distances from a limit of %s", r.N,
+		len(d.thetas), units.Duration(d.limit)),
 		Axis: "time that decided, % of the program's own in a quiet slot", Solid: "verdict", Hollow: "wrong verdict"}
 	for _, kind := range d.kinds {
 		for _, load := range d.loads {
@@ -142,7 +150,8 @@ func flipChart(r Result, d dose) plot.Chart {
 					if f.Program != kind || f.Load != load || f.Method != method {
 						continue
 					}
-					lane.Dots = append(lane.Dots, plot.Dot{Value: 100 * float64(f.CPUTime) / (f.OwnBefore * float64(d.limit)), Hollow: f.Wrong})
+					lane.Dots = append(lane.Dots, plot.Dot{Value: 100 * float64(
+						f.CPUTime) / (f.OwnBefore * float64(d.limit)), Hollow: f.Wrong})
 					if f.counts() {
 						sum.of++
 						if f.Wrong {
@@ -162,10 +171,13 @@ func flipChart(r Result, d dose) plot.Chart {
 func writeFlips(w io.Writer, flips []Flip) error {
 	ratio := func(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 	out := csv.NewWriter(w)
-	lines := [][]string{{"round", "program", "limit_ratio", "own_before", "own_after", "load", "method", "verdict", "cpu_time_ns", "runs", "either", "wrong", "uncalibrated"}}
+	lines := [][]string{{"round", "program", "limit_ratio", "own_before", "own_after", "load", "method", "verdict",
+		"cpu_time_ns", "runs", "either", "wrong", "uncalibrated"}}
 	for _, f := range flips {
-		lines = append(lines, []string{strconv.Itoa(f.Round), f.Program, strconv.FormatFloat(f.Theta, 'f', 2, 64), ratio(f.OwnBefore), ratio(f.OwnAfter),
-			loadName(f.Load), f.Method, string(f.Verdict), strconv.FormatInt(int64(f.CPUTime), 10), strconv.Itoa(f.Runs),
+		lines = append(lines, []string{strconv.Itoa(f.Round), f.Program, strconv.FormatFloat(f.Theta, 'f', 2, 64),
+			ratio(f.OwnBefore), ratio(f.OwnAfter),
+			loadName(f.Load), f.Method, string(f.Verdict), strconv.FormatInt(int64(f.CPUTime), 10),
+			strconv.Itoa(f.Runs),
 			strconv.FormatBool(f.Either), strconv.FormatBool(f.Wrong), strconv.FormatBool(f.Uncalibrated)})
 	}
 	return out.WriteAll(lines)

@@ -78,7 +78,8 @@ func sampleFlips(t *testing.T) []Flip {
 		{0.9, "", byJudged, accepted(90, 1)}, {0.9, "", byJudged, accepted(91, 3)}, {1, "", byJudged, accepted(100, 5)},
 		{1.1, initproc.LoadCPU, byJudged, over(111, 2)},
 	} {
-		f := Flip{Round: 1, Program: "cpu-bound", Theta: of.theta, OwnBefore: of.theta, Load: of.load, Method: of.method}
+		f := Flip{Round: 1, Program: "cpu-bound", Theta: of.theta, OwnBefore: of.theta, Load: of.load,
+			Method: of.method}
 		x := exam{Flip: f, subject: &subject{own: 1}}
 		if err := x.judged(of.report); err != nil {
 			t.Fatal(err)
@@ -89,27 +90,31 @@ func sampleFlips(t *testing.T) []Flip {
 }
 
 func sampleDose() dose {
-	return dose{limit: 100, thetas: []float64{0.9, 1, 1.1}, loads: []string{"", initproc.LoadCPU}, kinds: []string{"cpu-bound"}}
+	return dose{limit: 100, thetas: []float64{0.9, 1, 1.1}, loads: []string{"", initproc.LoadCPU},
+		kinds: []string{"cpu-bound"}}
 }
 
 func TestFlipTables(t *testing.T) {
 	// One that crossed the limit counts nowhere.
-	flips := append(sampleFlips(t), Flip{Program: "cpu-bound", Theta: 0.9, Method: byFree, Verdict: job.TimeLimit, Runs: 1, Either: true})
+	flips := append(sampleFlips(t), Flip{Program: "cpu-bound", Theta: 0.9, Method: byFree, Verdict: job.TimeLimit,
+		Runs: 1, Either: true})
 	// Nor does one on a program that was far from where it should be.
 	for range 9 {
-		flips = append(flips, Flip{Program: "cpu-bound", Theta: 0.9, OwnBefore: 0.5, OwnAfter: 0.5, Method: byJudged, Verdict: job.Accepted, Runs: 1, Uncalibrated: true})
+		flips = append(flips, Flip{Program: "cpu-bound", Theta: 0.9, OwnBefore: 0.5, OwnAfter: 0.5, Method: byJudged,
+			Verdict: job.Accepted, Runs: 1, Uncalibrated: true})
 	}
 	want := []Table{
-		{"Wrong verdicts at a part of the limit of 100 ns", []string{"PROGRAM", "LOAD", "METHOD", "0.90", "1.00", "1.10", "RUNS"}, [][]string{
-			{"cpu-bound", "none", "free", "1 of 2", "1 of 1", "", "1.00"},
-			{"cpu-bound", "none", "pinned", "", "", "", ""},
-			{"cpu-bound", "none", "judged", "0 of 2", "0 of 1", "", "3.00"},
-			{"cpu-bound", "none", "judged-quiet", "", "", "", ""},
-			{"cpu-bound", "cpu", "free", "", "", "1 of 1", "1.00"},
-			{"cpu-bound", "cpu", "pinned", "", "", "", ""},
-			{"cpu-bound", "cpu", "judged", "", "", "0 of 1", "2.00"},
-			{"cpu-bound", "cpu", "judged-quiet", "", "", "", ""},
-		}},
+		{"Wrong verdicts at a part of the limit of 100 ns",
+			[]string{"PROGRAM", "LOAD", "METHOD", "0.90", "1.00", "1.10", "RUNS"}, [][]string{
+				{"cpu-bound", "none", "free", "1 of 2", "1 of 1", "", "1.00"},
+				{"cpu-bound", "none", "pinned", "", "", "", ""},
+				{"cpu-bound", "none", "judged", "0 of 2", "0 of 1", "", "3.00"},
+				{"cpu-bound", "none", "judged-quiet", "", "", "", ""},
+				{"cpu-bound", "cpu", "free", "", "", "1 of 1", "1.00"},
+				{"cpu-bound", "cpu", "pinned", "", "", "", ""},
+				{"cpu-bound", "cpu", "judged", "", "", "0 of 1", "2.00"},
+				{"cpu-bound", "cpu", "judged-quiet", "", "", "", ""},
+			}},
 		{"In sum, without 1.00", []string{"METHOD", "WRONG", "RATE", "WRONG TLE", "WRONG AC", "RUNS"}, [][]string{
 			{"free", "2 of 3", "66.7 %", "1 of 2", "1 of 1", "1.00"},
 			{"pinned", "", "", "", "", ""},
@@ -136,7 +141,8 @@ func TestFlipFiles(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	lane := flipChart(Result{Flips: sampleFlips(t)}, sampleDose()).Lanes[0]
-	if lane.Name != "cpu, none, free" || lane.Note != "wrong: 1 of 2" || len(lane.Dots) != 3 || !lane.Dots[0].Hollow || lane.Dots[1].Hollow {
+	if lane.Name != "cpu, none, free" || lane.Note != "wrong: 1 of 2" || len(lane.Dots) != 3 || !lane.Dots[0].Hollow ||
+		lane.Dots[1].Hollow {
 		t.Errorf("got %+v", lane)
 	}
 }
@@ -181,7 +187,8 @@ func TestSharpened(t *testing.T) {
 				return nil
 			})
 			if err != nil || tries != tt.tries || (math.Abs(s.own-1) <= exact) != tt.exact {
-				t.Errorf("after %d looks %.3f of the limit, %v; want %d looks, exact %t", tries, s.own, err, tt.tries, tt.exact)
+				t.Errorf("after %d looks %.3f of the limit, %v; want %d looks, exact %t", tries, s.own, err, tt.tries,
+					tt.exact)
 			}
 		})
 	}

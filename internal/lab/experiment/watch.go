@@ -25,8 +25,8 @@ type watch struct {
 // kernel that is kept from its CPU takes minutes.
 const mostNoisy = 3
 
-// watch reads reference kernels in the slot with nothing beside it, until there
-// are enough of them for the guard band and to look at the slot beside runs near
+// watch reads reference kernels in the slot with idle neighbours, until there
+// are enough of them for the guard band and to look at the slot around runs near
 // the limit, but so many sets at most.
 func (l *lab) watch(most int) (*watch, error) {
 	c, err := canary.New(l.eng.Topology())
@@ -82,7 +82,7 @@ func (w *watch) knows(noise []string) bool {
 func (w *watch) usual(kernel string) bool { return len(w.clean[kernel]) >= stats.DefaultChart().Learn }
 
 // place is the slot once more: it has no other core here, and no say in what
-// runs beside it.
+// runs next to it.
 func (w *watch) place(context.Context, stats.Placement) (measure.Place, error) {
 	return measure.Place{Worker: w.worker, Release: w.worker.Tidy, Deviation: w.deviation}, nil
 }
@@ -107,16 +107,20 @@ func (l *lab) setGuard(w *watch) {
 	g := stats.DefaultGuard().Learn(relative)
 	l.eng.SetGuard(g)
 	l.result.Guard = &g
-	how := fmt.Sprintf("which is believed of any host: %d undisturbed reference kernels showed no more noise", len(relative))
+	how := fmt.Sprintf("which is believed of any host: %d undisturbed reference kernels showed no more noise",
+		len(relative))
 	switch {
 	case len(relative) < stats.GuardFrom:
-		how = fmt.Sprintf("which is believed of any host: %d undisturbed reference kernels are too few to learn from", len(relative))
+		how = fmt.Sprintf("which is believed of any host: %d undisturbed reference kernels are too few to learn from",
+			len(relative))
 	case g.Learned:
-		how = fmt.Sprintf("learned from %d undisturbed reference kernels in the slot with nothing beside it", len(relative))
+		how = fmt.Sprintf("learned from %d undisturbed reference kernels in the slot with idle neighbours",
+			len(relative))
 	}
 	l.note("The guard band is %.1f %% of the limit, %s.", 100*g.Ratio, how)
 	if slices.ContainsFunc(initproc.ShortKernels(), func(k string) bool { return !w.usual(k) }) {
-		l.note("The slot was not looked at beside runs near the limit: too few undisturbed readings say what it is usually like.")
+		l.note("The slot was not looked at around runs near the limit: too few undisturbed readings say what it is " +
+			"usually like.")
 	}
 }
 

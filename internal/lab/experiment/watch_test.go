@@ -47,7 +47,8 @@ func TestWatch(t *testing.T) {
 	for _, x := range b.methods(exam{}) {
 		placed[x.Method] = x.task.Place != nil
 	}
-	if diff := cmp.Diff(map[string]bool{byFree: false, byPinned: false, byJudged: true, byQuiet: true}, placed); diff != "" {
+	if diff := cmp.Diff(map[string]bool{byFree: false, byPinned: false, byJudged: true, byQuiet: true},
+		placed); diff != "" {
 		t.Errorf("which ask for a place (-want +got):\n%s", diff)
 	}
 	place, err := w.place(t.Context(), stats.Placement{Quiet: true})
@@ -109,7 +110,8 @@ func TestQuiet(t *testing.T) {
 // TestRelative: every kernel is held against itself.
 func TestRelative(t *testing.T) {
 	const ms = time.Millisecond
-	w := watch{clean: map[string][]time.Duration{"long": {100 * ms, 100 * ms, 110 * ms}, "short": {10 * ms, 9 * ms, 10 * ms}, "other": {ms}}}
+	w := watch{clean: map[string][]time.Duration{"long": {100 * ms, 100 * ms, 110 * ms},
+		"short": {10 * ms, 9 * ms, 10 * ms}, "other": {ms}}}
 	got := w.relative([]string{"long", "short"})
 	slices.Sort(got)
 	if diff := cmp.Diff([]float64{0.9, 1, 1, 1, 1, 1.1}, got, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
@@ -123,7 +125,8 @@ func TestNoiseEndsNoExperiment(t *testing.T) {
 	w := &watch{clean: map[string][]time.Duration{}}
 	noise, damage := fmt.Errorf("read alu: %w", canary.ErrNoise), errors.New("damage")
 	got := []error{
-		w.take("alu", canary.Reading{CPUTime: 1}, nil), w.take("alu", canary.Reading{}, noise), w.take("alu", canary.Reading{}, damage),
+		w.take("alu", canary.Reading{CPUTime: 1}, nil), w.take("alu", canary.Reading{}, noise),
+		w.take("alu", canary.Reading{}, damage),
 	}
 	if diff := cmp.Diff([]error{nil, nil, damage}, got, cmpopts.EquateErrors()); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)

@@ -52,9 +52,10 @@ const (
 //go:embed lanes.svg
 var lanesText string
 
-var lanesTemplate = template.Must(template.New("lanes").Funcs(template.FuncMap{"xml": escape, "px": pixels}).Parse(lanesText))
+var lanesTemplate = template.Must(template.New("lanes").Funcs(template.FuncMap{"xml": escape, "px": pixels}).Parse(
+	lanesText))
 
-// WriteSVG draws the chart as a document of its own.
+// WriteSVG draws the chart as a whole document.
 func (c Chart) WriteSVG(w io.Writer) error {
 	return lanesTemplate.Execute(w, c.layout())
 }
@@ -106,7 +107,8 @@ func (c Chart) layout() drawing {
 
 func (l Lane) layout(i int, s scale) drawnLane {
 	up := float64(top + laneHeight*i)
-	d := drawnLane{Name: l.Name, Note: l.Note, Top: up, Middle: up + laneHeight/2, Height: laneHeight, Striped: i%2 == 0,
+	d := drawnLane{Name: l.Name, Note: l.Note, Top: up, Middle: up + laneHeight/2, Height: laneHeight,
+		Striped:  i%2 == 0,
 		MedianUp: up + 5, MedianLow: up + laneHeight - 5}
 	for n, dot := range l.Dots {
 		d.Dots = append(d.Dots, drawnDot{X: s.x(dot.Value), Y: d.Middle + offset(n), Hollow: dot.Hollow,

@@ -13,13 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden picture anew; look at it")
+var update = flag.Bool("update", false, "write the golden picture; look at it")
 
 func sampleChart() Chart {
 	return Chart{
-		Title: `sieve <1> & "co"`, Subtitle: "4 runs of each", Axis: "CPU time, ms", Source: "host <judge-7>, isolation none, turbo off, seed 5, scale 0.1",
+		Title: `sieve <1> & "co"`, Subtitle: "4 runs of each", Axis: "CPU time, ms",
+		Source: "host <judge-7>, isolation none, turbo off, seed 5, scale 0.1",
 		Lanes: []Lane{
-			{Name: "free", Note: "spread 12.5 ms (4.2 %)", Dots: []Dot{{Value: 300}, {Value: 297.5, Hollow: true}, {Value: 310}, {Value: 301.25}}},
+			{Name: "free", Note: "spread 12.5 ms (4.2 %)",
+				Dots: []Dot{{Value: 300}, {Value: 297.5, Hollow: true}, {Value: 310}, {Value: 301.25}}},
 			{Name: "slot", Note: "spread 0 s (0.0 %)", Dots: []Dot{{Value: 299}, {Value: 299}, {Value: 299}}},
 			{Name: "left without runs"},
 		},
@@ -55,12 +57,13 @@ func TestGolden(t *testing.T) {
 // Whatever a program is called, the picture is XML, and says the name.
 func TestStandsAlone(t *testing.T) {
 	tests := map[string]Chart{
-		"sample":     sampleChart(),
-		"empty":      {},
-		"no dots":    {Title: "t", Lanes: []Lane{{Name: "a"}}},
-		"one dot":    {Title: "t", Lanes: []Lane{{Name: "a", Dots: []Dot{{Value: 1}}}}},
-		"zero":       {Title: "t", Lanes: []Lane{{Name: "a", Dots: []Dot{{}, {}}}}},
-		"control":    {Title: "a\x00\x1b[31m\xff", Lanes: []Lane{{Name: strings.Repeat("é<", 500), Dots: []Dot{{Value: 1e-12}, {Value: 1e12}}}}},
+		"sample":  sampleChart(),
+		"empty":   {},
+		"no dots": {Title: "t", Lanes: []Lane{{Name: "a"}}},
+		"one dot": {Title: "t", Lanes: []Lane{{Name: "a", Dots: []Dot{{Value: 1}}}}},
+		"zero":    {Title: "t", Lanes: []Lane{{Name: "a", Dots: []Dot{{}, {}}}}},
+		"control": {Title: "a\x00\x1b[31m\xff",
+			Lanes: []Lane{{Name: strings.Repeat("é<", 500), Dots: []Dot{{Value: 1e-12}, {Value: 1e12}}}}},
 		"far apart":  {Lanes: []Lane{{Dots: []Dot{{Value: -5}, {Value: 5e9}}}}},
 		"close":      {Lanes: []Lane{{Dots: []Dot{{Value: 1e9}, {Value: 1e9 + 1e-3}}}}},
 		"other dots": {Solid: "<right>", Hollow: "wrong & \"worse\""},

@@ -19,7 +19,7 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// medians are a kernel's times, by kernel and then by slot or by what is beside it.
+// medians are a kernel's times, by kernel and then by slot or by what is next to it.
 type medians map[string]map[string]time.Duration
 
 // canary compares the slots with each other, and with another host of the pool.
@@ -114,9 +114,10 @@ func both(all []doctor.Outcome) doctor.Outcome {
 // judgePool takes the kernel and the slot that are farthest from the pool's time.
 func judgePool(m medians, pool *fingerprint.Kernels, program string, b bounds) doctor.Outcome {
 	if pool.Program != program {
-		return doctor.Outcome{Status: doctor.Unknown, Reason: "the pool's times are of another version of judged: make its file anew with this one"}
+		return doctor.Outcome{Status: doctor.Unknown,
+			Reason: "the pool's times are of another version of judged: make its file again with this one"}
 	}
-	var told []string
+	var texts []string
 	most, which := -1.0, ""
 	for _, kernel := range slices.Sorted(maps.Keys(m)) {
 		if pool.CPUTime[kernel] == 0 {
@@ -129,15 +130,18 @@ func judgePool(m medians, pool *fingerprint.Kernels, program string, b bounds) d
 				farthest = apart
 			}
 			if math.Abs(apart) > most {
-				most, which = math.Abs(apart), fmt.Sprintf("%s takes %+.2f %% on CPU %s against the pool", kernel, 100*apart, where)
+				most, which = math.Abs(apart), fmt.Sprintf("%s takes %+.2f %% on CPU %s against the pool", kernel,
+					100*apart, where)
 			}
 		}
-		told = append(told, fmt.Sprintf("%s %+.2f %%", kernel, 100*farthest))
+		texts = append(texts, fmt.Sprintf("%s %+.2f %%", kernel, 100*farthest))
 	}
-	if len(told) == 0 {
-		return doctor.Outcome{Status: doctor.Unknown, Reason: "the pool's file has no times of these kernels: make it anew with judged doctor --fingerprint --probe=probe-canary"}
+	if len(texts) == 0 {
+		return doctor.Outcome{Status: doctor.Unknown,
+			Reason: "the pool's file has no times of these kernels: make it again with judged doctor --fingerprint " +
+				"--probe=probe-canary"}
 	}
-	return b.judge("against the pool "+strings.Join(told, ", "), most, which)
+	return b.judge("against the pool "+strings.Join(texts, ", "), most, which)
 }
 
 func add(times map[string]map[string][]time.Duration, kernel, where string, t time.Duration) {
@@ -161,7 +165,7 @@ func middles(times map[string]map[string][]time.Duration) medians {
 
 // judgeSlots takes the kernel by which slots differ most.
 func judgeSlots(m medians, b bounds) doctor.Outcome {
-	var told []string
+	var texts []string
 	most, which := -1.0, ""
 	for _, kernel := range slices.Sorted(maps.Keys(m)) {
 		fast, slow := "", ""
@@ -174,23 +178,24 @@ func judgeSlots(m medians, b bounds) doctor.Outcome {
 			}
 		}
 		apart := float64(m[kernel][slow])/float64(m[kernel][fast]) - 1
-		told = append(told, fmt.Sprintf("%s %.2f %%", kernel, 100*apart))
+		texts = append(texts, fmt.Sprintf("%s %.2f %%", kernel, 100*apart))
 		if apart > most {
-			most, which = apart, fmt.Sprintf("%s takes %.2f %% longer on CPU %s than on %s", kernel, 100*apart, slow, fast)
+			most, which = apart, fmt.Sprintf("%s takes %.2f %% longer on CPU %s than on %s", kernel, 100*apart, slow,
+				fast)
 		}
 	}
-	return b.judge("apart by "+strings.Join(told, ", "), most, which)
+	return b.judge("apart by "+strings.Join(texts, ", "), most, which)
 }
 
 const (
 	alone  = "alone"
-	beside = "beside"
+	loaded = "loaded"
 )
 
 // neighbour measures each slot alone and while all others copy memory.
 func (p *prober) neighbour(ctx context.Context) (o doctor.Outcome, err error) {
 	if len(p.slots) < 2 {
-		return skip("there is one slot: no run is ever beside another"), nil
+		return skip("there is one slot: no run ever has another next to it"), nil
 	}
 	loads, err := bench.OpenLoads(p.eng)
 	if err != nil {
@@ -199,7 +204,7 @@ func (p *prober) neighbour(ctx context.Context) (o doctor.Outcome, err error) {
 	defer func() { err = joined(err, loads.Close()) }()
 	var all []doctor.Outcome
 	for i, s := range p.slots {
-		m, err := p.besideOthers(ctx, loads, s, slices.Delete(slices.Clone(p.slots), i, i+1))
+		m, err := p.nextToOthers(ctx, loads, s, slices.Delete(slices.Clone(p.slots), i, i+1))
 		if err != nil {
 			return o, err
 		}
@@ -217,8 +222,9 @@ func joined(err, other error) error {
 	return err
 }
 
-// besideOthers reads the kernels on a slot, first alone.
-func (p *prober) besideOthers(ctx context.Context, loads *bench.Loads, s slots.Slot, others []slots.Slot) (medians, error) {
+// nextToOthers reads the kernels on a slot, first alone.
+func (p *prober) nextToOthers(ctx context.Context, loads *bench.Loads, s slots.Slot, others []slots.Slot,
+) (medians, error) {
 	times := map[string]map[string][]time.Duration{}
 	read := func(how string) error {
 		for round := range p.o.Rounds + 1 {
@@ -241,7 +247,7 @@ func (p *prober) besideOthers(ctx context.Context, loads *bench.Loads, s slots.S
 	var grounds []sandbox.Slot
 	for _, other := range others {
 		for _, id := range other.CPUs {
-			ground, err := p.eng.Ground(cpuset.New(id), cpuset.New(other.Node))
+			ground, err := p.eng.UnplannedSlot(cpuset.New(id), cpuset.New(other.Node))
 			if err != nil {
 				return nil, err
 			}
@@ -252,7 +258,7 @@ func (p *prober) besideOthers(ctx context.Context, loads *bench.Loads, s slots.S
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(read(beside), crowd.Stop())
+	err = errors.Join(read(loaded), crowd.Stop())
 	return middles(times), err
 }
 
@@ -270,16 +276,17 @@ func (p *prober) bound(s slots.Slot) float64 {
 }
 
 func judgeNeighbours(m medians, bound float64) doctor.Outcome {
-	var told []string
+	var texts []string
 	most := 0.0
 	for _, kernel := range slices.Sorted(maps.Keys(m)) {
-		slower := float64(m[kernel][beside])/float64(m[kernel][alone]) - 1
-		told = append(told, fmt.Sprintf("%s %+.1f %%", kernel, 100*slower))
+		slower := float64(m[kernel][loaded])/float64(m[kernel][alone]) - 1
+		texts = append(texts, fmt.Sprintf("%s %+.1f %%", kernel, 100*slower))
 		most = max(most, slower)
 	}
-	o := doctor.Outcome{Status: doctor.Pass, Found: strings.Join(told, ", ") + " beside all other slots"}
+	o := doctor.Outcome{Status: doctor.Pass, Found: strings.Join(texts, ", ") + " next to all other slots"}
 	if most > bound {
-		o.Status, o.Reason = doctor.Warn, fmt.Sprintf("more than %.0f %%: plan fewer slots, or limits with that much room", 100*bound)
+		o.Status, o.Reason = doctor.Warn, fmt.Sprintf(
+			"more than %.0f %%: plan fewer slots, or limits with that much room", 100*bound)
 	}
 	return o
 }

@@ -83,7 +83,7 @@ func (p *prober) workerOn(cpu cpuset.Set, node int) (*measure.Worker, error) {
 			return p.eng.Worker(s), nil
 		}
 	}
-	ground, err := p.eng.Ground(cpu, cpuset.New(node))
+	ground, err := p.eng.UnplannedSlot(cpu, cpuset.New(node))
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,8 @@ func judgeGaps(g initproc.Gaps, e job.Evidence, class Class) doctor.Outcome {
 	case g.Longest > time.Millisecond:
 		o.Status, o.Reason = doctor.Warn, "a gap of more than 1 ms"
 	case g.Ratio() > class.allowance():
-		o.Status, o.Reason = doctor.Warn, fmt.Sprintf("more than %g %% is lost, which is what %s may lose", 100*class.allowance(), class)
+		o.Status, o.Reason = doctor.Warn, fmt.Sprintf("more than %g %% is lost, which is what %s may lose",
+			100*class.allowance(), class)
 	}
 	if o.Status != doctor.Pass {
 		// The run's own delay is that of the process that only waits for the one that spins.
@@ -118,7 +119,7 @@ func judgeGaps(g initproc.Gaps, e job.Evidence, class Class) doctor.Outcome {
 	return o
 }
 
-// histogram tells the classes that have a gap.
+// histogram lists the classes that have a gap.
 func histogram(g initproc.Gaps) string {
 	bounds := initproc.GapBounds()
 	var classes []string
@@ -154,12 +155,16 @@ func attribution(e job.Evidence) string {
 		time time.Duration
 	}
 	var times []share
-	for what, t := range map[string]*time.Duration{"waited for the CPU": e.RunDelay, "others on the CPU": e.ForeignTime, "stolen by the hypervisor": e.StealTime} {
+	for what, t := range map[string]*time.Duration{"waited for the CPU": e.RunDelay, "others on the CPU": e.ForeignTime,
+		"stolen by the hypervisor": e.StealTime} {
 		if t != nil && *t > 0 {
 			times = append(times, share{what, *t})
 		}
 	}
-	slices.SortFunc(times, func(a, b share) int { return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(a.what, b.what)) })
+	slices.SortFunc(times, func(a, b share) int {
+		return cmp.Or(cmp.Compare(b.time, a.time),
+			cmp.Compare(a.what, b.what))
+	})
 	var told []string
 	for _, s := range times {
 		told = append(told, fmt.Sprintf("%s %s", s.what, units.Duration(s.time)))
@@ -183,7 +188,8 @@ func attribution(e job.Evidence) string {
 }
 
 func interruptName(row string) string {
-	if name, ok := map[string]string{"LOC": "timer interrupts (LOC)", "RES": "rescheduling calls (RES)", "CAL": "function calls (CAL)",
+	if name, ok := map[string]string{"LOC": "timer interrupts (LOC)", "RES": "rescheduling calls (RES)",
+		"CAL": "function calls (CAL)",
 		"TLB": "TLB shootdowns", "device": "interrupts of devices"}[row]; ok {
 		return name
 	}

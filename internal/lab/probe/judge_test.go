@@ -20,7 +20,8 @@ const (
 )
 
 func gaps(lost, longest time.Duration, counts ...uint64) initproc.Gaps {
-	g := initproc.Gaps{Elapsed: 3 * time.Second, Lost: lost, Longest: longest, Floor: 500, Counts: make([]uint64, len(initproc.GapBounds()))}
+	g := initproc.Gaps{Elapsed: 3 * time.Second, Lost: lost, Longest: longest, Floor: 500,
+		Counts: make([]uint64, len(initproc.GapBounds()))}
 	copy(g.Counts, counts)
 	return g
 }
@@ -32,7 +33,8 @@ func delayed(g initproc.Gaps, waited time.Duration) initproc.Gaps {
 
 func TestJudgeGaps(t *testing.T) {
 	waited, foreign := 2*ms, 40*ms
-	busy := job.Evidence{RunDelay: &foreign, ForeignTime: &foreign, Interrupts: map[string]int64{"LOC": 750, "device": 3, "softirq_net": 9, "RES": 3}}
+	busy := job.Evidence{RunDelay: &foreign, ForeignTime: &foreign,
+		Interrupts: map[string]int64{"LOC": 750, "device": 3, "softirq_net": 9, "RES": 3}}
 	for name, tc := range map[string]struct {
 		gaps  initproc.Gaps
 		class Class
@@ -41,20 +43,30 @@ func TestJudgeGaps(t *testing.T) {
 	}{
 		"quiet": {gaps(0, 0), Tuned, job.Evidence{}, doctor.Outcome{Status: doctor.Pass,
 			Found: "0.000 % of 3.000 s lost, longest 0 s (none from 0.5 µs)"}},
-		"ticks of a virtual machine": {gaps(20*ms, 350*us, 0, 0, 1053), Virtual, busy, doctor.Outcome{Status: doctor.Pass,
-			Found: "0.667 % of 3.000 s lost, longest 350 µs (1053 of 10 µs to 50 µs)"}},
-		"the same on bare metal": {delayed(gaps(20*ms, 350*us, 0, 0, 1053), waited), Bare, busy, doctor.Outcome{Status: doctor.Warn,
-			Found: "0.667 % of 3.000 s lost, longest 350 µs (1053 of 10 µs to 50 µs)",
-			Reason: "more than 0.1 % is lost, which is what bare metal may lose; meanwhile: others on the CPU 40.0 ms, waited for the CPU 2.0 ms, " +
-				"750 timer interrupts (LOC), 3 rescheduling calls (RES), 3 interrupts of devices"}},
-		"ticks where there should be none": {gaps(600*us, 4*us, 0, 200), Tuned, job.Evidence{}, doctor.Outcome{Status: doctor.Warn,
-			Found:  "0.020 % of 3.000 s lost, longest 4 µs (200 of 2 µs to 10 µs)",
-			Reason: "more than 0.01 % is lost, which is what tuned bare metal may lose; meanwhile: nothing that the kernel counts, so the hypervisor or the firmware"}},
-		"a long one": {gaps(2*ms, 2*ms, 0, 0, 0, 0, 0, 1), Virtual, job.Evidence{StealTime: &waited}, doctor.Outcome{Status: doctor.Warn,
-			Found: "0.067 % of 3.000 s lost, longest 2.0 ms (1 of 1 ms to 10 ms)", Reason: "a gap of more than 1 ms; meanwhile: stolen by the hypervisor 2.0 ms"}},
-		"a very long one": {gaps(200*ms, 200*ms, 0, 0, 0, 0, 0, 0, 0, 1), Virtual, job.Evidence{}, doctor.Outcome{Status: doctor.Fail,
-			Found:  "6.667 % of 3.000 s lost, longest 200.0 ms (1 of 100 ms and more)",
-			Reason: "a gap of more than 10 ms; meanwhile: nothing that the kernel counts, so the hypervisor or the firmware"}},
+		"ticks of a virtual machine": {gaps(20*ms, 350*us, 0, 0, 1053), Virtual, busy,
+			doctor.Outcome{Status: doctor.Pass,
+				Found: "0.667 % of 3.000 s lost, longest 350 µs (1053 of 10 µs to 50 µs)"}},
+		"the same on bare metal": {delayed(gaps(20*ms, 350*us, 0, 0, 1053), waited), Bare, busy,
+			doctor.Outcome{Status: doctor.Warn,
+				Found: "0.667 % of 3.000 s lost, longest 350 µs (1053 of 10 µs to 50 µs)",
+				Reason: "more than 0.1 % is lost, which is what bare metal may lose; meanwhile: others on the CPU " +
+					"40.0 ms, " +
+					"waited for the CPU 2.0 ms, " +
+					"750 timer interrupts (LOC), 3 rescheduling calls (RES), 3 interrupts of devices"}},
+		"ticks where there should be none": {gaps(600*us, 4*us, 0, 200), Tuned, job.Evidence{},
+			doctor.Outcome{Status: doctor.Warn,
+				Found: "0.020 % of 3.000 s lost, longest 4 µs (200 of 2 µs to 10 µs)",
+				Reason: "more than 0.01 % is lost, which is what tuned bare metal may lose; meanwhile: nothing that the " +
+					"kernel counts, so the hypervisor or the firmware"}},
+		"a long one": {gaps(2*ms, 2*ms, 0, 0, 0, 0, 0, 1), Virtual, job.Evidence{StealTime: &waited},
+			doctor.Outcome{Status: doctor.Warn,
+				Found:  "0.067 % of 3.000 s lost, longest 2.0 ms (1 of 1 ms to 10 ms)",
+				Reason: "a gap of more than 1 ms; meanwhile: stolen by the hypervisor 2.0 ms"}},
+		"a very long one": {gaps(200*ms, 200*ms, 0, 0, 0, 0, 0, 0, 0, 1), Virtual, job.Evidence{},
+			doctor.Outcome{Status: doctor.Fail,
+				Found: "6.667 % of 3.000 s lost, longest 200.0 ms (1 of 100 ms and more)",
+				Reason: "a gap of more than 10 ms; meanwhile: nothing that the kernel counts, so the hypervisor or the " +
+					"firmware"}},
 	} {
 		if diff := cmp.Diff(tc.want, judgeGaps(tc.gaps, tc.e, tc.class)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -63,10 +75,13 @@ func TestJudgeGaps(t *testing.T) {
 }
 
 func TestJudgeLimits(t *testing.T) {
-	const good = "Cpus_allowed_list:\t2\nMems_allowed_list:\t1\nSeccomp:\t2\nNoNewPrivs:\t1\nSpeculation_Store_Bypass:\tvulnerable\nMax_cpu_time:\tunlimited unlimited\nWaited_ns:\t1000000\n"
+	const good = "Cpus_allowed_list:\t2\nMems_allowed_list:\t1\nSeccomp:\t2\n" +
+		"NoNewPrivs:\t1\nSpeculation_Store_Bypass:\tvulnerable\n" +
+		"Max_cpu_time:\tunlimited unlimited\nWaited_ns:\t1000000\n"
 	late := strings.Replace(good, "1000000", "20000000", 1)
 	bound := place{CPUs: cpuset.New(2), Node: 1, Bound: true, NohzFull: true}
-	run := job.Run{CPUTime: 3 * time.Second, WallTime: 3 * time.Second, Evidence: job.Evidence{Interrupts: map[string]int64{"LOC": 4}}}
+	run := job.Run{CPUTime: 3 * time.Second, WallTime: 3 * time.Second,
+		Evidence: job.Evidence{Interrupts: map[string]int64{"LOC": 4}}}
 	held := run
 	held.Evidence = job.Evidence{Interrupts: map[string]int64{"LOC": 750}}
 	for name, tc := range map[string]struct {
@@ -76,18 +91,29 @@ func TestJudgeLimits(t *testing.T) {
 		status doctor.Status
 		reason string
 	}{
-		"as promised":       {good, run, bound, doctor.Pass, ""},
-		"other CPUs":        {strings.Replace(good, "list:\t2", "list:\t0-3", 1), run, bound, doctor.Fail, "its CPUs are not the slot's"},
-		"other memory":      {strings.Replace(good, "list:\t1", "list:\t0-1", 1), run, bound, doctor.Fail, "its memory is not of node 1"},
-		"memory is not set": {strings.Replace(good, "list:\t1", "list:\t0-1", 1), run, place{CPUs: cpuset.New(2)}, doctor.Pass, ""},
-		"a limit":           {strings.Replace(good, "unlimited ", "10 ", 1), run, bound, doctor.Fail, "RLIMIT_CPU is set, which keeps the tick on"},
-		"no filter":         {strings.Replace(good, "Seccomp:\t2", "Seccomp:\t0", 1), run, bound, doctor.Fail, "the system call filter is not in force"},
-		"forced mitigation": {strings.Replace(good, "vulnerable", "thread force mitigated", 1), run, bound, doctor.Fail, "store bypass is mitigated by force"},
-		"nothing written":   {"", run, place{CPUs: cpuset.New(2)}, doctor.Fail, "its CPUs are not the slot's; RLIMIT_CPU is set, which keeps the tick on; the system call filter is not in force"},
-		"ticks and waiting": {late, held, bound, doctor.Warn, "750 timer interrupts in 3.000 s, though the CPU is in nohz_full; it waited 20.0 ms for its CPU"},
-		"ticks are ordinary": {good, job.Run{CPUTime: time.Second, WallTime: time.Second, Evidence: job.Evidence{Interrupts: map[string]int64{"LOC": 250}}},
+		"as promised": {good, run, bound, doctor.Pass, ""},
+		"other CPUs": {strings.Replace(good, "list:\t2", "list:\t0-3", 1), run, bound, doctor.Fail,
+			"its CPUs are not the slot's"},
+		"other memory": {strings.Replace(good, "list:\t1", "list:\t0-1", 1), run, bound, doctor.Fail,
+			"its memory is not of node 1"},
+		"memory is not set": {strings.Replace(good, "list:\t1", "list:\t0-1", 1), run, place{CPUs: cpuset.New(2)},
+			doctor.Pass, ""},
+		"a limit": {strings.Replace(good, "unlimited ", "10 ", 1), run, bound, doctor.Fail,
+			"RLIMIT_CPU is set, which keeps the tick on"},
+		"no filter": {strings.Replace(good, "Seccomp:\t2", "Seccomp:\t0", 1), run, bound, doctor.Fail,
+			"the system call filter is not in force"},
+		"forced mitigation": {strings.Replace(good, "vulnerable", "thread force mitigated", 1), run, bound, doctor.Fail,
+			"store bypass is mitigated by force"},
+		"nothing written": {"", run, place{CPUs: cpuset.New(2)}, doctor.Fail,
+			"its CPUs are not the slot's; RLIMIT_CPU is set, which keeps the tick on; the system call filter is not in " +
+				"force"},
+		"ticks and waiting": {late, held, bound, doctor.Warn,
+			"750 timer interrupts in 3.000 s, though the CPU is in nohz_full; it waited 20.0 ms for its CPU"},
+		"ticks are ordinary": {good, job.Run{CPUTime: time.Second, WallTime: time.Second,
+			Evidence: job.Evidence{Interrupts: map[string]int64{"LOC": 250}}},
 			place{CPUs: cpuset.New(2)}, doctor.Pass, ""},
-		"waiting, too": {late, held, place{CPUs: cpuset.New(2), Virtual: true}, doctor.Warn, "it waited 20.0 ms for its CPU"},
+		"waiting, too": {late, held, place{CPUs: cpuset.New(2), Virtual: true}, doctor.Warn,
+			"it waited 20.0 ms for its CPU"},
 	} {
 		o := judgeLimits(tc.text, tc.run, tc.place)
 		if o.Status != tc.status || o.Reason != tc.reason {
@@ -98,38 +124,47 @@ func TestJudgeLimits(t *testing.T) {
 
 func TestJudgePool(t *testing.T) {
 	pool := func(alu time.Duration) *fingerprint.Kernels {
-		return &fingerprint.Kernels{Program: "ab", CPUTime: map[string]time.Duration{initproc.KernelALU: alu, initproc.KernelDRAM: ms}}
+		return &fingerprint.Kernels{Program: "ab",
+			CPUTime: map[string]time.Duration{initproc.KernelALU: alu, initproc.KernelDRAM: ms}}
 	}
 	m := medians{initproc.KernelALU: {"2": 10 * ms, "3": 10020 * us}, initproc.KernelSort: {"2": 10 * ms, "3": 10 * ms}}
 	for name, tc := range map[string]struct {
 		pool *fingerprint.Kernels
 		want doctor.Outcome
 	}{
-		"alike":            {pool(10 * ms), doctor.Outcome{Status: doctor.Pass, Found: "against the pool alu +0.20 %"}},
-		"a slot is slower": {pool(9970 * us), doctor.Outcome{Status: doctor.Warn, Found: "against the pool alu +0.50 %", Reason: "alu takes +0.50 % on CPU 3 against the pool"}},
-		"faster":           {pool(11 * ms), doctor.Outcome{Status: doctor.Fail, Found: "against the pool alu -9.09 %", Reason: "alu takes -9.09 % on CPU 2 against the pool"}},
+		"alike": {pool(10 * ms), doctor.Outcome{Status: doctor.Pass, Found: "against the pool alu +0.20 %"}},
+		"a slot is slower": {pool(9970 * us), doctor.Outcome{Status: doctor.Warn, Found: "against the pool alu +0.50 %",
+			Reason: "alu takes +0.50 % on CPU 3 against the pool"}},
+		"faster": {pool(11 * ms), doctor.Outcome{Status: doctor.Fail, Found: "against the pool alu -9.09 %",
+			Reason: "alu takes -9.09 % on CPU 2 against the pool"}},
 		"another program": {&fingerprint.Kernels{Program: "cd", CPUTime: pool(ms).CPUTime},
-			doctor.Outcome{Status: doctor.Unknown, Reason: "the pool's times are of another version of judged: make its file anew with this one"}},
+			doctor.Outcome{Status: doctor.Unknown, Reason: "the pool's times are of another version of judged: make its " +
+				"file again with this one"}},
 		"other kernels": {&fingerprint.Kernels{Program: "ab"}, doctor.Outcome{Status: doctor.Unknown,
-			Reason: "the pool's file has no times of these kernels: make it anew with judged doctor --fingerprint --probe=probe-canary"}},
+			Reason: "the pool's file has no times of these kernels: make it again with judged doctor --fingerprint " +
+				"--probe=probe-canary"}},
 	} {
 		if diff := cmp.Diff(tc.want, judgePool(m, tc.pool, "ab", boundsOf(false))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 	apart := medians{initproc.KernelALU: {"2": 10050 * us, "3": 9800 * us}}
-	want := doctor.Outcome{Status: doctor.Fail, Found: "against the pool alu -2.00 %", Reason: "alu takes -2.00 % on CPU 3 against the pool"}
+	want := doctor.Outcome{Status: doctor.Fail, Found: "against the pool alu -2.00 %",
+		Reason: "alu takes -2.00 % on CPU 3 against the pool"}
 	if diff := cmp.Diff(want, judgePool(apart, pool(10*ms), "ab", boundsOf(false))); diff != "" {
 		t.Errorf("one slower, one faster by more (-want +got):\n%s", diff)
 	}
-	slots, other := doctor.Outcome{Status: doctor.Pass, Found: "a"}, doctor.Outcome{Status: doctor.Warn, Found: "b", Reason: "c"}
-	if diff := cmp.Diff(doctor.Outcome{Status: doctor.Warn, Found: "a; b", Reason: "c"}, both([]doctor.Outcome{slots, other})); diff != "" {
+	slots, other := doctor.Outcome{Status: doctor.Pass, Found: "a"},
+		doctor.Outcome{Status: doctor.Warn, Found: "b", Reason: "c"}
+	if diff := cmp.Diff(doctor.Outcome{Status: doctor.Warn, Found: "a; b", Reason: "c"},
+		both([]doctor.Outcome{slots, other})); diff != "" {
 		t.Errorf("both (-want +got):\n%s", diff)
 	}
 }
 
 func TestOverAll(t *testing.T) {
-	times := map[string]map[string][]time.Duration{initproc.KernelALU: {"2": {5 * ms, 1 * ms}, "3": {4 * ms, 2 * ms, 3 * ms}}}
+	times := map[string]map[string][]time.Duration{initproc.KernelALU: {"2": {5 * ms, 1 * ms},
+		"3": {4 * ms, 2 * ms, 3 * ms}}}
 	if diff := cmp.Diff(map[string]time.Duration{initproc.KernelALU: 3 * ms}, overAll(times)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -137,18 +172,27 @@ func TestOverAll(t *testing.T) {
 
 func TestJudgeSlots(t *testing.T) {
 	of := func(other time.Duration) medians {
-		return medians{initproc.KernelALU: {"2": 10 * ms, "3": other}, initproc.KernelSort: {"2": 10 * ms, "3": 10 * ms}}
+		return medians{initproc.KernelALU: {"2": 10 * ms, "3": other},
+			initproc.KernelSort: {"2": 10 * ms, "3": 10 * ms}}
 	}
 	for name, tc := range map[string]struct {
 		other   time.Duration
 		virtual bool
 		want    doctor.Outcome
 	}{
-		"alike":                  {10020 * us, false, doctor.Outcome{Status: doctor.Pass, Found: "apart by alu 0.20 %, sort 0.00 %"}},
-		"apart":                  {9940 * us, false, doctor.Outcome{Status: doctor.Warn, Found: "apart by alu 0.60 %, sort 0.00 %", Reason: "alu takes 0.60 % longer on CPU 2 than on 3"}},
-		"far apart":              {12 * ms, false, doctor.Outcome{Status: doctor.Fail, Found: "apart by alu 20.00 %, sort 0.00 %", Reason: "alu takes 20.00 % longer on CPU 3 than on 2"}},
-		"virtual, alike":         {10100 * us, true, doctor.Outcome{Status: doctor.Pass, Found: "apart by alu 1.00 %, sort 0.00 %"}},
-		"virtual, far apart too": {10600 * us, true, doctor.Outcome{Status: doctor.Fail, Found: "apart by alu 6.00 %, sort 0.00 %", Reason: "alu takes 6.00 % longer on CPU 3 than on 2"}},
+		"alike": {10020 * us, false,
+			doctor.Outcome{Status: doctor.Pass, Found: "apart by alu 0.20 %, sort 0.00 %"}},
+		"apart": {9940 * us, false,
+			doctor.Outcome{Status: doctor.Warn, Found: "apart by alu 0.60 %, sort 0.00 %",
+				Reason: "alu takes 0.60 % longer on CPU 2 than on 3"}},
+		"far apart": {12 * ms, false,
+			doctor.Outcome{Status: doctor.Fail, Found: "apart by alu 20.00 %, sort 0.00 %",
+				Reason: "alu takes 20.00 % longer on CPU 3 than on 2"}},
+		"virtual, alike": {10100 * us, true,
+			doctor.Outcome{Status: doctor.Pass, Found: "apart by alu 1.00 %, sort 0.00 %"}},
+		"virtual, far apart too": {10600 * us, true,
+			doctor.Outcome{Status: doctor.Fail, Found: "apart by alu 6.00 %, sort 0.00 %",
+				Reason: "alu takes 6.00 % longer on CPU 3 than on 2"}},
 	} {
 		if diff := cmp.Diff(tc.want, judgeSlots(of(tc.other), boundsOf(tc.virtual))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -157,11 +201,13 @@ func TestJudgeSlots(t *testing.T) {
 }
 
 func TestJudgeNeighbours(t *testing.T) {
-	m := medians{initproc.KernelDRAM: {alone: 100 * ms, beside: 105 * ms}, initproc.KernelL3: {alone: 10 * ms, beside: 9900 * us}}
-	const found = "dram +5.0 %, l3 -1.0 % beside all other slots"
+	m := medians{initproc.KernelDRAM: {alone: 100 * ms, loaded: 105 * ms},
+		initproc.KernelL3: {alone: 10 * ms, loaded: 9900 * us}}
+	const found = "dram +5.0 %, l3 -1.0 % next to all other slots"
 	for bound, want := range map[float64]doctor.Outcome{
 		0.10: {Status: doctor.Pass, Found: found},
-		0.01: {Status: doctor.Warn, Found: found, Reason: "more than 1 %: plan fewer slots, or limits with that much room"},
+		0.01: {Status: doctor.Warn, Found: found,
+			Reason: "more than 1 %: plan fewer slots, or limits with that much room"},
 	} {
 		if diff := cmp.Diff(want, judgeNeighbours(m, bound)); diff != "" {
 			t.Errorf("bound %g (-want +got):\n%s", bound, diff)
@@ -211,14 +257,18 @@ func TestNoise(t *testing.T) {
 	}{
 		"quiet": {lines[2:], Tuned, doctor.Outcome{Status: doctor.Pass, Found: found}},
 		"noisy": {lines[:1], Tuned, doctor.Outcome{Status: doctor.Warn,
-			Found:  "0.019 % of 1.000 s lost, longest 9 µs: hardware 18, NMI 0, interrupts 1007, softirqs 18, threads 1",
-			Reason: "more than 0.01 % is lost, which is what tuned bare metal may lose; most often: interrupts, 1007 times"}},
-		"stopped": {[]noise{{2, time.Second, 60 * ms, 60 * ms, 3, 0, 0, 0, 0}}, Virtual, doctor.Outcome{Status: doctor.Fail,
-			Found:  "6.000 % of 1.000 s lost, longest 60.0 ms: hardware 3, NMI 0, interrupts 0, softirqs 0, threads 0",
-			Reason: "more than 10 ms at once; most often: the hypervisor, 3 times"}},
-		"held up": {[]noise{{2, time.Second, 2 * ms, 2 * ms, 0, 0, 1, 0, 3}}, Virtual, doctor.Outcome{Status: doctor.Warn,
-			Found:  "0.200 % of 1.000 s lost, longest 2.0 ms: hardware 0, NMI 0, interrupts 1, softirqs 0, threads 3",
-			Reason: "more than 1 ms at once; most often: threads, 3 times"}},
+			Found: "0.019 % of 1.000 s lost, longest 9 µs: hardware 18, NMI 0, interrupts 1007, softirqs 18, " +
+				"threads 1",
+			Reason: "more than 0.01 % is lost, which is what tuned bare metal may lose; most often: interrupts, 1007 " +
+				"times"}},
+		"stopped": {[]noise{{2, time.Second, 60 * ms, 60 * ms, 3, 0, 0, 0, 0}}, Virtual,
+			doctor.Outcome{Status: doctor.Fail,
+				Found:  "6.000 % of 1.000 s lost, longest 60.0 ms: hardware 3, NMI 0, interrupts 0, softirqs 0, threads 0",
+				Reason: "more than 10 ms at once; most often: the hypervisor, 3 times"}},
+		"held up": {[]noise{{2, time.Second, 2 * ms, 2 * ms, 0, 0, 1, 0, 3}}, Virtual,
+			doctor.Outcome{Status: doctor.Warn,
+				Found:  "0.200 % of 1.000 s lost, longest 2.0 ms: hardware 0, NMI 0, interrupts 1, softirqs 0, threads 3",
+				Reason: "more than 1 ms at once; most often: threads, 3 times"}},
 	} {
 		if diff := cmp.Diff(tc.want, judgeNoise(tc.lines, tc.class)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

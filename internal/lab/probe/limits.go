@@ -34,7 +34,8 @@ func (p *prober) limits(ctx context.Context) (doctor.Outcome, error) {
 			return doctor.Outcome{}, err
 		}
 		slot := worker.Slot()
-		o := judgeLimits(text, run, place{CPUs: s.CPUs, Node: slot.Node, Bound: slot.BindNode, NohzFull: slot.Tickless, Virtual: p.eng.Virtual()})
+		o := judgeLimits(text, run, place{CPUs: s.CPUs, Node: slot.Node, Bound: slot.BindNode, NohzFull: slot.Tickless,
+			Virtual: p.eng.Virtual()})
 		o.Found = fmt.Sprintf("CPU %s: %s", s.CPUs, o.Found)
 		all = append(all, o)
 	}
@@ -55,8 +56,10 @@ func judgeLimits(text string, run job.Run, want place) doctor.Outcome {
 		}
 		return ""
 	}
-	cpus, mems, limit, store := field("Cpus_allowed_list"), field("Mems_allowed_list"), field("Max_cpu_time"), field("Speculation_Store_Bypass")
-	o := doctor.Outcome{Status: doctor.Pass, Found: fmt.Sprintf("may run on %s with memory of node %s, RLIMIT_CPU %s, seccomp %s, store bypass %s",
+	cpus, mems, limit, store := field("Cpus_allowed_list"), field("Mems_allowed_list"), field("Max_cpu_time"),
+		field("Speculation_Store_Bypass")
+	o := doctor.Outcome{Status: doctor.Pass, Found: fmt.Sprintf(
+		"may run on %s with memory of node %s, RLIMIT_CPU %s, seccomp %s, store bypass %s",
 		cpus, mems, limit, field("Seccomp"), store)}
 	var wrong, odd []string
 	if cpus != want.CPUs.String() {
@@ -74,10 +77,13 @@ func judgeLimits(text string, run job.Run, want place) doctor.Outcome {
 	if strings.Contains(store, "force mitigated") {
 		wrong = append(wrong, "store bypass is mitigated by force")
 	}
-	if n, ok := run.Evidence.Interrupts["LOC"]; ok && want.NohzFull && float64(n) > startTicks+5*run.WallTime.Seconds() {
-		odd = append(odd, fmt.Sprintf("%d timer interrupts in %s, though the CPU is in nohz_full", n, units.Duration(run.WallTime)))
+	if n, ok := run.Evidence.Interrupts["LOC"]; ok && want.NohzFull &&
+		float64(n) > startTicks+5*run.WallTime.Seconds() {
+		odd = append(odd, fmt.Sprintf("%d timer interrupts in %s, though the CPU is in nohz_full", n,
+			units.Duration(run.WallTime)))
 	}
-	if ns, err := strconv.ParseInt(field("Waited_ns"), 10, 64); err == nil && time.Duration(ns) > want.patience(run.CPUTime) {
+	if ns, err := strconv.ParseInt(field("Waited_ns"), 10, 64); err == nil &&
+		time.Duration(ns) > want.patience(run.CPUTime) {
 		odd = append(odd, "it waited "+units.Duration(time.Duration(ns))+" for its CPU")
 	}
 	switch {

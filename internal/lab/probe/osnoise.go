@@ -153,18 +153,22 @@ func judgeNoise(lines []noise, class Class) doctor.Outcome {
 	var sum noise
 	for _, n := range lines {
 		sum.Runtime, sum.Lost, sum.Longest = sum.Runtime+n.Runtime, sum.Lost+n.Lost, max(sum.Longest, n.Longest)
-		sum.HW, sum.NMI, sum.IRQ, sum.SoftIRQ, sum.ThreadRun = sum.HW+n.HW, sum.NMI+n.NMI, sum.IRQ+n.IRQ, sum.SoftIRQ+n.SoftIRQ, sum.ThreadRun+n.ThreadRun
+		sum.HW, sum.NMI, sum.IRQ, sum.SoftIRQ, sum.ThreadRun = sum.HW+n.HW, sum.NMI+n.NMI, sum.IRQ+n.IRQ,
+			sum.SoftIRQ+n.SoftIRQ, sum.ThreadRun+n.ThreadRun
 	}
 	ratio := float64(sum.Lost) / float64(sum.Runtime)
-	o := doctor.Outcome{Status: doctor.Pass, Found: fmt.Sprintf("%.3f %% of %s lost, longest %s: hardware %d, NMI %d, interrupts %d, softirqs %d, threads %d",
-		100*ratio, units.Duration(sum.Runtime), units.Duration(sum.Longest), sum.HW, sum.NMI, sum.IRQ, sum.SoftIRQ, sum.ThreadRun)}
+	o := doctor.Outcome{Status: doctor.Pass, Found: fmt.Sprintf(
+		"%.3f %% of %s lost, longest %s: hardware %d, NMI %d, interrupts %d, softirqs %d, threads %d",
+		100*ratio, units.Duration(sum.Runtime), units.Duration(sum.Longest), sum.HW, sum.NMI, sum.IRQ, sum.SoftIRQ,
+		sum.ThreadRun)}
 	switch {
 	case sum.Longest > 10*time.Millisecond:
 		o.Status, o.Reason = doctor.Fail, "more than 10 ms at once"
 	case sum.Longest > time.Millisecond:
 		o.Status, o.Reason = doctor.Warn, "more than 1 ms at once"
 	case ratio > class.allowance():
-		o.Status, o.Reason = doctor.Warn, fmt.Sprintf("more than %g %% is lost, which is what %s may lose", 100*class.allowance(), class)
+		o.Status, o.Reason = doctor.Warn, fmt.Sprintf("more than %g %% is lost, which is what %s may lose",
+			100*class.allowance(), class)
 	}
 	if o.Status != doctor.Pass {
 		o.Reason += "; most often: " + sum.culprit(class)

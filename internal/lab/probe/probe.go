@@ -25,11 +25,11 @@ type Options struct {
 	// Own are kernels that no neighbour reaches: they use what a core has to itself. Shared are those
 	// that neighbours reach, through the last-level cache and memory.
 	Own, Shared []string
-	// Pool is what the kernels of Own take on another host of the pool; nil is unknown. Times has them
-	// told of this one, even where there is nothing to compare.
+	// Pool is what the kernels of Own take on another host of the pool; nil is unknown. Times reports
+	// those of this host, even where there is nothing to compare.
 	Pool  *fingerprint.Kernels
 	Times bool
-	// Seen is told before every step what it is.
+	// Seen is called with the name of every step before it.
 	Seen func(step string)
 }
 
@@ -62,7 +62,8 @@ func Run(ctx context.Context, c *engine.Engine, o Options) (results []Result, er
 		id  string
 		try func(context.Context) (doctor.Outcome, error)
 	}{
-		{"probe-limits", p.limits}, {"probe-gap", p.gap}, {"probe-osnoise", p.osnoise}, {"probe-canary", p.canary}, {"probe-neighbour", p.neighbour},
+		{"probe-limits", p.limits}, {"probe-gap", p.gap}, {"probe-osnoise", p.osnoise}, {"probe-canary", p.canary},
+		{"probe-neighbour", p.neighbour},
 	} {
 		if !slices.Contains(o.IDs, probe.id) {
 			continue

@@ -30,13 +30,14 @@ func TestMain(m *testing.M) {
 func TestHere(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	c := config.Default()
-	ct, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Root: sandbox.RootPrivate, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Root: sandbox.RootPrivate,
+		BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: 1<<20 + os.Getpid()%4096*1000, UIDCount: 1000, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := ct.Close(); err != nil {
+		if err := eng.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -47,7 +48,7 @@ func TestHere(t *testing.T) {
 	o.Own, o.Shared = []string{initproc.KernelALUShort}, []string{initproc.KernelL3Short}
 	var steps []string
 	o.Seen = func(step string) { steps = append(steps, step) }
-	results, err := Run(t.Context(), ct, o)
+	results, err := Run(t.Context(), eng, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,27 +60,29 @@ func TestHere(t *testing.T) {
 	if len(outcomes) != 4 || len(steps) < 2 {
 		t.Fatalf("%d probes, steps %q", len(outcomes), steps)
 	}
-	if o := outcomes["probe-limits"]; o.Status == doctor.Fail || !strings.Contains(o.Found, "RLIMIT_CPU unlimited unlimited, seccomp 2") {
+	if o := outcomes["probe-limits"]; o.Status == doctor.Fail ||
+		!strings.Contains(o.Found, "RLIMIT_CPU unlimited unlimited, seccomp 2") {
 		t.Errorf("probe-limits: %+v", o)
 	}
 	if o := outcomes["probe-gap"]; !strings.Contains(o.Found, " % of ") || !strings.Contains(o.Found, "longest") {
 		t.Errorf("probe-gap: %+v", o)
 	}
-	wanted := len(ct.Slots()) > 1
+	wanted := len(eng.Slots()) > 1
 	for _, id := range []string{"probe-canary", "probe-neighbour"} {
 		if o := outcomes[id]; (o.Status != doctor.Skip) != wanted || o.Status == doctor.Unknown {
-			t.Errorf("%s with %d slots: %+v", id, len(ct.Slots()), o)
+			t.Errorf("%s with %d slots: %+v", id, len(eng.Slots()), o)
 		}
 	}
 
-	// The times that one run tells are what the next is compared with.
+	// The times of one run are what the next is compared with.
 	o.IDs, o.Times = []string{"probe-canary"}, true
-	first, err := Run(t.Context(), ct, o)
-	if err != nil || len(first) != 1 || first[0].Kernels == nil || first[0].Kernels.CPUTime[initproc.KernelALUShort] <= 0 {
+	first, err := Run(t.Context(), eng, o)
+	if err != nil || len(first) != 1 || first[0].Kernels == nil ||
+		first[0].Kernels.CPUTime[initproc.KernelALUShort] <= 0 {
 		t.Fatalf("times: %+v, %v", first, err)
 	}
 	o.Times, o.Pool = false, first[0].Kernels
-	second, err := Run(t.Context(), ct, o)
+	second, err := Run(t.Context(), eng, o)
 	if err != nil || !strings.Contains(second[0].Outcome.Found, "against the pool alu-short ") {
 		t.Errorf("compared with the pool: %+v, %v", second, err)
 	}

@@ -15,8 +15,8 @@ import (
 	"judged/internal/lab/experiment"
 )
 
-// Trial prints how much a program's time varies under each placement.
-func Trial(w io.Writer, r bench.Result) error {
+// Measured prints how much a program's time varies under each placement.
+func Measured(w io.Writer, r bench.Result) error {
 	var b strings.Builder
 	if err := grid(&b, timesHead, timesRows(r.Cases)); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"judged/internal/lab/experiment"
 )
 
-func TestTrial(t *testing.T) {
+func TestMeasured(t *testing.T) {
 	const ms = time.Millisecond
 	times := func(median, spread time.Duration) *bench.Times {
 		return &bench.Times{N: 2, Median: median, Max: median + spread, Spread: spread, SpreadRatio: ptr(float64(spread) / float64(median)), Sigma: ptr(spread / 2)}
@@ -48,7 +48,7 @@ left out: turbo-off: no switch
 2 runs in each placement, in turns, seed 7
 `
 	var b strings.Builder
-	if err := Trial(&b, r); err != nil {
+	if err := Measured(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, b.String()); diff != "" {

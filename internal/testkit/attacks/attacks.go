@@ -34,7 +34,7 @@ type Attack struct {
 
 	Args     []string   `json:"args"`
 	Stdin    string     `json:"stdin"`
-	Phases   [][]string `json:"phases"`   // further arguments of runs one after the other, each in a sandbox of its own
+	Phases   [][]string `json:"phases"`   // further arguments of runs one after the other, each in its own sandbox
 	Together bool       `json:"together"` // the phases run at once
 	Limits   job.Limits `json:"limits"`
 	CPUs     int        `json:"cpus"` // of the slot, at least 1
@@ -141,7 +141,7 @@ func (a Attack) validate() error {
 	case len(a.Verdicts) == 0:
 		return errors.New("it has no verdict; name what must come of it")
 	case a.Signal != "" && !strings.HasPrefix(a.Signal, "SIG"):
-		return fmt.Errorf("signal %q is none; write SIGSYS, say", a.Signal)
+		return fmt.Errorf("invalid signal %q; write for instance SIGSYS", a.Signal)
 	case a.CPUs < 1:
 		return fmt.Errorf("cpus %d is no width; use at least 1", a.CPUs)
 	case a.Open && a.OpenWithHost:
@@ -151,7 +151,7 @@ func (a Attack) validate() error {
 	}
 	for _, v := range a.Verdicts {
 		if v.JudgementType() == "" {
-			return fmt.Errorf("verdict %q is none that a run can get", v)
+			return fmt.Errorf("a run cannot get verdict %q", v)
 		}
 	}
 	for _, r := range []*Range{a.CPUTimeMS, a.MemoryBytes} {
@@ -168,7 +168,8 @@ func line(s string) bool { return s != "" && !strings.ContainsAny(s, "\n|`") }
 func distinct(all []Attack) error {
 	for i := 1; i < len(all); i++ {
 		if number := all[i].Name[:3]; all[i-1].Name[:3] == number {
-			return fmt.Errorf("read attacks: number %s has %q and %q; give one of them another", number, all[i-1].Name, all[i].Name)
+			return fmt.Errorf("read attacks: number %s has %q and %q; give one of them another", number, all[i-1].Name,
+				all[i].Name)
 		}
 	}
 	return nil
@@ -211,11 +212,13 @@ func (a Attack) Differences(r job.Report, slack int64) []string {
 	if got := signal(t.Exit); a.Signal != "" && got != a.Signal {
 		all = append(all, fmt.Sprintf("signal: want %s, got %q", a.Signal, got))
 	}
-	if c := a.CPUTimeMS; c != nil && (r.CPUTime == nil || !(Range{c[0], c[1] * slack}).holds(r.CPUTime.Milliseconds())) {
+	if c := a.CPUTimeMS; c != nil && (r.CPUTime == nil ||
+		!(Range{c[0], c[1] * slack}).holds(r.CPUTime.Milliseconds())) {
 		all = append(all, fmt.Sprintf("CPU time: want %d to %d ms, got %v", c[0], c[1]*slack, r.CPUTime))
 	}
 	if m := a.MemoryBytes; m != nil && r.MemoryPeak != nil && !m.holds(int64(*r.MemoryPeak)) {
-		all = append(all, fmt.Sprintf("memory peak: want %d to %d bytes, got %d", m[0], m[1], units.Bytes(*r.MemoryPeak)))
+		all = append(all, fmt.Sprintf("memory peak: want %d to %d bytes, got %d", m[0], m[1],
+			units.Bytes(*r.MemoryPeak)))
 	}
 	return all
 }

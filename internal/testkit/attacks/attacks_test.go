@@ -43,26 +43,34 @@ func folder(t *testing.T, files map[string]string) string {
 
 func TestRead(t *testing.T) {
 	full := least(func(m map[string]any) {
-		maps.Copy(m, map[string]any{"signal": "SIGKILL", "args": []string{"{canary}"}, "stdin": "in", "phases": [][]string{{"a"}, {"b"}}, "together": true,
-			"limits": map[string]any{"cpu_time_ms": 7, "processes": 3}, "cpus": 2, "cc": []string{"-g"}, "dynamic": true, "native": true, "open": true, "arch": []string{"amd64"},
+		maps.Copy(m, map[string]any{"signal": "SIGKILL", "args": []string{"{canary}"}, "stdin": "in",
+			"phases": [][]string{{"a"}, {"b"}}, "together": true,
+			"limits": map[string]any{"cpu_time_ms": 7, "processes": 3}, "cpus": 2, "cc": []string{"-g"},
+			"dynamic": true, "native": true, "open": true, "arch": []string{"amd64"},
 			"cpu_time_ms": []int{1, 2}, "memory_bytes": []int{3, 4}, "unsafe_without": []string{"cgroup", "user"}})
 	})
-	dir := folder(t, map[string]string{"002-b.c": "", "002-b.json": full, "001-a.c": "", "001-a.json": least(nil), "attack.h": ""})
+	dir := folder(t, map[string]string{"002-b.c": "", "002-b.json": full, "001-a.c": "", "001-a.json": least(nil),
+		"attack.h": ""})
 	got, err := Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Attack{
-		{Name: "001-a", Source: dir + "/001-a.c", Title: "spin", Class: "time", StoppedBy: "the clock", Verdicts: []job.Verdict{"TLE"}, CPUs: 1},
-		{Name: "002-b", Source: dir + "/002-b.c", Title: "spin", Class: "time", StoppedBy: "the clock", Verdicts: []job.Verdict{"TLE"}, CPUs: 2,
-			Signal: "SIGKILL", Args: []string{"{canary}"}, Stdin: "in", Phases: [][]string{{"a"}, {"b"}}, Together: true,
-			Limits: job.Limits{CPUTimeMS: 7, Processes: 3}, CC: []string{"-g"}, Dynamic: true, Native: true, Open: true, Arch: []string{"amd64"},
+		{Name: "001-a", Source: dir + "/001-a.c", Title: "spin", Class: "time", StoppedBy: "the clock",
+			Verdicts: []job.Verdict{"TLE"}, CPUs: 1},
+		{Name: "002-b", Source: dir + "/002-b.c", Title: "spin", Class: "time", StoppedBy: "the clock",
+			Verdicts: []job.Verdict{"TLE"}, CPUs: 2,
+			Signal: "SIGKILL", Args: []string{"{canary}"}, Stdin: "in", Phases: [][]string{{"a"}, {"b"}},
+			Together: true,
+			Limits:   job.Limits{CPUTimeMS: 7, Processes: 3}, CC: []string{"-g"}, Dynamic: true, Native: true, Open: true,
+			Arch:      []string{"amd64"},
 			CPUTimeMS: &Range{1, 2}, MemoryBytes: &Range{3, 4}, UnsafeWithout: Layers(initproc.Cgroup | initproc.User)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if diff := cmp.Diff([][]string{{"/x/canary", "a"}, {"/x/canary", "b"}}, got[1].Runs(strings.NewReplacer("{canary}", "/x/canary"))); diff != "" {
+	if diff := cmp.Diff([][]string{{"/x/canary", "a"}, {"/x/canary", "b"}},
+		got[1].Runs(strings.NewReplacer("{canary}", "/x/canary"))); diff != "" {
 		t.Errorf("runs: -want +got\n%s", diff)
 	}
 }
@@ -75,24 +83,27 @@ func TestReadRefuses(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"nothing":              {nil, "there are none"},
-		"program without data": {map[string]string{"001-a.c": "", "001-a.json": least(nil), "002-b.c": ""}, `002-b.json`},
+		"nothing": {nil, "there are none"},
+		"program without data": {map[string]string{"001-a.c": "", "001-a.json": least(nil), "002-b.c": ""},
+			`002-b.json`},
 		"data without program": {map[string]string{"001-a.json": least(nil)}, "find its program"},
-		"two of a number":      {map[string]string{"001-a.c": "", "001-a.json": least(nil), "001-b.c": "", "001-b.json": least(nil)}, "number 001"},
-		"name":                 {map[string]string{"1-a.c": "", "1-a.json": least(nil)}, "three digits"},
-		"unknown key":          {one(with("verdicts", "AC")), `unknown field "verdicts"`},
-		"more after it":        {one(least(nil) + "{}"), "more after the object"},
-		"unknown class":        {one(with("class", "fun")), `class "fun"`},
-		"unknown verdict":      {one(with("verdict", []string{"OK"})), `verdict "OK"`},
-		"no verdict":           {one(with("verdict", nil)), "no verdict"},
-		"no title":             {one(with("attack", "")), "one line"},
-		"cell border":          {one(with("stopped_by", "a | b")), "one line"},
-		"signal's number":      {one(with("signal", "9")), `signal "9"`},
-		"unknown layer":        {one(with("unsafe_without", []string{"luck"})), "luck"},
-		"empty range":          {one(with("cpu_time_ms", []int{2, 1})), "ends before"},
-		"alone together":       {one(with("together", true)), "two phases"},
-		"no CPU":               {one(with("cpus", -1)), "no width"},
-		"open twice":           {one(least(func(m map[string]any) { m["open"], m["open_with_host"] = true, true })), "open_with_host"},
+		"two of a number": {map[string]string{"001-a.c": "", "001-a.json": least(nil), "001-b.c": "",
+			"001-b.json": least(nil)}, "number 001"},
+		"name":            {map[string]string{"1-a.c": "", "1-a.json": least(nil)}, "three digits"},
+		"unknown key":     {one(with("verdicts", "AC")), `unknown field "verdicts"`},
+		"more after it":   {one(least(nil) + "{}"), "more after the object"},
+		"unknown class":   {one(with("class", "fun")), `class "fun"`},
+		"unknown verdict": {one(with("verdict", []string{"OK"})), `verdict "OK"`},
+		"no verdict":      {one(with("verdict", nil)), "no verdict"},
+		"no title":        {one(with("attack", "")), "one line"},
+		"cell border":     {one(with("stopped_by", "a | b")), "one line"},
+		"signal's number": {one(with("signal", "9")), `signal "9"`},
+		"unknown layer":   {one(with("unsafe_without", []string{"luck"})), "luck"},
+		"empty range":     {one(with("cpu_time_ms", []int{2, 1})), "ends before"},
+		"alone together":  {one(with("together", true)), "two phases"},
+		"no CPU":          {one(with("cpus", -1)), "no width"},
+		"open twice": {one(least(func(m map[string]any) { m["open"], m["open_with_host"] = true, true })),
+			"open_with_host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := Read(folder(t, tc.files))
@@ -122,18 +133,26 @@ func TestDifferences(t *testing.T) {
 		want   []string
 	}{
 		{"as it must be", held, report("AC", 15*time.Millisecond, code(0)), 1, nil},
-		{"another verdict", held, report("TLE", 15*time.Millisecond, nil), 1, []string{"verdict: want [AC RTE], got TLE"}},
-		{"got through, although the verdict is expected", held, report("RTE", 15*time.Millisecond, code(86)), 1, []string{"it got through"}},
-		{"too little CPU time", held, report("AC", 9*time.Millisecond, code(0)), 1, []string{"CPU time: want 10 to 20 ms, got 9ms"}},
-		{"too much CPU time", held, report("AC", 21*time.Millisecond, code(0)), 1, []string{"CPU time: want 10 to 20 ms, got 21ms"}},
+		{"another verdict", held, report("TLE", 15*time.Millisecond, nil), 1,
+			[]string{"verdict: want [AC RTE], got TLE"}},
+		{"got through, although the verdict is expected", held, report("RTE", 15*time.Millisecond, code(86)), 1,
+			[]string{"it got through"}},
+		{"too little CPU time", held, report("AC", 9*time.Millisecond, code(0)), 1,
+			[]string{"CPU time: want 10 to 20 ms, got 9ms"}},
+		{"too much CPU time", held, report("AC", 21*time.Millisecond, code(0)), 1,
+			[]string{"CPU time: want 10 to 20 ms, got 21ms"}},
 		{"more of it on a slow machine", held, report("AC", 21*time.Millisecond, code(0)), 2, nil},
-		{"less of it there", held, report("AC", 9*time.Millisecond, code(0)), 2, []string{"CPU time: want 10 to 40 ms, got 9ms"}},
+		{"less of it there", held, report("AC", 9*time.Millisecond, code(0)), 2,
+			[]string{"CPU time: want 10 to 40 ms, got 9ms"}},
 		{"memory", Attack{Verdicts: []job.Verdict{"AC"}, MemoryBytes: &Range{1, 99}}, report("AC", 0, code(0)), 1,
 			[]string{"memory peak: want 1 to 99 bytes, got 100"}},
-		{"got through what is open", Attack{Verdicts: []job.Verdict{"AC"}, Open: true}, report("RTE", 0, code(86)), 1, nil},
-		{"another verdict of what is open", Attack{Verdicts: []job.Verdict{"AC"}, Open: true}, report("RTE", 0, code(1)), 1,
+		{"got through what is open", Attack{Verdicts: []job.Verdict{"AC"}, Open: true}, report("RTE", 0, code(86)), 1,
+			nil},
+		{"another verdict of what is open", Attack{Verdicts: []job.Verdict{"AC"}, Open: true},
+			report("RTE", 0, code(1)), 1,
 			[]string{"verdict: want [AC], got RTE"}},
-		{"signal", Attack{Verdicts: []job.Verdict{"SV"}, Signal: "SIGSYS"}, report("SV", 0, &job.Exit{Signal: "SIGKILL"}), 1,
+		{"signal", Attack{Verdicts: []job.Verdict{"SV"}, Signal: "SIGSYS"},
+			report("SV", 0, &job.Exit{Signal: "SIGKILL"}), 1,
 			[]string{`signal: want SIGSYS, got "SIGKILL"`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

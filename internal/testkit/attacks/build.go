@@ -59,7 +59,7 @@ func (a Attack) forGuests() bool { return !a.Native && !a.Open }
 var loaders = map[string]string{"amd64": "/lib64/ld-linux-x86-64.so.2", "arm64": "/lib/ld-linux-aarch64.so.1"}
 
 // Ship returns the files that a guest of a GOARCH needs to try the attacks, by
-// their path there: the data, each program beside its source, and the libraries
+// their path there: the data, each program next to its source, and the libraries
 // of those that have some.
 func Ship(t testing.TB, arch, gcc, dir string) map[string]string {
 	t.Helper()
@@ -119,7 +119,7 @@ func chosen(t testing.TB) *regexp.Regexp {
 
 // Build compiles the attacks into dir with a gcc, as many at once as there are
 // CPUs, and returns the programs by the attacks' names. What is built already
-// is not built again, and what was shipped lies beside its source. One that
+// is not built again, and what was shipped lies next to its source. One that
 // cannot be built is an error of the test and has no program.
 func Build(t testing.TB, gcc, dir string, all []Attack) map[string]string {
 	t.Helper()

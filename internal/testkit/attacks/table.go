@@ -20,7 +20,7 @@ const (
 	NotTried Outcome = "not tried" // its success would do harm there
 )
 
-// Needs says what a table tells of the outcomes by layer: the layers without
+// Needs says what a table shows of the outcomes by layer: the layers without
 // which the attack gets through. One that no missing layer lets through is held
 // by two or more.
 func Needs(outcomes map[initproc.Layers]Outcome) string {
@@ -43,7 +43,7 @@ func Needs(outcomes map[initproc.Layers]Outcome) string {
 	return text
 }
 
-// What a table tells of other attacks.
+// What a table says of other attacks.
 const (
 	NeedsUnknown = "not tried" // this machine cannot
 	NeedsNothing = "**open**"
@@ -84,7 +84,8 @@ func (t Table) Write(text string, all []Attack) (string, error) {
 }
 
 func row(a Attack, needs string) string {
-	return fmt.Sprintf("| %s | *%s*: %s | %s | %s | %s |\n", a.Name[:3], a.Class, a.Title, verdicts(a.Verdicts), a.StoppedBy, needs)
+	return fmt.Sprintf("| %s | *%s*: %s | %s | %s | %s |\n", a.Name[:3], a.Class, a.Title, verdicts(a.Verdicts),
+		a.StoppedBy, needs)
 }
 
 func verdicts(all []job.Verdict) string {
@@ -95,7 +96,7 @@ func verdicts(all []job.Verdict) string {
 	return strings.Join(names, ", ")
 }
 
-// ReadTable is the reverse of Write, as far as it tells of measurements.
+// ReadTable is the reverse of Write, as far as it holds measurements.
 func ReadTable(text string, all []Attack) (Table, error) {
 	_, table, _, err := split(text)
 	if err != nil {
@@ -105,7 +106,10 @@ func ReadTable(text string, all []Attack) (Table, error) {
 	t := Table{Machine: machine, Needs: map[string]string{}}
 	for line := range strings.Lines(rows) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
-		if i := slices.IndexFunc(all, func(a Attack) bool { return a.Name[:3] == strings.TrimSpace(cells[0]) }); i >= 0 {
+		if i := slices.IndexFunc(all, func(a Attack) bool {
+			return a.Name[:3] == strings.TrimSpace(
+				cells[0])
+		}); i >= 0 {
 			t.Needs[all[i].Name] = strings.TrimSpace(cells[len(cells)-1])
 		}
 	}
@@ -116,7 +120,8 @@ func split(text string) (before, table, after string, err error) {
 	before, rest, begins := strings.Cut(text, tableBegin)
 	table, after, ends := strings.Cut(rest, tableEnd)
 	if !begins || !ends {
-		return "", "", "", errors.New("find the table of attacks: the comments around it are not there; copy them from package attacks")
+		return "", "", "", errors.New("find the table of attacks: the comments around it are not there; copy them from " +
+			"package attacks")
 	}
 	return before, table, after, nil
 }

@@ -33,16 +33,19 @@ func TestTableTellsTheData(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("deploy/SECURITY.md does not tell of the attacks as they are; run go test ./internal/engine/judge -run TestLayers -update (-data +table):\n%s", diff)
+		t.Errorf("deploy/SECURITY.md does not tell of the attacks as they are; run go test ./internal/engine/judge -run "+
+			"TestLayers -update (-data +table):\n%s", diff)
 	}
 }
 
 func TestTableSurvivesWriting(t *testing.T) {
 	all := []Attack{
 		{Name: "001-spin", Title: "spin", Class: "time", StoppedBy: "the clock", Verdicts: []job.Verdict{"TLE"}},
-		{Name: "002-fill", Title: "fill", Class: "memory", StoppedBy: "the limit", Verdicts: []job.Verdict{"MLE", "AC"}},
+		{Name: "002-fill", Title: "fill", Class: "memory", StoppedBy: "the limit",
+			Verdicts: []job.Verdict{"MLE", "AC"}},
 	}
-	want := Table{Machine: "Linux 6.18", Needs: map[string]string{"001-spin": "seccomp, user; not tried without cgroup", "002-fill": "two or more"}}
+	want := Table{Machine: "Linux 6.18", Needs: map[string]string{"001-spin": "seccomp, user; not tried without cgroup",
+		"002-fill": "two or more"}}
 	text, err := want.Write("before\n"+tableBegin+"old -->\n| 003 | gone |\n"+tableEnd+"\nafter\n", all)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +80,8 @@ func TestNeeds(t *testing.T) {
 	for want, outcomes := range map[string]map[initproc.Layers]Outcome{
 		"two or more":   {initproc.Seccomp: Held, initproc.User: "MLE"},
 		"seccomp, user": {initproc.User: Broke, initproc.Seccomp: Broke, initproc.Root: Held},
-		"user; not tried without cgroup, rlimits":   {initproc.User: Broke, initproc.Cgroup: NotTried, initproc.Rlimits: NotTried},
+		"user; not tried without cgroup, rlimits": {initproc.User: Broke, initproc.Cgroup: NotTried,
+			initproc.Rlimits: NotTried},
 		"two or more; not tried without namespaces": {initproc.Namespaces: NotTried},
 	} {
 		if got := Needs(outcomes); got != want {

@@ -20,7 +20,7 @@ import (
 // patience is how long an answer of the browser may take on a busy machine.
 const patience = time.Minute
 
-// Tab is one page of a browser of its own. It ends with its test.
+// Tab is one page of a separate browser. It ends with its test.
 type Tab struct {
 	t       testing.TB
 	out     *os.File
@@ -44,7 +44,8 @@ func Open(t testing.TB) *Tab {
 	}
 	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir="+filepath.Join(dir, "profile"), "--remote-debugging-pipe", "about:blank")
+		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir="+filepath.Join(dir, "profile"),
+		"--remote-debugging-pipe", "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+dir)
 	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // descriptors 3 and 4
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -57,7 +58,8 @@ func Open(t testing.TB) *Tab {
 	b := &Tab{t: t, out: out, pipe: pipe, in: bufio.NewReader(pipe)}
 	t.Cleanup(func() {
 		b.end(cmd)
-		testkit.WaitFor(t, patience, "the folder of chromium to be removed", func() bool { return os.RemoveAll(dir) == nil })
+		testkit.WaitFor(t, patience, "the folder of chromium to be removed",
+			func() bool { return os.RemoveAll(dir) == nil })
 	})
 	b.attach()
 	return b
@@ -103,7 +105,8 @@ func (b *Tab) attach() {
 
 // Resize makes the page so many CSS pixels wide, as a phone or a screen is.
 func (b *Tab) Resize(width, height int) {
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	b.call("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
 // Go opens an address.
@@ -121,7 +124,8 @@ func (b *Tab) Eval(expression string, result any) {
 			Exception struct{ Description string }
 		} `json:"exceptionDetails"`
 	}
-	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &answer)
+	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true},
+		&answer)
 	if answer.Exception != nil {
 		b.t.Fatalf("evaluate %s: %s %s", expression, answer.Exception.Text, answer.Exception.Exception.Description)
 	}

@@ -31,7 +31,8 @@ func failures(cfg Config, results map[string]Result) error {
 	var all []error
 	for _, c := range cfg.Commands {
 		if r := results[c.Name]; r.Failure != "" {
-			all = append(all, fmt.Errorf("run %q in the guest: %s\nstdout:\n%s\nstderr:\n%s", c.Name, r.Failure, r.Stdout, r.Stderr))
+			all = append(all, fmt.Errorf("run %q in the guest: %s\nstdout:\n%s\nstderr:\n%s", c.Name, r.Failure,
+				r.Stdout, r.Stderr))
 		}
 	}
 	return errors.Join(all...)

@@ -100,7 +100,8 @@ func (c Config) args(kernel, initrd, console, results string) []string {
 	args := []string{
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
 		"-machine", m.board, "-accel", accelerator, "-cpu", c.Model,
-		"-smp", fmt.Sprintf("%d,sockets=%d,cores=%d,threads=%d", c.Sockets*c.Cores*c.Threads, c.Sockets, c.Cores, c.Threads),
+		"-smp", fmt.Sprintf("%d,sockets=%d,cores=%d,threads=%d", c.Sockets*c.Cores*c.Threads, c.Sockets, c.Cores,
+			c.Threads),
 		"-m", fmt.Sprintf("%dM", c.MemoryMiB),
 		"-kernel", kernel, "-initrd", initrd,
 		"-append", c.kernelLine(m.console),

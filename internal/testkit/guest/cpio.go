@@ -18,7 +18,7 @@ type archive struct {
 	w    io.Writer
 	err  error // the first one; later writes do nothing
 	ino  int
-	dirs map[string]bool // written already: a parent must stand before its children
+	dirs map[string]bool // written already: a parent comes before its children
 }
 
 func newArchive(w io.Writer) *archive { return &archive{w: w, dirs: map[string]bool{".": true}} }

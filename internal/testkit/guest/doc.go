@@ -1,4 +1,4 @@
-// Package guest boots a Linux kernel of its own under QEMU's software
+// Package guest boots a Linux kernel under QEMU's software
 // emulation and runs programs in it as root, so that tests reach isolated and
 // tickless CPUs, NUMA nodes, SMT and cgroup v2 on any machine. It needs no KVM,
 // no network and no privileges; .ci/setup fetches the emulator and the kernel.
@@ -10,7 +10,7 @@
 //	file behind the first serial   <--  the kernel's console, shown on failure
 //	QEMU exits                     <--  power off
 //
-// A guest that gives no sign of life, or whose kernel tells of a stall, is
+// A guest that gives no sign of life, or whose kernel reports a stall, is
 // started again, twice at most, and the test's log says so.
 //
 // What the guest's clocks show is no measurement: its CPUs take turns on one

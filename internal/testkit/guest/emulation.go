@@ -49,7 +49,8 @@ func (e emulation) run(t testing.TB) (map[string]Result, error) {
 			t.Logf("the guest ran for %v", took)
 			return results, nil
 		}
-		err = fmt.Errorf("run the guest for %v (start %d of at most %d): %w\nconsole:\n%s", took, n, starts, err, tail(e.console))
+		err = fmt.Errorf("run the guest for %v (start %d of at most %d): %w\nconsole:\n%s", took, n, starts, err,
+			tail(e.console))
 		if n == starts || !errors.Is(err, errStuck) {
 			return results, err
 		}
@@ -72,7 +73,8 @@ func (e emulation) start(ctx context.Context) (map[string]Result, error) {
 // runQEMU returns when the guest has powered off, or when it is stuck or its
 // timeout over, or when ctx ends; QEMU is gone then in any case.
 func (e emulation) runQEMU(ctx context.Context) error {
-	ctx, timedOut := context.WithTimeoutCause(ctx, e.timeout, errors.New("the guest did not power off in time and was killed"))
+	ctx, timedOut := context.WithTimeoutCause(ctx, e.timeout,
+		errors.New("the guest did not power off in time and was killed"))
 	defer timedOut()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -33,15 +33,19 @@ func TestStarts(t *testing.T) {
 		{name: "good", script: done, starts: 1},
 		{name: "silent at first", script: `[ $n != 1 ] || ` + silent + "\n" + done, starts: 2,
 			log: []string{"(start 1 of at most 3): the guest is stuck: it was silent for 1s"}},
-		{name: "stalled twice, with signs of life", script: `[ $n = 3 ] || { ` + stall + "; " + live + "; }\nsleep 0.3\n" + done, starts: 3,
+		{name: "stalled twice, with signs of life", script: `[ $n = 3 ] || { ` + stall + "; " + live +
+			"; }\nsleep 0.3\n" + done, starts: 3,
 			log: []string{
 				`(start 1 of at most 3): the guest is stuck: its kernel says "rcu: INFO: rcu_preempt self-detected stall on CPU"`,
 				`(start 2 of at most 3): the guest is stuck: its kernel says`,
 			}},
-		{name: "silent for good", script: silent, starts: 3, stuck: true, err: "(start 3 of at most 3): the guest is stuck",
+		{name: "silent for good", script: silent, starts: 3, stuck: true,
+			err: "(start 3 of at most 3): the guest is stuck",
 			log: []string{"(start 1", "(start 2"}},
-		{name: "alive without an end", script: live, timeout: 2 * time.Second, starts: 1, err: "did not power off in time"},
-		{name: "no emulator", script: `echo no such board >&2; exit 1`, starts: 1, err: "run QEMU: exit status 1\nno such board"},
+		{name: "alive without an end", script: live, timeout: 2 * time.Second, starts: 1,
+			err: "did not power off in time"},
+		{name: "no emulator", script: `echo no such board >&2; exit 1`, starts: 1,
+			err: "run QEMU: exit status 1\nno such board"},
 		{name: "cut off", script: `echo Oops >$console; : >$channel`, starts: 1, err: "ended before it was done"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -52,11 +56,13 @@ func TestStarts(t *testing.T) {
 				qemu: "/bin/sh", console: filepath.Join(dir, "console"), channel: filepath.Join(dir, "results"),
 				timeout: cmp.Or(tc.timeout, time.Minute), silence: time.Second,
 			}
-			e.args = []string{"-c", `console=$1 channel=$2; echo >>$3; n=$(wc -l <$3)` + "\n" + tc.script, "qemu", e.console, e.channel, count}
+			e.args = []string{"-c", `console=$1 channel=$2; echo >>$3; n=$(wc -l <$3)` + "\n" + tc.script, "qemu",
+				e.console, e.channel, count}
 			v := &verdict{TB: t}
 			_, err := e.run(v)
 
-			if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) || errors.Is(err, errStuck) != tc.stuck {
+			if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) ||
+				errors.Is(err, errStuck) != tc.stuck {
 				t.Errorf("error %v, stuck %t; want %q, %t", err, errors.Is(err, errStuck), tc.err, tc.stuck)
 			}
 			starts, err := os.ReadFile(count)
@@ -64,7 +70,7 @@ func TestStarts(t *testing.T) {
 				t.Errorf("%d starts (%v), want %d", len(starts), err, tc.starts)
 			}
 			if n := strings.Count(v.log.String(), "the guest is started again"); n != len(tc.log) {
-				t.Errorf("%d further starts are told, want %d:\n%s", n, len(tc.log), v.log.String())
+				t.Errorf("%d further starts in the log, want %d:\n%s", n, len(tc.log), v.log.String())
 			}
 			for _, want := range tc.log {
 				if !strings.Contains(v.log.String(), want) {
@@ -80,9 +86,12 @@ func TestStall(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"", ""},
 		{"[    1.0] rcu: Hierarchical RCU implementation.\r\n", ""},
-		{"[    9.1] x\r\n[   29.2] rcu: INFO: rcu_preempt self-detected stall on CPU\r\n[   29.2] rcu: \t2-...!\r\n", "rcu: INFO: rcu_preempt self-detected stall on CPU"},
-		{"rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\n", "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:"},
-		{"rcu: INFO: rcu_sched detected expedited stalls on CPUs/tasks: { 2-... }", "rcu: INFO: rcu_sched detected expedited stalls on CPUs/tasks: { 2-... }"},
+		{"[    9.1] x\r\n[   29.2] rcu: INFO: rcu_preempt self-detected stall on CPU\r\n[   29.2] rcu: \t2-...!\r\n",
+			"rcu: INFO: rcu_preempt self-detected stall on CPU"},
+		{"rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\n",
+			"rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:"},
+		{"rcu: INFO: rcu_sched detected expedited stalls on CPUs/tasks: { 2-... }",
+			"rcu: INFO: rcu_sched detected expedited stalls on CPUs/tasks: { 2-... }"},
 	} {
 		if err := os.WriteFile(console, []byte(tc.text), 0o644); err != nil {
 			t.Fatal(err)
@@ -108,7 +117,7 @@ func TestFrozenGuest(t *testing.T) {
 		t.Errorf("error %v, results %v; want a guest that is stuck, and none", err, results)
 	}
 	if n := strings.Count(v.log.String(), "the guest is started again"); n != starts-1 {
-		t.Errorf("%d further starts are told, want %d:\n%s", n, starts-1, v.log.String())
+		t.Errorf("%d further starts in the log, want %d:\n%s", n, starts-1, v.log.String())
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // guestRepo is where the repository would be in the guest: the test binary
-// runs in its package's folder below it, beside its testdata, and finds go.mod
+// runs in its package's folder below it, next to its testdata, and finds go.mod
 // above.
 const guestRepo = "/repo"
 
@@ -97,7 +97,8 @@ func shipTest(t testing.TB, cfg *Config, pkg, run string) (Command, error) {
 		Args: []string{path.Join(to, "package.test"), "-test.v", "-test.run=" + run, "-test.timeout=" + limit.String()},
 		Env: []string{
 			"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/root", "TMPDIR=/tmp",
-			testkit.RequireEnv + "=" + strings.Join([]string{string(testkit.Root), string(testkit.Cgroup), string(testkit.CgroupV2)}, ","),
+			testkit.RequireEnv + "=" + strings.Join([]string{string(testkit.Root), string(testkit.Cgroup),
+				string(testkit.CgroupV2)}, ","),
 		},
 		Dir:     to,
 		Timeout: limit + 10*time.Second,

@@ -82,7 +82,8 @@ func TestGuestBoots(t *testing.T) {
 	slices.Reverse(backwards)
 	streams := Result{Stdout: string(data), Stderr: string(backwards), ExitCode: 37, Over: true}
 	if got := got["both streams"]; got != streams {
-		t.Errorf("both streams: %d and %d bytes and exit code %d are not what was sent", len(got.Stdout), len(got.Stderr), got.ExitCode)
+		t.Errorf("both streams: %d and %d bytes and exit code %d are not what was sent", len(got.Stdout),
+			len(got.Stderr), got.ExitCode)
 	}
 	missing := Result{Stderr: "init: open /no/such/file: no such file or directory\n", ExitCode: 1, Over: true}
 	if diff := cmp.Diff(missing, got["no such file"]); diff != "" {
@@ -114,7 +115,7 @@ func TestArm64GuestBoots(t *testing.T) {
 	}
 }
 
-// TestGuestSMT also shows what becomes of commands that cannot run or do not end, and
+// TestGuestSMT also shows the results of commands that cannot run or do not end, and
 // that the guest gives signs of life meanwhile.
 func TestGuestSMT(t *testing.T) {
 	t.Parallel()
@@ -144,9 +145,10 @@ func TestGuestSMT(t *testing.T) {
 	want := map[string]Result{
 		"siblings of cpu 3": {Stdout: "2-3\n", Over: true},
 		"smt":               {Stdout: "on\n", Over: true},
-		"no such program":   {ExitCode: -1, Over: true, Failure: "fork/exec /no/such/program: no such file or directory"},
-		"endless":           {ExitCode: -1, Over: true, Signal: "killed", Failure: "killed after its timeout of 3s"},
-		"afterwards":        {Stdout: "Linux\n", Over: true},
+		"no such program": {ExitCode: -1, Over: true,
+			Failure: "fork/exec /no/such/program: no such file or directory"},
+		"endless":    {ExitCode: -1, Over: true, Signal: "killed", Failure: "killed after its timeout of 3s"},
+		"afterwards": {Stdout: "Linux\n", Over: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)

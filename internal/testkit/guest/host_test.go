@@ -41,7 +41,8 @@ func unpack(t *testing.T, text string) []string {
 		if name == "TRAILER!!!\x00" {
 			return entries
 		}
-		entries = append(entries, strings.TrimSuffix(name, "\x00")+" "+strconv.FormatInt(int64(field(1)), 8)+" "+strconv.Quote(data))
+		entries = append(entries, strings.TrimSuffix(name, "\x00")+" "+strconv.FormatInt(int64(field(1)),
+			8)+" "+strconv.Quote(data))
 	}
 }
 
@@ -93,7 +94,8 @@ func TestArchiveKeepsItsFirstError(t *testing.T) {
 }
 
 func TestParseResults(t *testing.T) {
-	const both = `{"Stream":"stdout","Name":"a","Data":"aGk="}` + "\r\n" + `{"Stream":"stderr","Name":"a","Data":"AP8="}` + "\n"
+	const both = `{"Stream":"stdout","Name":"a","Data":"aGk="}` + "\r\n" +
+		`{"Stream":"stderr","Name":"a","Data":"AP8="}` + "\n"
 	const beat = `{"Stream":"beat"}` + "\r\n"
 	const exit = `{"Stream":"exit","Name":"a","ExitCode":3,"StdoutBytes":2,"StderrBytes":2}` + "\r\n"
 	const done = `{"Stream":"done"}` + "\n"
@@ -112,7 +114,8 @@ func TestParseResults(t *testing.T) {
 		{name: "lost output", in: exit, want: map[string]Result{}, err: "sent 2 and 2 bytes, 0 and 0 arrived"},
 		{name: "garbage", in: both + "oops\n", want: begun, err: `"oops\n"`},
 		{name: "unknown frame", in: `{"Stream":"x"}` + "\n", want: map[string]Result{}, err: `unknown frame "x"`},
-		{name: "broken init", in: `{"Stream":"broken","Failure":"no proc"}` + "\n", want: map[string]Result{}, err: "no proc"},
+		{name: "broken init", in: `{"Stream":"broken","Failure":"no proc"}` + "\n", want: map[string]Result{},
+			err: "no proc"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := parseResults(strings.NewReader(tc.in))
@@ -133,7 +136,8 @@ func TestArgs(t *testing.T) {
 	}{
 		{Config{NUMA: true, Append: "isolcpus=2"}, []string{
 			"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-			"-machine", "pc", "-accel", "tcg,thread=single", "-cpu", "max,-cx16", "-smp", "4,sockets=2,cores=2,threads=1", "-m", "2048M",
+			"-machine", "pc", "-accel", "tcg,thread=single", "-cpu", "max,-cx16", "-smp",
+			"4,sockets=2,cores=2,threads=1", "-m", "2048M",
 			"-kernel", "K", "-initrd", "I", "-append", "console=ttyS0 panic=-1 quiet nowatchdog isolcpus=2",
 			"-serial", "file:C", "-serial", "file:R",
 			"-object", "memory-backend-ram,id=m0,size=1024M", "-numa", "node,nodeid=0,cpus=0-1,memdev=m0",

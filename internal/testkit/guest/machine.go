@@ -16,7 +16,7 @@ type machine struct {
 	model   func(threads int) string            // QEMU's -cpu
 	console string                              // what the kernel calls the first serial port
 	ports   func(first, second string) []string // QEMU's arguments for two serial ports into files
-	goEnv   []string                            // what go build needs beside GOARCH
+	goEnv   []string                            // what go build needs besides GOARCH
 }
 
 var machines = map[string]machine{
@@ -50,7 +50,8 @@ var machines = map[string]machine{
 		console: "ttyAMA0",
 		// The board's second port belongs to the secure world.
 		ports: func(first, second string) []string {
-			return []string{"-serial", "file:" + first, "-chardev", "file,id=results,path=" + second, "-device", "pci-serial,chardev=results"}
+			return []string{"-serial", "file:" + first, "-chardev", "file,id=results,path=" + second, "-device",
+				"pci-serial,chardev=results"}
 		},
 		goEnv: []string{"GOARM64=v8.0"},
 	},

@@ -29,7 +29,8 @@ func parseResults(r io.Reader) (map[string]Result, error) {
 		line, err := lines.ReadBytes('\n')
 		switch {
 		case errors.Is(err, io.EOF):
-			return results, fmt.Errorf("read results: the guest ended before it was done (%d commands over)", over(results))
+			return results, fmt.Errorf("read results: the guest ended before it was done (%d commands over)",
+				over(results))
 		case err != nil:
 			return results, fmt.Errorf("read results: %w", err)
 		}
@@ -60,8 +61,10 @@ func add(results map[string]Result, f wire.Frame) error {
 		r.Stderr += string(f.Data)
 	case wire.Exit:
 		r.ExitCode, r.Signal, r.Failure, r.Over = f.ExitCode, f.Signal, f.Failure, true
-		if got := [2]int{len(r.Stdout), len(r.Stderr)}; int64(got[0]) != f.StdoutBytes || int64(got[1]) != f.StderrBytes {
-			return fmt.Errorf("command %q sent %d and %d bytes, %d and %d arrived", f.Name, f.StdoutBytes, f.StderrBytes, got[0], got[1])
+		if got := [2]int{len(r.Stdout), len(r.Stderr)}; int64(got[0]) != f.StdoutBytes ||
+			int64(got[1]) != f.StderrBytes {
+			return fmt.Errorf("command %q sent %d and %d bytes, %d and %d arrived", f.Name, f.StdoutBytes,
+				f.StderrBytes, got[0], got[1])
 		}
 	default:
 		return fmt.Errorf("unknown frame %q", f.Stream)

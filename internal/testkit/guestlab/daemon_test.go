@@ -50,7 +50,8 @@ func start(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) *daemon {
 		t.Fatalf("judged serve said nothing: %v\n%s", err, d.stderr)
 	}
 	// No connection outlives its answer: open ones would count as left over.
-	d.Client = client.Client{Base: strings.TrimSpace(url), HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	d.Client = client.Client{Base: strings.TrimSpace(url),
+		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	testkit.WaitFor(t, patience, "the daemon to be ready", func() bool { return d.Ready(t.Context()) == nil })
 	return d
 }
@@ -78,7 +79,8 @@ func (d *daemon) checkPlacement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]doctor.Status{"daemon-placement": doctor.Pass, "sched-isolated": doctor.Pass, "width-vs-isolation": doctor.Pass}
+	want := map[string]doctor.Status{"daemon-placement": doctor.Pass, "sched-isolated": doctor.Pass,
+		"width-vs-isolation": doctor.Pass}
 	if diff := cmp.Diff(want, only(statuses(r), want)); diff != "" {
 		t.Errorf("the daemon's doctor (-want +got):\n%s", diff)
 	}

@@ -48,7 +48,8 @@ func TestMain(m *testing.M) {
 	}
 	unit.Main()
 	if !inGuest() {
-		fmt.Println("guestlab: skip all tests: they change the machine and run in a guest only; start them with: go test ./cmd/judged -run Guest")
+		fmt.Println("guestlab: skip all tests: they change the machine and run in a guest only; start them with: go " +
+			"test ./cmd/judged -run Guest")
 		return
 	}
 	os.Exit(testkit.Run(m))
@@ -171,8 +172,8 @@ func look(t *testing.T) surroundings {
 	return s
 }
 
-// compare waits because the kernel takes processes down after their parent was
-// told.
+// compare waits because the kernel reports a process to its parent before it has
+// taken it down.
 func (s surroundings) compare(t *testing.T) {
 	t.Helper()
 	var now surroundings
@@ -198,7 +199,8 @@ func processes(t *testing.T) []process {
 	for _, path := range lines {
 		text, err := os.ReadFile(path)
 		if err == nil && len(text) > 0 {
-			all = append(all, process{filepath.Base(filepath.Dir(path)), string(bytes.ReplaceAll(bytes.TrimRight(text, "\x00"), []byte{0}, []byte(" ")))})
+			all = append(all, process{filepath.Base(filepath.Dir(path)),
+				string(bytes.ReplaceAll(bytes.TrimRight(text, "\x00"), []byte{0}, []byte(" ")))})
 		}
 	}
 	slices.SortFunc(all, func(a, b process) int { return strings.Compare(a.pid, b.pid) })

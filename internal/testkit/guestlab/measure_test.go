@@ -16,7 +16,8 @@ import (
 func TestIsolatedMeasure(t *testing.T) {
 	before := look(t)
 	_, out := output(t, nil, "measure", "-n", "1", "--head", "1KiB", "--json",
-		"--placements", strings.Join([]string{bench.Free, bench.Pinned, bench.Slot, bench.TurboOff}, ","), programs+"where", "10")
+		"--placements", strings.Join([]string{bench.Free, bench.Pinned, bench.Slot, bench.TurboOff}, ","),
+		programs+"where", "10")
 	before.compare(t)
 	var r bench.Result
 	if err := json.Unmarshal(out, &r); err != nil {

@@ -30,7 +30,8 @@ func TestIsolatedMemory(t *testing.T) {
 	if err := os.WriteFile(input, bytes.Repeat([]byte("0123456789abcde\n"), inputMiB<<16), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd, stderr := command(t, nil, "run", "--wall-limit", "60s", "--input", input, programs+"place", strconv.Itoa(touchedMiB), strconv.Itoa(writtenMiB))
+	cmd, stderr := command(t, nil, "run", "--wall-limit", "60s", "--input", input, programs+"place",
+		strconv.Itoa(touchedMiB), strconv.Itoa(writtenMiB))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func placed(t *testing.T) (pid string) {
 }
 
 // TestIsolatedDelegated starts judged as a system service with Delegate= is
-// started, alone in a group of its own: its runs stay below that group.
+// started, alone in its own group: its runs stay below that group.
 func TestIsolatedDelegated(t *testing.T) {
 	before := look(t)
 	unit := filepath.Join(cgroups, "unit")

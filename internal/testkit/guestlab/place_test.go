@@ -18,7 +18,8 @@ import (
 
 func TestIsolatedDoctor(t *testing.T) {
 	want := map[string]doctor.Status{
-		"reserved-valid": doctor.Warn, "sched-isolated": doctor.Pass, "slot-one-node": doctor.Pass, "nohz-full": doctor.Pass,
+		"reserved-valid": doctor.Warn, "sched-isolated": doctor.Pass, "slot-one-node": doctor.Pass,
+		"nohz-full": doctor.Pass,
 		// In a virtual machine nobody can know more, and no CPU of node 1
 		// is left.
 		"width-vs-isolation": doctor.Pass, "smt-off": doctor.Unknown, "core-homogeneous": doctor.Pass,
@@ -29,7 +30,8 @@ func TestIsolatedDoctor(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if r.CPUs != "2-3" || r.Host.Isolation != "isolcpus" || r.Host.NUMANodes != 2 {
-		t.Errorf("examined CPUs %s, isolation %s, %d nodes; want 2-3, isolcpus, 2", r.CPUs, r.Host.Isolation, r.Host.NUMANodes)
+		t.Errorf("examined CPUs %s, isolation %s, %d nodes; want 2-3, isolcpus, 2", r.CPUs, r.Host.Isolation,
+			r.Host.NUMANodes)
 	}
 	// Isolated CPUs are not balanced: a wide slot there is a trap.
 	want = map[string]doctor.Status{"sched-isolated": doctor.Pass, "width-vs-isolation": doctor.Fail}
@@ -46,11 +48,13 @@ func TestIsolatedDoctor(t *testing.T) {
 // TestIsolatedProbe tries two isolated slots out. What an emulated machine loses is its own affair; that
 // the sandbox is as promised is not, and neither is that the tick is off while it is looked for.
 func TestIsolatedProbe(t *testing.T) {
-	if err := syscall.Mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, ""); err != nil && !errors.Is(err, syscall.EBUSY) {
+	if err := syscall.Mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, ""); err != nil &&
+		!errors.Is(err, syscall.EBUSY) {
 		t.Logf("no tracer: %v", err)
 	}
 	before := look(t)
-	r, found := examine(t, nil, "--probe=probe-gap,probe-limits,probe-osnoise", "--probe-time", "300ms", "--window", "0")
+	r, found := examine(t, nil, "--probe=probe-gap,probe-limits,probe-osnoise", "--probe-time", "300ms", "--window",
+		"0")
 	before.compare(t)
 	for _, c := range r.Checks {
 		if strings.HasPrefix(c.ID, "probe-") {
@@ -60,7 +64,8 @@ func TestIsolatedProbe(t *testing.T) {
 			}
 		}
 	}
-	if s := found["probe-limits"]; s != doctor.Pass && s != doctor.Warn || found["probe-gap"] == doctor.Skip || found["probe-gap"] == "" {
+	if s := found["probe-limits"]; s != doctor.Pass && s != doctor.Warn || found["probe-gap"] == doctor.Skip ||
+		found["probe-gap"] == "" {
 		t.Errorf("probe-limits %q, probe-gap %q", s, found["probe-gap"])
 	}
 	if left, err := filepath.Glob("/sys/kernel/tracing/instances/*"); len(left) > 0 || err != nil {
@@ -90,7 +95,8 @@ func TestIsolatedPlacement(t *testing.T) {
 			r := run(t, job.Accepted, append(tt.args, "--head", "4KiB", programs+"where", "20000")...)
 			out, one := *r.Tests[0].StdoutHead, r.Tests[0].Runs[0]
 			got := where{field(out, "Cpu_first"), field(out, "Cpu_last"), field(out, "Cpu_changes"),
-				field(out, "Cpus_allowed_list"), field(out, "Mems_allowed_list"), one.CPUs, one.NUMANode, r.Host.Isolation}
+				field(out, "Cpus_allowed_list"), field(out, "Mems_allowed_list"), one.CPUs, one.NUMANode,
+				r.Host.Isolation}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -144,7 +150,8 @@ func busy(t *testing.T) map[string]time.Duration {
 }
 
 func TestPlainDoctor(t *testing.T) {
-	want := map[string]doctor.Status{"sched-isolated": doctor.Fail, "nohz-full": doctor.Warn, "slot-one-node": doctor.Pass}
+	want := map[string]doctor.Status{"sched-isolated": doctor.Fail, "nohz-full": doctor.Warn,
+		"slot-one-node": doctor.Pass}
 	r, found := examine(t, nil)
 	if diff := cmp.Diff(want, only(found, want)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -159,7 +166,8 @@ func TestPlainDoctor(t *testing.T) {
 func TestPlainRun(t *testing.T) {
 	r := run(t, job.Accepted, "--head", "4KiB", programs+"where")
 	out, one := *r.Tests[0].StdoutHead, r.Tests[0].Runs[0]
-	got := where{CPUs: field(out, "Cpus_allowed_list"), Mems: field(out, "Mems_allowed_list"), SlotCPUs: one.CPUs, Node: one.NUMANode, Isolation: r.Host.Isolation}
+	got := where{CPUs: field(out, "Cpus_allowed_list"), Mems: field(out, "Mems_allowed_list"), SlotCPUs: one.CPUs,
+		Node: one.NUMANode, Isolation: r.Host.Isolation}
 	if diff := cmp.Diff(where{CPUs: "3", Mems: "1", SlotCPUs: "3", Node: 1, Isolation: "none"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

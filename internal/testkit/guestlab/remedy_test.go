@@ -90,8 +90,8 @@ func remedies() []remedy {
 	}
 }
 
-// TestRemedies begins with v1: what v2 has counted once in a group of a controller, such as a file in memory, keeps that
-// controller from v1 for good.
+// TestRemedies begins with v1: what v2 has counted once in a group of a controller, such as a file in memory, keeps
+// that controller from v1 for good.
 func TestRemedies(t *testing.T) {
 	for _, mode := range slices.Backward(allModes) {
 		mountGroups(t, mode)
@@ -101,7 +101,7 @@ func TestRemedies(t *testing.T) {
 				if slices.Contains(r.modes, mode) {
 					r.try(t, mode)
 				} else if c := r.of(t, whole); len(c.Fix.Runtime) > 0 {
-					t.Errorf("%s cannot be mended here at run time, and doctor says %q", r.check, c.Fix.Runtime)
+					t.Errorf("%s cannot be fixed here at run time, and doctor says %q", r.check, c.Fix.Runtime)
 				}
 			})
 		}
@@ -119,7 +119,7 @@ func (r remedy) try(t *testing.T, mode string) {
 	}
 	before := r.look(t)
 	if before.Status == doctor.Pass || before.Status == doctor.Skip || len(before.Fix.Runtime) == 0 {
-		t.Fatalf("nothing is to be mended: %+v", before)
+		t.Fatalf("nothing to fix: %+v", before)
 	}
 	for _, command := range before.Fix.Runtime {
 		out, err := exec.Command("/bin/sh", "-c", command).CombinedOutput()
@@ -131,9 +131,11 @@ func (r remedy) try(t *testing.T, mode string) {
 	}
 	after := r.look(t)
 	// With v1, cgroup-ready never passes: it warns that v2 has more.
-	worked := after.Status == doctor.Pass || r.check == "cgroup-ready" && mode != "v2" && after.Status == doctor.Warn && strings.HasPrefix(after.Reason, "judged works")
+	worked := after.Status == doctor.Pass || r.check == "cgroup-ready" && mode != "v2" && after.Status == doctor.Warn &&
+		strings.HasPrefix(after.Reason, "judged works")
 	if !worked {
-		t.Errorf("mended, and still %s: %s, %s; before: %s, %s", after.Status, after.Found, after.Reason, before.Status, before.Found)
+		t.Errorf("fixed, and still %s: %s, %s; before: %s, %s", after.Status, after.Found, after.Reason, before.Status,
+			before.Found)
 	}
 }
 
@@ -181,7 +183,8 @@ func mountGroups(t *testing.T, mode string) {
 		mount(t, "cgroup2", cgroups, "")
 		testkit.WaitFor(t, patience, "v2 to have all controllers again", func() bool {
 			have := strings.Fields(content(cgroups + "/cgroup.controllers"))
-			return slices.Contains(have, "cpuset") && slices.Contains(have, "cpu") && slices.Contains(have, "memory") && slices.Contains(have, "pids")
+			return slices.Contains(have, "cpuset") && slices.Contains(have, "cpu") && slices.Contains(have, "memory") &&
+				slices.Contains(have, "pids")
 		})
 		return
 	}
@@ -225,7 +228,7 @@ func makePartition(t *testing.T, cpus, kind string) {
 	write(t, cgroups+"/judged/cpuset.cpus.partition", kind)
 }
 
-// dropPartition does nothing where there is none.
+// dropPartition does nothing without a partition.
 func dropPartition(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(cgroups + "/judged/cpuset.cpus.partition"); err == nil {

@@ -52,7 +52,8 @@ func TestSMTRun(t *testing.T) {
 }
 
 func TestSMTDoctor(t *testing.T) {
-	want := map[string]doctor.Status{"sched-isolated": doctor.Pass, "smt-off": doctor.Warn, "smt-sibling-free": doctor.Pass}
+	want := map[string]doctor.Status{"sched-isolated": doctor.Pass, "smt-off": doctor.Warn,
+		"smt-sibling-free": doctor.Pass}
 	r, found := examine(t, nil)
 	if diff := cmp.Diff(want, only(found, want)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

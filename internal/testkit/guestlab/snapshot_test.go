@@ -21,14 +21,16 @@ import (
 var volatile = compiled([]struct{ pattern, why string }{
 	{`^/sys/kernel/(debug|tracing)/`, "views of everything that happens, and reading some of them waits"},
 	{`^/sys/kernel/slab/`, "the kernel's own memory"},
-	{`^/proc/irq/\d+/(spurious|effective_affinity(_list)?)$`, "counts interrupts; and which of the allowed CPUs gets it, the kernel chooses anew at each write"},
+	{`^/proc/irq/\d+/(spurious|effective_affinity(_list)?)$`,
+		"counts interrupts; and which of the allowed CPUs gets it, the kernel chooses again at each write"},
 	{`^/proc/sys/fs/(dentry-state|inode-nr|inode-state|file-nr|aio-nr)$`, "caches and open files"},
 	{`^/proc/sys/kernel/(ns_last_pid|random/uuid|random/entropy_avail|pty/nr)$`, "counts processes, or is random"},
 	{`/(runtime_active_time|runtime_suspended_time|runtime_active_kids|since_epoch|time)$`, "clocks of devices"},
 	{`^/sys/devices/system/node/node\d+/(meminfo|numastat|vmstat)$`, "memory in use"},
 	{`/(stat|inflight|uevent_seqnum|io_ticks|diskseq)$`, "counts of block devices"},
 	{`/statistics/`, "counts of network devices"},
-	{`^/sys/fs/cgroup/(.*/)?(.*\.(stat|pressure|events|current|peak)|cgroup\.procs|cgroup\.threads|memory\.numa_stat)$`, "use of groups"},
+	{`^/sys/fs/cgroup/(.*/)?(.*\.(stat|pressure|events|current|peak)|cgroup\.procs|cgroup\.threads|memory\.numa_stat)$`,
+		"use of groups"},
 	{`/time_in_state_ms$|^/sys/kernel/irq/\d+/per_cpu_count$`, "counts time and interrupts"},
 	{`/khugepaged/(full_scans|pages_collapsed)$`, "counts work"},
 	{`/cpuidle/state\d+/(usage|time|above|below|rejected)$`, "counts sleeps"},
@@ -44,7 +46,8 @@ func compiled(list []struct{ pattern, why string }) []*regexp.Regexp {
 
 // Where knobs are, and all there is.
 var (
-	knobs      = []string{"/proc/sys", "/proc/irq", "/sys/devices/virtual/workqueue", "/sys/devices/system/cpu", "/sys/kernel/mm", cgroups}
+	knobs = []string{"/proc/sys", "/proc/irq", "/sys/devices/virtual/workqueue", "/sys/devices/system/cpu",
+		"/sys/kernel/mm", cgroups}
 	everything = []string{"/proc/sys", "/proc/irq", "/sys"}
 )
 
@@ -79,7 +82,8 @@ func snapshot(t *testing.T, roots []string) map[string]string {
 		text, err := os.ReadFile(path)
 		// Workers come and go, and so do judged and the threads of these tests.
 		name := field(string(text), "Name")
-		if err == nil && !fixed(filepath.Dir(path)) && !strings.HasPrefix(name, "judged") && name != "package.test" && name != "init" {
+		if err == nil && !fixed(filepath.Dir(path)) && !strings.HasPrefix(name, "judged") && name != "package.test" &&
+			name != "init" {
 			all[path] = name + " may run on " + field(string(text), "Cpus_allowed_list")
 		}
 	}
@@ -123,7 +127,8 @@ func compareSnapshots(t *testing.T, what string, before map[string]string, roots
 	for _, path := range slices.Sorted(maps.Keys(union(before, after))) {
 		was, had := before[path]
 		is, has := after[path]
-		inRoots := strings.HasPrefix(path, "/proc/") || slices.ContainsFunc(roots, func(r string) bool { return strings.HasPrefix(path, r+"/") })
+		inRoots := strings.HasPrefix(path, "/proc/") ||
+			slices.ContainsFunc(roots, func(r string) bool { return strings.HasPrefix(path, r+"/") })
 		if inRoots && (was != is || had != has) {
 			t.Errorf("%s: %s was %q (%t) and is %q (%t)", what, path, was, had, is, has)
 		}

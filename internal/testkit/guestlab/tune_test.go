@@ -33,7 +33,7 @@ func tuned(t *testing.T, args ...string) (int, tune.Report) {
 	return code, r
 }
 
-// done wants exit code 0 and tells what went wrong.
+// done wants exit code 0 and reports what went wrong.
 func done(t *testing.T, args ...string) tune.Report {
 	t.Helper()
 	code, r := tuned(t, args...)
@@ -113,8 +113,9 @@ func tuneAndBack(t *testing.T, before map[string]string) {
 	if diff := cmp.Diff(want, read(want)); diff != "" {
 		t.Errorf("in force (-want +got):\n%s", diff)
 	}
-	wanted := map[string]doctor.Status{"sched-isolated": doctor.Pass, "wq-unbound": doctor.Pass, "housekeeping-timers": doctor.Pass,
-		"compaction": doctor.Pass, "user-tasks": doctor.Pass, "swap": doctor.Pass}
+	wanted := map[string]doctor.Status{"sched-isolated": doctor.Pass, "wq-unbound": doctor.Pass,
+		"housekeeping-timers": doctor.Pass,
+		"compaction":          doctor.Pass, "user-tasks": doctor.Pass, "swap": doctor.Pass}
 	_, second := examine(t, nil, "--cpus", "3", "--window", "0")
 	if diff := cmp.Diff(wanted, only(second, wanted)); diff != "" {
 		t.Errorf("doctor afterwards (-want +got):\n%s", diff)
@@ -220,7 +221,8 @@ func tuneInvalid(t *testing.T, before map[string]string) {
 	}
 	code, r := tuned(t, "apply", "--cpus", "3", "--only", "sched-isolated")
 	values := setting(r, "sched-isolated").Values
-	if code != 1 || len(values) == 0 || values[len(values)-1].State != tune.Failed || !strings.Contains(values[len(values)-1].Reason, "not exclusive") {
+	if code != 1 || len(values) == 0 || values[len(values)-1].State != tune.Failed ||
+		!strings.Contains(values[len(values)-1].Reason, "not exclusive") {
 		t.Errorf("exit code %d, %+v; want 1 and the kernel's reason", code, values)
 	}
 	if _, err := os.Stat(cgroups + "/judged"); err == nil {
@@ -257,7 +259,8 @@ func write(t *testing.T, path, value string) {
 func tuneKilled(t *testing.T, before map[string]string) {
 	files := slices.Sorted(maps.Keys(before))
 	files = slices.DeleteFunc(files, func(f string) bool {
-		return !strings.HasPrefix(f, "/proc/") && !strings.HasPrefix(f, "/sys/kernel/mm/") && !strings.HasPrefix(f, "/sys/devices/virtual/workqueue/")
+		return !strings.HasPrefix(f, "/proc/") && !strings.HasPrefix(f, "/sys/kernel/mm/") &&
+			!strings.HasPrefix(f, "/sys/devices/virtual/workqueue/")
 	})
 	for kills, entries := 0, 1; ; entries += 10 {
 		if !killAt(t, entries) {

@@ -27,7 +27,8 @@ const samples = "/data/submissions/"
 func TestIsolatedLimit(t *testing.T) {
 	ticks := map[string]int64{}
 	least := func(cpus string) time.Duration {
-		r := run(t, job.TimeLimit, "--cpu-list", cpus, "--time-limit", "300ms", "--repeats", "5", samples+"sum/TLE-spin")
+		r := run(t, job.TimeLimit, "--cpu-list", cpus, "--time-limit", "300ms", "--repeats", "5",
+			samples+"sum/TLE-spin")
 		if got := r.Tests[0].Runs[0].CPUs; got != cpus {
 			t.Errorf("ran on CPU %s, want %s", got, cpus)
 		}
@@ -51,7 +52,8 @@ func TestIsolatedLimit(t *testing.T) {
 		t.Errorf("killed after %v and %v, before the limit of %v", tickless, ticking, limit)
 	}
 	if tickless > bound {
-		t.Errorf("killed after %v on the nohz_full core and %v on the other: want at most %v times as much", tickless, ticking, ratio)
+		t.Errorf("killed after %v on the nohz_full core and %v on the other: want at most %v times as much", tickless,
+			ticking, ratio)
 	}
 }
 
@@ -237,7 +239,8 @@ func TestQueueSubmit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.State != job.Done || r.Verdict != job.IdlenessLimit || r.Attempt != 1 {
-			t.Errorf("a job that ran when the daemon was drained: %s %s, attempt %d; want it done, ILE, attempt 1", r.State, r.Verdict, r.Attempt)
+			t.Errorf("a job that ran when the daemon was drained: %s %s, attempt %d; want it done, ILE, attempt 1",
+				r.State, r.Verdict, r.Attempt)
 			continue
 		}
 		places[r.Tests[0].Runs[0].CPUs]++

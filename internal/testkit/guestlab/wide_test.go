@@ -39,13 +39,15 @@ func TestPlainWideSlot(t *testing.T) {
 }
 
 // spread runs the two threads. By the guest's clock, with which its kernel
-// accounts CPU time too, both CPUs work at once, whoever takes turns outside.
+// accounts CPU time too, both CPUs work at once, whichever takes turns outside.
 func spread(t *testing.T) {
 	before := busy(t)
-	r := run(t, job.Accepted, "--cpu-list", "2-3", "--cpus", "2", "--time-limit", "20s", "--policy", "single", programs+"spin", "2", "100", "500")
+	r := run(t, job.Accepted, "--cpu-list", "2-3", "--cpus", "2", "--time-limit", "20s", "--policy", "single",
+		programs+"spin", "2", "100", "500")
 	after := busy(t)
 	one := r.Tests[0].Runs[0]
-	t.Logf("CPU time %v in %v; CPU 2 worked %v, CPU 3 %v", one.CPUTime, one.WallTime, after["cpu2"]-before["cpu2"], after["cpu3"]-before["cpu3"])
+	t.Logf("CPU time %v in %v; CPU 2 worked %v, CPU 3 %v", one.CPUTime, one.WallTime, after["cpu2"]-before["cpu2"],
+		after["cpu3"]-before["cpu3"])
 	if one.CPUs != "2-3" {
 		t.Errorf("the report says CPUs %s, want 2-3", one.CPUs)
 	}

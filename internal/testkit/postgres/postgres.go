@@ -59,7 +59,8 @@ func Start(t testing.TB, settings ...string) *Server {
 			t.Fatal(err)
 		}
 	}
-	initdb := s.command("initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--pgdata="+s.data())
+	initdb := s.command("initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C",
+		"--pgdata="+s.data())
 	if out, err := initdb.CombinedOutput(); err != nil {
 		t.Fatalf("make a PostgreSQL database: %v\n%s", err, out)
 	}
@@ -137,7 +138,8 @@ func (s *Server) answers(ended <-chan error) bool {
 }
 
 func (s *Server) psql(statement string) ([]byte, error) {
-	return s.command("psql", "--no-psqlrc", "--host="+s.dir, "--username=postgres", "--dbname=postgres", "--command="+statement).CombinedOutput()
+	return s.command("psql", "--no-psqlrc", "--host="+s.dir, "--username=postgres", "--dbname=postgres",
+		"--command="+statement).CombinedOutput()
 }
 
 // Kill ends the server by SIGKILL: its other processes end when they notice.

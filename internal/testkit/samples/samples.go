@@ -111,7 +111,7 @@ func parse(data []byte, dir string) (Set, error) {
 	names, problems := map[string]bool{}, map[string][]problem.Test{}
 	for _, e := range f.Samples {
 		if e.Name == "" || names[e.Name] {
-			return Set{}, fmt.Errorf("sample %q: every sample needs a name of its own", e.Name)
+			return Set{}, fmt.Errorf("sample %q: every sample needs a unique name", e.Name)
 		}
 		names[e.Name] = true
 		if err := readProblem(problems, dir, e.Problem); err != nil {
@@ -136,10 +136,12 @@ func readProblem(known map[string][]problem.Test, dir, name string) error {
 
 func (e entry) sample(dir string, tests []problem.Test) Sample {
 	return Sample{
-		Name: e.Name, Source: filepath.Join(dir, e.Source), Static: e.Static, Link: e.Link, Needs: e.Needs, Arch: e.Arch,
+		Name: e.Name, Source: filepath.Join(dir, e.Source), Static: e.Static, Link: e.Link, Needs: e.Needs,
+		Arch: e.Arch,
 		CPUs: max(e.CPUs, 1), Demo: e.Demo,
-		Want:  Want{Verdict: e.Verdict, Exit: e.Exit, FailingTest: e.FailingTest, MemoryPeak: e.MemoryPeak},
-		job:   job.Job{Command: e.Command, Checker: &job.Checker{Kind: e.Checker}, Limits: e.Limits, CPUs: max(e.CPUs, 1), Repeats: e.Repeats},
+		Want: Want{Verdict: e.Verdict, Exit: e.Exit, FailingTest: e.FailingTest, MemoryPeak: e.MemoryPeak},
+		job: job.Job{Command: e.Command, Checker: &job.Checker{Kind: e.Checker}, Limits: e.Limits,
+			CPUs: max(e.CPUs, 1), Repeats: e.Repeats},
 		tests: tests,
 	}
 }
@@ -152,7 +154,8 @@ func (s Sample) Job() job.Job {
 	j := s.job
 	j.Program = job.File{Part: s.Program}
 	for _, t := range s.tests {
-		j.Tests = append(j.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input}, Answer: &job.File{Part: t.Answer}})
+		j.Tests = append(j.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input},
+			Answer: &job.File{Part: t.Answer}})
 	}
 	return j
 }

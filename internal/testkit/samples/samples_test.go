@@ -29,7 +29,8 @@ func TestParse(t *testing.T) {
 	s := set.Samples[0]
 	file := func(name string) *job.File { return &job.File{Part: filepath.Join(dir, "problems", "mean", name)} }
 	wantJob := job.Job{
-		Command: []string{"{program}", "x"}, Checker: &job.Checker{Kind: "exact"}, Limits: job.Limits{CPUTimeMS: 5}, CPUs: 1,
+		Command: []string{"{program}", "x"}, Checker: &job.Checker{Kind: "exact"}, Limits: job.Limits{CPUTimeMS: 5},
+		CPUs:    1,
 		Repeats: job.Repeats{Min: 2, Max: 3, Policy: job.Minimum},
 		Tests: []job.Test{{Name: "01-thirds", Input: file("01-thirds.in"), Answer: file("01-thirds.ans")},
 			{Name: "02-large", Input: file("02-large.in"), Answer: file("02-large.ans")}},
@@ -50,8 +51,9 @@ func TestParseRefuses(t *testing.T) {
 		{"unknown key of a sample", `{"samples": [{"name": "a", "timeout": 1}]}`, `unknown field "timeout"`},
 		{"none", `{"samples": []}`, "it has no samples; add one"},
 		{"more", `{"samples": [{"name": "a", ` + good + `}]} {}`, "there is more after the object; remove it"},
-		{"no name", `{"samples": [{` + good + `}]}`, `sample "": every sample needs a name of its own`},
-		{"a name twice", `{"samples": [{"name": "a", ` + good + `}, {"name": "a", ` + good + `}]}`, `sample "a": every sample needs a name of its own`},
+		{"no name", `{"samples": [{` + good + `}]}`, `sample "": every sample needs a unique name`},
+		{"a name twice", `{"samples": [{"name": "a", ` + good + `}, {"name": "a", ` + good + `}]}`,
+			`sample "a": every sample needs a unique name`},
 		{"no such problem", `{"samples": [{"name": "a", "problem": "problems/none"}]}`, "no such file"},
 	}
 	for _, tt := range tests {
@@ -67,14 +69,17 @@ func TestParseRefuses(t *testing.T) {
 func TestDifferences(t *testing.T) {
 	three, peak := 3, units.Bytes(100)
 	report := job.Report{Verdict: job.RuntimeError, MemoryPeak: &peak, Tests: []job.TestReport{
-		{Name: "1", Verdict: job.Accepted}, {Name: "2", Verdict: job.RuntimeError, Exit: &job.Exit{Code: &three}}, {Name: "3", Verdict: job.Skipped}}}
+		{Name: "1", Verdict: job.Accepted}, {Name: "2", Verdict: job.RuntimeError, Exit: &job.Exit{Code: &three}},
+		{Name: "3", Verdict: job.Skipped}}}
 	tests := []struct {
 		name string
 		want Want
 		diff []string
 	}{
-		{"as expected", Want{Verdict: job.RuntimeError, Exit: &job.Exit{Code: &three}, FailingTest: "2", MemoryPeak: &Range{100, 100}}, nil},
-		{"nothing right", Want{Verdict: job.Accepted, Exit: &job.Exit{Signal: "SIGFPE"}, FailingTest: "1", MemoryPeak: &Range{101, 200}}, []string{
+		{"as expected", Want{Verdict: job.RuntimeError, Exit: &job.Exit{Code: &three}, FailingTest: "2",
+			MemoryPeak: &Range{100, 100}}, nil},
+		{"nothing right", Want{Verdict: job.Accepted, Exit: &job.Exit{Signal: "SIGFPE"}, FailingTest: "1",
+			MemoryPeak: &Range{101, 200}}, []string{
 			"verdict: want AC, got RTE", "failing test: want 1, got 2", "exit: want signal SIGFPE, got code 3",
 			"memory peak: want 101 to 200 bytes, got 100"}},
 	}
@@ -114,7 +119,8 @@ func TestBuild(t *testing.T) {
 	}
 	build(Sample{Source: "AC-sum.py"})
 	bad := Sample{Name: "bad", Source: filepath.Join(testdata(t), "none.c")}
-	if err := bad.Build(t.Context(), nil, dir); err == nil || !strings.Contains(err.Error(), `build sample "bad": run gcc`) {
+	if err := bad.Build(t.Context(), nil, dir); err == nil ||
+		!strings.Contains(err.Error(), `build sample "bad": run gcc`) {
 		t.Errorf("build of a missing source: %v", err)
 	}
 }

@@ -40,7 +40,8 @@ func delegate(t *testing.T) string {
 	name := fmt.Sprintf("judges-%d.service", os.Getpid())
 	for _, dir := range groups(name) {
 		// For v2: the root may have processes and hand controllers down.
-		_ = os.WriteFile(filepath.Dir(dir)+"/cgroup.subtree_control", []byte("+cpuset +memory +pids"), 0) // v1 has no such file
+		// v1 has no such file
+		_ = os.WriteFile(filepath.Dir(dir)+"/cgroup.subtree_control", []byte("+cpuset +memory +pids"), 0)
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +57,8 @@ func delegate(t *testing.T) string {
 
 func groups(name string) []string {
 	var found []string
-	for _, root := range []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
+	for _, root := range []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified",
+		"/sys/fs/cgroup"} {
 		if _, err := os.Stat(root + "/cgroup.procs"); err == nil {
 			found = append(found, filepath.Join(root, name))
 		}
@@ -105,7 +107,8 @@ func (u Unit) become() error {
 		if slices.Contains(u.Capabilities, c) {
 			continue
 		}
-		if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, dropBounding, uintptr(c), 0); errno != 0 && errno != syscall.EINVAL {
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, dropBounding, uintptr(c), 0); errno != 0 &&
+			errno != syscall.EINVAL {
 			return fmt.Errorf("drop capability %s: %w", names[c], errno) // EINVAL: this kernel does not know it
 		}
 	}
@@ -146,7 +149,8 @@ func (u Unit) protect() error {
 	if err := readOnly(); err != nil {
 		return err
 	}
-	for dir, flags := range map[string]uintptr{"/tmp": 0, "/var/tmp": 0, "/var/lib": 0, "/run": 0, "/home": syscall.MS_RDONLY, "/root": syscall.MS_RDONLY} {
+	for dir, flags := range map[string]uintptr{"/tmp": 0, "/var/tmp": 0, "/var/lib": 0, "/run": 0,
+		"/home": syscall.MS_RDONLY, "/root": syscall.MS_RDONLY} {
 		err := syscall.Mount("tmpfs", dir, "tmpfs", flags|syscall.MS_NOSUID|syscall.MS_NODEV, "mode=0755")
 		if err != nil && err != syscall.ENOENT {
 			return fmt.Errorf("cover %s: %w", dir, err)

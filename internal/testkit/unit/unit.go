@@ -24,19 +24,22 @@ type Unit struct {
 	Umask            int
 	Limits           map[int]syscall.Rlimit // by resource
 	StateDirectory   string                 // below /var/lib
-	RuntimeDirectory string                 // below /run; "" is none
+	RuntimeDirectory string                 // below /run; "" for none
 }
 
 // elsewhere are lines of [Service] that say when and what systemd starts and
 // how it looks after that, or ask for what is so anyway.
-var elsewhere = []string{"Type", "NotifyAccess", "ExecStart", "ExecReload", "Slice", "KillMode", "TimeoutStopSec", "Restart", "RestartSec", "OOMPolicy",
+var elsewhere = []string{"Type", "NotifyAccess", "ExecStart", "ExecReload", "Slice", "KillMode", "TimeoutStopSec",
+	"Restart", "RestartSec", "OOMPolicy",
 	"TasksMax", "StateDirectoryMode", "RuntimeDirectoryPreserve", "ConfigurationDirectory", "KeyringMode"}
 
 // required are lines that Main acts as if they were there.
-var required = []string{"Delegate=yes", "ProtectSystem=strict", "ProtectHome=yes", "PrivateTmp=yes", "ProtectControlGroups=no", "ProcSubset=all"}
+var required = []string{"Delegate=yes", "ProtectSystem=strict", "ProtectHome=yes", "PrivateTmp=yes",
+	"ProtectControlGroups=no", "ProcSubset=all"}
 
-var resources = map[string]int{"LimitNOFILE": syscall.RLIMIT_NOFILE, "LimitSTACK": syscall.RLIMIT_STACK, "LimitFSIZE": syscall.RLIMIT_FSIZE,
-	"LimitCORE": syscall.RLIMIT_CORE}
+var resources = map[string]int{"LimitNOFILE": syscall.RLIMIT_NOFILE, "LimitSTACK": syscall.RLIMIT_STACK,
+	"LimitFSIZE": syscall.RLIMIT_FSIZE,
+	"LimitCORE":  syscall.RLIMIT_CORE}
 
 // Read reads a unit file.
 func Read(path string) (Unit, error) {
@@ -148,6 +151,7 @@ func (u Unit) Status() map[string]string {
 		nnp = "1"
 	}
 	mask := fmt.Sprintf("%016x", set)
-	return map[string]string{"CapBnd": mask, "CapPrm": mask, "CapEff": mask, "CapInh": "0000000000000000", "CapAmb": "0000000000000000",
+	return map[string]string{"CapBnd": mask, "CapPrm": mask, "CapEff": mask, "CapInh": "0000000000000000",
+		"CapAmb":     "0000000000000000",
 		"NoNewPrivs": nnp, "Umask": fmt.Sprintf("%04o", u.Umask)}
 }

@@ -38,12 +38,15 @@ func TestRead(t *testing.T) {
 		says       string
 	}{
 		{name: "whole", text: whole, want: Unit{
-			Capabilities: []int{5, 27}, NoNewPrivileges: true, Umask: 0o077, StateDirectory: "/var/lib/judged", RuntimeDirectory: "/run/judged",
-			Limits: map[int]syscall.Rlimit{syscall.RLIMIT_NOFILE: {Cur: 65536, Max: 65536}, syscall.RLIMIT_STACK: {Cur: 8 << 20, Max: ^uint64(0)}},
+			Capabilities: []int{5, 27}, NoNewPrivileges: true, Umask: 0o077, StateDirectory: "/var/lib/judged",
+			RuntimeDirectory: "/run/judged",
+			Limits: map[int]syscall.Rlimit{syscall.RLIMIT_NOFILE: {Cur: 65536, Max: 65536},
+				syscall.RLIMIT_STACK: {Cur: 8 << 20, Max: ^uint64(0)}},
 		}},
 		{name: "unknown line", text: whole + "PrivateUsers=yes\n", says: `"PrivateUsers=yes": unknown here`},
 		{name: "line that is required", text: strings.Replace(whole, "PrivateTmp=yes\n", "", 1), says: `want`},
-		{name: "the same with another value", text: strings.Replace(whole, "ProtectSystem=strict", "ProtectSystem=full", 1), says: `"ProtectSystem=full": unknown here`},
+		{name: "the same with another value", text: strings.Replace(whole, "ProtectSystem=strict", "ProtectSystem=full",
+			1), says: `"ProtectSystem=full": unknown here`},
 		{name: "unknown capability", text: whole + "CapabilityBoundingSet=CAP_FLY\n", says: `no capability "CAP_FLY"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

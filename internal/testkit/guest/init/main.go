@@ -63,7 +63,7 @@ func first() error {
 	}
 }
 
-// report tells the host why nothing can be run.
+// report sends the host why nothing can be run.
 func report(err error) error {
 	port, openErr := openChannel()
 	if openErr != nil {
@@ -103,7 +103,7 @@ func supervise() error {
 	return drain(port)
 }
 
-// beat tells the host that processes and timers go on here, while a command has
+// beat shows the host that processes and timers still run here, while a command has
 // nothing to say.
 func beat(out *channel) {
 	for range time.Tick(wire.BeatPeriod) {

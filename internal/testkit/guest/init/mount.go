@@ -75,7 +75,8 @@ func linkUp(name string) error {
 	}
 	copy(req.name[:], name)
 	req.flags = syscall.IFF_UP
-	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&req))); errno != 0 {
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCSIFFLAGS,
+		uintptr(unsafe.Pointer(&req))); errno != 0 {
 		return fmt.Errorf("set %s up: %w", name, errno)
 	}
 	return nil

@@ -61,7 +61,7 @@ func run(c wire.Command, to *channel) wire.Frame {
 	if c.Env == nil {
 		cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/root", "TMPDIR=/tmp"}
 	}
-	// A group of its own, so that the timeout reaches what it has started,
+	// Its own group, so that the timeout reaches what it has started,
 	// and a limit on waiting for output that a survivor holds open.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

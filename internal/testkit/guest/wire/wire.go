@@ -34,7 +34,7 @@ type Command struct {
 	Args    []string      // Args[0] is the absolute path
 	Env     []string      // instead of the default environment, when not nil
 	Dir     string        // working folder; "" is /
-	Timeout time.Duration // wall time of the guest; 0 is none but the guest's own
+	Timeout time.Duration // wall time of the guest; 0 leaves only the guest's
 }
 
 // Stream says what a Frame carries.

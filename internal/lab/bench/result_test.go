@@ -43,16 +43,19 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// sampleRuns are three runs, the last of which tells little.
+// sampleRuns are three runs, the last of which has few figures.
 func sampleRuns() []Run {
 	run := func(cpu time.Duration, v job.Verdict, delay time.Duration, switches int64, causes ...job.Cause) Run {
 		return Run{Round: 1, Turn: 2, Verdict: v, Run: job.Run{
-			CPUTime: cpu, UserTime: ptr(cpu - ms), SystemTime: ptr(ms), WallTime: 2 * cpu, MemoryPeak: ptr(units.Bytes(4096)), CPUs: "1", Disturbed: causes,
+			CPUTime: cpu, UserTime: ptr(cpu - ms), SystemTime: ptr(ms), WallTime: 2 * cpu,
+			MemoryPeak: ptr(units.Bytes(4096)), CPUs: "1", Disturbed: causes,
 			Evidence: job.Evidence{RunDelay: &delay, VoluntarySwitches: &switches},
 		}}
 	}
-	last := Run{Round: 2, Turn: 1, Verdict: job.RuntimeError, Run: job.Run{CPUTime: 130 * ms, WallTime: 200 * ms, CPUs: "1"}}
-	return []Run{run(100*ms, job.Accepted, 2*ms, 3), run(110*ms, job.Accepted, 4*ms, 9, job.CauseWait, job.CauseIRQ), last}
+	last := Run{Round: 2, Turn: 1, Verdict: job.RuntimeError,
+		Run: job.Run{CPUTime: 130 * ms, WallTime: 200 * ms, CPUs: "1"}}
+	return []Run{run(100*ms, job.Accepted, 2*ms, 3), run(110*ms, job.Accepted, 4*ms, 9, job.CauseWait, job.CauseIRQ),
+		last}
 }
 
 func TestSummarize(t *testing.T) {
@@ -90,7 +93,8 @@ func TestDescribeMany(t *testing.T) {
 
 func sampleResult() Result {
 	runs := sampleRuns()
-	return Result{Title: "./p", N: 3, Cases: []Outcome{{Case: "slot", Placement: Placement{ID: Slot, CPUs: "1"}, Summary: Summarize(runs), Runs: runs}}}
+	return Result{Title: "./p", N: 3, Cases: []Outcome{{Case: "slot", Placement: Placement{ID: Slot, CPUs: "1"},
+		Summary: Summarize(runs), Runs: runs}}}
 }
 
 func TestWriteCSV(t *testing.T) {
@@ -141,7 +145,8 @@ func TestCompare(t *testing.T) {
 		}
 		return o
 	}
-	cases := []Outcome{outcome("a", 100, 101, 102, 103, 104), outcome("b", 120, 121, 122, 123, 124), outcome("few", 1, 2)}
+	cases := []Outcome{outcome("a", 100, 101, 102, 103, 104), outcome("b", 120, 121, 122, 123, 124),
+		outcome("few", 1, 2)}
 	tests := []struct{ a, b, want string }{
 		{"a", "b", "b takes longer"},
 		{"b", "a", "a takes less"},
@@ -162,7 +167,8 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	c, err := Compare(cases, "a", "b")
-	if err != nil || c.Shift != 20*ms || c.MedianA != 102*ms || c.MedianB != 122*ms || c.ShiftLow > c.Shift || c.ShiftHigh < c.Shift {
+	if err != nil || c.Shift != 20*ms || c.MedianA != 102*ms || c.MedianB != 122*ms || c.ShiftLow > c.Shift ||
+		c.ShiftHigh < c.Shift {
 		t.Errorf("got %+v, %v", c, err)
 	}
 }
