@@ -108,7 +108,7 @@ func TestEmit(t *testing.T) {
 	}
 }
 
-// TestFailures: what becomes of a job that judged fails at. The slot rests for a
+// TestFailures: what is done with a job that judged fails at. The slot rests for a
 // second, so that a failure of the host does not run through all waiting jobs.
 func TestFailures(t *testing.T) {
 	broken := errors.New("no memory")
