@@ -22,7 +22,6 @@ var notYet = []string{
 	"internal/sandbox",
 	"internal/jobs",
 	"internal/service/daemon",
-	"internal/service/dispatch",
 	"internal/service/httpapi",
 	"internal/engine/jury",
 	"internal/engine/juryrunner.go",
