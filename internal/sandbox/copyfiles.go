@@ -131,12 +131,3 @@ func (c *Copies) takeInput(f *os.File, info fs.FileInfo, slot Slot) (*copied, er
 		return errors.Join(err, unchanged(f, info))
 	})
 }
-
-// takeEmpty returns an empty input: /dev/null is the host's, and its times can be set
-// through a descriptor.
-func (c *Copies) takeEmpty(slot Slot) (*copied, error) {
-	return c.take("empty on "+slot.CPUs.String(), runtimes.Footprint(0), func(k *copied) (err error) {
-		k.input, err = linux.MakeUnnamed(c.inputs)
-		return err
-	})
-}

@@ -91,6 +91,15 @@ func (o *Output) Reader() (io.Reader, error) {
 	return io.NewSectionReader(o.read, 0, info.Size()), nil
 }
 
+// Open returns a descriptor of the whole stream that can only be read and outlives the sandbox. Every user may open
+// the stream again from now on, so the run must be over.
+func (o *Output) Open() (*os.File, error) {
+	if err := o.read.Chmod(0o444); err != nil {
+		return nil, err
+	}
+	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", o.read.Fd()), os.O_RDONLY)
+}
+
 // Close lets go of the stream.
 func (o *Output) Close() error {
 	if o.write != nil {
@@ -152,25 +161,42 @@ func newNamedInput(f *os.File) (*Input, error) {
 	return &Input{named: mount}, nil
 }
 
-// open returns a descriptor with an offset of its own: runs do not share a position.
-func (in *Input) open() (*os.File, error) {
-	if in.named != nil {
+// Open returns a descriptor with an offset of its own: runs do not share a position.
+// No input is an empty one, another for each run: /dev/null is the host's, and its
+// times can be set through a descriptor.
+func (in *Input) Open() (*os.File, error) {
+	switch {
+	case in == nil:
+		m, err := linux.Memfd("stdin")
+		if err != nil {
+			return nil, err
+		}
+		defer m.Close()
+		if err := errors.Join(linux.SealContent(m), m.Chmod(0o444)); err != nil {
+			return nil, err
+		}
+		return reopen(m)
+	case in.named != nil:
 		return reopen(in.named)
 	}
-	return in.copied.open()
-}
-
-// open returns a descriptor of a copied input. The times of the input show nothing
-// from before this run.
-func (k *copied) open() (*os.File, error) {
-	if err := linux.Touch(k.input); err != nil {
+	// Its times show nothing from before this run.
+	if err := linux.Touch(in.copied.input); err != nil {
 		return nil, err
 	}
-	return reopen(k.input)
+	return reopen(in.copied.input)
 }
 
 func reopen(f *os.File) (*os.File, error) {
 	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDONLY)
+}
+
+// View is Open for a program of the jury, which may read an input while a contestant's program has it: that program
+// sees nothing of it, not even a time.
+func (in *Input) View() (*os.File, error) {
+	if in == nil || in.named != nil {
+		return in.Open()
+	}
+	return reopen(in.copied.input)
 }
 
 // Close lets go of the input.

@@ -18,9 +18,16 @@ import (
 
 // Spec is one program to run, and its bounds.
 type Spec struct {
-	Args   []string // Args[0] is looked up in stage.Path unless it has a slash
-	Files  []File   // in the working directory
-	Input  *Input   // stdin; nil is empty
+	Args  []string // Args[0] is looked up in stage.Path unless it has a slash
+	Files []File   // in the working directory
+	Input *Input   // stdin; nil is empty
+	// Stdin and Stdout, where not nil, are what the program has instead of Input and of a file in memory: ends of
+	// pipes. Load does not close them.
+	Stdin, Stdout *os.File
+	// Open are files that the program can also open by their names in the box, /box/NAME. At most three.
+	Open []OpenFile
+	// Folder is the name of a folder of the box that the program may write to; "" is none. See Sandbox.Folder.
+	Folder string
 	Limits Limits
 	// Explained is asked when the run reaches a limit: how much of what it has used so
 	// far noise explains at most. The run is stopped where the rest is over the limit. nil
@@ -34,6 +41,12 @@ type File struct {
 	Name string
 	Path string
 	Exec bool
+}
+
+// OpenFile is an open file with the name that a program finds it by.
+type OpenFile struct {
+	Name string
+	File *os.File // opened for reading only; the program can do with it what its mode and its flags allow
 }
 
 // Limits bound one run. All must be positive.
@@ -55,9 +68,9 @@ type Sandbox struct {
 	launcher  *Launcher
 	slot      Slot
 	group     *cgroup.Group
-	box       *os.File  // root of the tmpfs that the run may write to
-	copies    []*copied // of files and of an empty input, until nothing lives in the sandbox
-	process1  *process  // of the run's pid namespace
+	box       *os.File // root of the tmpfs that the run may write to
+	files     *copied  // until nothing lives in the sandbox; nil is none
+	process1  *process // of the run's pid namespace
 	solution  *process
 	gate      *os.File // the go byte goes in here
 	report    *os.File // what the parked child says
@@ -73,6 +86,7 @@ type Sandbox struct {
 	parked    linux.Usage   // of the child, when it was
 	program   *File         // that is executed; nil is one of the host
 	args      []string
+	piped     bool // stdout is a pipe, so that nobody but the kernel counts what is written to it
 }
 
 // Prepare makes a sandbox on a slot up to the point where only the program is
@@ -148,6 +162,9 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	if s.box, err = s.newBox(); err != nil {
 		return err
 	}
+	if err := s.putFolders(spec); err != nil {
+		return err
+	}
 	if s.stdout, err = newOutput("stdout", min(stdoutAside, spec.Limits.Output), s.slot); err != nil {
 		return err
 	}
@@ -178,7 +195,7 @@ func (s *Sandbox) putFiles(files []File) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.copies = append(s.copies, k)
+	s.files = k
 	for _, f := range files {
 		if err := linux.MakeLink(s.box, initproc.Work+"/"+f.Name, initproc.Files+"/"+f.Name); err != nil {
 			return nil, err
@@ -187,27 +204,13 @@ func (s *Sandbox) putFiles(files []File) (*os.File, error) {
 	return s.launcher.copies.mount(k)
 }
 
-// openInput opens the stdin of the run.
-func (s *Sandbox) openInput(in *Input) (*os.File, error) {
-	if in != nil {
-		return in.open()
+// returnFiles is called when nothing lives in the sandbox.
+func (s *Sandbox) returnFiles() error {
+	k := s.files
+	if s.files = nil; k == nil {
+		return nil
 	}
-	k, err := s.launcher.copies.takeEmpty(s.slot)
-	if err != nil {
-		return nil, err
-	}
-	s.copies = append(s.copies, k)
-	return k.open()
-}
-
-// returnCopies is called when nothing lives in the sandbox.
-func (s *Sandbox) returnCopies() error {
-	var errs []error
-	for _, k := range s.copies {
-		errs = append(errs, s.launcher.copies.release(k))
-	}
-	s.copies = nil
-	return errors.Join(errs...)
+	return s.launcher.copies.release(k)
 }
 
 // park starts the child that becomes the solution.
@@ -234,11 +237,16 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	if _, err := encoded.Write(s.load.Encode()); err != nil {
 		return err
 	}
-	stdin, err := s.openInput(spec.Input)
-	if err != nil {
-		return err
+	stdin, stdout := spec.Stdin, s.stdout.write
+	if stdin == nil {
+		if stdin, err = spec.Input.Open(); err != nil {
+			return err
+		}
+		defer stdin.Close()
 	}
-	defer stdin.Close()
+	if spec.Stdout != nil {
+		stdout, s.piped = spec.Stdout, true
+	}
 	gate, opener, err := linux.Pipe()
 	if err != nil {
 		return err
@@ -251,7 +259,7 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	}
 	s.report = report
 	defer theirs.Close()
-	s.fds = initproc.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(s.stdout.write.Fd()), Stderr: int(s.stderr.write.Fd()),
+	s.fds = initproc.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(stdout.Fd()), Stderr: int(s.stderr.write.Fd()),
 		Gate: int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Box: int(s.box.Fd()), Birth: -1, Tree: -1, Files: -1}
 	if tree != nil {
 		s.fds.Tree = int(tree.Fd())
@@ -261,6 +269,9 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	}
 	if birth := s.group.Birth(); birth != nil {
 		s.fds.Birth = int(birth.Fd())
+	}
+	for _, o := range spec.Open {
+		s.fds.Open = append(s.fds.Open, int(o.File.Fd()))
 	}
 	for _, tasks := range s.group.Tasks() {
 		s.fds.Tasks = append(s.fds.Tasks, int(tasks.Fd()))
@@ -301,7 +312,7 @@ func (s *Sandbox) Close() error {
 	// gone, zombies of ours included.
 	errs := []error{s.solution.end(s.settle), s.process1.end(s.settle)}
 	if errors.Join(errs...) == nil {
-		errs = append(errs, s.returnCopies())
+		errs = append(errs, s.returnFiles())
 	}
 	for _, f := range []*os.File{s.box, s.gate, s.report} {
 		if f != nil {
