@@ -30,9 +30,7 @@
 //	jobs     what must not get lost
 //	  jobs/jobspec jobs/blobs                          [0]  decodes and validates jobs; files by their digest
 //	  jobs/client                                      [1]  HTTP client of the daemon
-//	  jobs                                             [1]  the store of all jobs in SQLite or PostgreSQL
-//	  broker                                           [2]  replaced by jobs: NATS
-//	  store queue                                      [3]  replaced by jobs: records; waiting jobs
+//	  jobs                                             [1]  the store of all jobs, in SQLite or PostgreSQL
 //	lab      how much times vary
 //	  lab/plot                                         [0]  pictures of runs
 //	  lab/bench                                        [1]  one program under several placements, in turns
@@ -51,10 +49,10 @@
 //
 // Life of a submission:
 //
-//	client -> httpapi -> jobspec -> blobs -> store (durable) -> queue (202)
-//	       -> dispatch <- slots <- slothealth (canaries, quarantine)
+//	client -> httpapi -> jobspec -> blobs -> jobs.Put (durable: 202)
+//	       -> dispatch: free slot (slots, slothealth) -> jobs.Take (lease)
 //	       -> judge -> measure -> sandbox -> (cgroup, initproc)   on the slot's CPUs
 //	                   checker                                    on the housekeeping CPUs
-//	       -> store (fenced) -> queue.Ack -> slot idle
+//	       -> slot free -> jobs.Finish (fenced)
 //	       -> httpapi (long poll, events) -> client
 package internal

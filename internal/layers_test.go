@@ -105,7 +105,6 @@ func TestRestrictedImports(t *testing.T) {
 	restricted := []struct{ path, only, why string }{
 		{"golang.org/x/sys/unix", "internal/base/linux", "system calls have one place"},
 		{"github.com/containerd/cgroups", "internal/sandbox/cgroup", "control groups have one place"},
-		{"github.com/nats-io/nats-server", "internal/broker", "the broker alone knows what is behind it"},
 		{"database/sql", "internal/jobs", "one package knows that there is a database"},
 		{"modernc.org/sqlite", "internal/jobs", "one package knows which database it is"},
 		{"github.com/jackc/pgx", "internal/jobs", "one package knows which database it is"},

@@ -42,7 +42,7 @@ func TestRefusesWithoutRights(t *testing.T) {
 		says string
 	}{
 		{"root of a user namespace", inUserNamespace,
-			"open engine: judged is root of a user namespace and not of the host; start it outside"},
+			"open engine: judged is root in a user namespace, not on the host; start it as"},
 		{"without CAP_SYS_ADMIN", without("CAP_SYS_ADMIN"),
 			"open engine: judged is root without CAP_SYS_ADMIN; give it the capabilities of CapabilityBoundingSet"},
 		{"without two", without("CAP_SYS_NICE", "CAP_MKNOD"),

@@ -29,31 +29,31 @@ import (
 
 // Options say what to set up.
 type Options struct {
-	CPUs   cpuset.Set // which may be used; empty is the isolated set, else the last CPU
+	CPUs   cpuset.Set // that may be used; if empty the isolated CPUs, else the last CPU
 	Width  int        // CPUs of one slot
-	Count  int        // how many slots at most; 0 is all that fit
+	Count  int        // maximum number of slots; 0 means as many as fit
 	Strict bool       // refuse to judge on an unfit host
 	Pool   string
-	Class  string                   // what the operator calls hosts of this kind; part of the fingerprint
-	Member *fingerprint.Fingerprint // of a host of the pool, for doctor to compare; nil if nobody gave one
-	Name   string                   // of the host in reports; empty is its host name
-	// Command is what another judged is told that wants the same CPUs.
+	Class  string                   // the operator's name for hosts of this kind; part of the fingerprint
+	Member *fingerprint.Fingerprint // of another host of the pool, for doctor to compare with; may be nil
+	Name   string                   // of the host in reports; default is the host name
+	// Command describes this process to another judged that wants the same CPUs.
 	Command string
-	// ClaimFolder is where CPUs are claimed; empty is the machine's own. Only tests, which judge on the same CPUs at
-	// once, have others.
+	// ClaimFolder is where CPUs are locked; empty means the folder that all processes of the host use. Only tests, which
+	// run several engines on the same CPUs, use others.
 	ClaimFolder string
 
 	Root               sandbox.Root
 	BoxBytes           units.Bytes
 	BoxInodes          int
 	UIDFirst, UIDCount int
-	Daemon             bool // this process judges for long, so doctor looks at it too
-	// Without is sandbox.Options' own: for the attack suite alone.
+	Daemon             bool // this process runs for long, so doctor examines it too
+	// Without is passed on to sandbox.Options. Only the attack suite sets it.
 	Without initproc.Layers
 	Log     *slog.Logger
 }
 
-// Engine is a host ready for judging. Close it.
+// Engine is a host that is ready to judge. Close it after use.
 type Engine struct {
 	options  Options
 	fs       hostfs.FS
@@ -63,121 +63,125 @@ type Engine struct {
 	tree     *cgroup.Tree
 	launcher *sandbox.Launcher
 	workers  map[string]*measure.Worker // by the slot's CPUs
-	visitors []*measure.Worker          // on ground that is no slot
+	extra    []*measure.Worker          // of WorkerOn
 
-	// Read once, when the engine is opened.
+	// Read once, in Open.
 	turbo       turbo.State
 	virtual     bool
 	program     []byte // judged-init
 	fingerprint string
 
 	mu      sync.Mutex     // guards counted
-	counted *doctor.Counts // by doctor's last look
+	counted *doctor.Counts // at the last examination
 }
 
-// UsageError is an engine that was asked for CPUs that it cannot have.
+// UsageError says that the CPUs in the options cannot be used.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Open plans the slots, confines the calling process and sets everything up.
-// Of what it has made it leaves nothing behind when it fails.
+// Open plans the slots, moves the calling process to the other CPUs and prepares a worker for each slot. When it fails
+// it removes all that it has made.
 func Open(o Options) (*Engine, error) {
-	c := &Engine{options: o, fs: hostfs.New("/"), workers: map[string]*measure.Worker{}}
-	if err := c.open(); err != nil {
-		return nil, errors.Join(err, c.Close())
+	e := &Engine{options: o, fs: hostfs.New("/"), workers: map[string]*measure.Worker{}}
+	if err := e.open(); err != nil {
+		return nil, errors.Join(err, e.Close())
 	}
-	return c, nil
+	return e, nil
 }
 
-func (c *Engine) open() (err error) {
-	if err := checkRights(c.fs); err != nil {
+func (e *Engine) open() (err error) {
+	if err := checkRights(e.fs); err != nil {
 		return err
 	}
-	if c.topology, err = topology.Read(c.fs); err != nil {
+	if e.topology, err = topology.Read(e.fs); err != nil {
 		return fmt.Errorf("read topology: %w", err)
 	}
-	if c.slots, err = slots.Plan(c.topology, c.options.CPUs, max(c.options.Width, 1)); err != nil {
+	if e.slots, err = slots.Plan(e.topology, e.options.CPUs, max(e.options.Width, 1)); err != nil {
 		return &UsageError{err}
 	}
-	if c.options.Count > 0 && len(c.slots) > c.options.Count {
-		c.slots = c.slots[:c.options.Count]
+	if e.options.Count > 0 && len(e.slots) > e.options.Count {
+		e.slots = e.slots[:e.options.Count]
 	}
-	if err := slots.Balanced(c.topology, c.slots); err != nil {
+	if err := slots.Balanced(e.topology, e.slots); err != nil {
 		return &UsageError{err}
 	}
-	if err := c.claimCPUs(); err != nil {
+	if err := e.claimCPUs(); err != nil {
 		return err
 	}
-	c.turbo, c.virtual = turbo.Read(c.fs, c.CPUs()), virt.Hypervisor(c.fs) != ""
-	if c.fingerprint, err = c.readFingerprint(); err != nil {
+	e.turbo, e.virtual = turbo.Read(e.fs, e.CPUs()), virt.Hypervisor(e.fs) != ""
+	if e.fingerprint, err = e.readFingerprint(); err != nil {
 		return err
 	}
-	if err := c.confine(); err != nil {
+	if err := e.confine(); err != nil {
 		return err
 	}
-	// A descriptor that judged was started with must not reach a sandbox.
+	// Sandboxes must not inherit descriptors that judged was started with.
 	if err := linux.CloseInherited(); err != nil {
 		return err
 	}
-	host, err := cgroup.Detect(c.fs)
+	host, err := cgroup.Detect(e.fs)
 	if err != nil {
 		return err
 	}
-	if c.tree, err = host.NewTree(); err != nil {
+	if e.tree, err = host.NewTree(); err != nil {
 		return err
 	}
-	if c.launcher, err = c.openLauncher(); err != nil {
+	if e.launcher, err = e.openLauncher(); err != nil {
 		return err
 	}
-	for _, s := range c.slots {
-		if err := c.openWorker(s); err != nil {
+	for _, s := range e.slots {
+		if err := e.openWorker(s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// claimCPUs comes before anything is changed: another judged may be measuring.
-func (c *Engine) claimCPUs() (err error) {
-	c.claim, err = slots.ClaimCPUs(c.options.ClaimFolder, c.CPUs(), c.options.Command)
-	if err == nil && c.claim.Confined != nil {
-		c.options.Log.Warn("a judged in another container that uses the same CPUs is not noticed", "error", c.claim.Confined)
+// claimCPUs locks the CPUs before anything is changed: another judged may be measuring on them.
+func (e *Engine) claimCPUs() (err error) {
+	e.claim, err = slots.ClaimCPUs(e.options.ClaimFolder, e.CPUs(), e.options.Command)
+	if err == nil && e.claim.Confined != nil {
+		e.options.Log.Warn("cannot detect a judged in another container that uses the same CPUs", "error", e.claim.Confined)
 	}
 	return err
 }
 
-// confine keeps all threads of this process, and what they start, off the
-// slots. A job makes hundreds of system calls, some of which block; one processor of
-// the runtime more than there are CPUs lets other goroutines run meanwhile.
-func (c *Engine) confine() error {
-	house := slots.Housekeeping(c.topology, c.slots)
-	// Isolated CPUs that are no slots of ours may be somebody's: and nothing
-	// balances a thread away from there.
-	if rest := house.Minus(c.topology.Isolated); len(rest) > 0 {
-		house = rest
+// confine moves all threads of this process, and what they start, to the housekeeping CPUs. A job makes hundreds of
+// system calls, some of which block: with GOMAXPROCS one above the number of CPUs other goroutines run meanwhile.
+func (e *Engine) confine() error {
+	cpus := housekeeping(e.topology, e.slots)
+	if err := linux.ConfineProcess(cpus); err != nil {
+		return fmt.Errorf("move judged to CPUs %s: %w", cpus, err)
 	}
-	if err := linux.ConfineProcess(house); err != nil {
-		return fmt.Errorf("keep judged off the slots: %w", err)
-	}
-	runtime.GOMAXPROCS(len(house) + 1)
+	runtime.GOMAXPROCS(len(cpus) + 1)
 	return nil
 }
 
-func (c *Engine) readFingerprint() (string, error) {
+// housekeeping returns the CPUs for judged itself. Isolated CPUs outside the slots may be reserved for other programs,
+// and the scheduler does not balance load there; they are used only when there are no others.
+func housekeeping(t topology.Topology, planned []slots.Slot) cpuset.Set {
+	cpus := slots.Housekeeping(t, planned)
+	if rest := cpus.Minus(t.Isolated); len(rest) > 0 {
+		return rest
+	}
+	return cpus
+}
+
+func (e *Engine) readFingerprint() (string, error) {
 	var err error
-	if c.program, err = sandbox.InitProgram(); err != nil {
+	if e.program, err = sandbox.InitProgram(); err != nil {
 		return "", fmt.Errorf("read judged-init: %w", err)
 	}
-	s := fingerprint.Subject{FS: c.fs, Topology: c.topology, Turbo: c.turbo.Value, Class: c.options.Class, Program: c.program}
-	for _, slot := range c.slots {
+	s := fingerprint.Subject{FS: e.fs, Topology: e.topology, Turbo: e.turbo.Value, Class: e.options.Class, Program: e.program}
+	for _, slot := range e.slots {
 		s.Slots = append(s.Slots, fingerprint.Slot{CPUs: slot.CPUs, Node: slot.Node})
 	}
 	return fingerprint.Take(s).Sum, nil
 }
 
-func (c *Engine) openLauncher() (*sandbox.Launcher, error) {
+func (e *Engine) openLauncher() (*sandbox.Launcher, error) {
 	arch, err := seccomp.NativeArch()
 	if err != nil {
 		return nil, err
@@ -186,88 +190,88 @@ func (c *Engine) openLauncher() (*sandbox.Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := c.options
+	o := e.options
 	return sandbox.Open(sandbox.Options{Root: o.Root, BoxBytes: o.BoxBytes, BoxInodes: o.BoxInodes,
 		UIDFirst: o.UIDFirst, UIDCount: o.UIDCount, Seccomp: filter, Without: o.Without})
 }
 
-func (c *Engine) openWorker(s slots.Slot) error {
-	slot, err := c.Ground(s.CPUs, cpuset.New(c.topology.MemoryNode(s.Node)))
+func (e *Engine) openWorker(s slots.Slot) error {
+	slot, err := e.UnplannedSlot(s.CPUs, cpuset.New(e.topology.MemoryNode(s.Node)))
 	if err != nil {
 		return err
 	}
-	worker, err := c.newWorker(slot)
+	worker, err := e.newWorker(slot)
 	if err != nil {
 		return err
 	}
-	c.workers[s.CPUs.String()] = worker
+	e.workers[s.CPUs.String()] = worker
 	return nil
 }
 
 // Virtual reports whether the host is a virtual machine.
-func (c *Engine) Virtual() bool { return c.virtual }
+func (e *Engine) Virtual() bool { return e.virtual }
 
-// Slots lists what was planned.
-func (c *Engine) Slots() []slots.Slot { return c.slots }
+// Slots lists the planned slots.
+func (e *Engine) Slots() []slots.Slot { return e.slots }
 
-// Worker is where a slot's runs happen.
-func (c *Engine) Worker(s slots.Slot) *measure.Worker { return c.workers[s.CPUs.String()] }
+// Worker returns the worker of a planned slot.
+func (e *Engine) Worker(s slots.Slot) *measure.Worker { return e.workers[s.CPUs.String()] }
 
-// Thresholds are those that evidence is judged by before anything was learned.
-func (c *Engine) Thresholds() evidence.Thresholds {
-	th := evidence.DefaultThresholds(c.Virtual())
-	if c.turbo.Value == turbo.Off {
+// Thresholds are those of this host before any were learned.
+func (e *Engine) Thresholds() evidence.Thresholds {
+	th := evidence.DefaultThresholds(e.Virtual())
+	if e.turbo.Value == turbo.Off {
 		th.Frequency.Plan = 1
 	}
 	return th
 }
 
-// SetThresholds has the evidence of all runs to come judged by what was learned.
-func (c *Engine) SetThresholds(th evidence.Thresholds) {
-	for _, s := range c.workers {
-		s.SetThresholds(th)
+// SetThresholds sets the thresholds of all slots, from their next runs on.
+func (e *Engine) SetThresholds(th evidence.Thresholds) {
+	for _, w := range e.workers {
+		w.SetThresholds(th)
 	}
 }
 
-// SetGuard has all tests to come decided with this guard band.
-func (c *Engine) SetGuard(g stats.Guard) {
-	for _, s := range c.workers {
-		s.SetGuard(g)
+// SetGuard sets the guard band of all slots, from their next tests on.
+func (e *Engine) SetGuard(g stats.Guard) {
+	for _, w := range e.workers {
+		w.SetGuard(g)
 	}
 }
 
-// CPUs are the CPUs of all slots.
-func (c *Engine) CPUs() cpuset.Set {
+// CPUs returns the CPUs of all slots.
+func (e *Engine) CPUs() cpuset.Set {
 	var all cpuset.Set
-	for _, s := range c.slots {
+	for _, s := range e.slots {
 		all = all.Union(s.CPUs)
 	}
 	return all
 }
 
-// Close takes everything down. Nothing may run any more.
-func (c *Engine) Close() error {
+// Close removes everything that the engine has made. No test may be running.
+func (e *Engine) Close() error {
 	var errs []error
-	for _, s := range c.workers {
-		errs = append(errs, s.Close())
+	for _, w := range e.workers {
+		errs = append(errs, w.Close())
 	}
-	for _, s := range c.visitors {
-		errs = append(errs, s.Close())
+	for _, w := range e.extra {
+		errs = append(errs, w.Close())
 	}
-	if c.launcher != nil {
-		c.launcher.Close()
+	if e.launcher != nil {
+		e.launcher.Close()
 	}
-	if c.tree != nil {
-		errs = append(errs, c.tree.Remove())
+	if e.tree != nil {
+		errs = append(errs, e.tree.Remove())
 	}
-	if c.claim != nil {
-		errs = append(errs, c.claim.Close())
+	if e.claim != nil {
+		errs = append(errs, e.claim.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// Name is the host's in reports.
-func (c *Engine) Name() string { return hostName(c.options.Name) }
+// Name is the name of the host in reports.
+func (e *Engine) Name() string { return hostName(e.options.Name) }
 
 func hostName(name string) string {
 	if name != "" {

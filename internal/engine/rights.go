@@ -9,8 +9,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// checkRights says what this process lacks to judge, before any part of it
-// fails at a place that explains nothing.
+// checkRights says which privileges this process lacks, before some step fails with an error that does not explain it.
 func checkRights(fs hostfs.FS) error {
 	if !linux.IsRoot() {
 		return errors.New("open engine: judged must be root to make namespaces and control groups; start it with sudo or as a system service")
@@ -19,11 +18,10 @@ func checkRights(fs hostfs.FS) error {
 	if err != nil {
 		return fmt.Errorf("open engine: %w", err)
 	}
-	// All users, each as itself, is the first user namespace or one that is as
-	// good. In any other root owns nothing of the host, whatever capabilities
-	// it has there.
+	// The identity map of all users is that of the initial user namespace. Root of any other namespace has no
+	// privileges on the host, whatever its capabilities.
 	if strings.Join(strings.Fields(users), " ") != "0 0 4294967295" {
-		return errors.New("open engine: judged is root of a user namespace and not of the host; start it outside, as a system service or in a container that is not rootless")
+		return errors.New("open engine: judged is root in a user namespace, not on the host; start it as a system service or in a container that is not rootless")
 	}
 	missing, err := linux.MissingCapabilities()
 	if err != nil {

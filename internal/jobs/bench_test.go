@@ -124,7 +124,7 @@ func benchOpen(b *testing.B, o Options) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := s.Check(b.Context()); err != nil {
+		if err := s.Check(); err != nil {
 			b.Fatal(err)
 		}
 		if err := s.Close(); err != nil {

@@ -241,10 +241,10 @@ func testServerKilled(t *testing.T, server *postgres.Server) {
 		testkit.WaitFor(t, time.Minute, "jobs to be stored", func() bool { return promised.stored() > before+20 })
 		server.Kill(t)
 		// Its other processes answer until they notice.
-		testkit.WaitFor(t, time.Minute, "the check to fail", func() bool { return errors.Is(s.Check(t.Context()), ErrUnavailable) })
+		testkit.WaitFor(t, time.Minute, "the check to fail", func() bool { return errors.Is(s.Check(), ErrUnavailable) })
 		server.Restart(t)
 	}
-	testkit.WaitFor(t, time.Minute, "recovery", func() bool { return s.Check(t.Context()) == nil })
+	testkit.WaitFor(t, time.Minute, "recovery", func() bool { return s.Check() == nil })
 	before := promised.stored()
 	testkit.WaitFor(t, time.Minute, "jobs to be stored after the last restart", func() bool { return promised.stored() > before+20 })
 	cancel()

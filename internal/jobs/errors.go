@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 var (
@@ -28,6 +29,12 @@ var (
 	ErrBadCursor = errors.New("not a cursor of this list")
 )
 
+// Operations are the names that Options.OnUnavailable is called with: the first
+// words of the operations that errors name.
+func Operations() []string {
+	return []string{"put", "take", "extend", "return", "finish", "cancel", "read", "list", "count", "set", "emit", "sweep", "reclaim", "adopt", "migrate"}
+}
+
 // explain names the operation in the error of a database, and marks errors that
 // can pass by themselves. caller is the context that the operation was given,
 // without the store's own timeout.
@@ -41,14 +48,21 @@ func (s *Store) explain(caller context.Context, operation string, err error) err
 		err = fmt.Errorf("%w: no answer within %v; check that %s is up and its disk is not stalled", ErrUnavailable, s.opts.Timeout, s.driver.name)
 	default:
 		if hint := s.driver.unavailable(err); hint != "" {
-			err = fmt.Errorf("%w: %w; %s", ErrUnavailable, err, hint)
+			err = fmt.Errorf("%w: %w; %s", ErrUnavailable, oneLine{err}, hint)
 		}
 	}
 	if errors.Is(err, ErrUnavailable) && s.opts.OnUnavailable != nil {
-		s.opts.OnUnavailable(operation)
+		name, _, _ := strings.Cut(operation, " ")
+		s.opts.OnUnavailable(name)
 	}
 	return fmt.Errorf("%s: %w", operation, err)
 }
+
+// oneLine is an error without line breaks: pgx lists its attempts to connect.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+func (e oneLine) Unwrap() error { return e.error }
 
 // maxID is the longest id in bytes.
 const maxID = 64

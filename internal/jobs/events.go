@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -103,6 +102,7 @@ func (s *Store) tellEvents(ctx context.Context, r row, after *uint64, tell func(
 	case running:
 		events, err := s.testEvents(ctx, r, *after)
 		for _, e := range events {
+			e.Test.Runs = nil
 			if err := tell(e); err != nil {
 				return err
 			}
@@ -114,23 +114,44 @@ func (s *Store) tellEvents(ctx context.Context, r row, after *uint64, tell func(
 	return nil
 }
 
-// testEvents reads the events of a job's current attempt above after, which is
-// its beginning or later.
-func (s *Store) testEvents(ctx context.Context, r row, after uint64) (events []job.Event, err error) {
-	err = s.rows(ctx, s.read, query{"read events", `SELECT body FROM events WHERE job = ?1 AND number > ?2 AND number < ?3 ORDER BY number`,
-		[]any{r.seq, int64(after), int64(number(r.attempt, lastOfAttempt))}}, func(rows *sql.Rows) error {
+const selectEvents = `SELECT body FROM events WHERE job = ?1 AND number > ?2 AND number < ?3 ORDER BY number`
+
+// eventArgs are the arguments of selectEvents for the current attempt.
+func eventArgs(r row, after uint64) []any {
+	return []any{r.seq, int64(max(after, number(r.attempt, 0))), int64(number(r.attempt, lastOfAttempt))}
+}
+
+// scanEvent decodes a row of selectEvents.
+func scanEvent(id string, f func(job.Event)) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
 		var body []byte
 		var e job.Event
 		if err := rows.Scan(&body); err != nil {
 			return err
 		}
 		if err := unpackJSON(body, &e); err != nil {
-			return fmt.Errorf("decode an event of job %q: %w", r.id, err)
+			return fmt.Errorf("decode an event of job %q: %w", id, err)
 		}
-		events = append(events, e)
+		f(e)
 		return nil
-	})
+	}
+}
+
+// testEvents reads the events of a job's current attempt above after. Their
+// tests have all runs.
+func (s *Store) testEvents(ctx context.Context, r row, after uint64) (events []job.Event, err error) {
+	err = s.rows(ctx, s.read, query{"read events", selectEvents, eventArgs(r, after)},
+		scanEvent(r.id, func(e job.Event) { events = append(events, e) }))
 	return events, err
+}
+
+// testsSoFar is what a running job's report shows of its tests.
+func (s *Store) testsSoFar(ctx context.Context, r row) (tests []job.TestReport, err error) {
+	events, err := s.testEvents(ctx, r, 0)
+	for _, e := range events {
+		tests = append(tests, *e.Test)
+	}
+	return tests, err
 }
 
 // tellEnd tells the tests of a job that has ended, from its report, and its end.
@@ -141,6 +162,7 @@ func (s *Store) tellEnd(ctx context.Context, r row, tell func(job.Event) error) 
 	}
 	rep := rec.Report
 	for i, t := range rep.Tests {
+		t.Runs = nil
 		if err := tell(testEvent(rec.Lease, i+1, t, rep.FinishedAt)); err != nil {
 			return err
 		}
@@ -153,7 +175,6 @@ func (s *Store) tellEnd(ctx context.Context, r row, tell func(job.Event) error) 
 }
 
 func testEvent(l Lease, n int, t job.TestReport, at time.Time) job.Event {
-	t.Runs = nil
 	return job.Event{Seq: number(l.Attempt, n), Job: l.ID, Type: job.EventTest, At: at, Test: &t}
 }
 
@@ -165,10 +186,10 @@ func (s *Store) Emit(l Lease, n int, t job.TestReport) error {
 		return fmt.Errorf("emit test %d of job %q: not a number of a test", n, l.ID)
 	}
 	e := testEvent(l, n, t, s.now())
-	body, err := json.Marshal(e)
+	body, err := packJSON(e)
 	if err != nil {
 		return fmt.Errorf("encode an event of job %q: %w", l.ID, err)
 	}
-	s.outbox.put(told{lease: l, number: int64(e.Seq), body: append([]byte{packedPlain}, body...)})
+	s.outbox.put(told{lease: l, number: int64(e.Seq), body: body})
 	return nil
 }

@@ -63,7 +63,7 @@ func (s *Store) Finish(ctx context.Context, l Lease, rep job.Report) error {
 		return fmt.Errorf("encode the report of job %q: %w", l.ID, err)
 	}
 	seq := int64(0)
-	err = s.rows(ctx, s.write, query{"store report", `UPDATE jobs SET state = 2, verdict = ?1, finished = ?2, head = ?3, tests = ?4
+	err = s.rows(ctx, s.write, query{"finish job", `UPDATE jobs SET state = 2, verdict = ?1, finished = ?2, head = ?3, tests = ?4
 WHERE id = ?5 AND attempt = ?6 AND state = 1 RETURNING seq`, []any{string(rep.Verdict), s.now().UnixNano(), head, tests, l.ID, l.Attempt}},
 		func(rows *sql.Rows) error { return rows.Scan(&seq) })
 	if err != nil {
@@ -76,12 +76,14 @@ WHERE id = ?5 AND attempt = ?6 AND state = 1 RETURNING seq`, []any{string(rep.Ve
 	return nil
 }
 
-// Cancel ends a queued or running job and returns its report. Who runs it
-// learns of it by Lost or Extend. The error is ErrFinal when the job has ended.
+// Cancel ends a queued or running job and returns its report, which has the
+// tests that were judged. Who runs it learns of it by Lost or Extend. The error
+// is ErrFinal when the job has ended; then the report has no tests.
 func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
-	var r row
-	err := s.rows(ctx, s.write, query{"cancel job", `UPDATE jobs SET state = 3, verdict = ?1, finished = ?2 WHERE id = ?3 AND state < 2 RETURNING ` + rowColumns,
-		[]any{string(job.Cancelled), s.now().UnixNano(), id}}, func(rows *sql.Rows) error { return rows.Scan(r.fields()...) })
+	if !ValidID(id) {
+		return job.Report{}, fmt.Errorf("cancel job %q: %w", id, ErrNotFound)
+	}
+	r, tests, err := s.cancel(ctx, id)
 	if err != nil {
 		return job.Report{}, err
 	}
@@ -94,7 +96,37 @@ func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
 		s.ended(id, r.seq)
 	}
 	rep, decode := r.report()
+	rep.Tests = tests
 	return rep, errors.Join(err, decode)
+}
+
+// cancel ends a job in one transaction that moves the tests from its events to
+// its report. The row is empty when there is nothing to cancel.
+func (s *Store) cancel(ctx context.Context, id string) (r row, tests []job.TestReport, err error) {
+	update := s.driver.sql(`UPDATE jobs SET state = 3, verdict = ?1, finished = ?2 WHERE id = ?3 AND state < 2 RETURNING ` + rowColumns)
+	keep := s.driver.sql(`UPDATE jobs SET tests = ?1 WHERE seq = ?2`)
+	err = s.tx(ctx, "cancel job", func(ctx context.Context, tx *sql.Tx) error {
+		found, err := tx.QueryContext(ctx, update, string(job.Cancelled), s.now().UnixNano(), id)
+		if err != nil {
+			return err
+		}
+		if err := each(found, func(rows *sql.Rows) error { return rows.Scan(r.fields()...) }); err != nil || r.started == 0 {
+			return err
+		}
+		if found, err = tx.QueryContext(ctx, s.driver.sql(selectEvents), eventArgs(r, 0)...); err != nil {
+			return err
+		}
+		err = each(found, scanEvent(r.id, func(e job.Event) { tests = append(tests, *e.Test) }))
+		if err != nil || len(tests) == 0 {
+			return err
+		}
+		packed, err := packJSON(tests)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, keep, packed, r.seq)
+		}
+		return err
+	})
+	return r, tests, err
 }
 
 // ended follows the end of a job.

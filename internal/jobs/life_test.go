@@ -73,18 +73,20 @@ func testRefused(t *testing.T, b backend) {
 	if _, _, err := s.Put(s.ctx(), Submission{ID: "a", Job: job.Job{Priority: "urgent"}}); err == nil {
 		t.Error("an unknown priority is stored")
 	}
-	_, err := s.Get(s.ctx(), "none")
-	s.want(err, ErrNotFound)
-	_, err = s.Wait(s.ctx(), "none")
-	s.want(err, ErrNotFound)
-	_, err = s.Cancel(s.ctx(), "none")
-	s.want(err, ErrNotFound)
-	for _, err := range s.Events(s.ctx(), "none", 0) {
+	for _, id := range []string{"none", "a\x00b", "\xff"} {
+		_, err := s.Get(s.ctx(), id)
 		s.want(err, ErrNotFound)
+		_, err = s.Wait(s.ctx(), id)
+		s.want(err, ErrNotFound)
+		_, err = s.Cancel(s.ctx(), id)
+		s.want(err, ErrNotFound)
+		for _, err := range s.Events(s.ctx(), id, 0) {
+			s.want(err, ErrNotFound)
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = s.Take(ctx, Want{})
+	_, err := s.Take(ctx, Want{})
 	s.want(err, context.Canceled)
 	if errors.Is(err, ErrUnavailable) {
 		t.Errorf("a caller who hung up is taken for an absent database: %v", err)
@@ -104,7 +106,7 @@ func testLeases(t *testing.T, b backend) {
 	for attempt := 2; attempt <= 3; attempt++ {
 		s.clock.advance(61 * time.Second)
 		w = s.take()
-		if w.Attempt != attempt || w.Report.Attempt != attempt || w.Exhausted != (attempt > 2) {
+		if w.Attempt != attempt || w.Report.Attempt != attempt || w.Last != (attempt >= 2) || w.Exhausted != (attempt > 2) {
 			t.Errorf("attempt %d: %+v", attempt, w)
 		}
 	}
@@ -208,8 +210,19 @@ func testCancel(t *testing.T, b backend) {
 	if w.ID != "running" {
 		t.Fatalf("took %s, which was cancelled", w.ID)
 	}
-	_, err = s.Cancel(s.ctx(), "running")
+	tests := sampleReport(job.Accepted).Tests
+	s.must(s.Emit(w.Lease, 1, tests[0]))
+	testkit.WaitFor(t, time.Minute, "the running job to show a test", func() bool { return len(s.get("running").Report.Tests) > 0 })
+	if diff := cmp.Diff(tests[:1], s.get("running").Report.Tests); diff != "" {
+		t.Errorf("tests of a running job (-want +got):\n%s", diff)
+	}
+	rep, err = s.Cancel(s.ctx(), "running")
 	s.must(err)
+	for _, got := range []job.Report{rep, s.get("running").Report} {
+		if diff := cmp.Diff(tests[:1], got.Tests); diff != "" {
+			t.Errorf("tests of a cancelled job (-want +got):\n%s", diff)
+		}
+	}
 	again, err := s.Cancel(s.ctx(), "running")
 	s.want(err, ErrFinal)
 	if again.State != job.CancelledState {
@@ -261,12 +274,39 @@ func testKinds(t *testing.T, b backend) {
 	s.put("plain", nil)
 	s.put("wide", func(j *job.Job) { j.CPUs = 4 })
 	s.put("metal", func(j *job.Job) { j.Pool = "metal" })
-	for want, w := range map[string]Want{"plain": {Width: 1}, "wide": {Pool: "default", Width: 4}, "metal": {Pool: "metal"}} {
-		got, err := s.Take(s.ctx(), w)
-		if err != nil || got.ID != want {
-			t.Errorf("%+v took %q, %v", w, got.ID, err)
+	s.put("narrow", nil)
+	for _, w := range []struct {
+		slot Want
+		want []string
+	}{
+		{Want{Width: 1}, []string{"plain", "narrow"}},
+		{Want{Pool: "default", Width: 4}, []string{"wide"}},
+		{Want{Pool: "metal"}, []string{"metal"}},
+	} {
+		for _, want := range w.want {
+			got, err := s.Take(s.ctx(), w.slot)
+			if err != nil || got.ID != want {
+				t.Errorf("%+v took %q, %v; want %q", w.slot, got.ID, err, want)
+			}
 		}
-		s.idle(w)
+		s.idle(w.slot)
+	}
+	// A wide slot judges what asks for less, in order, and is woken for it.
+	taken := make(chan string)
+	go func() {
+		for range 2 {
+			w, err := s.Take(s.ctx(), Want{Width: 4})
+			if err != nil {
+				t.Error(err)
+			}
+			taken <- w.ID
+		}
+	}()
+	for _, id := range []string{"first", "second"} {
+		s.put(id, nil)
+		if got := <-taken; got != id {
+			t.Errorf("a wide slot took %q, want %q", got, id)
+		}
 	}
 }
 
@@ -289,7 +329,7 @@ func testValues(t *testing.T, b backend) {
 			t.Errorf("value %q: %v, %v, %v", name, v, found, err)
 		}
 	}
-	s.must(s.Check(s.ctx()))
+	s.must(s.Check())
 	s.clock.advance(valueAge + time.Hour)
 	if _, err := s.Sweep(s.ctx()); err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func (s *Store) storeEvents(ctx context.Context, tests []told, ended []int64) er
 	insert := s.driver.sql(`INSERT INTO events (job, number, body) SELECT seq, CAST(?1 AS BIGINT), ?2 FROM jobs
 WHERE id = ?3 AND attempt = ?4 AND state = 1 ON CONFLICT (job, number) DO NOTHING`)
 	remove := s.driver.sql(`DELETE FROM events WHERE job = ?1`)
-	return s.tx(ctx, "store test events", func(ctx context.Context, tx *sql.Tx) error {
+	return s.tx(ctx, "emit test events", func(ctx context.Context, tx *sql.Tx) error {
 		for _, t := range tests {
 			if _, err := tx.ExecContext(ctx, insert, t.number, t.body, t.lease.ID, t.lease.Attempt); err != nil {
 				return err

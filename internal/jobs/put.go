@@ -49,7 +49,7 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 	rec, err = s.Get(ctx, n.ID)
 	switch {
 	case errors.Is(err, ErrNotFound) && !entered:
-		return Record{}, false, fmt.Errorf("store job %q: %d jobs wait: %w", n.ID, s.opts.MaxWaiting, ErrFull)
+		return Record{}, false, fmt.Errorf("store job %q: %d jobs wait: %w", n.ID, s.maxWaiting.Load(), ErrFull)
 	case err == nil && rec.BodyDigest != n.BodyDigest:
 		err = fmt.Errorf("store job %q: %w", n.ID, ErrConflict)
 	}
@@ -97,7 +97,7 @@ func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created b
 	k := kindOf(n.Job)
 	args := []any{n.ID, n.BodyDigest, r.priority, k.pool, k.width, r.created, r.labels, body}
 	if len(n.Job.Labels) == 0 {
-		err = s.rows(ctx, s.write, query{"store job", insertJob, args}, func(*sql.Rows) error { created = true; return nil })
+		err = s.rows(ctx, s.write, query{"put job", insertJob, args}, func(*sql.Rows) error { created = true; return nil })
 	} else {
 		created, err = s.insertLabelled(ctx, n.Job.Labels, args)
 	}
@@ -109,13 +109,13 @@ func (s *Store) insertLabelled(ctx context.Context, labels map[string]string, ar
 	// Prepared before the transaction, which holds SQLite's only writer.
 	main, err := s.statement(ctx, s.write, insertJob)
 	if err != nil {
-		return false, s.explain(ctx, "store job", err)
+		return false, s.explain(ctx, "put job", err)
 	}
 	side, err := s.statement(ctx, s.write, insertLabels(len(labels)))
 	if err != nil {
-		return false, s.explain(ctx, "store job", err)
+		return false, s.explain(ctx, "put job", err)
 	}
-	err = s.tx(ctx, "store job", func(ctx context.Context, tx *sql.Tx) error {
+	err = s.tx(ctx, "put job", func(ctx context.Context, tx *sql.Tx) error {
 		var seq int64
 		found, err := tx.StmtContext(ctx, main).QueryContext(ctx, args...)
 		if err != nil {

@@ -120,11 +120,15 @@ func (r *row) record(digest string, body, tests []byte) (Record, error) {
 	return rec, nil
 }
 
-// Get returns a job.
+// Get returns a job. The report of a running one has the tests that were judged
+// so far.
 func (s *Store) Get(ctx context.Context, id string) (Record, error) {
+	if !ValidID(id) { // PostgreSQL refuses some texts
+		return Record{}, fmt.Errorf("job %q: %w", id, ErrNotFound)
+	}
 	var found []Record
+	var r row
 	err := s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns + `, digest, job, tests FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) error {
-		var r row
 		var digest string
 		var body, tests []byte
 		if err := rows.Scan(append(r.fields(), &digest, &body, &tests)...); err != nil {
@@ -137,6 +141,9 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("job %q: %w", id, ErrNotFound)
 	}
+	if err == nil && r.state == running {
+		found[0].Report.Tests, err = s.testsSoFar(ctx, r)
+	}
 	if err != nil {
 		return Record{}, err
 	}
@@ -146,6 +153,9 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 // glance returns a job without its large columns.
 func (s *Store) glance(ctx context.Context, id string) (row, error) {
 	var r row
+	if !ValidID(id) {
+		return r, fmt.Errorf("job %q: %w", id, ErrNotFound)
+	}
 	err := s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns + ` FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) error {
 		return rows.Scan(r.fields()...)
 	})

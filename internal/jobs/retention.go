@@ -66,7 +66,7 @@ func (s *Store) expiry(ctx context.Context) (int64, error) {
 		before = s.now().Add(-s.opts.Retention).UnixNano()
 	}
 	if s.opts.MaxJobs > 0 {
-		err := s.rows(ctx, s.read, query{"look for old jobs", `SELECT finished FROM jobs WHERE finished > 0 ORDER BY finished DESC, seq DESC LIMIT 1 OFFSET ?1`,
+		err := s.rows(ctx, s.read, query{"sweep old jobs", `SELECT finished FROM jobs WHERE finished > 0 ORDER BY finished DESC, seq DESC LIMIT 1 OFFSET ?1`,
 			[]any{s.opts.MaxJobs}}, func(rows *sql.Rows) error {
 			var at int64
 			err := rows.Scan(&at)
@@ -82,7 +82,7 @@ func (s *Store) expiry(ctx context.Context) (int64, error) {
 
 func (s *Store) sweepBatch(ctx context.Context, before int64) (deleted int, err error) {
 	const old = `(SELECT seq FROM jobs WHERE finished > 0 AND finished <= ?1 ORDER BY finished, seq LIMIT ?2)`
-	err = s.tx(ctx, "delete old jobs", func(ctx context.Context, tx *sql.Tx) error {
+	err = s.tx(ctx, "sweep old jobs", func(ctx context.Context, tx *sql.Tx) error {
 		for _, text := range []string{
 			`DELETE FROM labels WHERE job IN ` + old,
 			`DELETE FROM events WHERE job IN ` + old,

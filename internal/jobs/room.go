@@ -33,7 +33,7 @@ const (
 
 // enter reserves a place for a job until leave.
 func (s *Store) enter(ctx context.Context) (bool, error) {
-	most, r := s.opts.MaxWaiting, &s.room
+	most, r := int(s.maxWaiting.Load()), &s.room
 	if most <= 0 {
 		return true, nil
 	}
@@ -60,6 +60,9 @@ func (s *Store) enter(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
+// SetMaxWaiting changes Options.MaxWaiting.
+func (s *Store) SetMaxWaiting(n int) { s.maxWaiting.Store(int64(n)) }
+
 // leave gives the place back; added says whether a job has it now.
 func (r *room) leave(added bool) {
 	r.mu.Lock()
@@ -84,7 +87,7 @@ func (s *Store) Room(ctx context.Context) error {
 		return err
 	}
 	if !ok {
-		return fmt.Errorf("%d jobs wait: %w", s.opts.MaxWaiting, ErrFull)
+		return fmt.Errorf("%d jobs wait: %w", s.maxWaiting.Load(), ErrFull)
 	}
 	s.room.leave(false)
 	return nil
@@ -94,9 +97,9 @@ func (s *Store) Room(ctx context.Context) error {
 // whose lease has expired is not counted until it is put back or taken again.
 func (s *Store) Depth(ctx context.Context, pool string) (map[job.Priority]int, error) {
 	// +state and this grouping lead SQLite to jobs_open, which has all columns.
-	text, args := `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND +state = 0 GROUP BY pool, width, priority`, []any(nil)
+	text, args := `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND +state = 0 GROUP BY pool, priority`, []any(nil)
 	if pool != "" {
-		text, args = `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND +state = 0 AND pool = ?1 GROUP BY pool, width, priority`, []any{pool}
+		text, args = `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND +state = 0 AND pool = ?1 GROUP BY pool, priority`, []any{pool}
 	}
 	depth := map[job.Priority]int{}
 	err := s.rows(ctx, s.read, query{"count waiting jobs", text, args}, func(rows *sql.Rows) error {

@@ -31,7 +31,7 @@ CREATE TABLE jobs (
 	job      {blob}   NOT NULL,
 	tests    {blob}
 );
-CREATE INDEX jobs_open ON jobs (pool, width, priority, seq, due, state) WHERE state < 2;
+CREATE INDEX jobs_open ON jobs (pool, priority, seq, width, due, state) WHERE state < 2;
 CREATE INDEX jobs_created ON jobs (created, seq);
 CREATE INDEX jobs_state ON jobs (state, created, seq);
 CREATE INDEX jobs_pool ON jobs (pool, created, seq);

@@ -48,6 +48,9 @@ func TestFullDisk(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			failed = append(failed, operation)
+			if !slices.Contains(Operations(), operation) {
+				t.Errorf("operation %q is not among Operations", operation)
+			}
 		}
 	})
 	s.put("held", func(j *job.Job) { j.Priority = job.Contest })
@@ -96,7 +99,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("a refused change changed the job:\n%s", diff)
 	}
 	mu.Lock()
-	if !slices.Contains(failed, "take a job") || !slices.Contains(failed, "store report") || !slices.Contains(failed, "store job") {
+	if !slices.Contains(failed, "take") || !slices.Contains(failed, "finish") || !slices.Contains(failed, "put") {
 		t.Errorf("told of failures: %q", failed)
 	}
 	mu.Unlock()
@@ -142,14 +145,14 @@ func TestFailingWrites(t *testing.T) {
 	_, _, err := s.Put(s.ctx(), Submission{ID: "b", Job: sampleJob()})
 	s.want(err, ErrUnavailable)
 	s.want(s.Finish(s.ctx(), w.Lease, sampleReport(job.Accepted)), ErrUnavailable)
-	s.want(s.Check(s.ctx()), ErrUnavailable)
+	s.want(s.Check(), ErrUnavailable)
 	if rec := s.get("a"); rec.Report.State != job.Running {
 		t.Errorf("job a is %s", rec.Report.State)
 	}
 	works()
 	s.put("b", nil)
 	s.finish(w.Lease, job.Accepted)
-	testkit.WaitFor(t, time.Minute, "the check to pass", func() bool { return s.Check(s.ctx()) == nil })
+	testkit.WaitFor(t, time.Minute, "the check to pass", func() bool { return s.Check() == nil })
 }
 
 // failWrites makes this process's writes to files fail until works is called.

@@ -26,8 +26,8 @@ type Options struct {
 	Timeout time.Duration // bound of one operation; 0 is 10 s
 	Now     func() time.Time
 	Log     *slog.Logger
-	// OnUnavailable is called with the name of each operation that failed with
-	// ErrUnavailable. The names are a closed set.
+	// OnUnavailable is called for each operation that failed with
+	// ErrUnavailable, with one of Operations.
 	OnUnavailable func(operation string)
 
 	poll  time.Duration // 0 is pollEvery
@@ -51,6 +51,8 @@ type Store struct {
 	outbox outbox
 	check  check
 	offset atomic.Int64 // nanoseconds that the database's clock is ahead of this process's
+
+	maxWaiting atomic.Int64 // Options.MaxWaiting, or what was set since
 
 	prepared struct {
 		sync.Mutex // guards the map
@@ -84,6 +86,7 @@ func connect(o Options) (*Store, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{opts: o, stop: func() {}}
+	s.SetMaxWaiting(o.MaxWaiting)
 	s.prepared.statements = map[preparedKey]*sql.Stmt{}
 	s.outbox.wake = make(chan struct{}, 1)
 	if o.URL == "" {
@@ -282,18 +285,24 @@ type check struct {
 	err error
 }
 
-// checkAge is how long an answer of Check is believed.
-const checkAge = time.Second
+const (
+	// checkAge is how long an answer of Check is believed.
+	checkAge = time.Second
+	// checkTimeout is when a database that does not answer counts as away.
+	checkTimeout = 2 * time.Second
+)
 
 // Check writes to the database and returns why that is impossible, or nil. It
-// writes at most once a second.
-func (s *Store) Check(ctx context.Context) error {
+// writes at most once a second, and takes two seconds at most.
+func (s *Store) Check() error {
 	s.check.mu.Lock()
 	defer s.check.mu.Unlock()
 	if now := time.Now(); now.Sub(s.check.at) > checkAge {
+		ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+		defer cancel()
 		s.check.err = s.SetValue(ctx, now, "check")
 		if ctx.Err() != nil {
-			return fmt.Errorf("check the database: %w", ctx.Err())
+			s.check.err = fmt.Errorf("%w: no answer within %v; check that %s is up and its disk is not stalled", ErrUnavailable, checkTimeout, s.driver.name)
 		}
 		s.check.at = time.Now()
 	}

@@ -13,7 +13,7 @@ import (
 // Want is what a free slot asks for.
 type Want struct {
 	Pool  string // "" is default
-	Width int    // CPUs of the slot; 0 is 1
+	Width int    // CPUs of the slot, the most that a job may ask for; 0 is 1
 	Host  string // who asks, see Reclaim
 	CPUs  string // kernel list of the slot, for the event
 }
@@ -24,7 +24,8 @@ type Work struct {
 	Lease
 	Job       job.Job
 	Report    job.Report // without tests; its attempt counts this one
-	Exhausted bool       // Options.MaxDeliver attempts have failed before: to be finished as IE
+	Last      bool       // no attempt may follow this one: Options.MaxDeliver
+	Exhausted bool       // one attempt too many: to be finished as IE without a run
 	Until     time.Time  // deadline of the lease, by the database's clock
 }
 
@@ -63,7 +64,7 @@ func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 // The subquery passes over jobs that run, within the index: as many rows as
 // there are slots at most.
 const takeJob = `UPDATE jobs SET state = 1, attempt = attempt + 1, due = ?1, started = ?2, host = ?3, cpus = ?4
-WHERE seq = (SELECT seq FROM jobs WHERE state < 2 AND pool = ?5 AND width = ?6 AND due <= ?2 ORDER BY priority, seq LIMIT 1 {lock})
+WHERE seq = (SELECT seq FROM jobs WHERE state < 2 AND pool = ?5 AND width <= ?6 AND due <= ?2 ORDER BY priority, seq LIMIT 1 {lock})
 RETURNING ` + rowColumns + `, job`
 
 func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err error) {
@@ -87,6 +88,7 @@ func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err er
 	}
 	return Work{
 		Lease: rec.Lease, Job: rec.Job, Report: rec.Report, Until: until,
+		Last:      rec.Report.Attempt >= s.opts.MaxDeliver,
 		Exhausted: rec.Report.Attempt > s.opts.MaxDeliver,
 	}, true, nil
 }
@@ -94,7 +96,7 @@ func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err er
 // Reclaim ends the leases of a host whose earlier process is dead, so that its
 // jobs are taken again at once. It returns how many there were.
 func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
-	n, err := s.exec(ctx, "end leases of a host", `UPDATE jobs SET due = ?1 WHERE state < 2 AND state = 1 AND host = ?2 AND due > ?1`, s.now().UnixNano(), host)
+	n, err := s.exec(ctx, "reclaim jobs of a host", `UPDATE jobs SET due = ?1 WHERE state < 2 AND state = 1 AND host = ?2 AND due > ?1`, s.now().UnixNano(), host)
 	if n > 0 {
 		s.hub.everything()
 	}

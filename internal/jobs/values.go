@@ -39,7 +39,7 @@ func (s *Store) SetValue(ctx context.Context, v any, name ...string) error {
 	if err != nil {
 		return fmt.Errorf("encode value %q: %w", name, err)
 	}
-	_, err = s.exec(ctx, "store value", `INSERT INTO memory (name, value, stored) VALUES (?1, ?2, ?3)
+	_, err = s.exec(ctx, "set value", `INSERT INTO memory (name, value, stored) VALUES (?1, ?2, ?3)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.stored`,
 		valueName(name), append([]byte{packedPlain}, data...), s.now().UnixNano())
 	return err

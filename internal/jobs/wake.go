@@ -13,7 +13,8 @@ type hub struct {
 	jobs  map[string]*watch
 }
 
-// kind is what a slot can judge.
+// kind is a kind of slot: it judges jobs of its pool that ask for at most its
+// width.
 type kind struct {
 	pool  string
 	width int
@@ -117,12 +118,15 @@ func (h *hub) receive(message string) {
 	}
 }
 
-// work wakes the taker of a kind, if there is one: the next one looks first.
+// work wakes a taker for each width of slot that can judge a job of this kind.
+// The next taker of a line looks without being woken.
 func (h *hub) work(k kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if l := h.works[k]; l != nil {
-		wakeUp(l.wake)
+	for slot, l := range h.works {
+		if slot.pool == k.pool && slot.width >= k.width {
+			wakeUp(l.wake)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 type Config struct {
 	DataDir   string    `toml:"data_dir"`
 	HTTP      HTTP      `toml:"http"`
-	Broker    Broker    `toml:"broker"`
+	Database  Database  `toml:"database"`
 	Slots     Slots     `toml:"slots"`
 	Sandbox   Sandbox   `toml:"sandbox"`
 	Limits    Limits    `toml:"limits"`
@@ -36,8 +36,9 @@ type HTTP struct {
 	ShutdownGrace time.Duration `toml:"shutdown_grace"`
 }
 
-// Broker is where jobs wait. An empty URL is the embedded server.
-type Broker struct {
+// Database is where jobs and reports are stored. An empty URL is a SQLite
+// database in the data directory.
+type Database struct {
 	URL string `toml:"url"`
 }
 

@@ -97,7 +97,7 @@ func TestLoadErrors(t *testing.T) {
 		want       []string // in the error, in this order
 	}{
 		{"unknown key", "[http]\n\nlisen = \"x\"\n", nil, []string{":3: http.lisen: unknown key; use one of listen, max_blob"}},
-		{"unknown section", "[htp]\nlisten = \"x\"\n", nil, []string{":2: htp.listen: unknown key; use one of broker, canary, data_dir"}},
+		{"unknown section", "[htp]\nlisten = \"x\"\n", nil, []string{":2: htp.listen: unknown key; use one of canary, data_dir, database"}},
 		{"unknown empty section", "[htp]\n", nil, []string{":1: htp: unknown key"}},
 		{"unknown key of a nested section", "[limits.default]\nram = 1\n", nil,
 			[]string{":2: limits.default.ram: unknown key; use one of cpu_time, memory"}},
@@ -148,7 +148,7 @@ func TestValidateNamesTheKey(t *testing.T) {
 		"http.max_body":           func(c *Config) { c.HTTP.MaxBody = 0 },
 		"http.max_blob":           func(c *Config) { c.HTTP.MaxBlob = -1 },
 		"http.shutdown_grace":     func(c *Config) { c.HTTP.ShutdownGrace = -1 },
-		"broker.url":              func(c *Config) { c.Broker.URL = "http://x" },
+		"database.url":            func(c *Config) { c.Database.URL = "http://x" },
 		"slots.width":             func(c *Config) { c.Slots.CPUList, c.Slots.Width = cpuset.New(3), 2 },
 		"slots.pool":              func(c *Config) { c.Slots.Pool = "a.b" },
 		"slots.class":             func(c *Config) { c.Slots.Class = "a b" },
@@ -193,13 +193,13 @@ func TestValidateNamesTheKey(t *testing.T) {
 
 func TestLogShowsNoSecret(t *testing.T) {
 	for _, url := range []string{
-		"nats://user:hunter2@h:4222", "nats://hunter2@h:4222", "nats://a:1,nats://u:hunter2@b:1", "nats://h?token=hunter2",
+		"postgres://user:hunter2@h:5432/judged", "postgres://hunter2@h/judged", "postgres://u:hunter2@a:1,b:2/judged", "postgres://h/judged?password=hunter2",
 	} {
 		c := Default()
-		c.Broker.URL = url
+		c.Database.URL = url
 		var out bytes.Buffer
 		log := slog.New(slog.NewTextHandler(&out, nil))
-		log.Info("start", "config", c, "broker", c.Broker)
+		log.Info("start", "config", c, "database", c.Database)
 		if strings.Contains(out.String(), "hunter2") {
 			t.Errorf("%s is logged as %s", url, out.String())
 		}

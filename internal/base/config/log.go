@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"strings"
 	"time"
 
 	"judged/internal/base/cpuset"
@@ -13,7 +12,7 @@ import (
 
 // LogValue tells every setting under its key, without secrets.
 func (c Config) LogValue() slog.Value {
-	c.Broker.URL = redactURLs(c.Broker.URL)
+	c.Database.URL = redactURL(c.Database.URL)
 	var attrs []slog.Attr
 	for _, k := range keys(&c) {
 		attrs = append(attrs, slog.String(k.path, k.text()))
@@ -21,9 +20,9 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// LogValue tells the address without whoever logs in there.
-func (b Broker) LogValue() slog.Value {
-	return slog.StringValue(redactURLs(b.URL))
+// LogValue is the URL without its user, password and parameters.
+func (d Database) LogValue() slog.Value {
+	return slog.StringValue(redactURL(d.URL))
 }
 
 func (k key) text() string {
@@ -39,24 +38,18 @@ func (k key) text() string {
 	}
 }
 
-// redactURLs hides the whole user part: NATS takes a token in the place of the
-// user name, which url.URL.Redacted would show.
-func redactURLs(list string) string {
-	if list == "" {
+// redactURL hides the user and the parameters, one of which may be the password.
+func redactURL(text string) string {
+	if text == "" {
 		return ""
 	}
-	var out []string
-	for server := range strings.SplitSeq(list, ",") {
-		u, err := url.Parse(strings.TrimSpace(server))
-		if err != nil {
-			out = append(out, "(unreadable)")
-			continue
-		}
-		if u.User != nil {
-			u.User = url.User("redacted")
-		}
-		u.RawQuery = ""
-		out = append(out, u.String())
+	u, err := url.Parse(text)
+	if err != nil {
+		return "(unreadable)"
 	}
-	return strings.Join(out, ",")
+	if u.User != nil {
+		u.User = url.User("redacted")
+	}
+	u.RawQuery = ""
+	return u.String()
 }

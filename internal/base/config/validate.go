@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,7 +16,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// poolName is one token of a queue's subject.
+// poolName is also part of notifications between hosts, which spaces delimit.
 var poolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // validator gathers every finding: an operator wants to correct a file once.
@@ -35,7 +34,7 @@ func (c Config) Validate() error {
 	v := &validator{}
 	v.check(c.DataDir != "", "data_dir", "empty; name a directory for jobs and blobs")
 	v.http(c.HTTP)
-	v.broker(c.Broker)
+	v.database(c.Database)
 	v.slots(c.Slots)
 	v.sandbox(c.Sandbox)
 	v.limits(c.Limits)
@@ -63,16 +62,10 @@ func (v *validator) http(h HTTP) {
 	between(v, "http.shutdown_grace", h.ShutdownGrace, 0, time.Hour)
 }
 
-func (v *validator) broker(b Broker) {
-	for server := range strings.SplitSeq(b.URL, ",") {
-		if b.URL == "" {
-			return
-		}
-		// The URL may hold a password: it is not repeated in the error.
-		u, err := url.Parse(strings.TrimSpace(server))
-		ok := err == nil && u.Host != "" && slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme)
-		v.check(ok, "broker.url", `not a NATS address; write such as "nats://10.0.0.5:4222", or "" for the embedded server`)
-	}
+func (v *validator) database(d Database) {
+	// The URL may hold a password: it is not repeated in the error.
+	ok := d.URL == "" || strings.HasPrefix(d.URL, "postgres://") || strings.HasPrefix(d.URL, "postgresql://")
+	v.check(ok, "database.url", `not the address of a PostgreSQL server; write such as "postgres://judged@10.0.0.5/judged", or "" for SQLite in the data directory`)
 }
 
 func (v *validator) slots(s Slots) {

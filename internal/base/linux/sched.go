@@ -105,15 +105,6 @@ func TouchAccounting(tid int) error {
 	return nil
 }
 
-// Monotonic reads CLOCK_MONOTONIC by a system call.
-//
-// Deprecated: only the broker uses it, and goes with it.
-func Monotonic() time.Duration {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail for this clock
-	return time.Duration(ts.Nano())
-}
-
 // ThreadCPUTime reads CLOCK_THREAD_CPUTIME_ID: what the calling thread has run
 // on CPUs, the part of a control group's CPU time that is its own.
 func ThreadCPUTime() time.Duration {

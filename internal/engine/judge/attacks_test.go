@@ -115,28 +115,28 @@ const (
 func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Layers) *arena {
 	t.Helper()
 	c := config.Default()
-	ct, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(),
+	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(),
 		Width: width, Count: 2, Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Without: without,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &arena{eng: ct, slack: 1}
+	a := &arena{eng: eng, slack: 1}
 	if attacks.InGuest(t) {
 		a.slack = emulation
 	}
-	for _, s := range ct.Slots() {
-		a.workers = append(a.workers, ct.Worker(s))
+	for _, s := range eng.Slots() {
+		a.workers = append(a.workers, eng.Worker(s))
 	}
 	if len(a.workers) == 1 {
-		second, err := ct.WorkerOn(a.workers[0].Slot())
+		second, err := eng.WorkerOn(a.workers[0].Slot())
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.workers = append(a.workers, second)
 	}
-	a.host = newHost(t, ct)
+	a.host = newHost(t, eng)
 	a.settle()
 	a.before = a.host.look(t)
 	return a

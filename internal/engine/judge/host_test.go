@@ -35,13 +35,13 @@ const canaryText = "nobody has read or written this\n"
 // TestMain knows it.
 const bystanderName = "bystander"
 
-func newHost(t *testing.T, ct *engine.Engine) *host {
+func newHost(t *testing.T, eng *engine.Engine) *host {
 	t.Helper()
 	dir, err := os.MkdirTemp("", fmt.Sprintf("judged-attacks-%d-", os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{canary: filepath.Join(dir, "canary"), listeners: map[string]int{}, online: ct.Topology().Online,
+	h := &host{canary: filepath.Join(dir, "canary"), listeners: map[string]int{}, online: eng.Topology().Online,
 		abstract: fmt.Sprintf("judged-attacks-%d", os.Getpid())}
 	h.writeCanary(t)
 	if err := os.Chmod(dir, 0o777); err != nil {

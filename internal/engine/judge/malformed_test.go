@@ -32,11 +32,11 @@ func newBench(t *testing.T) bench { return newBenchIn(t, config.Default()) }
 func newBenchIn(t *testing.T, c config.Config) bench {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	ct := openEngineOf(t, c, 1)
-	worker := ct.Worker(ct.Slots()[0])
+	eng := openEngineOf(t, c, 1)
+	worker := eng.Worker(eng.Slots()[0])
 	t.Cleanup(func() {
 		worker.Settle()
-		if err := ct.Close(); err != nil {
+		if err := eng.Close(); err != nil {
 			t.Error(err)
 		}
 		assertNothingLeft(t)

@@ -29,7 +29,7 @@ func TestMarks(t *testing.T) {
 	p := math.Floor(256*fast/100+1) / 256
 	kinds := []string{"none", "timers", "sockets", "forks", "sleeps", "threads", "barriers"}
 	program := testkit.CompileC(t, filepath.Join("..", "..", "..", "testdata", "attacks", "170-mark-runs.c"), false)
-	ct := openEngine(t, 1)
+	eng := openEngine(t, 1)
 	for policy, expected := range map[job.Policy]float64{job.Single: p, job.Confirm: confirmed(p)} {
 		counts := map[string]*tally{}
 		for _, kind := range kinds {
@@ -37,7 +37,7 @@ func TestMarks(t *testing.T) {
 		}
 		for range *marks {
 			for _, kind := range kinds {
-				r, err := judge.Run(t.Context(), ct.Worker(ct.Slots()[0]), judge.Task{
+				r, err := judge.Run(t.Context(), eng.Worker(eng.Slots()[0]), judge.Task{
 					Args:    []string{"./mark", kind, strconv.Itoa(slowMS), strconv.Itoa(fast)},
 					Files:   []sandbox.File{{Name: "mark", Path: program, Exec: true}},
 					Tests:   []judge.Test{{Name: "1"}},
@@ -59,7 +59,7 @@ func TestMarks(t *testing.T) {
 			}
 		}
 	}
-	if err := ct.Close(); err != nil {
+	if err := eng.Close(); err != nil {
 		t.Error(err)
 	}
 }

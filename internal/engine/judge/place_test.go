@@ -42,13 +42,13 @@ func (p *places) place(_ context.Context, wish stats.Placement) (measure.Place, 
 }
 
 // otherStand is on CPUs that are no slot, on any machine: CPU 0.
-func otherWorker(t *testing.T, ct *engine.Engine) *measure.Worker {
+func otherWorker(t *testing.T, eng *engine.Engine) *measure.Worker {
 	t.Helper()
-	ground, err := ct.Ground(cpuset.New(0), cpuset.New(ct.Slots()[0].Node))
+	ground, err := eng.UnplannedSlot(cpuset.New(0), cpuset.New(eng.Slots()[0].Node))
 	if err != nil {
 		t.Fatal(err)
 	}
-	worker, err := ct.WorkerOn(ground)
+	worker, err := eng.WorkerOn(ground)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,11 +104,11 @@ int main(void)
 
 func TestPlaces(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	ct := openEngine(t, 1)
-	p := places{home: ct.Worker(ct.Slots()[0]), other: otherWorker(t, ct)}
+	eng := openEngine(t, 1)
+	p := places{home: eng.Worker(eng.Slots()[0]), other: otherWorker(t, eng)}
 	p.home.SetThresholds(unmoved())
 	p.other.SetThresholds(unmoved())
-	here, there := ct.Slots()[0].CPUs.String(), "0"
+	here, there := eng.Slots()[0].CPUs.String(), "0"
 	quiet, both := stats.Placement{Quiet: true}, stats.Placement{Quiet: true, OtherCore: true}
 	program := spinning(t)
 	// The guard band decides what is near, not how long a run takes here.
@@ -170,7 +170,7 @@ func TestPlaces(t *testing.T) {
 			}
 		})
 	}
-	if err := ct.Close(); err != nil {
+	if err := eng.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -70,8 +70,8 @@ func slotFits(t *testing.T, width int) error {
 // judgeAll judges samples in one engine, one after the other.
 func judgeAll(t *testing.T, width int, list []samples.Sample) {
 	t.Helper()
-	ct := openEngine(t, width)
-	worker := ct.Worker(ct.Slots()[0])
+	eng := openEngine(t, width)
+	worker := eng.Worker(eng.Slots()[0])
 	for _, s := range list {
 		t.Run(s.Name, func(t *testing.T) {
 			testkit.Need(t, s.Needs...)
@@ -85,7 +85,7 @@ func judgeAll(t *testing.T, width int, list []samples.Sample) {
 		})
 	}
 	worker.Settle()
-	if err := ct.Close(); err != nil {
+	if err := eng.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -97,14 +97,14 @@ func openEngine(t *testing.T, width int) *engine.Engine {
 
 func openEngineOf(t *testing.T, c config.Config, width int) *engine.Engine {
 	t.Helper()
-	ct, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(),
+	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(),
 		Width: width, Count: 1, Root: sandbox.RootPrivate, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ct
+	return eng
 }
 
 // taskOf goes the way of judged run: defaults filled in, paths as they are.

@@ -58,7 +58,7 @@ func TestWhatEndsAnExamination(t *testing.T) {
 		{"a job without another slot", "1@0 2@1", "", "2", leaseOne, true},
 		{"a job with another slot", "1@0 2@1", "", "", leaseOne, false},
 		{"a job that the slot is not for", "1@0 2@1", Quarantine, "2", leaseOne, false},
-		{"a look", "1@0 2@1", "", "2", func(ctx context.Context, p *Pool, _ *Lease) error { return p.Await(ctx) }, false},
+		{"a look", "1@0 2@1", "", "2", func(ctx context.Context, p *Pool, _ *Lease) error { _, err := p.Await(ctx); return err }, false},
 		{"a run that needs quiet beside it", "1@0 2@0", "", "2", borrowWish(Wish{Quiet: true}), true},
 		{"one that needs quiet beside a slot out of use", "1@0 2@0", Quarantine, "2", borrowWish(Wish{Quiet: true}), true},
 		{"one that needs quiet elsewhere", "1@0 2@1", "", "2", borrowWish(Wish{Quiet: true}), false},
@@ -121,18 +121,22 @@ func borrowWish(w Wish) func(context.Context, *Pool, *Lease) error {
 // TestAwait: it returns when a job would have a slot, and takes none.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pool := NewPool(parseSlots(t, "1@0"), time.Now)
+		pool := NewPool(parseSlots(t, "1@0 2@0"), time.Now)
+		other := lease(t, pool, "2")
 		var log []string
 		looking := func(what string) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if err := pool.Await(ctx); err == nil {
-				log = append(log, what)
+			if s, err := pool.Await(ctx); err == nil {
+				log = append(log, what+" "+s.CPUs.String())
 			}
 		}
 		looking("idle")
 		ended := examined(t, pool, "1")
 		looking("examined")
+		other.Release()
+		looking("examined, the other one idle")
+		other = lease(t, pool, "2")
 		l := mustLease(t, pool)
 		<-ended
 		looking("busy")
@@ -149,7 +153,7 @@ func TestAwait(t *testing.T) {
 		}
 		mustLease(t, pool).Release()
 		<-ended
-		if diff := cmp.Diff([]string{"idle", "examined", "idle again"}, log); diff != "" {
+		if diff := cmp.Diff([]string{"idle 1", "examined 1", "examined, the other one idle 2", "idle again 1"}, log); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})

@@ -175,12 +175,12 @@ func (p *Pool) grant(t *turn, kept []*place) bool {
 	return false
 }
 
-// choose takes the one that was idle longest. That spreads work over the slots,
-// and heat too.
+// choose takes the one that was idle longest, and none that is being examined
+// while there is another. That spreads work over the slots, and heat too.
 func (p *Pool) choose(t *turn, w Wish, kept []*place) *place {
 	var best *place
 	for _, s := range p.places {
-		if p.fits(t, w, s, kept) && (best == nil || s.since.Before(best.since)) {
+		if p.fits(t, w, s, kept) && (best == nil || s.before(best)) {
 			best = s
 		}
 	}
@@ -211,7 +211,7 @@ func (p *Pool) fits(t *turn, w Wish, s *place, kept []*place) bool {
 func (p *Pool) give(t *turn, s *place, w Wish) *Lease {
 	switch {
 	case t.look:
-		return nil
+		return &Lease{pool: p, place: s, done: true}
 	case t.from != nil && s == t.from.place:
 		s.resting = false
 	default:

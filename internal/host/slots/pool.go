@@ -70,11 +70,16 @@ func (p *Pool) Lease(ctx context.Context) (*Lease, error) {
 	return p.await(ctx, p.enqueue(&turn{wishes: []Wish{{}}}))
 }
 
-// Await returns when Lease would have a slot: one is idle, or is only being
-// examined. It fails only with the cause of ctx.
-func (p *Pool) Await(ctx context.Context) error {
-	_, err := p.await(ctx, p.enqueue(&turn{look: true, wishes: []Wish{{}}}))
-	return err
+// Await waits until Lease would get a slot, and returns it: the one that was
+// idle longest, or else one that is only being examined. It takes nothing, so
+// the lease that follows may be of another slot. It fails only with the cause of
+// ctx.
+func (p *Pool) Await(ctx context.Context) (Slot, error) {
+	l, err := p.await(ctx, p.enqueue(&turn{look: true, wishes: []Wish{{}}}))
+	if err != nil {
+		return Slot{}, err
+	}
+	return l.Slot(), nil
 }
 
 // Examine waits until a certain slot is free and nobody who judges wants it,

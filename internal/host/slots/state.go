@@ -62,6 +62,15 @@ func (p *place) inUse() bool { return len(p.holds) == 0 }
 // idle reports whether a job can have the slot now.
 func (p *place) idle() bool { return p.inUse() && !p.leased }
 
+// before reports whether p is the better choice of two that fit: nobody examines
+// it, or it was idle for longer.
+func (p *place) before(o *place) bool {
+	if (p.end == nil) != (o.end == nil) {
+		return p.end == nil
+	}
+	return p.since.Before(o.since)
+}
+
 // state is what Status shows.
 func (p *place) state() string {
 	_, quarantined := p.holds[Quarantine]

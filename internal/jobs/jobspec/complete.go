@@ -30,9 +30,9 @@ const (
 	itself     = "{program}"
 )
 
-// maxHeads is how many bytes of output all tests of a job may quote together.
-// In a record they take up to 1.9 times that: control characters are six bytes
-// of JSON each, which s2 packs into two. A broker's message has 31 MiB.
+// maxHeads is how many bytes of output all tests of a job may quote together: a
+// report is read and written whole. In the database they take up to 1.9 times
+// that: control characters are six bytes of JSON each, which s2 packs into two.
 const maxHeads = 12 << 20
 
 // argPointer is what execve needs of the stack for an argument beside its text.

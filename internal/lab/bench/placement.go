@@ -120,7 +120,7 @@ func (s *Site) openWorker(cpus, nodes cpuset.Set) (*measure.Worker, error) {
 	if slot := own.Slot(); cpus.String() == slot.CPUs.String() && nodes.String() == cpuset.New(slot.Node).String() {
 		return own, nil
 	}
-	ground, err := s.eng.Ground(cpus, nodes)
+	ground, err := s.eng.UnplannedSlot(cpus, nodes)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (s *Site) neighbours() (err error) {
 		if n, _ := t.Node(c.Node); n.MemTotal == 0 {
 			nodes = memoryNodes(s.eng)
 		}
-		ground, err := s.eng.Ground(cpuset.New(id), nodes)
+		ground, err := s.eng.UnplannedSlot(cpuset.New(id), nodes)
 		if err != nil {
 			return err
 		}

@@ -247,7 +247,7 @@ func (p *prober) nextToOthers(ctx context.Context, loads *bench.Loads, s slots.S
 	var grounds []sandbox.Slot
 	for _, other := range others {
 		for _, id := range other.CPUs {
-			ground, err := p.eng.Ground(cpuset.New(id), cpuset.New(other.Node))
+			ground, err := p.eng.UnplannedSlot(cpuset.New(id), cpuset.New(other.Node))
 			if err != nil {
 				return nil, err
 			}

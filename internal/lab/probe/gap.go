@@ -83,7 +83,7 @@ func (p *prober) workerOn(cpu cpuset.Set, node int) (*measure.Worker, error) {
 			return p.eng.Worker(s), nil
 		}
 	}
-	ground, err := p.eng.Ground(cpu, cpuset.New(node))
+	ground, err := p.eng.UnplannedSlot(cpu, cpuset.New(node))
 	if err != nil {
 		return nil, err
 	}

@@ -17,8 +17,7 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/base/job"
-	"judged/internal/broker"
-	"judged/internal/store"
+	"judged/internal/jobs"
 	"judged/internal/testkit"
 )
 
@@ -63,42 +62,24 @@ func bareRun(b *testing.B, path string) time.Duration {
 func prefill(b *testing.B, c config.Config) {
 	b.Helper()
 	ctx := context.Background()
-	br, err := broker.Start(ctx, broker.Options{Dir: filepath.Join(c.DataDir, "nats")})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer br.Close()
-	s, err := store.Open(ctx, br, store.Options{})
+	s, err := jobs.Open(ctx, jobs.Options{File: filepath.Join(c.DataDir, "judged.db")})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	work := make(chan int)
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for n := range work {
-				id := fmt.Sprintf("old-%d", n)
-				_, err := s.Create(ctx, store.Record{ID: id, Job: job.Job{Priority: job.Practice}})
-				if err != nil {
-					b.Error(err)
-					continue
-				}
-				r, err := s.Begin(ctx, id, 1, "1")
-				if err == nil {
-					err = s.Finish(ctx, r, job.Report{Verdict: job.Accepted})
-				}
-				if err != nil {
-					b.Error(err)
-				}
-			}
-		})
-	}
 	for n := range doneJobs {
-		work <- n
+		_, _, err := s.Put(ctx, jobs.Submission{ID: fmt.Sprintf("old-%d", n), Job: job.Job{Priority: job.Practice}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		w, err := s.Take(ctx, jobs.Want{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Finish(ctx, w.Lease, job.Report{Verdict: job.Accepted}); err != nil {
+			b.Fatal(err)
+		}
 	}
-	close(work)
-	wg.Wait()
 }
 
 // yardsticks are the programs that are judged and run bare: the smallest there

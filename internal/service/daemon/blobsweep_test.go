@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -16,7 +15,7 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/base/job"
-	"judged/internal/store"
+	"judged/internal/jobs"
 	"judged/internal/testkit"
 )
 
@@ -44,7 +43,7 @@ func TestSweepBlobs(t *testing.T) {
 	}
 	ref := func(f job.File) *job.File { return &f }
 	create := func(id string, j job.Job) {
-		if _, err := d.store.Create(t.Context(), store.Record{ID: id, Job: j}); err != nil {
+		if _, _, err := d.store.Put(t.Context(), jobs.Submission{ID: id, Job: j}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,59 +129,4 @@ func contents(t *testing.T, c config.Config) []string {
 	}
 	slices.Sort(all)
 	return all
-}
-
-func TestUnfinishedBlobs(t *testing.T) {
-	broken := errors.New("the broker is gone")
-	queued, done := store.Summary{State: job.Queued}, store.Summary{State: job.Done}
-	tests := []struct {
-		name  string
-		index map[string]store.Summary // beside a job that can be read
-		want  map[string]bool
-		err   error
-	}{
-		{"all can be read", nil, map[string]bool{"readable's": true}, nil},
-		{"one cannot", map[string]store.Summary{"lost": queued}, nil, broken},
-		{"it is over meanwhile", map[string]store.Summary{"lost": done}, map[string]bool{"readable's": true}, nil},
-		{"it is forgotten meanwhile", map[string]store.Summary{}, map[string]bool{"readable's": true}, nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := fakeRecords{ids: []string{"readable"}, index: map[string]store.Summary{"readable": queued}, err: broken}
-			if tt.index != nil {
-				r.ids = []string{"lost", "readable"}
-			}
-			for id, s := range tt.index {
-				r.index[id] = s
-			}
-			got, err := unfinishedBlobs(t.Context(), r)
-			if !errors.Is(err, tt.err) {
-				t.Errorf("error %v, want %v", err, tt.err)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("blobs (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// fakeRecords can read one job.
-type fakeRecords struct {
-	ids   []string
-	index map[string]store.Summary
-	err   error
-}
-
-func (r fakeRecords) Unfinished() []string { return r.ids }
-
-func (r fakeRecords) Summary(id string) (store.Summary, bool) {
-	s, ok := r.index[id]
-	return s, ok
-}
-
-func (r fakeRecords) Get(_ context.Context, id string) (store.Record, error) {
-	if id != "readable" {
-		return store.Record{}, r.err
-	}
-	return store.Record{ID: id, Job: job.Job{Program: job.File{Blob: id + "'s"}}}, nil
 }

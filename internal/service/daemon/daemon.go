@@ -17,16 +17,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"judged/internal/base/config"
-	"judged/internal/broker"
 	"judged/internal/engine"
 	"judged/internal/host/slots"
+	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/queue"
 	"judged/internal/service/dispatch"
 	"judged/internal/service/httpapi"
 	"judged/internal/service/metrics"
 	"judged/internal/service/slothealth"
-	"judged/internal/store"
 	"judged/internal/timing/canary"
 )
 
@@ -44,10 +42,10 @@ type Options struct {
 	Reload func() (config.Config, error)
 }
 
-// The clocks of a lease on a job: a crashed daemon's jobs are delivered again
-// after ackWait at the latest, three heartbeats may get lost.
+// A job whose daemon has crashed is judged elsewhere after leaseTime; three
+// heartbeats may get lost.
 const (
-	ackWait   = 20 * time.Second
+	leaseTime = 20 * time.Second
 	heartbeat = 5 * time.Second
 )
 
@@ -56,16 +54,14 @@ type daemon struct {
 	o          Options
 	listener   net.Listener
 	space      space
-	broker     *broker.Broker
 	blobs      *blobs.Store
-	store      *store.Store
-	queue      *queue.Queue
+	store      *storage
 	tuned      *tuned
 	eng        *engine.Engine
 	pool       *slots.Pool
 	monitor    *slothealth.Monitor
 	dispatcher *dispatch.Dispatcher
-	metrics    *metrics.Metrics
+	metrics    atomic.Pointer[metrics.Metrics] // nil until the host is known
 	health     *health
 	api        atomic.Pointer[httpapi.Server] // another one after a reload
 	draining   atomic.Bool
@@ -73,7 +69,7 @@ type daemon struct {
 }
 
 // Run serves until drain is done, finishes what runs, and returns. When abort
-// is done it hands what runs back to the queue instead. Errors end with the
+// is done it returns what runs to be judged later instead. Errors end with the
 // next step; a *engine.UsageError is unusable configuration.
 func Run(drain, abort context.Context, o Options) (err error) {
 	d := &daemon{o: o}
@@ -94,7 +90,7 @@ func (d *daemon) open(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.dispatcher.Sweep(ctx)
+	return d.reclaim(ctx)
 }
 
 // closing remembers how to take a part down.
@@ -133,22 +129,50 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 		return fmt.Errorf("make data folder: %w; set data_dir to a folder that judged may write", err)
 	}
 	d.space = space{c.DataDir}
-	d.broker, err = broker.Start(ctx, broker.Options{Dir: filepath.Join(c.DataDir, "nats"), URL: c.Broker.URL, Log: d.o.Log})
+	lock, err := lockFolder(c.DataDir)
 	if err != nil {
 		return err
 	}
-	d.closing(d.broker.Close)
+	d.closing(lock.Close)
+	if err := refuseOldData(c.DataDir); err != nil {
+		return err
+	}
 	if d.blobs, err = blobs.Open(filepath.Join(c.DataDir, "blobs"), c.HTTP.MaxBlob); err != nil {
 		return err
 	}
-	d.store, err = store.Open(ctx, d.broker, store.Options{Retention: c.Retention.MaxAge, MaxJobs: c.Retention.MaxJobs, Writable: d.writable, Log: d.o.Log})
+	store, err := jobs.Open(ctx, jobs.Options{
+		URL: c.Database.URL, File: filepath.Join(c.DataDir, "judged.db"), Lease: leaseTime, MaxDeliver: c.Queue.MaxDeliver,
+		MaxWaiting: c.Queue.MaxWaiting, Retention: c.Retention.MaxAge, MaxJobs: c.Retention.MaxJobs, Log: d.o.Log, OnUnavailable: d.storeFailed,
+	})
 	if err != nil {
 		return err
 	}
-	d.closing(d.store.Close)
-	d.queue, err = queue.Open(ctx, d.broker, queue.Options{Pool: c.Slots.Pool, MaxDeliver: c.Queue.MaxDeliver, AckWait: ackWait, Log: d.o.Log})
+	d.closing(store.Close)
+	d.store = &storage{store, d.space, d.storeFailed, d.jobCancelled}
+	return nil
+}
+
+// reclaim takes over the jobs that the process before this one held. The lock of
+// the data folder says that it has ended. A host that is alone with its database
+// judges all jobs in it, whatever its pool was called when they came.
+func (d *daemon) reclaim(ctx context.Context) error {
+	held, err := d.store.Reclaim(ctx, d.owner())
+	if err != nil {
+		return err
+	}
+	if held > 0 {
+		d.o.Log.Info("jobs that ran when judged last ended are judged again", "jobs", held)
+	}
+	if d.o.Config.Database.URL != "" {
+		return nil
+	}
+	_, err = d.store.Adopt(ctx, d.o.Config.Slots.Pool)
 	return err
 }
+
+// owner is under which name this daemon holds jobs: two on one host have two
+// data folders.
+func (d *daemon) owner() string { return d.eng.Name() + ":" + d.o.Config.DataDir }
 
 func (d *daemon) openEngine(context.Context) (err error) {
 	if d.eng, err = engine.Open(d.o.Engine); err != nil {
@@ -164,24 +188,25 @@ func (d *daemon) openParts(ctx context.Context) error {
 	if err := d.health.examine(ctx); err != nil {
 		return err
 	}
-	d.metrics = d.newMetrics()
-	d.tuned.drifted = d.metrics.TuneDrifted
+	measured := d.newMetrics()
+	d.metrics.Store(measured)
+	d.tuned.drifted = measured.TuneDrifted
 	kernels, err := canary.New(d.eng.Topology())
 	if err != nil {
 		return err
 	}
 	d.closing(kernels.Close)
-	kept := &storage{d.store, d.space, d.metrics.StoreFailed}
 	d.monitor = slothealth.New(slothealth.Options{
-		Engine: d.eng, Pool: d.pool, Store: kept, Doctor: d.health.report, Observer: observer{d.metrics},
+		Engine: d.eng, Pool: d.pool, Store: d.store, Doctor: d.health.report, Observer: observer{measured},
 		Canary: readings{kernels, d.eng}, Interval: d.o.Config.Canary.Interval, Log: d.o.Log,
 	})
 	if err := d.monitor.Restore(ctx); err != nil {
 		return err
 	}
 	d.dispatcher = dispatch.New(dispatch.Options{
-		Engine: d.eng, Health: d.monitor, Pool: d.pool, Queue: d.queue, Store: kept, Writable: d.writable, BlobPath: d.blobs.Path,
-		Doctor: d.health.report, Observer: observer{d.metrics}, MaxDeliver: d.o.Config.Queue.MaxDeliver, Heartbeat: heartbeat, Log: d.o.Log,
+		Engine: d.eng, Health: d.monitor, Pool: d.pool, Source: d.store, BlobPath: d.blobs.Path,
+		Want:   jobs.Want{Pool: d.o.Config.Slots.Pool, Width: d.o.Config.Slots.Width, Host: d.owner()},
+		Doctor: d.health.report, Observer: observer{measured}, Heartbeat: heartbeat, Log: d.o.Log,
 	})
 	tokens, err := loadTokens(d.o.Config.HTTP)
 	if err != nil {
@@ -191,9 +216,9 @@ func (d *daemon) openParts(ctx context.Context) error {
 		d.o.Log.Warn("no tokens are configured: everybody on this machine may submit and cancel jobs; set http.token_file")
 	}
 	d.api.Store(httpapi.New(httpapi.Options{
-		Config: d.o.Config, Tokens: tokens, Jobs: kept, Queue: d.queue, Blobs: &files{d.blobs, d.space, d.metrics.StoreFailed},
-		Slots: d.monitor, Cancel: d.dispatcher,
-		Doctor: d.health.doctor, Accepts: d.accepts, Ready: d.ready, Metrics: d.metrics.Handler(), Log: d.o.Log, Now: time.Now,
+		Config: d.o.Config, Tokens: tokens, Jobs: d.store, Blobs: &files{d.blobs, d.space, d.storeFailed},
+		Slots:  d.monitor,
+		Doctor: d.health.doctor, Accepts: d.accepts, Ready: d.ready, Metrics: measured.Handler(), Log: d.o.Log, Now: time.Now,
 	}))
 	return nil
 }
@@ -220,10 +245,10 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	defer stopDispatching()
 	group.Go(func() error { d.monitor.Run(dispatching); return nil })
 	group.Go(func() error {
-		err := d.dispatcher.Run(dispatching, abort)
+		d.dispatcher.Run(dispatching, abort)
 		d.draining.Store(true)
 		stopWatching()
-		return errors.Join(err, d.shutdown(server))
+		return d.shutdown(server)
 	})
 	group.Go(func() error {
 		<-dispatching.Done()

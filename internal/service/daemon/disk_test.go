@@ -58,11 +58,11 @@ func diskFull(t *testing.T, room int) {
 			d.accepted(id)
 		}
 	} else {
-		testkit.WaitFor(t, patience, "a report that cannot be stored", func() bool {
-			return values(d.scrape()["judged_store_errors_total"])["operation=finish"] > 0
+		testkit.WaitFor(t, patience, "the next job to be left waiting", func() bool {
+			return values(d.scrape()["judged_store_errors_total"])["operation=take"] > 0
 		})
-		testkit.WaitFor(t, patience, "the log to tell to free disk space", func() bool {
-			return strings.Contains(d.said(), "no job is taken until reports can be stored") && strings.Contains(d.said(), "free disk space there")
+		testkit.WaitFor(t, patience, "the log to say what to do", func() bool {
+			return strings.Contains(d.said(), "cannot take jobs; retrying every second") && strings.Contains(d.said(), "free disk space there")
 		})
 	}
 
@@ -78,10 +78,10 @@ func diskFull(t *testing.T, room int) {
 	d.drain()
 }
 
-// accepted waits for a job, and wants AC.
+// accepted waits for a job, and wants AC in the first attempt that counts.
 func (i *instance) accepted(id string) {
 	i.t.Helper()
-	if r := i.finish(id); r.Verdict != job.Accepted {
+	if r := i.finish(id); r.Verdict != job.Accepted || r.Attempt != 1 {
 		i.t.Errorf("job %s: %s in attempt %d: %s", id, r.Verdict, r.Attempt, r.Message)
 	}
 }

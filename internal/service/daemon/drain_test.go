@@ -111,7 +111,7 @@ func TestSecondSignalHandsBackWhatRuns(t *testing.T) {
 // A daemon that is told to end while it starts has nothing to finish.
 func TestSignalWhileStarting(t *testing.T) {
 	c := settings(t)
-	// The folder is made before the broker is started, which takes longest.
+	// The folder is made before the host is examined, which takes longest.
 	p := launch(t, c)
 	testkit.WaitFor(t, patience, "the daemon to make its data folder", func() bool {
 		return exists(c.DataDir) || ended(p)

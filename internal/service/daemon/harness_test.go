@@ -15,9 +15,8 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/base/job"
-	"judged/internal/broker"
+	"judged/internal/jobs"
 	"judged/internal/jobs/client"
-	"judged/internal/store"
 	"judged/internal/testkit"
 )
 
@@ -224,19 +223,14 @@ func (i *instance) idle() {
 // inspect opens the records of a daemon that has ended.
 func inspect(t *testing.T, c config.Config) map[string]job.Report {
 	t.Helper()
-	b, err := broker.Start(t.Context(), broker.Options{Dir: filepath.Join(c.DataDir, "nats")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	s, err := store.Open(t.Context(), b, store.Options{})
+	s, err := jobs.Open(t.Context(), jobs.Options{URL: c.Database.URL, File: filepath.Join(c.DataDir, "judged.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	all := map[string]job.Report{}
 	for after := ""; ; {
-		page, next, err := s.List(t.Context(), store.Filter{After: after, Limit: 100})
+		page, next, err := s.List(t.Context(), jobs.Filter{After: after, Limit: 100})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,8 +107,10 @@ func expect(all []job.Report) expected {
 				add("judged_runs_total", "verdict="+string(t.Verdict))
 				observe("judged_run_cpu_seconds", run.CPUTime)
 				observe("judged_run_wall_seconds", run.WallTime)
-				x.counts["judged_sandbox_overhead_seconds"]++
-				x.counts["judged_evidence_seconds"]++
+				if r.State == job.Done { // only the host itself knows these, when it stores the report
+					x.counts["judged_sandbox_overhead_seconds"]++
+					x.counts["judged_evidence_seconds"]++
+				}
 				if run.Evidence.RunDelay != nil {
 					observe("judged_run_delay_seconds", *run.Evidence.RunDelay)
 				}

@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"context"
 	"time"
 
 	"judged/internal/base/job"
 	"judged/internal/host/tune"
+	"judged/internal/jobs"
 	"judged/internal/service/dispatch"
 	"judged/internal/service/metrics"
 )
@@ -30,15 +32,32 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 		Version: d.o.Version, Revision: d.o.Revision,
 		Host: metrics.HostInfo{Pool: host.Pool, Fingerprint: host.Fingerprint, CPUModel: host.CPUModel, Kernel: host.Kernel,
 			Isolation: host.Isolation, Environment: environment},
-		Ready:      d.ready,
-		FreeBytes:  d.space.bytes,
-		Slots:      d.slotStates,
-		Doctor:     d.checkStates,
-		QueueDepth: d.queue.Depth,
-		Tuned:      d.tuned.inForce,
-		Settings:   tune.IDs(),
-		Turbo:      func() string { return string(d.eng.Turbo(d.eng.CPUs()).Value) },
+		Ready:     d.ready,
+		FreeBytes: d.space.bytes,
+		Slots:     d.slotStates,
+		Doctor:    d.checkStates,
+		QueueDepth: func(ctx context.Context) (map[job.Priority]int, error) {
+			return d.store.Depth(ctx, d.o.Config.Slots.Pool)
+		},
+		Tuned:           d.tuned.inForce,
+		Settings:        tune.IDs(),
+		StoreOperations: append(jobs.Operations(), blobOperation),
+		Turbo:           func() string { return string(d.eng.Turbo(d.eng.CPUs()).Value) },
 	})
+}
+
+// storeFailed counts an operation of the storage. While judged starts, the error
+// that it ends with says it.
+func (d *daemon) storeFailed(operation string) {
+	if m := d.metrics.Load(); m != nil {
+		m.StoreFailed(operation)
+	}
+}
+
+func (d *daemon) jobCancelled(r *job.Report) {
+	if m := d.metrics.Load(); m != nil {
+		m.JobDone(r, -1)
+	}
 }
 
 func (d *daemon) slotStates() []metrics.SlotStatus {

@@ -53,6 +53,7 @@ func (d *daemon) reload(now config.Config) (config.Config, error) {
 		return now, err
 	}
 	d.api.Store(d.api.Load().With(then, tokens))
+	d.store.SetMaxWaiting(then.Queue.MaxWaiting)
 	d.o.Log.Info("configuration and tokens were read again", "by", "SIGHUP", "changed", config.Differences(now, then), "tokens", tokens.Names())
 	if left := config.Differences(then, next); len(left) > 0 {
 		d.o.Log.Warn("these settings cannot change while judged serves; restart it to use them", "settings", left)

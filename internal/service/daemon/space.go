@@ -8,16 +8,14 @@ import (
 	"judged/internal/base/units"
 )
 
-// space is the room where the data is. What judged writes stays above a floor:
-// a write that fails for lack of space ends the embedded broker, which keeps the
-// first write error of a stream for good.
+// space is the room where the data is.
 type space struct{ dir string }
 
 const (
 	// reserveBytes is below what no job and no file is accepted: the reports of
 	// jobs that were accepted fit into what is left.
 	reserveBytes units.Bytes = 64 << 20
-	// floorBytes is below what nothing is written. The largest record has 31 MiB.
+	// floorBytes is below what no job is started: its report would have to wait.
 	floorBytes units.Bytes = 32 << 20
 	// fewestInodes is for the files that judged makes in addition to those of callers.
 	fewestInodes = 64

@@ -89,6 +89,13 @@ func TestRefusesToStart(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, []string{"data", "data_dir"}},
+		{"data of an earlier version", func(t *testing.T, c *config.Config) {
+			if err := os.MkdirAll(filepath.Join(c.DataDir, "nats"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"nats", "earlier version", "move the folder away"}},
+		{"database that does not answer", func(_ *testing.T, c *config.Config) { c.Database.URL = "postgres://u:secret@127.0.0.1:1/judged" },
+			[]string{"127.0.0.1:1", "check that"}},
 		{"CPU that is not there", func(_ *testing.T, c *config.Config) { c.Slots.CPUList = []int{4097} }, []string{"4097"}},
 		{"configuration out of range", func(_ *testing.T, c *config.Config) { c.Queue.MaxWaiting = 0 }, []string{"queue.max_waiting"}},
 	} {

@@ -3,111 +3,76 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"judged/internal/base/job"
 	"judged/internal/base/units"
+	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/service/metrics"
-	"judged/internal/store"
 )
 
-// storage is the store as the other parts have it: it writes nothing that there
-// is no room for, and counts what fails.
+// storage is the store as the other parts have it: it takes on nothing that there
+// may be no room for.
 type storage struct {
-	*store.Store
-	space  space
-	failed func(metrics.StoreOperation)
+	*jobs.Store
+	space     space
+	failed    func(operation string)
+	cancelled func(*job.Report)
 }
 
-// Create needs more room than the rest: it is what brings more writes.
-func (s *storage) Create(ctx context.Context, r store.Record) (existing *store.Record, err error) {
-	if err = s.space.check(reserveBytes); err == nil {
-		existing, err = s.Store.Create(ctx, r)
+// Put leaves room for the reports of the jobs that were accepted before.
+func (s *storage) Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, created bool, err error) {
+	if err := s.room("put", reserveBytes); err != nil {
+		return rec, false, err
 	}
-	return existing, s.seen(metrics.StoreCreate, err)
+	return s.Store.Put(ctx, n)
 }
 
-// Begin, Finish, Cancel and SetValue write.
-func (s *storage) Begin(ctx context.Context, id string, delivery int, cpus string) (r store.Record, err error) {
-	if err = s.space.check(floorBytes); err == nil {
-		r, err = s.Store.Begin(ctx, id, delivery, cpus)
+// Take starts no job whose report there may be no room for.
+func (s *storage) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
+	if err := s.room("take", floorBytes); err != nil {
+		return jobs.Work{}, err
 	}
-	return r, s.seen(metrics.StoreBegin, err)
+	return s.Store.Take(ctx, w)
 }
 
-func (s *storage) Finish(ctx context.Context, r store.Record, rep job.Report) error {
-	err := s.space.check(floorBytes)
+// Cancel counts the jobs that end by it.
+func (s *storage) Cancel(ctx context.Context, id string) (job.Report, error) {
+	r, err := s.Store.Cancel(ctx, id)
 	if err == nil {
-		err = s.Store.Finish(ctx, r, rep)
+		s.cancelled(&r)
 	}
-	return s.seen(metrics.StoreFinish, err)
+	return r, err
 }
 
-func (s *storage) Cancel(ctx context.Context, id string) (r job.Report, err error) {
-	if err = s.space.check(floorBytes); err == nil {
-		r, err = s.Store.Cancel(ctx, id)
-	}
-	return r, s.seen(metrics.StoreCancel, err)
-}
-
-func (s *storage) SetValue(ctx context.Context, v any, name ...string) error {
-	err := s.space.check(floorBytes)
+func (s *storage) room(operation string, least units.Bytes) error {
+	err := s.space.check(least)
 	if err == nil {
-		err = s.Store.SetValue(ctx, v, name...)
+		return nil
 	}
-	return s.seen(metrics.StoreValue, err)
-}
-
-// Value and Get read.
-func (s *storage) Value(ctx context.Context, v any, name ...string) (bool, error) {
-	found, err := s.Store.Value(ctx, v, name...)
-	return found, s.seen(metrics.StoreRead, err)
-}
-
-func (s *storage) Get(ctx context.Context, id string) (store.Record, error) {
-	r, err := s.Store.Get(ctx, id)
-	return r, s.seen(metrics.StoreRead, err)
-}
-
-func (s *storage) List(ctx context.Context, f store.Filter) (page []job.Report, next string, err error) {
-	page, next, err = s.Store.List(ctx, f)
-	return page, next, s.seen(metrics.StoreRead, err)
-}
-
-// seen counts an error that is the storage's own.
-func (s *storage) seen(op metrics.StoreOperation, err error) error {
-	if ours(err) {
-		s.failed(op)
-	}
-	return err
-}
-
-// ours reports whether an error is a failure and not an answer.
-func ours(err error) bool {
-	for _, answer := range []error{nil, store.ErrNotFound, store.ErrFinal, store.ErrStale, store.ErrBadID, store.ErrBadCursor,
-		blobs.ErrNotFound, blobs.ErrTooBig, context.Canceled} {
-		if errors.Is(err, answer) {
-			return false
-		}
-	}
-	_, differs := errors.AsType[*blobs.DigestError](err)
-	return !differs
+	s.failed(operation)
+	return fmt.Errorf("%s job: %w: %w", operation, jobs.ErrUnavailable, err)
 }
 
 // files are the blobs as the HTTP server has them, with the same care.
 type files struct {
 	*blobs.Store
 	space  space
-	failed func(metrics.StoreOperation)
+	failed func(operation string)
 }
+
+// blobOperation is what failed uploads are counted as.
+const blobOperation = "blob"
 
 // Put stops an upload before it fills the disk.
 func (f *files) Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool, err error) {
 	from := &upload{Reader: r, space: f.space}
 	sum, n, created, err = f.Store.Put(ctx, digest, from)
-	if from.full || from.err == nil && ours(err) {
-		f.failed(metrics.StoreBlob)
+	_, differs := errors.AsType[*blobs.DigestError](err)
+	answered := err == nil || differs || errors.Is(err, blobs.ErrTooBig) || errors.Is(err, context.Canceled)
+	if from.full || from.err == nil && !answered {
+		f.failed(blobOperation)
 	}
 	return sum, n, created, err
 }

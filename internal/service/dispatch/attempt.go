@@ -11,165 +11,200 @@ import (
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
+	"judged/internal/jobs"
 	"judged/internal/jobs/jobspec"
-	"judged/internal/queue"
-	"judged/internal/store"
 	"judged/internal/timing/stats"
 )
 
-// attempt is one try at a job, and what becomes of its delivery.
-func (d *Dispatcher) attempt(abort context.Context, lease *slots.Lease, delivery *queue.Delivery) {
-	stop := d.keepAlive(delivery)
-	outcome, err := d.judge(abort, lease, delivery)
-	stop() // extending a lease that was given back takes it again
-	d.o.Observer.AttemptDone(outcome)
-	// The broker must hear of it even while judged is ending.
-	ctx := context.WithoutCancel(abort)
-	switch outcome {
-	case Stale:
-		delivery.Forget()
-	case Returned:
-		delay := retryDelay
-		if errors.Is(err, errAborted) {
-			delay = 0
-		} else {
-			d.o.Log.Error("an attempt at a job failed; it is tried again", "job", delivery.ID, "attempt", delivery.Attempt, "error", err)
+// attempt is one try at a job.
+type attempt struct {
+	*Dispatcher
+	work  jobs.Work
+	slot  *slots.Lease
+	abort context.Context // is done when judged is to end at once
+
+	ctx     context.Context // of the run; its cause is why the job was lost
+	release func()          // ends the tasks that hold the job
+}
+
+// newAttempt holds a job that was taken: it extends the lease until release, and
+// ends the run when the lease is lost.
+func (d *Dispatcher) newAttempt(abort context.Context, w jobs.Work) *attempt {
+	ctx, end := context.WithCancelCause(abort)
+	a := &attempt{Dispatcher: d, work: w, abort: abort, ctx: ctx}
+	holding, stop := context.WithCancel(context.WithoutCancel(abort))
+	var tasks sync.WaitGroup
+	tasks.Go(func() { a.extend(holding, end) })
+	tasks.Go(func() { a.watch(holding, end) })
+	a.release = func() {
+		stop()
+		tasks.Wait()
+		end(nil)
+	}
+	return a
+}
+
+// extend extends the lease.
+func (a *attempt) extend(ctx context.Context, end context.CancelCauseFunc) {
+	tick := time.NewTicker(a.o.Heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
-		err = delivery.Nak(ctx, delay)
-		// What failed this job, a full disk or a host without memory, fails
-		// the next one too: the queue must not be run through.
-		defer rest(abort, delay)
-	default:
-		err = delivery.Ack(ctx)
-	}
-	if err != nil && !errors.Is(err, errAborted) {
-		d.o.Log.Warn("cannot tell the queue what became of a job; it is delivered again", "job", delivery.ID, "error", err)
-	}
-}
-
-// retryDelay is how long a job waits after judged itself has failed at it, and
-// the slot with it.
-const retryDelay = time.Second
-
-// rest waits, but not beyond ctx.
-func rest(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+		_, err := a.o.Source.Extend(ctx, a.work.Lease)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case lost(err):
+			end(err)
+			return
+		case err != nil:
+			a.o.Log.Warn("cannot extend the lease on a job; another attempt may start, and one report is stored", "job", a.work.ID, "error", err)
+		}
 	}
 }
 
-// judge is the way of a job from its record to its report.
-func (d *Dispatcher) judge(abort context.Context, lease *slots.Lease, delivery *queue.Delivery) (Outcome, error) {
-	slot := lease.Slot()
-	leave, err := d.o.Health.Admit(slot)
-	if err != nil {
-		return Returned, err // an unfit slot is no fault of the job
-	}
-	defer leave()
-	// Cancellable before the record says that it runs: Cancel looks for the
-	// run after it has changed the record.
-	ctx, end := d.begin(abort, delivery.ID)
-	defer end()
-	waiting, err := d.o.Store.Get(abort, delivery.ID)
-	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && waiting.Report.State.Final():
-		return Cancelled, nil
-	case err != nil:
-		return Returned, err
-	}
-	// If it goes to the disk it is on its way there while the program is loaded,
-	// and there before the program is let go.
-	begin := sync.OnceValues(func() (store.Record, error) {
-		return d.o.Store.Begin(abort, delivery.ID, delivery.Attempt, slot.CPUs.String())
-	})
-	go begin()
-	report, err := d.run(ctx, lease, waiting, begin)
-	rec, begun := begin()
-	switch {
-	case errors.Is(begun, store.ErrFinal), errors.Is(begun, store.ErrNotFound):
-		return Cancelled, nil
-	case errors.Is(begun, store.ErrStale):
-		return Stale, nil
-	case begun != nil:
-		return Returned, begun
-	}
-	// When the report is stored, unless a run of the next job has seen to it.
-	defer d.o.Engine.Worker(slot).Tidy()
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errCancelled):
-		return Cancelled, nil
-	case err != nil && cause != nil:
-		return Returned, errors.Join(errAborted, err)
-	case err != nil && rec.Report.Attempt < d.o.MaxDeliver:
-		return Returned, err
-	}
-	// The next job need not wait until this one's report is on the disk.
-	lease.Release()
-	outcome := Judged
-	if err != nil {
-		d.o.Log.Error("a job is given up", "job", rec.ID, "attempts", rec.Report.Attempt, "error", err)
-		report, outcome = judge.InternalError(report, err), Exhausted
-	}
-	return d.finish(abort, slot, rec, delivery, report, outcome)
-}
-
-// run finds the job's files and judges it. begin returns when the record says so.
-func (d *Dispatcher) run(ctx context.Context, lease *slots.Lease, waiting store.Record, begin func() (store.Record, error)) (job.Report, error) {
-	if waiting.Report.Attempt >= d.o.MaxDeliver {
-		// What failed with an error was given up before. This one takes
-		// judged down, or judged was killed over it too often to tell.
-		return job.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and submit the job again", d.o.MaxDeliver)
-	}
-	task, err := judge.NewTask(waiting.Job, jobspec.ProgramName, func(f job.File) (string, error) { return d.o.BlobPath(f.Blob) })
-	if err != nil {
-		return job.Report{}, err
-	}
-	task.Place = func(ctx context.Context, p stats.Placement) (measure.Place, error) {
-		return d.o.Health.Borrow(ctx, lease, p)
-	}
-	task.Ready = func() error {
-		_, err := begin()
-		return err
-	}
-	left := len(task.Tests)
-	return judge.Run(ctx, d.o.Engine.Worker(lease.Slot()), task, func(t job.TestReport) {
-		// The report, which tells of the last test, follows it at once.
-		if left--; left == 0 || t.Verdict.Failed() && task.Stop != job.StopNever {
+// watch ends the run as soon as the lease is lost.
+func (a *attempt) watch(ctx context.Context, end context.CancelCauseFunc) {
+	for ctx.Err() == nil {
+		if err := a.o.Source.Lost(ctx, a.work.Lease); lost(err) {
+			end(err)
 			return
 		}
-		rec, err := begin()
-		if err == nil {
-			err = d.o.Store.Emit(ctx, rec, t)
+		rest(ctx, retryDelay)
+	}
+}
+
+// end is the end of every attempt.
+func (a *attempt) end(outcome Outcome) {
+	if a.slot != nil {
+		a.slot.Release()
+	}
+	a.release()
+	a.o.Observer.AttemptDone(outcome)
+}
+
+// startError is why a job could not be started here. The attempt does not count:
+// another host, or this one later, may start it.
+type startError struct{ error }
+
+// run judges the job and hands in the report, or returns the job.
+func (a *attempt) run() {
+	leave, err := a.o.Health.Admit(a.slot.Slot())
+	if err != nil {
+		a.end(a.failed(startError{err}))
+		return
+	}
+	defer leave()
+	outcome := a.attempt()
+	// Once the report is stored, unless the next job has done it.
+	a.o.Engine.Worker(a.slot.Slot()).Tidy()
+	a.end(outcome)
+}
+
+func (a *attempt) attempt() Outcome {
+	report, err := a.judge()
+	cause := context.Cause(a.ctx)
+	switch {
+	case errors.Is(cause, jobs.ErrStale):
+		return Stale
+	case lost(cause):
+		return Cancelled
+	case err == nil:
+		return a.finish(report, Judged)
+	case cause != nil: // judged is ending
+		return a.giveBack(0, true)
+	case errors.As(err, new(startError)) || !a.work.Last:
+		return a.failed(err)
+	}
+	a.o.Log.Error("giving up a job", "job", a.work.ID, "attempts", a.work.Report.Attempt, "error", err)
+	return a.finish(judge.InternalError(report, err), Exhausted)
+}
+
+// judge finds the job's files and runs it.
+func (a *attempt) judge() (job.Report, error) {
+	if a.work.Exhausted {
+		// An attempt that failed with an error was the last one. These ended with
+		// judged itself.
+		return job.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and submit the job again", a.work.Report.Attempt-1)
+	}
+	task, err := judge.NewTask(a.work.Job, jobspec.ProgramName, func(f job.File) (string, error) { return a.o.BlobPath(f.Blob) })
+	if err != nil {
+		return job.Report{}, startError{err}
+	}
+	task.Place = func(ctx context.Context, p stats.Placement) (measure.Place, error) {
+		return a.o.Health.Borrow(ctx, a.slot, p)
+	}
+	n := 0
+	return judge.Run(a.ctx, a.o.Engine.Worker(a.slot.Slot()), task, func(t job.TestReport) {
+		n++
+		if n == len(task.Tests) || t.Verdict.Failed() && task.Stop != job.StopNever {
+			return // the report, which has the last test, follows at once
 		}
-		if err != nil && !errors.Is(err, store.ErrStale) {
-			d.o.Log.Warn("cannot tell of a test; the report will", "job", waiting.ID, "error", err)
+		if err := a.o.Source.Emit(a.work.Lease, n, t); err != nil {
+			a.o.Log.Warn("cannot report a test; the report will have it", "job", a.work.ID, "error", err)
 		}
 	})
 }
 
-// finish stores the report, once.
-func (d *Dispatcher) finish(abort context.Context, slot slots.Slot, rec store.Record, delivery *queue.Delivery, report job.Report, outcome Outcome) (Outcome, error) {
-	host := d.o.Engine.Host(slot.CPUs, d.o.Doctor())
+// finish hands in the report.
+func (a *attempt) finish(report job.Report, outcome Outcome) Outcome {
+	host := a.o.Engine.Host(a.slot.Slot().CPUs, a.o.Doctor())
 	report.Host = &host
-	err := d.o.Store.Finish(context.WithoutCancel(abort), rec, report)
+	a.slot.Release() // the next job need not wait until this report is stored
+	err := a.persist("cannot store a report", func(ctx context.Context) error { return a.o.Source.Finish(ctx, a.work.Lease, report) })
 	switch {
-	case errors.Is(err, store.ErrFinal):
-		return Cancelled, nil
-	case errors.Is(err, store.ErrStale):
-		return Stale, nil
+	case errors.Is(err, jobs.ErrStale):
+		return Stale
+	case lost(err):
+		return Cancelled
 	case err != nil:
-		// The slot is free already. What cannot be stored now, on a full disk, cannot be
-		// for the next job either, which would be judged for nothing.
-		d.mu.Lock()
-		d.paused = time.Now().Add(retryDelay)
-		d.mu.Unlock()
-		return Returned, err
+		return a.failed(err)
 	}
-	report.ID, report.State, report.Priority = rec.ID, job.Done, rec.Report.Priority
-	d.o.Health.Observe(&report)
-	d.o.Observer.JobDone(&report, rec.Report.StartedAt.Sub(delivery.QueuedAt))
-	return outcome, nil
+	of := a.work.Report
+	report.ID, report.State, report.Priority = a.work.ID, job.Done, of.Priority
+	a.o.Health.Observe(&report)
+	a.o.Observer.JobDone(&report, of.StartedAt.Sub(of.CreatedAt))
+	return outcome
+}
+
+// failed returns a job that judged has failed at. The slot rests: what failed
+// this job, such as a host without memory, fails the next one too, and must not
+// run through all waiting jobs.
+func (a *attempt) failed(err error) Outcome {
+	delay := retryDelay << min(a.work.Attempt-1, 10)
+	a.o.Log.Error("an attempt at a job failed; it will be repeated", "job", a.work.ID, "attempt", a.work.Attempt, "error", err)
+	outcome := a.giveBack(min(delay, maxReturnDelay), errors.As(err, new(startError)))
+	rest(a.abort, retryDelay)
+	return outcome
+}
+
+// giveBack returns the job to be attempted again.
+func (a *attempt) giveBack(delay time.Duration, excused bool) Outcome {
+	err := a.persist("cannot return a job", func(ctx context.Context) error { return a.o.Source.Return(ctx, a.work.Lease, delay, excused) })
+	if err != nil && !lost(err) {
+		a.o.Log.Warn("cannot return a job; it will be attempted again when its lease expires", "job", a.work.ID, "error", err)
+	}
+	return Returned
+}
+
+// persist repeats f while the Source is unavailable. It gives up when judged is
+// to end at once.
+func (a *attempt) persist(trouble string, f func(context.Context) error) error {
+	for failed := false; ; failed = true {
+		err := f(context.WithoutCancel(a.abort))
+		if !errors.Is(err, jobs.ErrUnavailable) || a.abort.Err() != nil {
+			if failed && err == nil {
+				a.o.Log.Info("the database is available again", "job", a.work.ID)
+			}
+			return err
+		}
+		if !failed {
+			a.o.Log.Error(trouble+"; retrying every second", "job", a.work.ID, "error", err)
+		}
+		rest(a.abort, retryDelay)
+	}
 }

@@ -3,8 +3,8 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,27 +13,35 @@ import (
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
-	"judged/internal/queue"
-	"judged/internal/store"
+	"judged/internal/jobs"
 	"judged/internal/timing/stats"
 )
 
-// Observer is told what happens, for metrics.
-type Observer interface {
-	// JobDone tells the report of a job that has ended; queueWait below 0 is
-	// unknown.
-	JobDone(r *job.Report, queueWait time.Duration)
-	AttemptDone(outcome Outcome)
+// Source is where jobs come from and where their reports go; *jobs.Store is one.
+// Every method may fail with jobs.ErrUnavailable, and those that name a lease
+// with jobs.ErrFinal, jobs.ErrStale or jobs.ErrNotFound once it is lost.
+type Source interface {
+	// Take leases the most urgent job for a slot. It waits until there is one or
+	// ctx is done; a job that was leased while ctx ended comes without an error.
+	Take(ctx context.Context, w jobs.Want) (jobs.Work, error)
+	// Extend holds a job for longer.
+	Extend(ctx context.Context, l jobs.Lease) (until time.Time, err error)
+	// Lost waits until the lease is lost, and says why.
+	Lost(ctx context.Context, l jobs.Lease) error
+	// Emit reports the n-th test of an attempt, from 1, without waiting.
+	Emit(l jobs.Lease, n int, t job.TestReport) error
+	// Finish stores the report and ends the job.
+	Finish(ctx context.Context, l jobs.Lease, rep job.Report) error
+	// Return puts the job back. An excused attempt does not count.
+	Return(ctx context.Context, l jobs.Lease, delay time.Duration, excused bool) error
 }
 
-// Store keeps the records of jobs; *store.Store is one.
-type Store interface {
-	Unfinished() []string
-	Get(ctx context.Context, id string) (store.Record, error)
-	Begin(ctx context.Context, id string, delivery int, cpus string) (store.Record, error)
-	Emit(ctx context.Context, r store.Record, t job.TestReport) error
-	Finish(ctx context.Context, r store.Record, rep job.Report) error
-	Cancel(ctx context.Context, id string) (job.Report, error)
+// Observer receives what happens, for metrics.
+type Observer interface {
+	// JobDone receives the report of a job that was judged, and how long it
+	// waited for its last attempt.
+	JobDone(r *job.Report, queueWait time.Duration)
+	AttemptDone(outcome Outcome)
 }
 
 // Health knows which slots are fit to judge on; *slothealth.Monitor is one.
@@ -54,195 +62,123 @@ type Outcome string
 const (
 	Judged    Outcome = "done"
 	Cancelled Outcome = "cancelled"
-	Stale     Outcome = "stale"     // a newer attempt has the job
-	Returned  Outcome = "returned"  // handed back to the queue
+	Stale     Outcome = "stale"     // another attempt has the job
+	Returned  Outcome = "returned"  // to be attempted again
 	Exhausted Outcome = "exhausted" // attempted too often: judged as IE
 )
 
-// Options are what a Dispatcher is made of. All but Writable are needed.
+// Options are what a Dispatcher is made of. All are needed.
 type Options struct {
-	Engine     *engine.Engine
-	Health     Health
-	Pool       *slots.Pool
-	Queue      *queue.Queue
-	Store      Store
-	Writable   func() error // why no report can be stored now; nil is always
-	BlobPath   func(digest string) (string, error)
-	Doctor     func() doctor.Report // its last word
-	Observer   Observer
-	MaxDeliver int           // attempts at a job before it is given up as IE
-	Heartbeat  time.Duration // how often a job's lease is extended
-	Log        *slog.Logger
+	Engine    *engine.Engine
+	Health    Health
+	Pool      *slots.Pool
+	Source    Source
+	Want      jobs.Want // of every Take; its CPUs are those of the slot
+	BlobPath  func(digest string) (string, error)
+	Doctor    func() doctor.Report // its last report
+	Observer  Observer
+	Heartbeat time.Duration // how often a lease is extended
+	Log       *slog.Logger
 }
 
 // Dispatcher runs jobs.
-type Dispatcher struct {
-	o Options
-
-	mu      sync.Mutex // guards running and paused
-	running map[*run]bool
-	paused  time.Time // no job is taken until then
-}
-
-// run is an attempt that can be cancelled. A job may have two for a moment,
-// when its lease was lost and it was delivered again.
-type run struct {
-	id     string
-	cancel context.CancelCauseFunc
-}
+type Dispatcher struct{ o Options }
 
 // New makes a Dispatcher; Run starts it.
-func New(o Options) *Dispatcher {
-	return &Dispatcher{o: o, running: map[*run]bool{}}
-}
+func New(o Options) *Dispatcher { return &Dispatcher{o} }
 
-// The causes that end a run from outside.
-var (
-	errCancelled = errors.New("the job was cancelled")
-	errAborted   = errors.New("judged is ending")
+const (
+	// retryDelay is how long a dispatcher waits before it repeats what has failed.
+	retryDelay = time.Second
+	// maxReturnDelay bounds the pause between attempts at a job that no host can
+	// start.
+	maxReturnDelay = time.Minute
+	// leasePatience is how long a job waits for the slot that it was taken for:
+	// an examination of it ends at once when a job wants it.
+	leasePatience = time.Second
 )
 
-// Run dispatches until drain is done, then finishes what runs and returns.
-// When abort is done it hands what runs back to the queue.
-func (d *Dispatcher) Run(drain, abort context.Context) error {
-	var jobs sync.WaitGroup
-	defer jobs.Wait()
-	for {
-		lease, delivery, err := d.next(drain)
-		if drain.Err() != nil {
-			return d.giveBack(lease, delivery)
+// Run dispatches until drain is done, waits for what runs, and returns. When
+// abort is done it returns what runs to the Source.
+func (d *Dispatcher) Run(drain, abort context.Context) {
+	var attempts sync.WaitGroup
+	defer attempts.Wait()
+	for drain.Err() == nil {
+		if a := d.next(drain, abort); a != nil {
+			attempts.Go(a.run)
 		}
-		if err != nil {
-			return fmt.Errorf("dispatch: %w", err)
-		}
-		jobs.Go(func() {
-			defer lease.Release()
-			d.attempt(abort, lease, delivery)
-		})
 	}
 }
 
-// pause waits until jobs may be taken, see finish: what cannot be stored is
-// judged for nothing.
-func (d *Dispatcher) pause(ctx context.Context) {
-	d.mu.Lock()
-	left := time.Until(d.paused)
-	d.mu.Unlock()
-	rest(ctx, left)
-	for told := false; ctx.Err() == nil && d.o.Writable != nil; told = true {
-		err := d.o.Writable()
+// next waits for a free slot and takes a job for it. It returns nil when there
+// is to be another try: the slot is gone, or ctx is done.
+func (d *Dispatcher) next(ctx, abort context.Context) *attempt {
+	slot, err := d.o.Pool.Await(ctx)
+	if err != nil {
+		return nil
+	}
+	want := d.o.Want
+	want.CPUs = slot.CPUs.String()
+	work, ok := d.take(ctx, want)
+	if !ok {
+		return nil
+	}
+	a := d.newAttempt(abort, work)
+	if a.slot = d.lease(ctx, slot); a.slot == nil {
+		a.end(a.giveBack(0, true))
+		return nil
+	}
+	return a
+}
+
+// take takes a job. While the Source fails it tries again.
+func (d *Dispatcher) take(ctx context.Context, want jobs.Want) (jobs.Work, bool) {
+	for failed := false; ; failed = true {
+		work, err := d.o.Source.Take(ctx, want)
 		switch {
-		case err == nil && told:
-			d.o.Log.Info("reports can be stored again: jobs are taken")
-		case err != nil && !told:
-			d.o.Log.Error("no job is taken until reports can be stored", "error", err)
-		}
-		if err == nil {
-			return
+		case err == nil && failed:
+			d.o.Log.Info("jobs are taken again")
+			return work, true
+		case err == nil:
+			return work, true
+		case ctx.Err() != nil:
+			return jobs.Work{}, false
+		case !failed:
+			d.o.Log.Error("cannot take jobs; retrying every second", "error", err)
 		}
 		rest(ctx, retryDelay)
 	}
 }
 
-// next waits for a slot that a job can have, then for a job, and joins them.
-func (d *Dispatcher) next(ctx context.Context) (*slots.Lease, *queue.Delivery, error) {
-	if err := d.o.Pool.Await(ctx); err != nil {
-		return nil, nil, err
-	}
-	d.pause(ctx)
-	delivery, err := d.o.Queue.Take(ctx)
+// lease leases the slot that a job was taken for. It returns nil when somebody
+// else got it, or took it out of use, since the dispatcher looked: the job was
+// announced as running there.
+func (d *Dispatcher) lease(ctx context.Context, slot slots.Slot) *slots.Lease {
+	waiting, cancel := context.WithTimeout(ctx, leasePatience)
+	defer cancel()
+	lease, err := d.o.Pool.Lease(waiting)
 	if err != nil {
-		return nil, nil, err
-	}
-	stop := d.keepAlive(delivery)
-	defer stop()
-	lease, err := d.o.Pool.Lease(ctx)
-	return lease, delivery, err
-}
-
-// giveBack returns what next had in its hands when the end came.
-func (d *Dispatcher) giveBack(lease *slots.Lease, delivery *queue.Delivery) error {
-	if lease != nil {
-		lease.Release()
-	}
-	if delivery == nil {
 		return nil
 	}
-	d.o.Observer.AttemptDone(Returned)
-	return delivery.Nak(context.Background(), 0)
+	if !slices.Equal(lease.Slot().CPUs, slot.CPUs) {
+		lease.Release()
+		return nil
+	}
+	return lease
 }
 
-// keepAlive extends the lease on a job until the returned function is called.
-func (d *Dispatcher) keepAlive(delivery *queue.Delivery) (stop func()) {
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(d.o.Heartbeat)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-				if err := delivery.Extend(); err != nil {
-					d.o.Log.Warn("cannot extend the lease on a job; it may be judged twice and is stored once", "job", delivery.ID, "error", err)
-				}
-			}
-		}
-	})
-	return func() { close(done); wg.Wait() }
+// lost reports whether an error of the Source says that the attempt no longer
+// has its job.
+func lost(err error) bool {
+	return errors.Is(err, jobs.ErrFinal) || errors.Is(err, jobs.ErrStale) || errors.Is(err, jobs.ErrNotFound)
 }
 
-// begin makes a job cancellable.
-func (d *Dispatcher) begin(abort context.Context, id string) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(abort)
-	r := &run{id: id, cancel: cancel}
-	d.mu.Lock()
-	d.running[r] = true
-	d.mu.Unlock()
-	return ctx, func() {
-		d.mu.Lock()
-		delete(d.running, r)
-		d.mu.Unlock()
-		cancel(nil)
+// rest waits, but not beyond ctx.
+func rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
-}
-
-// Cancel ends a job, waiting or running, and returns its report. The record
-// goes first: whatever the run still does is fenced off.
-func (d *Dispatcher) Cancel(ctx context.Context, id string) (job.Report, error) {
-	report, err := d.o.Store.Cancel(ctx, id)
-	if err != nil {
-		return report, err
-	}
-	d.mu.Lock()
-	for r := range d.running {
-		if r.id == id {
-			r.cancel(errCancelled)
-		}
-	}
-	d.mu.Unlock()
-	d.o.Observer.JobDone(&report, -1)
-	return report, nil
-}
-
-// Sweep puts jobs back into the queue that were recorded and never got there,
-// because judged ended between the two. Jobs that are there are left alone.
-func (d *Dispatcher) Sweep(ctx context.Context) error {
-	for _, id := range d.o.Store.Unfinished() {
-		rec, err := d.o.Store.Get(ctx, id)
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("sweep job %q: %w", id, err)
-		}
-		if !d.o.Queue.Serves(rec.Job.Pool) {
-			continue // its own hosts see to it
-		}
-		if err := d.o.Queue.Put(ctx, id, rec.Job.Priority); err != nil {
-			return fmt.Errorf("sweep job %q: %w", id, err)
-		}
-	}
-	return nil
 }

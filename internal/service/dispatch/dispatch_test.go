@@ -15,14 +15,12 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
-	"judged/internal/broker"
 	"judged/internal/engine"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
-	"judged/internal/queue"
+	"judged/internal/jobs"
 	"judged/internal/sandbox"
 	"judged/internal/service/slothealth"
-	"judged/internal/store"
 	"judged/internal/testkit"
 )
 
@@ -32,8 +30,8 @@ const patience = time.Minute
 type fixture struct {
 	t     *testing.T
 	d     *Dispatcher
-	store *store.Store
-	queue *queue.Queue
+	store *jobs.Store
+	file  string // of the database
 	pool  *slots.Pool
 	eng   *engine.Engine
 	blob  func(digest string) (string, error) // set before run
@@ -47,15 +45,9 @@ func newFixture(t *testing.T, strict bool) *fixture {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	f := &fixture{t: t}
-	ctx := t.Context()
-	b, err := broker.Start(ctx, broker.Options{Dir: filepath.Join(t.TempDir(), "nats")})
-	f.must(err)
-	f.closing(b.Close)
-	f.store, err = store.Open(ctx, b, store.Options{})
-	f.must(err)
-	f.closing(f.store.Close)
-	f.queue, err = queue.Open(ctx, b, queue.Options{})
-	f.must(err)
+	f.file = filepath.Join(t.TempDir(), "judged.db")
+	f.store = f.openStore(time.Now)
+	var err error
 	f.eng, err = engine.Open(engine.Options{ClaimFolder: t.TempDir(), Strict: strict, Pool: "default", Root: sandbox.RootPrivate, BoxBytes: 1 << 20, BoxInodes: 64,
 		UIDFirst: 400_000, UIDCount: 100, Log: slog.New(slog.DiscardHandler)})
 	f.must(err)
@@ -64,15 +56,27 @@ func newFixture(t *testing.T, strict bool) *fixture {
 	return f
 }
 
+// openStore opens the database, as another process does.
+func (f *fixture) openStore(now func() time.Time) *jobs.Store {
+	f.t.Helper()
+	s, err := jobs.Open(f.t.Context(), jobs.Options{File: f.file, Now: now})
+	f.must(err)
+	f.closing(s.Close)
+	return s
+}
+
 // dispatcher makes a new one on these slots, as after a restart; o says what is
 // special about it.
 func (f *fixture) dispatcher(o Options, planned ...slots.Slot) {
 	f.pool = slots.NewPool(planned, time.Now)
-	o.Engine, o.Pool, o.Queue, o.Store = f.eng, f.pool, f.queue, f.store
+	o.Engine, o.Pool, o.Want = f.eng, f.pool, jobs.Want{Host: "test"}
+	if o.Source == nil {
+		o.Source = f.store
+	}
 	o.Health = f.monitor()
 	o.BlobPath = func(digest string) (string, error) { return f.blob(digest) }
 	o.Doctor, o.Observer = func() doctor.Report { return doctor.Report{} }, f
-	o.MaxDeliver, o.Heartbeat, o.Log = 3, time.Second, slog.New(slog.DiscardHandler)
+	o.Heartbeat, o.Log = time.Second, slog.New(slog.DiscardHandler)
 	f.d = New(o)
 }
 
@@ -145,35 +149,27 @@ func (f *fixture) run() (drain func()) {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	abort, kill := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- f.d.Run(ctx, abort) }()
+	ended := make(chan struct{})
+	go func() { defer close(ended); f.d.Run(ctx, abort) }()
 	drain = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			f.t.Errorf("dispatch: %v", err)
-		}
+		<-ended
 	})
 	f.t.Cleanup(func() { kill(); drain() })
 	return drain
 }
 
-// record makes a job whose program is a blob of that name, without queueing it.
-func (f *fixture) record(id, program string, args ...string) {
+// submit stores a job whose program is a blob of that name.
+func (f *fixture) submit(id, program string, args ...string) {
 	f.t.Helper()
 	j := job.Job{Program: job.File{Blob: program}, Command: append([]string{"{program}"}, args...), Tests: []job.Test{{Name: "1"}},
 		Checker: &job.Checker{Kind: "tokens"}, Priority: job.Practice, Repeats: job.Repeats{Policy: job.Single},
 		Limits: job.Limits{CPUTimeMS: 60_000, WallTimeMS: 120_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20, Processes: 8}}
-	existing, err := f.store.Create(f.t.Context(), store.Record{ID: id, Job: j})
+	_, created, err := f.store.Put(f.t.Context(), jobs.Submission{ID: id, Job: j})
 	f.must(err)
-	if existing != nil {
+	if !created {
 		f.t.Fatalf("job %q is there", id)
 	}
-}
-
-func (f *fixture) submit(id, program string, args ...string) {
-	f.t.Helper()
-	f.record(id, program, args...)
-	f.must(f.queue.Put(f.t.Context(), id, job.Practice))
 }
 
 func (f *fixture) finish(id string) job.Report {
@@ -188,12 +184,16 @@ func (f *fixture) finish(id string) job.Report {
 	return r
 }
 
+func (f *fixture) get(id string) jobs.Record {
+	f.t.Helper()
+	rec, err := f.store.Get(f.t.Context(), id)
+	f.must(err)
+	return rec
+}
+
 func (f *fixture) reach(id string, s job.State) {
 	f.t.Helper()
-	testkit.WaitFor(f.t, patience, "job "+id+" to be "+string(s), func() bool {
-		now, ok := f.store.Summary(id)
-		return ok && now.State == s
-	})
+	testkit.WaitFor(f.t, patience, "job "+id+" to be "+string(s), func() bool { return f.get(id).Report.State == s })
 }
 
 // sample is the only blob there is.
@@ -203,20 +203,21 @@ func sample(t *testing.T, path string) func(string) (string, error) {
 	return func(string) (string, error) { return program, nil }
 }
 
-// Judged's own failures are tried again, so often that it is no accident.
+// A job that judged fails at is tried again, so often that it is no accident.
 func TestGivesUp(t *testing.T) {
 	f := newFixture(t, false)
-	f.blob = func(string) (string, error) { return "", errors.New("the disk is on fire") }
+	f.blob = func(string) (string, error) { return "/never/was", nil }
 	f.submit("x", "p")
 	f.run()
 	r := f.finish("x")
-	if r.Verdict != job.InternalError || r.Attempt != 3 || r.Message != `find file "program": the disk is on fire` || r.Host == nil {
+	if r.Verdict != job.InternalError || r.Attempt != 3 || !strings.Contains(r.Message, "/never/was") || r.Host == nil {
 		t.Errorf("report %+v, want IE in the third attempt and why", r)
 	}
 	f.seen([]Outcome{Returned, Returned, Exhausted}, []string{"done IE"})
 }
 
-func TestRecovers(t *testing.T) {
+// A job that cannot be started here does not use an attempt up.
+func TestCannotStart(t *testing.T) {
 	f := newFixture(t, false)
 	good := sample(t, "measure/tiny.c")
 	var asked atomic.Int64
@@ -228,15 +229,14 @@ func TestRecovers(t *testing.T) {
 	}
 	f.submit("x", "p")
 	f.run()
-	if r := f.finish("x"); r.Verdict != job.Accepted || r.Attempt != 2 {
-		t.Errorf("verdict %s in attempt %d, want AC in the second", r.Verdict, r.Attempt)
+	if r := f.finish("x"); r.Verdict != job.Accepted || r.Attempt != 1 {
+		t.Errorf("verdict %s in attempt %d, want AC in the first", r.Verdict, r.Attempt)
 	}
 	f.seen([]Outcome{Returned, Judged}, []string{"done AC"})
 }
 
-// A failure that is no job's fault must not cost every waiting job its attempts
-// in the blink of an eye: when the first one comes again, most others have not
-// been touched.
+// A failure of the host must not run through all waiting jobs at once: when the
+// first one is tried again, most others have not been touched.
 func TestFailureDoesNotRunThroughTheQueue(t *testing.T) {
 	f := newFixture(t, false)
 	var mu sync.Mutex
@@ -264,60 +264,31 @@ func TestFailureDoesNotRunThroughTheQueue(t *testing.T) {
 	}
 }
 
-// Jobs that were recorded and not queued are queued by the sweep, others are
-// left alone.
-func TestSweep(t *testing.T) {
-	f := newFixture(t, false)
-	f.blob = sample(t, "measure/tiny.c")
-	f.record("recorded", "p")
-	f.submit("queued", "p")
-	f.record("cancelled", "p")
-	_, err := f.d.Cancel(t.Context(), "cancelled")
-	f.must(err)
-	f.must(f.d.Sweep(t.Context()))
-	f.must(f.d.Sweep(t.Context()))
-	f.run()
-	for _, id := range []string{"recorded", "queued"} {
-		if r := f.finish(id); r.Verdict != job.Accepted || r.Attempt != 1 {
-			t.Errorf("%s: verdict %s in attempt %d, want AC in the first", id, r.Verdict, r.Attempt)
-		}
-	}
-	f.seen([]Outcome{Judged, Judged}, []string{"cancelled CX", "done AC", "done AC"})
-}
-
-// Cancel reaches a run from the moment that its record says that it runs.
+// Cancel reaches a run from the moment that its job is shown as running.
 func TestCancelAtOnce(t *testing.T) {
 	f := newFixture(t, false)
 	f.blob = sample(t, "sum/TLE-spin.c")
 	f.run()
+	var want []Outcome
 	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
 		f.submit(id, "p")
 		f.reach(id, job.Running)
-		r, err := f.d.Cancel(t.Context(), id)
+		_, err := f.store.Cancel(t.Context(), id)
 		f.must(err)
-		if r.Verdict != job.Cancelled || r.State != job.CancelledState {
-			t.Errorf("%s: %s %s", id, r.State, r.Verdict)
-		}
 		testkit.WaitFor(t, patience/2, "the slot to be idle", func() bool { return f.pool.Snapshot()[0].State == slots.Idle })
-		if _, err := f.d.Cancel(t.Context(), id); !errors.Is(err, store.ErrFinal) {
-			t.Errorf("%s: second cancel: %v, want ErrFinal", id, err)
-		}
+		want = append(want, Cancelled)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.told) != 6 {
-		t.Errorf("%d ends were told, want each once: %q", len(f.told), f.told)
-	}
+	f.seen(want, nil)
 }
 
-// A report that comes after its job was cancelled, or was begun anew, is
-// dropped, and nobody is told of it.
+// A report that comes after another attempt has taken the job is dropped, and
+// nobody is told of it.
 func TestLateReport(t *testing.T) {
 	f := newFixture(t, false)
 	good := sample(t, "measure/tiny.c")
+	other := f.openStore(func() time.Time { return time.Now().Add(time.Hour) })
 	f.blob = func(digest string) (string, error) {
-		// The record changes behind the dispatcher's back, as on a cluster.
-		if _, err := f.store.Begin(t.Context(), "x", 2, "7"); err != nil {
+		if _, err := other.Take(t.Context(), jobs.Want{Host: "other"}); err != nil {
 			t.Error(err)
 		}
 		return good(digest)
@@ -325,33 +296,30 @@ func TestLateReport(t *testing.T) {
 	f.submit("x", "p")
 	f.run()
 	f.seen([]Outcome{Stale}, nil)
-	if r, err := f.store.Get(t.Context(), "x"); err != nil || r.Report.State != job.Running || r.CPUs != "7" {
-		t.Errorf("record %+v, %v; want it with the newer attempt", r, err)
+	if rec := f.get("x"); rec.Report.State != job.Running || rec.Host != "other" {
+		t.Errorf("record %+v; want it with the other attempt", rec)
 	}
 }
 
-// A job that took judged down too often is not run again, and none is run before
-// its record says so.
-func TestNotLetGo(t *testing.T) {
+// A job in which judged ended too often is not run again.
+func TestJobThatEndsJudged(t *testing.T) {
 	f := newFixture(t, false)
-	f.blob = sample(t, "measure/tiny.c")
-	f.record("x", "p")
-	rec, err := f.store.Get(t.Context(), "x")
-	f.must(err)
-	lease, err := f.pool.Lease(t.Context())
-	f.must(err)
-	defer lease.Release()
-	if _, err := f.d.run(t.Context(), lease, rec, func() (store.Record, error) { return rec, store.ErrStale }); !errors.Is(err, store.ErrStale) {
-		t.Errorf("another attempt has the record: %v", err)
+	f.blob = func(string) (string, error) { t.Error("the job is run"); return "", errors.New("no") }
+	f.submit("x", "p")
+	for range 3 {
+		_, err := f.store.Take(t.Context(), jobs.Want{Host: "killed"})
+		f.must(err)
+		_, err = f.store.Reclaim(t.Context(), "killed")
+		f.must(err)
 	}
-	rec.Report.Attempt = f.d.o.MaxDeliver
-	_, err = f.d.run(t.Context(), lease, rec, func() (store.Record, error) { return rec, nil })
-	if err == nil || !strings.Contains(err.Error(), "judged ended 3 times in the middle of this job") {
-		t.Errorf("begun three times without an end: %v", err)
+	f.run()
+	if r := f.finish("x"); r.Verdict != job.InternalError || !strings.Contains(r.Message, "judged ended 3 times in the middle of this job") {
+		t.Errorf("report %+v, want IE and why", r)
 	}
+	f.seen([]Outcome{Exhausted}, []string{"done IE"})
 }
 
-// A slot that is not fit is taken out of use, and its job stays as it was.
+// A slot that is not fit is taken out of use, and its job waits as before.
 func TestUnfitSlot(t *testing.T) {
 	f := newFixture(t, true)
 	slot := f.eng.Slots()[0]
@@ -360,16 +328,10 @@ func TestUnfitSlot(t *testing.T) {
 	}
 	f.blob = sample(t, "measure/tiny.c")
 	f.submit("x", "p")
-	drain := f.run()
+	f.run()
 	f.seen([]Outcome{Returned}, nil)
 	testkit.WaitFor(t, patience, "the slot to be drained", func() bool { return f.pool.Snapshot()[0].State == slots.Drained })
-	drain()
-	if r, err := f.store.Get(t.Context(), "x"); err != nil || r.Report.State != job.Queued || r.Report.Attempt != 0 {
-		t.Errorf("record %+v, %v; want it queued", r.Report, err)
-	}
-	depth, err := f.queue.Depth(t.Context())
-	f.must(err)
-	if depth[job.Practice] != 1 {
-		t.Errorf("queue %v, want the job to wait", depth)
+	if rec := f.get("x"); rec.Report.State != job.Queued || rec.Report.Attempt != 0 {
+		t.Errorf("record %+v; want it queued", rec.Report)
 	}
 }

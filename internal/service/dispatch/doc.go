@@ -1,14 +1,16 @@
-// Package dispatch brings jobs and slots together: it waits for an idle slot,
-// takes the most urgent job, has it judged there, stores the report and only
-// then lets go of the job. Whatever happens in between, the queue delivers the
-// job again and the store's fence keeps the verdict single.
+// Package dispatch brings jobs and slots together. It waits for a free slot,
+// takes the most urgent job from its Source, has it judged there, and hands in
+// the report:
 //
-//	slot idle -> queue.Take -> store.Begin -> judge.Run -> store.Finish -> Ack -> slot idle
+//	slot free -> Source.Take -> judge.Run -> slot free -> Source.Finish
 //
-// A slot is not leased while the queue is empty, so that an idle slot can be
-// seen, drained and borrowed; a job that was taken keeps its lease in the
-// queue while it waits for a slot that was snatched away meanwhile.
+// Each attempt at a job holds a lease that it extends. An attempt that loses it,
+// because the job was cancelled or another attempt has it, ends at once, and the
+// Source accepts nothing from it any more. A report is kept and handed in again
+// for as long as the Source cannot store it; a job that could not be judged is
+// returned.
 //
-// Which slots are fit to judge on is decided by slothealth, which dispatch asks
-// through Health.
+// A slot is not leased while no job waits, so that an idle slot can be seen,
+// drained and borrowed. slothealth decides through Health which slots may be
+// used.
 package dispatch

@@ -6,7 +6,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
 	"judged/internal/host/slots"
-	"judged/internal/store"
+	"judged/internal/jobs"
 	"judged/internal/testkit"
 )
 
@@ -22,16 +22,19 @@ func TestRepeatsAreQuiet(t *testing.T) {
 	neighbour, err := f.pool.Lease(t.Context()) // the other one
 	f.must(err)
 	f.must(f.pool.Lift(slot.CPUs))
-	f.record("x", "p")
-	rec, err := f.store.Get(t.Context(), "x")
+	f.submit("x", "p")
+	work, err := f.store.Take(t.Context(), jobs.Want{})
 	f.must(err)
-	rec.Job.Limits.CPUTimeMS, rec.Job.Repeats = 20, job.Repeats{Policy: job.Confirm, Min: 2, Max: 5}
+	work.Job.Limits.CPUTimeMS, work.Job.Repeats = 20, job.Repeats{Policy: job.Confirm, Min: 2, Max: 5}
 	lease, err := f.pool.Lease(t.Context())
 	f.must(err)
 
 	reports := make(chan job.Report, 1)
 	go func() {
-		report, err := f.d.run(t.Context(), lease, rec, func() (store.Record, error) { return rec, nil })
+		a := f.d.newAttempt(t.Context(), work)
+		defer a.release()
+		a.slot = lease
+		report, err := a.judge()
 		if err != nil {
 			t.Error(err)
 		}

@@ -2,102 +2,138 @@ package dispatch
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
+	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
-	"judged/internal/broker"
-	"judged/internal/queue"
-	"judged/internal/store"
+	"judged/internal/host/slots"
+	"judged/internal/jobs"
 	"judged/internal/testkit"
 )
 
-// A dispatcher that can take no jobs any more says so, whatever else it has begun.
-func TestRunEndsWithTheQueue(t *testing.T) {
-	f := newFixture(t, false)
-	b, err := broker.Start(t.Context(), broker.Options{Dir: t.TempDir()})
-	f.must(err)
-	f.queue, err = queue.Open(t.Context(), b, queue.Options{})
-	f.must(err)
-	f.dispatcher(Options{}, f.eng.Slots()...)
-	f.must(b.Close())
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := f.d.Run(ctx, ctx); err == nil || ctx.Err() != nil {
-		t.Errorf("it ended with %v, %v", err, ctx.Err())
-	}
+// flaky is a Source that is unavailable for a while.
+type flaky struct {
+	Source
+	takes, reports, returns atomic.Int64 // that are to fail
+	taking                  func()       // called after each Take
 }
 
-// While nothing can be stored no further job is judged for nothing.
-func TestPauseWhenReportsCannotBeStored(t *testing.T) {
+func (s *flaky) fail(left *atomic.Int64) error {
+	if left.Add(-1) >= 0 {
+		return fmt.Errorf("test: %w", jobs.ErrUnavailable)
+	}
+	return nil
+}
+
+func (s *flaky) Take(ctx context.Context, want jobs.Want) (jobs.Work, error) {
+	if err := s.fail(&s.takes); err != nil {
+		return jobs.Work{}, err
+	}
+	w, err := s.Source.Take(ctx, want)
+	if s.taking != nil {
+		s.taking()
+	}
+	return w, err
+}
+
+func (s *flaky) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+	if err := s.fail(&s.reports); err != nil {
+		return err
+	}
+	return s.Source.Finish(ctx, l, rep)
+}
+
+func (s *flaky) Return(ctx context.Context, l jobs.Lease, delay time.Duration, excused bool) error {
+	if err := s.fail(&s.returns); err != nil {
+		return err
+	}
+	return s.Source.Return(ctx, l, delay, excused)
+}
+
+// While the database is away no job is lost and none is judged twice: reports
+// are kept, and the dispatcher continues when it is back.
+func TestUnavailable(t *testing.T) {
 	f := newFixture(t, false)
-	records, err := broker.Start(t.Context(), broker.Options{Dir: t.TempDir()})
-	f.must(err)
-	f.store, err = store.Open(t.Context(), records, store.Options{})
-	f.must(err)
-	f.closing(f.store.Close)
-	f.blob = sample(t, "measure/tiny.c")
-	f.dispatcher(Options{}, f.eng.Slots()...)
+	good := sample(t, "measure/tiny.c")
+	var judged atomic.Int64
+	f.blob = func(digest string) (string, error) {
+		if judged.Add(1) == 1 {
+			return "", fmt.Errorf("no file %q", digest) // the first job is returned
+		}
+		return good(digest)
+	}
+	source := &flaky{Source: f.store}
+	source.takes.Store(1)
+	source.reports.Store(2)
+	source.returns.Store(1)
+	f.dispatcher(Options{Source: source}, f.eng.Slots()...)
 	f.submit("a", "p")
-	f.must(records.Close())
-	drain := f.run()
-	testkit.WaitFor(t, patience, "an attempt to be given back", func() bool {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return len(f.outcomes) > 0 && f.outcomes[0] == Returned
-	})
-	drain()
-	if f.d.paused.IsZero() {
-		t.Error("the next job is taken at once")
+	f.run()
+	if r := f.finish("a"); r.Verdict != job.Accepted || r.Attempt != 1 {
+		t.Errorf("verdict %s in attempt %d, want AC in the first: %s", r.Verdict, r.Attempt, r.Message)
 	}
-	f.d.paused = time.Now().Add(time.Hour)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	f.d.pause(ctx)
-	if ctx.Err() == nil {
-		t.Error("it does not wait")
+	f.seen([]Outcome{Returned, Judged}, []string{"done AC"})
+	if n := judged.Load(); n != 2 {
+		t.Errorf("the job's program was asked for %d times, want twice", n)
 	}
 }
 
-// Several pools may share a server: each sweeps up its own jobs.
-func TestSweepLeavesOtherPools(t *testing.T) {
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(s.Shutdown)
-	if !s.ReadyForConnections(patience) {
-		t.Fatal("the server is not ready")
-	}
+// A slot that is taken out of use while a job is taken for it does not hold the
+// job up: another slot judges it, and is the one that is shown.
+func TestSlotGone(t *testing.T) {
 	f := newFixture(t, false)
-	b, err := broker.Start(t.Context(), broker.Options{URL: s.ClientURL()})
-	f.must(err)
-	f.closing(b.Close)
-	f.store, err = store.Open(t.Context(), b, store.Options{})
-	f.must(err)
-	f.closing(f.store.Close)
-	f.queue, err = queue.Open(t.Context(), b, queue.Options{Pool: "b"})
-	f.must(err)
-	f.dispatcher(Options{}, f.eng.Slots()...)
-	for id, pool := range map[string]string{"theirs": "a", "ours": "b", "default": ""} {
-		_, err := f.store.Create(t.Context(), store.Record{ID: id, Job: job.Job{Pool: pool, Priority: job.Contest}})
+	f.blob = sample(t, "measure/tiny.c")
+	real := f.eng.Slots()[0]
+	first := slots.Slot{CPUs: cpuset.New(0), Node: real.Node}
+	source := &flaky{Source: f.store}
+	f.dispatcher(Options{Source: source}, first, real)
+	source.taking = func() { _ = f.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Operator}) }
+	f.submit("x", "p")
+	f.run()
+	r := f.finish("x")
+	if r.Verdict != job.Accepted || r.Attempt != 1 {
+		t.Errorf("verdict %s in attempt %d, want AC in the first: %s", r.Verdict, r.Attempt, r.Message)
+	}
+	f.seen([]Outcome{Returned, Judged}, []string{"done AC"})
+	shown := ""
+	for e, err := range f.store.Events(t.Context(), "x", 0) {
 		f.must(err)
+		if e.Type == job.EventRunning {
+			shown = e.CPUs
+		}
 	}
-	f.must(f.d.Sweep(t.Context()))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	d, err := f.queue.Take(ctx)
-	f.must(err)
-	if d.ID != "ours" {
-		t.Errorf("took %q", d.ID)
+	if diff := cmp.Diff(r.Tests[0].Runs[0].CPUs, shown); diff != "" {
+		t.Errorf("CPUs of the run and of the event (-run +event):\n%s", diff)
 	}
-	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if d, err := f.queue.Take(soon); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("took %+v, %v, too", d, err)
+}
+
+// A report that cannot be stored does not keep judged from ending at once; the
+// job is attempted again later.
+func TestEndsWhileUnavailable(t *testing.T) {
+	f := newFixture(t, false)
+	f.blob = sample(t, "measure/tiny.c")
+	source := &flaky{Source: f.store}
+	source.reports.Store(1 << 40)
+	f.dispatcher(Options{Source: source}, f.eng.Slots()...)
+	f.submit("x", "p")
+	drain, stop := context.WithCancel(t.Context())
+	abort, kill := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); f.d.Run(drain, abort) }()
+	testkit.WaitFor(t, patience, "a report to be refused", func() bool { return source.reports.Load() < 1<<40 })
+	stop()
+	kill()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Fatal("the dispatcher does not end")
+	}
+	if rec := f.get("x"); rec.Report.State != job.Queued {
+		t.Errorf("the job is %s, want it queued", rec.Report.State)
 	}
 }

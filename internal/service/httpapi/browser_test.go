@@ -14,7 +14,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/host/doctor"
-	"judged/internal/store"
+	"judged/internal/jobs"
 	"judged/internal/testkit/browser"
 )
 
@@ -33,7 +33,7 @@ func TestPageInABrowser(t *testing.T) {
 		o.Tokens = tokens
 		o.Doctor = func(context.Context) (doctor.Report, error) { return longReport(), nil }
 	})
-	f.jobs.records[longID] = store.Record{ID: longID, Report: longJob()}
+	f.jobs.records[longID] = jobs.Record{ID: longID, Report: longJob()}
 	s := httptest.NewServer(f.Server)
 	t.Cleanup(s.Close)
 

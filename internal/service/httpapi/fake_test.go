@@ -13,7 +13,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,41 +24,92 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
+	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/store"
 )
 
 // fakeJobs is a store in memory.
 type fakeJobs struct {
 	mu      sync.Mutex
-	records map[string]store.Record
+	records map[string]jobs.Record
+	most    int   // jobs that may wait
+	fail    error // of Put
 	events  map[string][]job.Event
 	changed chan struct{} // closed and replaced with every change
 	waiters sync.Map      // ids that somebody began to wait for
 }
 
 func newFakeJobs() *fakeJobs {
-	return &fakeJobs{records: map[string]store.Record{}, events: map[string][]job.Event{}, changed: make(chan struct{})}
+	return &fakeJobs{records: map[string]jobs.Record{}, most: 3, events: map[string][]job.Event{}, changed: make(chan struct{})}
 }
 
-func (f *fakeJobs) Create(_ context.Context, r store.Record) (*store.Record, error) {
+func (f *fakeJobs) Put(_ context.Context, n jobs.Submission) (jobs.Record, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if old, ok := f.records[r.ID]; ok {
-		return &old, nil
+	if f.fail != nil {
+		return jobs.Record{}, false, f.fail
 	}
-	f.records[r.ID] = r
-	return nil, nil
+	if old, ok := f.records[n.ID]; ok {
+		if old.BodyDigest != n.BodyDigest {
+			return jobs.Record{}, false, jobs.ErrConflict
+		}
+		return old, false, nil
+	}
+	if f.queued() >= f.most {
+		return jobs.Record{}, false, jobs.ErrFull
+	}
+	r := jobs.Record{ID: n.ID, BodyDigest: n.BodyDigest, Job: n.Job, Report: job.Report{
+		ID: n.ID, State: job.Queued, Priority: n.Job.Priority, Labels: n.Job.Labels, CreatedAt: noon}}
+	f.records[n.ID] = r
+	return r, true, nil
 }
 
-func (f *fakeJobs) Get(_ context.Context, id string) (store.Record, error) {
+// queued is how many jobs wait.
+func (f *fakeJobs) queued() (n int) {
+	for _, r := range f.records {
+		if r.Report.State == job.Queued {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *fakeJobs) Room(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.queued() >= f.most {
+		return jobs.ErrFull
+	}
+	return nil
+}
+
+func (f *fakeJobs) Depth(context.Context, string) (map[job.Priority]int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return map[job.Priority]int{job.Practice: f.queued()}, nil
+}
+
+func (f *fakeJobs) Get(_ context.Context, id string) (jobs.Record, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, ok := f.records[id]
 	if !ok {
-		return r, store.ErrNotFound
+		return r, jobs.ErrNotFound
 	}
 	return r, nil
+}
+
+func (f *fakeJobs) Cancel(ctx context.Context, id string) (job.Report, error) {
+	r, err := f.Get(ctx, id)
+	if err != nil {
+		return job.Report{}, err
+	}
+	if r.Report.State.Final() {
+		return r.Report, jobs.ErrFinal
+	}
+	f.tell(id, job.CancelledState, job.Event{Type: job.EventCancelled})
+	r, err = f.Get(ctx, id)
+	return r.Report, err
 }
 
 // tell changes the report and appends an event.
@@ -82,7 +132,7 @@ func (f *fakeJobs) Wait(ctx context.Context, id string) (job.Report, error) {
 		report, changed := record.Report, f.changed
 		f.mu.Unlock()
 		if !ok {
-			return report, store.ErrNotFound
+			return report, jobs.ErrNotFound
 		}
 		if report.State.Final() {
 			return report, nil
@@ -128,7 +178,7 @@ func (f *fakeJobs) Events(ctx context.Context, id string, after uint64) iter.Seq
 	}
 }
 
-func (f *fakeJobs) List(_ context.Context, filter store.Filter) ([]job.Report, string, error) {
+func (f *fakeJobs) List(_ context.Context, filter jobs.Filter) ([]job.Report, string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var list []job.Report
@@ -138,31 +188,6 @@ func (f *fakeJobs) List(_ context.Context, filter store.Filter) ([]job.Report, s
 		}
 	}
 	return list, "", nil
-}
-
-// fakeQueue counts.
-type fakeQueue struct {
-	mu    sync.Mutex
-	put   []string
-	depth int
-	fail  error
-}
-
-func (q *fakeQueue) Put(_ context.Context, id string, _ job.Priority) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.fail != nil || slices.Contains(q.put, id) {
-		return q.fail
-	}
-	q.put = append(q.put, id)
-	q.depth++
-	return nil
-}
-
-func (q *fakeQueue) Depth(context.Context) (map[job.Priority]int, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return map[job.Priority]int{job.Practice: q.depth}, nil
 }
 
 // fakeBlobs keeps files in a directory.
@@ -212,25 +237,10 @@ func digestText(s string) string {
 type fixture struct {
 	*Server
 	jobs   *fakeJobs
-	queue  *fakeQueue
 	blobs  fakeBlobs
 	pool   *slots.Pool
 	unfit  error
 	logged *bytes.Buffer
-}
-
-// Cancel is the dispatcher's part.
-func (f *fixture) Cancel(_ context.Context, id string) (job.Report, error) {
-	r, err := f.jobs.Get(context.Background(), id)
-	if err != nil {
-		return job.Report{}, err
-	}
-	if r.Report.State == job.Done {
-		return job.Report{}, store.ErrFinal
-	}
-	f.jobs.tell(id, job.CancelledState, job.Event{Type: job.EventCancelled})
-	r, err = f.jobs.Get(context.Background(), id)
-	return r.Report, err
 }
 
 // poolSlots are slots that nobody examines.
@@ -251,11 +261,11 @@ func newFixtureIn(dir string, change ...func(*Options)) *fixture {
 	c := config.Default()
 	c.HTTP.MaxBody, c.HTTP.MaxBlob, c.Queue.MaxWaiting = 8<<10, 4<<10, 3
 	f := &fixture{
-		jobs: newFakeJobs(), queue: &fakeQueue{}, blobs: fakeBlobs{dir, 4 << 10}, logged: &bytes.Buffer{},
+		jobs: newFakeJobs(), blobs: fakeBlobs{dir, 4 << 10}, logged: &bytes.Buffer{},
 		pool: slots.NewPool([]slots.Slot{{CPUs: cpuset.New(2, 3), Node: 1}}, func() time.Time { return noon }),
 	}
 	o := Options{
-		Config: c, Jobs: f.jobs, Queue: f.queue, Blobs: f.blobs, Slots: poolSlots{f.pool}, Cancel: f,
+		Config: c, Jobs: f.jobs, Blobs: f.blobs, Slots: poolSlots{f.pool},
 		Doctor:  func(context.Context) (doctor.Report, error) { return doctor.Report{Schema: 1, Ready: true}, nil },
 		Accepts: func() error { return f.unfit },
 		Ready:   func() error { return f.unfit },

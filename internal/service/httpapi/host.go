@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 
 	"judged/internal/base/cpuset"
@@ -72,7 +71,7 @@ type queueDepth struct {
 }
 
 func (s *Server) getQueue(w http.ResponseWriter, r *http.Request) error {
-	depth, err := s.queue.Depth(r.Context())
+	depth, err := s.jobs.Depth(r.Context(), s.config.Slots.Pool)
 	if err != nil {
 		return err
 	}
@@ -82,16 +81,6 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request) error {
 		q.Total += depth[p]
 	}
 	return s.writeJSON(w, http.StatusOK, q)
-}
-
-// waiting is the depth of the queue over all priorities.
-func (s *Server) waiting(ctx context.Context) (int, error) {
-	depth, err := s.queue.Depth(ctx)
-	total := 0
-	for _, n := range depth {
-		total += n
-	}
-	return total, err
 }
 
 func (s *Server) getDoctor(w http.ResponseWriter, r *http.Request) error {

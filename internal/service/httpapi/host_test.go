@@ -108,7 +108,9 @@ func TestSlots(t *testing.T) {
 
 func TestQueueDoctorMetrics(t *testing.T) {
 	f := newFixture(t)
-	f.queue.depth = 2
+	for _, id := range []string{"a", "b"} {
+		f.submit("PUT", "/v1/jobs/"+id, small)
+	}
 	tests := []struct{ path, want string }{
 		{"/v1/queue", `{"waiting":{"background":0,"contest":0,"practice":2,"rejudge":0},"total":2,"max_waiting":3}`},
 		{"/metrics", `judged_up 1`},
@@ -199,7 +201,7 @@ func TestPageRunsOnlyItself(t *testing.T) {
 }
 
 func TestInternalErrorsStayInTheLog(t *testing.T) {
-	f := newFixture(t, func(o *Options) { o.Queue = brokenQueue{} })
+	f := newFixture(t, func(o *Options) { o.Jobs = brokenJobs{} })
 	w := f.ask("GET", "/v1/queue", "")
 	wantProblem(t, w, "internal")
 	if strings.Contains(w.Body.String(), "secret") || !strings.Contains(f.logged.String(), "secret path") {
@@ -207,9 +209,9 @@ func TestInternalErrorsStayInTheLog(t *testing.T) {
 	}
 }
 
-type brokenQueue struct{ Queue }
+type brokenJobs struct{ Jobs }
 
-func (brokenQueue) Depth(context.Context) (map[job.Priority]int, error) {
+func (brokenJobs) Depth(context.Context, string) (map[job.Priority]int, error) {
 	return nil, errors.New("secret path")
 }
 

@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"judged/internal/base/job"
+	"judged/internal/jobs"
 )
 
 // getJob tells a report, with wait= as soon as it is final or the time is over.
@@ -86,17 +88,18 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 
 // cancelJob ends a job. One that is cancelled already stays so.
 func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) error {
-	record, err := s.jobs.Get(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	if record.Report.State == job.CancelledState {
+	id := r.PathValue("id")
+	report, err := s.jobs.Cancel(r.Context(), id)
+	if errors.Is(err, jobs.ErrFinal) && report.State == job.CancelledState {
+		record, err := s.jobs.Get(r.Context(), id)
+		if err != nil {
+			return err
+		}
 		return s.writeJSON(w, http.StatusOK, record.Report)
 	}
-	report, err := s.cancel.Cancel(r.Context(), record.ID)
 	if err != nil {
 		return err
 	}
-	s.log.Info("a job was cancelled", "job", record.ID, by(r))
+	s.log.Info("a job was cancelled", "job", id, by(r))
 	return s.writeJSON(w, http.StatusOK, report)
 }

@@ -11,9 +11,9 @@ import (
 	"syscall"
 
 	"judged/internal/host/slots"
+	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/jobspec"
-	"judged/internal/store"
 )
 
 // Problem is an error as callers see it: problem details of RFC 9457, with the
@@ -55,7 +55,7 @@ var kinds = map[string]struct {
 	"queue-full":        {http.StatusTooManyRequests, "The queue is full"},
 	"internal":          {http.StatusInternalServerError, "judged could not do its work"},
 	"not-ready":         {http.StatusServiceUnavailable, "Not ready"},
-	"temporary-failure": {http.StatusServiceUnavailable, "The job could not be accepted"},
+	"temporary-failure": {http.StatusServiceUnavailable, "The database is unavailable"},
 	"no-space":          {http.StatusServiceUnavailable, "The disk is full"},
 }
 
@@ -82,16 +82,16 @@ func (p *Problem) retryAfter(seconds int) *Problem {
 func problemOf(err error) *Problem {
 	var (
 		p       *Problem
-		job     jobspec.Errors
+		invalid jobspec.Errors
 		tooLong *http.MaxBytesError
 		digest  *blobs.DigestError
 	)
 	switch {
 	case errors.As(err, &p):
 		return p
-	case errors.As(err, &job):
-		p = problem("invalid-job", "correct the members named in errors and send the job again", "%s", job)
-		p.Errors = job
+	case errors.As(err, &invalid):
+		p = problem("invalid-job", "correct the members named in errors and send the job again", "%s", invalid)
+		p.Errors = invalid
 		return p
 	case errors.As(err, &tooLong):
 		return problem("too-large", "send large files as blobs or parts, or raise http.max_body",
@@ -103,15 +103,19 @@ func problemOf(err error) *Problem {
 			"the content has SHA-256 %s, not %s", digest.Got, digest.Want)
 	case errors.Is(err, blobs.ErrNotFound):
 		return problem("not-found", "upload it with PUT", "no such blob")
+	case errors.Is(err, jobs.ErrUnavailable):
+		p = problem("temporary-failure", "send it again; GET /readyz says why", "the database is unavailable").retryAfter(retryNotReady)
+		p.cause = err
+		return p
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		p = problem("no-space", "free space in the data directory, then send it again", "there is no room for the content").retryAfter(retryNotReady)
 		p.cause = err
 		return p
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, jobs.ErrNotFound):
 		return problem("not-found", "check the id; finished jobs are forgotten after the time of retention.max_age", "no such job")
-	case errors.Is(err, store.ErrFinal):
+	case errors.Is(err, jobs.ErrFinal):
 		return problem("final", "read its report with GET", "the job is done and cannot be cancelled")
-	case errors.Is(err, store.ErrBadCursor):
+	case errors.Is(err, jobs.ErrBadCursor):
 		return problem("bad-request", "send what the page before had in next", "parameter after is no cursor")
 	case errors.Is(err, slots.ErrUnknownSlot):
 		return problem("not-found", "see GET /v1/slots for the CPUs of each slot", "no such slot")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"judged/internal/base/job"
-	"judged/internal/store"
+	"judged/internal/jobs"
 )
 
 // query returns the parameters of r, of which no others than known may be there,
@@ -61,8 +61,8 @@ const (
 	pageMost    = 500 // the store gives no more
 )
 
-func filterOf(values url.Values) (store.Filter, error) {
-	f := store.Filter{State: job.State(values.Get("state")), After: values.Get("after"), Limit: pageDefault}
+func filterOf(values url.Values) (jobs.Filter, error) {
+	f := jobs.Filter{State: job.State(values.Get("state")), After: values.Get("after"), Limit: pageDefault}
 	states := []job.State{"", job.Queued, job.Running, job.Done, job.CancelledState}
 	if !slices.Contains(states, f.State) {
 		return f, problem("bad-request", "use queued, running, done or cancelled", "parameter state: %q is unknown", f.State)

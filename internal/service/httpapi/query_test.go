@@ -7,11 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/job"
-	"judged/internal/store"
+	"judged/internal/jobs"
 )
 
 func TestFilterOf(t *testing.T) {
-	for query, want := range map[string]store.Filter{
+	for query, want := range map[string]jobs.Filter{
 		"":                                {Limit: pageDefault},
 		"state=done&after=x&limit=7":      {State: job.Done, After: "x", Limit: 7},
 		"label=team%3D7&label=round%3D":   {Label: map[string]string{"team": "7", "round": ""}, Limit: pageDefault},

@@ -9,44 +9,38 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/job"
-	"judged/internal/broker"
+	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/queue"
-	"judged/internal/store"
 )
 
 // The parts that a daemon gives to New.
 var (
-	_ Jobs      = (*store.Store)(nil)
-	_ Queue     = (*queue.Queue)(nil)
-	_ Blobs     = (*blobs.Store)(nil)
-	_ Canceller = (*store.Store)(nil)
+	_ Jobs  = (*jobs.Store)(nil)
+	_ Blobs = (*blobs.Store)(nil)
 )
 
-// TestWayOfAJob is one job over the real store, queue and blobs; the judge is
-// played.
-func TestWayOfAJob(t *testing.T) {
-	ctx := t.Context()
-	dir := t.TempDir()
-	b, err := broker.Start(ctx, broker.Options{Dir: filepath.Join(dir, "broker")})
+func openStore(t testing.TB) *jobs.Store {
+	t.Helper()
+	s, err := jobs.Open(t.Context(), jobs.Options{File: filepath.Join(t.TempDir(), "judged.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
-	jobs, err := store.Open(ctx, b, store.Options{})
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// TestLifeOfAJob is one job over the real store and blobs; the judge is played.
+func TestLifeOfAJob(t *testing.T) {
+	store := openStore(t)
+	files, err := blobs.Open(filepath.Join(t.TempDir(), "blobs"), 4<<10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer jobs.Close()
-	q, err := queue.Open(ctx, b, queue.Options{Pool: "default"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := blobs.Open(filepath.Join(dir, "blobs"), 4<<10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := newFixture(t, func(o *Options) { o.Jobs, o.Queue, o.Blobs, o.Cancel = jobs, q, files, jobs })
+	f := newFixture(t, func(o *Options) { o.Jobs, o.Blobs = store, files })
 
 	for i, want := range []int{202, 200} {
 		if w := f.submit("PUT", "/v1/jobs/a.1", small); w.Code != want {
@@ -62,7 +56,7 @@ func TestWayOfAJob(t *testing.T) {
 	}
 
 	judged := make(chan error, 1)
-	go func() { judged <- playJudge(context.WithoutCancel(ctx), jobs, q) }()
+	go func() { judged <- playJudge(context.WithoutCancel(t.Context()), store) }()
 	w := f.ask("GET", "/v1/jobs/a.1?wait=60s", "")
 	if err := <-judged; err != nil {
 		t.Fatal(err)
@@ -100,39 +94,17 @@ func TestWayOfAJob(t *testing.T) {
 	}
 }
 
-func playJudge(ctx context.Context, jobs *store.Store, q *queue.Queue) error {
-	d, err := q.Take(ctx)
+func playJudge(ctx context.Context, store *jobs.Store) error {
+	w, err := store.Take(ctx, jobs.Want{CPUs: "2-3"})
 	if err != nil {
 		return err
 	}
-	record, err := jobs.Begin(ctx, d.ID, d.Attempt, "2-3")
-	if err != nil {
-		return err
-	}
-	if err := jobs.Finish(ctx, record, job.Report{Verdict: job.Accepted}); err != nil {
-		return err
-	}
-	return d.Ack(ctx)
+	return store.Finish(ctx, w.Lease, job.Report{Verdict: job.Accepted})
 }
 
 func BenchmarkSubmit(b *testing.B) {
-	ctx := b.Context()
-	dir := b.TempDir()
-	br, err := broker.Start(ctx, broker.Options{Dir: filepath.Join(dir, "broker")})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer br.Close()
-	jobs, err := store.Open(ctx, br, store.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer jobs.Close()
-	q, err := queue.Open(ctx, br, queue.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	f := newFixture(b, func(o *Options) { o.Jobs, o.Queue, o.Config.Queue.MaxWaiting, o.Log = jobs, q, 1<<30, nil })
+	store := openStore(b)
+	f := newFixture(b, func(o *Options) { o.Jobs, o.Log = store, nil })
 	for b.Loop() {
 		if w := f.submit("POST", "/v1/jobs", small); w.Code != 202 {
 			b.Fatal(w.Body)

@@ -19,22 +19,19 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
-	"judged/internal/store"
+	"judged/internal/jobs"
 )
 
-// Jobs is the record of all jobs; *store.Store is one.
+// Jobs is the store of all jobs; *jobs.Store is one.
 type Jobs interface {
-	Create(ctx context.Context, r store.Record) (*store.Record, error)
-	Get(ctx context.Context, id string) (store.Record, error)
+	Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, created bool, err error)
+	Room(ctx context.Context) error
+	Depth(ctx context.Context, pool string) (map[job.Priority]int, error)
+	Get(ctx context.Context, id string) (jobs.Record, error)
 	Wait(ctx context.Context, id string) (job.Report, error)
 	Events(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error]
-	List(ctx context.Context, f store.Filter) ([]job.Report, string, error)
-}
-
-// Queue takes jobs; *queue.Queue is one.
-type Queue interface {
-	Put(ctx context.Context, id string, p job.Priority) error
-	Depth(ctx context.Context) (map[job.Priority]int, error)
+	List(ctx context.Context, f jobs.Filter) (page []job.Report, next string, err error)
+	Cancel(ctx context.Context, id string) (job.Report, error)
 }
 
 // Blobs keeps contents; *blob.Store is one.
@@ -51,22 +48,14 @@ type Slots interface {
 	Undrain(cpus cpuset.Set) error
 }
 
-// Canceller ends a job, waiting or running, and returns its report. Of a job
-// that is done it says store.ErrFinal.
-type Canceller interface {
-	Cancel(ctx context.Context, id string) (job.Report, error)
-}
-
 // Options are what a Server is made of. All members but Tokens, Log and Now are
 // needed.
 type Options struct {
 	Config  config.Config // sections http, queue, limits, slots and repeats are used
 	Tokens  *Tokens       // nil: no tokens are asked for, loopback host names only
 	Jobs    Jobs
-	Queue   Queue
 	Blobs   Blobs
 	Slots   Slots
-	Cancel  Canceller
 	Doctor  func(context.Context) (doctor.Report, error)
 	Accepts func() error // nil when jobs are accepted; else why not
 	Ready   func() error // nil when jobs are accepted and can be judged; else why not
@@ -80,10 +69,8 @@ type Server struct {
 	config  config.Config
 	tokens  *Tokens
 	jobs    Jobs
-	queue   Queue
 	blobs   Blobs
 	slots   Slots
-	cancel  Canceller
 	doctor  func(context.Context) (doctor.Report, error)
 	accepts func() error
 	ready   func() error
@@ -91,8 +78,7 @@ type Server struct {
 	log     *slog.Logger
 	now     func() time.Time
 
-	stall    time.Duration // shorter in tests
-	gate     *gate
+	stall    time.Duration       // shorter in tests
 	memory   *semaphore.Weighted // bytes of bodies that are being read and decoded
 	page     page
 	document []byte // OpenAPI
@@ -104,8 +90,8 @@ type Server struct {
 // New returns a server; it starts nothing.
 func New(o Options) *Server {
 	s := &Server{
-		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, queue: o.Queue, blobs: o.Blobs, slots: o.Slots,
-		cancel: o.Cancel, doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
+		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots,
+		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -113,7 +99,6 @@ func New(o Options) *Server {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.gate = &gate{depth: s.waiting, most: o.Config.Queue.MaxWaiting, now: s.now}
 	s.memory = semaphore.NewWeighted(bodiesAtOnce * int64(o.Config.HTTP.MaxBody))
 	s.page, s.document = newPage(), openAPIOf(o.Config)
 	s.closing, s.close = context.WithCancel(context.Background())
@@ -122,13 +107,13 @@ func New(o Options) *Server {
 }
 
 // With returns a server with other limits and tokens for requests to come; of the
-// configuration the sections limits and repeats and queue.max_waiting may differ.
+// configuration the sections limits and repeats may differ, and
+// queue.max_waiting, which it only shows.
 // Everything else it shares with s, so the streams of both end together.
 func (s *Server) With(c config.Config, t *Tokens) *Server {
 	next := *s
 	next.config, next.tokens = c, t
 	next.document = openAPIOf(c)
-	next.gate.setMost(c.Queue.MaxWaiting)
 	next.handler = next.outer(next.mux())
 	return &next
 }

@@ -9,11 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"judged/internal/base/job"
+	"judged/internal/jobs"
 	"judged/internal/jobs/jobspec"
-	"judged/internal/store"
 )
 
 // Retry-After in seconds: a queue drains slowly, a restart is over soon.
@@ -21,9 +20,6 @@ const (
 	retryFull     = 5
 	retryNotReady = 2
 )
-
-// recording bounds what follows the decision to accept a job.
-const recording = 15 * time.Second
 
 func (s *Server) postJob(w http.ResponseWriter, r *http.Request) error {
 	key := r.Header.Get("Idempotency-Key")
@@ -38,14 +34,13 @@ func (s *Server) postJob(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	if !store.ValidID(id) {
+	if !jobs.ValidID(id) {
 		return problem("bad-request", "use 1 to 64 letters, digits, . _ and -, a letter or digit first", "%q is no id for a job", id)
 	}
 	return s.submit(w, r, id)
 }
 
-// submit is the way of a job from the body to the queue, and with wait= to its
-// report.
+// submit stores a job, and with wait= answers with its report.
 func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error {
 	wait, err := waitOf(r)
 	if err != nil {
@@ -54,16 +49,14 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error
 	if err := s.accepts(); err != nil {
 		return problem("not-ready", "try again later; GET /readyz tells when", "%s", err).retryAfter(retryNotReady)
 	}
-	// Only a look, lest a large body comes in vain. The place is taken when the
-	// body is here: callers who send slowly would hold them all.
-	if _, err := s.admit(r.Context(), id, s.gate.open); err != nil {
+	if err := s.checkRoom(r.Context(), id); err != nil {
 		return err
 	}
-	rec, err := s.receive(w, r, id)
+	submission, err := s.receive(w, r, id)
 	if err != nil {
 		return err
 	}
-	status, report, err := s.record(r.Context(), rec)
+	status, report, err := s.put(r.Context(), submission)
 	if err != nil {
 		return err
 	}
@@ -81,97 +74,68 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error
 
 func location(id string) string { return "/v1/jobs/" + id }
 
-// receive reads a job, puts what came with it into the blob store and returns
-// the record to be. What it sets memory aside for is over when it returns.
-func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (store.Record, error) {
+// checkRoom refuses a new job before its body is read where as many jobs wait as may.
+// One that is stored already needs no room.
+func (s *Server) checkRoom(ctx context.Context, id string) error {
+	err := s.jobs.Room(ctx)
+	if !errors.Is(err, jobs.ErrFull) {
+		return err
+	}
+	if _, err = s.jobs.Get(ctx, id); errors.Is(err, jobs.ErrNotFound) {
+		return s.full()
+	}
+	return err
+}
+
+// receive reads a job and puts what came with it into the blob store. The memory
+// that it sets aside is free again when it returns.
+func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (jobs.Submission, error) {
 	aside := room{memory: s.memory}
 	defer aside.giveBack()
 	sent, err := s.readJob(w, r, &aside)
 	if err != nil {
-		return store.Record{}, err
+		return jobs.Submission{}, err
 	}
 	// What is wrong is told before anything is stored.
 	if err := s.check(sent); err != nil {
-		return store.Record{}, err
+		return jobs.Submission{}, err
 	}
 	normal, err := s.toBlobs(r.Context(), sent)
 	if err != nil {
-		return store.Record{}, err
+		return jobs.Submission{}, err
 	}
 	digest, err := jobspec.Digest(normal)
 	if err != nil {
-		return store.Record{}, err
+		return jobs.Submission{}, err
 	}
 	complete, err := jobspec.Complete(s.config, normal)
 	if err != nil {
-		return store.Record{}, err
+		return jobs.Submission{}, err
 	}
-	return store.Record{ID: id, BodyDigest: digest, Job: complete, Report: job.Report{
-		ID: id, State: job.Queued, Priority: complete.Priority, Labels: complete.Labels, CreatedAt: s.now().UTC(),
-	}}, nil
+	return jobs.Submission{ID: id, BodyDigest: digest, Job: complete}, nil
 }
 
-// admit refuses a new job where ask, a method of the gate, finds the queue full.
-// One that is recorded already passes all the same: it needs no place, and has
-// none where ok is false.
-func (s *Server) admit(ctx context.Context, id string, ask func(context.Context) (bool, error)) (ok bool, err error) {
-	if ok, err = ask(ctx); ok || err != nil {
-		return ok, err
-	}
-	_, err = s.jobs.Get(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		err = problem("queue-full", "try again later", "%d jobs are waiting", s.config.Queue.MaxWaiting).retryAfter(retryFull)
-	}
-	return false, err
-}
-
-// record makes the job durable and queues it. Once begun it does not stop for a
-// caller who hangs up: a job that is recorded but not queued waits for its
-// caller to come again, or for the sweep of the next start. The queue takes a
-// job that it holds already for the same one.
-//
-// It returns the status that tells a new job from one that was there.
-func (s *Server) record(ctx context.Context, rec store.Record) (status int, report job.Report, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recording)
-	defer cancel()
-	placed, err := s.admit(ctx, rec.ID, s.gate.take)
-	if err != nil {
+// put stores the job, also for a caller who has hung up: it was sent whole. It
+// returns the status that distinguishes a new job from one that was there.
+func (s *Server) put(ctx context.Context, n jobs.Submission) (status int, report job.Report, err error) {
+	rec, created, err := s.jobs.Put(context.WithoutCancel(ctx), n)
+	switch {
+	case errors.Is(err, jobs.ErrConflict):
+		p := problem("conflict", "use another id for another job", "job %q exists with another body", n.ID)
+		p.Instance = location(n.ID)
+		return 0, report, p
+	case errors.Is(err, jobs.ErrFull):
+		return 0, report, s.full()
+	case err != nil:
 		return 0, report, err
+	case created:
+		return http.StatusAccepted, rec.Report, nil
 	}
-	if placed {
-		defer s.gate.leave()
-	}
-	existing, err := s.jobs.Create(ctx, rec)
-	if err != nil {
-		return 0, report, temporary(err, "the job could not be recorded")
-	}
-	status, report = http.StatusAccepted, rec.Report
-	if existing != nil {
-		if existing.BodyDigest != rec.BodyDigest {
-			p := problem("conflict", "use another id for another job", "job %q exists with another body", rec.ID)
-			p.Instance = location(rec.ID)
-			return 0, report, p
-		}
-		status, report = http.StatusOK, existing.Report
-	}
-	if existing == nil || existing.Report.State == job.Queued {
-		if err := s.queue.Put(ctx, rec.ID, rec.Job.Priority); err != nil {
-			p := temporary(err, "the job is recorded but not queued")
-			p.Instance = location(rec.ID)
-			return 0, report, p
-		}
-	}
-	if existing == nil {
-		s.gate.put()
-	}
-	return status, report, nil
+	return http.StatusOK, rec.Report, nil
 }
 
-// temporary is for errors of the broker: a full disk, a cluster without leader.
-func temporary(cause error, detail string) *Problem {
-	p := problem("temporary-failure", "send the job again under the same id or key", "%s", detail).retryAfter(retryNotReady)
-	p.cause = cause
-	return p
+func (s *Server) full() *Problem {
+	return problem("queue-full", "try again later", "%d jobs are waiting", s.config.Queue.MaxWaiting).retryAfter(retryFull)
 }
 
 // toBlobs returns the job with all contents in the blob store.

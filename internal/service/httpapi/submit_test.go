@@ -17,13 +17,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/job"
-	"judged/internal/store"
+	"judged/internal/jobs"
 	"judged/internal/testkit"
 )
 
 const small = `{"program": {"text": "#!/bin/sh\n"}, "tests": [{"name": "1"}]}`
 
-func TestSubmitRecordsAndQueues(t *testing.T) {
+func TestSubmitStores(t *testing.T) {
 	f := newFixture(t)
 	w := f.submit("PUT", "/v1/jobs/a-1", `{"program": {"base64": "aGk="}, "files": {"x": {"text": "hi"}},
 		"tests": [{"name": "1", "input": {"text": "in"}, "answer": {"blob": "`+digestText("hi")+`"}}],
@@ -52,9 +52,6 @@ func TestSubmitRecordsAndQueues(t *testing.T) {
 	if diff := cmp.Diff(wantJob, rec.Job); diff != "" {
 		t.Errorf("job (-want +got):\n%s", diff)
 	}
-	if !cmp.Equal(f.queue.put, []string{"a-1"}) {
-		t.Errorf("put %v", f.queue.put)
-	}
 	for _, content := range []string{"hi", "in"} {
 		path, _ := f.blobs.Path(digestText(content))
 		if got, err := os.ReadFile(path); err != nil || string(got) != content {
@@ -67,19 +64,18 @@ func TestSubmitIsIdempotent(t *testing.T) {
 	other := strings.Replace(small, `"1"`, `"2"`, 1)
 	spelt := ` {"tests":[{"name":"\u0031"}], "program":{"blob":"` + digestText("#!/bin/sh\n") + `"}}`
 	tests := []struct {
-		name                 string
-		method, target       string
-		first, second        string
-		headers              []string
-		want                 int
-		wantQueued, wantJobs int
+		name           string
+		method, target string
+		first, second  string
+		headers        []string
+		want, wantJobs int
 	}{
-		{"same id, same body", "PUT", "/v1/jobs/a", small, small, nil, 200, 1, 1},
-		{"same id, other spelling", "PUT", "/v1/jobs/a", small, spelt, nil, 200, 1, 1},
-		{"same id, other body", "PUT", "/v1/jobs/a", small, other, nil, 409, 1, 1},
-		{"same key, same body", "POST", "/v1/jobs", small, small, []string{"Idempotency-Key: k 1"}, 200, 1, 1},
-		{"same key, other body", "POST", "/v1/jobs", small, other, []string{"Idempotency-Key: k 1"}, 409, 1, 1},
-		{"no key", "POST", "/v1/jobs", small, small, nil, 202, 2, 2},
+		{"same id, same body", "PUT", "/v1/jobs/a", small, small, nil, 200, 1},
+		{"same id, other spelling", "PUT", "/v1/jobs/a", small, spelt, nil, 200, 1},
+		{"same id, other body", "PUT", "/v1/jobs/a", small, other, nil, 409, 1},
+		{"same key, same body", "POST", "/v1/jobs", small, small, []string{"Idempotency-Key: k 1"}, 200, 1},
+		{"same key, other body", "POST", "/v1/jobs", small, other, []string{"Idempotency-Key: k 1"}, 409, 1},
+		{"no key", "POST", "/v1/jobs", small, small, nil, 202, 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,8 +85,8 @@ func TestSubmitIsIdempotent(t *testing.T) {
 			if first.Code != 202 || second.Code != tt.want {
 				t.Fatalf("status %d then %d, want 202 then %d: %s", first.Code, second.Code, tt.want, second.Body)
 			}
-			if len(f.queue.put) != tt.wantQueued || len(f.jobs.records) != tt.wantJobs {
-				t.Errorf("%d queued, %d recorded; want %d, %d", len(f.queue.put), len(f.jobs.records), tt.wantQueued, tt.wantJobs)
+			if len(f.jobs.records) != tt.wantJobs {
+				t.Errorf("%d jobs are stored, want %d", len(f.jobs.records), tt.wantJobs)
 			}
 			if tt.want == 409 {
 				if p := wantProblem(t, second, "conflict"); p.Instance != first.Header().Get("Location") {
@@ -106,31 +102,30 @@ func TestIdempotencyKeysOfTwoCallersDiffer(t *testing.T) {
 		t.Error("ids do not follow caller and key")
 	}
 	for _, id := range []string{keyedID("", "k"), newID(noon)} {
-		if !store.ValidID(id) {
+		if !jobs.ValidID(id) {
 			t.Errorf("%q is no id", id)
 		}
 	}
 }
 
-// A job that was recorded, and whose queueing failed, is queued by the retry.
-func TestSubmitAgainAfterTheQueueFailed(t *testing.T) {
+// While the database is away jobs are refused, with the cause in the log only,
+// and then accepted under the same id.
+func TestSubmitWhileTheDatabaseIsAway(t *testing.T) {
 	f := newFixture(t)
-	f.queue.fail = errors.New("no space left on device")
+	f.jobs.fail = fmt.Errorf("put job: %w: no space left on device", jobs.ErrUnavailable)
 	w := f.submit("PUT", "/v1/jobs/a", small)
-	p := wantProblem(t, w, "temporary-failure")
-	if w.Header().Get("Retry-After") == "" || p.Instance != "/v1/jobs/a" || strings.Contains(w.Body.String(), "device") {
-		t.Errorf("header %v, problem %+v", w.Header(), p)
+	wantProblem(t, w, "temporary-failure")
+	if w.Header().Get("Retry-After") == "" || strings.Contains(w.Body.String(), "device") {
+		t.Errorf("header %v, body %s", w.Header(), w.Body)
 	}
 	if !strings.Contains(f.logged.String(), "no space left") {
 		t.Errorf("log %s lacks the cause", f.logged)
 	}
-	f.queue.fail = nil
-	if w := f.submit("PUT", "/v1/jobs/a", small); w.Code != 200 || len(f.queue.put) != 1 {
-		t.Errorf("status %d, put %v", w.Code, f.queue.put)
-	}
-	f.jobs.tell("a", job.Done, job.Event{Type: job.EventDone})
-	if w := f.submit("PUT", "/v1/jobs/a", small); w.Code != 200 || len(f.queue.put) != 1 {
-		t.Errorf("once done: status %d, put %v", w.Code, f.queue.put)
+	f.jobs.fail = nil
+	for _, want := range []int{202, 200} {
+		if w := f.submit("PUT", "/v1/jobs/a", small); w.Code != want {
+			t.Errorf("status %d %s, want %d", w.Code, w.Body, want)
+		}
 	}
 }
 
@@ -145,8 +140,8 @@ func TestSubmitCompletesForACallerWhoHangsUp(t *testing.T) {
 	r, _ := http.NewRequestWithContext(ctx, "PUT", "http://localhost/v1/jobs/a", body)
 	r.Header.Set("Content-Type", "application/json")
 	f.ServeHTTP(discard{http.Header{}}, r)
-	if len(f.queue.put) != 1 {
-		t.Errorf("put %v", f.queue.put)
+	if len(f.jobs.records) != 1 {
+		t.Errorf("%d jobs are stored, want the one", len(f.jobs.records))
 	}
 }
 
@@ -200,8 +195,8 @@ func TestSubmitRefusals(t *testing.T) {
 			if diff := cmp.Diff(tt.fields, fields); diff != "" {
 				t.Errorf("fields (-want +got):\n%s\n%+v", diff, p)
 			}
-			if len(f.jobs.records)+len(f.queue.put) != 0 {
-				t.Errorf("recorded %v, queued %v", f.jobs.records, f.queue.put)
+			if len(f.jobs.records) != 0 {
+				t.Errorf("stored %v", f.jobs.records)
 			}
 		})
 	}
@@ -235,8 +230,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 }
 
 func TestFullQueue(t *testing.T) {
-	now := noon
-	f := newFixture(t, func(o *Options) { o.Now = func() time.Time { return now } })
+	f := newFixture(t)
 	for i := range 3 {
 		if w := f.submit("PUT", fmt.Sprintf("/v1/jobs/%d", i), small); w.Code != 202 {
 			t.Fatalf("job %d: status %d %s", i, w.Code, w.Body)
@@ -250,7 +244,7 @@ func TestFullQueue(t *testing.T) {
 	if w := f.submit("PUT", "/v1/jobs/0", small); w.Code != 200 {
 		t.Errorf("a job that is there: status %d", w.Code)
 	}
-	f.queue.depth, now = 2, now.Add(2*hearsay)
+	f.jobs.tell("1", job.Running, job.Event{Type: job.EventRunning})
 	if w := f.submit("PUT", "/v1/jobs/3", small); w.Code != 202 {
 		t.Errorf("with room again: status %d %s", w.Code, w.Body)
 	}
@@ -331,8 +325,8 @@ func TestSubmitWaits(t *testing.T) {
 	for _, query := range []string{"wait=1", "wait=-1s", "wait=1s&wait=2s", "wiat=1s"} {
 		wantProblem(t, f.submit("PUT", "/v1/jobs/a?"+query, small), "bad-request")
 	}
-	if len(f.queue.put) > 0 {
-		t.Errorf("put %v", f.queue.put)
+	if len(f.jobs.records) > 0 {
+		t.Errorf("stored %v", f.jobs.records)
 	}
 	w := f.submit("PUT", "/v1/jobs/a?wait=1ms", small)
 	f.jobs.waiting("a")

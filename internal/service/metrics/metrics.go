@@ -27,8 +27,10 @@ type Options struct {
 	Turbo      func() string // on, off, unknown
 	// Tuned says of each setting that judged tune has applied whether it is in force.
 	Tuned    func() map[string]bool
-	Settings []string         // all that it can apply
-	Now      func() time.Time // default time.Now
+	Settings []string // all that it can apply
+	// StoreOperations are the values of the label operation, of StoreFailed.
+	StoreOperations []string
+	Now             func() time.Time // default time.Now
 }
 
 // HostInfo are the labels of judged_host_info.
@@ -39,7 +41,7 @@ type HostInfo struct {
 	Environment string // bare, vm
 }
 
-// Attempt is what became of one attempt at a job.
+// Attempt is the outcome of one attempt at a job.
 type Attempt string
 
 // The outcomes of an attempt, a closed set.
@@ -53,24 +55,6 @@ const (
 
 func attempts() []Attempt {
 	return []Attempt{AttemptDone, AttemptCancelled, AttemptStale, AttemptReturned, AttemptExhausted}
-}
-
-// StoreOperation is what was asked of the storage.
-type StoreOperation string
-
-// The operations, a closed set.
-const (
-	StoreCreate StoreOperation = "create" // the record of a new job
-	StoreBegin  StoreOperation = "begin"
-	StoreFinish StoreOperation = "finish" // a report
-	StoreCancel StoreOperation = "cancel"
-	StoreValue  StoreOperation = "value" // what was learned of a slot
-	StoreRead   StoreOperation = "read"
-	StoreBlob   StoreOperation = "blob" // an upload
-)
-
-func storeOperations() []StoreOperation {
-	return []StoreOperation{StoreCreate, StoreBegin, StoreFinish, StoreCancel, StoreValue, StoreRead, StoreBlob}
 }
 
 // Metrics are all metrics of one daemon, in a registry of their own.
@@ -139,8 +123,8 @@ func New(o Options) *Metrics {
 	m.registerRuns()
 	m.registerCanary()
 	m.drift = m.counter("judged_tune_drift_total", "Times that a setting which judged tune had applied was found changed.", "setting")
-	m.storeErrors = m.counter("judged_store_errors_total", "Operations of the storage that failed, by operation.", "operation")
-	m.preset(o.Settings)
+	m.storeErrors = m.counter("judged_store_errors_total", "Operations that failed because the database or the disk was unavailable, by operation.", "operation")
+	m.preset(o)
 	return m
 }
 
@@ -154,7 +138,7 @@ func (m *Metrics) info(o Options) {
 
 func (m *Metrics) registerJobs() {
 	m.jobs = m.counter("judged_jobs_total", "Jobs that ended, by verdict and priority.", "verdict", "priority")
-	m.attempts = m.counter("judged_attempts_total", "Attempts at jobs, by what became of them.", "outcome")
+	m.attempts = m.counter("judged_attempts_total", "Attempts at jobs, by outcome.", "outcome")
 	m.queueWait = m.histogram("judged_queue_wait_seconds", "Time from the acceptance of a job to the start of its last attempt.", queueWaitBuckets)
 	m.overhead = m.histogram("judged_sandbox_overhead_seconds", "Time that judged itself needed for one run, outside of it.", overheadBuckets)
 	m.reading = m.histogram("judged_evidence_seconds", "Time that reading the counters of a slot's CPUs took, before and after one run.", readingBuckets)
@@ -186,8 +170,8 @@ func (m *Metrics) registerCanary() {
 }
 
 // preset makes the series of closed sets.
-func (m *Metrics) preset(settings []string) {
-	for _, s := range settings {
+func (m *Metrics) preset(o Options) {
+	for _, s := range o.Settings {
 		m.drift.WithLabelValues(s)
 	}
 	for _, v := range verdicts() {
@@ -202,8 +186,8 @@ func (m *Metrics) preset(settings []string) {
 	for _, a := range attempts() {
 		m.attempts.WithLabelValues(string(a))
 	}
-	for _, op := range storeOperations() {
-		m.storeErrors.WithLabelValues(string(op))
+	for _, op := range o.StoreOperations {
+		m.storeErrors.WithLabelValues(op)
 	}
 }
 

@@ -26,8 +26,9 @@ const ms = time.Millisecond
 // limit, one run of it discarded.
 func fed() *Metrics {
 	m := New(Options{
-		Version:  "1.2.3",
-		Revision: "abcdef",
+		StoreOperations: []string{"put", "take", "finish", "blob"},
+		Version:         "1.2.3",
+		Revision:        "abcdef",
 		Host: HostInfo{Pool: "default", Fingerprint: "0123", CPUModel: "AMD EPYC", Kernel: "6.18.0",
 			Isolation: "isolcpus", Environment: "vm"},
 		Ready:     func() error { return errors.New("draining") },
@@ -45,7 +46,7 @@ func fed() *Metrics {
 	m.JobDone(report(), 1500*ms)
 	m.TuneDrifted("governor")
 	m.AttemptDone(AttemptDone)
-	m.StoreFailed(StoreFinish)
+	m.StoreFailed("finish")
 	deviation := -0.012
 	m.CanaryDone("3", "alu", 0.0744, &deviation)
 	m.CanaryDone("4", "alu", 0.0744, &deviation)

@@ -37,8 +37,8 @@ func (m *Metrics) AttemptDone(outcome Attempt) {
 	m.attempts.WithLabelValues(string(outcome)).Inc()
 }
 
-// StoreFailed counts an operation of the storage that failed.
-func (m *Metrics) StoreFailed(op StoreOperation) { m.storeErrors.WithLabelValues(string(op)).Inc() }
+// StoreFailed counts an operation that failed because its storage was unavailable.
+func (m *Metrics) StoreFailed(operation string) { m.storeErrors.WithLabelValues(operation).Inc() }
 
 // CanaryDone records a run of a reference kernel on a CPU: its CPU time in seconds and its deviation
 // from the baseline, time/baseline - 1; nil while the baseline is being learned.

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"judged/internal/base/cpuset"
+	"judged/internal/engine/measure"
+	"judged/internal/host/slots"
+	"judged/internal/host/topology"
+	"judged/internal/sandbox"
+	"judged/internal/timing/evidence"
+)
+
+// Topology is the host as it was in Open.
+func (e *Engine) Topology() topology.Topology { return e.topology }
+
+// Neighbours returns the online CPUs that are neither in a slot nor siblings of one that is.
+func (e *Engine) Neighbours() cpuset.Set {
+	return e.topology.Online.Minus(slots.Reserved(e.topology, e.slots))
+}
+
+// UnplannedSlot makes a slot of any CPUs with memory of any nodes, outside the plan: no lease covers it, and other work
+// may run on it. Experiments compare planned slots with it and run load on it.
+func (e *Engine) UnplannedSlot(cpus, nodes cpuset.Set) (sandbox.Slot, error) {
+	group, err := e.tree.Slot(cpus, nodes)
+	if err != nil {
+		return sandbox.Slot{}, err
+	}
+	return sandbox.Slot{
+		CPUs: cpus, Node: nodes[0], BindNode: len(nodes) == 1 && len(e.topology.Nodes) > 1,
+		NohzFull: e.topology.NohzFull.Overlaps(cpus), Tickless: cpus.IsSubsetOf(e.topology.NohzFull), Group: group,
+	}, nil
+}
+
+// WorkerOn opens a worker on an unplanned slot. Close of the engine closes it.
+func (e *Engine) WorkerOn(slot sandbox.Slot) (*measure.Worker, error) {
+	worker, err := e.newWorker(slot)
+	if err == nil {
+		e.extra = append(e.extra, worker)
+	}
+	return worker, err
+}
+
+func (e *Engine) newWorker(slot sandbox.Slot) (*measure.Worker, error) {
+	reader, err := evidence.NewReader(e.fs, slot.CPUs, e.sharing(slot.CPUs))
+	if err != nil {
+		return nil, err
+	}
+	return measure.NewWorker(e.launcher, slot, reader, e.Thresholds(), e.options.Log)
+}
+
+// sharing returns the neighbours that share a last level cache or a NUMA node with these CPUs.
+func (e *Engine) sharing(cpus cpuset.Set) cpuset.Set {
+	var shared cpuset.Set
+	for _, id := range cpus {
+		if cpu, ok := e.topology.CPU(id); ok {
+			shared = shared.Union(cpu.L3)
+			if node, ok := e.topology.Node(cpu.Node); ok {
+				shared = shared.Union(node.CPUs)
+			}
+		}
+	}
+	return shared.Intersect(e.Neighbours()).Minus(cpus)
+}
+
+// Prepare makes one sandbox on an unplanned slot. Close it after use.
+func (e *Engine) Prepare(slot sandbox.Slot) (*sandbox.Sandbox, error) {
+	return e.launcher.Prepare(slot)
+}

@@ -1,0 +1,54 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// lockFolder takes the data folder for this process until the file is closed.
+// The kernel drops the lock with the process, however it ends.
+func lockFolder(dir string) (*os.File, error) {
+	path := filepath.Join(dir, "lock")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock data folder: %w; choose another --data-dir or give judged write access", err)
+	}
+	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return nil, errors.Join(fmt.Errorf("lock %q: another process uses this folder (pid %s); stop it or choose another --data-dir", path, holder(f)), f.Close())
+	case err != nil:
+		return nil, errors.Join(fmt.Errorf("lock %q: %w; the file system must support flock: choose a local --data-dir", path, err), f.Close())
+	}
+	// The process ID is for the error of another process only.
+	if err = f.Truncate(0); err == nil {
+		_, err = fmt.Fprintf(f, "%d", os.Getpid())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("write %q: %w; free disk space there", path, err), f.Close())
+	}
+	return f, nil
+}
+
+// holder is the process ID that the lock file names.
+func holder(f *os.File) string {
+	buf := make([]byte, 20)
+	n, _ := f.ReadAt(buf, 0) // a short file is an error too
+	if n == 0 {
+		return "unknown"
+	}
+	return string(buf[:n])
+}
+
+// refuseOldData refuses a data folder whose jobs this version cannot read: they
+// would seem lost.
+func refuseOldData(dir string) error {
+	old := filepath.Join(dir, "nats")
+	if _, err := os.Stat(old); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("%q holds the jobs and reports of an earlier version of judged, which this one cannot read: "+
+		"let the earlier version finish what waits, then move the folder away; blobs are kept", old)
+}
