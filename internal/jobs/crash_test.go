@@ -93,6 +93,7 @@ func judgeAtRandom(ctx context.Context, s *Store, w Work, who string) {
 // testKill kills processes that work on a database at random moments until they
 // have stored 500 jobs, and holds the database to everything they were promised.
 func testKill(t *testing.T, b backend) {
+	testkit.Need(t, testkit.Time)
 	o := b.fresh(t)
 	database := o.URL + o.File
 	promised := &promises{message: map[string]string{}}
