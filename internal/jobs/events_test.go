@@ -103,7 +103,7 @@ func testEvents(t *testing.T, b backend) {
 	}
 }
 
-// Test events of an attempt that has lost the job are not told, and numbers
+// Test events of an attempt that has lost the job are not yielded, and numbers
 // rise from attempt to attempt.
 func testStaleEvents(t *testing.T, b backend) {
 	s := b.open(t, nil)

@@ -48,8 +48,8 @@ func MapFiles(j job.Job, each func(field string, f job.File) (job.File, error)) 
 	return j, nil
 }
 
-// CheckRoom returns Errors when the program and the files of j, of which size
-// tells how large they are, do not fit into a working directory of room. Its
+// CheckRoom returns Errors when the program and the files of j, with sizes
+// from size, do not fit into a working directory of room. Its
 // blocks are pages. A run that finds no room for them would be judged's failure.
 func CheckRoom(j job.Job, room units.Bytes, size func(job.File) (units.Bytes, error)) error {
 	const page = 4 << 10
@@ -70,7 +70,9 @@ func CheckRoom(j job.Job, room units.Bytes, size func(job.File) (units.Bytes, er
 		}
 	}
 	if sum > room {
-		return Errors{{Field: "files", Detail: fmt.Sprintf("with the program %s, which do not fit into a working directory of %s; send less or raise sandbox.work_size",
+		return Errors{{Field: "files", Detail: fmt.Sprintf(
+			"with the program %s, which do not fit into a working directory of %s; send less or raise "+
+				"sandbox.work_size",
 			units.Round(sum), units.Round(room))}}
 	}
 	return nil
