@@ -109,8 +109,7 @@ func (a *app) printArchive(verb string, archive jobs.Archive) error {
 	if err != nil || len(archive.Missing) == 0 {
 		return err
 	}
-	fmt.Fprintf(a.err, "judged: %d files of jobs that are not done are missing or damaged, the first one %s; these jobs "+
-		"cannot be judged: cancel them and submit them again\n",
-		len(archive.Missing), archive.Missing[0])
+	fmt.Fprintf(a.err, "judged: %d files of jobs that are not done are missing or damaged, the first one %s; "+
+		"these jobs cannot be judged: cancel them and submit them again\n", len(archive.Missing), archive.Missing[0])
 	return errNo
 }
