@@ -104,7 +104,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestDeviated(t *testing.T) {
+func TestExplainDeviation(t *testing.T) {
 	var got job.Explained
 	for _, ratio := range []float64{0.2, 0, -0.2, 6} { // 6: as 0.35
 		ExplainDeviation(&got, 1350*ms, ratio, DefaultThresholds(true))
@@ -117,8 +117,21 @@ func TestDeviated(t *testing.T) {
 	}
 }
 
-// TestSaved: only a CPU that is faster than planned saves time.
-func TestSaved(t *testing.T) {
+// TestStealBelowThreshold: steal that is usual on the host explains nothing.
+func TestStealBelowThreshold(t *testing.T) {
+	th := DefaultThresholds(true)
+	th.StealTicks = 21
+	f := Facts{CPUTime: 900 * ms, WallTime: 1000 * ms, Width: 1}
+	for steal, want := range map[time.Duration]time.Duration{200 * ms: 0, 210 * ms: 241 * ms} {
+		got := Explain(job.Evidence{ForeignTime: new(time.Duration(0)), StealTime: &steal}, f, th)
+		if got.WallTime != want {
+			t.Errorf("%s stolen: %s of wall time explained, want %s", steal, got.WallTime, want)
+		}
+	}
+}
+
+// TestFrequencyGain: only a CPU that is faster than planned saves time.
+func TestFrequencyGain(t *testing.T) {
 	th := DefaultThresholds(false)
 	e := func(ratio float64) job.Evidence { return job.Evidence{FrequencyRatio: &ratio} }
 	got := map[string]time.Duration{"no plan": FrequencyGain(e(1.25), 1000*ms, th)}
