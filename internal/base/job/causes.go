@@ -27,8 +27,8 @@ const (
 	CauseNeighbours Cause = "neighbours"
 )
 
-// CauseEntry explains a cause. The help texts, the OpenAPI document and
-// deploy/HOST.md are made from these entries or tested against them.
+// CauseEntry explains a cause. The help texts and the OpenAPI document are
+// generated from these entries or tested against them.
 type CauseEntry struct {
 	Cause Cause  `json:"cause"`
 	Means string `json:"means"` // one sentence: what was seen

@@ -18,6 +18,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
 	"judged/internal/engine/judge"
+	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
@@ -260,6 +261,8 @@ func (w *world) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided f
 }
 
 func (w *world) Worker(slots.Slot) *measure.Worker { return nil }
+
+func (w *world) Jury(slots.Slot) (*jury.Runner, error) { return nil, nil }
 
 func (w *world) Tidy(s slots.Slot) { w.note("tidy %s", s.CPUs) }
 

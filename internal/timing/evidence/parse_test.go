@@ -241,24 +241,3 @@ func TestInterruptsGrowth(t *testing.T) {
 		})
 	}
 }
-
-func TestParseCpuacctMount(t *testing.T) {
-	for _, tt := range []struct {
-		name, text, want string
-	}{
-		{"alone", "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup /sys/fs/cgroup/cpuacct cgroup rw,relatime,cpuacct 0 0\n",
-			"/sys/fs/cgroup/cpuacct"},
-		{"together with cpu", "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n",
-			"/sys/fs/cgroup/cpu,cpuacct"},
-		{"a space in the path", `cgroup /my\040cgroups cgroup rw,cpuacct 0 0`, "/my cgroups"},
-		{"another file system of that name", "cpuacct /mnt ext4 rw,cpuacct 0 0\n", ""},
-		{"v2 only", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, ok := mountOf([]byte(tt.text), "cgroup", "cpuacct")
-			if got != tt.want || ok != (tt.want != "") {
-				t.Errorf("got %q, %v; want %q", got, ok, tt.want)
-			}
-		})
-	}
-}

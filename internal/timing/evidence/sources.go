@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"bytes"
 	"os"
 	"strings"
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
 )
 
 func open(fs hostfs.FS, path string) *os.File {
@@ -30,22 +30,8 @@ func cpuacctMount(fs hostfs.FS) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return mountOf(mounts, "cgroup", "cpuacct")
+	return proc.FindMount(proc.Mounts(string(mounts)), "cgroup", "cpuacct")
 }
-
-// mountOf finds the first mount of a type that has an option in the lines "device mountpoint type
-// options 0 0". White space and backslashes in a mount point are escaped in octal there.
-func mountOf(mounts []byte, fstype, option string) (string, bool) {
-	for line := range bytes.Lines(mounts) {
-		f := strings.Fields(string(line))
-		if len(f) >= 4 && f[2] == fstype && strings.Contains(","+f[3]+",", ","+option+",") {
-			return unescape.Replace(f[1]), true
-		}
-	}
-	return "", false
-}
-
-var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // possiblePositions returns the position of each CPU in cpuacct.usage_percpu. Without the list of possible CPUs, which
 // every kernel with sysfs has, the CPUs are assumed to be numbered without gaps.
