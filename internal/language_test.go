@@ -15,9 +15,14 @@ import (
 
 // notYet lists folders and files whose text is still to be rewritten. Remove an entry when it passes.
 var notYet = []string{
-	"configs", "deploy/HOST.md",
-	"internal/base", "internal/host", "internal/sandbox", "internal/timing", "internal/engine",
-	"internal/service/daemon", "internal/service/dispatch", "internal/service/httpapi",
+	"configs",
+	"deploy/HOST.md",
+	"internal/base/linux",
+	"internal/host",
+	"internal/sandbox",
+	"internal/service/daemon",
+	"internal/service/dispatch",
+	"internal/service/httpapi",
 }
 
 // TestLanguage refuses the phrases in the first column of CONTRIBUTING.md's table "Instead of".
