@@ -494,6 +494,7 @@ func restoreChild(arguments string) int {
 // A restore that is killed at any moment has restored all jobs or none, and
 // none prevents the next one.
 func testRestoreKilled(t *testing.T, b backend) {
+	testkit.Need(t, testkit.Time)
 	const many = 5000
 	s := b.open(t, nil)
 	seed(t, s.Store, many, 0)

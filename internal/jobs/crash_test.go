@@ -119,6 +119,7 @@ func lost(err error) bool { return errors.Is(err, ErrStale) || errors.Is(err, Er
 // at least twice and until they have stored 500 jobs, and holds the database to
 // everything they were promised.
 func testKill(t *testing.T, b backend) {
+	testkit.Need(t, testkit.Time)
 	o := b.fresh(t)
 	database := o.URL + o.File
 	// Of processes that create a SQLite database at the same time, SQLite refuses

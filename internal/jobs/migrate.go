@@ -41,7 +41,8 @@ func (s *Store) migrateTo(ctx context.Context, tx *sql.Tx, list []string) error 
 		return err
 	}
 	if version > len(list) {
-		return fmt.Errorf("%w: version %d, and this judged knows versions up to %d: use the judged that wrote it, or a "+
+		return fmt.Errorf("%w: version %d, and this judged knows versions up to %d: use the judged that wrote it, "+
+			"or a "+
 			"newer one", errNewerSchema, version, len(list))
 	}
 	for ; version < len(list); version++ {

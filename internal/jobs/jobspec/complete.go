@@ -60,7 +60,8 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	e.command(j.Command)
 	e.files(j.Files, c.Limits.Max)
 	room := c.Sandbox.WorkInodes - boxInodes - 1 // the program
-	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d in addition to the program, send fewer or "+
+	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d in addition to the program, send fewer "+
+		"or "+
 		"raise sandbox.work_inodes", len(j.Files), room)
 	e.tests(j.Tests, c.Limits.Max)
 	e.checker(j.Checker)
@@ -184,7 +185,7 @@ func (e *Errors) checker(c *job.Checker) {
 		checker.Usage(), jury.CheckerProtocols())
 	e.check(len(c.Args) == 0, "checker.args", "this checker takes none; leave them out")
 	e.check(c.Program == (job.File{}), "checker.program",
-		"this checker is not a program; leave it out, or send the kind icpc, testlib or cms")
+		"this checker is not one; leave it out, or send the kind icpc, testlib or cms")
 }
 
 func (e *Errors) interactor(i *job.Interactor) {
