@@ -52,7 +52,8 @@ func host(t *testing.T, name string) *kernel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kernel{tree: tree, refuse: map[string]error{}, rounds: map[string]string{}, swaps: swapSpace{before: map[string]string{}}}
+	k := &kernel{tree: tree, refuse: map[string]error{}, rounds: map[string]string{},
+		swaps: swapSpace{before: map[string]string{}}}
 	if k.get(cpuDir+"/present") == "missing" {
 		k.put(cpuDir+"/present", k.get(cpuDir+"/online"))
 	}
@@ -72,9 +73,11 @@ func unified(t *testing.T, name string) *kernel {
 	k.put("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory pids")
 	k.put("/sys/fs/cgroup/cgroup.subtree_control", "cpu memory pids")
 	k.put(cpuDir+"/isolated", "")
-	k.put("/proc/80/stat", "80 (kswapd1) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 31 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0")
+	k.put("/proc/80/stat", "80 (kswapd1) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 31 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "+
+		"17 1 0 0")
 	k.put("/proc/80/status", "Cpus_allowed_list:\t1-3")
-	k.put("/proc/81/stat", "81 (writeback) S 2 0 0 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 31 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0")
+	k.put("/proc/81/stat", "81 (writeback) S 2 0 0 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 31 0 0 0 0 0 0 0 0 0 0 0 0 0 "+
+		"0 0 17 1 0 0")
 	k.put("/proc/81/status", "Cpus_allowed_list:\t"+online)
 	return k
 }
