@@ -11,6 +11,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
+	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/fingerprint"
@@ -39,10 +40,11 @@ type Options struct {
 	Name   string                   // of the host in reports; default is the host name
 	// Command describes this process to another judged that wants the same CPUs.
 	Command string
-	// ClaimFolder is where CPUs are locked; empty means the folder that all processes of the host use. Only tests, which
-	// run several engines on the same CPUs, use others.
+	// ClaimFolder is where CPUs are locked; empty means the folder that all processes of the host use. Only tests,
+	// which run several engines on the same CPUs, use others.
 	ClaimFolder string
 
+	Jury               sandbox.Limits // of the programs of the jury
 	Root               sandbox.Root
 	BoxBytes           units.Bytes
 	BoxInodes          int
@@ -65,6 +67,9 @@ type Engine struct {
 	workers  map[string]*measure.Worker // by the slot's CPUs
 	extra    []*measure.Worker          // of WorkerOn
 
+	juryMu sync.Mutex              // guards jury
+	jury   map[string]*jury.Runner // by the slot's CPUs, from the first use on
+
 	// Read once, in Open.
 	turbo       turbo.State
 	virtual     bool
@@ -84,7 +89,7 @@ func (e *UsageError) Unwrap() error { return e.Err }
 // Open plans the slots, moves the calling process to the other CPUs and prepares a worker for each slot. When it fails
 // it removes all that it has made.
 func Open(o Options) (*Engine, error) {
-	e := &Engine{options: o, fs: hostfs.New("/"), workers: map[string]*measure.Worker{}}
+	e := &Engine{options: o, fs: hostfs.New("/"), workers: map[string]*measure.Worker{}, jury: map[string]*jury.Runner{}}
 	if err := e.open(); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -143,7 +148,8 @@ func (e *Engine) open() (err error) {
 func (e *Engine) claimCPUs() (err error) {
 	e.claim, err = slots.ClaimCPUs(e.options.ClaimFolder, e.CPUs(), e.options.Command)
 	if err == nil && e.claim.Confined != nil {
-		e.options.Log.Warn("cannot detect a judged in another container that uses the same CPUs", "error", e.claim.Confined)
+		e.options.Log.Warn("cannot detect a judged in another container that uses the same CPUs", "error",
+			e.claim.Confined)
 	}
 	return err
 }
@@ -174,7 +180,8 @@ func (e *Engine) readFingerprint() (string, error) {
 	if e.program, err = sandbox.InitProgram(); err != nil {
 		return "", fmt.Errorf("read judged-init: %w", err)
 	}
-	s := fingerprint.Subject{FS: e.fs, Topology: e.topology, Turbo: e.turbo.Value, Class: e.options.Class, Program: e.program}
+	s := fingerprint.Subject{FS: e.fs, Topology: e.topology, Turbo: e.turbo.Value, Class: e.options.Class,
+		Program: e.program}
 	for _, slot := range e.slots {
 		s.Slots = append(s.Slots, fingerprint.Slot{CPUs: slot.CPUs, Node: slot.Node})
 	}
@@ -257,6 +264,9 @@ func (e *Engine) Close() error {
 	}
 	for _, w := range e.extra {
 		errs = append(errs, w.Close())
+	}
+	for _, r := range e.jury {
+		errs = append(errs, r.Close())
 	}
 	if e.launcher != nil {
 		e.launcher.Close()

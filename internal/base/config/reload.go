@@ -1,19 +1,18 @@
 package config
 
-// Reloaded is c with those settings of next that can change while judged serves:
-// they are read for every request. Tokens cannot be done away with, nor asked for
-// where none were, since that decides who may reach the daemon at all.
+// Reloaded returns c with those settings of next that can change while judged serves, because they are read for every
+// request. Whether tokens are required cannot change: it decides who may reach the daemon at all.
 func (c Config) Reloaded(next Config) Config {
 	if c.HTTP.TokenFile != "" && next.HTTP.TokenFile != "" {
 		c.HTTP.TokenFile = next.HTTP.TokenFile
 	}
-	c.Limits, c.Repeats = next.Limits, next.Repeats
+	c.Limits.Default, c.Limits.Max, c.Repeats = next.Limits.Default, next.Limits.Max, next.Repeats
 	c.Queue.MaxWaiting = next.Queue.MaxWaiting
 	c.Log.Level = next.Log.Level
 	return c
 }
 
-// Differences are the keys whose values differ, in the order of the file.
+// Differences lists the keys whose values differ, in the order of the file.
 func Differences(a, b Config) []string {
 	var differ []string
 	other := keys(&b)

@@ -11,10 +11,13 @@ import (
 // TestBalanced: only wide slots need balancing, and only isolated CPUs lack it.
 func TestBalanced(t *testing.T) {
 	const (
-		because = ", and the kernel does not balance load there: all threads of a run would share the CPU on which they " +
+		because = ", and the kernel does not balance load there: all threads of a run would share the CPU on which " +
+			"they " +
 			"started; use slots of one CPU, name other CPUs, or "
-		boot = "boot without isolcpus= for them (nohz_full= may stay) and make a partition of type root with judged tune apply"
-		tune = "remove it with judged tune restore, and make one of type root with judged tune apply and slots.width set"
+		boot = "boot without isolcpus= for them (nohz_full= may stay) and make a partition of type root with judged " +
+			"tune apply"
+		tune = "remove it with judged tune restore, and make one of type root with judged tune apply and slots.width " +
+			"set"
 	)
 	for name, tt := range map[string]struct {
 		slots           []string

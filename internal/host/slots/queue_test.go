@@ -356,8 +356,8 @@ func TestQuietAfterResume(t *testing.T) {
 	})
 }
 
-// TestBusyAfterBorrowing: once a borrower has given up, or another holder has the slot that rested, the slot is busy, and
-// its neighbours wait for quiet.
+// TestBusyAfterBorrowing: once a borrower has given up, or another holder has the slot that rested, the slot is busy,
+// and its neighbours wait for quiet.
 func TestBusyAfterBorrowing(t *testing.T) {
 	for name, occupy := range map[string]func(*testing.T, *Pool, *Lease){
 		"a borrower that gave up": func(t *testing.T, _ *Pool, one *Lease) {

@@ -10,7 +10,8 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-var unexported = cmp.AllowUnexported(Snapshot{}, tally{}, ticks{}, interrupts{}, row{}, softirqs{}, vm{}, traffic{}, event{})
+var unexported = cmp.AllowUnexported(Snapshot{}, tally{}, ticks{}, interrupts{}, row{}, softirqs{}, vm{}, traffic{},
+	event{})
 
 const schedstatText = `version 15
 timestamp 4294936912
@@ -188,7 +189,8 @@ func TestParseVM(t *testing.T) {
 		name, text string
 		want       vm
 	}{
-		{"all", "nr_free_pages 5\npswpin 1\npswpout 2\npswpin_other 9\ncompact_stall 4\n", vm{tally{3, 2}, tally{4, 1}}},
+		{"all", "nr_free_pages 5\npswpin 1\npswpout 2\npswpin_other 9\ncompact_stall 4\n",
+			vm{tally{3, 2}, tally{4, 1}}},
 		{"a kernel without swap and compaction", "nr_free_pages 5\n", vm{}},
 		{"no number", "pswpin x\n", vm{}},
 	} {
@@ -227,7 +229,8 @@ func TestInterruptsGrowth(t *testing.T) {
 			map[string]int64{"LOC": 7}},
 		{"a counter wrapped", rows(1, row{"LOC", 4294967290}), rows(1, row{"LOC", 4}), map[string]int64{"LOC": 10}},
 		{"a device went away", rows(1, row{"device", 500}), rows(1, row{"device", 20}), map[string]int64{}},
-		{"a row that is new", rows(1, row{"LOC", 1}), rows(1, row{"HVS", 7}, row{"LOC", 2}), map[string]int64{"LOC": 1}},
+		{"a row that is new", rows(1, row{"LOC", 1}), rows(1, row{"HVS", 7}, row{"LOC", 2}),
+			map[string]int64{"LOC": 1}},
 		{"a CPU went away", rows(2, row{"LOC", 10}), rows(1, row{"LOC", 20}), nil},
 		{"nothing known", interrupts{}, interrupts{}, nil},
 	} {

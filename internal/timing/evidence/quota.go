@@ -8,8 +8,8 @@ import (
 	"judged/internal/host/proc"
 )
 
-// openQuotas opens cpu.stat of the groups that this process is in, from its own upward. A
-// quota there, of a container for instance, stops runs as it stops judged.
+// openQuotas opens cpu.stat of this process's cgroups and of their parents. A quota there, such as that of a container,
+// throttles runs as it throttles judged.
 func openQuotas(fs hostfs.FS) []*os.File {
 	groups, err1 := fs.ReadFile("/proc/self/cgroup")
 	mounts, err2 := fs.ReadFile("/proc/mounts")
@@ -28,8 +28,8 @@ func openQuotas(fs hostfs.FS) []*os.File {
 	return files
 }
 
-// throttled sums the time, in nanoseconds, that quotas stopped each group. Of groups in one
-// another that are stopped at once it counts each: it bounds what was lost.
+// throttled sums the time in nanoseconds for which quotas throttled each group. Time for which a group and its parent were
+// both throttled counts twice: the sum is an upper bound.
 func (r *Reader) throttled() tally {
 	var t tally
 	for _, f := range r.quotas {

@@ -17,8 +17,8 @@ func open(fs hostfs.FS, path string) *os.File {
 	return f
 }
 
-// swapping reports whether the host can swap. /proc/vmstat costs 20 µs a read and more with every
-// CPU, whose counters it adds up; it is not read for what cannot happen.
+// swapping reports whether the host can swap. Reading /proc/vmstat takes 20 µs, and more with each CPU whose counters the
+// kernel adds up, so hosts without swap save it.
 func swapping(fs hostfs.FS) bool {
 	swaps, err := fs.Read("/proc/swaps")
 	return err == nil && strings.Contains(swaps, "\n") // below the header
@@ -33,8 +33,8 @@ func cpuacctMount(fs hostfs.FS) (string, bool) {
 	return proc.FindMount(proc.Mounts(string(mounts)), "cgroup", "cpuacct")
 }
 
-// possiblePositions says at which place of cpuacct.usage_percpu each CPU workers. Without the list of
-// possible CPUs, which every kernel with sysfs has, they are taken to be numbered without gaps.
+// possiblePositions returns the position of each CPU in cpuacct.usage_percpu. Without the list of possible CPUs, which
+// every kernel with sysfs has, the CPUs are assumed to be numbered without gaps.
 func possiblePositions(fs hostfs.FS, cpus cpuset.Set) ([]int, bool) {
 	text, err := fs.Read("/sys/devices/system/cpu/possible")
 	if err != nil {
