@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"judged/internal/host/settings"
 )
 
 func oneEntry(e string) string {
@@ -164,28 +162,6 @@ func TestFileOfTheJournal(t *testing.T) {
 	}
 	if err := again.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestMeaning(t *testing.T) {
-	for _, tc := range []struct {
-		kind       settings.Kind
-		text, want string
-	}{
-		{settings.Word, " performance\n", "performance"},
-		{settings.Token, "always defer [madvise] never\n", "madvise"},
-		{settings.List, "0-3,8\n", "0-3,8"},
-		{settings.List, "3,2,1\n", "1-3"},
-		{settings.Mask, "00000000,0000000f\n", "f"},
-		{settings.Mask, "00000001,00000000\n", "1,00000000"},
-		{settings.Mask, "000\n", "0"},
-	} {
-		if got, err := tc.kind.Meaning(tc.text); err != nil || got != tc.want {
-			t.Errorf("%s %q: %q, %v, want %q", tc.kind, tc.text, got, err, tc.want)
-		}
-	}
-	if got, err := settings.Token.Meaning("no bracket"); err == nil {
-		t.Errorf("token without brackets: %q", got)
 	}
 }
 

@@ -31,6 +31,8 @@ type kernel struct {
 	refuse  map[string]error // path -> what a write to it gets
 	invalid string           // the reason for which no partition is valid
 	rounds  map[string]string
+	// dropOffline: SetAffinity leaves offline CPUs out, as the kernel does below a cpuset.
+	dropOffline bool
 	swaps   swapSpace
 
 	ops, killAt int // operations so far; 0: never
@@ -234,6 +236,9 @@ func (k *kernel) SetAffinity(dir string, cpus cpuset.Set) error {
 	}
 	if err := k.refuse[dir]; err != nil {
 		return &fs.PathError{Op: "sched_setaffinity", Path: dir, Err: err}
+	}
+	if k.dropOffline {
+		cpus = cpus.Intersect(k.all())
 	}
 	k.put(dir+"/status", "Cpus_allowed_list:\t"+cpus.String())
 	return nil

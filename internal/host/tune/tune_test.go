@@ -495,3 +495,38 @@ func TestJournalHasWhatIsSet(t *testing.T) {
 		t.Errorf("CPU %s (-want +got):\n%s", got.CPUs, diff)
 	}
 }
+
+// TestRestoreWithOfflineCPU: an affinity is restored although a CPU of the old one is offline now.
+func TestRestoreWithOfflineCPU(t *testing.T) {
+	k, o := host(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "7"), Only: []string{"user-tasks"}}
+	apply(t, k, o)
+	k.put(cpuDir+"/online", "0-10")
+	k.dropOffline = true
+	if r := restore(t, k, o); !r.Done || k.journal != nil || states(r)[Restored] == 0 {
+		t.Errorf("done %v, %v, journal %s", r.Done, states(r), k.journal)
+	}
+}
+
+// TestRestoreAfterRounding: what the kernel turned the old value into is ours, so that the next restore tries again.
+func TestRestoreAfterRounding(t *testing.T) {
+	k, o := host(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "8"), Only: []string{"housekeeping-timers"}}
+	before := k.contents()
+	apply(t, k, o)
+	k.rounds[statFile] = "7"
+	want := Value{Path: statFile, State: Failed, From: "10", To: "1", Reason: `the kernel reads "7"`}
+	r := restore(t, k, o)
+	if i := slices.Index(values(r, "housekeeping-timers"), want); i < 0 || r.Done {
+		t.Errorf("the first restore, done %v: %+v", r.Done, r)
+	}
+	delete(k.rounds, statFile)
+	if r := restore(t, k, o); !r.Done || !cmp.Equal(before, k.contents()) {
+		t.Errorf("the second restore, done %v: %s", r.Done, cmp.Diff(before, k.contents()))
+	}
+}
+
+// TestStatusOfNothing: without a journal nothing is in force.
+func TestStatusOfNothing(t *testing.T) {
+	if s := status(t, host(t, "kvm-vm"), Options{}); s.Done || len(s.Settings) != 0 {
+		t.Errorf("done %v, %d settings", s.Done, len(s.Settings))
+	}
+}
