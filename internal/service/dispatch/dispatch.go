@@ -194,10 +194,8 @@ func lost(err error) bool {
 
 // rest waits, but not beyond ctx.
 func rest(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
