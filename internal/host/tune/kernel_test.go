@@ -33,7 +33,7 @@ type kernel struct {
 	rounds  map[string]string
 	// dropOffline: SetAffinity leaves offline CPUs out, as the kernel does below a cpuset.
 	dropOffline bool
-	swaps   swapSpace
+	swaps       swapSpace
 
 	ops, killAt int // operations so far; 0: never
 }
