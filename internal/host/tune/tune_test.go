@@ -533,3 +533,24 @@ func TestStatusOfNothing(t *testing.T) {
 		t.Errorf("done %v, %d settings", s.Done, len(s.Settings))
 	}
 }
+
+// TestPartitionOfAnother: reserved CPUs in a partition of another program stay there; a controller that is enabled for
+// child groups already is no change.
+func TestPartitionOfAnother(t *testing.T) {
+	const other, control = "/sys/fs/cgroup/other", "/sys/fs/cgroup/cgroup.subtree_control"
+	k, o := unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "6"), Only: []string{"sched-isolated"}}
+	k.put(control, "cpuset cpu memory pids")
+	for _, v := range values(apply(t, k, o), "sched-isolated") {
+		if v.Path == control {
+			t.Errorf("an enabled controller is changed: %+v", v)
+		}
+	}
+	restore(t, k, o)
+	k.put(other+"/cpuset.cpus.partition", "isolated")
+	k.put(other+"/cpuset.cpus.effective", "6-7")
+	want := []Value{{Path: other, State: Stays, From: "isolated 6-7",
+		Reason: "a partition of another program has reserved CPUs"}}
+	if diff := cmp.Diff(want, values(apply(t, k, o), "sched-isolated")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
