@@ -15,8 +15,8 @@ import (
 
 // notYet lists folders and files whose text is still to be rewritten. Remove an entry when it passes.
 var notYet = []string{
-	"configs", "deploy/HOST.md",
-	"internal/base", "internal/host", "internal/sandbox", "internal/timing", "internal/engine",
+	"deploy/HOST.md",
+	"internal/host", "internal/sandbox", "internal/timing", "internal/engine",
 	"internal/jobs", "internal/service/daemon", "internal/service/dispatch", "internal/service/httpapi",
 }
 

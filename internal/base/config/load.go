@@ -12,7 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// Load returns the defaults, overlaid by the file at path ("" is none), overlaid
+// Load returns the defaults, overlaid by the file at path ("" for no file), overlaid
 // by the JUDGED_ variables of env ("NAME=value", as os.Environ has them). It does
 // not call Validate: flags may still come on top. Errors name the file and line,
 // or the variable.
@@ -21,7 +21,8 @@ func Load(path string, env []string) (Config, error) {
 	if path != "" {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return Config{}, fmt.Errorf("read configuration: %w; name an existing file, or none to use the defaults", err)
+			return Config{}, fmt.Errorf("read configuration: %w; name an existing file, or none to use the defaults",
+				err)
 		}
 		if err := c.overlayTOML(path, data); err != nil {
 			return Config{}, err
@@ -63,7 +64,7 @@ type entry struct {
 }
 
 // flatten lists the leaves of a document in the order of their paths. An empty
-// table is a leaf too, lest a misspelt section without keys go unnoticed.
+// table is a leaf too, so that a misspelt section without keys is an error.
 func flatten(list []entry, prefix string, table map[string]any) []entry {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if sub, ok := table[name].(map[string]any); ok && len(sub) > 0 {
@@ -115,7 +116,7 @@ func unknownKey(known map[string]key, path string) error {
 }
 
 // lineNumbers says on which line each key and table of the document begins. The
-// decoder tells positions of syntax errors only.
+// decoder reports positions of syntax errors only.
 func lineNumbers(data []byte) map[string]int {
 	lines := map[string]int{}
 	var p unstable.Parser
@@ -145,7 +146,7 @@ func lineNumbers(data []byte) map[string]int {
 }
 
 // lineOf is the line of path, or of what it lies in: members of an inline table
-// have no line of their own.
+// have no separate line.
 func lineOf(lines map[string]int, path string) int {
 	for path != "" {
 		if n, ok := lines[path]; ok {
@@ -175,7 +176,8 @@ func (c *Config) overlayEnv(env []string) error {
 				errs = append(errs, fmt.Errorf("environment variable %s: %w", name, err))
 			}
 		case inSection(sections, name):
-			errs = append(errs, fmt.Errorf("environment variable %s: unknown key; see configs/judged.toml for the keys, or unset it", name))
+			errs = append(errs, fmt.Errorf("environment variable %s: unknown key; see configs/judged.toml for the keys, "+
+				"or unset it", name))
 		}
 	}
 	return errors.Join(errs...)

@@ -9,9 +9,10 @@ import (
 // Job is a submission as a platform sends it. Its JSON is the body of
 // POST /v1/jobs.
 type Job struct {
-	Program  File              `json:"program"`
-	Command  []string          `json:"command,omitempty"` // "{program}" stands for the program's path; default just that
-	Files    map[string]File   `json:"files,omitempty"`   // further files of the working directory, by name
+	Program File `json:"program"`
+	// "{program}" stands for the program's path; default just that
+	Command  []string          `json:"command,omitempty"`
+	Files    map[string]File   `json:"files,omitempty"` // further files of the working directory, by name
 	Tests    []Test            `json:"tests,omitempty"`
 	Checker  *Checker          `json:"checker,omitempty"`
 	Limits   Limits            `json:"limits,omitzero"`

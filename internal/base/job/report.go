@@ -21,7 +21,7 @@ const (
 // Final reports whether a job in this state never changes again.
 func (s State) Final() bool { return s == Done || s == CancelledState }
 
-// Report is everything that is told about a job, from its acceptance on.
+// Report is everything that is known about a job, from its acceptance on.
 type Report struct {
 	ID            string            `json:"id,omitempty"`
 	State         State             `json:"state"`
@@ -63,7 +63,7 @@ type TestReport struct {
 	Timing     *Timing        `json:"timing,omitempty"`
 	Runs       []Run          `json:"runs,omitempty"`
 	// Agree says that the runs agreed on everything but time. The report
-	// tells it of the whole job, as deterministic.
+	// has it for the whole job, as deterministic.
 	Agree bool `json:"-"`
 }
 
@@ -83,15 +83,17 @@ type CheckReport struct {
 // Timing is the dispersion of the kept runs' CPU times and what was decided
 // from it.
 type Timing struct {
-	N           int            `json:"n"`
-	Statistic   string         `json:"statistic"` // single, median, second_min, min: which order statistic decided
-	Min         time.Duration  `json:"min_ns"`
-	Median      time.Duration  `json:"median_ns"`
-	Max         time.Duration  `json:"max_ns"`
-	Spread      time.Duration  `json:"spread_ns"`              // max - min
-	SpreadRatio *float64       `json:"spread_ratio,omitempty"` // spread / median; absent when the median is 0
-	MAD         *time.Duration `json:"mad_ns,omitempty"`       // median absolute deviation, unscaled; absent below 3 runs
-	Sigma       *time.Duration `json:"sigma_ns,omitempty"`     // standard deviation, estimated from MAD; absent below 3 runs
+	N           int           `json:"n"`
+	Statistic   string        `json:"statistic"` // single, median, second_min, min: which order statistic decided
+	Min         time.Duration `json:"min_ns"`
+	Median      time.Duration `json:"median_ns"`
+	Max         time.Duration `json:"max_ns"`
+	Spread      time.Duration `json:"spread_ns"`              // max - min
+	SpreadRatio *float64      `json:"spread_ratio,omitempty"` // spread / median; absent when the median is 0
+	// median absolute deviation, unscaled; absent below 3 runs
+	MAD *time.Duration `json:"mad_ns,omitempty"`
+	// standard deviation, estimated from MAD; absent below 3 runs
+	Sigma *time.Duration `json:"sigma_ns,omitempty"`
 	// Interval is where the true median is, with a confidence next to 95 %,
 	// whatever the distribution: two order statistics. Absent below 6 runs.
 	Interval    *[2]time.Duration `json:"interval_ns,omitempty"`
@@ -166,30 +168,38 @@ func (e Explained) Except(causes ...Cause) Explained {
 // Evidence is what was seen of a run's surroundings. Every member may be
 // absent: not every kernel shows every counter.
 type Evidence struct {
-	RunDelay        *time.Duration `json:"run_delay_ns,omitempty"`         // /proc/PID/schedstat, field 2, of the first process
-	ForeignTime     *time.Duration `json:"foreign_time_ns,omitempty"`      // time on the slot's CPUs that was not the run's
-	ForeignUserTime *time.Duration `json:"foreign_user_time_ns,omitempty"` // of it, the part in user mode, in ticks of 10 ms: no kernel work on the run's behalf
-	StealTime       *time.Duration `json:"steal_time_ns,omitempty"`        // /proc/stat, in ticks of 10 ms
+	// /proc/PID/schedstat, field 2, of the first process
+	RunDelay *time.Duration `json:"run_delay_ns,omitempty"`
+	// time on the slot's CPUs that was not the run's
+	ForeignTime *time.Duration `json:"foreign_time_ns,omitempty"`
+	// of it, the part in user mode, in ticks of 10 ms: no kernel work on the run's behalf
+	ForeignUserTime *time.Duration `json:"foreign_user_time_ns,omitempty"`
+	StealTime       *time.Duration `json:"steal_time_ns,omitempty"` // /proc/stat, in ticks of 10 ms
 	// NeighboursBusy is the time that programs that are not judged's ran in user mode on
 	// the other CPUs of the slot's cache and memory domain, as a part of the wall time, at
 	// most 1.
-	NeighboursBusy      *float64         `json:"neighbours_busy_ratio,omitempty"`
-	VoluntarySwitches   *int64           `json:"voluntary_switches,omitempty"`
-	InvoluntarySwitches *int64           `json:"involuntary_switches,omitempty"`
-	Migrations          *int64           `json:"migrations,omitempty"`
-	MinorFaults         *int64           `json:"minor_faults,omitempty"`
-	MajorFaults         *int64           `json:"major_faults,omitempty"`
-	Throttled           *int64           `json:"throttled,omitempty"`         // periods, cpu.stat nr_throttled
-	ThrottledTime       *time.Duration   `json:"throttled_time_ns,omitempty"` // by quotas of the groups above the run
-	Interrupts          map[string]int64 `json:"interrupts,omitempty"`        // rows of /proc/interrupts that grew on the slot's CPUs; numbered rows summed as "device"
+	NeighboursBusy      *float64       `json:"neighbours_busy_ratio,omitempty"`
+	VoluntarySwitches   *int64         `json:"voluntary_switches,omitempty"`
+	InvoluntarySwitches *int64         `json:"involuntary_switches,omitempty"`
+	Migrations          *int64         `json:"migrations,omitempty"`
+	MinorFaults         *int64         `json:"minor_faults,omitempty"`
+	MajorFaults         *int64         `json:"major_faults,omitempty"`
+	Throttled           *int64         `json:"throttled,omitempty"`         // periods, cpu.stat nr_throttled
+	ThrottledTime       *time.Duration `json:"throttled_time_ns,omitempty"` // by quotas of the groups above the run
+	// rows of /proc/interrupts that grew on the slot's CPUs; numbered rows summed as "device"
+	Interrupts map[string]int64 `json:"interrupts,omitempty"`
 
-	Pressure         *time.Duration `json:"cpu_pressure_ns,omitempty"`   // cpu.pressure of the run, some: any of its threads waited for a CPU
-	IRQPressure      *time.Duration `json:"irq_pressure_ns,omitempty"`   // irq.pressure of the run, full: interrupts took its CPUs
-	Refaults         *int64         `json:"refaults,omitempty"`          // pages of the run that were thrown out of memory and came back
-	LimitHits        *int64         `json:"limit_hits,omitempty"`        // how often the run was at its memory limit
-	NUMAMigrations   *int64         `json:"numa_migrations,omitempty"`   // pages of the run that the kernel moved between nodes
-	Swapped          *int64         `json:"swapped_pages,omitempty"`     // in and out, of the whole host
-	CompactionStalls *int64         `json:"compaction_stalls,omitempty"` // of the whole host
+	// cpu.pressure of the run, some: any of its threads waited for a CPU
+	Pressure *time.Duration `json:"cpu_pressure_ns,omitempty"`
+	// irq.pressure of the run, full: interrupts took its CPUs
+	IRQPressure *time.Duration `json:"irq_pressure_ns,omitempty"`
+	// pages of the run that were thrown out of memory and came back
+	Refaults  *int64 `json:"refaults,omitempty"`
+	LimitHits *int64 `json:"limit_hits,omitempty"` // how often the run was at its memory limit
+	// pages of the run that the kernel moved between nodes
+	NUMAMigrations   *int64 `json:"numa_migrations,omitempty"`
+	Swapped          *int64 `json:"swapped_pages,omitempty"`     // in and out, of the whole host
+	CompactionStalls *int64 `json:"compaction_stalls,omitempty"` // of the whole host
 
 	// On the slot's CPUs, by perf; the last four without the kernel's share.
 	CPUSwitches     *int64   `json:"cpu_switches,omitempty"`

@@ -59,7 +59,8 @@ func shiftOf(unit string) (uint, error) {
 		prefix := u.name[:1]
 		for _, alike := range []string{prefix, prefix + "B", prefix + "iB"} {
 			if strings.EqualFold(unit, alike) {
-				return 0, fmt.Errorf("unit %q means powers of 1000 to some and of 1024 to others: write %s", unit, u.name)
+				return 0, fmt.Errorf("unit %q means powers of 1000 to some and of 1024 to others: write %s", unit,
+					u.name)
 			}
 		}
 	}
@@ -112,7 +113,7 @@ func fractionOf(digits string, shift uint) uint64 {
 
 // String is the shortest text that ParseBytes reads back to exactly b, the
 // larger unit where two are equally short: 256MiB, 1.5GiB, 1000B. A negative
-// number, which ParseBytes refuses, is told in bytes.
+// number, which ParseBytes refuses, is printed in bytes.
 func (b Bytes) String() string {
 	best := strconv.FormatInt(int64(b), 10) + "B"
 	if b < 0 {
