@@ -26,7 +26,7 @@ func FuzzParse(f *testing.F) {
 		}
 		if err != nil {
 			if set != nil || !strings.HasPrefix(err.Error(), "parse CPU list "+strconv.Quote(s)+": ") {
-				t.Fatalf("Parse(%q) = %v and error %v", s, set, err)
+				t.Fatalf("Parse(%q) = %v with error %v", s, set, err)
 			}
 			return
 		}

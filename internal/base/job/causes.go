@@ -4,7 +4,7 @@ package job
 // use it as a label.
 type Cause string
 
-// The causes. Catalogue explains them; package evidence holds the thresholds.
+// The causes. Catalogue explains them, package evidence has the thresholds.
 const (
 	CauseWait       Cause = "wait"
 	CauseForeign    Cause = "foreign"
@@ -27,18 +27,17 @@ const (
 	CauseNeighbours Cause = "neighbours"
 )
 
-// CauseEntry explains a cause. The help texts, the OpenAPI document and
-// deploy/HOST.md are made from these entries or tested against them.
+// CauseEntry explains a cause. The help texts and the OpenAPI document are
+// generated from these entries or tested against them.
 type CauseEntry struct {
 	Cause Cause  `json:"cause"`
 	Means string `json:"means"` // one sentence: what was seen
 	Short string `json:"short"` // the same of some runs: "2 had other tasks on the CPU"
-	// SelfMade says how a contestant's program can produce the cause by
-	// itself; empty when it cannot. A cause that it can produce explains
-	// nothing: nobody can buy a repeat.
+	// SelfMade says how a contestant's program can produce the cause by itself; empty if it cannot. A cause that a
+	// program can produce explains nothing, so that no program can get its runs repeated.
 	SelfMade string    `json:"self_made,omitempty"`
 	Adds     Lengthens `json:"lengthens"`
-	Remedy   string    `json:"remedy"` // what the operator does about it
+	Remedy   string    `json:"remedy"` // what the operator can do
 }
 
 // Explains reports whether the cause can explain why a run is over its limit.
@@ -146,7 +145,7 @@ func Explain(c Cause) (CauseEntry, bool) {
 	return CauseEntry{}, false
 }
 
-// Meaning is a word of a report and what it means.
+// Meaning is a word in a report and what it means.
 type Meaning struct {
 	Word  string `json:"word"`
 	Means string `json:"means"`
@@ -167,8 +166,7 @@ func WordLists() []WordList {
 	}
 }
 
-// Confidence says how far a time verdict can be trusted. Noise is never a
-// verdict.
+// Confidence says how far a time verdict can be trusted.
 type Confidence string
 
 // The confidences.
