@@ -15,6 +15,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
+	"judged/internal/engine/jury"
 )
 
 // Bounds of a job that no configuration moves: they keep records, argument
@@ -62,6 +63,7 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d beside the program, send fewer or raise sandbox.work_inodes", len(j.Files), room)
 	e.tests(j.Tests, c.Limits.Max)
 	e.checker(j.Checker)
+	e.interactor(j.Interactor)
 	e.limits(j.Limits, c.Limits.Max)
 	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus", "%d; slots here have %d, the value of slots.width; send at most that", j.CPUs, c.Slots.Width)
 	e.repeats(j.Repeats, c.Limits.Max)
@@ -101,13 +103,17 @@ func needsProgram(command []string) bool {
 	return len(command) == 0 || slices.ContainsFunc(command, func(arg string) bool { return strings.Contains(arg, itself) })
 }
 
-func (e *Errors) command(command []string) {
+func (e *Errors) arguments(field string, args []string) {
 	size := 0
-	for i, arg := range command {
+	for i, arg := range args {
 		size += len(arg) + 1 + argPointer
-		e.check(!strings.ContainsRune(arg, 0), fmt.Sprintf("command[%d]", i), "has a NUL; no argument can")
+		e.check(!strings.ContainsRune(arg, 0), fmt.Sprintf("%s[%d]", field, i), "has a NUL; no argument can")
 	}
-	e.check(size <= maxCommand, "command", "%d bytes, %d of them for each argument beside its text; send at most %d", size, 1+argPointer, maxCommand)
+	e.check(size <= maxCommand, field, "%d bytes, %d of them for each argument beside its text; send at most %d", size, 1+argPointer, maxCommand)
+}
+
+func (e *Errors) command(command []string) {
+	e.arguments("command", command)
 	e.check(len(command) == 0 || command[0] != "", "command[0]", "empty; send %q or the name of a program", itself)
 }
 
@@ -160,9 +166,25 @@ func (e *Errors) checker(c *job.Checker) {
 	if c == nil {
 		return
 	}
+	if _, isProgram := jury.IsChecker(c.Kind); isProgram {
+		e.file("checker.program", &c.Program)
+		e.arguments("checker.args", c.Args)
+		return
+	}
 	_, err := checker.Parse(c.Kind)
-	e.check(err == nil, "checker.kind", "%s is unknown; send %s", quote(c.Kind), checker.Usage())
+	e.check(err == nil, "checker.kind", "%s is unknown; send %s; or, with a program, one of %q", quote(c.Kind), checker.Usage(), jury.CheckerProtocols())
 	e.check(len(c.Args) == 0, "checker.args", "this checker takes none; leave them out")
+	e.check(c.Program == (job.File{}), "checker.program", "this checker is none; leave it out, or send the kind icpc, testlib or cms")
+}
+
+func (e *Errors) interactor(i *job.Interactor) {
+	if i == nil {
+		return
+	}
+	_, known := jury.IsInteractor(i.Kind)
+	e.check(known, "interactor.kind", "%s is unknown; send one of %q", quote(i.Kind), jury.InteractorProtocols())
+	e.file("interactor.program", &i.Program)
+	e.arguments("interactor.args", i.Args)
 }
 
 func (e *Errors) limits(l job.Limits, most config.MaxLimits) {

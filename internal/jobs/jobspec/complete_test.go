@@ -138,7 +138,15 @@ func TestCompleteErrors(t *testing.T) {
 			[]FieldError{{"command[1]", "NUL"}, {"command[0]", "empty"}}},
 		{"long command", func(j *job.Job) { j.Command = []string{strings.Repeat("a", 64<<10-8)} }, []FieldError{{"command", "at most 65536"}}},
 		{"many arguments", func(j *job.Job) { j.Command = append([]string{"{program}"}, make([]string, 7281)...) }, []FieldError{{"command", "65547 bytes, 9 of them for each argument"}}},
-		{"checker", func(j *job.Job) { j.Checker = &job.Checker{Kind: "testlib"} }, []FieldError{{"checker.kind", `"testlib" is unknown`}}},
+		{"checker", func(j *job.Job) { j.Checker = &job.Checker{Kind: "peg"} }, []FieldError{{"checker.kind", `"peg" is unknown`}}},
+		{"checker without a program", func(j *job.Job) { j.Checker = &job.Checker{Kind: "testlib"} }, []FieldError{{"checker.program", "no content"}}},
+		{"built-in checker with a program", func(j *job.Job) { j.Checker = &job.Checker{Kind: "tokens", Program: job.File{Blob: digest}} },
+			[]FieldError{{"checker.program", "leave it out"}}},
+		{"interactor", func(j *job.Job) { j.Interactor = &job.Interactor{Kind: "cms", Args: []string{"\x00"}} },
+			[]FieldError{{"interactor.kind", `"cms" is unknown`}, {"interactor.program", "no content"}, {"interactor.args[0]", "has a NUL"}}},
+		{"checker with a NUL", func(j *job.Job) {
+			j.Checker = &job.Checker{Kind: "icpc", Program: job.File{Blob: digest}, Args: []string{"a", "b\x00"}}
+		}, []FieldError{{"checker.args[1]", "has a NUL"}}},
 		{"tolerance", func(j *job.Job) { j.Checker = &job.Checker{Kind: "float:nan"} }, []FieldError{{"checker.kind", "float:nan"}}},
 		{"checker arguments", func(j *job.Job) { j.Checker = &job.Checker{Kind: "tokens", Args: []string{"x"}} }, []FieldError{{"checker.args", "none"}}},
 		{"negative limits", func(j *job.Job) {
@@ -233,6 +241,8 @@ func TestMapFiles(t *testing.T) {
 	j := minimal()
 	j.Files = map[string]job.File{"b": {Part: "2"}, "a": {Part: "1"}}
 	j.Tests = []job.Test{{Name: "1", Answer: &job.File{Part: "3"}}, {Name: "2", Input: &job.File{Part: "4"}}}
+	j.Checker = &job.Checker{Kind: "icpc", Program: job.File{Part: "5"}}
+	j.Interactor = &job.Interactor{Kind: "icpc", Program: job.File{Part: "6"}}
 	before, _ := Digest(j)
 	var fields []string
 	got, err := MapFiles(j, func(field string, f job.File) (job.File, error) {
@@ -244,12 +254,13 @@ func TestMapFiles(t *testing.T) {
 	}
 	want := job.Job{
 		Program: job.File{Blob: digest + "!"}, Files: map[string]job.File{"a": {Blob: "1!"}, "b": {Blob: "2!"}},
-		Tests: []job.Test{{Name: "1", Answer: &job.File{Blob: "3!"}}, {Name: "2", Input: &job.File{Blob: "4!"}}},
+		Tests:   []job.Test{{Name: "1", Answer: &job.File{Blob: "3!"}}, {Name: "2", Input: &job.File{Blob: "4!"}}},
+		Checker: &job.Checker{Kind: "icpc", Program: job.File{Blob: "5!"}}, Interactor: &job.Interactor{Kind: "icpc", Program: job.File{Blob: "6!"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"program", `files["a"]`, `files["b"]`, "tests[0].answer", "tests[1].input"}, fields); diff != "" {
+	if diff := cmp.Diff([]string{"program", `files["a"]`, `files["b"]`, "tests[0].answer", "tests[1].input", "checker.program", "interactor.program"}, fields); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 	if after, _ := Digest(j); after != before {
