@@ -18,7 +18,6 @@ var notYet = []string{
 	"deploy/HOST.md",
 	"internal/host",
 	"internal/sandbox",
-	"internal/jobs",
 	"internal/service/daemon",
 	"internal/service/httpapi",
 	"internal/engine/jury",
