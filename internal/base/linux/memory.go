@@ -48,9 +48,10 @@ const (
 // FutexWait sleeps while word holds value.
 func FutexWait(word *uint32, value uint32) {
 	for atomic.LoadUint32(word) == value {
-		// EINTR, EAGAIN and a wake-up are alike: look again. The runtime is told,
+		// EINTR, EAGAIN and a wake-up are alike: look again. The runtime must know of the call,
 		// or a thread that waits here would stop every collection.
-		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait|futexPrivate, uintptr(value), 0, 0, 0)
+		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait|futexPrivate, uintptr(value),
+			0, 0, 0)
 	}
 }
 
