@@ -81,8 +81,9 @@ func TestScriptsDrain(t *testing.T) {
 // TestScriptsDaemon talk to one daemon, each about its own jobs.
 func TestScriptsDaemon(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	url := startDaemon(t)
-	runScripts(t, "testdata/script/daemon", "JUDGED_URL="+url, "ADDRESS="+strings.TrimPrefix(url, "http://"))
+	data := t.TempDir()
+	url := startDaemon(t, "--data-dir", data)
+	runScripts(t, "testdata/script/daemon", "JUDGED_URL="+url, "ADDRESS="+strings.TrimPrefix(url, "http://"), "DATA="+data)
 }
 
 func runScripts(t *testing.T, dir string, env ...string) {

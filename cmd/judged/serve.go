@@ -59,7 +59,7 @@ cannot change while judged serves is named in the log and left.`,
 	}
 	a.configFlag(cmd)
 	cmd.Flags().String("listen", "", "`ADDRESS` to listen on; port 0 picks one (default 127.0.0.1:8080)")
-	cmd.Flags().String("data-dir", "", "`DIR` for jobs and blobs (default /var/lib/judged)")
+	dataDirFlag(cmd)
 	cpuListFlag(cmd, &cpuList)
 	cmd.Flags().BoolVar(&tuneHost, "tune", false,
 		"set the host up at the start as judged tune apply does, and put it back at the end")

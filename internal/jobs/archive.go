@@ -40,7 +40,7 @@ const (
 
 	archiveFormat = 1
 	batchRows     = 100
-	batchBytes    = 4 << 20 // about; a row is never split
+	batchBytes    = 1 << 20 // about; a row is never split
 )
 
 // archivedTables are all tables of the schema, except for the one of migrate.
@@ -89,7 +89,7 @@ func (a *Archive) count(table string, b batch) error {
 			return fmt.Errorf("decode unfinished job %v: %w", row[slices.Index(b.Columns, "id")], err)
 		}
 		_, err := jobspec.MapFiles(j, func(_ string, f job.File) (job.File, error) {
-			a.named[f.Blob] = a.named[f.Blob]
+			a.named[f.Blob] = false
 			return f, nil
 		})
 		if err != nil {
@@ -148,24 +148,16 @@ func sumEntry(sum hash.Hash, name string, size int64) { fmt.Fprintf(sum, "%q %d\
 
 // archiveVisitor gets what an archive holds, in its order.
 type archiveVisitor struct {
-	begin func(Archive) error
-	rows  func(table string, b batch) error
-	blob  func(digest string, content io.Reader) error
+	rows func(table string, b batch) error
+	blob func(digest string, content io.Reader) error
 }
 
 // verifyArchive reads a whole backup and changes nothing.
 func verifyArchive(ctx context.Context, file string) (Archive, error) {
-	return readArchive(ctx, file, archiveVisitor{
-		begin: func(a Archive) error {
-			if a.schema > len(migrations) {
-				return fmt.Errorf("its schema has version %d and this judged knows versions up to %d: use the judged that wrote it, or a newer one", a.schema, len(migrations))
-			}
-			return nil
-		},
-		rows: func(string, batch) error { return nil },
-		blob: blobs.Verify,
-	})
+	return readArchive(ctx, file, archiveVisitor{rows: func(string, batch) error { return nil }, blob: blobs.Verify})
 }
+
+var errTruncated = errors.New("the file is truncated")
 
 // readArchive reads a backup to its end and verifies its checksum. What the
 // visitor got is only to be trusted when the error is nil.
@@ -184,7 +176,7 @@ func readArchive(ctx context.Context, file string, v archiveVisitor) (a Archive,
 		entry, err := in.Next()
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return a, errors.New("the file is truncated")
+			return a, errTruncated
 		case err != nil:
 			return a, err
 		case entry.Name == checksumEntry:
@@ -192,7 +184,11 @@ func readArchive(ctx context.Context, file string, v archiveVisitor) (a Archive,
 			return a, endArchive(in, sum)
 		}
 		sumEntry(sum, entry.Name, entry.Size)
-		if err := a.read(entry.Name, io.TeeReader(in, sum), v); err != nil {
+		err = a.read(entry.Name, io.TeeReader(in, sum), v)
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return a, errTruncated
+		case err != nil:
 			return a, fmt.Errorf("entry %q: %w", entry.Name, err)
 		}
 	}
@@ -207,9 +203,6 @@ func endArchive(in *tar.Reader, sum hash.Hash) error {
 	if got := hex.EncodeToString(sum.Sum(nil)); got != string(want) {
 		return fmt.Errorf("the file is damaged: its content has checksum %s, not %q", got, want)
 	}
-	if _, err := in.Next(); !errors.Is(err, io.EOF) {
-		return errors.New("the file is damaged: data after the checksum")
-	}
 	return nil
 }
 
@@ -222,14 +215,8 @@ func (a *Archive) read(name string, content io.Reader, v archiveVisitor) error {
 		if name != headerEntry {
 			return errors.New("not a backup of judged")
 		}
-		if err := a.readHeader(content); err != nil {
-			return err
-		}
-		return v.begin(*a)
+		return a.readHeader(content)
 	case isBlob:
-		if _, named := a.named[digest]; !named {
-			return errors.New("no unfinished job names this file")
-		}
 		a.named[digest] = true
 		a.Blobs++
 		return v.blob(digest, content)
@@ -256,8 +243,9 @@ func (a *Archive) readHeader(content io.Reader) error {
 	if err := json.Unmarshal(data, &h); err != nil {
 		return err
 	}
-	if h.Format != archiveFormat || h.Schema < 1 {
-		return fmt.Errorf("format %d with schema %d; this judged reads format %d: use the judged that wrote it, or a newer one", h.Format, h.Schema, archiveFormat)
+	if h.Format != archiveFormat || h.Schema < 1 || h.Schema > len(migrations) {
+		return fmt.Errorf("format %d with schema %d, and this judged reads format %d with schemas 1 to %d: use the judged that wrote it, or a newer one",
+			h.Format, h.Schema, archiveFormat, len(migrations))
 	}
 	a.Created, a.schema = h.Created, h.Schema
 	return nil
@@ -279,6 +267,9 @@ func readBatch(table string, content io.Reader) (b batch, err error) {
 	decoder.UseNumber()
 	if err := decoder.Decode(&b); err != nil {
 		return b, err
+	}
+	if len(b.Rows) == 0 {
+		return b, errors.New("no rows")
 	}
 	for _, c := range b.Columns {
 		if !columnName.MatchString(c) {

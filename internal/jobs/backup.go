@@ -29,7 +29,7 @@ func Backup(ctx context.Context, o Options, folder, file string) (Archive, error
 func backup(ctx context.Context, o Options, files *blobs.Store, file string) (a Archive, err error) {
 	if o.URL == "" {
 		if _, err := os.Stat(o.File); err != nil { // SQLite would create it
-			return a, fmt.Errorf("%w; name the data directory of judged", err)
+			return a, fmt.Errorf("%w; set data_dir or --data-dir to the data folder of judged", err)
 		}
 	}
 	s, err := connect(o)
@@ -54,7 +54,7 @@ func create(file string, write func(io.Writer) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, partial.Close()) }()
 	if _, err := os.Lstat(file); !errors.Is(err, os.ErrNotExist) {
-		return errors.Join(err, os.ErrExist, os.Remove(partial.Name()))
+		return errors.Join(fmt.Errorf("%w; name a new file", errors.Join(err, os.ErrExist)), os.Remove(partial.Name()))
 	}
 	err = partial.Truncate(0)
 	if err == nil {

@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -95,7 +97,10 @@ func testMove(t *testing.T, from, to backend) {
 	want := Archive{Created: written.Created, Jobs: 4, Unfinished: 2, Blobs: 3}
 	o, restored := to.fresh(t), filepath.Join(t.TempDir(), "blobs")
 	o.Now = s.clock.now
-	read, err := Restore(s.ctx(), o, restored, file)
+	empty := reopen(t, o, s.clock) // as a daemon before its first job
+	s.must(empty.SetValue(s.ctx(), "old", "a value"))
+	s.must(empty.Close())
+	read, err := Restore(s.ctx(), o, restored, file, unlocked)
 	s.must(err)
 	for name, got := range map[string]Archive{"written": written, "read": read} {
 		got.schema, got.named = 0, nil
@@ -183,7 +188,7 @@ func testBackupUnderLoad(t *testing.T, b backend) {
 		written, err := Backup(s.ctx(), s.o, t.TempDir(), file)
 		s.must(err)
 		o := b.fresh(t)
-		read, err := Restore(s.ctx(), o, t.TempDir(), file)
+		read, err := Restore(s.ctx(), o, t.TempDir(), file, unlocked)
 		s.must(err)
 		r := reopen(t, o, s.clock)
 		var jobs, last, ended, labels int
@@ -273,6 +278,8 @@ func resummed(t *testing.T, data []byte) []byte {
 	}
 }
 
+func unlocked() (io.Closer, error) { return io.NopCloser(nil), nil }
+
 // Whatever is wrong with a backup or its target is found before anything is
 // changed.
 func testRestoreRefused(t *testing.T, b backend) {
@@ -306,7 +313,7 @@ func testRestoreRefused(t *testing.T, b backend) {
 		"jobs without a state": replace(rowsFolder+"jobs", `"state"`, `"other"`),
 		"newer format":         replace(headerEntry, `"format":1`, `"format":2`),
 		"newer schema":         replace(headerEntry, `"schema":1`, `"schema":99`),
-		"no schema":            replace(headerEntry, `"schema":1`, `"schema":0`),
+		"no schema":            replace(headerEntry, `"schema":1`, `"schema":-1`),
 		"another digest":       replace(blobsFolder, "program", "PROGRAM"),
 		"without a header":     edited(t, good, headerEntry, func(*tar.Header, []byte) []byte { return nil }),
 		"unknown entry":        edited(t, good, rowsFolder+"memory", func(h *tar.Header, c []byte) []byte { h.Name = "more"; return c }),
@@ -321,8 +328,10 @@ func testRestoreRefused(t *testing.T, b backend) {
 			t.Fatal(err)
 		}
 		o, into := b.fresh(t), filepath.Join(t.TempDir(), "blobs")
-		if _, err := Restore(s.ctx(), o, into, file); err == nil {
-			t.Errorf("%s: restored", name)
+		if _, err := Restore(s.ctx(), o, into, file, unlocked); !errors.Is(err, ErrBadBackup) {
+			t.Errorf("%s: got error %v, want %v", name, err, ErrBadBackup)
+		} else if cut := name == "half" || name == "whole entries only"; cut && !strings.Contains(err.Error(), "truncated") {
+			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Lstat(into); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: the folder of files was touched: %v", name, err)
@@ -341,7 +350,7 @@ func testRestoreRefused(t *testing.T, b backend) {
 	before := dump(s)
 	wantRefusal := func(o Options, text string) {
 		t.Helper()
-		if _, err := Restore(s.ctx(), o, folder, file); err == nil || !strings.Contains(err.Error(), text) {
+		if _, err := Restore(s.ctx(), o, folder, file, unlocked); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("got error %v, want one with %q", err, text)
 		}
 	}
@@ -358,7 +367,7 @@ func testRestoreRefused(t *testing.T, b backend) {
 	}
 	o := b.fresh(t)
 	for range 2 { // the second one finds jobs
-		_, err = Restore(s.ctx(), o, folder, file)
+		_, err = Restore(s.ctx(), o, folder, file, unlocked)
 		if errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
 		}
@@ -389,7 +398,7 @@ func TestBackupWithoutFiles(t *testing.T) {
 	slices.Sort(want)
 	written, err := Backup(s.ctx(), s.o, folder, file)
 	s.must(err)
-	read, err := Restore(s.ctx(), sqliteBackend().fresh(t), t.TempDir(), file)
+	read, err := Restore(s.ctx(), sqliteBackend().fresh(t), t.TempDir(), file, unlocked)
 	s.must(err)
 	for _, a := range []Archive{written, read} {
 		if diff := cmp.Diff(want, a.Missing); diff != "" || a.Blobs != 1 {
@@ -417,6 +426,41 @@ func TestBackupInterrupted(t *testing.T) {
 	s.must(err)
 	_, err = verifyArchive(s.ctx(), file)
 	s.must(err)
+	if info, err := os.Stat(file); err != nil || info.Size() >= 1<<20 {
+		t.Errorf("backup %v, %v", info, err)
+	}
+	if _, err := Restore(ctx, sqliteBackend().fresh(t), t.TempDir(), file, unlocked); !errors.Is(err, context.Canceled) {
+		t.Errorf("restore: got error %v", err)
+	}
+}
+
+// However large jobs are, a backup holds a few of them in memory at a time.
+func TestBackupOfLargeJobs(t *testing.T) {
+	s := sqliteBackend().open(t, nil)
+	noise := make([]byte, batchBytes)
+	_, _ = rand.Read(noise)
+	for i := range 3 {
+		s.put(fmt.Sprint("job", i), func(j *job.Job) { j.Command = []string{hex.EncodeToString(noise)} })
+	}
+	var out bytes.Buffer
+	if _, err := s.archive(s.ctx(), blobs.Attach(t.TempDir()), &out); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for in := tar.NewReader(&out); ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		s.must(err)
+		if strings.HasPrefix(h.Name, rowsFolder+"jobs") {
+			got = append(got, h.Name)
+		}
+	}
+	want := []string{"database/jobs/00000001.json", "database/jobs/00000002.json", "database/jobs/00000003.json"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("entries of jobs (-want +got):\n%s", diff)
+	}
 }
 
 // restoreEnv makes the test binary a process that restores. Its value is the
@@ -425,7 +469,7 @@ const restoreEnv = "JUDGED_JOBS_TEST_RESTORE"
 
 func restoreChild(arguments string) int {
 	f := strings.Fields(arguments)
-	_, err := Restore(context.Background(), childOptions(f[0]), f[1], f[2])
+	_, err := Restore(context.Background(), childOptions(f[0]), f[1], f[2], unlocked)
 	if err != nil {
 		fmt.Println(err)
 		return 1

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,8 +32,15 @@ func BenchmarkPutTakeFinish(b *testing.B) {
 		b.Run(backend.name, func(b *testing.B) {
 			few, many := seeded(b, backend, fewWaiting, 0), seeded(b, backend, manyWaiting, 0)
 			var times [2][3][]time.Duration
+			var bare []time.Duration
+			synced, err := os.Create(filepath.Join(b.TempDir(), "synced"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer synced.Close()
 			n := 0
 			for b.Loop() {
+				bare = append(bare, syncedWrite(b, synced))
 				for i, s := range []*Store{few, many} {
 					for step, d := range cycle(b, s, n) {
 						times[i][step] = append(times[i][step], d)
@@ -46,8 +54,20 @@ func BenchmarkPutTakeFinish(b *testing.B) {
 				b.ReportMetric(z.Seconds()*1e3, name+"-many-p50-ms")
 				b.ReportMetric(z.Seconds()/a.Seconds(), name+"-ratio")
 			}
+			b.ReportMetric(median(bare).Seconds()*1e3, "synced-write-p50-ms")
 		})
 	}
+}
+
+// syncedWrite is the yardstick: what the file system asks for a durable append
+// of one page.
+func syncedWrite(b *testing.B, f *os.File) time.Duration {
+	start := time.Now()
+	_, err := f.Write(make([]byte, 4096))
+	if err := errors.Join(err, f.Sync()); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(start)
 }
 
 // cycle puts, takes and finishes one job. The queue keeps its length.

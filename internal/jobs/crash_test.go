@@ -36,8 +36,11 @@ func childOptions(database string) Options {
 	return o
 }
 
-// child puts jobs, takes, finishes, returns and cancels them, and prints what it
-// was promised after it was.
+// phases are the changes of a job. A process is killed in the middle of each.
+var phases = []string{"put", "take", "extend", "emit", "return", "finish", "cancel"}
+
+// child puts jobs, takes, extends, returns, finishes and cancels them. It prints
+// each change before it makes it, and what it was promised after it was.
 func child(value string) int {
 	number, database, _ := strings.Cut(value, " ")
 	ctx := context.Background()
@@ -50,6 +53,7 @@ func child(value string) int {
 	for worker := range 3 {
 		go func() {
 			for {
+				fmt.Println("begin take")
 				w, err := s.Take(ctx, Want{})
 				if err != nil {
 					fmt.Println("error", err)
@@ -61,60 +65,84 @@ func child(value string) int {
 	}
 	for i := 0; ; i++ {
 		id := fmt.Sprintf("%s-%d", number, i)
+		fmt.Println("begin put")
 		if _, _, err := s.Put(ctx, Submission{ID: id, Job: sampleJob()}); err != nil {
 			fmt.Println("error", err)
 		}
 		fmt.Println("stored", id)
+		if i%8 != 0 {
+			continue
+		}
+		fmt.Println("begin cancel")
+		switch _, err := s.Cancel(ctx, id); {
+		case err == nil:
+			fmt.Println("cancelled", id)
+		case !errors.Is(err, ErrFinal):
+			fmt.Println("error", err)
+		}
 	}
 }
 
 func judgeAtRandom(ctx context.Context, s *Store, w Work, who string) {
 	rep := sampleReport(job.Accepted)
 	rep.Message = fmt.Sprint(who, "/", w.Attempt)
-	var err error
-	choice := rand.IntN(8)
-	switch choice {
-	case 0: // hold it until the lease expires
-	case 1:
-		err = s.Return(ctx, w.Lease, 0, true)
-	default:
-		_ = s.Emit(w.Lease, 1, rep.Tests[0])
-		err = s.Finish(ctx, w.Lease, rep)
+	if rand.IntN(4) == 0 {
+		fmt.Println("begin extend")
+		if _, err := s.Extend(ctx, w.Lease); err != nil && !lost(err) {
+			fmt.Println("error", err)
+		}
 	}
-	switch {
-	case errors.Is(err, ErrStale), errors.Is(err, ErrFinal): // the lease expired on a busy machine
-	case err != nil:
-		fmt.Println("error", err)
-	case choice > 1:
-		fmt.Println("finished", w.ID, rep.Message)
+	switch rand.IntN(8) {
+	case 0: // hold it until the lease expires
+	case 1, 2:
+		fmt.Println("begin return")
+		if err := s.Return(ctx, w.Lease, 0, true); err != nil && !lost(err) {
+			fmt.Println("error", err)
+		}
+	default:
+		fmt.Println("begin emit")
+		_ = s.Emit(w.Lease, 1, rep.Tests[0])
+		fmt.Println("begin finish")
+		switch err := s.Finish(ctx, w.Lease, rep); {
+		case err == nil:
+			fmt.Println("finished", w.ID, rep.Message)
+		case !lost(err):
+			fmt.Println("error", err)
+		}
 	}
 }
 
-// testKill kills processes that work on a database at random moments until they
-// have stored 500 jobs, and holds the database to everything they were promised.
+// lost reports whether the job was cancelled, or the lease expired on a busy machine.
+func lost(err error) bool { return errors.Is(err, ErrStale) || errors.Is(err, ErrFinal) }
+
+// testKill kills processes that work on a database, in the middle of each phase
+// at least twice and until they have stored 500 jobs, and holds the database to
+// everything they were promised.
 func testKill(t *testing.T, b backend) {
 	o := b.fresh(t)
 	database := o.URL + o.File
 	promised := &promises{message: map[string]string{}}
-	rounds := 0
-	for ; promised.stored() < 500; rounds += 2 {
+	kills := 0
+	for ; promised.stored() < 500 || kills < 2*len(phases); kills += 2 {
 		// Two at once, as two fronts: one survives the other for a while.
 		var pair sync.WaitGroup
 		for i := range 2 {
-			pair.Go(func() { killOne(t, fmt.Sprint(rounds+i, " ", database), promised) })
+			pair.Go(func() { killOne(t, fmt.Sprint(kills+i, " ", database), phases[(kills+i)%len(phases)], promised) })
 		}
 		pair.Wait()
 	}
-	t.Logf("%d processes were killed", rounds)
+	t.Logf("%d processes were killed", kills)
 	promised.check(t, childOptions(database))
 }
 
 // promises is what processes have said: job id to the message of its report, ""
-// before that.
+// before that, wasCancelled when there will be none.
 type promises struct {
 	mu      sync.Mutex // guards message
 	message map[string]string
 }
+
+const wasCancelled = "cancelled"
 
 func (p *promises) stored() int {
 	p.mu.Lock()
@@ -126,11 +154,16 @@ func (p *promises) note(t *testing.T, line string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch f := strings.Fields(line); f[0] {
-	case "open":
+	case "open", "begin":
 	case "stored":
 		if _, finished := p.message[f[1]]; !finished { // another process may have been faster
 			p.message[f[1]] = ""
 		}
+	case "cancelled":
+		if before := p.message[f[1]]; before != "" {
+			t.Errorf("job %s was cancelled after %s", f[1], before)
+		}
+		p.message[f[1]] = wasCancelled
 	case "finished":
 		if before := p.message[f[1]]; before != "" {
 			t.Errorf("job %s finished twice: %s and %s", f[1], before, f[2])
@@ -165,17 +198,19 @@ func (p *promises) check(t *testing.T, o Options) {
 		if unfinished == 0 {
 			break
 		}
-		w, err := s.Take(ctx, Want{})
-		if err != nil {
-			t.Fatalf("%d unfinished jobs cannot be taken: %v", unfinished, err)
+		for range unfinished {
+			w, err := s.Take(ctx, Want{})
+			if err != nil {
+				t.Fatalf("%d unfinished jobs cannot be taken: %v", unfinished, err)
+			}
+			if p.message[w.ID] != "" {
+				t.Errorf("job %s is taken in attempt %d, its report was stored", w.ID, w.Attempt)
+			}
+			if err := s.Finish(ctx, w.Lease, sampleReport(job.Accepted)); err != nil {
+				t.Error(err)
+			}
+			left++
 		}
-		if p.message[w.ID] != "" {
-			t.Errorf("job %s is taken in attempt %d, its report was stored", w.ID, w.Attempt)
-		}
-		if err := s.Finish(ctx, w.Lease, sampleReport(job.Accepted)); err != nil {
-			t.Error(err)
-		}
-		left++
 	}
 	for id, message := range p.message {
 		rec, err := s.Get(ctx, id)
@@ -183,14 +218,19 @@ func (p *promises) check(t *testing.T, o Options) {
 			t.Errorf("job %s was promised: %v", id, err)
 			continue
 		}
-		if rec.Report.State != job.Done || message != "" && rec.Report.Message != message {
+		kept := rec.Report.State == job.Done && (message == "" || rec.Report.Message == message)
+		if rec.Report.State == job.CancelledState { // before the process could say so
+			kept = message == wasCancelled || message == ""
+		}
+		if !kept {
 			t.Errorf("job %s is %s with %q; promised was %q", id, rec.Report.State, rec.Report.Message, message)
 		}
 	}
 	t.Logf("%d jobs, %d of them judged after the last kill", len(p.message), left)
 }
 
-func killOne(t *testing.T, value string, promised *promises) {
+// killOne starts a process and kills it within a change of the phase.
+func killOne(t *testing.T, value, phase string, promised *promises) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+value)
 	cmd.Stderr = os.Stderr
@@ -204,16 +244,24 @@ func killOne(t *testing.T, value string, promised *promises) {
 		return
 	}
 	defer func() { _ = cmd.Wait() }()
-	left := 1 + rand.IntN(120) // lines until the kill
-	for lines := bufio.NewScanner(out); lines.Scan(); left-- {
-		if !promised.note(t, lines.Text()) || left == 0 {
-			_ = cmd.Process.Kill()
+	left := 1 + rand.IntN(5) // changes until the kill
+	kill := sync.OnceFunc(func() { _ = cmd.Process.Kill() })
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if !promised.note(t, lines.Text()) {
+			kill()
+		}
+		if lines.Text() != "begin "+phase {
+			continue
+		}
+		if left--; left == 0 {
+			// A change takes some tenths of a millisecond, more on a busy machine.
+			time.AfterFunc(rand.N(2*time.Millisecond), kill)
 		}
 	}
 }
 
-// testServerKilled kills the server four times while a store works. What was
-// promised is there, errors are ErrUnavailable, and the store recovers.
+// testServerKilled kills the server eight times while a store works on 500 jobs.
+// What was promised is there, errors are ErrUnavailable, and the store recovers.
 func testServerKilled(t *testing.T, server *postgres.Server) {
 	o := Options{URL: server.Database(t), Lease: childLease, MaxDeliver: 1000, Timeout: 5 * time.Second}
 	failures := 0
@@ -229,16 +277,16 @@ func testServerKilled(t *testing.T, server *postgres.Server) {
 		if !errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
 			t.Errorf("not marked as unavailable: %v", err)
 		}
-		rest(ctx, 20*time.Millisecond)
+		sleep(ctx, 20*time.Millisecond)
 	}
 	var work sync.WaitGroup
 	work.Go(func() { putUntil(ctx, s, promised, temporary) })
 	for range 4 {
 		work.Go(func() { finishUntil(ctx, t, s, promised, temporary) })
 	}
-	for range 4 {
-		before := promised.stored()
-		testkit.WaitFor(t, time.Minute, "jobs to be stored", func() bool { return promised.stored() > before+20 })
+	const kills, jobs = 8, 500
+	for kill := range kills {
+		testkit.WaitFor(t, time.Minute, "jobs to be stored", func() bool { return promised.stored() > jobs*kill/kills })
 		server.Kill(t)
 		// Its other processes answer until they notice.
 		testkit.WaitFor(t, time.Minute, "the check to fail", func() bool { return errors.Is(s.Check(), ErrUnavailable) })
@@ -246,7 +294,7 @@ func testServerKilled(t *testing.T, server *postgres.Server) {
 	}
 	testkit.WaitFor(t, time.Minute, "recovery", func() bool { return s.Check() == nil })
 	before := promised.stored()
-	testkit.WaitFor(t, time.Minute, "jobs to be stored after the last restart", func() bool { return promised.stored() > before+20 })
+	testkit.WaitFor(t, time.Minute, "jobs to be stored after the last restart", func() bool { return promised.stored() > max(before+20, jobs) })
 	cancel()
 	work.Wait()
 	if err := s.Close(); err != nil {

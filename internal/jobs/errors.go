@@ -8,25 +8,28 @@ import (
 )
 
 var (
-	// ErrUnavailable is when the database cannot do its work now: the disk is
-	// full, the file system read-only, the server away. The same call may
-	// succeed later without reopening the store.
+	// ErrUnavailable means that the database does not work at the moment: the disk
+	// is full, the file system read-only, or the server down. The same call may
+	// succeed later, without reopening the store.
 	ErrUnavailable = errors.New("database unavailable")
-	// ErrNotFound is for a job that does not exist or was deleted.
+	// ErrNotFound means that the job does not exist or was deleted.
 	ErrNotFound = errors.New("no such job")
-	// ErrConflict is for an id that another job has.
+	// ErrConflict means that another job has the ID.
 	ErrConflict = errors.New("another job has this id")
-	// ErrFull is when as many jobs wait as Options.MaxWaiting allows.
+	// ErrFull means that Options.MaxWaiting jobs are queued.
 	ErrFull = errors.New("the queue is full")
-	// ErrFinal is for a job that has ended and cannot change any more.
+	// ErrFinal means that the job has ended and no longer changes.
 	ErrFinal = errors.New("the job has ended")
-	// ErrStale is for a lease that was lost: another attempt has the job, or
-	// it waits again.
+	// ErrStale means that the lease was lost: another attempt has the job, or it
+	// is queued again.
 	ErrStale = errors.New("another attempt has the job")
-	// ErrBadID is for an id that ValidID refuses.
-	ErrBadID = errors.New("a job's id is 1 to 64 letters, digits, . _ and -, a letter or digit first")
-	// ErrBadCursor is for a Filter.After that List did not return.
-	ErrBadCursor = errors.New("not a cursor of this list")
+	// ErrBadID means that ValidID refuses the ID.
+	ErrBadID = errors.New("invalid ID: want 1 to 64 of A-Z a-z 0-9 . _ -, starting with a letter or digit")
+	// ErrBadBackup means that Restore cannot use the file: it is damaged, written
+	// by a newer judged, or not a backup.
+	ErrBadBackup = errors.New("unusable backup")
+	// ErrBadCursor means that List did not return this Filter.After.
+	ErrBadCursor = errors.New("invalid cursor")
 )
 
 // Operations are the names that Options.OnUnavailable is called with: the first
@@ -35,9 +38,9 @@ func Operations() []string {
 	return []string{"put", "take", "extend", "return", "finish", "cancel", "read", "list", "count", "set", "emit", "sweep", "reclaim", "adopt", "migrate"}
 }
 
-// explain names the operation in the error of a database, and marks errors that
-// can pass by themselves. caller is the context that the operation was given,
-// without the store's own timeout.
+// explain adds the operation to an error of the database, and ErrUnavailable to
+// errors that are temporary. caller is the context of the operation without the
+// store's timeout.
 func (s *Store) explain(caller context.Context, operation string, err error) error {
 	switch {
 	case err == nil:
@@ -67,8 +70,8 @@ func (e oneLine) Unwrap() error { return e.error }
 // maxID is the longest id in bytes.
 const maxID = 64
 
-// ValidID reports whether id may name a job: 1 to 64 of A-Z a-z 0-9 . _ - and
-// a letter or digit first, so that it is safe in a path and in a URL.
+// ValidID reports whether id can name a job: 1 to 64 of A-Z a-z 0-9 . _ -,
+// starting with a letter or digit, so that it is safe in a path and in a URL.
 func ValidID(id string) bool {
 	if id == "" || len(id) > maxID || !alphanumeric(id[0]) {
 		return false

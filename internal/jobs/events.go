@@ -11,9 +11,9 @@ import (
 	"judged/internal/base/job"
 )
 
-// The number of an event is attempt<<20 + n: the n-th test of the attempt, 0 for
-// its beginning and lastOfAttempt for the end of the job. What comes before the
-// first attempt is the queueing, 1.
+// The number of an event is attempt<<20 + n for the n-th test of the attempt, with
+// n = 0 for the start of the attempt and lastOfAttempt for the end of the job.
+// The event queued has number 1.
 const (
 	attemptBits   = 20
 	lastOfAttempt = 1<<attemptBits - 1
@@ -22,14 +22,14 @@ const (
 
 func number(attempt, n int) uint64 { return uint64(attempt)<<attemptBits + uint64(n) }
 
-// follow calls look with the job now and after each change, until that reports
-// true, or an error, or ctx is done.
+// follow calls look with the job, and again after each change, until look returns
+// true or an error, or ctx is done.
 func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, error)) error {
 	poll := time.NewTicker(2 * s.opts.poll) // there may be thousands of watchers
 	defer poll.Stop()
 	for {
-		changed, release := s.hub.watch(id) // before looking: what comes after is seen
-		r, err := s.glance(ctx, id)
+		changed, release := s.hub.watch(id) // before reading, so that no change is missed
+		r, err := s.readRow(ctx, id)
 		ended := false
 		if err == nil {
 			ended, err = look(r)
@@ -51,8 +51,8 @@ func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, err
 	}
 }
 
-// Wait returns the report of a job when it has ended, or as it is when ctx is
-// done.
+// Wait returns the report of a job once it has ended, or the current one when ctx
+// is done.
 func (s *Store) Wait(ctx context.Context, id string) (job.Report, error) {
 	err := s.follow(ctx, id, func(r row) (bool, error) { return r.state >= done, nil })
 	if err != nil && ctx.Err() == nil {
@@ -62,16 +62,16 @@ func (s *Store) Wait(ctx context.Context, id string) (job.Report, error) {
 	return rec.Report, err
 }
 
-// errStopped ends a feed whose reader has gone.
+// errStopped ends an iteration whose caller stopped it.
 var errStopped = errors.New("reader stopped")
 
-// Events yields a job's events with numbers above after: those that were, then
-// those that come, in order, each once. It ends after the final event, with an
-// error, or when ctx is done (then without one). An attempt that failed and was
-// followed by another one is told only while it lasts.
+// Events yields the events of a job with numbers above after, past and future
+// ones, in order, each once. It ends after the final event, with an error, or
+// without one when ctx is done. Events of an attempt that fails are only yielded
+// until the next attempt starts.
 func (s *Store) Events(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error] {
 	return func(yield func(job.Event, error) bool) {
-		tell := func(e job.Event) error {
+		send := func(e job.Event) error {
 			if e.Seq <= after {
 				return nil
 			}
@@ -81,20 +81,20 @@ func (s *Store) Events(ctx context.Context, id string, after uint64) iter.Seq2[j
 			after = e.Seq
 			return nil
 		}
-		err := s.follow(ctx, id, func(r row) (bool, error) { return r.state >= done, s.tellEvents(ctx, r, &after, tell) })
+		err := s.follow(ctx, id, func(r row) (bool, error) { return r.state >= done, s.yieldEvents(ctx, r, &after, send) })
 		if err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
 			yield(job.Event{}, err)
 		}
 	}
 }
 
-// tellEvents tells the events that a job has now.
-func (s *Store) tellEvents(ctx context.Context, r row, after *uint64, tell func(job.Event) error) error {
-	if err := tell(job.Event{Seq: queuedNumber, Job: r.id, Type: job.EventQueued, At: timeOf(r.created)}); err != nil {
+// yieldEvents yields the events that a job has now.
+func (s *Store) yieldEvents(ctx context.Context, r row, after *uint64, send func(job.Event) error) error {
+	if err := send(job.Event{Seq: queuedNumber, Job: r.id, Type: job.EventQueued, At: timeOf(r.created)}); err != nil {
 		return err
 	}
 	if r.started != 0 {
-		if err := tell(job.Event{Seq: number(r.attempt, 0), Job: r.id, Type: job.EventRunning, At: timeOf(r.started), CPUs: r.cpus}); err != nil {
+		if err := send(job.Event{Seq: number(r.attempt, 0), Job: r.id, Type: job.EventRunning, At: timeOf(r.started), CPUs: r.cpus}); err != nil {
 			return err
 		}
 	}
@@ -103,13 +103,13 @@ func (s *Store) tellEvents(ctx context.Context, r row, after *uint64, tell func(
 		events, err := s.testEvents(ctx, r, *after)
 		for _, e := range events {
 			e.Test.Runs = nil
-			if err := tell(e); err != nil {
+			if err := send(e); err != nil {
 				return err
 			}
 		}
 		return err
 	case done, cancelled:
-		return s.tellEnd(ctx, r, tell)
+		return s.yieldEnd(ctx, r, send)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (s *Store) testEvents(ctx context.Context, r row, after uint64) (events []j
 	return events, err
 }
 
-// testsSoFar is what a running job's report shows of its tests.
+// testsSoFar are the finished tests of a running job.
 func (s *Store) testsSoFar(ctx context.Context, r row) (tests []job.TestReport, err error) {
 	events, err := s.testEvents(ctx, r, 0)
 	for _, e := range events {
@@ -154,8 +154,8 @@ func (s *Store) testsSoFar(ctx context.Context, r row) (tests []job.TestReport, 
 	return tests, err
 }
 
-// tellEnd tells the tests of a job that has ended, from its report, and its end.
-func (s *Store) tellEnd(ctx context.Context, r row, tell func(job.Event) error) error {
+// yieldEnd yields the tests of a job that has ended, from its report, and the final event.
+func (s *Store) yieldEnd(ctx context.Context, r row, send func(job.Event) error) error {
 	rec, err := s.Get(ctx, r.id)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (s *Store) tellEnd(ctx context.Context, r row, tell func(job.Event) error) 
 	rep := rec.Report
 	for i, t := range rep.Tests {
 		t.Runs = nil
-		if err := tell(testEvent(rec.Lease, i+1, t, rep.FinishedAt)); err != nil {
+		if err := send(testEvent(rec.Lease, i+1, t, rep.FinishedAt)); err != nil {
 			return err
 		}
 	}
@@ -171,25 +171,25 @@ func (s *Store) tellEnd(ctx context.Context, r row, tell func(job.Event) error) 
 	if r.state == cancelled {
 		last.Type = job.EventCancelled
 	}
-	return tell(last)
+	return send(last)
 }
 
 func testEvent(l Lease, n int, t job.TestReport, at time.Time) job.Event {
 	return job.Event{Seq: number(l.Attempt, n), Job: l.ID, Type: job.EventTest, At: at, Test: &t}
 }
 
-// Emit reports that the n-th test of an attempt, from 1, has been judged. It does
-// not wait: the event is stored soon, unless the attempt has lost the job by
-// then, and the report will hold the test durably.
+// Emit announces the n-th test of an attempt, counted from 1. It does not wait:
+// the event is stored within deliverEvery unless the attempt has lost the job by
+// then. Only the report stores the test durably.
 func (s *Store) Emit(l Lease, n int, t job.TestReport) error {
 	if n < 1 || n >= lastOfAttempt {
-		return fmt.Errorf("emit test %d of job %q: not a number of a test", n, l.ID)
+		return fmt.Errorf("emit test %d of job %q: invalid test number", n, l.ID)
 	}
 	e := testEvent(l, n, t, s.now())
 	body, err := packJSON(e)
 	if err != nil {
 		return fmt.Errorf("encode an event of job %q: %w", l.ID, err)
 	}
-	s.outbox.put(told{lease: l, number: int64(e.Seq), body: body})
+	s.outbox.put(bufferedEvent{lease: l, number: int64(e.Seq), body: body})
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 	"judged/internal/base/job"
 )
 
-// Extend holds a job for another Options.Lease. Call it every third of that.
-// The error is ErrFinal when the job was cancelled and ErrStale when the lease
-// was lost: then the run is of no use any more.
+// Extend extends a lease to Options.Lease from now. Call it every third of that.
+// The error is ErrFinal when the job was cancelled, and ErrStale when the lease
+// was lost: stop the run then.
 func (s *Store) Extend(ctx context.Context, l Lease) (until time.Time, err error) {
 	until = s.now().Add(s.opts.Lease)
 	n, err := s.exec(ctx, "extend lease", `UPDATE jobs SET due = ?1 WHERE id = ?2 AND attempt = ?3 AND state = 1`, until.UnixNano(), l.ID, l.Attempt)
@@ -22,9 +22,9 @@ func (s *Store) Extend(ctx context.Context, l Lease) (until time.Time, err error
 	return until, err
 }
 
-// Return puts a job back, to be taken again after delay. excused says that the
-// job was not at fault: no host could start it, or judged is ending. Such an
-// attempt does not count.
+// Return queues a job again, to be taken after delay. excused means that the job
+// was not at fault, because no host could start it or judged is shutting down:
+// the attempt does not count.
 func (s *Store) Return(ctx context.Context, l Lease, delay time.Duration, excused bool) error {
 	more := 0
 	if excused {
@@ -41,18 +41,18 @@ WHERE id = ?3 AND attempt = ?4 AND state = 1 RETURNING pool, width`, []any{s.now
 	if !found {
 		return s.fenced(ctx, "return", l)
 	}
-	s.tellJob(l.ID)
+	s.notifyJob(l.ID)
 	if delay <= 0 {
-		s.tellWork(k)
+		s.notifyWork(k)
 	}
 	return nil
 }
 
-// Finish stores the report of an attempt and ends the job, once; the same
-// attempt may repeat it when the answer was lost. Identity, labels, attempt and
-// times are those of the job, whatever rep says: hosts' clocks differ. The
-// error is ErrFinal when the job was cancelled, or finished by another attempt,
-// and ErrStale when another attempt has it.
+// Finish stores the report of an attempt and ends the job, once. The attempt may
+// repeat the call when the answer was lost. ID, labels, attempt and times are
+// those of the job, not of rep: clocks of hosts differ. The error is ErrFinal
+// when the job was cancelled or finished by another attempt, and ErrStale when
+// another attempt has it.
 func (s *Store) Finish(ctx context.Context, l Lease, rep job.Report) error {
 	head, err := headOf(rep)
 	if err != nil {
@@ -77,7 +77,7 @@ WHERE id = ?5 AND attempt = ?6 AND state = 1 RETURNING seq`, []any{string(rep.Ve
 }
 
 // Cancel ends a queued or running job and returns its report, which has the
-// tests that were judged. Who runs it learns of it by Lost or Extend. The error
+// tests that were judged. Its holder learns of it by Lost or Extend. The error
 // is ErrFinal when the job has ended; then the report has no tests.
 func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
 	if !ValidID(id) {
@@ -88,7 +88,7 @@ func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
 		return job.Report{}, err
 	}
 	if r.id == "" {
-		if r, err = s.glance(ctx, id); err != nil {
+		if r, err = s.readRow(ctx, id); err != nil {
 			return job.Report{}, err
 		}
 		err = fmt.Errorf("cancel job %q: %w", id, ErrFinal)
@@ -129,17 +129,17 @@ func (s *Store) cancel(ctx context.Context, id string) (r row, tests []job.TestR
 	return r, tests, err
 }
 
-// ended follows the end of a job.
+// ended updates what is in memory after a job has ended.
 func (s *Store) ended(id string, seq int64) {
-	s.room.freed()
+	s.capacity.jobLeft()
 	s.outbox.drop(seq)
-	s.tellJob(id)
+	s.notifyJob(id)
 }
 
-// fenced says why a lease changed nothing, nil when that is because it had done
-// so before.
+// fenced returns why a lease changed nothing, nil when it had made the same change
+// before.
 func (s *Store) fenced(ctx context.Context, verb string, l Lease) error {
-	r, err := s.glance(ctx, l.ID)
+	r, err := s.readRow(ctx, l.ID)
 	switch {
 	case err != nil:
 		return err
@@ -151,8 +151,8 @@ func (s *Store) fenced(ctx context.Context, verb string, l Lease) error {
 	return fmt.Errorf("%s job %q in attempt %d, now in attempt %d and %s: %w", verb, l.ID, l.Attempt, r.attempt, states[r.state], ErrStale)
 }
 
-// Lost waits until an attempt no longer has its job and says why, like Extend,
-// or until ctx is done. It notices a Cancel by another process.
+// Lost waits until an attempt no longer has its job, and returns the reason as
+// Extend does, or until ctx is done. It notices a Cancel by another process.
 func (s *Store) Lost(ctx context.Context, l Lease) error {
 	return s.follow(ctx, l.ID, func(r row) (bool, error) {
 		if r.state == running && r.attempt == l.Attempt {

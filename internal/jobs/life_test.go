@@ -228,6 +228,13 @@ func testCancel(t *testing.T, b backend) {
 	if again.State != job.CancelledState {
 		t.Errorf("cancelled again: %+v", again)
 	}
+	s.put("done", nil)
+	s.finish(s.take().Lease, job.WrongAnswer)
+	finished, err := s.Cancel(s.ctx(), "done")
+	s.want(err, ErrFinal)
+	if finished.Verdict != job.WrongAnswer || s.get("done").Report.Verdict != job.WrongAnswer {
+		t.Errorf("cancelled when it was done: %+v", finished)
+	}
 	s.idle(Want{})
 }
 

@@ -13,7 +13,7 @@ import (
 	"judged/internal/base/job"
 )
 
-// Filter chooses jobs for List. Zero members do not restrict.
+// Filter selects jobs for List. Members that are zero do not restrict.
 type Filter struct {
 	State    job.State
 	Verdict  job.Verdict
@@ -22,7 +22,7 @@ type Filter struct {
 	Label    map[string]string // all of them must match
 	From     time.Time         // created then or later
 	To       time.Time         // created before
-	After    string            // the cursor that the page before returned
+	After    string            // cursor that the previous page returned
 	Limit    int               // page length; 0 is 50, at most 500
 }
 
@@ -31,10 +31,9 @@ const (
 	maxPage     = 500
 )
 
-// List returns one page of reports, the newest job first, without their tests,
-// and the cursor of the next page, "" after the last one. With one restriction
-// and a range of time a page is a part of an index; each further restriction
-// makes it pass over the jobs that do not match.
+// List returns one page of reports without tests, newest job first, and the cursor
+// of the next page, "" after the last one. A page with one restriction and a range
+// of time is a range of an index; each further restriction filters rows.
 func (s *Store) List(ctx context.Context, f Filter) (page []job.Report, next string, err error) {
 	limit := f.Limit
 	if limit <= 0 {
@@ -72,10 +71,10 @@ func (s *Store) List(ctx context.Context, f Filter) (page []job.Report, next str
 	return page, next, nil
 }
 
-// rareLabel is up to how many jobs of a label are counted.
+// rareLabel limits how many jobs of a label are counted.
 const rareLabel = 2000
 
-// rarestFirst returns the hashes of labels, first the one that fewest jobs have.
+// rarestFirst returns the hashes of labels, first that of the fewest jobs.
 func (s *Store) rarestFirst(ctx context.Context, labels map[string]string) ([][]byte, error) {
 	var hashes [][]byte
 	best := rareLabel
@@ -98,18 +97,17 @@ func (s *Store) rarestFirst(ctx context.Context, labels map[string]string) ([][]
 	return hashes, nil
 }
 
-// walk is the index that a page walks, from the newest entry down: all entries
-// with one value of its first column, or all.
+// walk is the index that a page reads, newest entry first: all entries, or those
+// with one value of the first column.
 type walk struct {
-	column, created, seq string // "" where all jobs are walked
+	column, created, seq string // "" for all jobs
 	value                any
 }
 
-// page builds the query of a page. A filter's first restriction chooses the
-// index; its column is bounded from both sides, not compared with =, so that only
-// this index has the order that is asked for. Left to itself PostgreSQL walks
-// the index of all jobs and passes over those that do not match, and SQLite
-// sorts all that match. CROSS JOIN keeps SQLite from beginning with the jobs.
+// page builds the query of a page. The first restriction of a filter selects the
+// index. Its column is compared with >= and <=, not with =, so that only this index
+// has the order of ORDER BY. Otherwise PostgreSQL scans the index of all jobs and
+// filters, and SQLite sorts all matches. CROSS JOIN makes SQLite read labels first.
 type page struct {
 	where []string
 	args  []any
@@ -129,8 +127,8 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 	var p page
 	w := walk{created: "j.created", seq: "j.seq"}
 	from := "jobs j"
-	// restrict makes the first restriction the walk. "+" and "||" keep the
-	// other ones from being taken for an index.
+	// restrict makes the first restriction the walk. "+" and "||" prevent the use of
+	// an index for the others.
 	restrict := func(column, other string, value any) {
 		if w.column == "" {
 			w.column, w.value = column, value
@@ -177,8 +175,8 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 	return fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT ?%d", columns, from, where, order, len(p.args)), p.args, nil
 }
 
-// bound restricts the walk to the filter's value, times, and what follows the
-// page before.
+// bound restricts the walk to the filter's value and times, and to what follows the
+// previous page.
 func (p *page) bound(w walk, f Filter) error {
 	compare := func(operator string, columns []string, values ...any) {
 		if w.column != "" {
@@ -210,7 +208,7 @@ func (p *page) bound(w walk, f Filter) error {
 	return nil
 }
 
-// cursor is a place in the order, not a job: it holds when the job is deleted.
+// cursor is a position in the order, so it stays valid when the job is deleted.
 func cursor(created, seq int64) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d", created, seq))
 }

@@ -10,9 +10,8 @@ import (
 // errNewerSchema is for a database that a newer judged has migrated.
 var errNewerSchema = errors.New("the schema is newer than this judged")
 
-// migrate brings the database to the last version of list, one transaction for
-// all steps. The transaction holds a lock, so of processes that start together
-// one migrates and the others find it done.
+// migrate brings the database to the last version of list, in one transaction. The
+// transaction holds a lock, so that of processes that start together one migrates.
 func (s *Store) migrate(ctx context.Context, list []string) error {
 	return s.tx(ctx, "migrate the database", func(ctx context.Context, tx *sql.Tx) error { return s.migrateTo(ctx, tx, list) })
 }

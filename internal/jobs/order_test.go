@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,6 +98,44 @@ func testManyTakers(t *testing.T, b backend) {
 	}
 }
 
+// A take whose caller gives up either returns the job or leaves it queued: a lease
+// that nobody holds would delay the job until it expires.
+func testCancelledTake(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	s.put("a", nil)
+	taken := 0
+	for range 200 {
+		ctx, cancel := context.WithTimeout(s.ctx(), rand.N(2*time.Millisecond))
+		w, err := s.Take(ctx, Want{})
+		cancel()
+		state := s.get("a").Report.State
+		switch {
+		case err == nil:
+			taken++
+			s.must(s.Return(s.ctx(), w.Lease, 0, true))
+		case !errors.Is(err, context.DeadlineExceeded) || state != job.Queued:
+			t.Fatalf("take: %v, and the job is %s", err, state)
+		}
+	}
+	t.Logf("%d of 200 were taken", taken)
+}
+
+// Jobs are taken at the very moment that they are stored, and leases expire at
+// their deadline: clocks of virtual machines may stand still for a while.
+func testFrozenClock(t *testing.T, b backend) {
+	var now atomic.Int64
+	now.Store(time.Now().UnixNano())
+	s := b.open(t, func(o *Options) { o.Now = func() time.Time { return time.Unix(0, now.Load()) } })
+	s.put("a", nil)
+	w := s.take()
+	now.Add(int64(s.opts.Lease) - 1)
+	s.idle(Want{})
+	now.Add(1)
+	if again := s.take(); again.Attempt != w.Attempt+1 {
+		t.Errorf("took %+v", again)
+	}
+}
+
 // While jobs are stored, no taker gets one while a more urgent one waits that was
 // stored before it asked. Of those each other taker may hold one that it has
 // not told of yet; a single taker makes no mistake at all.
@@ -176,6 +215,10 @@ func testRoom(t *testing.T, b backend) {
 	if stored != bound || refused != 4*bound {
 		t.Errorf("%d were stored and %d refused; the bound is %d", stored, refused, bound)
 	}
+	// From here on the rows are only counted again when a job has left.
+	s.capacity.mu.Lock()
+	s.capacity.counted = time.Now().Add(time.Hour)
+	s.capacity.mu.Unlock()
 	s.want(s.Room(s.ctx()), ErrFull)
 	s.take()
 	s.must(s.Room(s.ctx()))
@@ -184,6 +227,9 @@ func testRoom(t *testing.T, b backend) {
 	s.SetMaxWaiting(bound + 1)
 	s.must(s.Room(s.ctx()))
 	s.SetMaxWaiting(bound)
+	s.capacity.mu.Lock()
+	s.capacity.counted = time.Now().Add(time.Hour)
+	s.capacity.mu.Unlock()
 	s.want(s.Room(s.ctx()), ErrFull)
 	_, err := s.Cancel(s.ctx(), "more")
 	s.must(err)
@@ -241,12 +287,33 @@ func testWakeUps(t *testing.T, b backend) {
 			t.Errorf("waited for %+v", rep)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("who waits for a report is not woken")
+		t.Fatal("a reader that waits for a report is not woken")
 	}
 	ctx, cancel := context.WithTimeout(s.ctx(), 10*time.Millisecond)
 	defer cancel()
 	if rep, err := s.Wait(ctx, "b1"); err != nil || rep.State != job.Running {
 		t.Errorf("waiting ended with %+v, %v", rep, err)
+	}
+	// A job that is returned wakes its watchers and a taker.
+	running, lost := s.get("b1").Lease, make(chan error, 1)
+	go func() { lost <- s.Lost(s.ctx(), running) }()
+	s.waitForWatcher("b1")
+	taken := make(chan string, 1)
+	go func() {
+		w, err := s.Take(s.ctx(), Want{})
+		if err != nil {
+			t.Error(err)
+		}
+		taken <- w.ID
+	}()
+	line := s.hub.line(kind{defaultPool, 1})
+	testkit.WaitFor(t, time.Minute, "the taker to be in front, without a token", func() bool {
+		return len(line.front) == 1 && len(line.wake) == 0
+	})
+	s.must(s.Return(s.ctx(), running, 0, true))
+	s.want(<-lost, ErrStale)
+	if id := <-taken; id != "b1" {
+		t.Errorf("took %q", id)
 	}
 }
 

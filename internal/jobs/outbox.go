@@ -7,37 +7,36 @@ import (
 	"time"
 )
 
-// outbox holds test events that are not stored yet, and jobs whose test events
-// are of no use any more. One transaction writes all of them: each for itself
+// outbox buffers test events that are not stored yet, and jobs whose stored test
+// events are obsolete. One transaction writes all of them: a transaction for each
 // would cost a synced write per test.
 type outbox struct {
 	wake chan struct{}
 
-	mu    sync.Mutex // guards the rest
-	told  []told
-	ended []int64 // seq
+	mu     sync.Mutex // guards the rest
+	events []bufferedEvent
+	ended  []int64 // seq
 }
 
-// told is a test event.
-type told struct {
+type bufferedEvent struct {
 	lease  Lease
 	number int64
 	body   []byte
 }
 
 const (
-	// deliverEvery is the least time between two transactions.
+	// deliverEvery is the minimum time between two transactions.
 	deliverEvery = 20 * time.Millisecond
-	// mostTold bounds the events in memory while the database is away. What is
-	// left out is told from the report.
-	mostTold = 10_000
+	// maxBuffered limits the events in memory while the database is down. Events
+	// that are dropped are in the report.
+	maxBuffered = 10_000
 )
 
-func (o *outbox) put(t told) {
+func (o *outbox) put(t bufferedEvent) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.told) < mostTold {
-		o.told = append(o.told, t)
+	if len(o.events) < maxBuffered {
+		o.events = append(o.events, t)
 	}
 	wakeUp(o.wake)
 }
@@ -46,21 +45,21 @@ func (o *outbox) put(t told) {
 func (o *outbox) drop(seq int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.ended) < mostTold { // the rest is left to the sweep
+	if len(o.ended) < maxBuffered { // Sweep deletes the rest
 		o.ended = append(o.ended, seq)
 	}
 	wakeUp(o.wake)
 }
 
-func (o *outbox) empty() (t []told, ended []int64) {
+func (o *outbox) empty() (t []bufferedEvent, ended []int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	t, ended = o.told, o.ended
-	o.told, o.ended = nil, nil
+	t, ended = o.events, o.ended
+	o.events, o.ended = nil, nil
 	return t, ended
 }
 
-// deliver writes what is in the outbox until life ends.
+// deliver writes the contents of the outbox until life ends.
 func (s *Store) deliver(life context.Context) {
 	for {
 		select {
@@ -73,14 +72,14 @@ func (s *Store) deliver(life context.Context) {
 			s.opts.Log.Warn("cannot store test events; the reports will have the tests", "events", len(tests), "error", err)
 		}
 		for _, t := range tests {
-			s.tellJob(t.lease.ID)
+			s.notifyJob(t.lease.ID)
 		}
-		rest(life, deliverEvery)
+		sleep(life, deliverEvery)
 	}
 }
 
-// storeEvents is fenced: only of a job that the attempt has a row is inserted.
-func (s *Store) storeEvents(ctx context.Context, tests []told, ended []int64) error {
+// storeEvents is fenced: it inserts only events of attempts that have their job.
+func (s *Store) storeEvents(ctx context.Context, tests []bufferedEvent, ended []int64) error {
 	insert := s.driver.sql(`INSERT INTO events (job, number, body) SELECT seq, CAST(?1 AS BIGINT), ?2 FROM jobs
 WHERE id = ?3 AND attempt = ?4 AND state = 1 ON CONFLICT (job, number) DO NOTHING`)
 	remove := s.driver.sql(`DELETE FROM events WHERE job = ?1`)

@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// postgresConnections bounds the connections of one process; a server
-	// allows 100 by default.
+	// postgresConnections limits the connections of one process; a server allows
+	// 100 by default.
 	postgresConnections = 16
 	channel             = "judged_jobs"
 	// reconnectAfter is the pause before listening again.
 	reconnectAfter = time.Second
-	// notifyEvery is the least time between two batches of notifications. Commits
-	// that notify take turns in the server, so it gets one for many messages.
+	// notifyEvery is the minimum time between two batches of notifications. The
+	// server serializes commits that notify, so one commit sends many messages.
 	notifyEvery = 5 * time.Millisecond
-	// mostPending bounds the messages that wait for a server that is away. What
-	// is dropped is found by polling.
-	mostPending = 10_000
+	// maxPending limits the messages that wait for a server that is down. Polling
+	// finds the changes whose messages are dropped.
+	maxPending = 10_000
 )
 
 func (s *Store) openPostgres() error {
@@ -46,14 +46,14 @@ func (s *Store) openPostgres() error {
 	s.driver = driver{
 		name: fmt.Sprintf("PostgreSQL at %s", net.JoinHostPort(config.Host, fmt.Sprint(config.Port))),
 		sql:  tokens.Replace,
-		// Any number that no other application uses in this database.
+		// An arbitrary number.
 		lockSchema:  `SELECT pg_advisory_xact_lock(7355608214)`,
 		clock:       `SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT * 1000`,
 		unavailable: p.unavailable,
 		listen:      p.run,
 		notify:      p.queue,
 		snapshot:    sql.LevelRepeatableRead,
-		// A process of judged has one connection that only listens.
+		// Each process of judged has one connection that only listens.
 		users:     `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN ` + channel + `'`,
 		restored:  `SELECT setval(pg_get_serial_sequence('jobs', 'seq'), MAX(seq)) FROM jobs`,
 		makeEmpty: "create an empty database and name it in database.url",
@@ -65,7 +65,7 @@ func (s *Store) openPostgres() error {
 	return nil
 }
 
-// unavailable names what to do about an error of the connection or the server.
+// unavailable returns advice for a temporary error of the connection or the server, "" for others.
 func (p *peers) unavailable(err error) string {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
@@ -92,8 +92,8 @@ func (p *peers) unavailable(err error) string {
 	return ""
 }
 
-// peers exchanges notifications with the other processes that use the
-// database. They only say where to look: one that is lost costs a poll.
+// peers exchanges notifications with the other processes that use the database. A
+// lost one only delays a change until the next poll.
 type peers struct {
 	store  *Store
 	config *pgx.ConnConfig
@@ -103,10 +103,10 @@ type peers struct {
 	pending map[string]bool
 }
 
-// queue sends a message soon.
+// queue adds a message to the next batch.
 func (p *peers) queue(message string) {
 	p.mu.Lock()
-	if len(p.pending) < mostPending {
+	if len(p.pending) < maxPending {
 		p.pending[message] = true
 	}
 	p.mu.Unlock()
@@ -124,11 +124,11 @@ func (p *peers) run(life context.Context) {
 			return
 		}
 		p.store.opts.Log.Warn("lost the notifications of other processes; polling until they are back", "error", err)
-		rest(life, reconnectAfter)
+		sleep(life, reconnectAfter)
 	}
 }
 
-// receive passes notifications on until the connection is lost.
+// receive handles notifications until the connection is lost.
 func (p *peers) receive(life context.Context) error {
 	conn, err := pgx.ConnectConfig(life, p.config)
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *peers) receive(life context.Context) error {
 	if _, err := conn.Exec(life, "LISTEN "+channel); err != nil {
 		return err
 	}
-	// What happened before is found by looking.
+	// Changes from before LISTEN had no notification.
 	p.store.hub.everything()
 	for {
 		n, err := conn.WaitForNotification(life)
@@ -149,7 +149,7 @@ func (p *peers) receive(life context.Context) error {
 	}
 }
 
-// send sends what is queued, without waiting for the server's disk: a
+// send sends the queued messages, without waiting for the server's disk: a
 // notification need not survive a crash.
 func (p *peers) send(life context.Context) {
 	for {
@@ -172,12 +172,12 @@ func (p *peers) send(life context.Context) {
 		if err != nil && life.Err() == nil {
 			p.store.opts.Log.Debug("cannot notify other processes; they poll", "error", err)
 		}
-		rest(life, notifyEvery)
+		sleep(life, notifyEvery)
 	}
 }
 
-// rest waits, but not beyond ctx.
-func rest(ctx context.Context, d time.Duration) {
+// sleep waits for d, or until ctx is done.
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

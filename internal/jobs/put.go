@@ -16,14 +16,14 @@ import (
 // Submission is a job to be judged.
 type Submission struct {
 	ID         string
-	BodyDigest string  // of the request, to tell a repeated one from another one
-	Job        job.Job // blobs only
+	BodyDigest string  // of the request, to recognize a repeated one
+	Job        job.Job // its files are blobs
 }
 
-// Put stores a job as queued. When it returns the job is durable, and created
-// says whether it is new: the same submission again changes nothing and returns
-// the record that is there. The error is ErrConflict when the id has another
-// body, and ErrFull when too many jobs wait.
+// Put stores a queued job. When it returns, the job is durable. created is false
+// when the same submission was stored before: then Put changes nothing and
+// returns the stored record. The error is ErrConflict when the ID has another
+// body, and ErrFull when too many jobs are queued.
 func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool, err error) {
 	if !ValidID(n.ID) {
 		return Record{}, false, fmt.Errorf("store job %q: %w", n.ID, ErrBadID)
@@ -31,24 +31,24 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 	if priorityNumber(n.Job.Priority) < 0 {
 		return Record{}, false, fmt.Errorf("store job %q: unknown priority %q", n.ID, n.Job.Priority)
 	}
-	entered, err := s.enter(ctx)
+	reserved, err := s.reserve(ctx)
 	if err != nil {
 		return Record{}, false, err
 	}
-	if entered {
-		defer func() { s.room.leave(created) }()
+	if reserved {
+		defer func() { s.capacity.release(created) }()
 		rec, created, err = s.insert(ctx, n)
 		if err != nil {
 			return Record{}, false, err
 		}
 		if created {
-			s.tellWork(kindOf(n.Job))
+			s.notifyWork(kindOf(n.Job))
 			return rec, true, nil
 		}
 	}
 	rec, err = s.Get(ctx, n.ID)
 	switch {
-	case errors.Is(err, ErrNotFound) && !entered:
+	case errors.Is(err, ErrNotFound) && !reserved:
 		return Record{}, false, fmt.Errorf("store job %q: %d jobs wait: %w", n.ID, s.maxWaiting.Load(), ErrFull)
 	case err == nil && rec.BodyDigest != n.BodyDigest:
 		err = fmt.Errorf("store job %q: %w", n.ID, ErrConflict)
@@ -56,7 +56,7 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 	return rec, false, err
 }
 
-// kindOf is which slots can judge a job.
+// kindOf is the kind of slot that a job asks for.
 func kindOf(j job.Job) kind {
 	k := kind{pool: j.Pool, width: j.CPUs}
 	if k.pool == "" {
@@ -76,7 +76,7 @@ VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING RETUR
 // createdArg is the index of the time of creation among the arguments of insertJob.
 const createdArg = 5
 
-// insert stores the row and its labels, and reports false when the id is taken.
+// insert stores the row and its labels. created is false when the ID exists.
 func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created bool, err error) {
 	body, err := packJSON(n.Job)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created b
 
 // insertLabelled inserts a job and its labels in one transaction.
 func (s *Store) insertLabelled(ctx context.Context, labels map[string]string, args []any) (created bool, err error) {
-	// Prepared before the transaction, which holds SQLite's only writer.
+	// Preparing needs a connection, and the transaction holds SQLite's only one that writes.
 	main, err := s.statement(ctx, s.write, insertJob)
 	if err != nil {
 		return false, s.explain(ctx, "put job", err)
@@ -147,8 +147,8 @@ func insertLabels(n int) string {
 	return text.String()
 }
 
-// labelHash stands for a label in its index: of bounded length, and free of
-// what a text column of PostgreSQL refuses.
+// labelHash is what the index stores of a label: it has a fixed length, and none of
+// the bytes that a text column of PostgreSQL refuses.
 func labelHash(key, value string) []byte {
 	sum := sha256.Sum256([]byte(key + "\x00" + value))
 	return sum[:16]

@@ -20,13 +20,13 @@ type Record struct {
 	ID         string
 	BodyDigest string // of the request that created it
 	Job        job.Job
-	Report     job.Report // its attempt counts those that were not excused
-	Host       string     // who runs it
+	Report     job.Report // its attempt does not count excused ones
+	Host       string     // that runs it
 	CPUs       string     // kernel list, while it runs
 	Lease      Lease      // the last one
 }
 
-// Lease names one attempt at a job. It is all that the methods need that fence.
+// Lease identifies one attempt at a job.
 type Lease struct {
 	ID      string
 	Attempt int
@@ -71,7 +71,7 @@ func priorityNumber(p job.Priority) int {
 	return slices.Index(job.Priorities(), cmp.Or(p, job.Practice))
 }
 
-// report is the report without tests. head holds what no column does.
+// report is the report without tests. head has the members that are not columns.
 func (r *row) report() (job.Report, error) {
 	var rep job.Report
 	if r.head != nil {
@@ -150,8 +150,8 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	return found[0], nil
 }
 
-// glance returns a job without its large columns.
-func (s *Store) glance(ctx context.Context, id string) (row, error) {
+// readRow returns a job without its large columns.
+func (s *Store) readRow(ctx context.Context, id string) (row, error) {
 	var r row
 	if !ValidID(id) {
 		return r, fmt.Errorf("job %q: %w", id, ErrNotFound)
@@ -165,16 +165,16 @@ func (s *Store) glance(ctx context.Context, id string) (row, error) {
 	return r, err
 }
 
-// A packed column begins with a byte that says how it is packed.
+// The first byte of a packed column is its encoding.
 const (
 	packedPlain = 0
 	packedS2    = 1
-	// packAbove is where compression begins to pay, in bytes. Measured on a
+	// packAbove is the size from which compression is worthwhile, in bytes. Measured on a
 	// report of 2000 runs, 725 kB of JSON: s2 leaves 27 % in 1 ms, zstd 16 % in
 	// 6 ms, gzip 15 % in 12 ms.
 	packAbove = 512
-	// mostUnpacked bounds what a damaged length can ask for, in bytes.
-	mostUnpacked = 512 << 20
+	// maxUnpacked limits the memory that a damaged length can request, in bytes.
+	maxUnpacked = 512 << 20
 )
 
 func packJSON(v any) ([]byte, error) {
@@ -199,8 +199,8 @@ func unpack(data []byte) ([]byte, error) {
 		return data[1:], nil
 	case packedS2:
 		n, err := s2.DecodedLen(data[1:])
-		if err == nil && n > mostUnpacked {
-			err = fmt.Errorf("%d bytes, at most %d are read", n, mostUnpacked)
+		if err == nil && n > maxUnpacked {
+			err = fmt.Errorf("%d bytes, at most %d are read", n, maxUnpacked)
 		}
 		if err != nil {
 			return nil, err

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,10 +19,13 @@ const restoreTimeout = 24 * time.Hour
 
 // Restore puts a backup into an empty database and the folder of blobs, all of
 // it or nothing. It refuses a database that has jobs or that a process uses.
-func Restore(ctx context.Context, o Options, folder, file string) (Archive, error) {
+// lock is called when the file was verified, and keeps a daemon from starting.
+func Restore(ctx context.Context, o Options, folder, file string, lock func() (io.Closer, error)) (Archive, error) {
 	a, err := verifyArchive(ctx, file)
 	if err == nil {
-		err = restore(ctx, o, a, folder, file)
+		err = restore(ctx, o, a, folder, file, lock)
+	} else if ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w; name a file that judged backup wrote", ErrBadBackup, err)
 	}
 	if err != nil {
 		return Archive{}, fmt.Errorf("restore %q: %w", file, err)
@@ -32,12 +33,12 @@ func Restore(ctx context.Context, o Options, folder, file string) (Archive, erro
 	return a, nil
 }
 
-func restore(ctx context.Context, o Options, verified Archive, folder, file string) (err error) {
-	if o.URL == "" {
-		if err := os.MkdirAll(filepath.Dir(o.File), 0o700); err != nil {
-			return err
-		}
+func restore(ctx context.Context, o Options, verified Archive, folder, file string, lock func() (io.Closer, error)) (err error) {
+	locked, err := lock()
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, locked.Close()) }()
 	o.alone = true
 	s, err := connect(o)
 	if err != nil {
@@ -53,15 +54,12 @@ func restore(ctx context.Context, o Options, verified Archive, folder, file stri
 		if err != nil {
 			return err
 		}
-		into := inserter{store: s, tx: tx, statements: map[string]*sql.Stmt{}}
+		// A backup with an older schema is migrated by the next Open.
 		_, err = readArchive(ctx, file, archiveVisitor{
-			begin: func(a Archive) error {
-				if a.schema != verified.schema {
-					return errors.New("the file has changed")
-				}
-				return nil
+			rows: func(table string, b batch) error {
+				_, err := tx.ExecContext(ctx, s.driver.sql(insertRows(table, b.Columns, len(b.Rows))), slices.Concat(b.Rows...)...)
+				return err
 			},
-			rows: func(table string, b batch) error { return into.insert(ctx, table, b) },
 			blob: func(digest string, content io.Reader) error {
 				_, _, _, err := files.Put(ctx, digest, content)
 				return err
@@ -71,11 +69,9 @@ func restore(ctx context.Context, o Options, verified Archive, folder, file stri
 			return err
 		}
 		if s.driver.restored != "" {
-			if _, err := tx.ExecContext(ctx, s.driver.restored); err != nil {
-				return err
-			}
+			_, err = tx.ExecContext(ctx, s.driver.restored)
 		}
-		return s.migrateTo(ctx, tx, migrations)
+		return err
 	})
 }
 
@@ -106,30 +102,6 @@ func (s *Store) emptySchema(ctx context.Context, tx *sql.Tx, schema int) error {
 	}
 	// Values that a daemon without jobs has stored since.
 	_, err := tx.ExecContext(ctx, `DELETE FROM memory`)
-	return err
-}
-
-// inserter inserts rows in a transaction.
-type inserter struct {
-	store      *Store
-	tx         *sql.Tx
-	statements map[string]*sql.Stmt
-}
-
-func (i *inserter) insert(ctx context.Context, table string, b batch) error {
-	if len(b.Rows) == 0 {
-		return nil
-	}
-	text := insertRows(table, b.Columns, len(b.Rows))
-	statement := i.statements[text]
-	if statement == nil {
-		var err error
-		if statement, err = i.tx.PrepareContext(ctx, i.store.driver.sql(text)); err != nil {
-			return err
-		}
-		i.statements[text] = statement // the transaction closes it
-	}
-	_, err := statement.ExecContext(ctx, slices.Concat(b.Rows...)...)
 	return err
 }
 

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// sweepEvery is how often old jobs are looked for.
+	// sweepEvery is how often old jobs are deleted.
 	sweepEvery = time.Minute
-	// sweepBatch is how many jobs one transaction deletes, so that no writer
-	// waits for long.
+	// sweepBatch is the number of jobs that one transaction deletes, so that
+	// writers are not delayed for long.
 	sweepBatch = 500
 )
 
@@ -40,9 +40,8 @@ func (s *Store) maintain(life context.Context) {
 	}
 }
 
-// Sweep deletes finished jobs beyond Options.Retention and Options.MaxJobs, the
-// longest finished first, and returns how many. The store does it by itself
-// once a minute.
+// Sweep deletes finished jobs beyond Options.Retention and Options.MaxJobs, those
+// that finished first, and returns their number. The store calls it once a minute.
 func (s *Store) Sweep(ctx context.Context) (int, error) {
 	before, err := s.expiry(ctx)
 	if err != nil {
@@ -58,8 +57,8 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	}
 }
 
-// expiry is the time at which jobs ended that are one too many, or too old;
-// older ones are deleted with them. 0 is never.
+// expiry is the time up to which finished jobs are deleted: they are too old, or
+// more than MaxJobs finished later. 0 deletes none.
 func (s *Store) expiry(ctx context.Context) (int64, error) {
 	before := int64(0)
 	if s.opts.Retention > 0 {
@@ -104,8 +103,7 @@ func (s *Store) sweepBatch(ctx context.Context, before int64) (deleted int, err 
 	return deleted, err
 }
 
-// Unfinished yields all jobs that wait or run, as they are at one moment, in no
-// order.
+// Unfinished yields all queued and running jobs of one moment, in no order.
 func (s *Store) Unfinished(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		q := query{"read unfinished jobs", `SELECT ` + rowColumns + `, digest, job FROM jobs WHERE state < 2`, nil}
@@ -128,8 +126,8 @@ func (s *Store) Unfinished(ctx context.Context) iter.Seq2[Record, error] {
 	}
 }
 
-// Blobs returns the digests of all files that unfinished jobs name. It fails
-// when one job cannot be read: then no blob can be called unused.
+// Blobs returns the digests of all files that unfinished jobs name. It fails when
+// one job cannot be read, because then any blob may be in use.
 func (s *Store) Blobs(ctx context.Context) (map[string]bool, error) {
 	named := map[string]bool{}
 	for rec, err := range s.Unfinished(ctx) {

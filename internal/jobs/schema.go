@@ -1,13 +1,14 @@
 package jobs
 
-// migrations are the versions of the schema: statement block n leads from
-// version n to n+1. A block that was released never changes; a change of the
-// schema is a new block. {serial}, {blob} and {clustered} differ by database.
+// migrations are the versions of the schema: block n migrates from version n to n+1.
+// A released block never changes; a change of the schema is a new block. {serial},
+// {blob} and {clustered} differ by database. A new table is also added to
+// archivedTables.
 //
 // Numbers instead of names: state is 0 queued, 1 running, 2 done, 3 cancelled;
 // priority is the index in job.Priorities. Times are in nanoseconds since
-// 1970, 0 for none. The large columns are the last ones, so that SQLite reads
-// the others without following a row's overflow pages.
+// 1970, or 0. The large columns are last, so that SQLite reads the others without
+// following overflow pages.
 var migrations = []string{`
 CREATE TABLE jobs (
 	seq      {serial},

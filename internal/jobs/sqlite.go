@@ -13,8 +13,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Readers use snapshots of the write-ahead log and never wait for the writer;
-// there is one writer at a time.
+// Readers use snapshots of the write-ahead log and never wait for the writer.
+// SQLite has one writer at a time.
 const sqliteReaders = 4
 
 func (s *Store) openSQLite() error {
@@ -31,7 +31,7 @@ func (s *Store) openSQLite() error {
 	}
 	var err error
 	if s.opts.alone {
-		// Only a process that has the file alone can leave the write-ahead log.
+		// SQLite leaves the write-ahead log only when no other process has the file open.
 		s.write, err = openSQLiteFile(s.opts.File, "exclusive", "busy_timeout(1000)", "journal_mode(DELETE)")
 		if err != nil {
 			return err
@@ -53,10 +53,9 @@ func (s *Store) openSQLite() error {
 	return nil
 }
 
-// openSQLiteFile makes a handle; the file is opened by the first use.
-// synchronous(FULL) syncs the log at each commit, which is what makes Put
-// durable. Write transactions lock at BEGIN: one that begins as a reader fails
-// when it turns writer after another one wrote.
+// openSQLiteFile returns a handle; the first use opens the file. synchronous(FULL)
+// syncs the log at each commit, which makes Put durable. Transactions lock at
+// BEGIN: one that begins as a reader fails when it writes after another one wrote.
 func openSQLiteFile(path, lock string, pragmas ...string) (*sql.DB, error) {
 	options := url.Values{"_txlock": {lock}, "_pragma": append(pragmas, "synchronous(FULL)")}
 	name := &url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: options.Encode()}
@@ -67,8 +66,8 @@ func openSQLiteFile(path, lock string, pragmas ...string) (*sql.DB, error) {
 	return db, nil
 }
 
-// sqliteUnavailable is what an operator can do about an error, "" where it is
-// no failure of the disk.
+// sqliteUnavailable returns advice for an error of the disk or of locks, "" for
+// others.
 func sqliteUnavailable(err error, path string) string {
 	var failed *sqlite.Error
 	if !errors.As(err, &failed) {

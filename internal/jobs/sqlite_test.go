@@ -134,27 +134,6 @@ func bulkyJob() job.Job {
 	return j
 }
 
-// A disk under an open database may fail every write, as one does that the kernel
-// has turned read-only. Then changes are refused, reads go on, and the store
-// recovers.
-func TestFailingWrites(t *testing.T) {
-	s := sqliteBackend().open(t, nil)
-	s.put("a", nil)
-	w := s.take()
-	works := failWrites(t)
-	_, _, err := s.Put(s.ctx(), Submission{ID: "b", Job: sampleJob()})
-	s.want(err, ErrUnavailable)
-	s.want(s.Finish(s.ctx(), w.Lease, sampleReport(job.Accepted)), ErrUnavailable)
-	s.want(s.Check(), ErrUnavailable)
-	if rec := s.get("a"); rec.Report.State != job.Running {
-		t.Errorf("job a is %s", rec.Report.State)
-	}
-	works()
-	s.put("b", nil)
-	s.finish(w.Lease, job.Accepted)
-	testkit.WaitFor(t, time.Minute, "the check to pass", func() bool { return s.Check() == nil })
-}
-
 // failWrites makes this process's writes to files fail until works is called.
 func failWrites(t *testing.T) (works func()) {
 	t.Helper()

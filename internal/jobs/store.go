@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Options are what Open needs. URL or File is required, all else has a default.
+// Options configure a store. URL or File is required.
 type Options struct {
-	URL  string // of a PostgreSQL database, postgres://…; "" is SQLite
+	URL  string // of a PostgreSQL database, postgres://…; "" selects SQLite
 	File string // of the SQLite database
 
-	Lease      time.Duration // how long a job is held without Extend; 0 is 30 s
-	MaxDeliver int           // attempts until a job is handed out as exhausted; 0 is 3
-	MaxWaiting int           // most jobs that wait in all pools; 0 is no bound
-	Retention  time.Duration // how long finished jobs are kept; 0 is for ever
-	MaxJobs    int           // most finished jobs that are kept; 0 is no bound
+	Lease      time.Duration // how long a job is leased without Extend; 0 is 30 s
+	MaxDeliver int           // attempts before a job is handed out as exhausted; 0 is 3
+	MaxWaiting int           // most queued jobs in all pools; 0 is no limit
+	Retention  time.Duration // how long finished jobs are kept; 0 is forever
+	MaxJobs    int           // most finished jobs that are kept; 0 is no limit
 
-	Timeout time.Duration // bound of one operation; 0 is 10 s
+	Timeout time.Duration // limit for one operation; 0 is 10 s
 	Now     func() time.Time
 	Log     *slog.Logger
 	// OnUnavailable is called for each operation that failed with
@@ -34,23 +34,23 @@ type Options struct {
 	alone bool          // no other process may use the database, see Restore
 }
 
-// pollEvery is how often the store looks at the database without being woken:
-// for leases that expire, delays that end, and what another process did while
-// there were no notifications.
+// pollEvery is how often the store queries the database without a notification:
+// for leases that expire, delays that end, and changes by other processes while
+// notifications were lost.
 const pollEvery = time.Second
 
 // Store is an open database. It is safe for concurrent use, and several
 // processes may open the same one.
 type Store struct {
-	opts   Options
-	driver driver
-	write  *sql.DB // changes, and reads that belong to them
-	read   *sql.DB // everything else; the same as write where writers do not exclude readers
-	hub    hub
-	room   room
-	outbox outbox
-	check  check
-	offset atomic.Int64 // nanoseconds that the database's clock is ahead of this process's
+	opts     Options
+	driver   driver
+	write    *sql.DB // changes
+	read     *sql.DB // reads; the same as write where writers do not exclude readers
+	hub      hub
+	capacity capacity
+	outbox   outbox
+	check    check
+	offset   atomic.Int64 // nanoseconds by which the database's clock is ahead of this process's
 
 	maxWaiting atomic.Int64 // Options.MaxWaiting, or what was set since
 
@@ -67,8 +67,8 @@ type preparedKey struct {
 	text string
 }
 
-// Open opens or creates the database, migrates it, and starts the tasks of the
-// store: writing test events, deleting old jobs, listening for other processes.
+// Open opens or creates the database, migrates it, and starts the background tasks:
+// writing test events, deleting old jobs, listening for other processes.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	return open(ctx, o, migrations)
 }
@@ -116,8 +116,8 @@ func open(ctx context.Context, o Options, schema []string) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the tasks and closes the database. What is not stored yet is
-// lost: test events, which the report repeats.
+// Close stops the background tasks and closes the database. Test events that are
+// not stored yet are lost; the reports have them.
 func (s *Store) Close() error {
 	s.stop()
 	s.tasks.Wait()
@@ -133,13 +133,13 @@ func (s *Store) Close() error {
 	return errors.Join(append(errs, s.write.Close())...)
 }
 
-// driver is what differs between the databases.
+// driver holds the differences between the databases.
 type driver struct {
 	name        string                   // for errors
-	sql         func(text string) string // fills in the tokens of a query
-	lockSchema  string                   // statement that locks the schema for a transaction, where BEGIN does not
-	clock       string                   // query for the database's clock in nanoseconds; "" where it is ours
-	unavailable func(error) string       // what to do about an error that can pass by itself; "" for others
+	sql         func(text string) string // replaces the tokens of a query
+	lockSchema  string                   // statement that locks the schema in a transaction; "" where BEGIN does
+	clock       string                   // query for the database's clock in nanoseconds; "" where it is that of this process
+	unavailable func(error) string       // advice for a temporary error; "" for others
 	listen      func(context.Context)    // receives and sends notifications; nil where there is one process
 	notify      func(message string)     // queues a notification for other processes
 
@@ -149,8 +149,8 @@ type driver struct {
 	makeEmpty string             // what to do about a database that has jobs
 }
 
-// now is the time by the database's clock, so that the leases of hosts whose
-// clocks differ are compared with one of them.
+// now is the time by the database's clock. Clocks of hosts differ, and leases need
+// one clock.
 func (s *Store) now() time.Time {
 	return s.opts.Now().Add(time.Duration(s.offset.Load())).UTC()
 }
@@ -171,8 +171,8 @@ func (s *Store) readClock(caller context.Context) error {
 	return nil
 }
 
-// statement prepares a query once. Parsing is a third of the CPU time of a
-// small statement in SQLite.
+// statement prepares a query once. Parsing takes a third of the CPU time of a small
+// statement in SQLite.
 func (s *Store) statement(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, error) {
 	key := preparedKey{db, text}
 	s.prepared.Lock()
@@ -232,13 +232,13 @@ func (s *Store) rows(caller context.Context, db *sql.DB, q query, scan func(*sql
 	return s.explain(caller, q.operation, err)
 }
 
-// adhoc runs q without keeping it prepared, for texts that vary. A bound of 0 is
-// none.
-func (s *Store) adhoc(caller context.Context, bound time.Duration, q query, scan func(*sql.Rows) error) error {
+// adhoc runs q without keeping it prepared, for texts that vary. A limit of 0 is no
+// limit.
+func (s *Store) adhoc(caller context.Context, limit time.Duration, q query, scan func(*sql.Rows) error) error {
 	ctx := caller
-	if bound > 0 {
+	if limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(caller, bound)
+		ctx, cancel = context.WithTimeout(caller, limit)
 		defer cancel()
 	}
 	found, err := s.read.QueryContext(ctx, s.driver.sql(q.text), q.args...)
@@ -248,9 +248,8 @@ func (s *Store) adhoc(caller context.Context, bound time.Duration, q query, scan
 	return s.explain(caller, q.operation, err)
 }
 
-// each reads rows until scan fails. It reads them to their end: SQLite commits
-// an UPDATE … RETURNING when it has returned its last row, and only then its
-// failure is known.
+// each reads all rows, or until scan fails. It must reach the last one: SQLite
+// commits an UPDATE … RETURNING after it, and reports a failure only then.
 func each(found *sql.Rows, scan func(*sql.Rows) error) error {
 	for found.Next() {
 		if err := scan(found); err != nil {
@@ -278,21 +277,21 @@ func (s *Store) tx(caller context.Context, operation string, f func(context.Cont
 	return s.explain(caller, operation, tx.Commit())
 }
 
-// check is the last answer of Check.
+// check caches the result of Check.
 type check struct {
-	mu  sync.Mutex // guards the rest; held while the database is asked
+	mu  sync.Mutex // guards the rest; held while the database is queried
 	at  time.Time
 	err error
 }
 
 const (
-	// checkAge is how long an answer of Check is believed.
+	// checkAge is how long a result of Check is valid.
 	checkAge = time.Second
-	// checkTimeout is when a database that does not answer counts as away.
+	// checkTimeout is after what time a database that does not answer counts as down.
 	checkTimeout = 2 * time.Second
 )
 
-// Check writes to the database and returns why that is impossible, or nil. It
+// Check writes to the database and returns the error. It
 // writes at most once a second, and takes two seconds at most.
 func (s *Store) Check() error {
 	s.check.mu.Lock()

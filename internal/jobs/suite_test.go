@@ -180,6 +180,8 @@ var suite = map[string]func(*testing.T, backend){
 	"reclaim and adopt": testReclaim,
 	"bound of waiting":  testRoom,
 	"many takers":       testManyTakers,
+	"cancelled take":    testCancelledTake,
+	"frozen clock":      testFrozenClock,
 	"strict order":      testStrictOrder,
 	"wake-ups":          testWakeUps,
 	"polling":           testPolling,
@@ -211,6 +213,8 @@ func TestPostgres(t *testing.T) {
 	server := postgres.Start(t, "fsync=off")
 	run(t, postgresBackend(server))
 	t.Run("move between databases", func(t *testing.T) { testMove(t, sqliteBackend(), postgresBackend(server)) })
+	t.Run("server away", func(t *testing.T) { testServerAway(t, server) })
+	t.Run("server read-only", func(t *testing.T) { testServerReadOnly(t, server) })
 	t.Run("server killed", func(t *testing.T) { testServerKilled(t, server) })
 	t.Run("listen again", func(t *testing.T) { testListenAgain(t, server) })
 }

@@ -10,16 +10,16 @@ import (
 	"judged/internal/base/job"
 )
 
-// Want is what a free slot asks for.
+// Want describes a free slot.
 type Want struct {
 	Pool  string // "" is default
 	Width int    // CPUs of the slot, the most that a job may ask for; 0 is 1
-	Host  string // who asks, see Reclaim
+	Host  string // that has the slot, see Reclaim
 	CPUs  string // kernel list of the slot, for the event
 }
 
-// Work is a job that was leased. It ends by Finish or Return, or Options.Lease
-// after Take or the last Extend: then it is taken again.
+// Work is a leased job. The lease ends with Finish or Return, or expires
+// Options.Lease after Take or the last Extend: then the job is taken again.
 type Work struct {
 	Lease
 	Job       job.Job
@@ -29,15 +29,15 @@ type Work struct {
 	Until     time.Time  // deadline of the lease, by the database's clock
 }
 
-// Take leases the most urgent job for a slot, the oldest one of its priority. It
-// waits until there is one or ctx is done; a job that was leased while ctx ended
-// is returned without an error. When the database is unavailable it returns at
+// Take leases the oldest job of the highest priority that fits a slot. It waits
+// until there is one or ctx is done; a job that was leased while ctx ended is
+// returned without an error. When the database is unavailable, Take returns at
 // once.
 func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 	w.Pool, w.Width = cmp.Or(w.Pool, defaultPool), cmp.Or(w.Width, 1)
 	line := s.hub.line(kind{w.Pool, w.Width})
-	// One taker of a kind asks the database at a time, or each new job would
-	// wake all of them for nothing.
+	// Only one taker of a kind queries the database at a time: otherwise each new
+	// job would wake all of them.
 	select {
 	case line.front <- struct{}{}:
 	case <-ctx.Done():
@@ -47,7 +47,7 @@ func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 	poll := time.NewTicker(s.opts.poll)
 	defer poll.Stop()
 	for ctx.Err() == nil {
-		// What is under way is not cancelled: the lease could stay behind.
+		// Not cancelled with ctx: that could leave a lease that nobody holds.
 		work, found, err := s.take(context.WithoutCancel(ctx), w)
 		if found || err != nil {
 			return work, err
@@ -61,8 +61,7 @@ func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 	return Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 }
 
-// The subquery passes over jobs that run, within the index: as many rows as
-// there are slots at most.
+// The subquery skips running jobs within the index: at most one row per slot.
 const takeJob = `UPDATE jobs SET state = 1, attempt = attempt + 1, due = ?1, started = ?2, host = ?3, cpus = ?4
 WHERE seq = (SELECT seq FROM jobs WHERE state < 2 AND pool = ?5 AND width <= ?6 AND due <= ?2 ORDER BY priority, seq LIMIT 1 {lock})
 RETURNING ` + rowColumns + `, job`
@@ -80,8 +79,8 @@ func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err er
 	if err != nil || !found {
 		return Work{}, false, err
 	}
-	s.room.freed()
-	s.tellJob(r.id)
+	s.capacity.jobLeft()
+	s.notifyJob(r.id)
 	rec, err := r.record("", body, nil)
 	if err != nil {
 		return Work{}, false, err
@@ -93,18 +92,18 @@ func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err er
 	}, true, nil
 }
 
-// Reclaim ends the leases of a host whose earlier process is dead, so that its
-// jobs are taken again at once. It returns how many there were.
+// Reclaim expires the leases of a host whose previous process has ended, so that
+// its jobs are taken again at once. It returns their number.
 func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
-	n, err := s.exec(ctx, "reclaim jobs of a host", `UPDATE jobs SET due = ?1 WHERE state < 2 AND state = 1 AND host = ?2 AND due > ?1`, s.now().UnixNano(), host)
+	n, err := s.exec(ctx, "reclaim jobs of a host", `UPDATE jobs SET due = ?1 WHERE state < 2 AND state = 1 AND host = ?2`, s.now().UnixNano(), host)
 	if n > 0 {
 		s.hub.everything()
 	}
 	return int(n), err
 }
 
-// Adopt moves the waiting jobs of all other pools to this one. It is for a host
-// that is alone with its database and whose pool was renamed.
+// Adopt moves unfinished jobs of all other pools to this one. It is for a host that
+// uses its database alone and whose pool was renamed.
 func (s *Store) Adopt(ctx context.Context, pool string) (int, error) {
 	n, err := s.exec(ctx, "adopt jobs of other pools", `UPDATE jobs SET pool = ?1 WHERE state < 2 AND pool <> ?1`, cmp.Or(pool, defaultPool))
 	if n > 0 {

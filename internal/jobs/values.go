@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// valueAge is how long a value is kept that nobody sets: it is of a host or a
-// program that is gone.
+// valueAge is how long a value is kept after it was set: later, its host or program
+// is gone.
 const valueAge = 90 * 24 * time.Hour
 
-// Value reads into v the JSON that was last set under the name, and reports
-// whether there is any. The parts of a name may hold any bytes.
+// Value reads the value of a name into v, and reports whether there is one. The
+// parts of a name may contain any bytes.
 func (s *Store) Value(ctx context.Context, v any, name ...string) (found bool, err error) {
 	err = s.rows(ctx, s.read, query{"read value", `SELECT value FROM memory WHERE name = ?1`, []any{valueName(name)}}, func(rows *sql.Rows) error {
 		found = true
@@ -31,9 +31,8 @@ func (s *Store) Value(ctx context.Context, v any, name ...string) (found bool, e
 	return found, err
 }
 
-// SetValue keeps v as JSON under the name, in place of what was there. When it
-// returns the value is durable. The last writer wins: a name belongs to one
-// process.
+// SetValue stores v as JSON under a name. When it returns, the value is durable. The
+// last writer wins: a name belongs to one process.
 func (s *Store) SetValue(ctx context.Context, v any, name ...string) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -45,8 +44,8 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.store
 	return err
 }
 
-// valueName joins the parts so that no two names meet; quoted they hold nothing
-// that a text column of PostgreSQL refuses.
+// valueName joins the parts so that names do not collide. Quoted, they contain no
+// byte that a text column of PostgreSQL refuses.
 func valueName(parts []string) string {
 	quoted := make([]string, len(parts))
 	for i, p := range parts {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// hub wakes who waits: for work of a pool and width, or for a change of a job.
+// hub wakes callers that wait for work of a pool and width, or for a change of a job.
 type hub struct {
 	mu    sync.Mutex // guards the maps
 	works map[kind]*line
@@ -20,10 +20,10 @@ type kind struct {
 	width int
 }
 
-// line is where the takers of one kind wait. One of them at a time asks the
-// database; the next one follows when that one has a job.
+// line is the queue of takers of one kind. The one in front queries the database;
+// the next one follows when that one has a job.
 type line struct {
-	front chan struct{} // holds a token while somebody is in front
+	front chan struct{} // holds a token while a taker is in front
 	wake  chan struct{} // holds a token when there may be work
 }
 
@@ -54,8 +54,8 @@ func (h *hub) line(k kind) *line {
 	return l
 }
 
-// watch returns a channel that is closed when the job changes, and what to call
-// when nobody waits for it any more.
+// watch returns a channel that is closed when the job changes, and a function to
+// call when it is no longer needed.
 func (h *hub) watch(id string) (changed <-chan struct{}, release func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,7 +86,7 @@ func (h *hub) changed(id string) {
 	}
 }
 
-// everything wakes all.
+// everything wakes all callers.
 func (h *hub) everything() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -105,7 +105,7 @@ const (
 	aboutWork = "work "
 )
 
-// receive acts on a message of another process, or of this one.
+// receive handles a message of another process, or of this one.
 func (h *hub) receive(message string) {
 	if id, ok := strings.CutPrefix(message, aboutJob); ok {
 		h.changed(id)
@@ -119,7 +119,7 @@ func (h *hub) receive(message string) {
 }
 
 // work wakes a taker for each width of slot that can judge a job of this kind.
-// The next taker of a line looks without being woken.
+// The next taker of a line queries the database anyway.
 func (h *hub) work(k kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,14 +130,14 @@ func (h *hub) work(k kind) {
 	}
 }
 
-// tellJob wakes who watches a job, here and elsewhere.
-func (s *Store) tellJob(id string) {
+// notifyJob wakes those that watch a job, in all processes.
+func (s *Store) notifyJob(id string) {
 	s.hub.changed(id)
 	s.driver.notify(aboutJob + id)
 }
 
-// tellWork wakes a taker, here and elsewhere.
-func (s *Store) tellWork(k kind) {
+// notifyWork wakes a taker in each process.
+func (s *Store) notifyWork(k kind) {
 	s.hub.work(k)
 	s.driver.notify(aboutWork + strconv.Itoa(k.width) + " " + k.pool)
 }

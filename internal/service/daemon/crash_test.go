@@ -18,6 +18,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/jobs/client"
 	"judged/internal/testkit"
+	"judged/internal/testkit/postgres"
 )
 
 const (
@@ -31,6 +32,7 @@ const (
 type crash struct {
 	t        *testing.T
 	config   config.Config
+	server   *postgres.Server // nil for SQLite
 	random   *rand.Rand
 	traces   *traces
 	ctx      context.Context
@@ -39,15 +41,26 @@ type crash struct {
 }
 
 // TestCrash submits jobs while the daemon is killed at random moments: some
-// while it takes jobs, some while it only judges, some while it starts. What
-// was accepted ends with one report each.
+// while it takes jobs, some while it only judges, some while it starts. A
+// PostgreSQL server is killed too. What was accepted ends with one report each.
 func TestCrash(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { testCrash(t, settings(t), nil) })
+	t.Run("postgres", func(t *testing.T) {
+		server := postgres.Start(t, "fsync=off") // loses nothing when processes are killed
+		c := settings(t)
+		c.Database.URL = server.Database(t)
+		testCrash(t, c, server)
+	})
+}
+
+func testCrash(t *testing.T, settings config.Config, server *postgres.Server) {
 	w := watchTraces(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
-	c := &crash{t: t, config: settings(t), traces: w, ctx: ctx, random: rand.New(rand.NewPCG(crashSeed, 0))}
+	c := &crash{t: t, config: settings, server: server, traces: w, ctx: ctx, random: rand.New(rand.NewPCG(crashSeed, 0))}
 	t.Logf("seed %d", crashSeed)
 	c.config.HTTP.Listen = freePort(t)
+	c.config.Queue.MaxDeliver = 2 * crashKills // one job may be hit by several kills
 	c.start()
 	program := c.now.program("sum/AC-sum.c")
 
@@ -129,7 +142,10 @@ func (c *crash) killAndStart() {
 		c.now.kill()
 		kills++
 	}
-	for range 6 {
+	for i := range 6 {
+		if i == 3 {
+			c.killServer()
+		}
 		target := min(c.accepted.Load()+1+int64(c.random.IntN(crashJobs/6)), crashJobs)
 		testkit.WaitFor(c.t, patience, "jobs to be accepted", func() bool { return c.accepted.Load() >= target })
 		kill()
@@ -142,6 +158,7 @@ func (c *crash) killAndStart() {
 		c.start()
 	}
 	testkit.WaitFor(c.t, patience, "all jobs to be accepted", func() bool { return c.accepted.Load() == crashJobs })
+	c.killServer()
 	for kills < crashKills {
 		before := c.waiting()
 		c.t.Logf("%d jobs wait before kill %d", before, kills+1)
@@ -151,6 +168,18 @@ func (c *crash) killAndStart() {
 		c.start()
 	}
 	c.t.Logf("killed %d times", kills)
+}
+
+// killServer kills the database server under a daemon that works, and starts it
+// again.
+func (c *crash) killServer() {
+	if c.server == nil {
+		return
+	}
+	c.server.Kill(c.t)
+	testkit.WaitFor(c.t, patience, "the daemon to notice", func() bool { return c.now.Ready(c.ctx) != nil })
+	c.server.Restart(c.t)
+	testkit.WaitFor(c.t, patience, "the daemon to recover", func() bool { return c.now.Ready(c.ctx) == nil })
 }
 
 func (c *crash) waiting() int {

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -137,13 +136,14 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 	if err := refuseOldData(c.DataDir); err != nil {
 		return err
 	}
-	if d.blobs, err = blobs.Open(filepath.Join(c.DataDir, "blobs"), c.HTTP.MaxBlob); err != nil {
+	if d.blobs, err = blobs.Open(blobFolder(c), c.HTTP.MaxBlob); err != nil {
 		return err
 	}
-	store, err := jobs.Open(ctx, jobs.Options{
-		URL: c.Database.URL, File: filepath.Join(c.DataDir, "judged.db"), Lease: leaseTime, MaxDeliver: c.Queue.MaxDeliver,
-		MaxWaiting: c.Queue.MaxWaiting, Retention: c.Retention.MaxAge, MaxJobs: c.Retention.MaxJobs, Log: d.o.Log, OnUnavailable: d.storeFailed,
-	})
+	o := database(c)
+	o.Lease, o.MaxDeliver, o.MaxWaiting = leaseTime, c.Queue.MaxDeliver, c.Queue.MaxWaiting
+	o.Retention, o.MaxJobs = c.Retention.MaxAge, c.Retention.MaxJobs
+	o.Log, o.OnUnavailable = d.o.Log, d.storeFailed
+	store, err := jobs.Open(ctx, o)
 	if err != nil {
 		return err
 	}

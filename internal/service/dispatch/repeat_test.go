@@ -13,7 +13,7 @@ import (
 // TestRepeatsAreQuiet: the run that confirms a time limit has no neighbour, and
 // afterwards everything is as it was.
 func TestRepeatsAreQuiet(t *testing.T) {
-	f := newFixture(t, false)
+	f := newFixture(t)
 	f.blob = sample(t, "sum/TLE-spin.c")
 	slot := f.eng.Slots()[0]
 	beside := slots.Slot{CPUs: cpuset.New(0), Node: slot.Node}

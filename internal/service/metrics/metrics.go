@@ -12,23 +12,23 @@ import (
 	"judged/internal/base/job"
 )
 
-// Options are what the metrics tell of this daemon, and where they ask for its state. A nil function
-// leaves its metrics out. The functions are called at every scrape, possibly from several at once.
+// Options describe the daemon, and say where its state is read. A nil function leaves its metrics
+// out. The functions are called at every scrape, possibly by several at once.
 type Options struct {
 	Version  string
 	Revision string
 	Host     HostInfo
 
-	Ready      func() error // why a job submitted now would not be judged
-	FreeBytes  func() int64 // where the data is; below 0 is unknown
+	Ready      func() error // why a job submitted now would not be judged, or nil
+	FreeBytes  func() int64 // on the file system of the data; negative if unknown
 	Slots      func() []SlotStatus
 	Doctor     func() []CheckStatus
 	QueueDepth func(ctx context.Context) (map[job.Priority]int, error)
 	Turbo      func() string // on, off, unknown
-	// Tuned says of each setting that judged tune has applied whether it is in force.
+	// Tuned reports for each setting that judged tune has applied whether it is in force.
 	Tuned    func() map[string]bool
-	Settings []string // all that it can apply
-	// StoreOperations are the values of the label operation, of StoreFailed.
+	Settings []string // all that judged tune can apply
+	// StoreOperations are the values of the label operation.
 	StoreOperations []string
 	Now             func() time.Time // default time.Now
 }
@@ -48,16 +48,16 @@ type Attempt string
 const (
 	AttemptDone      Attempt = "done"      // its report was stored
 	AttemptCancelled Attempt = "cancelled" // the job was cancelled while it ran
-	AttemptStale     Attempt = "stale"     // a newer attempt had taken over; its report was dropped
-	AttemptReturned  Attempt = "returned"  // handed back to the queue, by a drain or a failure of judged
-	AttemptExhausted Attempt = "exhausted" // the last one permitted failed; the job ended as IE
+	AttemptStale     Attempt = "stale"     // a newer attempt had the job; its report was dropped
+	AttemptReturned  Attempt = "returned"  // returned to the queue, by a drain or a failure of judged
+	AttemptExhausted Attempt = "exhausted" // the last permitted attempt failed; the job ended as IE
 )
 
 func attempts() []Attempt {
 	return []Attempt{AttemptDone, AttemptCancelled, AttemptStale, AttemptReturned, AttemptExhausted}
 }
 
-// Metrics are all metrics of one daemon, in a registry of their own.
+// Metrics are all metrics of one daemon, in their own registry.
 type Metrics struct {
 	registry *prometheus.Registry
 	now      func() time.Time
@@ -93,7 +93,7 @@ type Metrics struct {
 	storeErrors *prometheus.CounterVec
 }
 
-// The buckets. Times of runs follow common time limits; ratios are finest where a verdict changes.
+// Histogram buckets. Run times follow common time limits; ratios are finest where a verdict changes.
 var (
 	runBuckets       = []float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 3, 5, 10, 20}
 	limitBuckets     = []float64{.1, .25, .5, .75, .9, .95, .98, .99, 1, 1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2}
@@ -107,7 +107,7 @@ var (
 	overheadBuckets  = []float64{1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, .01, .02, .05, .1, .5}
 )
 
-// New registers everything; closed sets of labels start at 0, so that a rate sees the first event.
+// New registers all metrics. Closed sets of labels start at 0, so that a rate sees the first event.
 func New(o Options) *Metrics {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -122,54 +122,74 @@ func New(o Options) *Metrics {
 	m.registerJobs()
 	m.registerRuns()
 	m.registerCanary()
-	m.drift = m.counter("judged_tune_drift_total", "Times that a setting which judged tune had applied was found changed.", "setting")
-	m.storeErrors = m.counter("judged_store_errors_total", "Operations that failed because the database or the disk was unavailable, by operation.", "operation")
+	m.drift = m.counter("judged_tune_drift_total",
+		"Times that a setting applied by judged tune was found changed, by setting.", "setting")
+	m.storeErrors = m.counter("judged_store_errors_total",
+		"Operations that failed because the database or the disk was unavailable, by operation.", "operation")
 	m.preset(o)
 	return m
 }
 
 func (m *Metrics) info(o Options) {
-	m.gauge("judged_build_info", "The version of judged that runs here; always 1.", "version", "revision").
+	m.gauge("judged_build_info", "Version of judged; always 1.", "version", "revision").
 		WithLabelValues(o.Version, o.Revision).Set(1)
-	m.gauge("judged_host_info", "The host that judged runs on; always 1.",
+	m.gauge("judged_host_info", "Host that judged runs on; always 1.",
 		"pool", "fingerprint", "cpu_model", "kernel", "isolation", "environment").
-		WithLabelValues(o.Host.Pool, o.Host.Fingerprint, o.Host.CPUModel, o.Host.Kernel, o.Host.Isolation, o.Host.Environment).Set(1)
+		WithLabelValues(o.Host.Pool, o.Host.Fingerprint, o.Host.CPUModel, o.Host.Kernel, o.Host.Isolation,
+			o.Host.Environment).Set(1)
 }
 
 func (m *Metrics) registerJobs() {
-	m.jobs = m.counter("judged_jobs_total", "Jobs that ended, by verdict and priority.", "verdict", "priority")
+	m.jobs = m.counter("judged_jobs_total", "Finished jobs, by verdict and priority.", "verdict", "priority")
 	m.attempts = m.counter("judged_attempts_total", "Attempts at jobs, by outcome.", "outcome")
-	m.queueWait = m.histogram("judged_queue_wait_seconds", "Time from the acceptance of a job to the start of its last attempt.", queueWaitBuckets)
-	m.overhead = m.histogram("judged_sandbox_overhead_seconds", "Time that judged itself needed for one run, outside of it.", overheadBuckets)
-	m.reading = m.histogram("judged_evidence_seconds", "Time that reading the counters of a slot's CPUs took, before and after one run.", readingBuckets)
+	m.queueWait = m.histogram("judged_queue_wait_seconds",
+		"Time between the acceptance of a job and the start of its last attempt.", queueWaitBuckets)
+	m.overhead = m.histogram("judged_sandbox_overhead_seconds",
+		"Time that judged itself spent on one run, outside of the run.", overheadBuckets)
+	m.reading = m.histogram("judged_evidence_seconds",
+		"Time spent reading the counters of a slot's CPUs before and after one run.", readingBuckets)
 }
 
 func (m *Metrics) registerRuns() {
-	m.runs = m.counter("judged_runs_total", "Runs of programs, by the verdict of their test.", "verdict")
-	m.discarded = m.one("judged_runs_discarded_total", "Runs that did not count for the verdict because something disturbed them.")
-	m.disturbed = m.counter("judged_runs_disturbed_total", "Runs that something disturbed, by cause; a run counts once for each of its causes.", "cause")
-	m.flips = m.one("judged_verdict_flips_total", "Tests whose kept runs lay on both sides of the time limit.")
+	m.runs = m.counter("judged_runs_total", "Program runs, by the verdict of their test.", "verdict")
+	m.discarded = m.one("judged_runs_discarded_total",
+		"Runs set aside because of a disturbance; they do not count for the verdict.")
+	m.disturbed = m.counter("judged_runs_disturbed_total",
+		"Disturbed runs, by cause; a run counts once for each of its causes.", "cause")
+	m.flips = m.one("judged_verdict_flips_total", "Tests with kept runs on both sides of the time limit.")
 	m.repeated = m.one("judged_tests_repeated_total", "Tests with more than one kept run.")
-	m.foreign = m.counter("judged_run_foreign_cpu_seconds_total", "Time that somebody else ran on the CPUs of a slot during runs.", "cpus")
-	m.steal = m.counter("judged_run_steal_seconds_total", "Time that the hypervisor took from the CPUs of a slot during runs.", "cpus")
-	m.interrupts = m.counter("judged_run_interrupts_total", "Interrupts on the CPUs of a slot during runs, by kind.", "cpus", "kind")
-	m.cpu = m.histogram("judged_run_cpu_seconds", "CPU time of one run, all its processes together.", runBuckets)
+	m.foreign = m.counter("judged_run_foreign_cpu_seconds_total",
+		"Time that other tasks ran on the CPUs of a slot during runs.", "cpus")
+	m.steal = m.counter("judged_run_steal_seconds_total",
+		"Time stolen by the hypervisor from the CPUs of a slot during runs.", "cpus")
+	m.interrupts = m.counter("judged_run_interrupts_total", "Interrupts on the CPUs of a slot during runs, by kind.",
+		"cpus", "kind")
+	m.cpu = m.histogram("judged_run_cpu_seconds", "CPU time of one run, summed over its processes.", runBuckets)
 	m.wall = m.histogram("judged_run_wall_seconds", "Wall time of one run.", runBuckets)
-	m.limitRatio = m.histogram("judged_run_limit_ratio", "CPU time of one run as a part of its time limit.", limitBuckets)
-	m.delay = m.histogram("judged_run_delay_seconds", "Time that the first thread of a run waited for a CPU.", delayBuckets)
-	m.faultCost = m.histogram("judged_run_page_fault_cost_seconds", "System time for each minor page fault, of runs with at least 5000 of them.", faultBuckets)
-	m.frequency = m.histogram("judged_run_frequency_ratio", "Frequency of the CPUs of a slot during a run, as a part of the nominal one.", frequencyBuckets)
-	m.spread = m.histogram("judged_repeat_spread_seconds", "Slowest minus fastest CPU time of the kept runs of one test.", spreadBuckets)
-	m.spreadRatio = m.histogram("judged_repeat_spread_ratio", "Slowest minus fastest CPU time of the kept runs of one test, as a part of their median.", ratioBuckets)
+	m.limitRatio = m.histogram("judged_run_limit_ratio", "CPU time of one run divided by its time limit.", limitBuckets)
+	m.delay = m.histogram("judged_run_delay_seconds",
+		"Time that the first thread of a run waited for a CPU (run delay).", delayBuckets)
+	m.faultCost = m.histogram("judged_run_page_fault_cost_seconds",
+		"System time per minor page fault, for runs with at least 5000 of them.", faultBuckets)
+	m.frequency = m.histogram("judged_run_frequency_ratio",
+		"CPU frequency during a run divided by the nominal frequency.", frequencyBuckets)
+	m.spread = m.histogram("judged_repeat_spread_seconds",
+		"Slowest minus fastest CPU time among the kept runs of one test.", spreadBuckets)
+	m.spreadRatio = m.histogram("judged_repeat_spread_ratio",
+		"Slowest minus fastest CPU time among the kept runs of one test, divided by their median.", ratioBuckets)
 }
 
 func (m *Metrics) registerCanary() {
-	m.canary = m.gauge("judged_canary_seconds", "CPU time of the last run of a reference kernel on a CPU.", "cpu", "kernel")
-	m.canaryDeviation = m.gauge("judged_canary_deviation_ratio", "How far the last run of a reference kernel was from its baseline; 0.01 is 1 percent slower; absent while it is learned.", "cpu", "kernel")
-	m.canaryLast = m.gauge("judged_canary_last_timestamp_seconds", "When a reference kernel last ran on a CPU, in Unix time.", "cpu")
+	m.canary = m.gauge("judged_canary_seconds", "CPU time of the last run of a reference kernel, by CPUs of the slot.",
+		"cpu", "kernel")
+	m.canaryDeviation = m.gauge("judged_canary_deviation_ratio",
+		"Deviation of the last run of a reference kernel from its baseline; 0.01 is 1 percent slower; absent while the "+
+			"baseline is learned.", "cpu", "kernel")
+	m.canaryLast = m.gauge("judged_canary_last_timestamp_seconds",
+		"Unix time at which a reference kernel last ran, by CPUs of the slot.", "cpu")
 }
 
-// preset makes the series of closed sets.
+// preset creates the series of closed sets.
 func (m *Metrics) preset(o Options) {
 	for _, s := range o.Settings {
 		m.drift.WithLabelValues(s)
@@ -191,10 +211,11 @@ func (m *Metrics) preset(o Options) {
 	}
 }
 
-// Handler serves the registry, as OpenMetrics to who asks for it. A source of state that fails takes
-// its own series away and no others.
+// Handler serves the registry, as OpenMetrics if requested. A source of state that fails takes away
+// only its own series.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, ErrorHandling: promhttp.ContinueOnError})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true,
+		ErrorHandling: promhttp.ContinueOnError})
 }
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
@@ -209,10 +230,11 @@ func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVe
 	return registered(m, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
 }
 
-// histogram has native buckets of 10 % beside the given ones, for servers that ask for them.
+// histogram also has native buckets of 10 %, for servers that request them.
 func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
 	return registered(m, prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets,
-		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160, NativeHistogramMinResetDuration: time.Hour}))
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160,
+		NativeHistogramMinResetDuration: time.Hour}))
 }
 
 func registered[C prometheus.Collector](m *Metrics, c C) C {

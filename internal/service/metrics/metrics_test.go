@@ -37,11 +37,14 @@ func fed() *Metrics {
 		Doctor: func() []CheckStatus {
 			return []CheckStatus{{"turbo-off", "S1", "fail"}, {"swap-off", "S2", "pass"}, {"swap-off", "S2", "warn"}}
 		},
-		QueueDepth: func(context.Context) (map[job.Priority]int, error) { return map[job.Priority]int{job.Rejudge: 7}, nil },
-		Turbo:      func() string { return "on" },
-		Tuned:      func() map[string]bool { return map[string]bool{"thp": true, "governor": false} },
-		Settings:   []string{"thp", "governor", "ksm"},
-		Now:        func() time.Time { return time.Unix(1800000000, 0) },
+		QueueDepth: func(context.Context) (map[job.Priority]int, error) {
+			return map[job.Priority]int{job.Rejudge: 7},
+				nil
+		},
+		Turbo:    func() string { return "on" },
+		Tuned:    func() map[string]bool { return map[string]bool{"thp": true, "governor": false} },
+		Settings: []string{"thp", "governor", "ksm"},
+		Now:      func() time.Time { return time.Unix(1800000000, 0) },
 	})
 	m.JobDone(report(), 1500*ms)
 	m.TuneDrifted("governor")
@@ -66,11 +69,14 @@ func report() *job.Report {
 		{Name: "2", Verdict: job.TimeLimit,
 			Timing: &job.Timing{N: 2, Limit: 1000 * ms, Spread: 20 * ms, SpreadRatio: new(0.02)},
 			Runs: []job.Run{
-				run(990*ms, true, job.Evidence{RunDelay: new(ms / 2), ForeignTime: new(ms), StealTime: new(time.Duration(0)),
-					MinorFaults: new(int64(40000)), Interrupts: map[string]int64{"LOC": 250, "CAL": 3, "ERR": 9, "softirq_net": 4, "softirq_block": 5, "core_throttles": 1, "package_throttles": 1},
+				run(990*ms, true, job.Evidence{RunDelay: new(ms / 2), ForeignTime: new(ms),
+					StealTime:   new(time.Duration(0)),
+					MinorFaults: new(int64(40000)), Interrupts: map[string]int64{"LOC": 250, "CAL": 3, "ERR": 9,
+						"softirq_net": 4, "softirq_block": 5, "core_throttles": 1, "package_throttles": 1},
 					FrequencyRatio: new(0.996), SMIs: new(int64(2))}),
 				run(1010*ms, true, job.Evidence{RunDelay: new(ms / 4), MinorFaults: new(int64(400))}),
-				run(1300*ms, false, job.Evidence{RunDelay: new(300 * ms), ForeignTime: new(250 * ms), StealTime: new(10 * ms)},
+				run(1300*ms, false, job.Evidence{RunDelay: new(300 * ms), ForeignTime: new(250 * ms),
+					StealTime: new(10 * ms)},
 					job.CauseWait, job.CauseForeign),
 			}},
 	}}
@@ -191,7 +197,8 @@ func TestUnknownStateIsAbsent(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := labels(t, New(tt.options))
-			for _, name := range []string{"judged_slot_state", "judged_doctor_check_status", "judged_turbo_enabled", "judged_queue_depth"} {
+			for _, name := range []string{"judged_slot_state", "judged_doctor_check_status", "judged_turbo_enabled",
+				"judged_queue_depth"} {
 				if _, ok := got[name]; ok {
 					t.Errorf("%s is there", name)
 				}
@@ -204,7 +211,10 @@ func TestUnknownStateIsAbsent(t *testing.T) {
 }
 
 func TestFailingQueueIsCounted(t *testing.T) {
-	m := New(Options{QueueDepth: func(context.Context) (map[job.Priority]int, error) { return nil, errors.New("closed") }})
+	m := New(Options{QueueDepth: func(context.Context) (map[job.Priority]int, error) {
+		return nil,
+			errors.New("closed")
+	}})
 	if got := exposition(t, m); !strings.Contains(got, "\njudged_queue_depth_errors_total 1\n") {
 		t.Errorf("first failure is not shown:\n%s", got)
 	}

@@ -6,8 +6,8 @@ import (
 	"judged/internal/base/job"
 )
 
-// manyFaults is from where on system time is divided by page faults: below it, other system calls
-// are most of it.
+// manyFaults is the least number of page faults that system time is divided by: with fewer of them,
+// other system calls dominate.
 const manyFaults = 5000
 
 // verdicts are the values of the label verdict.
@@ -17,8 +17,8 @@ func verdicts() []job.Verdict {
 		job.SecurityViolation, job.NotExecutable, job.Skipped, job.Cancelled, job.InternalError}
 }
 
-// JobDone counts a job that ended, once, with all its tests and runs. A report that is not final
-// counts nothing. queueWait below 0 is unknown.
+// JobDone counts a finished job with all its tests and runs. A report that is not final counts
+// nothing. A negative queueWait is unknown.
 func (m *Metrics) JobDone(rep *job.Report, queueWait time.Duration) {
 	if !rep.State.Final() {
 		return
@@ -40,8 +40,8 @@ func (m *Metrics) AttemptDone(outcome Attempt) {
 // StoreFailed counts an operation that failed because its storage was unavailable.
 func (m *Metrics) StoreFailed(operation string) { m.storeErrors.WithLabelValues(operation).Inc() }
 
-// CanaryDone records a run of a reference kernel on a CPU: its CPU time in seconds and its deviation
-// from the baseline, time/baseline - 1; nil while the baseline is being learned.
+// CanaryDone records a run of a reference kernel: its CPU time in seconds, and its deviation from the
+// baseline, time/baseline - 1, which is nil while the baseline is learned.
 func (m *Metrics) CanaryDone(cpu, kernel string, seconds float64, deviation *float64) {
 	m.canary.WithLabelValues(cpu, kernel).Set(seconds)
 	if deviation == nil {
@@ -130,8 +130,8 @@ func (m *Metrics) evidence(r *job.Run) {
 	}
 }
 
-// interruptKind maps rows of /proc/interrupts to the closed set of the label kind. Rows that say
-// nothing of a run's time have none.
+// interruptKind maps rows of /proc/interrupts to the closed set of the label kind. Rows that cost a
+// run no time have none.
 func interruptKind(row string) (string, bool) {
 	switch row {
 	case "LOC":
@@ -158,7 +158,7 @@ func interruptKind(row string) (string, bool) {
 	return "", false
 }
 
-// verdictLabel keeps the label closed: what is not a verdict is judged's own fault.
+// verdictLabel keeps the label closed: anything that is not a verdict is an internal error.
 func verdictLabel(v job.Verdict) string {
 	if v == "" || v.JudgementType() == "" && v != job.Skipped && v != job.Cancelled {
 		return string(job.InternalError)
@@ -176,5 +176,5 @@ func priorityLabel(p job.Priority) string {
 	return string(job.Practice)
 }
 
-// TuneDrifted counts a setting that was found changed.
+// TuneDrifted counts a setting of judged tune that was found changed.
 func (m *Metrics) TuneDrifted(setting string) { m.drift.WithLabelValues(setting).Inc() }

@@ -10,13 +10,13 @@ import (
 	"judged/internal/base/job"
 )
 
-// SlotStatus is one slot at the moment of a scrape.
+// SlotStatus is the state of one slot.
 type SlotStatus struct {
 	CPUs  string // kernel list
 	State string // one of SlotStates
 }
 
-// CheckStatus is one check of doctor's last report.
+// CheckStatus is one check of doctor's latest report.
 type CheckStatus struct {
 	ID       string
 	Severity string // S1, S2, S3, info
@@ -29,10 +29,10 @@ func SlotStates() []string { return []string{"idle", "busy", "draining", "draine
 // CheckStatuses are the values of the label status.
 func CheckStatuses() []string { return []string{"pass", "warn", "fail", "skip", "unknown"} }
 
-// scrapeTimeout bounds what a scrape waits for the queue.
+// scrapeTimeout bounds how long a scrape waits for the queue.
 const scrapeTimeout = 2 * time.Second
 
-// state computes at each scrape what is a property of the moment, not an event.
+// state computes gauges at each scrape.
 type state struct {
 	options Options
 
@@ -46,15 +46,18 @@ func newState(o Options) *state {
 	}
 	return &state{
 		options: o,
-		ready:   desc("judged_ready", "Whether a job submitted now is accepted and can be judged, as GET /readyz says."),
-		free:    desc("judged_data_free_bytes", "Room that is left on the file system of the data folder; absent when that is unknown."),
-		slot:    desc("judged_slot_state", "The state of a slot: 1 for the one it is in, 0 for the others.", "cpus", "state"),
-		check:   desc("judged_doctor_check_status", "The outcome of a check of doctor: 1 for the one it had, 0 for the others.", "check", "severity", "status"),
-		turbo:   desc("judged_turbo_enabled", "Whether the CPUs may exceed their base frequency; absent when that is unknown."),
-		tuned:   desc("judged_tune_setting_applied", "Whether a setting that judged tune has applied is in force; absent when it is not applied.", "setting"),
-		depth:   desc("judged_queue_depth", "Jobs that wait in the queue, by priority.", "priority"),
+		ready:   desc("judged_ready", "Whether a job submitted now is accepted and can be judged, as in GET /readyz."),
+		free:    desc("judged_data_free_bytes", "Free space on the file system of the data folder; absent if unknown."),
+		slot: desc("judged_slot_state", "State of a slot: 1 for the current state, 0 for the others.", "cpus",
+			"state"),
+		check: desc("judged_doctor_check_status",
+			"Status of a doctor check: 1 for the current status, 0 for the others.", "check", "severity", "status"),
+		turbo: desc("judged_turbo_enabled", "Whether the CPUs may exceed their base frequency; absent if unknown."),
+		tuned: desc("judged_tune_setting_applied",
+			"Whether a setting applied by judged tune is in force; absent if it was not applied.", "setting"),
+		depth: desc("judged_queue_depth", "Waiting jobs, by priority.", "priority"),
 		queueFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "judged_queue_depth_errors_total",
-			Help: "Scrapes at which the queue did not tell its depth."}),
+			Help: "Scrapes at which the depth of the queue could not be read."}),
 	}
 }
 
@@ -94,7 +97,7 @@ func (s *state) collectSlots(out chan<- prometheus.Metric) {
 	seen := map[string]bool{}
 	for _, slot := range s.options.Slots() {
 		if seen[slot.CPUs] {
-			continue // a series twice would spoil the whole scrape
+			continue // a duplicate series would fail the whole scrape
 		}
 		seen[slot.CPUs] = true
 		for _, state := range SlotStates() {

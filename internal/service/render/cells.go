@@ -12,10 +12,10 @@ import (
 	"judged/internal/base/units"
 )
 
-// nothing stands where a report has no value.
+// nothing is printed for a value that is absent.
 const nothing = "-"
 
-// Time is a duration that may be absent.
+// Time formats a duration that may be absent.
 func Time(d *time.Duration) string {
 	if d == nil {
 		return nothing
@@ -23,7 +23,7 @@ func Time(d *time.Duration) string {
 	return units.Duration(*d)
 }
 
-// Bytes is a size that may be absent.
+// Bytes formats a size that may be absent.
 func Bytes(b *units.Bytes) string {
 	if b == nil {
 		return nothing
@@ -31,7 +31,7 @@ func Bytes(b *units.Bytes) string {
 	return units.Round(*b)
 }
 
-// Runs is how many runs were kept, and of how many if some were not.
+// Runs is the number of runs kept: "3", or "2 of 3" if some were set aside.
 func Runs(runs []job.Run) string {
 	kept := 0
 	for _, r := range runs {
@@ -49,7 +49,7 @@ func Runs(runs []job.Run) string {
 }
 
 // Kept says why runs were set aside: "1 of 3 kept: 2 had other tasks on the
-// CPU". It is empty where all runs count.
+// CPU". It is empty if all runs count.
 func Kept(runs []job.Run) string {
 	kept, count := 0, map[job.Cause]int{}
 	for _, r := range runs {
@@ -77,8 +77,9 @@ func Kept(runs []job.Run) string {
 	return text
 }
 
-// explaining are the causes for which a run can have been set aside; all of
-// them where none explains anything, as of a daemon of another version.
+// explaining selects the causes for which a run can have been set aside. A
+// daemon of another version may have other rules: if none of the causes explains
+// anything, all are returned.
 func explaining(causes []job.Cause) []job.Cause {
 	some := slices.DeleteFunc(slices.Clone(causes), func(c job.Cause) bool {
 		e, ok := job.Explain(c)
@@ -90,7 +91,7 @@ func explaining(causes []job.Cause) []job.Cause {
 	return some
 }
 
-// Limit is what a test's CPU time was held against.
+// Limit is the CPU time limit of a test.
 func Limit(t *job.Timing) string {
 	if t == nil {
 		return nothing
@@ -98,8 +99,8 @@ func Limit(t *job.Timing) string {
 	return units.Duration(t.Limit)
 }
 
-// Margin is how far the deciding time was within the limit, in parts of it.
-// Negative is over.
+// Margin is the distance between the deciding time and the limit, in percent of
+// the limit. Negative is over the limit.
 func Margin(t *job.Timing) string {
 	if t == nil {
 		return nothing
@@ -107,8 +108,8 @@ func Margin(t *job.Timing) string {
 	return fmt.Sprintf("%.1f %%", 100*t.MarginRatio)
 }
 
-// Spread is how far apart the repeats of a test were, and from six on how surely
-// their median is known.
+// Spread is the difference between the slowest and the fastest repeat of a test,
+// and from six repeats on the confidence interval of their median.
 func Spread(t *job.Timing) string {
 	switch {
 	case t == nil || t.N < 2:
@@ -123,7 +124,7 @@ func Spread(t *job.Timing) string {
 	return text
 }
 
-// Causes counts in how many runs each cause was seen.
+// Causes counts the runs in which each cause was seen.
 func Causes(runs []job.Run) string {
 	count := map[job.Cause]int{}
 	for _, r := range runs {
@@ -142,7 +143,7 @@ func Causes(runs []job.Run) string {
 	return cmp.Or(strings.Join(parts, ", "), nothing)
 }
 
-// Note is the most useful thing to know about a test that did not pass.
+// Note is the most useful remark about a test that did not pass.
 func Note(x job.TestReport) string {
 	switch {
 	case x.Message != "":

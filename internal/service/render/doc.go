@@ -1,6 +1,6 @@
-// Package render shows reports to people: the table of a job's tests, the
-// cells that such tables are made of, and a line that tells how far a job is.
-// judged run, judged submit and make demo share it.
+// Package render formats reports for people: the table of a job's tests, the
+// cells of such tables, and a progress line. judged run, judged submit and make
+// demo share it.
 //
-// It decides nothing, and it is not for programs: they read the JSON.
+// It decides nothing. Programs read the JSON instead.
 package render

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Printable keeps what programs and platforms say from steering the terminal:
-// whatever is no printable character becomes the replacement character. Line
-// feeds do too.
+// Printable makes text from programs and platforms safe for a terminal: every
+// character that is not printable, line feeds included, becomes the replacement
+// character.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if hidden(r) {
@@ -21,9 +21,9 @@ func Printable(s string) string {
 	}, s)
 }
 
-// EscapeJSON returns a JSON document that means the same and can be shown on a
-// terminal. Package json writes the controls of Latin-1 (U+009B begins a command
-// of xterm) and the marks that turn the direction of text as they are.
+// EscapeJSON returns an equivalent JSON document that is safe for a terminal.
+// encoding/json does not escape the C1 controls (U+009B starts an xterm sequence)
+// or the marks that change the direction of text.
 func EscapeJSON(document []byte) []byte {
 	if !bytes.ContainsFunc(document, hiddenInText) {
 		return document
@@ -42,8 +42,8 @@ func EscapeJSON(document []byte) []byte {
 	return b.Bytes()
 }
 
-// hidden characters steer, mislead or show nothing. A space is the only white
-// space that is not one.
+// hidden reports characters that control the terminal, mislead the reader or are
+// invisible. The space is the only white space that is not hidden.
 func hidden(r rune) bool { return !unicode.IsPrint(r) }
 
 func hiddenInText(r rune) bool { return r != '\n' && hidden(r) }

@@ -9,13 +9,16 @@ import (
 	"judged/internal/base/text"
 )
 
-// Words explains what a report says about time: every cause, and the values of
-// confidence and decided_by.
+// Words explains the words about time in a report: every cause, and the values
+// of confidence and decided_by.
 func Words() string {
 	var b strings.Builder
-	for _, line := range text.Wrap("Every run in a report names what disturbed it. A cause that a program can produce by itself explains nothing: "+
-		"nobody can buy a repeat. Every other cause explains a bounded amount of time. A run over the limit is set aside only if the "+
-		"measured time less the explained time is within the limit.", pageWidth, 0) {
+	for _, line := range text.Wrap("Every run in a report lists the causes that disturbed it. A cause that a program "+
+		"can produce by itself "+
+		"explains nothing, so that no program can force a repeat. Every other cause explains a bounded amount of time. "+
+		"A run over "+
+		"the limit is set aside only if the measured time minus the explained time is within the limit.", pageWidth,
+		0) {
 		fmt.Fprintln(&b, line)
 	}
 	b.WriteString("\nCauses (disturbed):\n")
@@ -63,7 +66,7 @@ func causeLines(w io.Writer, e job.CauseEntry) {
 	entry(w, "remedy", e.Remedy)
 }
 
-// entry is a word in a column and its text next to it.
+// entry prints a word in one column and its text in the next.
 func entry(w io.Writer, word, line string) {
 	const indent, column = 4, 12
 	for i, part := range text.Wrap(line, pageWidth-indent-column, 0) {
@@ -74,7 +77,8 @@ func entry(w io.Writer, word, line string) {
 	}
 }
 
-// paragraph indents all lines but the first: none can pass for another.
+// paragraph indents all lines but the first, so that no line passes for another
+// paragraph.
 func paragraph(w io.Writer, line string) {
 	for _, part := range text.Wrap(line, pageWidth, 2) {
 		fmt.Fprintln(w, part)

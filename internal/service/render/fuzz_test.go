@@ -22,7 +22,8 @@ func FuzzReport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		r := job.Report{State: job.State(s), Verdict: job.Verdict(s), Message: s + ".",
 			Tests: []job.TestReport{
-				{Name: s, Verdict: job.Verdict(s), Checker: &job.CheckReport{Message: s}, Runs: []job.Run{{Kept: true, Disturbed: []job.Cause{job.Cause(s)}}}},
+				{Name: s, Verdict: job.Verdict(s), Checker: &job.CheckReport{Message: s},
+					Runs: []job.Run{{Kept: true, Disturbed: []job.Cause{job.Cause(s)}}}},
 				{Name: "2", Verdict: job.RuntimeError, Message: s, Exit: &job.Exit{Signal: s}},
 			},
 			Host: &job.Host{Isolation: s, Turbo: s, Doctor: &job.DoctorHost{Failed: []string{s}}}}
@@ -71,6 +72,8 @@ func FuzzEscapeJSON(f *testing.F) {
 // hostile is text that steers terminals, turns directions, is no UTF-8 or
 // breaks tables.
 var hostile = []string{
-	"plain", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\u009b31mC1", "\x9b31m raw C1", "\u202egnp.exe\u202c", "\u2066a\u2069", "a\r\nb\tc\v\f",
-	"\x00", "\x7f\x08\x08", "\xff\xfe", "\U000e0041 tag", "\u200b\u200d\u2028\u2029\u0085", "\ufeff", "</script><script>", strings.Repeat("é", 300),
+	"plain", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\u009b31mC1", "\x9b31m raw C1", "\u202egnp.exe\u202c",
+	"\u2066a\u2069", "a\r\nb\tc\v\f",
+	"\x00", "\x7f\x08\x08", "\xff\xfe", "\U000e0041 tag", "\u200b\u200d\u2028\u2029\u0085", "\ufeff",
+	"</script><script>", strings.Repeat("é", 300),
 }

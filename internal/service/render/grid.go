@@ -8,18 +8,18 @@ import (
 	"judged/internal/base/text"
 )
 
-// pageWidth is the width that every terminal has.
+// pageWidth is the width of the narrowest terminal.
 const pageWidth = 80
 
-// Row is a line of a table and the remarks that worker below it.
+// Row is a row of a table and the notes below it.
 type Row struct {
-	Cells []string // what it has less than the head is empty
+	Cells []string // missing cells are empty
 	Notes []string
 }
 
-// Grid prints rows under a head, in columns, and nothing beyond the width of a
-// page. Long cells continue on the next line. Columns that do not fit next to
-// each other come in further tables, which repeat the first column.
+// Grid prints a table that is no wider than a page. Long cells are wrapped.
+// Columns that do not fit continue in further tables, which repeat the first
+// column.
 func Grid(w io.Writer, head []string, rows []Row) error {
 	var b strings.Builder
 	blocks := fold(head, rows)
@@ -42,7 +42,7 @@ func Grid(w io.Writer, head []string, rows []Row) error {
 	return err
 }
 
-// grid is Grid of rows without remarks.
+// grid is Grid for rows without notes.
 func grid(w io.Writer, head []string, cells [][]string) error {
 	rows := make([]Row, len(cells))
 	for i, c := range cells {
@@ -57,7 +57,7 @@ const (
 	mostLead  = 36
 )
 
-// columns are some columns of a table that fit next to each other.
+// columns are the columns of a table that fit on a page together.
 type columns []struct{ index, width int }
 
 func (c columns) width() int {
@@ -68,8 +68,8 @@ func (c columns) width() int {
 	return sum
 }
 
-// fold parts the columns into blocks no wider than a page. Each begins with the
-// first column.
+// fold splits the columns into blocks no wider than a page, each of which starts
+// with the first column.
 func fold(head []string, rows []Row) []columns {
 	widths := make([]int, len(head))
 	for i := range head {
@@ -99,7 +99,7 @@ func fold(head []string, rows []Row) []columns {
 	return blocks
 }
 
-// cell is that of a column, or what stands for an empty one.
+// cell returns the cell of a column, or empty if it is missing.
 func cell(cells []string, i int, empty string) string {
 	if i >= len(cells) || cells[i] == "" {
 		return empty
@@ -107,7 +107,7 @@ func cell(cells []string, i int, empty string) string {
 	return cells[i]
 }
 
-// row prints the cells of one row, on as many lines as the longest needs.
+// row prints one row, on as many lines as its longest cell needs.
 func (c columns) row(b *strings.Builder, cells []string, empty string) {
 	parts, lines := make([][]string, len(c)), 1
 	for i, x := range c {
@@ -129,7 +129,7 @@ func (c columns) row(b *strings.Builder, cells []string, empty string) {
 	}
 }
 
-// note prints a remark about the row above it.
+// note prints a note below its row.
 func note(b *strings.Builder, line string) {
 	const indent = 4
 	for _, part := range text.Wrap(line, pageWidth-indent, 2) {

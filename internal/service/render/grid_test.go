@@ -18,12 +18,17 @@ func TestGrid(t *testing.T) {
 		"one column":   {[]string{"A"}, []Row{{Cells: []string{"x"}}, {}}, "A\nx\n-\n"},
 		"no name":      {[]string{"", "B"}, []Row{{}}, "   B\n-  -\n"},
 		"without rows": {[]string{"A", "B"}, nil, "A  B\n"},
-		"remarks stand once, below their row": {[]string{"NAME", wide, wide, wide}, []Row{{Cells: []string{"a", "1", "2", "3"}, Notes: []string{"so"}}, {Cells: []string{"b"}}},
-			"NAME  " + wide + "  " + wide + "\na     1                               2\nb     -                               -\n\n" +
+		"remarks stand once, below their row": {[]string{"NAME", wide, wide, wide},
+			[]Row{{Cells: []string{"a", "1", "2", "3"}, Notes: []string{"so"}}, {Cells: []string{"b"}}},
+			"NAME  " + wide + "  " + wide + "\na     1                               2\nb     -                         " +
+				"      -\n\n" +
 				"NAME  " + wide + "\na     3\n    so\nb     -\n"},
-		"a long name continues below": {[]string{"NAME", wide, wide}, []Row{{Cells: []string{"secret/group-4/17-large", "1", "2"}}},
-			"NAME              " + wide + "  " + wide + "\nsecret/group-4/1  1                               2\n7-large\n"},
-		"a long cell continues below": {[]string{"NAME", "B"}, []Row{{Cells: []string{"a", strings.Repeat("word ", 16)}}},
+		"a long name continues below": {[]string{"NAME", wide, wide},
+			[]Row{{Cells: []string{"secret/group-4/17-large", "1", "2"}}},
+			"NAME              " + wide + "  " + wide +
+				"\nsecret/group-4/1  1                               2\n7-large\n"},
+		"a long cell continues below": {[]string{"NAME", "B"},
+			[]Row{{Cells: []string{"a", strings.Repeat("word ", 16)}}},
 			"NAME  B\na     " + strings.Repeat("word ", 14) + "word\n      word\n"},
 	} {
 		var b strings.Builder

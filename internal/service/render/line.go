@@ -5,16 +5,16 @@ import (
 	"io"
 )
 
-// Line is one line of a terminal that is written over again and again. With no
-// W nobody is told anything.
+// Line is a progress line of a terminal, overwritten by each Show. Without W it
+// prints nothing.
 type Line struct{ W io.Writer }
 
-// Show replaces what the line says.
+// Show replaces the text of the line.
 func (l Line) Show(format string, args ...any) {
 	if l.W != nil {
 		fmt.Fprintf(l.W, "\r\x1b[K"+format, args...)
 	}
 }
 
-// Clear leaves the line empty for what comes next.
+// Clear erases the line.
 func (l Line) Clear() { l.Show("") }

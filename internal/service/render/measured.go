@@ -61,14 +61,16 @@ func timeCells(t *bench.Times) []string {
 	return []string{units.Duration(t.Median), t.SpreadText(), Time(t.Sigma)}
 }
 
-// witnessHead: where two figures are told, they are the median and the most of
-// any run.
-var witnessHead = []string{"PLACEMENT", "RUN DELAY", "STEAL", "SLEEPS", "PREEMPTED", "MIGRATED", "MINOR FAULTS", "MAJOR FAULTS", "VERDICTS"}
+// A cell below witnessHead with two figures has the median and the maximum of all
+// runs.
+var witnessHead = []string{"PLACEMENT", "RUN DELAY", "STEAL", "SLEEPS", "PREEMPTED", "MIGRATED", "MINOR FAULTS",
+	"MAJOR FAULTS", "VERDICTS"}
 
 func witnessRows(cases []bench.Outcome) [][]string {
 	var rows [][]string
 	for _, o := range cases {
-		rows = append(rows, []string{o.Case, delays(o.RunDelay), delays(o.Steal), counts(o.VoluntarySwitches), counts(o.ForcedSwitches),
+		rows = append(rows, []string{o.Case, delays(o.RunDelay), delays(o.Steal), counts(o.VoluntarySwitches),
+			counts(o.ForcedSwitches),
 			counts(o.Migrations), counts(o.MinorFaults), counts(o.MajorFaults), Verdicts(o.Verdicts)})
 	}
 	return rows
@@ -78,24 +80,24 @@ func delays(t *bench.Times) string {
 	if t == nil {
 		return nothing
 	}
-	return medianAndMost(units.Duration(t.Median), units.Duration(t.Max))
+	return medianAndMax(units.Duration(t.Median), units.Duration(t.Max))
 }
 
 func counts(c *bench.Counts) string {
 	if c == nil {
 		return nothing
 	}
-	return medianAndMost(strconv.FormatInt(c.Median, 10), strconv.FormatInt(c.Max, 10))
+	return medianAndMax(strconv.FormatInt(c.Median, 10), strconv.FormatInt(c.Max, 10))
 }
 
-func medianAndMost(median, most string) string {
+func medianAndMax(median, most string) string {
 	if median == most {
 		return median
 	}
 	return median + " .. " + most
 }
 
-// Verdicts counts what became of runs.
+// Verdicts counts runs by verdict.
 func Verdicts(count map[job.Verdict]int) string {
 	var parts []string
 	for _, v := range slices.Sorted(maps.Keys(count)) {
@@ -104,7 +106,7 @@ func Verdicts(count map[job.Verdict]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// Experiment prints what an experiment found beside what was published.
+// Experiment prints the results of an experiment next to the published ones.
 func Experiment(w io.Writer, r experiment.Result) error {
 	var b strings.Builder
 	paragraph(&b, r.Title)
@@ -133,7 +135,7 @@ func Experiment(w io.Writer, r experiment.Result) error {
 	return err
 }
 
-// partialLine says of an interrupted measurement how many runs it has.
+// partialLine prints how many runs an interrupted measurement has.
 func partialLine(w io.Writer, r bench.Result) {
 	if !r.Partial {
 		return
@@ -161,8 +163,8 @@ func hostLine(w io.Writer, h *job.Host) {
 	}
 }
 
-// Progress says how far a measurement is and how long it still takes, if it
-// goes on as it did.
+// Progress is how far a measurement is, and how long the rest takes at the same
+// pace.
 func Progress(done, total int, elapsed time.Duration, next string) string {
 	if done == 0 {
 		return next

@@ -15,16 +15,20 @@ import (
 func TestMeasured(t *testing.T) {
 	const ms = time.Millisecond
 	times := func(median, spread time.Duration) *bench.Times {
-		return &bench.Times{N: 2, Median: median, Max: median + spread, Spread: spread, SpreadRatio: ptr(float64(spread) / float64(median)), Sigma: ptr(spread / 2)}
+		return &bench.Times{N: 2, Median: median, Max: median + spread, Spread: spread,
+			SpreadRatio: ptr(float64(spread) / float64(median)), Sigma: ptr(spread / 2)}
 	}
 	r := bench.Result{
 		N: 2, Seed: 7,
 		Cases: []bench.Outcome{
 			{Case: "free", Placement: bench.Placement{CPUs: "0-1"}, Runs: make([]bench.Run, 2), Summary: bench.Summary{
-				Clean: 1, Verdicts: map[job.Verdict]int{job.Accepted: 1, job.RuntimeError: 1}, UserTime: times(90*ms, 9*ms), CPUTime: times(100*ms, 10*ms),
-				WallTime: times(200*ms, 50*ms), RunDelay: times(ms, 2*ms), VoluntarySwitches: &bench.Counts{N: 2, Median: 4, Max: 4}}},
+				Clean: 1, Verdicts: map[job.Verdict]int{job.Accepted: 1, job.RuntimeError: 1},
+				UserTime: times(90*ms, 9*ms), CPUTime: times(100*ms, 10*ms),
+				WallTime: times(200*ms, 50*ms), RunDelay: times(ms, 2*ms),
+				VoluntarySwitches: &bench.Counts{N: 2, Median: 4, Max: 4}}},
 			{Case: "slot", Placement: bench.Placement{CPUs: "1"}, Runs: make([]bench.Run, 2), Summary: bench.Summary{
-				Clean: 2, Verdicts: map[job.Verdict]int{job.Accepted: 2}, CPUTime: times(100*ms, 0), WallTime: times(100*ms, 0)}},
+				Clean: 2, Verdicts: map[job.Verdict]int{job.Accepted: 2}, CPUTime: times(100*ms, 0),
+				WallTime: times(100*ms, 0)}},
 		},
 		LeftOut: []bench.LeftOut{{ID: "turbo-off", Reason: "no switch"}},
 	}
@@ -58,9 +62,11 @@ left out: turbo-off: no switch
 
 func TestExperiment(t *testing.T) {
 	r := experiment.Result{
-		Scale: 0.5, Result: bench.Result{Title: "t", N: 3, Seed: 1, LeftOut: []bench.LeftOut{{ID: "slot of 2", Reason: "too few CPUs"}}},
-		Tables: []experiment.Table{{Title: "a table", Columns: []string{"A", "B", "C"}, Rows: [][]string{{"1", "", "3"}, {"22"}}}},
-		Notes:  []string{"a\x1bnote"},
+		Scale: 0.5, Result: bench.Result{Title: "t", N: 3, Seed: 1,
+			LeftOut: []bench.LeftOut{{ID: "slot of 2", Reason: "too few CPUs"}}},
+		Tables: []experiment.Table{{Title: "a table", Columns: []string{"A", "B", "C"},
+			Rows: [][]string{{"1", "", "3"}, {"22"}}}},
+		Notes: []string{"a\x1bnote"},
 	}
 	want := `t
 

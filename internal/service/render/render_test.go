@@ -19,20 +19,27 @@ func TestReport(t *testing.T) {
 	}
 	repeated, many := timing(2, 0.99385, job.Noisy), timing(6, 1, job.Stable)
 	repeated.Spread, repeated.SpreadRatio = time.Millisecond, ptr(0.25)
-	many.Spread, many.SpreadRatio, many.Interval = time.Millisecond, ptr(0.25), &[2]time.Duration{3 * time.Millisecond, 4 * time.Millisecond}
+	many.Spread, many.SpreadRatio, many.Interval = time.Millisecond, ptr(0.25),
+		&[2]time.Duration{3 * time.Millisecond, 4 * time.Millisecond}
 	r := job.Report{
-		State: job.Done, Verdict: job.RuntimeError, CPUTime: ptr(12300 * time.Microsecond), MemoryPeak: ptr(units.Bytes(1 << 20)),
+		State: job.Done, Verdict: job.RuntimeError, CPUTime: ptr(12300 * time.Microsecond),
+		MemoryPeak:    ptr(units.Bytes(1 << 20)),
 		Deterministic: ptr(false), Score: ptr(0.5), Message: "a \x1b[31m b",
 		Tests: []job.TestReport{
-			{Name: "1", Verdict: job.Accepted, CPUTime: ptr(12300 * time.Microsecond), WallTime: ptr(2 * time.Second), MemoryPeak: ptr(units.Bytes(1 << 20)),
-				Timing: repeated,
-				Runs:   []job.Run{{Kept: true, Disturbed: []job.Cause{job.CauseWait, job.CauseIRQ}}, {Kept: true, Disturbed: []job.Cause{job.CauseWait}}, {}}},
-			{Name: "2\n", Verdict: job.RuntimeError, Exit: &job.Exit{Signal: "SIGSEGV"}, Timing: timing(1, 0.5, job.OneRun),
-				Runs: []job.Run{{Kept: true, Disturbed: []job.Cause{job.CauseIPI}}}},
+			{Name: "1", Verdict: job.Accepted, CPUTime: ptr(12300 * time.Microsecond), WallTime: ptr(2 * time.Second),
+				MemoryPeak: ptr(units.Bytes(1 << 20)),
+				Timing:     repeated,
+				Runs: []job.Run{{Kept: true, Disturbed: []job.Cause{job.CauseWait, job.CauseIRQ}},
+					{Kept: true, Disturbed: []job.Cause{job.CauseWait}}, {}}},
+			{Name: "2\n", Verdict: job.RuntimeError, Exit: &job.Exit{Signal: "SIGSEGV"},
+				Timing: timing(1, 0.5, job.OneRun),
+				Runs:   []job.Run{{Kept: true, Disturbed: []job.Cause{job.CauseIPI}}}},
 			{Name: "3", Verdict: job.Skipped},
 			{Name: "4", Verdict: job.Accepted, Timing: many},
-			{Name: "a-long-name-5", Verdict: job.TimeLimit, CPUTime: ptr(2100 * time.Millisecond), Timing: timing(1, -0.05, job.Noisy),
-				Runs: []job.Run{{Kept: true}, {Disturbed: []job.Cause{job.CauseForeign, job.CauseTick}}, {Disturbed: []job.Cause{job.CauseForeign, job.CauseSteal}}}},
+			{Name: "a-long-name-5", Verdict: job.TimeLimit, CPUTime: ptr(2100 * time.Millisecond),
+				Timing: timing(1, -0.05, job.Noisy),
+				Runs: []job.Run{{Kept: true}, {Disturbed: []job.Cause{job.CauseForeign, job.CauseTick}},
+					{Disturbed: []job.Cause{job.CauseForeign, job.CauseSteal}}}},
 		},
 		Host: &job.Host{Isolation: "none", Turbo: "unknown", Doctor: &job.DoctorHost{Failed: []string{"a", "b"}}},
 	}
@@ -52,13 +59,13 @@ a-long-name-5  TLE      2.100 s   2.000 s  -5.0 %   -          -        1 of 3
     1 of 3 kept: 2 had other tasks on the CPU, 1 lost the CPU to the hypervisor
     disturbed by foreign 2x, steal 1x, tick 1x
 
-RTE, score 0.5, CPU time 12.3 ms, memory 1.0 MiB, repeats did not agree: not
-  deterministic
+RTE, score 0.5, CPU time 12.3 ms, memory 1.0 MiB, not deterministic: repeats
+  gave different results
 a �[31m b
 5 of 7 runs were disturbed: foreign 2x, ipi 1x, irq 1x, steal 1x, tick 1x, wait
   2x (see judged help causes)
-isolation none, turbo unknown; this host is not fit for times that decide: a, b
-  (see judged doctor)
+isolation none, turbo unknown; the host is not fit to judge: a, b (see judged
+  doctor)
 `
 	var b strings.Builder
 	if err := Report(&b, r); err != nil {

@@ -38,9 +38,10 @@ var testHead = []string{"TEST", "VERDICT", "CPU TIME", "LIMIT", "MARGIN", "WALL 
 func testRows(tests []job.TestReport) []Row {
 	var rows []Row
 	for _, x := range tests {
-		row := Row{Cells: []string{x.Name, string(x.Verdict), Time(x.CPUTime), Limit(x.Timing), Margin(x.Timing), Time(x.WallTime), Bytes(x.MemoryPeak), Runs(x.Runs)}}
+		row := Row{Cells: []string{x.Name, string(x.Verdict), Time(x.CPUTime), Limit(x.Timing), Margin(x.Timing),
+			Time(x.WallTime), Bytes(x.MemoryPeak), Runs(x.Runs)}}
 		for i, c := range row.Cells {
-			// What is not printable would part cells and lines, too.
+			// Line feeds would also break the table.
 			row.Cells[i] = Printable(c)
 		}
 		for _, n := range testNotes(x) {
@@ -51,8 +52,7 @@ func testRows(tests []job.TestReport) []Row {
 	return rows
 }
 
-// testNotes are the remarks about a test: why it failed, and how far its time
-// can be trusted.
+// testNotes says why a test failed, and how reliable its time is.
 func testNotes(x job.TestReport) []string {
 	var notes []string
 	if n := Note(x); n != "" {
@@ -61,8 +61,8 @@ func testNotes(x job.TestReport) []string {
 	return append(notes, RunNotes(x.Runs, x.Timing)...)
 }
 
-// RunNotes says which runs of a test count and why, how far apart they are, and
-// what disturbed them. Of a single run that counts there is nothing to say.
+// RunNotes says which runs of a test count and why, how much they differ, and
+// what disturbed them. A single run that counts has no notes.
 func RunNotes(runs []job.Run, t *job.Timing) []string {
 	var notes []string
 	if kept := Kept(runs); kept != "" {
@@ -77,7 +77,7 @@ func RunNotes(runs []job.Run, t *job.Timing) []string {
 	return notes
 }
 
-// disturbedLine sums up what disturbed the runs of a job.
+// disturbedLine summarizes what disturbed the runs of a job.
 func disturbedLine(tests []job.TestReport) string {
 	var all []job.Run
 	disturbed := 0
@@ -107,16 +107,16 @@ func verdictLine(r job.Report) string {
 		parts = append(parts, "memory "+units.Round(*r.MemoryPeak))
 	}
 	if r.Deterministic != nil && !*r.Deterministic {
-		parts = append(parts, "repeats did not agree: not deterministic")
+		parts = append(parts, "not deterministic: repeats gave different results")
 	}
 	return strings.Join(parts, ", ")
 }
 
-// Host is one line about how far the host's times can be trusted.
+// Host says in one line how reliable the host's times are.
 func Host(h job.Host) string {
 	fit := "the host is fit to judge"
 	if h.Doctor != nil && !h.Doctor.Ready {
-		fit = fmt.Sprintf("this host is not fit for times that decide: %s (see judged doctor)", strings.Join(h.Doctor.Failed, ", "))
+		fit = fmt.Sprintf("the host is not fit to judge: %s (see judged doctor)", strings.Join(h.Doctor.Failed, ", "))
 	}
 	return fmt.Sprintf("isolation %s, turbo %s; %s", h.Isolation, h.Turbo, fit)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/timing/stats"
@@ -15,34 +14,26 @@ import (
 // has ended by then, or is a long one.
 const quietPatience = 2 * time.Second
 
-// Borrow finds the place of one more run for the job that has the lease.
-func (m *Monitor) Borrow(ctx context.Context, lease *slots.Lease, p stats.Placement) (measure.Place, error) {
+// Borrow finds a slot for one more run of the job that has the lease. Another
+// core that is not fit is given back for the job's own. The lease rests until its
+// Resume, which comes after the Release of the loan.
+func (m *Monitor) Borrow(ctx context.Context, lease *slots.Lease, p stats.Placement) (*slots.Lease, error) {
 	loan, err := lease.Borrow(ctx, slots.Wish{Quiet: p.Quiet, OtherCore: p.OtherCore}, quietPatience)
 	if err != nil {
-		return measure.Place{}, err
+		return nil, err
 	}
-	slot := loan.Slot()
-	giveBack := func() {
+	if p.OtherCore && m.o.Engine.Fit(loan.Slot().CPUs) != nil {
 		loan.Release()
-		_ = lease.Resume(ctx) // fails with ctx only, which the next run sees
-	}
-	if p.OtherCore && m.o.Engine.Fit(slot.CPUs) != nil {
-		giveBack()
 		p.OtherCore = false
 		return m.Borrow(ctx, lease, p)
 	}
-	worker := m.o.Engine.Worker(slot)
-	release := func() {
-		worker.Tidy()
-		giveBack()
-	}
-	return measure.Place{Worker: worker, Release: release, Deviation: func(ctx context.Context) float64 { return m.deviation(ctx, slot) }}, nil
+	return loan, nil
 }
 
-// deviation reads the short kernels on a slot that the caller holds, and returns
+// Deviation reads the short kernels on a slot that the caller holds, and returns
 // the deviation of the first one that is beyond its guard band. Kernels without
 // a baseline are skipped.
-func (m *Monitor) deviation(ctx context.Context, slot slots.Slot) float64 {
+func (m *Monitor) Deviation(ctx context.Context, slot slots.Slot) float64 {
 	for _, kernel := range initproc.ShortKernels() {
 		b, ok := m.baseline(slot, kernel)
 		if !ok {
@@ -51,7 +42,8 @@ func (m *Monitor) deviation(ctx context.Context, slot slots.Slot) float64 {
 		r, err := m.o.Canary.Read(ctx, slot, kernel)
 		if err != nil {
 			if ctx.Err() == nil {
-				m.o.Log.Warn("cannot read canary next to a run", "cpus", slot.CPUs.String(), "kernel", kernel, "error", err)
+				m.o.Log.Warn("cannot read canary next to a run",
+					"cpus", slot.CPUs.String(), "kernel", kernel, "error", err)
 			}
 			return 0
 		}

@@ -17,7 +17,6 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
-	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
@@ -44,7 +43,6 @@ type fakeEngine struct {
 
 func (e *fakeEngine) Name() string                         { return "host" }
 func (e *fakeEngine) Virtual() bool                        { return e.virtual }
-func (e *fakeEngine) Worker(slots.Slot) *measure.Worker    { return nil }
 func (e *fakeEngine) Thresholds() evidence.Thresholds      { return evidence.DefaultThresholds(false) }
 func (e *fakeEngine) Turbo(cpuset.Set) turbo.State         { return turbo.State{Value: e.turbo} }
 func (e *fakeEngine) SetThresholds(th evidence.Thresholds) { e.thresholds = th }
@@ -59,7 +57,7 @@ func (e *fakeEngine) Fit(cpus cpuset.Set) error {
 	return nil
 }
 
-// fakeStore keeps values as JSON, and fails if it is told to.
+// fakeStore keeps values as JSON, and fails on request.
 type fakeStore struct {
 	values map[string]string
 	fails  func(name string) error
@@ -87,13 +85,13 @@ func (s *fakeStore) SetValue(_ context.Context, v any, name ...string) error {
 	return err
 }
 
-// fakeCanary takes readings in no time, unless it is told otherwise.
+// fakeCanary takes readings in no time by default.
 type fakeCanary struct {
 	factors map[string]float64 // by CPUs: how long all but syscall takes; 1 where nothing is set
 	vary    float64            // readings are up to three times this longer or shorter, in turns
 	lasts   time.Duration      // of a reading, unless it is interrupted
-	fails   error
-	read    []string // "cpus kernel" of each reading that was begun
+	fails   map[string]error   // by kernel
+	read    []string           // "cpus kernel" of each reading that was begun
 }
 
 func (c *fakeCanary) Digest() string { return "fake" }
@@ -114,8 +112,8 @@ func (c *fakeCanary) Read(ctx context.Context, slot slots.Slot, kernel string) (
 	if ctx.Err() != nil {
 		return canary.Reading{}, context.Cause(ctx)
 	}
-	if c.fails != nil {
-		return canary.Reading{}, c.fails
+	if err := c.fails[kernel]; err != nil {
+		return canary.Reading{}, err
 	}
 	t := 50 * time.Millisecond
 	if f, ok := c.factors[slot.CPUs.String()]; ok && kernel != initproc.KernelSyscall {
@@ -152,7 +150,8 @@ type fixture struct {
 func test(t *testing.T, f func(f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		x := &fixture{T: t, engine: &fakeEngine{unfit: map[string]bool{}}, store: &fakeStore{values: map[string]string{}},
+		x := &fixture{T: t, engine: &fakeEngine{unfit: map[string]bool{}},
+			store:  &fakeStore{values: map[string]string{}},
 			canary: &fakeCanary{factors: map[string]float64{}}}
 		x.restart()
 		f(x)

@@ -54,10 +54,14 @@ func TestCleanReadings(t *testing.T) {
 		baseline stats.Baseline
 		want     bool
 	}{
-		"as ever":     {evidence.LearnFrom, 100 * time.Millisecond, stats.Baseline{Center: 100 * time.Millisecond, Sigma: 0.01, Guard: 0.02}, true},
-		"too few":     {evidence.LearnFrom - 1, 100 * time.Millisecond, stats.Baseline{Center: 100 * time.Millisecond, Sigma: 0.01, Guard: 0.02}, false},
-		"slower":      {evidence.LearnFrom, 110 * time.Millisecond, stats.Baseline{Center: 100 * time.Millisecond, Sigma: 0.01, Guard: 0.02}, false},
-		"faster":      {evidence.LearnFrom, 90 * time.Millisecond, stats.Baseline{Center: 100 * time.Millisecond, Sigma: 0.01, Guard: 0.02}, false},
+		"as ever": {evidence.LearnFrom, 100 * time.Millisecond,
+			stats.Baseline{Center: 100 * time.Millisecond, Sigma: 0.01, Guard: 0.02}, true},
+		"too few": {evidence.LearnFrom - 1, 100 * time.Millisecond,
+			stats.Baseline{Center: 100 * time.Millisecond, Sigma: 0.01, Guard: 0.02}, false},
+		"slower": {evidence.LearnFrom, 110 * time.Millisecond,
+			stats.Baseline{Center: 100 * time.Millisecond, Sigma: 0.01, Guard: 0.02}, false},
+		"faster": {evidence.LearnFrom, 90 * time.Millisecond,
+			stats.Baseline{Center: 100 * time.Millisecond, Sigma: 0.01, Guard: 0.02}, false},
 		"no baseline": {evidence.LearnFrom, 100 * time.Millisecond, stats.Baseline{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,9 +69,11 @@ func TestCleanReadings(t *testing.T) {
 				f.m.slots[0].health[initproc.KernelALU] = kernelHealth{Health: stats.Health{Baseline: tt.baseline}}
 				delay := usualDelay
 				for range tt.n {
-					f.m.readings = append(f.m.readings, canary.Reading{CPUs: "0", Kernel: initproc.KernelALU, CPUTime: tt.cpuTime,
-						Run:         job.Run{Disturbed: []job.Cause{job.CauseWait}},
-						Observation: evidence.Observation{Evidence: job.Evidence{RunDelay: &delay}, Facts: evidence.Facts{CPUTime: tt.cpuTime, WallTime: 2 * tt.cpuTime, Width: 1}}})
+					f.m.readings = append(f.m.readings, canary.Reading{CPUs: "0", Kernel: initproc.KernelALU,
+						CPUTime: tt.cpuTime,
+						Run:     job.Run{Disturbed: []job.Cause{job.CauseWait}},
+						Observation: evidence.Observation{Evidence: job.Evidence{RunDelay: &delay},
+							Facts: evidence.Facts{CPUTime: tt.cpuTime, WallTime: 2 * tt.cpuTime, Width: 1}}})
 				}
 				f.m.learn(f.Context())
 				if got := f.engine.thresholds.Wait.Floor == usualDelay; got != tt.want {
@@ -78,11 +84,31 @@ func TestCleanReadings(t *testing.T) {
 	}
 }
 
+// TestFewReadings: what was learned before a restart stays in force until there are enough new readings.
+func TestFewReadings(t *testing.T) {
+	test(t, func(f *fixture) {
+		f.canary.vary = 0.01
+		f.settled()()
+		th, guard, readings := f.engine.thresholds, f.engine.guard, f.m.readings
+		f.restart()
+		f.m.readings = readings[:min(evidence.LearnFrom, stats.GuardFrom)-1]
+		f.m.learn(f.Context())
+		if diff := cmp.Diff(th, f.engine.thresholds); diff != "" {
+			t.Errorf("thresholds (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff(guard, f.engine.guard); diff != "" {
+			t.Errorf("guard (-before +after):\n%s", diff)
+		}
+	})
+}
+
 // TestLatestReadings: those of long ago are forgotten.
 func TestLatestReadings(t *testing.T) {
 	test(t, func(f *fixture) {
 		for i := range maxReadings + 2 {
-			f.m.record(f.Context(), f.m.slots[0], canary.Reading{CPUs: "0", Kernel: initproc.KernelALU, CPUTime: time.Duration(i)})
+			f.m.nextSet(f.m.slots[0])
+			f.m.record(f.Context(), f.m.slots[0], canary.Reading{CPUs: "0", Kernel: initproc.KernelALU,
+				CPUTime: time.Duration(i)})
 		}
 		if n := len(f.m.readings); n != maxReadings || f.m.readings[0].CPUTime != 2 {
 			t.Errorf("%d readings from the one of %d on", n, f.m.readings[0].CPUTime)
@@ -113,16 +139,18 @@ func TestNoise(t *testing.T) {
 			test(t, func(f *fixture) {
 				s := f.m.slot("0")
 				s.virtual = tt.virtual
-				s.health[tt.kernel] = kernelHealth{Health: stats.Health{State: tt.state, Baseline: stats.Baseline{Center: 100 * time.Millisecond, Sigma: 0.01, Guard: 0.5}}}
+				s.health[tt.kernel] = kernelHealth{Health: stats.Health{State: tt.state,
+					Baseline: stats.Baseline{Center: 100 * time.Millisecond, Sigma: 0.01, Guard: 0.5}}}
 				for i := range stats.GuardFrom {
-					r := canary.Reading{CPUs: "0", Kernel: tt.kernel, CPUTime: 100 * time.Millisecond, Run: job.Run{Disturbed: tt.disturbed}}
+					r := canary.Reading{CPUs: "0", Kernel: tt.kernel, CPUTime: 100 * time.Millisecond,
+						Run: job.Run{Disturbed: tt.disturbed}}
 					if i%10 == 0 {
 						r.CPUTime += 5 * time.Millisecond
 					}
 					f.m.readings = append(f.m.readings, r)
 				}
 				f.m.learn(f.Context())
-				want := stats.Guard{}
+				want := stats.DefaultGuard()
 				if tt.want {
 					want = stats.Guard{Ratio: 0.05, Floor: 5 * time.Millisecond, Learned: true}
 				}
@@ -137,8 +165,9 @@ func TestNoise(t *testing.T) {
 // TestNeighbourCosts: which readings say what a busy neighbour costs.
 func TestNeighbourCosts(t *testing.T) {
 	test(t, func(f *fixture) {
+		learned := kernelHealth{Health: stats.Health{Baseline: stats.Baseline{Center: 100 * time.Millisecond}}}
 		for _, kernel := range initproc.Kernels() {
-			f.m.slot("0").health[kernel] = kernelHealth{Health: stats.Health{Baseline: stats.Baseline{Center: 100 * time.Millisecond}}}
+			f.m.slot("0").health[kernel] = learned
 			for _, busy := range []*float64{nil, new(0.0), new(0.5), new(0.6)} {
 				r := canary.Reading{CPUs: "0", Kernel: kernel, CPUTime: 125 * time.Millisecond}
 				r.Evidence.NeighboursBusy = busy

@@ -8,7 +8,6 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
-	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
@@ -23,7 +22,6 @@ type Engine interface {
 	Virtual() bool
 	Fit(cpus cpuset.Set) error
 	Turbo(cpus cpuset.Set) turbo.State
-	Worker(s slots.Slot) *measure.Worker
 	Thresholds() evidence.Thresholds // before anything was learned
 	SetThresholds(th evidence.Thresholds)
 	SetGuard(g stats.Guard)
@@ -184,10 +182,8 @@ func (m *Monitor) logError(err error) {
 
 // sleep waits, but not beyond ctx.
 func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }

@@ -57,7 +57,8 @@ func TestKeys(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.canary.vary = 0.01
 		f.settled()()
-		want := []string{"canary/host/fake/0/alu", "canary/host/fake/0/l3-short", "canary/host/fake/0/syscall", "canary/host/fake/1/alu",
+		want := []string{"canary/host/fake/0/alu", "canary/host/fake/0/l3-short", "canary/host/fake/0/syscall",
+			"canary/host/fake/1/alu",
 			"canary/host/fake/1/l3-short", "canary/host/fake/1/syscall", "guard/host/fake", "thresholds/host/fake"}
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(f.store.values))); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
@@ -77,7 +78,7 @@ func TestThresholdsOfBefore(t *testing.T) {
 }
 
 // TestStoreFails: a Monitor that cannot load does not start, since a
-// quarantined slot might be used; one that cannot save goes on.
+// quarantined slot might be used; one that cannot save continues.
 func TestStoreFails(t *testing.T) {
 	for _, key := range []string{"canary/", "thresholds/", "guard/"} {
 		t.Run(key, func(t *testing.T) {
@@ -98,7 +99,8 @@ func TestStoreFails(t *testing.T) {
 				f.canary.vary = 0.01
 				f.settled()
 				for _, what := range []string{"health of slot 0", "thresholds of evidence", "guard band"} {
-					warning := fmt.Sprintf(`msg="cannot save %s; it is learned again after a restart" error="disk full"`, what)
+					warning := fmt.Sprintf(
+						`msg="cannot save %s; it is learned again after a restart" error="disk full"`, what)
 					if !strings.Contains(f.log.String(), warning) {
 						t.Errorf("the log lacks %s", warning)
 					}

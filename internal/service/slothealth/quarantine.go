@@ -44,7 +44,8 @@ func (m *Monitor) decide(s *slotHealth) {
 	spared := trouble != "" && s.quarantine == "" && s.shifted() == "" && m.lastInUse(s)
 	switch {
 	case spared && !s.warned:
-		m.o.Log.Warn("slot disturbed too often; it stays in use because it is the last one", "cpus", cpus, "reason", trouble)
+		m.o.Log.Warn("slot disturbed too often; it stays in use because it is the last one",
+			"cpus", cpus, "reason", trouble)
 	case spared:
 	case trouble != "" && s.quarantine == "":
 		m.o.Log.Warn("slot quarantined; it returns to use when its canaries recover", "cpus", cpus, "reason", trouble)

@@ -32,7 +32,8 @@ func TestQuarantine(t *testing.T) {
 		f.is(first, slots.Idle, "", "")
 		f.logged("")
 		f.quarantined()
-		f.logged(`level=WARN msg="slot quarantined; it returns to use when its canaries recover" cpus=0 reason="` + tenPercent + `"`)
+		f.logged(`level=WARN msg="slot quarantined; it returns to use when its canaries recover" cpus=0 reason="` +
+			tenPercent + `"`)
 		for range 3 {
 			l := f.lease()
 			if got := l.Slot().CPUs.String(); got != "1" {
@@ -110,14 +111,19 @@ func TestWhatOutlastsAQuarantine(t *testing.T) {
 		before, during func(*fixture)
 		want           slots.Status
 	}{
-		"nothing":             {nothing, nothing, slots.Status{State: slots.Idle}},
-		"drained before":      {drain, nothing, slots.Status{State: slots.Drained, Cause: slots.Operator, Reason: "new fan"}},
-		"drained meanwhile":   {nothing, drain, slots.Status{State: slots.Drained, Cause: slots.Operator, Reason: "new fan"}},
+		"nothing": {nothing, nothing, slots.Status{State: slots.Idle}},
+		"drained before": {drain, nothing, slots.Status{State: slots.Drained, Cause: slots.Operator,
+			Reason: "new fan"}},
+		"drained meanwhile": {nothing, drain, slots.Status{State: slots.Drained, Cause: slots.Operator,
+			Reason: "new fan"}},
 		"undrained meanwhile": {drain, undrain, slots.Status{State: slots.Idle}},
-		"unfit before":        {unfit, nothing, slots.Status{State: slots.Drained, Cause: slots.UnfitHost, Reason: unfitReason}},
-		"unfit meanwhile":     {nothing, unfit, slots.Status{State: slots.Drained, Cause: slots.UnfitHost, Reason: unfitReason}},
+		"unfit before": {unfit, nothing, slots.Status{State: slots.Drained, Cause: slots.UnfitHost,
+			Reason: unfitReason}},
+		"unfit meanwhile": {nothing, unfit, slots.Status{State: slots.Drained, Cause: slots.UnfitHost,
+			Reason: unfitReason}},
 		"fit again meanwhile": {unfit, fit, slots.Status{State: slots.Idle}},
-		"drained, unfit, fit": {func(f *fixture) { drain(f); unfit(f) }, fit, slots.Status{State: slots.Drained, Cause: slots.Operator, Reason: "new fan"}},
+		"drained, unfit, fit": {func(f *fixture) { drain(f); unfit(f) }, fit,
+			slots.Status{State: slots.Drained, Cause: slots.Operator, Reason: "new fan"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test(t, func(f *fixture) {
@@ -149,18 +155,22 @@ func TestObserve(t *testing.T) {
 		reports []*job.Report
 		want    want
 	}{
-		"few":                           {[]*job.Report{report(10, foreign)}, want{}},
-		"too many":                      {[]*job.Report{report(11, foreign)}, want{first: eleven}},
-		"too many of several jobs":      {[]*job.Report{report(5, foreign), report(6, foreign)}, want{first: eleven}},
-		"runs that were kept":           {[]*job.Report{report(11, kept)}, want{first: eleven}},
-		"causes that explain nothing":   {[]*job.Report{report(50, unexplained)}, want{}},
-		"neighbours":                    {[]*job.Report{report(50, explainedBy("0", job.CauseNeighbours))}, want{}},
-		"the canary":                    {[]*job.Report{report(50, explainedBy("0", job.CauseCanary))}, want{}},
-		"on another slot":               {[]*job.Report{report(11, explainedBy("1", job.CauseForeign))}, want{second: eleven}},
-		"on no slot":                    {[]*job.Report{report(50, elsewhere)}, want{}},
-		"the last slot stays in use":    {[]*job.Report{report(11, foreign), report(11, explainedBy("1", job.CauseForeign))}, want{first: eleven}},
-		"the other one has recovered":   {[]*job.Report{report(11, foreign), report(11, explainedBy("1", job.CauseForeign)), report(20, job.Run{CPUs: "0"})}, want{second: eleven}},
-		"what led to a quarantine ends": {[]*job.Report{report(11, foreign), report(20, job.Run{CPUs: "0"}), report(10, foreign)}, want{}},
+		"few":                         {[]*job.Report{report(10, foreign)}, want{}},
+		"too many":                    {[]*job.Report{report(11, foreign)}, want{first: eleven}},
+		"too many of several jobs":    {[]*job.Report{report(5, foreign), report(6, foreign)}, want{first: eleven}},
+		"runs that were kept":         {[]*job.Report{report(11, kept)}, want{first: eleven}},
+		"causes that explain nothing": {[]*job.Report{report(50, unexplained)}, want{}},
+		"neighbours":                  {[]*job.Report{report(50, explainedBy("0", job.CauseNeighbours))}, want{}},
+		"the canary":                  {[]*job.Report{report(50, explainedBy("0", job.CauseCanary))}, want{}},
+		"on another slot": {[]*job.Report{report(11, explainedBy("1", job.CauseForeign))},
+			want{second: eleven}},
+		"on no slot": {[]*job.Report{report(50, elsewhere)}, want{}},
+		"the last slot stays in use": {[]*job.Report{report(11, foreign),
+			report(11, explainedBy("1", job.CauseForeign))}, want{first: eleven}},
+		"the other one has recovered": {[]*job.Report{report(11, foreign),
+			report(11, explainedBy("1", job.CauseForeign)), report(20, job.Run{CPUs: "0"})}, want{second: eleven}},
+		"what led to a quarantine ends": {[]*job.Report{report(11, foreign), report(20, job.Run{CPUs: "0"}),
+			report(10, foreign)}, want{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test(t, func(f *fixture) {
@@ -192,7 +202,8 @@ func TestLastSlotDisturbed(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.must(f.m.Drain(second.CPUs, "one slot is enough"))
 		warning := func(n string) string {
-			return `level=WARN msg="slot disturbed too often; it stays in use because it is the last one" cpus=0 reason="` + n + ` runs were disturbed"`
+			return `level=WARN msg="slot disturbed too often; it stays in use because it is the last one" cpus=0 ` +
+				`reason="` + n + ` runs were disturbed"`
 		}
 		f.m.Observe(report(11, explainedBy("0", job.CauseForeign)))
 		f.m.Observe(report(1, explainedBy("0", job.CauseForeign)))
@@ -222,7 +233,8 @@ func TestNoProgramQuarantines(t *testing.T) {
 // nothing else puts it back to use, or comes back with it.
 func TestUnfitHost(t *testing.T) {
 	test(t, func(f *fixture) {
-		f.m = New(Options{Engine: f.engine, Pool: f.pool, Doctor: func() doctor.Report { return f.doctor }}) // without canaries
+		// without canaries
+		f.m = New(Options{Engine: f.engine, Pool: f.pool, Doctor: func() doctor.Report { return f.doctor }})
 		f.must(f.m.Restore(f.Context()))
 		f.engine.unfit["0"], f.engine.unfit["1"] = true, true
 		for _, s := range []slots.Slot{first, second} {

@@ -48,7 +48,8 @@ func (m *Monitor) visit(ctx context.Context, s *slotHealth) time.Time {
 		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, slots.ErrWanted): // a job has the slot
 			return time.Now().Add(retryInterval)
 		case err != nil:
-			m.o.Log.Warn("cannot read canary; it is read again after canary.interval", "cpus", s.slot.CPUs.String(), "error", err)
+			m.o.Log.Warn("cannot read canary; it is read again after canary.interval",
+				"cpus", s.slot.CPUs.String(), "error", err)
 			return m.endSet(s, m.o.Interval)
 		}
 		m.record(ctx, s, r)
@@ -106,13 +107,11 @@ func (m *Monitor) record(ctx context.Context, s *slotHealth, r canary.Reading) {
 	m.health.Lock()
 	defer m.health.Unlock()
 	before, after := s.add(r)
-	if len(s.pending) > 0 { // else an operator has reset the slot meanwhile
-		s.pending = s.pending[1:]
-	}
+	s.pending = s.pending[1:]
 	m.o.Observer.CanaryDone(r.CPUs, r.Kernel, r.CPUTime, after.deviation())
 	if before.State != stats.Shifted && after.State == stats.Shifted && s.trouble() == "" {
-		m.o.Log.Warn("canary has left its baseline; a neighbour may have come or gone", "cpus", r.CPUs, "kernel", r.Kernel,
-			"shift", after.Shift, "deviation_ratio", after.Deviation)
+		m.o.Log.Warn("canary has left its baseline; a neighbour may have come or gone",
+			"cpus", r.CPUs, "kernel", r.Kernel, "shift", after.Shift, "deviation_ratio", after.Deviation)
 	}
 	m.saveHealth(ctx, s, r.Kernel)
 	m.readings = append(m.readings, r)

@@ -134,8 +134,9 @@ func TestUnreadable(t *testing.T) {
 		change func(f *fixture)
 		want   bool
 	}{
-		"idle":        {func(*fixture) {}, true},
-		"quarantined": {func(f *fixture) { f.must(f.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Quarantine})) }, true},
+		"idle": {func(*fixture) {}, true},
+		"quarantined": {func(f *fixture) { f.must(f.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Quarantine})) },
+			true},
 		"drained":     {func(f *fixture) { f.must(f.m.Drain(first.CPUs, "")) }, false},
 		"another one": {func(f *fixture) { f.must(f.m.Drain(second.CPUs, "")) }, true},
 		"draining": {func(f *fixture) {
@@ -166,7 +167,7 @@ func TestUnreadable(t *testing.T) {
 func TestReadingFails(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.must(f.m.Drain(second.CPUs, "one slot is enough"))
-		f.canary.fails = errors.New("no memory")
+		f.canary.fails = map[string]error{initproc.KernelALU: errors.New("no memory")}
 		f.watch()
 		f.pass(interval - time.Second)
 		if diff := cmp.Diff([]string{"0 alu"}, f.canary.read); diff != "" {
@@ -181,6 +182,34 @@ func TestReadingFails(t *testing.T) {
 	})
 }
 
+// TestOneKernelFails: it does not keep the others from being read.
+func TestOneKernelFails(t *testing.T) {
+	test(t, func(f *fixture) {
+		f.settled()
+		f.must(f.m.Drain(second.CPUs, "one slot is enough"))
+		f.canary.fails = map[string]error{initproc.KernelSyscall: errors.New("no memory")}
+		f.pass(2*interval + hostInterval)
+		if diff := cmp.Diff([]string{"0 alu", "0 syscall", "0 alu", "0 syscall"}, f.canary.read); diff != "" {
+			t.Errorf("read (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestEndsWhileRead: the end of the Monitor interrupts a reading, which is not logged as a failure.
+func TestEndsWhileRead(t *testing.T) {
+	test(t, func(f *fixture) {
+		end := f.settled()
+		f.canary.lasts = time.Hour
+		f.pass(interval + time.Minute)
+		begin := time.Now()
+		end()
+		if d := time.Since(begin); d > 0 {
+			t.Errorf("it took %v", d)
+		}
+		f.logged("")
+	})
+}
+
 // TestResetWhileRead: an undrain in the middle of a set starts a new one.
 func TestResetWhileRead(t *testing.T) {
 	test(t, func(f *fixture) {
@@ -191,7 +220,8 @@ func TestResetWhileRead(t *testing.T) {
 		f.must(f.m.Undrain(first.CPUs))
 		f.canary.lasts = 0
 		f.pass(time.Minute)
-		if h := f.m.slots[0].health[initproc.KernelALU]; h.State != stats.Steady || h.Baseline.Center != 55*time.Millisecond {
+		if h := f.m.slots[0].health[initproc.KernelALU]; h.State != stats.Steady ||
+			h.Baseline.Center != 55*time.Millisecond {
 			t.Errorf("health %+v, want a baseline of what it is now", h)
 		}
 		f.is(first, slots.Idle, "", "")
@@ -210,7 +240,9 @@ func TestShiftWithoutConsequence(t *testing.T) {
 		f.watch()
 		f.canary.factors["0"] = 1.25
 		f.pass(3 * interval)
-		f.logged(`level=WARN msg="canary has left its baseline; a neighbour may have come or gone" cpus=0 kernel=l3 shift=slower deviation_ratio=0.25`)
+		f.logged(
+			`level=WARN msg="canary has left its baseline; a neighbour may have come or gone" cpus=0 kernel=l3 ` +
+				`shift=slower deviation_ratio=0.25`)
 		f.is(first, slots.Idle, "", "")
 	})
 }
@@ -221,6 +253,7 @@ func TestObserverSeesReadings(t *testing.T) {
 		s := f.m.slots[0]
 		f.canary.factors["0"] = 1.1
 		for i, want := range []bool{false, true} {
+			f.m.nextSet(s)
 			r, err := f.m.read(f.Context(), s, initproc.KernelALU)
 			f.must(err)
 			f.m.record(f.Context(), s, r)

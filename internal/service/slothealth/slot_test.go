@@ -13,7 +13,8 @@ import (
 )
 
 func newSlot(virtual bool) *slotHealth {
-	return &slotHealth{kernels: []string{initproc.KernelALU, initproc.KernelL3, initproc.KernelSyscall}, health: map[string]kernelHealth{}, virtual: virtual}
+	return &slotHealth{kernels: []string{initproc.KernelALU, initproc.KernelL3, initproc.KernelSyscall},
+		health: map[string]kernelHealth{}, virtual: virtual}
 }
 
 // newHealth takes n readings of every kernel; those of one take factor times as
@@ -30,6 +31,36 @@ func newHealth(s *slotHealth, n int, kernel string, factor float64, disturbed ..
 	}
 }
 
+// TestAdd: what one reading changes. A disturbed one changes no more than the
+// deviation that operators see.
+func TestAdd(t *testing.T) {
+	s := newSlot(false)
+	newHealth(s, stats.DefaultChart().Learn, "", 0)
+	learned := s.health[initproc.KernelALU]
+	deviating := learned
+	deviating.Deviation = 0.5
+	for name, tt := range map[string]struct {
+		disturbed []job.Cause
+		want      kernelHealth
+	}{
+		"disturbed": {[]job.Cause{job.CauseWait}, deviating},
+		"busy neighbours": {[]job.Cause{job.CauseNeighbours},
+			kernelHealth{stats.DefaultChart().Next(learned.Health, 75*time.Millisecond), 0.5}},
+	} {
+		s.health[initproc.KernelALU] = learned
+		s.runs = history{}
+		before, after := s.add(canary.Reading{Kernel: initproc.KernelALU, CPUTime: 75 * time.Millisecond,
+			Run: job.Run{Disturbed: tt.disturbed}})
+		if diff := cmp.Diff([]kernelHealth{learned, tt.want, tt.want},
+			[]kernelHealth{before, after, s.health[initproc.KernelALU]}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff([]bool{name == "disturbed"}, s.runs.disturbed); diff != "" {
+			t.Errorf("%s: disturbed (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestTrouble(t *testing.T) {
 	for name, tt := range map[string]struct {
 		virtual   bool
@@ -38,17 +69,23 @@ func TestTrouble(t *testing.T) {
 		disturbed []job.Cause
 		want      string
 	}{
-		"steady":                     {false, initproc.KernelALU, 1, nil, ""},
-		"slower":                     {false, initproc.KernelALU, 1.1, nil, "canary alu is 10.0 % slower than its baseline"},
-		"slower, virtual":            {true, initproc.KernelSyscall, 1.25, nil, "canary syscall is 25.0 % slower than its baseline"},
-		"slower within the guard":    {false, initproc.KernelALU, 1.004, nil, ""},
-		"slower while disturbed":     {false, initproc.KernelALU, 1.1, []job.Cause{job.CauseWait}, "50 of its last 50 runs were disturbed"},
-		"turbo":                      {false, initproc.KernelALU, 0.8, nil, "canary alu is 20.0 % faster than its baseline: turbo is on"},
-		"faster, but not the core":   {false, initproc.KernelSyscall, 0.8, nil, ""},
-		"a neighbour in the cache":   {false, initproc.KernelL3, 1.5, nil, "canary l3 is 50.0 % slower than its baseline"},
-		"a neighbour, virtual":       {true, initproc.KernelL3, 1.5, nil, ""},
-		"a neighbour left":           {true, initproc.KernelL3, 0.5, nil, ""},
-		"the core itself, neighbour": {true, initproc.KernelALU, 1.1, nil, "canary alu is 10.0 % slower than its baseline"},
+		"steady": {false, initproc.KernelALU, 1, nil, ""},
+		"slower": {false, initproc.KernelALU, 1.1, nil,
+			"canary alu is 10.0 % slower than its baseline"},
+		"slower, virtual": {true, initproc.KernelSyscall, 1.25, nil,
+			"canary syscall is 25.0 % slower than its baseline"},
+		"slower within the guard": {false, initproc.KernelALU, 1.004, nil, ""},
+		"slower while disturbed": {false, initproc.KernelALU, 1.1, []job.Cause{job.CauseWait},
+			"50 of its last 50 runs were disturbed"},
+		"turbo": {false, initproc.KernelALU, 0.8, nil,
+			"canary alu is 20.0 % faster than its baseline: turbo is on"},
+		"faster, but not the core": {false, initproc.KernelSyscall, 0.8, nil, ""},
+		"a neighbour in the cache": {false, initproc.KernelL3, 1.5, nil,
+			"canary l3 is 50.0 % slower than its baseline"},
+		"a neighbour, virtual": {true, initproc.KernelL3, 1.5, nil, ""},
+		"a neighbour left":     {true, initproc.KernelL3, 0.5, nil, ""},
+		"the core itself, neighbour": {true, initproc.KernelALU, 1.1, nil,
+			"canary alu is 10.0 % slower than its baseline"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSlot(tt.virtual)
@@ -78,9 +115,10 @@ func TestHistory(t *testing.T) {
 		held bool
 		want string
 	}{
-		"none":                     {"", false, ""},
-		"ten":                      {"xxxxxxxxxx........................................", false, ""},
-		"eleven":                   {"x....x....x....x....x....x....x....x....x....x...x", false, "11 of its last 50 runs were disturbed"},
+		"none": {"", false, ""},
+		"ten":  {"xxxxxxxxxx........................................", false, ""},
+		"eleven": {"x....x....x....x....x....x....x....x....x....x...x", false,
+			"11 of its last 50 runs were disturbed"},
 		"the first one is past":    {"x.....x....x....x....x....x....x....x....x....x...x", false, ""},
 		"eleven at once":           {"xxxxxxxxxxx", false, "11 of its last 11 runs were disturbed"},
 		"held, 19 are too few":     {"xxxxxxxxxxx...................", true, "11 of its last 30 runs were disturbed"},
@@ -107,8 +145,8 @@ func TestSchedule(t *testing.T) {
 		t.Errorf("learning: due in %s, want at once", got)
 	}
 	newHealth(s, stats.DefaultChart().Learn, "", 0)
-	if got := due(s); got != interval {
-		t.Errorf("steady: due in %s", got)
+	if got := due(s); got != interval || s.streak != 0 {
+		t.Errorf("steady: due in %s, streak %d", got, s.streak)
 	}
 	if diff := cmp.Diff(s.kernels, s.nextSet()); diff != "" {
 		t.Errorf("steady (-want +got):\n%s", diff)

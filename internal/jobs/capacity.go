@@ -10,30 +10,30 @@ import (
 	"judged/internal/base/job"
 )
 
-// room keeps Options.MaxWaiting without counting for each Put. It counts up for
-// each job that this process puts, and counts the rows again when that reaches
-// the bound, and with PostgreSQL after a second: other processes put jobs too.
-// So one process never exceeds the bound, and several may by what they put
-// within a second.
-type room struct {
+// capacity enforces Options.MaxWaiting without counting rows in each Put. It adds up
+// the jobs that this process puts, and counts the rows again when the sum reaches
+// the limit, and with PostgreSQL after a second, because other processes put jobs
+// too. So one process never exceeds the limit, and several exceed it by what they
+// put within a second at most.
+type capacity struct {
 	mu      sync.Mutex // guards the rest; held while the rows are counted
-	known   int        // jobs that wait, or more
+	known   int        // upper bound of the queued jobs
 	flying  int        // calls of Put that may add one
-	left    bool       // whether a job has left the queue since the count
+	left    bool       // a job has left the queue since the count
 	counted time.Time
 }
 
 const (
-	// countAge is how long a count is believed that others may change.
+	// countAge is how long a count is valid when other processes put jobs.
 	countAge = time.Second
-	// fullAge is how long the queue is believed to be full, unless this process
-	// has taken a job. A count of 100,000 rows takes some milliseconds.
+	// fullAge is how long the queue counts as full unless this process has taken a
+	// job. Counting 100,000 rows takes some milliseconds.
 	fullAge = 100 * time.Millisecond
 )
 
-// enter reserves a place for a job until leave.
-func (s *Store) enter(ctx context.Context) (bool, error) {
-	most, r := int(s.maxWaiting.Load()), &s.room
+// reserve reserves a place in the queue until release. It returns false when the queue is full.
+func (s *Store) reserve(ctx context.Context) (bool, error) {
+	most, r := int(s.maxWaiting.Load()), &s.capacity
 	if most <= 0 {
 		return true, nil
 	}
@@ -63,18 +63,18 @@ func (s *Store) enter(ctx context.Context) (bool, error) {
 // SetMaxWaiting changes Options.MaxWaiting.
 func (s *Store) SetMaxWaiting(n int) { s.maxWaiting.Store(int64(n)) }
 
-// leave gives the place back; added says whether a job has it now.
-func (r *room) leave(added bool) {
+// release ends a reservation; added means that a job was queued.
+func (r *capacity) release(added bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.flying = max(r.flying-1, 0) // 0 already where nothing is bounded
+	r.flying = max(r.flying-1, 0) // 0 already without a limit
 	if added {
 		r.known++
 	}
 }
 
-// freed notes that a job has left the queue.
-func (r *room) freed() {
+// jobLeft notes that a job has left the queue.
+func (r *capacity) jobLeft() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left = true
@@ -82,19 +82,19 @@ func (r *room) freed() {
 
 // Room returns ErrFull when a new job would be refused now.
 func (s *Store) Room(ctx context.Context) error {
-	ok, err := s.enter(ctx)
+	ok, err := s.reserve(ctx)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return fmt.Errorf("%d jobs wait: %w", s.maxWaiting.Load(), ErrFull)
 	}
-	s.room.leave(false)
+	s.capacity.release(false)
 	return nil
 }
 
-// Depth is how many jobs of a pool wait, by priority; "" is all pools. A job
-// whose lease has expired is not counted until it is put back or taken again.
+// Depth is the number of queued jobs of a pool by priority; "" is all pools. A job
+// whose lease has expired does not count before it is returned.
 func (s *Store) Depth(ctx context.Context, pool string) (map[job.Priority]int, error) {
 	// +state and this grouping lead SQLite to jobs_open, which has all columns.
 	text, args := `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND +state = 0 GROUP BY pool, priority`, []any(nil)

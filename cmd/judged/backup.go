@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/base/config"
+	"judged/internal/jobs"
+	"judged/internal/service/daemon"
+)
+
+func (a *app) backupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "backup [flags] FILE",
+		Short: "Save all jobs and reports to a file",
+		Long: `Save all jobs and reports, and the files of jobs that are not done, to a file.
+The file must not exist. The daemon may run meanwhile: the backup is one moment
+of its database. It fits SQLite and PostgreSQL, so it also moves jobs from one
+to the other. The configuration and the files of jobs that are done are not in it.
+
+Exit codes: 0 done, 1 done, but files of jobs that are not done are missing,
+2 wrong usage, 3 no backup was made.`,
+		Example: `  judged backup --data-dir /var/lib/judged /backup/judged-$(date +%F).tar
+  judged backup -c judged.toml before-the-contest.tar`,
+		Args: exactly(1, "the FILE to write"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.databaseConfig(cmd)
+			if err != nil {
+				return err
+			}
+			archive, err := daemon.Backup(cmd.Context(), c, args[0])
+			if err != nil {
+				return asUnusable(err)
+			}
+			return a.printArchive("saved", archive)
+		},
+	}
+	a.configFlag(cmd)
+	dataDirFlag(cmd)
+	return cmd
+}
+
+func (a *app) restoreCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "restore [flags] FILE",
+		Short: "Load what backup saved into an empty database",
+		Long: `Load jobs, reports and files that judged backup saved. The daemon must not run,
+and its database must have no jobs: nothing is ever replaced. The whole file is
+verified first, and either all of it is loaded or nothing.
+
+Jobs that ran when the backup was made are judged again.
+
+Exit codes: 0 done, 1 done, but the backup lacks files of jobs that are not done,
+2 wrong usage, 3 nothing was restored.`,
+		Example: `  judged restore --data-dir /var/lib/judged /backup/judged-2026-11-22.tar`,
+		Args:    exactly(1, "the FILE to read"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.databaseConfig(cmd)
+			if err != nil {
+				return err
+			}
+			archive, err := daemon.Restore(cmd.Context(), c, args[0])
+			if err != nil {
+				return asUnusable(err)
+			}
+			return a.printArchive("restored", archive)
+		},
+	}
+	a.configFlag(cmd)
+	dataDirFlag(cmd)
+	return cmd
+}
+
+func dataDirFlag(cmd *cobra.Command) {
+	cmd.Flags().String("data-dir", "", "`DIR` for jobs and blobs (default /var/lib/judged)")
+}
+
+// databaseConfig is the configuration with the data folder of the flag.
+func (a *app) databaseConfig(cmd *cobra.Command) (config.Config, error) {
+	c, err := a.loadConfig()
+	if err != nil {
+		return c, err
+	}
+	if flag := cmd.Flags().Lookup("data-dir"); flag.Changed {
+		c.DataDir = flag.Value.String()
+	}
+	if err := c.Validate(); err != nil {
+		return c, &usageError{err}
+	}
+	return c, nil
+}
+
+// asUnusable gives files that cannot be used the exit code of unusable input.
+func asUnusable(err error) error {
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, jobs.ErrBadBackup) {
+		return &usageError{err}
+	}
+	return err
+}
+
+// printArchive shows what was saved or restored. Missing files make the answer no.
+func (a *app) printArchive(verb string, archive jobs.Archive) error {
+	_, err := fmt.Fprintf(a.out, "%s %d jobs as of %s, %d of them not done, with %d files\n",
+		verb, archive.Jobs, archive.Created.Local().Format("2006-01-02 15:04:05 MST"), archive.Unfinished, archive.Blobs)
+	if err != nil || len(archive.Missing) == 0 {
+		return err
+	}
+	fmt.Fprintf(a.err, "judged: %d files of jobs that are not done are missing or damaged, the first one %s; "+
+		"these jobs cannot be judged: cancel them and submit them again\n", len(archive.Missing), archive.Missing[0])
+	return errNo
+}

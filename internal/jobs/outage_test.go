@@ -1,0 +1,168 @@
+package jobs
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/testkit"
+	"judged/internal/testkit/postgres"
+)
+
+// operation is a call of the store.
+type operation struct {
+	name string
+	do   func(*bench) error
+}
+
+// changes are all calls that write. Each has something to change, in this order.
+func changes(returned, finished Lease) []operation {
+	return []operation{
+		{"put", func(s *bench) error {
+			_, _, err := s.Put(s.ctx(), Submission{ID: "new", Job: sampleJob()})
+			return err
+		}},
+		{"put without labels", func(s *bench) error {
+			_, _, err := s.Put(s.ctx(), Submission{ID: "plain", Job: job.Job{Program: *file(1), Priority: job.Practice}})
+			return err
+		}},
+		{"take", func(s *bench) error { _, err := s.Take(s.ctx(), Want{}); return err }},
+		{"extend", func(s *bench) error { _, err := s.Extend(s.ctx(), returned); return err }},
+		{"return", func(s *bench) error { return s.Return(s.ctx(), returned, 0, true) }},
+		{"finish", func(s *bench) error { return s.Finish(s.ctx(), finished, sampleReport(job.Accepted)) }},
+		{"cancel", func(s *bench) error { _, err := s.Cancel(s.ctx(), "cancelled"); return err }},
+		{"set value", func(s *bench) error { return s.SetValue(s.ctx(), 2, "value") }},
+		{"sweep", func(s *bench) error { _, err := s.Sweep(s.ctx()); return err }},
+		{"reclaim", func(s *bench) error { _, err := s.Reclaim(s.ctx(), "host"); return err }},
+		{"adopt", func(s *bench) error { _, err := s.Adopt(s.ctx(), "default"); return err }},
+	}
+}
+
+// reads are all calls that do not write.
+func reads() []operation {
+	return []operation{
+		{"get", func(s *bench) error { _, err := s.Get(s.ctx(), "old"); return err }},
+		{"list", func(s *bench) error { _, _, err := s.List(s.ctx(), Filter{}); return err }},
+		{"list by label", func(s *bench) error {
+			_, _, err := s.List(s.ctx(), Filter{Label: sampleJob().Labels})
+			return err
+		}},
+		{"depth", func(s *bench) error { _, err := s.Depth(s.ctx(), ""); return err }},
+		{"wait", func(s *bench) error { _, err := s.Wait(s.ctx(), "old"); return err }},
+		{"value", func(s *bench) error { var n int; _, err := s.Value(s.ctx(), &n, "value"); return err }},
+		{"blobs", func(s *bench) error { _, err := s.Blobs(s.ctx()); return err }},
+		{"events", func(s *bench) error {
+			for _, err := range s.Events(s.ctx(), "old", 0) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+	}
+}
+
+// testOutage makes the database fail in one way and come back, without opening
+// it again: meanwhile every change is refused as unavailable and changes nothing,
+// reads work where they can, and afterwards all of it works.
+func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (works func())) {
+	var mu sync.Mutex // guards counted
+	counted := 0
+	s := b.open(t, func(o *Options) {
+		o.Lease, o.MaxJobs = time.Hour, 1
+		o.OnUnavailable = func(operation string) {
+			mu.Lock()
+			defer mu.Unlock()
+			counted++
+			if !slices.Contains(Operations(), operation) {
+				t.Errorf("operation %q is not among Operations", operation)
+			}
+		}
+	})
+	for _, id := range []string{"older", "old"} { // one too many
+		s.put(id, nil)
+		s.finish(s.take().Lease, job.Accepted)
+	}
+	s.put("returned", nil)
+	s.put("finished", nil)
+	returned, finished := s.take().Lease, s.take().Lease
+	s.put("cancelled", nil)
+	s.put("waiting", nil)
+	s.put("elsewhere", func(j *job.Job) { j.Pool = "other" })
+	s.must(s.SetValue(s.ctx(), 1, "value"))
+	before := dump(s)
+
+	works := fail(s)
+	for _, c := range changes(returned, finished) {
+		if err := c.do(s); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%s: got error %v, want %v", c.name, err, ErrUnavailable)
+		}
+	}
+	for _, r := range reads() {
+		if err := r.do(s); readable && err != nil || !readable && !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%s: got error %v", r.name, err)
+		}
+	}
+	s.want(s.Check(), ErrUnavailable)
+	s.must(s.Emit(finished, 1, job.TestReport{Name: "1"})) // which the report repeats
+	mu.Lock()
+	if want := len(changes(returned, finished)); counted < want {
+		t.Errorf("told of %d failures, want at least %d", counted, want)
+	}
+	mu.Unlock()
+
+	works()
+	testkit.WaitFor(t, time.Minute, "the check to pass", func() bool { return s.Check() == nil })
+	after := dump(s)
+	for i := range after { // the event may be stored now
+		if after[i].Report.State == job.Running {
+			after[i].Report.Tests = nil
+		}
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("refused changes changed jobs (-before +after):\n%s", diff)
+	}
+	for _, o := range append(reads(), changes(returned, finished)...) {
+		if err := o.do(s); err != nil {
+			t.Errorf("%s after the outage: %v", o.name, err)
+		}
+	}
+}
+
+// A file system may fail every write under an open database, as one does that
+// the kernel has made read-only.
+func TestFailingWrites(t *testing.T) {
+	testOutage(t, sqliteBackend(), true, func(s *bench) func() { return failWrites(s.t) })
+}
+
+func testServerAway(t *testing.T, server *postgres.Server) {
+	testOutage(t, postgresBackend(server), false, func(s *bench) func() {
+		server.Kill(t)
+		// Its other processes answer until they notice.
+		testkit.WaitFor(t, time.Minute, "the server to be gone", func() bool { return s.SetValue(s.ctx(), 1, "value") != nil })
+		return func() { server.Restart(t) }
+	})
+}
+
+// A standby, or a server whose operator made it so, is read-only.
+func testServerReadOnly(t *testing.T, server *postgres.Server) {
+	testOutage(t, postgresBackend(server), true, func(s *bench) func() {
+		set := func(statement string) {
+			t.Helper()
+			if _, err := s.write.Exec(statement); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.write.Exec(`SELECT pg_reload_conf()`); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set(`ALTER SYSTEM SET default_transaction_read_only = on`)
+		testkit.WaitFor(t, time.Minute, "the server to be read-only", func() bool { return s.SetValue(s.ctx(), 1, "value") != nil })
+		return func() { set(`ALTER SYSTEM RESET default_transaction_read_only`) }
+	})
+}

@@ -1,0 +1,50 @@
+package daemon
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"judged/internal/base/job"
+	"judged/internal/testkit"
+	"judged/internal/testkit/postgres"
+)
+
+// TestDatabaseAway ends the database server under a daemon that judges. Meanwhile the daemon says so everywhere; when
+// the server is back, what ran and what waited is judged once, without a restart.
+func TestDatabaseAway(t *testing.T) {
+	server := postgres.Start(t, "fsync=off")
+	c := settings(t)
+	c.Database.URL = server.Database(t)
+	d := serving(t, c)
+	d.wantState(1, http.StatusOK, "")
+	d.submit("runs", d.busy(2000))
+	waiting := d.sum(1, false)
+	d.submit("waits", waiting)
+	d.reach("runs", job.Running)
+
+	server.Kill(t)
+	testkit.WaitFor(t, patience, "the daemon to notice", func() bool { return d.Ready(d.ctx) != nil })
+	d.wantState(0, http.StatusServiceUnavailable, "check that PostgreSQL at")
+	refused(t, "PUT /v1/jobs", put(d, "/v1/jobs/late", d.encode(waiting)))
+	refused(t, "GET /v1/jobs/runs", problemOf(d.ask("GET", "/v1/jobs/runs", nil)))
+	refused(t, "DELETE /v1/jobs/waits", problemOf(d.ask("DELETE", "/v1/jobs/waits", nil)))
+	testkit.WaitFor(t, patience, "the report to be kept", func() bool {
+		return strings.Contains(d.said(), "cannot store a report; retrying every second") &&
+			strings.Contains(d.said(), "cannot take jobs; retrying every second")
+	})
+	failed := values(d.scrape()["judged_store_errors_total"])
+	for _, operation := range []string{"set", "read", "cancel", "take", "finish"} {
+		if failed["operation="+operation] == 0 {
+			t.Errorf("no failed %s is counted: %v", operation, failed)
+		}
+	}
+
+	server.Restart(t)
+	testkit.WaitFor(t, patience, "the daemon to be ready again", func() bool { return d.Ready(d.ctx) == nil })
+	d.submit("late", waiting)
+	for _, id := range []string{"runs", "waits", "late"} {
+		d.accepted(id)
+	}
+	d.drain()
+}
