@@ -139,14 +139,9 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job
 	if err != nil {
 		return job.Report{}, err
 	}
-	if task.NeedsJury() {
-		if task.Jury, err = eng.Jury(slot); err != nil {
-			return job.Report{}, err
-		}
-	}
 	p, started := a.newProgress(len(task.Tests)), time.Now()
 	task.Ran = func(test string, _ job.Run) { p.run(test, task.Repeats) }
-	report, err := judge.Run(ctx, eng.Worker(slot), task, p.test)
+	report, err := eng.Judge(ctx, slot, task, p.test)
 	p.end()
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
 		report, err = judge.InternalError(report, err), nil

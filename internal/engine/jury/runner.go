@@ -93,6 +93,9 @@ func (r *Runner) release(box *sandbox.Sandbox) {
 	})
 }
 
+// Settle returns when what was begun in the background is done. No program may be running.
+func (r *Runner) Settle() { r.background.Wait() }
+
 // Close takes the runner down and returns when nothing of it is left. No program may be running.
 func (r *Runner) Close() error {
 	r.background.Wait()
