@@ -15,9 +15,21 @@ import (
 
 // notYet lists folders and files whose text is still to be rewritten. Remove an entry when it passes.
 var notYet = []string{
-	"configs", "deploy/HOST.md",
-	"internal/base", "internal/host", "internal/sandbox", "internal/timing", "internal/engine",
-	"internal/jobs", "internal/service/daemon", "internal/service/dispatch", "internal/service/httpapi",
+	"configs",
+	"deploy/HOST.md",
+	"internal/base/linux",
+	"internal/host",
+	"internal/sandbox",
+	"internal/jobs",
+	"internal/service/daemon",
+	"internal/service/httpapi",
+	"internal/engine/jury",
+	"internal/engine/juryrunner.go",
+	"internal/engine/judge/talk_test.go",
+	"internal/engine/measure/repeat.go",
+	"internal/engine/measure/talk.go",
+	"internal/engine/measure/talk_test.go",
+	"testdata/jury",
 }
 
 // TestLanguage refuses the phrases in the first column of CONTRIBUTING.md's table "Instead of".

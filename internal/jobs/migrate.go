@@ -5,14 +5,21 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // errNewerSchema is for a database that a newer judged has migrated.
 var errNewerSchema = errors.New("the schema is newer than this judged")
 
+// migrateTimeout is the limit for a migration, which may rewrite a table or wait for
+// the migration of another process.
+const migrateTimeout = 10 * time.Minute
+
 // migrate brings the database to the last version of list, in one transaction. The
 // transaction holds a lock, so that of processes that start together one migrates.
 func (s *Store) migrate(ctx context.Context, list []string) error {
+	defer func(limit time.Duration) { s.opts.Timeout = limit }(s.opts.Timeout) // nothing else uses s yet
+	s.opts.Timeout = max(s.opts.Timeout, migrateTimeout)
 	return s.tx(ctx, "migrate the database", func(ctx context.Context, tx *sql.Tx) error { return s.migrateTo(ctx, tx, list) })
 }
 

@@ -57,7 +57,10 @@ func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(jo
 	if task.Interactor != nil {
 		task.Jury.Prepare(task.Interactor.Program)
 	}
-	return task.runTests(ctx, func(ctx context.Context, t Test) <-chan measure.Result { return startTest(ctx, worker, task, t) }, decided)
+	return task.runTests(ctx, func(ctx context.Context,
+		t Test) <-chan measure.Result {
+		return startTest(ctx, worker, task, t)
+	}, decided)
 }
 
 // pending is a test whose runs are over.
@@ -71,7 +74,8 @@ var errStopped = errors.New("the test before has ended the job")
 
 // runTests runs the tests in name order until the stop rule ends the task. While the output of a test is checked the
 // next one runs already; if the check ends the task, that run is cancelled and its test counts as not run.
-func (t Task) runTests(ctx context.Context, run func(context.Context, Test) <-chan measure.Result, decided func(job.TestReport)) (job.Report, error) {
+func (t Task) runTests(ctx context.Context, run func(context.Context, Test) <-chan measure.Result,
+	decided func(job.TestReport)) (job.Report, error) {
 	var reports []job.TestReport
 	var before *pending
 	stopped := false
@@ -154,7 +158,8 @@ func byName(tests []Test) []Test {
 
 // startTest measures one test and has each of its outputs checked, the last one while it returns.
 func startTest(ctx context.Context, worker *measure.Worker, task Task, t Test) <-chan measure.Result {
-	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats, Head: task.Head,
+	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats,
+		Head:  task.Head,
 		Place: task.Place, Ready: task.Ready}
 	if task.Ran != nil {
 		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }
@@ -254,7 +259,8 @@ func (in inputs) close() {
 func summarize(tests []job.TestReport) job.Report {
 	r := job.Report{State: job.Done, Verdict: job.Fold(tests), Tests: tests}
 	r.JudgementType = r.Verdict.JudgementType()
-	if i := slices.IndexFunc(tests, func(t job.TestReport) bool { return t.Verdict == job.InternalError }); i >= 0 && r.Verdict == job.InternalError {
+	if i := slices.IndexFunc(tests, func(t job.TestReport) bool { return t.Verdict == job.InternalError }); i >= 0 &&
+		r.Verdict == job.InternalError {
 		r.Message = fmt.Sprintf("judge test %q: %s", tests[i].Name, tests[i].Message)
 	}
 	agree := true

@@ -47,7 +47,6 @@ func (d *Dispatcher) newAttempt(abort context.Context, w jobs.Work) *attempt {
 // extend extends the lease.
 func (a *attempt) extend(ctx context.Context, end context.CancelCauseFunc) {
 	tick := time.NewTicker(a.o.Heartbeat)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -130,7 +129,8 @@ func (a *attempt) judge() (job.Report, error) {
 	if a.work.Exhausted {
 		// An attempt that failed with an error was the last one. These ended with
 		// judged itself.
-		return job.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and submit "+
+		return job.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and "+
+			"submit "+
 			"the job again", a.work.Report.Attempt-1)
 	}
 	task, err := judge.NewTask(a.work.Job, jobspec.ProgramName,
