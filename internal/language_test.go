@@ -23,7 +23,6 @@ var notYet = []string{
 	"internal/jobs",
 	"internal/service/daemon",
 	"internal/service/httpapi",
-	"internal/engine/jury",
 	"internal/engine/juryrunner.go",
 	"internal/engine/judge/talk_test.go",
 	"internal/engine/measure/repeat.go",

@@ -17,8 +17,8 @@ func quantile(xs []time.Duration, q float64) float64 {
 	return float64(xs[int(q*float64(len(xs)-1))]) / 1e3
 }
 
-// BenchmarkCheck measures, in turns, a bare fork, exec and wait of an empty checker in C and the check of a small output
-// by it, up to its report. Between two checks the next sandbox is prepared, as it is while a program runs.
+// BenchmarkCheck measures, in turns, a bare fork, exec and wait of an empty checker in C and the check of a small
+// output by it, up to its report. Between two checks the next sandbox is prepared, as it is while a program runs.
 func BenchmarkCheck(b *testing.B) {
 	r := openRunner(b, limits())
 	c := checker(b, jury.ICPC, "exit=42")
