@@ -18,7 +18,6 @@ var notYet = []string{
 	"internal/sandbox",
 	"internal/service/daemon",
 	"internal/service/httpapi",
-	"internal/engine/jury",
 	"internal/engine/juryrunner.go",
 	"internal/engine/judge/talk_test.go",
 	"internal/engine/measure/repeat.go",

@@ -17,6 +17,7 @@ import (
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
 	"judged/internal/sandbox"
 	"judged/internal/service/render"
 )
@@ -138,17 +139,12 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job
 	if err != nil {
 		return job.Report{}, err
 	}
-	if task.NeedsJury() {
-		if task.Jury, err = eng.Jury(slot); err != nil {
-			return job.Report{}, err
-		}
-	}
 	var examined doctor.Report
 	var examineErr error
 	var examining sync.WaitGroup
 	examining.Go(func() { examined, examineErr = eng.Doctor(ctx) })
 	started := time.Now()
-	report, err := a.judgeTask(ctx, eng.Worker(slot), task)
+	report, err := a.judgeTask(ctx, eng, slot, task)
 	finished := time.Now()
 	examining.Wait()
 	if err != nil {
@@ -162,11 +158,11 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job
 	return report, nil
 }
 
-func (a *app) judgeTask(ctx context.Context, worker *measure.Worker, task judge.Task) (job.Report, error) {
+func (a *app) judgeTask(ctx context.Context, eng *engine.Engine, slot slots.Slot, task judge.Task) (job.Report, error) {
 	p := a.newProgress(len(task.Tests))
 	defer p.end()
 	task.Ran = func(test string, _ job.Run) { p.run(test, task.Repeats) }
-	report, err := judge.Run(ctx, worker, task, p.test)
+	report, err := eng.Judge(ctx, slot, task, p.test)
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
 		return judge.InternalError(report, err), nil
 	}
