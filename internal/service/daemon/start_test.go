@@ -130,7 +130,7 @@ func TestTokens(t *testing.T) {
 	for _, ask := range []struct {
 		method, path string
 		body         []byte
-		scope        string // that it needs; "" is none
+		scope        string // that it needs; "" for no scope
 	}{
 		{"GET", "/healthz", nil, ""},
 		{"GET", "/readyz", nil, ""},

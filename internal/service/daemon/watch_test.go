@@ -39,10 +39,11 @@ func events(t *testing.T, d *instance) {
 		if e.Job != "ev" || e.At.IsZero() || i > 0 && e.Seq <= live[i-1].Seq {
 			t.Errorf("event %d: %+v behind %d", i, e, live[max(i-1, 0)].Seq)
 		}
-		if e.Type == job.EventTest && (e.Test == nil || e.Test.Name != strconv.Itoa(i-1) || e.Test.Verdict != job.Accepted || e.Test.Runs != nil) {
+		if e.Type == job.EventTest &&
+			(e.Test == nil || e.Test.Name != strconv.Itoa(i-1) || e.Test.Verdict != job.Accepted || e.Test.Runs != nil) {
 			t.Errorf("event %d: test %+v", i, e.Test)
 		}
-		// Whoever lost the connection behind event i gets what follows it.
+		// A reader that lost the connection after event i gets what follows it.
 		rest := d.feed("ev", e.Seq)
 		if diff := cmp.Diff(live[i+1:].types(), rest.types()); diff != "" {
 			t.Errorf("resumed behind event %d (-want +got):\n%s", i, diff)

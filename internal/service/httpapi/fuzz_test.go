@@ -22,9 +22,17 @@ func FuzzRequest(f *testing.F) {
 		f.Add(line + "\r\nHost: x\r\n\r\n")
 	}
 	for _, body := range []string{small, "{", "", strings.Repeat("[", 5000)} {
-		f.Add(fmt.Sprintf("PUT /v1/jobs/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+		f.Add(
+			fmt.Sprintf(
+				"PUT /v1/jobs/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+				len(body),
+				body,
+			),
+		)
 	}
-	f.Add("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nIdempotency-Key: \xff\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n")
+	f.Add(
+		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nIdempotency-Key: \xff\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
+	)
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
@@ -68,7 +76,8 @@ func holdAnswer(t *testing.T, dir string, r *http.Request) {
 	if accepted := w.Code == http.StatusAccepted; accepted != (len(s.jobs.records) == 1) {
 		t.Errorf("%s %q: status %d, %d jobs stored", r.Method, r.URL, w.Code, len(s.jobs.records))
 	}
-	if kind := w.Header().Get("Content-Type"); strings.HasSuffix(kind, "json") && r.Method != "HEAD" && !json.Valid(w.Body.Bytes()) {
+	if kind := w.Header().Get("Content-Type"); strings.HasSuffix(kind, "json") && r.Method != "HEAD" &&
+		!json.Valid(w.Body.Bytes()) {
 		t.Errorf("%s %q: invalid %s: %q", r.Method, r.URL, kind, w.Body)
 	}
 	if w.Header().Get("X-Content-Type-Options") != "nosniff" {
@@ -95,7 +104,7 @@ func FuzzParseTokens(f *testing.F) {
 		got, err := ParseTokens(strings.NewReader(text))
 		if err != nil {
 			if got != nil || strings.Contains(err.Error(), digestText("x")) {
-				t.Errorf("%+v beside error %v", got, err)
+				t.Errorf("%+v with error %v", got, err)
 			}
 			return
 		}

@@ -126,7 +126,8 @@ func TestQueueDoctorMetrics(t *testing.T) {
 
 func TestDoctor(t *testing.T) {
 	w := newFixture(t).ask("GET", "/v1/doctor", "")
-	if diff := cmp.Diff(doctor.Report{Schema: 1, Ready: true}, answer[doctor.Report](t, w)); diff != "" || w.Code != 200 {
+	if diff := cmp.Diff(doctor.Report{Schema: 1, Ready: true}, answer[doctor.Report](t, w)); diff != "" ||
+		w.Code != 200 {
 		t.Errorf("status %d (-want +got):\n%s", w.Code, diff)
 	}
 }
@@ -172,7 +173,8 @@ func TestPageRunsOnlyItself(t *testing.T) {
 	f := newFixture(t)
 	w := f.ask("GET", "/", "")
 	policy := w.Header().Get("Content-Security-Policy")
-	if w.Code != 200 || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "script-src 'sha256-") {
+	if w.Code != 200 || !strings.Contains(policy, "default-src 'none'") ||
+		!strings.Contains(policy, "script-src 'sha256-") {
 		t.Errorf("status %d, policy %q", w.Code, policy)
 	}
 	for _, element := range []string{"<script>", "<style>"} {

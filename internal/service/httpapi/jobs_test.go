@@ -144,7 +144,9 @@ func TestEvents(t *testing.T) {
 	if w := f.ask("GET", "/v1/jobs/a/events", "", "Last-Event-ID: 3"); w.Code != 204 {
 		t.Errorf("all seen: status %d %s", w.Code, w.Body)
 	}
-	if w := f.ask("GET", "/v1/jobs/a/events?after=2", ""); w.Code != 200 || !strings.Contains(w.Body.String(), "id: 3\n") || strings.Contains(w.Body.String(), "id: 2\n") {
+	if w := f.ask("GET", "/v1/jobs/a/events?after=2", ""); w.Code != 200 ||
+		!strings.Contains(w.Body.String(), "id: 3\n") ||
+		strings.Contains(w.Body.String(), "id: 2\n") {
 		t.Errorf("one left: status %d %s", w.Code, w.Body)
 	}
 	wantProblem(t, f.ask("GET", "/v1/jobs/a/events", "", "Last-Event-ID: x"), "bad-request")

@@ -111,7 +111,8 @@ func replaceWords(t *testing.T, got, want map[string]word) {
 	t.Helper()
 	text := string(openAPI)
 	for name := range want {
-		if !slices.Equal(got[name].Enum, want[name].Enum) || strings.Count(text, quoted(t, got[name].Description)) != 1 {
+		if !slices.Equal(got[name].Enum, want[name].Enum) ||
+			strings.Count(text, quoted(t, got[name].Description)) != 1 {
 			t.Errorf("%s: change the enum by hand, and give the schema a description that no other has", name)
 		}
 		text = strings.Replace(text, quoted(t, got[name].Description), quoted(t, want[name].Description), 1)
