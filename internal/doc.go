@@ -10,10 +10,12 @@
 //	  base/config                                      [2]  the configuration
 //	host     what the machine is, and how it is set up
 //	  host/hostfs                                      [0]  /proc and /sys under a root
-//	  host/topology host/virt                          [1]  CPUs, cores, nodes; bare metal or hypervisor
-//	  host/turbo host/slots                            [2]  frequency switches; leases of CPUs
-//	  host/boot host/tune host/fingerprint             [3]  kernel command line; host settings; comparable hosts
-//	  host/doctor                                      [4]  checks of the host
+//	  host/proc                                        [1]  parsers of /proc/PID, mount tables and flags
+//	  host/topology host/virt                          [2]  CPUs, cores, nodes; bare metal or hypervisor
+//	  host/turbo host/slots                            [3]  frequency switches; leases of CPUs
+//	  host/settings                                    [3]  the catalogue: every setting, its cost, its wanted value
+//	  host/boot host/tune host/fingerprint             [4]  kernel command line; host settings; comparable hosts
+//	  host/doctor                                      [5]  checks of the host
 //	sandbox  one program run once
 //	  sandbox/seccomp sandbox/runtimes                 [0]  the system call policy; what programs load
 //	  sandbox/cgroup sandbox/initproc                  [0]  v2, hybrid and v1 as one Group; from clone to exec

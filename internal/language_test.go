@@ -15,9 +15,13 @@ import (
 
 // notYet lists folders and files whose text is still to be rewritten. Remove an entry when it passes.
 var notYet = []string{
-	"configs", "deploy/HOST.md",
-	"internal/base", "internal/host", "internal/sandbox", "internal/timing", "internal/engine",
-	"internal/jobs", "internal/service/dispatch",
+	"configs",
+	"deploy/HOST.md",
+	"internal/base/linux",
+	"internal/host",
+	"internal/sandbox",
+	"internal/jobs",
+	"internal/service/dispatch",
 }
 
 // TestLanguage refuses the phrases in the first column of CONTRIBUTING.md's table "Instead of".

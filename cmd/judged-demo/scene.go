@@ -6,10 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"judged/internal/host/proc"
 )
 
 // scene is where the demo plays: its own folder, and what was there
@@ -103,9 +104,7 @@ func children() ([]string, error) {
 		if err != nil {
 			continue // it has ended since
 		}
-		// "pid (name) state parent …"; the name may hold anything.
-		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		if len(fields) > 1 && fields[1] == strconv.Itoa(os.Getpid()) {
+		if p, err := proc.ParseStat(string(text)); err == nil && p.PPID == os.Getpid() {
 			found = append(found, "process "+strings.TrimSpace(string(text)))
 		}
 	}

@@ -27,12 +27,12 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check whether this host is fit to judge",
-		Long: `Check whether this host is fit to judge. Nothing is changed. As root it sees
-more. --capture keeps what the checks read, without what they do not look at,
-for a bug report; --root examines such a capture in place of this host. What
-the kernel only counts is looked at twice, a second apart; of a captured host
-its sum since boot is all there is. --probe also tries the slots out, which takes
-them for seconds to minutes and needs the rights of judged run.
+		Long: `Check whether this host is fit to judge. Doctor changes nothing. Run it as root
+to see everything. --capture saves what the checks read, without what they do
+not use, for a bug report; --root examines such a capture instead of this host.
+Counters of the kernel are read twice, a second apart; of a captured host only
+the counts since boot are known. --probe also runs programs on the slots, which
+takes seconds to minutes and needs the privileges of judged run.
 
 Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examined.`,
 		Args: exactly(0, "no arguments"),
@@ -97,12 +97,12 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 	cmd.Flags().StringVar(&capture, "capture", "",
 		"write what the checks read to `FILE`, a .tar.gz, and print no report")
 	cmd.Flags().DurationVar(&window, "window", time.Second,
-		"`TIME` between two looks at what the kernel counts; 0 looks once")
+		"`TIME` between two readings of the kernel's counters; 0 reads once")
 	cmd.Flags().BoolVar(&fingerprint, "fingerprint", false,
 		"print what times on this host depend on, for the other hosts of its pool; with --probe=probe-canary also the "+
 			"times of reference kernels")
 	cmd.Flags().StringVar(&member, "pool-member", "",
-		"compare with the fingerprint in `FILE`, as another host of the pool printed it")
+		"compare with the fingerprint in `FILE`, printed on another host of the pool")
 	probes.add(cmd)
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&strict, "strict", false, "second-class findings make the host unready too")
@@ -163,17 +163,17 @@ func (a *app) printDoctor(r doctor.Report, asJSON bool) error {
 	return err
 }
 
-// explanation is what is known of a check, for people. Commands stand alone on
-// their lines, to be copied.
+// explanation is what is known of a check, for people. Commands have lines of
+// their own, to be copied.
 func explanation(e doctor.Explanation) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s): %s\n\nwanted: %s\neffect: %s\n\nlook with\n    %s\n", e.ID, e.Severity, e.Title, e.Wanted,
+	fmt.Fprintf(&b, "%s (%s): %s\n\nwanted: %s\neffect: %s\n\nsee it with\n    %s\n", e.ID, e.Severity, e.Title, e.Wanted,
 		e.Effect, e.Confirm)
 	if len(e.Fix.Runtime) > 0 {
-		fmt.Fprintf(&b, "\nmended until the next boot by\n    %s\n", strings.Join(e.Fix.Runtime, "\n    "))
+		fmt.Fprintf(&b, "\nfix it until the next boot with\n    %s\n", strings.Join(e.Fix.Runtime, "\n    "))
 	}
 	if e.Fix.Boot != "" {
-		fmt.Fprintf(&b, "\nmended for good by\n    %s\n", e.Fix.Boot)
+		fmt.Fprintf(&b, "\nfix it permanently with\n    %s\n", e.Fix.Boot)
 	}
 	if len(e.Fix.Runtime) > 0 || e.Fix.Boot != "" {
 		b.WriteString("\nR are the reserved CPUs, H the others.\n")

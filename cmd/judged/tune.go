@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +10,7 @@ import (
 	"judged/internal/base/linux"
 	"judged/internal/host/boot"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/topology"
+	"judged/internal/host/settings"
 	"judged/internal/host/tune"
 )
 
@@ -21,10 +20,11 @@ func (a *app) tuneCommand() *cobra.Command {
 		Short: "Make this host fit to judge, and put it back",
 		Long: `Make this host fit to judge, and put it back.
 
-Every value is noted in a journal before it is changed (tune.journal of the
-configuration, default /run/judged/tune.json). Whenever apply ends, by kill -9
-too, restore brings all back but what somebody changed since: that is reported and
-left. Nothing of it outlives a boot; for good see judged tune plan --boot.
+Every value is written to a journal before it is changed (tune.journal of the
+configuration, default /run/judged/tune.json). However apply ends, even by
+kill -9, restore puts every value back, except those that somebody changed
+since: it reports and keeps them. A boot undoes everything; for a permanent
+setup see judged tune plan --boot.
 
 Exit codes: 0 done (plan: printed; status: all in force), 1 something failed, was
 left or is no longer as it was set, 2 wrong usage, 3 judged had to stop.`,
@@ -54,11 +54,11 @@ func (a *app) tunePlanCommand() *cobra.Command {
 	var f tuneFlags
 	cmd := &cobra.Command{
 		Use:   "plan",
-		Short: "Tell what apply would change, and what cannot be changed",
-		Long: `Tell what judged tune apply would change on this host, from what to what, why
+		Short: "Print what apply would change, and what cannot be changed",
+		Long: `Print what judged tune apply would change on this host, from what to what, why
 and at what risk; and what cannot be changed, and why. Nothing is changed.
 
---boot prints instead what to give to the kernel at the next boot.`,
+--boot prints the kernel command line for the next boot instead.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.boot && len(f.only) > 0 {
@@ -75,7 +75,7 @@ and at what risk; and what cannot be changed, and why. Nothing is changed.
 			if f.boot {
 				return a.planBoot(c, host, f.json)
 			}
-			return a.told(f.json)(tune.Plan(cmd.Context(), tuneOptions(c, host, f)))
+			return a.tuneReport(f.json)(tune.Plan(cmd.Context(), tuneOptions(c, host, f)))
 		},
 	}
 	a.cpuFlags(cmd, &f)
@@ -92,7 +92,7 @@ func (a *app) tuneApplyCommand() *cobra.Command {
 		Short: "Set what the plan lists, until restore or the next boot",
 		Long: `Set what judged tune plan lists, until restore or the next boot. Applying again
 sets what has drifted; the old values stay those from before the first time.
-Stop judged serve before, or let it do this itself: judged serve --tune.`,
+Stop judged serve first, or let it apply them: judged serve --tune.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.tuneConfig(cmd, &f)
@@ -101,13 +101,13 @@ Stop judged serve before, or let it do this itself: judged serve --tune.`,
 			}
 			o := tuneOptions(c, hostfs.New("/"), f)
 			if f.dryRun {
-				return a.told(f.json)(tune.Plan(cmd.Context(), o))
+				return a.tuneReport(f.json)(tune.Plan(cmd.Context(), o))
 			}
 			return a.asRoot(cmd.Context(), f.json, tune.Apply, o)
 		},
 	}
 	a.cpuFlags(cmd, &f)
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "tell what would be changed, and change nothing")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be changed, and change nothing")
 	return cmd
 }
 
@@ -115,7 +115,7 @@ func (a *app) tuneStatusCommand() *cobra.Command {
 	var f tuneFlags
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Tell whether what was applied is in force",
+		Short: "Report whether what was applied is in force",
 		Args:  exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.loadConfig()
@@ -135,7 +135,7 @@ func (a *app) tuneRestoreCommand() *cobra.Command {
 		Use:   "restore",
 		Short: "Put back what apply has changed",
 		Long: `Put back what judged tune apply has changed, the last first. What somebody
-changed since is reported and left. Stop judged serve before: its groups are in the
+changed since is reported and kept. Stop judged serve first: its groups are in the
 partition.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -196,17 +196,17 @@ func tuneOptions(c config.Config, host hostfs.FS, f tuneFlags) tune.Options {
 	return tune.Options{FS: host, Journal: c.Tune.Journal, CPUs: c.Slots.CPUList, Width: c.Slots.Width, Only: f.only}
 }
 
-// asRoot does what needs root: the journal is root's, and so are the knobs.
+// asRoot does what needs root: the journal belongs to root, and so do the settings.
 func (a *app) asRoot(ctx context.Context, asJSON bool, do func(context.Context, tune.Options) (tune.Report, error),
 	o tune.Options) error {
 	if !linux.IsRoot() {
-		return errors.New("tune the host: only root may; run it as root, or look with judged tune plan")
+		return errors.New("tune the host: permission denied; run it as root, or see judged tune plan")
 	}
-	return a.told(asJSON)(do(ctx, o))
+	return a.tuneReport(asJSON)(do(ctx, o))
 }
 
 // printTuned prints a report, also one that ended in the middle.
-func (a *app) told(asJSON bool) func(tune.Report, error) error {
+func (a *app) tuneReport(asJSON bool) func(tune.Report, error) error {
 	return func(r tune.Report, err error) error {
 		if u, ok := errors.AsType[*tune.UsageError](err); ok {
 			return &usageError{u}
@@ -229,16 +229,15 @@ func (a *app) told(asJSON bool) func(tune.Report, error) error {
 }
 
 func (a *app) planBoot(c config.Config, host hostfs.FS, asJSON bool) error {
-	top, err := topology.Read(host)
-	if err != nil {
-		return fmt.Errorf("examine host: %w", err)
+	h, err := settings.Examine(host, c.Slots.CPUList, c.Slots.Width)
+	if err == nil {
+		err = h.NeedHousekeeping()
 	}
-	reserved, err := tune.Reserve(top, c.Slots.CPUList)
-	if u, ok := errors.AsType[*tune.UsageError](err); ok {
-		return &usageError{u}
+	var plan boot.Plan
+	if err == nil {
+		plan, err = boot.Make(boot.Read(h))
 	}
-	plan, err := boot.Make(boot.Read(host, top), boot.Request{Reserved: reserved, Width: c.Slots.Width})
-	if u, ok := errors.AsType[*boot.UsageError](err); ok {
+	if u, ok := errors.AsType[*settings.UsageError](err); ok {
 		return &usageError{u}
 	}
 	if err != nil {

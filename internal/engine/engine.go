@@ -39,8 +39,8 @@ type Options struct {
 	Name   string                   // of the host in reports; default is the host name
 	// Command describes this process to another judged that wants the same CPUs.
 	Command string
-	// ClaimFolder is where CPUs are locked; empty means the folder that all processes of the host use. Only tests, which
-	// run several engines on the same CPUs, use others.
+	// ClaimFolder is where CPUs are locked; empty means the folder that all processes of the host use. Only tests,
+	// which run several engines on the same CPUs, use others.
 	ClaimFolder string
 
 	Root               sandbox.Root
@@ -143,7 +143,8 @@ func (e *Engine) open() (err error) {
 func (e *Engine) claimCPUs() (err error) {
 	e.claim, err = slots.ClaimCPUs(e.options.ClaimFolder, e.CPUs(), e.options.Command)
 	if err == nil && e.claim.Confined != nil {
-		e.options.Log.Warn("cannot detect a judged in another container that uses the same CPUs", "error", e.claim.Confined)
+		e.options.Log.Warn("cannot detect a judged in another container that uses the same CPUs", "error",
+			e.claim.Confined)
 	}
 	return err
 }
@@ -174,7 +175,8 @@ func (e *Engine) readFingerprint() (string, error) {
 	if e.program, err = sandbox.InitProgram(); err != nil {
 		return "", fmt.Errorf("read judged-init: %w", err)
 	}
-	s := fingerprint.Subject{FS: e.fs, Topology: e.topology, Turbo: e.turbo.Value, Class: e.options.Class, Program: e.program}
+	s := fingerprint.Subject{FS: e.fs, Topology: e.topology, Turbo: e.turbo.Value, Class: e.options.Class,
+		Program: e.program}
 	for _, slot := range e.slots {
 		s.Slots = append(s.Slots, fingerprint.Slot{CPUs: slot.CPUs, Node: slot.Node})
 	}

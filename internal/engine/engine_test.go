@@ -31,7 +31,8 @@ func machine(t *testing.T, isolated string) topology.Topology {
 	top := topology.Topology{Online: set(t, "0-7"), Isolated: set(t, isolated), BootIsolated: set(t, isolated)}
 	for id := range 8 {
 		first := id &^ 1
-		top.CPUs = append(top.CPUs, topology.CPU{ID: id, Core: id, Node: id / 4, Siblings: cpuset.New(id), L3: cpuset.New(first, first+1)})
+		top.CPUs = append(top.CPUs, topology.CPU{ID: id, Core: id, Node: id / 4, Siblings: cpuset.New(id),
+			L3: cpuset.New(first, first+1)})
 	}
 	top.Nodes = []topology.Node{{ID: 0, CPUs: set(t, "0-3"), MemTotal: 1}, {ID: 1, CPUs: set(t, "4-7"), MemTotal: 1}}
 	return top
@@ -111,11 +112,13 @@ func TestFit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cpus := set(t, "6-7")
-			e := &Engine{fs: tt.fs, topology: machine(t, tt.isolated), options: Options{Strict: tt.strict}, turbo: turbo.Read(tt.fs, cpus)}
+			e := &Engine{fs: tt.fs, topology: machine(t, tt.isolated), options: Options{Strict: tt.strict},
+				turbo: turbo.Read(tt.fs, cpus)}
 			switch err := e.Fit(cpus); {
 			case tt.want == "" && err != nil:
 				t.Error(err)
-			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "strict = false")):
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) ||
+				!strings.Contains(err.Error(), "strict = false")):
 				t.Errorf("got %v, want %s and what to do", err, tt.want)
 			}
 		})
@@ -141,7 +144,8 @@ func TestTurboIsReadAgain(t *testing.T) {
 func TestHost(t *testing.T) {
 	top := machine(t, "6-7")
 	top.Kernel, top.Model = "6.18", "CPU"
-	e := &Engine{topology: top, fingerprint: "f", turbo: turbo.State{Value: turbo.Unknown}, options: Options{Name: "n", Pool: "p"}}
+	e := &Engine{topology: top, fingerprint: "f", turbo: turbo.State{Value: turbo.Unknown},
+		options: Options{Name: "n", Pool: "p"}}
 	got := e.Host(set(t, "7"), doctor.Report{Ready: true})
 	if got.Doctor == nil || !got.Doctor.Ready || got.Doctor.Failed == nil || len(got.Doctor.Failed) != 0 {
 		t.Errorf("doctor %+v, want ready and an empty list", got.Doctor)
@@ -151,7 +155,8 @@ func TestHost(t *testing.T) {
 	if want, err := os.Hostname(); err == nil && e.Name() != want {
 		t.Errorf("name %q, want %q", e.Name(), want)
 	}
-	want := job.Host{Name: "n", Pool: "p", Fingerprint: "f", Kernel: "6.18", CPUModel: "CPU", Isolation: "isolcpus", Turbo: "unknown"}
+	want := job.Host{Name: "n", Pool: "p", Fingerprint: "f", Kernel: "6.18", CPUModel: "CPU", Isolation: "isolcpus",
+		Turbo: "unknown"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

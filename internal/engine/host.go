@@ -16,8 +16,10 @@ import (
 func (e *Engine) Doctor(ctx context.Context) (doctor.Report, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r, counted, err := doctor.Examine(ctx, doctor.Options{FS: e.fs, CPUs: e.CPUs(), Width: max(e.options.Width, 1), Strict: e.options.Strict,
-		Daemon: e.options.Daemon, Class: e.options.Class, Member: e.options.Member, Program: e.program, Before: e.counted})
+	r, counted, err := doctor.Examine(ctx, doctor.Options{FS: e.fs, CPUs: e.CPUs(), Width: max(e.options.Width, 1),
+		Strict: e.options.Strict,
+		Daemon: e.options.Daemon, Class: e.options.Class, Member: e.options.Member, Program: e.program,
+		Before: e.counted})
 	if err == nil {
 		e.counted = &counted
 	}
@@ -58,10 +60,12 @@ func (e *Engine) Fit(cpus cpuset.Set) error {
 		return nil
 	}
 	if e.isolation(cpus) == "none" {
-		return fmt.Errorf("refuse to judge: CPUs %s are not isolated; boot with isolcpus=%s or make them a cpuset partition, or set slots.strict = false", cpus, cpus)
+		return fmt.Errorf("refuse to judge: CPUs %s are not isolated; boot with isolcpus=%s or make them a cpuset "+
+			"partition, or set slots.strict = false", cpus, cpus)
 	}
 	if s := e.Turbo(cpus); s.Value != turbo.Off {
-		return fmt.Errorf("refuse to judge: turbo is %s (%s); switch it off, or set slots.strict = false", s.Value, strings.TrimSuffix(s.Reason, "."))
+		return fmt.Errorf("refuse to judge: turbo is %s (%s); switch it off, or set slots.strict = false", s.Value,
+			strings.TrimSuffix(s.Reason, "."))
 	}
 	return nil
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"judged/internal/base/linux"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
 )
 
 // watch is the supervision of one run.
@@ -246,9 +246,9 @@ func threadState(tid int) byte {
 	if err != nil {
 		return 0
 	}
-	after := strings.TrimLeft(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
-	if after == "" {
+	s, err := proc.ParseStat(string(b))
+	if err != nil {
 		return 0
 	}
-	return after[0]
+	return s.State[0]
 }

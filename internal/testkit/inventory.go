@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"judged/internal/host/proc"
 )
 
 // family is this process and its children.
@@ -69,18 +71,18 @@ func (inv inventory) addChildren() ([]family, error) {
 		if err != nil {
 			continue // it has exited since
 		}
-		p, ok := parseStat(string(text))
-		if !ok || p.parent != os.Getpid() {
+		p, err := proc.ParseStat(string(text))
+		if err != nil || p.PPID != os.Getpid() {
 			continue
 		}
-		key := "child process " + p.name
-		if p.state == "Z" {
+		key := "child process " + p.Name
+		if p.State == "Z" {
 			key += ", a zombie"
 		}
 		for n := 2; inv[key] != ""; n++ {
-			key = fmt.Sprintf("child process %s, number %d", p.name, n)
+			key = fmt.Sprintf("child process %s, number %d", p.Name, n)
 		}
-		inv[key] = fmt.Sprintf("child process %d: %s, state %s", p.pid, p.name, p.state)
+		inv[key] = fmt.Sprintf("child process %d: %s, state %s", p.PID, p.Name, p.State)
 		children = append(children, family{label: key + ": ", proc: filepath.Dir(path)})
 	}
 	return children, nil
@@ -123,30 +125,6 @@ func (inv inventory) addSockets(of family) error {
 	return nil
 }
 
-type process struct {
-	pid, parent        int
-	name, state, start string
-}
-
-// parseStat reads /proc/<pid>/stat. The name is in parentheses and may
-// itself hold parentheses and spaces, so the fields begin after the last one.
-func parseStat(text string) (process, bool) {
-	open, shut := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
-	if open < 0 || shut < open {
-		return process{}, false
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(text[:open]))
-	fields := strings.Fields(text[shut+1:])
-	if err != nil || len(fields) < 20 {
-		return process{}, false
-	}
-	parent, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return process{}, false
-	}
-	return process{pid: pid, parent: parent, name: text[open+1 : shut], state: fields[0], start: fields[19]}, true
-}
-
 func (inv inventory) addCgroups() error {
 	all, err := mounts("/proc/self")
 	if err != nil {
@@ -154,10 +132,10 @@ func (inv inventory) addCgroups() error {
 	}
 	own := fmt.Sprintf("judged-%d-", os.Getpid())
 	for _, m := range all {
-		if m.fsType != "cgroup" && m.fsType != "cgroup2" {
+		if m.FSType != "cgroup" && m.FSType != "cgroup2" {
 			continue
 		}
-		err := filepath.WalkDir(m.target, func(path string, d fs.DirEntry, err error) error {
+		err := filepath.WalkDir(m.Point, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil && d != nil && d.IsDir():
 				return filepath.SkipDir // removed or closed to us while we look
@@ -169,7 +147,7 @@ func (inv inventory) addCgroups() error {
 			return nil
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("list cgroups below %s: %w", m.target, err)
+			return fmt.Errorf("list cgroups below %s: %w", m.Point, err)
 		}
 	}
 	return nil
@@ -183,8 +161,8 @@ func (inv inventory) addMounts() error {
 		return err
 	}
 	for _, m := range all {
-		if text := m.target + " " + m.source + " " + m.root; strings.Contains(text, "judged") && !ofAnother(text) {
-			inv["mount "+m.id] = fmt.Sprintf("mount of %s (%s) on %s", m.source, m.fsType, m.target)
+		if text := m.Point + " " + m.Source + " " + m.Root; strings.Contains(text, "judged") && !ofAnother(text) {
+			inv["mount "+m.ID] = fmt.Sprintf("mount of %s (%s) on %s", m.Source, m.FSType, m.Point)
 		}
 	}
 	return nil
@@ -201,7 +179,7 @@ func (inv inventory) addMountsOf(child family) error {
 		return nil // it has ended since
 	}
 	for _, m := range all {
-		what := fmt.Sprintf("%smount of %s (%s) on %s", child.label, m.source, m.fsType, m.target)
+		what := fmt.Sprintf("%smount of %s (%s) on %s", child.label, m.Source, m.FSType, m.Point)
 		inv.add(what, what)
 	}
 	return nil

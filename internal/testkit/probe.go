@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"judged/internal/host/proc"
 )
 
 // The answers of these do not change while a test binary runs and cost
@@ -174,52 +176,28 @@ func memoryHierarchy() (dir string, isV2 bool, err error) {
 		return "", false, err
 	}
 	for _, m := range all {
-		if m.fsType == "cgroup" && slices.Contains(strings.Split(m.options, ","), "memory") {
-			return m.target, false, nil
+		if m.FSType == "cgroup" && m.Has("memory") {
+			return m.Point, false, nil
 		}
 	}
 	for _, m := range all {
-		if m.fsType != "cgroup2" {
+		if m.FSType != "cgroup2" {
 			continue
 		}
-		controllers, err := os.ReadFile(filepath.Join(m.target, "cgroup.controllers"))
+		controllers, err := os.ReadFile(filepath.Join(m.Point, "cgroup.controllers"))
 		if err == nil && slices.Contains(strings.Fields(string(controllers)), "memory") {
-			return m.target, true, nil
+			return m.Point, true, nil
 		}
 	}
 	return "", false, fmt.Errorf("find the memory controller: no cgroup hierarchy in /proc/self/mountinfo carries it; " +
 		"mount cgroup2 on /sys/fs/cgroup")
 }
 
-type mount struct {
-	id, root, target, fsType, source, options string
-}
-
-// mounts reads the mountinfo of a process. A line is
-// "id parent dev root target options [optional…] - type source superoptions",
-// with space, tab, newline and backslash as octal escapes in paths.
-func mounts(proc string) ([]mount, error) {
-	text, err := os.ReadFile(proc + "/mountinfo")
+// mounts reads the mountinfo of a process.
+func mounts(dir string) ([]proc.Mount, error) {
+	text, err := os.ReadFile(dir + "/mountinfo")
 	if err != nil {
 		return nil, fmt.Errorf("list mounts: %w", err)
 	}
-	var all []mount
-	for line := range strings.Lines(string(text)) {
-		before, after, ok := strings.Cut(line, " - ")
-		left, right := strings.Fields(before), strings.Fields(after)
-		if !ok || len(left) < 6 || len(right) < 2 {
-			return nil, fmt.Errorf("list mounts: line %q of mountinfo has an unknown form", line)
-		}
-		m := mount{id: left[0], root: unescape(left[3]), target: unescape(left[4]), fsType: right[0],
-			source: unescape(right[1])}
-		if len(right) > 2 {
-			m.options = right[2]
-		}
-		all = append(all, m)
-	}
-	return all, nil
-}
-
-func unescape(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+	return proc.MountInfo(string(text))
 }

@@ -118,20 +118,6 @@ func TestAllLeavesOutTheCgroupVersion(t *testing.T) {
 	}
 }
 
-func TestParseStat(t *testing.T) {
-	const line = "42 (a) b (c) S 7 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 0 0"
-	got, ok := parseStat(line)
-	want := process{pid: 42, parent: 7, name: "a) b (c", state: "S", start: "12345"}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(process{})); diff != "" || !ok {
-		t.Errorf("parseStat ok=%t (-want +got):\n%s", ok, diff)
-	}
-	for _, bad := range []string{"", "42", "42 (x", "42 (x) S", "x (x) " + strings.Repeat("1 ", 30)} {
-		if _, ok := parseStat(bad); ok {
-			t.Errorf("parseStat(%q) accepted it", bad)
-		}
-	}
-}
-
 // leaks are what the binary, run again by TestRunFindsLeftovers, leaves
 // behind in TestLeak; undoLeak removes what outlives it.
 var leaks = map[string]func(t *testing.T){

@@ -10,8 +10,8 @@ import (
 	"judged/internal/base/units"
 )
 
-// Config is everything that can be set. The toml tags are the keys of the file
-// and, in capitals behind JUDGED_, the names in the environment.
+// Config holds all settings. The toml tags are the keys of the file and, in capitals after JUDGED_, the names of the
+// environment variables.
 type Config struct {
 	DataDir   string    `toml:"data_dir"`
 	HTTP      HTTP      `toml:"http"`
@@ -53,7 +53,7 @@ type Slots struct {
 	Strict bool   `toml:"strict"`
 }
 
-// Sandbox is what a program finds around itself.
+// Sandbox is the environment of programs.
 type Sandbox struct {
 	Root       string      `toml:"root"` // private, host, minimal
 	WorkSize   units.Bytes `toml:"work_size"`
@@ -62,14 +62,14 @@ type Sandbox struct {
 	UIDCount   int         `toml:"uid_count"`
 }
 
-// Limits are what a job gets without asking and the most it may ask for.
+// Limits are the default limits of jobs and the largest that a job may ask for.
 type Limits struct {
 	Default DefaultLimits `toml:"default"`
 	Max     MaxLimits     `toml:"max"`
 }
 
-// DefaultLimits apply where a job names none. WallTime 0 is twice the job's CPU
-// time and a second, Stack 0 is the job's memory.
+// DefaultLimits apply where a job has no limit. WallTime 0 means twice the job's CPU time plus a second, Stack 0 means the
+// job's memory limit.
 type DefaultLimits struct {
 	CPUTime   time.Duration `toml:"cpu_time"`
 	WallTime  time.Duration `toml:"wall_time"`
@@ -103,8 +103,7 @@ type Queue struct {
 	MaxDeliver int `toml:"max_deliver"`
 }
 
-// Retention says how long finished jobs are kept, and by MaxAge also blobs that
-// nobody uses.
+// Retention says how long finished jobs are kept. MaxAge is also that of unused blobs.
 type Retention struct {
 	MaxAge  time.Duration `toml:"max_age"`
 	MaxJobs int           `toml:"max_jobs"`
@@ -121,7 +120,7 @@ type Tune struct {
 	Journal string `toml:"journal"` // file
 }
 
-// Log is what judged says about itself, on stderr.
+// Log configures the log on stderr.
 type Log struct {
 	Level  string `toml:"level"`  // debug, info, warn, error
 	Format string `toml:"format"` // text, json
@@ -173,8 +172,8 @@ func Default() Config {
 	}
 }
 
-// Loopback reports whether Listen can be reached from this machine only. A
-// name other than localhost is not trusted to resolve to loopback.
+// Loopback reports whether Listen can be reached only from this machine. Of names only localhost is trusted to resolve to
+// loopback.
 func (h HTTP) Loopback() bool {
 	host, _, err := net.SplitHostPort(h.Listen)
 	if err != nil {

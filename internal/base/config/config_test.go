@@ -96,24 +96,30 @@ func TestLoadErrors(t *testing.T) {
 		env        []string
 		want       []string // in the error, in this order
 	}{
-		{"unknown key", "[http]\n\nlisen = \"x\"\n", nil, []string{":3: http.lisen: unknown key; use one of listen, max_blob"}},
-		{"unknown section", "[htp]\nlisten = \"x\"\n", nil, []string{":2: htp.listen: unknown key; use one of canary, data_dir, database"}},
+		{"unknown key", "[http]\n\nlisen = \"x\"\n", nil,
+			[]string{":3: http.lisen: unknown key; use one of listen, max_blob"}},
+		{"unknown section", "[htp]\nlisten = \"x\"\n", nil,
+			[]string{":2: htp.listen: unknown key; use one of canary, data_dir, database"}},
 		{"unknown empty section", "[htp]\n", nil, []string{":1: htp: unknown key"}},
 		{"unknown key of a nested section", "[limits.default]\nram = 1\n", nil,
 			[]string{":2: limits.default.ram: unknown key; use one of cpu_time, memory"}},
 		{"every finding", "a = 1\n[log]\nb = 1\n", nil, []string{":1: a: unknown", ":3: log.b: unknown"}},
-		{"bare duration", "[limits.max]\ncpu_time = 2\n", nil, []string{":2: limits.max.cpu_time: 2 does not fit; write a duration"}},
-		{"duration without unit", "[limits.max]\ncpu_time = \"2\"\n", nil, []string{":2: limits.max.cpu_time: ", "missing unit", "such as \"2s\""}},
+		{"bare duration", "[limits.max]\ncpu_time = 2\n", nil,
+			[]string{":2: limits.max.cpu_time: 2 does not fit; write a duration"}},
+		{"duration without unit", "[limits.max]\ncpu_time = \"2\"\n", nil,
+			[]string{":2: limits.max.cpu_time: ", "missing unit", "such as \"2s\""}},
 		{"bare size", "[http]\nmax_body = 64\n", nil, []string{":2: http.max_body: 64 does not fit; write a size"}},
 		{"decimal size", "[http]\nmax_body = \"64MB\"\n", nil, []string{":2: http.max_body: ", "64MB", "MiB"}},
-		{"quoted count", "[slots]\nwidth = \"1\"\n", nil, []string{":2: slots.width: \"1\" is text; write int without quotes"}},
+		{"quoted count", "[slots]\nwidth = \"1\"\n", nil,
+			[]string{":2: slots.width: \"1\" is text; write int without quotes"}},
 		{"text for a section", "http = \"x\"\n", nil, []string{":1: http: unknown key"}},
 		{"section for a key", "[data_dir]\nx = 1\n", nil, []string{":2: data_dir.x: unknown key"}},
 		{"array", "[slots]\ncpu_list = [2, 3]\n", nil, []string{":2: slots.cpu_list: [2 3] does not fit; write CPUs"}},
 		{"syntax", "[http]\nlisten = \n", nil, []string{":2: "}},
 		{"duplicate", "[log]\nlevel = \"info\"\nlevel = \"warn\"\n", nil, []string{":3: "}},
 		{"cpu list", "[slots]\ncpu_list = \"3-2\"\n", nil, []string{":2: slots.cpu_list: ", "3-2"}},
-		{"environment value", "", []string{"JUDGED_LIMITS_MAX_TESTS=many"}, []string{"JUDGED_LIMITS_MAX_TESTS: ", "many", "whole number"}},
+		{"environment value", "", []string{"JUDGED_LIMITS_MAX_TESTS=many"},
+			[]string{"JUDGED_LIMITS_MAX_TESTS: ", "many", "whole number"}},
 		{"environment key", "", []string{"JUDGED_HTTP_LISEN=x"}, []string{"JUDGED_HTTP_LISEN: unknown key"}},
 	}
 	for _, tt := range tests {
@@ -193,7 +199,8 @@ func TestValidateNamesTheKey(t *testing.T) {
 
 func TestLogShowsNoSecret(t *testing.T) {
 	for _, url := range []string{
-		"postgres://user:hunter2@h:5432/judged", "postgres://hunter2@h/judged", "postgres://u:hunter2@a:1,b:2/judged", "postgres://h/judged?password=hunter2",
+		"postgres://user:hunter2@h:5432/judged", "postgres://hunter2@h/judged", "postgres://u:hunter2@a:1,b:2/judged",
+		"postgres://h/judged?password=hunter2",
 	} {
 		c := Default()
 		c.Database.URL = url

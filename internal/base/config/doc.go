@@ -1,5 +1,4 @@
-// Package config holds every setting of judged: its default, where it may come
-// from (file, then environment, then flags) and what values it may have.
-// configs/judged.toml explains each key; a test holds it against Default. How a
-// job is measured against the settings is package jobspec's.
+// Package config holds the settings of judged with their defaults and valid values, and loads them from the file, the
+// environment and flags, in this order. configs/judged.toml explains each key; a test compares it with Default. How jobs
+// are validated against the settings is in package jobspec.
 package config

@@ -70,8 +70,10 @@ func holdLines(t *testing.T, text string, lines int) {
 // FuzzEnvironment holds that a variable changes the setting of its name and no
 // other, or is refused by its name.
 func FuzzEnvironment(f *testing.F) {
-	for _, s := range []string{"JUDGED_HTTP_MAX_BODY=1MiB", "JUDGED_HTTP_MAXBODY=1", "JUDGED_TOKEN=x", "JUDGED_SLOTS_STRICT=yes", "JUDGED_DATA_DIR",
-		"JUDGED_LIMITS_MAX_TESTS=99999999999999999999", "JUDGED_CANARY_INTERVAL=", "=", "JUDGED_SLOTS_CPU_LIST=0-3,7", "judged_data_dir=x"} {
+	for _, s := range []string{"JUDGED_HTTP_MAX_BODY=1MiB", "JUDGED_HTTP_MAXBODY=1", "JUDGED_TOKEN=x",
+		"JUDGED_SLOTS_STRICT=yes", "JUDGED_DATA_DIR",
+		"JUDGED_LIMITS_MAX_TESTS=99999999999999999999", "JUDGED_CANARY_INTERVAL=", "=", "JUDGED_SLOTS_CPU_LIST=0-3,7",
+		"judged_data_dir=x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, variable string) {

@@ -35,13 +35,12 @@ func appendKeys(list []key, prefix string, section reflect.Value) []key {
 	return list
 }
 
-// environment is the name of the setting there: JUDGED_HTTP_MAX_BODY.
+// environment is the name of the setting's variable, such as JUDGED_HTTP_MAX_BODY.
 func (k key) environment() string {
 	return "JUDGED_" + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
 }
 
-// setText sets the key from text as people write it. An empty duration or size
-// is 0, which Validate accepts where it has a meaning.
+// setText sets the key from text. An empty duration or size is 0, which Validate accepts where it has a meaning.
 func (k key) setText(text string) error {
 	switch p := k.field.Addr().Interface().(type) {
 	case *bool:
@@ -62,8 +61,7 @@ func (k key) setText(text string) error {
 	return nil
 }
 
-// setTOML sets the key from a value of the file. Numbers are taken for counts
-// only: a bare number does not tell its unit.
+// setTOML sets the key from a value of the file. Only counts may be numbers: durations and sizes need a unit.
 func (k key) setTOML(value any) error {
 	switch v := value.(type) {
 	case string:
@@ -85,7 +83,7 @@ func (k key) setTOML(value any) error {
 	return fmt.Errorf("%v does not fit; write %s", value, k.example())
 }
 
-// example is a value that the key would accept, as it is written in the file.
+// example describes a valid value as it is written in the file.
 func (k key) example() string {
 	switch k.field.Interface().(type) {
 	case bool:

@@ -12,16 +12,16 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// Load returns the defaults, overlaid by the file at path ("" is none), overlaid
-// by the JUDGED_ variables of env ("NAME=value", as os.Environ has them). It does
-// not call Validate: flags may still come on top. Errors name the file and line,
-// or the variable.
+// Load returns the defaults, overridden by the file at path, if that is not empty, and then by the JUDGED_ variables
+// of env, which has the form of os.Environ. It does not call Validate, because flags may override settings
+// afterwards. Errors name the file and line, or the variable.
 func Load(path string, env []string) (Config, error) {
 	c := Default()
 	if path != "" {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return Config{}, fmt.Errorf("read configuration: %w; name an existing file, or none to use the defaults", err)
+			return Config{}, fmt.Errorf("read configuration: %w; name an existing file, or none to use the defaults",
+				err)
 		}
 		if err := c.overlayTOML(path, data); err != nil {
 			return Config{}, err
@@ -62,8 +62,8 @@ type entry struct {
 	value any
 }
 
-// flatten lists the leaves of a document in the order of their paths. An empty
-// table is a leaf too, lest a misspelt section without keys go unnoticed.
+// flatten lists the leaves of a document in the order of their paths. An empty table is a leaf too, so that a misspelt
+// section without keys is noticed.
 func flatten(list []entry, prefix string, table map[string]any) []entry {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if sub, ok := table[name].(map[string]any); ok && len(sub) > 0 {
@@ -94,8 +94,7 @@ func isSection(known map[string]key, path string) bool {
 	return false
 }
 
-// unknownKey names what could have been meant: the keys of the deepest section
-// of path that exists.
+// unknownKey lists possible keys: those of the deepest existing section of path.
 func unknownKey(known map[string]key, path string) error {
 	section, found := path, false
 	for !found && section != "" {
@@ -114,8 +113,8 @@ func unknownKey(known map[string]key, path string) error {
 	return fmt.Errorf("unknown key; use one of %s", strings.Join(slices.Sorted(maps.Keys(names)), ", "))
 }
 
-// lineNumbers says on which line each key and table of the document begins. The
-// decoder tells positions of syntax errors only.
+// lineNumbers returns the line on which each key and table of the document begins. The decoder has positions only for
+// syntax errors.
 func lineNumbers(data []byte) map[string]int {
 	lines := map[string]int{}
 	var p unstable.Parser
@@ -144,8 +143,7 @@ func lineNumbers(data []byte) map[string]int {
 	return lines
 }
 
-// lineOf is the line of path, or of what it lies in: members of an inline table
-// have no line of their own.
+// lineOf is the line of path or of its parent: members of an inline table have no entry.
 func lineOf(lines map[string]int, path string) int {
 	for path != "" {
 		if n, ok := lines[path]; ok {
@@ -156,8 +154,8 @@ func lineOf(lines map[string]int, path string) int {
 	return 1
 }
 
-// overlayEnv takes the variables that belong to a section. Others that begin
-// with JUDGED_ (JUDGED_TOKEN of the client, JUDGED_TEST_REQUIRE) are not ours.
+// overlayEnv applies the variables that belong to a section. Others that begin with JUDGED_, such as JUDGED_TOKEN of
+// the client and JUDGED_TEST_REQUIRE, are ignored.
 func (c *Config) overlayEnv(env []string) error {
 	known, sections := map[string]key{}, map[string]bool{}
 	for _, k := range keys(c) {
@@ -175,7 +173,8 @@ func (c *Config) overlayEnv(env []string) error {
 				errs = append(errs, fmt.Errorf("environment variable %s: %w", name, err))
 			}
 		case inSection(sections, name):
-			errs = append(errs, fmt.Errorf("environment variable %s: unknown key; see configs/judged.toml for the keys, or unset it", name))
+			errs = append(errs, fmt.Errorf("environment variable %s: unknown key; see configs/judged.toml for the keys, "+
+				"or unset it", name))
 		}
 	}
 	return errors.Join(errs...)

@@ -10,7 +10,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// LogValue tells every setting under its key, without secrets.
+// LogValue lists every setting under its key, without secrets.
 func (c Config) LogValue() slog.Value {
 	c.Database.URL = redactURL(c.Database.URL)
 	var attrs []slog.Attr

@@ -1,8 +1,7 @@
 package config
 
-// Reloaded is c with those settings of next that can change while judged serves:
-// they are read for every request. Tokens cannot be done away with, nor asked for
-// where none were, since that decides who may reach the daemon at all.
+// Reloaded returns c with those settings of next that can change while judged serves, because they are read for every
+// request. Whether tokens are required cannot change: it decides who may reach the daemon at all.
 func (c Config) Reloaded(next Config) Config {
 	if c.HTTP.TokenFile != "" && next.HTTP.TokenFile != "" {
 		c.HTTP.TokenFile = next.HTTP.TokenFile
@@ -13,7 +12,7 @@ func (c Config) Reloaded(next Config) Config {
 	return c
 }
 
-// Differences are the keys whose values differ, in the order of the file.
+// Differences lists the keys whose values differ, in the order of the file.
 func Differences(a, b Config) []string {
 	var differ []string
 	other := keys(&b)

@@ -32,9 +32,12 @@ func TestReloaded(t *testing.T) {
 		t.Fatalf("%d of %d keys differ: %q", len(all), n, all)
 	}
 	then := now.Reloaded(next)
-	want := []string{"http.token_file", "limits.default.cpu_time", "limits.default.wall_time", "limits.default.memory", "limits.default.output",
-		"limits.default.stack", "limits.default.processes", "limits.max.cpu_time", "limits.max.wall_time", "limits.max.memory", "limits.max.output",
-		"limits.max.head", "limits.max.processes", "limits.max.tests", "limits.max.files", "limits.max.repeats", "repeats.policy",
+	want := []string{"http.token_file", "limits.default.cpu_time", "limits.default.wall_time", "limits.default.memory",
+		"limits.default.output",
+		"limits.default.stack", "limits.default.processes", "limits.max.cpu_time", "limits.max.wall_time",
+		"limits.max.memory", "limits.max.output",
+		"limits.max.head", "limits.max.processes", "limits.max.tests", "limits.max.files", "limits.max.repeats",
+		"repeats.policy",
 		"queue.max_waiting", "log.level"}
 	if diff := cmp.Diff(want, Differences(now, then)); diff != "" {
 		t.Errorf("what takes effect (-want +got):\n%s", diff)

@@ -19,7 +19,7 @@ import (
 // poolName is also part of notifications between hosts, which spaces delimit.
 var poolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// validator gathers every finding: an operator wants to correct a file once.
+// validator collects all errors, so that an operator can fix a file at once.
 type validator struct{ errs []error }
 
 func (v *validator) check(ok bool, key, format string, args ...any) {
@@ -28,8 +28,7 @@ func (v *validator) check(ok bool, key, format string, args ...any) {
 	}
 }
 
-// Validate checks every value. The error has one line per finding, each naming
-// the key and what to write instead.
+// Validate checks every value. The error has a line for each invalid value with the key and what to write instead.
 func (c Config) Validate() error {
 	v := &validator{}
 	v.check(c.DataDir != "", "data_dir", "empty; name a directory for jobs and blobs")
@@ -43,8 +42,10 @@ func (c Config) Validate() error {
 	between(v, "queue.max_deliver", c.Queue.MaxDeliver, 1, 100)
 	between(v, "retention.max_age", c.Retention.MaxAge, time.Minute, 100*365*24*time.Hour)
 	between(v, "retention.max_jobs", c.Retention.MaxJobs, 1, 10_000_000)
-	v.check(c.Canary.Interval == 0 || c.Canary.Interval >= time.Second, "canary.interval", "%s is too short; write at least \"1s\", or \"\" for never", c.Canary.Interval)
-	v.check(filepath.IsAbs(c.Tune.Journal), "tune.journal", "%q does not begin with /; write such as \"/run/judged/tune.json\"", c.Tune.Journal)
+	v.check(c.Canary.Interval == 0 || c.Canary.Interval >= time.Second, "canary.interval",
+		"%s is too short; write at least \"1s\", or \"\" for never", c.Canary.Interval)
+	v.check(filepath.IsAbs(c.Tune.Journal), "tune.journal",
+		"%q does not begin with /; write an absolute path such as \"/run/judged/tune.json\"", c.Tune.Journal)
 	oneOf(v, "log.level", c.Log.Level, "debug", "info", "warn", "error")
 	oneOf(v, "log.format", c.Log.Format, "text", "json")
 	return errors.Join(v.errs...)
@@ -52,7 +53,7 @@ func (c Config) Validate() error {
 
 func (v *validator) http(h HTTP) {
 	_, port, err := net.SplitHostPort(h.Listen)
-	v.check(err == nil, "http.listen", `%q is not HOST:PORT; write such as "127.0.0.1:8080"`, h.Listen)
+	v.check(err == nil, "http.listen", `%q is not HOST:PORT; write an address such as "127.0.0.1:8080"`, h.Listen)
 	if err == nil {
 		_, err := strconv.ParseUint(port, 10, 16)
 		v.check(err == nil, "http.listen", "port %q is not a number from 0 to 65535; 0 picks a free one", port)
@@ -65,16 +66,19 @@ func (v *validator) http(h HTTP) {
 func (v *validator) database(d Database) {
 	// The URL may hold a password: it is not repeated in the error.
 	ok := d.URL == "" || strings.HasPrefix(d.URL, "postgres://") || strings.HasPrefix(d.URL, "postgresql://")
-	v.check(ok, "database.url", `not the address of a PostgreSQL server; write such as "postgres://judged@10.0.0.5/judged", or "" for SQLite in the data directory`)
+	v.check(ok, "database.url",
+		`not the address of a PostgreSQL server; write such as "postgres://judged@10.0.0.5/judged", or "" for SQLite in the data directory`)
 }
 
 func (v *validator) slots(s Slots) {
 	between(v, "slots.width", s.Width, 1, 1024)
 	if len(s.CPUList) > 0 {
 		v.check(s.Width <= len(s.CPUList), "slots.width",
-			"%d CPUs per slot do not fit into the %d of slots.cpu_list; name more CPUs or a smaller width", s.Width, len(s.CPUList))
+			"%d CPUs per slot do not fit into the %d of slots.cpu_list; name more CPUs or a smaller width", s.Width,
+			len(s.CPUList))
 	}
-	v.check(poolName.MatchString(s.Pool), "slots.pool", "%q is not a name; use 1 to 64 letters, digits, - and _", s.Pool)
+	v.check(poolName.MatchString(s.Pool), "slots.pool", "%q is not a name; use 1 to 64 letters, digits, - and _",
+		s.Pool)
 	v.check(s.Class == "" || poolName.MatchString(s.Class), "slots.class",
 		"%q is not a name; use up to 64 letters, digits, - and _", s.Class)
 }
@@ -83,11 +87,11 @@ func (v *validator) sandbox(s Sandbox) {
 	oneOf(v, "sandbox.root", s.Root, "private", "host", "minimal")
 	between(v, "sandbox.work_size", s.WorkSize, 64<<10, 1<<40)
 	between(v, "sandbox.work_inodes", s.WorkInodes, 16, 10_000_000)
-	// Below 1000 live the host's own users; (uid_t)-1 and the top half of the
-	// range have meanings of their own.
+	// Users of the host have IDs below 1000; (uid_t)-1 and the top half of the range have special meanings.
 	between(v, "sandbox.uid_first", s.UIDFirst, 1000, 1<<31-2)
 	between(v, "sandbox.uid_count", s.UIDCount, 1, 1<<24)
-	v.check(s.UIDFirst+s.UIDCount <= 1<<31-1, "sandbox.uid_count", "uids end beyond 2147483646; lower uid_first or uid_count")
+	v.check(s.UIDFirst+s.UIDCount <= 1<<31-1, "sandbox.uid_count",
+		"the range ends beyond 2147483646; lower uid_first or uid_count")
 }
 
 func (v *validator) limits(l Limits) {

@@ -13,8 +13,10 @@ import (
 // FuzzParse holds the reader against one made of patterns and big numbers, and
 // both texts of a set against the set.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"", "0-3,7", "0x8c", "0xff,00000000", "0-6:2/4", "8191", "0-8191", "3-1", "0,,1", "(null)", "-1",
-		"0x0,00000000,00000001", "0x1,0000000", "0x" + strings.Repeat("f", 2048), "0x1" + strings.Repeat("0", 2048), "00000000000000000007", "1-\n2", "0X8C "} {
+	for _, s := range []string{"", "0-3,7", "0x8c", "0xff,00000000", "0-6:2/4", "8191", "0-8191", "3-1", "0,,1",
+		"(null)", "-1",
+		"0x0,00000000,00000001", "0x1,0000000", "0x" + strings.Repeat("f", 2048), "0x1" + strings.Repeat("0", 2048),
+		"00000000000000000007", "1-\n2", "0X8C "} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -24,7 +26,7 @@ func FuzzParse(f *testing.F) {
 		}
 		if err != nil {
 			if set != nil || !strings.HasPrefix(err.Error(), "parse CPU list "+strconv.Quote(s)+": ") {
-				t.Fatalf("Parse(%q) = %v beside error %v", s, set, err)
+				t.Fatalf("Parse(%q) = %v with error %v", s, set, err)
 			}
 			return
 		}

@@ -2,9 +2,8 @@ package cpuset
 
 import "slices"
 
-// Set is a set of logical CPU ids, sorted and without duplicates. The empty
-// set is nil, and every function here returns it so. A Set is never changed in
-// place: it may be shared.
+// Set is a set of logical CPU ids, sorted and without duplicates. The empty set is nil, and every function of this package
+// returns nil for it. A Set is never modified, so it may be shared.
 type Set []int
 
 // New is the set of ids, which may come in any order and more than once.

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// maxID is the largest CPU id that is read: Linux is built for at most 8192
-// CPUs (CONFIG_NR_CPUS on x86 with MAXSMP). It bounds what a typing error in a
-// range can cost.
+// maxID is the largest CPU id: Linux supports at most 8192 CPUs (CONFIG_NR_CPUS on x86 with MAXSMP). It bounds the cost of
+// a typing error in a range.
 const maxID = 8191
 
 // wordBits is the width of one word of the kernel's masks, whatever the width
@@ -39,8 +38,7 @@ func Parse(s string) (Set, error) {
 	return seen.set(), nil
 }
 
-// bitmap collects what a text names. It makes the cost of a text linear in its
-// length, even of one that names all CPUs over and over.
+// bitmap collects the ids in a text. It bounds the memory for a text that repeats CPUs.
 type bitmap [maxID + 1]bool
 
 func (b *bitmap) addList(list string) error {
@@ -58,7 +56,7 @@ func (b *bitmap) addList(list string) error {
 
 func parseRange(part string) (first, last int, err error) {
 	if strings.ContainsAny(part, ":/") {
-		return 0, 0, fmt.Errorf("%q has a stride, which is not read: name the CPUs one by one", part)
+		return 0, 0, fmt.Errorf("%q has a stride, which is not supported: list the CPUs one by one", part)
 	}
 	from, to, isRange := strings.Cut(part, "-")
 	if first, err = parseID(from); err != nil {
@@ -71,7 +69,7 @@ func parseRange(part string) (first, last int, err error) {
 		return 0, 0, err
 	}
 	if last < first {
-		return 0, 0, fmt.Errorf("range %q runs backwards: write %d-%d", part, last, first)
+		return 0, 0, fmt.Errorf("range %q is reversed: write %d-%d", part, last, first)
 	}
 	return first, last, nil
 }
@@ -88,9 +86,8 @@ func parseID(s string) (int, error) {
 	return int(id), nil
 }
 
-// addMask reads a mask without its 0x. One word may be as long as it likes, as
-// taskset prints it; in several words all but the first are 8 digits long, as
-// the kernel prints them, because a shorter one is more likely a lost digit.
+// addMask reads a mask without its 0x. A single word may have any length, as taskset prints it; of several words all but
+// the first have 8 digits, as the kernel prints them, because in a shorter one a digit is probably missing.
 func (b *bitmap) addMask(mask string) error {
 	words := strings.Split(mask, ",")
 	for _, w := range words[1:] {

@@ -4,7 +4,7 @@ package job
 // use it as a label.
 type Cause string
 
-// The causes. Catalogue explains them; package evidence holds the thresholds.
+// The causes. Catalogue explains them, package evidence has the thresholds.
 const (
 	CauseWait       Cause = "wait"
 	CauseForeign    Cause = "foreign"
@@ -27,18 +27,17 @@ const (
 	CauseNeighbours Cause = "neighbours"
 )
 
-// CauseEntry explains a cause. The help texts, the OpenAPI document and
-// deploy/HOST.md are made from these entries or tested against them.
+// CauseEntry explains a cause. The help texts and the OpenAPI document are
+// generated from these entries or tested against them.
 type CauseEntry struct {
 	Cause Cause  `json:"cause"`
 	Means string `json:"means"` // one sentence: what was seen
 	Short string `json:"short"` // the same of some runs: "2 had other tasks on the CPU"
-	// SelfMade says how a contestant's program can produce the cause by
-	// itself; empty when it cannot. A cause that it can produce explains
-	// nothing: nobody can buy a repeat.
+	// SelfMade says how a contestant's program can produce the cause by itself; empty if it cannot. A cause that a
+	// program can produce explains nothing, so that no program can get its runs repeated.
 	SelfMade string    `json:"self_made,omitempty"`
 	Adds     Lengthens `json:"lengthens"`
-	Remedy   string    `json:"remedy"` // what the operator does about it
+	Remedy   string    `json:"remedy"` // what the operator can do
 }
 
 // Explains reports whether the cause can explain why a run is over its limit.
@@ -64,35 +63,41 @@ func Catalogue() []CauseEntry {
 			"Keep other work off the slot's CPUs (checks sched-isolated, user-tasks)."},
 		{CauseForeign, "Other programs ran in user mode on the slot's CPUs.", "had other tasks on the CPU",
 			"", LengthensBoth,
-			"Isolate the slot's CPUs, or move the programs that judged doctor names (checks sched-isolated, user-tasks)."},
+			"Isolate the slot's CPUs, or move the programs that judged doctor names (checks sched-isolated, " +
+				"user-tasks)."},
 		{CauseSteal, "The hypervisor ran something else on a CPU of the slot.", "lost the CPU to the hypervisor",
 			"", LengthensBoth,
 			"Use dedicated CPUs or a host of your own (check steal)."},
 		{CauseMigrated, "The kernel moved the program to another CPU.", "moved between CPUs",
 			"threads that change their own affinity", LengthensCPU,
 			"Use slots of one CPU each (check sched-isolated)."},
-		{CauseIRQ, "Device interrupts, machine checks or interrupt handlers took time on the slot's CPUs.", "had device interrupts",
+		{CauseIRQ, "Device interrupts, machine checks or interrupt handlers took time on the slot's CPUs.",
+			"had device interrupts",
 			"input and output that ends in an interrupt on its CPU", LengthensBoth,
 			"Move device interrupts to the other CPUs (checks irq-affinity, irqbalance, ecc-mce)."},
 		{CauseTick, "There were more timer interrupts than the kernel's tick explains.", "had many timer interrupts",
-			"timers of its own, such as setitimer", LengthensBoth,
+			"its own timers, such as setitimer", LengthensBoth,
 			"Boot with nohz_full for the slot's CPUs (checks nohz-full, tick-probe)."},
 		{CauseIPI, "Other CPUs interrupted the slot's CPU.", "had interrupts from other CPUs",
 			"threads that change the memory map, or membarrier", LengthensBoth,
 			"Stop what changes memory maps or traces all CPUs (checks tracing-off, vm-noise)."},
-		{CauseThrottle, "The processor slowed down because of heat or power, or a CPU quota stopped the slot.", "had a throttled CPU",
+		{CauseThrottle, "The processor slowed down because of heat or power, or a CPU quota stopped the slot.",
+			"had a throttled CPU",
 			"", LengthensBoth,
-			"Improve cooling, and remove quotas above the slots (checks thermal-throttle, power-limit, cpu-throttle-config)."},
+			"Improve cooling, and remove quotas above the slots (checks thermal-throttle, power-limit, " +
+				"cpu-throttle-config)."},
 		{CauseMajfault, "The program waited for a page from a disk.", "waited for a disk",
 			"a mapping of a file that is not in memory", LengthensBoth,
 			"Give the host enough memory for its files and switch swap off (check swap)."},
 		{CauseFaultCost, "Page faults took more system time than they do on this host.", "had slow page faults",
 			"fork loops, or mapping and unmapping in turns", LengthensCPU,
 			"Switch off what makes page faults slow (checks thp, ksm, compaction, numa-balancing)."},
-		{CausePreempted, "The kernel took the program off its CPU in favour of another task.", "lost the CPU to other tasks",
+		{CausePreempted, "The kernel took the program off its CPU in favour of another task.",
+			"lost the CPU to other tasks",
 			"more threads than the slot has CPUs", LengthensBoth,
 			"Keep other work off the slot's CPUs (checks sched-isolated, user-tasks, kthreads)."},
-		{CauseSoftIRQ, "Network or disk work that the kernel had put off ran on the slot's CPUs.", "had network or disk work on the CPU",
+		{CauseSoftIRQ, "Network or disk work that the kernel had put off ran on the slot's CPUs.",
+			"had network or disk work on the CPU",
 			"traffic between its own sockets", LengthensBoth,
 			"Move network and disk work to the other CPUs (checks irq-affinity, net-rps-xps)."},
 		{CauseFrequency, "The CPU ran slower or faster than planned.", "had another CPU frequency",
@@ -110,10 +115,12 @@ func Catalogue() []CauseEntry {
 		{CauseRemote, "The program used memory of another NUMA node.", "used memory of another node",
 			"pages that it shares or moves between nodes", LengthensCPU,
 			"Give each slot enough memory on its own node (checks slot-mems, slot-one-node, numa-balancing)."},
-		{CauseCanary, "A reference kernel right before or after the run took longer or shorter than it does on this host.", "had a reference kernel off its usual time",
+		{CauseCanary, "A reference kernel right before or after the run took longer or shorter than it does on this " +
+			"host.", "had a reference kernel off its usual time",
 			"", LengthensCPU,
 			"Find out what changed on the host: judged doctor, then the metric judged_canary_deviation_ratio."},
-		{CauseNeighbours, "Other CPUs of the slot's cache and memory domain were busy with work that is not judged's.", "had busy neighbours",
+		{CauseNeighbours, "Other CPUs of the slot's cache and memory domain were busy with work that is not judged's.",
+			"had busy neighbours",
 			"", LengthensCPU,
 			"Move that work to another host, or give each cache domain one slot (check llc-private)."},
 	}
@@ -138,7 +145,7 @@ func Explain(c Cause) (CauseEntry, bool) {
 	return CauseEntry{}, false
 }
 
-// Meaning is a word of a report and what it means.
+// Meaning is a word in a report and what it means.
 type Meaning struct {
 	Word  string `json:"word"`
 	Means string `json:"means"`
@@ -159,8 +166,7 @@ func WordLists() []WordList {
 	}
 }
 
-// Confidence says how far a time verdict can be trusted. Noise is never a
-// verdict.
+// Confidence says how far a time verdict can be trusted.
 type Confidence string
 
 // The confidences.
@@ -177,7 +183,8 @@ func Confidences() []Meaning {
 		{string(OneRun), "One run decided; its time is far from the limit."},
 		{string(Stable), "Repeats agree."},
 		{string(Borderline), "Runs are on both sides of the limit, or so close to it that one run proves nothing."},
-		{string(Noisy), "Repeats differ by more than usual, or noise may explain the verdict and more runs did not settle it."},
+		{string(Noisy), "Repeats differ by more than usual, or noise may explain the verdict and more runs did not " +
+			"settle it."},
 	}
 }
 
@@ -198,7 +205,8 @@ func Deciders() []Meaning {
 		{ByFirst, "The first run was enough."},
 		{ByFixed, "The number of runs was given; their median decided, or the fastest under policy min."},
 		{ByQuorum, "Enough runs were within the limit: two, or one under policy min."},
-		{ByClear, "No run was within the limit, and either two were clearly over it or one was stopped far beyond it with nothing that explains the excess."},
+		{ByClear, "No run was within the limit, and either two were clearly over it or one was stopped far beyond it " +
+			"with nothing that explains the excess."},
 		{ByMajority, "Four runs were over the limit."},
 		{ByBudget, "No more runs were allowed; the runs so far decided."},
 		{ByVerdict, "No time decided: the verdict of a run, such as RTE or MLE, did."},

@@ -1,8 +1,6 @@
-// Package job is the model: what a platform asks for (Job), what a run was
-// (Run, Evidence), what was decided from it (Verdict, Timing) and how all of
-// that is told (Report). It holds the JSON names and nothing that acts.
+// Package job is the data model with its JSON names: what a platform submits (Job), what a run was (Run, Evidence), what
+// was decided from it (Verdict, Timing), and the report about all of that (Report).
 //
-// Times are integers in nanoseconds and sizes integers in bytes wherever they
-// leave Go. A value that could not be measured is a nil pointer and absent in
-// JSON; zero means measured and zero.
+// Outside of Go times are integers in nanoseconds and sizes are integers in bytes. A value that could not be measured is a
+// nil pointer and absent in JSON; zero means measured and zero.
 package job

@@ -2,7 +2,7 @@ package job
 
 import "time"
 
-// Event is one step of a job, as the event feed tells it. The last event of a
+// Event is one step of a job in the event feed. The last event of a
 // job carries its whole report.
 type Event struct {
 	Seq    uint64      `json:"seq"` // position in the feed, set by the store; resume after it

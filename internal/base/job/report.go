@@ -7,7 +7,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// State is where a job is on its way.
+// State is the state of a job.
 type State string
 
 // The states. A job only moves down this list; done and cancelled are final.
@@ -21,7 +21,7 @@ const (
 // Final reports whether a job in this state never changes again.
 func (s State) Final() bool { return s == Done || s == CancelledState }
 
-// Report is everything that is told about a job, from its acceptance on.
+// Report is what judged reports about a job, from its acceptance on.
 type Report struct {
 	ID            string            `json:"id,omitempty"`
 	State         State             `json:"state"`
@@ -62,8 +62,7 @@ type TestReport struct {
 	StderrHead *string        `json:"stderr_head,omitempty"`
 	Timing     *Timing        `json:"timing,omitempty"`
 	Runs       []Run          `json:"runs,omitempty"`
-	// Agree says that the runs agreed on everything but time. The report
-	// tells it of the whole job, as deterministic.
+	// Agree says that the runs agreed on everything but time. The report has it for the whole job, as deterministic.
 	Agree bool `json:"-"`
 }
 
@@ -73,7 +72,7 @@ type Exit struct {
 	Signal string `json:"signal,omitempty"` // SIGSEGV, SIGKILL, …
 }
 
-// CheckReport is what the checker said.
+// CheckReport is the result of the checker.
 type CheckReport struct {
 	Verdict Verdict  `json:"verdict"`
 	Message string   `json:"message,omitempty"`
@@ -92,13 +91,13 @@ type Timing struct {
 	SpreadRatio *float64       `json:"spread_ratio,omitempty"` // spread / median; absent when the median is 0
 	MAD         *time.Duration `json:"mad_ns,omitempty"`       // median absolute deviation, unscaled; absent below 3 runs
 	Sigma       *time.Duration `json:"sigma_ns,omitempty"`     // standard deviation, estimated from MAD; absent below 3 runs
-	// Interval is where the true median is, with a confidence next to 95 %,
-	// whatever the distribution: two order statistics. Absent below 6 runs.
+	// Interval contains the true median with a confidence near 95 %, with any distribution: two order statistics. It is
+	// absent with fewer than 6 runs.
 	Interval    *[2]time.Duration `json:"interval_ns,omitempty"`
 	Limit       time.Duration     `json:"limit_ns"`
 	MarginRatio float64           `json:"margin_ratio"` // (limit - deciding value) / limit; negative is over
-	// Guard is the half width of the band around the limit within which one run
-	// is not believed: what the pool's canaries have shown, or a static value.
+	// Guard is the half width of the band around the limit within which one run proves nothing: learned from the pool's
+	// reference kernels, or a static value.
 	Guard        time.Duration `json:"guard_ns"`
 	GuardLearned bool          `json:"guard_learned"`
 	Policy       Policy        `json:"policy"`
@@ -119,31 +118,29 @@ type Run struct {
 	Explained  Explained      `json:"explained,omitzero"`
 	Kept       bool           `json:"kept"`
 	Evidence   Evidence       `json:"evidence"`
-	// Reading is the time that the counters of the evidence took to read. It
-	// is a metric only.
+	// Reading is the time that it took to read the counters of the evidence. It is a metric only.
 	Reading time.Duration `json:"-"`
-	// Overhead is the time that judged itself needed for this run outside of
-	// it: preparing, reading counters, taking down. It is a metric only.
+	// Overhead is the time that judged needed for the run in addition to it: preparing the sandbox, reading counters,
+	// cleaning up. It is a metric only.
 	Overhead time.Duration `json:"-"`
 }
 
-// Explained is the most that noise can have added to a run: causes that no
-// program can produce by itself, each with a bound. A run over a limit is set aside
-// only if it is within the limit without what is explained.
+// Explained bounds what noise can have added to a run: causes that no program can produce by itself, each with a bound. A
+// run over a limit is discarded only if it is within the limit without that time.
 type Explained struct {
 	CPUTime  time.Duration `json:"cpu_time_ns"`
-	WallTime time.Duration `json:"wall_time_ns"` // the lengthening of CPU time among it
+	WallTime time.Duration `json:"wall_time_ns"` // includes what was added to CPU time
 	Causes   []Explanation `json:"causes,omitempty"`
 }
 
-// Explanation is the part of one cause.
+// Explanation is the bound of one cause.
 type Explanation struct {
 	Cause    Cause         `json:"cause"`
 	CPUTime  time.Duration `json:"cpu_time_ns"`
 	WallTime time.Duration `json:"wall_time_ns"`
 }
 
-// Add puts one more cause to the others.
+// Add adds a cause, unless it explains nothing.
 func (e *Explained) Add(c Cause, cpu, wall time.Duration) {
 	if cpu <= 0 && wall <= 0 {
 		return
@@ -152,7 +149,7 @@ func (e *Explained) Add(c Cause, cpu, wall time.Duration) {
 	e.Causes = append(e.Causes, Explanation{c, cpu, wall})
 }
 
-// Except is what is explained when some causes do not count.
+// Except returns what the other causes explain.
 func (e Explained) Except(causes ...Cause) Explained {
 	var rest Explained
 	for _, x := range e.Causes {
@@ -163,16 +160,14 @@ func (e Explained) Except(causes ...Cause) Explained {
 	return rest
 }
 
-// Evidence is what was seen of a run's surroundings. Every member may be
-// absent: not every kernel shows every counter.
+// Evidence is what was measured about a run's surroundings. Every member may be absent: not every kernel has every counter.
 type Evidence struct {
 	RunDelay        *time.Duration `json:"run_delay_ns,omitempty"`         // /proc/PID/schedstat, field 2, of the first process
 	ForeignTime     *time.Duration `json:"foreign_time_ns,omitempty"`      // time on the slot's CPUs that was not the run's
-	ForeignUserTime *time.Duration `json:"foreign_user_time_ns,omitempty"` // of it, the part in user mode, in ticks of 10 ms: no kernel work on the run's behalf
+	ForeignUserTime *time.Duration `json:"foreign_user_time_ns,omitempty"` // its part in user mode, in ticks of 10 ms: excludes work of the kernel for the run
 	StealTime       *time.Duration `json:"steal_time_ns,omitempty"`        // /proc/stat, in ticks of 10 ms
-	// NeighboursBusy is the time that programs that are not judged's ran in user mode on
-	// the other CPUs of the slot's cache and memory domain, as a part of the wall time, at
-	// most 1.
+	// NeighboursBusy is the time of other programs than judged in user mode on the other CPUs of the slot's cache and NUMA
+	// node, as a part of the wall time, at most 1.
 	NeighboursBusy      *float64         `json:"neighbours_busy_ratio,omitempty"`
 	VoluntarySwitches   *int64           `json:"voluntary_switches,omitempty"`
 	InvoluntarySwitches *int64           `json:"involuntary_switches,omitempty"`
@@ -185,7 +180,7 @@ type Evidence struct {
 
 	Pressure         *time.Duration `json:"cpu_pressure_ns,omitempty"`   // cpu.pressure of the run, some: any of its threads waited for a CPU
 	IRQPressure      *time.Duration `json:"irq_pressure_ns,omitempty"`   // irq.pressure of the run, full: interrupts took its CPUs
-	Refaults         *int64         `json:"refaults,omitempty"`          // pages of the run that were thrown out of memory and came back
+	Refaults         *int64         `json:"refaults,omitempty"`          // pages of the run that were evicted and read again
 	LimitHits        *int64         `json:"limit_hits,omitempty"`        // how often the run was at its memory limit
 	NUMAMigrations   *int64         `json:"numa_migrations,omitempty"`   // pages of the run that the kernel moved between nodes
 	Swapped          *int64         `json:"swapped_pages,omitempty"`     // in and out, of the whole host
@@ -201,7 +196,7 @@ type Evidence struct {
 	ReferenceCycles *int64   `json:"reference_cycles,omitempty"`
 	CacheMisses     *int64   `json:"cache_misses,omitempty"` // of the last level
 
-	// Of everybody behind the slot's L3 cache, by resctrl.
+	// Of all CPUs of the slot's L3 cache, by resctrl.
 	L3Traffic   *units.Bytes `json:"l3_traffic_bytes,omitempty"`   // to and from memory
 	L3Remote    *units.Bytes `json:"l3_remote_bytes,omitempty"`    // of it, memory of other nodes
 	L3Occupancy *units.Bytes `json:"l3_occupancy_bytes,omitempty"` // of the cache, at the end
@@ -219,7 +214,7 @@ type Host struct {
 	Doctor      *DoctorHost `json:"doctor,omitempty"`
 }
 
-// DoctorHost is doctor's last word in short.
+// DoctorHost summarizes doctor's last report.
 type DoctorHost struct {
 	Ready  bool     `json:"ready"`
 	Failed []string `json:"failed"` // never null

@@ -1,6 +1,6 @@
 package job
 
-// Verdict is what became of a run, a test or a job. The empty Verdict means
+// Verdict is the result of a run, a test or a job. The empty Verdict means
 // not decided yet.
 type Verdict string
 

@@ -2,9 +2,8 @@ package text
 
 import "strings"
 
-// Natural compares names as people order them: a run of digits counts as a
-// number, so that "2" comes before "10". Names that differ only in leading
-// zeros keep the order of their bytes.
+// Natural compares names in natural order: digits count as a number, so that "2" comes before "10". Names that differ only
+// in leading zeros are in byte order.
 func Natural(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {

@@ -6,10 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Wrap breaks text at spaces into lines of at most width characters, the later
-// ones indented by hang. A word that is longer than a line, such as a list of
-// many CPUs, is cut. Characters that cannot be shown become spaces: names of
-// processes, say, are not ours.
+// Wrap breaks text at spaces into lines of at most width characters. Lines after the first are indented by hang. A word
+// that is longer than a line, such as a list of many CPUs, is cut. Unprintable characters become spaces: the text may hold
+// names of processes, for instance.
 func Wrap(text string, width, hang int) []string {
 	if utf8.RuneCountInString(text) <= width && utf8.ValidString(text) && !strings.ContainsFunc(text, control) {
 		return []string{text}
@@ -46,6 +45,5 @@ func Wrap(text string, width, hang int) []string {
 	return lines
 }
 
-// control is what could steer a terminal or mislead who reads it: marks of
-// direction turn text around.
+// control matches what could control a terminal or mislead a reader, such as marks that reverse the direction of text.
 func control(c rune) bool { return !unicode.IsPrint(c) }

@@ -16,14 +16,14 @@ var binary = [...]struct {
 	{"EiB", 60}, {"PiB", 50}, {"TiB", 40}, {"GiB", 30}, {"MiB", 20}, {"KiB", 10},
 }
 
-// maxFraction is how many digits after the point are read. 10^18 is the
-// largest power of ten below 2^63; 18 digits tell single bytes of an EiB apart.
+// maxFraction is the maximum number of digits after the point. 10^18 is the largest power of ten below 2^63, and 18 digits
+// distinguish single bytes of an EiB.
 const maxFraction = 18
 
 // ParseBytes reads a size: a number, with or without a fraction, and one of B,
-// KiB, MiB, GiB, TiB, PiB, EiB; without a unit the number is of bytes. What a
-// fraction leaves of a byte is cut off, so a limit is never larger than
-// written. Errors name the text and what to write instead.
+// KiB, MiB, GiB, TiB, PiB, EiB; without a unit the number is in bytes. Fractions
+// of a byte are cut off, so that a limit is never larger than written. Errors
+// name the text and what to write instead.
 func ParseBytes(s string) (Bytes, error) {
 	number, unit := split(strings.TrimSpace(s))
 	shift, err := shiftOf(unit)
@@ -66,8 +66,7 @@ func shiftOf(unit string) (uint, error) {
 	return 0, fmt.Errorf("unknown unit %q: write B, KiB, MiB, GiB, TiB, PiB or EiB", unit)
 }
 
-// scale is number times 2^shift, without ever leaving integers: a float64
-// holds 53 bits, a size has 63.
+// scale is number times 2^shift in integers: a float64 has 53 bits, a size 63.
 func scale(number string, shift uint) (Bytes, error) {
 	whole, fraction, hasFraction := strings.Cut(number, ".")
 	switch {
@@ -110,9 +109,8 @@ func fractionOf(digits string, shift uint) uint64 {
 	return quotient
 }
 
-// String is the shortest text that ParseBytes reads back to exactly b, the
-// larger unit where two are equally short: 256MiB, 1.5GiB, 1000B. A negative
-// number, which ParseBytes refuses, is told in bytes.
+// String is the shortest text that ParseBytes reads as exactly b, with the larger unit where two are equally short: 256MiB,
+// 1.5GiB, 1000B. A negative number, which ParseBytes refuses, is in bytes.
 func (b Bytes) String() string {
 	best := strconv.FormatInt(int64(b), 10) + "B"
 	if b < 0 {

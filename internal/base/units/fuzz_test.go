@@ -11,8 +11,10 @@ import (
 // FuzzParseBytes holds the reader against fractions of any size, and the text of
 // a number against the number.
 func FuzzParseBytes(f *testing.F) {
-	for _, s := range []string{"", "512", "512B", "1.5GiB", "64KB", "-1", "8EiB", "7.999999999999999999EiB", "1 MiB", "0.1KiB", "1e9",
-		"00000000000000000000000001", "9223372036854775807", "9223372036854775808B", "0.0000000000000000001KiB", "1.KiB", ".1KiB", "1\u00a0MiB", "+1"} {
+	for _, s := range []string{"", "512", "512B", "1.5GiB", "64KB", "-1", "8EiB", "7.999999999999999999EiB", "1 MiB",
+		"0.1KiB", "1e9",
+		"00000000000000000000000001", "9223372036854775807", "9223372036854775808B", "0.0000000000000000001KiB",
+		"1.KiB", ".1KiB", "1\u00a0MiB", "+1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

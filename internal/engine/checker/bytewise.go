@@ -2,7 +2,7 @@ package checker
 
 import "bytes"
 
-// compareExact returns the first byte that differs, nil for none.
+// compareExact returns the first byte that differs, or nil.
 func compareExact(out, ans *source) *difference {
 	line := int64(1)
 	for {
@@ -18,8 +18,8 @@ func compareExact(out, ans *source) *difference {
 	}
 }
 
-// compareLines returns the first line that differs in more than the white space
-// at its end, nil for none. Only lines of white space may follow the shorter side.
+// compareLines returns the first line that differs in more than the white space at its end, or nil. Only lines of white
+// space may follow the end of the shorter side.
 func compareLines(out, ans *source) *difference {
 	line := int64(1)
 	for {
@@ -42,7 +42,7 @@ func compareLines(out, ans *source) *difference {
 	}
 }
 
-// onlySpace is compareLines for where at least one side has ended.
+// onlySpace continues compareLines where at least one side has ended.
 func onlySpace(out, ans *source, line int64) *difference {
 	rest, shorter := out, ans
 	if out.ended() {
@@ -87,8 +87,7 @@ func countSkip(s *source) (lines int64) {
 	return lines
 }
 
-// What ends a quotation: nothing in exact, where white space matters, the
-// newline in lines.
+// The bytes that end a quotation: none in exact, where white space matters, the newline in lines.
 var (
 	nothing = [256]bool{}
 	newline = [256]bool{'\n': true}

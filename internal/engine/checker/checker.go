@@ -16,8 +16,7 @@ type Checker interface {
 	// Check reads output and answer until they differ or end. The report's
 	// verdict is AC or WA; with WA its message names the place of the first
 	// difference and quotes both sides, escaped and cut to a few dozen bytes.
-	// The error is not nil only if one side could not be read or ctx ended;
-	// the report is then worthless.
+	// The error is not nil only if one side could not be read or ctx ended. The report is then invalid.
 	Check(ctx context.Context, output, answer io.Reader) (job.CheckReport, error)
 	// String is the kind, as Parse accepts it.
 	String() string
@@ -98,8 +97,7 @@ type builtin struct {
 	compare comparison
 }
 
-// bufferSize bounds the memory of a check, twice: one buffer a side. It is also the
-// longest number that float:EPS takes for one.
+// bufferSize is the memory for each side of a check. It is also the length of the longest number of float:EPS.
 const bufferSize = 64 << 10
 
 // String is the kind.
@@ -110,8 +108,7 @@ func (b builtin) Check(ctx context.Context, output, answer io.Reader) (job.Check
 	out := newSource(ctx, "output", output, bufferSize)
 	ans := newSource(ctx, "answer", answer, bufferSize)
 	diff := b.compare(out, ans)
-	// A read that failed looks like an early end to the comparison, so errors
-	// come before what it found.
+	// The comparison takes a failed read for the end of the stream, so errors are tested first.
 	if err := errors.Join(out.failure(), ans.failure()); err != nil {
 		return job.CheckReport{}, err
 	}

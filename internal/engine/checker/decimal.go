@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// decimal is a number as written, in one form for all ways of writing it:
+// decimal is a number in a normal form, exact as it was written:
 // ±0.DIGITS · 10^exp, DIGITS without zeros at either end. Zero has no digits and no sign.
 type decimal struct {
 	negative bool
@@ -14,11 +14,10 @@ type decimal struct {
 	exp      int64 // of the first digit, saturating
 }
 
-// maxDigits is where a number is cut off: a relative error below 1e-99.
+// maxDigits is the length to which a number is cut, with a relative error below 1e-99.
 const maxDigits = 100
 
-// maxExponent is where a written exponent saturates: beyond any that matters, and far
-// enough from overflowing an int64.
+// maxExponent is where an exponent saturates: beyond any that matters, and too small to overflow an int64 in sums.
 const maxExponent = 1 << 56
 
 // parse reads a number by the grammar of the ICPC package format 2025-09 and reports
@@ -95,7 +94,7 @@ func exponent(text []byte) (exp int64, ok bool) {
 	return exp, len(digits) > 0 && len(rest) == 0
 }
 
-// finish brings the number into its one form.
+// finish brings the number into normal form.
 func (d *decimal) finish(exp int64) {
 	for d.n > 0 && d.digits[d.n-1] == '0' {
 		d.n--
@@ -121,7 +120,7 @@ func (d *decimal) float64() float64 {
 	text = append(text, d.digits[:d.n]...)
 	text = append(text, 'e')
 	text = strconv.AppendInt(text, d.exp, 10)
-	// The only error is a range error, and then the value is what is wanted: ±Inf.
+	// The only error is a range error. The value is ±Inf then, as it should be.
 	f, _ := strconv.ParseFloat(string(text), 64)
 	return f
 }

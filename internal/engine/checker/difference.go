@@ -5,16 +5,15 @@ import (
 	"strconv"
 )
 
-// What is quoted of a side: a little of what stood before the difference, and
-// what follows it, both within the token or line.
+// How much of a side is quoted before and after the difference, within the token or line.
 const (
 	lookback  = 24 // bytes before, and one more to know that something was left out
 	before    = lookback - 1
 	lookahead = 40
 )
 
-// difference is the first place where the sides differ. Each side's pos stands
-// on its first byte that differs, or at its end.
+// difference is the first place where the sides differ. The pos of each side is that of its first different byte, or its
+// end.
 type difference struct {
 	unit   string     // token, line
 	number int64      // of the unit, from 1
@@ -22,7 +21,7 @@ type difference struct {
 	bounds *[256]bool // bytes that end a quotation
 }
 
-// message says where, and what both sides have there. Offsets count bytes from 0.
+// message says where the difference is and quotes both sides. Offsets are in bytes from 0.
 func (d *difference) message(out, ans *source) string {
 	place := fmt.Sprintf("%s %d, offset %d", d.unit, d.number, out.offset())
 	if out.offset() != ans.offset() {
@@ -62,7 +61,7 @@ func (d *difference) start(s *source) (from int, cut bool) {
 	return from, false
 }
 
-// stop is where the quotation ends, and whether the unit goes on.
+// stop is where the quotation ends, and whether it cuts the unit.
 func (d *difference) stop(s *source) (to int, cut bool) {
 	to = s.pos
 	for to < s.end && !d.bounds[s.buf[to]] {

@@ -1,10 +1,7 @@
-// Package checker compares what a program printed with the answer: token by
-// token, byte for byte, line by line, or with a tolerance for numbers.
+// Package checker compares the output of a program with the answer: token by token, byte for byte, line by line, or with a
+// tolerance for numbers.
 //
-// Here belong the comparisons that judged does itself. They stream: neither
-// side is ever held in memory, whatever the length of a token or a line. What
-// does not belong here: where output and answer come from, and what a verdict
-// means for a job.
+// The comparisons read both sides as streams: memory does not grow with the length of a token, a line or a file.
 //
 // The kinds, as Parse reads them:
 //
@@ -16,8 +13,8 @@
 //     the end of the file are ignored, so CR LF equals LF.
 //   - float:EPS: as tokens, but where the answer's token is a number, the
 //     output's must be one too and lie within EPS of it, absolutely or
-//     relative to the answer. Numbers are what the ICPC format of 2025-09 calls
-//     so: [+-]?([0-9]*\.[0-9]+|[0-9]+\.|[0-9]+)([Ee][+-]?[0-9]+)?, hence no
+//     relative to the answer. Numbers are those of the ICPC format of 2025-09:
+//     [+-]?([0-9]*\.[0-9]+|[0-9]+\.|[0-9]+)([Ee][+-]?[0-9]+)?, hence no
 //     infinities, no NaN, no hexadecimal. The comparison is exact in decimal; the
 //     bound itself is accepted.
 //

@@ -41,7 +41,8 @@ func FuzzLines(f *testing.F) {
 
 func FuzzFloat(f *testing.F) {
 	seed(f)
-	for _, s := range [][2]string{{"1.0000001", "1"}, {"1e-7 .5", "0 0.5"}, {"1e400", "10e399"}, {"-0", "0."}, {"1.e+0", "1E-0"}, {"1e", "1"}, {"nan", "1"}, {"0x1", "1"}} {
+	for _, s := range [][2]string{{"1.0000001", "1"}, {"1e-7 .5", "0 0.5"}, {"1e400", "10e399"}, {"-0", "0."},
+		{"1.e+0", "1E-0"}, {"1e", "1"}, {"nan", "1"}, {"0x1", "1"}} {
 		f.Add([]byte(s[0]), []byte(s[1]))
 	}
 	bound, err := parseTolerance("1e-6")
@@ -64,7 +65,8 @@ func FuzzFloat(f *testing.F) {
 
 // FuzzParse holds that a kind is refused by its name or is what it says.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"tokens", "exact", "lines", "float:1e-6", "float:", "float:1e-400", "float:.5E+0", "float:nan", "float:0x1p1", "float:1e99999999999999999999", "\x00"} {
+	for _, s := range []string{"tokens", "exact", "lines", "float:1e-6", "float:", "float:1e-400", "float:.5E+0",
+		"float:nan", "float:0x1p1", "float:1e99999999999999999999", "\x00"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, kind string) {
@@ -115,7 +117,8 @@ func hold(t *testing.T, compare func(output, answer *source) *difference, output
 			continue
 		}
 		message := diff.message(out, ans)
-		if !utf8.ValidString(message) || len(message) > 1000 || out.offset() > int64(len(output)) || ans.offset() > int64(len(answer)) {
+		if !utf8.ValidString(message) || len(message) > 1000 || out.offset() > int64(len(output)) ||
+			ans.offset() > int64(len(answer)) {
 			t.Fatalf("%s: bad message %q", name, message)
 		}
 	}

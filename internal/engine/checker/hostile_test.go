@@ -25,17 +25,28 @@ func TestHostileOutputs(t *testing.T) {
 		want           job.Verdict
 	}{
 		{"one token", "tokens", func() io.Reader { return endless("a", size) }, text("a"), job.WrongAnswer},
-		{"one token in another case", "tokens", func() io.Reader { return endless("aB", size) }, func() io.Reader { return endless("Ab", size) }, job.Accepted},
-		{"white space before the token", "tokens", func() io.Reader { return io.MultiReader(endless(" \n", size), text("a")()) }, text("a"), job.Accepted},
+		{"one token in another case", "tokens", func() io.Reader { return endless("aB", size) },
+			func() io.Reader { return endless("Ab", size) }, job.Accepted},
+		{"white space before the token", "tokens",
+			func() io.Reader { return io.MultiReader(endless(" \n", size), text("a")()) }, text("a"), job.Accepted},
 		{"only white space", "lines", func() io.Reader { return endless("\r\n \t", size) }, text("x"), job.WrongAnswer},
 		{"one line", "lines", func() io.Reader { return endless("a ", size) }, text("a a"), job.WrongAnswer},
-		{"one line that ends in white space", "lines", func() io.Reader { return io.MultiReader(text("a")(), endless(" ", size)) }, text("a\n"), job.Accepted},
-		{"one line, exact", "exact", func() io.Reader { return endless("a", size) }, func() io.Reader { return endless("a", size-1) }, job.WrongAnswer},
+		{"one line that ends in white space", "lines",
+			func() io.Reader { return io.MultiReader(text("a")(), endless(" ", size)) }, text("a\n"), job.Accepted},
+		{"one line, exact", "exact", func() io.Reader { return endless("a", size) },
+			func() io.Reader { return endless("a", size-1) }, job.WrongAnswer},
 		{"a number of a hundred million digits", "float:1e-6", nines, text("1"), job.WrongAnswer},
 		{"the same", "float:1e-6", nines, nines, job.Accepted},
-		{"a fraction of as many", "float:1e-6", func() io.Reader { return io.MultiReader(text("0.")(), endless("3", size)) }, text("0.333333333"), job.WrongAnswer},
-		{"an exponent of as many", "float:1e-6", func() io.Reader { return io.MultiReader(text("1e")(), endless("9", size)) }, text("1"), job.WrongAnswer},
-		{"many numbers", "float:1e-6", func() io.Reader { return endless("1e9 ", size/20) }, func() io.Reader { return endless("1000000000 ", size/20*11/4) }, job.Accepted},
+		{"a fraction of as many", "float:1e-6", func() io.Reader {
+			return io.MultiReader(text("0.")(),
+				endless("3", size))
+		}, text("0.333333333"), job.WrongAnswer},
+		{"an exponent of as many", "float:1e-6", func() io.Reader {
+			return io.MultiReader(text("1e")(),
+				endless("9", size))
+		}, text("1"), job.WrongAnswer},
+		{"many numbers", "float:1e-6", func() io.Reader { return endless("1e9 ", size/20) },
+			func() io.Reader { return endless("1000000000 ", size/20*11/4) }, job.Accepted},
 		{"escapes", "exact", func() io.Reader { return endless("\x1b[2J\xff\u202e", size) }, text(""), job.WrongAnswer},
 	}
 	for _, tt := range tests {
@@ -45,7 +56,8 @@ func TestHostileOutputs(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			got, err := c.Check(t.Context(), tt.output(), tt.answer())
 			runtime.ReadMemStats(&after)
-			if err != nil || got.Verdict != tt.want || len(got.Message) > 1000 || strings.ContainsFunc(got.Message, func(r rune) bool { return r < ' ' }) {
+			if err != nil || got.Verdict != tt.want || len(got.Message) > 1000 ||
+				strings.ContainsFunc(got.Message, func(r rune) bool { return r < ' ' }) {
 				t.Errorf("%s %q, %v", got.Verdict, got.Message, err)
 			}
 			if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
@@ -63,8 +75,10 @@ func text(s string) func() io.Reader { return func() io.Reader { return strings.
 // TestNumbersThatAreNone holds that words for numbers are text: equal to
 // themselves in any case, and near to nothing.
 func TestNumbersThatAreNone(t *testing.T) {
-	for _, word := range []string{"nan", "NaN", "-nan", "nan(0x1)", "inf", "-Inf", "Infinity", "0x1p-1022", "0X1.8P1", "1e", "1e+", "--1", "1_000", "1,5", "١", "1e1e1", "0x10", "+", ".", "e5", "1d0", "1f"} {
-		for answer, want := range map[string]job.Verdict{word: job.Accepted, "0": job.WrongAnswer, "1": job.WrongAnswer, "16": job.WrongAnswer, "inf1": job.WrongAnswer} {
+	for _, word := range []string{"nan", "NaN", "-nan", "nan(0x1)", "inf", "-Inf", "Infinity", "0x1p-1022", "0X1.8P1",
+		"1e", "1e+", "--1", "1_000", "1,5", "١", "1e1e1", "0x10", "+", ".", "e5", "1d0", "1f"} {
+		for answer, want := range map[string]job.Verdict{word: job.Accepted, "0": job.WrongAnswer, "1": job.WrongAnswer,
+			"16": job.WrongAnswer, "inf1": job.WrongAnswer} {
 			if got := check(t, "float:1e300", word, answer); got.Verdict != want {
 				t.Errorf("%q against %q: %s, want %s", word, answer, got.Verdict, want)
 			}
@@ -85,7 +99,8 @@ func TestWorkIsLinear(t *testing.T) {
 		{"short tokens", "tokens", "a B ", "A b "},
 		{"numbers", "float:1e-6", "1.0 ", "1.00000 "},
 		{"numbers that need every digit", "float:1e-6", "1.000001 ", "1.00000 "},
-		{"numbers as long as the buffer", "float:1e-6", strings.Repeat("1", 65_000) + " ", strings.Repeat("1", 64_999) + "1.0 "},
+		{"numbers as long as the buffer", "float:1e-6", strings.Repeat("1", 65_000) + " ", strings.Repeat("1", 64_999) +
+			"1.0 "},
 		{"one number", "float:1e-6", "7", "7"},
 		{"white space at line ends", "lines", "a" + strings.Repeat(" ", 5000) + "\n", "a\n"},
 		{"empty lines", "lines", "\n", "\n"},
@@ -97,7 +112,8 @@ func TestWorkIsLinear(t *testing.T) {
 				best := time.Duration(math.MaxInt64)
 				for range 3 {
 					begin := threadTime(t)
-					got, err := c.Check(t.Context(), endless(tt.output, repeats*int64(len(tt.output))), endless(tt.answer, repeats*int64(len(tt.answer))))
+					got, err := c.Check(t.Context(), endless(tt.output, repeats*int64(len(tt.output))),
+						endless(tt.answer, repeats*int64(len(tt.answer))))
 					best = min(best, threadTime(t)-begin)
 					if err != nil || got.Verdict != job.Accepted {
 						t.Fatalf("%s %q, %v", got.Verdict, got.Message, err)

@@ -13,23 +13,22 @@ import (
 //	buf:  [ lookback | unread ........ | free ]
 //	                 ^pos              ^end
 //
-// fill keeps the last bytes before pos, so that a difference can be quoted with what
-// stood before it.
+// fill keeps the last bytes before pos, so that they can be quoted with a difference.
 type source struct {
 	name     string
-	ctx      context.Context // one check's; asked before every read
+	ctx      context.Context // of the check; its error is tested before each read
 	r        io.Reader
 	buf      []byte
 	pos, end int
 	base     int64 // offset of buf[0] in the stream
-	err      error // why nothing more comes; io.EOF is the good end
+	err      error // of the last read; io.EOF at the end of the stream
 }
 
 func newSource(ctx context.Context, name string, r io.Reader, size int) *source {
 	return &source{name: name, ctx: ctx, r: r, buf: make([]byte, size+lookback)}
 }
 
-// unread is what of the stream is at hand.
+// unread is the part of the stream in the buffer that is not consumed.
 func (s *source) unread() []byte { return s.buf[s.pos:s.end] }
 
 // offset is the place of the next unread byte, from 0.
@@ -38,7 +37,7 @@ func (s *source) offset() int64 { return s.base + int64(s.pos) }
 // advance consumes n unread bytes.
 func (s *source) advance(n int) { s.pos += n }
 
-// failure is the read error that ended the stream, nil at its proper end.
+// failure is the read error that ended the stream, nil at its end.
 func (s *source) failure() error {
 	if s.err == nil || s.err == io.EOF {
 		return nil
@@ -46,8 +45,8 @@ func (s *source) failure() error {
 	return fmt.Errorf("read %s: %w", s.name, s.err)
 }
 
-// fill reads once more and reports whether anything came. It moves the window:
-// slices of buf taken before are void. False means the stream ended or the buffer is full.
+// fill reads more bytes and reports whether there were any. It moves the window, so that earlier slices of buf are invalid.
+// It returns false at the end of the stream and when the buffer is full.
 func (s *source) fill() bool {
 	if drop := s.pos - lookback; drop > 0 {
 		copy(s.buf, s.buf[drop:s.end])
@@ -78,8 +77,7 @@ func (s *source) ended() bool {
 	return s.pos == s.end && !s.fill()
 }
 
-// skip consumes bytes of a class and reports whether a byte of another class
-// follows; false is the end of the stream.
+// skip consumes bytes of a class and reports whether another byte follows. It returns false at the end of the stream.
 func (s *source) skip(class *[256]bool) bool {
 	for !s.ended() {
 		rest := s.unread()
@@ -94,8 +92,7 @@ func (s *source) skip(class *[256]bool) bool {
 	return false
 }
 
-// token is what is at hand of the token at pos, and whether that is all of it:
-// false when it is as long as the buffer or longer.
+// token returns the token at pos as far as it fits into the buffer, and whether that is all of it.
 func (s *source) token() (part []byte, whole bool) {
 	limit := len(s.buf) - lookback
 	for n := 0; ; {
@@ -110,13 +107,13 @@ func (s *source) token() (part []byte, whole bool) {
 			return rest, false
 		}
 		if !s.fill() {
-			return s.unread(), true // fill has moved what rest was
+			return s.unread(), true // fill has moved the bytes of rest
 		}
 	}
 }
 
-// common is the length of the longest equal beginning of what both sides have
-// at hand, reading where one has nothing. 0 is a difference, or an end.
+// common is the length of the common prefix of both buffers. It reads when one of them is empty. It returns 0 at a
+// difference and at the end of a stream.
 func common(a, b *source) int {
 	if a.ended() || b.ended() {
 		return 0

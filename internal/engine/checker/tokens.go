@@ -2,13 +2,13 @@ package checker
 
 import "bytes"
 
-// tokens compares token by token; same decides about two whole ones.
+// tokens compares token by token, with same.
 type tokens struct {
 	same func(output, answer []byte) bool
 }
 
-// compare returns the first difference, nil for none. Stretches that are equal byte
-// for byte are passed at memory speed; only the token after one is looked at.
+// compare returns the first difference, or nil. It skips equal bytes at memory speed and compares only the token after
+// them.
 func (t tokens) compare(out, ans *source) *difference {
 	for number := int64(1); ; number++ {
 		number += skipEqual(out, ans)
@@ -64,8 +64,7 @@ func (t tokens) token(out, ans *source) bool {
 	return ok
 }
 
-// longToken compares tokens of which at least one exceeds the buffer, as text,
-// piece by piece.
+// longToken compares tokens of which at least one exceeds the buffer, as text and piece by piece.
 func longToken(out, ans *source) bool {
 	for {
 		o, oWhole := out.token()
@@ -83,13 +82,12 @@ func longToken(out, ans *source) bool {
 	}
 }
 
-// sameText reports whether two tokens are equal but for the case of ASCII letters.
+// sameText reports whether two tokens are equal, ignoring the case of ASCII letters.
 func sameText(o, a []byte) bool {
 	return len(o) == len(a) && (bytes.Equal(o, a) || prefixFold(o, a) == len(o))
 }
 
-// prefixFold is the length of the longest beginning that is equal but for the
-// case of ASCII letters.
+// prefixFold is the length of the common prefix, ignoring the case of ASCII letters.
 func prefixFold(o, a []byte) int {
 	n := min(len(o), len(a))
 	for i := range n {

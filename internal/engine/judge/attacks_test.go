@@ -48,7 +48,10 @@ func TestAttacks(t *testing.T) {
 // TestHostRoot lets what is open with the host's own files loose on them. It may
 // get through, and still does no harm.
 func TestHostRoot(t *testing.T) {
-	trySharedFiles(t, sandbox.RootHost, func(a *attacks.Attack) { a.Open, a.Verdicts = true, append(a.Verdicts, job.RuntimeError) })
+	trySharedFiles(t, sandbox.RootHost, func(a *attacks.Attack) {
+		a.Open, a.Verdicts = true,
+			append(a.Verdicts, job.RuntimeError)
+	})
 }
 
 // TestMinimalRoot holds that it is closed where runs see no file of the host.
@@ -117,7 +120,8 @@ func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Laye
 	c := config.Default()
 	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(),
 		Width: width, Count: 2, Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
-		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Without: without,
+		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Without: without,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +210,7 @@ func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []job.R
 	return reports
 }
 
-// task goes the way of judged run.
+// task does what judged run does.
 func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args []string) judge.Task {
 	t.Helper()
 	test := job.Test{Name: attack.Name}

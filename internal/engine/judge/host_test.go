@@ -53,7 +53,7 @@ func newHost(t *testing.T, eng *engine.Engine) *host {
 }
 
 // startBystander starts one, of another user if asked for. It ends with us,
-// whatever becomes of us: its input does.
+// also if the test is killed: its input ends.
 func startBystander(t *testing.T, user *syscall.Credential) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")

@@ -80,7 +80,8 @@ func byName(tests []Test) []Test {
 
 // runTest measures one test and checks each of its outputs.
 func runTest(ctx context.Context, worker *measure.Worker, task Task, t Test) (job.TestReport, error) {
-	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats, Head: task.Head,
+	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats,
+		Head:  task.Head,
 		Place: task.Place, Ready: task.Ready}
 	if task.Ran != nil {
 		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }
@@ -130,7 +131,8 @@ func (in inputs) close() {
 func summarize(tests []job.TestReport) job.Report {
 	r := job.Report{State: job.Done, Verdict: job.Fold(tests), Tests: tests}
 	r.JudgementType = r.Verdict.JudgementType()
-	if i := slices.IndexFunc(tests, func(t job.TestReport) bool { return t.Verdict == job.InternalError }); i >= 0 && r.Verdict == job.InternalError {
+	if i := slices.IndexFunc(tests, func(t job.TestReport) bool { return t.Verdict == job.InternalError }); i >= 0 &&
+		r.Verdict == job.InternalError {
 		r.Message = fmt.Sprintf("judge test %q: %s", tests[i].Name, tests[i].Message)
 	}
 	agree := true

@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite the table of deploy/SECURITY.md
 // TestLayers lets every attack loose with one layer of the sandbox after the
 // other left out. Whatever comes of it, the host must not be harmed; which
 // attacks get through is the table of SECURITY.md. What that says of this kind
-// of machine has to be true; on others differences are told, because kernels
+// of machine has to be true; on others differences are logged, because kernels
 // hold more or less by themselves.
 func TestLayers(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
@@ -157,7 +157,8 @@ func holdTable(t *testing.T, all []attacks.Attack, outcomes map[string]map[initp
 	switch {
 	case diff == "":
 	case want.Machine == got.Machine:
-		t.Errorf("%s is not what this machine shows; look whether a layer got weaker, then run with -update (-table +measured):\n%s", path, diff)
+		t.Errorf("%s is not what this machine shows; look whether a layer got weaker, then run with -update (-table "+
+			"+measured):\n%s", path, diff)
 	default:
 		t.Logf("the table was measured on %s; on %s these differ:\n%s", want.Machine, got.Machine, diff)
 	}

@@ -33,7 +33,7 @@ func TestLookFindsLeftovers(t *testing.T) {
 			write(t, a.host.canary)
 			return func() error { return os.WriteFile(a.host.canary, []byte(canaryText), 0o666) }
 		}, []string{"Canary"}},
-		{"file beside it", func(t *testing.T) func() error {
+		{"file next to it", func(t *testing.T) func() error {
 			write(t, a.host.canary+"2")
 			return func() error { return os.Remove(a.host.canary + "2") }
 		}, []string{"Canary"}},
@@ -52,8 +52,10 @@ func TestLookFindsLeftovers(t *testing.T) {
 				return err
 			}
 		}, []string{"IPC"}},
-		{"process", func(t *testing.T) func() error { return startAs(t, firstUID()) }, []string{"Children", "Descriptors", "Processes"}},
-		{"process of another user", func(t *testing.T) func() error { return startAs(t, firstUID()-1) }, []string{"Children", "Descriptors"}},
+		{"process", func(t *testing.T) func() error { return startAs(t, firstUID()) },
+			[]string{"Children", "Descriptors", "Processes"}},
+		{"process of another user", func(t *testing.T) func() error { return startAs(t, firstUID()-1) },
+			[]string{"Children", "Descriptors"}},
 		{"descriptor", func(t *testing.T) func() error {
 			f, err := os.Open(os.DevNull)
 			if err != nil {
@@ -81,7 +83,8 @@ func TestLookFindsLeftovers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			undo := tc.make(t)
-			testkit.WaitFor(t, 3*time.Second, "the look to tell", func() bool { return slices.Equal(tc.want, differing(a.before, a.host.look(t))) })
+			testkit.WaitFor(t, 3*time.Second, "the look to tell",
+				func() bool { return slices.Equal(tc.want, differing(a.before, a.host.look(t))) })
 			if err := undo(); err != nil {
 				t.Error(err)
 			}

@@ -44,7 +44,7 @@ func newBenchIn(t *testing.T, c config.Config) bench {
 	return bench{t, c, worker}
 }
 
-// judge goes the way of a job. The limits are small, because what a program
+// judge does what a job does. The limits are small, because what a program
 // does whose text was torn is not worth waiting for.
 func (b bench) judge(j job.Job) (job.Report, error) {
 	b.t.Helper()
@@ -128,7 +128,8 @@ func headersOf(t *testing.T, program []byte) []region {
 // tear changes one to four places of the regions, or cuts the file short.
 func tear(chance *rand.Rand, whole []byte, regions []region) []byte {
 	program := slices.Clone(whole)
-	numbers := []uint64{0, 1, 7, 0xfff, 0x1000, 1 << 31, 1 << 40, 1 << 47, 1<<63 - 1, 1 << 63, ^uint64(0), ^uint64(0xfff)}
+	numbers := []uint64{0, 1, 7, 0xfff, 0x1000, 1 << 31, 1 << 40, 1 << 47, 1<<63 - 1, 1 << 63, ^uint64(0),
+		^uint64(0xfff)}
 	for range 1 + chance.IntN(4) {
 		r := regions[chance.IntN(len(regions))]
 		at := r.from + chance.IntN(r.to-r.from)
@@ -148,7 +149,7 @@ func tear(chance *rand.Rand, whole []byte, regions []region) []byte {
 	return program
 }
 
-// TestOddScripts holds what becomes of #! lines that lead nowhere, in circles or
+// TestOddScripts checks #! lines that lead nowhere, in circles or
 // to what is no program.
 func TestOddScripts(t *testing.T) {
 	b := newBench(t)
@@ -167,8 +168,10 @@ func TestOddScripts(t *testing.T) {
 		{"only blanks behind #!", "#!   \n", job.NotExecutable, "neither an ELF program"},
 		{"no interpreter", "#!/no/such/interpreter\n", job.NotExecutable, "does not exist in the sandbox"},
 		{"CR LF", "#!/bin/sh\r\nexit 0\r\n", job.NotExecutable, "CR LF"},
-		{"a language that the host lacks", "#!/usr/local/bin/racket9.99\n", job.InternalError, `this host has no "/usr/local/bin/racket9.99"; install it`},
-		{"the same through env", "#!/usr/bin/env racket9.99\n", job.InternalError, `this host has no "racket9.99"; install it`},
+		{"a language that the host lacks", "#!/usr/local/bin/racket9.99\n", job.InternalError,
+			`this host has no "/usr/local/bin/racket9.99"; install it`},
+		{"the same through env", "#!/usr/bin/env racket9.99\n", job.InternalError,
+			`this host has no "racket9.99"; install it`},
 		{"what nobody has, through env", "#!/usr/bin/env none\n", job.RuntimeError, ""},
 		{"the same and CR LF", "#!/usr/local/bin/racket9.99\r\n", job.NotExecutable, "CR LF"},
 		{"the same elsewhere", "#!/box/racket9.99\n", job.NotExecutable, "does not exist in the sandbox"},
@@ -179,7 +182,8 @@ func TestOddScripts(t *testing.T) {
 		{"a device", "#!/dev/null\n", job.NotExecutable, "no permission to execute"},
 		{"the launcher", "#!/proc/self/exe\n", job.NotExecutable, ""},
 		{"a file that is no program", "#!/usr/share/common-licenses/GPL-3\n", job.NotExecutable, ""},
-		{"name longer than the kernel reads", "#!/" + strings.Repeat("a", 4<<10) + "\n", job.NotExecutable, "neither an ELF program"},
+		{"name longer than the kernel reads", "#!/" + strings.Repeat("a", 4<<10) + "\n", job.NotExecutable,
+			"neither an ELF program"},
 		{"long argument", "#!/bin/true " + strings.Repeat("a", 4<<10) + "\n", job.Accepted, ""},
 		// The kernel's text ends there: it runs /bin/tr, which wants arguments.
 		{"NUL in the name", "#!/bin/tr\x00ue\n", job.RuntimeError, ""},
@@ -194,7 +198,8 @@ func TestOddScripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := r.Tests[0]
-			if got.Verdict != tt.want || !strings.Contains(got.Message, tt.message) || (got.Verdict == job.NotExecutable || got.Verdict == job.InternalError) != (got.Message != "") {
+			if got.Verdict != tt.want || !strings.Contains(got.Message, tt.message) ||
+				(got.Verdict == job.NotExecutable || got.Verdict == job.InternalError) != (got.Message != "") {
 				t.Errorf("%s %q, want %s %q", got.Verdict, got.Message, tt.want, tt.message)
 			}
 			if strings.ContainsFunc(got.Message, func(r rune) bool { return r < ' ' }) {
@@ -268,11 +273,13 @@ func TestLackingCommands(t *testing.T) {
 // a chain ends at the first link that is not.
 func TestScriptsInACircle(t *testing.T) {
 	b := newBench(t)
-	r, err := b.judge(job.Job{Program: b.file([]byte("#!./other\n")), Files: map[string]job.File{"other": b.file([]byte("#!./program\n"))}})
+	r, err := b.judge(job.Job{Program: b.file([]byte("#!./other\n")),
+		Files: map[string]job.File{"other": b.file([]byte("#!./program\n"))}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Tests[0]; got.Verdict != job.NotExecutable || !strings.Contains(got.Message, "no permission to execute") {
+	if got := r.Tests[0]; got.Verdict != job.NotExecutable ||
+		!strings.Contains(got.Message, "no permission to execute") {
 		t.Errorf("%s %q", got.Verdict, got.Message)
 	}
 }
@@ -294,7 +301,8 @@ func TestLongestCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.Verdict != job.Accepted {
-				t.Errorf("%d arguments of %d bytes, stack %d: %s %q", len(command)-1, len(arg), stack, r.Verdict, r.Tests[0].Message)
+				t.Errorf("%d arguments of %d bytes, stack %d: %s %q", len(command)-1, len(arg), stack, r.Verdict,
+					r.Tests[0].Message)
 			}
 		}
 	}
@@ -303,7 +311,8 @@ func TestLongestCommand(t *testing.T) {
 // longestCommand repeats an argument as often as intake takes it.
 func longestCommand(arg string) []string {
 	fits := func(n int) bool {
-		_, err := jobspec.Complete(config.Default(), withTest(job.Job{Program: job.File{Part: "p"}, Command: commandOf(arg, n)}))
+		_, err := jobspec.Complete(config.Default(),
+			withTest(job.Job{Program: job.File{Part: "p"}, Command: commandOf(arg, n)}))
 		return err == nil
 	}
 	n := 0

@@ -20,7 +20,7 @@ var marks = flag.Int("marks", 40, "tests of each kind in TestMarks")
 // TestMarks counts how often a program is accepted of which three of ten runs are fast and
 // the slow ones make themselves look disturbed, in every way that is known: not oftener than
 // one that does nothing of the kind, in the same minutes. What is expected of a machine
-// without noise of its own is printed with it; what the rule does with marks is computed in
+// without its own noise is printed with it; what the rule does with marks is computed in
 // package measure, not counted.
 func TestMarks(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.GCC)
@@ -42,7 +42,8 @@ func TestMarks(t *testing.T) {
 					Files:   []sandbox.File{{Name: "mark", Path: program, Exec: true}},
 					Tests:   []judge.Test{{Name: "1"}},
 					Repeats: job.Repeats{Policy: policy},
-					Limits:  job.Limits{CPUTimeMS: 50, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20, Processes: 8},
+					Limits: job.Limits{CPUTimeMS: 50, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20,
+						Stack: 8 << 20, Processes: 8},
 				}, func(job.TestReport) {})
 				if r.Verdict != job.InternalError && err != nil { // what noise leaves undecided is counted
 					t.Fatal(err)
@@ -55,7 +56,8 @@ func TestMarks(t *testing.T) {
 			fmt.Fprintf(t.Output(), "%s, %s: accepted %.3f, without noise %.3f; %d runs set aside, %d undecided\n",
 				policy, kind, c.ratio(), expected, c.aside, c.undecided)
 			if c.ratio() > none.ratio()+4*math.Sqrt(0.5/float64(*marks)) {
-				t.Errorf("%s: marked with %s it is accepted %.3f of the time, without %.3f", policy, kind, c.ratio(), none.ratio())
+				t.Errorf("%s: marked with %s it is accepted %.3f of the time, without %.3f", policy, kind, c.ratio(),
+					none.ratio())
 			}
 		}
 	}

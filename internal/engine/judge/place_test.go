@@ -130,13 +130,15 @@ func TestPlaces(t *testing.T) {
 	}{
 		"clearly over": {none, 1, nil, []stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, false}, {there, true, false}, {there, true, false}}, 0},
-		"within": {none, 10_000, nil, nil, []run{{here, true, false}, {here, true, false}, {here, true, false}, {here, true, false}}, 0},
+		"within": {none, 10_000, nil, nil, []run{{here, true, false}, {here, true, false}, {here, true, false},
+			{here, true, false}}, 0},
 		"near, and nothing to see": {wide, 1, func(int) float64 { return 0 }, []stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, false}, {there, true, false}, {there, true, false}}, 6},
 		// One percent does not explain that twice the limit was used.
 		"near, seen before": {wide, 1, func(int) float64 { return 0.01 }, []stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, true}, {there, true, true}, {there, true, true}}, 3},
-		"near, seen after the first": {wide, 1, func(call int) float64 { return 0.01 * float64(call%2) }, []stats.Placement{quiet, both, both},
+		"near, seen after the first": {wide, 1, func(call int) float64 { return 0.01 * float64(call%2) },
+			[]stats.Placement{quiet, both, both},
 			[]run{{here, true, false}, {here, true, true}, {there, true, true}, {there, true, true}}, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,10 +149,12 @@ func TestPlaces(t *testing.T) {
 			if err := os.WriteFile(input, []byte("1\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			task := judge.Task{Args: []string{"./program"}, Tests: []judge.Test{{Name: "1", Input: input}}, Place: p.place,
+			task := judge.Task{Args: []string{"./program"}, Tests: []judge.Test{{Name: "1", Input: input}},
+				Place:   p.place,
 				Files:   []sandbox.File{{Name: "program", Path: program, Exec: true}},
 				Repeats: job.Repeats{Policy: job.Confirm, Min: 4, Max: 5},
-				Limits:  job.Limits{CPUTimeMS: tt.limitMS, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20, Processes: 1}}
+				Limits: job.Limits{CPUTimeMS: tt.limitMS, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20,
+					Stack: 8 << 20, Processes: 1}}
 			r, err := judge.Run(t.Context(), p.home, task, func(job.TestReport) {})
 			if err != nil {
 				t.Fatal(err)
@@ -166,7 +170,8 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("wishes (-want +got):\n%s", diff)
 			}
 			if p.calls != tt.calls || p.released != len(tt.wishes) {
-				t.Errorf("the place was looked at %d times and released %d times, want %d and %d", p.calls, p.released, tt.calls, len(tt.wishes))
+				t.Errorf("the place was looked at %d times and released %d times, want %d and %d", p.calls, p.released,
+					tt.calls, len(tt.wishes))
 			}
 		})
 	}

@@ -38,19 +38,26 @@ func TestRunTests(t *testing.T) {
 	}{
 		{"no tests", "", nil, nil, nil, result{Verdict: job.Accepted}},
 		{"natural order", "", []string{"10", "2", "1"}, nil, nil, result{
-			[]string{"1", "2", "10"}, []string{"1", "2", "10"}, []step{{"1", "AC"}, {"2", "AC"}, {"10", "AC"}}, job.Accepted, nil}},
-		{"the first failure skips the rest", "", []string{"1", "2", "3", "4"}, map[string]job.Verdict{"2": job.WrongAnswer, "3": job.RuntimeError}, nil, result{
-			[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "AC"}, {"2", "WA"}, {"3", "SK"}, {"4", "SK"}}, job.WrongAnswer, nil}},
-		{"first-failure by name", job.StopFirstFailure, []string{"1", "2"}, map[string]job.Verdict{"1": job.TimeLimit}, nil, result{
-			[]string{"1"}, []string{"1"}, []step{{"1", "TLE"}, {"2", "SK"}}, job.TimeLimit, nil}},
-		{"never stop", job.StopNever, []string{"1", "2", "3"}, map[string]job.Verdict{"1": job.TimeLimit, "3": job.WrongAnswer}, nil, result{
-			[]string{"1", "2", "3"}, []string{"1", "2", "3"}, []step{{"1", "TLE"}, {"2", "AC"}, {"3", "WA"}}, job.TimeLimit, nil}},
+			[]string{"1", "2", "10"}, []string{"1", "2", "10"}, []step{{"1", "AC"}, {"2", "AC"}, {"10", "AC"}},
+			job.Accepted, nil}},
+		{"the first failure skips the rest", "", []string{"1", "2", "3", "4"},
+			map[string]job.Verdict{"2": job.WrongAnswer, "3": job.RuntimeError}, nil, result{
+				[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "AC"}, {"2", "WA"}, {"3", "SK"}, {"4", "SK"}},
+				job.WrongAnswer, nil}},
+		{"first-failure by name", job.StopFirstFailure, []string{"1", "2"}, map[string]job.Verdict{"1": job.TimeLimit},
+			nil, result{
+				[]string{"1"}, []string{"1"}, []step{{"1", "TLE"}, {"2", "SK"}}, job.TimeLimit, nil}},
+		{"never stop", job.StopNever, []string{"1", "2", "3"},
+			map[string]job.Verdict{"1": job.TimeLimit, "3": job.WrongAnswer}, nil, result{
+				[]string{"1", "2", "3"}, []string{"1", "2", "3"}, []step{{"1", "TLE"}, {"2", "AC"}, {"3", "WA"}},
+				job.TimeLimit, nil}},
 		{"a partial score does not stop", "", []string{"1", "2"}, map[string]job.Verdict{"1": job.Partial}, nil, result{
 			[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "PC"}, {"2", "AC"}}, job.Partial, nil}},
 		{"an error drops the test", "", []string{"1", "2", "3"}, nil, map[string]error{"2": damage}, result{
 			[]string{"1", "2"}, []string{"1"}, []step{{"1", "AC"}}, job.Accepted, damage}},
-		{"noise keeps what is known of the test", job.StopNever, []string{"1", "2", "3"}, map[string]job.Verdict{"2": job.InternalError}, map[string]error{"2": noise}, result{
-			[]string{"1", "2"}, []string{"1"}, []step{{"1", "AC"}, {"2", "IE"}}, job.InternalError, noise}},
+		{"noise keeps what is known of the test", job.StopNever, []string{"1", "2", "3"},
+			map[string]job.Verdict{"2": job.InternalError}, map[string]error{"2": noise}, result{
+				[]string{"1", "2"}, []string{"1"}, []step{{"1", "AC"}, {"2", "IE"}}, job.InternalError, noise}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got result
@@ -101,14 +108,18 @@ func TestSummarize(t *testing.T) {
 		want  job.Report
 	}{
 		{"the worst of each", []job.TestReport{ac(ms(1), ms(9), nil), ac(ms(5), ms(6), kib(3)), ac(nil, nil, kib(2))},
-			job.Report{Verdict: job.Accepted, JudgementType: "AC", CPUTime: ms(5), WallTime: ms(9), MemoryPeak: kib(3), Deterministic: new(true)}},
+			job.Report{Verdict: job.Accepted, JudgementType: "AC", CPUTime: ms(5), WallTime: ms(9), MemoryPeak: kib(3),
+				Deterministic: new(true)}},
 		{"one test is not deterministic", []job.TestReport{unsteady, ac(ms(1), nil, nil)},
-			job.Report{Verdict: job.Accepted, JudgementType: "AC", CPUTime: ms(2), WallTime: ms(2), Deterministic: new(false)}},
-		{"the mean of the scores", []job.TestReport{{Verdict: job.Partial, Score: new(0.25), Agree: true}, {Verdict: job.Accepted, Agree: true},
+			job.Report{Verdict: job.Accepted, JudgementType: "AC", CPUTime: ms(2), WallTime: ms(2),
+				Deterministic: new(false)}},
+		{"the mean of the scores", []job.TestReport{{Verdict: job.Partial, Score: new(0.25), Agree: true},
+			{Verdict: job.Accepted, Agree: true},
 			{Verdict: job.WrongAnswer, Agree: true}, {Verdict: job.Skipped, Agree: true}},
 			job.Report{Verdict: job.WrongAnswer, JudgementType: "WA", Score: new(0.3125), Deterministic: new(true)}},
 		{"an internal error says which test and why", []job.TestReport{ac(nil, nil, nil), failed},
-			job.Report{Verdict: job.InternalError, JudgementType: "JE", Message: `judge test "7": no answer file`, Deterministic: new(true)}},
+			job.Report{Verdict: job.InternalError, JudgementType: "JE", Message: `judge test "7": no answer file`,
+				Deterministic: new(true)}},
 		{"only where it decides", []job.TestReport{{Verdict: job.WrongAnswer, Agree: true}, failed},
 			job.Report{Verdict: job.WrongAnswer, JudgementType: "WA", Deterministic: new(true)}},
 	} {
@@ -147,8 +158,9 @@ func TestNewTask(t *testing.T) {
 	}
 	got.Checker = nil
 	want := Task{
-		Args:   []string{"python3", "./sol.py", "--with=./sol.py"},
-		Files:  []sandbox.File{{Name: "sol.py", Path: "/blobs/p", Exec: true}, {Name: "a", Path: "/blobs/a"}, {Name: "z", Path: "/blobs/z"}},
+		Args: []string{"python3", "./sol.py", "--with=./sol.py"},
+		Files: []sandbox.File{{Name: "sol.py", Path: "/blobs/p", Exec: true}, {Name: "a", Path: "/blobs/a"},
+			{Name: "z", Path: "/blobs/z"}},
 		Tests:  []Test{{Name: "1", Input: "/blobs/in", Answer: "/blobs/ans"}, {Name: "2"}},
 		Limits: job.Limits{CPUTimeMS: 5}, Repeats: job.Repeats{Min: 2}, Stop: job.StopNever, Head: 3,
 	}
@@ -161,7 +173,10 @@ func TestNewTask(t *testing.T) {
 		`find file "a": no such blob`:           func(j *job.Job) { j.Files["a"] = *file("absent") },
 		`find input of test "2": no such blob`:  func(j *job.Job) { j.Tests[1].Input = file("absent") },
 		`find answer of test "1": no such blob`: func(j *job.Job) { j.Tests[0].Answer = file("absent") },
-		`unknown checker "frob": use ` + "tokens, exact, lines or float:EPS such as float:1e-6": func(j *job.Job) { j.Checker.Kind = "frob" },
+		`unknown checker "frob": use ` + "tokens, exact, lines or float:EPS such as float:1e-6": func(
+			j *job.Job) {
+			j.Checker.Kind = "frob"
+		},
 	} {
 		j := complete()
 		change(&j)

@@ -25,7 +25,7 @@ import (
 	"judged/internal/testkit/samples"
 )
 
-// uidsOfTest is the size of a range that no judged beside this test uses, so
+// uidsOfTest is the size of a range that no other judged uses, so
 // that what is found there was left by this test.
 const uidsOfTest = 1000
 
@@ -107,7 +107,7 @@ func openEngineOf(t *testing.T, c config.Config, width int) *engine.Engine {
 	return eng
 }
 
-// taskOf goes the way of judged run: defaults filled in, paths as they are.
+// taskOf does what judged run does: it fills in defaults and keeps paths.
 func taskOf(t *testing.T, s samples.Sample) judge.Task {
 	t.Helper()
 	c := config.Default()

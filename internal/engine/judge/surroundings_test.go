@@ -37,19 +37,21 @@ func (h *host) look(t *testing.T) surroundings {
 	t.Helper()
 	children, ofUsers := processes(t)
 	return surroundings{
-		Bounty: Bounty{Canary: h.lookAtCanary(t), Files: filesOfRuns(t), IPC: ipcOfRuns(t), Keyrings: keyringsOfRuns(t), Connections: h.connections()},
-		Clock:  clockOffset(), Bystander: h.lookAtBystander(t),
+		Bounty: Bounty{Canary: h.lookAtCanary(t), Files: filesOfRuns(t), IPC: ipcOfRuns(t), Keyrings: keyringsOfRuns(t),
+			Connections: h.connections()},
+		Clock: clockOffset(), Bystander: h.lookAtBystander(t),
 		Mounts: linesOf(t, "/proc/self/mountinfo"), Groups: groups(t), Children: children, Processes: ofUsers,
 		Descriptors: descriptors(t), Settings: settings(t),
 	}
 }
 
 // changes compares two looks. It looks again for a while because the kernel
-// takes some things down after their last user was told.
+// releases some things after their last user was notified.
 func (h *host) changes(t *testing.T, before, after surroundings, options ...cmp.Option) string {
 	t.Helper()
 	diff := cmp.Diff(before, after, options...)
-	for end := time.Now().Add(3 * time.Second); diff != "" && time.Now().Before(end); diff = cmp.Diff(before, h.look(t), options...) {
+	for end := time.Now().Add(3 * time.Second); diff != "" &&
+		time.Now().Before(end); diff = cmp.Diff(before, h.look(t), options...) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return diff
@@ -74,7 +76,8 @@ var hostOffset = func() int64 {
 func settings(t *testing.T) map[string]string {
 	t.Helper()
 	m := map[string]string{}
-	for _, name := range []string{"hostname", "domainname", "core_pattern", "randomize_va_space", "sched_rt_runtime_us", "modprobe", "panic"} {
+	for _, name := range []string{"hostname", "domainname", "core_pattern", "randomize_va_space", "sched_rt_runtime_us",
+		"modprobe", "panic"} {
 		text, err := os.ReadFile("/proc/sys/kernel/" + name)
 		if err == nil {
 			m[name] = string(text)
@@ -119,7 +122,7 @@ func groups(t *testing.T) []string {
 
 // processes are the children of judged, which are judged-init, what it has
 // forked for prepared sandboxes, and the bystander; and what belongs to runs'
-// users, whoever its parent is.
+// users, with any parent.
 func processes(t *testing.T) (children, ofUsers []string) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -183,7 +186,7 @@ func filesOfRuns(t *testing.T) []string {
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run/lock"} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			continue // there is none here
+			continue // not on this host
 		}
 		for _, e := range entries {
 			info, err := e.Info()

@@ -57,25 +57,32 @@ func TestAssemble(t *testing.T) {
 			summary{job.Accepted, 400 * ms, 800 * ms, 400 << 10, 1, "single", job.OneRun, true}},
 		{"two clearly over", confirm, []outcome{ran(1100, job.TimeLimit, true), ran(1101, job.TimeLimit, true)},
 			summary{job.TimeLimit, 1100*ms + ms/2, 2200 * ms, 1101 << 10, 2, "median", job.Stable, true}},
-		{"over first, then twice within", confirm, []outcome{ran(1010, job.TimeLimit, true), ran(900, job.Accepted, true), ran(905, job.Accepted, true)},
+		{"over first, then twice within", confirm,
+			[]outcome{ran(1010, job.TimeLimit, true), ran(900, job.Accepted, true), ran(905, job.Accepted, true)},
 			summary{job.Accepted, 905 * ms, 1810 * ms, 1010 << 10, 3, "second_min", job.Borderline, true}},
-		{"four over, one within: the majority speaks", confirm, []outcome{ran(1010, job.TimeLimit, true), ran(900, job.Accepted, true),
-			ran(1011, job.TimeLimit, true), ran(1012, job.TimeLimit, true), ran(1013, job.TimeLimit, true)},
+		{"four over, one within: the majority speaks", confirm,
+			[]outcome{ran(1010, job.TimeLimit, true), ran(900, job.Accepted, true),
+				ran(1011, job.TimeLimit, true), ran(1012, job.TimeLimit, true), ran(1013, job.TimeLimit, true)},
 			summary{job.TimeLimit, 1010 * ms, 2020 * ms, 1013 << 10, 5, "second_min", job.Borderline, true}},
 		{"disturbed run over the limit does not count", confirm,
 			[]outcome{ran(1100, job.TimeLimit, false, job.CauseForeign), ran(800, job.Accepted, true)},
 			summary{job.Accepted, 800 * ms, 1600 * ms, 800 << 10, 1, "single", job.OneRun, true}},
-		{"wrong answer beside accepted: the failure speaks", five,
-			[]outcome{ran(10, job.Accepted, true), ran(11, job.WrongAnswer, true), ran(12, job.Accepted, true), ran(13, job.Accepted, true), ran(14, job.Accepted, true)},
+		{"wrong answer and accepted: the failure decides", five,
+			[]outcome{ran(10, job.Accepted, true), ran(11, job.WrongAnswer, true), ran(12, job.Accepted, true),
+				ran(13, job.Accepted, true), ran(14, job.Accepted, true)},
 			summary{job.WrongAnswer, 12 * ms, 24 * ms, 14 << 10, 5, "median", job.Stable, false}},
 		{"memory ranks above time and ends the repeating", confirm, []outcome{ran(1100, job.MemoryLimit, true)},
 			summary{job.MemoryLimit, 1100 * ms, 2200 * ms, 1100 << 10, 1, "median", job.OneRun, true}},
-		{"no clean run", five, []outcome{ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait),
-			ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait)},
+		{"no clean run", five, []outcome{ran(10, job.Accepted, true, job.CauseWait),
+			ran(10, job.Accepted, true, job.CauseWait),
+			ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait),
+			ran(10, job.Accepted, true, job.CauseWait)},
 			summary{job.Accepted, 10 * ms, 20 * ms, 10 << 10, 5, "median", job.Stable, true}},
-		{"a run that does not count has no say", confirm, []outcome{ran(30, job.WallTimeLimit, false), ran(31, job.Accepted, true)},
+		{"a run that does not count has no say", confirm,
+			[]outcome{ran(30, job.WallTimeLimit, false), ran(31, job.Accepted, true)},
 			summary{job.Accepted, 31 * ms, 62 * ms, 31 << 10, 1, "single", job.OneRun, true}},
-		{"noise that did not go away", confirm, []outcome{ran(1010, job.TimeLimit, false), noisy(ran(1300, job.TimeLimit, true))},
+		{"noise that did not go away", confirm, []outcome{ran(1010, job.TimeLimit, false),
+			noisy(ran(1300, job.TimeLimit, true))},
 			summary{job.TimeLimit, 1300 * ms, 2600 * ms, 1300 << 10, 1, "single", job.Noisy, true}},
 	}
 	for _, tt := range tests {
@@ -86,13 +93,15 @@ func TestAssemble(t *testing.T) {
 					clean = append(clean, stats.Run{CPUTime: o.run.CPUTime})
 				}
 			}
-			r := assemble(Request{Name: "1", Args: []string{"./p"}, Limits: limits()}, tt.runs, tt.rule.Decide(clean), tt.rule)
-			got := summary{r.Verdict, *r.CPUTime, *r.WallTime, *r.MemoryPeak, r.Timing.N, r.Timing.Statistic, r.Timing.Confidence, r.Agree}
+			r := assemble(Request{Name: "1", Args: []string{"./p"}, Limits: limits()}, tt.runs, tt.rule.Decide(clean),
+				tt.rule)
+			got := summary{r.Verdict, *r.CPUTime, *r.WallTime, *r.MemoryPeak, r.Timing.N, r.Timing.Statistic,
+				r.Timing.Confidence, r.Agree}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 			if len(r.Runs) != len(tt.runs) {
-				t.Errorf("%d runs told of %d", len(r.Runs), len(tt.runs))
+				t.Errorf("%d runs reported, want %d", len(r.Runs), len(tt.runs))
 			}
 		})
 	}
@@ -133,8 +142,10 @@ func TestAgree(t *testing.T) {
 // TestAssembleWhole compares a whole report: which run each member is taken from.
 func TestAssembleWhole(t *testing.T) {
 	const ms = time.Millisecond
-	rule := stats.Rule{Policy: job.Confirm, Limit: time.Second, Guard: stats.Guard{Ratio: 0.1, Learned: true}, Min: 3, Max: 3}
-	runs := []outcome{ran(300, job.Accepted, false), ran(100, job.Accepted, true), ran(140, job.Accepted, true), ran(110, job.Accepted, true)}
+	rule := stats.Rule{Policy: job.Confirm, Limit: time.Second, Guard: stats.Guard{Ratio: 0.1, Learned: true}, Min: 3,
+		Max: 3}
+	runs := []outcome{ran(300, job.Accepted, false), ran(100, job.Accepted, true), ran(140, job.Accepted, true),
+		ran(110, job.Accepted, true)}
 	user, system := 60*ms, 50*ms
 	runs[3].run.UserTime, runs[3].run.SystemTime = &user, &system
 	runs[1].check = &job.CheckReport{Verdict: job.Accepted, Score: new(0.5)}
@@ -165,7 +176,8 @@ func TestTimingWithoutDecision(t *testing.T) {
 	rule := stats.Rule{Policy: job.Confirm, Limit: time.Second}
 	got := timing([]outcome{ran(100, job.MemoryLimit, true), ran(300, job.MemoryLimit, true)}, stats.Decision{}, rule)
 	want := &job.Timing{
-		N: 2, Statistic: stats.StatMedian, Min: 100 * time.Millisecond, Median: 200 * time.Millisecond, Max: 300 * time.Millisecond,
+		N: 2, Statistic: stats.StatMedian, Min: 100 * time.Millisecond, Median: 200 * time.Millisecond,
+		Max:    300 * time.Millisecond,
 		Spread: 200 * time.Millisecond, SpreadRatio: new(1.0), Limit: time.Second, MarginRatio: 0.8,
 		Policy: job.Confirm, DecidedBy: job.ByVerdict, Confidence: job.OneRun,
 	}
@@ -174,7 +186,7 @@ func TestTimingWithoutDecision(t *testing.T) {
 	}
 }
 
-// TestTimingOfMany: how surely the median is known is told from six runs on.
+// TestTimingOfMany: from six runs on there is an interval of the median.
 func TestTimingOfMany(t *testing.T) {
 	const ms = time.Millisecond
 	rule := stats.Rule{Policy: job.Confirm, Limit: time.Second, Min: 8, Max: 8}

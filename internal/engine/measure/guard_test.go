@@ -30,12 +30,13 @@ func TestGuard(t *testing.T) {
 		timing := timing([]outcome{ran(1010, job.TimeLimit, true)}, stats.Decision{Done: true}, s.rule(q))
 		got[name] = summary{timing.Guard, timing.GuardLearned, spec.Limits.CPUTime}
 	}
-	tell("nothing told")
+	tell("default")
 	s.SetGuard(stats.Guard{Ratio: 0.2, Floor: 5 * ms, Learned: true})
 	tell("learned")
 	s.SetGuard(stats.DefaultGuard())
 	tell("back")
-	want := map[string]summary{"nothing told": {20 * ms, false, 1300 * ms}, "learned": {200 * ms, true, 1400 * ms}, "back": {20 * ms, false, 1300 * ms}}
+	want := map[string]summary{"default": {20 * ms, false, 1300 * ms}, "learned": {200 * ms, true, 1400 * ms},
+		"back": {20 * ms, false, 1300 * ms}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -169,9 +169,11 @@ func (w *Worker) describe(r sandbox.Result, before, after evidence.Snapshot) job
 	f.Refaults, f.LimitHits, f.NUMAMigrations = r.Memory.Refaults, r.Memory.LimitHits, r.Memory.NUMAMigrations
 	e, th := evidence.Between(before, after, f), *w.thresholds.Load()
 	return job.Run{
-		CPUTime: r.CPUTime, UserTime: r.UserTime, SystemTime: r.SystemTime, WallTime: r.WallTime, MemoryPeak: r.MemoryPeak,
-		CPUs: w.slot.CPUs.String(), NUMANode: w.slot.Node,
-		Disturbed: evidence.Causes(e, f, th), Explained: evidence.Explain(e, f, th), Evidence: e, Reading: evidence.Cost(before, after),
+		CPUTime: r.CPUTime, UserTime: r.UserTime, SystemTime: r.SystemTime, WallTime: r.WallTime,
+		MemoryPeak: r.MemoryPeak,
+		CPUs:       w.slot.CPUs.String(), NUMANode: w.slot.Node,
+		Disturbed: evidence.Causes(e, f, th), Explained: evidence.Explain(e, f, th), Evidence: e,
+		Reading: evidence.Cost(before, after),
 	}
 }
 
@@ -200,7 +202,8 @@ func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandb
 			return err
 		}
 	}
-	ended := o.verdict == "" || (o.verdict == job.TimeLimit && o.result.Stop == sandbox.StopNone && o.result.Code == 0 && o.result.Signal == 0)
+	ended := o.verdict == "" || (o.verdict == job.TimeLimit && o.result.Stop == sandbox.StopNone &&
+		o.result.Code == 0 && o.result.Signal == 0)
 	if !ended || q.Check == nil {
 		if o.verdict == "" {
 			o.verdict = job.Accepted

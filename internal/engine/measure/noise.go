@@ -80,7 +80,8 @@ func (t test) keep(o *outcome, d *discards) (bool, error) {
 		return false, nil
 	case invalid:
 		if d.invalid == maxInvalid {
-			return false, &NoiseError{Test: t.Name, Verdict: o.verdict, CPUs: o.run.CPUs, Runs: d.invalid + 1, Explained: o.run.Explained}
+			return false, &NoiseError{Test: t.Name, Verdict: o.verdict, CPUs: o.run.CPUs, Runs: d.invalid + 1,
+				Explained: o.run.Explained}
 		}
 		d.invalid++
 		return false, nil
@@ -113,13 +114,15 @@ func (e *NoiseError) Error() string {
 	for _, x := range e.Explained.Causes {
 		causes = append(causes, fmt.Sprintf("%s up to %s", x.Cause, max(x.CPUTime, x.WallTime).Round(time.Millisecond)))
 	}
-	return fmt.Sprintf("decide test %q: noise explains the %s of %d runs on CPU %s (%s); run judged doctor, and judge it again when the host is quiet",
+	return fmt.Sprintf("decide test %q: noise explains the %s of %d runs on CPU %s (%s); run judged doctor, and judge "+
+		"it again when the host is quiet",
 		e.Test, e.Verdict, e.Runs, e.CPUs, strings.Join(causes, ", "))
 }
 
 // explained bounds what noise can have added so far to a run that is not finished.
 func (w *Worker) explained(before evidence.Snapshot, p sandbox.Progress) sandbox.Allowance {
-	f := evidence.Facts{CPUTime: p.CPUTime, UserTime: p.UserTime, WallTime: p.WallTime, RunDelay: p.RunDelay, Width: len(w.slot.CPUs)}
+	f := evidence.Facts{CPUTime: p.CPUTime, UserTime: p.UserTime, WallTime: p.WallTime, RunDelay: p.RunDelay,
+		Width: len(w.slot.CPUs)}
 	x := evidence.Explain(evidence.Between(before, w.reader.Glance(), f), f, *w.thresholds.Load())
 	return sandbox.Allowance{CPUTime: x.CPUTime, WallTime: x.WallTime}
 }

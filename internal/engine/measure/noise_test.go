@@ -53,9 +53,12 @@ func TestRepeat(t *testing.T) {
 		want    result
 		placed  []stats.Placement
 	}{
-		{"within", job.Repeats{}, []outcome{within}, result{job.Accepted, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
-		{"far over, one run is enough", job.Repeats{}, []outcome{far}, result{job.TimeLimit, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
-		{"over, twice", job.Repeats{}, []outcome{over}, result{job.TimeLimit, []bool{true, true}, job.Stable, false}, []stats.Placement{{}, quiet}},
+		{"within", job.Repeats{}, []outcome{within}, result{job.Accepted, []bool{true}, job.OneRun, false},
+			[]stats.Placement{{}}},
+		{"far over, one run is enough", job.Repeats{}, []outcome{far},
+			result{job.TimeLimit, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
+		{"over, twice", job.Repeats{}, []outcome{over}, result{job.TimeLimit, []bool{true, true}, job.Stable, false},
+			[]stats.Placement{{}, quiet}},
 		{"noise explains the first", job.Repeats{}, []outcome{by(over, job.CauseForeign, 50), within},
 			result{job.Accepted, []bool{false, true}, job.OneRun, false}, []stats.Placement{{}, quiet}},
 		{"noise explains a part of it", job.Repeats{}, []outcome{by(over, job.CauseForeign, 20)},
@@ -63,28 +66,34 @@ func TestRepeat(t *testing.T) {
 		{"far over, if noise added nothing", job.Repeats{}, []outcome{by(far, job.CauseForeign, 40)},
 			result{job.TimeLimit, []bool{true, true}, job.Stable, false}, []stats.Placement{{}, quiet}},
 		{"noise explains all runs", job.Repeats{}, []outcome{by(over, job.CauseSteal, 50)},
-			result{job.InternalError, []bool{false, false, false, false}, "", true}, []stats.Placement{{}, quiet, both, both}},
-		{"noise explains all runs, under single", job.Repeats{Policy: job.Single}, []outcome{by(over, job.CauseSteal, 50)},
-			result{job.InternalError, []bool{false, false, false, false}, "", true}, []stats.Placement{{}, quiet, both, both}},
+			result{job.InternalError, []bool{false, false, false, false}, "", true},
+			[]stats.Placement{{}, quiet, both, both}},
+		{"noise explains all runs, under single", job.Repeats{Policy: job.Single},
+			[]outcome{by(over, job.CauseSteal, 50)},
+			result{job.InternalError, []bool{false, false, false, false}, "", true},
+			[]stats.Placement{{}, quiet, both, both}},
 		{"neighbours explain all runs", job.Repeats{}, []outcome{by(over, job.CauseNeighbours, 100)},
 			result{job.TimeLimit, []bool{false, false, false, false, false, false, true, true}, job.Noisy, false},
 			[]stats.Placement{{}, quiet, both, both, both, both, both, both}},
 		{"reference kernels explain all runs", job.Repeats{}, []outcome{by(over, job.CauseCanary, 100)},
 			result{job.TimeLimit, []bool{false, false, false, false, false, false, true, true}, job.Noisy, false},
 			[]stats.Placement{{}, quiet, both, both, both, both, both, both}},
-		{"neighbours and others together", job.Repeats{}, []outcome{by(by(over, job.CauseNeighbours, 30), job.CauseForeign, 30), within},
+		{"neighbours and others together", job.Repeats{},
+			[]outcome{by(by(over, job.CauseNeighbours, 30), job.CauseForeign, 30), within},
 			result{job.Accepted, []bool{false, true}, job.OneRun, false}, []stats.Placement{{}, quiet}},
 		{"the wall time, explained", job.Repeats{}, []outcome{stoppedAtWall(job.WallTimeLimit, true), within},
 			result{job.Accepted, []bool{false, true}, job.OneRun, false}, []stats.Placement{{}, quiet}},
 		{"the wall time, always explained", job.Repeats{}, []outcome{stoppedAtWall(job.IdlenessLimit, true)},
-			result{job.InternalError, []bool{false, false, false, false}, "", true}, []stats.Placement{{}, quiet, both, both}},
+			result{job.InternalError, []bool{false, false, false, false}, "", true},
+			[]stats.Placement{{}, quiet, both, both}},
 		{"the wall time, its own", job.Repeats{}, []outcome{stoppedAtWall(job.IdlenessLimit, false)},
 			result{job.IdlenessLimit, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
 		{"a CPU that was too fast", job.Repeats{}, []outcome{gained(within, 101), over},
 			result{job.TimeLimit, []bool{false, true, true}, job.Stable, false}, []stats.Placement{{}, quiet, quiet}},
 		{"a CPU that was a little too fast", job.Repeats{}, []outcome{gained(within, 100)},
 			result{job.Accepted, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
-		{"more memory than allowed ranks above the time", job.Repeats{}, []outcome{by(ran(1050, job.MemoryLimit, false), job.CauseForeign, 100)},
+		{"more memory than allowed ranks above the time", job.Repeats{},
+			[]outcome{by(ran(1050, job.MemoryLimit, false), job.CauseForeign, 100)},
 			result{job.MemoryLimit, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
 		{"a measurement takes every run", job.Repeats{Min: 2, Max: 2}, []outcome{by(over, job.CauseForeign, 100)},
 			result{job.TimeLimit, []bool{true, true}, job.Stable, false}, []stats.Placement{{}, {}}},
@@ -93,7 +102,8 @@ func TestRepeat(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &Worker{}
-			q := Request{Name: "1", Args: []string{"./p"}, Limits: job.Limits{CPUTimeMS: 1000, WallTimeMS: 3000}, Repeats: tt.repeats}
+			q := Request{Name: "1", Args: []string{"./p"}, Limits: job.Limits{CPUTimeMS: 1000, WallTimeMS: 3000},
+				Repeats: tt.repeats}
 			var placed []stats.Placement
 			var reported []job.Run
 			q.Ran = func(r job.Run) { reported = append(reported, r) }
@@ -153,7 +163,8 @@ func TestIdleWaits(t *testing.T) {
 // TestNearLimit: reference kernels run with a run once one that counts was near the limit.
 func TestNearLimit(t *testing.T) {
 	q := Request{Limits: job.Limits{CPUTimeMS: 1000}, Repeats: job.Repeats{Min: 4, Max: 5}}
-	runs := []outcome{by(ran(1001, job.TimeLimit, false), job.CauseSteal, 1), ran(1100, job.TimeLimit, false), ran(1020, job.TimeLimit, false), ran(900, job.Accepted, false)}
+	runs := []outcome{by(ran(1001, job.TimeLimit, false), job.CauseSteal, 1), ran(1100, job.TimeLimit, false),
+		ran(1020, job.TimeLimit, false), ran(900, job.Accepted, false)}
 	var near []bool
 	_, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(n nextRun) (outcome, error) {
 		near = append(near, n.nearLimit)
@@ -214,11 +225,14 @@ func TestNobodyBuysARepeat(t *testing.T) {
 				}
 				marked := ran(slow, job.TimeLimit, false, e.Cause)
 				if got := accepted(t, policy, p, marked); math.Abs(got-plain) > 1e-9 {
-					t.Errorf("%s, %d ms, marked with %s: accepted with probability %.3f, want %.3f", policy, slow, e.Cause, got, plain)
+					t.Errorf("%s, %d ms, marked with %s: accepted with probability %.3f, want %.3f", policy, slow,
+						e.Cause, got, plain)
 				}
 			}
-			if got := accepted(t, policy, p, by(ran(slow, job.TimeLimit, false), job.CauseForeign, 400)); got < plain+0.1 {
-				t.Errorf("%s, %d ms, explained by others: accepted with probability %.3f, want more than %.3f: this test cannot fail", policy, slow, got, plain)
+			if got := accepted(t, policy, p, by(ran(slow, job.TimeLimit, false), job.CauseForeign,
+				400)); got < plain+0.1 {
+				t.Errorf("%s, %d ms, explained by others: accepted with probability %.3f, want more than %.3f: this "+
+					"test cannot fail", policy, slow, got, plain)
 			}
 		}
 	}
@@ -227,7 +241,8 @@ func TestNobodyBuysARepeat(t *testing.T) {
 // accepted is the probability that a program is accepted of which a run is fast with
 // probability p, and slow else.
 func accepted(t *testing.T, policy job.Policy, p float64, slow outcome) float64 {
-	q := Request{Name: "1", Args: []string{"./p"}, Limits: job.Limits{CPUTimeMS: 1000, WallTimeMS: 3000}, Repeats: job.Repeats{Policy: policy}}
+	q := Request{Name: "1", Args: []string{"./p"}, Limits: job.Limits{CPUTimeMS: 1000, WallTimeMS: 3000},
+		Repeats: job.Repeats{Policy: policy}}
 	undecided := errors.New("more runs than are given")
 	var weigh func(given []bool) float64
 	weigh = func(given []bool) float64 {

@@ -12,7 +12,7 @@ import (
 // test is a Request that is being run.
 type test struct {
 	Request
-	rule stats.Rule // the same for all runs, also if the guard band is learned anew in between
+	rule stats.Rule // the same for all runs, even if a new guard band is learned in between
 	seed maphash.Seed
 }
 
@@ -61,8 +61,8 @@ func (t test) repeat(run func(nextRun) (outcome, error)) (job.TestReport, error)
 	}
 }
 
-// statsRun is the run as the rule sees it. When noise may explain a run that counts nevertheless, the rule is not told:
-// it would not let the run decide.
+// statsRun is the run as the rule sees it. The rule does not see what noise may explain of a run that
+// counts nevertheless: it would ask for more runs.
 func (o outcome) statsRun() stats.Run {
 	if o.noisy {
 		return stats.Run{CPUTime: o.run.CPUTime}

@@ -53,7 +53,8 @@ func exitOf(r sandbox.Result) *job.Exit {
 // whyLacking says for operators what to install.
 func whyLacking(r sandbox.Result, name string) string {
 	if r.Lacks == name {
-		return fmt.Sprintf("execute %q: %s; install it in %s of this host, or correct the command of the job", name, r.ExecError, initproc.Path)
+		return fmt.Sprintf("execute %q: %s; install it in %s of this host, or correct the command of the job", name,
+			r.ExecError, initproc.Path)
 	}
 	return fmt.Sprintf("execute %q: this host has no %q; install it", name, r.Lacks)
 }

@@ -14,7 +14,8 @@ import (
 )
 
 func limits() job.Limits {
-	return job.Limits{CPUTimeMS: 1000, WallTimeMS: 3000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20, Processes: 16}
+	return job.Limits{CPUTimeMS: 1000, WallTimeMS: 3000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20,
+		Processes: 16}
 }
 
 // A run that was several things at once is what the contract ranks first:
@@ -33,15 +34,18 @@ func TestVerdictOf(t *testing.T) {
 		{"not executable", sandbox.Result{ExecError: syscall.ENOEXEC}, job.NotExecutable},
 		{"what the host lacks", sandbox.Result{ExecError: syscall.ENOENT, Lacks: "python3"}, job.InternalError},
 		{"one nanosecond over", sandbox.Result{CPUTime: time.Second + 1}, job.TimeLimit},
-		{"killed for time", sandbox.Result{Stop: sandbox.StopCPU, CPUTime: 1100 * time.Millisecond, Signal: syscall.SIGKILL}, job.TimeLimit},
+		{"killed for time", sandbox.Result{Stop: sandbox.StopCPU, CPUTime: 1100 * time.Millisecond,
+			Signal: syscall.SIGKILL}, job.TimeLimit},
 		{"out of memory looks like SIGKILL", sandbox.Result{OOMKills: 1, Signal: syscall.SIGKILL}, job.MemoryLimit},
 		{"a child was out of memory", sandbox.Result{OOMKills: 1}, job.MemoryLimit},
 		{"peak over the limit", sandbox.Result{MemoryPeak: peak(64<<20 + 1)}, job.MemoryLimit},
 		{"memory before time", sandbox.Result{OOMKills: 1, CPUTime: 2 * time.Second}, job.MemoryLimit},
 		{"forbidden call before memory", sandbox.Result{Signal: syscall.SIGSYS, OOMKills: 1}, job.SecurityViolation},
-		{"asleep at the wall limit", sandbox.Result{Stop: sandbox.StopWall, Idle: true, Signal: syscall.SIGKILL}, job.IdlenessLimit},
+		{"asleep at the wall limit", sandbox.Result{Stop: sandbox.StopWall, Idle: true, Signal: syscall.SIGKILL},
+			job.IdlenessLimit},
 		{"busy at the wall limit", sandbox.Result{Stop: sandbox.StopWall, Signal: syscall.SIGKILL}, job.WallTimeLimit},
-		{"time before the wall limit", sandbox.Result{Stop: sandbox.StopWall, CPUTime: 1001 * time.Millisecond}, job.TimeLimit},
+		{"time before the wall limit", sandbox.Result{Stop: sandbox.StopWall, CPUTime: 1001 * time.Millisecond},
+			job.TimeLimit},
 		{"too much output", sandbox.Result{OutputBytes: 1<<20 + 1, Signal: syscall.SIGXFSZ}, job.OutputLimit},
 		{"too much output, signal ignored", sandbox.Result{OutputBytes: 1<<20 + 1}, job.OutputLimit},
 		{"SIGXFSZ for another file", sandbox.Result{Signal: syscall.SIGXFSZ}, job.RuntimeError},

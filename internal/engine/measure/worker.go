@@ -34,7 +34,8 @@ type Worker struct {
 
 // NewWorker prepares the first sandbox in the background. The worker closes the reader. Runs on different workers are
 // in different network namespaces and see different files.
-func NewWorker(l *sandbox.Launcher, slot sandbox.Slot, reader *evidence.Reader, th evidence.Thresholds, log *slog.Logger) (*Worker, error) {
+func NewWorker(l *sandbox.Launcher, slot sandbox.Slot, reader *evidence.Reader, th evidence.Thresholds,
+	log *slog.Logger) (*Worker, error) {
 	var err error
 	if slot.Network, err = sandbox.NewNetwork(); err != nil {
 		return nil, errors.Join(err, reader.Close())
@@ -57,7 +58,8 @@ func (w *Worker) CPUs() cpuset.Set { return w.slot.CPUs }
 
 // RunOnce runs a reference kernel once, whatever disturbs it.
 func (w *Worker) RunOnce(ctx context.Context, p canary.Program) (job.TestReport, error) {
-	return w.Test(ctx, Request{Name: p.Name, Args: p.Args, Files: []sandbox.File{p.File}, Limits: p.Limits, Head: p.Head,
+	return w.Test(ctx, Request{Name: p.Name, Args: p.Args, Files: []sandbox.File{p.File}, Limits: p.Limits,
+		Head:    p.Head,
 		Repeats: job.Repeats{Min: 1, Max: 1, Policy: job.Single}})
 }
 
@@ -83,7 +85,8 @@ func (w *Worker) Tidy() {
 		next, err := w.launcher.Prepare(w.slot)
 		if err != nil {
 			// The next run tries again and returns the error.
-			w.log.Warn("cannot prepare a sandbox in advance; the next run tries again", "cpus", w.slot.CPUs.String(), "error", err)
+			w.log.Warn("cannot prepare a sandbox in advance; the next run tries again", "cpus", w.slot.CPUs.String(),
+				"error", err)
 			return
 		}
 		w.next = next
@@ -126,7 +129,8 @@ func (w *Worker) Settle() {
 	defer w.mu.Unlock()
 	w.closeUsed()
 	if err := w.slot.Group.Trim(); err != nil {
-		w.log.Error("cannot remove control groups of past runs; they are removed when judged starts again", "error", err)
+		w.log.Error("cannot remove control groups of past runs; they are removed when judged starts again", "error",
+			err)
 	}
 }
 

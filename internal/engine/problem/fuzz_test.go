@@ -10,8 +10,10 @@ import (
 // FuzzArchive unpacks whatever says that it is an archive. Nothing is written
 // but the folder, nothing in it is more than a file, and nothing of it stays.
 func FuzzArchive(f *testing.F) {
-	for _, path := range []string{archive(f, "1.in", "1.a"), archive(f, "t/a.in", "t/a.ans", "__MACOSX/t/._a.in"), archive(f, "../../x.in", `..\x.ans`),
-		archive(f, "/etc/x.in", "/etc/x.ans"), archive(f, "a/x.in", "b/x.in"), archive(f, "a\x00.in", "..", "."), cut(f, archive(f, "1.in", "1.ans"))} {
+	for _, path := range []string{archive(f, "1.in", "1.a"), archive(f, "t/a.in", "t/a.ans", "__MACOSX/t/._a.in"),
+		archive(f, "../../x.in", `..\x.ans`),
+		archive(f, "/etc/x.in", "/etc/x.ans"), archive(f, "a/x.in", "b/x.in"), archive(f, "a\x00.in", "..", "."),
+		cut(f, archive(f, "1.in", "1.ans"))} {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)
@@ -44,7 +46,7 @@ func FuzzArchive(f *testing.F) {
 			t.Errorf("left behind: %v", left)
 		}
 		if files, _ := os.ReadDir(dir); len(files) != 2 {
-			t.Errorf("written beside the folder: %v", files)
+			t.Errorf("written outside of the folder: %v", files)
 		}
 	})
 }

@@ -27,10 +27,10 @@ type Test struct {
 // Set is the tests of one folder or archive, in natural order of their names.
 type Set struct {
 	Tests []Test
-	temp  string // unpacked here, "" for a folder
+	temp  string // folder of an unpacked archive, else ""
 }
 
-// Close removes what was unpacked.
+// Close removes the temporary folder.
 func (s *Set) Close() error {
 	if s.temp == "" {
 		return nil
@@ -52,11 +52,9 @@ const (
 	maxDirectory = units.Bytes(maxEntries * 512)
 )
 
-// OpenTests reads NAME.in with NAME.ans (or .a, .out) from a folder, with the
-// folders in it, or from a ZIP archive. An archive is unpacked into a folder of
-// its own, which Close removes. Files with other suffixes and hidden ones are
-// passed over; an input without an answer, and an answer without an input, are
-// errors that name it.
+// OpenTests reads NAME.in with NAME.ans (or .a, .out) from a folder and its subfolders, or from a ZIP archive. It unpacks
+// an archive into a temporary folder, which Close removes. Files with other suffixes and hidden files are ignored. An input
+// without an answer, or an answer without an input, is an error that names it.
 func OpenTests(name string) (*Set, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -103,22 +101,21 @@ func readTests(dir string) ([]Test, error) {
 		tests = append(tests, Test{Name: base, Input: f.path[name], Answer: f.path[answer]})
 	}
 	if len(tests) == 0 {
-		return nil, errors.New("there are none; add NAME.in and NAME.ans")
+		return nil, errors.New("no tests found; add NAME.in and NAME.ans")
 	}
 	slices.SortFunc(tests, func(a, b Test) int { return text.Natural(a.Name, b.Name) })
 	return tests, nil
 }
 
-// files are those of a folder and of those inside. As in an archive only the
-// last part of a name counts.
+// files are those of a folder and its subfolders. As in an archive, only the last part of a name counts.
 type files struct {
 	path   map[string]string // by the last part of the name
 	double map[string]string // a second file of the same name
 	seen   int
 }
 
-// read adds what lies in dir. Like an archive it has a bound: dir may be the
-// wrong one, and all of a disk below it.
+// read adds the files of dir. Like the size of an archive, their number is bounded: dir may be the root of a disk by
+// mistake.
 func (f *files) read(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -138,7 +135,7 @@ func (f *files) read(dir string) error {
 			}
 			continue
 		}
-		// Stat follows links, which a folder of one's own may have.
+		// Stat follows symbolic links, which are allowed in a folder of the user.
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 			f.add(e.Name(), path)
 		}
@@ -154,7 +151,7 @@ func (f *files) add(name, path string) {
 	f.path[name] = path
 }
 
-// unique refuses names that two files have.
+// unique refuses names that more than one file has.
 func (f *files) unique(names ...string) error {
 	for _, n := range names {
 		if other, ok := f.double[n]; ok {
@@ -164,7 +161,7 @@ func (f *files) unique(names ...string) error {
 	return nil
 }
 
-// hidden files are no tests: a Mac packs "._1.in" beside each "1.in".
+// hidden files are not tests: archives made on macOS have a "._1.in" for each "1.in".
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
 func (f *files) answerOf(base string) string {
@@ -176,8 +173,7 @@ func (f *files) answerOf(base string) string {
 	return ""
 }
 
-// checkAnswer refuses a .ans without an input: a test that would silently be
-// left out. The other suffixes are too common to mean anything alone.
+// checkAnswer refuses a .ans without an input, so that no test is silently left out. The other suffixes are too common.
 func (f *files) checkAnswer(name string) error {
 	base, ok := strings.CutSuffix(name, answerSuffixes[0])
 	if ok && f.path[base+inputSuffix] == "" {
@@ -186,9 +182,8 @@ func (f *files) checkAnswer(name string) error {
 	return nil
 }
 
-// unpack writes the archive's files flat into dir. Folders inside do not
-// matter, only the last part of a name is used, and two files that become the
-// same are an error.
+// unpack writes all files of the archive into dir, without subfolders. Two files with the same last part of their names are
+// an error.
 func unpack(archive, dir string) error {
 	f, err := os.Open(archive)
 	if err != nil {
@@ -202,14 +197,14 @@ func unpack(archive, dir string) error {
 	directory := &bounded{f: f, left: maxDirectory}
 	z, err := zip.NewReader(directory, info.Size())
 	if directory.left < 0 {
-		return fmt.Errorf("its list of entries is larger than %s; split the archive", maxDirectory)
+		return fmt.Errorf("list of entries larger than %s; split the archive", maxDirectory)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; give a folder or a ZIP archive", err)
+		return fmt.Errorf("%w; name a folder or a ZIP archive", err)
 	}
-	directory.left = math.MaxInt64 // from here on what is unpacked counts
+	directory.left = math.MaxInt64 // from now on the unpacked size is bounded instead
 	if len(z.File) > maxEntries {
-		return fmt.Errorf("%d entries; at most %d are read", len(z.File), maxEntries)
+		return fmt.Errorf("%d entries; the maximum is %d", len(z.File), maxEntries)
 	}
 	left := int64(maxUnpacked)
 	for _, f := range z.File {
@@ -225,9 +220,8 @@ func unpack(archive, dir string) error {
 	return nil
 }
 
-// bounded is a file of which only so much is read. Package zip makes an entry of
-// each of an archive's before anybody can count them, and what the archive says
-// of their number is true modulo 65536 only.
+// bounded limits how much of a file is read. Package zip allocates all entries of an archive before they can be counted,
+// and the number in the archive is only valid modulo 65536.
 type bounded struct {
 	f    *os.File
 	left units.Bytes
@@ -240,18 +234,17 @@ func (b *bounded) ReadAt(p []byte, at int64) (int, error) {
 	return b.f.ReadAt(p, at)
 }
 
-// baseName is the last part of an entry's name, of archives made on Windows
-// too.
+// baseName is the last part of an entry's name, also in archives made on Windows.
 func baseName(f *zip.File) string { return path.Base(strings.ReplaceAll(f.Name, `\`, "/")) }
 
 func unpackFile(f *zip.File, dir string, left int64) (int64, error) {
 	name := baseName(f)
 	if !fs.ValidPath(name) || name == "." {
-		return 0, errors.New("has no usable name; rename it")
+		return 0, errors.New("invalid name; rename it")
 	}
 	src, err := f.Open()
 	if err != nil {
-		return 0, fmt.Errorf("%w; pack the archive anew", err)
+		return 0, fmt.Errorf("%w; create the archive again", err)
 	}
 	defer src.Close()
 	dst, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -261,11 +254,10 @@ func unpackFile(f *zip.File, dir string, left int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// One byte more than allowed tells too much from just enough: the size
-	// in the archive's own words cannot be believed.
+	// One byte more than allowed is copied to detect that there is too much: the size in the archive cannot be trusted.
 	n, err := io.Copy(dst, io.LimitReader(src, left+1))
-	if err != nil && !errors.As(err, new(*fs.PathError)) { // of reading: the archive's fault
-		err = fmt.Errorf("%w; pack the archive anew", err)
+	if err != nil && !errors.As(err, new(*fs.PathError)) { // an error of reading the archive
+		err = fmt.Errorf("%w; create the archive again", err)
 	}
 	err = errors.Join(err, dst.Close())
 	if err == nil && n > left {

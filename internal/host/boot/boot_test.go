@@ -14,6 +14,7 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/settings"
 	"judged/internal/host/topology"
 	"judged/internal/testkit"
 )
@@ -25,31 +26,35 @@ const (
 	goldenDir = "../../../testdata/golden"
 )
 
-func recorded(t testing.TB, name string) Host {
+type request struct {
+	cpus  cpuset.Set
+	width int
+}
+
+func recorded(t testing.TB, name string, q request) Host {
 	t.Helper()
 	tree, _, err := testkit.Host(filepath.Join(hostsDir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := hostfs.Of(tree)
-	top, err := topology.Read(h)
+	h, err := settings.Examine(hostfs.Of(tree), q.cpus, q.width)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Read(h, top)
+	return Read(h)
 }
 
 func TestRecordedHosts(t *testing.T) {
-	asked := map[string]Request{
-		"amd-epyc-ccx":           {Reserved: cpuset.New(4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), Width: 4},
-		"arm64-altra":            {Reserved: cpuset.New(2, 3)},
-		"container-unprivileged": {Reserved: cpuset.New(1)},
-		"hybrid-p-e":             {Reserved: cpuset.New(2, 4)},
-		"intel-bare-tuned":       {Reserved: cpuset.New(1, 2, 3, 5, 6, 7)},
-		"intel-bare-turbo-ht":    {Reserved: cpuset.New(1, 2, 3, 9, 10, 11), Width: 2},
-		"kvm-vm":                 {Reserved: cpuset.New(1)},
-		"old-kernel-v1":          {Reserved: cpuset.New(2, 3), Width: 2},
-		"wsl2":                   {Reserved: cpuset.New(3)},
+	asked := map[string]request{
+		"amd-epyc-ccx":           {cpuset.New(4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), 4},
+		"arm64-altra":            {cpuset.New(2, 3), 0},
+		"container-unprivileged": {cpuset.New(1), 0},
+		"hybrid-p-e":             {cpuset.New(2, 4), 0},
+		"intel-bare-tuned":       {cpuset.New(1, 2, 3, 5, 6, 7), 0},
+		"intel-bare-turbo-ht":    {cpuset.New(1, 2, 3, 9, 10, 11), 2},
+		"kvm-vm":                 {cpuset.New(1), 0},
+		"old-kernel-v1":          {cpuset.New(2, 3), 2},
+		"wsl2":                   {cpuset.New(3), 0},
 	}
 	hosts, err := filepath.Glob(hostsDir + "/*.txtar")
 	if err != nil || len(hosts) != len(asked) {
@@ -57,7 +62,7 @@ func TestRecordedHosts(t *testing.T) {
 	}
 	for name, q := range asked {
 		t.Run(name, func(t *testing.T) {
-			p, err := Make(recorded(t, name), q)
+			p, err := Make(recorded(t, name, q))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +96,9 @@ func TestImpossible(t *testing.T) {
 		"offline": {cpuset.New(7), "none of the CPUs 7 is online"},
 		"CPU 0":   {cpuset.New(0), "CPU 0 starts the kernel"},
 	} {
-		_, err := Make(recorded(t, "kvm-vm"), Request{Reserved: tc.cpus})
+		h := recorded(t, "kvm-vm", request{})
+		h.Reserved = tc.cpus
+		_, err := Make(h)
 		if usage := (*UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want a *UsageError with %q", name, err, tc.want)
 		}
@@ -101,7 +108,7 @@ func TestImpossible(t *testing.T) {
 // bare is a host of two cores that has everything; CPUs 2 and 3 are second threads if told.
 func bare(cmdline string, hyperthreads bool) Host {
 	h := Host{Arch: X86, CommandLine: cmdline, NohzFull: true, HugePages: true, SteadyTSC: true, Threads: NoThreads,
-		Topology: topology.Topology{Online: cpuset.New(0, 1, 2, 3), Kernel: "6.12.1"}}
+		Host: settings.Host{Topology: topology.Topology{Online: cpuset.New(0, 1, 2, 3), Kernel: "6.12.1"}}}
 	for id := range 4 {
 		core := id
 		if hyperthreads {
@@ -135,7 +142,8 @@ func TestCommandLine(t *testing.T) {
 		"second threads alone are reserved": {bare("", true), cpuset.New(2, 3), 1,
 			"isolcpus=managed_irq,domain,2-3 nohz_full=2-3 irqaffinity=0-1" + rest, []Replaced{}, 7},
 	} {
-		p, err := Make(tc.host, Request{Reserved: tc.cpus, Width: tc.width})
+		tc.host.Reserved, tc.host.Width = tc.cpus, tc.width
+		p, err := Make(tc.host)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +161,9 @@ func TestCommandLine(t *testing.T) {
 
 // The drop-in is a piece of shell: it must not lose a word of the operator's nor leave one of ours twice.
 func TestDropIn(t *testing.T) {
-	p, err := Make(bare("isolcpus=2 nosmt nohz_full=2 quiet", true), Request{Reserved: cpuset.New(1)})
+	h := bare("isolcpus=2 nosmt nohz_full=2 quiet", true)
+	h.Reserved, h.Width = cpuset.New(1), 1
+	p, err := Make(h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,5 +181,19 @@ echo $GRUB_CMDLINE_LINUX $GRUB_CMDLINE_LINUX_DEFAULT`, file).Output()
 	want := "nosmtx=1 " + strings.Join(p.words(), " ") + " quiet\n"
 	if diff := cmp.Diff(want, string(out)); diff != "" {
 		t.Errorf("sourced by sh (-want +got):\n%s", diff)
+	}
+}
+
+func TestOption(t *testing.T) {
+	const cmdline = "ro nosmt isolcpus=managed_irq,domain,2-3,6 nohz_full=1 nohz_full=2-3 irqaffinity=x -- isolcpus=7"
+	for name, want := range map[string]string{"nosmt": "-", "nohz_full": "2-3", "isolcpus": "managed_irq,domain,2-3,6", "hugepages": ""} {
+		if got := Option(cmdline, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for name, want := range map[string]string{"isolcpus": "2-3,6", "irqaffinity": "", "rcu_nocbs": ""} {
+		if got := OptionCPUs(cmdline, name).String(); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// addFiles renders every way to make the plan last that this host has.
+// addFiles renders the files that make the plan permanent on this host.
 func (l layout) addFiles(p *Plan) {
-	if l.host.WSL {
+	if l.WSL {
 		p.LeftOut = append(p.LeftOut, LeftOut{"GRUB drop-in", "Windows starts this kernel: set kernelCommandLine= below [wsl2] in .wslconfig"})
 	} else {
 		p.Files = append(p.Files, p.grub())
@@ -21,8 +21,8 @@ func (p Plan) heading() string {
 	return fmt.Sprintf("# judged: CPUs %s are for runs, %s for everything else.\n", p.CPUs, p.Housekeeping)
 }
 
-// grub appends to what /etc/default/grub says; what stands there under the same names is cut out
-// first, since the kernel refuses a second isolcpus= that differs.
+// grub appends to what /etc/default/grub says, and first removes options of the same names, since the kernel refuses a
+// second isolcpus= that differs.
 func (p Plan) grub() File {
 	var b strings.Builder
 	b.WriteString(p.heading())
@@ -33,11 +33,11 @@ func (p Plan) grub() File {
 	}
 	fmt.Fprintf(&b, "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX %s\"\n", strings.Join(p.words(), " "))
 	return File{Path: "/etc/default/grub.d/judged.cfg", Content: b.String(),
-		Why:  "ticks, managed interrupts and kernel threads are decided about before anything can be written",
+		Why:  "ticks, managed interrupts and early kernel threads can be set at boot only",
 		Then: "update-grub, or grub2-mkconfig -o /boot/grub2/grub.cfg, then boot"}
 }
 
-// taken are the names of the plan that the present command line has, for a pattern of sed.
+// taken are the names of the plan that are on the present command line, for a pattern of sed.
 func (p Plan) taken() []string {
 	var names []string
 	for _, q := range p.Parameters {
@@ -58,7 +58,7 @@ func (p Plan) taken() []string {
 
 func (p Plan) systemd() File {
 	return File{Path: "/etc/systemd/system.conf.d/judged.conf", Content: p.heading() + "[Manager]\nCPUAffinity=" + p.Housekeeping + "\n",
-		Why:  "every service starts on the other CPUs, also those that a partition or isolcpus= alone would not move",
+		Why:  "every service starts on the other CPUs, also one that a partition or isolcpus= would not move",
 		Then: "systemctl daemon-reexec, then boot"}
 }
 
@@ -76,19 +76,17 @@ type section struct {
 	lines []string
 }
 
-// tunedProfile says for good what judged tune sets until the next boot, with the command line, which
-// tuned hands to the boot loader itself.
+// tunedProfile makes permanent what judged tune sets until the next boot, and passes the command line to the boot loader.
 func (l layout) tunedProfile(p Plan) File {
 	sections := []section{
-		{"main", []string{"summary=CPUs set apart for judged"}},
+		{"main", []string{"summary=CPUs reserved for judged"}},
 		{"variables", []string{"include=" + variablesFile}},
 		{"cpu", l.tunedCPU()},
-		{"vm", when(l.host.HugePages, "transparent_hugepages=never")},
-		{"sysctl", l.tunedSysctl()},
-		{"sysfs", l.tunedSysfs()},
+		{"sysctl", l.Sysctl},
+		{"sysfs", l.Sysfs},
 		{"irqbalance", []string{"banned_cpus=${isolated_cores}"}},
 		{"scheduler", []string{"isolated_cores=${isolated_cores}"}},
-		{"bootloader", when(!l.host.WSL, "cmdline_judged="+strings.Join(p.words(), " "))},
+		{"bootloader", when(!l.WSL, "cmdline_judged="+strings.Join(p.words(), " "))},
 	}
 	var b strings.Builder
 	b.WriteString(p.heading())
@@ -98,7 +96,7 @@ func (l layout) tunedProfile(p Plan) File {
 		}
 	}
 	return File{Path: "/etc/tuned/profiles/judged/tuned.conf", Content: b.String(),
-		Why:  "in place of the two files above and of judged tune, where tuned runs anyway (before tuned 2.23: /etc/tuned/judged/tuned.conf)",
+		Why:  "instead of the files above and of judged tune, where tuned runs (before tuned 2.23: /etc/tuned/judged/tuned.conf)",
 		Then: "tuned-adm profile judged, then boot"}
 }
 
@@ -110,30 +108,12 @@ func when(fit bool, lines ...string) []string {
 }
 
 func (l layout) tunedCPU() []string {
-	if l.host.Virtual || !l.host.Governors {
+	if l.Virtual || !l.Governors {
 		return nil
 	}
 	lines := []string{"governor=performance"}
-	if l.host.Intel {
+	if l.Intel {
 		lines = append(lines, "energy_perf_bias=performance")
-	}
-	return lines
-}
-
-func (l layout) tunedSysctl() []string {
-	return slices.Concat([]string{"vm.stat_interval=10", "kernel.timer_migration=0"},
-		when(l.host.Arch == X86, "kernel.nmi_watchdog=0"), when(l.host.Balancing, "kernel.numa_balancing=0"),
-		when(l.host.Compaction, "vm.compaction_proactiveness=0"))
-}
-
-func (l layout) tunedSysfs() []string {
-	lines := []string{"/sys/devices/virtual/workqueue/cpumask=" + l.housekeeping.Mask(), "/sys/kernel/mm/ksm/run=0"}
-	switch {
-	case l.host.Virtual:
-	case l.host.Turbo == noTurbo:
-		lines = append(lines, noTurbo+"=1")
-	case l.host.Turbo != "":
-		lines = append(lines, l.host.Turbo+"=0")
 	}
 	return lines
 }

@@ -1,35 +1,34 @@
 package boot
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
-	"judged/internal/host/hostfs"
-	"judged/internal/host/topology"
+	"judged/internal/host/proc"
+	"judged/internal/host/settings"
 	"judged/internal/host/virt"
 )
 
 // Host is what a plan depends on.
 type Host struct {
-	Topology    topology.Topology
-	CommandLine string // /proc/cmdline as it is
+	settings.Host
+	CommandLine string // /proc/cmdline
 
 	Arch      Arch
 	Intel     bool // the processor is Intel's
-	Virtual   bool // a hypervisor shows itself
-	Container bool // this is no host but a container on one
+	Virtual   bool // there is a hypervisor
+	Container bool // this is not a host but a container on one
 	WSL       bool // Windows starts the kernel, not a boot loader
 	LegacyCPU bool // cpuset is a v1 controller
 
-	Threads    Threads
-	NohzFull   bool   // the kernel can stop the tick of a busy CPU
-	HugePages  bool   // the kernel has transparent huge pages
-	SteadyTSC  bool   // the counter runs at one speed and does not stop
-	Balancing  bool   // the kernel can move pages between nodes
-	Compaction bool   // the kernel compacts memory ahead of need
-	Turbo      string // the switch of the frequencies above nominal, a path; "" if there is none
-	Governors  bool   // the kernel decides about frequencies
+	Threads   Threads
+	NohzFull  bool // the kernel can stop the tick of a busy CPU
+	HugePages bool // the kernel has transparent huge pages
+	SteadyTSC bool // the counter runs at constant speed and does not stop
+	Governors bool // the kernel controls the frequencies
+
+	// Sysctl and Sysfs are the values that judged tune sets in one file each, as "vm.stat_interval=10" and "/sys/…=0".
+	Sysctl, Sysfs []string
 }
 
 // Arch is the architecture of the examined host, which need not be that of this program.
@@ -52,41 +51,49 @@ const (
 	NoThreads  Threads = "none"
 )
 
-const (
-	cpuDir   = "/sys/devices/system/cpu"
-	noTurbo  = cpuDir + "/intel_pstate/no_turbo"
-	boostAll = cpuDir + "/cpufreq/boost"
-)
+const cpuDir = "/sys/devices/system/cpu"
 
-// Read looks once. A file that is missing or closed leaves its member at what says least.
-func Read(h hostfs.FS, t topology.Topology) Host {
-	read := func(path string) string {
-		text, err := h.Read(path)
-		if err != nil {
-			return ""
-		}
-		return text
-	}
-	info, hypervisor := read("/proc/cpuinfo"), virt.Hypervisor(h)
+// Read looks once. A missing or unreadable file counts as if the kernel did not have the feature.
+func Read(h settings.Host) Host {
+	info, hypervisor := h.Optional("/proc/cpuinfo"), virt.Hypervisor(h.FS)
+	_, legacy := proc.FindMount(proc.Mounts(h.Optional("/proc/mounts")), "cgroup", "cpuset")
 	host := Host{
-		Topology: t, CommandLine: read("/proc/cmdline"),
+		Host: h, CommandLine: h.Optional("/proc/cmdline"),
 		Arch: architecture(info), Intel: strings.Contains(info, "GenuineIntel"),
-		Virtual: hypervisor != "", WSL: hypervisor == virt.WSL,
-		// Who sees kthreadd is in the host's own PID namespace.
-		Container: !strings.Contains(read("/proc/2/stat"), "(kthreadd)"),
-		LegacyCPU: legacy(read("/proc/mounts")),
-		Threads:   threads(read(cpuDir + "/smt/control")),
-		NohzFull:  h.Exists(cpuDir + "/nohz_full"), HugePages: h.Exists("/sys/kernel/mm/transparent_hugepage/enabled"),
-		SteadyTSC: hasFlag(info, "constant_tsc") && hasFlag(info, "nonstop_tsc"),
-		Balancing: h.Exists("/proc/sys/kernel/numa_balancing"), Compaction: h.Exists("/proc/sys/vm/compaction_proactiveness"),
-		Governors: h.Exists(cpuDir + "/cpu0/cpufreq/scaling_governor"),
+		Virtual: hypervisor != "", WSL: hypervisor == virt.WSL, LegacyCPU: legacy,
+		// Only the host's own PID namespace shows kthreadd.
+		Container: !strings.Contains(h.Optional("/proc/2/stat"), "(kthreadd)"),
+		Threads:   threads(h.Optional(cpuDir + "/smt/control")),
+		NohzFull:  h.FS.Exists(cpuDir + "/nohz_full"), HugePages: h.FS.Exists("/sys/kernel/mm/transparent_hugepage/enabled"),
+		SteadyTSC: proc.HasFlag(info, "constant_tsc") && proc.HasFlag(info, "nonstop_tsc"),
+		Governors: h.FS.Exists(cpuDir + "/cpu0/cpufreq/scaling_governor"),
 	}
-	for _, path := range []string{noTurbo, boostAll} {
-		if host.Turbo == "" && h.Exists(path) {
-			host.Turbo = path
+	host.readValues()
+	return host
+}
+
+// readValues collects the values of the catalogue that are one file. Words in brackets have boot parameters.
+func (h *Host) readValues() {
+	for _, s := range settings.All() {
+		for _, v := range s.Values {
+			now, err := h.FS.Read(v.Pattern)
+			if s.Risk == "" || s.Bare && h.Virtual || v.Kind == settings.Token || err != nil {
+				continue
+			}
+			if now, err = v.Kind.Meaning(now); err != nil {
+				continue
+			}
+			to, reason := v.Wanted(&h.Host, v.Pattern, now)
+			name, sysctl := strings.CutPrefix(v.Pattern, "/proc/sys/")
+			switch {
+			case reason != "":
+			case sysctl:
+				h.Sysctl = append(h.Sysctl, strings.ReplaceAll(name, "/", ".")+"="+to)
+			case strings.HasPrefix(v.Pattern, "/sys/"):
+				h.Sysfs = append(h.Sysfs, v.Pattern+"="+to)
+			}
 		}
 	}
-	return host
 }
 
 func architecture(cpuinfo string) Arch {
@@ -111,28 +118,7 @@ func threads(control string) Threads {
 	}
 }
 
-// legacy reports whether /proc/mounts has a v1 hierarchy with cpuset.
-func legacy(mounts string) bool {
-	for line := range strings.Lines(mounts) {
-		f := strings.Fields(line)
-		if len(f) > 3 && f[2] == "cgroup" && slices.Contains(strings.Split(f[3], ","), "cpuset") {
-			return true
-		}
-	}
-	return false
-}
-
-func hasFlag(cpuinfo, flag string) bool {
-	for line := range strings.Lines(cpuinfo) {
-		if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "flags" {
-			return slices.Contains(strings.Fields(value), flag)
-		}
-	}
-	return false
-}
-
-// newer reports whether the kernel is of that release or a later one; one that tells none is taken
-// for new.
+// newer reports whether the kernel is of that release or a later one; an unknown one counts as new.
 func (h Host) newer(major, minor int) bool {
 	first, rest, _ := strings.Cut(h.Topology.Kernel, ".")
 	second, _, _ := strings.Cut(rest, ".")

@@ -3,6 +3,8 @@ package boot
 import (
 	"fmt"
 	"strings"
+
+	"judged/internal/host/settings"
 )
 
 // candidate is a parameter that a host may need.
@@ -13,21 +15,24 @@ type candidate struct {
 
 // candidates is the list, in the order in which it is printed.
 func (l layout) candidates() []candidate {
-	reserved := l.reserved.String()
+	reserved := l.Reserved.String()
 	return []candidate{
 		l.isolation(),
-		{Parameter{Name: "nohz_full", Value: reserved, Why: "a CPU with one task gets no timer tick, and its RCU callbacks run elsewhere"},
-			unless(l.host.NohzFull, "the kernel is built without CONFIG_NO_HZ_FULL")},
-		{Parameter{Name: "irqaffinity", Value: l.housekeeping.String(), Why: "interrupts of devices start on the other CPUs"}, ""},
+		{of("nohz_full", reserved, "nohz-full"), unless(l.NohzFull, "the kernel is built without CONFIG_NO_HZ_FULL")},
+		{of("irqaffinity", l.Housekeeping.String(), "irq-affinity"), ""},
 		l.siblings(),
-		{Parameter{Name: "nowatchdog", Why: "no watchdog holds a hardware counter or wakes a reserved CPU"}, ""},
-		{Parameter{Name: "skew_tick", Value: "1", Why: "CPUs do not tick at the same moment and queue for the same locks"}, ""},
-		{Parameter{Name: "transparent_hugepage", Value: "never", Why: "whether a program gets huge pages is chance, and moves its time by half"},
-			unless(l.host.HugePages, "the kernel has no transparent huge pages")},
+		{of("nowatchdog", "", "watchdogs"), ""},
+		{Parameter{Name: "skew_tick", Value: "1", Why: "CPUs do not tick at the same moment and wait for the same locks"}, ""},
+		{of("transparent_hugepage", "never", "thp"), unless(l.HugePages, "the kernel has no transparent huge pages")},
 		l.clock(),
-		{Parameter{Name: "systemd.unified_cgroup_hierarchy", Value: "1", Why: "cgroup v2: partitions, and pressure for each run"},
-			unless(l.host.LegacyCPU, "cpuset is not a v1 controller here")},
+		{of("systemd.unified_cgroup_hierarchy", "1", "cgroup-ready"), unless(l.LegacyCPU, "cpuset is not a v1 controller here")},
 	}
+}
+
+// of is a parameter that is for a setting of the catalogue.
+func of(name, value, setting string) Parameter {
+	s, _ := settings.Get(setting)
+	return Parameter{Name: name, Value: value, Why: s.Effect}
 }
 
 func unless(fit bool, reason string) string {
@@ -37,46 +42,45 @@ func unless(fit bool, reason string) string {
 	return reason
 }
 
-// isolation knows that the kernel drops all of isolcpus= over a flag that it does not know:
-// managed_irq came with Linux 5.6.
+// isolation: the kernel ignores all of isolcpus= because of one unknown flag, and managed_irq came with Linux 5.6.
 func (l layout) isolation() candidate {
 	c := candidate{Parameter: Parameter{Name: "isolcpus"}}
 	var flags []string
-	if l.host.newer(5, 6) {
+	if l.newer(5, 6) {
 		flags = append(flags, "managed_irq")
-		c.Why = "queues of disks and network cards keep off"
+		c.Why = "queues of disks and network cards stay off these CPUs"
 	}
-	if l.width == 1 {
+	if l.Width == 1 {
 		flags = append(flags, "domain")
-		c.Why = strings.TrimPrefix(c.Why+"; the scheduler puts nothing on these CPUs by itself", "; ")
+		c.Why = strings.TrimPrefix(c.Why+"; the scheduler places no task on them", "; ")
 	}
 	if len(flags) == 0 {
-		c.unfit = "slots of several CPUs must not be without a scheduling domain, and Linux before 5.6 has no managed_irq"
+		c.unfit = "slots of several CPUs need a scheduling domain, and Linux before 5.6 has no managed_irq"
 	}
-	c.Value = strings.Join(append(flags, l.reserved.String()), ",")
+	c.Value = strings.Join(append(flags, l.Reserved.String()), ",")
 	return c
 }
 
 func (l layout) siblings() candidate {
-	c := candidate{Parameter: Parameter{Name: "nosmt", Why: "no second thread shares the units and caches of a core with a run"}}
+	c := candidate{Parameter: of("nosmt", "", "smt-off")}
 	switch {
 	case l.nosmt:
-	case l.host.Threads == NoThreads:
+	case l.Threads == NoThreads:
 		c.unfit = "the kernel shows no second threads"
 	default:
-		c.unfit = fmt.Sprintf("it would take the reserved CPUs %s offline, which are second threads; reserve whole cores", l.split)
+		c.unfit = fmt.Sprintf("it takes the reserved CPUs %s offline, which are second threads; reserve whole cores", l.split)
 	}
 	return c
 }
 
 func (l layout) clock() candidate {
-	c := candidate{Parameter: Parameter{Name: "tsc", Value: "reliable", Why: "no clock watchdog on every CPU, and no fall to a slow clock"}}
+	c := candidate{Parameter: of("tsc", "reliable", "clocksource")}
 	switch {
-	case l.host.Arch != X86:
+	case l.Arch != X86:
 		c.unfit = "only x86 has this clock"
-	case l.host.Virtual:
-		c.unfit = "the hypervisor answers for the clock"
-	case !l.host.SteadyTSC:
+	case l.Virtual:
+		c.unfit = "the hypervisor controls the clock"
+	case !l.SteadyTSC:
 		c.unfit = "the processor does not promise a steady counter (constant_tsc, nonstop_tsc)"
 	}
 	return c

@@ -6,36 +6,29 @@ import (
 	"strings"
 
 	"judged/internal/base/cpuset"
+	"judged/internal/host/settings"
 )
 
-// Request says which CPUs are to be set apart.
-type Request struct {
-	Reserved cpuset.Set // for runs
-	Width    int        // CPUs of one slot; 0 is 1
-}
-
-// UsageError is a request that no command line can grant.
-type UsageError struct{ Reason string }
-
-func (e *UsageError) Error() string { return e.Reason }
+// UsageError is a request that no command line can satisfy.
+type UsageError = settings.UsageError
 
 // schema is the version of the JSON of a Plan.
 const schema = 1
 
-// Plan is what to say at boot. No slice of it is nil.
+// Plan is what to set at boot. No slice of it is nil.
 type Plan struct {
 	Schema       int         `json:"schema"`
 	CPUs         string      `json:"cpus"`         // reserved, as a kernel list; without the threads that nosmt takes
 	Housekeeping string      `json:"housekeeping"` // the others
 	Width        int         `json:"width"`        // CPUs of one slot
-	Partition    string      `json:"partition"`    // the cpuset partition that slots need besides; "" for none
+	Partition    string      `json:"partition"`    // the type of cpuset partition that slots need in addition; "" for none
 	CommandLine  string      `json:"command_line"` // complete: what is kept, then the parameters
 	Parameters   []Parameter `json:"parameters"`
-	Replaced     []Replaced  `json:"replaced"` // words of the present command line that go
-	Kept         []string    `json:"kept"`     // words of it that stay: they are the operator's
+	Replaced     []Replaced  `json:"replaced"` // words of the present command line that are removed
+	Kept         []string    `json:"kept"`     // words of it that the operator set
 	LeftOut      []LeftOut   `json:"left_out"`
 	Files        []File      `json:"files"`
-	Notes        []string    `json:"notes"` // what to know before
+	Notes        []string    `json:"notes"` // what to know first
 }
 
 // Parameter is one word of the kernel command line.
@@ -54,10 +47,10 @@ func (p Parameter) String() string {
 	return p.Name + "=" + p.Value
 }
 
-// Replaced is a word that cannot stay.
+// Replaced is a word that is removed.
 type Replaced struct {
 	Was string `json:"was"`
-	By  string `json:"by"` // "" if nothing stands in its place
+	By  string `json:"by"` // "" if nothing replaces it
 }
 
 // LeftOut is a parameter, or a file, that makes no sense on this host.
@@ -66,21 +59,21 @@ type LeftOut struct {
 	Reason string `json:"reason"`
 }
 
-// File is one way to make it last.
+// File is one way to make the plan permanent.
 type File struct {
 	Path    string `json:"path"`
 	Content string `json:"content"`
 	Why     string `json:"why"`
-	Then    string `json:"then"` // the command that makes it count
+	Then    string `json:"then"` // the command that activates it
 }
 
-// Make plans. The error is a *UsageError: no CPU is left for the system, or CPU 0 is wanted.
-func Make(h Host, q Request) (Plan, error) {
-	l, err := lay(h, q)
+// Make plans. The error is a *UsageError: no CPU remains for the system, or CPU 0 is wanted.
+func Make(h Host) (Plan, error) {
+	l, err := lay(h)
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Schema: schema, CPUs: l.reserved.String(), Housekeeping: l.housekeeping.String(), Width: l.width, Partition: l.partition(),
+	p := Plan{Schema: schema, CPUs: l.Reserved.String(), Housekeeping: l.Housekeeping.String(), Width: l.Width, Partition: l.partition(),
 		Parameters: []Parameter{}, Replaced: []Replaced{}, Kept: []string{}, LeftOut: []LeftOut{}, Files: []File{}, Notes: l.notes()}
 	for _, c := range l.candidates() {
 		if c.unfit != "" {
@@ -89,56 +82,57 @@ func Make(h Host, q Request) (Plan, error) {
 		}
 		p.Parameters = append(p.Parameters, c.Parameter)
 	}
-	forInit := p.sort(h.CommandLine, l.width)
+	forInit := p.sort(h.CommandLine, l.Width)
 	p.CommandLine = strings.Join(slices.Concat(p.Kept, p.words(), forInit), " ")
 	l.addFiles(&p)
 	return p, nil
 }
 
-// layout is who gets which CPU.
+// layout is the host with the CPUs as they are after the boot.
 type layout struct {
-	host                   Host
-	reserved, housekeeping cpuset.Set
-	width                  int
-	nosmt                  bool
-	split                  cpuset.Set // reserved CPUs that nosmt would take, with the first thread of their core left to the system
+	Host
+	nosmt bool
+	split cpuset.Set // reserved CPUs that nosmt would take, while the first thread of their core is not reserved
 }
 
-func lay(h Host, q Request) (layout, error) {
-	t := h.Topology
-	l := layout{host: h, reserved: q.Reserved.Intersect(t.Online), width: max(q.Width, 1)}
-	switch {
-	case len(q.Reserved) == 0:
-		return l, &UsageError{"plan the boot: no CPU is reserved; name some with --cpus"}
-	case len(l.reserved) == 0:
-		return l, &UsageError{fmt.Sprintf("plan the boot: none of the CPUs %s is online; online are %s", q.Reserved, t.Online)}
-	case l.reserved.Contains(0):
-		return l, &UsageError{"plan the boot: CPU 0 starts the kernel and keeps its clock and its interrupts; reserve others with --cpus"}
+func lay(h Host) (layout, error) {
+	refuse := func(format string, args ...any) (layout, error) {
+		return layout{}, &UsageError{Reason: "plan the boot: " + fmt.Sprintf(format, args...)}
 	}
-	l.housekeeping = t.Online.Minus(l.reserved)
-	if len(l.housekeeping) == 0 {
-		return l, &UsageError{fmt.Sprintf("plan the boot: CPUs %s are all there are; leave one to the system", l.reserved)}
+	asked, online := h.Reserved, h.Topology.Online
+	l := layout{Host: h}
+	l.Reserved = asked.Intersect(online)
+	l.Housekeeping = online.Minus(l.Reserved)
+	switch {
+	case len(asked) == 0:
+		return refuse("no CPU is reserved; name some with --cpus")
+	case len(l.Reserved) == 0:
+		return refuse("none of the CPUs %s is online; online are %s", asked, online)
+	case l.Reserved.Contains(0):
+		return refuse("CPU 0 starts the kernel and keeps its clock and its interrupts; reserve others with --cpus")
+	case len(l.Housekeeping) == 0:
+		return refuse("CPUs %s are all CPUs of this host; leave one to the system", l.Reserved)
 	}
 	var seconds cpuset.Set
-	for _, c := range t.CPUs {
+	for _, c := range h.Topology.CPUs {
 		if c.ID != c.Core {
 			seconds = seconds.Union(cpuset.New(c.ID))
-			if l.reserved.Contains(c.ID) && !l.reserved.Contains(c.Core) {
+			if l.Reserved.Contains(c.ID) && !l.Reserved.Contains(c.Core) {
 				l.split = l.split.Union(cpuset.New(c.ID))
 			}
 		}
 	}
 	l.nosmt = h.Threads == ThreadsOff || h.Threads == ThreadsOn && len(l.split) == 0
 	if l.nosmt {
-		l.reserved, l.housekeeping = l.reserved.Minus(seconds), l.housekeeping.Minus(seconds)
+		l.Reserved, l.Housekeeping = l.Reserved.Minus(seconds), l.Housekeeping.Minus(seconds)
 	}
 	return l, nil
 }
 
-// partition is the kind that keeps others off, which isolcpus= does not do for slots of several
-// CPUs: without a domain nothing would spread their threads.
+// partition is the type that slots need in addition: isolcpus= cannot isolate slots of several CPUs, since without a domain
+// their threads are not balanced.
 func (l layout) partition() string {
-	if l.width > 1 {
+	if l.Width > 1 {
 		return "root"
 	}
 	return ""
@@ -146,14 +140,14 @@ func (l layout) partition() string {
 
 func (l layout) notes() []string {
 	notes := []string{}
-	if l.host.Container {
-		notes = append(notes, "this is a container: all of it belongs on the host that carries it")
+	if l.Container {
+		notes = append(notes, "this is a container: the plan is for the host that runs it")
 	}
-	if l.width > 1 {
-		notes = append(notes, fmt.Sprintf("slots of %d CPUs: without domain in isolcpus=, so a cpuset partition of type root has to keep others off at run time", l.width))
+	if l.Width > 1 {
+		notes = append(notes, fmt.Sprintf("slots of %d CPUs: isolcpus= is without domain, so a cpuset partition of type root has to isolate them at run time", l.Width))
 	}
-	if len(l.reserved)%l.width != 0 {
-		notes = append(notes, fmt.Sprintf("CPUs %s do not divide into slots of %d", l.reserved, l.width))
+	if len(l.Reserved)%l.Width != 0 {
+		notes = append(notes, fmt.Sprintf("CPUs %s do not divide into slots of %d", l.Reserved, l.Width))
 	}
 	return notes
 }

@@ -8,19 +8,19 @@ import (
 	"unicode"
 )
 
-// WriteText writes the plan for people: the command line, each word of it with its reason, what goes,
-// what is left out and why, and the files.
+// WriteText writes the plan for people: the command line, each word of it with its reason, what is removed, what is left
+// out and why, and the files.
 func (p Plan) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	for _, n := range p.Notes {
 		fmt.Fprintf(b, "note: %s\n", n)
 	}
 	if missing := p.Missing(); len(missing)+len(p.Replaced) == 0 {
-		fmt.Fprintln(b, "this kernel was started as planned")
+		fmt.Fprintln(b, "this kernel was started with the planned command line")
 	} else {
 		fmt.Fprintf(b, "missing from the kernel command line: %s\n", orNone(missing))
 	}
-	fmt.Fprintf(b, "\nkernel command line for CPUs %s in slots of %d\n\n    %s\n\n", p.CPUs, p.Width, harmless(p.CommandLine))
+	fmt.Fprintf(b, "\nkernel command line for CPUs %s in slots of %d\n\n    %s\n\n", p.CPUs, p.Width, printable(p.CommandLine))
 	p.writeWords(b)
 	for _, f := range p.Files {
 		fmt.Fprintf(b, "\n%s\n%s\nthen: %s\n\n", f.Path, f.Why, f.Then)
@@ -40,9 +40,9 @@ func (p Plan) writeWords(b *bufio.Writer) {
 		fmt.Fprintf(b, "  %s  %s\n        %s\n", state, q, q.Why)
 	}
 	for _, r := range p.Replaced {
-		fmt.Fprintf(b, "  gone  %s\n", harmless(r.Was))
+		fmt.Fprintf(b, "  gone  %s\n", printable(r.Was))
 		if r.By != "" {
-			fmt.Fprintf(b, "        %s stands in its place\n", r.By)
+			fmt.Fprintf(b, "        replaced by %s\n", r.By)
 		}
 	}
 	for _, l := range p.LeftOut {
@@ -57,8 +57,8 @@ func orNone(words []string) string {
 	return strings.Join(words, " ")
 }
 
-// harmless replaces what could steer a terminal: a captured command line is a stranger's.
-func harmless(text string) string {
+// printable replaces what could control a terminal: anybody may have written a captured command line.
+func printable(text string) string {
 	return strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
 			return unicode.ReplacementChar

@@ -9,21 +9,21 @@ import (
 	"syscall"
 )
 
-// The names under which a capture keeps what no file of the host tells as text.
+// The names under which a capture keeps what no file of the host holds as text.
 const (
 	adjtimexAnswer = "/judged/adjtimex" // adjtimex(2)
 	smiAnswer      = "/judged/msr-0x34" // MSR_SMI_COUNT, from /dev/cpu/N/msr
 	perfAnswer     = "/judged/perf"     // how many links of /proc/self/fd are perf events
 )
 
-// ask is word for an answer that comes from a system call; the report names its source.
-func (v *view) ask(name, source string, live func() ([]byte, error)) (string, *Outcome) {
+// mustAsk is must for an answer that comes from a system call; the report names its source.
+func (v *view) mustAsk(name, source string, live func() ([]byte, error)) string {
 	v.saw(source)
-	b, err := v.fs.Ask(name, live)
+	b, err := v.FS.Ask(name, live)
 	if err != nil {
-		return "", refusal(source, err)
+		v.refuse(source, err)
 	}
-	return strings.TrimSpace(string(b)), nil
+	return strings.TrimSpace(string(b))
 }
 
 func adjtimex() ([]byte, error) {

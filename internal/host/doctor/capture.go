@@ -10,20 +10,19 @@ import (
 	"testing/fstest"
 
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
 )
 
-// Capture writes what the checks read of a host as a gzipped tar, for a bug report: hostfs opens it,
-// and the same checks then come to the same results. What they do not look at inside the files is
-// left out: the host's name, other words of the kernel command line and of environments, mounts of
-// other kinds, serial numbers. Names of threads and of cgroups stay.
+// Capture writes what the checks read of a host as a gzipped tar, for a bug report: hostfs opens it, and the same checks
+// then have the same results. It leaves out what they do not use: the host's name, other words of the kernel command line
+// and of environments, mounts of other kinds, serial numbers. Names of threads and of cgroups stay.
 func Capture(ctx context.Context, o Options, w io.Writer) error {
 	var notes *hostfs.Recording
 	o.FS, notes = o.FS.Record()
 	if _, err := Run(ctx, o); err != nil {
 		return err
 	}
-	// No check reads it, but judged tune plan --root does where there is swap; a
-	// host that lacks it is captured without.
+	// No check reads it, but judged tune plan --root does where there is swap.
 	_, _ = o.FS.ReadFile("/proc/meminfo")
 	files := notes.Files()
 	for name, f := range files {
@@ -31,31 +30,28 @@ func Capture(ctx context.Context, o Options, w io.Writer) error {
 			f.Data = []byte(withoutSecrets(name, string(f.Data)))
 		}
 	}
-	files["NOTE"] = &fstest.MapFile{Data: []byte("Captured by judged doctor --capture: the files that its checks read, cut to what they look at.\n"), Mode: 0o444}
+	files["NOTE"] = &fstest.MapFile{Data: []byte("Captured by judged doctor --capture: the files that its checks read, cut to what they use.\n"), Mode: 0o444}
 	if err := hostfs.WriteArchive(w, files); err != nil {
 		return fmt.Errorf("capture host: %w", err)
 	}
 	return nil
 }
 
-// withoutSecrets keeps of a file what checks look at.
+// withoutSecrets keeps of a file what checks use.
 func withoutSecrets(name, text string) string {
 	process := strings.HasPrefix(name, "proc/")
 	switch base := path.Base(name); {
 	case name == "proc/sys/kernel/hostname":
 		return "captured\n"
 	case name == "proc/cmdline":
-		return keepWords(text, func(word string) bool {
-			option, _, _ := strings.Cut(word, "=")
-			return slices.Contains(bootNames(), option)
-		})
+		return keepWords(text, func(name string) bool { return slices.Contains(bootNames(), name) })
 	case name == "proc/mounts":
 		return keepLines(text, func(line string) bool {
-			f := strings.Fields(line)
-			return len(f) > 2 && (f[2] == "cgroup" || f[2] == "cgroup2" || f[2] == "tracefs")
+			m := proc.Mounts(line)
+			return len(m) == 1 && slices.Contains([]string{"cgroup", "cgroup2", "tracefs"}, m[0].FSType)
 		})
 	case name == "proc/version":
-		// Behind the release stands who built it, and where.
+		// The release is followed by who built it, and where.
 		release, _, _ := strings.Cut(text, " (")
 		return strings.TrimSpace(release) + "\n"
 	case name == "proc/cpuinfo":
@@ -67,7 +63,7 @@ func withoutSecrets(name, text string) string {
 			return strings.HasPrefix(line, "Cpus_allowed_list:") || strings.HasPrefix(line, "Speculation_")
 		})
 	case process && base == "stat" && name != "proc/stat":
-		return keepStat(text)
+		return proc.RedactStat(text)
 	default:
 		return text
 	}
@@ -83,14 +79,14 @@ func keepLines(text string, wanted func(string) bool) string {
 	return b.String()
 }
 
-// keepWords stops at "--": what follows is for init.
-func keepWords(text string, wanted func(string) bool) string {
+// keepWords keeps options of the kernel by their names. It stops at "--": what follows is for init.
+func keepWords(text string, wanted func(name string) bool) string {
 	words := []string{}
 	for word := range strings.FieldsSeq(text) {
 		if word == "--" {
 			break
 		}
-		if wanted(word) {
+		if name, _, _ := strings.Cut(word, "="); wanted(name) {
 			words = append(words, word)
 		}
 	}
@@ -100,26 +96,9 @@ func keepWords(text string, wanted func(string) bool) string {
 func keepVariables(environ string) string {
 	var kept []string
 	for _, name := range []string{"container", "IRQBALANCE_BANNED_CPULIST"} {
-		if value := variable(environ, name); value != "" {
+		if value := proc.Variable(environ, name); value != "" {
 			kept = append(kept, name+"="+value)
 		}
 	}
 	return strings.Join(kept, "\x00")
-}
-
-// keepStat zeroes the fields that no check reads: among them are addresses of the program, which
-// would tell where it lies in memory.
-func keepStat(text string) string {
-	end := strings.LastIndexByte(text, ')')
-	if end < 0 {
-		return text
-	}
-	f := strings.Fields(text[end+1:])
-	for i := range f {
-		// As numbered in parseStat: state, parent, flags, threads, CPU, policy.
-		if !slices.Contains([]int{0, 1, 6, 17, 36, 38}, i) {
-			f[i] = "0"
-		}
-	}
-	return text[:end+1] + " " + strings.Join(f, " ") + "\n"
 }

@@ -5,62 +5,66 @@ import (
 	"strconv"
 	"strings"
 
-	"judged/internal/host/tune"
+	"judged/internal/host/settings"
 )
 
-// check is one row of the table: data, and the function that looks. In wanted and fix {R} stands
-// for the reserved CPUs, {RW} for the same with spaces between them, {H} for the others, {HM} for their mask, {W} for the width of a slot and
-// {P} for the type of partition that suits it.
-type check struct {
-	id       string
-	title    string
-	severity Severity
-	wanted   string
-	effect   string // with the source of its figure in parentheses
-	confirm  string // one command that shows the value, before and after
-	fix      Fix    // for any host
-	// mend is the remedy for one host, where that depends on more than the CPUs: on the mode of its control groups, or
-	// on what was found. Where fix has commands too, they are the ones that are explained without a host.
-	mend func(facts) Fix
-	look func(*view) Outcome
-}
-
-// Outcome is what a check saw.
+// Outcome is the result of one check.
 type Outcome struct {
 	Status Status
 	Found  string
 	Reason string
 }
 
-// allChecks is the table, by topic. A function and not a variable, so that nobody can change it.
-func allChecks() []check {
-	return slices.Concat(environmentChecks(), cpuChecks(), nodeChecks(), isolationChecks(), schedulerChecks(), tickChecks(), interruptChecks(),
-		taskChecks(), powerChecks(), frequencyChecks(), heatChecks(), memoryChecks(), pagingChecks(), kernelChecks(), machineChecks(), planChecks(), poolChecks())
+// looks are the checks that are more than values in files, by id.
+func looks() map[string]func(*view) Outcome {
+	return map[string]func(*view) Outcome{
+		"env-class": lookClass, "cgroup-ready": lookCgroups, "cpu-throttle-config": lookThrottle, "kernel-version": lookKernel,
+		"reserved-valid": lookReserved, "smt-off": lookSMT, "smt-sibling-free": lookSiblings, "core-homogeneous": lookHomogeneous,
+		"slot-one-node": lookNode, "llc-private": lookCache, "slot-mems": lookMems, "node-symmetric": lookSymmetry, "resctrl": lookDivision,
+		"sched-isolated": lookIsolated, "width-vs-isolation": lookWidth, "nohz-full": lookTick, "irq-affinity": lookInterrupts,
+		"partition-valid": lookPartitions, "autogroup": lookAutogroup, "rt-throttle": lookRealTime, "rcu-offload": lookCallbacks,
+		"rlimit-cpu": lookLimitCPU, "fair-server": lookFairServer, "tick-probe": lookTicks, "watchdogs": lookWatchdogs,
+		"irq-managed": lookManaged, "irqbalance": lookBalancer, "user-tasks": lookUserTasks, "kthreads": lookKernelThreads,
+		"daemon-placement": lookDaemon, "turbo-off": lookTurbo, "steal": lookSteal, "freq-pinned": lookPinned, "pstate-nohz": lookPState,
+		"cstates": lookSleep, "thermal-throttle": lookHeat, "power-limit": lookPower, "effective-freq": lookReached,
+		"timesync": lookTimeSync, "smi": lookSMI, "swap": lookSwap, "numa-balancing": lookBalancing,
+		"hugetlb-reserved": lookReservedPages, "compaction": lookCompaction, "env-fixed": lookStack, "time-accounting": lookAccounting,
+		"mitigations": lookMitigations, "ssbd-seccomp": lookStoreBypass, "tracing-off": lookTracing, "debug-kernel": lookDebug,
+		"pmu": lookCounters, "perf-keys": lookHeld, "ecc-mce": lookErrors, "vm-noise": lookBalloon, "cmdline-plan": lookCommandLine,
+		"pool-fingerprint": lookPool,
+	}
 }
 
-func (c check) examine(f facts) Check {
-	v := &view{facts: f, read: []string{}}
-	o := c.look(v)
-	partition := "isolated"
-	if f.width > 1 {
-		partition = "root"
-	}
-	fix := c.fix
-	if c.mend != nil {
-		fix = c.mend(f)
-	}
-	names := strings.NewReplacer("{R}", f.reserved.String(), "{RW}", words(f.reserved), "{H}", f.housekeeping.String(), "{P}", partition,
-		"{HM}", f.housekeeping.Mask(), "{W}", strconv.Itoa(f.width))
-	return Check{ID: c.id, Title: c.title, Severity: c.severity, Status: o.Status, Found: o.Found, Wanted: names.Replace(c.wanted),
-		Reason: o.Reason, Read: v.read, Effect: c.effect, Fix: fix.render(c.id, names)}
+func (f facts) check(s settings.Setting, look func(*view) Outcome) Check {
+	v := &view{facts: f, setting: s, read: []string{}}
+	o := v.outcome(look)
+	names := f.Names()
+	return Check{ID: s.ID, Title: s.Title, Severity: s.Severity, Status: o.Status, Found: o.Found, Wanted: names.Replace(s.Wanted),
+		Reason: o.Reason, Read: v.read, Effect: s.Effect, Fix: f.fix(s).render(s, names)}
 }
 
-func (f Fix) render(id string, names *strings.Replacer) Fix {
+// outcome runs a check. A file that the check needed and could not read decides.
+func (v *view) outcome(look func(*view) Outcome) Outcome {
+	switch {
+	case v.setting.Bare && v.class.hypervisor != "":
+		v.saw("/proc/cpuinfo")
+		return skip("controlled by the hypervisor")
+	case look == nil:
+		look = (*view).values
+	}
+	o := look(v)
+	if v.refused != nil {
+		return *v.refused
+	}
+	return o
+}
+
+func (f Fix) render(s settings.Setting, names *strings.Replacer) Fix {
 	runtime := []string{}
 	for _, line := range f.Runtime {
 		runtime = append(runtime, names.Replace(line))
 	}
-	return Fix{Runtime: runtime, Boot: names.Replace(f.Boot), Tune: tune.Covers(id)}
+	return Fix{Runtime: runtime, Boot: names.Replace(f.Boot), Tune: s.Tuned() != ""}
 }
 
 func pass(found string) Outcome            { return Outcome{Pass, found, ""} }
@@ -77,11 +81,26 @@ func counted(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// listed joins at most a dozen items, so that a host with a thousand of them keeps a readable report.
+// listed joins at most a dozen items, so that a host with a thousand of them has a readable report.
 func listed(items []string) string {
 	const most = 12
 	if len(items) <= most {
 		return strings.Join(items, ", ")
 	}
 	return strings.Join(items[:most], ", ") + " and " + strconv.Itoa(len(items)-most) + " more"
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// addOnce appends an item that is not in the list.
+func addOnce(list []string, item string) []string {
+	if slices.Contains(list, item) {
+		return list
+	}
+	return append(list, item)
 }

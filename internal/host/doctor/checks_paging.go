@@ -3,50 +3,11 @@ package doctor
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
-)
 
-func pagingChecks() []check {
-	return []check{{
-		id: "hugetlb-reserved", title: "reserved huge pages", severity: S1,
-		wanted:  "none: nr_hugepages, nr_overcommit_hugepages and surplus_hugepages are 0 for every size and node",
-		effect:  "memory from MAP_HUGETLB is not counted by the memory cgroup before Linux 6.7, nor later without memory_hugetlb_accounting: a run gets past its memory limit, and with fewer page faults is faster, 233 ms instead of 311 for a sieve (kernel documentation, cgroup-v2; measured with transparent huge pages)",
-		confirm: "grep . /sys/kernel/mm/hugepages/*/nr_hugepages /sys/kernel/mm/hugepages/*/nr_overcommit_hugepages",
-		mend:    mendReservedPages,
-		look:    lookReservedPages,
-	}, {
-		id: "ksm", title: "merging of equal pages", severity: S3,
-		wanted:  "/sys/kernel/mm/ksm/run is 0 or 2",
-		effect:  "a thread compares pages all the time, and a write to a merged one is a fault and a copy: below 0.5 %, only for memory that asked for it (estimate); runs cannot ask for it, the filter refuses MADV_MERGEABLE",
-		confirm: "cat /sys/kernel/mm/ksm/run",
-		fix:     Fix{Runtime: []string{"echo 2 > /sys/kernel/mm/ksm/run", "systemctl stop ksmtuned"}, Boot: "systemctl disable ksm ksmtuned"},
-		look:    lookMerging,
-	}, {
-		id: "compaction", title: "tidying of memory", severity: S3,
-		wanted:  "compaction_proactiveness, zone_reclaim_mode and watermark_boost_factor 0, no kdamond on CPU {R}",
-		effect:  "pages are moved under a running program, which then faults: below 0.5 % (estimate; kernel documentation, sysctl/vm)",
-		confirm: "grep . /proc/sys/vm/compaction_proactiveness /proc/sys/vm/zone_reclaim_mode /proc/sys/vm/watermark_boost_factor",
-		fix: Fix{Runtime: []string{"echo 0 > /proc/sys/vm/compaction_proactiveness", "echo 0 > /proc/sys/vm/zone_reclaim_mode",
-			"echo 0 > /proc/sys/vm/watermark_boost_factor"}, Boot: "the same three in /etc/sysctl.d"},
-		look: lookTidying,
-	}, {
-		id: "tmpfs-node", title: "huge pages in memory file systems", severity: S2,
-		wanted:  "/sys/kernel/mm/transparent_hugepage/shmem_enabled never, advise or deny",
-		effect:  "shared memory of programs, and with force the box of a run too, gets huge pages when there are some: spread 8 -> 188 % for a sieve with the like for private memory (measured; see thp)",
-		confirm: "cat /sys/kernel/mm/transparent_hugepage/shmem_enabled",
-		fix:     Fix{Runtime: []string{"echo never > /sys/kernel/mm/transparent_hugepage/shmem_enabled"}, Boot: "transparent_hugepage_shmem=never"},
-		look:    lookShared,
-	}, {
-		id: "env-fixed", title: "equal start of every run", severity: S2,
-		wanted:  "no hard limit on the stack of judged, so that every run gets the stack its problem gives",
-		effect:  "a smaller stack than on other hosts ends programs that recurse deeply; where a stack begins moves times by up to 5 % (Mytkowicz and others 2009)",
-		confirm: "grep 'Max stack size' /proc/$(pidof -s judged)/limits",
-		fix:     Fix{Runtime: []string{"prlimit --stack=8388608:unlimited --pid $(pidof -s judged)"}, Boot: "LimitSTACK=8M:infinity in judged's unit"},
-		look:    lookStack,
-	}}
-}
+	"judged/internal/host/proc"
+)
 
 func lookReservedPages(v *view) Outcome {
 	const dir = "/sys/kernel/mm/hugepages"
@@ -55,12 +16,10 @@ func lookReservedPages(v *view) Outcome {
 	seen := 0
 	for _, p := range []string{dir + "/hugepages-*/nr_hugepages", dir + "/hugepages-*/nr_overcommit_hugepages", dir + "/hugepages-*/surplus_hugepages",
 		nodeDir + "/node[0-9]*/hugepages/hugepages-*/nr_hugepages", nodeDir + "/node[0-9]*/hugepages/hugepages-*/surplus_hugepages"} {
-		// An unreadable pattern cannot happen: they are constants.
-		files, _ := v.fs.Glob(p)
-		for _, f := range files {
-			text, err := v.fs.Read(f)
+		for _, f := range v.Glob(p) {
+			text, err := v.FS.Read(f)
 			if err != nil {
-				return *refusal(f, err)
+				return refusal(f, err)
 			}
 			seen++
 			if text != "0" {
@@ -70,14 +29,14 @@ func lookReservedPages(v *view) Outcome {
 	}
 	v1, v2 := v.hierarchies()
 	_, legacy := v1["memory"]
-	accounted := !legacy && v2 != nil && v2.has("memory_hugetlb_accounting")
+	accounted := !legacy && v2 != nil && v2.Has("memory_hugetlb_accounting")
 	switch {
 	case seen == 0:
 		return skip(dir + " does not exist")
 	case len(held) > 0 && accounted:
 		return pass(listed(held) + "; counted by the memory cgroup")
 	case len(held) > 0:
-		return fail(listed(held), "the memory cgroup does not count them: a run can take them on top of its limit")
+		return fail(listed(held), "the memory cgroup does not count them: a run can use them beyond its limit")
 	default:
 		return pass("none")
 	}
@@ -93,75 +52,66 @@ func hugeLabel(file string) string {
 	return label
 }
 
-func lookMerging(v *view) Outcome {
-	s, bad := v.word("/sys/kernel/mm/ksm/run")
-	switch {
-	case bad != nil:
-		return *bad
-	case s == "0" || s == "2":
-		return pass(s)
-	case s == "1":
-		return fail(s, "pages are compared and merged")
-	default:
-		return unknown(s, "not a known value")
-	}
-}
-
-func lookTidying(v *view) Outcome {
-	var found, wrong []string
-	for _, name := range []string{"compaction_proactiveness", "zone_reclaim_mode", "watermark_boost_factor"} {
-		s, bad := v.word("/proc/sys/vm/" + name)
-		if bad != nil && bad.Status != Skip {
-			return *bad
-		}
-		if bad != nil {
-			continue
-		}
-		found = append(found, name+" "+s)
-		if s != "0" {
-			wrong = append(wrong, name)
-		}
-	}
+func lookCompaction(v *view) Outcome {
+	o := v.values()
 	for _, t := range v.tasks {
-		if t.kernel() && strings.HasPrefix(t.comm, "kdamond") && t.allowed.Overlaps(v.reserved) && !slices.Contains(wrong, t.comm) {
-			wrong = append(wrong, t.comm)
+		if t.Kernel() && strings.HasPrefix(t.Name, "kdamond") && t.Allowed.Overlaps(v.Reserved) && o.Status != Skip {
+			return warn(o.Found, strings.TrimPrefix(o.Reason+"; "+t.Name+" may run on CPU "+t.Allowed.String(), "; "))
 		}
 	}
+	return o
+}
+
+func lookSwap(v *view) Outcome {
+	areas, err := proc.Swaps(v.must("/proc/swaps"))
+	var names []string
+	for _, a := range areas {
+		names = append(names, a.Path)
+	}
 	switch {
-	case len(found) == 0:
-		return skip("/proc/sys/vm/compaction_proactiveness and its like do not exist")
-	case len(wrong) > 0:
-		return warn(strings.Join(found, ", "), "memory is tidied without being asked: "+listed(wrong))
+	case err != nil:
+		return unknown("", err.Error())
+	case len(areas) == 0:
+		return pass("none")
+	case v.swapLimit() != "":
+		return warn(listed(names), path.Base(v.swapLimit())+" keeps runs out of it, but not their checkers and not judged")
 	default:
-		return pass(strings.Join(found, ", "))
+		return fail(listed(names), "no cgroup of this host has memory.swap.max or memory.memsw.limit_in_bytes to keep runs out of it")
 	}
 }
 
-func lookShared(v *view) Outcome {
-	line, bad := v.word("/sys/kernel/mm/transparent_hugepage/shmem_enabled")
-	if bad != nil {
-		return *bad
+// swapLimit finds the file that limits swap per cgroup; with v2 every cgroup but the root has it.
+func (v *view) swapLimit() string {
+	v1, v2 := v.hierarchies()
+	var patterns []string
+	if v2 != nil {
+		patterns = append(patterns, path.Join(v2.Point, v.own[""], "memory.swap.max"), v2.Point+"/*/memory.swap.max")
 	}
-	switch chosen := bracketed(line); chosen {
-	case "never", "advise", "deny":
-		return pass(chosen)
-	case "always", "within_size":
-		return warn(chosen, "shared memory gets huge pages when there are some")
-	case "force":
-		return fail(chosen, "every memory file system gets huge pages, whatever its mount says")
-	default:
-		return unknown(line, "no known word stands in brackets")
+	if m, ok := v1["memory"]; ok {
+		patterns = append(patterns, m.Point+"/memory.memsw.limit_in_bytes")
 	}
+	for _, p := range patterns {
+		v.saw(strings.Replace(p, "*", "[cgroup]", 1))
+		if found := v.Glob(p); len(found) > 0 {
+			return found[0]
+		}
+	}
+	return ""
 }
 
-// lookStack wants room for the largest stack that a problem may give; what each run gets is then
-// set by judged, as are its arguments, environment and directory.
+// lookBalancing only warns where there is one node: the kernel then has nowhere to move pages.
+func lookBalancing(v *view) Outcome {
+	o := v.values()
+	if o.Status == Fail && len(v.Topology.Nodes) < 2 {
+		o.Status = Warn
+	}
+	return o
+}
+
+// lookStack wants room for the largest stack of any problem; judged then sets the stack of each run.
 func lookStack(v *view) Outcome {
-	text, bad := v.word("/proc/self/limits")
-	if bad != nil {
-		return *bad
-	}
-	_, hard, ok := limitOf(text, "Max stack size")
+	text := v.must("/proc/self/limits")
+	_, hard, ok := proc.Limit(text, "Max stack size")
 	if !ok {
 		return unknown("", `/proc/self/limits has no line "Max stack size"`)
 	}
@@ -172,5 +122,5 @@ func lookStack(v *view) Outcome {
 	if err != nil {
 		return unknown(hard, "the hard limit is not a number")
 	}
-	return warn(fmt.Sprintf("%d MiB", bytes>>20), "a problem that gives more stack cannot be judged here")
+	return warn(fmt.Sprintf("%d MiB", bytes>>20), "problems with a larger stack limit cannot be judged here")
 }

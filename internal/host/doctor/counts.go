@@ -6,28 +6,29 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"judged/internal/host/proc"
 )
 
-// Counts are what the kernel has counted from boot to one look. Two of them tell what happened in
-// between, which is what most checks of counts would rather know.
+// Counts are what the kernel has counted from boot to one look. The difference of two is what happened in between.
 type Counts struct {
-	uptime      time.Duration  // 0 if the kernel does not tell it
+	uptime      time.Duration  // 0 if unknown
 	stat        string         // /proc/stat
 	interrupts  string         // /proc/interrupts
-	switches    map[int]uint64 // how often each thread gave up a CPU, by its id: whose count grew has run
+	switches    map[int]uint64 // how often each thread gave up a CPU, by its id; it has run if the count grew
 	throttles   int
-	faults      uint64
+	errors      uint64
 	smis        uint64
 	smisCounted bool
 }
 
-// window is what lies between two looks; nil stands for a host that was looked at once.
+// window is the time between two looks; nil after a single look.
 type window struct {
 	before Counts
 	length time.Duration
 }
 
-// since is the window that ends with this look. Looks of two boots, or without a clock, make none.
+// since is the window that ends with this look; nil for looks of two boots, or without a clock.
 func (c Counts) since(before *Counts) *window {
 	if before == nil || before.uptime == 0 || c.uptime <= before.uptime {
 		return nil
@@ -54,19 +55,19 @@ func (o Options) first(ctx context.Context) (*Counts, error) {
 	}
 }
 
-// count keeps what a later look is compared with.
+// count keeps what a later look compares with.
 func (f facts) count() Counts {
-	c := Counts{uptime: uptime(f.optional("/proc/uptime")), stat: f.optional("/proc/stat"), interrupts: f.optional("/proc/interrupts"),
+	c := Counts{uptime: uptime(f.Optional("/proc/uptime")), stat: f.Optional("/proc/stat"), interrupts: f.Optional("/proc/interrupts"),
 		switches: map[int]uint64{}}
 	for _, t := range f.tasks {
-		c.switches[t.tid] = t.switches
+		c.switches[t.TID] = t.Switches
 	}
-	v := &view{facts: f}
-	c.throttles, _, _, _ = v.throttles()
-	faults, _, _ := v.faults()
-	c.faults = total(faults)
-	if n, o := v.smis(); o == nil {
-		c.smis, c.smisCounted = n, true
+	c.throttles, _, _ = (&view{facts: f}).throttles()
+	errors, _ := (&view{facts: f}).hardwareErrors()
+	c.errors = total(errors)
+	if v := (&view{facts: f}); f.class.hypervisor == "" {
+		c.smis = v.smis()
+		c.smisCounted = v.refused == nil
 	}
 	return c
 }
@@ -82,7 +83,7 @@ func uptime(text string) time.Duration {
 }
 
 // ran reports whether a thread has run since the window began.
-func (w *window) ran(t task) bool {
-	before, known := w.before.switches[t.tid]
-	return !known || t.switches != before
+func (w *window) ran(t proc.Thread) bool {
+	before, known := w.before.switches[t.TID]
+	return !known || t.Switches != before
 }

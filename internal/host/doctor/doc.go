@@ -1,17 +1,12 @@
-// Package doctor says whether a host is fit to judge: a table of checks over what the kernel shows,
-// each with what was found, what is wanted, what the difference costs and how to mend it.
+// Package doctor says whether a host is fit to judge. Its checks are the rows of the catalogue (package settings): for
+// most it compares the values in the kernel's files with the wanted ones, for the others it has a function that looks.
 //
-// A check is data (id, title, severity, effect, fix) and a pure function from a view of the host to
-// an Outcome. The ids are promised to operators and to metrics; they never change their meaning. A
-// missing file is skip or unknown, never pass; one that cannot be read is warn.
+// A missing file is skip or unknown, never pass; one that cannot be read is warn. What the kernel only counts is read
+// twice, a window apart, where there is time for it: the growth is the present, the rest is the past.
 //
-// What the kernel only counts is looked at twice, a window apart, where there is time for it: what
-// grew in between is now, the rest is past.
+// Belongs here: static checks, the report, its table for people, the manual deploy/HOST.md, the fixes that depend on the
+// host, and the capture of what the checks read.
 //
-// Belongs here: static checks, the rows of what package probe tries out, the report, its table for
-// people, the manual that is made from the same table (deploy/HOST.md), and the capture of what
-// checks read.
-//
-// Does not belong here: changing anything (tune), running anything (probe), sampling over time
-// (canary, evidence). Doctor opens files for reading and nothing else.
+// Does not belong here: the texts and wanted values (settings), changing anything (tune), running anything (lab/probe),
+// sampling over time (canary, evidence). Doctor only opens files for reading.
 package doctor

@@ -24,7 +24,7 @@ import (
 	"judged/internal/host/boot"
 	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
-	"judged/internal/host/topology"
+	"judged/internal/host/settings"
 	"judged/internal/testkit"
 )
 
@@ -164,11 +164,11 @@ func TestVirtualMachineWithoutFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	top, err := topology.Read(o.FS)
+	h, err := settings.Examine(o.FS, o.CPUs, o.Width)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []string{r.Host.Class, byID(t, r, "env-class").Found, print.Hard["hypervisor"], strconv.FormatBool(boot.Read(o.FS, top).Virtual)}
+	got := []string{r.Host.Class, byID(t, r, "env-class").Found, print.Hard["hypervisor"], strconv.FormatBool(boot.Read(h).Virtual)}
 	if diff := cmp.Diff([]string{"vm", "virtual machine (Amazon EC2)", "true", "true"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -212,20 +212,20 @@ func TestEveryCheckIsSeenInEveryState(t *testing.T) {
 			seen[c.ID][c.Status] = true
 		}
 	}
-	for _, c := range allChecks() {
-		s := seen[c.id]
+	for _, c := range settings.All() {
+		s := seen[c.ID]
 		bad := Fail
-		if slices.Contains(cautious(), c.id) {
+		if slices.Contains(cautious(), c.ID) {
 			bad = Warn
 		}
-		if !s[Pass] || !s[bad] || !s[Skip] && !slices.Contains(always(), c.id) {
-			t.Errorf("%s is seen as %v only", c.id, slices.Sorted(maps.Keys(s)))
+		if !s[Pass] || !s[bad] || !s[Skip] && !slices.Contains(always(), c.ID) {
+			t.Errorf("%s is seen as %v only", c.ID, slices.Sorted(maps.Keys(s)))
 		}
-		if s[Skip] && slices.Contains(always(), c.id) {
-			t.Errorf("%s is said to apply always, and is skipped", c.id)
+		if s[Skip] && slices.Contains(always(), c.ID) {
+			t.Errorf("%s is said to apply always, and is skipped", c.ID)
 		}
 		if s[Fail] && bad == Warn {
-			t.Errorf("%s is said to warn only, and fails", c.id)
+			t.Errorf("%s is said to warn only, and fails", c.ID)
 		}
 	}
 }
@@ -233,22 +233,32 @@ func TestEveryCheckIsSeenInEveryState(t *testing.T) {
 // sourced is an effect whose figure has a source in parentheses.
 var sourced = regexp.MustCompile(`\((.*(measured|published experiment|estimate|documentation|issue|bug|manual page|definition|own (figures|limits)|2009).*)\)`)
 
-func TestTableIsComplete(t *testing.T) {
-	seen := map[string]bool{}
-	for _, c := range slices.Concat(allChecks(), probeChecks()) {
-		if seen[c.id] {
-			t.Errorf("%s stands twice", c.id)
+// TestCatalogue: every row has its texts, and either values that doctor compares or a function that looks.
+func TestCatalogue(t *testing.T) {
+	seen, looks := map[string]bool{}, looks()
+	for _, c := range slices.Concat(settings.All(), settings.Probes()) {
+		if seen[c.ID] {
+			t.Errorf("duplicate %s", c.ID)
 		}
-		seen[c.id] = true
-		if c.title == "" || c.wanted == "" || c.confirm == "" || (c.look == nil) != strings.HasPrefix(c.id, probePrefix) {
-			t.Errorf("%s is incomplete", c.id)
+		seen[c.ID] = true
+		compared := slices.ContainsFunc(c.Values, func(v settings.Value) bool { return v.Wrong != settings.Ignored })
+		probe := slices.Contains(ProbeIDs(), c.ID)
+		if c.Title == "" || c.Wanted == "" || !probe && !compared && looks[c.ID] == nil || probe && looks[c.ID] != nil {
+			t.Errorf("%s is incomplete", c.ID)
 		}
-		if !sourced.MatchString(c.effect) {
-			t.Errorf("%s does not say where its figure is from: %s", c.id, c.effect)
+		delete(looks, c.ID)
+		if !sourced.MatchString(c.Effect) {
+			t.Errorf("%s does not say where its figure is from: %s", c.ID, c.Effect)
 		}
-		if fix := c.explainFix(); c.severity == S1 && len(fix.Runtime) == 0 && fix.Boot == "" {
-			t.Errorf("%s does not say how to mend it", c.id)
+		if fix := explainFix(c); c.Severity == S1 && len(fix.Runtime) == 0 && fix.Boot == "" {
+			t.Errorf("%s does not say how to fix it", c.ID)
 		}
+		if c.Tuned() != "" && c.NotTuned != "" {
+			t.Errorf("%s: tune sets it, and does not because %s", c.ID, c.NotTuned)
+		}
+	}
+	for id := range looks {
+		t.Errorf("the function of %s has no row", id)
 	}
 	for _, id := range strings.Fields(`env-class cgroup-ready reserved-valid smt-off smt-sibling-free core-homogeneous slot-one-node
 		slot-mems node-symmetric llc-private resctrl cmdline-plan

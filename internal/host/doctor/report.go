@@ -1,19 +1,23 @@
 package doctor
 
-import "time"
+import (
+	"time"
+
+	"judged/internal/host/settings"
+)
 
 // Severity says how much a failed check can cost.
-type Severity string
+type Severity = settings.Severity
 
 // The severities.
 const (
-	S1   Severity = "S1"   // can move a verdict: more than 5 % of a time
-	S2   Severity = "S2"   // 0.5 to 5 %
-	S3   Severity = "S3"   // less, or only start-up latency
-	Info Severity = "info" // says what kind of host this is
+	S1   = settings.S1
+	S2   = settings.S2
+	S3   = settings.S3
+	Info = settings.Info
 )
 
-// Status is what a check came to.
+// Status is the result of a check.
 type Status string
 
 // The statuses.
@@ -22,7 +26,7 @@ const (
 	Warn    Status = "warn"
 	Fail    Status = "fail"
 	Skip    Status = "skip"    // does not apply, or the kernel does not show it
-	Unknown Status = "unknown" // applies, but the answer cannot be known from here
+	Unknown Status = "unknown" // applies, but cannot be determined
 )
 
 // schema is the version of the JSON of a Report.
@@ -31,18 +35,18 @@ const schema = 1
 // Report is doctor's answer, as printed by judged doctor --json and GET /v1/doctor.
 type Report struct {
 	Schema int `json:"schema"`
-	// Version is of the judged that examined; empty where nobody said it.
+	// Version is that of judged; "" if unknown.
 	Version string `json:"version,omitempty"`
 	Ready   bool   `json:"ready"`  // no S1 check fails; with Strict no S2 check either
 	Strict  bool   `json:"strict"` // as asked
 	CPUs    string `json:"cpus"`   // the reserved CPUs, as a kernel list
-	// WindowNS is how long counts of the kernel were watched; 0 if they are of all the time since boot.
+	// WindowNS is the time between two looks at what the kernel counts; 0 if counts are since boot.
 	WindowNS time.Duration `json:"window_ns"`
 	Host     Host          `json:"host"`
 	Checks   []Check       `json:"checks"`
 }
 
-// Host is the machine in short.
+// Host is a summary of the machine.
 type Host struct {
 	Name      string `json:"name"`
 	Kernel    string `json:"kernel"`
@@ -63,16 +67,16 @@ type Check struct {
 	Found    string   `json:"found"`
 	Wanted   string   `json:"wanted"`
 	Reason   string   `json:"reason"` // why the status is not pass; "" when it is
-	Read     []string `json:"read"`   // host paths, [pid] and [irq] standing for all of them
+	Read     []string `json:"read"`   // host paths; [pid] and [irq] stand for all of them
 	Effect   string   `json:"effect"` // what it costs in timing, and where the figure comes from
 	Fix      Fix      `json:"fix"`
 }
 
-// Fix is how to mend it.
+// Fix is how to fix it.
 type Fix struct {
-	Runtime []string `json:"runtime"` // shell commands, in order, gone at the next boot; never null
+	Runtime []string `json:"runtime"` // shell commands, in order, until the next boot; never null
 	Boot    string   `json:"boot"`    // kernel command line, firmware or unit; "" if there is nothing
-	Tune    bool     `json:"tune"`    // a value that judged tune may set and restore
+	Tune    bool     `json:"tune"`    // judged tune can set and restore it
 }
 
 // FailedIDs are the ids of the checks that fail, of every severity, in the order of the report. It
@@ -92,7 +96,7 @@ func (c Check) blocks(strict bool) bool {
 	return c.Status == Fail && (c.Severity == S1 || strict && c.Severity == S2)
 }
 
-// blocking counts what has to be mended before the host is ready.
+// blocking counts what has to be fixed before the host is ready.
 func (r Report) blocking() int {
 	n := 0
 	for _, c := range r.Checks {

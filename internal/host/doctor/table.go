@@ -15,23 +15,23 @@ const (
 	labelWidth = 8  // "unknown" and a space
 	idWidth    = 21 // the longest id and two spaces
 	textIndent = 2 + labelWidth + idWidth
-	moreIndent = 2 + labelWidth // commands need the room: they are copied from here
+	moreIndent = 2 + labelWidth // commands need the space: people copy them
 )
 
 // byUrgency puts what has to be done first.
 func byUrgency() []Status { return []Status{Fail, Warn, Unknown, Skip, Pass} }
 
-// WriteTable writes the report for people: the verdict first, then the checks by severity with what
-// to do about each, in at most 80 columns. The colours are ANSI escapes around the status words.
+// WriteTable writes the report for people: the verdict first, then the checks by severity with the fix for each, in at most
+// 80 columns. Colours are ANSI escapes around the status words.
 func (r Report) WriteTable(w io.Writer, color bool) error {
 	t := table{w: bufio.NewWriter(w), color: color}
 	t.line(0, r.verdict())
 	t.line(0, fmt.Sprintf("%s · %s · %s · Linux %s", r.Host.Name, r.Host.Class, r.Host.CPUModel, r.Host.Kernel))
 	t.line(0, fmt.Sprintf("reserved CPUs %s of %d · isolation %s · turbo %s", r.CPUs, r.Host.CPUs, r.Host.Isolation, r.Host.Turbo))
 	if r.WindowNS > 0 {
-		t.line(0, fmt.Sprintf("the kernel's counts were watched for %s", units.Duration(r.WindowNS)))
+		t.line(0, fmt.Sprintf("counts of the kernel cover %s", units.Duration(r.WindowNS)))
 	} else {
-		t.line(0, "the kernel's counts are of all the time since boot: this is one look")
+		t.line(0, "counts of the kernel cover the time since boot")
 	}
 	for _, s := range severities() {
 		t.group(s.meaning, r.of(func(c Check) bool { return c.Severity == s.severity && !c.probe() }))
@@ -129,3 +129,5 @@ func (t *table) line(indent int, line string) {
 		fmt.Fprintln(t.w, strings.TrimRight(strings.Repeat(" ", indent)+part, " "))
 	}
 }
+
+func (c Check) probe() bool { return strings.HasPrefix(c.ID, "probe-") }

@@ -1,17 +1,15 @@
 package fingerprint
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
 	"judged/internal/host/topology"
 	"judged/internal/host/turbo"
 	"judged/internal/host/virt"
@@ -88,7 +86,7 @@ func (k *key) files(pattern string) {
 func (k *key) processor(t topology.Topology) {
 	info := k.read("/proc/cpuinfo")
 	for _, field := range []string{"vendor_id", "cpu family", "model", "model name", "stepping", "CPU implementer", "CPU part", "CPU variant"} {
-		k.add(field, cpuinfo(info, field))
+		k.add(field, proc.CPUInfo(info, field))
 	}
 	k.add("hypervisor", virt.Hypervisor(k.fs) != "")
 	k.file("/sys/hypervisor/type")
@@ -100,16 +98,6 @@ func (k *key) processor(t topology.Topology) {
 	}
 	k.file("/sys/devices/system/cpu/smt/active")
 	k.files("/sys/devices/system/cpu/vulnerabilities/*")
-}
-
-// cpuinfo is the first value of a field.
-func cpuinfo(info, field string) string {
-	for line := range strings.Lines(info) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == field {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // memory leaves out how much there is: it differs by a few pages from boot to
@@ -151,7 +139,7 @@ func (k *key) kernel(t topology.Topology) {
 
 // soft is what may differ within a pool, and is worth knowing when times do.
 func (k *key) soft() {
-	k.f.Soft["microcode"] = cpuinfo(k.read("/proc/cpuinfo"), "microcode")
+	k.f.Soft["microcode"] = proc.CPUInfo(k.read("/proc/cpuinfo"), "microcode")
 	k.f.Soft[kernelBuild] = k.read("/proc/version")
 	for _, path := range []string{"/sys/class/dmi/id/bios_version", "/sys/class/dmi/id/bios_date", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"} {
 		k.f.Soft[path] = k.read(path)
@@ -161,12 +149,8 @@ func (k *key) soft() {
 // config is what the kernel was built with that moves times or how they are
 // counted. Two builds of one release may differ in it.
 func (k *key) config(release string) []string {
-	text := k.read("/boot/config-" + release)
-	if text == "" {
-		text = k.unpack("/proc/config.gz")
-	}
 	var options []string
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(proc.KernelConfig(k.fs, release)) {
 		name, _, _ := strings.Cut(line, "=")
 		timing := strings.HasPrefix(name, "CONFIG_HZ") || strings.HasPrefix(name, "CONFIG_PREEMPT") || strings.HasSuffix(name, "_ACCOUNTING") ||
 			slices.Contains([]string{"CONFIG_NO_HZ_FULL", "CONFIG_VIRT_CPU_ACCOUNTING_GEN", "CONFIG_SCHEDSTATS", "CONFIG_PSI"}, name)
@@ -176,24 +160,6 @@ func (k *key) config(release string) []string {
 	}
 	slices.Sort(options)
 	return options
-}
-
-// unpack is empty for what is not there or is not packed.
-func (k *key) unpack(path string) string {
-	packed, err := k.fs.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return ""
-	}
-	const most = 4 << 20 // of bytes: twenty times a configuration
-	text, err := io.ReadAll(io.LimitReader(r, most))
-	if err != nil {
-		return ""
-	}
-	return string(text)
 }
 
 // normalized is a kernel command line in any order and without what names disks

@@ -12,6 +12,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/units"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
 )
 
 const (
@@ -146,12 +147,12 @@ func (r *reader) nodes(online cpuset.Set) []Node {
 		nodes = append(nodes, Node{
 			ID:        id,
 			CPUs:      r.cpus(dir + "/cpulist").Intersect(online),
-			MemTotal:  memTotal(r.word(dir + "/meminfo")),
+			MemTotal:  proc.Meminfo(r.word(dir+"/meminfo"), "MemTotal"),
 			Distances: r.distances(dir + "/distance"),
 		})
 	}
 	if len(nodes) == 0 {
-		return []Node{{CPUs: online, MemTotal: memTotal(r.word("/proc/meminfo")), Distances: []int{10}}}
+		return []Node{{CPUs: online, MemTotal: proc.Meminfo(r.word("/proc/meminfo"), "MemTotal"), Distances: []int{10}}}
 	}
 	return nodes
 }
@@ -174,7 +175,8 @@ func (r *reader) distances(p string) []int {
 // a partition must hang on a chain of partitions from the root, so deeper ones have a parent that
 // is found here, with the CPUs of both.
 func (r *reader) partitions() ([]Partition, cpuset.Set) {
-	mount := cgroup2Mount(r.word("/proc/mounts"))
+	// The first mount wins: a later one on another path is a bind mount of a part of it.
+	mount, _ := proc.FindMount(proc.Mounts(r.word("/proc/mounts")), "cgroup2", "")
 	if mount == "" {
 		return nil, nil
 	}

@@ -9,16 +9,15 @@ import (
 	"syscall"
 )
 
-// tuner is one of Apply, Status and Restore at work.
+// tuner is one Apply, Status or Restore.
 type tuner struct {
-	o     Options
-	hands hands
-	store store
+	o      Options
+	writer writer
+	store  store
 }
 
-// Apply sets what differs from the table and returns what became of each value. Values that the
-// kernel refuses are in the report and no error; an error means that it had to stop. What was set
-// until then is in the journal.
+// Apply sets what differs from the catalogue and reports on each value. Values that the kernel refuses are in the report
+// and no error; an error means that it had to stop. What was set until then is in the journal.
 func Apply(ctx context.Context, o Options) (Report, error) {
 	t, unlock, err := begin(o)
 	if err != nil {
@@ -35,15 +34,15 @@ func begin(o Options) (*tuner, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &tuner{o: o, hands: live{o.FS}, store: f}, held.Close, nil
+	return &tuner{o: o, writer: live{o.FS}, store: f}, held.Close, nil
 }
 
 func (t *tuner) apply(ctx context.Context) (Report, error) {
-	selected, err := chosen(t.o.Only)
+	selected, err := selectKnobs(t.o.Only)
 	if err != nil {
 		return Report{}, err
 	}
-	v, err := look(ctx, t.o)
+	v, err := examine(ctx, t.o)
 	if err != nil {
 		return Report{}, err
 	}
@@ -53,7 +52,7 @@ func (t *tuner) apply(ctx context.Context) (Report, error) {
 	}
 	r := v.report("apply")
 	r.Note = note
-	j.CPUs = v.reserved.String()
+	j.CPUs = v.Reserved.String()
 	for _, k := range selected {
 		s, err := t.applyKnob(k, v, j)
 		if err != nil {
@@ -63,8 +62,8 @@ func (t *tuner) apply(ctx context.Context) (Report, error) {
 		if err := ctx.Err(); err != nil {
 			return r, err
 		}
-		if k.plugs {
-			if v, err = look(ctx, t.o); err != nil {
+		if k.changesCPUs {
+			if v, err = examine(ctx, t.o); err != nil {
 				return r, err
 			}
 		}
@@ -78,7 +77,7 @@ func (t *tuner) applyKnob(k knob, v *view, j *journal) (Setting, error) {
 	s := k.describe(p)
 	if len(p.changes) > 0 {
 		j.keep(p.threads, p.changes)
-		j.newcomers(nil).trace(p.threads, p.changes)
+		j.inheritors(nil).trace(p.threads, p.changes)
 		for _, c := range p.changes {
 			j.add(c)
 		}
@@ -86,7 +85,7 @@ func (t *tuner) applyKnob(k knob, v *view, j *journal) (Setting, error) {
 			return s, err
 		}
 		s.Values = t.applyChanges(k, p.changes, j)
-		if err := t.save(j); err != nil { // what was refused, or taken otherwise
+		if err := t.save(j); err != nil { // what was refused, or changed to another value
 			return s, err
 		}
 	}
@@ -101,36 +100,36 @@ func (t *tuner) applyChanges(k knob, changes []change, j *journal) []Value {
 		case c.witness:
 		case stopped:
 			j.drop(c.place())
-			values = append(values, c.value(Stays, "another one stays, which comes first"))
+			values = append(values, c.value(Stays, "an earlier one cannot be changed"))
 		default:
 			v := t.applyChange(c, j)
-			values, stopped = append(values, v), k.inTurn && v.State == Stays
+			values, stopped = append(values, v), k.inOrder && v.State == Stays
 		}
 	}
 	return values
 }
 
 func (t *tuner) applyChange(c change, j *journal) Value {
-	now, err := t.turn(c.entry, c.to())
+	now, err := t.set(c.entry, c.wanted())
 	switch {
-	case err == nil && now == c.to():
+	case err == nil && now == c.wanted():
 		return c.value(Set, "")
 	case errors.Is(err, fs.ErrNotExist) && c.Kind != partition:
 		j.drop(c.place())
-		return c.value(Gone, "it went meanwhile")
+		return c.value(Gone, "it disappeared meanwhile")
 	case err == nil:
 		err = fmt.Errorf("the kernel reads %q", now)
 		j.at(c.place()).learn(now)
 	case now == j.at(c.place()).Old:
 		j.drop(c.place())
 	}
-	if c.row.mayRefuse {
+	if c.mayRefuse {
 		return c.value(Stays, refusal(err))
 	}
 	return c.value(Failed, cause(err))
 }
 
-// refusal is a cause that says whose it is: numbers of errors are the kernel's.
+// refusal is a cause that names the kernel where it is an error number.
 func refusal(err error) string {
 	if _, ok := errors.AsType[syscall.Errno](err); ok {
 		return "the kernel refuses: " + cause(err)
@@ -138,11 +137,11 @@ func refusal(err error) string {
 	return cause(err)
 }
 
-// load reads the journal of this boot. One of another boot is worth nothing: its values went with it.
+// load reads the journal of this boot. One of another boot is void, as its values are.
 func (t *tuner) load(v *view) (j *journal, note string, err error) {
 	boot, err := t.o.FS.Read("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return nil, "", fmt.Errorf("tell this boot from others: %w", err)
+		return nil, "", fmt.Errorf("read boot id: %w", err)
 	}
 	empty := &journal{Version: journalVersion, BootID: boot, Entries: []entry{}}
 	text, err := t.store.Load()
@@ -152,12 +151,12 @@ func (t *tuner) load(v *view) (j *journal, note string, err error) {
 	if err == nil {
 		var found journal
 		if found, err = parseJournal(text, v); err == nil && found.BootID != boot {
-			return empty, "the journal was of another boot, whose values are gone with it; it is dropped", nil
+			return empty, "the journal was of another boot, whose values are gone; it is removed", nil
 		}
 		j = &found
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("read journal %q: %w; nothing was changed; move it away once you have put back by hand what it names", t.o.Journal, err)
+		return nil, "", fmt.Errorf("read journal %q: %w; nothing was changed; restore by hand what it names, then move it away", t.o.Journal, err)
 	}
 	return j, "", nil
 }
@@ -167,7 +166,7 @@ func (t *tuner) save(j *journal) error {
 	j.compact()
 	if len(j.Entries) == 0 {
 		if err := t.store.Drop(); err != nil {
-			return fmt.Errorf("drop journal: %w", err)
+			return fmt.Errorf("remove journal: %w", err)
 		}
 		return nil
 	}
@@ -176,7 +175,7 @@ func (t *tuner) save(j *journal) error {
 		err = t.store.Save(text)
 	}
 	if err != nil {
-		return fmt.Errorf("write journal %q: %w; nothing is changed without it: set tune.journal to a place that judged may write", t.o.Journal, err)
+		return fmt.Errorf("write journal %q: %w; nothing is changed without a journal; set tune.journal to a place that judged may write", t.o.Journal, err)
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/host/settings"
 )
 
 func oneEntry(e string) string {
@@ -34,10 +36,10 @@ func TestJournalIsNotBelieved(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"no JSON":             {"x", "invalid character"},
 		"cut off":             {oneEntry(goodEntry)[:40], "EOF"},
-		"two documents":       {oneEntry(goodEntry) + "{}", "something follows"},
+		"two documents":       {oneEntry(goodEntry) + "{}", "trailing data"},
 		"unknown key":         {replaced(`"old"`, `"mode":"x","old"`), `unknown field "mode"`},
 		"version":             {`{"version":2,"boot_id":"0d5c"}`, "version 2, want 1"},
-		"no boot":             {`{"version":1}`, `boot_id "" is none`},
+		"no boot":             {`{"version":1}`, `invalid boot_id ""`},
 		"CPUs":                {`{"version":1,"boot_id":"0d5c","cpus":"x"}`, `"x" is not a CPU number`},
 		"another file":        {replaced("/sys/kernel/mm/transparent_hugepage/enabled", "/etc/shadow"), `path "/etc/shadow" is not one of setting thp`},
 		"another knob's file": {replaced("/sys/kernel/mm/transparent_hugepage/enabled", "/proc/sys/kernel/core_pattern"), "is not one of"},
@@ -46,8 +48,8 @@ func TestJournalIsNotBelieved(t *testing.T) {
 		"device that climbs":  {oneEntry(`{"setting":"net-rps-xps","kind":"mask","path":"/sys/class/net/../queues/rx-0/rps_cpus","old":"0","ours":["0"]}`), "is not one of"},
 		"no number of a CPU":  {oneEntry(`{"setting":"governor","kind":"word","path":"/sys/devices/system/cpu/cpux/cpufreq/scaling_governor","old":"a","ours":["b"]}`), "is not one of"},
 		"another kind":        {replaced("token", "word"), "is not one of"},
-		"no kind":             {replaced("token", "shell"), `kind "shell" is none`},
-		"no setting":          {replaced(`"thp"`, `"frob"`), `setting "frob" is none`},
+		"no kind":             {replaced("token", "shell"), `unknown kind "shell"`},
+		"no setting":          {replaced(`"thp"`, `"frob"`), `unknown setting "frob"`},
 		"thread for a file":   {replaced(`"old"`, `"start":"7","old"`), "is not one of"},
 		"thread":              {oneEntry(`{"setting":"kthreads","kind":"affinity","path":"/proc/self","start":"1","old":"0","ours":["1"]}`), "is not one of"},
 		"thread without time": {oneEntry(`{"setting":"kthreads","kind":"affinity","path":"/proc/5","old":"0","ours":["1"]}`), "is not one of"},
@@ -60,15 +62,15 @@ func TestJournalIsNotBelieved(t *testing.T) {
 		"area of a thread":    {strings.Replace(oneEntry(goodArea), `"old"`, `"start":"7","old"`, 1), "is not one of"},
 		"area never off":      {strings.Replace(oneEntry(goodArea), `"off"`, `"off","on"`, 1), "is not one of"},
 		"area without ours":   {strings.Replace(oneEntry(goodArea), `"off"`, "", 1), "is not one of"},
-		"area too high":       {strings.Replace(oneEntry(goodArea), "priority 5", "priority 32768", 1), "is no state of a swap area"},
-		"area of a sign":      {strings.Replace(oneEntry(goodArea), "priority 5", "priority +5", 1), "is no state of a swap area"},
+		"area too high":       {strings.Replace(oneEntry(goodArea), "priority 5", "priority 32768", 1), "invalid state"},
+		"area of a sign":      {strings.Replace(oneEntry(goodArea), "priority 5", "priority +5", 1), "invalid state"},
 		"area of another":     {strings.Replace(oneEntry(goodArea), `"swap"`, `"thp"`, 1), "is not one of setting thp"},
-		"nothing ours":        {replaced(`"madvise"`, ""), "no value of"},
+		"nothing ours":        {replaced(`"madvise"`, ""), "no written value of"},
 		"line":                {replaced("always", `a\nb`), "unprintable"},
-		"line as token":       {replaced("always", "[always] never"), "is no word"},
+		"line as token":       {replaced("always", "[always] never"), "is not one word"},
 		"long":                {replaced("always", strings.Repeat("x", maxValueBytes+1)), "too long"},
 		"mask":                {oneEntry(`{"setting":"wq-unbound","kind":"mask","path":"/sys/devices/virtual/workqueue/cpumask","old":"f","ours":["zz"]}`), "not a hex digit"},
-		"twice":               {oneEntry(goodEntry + "," + goodEntry), "is there twice"},
+		"twice":               {oneEntry(goodEntry + "," + goodEntry), "duplicate path"},
 	} {
 		if _, err := parseJournal([]byte(tc.text), v); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
@@ -104,7 +106,7 @@ func TestFileOfTheJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.lock(); err == nil || !strings.Contains(err.Error(), "another judged tune is at work") {
+	if _, err := f.lock(); err == nil || !strings.Contains(err.Error(), "another judged tune is running") {
 		t.Errorf("second lock: %v", err)
 	}
 	if _, err := f.Load(); !errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +127,7 @@ func TestFileOfTheJournal(t *testing.T) {
 	if err := os.Chmod(f.path, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Load(); err == nil || err.Error() != "others may write to it" {
+	if _, err := f.Load(); err == nil || err.Error() != "other users may write to it" {
 		t.Errorf("load of a file of everybody: %v", err)
 	}
 	if err := errors.Join(f.Drop(), f.Drop()); err != nil {
@@ -151,24 +153,22 @@ func TestFileOfTheJournal(t *testing.T) {
 
 func TestMeaning(t *testing.T) {
 	for _, tc := range []struct {
-		kind       kind
+		kind       settings.Kind
 		text, want string
 	}{
-		{word, " performance\n", "performance"},
-		{token, "always defer [madvise] never\n", "madvise"},
-		{list, "0-3,8\n", "0-3,8"},
-		{list, "3,2,1\n", "1-3"},
-		{mask, "00000000,0000000f\n", "f"},
-		{mask, "00000001,00000000\n", "1,00000000"},
-		{mask, "000\n", "0"},
-		{controller, "cpu cpuset pids\n", "+cpuset"},
-		{controller, "cpu pids\n", "-cpuset"},
+		{settings.Word, " performance\n", "performance"},
+		{settings.Token, "always defer [madvise] never\n", "madvise"},
+		{settings.List, "0-3,8\n", "0-3,8"},
+		{settings.List, "3,2,1\n", "1-3"},
+		{settings.Mask, "00000000,0000000f\n", "f"},
+		{settings.Mask, "00000001,00000000\n", "1,00000000"},
+		{settings.Mask, "000\n", "0"},
 	} {
-		if got, err := tc.kind.meaning(tc.text); err != nil || got != tc.want {
+		if got, err := tc.kind.Meaning(tc.text); err != nil || got != tc.want {
 			t.Errorf("%s %q: %q, %v, want %q", tc.kind, tc.text, got, err, tc.want)
 		}
 	}
-	if got, err := token.meaning("no bracket"); err == nil {
+	if got, err := settings.Token.Meaning("no bracket"); err == nil {
 		t.Errorf("token without brackets: %q", got)
 	}
 }

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"path"
@@ -13,13 +14,17 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
 	"judged/internal/testkit"
 )
 
-const bootID = "/proc/sys/kernel/random/boot_id"
+const (
+	bootID = "/proc/sys/kernel/random/boot_id"
+	cpuDir = "/sys/devices/system/cpu"
+)
 
-// kernel is a host in memory that answers writes as Linux does. It is the hands and the store of a
-// tuner at once, and can stop at any operation as if the process had been killed there.
+// kernel is a host in memory that answers writes as Linux does. It is both the writer and the store of a
+// tuner, and can stop at any operation as if the process had been killed there.
 type kernel struct {
 	tree    fstest.MapFS
 	journal []byte
@@ -74,6 +79,15 @@ func unified(t *testing.T, name string) *kernel {
 	return k
 }
 
+// threads panics on an error, which no tree of these tests has.
+func (k *kernel) threads() []proc.Thread {
+	all, err := proc.Threads(context.Background(), k.fs())
+	if err != nil {
+		panic(err)
+	}
+	return all
+}
+
 func (k *kernel) fs() hostfs.FS { return hostfs.Of(k.tree) }
 
 func (k *kernel) put(p, text string) {
@@ -99,7 +113,7 @@ func (k *kernel) contents() map[string]string {
 
 func (k *kernel) tuner(o Options) *tuner {
 	o.FS = k.fs()
-	return &tuner{o: o, hands: k, store: k}
+	return &tuner{o: o, writer: k, store: k}
 }
 
 func (k *kernel) Load() ([]byte, error) {
@@ -203,9 +217,9 @@ func (k *kernel) all() cpuset.Set {
 }
 
 func (k *kernel) rewrite(cpus cpuset.Set) {
-	for _, t := range scanThreads(k.fs()) {
-		if t.flags&flagFixed == 0 {
-			k.put(t.dir+"/status", "Cpus_allowed_list:\t"+cpus.String())
+	for _, t := range k.threads() {
+		if !t.Fixed() {
+			k.put(t.Dir+"/status", "Cpus_allowed_list:\t"+cpus.String())
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,25 +11,17 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
 )
 
-// groupName is that of the group that tune makes below the root of cgroup v2: a partition of the
-// reserved CPUs, in which judged then makes the groups of its runs (package cgroup knows the name).
-// All other groups, and so all other tasks, are left with the rest of the CPUs: it is the cpuset of
-// the house at the same time.
+// groupName is that of the group that tune creates below the root of cgroup v2: a partition of the reserved CPUs, in
+// which judged creates the groups of its runs (package cgroup knows the name). All other groups, and so all other tasks,
+// keep the rest of the CPUs.
 const groupName = "judged"
 
-func partitionKnobs() []knob {
-	return []knob{{
-		id: "sched-isolated", title: "partition of the reserved CPUs",
-		why:  "the scheduler places any task on any CPU: spread 2230 -> 375 ms with isolated CPUs",
-		risk: "nobody else can use the reserved CPUs; judged has to be stopped while the partition is made or removed",
-		find: (*view).makePartition,
-		valid: func(v *view, e entry) bool {
-			return v.mount != "" && (e.Kind == partition && e.Path == path.Join(v.mount, groupName) ||
-				e.Kind == controller && e.Path == path.Join(v.mount, "cgroup.subtree_control")) || validThread(v, e)
-		},
-	}}
+func validPartition(v *view, e entry) bool {
+	return v.mount != "" && (e.Kind == partition && e.Path == path.Join(v.mount, groupName) ||
+		e.Kind == controller && e.Path == path.Join(v.mount, "cgroup.subtree_control")) || validThread(v, e)
 }
 
 // cpusetMount is where cgroup v2 is mounted, if the cpuset controller is in it.
@@ -37,12 +30,9 @@ func cpusetMount(h hostfs.FS) string {
 	if err != nil {
 		return ""
 	}
-	for line := range strings.Lines(mounts) {
-		if f := strings.Fields(line); len(f) > 2 && f[2] == "cgroup2" {
-			have, err := h.Read(f[1] + "/cgroup.controllers")
-			if err == nil && slices.Contains(strings.Fields(have), "cpuset") {
-				return f[1]
-			}
+	for _, m := range proc.Mounts(mounts) {
+		if have, err := h.Read(m.Point + "/cgroup.controllers"); m.FSType == "cgroup2" && err == nil && slices.Contains(strings.Fields(have), "cpuset") {
+			return m.Point
 		}
 	}
 	return ""
@@ -50,77 +40,74 @@ func cpusetMount(h hostfs.FS) string {
 
 func (v *view) makePartition() proposal {
 	group := path.Join(v.mount, groupName)
-	reserved := v.reserved.Intersect(v.top.Online)
-	wanted := "isolated"
-	if v.width > 1 {
-		wanted = "root" // balanced among the CPUs of a slot
-	}
+	reserved, wanted := v.Reserved.Intersect(v.Topology.Online), v.Partition()
 	switch {
 	case v.mount == "":
-		return proposal{skip: "cgroup v2 has no cpuset here (v1 knows no partitions); boot with isolcpus=, see judged tune plan --boot"}
-	case v.top.BootIsolated.Overlaps(reserved):
+		return proposal{skip: "cgroup v2 has no cpuset here, and v1 has no partitions; boot with isolcpus=, see judged tune plan --boot"}
+	case v.Topology.BootIsolated.Overlaps(reserved):
 		return v.bootIsolated()
 	}
-	for _, p := range v.top.Partitions {
+	for _, p := range v.Topology.Partitions {
 		if p.Path != group && p.CPUs.Overlaps(reserved) {
-			return proposal{stays: []Value{{Path: p.Path, State: Stays, From: p.Type + " " + p.CPUs.String(), Reason: "a partition of somebody else has reserved CPUs"}}}
+			return proposal{stays: []Value{{Path: p.Path, State: Stays, From: p.Type + " " + p.CPUs.String(), Reason: "a partition of another program has reserved CPUs"}}}
 		}
 	}
-	now, err := readPartition(v.fs, group)
+	now, err := readPartition(v.FS, group)
 	to := wanted + " " + reserved.String()
 	switch {
 	case err != nil:
-		return proposal{stays: []Value{{Path: group, State: Stays, Reason: "cannot be read: " + cause(err)}}}
+		return proposal{stays: []Value{{Path: group, State: Stays, Reason: "cannot read it: " + cause(err)}}}
 	case now == to:
 		return proposal{right: 1}
 	case now != "":
-		return proposal{stays: []Value{{Path: group, State: Stays, From: now, Reason: "the group is there already and is no partition " + to + "; judged tune restore removes one that tune made, rmdir another"}}}
+		return proposal{stays: []Value{{Path: group, State: Stays, From: now, Reason: "the group exists already and is not a partition " + to + "; judged tune restore removes one that tune created, rmdir another one"}}}
 	}
-	p := proposal{changes: v.witnesses(reserved)}
-	handed := entry{Setting: "sched-isolated", Kind: controller, Path: path.Join(v.mount, "cgroup.subtree_control"), Ours: []string{"+cpuset"}}
-	if handed.Old, err = value(v.fs, handed); err != nil {
-		return proposal{stays: []Value{{Path: handed.Path, State: Stays, Reason: "cannot be read: " + cause(err)}}}
+	var p proposal
+	if p.changes, err = v.witnesses(reserved); err != nil {
+		return proposal{stays: []Value{{Path: group, State: Stays, Reason: err.Error()}}}
 	}
-	if handed.Old != "+cpuset" {
-		p.changes = append(p.changes, change{entry: handed, from: handed.Old})
+	enable := entry{Setting: "sched-isolated", Kind: controller, Path: path.Join(v.mount, "cgroup.subtree_control"), Ours: []string{"+cpuset"}}
+	if enable.Old, err = value(v.FS, enable); err != nil {
+		return proposal{stays: []Value{{Path: enable.Path, State: Stays, Reason: "cannot read it: " + cause(err)}}}
 	}
-	// What it reads at each step of its making, the wanted one last: killed there, it is still ours.
+	if enable.Old != "+cpuset" {
+		p.changes = append(p.changes, change{entry: enable, from: enable.Old})
+	}
+	// Its value at each step of its creation, the wanted one last: killed at any step, tune still owns it.
 	steps := []string{"member", "member " + reserved.String(), wanted + " invalid " + reserved.String(), to}
 	p.changes = append(p.changes, change{entry: entry{Setting: "sched-isolated", Kind: partition, Path: group, Ours: steps}})
 	return p
 }
 
-// witnesses are the affinities that the kernel writes over: making the partition sets those of all
-// threads that can move to all CPUs but its own, and removing it to all; before Linux 6.2 for good. Only
-// CPUs that are online count for some kernels, and possible ones too for others. The old values are
-// noted, to be put back after the partition.
-func (v *view) witnesses(reserved cpuset.Set) []change {
-	possible := v.top.Present
-	if text, err := v.fs.Read(cpuDir + "/possible"); err == nil {
-		if set, err := cpuset.Parse(text); err == nil {
-			possible = set
-		}
+// witnesses are the affinities that the kernel overwrites: creating the partition sets those of all movable threads to
+// all CPUs but its own, and removing it to all; before Linux 6.2 for good. Some kernels count online CPUs only, others
+// all possible ones. The old values are noted, to be restored after the partition.
+func (v *view) witnesses(reserved cpuset.Set) ([]change, error) {
+	possible := v.Topology.Present
+	if set, err := cpuset.Parse(v.Optional("/sys/devices/system/cpu/possible")); err == nil && len(set) > 0 {
+		possible = set
 	}
-	ours := []string{possible.String(), possible.Minus(reserved).String(), v.top.Online.String(), v.top.Online.Minus(reserved).String()}
+	ours := []string{possible.String(), possible.Minus(reserved).String(), v.Topology.Online.String(), v.Topology.Online.Minus(reserved).String()}
 	var all []change
-	for _, t := range scanThreads(v.fs) {
-		if t.flags&flagFixed == 0 {
-			e := entry{Setting: "sched-isolated", Kind: affinity, Path: t.dir, Start: t.start, Old: t.allowed.String(), Ours: ours}
+	threads, err := proc.Threads(context.Background(), v.FS)
+	for _, t := range threads {
+		if !t.Fixed() {
+			e := entry{Setting: "sched-isolated", Kind: affinity, Path: t.Dir, Start: t.Start, Old: t.Allowed.String(), Ours: ours}
 			all = append(all, change{entry: e, witness: true})
 		}
 	}
-	return all
+	return all, err
 }
 
 func (v *view) bootIsolated() proposal {
-	if rest := v.reserved.Intersect(v.top.Online).Minus(v.top.BootIsolated); len(rest) > 0 {
-		return proposal{skip: fmt.Sprintf("isolcpus=%s has some of the CPUs already, and no partition may mix them with CPU %s", v.top.BootIsolated, rest)}
+	if rest := v.Reserved.Intersect(v.Topology.Online).Minus(v.Topology.BootIsolated); len(rest) > 0 {
+		return proposal{skip: fmt.Sprintf("isolcpus=%s holds some of the CPUs already, and no partition may mix them with CPU %s", v.Topology.BootIsolated, rest)}
 	}
-	return proposal{right: 1, skip: "isolcpus=" + v.top.BootIsolated.String() + " has done it at boot"}
+	return proposal{right: 1, skip: "isolcpus=" + v.Topology.BootIsolated.String() + " isolates them since boot"}
 }
 
-// readPartition is "" where the group is not, and else its type and CPUs, with the word invalid
-// between them where the kernel does not keep it: the write that makes such a one succeeds.
+// readPartition is "" where the group does not exist, and else its type and CPUs, with the word invalid between them where
+// the kernel does not keep it: the write that creates an invalid one succeeds.
 func readPartition(h hostfs.FS, group string) (string, error) {
 	kind, err := h.Read(path.Join(group, "cpuset.cpus.partition"))
 	if errors.Is(err, fs.ErrNotExist) && !h.Exists(group) {
@@ -148,31 +135,31 @@ func whyInvalid(h hostfs.FS, group string) string {
 	return text
 }
 
-// dissolve makes the group an ordinary one and removes it. Only the write is done at once: what the
-// removal of a partition brings back comes later, and would overwrite affinities that are back by then.
+// dissolve makes the group an ordinary one and removes it. The write is needed: a removed partition changes affinities
+// later, and would overwrite those that are restored by then.
 func (t *tuner) dissolve(group string) error {
 	stat, err := t.o.FS.Read(path.Join(group, "cgroup.stat"))
 	if err == nil && !strings.Contains("\n"+stat+"\n", "\nnr_descendants 0\n") {
-		return errors.New("groups of judged are in it; stop judged first")
+		return errors.New("it holds groups of judged; stop judged first")
 	}
-	err = t.hands.Write(path.Join(group, "cpuset.cpus.partition"), "member")
+	err = t.writer.Write(path.Join(group, "cpuset.cpus.partition"), "member")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return t.hands.RemoveGroup(group)
+	return t.writer.RemoveGroup(group)
 }
 
-// setPartition makes the group, or with "" removes it. Making is refused by the kernel in two ways: by an
-// error, and by a partition that reads invalid; either takes the group away again.
+// setPartition creates the group, or with "" removes it. The kernel refuses to create one in two ways: by an error, and
+// by a partition that reads invalid; either removes the group again.
 func (t *tuner) setPartition(group, to string) error {
 	if to == "" {
 		return t.dissolve(group)
 	}
 	kind, cpus, _ := strings.Cut(to, " ")
-	err := t.hands.MakeGroup(group)
+	err := t.writer.MakeGroup(group)
 	for _, w := range [][2]string{{"cpuset.cpus", cpus}, {"cpuset.cpus.partition", kind}} {
 		if err == nil {
-			err = t.hands.Write(path.Join(group, w[0]), w[1])
+			err = t.writer.Write(path.Join(group, w[0]), w[1])
 		}
 	}
 	if now, rerr := readPartition(t.o.FS, group); err == nil && (rerr != nil || now != to) {

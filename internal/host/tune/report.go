@@ -1,6 +1,6 @@
 package tune
 
-// State is what is or was the matter with one value.
+// State is the outcome for one value.
 type State string
 
 // The states.
@@ -8,36 +8,36 @@ const (
 	Change   State = "change"   // plan: apply would set it
 	Set      State = "set"      // apply: it was set; status: it is in force
 	Stays    State = "stays"    // it cannot be changed; the reason says why
-	Failed   State = "failed"   // the kernel did not take it
+	Failed   State = "failed"   // the kernel refused it, or changed it
 	Old      State = "old"      // status: it has its old value
 	Drifted  State = "drifted"  // status: somebody changed it since
 	Restored State = "restored" // restore: it has its old value again
 	Left     State = "left"     // restore: somebody changed it since, and that was not touched
-	Gone     State = "gone"     // what it belonged to is no more
+	Gone     State = "gone"     // the thread or device has gone
 )
 
 // schema is the version of the JSON of a Report.
 const schema = 1
 
-// Report is what plan, apply, status and restore tell.
+// Report is the result of plan, apply, status or restore.
 type Report struct {
 	Schema       int       `json:"schema"`
 	Action       string    `json:"action"`       // plan, apply, status, restore
 	Done         bool      `json:"done"`         // nothing failed, drifted or was left
 	CPUs         string    `json:"cpus"`         // the reserved ones
-	Housekeeping string    `json:"housekeeping"` // the other online ones; "" where that was not looked at
-	Note         string    `json:"note"`         // about the whole; "" is none
+	Housekeeping string    `json:"housekeeping"` // the other online ones; "" in status and restore
+	Note         string    `json:"note"`         // about the whole; often ""
 	Settings     []Setting `json:"settings"`     // never null
 }
 
-// Setting is a knob on one host.
+// Setting is one setting on this host.
 type Setting struct {
 	ID     string  `json:"id"` // of the check of doctor
 	Title  string  `json:"title"`
 	Why    string  `json:"why"`
 	Risk   string  `json:"risk"`
 	Skip   string  `json:"skip"`   // why there is nothing to set; "" where there is
-	Right  int     `json:"right"`  // values that were as wanted already
+	Right  int     `json:"right"`  // values that were already as wanted
 	Values []Value `json:"values"` // never null
 }
 
@@ -52,7 +52,7 @@ type Value struct {
 }
 
 func (v *view) report(action string) Report {
-	return Report{Schema: schema, Action: action, Done: true, CPUs: v.reserved.String(), Housekeeping: v.housekeeping.String(), Settings: []Setting{}}
+	return Report{Schema: schema, Action: action, Done: true, CPUs: v.Reserved.String(), Housekeeping: v.Housekeeping.String(), Settings: []Setting{}}
 }
 
 func (r *Report) add(s Setting) {
@@ -66,11 +66,11 @@ func (r *Report) add(s Setting) {
 }
 
 func (k knob) describe(p proposal) Setting {
-	return Setting{ID: k.id, Title: k.title, Why: k.why, Risk: k.risk, Skip: p.skip, Right: p.right, Values: []Value{}}
+	return Setting{ID: k.ID, Title: k.Title, Why: k.Effect, Risk: k.Risk, Skip: p.skip, Right: p.right, Values: []Value{}}
 }
 
 func (c change) value(s State, reason string) Value {
-	return Value{Path: c.Path, Name: c.name, State: s, From: c.from, To: c.to(), Reason: reason}
+	return Value{Path: c.Path, Name: c.name, State: s, From: c.from, To: c.wanted(), Reason: reason}
 }
 
 // InForce reports for each setting of a status whether all its values are in force. Threads and

@@ -7,10 +7,12 @@ import (
 	"slices"
 
 	"judged/internal/base/cpuset"
+	"judged/internal/host/settings"
 )
 
-// Restore puts back what the journal names, the last first, and then threads that were started meanwhile and
-// have their CPUs from tune. A value that somebody changed since is reported and not touched. What the kernel does not take stays in the journal, to be tried again.
+// Restore puts back what the journal names, the last first, and then threads that were started meanwhile and inherited
+// their CPUs from tune. A value that somebody changed since is reported and not touched. What the kernel refuses stays
+// in the journal, to be tried again.
 func Restore(ctx context.Context, o Options) (Report, error) {
 	t, unlock, err := begin(o)
 	if err != nil {
@@ -32,7 +34,7 @@ func (t *tuner) restore(ctx context.Context) (Report, error) {
 		return r, err
 	}
 	byKnob := map[string][]Value{}
-	partitioned, n := j.partitioned(), j.newcomers(t.o.Only)
+	partitioned, n := j.partitioned(), j.inheritors(t.o.Only)
 	for _, e := range slices.Backward(slices.Clone(j.Entries)) {
 		if len(t.o.Only) > 0 && !slices.Contains(t.o.Only, e.Setting) {
 			continue
@@ -42,7 +44,7 @@ func (t *tuner) restore(ctx context.Context) (Report, error) {
 		}
 		if e.Kind == affinity && partitioned {
 			byKnob[e.Setting] = append(byKnob[e.Setting], Value{Path: e.Path, From: e.wanted(), To: e.Old, State: Failed,
-				Reason: "the partition is still there, and its removal would write over it"})
+				Reason: "the partition still exists, and its removal would overwrite this"})
 			continue
 		}
 		byKnob[e.Setting] = append(byKnob[e.Setting], t.restoreEntry(e, j))
@@ -51,7 +53,7 @@ func (t *tuner) restore(ctx context.Context) (Report, error) {
 		}
 	}
 	if !partitioned {
-		err = t.restoreNewcomers(ctx, n, j, byKnob)
+		err = t.restoreInheritors(ctx, n, j, byKnob)
 	}
 	r.gather(byKnob)
 	return r, errors.Join(err, t.save(j))
@@ -71,7 +73,7 @@ func (t *tuner) restoreEntry(e entry, j *journal) Value {
 		return v
 	case err == nil:
 		v.From = now
-		now, err = t.turn(e, e.Old)
+		now, err = t.set(e, e.Old)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -89,17 +91,16 @@ func (t *tuner) restoreEntry(e entry, j *journal) Value {
 	return v
 }
 
-// sameOnline compares affinities without CPUs that are offline: the kernel leaves those out when it
-// is told a list that names them.
+// sameOnline compares affinities without CPUs that are offline: the kernel leaves those out of a list that is written.
 func (t *tuner) sameOnline(a, b string) bool {
 	one, err1 := t.online(a)
 	two, err2 := t.online(b)
 	return errors.Join(err1, err2) == nil && slices.Equal(one, two)
 }
 
-// online are the CPUs of a list that are.
+// online are the CPUs of a list that are online.
 func (t *tuner) online(list string) (cpuset.Set, error) {
-	text, err := t.o.FS.Read(cpuDir + "/online")
+	text, err := t.o.FS.Read("/sys/devices/system/cpu/online")
 	if err != nil {
 		return nil, err
 	}
@@ -110,13 +111,13 @@ func (t *tuner) online(list string) (cpuset.Set, error) {
 
 func quoted(s string) string { return `"` + s + `"` }
 
-// open reads the journal for a report. None, or that of another boot, is an empty one and a note.
+// open reads the journal for a report. A missing one, or that of another boot, is an empty one and a note.
 func (t *tuner) open(ctx context.Context, action string) (Report, *journal, error) {
 	r := Report{Schema: schema, Action: action, Done: true, Settings: []Setting{}}
-	if _, err := chosen(t.o.Only); err != nil {
+	if _, err := selectKnobs(t.o.Only); err != nil {
 		return r, nil, err
 	}
-	v := &view{fs: t.o.FS, mount: cpusetMount(t.o.FS)}
+	v := &view{Host: settings.Host{FS: t.o.FS}, mount: cpusetMount(t.o.FS)}
 	j, note, err := t.load(v)
 	if err != nil {
 		return r, nil, err
@@ -128,10 +129,10 @@ func (t *tuner) open(ctx context.Context, action string) (Report, *journal, erro
 	return r, j, ctx.Err()
 }
 
-// gather adds settings in the order of the table.
+// gather adds settings in the order of IDs.
 func (r *Report) gather(byKnob map[string][]Value) {
 	for _, k := range knobs() {
-		if values := byKnob[k.id]; len(values) > 0 {
+		if values := byKnob[k.ID]; len(values) > 0 {
 			s := k.describe(proposal{})
 			s.Values = values
 			r.add(s)
@@ -148,15 +149,15 @@ func (t *tuner) status(ctx context.Context) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	byKnob := map[string][]Value{}
+	byKnob, all := map[string][]Value{}, knobs()
 	for _, e := range j.Entries {
-		if len(t.o.Only) > 0 && !slices.Contains(t.o.Only, e.Setting) || t.o.Quiet && e.loud() || e.witness() {
+		if len(t.o.Only) > 0 && !slices.Contains(t.o.Only, e.Setting) || t.o.Quiet && e.loud(all) || e.witness() {
 			continue
 		}
 		byKnob[e.Setting] = append(byKnob[e.Setting], t.compare(e, reserved))
 	}
 	r.gather(byKnob)
-	// Done means in force, and nothing is not.
+	// Done means in force: without any value, nothing is.
 	r.Done = r.Done && len(j.Entries) > 0
 	return r, nil
 }
@@ -164,13 +165,13 @@ func (t *tuner) status(ctx context.Context) (Report, error) {
 // witness entries are affinities that tune did not write.
 func (e entry) witness() bool { return e.Kind == affinity && e.Setting == "sched-isolated" }
 
-// loud entries are not for a look every minute.
-func (e entry) loud() bool {
+// loud entries are too expensive to be read every minute.
+func (e entry) loud(all []knob) bool {
 	if e.Kind == affinity {
 		return true
 	}
-	return slices.ContainsFunc(knobs(), func(k knob) bool {
-		return slices.ContainsFunc(k.rows, func(r row) bool { return r.wakes && r.matches(e.Path) })
+	return slices.ContainsFunc(all, func(k knob) bool {
+		return slices.ContainsFunc(k.Values, func(v settings.Value) bool { return v.Wakes && v.Matches(e.Path) })
 	})
 }
 

@@ -12,18 +12,17 @@ import (
 	"judged/internal/base/linux"
 )
 
-// store is where a journal is kept. Save returns when it is on disk whatever happens then, and a
-// crash in the middle of it leaves the one before.
+// store keeps a journal. Save returns once it is durable, and a crash during it leaves the previous one.
 type store interface {
 	Load() ([]byte, error) // fs.ErrNotExist where there is none
 	Save(text []byte) error
 	Drop() error
 }
 
-// file is the store of the live host. /run is in memory, and gone with the boot, as the values are.
+// file is the store of the live host. /run is in memory and does not survive a boot, and neither do the values.
 type file struct{ path string }
 
-// lock keeps a second judged tune out for as long as the file is open, however this one ends.
+// lock keeps a second judged tune out for as long as the file is open, however this process ends.
 func (f file) lock() (io.Closer, error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
 		return nil, fmt.Errorf("make folder of journal: %w; set tune.journal to a place that judged may write", err)
@@ -31,14 +30,14 @@ func (f file) lock() (io.Closer, error) {
 	held, err := linux.LockFile(f.path + ".lock")
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
-		return nil, fmt.Errorf("lock %q: another judged tune is at work; wait until it is done", f.path+".lock")
+		return nil, fmt.Errorf("lock %q: another judged tune is running; wait until it has finished", f.path+".lock")
 	case err != nil:
 		return nil, fmt.Errorf("lock journal: %w; set tune.journal to a place that judged may write", err)
 	}
 	return held, nil
 }
 
-// Load refuses what others may write to: its values are written as root.
+// Load refuses a file that other users may write to: its values are written as root.
 func (f file) Load() ([]byte, error) {
 	in, err := os.OpenFile(f.path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -52,22 +51,22 @@ func (f file) Load() ([]byte, error) {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no file")
+		return nil, errors.New("it is not a regular file")
 	case !ok || int(owner.Uid) != os.Geteuid() && owner.Uid != 0 || info.Mode().Perm()&0o022 != 0:
-		return nil, errors.New("others may write to it")
+		return nil, errors.New("other users may write to it")
 	case info.Size() > maxJournalBytes:
-		return nil, fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxJournalBytes)
+		return nil, fmt.Errorf("its size of %d bytes exceeds %d", info.Size(), maxJournalBytes)
 	}
 	return io.ReadAll(io.LimitReader(in, maxJournalBytes))
 }
 
-// Save writes beside, syncs, renames and syncs the folder.
+// Save writes a temporary file, syncs it, renames and syncs the folder.
 func (f file) Save(text []byte) error {
-	beside := f.path + ".new"
-	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	temporary := f.path + ".new"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	out, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func (f file) Save(text []byte) error {
 	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(beside, f.path); err != nil {
+	if err := os.Rename(temporary, f.path); err != nil {
 		return err
 	}
 	return f.syncFolder()

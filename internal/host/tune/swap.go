@@ -12,52 +12,36 @@ import (
 
 	"judged/internal/base/units"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
 )
 
 // swapsFile lists the active swap areas (mm/swapfile.c).
 const swapsFile = "/proc/swaps"
 
-func swapKnobs() []knob {
-	return []knob{{
-		id: "swap", title: "swap",
-		why: "a page that comes back from a disk costs 0.1 to 10 ms where memory costs 0.1 us",
-		risk: "what is swapped out is read in, which can take minutes; from then on memory that runs out ends programs, in a group at its " +
-			"limit at once; areas come back without the option discard",
-		// What fills last goes first: whatever stays on then fills before what comes back.
-		find: (*view).switchOff, inTurn: true,
-		valid: func(_ *view, e entry) bool {
-			return e.Kind == area && e.Start == "" && path.IsAbs(e.Path) && e.Old != areaOff && len(e.Ours) > 0 && e.wanted() == areaOff
-		},
-	}}
+func validArea(_ *view, e entry) bool {
+	return e.Kind == area && e.Start == "" && path.IsAbs(e.Path) && e.Old != areaOff && len(e.Ours) > 0 && e.wanted() == areaOff
 }
 
-// swapArea is one line of /proc/swaps.
-type swapArea struct {
-	path     string
-	used     units.Bytes
-	priority int
-}
-
-// The values of an area. Priorities below 0 are the kernel's, which gives them anew whenever an area is
-// switched: of those only being on is compared.
+// The values of an area. The kernel assigns priorities below 0, and does so again whenever an area is enabled: of those
+// only being on is compared.
 const (
 	areaOff      = "off"
 	areaOn       = "on"
 	areaPriority = "on, priority "
 )
 
-func (a swapArea) value() string {
-	if a.priority < 0 {
+func areaValue(a proc.Swap) string {
+	if a.Priority < 0 {
 		return areaOn
 	}
-	return areaPriority + strconv.Itoa(a.priority)
+	return areaPriority + strconv.Itoa(a.Priority)
 }
 
-// maxPriority is what the flags of swapon(2) have room for.
+// maxPriority is the largest that fits into the flags of swapon(2).
 const maxPriority = 1<<15 - 1
 
-// areaOf reads a value; a priority below 0 is the kernel's choice.
-func areaOf(value string) (on bool, priority int, err error) {
+// parseArea parses a value; a priority below 0 is the kernel's choice.
+func parseArea(value string) (on bool, priority int, err error) {
 	switch value {
 	case areaOff:
 		return false, -1, nil
@@ -68,7 +52,7 @@ func areaOf(value string) (on bool, priority int, err error) {
 	if n, err := strconv.Atoi(number); ok && err == nil && n >= 0 && n <= maxPriority && digits.MatchString(number) {
 		return true, n, nil
 	}
-	return false, -1, fmt.Errorf("%q is no state of a swap area", value)
+	return false, -1, fmt.Errorf("invalid state %q of a swap area", value)
 }
 
 // readArea is "off" for whatever is not listed.
@@ -78,147 +62,102 @@ func readArea(h hostfs.FS, file string) (string, error) {
 		return "", err
 	}
 	for _, a := range areas {
-		if a.path == file {
-			return a.value(), nil
+		if a.Path == file {
+			return areaValue(a), nil
 		}
 	}
 	return areaOff, nil
 }
 
-// readAreas reads path, type, size, use in KiB and priority of each area, below a heading.
-func readAreas(h hostfs.FS) ([]swapArea, error) {
+func readAreas(h hostfs.FS) ([]proc.Swap, error) {
 	text, err := h.Read(swapsFile)
 	if err != nil {
 		return nil, err
 	}
-	var areas []swapArea
-	for i, line := range strings.Split(text, "\n") {
-		if i == 0 {
-			continue
-		}
-		f := strings.Fields(line)
-		if len(f) != 5 {
-			return nil, fmt.Errorf("read %s: %d words in %q, want 5", swapsFile, len(f), line)
-		}
-		used, err1 := strconv.ParseInt(f[3], 10, 53)
-		priority, err2 := strconv.Atoi(f[4])
-		if err := errors.Join(err1, err2); err != nil {
-			return nil, fmt.Errorf("read %s: %w", swapsFile, err)
-		}
-		areas = append(areas, swapArea{unescaped(f[0]), units.Bytes(used) << 10, priority})
-	}
-	return areas, nil
+	return proc.Swaps(text)
 }
 
-// unescaped takes back what seq_path of the kernel does to white space and backslashes: \040 is a space.
-func unescaped(name string) string {
-	var b strings.Builder
-	for i := 0; i < len(name); i++ {
-		if name[i] == '\\' && i+3 < len(name) {
-			if c, err := strconv.ParseUint(name[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(name[i])
-	}
-	return b.String()
-}
-
-// switchOff wants no swap: every area off, or, where memory would not do, none.
-func (v *view) switchOff() proposal {
-	areas, err := readAreas(v.fs)
+// disableSwap wants every area off, or, if memory would not suffice, none.
+func (v *view) disableSwap() proposal {
+	areas, err := readAreas(v.FS)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return proposal{skip: swapsFile + " does not exist"}
 	case err != nil:
-		return proposal{stays: []Value{{Path: swapsFile, State: Stays, Reason: "cannot be read: " + cause(err)}}}
+		return proposal{stays: []Value{{Path: swapsFile, State: Stays, Reason: "cannot read it: " + cause(err)}}}
 	case len(areas) == 0:
 		return proposal{right: 1}
 	}
 	var p proposal
 	short := v.shortOfMemory(areas)
-	// Restoring goes backwards, so the first to be switched on is the last here.
+	// Restoring goes backwards, so the first to be enabled is the last here.
 	for _, a := range slices.Backward(ranked(areas)) {
 		reason := short
-		if !utf8.ValidString(a.path) {
-			reason = "its name is no UTF-8, and cannot be noted in the journal"
+		if !utf8.ValidString(a.Path) {
+			reason = "its name is not UTF-8 and cannot be written to the journal"
 		}
 		if reason != "" {
-			p.stays = append(p.stays, Value{Path: a.path, State: Stays, From: a.value(), Reason: reason})
+			p.stays = append(p.stays, Value{Path: a.Path, State: Stays, From: areaValue(a), Reason: reason})
 			continue
 		}
-		e := entry{Setting: "swap", Kind: area, Path: a.path, Old: a.value(), Ours: []string{areaOff}}
-		p.changes = append(p.changes, change{entry: e, from: e.Old, row: row{mayRefuse: true}})
+		e := entry{Setting: "swap", Kind: area, Path: a.Path, Old: areaValue(a), Ours: []string{areaOff}}
+		p.changes = append(p.changes, change{entry: e, from: e.Old, mayRefuse: true})
 	}
 	return p
 }
 
-// ranked are the areas in an order in which switching them on gives each its rank again: as they are
-// listed, but those whose priority the kernel chose by that, since it gives a lower one each time.
-func ranked(areas []swapArea) []swapArea {
-	var chosen []swapArea
+// ranked are the areas in an order in which enabling them gives each its rank again: as they are listed, but those whose
+// priority the kernel chose in the order of priorities, since it assigns a lower one each time.
+func ranked(areas []proc.Swap) []proc.Swap {
+	var chosen []proc.Swap
 	for _, a := range areas {
-		if a.priority < 0 {
+		if a.Priority < 0 {
 			chosen = append(chosen, a)
 		}
 	}
-	slices.SortStableFunc(chosen, func(a, b swapArea) int { return b.priority - a.priority })
+	slices.SortStableFunc(chosen, func(a, b proc.Swap) int { return b.Priority - a.Priority })
 	all := slices.Clone(areas)
 	for i, a := range all {
-		if a.priority < 0 {
+		if a.Priority < 0 {
 			all[i], chosen = chosen[0], chosen[1:]
 		}
 	}
 	return all
 }
 
-// spareShare of all memory has to be free when what was swapped out is back: with less, the kernel would
-// end programs to make room, and this one first.
+// spareShare of all memory has to remain free with everything swapped in: with less, the kernel would kill programs to
+// make room, and this one first.
 const spareShare = 10
 
 // shortOfMemory says why what is swapped out does not fit into memory; "" if it does.
-func (v *view) shortOfMemory(areas []swapArea) string {
+func (v *view) shortOfMemory(areas []proc.Swap) string {
 	var used units.Bytes
 	for _, a := range areas {
-		used += a.used
+		used += a.Used
 	}
 	if used == 0 {
 		return ""
 	}
-	text, err := v.fs.Read("/proc/meminfo")
+	text, err := v.FS.Read("/proc/meminfo")
 	if err != nil {
-		return fmt.Sprintf("%s are swapped out, and /proc/meminfo cannot be read: %s", units.Round(used), cause(err))
+		return fmt.Sprintf("%s are swapped out, and judged cannot read /proc/meminfo: %s", units.Round(used), cause(err))
 	}
-	available, total := meminfo(text, "MemAvailable"), meminfo(text, "MemTotal")
+	available, total := proc.Meminfo(text, "MemAvailable"), proc.Meminfo(text, "MemTotal")
 	if spare := total / spareShare; total == 0 || used > available-spare {
-		return fmt.Sprintf("%s are swapped out, more than the %s of memory that are available (MemAvailable) less %s to spare (a tenth of MemTotal); "+
-			"end what needs so much", units.Round(used), units.Round(available), units.Round(spare))
+		return fmt.Sprintf("%s are swapped out, more than the available memory of %s (MemAvailable) less a reserve of %s (a tenth of MemTotal); "+
+			"stop the programs that need it", units.Round(used), units.Round(available), units.Round(spare))
 	}
 	return ""
 }
 
-// meminfo finds a line such as "MemTotal: 1024 kB"; 0 if there is none.
-func meminfo(text, key string) units.Bytes {
-	for line := range strings.Lines(text) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == key+":" {
-			if kib, err := strconv.ParseInt(f[1], 10, 53); err == nil && kib > 0 {
-				return units.Bytes(kib) << 10
-			}
-		}
-	}
-	return 0
-}
-
-// setArea switches an area.
+// setArea enables or disables an area.
 func (t *tuner) setArea(file, to string) error {
-	on, priority, err := areaOf(to)
+	on, priority, err := parseArea(to)
 	switch {
 	case err != nil:
 		return err
 	case on:
-		return t.hands.SwapOn(file, priority)
+		return t.writer.SwapOn(file, priority)
 	}
-	return t.hands.SwapOff(file)
+	return t.writer.SwapOff(file)
 }

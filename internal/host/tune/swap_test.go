@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
+	"judged/internal/host/settings"
 )
 
 const swapsHead = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
@@ -47,10 +49,10 @@ func (k *kernel) ranks(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortStableFunc(areas, func(a, b swapArea) int { return b.priority - a.priority })
+	slices.SortStableFunc(areas, func(a, b proc.Swap) int { return b.Priority - a.Priority })
 	var all []string
 	for _, a := range areas {
-		all = append(all, fmt.Sprintf("%s %d", a.path, a.priority))
+		all = append(all, fmt.Sprintf("%s %d", a.Path, a.Priority))
 	}
 	return all
 }
@@ -126,7 +128,7 @@ func TestSwapOfSomebodyElse(t *testing.T) {
 // TestSwapOffThatFails: what is refused stays, and so does what fills before it, since it would come back
 // below it.
 func TestSwapOffThatFails(t *testing.T) {
-	const behind = "stays another one stays, which comes first"
+	const behind = "stays an earlier one cannot be changed"
 	for name, tc := range map[string]struct {
 		path string
 		err  error
@@ -134,10 +136,10 @@ func TestSwapOffThatFails(t *testing.T) {
 	}{
 		"memory": {"/dev/sdb1", syscall.ENOMEM, map[string]string{"/swapfile": "set ", "/dev/sdc1": "set ",
 			"/dev/sdb1": "stays the kernel refuses: cannot allocate memory", "/dev/sda2": behind, "/dev/zram0": behind, oddName: behind}},
-		"not root's alone": {"/swapfile", rootsAlone(info(0o644, 0)), map[string]string{
-			"/swapfile": "stays others than root may use it (mode 0644); say chmod 0600 first",
+		"not root's alone": {"/swapfile", checkRootOnly(info(0o644, 0)), map[string]string{
+			"/swapfile": "stays other users may access it (mode 0644); run chmod 0600 first",
 			"/dev/sdc1": behind, "/dev/sdb1": behind, "/dev/sda2": behind, "/dev/zram0": behind, oddName: behind}},
-		"off meanwhile": {"/swapfile", fs.ErrNotExist, map[string]string{"/swapfile": "gone it went meanwhile",
+		"off meanwhile": {"/swapfile", fs.ErrNotExist, map[string]string{"/swapfile": "gone it disappeared meanwhile",
 			"/dev/sdc1": "set ", "/dev/sdb1": "set ", "/dev/sda2": "set ", "/dev/zram0": "set ", oddName: "set "}},
 	} {
 		k := swapping(t, manyAreas)
@@ -168,11 +170,11 @@ func TestSwapNeedsMemory(t *testing.T) {
 	const swaps = swapsHead + "/dev/sda2 partition 8388604 2097152 -2\n/dev/sdb2 partition 8388604 1048576 -3"
 	for name, tc := range map[string]struct{ meminfo, want string }{
 		"enough": {"MemTotal: 10485760 kB\nMemFree: 1 kB\nMemAvailable: 4194304 kB", ""},
-		"short": {"MemTotal: 10485760 kB\nMemFree: 9 kB\nMemAvailable: 4194303 kB", "3.0 GiB are swapped out, more than the 4.0 GiB of memory that are " +
-			"available (MemAvailable) less 1.0 GiB to spare (a tenth of MemTotal); end what needs so much"},
-		"an old kernel": {"MemTotal: 10485760 kB\nMemFree: 9000000 kB", "3.0 GiB are swapped out, more than the 0 B of memory that are " +
-			"available (MemAvailable) less 1.0 GiB to spare (a tenth of MemTotal); end what needs so much"},
-		"none": {"", "3.0 GiB are swapped out, and /proc/meminfo cannot be read: file does not exist"},
+		"short": {"MemTotal: 10485760 kB\nMemFree: 9 kB\nMemAvailable: 4194303 kB", "3.0 GiB are swapped out, more than the available memory of 4.0 GiB " +
+			"(MemAvailable) less a reserve of 1.0 GiB (a tenth of MemTotal); stop the programs that need it"},
+		"an old kernel": {"MemTotal: 10485760 kB\nMemFree: 9000000 kB", "3.0 GiB are swapped out, more than the available memory of 0 B " +
+			"(MemAvailable) less a reserve of 1.0 GiB (a tenth of MemTotal); stop the programs that need it"},
+		"none": {"", "3.0 GiB are swapped out, and judged cannot read /proc/meminfo: file does not exist"},
 	} {
 		k := swapping(t, swaps)
 		if tc.meminfo != "" {
@@ -201,15 +203,15 @@ func TestNoSwap(t *testing.T) {
 		"":        {skip: "/proc/swaps does not exist"},
 		swapsHead: {right: 1},
 		swapsHead + "/x file 1": {stays: []Value{{Path: swapsFile, State: Stays,
-			Reason: `cannot be read: read /proc/swaps: 3 words in "/x file 1", want 5`}}},
+			Reason: `cannot read it: parse swaps: 3 words in "/x file 1", want 5`}}},
 		swapsHead + "/\xff file 1 0 -2": {stays: []Value{{Path: "/\xff", State: Stays, From: "on",
-			Reason: "its name is no UTF-8, and cannot be noted in the journal"}}},
+			Reason: "its name is not UTF-8 and cannot be written to the journal"}}},
 	} {
 		tree := fstest.MapFS{}
 		if swaps != "" {
 			tree[swapsFile[1:]] = &fstest.MapFile{Data: []byte(swaps), Mode: 0o444}
 		}
-		got := (&view{fs: hostfs.Of(tree)}).switchOff()
+		got := (&view{Host: settings.Host{FS: hostfs.Of(tree)}}).disableSwap()
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(proposal{}, change{}, entry{})); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", swaps, diff)
 		}
@@ -232,20 +234,20 @@ func TestAreasAreRootsAlone(t *testing.T) {
 		want string
 	}{
 		"file":             {info(0o600, 0), ""},
-		"file of a user":   {info(0o600, 1000), "it is not root's, and its owner could read and change what the kernel puts there"},
-		"readable file":    {info(0o640, 0), "others than root may use it (mode 0640); say chmod 0600 first"},
-		"writable file":    {info(0o602, 0), "others than root may use it (mode 0602); say chmod 0600 first"},
+		"file of a user":   {info(0o600, 1000), "root does not own it, and its owner could read and change what the kernel puts there"},
+		"readable file":    {info(0o640, 0), "other users may access it (mode 0640); run chmod 0600 first"},
+		"writable file":    {info(0o602, 0), "other users may access it (mode 0602); run chmod 0600 first"},
 		"device":           {info(fs.ModeDevice|0o660, 0), ""},
-		"open device":      {info(fs.ModeDevice|0o666, 0), "others than root may use it (mode 0666); say chmod 0660 first"},
-		"device of a user": {info(fs.ModeDevice|0o600, 1000), "it is not root's, and its owner could read and change what the kernel puts there"},
-		"loop device":      {device(fs.ModeDevice|0o660, 0, 7<<8|3), "it is a loop device, and the file behind it could be anybody's"},
+		"open device":      {info(fs.ModeDevice|0o666, 0), "other users may access it (mode 0666); run chmod 0660 first"},
+		"device of a user": {info(fs.ModeDevice|0o600, 1000), "root does not own it, and its owner could read and change what the kernel puts there"},
+		"loop device":      {device(fs.ModeDevice|0o660, 0, 7<<8|3), "it is a loop device, and anybody could own the file behind it"},
 		"link":             {info(fs.ModeSymlink|0o777, 0), "it is neither a file nor a block device"},
 		"folder":           {info(fs.ModeDir|0o700, 0), "it is neither a file nor a block device"},
 		"character device": {info(fs.ModeDevice|fs.ModeCharDevice|0o600, 0), "it is neither a file nor a block device"},
 		"pipe":             {info(fs.ModeNamedPipe|0o600, 0), "it is neither a file nor a block device"},
 	} {
 		got := ""
-		if err := rootsAlone(tc.info); err != nil {
+		if err := checkRootOnly(tc.info); err != nil {
 			got = err.Error()
 		}
 		if got != tc.want {
@@ -276,7 +278,7 @@ func TestHostileAreaIsNotSwitchedOn(t *testing.T) {
 	}{
 		"a folder":           {dir, "it is neither a file nor a block device"},
 		"a character device": {"/dev/null", "it is neither a file nor a block device"},
-		"a file of a user":   {users, "it is not root's"},
+		"a file of a user":   {users, "root does not own it"},
 		"a link":             {dir + "/link", "it is neither a file nor a block device"},
 		"nothing":            {dir + "/none", "no such file or directory"},
 	} {

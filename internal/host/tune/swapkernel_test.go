@@ -10,9 +10,10 @@ import (
 	"syscall"
 
 	"judged/internal/base/units"
+	"judged/internal/host/proc"
 )
 
-// swapSpace is what mm/swapfile.c remembers beside what /proc/swaps shows.
+// swapSpace is what mm/swapfile.c remembers and /proc/swaps does not show.
 type swapSpace struct {
 	numbers []string          // paths as the file has them, by the number of the area, which is the order there; "" is free
 	before  map[string]string // such a path -> its line up to the size
@@ -21,13 +22,13 @@ type swapSpace struct {
 var swapLine = regexp.MustCompile(`^((\S+)\s+\S+\s+\d+\s+)(\d+)\s+(-?\d+)$`)
 
 // areas are those of the tree, which a test may have written.
-func (k *kernel) areas() map[string]swapArea {
-	on := map[string]swapArea{}
+func (k *kernel) areas() map[string]proc.Swap {
+	on := map[string]proc.Swap{}
 	for line := range strings.Lines(k.get(swapsFile)) {
 		if f := swapLine.FindStringSubmatch(strings.TrimSpace(line)); f != nil {
 			used, _ := strconv.Atoi(f[3])
 			priority, _ := strconv.Atoi(f[4])
-			on[f[2]] = swapArea{unescaped(f[2]), units.Bytes(used) << 10, priority}
+			on[f[2]] = proc.Swap{Path: unescapes.Replace(f[2]), Used: units.Bytes(used) << 10, Priority: priority}
 			k.swaps.before[f[2]] = f[1]
 			if !slices.Contains(k.swaps.numbers, f[2]) {
 				k.swaps.take(f[2])
@@ -51,17 +52,20 @@ func (s *swapSpace) take(name string) {
 	s.numbers = append(s.numbers, name)
 }
 
-func (k *kernel) show(on map[string]swapArea) {
+func (k *kernel) show(on map[string]proc.Swap) {
 	text, _, _ := strings.Cut(k.get(swapsFile), "\n")
 	for _, name := range k.swaps.numbers {
 		if a, ok := on[name]; ok {
-			text += fmt.Sprintf("\n%s%d\t\t%d", k.swaps.before[name], a.used>>10, a.priority)
+			text += fmt.Sprintf("\n%s%d\t\t%d", k.swaps.before[name], a.Used>>10, a.Priority)
 		}
 	}
 	k.put(swapsFile, text)
 }
 
-var escapes = strings.NewReplacer(`\`, `\134`, " ", `\040`, "\t", `\011`, "\n", `\012`)
+var (
+	escapes   = strings.NewReplacer(`\`, `\134`, " ", `\040`, "\t", `\011`, "\n", `\012`)
+	unescapes = strings.NewReplacer(`\134`, `\`, `\040`, " ", `\011`, "\t", `\012`, "\n")
+)
 
 // SwapOff moves what the kernel ranked below up.
 func (k *kernel) SwapOff(file string) error {
@@ -76,8 +80,8 @@ func (k *kernel) SwapOff(file string) error {
 	}
 	delete(on, name)
 	for other, a := range on {
-		if off.priority < 0 && a.priority < off.priority {
-			a.priority++
+		if off.Priority < 0 && a.Priority < off.Priority {
+			a.Priority++
 			on[other] = a
 		}
 	}
@@ -99,12 +103,12 @@ func (k *kernel) SwapOn(file string, priority int) error {
 	if priority < 0 {
 		priority = -1
 		for _, a := range on {
-			priority = min(priority, a.priority)
+			priority = min(priority, a.Priority)
 		}
 		priority--
 	}
 	k.swaps.take(name)
-	on[name] = swapArea{path: file, priority: priority}
+	on[name] = proc.Swap{Path: file, Priority: priority}
 	k.show(on)
 	return nil
 }

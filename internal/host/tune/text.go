@@ -7,17 +7,17 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"judged/internal/base/text"
 )
 
 // textWidth is how many columns the report for people takes at most.
 const textWidth = 100
 
-// WriteText writes the report for people: what changes, from what to what, why and at what risk; then
-// what cannot be changed and why; then what there is nothing to do about.
+// WriteText writes the report for people: what changes, from what to what, why and at what risk; then what cannot be
+// changed and why; then what needs no change.
 func (r Report) WriteText(w io.Writer) error {
-	t := text{bufio.NewWriter(w)}
+	t := table{bufio.NewWriter(w)}
 	t.line(0, r.headline())
 	if r.Note != "" {
 		t.line(0, "note: "+r.Note)
@@ -43,7 +43,7 @@ func (r Report) headline() string {
 		says  string
 	}{
 		{Change, "would be changed"}, {Set, "set"}, {Restored, "restored"}, {Old, "back at their old value"}, {Drifted, "changed by somebody else"},
-		{Left, "left, for somebody changed them since"}, {Gone, "gone"}, {Stays, "cannot be changed"}, {Failed, "failed"},
+		{Left, "left because somebody changed them since"}, {Gone, "gone"}, {Stays, "cannot be changed"}, {Failed, "failed"},
 	} {
 		if n := count[p.state]; n > 0 {
 			words = append(words, fmt.Sprintf("%d %s", n, p.says))
@@ -65,8 +65,8 @@ func (r Report) headline() string {
 	return head
 }
 
-// text writes lines; bufio keeps the first error until Flush.
-type text struct{ w *bufio.Writer }
+// table writes lines; bufio keeps the first error until Flush.
+type table struct{ w *bufio.Writer }
 
 // shown are the values of a setting that share their state, both values and the reason.
 type shown struct {
@@ -98,7 +98,7 @@ func group(values []Value, of func(Value) bool) []shown {
 	return all
 }
 
-func (t text) values(settings []Setting) {
+func (t table) values(settings []Setting) {
 	for _, s := range settings {
 		groups := group(s.Values, func(v Value) bool { return v.State != Stays })
 		if len(groups) == 0 {
@@ -127,7 +127,7 @@ func orNothing(s string) string {
 	return s
 }
 
-func (t text) stays(settings []Setting) {
+func (t table) stays(settings []Setting) {
 	headed := false
 	for _, s := range settings {
 		for _, g := range group(s.Values, func(v Value) bool { return v.State == Stays }) {
@@ -142,7 +142,7 @@ func (t text) stays(settings []Setting) {
 	}
 }
 
-func (t text) rest(settings []Setting) {
+func (t table) rest(settings []Setting) {
 	var right []string
 	headed := false
 	for _, s := range settings {
@@ -160,7 +160,7 @@ func (t text) rest(settings []Setting) {
 	}
 	if len(right) > 0 {
 		t.line(0, "")
-		t.line(0, "as wanted already: "+strings.Join(right, ", "))
+		t.line(0, "already as wanted: "+strings.Join(right, ", "))
 	}
 }
 
@@ -200,39 +200,13 @@ func counted(names []string) []string {
 	return once
 }
 
-// line writes text at a column, broken at spaces; what does not fit anywhere is cut. Names of
-// processes are not ours: what could steer a terminal is replaced.
-func (t text) line(column int, s string) {
-	s = strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
-			return c
-		}
-		return unicode.ReplacementChar
-	}, s)
-	first, hang := strings.Repeat(" ", column), column
+// line writes text at a column, wrapped and with unprintable characters replaced: names of processes are not ours.
+func (t table) line(column int, s string) {
+	hang := 0
 	if column == 4 {
-		hang = 14 // below the text behind a label
+		hang = 10 // below the text behind a label
 	}
-	for line := first; ; line = strings.Repeat(" ", hang) {
-		room := textWidth - utf8.RuneCountInString(line)
-		head, rest := cut(s, room)
-		fmt.Fprintln(t.w, strings.TrimRight(line+head, " "))
-		if rest == "" {
-			return
-		}
-		s = rest
+	for _, part := range text.Wrap(s, textWidth-column, hang) {
+		fmt.Fprintln(t.w, strings.TrimRight(strings.Repeat(" ", column)+part, " "))
 	}
-}
-
-// cut takes what fits into room characters.
-func cut(s string, room int) (head, rest string) {
-	runes := []rune(s)
-	if len(runes) <= room {
-		return s, ""
-	}
-	at := room
-	if i := strings.LastIndex(string(runes[:room+1]), " "); i > 0 {
-		return s[:i], strings.TrimLeft(s[i:], " ")
-	}
-	return string(runes[:at]), string(runes[at:])
 }

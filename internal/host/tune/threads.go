@@ -1,76 +1,45 @@
 package tune
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"path"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 
-	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
 )
 
-// thread is one of the host.
-type thread struct {
-	dir       string // /proc/PID or /proc/PID/task/TID
-	pid, ppid int    // of its process
-	name      string
-	flags     uint64
-	start     string // in clock ticks since boot: a number that is given anew has another
-	allowed   cpuset.Set
-	ours      bool // judged, or what it started
-}
-
-// Bits of the flags in /proc/PID/stat (include/linux/sched.h), stable since Linux 3.x.
-const (
-	flagKernel = 0x00200000 // PF_KTHREAD
-	flagFixed  = 0x04000000 // PF_NO_SETAFFINITY
+var (
+	digits     = regexp.MustCompile(`^[0-9]+$`)
+	threadPath = regexp.MustCompile(`^/proc/[0-9]+(/task/[0-9]+)?$`)
 )
-
-func (t thread) kernel() bool { return t.flags&flagKernel != 0 }
-
-func threadKnobs() []knob {
-	return []knob{{
-		id: "user-tasks", title: "tasks of others",
-		why:   "a task that shares the core takes its time out of the run's wall time and its lines out of the caches",
-		risk:  "a task that was bound to reserved CPUs runs elsewhere; what it starts inherits that, until restore",
-		find:  func(v *view) proposal { return v.moveThreads("user-tasks", false) },
-		valid: validThread,
-	}, {
-		id: "kthreads", title: "kernel threads",
-		why:   "writeback, memory reclaim and unbound workers preempt the run for 10 us to 1 ms at a time",
-		risk:  "reclaim for the memory of a reserved node is done from CPUs of another",
-		find:  func(v *view) proposal { return v.moveThreads("kthreads", true) },
-		valid: validThread,
-	}}
-}
 
 func validThread(_ *view, e entry) bool {
 	return e.Kind == affinity && threadPath.MatchString(e.Path) && digits.MatchString(e.Start)
 }
 
-var threadPath = regexp.MustCompile(`^/proc/[0-9]+(/task/[0-9]+)?$`)
-
-// moveThreads wants every thread off the reserved CPUs, but for judged's own and what runs in it.
+// moveThreads wants every thread off the reserved CPUs, except judged's own and its descendants.
 func (v *view) moveThreads(setting string, kernel bool) proposal {
 	var p proposal
-	reserved, seen := v.reserved.Intersect(v.top.Online), false
-	p.threads = scanThreads(v.fs)
+	var err error
+	if p.threads, err = proc.Threads(context.Background(), v.FS); err != nil {
+		return proposal{stays: []Value{{Path: "/proc", State: Stays, Reason: err.Error()}}}
+	}
+	reserved, seen := v.Reserved.Intersect(v.Topology.Online), false
 	for _, t := range p.threads {
-		seen = seen || t.kernel()
+		seen = seen || t.Kernel()
 		switch {
-		case t.kernel() != kernel || t.ours:
-		case !t.allowed.Overlaps(reserved):
+		case t.Kernel() != kernel || t.Ours:
+		case !t.Allowed.Overlaps(reserved):
 			p.right++
-		case t.whyFixed() != "":
-			p.stays = append(p.stays, Value{Path: t.dir, Name: t.name, State: Stays, From: t.allowed.String(), Reason: t.whyFixed()})
+		case whyFixed(t) != "":
+			p.stays = append(p.stays, Value{Path: t.Dir, Name: t.Name, State: Stays, From: t.Allowed.String(), Reason: whyFixed(t)})
 		default:
-			e := entry{Setting: setting, Kind: affinity, Path: t.dir, Start: t.start, Old: t.allowed.String(), Ours: []string{v.without(t.allowed).String()}}
-			p.changes = append(p.changes, change{entry: e, from: e.Old, name: t.name, row: row{mayRefuse: true}})
+			e := entry{Setting: setting, Kind: affinity, Path: t.Dir, Start: t.Start, Old: t.Allowed.String(), Ours: []string{v.Others(t.Allowed).String()}}
+			p.changes = append(p.changes, change{entry: e, from: e.Old, name: t.Name, mayRefuse: true})
 		}
 	}
 	if kernel && !seen {
@@ -79,135 +48,32 @@ func (v *view) moveThreads(setting string, kernel bool) proposal {
 	return p
 }
 
-// whyFixed says why a thread cannot move; "" if it can.
-func (t thread) whyFixed() string {
-	base, number, slash := strings.Cut(t.name, "/")
+// whyFixed says why a thread cannot be moved; "" if it can.
+func whyFixed(t proc.Thread) string {
+	base, number, slash := strings.Cut(t.Name, "/")
 	switch {
-	case !t.kernel():
+	case !t.Kernel():
 		return ""
 	case base == "kworker" && strings.HasPrefix(number, "u"), base == "kworker" && strings.HasPrefix(number, "R"):
 		return "follows the mask of unbound workers, which wq-unbound sets"
 	case base == "irq" && slash:
 		return "follows its interrupt, which irq-affinity sets"
-	case t.flags&flagFixed != 0 && len(t.allowed) == 1:
+	case t.Fixed() && len(t.Allowed) == 1:
 		return "belongs to its CPU: each CPU needs one"
-	case t.flags&flagFixed != 0:
-		return "the kernel has fixed it (PF_NO_SETAFFINITY); it wakes only when memory is short or a CPU changes"
+	case t.Fixed():
+		return "the kernel refuses to move it (PF_NO_SETAFFINITY); it wakes only when memory is short or a CPU changes"
 	}
 	return ""
 }
 
-// scanThreads reads every thread that it can see. Threads come and go meanwhile: what vanished, or
-// hides, is left out.
-func scanThreads(h hostfs.FS) []thread {
-	names, err := h.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var all []thread
-	for _, name := range names {
-		if !digits.MatchString(name) {
-			continue
-		}
-		first, err := readThread(h, "/proc/"+name)
-		if err != nil {
-			continue
-		}
-		all = append(all, first)
-		tids, err := h.ReadDir("/proc/" + name + "/task")
-		if err != nil {
-			continue
-		}
-		for _, tid := range tids {
-			if tid == name || !digits.MatchString(tid) {
-				continue
-			}
-			if t, err := readThread(h, "/proc/"+name+"/task/"+tid); err == nil {
-				t.pid, t.ppid = first.pid, first.ppid
-				all = append(all, t)
-			}
-		}
-	}
-	markOurs(h, all)
-	return all
-}
-
-func readThread(h hostfs.FS, dir string) (thread, error) {
-	stat, err := h.Read(dir + "/stat")
-	if err != nil {
-		return thread{}, err
-	}
-	t, err := parseStat(stat)
-	if err != nil {
-		return thread{}, fmt.Errorf("read %s/stat: %w", dir, err)
-	}
-	status, err := h.Read(dir + "/status")
-	if err != nil {
-		return thread{}, err
-	}
-	t.dir = dir
-	for line := range strings.Lines(status) {
-		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
-			t.allowed, err = cpuset.Parse(list)
-			return t, err
-		}
-	}
-	return thread{}, fmt.Errorf("read %s/status: no line Cpus_allowed_list", dir)
-}
-
-// parseStat reads the fields of proc(5) that say who a thread is: 1 number, 2 name, 4 parent,
-// 9 flags, 22 start.
-func parseStat(text string) (thread, error) {
-	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
-	if open < 0 || end < open {
-		return thread{}, errors.New("no name in parentheses")
-	}
-	f := strings.Fields(text[end+1:]) // f[0] is field 3
-	if len(f) < 20 {
-		return thread{}, fmt.Errorf("%d fields after the name, want 20", len(f))
-	}
-	pid, err1 := strconv.Atoi(strings.TrimSpace(text[:open]))
-	ppid, err2 := strconv.Atoi(f[1])
-	flags, err3 := strconv.ParseUint(f[6], 10, 64)
-	return thread{pid: pid, ppid: ppid, name: text[open+1 : end], flags: flags, start: f[19]}, errors.Join(err1, err2, err3)
-}
-
-// markOurs finds this process, daemons and sandboxes beside it, and all below them: they are on reserved CPUs
-// because they should, or keep off them by themselves.
-func markOurs(h hostfs.FS, all []thread) {
-	parent, ours := map[int]int{}, map[int]bool{}
-	if self, err := h.Readlink("/proc/self"); err == nil {
-		if pid, err := strconv.Atoi(path.Base(self)); err == nil {
-			ours[pid] = true
-		}
-	}
-	for _, t := range all {
-		parent[t.pid] = t.ppid
-		if (t.name == "judged" || t.name == "judged-init") && !t.kernel() {
-			ours[t.pid] = true
-		}
-	}
-	for i := range all {
-		pid := all[i].pid
-		// A number that is given again while they are read could close a circle.
-		for range len(parent) + 1 {
-			if pid == 0 || ours[pid] {
-				break
-			}
-			pid = parent[pid]
-		}
-		all[i].ours = ours[pid]
-	}
-}
-
-// readAffinity says that a thread does not exist when another one has its number.
+// readAffinity reports a thread as missing when another one has its number.
 func readAffinity(h hostfs.FS, e entry) (string, error) {
-	t, err := readThread(h, e.Path)
+	t, err := proc.ReadThread(h, e.Path)
 	switch {
-	case errors.Is(err, syscall.ESRCH), err == nil && t.start != e.Start:
+	case errors.Is(err, syscall.ESRCH), err == nil && t.Start != e.Start:
 		return "", &fs.PathError{Op: "read", Path: e.Path, Err: fs.ErrNotExist}
 	case err != nil:
 		return "", err
 	}
-	return t.allowed.String(), nil
+	return t.Allowed.String(), nil
 }

@@ -11,8 +11,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"judged/internal/base/cpuset"
+	"judged/internal/host/settings"
 )
 
 // machines are the captured hosts with the CPUs that are reserved on them. The unified ones have
@@ -322,7 +324,7 @@ func TestThreads(t *testing.T) {
 		"migration/7": "stays 7 ->  belongs to its CPU: each CPU needs one", "ksoftirqd/7": "stays 7 ->  belongs to its CPU: each CPU needs one",
 		"kworker/u24:1-events_unbound": "stays 0-11 ->  follows the mask of unbound workers, which wq-unbound sets",
 		"kworker/u24:3-events_unbound": "stays 0-11 ->  follows the mask of unbound workers, which wq-unbound sets",
-		"writeback":                    "stays 0-11 ->  the kernel has fixed it (PF_NO_SETAFFINITY); it wakes only when memory is short or a CPU changes",
+		"writeback":                    "stays 0-11 ->  the kernel refuses to move it (PF_NO_SETAFFINITY); it wakes only when memory is short or a CPU changes",
 	}
 	if diff := cmp.Diff(want, by); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -348,7 +350,7 @@ func TestAnotherBoot(t *testing.T) {
 	after := k.contents()
 	k.put(bootID, "0d5cb7a2-0000-4000-8000-000000000002")
 	after[bootID[1:]] = string(k.tree[bootID[1:]].Data)
-	const want = "the journal was of another boot, whose values are gone with it; it is dropped"
+	const want = "the journal was of another boot, whose values are gone; it is removed"
 	if r := restore(t, k, o); r.Note != want || !r.Done || len(r.Settings) != 0 || k.journal != nil {
 		t.Errorf("restore: %+v, journal %s", r, k.journal)
 	}
@@ -366,7 +368,8 @@ func TestOnly(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for id, want := range map[string]string{
-		"irqbalance": "tune does not set it: a service, not a value", "rt-throttle": "it is set with user-tasks", "frob": "there is none of that name",
+		"irqbalance": `tune does not set "irqbalance": it is a service, not a value`, "rt-throttle": "is set with user-tasks", "frob": `unknown setting "frob"`,
+		"steal": `tune does not set "steal"; use user-tasks`,
 	} {
 		_, err := k.tuner(Options{Only: []string{id}}).apply(t.Context())
 		if _, ok := errors.AsType[*UsageError](err); !ok || !strings.Contains(err.Error(), want) {
@@ -377,7 +380,7 @@ func TestOnly(t *testing.T) {
 
 func TestReserve(t *testing.T) {
 	k := host(t, "kvm-vm")
-	for cpus, want := range map[string]string{"0-1": "reserve CPU 0-1: none of 0-1 is left", "5": "CPU 5 is not on this machine; it has 0-1"} {
+	for cpus, want := range map[string]string{"0-1": "reserve CPU 0-1: no other CPU of 0-1 is left", "5": "CPU 5 is not on this machine; it has 0-1"} {
 		_, err := Plan(t.Context(), Options{FS: k.fs(), CPUs: cpus2(t, cpus)})
 		if _, ok := errors.AsType[*UsageError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("CPU %s: %v, want %q", cpus, err, want)
@@ -412,9 +415,8 @@ ksm swap compaction tmpfs-node aslr env-fixed ssbd-seccomp tracing-off perf-keys
 
 func TestEveryMarkedCheckIsCovered(t *testing.T) {
 	for id := range strings.FieldsSeq(marked) {
-		_, reason := Uncovered(id)
-		if Covers(id) == reason {
-			t.Errorf("%s: covered %v, a reason why not %v; want one of them", id, Covers(id), reason)
+		if s, _ := settings.Get(id); (s.Tuned() == "") == (s.NotTuned == "") {
+			t.Errorf("%s: set with %q, not set because %q; want one of them", id, s.Tuned(), s.NotTuned)
 		}
 	}
 	for _, id := range IDs() {
@@ -424,10 +426,20 @@ func TestEveryMarkedCheckIsCovered(t *testing.T) {
 	}
 }
 
-func TestTableIsComplete(t *testing.T) {
+// TestEverySettingHasAPlace: a setting of the catalogue with a risk is one that tune sets, and has its place in the order.
+func TestEverySettingHasAPlace(t *testing.T) {
+	var want []string
+	for _, s := range settings.All() {
+		if s.Risk != "" {
+			want = append(want, s.ID)
+		}
+	}
+	if diff := cmp.Diff(want, IDs(), cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("settings of the catalogue and of tune (-want +got):\n%s", diff)
+	}
 	for _, k := range knobs() {
-		if k.title == "" || k.why == "" || k.risk == "" || (k.find == nil) == (len(k.rows) == 0) || (k.find == nil) != (k.valid == nil) {
-			t.Errorf("%s: something is missing", k.id)
+		if (k.find == nil) == (len(k.Values) == 0) || (k.find == nil) != (k.valid == nil) {
+			t.Errorf("%s: it has files and find, or find without valid", k.ID)
 		}
 	}
 }
@@ -439,7 +451,7 @@ func TestJournalHasWhatIsSet(t *testing.T) {
 	if err := json.Unmarshal(k.journal, &got); err != nil {
 		t.Fatal(err)
 	}
-	want := []entry{{Setting: "thp", Kind: token, Path: thpFile, Old: "always", Ours: []string{"madvise"}}}
+	want := []entry{{Setting: "thp", Kind: settings.Token, Path: thpFile, Old: "always", Ours: []string{"madvise"}}}
 	if diff := cmp.Diff(want, got.Entries, cmp.AllowUnexported(entry{})); diff != "" || got.CPUs != "8" {
 		t.Errorf("CPU %s (-want +got):\n%s", got.CPUs, diff)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
 )
 
 // The files that are read. Each is optional.
@@ -40,7 +41,9 @@ func Hypervisor(h hostfs.FS) string {
 		return strings.TrimRight(text, "\x00\n ")
 	}
 	info, vendor, product := read(cpuinfo), read(dmiVendor), read(dmiProduct)
-	flagged, x86 := flag(info)
+	// Bit 31 of ECX in CPUID leaf 1, which only x86 has.
+	flags, x86 := proc.Flags(info)
+	flagged := slices.Contains(flags, "hypervisor")
 	switch tree := read(treeVirt); {
 	case strings.Contains(strings.ToLower(read(version)), "microsoft"):
 		return WSL
@@ -66,17 +69,6 @@ const dummyMachine = "linux,dummy-virt"
 func first(list string) string {
 	name, _, _ := strings.Cut(list, "\x00")
 	return name
-}
-
-// flag reports whether the first processor has the flag "hypervisor" (bit 31 of ECX in CPUID leaf 1), and whether it is
-// one of x86 at all, which alone has that flag.
-func flag(info string) (set, x86 bool) {
-	for line := range strings.Lines(info) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "flags" {
-			return slices.Contains(strings.Fields(value), "hypervisor"), true
-		}
-	}
-	return false, false
 }
 
 // onlyVirtual reports whether DMI names a vendor or product that exists as a virtual machine only, so that it decides

@@ -14,6 +14,7 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
 )
 
 // Mode is how a host's hierarchies are mounted.
@@ -78,25 +79,9 @@ func Detect(fs hostfs.FS) (*Host, error) {
 		return nil, fmt.Errorf("read own control groups: %w", err)
 	}
 	if h.Mode == Unified {
-		return h, h.detectV2(parseOwn(own)[""])
+		return h, h.detectV2(proc.Cgroups(own)[""])
 	}
-	return h, h.detectV1(parseOwn(own))
-}
-
-// parseOwn reads /proc/self/cgroup: hierarchy-ID:controllers:path, with no
-// controllers for v2.
-func parseOwn(text string) map[string]string {
-	own := map[string]string{}
-	for line := range strings.Lines(text) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		for c := range strings.SplitSeq(parts[1], ",") {
-			own[c] = parts[2]
-		}
-	}
-	return own
+	return h, h.detectV1(proc.Cgroups(own))
 }
 
 func (h *Host) detectV2(own string) error {

@@ -18,6 +18,7 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/linux"
+	"judged/internal/host/proc"
 )
 
 // prefix starts the name of every tree. The rest is the pid and the start time
@@ -67,12 +68,8 @@ func (h *Host) startTime(pid int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The name in field 2 may hold spaces and parentheses.
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 20 {
-		return "", fmt.Errorf("read /proc/%d/stat: %d fields after the name, want 20", pid, len(fields))
-	}
-	return fields[19], nil
+	s, err := proc.ParseStat(stat)
+	return s.Start, err
 }
 
 // sweep ends and removes what crashed judged processes left, wherever in the

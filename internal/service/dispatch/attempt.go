@@ -62,7 +62,8 @@ func (a *attempt) extend(ctx context.Context, end context.CancelCauseFunc) {
 			end(err)
 			return
 		case err != nil:
-			a.o.Log.Warn("cannot extend the lease on a job; another attempt may start, and one report is stored", "job", a.work.ID, "error", err)
+			a.o.Log.Warn("cannot extend the lease on a job; another attempt may start, and one report is stored", "job",
+				a.work.ID, "error", err)
 		}
 	}
 }
@@ -101,7 +102,7 @@ func (a *attempt) run() {
 	defer leave()
 	outcome := a.attempt()
 	// Once the report is stored, unless the next job has done it.
-	a.o.Engine.Worker(a.slot.Slot()).Tidy()
+	a.o.Engine.Tidy(a.slot.Slot())
 	a.end(outcome)
 }
 
@@ -129,9 +130,11 @@ func (a *attempt) judge() (job.Report, error) {
 	if a.work.Exhausted {
 		// An attempt that failed with an error was the last one. These ended with
 		// judged itself.
-		return job.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and submit the job again", a.work.Report.Attempt-1)
+		return job.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and submit "+
+			"the job again", a.work.Report.Attempt-1)
 	}
-	task, err := judge.NewTask(a.work.Job, jobspec.ProgramName, func(f job.File) (string, error) { return a.o.BlobPath(f.Blob) })
+	task, err := judge.NewTask(a.work.Job, jobspec.ProgramName,
+		func(f job.File) (string, error) { return a.o.BlobPath(f.Blob) })
 	if err != nil {
 		return job.Report{}, startError{err}
 	}
@@ -139,7 +142,7 @@ func (a *attempt) judge() (job.Report, error) {
 		return a.place(ctx, a.slot, p)
 	}
 	n := 0
-	return judge.Run(a.ctx, a.o.Engine.Worker(a.slot.Slot()), task, func(t job.TestReport) {
+	return a.o.Engine.Judge(a.ctx, a.slot.Slot(), task, func(t job.TestReport) {
 		n++
 		if n == len(task.Tests) || t.Verdict.Failed() && task.Stop != job.StopNever {
 			return // the report, which has the last test, follows at once
@@ -155,7 +158,8 @@ func (a *attempt) finish(report job.Report, outcome Outcome) Outcome {
 	host := a.o.Engine.Host(a.slot.Slot().CPUs, a.o.Doctor())
 	report.Host = &host
 	a.slot.Release() // the next job need not wait until this report is stored
-	err := a.persist("cannot store a report", func(ctx context.Context) error { return a.o.Source.Finish(ctx, a.work.Lease, report) })
+	err := a.persist("cannot store a report",
+		func(ctx context.Context) error { return a.o.Source.Finish(ctx, a.work.Lease, report) })
 	switch {
 	case errors.Is(err, jobs.ErrStale):
 		return Stale
@@ -176,7 +180,8 @@ func (a *attempt) finish(report job.Report, outcome Outcome) Outcome {
 // run through all waiting jobs.
 func (a *attempt) failed(err error) Outcome {
 	delay := retryDelay << min(a.work.Attempt-1, 10)
-	a.o.Log.Error("an attempt at a job failed; it will be repeated", "job", a.work.ID, "attempt", a.work.Attempt, "error", err)
+	a.o.Log.Error("an attempt at a job failed; it will be repeated", "job", a.work.ID, "attempt", a.work.Attempt,
+		"error", err)
 	outcome := a.giveBack(min(delay, maxReturnDelay), errors.As(err, new(startError)))
 	rest(a.abort, retryDelay)
 	return outcome
@@ -184,10 +189,15 @@ func (a *attempt) failed(err error) Outcome {
 
 // giveBack returns the job to be attempted again.
 func (a *attempt) giveBack(delay time.Duration, excused bool) Outcome {
-	err := a.persist("cannot return a job", func(ctx context.Context) error { return a.o.Source.Return(ctx, a.work.Lease, delay, excused) })
+	err := a.persist("cannot return a job", func(ctx context.Context) error {
+		return a.o.Source.Return(ctx,
+			a.work.Lease, delay, excused)
+	})
 	if err != nil && !lost(err) {
-		a.o.Log.Warn("cannot return a job; it will be attempted again when its lease expires", "job", a.work.ID, "error", err)
+		a.o.Log.Warn("cannot return a job; it will be attempted again when its lease expires", "job", a.work.ID,
+			"error", err)
 	}
+	a.release() // nothing is left to extend, and the slot may rest for a while
 	return Returned
 }
 

@@ -8,8 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
-	"judged/internal/engine"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
@@ -43,6 +45,18 @@ type Observer interface {
 	AttemptDone(outcome Outcome)
 }
 
+// Engine judges on the slots of this host; *engine.Engine is one.
+type Engine interface {
+	// Judge judges a task on a slot, and calls decided after each test.
+	Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(job.TestReport)) (job.Report, error)
+	// Worker runs single programs on a slot.
+	Worker(s slots.Slot) *measure.Worker
+	// Tidy prepares the next run on a slot, in the background.
+	Tidy(s slots.Slot)
+	// Host describes the host, with the latest report of doctor.
+	Host(cpus cpuset.Set, d doctor.Report) job.Host
+}
+
 // Health knows which slots are fit to judge on; *slothealth.Monitor is one.
 type Health interface {
 	// Admit counts a job on a slot until leave is called, or says why no job may
@@ -71,7 +85,7 @@ const (
 
 // Options are what a Dispatcher is made of. All are needed.
 type Options struct {
-	Engine    *engine.Engine
+	Engine    Engine
 	Health    Health
 	Pool      *slots.Pool
 	Source    Source

@@ -2,12 +2,9 @@ package dispatch
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,14 +38,15 @@ type fixture struct {
 	told     []string // verdicts of JobDone
 }
 
-func newFixture(t *testing.T, strict bool) *fixture {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	f := &fixture{t: t}
 	f.file = filepath.Join(t.TempDir(), "judged.db")
 	f.store = f.openStore(time.Now)
 	var err error
-	f.eng, err = engine.Open(engine.Options{ClaimFolder: t.TempDir(), Strict: strict, Pool: "default", Root: sandbox.RootPrivate, BoxBytes: 1 << 20, BoxInodes: 64,
+	f.eng, err = engine.Open(engine.Options{ClaimFolder: t.TempDir(), Pool: "default", Root: sandbox.RootPrivate,
+		BoxBytes: 1 << 20, BoxInodes: 64,
 		UIDFirst: 400_000, UIDCount: 100, Log: slog.New(slog.DiscardHandler)})
 	f.must(err)
 	f.closing(f.eng.Close)
@@ -83,8 +81,9 @@ func (f *fixture) dispatcher(o Options, planned ...slots.Slot) {
 // monitor watches the slots of the pool without canaries.
 func (f *fixture) monitor() *slothealth.Monitor {
 	f.t.Helper()
-	m := slothealth.New(slothealth.Options{Engine: f.eng, Pool: f.pool, Store: f.store, Canary: noCanary{}, Interval: time.Hour,
-		Log: slog.New(slog.DiscardHandler)})
+	m := slothealth.New(slothealth.Options{Engine: f.eng, Pool: f.pool, Store: f.store, Canary: noCanary{},
+		Interval: time.Hour,
+		Log:      slog.New(slog.DiscardHandler)})
 	f.must(m.Restore(f.t.Context()))
 	return m
 }
@@ -162,9 +161,11 @@ func (f *fixture) run() (drain func()) {
 // submit stores a job whose program is a blob of that name.
 func (f *fixture) submit(id, program string, args ...string) {
 	f.t.Helper()
-	j := job.Job{Program: job.File{Blob: program}, Command: append([]string{"{program}"}, args...), Tests: []job.Test{{Name: "1"}},
+	j := job.Job{Program: job.File{Blob: program}, Command: append([]string{"{program}"}, args...),
+		Tests:   []job.Test{{Name: "1"}},
 		Checker: &job.Checker{Kind: "tokens"}, Priority: job.Practice, Repeats: job.Repeats{Policy: job.Single},
-		Limits: job.Limits{CPUTimeMS: 60_000, WallTimeMS: 120_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20, Processes: 8}}
+		Limits: job.Limits{CPUTimeMS: 60_000, WallTimeMS: 120_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20,
+			Processes: 8}}
 	_, created, err := f.store.Put(f.t.Context(), jobs.Submission{ID: id, Job: j})
 	f.must(err)
 	if !created {
@@ -203,70 +204,9 @@ func sample(t *testing.T, path string) func(string) (string, error) {
 	return func(string) (string, error) { return program, nil }
 }
 
-// A job that judged fails at is tried again, so often that it is no accident.
-func TestGivesUp(t *testing.T) {
-	f := newFixture(t, false)
-	f.blob = func(string) (string, error) { return "/never/was", nil }
-	f.submit("x", "p")
-	f.run()
-	r := f.finish("x")
-	if r.Verdict != job.InternalError || r.Attempt != 3 || !strings.Contains(r.Message, "/never/was") || r.Host == nil {
-		t.Errorf("report %+v, want IE in the third attempt and why", r)
-	}
-	f.seen([]Outcome{Returned, Returned, Exhausted}, []string{"done IE"})
-}
-
-// A job that cannot be started here does not use an attempt up.
-func TestCannotStart(t *testing.T) {
-	f := newFixture(t, false)
-	good := sample(t, "measure/tiny.c")
-	var asked atomic.Int64
-	f.blob = func(digest string) (string, error) {
-		if asked.Add(1) == 1 {
-			return "", errors.New("the disk is on fire")
-		}
-		return good(digest)
-	}
-	f.submit("x", "p")
-	f.run()
-	if r := f.finish("x"); r.Verdict != job.Accepted || r.Attempt != 1 {
-		t.Errorf("verdict %s in attempt %d, want AC in the first", r.Verdict, r.Attempt)
-	}
-	f.seen([]Outcome{Returned, Judged}, []string{"done AC"})
-}
-
-// A failure of the host must not run through all waiting jobs at once: when the
-// first one is tried again, most others have not been touched.
-func TestFailureDoesNotRunThroughTheQueue(t *testing.T) {
-	f := newFixture(t, false)
-	var mu sync.Mutex
-	asked := map[string]int{}
-	f.blob = func(id string) (string, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		asked[id]++
-		return "", errors.New("the disk is on fire")
-	}
-	ids := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
-	for _, id := range ids {
-		f.submit(id, id)
-	}
-	f.run()
-	testkit.WaitFor(t, patience, "the second attempt at the first job", func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return asked["a"] > 1
-	})
-	mu.Lock()
-	defer mu.Unlock()
-	if len(asked) == len(ids) {
-		t.Errorf("all jobs had an attempt before the first was tried again: %v", asked)
-	}
-}
-
 // Cancel reaches a run from the moment that its job is shown as running.
 func TestCancelAtOnce(t *testing.T) {
-	f := newFixture(t, false)
+	f := newFixture(t)
 	f.blob = sample(t, "sum/TLE-spin.c")
 	f.run()
 	var want []Outcome
@@ -275,7 +215,8 @@ func TestCancelAtOnce(t *testing.T) {
 		f.reach(id, job.Running)
 		_, err := f.store.Cancel(t.Context(), id)
 		f.must(err)
-		testkit.WaitFor(t, patience/2, "the slot to be idle", func() bool { return f.pool.Snapshot()[0].State == slots.Idle })
+		testkit.WaitFor(t, patience/2, "the slot to be idle",
+			func() bool { return f.pool.Snapshot()[0].State == slots.Idle })
 		want = append(want, Cancelled)
 	}
 	f.seen(want, nil)
@@ -284,7 +225,7 @@ func TestCancelAtOnce(t *testing.T) {
 // A report that comes after another attempt has taken the job is dropped, and
 // nobody is told of it.
 func TestLateReport(t *testing.T) {
-	f := newFixture(t, false)
+	f := newFixture(t)
 	good := sample(t, "measure/tiny.c")
 	other := f.openStore(func() time.Time { return time.Now().Add(time.Hour) })
 	f.blob = func(digest string) (string, error) {
@@ -298,40 +239,5 @@ func TestLateReport(t *testing.T) {
 	f.seen([]Outcome{Stale}, nil)
 	if rec := f.get("x"); rec.Report.State != job.Running || rec.Host != "other" {
 		t.Errorf("record %+v; want it with the other attempt", rec)
-	}
-}
-
-// A job in which judged ended too often is not run again.
-func TestJobThatEndsJudged(t *testing.T) {
-	f := newFixture(t, false)
-	f.blob = func(string) (string, error) { t.Error("the job is run"); return "", errors.New("no") }
-	f.submit("x", "p")
-	for range 3 {
-		_, err := f.store.Take(t.Context(), jobs.Want{Host: "killed"})
-		f.must(err)
-		_, err = f.store.Reclaim(t.Context(), "killed")
-		f.must(err)
-	}
-	f.run()
-	if r := f.finish("x"); r.Verdict != job.InternalError || !strings.Contains(r.Message, "judged ended 3 times in the middle of this job") {
-		t.Errorf("report %+v, want IE and why", r)
-	}
-	f.seen([]Outcome{Exhausted}, []string{"done IE"})
-}
-
-// A slot that is not fit is taken out of use, and its job waits as before.
-func TestUnfitSlot(t *testing.T) {
-	f := newFixture(t, true)
-	slot := f.eng.Slots()[0]
-	if f.eng.Fit(slot.CPUs) == nil {
-		f.must(errors.New("this host is fit for a strict engine; run this test where nothing is isolated"))
-	}
-	f.blob = sample(t, "measure/tiny.c")
-	f.submit("x", "p")
-	f.run()
-	f.seen([]Outcome{Returned}, nil)
-	testkit.WaitFor(t, patience, "the slot to be drained", func() bool { return f.pool.Snapshot()[0].State == slots.Drained })
-	if rec := f.get("x"); rec.Report.State != job.Queued || rec.Report.Attempt != 0 {
-		t.Errorf("record %+v; want it queued", rec.Report)
 	}
 }

@@ -26,7 +26,8 @@ func TestMarkedRunsInGuest(t *testing.T) {
 	t.Parallel() // one emulator keeps one CPU busy
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	source := filepath.Join(testkit.RepoRoot(t), "testdata", "attacks", "170-mark-runs.c")
-	guest.GoTest(t, guest.Config{Append: "isolcpus=2,3 tsc=reliable", NUMA: true, Files: map[string]string{markedProgram: testkit.CompileC(t, source, true)}},
+	guest.GoTest(t, guest.Config{Append: "isolcpus=2,3 tsc=reliable", NUMA: true,
+		Files: map[string]string{markedProgram: testkit.CompileC(t, source, true)}},
 		"judged/internal/service/dispatch", "^TestMarkedRuns$")
 }
 
@@ -39,11 +40,12 @@ var made = slots.Slot{CPUs: cpuset.New(0), Node: 99}
 // TestMarkedRuns judges more runs that make themselves look disturbed than may be among the
 // last ones on a slot: it stays in use. Real noise is kept out by thresholds out of reach.
 func TestMarkedRuns(t *testing.T) {
-	f := newFixture(t, false)
+	f := newFixture(t)
 	program := markedProgram
 	if !attacks.InGuest(t) {
 		testkit.Need(t, testkit.StaticGCC)
-		program = testkit.CompileC(t, filepath.Join(testkit.RepoRoot(t), "testdata", "attacks", "170-mark-runs.c"), true)
+		program = testkit.CompileC(t, filepath.Join(testkit.RepoRoot(t), "testdata", "attacks", "170-mark-runs.c"),
+			true)
 	}
 	f.blob = func(string) (string, error) { return program, nil }
 	planned := f.eng.Slots()

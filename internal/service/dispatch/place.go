@@ -15,12 +15,11 @@ func (d *Dispatcher) place(ctx context.Context, lease *slots.Lease, p stats.Plac
 		return measure.Place{}, err
 	}
 	slot := loan.Slot()
-	worker := d.o.Engine.Worker(slot)
 	return measure.Place{
-		Worker:    worker,
+		Worker:    d.o.Engine.Worker(slot),
 		Deviation: func(ctx context.Context) float64 { return d.o.Health.Deviation(ctx, slot) },
 		Release: func() {
-			worker.Tidy()
+			d.o.Engine.Tidy(slot)
 			loan.Release()
 			_ = lease.Resume(ctx) // fails with ctx only, which the next run sees
 		},

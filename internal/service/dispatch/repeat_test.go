@@ -1,22 +1,19 @@
 package dispatch
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
-	"judged/internal/timing/stats"
 )
 
 // TestRepeatsAreQuiet: the run that confirms a time limit has no neighbour, and
 // afterwards everything is as it was.
 func TestRepeatsAreQuiet(t *testing.T) {
-	f := newFixture(t, false)
+	f := newFixture(t)
 	f.blob = sample(t, "sum/TLE-spin.c")
 	slot := f.eng.Slots()[0]
 	beside := slots.Slot{CPUs: cpuset.New(0), Node: slot.Node}
@@ -55,28 +52,5 @@ func TestRepeatsAreQuiet(t *testing.T) {
 		if s.State != slots.Idle {
 			t.Errorf("slot %s is left %s", s.CPUs, s.State)
 		}
-	}
-}
-
-// TestJobWorksAfterALoan: a job that has given a loan back works on its own slot
-// again, so that no run next to it counts as quiet.
-func TestJobWorksAfterALoan(t *testing.T) {
-	f := newFixture(t, false)
-	slot := f.eng.Slots()[0]
-	f.dispatcher(Options{}, slot, slots.Slot{CPUs: cpuset.New(0), Node: slot.Node})
-	lease, err := f.pool.Lease(t.Context())
-	f.must(err)
-	if got := lease.Slot().CPUs.String(); got != slot.CPUs.String() {
-		t.Fatalf("leased slot %s, want %s", got, slot.CPUs)
-	}
-	place, err := f.d.place(t.Context(), lease, stats.Placement{Quiet: true})
-	f.must(err)
-	place.Release()
-	neighbour, err := f.pool.Lease(t.Context())
-	f.must(err)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := neighbour.Borrow(ctx, slots.Wish{Quiet: true}, patience); err == nil {
-		t.Error("a neighbour found quiet next to a job that works")
 	}
 }

@@ -28,7 +28,7 @@ func TestDeviation(t *testing.T) {
 		}
 		newHealth(f.m.slots[0], stats.DefaultChart().Learn, "", 0)
 		got = append(got, look(1.1), look(1), look(0.9))
-		f.canary.fails = errors.New("no memory")
+		f.canary.fails = map[string]error{initproc.KernelL3Short: errors.New("no memory")}
 		got = append(got, look(1.1))
 		if diff := cmp.Diff([]float64{0, 0, 0.1, 0, -0.1, 0}, got); diff != "" {
 			t.Errorf("no baseline, no slot, slower, as ever, faster, unreadable (-want +got):\n%s", diff)

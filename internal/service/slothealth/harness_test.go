@@ -90,8 +90,8 @@ type fakeCanary struct {
 	factors map[string]float64 // by CPUs: how long all but syscall takes; 1 where nothing is set
 	vary    float64            // readings are up to three times this longer or shorter, in turns
 	lasts   time.Duration      // of a reading, unless it is interrupted
-	fails   error
-	read    []string // "cpus kernel" of each reading that was begun
+	fails   map[string]error   // by kernel
+	read    []string           // "cpus kernel" of each reading that was begun
 }
 
 func (c *fakeCanary) Digest() string { return "fake" }
@@ -112,8 +112,8 @@ func (c *fakeCanary) Read(ctx context.Context, slot slots.Slot, kernel string) (
 	if ctx.Err() != nil {
 		return canary.Reading{}, context.Cause(ctx)
 	}
-	if c.fails != nil {
-		return canary.Reading{}, c.fails
+	if err := c.fails[kernel]; err != nil {
+		return canary.Reading{}, err
 	}
 	t := 50 * time.Millisecond
 	if f, ok := c.factors[slot.CPUs.String()]; ok && kernel != initproc.KernelSyscall {

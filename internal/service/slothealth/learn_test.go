@@ -84,10 +84,29 @@ func TestCleanReadings(t *testing.T) {
 	}
 }
 
+// TestFewReadings: what was learned before a restart stays in force until there are enough new readings.
+func TestFewReadings(t *testing.T) {
+	test(t, func(f *fixture) {
+		f.canary.vary = 0.01
+		f.settled()()
+		th, guard, readings := f.engine.thresholds, f.engine.guard, f.m.readings
+		f.restart()
+		f.m.readings = readings[:min(evidence.LearnFrom, stats.GuardFrom)-1]
+		f.m.learn(f.Context())
+		if diff := cmp.Diff(th, f.engine.thresholds); diff != "" {
+			t.Errorf("thresholds (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff(guard, f.engine.guard); diff != "" {
+			t.Errorf("guard (-before +after):\n%s", diff)
+		}
+	})
+}
+
 // TestLatestReadings: those of long ago are forgotten.
 func TestLatestReadings(t *testing.T) {
 	test(t, func(f *fixture) {
 		for i := range maxReadings + 2 {
+			f.m.nextSet(f.m.slots[0])
 			f.m.record(f.Context(), f.m.slots[0], canary.Reading{CPUs: "0", Kernel: initproc.KernelALU,
 				CPUTime: time.Duration(i)})
 		}
@@ -131,7 +150,7 @@ func TestNoise(t *testing.T) {
 					f.m.readings = append(f.m.readings, r)
 				}
 				f.m.learn(f.Context())
-				want := stats.Guard{}
+				want := stats.DefaultGuard()
 				if tt.want {
 					want = stats.Guard{Ratio: 0.05, Floor: 5 * time.Millisecond, Learned: true}
 				}

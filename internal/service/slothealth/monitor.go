@@ -182,10 +182,8 @@ func (m *Monitor) logError(err error) {
 
 // sleep waits, but not beyond ctx.
 func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }

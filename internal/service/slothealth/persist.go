@@ -29,21 +29,16 @@ func (m *Monitor) Restore(ctx context.Context) error {
 		m.slots = append(m.slots, s)
 		m.decide(s)
 	}
-	th := m.o.Engine.Thresholds() // for what was kept by a version with fewer of them
-	found, err := m.o.Store.Value(ctx, &th, m.key("thresholds")...)
-	if err != nil {
+	// What is not in the store stays as it is: all of it at first, some of it if an older version has saved it.
+	th, g := m.o.Engine.Thresholds(), stats.DefaultGuard()
+	if _, err := m.o.Store.Value(ctx, &th, m.key("thresholds")...); err != nil {
 		return fmt.Errorf("load thresholds of evidence: %w", err)
 	}
-	if found {
-		m.setThresholds(th)
-	}
-	var g stats.Guard
-	if found, err = m.o.Store.Value(ctx, &g, m.key("guard")...); err != nil {
+	if _, err := m.o.Store.Value(ctx, &g, m.key("guard")...); err != nil {
 		return fmt.Errorf("load guard band: %w", err)
 	}
-	if found {
-		m.setGuard(g)
-	}
+	m.setThresholds(th)
+	m.setGuard(g)
 	return nil
 }
 

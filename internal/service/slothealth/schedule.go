@@ -107,9 +107,7 @@ func (m *Monitor) record(ctx context.Context, s *slotHealth, r canary.Reading) {
 	m.health.Lock()
 	defer m.health.Unlock()
 	before, after := s.add(r)
-	if len(s.pending) > 0 { // else an operator has reset the slot meanwhile
-		s.pending = s.pending[1:]
-	}
+	s.pending = s.pending[1:]
 	m.o.Observer.CanaryDone(r.CPUs, r.Kernel, r.CPUTime, after.deviation())
 	if before.State != stats.Shifted && after.State == stats.Shifted && s.trouble() == "" {
 		m.o.Log.Warn("canary has left its baseline; a neighbour may have come or gone",

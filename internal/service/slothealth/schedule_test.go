@@ -167,7 +167,7 @@ func TestUnreadable(t *testing.T) {
 func TestReadingFails(t *testing.T) {
 	test(t, func(f *fixture) {
 		f.must(f.m.Drain(second.CPUs, "one slot is enough"))
-		f.canary.fails = errors.New("no memory")
+		f.canary.fails = map[string]error{initproc.KernelALU: errors.New("no memory")}
 		f.watch()
 		f.pass(interval - time.Second)
 		if diff := cmp.Diff([]string{"0 alu"}, f.canary.read); diff != "" {
@@ -179,6 +179,34 @@ func TestReadingFails(t *testing.T) {
 		if h := f.m.slots[0].health[initproc.KernelALU]; h.State != stats.Steady {
 			t.Errorf("health %+v, want a baseline", h)
 		}
+	})
+}
+
+// TestOneKernelFails: it does not keep the others from being read.
+func TestOneKernelFails(t *testing.T) {
+	test(t, func(f *fixture) {
+		f.settled()
+		f.must(f.m.Drain(second.CPUs, "one slot is enough"))
+		f.canary.fails = map[string]error{initproc.KernelSyscall: errors.New("no memory")}
+		f.pass(2*interval + hostInterval)
+		if diff := cmp.Diff([]string{"0 alu", "0 syscall", "0 alu", "0 syscall"}, f.canary.read); diff != "" {
+			t.Errorf("read (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestEndsWhileRead: the end of the Monitor interrupts a reading, which is not logged as a failure.
+func TestEndsWhileRead(t *testing.T) {
+	test(t, func(f *fixture) {
+		end := f.settled()
+		f.canary.lasts = time.Hour
+		f.pass(interval + time.Minute)
+		begin := time.Now()
+		end()
+		if d := time.Since(begin); d > 0 {
+			t.Errorf("it took %v", d)
+		}
+		f.logged("")
 	})
 }
 
@@ -225,6 +253,7 @@ func TestObserverSeesReadings(t *testing.T) {
 		s := f.m.slots[0]
 		f.canary.factors["0"] = 1.1
 		for i, want := range []bool{false, true} {
+			f.m.nextSet(s)
 			r, err := f.m.read(f.Context(), s, initproc.KernelALU)
 			f.must(err)
 			f.m.record(f.Context(), s, r)

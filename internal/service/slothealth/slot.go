@@ -83,7 +83,6 @@ func disturbedRun(r job.Run) bool {
 func (s *slotHealth) reset() {
 	s.health = map[string]kernelHealth{}
 	s.release()
-	s.pending = nil
 	s.readNow()
 }
 

@@ -31,6 +31,36 @@ func newHealth(s *slotHealth, n int, kernel string, factor float64, disturbed ..
 	}
 }
 
+// TestAdd: what one reading changes. A disturbed one changes no more than the
+// deviation that operators see.
+func TestAdd(t *testing.T) {
+	s := newSlot(false)
+	newHealth(s, stats.DefaultChart().Learn, "", 0)
+	learned := s.health[initproc.KernelALU]
+	deviating := learned
+	deviating.Deviation = 0.5
+	for name, tt := range map[string]struct {
+		disturbed []job.Cause
+		want      kernelHealth
+	}{
+		"disturbed": {[]job.Cause{job.CauseWait}, deviating},
+		"busy neighbours": {[]job.Cause{job.CauseNeighbours},
+			kernelHealth{stats.DefaultChart().Next(learned.Health, 75*time.Millisecond), 0.5}},
+	} {
+		s.health[initproc.KernelALU] = learned
+		s.runs = history{}
+		before, after := s.add(canary.Reading{Kernel: initproc.KernelALU, CPUTime: 75 * time.Millisecond,
+			Run: job.Run{Disturbed: tt.disturbed}})
+		if diff := cmp.Diff([]kernelHealth{learned, tt.want, tt.want},
+			[]kernelHealth{before, after, s.health[initproc.KernelALU]}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff([]bool{name == "disturbed"}, s.runs.disturbed); diff != "" {
+			t.Errorf("%s: disturbed (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestTrouble(t *testing.T) {
 	for name, tt := range map[string]struct {
 		virtual   bool
@@ -115,8 +145,8 @@ func TestSchedule(t *testing.T) {
 		t.Errorf("learning: due in %s, want at once", got)
 	}
 	newHealth(s, stats.DefaultChart().Learn, "", 0)
-	if got := due(s); got != interval {
-		t.Errorf("steady: due in %s", got)
+	if got := due(s); got != interval || s.streak != 0 {
+		t.Errorf("steady: due in %s, streak %d", got, s.streak)
 	}
 	if diff := cmp.Diff(s.kernels, s.nextSet()); diff != "" {
 		t.Errorf("steady (-want +got):\n%s", diff)

@@ -39,11 +39,12 @@ type Program struct {
 
 // Reading is one run of a kernel.
 type Reading struct {
-	CPUs                 string // kernel list of the slot
-	Kernel               string
-	CPUTime              time.Duration // of the kernel's work without its preparation; wall time of ping-pong, which sleeps
-	Run                  job.Run       // of the whole program, with what disturbed it
-	evidence.Observation               // the same run, in the form from which thresholds are learned
+	CPUs   string // kernel list of the slot
+	Kernel string
+	// of the kernel's work without its preparation; wall time of ping-pong, which sleeps
+	CPUTime              time.Duration
+	Run                  job.Run // of the whole program, with what disturbed it
+	evidence.Observation         // the same run, in the form from which thresholds are learned
 }
 
 // Canary knows the kernels. It is safe for concurrent use.
@@ -117,7 +118,8 @@ func read(ctx context.Context, runner Runner, p Program) (Reading, error) {
 	if p.Name == initproc.KernelPingPong {
 		t = times.WallTime
 	}
-	return Reading{CPUs: runner.CPUs().String(), Kernel: p.Name, CPUTime: t, Run: r.Runs[0], Observation: runner.Observation(r.Runs[0])}, nil
+	return Reading{CPUs: runner.CPUs().String(), Kernel: p.Name, CPUTime: t, Run: r.Runs[0],
+		Observation: runner.Observation(r.Runs[0])}, nil
 }
 
 // run returns the report of a run that succeeded, with its output.
@@ -156,9 +158,10 @@ func (c *Canary) program(kernel string, sizes map[string]units.Bytes) Program {
 	return Program{
 		Name: kernel,
 		Args: arguments(kernel, sizes),
-		// Each run opens the file again and so has a file offset of its own.
-		File:   sandbox.File{Name: initproc.CanaryName, Exec: true, Path: fmt.Sprintf("/proc/self/fd/%d", c.file.Fd())},
-		Limits: job.Limits{CPUTimeMS: 10_000, WallTimeMS: c.wall.Milliseconds(), Memory: memoryLimit(sizes[kernel]), Output: 64 << 10, Stack: 8 << 20, Processes: 32},
-		Head:   lineBytes,
+		// Each run opens the file again and so has its own file offset.
+		File: sandbox.File{Name: initproc.CanaryName, Exec: true, Path: fmt.Sprintf("/proc/self/fd/%d", c.file.Fd())},
+		Limits: job.Limits{CPUTimeMS: 10_000, WallTimeMS: c.wall.Milliseconds(), Memory: memoryLimit(sizes[kernel]),
+			Output: 64 << 10, Stack: 8 << 20, Processes: 32},
+		Head: lineBytes,
 	}
 }

@@ -39,7 +39,8 @@ func TestKernelWithoutCPU(t *testing.T) {
 	}
 	kernels.SetWallTime(time.Millisecond)
 	_, err = kernels.Read(t.Context(), worker, initproc.KernelALU)
-	if !errors.Is(err, canary.ErrNoise) || !strings.Contains(err.Error(), "stopped after") || !strings.Contains(err.Error(), "for the CPU") {
+	if !errors.Is(err, canary.ErrNoise) || !strings.Contains(err.Error(), "stopped after") ||
+		!strings.Contains(err.Error(), "for the CPU") {
 		t.Errorf("within a millisecond: error %v, want noise with figures", err)
 	}
 }

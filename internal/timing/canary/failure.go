@@ -13,7 +13,8 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// ErrNoise is the error of a reference kernel that other work disturbed in each of its runs. It is no sign of a bad CPU.
+// ErrNoise is the error of a reference kernel that other work disturbed in each of its runs. It is no sign of a bad
+// CPU.
 var ErrNoise = errors.New("disturbed by noise")
 
 // tries is how often a kernel is run while noise disturbs it.
@@ -26,7 +27,8 @@ func undisturbed(run func() (Reading, error)) (r Reading, err error) {
 			return r, err
 		}
 	}
-	return r, fmt.Errorf("%w; gave up after %d tries; stop the other work on the CPU or reserve the CPU, see judged doctor", err, tries)
+	return r, fmt.Errorf("%w; gave up after %d tries; stop the other work on the CPU or reserve the CPU, see judged "+
+		"doctor", err, tries)
 }
 
 // failure explains from its run why a kernel or a probe has no result.
@@ -37,9 +39,11 @@ func failure(t job.TestReport, l job.Limits) error {
 	}
 	switch e := t.Exit; {
 	case t.Verdict == job.TimeLimit:
-		return fmt.Errorf("%w: stopped at %s of CPU time, many times what it needs; %s", ErrNoise, units.Duration(l.CPUTime()), surroundings(run))
+		return fmt.Errorf("%w: stopped at %s of CPU time, many times what it needs; %s", ErrNoise,
+			units.Duration(l.CPUTime()), surroundings(run))
 	case t.Verdict == job.WallTimeLimit, t.Verdict == job.IdlenessLimit:
-		return fmt.Errorf("%w: stopped after %s with %s of CPU time; %s", ErrNoise, units.Duration(run.WallTime), units.Duration(run.CPUTime), surroundings(run))
+		return fmt.Errorf("%w: stopped after %s with %s of CPU time; %s", ErrNoise, units.Duration(run.WallTime),
+			units.Duration(run.CPUTime), surroundings(run))
 	case t.Verdict == job.InternalError:
 		return fmt.Errorf("%w: %s; %s", ErrNoise, t.Message, surroundings(run))
 	case t.Verdict == job.MemoryLimit:

@@ -25,26 +25,36 @@ func TestMain(m *testing.M) {
 // noise.
 func TestFailure(t *testing.T) {
 	limits := job.Limits{CPUTimeMS: 10_000, Memory: 128 << 20}
-	waited, others, stolen, throttled, code := 28500*time.Millisecond, 27*time.Second, 1500*time.Millisecond, int64(7), func(n int) *job.Exit { return &job.Exit{Code: &n} }
+	waited, others, stolen, throttled, code := 28500*time.Millisecond, 27*time.Second, 1500*time.Millisecond, int64(7),
+		func(n int) *job.Exit { return &job.Exit{Code: &n} }
 	crowded := []job.Run{{CPUTime: 1200 * time.Millisecond, WallTime: 30 * time.Second,
 		Evidence: job.Evidence{RunDelay: &waited, ForeignTime: &others, StealTime: &stolen, Throttled: &throttled}}}
-	const around = "it waited 28.500 s for the CPU, other programs used it for 27.000 s, the hypervisor took 1.500 s, a quota stopped it 7 times"
+	const around = "it waited 28.500 s for the CPU, other programs used it for 27.000 s, the hypervisor took 1.500 s, a " +
+		"quota stopped it 7 times"
 	for _, tt := range []struct {
 		name  string
 		test  job.TestReport
 		noise bool
 		want  string
 	}{
-		{"wall limit", job.TestReport{Verdict: job.WallTimeLimit, Runs: crowded}, true, "disturbed by noise: stopped after 30.000 s with 1.200 s of CPU time; " + around},
+		{"wall limit", job.TestReport{Verdict: job.WallTimeLimit, Runs: crowded}, true,
+			"disturbed by noise: stopped after 30.000 s with 1.200 s of CPU time; " + around},
 		{"asleep", job.TestReport{Verdict: job.IdlenessLimit, Runs: []job.Run{{WallTime: 30 * time.Second}}}, true,
 			"disturbed by noise: stopped after 30.000 s with 0 s of CPU time; what else used the CPU is unknown"},
-		{"CPU limit", job.TestReport{Verdict: job.TimeLimit, Runs: crowded}, true, "disturbed by noise: stopped at 10.000 s of CPU time, many times what it needs; " + around},
-		{"no verdict", job.TestReport{Verdict: job.InternalError, Message: "steal", Runs: crowded}, true, "disturbed by noise: steal; " + around},
-		{"killed", job.TestReport{Verdict: job.RuntimeError, Exit: &job.Exit{Signal: "SIGKILL"}}, true, "disturbed by noise: killed from outside; the host may be out of memory, see the kernel log"},
-		{"memory", job.TestReport{Verdict: job.MemoryLimit, Exit: &job.Exit{Signal: "SIGKILL"}}, false, "needs more memory than its limit of 128MiB"},
-		{"wrong", job.TestReport{Verdict: job.RuntimeError, Exit: code(initproc.ExitWrong)}, false, "computed a wrong result: the processor, the memory or the judged binary is damaged"},
-		{"unusable", job.TestReport{Verdict: job.RuntimeError, Exit: code(initproc.ExitUnusable)}, false, "cannot start: too little memory, or a damaged judged binary"},
-		{"forbidden", job.TestReport{Verdict: job.SecurityViolation}, false, "verdict SV: judged's own program does not work in the sandbox"},
+		{"CPU limit", job.TestReport{Verdict: job.TimeLimit, Runs: crowded}, true,
+			"disturbed by noise: stopped at 10.000 s of CPU time, many times what it needs; " + around},
+		{"no verdict", job.TestReport{Verdict: job.InternalError, Message: "steal", Runs: crowded}, true,
+			"disturbed by noise: steal; " + around},
+		{"killed", job.TestReport{Verdict: job.RuntimeError, Exit: &job.Exit{Signal: "SIGKILL"}}, true,
+			"disturbed by noise: killed from outside; the host may be out of memory, see the kernel log"},
+		{"memory", job.TestReport{Verdict: job.MemoryLimit, Exit: &job.Exit{Signal: "SIGKILL"}}, false,
+			"needs more memory than its limit of 128MiB"},
+		{"wrong", job.TestReport{Verdict: job.RuntimeError, Exit: code(initproc.ExitWrong)}, false,
+			"computed a wrong result: the processor, the memory or the judged binary is damaged"},
+		{"unusable", job.TestReport{Verdict: job.RuntimeError, Exit: code(initproc.ExitUnusable)}, false,
+			"cannot start: too little memory, or a damaged judged binary"},
+		{"forbidden", job.TestReport{Verdict: job.SecurityViolation}, false,
+			"verdict SV: judged's own program does not work in the sandbox"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := failure(tt.test, limits)

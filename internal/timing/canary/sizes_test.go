@@ -21,17 +21,19 @@ func TestSizes(t *testing.T) {
 		return top
 	}
 	sizes := func(l2, l3, dram units.Bytes) map[string]units.Bytes {
-		return map[string]units.Bytes{initproc.KernelL2: l2, initproc.KernelL3: l3, initproc.KernelL3Short: l3, initproc.KernelDRAM: dram, initproc.KernelTriad: 128 * mib}
+		return map[string]units.Bytes{initproc.KernelL2: l2, initproc.KernelL3: l3, initproc.KernelL3Short: l3,
+			initproc.KernelDRAM: dram, initproc.KernelTriad: 128 * mib}
 	}
 	for name, tt := range map[string]struct {
 		host topology.Topology
 		cpus cpuset.Set
 		want map[string]units.Bytes
 	}{
-		"two share":               {host(mib, 32*mib, 0, 1), cpuset.New(1), sizes(512*kib, 4*mib, 128*mib)},
-		"a slot of both":          {host(mib, 32*mib, 0, 1), cpuset.New(0, 1), sizes(512*kib, 8*mib, 128*mib)},
-		"alone":                   {host(512*kib, 32*mib, 3), cpuset.New(3), sizes(256*kib, 8*mib, 128*mib)},
-		"a share below the L2":    {host(mib, 11*mib, 0, 1, 2, 3, 4, 5, 6, 7), cpuset.New(2), sizes(512*kib, 2*mib, 128*mib)},
+		"two share":      {host(mib, 32*mib, 0, 1), cpuset.New(1), sizes(512*kib, 4*mib, 128*mib)},
+		"a slot of both": {host(mib, 32*mib, 0, 1), cpuset.New(0, 1), sizes(512*kib, 8*mib, 128*mib)},
+		"alone":          {host(512*kib, 32*mib, 3), cpuset.New(3), sizes(256*kib, 8*mib, 128*mib)},
+		"a share below the L2": {host(mib, 11*mib, 0, 1, 2, 3, 4, 5, 6, 7), cpuset.New(2),
+			sizes(512*kib, 2*mib, 128*mib)},
 		"large":                   {host(mib, 64*mib, 0, 1), cpuset.New(1), sizes(512*kib, 8*mib, 256*mib)},
 		"stacked":                 {host(mib, 768*mib, 0, 1), cpuset.New(1), sizes(512*kib, 8*mib, 512*mib)},
 		"nothing known":           {host(0, 0), cpuset.New(1), sizes(512*kib, 8*mib, 128*mib)},

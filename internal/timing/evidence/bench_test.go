@@ -7,7 +7,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// BenchmarkSnapshot reads the live machine. It stands twice beside every run.
+// BenchmarkSnapshot reads the live machine. Every run has two.
 func BenchmarkSnapshot(b *testing.B) {
 	r, err := NewReader(hostfs.New("/"), cpuset.New(0), nil)
 	if err != nil {

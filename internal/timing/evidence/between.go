@@ -7,7 +7,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// Facts are what the sandbox knows of the run itself. Pointers are nil where the kernel did not say.
+// Facts are what the sandbox knows about the run itself. Pointers are nil where the kernel has no such counter.
 type Facts struct {
 	CPUTime    time.Duration // all processes and threads of the run, by its cgroup
 	WallTime   time.Duration // CLOCK_MONOTONIC, from go to the end of the first process
@@ -23,7 +23,7 @@ type Facts struct {
 	Throttled           *int64         // periods, cpu.stat nr_throttled
 	Pressure            *time.Duration // cpu.pressure, some: of all threads of the run
 	IRQPressure         *time.Duration // irq.pressure, full
-	Refaults            *int64         // pages that were thrown out of memory and came back
+	Refaults            *int64         // pages that were evicted and read again
 	LimitHits           *int64         // how often the run was at its memory limit
 	NUMAMigrations      *int64         // pages that the kernel moved between nodes
 
@@ -44,8 +44,7 @@ const (
 	packageThrottles = "package_throttles"
 )
 
-// Between is what happened on the slot's CPUs from one snapshot to the next that was not the run.
-// Both snapshots must be of the same Reader.
+// Between returns what happened on the slot's CPUs between two snapshots of one Reader, except for the run itself.
 func Between(before, after Snapshot, f Facts) job.Evidence {
 	e := job.Evidence{
 		RunDelay:            f.RunDelay,
@@ -93,7 +92,7 @@ func Between(before, after Snapshot, f Facts) job.Evidence {
 	return e
 }
 
-// Cost is the time that two snapshots took to read, in the calling goroutine and beside the run.
+// Cost is the time that it took to read two snapshots, in the calling goroutine and in the background.
 func Cost(before, after Snapshot) time.Duration {
 	d := before.took + after.took
 	for _, r := range []*reading{before.interrupts, after.interrupts} {
@@ -126,7 +125,7 @@ func addTraffic(e *job.Evidence, before, after traffic) {
 		e.L3Traffic = new(units.Bytes(total))
 	}
 	if local, alsoLocal := before.local.growth(after.local); ok && alsoLocal {
-		// Both counters go on between the reads of one and the other.
+		// The counters are not read at the same moment.
 		e.L3Remote = new(units.Bytes(max(total-local, 0)))
 	}
 	if after.occupancy.cpus > 0 {
@@ -134,16 +133,15 @@ func addTraffic(e *job.Evidence, before, after traffic) {
 	}
 }
 
-// addOthers is who else ran: on the slot's CPUs, and on those of its neighbours.
+// addOthers adds what other programs used of the slot's CPUs and of the neighbours' CPUs.
 //
-// Kernel threads run in kernel mode only, and so does everything that the kernel does on
-// a program's behalf. User mode is the part that a run cannot produce. It is counted in
-// ticks: a run that is off the CPU whenever a tick comes makes the part smaller, not
+// Kernel threads run in kernel mode only, and so does all work of the kernel for a program. A run cannot cause time of
+// others in user mode. That is counted in ticks: a run that leaves the CPU before each tick makes the count smaller, not
 // larger.
 func addOthers(e *job.Evidence, before, after Snapshot, f Facts) {
 	e.ForeignTime = foreign(before, after, f, e.StealTime)
 	if n, ok := before.ticks.user.growth(after.ticks.user); ok && e.ForeignTime != nil {
-		// Both counts are rounded down, so the last tick may be none.
+		// The counts of user and nice time are both rounded, so the last tick may not be a whole one.
 		e.ForeignUserTime = new(min(*e.ForeignTime, max(time.Duration(n-1)*tick-f.UserTime, 0)))
 	}
 	if others, ok := neighbours(before, after); ok && f.WallTime > 0 {
@@ -151,27 +149,25 @@ func addOthers(e *job.Evidence, before, after Snapshot, f Facts) {
 	}
 }
 
-// neighbours is the time that programs that are not judged's ran in user mode on the
-// neighbours' CPUs.
+// neighbours is the time in user mode of programs other than judged on the neighbours' CPUs.
 func neighbours(before, after Snapshot) (time.Duration, bool) {
 	busy, ok := before.neighbours.growth(after.neighbours)
 	own, known := before.own.growth(after.own)
 	return max(time.Duration(busy)*tick-time.Duration(own), 0), ok && known
 }
 
-// NeighboursIdle reports whether the neighbours ran nothing for as long as a tick can
-// show. Without neighbours it does.
+// NeighboursIdle reports whether less than one tick of other programs was counted on the neighbours' CPUs. It is true
+// without neighbours.
 func NeighboursIdle(before, after Snapshot) bool {
 	busy, _ := neighbours(before, after)
 	return busy < tick
 }
 
-// foreign is the growth of the CPUs' run time minus the run's own. It cannot be negative: the two
-// clocks are read at slightly different moments.
+// foreign is the growth of the CPUs' run time minus that of the run, at least 0: the two clocks are read at slightly
+// different moments.
 //
-// The two sources differ in one thing. A cgroup's time leaves out what the hypervisor stole, on both
-// sides of the subtraction; schedstat counts by the wall, so there steal is taken off, as far as its
-// ticks show it. The rest, less than a tick, stays foreign: it was.
+// A cgroup's time excludes stolen time, on both sides of the subtraction. schedstat includes it, so the steal time that
+// /proc/stat shows is subtracted. The rest of less than a tick is counted as foreign, which it was.
 func foreign(before, after Snapshot, f Facts, steal *time.Duration) *time.Duration {
 	grown, ok := before.busy.growth(after.busy)
 	if !ok || before.source != after.source {

@@ -8,37 +8,36 @@ import (
 	"judged/internal/base/job"
 )
 
-// Causes names what disturbed a run, in the order of job.Causes; empty, never nil, for a run that was
-// left alone. It looks at the surroundings only, never at whether the run was fast enough.
+// Causes lists what disturbed a run, in the order of job.Causes. It is empty, not nil, for an undisturbed run. It
+// does not consider whether the run was fast enough.
 //
-// A run must not be blamed for itself. A program with more runnable threads than CPUs waits for, and
-// preempts, itself; one that sleeps often makes timer interrupts; the threads of a program on two
-// CPUs send each other interrupts. What is told apart, and how:
+// Effects that the program has on itself are not causes. A program with more runnable threads than CPUs waits for
+// itself and preempts itself; one that sleeps often causes timer interrupts; threads on two CPUs interrupt each
+// other:
 //
-//   - Waiting and preemption count only as far as somebody else had the time for it (elsewhere).
-//   - Timer interrupts are forgiven once for each voluntary switch. On a nohz_full CPU that the
-//     program shared with itself the tick runs, so there the ordinary rate holds.
-//   - Interrupts between CPUs are judged on slots of one CPU, migrations too.
-//   - Pages that came back count against the host only of a run that is known never to have been at its
-//     memory limit.
+//   - Waiting and preemption count only as far as others can have used the CPU in that time (elsewhere).
+//   - One timer interrupt is allowed per voluntary switch. On a nohz_full CPU the tick runs while the program has more
+//     than one runnable thread there, so the ordinary rate is allowed then.
+//   - Interrupts between CPUs, and migrations, count only on slots of one CPU.
+//   - Refaults count only if the run is known not to have reached its memory limit.
 //
-// What stays: RunDelay is the first thread's. Without cpu.pressure, a program whose other threads
-// alone were kept waiting is not seen to wait; where nothing tells foreign time, one that both sleeps
-// and has more threads than CPUs may be called disturbed by its own. A read of a disk that the program asked for by
-// mapping a file of its own is a major fault like any other.
+// Known gaps: RunDelay is that of the first thread. Without cpu.pressure, a wait of the other threads alone is not
+// seen. Without foreign time, a program that sleeps and has more threads than CPUs may count as disturbed by itself.
+// A major fault on a file that the program has mapped itself counts like any other.
 func Causes(e job.Evidence, f Facts, th Thresholds) []job.Cause {
 	j := judgement{e, f, th, float64(max(f.Width, 1))}
 	found := map[job.Cause]bool{
-		job.CauseWait:      th.Wait.exceeded(j.wait(), f.CPUTime),
-		job.CauseForeign:   th.Foreign.exceeded(j.foreign(), j.slotTime()),
-		job.CauseSteal:     e.StealTime != nil && *e.StealTime >= time.Duration(th.StealTicks)*tick,
-		job.CauseMigrated:  f.Width == 1 && value(e.Migrations) > 0,
-		job.CauseIRQ:       j.interrupted(),
-		job.CauseTick:      j.ticked(),
-		job.CauseIPI:       f.Width == 1 && th.IPI.exceeded(j.ipis(), f.WallTime),
-		job.CauseThrottle:  th.Wait.exceeded(value(e.ThrottledTime), f.WallTime) || value(e.Throttled)+e.Interrupts[coreThrottles]+e.Interrupts[packageThrottles]+e.Interrupts["TRM"] > 0,
+		job.CauseWait:     th.Wait.exceeded(j.wait(), f.CPUTime),
+		job.CauseForeign:  th.Foreign.exceeded(j.foreign(), j.slotTime()),
+		job.CauseSteal:    e.StealTime != nil && *e.StealTime >= time.Duration(th.StealTicks)*tick,
+		job.CauseMigrated: f.Width == 1 && value(e.Migrations) > 0,
+		job.CauseIRQ:      j.interrupted(),
+		job.CauseTick:     j.ticked(),
+		job.CauseIPI:      f.Width == 1 && th.IPI.exceeded(j.ipis(), f.WallTime),
+		job.CauseThrottle: th.Wait.exceeded(value(e.ThrottledTime), f.WallTime) ||
+			value(e.Throttled)+e.Interrupts[coreThrottles]+e.Interrupts[packageThrottles]+e.Interrupts["TRM"] > 0,
 		job.CauseMajfault:  value(e.MajorFaults) > 0,
-		job.CauseFaultCost: j.faultsWereDear(),
+		job.CauseFaultCost: j.slowFaults(),
 		job.CausePreempted: th.Preempted.exceeded(j.preemptions(), j.slotTime()),
 		job.CauseSoftIRQ:   th.SoftIRQ.exceeded(j.softirqs(), j.slotTime()),
 		job.CauseFrequency: j.frequencyOff() > th.Frequency.Slack,
@@ -70,8 +69,8 @@ func (j judgement) slotTime() time.Duration {
 	return time.Duration(j.width * float64(j.f.WallTime))
 }
 
-// elsewhere is the most that others can have had of the slot's CPUs: never more than the run left of
-// them, and no more than was seen of strangers and of the hypervisor where both can be seen.
+// elsewhere bounds the time that others can have used the slot's CPUs: what the run left of it and, where both are
+// measured, the sum of foreign and steal time.
 func (j judgement) elsewhere() time.Duration {
 	left := max(j.slotTime()-j.f.CPUTime, 0)
 	if j.e.ForeignTime == nil || j.e.StealTime == nil {
@@ -80,9 +79,8 @@ func (j judgement) elsewhere() time.Duration {
 	return min(left, *j.e.ForeignTime+*j.e.StealTime)
 }
 
-// wait is that for others. Without the width of the slot nothing says whose wait it was. The pressure
-// is that of any thread, and of those that waited for each other: it counts only where it can be held
-// against what others were seen to have.
+// wait is the time that the run waited for others. It is unknown without the width of the slot. The pressure includes
+// threads that waited for each other, so it counts only where the time of others is measured.
 func (j judgement) wait() time.Duration {
 	if j.f.Width < 1 {
 		return 0
@@ -102,8 +100,8 @@ func (j judgement) preemptions() int64 {
 	return min(value(j.e.InvoluntarySwitches), int64(j.elsewhere()/max(j.th.PreemptionGap, 1)))
 }
 
-// interrupted judges devices, the time in handlers, and machine checks, none of which is normal:
-// MCE (exceptions), THR and DFR (the processor reports corrected and deferred errors).
+// interrupted checks device interrupts, the time in handlers, and machine checks, of which even one is not normal: MCE
+// (exceptions), THR and DFR (the processor reports corrected and deferred errors).
 func (j judgement) interrupted() bool {
 	n := j.e.Interrupts
 	return j.th.Device.exceeded(n[deviceRow], j.slotTime()) ||
@@ -118,12 +116,12 @@ func (j judgement) handlers() time.Duration {
 	return time.Duration(j.e.Interrupts[irqTicks]+j.e.Interrupts[softirqTicks]) * tick
 }
 
-// ticks are the timer interrupts that the program's own sleeping does not explain.
+// ticks are the timer interrupts that the program's own sleeps do not explain.
 func (j judgement) ticks() int64 {
 	return j.e.Interrupts[timerRow] - value(j.e.VoluntarySwitches)
 }
 
-// ticked judges the timer interrupts that the tick does not explain either.
+// ticked checks for timer interrupts that the kernel's tick does not explain either.
 func (j judgement) ticked() bool {
 	n := j.ticks()
 	if j.f.NohzFull && !j.sharedWithItself() {
@@ -132,7 +130,7 @@ func (j judgement) ticked() bool {
 	return Count{j.th.NohzTicks.Base, j.th.TickRate * (1 + j.th.TickSlack)}.exceeded(n, j.slotTime())
 }
 
-// sharedWithItself reports whether the run waited for, or preempted, itself.
+// sharedWithItself reports whether the run waited for or preempted itself.
 func (j judgement) sharedWithItself() bool {
 	own := value(j.e.InvoluntarySwitches) - int64(j.elsewhere()/max(j.th.PreemptionGap, 1))
 	if j.th.Preempted.exceeded(own, j.slotTime()) {
@@ -141,7 +139,7 @@ func (j judgement) sharedWithItself() bool {
 	return j.e.RunDelay != nil && j.th.Wait.exceeded(*j.e.RunDelay-j.elsewhere(), j.f.CPUTime)
 }
 
-// ipis sums the interrupts between CPUs: those of x86 by name, those of arm64 by their common start.
+// ipis sums the interrupts between CPUs: x86 has names for them, arm64 a common prefix.
 func (j judgement) ipis() int64 {
 	var sum int64
 	for name, n := range j.e.Interrupts {
@@ -152,8 +150,8 @@ func (j judgement) ipis() int64 {
 	return sum
 }
 
-// faultsWereDear judges the price of a page fault.
-func (j judgement) faultsWereDear() bool {
+// slowFaults checks the system time per page fault.
+func (j judgement) slowFaults() bool {
 	th, faults := j.th.FaultCost, value(j.e.MinorFaults)
 	if faults == 0 || faults < th.MinFaults || j.f.SystemTime < th.MinSystem ||
 		float64(j.f.SystemTime) < th.MinRatio*float64(j.f.CPUTime) {
@@ -167,8 +165,8 @@ func (j judgement) softirqs() int64 {
 	return j.e.Interrupts[softirqNet] + j.e.Interrupts[softirqBlock]
 }
 
-// frequencyOff is how far the frequency was from the plan, in either direction: a run on a CPU that
-// was too fast proves as little.
+// frequencyOff is how far the frequency was from the planned one in either direction: a run on a CPU that is too fast
+// proves as little.
 func (j judgement) frequencyOff() float64 {
 	if j.f.CPUTime < j.th.Frequency.MinCPU {
 		return 0
@@ -176,8 +174,7 @@ func (j judgement) frequencyOff() float64 {
 	return math.Abs(j.th.Frequency.off(j.e.FrequencyRatio))
 }
 
-// refaults are those that the run's own limit did not cause. Where nothing counts how often it was at
-// the limit, nothing says whose they were.
+// refaults are those that the run's memory limit did not cause. That is unknown if limit hits are not counted.
 func (j judgement) refaults() int64 {
 	if j.e.LimitHits == nil || *j.e.LimitHits > 0 {
 		return 0

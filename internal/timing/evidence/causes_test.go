@@ -58,50 +58,64 @@ func TestCauses(t *testing.T) {
 		{"a sleeper leaves its CPU to kernel threads", func(e *job.Evidence, f *Facts) {
 			f.CPUTime, f.SystemTime, f.WallTime, e.ForeignTime = ms, 0, 5000*ms, new(4*ms)
 		}, []job.Cause{}},
-		{"steal of one tick", func(e *job.Evidence, f *Facts) { e.StealTime = new(10 * ms) }, []job.Cause{job.CauseSteal}},
+		{"steal of one tick", func(e *job.Evidence, f *Facts) { e.StealTime = new(10 * ms) },
+			[]job.Cause{job.CauseSteal}},
 		{"migrated", func(e *job.Evidence, f *Facts) { e.Migrations = new(int64(1)) }, []job.Cause{job.CauseMigrated}},
-		{"a wide slot balances", func(e *job.Evidence, f *Facts) { e.Migrations, f.Width = new(int64(9)), 2 }, []job.Cause{}},
+		{"a wide slot balances", func(e *job.Evidence, f *Facts) { e.Migrations, f.Width = new(int64(9)), 2 },
+			[]job.Cause{}},
 		{"a device", func(e *job.Evidence, f *Facts) { e.Interrupts["device"] = 1 }, []job.Cause{job.CauseIRQ}},
-		{"long handlers", func(e *job.Evidence, f *Facts) { e.Interrupts["softirq_ticks"] = 3 }, []job.Cause{job.CauseIRQ}},
+		{"long handlers", func(e *job.Evidence, f *Facts) { e.Interrupts["softirq_ticks"] = 3 },
+			[]job.Cause{job.CauseIRQ}},
 		{"machine check", func(e *job.Evidence, f *Facts) { e.Interrupts["MCE"] = 1 }, []job.Cause{job.CauseIRQ}},
 		{"NMI watchdog", func(e *job.Evidence, f *Facts) { e.Interrupts["NMI"] = 1 }, []job.Cause{}},
 		{"NMI storm", func(e *job.Evidence, f *Facts) { e.Interrupts["NMI"] = 100 }, []job.Cause{job.CauseIRQ}},
 		{"tick of 1000 Hz", func(e *job.Evidence, f *Facts) { e.Interrupts["LOC"] = 1003 }, []job.Cause{}},
 		{"timer storm", func(e *job.Evidence, f *Facts) { e.Interrupts["LOC"] = 1100 }, []job.Cause{job.CauseTick}},
-		{"timers of its own sleeping", func(e *job.Evidence, f *Facts) {
+		{"timers of its sleeps", func(e *job.Evidence, f *Facts) {
 			e.Interrupts["LOC"], e.VoluntarySwitches = 9000, new(int64(8900))
 		}, []job.Cause{}},
-		{"no tick on nohz_full", func(e *job.Evidence, f *Facts) { e.Interrupts["LOC"], f.NohzFull = 6, true }, []job.Cause{}},
+		{"no tick on nohz_full", func(e *job.Evidence, f *Facts) { e.Interrupts["LOC"], f.NohzFull = 6, true },
+			[]job.Cause{}},
 		{"a tick on nohz_full", func(e *job.Evidence, f *Facts) { f.NohzFull = true }, []job.Cause{job.CauseTick}},
 		{"its own threads bring the tick back", func(e *job.Evidence, f *Facts) {
 			f.NohzFull, e.RunDelay = true, new(500*ms)
 		}, []job.Cause{}},
 		{"function calls", func(e *job.Evidence, f *Facts) { e.Interrupts["CAL"] = 120 }, []job.Cause{job.CauseIPI}},
-		{"function calls on arm64", func(e *job.Evidence, f *Facts) { e.Interrupts["IPI1"] = 120 }, []job.Cause{job.CauseIPI}},
-		{"threads on two CPUs call each other", func(e *job.Evidence, f *Facts) { e.Interrupts["CAL"], f.Width = 5000, 2 }, []job.Cause{}},
+		{"function calls on arm64", func(e *job.Evidence, f *Facts) { e.Interrupts["IPI1"] = 120 },
+			[]job.Cause{job.CauseIPI}},
+		{"threads on two CPUs call each other", func(e *job.Evidence, f *Facts) {
+			e.Interrupts["CAL"], f.Width = 5000,
+				2
+		}, []job.Cause{}},
 		{"hot", func(e *job.Evidence, f *Facts) { e.Interrupts["core_throttles"] = 1 }, []job.Cause{job.CauseThrottle}},
-		{"thermal interrupt", func(e *job.Evidence, f *Facts) { e.Interrupts["TRM"] = 1 }, []job.Cause{job.CauseThrottle}},
+		{"thermal interrupt", func(e *job.Evidence, f *Facts) { e.Interrupts["TRM"] = 1 },
+			[]job.Cause{job.CauseThrottle}},
 		{"bandwidth", func(e *job.Evidence, f *Facts) { e.Throttled = new(int64(1)) }, []job.Cause{job.CauseThrottle}},
-		{"from disk", func(e *job.Evidence, f *Facts) { e.MajorFaults = new(int64(1)) }, []job.Cause{job.CauseMajfault}},
-		{"dear faults", func(e *job.Evidence, f *Facts) { f.SystemTime = 571 * ms }, []job.Cause{job.CauseFaultCost}},
+		{"from disk", func(e *job.Evidence, f *Facts) { e.MajorFaults = new(int64(1)) },
+			[]job.Cause{job.CauseMajfault}},
+		{"slow faults", func(e *job.Evidence, f *Facts) { f.SystemTime = 571 * ms }, []job.Cause{job.CauseFaultCost}},
 		{"system calls, hardly a fault", func(e *job.Evidence, f *Facts) {
 			f.SystemTime, e.MinorFaults = 571*ms, new(int64(400))
 		}, []job.Cause{}},
 		{"more system time than faults can take", func(e *job.Evidence, f *Facts) {
 			f.SystemTime, e.MinorFaults = 571*ms, new(int64(6000))
 		}, []job.Cause{}},
-		{"a package too hot", func(e *job.Evidence, f *Facts) { e.Interrupts["package_throttles"] = 1 }, []job.Cause{job.CauseThrottle}},
-		{"interrupts took its CPU", func(e *job.Evidence, f *Facts) { e.IRQPressure = new(3 * ms) }, []job.Cause{job.CauseIRQ}},
+		{"a package too hot", func(e *job.Evidence, f *Facts) { e.Interrupts["package_throttles"] = 1 },
+			[]job.Cause{job.CauseThrottle}},
+		{"interrupts took its CPU", func(e *job.Evidence, f *Facts) { e.IRQPressure = new(3 * ms) },
+			[]job.Cause{job.CauseIRQ}},
 		{"a tick takes its CPU", func(e *job.Evidence, f *Facts) { e.IRQPressure = new(ms) }, []job.Cause{}},
 		{"other threads than the first waited for a neighbour", func(e *job.Evidence, f *Facts) {
 			e.Pressure, e.ForeignTime, f.WallTime = new(350*ms), new(352*ms), 1350*ms
 		}, []job.Cause{job.CauseWait, job.CauseForeign}},
 		{"threads wait for each other", func(e *job.Evidence, f *Facts) { e.Pressure = new(500 * ms) }, []job.Cause{}},
-		{"the same, and nobody tells foreign time", func(e *job.Evidence, f *Facts) {
+		{"the same, foreign time unknown", func(e *job.Evidence, f *Facts) {
 			e.Pressure, e.ForeignTime, f.WallTime = new(500*ms), nil, 2000*ms
 		}, []job.Cause{}},
-		{"a packet", func(e *job.Evidence, f *Facts) { e.Interrupts["softirq_net"] = 1 }, []job.Cause{job.CauseSoftIRQ}},
-		{"a disk", func(e *job.Evidence, f *Facts) { e.Interrupts["softirq_block"] = 1 }, []job.Cause{job.CauseSoftIRQ}},
+		{"a packet", func(e *job.Evidence, f *Facts) { e.Interrupts["softirq_net"] = 1 },
+			[]job.Cause{job.CauseSoftIRQ}},
+		{"a disk", func(e *job.Evidence, f *Facts) { e.Interrupts["softirq_block"] = 1 },
+			[]job.Cause{job.CauseSoftIRQ}},
 		{"a frequency without a plan", func(e *job.Evidence, f *Facts) { e.FrequencyRatio = new(1.3) }, []job.Cause{}},
 		{"slower than planned", func(e *job.Evidence, f *Facts) { e.FrequencyRatio = new(0.996) }, []job.Cause{}},
 		{"one SMI a second", func(e *job.Evidence, f *Facts) { e.SMIs = new(int64(1)) }, []job.Cause{}},
@@ -115,8 +129,10 @@ func TestCauses(t *testing.T) {
 		{"its own limit threw pages out", func(e *job.Evidence, f *Facts) {
 			e.Refaults, e.LimitHits = new(int64(900)), new(int64(4))
 		}, []job.Cause{}},
-		{"nobody counts how often it was at the limit", func(e *job.Evidence, f *Facts) { e.Refaults = new(int64(900)) }, []job.Cause{}},
-		{"pages moved between nodes", func(e *job.Evidence, f *Facts) { e.NUMAMigrations = new(int64(1)) }, []job.Cause{job.CauseRemote}},
+		{"nobody counts how often it was at the limit",
+			func(e *job.Evidence, f *Facts) { e.Refaults = new(int64(900)) }, []job.Cause{}},
+		{"pages moved between nodes", func(e *job.Evidence, f *Facts) { e.NUMAMigrations = new(int64(1)) },
+			[]job.Cause{job.CauseRemote}},
 		{"memory of another node", func(e *job.Evidence, f *Facts) {
 			e.L3Traffic, e.L3Remote = new(units.Bytes(4e9)), new(units.Bytes(5e7))
 		}, []job.Cause{job.CauseRemote}},
@@ -126,15 +142,18 @@ func TestCauses(t *testing.T) {
 		{"a little traffic, all of it", func(e *job.Evidence, f *Facts) {
 			e.L3Traffic, e.L3Remote = new(units.Bytes(1e7)), new(units.Bytes(1e7))
 		}, []job.Cause{}},
-		{"what only tells", func(e *job.Evidence, f *Facts) {
-			e.CPUSwitches, e.CPUArrivals, e.CompactionStalls, e.Instructions = new(int64(9e6)), new(int64(9e6)), new(int64(9e6)), new(int64(9e9))
-			e.Cycles, e.ReferenceCycles, e.CacheMisses, e.L3Occupancy = new(int64(9e9)), new(int64(9e9)), new(int64(9e9)), new(units.Bytes(9e9))
+		{"for information only", func(e *job.Evidence, f *Facts) {
+			e.CPUSwitches, e.CPUArrivals, e.CompactionStalls, e.Instructions = new(int64(9e6)), new(int64(9e6)),
+				new(int64(9e6)), new(int64(9e9))
+			e.Cycles, e.ReferenceCycles, e.CacheMisses, e.L3Occupancy = new(int64(9e9)), new(int64(9e9)),
+				new(int64(9e9)), new(units.Bytes(9e9))
 		}, []job.Cause{}},
 		{"everything, in the fixed order", func(e *job.Evidence, f *Facts) {
 			*e = job.Evidence{RunDelay: new(500 * ms), ForeignTime: new(600 * ms), StealTime: new(600 * ms),
 				InvoluntarySwitches: new(int64(900)), Migrations: new(int64(3)), MinorFaults: new(int64(48900)),
 				MajorFaults: new(int64(3)), Throttled: new(int64(3)),
-				SMIs: new(int64(9)), Swapped: new(int64(9)), Refaults: new(int64(9)), LimitHits: new(int64(0)), NUMAMigrations: new(int64(9)), FrequencyRatio: new(1.2),
+				SMIs: new(int64(9)), Swapped: new(int64(9)), Refaults: new(int64(9)), LimitHits: new(int64(0)),
+				NUMAMigrations: new(int64(9)), FrequencyRatio: new(1.2),
 				Interrupts: map[string]int64{"device": 900, "LOC": 9000, "CAL": 9000, "softirq_net": 9}}
 			f.WallTime, f.SystemTime = 2000*ms, 571*ms
 		}, ofEvidence(job.CauseFrequency)},
@@ -186,7 +205,8 @@ func TestThresholdsOfVirtualMachines(t *testing.T) {
 	e.RunDelay, e.ForeignTime, f.CPUTime = new(3*ms), new(3*ms), 995*ms
 	e.Interrupts["device"], e.Interrupts["CAL"], e.InvoluntarySwitches = 40, 120, new(int64(240))
 	e.Interrupts["softirq_block"], e.IRQPressure = 40, new(5*ms)
-	got := map[bool][]job.Cause{false: Causes(e, f, DefaultThresholds(false)), true: Causes(e, f, DefaultThresholds(true))}
+	got := map[bool][]job.Cause{false: Causes(e, f, DefaultThresholds(false)),
+		true: Causes(e, f, DefaultThresholds(true))}
 	want := map[bool][]job.Cause{
 		false: {job.CauseWait, job.CauseForeign, job.CauseIRQ, job.CauseIPI, job.CausePreempted, job.CauseSoftIRQ},
 		true:  {},

@@ -10,23 +10,23 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// counter is something that perf counts on the slot's CPUs.
+// counter identifies what perf counts on the slot's CPUs.
 type counter int
 
 const (
 	switches     counter = iota // context switches
 	arrivals                    // tasks that came from another CPU
-	aperf                       // cycles of the core that it ran, at its frequency
+	aperf                       // cycles at the actual frequency, while the core was not idle
 	mperf                       // the same at the nominal frequency
 	smis                        // system management interrupts
-	instructions                // the rest: by programs, without the kernel
+	instructions                // this and the rest in user mode only
 	cycles
 	referenceCycles
 	cacheMisses
-	counters // how many there are
+	counters // number of counters
 )
 
-// event is a counter and what the kernel calls it.
+// event is a counter with its encoding for the kernel.
 type event struct {
 	counter counter
 	perf    linux.PerfEvent
@@ -36,15 +36,16 @@ type event struct {
 // type, format/TERM ("config:0-7,32-35") and events/NAME ("event=0xc0,umask=0x01").
 const eventSources = "/sys/bus/event_source/devices/"
 
-// chooseEvents picks what to count on cpus, in groups that are read at once. The msr unit can join
-// the software events (both are always there to be counted), the counters of a core cannot.
+// chooseEvents selects what to count on cpus, in groups that are read together. Events of the msr unit can be in a
+// group with software events, because both can always be scheduled; those of a core cannot.
 //
-// Two software events are left out. task-clock on a CPU, not on a task, is the wall clock. page-faults
-// would be paid for at every fault of a run, which tells its own in the end.
+// Two software events are left out. task-clock on a CPU is the wall clock. page-faults would make every fault of a run
+// slower, and the run's own count is known.
 func chooseEvents(fs hostfs.FS, cpus cpuset.Set) [][]event {
 	var always []event
 	if t, err := fs.ReadInt(eventSources + "software/type"); err == nil {
-		always = append(always, event{switches, linux.PerfEvent{Type: uint32(t), Config: [3]uint64{linux.PerfContextSwitches}}},
+		always = append(always, event{switches, linux.PerfEvent{Type: uint32(t),
+			Config: [3]uint64{linux.PerfContextSwitches}}},
 			event{arrivals, linux.PerfEvent{Type: uint32(t), Config: [3]uint64{linux.PerfCPUMigrations}}})
 	}
 	always = append(always, unit(fs, "msr", msrEvents)...)
@@ -52,7 +53,7 @@ func chooseEvents(fs hostfs.FS, cpus cpuset.Set) [][]event {
 	return slices.DeleteFunc([][]event{always, core}, func(g []event) bool { return len(g) == 0 })
 }
 
-// named is a counter under the names that units have for it, the better ones first.
+// named is a counter and the names that units have for it, in order of preference.
 type named struct {
 	counter counter
 	names   []string
@@ -60,7 +61,7 @@ type named struct {
 
 var msrEvents = []named{{aperf, []string{"aperf"}}, {mperf, []string{"mperf"}}, {smis, []string{"smi"}}}
 
-// The core's events are called so by x86 and by arm64.
+// The names of a core's events on x86 and arm64.
 var wantedOfCore = []named{
 	{instructions, []string{"instructions", "inst_retired"}},
 	{cycles, []string{"cpu-cycles", "cpu_cycles"}},
@@ -68,8 +69,8 @@ var wantedOfCore = []named{
 	{cacheMisses, []string{"cache-misses", "ll_cache_miss_rd"}},
 }
 
-// coreEvents are those of the unit that counts the instructions of these CPUs. A machine with cores of
-// two kinds has a unit for each, with the list of its CPUs beside it.
+// coreEvents returns those of the unit that counts instructions of these CPUs. A machine with two kinds of cores has a
+// unit for each, with a list of its CPUs.
 func coreEvents(fs hostfs.FS, cpus cpuset.Set) []event {
 	units, err := fs.ReadDir(eventSources)
 	if err != nil {
@@ -107,7 +108,10 @@ func unit(fs hostfs.FS, name string, wanted []named) []event {
 			if err != nil {
 				continue
 			}
-			if config, ok := encode(spec, func(term string) (string, error) { return fs.Read(dir + "/format/" + term) }); ok {
+			if config, ok := encode(spec, func(term string) (string,
+				error) {
+				return fs.Read(dir + "/format/" + term)
+			}); ok {
 				found = append(found, event{w.counter, linux.PerfEvent{Type: uint32(kind), Config: config}})
 				break
 			}
@@ -116,8 +120,8 @@ func unit(fs hostfs.FS, name string, wanted []named) []event {
 	return found
 }
 
-// encode puts the terms of an event, "event=0x2e,umask=0x41,edge", where their formats say. A term
-// without a value is 1. It is not ok with a term that the unit has no format for.
+// encode puts the terms of an event, "event=0x2e,umask=0x41,edge", into the bits that their formats name. A term
+// without a value is 1. A term without a format is not ok.
 func encode(spec string, format func(term string) (string, error)) (config [3]uint64, ok bool) {
 	for term := range strings.SplitSeq(spec, ",") {
 		name, text, given := strings.Cut(strings.TrimSpace(term), "=")
@@ -137,7 +141,7 @@ func encode(spec string, format func(term string) (string, error)) (config [3]ui
 	return config, true
 }
 
-// place spreads the bits of a value, the lowest first, over the ranges of a format: "config1:0-15" or
+// place spreads the bits of a value, lowest first, over the bit ranges of a format: "config1:0-15" or
 // "config:0-7,32-35".
 func place(config *[3]uint64, format string, value uint64) bool {
 	word, ranges, ok := strings.Cut(format, ":")

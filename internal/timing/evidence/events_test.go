@@ -43,7 +43,8 @@ func core(kind uint32) []event {
 	user := func(c counter, config uint64) event {
 		return event{c, linux.PerfEvent{Type: kind, Config: [3]uint64{config}, UserOnly: true}}
 	}
-	return []event{user(instructions, 0xc0), user(cycles, 0x3c), user(referenceCycles, 0x300), user(cacheMisses, 0x412e)}
+	return []event{user(instructions, 0xc0), user(cycles, 0x3c), user(referenceCycles, 0x300),
+		user(cacheMisses, 0x412e)}
 }
 
 func TestChooseEvents(t *testing.T) {
@@ -52,7 +53,8 @@ func TestChooseEvents(t *testing.T) {
 	unitFiles(bare, "msr", "9", map[string]string{"format/event": "config:0-63", "events/aperf": "event=0x01",
 		"events/mperf": "event=0x02", "events/smi": "event=0x04", "events/tsc": "event=0x00"})
 	unitFiles(bare, "cpu", "4", intelCore(""))
-	unitFiles(bare, "uncore_imc", "12", map[string]string{"events/cas_count_read": "event=0x04,umask=0x03", "cpumask": "0"})
+	unitFiles(bare, "uncore_imc", "12", map[string]string{"events/cas_count_read": "event=0x04,umask=0x03",
+		"cpumask": "0"})
 
 	virtual := map[string]string{}
 	unitFiles(virtual, "software", "1", nil)
@@ -65,7 +67,8 @@ func TestChooseEvents(t *testing.T) {
 
 	arm := map[string]string{}
 	unitFiles(arm, "armv8_pmuv3_0", "8", map[string]string{"cpus": "0-3", "format/event": "config:0-15",
-		"events/inst_retired": "event=0x08", "events/cpu_cycles": "event=0x11", "events/ll_cache_miss_rd": "event=0x37"})
+		"events/inst_retired": "event=0x08", "events/cpu_cycles": "event=0x11",
+		"events/ll_cache_miss_rd": "event=0x37"})
 
 	amd := map[string]string{}
 	unitFiles(amd, "cpu", "4", map[string]string{"format/event": "config:0-7,32-35", "format/umask": "config:8-15",
@@ -105,8 +108,9 @@ func TestChooseEvents(t *testing.T) {
 }
 
 func TestEncode(t *testing.T) {
-	formats := map[string]string{"event": "config:0-7,32-35", "umask": "config:8-15", "edge": "config:18", "ldlat": "config1:0-15",
-		"odd": "config9:0-1", "turned": "config:7-0", "far": "config:64", "bare": "config"}
+	formats := map[string]string{"event": "config:0-7,32-35", "umask": "config:8-15", "edge": "config:18",
+		"ldlat": "config1:0-15",
+		"odd":   "config9:0-1", "turned": "config:7-0", "far": "config:64", "bare": "config"}
 	format := func(term string) (string, error) {
 		if f, ok := formats[term]; ok {
 			return f, nil

@@ -7,29 +7,28 @@ import (
 	"judged/internal/base/job"
 )
 
-// The bounds of what noise adds, besides those of Thresholds.
+// Bounds of what noise adds, in addition to those in Thresholds.
 const (
-	// [M] A sieve in the second level cache takes 8 % longer when it shares its CPU evenly
-	// with a program that copies memory, an arithmetic loop 1 %: the other one empties the caches.
-	// More of the other one's time does not empty them further.
+	// [M] A sieve in the L2 cache takes 8 % longer when it shares its CPU evenly with a program that copies memory,
+	// an arithmetic loop 1 %: the other program evicts its cache lines. More time of the other program does not evict
+	// more.
 	pollutionRatio = 0.1
-	// [E] Tens to hundreds of microseconds are published.
+	// [E] Published figures are tens to hundreds of microseconds.
 	smiTime = 500 * time.Microsecond
 )
 
-// Explain bounds what noise can have added to a run, in CPU time and in wall time. Only
-// causes count that no program can produce by itself; smaller amounts than make a run
-// disturbed do not. It looks at the surroundings, and at no time limit.
+// Explain bounds what noise can have added to the CPU time and the wall time of a run. Only causes count that no program
+// can produce by itself, and only beyond the threshold from which they count as a disturbance. Time limits are not
+// considered.
 //
-//   - Other programs in user mode on the slot's CPUs take wall time as far as the run
-//     waited for them, the hypervisor all that it stole. To CPU time they add what they
-//     threw out of the caches.
-//   - Stolen time is in the CPU time only where the kernel counts it there: then CPU time,
-//     the others' time and the stolen time together are longer than the wall time.
-//   - A quota above the run takes wall time only.
-//   - A lower frequency than planned takes a known part.
-//   - Neighbours take at most what they take of reference kernels in memory
-//     (Thresholds.Neighbours), for the part of the run in which they were busy.
+//   - Other programs in user mode on the slot's CPUs add wall time as far as the run waited for them; the hypervisor
+//     adds all that it stole. To CPU time they add the cost of evicted cache lines.
+//   - Stolen time is part of the CPU time only where the kernel counts it there. Then CPU time, foreign time and stolen
+//     time together exceed the wall time.
+//   - A quota above the run adds wall time only.
+//   - A lower frequency than planned adds a known part.
+//   - Neighbours add at most what they add to reference kernels in memory (Thresholds.Neighbours), for the part of the
+//     run in which they were busy.
 func Explain(e job.Evidence, f Facts, th Thresholds) job.Explained {
 	j := judgement{e, f, th, float64(max(f.Width, 1))}
 	var x job.Explained
@@ -56,16 +55,15 @@ func Explain(e job.Evidence, f Facts, th Thresholds) job.Explained {
 	return x
 }
 
-// ExplainDeviation adds that a reference kernel took longer, by a ratio, right before or after the
-// run. Some kernels are far more sensitive to neighbours than any solution, so the bound is
-// that of neighbours.
+// ExplainDeviation adds what explains a run next to which a reference kernel took longer than usual by a ratio. Some
+// kernels are far more sensitive to neighbours than any solution, so the bound is that of neighbours.
 func ExplainDeviation(x *job.Explained, cpuTime time.Duration, ratio float64, th Thresholds) {
 	slower := partOf(cpuTime, min(ratio, th.Neighbours.Cost))
 	x.Add(job.CauseCanary, slower, slower)
 }
 
-// FrequencyGain is the CPU time that a run would have taken more at the planned frequency: the one
-// disturbance that makes a program's time shorter.
+// FrequencyGain is the CPU time that a run saved because the frequency was higher than planned, the only disturbance that
+// shortens times.
 func FrequencyGain(e job.Evidence, cpuTime time.Duration, th Thresholds) time.Duration {
 	if off := th.Frequency.off(e.FrequencyRatio); off > th.Frequency.Slack && cpuTime >= th.Frequency.MinCPU {
 		return time.Duration(off * float64(cpuTime))
@@ -73,21 +71,20 @@ func FrequencyGain(e job.Evidence, cpuTime time.Duration, th Thresholds) time.Du
 	return 0
 }
 
-// partOf is what a time of which something took ratio more would be shorter without it.
+// partOf is the part of d that was added, if d is longer by ratio than it would have been.
 func partOf(d time.Duration, ratio float64) time.Duration {
 	return time.Duration(math.Round(float64(d) * ratio / (1 + ratio)))
 }
 
-// pollution is what others who had the run's CPU for so long cost it in CPU time.
+// pollution is the CPU time that evicted cache lines cost a run whose CPU others used for a time.
 func (j judgement) pollution(others time.Duration) time.Duration {
 	return time.Duration(pollutionRatio * float64(min(others, j.f.CPUTime)))
 }
 
-// waited is how long the run waited for a CPU: its first thread, or any of its threads
-// where the kernel counts that.
+// waited is how long the first thread of the run waited for a CPU, or any thread where the kernel counts that.
 func (j judgement) waited() time.Duration { return max(value(j.e.RunDelay), value(j.e.Pressure)) }
 
-// stolenWithin is how much of stolen time the run's CPU time can hold.
+// stolenWithin is how much stolen time the run's CPU time can include.
 func (j judgement) stolenWithin(stolen time.Duration) time.Duration {
 	together := j.f.CPUTime + value(j.e.ForeignTime) + stolen
 	return min(max(together-j.slotTime(), 0), stolen)

@@ -36,19 +36,24 @@ func TestExplain(t *testing.T) {
 			e.Pressure, e.ForeignTime, e.ForeignUserTime = new(50*ms), new(352*ms), new(340*ms)
 		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 34 * ms, WallTime: 84 * ms})},
 		{"others had the CPU nearly all the time", func(e *job.Evidence, f *Facts) {
-			e.RunDelay, e.ForeignTime, e.ForeignUserTime, f.CPUTime, f.WallTime = new(9800*ms), new(9900*ms), new(9900*ms), 100*ms, 10_000*ms
+			e.RunDelay, e.ForeignTime, e.ForeignUserTime, f.CPUTime, f.WallTime = new(9800*ms), new(9900*ms),
+				new(9900*ms), 100*ms, 10_000*ms
 		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 10 * ms, WallTime: 9810 * ms})},
 		{"kernel work on its behalf had the CPU", func(e *job.Evidence, f *Facts) {
-			e.RunDelay, e.ForeignTime, e.ForeignUserTime, f.WallTime = new(350*ms), new(352*ms), new(time.Duration(0)), 1350*ms
+			e.RunDelay, e.ForeignTime, e.ForeignUserTime, f.WallTime = new(350*ms), new(352*ms), new(time.Duration(0)),
+				1350*ms
 		}, job.Explained{}},
-		{"nobody tells user mode from the kernel's", func(e *job.Evidence, f *Facts) {
+		{"user time is unknown", func(e *job.Evidence, f *Facts) {
 			e.RunDelay, e.ForeignTime, f.WallTime = new(350*ms), new(352*ms), 1350*ms
 		}, job.Explained{}},
 		{"what a program does to itself", func(e *job.Evidence, f *Facts) {
 			e.RunDelay, e.VoluntarySwitches, e.InvoluntarySwitches = new(900*ms), new(int64(9e6)), new(int64(9e6))
-			e.Migrations, e.MajorFaults, e.Throttled, e.MinorFaults = new(int64(9)), new(int64(9)), new(int64(9)), new(int64(9e6))
-			e.Interrupts = map[string]int64{"LOC": 9e6, "RES": 9e6, "CAL": 9e6, "TLB": 9e6, "device": 900, "softirq_ticks": 90, "irq_ticks": 90, "softirq_net": 9e6}
-			e.Refaults, e.LimitHits, e.Swapped, e.NUMAMigrations = new(int64(9e6)), new(int64(0)), new(int64(9e6)), new(int64(9e6))
+			e.Migrations, e.MajorFaults, e.Throttled, e.MinorFaults = new(int64(9)), new(int64(9)), new(int64(9)),
+				new(int64(9e6))
+			e.Interrupts = map[string]int64{"LOC": 9e6, "RES": 9e6, "CAL": 9e6, "TLB": 9e6, "device": 900,
+				"softirq_ticks": 90, "irq_ticks": 90, "softirq_net": 9e6}
+			e.Refaults, e.LimitHits, e.Swapped, e.NUMAMigrations = new(int64(9e6)), new(int64(0)), new(int64(9e6)),
+				new(int64(9e6))
 			f.SystemTime = 900 * ms
 		}, job.Explained{}},
 		{"the hypervisor's time is apart", func(e *job.Evidence, f *Facts) {
@@ -57,16 +62,23 @@ func TestExplain(t *testing.T) {
 		{"the hypervisor's time is counted as the run's", func(e *job.Evidence, f *Facts) {
 			e.ForeignTime, e.StealTime, f.CPUTime = new(time.Duration(0)), new(100*ms), 1000*ms
 		}, explained(job.Explanation{Cause: job.CauseSteal, CPUTime: 110 * ms, WallTime: 120 * ms})},
-		{"a quota of a container", func(e *job.Evidence, f *Facts) { e.ThrottledTime, f.WallTime = new(900*ms), 1900*ms },
+		{"a quota of a container", func(e *job.Evidence, f *Facts) {
+			e.ThrottledTime, f.WallTime = new(900*ms),
+				1900*ms
+		},
 			explained(job.Explanation{Cause: job.CauseThrottle, WallTime: 900 * ms})},
 		{"slower than planned", func(e *job.Evidence, f *Facts) { e.FrequencyRatio = new(0.75) },
-			explained(job.Explanation{Cause: job.CauseFrequency, CPUTime: 249750 * time.Microsecond, WallTime: 249750 * time.Microsecond})},
+			explained(job.Explanation{Cause: job.CauseFrequency, CPUTime: 249750 * time.Microsecond,
+				WallTime: 249750 * time.Microsecond})},
 		{"faster than planned", func(e *job.Evidence, f *Facts) { e.FrequencyRatio = new(1.25) }, job.Explained{}},
 		{"the firmware", func(e *job.Evidence, f *Facts) { e.SMIs = new(int64(20)) },
 			explained(job.Explanation{Cause: job.CauseSMI, CPUTime: 10 * ms, WallTime: 10 * ms})},
 		{"a neighbour", func(e *job.Evidence, f *Facts) { e.NeighboursBusy, f.CPUTime = new(1.0), 1350*ms },
 			explained(job.Explanation{Cause: job.CauseNeighbours, CPUTime: 350 * ms, WallTime: 350 * ms})},
-		{"a neighbour, a part of the time", func(e *job.Evidence, f *Facts) { e.NeighboursBusy, f.CPUTime = new(0.5), 1175*ms },
+		{"a neighbour, a part of the time", func(e *job.Evidence, f *Facts) {
+			e.NeighboursBusy, f.CPUTime = new(0.5),
+				1175*ms
+		},
 			explained(job.Explanation{Cause: job.CauseNeighbours, CPUTime: 175 * ms, WallTime: 175 * ms})},
 		{"daemons", func(e *job.Evidence, f *Facts) { e.NeighboursBusy = new(0.1) }, job.Explained{}},
 	} {
@@ -86,7 +98,8 @@ func TestDeviated(t *testing.T) {
 		ExplainDeviation(&got, 1350*ms, ratio, DefaultThresholds(true))
 	}
 	want := job.Explained{CPUTime: 575 * ms, WallTime: 575 * ms, Causes: []job.Explanation{
-		{Cause: job.CauseCanary, CPUTime: 225 * ms, WallTime: 225 * ms}, {Cause: job.CauseCanary, CPUTime: 350 * ms, WallTime: 350 * ms}}}
+		{Cause: job.CauseCanary, CPUTime: 225 * ms, WallTime: 225 * ms},
+		{Cause: job.CauseCanary, CPUTime: 350 * ms, WallTime: 350 * ms}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -9,39 +9,39 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// deviceRow is the name under which the numbered rows are summed.
+// deviceRow is the name of the sum of the numbered rows.
 const deviceRow = "device"
 
-// timerRow is the row of the local timer. x86 calls it so; arm64 has a numbered row instead.
+// timerRow is the name of the local timer's row on x86. arm64 has a numbered row instead.
 const timerRow = "LOC"
 
-// besideFrom is the size of /proc/interrupts from which on it is read beside the run. [M] 2 KiB take
-// 60 µs: the kernel looks at every line for every CPU. The 1.5 MB of 128 CPUs and 1000 devices take
-// milliseconds. Beside the run some of its first counts can be missed and a few of after it are taken
-// for its own, so small files are read on the spot.
-const besideFrom = 16 << 10
+// backgroundFrom is the size of /proc/interrupts from which it is read in the background, during the run. [M] Reading
+// 2 KiB takes 60 µs, because the kernel visits every CPU for each line; the 1.5 MB of 128 CPUs and 1000 devices take
+// milliseconds. In the background, some early counts of the run are missed and a few after it are included, so small
+// files are read at once.
+const backgroundFrom = 16 << 10
 
 // interruptFile is /proc/interrupts. Only one goroutine reads it at a time.
 type interruptFile struct {
-	file   *os.File // nil: there is none
-	cpus   cpuset.Set
-	beside bool
-	last   *reading
+	file       *os.File // nil if the host has none
+	cpus       cpuset.Set
+	background bool
+	last       *reading
 
 	buf     []byte
 	columns []bool
 	names   names
-	rows    int // of the last reading
+	rows    int // in the last reading
 }
 
-// reading is what the file said. It is there when done is closed.
+// reading is the content of the file, complete when done is closed.
 type reading struct {
 	done chan struct{}
 	interrupts
-	took time.Duration // beside the run; what was read on the spot is in Snapshot.took
+	took time.Duration // in the background; other readings are part of Snapshot.took
 }
 
-// finished is the channel of what was read on the spot.
+// finished is the channel of readings that were made at once.
 var finished = closed()
 
 func closed() chan struct{} {
@@ -55,18 +55,18 @@ func openInterrupts(fs hostfs.FS, cpus cpuset.Set) *interruptFile {
 	if f.file != nil {
 		var size int
 		size, f.buf = readWhole(f.file, f.buf)
-		f.beside = size >= besideFrom
+		f.background = size >= backgroundFrom
 	}
 	return f
 }
 
-// read begins a reading, which may end later. Readings are made in the order they were begun in.
+// read starts a reading, which may finish later. Readings finish in the order in which they were started.
 func (f *interruptFile) read() *reading {
 	if f.file == nil {
 		return nil
 	}
 	r := &reading{done: finished}
-	if !f.beside {
+	if !f.background {
 		r.interrupts = f.parse()
 		return r
 	}
@@ -100,7 +100,7 @@ func (f *interruptFile) close() error {
 	return f.file.Close()
 }
 
-// wait returns what was read, nothing where nothing is.
+// wait returns the reading when it is complete.
 func (r *reading) wait() interrupts {
 	if r == nil {
 		return interrupts{}
@@ -109,21 +109,21 @@ func (r *reading) wait() interrupts {
 	return r.interrupts
 }
 
-// row is one row of /proc/interrupts, summed over the slot's CPUs. The kernel counts in 32 bits and
-// wraps, after 50 days at 1000 ticks a second, so sums and differences are in 32 bits too.
+// row is one row of /proc/interrupts, summed over the slot's CPUs. The kernel's counters have 32 bits and wrap around,
+// after 50 days at 1000 ticks a second, so sums and differences have 32 bits too.
 type row struct {
 	name  string
 	count uint32
 }
 
-// interrupts are the rows of one moment.
+// interrupts are the rows of one reading.
 type interrupts struct {
 	rows []row
-	cpus int // columns found; 0 when the file says nothing of the slot's CPUs
+	cpus int // columns found; 0 if the file has none of the slot's CPUs
 }
 
-// names keeps one string for each row name, so that a snapshot allocates none. It stays small: a
-// kernel has some thirty named rows, and they never change.
+// names interns the names of rows, so that a snapshot allocates none. It stays small: a kernel has about thirty named
+// rows, which do not change.
 type names map[string]string
 
 func (n names) of(b []byte) string {
@@ -135,11 +135,11 @@ func (n names) of(b []byte) string {
 	return s
 }
 
-// parseInterrupts sums the columns of cpus. columns and rows are scratch space of the caller: rows
-// is appended to, columns overwritten.
+// parseInterrupts sums the columns of cpus. columns and rows are buffers of the caller: rows is appended to, columns is
+// overwritten.
 //
-// The header names the CPUs that are online, so the column of a CPU is not its number. A row with
-// fewer numbers than the header, such as ERR and MIS, counts for the machine and is passed over.
+// The header lists the online CPUs, so the column of a CPU is not its number. A row with fewer numbers than the header,
+// such as ERR and MIS, is a count of the whole machine and is skipped.
 func parseInterrupts(b []byte, cpus cpuset.Set, known names, columns []bool, rows []row) (interrupts, []bool) {
 	header, b := cutLine(b)
 	columns, found := pickColumns(header, cpus, columns[:0])
@@ -188,8 +188,8 @@ func pickColumns(header []byte, cpus cpuset.Set, columns []bool) ([]bool, int) {
 	return columns, found
 }
 
-// sumColumns adds the marked columns of one row and returns what stands behind them. It is not ok
-// when the row has fewer numbers than there are columns.
+// sumColumns adds the marked columns of a row and returns the text after the columns. A row with too few numbers is not
+// ok.
 func sumColumns(b []byte, columns []bool) (sum uint32, rest []byte, ok bool) {
 	for _, mine := range columns {
 		var word []byte
@@ -205,8 +205,8 @@ func sumColumns(b []byte, columns []bool) (sum uint32, rest []byte, ok bool) {
 	return sum, b, true
 }
 
-// addTo adds to the row of that name, or begins it: big.LITTLE machines have an arch_timer row for
-// each interrupt controller.
+// addTo adds to the row of that name, or appends it: big.LITTLE machines have an arch_timer row for each interrupt
+// controller.
 func addTo(rows []row, name string, n uint32) []row {
 	for i := range rows {
 		if rows[i].name == name {
@@ -217,8 +217,8 @@ func addTo(rows []row, name string, n uint32) []row {
 	return append(rows, row{name, n})
 }
 
-// growth is what the rows grew by, rows that did not grow left out; nil when unknown. A sum that
-// went backwards by less than half the range is a row that the kernel removed, not a wrap.
+// growth returns by how much the rows grew, without those that did not; nil if unknown. A sum that decreased by less than
+// half of the range did not wrap around: the kernel removed a row.
 func (i interrupts) growth(after interrupts) map[string]int64 {
 	if i.cpus == 0 || i.cpus != after.cpus {
 		return nil
@@ -233,7 +233,7 @@ func (i interrupts) growth(after interrupts) map[string]int64 {
 	return grown
 }
 
-// at finds the row of a name, which nearly always stands at the same place.
+// at finds the row of a name, which nearly always has the same index.
 func (i interrupts) at(n int, name string) (uint32, bool) {
 	if n < len(i.rows) && i.rows[n].name == name {
 		return i.rows[n].count, true

@@ -9,33 +9,31 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// Observation is one run of a canary.
+// Observation is one run of a reference kernel.
 type Observation struct {
 	Evidence job.Evidence
 	Facts    Facts
 }
 
 const (
-	// LearnFrom is how many canaries Learned wants: below it the largest value
-	// would be the 99th percentile.
+	// LearnFrom is the number of observations that Learned needs. With fewer, the 99th percentile would be the largest
+	// value.
 	LearnFrom   = 100
 	learnedPart = 0.99
-	// A canary takes a twentieth of a second: its 99th percentile says nothing of a rate over
-	// ten seconds. The rule of thumb for involuntary switches, three times the ordinary rate,
-	// serves all rates. [E]
+	// A kernel takes a twentieth of a second, so its 99th percentile is no measure for a rate over ten seconds. The
+	// rule of thumb for involuntary switches, three times the usual rate, is used for all rates. [E]
 	rateSlack = 3
 )
 
-// Learned is the thresholds with those raised that undisturbed canaries exceed: a host may have its own
-// level of everything. None becomes stricter. Which canaries were undisturbed must be said by their
-// time, which of a canary is known beforehand: those within the guard band of its baseline. By their
-// causes it would be nothing to learn from, for then none exceeds any threshold.
+// Learned returns the thresholds with those raised that undisturbed reference kernels exceed, because every host has its
+// own normal level. None becomes stricter. Pass the observations whose time was within the guard band of its baseline;
+// observations selected by their causes never exceed a threshold, so nothing could be learned from them.
 //
-// To be called on the static thresholds, with the canaries of late; on its own result it could
-// only grow. Below 100 canaries nothing changes.
+// Call it on the static thresholds with recent observations: on its own result the thresholds could only grow. With fewer
+// than 100 observations nothing changes.
 //
-// What is counted from a floor (Share.Floor, Count.Base, StealTicks) becomes the 99th percentile,
-// rates three times the mean rate. TickRate stays: it is the kernel's, not the neighbours'.
+// Floors (Share.Floor, Count.Base, StealTicks) become the 99th percentile, rates three times the mean rate. TickRate does
+// not change: it is a property of the kernel.
 func (th Thresholds) Learned(canaries []Observation) Thresholds {
 	if len(canaries) < LearnFrom {
 		return th
@@ -73,14 +71,13 @@ func (th Thresholds) Learned(canaries []Observation) Thresholds {
 
 const (
 	neighboursFrom = 20
-	// Where they cost less it cannot be told from the noise of the kernels; where they cost
-	// more, a host is not for judging, and no verdict would be left.
+	// A smaller cost cannot be distinguished from the noise of the kernels. With a larger one nearly every verdict would
+	// be explained away: the host is not fit for judging.
 	leastNeighbours, mostNeighbours = 0.02, 0.5
 )
 
-// WithNeighbours is the thresholds with the cost of busy neighbours that reference kernels in
-// memory have shown: how much longer than usual each took while they were busy, as a ratio. Below 20
-// of them nothing changes.
+// WithNeighbours returns the thresholds with the cost of busy neighbours learned from reference kernels in memory: longer
+// holds by which ratio each took longer than usual while neighbours were busy. With fewer than 20 nothing changes.
 func (th Thresholds) WithNeighbours(longer []float64) Thresholds {
 	if len(longer) >= neighboursFrom {
 		th.Neighbours.Cost = min(max(stats.Quantile(longer, 0.95), leastNeighbours), mostNeighbours)
@@ -106,9 +103,8 @@ func (t Count) learned(js []judgement, n func(judgement) int64, of func(judgemen
 	return t
 }
 
-// learned takes the price of a fault from all canaries together: system time is sampled in ticks that
-// may be longer than one canary's faults take. It wants as many faults as LearnFrom runs that would be
-// judged by them.
+// learned computes the cost of a fault from all observations together: system time is sampled in ticks, which may be
+// longer than the faults of one kernel take. It needs LearnFrom times the faults from which a run is checked.
 func (t FaultCost) learned(js []judgement) FaultCost {
 	var faults int64
 	var system time.Duration
@@ -125,8 +121,7 @@ func (t FaultCost) learned(js []judgement) FaultCost {
 	return t
 }
 
-// learned takes the plan from the canaries where nobody knows it, their median: and how far the 99th
-// of 100 is from the plan.
+// learned takes an unknown planned frequency from the median, and the slack from the 99th percentile of the deviations.
 func (t Frequency) learned(js []judgement) Frequency {
 	var ratios, off []float64
 	for _, j := range js {
@@ -157,7 +152,7 @@ func (t Volume) learned(js []judgement) Volume {
 	return t
 }
 
-// usual is what 99 of 100 canaries do not exceed.
+// usual is the 99th percentile.
 func usual[T ~int64](js []judgement, amount func(judgement) T) T {
 	all := make([]T, len(js))
 	for i, j := range js {
@@ -174,8 +169,8 @@ func total[T ~int64](js []judgement, amount func(judgement) T) T {
 	return sum
 }
 
-// foreign is the time of other programs on the slot's CPUs: their time in user mode where it is
-// known, for the kernel's may be work for the run.
+// foreign is the time of other programs on the slot's CPUs, in user mode where that is known: time of the kernel may be
+// work for the run.
 func (j judgement) foreign() time.Duration {
 	if j.e.ForeignUserTime != nil {
 		return *j.e.ForeignUserTime
@@ -190,7 +185,7 @@ func (j judgement) stealTicks() int64 {
 	return int64(*j.e.StealTime / tick)
 }
 
-// nohzTicks are none where the tick runs anyway.
+// nohzTicks is 0 where the tick runs anyway.
 func (j judgement) nohzTicks() int64 {
 	if !j.f.NohzFull || j.sharedWithItself() {
 		return 0

@@ -17,7 +17,8 @@ func canaries(n int, change func(i int, o *Observation)) []Observation {
 	all := make([]Observation, n)
 	for i := range all {
 		e, f := quiet()
-		e.RunDelay, e.ForeignTime, e.InvoluntarySwitches, e.Interrupts = new(time.Duration(0)), new(time.Duration(0)), new(int64(0)), map[string]int64{}
+		e.RunDelay, e.ForeignTime, e.InvoluntarySwitches, e.Interrupts = new(time.Duration(0)), new(time.Duration(0)),
+			new(int64(0)), map[string]int64{}
 		e.MinorFaults, f.CPUTime, f.WallTime, f.SystemTime = new(int64(0)), 50*ms, 50*ms, 0
 		all[i] = Observation{e, f}
 		change(i, &all[i])
@@ -34,8 +35,10 @@ func TestLearned(t *testing.T) {
 	}{
 		{"nothing to learn from", nil, func(th *Thresholds) {}},
 		{"quiet ones make nothing stricter", canaries(200, func(i int, o *Observation) {}), func(th *Thresholds) {}},
-		{"too few", canaries(99, func(i int, o *Observation) { o.Evidence.ForeignTime = new(20 * ms) }), func(th *Thresholds) {}},
-		{"nothing known of them", canaries(200, func(i int, o *Observation) { *o = Observation{} }), func(th *Thresholds) {}},
+		{"too few", canaries(99, func(i int, o *Observation) { o.Evidence.ForeignTime = new(20 * ms) }),
+			func(th *Thresholds) {}},
+		{"nothing known of them", canaries(200, func(i int, o *Observation) { *o = Observation{} }),
+			func(th *Thresholds) {}},
 		{"one of a hundred is an exception", canaries(100, func(i int, o *Observation) {
 			if i == 50 {
 				o.Evidence.Interrupts["device"] = 1000
@@ -82,9 +85,11 @@ func TestLearned(t *testing.T) {
 		}), func(th *Thresholds) {}},
 		{"softirqs, SMIs, swapping, pages", canaries(100, func(i int, o *Observation) {
 			o.Evidence.Interrupts = map[string]int64{"softirq_net": 1, "softirq_block": 2}
-			o.Evidence.SMIs, o.Evidence.Swapped, o.Evidence.Refaults, o.Evidence.NUMAMigrations = new(int64(4)), new(int64(5)), new(int64(6)), new(int64(7))
+			o.Evidence.SMIs, o.Evidence.Swapped, o.Evidence.Refaults, o.Evidence.NUMAMigrations = new(int64(4)),
+				new(int64(5)), new(int64(6)), new(int64(7))
 			o.Evidence.LimitHits = new(int64(0))
-			o.Evidence.IRQPressure, o.Evidence.L3Traffic, o.Evidence.L3Remote = new(2*ms), new(units.Bytes(1e8)), new(units.Bytes(2e7))
+			o.Evidence.IRQPressure, o.Evidence.L3Traffic, o.Evidence.L3Remote = new(2*ms), new(units.Bytes(1e8)),
+				new(units.Bytes(2e7))
 		}), func(th *Thresholds) {
 			th.SoftIRQ, th.SMI = Count{3, 3 * 3 / 0.05}, Count{4, 3 * 4 / 0.05}
 			th.Swap, th.Refault, th.NUMA = Count{5, 3 * 5 / 0.05}, Count{6, 3 * 6 / 0.05}, Count{7, 3 * 7 / 0.05}
@@ -110,12 +115,12 @@ func TestLearned(t *testing.T) {
 				o.Evidence.FrequencyRatio = new(1.0)
 			}
 		}), func(th *Thresholds) { th.Frequency.Plan, th.Frequency.Slack = 1.25, 0.25/1.25 }},
-		{"dear faults", canaries(200, func(i int, o *Observation) {
+		{"slow faults", canaries(200, func(i int, o *Observation) {
 			if i%2 == 0 { // half of the canaries make faults
 				o.Evidence.MinorFaults, o.Facts.SystemTime = new(int64(5000)), 20*ms
 			}
 		}), func(th *Thresholds) { th.FaultCost.Above = 12 * time.Microsecond }},
-		{"faults so dear that they are none", canaries(200, func(i int, o *Observation) {
+		{"faults too slow to be faults", canaries(200, func(i int, o *Observation) {
 			o.Evidence.MinorFaults, o.Facts.SystemTime = new(int64(5000)), 200*ms
 		}), func(th *Thresholds) { th.FaultCost.Above = th.FaultCost.Below }},
 		{"few canaries that make faults", canaries(200, func(i int, o *Observation) {
@@ -152,7 +157,8 @@ func TestLearnedKeepsThePlan(t *testing.T) {
 // the static thresholds all were.
 func TestLearnedForgivesThem(t *testing.T) {
 	all := canaries(300, func(i int, o *Observation) {
-		o.Facts.WallTime, o.Evidence.ForeignTime, o.Evidence.RunDelay = 60*ms, new(time.Duration(2+i%7)*ms), new(time.Duration(2+i%5)*ms)
+		o.Facts.WallTime, o.Evidence.ForeignTime, o.Evidence.RunDelay = 60*ms, new(time.Duration(2+i%7)*ms),
+			new(time.Duration(2+i%5)*ms)
 		o.Evidence.Interrupts = map[string]int64{"CAL": int64(60 + i%11), "device": int64(1 + i%3)}
 	})
 	static := DefaultThresholds(false)
@@ -167,12 +173,14 @@ func TestLearnedForgivesThem(t *testing.T) {
 		}
 	}
 	if before != len(all) || after > len(all)/100 {
-		t.Errorf("of %d canaries %d are disturbed by the static thresholds, %d by the learned ones", len(all), before, after)
+		t.Errorf("of %d canaries %d are disturbed by the static thresholds, %d by the learned ones", len(all), before,
+			after)
 	}
 	neighbour := canaries(1, func(i int, o *Observation) {
 		o.Facts.WallTime, o.Evidence.ForeignTime, o.Evidence.RunDelay = 100*ms, new(50*ms), new(50*ms)
 	})[0]
-	if diff := cmp.Diff([]job.Cause{job.CauseWait, job.CauseForeign}, Causes(neighbour.Evidence, neighbour.Facts, learned)); diff != "" {
+	if diff := cmp.Diff([]job.Cause{job.CauseWait, job.CauseForeign},
+		Causes(neighbour.Evidence, neighbour.Facts, learned)); diff != "" {
 		t.Errorf("a neighbour that had half of the time (-want +got):\n%s", diff)
 	}
 }

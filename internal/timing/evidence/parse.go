@@ -6,11 +6,11 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// The parsers take a whole file as the kernel wrote it. What does not look as expected is passed
-// over: a counter that cannot be read is absent, never zero. They return over how many CPUs they
-// summed, so that a CPU that went away between two snapshots is noticed.
+// The parsers take a whole file as the kernel wrote it. They skip what they do not understand: a counter that cannot be
+// read is absent, never zero. They return how many CPUs they summed over, so that a CPU that went offline between two
+// snapshots is noticed.
 
-// tally is a counter summed over CPUs. One without CPUs is absent.
+// tally is a counter summed over CPUs. Without CPUs it is absent.
 type tally struct {
 	sum  uint64
 	cpus int
@@ -24,7 +24,7 @@ func (t *tally) addField(b []byte, n int) {
 	}
 }
 
-// growth is how far the counter went, and whether that is known.
+// growth is by how much the counter grew, and whether that is known.
 func (t tally) growth(after tally) (int64, bool) {
 	if t.cpus == 0 || t.cpus != after.cpus || after.sum < t.sum {
 		return 0, false
@@ -61,8 +61,8 @@ func parseUsagePercpu(b []byte, positions []int) tally {
 }
 
 // ticks are parts of a CPU's time in /proc/stat. They are in USER_HZ,
-// which is 100 a second on every architecture judged runs on, whatever the kernel's own HZ; the
-// auxiliary vector's AT_CLKTCK would say the same.
+// which is 100 a second on every architecture that judged runs on, whatever CONFIG_HZ is; AT_CLKTCK of the auxiliary
+// vector is the same.
 type ticks struct{ user, irq, softirq, steal tally }
 
 // parseStat reads /proc/stat: "cpuN user nice system idle iowait irq softirq steal …".
@@ -74,7 +74,7 @@ func parseStat(b []byte, cpus cpuset.Set) ticks {
 		var line []byte
 		line, b = cutLine(b)
 		if !bytes.HasPrefix(line, []byte("cpu")) {
-			break // the CPUs stand first; behind them comes the long line of interrupts
+			break // the CPUs come first, then the long line of interrupts
 		}
 		id, rest, ok := cpuLine(line)
 		if !ok || !cpus.Contains(id) {
@@ -89,8 +89,7 @@ func parseStat(b []byte, cpus cpuset.Set) ticks {
 	return t
 }
 
-// softirqs are deferred work of devices that was done on the CPUs: a run makes none of it, having no
-// network and its files in memory.
+// softirqs count deferred work of devices on the CPUs. A run causes none: it has no network, and its files are in memory.
 type softirqs struct{ net, block tally }
 
 // parseSoftirqs reads /proc/softirqs, a table like that of the interrupts but of all CPUs that are
@@ -115,7 +114,7 @@ func parseSoftirqs(b []byte, cpus cpuset.Set, columns []bool) (softirqs, []bool)
 		default:
 			continue
 		}
-		// The counts have 32 bits and wrap; a sum that went back is a tally without growth.
+		// The counts have 32 bits and wrap around; a sum that decreased is a tally without growth.
 		if sum, _, ok := sumColumns(counts, columns); ok {
 			to.sum += uint64(sum)
 			to.cpus += found
@@ -124,8 +123,7 @@ func parseSoftirqs(b []byte, cpus cpuset.Set, columns []bool) (softirqs, []bool)
 	return s, columns
 }
 
-// vm is what the host's memory management did, for anybody: pages swapped in and out, and allocations
-// that waited for compaction.
+// vm counts pages that the host swapped in and out, and allocations that waited for compaction.
 type vm struct{ swapped, stalls tally }
 
 // parseVM reads the lines "name count" of /proc/vmstat.
@@ -145,7 +143,7 @@ func parseVM(b []byte) vm {
 	return v
 }
 
-// known is a count, nil where it is not known.
+// known is a count, nil if it is unknown.
 func known(n int64, ok bool) *int64 {
 	if !ok {
 		return nil
@@ -161,7 +159,7 @@ func cutLine(b []byte) (line, rest []byte) {
 	return b, nil
 }
 
-// cpuLine takes "cpuN" off the front of a line; the total "cpu" is not one.
+// cpuLine cuts "cpuN" off a line. The line of the total, "cpu", is not ok.
 func cpuLine(line []byte) (id int, rest []byte, ok bool) {
 	rest, ok = bytes.CutPrefix(line, []byte("cpu"))
 	if !ok {
@@ -175,7 +173,7 @@ func cpuLine(line []byte) (id int, rest []byte, ok bool) {
 	return int(n), rest, true
 }
 
-// maxCPU bounds what is taken for the number of a CPU: CONFIG_NR_CPUS ends at 8192.
+// maxCPU is the largest CPU number: CONFIG_NR_CPUS is at most 8192.
 const maxCPU = 8191
 
 // field is the n-th word, counted from 0, as a number.
@@ -194,7 +192,7 @@ func skipSpace(b []byte) []byte {
 	return b
 }
 
-// cutWord splits behind the word that b starts with.
+// cutWord splits b after its first word.
 func cutWord(b []byte) (word, rest []byte) {
 	i := 0
 	for i < len(b) && !isSpace(b[i]) {

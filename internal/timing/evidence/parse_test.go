@@ -10,7 +10,8 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-var unexported = cmp.AllowUnexported(Snapshot{}, tally{}, ticks{}, interrupts{}, row{}, softirqs{}, vm{}, traffic{}, event{})
+var unexported = cmp.AllowUnexported(Snapshot{}, tally{}, ticks{}, interrupts{}, row{}, softirqs{}, vm{}, traffic{},
+	event{})
 
 const schedstatText = `version 15
 timestamp 4294936912
@@ -188,7 +189,8 @@ func TestParseVM(t *testing.T) {
 		name, text string
 		want       vm
 	}{
-		{"all", "nr_free_pages 5\npswpin 1\npswpout 2\npswpin_other 9\ncompact_stall 4\n", vm{tally{3, 2}, tally{4, 1}}},
+		{"all", "nr_free_pages 5\npswpin 1\npswpout 2\npswpin_other 9\ncompact_stall 4\n",
+			vm{tally{3, 2}, tally{4, 1}}},
 		{"a kernel without swap and compaction", "nr_free_pages 5\n", vm{}},
 		{"no number", "pswpin x\n", vm{}},
 	} {
@@ -227,32 +229,14 @@ func TestInterruptsGrowth(t *testing.T) {
 			map[string]int64{"LOC": 7}},
 		{"a counter wrapped", rows(1, row{"LOC", 4294967290}), rows(1, row{"LOC", 4}), map[string]int64{"LOC": 10}},
 		{"a device went away", rows(1, row{"device", 500}), rows(1, row{"device", 20}), map[string]int64{}},
-		{"a row that is new", rows(1, row{"LOC", 1}), rows(1, row{"HVS", 7}, row{"LOC", 2}), map[string]int64{"LOC": 1}},
+		{"a row that is new", rows(1, row{"LOC", 1}), rows(1, row{"HVS", 7}, row{"LOC", 2}),
+			map[string]int64{"LOC": 1}},
 		{"a CPU went away", rows(2, row{"LOC", 10}), rows(1, row{"LOC", 20}), nil},
 		{"nothing known", interrupts{}, interrupts{}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, tt.before.growth(tt.after)); diff != "" {
 				t.Error(diff)
-			}
-		})
-	}
-}
-
-func TestParseCpuacctMount(t *testing.T) {
-	for _, tt := range []struct {
-		name, text, want string
-	}{
-		{"alone", "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup /sys/fs/cgroup/cpuacct cgroup rw,relatime,cpuacct 0 0\n", "/sys/fs/cgroup/cpuacct"},
-		{"together with cpu", "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n", "/sys/fs/cgroup/cpu,cpuacct"},
-		{"a space in the path", `cgroup /my\040cgroups cgroup rw,cpuacct 0 0`, "/my cgroups"},
-		{"another file system of that name", "cpuacct /mnt ext4 rw,cpuacct 0 0\n", ""},
-		{"v2 only", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, ok := mountOf([]byte(tt.text), "cgroup", "cpuacct")
-			if got != tt.want || ok != (tt.want != "") {
-				t.Errorf("got %q, %v; want %q", got, ok, tt.want)
 			}
 		})
 	}

@@ -9,15 +9,14 @@ import (
 	"judged/internal/base/linux"
 )
 
-// perf holds counters of the kernel open. They are of the slot's CPUs and not of a run: to open one
-// for each run patches the kernel's text and interrupts every CPU for it (36 to 65 µs). Held open, one
-// of a kind also keeps others' from doing that.
+// perf keeps counters of the kernel open, one set for the slot's CPUs and not one for each run: opening one patches the
+// kernel's code and interrupts every CPU (36 to 65 µs). While one is open, opening others of its kind does not do that
+// either.
 //
-// A read asks the CPU itself, by an interrupt: so there is one read for each group, outside of the
-// run.
+// A read interrupts the CPU, so there is one read for each group, before and after the run.
 type perf struct{ groups []perfGroup }
 
-// perfGroup are counters of one CPU that are read at once, by the first file.
+// perfGroup is a group of counters of one CPU that are read together, through the first file.
 type perfGroup struct {
 	files    []*os.File
 	counters []counter // in the order of the files
@@ -26,7 +25,7 @@ type perfGroup struct {
 // totals are the counters summed over the slot's CPUs.
 type totals [counters]tally
 
-// openPerf opens what the kernel lets it open of the groups, on every CPU.
+// openPerf opens the events that the kernel permits, on every CPU.
 func openPerf(groups [][]event, cpus cpuset.Set) perf {
 	var p perf
 	for _, cpu := range cpus {
@@ -48,7 +47,7 @@ func openGroup(events []event, cpu int) perfGroup {
 		}
 		f, err := linux.OpenPerf(e.perf, cpu, leader)
 		if err != nil {
-			continue // forbidden, or the unit has not enough counters
+			continue // not permitted, or the unit has too few counters
 		}
 		g.files, g.counters = append(g.files, f), append(g.counters, e.counter)
 	}
@@ -67,7 +66,7 @@ func (p perf) read(buf []byte) totals {
 	return t
 }
 
-// add takes one group as read(2) gives it: the number of counters and then each of them.
+// add adds one group as read(2) returns it: the number of counters, then each of them.
 func (t *totals) add(b []byte, names []counter) {
 	if len(b) != 8*(1+len(names)) || binary.NativeEndian.Uint64(b) != uint64(len(names)) {
 		return
@@ -78,7 +77,7 @@ func (t *totals) add(b []byte, names []counter) {
 	}
 }
 
-// growth is how far one counter went, or nil.
+// growth is by how much one counter grew, or nil.
 func (t *totals) growth(after *totals, c counter) *int64 {
 	return known(t[c].growth(after[c]))
 }

@@ -50,10 +50,13 @@ func TestTotals(t *testing.T) {
 }
 
 func TestEvidenceOfCounters(t *testing.T) {
-	before := totals{switches: {10, 1}, arrivals: {1, 1}, aperf: {1000, 1}, mperf: {2000, 1}, smis: {3, 1}, instructions: {5, 1}, cacheMisses: {9, 1}}
-	after := totals{switches: {14, 1}, arrivals: {1, 1}, aperf: {4600, 1}, mperf: {5000, 1}, smis: {4, 1}, instructions: {8, 1}, cycles: {7, 1}, cacheMisses: {8, 1}}
+	before := totals{switches: {10, 1}, arrivals: {1, 1}, aperf: {1000, 1}, mperf: {2000, 1}, smis: {3, 1},
+		instructions: {5, 1}, cacheMisses: {9, 1}}
+	after := totals{switches: {14, 1}, arrivals: {1, 1}, aperf: {4600, 1}, mperf: {5000, 1}, smis: {4, 1},
+		instructions: {8, 1}, cycles: {7, 1}, cacheMisses: {8, 1}}
 	got := Between(Snapshot{perf: before}, Snapshot{perf: after}, Facts{})
-	want := job.Evidence{CPUSwitches: new(int64(4)), CPUArrivals: new(int64(0)), FrequencyRatio: new(1.2), SMIs: new(int64(1)), Instructions: new(int64(3))}
+	want := job.Evidence{CPUSwitches: new(int64(4)), CPUArrivals: new(int64(0)), FrequencyRatio: new(1.2),
+		SMIs: new(int64(1)), Instructions: new(int64(3))}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -71,10 +74,12 @@ func TestLivePerf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	direct, refused := linux.OpenPerf(linux.PerfEvent{Type: 1, Config: [3]uint64{linux.PerfContextSwitches}}, cpus[0], nil)
+	direct, refused := linux.OpenPerf(linux.PerfEvent{Type: 1, Config: [3]uint64{linux.PerfContextSwitches}}, cpus[0],
+		nil)
 	if refused == nil {
 		direct.Close()
-	} else if !errors.Is(refused, syscall.EACCES) && !errors.Is(refused, syscall.EPERM) && !errors.Is(refused, syscall.ENOSYS) {
+	} else if !errors.Is(refused, syscall.EACCES) && !errors.Is(refused, syscall.EPERM) &&
+		!errors.Is(refused, syscall.ENOSYS) {
 		t.Fatal(refused)
 	}
 	r, err := NewReader(fs, cpus, nil)
@@ -131,10 +136,12 @@ func TestTrafficOfTheCache(t *testing.T) {
 	})
 	r := h.reader(2, 3)
 	before := r.Snapshot()
-	h.write(map[string]string{mon + "mbm_total_bytes": "6000\n", mon + "mbm_local_bytes": "5800\n", mon + "llc_occupancy": "32\n",
+	h.write(map[string]string{mon + "mbm_total_bytes": "6000\n", mon + "mbm_local_bytes": "5800\n",
+		mon + "llc_occupancy":     "32\n",
 		other + "mbm_total_bytes": "30\n", other + "mbm_local_bytes": "20\n"})
 	got := Between(before, r.Snapshot(), Facts{})
-	want := job.Evidence{L3Traffic: new(units.Bytes(5020)), L3Remote: new(units.Bytes(110)), L3Occupancy: new(units.Bytes(32))}
+	want := job.Evidence{L3Traffic: new(units.Bytes(5020)), L3Remote: new(units.Bytes(110)),
+		L3Occupancy: new(units.Bytes(32))}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -1,52 +1,35 @@
 package evidence
 
 import (
-	"bytes"
 	"os"
 	"path"
-	"strings"
 
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
 )
 
-// openQuotas opens cpu.stat of the groups that this process is in, from its own upward. A
-// quota there, of a container for instance, stops runs as it stops judged.
+// openQuotas opens cpu.stat of this process's cgroups and of their parents. A quota there, such as that of a container,
+// throttles runs as it throttles judged.
 func openQuotas(fs hostfs.FS) []*os.File {
-	groups, err := fs.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return nil
-	}
-	mounts, err := fs.ReadFile("/proc/mounts")
-	if err != nil {
+	groups, err1 := fs.ReadFile("/proc/self/cgroup")
+	mounts, err2 := fs.ReadFile("/proc/mounts")
+	if err1 != nil || err2 != nil {
 		return nil
 	}
 	var files []*os.File
-	for line := range bytes.Lines(groups) {
-		// "id:controllers:path"; the controllers of v2 are empty.
-		f := strings.SplitN(strings.TrimSuffix(string(line), "\n"), ":", 3)
-		if len(f) != 3 || !strings.HasPrefix(f[2], "/") {
-			continue
-		}
-		mount, ok := mountOf(mounts, "cgroup2", "rw")
-		if f[1] != "" {
-			mount, ok = mountOf(mounts, "cgroup", "cpu")
-			ok = ok && strings.Contains(","+f[1]+",", ",cpu,")
-		}
-		if !ok {
-			continue
-		}
-		for group := f[2]; ; group = path.Dir(group) {
+	for _, h := range []struct{ controller, fsType, option string }{{"cpu", "cgroup", "cpu"}, {"", "cgroup2", "rw"}} {
+		group, member := proc.Cgroups(string(groups))[h.controller]
+		mount, ok := proc.FindMount(proc.Mounts(string(mounts)), h.fsType, h.option)
+		for ; member && ok; group = path.Dir(group) {
 			files = appendOpen(files, fs, path.Join(mount, group, "cpu.stat"))
-			if group == "/" {
-				break
-			}
+			member = group != "/"
 		}
 	}
 	return files
 }
 
-// throttled sums the time, in nanoseconds, that quotas stopped each group. Of groups in one
-// another that are stopped at once it counts each: it bounds what was lost.
+// throttled sums the time in nanoseconds for which quotas throttled each group. Time for which a group and its parent were
+// both throttled counts twice: the sum is an upper bound.
 func (r *Reader) throttled() tally {
 	var t tally
 	for _, f := range r.quotas {

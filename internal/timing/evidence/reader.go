@@ -13,15 +13,14 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// Reader reads the counters of one slot's CPUs. It holds its files open, since opening is most of
-// what a read costs, and its buffers. It serves one goroutine at a time, which should be on a
-// housekeeping CPU: a reader on the slot would be what it looks for.
+// Reader reads the counters of one slot's CPUs. It keeps its buffers and its files open, because opening is most of the
+// cost of a read. Only one goroutine may use it at a time, on a housekeeping CPU: on the slot it would disturb the run.
 type Reader struct {
 	cpus       cpuset.Set
 	neighbours cpuset.Set // may be empty
 	ownTime    func() (time.Duration, error)
 	busy       busySource
-	busyFile   *os.File // nil: no source of run time
+	busyFile   *os.File // nil without a source of run time
 	positions  []int    // of cpus in cpuacct.usage_percpu
 	stat       *os.File
 	softirqs   *os.File
@@ -37,7 +36,7 @@ type Reader struct {
 	columns []bool
 }
 
-// busySource is where the run time of the CPUs comes from.
+// busySource is the source of the CPUs' run time.
 type busySource int
 
 const (
@@ -46,7 +45,7 @@ const (
 	cpuacct
 )
 
-// Snapshot is what the counters said at one moment. It is only good for Between.
+// Snapshot holds the counters at one moment, for Between.
 type Snapshot struct {
 	source          busySource
 	busy            tally // nanoseconds
@@ -56,16 +55,16 @@ type Snapshot struct {
 	throttled       tally // nanoseconds
 	softirqs        softirqs
 	vm              vm
-	cores, packages tally // times that the processor was too hot
+	cores, packages tally // how often the processor was throttled because of heat
 	traffic         traffic
 	perf            totals
 	interrupts      *reading
 	took            time.Duration
 }
 
-// NewReader opens the sources that this host has. A source that is missing or unreadable is left
-// out; the only error is an empty set of CPUs. neighbours are the CPUs of the same cache
-// and memory domain on which this process works, and nothing else of judged.
+// NewReader opens the sources of this host and leaves out those that are missing or unreadable. The only error is an
+// empty set of CPUs. neighbours are the CPUs that share a cache or a NUMA node with the slot; of judged only this
+// process may run on them.
 func NewReader(fs hostfs.FS, cpus, neighbours cpuset.Set) (*Reader, error) {
 	if len(cpus) == 0 {
 		return nil, errors.New("read evidence: no CPUs given; name those of the slot")
@@ -78,10 +77,12 @@ func NewReader(fs hostfs.FS, cpus, neighbours cpuset.Set) (*Reader, error) {
 	}
 	r.openBusy(fs)
 	for _, cpu := range cpus {
-		r.cores = appendOpen(r.cores, fs, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu))
+		r.cores = appendOpen(r.cores, fs, fmt.Sprintf(
+			"/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu))
 	}
 	// All CPUs of a slot are in one package.
-	r.packages = appendOpen(nil, fs, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/thermal_throttle/package_throttle_count", cpus[0]))
+	r.packages = appendOpen(nil, fs, fmt.Sprintf(
+		"/sys/devices/system/cpu/cpu%d/thermal_throttle/package_throttle_count", cpus[0]))
 	r.quotas = openQuotas(fs)
 	r.monitors = openMonitors(fs, cpus)
 	r.perf = openPerf(chooseEvents(fs, cpus), cpus)
@@ -89,8 +90,7 @@ func NewReader(fs hostfs.FS, cpus, neighbours cpuset.Set) (*Reader, error) {
 	return r, nil
 }
 
-// openBusy prefers schedstat: it is one file for v1 and v2 hosts. The v2 hierarchy has no count of
-// its own per CPU.
+// openBusy prefers schedstat, which is the same file with cgroup v1 and v2. cgroup v2 has no count per CPU.
 func (r *Reader) openBusy(fs hostfs.FS) {
 	if f := open(fs, "/proc/schedstat"); f != nil {
 		r.busy, r.busyFile = schedstat, f
@@ -109,15 +109,6 @@ func (r *Reader) openBusy(fs hostfs.FS) {
 	}
 }
 
-// Sources names the files that are read, for the log.
-func (r *Reader) Sources() []string {
-	var names []string
-	for _, f := range r.files() {
-		names = append(names, f.Name())
-	}
-	return names
-}
-
 // Close closes the files. A Snapshot after it is empty.
 func (r *Reader) Close() error {
 	errs := []error{r.perf.close(), r.interrupts.close()}
@@ -131,14 +122,15 @@ func (r *Reader) Close() error {
 }
 
 func (r *Reader) files() []*os.File {
-	all := slices.Concat([]*os.File{r.busyFile, r.stat, r.softirqs, r.vmstat, r.interrupts.file}, r.cores, r.packages, r.quotas, r.monitors.files())
+	all := slices.Concat([]*os.File{r.busyFile, r.stat, r.softirqs, r.vmstat, r.interrupts.file}, r.cores, r.packages,
+		r.quotas, r.monitors.files())
 	return slices.DeleteFunc(all, func(f *os.File) bool { return f == nil })
 }
 
-// Snapshot reads all counters, one after the other. Call it right before the run is let go and right
-// after it was reaped: everything on the CPUs in between that was not the run counts as foreign.
+// Snapshot reads all counters, one after the other. Call it right before the run starts and right after it was
+// reaped: all time on the CPUs in between that is not the run's counts as foreign.
 //
-// The order: first what interrupts the CPUs that it asks, last what their run time is.
+// The order: first the counters whose reading interrupts the CPUs, last the CPUs' run time.
 func (r *Reader) Snapshot() Snapshot {
 	begin := time.Now()
 	var s Snapshot
@@ -158,7 +150,7 @@ func (r *Reader) Snapshot() Snapshot {
 	return s
 }
 
-// Glance reads only what Explain looks at, for a run that is still going on.
+// Glance reads only what Explain uses, for a run that is not finished.
 func (r *Reader) Glance() Snapshot {
 	s := Snapshot{source: r.busy, perf: r.perf.read(r.buf), throttled: r.throttled()}
 	r.readStat(&s)
@@ -197,8 +189,8 @@ func (r *Reader) read(f *os.File) []byte {
 	return r.buf[:n]
 }
 
-// readWhole reads a file from its start, into a buffer that grows; nothing on an error. The kernel
-// renders these files anew when they are read from offset 0, a page at a time.
+// readWhole reads a file from its start into a buffer that grows, and returns 0 on an error. A read from offset 0 makes
+// the kernel generate the file again, a page at a time.
 func readWhole(f *os.File, buf []byte) (int, []byte) {
 	n := 0
 	for {

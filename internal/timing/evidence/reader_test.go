@@ -87,8 +87,10 @@ func TestSnapshotsOfAChangingHost(t *testing.T) {
 		"/proc/softirqs":             "  CPU0 CPU1\nNET_TX: 0 2\nNET_RX: 9 4\nBLOCK: 0 8\nRCU: 5 9\n",
 		"/proc/vmstat":               "pswpin 11\npswpout 24\ncompact_stall 3\npgfault 99\n",
 	})
-	got := Between(before, r.Snapshot(), Facts{CPUTime: 600 * time.Millisecond, UserTime: 590 * ms, WallTime: time.Second, Width: 1, MajorFaults: new(int64(2)),
-		Pressure: new(3 * ms), IRQPressure: new(ms), Refaults: new(int64(4)), LimitHits: new(int64(5)), NUMAMigrations: new(int64(6))})
+	got := Between(before, r.Snapshot(), Facts{CPUTime: 600 * time.Millisecond, UserTime: 590 * ms,
+		WallTime: time.Second, Width: 1, MajorFaults: new(int64(2)),
+		Pressure: new(3 * ms), IRQPressure: new(ms), Refaults: new(int64(4)), LimitHits: new(int64(5)),
+		NUMAMigrations: new(int64(6))})
 	want := job.Evidence{
 		ForeignTime:     new(80 * time.Millisecond), // 700 - 600 of the run - 20 stolen
 		ForeignUserTime: new(50 * ms),               // 650 - 590, but for a tick
@@ -96,8 +98,9 @@ func TestSnapshotsOfAChangingHost(t *testing.T) {
 		ThrottledTime:   new(5 * ms), // 4 in one hierarchy and 1 in the other
 		NeighboursBusy:  new(0.2),    // 120 + 130 - 50 of this process
 		MajorFaults:     new(int64(2)),
-		Pressure:        new(3 * ms), IRQPressure: new(ms), Refaults: new(int64(4)), LimitHits: new(int64(5)), NUMAMigrations: new(int64(6)),
-		Swapped: new(int64(5)), CompactionStalls: new(int64(0)),
+		Pressure:        new(3 * ms), IRQPressure: new(ms), Refaults: new(int64(4)), LimitHits: new(int64(5)),
+		NUMAMigrations: new(int64(6)),
+		Swapped:        new(int64(5)), CompactionStalls: new(int64(0)),
 		Interrupts: map[string]int64{"device": 2, "LOC": 250, "softirq_ticks": 2, "softirq_net": 3, "softirq_block": 1,
 			"core_throttles": 1, "package_throttles": 3},
 	}
@@ -120,13 +123,14 @@ func TestSnapshotsOfCpuacct(t *testing.T) {
 	before := r.Snapshot()
 	h.write(map[string]string{usage: "1 2 9000000 \n", "/proc/stat": "cpu3 0 0 0 0 0 0 0 4\n"})
 	got := Between(before, r.Snapshot(), Facts{CPUTime: 5 * time.Millisecond})
-	want := job.Evidence{ForeignTime: new(3 * time.Millisecond), ForeignUserTime: new(time.Duration(0)), StealTime: new(10 * time.Millisecond)}
+	want := job.Evidence{ForeignTime: new(3 * time.Millisecond), ForeignUserTime: new(time.Duration(0)),
+		StealTime: new(10 * time.Millisecond)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A file longer than the first buffer is read to its end, and beside the run: in the order in which
+// A file longer than the first buffer is read to its end, and in the background: in the order in which
 // snapshots were taken, and before the files are closed.
 func TestSnapshotOfABigMachine(t *testing.T) {
 	h := newHost(t, map[string]string{"/proc/interrupts": bigInterrupts(128, 100)})
@@ -147,7 +151,7 @@ func TestSnapshotOfABigMachine(t *testing.T) {
 			t.Fatal(diff)
 		}
 		if inline := s.took; Cost(s, s) <= 2*inline {
-			t.Error("the cost leaves out what was read beside the run")
+			t.Error("the cost leaves out what was read in the background")
 		}
 	}
 }
@@ -158,7 +162,8 @@ func TestReadingsAreInOrder(t *testing.T) {
 	r := h.reader(127)
 	before := r.Snapshot()
 	before.interrupts.wait()
-	h.write(map[string]string{"/proc/interrupts": strings.Replace(bigInterrupts(128, 100), "4000000127", "4000000130", 1)})
+	h.write(map[string]string{"/proc/interrupts": strings.Replace(bigInterrupts(128, 100), "4000000127", "4000000130",
+		1)})
 	got := Between(before, r.Snapshot(), Facts{})
 	if diff := cmp.Diff(job.Evidence{Interrupts: map[string]int64{"LOC": 3}}, got); diff != "" {
 		t.Error(diff)
@@ -193,20 +198,22 @@ func TestNewReaderNeedsCPUs(t *testing.T) {
 }
 
 func TestCloseEmptiesSnapshots(t *testing.T) {
-	r := newHost(t, map[string]string{"/proc/stat": "cpu1 0 0 0 0 0 1 2 3\n", "/proc/schedstat": "cpu1 0 0 0 0 0 0 5\n"}).reader(1)
-	if n := len(r.Sources()); n != 2 {
-		t.Fatalf("%d sources, want 2: %v", n, r.Sources())
+	r := newHost(t, map[string]string{"/proc/stat": "cpu1 0 0 0 0 0 1 2 3\n",
+		"/proc/schedstat": "cpu1 0 0 0 0 0 0 5\n"}).reader(1)
+	if n := len(r.files()); n != 2 {
+		t.Fatalf("%d sources, want 2: %v", n, r.files())
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Snapshot{source: schedstat}, r.Snapshot(), unexported, cmpopts.IgnoreFields(Snapshot{}, "took")); diff != "" {
+	if diff := cmp.Diff(Snapshot{source: schedstat}, r.Snapshot(), unexported,
+		cmpopts.IgnoreFields(Snapshot{}, "took")); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // The files of the running kernel must be understood, whatever they are. What this test burns is
-// foreign, for the facts claim no CPU time of their own.
+// foreign, for the facts have no CPU time.
 func TestLiveMachineSeesForeignTime(t *testing.T) {
 	online, err := hostfs.New("/").Read("/sys/devices/system/cpu/online")
 	if err != nil {
@@ -226,7 +233,7 @@ func TestLiveMachineSeesForeignTime(t *testing.T) {
 	var e job.Evidence
 	for e.Interrupts[timerRow] < 5 || (r.busy != noBusySource && *e.ForeignTime < 20*time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("burning a CPU does not show in %v: %+v", r.Sources(), e)
+			t.Fatalf("burning a CPU does not show in %v: %+v", r.files(), e)
 		}
 		e = Between(before, r.Snapshot(), Facts{})
 	}

@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"bytes"
 	"os"
 	"strings"
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
 )
 
 func open(fs hostfs.FS, path string) *os.File {
@@ -17,8 +17,8 @@ func open(fs hostfs.FS, path string) *os.File {
 	return f
 }
 
-// swapping reports whether the host can swap. /proc/vmstat costs 20 µs a read and more with every
-// CPU, whose counters it adds up; it is not read for what cannot happen.
+// swapping reports whether the host can swap. Reading /proc/vmstat takes 20 µs, and more with each CPU whose counters the
+// kernel adds up, so hosts without swap save it.
 func swapping(fs hostfs.FS) bool {
 	swaps, err := fs.Read("/proc/swaps")
 	return err == nil && strings.Contains(swaps, "\n") // below the header
@@ -30,25 +30,11 @@ func cpuacctMount(fs hostfs.FS) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return mountOf(mounts, "cgroup", "cpuacct")
+	return proc.FindMount(proc.Mounts(string(mounts)), "cgroup", "cpuacct")
 }
 
-// mountOf finds the first mount of a type that has an option in the lines "device mountpoint type
-// options 0 0". White space and backslashes in a mount point are escaped in octal there.
-func mountOf(mounts []byte, fstype, option string) (string, bool) {
-	for line := range bytes.Lines(mounts) {
-		f := strings.Fields(string(line))
-		if len(f) >= 4 && f[2] == fstype && strings.Contains(","+f[3]+",", ","+option+",") {
-			return unescape.Replace(f[1]), true
-		}
-	}
-	return "", false
-}
-
-var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-
-// possiblePositions says at which place of cpuacct.usage_percpu each CPU workers. Without the list of
-// possible CPUs, which every kernel with sysfs has, they are taken to be numbered without gaps.
+// possiblePositions returns the position of each CPU in cpuacct.usage_percpu. Without the list of possible CPUs, which
+// every kernel with sysfs has, the CPUs are assumed to be numbered without gaps.
 func possiblePositions(fs hostfs.FS, cpus cpuset.Set) ([]int, bool) {
 	text, err := fs.Read("/sys/devices/system/cpu/possible")
 	if err != nil {

@@ -9,22 +9,20 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// resctrl is where the kernel shows what caches and memory controllers count (Intel RDT, AMD QoS),
-// once somebody has mounted it.
+// resctrl is the file system with the counters of caches and memory controllers (Intel RDT, AMD QoS), if it is mounted.
 const resctrl = "/sys/fs/resctrl"
 
-// monitors are the files of the L3 caches that the slot's CPUs are behind. They count everybody
-// behind such a cache: neighbours in it and on the memory bus leave no other trace.
+// monitors are the counter files of the L3 caches that the slot's CPUs use. They count all CPUs of such a cache:
+// neighbours in the cache and on the memory bus leave no other trace.
 //
-// A control group counts apart, its monitoring groups are counted in it. So the sum is over those
-// control groups that are there when judged starts. judged makes none of its own: what an operator has
-// set up for his caches is his.
+// Each control group is counted separately and includes its monitoring groups. The sum is over the control groups that
+// exist when judged starts. judged creates none: the configuration of the caches is the operator's.
 type monitors struct {
 	total, local []*os.File // mbm_total_bytes, mbm_local_bytes
 	occupancy    []*os.File // llc_occupancy, bytes
 }
 
-// traffic is what the monitors say at one moment.
+// traffic holds the monitors' counters at one moment.
 type traffic struct{ total, local, occupancy tally }
 
 func openMonitors(fs hostfs.FS, cpus cpuset.Set) monitors {
@@ -48,7 +46,7 @@ func openMonitors(fs hostfs.FS, cpus cpuset.Set) monitors {
 	return m
 }
 
-// cachesOf lists the L3 caches by the numbers that resctrl has for them.
+// cachesOf lists the L3 caches by their numbers in resctrl.
 func cachesOf(fs hostfs.FS, cpus cpuset.Set) []int64 {
 	var ids []int64
 	for _, cpu := range cpus {
@@ -62,8 +60,8 @@ func cachesOf(fs hostfs.FS, cpus cpuset.Set) []int64 {
 
 func (m monitors) files() []*os.File { return slices.Concat(m.total, m.local, m.occupancy) }
 
-// sumOf adds the single numbers of files. "Unavailable" and "Error", which a monitor says when it has
-// lost count, are no numbers, and then the sum is of fewer files.
+// sumOf adds files that hold a single number. A monitor that has lost count reads "Unavailable" or "Error" and is left
+// out.
 func (r *Reader) sumOf(files []*os.File) tally {
 	var t tally
 	for _, f := range files {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Baseline is what the times of one workload on one slot are like when nothing
-// is wrong.
+// Baseline describes the times of one workload on one healthy slot.
 type Baseline struct {
 	Center time.Duration `json:"center_ns"`   // median
 	Sigma  float64       `json:"sigma_ratio"` // standard deviation as a part of Center, by the MAD
@@ -14,21 +13,18 @@ type Baseline struct {
 }
 
 const (
-	// A core can be quieter than clocks and counters tell. Without a floor the
-	// first reading of another time would be many sigma away.
+	// A core can vary less than clocks and counters resolve. Without a minimum the first different reading would be many
+	// sigma away.
 	leastSigma = 0.001
-	// Shifts below half a percent move no verdict that the decision rule
-	// does not repeat anyway.
+	// Shifts below half a percent change only verdicts for which the rule asks for more runs anyway.
 	leastGuard  = 0.005
 	guardSigmas = 3
-	guardTail   = 0.95 // quantile that the guard band covers, whatever the distribution
+	guardTail   = 0.95 // quantile that the guard band covers with any distribution
 )
 
-// LearnBaseline makes a baseline of times. Median and MAD stay what they are
-// while less than half of the times are wild. The guard band holds three sigma
-// and 95 of 100 of the times. Fewer than 50 times leave Sigma uncertain by more
-// than a sixth; the quantile wants 93 to be sure. Without times everything is
-// zero, which is no baseline.
+// LearnBaseline computes a baseline from times. Median and MAD tolerate outliers as long as they are less than half of
+// the times. The guard band covers three sigma and 95 % of the times. With fewer than 50 times the error of Sigma is more
+// than a sixth; the quantile needs 93 times to be certain. Without times the baseline is zero, which means unknown.
 func LearnBaseline(times []time.Duration) Baseline {
 	if len(times) == 0 {
 		return Baseline{}
@@ -41,7 +37,7 @@ func LearnBaseline(times []time.Duration) Baseline {
 	return b
 }
 
-// known reports whether there is a baseline at all.
+// known reports whether there is a baseline.
 func (b Baseline) known() bool { return b.Center > 0 && b.Sigma > 0 }
 
 // Deviation is how much longer t is than the center, as a part of it.
@@ -60,8 +56,8 @@ func (b Baseline) Beyond(t time.Duration) Shift {
 	return NoShift
 }
 
-// standard is t in standard deviations from the center. By logarithms, so that
-// twice as fast is as far away as half as fast.
+// standard is the distance of t from the center in standard deviations, in logarithms: twice as fast is as far away as
+// half as fast.
 func (b Baseline) standard(t time.Duration) float64 {
 	return math.Log(float64(max(t, 1))/float64(b.Center)) / b.Sigma
 }

@@ -58,7 +58,8 @@ func TestBaselineIsRobust(t *testing.T) {
 
 func TestBeyond(t *testing.T) {
 	b := Baseline{Center: 1000, Sigma: 0.01, Guard: 0.05}
-	for in, want := range map[time.Duration]Shift{949: Faster, 951: NoShift, 1000: NoShift, 1049: NoShift, 1051: Slower, 0: Faster} {
+	for in, want := range map[time.Duration]Shift{949: Faster, 951: NoShift, 1000: NoShift, 1049: NoShift, 1051: Slower,
+		0: Faster} {
 		if got := b.Beyond(in); got != want {
 			t.Errorf("%d: got %q, want %q", in, got, want)
 		}

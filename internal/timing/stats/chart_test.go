@@ -71,7 +71,8 @@ func TestRunLengths(t *testing.T) {
 				mean := sum / charts
 				standardError := math.Sqrt((squares/charts - mean*mean) / charts)
 				if math.Abs(mean-w.length) > 4*standardError+w.digit/2 {
-					t.Errorf("shift %v: %.2f, standard error %.2f; published %v", w.shift, mean, standardError, w.length)
+					t.Errorf("shift %v: %.2f, standard error %.2f; published %v", w.shift, mean, standardError,
+						w.length)
 				}
 			}
 		})
@@ -86,7 +87,7 @@ func runLength(r *rand.Rand, step signaller, shift float64) float64 {
 	}
 }
 
-// TestSignals tells which way: by hand, and the same mirrored.
+// TestSignals compares with values computed by hand, and with the same mirrored.
 func TestSignals(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -94,10 +95,14 @@ func TestSignals(t *testing.T) {
 		values []float64
 		want   []Shift
 	}{
-		{"CUSUM", func() signaller { return cusum(0.5, 4) }, []float64{2.5, 2.5, 0.5, 0.6}, []Shift{"", "", "", Slower}}, // 2, 4, 4, 4.1
-		{"CUSUM recovers", func() signaller { return cusum(0.5, 4) }, []float64{5, -2, 1, 0, -4}, []Shift{Slower, "", "", "", ""}},
+		// 2, 4, 4, 4.1
+		{"CUSUM", func() signaller { return cusum(0.5, 4) }, []float64{2.5, 2.5, 0.5, 0.6},
+			[]Shift{"", "", "", Slower}},
+		{"CUSUM recovers", func() signaller { return cusum(0.5, 4) }, []float64{5, -2, 1, 0, -4},
+			[]Shift{Slower, "", "", "", ""}},
 		// 1, 1, 1.05, 0.525; a width of the square root of 3 is a limit of 1.
-		{"EWMA", func() signaller { return ewma(0.5, 1.01*math.Sqrt(3)) }, []float64{2, 1, 1.1, 0}, []Shift{"", "", Slower, ""}},
+		{"EWMA", func() signaller { return ewma(0.5, 1.01*math.Sqrt(3)) }, []float64{2, 1, 1.1, 0},
+			[]Shift{"", "", Slower, ""}},
 	}
 	mirror := map[Shift]Shift{NoShift: NoShift, Slower: Faster}
 	for _, tt := range tests {

@@ -7,24 +7,20 @@ import (
 	"time"
 )
 
-// Comparison is how much longer the times of b are than those of a: as the
-// median of all differences between one of b and one of a, and of all quotients.
-// The intervals hold the true shift with Confidence. They assume that the times
-// are independent and that both distributions have one shape, whatever it is.
+// Comparison says how much longer the times of b are than those of a: the median of all differences between one of b and
+// one of a, and of all quotients. The intervals contain the true shift with Confidence. They assume that the times are
+// independent and that both distributions have the same shape, whatever it is.
 type Comparison struct {
 	Shift, ShiftLow, ShiftHigh time.Duration
-	Ratio, RatioLow, RatioHigh float64 // of b to a; zero where a time of a is not positive
-	Confidence                 float64 // at least 0.95: the next that there is
-	P                          float64 // of times as far apart, or farther, if there is no difference; two-sided
+	Ratio, RatioLow, RatioHigh float64 // of b to a; zero if a time of a is not positive
+	Confidence                 float64 // the smallest that is possible from 0.95 on
+	P                          float64 // two-sided p-value
 }
 
-// Compare holds the times of b against those of a. The estimates and their
-// intervals are those of Hodges and Lehmann (1963, Estimates of location based
-// on rank tests; Hollander and Wolfe, Nonparametric Statistical Methods, sections
-// 4.2 and 4.3), the test is that of Mann and Whitney (1947). False if there are
-// so few times that even the range of all differences is less than 95 % sure:
-// four on each side are enough. Of a thousand on each side a million differences
-// are sorted.
+// Compare compares the times of b with those of a. The estimates and their intervals are those of Hodges and Lehmann
+// (1963, Estimates of location based on rank tests; Hollander and Wolfe, Nonparametric Statistical Methods, sections 4.2
+// and 4.3), the test is that of Mann and Whitney (1947). It returns false if there are too few times for a confidence of
+// 95 %: four on each side are enough. It sorts all differences, a million with a thousand times on each side.
 func Compare(a, b []time.Duration) (Comparison, bool) {
 	if len(a) == 0 || len(b) == 0 {
 		return Comparison{}, false
@@ -46,7 +42,7 @@ func Compare(a, b []time.Duration) (Comparison, bool) {
 	return c, true
 }
 
-// pairs is f of every pair, sorted.
+// pairs returns f of every pair, sorted.
 func pairs[T cmp.Ordered](a, b []time.Duration, f func(x, y time.Duration) T) []T {
 	all := make([]T, 0, len(a)*len(b))
 	for _, x := range a {
@@ -58,9 +54,9 @@ func pairs[T cmp.Ordered](a, b []time.Duration, f func(x, y time.Duration) T) []
 	return all
 }
 
-// shiftRank finds the largest k that leaves [d(k), d(mn+1-k)] of the mn sorted
-// differences sure enough: it misses the true shift when, with the shift taken
-// off, fewer than k pairs are one way round. 0 if there is none.
+// shiftRank finds the largest k for which [d(k), d(mn+1-k)] of the mn sorted differences has enough confidence: the interval
+// misses the true shift if, after subtracting the shift, fewer than k pairs are in one of the two orders. k is 0 if no
+// interval has enough.
 func shiftRank(m, n int) (k int, confidence float64) {
 	p := separations(m, n)
 	for c := 1 - 2*p(0); c >= nominal; c -= 2 * p(k) {
@@ -69,13 +65,12 @@ func shiftRank(m, n int) (k int, confidence float64) {
 	return k, confidence
 }
 
-// exactUpTo is the number of times on both sides together up to which orders are
-// counted out; there a normal distribution is within 0.003 of it.
+// exactUpTo is the number of times on both sides together up to which p-values are exact. Above it the error of the normal
+// approximation is below 0.003.
 const exactUpTo = 60
 
-// mannWhitney is the two-sided p-value of the rank sum test. Ties share their
-// mean rank: up to exactUpTo times they are counted out like the rest, above
-// they narrow the normal distribution (Lehmann, Nonparametrics, section 1.4).
+// mannWhitney is the two-sided p-value of the rank sum test. Ties have their mean rank: up to exactUpTo times the p-value
+// is exact with them too, above they reduce the variance (Lehmann, Nonparametrics, section 1.4).
 func mannWhitney(a, b []time.Duration) float64 {
 	m, n := len(a), len(b)
 	ranks, sum, ties := midranks(a, b)
@@ -87,8 +82,7 @@ func mannWhitney(a, b []time.Duration) float64 {
 	return farByCount(ranks, n, off)
 }
 
-// farByCount is the part of all choices of n ranks whose sum is at least off from
-// the mean.
+// farByCount is the part of all choices of n ranks whose sum differs from the mean by at least off.
 func farByCount(ranks []int, n, off int) float64 {
 	far, all := 0.0, 0.0
 	for s, w := range rankSums(ranks, n) {
@@ -100,13 +94,13 @@ func farByCount(ranks []int, n, off int) float64 {
 	return far / all
 }
 
-// farByNormal is the same of many ranks.
+// farByNormal approximates farByCount for many ranks.
 func farByNormal(m, n, ties, off int) float64 {
 	variance := rankSumVariance(m, n, ties)
 	if off == 0 || variance <= 0 {
 		return 1
 	}
-	// One half of a rank is for the steps of the sum.
+	// Half a rank is the continuity correction.
 	return math.Erfc((float64(off)/2 - 0.5) / math.Sqrt(2*variance))
 }
 
@@ -115,8 +109,8 @@ func rankSumVariance(m, n, ties int) float64 {
 	return float64(m) * float64(n) / 12 * (total + 1 - float64(ties)/(total*(total-1)))
 }
 
-// midranks are twice the ranks of all times, which makes the mean rank of ties
-// an integer; twice the rank sum of b; and the sum of t³-t over all sets of t ties.
+// midranks returns twice the ranks of all times, so that the mean rank of ties is an integer; twice the rank sum of b; and
+// the sum of t³-t over all sets of t ties.
 func midranks(a, b []time.Duration) (ranks []int, sum, ties int) {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
@@ -140,8 +134,8 @@ func midranks(a, b []time.Duration) (ranks []int, sum, ties int) {
 	return ranks, sum, ties
 }
 
-// rankSums counts in how many ways n of the ranks can be chosen so that they sum
-// to s, for every s: how the rank sum is distributed if there is no difference.
+// rankSums counts for every s in how many ways n of the ranks sum to s: the distribution of the rank sum if there is no
+// difference.
 func rankSums(ranks []int, n int) []float64 {
 	most := 0
 	for _, r := range ranks {
@@ -152,7 +146,7 @@ func rankSums(ranks []int, n int) []float64 {
 		ways[i] = make([]float64, most+1)
 	}
 	ways[0][0] = 1
-	reached := 0 // no sum is larger yet
+	reached := 0 // the largest sum so far
 	for j, r := range ranks {
 		reached += r
 		for i := min(n, j+1); i >= 1; i-- {
@@ -164,8 +158,8 @@ func rankSums(ranks []int, n int) []float64 {
 	return ways[n]
 }
 
-// separations is how the number of pairs in which the time of a is the longer
-// one is distributed if there is no difference, without ties.
+// separations is the distribution of the number of pairs in which the time of a is longer, if there is no difference and
+// there are no ties.
 func separations(m, n int) func(u int) float64 {
 	if m+n > exactUpTo {
 		return separationsByNormal(m, n)

@@ -25,11 +25,14 @@ func TestCompare(t *testing.T) {
 		ok   bool
 	}{
 		// In print -0.305 and [-0.76, 0.15] with 96 %, and P one-sided 0.127.
-		{"published", a, b, Comparison{Shift: -31, ShiftLow: -76, ShiftHigh: 15, Ratio: 0.7627, RatioLow: 0.5103, RatioHigh: 1.1635, Confidence: 0.9600, P: 0.2544}, true},
+		{"published", a, b, Comparison{Shift: -31, ShiftLow: -76, ShiftHigh: 15, Ratio: 0.7627, RatioLow: 0.5103,
+			RatioHigh: 1.1635, Confidence: 0.9600, P: 0.2544}, true},
 		{"apart", fives(1, 2, 3, 4), fives(11, 12, 13, 14), Comparison{Shift: 10, ShiftLow: 7, ShiftHigh: 13,
 			Ratio: 5.0833, RatioLow: 2.75, RatioHigh: 14, Confidence: 0.9714, P: 2.0 / 70}, true},
-		{"a time of zero", fives(0, 2, 3, 4), fives(11, 12, 13, 14), Comparison{Shift: 10, ShiftLow: 7, ShiftHigh: 14, Confidence: 0.9714, P: 2.0 / 70}, true},
-		{"all the same", fives(5, 5, 5, 5), fives(5, 5, 5, 5), Comparison{Ratio: 1, RatioLow: 1, RatioHigh: 1, Confidence: 0.9714, P: 1}, true},
+		{"a time of zero", fives(0, 2, 3, 4), fives(11, 12, 13, 14),
+			Comparison{Shift: 10, ShiftLow: 7, ShiftHigh: 14, Confidence: 0.9714, P: 2.0 / 70}, true},
+		{"all the same", fives(5, 5, 5, 5), fives(5, 5, 5, 5),
+			Comparison{Ratio: 1, RatioLow: 1, RatioHigh: 1, Confidence: 0.9714, P: 1}, true},
 		{"too few", fives(1, 2, 3), fives(4, 5, 6), Comparison{}, false},
 		{"none", nil, fives(4, 5, 6), Comparison{}, false},
 		{"nothing to compare with", fives(4, 5, 6), nil, Comparison{}, false},
@@ -48,7 +51,8 @@ func TestCompare(t *testing.T) {
 // in every book of tables. The value itself is significant, the next is not.
 func TestCriticalValues(t *testing.T) {
 	for _, c := range []struct{ m, n, u int }{
-		{4, 4, 0}, {5, 5, 2}, {6, 6, 5}, {7, 7, 8}, {8, 8, 13}, {9, 9, 17}, {10, 10, 23}, {12, 12, 37}, {15, 15, 64}, {20, 20, 127},
+		{4, 4, 0}, {5, 5, 2}, {6, 6, 5}, {7, 7, 8}, {8, 8, 13}, {9, 9, 17}, {10, 10, 23}, {12, 12, 37}, {15, 15, 64},
+		{20, 20, 127},
 		{5, 20, 20}, {10, 15, 39}, {10, 20, 55}, {20, 10, 55},
 	} {
 		if p := mannWhitney(withU(c.m, c.n, c.u)); p > 0.05 {

@@ -6,22 +6,20 @@ import (
 	"time"
 )
 
-// Dispersion describes how repeated times lie. The range grows with N: spreads
-// of different N do not compare.
+// Dispersion describes repeated times. The spread grows with N: spreads of different N do not compare.
 type Dispersion struct {
 	N                int
 	Min, Median, Max time.Duration
 	Spread           time.Duration // Max - Min
 	MAD              time.Duration // median of the distances to Median, unscaled; meaningful if HasMAD
-	HasMAD           bool          // N >= 3; below, MAD says nothing that Spread does not
+	HasMAD           bool          // N >= 3; with fewer, MAD adds nothing to Spread
 }
 
-// madFrom is the number of times from which a MAD is told.
+// madFrom is the number of times from which there is a MAD.
 const madFrom = 3
 
-// Describe sums xs up. The median of an even number of times is the mean of
-// the two middle ones, rounded down to the nanosecond. Without times
-// everything is zero.
+// Describe computes the dispersion of xs. The median of an even number of times is the mean of the two middle ones, rounded
+// down to the nanosecond. Without times everything is zero.
 func Describe(xs []time.Duration) Dispersion {
 	if len(xs) == 0 {
 		return Dispersion{}
@@ -37,8 +35,7 @@ func Describe(xs []time.Duration) Dispersion {
 	return d
 }
 
-// SpreadRatio is Spread / Median. There is none when the median is not
-// positive.
+// SpreadRatio is Spread / Median, and false if the median is not positive.
 func (d Dispersion) SpreadRatio() (float64, bool) {
 	if d.Median <= 0 {
 		return 0, false
@@ -46,20 +43,18 @@ func (d Dispersion) SpreadRatio() (float64, bool) {
 	return float64(d.Spread) / float64(d.Median), true
 }
 
-// intervalFrom is the number of times from which the whole range covers the
-// median with more than 95 %; five reach 93.75 %.
+// intervalFrom is the number of times from which their range contains the median with more than 95 %; with five it is
+// 93.75 %.
 const intervalFrom = 6
 
-// nominal is the confidence that MedianInterval aims at. The reachable ones lie
-// far apart at small n, so the nearest is taken, not the next above it: for
-// n = 8 that is 93.0 % and not 99.2 % with a range as wide as all times.
+// nominal is the confidence that MedianInterval aims at. The possible ones are far apart for small n, so the nearest is
+// taken and not the next higher: for n = 8 that is 93.0 %, not 99.2 % with an interval as wide as all times.
 const nominal = 0.95
 
-// MedianInterval is the interval from the k-th smallest to the k-th largest
-// time, with the k for which it covers the true median with a confidence next
-// to 95 %; confidence is the exact one. It assumes that the times are
-// independent and nothing of their distribution. Below 6 times there is none.
-// (David and Nagaraja, Order Statistics, section 7.1.)
+// MedianInterval is the interval from the k-th smallest to the k-th largest time, with the k for which it contains the true
+// median with a confidence nearest to 95 %; confidence is the exact one. It assumes that the times are independent, and
+// nothing about their distribution. With fewer than 6 times it is not ok. (David and Nagaraja, Order Statistics,
+// section 7.1.)
 func MedianInterval(xs []time.Duration) (lo, hi time.Duration, confidence float64, ok bool) {
 	n := len(xs)
 	if n < intervalFrom {
@@ -70,8 +65,8 @@ func MedianInterval(xs []time.Duration) (lo, hi time.Duration, confidence float6
 	return sorted[k-1], sorted[n-k], confidence, true
 }
 
-// intervalRank finds k: [x(k), x(n+1-k)] misses the median when fewer than k of
-// n fair coins show heads, or fewer than k tails.
+// intervalRank finds k: [x(k), x(n+1-k)] misses the median if fewer than k of n fair coins show heads, or fewer than k show
+// tails.
 func intervalRank(n int) (k int, confidence float64) {
 	tail := 0.0
 	for i := 0; 2*(i+1) <= n; i++ {
@@ -85,8 +80,7 @@ func intervalRank(n int) (k int, confidence float64) {
 	return k, confidence
 }
 
-// coins is the probability of i heads among n fair coins. By logarithms,
-// because 2^-n leaves float64 at n = 1075.
+// coins is the probability of i heads among n fair coins. It uses logarithms because 2^-n underflows from n = 1075 on.
 func coins(n, i int) float64 {
 	return math.Exp(logFactorial(n) - logFactorial(i) - logFactorial(n-i) - float64(n)*math.Ln2)
 }
@@ -96,8 +90,7 @@ func logFactorial(n int) float64 {
 	return v
 }
 
-// buffer holds the usual number of repeats sorted without allocating: the rule
-// is asked after every run, on the way of a submission.
+// buffer holds the usual number of repeats, so that sorting allocates nothing: the rule decides after every run.
 type buffer [32]time.Duration
 
 func (b *buffer) sort(xs []time.Duration) []time.Duration {

@@ -19,10 +19,13 @@ func TestDescribe(t *testing.T) {
 		{"none", nil, Dispersion{}},
 		{"one", []time.Duration{7}, Dispersion{N: 1, Min: 7, Median: 7, Max: 7}},
 		{"two, median rounded down", []time.Duration{10, 7}, Dispersion{N: 2, Min: 7, Median: 8, Max: 10, Spread: 3}},
-		{"three", []time.Duration{9, 1, 2}, Dispersion{N: 3, Min: 1, Median: 2, Max: 9, Spread: 8, MAD: 1, HasMAD: true}},
-		{"four", []time.Duration{1, 2, 5, 100}, Dispersion{N: 4, Min: 1, Median: 3, Max: 100, Spread: 99, MAD: 2, HasMAD: true}},
+		{"three", []time.Duration{9, 1, 2}, Dispersion{N: 3, Min: 1, Median: 2, Max: 9, Spread: 8, MAD: 1,
+			HasMAD: true}},
+		{"four", []time.Duration{1, 2, 5, 100}, Dispersion{N: 4, Min: 1, Median: 3, Max: 100, Spread: 99, MAD: 2,
+			HasMAD: true}},
 		{"equal", []time.Duration{4, 4, 4, 4, 4}, Dispersion{N: 5, Min: 4, Median: 4, Max: 4, HasMAD: true}},
-		{"huge", []time.Duration{math.MaxInt64, math.MaxInt64 - 1}, Dispersion{N: 2, Min: math.MaxInt64 - 1, Median: math.MaxInt64 - 1, Max: math.MaxInt64, Spread: 1}},
+		{"huge", []time.Duration{math.MaxInt64, math.MaxInt64 - 1},
+			Dispersion{N: 2, Min: math.MaxInt64 - 1, Median: math.MaxInt64 - 1, Max: math.MaxInt64, Spread: 1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

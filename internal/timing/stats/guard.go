@@ -5,43 +5,39 @@ import (
 	"time"
 )
 
-// Guard is the half width of the band around a limit within which one run is
-// not believed.
+// Guard is the half width of the band around a limit within which one run proves nothing.
 type Guard struct {
 	Ratio   float64       `json:"ratio"`    // as a part of the limit
-	Floor   time.Duration `json:"floor_ns"` // at least this: starting a program is never free of noise
-	Learned bool          `json:"learned"`  // Ratio is what a pool has shown, and more than what is believed beforehand
+	Floor   time.Duration `json:"floor_ns"` // minimum: the start of a program is never free of noise
+	Learned bool          `json:"learned"`  // Ratio was learned from a pool and is more than the default
 }
 
-// DefaultGuard is believed of a pool that nothing is known of.
+// DefaultGuard is that of a pool without readings.
 func DefaultGuard() Guard { return Guard{Ratio: 0.02, Floor: 5 * time.Millisecond} }
 
 const (
-	// GuardFrom is how many times Learn wants: 93 hold 95 of 100 of all times
-	// between their extremes with a confidence of 95 %.
+	// GuardFrom is the number of times that Learn needs: the extremes of 93 times enclose 95 % of the distribution with a
+	// confidence of 95 %.
 	GuardFrom = 93
-	// mostGuard is where a wider band hardly helps any more: in the simulation
-	// of the rule 10 % spare two of three false time verdicts that 2 % leave,
-	// and 20 % next to none of the rest (TestWidestGuard), while every program
-	// over the limit up to the band's end is run four times and oftener.
+	// mostGuard is the width above which a wider band hardly helps. In the simulation of the rule 10 % avoid two of three
+	// false time verdicts that remain with 2 %, and 20 % avoid almost none of the rest (TestWidestGuard), while every
+	// program over the limit within the band is run at least four times.
 	mostGuard = 0.10
 )
 
-// Learn is the guard of a pool whose undisturbed programs took these times,
-// each divided by what that program usually takes there. It is wide enough for
-// three sigma and for 95 of 100 of them, as a Baseline's own is, and never less
-// than before. Below GuardFrom times nothing changes.
+// Learn returns the guard of a pool in which undisturbed programs took these times, each divided by the usual time of that
+// program. As in a Baseline, it covers three sigma and 95 % of the times, and it is never less than before. With fewer than
+// GuardFrom times nothing changes.
 //
-// The times are of several programs of different kinds, as many of each: what a
-// solution spends its time on is not known, and a band for the worst kind alone
-// would be one for no solution.
+// Pass times of several kinds of programs, as many of each: it is unknown what a solution spends its time on, and a band
+// for the worst kind alone would be too wide for most.
 func (g Guard) Learn(relative []float64) Guard {
 	if len(relative) < GuardFrom {
 		return g
 	}
 	times := make([]time.Duration, len(relative))
 	for i, x := range relative {
-		times[i] = time.Duration(x * float64(time.Second)) // a nanosecond is fine enough a part
+		times[i] = time.Duration(x * float64(time.Second)) // a resolution of 1e-9 is enough
 	}
 	if ratio := min(LearnBaseline(times).Guard, mostGuard); ratio > g.Ratio {
 		g.Ratio, g.Learned = ratio, true

@@ -55,7 +55,8 @@ func TestLearnGuard(t *testing.T) {
 func TestBand(t *testing.T) {
 	g := DefaultGuard()
 	got := map[time.Duration]time.Duration{}
-	want := map[time.Duration]time.Duration{-1: 0, 0: 0, 1: 5 * ms, 250 * ms: 5 * ms, time.Second: 20 * ms, math.MaxInt64: 0, math.MaxInt64 - 3: 3}
+	want := map[time.Duration]time.Duration{-1: 0, 0: 0, 1: 5 * ms, 250 * ms: 5 * ms, time.Second: 20 * ms,
+		math.MaxInt64: 0, math.MaxInt64 - 3: 3}
 	for limit := range want {
 		got[limit] = Rule{Limit: limit, Guard: g}.Band()
 	}

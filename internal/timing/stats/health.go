@@ -5,56 +5,51 @@ import (
 	"time"
 )
 
-// State is what is known of the health of a slot by one workload.
+// State is the health of a slot according to one workload.
 type State string
 
 // The states, in the order in which they follow each other.
 const (
 	Learning State = "learning" // there is no baseline yet
 	Steady   State = "steady"   // the times are those of the baseline
-	Suspect  State = "suspect"  // the chart has signalled: the next readings, taken at once, decide
-	Shifted  State = "shifted"  // the times have moved beyond the guard band and stayed there
+	Suspect  State = "suspect"  // the chart has signalled: the next readings decide and are taken at once
+	Shifted  State = "shifted"  // the times have left the guard band
 )
 
-// Health is what is remembered of one workload on one slot. The zero value knows
-// nothing and learns; who wants a new baseline starts with it again. It is kept
-// as JSON.
+// Health is the history of one workload on one slot, stored as JSON. The zero value has no baseline and learns one.
 type Health struct {
 	State    State           `json:"state"`
 	Shift    Shift           `json:"shift,omitempty"` // of a suspect or shifted slot
 	Baseline Baseline        `json:"baseline"`
 	CUSUM    CUSUM           `json:"cusum"`
-	EWMA     EWMA            `json:"ewma_sigma"`           // for people: how far the times are from the baseline of late
+	EWMA     EWMA            `json:"ewma_sigma"`           // for people: how far recent times are from the baseline
 	Learned  []time.Duration `json:"learned_ns,omitempty"` // while learning
-	Within   int             `json:"within,omitempty"`     // readings within the guard band: of those that decide; when shifted, in a row
-	Beyond   int             `json:"beyond,omitempty"`     // readings beyond it to the side of Shift, of those that decide
+	Within   int             `json:"within,omitempty"`     // readings within the guard band: of the deciding ones; if shifted, consecutive ones
+	Beyond   int             `json:"beyond,omitempty"`     // deciding readings beyond it in the direction of Shift
 }
 
-// Turbo reports a slot that is faster than it was. A workload of plain
-// arithmetic is that for one reason: the processor runs above its planned
-// frequency. A workload in memory may only have lost a neighbour.
+// Turbo reports a slot that has become faster. For a workload of plain arithmetic the only reason is that the processor
+// runs above its planned frequency. A workload in memory may just have lost a neighbour.
 func (h Health) Turbo() bool { return h.State == Shifted && h.Shift == Faster }
 
-// Chart says when a slot is no longer what it was. It works in two stages,
-// because a chart sensitive enough to find a small shift soon gives false
-// alarms: a signal only makes a slot suspect, and size decides. What the
-// chart finds within the guard band stays without consequence.
+// Chart detects that a slot has changed. It has two stages, because a chart that detects a small shift early gives false
+// alarms: a signal makes a slot suspect, and then the size of the shift decides. A shift within the guard band has no
+// consequence.
 type Chart struct {
-	Learn         int     // readings that make the baseline
+	Learn         int     // readings for the baseline
 	Slack, Signal float64 // k and h of the CUSUM, in sigma
 	Weight        float64 // lambda of the EWMA
-	Confirm, Of   int     // so many of so many readings beyond the guard band confirm a signal
-	Recover       int     // readings in a row within the guard band that bring a slot back
+	Confirm, Of   int     // a signal is confirmed if Confirm of Of readings are beyond the guard band
+	Recover       int     // consecutive readings within the guard band after which a slot is steady again
 }
 
-// DefaultChart signals falsely once in 465 readings of a normal distribution,
-// and after 10.4 of them when they have moved by one sigma (Montgomery, table
-// 9.3). Six of ten beyond the guard band are a median beyond it.
+// DefaultChart has a false signal once in 465 readings of a normal distribution, and signals a shift of one sigma after
+// 10.4 readings (Montgomery, table 9.3). If six of ten are beyond the guard band, so is their median.
 func DefaultChart() Chart {
 	return Chart{Learn: 50, Slack: 0.5, Signal: 5, Weight: 0.2, Confirm: 6, Of: 10, Recover: 20}
 }
 
-// Next takes in one reading: a time, of an undisturbed run. It is pure.
+// Next returns the health after one more reading, the time of an undisturbed run.
 func (c Chart) Next(h Health, t time.Duration) Health {
 	if !h.Baseline.known() {
 		return c.learn(h, t)
@@ -83,14 +78,13 @@ func (c Chart) watch(h Health, z float64) Health {
 	h.CUSUM = h.CUSUM.Next(z, c.Slack)
 	if s := h.CUSUM.Signal(c.Signal); s != NoShift {
 		h.State, h.Shift = Suspect, s
-		// Not even the reading that made the chart signal counts: it was
-		// chosen for being far away.
+		// The reading that made the chart signal does not count either: it was selected for being far away.
 		h.CUSUM, h.Within, h.Beyond = CUSUM{}, 0, 0
 	}
 	return h
 }
 
-// decide ends as soon as the rest of the readings cannot change the outcome.
+// decide ends as soon as further readings cannot change the result.
 func (c Chart) decide(h Health, t time.Duration) Health {
 	if h.Baseline.Beyond(t) == h.Shift {
 		h.Beyond++
@@ -117,7 +111,7 @@ func (c Chart) recover(h Health, t time.Duration) Health {
 	return h
 }
 
-// steady begins a new chart against the old baseline.
+// steady starts a new chart with the same baseline.
 func (h Health) steady() Health {
 	return Health{State: Steady, Baseline: h.Baseline, EWMA: h.EWMA}
 }

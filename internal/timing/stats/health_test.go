@@ -59,7 +59,8 @@ func TestHealth(t *testing.T) {
 		{"shifted for long", feed(shifted, 1000, 104), short{State: Shifted, Shift: Slower}},
 		{"19 clean ones", feed(shifted, 19, 102), short{State: Shifted, Shift: Slower}},
 		{"20 clean ones", feed(shifted, 20, 102), short{State: Steady}},
-		{"those that decided do not count", feed(feed(feed(suspect, 4, 100), 6, 104), 19, 100), short{State: Shifted, Shift: Slower}},
+		{"those that decided do not count", feed(feed(feed(suspect, 4, 100), 6, 104), 19, 100),
+			short{State: Shifted, Shift: Slower}},
 		{"in a row", feed(feed(feed(shifted, 19, 100), 1, 104), 19, 100), short{State: Shifted, Shift: Slower}},
 		{"20 clean ones in a row", feed(feed(feed(shifted, 19, 100), 1, 104), 20, 100), short{State: Steady}},
 		{"too fast is not clean", feed(shifted, 20, 90), short{State: Shifted, Shift: Slower}},
@@ -118,7 +119,7 @@ func TestNextLeavesItsArgument(t *testing.T) {
 	}
 }
 
-// TestEWMAOfHealth: it goes on whatever the state, and begins with a new baseline.
+// TestEWMAOfHealth: it continues in every state, and restarts with a new baseline.
 func TestEWMAOfHealth(t *testing.T) {
 	z := math.Log(1.04) / 0.01
 	want := 0.0
@@ -176,7 +177,8 @@ func TestHealthOnNoise(t *testing.T) {
 			h = read(h, 120*ms)
 		}
 	}
-	t.Logf("%d signals, %d false alarms in 200 000 readings; a slot 20 %% slower is found after %.1f, %d missed", suspected, shifted, float64(late)/200, missed)
+	t.Logf("%d signals, %d false alarms in 200 000 readings; a slot 20 %% slower is found after %.1f, %d missed",
+		suspected, shifted, float64(late)/200, missed)
 	if suspected == 0 || shifted > 0 || missed > 0 {
 		t.Errorf("%d signals, %d false alarms, %d missed; want some, 0, 0", suspected, shifted, missed)
 	}

@@ -42,7 +42,7 @@ type cell struct {
 }
 
 // wrong is the part of the programs that got the wrong verdict. At the limit
-// itself there is none: it is the part found over it.
+// itself no verdict is wrong: the result is the part found over it.
 func (c cell) wrong(theta float64) float64 {
 	n := c.over
 	if theta > 1 {
@@ -67,7 +67,7 @@ func (t table) wrongUpTo(policy string, theta float64) float64 {
 	return sum
 }
 
-// simulate fills a cell. Every cell has a seed of its own, so that a change of
+// simulate fills a cell. Every cell has its own seed, so that a change of
 // one does not move the others.
 func simulate(n noise, p policy, theta float64) cell {
 	seed := fnv.New64a()
@@ -101,10 +101,12 @@ func TestPolicies(t *testing.T) {
 		"noisy VM":    {0.1, 0.98},
 		"one-sided":   {0.1, 0.95}, // beyond, half of the runs are over the limit: it is the program's time there
 		"heavy tails": {0.1, 0.98},
-		"bursts":      {0.4, 0.98},  // a repeat at once meets what the first run met, and one run far over the limit is enough
-		"frequency":   {1.05, 0.98}, // two runs on one slow core agree: this is what canaries are for
+		// a repeat at once meets what the first run met, and one run far over the limit is enough
+		"bursts":    {0.4, 0.98},
+		"frequency": {1.05, 0.98}, // two runs on one slow core agree: this is what canaries are for
 	}
-	fmt.Fprintf(t.Output(), "%d programs a cell: wrong verdicts in %% / runs a program. At 1.00 of the limit: found over it in %%.\n", *programs)
+	fmt.Fprintf(t.Output(), "%d programs a cell: wrong verdicts in %% / runs a program. At 1.00 of the limit: found "+
+		"over it in %%.\n", *programs)
 	for _, n := range machines() {
 		all := table{}
 		for _, p := range policies() {
@@ -118,7 +120,8 @@ func TestPolicies(t *testing.T) {
 		promise, confirm := promises[n.name], all["confirm"]
 		kept, one := all.wrongUpTo("confirm", promise.upTo), all.wrongUpTo("one run", promise.upTo)
 		if one == 0 || kept > promise.part*one {
-			t.Errorf("%s: confirm finds %.4f falsely over the limit, one run %.4f; want at most %v of it", n.name, kept, one, promise.part)
+			t.Errorf("%s: confirm finds %.4f falsely over the limit, one run %.4f; want at most %v of it", n.name, kept,
+				one, promise.part)
 		}
 		if c := confirm[0.50]; c.wrong(0.50) > 0.0003 || c.runsEach() > 1.005 {
 			t.Errorf("%s: a clear AC: %+v", n.name, c)
@@ -155,14 +158,16 @@ func TestWidestGuard(t *testing.T) {
 	falsely := func(ratio float64) (sum float64) {
 		for _, n := range machines() {
 			for _, theta := range []float64{0.95, 0.98} {
-				p := policy{fmt.Sprint("confirm ", ratio), Rule{Policy: job.Confirm, Guard: Guard{Ratio: ratio, Floor: 5 * ms}}, 3}
+				p := policy{fmt.Sprint("confirm ", ratio),
+					Rule{Policy: job.Confirm, Guard: Guard{Ratio: ratio, Floor: 5 * ms}}, 3}
 				sum += simulate(n, p, theta).wrong(theta)
 			}
 		}
 		return sum
 	}
 	before, widest, twice := falsely(DefaultGuard().Ratio), falsely(mostGuard), falsely(2*mostGuard)
-	fmt.Fprintf(t.Output(), "false time verdicts at 0.95 and 0.98 of the limit, added up over %d machines: guard %.2f %.4f, %.2f %.4f, %.2f %.4f\n",
+	fmt.Fprintf(t.Output(), "false time verdicts at 0.95 and 0.98 of the limit, added up over %d machines: guard %.2f "+
+		"%.4f, %.2f %.4f, %.2f %.4f\n",
 		len(machines()), DefaultGuard().Ratio, before, mostGuard, widest, 2*mostGuard, twice)
 	if saved := before - widest; saved < before/2 || widest-twice > saved/10 {
 		t.Errorf("the widest band saves %.4f of %.4f, and twice its width %.4f more", saved, before, widest-twice)

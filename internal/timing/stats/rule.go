@@ -8,7 +8,7 @@ import (
 	"judged/internal/base/job"
 )
 
-// The order statistics that a Decision rests on.
+// The order statistics that decide.
 const (
 	StatSingle    = "single"
 	StatMedian    = "median"
@@ -16,48 +16,44 @@ const (
 	StatMin       = "min"
 )
 
-// The numbers of rule R. Disturbances only ever add time, so two runs within
-// the limit outweigh three over it.
+// The number of runs that decide under policy confirm. Disturbances only add time, so two runs within the limit outweigh
+// three over it.
 const (
 	quorumRuns   = 2
 	clearRuns    = 2
 	majorityRuns = 4
 )
 
-// A run is stopped stopRatio of the limit beyond it, at least leastBeyond, and at
-// least two guard bands, so that a time just over the limit is measured and not
-// cut. farRatio of the limit beyond it is far in any case. One run decides from
-// there on, so it must be more than noise that nobody sees adds: with 0.10 a noisy
-// machine finds 1.6 times as many programs falsely over the limit (TestPolicies).
+// A run is stopped beyond the limit by stopRatio of it, but at least by leastBeyond and two guard bands, so that a time just
+// over the limit is measured and not cut off. A time over the limit by farRatio is far over it: one run decides, so that
+// must be more than undetected noise adds. With 0.10, a noisy machine finds 1.6 times as many programs falsely over the
+// limit (TestPolicies).
 const (
 	stopRatio   = 0.30
 	farRatio    = 0.30
 	leastBeyond = 100 * time.Millisecond
 )
 
-// farOfStop is how much of the way to the stop a run must have gone to be far
-// beyond the limit. It is not all of it: what explains a run is read once more after
-// the run was stopped, and may have grown by a tick.
+// farOfStop is the part of the distance from the limit to the stop from which a time is far over the limit. It is below 1
+// because the evidence is read again after the stop, and what it explains may have grown by a tick.
 const farOfStop = 0.9
 
-// Repeats differ when their spread is beyond both: below 10 ms a ratio means
-// nothing, beyond a second 10 ms mean nothing.
+// Repeats are noisy if their spread exceeds both: below 10 ms a ratio means nothing, above a second 10 ms mean nothing.
 const (
 	noisySpread = 10 * time.Millisecond
 	noisyRatio  = 0.05
 )
 
-// Rule says how often a test is run and when its time is over the limit.
+// Rule decides how often a test is run and whether its time is over the limit.
 //
-// Min and Max are in clean runs. Equal and positive they are a fixed number of
-// runs, of which the median decides (under policy min the fastest). Both zero
-// leave it to the policy: confirm 1 to 5, single 1, min 1 to 3. Else at least
-// Min and at most Max runs are made; a Max below Min counts as Min. Policy
-// single stops at Min. An unknown policy is confirm.
+// Min and Max count the runs that are not discarded. If they are equal and positive the number of runs is fixed and their
+// median decides (under policy min the fastest). If both are zero the policy decides: confirm makes 1 to 5 runs, single 1,
+// min 1 to 3. Otherwise at least Min and at most Max runs are made; a Max below Min counts as Min. Policy single stops at
+// Min. An unknown policy counts as confirm.
 type Rule struct {
 	Policy   job.Policy
-	Limit    time.Duration // a time equal to it is within; 0 and below: no limit
-	Guard    Guard         // around Limit
+	Limit    time.Duration // a time equal to it is within the limit; 0 and below mean no limit
+	Guard    Guard
 	Min, Max int
 }
 
@@ -69,29 +65,27 @@ type Run struct {
 
 func (r Run) unexplained() time.Duration { return r.CPUTime - r.Explained }
 
-// Decision is what the runs so far say. Until Done all but Next is zero,
-// afterwards Next is. Over is always the same as Value > Limit.
+// Decision is the result of the runs so far. Until Done only Next is set, afterwards all but Next. Over is the same as
+// Value > Limit.
 type Decision struct {
 	Done       bool
 	Over       bool
 	Value      time.Duration // the deciding time
-	Statistic  string        // which of the times Value is: single, median, second_min, min
+	Statistic  string        // how Value was computed: single, median, second_min, min
 	DecidedBy  string        // first, fixed, quorum, clear, majority, budget
 	Confidence job.Confidence
 	Next       Placement // of the next run
 }
 
-// Placement is what is asked of a run that confirms another. Neither shows in
-// the evidence of a run: a busy cache lengthens CPU time and leaves no trace,
-// and a core that has grown slow lengthens all its runs alike. It is a wish:
-// on a host that cannot grant it the run counts all the same.
+// Placement is the requested placement of a run that confirms another. The evidence of a run shows neither of them: a busy
+// cache lengthens CPU time without a trace, and a core that has become slow lengthens all its runs. A run counts also if
+// the host cannot satisfy the request.
 type Placement struct {
-	Quiet     bool // no other slot of the same last level cache or memory node is busy
+	Quiet     bool // no other slot with the same last level cache or NUMA node is busy
 	OtherCore bool // not on the core of the first two runs
 }
 
-// Margin is how far value is within the limit, as a part of the limit: negative
-// is over it. Without a limit it is 0.
+// Margin is how far value is below the limit, as a part of the limit; negative if it is over. Without a limit it is 0.
 func (r Rule) Margin(value time.Duration) float64 {
 	if r.Limit <= 0 {
 		return 0
@@ -99,8 +93,7 @@ func (r Rule) Margin(value time.Duration) float64 {
 	return float64(r.Limit-value) / float64(r.Limit)
 }
 
-// InGuardBand reports whether value is too close to the limit to tell on which side of
-// it the program is.
+// InGuardBand reports whether value is so close to the limit that one run proves nothing.
 func (r Rule) InGuardBand(value time.Duration) bool {
 	r = r.resolved()
 	return sample{limit: r.Limit, guard: r.Band()}.inBand(value)
@@ -109,24 +102,22 @@ func (r Rule) InGuardBand(value time.Duration) bool {
 // Band is the half width of the guard band around the limit; 0 without a limit.
 func (r Rule) Band() time.Duration { return r.Guard.width(r.resolved().Limit) }
 
-// StopAt is the CPU time at which a run is stopped that noise does not explain.
+// StopAt is the CPU time at which a run is stopped, not counting time that noise explains.
 func (r Rule) StopAt() time.Duration {
 	limit := r.resolved().Limit
 	beyond := max(time.Duration(stopRatio*float64(limit)), 2*r.Band(), leastBeyond)
 	return limit + min(beyond, math.MaxInt64-limit)
 }
 
-// far is the CPU time from which on a single run that noise does not explain is
-// clearly over the limit.
+// far is the CPU time from which a single run is clearly over the limit, not counting time that noise explains.
 func (r Rule) far() time.Duration {
 	stop := float64(r.StopAt() - r.Limit)
 	beyond := min(farOfStop*stop, max(farRatio*float64(r.Limit), 2*float64(r.Band())))
 	return r.Limit + time.Duration(beyond)
 }
 
-// Decide looks at the runs that count, in the order in which they were made, and
-// says whether they decide. It is pure: the same runs give the same answer. With
-// len(runs) at the rule's maximum it is always Done, without runs never.
+// Decide decides from the runs that count, in the order in which they were made. With the maximum number of runs it is
+// always Done, without runs never.
 func (r Rule) Decide(runs []Run) Decision {
 	r = r.resolved()
 	var scratch buffer
@@ -154,13 +145,13 @@ func (r Rule) Decide(runs []Run) Decision {
 	}
 }
 
-// resolved fills in what the policy decides. Afterwards 1 <= Min <= Max.
+// resolved fills in the defaults of the policy. Afterwards 1 <= Min <= Max.
 func (r Rule) resolved() Rule {
 	if r.Limit <= 0 {
 		r.Limit = math.MaxInt64
 	}
 	if r.Min <= 0 && r.Max <= 0 {
-		r.Min, r.Max = r.own()
+		r.Min, r.Max = r.defaultRuns()
 		return r
 	}
 	r.Min = max(r.Min, 1)
@@ -171,8 +162,8 @@ func (r Rule) resolved() Rule {
 	return r
 }
 
-// own is the policy's own number of runs.
-func (r Rule) own() (least, most int) {
+// defaultRuns is the policy's number of runs.
+func (r Rule) defaultRuns() (least, most int) {
 	switch r.Policy {
 	case job.Single:
 		return 1, 1
@@ -183,12 +174,11 @@ func (r Rule) own() (least, most int) {
 	}
 }
 
-// otherCoreFrom is the first run that is asked to be on another core.
+// otherCoreFrom is the number of the first run that is requested on another core.
 const otherCoreFrom = 3
 
-// next asks for nothing where there is nothing to confirm: a given number of
-// runs is a measurement of the placement it has, and while all runs are within
-// the limit more of them cannot condemn anybody.
+// next requests nothing when there is nothing to confirm: a fixed number of runs is a measurement of the slot, and while
+// all runs are within the limit a different placement cannot change the verdict.
 func (r Rule) next(s sample) Placement {
 	if r.Min == r.Max || s.over() == 0 {
 		return Placement{}
@@ -196,7 +186,7 @@ func (r Rule) next(s sample) Placement {
 	return Placement{Quiet: true, OtherCore: len(s.sorted)+1 >= otherCoreFrom}
 }
 
-// fixed decides on a given number of runs.
+// fixed decides with a fixed number of runs.
 func (r Rule) fixed(n int) (statistic, by string) {
 	switch {
 	case r.Policy == job.Minimum:
@@ -223,9 +213,8 @@ func (r Rule) minimum(s sample) (statistic, by string) {
 	return "", ""
 }
 
-// confirm is rule R. The statistic of every case lies on the side of the limit
-// on which the case decides: with two runs within, the second smallest is
-// within; with at most one, it is over.
+// confirm decides under policy confirm. The statistic of each case is on the side of the limit for which the case decides:
+// with two runs within the limit the second smallest is within, with at most one it is over.
 func (r Rule) confirm(s sample) (statistic, by string) {
 	n, within, over := len(s.sorted), s.within(), s.over()
 	switch {
@@ -241,25 +230,25 @@ func (r Rule) confirm(s sample) (statistic, by string) {
 		return StatSecondMin, job.ByMajority
 	case n >= r.Max && over > within:
 		return StatSecondMin, job.ByBudget
-	case n >= r.Max: // one run within and one over: the tie is the contestant's
+	case n >= r.Max: // one run within and one over: a tie is decided for the contestant
 		return StatMin, job.ByBudget
 	}
 	return "", ""
 }
 
-// sample is the times of the runs with the limit that they are held against.
+// sample is the times of the runs with the limit that they are compared with.
 type sample struct {
 	sorted []time.Duration
 	limit  time.Duration
 	guard  time.Duration
-	beyond int // runs over the limit by more than the guard band that nothing explains
-	far    int // runs so far over it that one is enough
+	beyond int // runs over the limit by more than the guard band, without time that noise explains
+	far    int // runs so far over it that one is enough, without time that noise explains
 }
 
-// sample appends the times to sorted.
+// sample sorts the times in the buffer sorted.
 func (r Rule) sample(sorted []time.Duration, runs []Run) sample {
 	s := sample{limit: r.Limit, guard: r.Band()}
-	far := max(r.far(), s.limit+s.guard) // the band may reach the end of all times
+	far := max(r.far(), s.limit+s.guard) // with an extreme guard the band ends beyond far
 	for _, run := range runs {
 		sorted = append(sorted, run.CPUTime)
 		if run.unexplained() > s.limit+s.guard {
@@ -299,7 +288,7 @@ func (s sample) at(statistic string) time.Duration {
 	}
 }
 
-// confidence says how far the decision by value can be trusted.
+// confidence says how reliable a decision by value is.
 func (s sample) confidence(value time.Duration) job.Confidence {
 	n := len(s.sorted)
 	spread := s.sorted[n-1] - s.sorted[0]
@@ -315,8 +304,7 @@ func (s sample) confidence(value time.Duration) job.Confidence {
 	}
 }
 
-// inBand reports whether value is too close to the limit to tell on which side
-// of it the program is.
+// inBand reports whether value is in the guard band.
 func (s sample) inBand(value time.Duration) bool {
 	return value > s.limit-s.guard && value <= s.limit+s.guard
 }

@@ -43,7 +43,8 @@ func limit1s(policy job.Policy, least, most int) Rule {
 
 func TestDecide(t *testing.T) {
 	ok := func(value int, statistic, by string, confidence job.Confidence) Decision {
-		return Decision{Done: true, Value: time.Duration(value) * ms, Statistic: statistic, DecidedBy: by, Confidence: confidence}
+		return Decision{Done: true, Value: time.Duration(value) * ms, Statistic: statistic, DecidedBy: by,
+			Confidence: confidence}
 	}
 	over := func(value int, statistic, by string, confidence job.Confidence) Decision {
 		d := ok(value, statistic, by, confidence)
@@ -62,70 +63,112 @@ func TestDecide(t *testing.T) {
 	}{
 		{"confirm: nothing measured", limit1s(job.Confirm, 0, 0), nil, more},
 		{"confirm: within", limit1s(job.Confirm, 0, 0), took(900), ok(900, StatSingle, job.ByFirst, job.OneRun)},
-		{"confirm: at the limit is within", limit1s(job.Confirm, 0, 0), took(1000), ok(1000, StatSingle, job.ByFirst, job.Borderline)},
-		{"confirm: lower edge of the band", limit1s(job.Confirm, 0, 0), took(980), ok(980, StatSingle, job.ByFirst, job.OneRun)},
-		{"confirm: just inside the band", limit1s(job.Confirm, 0, 0), took(981), ok(981, StatSingle, job.ByFirst, job.Borderline)},
+		{"confirm: at the limit is within", limit1s(job.Confirm, 0, 0), took(1000),
+			ok(1000, StatSingle, job.ByFirst, job.Borderline)},
+		{"confirm: lower edge of the band", limit1s(job.Confirm, 0, 0), took(980),
+			ok(980, StatSingle, job.ByFirst, job.OneRun)},
+		{"confirm: just inside the band", limit1s(job.Confirm, 0, 0), took(981),
+			ok(981, StatSingle, job.ByFirst, job.Borderline)},
 		{"confirm: one over", limit1s(job.Confirm, 0, 0), took(1050), quiet},
-		{"confirm: one far over", limit1s(job.Confirm, 0, 0), took(1271), over(1271, StatSingle, job.ByClear, job.OneRun)},
+		{"confirm: one far over", limit1s(job.Confirm, 0, 0), took(1271),
+			over(1271, StatSingle, job.ByClear, job.OneRun)},
 		{"confirm: not quite far", limit1s(job.Confirm, 0, 0), took(1270), quiet},
 		{"confirm: far over, if noise added nothing", limit1s(job.Confirm, 0, 0), []Run{explained(1500, 230)}, quiet},
-		{"confirm: far over, whatever noise added", limit1s(job.Confirm, 0, 0), []Run{explained(1500, 229)}, over(1500, StatSingle, job.ByClear, job.OneRun)},
-		{"confirm: the second far over", limit1s(job.Confirm, 0, 0), took(1010, 1300), over(1155, StatMedian, job.ByClear, job.Noisy)},
-		{"confirm: a wide band, far is two of them", Rule{Limit: time.Second, Guard: Guard{Ratio: 0.2}}, took(1359), quiet},
-		{"confirm: a wide band, far", Rule{Limit: time.Second, Guard: Guard{Ratio: 0.2}}, took(1361), over(1361, StatSingle, job.ByClear, job.OneRun)},
-		{"confirm: a short limit, far is a third over it", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(131), over(131, StatSingle, job.ByClear, job.OneRun)},
-		{"confirm: a short limit, not far", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(130), quiet},
-		{"confirm: beyond the band, if noise added nothing", limit1s(job.Confirm, 0, 0), []Run{explained(1040, 20), explained(1040, 20)}, elsewhere},
-		{"confirm: two beyond the band", limit1s(job.Confirm, 0, 0), took(1050, 1060), over(1055, StatMedian, job.ByClear, job.Stable)},
-		{"confirm: far over and noisy", limit1s(job.Confirm, 0, 0), took(1500, 2500), over(2000, StatMedian, job.ByClear, job.Noisy)},
+		{"confirm: far over, whatever noise added", limit1s(job.Confirm, 0, 0), []Run{explained(1500, 229)},
+			over(1500, StatSingle, job.ByClear, job.OneRun)},
+		{"confirm: the second far over", limit1s(job.Confirm, 0, 0), took(1010, 1300),
+			over(1155, StatMedian, job.ByClear, job.Noisy)},
+		{"confirm: a wide band, far is two of them", Rule{Limit: time.Second, Guard: Guard{Ratio: 0.2}}, took(1359),
+			quiet},
+		{"confirm: a wide band, far", Rule{Limit: time.Second, Guard: Guard{Ratio: 0.2}}, took(1361),
+			over(1361, StatSingle, job.ByClear, job.OneRun)},
+		{"confirm: a short limit, far is a third over it",
+			Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(131),
+			over(131, StatSingle, job.ByClear, job.OneRun)},
+		{"confirm: a short limit, not far", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(130),
+			quiet},
+		{"confirm: beyond the band, if noise added nothing", limit1s(job.Confirm, 0, 0),
+			[]Run{explained(1040, 20), explained(1040, 20)}, elsewhere},
+		{"confirm: two beyond the band", limit1s(job.Confirm, 0, 0), took(1050, 1060),
+			over(1055, StatMedian, job.ByClear, job.Stable)},
+		{"confirm: far over and noisy", limit1s(job.Confirm, 0, 0), took(1500, 2500),
+			over(2000, StatMedian, job.ByClear, job.Noisy)},
 		{"confirm: upper edge of the band is not clear", limit1s(job.Confirm, 0, 0), took(1020, 1020), elsewhere},
 		{"confirm: one clear of two", limit1s(job.Confirm, 0, 0), took(1021, 1020), elsewhere},
-		{"confirm: two clear of three", limit1s(job.Confirm, 0, 0), took(1021, 1019, 1021), over(1021, StatMedian, job.ByClear, job.Stable)},
-		{"confirm: clear, median in the band", limit1s(job.Confirm, 3, 5), took(1010, 1010, 1010, 1021, 1021), over(1010, StatMedian, job.ByClear, job.Borderline)},
+		{"confirm: two clear of three", limit1s(job.Confirm, 0, 0), took(1021, 1019, 1021),
+			over(1021, StatMedian, job.ByClear, job.Stable)},
+		{"confirm: clear, median in the band", limit1s(job.Confirm, 3, 5), took(1010, 1010, 1010, 1021, 1021),
+			over(1010, StatMedian, job.ByClear, job.Borderline)},
 		{"confirm: one within forbids clear", limit1s(job.Confirm, 0, 0), took(1500, 900, 1500), elsewhere},
-		{"confirm: quorum", limit1s(job.Confirm, 0, 0), took(1500, 990, 970), ok(990, StatSecondMin, job.ByQuorum, job.Borderline)},
-		{"confirm: quorum at the last run", limit1s(job.Confirm, 0, 0), took(1500, 900, 1500, 1500, 950), ok(950, StatSecondMin, job.ByQuorum, job.Borderline)},
-		{"confirm: majority in the band", limit1s(job.Confirm, 0, 0), took(1001, 1002, 1003, 1004), over(1002, StatSecondMin, job.ByMajority, job.Borderline)},
-		{"confirm: majority at the upper edge of the band", limit1s(job.Confirm, 0, 0), took(1020, 1020, 1020, 1020), over(1020, StatSecondMin, job.ByMajority, job.Borderline)},
-		{"confirm: majority with one within", limit1s(job.Confirm, 0, 0), took(1500, 900, 1500, 1500, 1400), over(1400, StatSecondMin, job.ByMajority, job.Borderline)},
-		{"confirm: budget, over", limit1s(job.Confirm, 1, 3), took(1010, 900, 1015), over(1010, StatSecondMin, job.ByBudget, job.Borderline)},
-		{"confirm: budget, all over", limit1s(job.Confirm, 1, 2), took(1010, 1015), over(1015, StatSecondMin, job.ByBudget, job.Borderline)},
-		{"confirm: budget, tie", limit1s(job.Confirm, 1, 2), took(1500, 900), ok(900, StatMin, job.ByBudget, job.Borderline)},
+		{"confirm: quorum", limit1s(job.Confirm, 0, 0), took(1500, 990, 970),
+			ok(990, StatSecondMin, job.ByQuorum, job.Borderline)},
+		{"confirm: quorum at the last run", limit1s(job.Confirm, 0, 0), took(1500, 900, 1500, 1500, 950),
+			ok(950, StatSecondMin, job.ByQuorum, job.Borderline)},
+		{"confirm: majority in the band", limit1s(job.Confirm, 0, 0), took(1001, 1002, 1003, 1004),
+			over(1002, StatSecondMin, job.ByMajority, job.Borderline)},
+		{"confirm: majority at the upper edge of the band", limit1s(job.Confirm, 0, 0), took(1020, 1020, 1020, 1020),
+			over(1020, StatSecondMin, job.ByMajority, job.Borderline)},
+		{"confirm: majority with one within", limit1s(job.Confirm, 0, 0), took(1500, 900, 1500, 1500, 1400),
+			over(1400, StatSecondMin, job.ByMajority, job.Borderline)},
+		{"confirm: budget, over", limit1s(job.Confirm, 1, 3), took(1010, 900, 1015),
+			over(1010, StatSecondMin, job.ByBudget, job.Borderline)},
+		{"confirm: budget, all over", limit1s(job.Confirm, 1, 2), took(1010, 1015),
+			over(1015, StatSecondMin, job.ByBudget, job.Borderline)},
+		{"confirm: budget, tie", limit1s(job.Confirm, 1, 2), took(1500, 900),
+			ok(900, StatMin, job.ByBudget, job.Borderline)},
 		{"confirm: below min", limit1s(job.Confirm, 3, 5), took(900, 900), more},
 		{"confirm: below min, one over", limit1s(job.Confirm, 3, 5), took(900, 1500), elsewhere},
 		{"confirm: after four", limit1s(job.Confirm, 0, 0), took(1500, 900, 1500, 1500), elsewhere},
-		{"confirm: min reached", limit1s(job.Confirm, 3, 5), took(900, 920, 910), ok(910, StatSecondMin, job.ByQuorum, job.Stable)},
-		{"confirm: min reached, the first run does not outweigh the others", limit1s(job.Confirm, 3, 5), took(900, 1500, 1500), elsewhere},
-		{"confirm: only max given", limit1s(job.Confirm, 0, 2), took(900), ok(900, StatSingle, job.ByFirst, job.OneRun)},
-		{"confirm: max below min", limit1s(job.Confirm, 2, 1), took(900, 930), ok(915, StatMedian, job.ByFixed, job.Stable)},
-		{"confirm is the default", limit1s("", 0, 0), took(1500, 1510), over(1505, StatMedian, job.ByClear, job.Stable)},
+		{"confirm: min reached", limit1s(job.Confirm, 3, 5), took(900, 920, 910),
+			ok(910, StatSecondMin, job.ByQuorum, job.Stable)},
+		{"confirm: min reached, the first run does not outweigh the others", limit1s(job.Confirm, 3, 5),
+			took(900, 1500, 1500), elsewhere},
+		{"confirm: only max given", limit1s(job.Confirm, 0, 2), took(900),
+			ok(900, StatSingle, job.ByFirst, job.OneRun)},
+		{"confirm: max below min", limit1s(job.Confirm, 2, 1), took(900, 930),
+			ok(915, StatMedian, job.ByFixed, job.Stable)},
+		{"confirm is the default", limit1s("", 0, 0), took(1500, 1510),
+			over(1505, StatMedian, job.ByClear, job.Stable)},
 
 		{"fixed: one", limit1s(job.Confirm, 1, 1), took(1100), over(1100, StatSingle, job.ByFixed, job.OneRun)},
 		{"fixed: not yet", limit1s(job.Confirm, 4, 4), took(1500, 1500, 1500), more},
-		{"fixed: median over", limit1s(job.Confirm, 4, 4), took(900, 1500, 1500, 900), over(1200, StatMedian, job.ByFixed, job.Borderline)},
-		{"fixed: median within", limit1s(job.Confirm, 3, 3), took(700, 500, 600), ok(600, StatMedian, job.ByFixed, job.Noisy)},
-		{"fixed: more runs than asked for", limit1s(job.Confirm, 2, 2), took(500, 500, 500), ok(500, StatMedian, job.ByFixed, job.Stable)},
+		{"fixed: median over", limit1s(job.Confirm, 4, 4), took(900, 1500, 1500, 900),
+			over(1200, StatMedian, job.ByFixed, job.Borderline)},
+		{"fixed: median within", limit1s(job.Confirm, 3, 3), took(700, 500, 600),
+			ok(600, StatMedian, job.ByFixed, job.Noisy)},
+		{"fixed: more runs than asked for", limit1s(job.Confirm, 2, 2), took(500, 500, 500),
+			ok(500, StatMedian, job.ByFixed, job.Stable)},
 
 		{"single: within", limit1s(job.Single, 0, 0), took(900), ok(900, StatSingle, job.ByFirst, job.OneRun)},
 		{"single: over", limit1s(job.Single, 0, 0), took(1001), over(1001, StatSingle, job.ByFirst, job.Borderline)},
-		{"single: a fixed number", limit1s(job.Single, 3, 3), took(900, 900, 900), ok(900, StatMedian, job.ByFixed, job.Stable)},
-		{"single: a range stops at min", limit1s(job.Single, 2, 5), took(1500, 1500), over(1500, StatMedian, job.ByFixed, job.Stable)},
+		{"single: a fixed number", limit1s(job.Single, 3, 3), took(900, 900, 900),
+			ok(900, StatMedian, job.ByFixed, job.Stable)},
+		{"single: a range stops at min", limit1s(job.Single, 2, 5), took(1500, 1500),
+			over(1500, StatMedian, job.ByFixed, job.Stable)},
 
 		{"min: first", limit1s(job.Minimum, 0, 0), took(900), ok(900, StatMin, job.ByFirst, job.OneRun)},
 		{"min: one over", limit1s(job.Minimum, 0, 0), took(1500), quiet},
 		{"min: two over", limit1s(job.Minimum, 0, 0), took(1500, 1500), elsewhere},
 		{"min: second", limit1s(job.Minimum, 0, 0), took(1500, 900), ok(900, StatMin, job.ByQuorum, job.Borderline)},
-		{"min: never", limit1s(job.Minimum, 0, 0), took(1510, 1500, 1520), over(1500, StatMin, job.ByBudget, job.Stable)},
+		{"min: never", limit1s(job.Minimum, 0, 0), took(1510, 1500, 1520),
+			over(1500, StatMin, job.ByBudget, job.Stable)},
 		{"min: below min", limit1s(job.Minimum, 2, 4), took(900), more},
 		{"min: fixed", limit1s(job.Minimum, 2, 2), took(1500, 900), ok(900, StatMin, job.ByFixed, job.Borderline)},
 
-		{"noise: 10 ms are not noise", limit1s(job.Confirm, 2, 2), took(1, 11), ok(6, StatMedian, job.ByFixed, job.Stable)},
-		{"noise: 5 % are not noise", limit1s(job.Confirm, 2, 2), took(400, 420), ok(410, StatMedian, job.ByFixed, job.Stable)},
-		{"noise: both", limit1s(job.Confirm, 2, 2), took(400, 421), ok(410, StatMedian, job.ByFixed, job.Noisy).plus(500 * time.Microsecond)},
-		{"no limit", Rule{Guard: Guard{Ratio: 0.02, Floor: 5 * ms}, Min: 2, Max: 2}, took(400, 410), ok(405, StatMedian, job.ByFixed, job.Stable)},
-		{"guard has a floor", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(105, 105), elsewhere},
-		{"beyond the floor", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(106, 106), over(106, StatMedian, job.ByClear, job.Stable)},
-		{"no guard", Rule{Limit: 100 * ms, Guard: Guard{Ratio: math.NaN(), Floor: -1}}, took(101, 101), over(101, StatMedian, job.ByClear, job.Stable)},
+		{"noise: 10 ms are not noise", limit1s(job.Confirm, 2, 2), took(1, 11),
+			ok(6, StatMedian, job.ByFixed, job.Stable)},
+		{"noise: 5 % are not noise", limit1s(job.Confirm, 2, 2), took(400, 420),
+			ok(410, StatMedian, job.ByFixed, job.Stable)},
+		{"noise: both", limit1s(job.Confirm, 2, 2), took(400, 421),
+			ok(410, StatMedian, job.ByFixed, job.Noisy).plus(500 * time.Microsecond)},
+		{"no limit", Rule{Guard: Guard{Ratio: 0.02, Floor: 5 * ms}, Min: 2, Max: 2}, took(400, 410),
+			ok(405, StatMedian, job.ByFixed, job.Stable)},
+		{"guard has a floor", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(105, 105),
+			elsewhere},
+		{"beyond the floor", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(106, 106),
+			over(106, StatMedian, job.ByClear, job.Stable)},
+		{"no guard", Rule{Limit: 100 * ms, Guard: Guard{Ratio: math.NaN(), Floor: -1}}, took(101, 101),
+			over(101, StatMedian, job.ByClear, job.Stable)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -191,7 +234,7 @@ func (d Decision) plus(x time.Duration) Decision {
 }
 
 // TestDecideAgrees holds decisions over random rules and times against what
-// must be true of every one: the value told is the statistic told, and it lies
+// must be true of every one: the value is that of the statistic, and it is
 // on the side of the limit that was decided for; deciding ends at the maximum.
 func TestDecideAgrees(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
@@ -201,7 +244,8 @@ func TestDecideAgrees(t *testing.T) {
 		runs := max(5, rule.Min, rule.Max)
 		clean := make([]Run, r.IntN(runs+1))
 		for i := range clean {
-			clean[i] = Run{CPUTime: max(rule.Limit, 40) + time.Duration(r.IntN(61)-30), Explained: time.Duration(r.IntN(10))}
+			clean[i] = Run{CPUTime: max(rule.Limit, 40) + time.Duration(r.IntN(61)-30),
+				Explained: time.Duration(r.IntN(10))}
 		}
 
 		d := rule.Decide(clean)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/host/settings"
 	"judged/internal/testkit"
 )
 
@@ -66,13 +67,13 @@ func runRemedies(tools string) error {
 	names := strings.NewReplacer("{R}", "3", "{RW}", "3", "{H}", "0-2", "{HM}", "7", "{W}", "1", "{P}", "isolated")
 	var faults []error
 	ran := 0
-	for _, c := range slices.Concat(allChecks(), probeChecks()) {
-		for _, command := range c.explainFix().render(c.id, names).Runtime {
+	for _, c := range slices.Concat(settings.All(), settings.Probes()) {
+		for _, command := range explainFix(c).render(c, names).Runtime {
 			if strings.HasPrefix(command, "#") {
 				continue
 			}
 			ran++
-			faults = append(faults, runRemedy(c.id, command, tools))
+			faults = append(faults, runRemedy(c.ID, command, tools))
 		}
 	}
 	if ran < 60 {

@@ -14,17 +14,17 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// hands are what turns knobs; the eyes are a hostfs.FS.
-type hands interface {
+// writer changes the host; hostfs.FS reads it.
+type writer interface {
 	Write(path, value string) error
 	SetAffinity(thread string, cpus cpuset.Set) error
-	MakeGroup(path string) error            // no error if it is there
-	RemoveGroup(path string) error          // no error if it is not there
+	MakeGroup(path string) error            // no error if it exists
+	RemoveGroup(path string) error          // no error if it does not exist
 	SwapOn(file string, priority int) error // below 0: the kernel's choice
 	SwapOff(file string) error              // fs.ErrNotExist if it is not on
 }
 
-// live are the hands on this machine.
+// live changes this machine.
 type live struct{ hostfs.FS }
 
 func (l live) SetAffinity(thread string, cpus cpuset.Set) error {
@@ -51,7 +51,7 @@ func (l live) RemoveGroup(group string) error {
 }
 
 func (l live) SwapOn(file string, priority int) error {
-	f, err := holdArea(l.Path(file))
+	f, err := openArea(l.Path(file))
 	if err != nil {
 		return err
 	}
@@ -60,9 +60,9 @@ func (l live) SwapOn(file string, priority int) error {
 
 // SwapOff takes only what SwapOn would take back.
 func (l live) SwapOff(file string) error {
-	f, err := holdArea(l.Path(file))
+	f, err := openArea(l.Path(file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("it cannot be found: it was removed while in use, or is in another mount namespace")
+		return errors.New("cannot find it: it was removed while in use, or is in another mount namespace")
 	}
 	if err != nil {
 		return err
@@ -74,16 +74,16 @@ func (l live) SwapOff(file string) error {
 	return errors.Join(err, f.Close())
 }
 
-// holdArea takes hold of what a swap area lies on, whatever becomes of its name then. Pages of the kernel
-// and of every program go there, so it must be root's alone, whoever wrote the journal.
-func holdArea(file string) (*os.File, error) {
+// openArea opens what a swap area lies on, so that a later change of its name does not matter. Pages of the kernel and
+// of every program go there, so only root may have access, whoever wrote the journal.
+func openArea(file string) (*os.File, error) {
 	f, err := linux.OpenPath(file)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = rootsAlone(info)
+		err = checkRootOnly(info)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -94,8 +94,8 @@ func holdArea(file string) (*os.File, error) {
 // loopMajor is the number of loop devices (Documentation/admin-guide/devices.txt).
 const loopMajor = 7
 
-// rootsAlone is as strict as swapon(8) is with warnings: a device has a group that may read every disk.
-func rootsAlone(info fs.FileInfo) error {
+// checkRootOnly refuses what swapon(8) only warns about: a device has a group that may read every disk.
+func checkRootOnly(info fs.FileInfo) error {
 	open := fs.FileMode(0o077)
 	switch info.Mode().Type() {
 	case 0:
@@ -107,30 +107,30 @@ func rootsAlone(info fs.FileInfo) error {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	switch perm := info.Mode().Perm(); {
 	case !ok || owner.Uid != 0:
-		return errors.New("it is not root's, and its owner could read and change what the kernel puts there")
+		return errors.New("root does not own it, and its owner could read and change what the kernel puts there")
 	case info.Mode().Type() == fs.ModeDevice && owner.Rdev>>8&0xfff == loopMajor:
-		return errors.New("it is a loop device, and the file behind it could be anybody's")
+		return errors.New("it is a loop device, and anybody could own the file behind it")
 	case perm&open != 0:
-		return fmt.Errorf("others than root may use it (mode %04o); say chmod %04o first", perm, perm&^open)
+		return fmt.Errorf("other users may access it (mode %04o); run chmod %04o first", perm, perm&^open)
 	}
 	return nil
 }
 
-// turn writes one value and reads back what the kernel made of it.
-func (t *tuner) turn(e entry, to string) (now string, err error) {
+// set writes one value and reads back what the kernel turned it into.
+func (t *tuner) set(e entry, to string) (now string, err error) {
 	switch e.Kind {
 	case affinity:
 		cpus, perr := cpuset.Parse(to)
 		if perr != nil {
 			return "", perr
 		}
-		err = t.hands.SetAffinity(e.Path, cpus)
+		err = t.writer.SetAffinity(e.Path, cpus)
 	case partition:
 		err = t.setPartition(e.Path, to)
 	case area:
 		err = t.setArea(e.Path, to)
 	default:
-		err = t.hands.Write(e.Path, to)
+		err = t.writer.Write(e.Path, to)
 	}
 	now, rerr := value(t.o.FS, e)
 	return now, errors.Join(err, rerr)

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"judged/internal/host/proc"
 )
 
-// A thread that is started while tune is in force inherits the CPUs of whoever starts it: the children of a shell, and
-// the services of a systemd, that tune moved. The journal names none of them, so restore looks for them by their CPUs.
+// A thread that is started while tune is in force inherits the CPUs of its parent: a child of a shell, or a service of a
+// systemd, that tune moved. The journal does not name it, so restore finds it by its CPUs.
 
-// keptThread had the CPUs that tune gives already before tune gave them to anybody: they are its own.
+// keptThread had its CPUs before tune gave the same ones to any thread.
 type keptThread struct {
 	Path  string `json:"path"`
 	Start string `json:"start"`
@@ -18,16 +20,15 @@ type keptThread struct {
 
 func (k keptThread) place() place { return place{affinity, k.Path, k.Start} }
 
-// movesThreads reports whether the entry is a thread that tune moved by itself; those of the partition are threads that
-// the kernel moves.
+// movesThreads reports whether the entry is a thread that tune moved; those of the partition are moved by the kernel.
 func (e entry) movesThreads() bool { return e.Kind == affinity && !e.witness() }
 
-// keep notes who has the CPUs already that these changes give. Whoever has CPUs that were given earlier may have them
-// from tune.
-func (j *journal) keep(all []thread, changes []change) {
+// keep notes the threads that already have the CPUs that these changes give. A thread with CPUs that an earlier apply gave
+// may have inherited them.
+func (j *journal) keep(all []proc.Thread, changes []change) {
 	given, changed := map[string]bool{}, map[place]bool{}
 	for _, c := range changes {
-		given[c.to()] = true
+		given[c.wanted()] = true
 		changed[c.place()] = true
 	}
 	for _, e := range j.Entries {
@@ -36,22 +37,22 @@ func (j *journal) keep(all []thread, changes []change) {
 		}
 	}
 	for _, t := range all {
-		k := keptThread{t.dir, t.start}
-		if given[t.allowed.String()] && !changed[k.place()] && j.at(k.place()) == nil && !slices.Contains(j.Kept, k) {
+		k := keptThread{t.Dir, t.Start}
+		if given[t.Allowed.String()] && !changed[k.place()] && j.at(k.place()) == nil && !slices.Contains(j.Kept, k) {
 			j.Kept = append(j.Kept, k)
 		}
 	}
 }
 
-// newcomers finds threads that have their CPUs from tune although the journal did not name them.
-type newcomers struct {
-	moved map[place]entry // what the journal had before anything was restored
+// inheritors finds threads that have their CPUs from tune although the journal does not name them.
+type inheritors struct {
+	moved map[place]entry // the journal before anything was restored
 	kept  map[place]bool
 	tried map[place]bool
 }
 
-func (j *journal) newcomers(only []string) *newcomers {
-	n := &newcomers{moved: map[place]entry{}, kept: map[place]bool{}, tried: map[place]bool{}}
+func (j *journal) inheritors(only []string) *inheritors {
+	n := &inheritors{moved: map[place]entry{}, kept: map[place]bool{}, tried: map[place]bool{}}
 	for _, e := range j.Entries {
 		if e.movesThreads() && (len(only) == 0 || slices.Contains(only, e.Setting)) {
 			n.moved[e.place()] = e
@@ -63,9 +64,9 @@ func (j *journal) newcomers(only []string) *newcomers {
 	return n
 }
 
-// trace gives changes of newcomers the old values that they would have without tune, where those are known: tune is
-// applied again, for other CPUs.
-func (n *newcomers) trace(all []thread, changes []change) {
+// trace gives changes of inheritors the old values that they would have without tune, where those are known, when tune is
+// applied again for other CPUs.
+func (n *inheritors) trace(all []proc.Thread, changes []change) {
 	olds := map[place]string{}
 	for _, c := range n.find(all) {
 		if c.unknown == "" {
@@ -79,17 +80,21 @@ func (n *newcomers) trace(all []thread, changes []change) {
 	}
 }
 
-// restoreRounds bounds how often newcomers are looked for: a thread may start another while it is moved itself.
+// restoreRounds bounds the searches: a thread may start another one while it is moved itself.
 const restoreRounds = 8
 
-// restoreNewcomers gives newcomers the CPUs that they would have without tune. Those that cannot be moved join the
-// journal.
-func (t *tuner) restoreNewcomers(ctx context.Context, n *newcomers, j *journal, byKnob map[string][]Value) error {
+// restoreInheritors gives inheritors the CPUs that they would have without tune. Those that cannot be moved are added to
+// the journal.
+func (t *tuner) restoreInheritors(ctx context.Context, n *inheritors, j *journal, byKnob map[string][]Value) error {
 	if len(n.moved) == 0 {
 		return nil
 	}
 	for range restoreRounds {
-		found := n.find(scanThreads(t.o.FS))
+		threads, err := proc.Threads(ctx, t.o.FS)
+		if err != nil {
+			return err
+		}
+		found := n.find(threads)
 		if len(found) == 0 {
 			break
 		}
@@ -113,23 +118,23 @@ func (t *tuner) restoreNewcomers(ctx context.Context, n *newcomers, j *journal, 
 	return nil
 }
 
-// newcomer is one with what it would have.
-type newcomer struct {
+// inheritor is one with the CPUs that it would have without tune.
+type inheritor struct {
 	change
 	unknown string // why that cannot be known
 }
 
-func (n *newcomers) find(all []thread) []newcomer {
-	processes := map[int]thread{}
+func (n *inheritors) find(all []proc.Thread) []inheritor {
+	processes := map[int]proc.Thread{}
 	for _, t := range all {
-		if !strings.Contains(t.dir, "/task/") {
-			processes[t.pid] = t
+		if !strings.Contains(t.Dir, "/task/") {
+			processes[t.PID] = t
 		}
 	}
-	var found []newcomer
+	var found []inheritor
 	for _, t := range all {
-		p, mask := place{affinity, t.dir, t.start}, t.allowed.String()
-		if _, journaled := n.moved[p]; journaled || n.kept[p] || n.tried[p] || t.ours || t.whyFixed() != "" || !n.gave(mask) {
+		p, mask := place{affinity, t.Dir, t.Start}, t.Allowed.String()
+		if _, journaled := n.moved[p]; journaled || n.kept[p] || n.tried[p] || t.Ours || whyFixed(t) != "" || !n.gave(mask) {
 			continue
 		}
 		n.tried[p] = true
@@ -137,7 +142,7 @@ func (n *newcomers) find(all []thread) []newcomer {
 		if own {
 			continue
 		}
-		c := newcomer{}
+		c := inheritor{}
 		switch olds := n.olds(mask); {
 		case origin != nil:
 			c.entry = *origin
@@ -150,16 +155,16 @@ func (n *newcomers) find(all []thread) []newcomer {
 				were = append(were, e.Old)
 			}
 			c.unknown = fmt.Sprintf("started while tuned, and tune gave its CPUs to tasks that had %s; set them with taskset -pc CPUS %d",
-				strings.Join(were, " and to tasks that had "), t.pid)
+				strings.Join(were, " and to tasks that had "), t.PID)
 		}
-		c.entry = entry{Setting: c.Setting, Kind: affinity, Path: t.dir, Start: t.start, Old: c.Old, Ours: []string{mask}}
-		c.from, c.name = mask, t.name
+		c.entry = entry{Setting: c.Setting, Kind: affinity, Path: t.Dir, Start: t.Start, Old: c.Old, Ours: []string{mask}}
+		c.from, c.name = mask, t.Name
 		found = append(found, c)
 	}
 	return found
 }
 
-func (n *newcomers) gave(mask string) bool {
+func (n *inheritors) gave(mask string) bool {
 	for _, e := range n.moved {
 		if e.wanted() == mask {
 			return true
@@ -169,29 +174,29 @@ func (n *newcomers) gave(mask string) bool {
 }
 
 // origin is the nearest ancestor that tune gave the same CPUs, the thread's own process first; own is true if a nearer
-// one had them by itself.
-func (n *newcomers) origin(t thread, processes map[int]thread) (from *entry, own bool) {
-	mask, pid := t.allowed.String(), t.pid
-	// A number that is given again while they are read could close a circle.
+// one had them before tune.
+func (n *inheritors) origin(t proc.Thread, processes map[int]proc.Thread) (from *entry, own bool) {
+	mask, pid := t.Allowed.String(), t.PID
+	// A pid that is reused during the scan could close a circle.
 	for range len(processes) + 1 {
 		ancestor, ok := processes[pid]
 		if !ok {
 			return nil, false
 		}
-		p := place{affinity, ancestor.dir, ancestor.start}
+		p := place{affinity, ancestor.Dir, ancestor.Start}
 		if e, ok := n.moved[p]; ok && e.wanted() == mask {
 			return &e, false
 		}
 		if n.kept[p] {
 			return nil, true
 		}
-		pid = ancestor.ppid
+		pid = ancestor.PPID
 	}
 	return nil, false
 }
 
 // olds are entries that were given the mask, one for each old value.
-func (n *newcomers) olds(mask string) []entry {
+func (n *inheritors) olds(mask string) []entry {
 	var all []entry
 	for _, e := range n.moved {
 		if e.wanted() == mask && !slices.ContainsFunc(all, func(o entry) bool { return o.Old == e.Old }) {

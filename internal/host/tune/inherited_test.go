@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -23,23 +24,25 @@ const (
 
 func pidOf(t *testing.T, k *kernel, name string) int {
 	t.Helper()
-	for _, th := range scanThreads(k.fs()) {
-		if th.name == name {
-			return th.pid
+	for _, th := range k.threads() {
+		if th.Name == name {
+			return th.PID
 		}
 	}
 	t.Fatalf("no process %q", name)
 	return 0
 }
 
-// TestNewcomers starts threads while tune is in force, in every relation to those that it moved.
-func TestNewcomers(t *testing.T) {
+// TestInheritors starts threads while tune is in force, in every relation to those that it moved.
+func TestInheritors(t *testing.T) {
 	k, o := unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "7"), Only: []string{"user-tasks", "kthreads"}}
 	const given = "0-6,8-11" // systemd has these by itself
 	irqbalance, stress := pidOf(t, k, "irqbalance"), pidOf(t, k, "stress")
 	apply(t, k, o)
 	k.start("/proc/5000", irqbalance, userFlags, given, "child")
 	k.start("/proc/5001", 5000, userFlags, given, "grandchild")
+	stat := fmt.Sprintf("/proc/%d/stat", irqbalance)
+	k.put(stat, strings.Replace(k.get(stat), " 20 0 1 ", " 20 0 2 ", 1)) // threads
 	k.start(fmt.Sprintf("/proc/%d/task/5002", irqbalance), 1, userFlags, given, "thread")
 	k.start("/proc/5003", 1, userFlags, given, "of systemd")
 	k.start("/proc/5004", stress, userFlags, given, "of stress")
@@ -71,9 +74,9 @@ func TestNewcomers(t *testing.T) {
 		t.Errorf("done %v (-want +got):\n%s", r.Done, diff)
 	}
 	masks := map[string]string{}
-	for _, th := range scanThreads(k.fs()) {
-		if th.pid >= 5000 || path.Base(th.dir) == "5002" {
-			masks[path.Base(th.dir)] = th.allowed.String()
+	for _, th := range k.threads() {
+		if th.PID >= 5000 || path.Base(th.Dir) == "5002" {
+			masks[path.Base(th.Dir)] = th.Allowed.String()
 		}
 	}
 	if diff := cmp.Diff(map[string]string{"5000": "0-11", "5001": "0-11", "5002": "0-11", "5003": given, "5004": "7", "5005": given, "5006": "2", "5007": "0-11",
@@ -108,8 +111,8 @@ func TestNewServices(t *testing.T) {
 	}
 }
 
-// TestNewcomersOfTwoApplies: a thread that was started with the CPUs of one apply is moved by the next.
-func TestNewcomersOfTwoApplies(t *testing.T) {
+// TestInheritorsOfTwoApplies: a thread that was started with the CPUs of one apply is moved by the next.
+func TestInheritorsOfTwoApplies(t *testing.T) {
 	k, o := unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "7"), Only: []string{"user-tasks"}}
 	irqbalance := pidOf(t, k, "irqbalance")
 	apply(t, k, o)

@@ -1,0 +1,134 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Stat is what /proc/PID/stat says of a thread.
+type Stat struct {
+	PID, PPID int
+	Name      string
+	State     string
+	Flags     uint64
+	Threads   int
+	Start     string // in clock ticks since boot; tells apart two threads that got the same number
+	CPU       int    // where it ran last
+	RealTime  bool   // its policy is SCHED_FIFO or SCHED_RR
+}
+
+// Bits of the flags (include/linux/sched.h), stable since Linux 3.x.
+const (
+	flagKernel = 0x00200000 // PF_KTHREAD
+	flagFixed  = 0x04000000 // PF_NO_SETAFFINITY
+)
+
+// Kernel reports whether it is a kernel thread.
+func (s Stat) Kernel() bool { return s.Flags&flagKernel != 0 }
+
+// Fixed reports whether the kernel refuses to change its affinity.
+func (s Stat) Fixed() bool { return s.Flags&flagFixed != 0 }
+
+// Positions in /proc/PID/stat, counted from the state, which is field 3 of proc(5).
+const (
+	statState   = 0
+	statParent  = 1
+	statFlags   = 6
+	statThreads = 17
+	statStart   = 19
+	statCPU     = 36
+	statPolicy  = 38
+)
+
+// ParseStat parses /proc/PID/stat. The name stands in parentheses and may itself hold spaces and parentheses, so the
+// last parenthesis ends it.
+func ParseStat(text string) (Stat, error) {
+	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
+	if open < 0 || end < open {
+		return Stat{}, errors.New("parse stat: no name in parentheses")
+	}
+	f := strings.Fields(text[end+1:])
+	if len(f) <= statStart {
+		return Stat{}, fmt.Errorf("parse stat: %d fields after the name, want at least %d", len(f), statStart+1)
+	}
+	s := Stat{Name: text[open+1 : end], State: f[statState], Start: f[statStart]}
+	var policy uint64
+	for _, n := range []struct {
+		text string
+		set  func(uint64)
+	}{
+		{strings.TrimSpace(text[:open]), func(n uint64) { s.PID = int(n) }},
+		{f[statParent], func(n uint64) { s.PPID = int(n) }},
+		{f[statFlags], func(n uint64) { s.Flags = n }},
+		{f[statThreads], func(n uint64) { s.Threads = int(n) }},
+		{field(f, statCPU), func(n uint64) { s.CPU = int(n) }},
+		{field(f, statPolicy), func(n uint64) { policy = n }},
+	} {
+		number, err := strconv.ParseUint(n.text, 10, 63)
+		if err != nil {
+			return Stat{}, fmt.Errorf("parse stat: invalid number %q", n.text)
+		}
+		n.set(number)
+	}
+	s.RealTime = policy == 1 || policy == 2 // SCHED_FIFO, SCHED_RR
+	return s, nil
+}
+
+// field is "0" where a captured or older file ends earlier.
+func field(f []string, i int) string {
+	if i < len(f) {
+		return f[i]
+	}
+	return "0"
+}
+
+// RedactStat zeroes the fields of /proc/PID/stat that nobody needs to examine a host. Some of the others are addresses
+// of the program.
+func RedactStat(text string) string {
+	end := strings.LastIndexByte(text, ')')
+	if end < 0 {
+		return text
+	}
+	f := strings.Fields(text[end+1:])
+	for i := range f {
+		if !slices.Contains([]int{statState, statParent, statFlags, statThreads, statCPU, statPolicy}, i) {
+			f[i] = "0"
+		}
+	}
+	return text[:end+1] + " " + strings.Join(f, " ") + "\n"
+}
+
+// StatusField finds a line of /proc/PID/status; "" if there is none.
+func StatusField(status, key string) string {
+	for line := range strings.Lines(status) {
+		if value, ok := strings.CutPrefix(line, key+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// Limit finds a line of /proc/PID/limits, whose name is padded with blanks.
+func Limit(limits, name string) (soft, hard string, ok bool) {
+	for line := range strings.Lines(limits) {
+		if rest, found := strings.CutPrefix(line, name+" "); found {
+			if f := strings.Fields(rest); len(f) >= 2 {
+				return f[0], f[1], true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// Variable finds one variable in /proc/PID/environ. The others may be secrets.
+func Variable(environ, name string) string {
+	for e := range strings.SplitSeq(environ, "\x00") {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(e), name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

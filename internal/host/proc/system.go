@@ -1,0 +1,60 @@
+package proc
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"slices"
+	"strings"
+
+	"judged/internal/host/hostfs"
+)
+
+// CPUInfo is the value of a key for the first processor in /proc/cpuinfo, or for the machine; "" if there is none.
+func CPUInfo(cpuinfo, key string) string {
+	for line := range strings.Lines(cpuinfo) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == key {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// Flags are the features of the first processor in /proc/cpuinfo, and whether they are those of x86.
+func Flags(cpuinfo string) (flags []string, x86 bool) {
+	if flags = strings.Fields(CPUInfo(cpuinfo, "flags")); len(flags) > 0 {
+		return flags, true
+	}
+	return strings.Fields(CPUInfo(cpuinfo, "Features")), false // ARM
+}
+
+// HasFlag reports whether the first processor in /proc/cpuinfo has a feature.
+func HasFlag(cpuinfo, flag string) bool {
+	flags, _ := Flags(cpuinfo)
+	return slices.Contains(flags, flag)
+}
+
+// KernelConfig returns the configuration that the running kernel was built with; "" if the host does not show it.
+func KernelConfig(h hostfs.FS, release string) string {
+	if b, err := h.ReadFile("/proc/config.gz"); err == nil {
+		if text, err := gunzip(b); err == nil {
+			return text
+		}
+	}
+	for _, p := range []string{"/boot/config-" + release, "/lib/modules/" + release + "/config"} {
+		if text, err := h.Read(p); err == nil {
+			return text
+		}
+	}
+	return ""
+}
+
+// gunzip bounds what it unpacks: the largest configuration is below 400 KiB.
+func gunzip(b []byte) (string, error) {
+	r, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(r, 4<<20))
+	return string(text), err
+}

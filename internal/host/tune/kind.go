@@ -1,0 +1,88 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"judged/internal/host/hostfs"
+	"judged/internal/host/settings"
+)
+
+// The kinds of places that are no plain file.
+const (
+	controller settings.Kind = "controller" // whether cpuset is enabled for child groups: "+cpuset" or "-cpuset", as it is written
+	partition  settings.Kind = "partition"  // a group that is created, with its type and CPUs; "" where there is none
+	affinity   settings.Kind = "affinity"   // the CPUs of a thread, set by a system call
+	area       settings.Kind = "area"       // of swap: "on, priority 5", "on" where the kernel chose it, or "off"; set by system calls
+)
+
+func kinds() []settings.Kind {
+	return []settings.Kind{settings.Word, settings.Token, settings.List, settings.Mask, controller, partition, affinity, area}
+}
+
+// value is what the kernel reads at the place of an entry.
+func value(h hostfs.FS, e entry) (string, error) {
+	switch e.Kind {
+	case affinity:
+		return readAffinity(h, e)
+	case partition:
+		return readPartition(h, e.Path)
+	case area:
+		return readArea(h, e.Path)
+	}
+	text, err := h.Read(e.Path)
+	if err != nil {
+		return "", err
+	}
+	if e.Kind == controller {
+		if slices.Contains(strings.Fields(text), "cpuset") {
+			return "+cpuset", nil
+		}
+		return "-cpuset", nil
+	}
+	meaning, err := e.Kind.Meaning(text)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", e.Path, err)
+	}
+	return meaning, nil
+}
+
+// checkValue reports whether a value can have been read at a place of the kind.
+func checkValue(k settings.Kind, value string) error {
+	if len(value) > maxValueBytes || strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return fmt.Errorf("%.40q is too long or holds unprintable characters", value)
+	}
+	switch k {
+	case settings.List, settings.Mask, affinity:
+		_, err := k.Set(value)
+		return err
+	case settings.Token:
+		if value == "" || strings.ContainsAny(value, " []") {
+			return fmt.Errorf("%q is not one word", value)
+		}
+	case controller:
+		if value != "+cpuset" && value != "-cpuset" {
+			return fmt.Errorf("%q is neither +cpuset nor -cpuset", value)
+		}
+	case partition:
+		word, _, _ := strings.Cut(value, " ")
+		if !slices.Contains([]string{"", "member", "root", "isolated"}, word) {
+			return fmt.Errorf("invalid partition type %q", value)
+		}
+	case area:
+		_, _, err := parseArea(value)
+		return err
+	}
+	return nil
+}
+
+// cause is an error without the path, which the report shows next to it.
+func cause(err error) string {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,288 @@
+package dispatch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/measure"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
+	"judged/internal/jobs"
+	"judged/internal/timing/stats"
+)
+
+const heartbeat = 5 * time.Second
+
+// world is everything around a Dispatcher, faked, in a bubble of synctest: time
+// passes only while everybody sleeps. What it is asked for is noted with the
+// second in which it was.
+type world struct {
+	*testing.T
+	d     *Dispatcher
+	pool  *slots.Pool
+	log   bytes.Buffer
+	begin time.Time
+
+	mu     sync.Mutex // guards calls and the lists
+	calls  []string
+	works  []jobs.Work        // that Take returns, in order
+	fails  map[string][]error // by method of Source: of the next calls
+	onTake func()
+
+	lost  map[string]chan error // by job: what Lost returns
+	unfit error                 // of Admit
+	judge func(ctx context.Context, decided func(job.TestReport)) (job.Report, error)
+	done  []job.Report // of JobDone
+}
+
+var (
+	first  = slots.Slot{CPUs: cpuset.New(0), Node: 1}
+	second = slots.Slot{CPUs: cpuset.New(1), Node: 1}
+)
+
+// bubble runs f with a Dispatcher on some slots.
+func bubble(t *testing.T, planned []slots.Slot, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, begin: time.Now(), fails: map[string][]error{}, lost: map[string]chan error{}}
+		w.judge = func(context.Context, func(job.TestReport)) (job.Report, error) {
+			return job.Report{Verdict: job.Accepted}, nil
+		}
+		w.pool = slots.NewPool(planned, time.Now)
+		text := slog.NewTextHandler(&w.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}})
+		w.d = New(Options{Engine: w, Health: w, Pool: w.pool, Source: w, Want: jobs.Want{Pool: "pool"}, Observer: w,
+			BlobPath:  func(digest string) (string, error) { return "/blobs/" + digest, w.fail("blob") },
+			Doctor:    func() doctor.Report { return doctor.Report{Ready: true} },
+			Heartbeat: heartbeat, Log: slog.New(text)})
+		f(w)
+	})
+}
+
+// work makes a job that Take returns.
+func (w *world) work(id string, change func(*jobs.Work)) {
+	now := time.Now()
+	x := jobs.Work{Lease: jobs.Lease{ID: id, Attempt: 1},
+		Report: job.Report{CreatedAt: now, StartedAt: now, Attempt: 1, Priority: job.Contest},
+		Job:    job.Job{Program: job.File{Blob: id}, Checker: &job.Checker{Kind: "tokens"}, Tests: make([]job.Test, 3)}}
+	if change != nil {
+		change(&x)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.works = append(w.works, x)
+	w.lost[id] = make(chan error, 1)
+}
+
+// run dispatches until drain; abort ends all at once.
+func (w *world) run() (drain, abort func()) {
+	ctx, stop := context.WithCancel(w.Context())
+	hard, kill := context.WithCancel(w.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); w.d.Run(ctx, hard) }()
+	drain = func() { stop(); <-ended }
+	abort = func() { kill(); drain() }
+	w.Cleanup(abort)
+	synctest.Wait()
+	return drain, abort
+}
+
+// pass lets time pass.
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (w *world) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, fmt.Sprintf("%g ", time.Since(w.begin).Seconds())+fmt.Sprintf(format, args...))
+}
+
+// saw checks what was asked for since the last call.
+func (w *world) saw(want ...string) {
+	w.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if diff := cmp.Diff(strings.Join(want, "\n"), strings.Join(w.calls, "\n")); diff != "" {
+		w.Errorf("calls (-want +got):\n%s", diff)
+	}
+	w.calls = nil
+}
+
+// logged checks the log since the last call.
+func (w *world) logged(want ...string) {
+	w.Helper()
+	got := strings.TrimSpace(w.log.String())
+	w.log.Reset()
+	if diff := cmp.Diff(strings.Join(want, "\n"), got); diff != "" {
+		w.Errorf("log (-want +got):\n%s", diff)
+	}
+}
+
+// idle checks that no slot is leased.
+func (w *world) idle() {
+	w.Helper()
+	for _, s := range w.pool.Snapshot() {
+		if s.State != slots.Idle {
+			w.Errorf("slot %s is left %s", s.CPUs, s.State)
+		}
+	}
+}
+
+// fail returns the next error of a method.
+func (w *world) fail(method string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.fails[method]) == 0 {
+		return nil
+	}
+	err := w.fails[method][0]
+	w.fails[method] = w.fails[method][1:]
+	return err
+}
+
+// waiting is how many jobs nobody has taken.
+func (w *world) waiting() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.works)
+}
+
+// reports are those that JobDone has received.
+func (w *world) reports() []job.Report {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.done)
+}
+
+// failNext has the next calls of a method fail.
+func (w *world) failNext(method string, errs ...error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fails[method] = append(w.fails[method], errs...)
+}
+
+var errAway = fmt.Errorf("connection refused: %w", jobs.ErrUnavailable)
+
+// The Source.
+
+func (w *world) Take(ctx context.Context, want jobs.Want) (jobs.Work, error) {
+	if err := w.fail("take"); err != nil {
+		return jobs.Work{}, err
+	}
+	for {
+		w.mu.Lock()
+		if len(w.works) > 0 {
+			x := w.works[0]
+			w.works = w.works[1:]
+			w.mu.Unlock()
+			w.note("take %s for %s of %s", x.ID, want.CPUs, want.Pool)
+			if w.onTake != nil {
+				w.onTake()
+			}
+			return x, nil
+		}
+		w.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return jobs.Work{}, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func (w *world) Extend(_ context.Context, l jobs.Lease) (time.Time, error) {
+	w.note("extend %s", l.ID)
+	return time.Time{}, w.fail("extend")
+}
+
+func (w *world) Lost(ctx context.Context, l jobs.Lease) error {
+	if err := w.fail("lost"); err != nil {
+		w.note("lost %s: %v", l.ID, err)
+		return err
+	}
+	select {
+	case err := <-w.lost[l.ID]:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (w *world) Emit(l jobs.Lease, n int, t job.TestReport) error {
+	w.note("emit %s %d %s", l.ID, n, t.Verdict)
+	return w.fail("emit")
+}
+
+func (w *world) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+	w.note("finish %s %s on %s %v", l.ID, rep.Verdict, rep.Host.Name, rep.Host.Doctor.Ready)
+	return errors.Join(ctx.Err(), w.fail("finish"))
+}
+
+func (w *world) Return(ctx context.Context, l jobs.Lease, delay time.Duration, excused bool) error {
+	w.note("return %s for %v, excused %v", l.ID, delay, excused)
+	return errors.Join(ctx.Err(), w.fail("return"))
+}
+
+// The Engine.
+
+func (w *world) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(job.TestReport)) (job.Report,
+	error) {
+	w.note("judge %s on %s", t.Files[0].Path, s.CPUs)
+	return w.judge(ctx, decided)
+}
+
+func (w *world) Worker(slots.Slot) *measure.Worker { return nil }
+
+func (w *world) Tidy(s slots.Slot) { w.note("tidy %s", s.CPUs) }
+
+func (w *world) Host(cpus cpuset.Set, r doctor.Report) job.Host {
+	return job.Host{Name: "host " + cpus.String(), Doctor: &job.DoctorHost{Ready: r.Ready}}
+}
+
+// Health.
+
+func (w *world) Admit(s slots.Slot) (func(), error) {
+	if w.unfit != nil {
+		return nil, w.unfit
+	}
+	return func() { w.note("leave %s", s.CPUs) }, nil
+}
+
+func (w *world) Observe(r *job.Report) { w.note("observe %s", r.Verdict) }
+
+func (w *world) Borrow(ctx context.Context, lease *slots.Lease, p stats.Placement) (*slots.Lease, error) {
+	return lease.Borrow(ctx, slots.Wish{OtherCore: p.OtherCore}, time.Second)
+}
+
+func (w *world) Deviation(_ context.Context, s slots.Slot) float64 { return 0.5 + float64(s.CPUs[0]) }
+
+// The Observer.
+
+func (w *world) JobDone(r *job.Report, wait time.Duration) {
+	w.mu.Lock()
+	w.done = append(w.done, *r)
+	w.mu.Unlock()
+	w.note("done %s %s %s %s, waited %v", r.ID, r.State, r.Verdict, r.Priority, wait)
+}
+
+func (w *world) AttemptDone(o Outcome) { w.note("attempt %s", o) }

@@ -1,0 +1,508 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/host/slots"
+	"judged/internal/jobs"
+	"judged/internal/timing/stats"
+)
+
+var one = []slots.Slot{first}
+
+// lasting is a run that ends with a verdict, or with its context.
+func lasting(d time.Duration) func(context.Context, func(job.TestReport)) (job.Report, error) {
+	return func(ctx context.Context, _ func(job.TestReport)) (job.Report, error) {
+		rest(ctx, d)
+		return job.Report{Verdict: job.Accepted}, ctx.Err()
+	}
+}
+
+// failing is a run that fails.
+func failing(err error) func(context.Context, func(job.TestReport)) (job.Report, error) {
+	return func(context.Context, func(job.TestReport)) (job.Report, error) {
+		return job.Report{Verdict: job.WrongAnswer}, err
+	}
+}
+
+// TestLifeOfAJob: every step, in order. The slot is free before the report is
+// stored, and no lease is extended afterwards.
+func TestLifeOfAJob(t *testing.T) {
+	bubble(t, one, func(w *world) {
+		w.work("a", func(x *jobs.Work) { x.Report.StartedAt = x.Report.CreatedAt.Add(time.Minute) })
+		w.judge = lasting(9 * time.Second)
+		w.run()
+		w.pass(time.Minute)
+		w.saw("0 take a for 0 of pool", "0 judge /blobs/a on 0", "5 extend a", "9 finish a AC on host 0 true",
+			"9 observe AC",
+			"9 done a done AC contest, waited 1m0s", "9 tidy 0", "9 attempt done", "9 leave 0")
+		w.idle()
+		w.logged()
+	})
+}
+
+// TestNextJobNeedNotWait: until the report of the last one is stored.
+func TestNextJobNeedNotWait(t *testing.T) {
+	bubble(t, one, func(w *world) {
+		w.work("a", nil)
+		w.work("b", nil)
+		w.failNext("finish", errAway)
+		w.run()
+		w.pass(500 * time.Millisecond)
+		w.saw("0 take a for 0 of pool", "0 judge /blobs/a on 0", "0 finish a AC on host 0 true",
+			"0 take b for 0 of pool",
+			"0 judge /blobs/b on 0", "0 finish b AC on host 0 true", "0 observe AC",
+			"0 done b done AC contest, waited 0s", "0 tidy 0",
+			"0 attempt done", "0 leave 0")
+	})
+}
+
+// TestEmit: every test but the one that the report follows at once.
+func TestEmit(t *testing.T) {
+	for name, tt := range map[string]struct {
+		stop     job.Stop
+		verdicts []job.Verdict
+		want     []string
+	}{
+		"all pass": {job.StopFirstFailure, []job.Verdict{job.Accepted, job.Accepted, job.Accepted},
+			[]string{"0 emit a 1 AC", "0 emit a 2 AC"}},
+		"the second fails": {job.StopFirstFailure, []job.Verdict{job.Accepted, job.WrongAnswer},
+			[]string{"0 emit a 1 AC"}},
+		"all are run": {job.StopNever, []job.Verdict{job.WrongAnswer, job.WrongAnswer, job.WrongAnswer},
+			[]string{"0 emit a 1 WA", "0 emit a 2 WA"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, one, func(w *world) {
+				w.work("a", func(x *jobs.Work) { x.Job.Stop = tt.stop })
+				w.judge = func(_ context.Context, decided func(job.TestReport)) (job.Report, error) {
+					for _, v := range tt.verdicts {
+						decided(job.TestReport{Verdict: v})
+					}
+					return job.Report{Verdict: job.Accepted}, nil
+				}
+				w.failNext("emit", errAway)
+				w.run()
+				var got []string
+				for _, c := range w.calls {
+					if len(c) > 6 && c[2:6] == "emit" {
+						got = append(got, c)
+					}
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("-want +got\n%s", diff)
+				}
+				w.logged(
+					`level=WARN msg="cannot report a test; the report will have it" job=a error="connection refused: ` +
+						jobs.ErrUnavailable.Error() + `"`)
+			})
+		})
+	}
+}
+
+// TestFailures: what becomes of a job that judged fails at. The slot rests for a
+// second, so that a failure of the host does not run through all waiting jobs.
+func TestFailures(t *testing.T) {
+	broken := errors.New("no memory")
+	for name, tt := range map[string]struct {
+		change func(w *world, x *jobs.Work)
+		want   []string // without the second job
+	}{
+		"an error of judged": {func(w *world, _ *jobs.Work) { w.judge = failing(broken) },
+			[]string{"0 judge /blobs/a on 0", "0 return a for 1s, excused false", "1 tidy 0", "1 attempt returned",
+				"1 leave 0"}},
+		"again": {func(w *world, x *jobs.Work) { w.judge, x.Attempt = failing(broken), 3 },
+			[]string{"0 judge /blobs/a on 0", "0 return a for 4s, excused false", "1 tidy 0", "1 attempt returned",
+				"1 leave 0"}},
+		"often": {func(w *world, x *jobs.Work) { w.judge, x.Attempt = failing(broken), 1000 },
+			[]string{"0 judge /blobs/a on 0", "0 return a for 1m0s, excused false", "1 tidy 0", "1 attempt returned",
+				"1 leave 0"}},
+		"in the last attempt": {func(w *world, x *jobs.Work) { w.judge, x.Last = failing(broken), true },
+			[]string{"0 judge /blobs/a on 0", "0 finish a IE on host 0 true", "0 observe IE",
+				"0 done a done IE contest, waited 0s", "0 tidy 0",
+				"0 attempt exhausted", "0 leave 0"}},
+		"one attempt too many": {func(w *world, x *jobs.Work) { x.Last, x.Exhausted = true, true },
+			[]string{"0 finish a IE on host 0 true", "0 observe IE", "0 done a done IE contest, waited 0s", "0 tidy 0",
+				"0 attempt exhausted", "0 leave 0"}},
+		"its files are not here": {func(w *world, x *jobs.Work) { x.Last = true; w.failNext("blob", broken) },
+			[]string{"0 return a for 1s, excused true", "1 tidy 0", "1 attempt returned", "1 leave 0"}},
+		"the slot is not fit": {func(w *world, _ *jobs.Work) { w.unfit = broken },
+			[]string{"0 return a for 1s, excused true", "1 attempt returned"}},
+		"the report is refused": {func(w *world, _ *jobs.Work) { w.failNext("finish", broken) },
+			[]string{"0 judge /blobs/a on 0", "0 finish a AC on host 0 true", "0 return a for 1s, excused false",
+				"1 tidy 0", "1 attempt returned", "1 leave 0"}},
+		"the database is away": {func(w *world, _ *jobs.Work) { w.failNext("finish", errAway, errAway) },
+			[]string{"0 judge /blobs/a on 0", "0 finish a AC on host 0 true", "1 finish a AC on host 0 true",
+				"2 finish a AC on host 0 true", "2 observe AC",
+				"2 done a done AC contest, waited 0s", "2 tidy 0", "2 attempt done", "2 leave 0"}},
+		"also to return it": {func(w *world, _ *jobs.Work) {
+			w.judge = failing(broken)
+			w.failNext("return", errAway)
+		},
+			[]string{"0 judge /blobs/a on 0", "0 return a for 1s, excused false", "1 return a for 1s, excused false",
+				"2 tidy 0", "2 attempt returned", "2 leave 0"}},
+		"another attempt has it": {func(w *world, _ *jobs.Work) { w.failNext("finish", jobs.ErrStale) },
+			[]string{"0 judge /blobs/a on 0", "0 finish a AC on host 0 true", "0 tidy 0", "0 attempt stale",
+				"0 leave 0"}},
+		"it was cancelled": {func(w *world, _ *jobs.Work) { w.failNext("finish", jobs.ErrFinal) },
+			[]string{"0 judge /blobs/a on 0", "0 finish a AC on host 0 true", "0 tidy 0", "0 attempt cancelled",
+				"0 leave 0"}},
+		"it was deleted": {func(w *world, _ *jobs.Work) { w.failNext("finish", jobs.ErrNotFound) },
+			[]string{"0 judge /blobs/a on 0", "0 finish a AC on host 0 true", "0 tidy 0", "0 attempt cancelled",
+				"0 leave 0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, one, func(w *world) {
+				w.work("a", func(x *jobs.Work) { tt.change(w, x) })
+				w.run()
+				w.pass(3 * time.Second)
+				w.saw(append([]string{"0 take a for 0 of pool"}, tt.want...)...)
+				w.idle()
+			})
+		})
+	}
+}
+
+// TestSlotRests: after a failure of judged the next job waits.
+func TestSlotRests(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"a run fails":         func(w *world) { w.judge = failing(errors.New("no memory")) },
+		"the slot is not fit": func(w *world) { w.unfit = errors.New("turbo is on") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, one, func(w *world) {
+				change(w)
+				w.work("a", nil)
+				w.work("b", nil)
+				w.run()
+				w.pass(999 * time.Millisecond)
+				if n := w.waiting(); n != 1 {
+					t.Errorf("%d jobs wait, want 1", n)
+				}
+				w.pass(time.Millisecond)
+				if n := w.waiting(); n != 0 {
+					t.Errorf("%d jobs wait, want none", n)
+				}
+			})
+		})
+	}
+}
+
+// TestMessages: what operators read of failures, each once.
+func TestMessages(t *testing.T) {
+	away := errAway.Error()
+	bubble(t, one, func(w *world) {
+		w.failNext("take", errAway, errAway)
+		w.failNext("finish", errAway, errAway)
+		w.work("a", nil)
+		w.run()
+		w.pass(10 * time.Second)
+		w.logged(fmt.Sprintf(`level=ERROR msg="cannot take jobs; retrying every second" error=%q`, away),
+			`level=INFO msg="jobs are taken again"`,
+			fmt.Sprintf(`level=ERROR msg="cannot store a report; retrying every second" job=a error=%q`, away),
+			`level=INFO msg="the database is available again" job=a`)
+
+		w.judge = failing(errors.New("no memory"))
+		w.failNext("return", errors.New("no disk"))
+		w.work("b", nil)
+		w.pass(10 * time.Second)
+		w.logged(`level=ERROR msg="an attempt at a job failed; it will be repeated" job=b attempt=1 error="no memory"`,
+			`level=WARN msg="cannot return a job; it will be attempted again when its lease expires" job=b error="no disk"`)
+
+		w.failNext("return", jobs.ErrStale) // another attempt has it: nothing is wrong
+		w.work("c", nil)
+		w.pass(10 * time.Second)
+		w.logged(`level=ERROR msg="an attempt at a job failed; it will be repeated" job=c attempt=1 error="no memory"`)
+
+		w.work("d", func(x *jobs.Work) { x.Last, x.Report.Attempt = true, 3 })
+		w.pass(10 * time.Second)
+		w.logged(`level=ERROR msg="giving up a job" job=d attempts=3 error="no memory"`)
+		if got := w.reports()[len(w.reports())-1].Message; got != "no memory" {
+			t.Errorf("message %q", got)
+		}
+	})
+}
+
+// TestExhausted: a job in which judged itself ended says so.
+func TestExhausted(t *testing.T) {
+	bubble(t, one, func(w *world) {
+		w.work("a", func(x *jobs.Work) { x.Last, x.Exhausted, x.Report.Attempt = true, true, 4 })
+		w.run()
+		const want = "judged ended 3 times in the middle of this job; look into its log, and submit the job again"
+		if len(w.reports()) != 1 || w.reports()[0].Message != want {
+			t.Errorf("done %+v, want message %q", w.reports(), want)
+		}
+	})
+}
+
+// TestLeaseLost: a run ends as soon as its job has another attempt, was
+// cancelled or is gone, and nothing more is done about that job.
+func TestLeaseLost(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lose func(w *world)
+		want []string
+	}{
+		"to another attempt": {func(w *world) { w.lost["a"] <- jobs.ErrStale },
+			[]string{"3 tidy 0", "3 attempt stale", "3 leave 0"}},
+		"cancelled": {func(w *world) { w.lost["a"] <- jobs.ErrFinal },
+			[]string{"3 tidy 0", "3 attempt cancelled", "3 leave 0"}},
+		"deleted": {func(w *world) { w.lost["a"] <- jobs.ErrNotFound },
+			[]string{"3 tidy 0", "3 attempt cancelled", "3 leave 0"}},
+		"found when extending": {func(w *world) { w.failNext("extend", jobs.ErrStale) },
+			[]string{"5 extend a", "5 tidy 0", "5 attempt stale", "5 leave 0"}},
+		"nobody knows for a while": {func(w *world) { w.failNext("extend", errAway); w.lost["a"] <- errAway },
+			[]string{"5 extend a", "10 extend a", "15 extend a", "18 finish a AC on host 0 true", "18 observe AC",
+				"18 done a done AC contest, waited 0s",
+				"18 tidy 0", "18 attempt done", "18 leave 0"}},
+		"and then": {func(w *world) {
+			w.lost["a"] <- errAway
+			go func() { w.lost["a"] <- jobs.ErrStale }()
+		}, []string{"4 tidy 0", "4 attempt stale", "4 leave 0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, one, func(w *world) {
+				w.work("a", nil)
+				w.judge = lasting(18 * time.Second)
+				w.run()
+				w.pass(3 * time.Second)
+				tt.lose(w)
+				w.pass(time.Minute)
+				w.saw(append([]string{"0 take a for 0 of pool", "0 judge /blobs/a on 0"}, tt.want...)...)
+				w.idle()
+			})
+		})
+	}
+}
+
+// TestReturnedJobIsNotExtended: somebody else may have it, while the slot rests.
+func TestReturnedJobIsNotExtended(t *testing.T) {
+	bubble(t, one, func(w *world) {
+		w.work("a", nil)
+		w.judge = func(context.Context, func(job.TestReport)) (job.Report, error) {
+			time.Sleep(heartbeat - time.Second/2)
+			return job.Report{}, errors.New("no memory")
+		}
+		w.run()
+		w.pass(time.Minute)
+		w.saw("0 take a for 0 of pool", "0 judge /blobs/a on 0", "4.5 return a for 1s, excused false", "5.5 tidy 0",
+			"5.5 attempt returned", "5.5 leave 0")
+	})
+}
+
+// TestExtendFails: it is logged, and the run continues.
+func TestExtendFails(t *testing.T) {
+	bubble(t, one, func(w *world) {
+		w.work("a", nil)
+		w.judge = lasting(2*heartbeat - time.Second)
+		w.failNext("extend", errAway)
+		w.run()
+		w.pass(time.Minute)
+		w.logged(
+			fmt.Sprintf(
+				`level=WARN msg="cannot extend the lease on a job; another attempt may start, and one report is stored" job=a error=%q`,
+				errAway.Error()))
+		if len(w.reports()) != 1 {
+			t.Errorf("%d jobs are done, want 1", len(w.reports()))
+		}
+	})
+}
+
+// TestDrain: what runs is finished, and nothing else is taken.
+func TestDrain(t *testing.T) {
+	bubble(t, []slots.Slot{first, second}, func(w *world) {
+		w.work("a", nil)
+		w.judge = lasting(18 * time.Second)
+		drain, _ := w.run()
+		begin := time.Now()
+		drain()
+		if d := time.Since(begin); d != 18*time.Second {
+			t.Errorf("the drain took %v, want 18 s", d)
+		}
+		w.work("b", nil)
+		w.pass(time.Minute)
+		w.saw("0 take a for 0 of pool", "0 judge /blobs/a on 0", "5 extend a", "10 extend a", "15 extend a",
+			"18 finish a AC on host 0 true",
+			"18 observe AC", "18 done a done AC contest, waited 0s", "18 tidy 0", "18 attempt done", "18 leave 0")
+		w.logged()
+	})
+}
+
+// TestDrainWithoutASlot: a dispatcher that waits for a slot, or for a database,
+// ends at once.
+func TestDrainWithoutASlot(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"no slot": func(w *world) { w.must(w.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Operator})) },
+		"no job":  func(*world) {},
+		"no database": func(w *world) {
+			for range 100 {
+				w.failNext("take", errAway)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, one, func(w *world) {
+				change(w)
+				drain, _ := w.run()
+				w.pass(1500 * time.Millisecond)
+				begin := time.Now()
+				drain()
+				if d := time.Since(begin); d > 0 {
+					t.Errorf("the drain took %v", d)
+				}
+				w.saw()
+			})
+		})
+	}
+}
+
+// TestTakenWhileDrained: a job that was taken at the last moment is returned.
+func TestTakenWhileDrained(t *testing.T) {
+	bubble(t, one, func(w *world) {
+		ctx, stop := context.WithCancel(w.Context())
+		w.onTake = stop
+		w.work("a", nil)
+		w.d.Run(ctx, w.Context())
+		w.saw("0 take a for 0 of pool", "0 return a for 0s, excused true", "0 attempt returned")
+		w.idle()
+	})
+}
+
+// TestAbort: what runs is returned at once and may start anywhere.
+func TestAbort(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(w *world)
+		want   []string
+	}{
+		"a run": {func(w *world) { w.judge = lasting(time.Hour) },
+			[]string{"1.5 return a for 0s, excused true", "1.5 tidy 0", "1.5 attempt returned", "1.5 leave 0"}},
+		"a report that cannot be stored": {func(w *world) {
+			w.failNext("finish", errAway, errAway, errAway,
+				errAway, errAway)
+		},
+			[]string{"0 finish a AC on host 0 true", "1 finish a AC on host 0 true", "1.5 finish a AC on host 0 true",
+				"1.5 return a for 1s, excused false",
+				"1.5 tidy 0", "1.5 attempt returned", "1.5 leave 0"}},
+		"a slot that rests": {func(w *world) {
+			w.judge = failing(
+				errors.New("no memory"))
+			w.failNext("return", errAway)
+		},
+			[]string{"0 return a for 1s, excused false", "1 return a for 1s, excused false", "1.5 tidy 0",
+				"1.5 attempt returned", "1.5 leave 0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, one, func(w *world) {
+				tt.change(w)
+				w.work("a", nil)
+				_, abort := w.run()
+				w.pass(1500 * time.Millisecond)
+				abort()
+				w.saw(append([]string{"0 take a for 0 of pool", "0 judge /blobs/a on 0"}, tt.want...)...)
+			})
+		})
+	}
+}
+
+// TestSlotGone: a job whose slot is taken away while it is taken does not wait
+// for that slot.
+func TestSlotGone(t *testing.T) {
+	gone := func(w *world) { w.must(w.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Operator})) }
+	for name, tt := range map[string]struct {
+		slots []slots.Slot
+		want  []string
+	}{
+		"another one is free": {[]slots.Slot{first, second},
+			[]string{"0 take a for 0 of pool", "0 return a for 0s, excused true", "0 attempt returned"}},
+		"it was the only one": {one, []string{"0 take a for 0 of pool", "1 return a for 0s, excused true",
+			"1 attempt returned"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, tt.slots, func(w *world) {
+				w.onTake = func() { gone(w) }
+				w.work("a", nil)
+				w.run()
+				w.pass(5 * time.Second)
+				w.saw(tt.want...)
+				w.onTake = nil
+				w.must(w.pool.Lift(first.CPUs))
+				w.idle()
+				w.work("b", nil)
+				w.pass(time.Second)
+				if len(w.reports()) != 1 {
+					t.Errorf("%d jobs are done afterwards, want 1", len(w.reports()))
+				}
+			})
+		})
+	}
+}
+
+// TestEverySlotIsUsed: jobs run side by side, each on its own slot.
+func TestEverySlotIsUsed(t *testing.T) {
+	bubble(t, []slots.Slot{first, second}, func(w *world) {
+		for _, id := range []string{"a", "b", "c"} {
+			w.work(id, nil)
+		}
+		var n atomic.Int64
+		w.judge = func(ctx context.Context, decided func(job.TestReport)) (job.Report, error) {
+			return lasting(time.Duration(n.Add(1))*time.Second)(ctx, decided)
+		}
+		w.run()
+		slices.Sort(w.calls)
+		w.saw("0 judge /blobs/a on 0", "0 judge /blobs/b on 1", "0 take a for 0 of pool", "0 take b for 1 of pool")
+		w.pass(6 * time.Second)
+		if len(w.reports()) != 3 {
+			t.Errorf("%d jobs are done, want 3", len(w.reports()))
+		}
+	})
+}
+
+// TestPlace: a loan as the place of a run, and its end.
+func TestPlace(t *testing.T) {
+	bubble(t, []slots.Slot{first, second}, func(w *world) {
+		lease, err := w.pool.Lease(w.Context())
+		w.must(err)
+		place, err := w.d.place(w.Context(), lease, stats.Placement{OtherCore: true})
+		w.must(err)
+		if got := w.pool.Snapshot()[1].State; got != slots.Busy {
+			t.Errorf("the other slot is %s, want busy", got)
+		}
+		if got := place.Deviation(w.Context()); got != 1.5 {
+			t.Errorf("deviation %g, want that of the other slot", got)
+		}
+		place.Release()
+		w.saw("0 tidy 1")
+		if got := w.pool.Snapshot()[1].State; got != slots.Idle {
+			t.Errorf("the other slot is %s, want idle", got)
+		}
+		// The job works on its own slot again: no run next to it is quiet.
+		neighbour, err := w.pool.Lease(w.Context())
+		w.must(err)
+		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+		defer cancel()
+		if _, err := neighbour.Borrow(ctx, slots.Wish{Quiet: true}, time.Hour); err == nil {
+			t.Error("a neighbour found quiet next to a job that works")
+		}
+		lease.Release()
+		neighbour.Release()
+		ended, end := context.WithCancelCause(w.Context())
+		end(jobs.ErrStale)
+		if _, err := w.d.place(ended, lease, stats.Placement{}); !errors.Is(err, jobs.ErrStale) {
+			t.Errorf("placed after the end: %v", err)
+		}
+	})
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
