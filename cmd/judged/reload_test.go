@@ -236,9 +236,9 @@ func TestLogsWhoDidIt(t *testing.T) {
 	want := []string{
 		fmt.Sprintf(`msg=serving version=%s revision=%s cpus=[%s] pool=default data_dir=%s address=%s`, version,
 			revision(), cpus, r.data, strings.TrimPrefix(r.url, "http://")),
-		fmt.Sprintf(`msg=a slot was drained cpus=%s reason=new fan by=ann`, cpus),
-		`msg=a job was cancelled job=waits by=ann`,
-		fmt.Sprintf(`msg=a slot was undrained cpus=%s by=ann`, cpus),
+		fmt.Sprintf(`msg=drained a slot cpus=%s reason=new fan by=ann`, cpus),
+		`msg=cancelled a job job=waits by=ann`,
+		fmt.Sprintf(`msg=undrained a slot cpus=%s by=ann`, cpus),
 		`msg=draining: running jobs are finished`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

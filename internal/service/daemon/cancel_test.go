@@ -41,7 +41,8 @@ func cancelQueued(t *testing.T, d *instance) {
 // cancelRunning has programs that would take a minute; patience ends the test
 // before that.
 func cancelRunning(t *testing.T, d *instance) {
-	for name, path := range map[string]string{"sleeps": "sum/ILE-pause.c", "spins": "sum/TLE-spin.c", "stopped": "sum/ILE-stopped.c"} {
+	for name, path := range map[string]string{"sleeps": "sum/ILE-pause.c", "spins": "sum/TLE-spin.c",
+		"stopped": "sum/ILE-stopped.c"} {
 		t.Run(name, func(t *testing.T) {
 			d := d.in(t)
 			id := "cr-" + name

@@ -232,7 +232,8 @@ func (c *crash) check() {
 	if attempts[1] == crashJobs {
 		c.t.Error("no job was begun twice; the kills hit nothing")
 	}
-	if diff := cmp.Diff(map[job.Priority]int{job.Contest: 0, job.Practice: 0, job.Rejudge: 0, job.Background: 0}, c.depth()); diff != "" {
+	if diff := cmp.Diff(map[job.Priority]int{job.Contest: 0, job.Practice: 0, job.Rejudge: 0,
+		job.Background: 0}, c.depth()); diff != "" {
 		c.t.Errorf("queue (-want +got):\n%s", diff)
 	}
 	seen := map[string]int{}

@@ -223,7 +223,8 @@ func (d *daemon) openParts(ctx context.Context) error {
 	d.api.Store(httpapi.New(httpapi.Options{
 		Config: d.o.Config, Tokens: tokens, Jobs: d.store, Blobs: &files{d.blobs, d.space, d.storeFailed},
 		Slots:  d.monitor,
-		Doctor: d.health.doctor, Accepts: d.accepts, Ready: d.ready, Metrics: measured.Handler(), Log: d.o.Log, Now: time.Now,
+		Doctor: d.health.doctor, Accepts: d.accepts, Ready: d.ready, Metrics: measured.Handler(),
+		Log: d.o.Log, Now: time.Now,
 	}))
 	return nil
 }
@@ -234,7 +235,8 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.api.Load().ServeHTTP(w, r) })
 	group, ctx := errgroup.WithContext(context.WithoutCancel(drain))
 	group.Go(func() error {
-		limited := httpapi.Limit(d.listener.(*net.TCPListener), httpapi.Connections) // net.Listen("tcp") returns no other type
+		// net.Listen("tcp") returns no other type.
+		limited := httpapi.Limit(d.listener.(*net.TCPListener), httpapi.Connections)
 		if err := server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve HTTP: %w", err)
 		}

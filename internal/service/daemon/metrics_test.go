@@ -26,7 +26,8 @@ var promised = []string{
 	"judged_runs_total", "judged_run_cpu_seconds", "judged_run_wall_seconds", "judged_repeat_spread_ratio",
 	"judged_repeat_spread_seconds", "judged_run_delay_seconds", "judged_runs_disturbed_total", "judged_verdict_flips_total",
 	"judged_slot_state", "judged_doctor_check_status", "judged_queue_depth", "judged_queue_wait_seconds",
-	"judged_sandbox_overhead_seconds", "judged_evidence_seconds", "judged_ready", "judged_data_free_bytes", "judged_store_errors_total",
+	"judged_sandbox_overhead_seconds", "judged_evidence_seconds", "judged_ready", "judged_data_free_bytes",
+	"judged_store_errors_total",
 }
 
 // scrape reads /metrics as a server does that takes text.

@@ -27,7 +27,8 @@ func (d *daemon) reloads(ctx context.Context) {
 		}
 		then, err := d.reload(now)
 		if err != nil {
-			d.o.Log.Error("cannot reload configuration and tokens; the current ones stay in force", "by", "SIGHUP", "error", err)
+			d.o.Log.Error("cannot reload configuration and tokens; the current ones stay in force", "by",
+				"SIGHUP", "error", err)
 			continue
 		}
 		now = then

@@ -192,8 +192,9 @@ func verdicts(t *testing.T, d *instance) {
 	for id, j := range map[string]job.Job{
 		"ve-WA":  d.sum(70, true),
 		"ve-RTE": {Program: d.program("sum/RTE-exit.c"), Tests: []job.Test{{Name: "1"}, {Name: "2"}}},
-		"ve-TLE": {Program: d.program("sum/TLE-spin.c"), Tests: []job.Test{{Name: "1"}, {Name: "2"}}, Limits: job.Limits{CPUTimeMS: 100, WallTimeMS: 60_000},
-			Stop: job.StopNever, Priority: job.Contest, Repeats: job.Repeats{Policy: job.Single}},
+		"ve-TLE": {Program: d.program("sum/TLE-spin.c"), Tests: []job.Test{{Name: "1"}, {Name: "2"}},
+			Limits: job.Limits{CPUTimeMS: 100, WallTimeMS: 60_000},
+			Stop:   job.StopNever, Priority: job.Contest, Repeats: job.Repeats{Policy: job.Single}},
 	} {
 		d.submit(id, j)
 		r := d.finish(id)

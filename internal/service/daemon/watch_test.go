@@ -55,7 +55,8 @@ func events(t *testing.T, d *instance) {
 	if diff := cmp.Diff(d.finish("ev"), *live[len(live)-1].Report); diff != "" {
 		t.Errorf("report of the done event (-GET +event):\n%s", diff)
 	}
-	if a := d.ask("GET", "/v1/jobs/ev/events", nil, "Last-Event-ID", strconv.FormatUint(live[len(live)-1].Seq, 10)); a.status != 204 {
+	if a := d.ask("GET", "/v1/jobs/ev/events", nil, "Last-Event-ID",
+		strconv.FormatUint(live[len(live)-1].Seq, 10)); a.status != 204 {
 		t.Errorf("behind the last event: %d %s, want 204", a.status, a.body)
 	}
 	if a := d.ask("GET", "/v1/jobs/ev/events", nil, "Last-Event-ID", "x"); a.status != 400 {
@@ -106,7 +107,8 @@ func priorities(t *testing.T, d *instance) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[job.Priority]int{job.Contest: 1, job.Practice: 2, job.Rejudge: 1, job.Background: 1}, depth); diff != "" {
+	want := map[job.Priority]int{job.Contest: 1, job.Practice: 2, job.Rejudge: 1, job.Background: 1}
+	if diff := cmp.Diff(want, depth); diff != "" {
 		t.Errorf("waiting (-want +got):\n%s", diff)
 	}
 	var last time.Time

@@ -98,10 +98,10 @@ func TestUnauthorized(t *testing.T) {
 func TestTokenFileErrors(t *testing.T) {
 	digest := digestText("x")
 	tests := []struct{ name, text, want string }{
-		{"empty", "# nothing\n", "no token in it; add a line"},
+		{"empty", "# nothing\n", "no tokens; add a line"},
 		{"two fields", "\na submit\n", "line 2: 2 fields"},
 		{"scope", "a submit,write " + digest, `line 1: scope "write" is unknown`},
-		{"no hash", "a submit secret-token", "line 1: the third field is no SHA-256"},
+		{"no hash", "a submit secret-token", "line 1: the third field is not a SHA-256"},
 		{"name twice", "a submit " + digest + "\na read " + digest, `line 2: name "a" is taken`},
 	}
 	for _, tt := range tests {

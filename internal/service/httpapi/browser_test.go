@@ -129,7 +129,8 @@ func longReport() doctor.Report {
 			Severity: doctor.S1,
 			Status:   doctor.Fail,
 			Found:    "isolcpus=" + cpus,
-			Wanted:   "CPU " + cpus + " in isolcpus=domain, or a cpuset partition of the kind isolated, so that nothing is moved there: the end of what is wanted",
+			Wanted: "CPU " + cpus + " in isolcpus=domain, or a cpuset partition of the kind isolated, so that " +
+				"nothing is moved there: the end of what is wanted",
 		},
 		{ID: "turbo-off", Title: "turbo", Severity: doctor.S1, Status: doctor.Unknown, Found: "-", Wanted: "off"},
 		{

@@ -14,10 +14,15 @@ import (
 // never judged's own failure, and what it accepts is recorded and queued.
 func FuzzRequest(f *testing.F) {
 	for _, line := range []string{
-		"GET /v1/jobs?label=a%3Db&limit=5&state=done HTTP/1.1", "GET /v1/jobs/%2e%2e HTTP/1.1", "GET /v1/jobs/a%00b?wait=1s HTTP/1.1", "HEAD / HTTP/1.0",
-		"GET /v1/jobs/*/events HTTP/1.1\r\nLast-Event-ID: -1", "DELETE /v1/jobs/%3E HTTP/1.1", "OPTIONS * HTTP/1.1", "TRACE / HTTP/1.1", "GET //v1//../v1/jobs HTTP/1.1",
-		"GET http://localhost/readyz HTTP/1.1", "POST /v1/slots/0-8191/drain?reason=%1b HTTP/1.1", "PUT /v1/blobs/" + strings.Repeat("0", 64) + " HTTP/1.1",
-		"GET /v1/jobs HTTP/1.1\r\nSec-Fetch-Site: cross-site", "CONNECT localhost:1 HTTP/1.1", "GET /v1/jobs/" + strings.Repeat("a", 5000) + " HTTP/1.1",
+		"GET /v1/jobs?label=a%3Db&limit=5&state=done HTTP/1.1", "GET /v1/jobs/%2e%2e HTTP/1.1",
+		"GET /v1/jobs/a%00b?wait=1s HTTP/1.1",
+		"HEAD / HTTP/1.0",
+		"GET /v1/jobs/*/events HTTP/1.1\r\nLast-Event-ID: -1", "DELETE /v1/jobs/%3E HTTP/1.1",
+		"OPTIONS * HTTP/1.1", "TRACE / HTTP/1.1", "GET //v1//../v1/jobs HTTP/1.1",
+		"GET http://localhost/readyz HTTP/1.1", "POST /v1/slots/0-8191/drain?reason=%1b HTTP/1.1",
+		"PUT /v1/blobs/" + strings.Repeat("0", 64) + " HTTP/1.1",
+		"GET /v1/jobs HTTP/1.1\r\nSec-Fetch-Site: cross-site", "CONNECT localhost:1 HTTP/1.1",
+		"GET /v1/jobs/" + strings.Repeat("a", 5000) + " HTTP/1.1",
 	} {
 		f.Add(line + "\r\nHost: x\r\n\r\n")
 	}
@@ -31,7 +36,8 @@ func FuzzRequest(f *testing.F) {
 		)
 	}
 	f.Add(
-		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nIdempotency-Key: \xff\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
+		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nIdempotency-Key: \xff\r\nContent-Type: application/json" +
+			"\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
 	)
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {

@@ -96,7 +96,7 @@ func TestSlots(t *testing.T) {
 	drained.State, drained.Cause, drained.Reason = slots.Drained, slots.Operator, "fan"
 	check(f.ask("POST", "/v1/slots/2-3/drain?reason=fan", ""), drained)
 	check(f.ask("POST", "/v1/slots/0xc/undrain", ""), slot)
-	for _, line := range []string{`msg="a slot was drained" cpus=2-3 reason=fan by=192.0.2.1:1234`, `msg="a slot was undrained" cpus=2-3 by=192.0.2.1:1234`} {
+	for _, line := range []string{`msg="drained a slot" cpus=2-3 reason=fan by=192.0.2.1:1234`, `msg="undrained a slot" cpus=2-3 by=192.0.2.1:1234`} {
 		if !strings.Contains(f.logged.String(), line) {
 			t.Errorf("the log lacks %s:\n%s", line, f.logged)
 		}
@@ -134,7 +134,8 @@ func TestDoctor(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Blobs = fullBlobs{o.Blobs} })
-	for _, w := range []*httptest.ResponseRecorder{f.submit("PUT", "/v1/jobs/a", small), f.ask("PUT", "/v1/blobs/"+digestText("x"), "x")} {
+	for _, w := range []*httptest.ResponseRecorder{f.submit("PUT", "/v1/jobs/a", small), f.ask("PUT",
+		"/v1/blobs/"+digestText("x"), "x")} {
 		wantProblem(t, w, "no-space")
 		if w.Header().Get("Retry-After") == "" || !strings.Contains(f.logged.String(), "/blobs/full") {
 			t.Errorf("header %v, log %s", w.Header(), f.logged)

@@ -310,7 +310,8 @@ func TestOpenAPIPatterns(t *testing.T) {
 		}
 	}
 	f := newFixture(t)
-	for text, fine := range map[string]bool{"0": true, "30s": true, "1m30s": true, "0.5s": true, "": true, "1": false, "-1s": false, "+1s": false, "99999999h": false, "1us": false} {
+	for text, fine := range map[string]bool{"0": true, "30s": true, "1m30s": true, "0.5s": true, "": true,
+		"1": false, "-1s": false, "+1s": false, "99999999h": false, "1us": false} {
 		if w := f.ask("GET", "/v1/jobs/a?wait="+strings.ReplaceAll(text, "+", "%2B"), ""); (w.Code == 404) != fine ||
 			waitText.MatchString(text) != fine {
 			t.Errorf("wait=%s: status %d, want it taken %t", text, w.Code, fine)
