@@ -11,6 +11,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
+	"judged/internal/engine/jury"
 	"judged/internal/jobs/jobspec"
 )
 
@@ -18,6 +19,9 @@ import (
 type jobFlags struct {
 	input, answer, tests  string
 	checker               string
+	checkerArgs           []string
+	interactor            string
+	interactorArgs        []string
 	timeLimit, wallLimit  time.Duration
 	memory, output, stack units.Bytes
 	processes, cpus       int
@@ -36,7 +40,12 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.input, "input", "", "one test: its input `FILE`; without it the input is empty")
 	fl.StringVar(&f.answer, "answer", "", "its answer `FILE`; without it nothing is compared")
 	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ZIP` with NAME.in and NAME.ans (or .a, .out)")
-	fl.StringVar(&f.checker, "checker", checker.DefaultKind, "`KIND` of comparison: "+checker.Usage())
+	fl.StringVar(&f.checker, "checker", checker.DefaultKind, "`KIND` of comparison: "+checker.Usage()+"; or a program: "+
+		jury.Usage(jury.CheckerProtocols()))
+	fl.StringArrayVar(&f.checkerArgs, "checker-arg", nil, "a further `ARG` of a checker that is a program; repeatable")
+	fl.StringVar(&f.interactor, "interactor", "", "a program that PROGRAM talks with and that judges it: "+
+		jury.Usage(jury.InteractorProtocols()))
+	fl.StringArrayVar(&f.interactorArgs, "interactor-arg", nil, "a further `ARG` of the interactor; repeatable")
 	f.addLimits(cmd)
 	fl.StringVar(&f.repeats, "repeats", "", "run every test `N|MIN-MAX` times and report the dispersion")
 	fl.StringVar(&f.policy, "policy", "", "`POLICY` that decides time verdicts near the limit: confirm, single or min "+
@@ -81,12 +90,55 @@ func (f *jobFlags) job(cmd *cobra.Command) (job.Job, error) {
 	if err != nil {
 		return job.Job{}, err
 	}
+	check, err := f.checkerOf()
+	if err != nil {
+		return job.Job{}, err
+	}
+	talk, err := f.interactorOf()
+	if err != nil {
+		return job.Job{}, err
+	}
 	return job.Job{
-		Checker: &job.Checker{Kind: f.checker}, CPUs: f.cpus, Repeats: repeats, Stop: job.Stop(f.stop), Head: f.head,
+		Checker: check, Interactor: talk, CPUs: f.cpus, Repeats: repeats, Stop: job.Stop(f.stop), Head: f.head,
 		Limits: job.Limits{CPUTimeMS: f.timeLimit.Milliseconds(), WallTimeMS: f.wallLimit.Milliseconds(),
 			Memory: f.memory,
 			Output: f.output, Stack: f.stack, Processes: f.processes},
 	}, nil
+}
+
+// checkerOf reads --checker: a kind, or the protocol and the path of a program.
+func (f *jobFlags) checkerOf() (*job.Checker, error) {
+	c := &job.Checker{Kind: f.checker, Args: f.checkerArgs}
+	kind, path, named := strings.Cut(f.checker, ":")
+	if _, isProgram := jury.IsChecker(kind); !isProgram {
+		return c, nil
+	}
+	if !named {
+		return nil, usagef("read --checker %q: no program; want %s:PATH", f.checker, kind)
+	}
+	if err := readable(path); err != nil {
+		return nil, usagef("read --checker %q: %w; name a program that exists", f.checker, err)
+	}
+	c.Kind, c.Program = kind, job.File{Part: path}
+	return c, nil
+}
+
+// interactorOf reads --interactor.
+func (f *jobFlags) interactorOf() (*job.Interactor, error) {
+	if f.interactor == "" {
+		if len(f.interactorArgs) > 0 {
+			return nil, usagef("read --interactor-arg: there is no --interactor; give one")
+		}
+		return nil, nil
+	}
+	kind, path, named := strings.Cut(f.interactor, ":")
+	if _, known := jury.IsInteractor(kind); !known || !named {
+		return nil, usagef("read --interactor %q: want %s", f.interactor, jury.Usage(jury.InteractorProtocols()))
+	}
+	if err := readable(path); err != nil {
+		return nil, usagef("read --interactor %q: %w; name a program that exists", f.interactor, err)
+	}
+	return &job.Interactor{Kind: kind, Program: job.File{Part: path}, Args: f.interactorArgs}, nil
 }
 
 // leastMemory is below what any program needs, and above what the kernel charges
@@ -188,8 +240,14 @@ func flagOf(field string) string {
 		return "--processes"
 	case "head_bytes":
 		return "--head in bytes"
-	case "checker.kind":
+	case "checker.kind", "checker.program":
 		return "--checker"
+	case "checker.args":
+		return "--checker-arg"
+	case "interactor.kind", "interactor.program":
+		return "--interactor"
+	case "interactor.args":
+		return "--interactor-arg"
 	case "repeats", "repeats.min", "repeats.max":
 		return "--repeats"
 	case "repeats.policy":

@@ -139,6 +139,11 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job
 	if err != nil {
 		return job.Report{}, err
 	}
+	if task.NeedsJury() {
+		if task.Jury, err = eng.Jury(slot); err != nil {
+			return job.Report{}, err
+		}
+	}
 	p, started := a.newProgress(len(task.Tests)), time.Now()
 	task.Ran = func(test string, _ job.Run) { p.run(test, task.Repeats) }
 	report, err := judge.Run(ctx, eng.Worker(slot), task, p.test)
@@ -167,8 +172,8 @@ func engineOptions(c config.Config, a *app, command string) (engine.Options, err
 	return engine.Options{
 		Command: "judged " + command, ClaimFolder: a.claims,
 		CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool, Class: c.Slots.Class,
-		Member: member,
-		Root:   root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+		Member: member, Jury: engine.JuryLimits(c.Limits.Jury),
+		Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: c.Sandbox.UIDFirst, UIDCount: c.Sandbox.UIDCount, Log: a.logger(c.Log.Level, c.Log.Format),
 	}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
+	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/fingerprint"
@@ -43,6 +44,7 @@ type Options struct {
 	// which run several engines on the same CPUs, use others.
 	ClaimFolder string
 
+	Jury               sandbox.Limits // of the programs of the jury
 	Root               sandbox.Root
 	BoxBytes           units.Bytes
 	BoxInodes          int
@@ -65,6 +67,9 @@ type Engine struct {
 	workers  map[string]*measure.Worker // by the slot's CPUs
 	extra    []*measure.Worker          // of WorkerOn
 
+	juryMu sync.Mutex              // guards jury
+	jury   map[string]*jury.Runner // by the slot's CPUs, from the first use on
+
 	// Read once, in Open.
 	turbo       turbo.State
 	virtual     bool
@@ -84,7 +89,7 @@ func (e *UsageError) Unwrap() error { return e.Err }
 // Open plans the slots, moves the calling process to the other CPUs and prepares a worker for each slot. When it fails
 // it removes all that it has made.
 func Open(o Options) (*Engine, error) {
-	e := &Engine{options: o, fs: hostfs.New("/"), workers: map[string]*measure.Worker{}}
+	e := &Engine{options: o, fs: hostfs.New("/"), workers: map[string]*measure.Worker{}, jury: map[string]*jury.Runner{}}
 	if err := e.open(); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -259,6 +264,9 @@ func (e *Engine) Close() error {
 	}
 	for _, w := range e.extra {
 		errs = append(errs, w.Close())
+	}
+	for _, r := range e.jury {
+		errs = append(errs, r.Close())
 	}
 	if e.launcher != nil {
 		e.launcher.Close()

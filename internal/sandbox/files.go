@@ -91,6 +91,15 @@ func (o *Output) Reader() (io.Reader, error) {
 	return io.NewSectionReader(o.read, 0, info.Size()), nil
 }
 
+// Open returns a descriptor of the whole stream that can only be read and outlives the sandbox. Every user may open
+// the stream again from now on, so the run must be over.
+func (o *Output) Open() (*os.File, error) {
+	if err := o.read.Chmod(0o444); err != nil {
+		return nil, err
+	}
+	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", o.read.Fd()), os.O_RDONLY)
+}
+
 // Close lets go of the stream.
 func (o *Output) Close() error {
 	if o.write != nil {
@@ -162,10 +171,10 @@ func newNamedInput(f *os.File) (*Input, error) {
 	return &Input{file: mount, named: true}, nil
 }
 
-// open returns a descriptor with an offset of its own: runs do not share where
+// Open returns a descriptor with an offset of its own: runs do not share where
 // they are. No input is an empty one, another for each run: /dev/null is the
 // host's, and its times can be set through a descriptor.
-func (in *Input) open() (*os.File, error) {
+func (in *Input) Open() (*os.File, error) {
 	var file *os.File
 	switch {
 	case in == nil:
@@ -188,6 +197,15 @@ func (in *Input) open() (*os.File, error) {
 		file = in.file
 	}
 	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", file.Fd()), os.O_RDONLY)
+}
+
+// View is Open for a program of the jury, which may read an input while a contestant's program has it: that program
+// sees nothing of it, not even a time.
+func (in *Input) View() (*os.File, error) {
+	if in == nil {
+		return in.Open()
+	}
+	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", in.file.Fd()), os.O_RDONLY)
 }
 
 // Close lets go of the input.

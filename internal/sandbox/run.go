@@ -98,6 +98,10 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 // was. The counters are exact only now: a CPU accounts a task when it leaves.
 func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters) (Result, error) {
 	ended := s.endedCounters()
+	var piped units.Bytes
+	if s.piped {
+		piped = units.Bytes(s.written())
+	}
 	status, usage, err := s.solution.reap()
 	if err != nil {
 		return Result{}, err
@@ -138,6 +142,7 @@ func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters
 		}
 		r.OutputBytes += size
 	}
+	r.OutputBytes = max(r.OutputBytes, piped)
 	return r, nil
 }
 

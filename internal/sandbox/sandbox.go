@@ -18,9 +18,16 @@ import (
 
 // Spec is one program to run, and its bounds.
 type Spec struct {
-	Args   []string // Args[0] is looked up in stage.Path unless it has a slash
-	Files  []File   // put into the working directory before anything counts
-	Input  *Input   // stdin; nil is empty
+	Args  []string // Args[0] is looked up in stage.Path unless it has a slash
+	Files []File   // put into the working directory before anything counts
+	Input *Input   // stdin; nil is empty
+	// Stdin and Stdout, where not nil, are what the program has instead of Input and of a file in memory: ends of
+	// pipes. Load does not close them.
+	Stdin, Stdout *os.File
+	// Open are files that the program can also open by their names in the box, /box/NAME. At most three.
+	Open []OpenFile
+	// Folder is the name of a folder of the box that the program may write to; "" is none. See Sandbox.Folder.
+	Folder string
 	Limits Limits
 	// Explained is asked when the run reaches a limit: how much of what it has used so
 	// far noise explains at most. The run is stopped where the rest is over the limit. nil
@@ -33,6 +40,12 @@ type File struct {
 	Name string
 	Path string
 	Exec bool
+}
+
+// OpenFile is an open file with the name that a program finds it by.
+type OpenFile struct {
+	Name string
+	File *os.File // opened for reading only; the program can do with it what its mode and its flags allow
 }
 
 // Limits bound one run. All must be positive.
@@ -71,6 +84,7 @@ type Sandbox struct {
 	parked    linux.Usage   // of the child, when it was
 	program   *File         // that is executed; nil is one of the host
 	args      []string
+	piped     bool // stdout is a pipe, so that nobody but the kernel counts what is written to it
 }
 
 // Prepare makes a sandbox on a slot up to the point where only the program is
@@ -149,6 +163,9 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	if err := s.putFiles(spec.Files); err != nil {
 		return err
 	}
+	if err := s.putFolders(spec); err != nil {
+		return err
+	}
 	if s.stdout, err = newOutput("stdout", min(stdoutAside, spec.Limits.Output), s.slot); err != nil {
 		return err
 	}
@@ -211,11 +228,16 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	if _, err := encoded.Write(s.load.Encode()); err != nil {
 		return err
 	}
-	stdin, err := spec.Input.open()
-	if err != nil {
-		return err
+	stdin, stdout := spec.Stdin, s.stdout.write
+	if stdin == nil {
+		if stdin, err = spec.Input.Open(); err != nil {
+			return err
+		}
+		defer stdin.Close()
 	}
-	defer stdin.Close()
+	if spec.Stdout != nil {
+		stdout, s.piped = spec.Stdout, true
+	}
 	gate, opener, err := linux.Pipe()
 	if err != nil {
 		return err
@@ -228,13 +250,16 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	}
 	s.report = report
 	defer theirs.Close()
-	s.fds = initproc.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(s.stdout.write.Fd()), Stderr: int(s.stderr.write.Fd()),
+	s.fds = initproc.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(stdout.Fd()), Stderr: int(s.stderr.write.Fd()),
 		Gate: int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Box: int(s.box.Fd()), Birth: -1, Tree: -1}
 	if tree != nil {
 		s.fds.Tree = int(tree.Fd())
 	}
 	if birth := s.group.Birth(); birth != nil {
 		s.fds.Birth = int(birth.Fd())
+	}
+	for _, o := range spec.Open {
+		s.fds.Open = append(s.fds.Open, int(o.File.Fd()))
 	}
 	for _, tasks := range s.group.Tasks() {
 		s.fds.Tasks = append(s.fds.Tasks, int(tasks.Fd()))

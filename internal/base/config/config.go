@@ -66,6 +66,7 @@ type Sandbox struct {
 type Limits struct {
 	Default DefaultLimits `toml:"default"`
 	Max     MaxLimits     `toml:"max"`
+	Jury    JuryLimits    `toml:"jury"`
 }
 
 // DefaultLimits apply where a job has no limit. WallTime 0 means twice the job's CPU time plus a second, Stack 0 means the
@@ -90,6 +91,15 @@ type MaxLimits struct {
 	Tests     int           `toml:"tests"`
 	Files     int           `toml:"files"`
 	Repeats   int           `toml:"repeats"`
+}
+
+// JuryLimits bound a run of a program of the jury: a checker or an interactor.
+type JuryLimits struct {
+	CPUTime   time.Duration `toml:"cpu_time"`
+	WallTime  time.Duration `toml:"wall_time"`
+	Memory    units.Bytes   `toml:"memory"`
+	Output    units.Bytes   `toml:"output"`
+	Processes int           `toml:"processes"`
 }
 
 // Repeats says how a time verdict near the limit is decided.
@@ -161,6 +171,13 @@ func Default() Config {
 				Tests:     1000,
 				Files:     100,
 				Repeats:   100,
+			},
+			Jury: JuryLimits{
+				CPUTime:   10 * time.Second,
+				WallTime:  30 * time.Second,
+				Memory:    1 << 30,
+				Output:    8 << 20,
+				Processes: 64,
 			},
 		},
 		Repeats:   Repeats{Policy: job.Confirm},

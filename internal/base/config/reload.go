@@ -6,7 +6,7 @@ func (c Config) Reloaded(next Config) Config {
 	if c.HTTP.TokenFile != "" && next.HTTP.TokenFile != "" {
 		c.HTTP.TokenFile = next.HTTP.TokenFile
 	}
-	c.Limits, c.Repeats = next.Limits, next.Repeats
+	c.Limits.Default, c.Limits.Max, c.Repeats = next.Limits.Default, next.Limits.Max, next.Repeats
 	c.Queue.MaxWaiting = next.Queue.MaxWaiting
 	c.Log.Level = next.Log.Level
 	return c

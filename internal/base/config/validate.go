@@ -106,6 +106,13 @@ func (v *validator) limits(l Limits) {
 	between(v, "limits.max.files", m.Files, 0, 10_000)
 	between(v, "limits.max.repeats", m.Repeats, 1, 10_000)
 
+	j := l.Jury
+	between(v, "limits.jury.cpu_time", j.CPUTime, time.Millisecond, 24*time.Hour)
+	between(v, "limits.jury.wall_time", j.WallTime, time.Millisecond, 24*time.Hour)
+	between(v, "limits.jury.memory", j.Memory, 1<<20, 1<<46)
+	between(v, "limits.jury.output", j.Output, 1, 1<<40)
+	between(v, "limits.jury.processes", j.Processes, 1, 1<<20)
+
 	between(v, "limits.default.cpu_time", d.CPUTime, time.Millisecond, m.CPUTime)
 	between(v, "limits.default.wall_time", d.WallTime, 0, m.WallTime)
 	v.check(d.CPUTime%time.Millisecond == 0 && d.WallTime%time.Millisecond == 0,

@@ -9,19 +9,22 @@ import (
 // Job is a submission as a platform sends it. Its JSON is the body of
 // POST /v1/jobs.
 type Job struct {
-	Program  File              `json:"program"`
-	Command  []string          `json:"command,omitempty"` // "{program}" stands for the program's path; default just that
-	Files    map[string]File   `json:"files,omitempty"`   // further files of the working directory, by name
-	Tests    []Test            `json:"tests,omitempty"`
-	Checker  *Checker          `json:"checker,omitempty"`
-	Limits   Limits            `json:"limits,omitzero"`
-	CPUs     int               `json:"cpus,omitempty"` // width of the slot; 0 means 1
-	Repeats  Repeats           `json:"repeats,omitzero"`
-	Stop     Stop              `json:"stop,omitempty"`
-	Head     units.Bytes       `json:"head_bytes,omitempty"` // how much of stdout and stderr the report quotes
-	Priority Priority          `json:"priority,omitempty"`
-	Pool     string            `json:"pool,omitempty"`
-	Labels   map[string]string `json:"labels,omitempty"`
+	Program File            `json:"program"`
+	Command []string        `json:"command,omitempty"` // "{program}" stands for the program's path; default just that
+	Files   map[string]File `json:"files,omitempty"`   // further files of the working directory, by name
+	Tests   []Test          `json:"tests,omitempty"`
+	Checker *Checker        `json:"checker,omitempty"`
+	// Interactor talks with the program and judges it. After a testlib interactor a checker that is a program looks
+	// at what the interactor has written.
+	Interactor *Interactor       `json:"interactor,omitempty"`
+	Limits     Limits            `json:"limits,omitzero"`
+	CPUs       int               `json:"cpus,omitempty"` // width of the slot; 0 means 1
+	Repeats    Repeats           `json:"repeats,omitzero"`
+	Stop       Stop              `json:"stop,omitempty"`
+	Head       units.Bytes       `json:"head_bytes,omitempty"` // how much of stdout and stderr the report quotes
+	Priority   Priority          `json:"priority,omitempty"`
+	Pool       string            `json:"pool,omitempty"`
+	Labels     map[string]string `json:"labels,omitempty"`
 }
 
 // File says where a file's content is: exactly one member is set. A job that
@@ -40,10 +43,18 @@ type Test struct {
 	Answer *File  `json:"answer,omitempty"` // absent: nothing is compared
 }
 
-// Checker says how output is compared with the answer.
+// Checker says how output is compared with the answer: by judged itself, or by a program of the jury.
 type Checker struct {
-	Kind string   `json:"kind"` // package checker lists them
-	Args []string `json:"args,omitempty"`
+	Kind    string   `json:"kind"`             // package checker lists them; or the protocol of a program, in package jury
+	Program File     `json:"program,omitzero"` // where Kind is a protocol
+	Args    []string `json:"args,omitempty"`   // of the program, after those of its protocol
+}
+
+// Interactor is a program of the jury that the program talks with.
+type Interactor struct {
+	Kind    string   `json:"kind"` // its protocol: icpc, testlib
+	Program File     `json:"program"`
+	Args    []string `json:"args,omitempty"` // after those of its protocol
 }
 
 // Limits bound one run. A zero member takes the default of the configuration.

@@ -74,10 +74,19 @@ type Exit struct {
 
 // CheckReport is the result of the checker.
 type CheckReport struct {
-	Verdict Verdict  `json:"verdict"`
-	Message string   `json:"message,omitempty"`
-	Score   *float64 `json:"-"`
+	Verdict     Verdict  `json:"verdict"`
+	Message     string   `json:"message,omitempty"`      // for the jury
+	TeamMessage string   `json:"team_message,omitempty"` // for the contestant, from checkers that have one
+	Stderr      string   `json:"stderr,omitempty"`       // of a checker that failed, at IE
+	FirstExit   string   `json:"first_exit,omitempty"`   // of a program and its interactor: ExitProgram or ExitInteractor
+	Score       *float64 `json:"-"`
 }
+
+// The values of CheckReport.FirstExit.
+const (
+	ExitProgram    = "program"
+	ExitInteractor = "interactor"
+)
 
 // Timing is the dispersion of the kept runs' CPU times and what was decided
 // from it.

@@ -89,3 +89,11 @@ func Receive(fd int, buf []byte) (n int, files []int, err error) {
 	}
 	return n, files, nil
 }
+
+// SetPipeSize sets how many bytes a pipe holds before its writer waits.
+func SetPipeSize(end *os.File, bytes int) error {
+	if _, err := unix.FcntlInt(end.Fd(), unix.F_SETPIPE_SZ, bytes); err != nil {
+		return &os.PathError{Op: "fcntl F_SETPIPE_SZ", Path: end.Name(), Err: err}
+	}
+	return nil
+}

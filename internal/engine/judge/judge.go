@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
@@ -12,6 +11,7 @@ import (
 	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
+	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
 	"judged/internal/sandbox"
 	"judged/internal/timing/stats"
@@ -23,10 +23,16 @@ type Task struct {
 	Files   []sandbox.File // the program among them
 	Tests   []Test
 	Checker checker.Checker
-	Limits  job.Limits // complete
-	Repeats job.Repeats
-	Stop    job.Stop
-	Head    units.Bytes
+	// CheckerProgram, where not nil, checks instead of Checker.
+	CheckerProgram *jury.Checker
+	// Interactor, where not nil, talks with the program and judges it. After one that uses testlib, CheckerProgram
+	// checks what it has left.
+	Interactor *jury.Interactor
+	Jury       *jury.Runner // runs these programs
+	Limits     job.Limits   // complete
+	Repeats    job.Repeats
+	Stop       job.Stop
+	Head       units.Bytes
 	// Place and Ready are passed on to measure.Request.
 	Place func(context.Context, stats.Placement) (measure.Place, error)
 	Ready func() error
@@ -45,6 +51,12 @@ type Test struct {
 // if judged could not do its work or ctx ended; the report then holds what is known so far.
 func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(job.TestReport)) (job.Report, error) {
 	worker.Preread(task.Args, task.Files)
+	if task.CheckerProgram != nil {
+		task.Jury.Prepare(task.CheckerProgram.Program)
+	}
+	if task.Interactor != nil {
+		task.Jury.Prepare(task.Interactor.Program)
+	}
 	return task.runTests(func(t Test) (job.TestReport, error) { return runTest(ctx, worker, task, t) }, decided)
 }
 
@@ -86,13 +98,28 @@ func runTest(ctx context.Context, worker *measure.Worker, task Task, t Test) (jo
 	if task.Ran != nil {
 		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }
 	}
-	if t.Input != "" {
-		in := inputs{path: t.Input, onNode: map[int]*sandbox.Input{}}
-		defer in.close()
-		q.Input = in.at
+	input, answer := newInputs(t.Input), newInputs(t.Answer)
+	defer input.close()
+	defer answer.close()
+	q.Input = input.at
+	if task.Interactor != nil {
+		q.Input = nil // the interactor reads it
+		q.Converse = func() (*jury.Conversation, error) {
+			c, err := task.juryCase(input, answer)
+			if err != nil {
+				return nil, err
+			}
+			return task.Jury.Converse(*task.Interactor, c, task.Limits.WallTime())
+		}
 	}
-	if t.Answer != "" {
-		q.Check = func(ctx context.Context, output io.Reader) (job.CheckReport, error) {
+	switch {
+	case task.CheckerProgram != nil:
+		q.Check = func(ctx context.Context, output *os.File) (job.CheckReport, error) {
+			return task.runChecker(ctx, input, answer, output)
+		}
+	case task.Interactor != nil: // it has judged
+	case t.Answer != "":
+		q.Check = func(ctx context.Context, output *os.File) (job.CheckReport, error) {
 			answer, err := os.Open(t.Answer)
 			if err != nil {
 				return job.CheckReport{}, err
@@ -104,13 +131,37 @@ func runTest(ctx context.Context, worker *measure.Worker, task Task, t Test) (jo
 	return worker.Test(ctx, q)
 }
 
+// runChecker runs the checker of the task on one output.
+func (t Task) runChecker(ctx context.Context, input, answer inputs, output *os.File) (job.CheckReport, error) {
+	c, err := t.juryCase(input, answer)
+	if err != nil {
+		return job.CheckReport{}, err
+	}
+	c.Output = output
+	return t.Jury.Check(ctx, *t.CheckerProgram, c)
+}
+
+// juryCase is a test as programs of the jury get it.
+func (t Task) juryCase(input, answer inputs) (c jury.Case, err error) {
+	if c.Input, err = input.at(t.Jury.Slot()); err != nil {
+		return c, err
+	}
+	c.Answer, err = answer.at(t.Jury.Slot())
+	return c, err
+}
+
 // inputs holds the input of a test, with one copy per NUMA node on which it runs.
 type inputs struct {
-	path   string
+	path   string // "" is an empty input
 	onNode map[int]*sandbox.Input
 }
 
+func newInputs(path string) inputs { return inputs{path, map[int]*sandbox.Input{}} }
+
 func (in inputs) at(slot sandbox.Slot) (*sandbox.Input, error) {
+	if in.path == "" {
+		return nil, nil
+	}
 	if i := in.onNode[slot.Node]; i != nil {
 		return i, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"judged/internal/base/job"
 	"judged/internal/engine/checker"
+	"judged/internal/engine/jury"
 	"judged/internal/sandbox"
 )
 
@@ -18,8 +19,10 @@ const placeholder = "{program}"
 // the program's file name inside the sandbox.
 func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task, error) {
 	t := Task{Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head}
-	var err error
-	if t.Checker, err = checker.Parse(j.Checker.Kind); err != nil {
+	if err := t.setChecker(*j.Checker, path); err != nil {
+		return Task{}, err
+	}
+	if err := t.setInteractor(j.Interactor, path); err != nil {
 		return Task{}, err
 	}
 	if j.Program != (job.File{}) {
@@ -38,19 +41,63 @@ func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task,
 	for _, jt := range j.Tests {
 		test := Test{Name: jt.Name}
 		if jt.Input != nil {
-			if test.Input, err = path(*jt.Input); err != nil {
+			p, err := path(*jt.Input)
+			if err != nil {
 				return Task{}, fmt.Errorf("find input of test %q: %w", jt.Name, err)
 			}
+			test.Input = p
 		}
 		if jt.Answer != nil {
-			if test.Answer, err = path(*jt.Answer); err != nil {
+			p, err := path(*jt.Answer)
+			if err != nil {
 				return Task{}, fmt.Errorf("find answer of test %q: %w", jt.Name, err)
 			}
+			test.Answer = p
 		}
 		t.Tests = append(t.Tests, test)
 	}
 	return t, nil
 }
+
+// checkerName is what a checker is called in its sandbox.
+const checkerName = "checker"
+
+func (t *Task) setChecker(c job.Checker, path func(job.File) (string, error)) (err error) {
+	protocol, isProgram := jury.IsChecker(c.Kind)
+	if !isProgram {
+		t.Checker, err = checker.Parse(c.Kind)
+		return err
+	}
+	p, err := path(c.Program)
+	if err != nil {
+		return fmt.Errorf("find program of the checker: %w", err)
+	}
+	file := sandbox.File{Name: checkerName, Path: p, Exec: true}
+	t.CheckerProgram = &jury.Checker{Protocol: protocol, Program: jury.Program{File: file, Args: c.Args}}
+	return nil
+}
+
+const interactorName = "interactor"
+
+func (t *Task) setInteractor(i *job.Interactor, path func(job.File) (string, error)) error {
+	if i == nil {
+		return nil
+	}
+	protocol, known := jury.IsInteractor(i.Kind)
+	if !known {
+		return fmt.Errorf("unknown interactor %q: use %s", i.Kind, jury.Usage(jury.InteractorProtocols()))
+	}
+	p, err := path(i.Program)
+	if err != nil {
+		return fmt.Errorf("find program of the interactor: %w", err)
+	}
+	file := sandbox.File{Name: interactorName, Path: p, Exec: true}
+	t.Interactor = &jury.Interactor{Protocol: protocol, Program: jury.Program{File: file, Args: i.Args}}
+	return nil
+}
+
+// NeedsJury reports whether Task.Jury must be set.
+func (t Task) NeedsJury() bool { return t.CheckerProgram != nil || t.Interactor != nil }
 
 func (t *Task) addFile(name string, f job.File, exec bool, path func(job.File) (string, error)) error {
 	p, err := path(f)

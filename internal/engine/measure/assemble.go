@@ -25,6 +25,9 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 	if chosen.check != nil {
 		r.Score = chosen.check.Score
 	}
+	if chosen.verdict == job.InternalError && chosen.check != nil {
+		r.Message = chosen.check.Message
+	}
 	if e := chosen.result.ExecError; e != 0 {
 		if r.Message = whyNotExecutable(e, q.Args[0]); chosen.result.Lacks != "" {
 			r.Message = whyLacking(chosen.result, q.Args[0])
@@ -81,6 +84,9 @@ func agree(all []outcome) bool {
 		if first == nil {
 			first = o
 			continue
+		}
+		if o.talked && o.verdict == first.verdict {
+			continue // how it ended after the interactor is a matter of microseconds
 		}
 		if o.verdict != first.verdict || o.result.Code != first.result.Code || o.result.Signal != first.result.Signal ||
 			(o.finished() && first.finished() && o.digest != first.digest) {

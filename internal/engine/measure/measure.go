@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"judged/internal/base/job"
 	"judged/internal/base/units"
+	"judged/internal/engine/jury"
 	"judged/internal/sandbox"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
@@ -30,7 +32,10 @@ type Request struct {
 	// Ready is called once a program is loaded and before it starts; nil is allowed. An error ends the test.
 	Ready func() error
 	// Check compares the output of a run that finished; nil accepts it.
-	Check func(ctx context.Context, output io.Reader) (job.CheckReport, error)
+	Check func(ctx context.Context, output *os.File) (job.CheckReport, error)
+	// Converse, where not nil, loads an interactor that a run talks with and that judges it. Check then looks at what
+	// the interactor has left, if anything.
+	Converse func() (*jury.Conversation, error)
 	// Ran is called after each run; nil is allowed.
 	Ran func(job.Run)
 }
@@ -53,6 +58,7 @@ type outcome struct {
 	verdict job.Verdict
 	result  sandbox.Result
 	check   *job.CheckReport
+	talked  bool          // with an interactor, which ended it or not: how is a matter of microseconds
 	gain    time.Duration // CPU time that it saved because the CPU was faster than planned
 	noisy   bool          // it counts although noise may explain its time
 	digest  uint64        // of stdout, to compare the runs of a test
@@ -111,6 +117,14 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 	}
 	var before evidence.Snapshot
 	spec.Explained = func(p sandbox.Progress) sandbox.Allowance { return w.explained(before, p) }
+	var talk *jury.Conversation
+	if t.Converse != nil {
+		if talk, err = t.Converse(); err != nil {
+			return outcome{}, err
+		}
+		defer talk.Close()
+		joinConversation(&spec, talk)
+	}
 	if err := box.Load(spec); err != nil {
 		return outcome{}, err
 	}
@@ -121,6 +135,11 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 	}
 	if ctx.Err() != nil { // a job cancels a reference kernel
 		return outcome{}, context.Cause(ctx)
+	}
+	if talk != nil {
+		if err := talk.Start(ctx, box); err != nil {
+			return outcome{}, err
+		}
 	}
 	before = w.reader.Snapshot()
 	tidy := time.AfterFunc(tidyAfter, w.Tidy)
@@ -137,7 +156,15 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 	if o.digest, err = digest(box.Stdout(), t.seed); err != nil {
 		return outcome{}, err
 	}
-	if err := o.judgeOutput(ctx, t.Request, box); err != nil {
+	if err := o.quote(t.Request, box); err != nil {
+		return outcome{}, err
+	}
+	if talk != nil {
+		err = o.judgeTalk(ctx, t.Request, talk)
+	} else {
+		err = o.judgeOutput(ctx, t.Request, box)
+	}
+	if err != nil {
 		return outcome{}, err
 	}
 	// This comes last: on a large machine the counters may still be read in the background.
@@ -191,17 +218,20 @@ func (w *Worker) facts(cpu, wall time.Duration, user, system *time.Duration) evi
 	return f
 }
 
-// judgeOutput has the checker compare the output of a run that finished, and copies the heads of stdout and stderr.
-func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandbox) error {
-	if q.Head > 0 {
-		var err error
-		if o.stdout, err = head(box.Stdout(), q.Head); err != nil {
-			return err
-		}
-		if o.stderr, err = head(box.Stderr(), q.Head); err != nil {
-			return err
-		}
+// quote copies the heads of stdout and stderr.
+func (o *outcome) quote(q Request, box *sandbox.Sandbox) (err error) {
+	if q.Head == 0 {
+		return nil
 	}
+	if o.stdout, err = head(box.Stdout(), q.Head); err != nil {
+		return err
+	}
+	o.stderr, err = head(box.Stderr(), q.Head)
+	return err
+}
+
+// judgeOutput has the checker compare the output of a run that finished.
+func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandbox) error {
 	ended := o.verdict == "" || (o.verdict == job.TimeLimit && o.result.Stop == sandbox.StopNone &&
 		o.result.Code == 0 && o.result.Signal == 0)
 	if !ended || q.Check == nil {
@@ -210,10 +240,11 @@ func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandb
 		}
 		return nil
 	}
-	output, err := box.Stdout().Reader()
+	output, err := box.Stdout().Open()
 	if err != nil {
 		return err
 	}
+	defer output.Close()
 	c, err := q.Check(ctx, output)
 	if err != nil {
 		return fmt.Errorf("check output of test %q: %w", q.Name, err)

@@ -44,34 +44,62 @@ func MapFiles(j job.Job, each func(field string, f job.File) (job.File, error)) 
 			*member.file = &f
 		}
 	}
+	if j.Checker != nil && j.Checker.Program != (job.File{}) {
+		c := *j.Checker
+		if c.Program, err = each("checker.program", c.Program); err != nil {
+			return job.Job{}, err
+		}
+		j.Checker = &c
+	}
+	if j.Interactor != nil {
+		i := *j.Interactor
+		if i.Program, err = each("interactor.program", i.Program); err != nil {
+			return job.Job{}, err
+		}
+		j.Interactor = &i
+	}
 	j.Files, j.Tests = files, tests
 	return j, nil
 }
 
-// CheckRoom returns Errors when the program and the files of j, of which size
-// tells how large they are, do not fit into a working directory of room. Its
-// blocks are pages. A run that finds no room for them would be judged's failure.
+// CheckRoom returns Errors when the program and the files of j, or its checker, do not fit into a working directory of
+// room; size returns how large a file is. Its blocks are pages. A run that finds no room for them would be judged's
+// failure.
 func CheckRoom(j job.Job, room units.Bytes, size func(job.File) (units.Bytes, error)) error {
-	const page = 4 << 10
-	var sum units.Bytes
-	count := func(f job.File) error {
-		n, err := size(f)
-		sum += (n + page - 1) / page * page
+	files := slices.Collect(maps.Values(j.Files))
+	if j.Program != (job.File{}) {
+		files = append(files, j.Program)
+	}
+	if err := fit("files", "with the program ", files, room, size); err != nil {
 		return err
 	}
-	for _, f := range j.Files {
-		if err := count(f); err != nil {
+	// A program of the jury needs room for what it writes, too.
+	const withRoom = "with as much for its feedback "
+	if c := j.Checker; c != nil && c.Program != (job.File{}) {
+		if err := fit("checker.program", withRoom, []job.File{c.Program, c.Program}, room, size); err != nil {
 			return err
 		}
 	}
-	if j.Program != (job.File{}) {
-		if err := count(j.Program); err != nil {
+	if i := j.Interactor; i != nil {
+		return fit("interactor.program", withRoom, []job.File{i.Program, i.Program}, room, size)
+	}
+	return nil
+}
+
+func fit(field, with string, files []job.File, room units.Bytes, size func(job.File) (units.Bytes, error)) error {
+	const page = 4 << 10
+	var sum units.Bytes
+	for _, f := range files {
+		n, err := size(f)
+		if err != nil {
 			return err
 		}
+		sum += (n + page - 1) / page * page
 	}
 	if sum > room {
-		return Errors{{Field: "files", Detail: fmt.Sprintf("with the program %s, which do not fit into a working directory of %s; send less or raise sandbox.work_size",
-			units.Round(sum), units.Round(room))}}
+		return Errors{{Field: field, Detail: fmt.Sprintf(
+			"%s%s, which do not fit into a working directory of %s; send less or raise sandbox.work_size",
+			with, units.Round(sum), units.Round(room))}}
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func (l *lab) compile(name string) (binary sandbox.File, err error) {
 		Name: "compile", Files: []sandbox.File{source}, Limits: limits(), Head: 4 << 10,
 		Args:    []string{"sh", "-c", "gcc -O2 -pthread -o program " + name + " && cat program"},
 		Repeats: job.Repeats{Min: 1, Max: 1, Policy: job.Single},
-		Check: func(_ context.Context, output io.Reader) (job.CheckReport, error) {
+		Check: func(_ context.Context, output *os.File) (job.CheckReport, error) {
 			binary, err = l.keep(out, output)
 			binary.Exec = true
 			return job.CheckReport{Verdict: job.Accepted}, err

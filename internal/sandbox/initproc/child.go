@@ -87,8 +87,11 @@ func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, 
 	// terminal in the sandbox that a session could control.
 	add(linux.NewProcessGroupStep(), linux.UmaskStep(0o022))
 	add(linux.DupStep(f.Stdin, 0), linux.DupStep(f.Stdout, 1), linux.DupStep(f.Stderr, 2))
-	// After the dup3 calls, which clear the flag on 0 to 2.
-	add(linux.CloseOnExecStep(3))
+	for i, fd := range f.Open {
+		add(linux.DupStep(fd, FirstOpen+i))
+	}
+	// After the dup3 calls, which clear the flag on their results.
+	add(linux.CloseOnExecStep(FirstOpen + len(f.Open)))
 	layer(Rlimits, limitSteps(l)...)
 	// Capabilities. The bounding set is empty from judged-init on. The
 	// securebits need CAP_SETPCAP and the groups CAP_SETGID, so they go before

@@ -64,20 +64,29 @@ type Load struct {
 type LoadFDs struct {
 	Load                  int // the memfd
 	Stdin, Stdout, Stderr int
-	Gate                  int // the child reads its go byte here
-	Report                int // and writes here what it has to say
-	Process1              int // pidfd
-	Box                   int // mount of all that the run may write to
-	Birth                 int // folder of the v2 group, -1 for none
-	Tree                  int // mount of the host's files, -1 for none
+	Gate                  int   // the child reads its go byte here
+	Report                int   // and writes here what it has to say
+	Process1              int   // pidfd
+	Box                   int   // mount of all that the run may write to
+	Birth                 int   // folder of the v2 group, -1 for none
+	Tree                  int   // mount of the host's files, -1 for none
+	Open                  []int // files that the program finds open, from FirstOpen on; at most maxOpen
 	Tasks                 []int
 }
+
+// FirstOpen is the number of the first of LoadFDs.Open in the program. No descriptor that judged-init
+// receives is below its own, so none is overwritten before it is duplicated.
+const FirstOpen = 3
+
+// maxOpen is as many as judged-init has descriptors of its own above the standard ones.
+const maxOpen = newbornFD - FirstOpen + 1
 
 // The second byte of a request for a child: which descriptors it has that not
 // all have.
 const (
 	withBirth = 1 << iota
 	withTree
+	countShift = 4 // above these bits: the number of open files
 )
 
 // Request is the request for a parked child.
@@ -92,21 +101,27 @@ func (f LoadFDs) Request() ([]byte, []int) {
 		with |= withTree
 		fds = append(fds, f.Tree)
 	}
-	return []byte{msgChild, with}, append(fds, f.Tasks...)
+	with |= byte(len(f.Open)) << countShift
+	return []byte{msgChild, with}, append(append(fds, f.Open...), f.Tasks...)
 }
 
 func parseRequest(msg []byte, fds []int) (f LoadFDs, err error) {
 	const fixed = 8
-	if len(msg) != 2 || msg[1] >= withTree<<1 || len(fds) < fixed+bits.OnesCount8(msg[1]) {
+	if len(msg) != 2 {
 		return f, errors.New("read request: malformed")
 	}
-	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], fds[7], -1, -1, fds[fixed:]}
+	with, open := msg[1]&(1<<countShift-1), int(msg[1]>>countShift)
+	if with >= withTree<<1 || open > maxOpen || len(fds) < fixed+bits.OnesCount8(with)+open {
+		return f, errors.New("read request: malformed")
+	}
+	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], fds[7], -1, -1, nil, fds[fixed:]}
 	if msg[1]&withBirth != 0 {
 		f.Birth, f.Tasks = f.Tasks[0], f.Tasks[1:]
 	}
 	if msg[1]&withTree != 0 {
 		f.Tree, f.Tasks = f.Tasks[0], f.Tasks[1:]
 	}
+	f.Open, f.Tasks = f.Tasks[:open], f.Tasks[open:]
 	return f, nil
 }
 

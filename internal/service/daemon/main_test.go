@@ -79,6 +79,7 @@ func serveConfig(text string) error {
 			Width:       c.Slots.Width,
 			Strict:      c.Slots.Strict,
 			Pool:        c.Slots.Pool,
+			Jury:        engine.JuryLimits(c.Limits.Jury),
 			Root:        sandbox.Root(c.Sandbox.Root),
 			BoxBytes:    c.Sandbox.WorkSize,
 			BoxInodes:   c.Sandbox.WorkInodes,

@@ -31,6 +31,8 @@ func TestServe(t *testing.T) {
 		{"report", completeReport},
 		{"hostile text", hostileText},
 		{"verdicts", verdicts},
+		{"programs of the jury", juryPrograms},
+		{"interactors", interactors},
 		{"data folder in use", dataInUse},
 		{"port in use", portInUse},
 		{"threads", threads},

@@ -47,7 +47,6 @@ func (d *Dispatcher) newAttempt(abort context.Context, w jobs.Work) *attempt {
 // extend extends the lease.
 func (a *attempt) extend(ctx context.Context, end context.CancelCauseFunc) {
 	tick := time.NewTicker(a.o.Heartbeat)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -130,13 +129,19 @@ func (a *attempt) judge() (job.Report, error) {
 	if a.work.Exhausted {
 		// An attempt that failed with an error was the last one. These ended with
 		// judged itself.
-		return job.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and submit "+
+		return job.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and "+
+			"submit "+
 			"the job again", a.work.Report.Attempt-1)
 	}
 	task, err := judge.NewTask(a.work.Job, jobspec.ProgramName,
 		func(f job.File) (string, error) { return a.o.BlobPath(f.Blob) })
 	if err != nil {
 		return job.Report{}, startError{err}
+	}
+	if task.NeedsJury() {
+		if task.Jury, err = a.o.Engine.Jury(a.slot.Slot()); err != nil {
+			return job.Report{}, startError{err}
+		}
 	}
 	task.Place = func(ctx context.Context, p stats.Placement) (measure.Place, error) {
 		return a.place(ctx, a.slot, p)

@@ -11,6 +11,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
 	"judged/internal/engine/judge"
+	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
@@ -51,6 +52,8 @@ type Engine interface {
 	Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(job.TestReport)) (job.Report, error)
 	// Worker runs single programs on a slot.
 	Worker(s slots.Slot) *measure.Worker
+	// Jury runs the programs of the jury for jobs on a slot.
+	Jury(s slots.Slot) (*jury.Runner, error)
 	// Tidy prepares the next run on a slot, in the background.
 	Tidy(s slots.Slot)
 	// Host describes the host, with the latest report of doctor.
@@ -191,10 +194,8 @@ func lost(err error) bool {
 
 // rest waits, but not beyond ctx.
 func rest(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 const patience = time.Minute
 
-// fixture is a dispatcher over the real parts, with blobs that are played.
+// fixture is a dispatcher over the real parts, with fake blobs.
 type fixture struct {
 	t     *testing.T
 	d     *Dispatcher
@@ -35,7 +35,7 @@ type fixture struct {
 
 	mu       sync.Mutex // guards the rest
 	outcomes []Outcome
-	told     []string // verdicts of JobDone
+	reports  []string // state and verdict of each
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -112,7 +112,7 @@ func (f *fixture) closing(end func() error) {
 func (f *fixture) JobDone(r *job.Report, _ time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.told = append(f.told, string(r.State)+" "+string(r.Verdict))
+	f.reports = append(f.reports, string(r.State)+" "+string(r.Verdict))
 }
 
 func (f *fixture) AttemptDone(o Outcome) {
@@ -121,24 +121,23 @@ func (f *fixture) AttemptDone(o Outcome) {
 	f.outcomes = append(f.outcomes, o)
 }
 
-// seen wants these attempts and ends to have been told, in this order. The last
-// of them may be on its way.
-func (f *fixture) seen(outcomes []Outcome, told []string) {
+// seen waits for these attempts and reports, in this order.
+func (f *fixture) seen(outcomes []Outcome, reports []string) {
 	f.t.Helper()
 	var got struct {
 		Outcomes []Outcome
-		Told     []string
+		Reports  []string
 	}
-	testkit.WaitFor(f.t, patience, "the attempts to be told", func() bool {
+	testkit.WaitFor(f.t, patience, "the attempts", func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		got.Outcomes, got.Told = f.outcomes, f.told
-		return len(f.outcomes) >= len(outcomes) && len(f.told) >= len(told)
+		got.Outcomes, got.Reports = f.outcomes, f.reports
+		return len(f.outcomes) >= len(outcomes) && len(f.reports) >= len(reports)
 	})
 	if diff := cmp.Diff(outcomes, got.Outcomes); diff != "" {
 		f.t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(told, got.Told); diff != "" {
+	if diff := cmp.Diff(reports, got.Reports); diff != "" {
 		f.t.Errorf("ends (-want +got):\n%s", diff)
 	}
 }
@@ -222,8 +221,7 @@ func TestCancelAtOnce(t *testing.T) {
 	f.seen(want, nil)
 }
 
-// A report that comes after another attempt has taken the job is dropped, and
-// nobody is told of it.
+// A report that comes after another attempt has taken the job is dropped.
 func TestLateReport(t *testing.T) {
 	f := newFixture(t)
 	good := sample(t, "measure/tiny.c")

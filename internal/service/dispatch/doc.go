@@ -2,7 +2,7 @@
 // takes the most urgent job from its Source, has it judged there, and hands in
 // the report:
 //
-//	slot free -> Source.Take -> judge.Run -> slot free -> Source.Finish
+//	slot free -> Source.Take -> Engine.Judge -> slot free -> Source.Finish
 //
 // Each attempt at a job holds a lease that it extends. An attempt that loses it,
 // because the job was cancelled or another attempt has it, ends at once, and the

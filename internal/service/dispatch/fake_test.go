@@ -18,6 +18,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
 	"judged/internal/engine/judge"
+	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
@@ -42,10 +43,12 @@ type world struct {
 	works  []jobs.Work        // that Take returns, in order
 	fails  map[string][]error // by method of Source: of the next calls
 	onTake func()
+	extend func(ctx context.Context) error // unless nil
 
 	lost  map[string]chan error // by job: what Lost returns
 	unfit error                 // of Admit
 	judge func(ctx context.Context, decided func(job.TestReport)) (job.Report, error)
+	task  judge.Task   // judged last
 	done  []job.Report // of JobDone
 }
 
@@ -210,8 +213,11 @@ func (w *world) Take(ctx context.Context, want jobs.Want) (jobs.Work, error) {
 	}
 }
 
-func (w *world) Extend(_ context.Context, l jobs.Lease) (time.Time, error) {
+func (w *world) Extend(ctx context.Context, l jobs.Lease) (time.Time, error) {
 	w.note("extend %s", l.ID)
+	if w.extend != nil {
+		return time.Time{}, w.extend(ctx)
+	}
 	return time.Time{}, w.fail("extend")
 }
 
@@ -248,10 +254,15 @@ func (w *world) Return(ctx context.Context, l jobs.Lease, delay time.Duration, e
 func (w *world) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(job.TestReport)) (job.Report,
 	error) {
 	w.note("judge %s on %s", t.Files[0].Path, s.CPUs)
+	w.mu.Lock()
+	w.task = t
+	w.mu.Unlock()
 	return w.judge(ctx, decided)
 }
 
 func (w *world) Worker(slots.Slot) *measure.Worker { return nil }
+
+func (w *world) Jury(slots.Slot) (*jury.Runner, error) { return nil, nil }
 
 func (w *world) Tidy(s slots.Slot) { w.note("tidy %s", s.CPUs) }
 

@@ -108,7 +108,7 @@ func TestEmit(t *testing.T) {
 	}
 }
 
-// TestFailures: what becomes of a job that judged fails at. The slot rests for a
+// TestFailures: what is done with a job that judged fails at. The slot rests for a
 // second, so that a failure of the host does not run through all waiting jobs.
 func TestFailures(t *testing.T) {
 	broken := errors.New("no memory")
@@ -200,8 +200,8 @@ func TestSlotRests(t *testing.T) {
 func TestMessages(t *testing.T) {
 	away := errAway.Error()
 	bubble(t, one, func(w *world) {
-		w.failNext("take", errAway, errAway)
-		w.failNext("finish", errAway, errAway)
+		w.failNext("take", errAway, errAway, errAway)
+		w.failNext("finish", errAway, errAway, errAway)
 		w.work("a", nil)
 		w.run()
 		w.pass(10 * time.Second)
@@ -227,6 +227,21 @@ func TestMessages(t *testing.T) {
 		w.logged(`level=ERROR msg="giving up a job" job=d attempts=3 error="no memory"`)
 		if got := w.reports()[len(w.reports())-1].Message; got != "no memory" {
 			t.Errorf("message %q", got)
+		}
+	})
+}
+
+// TestTakeIsRetried: every second, while the database is away.
+func TestTakeIsRetried(t *testing.T) {
+	bubble(t, one, func(w *world) {
+		w.failNext("take", errAway, errAway, errAway)
+		w.work("a", nil)
+		w.run()
+		w.pass(3*time.Second - time.Millisecond)
+		w.saw()
+		w.pass(time.Millisecond)
+		if n := w.waiting(); n != 0 {
+			t.Errorf("%d jobs wait, want none", n)
 		}
 	})
 }
@@ -297,6 +312,52 @@ func TestReturnedJobIsNotExtended(t *testing.T) {
 	})
 }
 
+// TestNothingIsLeftOfAnAttempt: it ends when its tasks have ended, since the
+// database is closed then, and lets go of the context of the run.
+func TestNothingIsLeftOfAnAttempt(t *testing.T) {
+	bubble(t, one, func(w *world) {
+		w.work("a", nil)
+		var ran context.Context
+		w.judge = func(ctx context.Context, decided func(job.TestReport)) (job.Report, error) {
+			ran = ctx
+			return lasting(heartbeat+time.Second)(ctx, decided)
+		}
+		w.extend = func(ctx context.Context) error {
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+			return ctx.Err()
+		}
+		drain, _ := w.run()
+		begin := time.Now()
+		drain()
+		if d, want := time.Since(begin), heartbeat+time.Second+time.Minute; d != want {
+			t.Errorf("it ended after %v, want %v", d, want)
+		}
+		if ran.Err() == nil {
+			t.Error("the context of the run is kept")
+		}
+		w.logged()
+	})
+}
+
+// TestTaskFindsPlaces: a run in the middle of a job may move to another slot.
+func TestTaskFindsPlaces(t *testing.T) {
+	bubble(t, []slots.Slot{first, second}, func(w *world) {
+		w.work("a", nil)
+		w.judge = func(ctx context.Context, _ func(job.TestReport)) (job.Report, error) {
+			place, err := w.task.Place(ctx, stats.Placement{OtherCore: true})
+			w.must(err)
+			w.note("deviation %g", place.Deviation(ctx))
+			place.Release()
+			return job.Report{Verdict: job.Accepted}, nil
+		}
+		w.run()
+		w.saw("0 take a for 0 of pool", "0 judge /blobs/a on 0", "0 deviation 1.5", "0 tidy 1",
+			"0 finish a AC on host 0 true", "0 observe AC",
+			"0 done a done AC contest, waited 0s", "0 tidy 0", "0 attempt done", "0 leave 0")
+	})
+}
+
 // TestExtendFails: it is logged, and the run continues.
 func TestExtendFails(t *testing.T) {
 	bubble(t, one, func(w *world) {
@@ -339,8 +400,11 @@ func TestDrain(t *testing.T) {
 // ends at once.
 func TestDrainWithoutASlot(t *testing.T) {
 	for name, change := range map[string]func(w *world){
-		"no slot": func(w *world) { w.must(w.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Operator})) },
-		"no job":  func(*world) {},
+		"no slot": func(w *world) {
+			w.work("a", nil)
+			w.must(w.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Operator}))
+		},
+		"no job": func(*world) {},
 		"no database": func(w *world) {
 			for range 100 {
 				w.failNext("take", errAway)

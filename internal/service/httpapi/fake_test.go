@@ -48,7 +48,10 @@ func newFakeJobs() *fakeJobs {
 	}
 }
 
-func (f *fakeJobs) Put(_ context.Context, n jobs.Submission) (jobs.Record, bool, error) {
+func (f *fakeJobs) Put(ctx context.Context, n jobs.Submission) (jobs.Record, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return jobs.Record{}, false, err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {

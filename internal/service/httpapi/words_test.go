@@ -14,6 +14,7 @@ import (
 
 	"judged/internal/base/job"
 	"judged/internal/engine/checker"
+	"judged/internal/engine/jury"
 )
 
 var update = flag.Bool("update", false, "write the descriptions of package job into openapi.json")
@@ -68,10 +69,23 @@ func TestCheckersInOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	kind := d.Components.Schemas.Checker.Properties.Kind
-	if want := checker.Usage() + "; default " + checker.DefaultKind + "."; kind.Description != want {
+	if want := checker.Usage() + "; default " + checker.DefaultKind + ". Or the protocol of a program: "; !strings.HasPrefix(
+		kind.Description,
+		want,
+	) {
 		t.Errorf("description %q, want %q", kind.Description, want)
 	}
 	pattern := regexp.MustCompile(kind.Pattern)
+	for _, p := range jury.CheckerProtocols() {
+		if !strings.Contains(kind.Description, string(p)+" (") || !pattern.MatchString(string(p)) {
+			t.Errorf(
+				"the protocol %s is not in the description %q, or not in the pattern %s",
+				p,
+				kind.Description,
+				kind.Pattern,
+			)
+		}
+	}
 	for _, k := range checker.Kinds() {
 		if !pattern.MatchString(k.Example) {
 			t.Errorf("the pattern refuses %q", k.Example)

@@ -1,0 +1,57 @@
+package linux
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Order tells in which order files became readable: the kernel appends each to the ready list of an epoll instance at
+// that moment, so it does not matter how late this process looks.
+type Order struct {
+	epoll int
+	files []int // duplicates, which outlive the caller's
+}
+
+// NewOrder watches files from now on. Close it.
+func NewOrder(files ...*os.File) (*Order, error) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	o := &Order{epoll: epoll}
+	for i, f := range files {
+		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return nil, errors.Join(os.NewSyscallError("fcntl F_DUPFD_CLOEXEC", err), o.Close())
+		}
+		o.files = append(o.files, fd)
+		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(i)}); err != nil {
+			return nil, errors.Join(os.NewSyscallError("epoll_ctl", err), o.Close())
+		}
+	}
+	return o, nil
+}
+
+// First is the index of the file that became readable first; -1 is none. It is asked once.
+func (o *Order) First() (int, error) {
+	events := make([]unix.EpollEvent, len(o.files))
+	var n int
+	err := ignoringEINTR(func() (e error) {
+		n, e = unix.EpollWait(o.epoll, events, 0)
+		return e
+	})
+	if err != nil || n == 0 {
+		return -1, os.NewSyscallError("epoll_wait", err)
+	}
+	return int(events[0].Fd), nil
+}
+
+// Close ends the watch.
+func (o *Order) Close() error {
+	for _, fd := range o.files {
+		_ = unix.Close(fd) // a duplicate of ours
+	}
+	return os.NewSyscallError("close", unix.Close(o.epoll))
+}

@@ -1,0 +1,141 @@
+package judge_test
+
+import (
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/engine"
+	"judged/internal/engine/judge"
+	"judged/internal/jobs/jobspec"
+	"judged/internal/sandbox"
+	"judged/internal/testkit"
+)
+
+// conversations are judged by judgeTalk.
+type conversation struct {
+	name, program, interactor string
+	kind                      string // of the interactor; icpc where empty
+	checker                   string // arguments of a testlib checker; "" is none
+	verdict                   job.Verdict
+	message                   string // of the interactor
+	first                     string // who ended first; "" is not looked at
+}
+
+const anyMessage = "*"
+
+// TestConversations: who ended first decides.
+func TestConversations(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	const program, interactor = job.ExitProgram, job.ExitInteractor
+	checkConversations(t, []conversation{
+		{name: "accepted", program: "hear|say=7|hear", interactor: "say=3 4|hear|judge=right|exit=42", verdict: job.Accepted, message: "right"},
+		{name: "rejected", program: "hear|say=8|end", interactor: "say=3 4|hear|judge=wrong|exit=43", verdict: job.WrongAnswer, message: "wrong", first: interactor},
+		{name: "rejected, then it computes for ever", program: "hear|say=8|spin", interactor: "say=1|hear|exit=43", verdict: job.WrongAnswer, first: interactor},
+		{name: "rejected, then it sleeps", program: "hear|say=8|sleep", interactor: "say=1|hear|exit=43", verdict: job.WrongAnswer, first: interactor},
+		{name: "rejected, then it crashes", program: "hear|say=8|end|kill=11", interactor: "say=1|hear|exit=43", verdict: job.WrongAnswer, first: interactor},
+		{name: "rejected, then it writes", program: "hear|say=8|end|say=9|exit=0", interactor: "say=1|hear|exit=43", verdict: job.WrongAnswer, first: interactor},
+		{name: "ends early", program: "exit=0", interactor: "deaf|hear|judge=no answer|exit=43", verdict: job.WrongAnswer, message: "no answer", first: program},
+		{name: "ends early and is accepted", program: "hear|exit=0", interactor: "say=1|end|exit=42", verdict: job.Accepted, first: program},
+		{name: "crashes early", program: "kill=11", interactor: "end|exit=43", verdict: job.RuntimeError, first: program},
+		{name: "fails early", program: "exit=3", interactor: "end|exit=43", verdict: job.RuntimeError, first: program},
+		{name: "crashes after it was accepted", program: "hear|end|kill=11", interactor: "say=1|exit=42", verdict: job.RuntimeError, first: interactor},
+		{name: "computes after it was accepted", program: "hear|spin", interactor: "say=1|exit=42", verdict: job.TimeLimit, first: interactor},
+		{name: "sleeps after it was accepted", program: "hear|sleep", interactor: "say=1|exit=42", verdict: job.IdlenessLimit, first: interactor},
+		{name: "SIGPIPE alone", program: "end|say=1|say=2", interactor: "exit=42", verdict: job.Accepted, first: interactor},
+		{name: "computes for ever", program: "hear|spin", interactor: "say=1|end|exit=43", verdict: job.TimeLimit, first: program},
+		{name: "both wait", program: "hear|hear", interactor: "hear|exit=43", verdict: job.IdlenessLimit, first: program},
+		{name: "both write", program: "deaf|flood", interactor: "deaf|flood|exit=43", verdict: job.IdlenessLimit, first: program},
+
+		{name: "the interactor sleeps", program: "hear", interactor: "sleep|exit=43", verdict: job.InternalError,
+			message: "icpc interactor: kept the program waiting until its wall limit; raise that limit if it needs so long"},
+		{name: "the interactor computes", program: "hear", interactor: "spin|exit=43", verdict: job.InternalError, message: anyMessage}, // its CPU time, or the program's wall limit
+		{name: "the interactor sleeps after the end", program: "exit=0", interactor: "sleep|exit=43", verdict: job.InternalError,
+			message: "icpc interactor: did not end within 1s after the program, the value of limits.jury.wall_time"},
+		{name: "the interactor crashes", program: "hear", interactor: "kill=11", verdict: job.InternalError, message: "icpc interactor: was ended by SIGSEGV"},
+		{name: "the interactor exits with an unknown code", program: "hear", interactor: "exit=1", verdict: job.InternalError,
+			message: "icpc interactor: exited with status 1; the protocol knows 42 (accept) and 43 (reject)"},
+
+		{name: "the interactor leaves a child behind", program: "end", interactor: "orphan|exit=42", verdict: job.Accepted, first: interactor},
+		{name: "the program leaves a child behind", program: "orphan|exit=0", interactor: "end|exit=43", verdict: job.WrongAnswer, first: program},
+		{name: "the program closes its output and goes on", program: "close=1|end", interactor: "end|exit=43", verdict: job.WrongAnswer, first: interactor},
+		{name: "the program closes its input", program: "close=0|say=1|end|spin", interactor: "hear|say=1|say=2|exit=43", verdict: job.WrongAnswer,
+			message: "the program does not read what the interactor writes", first: interactor},
+		{name: "the program floods", program: "deaf|flood", interactor: "drink|exit=42", verdict: job.OutputLimit, message: "the program wrote more than it may to the interactor"},
+
+		{name: "testlib", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|exit=0", verdict: job.Accepted},
+		{name: "testlib with a checker", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|tout=7|exit=0", checker: "cat=/box/output|err= is wrong|exit=1",
+			verdict: job.WrongAnswer, message: "7 is wrong"},
+		{name: "testlib rejects", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|tout=7|exit=1", checker: "exit=3", verdict: job.WrongAnswer},
+	})
+}
+
+func checkConversations(t *testing.T, cases []conversation) {
+	jury := engine.JuryLimits(config.Default().Limits.Jury)
+	jury.CPUTime, jury.WallTime = 200*time.Millisecond, time.Second
+	c := config.Default()
+	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Jury: jury, Root: sandbox.RootPrivate,
+		BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes, UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	folder := filepath.Join(testkit.RepoRoot(t), "testdata/jury")
+	talker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "talker.c"), true)}
+	checker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "checker.c"), true)}
+	for _, x := range cases {
+		t.Run(x.name, func(t *testing.T) {
+			j := job.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...), Tests: []job.Test{{Name: "1"}},
+				Interactor: &job.Interactor{Kind: "icpc", Program: talker, Args: strings.Split(x.interactor, "|")},
+				Limits:     job.Limits{CPUTimeMS: 200, WallTimeMS: 1000, Output: 32 << 10}, Repeats: job.Repeats{Policy: job.Single}}
+			if x.kind != "" {
+				j.Interactor.Kind = x.kind
+			}
+			if x.checker != "" {
+				j.Checker = &job.Checker{Kind: "testlib", Program: checker, Args: strings.Split(x.checker, "|")}
+			}
+			r := judgeTalk(t, eng, j)
+			got := r.Tests[0].Checker
+			if r.Verdict != x.verdict || got == nil {
+				t.Fatalf("verdict %s, want %s: %+v %s", r.Verdict, x.verdict, got, tell(r))
+			}
+			if diff := cmp.Diff(x.message, got.Message); diff != "" && x.message != anyMessage {
+				t.Errorf("message (-want +got):\n%s", diff)
+			}
+			if x.first != "" && got.FirstExit != x.first {
+				t.Errorf("the %s ended first, want the %s", got.FirstExit, x.first)
+			}
+		})
+	}
+}
+
+// judgeTalk judges a job on the only slot of an engine.
+func judgeTalk(t *testing.T, eng *engine.Engine, j job.Job) job.Report {
+	t.Helper()
+	j, err := jobspec.Complete(config.Default(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := judge.NewTask(j, jobspec.ProgramName, func(f job.File) (string, error) { return f.Part, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if task.Jury, err = eng.Jury(eng.Slots()[0]); err != nil {
+		t.Fatal(err)
+	}
+	r, err := judge.Run(t.Context(), eng.Worker(eng.Slots()[0]), task, func(job.TestReport) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,0 +1,172 @@
+package jury
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"judged/internal/base/job"
+	"judged/internal/base/linux"
+	"judged/internal/sandbox"
+)
+
+// Checker is a checker that is a program.
+type Checker struct {
+	Protocol Protocol
+	Program  Program
+}
+
+// Case is one output to check.
+type Case struct {
+	Input, Answer *sandbox.Input // nil is empty
+	Output        *os.File       // what the contestant's program wrote; Check reads it and does not close it
+}
+
+// most is how much of a message a report has, in bytes.
+const most = 4 << 10
+
+// Files that programs leave in the feedback folder, by their names in the box.
+const (
+	feedbackName    = "feedback"
+	judgeMessage    = feedbackName + "/judgemessage.txt"
+	teamMessage     = feedbackName + "/teammessage.txt"
+	scoreFile       = feedbackName + "/score.txt"
+	testlibFeedback = feedbackName + "/" + reportName
+)
+
+// Check runs the checker on one output. A checker that fails yields IE. The error is not nil only if judged could not
+// do its work or ctx ended.
+func (r *Runner) Check(ctx context.Context, c Checker, t Case) (job.CheckReport, error) {
+	input, err := t.Input.View()
+	if err != nil {
+		return job.CheckReport{}, err
+	}
+	defer input.Close()
+	answer, err := t.Answer.View()
+	if err != nil {
+		return job.CheckReport{}, err
+	}
+	defer answer.Close()
+	box, err := r.take()
+	if err != nil {
+		return job.CheckReport{}, err
+	}
+	defer r.release(box)
+	spec := sandbox.Spec{
+		Args: c.Program.command(c.Protocol.checkerArgs(c.Program.Args)), Files: []sandbox.File{c.Program.File},
+		Open: openFiles(input, answer, t.Output), Folder: feedbackName, Limits: r.limits,
+	}
+	if c.Protocol == ICPC {
+		spec.Stdin = t.Output
+	}
+	if err := box.Load(spec); err != nil {
+		return job.CheckReport{}, err
+	}
+	result, err := box.Run(ctx)
+	if err != nil {
+		return job.CheckReport{}, err
+	}
+	if result.Stop == sandbox.StopCancelled {
+		return job.CheckReport{}, context.Cause(ctx)
+	}
+	return r.report("checker", c.Protocol, box, result)
+}
+
+// openFiles are what a checker may open. The order is that of their numbers, which no protocol knows.
+func openFiles(input, answer, output *os.File) []sandbox.OpenFile {
+	return []sandbox.OpenFile{{Name: "input", File: input}, {Name: "answer", File: answer}, {Name: "output", File: output}}
+}
+
+// report is what a checker or an interactor that has ended says, or IE.
+func (r *Runner) report(what string, p Protocol, box *sandbox.Sandbox, result sandbox.Result) (job.CheckReport, error) {
+	e, err := readEnding(box, result)
+	if err != nil {
+		return job.CheckReport{}, err
+	}
+	fault, err := r.fault(box, result)
+	if err != nil {
+		return job.CheckReport{}, err
+	}
+	var said job.CheckReport
+	if fault == nil {
+		said, fault = p.read(e)
+	}
+	if fault != nil {
+		return failed(what, p, fault, e.stderr), nil
+	}
+	return said, nil
+}
+
+// failed is the report of a program of the jury that is at fault.
+func failed(what string, p Protocol, fault error, stderr string) job.CheckReport {
+	return job.CheckReport{Verdict: job.InternalError, Message: fmt.Sprintf("%s %s: %v", p, what, fault), Stderr: stderr}
+}
+
+// fault is why a program of the jury did not come to its end as it should; nil if it did.
+func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err error) {
+	full, err := box.IsBoxFull()
+	if err != nil {
+		return nil, err
+	}
+	l := r.limits
+	switch {
+	case result.ExecError == syscall.ENOENT:
+		return errors.New("cannot be executed: its interpreter or its loader is not in the sandbox; link it statically, or install what it needs"), nil
+	case result.ExecError != 0:
+		return fmt.Errorf("cannot be executed: %w", result.ExecError), nil
+	case result.OOMKills > 0 || result.MemoryPeak != nil && *result.MemoryPeak > l.Memory:
+		return fmt.Errorf("used more than %s of memory, the value of limits.jury.memory", l.Memory), nil
+	case result.Stop == sandbox.StopCPU:
+		return fmt.Errorf("used %s of CPU time, the value of limits.jury.cpu_time", l.CPUTime), nil
+	case result.Stop == sandbox.StopWall:
+		return fmt.Errorf("did not end within %s, the value of limits.jury.wall_time", l.WallTime), nil
+	case full:
+		return errors.New("filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must write as much"), nil
+	case result.OutputBytes > l.Output || result.Signal == syscall.SIGXFSZ:
+		return fmt.Errorf("wrote more than %s, the value of limits.jury.output, to stdout and stderr or to a file", l.Output), nil
+	case result.Signal != 0:
+		return fmt.Errorf("was ended by %s", linux.SignalName(result.Signal)), nil
+	}
+	return nil, nil
+}
+
+// readEnding collects what a program has left. It reads no more than a report may hold.
+func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err error) {
+	e.code = result.Code
+	for _, s := range []struct {
+		of *sandbox.Output
+		to *string
+	}{{box.Stdout(), &e.stdout}, {box.Stderr(), &e.stderr}} {
+		stream, err := s.of.Reader()
+		if err != nil {
+			return e, err
+		}
+		content, err := io.ReadAll(io.LimitReader(stream, most))
+		if err != nil {
+			return e, err
+		}
+		*s.to = message(content)
+	}
+	for _, f := range []struct {
+		name string
+		to   *string
+	}{{judgeMessage, &e.judge}, {teamMessage, &e.team}, {scoreFile, &e.score}, {testlibFeedback, &e.report}} {
+		content, there, err := box.ReadFile(f.name, most)
+		if err != nil {
+			return e, err
+		}
+		if *f.to = message(content); there && f.to == &e.score && e.score == "" {
+			e.score = "empty"
+		}
+	}
+	return e, nil
+}
+
+// message makes text that a program wrote fit for a report.
+func message(content []byte) string {
+	return strings.TrimRight(strings.ToValidUTF8(string(content), "\uFFFD"), " \t\r\n\x00")
+}

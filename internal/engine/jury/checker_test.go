@@ -1,0 +1,184 @@
+package jury_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/engine"
+	"judged/internal/engine/jury"
+	"judged/internal/sandbox"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	if initproc.IsInit() {
+		initproc.Main()
+	}
+	os.Exit(testkit.Run(m))
+}
+
+// users are the IDs of this binary's runs: no other test has them.
+func users() testkit.Users { return testkit.Users{First: 1<<22 + os.Getpid()%4096*1000, Count: 1000} }
+
+func limits() sandbox.Limits {
+	return sandbox.Limits{CPUTime: 10 * time.Second, WallTime: 30 * time.Second, Memory: 256 << 20, Output: 1 << 20, Stack: 256 << 20, Processes: 16}
+}
+
+// openRunner makes a runner with an engine around it.
+func openRunner(t testing.TB, limits sandbox.Limits) *jury.Runner {
+	t.Helper()
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	u := users()
+	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Jury: limits,
+		Root: sandbox.RootPrivate, BoxBytes: 4 << 20, BoxInodes: 64, UIDFirst: u.First, UIDCount: u.Count, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r, err := eng.Jury(eng.Slots()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func source(t testing.TB, name string) string {
+	return filepath.Join(testkit.RepoRoot(t), "testdata/jury", name)
+}
+
+// checker is the program of testdata that does what its arguments say.
+func checker(t testing.TB, protocol jury.Protocol, does ...string) jury.Checker {
+	file := sandbox.File{Name: "checker", Path: testkit.CompileC(t, source(t, "checker.c"), true), Exec: true}
+	return jury.Checker{Protocol: protocol, Program: jury.Program{File: file, Args: does}}
+}
+
+func input(t testing.TB, r *jury.Runner, text string) *sandbox.Input {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "input")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, err := sandbox.NewInput(path, r.Slot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close() })
+	return in
+}
+
+// output stands for what a contestant's program has written: an open file that everybody may read.
+func output(t testing.TB, text string) *os.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "output")
+	if err := os.WriteFile(path, []byte(text), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func caseOf(t testing.TB, r *jury.Runner) jury.Case {
+	return jury.Case{Input: input(t, r, "the input\n"), Answer: input(t, r, "1 2 3\n"), Output: output(t, "1 2 \n3")}
+}
+
+func score(n float64) *float64 { return &n }
+
+// TestCheck has checkers do what they may do and what they must not.
+func TestCheck(t *testing.T) {
+	l := limits()
+	l.CPUTime, l.WallTime = 200*time.Millisecond, 2*time.Second
+	r := openRunner(t, l)
+	at := func(fault, stderr string) job.CheckReport {
+		return job.CheckReport{Verdict: job.InternalError, Message: fault, Stderr: stderr}
+	}
+	for _, tt := range []struct {
+		name     string
+		protocol jury.Protocol
+		does     string
+		want     job.CheckReport
+	}{
+		{"icpc compares", jury.ICPC, "tokens", job.CheckReport{Verdict: job.Accepted}},
+		{"icpc speaks", jury.ICPC, "judge=line 3|team=look again|err=noise|exit=43",
+			job.CheckReport{Verdict: job.WrongAnswer, Message: "line 3", TeamMessage: "look again"}},
+		{"icpc scores", jury.ICPC, "score=0.5|exit=42", job.CheckReport{Verdict: job.Partial, Score: score(0.5)}},
+		{"icpc with an empty score", jury.ICPC, "score=|exit=42", at(`icpc checker: read score.txt: "empty" is not a number of at least 0`, "")},
+		{"cms", jury.CMS, "out=0.5|err=half|exit=0", job.CheckReport{Verdict: job.Partial, Message: "half", Score: score(0.5)}},
+		{"testlib", jury.Testlib, "err=wrong answer 1|exit=1", job.CheckReport{Verdict: job.WrongAnswer, Message: "wrong answer 1"}},
+
+		{"exits with an unknown code", jury.ICPC, "err=why|exit=7", at("icpc checker: exited with status 7; the protocol knows 42 (accept) and 43 (reject)", "why")},
+		{"crashes", jury.ICPC, "err=why|kill=11|exit=42", at("icpc checker: was ended by SIGSEGV", "why")},
+		{"computes for ever", jury.ICPC, "spin|exit=42", at("icpc checker: used 200ms of CPU time, the value of limits.jury.cpu_time", "")},
+		{"sleeps", jury.ICPC, "err=why|sleep|exit=42", at("icpc checker: did not end within 2s, the value of limits.jury.wall_time", "why")},
+		{"takes all memory", jury.ICPC, "eat|exit=42", at("icpc checker: used more than 256MiB of memory, the value of limits.jury.memory", "")},
+		{"floods its stdout", jury.ICPC, "flood|exit=42", at("icpc checker: wrote more than 1MiB, the value of limits.jury.output, to stdout and stderr or to a file", "")},
+		{"fills its feedback folder", jury.ICPC, "fill|exit=42",
+			at("icpc checker: filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must write as much", "")},
+		{"makes many files", jury.ICPC, "many|exit=42",
+			at("icpc checker: filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must write as much", "")},
+		{"makes a large file", jury.ICPC, "large|exit=42", at("icpc checker: wrote more than 1MiB, the value of limits.jury.output, to stdout and stderr or to a file", "")},
+		{"links its message to the answer", jury.ICPC, "link=/box/answer|exit=43", job.CheckReport{Verdict: job.WrongAnswer}},
+		{"links its message to a file of the host", jury.ICPC, "link=/etc/hostname|exit=43", job.CheckReport{Verdict: job.WrongAnswer}},
+		{"makes its message a pipe", jury.ICPC, "pipe|exit=43", job.CheckReport{Verdict: job.WrongAnswer}},
+		{"leaves a child behind", jury.ICPC, "orphan|exit=42", job.CheckReport{Verdict: job.Accepted}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := r.Check(t.Context(), checker(t, tt.protocol, strings.Split(tt.does, "|")...), caseOf(t, r))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestCheckerSees: a checker finds its files by their names, can change none of them, and sees no others.
+func TestCheckerSees(t *testing.T) {
+	r := openRunner(t, limits())
+	for protocol, stdin := range map[jury.Protocol]string{jury.ICPC: "1 2 \n3\n", jury.Testlib: "", jury.CMS: ""} {
+		c := checker(t, protocol, "cat=/box/input", "cat=/box/answer", "cat=/box/output", "err=", "err=stdin:", "cat=-", "look", "cat="+source(t, "checker.c"), "exit=99")
+		got, err := r.Check(t.Context(), c, caseOf(t, r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimPrefix(got.Stderr, "the input\n1 2 3\n1 2 \n3\nstdin:\n"+strings.TrimSuffix(stdin, "\n")), "\n")
+		slices.Sort(lines)
+		want := []string{"/box/answer", "/box/feedback", "/box/input", "/box/output", "/box/shm", "/box/tmp", "/box/work", "/box/work/checker", "no " + source(t, "checker.c")}
+		if diff := cmp.Diff(want, lines); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", protocol, diff)
+		}
+	}
+}
+
+// TestCheckIsCancelled: the end of the context is an error, not a verdict.
+func TestCheckIsCancelled(t *testing.T) {
+	r := openRunner(t, limits())
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, os.ErrDeadlineExceeded)
+	defer cancel()
+	got, err := r.Check(ctx, checker(t, jury.ICPC, "sleep"), caseOf(t, r))
+	if err == nil {
+		t.Fatalf("got %+v", got)
+	}
+	if diff := cmp.Diff(os.ErrDeadlineExceeded.Error(), err.Error()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

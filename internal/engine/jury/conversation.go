@@ -1,0 +1,213 @@
+package jury
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
+	"judged/internal/sandbox"
+)
+
+// Interactor is a program of the jury that talks with the contestant's program.
+type Interactor struct {
+	Protocol Protocol
+	Program  Program
+}
+
+// answerPipe is how much an interactor can write before the contestant's program reads, in bytes: as much as with
+// Kattis' problemtools, so that a program that asks many questions at once deadlocks no earlier.
+const answerPipe = 1 << 20
+
+// wallFactor is how many times its wall limit the contestant's program may run where noise explains it.
+const wallFactor = 10
+
+// Conversation is one run of an interactor with one run of a contestant's program. Two pipes join them, with nobody
+// between. Close it.
+type Conversation struct {
+	runner     *Runner
+	interactor Interactor
+	box        *sandbox.Sandbox
+	open       []*os.File // input and answer
+	ends       struct{ stdin, stdout, theirStdin, theirStdout *os.File }
+
+	order  *linux.Order
+	cancel context.CancelCauseFunc
+	ended  chan struct{}  // closed when the next two are set
+	result sandbox.Result // of the interactor
+	err    error
+	hung   atomic.Bool // the program waited at its wall limit, and not for want of a question
+}
+
+// Converse loads an interactor for one run of a program.
+func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversation, err error) {
+	c := &Conversation{runner: r, interactor: i}
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	for _, in := range []*sandbox.Input{t.Input, t.Answer} {
+		f, err := in.View()
+		if err != nil {
+			return nil, err
+		}
+		c.open = append(c.open, f)
+	}
+	e := &c.ends
+	if e.theirStdin, e.stdout, err = linux.Pipe(); err != nil {
+		return nil, err
+	}
+	if e.stdin, e.theirStdout, err = linux.Pipe(); err != nil {
+		return nil, err
+	}
+	if err := linux.SetPipeSize(e.stdin, answerPipe); err != nil {
+		return nil, err
+	}
+	if c.box, err = r.take(); err != nil {
+		return nil, err
+	}
+	limits := r.limits
+	limits.WallTime += wallFactor * wall // End counts what is the interactor's own
+	return c, c.box.Load(sandbox.Spec{
+		Args: i.Program.command(i.Protocol.interactorArgs(i.Program.Args)), Files: []sandbox.File{i.Program.File},
+		Stdin: e.theirStdin, Stdout: e.theirStdout,
+		Open: []sandbox.OpenFile{{Name: "input", File: c.open[0]}, {Name: "answer", File: c.open[1]}}, Folder: feedbackName, Limits: limits,
+	})
+}
+
+// Stdin and Stdout are the ends of the pipes for the contestant's program.
+func (c *Conversation) Stdin() *os.File  { return c.ends.stdin }
+func (c *Conversation) Stdout() *os.File { return c.ends.stdout }
+
+// Start lets the interactor go. The program is loaded, and let go next. From now on each of them alone has its ends of
+// the pipes, so that the other one sees at once when it ends.
+func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox) (err error) {
+	if c.order, err = sandbox.NewOrder(program, c.box); err != nil {
+		return err
+	}
+	c.closeEnds()
+	ctx, c.cancel = context.WithCancelCause(ctx)
+	c.ended = make(chan struct{})
+	go func() {
+		c.result, c.err = c.box.Run(ctx)
+		close(c.ended)
+	}()
+	return nil
+}
+
+// Look is called when the program reaches its wall limit, while it is there.
+func (c *Conversation) Look() {
+	select {
+	case <-c.ended:
+	default:
+		c.hung.Store(!c.box.WaitsForOthers())
+	}
+}
+
+// errHung ends an interactor.
+var errHung = errors.New("did not end")
+
+// Said is what a conversation has come to.
+type Said struct {
+	job.CheckReport
+	// First is whether the interactor ended first.
+	First bool
+	// Output is what an interactor that uses testlib has left for the checker; nil is nothing. Close it.
+	Output *os.File
+}
+
+// End waits for the interactor, after the run of the program.
+func (c *Conversation) End(ctx context.Context, program sandbox.Result, limit units.Bytes) (Said, error) {
+	patience := time.AfterFunc(c.runner.limits.WallTime, func() { c.cancel(errHung) })
+	defer patience.Stop()
+	<-c.ended
+	if c.err != nil {
+		return Said{}, c.err
+	}
+	if ctx.Err() != nil {
+		return Said{}, context.Cause(ctx)
+	}
+	first, err := c.order.First()
+	if err != nil {
+		return Said{}, err
+	}
+	said := Said{First: first == 1}
+	if said.CheckReport, err = c.report(program, limit); err != nil {
+		return Said{}, err
+	}
+	said.FirstExit = job.ExitProgram
+	if said.First {
+		said.FirstExit = job.ExitInteractor
+	}
+	if c.interactor.Protocol == Testlib && said.Verdict == job.Accepted {
+		if said.Output, err = c.box.OpenFile(feedbackName + "/" + toutName); err != nil {
+			return Said{}, err
+		}
+		if said.Output != nil {
+			err = said.Output.Chmod(0o444)
+		}
+	}
+	return said, err
+}
+
+// report is what the interactor says. Two ends of it are the program's doing: it no longer reads what is written to it,
+// or it has written more than it may.
+func (c *Conversation) report(program sandbox.Result, limit units.Bytes) (job.CheckReport, error) {
+	const what = "interactor"
+	p, wall := c.interactor.Protocol, c.runner.limits.WallTime
+	if c.result.Signal == syscall.SIGPIPE {
+		return job.CheckReport{Verdict: job.WrongAnswer, Message: "the program does not read what the interactor writes"}, nil
+	}
+	if c.hung.Load() && program.Stop == sandbox.StopWall && program.Idle {
+		fault := errors.New("kept the program waiting until its wall limit; raise that limit if it needs so long")
+		return failed(what, p, fault, c.stderr()), nil
+	}
+	if c.result.Stop == sandbox.StopCancelled {
+		return failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time", wall), c.stderr()), nil
+	}
+	said, err := c.runner.report(what, p, c.box, c.result)
+	if err == nil && said.Verdict == job.InternalError && program.OutputBytes > limit && c.result.Stop != sandbox.StopNone {
+		said = job.CheckReport{Verdict: job.OutputLimit, Message: "the program wrote more than it may to the interactor"}
+	}
+	return said, err
+}
+
+func (c *Conversation) stderr() string {
+	e, _ := readEnding(c.box, c.result) // of an interactor that is at fault whatever it says
+	return e.stderr
+}
+
+func (c *Conversation) closeEnds() {
+	e := &c.ends
+	for _, f := range []**os.File{&e.stdin, &e.stdout, &e.theirStdin, &e.theirStdout} {
+		if *f != nil {
+			(*f).Close()
+			*f = nil
+		}
+	}
+}
+
+// Close ends the conversation, wherever it is.
+func (c *Conversation) Close() {
+	c.closeEnds()
+	for _, f := range c.open {
+		f.Close()
+	}
+	if c.ended != nil {
+		c.cancel(context.Canceled)
+		<-c.ended
+	}
+	if c.order != nil {
+		_ = c.order.Close() // descriptors of ours
+	}
+	if c.box != nil {
+		c.runner.release(c.box)
+	}
+}

@@ -1,0 +1,256 @@
+package jury
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"judged/internal/base/job"
+)
+
+// Protocol is a convention between a judge and a checker or an interactor.
+type Protocol string
+
+// The protocols.
+const (
+	ICPC    Protocol = "icpc"    // output validators of the ICPC and Kattis package formats
+	Testlib Protocol = "testlib" // programs that use testlib.h, as those of Polygon do
+	CMS     Protocol = "cms"     // comparators of the Contest Management System
+)
+
+// CheckerProtocols lists the protocols of checkers.
+func CheckerProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS} }
+
+// InteractorProtocols lists the protocols of interactors.
+func InteractorProtocols() []Protocol { return []Protocol{ICPC, Testlib} }
+
+// Usage lists protocols for people: "icpc:PATH or testlib:PATH".
+func Usage(protocols []Protocol) string {
+	var forms []string
+	for _, p := range protocols {
+		forms = append(forms, string(p)+":PATH")
+	}
+	last := len(forms) - 1
+	return strings.Join(forms[:last], ", ") + " or " + forms[last]
+}
+
+// IsChecker reports whether a kind of checker is a program, and which protocol it has.
+func IsChecker(kind string) (Protocol, bool) {
+	return Protocol(kind), slices.Contains(CheckerProtocols(), Protocol(kind))
+}
+
+// What a program of the jury finds in its sandbox. The names are absolute, because programs change their folder.
+const (
+	inputPath    = "/box/input"
+	answerPath   = "/box/answer"
+	outputPath   = "/box/output"
+	feedbackPath = "/box/feedback/"
+)
+
+// IsInteractor reports whether there are interactors of a kind, and which protocol it is.
+func IsInteractor(kind string) (Protocol, bool) {
+	return Protocol(kind), slices.Contains(InteractorProtocols(), Protocol(kind))
+}
+
+// reportArgument is an argument that stands for a file in the feedback folder. A testlib program that is told of one
+// writes its message there instead of to stderr.
+const reportArgument = "{report}"
+
+const reportName = "report"
+
+// checkerArgs is the command line of a checker without its name. The three protocols have three orders.
+func (p Protocol) checkerArgs(args []string) []string {
+	switch p {
+	case ICPC:
+		return append([]string{inputPath, answerPath, feedbackPath}, args...)
+	case CMS:
+		return append([]string{inputPath, answerPath, outputPath}, args...)
+	}
+	return append([]string{inputPath, outputPath, answerPath}, withReport(args)...)
+}
+
+// interactorArgs is the command line of an interactor without its name.
+func (p Protocol) interactorArgs(args []string) []string {
+	if p == ICPC {
+		return append([]string{inputPath, answerPath, feedbackPath}, args...)
+	}
+	return append([]string{inputPath, feedbackPath + toutName, answerPath}, withReport(args)...)
+}
+
+// toutName is the file in which an interactor that uses testlib leaves what the checker looks at as the output.
+const toutName = "tout"
+
+func withReport(args []string) []string {
+	args = slices.Clone(args)
+	for i, a := range args {
+		if a == reportArgument {
+			args[i] = feedbackPath + reportName
+		}
+	}
+	return args
+}
+
+// ending is what a program of the jury that came to its end has left.
+type ending struct {
+	code           int
+	stdout, stderr string
+	judge, team    string // judgemessage.txt and teammessage.txt of icpc
+	report         string // the result file of testlib
+	score          string // score.txt of icpc; "" is none
+}
+
+// read says what the ending of a checker means. An error is a fault of the checker.
+func (p Protocol) read(e ending) (job.CheckReport, error) {
+	switch p {
+	case ICPC:
+		return readICPC(e)
+	case Testlib:
+		return readTestlib(e)
+	case CMS:
+		return readCMS(e)
+	}
+	return job.CheckReport{}, fmt.Errorf("unknown protocol %q", p)
+}
+
+const (
+	icpcAccept = 42
+	icpcReject = 43
+)
+
+func readICPC(e ending) (job.CheckReport, error) {
+	r := job.CheckReport{Message: e.judge, TeamMessage: e.team}
+	if r.Message == "" {
+		r.Message = e.stderr
+	}
+	switch e.code {
+	case icpcReject:
+		r.Verdict = job.WrongAnswer
+	case icpcAccept:
+		r.Verdict = job.Accepted
+		if e.score != "" {
+			points, err := parseScore(e.score)
+			if err != nil {
+				return r, fmt.Errorf("read score.txt: %w", err)
+			}
+			r.Verdict, r.Score = scored(points), &points
+		}
+	default:
+		return r, fmt.Errorf("exited with status %d; the protocol knows %d (accept) and %d (reject)", e.code, icpcAccept, icpcReject)
+	}
+	return r, nil
+}
+
+// The exit codes of testlib.h, unless it was compiled for EJUDGE or CONTESTER.
+const (
+	testlibOK            = 0
+	testlibWrong         = 1
+	testlibPresentation  = 2
+	testlibFail          = 3
+	testlibDirt          = 4 // more output than the answer has; testlib reports it as 2 by default
+	testlibPoints        = 7
+	testlibUnexpectedEOF = 8  // only with ENABLE_UNEXPECTED_EOF, else 2
+	testlibPartialBase   = 50 // added to partial scores with TESTSYS, else 0
+)
+
+// readTestlib looks at the message first where the codes are ambiguous: without TESTSYS a partial score is the exit
+// code itself.
+func readTestlib(e ending) (job.CheckReport, error) {
+	r := job.CheckReport{Message: e.stderr}
+	if e.report != "" {
+		r.Message = e.report
+	}
+	if n, ok := partialScore(e.stderr); ok && (e.code == n || e.code == n+testlibPartialBase) {
+		points := float64(n)
+		r.Verdict, r.Score = scored(points), &points
+		return r, nil
+	}
+	switch e.code {
+	case testlibOK:
+		r.Verdict = job.Accepted
+	case testlibWrong:
+		r.Verdict = job.WrongAnswer
+	case testlibPresentation, testlibDirt, testlibUnexpectedEOF:
+		r.Verdict = job.PresentationError
+	case testlibPoints:
+		text, _, _ := strings.Cut(strings.TrimPrefix(r.Message, "points "), " ")
+		points, err := parseScore(text)
+		if err != nil {
+			return r, fmt.Errorf("read the score of exit status %d (points) in its message: %w", testlibPoints, err)
+		}
+		r.Verdict, r.Score = scored(points), &points
+	case testlibFail:
+		return r, fmt.Errorf("exited with status %d (fail): the input, the answer or the checker is wrong", testlibFail)
+	default:
+		return r, fmt.Errorf("exited with status %d, which testlib does not have", e.code)
+	}
+	return r, nil
+}
+
+// partialScore reads "partially correct (N) ...".
+func partialScore(message string) (int, bool) {
+	rest, ok := strings.CutPrefix(message, "partially correct (")
+	if !ok {
+		return 0, false
+	}
+	number, _, ok := strings.Cut(rest, ")")
+	n, err := strconv.Atoi(number)
+	return n, ok && err == nil && n >= 0
+}
+
+// cmsMessages are the texts that CMS translates for contestants.
+var cmsMessages = map[string]string{
+	"translate:success": "Output is correct",
+	"translate:partial": "Output is partially correct",
+	"translate:wrong":   "Output isn't correct",
+}
+
+func readCMS(e ending) (job.CheckReport, error) {
+	message := firstLine(e.stderr)
+	if text, ok := cmsMessages[message]; ok {
+		message = text
+	}
+	r := job.CheckReport{Message: message}
+	if e.code != 0 {
+		return r, fmt.Errorf("exited with status %d; the protocol wants 0 whatever the score", e.code)
+	}
+	points, err := parseScore(firstLine(e.stdout))
+	if err == nil && points > fullScore {
+		err = fmt.Errorf("%v is above %v", points, fullScore)
+	}
+	if err != nil {
+		return r, fmt.Errorf("read the score in the first line of stdout: %w", err)
+	}
+	r.Verdict, r.Score = scored(points), &points
+	return r, nil
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return strings.TrimSpace(line)
+}
+
+// fullScore is the score of a test that is answered well, unless its problem says otherwise.
+const fullScore = 1.0
+
+// scored is the verdict of a test with a score.
+func scored(points float64) job.Verdict {
+	switch points {
+	case fullScore:
+		return job.Accepted
+	case 0:
+		return job.WrongAnswer
+	}
+	return job.Partial
+}
+
+func parseScore(text string) (float64, error) {
+	text = strings.TrimSpace(text)
+	points, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsInf(points, 0) || math.IsNaN(points) || points < 0 {
+		return 0, errors.New(strconv.Quote(text) + " is not a number of at least 0")
+	}
+	return points, nil
+}

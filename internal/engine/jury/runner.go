@@ -1,0 +1,108 @@
+package jury
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+
+	"judged/internal/sandbox"
+)
+
+// Program is a program of the jury.
+type Program struct {
+	File sandbox.File // executable
+	Args []string     // after those of its protocol
+}
+
+// command is the command line with the arguments of a protocol.
+func (p Program) command(args []string) []string {
+	return append([]string{"./" + p.File.Name}, args...)
+}
+
+// Runner runs the programs of the jury for one slot. Its methods may be called concurrently.
+type Runner struct {
+	launcher *sandbox.Launcher
+	slot     sandbox.Slot
+	limits   sandbox.Limits
+	log      *slog.Logger
+
+	background sync.WaitGroup
+
+	mu     sync.Mutex       // guards the rest
+	spare  *sandbox.Sandbox // prepared for the next program; nil is none
+	closed bool
+}
+
+// NewRunner makes a runner on housekeeping CPUs. Programs of the jury are in a network namespace and see files of
+// their own: nothing that they do is seen by a contestant's program. Close it before the launcher.
+func NewRunner(l *sandbox.Launcher, slot sandbox.Slot, limits sandbox.Limits, log *slog.Logger) (*Runner, error) {
+	var err error
+	if slot.Network, err = sandbox.NewNetwork(); err != nil {
+		return nil, err
+	}
+	slot.Inputs, slot.Trees = l.Inputs(), l.NewTrees(slot)
+	return &Runner{launcher: l, slot: slot, limits: limits, log: log}, nil
+}
+
+// Slot is where the programs run.
+func (r *Runner) Slot() sandbox.Slot { return r.slot }
+
+// Prepare gets ready in the background what a program needs: a sandbox, and what it loads of the host.
+func (r *Runner) Prepare(p Program) {
+	r.background.Go(func() {
+		r.launcher.Preread(r.slot, p.command(nil), []sandbox.File{p.File})
+		r.prepareSpare()
+	})
+}
+
+// prepareSpare makes the next sandbox unless there is one.
+func (r *Runner) prepareSpare() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.spare != nil || r.closed {
+		return
+	}
+	box, err := r.launcher.Prepare(r.slot)
+	if err != nil {
+		// Whoever needs it tries again and gets the error.
+		r.log.Warn("cannot prepare a sandbox for programs of the jury", "cpus", r.slot.CPUs.String(), "error", err)
+		return
+	}
+	r.spare = box
+}
+
+// take returns a prepared sandbox. Give it to release.
+func (r *Runner) take() (*sandbox.Sandbox, error) {
+	r.mu.Lock()
+	box := r.spare
+	r.spare = nil
+	r.mu.Unlock()
+	if box != nil {
+		return box, nil
+	}
+	return r.launcher.Prepare(r.slot)
+}
+
+// release takes a used sandbox down and prepares the next one, in the background.
+func (r *Runner) release(box *sandbox.Sandbox) {
+	r.background.Go(func() {
+		if err := box.Close(); err != nil {
+			r.log.Error("a sandbox of the jury left something behind; it is removed when judged starts again", "error", err)
+		}
+		r.prepareSpare()
+	})
+}
+
+// Close takes the runner down and returns when nothing of it is left. No program may be running.
+func (r *Runner) Close() error {
+	r.background.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	var closed error
+	if r.spare != nil {
+		closed = r.spare.Close()
+		r.spare = nil
+	}
+	return errors.Join(closed, r.slot.Group.Trim(), r.slot.Trees.Close(), r.slot.Network.Close())
+}

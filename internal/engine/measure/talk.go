@@ -1,0 +1,60 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+
+	"judged/internal/base/job"
+	"judged/internal/engine/jury"
+	"judged/internal/sandbox"
+)
+
+// joinConversation has a run talk with an interactor.
+func joinConversation(spec *sandbox.Spec, talk *jury.Conversation) {
+	spec.Stdin, spec.Stdout = talk.Stdin(), talk.Stdout()
+	explained, wall := spec.Explained, spec.Limits.WallTime
+	spec.Explained = func(p sandbox.Progress) sandbox.Allowance {
+		if p.WallTime >= wall {
+			talk.Look()
+		}
+		return explained(p)
+	}
+}
+
+// judgeTalk decides a run that talked with an interactor. A checker looks at what an interactor that accepted has left.
+func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversation) error {
+	said, err := talk.End(ctx, o.result, q.Limits.Output)
+	if err != nil {
+		return fmt.Errorf("talk of test %q: %w", q.Name, err)
+	}
+	if said.Output != nil {
+		defer said.Output.Close()
+	}
+	if o.result.Signal == syscall.SIGPIPE && o.verdict == job.RuntimeError {
+		o.verdict = "" // it wrote to an interactor that had ended
+	}
+	if q.Check != nil && said.Output != nil {
+		first := said.FirstExit
+		if said.CheckReport, err = q.Check(ctx, said.Output); err != nil {
+			return fmt.Errorf("check what the interactor of test %q has left: %w", q.Name, err)
+		}
+		said.FirstExit = first
+	}
+	o.check, o.talked = &said.CheckReport, true
+	o.verdict = talkVerdict(o.verdict, said)
+	return nil
+}
+
+// talkVerdict is that of a run whose own end has a verdict, or none, and what the interactor said of it. An interactor
+// that rejects first has decided, whatever the program does then; after it accepted, or after the program's end,
+// limits and crashes are the program's own.
+func talkVerdict(own job.Verdict, said jury.Said) job.Verdict {
+	switch {
+	case said.Verdict == job.InternalError, own == "":
+		return said.Verdict
+	case said.First && said.Verdict.Failed():
+		return said.Verdict
+	}
+	return own
+}

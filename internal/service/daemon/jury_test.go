@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+)
+
+// interactors: a program and an interactor, both of which come with the job, talk.
+func interactors(t *testing.T, d *instance) {
+	script := func(body string) job.File { return *text("#!/bin/sh\n" + body) }
+	asks := script(`echo 3 4; read n; echo "got $n" > $3/judgemessage.txt; [ "$n" = 7 ] && exit 42; exit 43`)
+	for id, tt := range map[string]struct {
+		program job.File
+		want    job.CheckReport
+	}{
+		"talk-right": {script(`read a b; echo $((a + b))`), job.CheckReport{Verdict: job.Accepted, Message: "got 7", FirstExit: job.ExitProgram}},
+		"talk-wrong": {script(`read a b; echo $a; read c; exec sleep 60`), job.CheckReport{Verdict: job.WrongAnswer, Message: "got 3", FirstExit: job.ExitInteractor}},
+	} {
+		d.submit(
+			id,
+			job.Job{
+				Program:    tt.program,
+				Tests:      []job.Test{{Name: "1"}},
+				Interactor: &job.Interactor{Kind: "icpc", Program: asks},
+				Limits:     job.Limits{CPUTimeMS: 1000, WallTimeMS: 2000},
+			},
+		)
+		r := d.finish(id)
+		if r.Verdict != tt.want.Verdict || len(r.Tests) != 1 || r.Tests[0].Checker == nil {
+			t.Fatalf("%s: verdict %s of %d tests, %s", id, r.Verdict, len(r.Tests), r.Message)
+		}
+		got := *r.Tests[0].Checker
+		if got.Verdict == job.Accepted {
+			got.FirstExit = job.ExitProgram // either may be first
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", id, diff)
+		}
+	}
+}
+
+// juryPrograms: checkers that are programs come as files of a job, and their words are in its report.
+func juryPrograms(t *testing.T, d *instance) {
+	script := func(body string) job.File { return *text("#!/bin/sh\n" + body) }
+	half := 0.5
+	for _, tt := range []struct {
+		id      string
+		checker job.Checker
+		verdict job.Verdict
+		message string
+		want    job.CheckReport
+		score   *float64
+	}{
+		{"jury-icpc", job.Checker{Kind: "icpc", Program: script(`read n; echo "got $n" > $3/judgemessage.txt; echo "$4" > $3/teammessage.txt; exit 43`), Args: []string{"no"}},
+			job.WrongAnswer, "", job.CheckReport{Verdict: job.WrongAnswer, Message: "got 7", TeamMessage: "no"}, nil},
+		{"jury-testlib", job.Checker{Kind: "testlib", Program: script(`read n < $2; read a < $3; echo "ok $n $a" >&2`)},
+			job.Accepted, "", job.CheckReport{Verdict: job.Accepted, Message: "ok 7 8"}, nil},
+		{"jury-cms", job.Checker{Kind: "cms", Program: script(`echo 0.5; echo half >&2`)},
+			job.Partial, "", job.CheckReport{Verdict: job.Partial, Message: "half"}, &half},
+		{"jury-fails", job.Checker{Kind: "icpc", Program: script(`echo why >&2; exit 1`)}, job.InternalError,
+			`judge test "1": icpc checker: exited with status 1; the protocol knows 42 (accept) and 43 (reject)`,
+			job.CheckReport{Verdict: job.InternalError, Stderr: "why",
+				Message: "icpc checker: exited with status 1; the protocol knows 42 (accept) and 43 (reject)"}, nil},
+	} {
+		d.submit(
+			tt.id,
+			job.Job{Program: script("echo 7"), Tests: []job.Test{{Name: "1", Answer: text("8")}}, Checker: &tt.checker},
+		)
+		r := d.finish(tt.id)
+		if r.Verdict != tt.verdict || r.Message != tt.message || len(r.Tests) != 1 {
+			t.Fatalf("%s: verdict %s of %d tests, %s", tt.id, r.Verdict, len(r.Tests), r.Message)
+		}
+		if diff := cmp.Diff(&tt.want, r.Tests[0].Checker); diff != "" {
+			t.Errorf("%s: checker (-want +got):\n%s", tt.id, diff)
+		}
+		if diff := cmp.Diff(tt.score, r.Score); diff != "" {
+			t.Errorf("%s: score (-want +got):\n%s", tt.id, diff)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+// One side of a conversation, the contestant's program or the interactor. It does what its arguments say, one after the
+// other; those of an interactor follow the three of its protocol.
+//
+//	say=TEXT hear          write a line; read one, whatever it is, or its absence
+//	end                    read until the end of the input
+//	ping=N pong=N          N round trips of one line, from the side that asks and from the one that answers
+//	flood drink            write, read without end
+//	close=FD               close a descriptor
+//	judge=TEXT tout=TEXT   write judgemessage.txt of icpc, the output file of testlib
+//	exit=N kill=N          end
+//	spin sleep             never end
+//	orphan                 leave a child behind that holds all descriptors
+//	deaf                   ignore SIGPIPE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char line[1 << 16];
+
+static void put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+	if (!f)
+		exit(90);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void say(const char *text)
+{
+	size_t n = (size_t)snprintf(line, sizeof line, "%s\n", text);
+	if (write(1, line, n) < 0)
+		return;
+}
+
+static int hear(void)
+{
+	size_t n = 0;
+	while (n < sizeof line && read(0, line + n, 1) == 1)
+		if (line[n++] == '\n')
+			return 1;
+	return 0;
+}
+
+// hear_at_once reads a line that was written in one piece.
+static int hear_at_once(void) { return read(0, line, sizeof line) > 0; }
+
+int main(int argc, char **argv)
+{
+	int begin = argc > 3 && !strncmp(argv[1], "/box/", 5) ? 4 : 1;
+	for (int i = begin; i < argc; i++) {
+		char *verb = argv[i], *value = strchr(verb, '=');
+		if (value)
+			*value++ = 0;
+		if (!strcmp(verb, "say"))
+			say(value);
+		else if (!strcmp(verb, "hear"))
+			hear();
+		else if (!strcmp(verb, "end"))
+			while (read(0, line, sizeof line) > 0)
+				;
+		else if (!strcmp(verb, "ping"))
+			for (int n = atoi(value); n-- && write(1, "12345\n", 6) == 6 && hear_at_once();)
+				;
+		else if (!strcmp(verb, "pong"))
+			for (int n = atoi(value); n-- && hear_at_once() && write(1, "54321\n", 6) == 6;)
+				;
+		else if (!strcmp(verb, "flood"))
+			while (write(1, line, sizeof line) > 0)
+				;
+		else if (!strcmp(verb, "drink"))
+			while (read(0, line, 1) > 0)
+				;
+		else if (!strcmp(verb, "close"))
+			close(atoi(value));
+		else if (!strcmp(verb, "judge"))
+			put("/box/feedback/judgemessage.txt", value);
+		else if (!strcmp(verb, "tout"))
+			put(argv[2], value);
+		else if (!strcmp(verb, "exit"))
+			exit(atoi(value));
+		else if (!strcmp(verb, "kill"))
+			kill(getpid(), atoi(value));
+		else if (!strcmp(verb, "spin"))
+			for (volatile int x = 0;; x++)
+				;
+		else if (!strcmp(verb, "sleep"))
+			sleep(100);
+		else if (!strcmp(verb, "orphan")) {
+			if (fork() == 0) {
+				pause();
+				exit(0);
+			}
+		} else if (!strcmp(verb, "deaf"))
+			signal(SIGPIPE, SIG_IGN);
+		else
+			exit(93);
+	}
+	return 0;
+}
