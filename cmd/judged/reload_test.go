@@ -160,7 +160,7 @@ func TestReload(t *testing.T) {
 
 	r.limits = "[limits.default]\ncpu_time = \"1s\"\n[limits.max]\ncpu_time = \"5s\"\n[log]\nlevel = \"debug\"\n"
 	r.write("bob")
-	r.reload("configuration and tokens were read again", "by=SIGHUP",
+	r.reload("reloaded configuration and tokens", "by=SIGHUP",
 		`changed="[limits.default.cpu_time limits.max.cpu_time log.level]"`, `tokens=[bob]`)
 	if got := [3]int{r.status("ann"), r.status("bob"), r.submit("bob", "after")}; got != [3]int{401, 200, 400} {
 		t.Errorf("after the first reload: ann, bob, a job of 10 s: %v", got)
@@ -179,7 +179,7 @@ func TestReload(t *testing.T) {
 	} {
 		r.broken, r.tokenProblems = tt.broken, tt.tokens
 		r.write("ann")
-		r.reload("configuration and tokens stay as they were", "by=SIGHUP", tt.want)
+		r.reload("cannot reload configuration and tokens; the current ones stay in force", "by=SIGHUP", tt.want)
 		if diff := cmp.Diff([2]int{401, 200}, statuses()); diff != "" {
 			t.Errorf("%s: ann and bob after it (-want +got):\n%s", tt.name, diff)
 		}
@@ -187,7 +187,7 @@ func TestReload(t *testing.T) {
 
 	r.broken, r.tokenProblems, r.data = "[slots]\npool = \"other\"\n", "", r.data+"2"
 	r.write("ann", "bob")
-	r.reload(`tokens="[ann bob]"`, "these settings cannot change while judged serves; restart it to use them",
+	r.reload(`tokens="[ann bob]"`, "these settings need a restart of judged",
 		`settings="[data_dir slots.pool]"`)
 	if diff := cmp.Diff([2]int{200, 200}, statuses()); diff != "" {
 		t.Errorf("ann and bob in the end (-want +got):\n%s", diff)
@@ -234,12 +234,12 @@ func TestLogsWhoDidIt(t *testing.T) {
 		}
 	}
 	want := []string{
-		fmt.Sprintf(`msg=judged serves version=%s revision=%s cpus=[%s] pool=default data_dir=%s address=%s`, version,
+		fmt.Sprintf(`msg=serving version=%s revision=%s cpus=[%s] pool=default data_dir=%s address=%s`, version,
 			revision(), cpus, r.data, strings.TrimPrefix(r.url, "http://")),
-		fmt.Sprintf(`msg=a slot was drained cpus=%s reason=new fan by=ann`, cpus),
-		`msg=a job was cancelled job=waits by=ann`,
-		fmt.Sprintf(`msg=a slot was undrained cpus=%s by=ann`, cpus),
-		`msg=judged drains: it finishes what runs and ends`,
+		fmt.Sprintf(`msg=drained a slot cpus=%s reason=new fan by=ann`, cpus),
+		`msg=cancelled a job job=waits by=ann`,
+		fmt.Sprintf(`msg=undrained a slot cpus=%s by=ann`, cpus),
+		`msg=draining: running jobs are finished`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

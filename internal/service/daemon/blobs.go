@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// sweepEvery is how often unused blobs are looked for. When one was used is
-// known to an hour only.
+// sweepEvery is the interval of deletion. The time of a blob's last use is known to
+// the hour.
 const sweepEvery = time.Hour
 
-// sweepBlobs deletes blobs that nobody uses any more, again and again: they
-// would fill the disk, and no job is accepted when it is full.
+// sweepBlobs deletes unused blobs once an hour, so that they do not fill the disk.
 func (d *daemon) sweepBlobs(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -27,9 +26,9 @@ func (d *daemon) sweepBlobs(ctx context.Context) {
 func (d *daemon) sweepBlobsOnce(ctx context.Context) {
 	swept, err := d.blobs.Sweep(ctx, d.o.Config.Retention.MaxAge, d.store.Blobs)
 	if swept.Blobs > 0 {
-		d.o.Log.Info("unused blobs were deleted", "blobs", swept.Blobs, "size_bytes", int64(swept.Size))
+		d.o.Log.Info("deleted unused blobs", "blobs", swept.Blobs, "size_bytes", int64(swept.Size))
 	}
 	if err != nil && ctx.Err() == nil {
-		d.o.Log.Error("delete unused blobs", "error", err)
+		d.o.Log.Error("cannot delete unused blobs", "error", err)
 	}
 }

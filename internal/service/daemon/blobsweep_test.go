@@ -25,7 +25,9 @@ func TestSweepBlobs(t *testing.T) {
 	var log bytes.Buffer
 	c := config.Default()
 	c.DataDir = filepath.Join(t.TempDir(), "data")
-	d := &daemon{o: Options{Config: c, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))}}
+	d := &daemon{
+		o: Options{Config: c, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))},
+	}
 	if err := d.openData(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +66,7 @@ func TestSweepBlobs(t *testing.T) {
 	if diff := cmp.Diff([]string{"answer", "asked for", "file", "input", "program"}, contents(t, c)); diff != "" {
 		t.Errorf("blobs (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(log.String(), "level=INFO msg=\"unused blobs were deleted\" blobs=2 size_bytes=27\n") {
+	if !strings.Contains(log.String(), "level=INFO msg=\"deleted unused blobs\" blobs=2 size_bytes=27\n") {
 		t.Errorf("the log does not tell what was deleted:\n%s", log.String())
 	}
 	log.Reset()
@@ -76,7 +78,7 @@ func TestSweepBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.sweepBlobsOnce(t.Context())
-	if !strings.Contains(log.String(), "level=ERROR msg=\"delete unused blobs\"") {
+	if !strings.Contains(log.String(), "level=ERROR msg=\"cannot delete unused blobs\"") {
 		t.Errorf("the log does not tell of a failure:\n%s", log.String())
 	}
 }

@@ -41,7 +41,8 @@ func cancelQueued(t *testing.T, d *instance) {
 // cancelRunning has programs that would take a minute; patience ends the test
 // before that.
 func cancelRunning(t *testing.T, d *instance) {
-	for name, path := range map[string]string{"sleeps": "sum/ILE-pause.c", "spins": "sum/TLE-spin.c", "stopped": "sum/ILE-stopped.c"} {
+	for name, path := range map[string]string{"sleeps": "sum/ILE-pause.c", "spins": "sum/TLE-spin.c",
+		"stopped": "sum/ILE-stopped.c"} {
 		t.Run(name, func(t *testing.T) {
 			d := d.in(t)
 			id := "cr-" + name
@@ -76,15 +77,20 @@ func cancelBetween(t *testing.T, d *instance) {
 	script := `#!/bin/sh
 read -r seconds
 sleep "$seconds"`
-	d.submit("cb", job.Job{Program: *text(script), Limits: job.Limits{CPUTimeMS: 60_000, WallTimeMS: 180_000}, Stop: job.StopNever,
-		Tests: []job.Test{{Name: "1", Input: text("0\n")}, {Name: "2", Input: text("60\n")}, {Name: "3"}}})
+	d.submit(
+		"cb",
+		job.Job{Program: *text(script), Limits: job.Limits{CPUTimeMS: 60_000, WallTimeMS: 180_000}, Stop: job.StopNever,
+			Tests: []job.Test{{Name: "1", Input: text("0\n")}, {Name: "2", Input: text("60\n")}, {Name: "3"}}},
+	)
 	var running job.Report
 	testkit.WaitFor(t, patience, "a test of the running job", func() bool {
 		r, err := d.Job(d.ctx, "cb", 0)
 		running = r
 		return err == nil && len(r.Tests) > 0
 	})
-	if running.State != job.Running || len(running.Tests) != 1 || running.Tests[0].Name != "1" || running.Tests[0].Verdict != job.Accepted || len(running.Tests[0].Runs) == 0 {
+	if running.State != job.Running || len(running.Tests) != 1 || running.Tests[0].Name != "1" ||
+		running.Tests[0].Verdict != job.Accepted ||
+		len(running.Tests[0].Runs) == 0 {
 		t.Errorf("while it runs %+v", running)
 	}
 	if r, err := d.Cancel(d.ctx, "cb"); err != nil || !cmp.Equal(r.Tests, running.Tests) {

@@ -57,7 +57,14 @@ func testCrash(t *testing.T, settings config.Config, server *postgres.Server) {
 	w := watchTraces(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
-	c := &crash{t: t, config: settings, server: server, traces: w, ctx: ctx, random: rand.New(rand.NewPCG(crashSeed, 0))}
+	c := &crash{
+		t:      t,
+		config: settings,
+		server: server,
+		traces: w,
+		ctx:    ctx,
+		random: rand.New(rand.NewPCG(crashSeed, 0)),
+	}
 	t.Logf("seed %d", crashSeed)
 	c.config.HTTP.Listen = freePort(t)
 	c.config.Queue.MaxDeliver = 2 * crashKills // one job may be hit by several kills
@@ -194,19 +201,30 @@ func (c *crash) waiting() int {
 	return n
 }
 
-// check wants one report of each job, its verdict right, and the end told once.
+// check wants one report of each job, its verdict right, and one final event.
 func (c *crash) check() {
 	attempts := map[int]int{}
 	for n := range crashJobs {
 		id, want, verdict := crashJob(n, job.File{})
 		r := c.now.finish(id)
-		if r.State != job.Done || r.Verdict != verdict || r.Attempt < 1 || r.Labels["n"] != want.Labels["n"] || len(r.Tests) != 1 {
-			c.t.Errorf("job %s: state %s, verdict %s, attempt %d, labels %v; want %s\n%s", id, r.State, r.Verdict, r.Attempt, r.Labels, verdict, r.Message)
+		if r.State != job.Done || r.Verdict != verdict || r.Attempt < 1 || r.Labels["n"] != want.Labels["n"] ||
+			len(r.Tests) != 1 {
+			c.t.Errorf(
+				"job %s: state %s, verdict %s, attempt %d, labels %v; want %s\n%s",
+				id,
+				r.State,
+				r.Verdict,
+				r.Attempt,
+				r.Labels,
+				verdict,
+				r.Message,
+			)
 		}
 		attempts[r.Attempt]++
 		types := c.now.feed(id, 0).types()
 		got := count(types)
-		if got["queued"] != 1 || got["running"] != 1 || got["done"] != 1 || got["cancelled"] != 0 || types[len(types)-1] != "done" {
+		if got["queued"] != 1 || got["running"] != 1 || got["done"] != 1 || got["cancelled"] != 0 ||
+			types[len(types)-1] != "done" {
 			c.t.Errorf("job %s: events %q after %d attempts", id, types, r.Attempt)
 		}
 	}
@@ -214,7 +232,8 @@ func (c *crash) check() {
 	if attempts[1] == crashJobs {
 		c.t.Error("no job was begun twice; the kills hit nothing")
 	}
-	if diff := cmp.Diff(map[job.Priority]int{job.Contest: 0, job.Practice: 0, job.Rejudge: 0, job.Background: 0}, c.depth()); diff != "" {
+	if diff := cmp.Diff(map[job.Priority]int{job.Contest: 0, job.Practice: 0, job.Rejudge: 0,
+		job.Background: 0}, c.depth()); diff != "" {
 		c.t.Errorf("queue (-want +got):\n%s", diff)
 	}
 	seen := map[string]int{}

@@ -27,7 +27,7 @@ import (
 	"judged/internal/timing/canary"
 )
 
-// Options are what Run needs beside the configuration.
+// Options are the configuration and what else Run needs.
 type Options struct {
 	Config   config.Config
 	Engine   engine.Options
@@ -36,19 +36,19 @@ type Options struct {
 	Out      io.Writer // its first line is the URL
 	Log      *slog.Logger
 	Level    *slog.LevelVar // of Log
-	// Hangup asks to read the configuration again, by Reload.
+	// Each value on Hangup makes the daemon call Reload for a new configuration.
 	Hangup <-chan os.Signal
 	Reload func() (config.Config, error)
 }
 
-// A job whose daemon has crashed is judged elsewhere after leaseTime; three
+// The job of a daemon that has crashed is taken again after leaseTime. Three
 // heartbeats may get lost.
 const (
 	leaseTime = 20 * time.Second
 	heartbeat = 5 * time.Second
 )
 
-// daemon is everything that lives while judged serves.
+// daemon holds the parts of judged serve.
 type daemon struct {
 	o          Options
 	listener   net.Listener
@@ -60,29 +60,29 @@ type daemon struct {
 	pool       *slots.Pool
 	monitor    *slothealth.Monitor
 	dispatcher *dispatch.Dispatcher
-	metrics    atomic.Pointer[metrics.Metrics] // nil until the host is known
+	metrics    atomic.Pointer[metrics.Metrics] // nil until the host was examined
 	health     *health
-	api        atomic.Pointer[httpapi.Server] // another one after a reload
+	api        atomic.Pointer[httpapi.Server] // replaced by a reload
 	draining   atomic.Bool
 	closers    []func() error
 }
 
-// Run serves until drain is done, finishes what runs, and returns. When abort
-// is done it returns what runs to be judged later instead. Errors end with the
-// next step; a *engine.UsageError is unusable configuration.
+// Run serves until drain is done, finishes the running jobs, and returns. When
+// abort is done it returns the running jobs to the queue instead. Errors end with
+// the next step; a *engine.UsageError is an invalid configuration.
 func Run(drain, abort context.Context, o Options) (err error) {
 	d := &daemon{o: o}
 	defer func() { err = errors.Join(err, d.close()) }()
 	if err := d.open(drain); err != nil {
 		if drain.Err() != nil && errors.Is(err, context.Canceled) {
-			return nil // told to end before anything ran
+			return nil // ended before anything ran
 		}
 		return err
 	}
 	return d.serve(drain, abort)
 }
 
-// open makes the parts, those first whose failure is likeliest and cheapest.
+// open opens the parts. Those that are most likely to fail come first.
 func (d *daemon) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{d.openListener, d.openData, d.openTuned, d.openEngine, d.openParts} {
 		if err := step(ctx); err != nil {
@@ -92,7 +92,7 @@ func (d *daemon) open(ctx context.Context) error {
 	return d.reclaim(ctx)
 }
 
-// closing remembers how to take a part down.
+// closing registers a function that closes a part.
 func (d *daemon) closing(f func() error) { d.closers = append(d.closers, f) }
 
 func (d *daemon) close() error {
@@ -106,7 +106,10 @@ func (d *daemon) close() error {
 func (d *daemon) openListener(context.Context) error {
 	h := d.o.Config.HTTP
 	if h.TokenFile == "" && !h.Loopback() {
-		return fmt.Errorf("listen on %s: without tokens judged listens on this machine only; set http.token_file, or listen on 127.0.0.1", h.Listen)
+		return fmt.Errorf(
+			"listen on %s: without tokens judged listens on this machine only; set http.token_file, or listen on 127.0.0.1",
+			h.Listen,
+		)
 	}
 	l, err := net.Listen("tcp", h.Listen)
 	if err != nil {
@@ -125,7 +128,7 @@ func (d *daemon) openListener(context.Context) error {
 func (d *daemon) openData(ctx context.Context) (err error) {
 	c := d.o.Config
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-		return fmt.Errorf("make data folder: %w; set data_dir to a folder that judged may write", err)
+		return fmt.Errorf("create data folder: %w; set data_dir to a folder that judged may write", err)
 	}
 	d.space = space{c.DataDir}
 	lock, err := lockFolder(c.DataDir)
@@ -152,16 +155,16 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 	return nil
 }
 
-// reclaim takes over the jobs that the process before this one held. The lock of
-// the data folder says that it has ended. A host that is alone with its database
-// judges all jobs in it, whatever its pool was called when they came.
+// reclaim ends the leases of the previous process, which has ended: this one holds
+// the lock of the data folder. The only host of a database judges all jobs in it,
+// also those that were submitted under another name of its pool.
 func (d *daemon) reclaim(ctx context.Context) error {
 	held, err := d.store.Reclaim(ctx, d.owner())
 	if err != nil {
 		return err
 	}
 	if held > 0 {
-		d.o.Log.Info("jobs that ran when judged last ended are judged again", "jobs", held)
+		d.o.Log.Info("judging jobs again that were running when judged last ended", "jobs", held)
 	}
 	if d.o.Config.Database.URL != "" {
 		return nil
@@ -170,8 +173,8 @@ func (d *daemon) reclaim(ctx context.Context) error {
 	return err
 }
 
-// owner is under which name this daemon holds jobs: two on one host have two
-// data folders.
+// owner is the name under which this daemon holds jobs. Two daemons on one host
+// have different data folders.
 func (d *daemon) owner() string { return d.eng.Name() + ":" + d.o.Config.DataDir }
 
 func (d *daemon) openEngine(context.Context) (err error) {
@@ -213,12 +216,15 @@ func (d *daemon) openParts(ctx context.Context) error {
 		return err
 	}
 	if tokens == nil {
-		d.o.Log.Warn("no tokens are configured: everybody on this machine may submit and cancel jobs; set http.token_file")
+		d.o.Log.Warn(
+			"no tokens are configured: everybody on this machine may submit and cancel jobs; set http.token_file",
+		)
 	}
 	d.api.Store(httpapi.New(httpapi.Options{
 		Config: d.o.Config, Tokens: tokens, Jobs: d.store, Blobs: &files{d.blobs, d.space, d.storeFailed},
 		Slots:  d.monitor,
-		Doctor: d.health.doctor, Accepts: d.accepts, Ready: d.ready, Metrics: measured.Handler(), Log: d.o.Log, Now: time.Now,
+		Doctor: d.health.doctor, Accepts: d.accepts, Ready: d.ready, Metrics: measured.Handler(),
+		Log: d.o.Log, Now: time.Now,
 	}))
 	return nil
 }
@@ -229,7 +235,8 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.api.Load().ServeHTTP(w, r) })
 	group, ctx := errgroup.WithContext(context.WithoutCancel(drain))
 	group.Go(func() error {
-		limited := httpapi.Limit(d.listener.(*net.TCPListener), httpapi.Connections) // net.Listen of tcp gives no other
+		// net.Listen("tcp") returns no other type.
+		limited := httpapi.Limit(d.listener.(*net.TCPListener), httpapi.Connections)
 		if err := server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve HTTP: %w", err)
 		}
@@ -240,7 +247,7 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	group.Go(func() error { d.tuned.watch(watching); return nil })
 	group.Go(func() error { d.sweepBlobs(watching); return nil })
 	group.Go(func() error { d.reloads(watching); return nil })
-	// The dispatcher ends when told to drain, or when another task fails.
+	// The dispatcher ends with the drain, or when another task fails.
 	dispatching, stopDispatching := merge(drain, ctx)
 	defer stopDispatching()
 	group.Go(func() error { d.monitor.Run(dispatching); return nil })
@@ -253,18 +260,31 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	group.Go(func() error {
 		<-dispatching.Done()
 		d.draining.Store(true)
-		d.o.Log.Info("judged drains: it finishes what runs and ends")
+		d.o.Log.Info("draining: running jobs are finished")
 		d.notify(systemd.SdNotifyStopping)
 		return nil
 	})
-	d.o.Log.Info("judged serves", "version", d.o.Version, "revision", d.o.Revision, "cpus", d.slotList(), "pool", d.o.Config.Slots.Pool,
-		"data_dir", d.o.Config.DataDir, "address", d.listener.Addr().String())
+	d.o.Log.Info(
+		"serving",
+		"version",
+		d.o.Version,
+		"revision",
+		d.o.Revision,
+		"cpus",
+		d.slotList(),
+		"pool",
+		d.o.Config.Slots.Pool,
+		"data_dir",
+		d.o.Config.DataDir,
+		"address",
+		d.listener.Addr().String(),
+	)
 	fmt.Fprintf(d.o.Out, "http://%s\n", d.listener.Addr())
 	d.notify(systemd.SdNotifyReady)
 	return group.Wait()
 }
 
-// slotList is the CPUs of each slot.
+// slotList returns the CPUs of each slot.
 func (d *daemon) slotList() []string {
 	var all []string
 	for _, s := range d.pool.Slots() {
@@ -273,28 +293,28 @@ func (d *daemon) slotList() []string {
 	return all
 }
 
-// merge is a context that ends with either of two.
+// merge returns a context that ends with either of two.
 func merge(a, b context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(a)
 	stop := context.AfterFunc(b, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// shutdown lets requests end that are under way.
+// shutdown waits for open requests.
 func (d *daemon) shutdown(server *http.Server) error {
 	d.api.Load().EndStreams()
 	ctx, cancel := context.WithTimeout(context.Background(), d.o.Config.HTTP.ShutdownGrace)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
-		d.o.Log.Warn("requests did not end in time and were cut", "error", err)
+		d.o.Log.Warn("closed requests that did not end within http.shutdown_grace", "error", err)
 		return server.Close()
 	}
 	return nil
 }
 
-// notify tells systemd, where it started us.
+// notify sends a state to systemd, if it started judged.
 func (d *daemon) notify(state string) {
 	if _, err := systemd.SdNotify(false, state); err != nil {
-		d.o.Log.Warn("cannot tell systemd", "state", state, "error", err)
+		d.o.Log.Warn("cannot notify systemd", "state", state, "error", err)
 	}
 }

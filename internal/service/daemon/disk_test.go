@@ -62,7 +62,8 @@ func diskFull(t *testing.T, room int) {
 			return values(d.scrape()["judged_store_errors_total"])["operation=take"] > 0
 		})
 		testkit.WaitFor(t, patience, "the log to say what to do", func() bool {
-			return strings.Contains(d.said(), "cannot take jobs; retrying every second") && strings.Contains(d.said(), "free disk space there")
+			return strings.Contains(d.said(), "cannot take jobs; retrying every second") &&
+				strings.Contains(d.said(), "free disk space there")
 		})
 	}
 
@@ -91,7 +92,8 @@ func (i *instance) accepted(id string) {
 func (i *instance) wantState(ready float64, status int, reason string) {
 	i.t.Helper()
 	a := i.ask("GET", "/readyz", nil)
-	if a.status != status || !strings.Contains(string(a.body), reason) || (a.header.Get("Retry-After") == "") != (status == http.StatusOK) {
+	if a.status != status || !strings.Contains(string(a.body), reason) ||
+		(a.header.Get("Retry-After") == "") != (status == http.StatusOK) {
 		i.t.Errorf("readyz: %d %s (%v), want %d with %q", a.status, a.body, a.header, status, reason)
 	}
 	if got := i.gauge("judged_ready"); got != ready {
@@ -121,7 +123,7 @@ func put(d *instance, path string, body []byte) error {
 	return problemOf(a)
 }
 
-// smallDisk mounts a file system of its own.
+// smallDisk mounts a new file system.
 func smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,4 +1,4 @@
-// Package daemon wires judged together: configuration in, parts made from the
-// bottom up, tasks that run beside each other (HTTP, the dispatcher, those that look
-// after the host and the blobs), and everything taken down in reverse.
+// Package daemon assembles judged serve: it opens the parts from the bottom up,
+// runs the tasks (HTTP, the dispatcher, slot health, checks of the host, deletion
+// of blobs), and closes everything in reverse order.
 package daemon

@@ -108,7 +108,7 @@ func TestSecondSignalHandsBackWhatRuns(t *testing.T) {
 	w.none()
 }
 
-// A daemon that is told to end while it starts has nothing to finish.
+// A daemon that is stopped while it starts has nothing to finish.
 func TestSignalWhileStarting(t *testing.T) {
 	c := settings(t)
 	// The folder is made before the host is examined, which takes longest.

@@ -37,7 +37,7 @@ func (i *instance) feed(id string, after uint64) feed {
 	return events
 }
 
-// stream tells each event as it comes.
+// stream calls tell with each event as it comes.
 func (i *instance) stream(id string, after uint64, tell func(job.Event)) {
 	i.t.Helper()
 	r, err := http.NewRequestWithContext(i.ctx, "GET", i.Base+"/v1/jobs/"+id+"/events", nil)
@@ -87,7 +87,7 @@ func readFeed(body io.Reader, tell func(job.Event)) error {
 			return err
 		}
 		if id != strconv.FormatUint(e.Seq, 10) || kind != string(e.Type) {
-			return fmt.Errorf("id %q and event %q beside data %s", id, kind, data)
+			return fmt.Errorf("id %q and event %q with data %s", id, kind, data)
 		}
 		tell(e)
 		id, kind, data = "", "", ""
@@ -140,7 +140,7 @@ func post(i *instance, path, kind string, body []byte) error {
 	return problemOf(i.ask("POST", path, body, "Content-Type", kind))
 }
 
-// problemOf is the problem that an answer tells, or nil.
+// problemOf is the problem in an answer, or nil.
 func problemOf(a answer) error {
 	if a.status < 400 {
 		return nil

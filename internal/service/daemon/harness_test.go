@@ -21,10 +21,10 @@ import (
 )
 
 // patience is how long anything may take that is to happen at all. It is no
-// promise: it is what tells a slow machine from a daemon that hangs.
+// promise: it distinguishes a slow machine from a daemon that hangs.
 const patience = time.Minute
 
-// settings are a daemon's, with a data folder and a port of its own, and with
+// settings are a daemon's, with a new data folder, a free port, and with
 // user IDs that no other test binary on this host uses.
 func settings(t testing.TB) config.Config {
 	t.Helper()
@@ -69,10 +69,17 @@ func launch(t testing.TB, c config.Config) *process {
 		t.Fatal(err)
 	}
 	defer write.Close()
-	p := &process{t: t, cmd: exec.Command(os.Args[0]), log: log.Name(), tmp: t.TempDir(), stdout: bufio.NewReader(read), ended: make(chan struct{})}
+	p := &process{
+		t:      t,
+		cmd:    exec.Command(os.Args[0]),
+		log:    log.Name(),
+		tmp:    t.TempDir(),
+		stdout: bufio.NewReader(read),
+		ended:  make(chan struct{}),
+	}
 	p.cmd.Env = append(os.Environ(), serveEnv+"="+string(text), "TMPDIR="+p.tmp)
 	p.cmd.Stdout, p.cmd.Stderr = write, log
-	// Its session tells what it leaves behind from what others do, see orphans.
+	// The session distinguishes its orphans from those of others.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -158,7 +165,7 @@ func serving(t testing.TB, c config.Config) *instance {
 	return &instance{process: p, Client: newClient(t, url), ctx: ctx}
 }
 
-// newClient has connections of its own, which end with the test.
+// newClient has connections that end with the test.
 func newClient(t testing.TB, url string) client.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	t.Cleanup(transport.CloseIdleConnections)

@@ -13,10 +13,10 @@ import (
 	"judged/internal/host/slots"
 )
 
-// examineEvery is how often doctor looks at the host.
+// examineEvery is the interval of doctor's checks.
 const examineEvery = 60 * time.Second
 
-// health is what is known about the host's fitness.
+// health knows whether the host is fit to judge.
 type health struct {
 	eng     *engine.Engine
 	pool    *slots.Pool
@@ -25,7 +25,7 @@ type health struct {
 	last    atomic.Pointer[doctor.Report]
 }
 
-// examine asks doctor and remembers the answer.
+// examine runs doctor and keeps its report.
 func (h *health) examine(ctx context.Context) error {
 	r, err := h.eng.Doctor(ctx)
 	if err != nil {
@@ -35,16 +35,16 @@ func (h *health) examine(ctx context.Context) error {
 		if r.Ready {
 			h.log.Info("the host is fit to judge")
 		} else {
-			h.log.Warn("the host is not fit for times that decide; see judged doctor", "failed", strings.Join(r.FailedIDs(), ","))
+			h.log.Warn("the host is not fit to judge; run judged doctor", "failed", strings.Join(r.FailedIDs(), ","))
 		}
 	}
 	return nil
 }
 
-// report is doctor's last word.
+// report returns doctor's last report.
 func (h *health) report() doctor.Report { return *h.last.Load() }
 
-// doctor examines anew, for GET /v1/doctor.
+// doctor examines the host again, for GET /v1/doctor.
 func (h *health) doctor(ctx context.Context) (doctor.Report, error) {
 	if err := h.examine(ctx); err != nil {
 		return doctor.Report{}, err
@@ -54,7 +54,7 @@ func (h *health) doctor(ctx context.Context) (doctor.Report, error) {
 	return r, nil
 }
 
-// fit says why no slot may judge, which only a strict engine can say.
+// fit returns why no slot may judge, nil unless slots.strict is set.
 func (h *health) fit() error {
 	var err error
 	for _, s := range h.eng.Slots() {
@@ -65,7 +65,7 @@ func (h *health) fit() error {
 	return err
 }
 
-// inUse says why every slot is out of use, or nil if one is not.
+// inUse returns why every slot is out of use, or nil if one is in use.
 func (h *health) inUse() error {
 	var why []string
 	for _, s := range h.pool.Snapshot() {
@@ -77,7 +77,7 @@ func (h *health) inUse() error {
 	return fmt.Errorf("no slot is in use: %s; see GET /v1/slots", strings.Join(why, ", "))
 }
 
-// watch examines the host again and again.
+// watch examines the host once a minute.
 func (h *health) watch(ctx context.Context) {
 	tick := time.NewTicker(examineEvery)
 	defer tick.Stop()

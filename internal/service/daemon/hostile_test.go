@@ -20,19 +20,21 @@ shout
 shout >&2
 `
 
-// hostileText follows what a program shouts to everywhere it is told.
+// hostileText follows what a program prints to every place that shows it.
 func hostileText(t *testing.T, d *instance) {
 	j := job.Job{Program: *text(shouting), Tests: []job.Test{{Name: "<script>", Answer: text("</script>\x1b")}},
 		Head: 1 << 10, Labels: map[string]string{"team": "<script>pwned()</script>"}}
 	d.submit("hostile", j)
 	r := d.finish("hostile")
 	x := r.Tests[0]
-	if x.Verdict != job.WrongAnswer || x.StdoutHead == nil || !strings.Contains(*x.StdoutHead, "\x1b[2J") || *x.StdoutHead != *x.StderrHead {
+	if x.Verdict != job.WrongAnswer || x.StdoutHead == nil || !strings.Contains(*x.StdoutHead, "\x1b[2J") ||
+		*x.StdoutHead != *x.StderrHead {
 		t.Fatalf("%s %q", x.Verdict, *x.StdoutHead)
 	}
 	for _, path := range []string{"/v1/jobs/hostile", "/v1/jobs", "/v1/jobs/hostile/events", "/metrics", "/"} {
 		a := d.ask("GET", path, nil)
-		if a.status != 200 || !utf8.Valid(a.body) || bytes.ContainsFunc(a.body, func(r rune) bool { return r < ' ' && r != '\n' }) {
+		if a.status != 200 || !utf8.Valid(a.body) ||
+			bytes.ContainsFunc(a.body, func(r rune) bool { return r < ' ' && r != '\n' }) {
 			t.Errorf("%s: status %d, %q", path, a.status, a.body)
 		}
 		if strings.Contains(a.header.Get("Content-Type"), "json") && !json.Valid(a.body) {
@@ -42,7 +44,8 @@ func hostileText(t *testing.T, d *instance) {
 			t.Errorf("%s has markup of the program: %q", path, a.body)
 		}
 	}
-	if a := d.ask("GET", "/metrics", nil); bytes.Contains(a.body, []byte("pwned")) || bytes.Contains(a.body, []byte("hostile")) {
+	if a := d.ask("GET", "/metrics", nil); bytes.Contains(a.body, []byte("pwned")) ||
+		bytes.Contains(a.body, []byte("hostile")) {
 		t.Error("metrics tell of the job")
 	}
 	var shown bytes.Buffer
@@ -53,7 +56,8 @@ func hostileText(t *testing.T, d *instance) {
 		t.Errorf("shown as %q", shown.Bytes())
 	}
 	j.Labels["team"] = "\u202e"
-	if a := d.ask("PUT", "/v1/jobs/hostile-2", d.encode(j), "Content-Type", jsonType); a.status != 400 || !bytes.Contains(a.body, []byte(`labels[\"team\"]`)) {
+	if a := d.ask("PUT", "/v1/jobs/hostile-2", d.encode(j), "Content-Type", jsonType); a.status != 400 ||
+		!bytes.Contains(a.body, []byte(`labels[\"team\"]`)) {
 		t.Errorf("status %d %s", a.status, a.body)
 	}
 }

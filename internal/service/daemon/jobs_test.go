@@ -27,7 +27,7 @@ func binary(t testing.TB, path string) string {
 
 func text(s string) *job.File { return &job.File{Text: &s} }
 
-// sum is a job of one test that asks for 1 + n; with wrong it is told that the
+// sum is a job of one test that asks for 1 + n; with wrong the job says that the
 // answer was another.
 func (i *instance) sum(n int, wrong bool) job.Job {
 	i.t.Helper()

@@ -19,8 +19,15 @@ func interactors(t *testing.T, d *instance) {
 		"talk-right": {script(`read a b; echo $((a + b))`), job.CheckReport{Verdict: job.Accepted, Message: "got 7", FirstExit: job.ExitProgram}},
 		"talk-wrong": {script(`read a b; echo $a; read c; exec sleep 60`), job.CheckReport{Verdict: job.WrongAnswer, Message: "got 3", FirstExit: job.ExitInteractor}},
 	} {
-		d.submit(id, job.Job{Program: tt.program, Tests: []job.Test{{Name: "1"}}, Interactor: &job.Interactor{Kind: "icpc", Program: asks},
-			Limits: job.Limits{CPUTimeMS: 1000, WallTimeMS: 2000}})
+		d.submit(
+			id,
+			job.Job{
+				Program:    tt.program,
+				Tests:      []job.Test{{Name: "1"}},
+				Interactor: &job.Interactor{Kind: "icpc", Program: asks},
+				Limits:     job.Limits{CPUTimeMS: 1000, WallTimeMS: 2000},
+			},
+		)
 		r := d.finish(id)
 		if r.Verdict != tt.want.Verdict || len(r.Tests) != 1 || r.Tests[0].Checker == nil {
 			t.Fatalf("%s: verdict %s of %d tests, %s", id, r.Verdict, len(r.Tests), r.Message)
@@ -55,9 +62,13 @@ func juryPrograms(t *testing.T, d *instance) {
 			job.Partial, "", job.CheckReport{Verdict: job.Partial, Message: "half"}, &half},
 		{"jury-fails", job.Checker{Kind: "icpc", Program: script(`echo why >&2; exit 1`)}, job.InternalError,
 			`judge test "1": icpc checker: exited with status 1; the protocol knows 42 (accept) and 43 (reject)`,
-			job.CheckReport{Verdict: job.InternalError, Message: "icpc checker: exited with status 1; the protocol knows 42 (accept) and 43 (reject)", Stderr: "why"}, nil},
+			job.CheckReport{Verdict: job.InternalError, Stderr: "why",
+				Message: "icpc checker: exited with status 1; the protocol knows 42 (accept) and 43 (reject)"}, nil},
 	} {
-		d.submit(tt.id, job.Job{Program: script("echo 7"), Tests: []job.Test{{Name: "1", Answer: text("8")}}, Checker: &tt.checker})
+		d.submit(
+			tt.id,
+			job.Job{Program: script("echo 7"), Tests: []job.Test{{Name: "1", Answer: text("8")}}, Checker: &tt.checker},
+		)
 		r := d.finish(tt.id)
 		if r.Verdict != tt.verdict || r.Message != tt.message || len(r.Tests) != 1 {
 			t.Fatalf("%s: verdict %s of %d tests, %s", tt.id, r.Verdict, len(r.Tests), r.Message)

@@ -18,9 +18,19 @@ func lockFolder(dir string) (*os.File, error) {
 	}
 	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
-		return nil, errors.Join(fmt.Errorf("lock %q: another process uses this folder (pid %s); stop it or choose another --data-dir", path, holder(f)), f.Close())
+		return nil, errors.Join(
+			fmt.Errorf(
+				"lock %q: another process uses this folder (pid %s); stop it or choose another --data-dir",
+				path,
+				holder(f),
+			),
+			f.Close(),
+		)
 	case err != nil:
-		return nil, errors.Join(fmt.Errorf("lock %q: %w; the file system must support flock: choose a local --data-dir", path, err), f.Close())
+		return nil, errors.Join(
+			fmt.Errorf("lock %q: %w; the file system must support flock: choose a local --data-dir", path, err),
+			f.Close(),
+		)
 	}
 	// The process ID is for the error of another process only.
 	if err = f.Truncate(0); err == nil {

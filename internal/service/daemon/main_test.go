@@ -73,9 +73,21 @@ func serveConfig(text string) error {
 	defer claims.Close()
 	return Run(drain, abort, Options{
 		Config: c, Version: "test", Revision: "none", Out: os.Stdout, Log: log,
-		Engine: engine.Options{ClaimFolder: fmt.Sprintf("/proc/self/fd/%d", claims.Fd()), CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool,
-			Jury: engine.JuryLimits(c.Limits.Jury), Root: sandbox.Root(c.Sandbox.Root), BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
-			UIDFirst: c.Sandbox.UIDFirst, UIDCount: c.Sandbox.UIDCount, Daemon: true, Log: log},
+		Engine: engine.Options{
+			ClaimFolder: fmt.Sprintf("/proc/self/fd/%d", claims.Fd()),
+			CPUs:        c.Slots.CPUList,
+			Width:       c.Slots.Width,
+			Strict:      c.Slots.Strict,
+			Pool:        c.Slots.Pool,
+			Jury:        engine.JuryLimits(c.Limits.Jury),
+			Root:        sandbox.Root(c.Sandbox.Root),
+			BoxBytes:    c.Sandbox.WorkSize,
+			BoxInodes:   c.Sandbox.WorkInodes,
+			UIDFirst:    c.Sandbox.UIDFirst,
+			UIDCount:    c.Sandbox.UIDCount,
+			Daemon:      true,
+			Log:         log,
+		},
 	})
 }
 

@@ -26,7 +26,8 @@ var promised = []string{
 	"judged_runs_total", "judged_run_cpu_seconds", "judged_run_wall_seconds", "judged_repeat_spread_ratio",
 	"judged_repeat_spread_seconds", "judged_run_delay_seconds", "judged_runs_disturbed_total", "judged_verdict_flips_total",
 	"judged_slot_state", "judged_doctor_check_status", "judged_queue_depth", "judged_queue_wait_seconds",
-	"judged_sandbox_overhead_seconds", "judged_evidence_seconds", "judged_ready", "judged_data_free_bytes", "judged_store_errors_total",
+	"judged_sandbox_overhead_seconds", "judged_evidence_seconds", "judged_ready", "judged_data_free_bytes",
+	"judged_store_errors_total",
 }
 
 // scrape reads /metrics as a server does that takes text.
@@ -139,7 +140,8 @@ func metricsAgree(t *testing.T, d *instance) {
 		}
 	}
 	for name := range families {
-		if !strings.HasPrefix(name, "judged_") && !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
+		if !strings.HasPrefix(name, "judged_") && !strings.HasPrefix(name, "go_") &&
+			!strings.HasPrefix(name, "process_") {
 			t.Errorf("%s is of nobody here", name)
 		}
 	}
@@ -175,7 +177,8 @@ func stateAgrees(t *testing.T, d *instance, families map[string]*dto.MetricFamil
 	if diff := cmp.Diff(want, values(families["judged_slot_state"])); diff != "" {
 		t.Errorf("slots (-api +metrics):\n%s", diff)
 	}
-	if depth := values(families["judged_queue_depth"]); len(depth) != 0 || len(families["judged_queue_depth"].GetMetric()) != len(job.Priorities()) {
+	if depth := values(families["judged_queue_depth"]); len(depth) != 0 ||
+		len(families["judged_queue_depth"].GetMetric()) != len(job.Priorities()) {
 		t.Errorf("queue depth %v, want 0 for every priority", families["judged_queue_depth"])
 	}
 	report, err := d.Doctor(d.ctx)
@@ -186,7 +189,7 @@ func stateAgrees(t *testing.T, d *instance, families map[string]*dto.MetricFamil
 	for _, c := range report.Checks {
 		checks[fmt.Sprintf("check=%s severity=%s status=%s", c.ID, c.Severity, c.Status)] = 1
 	}
-	// GET /v1/doctor examines anew; the next scrape has that.
+	// GET /v1/doctor examines the host again; the next scrape shows that.
 	if diff := cmp.Diff(checks, values(d.scrape()["judged_doctor_check_status"])); diff != "" {
 		t.Errorf("doctor (-api +metrics):\n%s", diff)
 	}
@@ -215,10 +218,15 @@ func TestJobsLeaveNothingInMemory(t *testing.T) {
 	before := d.gauge("go_goroutines")
 	judgeMany(d, "many", 50)
 	var after float64
-	testkit.WaitFor(traceTB{t, &[]string{fmt.Sprintf("%g at first", before)}}, patience, "goroutines to end", func() bool {
-		after = d.gauge("go_goroutines")
-		return after <= before
-	})
+	testkit.WaitFor(
+		traceTB{t, &[]string{fmt.Sprintf("%g at first", before)}},
+		patience,
+		"goroutines to end",
+		func() bool {
+			after = d.gauge("go_goroutines")
+			return after <= before
+		},
+	)
 	rss := d.gauge("process_resident_memory_bytes") / (1 << 20)
 	t.Logf("after 55 jobs: %g goroutines, %.1f MiB resident, %g descriptors", after, rss, d.gauge("process_open_fds"))
 	if rss > 200 {

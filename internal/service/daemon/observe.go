@@ -11,7 +11,7 @@ import (
 	"judged/internal/service/metrics"
 )
 
-// observer turns what dispatch tells into metrics.
+// observer records what dispatch and slothealth report as metrics.
 type observer struct{ m *metrics.Metrics }
 
 func (o observer) JobDone(r *job.Report, queueWait time.Duration) { o.m.JobDone(r, queueWait) }
@@ -30,8 +30,14 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 	}
 	return metrics.New(metrics.Options{
 		Version: d.o.Version, Revision: d.o.Revision,
-		Host: metrics.HostInfo{Pool: host.Pool, Fingerprint: host.Fingerprint, CPUModel: host.CPUModel, Kernel: host.Kernel,
-			Isolation: host.Isolation, Environment: environment},
+		Host: metrics.HostInfo{
+			Pool:        host.Pool,
+			Fingerprint: host.Fingerprint,
+			CPUModel:    host.CPUModel,
+			Kernel:      host.Kernel,
+			Isolation:   host.Isolation,
+			Environment: environment,
+		},
 		Ready:     d.ready,
 		FreeBytes: d.space.bytes,
 		Slots:     d.slotStates,
@@ -46,8 +52,8 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 	})
 }
 
-// storeFailed counts an operation of the storage. While judged starts, the error
-// that it ends with says it.
+// storeFailed counts a failed operation of the storage. During start there are no
+// metrics yet, and judged exits with the error.
 func (d *daemon) storeFailed(operation string) {
 	if m := d.metrics.Load(); m != nil {
 		m.StoreFailed(operation)

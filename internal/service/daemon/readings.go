@@ -8,13 +8,13 @@ import (
 	"judged/internal/timing/canary"
 )
 
-// readings are canaries on the workers of the engine.
+// readings runs canaries on the workers of the engine.
 type readings struct {
 	*canary.Canary
 	eng *engine.Engine
 }
 
-// Read leaves the worker ready for the next job.
+// Read prepares the worker for the next job afterwards.
 func (r readings) Read(ctx context.Context, slot slots.Slot, kernel string) (canary.Reading, error) {
 	worker := r.eng.Worker(slot)
 	defer worker.Tidy()

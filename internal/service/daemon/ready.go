@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// accepts says why no job is accepted, or nil. A job that is accepted may wait
-// for a slot to be put back to use.
+// accepts returns why no job is accepted, or nil. An accepted job may have to wait
+// until a slot is back in use.
 func (d *daemon) accepts() error {
 	if d.draining.Load() {
-		return errors.New("judged is draining: it finishes what runs and ends")
+		return errors.New("judged is draining: it finishes the running jobs and exits")
 	}
 	return reasons(d.health.fit(), d.space.check(reserveBytes), d.store.Check())
 }
 
-// ready says why a job submitted now would not be accepted or not be judged, or
-// nil.
+// ready returns why a job that is submitted now would not be accepted or not be
+// judged, or nil.
 func (d *daemon) ready() error {
 	return reasons(d.accepts(), d.health.inUse())
 }
 
-// reasons are several errors in one line.
+// reasons joins errors in one line.
 func reasons(all ...error) error {
 	var found []string
 	for _, err := range all {

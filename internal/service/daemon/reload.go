@@ -8,7 +8,7 @@ import (
 	"judged/internal/service/httpapi"
 )
 
-// loadTokens reads the file of tokens; nil is no tokens.
+// loadTokens reads the token file. It returns nil if none is configured.
 func loadTokens(h config.HTTP) (*httpapi.Tokens, error) {
 	if h.TokenFile == "" {
 		return nil, nil
@@ -16,7 +16,7 @@ func loadTokens(h config.HTTP) (*httpapi.Tokens, error) {
 	return httpapi.LoadTokens(h.TokenFile)
 }
 
-// reloads reads configuration and tokens again whenever it is asked to.
+// reloads reads configuration and tokens again for each value on Hangup.
 func (d *daemon) reloads(ctx context.Context) {
 	now := d.o.Config
 	for {
@@ -27,15 +27,16 @@ func (d *daemon) reloads(ctx context.Context) {
 		}
 		then, err := d.reload(now)
 		if err != nil {
-			d.o.Log.Error("configuration and tokens stay as they were", "by", "SIGHUP", "error", err)
+			d.o.Log.Error("cannot reload configuration and tokens; the current ones stay in force", "by",
+				"SIGHUP", "error", err)
 			continue
 		}
 		now = then
 	}
 }
 
-// reload puts what can change while judged serves into effect, all of it or
-// nothing, and says in the log what cannot.
+// reload applies the settings that can change at run time, all or none, and logs
+// the others.
 func (d *daemon) reload(now config.Config) (config.Config, error) {
 	next, err := d.o.Reload()
 	if err != nil {
@@ -43,7 +44,7 @@ func (d *daemon) reload(now config.Config) (config.Config, error) {
 	}
 	then := now.Reloaded(next)
 	if err := then.Validate(); err != nil {
-		return now, fmt.Errorf("with the settings that cannot change: %w", err)
+		return now, fmt.Errorf("combined with the settings that need a restart: %w", err)
 	}
 	tokens, err := loadTokens(then.HTTP)
 	if err != nil {
@@ -54,9 +55,17 @@ func (d *daemon) reload(now config.Config) (config.Config, error) {
 	}
 	d.api.Store(d.api.Load().With(then, tokens))
 	d.store.SetMaxWaiting(then.Queue.MaxWaiting)
-	d.o.Log.Info("configuration and tokens were read again", "by", "SIGHUP", "changed", config.Differences(now, then), "tokens", tokens.Names())
+	d.o.Log.Info(
+		"reloaded configuration and tokens",
+		"by",
+		"SIGHUP",
+		"changed",
+		config.Differences(now, then),
+		"tokens",
+		tokens.Names(),
+	)
 	if left := config.Differences(then, next); len(left) > 0 {
-		d.o.Log.Warn("these settings cannot change while judged serves; restart it to use them", "settings", left)
+		d.o.Log.Warn("these settings need a restart of judged", "settings", left)
 	}
 	return then, nil
 }

@@ -95,7 +95,9 @@ func completeReport(t *testing.T, d *instance) {
 	if err := json.Unmarshal(body, &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.ID != "report" || r.State != job.Done || r.Verdict != job.Accepted || r.JudgementType != "AC" || r.Attempt != 1 || !*r.Deterministic {
+	if r.ID != "report" || r.State != job.Done || r.Verdict != job.Accepted || r.JudgementType != "AC" ||
+		r.Attempt != 1 ||
+		!*r.Deterministic {
 		t.Errorf("report %s", body)
 	}
 	if r.CreatedAt.After(r.StartedAt) || r.StartedAt.After(r.FinishedAt) {
@@ -136,15 +138,33 @@ func relations(test job.TestReport, cpus string, repeats int) []string {
 		check(run.CPUs == cpus, "run %d on CPUs %s, the slot is %s", n, run.CPUs, cpus)
 		check(run.CPUTime > 0 && run.WallTime > 0, "run %d took %s CPU, %s wall", n, run.CPUTime, run.WallTime)
 		// One thread on one CPU; the two clocks are read one after the other.
-		check(run.CPUTime <= run.WallTime+10*time.Millisecond, "run %d: CPU time %s above wall time %s", n, run.CPUTime, run.WallTime)
+		check(
+			run.CPUTime <= run.WallTime+10*time.Millisecond,
+			"run %d: CPU time %s above wall time %s",
+			n,
+			run.CPUTime,
+			run.WallTime,
+		)
 		sum := *run.UserTime + *run.SystemTime
-		check((sum-run.CPUTime).Abs() <= time.Microsecond, "run %d: user and system are %s, both %s", n, sum, run.CPUTime)
+		check(
+			(sum-run.CPUTime).Abs() <= time.Microsecond,
+			"run %d: user and system are %s, both %s",
+			n,
+			sum,
+			run.CPUTime,
+		)
 		check(*run.MemoryPeak > 0, "run %d needed no memory", n)
 		check(*run.Evidence.MinorFaults > 0, "run %d had no page fault", n)
 	}
 	slices.Sort(times)
 	tm := test.Timing
-	check(len(test.Runs) == repeats && tm.N == len(times) && len(times) == repeats, "%d runs, %d kept, n %d", len(test.Runs), len(times), tm.N)
+	check(
+		len(test.Runs) == repeats && tm.N == len(times) && len(times) == repeats,
+		"%d runs, %d kept, n %d",
+		len(test.Runs),
+		len(times),
+		tm.N,
+	)
 	if tm.N != len(times) || tm.N != repeats {
 		return wrong
 	}
@@ -156,7 +176,13 @@ func relations(test job.TestReport, cpus string, repeats int) []string {
 	check(*tm.MAD >= 0 && *tm.MAD <= tm.Spread, "mad %s, spread %s", *tm.MAD, tm.Spread)
 	check(*tm.SpreadRatio == float64(tm.Spread)/float64(tm.Median), "spread ratio %g", *tm.SpreadRatio)
 	check(tm.Limit == 2*time.Second, "limit %s", tm.Limit)
-	check(tm.Min <= *test.CPUTime && *test.CPUTime <= tm.Max, "CPU time %s outside of %s to %s", *test.CPUTime, tm.Min, tm.Max)
+	check(
+		tm.Min <= *test.CPUTime && *test.CPUTime <= tm.Max,
+		"CPU time %s outside of %s to %s",
+		*test.CPUTime,
+		tm.Min,
+		tm.Max,
+	)
 	check(tm.MarginRatio == float64(tm.Limit-*test.CPUTime)/float64(tm.Limit), "margin ratio %g", tm.MarginRatio)
 	return wrong
 }
@@ -166,8 +192,9 @@ func verdicts(t *testing.T, d *instance) {
 	for id, j := range map[string]job.Job{
 		"ve-WA":  d.sum(70, true),
 		"ve-RTE": {Program: d.program("sum/RTE-exit.c"), Tests: []job.Test{{Name: "1"}, {Name: "2"}}},
-		"ve-TLE": {Program: d.program("sum/TLE-spin.c"), Tests: []job.Test{{Name: "1"}, {Name: "2"}}, Limits: job.Limits{CPUTimeMS: 100, WallTimeMS: 60_000},
-			Stop: job.StopNever, Priority: job.Contest, Repeats: job.Repeats{Policy: job.Single}},
+		"ve-TLE": {Program: d.program("sum/TLE-spin.c"), Tests: []job.Test{{Name: "1"}, {Name: "2"}},
+			Limits: job.Limits{CPUTimeMS: 100, WallTimeMS: 60_000},
+			Stop:   job.StopNever, Priority: job.Contest, Repeats: job.Repeats{Policy: job.Single}},
 	} {
 		d.submit(id, j)
 		r := d.finish(id)

@@ -8,35 +8,47 @@ import (
 	"judged/internal/base/units"
 )
 
-// space is the room where the data is.
+// space is the free space of the data folder.
 type space struct{ dir string }
 
 const (
-	// reserveBytes is below what no job and no file is accepted: the reports of
-	// jobs that were accepted fit into what is left.
+	// Below reserveBytes no job and no file is accepted. What is left has room for
+	// the reports of accepted jobs.
 	reserveBytes units.Bytes = 64 << 20
-	// floorBytes is below what no job is started: its report would have to wait.
+	// Below floorBytes no job is started: its report might not fit.
 	floorBytes units.Bytes = 32 << 20
-	// fewestInodes is for the files that judged makes in addition to those of callers.
+	// fewestInodes are for the files that judged creates itself.
 	fewestInodes = 64
 )
 
-// check says why nothing should be written that needs so much room, or nil. A
-// file system that does not count is not asked for it.
+// check returns an error if less than least is free. File systems that do not
+// report free space or inodes pass.
 func (s space) check(least units.Bytes) error {
 	free, err := linux.FreeSpace(s.dir)
 	switch {
 	case err != nil:
-		return fmt.Errorf("look for space for the data: %w", err)
+		return fmt.Errorf("read free space of the data folder: %w", err)
 	case 0 <= free.Bytes && units.Bytes(free.Bytes) < least:
-		return fmt.Errorf("the data folder %q has %s left, less than %s: free disk space there: %w", s.dir, units.Bytes(free.Bytes), least, syscall.ENOSPC)
+		return fmt.Errorf(
+			"the data folder %q has %s left, less than %s: free disk space there: %w",
+			s.dir,
+			units.Bytes(free.Bytes),
+			least,
+			syscall.ENOSPC,
+		)
 	case 0 <= free.Inodes && free.Inodes < fewestInodes:
-		return fmt.Errorf("the data folder %q has %d inodes left, less than %d: delete files there: %w", s.dir, free.Inodes, fewestInodes, syscall.ENOSPC)
+		return fmt.Errorf(
+			"the data folder %q has %d inodes left, less than %d: delete files there: %w",
+			s.dir,
+			free.Inodes,
+			fewestInodes,
+			syscall.ENOSPC,
+		)
 	}
 	return nil
 }
 
-// bytes is how much room is left, below 0 where that is unknown.
+// bytes returns the free space, -1 if it is unknown.
 func (s space) bytes() int64 {
 	free, err := linux.FreeSpace(s.dir)
 	if err != nil {

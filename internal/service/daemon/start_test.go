@@ -94,10 +94,15 @@ func TestRefusesToStart(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, []string{"nats", "earlier version", "move the folder away"}},
-		{"database that does not answer", func(_ *testing.T, c *config.Config) { c.Database.URL = "postgres://u:secret@127.0.0.1:1/judged" },
+		{"database that does not answer", func(_ *testing.T,
+			c *config.Config) {
+			c.Database.URL = "postgres://u:secret@127.0.0.1:1/judged"
+		},
 			[]string{"127.0.0.1:1", "check that"}},
-		{"CPU that is not there", func(_ *testing.T, c *config.Config) { c.Slots.CPUList = []int{4097} }, []string{"4097"}},
-		{"configuration out of range", func(_ *testing.T, c *config.Config) { c.Queue.MaxWaiting = 0 }, []string{"queue.max_waiting"}},
+		{"CPU that is not there", func(_ *testing.T, c *config.Config) { c.Slots.CPUList = []int{4097} },
+			[]string{"4097"}},
+		{"configuration out of range", func(_ *testing.T, c *config.Config) { c.Queue.MaxWaiting = 0 },
+			[]string{"queue.max_waiting"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := watchTraces(t)
@@ -130,7 +135,7 @@ func TestTokens(t *testing.T) {
 	for _, ask := range []struct {
 		method, path string
 		body         []byte
-		scope        string // that it needs; "" is none
+		scope        string // that it needs; "" for no scope
 	}{
 		{"GET", "/healthz", nil, ""},
 		{"GET", "/readyz", nil, ""},

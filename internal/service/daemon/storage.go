@@ -12,8 +12,8 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// storage is the store as the other parts have it: it takes on nothing that there
-// may be no room for.
+// storage is the store for the other parts. It refuses new work while the disk is
+// nearly full.
 type storage struct {
 	*jobs.Store
 	space     space
@@ -21,7 +21,7 @@ type storage struct {
 	cancelled func(*job.Report)
 }
 
-// Put leaves room for the reports of the jobs that were accepted before.
+// Put leaves room for the reports of accepted jobs.
 func (s *storage) Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, created bool, err error) {
 	if err := s.room("put", reserveBytes); err != nil {
 		return rec, false, err
@@ -29,7 +29,7 @@ func (s *storage) Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, 
 	return s.Store.Put(ctx, n)
 }
 
-// Take starts no job whose report there may be no room for.
+// Take starts no job whose report might not fit.
 func (s *storage) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
 	if err := s.room("take", floorBytes); err != nil {
 		return jobs.Work{}, err
@@ -37,7 +37,7 @@ func (s *storage) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
 	return s.Store.Take(ctx, w)
 }
 
-// Cancel counts the jobs that end by it.
+// Cancel counts cancelled jobs.
 func (s *storage) Cancel(ctx context.Context, id string) (job.Report, error) {
 	r, err := s.Store.Cancel(ctx, id)
 	if err == nil {
@@ -55,18 +55,22 @@ func (s *storage) room(operation string, least units.Bytes) error {
 	return fmt.Errorf("%s job: %w: %w", operation, jobs.ErrUnavailable, err)
 }
 
-// files are the blobs as the HTTP server has them, with the same care.
+// files is the blob store for the HTTP server, with the same limits.
 type files struct {
 	*blobs.Store
 	space  space
 	failed func(operation string)
 }
 
-// blobOperation is what failed uploads are counted as.
+// blobOperation is the label of failed uploads in judged_store_errors_total.
 const blobOperation = "blob"
 
 // Put stops an upload before it fills the disk.
-func (f *files) Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool, err error) {
+func (f *files) Put(
+	ctx context.Context,
+	digest string,
+	r io.Reader,
+) (sum string, n units.Bytes, created bool, err error) {
 	from := &upload{Reader: r, space: f.space}
 	sum, n, created, err = f.Store.Put(ctx, digest, from)
 	_, differs := errors.AsType[*blobs.DigestError](err)
@@ -77,17 +81,17 @@ func (f *files) Put(ctx context.Context, digest string, r io.Reader) (sum string
 	return sum, n, created, err
 }
 
-// upload is a body that ends with an error when there is no room for more.
+// upload is a body that fails when the disk is nearly full.
 type upload struct {
 	io.Reader
 	space   space
-	checked units.Bytes // up to here there was room
+	checked units.Bytes // bytes read before the next check of the free space
 	read    units.Bytes
 	err     error // of the sender
 	full    bool
 }
 
-// lookEvery is how much of an upload is written between two looks at the room.
+// lookEvery is how much of an upload is written between two checks of the free space.
 const lookEvery units.Bytes = 1 << 20
 
 // Read implements io.Reader.

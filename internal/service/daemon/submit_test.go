@@ -67,9 +67,27 @@ func idempotencyKey(t *testing.T, d *instance) {
 	if r := d.finish(strings.TrimPrefix(first, "/v1/jobs/")); r.Verdict != job.Accepted {
 		t.Errorf("verdict %s", r.Verdict)
 	}
-	a, b := d.ask("POST", "/v1/jobs", body, "Content-Type", jsonType), d.ask("POST", "/v1/jobs", body, "Content-Type", jsonType)
+	a, b := d.ask(
+		"POST",
+		"/v1/jobs",
+		body,
+		"Content-Type",
+		jsonType,
+	), d.ask(
+		"POST",
+		"/v1/jobs",
+		body,
+		"Content-Type",
+		jsonType,
+	)
 	if a.status != 202 || b.status != 202 || a.header.Get("Location") == b.header.Get("Location") {
-		t.Errorf("without a key: %d %q and %d %q, want two jobs", a.status, a.header.Get("Location"), b.status, b.header.Get("Location"))
+		t.Errorf(
+			"without a key: %d %q and %d %q, want two jobs",
+			a.status,
+			a.header.Get("Location"),
+			b.status,
+			b.header.Get("Location"),
+		)
 	}
 }
 
@@ -78,7 +96,10 @@ func multipartJob(t *testing.T, d *instance) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := job.Job{Program: job.File{Part: "elf"}, Tests: []job.Test{{Name: "1", Input: &job.File{Part: "in"}, Answer: text("5")}}}
+	spec := job.Job{
+		Program: job.File{Part: "elf"},
+		Tests:   []job.Test{{Name: "1", Input: &job.File{Part: "in"}, Answer: text("5")}},
+	}
 	send := func(id string, parts map[string][]byte) answer {
 		t.Helper()
 		var body bytes.Buffer

@@ -49,7 +49,7 @@ func programs() []string {
 }
 
 // orphans are sandboxes of daemons in pids, which have ended. What they started is
-// in their session; other daemons of this host have orphans of their own.
+// in their session; other daemons of this host may have orphans too.
 func orphans(pids []int) []string {
 	return procs(func(field func(string) string) bool {
 		session, _ := strconv.Atoi(strings.Fields(field("NSsid") + " x")[0]) // 0 is nobody's
@@ -181,7 +181,7 @@ func (w *traces) none() {
 	})
 }
 
-// traceTB tells what was left when the waiting fails.
+// traceTB prints what was left when the waiting fails.
 type traceTB struct {
 	testing.TB
 	left *[]string

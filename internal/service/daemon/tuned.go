@@ -12,7 +12,7 @@ import (
 	"judged/internal/host/tune"
 )
 
-// tuned watches what judged tune has applied, whoever did it.
+// tuned watches the settings that judged tune has applied, here or by the command.
 type tuned struct {
 	options tune.Options
 	log     *slog.Logger
@@ -20,12 +20,17 @@ type tuned struct {
 	last    atomic.Pointer[map[string]bool] // setting -> in force
 }
 
-// openTuned sets the host up, where that is wanted, before the engine looks at it, and puts it back
-// after the engine has gone. Values that the kernel refused are doctor's to judge.
+// openTuned applies tune's plan if tune.apply is set, before the engine examines the
+// host, and restores the host after the engine has closed. doctor judges values that
+// the kernel refused.
 func (d *daemon) openTuned(ctx context.Context) error {
 	c := d.o.Config
-	d.tuned = &tuned{log: d.o.Log, drifted: func(string) {}, options: tune.Options{FS: hostfs.New("/"), Journal: c.Tune.Journal,
-		CPUs: c.Slots.CPUList, Width: c.Slots.Width, Quiet: true}}
+	d.tuned = &tuned{
+		log:     d.o.Log,
+		drifted: func(string) {},
+		options: tune.Options{FS: hostfs.New("/"), Journal: c.Tune.Journal,
+			CPUs: c.Slots.CPUList, Width: c.Slots.Width, Quiet: true},
+	}
 	if !c.Tune.Apply {
 		d.tuned.look(ctx)
 		return nil
@@ -38,21 +43,21 @@ func (d *daemon) openTuned(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.tuned.tell(r, tune.Failed, "a setting was refused")
+	d.tuned.warn(r, tune.Failed, "the kernel refused a setting")
 	d.tuned.look(ctx)
 	return nil
 }
 
-// putBack is done also when the daemon was told to end at once.
+// putBack restores the host, also after an abort.
 func (t *tuned) putBack() error {
 	r, err := tune.Restore(context.Background(), t.options)
-	t.tell(r, tune.Left, "a setting was changed by somebody since; it is left")
-	t.tell(r, tune.Failed, "a setting could not be put back; see judged tune restore")
+	t.warn(r, tune.Left, "not restoring a setting that was changed by others")
+	t.warn(r, tune.Failed, "cannot restore a setting; run judged tune restore")
 	return err
 }
 
-// tell logs the values that are in a state.
-func (t *tuned) tell(r tune.Report, state tune.State, what string) {
+// warn logs the values that are in a state.
+func (t *tuned) warn(r tune.Report, state tune.State, what string) {
 	for _, s := range r.Settings {
 		for _, v := range s.Values {
 			if v.State == state {
@@ -62,7 +67,7 @@ func (t *tuned) tell(r tune.Report, state tune.State, what string) {
 	}
 }
 
-// compare looks whether everything is in force still.
+// compare checks which settings are still in force.
 func (t *tuned) compare(ctx context.Context) error {
 	r, err := tune.Status(ctx, t.options)
 	if err != nil {
@@ -73,13 +78,13 @@ func (t *tuned) compare(ctx context.Context) error {
 	for setting, inForce := range now {
 		if before != nil && (*before)[setting] && !inForce {
 			t.drifted(setting)
-			t.log.Warn("a setting of judged tune was changed; see judged tune status", "setting", setting)
+			t.log.Warn("a setting of judged tune was changed by others; run judged tune status", "setting", setting)
 		}
 	}
 	return nil
 }
 
-// inForce is what the last comparison found.
+// inForce returns the result of the last comparison.
 func (t *tuned) inForce() map[string]bool {
 	if last := t.last.Load(); last != nil {
 		return *last
@@ -87,14 +92,14 @@ func (t *tuned) inForce() map[string]bool {
 	return nil
 }
 
-// look compares, and says so if it cannot: whoever only watches goes on without.
+// look compares. It logs errors: judged can do without.
 func (t *tuned) look(ctx context.Context) {
 	if err := t.compare(ctx); err != nil && ctx.Err() == nil {
-		t.log.Warn("cannot compare what judged tune has applied", "error", err)
+		t.log.Warn("cannot compare the settings of judged tune", "error", err)
 	}
 }
 
-// watch compares again and again.
+// watch compares once a minute.
 func (t *tuned) watch(ctx context.Context) {
 	tick := time.NewTicker(examineEvery)
 	defer tick.Stop()

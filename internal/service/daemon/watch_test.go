@@ -39,10 +39,11 @@ func events(t *testing.T, d *instance) {
 		if e.Job != "ev" || e.At.IsZero() || i > 0 && e.Seq <= live[i-1].Seq {
 			t.Errorf("event %d: %+v behind %d", i, e, live[max(i-1, 0)].Seq)
 		}
-		if e.Type == job.EventTest && (e.Test == nil || e.Test.Name != strconv.Itoa(i-1) || e.Test.Verdict != job.Accepted || e.Test.Runs != nil) {
+		if e.Type == job.EventTest &&
+			(e.Test == nil || e.Test.Name != strconv.Itoa(i-1) || e.Test.Verdict != job.Accepted || e.Test.Runs != nil) {
 			t.Errorf("event %d: test %+v", i, e.Test)
 		}
-		// Whoever lost the connection behind event i gets what follows it.
+		// A reader that lost the connection after event i gets what follows it.
 		rest := d.feed("ev", e.Seq)
 		if diff := cmp.Diff(live[i+1:].types(), rest.types()); diff != "" {
 			t.Errorf("resumed behind event %d (-want +got):\n%s", i, diff)
@@ -54,7 +55,8 @@ func events(t *testing.T, d *instance) {
 	if diff := cmp.Diff(d.finish("ev"), *live[len(live)-1].Report); diff != "" {
 		t.Errorf("report of the done event (-GET +event):\n%s", diff)
 	}
-	if a := d.ask("GET", "/v1/jobs/ev/events", nil, "Last-Event-ID", strconv.FormatUint(live[len(live)-1].Seq, 10)); a.status != 204 {
+	if a := d.ask("GET", "/v1/jobs/ev/events", nil, "Last-Event-ID",
+		strconv.FormatUint(live[len(live)-1].Seq, 10)); a.status != 204 {
 		t.Errorf("behind the last event: %d %s, want 204", a.status, a.body)
 	}
 	if a := d.ask("GET", "/v1/jobs/ev/events", nil, "Last-Event-ID", "x"); a.status != 400 {
@@ -105,7 +107,8 @@ func priorities(t *testing.T, d *instance) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[job.Priority]int{job.Contest: 1, job.Practice: 2, job.Rejudge: 1, job.Background: 1}, depth); diff != "" {
+	want := map[job.Priority]int{job.Contest: 1, job.Practice: 2, job.Rejudge: 1, job.Background: 1}
+	if diff := cmp.Diff(want, depth); diff != "" {
 		t.Errorf("waiting (-want +got):\n%s", diff)
 	}
 	var last time.Time

@@ -20,7 +20,7 @@ import (
 // Scope is what a token permits.
 type Scope string
 
-// The scopes. None includes another.
+// The scopes. No scope includes another.
 const (
 	Submit  Scope = "submit"
 	Read    Scope = "read"
@@ -28,12 +28,12 @@ const (
 	Metrics Scope = "metrics"
 )
 
-// Tokens are the bearer tokens that are accepted. A nil *Tokens asks for none.
+// Tokens are the accepted bearer tokens. With a nil *Tokens requests need none.
 type Tokens struct {
 	entries []entry
 }
 
-// entry holds the hash of a token: whoever reads the file cannot use it.
+// entry holds the hash of a token, so that the file does not reveal the token.
 type entry struct {
 	name   string
 	scopes []Scope
@@ -80,12 +80,12 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		return nil, err
 	}
 	if len(t.entries) == 0 {
-		return nil, fmt.Errorf("no token in it; add a line NAME SCOPES SHA256HEX")
+		return nil, fmt.Errorf("no tokens; add a line NAME SCOPES SHA256HEX")
 	}
 	return t, nil
 }
 
-// Names are the names of the tokens, nil where none are asked for.
+// Names returns the names of the tokens, nil if requests need none.
 func (t *Tokens) Names() []string {
 	if t == nil {
 		return nil
@@ -97,8 +97,8 @@ func (t *Tokens) Names() []string {
 	return names
 }
 
-// by is who asks, for the log: the name of the token, or the address where there
-// are no tokens.
+// by is the caller in the log: the name of the token, or the address if requests
+// need none.
 func by(r *http.Request) slog.Attr {
 	return slog.String("by", cmp.Or(caller(r.Context()), r.RemoteAddr))
 }
@@ -118,14 +118,16 @@ func parseEntry(line string) (entry, error) {
 	}
 	hash, err := hex.DecodeString(fields[2])
 	if err != nil || len(hash) != sha256.Size {
-		return entry{}, fmt.Errorf("the third field is no SHA-256 in hex; write the output of: printf %%s TOKEN | sha256sum")
+		return entry{}, fmt.Errorf(
+			"the third field is not a SHA-256 in hex; write the output of: printf %%s TOKEN | sha256sum",
+		)
 	}
 	copy(e.hash[:], hash)
 	return e, nil
 }
 
-// find compares with every entry, so that the time taken tells nothing about
-// where, or how nearly, a token matched.
+// find compares with every entry, so that the time it takes does not depend on
+// which entry matched, or how nearly.
 func (t *Tokens) find(token string) (found entry, ok bool) {
 	hash := sha256.Sum256([]byte(token))
 	for _, e := range t.entries {
@@ -137,7 +139,7 @@ func (t *Tokens) find(token string) (found entry, ok bool) {
 }
 
 // authorize returns the name of the caller, or why the request is refused. A
-// route without scopes is open to everybody.
+// route without scopes is open to all.
 func (s *Server) authorize(r *http.Request, scopes []Scope) (string, error) {
 	if s.tokens == nil {
 		return "", localHost(r)
@@ -155,15 +157,23 @@ func (s *Server) authorize(r *http.Request, scopes []Scope) (string, error) {
 	}
 	e, known := s.tokens.find(token)
 	if !known {
-		return "", problem("unauthorized", "check it for changes, and ask the operator whether it is still in http.token_file",
-			"the token is unknown").with("WWW-Authenticate", `Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`)
+		return "", problem(
+			"unauthorized",
+			"check it for changes, and ask the operator whether it is still in http.token_file",
+			"the token is unknown",
+		).with("WWW-Authenticate", `Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`)
 	}
 	for _, scope := range scopes {
 		if slices.Contains(e.scopes, scope) {
 			return e.name, nil
 		}
 	}
-	return "", problem("forbidden", "ask the operator for a token with that scope", "the token lacks the scope %s", scopes[0])
+	return "", problem(
+		"forbidden",
+		"ask the operator for a token with that scope",
+		"the token lacks the scope %s",
+		scopes[0],
+	)
 }
 
 // bearer is the token of a header. The name of its scheme may have any case
@@ -174,9 +184,9 @@ func bearer(header string) (token string, ok bool) {
 	return token, ok && token != "" && strings.EqualFold(scheme, "Bearer")
 }
 
-// localHost guards the daemon without tokens. It listens on loopback, yet a web
-// page in a browser on this machine could reach it under a name of its own that
-// it lets resolve to 127.0.0.1 (DNS rebinding), and would then be same-origin.
+// localHost protects a daemon without tokens. It listens on loopback only, but a
+// web page in a browser on this machine could reach it under a domain name that
+// resolves to 127.0.0.1 (DNS rebinding), and would then be same-origin.
 func localHost(r *http.Request) error {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {

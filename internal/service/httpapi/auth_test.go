@@ -15,7 +15,11 @@ platform submit,read ` // + digest
 func tokens(t *testing.T) *Tokens {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens")
-	text := tokenFile + digestText("open sesame") + "\n  ops admin,metrics,read " + strings.ToUpper(digestText("root-token")) + "\n"
+	text := tokenFile + digestText(
+		"open sesame",
+	) + "\n  ops admin,metrics,read " + strings.ToUpper(
+		digestText("root-token"),
+	) + "\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +32,10 @@ func tokens(t *testing.T) *Tokens {
 
 func TestScopes(t *testing.T) {
 	all := []struct{ method, path string }{
-		{"PUT", "/v1/jobs/a"}, {"POST", "/v1/jobs"}, {"GET", "/v1/jobs"}, {"DELETE", "/v1/jobs/zz"}, {"GET", "/v1/slots"},
+		{
+			"PUT",
+			"/v1/jobs/a",
+		}, {"POST", "/v1/jobs"}, {"GET", "/v1/jobs"}, {"DELETE", "/v1/jobs/zz"}, {"GET", "/v1/slots"},
 		{"POST", "/v1/slots/2-3/drain"}, {"GET", "/metrics"}, {"GET", "/healthz"}, {"GET", "/"}, {"GET", "/v1/doctor"},
 	}
 	tests := []struct {
@@ -52,10 +59,17 @@ func TestScopes(t *testing.T) {
 					t.Errorf("%s %s: status %d, want %d: %s", r.method, r.path, w.Code, tt.want[i], w.Body)
 				}
 				if (w.Code == 401) != (w.Header().Get("WWW-Authenticate") != "") {
-					t.Errorf("%s %s: WWW-Authenticate %q with status %d", r.method, r.path, w.Header().Get("WWW-Authenticate"), w.Code)
+					t.Errorf(
+						"%s %s: WWW-Authenticate %q with status %d",
+						r.method,
+						r.path,
+						w.Header().Get("WWW-Authenticate"),
+						w.Code,
+					)
 				}
 			}
-			if log := f.logged.String(); strings.Contains(log, "sesame") || strings.Contains(log, "root-token") || !strings.Contains(log, "/v1/jobs/a") {
+			if log := f.logged.String(); strings.Contains(log, "sesame") || strings.Contains(log, "root-token") ||
+				!strings.Contains(log, "/v1/jobs/a") {
 				t.Errorf("log %s", log)
 			}
 		})
@@ -74,7 +88,8 @@ func TestUnauthorized(t *testing.T) {
 		{"bearer Open sesame", "the token is unknown", `Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`},
 	} {
 		w := f.ask("GET", "/v1/jobs", "", "Authorization: "+tt.header)
-		if p := wantProblem(t, w, "unauthorized"); p.Detail != tt.detail || w.Header().Get("WWW-Authenticate") != tt.challenge {
+		if p := wantProblem(t, w, "unauthorized"); p.Detail != tt.detail ||
+			w.Header().Get("WWW-Authenticate") != tt.challenge {
 			t.Errorf("%q: %q, WWW-Authenticate %q", tt.header, p.Detail, w.Header().Get("WWW-Authenticate"))
 		}
 	}
@@ -83,10 +98,10 @@ func TestUnauthorized(t *testing.T) {
 func TestTokenFileErrors(t *testing.T) {
 	digest := digestText("x")
 	tests := []struct{ name, text, want string }{
-		{"empty", "# nothing\n", "no token in it; add a line"},
+		{"empty", "# nothing\n", "no tokens; add a line"},
 		{"two fields", "\na submit\n", "line 2: 2 fields"},
 		{"scope", "a submit,write " + digest, `line 1: scope "write" is unknown`},
-		{"no hash", "a submit secret-token", "line 1: the third field is no SHA-256"},
+		{"no hash", "a submit secret-token", "line 1: the third field is not a SHA-256"},
 		{"name twice", "a submit " + digest + "\na read " + digest, `line 2: name "a" is taken`},
 	}
 	for _, tt := range tests {
@@ -97,7 +112,8 @@ func TestTokenFileErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := LoadTokens(filepath.Join(t.TempDir(), "absent")); err == nil || !strings.Contains(err.Error(), "absent") {
+	if _, err := LoadTokens(filepath.Join(t.TempDir(), "absent")); err == nil ||
+		!strings.Contains(err.Error(), "absent") {
 		t.Errorf("absent file: %v", err)
 	}
 }

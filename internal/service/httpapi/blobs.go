@@ -9,7 +9,7 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// blobInfo is what is told about a stored blob.
+// blobInfo describes a stored blob.
 type blobInfo struct {
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size_bytes"`
@@ -21,7 +21,13 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if most := int64(s.config.HTTP.MaxBlob); r.ContentLength > most {
-		return problem("too-large", "send a smaller file, or raise http.max_blob", "%d bytes; a blob has at most %d", r.ContentLength, most)
+		return problem(
+			"too-large",
+			"send a smaller file, or raise http.max_blob",
+			"%d bytes; a blob has at most %d",
+			r.ContentLength,
+			most,
+		)
 	}
 	_, size, created, err := s.blobs.Put(r.Context(), digest, fromCaller{s.patientBody(w, r)})
 	if err != nil {
@@ -57,7 +63,7 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("ETag", strconv.Quote(digest))
 	h.Set("Cache-Control", "private, max-age=31536000, immutable")
-	// What a contestant sent must never be run by a browser.
+	// A browser must never run what a contestant has sent.
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", "attachment")
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.transferTime(info.Size())))
@@ -68,7 +74,12 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request) error {
 func digestOf(r *http.Request) (string, error) {
 	digest := r.PathValue("sha256")
 	if !blobs.ValidDigest(digest) {
-		return "", problem("bad-request", "send the SHA-256 of the content as 64 lower-case hex digits", "%q is no digest", digest)
+		return "", problem(
+			"bad-request",
+			"send the SHA-256 of the content as 64 lower-case hex digits",
+			"invalid digest %q",
+			digest,
+		)
 	}
 	return digest, nil
 }

@@ -20,21 +20,26 @@ const jobPart = "job"
 // maxParts bounds the files of one body: it is more than a job may name.
 const maxParts = 10_000
 
-// submission is a job as it was sent.
+// submission is a job as the caller sent it.
 type submission struct {
 	job   job.Job
 	unfit jobspec.Errors    // about values that are not in job
-	parts map[string]string // of a multipart body: digests of its files, which lie in the blob store
+	parts map[string]string // of a multipart body: digests of its files, already in the blob store
 }
 
-// readJob reads a submission. The JSON is counted in aside.
+// readJob reads a submission. aside accounts for the memory of the JSON.
 func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (submission, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		kind = ""
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return submission{}, problem("media-type", "send the body as it is", "content encoding %q is not supported", encoding)
+		return submission{}, problem(
+			"media-type",
+			"send the body as it is",
+			"content encoding %q is not supported",
+			encoding,
+		)
 	}
 	body := s.patientBody(w, r)
 	switch kind {
@@ -42,12 +47,20 @@ func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (s
 		return s.readJSON(w, r, body, aside)
 	case "multipart/form-data":
 		if params["boundary"] == "" {
-			return submission{}, problem("bad-request", "let the HTTP client write the Content-Type", "the multipart body has no boundary")
+			return submission{}, problem(
+				"bad-request",
+				"let the HTTP client write the Content-Type",
+				"the multipart body has no boundary",
+			)
 		}
 		return s.readParts(w, r, multipart.NewReader(body, params["boundary"]), aside)
 	}
-	return submission{}, problem("media-type", "send application/json, or multipart/form-data with the JSON in the part job",
-		"content type %q is not supported", r.Header.Get("Content-Type")).with("Accept", "application/json, multipart/form-data")
+	return submission{}, problem(
+		"media-type",
+		"send application/json, or multipart/form-data with the JSON in the part job",
+		"content type %q is not supported",
+		r.Header.Get("Content-Type"),
+	).with("Accept", "application/json, multipart/form-data")
 }
 
 func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, body io.ReadCloser, aside *room) (submission, error) {
@@ -60,11 +73,16 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, body io.ReadCl
 	return submission{job: j, unfit: unfit}, err
 }
 
-func (s *Server) readParts(w http.ResponseWriter, r *http.Request, body *multipart.Reader, aside *room) (sent submission, err error) {
+func (s *Server) readParts(
+	w http.ResponseWriter,
+	r *http.Request,
+	body *multipart.Reader,
+	aside *room,
+) (sent submission, err error) {
 	parts := map[string]string{}
 	found := false
 	for n := 0; ; n++ {
-		// Raw: the contents of judges' tests are not to be decoded.
+		// Raw: a Content-Transfer-Encoding must not change the files.
 		part, err := body.NextRawPart()
 		if errors.Is(err, io.EOF) {
 			break
@@ -76,11 +94,21 @@ func (s *Server) readParts(w http.ResponseWriter, r *http.Request, body *multipa
 		_, again := parts[name]
 		switch {
 		case n == maxParts:
-			return sent, problem("bad-request", "send the contents as blobs", "the body has more than %d parts", maxParts)
+			return sent, problem(
+				"bad-request",
+				"send the contents as blobs",
+				"the body has more than %d parts",
+				maxParts,
+			)
 		case name == "":
-			return sent, problem("bad-request", "send form-data; name=\"…\" with every part", "part %d has no name", n+1)
+			return sent, problem(
+				"bad-request",
+				"send form-data; name=\"…\" with every part",
+				"part %d has no name",
+				n+1,
+			)
 		case again || name == jobPart && found:
-			return sent, problem("bad-request", "give every part a name of its own", "two parts are named %q", name)
+			return sent, problem("bad-request", "give every part another name", "two parts are named %q", name)
 		case name == jobPart:
 			found = true
 			sent, err = s.readJSON(w, r, part, aside)
@@ -92,20 +120,25 @@ func (s *Server) readParts(w http.ResponseWriter, r *http.Request, body *multipa
 		}
 	}
 	if !found {
-		return sent, problem("bad-request", "send the JSON of the job in the part named job", "the body has no part %q", jobPart)
+		return sent, problem(
+			"bad-request",
+			"send the JSON of the job in the part named job",
+			"the body has no part %q",
+			jobPart,
+		)
 	}
 	sent.parts = parts
 	return sent, nil
 }
 
-// untilGone is a body that ends with its request: what is here of it already
-// need not be decoded when nobody waits for the answer.
+// untilGone is a body that fails once its request is cancelled, so that nothing is
+// decoded for a caller that has hung up.
 type untilGone struct {
 	ctx context.Context
 	io.Reader
 }
 
-// Read reads while the caller is there.
+// Read implements io.Reader.
 func (u untilGone) Read(b []byte) (int, error) {
 	if err := u.ctx.Err(); err != nil {
 		return 0, err
@@ -113,19 +146,23 @@ func (u untilGone) Read(b []byte) (int, error) {
 	return u.Reader.Read(b)
 }
 
-// room is a body that sets memory aside for what was read of it, and not for what
-// is announced: that may never come, and leave none to other callers.
+// room is a body that reserves memory for what was read of it, not for its
+// announced length: a caller that never sends it would keep memory from others.
 type room struct {
 	io.Reader
 	memory *semaphore.Weighted
 	held   int64
 }
 
-// Read reads and sets aside.
+// Read implements io.Reader.
 func (r *room) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
 	if !r.memory.TryAcquire(int64(n)) {
-		return 0, problem("not-ready", "try again later, or send large files as blobs", "other large bodies are being read").retryAfter(retryNotReady)
+		return 0, problem(
+			"not-ready",
+			"try again later, or send large files as blobs",
+			"other large bodies are being read",
+		).retryAfter(retryNotReady)
 	}
 	r.held += int64(n)
 	return n, err
@@ -133,8 +170,8 @@ func (r *room) Read(b []byte) (int, error) {
 
 func (r *room) giveBack() { r.memory.Release(r.held) }
 
-// unreadable tells bodies that are broken from those that are too long, for
-// which there is no room, or whose sender is gone.
+// unreadable turns read errors into a problem, but for bodies that are too long,
+// for which there is no memory, or whose caller has hung up.
 func unreadable(err error) error {
 	var (
 		tooLong *http.MaxBytesError
@@ -146,11 +183,11 @@ func unreadable(err error) error {
 	return problem("bad-request", "send the whole body", "read the body: %s", err)
 }
 
-// fromCaller marks what goes wrong with a body as the caller's, where reading
-// and storing are one call.
+// fromCaller marks the errors of reading a body, where one call reads and stores
+// it.
 type fromCaller struct{ io.Reader }
 
-// Read reads and marks.
+// Read implements io.Reader.
 func (f fromCaller) Read(b []byte) (int, error) {
 	n, err := f.Reader.Read(b)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestRoomForBodies holds that the JSON of a job takes memory by its length, with
-// or without parts beside it, and that all of it is given back.
+// or without other parts, and that all of it is given back.
 func TestRoomForBodies(t *testing.T) {
 	const asks = `{"program": {"part": "prog"}, "tests": [{"name": "1"}]}`
 	var body bytes.Buffer
@@ -70,8 +70,10 @@ func TestCallersWhoSendNothing(t *testing.T) {
 			w := newWire(t)
 			w.stall = patience
 			for range bodiesAtOnce + 1 {
-				c := w.send("PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n" + tt.headers + "\r\n")
-				// It is told to go on when somebody begins to read.
+				c := w.send(
+					"PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n" + tt.headers + "\r\n",
+				)
+				// 100 Continue is sent when the server begins to read.
 				if line, err := bufio.NewReader(c).ReadString('\n'); line != "HTTP/1.1 100 Continue\r\n" {
 					t.Fatalf("%q, %v", line, err)
 				}
@@ -121,10 +123,14 @@ func TestUselessBodies(t *testing.T) {
 			defer hangUp()
 			body := &counter{Reader: strings.NewReader(tt.body)}
 			if tt.hangUp {
-				body.Reader = io.MultiReader(io.LimitReader(body.Reader, 100<<10), readerFunc(func([]byte) (int, error) {
-					hangUp()
-					return 0, io.EOF
-				}), body.Reader)
+				body.Reader = io.MultiReader(
+					io.LimitReader(body.Reader, 100<<10),
+					readerFunc(func([]byte) (int, error) {
+						hangUp()
+						return 0, io.EOF
+					}),
+					body.Reader,
+				)
 			}
 			r := httptest.NewRequestWithContext(ctx, "PUT", "/v1/jobs/a", body)
 			r.Host = "localhost"

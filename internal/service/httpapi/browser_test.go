@@ -39,7 +39,13 @@ func TestPageInABrowser(t *testing.T) {
 
 	tab.Go(s.URL + "/")
 	tab.Wait(`document.querySelector("form.shown")`)
-	tab.Eval(fmt.Sprintf(`(() => { document.getElementById("token").value = %q; document.querySelector("form button").click(); return true })()`, token), new(bool))
+	tab.Eval(
+		fmt.Sprintf(
+			`(() => { document.getElementById("token").value = %q; document.querySelector("form button").click(); return true })()`,
+			token,
+		),
+		new(bool),
+	)
 	tab.Wait(`document.querySelector("#doctor td:nth-child(5)") && !document.querySelector("form.shown")`)
 
 	for _, width := range []int{400, 800, 1280} {
@@ -65,13 +71,15 @@ func TestPageInABrowser(t *testing.T) {
 		shot("job")
 
 		tab.Eval(`(document.querySelector('nav a[href="#metrics"]').click(), true)`, new(bool))
-		tab.Wait(`document.getElementById("metrics").textContent.includes("judged_up 1") && !document.getElementById("view-metrics").hidden`)
+		tab.Wait(
+			`document.getElementById("metrics").textContent.includes("judged_up 1") && !document.getElementById("view-metrics").hidden`,
+		)
 		shot("metrics")
 	}
 }
 
 // nothingCut: the page itself does not scroll sideways; a table may, in a
-// container of its own.
+// separate container.
 func nothingCut(t *testing.T, tab *browser.Tab, width int, name string) {
 	t.Helper()
 	var wide, inner int
@@ -86,7 +94,13 @@ func nothingCut(t *testing.T, tab *browser.Tab, width int, name string) {
 func allShown(t *testing.T, tab *browser.Tab, width int, cells string) {
 	t.Helper()
 	var cut []string
-	tab.Eval(fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(td => td.getBoundingClientRect().right > innerWidth).map(td => td.textContent)`, cells), &cut)
+	tab.Eval(
+		fmt.Sprintf(
+			`[...document.querySelectorAll(%q)].filter(td => td.getBoundingClientRect().right > innerWidth).map(td => td.textContent)`,
+			cells,
+		),
+		&cut,
+	)
 	if len(cut) > 0 {
 		t.Errorf("at %d pixels these cells are cut: %q", width, cut)
 	}
@@ -109,10 +123,24 @@ func longReport() doctor.Report {
 	cpus := strings.TrimSuffix(strings.Repeat("11,13,15-19,", 20), ",")
 	r := doctor.Report{Schema: 1, Version: "v1.2.3", Host: doctor.Host{Name: "judge-7"}}
 	r.Checks = []doctor.Check{
-		{ID: "sched-isolated", Title: "isolated from the scheduler", Severity: doctor.S1, Status: doctor.Fail, Found: "isolcpus=" + cpus,
-			Wanted: "CPU " + cpus + " in isolcpus=domain, or a cpuset partition of the kind isolated, so that nothing is moved there: the end of what is wanted"},
+		{
+			ID:       "sched-isolated",
+			Title:    "isolated from the scheduler",
+			Severity: doctor.S1,
+			Status:   doctor.Fail,
+			Found:    "isolcpus=" + cpus,
+			Wanted: "CPU " + cpus + " in isolcpus=domain, or a cpuset partition of the kind isolated, so that " +
+				"nothing is moved there: the end of what is wanted",
+		},
 		{ID: "turbo-off", Title: "turbo", Severity: doctor.S1, Status: doctor.Unknown, Found: "-", Wanted: "off"},
-		{ID: "swap", Title: "swap", Severity: doctor.S1, Status: doctor.Pass, Found: "none", Wanted: "none, or a kernel that can keep each run out of it"},
+		{
+			ID:       "swap",
+			Title:    "swap",
+			Severity: doctor.S1,
+			Status:   doctor.Pass,
+			Found:    "none",
+			Wanted:   "none, or a kernel that can keep each run out of it",
+		},
 	}
 	return r
 }
@@ -120,10 +148,33 @@ func longReport() doctor.Report {
 func longJob() job.Report {
 	over, limit := 2100*time.Millisecond, 2*time.Second
 	memory := units.Bytes(64 << 20)
-	test := job.TestReport{Name: "secret/17-large-random", Verdict: job.TimeLimit, CPUTime: &over, WallTime: &over, MemoryPeak: &memory, Message: "<b>no markup</b>",
-		Timing: &job.Timing{N: 1, Limit: limit, MarginRatio: -0.05, Confidence: job.Noisy},
-		Runs:   []job.Run{{Kept: true, Disturbed: []job.Cause{}}, {Disturbed: []job.Cause{job.CauseTick, job.CauseForeign}}, {Disturbed: []job.Cause{job.CauseForeign}}}}
-	return job.Report{ID: longID, State: job.Done, Verdict: job.TimeLimit, CPUTime: &over, MemoryPeak: &memory, CreatedAt: noon, FinishedAt: noon,
-		Message: strings.Repeat("a long message ", 20), Host: &job.Host{Name: "judge-7", Isolation: "none", Turbo: "unknown"},
-		Tests: []job.TestReport{test, {Name: "2", Verdict: job.Skipped}}}
+	test := job.TestReport{
+		Name:       "secret/17-large-random",
+		Verdict:    job.TimeLimit,
+		CPUTime:    &over,
+		WallTime:   &over,
+		MemoryPeak: &memory,
+		Message:    "<b>no markup</b>",
+		Timing:     &job.Timing{N: 1, Limit: limit, MarginRatio: -0.05, Confidence: job.Noisy},
+		Runs: []job.Run{
+			{Kept: true, Disturbed: []job.Cause{}},
+			{Disturbed: []job.Cause{job.CauseTick, job.CauseForeign}},
+			{Disturbed: []job.Cause{job.CauseForeign}},
+		},
+	}
+	return job.Report{
+		ID:         longID,
+		State:      job.Done,
+		Verdict:    job.TimeLimit,
+		CPUTime:    &over,
+		MemoryPeak: &memory,
+		CreatedAt:  noon,
+		FinishedAt: noon,
+		Message: strings.Repeat(
+			"a long message ",
+			20,
+		),
+		Host:  &job.Host{Name: "judge-7", Isolation: "none", Turbo: "unknown"},
+		Tests: []job.TestReport{test, {Name: "2", Verdict: job.Skipped}},
+	}
 }

@@ -15,8 +15,8 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// check finds all that is wrong with a submission, so that it can be corrected
-// at once.
+// check returns every error of a submission, so that the caller can correct all of
+// them at once.
 func (s *Server) check(sent submission) error {
 	found := sent.unfit
 	_, err := jobspec.Complete(s.config, sent.job)
@@ -28,29 +28,31 @@ func (s *Server) check(sent submission) error {
 		return p
 	}
 	found = found.With(missing).With(s.parts(sent))
-	found = found.With(findings(jobspec.CheckRoom(sent.job, s.config.Sandbox.WorkSize, func(f job.File) (units.Bytes, error) {
-		return s.size(f, sent.parts), nil
-	})))
+	found = found.With(
+		findings(jobspec.CheckRoom(sent.job, s.config.Sandbox.WorkSize, func(f job.File) (units.Bytes, error) {
+			return s.size(f, sent.parts), nil
+		})),
+	)
 	if len(found) > 0 {
 		return found
 	}
 	return nil
 }
 
-// findings are what intake returned as an error.
+// findings are the errors that jobspec returned.
 func findings(err error) (list jobspec.Errors) {
 	errors.As(err, &list)
 	return list
 }
 
-// missing finds the blobs that a job names and that are neither here nor among
-// what it brings.
+// missing finds the blobs that a job names and that are neither stored nor sent
+// with it.
 func (s *Server) missing(sent submission) (list jobspec.Errors) {
 	brought := sync.OnceValue(func() map[string]bool { return contents(sent) })
 	_, _ = jobspec.MapFiles(sent.job, func(field string, f job.File) (job.File, error) {
 		if f.Blob != "" && blobs.ValidDigest(f.Blob) {
 			if _, err := s.blobs.Stat(f.Blob); errors.Is(err, blobs.ErrNotFound) && !brought()[f.Blob] {
-				list = append(list, jobspec.FieldError{Field: field, Detail: "blob " + f.Blob + " is not here"})
+				list = append(list, jobspec.FieldError{Field: field, Detail: "blob " + f.Blob + " is not stored"})
 			}
 		}
 		return f, nil
@@ -58,7 +60,7 @@ func (s *Server) missing(sent submission) (list jobspec.Errors) {
 	return list
 }
 
-// contents are the digests of what came with a job.
+// contents returns the digests of the files that were sent with a job.
 func contents(sent submission) map[string]bool {
 	digests := map[string]bool{}
 	_, _ = jobspec.MapFiles(sent.job, func(_ string, f job.File) (job.File, error) {
@@ -77,8 +79,8 @@ func contents(sent submission) map[string]bool {
 	return digests
 }
 
-// parts finds the parts that are named and not there, and those that are there
-// and not named.
+// parts finds the parts that the job names and the body lacks, and those that the
+// job does not name.
 func (s *Server) parts(sent submission) (list jobspec.Errors) {
 	used := map[string]bool{}
 	_, _ = jobspec.MapFiles(sent.job, func(field string, f job.File) (job.File, error) {
@@ -91,13 +93,19 @@ func (s *Server) parts(sent submission) (list jobspec.Errors) {
 	})
 	for _, name := range slices.Sorted(maps.Keys(sent.parts)) {
 		if !used[name] {
-			list = append(list, jobspec.FieldError{Field: fmt.Sprintf("parts[%q]", name), Detail: "not named in the job; name it or leave it out"})
+			list = append(
+				list,
+				jobspec.FieldError{
+					Field:  fmt.Sprintf("parts[%q]", name),
+					Detail: "not named in the job; name it or leave it out",
+				},
+			)
 		}
 	}
 	return list
 }
 
-// size is that of a file's content; 0 if there is none.
+// size returns the size of a file's content, 0 if it is missing.
 func (s *Server) size(f job.File, parts map[string]string) units.Bytes {
 	switch {
 	case f.Text != nil:

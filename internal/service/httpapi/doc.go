@@ -1,8 +1,7 @@
-// Package httpapi is judged over HTTP: the routes, who may use them, how a
-// submission becomes a recorded job, and how everything is told again.
-// openapi.json is the reference for callers; a test holds it against the routes
-// and against package job.
+// Package httpapi serves judged over HTTP: the routes, their authorization,
+// submission, reports, events and the page for people. openapi.json is the
+// reference for callers; tests compare it with the routes and with package job.
 //
-// What happens to a job once it is in the queue is dispatch's, what a job must
-// be is intake's. No token is ever logged.
+// Package jobspec validates jobs, package jobs stores them, and dispatch judges
+// them. No token is ever logged.
 package httpapi

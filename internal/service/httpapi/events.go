@@ -11,7 +11,7 @@ import (
 	"judged/internal/base/job"
 )
 
-// heartbeat keeps proxies and readers from taking silence for death.
+// heartbeat keeps proxies and readers from closing a silent connection.
 const heartbeat = 15 * time.Second
 
 const eventStream = "text/event-stream"
@@ -43,10 +43,10 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 			if ctx.Err() != nil {
-				return problem("not-ready", "come back later", "judged is stopping").retryAfter(retryNotReady)
+				return problem("not-ready", "try again later", "judged is stopping").retryAfter(retryNotReady)
 			}
-			// All is told. A browser's EventSource reconnects after a stream
-			// that ends, and 204 is how to stop it.
+			// The caller has all events. A browser's EventSource reconnects
+			// after a stream that ends; 204 stops it.
 			s.write(w, http.StatusNoContent, nil)
 			return nil
 		}
@@ -55,26 +55,31 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request) error {
 	return s.stream(w, first, events, failed)
 }
 
-// resumeAt is the number of the last event that the caller has seen.
+// resumeAt returns the number of the last event that the caller has.
 func resumeAt(r *http.Request) (uint64, error) {
 	values, err := query(r, "after")
 	if err != nil {
 		return 0, err
 	}
 	var last uint64
-	for _, text := range []string{values.Get("after"), r.Header.Get("Last-Event-ID")} { // the header counts, if there is one
+	for _, text := range []string{values.Get("after"), r.Header.Get("Last-Event-ID")} { // the header takes precedence
 		if text == "" {
 			continue
 		}
 		if last, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return 0, problem("bad-request", "send the id of an event, or nothing to begin at the first", "Last-Event-ID or after: %q is no number", text)
+			return 0, problem(
+				"bad-request",
+				"send the id of an event, or nothing to begin at the first",
+				"Last-Event-ID or after: %q is not a number",
+				text,
+			)
 		}
 	}
 	return last, nil
 }
 
-// pump turns the events into a channel, so that heartbeats go on between them.
-// It ends, and closes both channels, with the last event or with ctx.
+// pump sends the events to a channel, so that heartbeats can be sent between them.
+// It closes both channels after the last event or when ctx is done.
 func (s *Server) pump(ctx context.Context, id string, after uint64) (<-chan job.Event, <-chan error) {
 	events, failed := make(chan job.Event), make(chan error, 1)
 	go func() {
@@ -112,8 +117,8 @@ func (s *Server) stream(w http.ResponseWriter, first *job.Event, events <-chan j
 		select {
 		case e, ok := <-events:
 			if !ok {
-				// The status is sent: all that is left is to end early, which
-				// makes the reader come back.
+				// The status is sent. A stream that ends early makes the reader
+				// reconnect.
 				if err := <-failed; err != nil {
 					s.log.Error("read events", "error", err)
 				}
@@ -127,11 +132,11 @@ func (s *Server) stream(w http.ResponseWriter, first *job.Event, events <-chan j
 	return nil
 }
 
-// eventWriter writes server-sent events. After an error it does nothing.
+// eventWriter writes server-sent events. After an error it writes nothing.
 type eventWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	time    func(size int64) time.Duration // that a reader has; the last event carries a whole report
+	time    func(size int64) time.Duration // that a reader may take; the last event has a whole report
 	err     error
 }
 

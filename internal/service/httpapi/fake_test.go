@@ -40,7 +40,12 @@ type fakeJobs struct {
 }
 
 func newFakeJobs() *fakeJobs {
-	return &fakeJobs{records: map[string]jobs.Record{}, most: 3, events: map[string][]job.Event{}, changed: make(chan struct{})}
+	return &fakeJobs{
+		records: map[string]jobs.Record{},
+		most:    3,
+		events:  map[string][]job.Event{},
+		changed: make(chan struct{}),
+	}
 }
 
 func (f *fakeJobs) Put(ctx context.Context, n jobs.Submission) (jobs.Record, bool, error) {
@@ -272,9 +277,11 @@ func newFixtureIn(dir string, change ...func(*Options)) *fixture {
 		Doctor:  func(context.Context) (doctor.Report, error) { return doctor.Report{Schema: 1, Ready: true}, nil },
 		Accepts: func() error { return f.unfit },
 		Ready:   func() error { return f.unfit },
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "judged_up 1\n") }),
-		Log:     slog.New(slog.NewTextHandler(f.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Now:     func() time.Time { return noon },
+		Metrics: http.HandlerFunc(
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "judged_up 1\n") },
+		),
+		Log: slog.New(slog.NewTextHandler(f.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Now: func() time.Time { return noon },
 	}
 	for _, c := range change {
 		c(&o)

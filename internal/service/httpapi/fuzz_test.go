@@ -14,17 +14,31 @@ import (
 // never judged's own failure, and what it accepts is recorded and queued.
 func FuzzRequest(f *testing.F) {
 	for _, line := range []string{
-		"GET /v1/jobs?label=a%3Db&limit=5&state=done HTTP/1.1", "GET /v1/jobs/%2e%2e HTTP/1.1", "GET /v1/jobs/a%00b?wait=1s HTTP/1.1", "HEAD / HTTP/1.0",
-		"GET /v1/jobs/*/events HTTP/1.1\r\nLast-Event-ID: -1", "DELETE /v1/jobs/%3E HTTP/1.1", "OPTIONS * HTTP/1.1", "TRACE / HTTP/1.1", "GET //v1//../v1/jobs HTTP/1.1",
-		"GET http://localhost/readyz HTTP/1.1", "POST /v1/slots/0-8191/drain?reason=%1b HTTP/1.1", "PUT /v1/blobs/" + strings.Repeat("0", 64) + " HTTP/1.1",
-		"GET /v1/jobs HTTP/1.1\r\nSec-Fetch-Site: cross-site", "CONNECT localhost:1 HTTP/1.1", "GET /v1/jobs/" + strings.Repeat("a", 5000) + " HTTP/1.1",
+		"GET /v1/jobs?label=a%3Db&limit=5&state=done HTTP/1.1", "GET /v1/jobs/%2e%2e HTTP/1.1",
+		"GET /v1/jobs/a%00b?wait=1s HTTP/1.1",
+		"HEAD / HTTP/1.0",
+		"GET /v1/jobs/*/events HTTP/1.1\r\nLast-Event-ID: -1", "DELETE /v1/jobs/%3E HTTP/1.1",
+		"OPTIONS * HTTP/1.1", "TRACE / HTTP/1.1", "GET //v1//../v1/jobs HTTP/1.1",
+		"GET http://localhost/readyz HTTP/1.1", "POST /v1/slots/0-8191/drain?reason=%1b HTTP/1.1",
+		"PUT /v1/blobs/" + strings.Repeat("0", 64) + " HTTP/1.1",
+		"GET /v1/jobs HTTP/1.1\r\nSec-Fetch-Site: cross-site", "CONNECT localhost:1 HTTP/1.1",
+		"GET /v1/jobs/" + strings.Repeat("a", 5000) + " HTTP/1.1",
 	} {
 		f.Add(line + "\r\nHost: x\r\n\r\n")
 	}
 	for _, body := range []string{small, "{", "", strings.Repeat("[", 5000)} {
-		f.Add(fmt.Sprintf("PUT /v1/jobs/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+		f.Add(
+			fmt.Sprintf(
+				"PUT /v1/jobs/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+				len(body),
+				body,
+			),
+		)
 	}
-	f.Add("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nIdempotency-Key: \xff\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n")
+	f.Add(
+		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nIdempotency-Key: \xff\r\nContent-Type: application/json" +
+			"\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
+	)
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
@@ -68,7 +82,8 @@ func holdAnswer(t *testing.T, dir string, r *http.Request) {
 	if accepted := w.Code == http.StatusAccepted; accepted != (len(s.jobs.records) == 1) {
 		t.Errorf("%s %q: status %d, %d jobs stored", r.Method, r.URL, w.Code, len(s.jobs.records))
 	}
-	if kind := w.Header().Get("Content-Type"); strings.HasSuffix(kind, "json") && r.Method != "HEAD" && !json.Valid(w.Body.Bytes()) {
+	if kind := w.Header().Get("Content-Type"); strings.HasSuffix(kind, "json") && r.Method != "HEAD" &&
+		!json.Valid(w.Body.Bytes()) {
 		t.Errorf("%s %q: invalid %s: %q", r.Method, r.URL, kind, w.Body)
 	}
 	if w.Header().Get("X-Content-Type-Options") != "nosniff" {
@@ -95,7 +110,7 @@ func FuzzParseTokens(f *testing.F) {
 		got, err := ParseTokens(strings.NewReader(text))
 		if err != nil {
 			if got != nil || strings.Contains(err.Error(), digestText("x")) {
-				t.Errorf("%+v beside error %v", got, err)
+				t.Errorf("%+v with error %v", got, err)
 			}
 			return
 		}

@@ -16,7 +16,7 @@ func (s *Server) getSlots(w http.ResponseWriter, _ *http.Request) error {
 	return s.writeJSON(w, http.StatusOK, slotList{Slots: s.slots.Snapshot()})
 }
 
-// drainSlot takes a slot out of use once it is idle; what runs there ends first.
+// drainSlot takes a slot out of use. A running job ends first.
 func (s *Server) drainSlot(w http.ResponseWriter, r *http.Request) error {
 	values, err := query(r, "reason")
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Server) drainSlot(w http.ResponseWriter, r *http.Request) error {
 	return s.changeSlot(w, r, func(cpus cpuset.Set) error {
 		err := s.slots.Drain(cpus, reason)
 		if err == nil {
-			s.log.Info("a slot was drained", "cpus", cpus.String(), "reason", reason, by(r))
+			s.log.Info("drained a slot", "cpus", cpus.String(), "reason", reason, by(r))
 		}
 		return err
 	})
@@ -45,13 +45,13 @@ func (s *Server) undrainSlot(w http.ResponseWriter, r *http.Request) error {
 	return s.changeSlot(w, r, func(cpus cpuset.Set) error {
 		err := s.slots.Undrain(cpus)
 		if err == nil {
-			s.log.Info("a slot was undrained", "cpus", cpus.String(), by(r))
+			s.log.Info("undrained a slot", "cpus", cpus.String(), by(r))
 		}
 		return err
 	})
 }
 
-// changeSlot answers with all slots as they are afterwards.
+// changeSlot changes a slot and answers with the new state of all slots.
 func (s *Server) changeSlot(w http.ResponseWriter, r *http.Request, change func(cpuset.Set) error) error {
 	cpus, err := cpuset.Parse(r.PathValue("cpus"))
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Server) changeSlot(w http.ResponseWriter, r *http.Request, change func(
 	return s.getSlots(w, r)
 }
 
-// queueDepth is how many jobs wait, by priority.
+// queueDepth is the number of waiting jobs by priority.
 type queueDepth struct {
 	Waiting map[job.Priority]int `json:"waiting"`
 	Total   int                  `json:"total"`
@@ -96,7 +96,7 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// health is alive or not: that it answers is the answer.
+// health is the answer of /healthz: a daemon that answers is alive.
 type health struct {
 	Alive bool `json:"alive"`
 }
@@ -111,7 +111,12 @@ type readiness struct {
 
 func (s *Server) getReady(w http.ResponseWriter, _ *http.Request) error {
 	if err := s.ready(); err != nil {
-		return problem("not-ready", "remove the reason; judged doctor explains what a host needs", "%s", err).retryAfter(retryNotReady)
+		return problem(
+			"not-ready",
+			"remove the reason; judged doctor explains what a host needs",
+			"%s",
+			err,
+		).retryAfter(retryNotReady)
 	}
 	return s.writeJSON(w, http.StatusOK, readiness{Ready: true})
 }

@@ -96,7 +96,7 @@ func TestSlots(t *testing.T) {
 	drained.State, drained.Cause, drained.Reason = slots.Drained, slots.Operator, "fan"
 	check(f.ask("POST", "/v1/slots/2-3/drain?reason=fan", ""), drained)
 	check(f.ask("POST", "/v1/slots/0xc/undrain", ""), slot)
-	for _, line := range []string{`msg="a slot was drained" cpus=2-3 reason=fan by=192.0.2.1:1234`, `msg="a slot was undrained" cpus=2-3 by=192.0.2.1:1234`} {
+	for _, line := range []string{`msg="drained a slot" cpus=2-3 reason=fan by=192.0.2.1:1234`, `msg="undrained a slot" cpus=2-3 by=192.0.2.1:1234`} {
 		if !strings.Contains(f.logged.String(), line) {
 			t.Errorf("the log lacks %s:\n%s", line, f.logged)
 		}
@@ -126,14 +126,16 @@ func TestQueueDoctorMetrics(t *testing.T) {
 
 func TestDoctor(t *testing.T) {
 	w := newFixture(t).ask("GET", "/v1/doctor", "")
-	if diff := cmp.Diff(doctor.Report{Schema: 1, Ready: true}, answer[doctor.Report](t, w)); diff != "" || w.Code != 200 {
+	if diff := cmp.Diff(doctor.Report{Schema: 1, Ready: true}, answer[doctor.Report](t, w)); diff != "" ||
+		w.Code != 200 {
 		t.Errorf("status %d (-want +got):\n%s", w.Code, diff)
 	}
 }
 
 func TestFullDisk(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Blobs = fullBlobs{o.Blobs} })
-	for _, w := range []*httptest.ResponseRecorder{f.submit("PUT", "/v1/jobs/a", small), f.ask("PUT", "/v1/blobs/"+digestText("x"), "x")} {
+	for _, w := range []*httptest.ResponseRecorder{f.submit("PUT", "/v1/jobs/a", small), f.ask("PUT",
+		"/v1/blobs/"+digestText("x"), "x")} {
 		wantProblem(t, w, "no-space")
 		if w.Header().Get("Retry-After") == "" || !strings.Contains(f.logged.String(), "/blobs/full") {
 			t.Errorf("header %v, log %s", w.Header(), f.logged)
@@ -172,7 +174,8 @@ func TestPageRunsOnlyItself(t *testing.T) {
 	f := newFixture(t)
 	w := f.ask("GET", "/", "")
 	policy := w.Header().Get("Content-Security-Policy")
-	if w.Code != 200 || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "script-src 'sha256-") {
+	if w.Code != 200 || !strings.Contains(policy, "default-src 'none'") ||
+		!strings.Contains(policy, "script-src 'sha256-") {
 		t.Errorf("status %d, policy %q", w.Code, policy)
 	}
 	for _, element := range []string{"<script>", "<style>"} {

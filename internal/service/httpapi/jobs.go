@@ -14,7 +14,7 @@ import (
 	"judged/internal/jobs"
 )
 
-// getJob tells a report, with wait= as soon as it is final or the time is over.
+// getJob answers with the report, with wait= once the job has ended or the time is over.
 func (s *Server) getJob(w http.ResponseWriter, r *http.Request) error {
 	wait, err := waitOf(r)
 	if err != nil {
@@ -38,8 +38,8 @@ func (s *Server) report(ctx context.Context, id string, wait time.Duration) (job
 	return s.jobs.Wait(polling, id)
 }
 
-// writeReport adds a validator to reports that never change again, and spares
-// callers who have it the body.
+// writeReport adds an ETag to final reports, and answers 304 to callers that have
+// it.
 func (s *Server) writeReport(w http.ResponseWriter, r *http.Request, report job.Report) error {
 	if !report.State.Final() {
 		return s.writeJSON(w, http.StatusOK, report)
@@ -86,7 +86,7 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, http.StatusOK, jobList{Jobs: reports, Next: next})
 }
 
-// cancelJob ends a job. One that is cancelled already stays so.
+// cancelJob cancels a job. Cancelling it again changes nothing.
 func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	report, err := s.jobs.Cancel(r.Context(), id)
@@ -100,6 +100,6 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.log.Info("a job was cancelled", "job", id, by(r))
+	s.log.Info("cancelled a job", "job", id, by(r))
 	return s.writeJSON(w, http.StatusOK, report)
 }

@@ -129,7 +129,8 @@ func TestEvents(t *testing.T) {
 		t.Errorf("HEAD: status %d %s", w.Code, w.Body)
 	}
 	lines := follow(t, server.URL+"/v1/jobs/a/events", "1")
-	if got := <-lines; got != "id: 2\nevent: running\ndata: {\"seq\":2,\"job\":\"a\",\"type\":\"running\",\"at\":\"2026-11-20T12:00:00Z\",\"cpus\":\"2\"}\n" {
+	if got := <-lines; got != "id: 2\nevent: running\n"+
+		`data: {"seq":2,"job":"a","type":"running","at":"2026-11-20T12:00:00Z","cpus":"2"}`+"\n" {
 		t.Errorf("first event %q", got)
 	}
 	// The reader has seen an event, so the next ones arrive live.
@@ -144,7 +145,9 @@ func TestEvents(t *testing.T) {
 	if w := f.ask("GET", "/v1/jobs/a/events", "", "Last-Event-ID: 3"); w.Code != 204 {
 		t.Errorf("all seen: status %d %s", w.Code, w.Body)
 	}
-	if w := f.ask("GET", "/v1/jobs/a/events?after=2", ""); w.Code != 200 || !strings.Contains(w.Body.String(), "id: 3\n") || strings.Contains(w.Body.String(), "id: 2\n") {
+	if w := f.ask("GET", "/v1/jobs/a/events?after=2", ""); w.Code != 200 ||
+		!strings.Contains(w.Body.String(), "id: 3\n") ||
+		strings.Contains(w.Body.String(), "id: 2\n") {
 		t.Errorf("one left: status %d %s", w.Code, w.Body)
 	}
 	wantProblem(t, f.ask("GET", "/v1/jobs/a/events", "", "Last-Event-ID: x"), "bad-request")

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Connections is how many connections Limit is to leave open: long polls and
-// readers of events of a large contest. Each costs about 20 KiB and a
-// descriptor, which runs need too.
+// Connections is the limit of open connections: enough for the long polls and
+// event streams of a large contest. Each costs about 20 KiB and a descriptor, and
+// runs need descriptors too.
 const Connections = 8192
 
-// Limit is a listener that leaves at most n of its connections open. Callers
-// beyond that wait in the kernel's queue until one is closed; nobody can hold
-// one by silence for longer than the deadlines of HTTPServer.
+// Limit returns a listener with at most n open connections. Further callers wait in
+// the kernel's queue until one is closed. The deadlines of HTTPServer close silent
+// connections.
 func Limit(l *net.TCPListener, n int) net.Listener {
 	return &limited{TCPListener: l, room: make(chan struct{}, n), closed: make(chan struct{})}
 }
@@ -24,7 +24,7 @@ type limited struct {
 	closed chan struct{}
 }
 
-// Accept waits for room, then for a connection.
+// Accept waits until fewer than n connections are open, then for the next one.
 func (l *limited) Accept() (net.Conn, error) {
 	select {
 	case l.room <- struct{}{}:
@@ -39,20 +39,21 @@ func (l *limited) Accept() (net.Conn, error) {
 	return &counted{TCPConn: c, leave: sync.OnceFunc(func() { <-l.room })}, nil
 }
 
-// Close ends a wait for room too.
+// Close also ends a waiting Accept.
 func (l *limited) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.TCPListener.Close()
 }
 
-// counted gives its place back when it is closed, once. It is a TCPConn in all
-// else: net/http sends files and half-closes with more than a net.Conn has.
+// counted is a connection that counts against the limit until it is closed. It
+// embeds TCPConn because net/http uses methods that net.Conn lacks to send files
+// and to half-close.
 type counted struct {
 	*net.TCPConn
 	leave func()
 }
 
-// Close closes and makes room.
+// Close implements net.Conn.
 func (c *counted) Close() error {
 	defer c.leave()
 	return c.TCPConn.Close()

@@ -12,14 +12,14 @@ import (
 // so that the connection can serve another request.
 const serverDrains = 256 << 10
 
-// tracked is a body that knows what was read of it.
+// tracked counts what was read of a body.
 type tracked struct {
 	io.ReadCloser
 	read  int64
 	ended bool // at its end, or with an error
 }
 
-// Read reads and counts.
+// Read implements io.Reader.
 func (t *tracked) Read(b []byte) (int, error) {
 	n, err := t.ReadCloser.Read(b)
 	t.read += int64(n)
@@ -27,8 +27,8 @@ func (t *tracked) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// track returns r with a tracked body. The original keeps its own, of which
-// net/http looks at the type.
+// track returns a copy of r with a tracked body. The original keeps its body,
+// because net/http looks at its type.
 func track(r *http.Request) *http.Request {
 	if r.Body == nil || r.ContentLength == 0 {
 		return r
@@ -38,9 +38,8 @@ func track(r *http.Request) *http.Request {
 	return r
 }
 
-// unwanted returns the body of a request that is refused, if more of it is on its
-// way than net/http reads by itself. A caller who asked whether to send it, and
-// was not answered yet, keeps it.
+// unwanted returns the body of a refused request if more of it is on its way than
+// net/http reads by itself. A caller that waits for 100 Continue has not sent it.
 func unwanted(r *http.Request) *tracked {
 	t, ok := r.Body.(*tracked)
 	asked := ok && t.read == 0 && r.Header.Get("Expect") != ""
@@ -50,14 +49,14 @@ func unwanted(r *http.Request) *tracked {
 	return t
 }
 
-// refuse answers while the body is still on its way, and then reads it for as long
-// as a caller may keep us waiting, to throw it away. Most clients send all of a
-// body before they look for an answer, and net/http would reset the connection
-// under them. nginx does the same with lingering_close.
+// refuse answers before the body has arrived, then reads and discards the body
+// within the usual deadline. Most clients send the whole body before they read the
+// answer, and net/http would reset the connection before that. nginx does the same
+// with lingering_close.
 func (s *Server) refuse(w http.ResponseWriter, body *tracked, status int, answer []byte) {
 	control := http.NewResponseController(w)
 	if err := control.EnableFullDuplex(); err != nil {
-		s.write(w, status, answer) // no connection that could be reset
+		s.write(w, status, answer) // no connection to keep open
 		return
 	}
 	h := w.Header()
@@ -70,5 +69,5 @@ func (s *Server) refuse(w http.ResponseWriter, body *tracked, status int, answer
 	}
 	_ = control.SetReadDeadline(time.Now().Add(s.stall))
 	defer context.AfterFunc(s.closing, func() { _ = control.SetReadDeadline(time.Now()) })()
-	_, _ = io.Copy(io.Discard, body) // ends with the deadline at the latest
+	_, _ = io.Copy(io.Discard, body) // until the deadline
 }

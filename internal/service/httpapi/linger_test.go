@@ -42,7 +42,9 @@ func TestAnswersToThoseWhoSendFirst(t *testing.T) {
 				length = "Transfer-Encoding: chunked\r\n"
 				sent = fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(tt.body), tt.body)
 			}
-			c := w.send(tt.line + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + length + "\r\n")
+			c := w.send(
+				tt.line + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + length + "\r\n",
+			)
 			if n, err := io.WriteString(c, sent); err != nil {
 				t.Fatalf("%d of %d bytes could be sent: %v", n, len(sent), err)
 			}
@@ -58,7 +60,9 @@ func TestAnswersToThoseWhoSendFirst(t *testing.T) {
 // TestLingerEnds holds that a body which nobody wants is not read for ever.
 func TestLingerEnds(t *testing.T) {
 	w := newWire(t)
-	c := w.send("PUT /v1/blobs/" + digestText("x") + " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+	c := w.send(
+		"PUT /v1/blobs/" + digestText("x") + " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+	)
 	chunk := fmt.Sprintf("%x\r\n%s\r\n", 1<<20, strings.Repeat("x", 1<<20))
 	var timeout net.Error
 	for {
@@ -77,19 +81,23 @@ func TestLingerEnds(t *testing.T) {
 // that nobody wants.
 func TestExpectContinue(t *testing.T) {
 	w := newWire(t)
-	c := w.send("PUT /v1/blobs/" + digestText("x") + " HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n")
+	c := w.send(
+		"PUT /v1/blobs/" + digestText(
+			"x",
+		) + " HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n",
+	)
 	if got := w.said(c); !strings.HasPrefix(got, "HTTP/1.1 413 ") || strings.Contains(got, "100 Continue") {
 		t.Errorf("answer %.200q", got)
 	}
 }
 
 // TestIdleConnections holds that a client or proxy which closes connections that
-// are idle for the time it is told, or for the ten minutes of the most patient
+// are idle for the time of the header Keep-Alive, or for the ten minutes of the most patient
 // ones, never sends a request on one that is being closed here.
 func TestIdleConnections(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Config = config.Default() })
 	if got := f.HTTPServer().IdleTimeout; got <= idleTold || idleTold < 10*time.Minute {
-		t.Errorf("idle connections are closed after %v, callers are told %v", got, idleTold)
+		t.Errorf("idle connections are closed after %v, the header says %v", got, idleTold)
 	}
 	if got := f.ask("GET", "/healthz", "").Header().Get("Keep-Alive"); got != "timeout=600" {
 		t.Errorf("Keep-Alive %q", got)

@@ -9,17 +9,16 @@ import (
 	"judged/internal/base/config"
 )
 
-// openAPI is the reference of everything here, for machines, with the bounds of
-// the default configuration.
+// openAPI is the OpenAPI document with the bounds of the default configuration.
 //
 //go:embed openapi.json
 var openAPI []byte
 
-// settingBound is a bound of a schema that a setting moves.
+// settingBound matches a bound of a schema that depends on a setting.
 var settingBound = regexp.MustCompile(`"(maximum|maxItems|maxProperties)": \d+(,\s*"x-setting": "([a-z._]+)")`)
 
-// openAPIOf is the document with the bounds of a configuration, so that what a
-// client finds valid is what this daemon takes.
+// openAPIOf returns the document with the bounds of a configuration, so that
+// clients validate as this daemon does.
 func openAPIOf(c config.Config) []byte {
 	bounds := schemaBounds(c)
 	return settingBound.ReplaceAllFunc(openAPI, func(match []byte) []byte {
@@ -28,7 +27,7 @@ func openAPIOf(c config.Config) []byte {
 	})
 }
 
-// schemaBounds are the settings that bound a member of a job, in its unit.
+// schemaBounds are the settings that bound a member of a job, in the unit of the member.
 func schemaBounds(c config.Config) map[string]int64 {
 	most := c.Limits.Max
 	return map[string]int64{

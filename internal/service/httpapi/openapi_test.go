@@ -130,7 +130,10 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 		name  string
 		value any
 	}{
-		{"Job", job.Job{}}, {"Report", job.Report{}}, {"Event", job.Event{}}, {"Slot", slots.Status{}}, {"SlotList", slotList{}},
+		{
+			"Job",
+			job.Job{},
+		}, {"Report", job.Report{}}, {"Event", job.Event{}}, {"Slot", slots.Status{}}, {"SlotList", slotList{}},
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
 		{"Doctor", doctor.Report{}},
 	}

@@ -8,23 +8,25 @@ import (
 	"net/http"
 )
 
-// index is the page for people. It holds no data: its script asks the JSON
-// routes, with a token where one is needed, and writes text, never markup.
+// index is the page for people. It contains no data: its script reads the JSON
+// routes, with a token if one is needed, and inserts text, never markup.
 //
 //go:embed index.html
 var index []byte
 
-// page is index with the policy that lets exactly its own script and style run.
+// page is index with the policy that permits exactly its script and style.
 type page struct {
 	policy string
 }
 
 func newPage() page {
-	return page{policy: "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" +
-		"; script-src " + hashOf("script") + "; style-src " + hashOf("style")}
+	return page{
+		policy: "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" +
+			"; script-src " + hashOf("script") + "; style-src " + hashOf("style"),
+	}
 }
 
-// hashOf is the source expression of the one element of this name in index.
+// hashOf returns the policy source of the one element of this name in index.
 func hashOf(element string) string {
 	_, rest, _ := bytes.Cut(index, []byte("<"+element+">"))
 	content, _, _ := bytes.Cut(rest, []byte("</"+element+">"))

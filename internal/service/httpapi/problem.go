@@ -16,8 +16,8 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// Problem is an error as callers see it: problem details of RFC 9457, with the
-// next step and, where a body was wrong, every finding.
+// Problem is an error for callers: problem details of RFC 9457, with the next step
+// and, for an invalid body, every finding.
 type Problem struct {
 	Type     string               `json:"type"` // urn:judged:…, stable
 	Title    string               `json:"title"`
@@ -28,19 +28,19 @@ type Problem struct {
 	Errors   []jobspec.FieldError `json:"errors,omitempty"`
 
 	header http.Header
-	cause  error // ours, for the log
+	cause  error // of an error of judged, for the log
 }
 
-// Error is for logs.
+// Error implements error.
 func (p *Problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Title, p.Detail) }
 
-// kinds are all problems there are, by the last part of their type.
+// kinds lists all problems by the last part of their type.
 var kinds = map[string]struct {
 	status int
 	title  string
 }{
-	"bad-request":       {http.StatusBadRequest, "The request is not usable"},
-	"invalid-job":       {http.StatusBadRequest, "The job is not usable"},
+	"bad-request":       {http.StatusBadRequest, "Invalid request"},
+	"invalid-job":       {http.StatusBadRequest, "Invalid job"},
 	"unauthorized":      {http.StatusUnauthorized, "No valid token"},
 	"forbidden":         {http.StatusForbidden, "Not allowed"},
 	"not-found":         {http.StatusNotFound, "Not found"},
@@ -50,16 +50,16 @@ var kinds = map[string]struct {
 	"too-large":         {http.StatusRequestEntityTooLarge, "Too large"},
 	"media-type":        {http.StatusUnsupportedMediaType, "Media type not supported"},
 	"misdirected":       {http.StatusMisdirectedRequest, "Unknown host name"},
-	"digest":            {http.StatusUnprocessableEntity, "The content has another digest"},
+	"digest":            {http.StatusUnprocessableEntity, "The digest does not match the content"},
 	"missing-blob":      {http.StatusUnprocessableEntity, "A blob is missing"},
 	"queue-full":        {http.StatusTooManyRequests, "The queue is full"},
-	"internal":          {http.StatusInternalServerError, "judged could not do its work"},
+	"internal":          {http.StatusInternalServerError, "Internal error"},
 	"not-ready":         {http.StatusServiceUnavailable, "Not ready"},
 	"temporary-failure": {http.StatusServiceUnavailable, "The database is unavailable"},
 	"no-space":          {http.StatusServiceUnavailable, "The disk is full"},
 }
 
-// problem is one of kinds.
+// problem makes a Problem of one of the kinds.
 func problem(kind, next, detail string, args ...any) *Problem {
 	k := kinds[kind]
 	return &Problem{
@@ -77,8 +77,8 @@ func (p *Problem) retryAfter(seconds int) *Problem {
 	return p.with("Retry-After", strconv.Itoa(seconds))
 }
 
-// problemOf translates the errors of the layers below. What is not expected is
-// an internal error, whose text stays in the log.
+// problemOf translates the errors of lower layers. Unknown errors become internal
+// errors, and only the log has their text.
 func problemOf(err error) *Problem {
 	var (
 		p       *Problem
@@ -97,42 +97,63 @@ func problemOf(err error) *Problem {
 		return problem("too-large", "send large files as blobs or parts, or raise http.max_body",
 			"the body is larger than %d bytes", tooLong.Limit)
 	case errors.Is(err, blobs.ErrTooBig):
-		return problem("too-large", "send a smaller file, or raise http.max_blob", "the content is larger than a blob may be")
+		return problem(
+			"too-large",
+			"send a smaller file, or raise http.max_blob",
+			"the content is larger than http.max_blob",
+		)
 	case errors.As(err, &digest):
 		return problem("digest", "compute the SHA-256 of what is sent, and send it again",
 			"the content has SHA-256 %s, not %s", digest.Got, digest.Want)
 	case errors.Is(err, blobs.ErrNotFound):
 		return problem("not-found", "upload it with PUT", "no such blob")
 	case errors.Is(err, jobs.ErrUnavailable):
-		p = problem("temporary-failure", "send it again; GET /readyz says why", "the database is unavailable").retryAfter(retryNotReady)
+		p = problem(
+			"temporary-failure",
+			"send it again; GET /readyz says why",
+			"the database is unavailable",
+		).retryAfter(retryNotReady)
 		p.cause = err
 		return p
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		p = problem("no-space", "free space in the data directory, then send it again", "there is no room for the content").retryAfter(retryNotReady)
+		p = problem(
+			"no-space",
+			"free space in the data directory, then send it again",
+			"the content does not fit on the disk",
+		).retryAfter(retryNotReady)
 		p.cause = err
 		return p
 	case errors.Is(err, jobs.ErrNotFound):
-		return problem("not-found", "check the id; finished jobs are forgotten after the time of retention.max_age", "no such job")
+		return problem(
+			"not-found",
+			"check the id; finished jobs are deleted after retention.max_age",
+			"no such job",
+		)
 	case errors.Is(err, jobs.ErrFinal):
 		return problem("final", "read its report with GET", "the job is done and cannot be cancelled")
 	case errors.Is(err, jobs.ErrBadCursor):
-		return problem("bad-request", "send what the page before had in next", "parameter after is no cursor")
+		return problem("bad-request", "send what the page before had in next", "parameter after is not a cursor")
 	case errors.Is(err, slots.ErrUnknownSlot):
 		return problem("not-found", "see GET /v1/slots for the CPUs of each slot", "no such slot")
 	}
-	p = problem("internal", "see the log of judged", "an error that is not the caller's")
+	p = problem("internal", "see the log of judged", "judged has failed, not the request")
 	p.cause = err
 	return p
 }
 
-// fail answers with the problem of err and logs what is ours.
+// fail answers with the problem of err. It logs errors of judged.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // the caller is gone
+		return // the caller has hung up
 	}
 	p := problemOf(err)
 	if p.cause != nil {
-		s.log.Error("answer request", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("error", p.cause))
+		s.log.Error(
+			"request failed",
+			slog.String("method", r.Method),
+			slog.String("path", r.URL.Path),
+			slog.Any("error", p.cause),
+		)
 	}
 	for name, values := range p.header {
 		w.Header()[name] = values

@@ -13,17 +13,22 @@ import (
 	"judged/internal/jobs"
 )
 
-// query returns the parameters of r, of which no others than known may be there,
-// and only those that end in "*" more than once.
+// query returns the parameters of r. Only known ones are accepted, and only those
+// that end in "*" more than once.
 func query(r *http.Request, known ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, problem("bad-request", "encode the query", "the query is not readable: %s", err)
+		return nil, problem("bad-request", "encode the query", "invalid query: %s", err)
 	}
 	for name, list := range values {
 		switch many := slices.Contains(known, name+"*"); {
 		case !many && !slices.Contains(known, name):
-			return nil, problem("bad-request", "use "+strings.ReplaceAll(strings.Join(known, ", "), "*", ""), "unknown parameter %q", name)
+			return nil, problem(
+				"bad-request",
+				"use "+strings.ReplaceAll(strings.Join(known, ", "), "*", ""),
+				"unknown parameter %q",
+				name,
+			)
 		case !many && len(list) > 1:
 			return nil, problem("bad-request", "send it once", "parameter %q is given %d times", name, len(list))
 		}
@@ -34,11 +39,11 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 // maxWait bounds a long poll: proxies give up at about a minute.
 const maxWait = time.Minute
 
-// waitText is what wait may be. Of what Go takes for a duration it leaves out signs,
-// and numbers so large that they overflow.
+// waitText is the syntax of wait: Go's durations without signs, and without numbers
+// that overflow.
 var waitText = regexp.MustCompile(`^(0|([0-9]{1,5}(\.[0-9]{1,9})?(ms|s|m|h)){1,4})?$`)
 
-// waitOf is the parameter wait of a request that has no other, at most maxWait.
+// waitOf returns the parameter wait, at most maxWait, of a request without others.
 func waitOf(r *http.Request) (time.Duration, error) {
 	values, err := query(r, "wait")
 	if err != nil {
@@ -50,30 +55,53 @@ func waitOf(r *http.Request) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || !waitText.MatchString(text) {
-		return 0, problem("bad-request", `send a duration with its unit, such as wait=30s`, "parameter wait: %q is no duration", text)
+		return 0, problem(
+			"bad-request",
+			`send a duration with its unit, such as wait=30s`,
+			"parameter wait: %q is not a duration",
+			text,
+		)
 	}
 	return min(d, maxWait), nil
 }
 
-// Jobs a page of the list.
+// The number of jobs on a page of the list.
 const (
 	pageDefault = 100
-	pageMost    = 500 // the store gives no more
+	pageMost    = 500 // the limit of the store
 )
 
 func filterOf(values url.Values) (jobs.Filter, error) {
 	f := jobs.Filter{State: job.State(values.Get("state")), After: values.Get("after"), Limit: pageDefault}
 	states := []job.State{"", job.Queued, job.Running, job.Done, job.CancelledState}
 	if !slices.Contains(states, f.State) {
-		return f, problem("bad-request", "use queued, running, done or cancelled", "parameter state: %q is unknown", f.State)
+		return f, problem(
+			"bad-request",
+			"use queued, running, done or cancelled",
+			"parameter state: %q is unknown",
+			f.State,
+		)
 	}
 	for _, label := range values["label"] {
 		key, value, ok := strings.Cut(label, "=")
 		if !ok || key == "" {
-			return f, problem("bad-request", "send label=KEY=VALUE, as label=team%3D7", "parameter label: %q has no value", label)
+			return f, problem(
+				"bad-request",
+				"send label=KEY=VALUE, as label=team%3D7",
+				"parameter label: %q has no value",
+				label,
+			)
 		}
 		if before, ok := f.Label[key]; ok && before != value {
-			return f, problem("bad-request", "send each key once", "parameter label: no job has both %s=%q and %s=%q", key, before, key, value)
+			return f, problem(
+				"bad-request",
+				"send each key once",
+				"parameter label: no job has both %s=%q and %s=%q",
+				key,
+				before,
+				key,
+				value,
+			)
 		}
 		if f.Label == nil {
 			f.Label = map[string]string{}

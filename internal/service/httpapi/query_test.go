@@ -27,7 +27,8 @@ func TestFilterOf(t *testing.T) {
 			t.Errorf("%q: error %v (-want +got)\n%s", query, err, diff)
 		}
 	}
-	for _, query := range []string{"state=over", "label=team", "label=%3D7", "label=team%3D7&label=team%3D8", "limit=0", "limit=501", "limit=x"} {
+	for _, query := range []string{"state=over", "label=team", "label=%3D7",
+		"label=team%3D7&label=team%3D8", "limit=0", "limit=501", "limit=x"} {
 		values, err := url.ParseQuery(query)
 		if err != nil {
 			t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// route is one thing that can be asked. Any one of the scopes permits it; none
-// means that it is open to everybody. HEAD follows GET.
+// route is one method of one path. Any of the scopes permits it; without scopes it
+// is open to all. HEAD follows GET.
 type route struct {
 	method  string
 	pattern string
@@ -46,8 +46,8 @@ func (s *Server) routes() []route {
 	}
 }
 
-// mux groups the routes by pattern: net/http would answer a wrong method by
-// itself, but not with problem details.
+// mux groups the routes by pattern, because net/http would answer a wrong method
+// without problem details.
 func (s *Server) mux() http.Handler {
 	methods := map[string]map[string]route{}
 	for _, r := range s.routes() {
@@ -65,12 +65,12 @@ func (s *Server) mux() http.Handler {
 		mux.Handle(pattern, s.dispatch(byMethod))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, problem("not-found", "see /openapi.json for what there is", "no such path"))
+		s.fail(w, r, problem("not-found", "see /openapi.json for all paths", "no such path"))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Neither names a path, and the mux would answer them in plain text.
+		// The mux would answer a request without a path in plain text.
 		if r.Method == http.MethodConnect || r.RequestURI == "*" {
-			s.fail(w, r, problem("bad-request", "ask for a path of /openapi.json", "%s of no path", r.Method))
+			s.fail(w, r, problem("bad-request", "ask for a path of /openapi.json", "%s without a path", r.Method))
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -82,7 +82,11 @@ func (s *Server) dispatch(byMethod map[string]route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route, ok := byMethod[r.Method]
 		if !ok {
-			s.fail(w, r, problem("method", "use one of "+allow, "%s is not possible here", r.Method).with("Allow", allow))
+			s.fail(
+				w,
+				r,
+				problem("method", "use one of "+allow, "%s is not supported here", r.Method).with("Allow", allow),
+			)
 			return
 		}
 		caller, err := s.authorize(r, route.scopes)
@@ -95,12 +99,20 @@ func (s *Server) dispatch(byMethod map[string]route) http.Handler {
 	})
 }
 
-// outer is what every request goes through: headers that keep browsers from
-// guessing, a fence against foreign web pages, one line in the log.
+// outer wraps every request: security headers, a check against web pages of other
+// origins, one line in the log.
 func (s *Server) outer(next http.Handler) http.Handler {
 	fence := http.NewCrossOriginProtection()
 	fence.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, problem("forbidden", "call judged from its own page or without a browser", "a web page of another origin sent this"))
+		s.fail(
+			w,
+			r,
+			problem(
+				"forbidden",
+				"call judged from its own page or without a browser",
+				"a web page of another origin sent this request",
+			),
+		)
 	}))
 	fenced := fence.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -111,19 +123,19 @@ func (s *Server) outer(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		h.Set("Cache-Control", "no-store")
-		// A deadline that a former request left on the connection would cut
-		// this answer.
+		// A deadline that an earlier request left on the connection would
+		// interrupt this answer.
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{})
 		if r.ContentLength != 0 {
-			// A body that no handler reads, of a request that is refused, say,
-			// is read by net/http before the answer, and that without end. Half
-			// the time of an answer, so that it can still be given.
+			// net/http reads a body that no handler has read before it answers,
+			// without a limit of time. Half the time of an answer leaves the
+			// other half for the answer.
 			_ = control.SetReadDeadline(time.Now().Add(s.stall / 2))
 		}
 		if len(r.TransferEncoding) > 0 {
-			// Of a length beside the chunks net/http says nothing. A proxy that
-			// went by it sees other requests behind this one than we do.
+			// net/http ignores a Content-Length next to chunks. A proxy that uses
+			// it would see other requests after this one than we do.
 			h.Set("Connection", "close")
 		} else if !r.Close {
 			h.Set("Keep-Alive", fmt.Sprintf("timeout=%d", idleTold/time.Second))
@@ -135,18 +147,18 @@ func (s *Server) outer(next http.Handler) http.Handler {
 	})
 }
 
-// statusWriter remembers the status for the log. Unwrap lets
+// statusWriter records the status for the log. Unwrap lets
 // http.ResponseController reach the connection.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
 }
 
-// WriteHeader remembers and passes on.
+// WriteHeader implements http.ResponseWriter.
 func (w *statusWriter) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the writer for http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -166,7 +166,17 @@ func TestOpenAPIBounds(t *testing.T) {
 		t.Errorf("openapi.json (-config.Default +document):\n%s", diff)
 	}
 	own := config.Default()
-	own.Limits.Max = config.MaxLimits{CPUTime: 3e9, WallTime: 4e9, Memory: 5, Output: 6, Head: 7, Processes: 8, Tests: 9, Files: 10, Repeats: 11}
+	own.Limits.Max = config.MaxLimits{
+		CPUTime:   3e9,
+		WallTime:  4e9,
+		Memory:    5,
+		Output:    6,
+		Head:      7,
+		Processes: 8,
+		Tests:     9,
+		Files:     10,
+		Repeats:   11,
+	}
 	own.Slots.Width = 12
 	f := newFixture(t, func(o *Options) { o.Config = own })
 	if diff := cmp.Diff(want(own), bounds(f.ask("GET", "/openapi.json", "").Body.Bytes())); diff != "" {
@@ -196,7 +206,7 @@ func TestOpenAPIExamples(t *testing.T) {
 func TestOpenAPIIsAsStrict(t *testing.T) {
 	d := readDocument(t)
 	for _, tt := range []struct {
-		job  string // members beside a program and a test
+		job  string // members besides a program and a test
 		fine bool
 	}{
 		{``, true},
@@ -266,7 +276,8 @@ func TestOpenAPIIsAsStrict(t *testing.T) {
 	} {
 		text := `{` + tt.job
 		for member, value := range map[string]string{"program": `{"text": "x"}`, "tests": `[{"name": "1"}]`} {
-			if !strings.Contains(tt.job, `"`+member+`": `) || strings.Contains(tt.job, `{"program": {"text"`) && member == "program" {
+			if !strings.Contains(tt.job, `"`+member+`": `) ||
+				strings.Contains(tt.job, `{"program": {"text"`) && member == "program" {
 				text += map[bool]string{true: "", false: ", "}[text == "{"] + fmt.Sprintf("%q: %s", member, value)
 			}
 		}
@@ -291,7 +302,11 @@ func TestOpenAPIIsAsStrict(t *testing.T) {
 // TestOpenAPIPatterns holds the patterns of parameters against what the handlers
 // read them with.
 func TestOpenAPIPatterns(t *testing.T) {
-	want := map[string]string{"wait": waitText.String(), "sha256": `^[0-9a-f]{64}$`, "id": `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`}
+	want := map[string]string{
+		"wait":   waitText.String(),
+		"sha256": `^[0-9a-f]{64}$`,
+		"id":     `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`,
+	}
 	for path, operations := range readDocument(t).Paths {
 		for method, o := range operations {
 			for _, p := range o.Parameters {
@@ -302,8 +317,10 @@ func TestOpenAPIPatterns(t *testing.T) {
 		}
 	}
 	f := newFixture(t)
-	for text, fine := range map[string]bool{"0": true, "30s": true, "1m30s": true, "0.5s": true, "": true, "1": false, "-1s": false, "+1s": false, "99999999h": false, "1us": false} {
-		if w := f.ask("GET", "/v1/jobs/a?wait="+strings.ReplaceAll(text, "+", "%2B"), ""); (w.Code == 404) != fine || waitText.MatchString(text) != fine {
+	for text, fine := range map[string]bool{"0": true, "30s": true, "1m30s": true, "0.5s": true, "": true,
+		"1": false, "-1s": false, "+1s": false, "99999999h": false, "1us": false} {
+		if w := f.ask("GET", "/v1/jobs/a?wait="+strings.ReplaceAll(text, "+", "%2B"), ""); (w.Code == 404) != fine ||
+			waitText.MatchString(text) != fine {
 			t.Errorf("wait=%s: status %d, want it taken %t", text, w.Code, fine)
 		}
 	}

@@ -34,31 +34,30 @@ type Jobs interface {
 	Cancel(ctx context.Context, id string) (job.Report, error)
 }
 
-// Blobs keeps contents; *blob.Store is one.
+// Blobs stores files; *blobs.Store is one.
 type Blobs interface {
 	Put(ctx context.Context, digest string, r io.Reader) (sha256 string, n units.Bytes, created bool, err error)
 	Path(digest string) (string, error)
 	Stat(digest string) (units.Bytes, error)
 }
 
-// Slots are the places to run; *dispatch.Dispatcher is such.
+// Slots are the slots of this host; *slothealth.Monitor has them.
 type Slots interface {
 	Snapshot() []slots.Status
 	Drain(cpus cpuset.Set, reason string) error
 	Undrain(cpus cpuset.Set) error
 }
 
-// Options are what a Server is made of. All members but Tokens, Log and Now are
-// needed.
+// Options are what New needs. Only Tokens, Log and Now are optional.
 type Options struct {
 	Config  config.Config // sections http, queue, limits, slots and repeats are used
-	Tokens  *Tokens       // nil: no tokens are asked for, loopback host names only
+	Tokens  *Tokens       // nil: requests need no token, but a loopback host name
 	Jobs    Jobs
 	Blobs   Blobs
 	Slots   Slots
 	Doctor  func(context.Context) (doctor.Report, error)
-	Accepts func() error // nil when jobs are accepted; else why not
-	Ready   func() error // nil when jobs are accepted and can be judged; else why not
+	Accepts func() error // returns why jobs are not accepted, or nil
+	Ready   func() error // returns why jobs are not accepted or cannot be judged, or nil
 	Metrics http.Handler
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -106,10 +105,10 @@ func New(o Options) *Server {
 	return s
 }
 
-// With returns a server with other limits and tokens for requests to come; of the
-// configuration the sections limits and repeats may differ, and
-// queue.max_waiting, which it only shows.
-// Everything else it shares with s, so the streams of both end together.
+// With returns a server with other limits and tokens for new requests. Of the
+// configuration the sections limits and repeats may differ, and queue.max_waiting,
+// which it only shows. It shares everything else with s, so EndStreams of either
+// ends the streams of both.
 func (s *Server) With(c config.Config, t *Tokens) *Server {
 	next := *s
 	next.config, next.tokens = c, t
@@ -121,14 +120,13 @@ func (s *Server) With(c config.Config, t *Tokens) *Server {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// EndStreams ends long polls, each with the report as it is, and event streams,
-// which their readers resume elsewhere or later. New ones end at once.
+// EndStreams ends long polls, each with the current report, and event streams,
+// which their readers can resume. New ones end at once.
 func (s *Server) EndStreams() { s.close() }
 
-// HTTPServer returns the server to Serve a listener with. It has no timeouts on
-// whole bodies or answers, which may be large or long-lived: reads and writes
-// have deadlines of their own, each time something is read or written. Its
-// Shutdown ends the streams.
+// HTTPServer returns an http.Server for s. It has no timeouts for whole bodies or
+// answers, which may be large or long-lived; each single read and write has a
+// deadline. Its Shutdown ends the streams.
 func (s *Server) HTTPServer() *http.Server {
 	srv := &http.Server{
 		Handler:           s,
@@ -145,8 +143,8 @@ func (s *Server) HTTPServer() *http.Server {
 // proxy that sends its next request while we close the connection loses it, so
 // we close later than they do: Go's client after 90 s, nginx and AWS' load
 // balancers after 60 s, Caddy after 2 min, Azure's after 4 min, Google's after
-// 10 min. idleTold is what they are told, for those that listen, such as Node's
-// agents.
+// 10 min. idleTold is the time in the header Keep-Alive, which some clients respect,
+// such as Node's agents.
 const (
 	idle     = idleTold + time.Minute
 	idleTold = 10 * time.Minute
@@ -156,16 +154,15 @@ const (
 // decoded, each takes a multiple of it.
 const bodiesAtOnce = 4
 
-// stall is how long a caller may keep one read or write waiting, and minRate how
-// many bytes a second a body has to have on the whole: a body holds memory and
-// a connection.
+// stall is the deadline of a single read or write. minRate is the least average
+// speed of a body in bytes a second, since a body holds memory and a connection.
 const (
 	stall   = 30 * time.Second
 	minRate = 32 << 10
 )
 
-// transferTime is how long an answer of this size may take. It lets go of readers
-// slower than 64 KiB a second.
+// transferTime is the deadline for an answer of this size. Readers slower than
+// 64 KiB a second are disconnected.
 func (s *Server) transferTime(size int64) time.Duration {
 	return s.stall + time.Duration(size>>16)*time.Second
 }
@@ -174,7 +171,7 @@ func (s *Server) transferTime(size int64) time.Duration {
 func (s *Server) write(w http.ResponseWriter, status int, body []byte) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.transferTime(int64(len(body)))))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the caller is gone, nobody is left to tell
+	_, _ = w.Write(body) // an error means that the caller has hung up
 }
 
 func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) error {
@@ -187,10 +184,10 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// patient is a body that may take its time, but neither stall nor trickle. The
-// deadline is lifted at the end of the body, and only there: net/http reads on
-// in the background to notice that a caller is gone, and would take the deadline
-// for that; what is left of a broken body it reads too, to throw it away.
+// patient is a body with a deadline for each read and a least average speed. The
+// deadline is removed at the end of the body, and only there: after the body
+// net/http reads in the background to notice that a caller has hung up, and would
+// take the deadline for that; it also reads and discards the rest of a broken body.
 type patient struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -199,7 +196,7 @@ type patient struct {
 	read    int64
 }
 
-// Read reads with a deadline.
+// Read implements io.Reader.
 func (p *patient) Read(b []byte) (int, error) {
 	slowest := p.begun.Add(p.stall + time.Duration(p.read/minRate)*time.Second)
 	deadline := time.Now().Add(p.stall)

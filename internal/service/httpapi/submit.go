@@ -15,7 +15,7 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// Retry-After in seconds: a queue drains slowly, a restart is over soon.
+// Retry-After in seconds. A restart takes less time than a full queue.
 const (
 	retryFull     = 5
 	retryNotReady = 2
@@ -35,7 +35,12 @@ func (s *Server) postJob(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	if !jobs.ValidID(id) {
-		return problem("bad-request", "use 1 to 64 letters, digits, . _ and -, a letter or digit first", "%q is no id for a job", id)
+		return problem(
+			"bad-request",
+			"use 1 to 64 letters, digits, . _ and -, a letter or digit first",
+			"invalid job id %q",
+			id,
+		)
 	}
 	return s.submit(w, r, id)
 }
@@ -47,7 +52,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error
 		return err
 	}
 	if err := s.accepts(); err != nil {
-		return problem("not-ready", "try again later; GET /readyz tells when", "%s", err).retryAfter(retryNotReady)
+		return problem("not-ready", "try again later; GET /readyz shows when", "%s", err).retryAfter(retryNotReady)
 	}
 	if err := s.checkRoom(r.Context(), id); err != nil {
 		return err
@@ -74,8 +79,8 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error
 
 func location(id string) string { return "/v1/jobs/" + id }
 
-// checkRoom refuses a new job before its body is read where as many jobs wait as may.
-// One that is stored already needs no room.
+// checkRoom refuses a new job before its body is read if the queue is full. A job
+// that is already stored passes.
 func (s *Server) checkRoom(ctx context.Context, id string) error {
 	err := s.jobs.Room(ctx)
 	if !errors.Is(err, jobs.ErrFull) {
@@ -87,8 +92,8 @@ func (s *Server) checkRoom(ctx context.Context, id string) error {
 	return err
 }
 
-// receive reads a job and puts what came with it into the blob store. The memory
-// that it sets aside is free again when it returns.
+// receive reads a job and stores its files as blobs. It releases the memory that it
+// has reserved when it returns.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (jobs.Submission, error) {
 	aside := room{memory: s.memory}
 	defer aside.giveBack()
@@ -96,7 +101,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (job
 	if err != nil {
 		return jobs.Submission{}, err
 	}
-	// What is wrong is told before anything is stored.
+	// All errors are reported before anything is stored.
 	if err := s.check(sent); err != nil {
 		return jobs.Submission{}, err
 	}
@@ -115,8 +120,8 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (job
 	return jobs.Submission{ID: id, BodyDigest: digest, Job: complete}, nil
 }
 
-// put stores the job, also for a caller who has hung up: it was sent whole. It
-// returns the status that distinguishes a new job from one that was there.
+// put stores the job, also if the caller has hung up since it sent the job. The
+// status distinguishes a new job from one that was stored before.
 func (s *Server) put(ctx context.Context, n jobs.Submission) (status int, report job.Report, err error) {
 	rec, created, err := s.jobs.Put(context.WithoutCancel(ctx), n)
 	switch {
@@ -135,10 +140,15 @@ func (s *Server) put(ctx context.Context, n jobs.Submission) (status int, report
 }
 
 func (s *Server) full() *Problem {
-	return problem("queue-full", "try again later", "%d jobs are waiting", s.config.Queue.MaxWaiting).retryAfter(retryFull)
+	return problem(
+		"queue-full",
+		"try again later",
+		"%d jobs are waiting",
+		s.config.Queue.MaxWaiting,
+	).retryAfter(retryFull)
 }
 
-// toBlobs returns the job with all contents in the blob store.
+// toBlobs stores all files as blobs and returns the job that names them.
 func (s *Server) toBlobs(ctx context.Context, sent submission) (job.Job, error) {
 	return jobspec.MapFiles(sent.job, func(_ string, f job.File) (job.File, error) {
 		digest, err := s.toBlob(ctx, f, sent.parts)
@@ -146,8 +156,7 @@ func (s *Server) toBlobs(ctx context.Context, sent submission) (job.Job, error) 
 	})
 }
 
-// toBlob returns the digest of a file's content, which lies in the blob store
-// then.
+// toBlob stores a file as a blob and returns its digest.
 func (s *Server) toBlob(ctx context.Context, f job.File, parts map[string]string) (string, error) {
 	switch {
 	case f.Text != nil:
@@ -155,7 +164,7 @@ func (s *Server) toBlob(ctx context.Context, f job.File, parts map[string]string
 	case f.Base64 != nil:
 		content, err := decode(*f.Base64)
 		if err != nil {
-			return "", fmt.Errorf("decode base64 that was checked: %w", err)
+			return "", fmt.Errorf("decode base64: %w", err)
 		}
 		return s.keep(ctx, content)
 	case f.Part != "":
@@ -164,8 +173,8 @@ func (s *Server) toBlob(ctx context.Context, f job.File, parts map[string]string
 	return f.Blob, nil
 }
 
-// keep stores content unless it is there: platforms send the same inputs again
-// and again, and a look is cheaper than a synced write.
+// keep stores content unless it is stored already: platforms send the same inputs
+// many times, and a lookup is cheaper than a synced write.
 func (s *Server) keep(ctx context.Context, content []byte) (string, error) {
 	name := digest(content)
 	if _, err := s.blobs.Stat(name); err == nil {

@@ -31,7 +31,13 @@ func TestSubmitStores(t *testing.T) {
 	if w.Code != http.StatusAccepted || w.Header().Get("Location") != "/v1/jobs/a-1" {
 		t.Fatalf("status %d, header %v, body %s", w.Code, w.Header(), w.Body)
 	}
-	wantReport := job.Report{ID: "a-1", State: job.Queued, Priority: job.Contest, Labels: map[string]string{"team": "7"}, CreatedAt: noon}
+	wantReport := job.Report{
+		ID:        "a-1",
+		State:     job.Queued,
+		Priority:  job.Contest,
+		Labels:    map[string]string{"team": "7"},
+		CreatedAt: noon,
+	}
 	if diff := cmp.Diff(wantReport, answer[job.Report](t, w)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
@@ -45,8 +51,15 @@ func TestSubmitStores(t *testing.T) {
 		Program: hi, Command: []string{"{program}"}, Files: map[string]job.File{"x": hi},
 		Tests:   []job.Test{{Name: "1", Input: &in, Answer: &hi}},
 		Checker: &job.Checker{Kind: "tokens"},
-		Limits:  job.Limits{CPUTimeMS: 2000, WallTimeMS: 5000, Memory: 256 << 20, Output: 64 << 20, Stack: 256 << 20, Processes: 64},
-		CPUs:    1, Repeats: job.Repeats{Policy: job.Confirm}, Stop: job.StopFirstFailure, Priority: job.Contest,
+		Limits: job.Limits{
+			CPUTimeMS:  2000,
+			WallTimeMS: 5000,
+			Memory:     256 << 20,
+			Output:     64 << 20,
+			Stack:      256 << 20,
+			Processes:  64,
+		},
+		CPUs: 1, Repeats: job.Repeats{Policy: job.Confirm}, Stop: job.StopFirstFailure, Priority: job.Contest,
 		Pool: "default", Labels: map[string]string{"team": "7"},
 	}
 	if diff := cmp.Diff(wantJob, rec.Job); diff != "" {
@@ -160,25 +173,94 @@ func TestSubmitRefusals(t *testing.T) {
 	}{
 		{"no JSON", "/v1/jobs/a", "{", "invalid-job", nil, []string{""}},
 		{"unknown key", "/v1/jobs/a", `{"problem": "x"}`, "invalid-job", nil, []string{"problem"}},
-		{"zero limit", "/v1/jobs/a", `{"limits": {"cpu_time_ms": 0}}`, "invalid-job", nil, []string{"limits.cpu_time_ms", "program", "tests"}},
-		{"every finding of every kind", "/v1/jobs/a", `{"program": {"base64": "a"}, "cpus": "1", "head_bytes": -1, "files": {"a": {"part": "p"}},
-			"tests": [{"name": 1, "input": {"blob": "` + nobody + `"}}, {"name": "1"}, {"name": "1"}]}`, "invalid-job", nil,
-			[]string{"cpus", "tests[0].name", "program.base64", "tests[2].name", "head_bytes", "tests[0].input", `files["a"].part`}},
+		{
+			"zero limit",
+			"/v1/jobs/a",
+			`{"limits": {"cpu_time_ms": 0}}`,
+			"invalid-job",
+			nil,
+			[]string{"limits.cpu_time_ms", "program", "tests"},
+		},
+		{
+			"every finding of every kind",
+			"/v1/jobs/a",
+			`{"program": {"base64": "a"}, "cpus": "1", "head_bytes": -1, "files": {"a": {"part": "p"}},
+			"tests": [{"name": 1, "input": {"blob": "` + nobody + `"}}, {"name": "1"}, {"name": "1"}]}`,
+			"invalid-job",
+			nil,
+			[]string{
+				"cpus",
+				"tests[0].name",
+				"program.base64",
+				"tests[2].name",
+				"head_bytes",
+				"tests[0].input",
+				`files["a"].part`,
+			},
+		},
 		{"every finding", "/v1/jobs/a", `{"tests": [{"name": ""}], "checker": {"kind": "magic"}}`, "invalid-job", nil,
 			[]string{"program", "tests[0].name", "checker.kind"}},
-		{"missing blobs", "/v1/jobs/a", `{"program": {"blob": "` + nobody + `"}, "tests": [{"name": "1", "input": {"blob": "` + nobody + `"}}]}`,
-			"missing-blob", nil, []string{"program", "tests[0].input"}},
-		{"base64", "/v1/jobs/a", `{"program": {"base64": "a"}, "tests": [{"name": "1"}]}`, "invalid-job", nil, []string{"program.base64"}},
-		{"part without multipart", "/v1/jobs/a", `{"program": {"part": "p"}, "tests": [{"name": "1"}]}`, "invalid-job", nil, []string{"program.part"}},
-		{"long body", "/v1/jobs/a", `{"program": {"text": "` + strings.Repeat("x", 9<<10) + `"}}`, "too-large", nil, nil},
-		{"long blob", "/v1/jobs/a", `{"program": {"text": "` + strings.Repeat("x", 5<<10) + `"}, "tests": [{"name": "1"}]}`, "too-large", nil, nil},
+		{
+			"missing blobs",
+			"/v1/jobs/a",
+			`{"program": {"blob": "` + nobody + `"}, "tests": [{"name": "1", "input": {"blob": "` + nobody + `"}}]}`,
+			"missing-blob",
+			nil,
+			[]string{"program", "tests[0].input"},
+		},
+		{
+			"base64",
+			"/v1/jobs/a",
+			`{"program": {"base64": "a"}, "tests": [{"name": "1"}]}`,
+			"invalid-job",
+			nil,
+			[]string{"program.base64"},
+		},
+		{
+			"part without multipart",
+			"/v1/jobs/a",
+			`{"program": {"part": "p"}, "tests": [{"name": "1"}]}`,
+			"invalid-job",
+			nil,
+			[]string{"program.part"},
+		},
+		{
+			"long body",
+			"/v1/jobs/a",
+			`{"program": {"text": "` + strings.Repeat("x", 9<<10) + `"}}`,
+			"too-large",
+			nil,
+			nil,
+		},
+		{
+			"long blob",
+			"/v1/jobs/a",
+			`{"program": {"text": "` + strings.Repeat("x", 5<<10) + `"}, "tests": [{"name": "1"}]}`,
+			"too-large",
+			nil,
+			nil,
+		},
 		{"id", "/v1/jobs/.a", small, "bad-request", nil, nil},
 		{"id with a slash", "/v1/jobs/a%2Fb", small, "bad-request", nil, nil},
 		{"long id", "/v1/jobs/" + strings.Repeat("a", 65), small, "bad-request", nil, nil},
 		{"form", "/v1/jobs/a", "a=b", "media-type", []string{"Content-Type: application/x-www-form-urlencoded"}, nil},
 		{"no type", "/v1/jobs/a", small, "media-type", []string{"Content-Type: "}, nil},
-		{"compressed", "/v1/jobs/a", small, "media-type", []string{"Content-Type: application/json", "Content-Encoding: gzip"}, nil},
-		{"multipart without boundary", "/v1/jobs/a", small, "bad-request", []string{"Content-Type: multipart/form-data"}, nil},
+		{
+			"compressed",
+			"/v1/jobs/a",
+			small,
+			"media-type",
+			[]string{"Content-Type: application/json", "Content-Encoding: gzip"},
+			nil,
+		},
+		{
+			"multipart without boundary",
+			"/v1/jobs/a",
+			small,
+			"bad-request",
+			[]string{"Content-Type: multipart/form-data"},
+			nil,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -215,14 +297,19 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFixture(t, func(o *Options) { o.Config.Sandbox.WorkSize, o.Config.Sandbox.WorkInodes = 12<<10, 8 })
-			w := f.submit("PUT", "/v1/jobs/a", `{"program": {"text": "`+page+`"}, "files": {`+tt.files+`}, "tests": [{"name": "1"}]}`)
+			w := f.submit(
+				"PUT",
+				"/v1/jobs/a",
+				`{"program": {"text": "`+page+`"}, "files": {`+tt.files+`}, "tests": [{"name": "1"}]}`,
+			)
 			if tt.kind == "" {
 				if w.Code != 202 {
 					t.Errorf("status %d %s", w.Code, w.Body)
 				}
 				return
 			}
-			if p := wantProblem(t, w, tt.kind); len(p.Errors) != 1 || p.Errors[0].Field != "files" || len(f.jobs.records) > 0 {
+			if p := wantProblem(t, w, tt.kind); len(p.Errors) != 1 || p.Errors[0].Field != "files" ||
+				len(f.jobs.records) > 0 {
 				t.Errorf("%+v, recorded %v", p, f.jobs.records)
 			}
 		})
@@ -312,7 +399,12 @@ func TestMultipart(t *testing.T) {
 			if rec.Job.Program.Blob != digestText("\x7fELF") || rec.Job.Tests[0].Answer.Blob != digestText("5\n") {
 				t.Errorf("job %+v", rec.Job)
 			}
-			cut := f.ask("PUT", "/v1/jobs/b", body.String()[:body.Len()-20], "Content-Type: "+form.FormDataContentType())
+			cut := f.ask(
+				"PUT",
+				"/v1/jobs/b",
+				body.String()[:body.Len()-20],
+				"Content-Type: "+form.FormDataContentType(),
+			)
 			wantProblem(t, cut, "bad-request")
 		})
 	}
@@ -349,7 +441,8 @@ func TestSubmitWaits(t *testing.T) {
 		}
 		f.jobs.tell(id, job.Done, job.Event{Type: job.EventDone})
 		w := <-got
-		if w.Code != 200 || w.Header().Get("ETag") == "" || w.Header().Get("Location") != "/v1/jobs/"+id || answer[job.Report](t, w).State != job.Done {
+		if w.Code != 200 || w.Header().Get("ETag") == "" || w.Header().Get("Location") != "/v1/jobs/"+id ||
+			answer[job.Report](t, w).State != job.Done {
 			t.Errorf("%s: status %d, header %v, %s", submit[1], w.Code, w.Header(), w.Body)
 		}
 	}

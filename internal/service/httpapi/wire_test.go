@@ -18,7 +18,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// patience is what tells a slow machine from a connection that is never closed.
+// patience distinguishes a slow machine from a connection that is never closed.
 const patience = time.Minute
 
 // connections is more than a test opens, but for the one about them.
@@ -99,14 +99,24 @@ func TestCallersWhoKeepUsWaiting(t *testing.T) {
 		{"the body of an unknown method", "BREW /v1/jobs" + head + "Content-Length: 100\r\n\r\n", "405"},
 		{"chunks of an unknown path", "POST /nowhere" + head + "Transfer-Encoding: chunked\r\n\r\n", "404"},
 		{"a body of another type", "PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n", "415"},
-		{"the body that it wants to be asked for", "GET /healthz" + head + "Expect: 100-continue\r\nContent-Length: 100\r\n\r\n", "200"},
+		{
+			"the body that it wants to be asked for",
+			"GET /healthz" + head + "Expect: 100-continue\r\nContent-Length: 100\r\n\r\n",
+			"200",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWire(t, func(s *http.Server) {
-				if s.ReadHeaderTimeout <= 0 || s.ReadHeaderTimeout > stall || s.IdleTimeout <= 0 || s.MaxHeaderBytes > 1<<20 {
-					t.Errorf("the server waits %v for headers of %d bytes, %v for another request", s.ReadHeaderTimeout, s.MaxHeaderBytes, s.IdleTimeout)
+				if s.ReadHeaderTimeout <= 0 || s.ReadHeaderTimeout > stall || s.IdleTimeout <= 0 ||
+					s.MaxHeaderBytes > 1<<20 {
+					t.Errorf(
+						"the server waits %v for headers of %d bytes, %v for another request",
+						s.ReadHeaderTimeout,
+						s.MaxHeaderBytes,
+						s.IdleTimeout,
+					)
 				}
 				s.ReadHeaderTimeout, s.IdleTimeout = 2*time.Second, 100*time.Millisecond
 			})
@@ -122,7 +132,9 @@ func TestCallersWhoKeepUsWaiting(t *testing.T) {
 // that the memory set aside for it is given back.
 func TestTrickle(t *testing.T) {
 	w := newWire(t)
-	c := w.send("PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 8000\r\n\r\n{")
+	c := w.send(
+		"PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 8000\r\n\r\n{",
+	)
 	stop := make(chan struct{})
 	tick := time.NewTicker(w.stall / 20) // never a stall
 	defer tick.Stop()
@@ -155,14 +167,29 @@ func TestOddRequests(t *testing.T) {
 		name, send string
 		status     []string // of all answers on the connection
 	}{
-		{"two lengths", body(fmt.Sprintf("Content-Length: %d\r\nContent-Length: 0\r\n", len(small)), small), []string{"400"}},
+		{
+			"two lengths",
+			body(fmt.Sprintf("Content-Length: %d\r\nContent-Length: 0\r\n", len(small)), small),
+			[]string{"400"},
+		},
 		{"a length with a sign", body("Content-Length: +5\r\n", "{}   "), []string{"400"}},
 		{"a negative length", body("Content-Length: -1\r\n", "{}"), []string{"400"}},
 		{"a length beyond any", body("Content-Length: 9223372036854775807\r\n", "{}"), []string{"400"}},
 		// The chunks count and the length does not; what follows them is not
 		// taken for a request, which a proxy before us may see otherwise.
-		{"length and chunks", body("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"), []string{"400"}},
-		{"chunks twice", body("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), []string{"501", "400"}},
+		{
+			"length and chunks",
+			body(
+				"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+				"2\r\n{}\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+			),
+			[]string{"400"},
+		},
+		{
+			"chunks twice",
+			body("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"),
+			[]string{"501", "400"},
+		},
 		{"an unknown coding", body("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), []string{"501"}},
 		{"a broken chunk", body("Transfer-Encoding: chunked\r\n", "zz\r\n{}"), []string{"400"}},
 		{"a folded header", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: b\r\n c\r\n\r\n", []string{"200", "400"}},
@@ -170,21 +197,53 @@ func TestOddRequests(t *testing.T) {
 		{"no host", "GET /healthz HTTP/1.1\r\n\r\n", []string{"400"}},
 		{"two hosts", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", []string{"400"}},
 		{"a long header", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: " + long + "\r\n\r\n", []string{"431"}},
-		{"many headers", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + strings.Repeat("A: b\r\n", 20<<10) + "\r\n", []string{"431"}},
+		{
+			"many headers",
+			"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + strings.Repeat("A: b\r\n", 20<<10) + "\r\n",
+			[]string{"431"},
+		},
 		{"a long path", "GET /v1/jobs/" + long + " HTTP/1.1\r\nHost: localhost\r\n\r\n", []string{"431"}},
 		{"a NUL in the path", "GET /v1/jobs/a\x00b HTTP/1.1\r\nHost: localhost\r\n\r\n", []string{"400"}},
 		{"a NUL in a header", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: \x00\r\n\r\n", []string{"400"}},
 		{"an escape in the path", "GET /v1/jobs/\x1b[2J HTTP/1.1\r\nHost: localhost\r\n\r\n", []string{"400"}},
-		{"an escaped NUL", "GET /v1/jobs/a%00b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", []string{"404"}},
-		{"dots", "GET /v1/jobs/%2e%2e%2f%2e%2e%2fetc HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", []string{"404"}},
-		{"a wildcard", "GET /v1/jobs/%3E/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", []string{"404"}},
-		{"another host in the path", "GET http://evil.example/v1/jobs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", []string{"421"}},
+		{
+			"an escaped NUL",
+			"GET /v1/jobs/a%00b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+			[]string{"404"},
+		},
+		{
+			"dots",
+			"GET /v1/jobs/%2e%2e%2f%2e%2e%2fetc HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+			[]string{"404"},
+		},
+		{
+			"a wildcard",
+			"GET /v1/jobs/%3E/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+			[]string{"404"},
+		},
+		{
+			"another host in the path",
+			"GET http://evil.example/v1/jobs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+			[]string{"421"},
+		},
 		{"no path", "GET * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", []string{"400"}},
-		{"a tunnel", "CONNECT localhost:22 HTTP/1.1\r\nHost: localhost:22\r\nConnection: close\r\n\r\n", []string{"400"}},
-		{"a trace", "TRACE /v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\nConnection: close\r\n\r\n", []string{"405"}},
+		{
+			"a tunnel",
+			"CONNECT localhost:22 HTTP/1.1\r\nHost: localhost:22\r\nConnection: close\r\n\r\n",
+			[]string{"400"},
+		},
+		{
+			"a trace",
+			"TRACE /v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\nConnection: close\r\n\r\n",
+			[]string{"405"},
+		},
 		{"options of all", "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", []string{"200"}},
 		{"a version to come", "GET /healthz HTTP/3.0\r\nHost: localhost\r\n\r\n", []string{"505"}},
-		{"an upgrade", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nUpgrade: h2c\r\nConnection: Upgrade, close\r\n\r\n", []string{"200"}},
+		{
+			"an upgrade",
+			"GET /healthz HTTP/1.1\r\nHost: localhost\r\nUpgrade: h2c\r\nConnection: Upgrade, close\r\n\r\n",
+			[]string{"200"},
+		},
 		{"HTTP/2 without asking", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", []string{"505", "400"}},
 		{"TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", []string{"400"}},
 	}
@@ -224,7 +283,7 @@ func TestConflictingTokens(t *testing.T) {
 }
 
 // TestManyReaders holds that readers of events cost something only as long as
-// they are there, and that every one of them is told.
+// they are there, and that every one of them is in the document.
 func TestManyReaders(t *testing.T) {
 	const readers = 200
 	w := newWire(t)
@@ -251,7 +310,12 @@ func TestManyReaders(t *testing.T) {
 	for _, c := range conns {
 		c.Close()
 	}
-	testkit.WaitFor(t, patience, "the readers' goroutines to end", func() bool { return runtime.NumGoroutine() <= before+2 })
+	testkit.WaitFor(
+		t,
+		patience,
+		"the readers' goroutines to end",
+		func() bool { return runtime.NumGoroutine() <= before+2 },
+	)
 }
 
 // TestConnectionsAreBounded holds that callers beyond the bound wait, without an

@@ -69,13 +69,21 @@ func TestCheckersInOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	kind := d.Components.Schemas.Checker.Properties.Kind
-	if want := checker.Usage() + "; default " + checker.DefaultKind + ". Or the protocol of a program: "; !strings.HasPrefix(kind.Description, want) {
+	if want := checker.Usage() + "; default " + checker.DefaultKind + ". Or the protocol of a program: "; !strings.HasPrefix(
+		kind.Description,
+		want,
+	) {
 		t.Errorf("description %q, want %q", kind.Description, want)
 	}
 	pattern := regexp.MustCompile(kind.Pattern)
 	for _, p := range jury.CheckerProtocols() {
 		if !strings.Contains(kind.Description, string(p)+" (") || !pattern.MatchString(string(p)) {
-			t.Errorf("the protocol %s is not in the description %q, or not in the pattern %s", p, kind.Description, kind.Pattern)
+			t.Errorf(
+				"the protocol %s is not in the description %q, or not in the pattern %s",
+				p,
+				kind.Description,
+				kind.Pattern,
+			)
 		}
 	}
 	for _, k := range checker.Kinds() {
@@ -117,7 +125,8 @@ func replaceWords(t *testing.T, got, want map[string]word) {
 	t.Helper()
 	text := string(openAPI)
 	for name := range want {
-		if !slices.Equal(got[name].Enum, want[name].Enum) || strings.Count(text, quoted(t, got[name].Description)) != 1 {
+		if !slices.Equal(got[name].Enum, want[name].Enum) ||
+			strings.Count(text, quoted(t, got[name].Description)) != 1 {
 			t.Errorf("%s: change the enum by hand, and give the schema a description that no other has", name)
 		}
 		text = strings.Replace(text, quoted(t, got[name].Description), quoted(t, want[name].Description), 1)
