@@ -40,7 +40,7 @@ func NewRunner(l *sandbox.Launcher, slot sandbox.Slot, limits sandbox.Limits, lo
 	if slot.Network, err = sandbox.NewNetwork(); err != nil {
 		return nil, err
 	}
-	slot.Inputs, slot.Trees = l.Inputs(), l.NewTrees(slot)
+	slot.Copies, slot.Trees = l.Copies(), l.NewTrees(slot)
 	return &Runner{launcher: l, slot: slot, limits: limits, log: log}, nil
 }
 
