@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +35,7 @@ const interval = 10 * time.Minute
 
 // fakeEngine is a host that runs nothing.
 type fakeEngine struct {
+	passes     *atomic.Int64
 	unfit      map[string]bool // by CPUs
 	turbo      turbo.Value
 	virtual    bool
@@ -51,6 +53,7 @@ func (e *fakeEngine) SetGuard(g stats.Guard)               { e.guard = g }
 const unfitReason = "refuse to judge: turbo is on"
 
 func (e *fakeEngine) Fit(cpus cpuset.Set) error {
+	e.passes.Load()
 	if e.unfit[cpus.String()] {
 		return errors.New(unfitReason)
 	}
@@ -87,6 +90,7 @@ func (s *fakeStore) SetValue(_ context.Context, v any, name ...string) error {
 
 // fakeCanary takes readings in no time by default.
 type fakeCanary struct {
+	passes  *atomic.Int64
 	factors map[string]float64 // by CPUs: how long all but syscall takes; 1 where nothing is set
 	vary    float64            // readings are up to three times this longer or shorter, in turns
 	lasts   time.Duration      // of a reading, unless it is interrupted
@@ -105,6 +109,7 @@ func (c *fakeCanary) Kernels(cpuset.Set) []string {
 const usualDelay = 20 * time.Millisecond
 
 func (c *fakeCanary) Read(ctx context.Context, slot slots.Slot, kernel string) (canary.Reading, error) {
+	c.passes.Load()
 	c.read = append(c.read, slot.CPUs.String()+" "+kernel)
 	if c.lasts > 0 {
 		sleep(ctx, c.lasts)
@@ -135,6 +140,7 @@ var (
 // bubble of synctest: time passes only while everybody sleeps.
 type fixture struct {
 	*testing.T
+	passes atomic.Int64 // orders what a test sets before what the Monitor reads, for the race detector
 	m      *Monitor
 	engine *fakeEngine
 	store  *fakeStore
@@ -150,9 +156,10 @@ type fixture struct {
 func test(t *testing.T, f func(f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		x := &fixture{T: t, engine: &fakeEngine{unfit: map[string]bool{}},
-			store:  &fakeStore{values: map[string]string{}},
-			canary: &fakeCanary{factors: map[string]float64{}}}
+		x := &fixture{T: t}
+		x.engine = &fakeEngine{passes: &x.passes, unfit: map[string]bool{}}
+		x.store = &fakeStore{values: map[string]string{}}
+		x.canary = &fakeCanary{passes: &x.passes, factors: map[string]float64{}}
 		x.restart()
 		f(x)
 	})
@@ -174,7 +181,7 @@ func (f *fixture) options() Options {
 		}
 		return a
 	}})
-	return Options{Engine: f.engine, Pool: f.pool, Store: f.store, Doctor: func() doctor.Report { return f.doctor },
+	return Options{Engine: f.engine, Pool: f.pool, Store: f.store, Doctor: f.report,
 		Observer: f, Canary: f.canary, Interval: interval, Log: slog.New(text)}
 }
 
@@ -191,8 +198,14 @@ func (f *fixture) watch() (end func()) {
 
 // pass lets time pass.
 func (f *fixture) pass(d time.Duration) {
+	f.passes.Add(1)
 	time.Sleep(d)
 	synctest.Wait()
+}
+
+func (f *fixture) report() doctor.Report {
+	f.passes.Load()
+	return f.doctor
 }
 
 func (f *fixture) must(err error) {
