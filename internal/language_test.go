@@ -20,7 +20,6 @@ var notYet = []string{
 	"internal/base/linux",
 	"internal/host",
 	"internal/sandbox",
-	"internal/jobs",
 	"internal/service/daemon",
 	"internal/service/httpapi",
 	"internal/engine/juryrunner.go",

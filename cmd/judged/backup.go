@@ -104,7 +104,8 @@ func asUnusable(err error) error {
 // printArchive shows what was saved or restored. Missing files make the answer no.
 func (a *app) printArchive(verb string, archive jobs.Archive) error {
 	_, err := fmt.Fprintf(a.out, "%s %d jobs as of %s, %d of them not done, with %d files\n",
-		verb, archive.Jobs, archive.Created.Local().Format("2006-01-02 15:04:05 MST"), archive.Unfinished, archive.Blobs)
+		verb, archive.Jobs, archive.Created.Local().Format("2006-01-02 15:04:05 MST"), archive.Unfinished,
+		archive.Blobs)
 	if err != nil || len(archive.Missing) == 0 {
 		return err
 	}

@@ -38,7 +38,7 @@ func TestGuestWithoutIsolation(t *testing.T) {
 
 // TestGuestRemedies runs what doctor prints, with a shell and the few programs that the commands name.
 func TestGuestRemedies(t *testing.T) {
-	testkit.Need(t, testkit.QEMU, testkit.GuestKernel)
+	guest.Need(t, "amd64")
 	t.Parallel()
 	cfg := guest.Config{NUMA: true, Timeout: 20 * time.Minute,
 		Files: hostPrograms(t, "sh", "cat", "mkdir", "grep", "mount")}
@@ -85,8 +85,9 @@ func TestGuestArm64(t *testing.T) {
 // inGuest runs the tests that match run, with some of the samples, or all.
 func inGuest(t *testing.T, cfg guest.Config, run string, samples ...string) {
 	t.Helper()
-	t.Parallel() // one emulator keeps one CPU busy
 	cfg.Arch = cmp.Or(cfg.Arch, "amd64")
+	guest.Need(t, cfg.Arch)
+	t.Parallel() // one emulator keeps one CPU busy
 	cfg.NUMA, cfg.Files = true, shipment(t, cfg.Arch, samples)
 	cfg.Dirs = map[string]string{"/data/problems": filepath.Join(testkit.RepoRoot(t), "testdata/problems")}
 	guest.GoTest(t, cfg, inTheGuest, run)

@@ -244,7 +244,8 @@ func (a *Archive) readHeader(content io.Reader) error {
 		return err
 	}
 	if h.Format != archiveFormat || h.Schema < 1 || h.Schema > len(migrations) {
-		return fmt.Errorf("format %d with schema %d, and this judged reads format %d with schemas 1 to %d: use the judged that wrote it, or a newer one",
+		return fmt.Errorf("format %d with schema %d, and this judged reads format %d with schemas 1 to %d: use the "+
+			"judged that wrote it, or a newer one",
 			h.Format, h.Schema, archiveFormat, len(migrations))
 	}
 	a.Created, a.schema = h.Created, h.Schema
@@ -276,7 +277,8 @@ func readBatch(table string, content io.Reader) (b batch, err error) {
 			return b, fmt.Errorf("invalid column %q", c)
 		}
 	}
-	if table == "jobs" && (!slices.Contains(b.Columns, "id") || !slices.Contains(b.Columns, "state") || !slices.Contains(b.Columns, "job")) {
+	if table == "jobs" && (!slices.Contains(b.Columns, "id") || !slices.Contains(b.Columns, "state") ||
+		!slices.Contains(b.Columns, "job")) {
 		return b, fmt.Errorf("columns %q are not those of a job", b.Columns)
 	}
 	for _, row := range b.Rows {

@@ -84,10 +84,12 @@ func (s *Store) archive(ctx context.Context, files *blobs.Store, w io.Writer) (a
 		return a, s.explain(ctx, "read the version of the schema", err)
 	}
 	if a.schema != len(migrations) {
-		return a, fmt.Errorf("the schema has version %d and this judged writes backups of version %d: use the judged that runs the daemon", a.schema, len(migrations))
+		return a, fmt.Errorf("the schema has version %d and this judged writes backups of version %d: use the judged "+
+			"that runs the daemon", a.schema, len(migrations))
 	}
 	out := newArchiveWriter(w, a.Created)
-	if err := out.addJSON(headerEntry, archiveHeader{Format: archiveFormat, Schema: a.schema, Created: a.Created}); err != nil {
+	header := archiveHeader{Format: archiveFormat, Schema: a.schema, Created: a.Created}
+	if err := out.addJSON(headerEntry, header); err != nil {
 		return a, err
 	}
 	for _, table := range archivedTables {

@@ -58,8 +58,9 @@ func stocked(t *testing.T, b backend) (s *bench, folder string) {
 	for i, id := range []string{"done", "cancelled", "running", "queued"} {
 		program := addBlob(t, folder, "program of "+id)
 		s.put(id, func(j *job.Job) {
-			*j = job.Job{Program: *program, Tests: []job.Test{{Name: "1", Input: addBlob(t, folder, "input")}}, Priority: job.Priorities()[i],
-				Labels: map[string]string{"team": "ü \x00", "id": id}}
+			*j = job.Job{Program: *program, Tests: []job.Test{{Name: "1", Input: addBlob(t, folder, "input")}},
+				Priority: job.Priorities()[i],
+				Labels:   map[string]string{"team": "ü \x00", "id": id}}
 		})
 	}
 	s.finish(s.take().Lease, job.WrongAnswer)
@@ -180,7 +181,8 @@ func testBackupUnderLoad(t *testing.T, b backend) {
 	defer work.Wait()
 	defer stop()
 	for round := range 3 {
-		testkit.WaitFor(t, time.Minute, "more jobs", func() bool { mu.Lock(); defer mu.Unlock(); return finished > 30*(round+1) })
+		testkit.WaitFor(t, time.Minute, "more jobs",
+			func() bool { mu.Lock(); defer mu.Unlock(); return finished > 30*(round+1) })
 		mu.Lock()
 		wantStored, wantFinished := stored, finished
 		mu.Unlock()
@@ -192,13 +194,15 @@ func testBackupUnderLoad(t *testing.T, b backend) {
 		s.must(err)
 		r := reopen(t, o, s.clock)
 		var jobs, last, ended, labels int
-		s.must(r.read.QueryRow(`SELECT COUNT(*), CAST(MAX(SUBSTR(id, 4)) AS INTEGER), SUM(CASE state WHEN 2 THEN 1 ELSE 0 END), (SELECT COUNT(*) FROM labels) FROM jobs`).
-			Scan(&jobs, &last, &ended, &labels))
+		s.must(r.read.QueryRow(`SELECT COUNT(*), CAST(MAX(SUBSTR(id, 4)) AS INTEGER),
+SUM(CASE state WHEN 2 THEN 1 ELSE 0 END), (SELECT COUNT(*) FROM labels) FROM jobs`).Scan(&jobs, &last, &ended, &labels))
 		if jobs < wantStored || jobs != last+1 || ended < wantFinished || labels != jobs*len(sampleJob().Labels) {
-			t.Errorf("%d jobs up to number %d, %d ended, %d labels; %d were stored and %d ended before", jobs, last, ended, labels, wantStored, wantFinished)
+			t.Errorf("%d jobs up to number %d, %d ended, %d labels; %d were stored and %d ended before", jobs, last,
+				ended, labels, wantStored, wantFinished)
 		}
 		if written.Jobs != jobs || read.Jobs != jobs || written.Unfinished != jobs-ended {
-			t.Errorf("written %d jobs, %d unfinished, read %d; there are %d, %d unfinished", written.Jobs, written.Unfinished, read.Jobs, jobs, jobs-ended)
+			t.Errorf("written %d jobs, %d unfinished, read %d; there are %d, %d unfinished", written.Jobs,
+				written.Unfinished, read.Jobs, jobs, jobs-ended)
 		}
 		if want := len(filesOf(sampleJob())); jobs > ended && len(read.Missing) != want {
 			t.Errorf("%d missing files, want %d", len(read.Missing), want)
@@ -290,7 +294,9 @@ func testRestoreRefused(t *testing.T, b backend) {
 	good, err := os.ReadFile(file)
 	s.must(err)
 	replace := func(name, old, now string) []byte {
-		return edited(t, good, name, func(_ *tar.Header, content []byte) []byte { return bytes.Replace(content, []byte(old), []byte(now), 1) })
+		return edited(t, good, name, func(_ *tar.Header, content []byte) []byte {
+			return bytes.Replace(content, []byte(old), []byte(now), 1)
+		})
 	}
 	damaged := map[string][]byte{
 		"empty":              {},
@@ -301,12 +307,15 @@ func testRestoreRefused(t *testing.T, b backend) {
 		"without a file":     edited(t, good, blobsFolder, func(*tar.Header, []byte) []byte { return nil }),
 		"another verdict":    replace(rowsFolder+"jobs", `"WA"`, `"AC"`),
 		"another file":       replace(blobsFolder, "program", "PROGRAM"),
-		"more at the end":    edited(t, good, checksumEntry, func(_ *tar.Header, c []byte) []byte { return append(c, 'x') }),
+		"more at the end": edited(t, good, checksumEntry,
+			func(_ *tar.Header, c []byte) []byte { return append(c, 'x') }),
 	}
 	// With a checksum that is right.
 	for name, data := range map[string][]byte{
-		"renamed file":         edited(t, good, blobsFolder, func(h *tar.Header, c []byte) []byte { h.Name = blobsFolder + "../../x"; return c }),
-		"another table":        edited(t, good, rowsFolder+"labels", func(h *tar.Header, c []byte) []byte { h.Name = rowsFolder + "judged_schema/1.json"; return c }),
+		"renamed file": edited(t, good, blobsFolder,
+			func(h *tar.Header, c []byte) []byte { h.Name = blobsFolder + "../../x"; return c }),
+		"another table": edited(t, good, rowsFolder+"labels",
+			func(h *tar.Header, c []byte) []byte { h.Name = rowsFolder + "judged_schema/1.json"; return c }),
 		"statement as column":  replace(rowsFolder+"labels", `"label"`, `"label) VALUES (1); DROP TABLE jobs; --"`),
 		"fewer values":         replace(rowsFolder+"labels", `"columns":[`, `"columns":["more",`),
 		"strange value":        replace(rowsFolder+"labels", `"rows":[[[`, `"rows":[[[1,`),
@@ -316,7 +325,8 @@ func testRestoreRefused(t *testing.T, b backend) {
 		"no schema":            replace(headerEntry, `"schema":1`, `"schema":-1`),
 		"another digest":       replace(blobsFolder, "program", "PROGRAM"),
 		"without a header":     edited(t, good, headerEntry, func(*tar.Header, []byte) []byte { return nil }),
-		"unknown entry":        edited(t, good, rowsFolder+"memory", func(h *tar.Header, c []byte) []byte { h.Name = "more"; return c }),
+		"unknown entry": edited(t, good, rowsFolder+"memory",
+			func(h *tar.Header, c []byte) []byte { h.Name = "more"; return c }),
 	} {
 		damaged[name] = resummed(t, data)
 	}
@@ -330,7 +340,8 @@ func testRestoreRefused(t *testing.T, b backend) {
 		o, into := b.fresh(t), filepath.Join(t.TempDir(), "blobs")
 		if _, err := Restore(s.ctx(), o, into, file, unlocked); !errors.Is(err, ErrBadBackup) {
 			t.Errorf("%s: got error %v, want %v", name, err, ErrBadBackup)
-		} else if cut := name == "half" || name == "whole entries only"; cut && !strings.Contains(err.Error(), "truncated") {
+		} else if cut := name == "half" || name == "whole entries only"; cut &&
+			!strings.Contains(err.Error(), "truncated") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Lstat(into); !errors.Is(err, os.ErrNotExist) {
@@ -377,12 +388,14 @@ func testRestoreRefused(t *testing.T, b backend) {
 	}
 	newer, err := open(t.Context(), b.fresh(t), later(`CREATE TABLE tenants (name TEXT PRIMARY KEY);`))
 	s.must(err)
-	if _, err := Backup(s.ctx(), newer.opts, folder, file+"2"); err == nil || !strings.Contains(err.Error(), "version 2") {
+	if _, err := Backup(s.ctx(), newer.opts, folder, file+"2"); err == nil ||
+		!strings.Contains(err.Error(), "version 2") {
 		t.Errorf("backed up a newer schema: %v", err)
 	}
 	s.must(newer.Close())
 	wantRefusal(newer.opts, "newer schema")
-	if _, err := Backup(s.ctx(), Options{File: filepath.Join(t.TempDir(), "none")}, folder, file+"2"); !errors.Is(err, os.ErrNotExist) {
+	none := Options{File: filepath.Join(t.TempDir(), "none")}
+	if _, err := Backup(s.ctx(), none, folder, file+"2"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("backed up no database: %v", err)
 	}
 }
@@ -429,7 +442,8 @@ func TestBackupInterrupted(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Size() >= 1<<20 {
 		t.Errorf("backup %v, %v", info, err)
 	}
-	if _, err := Restore(ctx, sqliteBackend().fresh(t), t.TempDir(), file, unlocked); !errors.Is(err, context.Canceled) {
+	if _, err := Restore(ctx, sqliteBackend().fresh(t), t.TempDir(), file, unlocked); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("restore: got error %v", err)
 	}
 }
@@ -480,6 +494,7 @@ func restoreChild(arguments string) int {
 // A restore that is killed at any moment has restored all jobs or none, and
 // none prevents the next one.
 func testRestoreKilled(t *testing.T, b backend) {
+	testkit.Need(t, testkit.Time)
 	const many = 5000
 	s := b.open(t, nil)
 	seed(t, s.Store, many, 0)
@@ -517,7 +532,7 @@ func testRestoreKilled(t *testing.T, b backend) {
 	t.Logf("%d restores were killed", killed)
 }
 
-// countJobs looks without making the schema, 0 where there is none.
+// countJobs counts jobs without creating the schema; without one it is 0.
 func countJobs(t *testing.T, o Options) (n int) {
 	t.Helper()
 	s, err := connect(o)
@@ -558,7 +573,8 @@ func FuzzArchive(f *testing.F) {
 	var out bytes.Buffer
 	w := newArchiveWriter(&out, time.Unix(0, 0))
 	if err := errors.Join(w.addJSON(headerEntry, archiveHeader{Format: archiveFormat, Schema: 1}),
-		w.addJSON(rowsFolder+"jobs/1.json", batch{Columns: []string{"id", "state", "job"}, Rows: [][]any{{"a", 2, []string{""}}}}), w.finish()); err != nil {
+		w.addJSON(rowsFolder+"jobs/1.json", batch{Columns: []string{"id", "state", "job"},
+			Rows: [][]any{{"a", 2, []string{""}}}}), w.finish()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(out.Bytes())

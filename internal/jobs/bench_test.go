@@ -74,7 +74,8 @@ func syncedWrite(b *testing.B, f *os.File) time.Duration {
 func cycle(b *testing.B, s *Store, n int) (times [3]time.Duration) {
 	ctx := b.Context()
 	start := time.Now()
-	if _, _, err := s.Put(ctx, Submission{ID: fmt.Sprintf("bench-%d-%d", start.UnixNano(), n), Job: sampleJob()}); err != nil {
+	if _, _, err := s.Put(ctx, Submission{ID: fmt.Sprintf("bench-%d-%d", start.UnixNano(), n),
+		Job: sampleJob()}); err != nil {
 		b.Fatal(err)
 	}
 	times[0], start = time.Since(start), time.Now()
@@ -202,7 +203,9 @@ func residentMiB(b *testing.B) float64 {
 }
 
 func benchBackends(b *testing.B) []backend {
-	backends := []backend{{"sqlite", func(t testing.TB) Options { return Options{File: filepath.Join(t.TempDir(), "judged.db")} }}}
+	backends := []backend{{"sqlite", func(t testing.TB) Options {
+		return Options{File: filepath.Join(t.TempDir(), "judged.db")}
+	}}}
 	return append(backends, postgresBackend(postgres.Start(b)))
 }
 
@@ -246,11 +249,14 @@ func seed(b testing.TB, s *Store, waiting, finished int) {
 SELECT i, 'seed' || i, '', %[1]s, 1 + i %% 3, CASE i %% 1000 WHEN 0 THEN 'metal' ELSE 'default' END, 1, 0, 0, ` +
 			`CAST(1700000000000000000 + 1000000000 * CAST(i AS BIGINT) AS BIGINT), 0, %[2]s, %[3]s, '{"problem":"p3","team":"t77"}', CAST(?1 AS {blob}), ?2, CAST(?3 AS {blob})
 FROM (%[4]s) AS numbers`
-		for _, part := range []struct{ from, to, state int }{{1, finished, done}, {finished + 1, finished + waiting, queued}} {
+		for _, part := range []struct{ from, to, state int }{{1, finished, done},
+			{finished + 1, finished + waiting, queued}} {
 			if part.to < part.from {
 				continue
 			}
-			numbers := fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n`, part.from, part.to)
+			numbers := fmt.Sprintf(
+				`WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n`,
+				part.from, part.to)
 			end, verdict := "0", "''"
 			if part.state == done {
 				end = `CAST(1700000000000000000 + 1000000000 * CAST(i AS BIGINT) AS BIGINT)`
@@ -282,7 +288,8 @@ FROM (%[4]s) AS numbers`
 
 // seedLabels gives each job one of ten problems and one of a thousand teams.
 func seedLabels(ctx context.Context, tx *sql.Tx, s *Store) error {
-	if _, err := tx.ExecContext(ctx, s.driver.sql(`CREATE TABLE seed (n BIGINT PRIMARY KEY, label {blob})`)); err != nil {
+	if _, err := tx.ExecContext(ctx, s.driver.sql(
+		`CREATE TABLE seed (n BIGINT PRIMARY KEY, label {blob})`)); err != nil {
 		return err
 	}
 	for _, kind := range []struct {
@@ -290,11 +297,13 @@ func seedLabels(ctx context.Context, tx *sql.Tx, s *Store) error {
 		count       int
 	}{{"problem", "p", 10}, {"team", "t", 1000}} {
 		for n := range kind.count {
-			if _, err := tx.ExecContext(ctx, s.driver.sql(`INSERT INTO seed VALUES (?1, ?2)`), n, labelHash(kind.key, fmt.Sprint(kind.prefix, n))); err != nil {
+			if _, err := tx.ExecContext(ctx, s.driver.sql(`INSERT INTO seed VALUES (?1, ?2)`), n,
+				labelHash(kind.key, fmt.Sprint(kind.prefix, n))); err != nil {
 				return err
 			}
 		}
-		if _, err := tx.ExecContext(ctx, s.driver.sql(`INSERT INTO labels (label, created, job) SELECT s.label, j.created, j.seq FROM jobs j JOIN seed s ON s.n = j.seq % ?1`), kind.count); err != nil {
+		if _, err := tx.ExecContext(ctx, s.driver.sql(
+			`INSERT INTO labels (label, created, job) SELECT s.label, j.created, j.seq FROM jobs j JOIN seed s ON s.n = j.seq % ?1`), kind.count); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM seed`); err != nil {

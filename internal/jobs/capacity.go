@@ -97,10 +97,11 @@ func (s *Store) Room(ctx context.Context) error {
 // whose lease has expired does not count before it is returned.
 func (s *Store) Depth(ctx context.Context, pool string) (map[job.Priority]int, error) {
 	// +state and this grouping lead SQLite to jobs_open, which has all columns.
-	text, args := `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND +state = 0 GROUP BY pool, priority`, []any(nil)
+	where, args := "state < 2 AND +state = 0", []any(nil)
 	if pool != "" {
-		text, args = `SELECT priority, COUNT(*) FROM jobs WHERE state < 2 AND +state = 0 AND pool = ?1 GROUP BY pool, priority`, []any{pool}
+		where, args = where+" AND pool = ?1", []any{pool}
 	}
+	text := `SELECT priority, COUNT(*) FROM jobs WHERE ` + where + ` GROUP BY pool, priority`
 	depth := map[job.Priority]int{}
 	err := s.rows(ctx, s.read, query{"count waiting jobs", text, args}, func(rows *sql.Rows) error {
 		var priority, n int

@@ -119,8 +119,18 @@ func lost(err error) bool { return errors.Is(err, ErrStale) || errors.Is(err, Er
 // at least twice and until they have stored 500 jobs, and holds the database to
 // everything they were promised.
 func testKill(t *testing.T, b backend) {
+	testkit.Need(t, testkit.Time)
 	o := b.fresh(t)
 	database := o.URL + o.File
+	// Of processes that create a SQLite database at the same time, SQLite refuses
+	// one: entering WAL mode needs the file for itself and does not wait for it.
+	first, err := Open(t.Context(), childOptions(database))
+	if err == nil {
+		err = first.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	promised := &promises{message: map[string]string{}}
 	kills := 0
 	for ; promised.stored() < 500 || kills < 2*len(phases); kills += 2 {
@@ -289,12 +299,14 @@ func testServerKilled(t *testing.T, server *postgres.Server) {
 		testkit.WaitFor(t, time.Minute, "jobs to be stored", func() bool { return promised.stored() > jobs*kill/kills })
 		server.Kill(t)
 		// Its other processes answer until they notice.
-		testkit.WaitFor(t, time.Minute, "the check to fail", func() bool { return errors.Is(s.Check(), ErrUnavailable) })
+		testkit.WaitFor(t, time.Minute, "the check to fail",
+			func() bool { return errors.Is(s.Check(), ErrUnavailable) })
 		server.Restart(t)
 	}
 	testkit.WaitFor(t, time.Minute, "recovery", func() bool { return s.Check() == nil })
 	before := promised.stored()
-	testkit.WaitFor(t, time.Minute, "jobs to be stored after the last restart", func() bool { return promised.stored() > max(before+20, jobs) })
+	testkit.WaitFor(t, time.Minute, "jobs to be stored after the last restart",
+		func() bool { return promised.stored() > max(before+20, jobs) })
 	cancel()
 	work.Wait()
 	if err := s.Close(); err != nil {

@@ -35,7 +35,8 @@ var (
 // Operations are the names that Options.OnUnavailable is called with: the first
 // words of the operations that errors name.
 func Operations() []string {
-	return []string{"put", "take", "extend", "return", "finish", "cancel", "read", "list", "count", "set", "emit", "sweep", "reclaim", "adopt", "migrate"}
+	return []string{"put", "take", "extend", "return", "finish", "cancel", "read", "list", "count", "set", "emit",
+		"sweep", "reclaim", "adopt", "migrate"}
 }
 
 // explain adds the operation to an error of the database, and ErrUnavailable to
@@ -48,7 +49,8 @@ func (s *Store) explain(caller context.Context, operation string, err error) err
 	case caller.Err() != nil:
 		return fmt.Errorf("%s: %w", operation, caller.Err())
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("%w: no answer within %v; check that %s is up and its disk is not stalled", ErrUnavailable, s.opts.Timeout, s.driver.name)
+		err = fmt.Errorf("%w: no answer within %v; check that %s is up and its disk is not stalled", ErrUnavailable,
+			s.opts.Timeout, s.driver.name)
 	default:
 		if hint := s.driver.unavailable(err); hint != "" {
 			err = fmt.Errorf("%w: %w; %s", ErrUnavailable, oneLine{err}, hint)

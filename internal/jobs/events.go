@@ -81,7 +81,9 @@ func (s *Store) Events(ctx context.Context, id string, after uint64) iter.Seq2[j
 			after = e.Seq
 			return nil
 		}
-		err := s.follow(ctx, id, func(r row) (bool, error) { return r.state >= done, s.yieldEvents(ctx, r, &after, send) })
+		err := s.follow(ctx, id, func(r row) (bool, error) {
+			return r.state >= done, s.yieldEvents(ctx, r, &after, send)
+		})
 		if err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
 			yield(job.Event{}, err)
 		}
@@ -94,7 +96,8 @@ func (s *Store) yieldEvents(ctx context.Context, r row, after *uint64, send func
 		return err
 	}
 	if r.started != 0 {
-		if err := send(job.Event{Seq: number(r.attempt, 0), Job: r.id, Type: job.EventRunning, At: timeOf(r.started), CPUs: r.cpus}); err != nil {
+		if err := send(job.Event{Seq: number(r.attempt, 0), Job: r.id, Type: job.EventRunning, At: timeOf(r.started),
+			CPUs: r.cpus}); err != nil {
 			return err
 		}
 	}
@@ -167,7 +170,8 @@ func (s *Store) yieldEnd(ctx context.Context, r row, send func(job.Event) error)
 			return err
 		}
 	}
-	last := job.Event{Seq: number(r.attempt, lastOfAttempt), Job: r.id, Type: job.EventDone, At: rep.FinishedAt, Report: &rep}
+	last := job.Event{Seq: number(r.attempt, lastOfAttempt), Job: r.id, Type: job.EventDone, At: rep.FinishedAt,
+		Report: &rep}
 	if r.state == cancelled {
 		last.Type = job.EventCancelled
 	}

@@ -103,7 +103,20 @@ func testEvents(t *testing.T, b backend) {
 	}
 }
 
-// Test events of an attempt that has lost the job are not told, and numbers
+// While the database is down, the events in memory are limited.
+func TestOutboxLimit(t *testing.T) {
+	o := outbox{wake: make(chan struct{}, 1)}
+	for i := range int64(maxBuffered + 10) {
+		o.put(bufferedEvent{number: i})
+		o.drop(i)
+	}
+	events, ended := o.empty()
+	if len(events) != maxBuffered || len(ended) != maxBuffered {
+		t.Errorf("%d events and %d jobs are buffered, want %d each", len(events), len(ended), maxBuffered)
+	}
+}
+
+// Test events of an attempt that has lost the job are not yielded, and numbers
 // rise from attempt to attempt.
 func testStaleEvents(t *testing.T, b backend) {
 	s := b.open(t, nil)

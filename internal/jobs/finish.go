@@ -15,7 +15,8 @@ import (
 // was lost: stop the run then.
 func (s *Store) Extend(ctx context.Context, l Lease) (until time.Time, err error) {
 	until = s.now().Add(s.opts.Lease)
-	n, err := s.exec(ctx, "extend lease", `UPDATE jobs SET due = ?1 WHERE id = ?2 AND attempt = ?3 AND state = 1`, until.UnixNano(), l.ID, l.Attempt)
+	n, err := s.exec(ctx, "extend lease", `UPDATE jobs SET due = ?1 WHERE id = ?2 AND attempt = ?3 AND state = 1`,
+		until.UnixNano(), l.ID, l.Attempt)
 	if err == nil && n == 0 {
 		err = s.fenced(ctx, "extend", l)
 	}
@@ -103,14 +104,16 @@ func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
 // cancel ends a job in one transaction that moves the tests from its events to
 // its report. The row is empty when there is nothing to cancel.
 func (s *Store) cancel(ctx context.Context, id string) (r row, tests []job.TestReport, err error) {
-	update := s.driver.sql(`UPDATE jobs SET state = 3, verdict = ?1, finished = ?2 WHERE id = ?3 AND state < 2 RETURNING ` + rowColumns)
+	update := s.driver.sql(
+		`UPDATE jobs SET state = 3, verdict = ?1, finished = ?2 WHERE id = ?3 AND state < 2 RETURNING ` + rowColumns)
 	keep := s.driver.sql(`UPDATE jobs SET tests = ?1 WHERE seq = ?2`)
 	err = s.tx(ctx, "cancel job", func(ctx context.Context, tx *sql.Tx) error {
 		found, err := tx.QueryContext(ctx, update, string(job.Cancelled), s.now().UnixNano(), id)
 		if err != nil {
 			return err
 		}
-		if err := each(found, func(rows *sql.Rows) error { return rows.Scan(r.fields()...) }); err != nil || r.started == 0 {
+		if err := each(found, func(rows *sql.Rows) error { return rows.Scan(r.fields()...) }); err != nil ||
+			r.started == 0 {
 			return err
 		}
 		if found, err = tx.QueryContext(ctx, s.driver.sql(selectEvents), eventArgs(r, 0)...); err != nil {
@@ -148,7 +151,8 @@ func (s *Store) fenced(ctx context.Context, verb string, l Lease) error {
 	case r.state >= done:
 		return fmt.Errorf("%s job %q: %w", verb, l.ID, ErrFinal)
 	}
-	return fmt.Errorf("%s job %q in attempt %d, now in attempt %d and %s: %w", verb, l.ID, l.Attempt, r.attempt, states[r.state], ErrStale)
+	return fmt.Errorf("%s job %q in attempt %d, now in attempt %d and %s: %w", verb, l.ID, l.Attempt, r.attempt,
+		states[r.state], ErrStale)
 }
 
 // Lost waits until an attempt no longer has its job, and returns the reason as

@@ -34,7 +34,8 @@ func testLife(t *testing.T, b backend) {
 	}
 	s.finish(w.Lease, job.WrongAnswer)
 	got, report := s.get("a").Report, sampleReport(job.WrongAnswer)
-	report.ID, report.State, report.JudgementType, report.Priority, report.Labels, report.Attempt = "a", job.Done, "WA", job.Practice, sampleJob().Labels, 1
+	report.ID, report.State, report.JudgementType, report.Priority, report.Labels, report.Attempt = "a", job.Done, "WA",
+		job.Practice, sampleJob().Labels, 1
 	report.CreatedAt, report.StartedAt, report.FinishedAt = put.Report.CreatedAt, w.Report.StartedAt, got.FinishedAt
 	if diff := cmp.Diff(report, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
@@ -59,6 +60,11 @@ func testIdempotent(t *testing.T, b backend) {
 	s.want(err, ErrConflict)
 	if created || old.ID != "a" {
 		t.Errorf("another body: created %v, record %+v", created, old)
+	}
+	var labels int
+	s.must(s.read.QueryRow(`SELECT COUNT(*) FROM labels`).Scan(&labels))
+	if want := len(sampleJob().Labels); labels != want {
+		t.Errorf("%d labels are stored, want %d", labels, want)
 	}
 	s.take()
 	s.idle(Want{})
@@ -106,7 +112,8 @@ func testLeases(t *testing.T, b backend) {
 	for attempt := 2; attempt <= 3; attempt++ {
 		s.clock.advance(61 * time.Second)
 		w = s.take()
-		if w.Attempt != attempt || w.Report.Attempt != attempt || w.Last != (attempt >= 2) || w.Exhausted != (attempt > 2) {
+		if w.Attempt != attempt || w.Report.Attempt != attempt || w.Last != (attempt >= 2) ||
+			w.Exhausted != (attempt > 2) {
 			t.Errorf("attempt %d: %+v", attempt, w)
 		}
 	}
@@ -212,7 +219,8 @@ func testCancel(t *testing.T, b backend) {
 	}
 	tests := sampleReport(job.Accepted).Tests
 	s.must(s.Emit(w.Lease, 1, tests[0]))
-	testkit.WaitFor(t, time.Minute, "the running job to show a test", func() bool { return len(s.get("running").Report.Tests) > 0 })
+	testkit.WaitFor(t, time.Minute, "the running job to show a test",
+		func() bool { return len(s.get("running").Report.Tests) > 0 })
 	if diff := cmp.Diff(tests[:1], s.get("running").Report.Tests); diff != "" {
 		t.Errorf("tests of a running job (-want +got):\n%s", diff)
 	}
@@ -320,7 +328,8 @@ func testKinds(t *testing.T, b backend) {
 func testValues(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	type value struct{ A int }
-	names := [][]string{{"guard", "host"}, {"guard host"}, {"guard", ""}, {"guard"}, {"\x00\xff", "ü"}, {`a" "b`}, {"a", "b"}}
+	names := [][]string{{"guard", "host"}, {"guard host"}, {"guard", ""}, {"guard"}, {"\x00\xff", "ü"}, {`a" "b`},
+		{"a", "b"}}
 	for i, name := range names {
 		var v value
 		if found, err := s.Value(s.ctx(), &v, name...); found || err != nil {
@@ -368,7 +377,8 @@ func testBlobs(t *testing.T, b backend) {
 		s.must(err)
 		ids[rec.ID] = rec.Report.State
 	}
-	if diff := cmp.Diff(map[string]job.State{"job2": job.Running, "job3": job.Queued, "job4": job.Queued}, ids); diff != "" {
+	if diff := cmp.Diff(map[string]job.State{"job2": job.Running, "job3": job.Queued, "job4": job.Queued},
+		ids); diff != "" {
 		t.Errorf("unfinished (-want +got):\n%s", diff)
 	}
 	for range s.Unfinished(s.ctx()) {
@@ -400,7 +410,8 @@ func testRetention(t *testing.T, b backend) {
 	if n, err := s.Sweep(s.ctx()); n != 0 || err != nil {
 		t.Errorf("deleted %d more, %v", n, err)
 	}
-	for id, want := range map[string]error{"old": ErrNotFound, "new0": ErrNotFound, "new1": ErrNotFound, "new2": nil, "new4": nil, "waiting": nil} {
+	for id, want := range map[string]error{"old": ErrNotFound, "new0": ErrNotFound, "new1": ErrNotFound, "new2": nil,
+		"new4": nil, "waiting": nil} {
 		if _, err := s.Get(s.ctx(), id); !errors.Is(err, want) {
 			t.Errorf("job %s: %v, want %v", id, err, want)
 		}

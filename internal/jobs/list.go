@@ -84,7 +84,8 @@ func (s *Store) rarestFirst(ctx context.Context, labels map[string]string) ([][]
 		if len(labels) == 1 {
 			break
 		}
-		err := s.rows(ctx, s.read, query{"list jobs", `SELECT COUNT(*) FROM (SELECT 1 FROM labels WHERE label = ?1 LIMIT ?2) AS few`, []any{hash, rareLabel}},
+		err := s.rows(ctx, s.read, query{"list jobs",
+			`SELECT COUNT(*) FROM (SELECT 1 FROM labels WHERE label = ?1 LIMIT ?2) AS few`, []any{hash, rareLabel}},
 			func(rows *sql.Rows) error { return rows.Scan(&n) })
 		if err != nil {
 			return nil, err
@@ -143,7 +144,8 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 			p.add("j.seq = l.job")
 		} else {
 			// Not EXISTS: PostgreSQL makes that a join with all jobs of the label.
-			p.add("1 = (SELECT COUNT(*) FROM labels m WHERE m.label = ? AND m.created = l.created AND m.job = l.job)", hash)
+			p.add("1 = (SELECT COUNT(*) FROM labels m WHERE m.label = ? AND m.created = l.created AND m.job = l.job)",
+				hash)
 		}
 	}
 	if f.Verdict != "" {
@@ -172,7 +174,8 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 	}
 	p.args = append(p.args, n)
 	columns := "j." + strings.ReplaceAll(rowColumns, ", ", ", j.")
-	return fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT ?%d", columns, from, where, order, len(p.args)), p.args, nil
+	text := fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT ?%d", columns, from, where, order, len(p.args))
+	return text, p.args, nil
 }
 
 // bound restricts the walk to the filter's value and times, and to what follows the

@@ -51,10 +51,13 @@ func testList(t *testing.T, b backend) {
 	slices.Reverse(all)
 
 	filters := []Filter{
-		{}, {State: job.Queued}, {State: job.Running}, {State: job.Done}, {State: job.CancelledState}, {Verdict: job.TimeLimit},
-		{Verdict: job.Accepted, State: job.Done}, {Priority: job.Rejudge}, {Pool: "metal"}, {Pool: "metal", Priority: job.Contest, State: job.Queued},
+		{}, {State: job.Queued}, {State: job.Running}, {State: job.Done}, {State: job.CancelledState},
+		{Verdict: job.TimeLimit},
+		{Verdict: job.Accepted, State: job.Done}, {Priority: job.Rejudge}, {Pool: "metal"},
+		{Pool: "metal", Priority: job.Contest, State: job.Queued},
 		{Verdict: job.Accepted, Pool: "metal", Priority: job.Contest, From: all[50].CreatedAt}, {Pool: "none"},
-		{Label: map[string]string{"team": "1"}}, {Label: map[string]string{"team": "1", "odd": "0"}}, {Label: map[string]string{"team": "x"}},
+		{Label: map[string]string{"team": "1"}}, {Label: map[string]string{"team": "1", "odd": "0"}},
+		{Label: map[string]string{"team": "x"}},
 		{From: all[40].CreatedAt}, {To: all[20].CreatedAt}, {From: all[40].CreatedAt, To: all[20].CreatedAt},
 		{From: all[40].CreatedAt, Label: map[string]string{"odd": "1"}, State: job.Done, Pool: "default"},
 	}

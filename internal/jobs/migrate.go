@@ -20,7 +20,10 @@ const migrateTimeout = 10 * time.Minute
 func (s *Store) migrate(ctx context.Context, list []string) error {
 	defer func(limit time.Duration) { s.opts.Timeout = limit }(s.opts.Timeout) // nothing else uses s yet
 	s.opts.Timeout = max(s.opts.Timeout, migrateTimeout)
-	return s.tx(ctx, "migrate the database", func(ctx context.Context, tx *sql.Tx) error { return s.migrateTo(ctx, tx, list) })
+	return s.tx(ctx, "migrate the database", func(ctx context.Context,
+		tx *sql.Tx) error {
+		return s.migrateTo(ctx, tx, list)
+	})
 }
 
 func (s *Store) migrateTo(ctx context.Context, tx *sql.Tx, list []string) error {
@@ -29,21 +32,26 @@ func (s *Store) migrateTo(ctx context.Context, tx *sql.Tx, list []string) error 
 			return err
 		}
 	}
-	if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS judged_schema (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`); err != nil {
+	const create = `CREATE TABLE IF NOT EXISTS judged_schema (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`
+	if _, err := tx.ExecContext(ctx, create); err != nil {
 		return err
 	}
 	var version int
-	if err := tx.QueryRowContext(ctx, `SELECT COALESCE(MAX(version), 0) FROM judged_schema`).Scan(&version); err != nil {
+	last := tx.QueryRowContext(ctx, `SELECT COALESCE(MAX(version), 0) FROM judged_schema`)
+	if err := last.Scan(&version); err != nil {
 		return err
 	}
 	if version > len(list) {
-		return fmt.Errorf("%w: version %d, and this judged knows versions up to %d: use the judged that wrote it, or a newer one", errNewerSchema, version, len(list))
+		return fmt.Errorf("%w: version %d, and this judged knows versions up to %d: use the judged that wrote it, "+
+			"or a "+
+			"newer one", errNewerSchema, version, len(list))
 	}
 	for ; version < len(list); version++ {
 		if _, err := tx.ExecContext(ctx, s.driver.sql(list[version])); err != nil {
 			return fmt.Errorf("from version %d: %w", version, err)
 		}
-		if _, err := tx.ExecContext(ctx, s.driver.sql(`INSERT INTO judged_schema (version, applied) VALUES (?1, ?2)`), version+1, s.now().UnixNano()); err != nil {
+		if _, err := tx.ExecContext(ctx, s.driver.sql(`INSERT INTO judged_schema (version, applied) VALUES (?1, ?2)`),
+			version+1, s.now().UnixNano()); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,8 @@ func testMigrations(t *testing.T, b backend) {
 	s.put("a", nil)
 	s.finish(s.take().Lease, job.Accepted)
 	before := s.get("a")
-	next := later(`ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT 'none'; CREATE INDEX jobs_tenant ON jobs (tenant);`,
+	next := later(
+		`ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT 'none'; CREATE INDEX jobs_tenant ON jobs (tenant);`,
 		`CREATE TABLE tenants (name TEXT PRIMARY KEY, weight {blob});`)
 
 	// A step that fails leaves nothing of the steps before it.

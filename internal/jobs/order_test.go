@@ -32,7 +32,8 @@ func testOrder(t *testing.T, b backend) {
 		}
 	}
 	depth, err := s.Depth(s.ctx(), "")
-	if diff := cmp.Diff(map[job.Priority]int{job.Contest: 3, job.Practice: 3, job.Rejudge: 3, job.Background: 3}, depth); diff != "" || err != nil {
+	if diff := cmp.Diff(map[job.Priority]int{job.Contest: 3, job.Practice: 3, job.Rejudge: 3, job.Background: 3},
+		depth); diff != "" || err != nil {
 		t.Errorf("depth: %v\n%s", err, diff)
 	}
 	if depth, err := s.Depth(s.ctx(), "other"); len(depth) != 0 || err != nil {
@@ -136,9 +137,9 @@ func testFrozenClock(t *testing.T, b backend) {
 	}
 }
 
-// While jobs are stored, no taker gets one while a more urgent one waits that was
-// stored before it asked. Of those each other taker may hold one that it has
-// not told of yet; a single taker makes no mistake at all.
+// While jobs are stored, no taker gets a job while a more urgent one is queued that
+// was stored before its call. Each other taker may have taken one of those and not
+// have reported it yet; a single taker makes no mistake at all.
 func testStrictOrder(t *testing.T, b backend) {
 	for _, takers := range []int{1, 4} {
 		t.Run(fmt.Sprint(takers, " takers"), func(t *testing.T) { strictOrder(t, b, takers) })
@@ -246,7 +247,9 @@ func testWakeUps(t *testing.T, b backend) {
 		// The listener begins some time after Open.
 		testkit.WaitFor(t, time.Minute, "the stores to listen", func() bool {
 			var n int
-			s.must(s.read.QueryRow(`SELECT COUNT(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND datname = current_database()`).Scan(&n))
+			s.must(
+				s.read.QueryRow(
+					`SELECT COUNT(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND datname = current_database()`).Scan(&n))
 			return n == 2
 		})
 	}

@@ -28,7 +28,8 @@ func changes(returned, finished Lease) []operation {
 			return err
 		}},
 		{"put without labels", func(s *bench) error {
-			_, _, err := s.Put(s.ctx(), Submission{ID: "plain", Job: job.Job{Program: *file(1), Priority: job.Practice}})
+			_, _, err := s.Put(s.ctx(), Submission{ID: "plain",
+				Job: job.Job{Program: *file(1), Priority: job.Practice}})
 			return err
 		}},
 		{"take", func(s *bench) error { _, err := s.Take(s.ctx(), Want{}); return err }},
@@ -112,7 +113,7 @@ func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (wor
 	s.must(s.Emit(finished, 1, job.TestReport{Name: "1"})) // which the report repeats
 	mu.Lock()
 	if want := len(changes(returned, finished)); counted < want {
-		t.Errorf("told of %d failures, want at least %d", counted, want)
+		t.Errorf("%d failures were reported, want at least %d", counted, want)
 	}
 	mu.Unlock()
 
@@ -144,7 +145,8 @@ func testServerAway(t *testing.T, server *postgres.Server) {
 	testOutage(t, postgresBackend(server), false, func(s *bench) func() {
 		server.Kill(t)
 		// Its other processes answer until they notice.
-		testkit.WaitFor(t, time.Minute, "the server to be gone", func() bool { return s.SetValue(s.ctx(), 1, "value") != nil })
+		testkit.WaitFor(t, time.Minute, "the server to be gone",
+			func() bool { return s.SetValue(s.ctx(), 1, "value") != nil })
 		return func() { server.Restart(t) }
 	})
 }
@@ -162,7 +164,8 @@ func testServerReadOnly(t *testing.T, server *postgres.Server) {
 			}
 		}
 		set(`ALTER SYSTEM SET default_transaction_read_only = on`)
-		testkit.WaitFor(t, time.Minute, "the server to be read-only", func() bool { return s.SetValue(s.ctx(), 1, "value") != nil })
+		testkit.WaitFor(t, time.Minute, "the server to be read-only",
+			func() bool { return s.SetValue(s.ctx(), 1, "value") != nil })
 		return func() { set(`ALTER SYSTEM RESET default_transaction_read_only`) }
 	})
 }

@@ -69,7 +69,8 @@ func (s *Store) deliver(life context.Context) {
 		}
 		tests, ended := s.outbox.empty()
 		if err := s.storeEvents(life, tests, ended); err != nil && life.Err() == nil {
-			s.opts.Log.Warn("cannot store test events; the reports will have the tests", "events", len(tests), "error", err)
+			s.opts.Log.Warn("cannot store test events; the reports will have the tests", "events", len(tests), "error",
+				err)
 		}
 		for _, t := range tests {
 			s.notifyJob(t.lease.ID)

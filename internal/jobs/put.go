@@ -28,9 +28,6 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 	if !ValidID(n.ID) {
 		return Record{}, false, fmt.Errorf("store job %q: %w", n.ID, ErrBadID)
 	}
-	if priorityNumber(n.Job.Priority) < 0 {
-		return Record{}, false, fmt.Errorf("store job %q: unknown priority %q", n.ID, n.Job.Priority)
-	}
 	reserved, err := s.reserve(ctx)
 	if err != nil {
 		return Record{}, false, err
@@ -61,9 +58,6 @@ func kindOf(j job.Job) kind {
 	k := kind{pool: j.Pool, width: j.CPUs}
 	if k.pool == "" {
 		k.pool = defaultPool
-	}
-	if k.width == 0 {
-		k.width = 1
 	}
 	return k
 }
@@ -97,7 +91,8 @@ func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created b
 	k := kindOf(n.Job)
 	args := []any{n.ID, n.BodyDigest, r.priority, k.pool, k.width, r.created, r.labels, body}
 	if len(n.Job.Labels) == 0 {
-		err = s.rows(ctx, s.write, query{"put job", insertJob, args}, func(*sql.Rows) error { created = true; return nil })
+		err = s.rows(ctx, s.write, query{"put job", insertJob, args},
+			func(*sql.Rows) error { created = true; return nil })
 	} else {
 		created, err = s.insertLabelled(ctx, n.Job.Labels, args)
 	}
@@ -121,7 +116,8 @@ func (s *Store) insertLabelled(ctx context.Context, labels map[string]string, ar
 		if err != nil {
 			return err
 		}
-		if err := each(found, func(rows *sql.Rows) error { created = true; return rows.Scan(&seq) }); err != nil || !created {
+		if err := each(found, func(rows *sql.Rows) error { created = true; return rows.Scan(&seq) }); err != nil ||
+			!created {
 			return err
 		}
 		values := []any{args[createdArg], seq}

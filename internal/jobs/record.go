@@ -87,7 +87,8 @@ func (r *row) report() (job.Report, error) {
 			return job.Report{}, fmt.Errorf("decode the labels of job %q: %w", r.id, err)
 		}
 	}
-	rep.ID, rep.State, rep.Priority, rep.Attempt = r.id, states[r.state], job.Priorities()[r.priority], r.attempt-r.excused
+	rep.ID, rep.State, rep.Priority, rep.Attempt = r.id, states[r.state], job.Priorities()[r.priority],
+		r.attempt-r.excused
 	rep.Verdict = job.Verdict(r.verdict)
 	rep.JudgementType = rep.Verdict.JudgementType()
 	rep.CreatedAt, rep.StartedAt, rep.FinishedAt = timeOf(r.created), timeOf(r.started), timeOf(r.finished)
@@ -108,7 +109,8 @@ func (r *row) record(digest string, body, tests []byte) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	rec := Record{ID: r.id, BodyDigest: digest, Report: rep, Host: r.host, CPUs: r.cpus, Lease: Lease{ID: r.id, Attempt: r.attempt}}
+	rec := Record{ID: r.id, BodyDigest: digest, Report: rep, Host: r.host, CPUs: r.cpus,
+		Lease: Lease{ID: r.id, Attempt: r.attempt}}
 	if err := unpackJSON(body, &rec.Job); err != nil {
 		return Record{}, fmt.Errorf("decode job %q: %w", r.id, err)
 	}
@@ -128,7 +130,8 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	}
 	var found []Record
 	var r row
-	err := s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns + `, digest, job, tests FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) error {
+	err := s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns +
+		`, digest, job, tests FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) error {
 		var digest string
 		var body, tests []byte
 		if err := rows.Scan(append(r.fields(), &digest, &body, &tests)...); err != nil {
@@ -156,9 +159,10 @@ func (s *Store) readRow(ctx context.Context, id string) (row, error) {
 	if !ValidID(id) {
 		return r, fmt.Errorf("job %q: %w", id, ErrNotFound)
 	}
-	err := s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns + ` FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) error {
-		return rows.Scan(r.fields()...)
-	})
+	err := s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns + ` FROM jobs WHERE id = ?1`, []any{id}},
+		func(rows *sql.Rows) error {
+			return rows.Scan(r.fields()...)
+		})
 	if err == nil && r.id == "" {
 		err = fmt.Errorf("job %q: %w", id, ErrNotFound)
 	}

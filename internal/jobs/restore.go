@@ -33,7 +33,8 @@ func Restore(ctx context.Context, o Options, folder, file string, lock func() (i
 	return a, nil
 }
 
-func restore(ctx context.Context, o Options, verified Archive, folder, file string, lock func() (io.Closer, error)) (err error) {
+func restore(ctx context.Context, o Options, verified Archive, folder, file string,
+	lock func() (io.Closer, error)) (err error) {
 	locked, err := lock()
 	if err != nil {
 		return err
@@ -57,7 +58,8 @@ func restore(ctx context.Context, o Options, verified Archive, folder, file stri
 		// A backup with an older schema is migrated by the next Open.
 		_, err = readArchive(ctx, file, archiveVisitor{
 			rows: func(table string, b batch) error {
-				_, err := tx.ExecContext(ctx, s.driver.sql(insertRows(table, b.Columns, len(b.Rows))), slices.Concat(b.Rows...)...)
+				_, err := tx.ExecContext(ctx, s.driver.sql(insertRows(table, b.Columns, len(b.Rows))),
+					slices.Concat(b.Rows...)...)
 				return err
 			},
 			blob: func(digest string, content io.Reader) error {
@@ -94,7 +96,9 @@ func (s *Store) emptySchema(ctx context.Context, tx *sql.Tx, schema int) error {
 		return err
 	}
 	var version, jobs int
-	if err := tx.QueryRowContext(ctx, `SELECT (SELECT MAX(version) FROM judged_schema), (SELECT COUNT(*) FROM jobs)`).Scan(&version, &jobs); err != nil {
+	if err := tx.QueryRowContext(ctx,
+		`SELECT (SELECT MAX(version) FROM judged_schema), (SELECT COUNT(*) FROM jobs)`).Scan(&version,
+		&jobs); err != nil {
 		return err
 	}
 	if jobs > 0 {

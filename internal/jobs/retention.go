@@ -65,7 +65,8 @@ func (s *Store) expiry(ctx context.Context) (int64, error) {
 		before = s.now().Add(-s.opts.Retention).UnixNano()
 	}
 	if s.opts.MaxJobs > 0 {
-		err := s.rows(ctx, s.read, query{"sweep old jobs", `SELECT finished FROM jobs WHERE finished > 0 ORDER BY finished DESC, seq DESC LIMIT 1 OFFSET ?1`,
+		err := s.rows(ctx, s.read, query{"sweep old jobs",
+			`SELECT finished FROM jobs WHERE finished > 0 ORDER BY finished DESC, seq DESC LIMIT 1 OFFSET ?1`,
 			[]any{s.opts.MaxJobs}}, func(rows *sql.Rows) error {
 			var at int64
 			err := rows.Scan(&at)
@@ -97,7 +98,8 @@ func (s *Store) sweepBatch(ctx context.Context, before int64) (deleted int, err 
 			}
 			deleted = int(n) // of the last statement
 		}
-		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM memory WHERE stored < ?1`), s.now().Add(-valueAge).UnixNano())
+		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM memory WHERE stored < ?1`),
+			s.now().Add(-valueAge).UnixNano())
 		return err
 	})
 	return deleted, err

@@ -21,7 +21,8 @@ func (s *Store) openSQLite() error {
 	if s.opts.File == "" {
 		return errors.New("open the database: neither a URL nor a file is given")
 	}
-	tokens := strings.NewReplacer("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{blob}", "BLOB", "{clustered}", "WITHOUT ROWID", "{lock}", "")
+	tokens := strings.NewReplacer("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{blob}", "BLOB", "{clustered}",
+		"WITHOUT ROWID", "{lock}", "")
 	s.driver = driver{
 		name:        s.opts.File,
 		sql:         tokens.Replace,

@@ -43,16 +43,17 @@ func TestFullDisk(t *testing.T) {
 	dir := smallDisk(t, "4m")
 	var mu sync.Mutex // guards failed
 	var failed []string
-	s := backend{fresh: func(testing.TB) Options { return Options{File: filepath.Join(dir, "judged.db")} }}.open(t, func(o *Options) {
-		o.OnUnavailable = func(operation string) {
-			mu.Lock()
-			defer mu.Unlock()
-			failed = append(failed, operation)
-			if !slices.Contains(Operations(), operation) {
-				t.Errorf("operation %q is not among Operations", operation)
+	s := backend{fresh: func(testing.TB) Options { return Options{File: filepath.Join(dir, "judged.db")} }}.open(t,
+		func(o *Options) {
+			o.OnUnavailable = func(operation string) {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = append(failed, operation)
+				if !slices.Contains(Operations(), operation) {
+					t.Errorf("operation %q is not among Operations", operation)
+				}
 			}
-		}
-	})
+		})
 	s.put("held", func(j *job.Job) { j.Priority = job.Contest })
 	held := s.take()
 	promised := map[string]bool{"held": true}
@@ -100,7 +101,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	mu.Lock()
 	if !slices.Contains(failed, "take") || !slices.Contains(failed, "finish") || !slices.Contains(failed, "put") {
-		t.Errorf("told of failures: %q", failed)
+		t.Errorf("reported failures: %q", failed)
 	}
 	mu.Unlock()
 	if _, err := s.Get(s.ctx(), "more"); !errors.Is(err, ErrNotFound) {

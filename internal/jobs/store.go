@@ -135,18 +135,20 @@ func (s *Store) Close() error {
 
 // driver holds the differences between the databases.
 type driver struct {
-	name        string                   // for errors
-	sql         func(text string) string // replaces the tokens of a query
-	lockSchema  string                   // statement that locks the schema in a transaction; "" where BEGIN does
-	clock       string                   // query for the database's clock in nanoseconds; "" where it is that of this process
-	unavailable func(error) string       // advice for a temporary error; "" for others
-	listen      func(context.Context)    // receives and sends notifications; nil where there is one process
-	notify      func(message string)     // queues a notification for other processes
+	name       string                   // for errors
+	sql        func(text string) string // replaces the tokens of a query
+	lockSchema string                   // statement that locks the schema in a transaction; "" where BEGIN does
+	// query for the database's clock in nanoseconds; "" where it is that of this process
+	clock       string
+	unavailable func(error) string    // advice for a temporary error; "" for others
+	listen      func(context.Context) // receives and sends notifications; nil where there is one process
+	notify      func(message string)  // queues a notification for other processes
 
-	snapshot  sql.IsolationLevel // of a transaction that reads one moment of the database
-	users     string             // query for the number of processes of judged that use it; "" where Options.alone says it
-	restored  string             // statement after rows were inserted with their keys; "" where none is needed
-	makeEmpty string             // what to do about a database that has jobs
+	snapshot sql.IsolationLevel // of a transaction that reads one moment of the database
+	// query for the number of processes of judged that use it; "" where Options.alone says it
+	users     string
+	restored  string // statement after rows were inserted with their keys; "" where none is needed
+	makeEmpty string // what to do about a database that has jobs
 }
 
 // now is the time by the database's clock. Clocks of hosts differ, and leases need
@@ -301,7 +303,8 @@ func (s *Store) Check() error {
 		defer cancel()
 		s.check.err = s.SetValue(ctx, now, "check")
 		if ctx.Err() != nil {
-			s.check.err = fmt.Errorf("%w: no answer within %v; check that %s is up and its disk is not stalled", ErrUnavailable, checkTimeout, s.driver.name)
+			s.check.err = fmt.Errorf("%w: no answer within %v; check that %s is up and its disk is not stalled",
+				ErrUnavailable, checkTimeout, s.driver.name)
 		}
 		s.check.at = time.Now()
 	}

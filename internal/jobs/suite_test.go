@@ -32,7 +32,10 @@ type backend struct {
 }
 
 func sqliteBackend() backend {
-	return backend{"sqlite", func(t testing.TB) Options { return Options{File: filepath.Join(t.TempDir(), "judged.db")} }}
+	return backend{"sqlite", func(t testing.TB) Options {
+		return Options{File: filepath.Join(t.TempDir(),
+			"judged.db")}
+	}}
 }
 
 func postgresBackend(server *postgres.Server) backend {
@@ -112,7 +115,8 @@ func (b *bench) take() Work {
 // idle fails when there is a job to take.
 func (b *bench) idle(w Want) {
 	b.t.Helper()
-	if work, found, err := b.Store.take(b.ctx(), Want{Pool: cmpOr(w.Pool, defaultPool), Width: max(w.Width, 1)}); found || err != nil {
+	if work, found, err := b.Store.take(b.ctx(),
+		Want{Pool: cmpOr(w.Pool, defaultPool), Width: max(w.Width, 1)}); found || err != nil {
 		b.t.Fatalf("took %+v, %v; nothing is to be taken", work, err)
 	}
 }
@@ -151,17 +155,19 @@ func file(n int) *job.File { return &job.File{Blob: fmt.Sprintf("%064x", n)} }
 
 func sampleJob() job.Job {
 	return job.Job{
-		Program: *file(1), Files: map[string]job.File{"a.txt": *file(2)}, Tests: []job.Test{{Name: "1", Input: file(3), Answer: file(4)}, {Name: "2", Input: file(5)}},
+		Program: *file(1), Files: map[string]job.File{"a.txt": *file(2)},
+		Tests:    []job.Test{{Name: "1", Input: file(3), Answer: file(4)}, {Name: "2", Input: file(5)}},
 		Priority: job.Practice, Labels: map[string]string{"team": "7", "problem": "a"},
 	}
 }
 
 func sampleReport(v job.Verdict) job.Report {
 	cpu := 3 * time.Millisecond
-	return job.Report{Verdict: v, CPUTime: &cpu, Host: &job.Host{Name: "host", Doctor: &job.DoctorHost{Failed: []string{}}}, Tests: []job.TestReport{
-		{Name: "1", Verdict: job.Accepted, Runs: []job.Run{{CPUTime: cpu, Disturbed: []job.Cause{}}}},
-		{Name: "2", Verdict: v, Runs: []job.Run{{CPUTime: cpu, Disturbed: []job.Cause{}}}},
-	}}
+	return job.Report{Verdict: v, CPUTime: &cpu,
+		Host: &job.Host{Name: "host", Doctor: &job.DoctorHost{Failed: []string{}}}, Tests: []job.TestReport{
+			{Name: "1", Verdict: job.Accepted, Runs: []job.Run{{CPUTime: cpu, Disturbed: []job.Cause{}}}},
+			{Name: "2", Verdict: v, Runs: []job.Run{{CPUTime: cpu, Disturbed: []job.Cause{}}}},
+		}}
 }
 
 // suite is what every database must do.

@@ -95,7 +95,8 @@ func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err er
 // Reclaim expires the leases of a host whose previous process has ended, so that
 // its jobs are taken again at once. It returns their number.
 func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
-	n, err := s.exec(ctx, "reclaim jobs of a host", `UPDATE jobs SET due = ?1 WHERE state < 2 AND state = 1 AND host = ?2`, s.now().UnixNano(), host)
+	n, err := s.exec(ctx, "reclaim jobs of a host",
+		`UPDATE jobs SET due = ?1 WHERE state < 2 AND state = 1 AND host = ?2`, s.now().UnixNano(), host)
 	if n > 0 {
 		s.hub.everything()
 	}
@@ -105,7 +106,8 @@ func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
 // Adopt moves unfinished jobs of all other pools to this one. It is for a host that
 // uses its database alone and whose pool was renamed.
 func (s *Store) Adopt(ctx context.Context, pool string) (int, error) {
-	n, err := s.exec(ctx, "adopt jobs of other pools", `UPDATE jobs SET pool = ?1 WHERE state < 2 AND pool <> ?1`, cmp.Or(pool, defaultPool))
+	n, err := s.exec(ctx, "adopt jobs of other pools", `UPDATE jobs SET pool = ?1 WHERE state < 2 AND pool <> ?1`,
+		cmp.Or(pool, defaultPool))
 	if n > 0 {
 		s.hub.everything()
 	}

@@ -17,17 +17,18 @@ const valueAge = 90 * 24 * time.Hour
 // Value reads the value of a name into v, and reports whether there is one. The
 // parts of a name may contain any bytes.
 func (s *Store) Value(ctx context.Context, v any, name ...string) (found bool, err error) {
-	err = s.rows(ctx, s.read, query{"read value", `SELECT value FROM memory WHERE name = ?1`, []any{valueName(name)}}, func(rows *sql.Rows) error {
-		found = true
-		var data []byte
-		if err := rows.Scan(&data); err != nil {
-			return err
-		}
-		if err := unpackJSON(data, v); err != nil {
-			return fmt.Errorf("decode value %q: %w", name, err)
-		}
-		return nil
-	})
+	err = s.rows(ctx, s.read, query{"read value", `SELECT value FROM memory WHERE name = ?1`, []any{valueName(name)}},
+		func(rows *sql.Rows) error {
+			found = true
+			var data []byte
+			if err := rows.Scan(&data); err != nil {
+				return err
+			}
+			if err := unpackJSON(data, v); err != nil {
+				return fmt.Errorf("decode value %q: %w", name, err)
+			}
+			return nil
+		})
 	return found, err
 }
 

@@ -2,9 +2,31 @@
 
 package sandbox
 
-import "os"
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+)
 
 // InitProgram returns the running program itself, whose main function hands
 // over to package initproc: slower to start, which is off the critical path, and
-// enough for go test and go run.
-func InitProgram() ([]byte, error) { return os.ReadFile("/proc/self/exe") }
+// enough for go test and go run. A new namespace has no loader, so the program
+// must be static.
+func InitProgram() ([]byte, error) {
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return nil, err
+	}
+	f, err := elf.NewFile(bytes.NewReader(program))
+	if err != nil {
+		return nil, fmt.Errorf("read the running program: %w", err)
+	}
+	if slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return nil, errors.New("this judged is linked dynamically and cannot start a sandbox; " +
+			"build it with make build, or with CGO_ENABLED=0")
+	}
+	return program, nil
+}

@@ -27,14 +27,14 @@ type places struct {
 	home, other *measure.Worker
 	deviation   func(call int) float64
 
-	wishes          []stats.Placement
+	asked          []stats.Placement
 	calls, released int
 }
 
-func (p *places) place(_ context.Context, wish stats.Placement) (measure.Place, error) {
-	p.wishes = append(p.wishes, wish)
+func (p *places) place(_ context.Context, at stats.Placement) (measure.Place, error) {
+	p.asked = append(p.asked, at)
 	worker := p.home
-	if wish.OtherCore {
+	if at.OtherCore {
 		worker = p.other
 	}
 	return measure.Place{Worker: worker, Release: func() { p.released++ },
@@ -124,7 +124,7 @@ func TestPlaces(t *testing.T) {
 		guard     stats.Guard
 		limitMS   int64
 		deviation func(int) float64
-		wishes    []stats.Placement
+		asked    []stats.Placement
 		runs      []run
 		calls     int
 	}{
@@ -142,7 +142,7 @@ func TestPlaces(t *testing.T) {
 			[]run{{here, true, false}, {here, true, true}, {there, true, true}, {there, true, true}}, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p.deviation, p.wishes, p.calls, p.released = tt.deviation, nil, 0, 0
+			p.deviation, p.asked, p.calls, p.released = tt.deviation, nil, 0, 0
 			p.home.SetGuard(tt.guard)
 			p.other.SetGuard(tt.guard)
 			input := filepath.Join(t.TempDir(), "in")
@@ -166,12 +166,12 @@ func TestPlaces(t *testing.T) {
 			if diff := cmp.Diff(tt.runs, got); diff != "" {
 				t.Errorf("runs (-want +got):\n%s\n%s", diff, tell(r))
 			}
-			if diff := cmp.Diff(tt.wishes, p.wishes); diff != "" {
-				t.Errorf("wishes (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.asked, p.asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
 			}
-			if p.calls != tt.calls || p.released != len(tt.wishes) {
+			if p.calls != tt.calls || p.released != len(tt.asked) {
 				t.Errorf("the place was looked at %d times and released %d times, want %d and %d", p.calls, p.released,
-					tt.calls, len(tt.wishes))
+					tt.calls, len(tt.asked))
 			}
 		})
 	}

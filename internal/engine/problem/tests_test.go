@@ -35,7 +35,7 @@ func archive(t testing.TB, names ...string) string {
 	}
 	z := zip.NewWriter(f)
 	for _, n := range names {
-		w, err := z.Create(n)
+		w, err := z.CreateHeader(&zip.FileHeader{Name: n, Method: method(len(names))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,6 +56,23 @@ func numbered(n int) []string {
 	names := make([]string, n)
 	for i := range names {
 		names[i] = fmt.Sprintf("%d.in", i)
+	}
+	return names
+}
+
+// method saves the time of compression where an archive is only counted.
+func method(entries int) uint16 {
+	if entries > 100 {
+		return zip.Store
+	}
+	return zip.Deflate
+}
+
+// long are names that fill the list of an archive with few entries.
+func long(n int) []string {
+	names := numbered(n)
+	for i := range names {
+		names[i] = strings.Repeat("x", 60_000) + names[i]
 	}
 	return names
 }
@@ -118,10 +135,11 @@ func TestOpenTests(t *testing.T) {
 		{"answer without input", folder(t, "a.in", "a.ans", "b.ans"), nil, `answer "b.ans" has no input; add b.in`},
 		{"none", folder(t, "README"), nil, "no tests found; add NAME.in and NAME.ans"},
 		{"archive of nothing", archive(t), nil, "no tests found; add NAME.in and NAME.ans"},
-		{"archive of very many", archive(t, numbered(2*maxEntries)...), nil, "40000 entries; the maximum is 20000"},
+		{"archive of very many", archive(t, numbered(maxEntries+1)...), nil, "20001 entries; the maximum is 20000"},
 		{"folder of very many", folder(t, numbered(maxEntries+1)...), nil,
 			"more than 20000 entries; name the folder that has the tests"},
-		{"archive whose list does not end", archive(t, numbered(12*maxEntries)...), nil, "list of entries larger than"},
+		{"archive whose list does not end", archive(t, long(int(maxDirectory)/60_000+1)...), nil,
+			"list of entries larger than"},
 		{"cut archive", cut(t, archive(t, "1.in", "1.ans")), nil, "name a folder or a ZIP archive"},
 		{"damaged archive", damaged(t, archive(t, "1.in", "1.ans")), nil, "; create the archive again"},
 		{"absent", "/does/not/exist", nil, "name a folder or a ZIP archive"},

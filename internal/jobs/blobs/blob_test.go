@@ -43,10 +43,12 @@ func TestPut(t *testing.T) {
 		{name: "promised", digest: helloSum, r: strings.NewReader("hello"), want: result{helloSum, 5, true}},
 		{name: "empty", r: strings.NewReader(""), want: result{emptySum, 0, true}},
 		{name: "there already", before: "hello", r: strings.NewReader("hello"), want: result{helloSum, 5, false}},
-		{name: "largest", r: strings.NewReader("12345678"), want: result{"ef797c8118f02dfb649607dd5d3f8c7623048c9c063d532cc95c5ed7a898a64f", 8, true}},
+		{name: "largest", r: strings.NewReader("12345678"),
+			want: result{"ef797c8118f02dfb649607dd5d3f8c7623048c9c063d532cc95c5ed7a898a64f", 8, true}},
 		{name: "too big", r: strings.NewReader("123456789"), err: ErrTooBig},
 		{name: "other digest", digest: emptySum, r: strings.NewReader("hello"), text: "content has digest " + helloSum},
-		{name: "other content of a known digest", before: "hello", digest: helloSum, r: strings.NewReader("hullo"), text: "not " + helloSum},
+		{name: "other content of a known digest", before: "hello", digest: helloSum, r: strings.NewReader("hullo"),
+			text: "not " + helloSum},
 		{name: "no digest", digest: "../../etc/passwd", r: strings.NewReader("x"), text: "not a SHA-256"},
 		{name: "upper case", digest: strings.ToUpper(helloSum), r: strings.NewReader("hello"), text: "not a SHA-256"},
 		{name: "sender fails", r: io.MultiReader(strings.NewReader("he"), iotest.ErrReader(broken)), err: broken},
@@ -62,7 +64,9 @@ func TestPut(t *testing.T) {
 			if diff := cmp.Diff(tt.want, result{sum, n, created}); diff != "" {
 				t.Errorf("Put (-want +got):\n%s", diff)
 			}
-			if tt.err != nil && !errors.Is(err, tt.err) || tt.text != "" && (err == nil || !strings.Contains(err.Error(), tt.text)) || (err != nil) != (tt.err != nil || tt.text != "") {
+			if tt.err != nil && !errors.Is(err, tt.err) || tt.text != "" &&
+				(err == nil || !strings.Contains(err.Error(), tt.text)) ||
+				(err != nil) != (tt.err != nil || tt.text != "") {
 				t.Errorf("error %v, want %v %q", err, tt.err, tt.text)
 			}
 			if left, _ := os.ReadDir(filepath.Join(dir, uploads)); len(left) != 0 {

@@ -36,14 +36,14 @@ type Store struct {
 	max units.Bytes
 	now func() time.Time // the clock of the file system; tests have their own
 
-	// Held for reading from the look at a blob until it is marked and while one
-	// gets its name, and for writing from the sweep's last look at a blob until
-	// it is gone: what a caller was told to be there stays.
+	// Read-locked while Stat checks and marks a blob and while an upload is renamed,
+	// write-locked while the sweep checks and deletes a blob. So a blob that Stat
+	// has found stays.
 	mu sync.RWMutex
 }
 
-// Uploads are written in a folder of their own on the same file system, so that
-// leftovers of a crash are known as such, and so that rename is atomic.
+// Uploads are written to a separate folder, so that those that a crash left are
+// recognized, on the same file system, so that rename is atomic.
 const uploads = "tmp"
 
 // Open prepares the folder and deletes what uploads cut off by a crash have
@@ -90,11 +90,13 @@ func ValidDigest(s string) bool {
 
 // Put stores what r holds and returns its digest and size. When it returns
 // without error the blob survives power loss. digest is what the content must
-// have, "" for any; a *DigestError tells that it has another. created is false
-// when the blob was there already; r is read and checked even then.
-func (s *Store) Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool, err error) {
+// have, "" for any; the error is a *DigestError when it has another. created
+// is false when the blob existed; r is read and verified even then.
+func (s *Store) Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool,
+	err error) {
 	if digest != "" && !ValidDigest(digest) {
-		return "", 0, false, fmt.Errorf("store blob %q: the name is not a SHA-256 in lower-case hex: %w", digest, ErrNotFound)
+		return "", 0, false, fmt.Errorf("store blob %q: the name is not a SHA-256 in lower-case hex: %w", digest,
+			ErrNotFound)
 	}
 	f, err := os.CreateTemp(filepath.Join(s.dir, uploads), "up-*")
 	if err != nil {
@@ -200,7 +202,7 @@ func syncDir(dir string) error {
 }
 
 // Path is the file of a blob, for reading only. The error is ErrNotFound when
-// there is none. To ask is to use it, as in Stat.
+// it does not exist. Like Stat, Path counts as a use.
 func (s *Store) Path(digest string) (string, error) {
 	if _, err := s.Stat(digest); err != nil {
 		return "", err
@@ -208,8 +210,8 @@ func (s *Store) Path(digest string) (string, error) {
 	return s.path(digest), nil
 }
 
-// Stat is the size of a blob. The error is ErrNotFound when there is none. To
-// ask is to use it: from here on Sweep leaves it alone for as long as it is told.
+// Stat is the size of a blob. The error is ErrNotFound when it does not
+// exist. Stat counts as a use: Sweep keeps the blob for its age from now on.
 func (s *Store) Stat(digest string) (units.Bytes, error) {
 	if !ValidDigest(digest) {
 		return 0, fmt.Errorf("blob %q: the name is not a SHA-256 in lower-case hex: %w", digest, ErrNotFound)

@@ -22,7 +22,7 @@ const (
 	submission = time.Hour
 )
 
-// mark notes that a blob is used. The caller holds mu.
+// mark records a use of a blob. The caller holds mu.
 func (s *Store) mark(path string, info fs.FileInfo) error {
 	now := s.now()
 	if now.Sub(info.ModTime()) <= markEvery {
@@ -38,11 +38,12 @@ type Swept struct {
 }
 
 // Sweep deletes the blobs that nobody has used for age and up to two hours
-// more; age 0 keeps all. named tells which to keep however old they are; it is
-// asked only when there are old ones, and when it fails nothing is deleted. A
+// more; age 0 keeps all. named returns which to keep however old they are; it
+// is called only when there are old ones, and when it fails nothing is deleted. A
 // blob that cannot be deleted does not keep the others; the error is the last
 // one's.
-func (s *Store) Sweep(ctx context.Context, age time.Duration, named func(context.Context) (map[string]bool, error)) (Swept, error) {
+func (s *Store) Sweep(ctx context.Context, age time.Duration,
+	named func(context.Context) (map[string]bool, error)) (Swept, error) {
 	if age <= 0 {
 		return Swept{}, nil
 	}
@@ -111,7 +112,7 @@ func (s *Store) markedBefore(ctx context.Context, before time.Time) (old []strin
 	return old, nil
 }
 
-// remove deletes a blob unless it was marked, or put anew, since it was found
+// remove deletes a blob unless it was marked, or put again, since it was found
 // to be old. A crash may bring it back, whole: the next sweep finds it again.
 func (s *Store) remove(digest string, before time.Time) (n units.Bytes, gone bool, err error) {
 	s.mu.Lock()

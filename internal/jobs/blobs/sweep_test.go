@@ -28,17 +28,21 @@ func TestSweep(t *testing.T) {
 		blobs  map[string]time.Duration // content -> time since it was used
 		others []string                 // paths, old with their folders
 		age    time.Duration
-		named  []string // contents; nil is that they cannot be told
+		named  []string // contents; nil is a failure
 		want   []string // what is left
 		swept  Swept
 		text   string // of the error
 	}{
-		{name: "unused", blobs: map[string]time.Duration{"one": spared + 1, "three": 99 * age, "just": spared, "new": 0}, age: age, named: nothing,
+		{name: "unused", blobs: map[string]time.Duration{"one": spared + 1, "three": 99 * age, "just": spared,
+			"new": 0}, age: age, named: nothing,
 			want: []string{"just", "new"}, swept: Swept{2, 8}},
-		{name: "named", blobs: map[string]time.Duration{"one": 99 * age, "three": 99 * age}, age: age, named: []string{"three"},
-			want: []string{"three"}, swept: Swept{1, 3}},
-		{name: "names unknown", blobs: map[string]time.Duration{"one": 99 * age}, age: age, want: []string{"one"}, text: "no records"},
-		{name: "names unknown, nothing old", blobs: map[string]time.Duration{"one": age}, age: age, want: []string{"one"}},
+		{name: "named", blobs: map[string]time.Duration{"one": 99 * age, "three": 99 * age}, age: age,
+			named: []string{"three"},
+			want:  []string{"three"}, swept: Swept{1, 3}},
+		{name: "names unknown", blobs: map[string]time.Duration{"one": 99 * age}, age: age, want: []string{"one"},
+			text: "no records"},
+		{name: "names unknown, nothing old", blobs: map[string]time.Duration{"one": age}, age: age,
+			want: []string{"one"}},
 		{name: "for ever", blobs: map[string]time.Duration{"one": 99 * age}, named: nothing, want: []string{"one"}},
 		{name: "no blobs", others: []string{"tmp/up-1", "README", "no/notes"}, age: age, named: nothing,
 			want: []string{"README", "no/notes", "tmp/up-1"}},
@@ -89,7 +93,8 @@ var uses = map[string]func(*Store, string) error{
 
 func TestUseIsMarked(t *testing.T) {
 	for name, use := range uses {
-		for since, want := range map[time.Duration]time.Duration{time.Hour + 1: 0, time.Hour: time.Hour, 0: 0, -time.Hour: -time.Hour} {
+		for since, want := range map[time.Duration]time.Duration{time.Hour + 1: 0, time.Hour: time.Hour, 0: 0,
+			-time.Hour: -time.Hour} {
 			t.Run(name+" after "+since.String(), func(t *testing.T) {
 				s, now := clocked(t)
 				write(t, s, file("hello"), "hello")
@@ -135,7 +140,8 @@ func TestUseDuringSweep(t *testing.T) {
 // blobs of a job that came too late to be named must not have aged since.
 func TestSweepLetsTimePass(t *testing.T) {
 	s, now := clocked(t)
-	for content, since := range map[string]time.Duration{"old": 9 * time.Hour, "old, now used": 9 * time.Hour, "new": time.Minute} {
+	for content, since := range map[string]time.Duration{"old": 9 * time.Hour, "old, now used": 9 * time.Hour,
+		"new": time.Minute} {
 		write(t, s, file(content), content)
 		used(t, s, file(content), now.Add(-since))
 	}
@@ -152,9 +158,9 @@ func TestSweepLetsTimePass(t *testing.T) {
 	}
 }
 
-// TestSweepBesideUse has a blob deleted and used at the same moment, many times:
-// whoever was told that it is there finds it.
-func TestSweepBesideUse(t *testing.T) {
+// TestSweepDuringUse deletes and uses a blob at the same time, many times: a blob
+// that Stat has found exists.
+func TestSweepDuringUse(t *testing.T) {
 	tests := map[string]func(*Store, *os.File) error{
 		"stat": func(s *Store, _ *os.File) error { _, err := s.Stat(digest("hello")); return err },
 		// What Put does when it cannot mark what is there.
@@ -172,17 +178,17 @@ func TestSweepBesideUse(t *testing.T) {
 				}
 				upload.Close() // its name is what is asked for
 				var wg sync.WaitGroup
-				var told error
+				var used error
 				_, err = s.Sweep(t.Context(), time.Hour, func(context.Context) (map[string]bool, error) {
-					wg.Go(func() { told = use(s, upload) })
+					wg.Go(func() { used = use(s, upload) })
 					return nil, nil
 				})
 				wg.Wait()
-				if err != nil || told != nil && !errors.Is(told, ErrNotFound) {
-					t.Fatalf("sweep: %v; use: %v", err, told)
+				if err != nil || used != nil && !errors.Is(used, ErrNotFound) {
+					t.Fatalf("sweep: %v; use: %v", err, used)
 				}
-				if _, err := os.Stat(s.path(digest("hello"))); err != nil && told == nil {
-					t.Fatal("a blob is gone that was told to be there")
+				if _, err := os.Stat(s.path(digest("hello"))); err != nil && used == nil {
+					t.Fatal("a blob is gone that Stat found")
 				}
 			}
 		})

@@ -60,7 +60,8 @@ func (c Client) putBlob(ctx context.Context, digest string, size int64, body fun
 
 // HasBlob reports whether the daemon has a content.
 func (c Client) HasBlob(ctx context.Context, digest string) (bool, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, &Unreachable{Base: c.Base, Err: fmt.Errorf("no answer in %s", patience)})
+	ctx, cancel := context.WithTimeoutCause(ctx, patience,
+		&Unreachable{Base: c.Base, Err: fmt.Errorf("no answer in %s", patience)})
 	defer cancel()
 	res, err := c.do(ctx, request{method: http.MethodHead, path: "/v1/blobs/" + digest})
 	if NotFound(err) {

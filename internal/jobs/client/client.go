@@ -93,7 +93,7 @@ func (c Client) unreachable(ctx context.Context, err error) error {
 	}
 	var whole *url.Error
 	if errors.As(err, &whole) {
-		err = whole.Err // without the URL, which is told anyway
+		err = whole.Err // without the URL, which the caller adds
 	}
 	return &Unreachable{Base: c.Base, Err: err}
 }
@@ -106,7 +106,8 @@ type Unreachable struct {
 
 // Error names the address and the next step.
 func (u *Unreachable) Error() string {
-	return fmt.Sprintf("reach judged at %s: %s; start it with judged serve, or name the address where it is", u.Base, u.Err)
+	return fmt.Sprintf("reach judged at %s: %s; start it with judged serve, or name the address where it is", u.Base,
+		u.Err)
 }
 
 // Unwrap is the error of the network.
@@ -117,7 +118,8 @@ func call[T any](ctx context.Context, c Client, q request) (T, error) {
 	var v T
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	alarm := time.AfterFunc(cmp.Or(q.limit, patience), func() { cancel(&Unreachable{c.Base, errors.New("no answer in time")}) })
+	alarm := time.AfterFunc(cmp.Or(q.limit, patience),
+		func() { cancel(&Unreachable{c.Base, errors.New("no answer in time")}) })
 	defer alarm.Stop()
 	res, err := c.do(ctx, q)
 	if err != nil {
@@ -128,7 +130,8 @@ func call[T any](ctx context.Context, c Client, q request) (T, error) {
 		if ctx.Err() != nil {
 			return v, context.Cause(ctx)
 		}
-		return v, fmt.Errorf("read answer of judged at %s: %w; check that the address is that of a judged of this version", c.Base, err)
+		return v, fmt.Errorf("read answer of judged at %s: %w; check that the address is that of a judged of this "+
+			"version", c.Base, err)
 	}
 	return v, nil
 }
@@ -141,7 +144,7 @@ type flow struct {
 	patience time.Duration
 }
 
-// Read starts the alarm anew and reads.
+// Read resets the alarm and reads.
 func (f flow) Read(b []byte) (int, error) {
 	f.alarm.Reset(f.patience)
 	return f.Reader.Read(b)

@@ -109,9 +109,11 @@ func TestPutBlobFile(t *testing.T) {
 		asked   []string
 	}{
 		{"there", []http.HandlerFunc{says(200, "")}, []string{"HEAD /v1/blobs/" + hello}},
-		{"new", []http.HandlerFunc{says(404, ""), says(201, "{}")}, []string{"HEAD /v1/blobs/" + hello, "PUT /v1/blobs/" + hello + " hello"}},
+		{"new", []http.HandlerFunc{says(404, ""), says(201, "{}")},
+			[]string{"HEAD /v1/blobs/" + hello, "PUT /v1/blobs/" + hello + " hello"}},
 		{"retried", []http.HandlerFunc{says(404, ""), says(503, "{}"), says(201, "{}")},
-			[]string{"HEAD /v1/blobs/" + hello, "PUT /v1/blobs/" + hello + " hello", "PUT /v1/blobs/" + hello + " hello"}},
+			[]string{"HEAD /v1/blobs/" + hello, "PUT /v1/blobs/" + hello + " hello", "PUT /v1/blobs/" + hello +
+				" hello"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -161,7 +163,8 @@ func TestJudge(t *testing.T) {
 		want    []string
 	}{
 		{[]http.HandlerFunc{says(200, doneJob)}, []string{put}},
-		{[]http.HandlerFunc{says(429, busy), says(202, queuedJob), says(200, doneJob)}, []string{put, put, "GET /v1/jobs/a?wait=1m0s"}},
+		{[]http.HandlerFunc{says(429, busy), says(202, queuedJob), says(200, doneJob)},
+			[]string{put, put, "GET /v1/jobs/a?wait=1m0s"}},
 	} {
 		c, s := play(t, tt.answers...)
 		if got, err := c.Judge(t.Context(), "a", j); err != nil || got.Verdict != job.Accepted {
@@ -193,8 +196,9 @@ func TestProblems(t *testing.T) {
 	if !errors.As(err, &p) {
 		t.Fatalf("error %v", err)
 	}
-	want := &Problem{Type: "urn:judged:invalid-job", Title: "T", Status: 400, Detail: "tests: none", NextStep: "correct it",
-		Errors: []jobspec.FieldError{{Field: "tests", Detail: "none"}}, RetryAfter: 7 * time.Second}
+	want := &Problem{Type: "urn:judged:invalid-job", Title: "T", Status: 400, Detail: "tests: none",
+		NextStep: "correct it",
+		Errors:   []jobspec.FieldError{{Field: "tests", Detail: "none"}}, RetryAfter: 7 * time.Second}
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -210,7 +214,8 @@ func TestStrangeAnswers(t *testing.T) {
 		_, _ = io.WriteString(w, "<html>")
 	}
 	c, _ := play(t, html, says(200, "<html>"))
-	if _, err := c.Job(t.Context(), "a", 0); !NotFound(err) || !strings.Contains(err.Error(), "check that the address") {
+	if _, err := c.Job(t.Context(), "a", 0); !NotFound(err) ||
+		!strings.Contains(err.Error(), "check that the address") {
 		t.Errorf("HTML error: %v", err)
 	}
 	if _, err := c.Job(t.Context(), "a", 0); err == nil || !strings.Contains(err.Error(), "check that the address") {
@@ -229,12 +234,14 @@ func TestUnreachable(t *testing.T) {
 	}
 	for name, err := range map[string]error{"submit": submit, "wait": wait, "watch": watch} {
 		var u *Unreachable
-		if !errors.As(err, &u) || !strings.Contains(err.Error(), server.URL) || !strings.Contains(err.Error(), "; start it with judged serve") {
+		if !errors.As(err, &u) || !strings.Contains(err.Error(), server.URL) ||
+			!strings.Contains(err.Error(), "; start it with judged serve") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, base := range []string{"", "127.0.0.1:8080", "ftp://x", "http://", "::"} {
-		if err := (Client{Base: base}).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "is no URL; write it as") {
+		if err := (Client{Base: base}).Ready(t.Context()); err == nil ||
+			!strings.Contains(err.Error(), "is no URL; write it as") {
 			t.Errorf("base %q: %v", base, err)
 		}
 	}
@@ -257,8 +264,10 @@ func TestWatchResumes(t *testing.T) {
 	stream := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 	}
-	running := ": judged\n\nid: 5\nevent: running\ndata: {\"seq\":5,\n" + "data: \"job\":\"a\",\"type\":\"running\",\"at\":\"2026-11-20T12:00:00Z\"}\n\n"
-	c, s := play(t, stream(running+"id: 7\ndata: {\"seq\":7"), stream(running+": heartbeat\r\n\r\n"+doneMessage+"garbage"))
+	running := ": judged\n\nid: 5\nevent: running\ndata: {\"seq\":5,\n" +
+		"data: \"job\":\"a\",\"type\":\"running\",\"at\":\"2026-11-20T12:00:00Z\"}\n\n"
+	c, s := play(t, stream(running+"id: 7\ndata: {\"seq\":7"),
+		stream(running+": heartbeat\r\n\r\n"+doneMessage+"garbage"))
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	var got []job.Event
 	for e, err := range c.Watch(t.Context(), "a", 3) {
@@ -267,7 +276,8 @@ func TestWatchResumes(t *testing.T) {
 		}
 		got = append(got, e)
 	}
-	want := []job.Event{{Seq: 5, Job: "a", Type: job.EventRunning, At: at}, {Seq: 9, Job: "a", Type: job.EventDone, At: at}}
+	want := []job.Event{{Seq: 5, Job: "a", Type: job.EventRunning, At: at},
+		{Seq: 9, Job: "a", Type: job.EventDone, At: at}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
@@ -311,7 +321,8 @@ func TestWatchEnds(t *testing.T) {
 
 func TestListCancelSlots(t *testing.T) {
 	idle := `{"slots":[{"cpus":"2","numa_node":1,"state":"idle","since":"2026-11-20T12:00:00Z"}]}`
-	c, s := play(t, says(200, `{"jobs":[`+doneJob+`],"next":"n"}`), says(200, doneJob), says(200, idle), says(200, idle), says(200, idle),
+	c, s := play(t, says(200, `{"jobs":[`+doneJob+`],"next":"n"}`), says(200, doneJob), says(200, idle),
+		says(200, idle), says(200, idle),
 		says(200, `{"waiting":{"contest":3}}`), says(200, `{"schema":1,"ready":true,"checks":[]}`), says(503, busy))
 	ctx := t.Context()
 	page, err := c.List(ctx, Filter{State: job.Done, Labels: map[string]string{"team": "a b"}, After: "m", Limit: 2})
@@ -342,5 +353,6 @@ func TestListCancelSlots(t *testing.T) {
 		t.Error("ready")
 	}
 	s.check(t, "GET /v1/jobs?after=m&label=team%3Da+b&limit=2&state=done", "DELETE /v1/jobs/a", "GET /v1/slots",
-		"POST /v1/slots/2/drain?reason=fan", "POST /v1/slots/2/undrain", "GET /v1/queue", "GET /v1/doctor", "GET /readyz")
+		"POST /v1/slots/2/drain?reason=fan", "POST /v1/slots/2/undrain", "GET /v1/queue", "GET /v1/doctor",
+		"GET /readyz")
 }

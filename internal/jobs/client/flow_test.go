@@ -74,7 +74,8 @@ func TestSlowLine(t *testing.T) {
 		return err
 	}
 	const long = time.Duration(len(doneJob)) * time.Second
-	const late = "reach judged at http://judged: no answer in time; start it with judged serve, or name the address where it is"
+	const late = "reach judged at http://judged: no answer in time; start it with judged serve, or name the address " +
+		"where it is"
 	for _, tt := range []struct {
 		name string
 		line slowLine
@@ -82,18 +83,24 @@ func TestSlowLine(t *testing.T) {
 		want outcome
 	}{
 		{"report", slowLine{answer: doneJob, each: 29 * time.Second}, report(0), outcome{29 * long, 1, ""}},
-		{"report after a wait", slowLine{doneJob, 89 * time.Second, 29 * time.Second, 0}, report(time.Minute), outcome{89*time.Second + 29*long, 1, ""}},
-		{"report that stops", slowLine{answer: doneJob, each: time.Hour}, report(0), outcome{30 * time.Second, 1, late}},
-		{"no report", slowLine{answer: doneJob, begin: time.Hour}, report(time.Minute), outcome{90 * time.Second, 1, late}},
-		{"event", slowLine{answer: doneMessage, each: 44 * time.Second}, last, outcome{44 * time.Duration(len(doneMessage)) * time.Second, 1, ""}},
-		{"event that stops", slowLine{answer: doneMessage, each: time.Hour}, last, outcome{2 * time.Hour, 159, context.DeadlineExceeded.Error()}},
+		{"report after a wait", slowLine{doneJob, 89 * time.Second, 29 * time.Second, 0}, report(time.Minute),
+			outcome{89*time.Second + 29*long, 1, ""}},
+		{"report that stops", slowLine{answer: doneJob, each: time.Hour}, report(0),
+			outcome{30 * time.Second, 1, late}},
+		{"no report", slowLine{answer: doneJob, begin: time.Hour}, report(time.Minute),
+			outcome{90 * time.Second, 1, late}},
+		{"event", slowLine{answer: doneMessage, each: 44 * time.Second}, last,
+			outcome{44 * time.Duration(len(doneMessage)) * time.Second, 1, ""}},
+		{"event that stops", slowLine{answer: doneMessage, each: time.Hour}, last,
+			outcome{2 * time.Hour, 159, context.DeadlineExceeded.Error()}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 				defer cancel()
 				begun, got := time.Now(), outcome{}
-				if err := tt.ask(ctx, Client{Base: "http://judged", HTTP: &http.Client{Transport: &tt.line}}); err != nil {
+				if err := tt.ask(ctx, Client{Base: "http://judged",
+					HTTP: &http.Client{Transport: &tt.line}}); err != nil {
 					got.Err = err.Error()
 				}
 				got.Took, got.Asked = time.Since(begun), tt.line.asked

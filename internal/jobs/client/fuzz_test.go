@@ -43,14 +43,16 @@ func FuzzReadEvents(f *testing.F) {
 // FuzzReadProblem reads whatever a proxy, or anybody else, answers with a status
 // from 400 on.
 func FuzzReadProblem(f *testing.F) {
-	f.Add(`{"type":"urn:judged:conflict","status":200,"detail":"d","errors":[{"field":"f","detail":"d"}]}`, "application/problem+json", "5", 409)
+	f.Add(`{"type":"urn:judged:conflict","status":200,"detail":"d","errors":[{"field":"f","detail":"d"}]}`,
+		"application/problem+json", "5", 409)
 	f.Add("<html>", "text/html; charset=utf-8", "Thu, 01 Dec 1994 16:00:00 GMT", 503)
 	f.Add("null", "application/problem+json", "99999999999999999999", 400)
 	f.Add(`{"status":"x"}`, "application/problem+json;", "-1", 999)
 	f.Add("", "", "9223372036854775807", 429)
 	f.Fuzz(func(t *testing.T, body, kind, retry string, status int) {
-		err := readProblem(&http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}, "Retry-After": {retry}},
-			Body: io.NopCloser(bytes.NewReader([]byte(body)))})
+		err := readProblem(&http.Response{StatusCode: status,
+			Header: http.Header{"Content-Type": {kind}, "Retry-After": {retry}},
+			Body:   io.NopCloser(bytes.NewReader([]byte(body)))})
 		var p *Problem
 		if !errors.As(err, &p) || p.Status != status || p.RetryAfter < 0 || p.Error() == "" {
 			t.Errorf("%+v, %v", p, err)

@@ -35,7 +35,7 @@ func (c Client) Judge(ctx context.Context, id string, j job.Job) (job.Report, er
 
 func (c Client) put(ctx context.Context, id string, j job.Job, wait time.Duration) (job.Report, error) {
 	if id == "" {
-		// Chosen here, lest a retry whose first answer was lost makes a second job.
+		// Chosen here, so that a retry after a lost answer does not make a second job.
 		id = strings.ToLower(rand.Text())
 	}
 	q := request{method: http.MethodPut, path: "/v1/jobs/" + url.PathEscape(id), limit: 10 * time.Minute}
@@ -89,7 +89,8 @@ const maxLost = int(time.Minute / pause)
 // Job reads a report; with wait above 0 once it is final, or when that time is
 // over. The daemon waits at most a minute.
 func (c Client) Job(ctx context.Context, id string, wait time.Duration) (job.Report, error) {
-	q := request{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(id), limit: patience + min(wait, time.Minute)}
+	q := request{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(id), limit: patience +
+		min(wait, time.Minute)}
 	if wait > 0 {
 		q.query = url.Values{"wait": {wait.String()}}
 	}

@@ -13,7 +13,7 @@ import (
 	"judged/internal/jobs/jobspec"
 )
 
-// Problem is an error that the daemon told.
+// Problem is an error that the daemon returned.
 type Problem struct {
 	Type       string               `json:"type"` // urn:judged:…
 	Title      string               `json:"title"`

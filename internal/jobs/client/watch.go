@@ -21,7 +21,7 @@ import (
 // 15 seconds.
 const silence = 45 * time.Second
 
-// Watch tells the events of a job with numbers above after, until its last one.
+// Watch yields the events of a job with numbers above after, until its last one.
 // It reconnects where the connection breaks, and no event comes twice. An error
 // ends it.
 func (c Client) Watch(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error] {
@@ -46,7 +46,7 @@ type watch struct {
 	id     string
 	after  uint64
 	yield  func(job.Event, error) bool
-	over   bool // the last event was told, or the reader has enough
+	over   bool // the last event was yielded, or the caller stopped
 }
 
 // once reads one connection to its end. A stream that was cut is no error: a
@@ -70,7 +70,8 @@ func (w *watch) once(ctx context.Context) error {
 	}
 	err = readEvents(flow{res.Body, alarm, silence}, w.tell)
 	if errors.Is(err, errFormat) {
-		return fmt.Errorf("read events of job %q: %w; check that the address is that of a judged of this version", w.id, err)
+		return fmt.Errorf("read events of job %q: %w; check that the address is that of a judged of this version", w.id,
+			err)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ const (
 // that: control characters are six bytes of JSON each, which s2 packs into two.
 const maxHeads = 12 << 20
 
-// argPointer is what execve needs of the stack for an argument beside its text.
+// argPointer is what execve needs of the stack for an argument in addition to its text, in bytes.
 const argPointer = 8
 
 // boxInodes are the folders of a run's own file system.
@@ -60,17 +60,21 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	e.command(j.Command)
 	e.files(j.Files, c.Limits.Max)
 	room := c.Sandbox.WorkInodes - boxInodes - 1 // the program
-	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d beside the program, send fewer or raise sandbox.work_inodes", len(j.Files), room)
+	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d in addition to the program, send fewer "+
+		"or "+
+		"raise sandbox.work_inodes", len(j.Files), room)
 	e.tests(j.Tests, c.Limits.Max)
 	e.checker(j.Checker)
 	e.interactor(j.Interactor)
 	e.limits(j.Limits, c.Limits.Max)
-	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus", "%d; slots here have %d, the value of slots.width; send at most that", j.CPUs, c.Slots.Width)
+	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus",
+		"%d; slots here have %d, the value of slots.width; send at most that", j.CPUs, c.Slots.Width)
 	e.repeats(j.Repeats, c.Limits.Max)
 	oneOf(&e, "stop", j.Stop, job.StopFirstFailure, job.StopNever)
 	e.head(j, c.Limits.Max.Head)
 	oneOf(&e, "priority", j.Priority, job.Priorities()...)
-	e.check(j.Pool == "" || j.Pool == c.Slots.Pool, "pool", "%s is not served here; send %q or leave it out", quote(j.Pool), c.Slots.Pool)
+	e.check(j.Pool == "" || j.Pool == c.Slots.Pool, "pool", "%s is not served here; send %q or leave it out",
+		quote(j.Pool), c.Slots.Pool)
 	e.labels(j.Labels)
 	if err := e.err(); err != nil {
 		return job.Job{}, err
@@ -89,7 +93,8 @@ func (e *Errors) file(field string, f *job.File) {
 	e.check(set < 2, field, "%d contents; send one of blob, text, base64 and part", set)
 	e.check(f.Blob == "" || hexDigest.MatchString(f.Blob), field+".blob",
 		"%s is no SHA-256; send 64 lower-case hex digits", quote(f.Blob))
-	e.check(f.Base64 == nil || isBase64(*f.Base64), field+".base64", "not base64; send the standard alphabet with padding")
+	e.check(f.Base64 == nil || isBase64(*f.Base64), field+".base64",
+		"not base64; send the standard alphabet with padding")
 }
 
 func isBase64(text string) bool {
@@ -100,7 +105,8 @@ func isBase64(text string) bool {
 // needsProgram reports whether the command runs the program. One that does not,
 // such as python3 with a file of the job, can do without.
 func needsProgram(command []string) bool {
-	return len(command) == 0 || slices.ContainsFunc(command, func(arg string) bool { return strings.Contains(arg, itself) })
+	return len(command) == 0 || slices.ContainsFunc(command,
+		func(arg string) bool { return strings.Contains(arg, itself) })
 }
 
 func (e *Errors) arguments(field string, args []string) {
@@ -109,7 +115,8 @@ func (e *Errors) arguments(field string, args []string) {
 		size += len(arg) + 1 + argPointer
 		e.check(!strings.ContainsRune(arg, 0), fmt.Sprintf("%s[%d]", field, i), "has a NUL; no argument can")
 	}
-	e.check(size <= maxCommand, field, "%d bytes, %d of them for each argument beside its text; send at most %d", size, 1+argPointer, maxCommand)
+	e.check(size <= maxCommand, field, "%d bytes, %d of them for each argument in addition to its text; send at "+
+		"most %d", size, 1+argPointer, maxCommand)
 }
 
 func (e *Errors) command(command []string) {
@@ -118,7 +125,8 @@ func (e *Errors) command(command []string) {
 }
 
 func (e *Errors) files(files map[string]job.File, most config.MaxLimits) {
-	e.check(len(files) <= most.Files, "files", "%d; send at most %d, the bound of limits.max.files", len(files), most.Files)
+	e.check(len(files) <= most.Files, "files", "%d; send at most %d, the bound of limits.max.files", len(files),
+		most.Files)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		field := "files[" + quote(name) + "]"
 		f := files[name]
@@ -132,7 +140,8 @@ func (e *Errors) files(files map[string]job.File, most config.MaxLimits) {
 
 func (e *Errors) tests(tests []job.Test, most config.MaxLimits) {
 	e.check(len(tests) > 0, "tests", "none; send at least one")
-	e.check(len(tests) <= most.Tests, "tests", "%d; send at most %d, the bound of limits.max.tests", len(tests), most.Tests)
+	e.check(len(tests) <= most.Tests, "tests", "%d; send at most %d, the bound of limits.max.tests", len(tests),
+		most.Tests)
 	first := map[string]int{}
 	for i, t := range tests {
 		field := fmt.Sprintf("tests[%d]", i)
@@ -172,9 +181,11 @@ func (e *Errors) checker(c *job.Checker) {
 		return
 	}
 	_, err := checker.Parse(c.Kind)
-	e.check(err == nil, "checker.kind", "%s is unknown; send %s; or, with a program, one of %q", quote(c.Kind), checker.Usage(), jury.CheckerProtocols())
+	e.check(err == nil, "checker.kind", "%s is unknown; send %s; or, with a program, one of %q", quote(c.Kind),
+		checker.Usage(), jury.CheckerProtocols())
 	e.check(len(c.Args) == 0, "checker.args", "this checker takes none; leave them out")
-	e.check(c.Program == (job.File{}), "checker.program", "this checker is none; leave it out, or send the kind icpc, testlib or cms")
+	e.check(c.Program == (job.File{}), "checker.program",
+		"this checker is not one; leave it out, or send the kind icpc, testlib or cms")
 }
 
 func (e *Errors) interactor(i *job.Interactor) {
@@ -206,7 +217,8 @@ func (e *Errors) head(j job.Job, most units.Bytes) {
 		inRange(e, "head_bytes", j.Head, 0, most, "limits.max.head")
 		return
 	}
-	e.add("head_bytes", "%d of each stream of %d tests do not fit into a report; send at most %d", int64(j.Head), len(j.Tests), int64(min(each, most)))
+	e.add("head_bytes", "%d of each stream of %d tests do not fit into a report; send at most %d", int64(j.Head),
+		len(j.Tests), int64(min(each, most)))
 }
 
 func (e *Errors) repeats(r job.Repeats, most config.MaxLimits) {
@@ -220,9 +232,11 @@ func (e *Errors) labels(labels map[string]string) {
 	e.check(len(labels) <= maxLabels, "labels", "%d; send at most %d", len(labels), maxLabels)
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		field := "labels[" + quote(k) + "]"
-		e.check(labelKey.MatchString(k), field, "use 1 to 63 letters, digits, . _ / and - for the key, a letter or digit first")
+		e.check(labelKey.MatchString(k), field, "use 1 to 63 letters, digits, . _ / and - for the key, a letter or "+
+			"digit first")
 		e.check(len(labels[k]) <= maxValue, field, "%d bytes of value; send at most %d", len(labels[k]), maxValue)
-		e.check(utf8.ValidString(labels[k]) && !strings.ContainsFunc(labels[k], unprintable), field, "send a value of printable UTF-8")
+		e.check(utf8.ValidString(labels[k]) && !strings.ContainsFunc(labels[k], unprintable), field,
+			"send a value of printable UTF-8")
 	}
 }
 
@@ -238,10 +252,11 @@ func oneOf[T ~string](e *Errors, field string, got T, known ...T) {
 	e.add(field, "%s is unknown; send one of %s", quote(string(got)), strings.Join(names, ", "))
 }
 
-// inRange names the setting that bounds the value: whoever sends it may be its
-// operator, too.
+// inRange names the setting that limits the value, because the sender may be the
+// operator.
 func inRange[T int | int64 | units.Bytes](e *Errors, field string, got, low, high T, setting string) {
-	e.check(low <= got && got <= high, field, "%d is out of range; send %d to %d, the bound of %s", int64(got), int64(low), int64(high), setting)
+	e.check(low <= got && got <= high, field, "%d is out of range; send %d to %d, the bound of %s", int64(got),
+		int64(low), int64(high), setting)
 }
 
 // fill gives a correct job its defaults.

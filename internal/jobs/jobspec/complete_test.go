@@ -26,7 +26,8 @@ func TestCompleteFillsDefaults(t *testing.T) {
 	want := minimal()
 	want.Command = []string{"{program}"}
 	want.Checker = &job.Checker{Kind: "tokens"}
-	want.Limits = job.Limits{CPUTimeMS: 2000, WallTimeMS: 5000, Memory: 256 << 20, Output: 64 << 20, Stack: 256 << 20, Processes: 64}
+	want.Limits = job.Limits{CPUTimeMS: 2000, WallTimeMS: 5000, Memory: 256 << 20, Output: 64 << 20, Stack: 256 << 20,
+		Processes: 64}
 	want.CPUs = 1
 	want.Repeats.Policy = job.Confirm
 	want.Stop = job.StopFirstFailure
@@ -53,8 +54,10 @@ func TestDerivedLimits(t *testing.T) {
 		stackSize int64
 	}{
 		{"from the job's own", nil, job.Limits{CPUTimeMS: 500, Memory: 8 << 20}, 2000, 8 << 20},
-		{"at most the maximum", func(c *config.Config) { c.Limits.Max.WallTime = c.Limits.Max.CPUTime }, job.Limits{CPUTimeMS: 60000}, 60000, 256 << 20},
-		{"configured", func(c *config.Config) { c.Limits.Default.WallTime = 7e9; c.Limits.Default.Stack = 1 << 18 }, job.Limits{CPUTimeMS: 500}, 7000, 1 << 18},
+		{"at most the maximum", func(c *config.Config) { c.Limits.Max.WallTime = c.Limits.Max.CPUTime },
+			job.Limits{CPUTimeMS: 60000}, 60000, 256 << 20},
+		{"configured", func(c *config.Config) { c.Limits.Default.WallTime = 7e9; c.Limits.Default.Stack = 1 << 18 },
+			job.Limits{CPUTimeMS: 500}, 7000, 1 << 18},
 		{"given", nil, job.Limits{WallTimeMS: 1, Stack: 128 << 10}, 1, 128 << 10},
 	}
 	for _, tt := range tests {
@@ -70,7 +73,8 @@ func TestDerivedLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.Limits.WallTimeMS != tt.wallMS || int64(got.Limits.Stack) != tt.stackSize {
-				t.Errorf("wall %d ms, stack %d; want %d, %d", got.Limits.WallTimeMS, got.Limits.Stack, tt.wallMS, tt.stackSize)
+				t.Errorf("wall %d ms, stack %d; want %d, %d", got.Limits.WallTimeMS, got.Limits.Stack, tt.wallMS,
+					tt.stackSize)
 			}
 		})
 	}
@@ -106,7 +110,8 @@ func TestCompleteErrors(t *testing.T) {
 	}{
 		{"no program", func(j *job.Job) { j.Program = job.File{} }, []FieldError{{"program", "no content"}}},
 		{"two contents", func(j *job.Job) { j.Program.Text = &text }, []FieldError{{"program", "2 contents"}}},
-		{"digest", func(j *job.Job) { j.Program.Blob = strings.ToUpper(digest) }, []FieldError{{"program.blob", "no SHA-256"}}},
+		{"digest", func(j *job.Job) { j.Program.Blob = strings.ToUpper(digest) },
+			[]FieldError{{"program.blob", "no SHA-256"}}},
 		{"no tests", func(j *job.Job) { j.Tests = nil }, []FieldError{{"tests", "none"}}},
 		{"too many tests", func(j *job.Job) {
 			j.Tests = manyTests(1001)
@@ -124,7 +129,8 @@ func TestCompleteErrors(t *testing.T) {
 			j.Files = map[string]job.File{"": f, ".": f, "..": f, "a/b": f, "ok": f, long: f, "nul\x00": f}
 		}, []FieldError{
 			{`files[""]`, "empty"}, {`files["."]`, "plain file name"}, {`files[".."]`, "plain file name"},
-			{`files["a/b"]`, "plain file name"}, {`files["` + long[:64] + `"…]`, "256 bytes"}, {`files["nul\x00"]`, "printable"},
+			{`files["a/b"]`, "plain file name"}, {`files["` + long[:64] + `"…]`, "256 bytes"},
+			{`files["nul\x00"]`, "printable"},
 		}},
 		{"file in the program's place", func(j *job.Job) { j.Files = map[string]job.File{ProgramName: {Blob: digest}} },
 			[]FieldError{{`files["program"]`, "where the program goes"}}},
@@ -136,45 +142,66 @@ func TestCompleteErrors(t *testing.T) {
 		}, []FieldError{{"files", "101; send at most 100, the bound of limits.max.files"}}},
 		{"command", func(j *job.Job) { j.Command = []string{"", "a\x00"} },
 			[]FieldError{{"command[1]", "NUL"}, {"command[0]", "empty"}}},
-		{"long command", func(j *job.Job) { j.Command = []string{strings.Repeat("a", 64<<10-8)} }, []FieldError{{"command", "at most 65536"}}},
-		{"many arguments", func(j *job.Job) { j.Command = append([]string{"{program}"}, make([]string, 7281)...) }, []FieldError{{"command", "65547 bytes, 9 of them for each argument"}}},
-		{"checker", func(j *job.Job) { j.Checker = &job.Checker{Kind: "peg"} }, []FieldError{{"checker.kind", `"peg" is unknown`}}},
-		{"checker without a program", func(j *job.Job) { j.Checker = &job.Checker{Kind: "testlib"} }, []FieldError{{"checker.program", "no content"}}},
-		{"built-in checker with a program", func(j *job.Job) { j.Checker = &job.Checker{Kind: "tokens", Program: job.File{Blob: digest}} },
+		{"long command", func(j *job.Job) { j.Command = []string{strings.Repeat("a", 64<<10-8)} },
+			[]FieldError{{"command", "at most 65536"}}},
+		{"many arguments", func(j *job.Job) { j.Command = append([]string{"{program}"}, make([]string, 7281)...) },
+			[]FieldError{{"command", "65547 bytes, 9 of them for each argument"}}},
+		{"checker", func(j *job.Job) { j.Checker = &job.Checker{Kind: "peg"} },
+			[]FieldError{{"checker.kind", `"peg" is unknown`}}},
+		{"checker without a program", func(j *job.Job) { j.Checker = &job.Checker{Kind: "testlib"} },
+			[]FieldError{{"checker.program", "no content"}}},
+		{"built-in checker with a program", func(j *job.Job) {
+			j.Checker = &job.Checker{Kind: "tokens",
+				Program: job.File{Blob: digest}}
+		},
 			[]FieldError{{"checker.program", "leave it out"}}},
 		{"interactor", func(j *job.Job) { j.Interactor = &job.Interactor{Kind: "cms", Args: []string{"\x00"}} },
-			[]FieldError{{"interactor.kind", `"cms" is unknown`}, {"interactor.program", "no content"}, {"interactor.args[0]", "has a NUL"}}},
+			[]FieldError{{"interactor.kind", `"cms" is unknown`}, {"interactor.program", "no content"},
+				{"interactor.args[0]", "has a NUL"}}},
 		{"checker with a NUL", func(j *job.Job) {
 			j.Checker = &job.Checker{Kind: "icpc", Program: job.File{Blob: digest}, Args: []string{"a", "b\x00"}}
 		}, []FieldError{{"checker.args[1]", "has a NUL"}}},
-		{"tolerance", func(j *job.Job) { j.Checker = &job.Checker{Kind: "float:nan"} }, []FieldError{{"checker.kind", "float:nan"}}},
-		{"checker arguments", func(j *job.Job) { j.Checker = &job.Checker{Kind: "tokens", Args: []string{"x"}} }, []FieldError{{"checker.args", "none"}}},
+		{"tolerance", func(j *job.Job) { j.Checker = &job.Checker{Kind: "float:nan"} },
+			[]FieldError{{"checker.kind", "float:nan"}}},
+		{"checker arguments", func(j *job.Job) { j.Checker = &job.Checker{Kind: "tokens", Args: []string{"x"}} },
+			[]FieldError{{"checker.args", "none"}}},
 		{"negative limits", func(j *job.Job) {
 			j.Limits = job.Limits{CPUTimeMS: -1, WallTimeMS: -1, Memory: -1, Output: -1, Stack: -1, Processes: -1}
 		}, []FieldError{
-			{"limits.cpu_time_ms", "-1 is out of range; send 0 to 60000, the bound of limits.max.cpu_time"}, {"limits.wall_time_ms", "limits.max.wall_time"},
-			{"limits.memory_bytes", "limits.max.memory"}, {"limits.output_bytes", "limits.max.output"}, {"limits.stack_bytes", "limits.max.memory"},
+			{"limits.cpu_time_ms", "-1 is out of range; send 0 to 60000, the bound of limits.max.cpu_time"},
+			{"limits.wall_time_ms", "limits.max.wall_time"},
+			{"limits.memory_bytes", "limits.max.memory"}, {"limits.output_bytes", "limits.max.output"},
+			{"limits.stack_bytes", "limits.max.memory"},
 			{"limits.processes", "limits.max.processes"},
 		}},
 		{"limits above the maximum", func(j *job.Job) {
 			j.Limits = job.Limits{CPUTimeMS: 1 << 62, Memory: 4<<30 + 1, Output: 256<<20 + 1, Processes: 1025}
 		}, []FieldError{
-			{"limits.cpu_time_ms", "out of range"}, {"limits.memory_bytes", "to 4294967296"}, {"limits.output_bytes", ""}, {"limits.processes", "1024"},
+			{"limits.cpu_time_ms", "out of range"}, {"limits.memory_bytes", "to 4294967296"},
+			{"limits.output_bytes", ""}, {"limits.processes", "1024"},
 		}},
-		{"cpus", func(j *job.Job) { j.CPUs = 2 }, []FieldError{{"cpus", "slots here have 1, the value of slots.width"}}},
+		{"cpus", func(j *job.Job) { j.CPUs = 2 },
+			[]FieldError{{"cpus", "slots here have 1, the value of slots.width"}}},
 		{"negative cpus", func(j *job.Job) { j.CPUs = -1 }, []FieldError{{"cpus", "-1"}}},
 		{"repeats", func(j *job.Job) { j.Repeats = job.Repeats{Min: 3, Max: 2, Policy: "best"} },
-			[]FieldError{{"repeats", "min 3 is above max 2"}, {"repeats.policy", `"best" is unknown; send one of confirm, single, min`}}},
-		{"too many repeats", func(j *job.Job) { j.Repeats.Max = 101 }, []FieldError{{"repeats.max", "to 100, the bound of limits.max.repeats"}}},
+			[]FieldError{{"repeats", "min 3 is above max 2"},
+				{"repeats.policy", `"best" is unknown; send one of confirm, single, min`}}},
+		{"too many repeats", func(j *job.Job) { j.Repeats.Max = 101 },
+			[]FieldError{{"repeats.max", "to 100, the bound of limits.max.repeats"}}},
 		{"words", func(j *job.Job) { j.Stop, j.Priority, j.Pool = "later", "urgent", "other" }, []FieldError{
-			{"stop", `"later" is unknown; send one of first-failure, never`}, {"priority", "contest, practice"}, {"pool", `"other" is not served here; send "default"`},
+			{"stop", `"later" is unknown; send one of first-failure, never`}, {"priority", "contest, practice"},
+			{"pool", `"other" is not served here; send "default"`},
 		}},
-		{"head", func(j *job.Job) { j.Head = 64<<10 + 1 }, []FieldError{{"head_bytes", "to 65536, the bound of limits.max.head"}}},
-		{"heads of many tests", func(j *job.Job) { j.Head, j.Tests = 6<<10+300, manyTests(1000) }, []FieldError{{"head_bytes", "1000 tests do not fit into a report; send at most 6291"}}},
-		{"stack", func(j *job.Job) { j.Limits.Stack = 128<<10 - 1 }, []FieldError{{"limits.stack_bytes", "131071 is out of range; send 131072 to"}}},
+		{"head", func(j *job.Job) { j.Head = 64<<10 + 1 },
+			[]FieldError{{"head_bytes", "to 65536, the bound of limits.max.head"}}},
+		{"heads of many tests", func(j *job.Job) { j.Head, j.Tests = 6<<10+300, manyTests(1000) },
+			[]FieldError{{"head_bytes", "1000 tests do not fit into a report; send at most 6291"}}},
+		{"stack", func(j *job.Job) { j.Limits.Stack = 128<<10 - 1 },
+			[]FieldError{{"limits.stack_bytes", "131071 is out of range; send 131072 to"}}},
 		{"labels", func(j *job.Job) {
 			j.Labels = map[string]string{"": "x", "a b": "x", "ok": long, "z": "a\nb"}
-		}, []FieldError{{`labels[""]`, "key"}, {`labels["a b"]`, "key"}, {`labels["ok"]`, "256 bytes"}, {`labels["z"]`, "printable"}}},
+		}, []FieldError{{`labels[""]`, "key"}, {`labels["a b"]`, "key"}, {`labels["ok"]`, "256 bytes"},
+			{`labels["z"]`, "printable"}}},
 		{"too many labels", func(j *job.Job) {
 			j.Labels = map[string]string{}
 			for i := range 33 {
@@ -196,8 +223,10 @@ func TestCompleteErrors(t *testing.T) {
 // a terminal or cannot be a file is refused by the member that has it, and that
 // the finding itself can be shown.
 func TestHostileNames(t *testing.T) {
-	for _, name := range []string{"../x", "/etc/passwd", "work/../../x", "a/", "./a", "..", ".", "", "a\x00b", "a\nb", "\x1b[2J", "\u202egnp.exe", "\u200b", "\u0085",
-		"\xff", "\xc0\xaf", "a\tb", "\ufeffa", "\u2028", strings.Repeat("é", 128), strings.Repeat("a", 256), ProgramName} {
+	for _, name := range []string{"../x", "/etc/passwd", "work/../../x", "a/", "./a", "..", ".", "", "a\x00b", "a\nb",
+		"\x1b[2J", "\u202egnp.exe", "\u200b", "\u0085",
+		"\xff", "\xc0\xaf", "a\tb", "\ufeffa", "\u2028", strings.Repeat("é", 128), strings.Repeat("a", 256),
+		ProgramName} {
 		for _, member := range []string{"files", "tests"} {
 			j := minimal()
 			field := "tests[0].name"
@@ -209,7 +238,8 @@ func TestHostileNames(t *testing.T) {
 			}
 			_, err := Complete(defaults(), j)
 			var errs Errors
-			if fine := member == "tests" && (strings.HasPrefix(name, ".") || strings.Contains(name, "/") || name == ProgramName); fine {
+			if fine := member == "tests" && (strings.HasPrefix(name, ".") || strings.Contains(name, "/") ||
+				name == ProgramName); fine {
 				if err != nil { // a test's name is no path
 					t.Errorf("test %q: %v", name, err)
 				}
@@ -220,7 +250,8 @@ func TestHostileNames(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"Program", "program.", "-rf", "--", "a b", "$(x)", "*", "ünïcödé", "a\\b", "con", strings.Repeat("a", 255)} {
+	for _, name := range []string{"Program", "program.", "-rf", "--", "a b", "$(x)", "*", "ünïcödé", "a\\b", "con",
+		strings.Repeat("a", 255)} {
 		j := minimal()
 		j.Files, j.Tests[0].Name = map[string]job.File{name: {Blob: digest}}, name
 		if _, err := Complete(defaults(), j); err != nil {
@@ -254,20 +285,23 @@ func TestMapFiles(t *testing.T) {
 	}
 	want := job.Job{
 		Program: job.File{Blob: digest + "!"}, Files: map[string]job.File{"a": {Blob: "1!"}, "b": {Blob: "2!"}},
-		Tests:   []job.Test{{Name: "1", Answer: &job.File{Blob: "3!"}}, {Name: "2", Input: &job.File{Blob: "4!"}}},
-		Checker: &job.Checker{Kind: "icpc", Program: job.File{Blob: "5!"}}, Interactor: &job.Interactor{Kind: "icpc", Program: job.File{Blob: "6!"}},
+		Tests:      []job.Test{{Name: "1", Answer: &job.File{Blob: "3!"}}, {Name: "2", Input: &job.File{Blob: "4!"}}},
+		Checker:    &job.Checker{Kind: "icpc", Program: job.File{Blob: "5!"}},
+		Interactor: &job.Interactor{Kind: "icpc", Program: job.File{Blob: "6!"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"program", `files["a"]`, `files["b"]`, "tests[0].answer", "tests[1].input", "checker.program", "interactor.program"}, fields); diff != "" {
+	if diff := cmp.Diff([]string{"program", `files["a"]`, `files["b"]`, "tests[0].answer", "tests[1].input",
+		"checker.program", "interactor.program"}, fields); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 	if after, _ := Digest(j); after != before {
 		t.Error("the given job was changed")
 	}
 	stop := errors.New("stop")
-	if _, err := MapFiles(j, func(string, job.File) (job.File, error) { return job.File{}, stop }); !errors.Is(err, stop) {
+	if _, err := MapFiles(j, func(string, job.File) (job.File, error) { return job.File{}, stop }); !errors.Is(err,
+		stop) {
 		t.Errorf("error %v, want %v", err, stop)
 	}
 }
@@ -277,7 +311,8 @@ func TestDigestIgnoresSpelling(t *testing.T) {
 		name, a, b string
 		same       bool
 	}{
-		{"order and space", `{"program":{"blob":"x"},"labels":{"a":"1","b":"2"}}`, `{ "labels":{"b":"2","a":"1"}, "program":{"blob":"\u0078"}}`, true},
+		{"order and space", `{"program":{"blob":"x"},"labels":{"a":"1","b":"2"}}`,
+			`{ "labels":{"b":"2","a":"1"}, "program":{"blob":"\u0078"}}`, true},
 		{"empty", `{"program":{"blob":"x"},"files":{}}`, `{"program":{"blob":"x"}}`, true},
 		{"limit", `{"limits":{"processes":1}}`, `{"limits":{"processes":2}}`, false},
 		{"test order", `{"tests":[{"name":"a"},{"name":"b"}]}`, `{"tests":[{"name":"b"},{"name":"a"}]}`, false},

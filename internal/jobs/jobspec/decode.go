@@ -115,7 +115,10 @@ func (r *reader) value(t reflect.Type, path string) error {
 	case token == json.Delim('{') && t.Kind() == reflect.Struct:
 		return r.members(path, func(key string) (reflect.Type, string) { return field(t, key), join(path, key) })
 	case token == json.Delim('{') && t.Kind() == reflect.Map:
-		return r.members(path, func(key string) (reflect.Type, string) { return t.Elem(), path + "[" + quote(key) + "]" })
+		return r.members(path, func(key string) (reflect.Type, string) {
+			return t.Elem(), path + "[" + quote(key) +
+				"]"
+		})
 	case token == json.Delim('[') && t.Kind() == reflect.Slice:
 		return r.elements(t.Elem(), path)
 	}
@@ -235,7 +238,8 @@ func mismatch(token json.Token, t reflect.Type) string {
 			if _, err := strconv.ParseInt(n.String(), 10, t.Bits()); err == nil {
 				return ""
 			}
-			return fmt.Sprintf("%s is not a whole number up to %d", short(n.String()), uint64(math.MaxUint64)>>(65-t.Bits()))
+			return fmt.Sprintf("%s is not a whole number up to %d", short(n.String()),
+				uint64(math.MaxUint64)>>(65-t.Bits()))
 		}
 	}
 	return fmt.Sprintf("%s found; send %s", describe(token), wanted(t))

@@ -34,8 +34,9 @@ func TestDecode(t *testing.T) {
 		Files:   map[string]job.File{"a.txt": {Part: "a"}},
 		Tests:   []job.Test{{Name: "secret/01", Input: &job.File{Text: &empty}, Answer: &job.File{Blob: digest}}},
 		Checker: &job.Checker{Kind: "float:1e-6", Args: []string{}},
-		Limits:  job.Limits{CPUTimeMS: 1500, WallTimeMS: 4000, Memory: 1 << 20, Output: 1, Stack: 128 << 10, Processes: 3},
-		CPUs:    1, Repeats: job.Repeats{Min: 2, Max: 5, Policy: job.Minimum}, Stop: job.StopNever, Head: 10,
+		Limits: job.Limits{CPUTimeMS: 1500, WallTimeMS: 4000, Memory: 1 << 20, Output: 1, Stack: 128 << 10,
+			Processes: 3},
+		CPUs: 1, Repeats: job.Repeats{Min: 2, Max: 5, Policy: job.Minimum}, Stop: job.StopNever, Head: 10,
 		Priority: job.Contest, Pool: "default", Labels: map[string]string{"team": "7"},
 	}
 	got, err := decodeAll([]byte(full))
@@ -60,23 +61,30 @@ func TestDecodeErrors(t *testing.T) {
 		{"two jobs", `{} {}`, []FieldError{{"", "text behind the end"}}},
 		{"unknown key", `{"programm": {"text": "x"}}`, []FieldError{{"programm", "unknown key"}}},
 		{"other case", `{"Program": {"text": "x"}}`, []FieldError{{"Program", "unknown key"}}},
-		{"nested unknown key", `{"tests": [{}, {"nme": [{"a": null}]}]}`, []FieldError{{"tests[1].nme", "unknown key"}}},
+		{"nested unknown key", `{"tests": [{}, {"nme": [{"a": null}]}]}`,
+			[]FieldError{{"tests[1].nme", "unknown key"}}},
 		{"only the first unknown key", `{"a": 1, "limits": {"b": 2}}`, []FieldError{{"a", "unknown"}}},
 		{"strange key", "{\"a\\u0000\": 1}", []FieldError{{`"a\x00"`, "unknown"}}},
 		{"duplicate", `{"cpus": 1, "cpus": 2}`, []FieldError{{"cpus", "given twice"}}},
 		{"duplicate by escape", `{"cpus": 1, "\u0063pus": 2}`, []FieldError{{"cpus", "given twice"}}},
-		{"duplicate file", `{"files": {"a": {"text": ""}, "a": {"text": ""}}}`, []FieldError{{`files["a"]`, "given twice"}}},
+		{"duplicate file", `{"files": {"a": {"text": ""}, "a": {"text": ""}}}`,
+			[]FieldError{{`files["a"]`, "given twice"}}},
 		{"null", `{"tests": null}`, []FieldError{{"tests", "null is no value"}}},
 		{"text for number", `{"cpus": "1"}`, []FieldError{{"cpus", "text found; send a whole number"}}},
-		{"two wrong types", `{"stop": 1, "cpus": true}`, []FieldError{{"stop", "a number found; send text"}, {"cpus", "true found"}}},
-		{"object for text", `{"cpus": true, "stop": {"x": 1}, "head_bytes": true}`, []FieldError{{"cpus", "true found"}, {"stop", "an object found; send text"}}},
-		{"fraction", `{"limits": {"cpu_time_ms": 1.5}}`, []FieldError{{"limits.cpu_time_ms", "1.5 is not a whole number"}}},
-		{"huge number", `{"head_bytes": 1` + strings.Repeat("0", 500) + `}`, []FieldError{{"head_bytes", "… is not a whole number"}}},
+		{"two wrong types", `{"stop": 1, "cpus": true}`,
+			[]FieldError{{"stop", "a number found; send text"}, {"cpus", "true found"}}},
+		{"object for text", `{"cpus": true, "stop": {"x": 1}, "head_bytes": true}`,
+			[]FieldError{{"cpus", "true found"}, {"stop", "an object found; send text"}}},
+		{"fraction", `{"limits": {"cpu_time_ms": 1.5}}`,
+			[]FieldError{{"limits.cpu_time_ms", "1.5 is not a whole number"}}},
+		{"huge number", `{"head_bytes": 1` + strings.Repeat("0", 500) + `}`,
+			[]FieldError{{"head_bytes", "… is not a whole number"}}},
 		{"exponent", `{"head_bytes": 1e400}`, []FieldError{{"head_bytes", "1e400 is not a whole number"}}},
 		{"zero limit", `{"limits": {"processes": 0}}`, []FieldError{{"limits.processes", "0 allows nothing"}}},
 		{"deep", `{"x": ` + deep, []FieldError{{"x", "unknown"}}},
 		{"deep in place", `{"tests": ` + deep, []FieldError{{"tests[0]", "an array found"}}},
-		{"many tests", `{"tests": [` + strings.Repeat("{},", maxMembers+1) + `{}]}`, []FieldError{{"tests", "more than 100000 members"}}},
+		{"many tests", `{"tests": [` + strings.Repeat("{},", maxMembers+1) + `{}]}`,
+			[]FieldError{{"tests", "more than 100000 members"}}},
 		{"invalid UTF-8", "{\"tests\": [{\"name\": \"\xff\"}]}", []FieldError{{"", "not valid UTF-8"}}},
 		{"raw control character", "{\"stop\": \"a\x01\"}", []FieldError{{"", "not JSON at line 1, column"}}},
 	}
@@ -106,9 +114,10 @@ func decodeAll(body []byte) (job.Job, error) {
 }
 
 // TestUnfitValues holds that the job without them is returned, so that what else
-// is wrong with it can be told too.
+// is wrong with it is reported too.
 func TestUnfitValues(t *testing.T) {
-	j, unfit, err := Decode(strings.NewReader(`{"cpus": "1", "limits": {"cpu_time_ms": 1.5, "processes": 9}, "pool": null, "stop": "later", "tests": []}`))
+	j, unfit, err := Decode(strings.NewReader(
+		`{"cpus": "1", "limits": {"cpu_time_ms": 1.5, "processes": 9}, "pool": null, "stop": "later", "tests": []}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +130,8 @@ func TestUnfitValues(t *testing.T) {
 	if !errors.As(err, &rest) {
 		t.Fatal(err)
 	}
-	compare(t, unfit.With(rest), []FieldError{{"cpus", ""}, {"limits.cpu_time_ms", ""}, {"pool", ""}, {"program", "no content"}, {"tests", "none"}, {"stop", "later"}})
+	compare(t, unfit.With(rest), []FieldError{{"cpus", ""}, {"limits.cpu_time_ms", ""}, {"pool", ""},
+		{"program", "no content"}, {"tests", "none"}, {"stop", "later"}})
 }
 
 func TestErrorsWith(t *testing.T) {
@@ -144,7 +154,8 @@ func TestErrorsWith(t *testing.T) {
 		{"a part", list("tests[1]"), list("tests[1].name", "tests[10]"), list("tests[1]", "tests[10]")},
 		{"the whole", list("tests[1].name"), list("tests", "test"), list("tests[1].name", "test")},
 		{"two of one member", nil, list("a", "a"), list("a", "a")},
-		{"too many", list("a"), list(many...), append(list("a"), append(list(many[:maxErrors-1]...), FieldError{Detail: "further findings are left out"})...)},
+		{"too many", list("a"), list(many...), append(list("a"),
+			append(list(many[:maxErrors-1]...), FieldError{Detail: "further findings are left out"})...)},
 	} {
 		if diff := cmp.Diff(tt.want, tt.first.With(tt.more)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
@@ -156,7 +167,8 @@ func TestErrorsWith(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	gone := errors.New("gone")
 	for _, text := range []string{"", `{"cpus": `, `{"cpus": true, "pool": "x`} {
-		if _, unfit, err := Decode(io.MultiReader(strings.NewReader(text), iotest.ErrReader(gone))); !errors.Is(err, gone) || unfit != nil {
+		if _, unfit, err := Decode(io.MultiReader(strings.NewReader(text), iotest.ErrReader(gone))); !errors.Is(err,
+			gone) || unfit != nil {
 			t.Errorf("%q: %v, %v", text, unfit, err)
 		}
 	}
@@ -180,7 +192,8 @@ func BenchmarkDecode(b *testing.B) {
 	for _, bb := range []struct{ name, body string }{
 		{"small", full},
 		{"1 MiB of text", `{"program": {"text": "` + strings.Repeat("x", 1<<20) + `"}}`},
-		{"1000 tests", `{"tests": [` + strings.TrimSuffix(strings.Repeat(`{"name": "a", "input": {"text": "1 2"}},`, 1000), ",") + `]}`},
+		{"1000 tests", `{"tests": [` + strings.TrimSuffix(strings.Repeat(`{"name": "a", "input": {"text": "1 2"}},`,
+			1000), ",") + `]}`},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			b.ReportAllocs()

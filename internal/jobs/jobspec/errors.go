@@ -16,7 +16,7 @@ type FieldError struct {
 // returned empty.
 type Errors []FieldError
 
-// Error tells all findings on one line.
+// Error lists all findings on one line.
 func (e Errors) Error() string {
 	texts := make([]string, len(e))
 	for i, f := range e {
@@ -52,7 +52,10 @@ func (e *Errors) check(ok bool, field, format string, args ...any) {
 func (e Errors) With(more Errors) Errors {
 	all := slices.Clone(e)
 	for _, f := range more {
-		if !slices.ContainsFunc(e, func(known FieldError) bool { return within(known.Field, f.Field) || within(f.Field, known.Field) }) {
+		if !slices.ContainsFunc(e, func(known FieldError) bool {
+			return within(known.Field, f.Field) ||
+				within(f.Field, known.Field)
+		}) {
 			all = append(all, f)
 		}
 	}

@@ -97,7 +97,8 @@ func fit(field, with string, files []job.File, room units.Bytes, size func(job.F
 		sum += (n + page - 1) / page * page
 	}
 	if sum > room {
-		return Errors{{Field: field, Detail: fmt.Sprintf("%s%s, which do not fit into a working directory of %s; send less or raise sandbox.work_size",
+		return Errors{{Field: field, Detail: fmt.Sprintf(
+			"%s%s, which do not fit into a working directory of %s; send less or raise sandbox.work_size",
 			with, units.Round(sum), units.Round(room))}}
 	}
 	return nil

@@ -55,7 +55,8 @@ func holdFindings(t *testing.T, err error) {
 		t.Fatalf("error %v has %d findings", err, len(errs))
 	}
 	for _, e := range errs {
-		if e.Detail == "" || len(e.Field) > 1000 || !utf8.ValidString(e.Field) || strings.ContainsFunc(e.Field, unicode.IsControl) {
+		if e.Detail == "" || len(e.Field) > 1000 || !utf8.ValidString(e.Field) ||
+			strings.ContainsFunc(e.Field, unicode.IsControl) {
 			t.Errorf("finding %q", e)
 		}
 	}
@@ -88,7 +89,8 @@ func holdComplete(t *testing.T, j job.Job) {
 		t.Errorf("completed twice: %v (-once +twice):\n%s", err, diff)
 	}
 	for name := range j.Files {
-		if strings.ContainsAny(name, "/\x00") || name == "" || name == "." || name == ".." || name == ProgramName || len(name) > 255 || !printable(name) {
+		if strings.ContainsAny(name, "/\x00") || name == "" || name == "." || name == ".." || name == ProgramName ||
+			len(name) > 255 || !printable(name) {
 			t.Errorf("file %q", name)
 		}
 	}
@@ -103,7 +105,8 @@ func holdComplete(t *testing.T, j job.Job) {
 		}
 	}
 	l := j.Limits
-	if min(l.CPUTimeMS, l.WallTimeMS, int64(l.Memory), int64(l.Output), int64(l.Stack), int64(l.Processes), int64(j.CPUs)) <= 0 {
+	if min(l.CPUTimeMS, l.WallTimeMS, int64(l.Memory), int64(l.Output), int64(l.Stack), int64(l.Processes),
+		int64(j.CPUs)) <= 0 {
 		t.Errorf("limits %+v, %d CPUs", l, j.CPUs)
 	}
 }

@@ -2,13 +2,10 @@ package plot
 
 import (
 	"cmp"
-	_ "embed"
-	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
-	"text/template"
 )
 
 // Chart is a picture of lanes over one axis.
@@ -49,15 +46,10 @@ const (
 	jitter     = 12 // how far dots lie from the middle of their lane
 )
 
-//go:embed lanes.svg
-var lanesText string
-
-var lanesTemplate = template.Must(template.New("lanes").Funcs(template.FuncMap{"xml": escape, "px": pixels}).Parse(
-	lanesText))
-
 // WriteSVG draws the chart as a whole document.
 func (c Chart) WriteSVG(w io.Writer) error {
-	return lanesTemplate.Execute(w, c.layout())
+	_, err := io.WriteString(w, c.layout().svg())
+	return err
 }
 
 // drawing is a chart in pixels.
@@ -136,6 +128,3 @@ func median(dots []Dot) (float64, bool) {
 	n := len(sorted)
 	return (sorted[(n-1)/2].Value + sorted[n/2].Value) / 2, true
 }
-
-// pixels is a coordinate to a tenth.
-func pixels(v float64) string { return fmt.Sprintf("%.1f", v) }

@@ -1,9 +1,7 @@
 package plot
 
 import (
-	"encoding/xml"
 	"math"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -72,11 +70,4 @@ func niceStep(x float64) float64 {
 
 func (s scale) x(v float64) float64 {
 	return s.left + (v-s.low)/(s.high-s.low)*(width-right-s.left)
-}
-
-// escape makes text safe inside an element or a quoted attribute.
-func escape(s string) (string, error) {
-	var b strings.Builder
-	err := xml.EscapeText(&b, []byte(s))
-	return b.String(), err
 }

@@ -105,12 +105,12 @@ func TestFewReadings(t *testing.T) {
 // TestLatestReadings: those of long ago are forgotten.
 func TestLatestReadings(t *testing.T) {
 	test(t, func(f *fixture) {
-		for i := range maxReadings + 2 {
+		for i := range 402 {
 			f.m.nextSet(f.m.slots[0])
 			f.m.record(f.Context(), f.m.slots[0], canary.Reading{CPUs: "0", Kernel: initproc.KernelALU,
 				CPUTime: time.Duration(i)})
 		}
-		if n := len(f.m.readings); n != maxReadings || f.m.readings[0].CPUTime != 2 {
+		if n := len(f.m.readings); n != 400 || f.m.readings[0].CPUTime != 2 {
 			t.Errorf("%d readings from the one of %d on", n, f.m.readings[0].CPUTime)
 		}
 	})

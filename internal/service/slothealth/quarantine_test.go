@@ -50,9 +50,9 @@ func TestQuarantine(t *testing.T) {
 		f.watch() // reads it at once
 		f.canary.factors["0"] = 1
 		readings := time.Duration(stats.DefaultChart().Recover)
-		f.pass((readings - 1) * interval / quarantinePace)
+		f.pass((readings - 1) * time.Minute) // a tenth of the interval
 		f.is(first, slots.Quarantined, slots.Quarantine, tenPercent)
-		f.pass(interval / quarantinePace)
+		f.pass(time.Minute)
 		f.is(first, slots.Idle, "", "")
 		f.logged(`level=INFO msg="quarantine ended" cpus=0 reason="` + tenPercent + `"`)
 	})
@@ -248,7 +248,7 @@ func TestUnfitHost(t *testing.T) {
 		f.pass(hostInterval)
 		f.is(first, slots.Drained, slots.UnfitHost, unfitReason)
 		clear(f.engine.unfit)
-		f.pass(hostInterval)
+		f.pass(10 * time.Second)
 		f.is(first, slots.Idle, "", "")
 		f.is(second, slots.Drained, slots.Operator, unfitReason)
 		f.must(f.pool.Hold(first.CPUs, slots.Hold{Cause: slots.Quarantine, Reason: unfitReason}))

@@ -154,6 +154,9 @@ func TestUnreadable(t *testing.T) {
 				if got := len(f.canary.read) > 0; got != tt.want {
 					t.Errorf("it was read: %v, want %v", got, tt.want)
 				}
+				if name == "busy" && time.Since(begin) != 100*time.Millisecond {
+					t.Errorf("it waited %v for the slot", time.Since(begin))
+				}
 				if !tt.want && next.Sub(begin) < retryInterval {
 					t.Errorf("it is tried again after %v", next.Sub(begin))
 				}

@@ -27,6 +27,12 @@ func Boot(t testing.TB, cfg Config) map[string]Result {
 	return results
 }
 
+// Need is testkit.Need for guests of an architecture. Call it before anything is built for the guest.
+func Need(t testing.TB, arch string) {
+	t.Helper()
+	testkit.Need(t, machines[arch].needs...)
+}
+
 func failures(cfg Config, results map[string]Result) error {
 	var all []error
 	for _, c := range cfg.Commands {

@@ -170,7 +170,7 @@ func NeighboursIdle(before, after Snapshot) bool {
 // /proc/stat shows is subtracted. The rest of less than a tick is counted as foreign, which it was.
 func foreign(before, after Snapshot, f Facts, steal *time.Duration) *time.Duration {
 	grown, ok := before.busy.growth(after.busy)
-	if !ok || before.source != after.source {
+	if !ok {
 		return nil
 	}
 	d := time.Duration(grown) - f.CPUTime

@@ -1,7 +1,10 @@
 package evidence
 
 import (
+	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -213,5 +216,23 @@ func TestThresholdsOfVirtualMachines(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestDocListsCauses: the documentation of the package has every cause of job.Catalogue, in its order.
+func TestDocListsCauses(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(doc), "// The causes and when a run has them")
+	var got []job.Cause
+	for _, row := range regexp.MustCompile(`(?m)^//\t(\w+) `).FindAllStringSubmatch(list, -1) {
+		got = append(got, job.Cause(row[1]))
+	}
+	// The reference kernels next to a run are package measure's.
+	want := slices.DeleteFunc(job.Causes(), func(c job.Cause) bool { return c == job.CauseCanary })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

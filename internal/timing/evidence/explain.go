@@ -35,7 +35,7 @@ func Explain(e job.Evidence, f Facts, th Thresholds) job.Explained {
 	if user := value(e.ForeignUserTime); th.Foreign.exceeded(user, j.slotTime()) {
 		x.Add(job.CauseForeign, j.pollution(user), min(j.waited(), user)+j.pollution(user))
 	}
-	if stolen := value(e.StealTime); stolen > 0 && stolen >= time.Duration(th.StealTicks)*tick {
+	if stolen := value(e.StealTime); stolen >= time.Duration(th.StealTicks)*tick {
 		x.Add(job.CauseSteal, j.stolenWithin(stolen)+j.pollution(stolen), stolen+tick+j.pollution(stolen))
 	}
 	if stopped := min(value(e.ThrottledTime), f.WallTime); th.Wait.exceeded(stopped, f.WallTime) {

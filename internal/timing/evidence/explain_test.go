@@ -43,6 +43,9 @@ func TestExplain(t *testing.T) {
 			e.RunDelay, e.ForeignTime, e.ForeignUserTime, f.WallTime = new(350*ms), new(352*ms), new(time.Duration(0)),
 				1350*ms
 		}, job.Explained{}},
+		{"kernel work, and a little of another program", func(e *job.Evidence, f *Facts) {
+			e.RunDelay, e.ForeignTime, e.ForeignUserTime = new(350*ms), new(352*ms), new(ms)
+		}, job.Explained{}},
 		{"user time is unknown", func(e *job.Evidence, f *Facts) {
 			e.RunDelay, e.ForeignTime, f.WallTime = new(350*ms), new(352*ms), 1350*ms
 		}, job.Explained{}},
@@ -62,6 +65,12 @@ func TestExplain(t *testing.T) {
 		{"the hypervisor's time is counted as the run's", func(e *job.Evidence, f *Facts) {
 			e.ForeignTime, e.StealTime, f.CPUTime = new(time.Duration(0)), new(100*ms), 1000*ms
 		}, explained(job.Explanation{Cause: job.CauseSteal, CPUTime: 110 * ms, WallTime: 120 * ms})},
+		{"the hypervisor's time, of a run that slept", func(e *job.Evidence, f *Facts) {
+			e.ForeignTime, e.StealTime, f.CPUTime = new(time.Duration(0)), new(200*ms), 100*ms
+		}, explained(job.Explanation{Cause: job.CauseSteal, CPUTime: 10 * ms, WallTime: 220 * ms})},
+		{"quotas of a container and of its parent", func(e *job.Evidence, f *Facts) {
+			e.ThrottledTime, f.WallTime = new(3000*ms), 1900*ms
+		}, explained(job.Explanation{Cause: job.CauseThrottle, WallTime: 1900 * ms})},
 		{"a quota of a container", func(e *job.Evidence, f *Facts) {
 			e.ThrottledTime, f.WallTime = new(900*ms),
 				1900*ms
@@ -70,6 +79,9 @@ func TestExplain(t *testing.T) {
 		{"slower than planned", func(e *job.Evidence, f *Facts) { e.FrequencyRatio = new(0.75) },
 			explained(job.Explanation{Cause: job.CauseFrequency, CPUTime: 249750 * time.Microsecond,
 				WallTime: 249750 * time.Microsecond})},
+		{"slower than planned, but too short to say", func(e *job.Evidence, f *Facts) {
+			e.FrequencyRatio, f.CPUTime = new(0.75), 9*ms
+		}, job.Explained{}},
 		{"faster than planned", func(e *job.Evidence, f *Facts) { e.FrequencyRatio = new(1.25) }, job.Explained{}},
 		{"the firmware", func(e *job.Evidence, f *Facts) { e.SMIs = new(int64(20)) },
 			explained(job.Explanation{Cause: job.CauseSMI, CPUTime: 10 * ms, WallTime: 10 * ms})},
@@ -92,7 +104,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestDeviated(t *testing.T) {
+func TestExplainDeviation(t *testing.T) {
 	var got job.Explained
 	for _, ratio := range []float64{0.2, 0, -0.2, 6} { // 6: as 0.35
 		ExplainDeviation(&got, 1350*ms, ratio, DefaultThresholds(true))
@@ -105,8 +117,21 @@ func TestDeviated(t *testing.T) {
 	}
 }
 
-// TestSaved: only a CPU that is faster than planned saves time.
-func TestSaved(t *testing.T) {
+// TestStealBelowThreshold: steal that is usual on the host explains nothing.
+func TestStealBelowThreshold(t *testing.T) {
+	th := DefaultThresholds(true)
+	th.StealTicks = 21
+	f := Facts{CPUTime: 900 * ms, WallTime: 1000 * ms, Width: 1}
+	for steal, want := range map[time.Duration]time.Duration{200 * ms: 0, 210 * ms: 241 * ms} {
+		got := Explain(job.Evidence{ForeignTime: new(time.Duration(0)), StealTime: &steal}, f, th)
+		if got.WallTime != want {
+			t.Errorf("%s stolen: %s of wall time explained, want %s", steal, got.WallTime, want)
+		}
+	}
+}
+
+// TestFrequencyGain: only a CPU that is faster than planned saves time.
+func TestFrequencyGain(t *testing.T) {
 	th := DefaultThresholds(false)
 	e := func(ratio float64) job.Evidence { return job.Evidence{FrequencyRatio: &ratio} }
 	got := map[string]time.Duration{"no plan": FrequencyGain(e(1.25), 1000*ms, th)}

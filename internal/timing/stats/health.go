@@ -79,7 +79,7 @@ func (c Chart) watch(h Health, z float64) Health {
 	if s := h.CUSUM.Signal(c.Signal); s != NoShift {
 		h.State, h.Shift = Suspect, s
 		// The reading that made the chart signal does not count either: it was selected for being far away.
-		h.CUSUM, h.Within, h.Beyond = CUSUM{}, 0, 0
+		h.CUSUM = CUSUM{}
 	}
 	return h
 }

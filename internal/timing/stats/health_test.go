@@ -23,6 +23,16 @@ func feed(h Health, n, millis int) Health {
 	return h
 }
 
+// TestNextIsPure: the health before a reading is not changed by it.
+func TestNextIsPure(t *testing.T) {
+	h := Health{State: Learning, Learned: append(make([]time.Duration, 0, 9), ms)}
+	one := DefaultChart().Next(h, 2*ms)
+	DefaultChart().Next(h, 3*ms)
+	if diff := cmp.Diff(millis(1, 2), one.Learned); diff != "" {
+		t.Errorf("after another reading of the same health (-want +got):\n%s", diff)
+	}
+}
+
 func TestHealth(t *testing.T) {
 	type short struct {
 		State State

@@ -223,6 +223,9 @@ func TestInGuardBand(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if got := (Rule{Limit: 1000, Guard: Guard{Ratio: math.NaN(), Floor: -1}}).Band(); got != 0 {
+		t.Errorf("band %d of an invalid guard, want 0", got)
+	}
 	if (Rule{}).InGuardBand(math.MaxInt64 / 2) {
 		t.Error("a time is near no limit")
 	}
