@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,8 @@ import (
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
 	"judged/internal/sandbox"
 	"judged/internal/service/render"
 )
@@ -126,37 +129,44 @@ func (a *app) judgeHere(ctx context.Context, c config.Config, l *localJob) (job.
 	return report, errors.Join(err, eng.Close())
 }
 
+// judgeIn judges while the host is examined: neither needs the other.
 func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job.Report, error) {
 	slot := eng.Slots()[0]
 	if err := eng.Fit(slot.CPUs); err != nil {
 		return job.Report{}, err
 	}
-	examined, err := eng.Doctor(ctx)
-	if err != nil {
-		return job.Report{}, fmt.Errorf("examine host: %w", err)
-	}
 	task, err := judge.NewTask(l.job, l.name, localPath)
 	if err != nil {
 		return job.Report{}, err
 	}
-	if task.NeedsJury() {
-		if task.Jury, err = eng.Jury(slot); err != nil {
-			return job.Report{}, err
-		}
-	}
-	p, started := a.newProgress(len(task.Tests)), time.Now()
-	task.Ran = func(test string, _ job.Run) { p.run(test, task.Repeats) }
-	report, err := judge.Run(ctx, eng.Worker(slot), task, p.test)
-	p.end()
-	if noise := new(measure.NoiseError); errors.As(err, &noise) {
-		report, err = judge.InternalError(report, err), nil
-	}
+	var examined doctor.Report
+	var examineErr error
+	var examining sync.WaitGroup
+	examining.Go(func() { examined, examineErr = eng.Doctor(ctx) })
+	started := time.Now()
+	report, err := a.judgeTask(ctx, eng, slot, task)
+	finished := time.Now()
+	examining.Wait()
 	if err != nil {
 		return report, err
 	}
+	if examineErr != nil {
+		return report, fmt.Errorf("examine host: %w", examineErr)
+	}
 	host := eng.Host(slot.CPUs, examined)
-	report.Host, report.StartedAt, report.FinishedAt = &host, started, time.Now()
+	report.Host, report.StartedAt, report.FinishedAt = &host, started, finished
 	return report, nil
+}
+
+func (a *app) judgeTask(ctx context.Context, eng *engine.Engine, slot slots.Slot, task judge.Task) (job.Report, error) {
+	p := a.newProgress(len(task.Tests))
+	defer p.end()
+	task.Ran = func(test string, _ job.Run) { p.run(test, task.Repeats) }
+	report, err := eng.Judge(ctx, slot, task, p.test)
+	if noise := new(measure.NoiseError); errors.As(err, &noise) {
+		return judge.InternalError(report, err), nil
+	}
+	return report, err
 }
 
 // engineOptions are the options of a command; claims show it to other judged processes.

@@ -10,6 +10,12 @@ import (
 
 // Judge judges a task on a slot that the caller has leased.
 func (e *Engine) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(job.TestReport)) (job.Report, error) {
+	if t.NeedsJury() {
+		var err error
+		if t.Jury, err = e.Jury(s); err != nil {
+			return job.Report{}, err
+		}
+	}
 	return judge.Run(ctx, e.Worker(s), t, decided)
 }
 

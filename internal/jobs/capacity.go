@@ -23,13 +23,8 @@ type capacity struct {
 	counted time.Time
 }
 
-const (
-	// countAge is how long a count is valid when other processes put jobs.
-	countAge = time.Second
-	// fullAge is how long the queue counts as full unless this process has taken a
-	// job. Counting 100,000 rows takes some milliseconds.
-	fullAge = 100 * time.Millisecond
-)
+// countAge is how long a count is valid when other processes put and take jobs.
+const countAge = time.Second
 
 // reserve reserves a place in the queue until release. It returns false when the queue is full.
 func (s *Store) reserve(ctx context.Context) (bool, error) {
@@ -41,7 +36,7 @@ func (s *Store) reserve(ctx context.Context) (bool, error) {
 	defer r.mu.Unlock()
 	age, shared := time.Since(r.counted), s.driver.listen != nil
 	full := r.known+r.flying >= most
-	if r.counted.IsZero() || shared && age > countAge || full && (r.left || age > fullAge) {
+	if r.counted.IsZero() || shared && age > countAge || full && r.left {
 		r.left = false
 		depth, err := s.Depth(ctx, "")
 		if err != nil {

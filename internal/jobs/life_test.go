@@ -425,4 +425,36 @@ func testRetention(t *testing.T, b backend) {
 		s.must(s.read.QueryRow(`SELECT COUNT(*) FROM events`).Scan(&events))
 		return events == 0
 	})
+
+	// Three are too old, one of which is also one too many.
+	s.clock.advance(2 * time.Hour)
+	s.put("newest", nil)
+	s.finish(s.take().Lease, job.Accepted)
+	if n, err := s.Sweep(s.ctx()); n != 3 || err != nil {
+		t.Errorf("deleted %d, %v; three jobs are too old", n, err)
+	}
+}
+
+// One sweep deletes all jobs that are too old, with what a crash has left of
+// them; a page has its maximum length.
+func testManyOld(t *testing.T, b backend) {
+	const many = sweepBatch + 100
+	s := b.open(t, nil)
+	seed(t, s.Store, 0, many)
+	if page, next, err := s.List(s.ctx(), Filter{Limit: many}); len(page) != maxPage || next == "" || err != nil {
+		t.Errorf("a page of %d, next %q, %v", len(page), next, err)
+	}
+	_, err := s.write.Exec(`INSERT INTO events (job, number, body) VALUES (1, 1, '')`)
+	s.must(err)
+	s.opts.Retention = time.Hour
+	if n, err := s.Sweep(s.ctx()); n != many || err != nil {
+		t.Errorf("deleted %d, %v; want %d", n, err, many)
+	}
+	for _, table := range archivedTables {
+		var n int
+		s.must(s.read.QueryRow(`SELECT COUNT(*) FROM ` + table).Scan(&n))
+		if n != 0 {
+			t.Errorf("%d rows are left in table %s", n, table)
+		}
+	}
 }

@@ -20,8 +20,7 @@ const migrateTimeout = 10 * time.Minute
 func (s *Store) migrate(ctx context.Context, list []string) error {
 	defer func(limit time.Duration) { s.opts.Timeout = limit }(s.opts.Timeout) // nothing else uses s yet
 	s.opts.Timeout = max(s.opts.Timeout, migrateTimeout)
-	return s.tx(ctx, "migrate the database", func(ctx context.Context,
-		tx *sql.Tx) error {
+	return s.tx(ctx, "migrate the database", func(ctx context.Context, tx *sql.Tx) error {
 		return s.migrateTo(ctx, tx, list)
 	})
 }

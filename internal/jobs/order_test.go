@@ -221,6 +221,8 @@ func testRoom(t *testing.T, b backend) {
 	s.capacity.counted = time.Now().Add(time.Hour)
 	s.capacity.mu.Unlock()
 	s.want(s.Room(s.ctx()), ErrFull)
+	s.capacity.jobLeft() // counted again, and full as before
+	s.want(s.Room(s.ctx()), ErrFull)
 	s.take()
 	s.must(s.Room(s.ctx()))
 	s.put("more", nil)

@@ -195,6 +195,7 @@ var suite = map[string]func(*testing.T, backend){
 	"stale events":      testStaleEvents,
 	"list":              testList,
 	"retention":         testRetention,
+	"many old":          testManyOld,
 	"values":            testValues,
 	"blobs":             testBlobs,
 	"migrations":        testMigrations,

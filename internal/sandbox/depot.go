@@ -1,14 +1,15 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"strconv"
 
 	"judged/internal/base/linux"
 )
 
-// depot is where trees are mounted: a mount namespace in which there is nothing
-// else. It belongs to a thread and ends with it, with everything in it. In the
+// depot is where trees and copies are mounted: a mount namespace in which there is
+// nothing else. It belongs to a thread and ends with it, with everything in it. In the
 // template's namespace every tree would be copied for every run; mounted nowhere,
 // kernels before 6.15 clone none.
 type depot struct {
@@ -58,14 +59,38 @@ func (d *depot) put(tree *os.File) (place string, err error) {
 	return place, d.do(func() error {
 		d.made++
 		place = "/" + strconv.Itoa(d.made)
-		if err := os.Mkdir(place, 0o700); err != nil {
-			return err
-		}
-		return linux.Attach(tree, place)
+		return attach(tree, place)
 	})
 }
 
-// clone makes another mount of a tree, for one run.
+// putCopies mounts the folders of Copies, and makes clones of that mount read-only.
+// The file still leads to a mount that can be written to.
+func (d *depot) putCopies(ramfs *os.File) error {
+	return d.do(func() error {
+		if err := attach(ramfs, copiesPlace+"-writable"); err != nil {
+			return err
+		}
+		readOnly, err := linux.CloneMount(copiesPlace + "-writable")
+		if err != nil {
+			return err
+		}
+		defer readOnly.Close()
+		return errors.Join(linux.CloseToWrites(readOnly), attach(readOnly, copiesPlace))
+	})
+}
+
+// copiesPlace is where Copies are mounted read-only.
+const copiesPlace = "/copies"
+
+// attach mounts at a folder that it makes.
+func attach(mount *os.File, place string) error {
+	if err := os.Mkdir(place, 0o700); err != nil {
+		return err
+	}
+	return linux.Attach(mount, place)
+}
+
+// clone makes another mount of a tree or a folder, for one run.
 func (d *depot) clone(place string) (mount *os.File, err error) {
 	err = d.do(func() (err error) {
 		mount, err = linux.CloneMount(place)

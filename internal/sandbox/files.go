@@ -111,20 +111,21 @@ func (o *Output) Close() error {
 // Input is an input that is ready to be read by runs on one node, one after the
 // other. None of them can leave anything in it for the next one.
 type Input struct {
-	file  *os.File
-	named bool // it is the file itself and not a copy
+	copies *Copies
+	copied *copied
+	named  *os.File // instead: the file itself
 }
 
 // maxCopiedInput bounds what NewInput copies. Larger inputs stay in the page
-// cache, on whatever node that has them, and under their names.
+// cache, on whatever node has them, and under their names.
 const maxCopiedInput = 1 << 30
 
 // NewInput makes the content of a file the stdin of runs: a copy in memory, so
 // that no run waits for the disk or is charged for its cache. The copy has no
-// name either: /proc/self/fd/0 would tell that of a file, and with it which
+// name either: /proc/self/fd/0 would show that of a file, and with it which
 // test this is. On a host with several NUMA nodes it lies on the slot's: the
 // page cache stays on the node that read a file first and does not follow
-// cpuset.mems.
+// cpuset.mems. Close it when no run uses it any more.
 func NewInput(path string, slot Slot) (*Input, error) {
 	f, err := linux.Open(path, os.O_RDONLY)
 	if err != nil {
@@ -138,22 +139,11 @@ func NewInput(path string, slot Slot) (*Input, error) {
 	if info.Size() > maxCopiedInput {
 		return newNamedInput(f)
 	}
-	m, err := linux.MakeUnnamed(slot.Inputs)
+	k, err := slot.Copies.takeInput(f, info, slot)
 	if err != nil {
-		return nil, fmt.Errorf("make input: %w", err)
-	}
-	err = onNode(slot, func() error {
-		if info.Mode().IsRegular() {
-			return linux.CopyAll(int(m.Fd()), int(f.Fd()))
-		}
-		_, err := io.Copy(m, struct{ io.Reader }{f}) // the null device is no file that sendfile(2) takes
-		return err
-	})
-	if err != nil {
-		m.Close()
 		return nil, fmt.Errorf("copy input: %w", err)
 	}
-	return &Input{file: m}, nil
+	return &Input{copies: slot.Copies, copied: k}, nil
 }
 
 // newNamedInput makes a file itself an input, by a mount of it that sets no times.
@@ -168,14 +158,13 @@ func newNamedInput(f *os.File) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mount input: %w", err)
 	}
-	return &Input{file: mount, named: true}, nil
+	return &Input{named: mount}, nil
 }
 
-// Open returns a descriptor with an offset of its own: runs do not share where
-// they are. No input is an empty one, another for each run: /dev/null is the
-// host's, and its times can be set through a descriptor.
+// Open returns a descriptor with an offset of its own: runs do not share a position.
+// No input is an empty one, another for each run: /dev/null is the host's, and its
+// times can be set through a descriptor.
 func (in *Input) Open() (*os.File, error) {
-	var file *os.File
 	switch {
 	case in == nil:
 		m, err := linux.Memfd("stdin")
@@ -186,27 +175,34 @@ func (in *Input) Open() (*os.File, error) {
 		if err := errors.Join(linux.SealContent(m), m.Chmod(0o444)); err != nil {
 			return nil, err
 		}
-		file = m
-	case in.named:
-		file = in.file
-	default:
-		// Its times show nothing from before this run.
-		if err := linux.Touch(in.file); err != nil {
-			return nil, err
-		}
-		file = in.file
+		return reopen(m)
+	case in.named != nil:
+		return reopen(in.named)
 	}
-	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", file.Fd()), os.O_RDONLY)
+	// Its times show nothing from before this run.
+	if err := linux.Touch(in.copied.input); err != nil {
+		return nil, err
+	}
+	return reopen(in.copied.input)
+}
+
+func reopen(f *os.File) (*os.File, error) {
+	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDONLY)
 }
 
 // View is Open for a program of the jury, which may read an input while a contestant's program has it: that program
 // sees nothing of it, not even a time.
 func (in *Input) View() (*os.File, error) {
-	if in == nil {
+	if in == nil || in.named != nil {
 		return in.Open()
 	}
-	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", in.file.Fd()), os.O_RDONLY)
+	return reopen(in.copied.input)
 }
 
 // Close lets go of the input.
-func (in *Input) Close() error { return in.file.Close() }
+func (in *Input) Close() error {
+	if in.named != nil {
+		return in.named.Close()
+	}
+	return in.copies.release(in.copied)
+}

@@ -76,6 +76,9 @@ func victim(program, parent string) error {
 	if word[0] == wordAgain && !isInit(l.process.Pid) {
 		err = judge(l, slot, program)
 	}
+	for n := 1; word[0] == wordMore && n < moreRuns && err == nil; n++ {
+		err = judge(l, slot, program)
+	}
 	if err != nil {
 		return err
 	}
@@ -84,9 +87,11 @@ func victim(program, parent string) error {
 	return errors.Join(err, tree.Remove())
 }
 
-// The words for a victim: judge a run, and judge one more if judged-init did not
-// outlive it.
-const wordOnce, wordAgain = 1, 2
+// The words for a victim: judge a run; judge one more if judged-init did not outlive
+// it; judge moreRuns.
+const wordOnce, wordAgain, wordMore = 1, 2, 3
+
+const moreRuns = 11
 
 // isInit reports whether a process is judged-init, and lives.
 func isInit(pid int) bool {
@@ -287,6 +292,36 @@ func TestInitKilledAtEveryCall(t *testing.T) {
 		}
 	}
 	traces.None(t)
+}
+
+// TestCallsOfARun counts the system calls that judged, judged-init, process 1 and a
+// program make for one run after another. The count does not vary with the machine.
+func TestCallsOfARun(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	runtime.LockOSThread() // tracing is a thread's business
+	defer runtime.UnlockOSThread()
+	count := func(word byte) *tracer {
+		v := startVictim(t, "")
+		tr := &tracer{t: t, judged: v.pid, victim: v.pid, tasks: map[int]bool{}, made: map[uint64]int{}}
+		tr.seize(v.pid)
+		tr.seize(v.init)
+		v.word.Write([]byte{word})
+		tr.follow()
+		v.word.Close()
+		return tr
+	}
+	once, more := count(wordOnce), count(wordMore)
+	const most = 250 // DESIGN
+	if got := (more.calls - once.calls) / (moreRuns - 1); got > most {
+		t.Errorf("%d system calls for a run, want %d at most", got, most)
+	} else {
+		t.Logf("%d system calls for a run", got)
+	}
+	for nr, n := range more.made {
+		if n := float64(n-once.made[nr]) / (moreRuns - 1); n >= 2 {
+			t.Logf("%5.1f of number %d", n, nr)
+		}
+	}
 }
 
 // groupsOf are the trees that a judged with the pid has, or had.

@@ -44,8 +44,8 @@ type Slot struct {
 	// Network is the network namespace of the runs, see NewNetwork. Without one
 	// they are in the Launcher's.
 	Network *os.File
-	// Inputs is where the inputs of the runs lie, see Launcher.Inputs.
-	Inputs *os.File
+	// Copies are where the inputs of the runs lie, see Launcher.Copies.
+	Copies *Copies
 	// Trees are what the runs see of the host with RootPrivate, see NewTrees.
 	// Without them programs are static.
 	Trees *Trees
@@ -88,8 +88,8 @@ type Launcher struct {
 	options Options
 	finder  *runtimes.Finder
 	reader  *runtimes.Reader
-	inputs  *os.File
-	depot   *depot // nil where runs see no copies
+	depot   *depot
+	copies  *Copies
 	uids    atomic.Int64
 	thread  chan func()
 	// lifeline is a pipe whose writing end nobody else has.
@@ -119,9 +119,6 @@ func Open(o Options) (*Launcher, error) {
 	if l.lifeline.read, l.lifeline.write, err = linux.Pipe(); err != nil {
 		return nil, fmt.Errorf("build sandbox: %w", err)
 	}
-	if l.inputs, err = linux.DetachedRamfs(); err != nil {
-		return nil, fmt.Errorf("build sandbox: %w", err)
-	}
 	if err := l.newborn.open(); err != nil {
 		return nil, fmt.Errorf("build sandbox: %w", err)
 	}
@@ -130,8 +127,11 @@ func Open(o Options) (*Launcher, error) {
 	if err = <-ready; err == nil {
 		err = l.startInit()
 	}
-	if err == nil && o.Root == RootPrivate && !o.Without.Has(initproc.Root) {
+	if err == nil {
 		l.depot, err = openDepot()
+	}
+	if err == nil {
+		l.copies, err = openCopies(l.depot)
 	}
 	if err != nil {
 		l.Close()
@@ -190,17 +190,23 @@ func (l *Launcher) Close() {
 		l.lifeline.write.Close()
 		l.lifeline.read.Close()
 		l.newborn.close()
-		l.inputs.Close()
 		close(l.thread)
+		if l.copies != nil {
+			_ = l.copies.close() // its file system goes with the depot
+		}
 		if l.depot != nil {
 			l.depot.close()
 		}
 	})
 }
 
-// Inputs is a file system for the inputs of runs. A mount for each would wait
-// for every CPU of the host when it goes (synchronize_rcu_expedited).
-func (l *Launcher) Inputs() *os.File { return l.inputs }
+// Copies are the launcher's copies of inputs.
+func (l *Launcher) Copies() *Copies { return l.copies }
+
+// hasTrees reports whether runs see copies of the host's files.
+func (l *Launcher) hasTrees() bool {
+	return l.options.Root == RootPrivate && !l.options.Without.Has(initproc.Root)
+}
 
 // nextUID cycles through the range, so that a run never meets what another of
 // the same user left in the kernel.

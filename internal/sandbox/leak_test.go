@@ -73,7 +73,7 @@ func TestNothingIsLeft(t *testing.T) {
 		{name: "limit that the kernel refuses", live: func(t *testing.T, s *Sandbox) {
 			loads(t, s, spec(func(s *Spec) { s.Limits.Processes = -1 }), "invalid argument")
 		}},
-		{name: "no network", slot: func(s *Slot) { s.Network = s.Inputs }, fail: "setns network"},
+		{name: "no network", slot: func(s *Slot) { s.Network = s.Copies.inputs }, fail: "setns network"},
 		{name: "no box", slot: func(s *Slot) { s.BindNode, s.Node = true, 1000 }, live: func(t *testing.T, s *Sandbox) {
 			loads(t, s, litter, "invalid argument")
 		}},
@@ -110,6 +110,7 @@ func TestNothingIsLeft(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l.run(t, litter) // judged-init lives, whatever was before
+			l.forgetCopies(t)
 			traces := testkit.Watch(t, users)
 			slot := l.slot
 			if tt.slot != nil {
@@ -127,9 +128,21 @@ func TestNothingIsLeft(t *testing.T) {
 				live(t, s, tt.live)
 			}
 			l.run(t, litter) // starts judged-init again where it was killed
+			l.forgetCopies(t)
 			traces.None(t)
 		})
 	}
+}
+
+// forgetCopies lets go of what is kept for later runs, but not of what a run still has.
+func (l *lab) forgetCopies(t *testing.T) {
+	t.Helper()
+	room := l.copies.room
+	l.copies.room = 0
+	if err := l.copies.makeRoom(0); err != nil {
+		t.Error(err)
+	}
+	l.copies.room = room
 }
 
 func live(t *testing.T, s *Sandbox, life func(*testing.T, *Sandbox)) {

@@ -57,7 +57,7 @@ func inBox(program string) string {
 // cannot be had the run tells.
 func (l *Launcher) Preread(slot Slot, args []string, files []File) {
 	switch {
-	case l.depot != nil:
+	case l.hasTrees():
 		_, _ = l.withTree(slot, args, files, (*Trees).make)
 	case l.options.Root == RootHost:
 		if c, _ := l.find(args, files); c != nil {
@@ -69,7 +69,7 @@ func (l *Launcher) Preread(slot Slot, args []string, files []File) {
 // see makes a mount of what the program of a run sees of the host, nil if it
 // needs nothing, and tells where the program is if it is the host's own.
 func (l *Launcher) see(slot Slot, args []string, files []File) (mount *os.File, program string, err error) {
-	if l.depot == nil {
+	if !l.hasTrees() {
 		return nil, "", nil
 	}
 	program, err = l.withTree(slot, args, files, func(t *Trees, c *runtimes.Closure) (err error) {

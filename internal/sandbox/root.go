@@ -70,7 +70,7 @@ func buildRoot(o Options, program []byte) error {
 	if err := linux.Mount("tmpfs", root, linux.NoSuid|linux.NoDev, "mode=0755,nr_inodes=4096,size="+size); err != nil {
 		return err
 	}
-	for _, dir := range []string{"box", "proc"} {
+	for _, dir := range []string{initproc.Box, "/proc", initproc.Files} {
 		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
 			return err
 		}

@@ -119,6 +119,9 @@ func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters
 	if err != nil {
 		return Result{}, err
 	}
+	if err := s.returnFiles(); err != nil {
+		return Result{}, err
+	}
 	end, err := s.group.Stat()
 	if err != nil {
 		return Result{}, err

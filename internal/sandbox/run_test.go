@@ -71,7 +71,7 @@ func newLab(t testing.TB, change func(*Options)) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	slot := Slot{CPUs: cpus, Node: last.Node, BindNode: len(top.Nodes) > 1, NohzFull: top.NohzFull.Overlaps(cpus), Group: group, Inputs: l.Inputs()}
+	slot := Slot{CPUs: cpus, Node: last.Node, BindNode: len(top.Nodes) > 1, NohzFull: top.NohzFull.Overlaps(cpus), Group: group, Copies: l.Copies()}
 	slot.Trees = l.NewTrees(slot)
 	t.Cleanup(func() {
 		if err := slot.Trees.Close(); err != nil {

@@ -19,7 +19,7 @@ import (
 // Spec is one program to run, and its bounds.
 type Spec struct {
 	Args  []string // Args[0] is looked up in stage.Path unless it has a slash
-	Files []File   // put into the working directory before anything counts
+	Files []File   // in the working directory
 	Input *Input   // stdin; nil is empty
 	// Stdin and Stdout, where not nil, are what the program has instead of Input and of a file in memory: ends of
 	// pipes. Load does not close them.
@@ -35,7 +35,8 @@ type Spec struct {
 	Explained func(Progress) Allowance
 }
 
-// File is a file of the host to be copied into the working directory.
+// File is a file of the host that a run has a read-only copy of: the working directory
+// has a link to it.
 type File struct {
 	Name string
 	Path string
@@ -68,6 +69,7 @@ type Sandbox struct {
 	slot      Slot
 	group     *cgroup.Group
 	box       *os.File // root of the tmpfs that the run may write to
+	files     *copied  // until nothing lives in the sandbox; nil is none
 	process1  *process // of the run's pid namespace
 	solution  *process
 	gate      *os.File // the go byte goes in here
@@ -160,9 +162,6 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	if s.box, err = s.newBox(); err != nil {
 		return err
 	}
-	if err := s.putFiles(spec.Files); err != nil {
-		return err
-	}
 	if err := s.putFolders(spec); err != nil {
 		return err
 	}
@@ -186,27 +185,32 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	return nil
 }
 
-// putFiles copies the files into the working directory. Their pages are charged
-// to judged, not to the run, so they are root's and the run may only read them: what it could store
-// in them would be memory beyond its limit. It may rename and delete them, which
-// gives their pages back.
-func (s *Sandbox) putFiles(files []File) error {
+// putFiles makes a mount of copies of the files, and links to them in the working
+// directory, which the run may rename and delete. Without files the mount is nil.
+func (s *Sandbox) putFiles(files []File) (*os.File, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	k, err := s.launcher.copies.takeFiles(files, s.slot, s.launcher.options.BoxBytes)
+	if err != nil {
+		return nil, err
+	}
+	s.files = k
 	for _, f := range files {
-		src, err := linux.Open(f.Path, os.O_RDONLY)
-		if err != nil {
-			return err
-		}
-		mode := uint32(0o644)
-		if f.Exec {
-			mode = 0o755
-		}
-		err = linux.MakeFile(s.box, initproc.Work+"/"+f.Name, mode, 0, src)
-		src.Close()
-		if err != nil {
-			return err
+		if err := linux.MakeLink(s.box, initproc.Work+"/"+f.Name, initproc.Files+"/"+f.Name); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return s.launcher.copies.mount(k)
+}
+
+// returnFiles is called when nothing lives in the sandbox.
+func (s *Sandbox) returnFiles() error {
+	k := s.files
+	if s.files = nil; k == nil {
+		return nil
+	}
+	return s.launcher.copies.release(k)
 }
 
 // park starts the child that becomes the solution.
@@ -216,6 +220,11 @@ func (s *Sandbox) park(spec Spec) (err error) {
 		return err
 	}
 	defer tree.Close() // there may be none
+	files, err := s.putFiles(spec.Files)
+	if err != nil {
+		return err
+	}
+	defer files.Close() // likewise
 	s.load = &initproc.Load{
 		Args: spec.Args, Program: program, Env: environment(), UID: s.uid, CPUs: s.slot.CPUs, FileSize: uint64(spec.Limits.Output) + 1,
 		Stack: uint64(spec.Limits.Stack), OpenFiles: openFiles, Seccomp: encodeFilter(s.launcher.options.Seccomp),
@@ -251,9 +260,12 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	s.report = report
 	defer theirs.Close()
 	s.fds = initproc.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(stdout.Fd()), Stderr: int(s.stderr.write.Fd()),
-		Gate: int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Box: int(s.box.Fd()), Birth: -1, Tree: -1}
+		Gate: int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Box: int(s.box.Fd()), Birth: -1, Tree: -1, Files: -1}
 	if tree != nil {
 		s.fds.Tree = int(tree.Fd())
+	}
+	if files != nil {
+		s.fds.Files = int(files.Fd())
 	}
 	if birth := s.group.Birth(); birth != nil {
 		s.fds.Birth = int(birth.Fd())
@@ -299,6 +311,9 @@ func (s *Sandbox) Close() error {
 	// Process 1 last: its end waits until everything in its namespace is
 	// gone, zombies of ours included.
 	errs := []error{s.solution.end(s.settle), s.process1.end(s.settle)}
+	if errors.Join(errs...) == nil {
+		errs = append(errs, s.returnFiles())
+	}
 	for _, f := range []*os.File{s.box, s.gate, s.report} {
 		if f != nil {
 			f.Close()

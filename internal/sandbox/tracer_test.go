@@ -35,6 +35,7 @@ type tracer struct {
 	killAt int
 	of     string // only calls of what has this name count; "" is all
 	calls  int
+	made   map[uint64]int // calls by number; nil counts none
 	tasks  map[int]bool
 	killed string // the process and the call, once it is done
 	held   int    // the task that waits for the end of judged
@@ -192,6 +193,9 @@ func (tr *tracer) enters(tid int) bool {
 		return false
 	}
 	tr.calls++
+	if tr.made != nil {
+		tr.made[info.nr]++
+	}
 	if tr.calls != tr.killAt {
 		return false
 	}

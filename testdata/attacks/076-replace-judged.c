@@ -1,17 +1,19 @@
 /* Overwrites the program of judged through /proc: container runtimes were taken
  * over by a write to /proc/self/exe of the process that enters the container
  * (CVE-2019-5736). What must stop it: judged's processes are not visible, and
- * /proc/self/exe is the run's own file in its own tmpfs. */
+ * /proc/self/exe is a copy of root's in a read-only mount. */
 #include "attack.h"
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 static const char *const links[] = {"/proc/self/exe", "/proc/thread-self/exe", "/proc/1/exe", "/proc/2/exe",
 	"/proc/self/map_files/400000-401000", "/proc/judged-init"};
 
 int main(void)
 {
-	struct stat here, exe;
+	struct stat exe;
+	struct statvfs mount;
 	char path[64], target[256];
 	for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
 		if (open(links[i], O_WRONLY) >= 0 || open(links[i], O_RDWR) >= 0)
@@ -27,12 +29,12 @@ int main(void)
 	}
 	ssize_t n = readlink("/proc/self/exe", target, sizeof target - 1);
 	target[n < 0 ? 0 : n] = 0;
-	if (stat(".", &here) < 0 || stat("/proc/self/exe", &exe) < 0)
+	if (stat("/proc/self/exe", &exe) < 0 || statvfs("/proc/self/exe", &mount) < 0)
 		broke("cannot try: %s", strerror(errno));
-	if (here.st_dev != exe.st_dev)
-		broke("the program %s is not a file of the run's own", target);
-	/* Its own file it may replace: that is nobody else's. */
-	if (unlink(target) == 0 && open(target, O_CREAT | O_WRONLY, 0755) >= 0)
-		printf("replaced its own copy\n");
-	held("only its own copy is in reach");
+	if (exe.st_uid != 0 || !(mount.f_flag & ST_RDONLY))
+		broke("the program %s belongs to user %d, on a mount with flags %lx", target, (int)exe.st_uid, mount.f_flag);
+	/* Other runs have the same copy. The link to it in the working directory is the run's own. */
+	if (unlink(target) == 0 || rename(target, "mine") == 0 || chmod(target, 0777) == 0 || utimensat(AT_FDCWD, target, NULL, 0) == 0)
+		broke("%s can be changed", target);
+	held("the program cannot be changed");
 }

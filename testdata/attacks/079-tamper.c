@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-static const char *const folders[] = {"/", "/box", "/usr", "/usr/bin", "/usr/lib", "/usr/local/lib", "/usr/local/bin", "/bin", "/lib", "/lib64",
+static const char *const folders[] = {"/", "/box", "/files", "/usr", "/usr/bin", "/usr/lib", "/usr/local/lib", "/usr/local/bin", "/bin", "/lib", "/lib64",
 	"/sbin", "/dev", "/etc", "/etc/alternatives", "/proc", "/proc/self", "/var", "/run"};
 static const char *const files[] = {"/usr/bin/env", "/bin/sh", "/lib64/ld-linux-x86-64.so.2", "/etc/passwd", "/etc/ld.so.cache", "/usr/lib/os-release"};
 

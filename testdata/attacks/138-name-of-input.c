@@ -8,7 +8,7 @@
 
 static void judge(const char *where, const char *name)
 {
-	static const char *const empty[] = {"/memfd:", "/#", "/box/"};
+	static const char *const empty[] = {"/memfd:", "/#", "/box/", "/files/"};
 	for (unsigned i = 0; i < sizeof empty / sizeof *empty; i++)
 		if (strncmp(name, empty[i], strlen(empty[i])) == 0)
 			return;

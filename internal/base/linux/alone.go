@@ -6,7 +6,7 @@ import (
 )
 
 // Alone runs f in a child process of a single thread and returns when it has ended. A Go program has
-// threads of its runtime beside it, one of which looks up every 10 ms: on the same CPU that is just
+// further threads of its runtime, one of which looks up every 10 ms: on the same CPU that is just
 // what f may want to see of others.
 //
 // The child is a copy without the runtime's other threads. f must not start goroutines, wait for any,

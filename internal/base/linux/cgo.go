@@ -2,6 +2,6 @@
 
 package linux
 
-// withC: the C library has told the kernel of a word in its thread's memory
-// (rseq), without which a forked child does not live.
+// withC: the C library has registered a word of its thread's memory with the
+// kernel (rseq), without which a forked child does not live.
 const withC = true

@@ -18,7 +18,7 @@ func DetachedTmpfs(options ...[2]string) (*os.File, error) {
 // DetachedRamfs makes a ramfs that is mounted nowhere and returns its root as a
 // directory that everybody may read. Reading leaves no trace in it: it keeps no
 // time of access, and its pages are on no list of those that were used lately,
-// of which /proc/PID/numa_maps tells. It has no time of creation, which
+// which /proc/PID/numa_maps would show. It has no time of creation, which
 // nobody could change. Nothing bounds it, and all of it stays in memory.
 func DetachedRamfs() (*os.File, error) {
 	return detached("ramfs", unix.MOUNT_ATTR_NOATIME, [][2]string{{"mode", "0755"}})
@@ -104,7 +104,8 @@ func MakeDir(dir *os.File, name string, mode uint32, uid int) error {
 // MakeFile copies src into a new file in dir for a user, whatever the umask.
 // Nothing of it passes through this process.
 func MakeFile(dir *os.File, name string, mode uint32, uid int, src *os.File) error {
-	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC,
+		mode)
 	if err != nil {
 		return &os.PathError{Op: "openat", Path: name, Err: err}
 	}
@@ -149,7 +150,8 @@ func MakeLink(dir *os.File, name, target string) error {
 // Touch makes now the time of the last change of a file's properties, which
 // cannot be set, and the other two times the start of 1970.
 func Touch(f *os.File) error {
-	if err := unix.UtimesNanoAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(int(f.Fd())), make([]unix.Timespec, 2), 0); err != nil {
+	if err := unix.UtimesNanoAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(int(f.Fd())), make([]unix.Timespec, 2),
+		0); err != nil {
 		return &os.PathError{Op: "utimensat", Path: f.Name(), Err: err}
 	}
 	return nil

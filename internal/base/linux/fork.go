@@ -13,7 +13,8 @@ import (
 // forkSteps forks; the child goes through the steps. See the assembly.
 //
 //go:noescape
-func forkSteps(clone *cloneArgs, size uintptr, steps *laidStep, count, report uintptr, failed *StepError) (pid, errno uintptr)
+func forkSteps(clone *cloneArgs, size uintptr, steps *laidStep, count, report uintptr, failed *StepError) (pid,
+	errno uintptr)
 
 // StepError is what a forked child writes to its report descriptor before it
 // exits because a step failed.
@@ -43,7 +44,7 @@ type ForkedChild struct {
 	Sibling    bool    // it is its parent's parent's child (CLONE_PARENT)
 	Report     int     // descriptor for the StepError
 	// Newborn is where the kernel writes the pid, before the child runs and
-	// whatever becomes of the caller then. It may be nil.
+	// even if the caller is killed then. It may be nil.
 	Newborn *atomic.Int32
 	Steps   []Step
 }
@@ -58,11 +59,11 @@ type cloneArgs struct {
 
 // ForkSteps forks a child that runs the steps, the last of which does not
 // return, and gives its pid. It is a real fork and not a vfork, because the child
-// stays parked in the middle of its list while the caller goes on; nor does it
+// stays parked in the middle of its list while the caller continues; nor does it
 // share the caller's memory, since the kernel's OOM killer ends all that do.
 //
 // The child never runs Go code, nor anything that needs a stack: it has the
-// steps in memory of their own and a loop of a few instructions. So a caller that
+// steps in separate memory and a loop of a few instructions. So a caller that
 // has called KeepMemoryFromChildren forks in a third of the time.
 func ForkSteps(c *ForkedChild) (pid int, err error) {
 	// No handler of the runtime may run in the child (Linux 5.5).

@@ -23,8 +23,9 @@ func TestForkSteps(t *testing.T) {
 		said   string
 		status int
 	}{
-		"writes":   {func(w int) []Step { return []Step{WriteStep("write", w, []byte("hello")), ends} }, "hello", 7},
-		"fails":    {func(int) []Step { return []Step{UmaskStep(0), badClose, ends} }, failure(StepError{1, int32(syscall.EBADF)}), 125},
+		"writes": {func(w int) []Step { return []Step{WriteStep("write", w, []byte("hello")), ends} }, "hello", 7},
+		"fails": {func(int) []Step { return []Step{UmaskStep(0), badClose, ends} },
+			failure(StepError{1, int32(syscall.EBADF)}), 125},
 		"ignores":  {func(w int) []Step { return []Step{ignored, WriteStep("write", w, []byte("on")), ends} }, "on", 7},
 		"unwanted": {func(int) []Step { return []Step{unwanted, ends} }, failure(StepError{0, 0}), 125},
 		"no end":   {func(int) []Step { return nil }, "", 125},
@@ -72,7 +73,8 @@ func TestSignalOfChild(t *testing.T) {
 	defer never.Close()
 	defer held.Close()
 	const microseconds = 1000
-	timer := Step{Name: "setitimer", Call: unix.SYS_SETITIMER, Pointers: [6]pointer{1: toBytes(&[4]int64{3: microseconds})}}
+	timer := Step{Name: "setitimer", Call: unix.SYS_SETITIMER,
+		Pointers: [6]pointer{1: toBytes(&[4]int64{3: microseconds})}}
 	pid, err := ForkSteps(&ForkedChild{Cgroup: -1, Report: int(held.Fd()),
 		Steps: []Step{timer, AllSignalsStep(), ReadByteStep("never", int(never.Fd()))}})
 	if err != nil {

@@ -68,7 +68,8 @@ func layOut(steps []Step) (*layout, error) {
 		}
 	}
 	var err error
-	if l.mapped, err = unix.Mmap(-1, 0, room, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
+	if l.mapped, err = unix.Mmap(-1, 0, room, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
 		return nil, os.NewSyscallError("mmap", err)
 	}
 	laid := unsafe.Slice((*laidStep)(l.take(len(steps)*stepBytes)), len(steps))
@@ -144,7 +145,8 @@ func KeepMemoryFromChildren(maps []byte) error {
 			continue
 		}
 		// ENOMEM is for what is no longer there.
-		if _, _, e := syscall.RawSyscall(unix.SYS_MADVISE, begin, end-begin, unix.MADV_DONTFORK); e != 0 && e != syscall.ENOMEM {
+		if _, _, e := syscall.RawSyscall(unix.SYS_MADVISE, begin, end-begin, unix.MADV_DONTFORK); e != 0 &&
+			e != syscall.ENOMEM {
 			return os.NewSyscallError("madvise", e)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // Memfd makes an anonymous file in memory that can be sealed. Its pages come
-// from the NUMA policy, and are charged to the memory cgroup, of whoever
-// touches them first.
+// from the NUMA policy, and are charged to the memory cgroup, of the
+// process that touches them first.
 func Memfd(name string) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -20,7 +20,8 @@ func Memfd(name string) (*os.File, error) {
 
 // SealContent forbids every further change to a memfd.
 func SealContent(f *os.File) error {
-	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
+	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS,
+		unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
 	if err != nil {
 		return &os.PathError{Op: "fcntl F_ADD_SEALS", Path: f.Name(), Err: err}
 	}
@@ -29,7 +30,10 @@ func SealContent(f *os.File) error {
 
 // Preallocate gives f pages for its first n bytes now and leaves its size.
 func Preallocate(f *os.File, n int64) error {
-	if err := ignoringEINTR(func() error { return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, n) }); err != nil {
+	if err := ignoringEINTR(func() error {
+		return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0,
+			n)
+	}); err != nil {
 		return &os.PathError{Op: "fallocate", Path: f.Name(), Err: err}
 	}
 	return nil
@@ -81,7 +85,8 @@ const populateWindow = 8 << 20
 // the mapping would. readahead(2) would be shorter and does not wait.
 func Populate(f *os.File, size int64) error {
 	for at := int64(0); at < size; at += populateWindow {
-		b, err := unix.Mmap(int(f.Fd()), at, int(min(size-at, populateWindow)), unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_POPULATE)
+		b, err := unix.Mmap(int(f.Fd()), at, int(min(size-at, populateWindow)), unix.PROT_READ,
+			unix.MAP_PRIVATE|unix.MAP_POPULATE)
 		if err != nil {
 			return &os.PathError{Op: "mmap", Path: f.Name(), Err: err}
 		}

@@ -8,6 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// TotalMemory is the memory of the host in bytes.
+func TotalMemory() (uint64, error) {
+	var s unix.Sysinfo_t
+	if err := unix.Sysinfo(&s); err != nil {
+		return 0, os.NewSyscallError("sysinfo", err)
+	}
+	return uint64(s.Totalram) * uint64(s.Unit), nil
+}
+
 // Map gives n bytes of anonymous memory, zero, of pages of the smallest size, of
 // which none is there before it is touched. The garbage collector does not know
 // of them.
@@ -39,9 +48,10 @@ const (
 // FutexWait sleeps while word holds value.
 func FutexWait(word *uint32, value uint32) {
 	for atomic.LoadUint32(word) == value {
-		// EINTR, EAGAIN and a wake-up are alike: look again. The runtime is told,
+		// EINTR, EAGAIN and a wake-up are alike: look again. The runtime must know of the call,
 		// or a thread that waits here would stop every collection.
-		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait|futexPrivate, uintptr(value), 0, 0, 0)
+		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait|futexPrivate, uintptr(value),
+			0, 0, 0)
 	}
 }
 

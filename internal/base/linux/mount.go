@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// UnshareFilesystem gives the calling thread a mount namespace of its own in
+// UnshareFilesystem gives the calling thread its own mount namespace, in
 // which nothing propagates to or from the host.
 func UnshareFilesystem() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
@@ -38,7 +38,7 @@ func NewNetwork() (*os.File, error) {
 	return os.Open("/proc/thread-self/ns/net")
 }
 
-// UnshareHostname gives the calling thread a host name of its own.
+// UnshareHostname gives the calling thread its own host name.
 func UnshareHostname(name string) error {
 	if err := unix.Unshare(unix.CLONE_NEWUTS); err != nil {
 		return os.NewSyscallError("unshare CLONE_NEWUTS", err)

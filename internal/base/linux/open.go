@@ -28,7 +28,8 @@ func OpenPath(path string) (*os.File, error) { return Open(path, unix.O_PATH|uni
 // OpenBeneath opens a file below a folder for reading, and follows no link on the way. It does not wait for the other
 // end of a named pipe.
 func OpenBeneath(dir *os.File, path string) (*os.File, error) {
-	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
 	var fd int
 	err := ignoringEINTR(func() (e error) {
 		fd, e = unix.Openat2(int(dir.Fd()), path, &how)

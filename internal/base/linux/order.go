@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Order tells in which order files became readable: the kernel appends each to the ready list of an epoll instance at
+// Order shows in which order files became readable: the kernel appends each to the ready list of an epoll instance at
 // that moment, so it does not matter how late this process looks.
 type Order struct {
 	epoll int
@@ -27,14 +27,15 @@ func NewOrder(files ...*os.File) (*Order, error) {
 			return nil, errors.Join(os.NewSyscallError("fcntl F_DUPFD_CLOEXEC", err), o.Close())
 		}
 		o.files = append(o.files, fd)
-		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(i)}); err != nil {
+		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd,
+			&unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(i)}); err != nil {
 			return nil, errors.Join(os.NewSyscallError("epoll_ctl", err), o.Close())
 		}
 	}
 	return o, nil
 }
 
-// First is the index of the file that became readable first; -1 is none. It is asked once.
+// First is the index of the file that became readable first, or -1. Call it once.
 func (o *Order) First() (int, error) {
 	events := make([]unix.EpollEvent, len(o.files))
 	var n int

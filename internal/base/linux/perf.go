@@ -22,7 +22,7 @@ const (
 	PerfCPUMigrations   = unix.PERF_COUNT_SW_CPU_MIGRATIONS
 )
 
-// OpenPerf counts an event on one CPU, whoever runs there, until the file is closed. With a leader it
+// OpenPerf counts an event on one CPU, whatever runs there, until the file is closed. With a leader it
 // joins that one's group. A read of the leader gives 64-bit words: how many events there are, and the
 // count of each in the order of opening; it gives none while the unit has no counters left for the
 // group. Where perf_event_paranoid or a missing CAP_PERFMON forbids it the error is EACCES or EPERM.

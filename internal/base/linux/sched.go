@@ -28,7 +28,8 @@ func cpuMask(cpus []int) []uint64 {
 // SetAffinity binds one thread, 0 is the calling one, to the CPUs.
 func SetAffinity(tid int, cpus []int) error {
 	mask := cpuMask(cpus)
-	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, uintptr(tid), uintptr(len(mask)*8), uintptr(unsafe.Pointer(&mask[0])))
+	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, uintptr(tid), uintptr(len(mask)*8),
+		uintptr(unsafe.Pointer(&mask[0])))
 	if e != 0 {
 		return &os.PathError{Op: "sched_setaffinity thread", Path: strconv.Itoa(tid), Err: e}
 	}
@@ -121,7 +122,8 @@ func BindMemory(node int) error {
 	mask := cpuMask([]int{node})
 	// The kernel reads one bit less than maxnode says (mm/mempolicy.c,
 	// get_nodes).
-	_, _, e := syscall.RawSyscall(unix.SYS_SET_MEMPOLICY, unix.MPOL_BIND, uintptr(unsafe.Pointer(&mask[0])), uintptr(len(mask)*64+1))
+	_, _, e := syscall.RawSyscall(unix.SYS_SET_MEMPOLICY, unix.MPOL_BIND, uintptr(unsafe.Pointer(&mask[0])),
+		uintptr(len(mask)*64+1))
 	if e != 0 {
 		return &os.PathError{Op: "set_mempolicy node", Path: strconv.Itoa(node), Err: e}
 	}

@@ -15,7 +15,8 @@ func SharedWord(memfd int) (*atomic.Int32, error) {
 	if err := ignoringEINTR(func() error { return unix.Ftruncate(memfd, int64(os.Getpagesize())) }); err != nil {
 		return nil, os.NewSyscallError("ftruncate", err)
 	}
-	p, err := unix.MmapPtr(memfd, 0, nil, uintptr(os.Getpagesize()), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	p, err := unix.MmapPtr(memfd, 0, nil, uintptr(os.Getpagesize()), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
 		return nil, os.NewSyscallError("mmap", err)
 	}

@@ -15,12 +15,13 @@ import (
 
 // WriteStep writes b to fd.
 func WriteStep(name string, fd int, b []byte) Step {
-	return Step{Name: name, Call: unix.SYS_WRITE, Args: [6]uintptr{uintptr(fd), 0, uintptr(len(b))}, Pointers: [6]pointer{1: {to: &memory{bytes: b}}},
-		Want: uintptr(len(b)), Exact: true}
+	return Step{Name: name, Call: unix.SYS_WRITE, Args: [6]uintptr{uintptr(fd), 0, uintptr(len(b))},
+		Pointers: [6]pointer{1: {to: &memory{bytes: b}}},
+		Want:     uintptr(len(b)), Exact: true}
 }
 
-// ParkedStep tells whoever reads the report descriptor that all steps so far
-// have succeeded.
+// ParkedStep reports on the report descriptor that all steps so far have
+// succeeded.
 func ParkedStep(report int) Step {
 	return WriteStep("write parked", report, bytesOf(&StepError{Step: parkedMark}))
 }
@@ -41,7 +42,8 @@ func ParkedUsageSteps(report int) []Step {
 	write := WriteStep("write parked", report, bytesOf(&parkedUsage{mark: StepError{Step: parkedMark}}))
 	const self = 0 // RUSAGE_SELF
 	into := pointer{write.Pointers[1].to, int(unsafe.Offsetof(parkedUsage{}.usage))}
-	return []Step{{Name: "getrusage", Call: unix.SYS_GETRUSAGE, Args: [6]uintptr{self}, Pointers: [6]pointer{1: into}}, write}
+	return []Step{{Name: "getrusage", Call: unix.SYS_GETRUSAGE, Args: [6]uintptr{self}, Pointers: [6]pointer{1: into}},
+		write}
 }
 
 // DecodeParkedUsage reads what ParkedUsageSteps wrote behind the mark.
@@ -52,8 +54,9 @@ func DecodeParkedUsage(b [ParkedUsageSize]byte) Usage {
 // ReadByteStep blocks until one byte arrives on fd; the end of the stream is a
 // failure.
 func ReadByteStep(name string, fd int) Step {
-	return Step{Name: name, Call: unix.SYS_READ, Args: [6]uintptr{uintptr(fd), 0, 1}, Pointers: [6]pointer{1: {to: &memory{bytes: make([]byte, 1)}}},
-		Want: 1, Exact: true}
+	return Step{Name: name, Call: unix.SYS_READ, Args: [6]uintptr{uintptr(fd), 0, 1},
+		Pointers: [6]pointer{1: {to: &memory{bytes: make([]byte, 1)}}},
+		Want:     1, Exact: true}
 }
 
 // DupStep makes fd available as to.
@@ -68,12 +71,14 @@ func CloseStep(fd int) Step {
 
 // CloseOnExecStep marks every descriptor from first on (Linux 5.11).
 func CloseOnExecStep(first int) Step {
-	return Step{Name: "close_range", Call: unix.SYS_CLOSE_RANGE, Args: [6]uintptr{uintptr(first), uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC}}
+	return Step{Name: "close_range", Call: unix.SYS_CLOSE_RANGE,
+		Args: [6]uintptr{uintptr(first), uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC}}
 }
 
 // CloseFromStep closes every descriptor from first on (Linux 5.9).
 func CloseFromStep(first int) Step {
-	return Step{Name: "close_range", Call: unix.SYS_CLOSE_RANGE, Args: [6]uintptr{uintptr(first), uintptr(^uint32(0)), 0}}
+	return Step{Name: "close_range", Call: unix.SYS_CLOSE_RANGE,
+		Args: [6]uintptr{uintptr(first), uintptr(^uint32(0)), 0}}
 }
 
 // NewProcessGroupStep makes the child leader of a process group.
@@ -118,7 +123,8 @@ func EnterNetworkStep(network int) Step {
 
 // JoinStep enters the mount, IPC and network namespaces of a process (Linux 5.8).
 func JoinStep(pidfd int) Step {
-	return Step{Name: "setns", Call: unix.SYS_SETNS, Args: [6]uintptr{uintptr(pidfd), unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET}}
+	return Step{Name: "setns", Call: unix.SYS_SETNS,
+		Args: [6]uintptr{uintptr(pidfd), unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET}}
 }
 
 // ChdirStep changes the working directory.
@@ -188,8 +194,10 @@ func ClearAmbientStep() Step {
 
 // LockSecurebitsStep makes user ID 0 mean nothing and locks that.
 func LockSecurebitsStep() Step {
-	const noroot, norootLocked, noSetuidFixup, noSetuidFixupLocked, noAmbient, noAmbientLocked = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 6, 1 << 7
-	return prctlStep("prctl PR_SET_SECUREBITS", unix.PR_SET_SECUREBITS, noroot|norootLocked|noSetuidFixup|noSetuidFixupLocked|noAmbient|noAmbientLocked)
+	const noroot, norootLocked, noSetuidFixup, noSetuidFixupLocked, noAmbient, noAmbientLocked = 1 << 0, 1 << 1, 1 << 2,
+		1 << 3, 1 << 6, 1 << 7
+	return prctlStep("prctl PR_SET_SECUREBITS", unix.PR_SET_SECUREBITS,
+		noroot|norootLocked|noSetuidFixup|noSetuidFixupLocked|noAmbient|noAmbientLocked)
 }
 
 // SetgroupsStep leaves all supplementary groups.
@@ -222,7 +230,8 @@ func SeccompStep(program []byte) Step {
 	}
 	m := &memory{bytes: bytesOf(&fprog{count: uint16(len(program) / 8)})}
 	m.pointers = []pointer{1: {to: &memory{bytes: program}}}
-	return Step{Name: "seccomp", Call: unix.SYS_SECCOMP, Args: [6]uintptr{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW},
+	return Step{Name: "seccomp", Call: unix.SYS_SECCOMP,
+		Args:     [6]uintptr{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW},
 		Pointers: [6]pointer{2: {to: m}}}
 }
 
@@ -233,7 +242,8 @@ func ExecStep(path string, argv, env []string) (Step, error) {
 			return Step{}, os.NewSyscallError("execve", syscall.EINVAL)
 		}
 	}
-	return Step{Name: "execve", Call: unix.SYS_EXECVE, Pointers: [6]pointer{toString(path), toStrings(argv), toStrings(env)}}, nil
+	return Step{Name: "execve", Call: unix.SYS_EXECVE,
+		Pointers: [6]pointer{toString(path), toStrings(argv), toStrings(env)}}, nil
 }
 
 func prctlStep(name string, option, arg uintptr) Step {

@@ -16,7 +16,7 @@ const (
 )
 
 // SwapOn makes an open file, or one that OpenPath holds, a swap area. Areas of a higher priority fill
-// first; below 0 the kernel gives the next lower one of its own, all of which are below 0.
+// first; below 0 the kernel chooses the next lower one, always below 0.
 func SwapOn(f *os.File, priority int) error {
 	flags := 0
 	if priority >= 0 {
@@ -30,7 +30,7 @@ func SwapOn(f *os.File, priority int) error {
 func SwapOff(f *os.File) error { return swap("swapoff", unix.SYS_SWAPOFF, f, 0) }
 
 // swap names a file by its descriptor, so that what was looked at is what is used. What a signal
-// interrupts has read a part already, and goes on there.
+// interrupts has read a part already, and continues there.
 func swap(op string, number uintptr, f *os.File, flags uintptr) error {
 	path, err := unix.BytePtrFromString(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	if err != nil {

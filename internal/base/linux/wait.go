@@ -48,7 +48,7 @@ func WaitReadable(timeout time.Duration, fd int) (bool, error) {
 }
 
 // WaitException blocks until the descriptor reports an exceptional condition,
-// which is how the kernel tells that a cgroup.events file changed.
+// which is how the kernel reports that a cgroup.events file changed.
 func WaitException(timeout time.Duration, fd int) (bool, error) {
 	return wait(timeout, unix.POLLPRI, fd)
 }

@@ -57,30 +57,96 @@ func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(jo
 	if task.Interactor != nil {
 		task.Jury.Prepare(task.Interactor.Program)
 	}
-	return task.runTests(func(t Test) (job.TestReport, error) { return runTest(ctx, worker, task, t) }, decided)
+	return task.runTests(ctx, func(ctx context.Context,
+		t Test) <-chan measure.Result {
+		return startTest(ctx, worker, task, t)
+	}, decided)
 }
 
-// runTests runs the tests in name order until the stop rule ends the task.
-func (t Task) runTests(run func(Test) (job.TestReport, error), decided func(job.TestReport)) (job.Report, error) {
+// pending is a test whose runs are over.
+type pending struct {
+	test   Test
+	result <-chan measure.Result
+	cancel context.CancelCauseFunc // ends its check
+}
+
+var errStopped = errors.New("the test before has ended the job")
+
+// runTests runs the tests in name order until the stop rule ends the task. While the output of a test is checked the
+// next one runs already; if the check ends the task, that run is cancelled and its test counts as not run.
+func (t Task) runTests(ctx context.Context, run func(context.Context, Test) <-chan measure.Result,
+	decided func(job.TestReport)) (job.Report, error) {
 	var reports []job.TestReport
+	var before *pending
 	stopped := false
+	decide := func() error {
+		if before == nil {
+			return nil
+		}
+		r := <-before.result
+		before.cancel(nil)
+		name := before.test.Name
+		before = nil
+		if noise := new(measure.NoiseError); errors.As(r.Err, &noise) {
+			reports = append(reports, r.Report)
+		}
+		if r.Err != nil {
+			return fmt.Errorf("judge test %q: %w", name, r.Err)
+		}
+		stopped = t.ends(r)
+		reports = append(reports, r.Report)
+		decided(r.Report)
+		return nil
+	}
 	for _, test := range byName(t.Tests) {
+		if before != nil && len(before.result) > 0 {
+			if err := decide(); err != nil {
+				return summarize(reports), err
+			}
+		}
 		if stopped {
 			reports = append(reports, job.TestReport{Name: test.Name, Verdict: job.Skipped, Agree: true})
 			continue
 		}
-		r, err := run(test)
-		if noise := new(measure.NoiseError); errors.As(err, &noise) {
-			reports = append(reports, r)
+		runCtx, cancel := context.WithCancelCause(ctx)
+		if before != nil {
+			before.result = t.cancelAtEnd(before.result, cancel)
+		}
+		next := &pending{test, run(runCtx, test), cancel}
+		err := decide()
+		if err != nil || stopped {
+			cancel(errStopped)
+			<-next.result
 		}
 		if err != nil {
-			return summarize(reports), fmt.Errorf("judge test %q: %w", test.Name, err)
+			return summarize(reports), err
 		}
-		stopped = r.Verdict.Failed() && t.Stop != job.StopNever
-		reports = append(reports, r)
-		decided(r)
+		if stopped {
+			reports = append(reports, job.TestReport{Name: test.Name, Verdict: job.Skipped, Agree: true})
+			continue
+		}
+		before = next
 	}
-	return summarize(reports), nil
+	err := decide()
+	return summarize(reports), err
+}
+
+// ends reports whether no test runs after this result.
+func (t Task) ends(r measure.Result) bool {
+	return r.Err != nil || r.Report.Verdict.Failed() && t.Stop != job.StopNever
+}
+
+// cancelAtEnd passes a result on, and cancels the test after it if it ends the task.
+func (t Task) cancelAtEnd(result <-chan measure.Result, cancel context.CancelCauseFunc) <-chan measure.Result {
+	passed := make(chan measure.Result, 1)
+	go func() {
+		r := <-result
+		if t.ends(r) {
+			cancel(errStopped)
+		}
+		passed <- r
+	}()
+	return passed
 }
 
 // byName sorts tests in natural order: 1, 2, 10.
@@ -90,8 +156,8 @@ func byName(tests []Test) []Test {
 	return tests
 }
 
-// runTest measures one test and checks each of its outputs.
-func runTest(ctx context.Context, worker *measure.Worker, task Task, t Test) (job.TestReport, error) {
+// startTest measures one test and has each of its outputs checked, the last one while it returns.
+func startTest(ctx context.Context, worker *measure.Worker, task Task, t Test) <-chan measure.Result {
 	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats,
 		Head:  task.Head,
 		Place: task.Place, Ready: task.Ready}
@@ -99,8 +165,6 @@ func runTest(ctx context.Context, worker *measure.Worker, task Task, t Test) (jo
 		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }
 	}
 	input, answer := newInputs(t.Input), newInputs(t.Answer)
-	defer input.close()
-	defer answer.close()
 	q.Input = input.at
 	if task.Interactor != nil {
 		q.Input = nil // the interactor reads it
@@ -128,7 +192,20 @@ func runTest(ctx context.Context, worker *measure.Worker, task Task, t Test) (jo
 			return task.Checker.Check(ctx, output, answer)
 		}
 	}
-	return worker.Test(ctx, q)
+	result := worker.Start(ctx, q)
+	done := make(chan measure.Result, 1)
+	finish := func() {
+		r := <-result
+		input.close()
+		answer.close()
+		done <- r
+	}
+	if len(result) > 0 { // no check is under way
+		finish()
+	} else {
+		go finish()
+	}
+	return done
 }
 
 // runChecker runs the checker of the task on one output.

@@ -27,7 +27,7 @@ type places struct {
 	home, other *measure.Worker
 	deviation   func(call int) float64
 
-	asked          []stats.Placement
+	asked           []stats.Placement
 	calls, released int
 }
 
@@ -124,7 +124,7 @@ func TestPlaces(t *testing.T) {
 		guard     stats.Guard
 		limitMS   int64
 		deviation func(int) float64
-		asked    []stats.Placement
+		asked     []stats.Placement
 		runs      []run
 		calls     int
 	}{

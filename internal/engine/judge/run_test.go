@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -65,13 +66,16 @@ func TestRunTests(t *testing.T) {
 			for _, name := range tt.tests {
 				task.Tests = append(task.Tests, Test{Name: name})
 			}
-			r, err := task.runTests(func(test Test) (job.TestReport, error) {
+			r, err := task.runTests(t.Context(), func(_ context.Context, test Test) <-chan measure.Result {
 				got.Ran = append(got.Ran, test.Name)
 				verdict, ok := tt.verdicts[test.Name]
 				if !ok {
 					verdict = job.Accepted
 				}
-				return job.TestReport{Name: test.Name, Verdict: verdict, Agree: true}, tt.errs[test.Name]
+				result := make(chan measure.Result, 1)
+				result <- measure.Result{Report: job.TestReport{Name: test.Name, Verdict: verdict, Agree: true},
+					Err: tt.errs[test.Name]}
+				return result
 			}, func(r job.TestReport) { got.Decided = append(got.Decided, r.Name) })
 			for _, r := range r.Tests {
 				got.Tests = append(got.Tests, step{r.Name, r.Verdict})
@@ -87,6 +91,68 @@ func TestRunTests(t *testing.T) {
 			}
 			if !*r.Deterministic {
 				t.Error("not deterministic although all tests, also those that were skipped, agree")
+			}
+		})
+	}
+}
+
+// TestRunTestsOverlap: a test runs while the output of the one before is checked, and is cancelled when that check ends
+// the task.
+func TestRunTestsOverlap(t *testing.T) {
+	report := func(name string, v job.Verdict) measure.Result {
+		return measure.Result{Report: job.TestReport{Name: name, Verdict: v, Agree: true}}
+	}
+	for _, tt := range []struct {
+		name    string
+		stop    job.Stop
+		check   measure.Result // of test 1, which ends only when test 2 runs
+		want    []job.Verdict
+		decided []string
+		cause   error // of the end of test 2
+	}{
+		{"accepted", "", report("1", job.Accepted), []job.Verdict{"AC", "AC", "AC"}, []string{"1", "2", "3"}, nil},
+		{"rejected", "", report("1", job.WrongAnswer), []job.Verdict{"WA", "SK", "SK"}, []string{"1"}, errStopped},
+		{"rejected, and never stop", job.StopNever, report("1", job.WrongAnswer), []job.Verdict{"WA", "AC", "AC"},
+			[]string{"1", "2", "3"}, nil},
+		{"failed", "", measure.Result{Err: context.DeadlineExceeded}, nil, nil, errStopped},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			first := make(chan measure.Result, 1)
+			var cause error
+			task := Task{Stop: tt.stop, Tests: []Test{{Name: "1"}, {Name: "2"}, {Name: "3"}}}
+			var decided []string
+			r, err := task.runTests(t.Context(), func(ctx context.Context, test Test) <-chan measure.Result {
+				result := make(chan measure.Result, 1)
+				switch test.Name {
+				case "1":
+					return first
+				case "2":
+					first <- tt.check // only now: test 2 runs meanwhile
+					if tt.cause != nil {
+						<-ctx.Done()
+						cause = context.Cause(ctx)
+						result <- measure.Result{Err: cause}
+						return result
+					}
+				}
+				result <- report(test.Name, job.Accepted)
+				return result
+			}, func(r job.TestReport) { decided = append(decided, r.Name) })
+			if !errors.Is(err, tt.check.Err) {
+				t.Errorf("error %v, want %v", err, tt.check.Err)
+			}
+			var got []job.Verdict
+			for _, x := range r.Tests {
+				got = append(got, x.Verdict)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("verdicts (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.decided, decided); diff != "" {
+				t.Errorf("decided (-want +got):\n%s", diff)
+			}
+			if !errors.Is(cause, tt.cause) {
+				t.Errorf("test 2 ended by %v, want %v", cause, tt.cause)
 			}
 		})
 	}

@@ -161,6 +161,8 @@ func fields(text []byte) map[string]string {
 	return m
 }
 
+// descriptors are what this process has open, but for the copies of inputs that are kept
+// for later runs (sandbox.Copies).
 func descriptors(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -169,8 +171,12 @@ func descriptors(t *testing.T) []string {
 	}
 	var all []string
 	for _, e := range entries {
-		if target, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil { // else the one that listed the folder
-			all = append(all, numbers.ReplaceAllString(target, "N"))
+		target, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if err != nil { // the one that listed the folder
+			continue
+		}
+		if name := numbers.ReplaceAllString(target, "N"); name != "/#N (deleted)" {
+			all = append(all, name)
 		}
 	}
 	slices.Sort(all)

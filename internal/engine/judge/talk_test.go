@@ -2,8 +2,12 @@ package judge_test
 
 import (
 	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -11,6 +15,7 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/base/job"
+	"judged/internal/base/linux"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/jobs/jobspec"
@@ -79,17 +84,7 @@ func TestConversations(t *testing.T) {
 func checkConversations(t *testing.T, cases []conversation) {
 	jury := engine.JuryLimits(config.Default().Limits.Jury)
 	jury.CPUTime, jury.WallTime = 200*time.Millisecond, time.Second
-	c := config.Default()
-	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Jury: jury, Root: sandbox.RootPrivate,
-		BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes, UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := eng.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	eng := openTalkEngine(t, jury)
 	folder := filepath.Join(testkit.RepoRoot(t), "testdata/jury")
 	talker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "talker.c"), true)}
 	checker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "checker.c"), true)}
@@ -119,8 +114,24 @@ func checkConversations(t *testing.T, cases []conversation) {
 	}
 }
 
+func openTalkEngine(t testing.TB, jury sandbox.Limits) *engine.Engine {
+	t.Helper()
+	c := config.Default()
+	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Jury: jury, Root: sandbox.RootPrivate,
+		BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes, UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return eng
+}
+
 // judgeTalk judges a job on the only slot of an engine.
-func judgeTalk(t *testing.T, eng *engine.Engine, j job.Job) job.Report {
+func judgeTalk(t testing.TB, eng *engine.Engine, j job.Job) job.Report {
 	t.Helper()
 	j, err := jobspec.Complete(config.Default(), j)
 	if err != nil {
@@ -130,12 +141,102 @@ func judgeTalk(t *testing.T, eng *engine.Engine, j job.Job) job.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if task.Jury, err = eng.Jury(eng.Slots()[0]); err != nil {
-		t.Fatal(err)
-	}
-	r, err := judge.Run(t.Context(), eng.Worker(eng.Slots()[0]), task, func(job.TestReport) {})
+	r, err := eng.Judge(t.Context(), eng.Slots()[0], task, func(job.TestReport) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// BenchmarkRoundTrips measures, in turns, round trips of one line between two programs over bare pipes and those of a
+// conversation, with the same program for both and on the same two CPUs.
+func BenchmarkRoundTrips(b *testing.B) {
+	testkit.Need(b, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	const count = 5000
+	trips := strconv.Itoa(count)
+	eng := openTalkEngine(b, engine.JuryLimits(config.Default().Limits.Jury))
+	runner, err := eng.Jury(eng.Slots()[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	cpus := [2]int{eng.Slots()[0].CPUs[0], runner.Slot().CPUs[0]}
+	path := testkit.CompileC(b, filepath.Join(testkit.RepoRoot(b), "testdata/jury/talker.c"), true)
+	talker := job.File{Part: path}
+	var bare, talk []float64
+	for b.Loop() {
+		bare = append(bare, barePair(b, path, cpus, [2]string{"pong=" + trips, "ping=" + trips}).Seconds())
+		r := judgeTalk(b, eng, job.Job{Program: talker, Command: []string{"{program}", "pong=" + trips}, Tests: []job.Test{{Name: "1"}},
+			Interactor: &job.Interactor{Kind: "icpc", Program: talker, Args: []string{"ping=" + trips, "exit=42"}},
+			Limits:     job.Limits{CPUTimeMS: 60_000, WallTimeMS: 60_000}, Repeats: job.Repeats{Policy: job.Single}})
+		if r.Verdict != job.Accepted {
+			b.Fatalf("verdict %s: %+v", r.Verdict, r.Tests[0])
+		}
+		talk = append(talk, r.WallTime.Seconds())
+	}
+	slices.Sort(bare)
+	slices.Sort(talk)
+	b.ReportMetric(bare[len(bare)/2]/count*1e6, "bare-us/trip")
+	b.ReportMetric(talk[len(talk)/2]/count*1e6, "talk-us/trip")
+	b.ReportMetric(talk[len(talk)/2]/bare[len(bare)/2], "talk/bare")
+}
+
+// barePair runs a program twice, joined by two pipes, each on one CPU.
+func barePair(b *testing.B, path string, cpus [2]int, args [2]string) time.Duration {
+	b.Helper()
+	r1, w1, err1 := linux.Pipe()
+	r2, w2, err2 := linux.Pipe()
+	if err1 != nil || err2 != nil {
+		b.Fatal(err1, err2)
+	}
+	begin := time.Now()
+	var pids []int
+	for i, ends := range [2][2]*os.File{{r1, w2}, {r2, w1}} {
+		pid, err := syscall.ForkExec(path, []string{path, args[i]}, &syscall.ProcAttr{Files: []uintptr{ends[0].Fd(), ends[1].Fd(), 2}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := linux.SetAffinity(pid, []int{cpus[i]}); err != nil {
+			b.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	for _, f := range []*os.File{r1, w1, r2, w2} {
+		f.Close()
+	}
+	for _, pid := range pids {
+		if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(begin)
+}
+
+// TestProgramSeesNoJury: a contestant's program has neither the files of the checker, which is prepared beside it, nor
+// descriptors of the interactor's.
+func TestProgramSeesNoJury(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	folder := filepath.Join(testkit.RepoRoot(t), "testdata/jury")
+	checker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "checker.c"), true)}
+	talker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "talker.c"), true)}
+	looks := job.Job{Program: checker, Tests: []job.Test{{Name: "1"}}, Head: 4 << 10,
+		Command: []string{"{program}", "/box/answer", "/box/input", "/box/feedback/", "cat=/box/answer", "cat=/box/input", "cat=/proc/self/fd/3", "look"}}
+	const want = "no /box/answer\nno /box/input\nno /proc/self/fd/3\n/box/work\n/box/work/program\n"
+	beside := looks
+	beside.Checker = &job.Checker{Kind: "icpc", Program: checker, Args: []string{"exit=42"}}
+	with := looks
+	with.Interactor = &job.Interactor{Kind: "icpc", Program: talker, Args: []string{"end", "exit=42"}}
+	for name, j := range map[string]job.Job{"checker": beside, "interactor": with} {
+		r := judgeTalk(t, eng, j)
+		if r.Verdict != job.Accepted {
+			t.Errorf("%s: verdict %s: %s", name, r.Verdict, tell(r))
+		}
+		lines := strings.SplitAfter(*r.Tests[0].StderrHead, "\n")
+		slices.Sort(lines[3:])
+		got := strings.Join(lines, "")
+		got = strings.ReplaceAll(strings.ReplaceAll(got, "/box/shm\n", ""), "/box/tmp\n", "")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
 }

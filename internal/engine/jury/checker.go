@@ -78,7 +78,8 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (job.CheckReport,
 
 // openFiles are what a checker may open. The order is that of their numbers, which no protocol knows.
 func openFiles(input, answer, output *os.File) []sandbox.OpenFile {
-	return []sandbox.OpenFile{{Name: "input", File: input}, {Name: "answer", File: answer}, {Name: "output", File: output}}
+	return []sandbox.OpenFile{{Name: "input", File: input}, {Name: "answer", File: answer},
+		{Name: "output", File: output}}
 }
 
 // report is what a checker or an interactor that has ended says, or IE.
@@ -103,7 +104,8 @@ func (r *Runner) report(what string, p Protocol, box *sandbox.Sandbox, result sa
 
 // failed is the report of a program of the jury that is at fault.
 func failed(what string, p Protocol, fault error, stderr string) job.CheckReport {
-	return job.CheckReport{Verdict: job.InternalError, Message: fmt.Sprintf("%s %s: %v", p, what, fault), Stderr: stderr}
+	return job.CheckReport{Verdict: job.InternalError, Message: fmt.Sprintf("%s %s: %v", p, what, fault),
+		Stderr: stderr}
 }
 
 // fault is why a program of the jury did not come to its end as it should; nil if it did.
@@ -115,7 +117,8 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 	l := r.limits
 	switch {
 	case result.ExecError == syscall.ENOENT:
-		return errors.New("cannot be executed: its interpreter or its loader is not in the sandbox; link it statically, or install what it needs"), nil
+		return errors.New("cannot be executed: its interpreter or its loader is not in the sandbox; link it statically, " +
+			"or install what it needs"), nil
 	case result.ExecError != 0:
 		return fmt.Errorf("cannot be executed: %w", result.ExecError), nil
 	case result.OOMKills > 0 || result.MemoryPeak != nil && *result.MemoryPeak > l.Memory:
@@ -125,9 +128,11 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 	case result.Stop == sandbox.StopWall:
 		return fmt.Errorf("did not end within %s, the value of limits.jury.wall_time", l.WallTime), nil
 	case full:
-		return errors.New("filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must write as much"), nil
+		return errors.New("filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must write " +
+			"as much"), nil
 	case result.OutputBytes > l.Output || result.Signal == syscall.SIGXFSZ:
-		return fmt.Errorf("wrote more than %s, the value of limits.jury.output, to stdout and stderr or to a file", l.Output), nil
+		return fmt.Errorf("wrote more than %s, the value of limits.jury.output, to stdout and stderr or to a file",
+			l.Output), nil
 	case result.Signal != 0:
 		return fmt.Errorf("was ended by %s", linux.SignalName(result.Signal)), nil
 	}

@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 func users() testkit.Users { return testkit.Users{First: 1<<22 + os.Getpid()%4096*1000, Count: 1000} }
 
 func limits() sandbox.Limits {
-	return sandbox.Limits{CPUTime: 10 * time.Second, WallTime: 30 * time.Second, Memory: 256 << 20, Output: 1 << 20, Stack: 256 << 20, Processes: 16}
+	return sandbox.Limits{CPUTime: 10 * time.Second, WallTime: 30 * time.Second, Memory: 256 << 20, Output: 1 << 20,
+		Stack: 256 << 20, Processes: 16}
 }
 
 // openRunner makes a runner with an engine around it.
@@ -40,7 +41,8 @@ func openRunner(t testing.TB, limits sandbox.Limits) *jury.Runner {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	u := users()
 	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Jury: limits,
-		Root: sandbox.RootPrivate, BoxBytes: 4 << 20, BoxInodes: 64, UIDFirst: u.First, UIDCount: u.Count, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+		Root: sandbox.RootPrivate, BoxBytes: 4 << 20, BoxInodes: 64, UIDFirst: u.First, UIDCount: u.Count,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,23 +121,38 @@ func TestCheck(t *testing.T) {
 		{"icpc speaks", jury.ICPC, "judge=line 3|team=look again|err=noise|exit=43",
 			job.CheckReport{Verdict: job.WrongAnswer, Message: "line 3", TeamMessage: "look again"}},
 		{"icpc scores", jury.ICPC, "score=0.5|exit=42", job.CheckReport{Verdict: job.Partial, Score: score(0.5)}},
-		{"icpc with an empty score", jury.ICPC, "score=|exit=42", at(`icpc checker: read score.txt: "empty" is not a number of at least 0`, "")},
-		{"cms", jury.CMS, "out=0.5|err=half|exit=0", job.CheckReport{Verdict: job.Partial, Message: "half", Score: score(0.5)}},
-		{"testlib", jury.Testlib, "err=wrong answer 1|exit=1", job.CheckReport{Verdict: job.WrongAnswer, Message: "wrong answer 1"}},
+		{"icpc with an empty score", jury.ICPC, "score=|exit=42",
+			at(`icpc checker: read score.txt: "empty" is not a number of at least 0`, "")},
+		{"cms", jury.CMS, "out=0.5|err=half|exit=0",
+			job.CheckReport{Verdict: job.Partial, Message: "half", Score: score(0.5)}},
+		{"testlib", jury.Testlib, "err=wrong answer 1|exit=1",
+			job.CheckReport{Verdict: job.WrongAnswer, Message: "wrong answer 1"}},
 
-		{"exits with an unknown code", jury.ICPC, "err=why|exit=7", at("icpc checker: exited with status 7; the protocol knows 42 (accept) and 43 (reject)", "why")},
+		{"exits with an unknown code", jury.ICPC, "err=why|exit=7",
+			at("icpc checker: exited with status 7; the protocol knows 42 (accept) and 43 (reject)", "why")},
 		{"crashes", jury.ICPC, "err=why|kill=11|exit=42", at("icpc checker: was ended by SIGSEGV", "why")},
-		{"computes for ever", jury.ICPC, "spin|exit=42", at("icpc checker: used 200ms of CPU time, the value of limits.jury.cpu_time", "")},
-		{"sleeps", jury.ICPC, "err=why|sleep|exit=42", at("icpc checker: did not end within 2s, the value of limits.jury.wall_time", "why")},
-		{"takes all memory", jury.ICPC, "eat|exit=42", at("icpc checker: used more than 256MiB of memory, the value of limits.jury.memory", "")},
-		{"floods its stdout", jury.ICPC, "flood|exit=42", at("icpc checker: wrote more than 1MiB, the value of limits.jury.output, to stdout and stderr or to a file", "")},
+		{"computes for ever", jury.ICPC, "spin|exit=42",
+			at("icpc checker: used 200ms of CPU time, the value of limits.jury.cpu_time", "")},
+		{"sleeps", jury.ICPC, "err=why|sleep|exit=42",
+			at("icpc checker: did not end within 2s, the value of limits.jury.wall_time", "why")},
+		{"takes all memory", jury.ICPC, "eat|exit=42",
+			at("icpc checker: used more than 256MiB of memory, the value of limits.jury.memory", "")},
+		{"floods its stdout", jury.ICPC, "flood|exit=42",
+			at("icpc checker: wrote more than 1MiB, the value of limits.jury.output, to stdout and stderr or to a file",
+				"")},
 		{"fills its feedback folder", jury.ICPC, "fill|exit=42",
-			at("icpc checker: filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must write as much", "")},
+			at("icpc checker: filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must "+
+				"write as much", "")},
 		{"makes many files", jury.ICPC, "many|exit=42",
-			at("icpc checker: filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must write as much", "")},
-		{"makes a large file", jury.ICPC, "large|exit=42", at("icpc checker: wrote more than 1MiB, the value of limits.jury.output, to stdout and stderr or to a file", "")},
-		{"links its message to the answer", jury.ICPC, "link=/box/answer|exit=43", job.CheckReport{Verdict: job.WrongAnswer}},
-		{"links its message to a file of the host", jury.ICPC, "link=/etc/hostname|exit=43", job.CheckReport{Verdict: job.WrongAnswer}},
+			at("icpc checker: filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must "+
+				"write as much", "")},
+		{"makes a large file", jury.ICPC, "large|exit=42",
+			at("icpc checker: wrote more than 1MiB, the value of limits.jury.output, to stdout and stderr or to a file",
+				"")},
+		{"links its message to the answer", jury.ICPC, "link=/box/answer|exit=43",
+			job.CheckReport{Verdict: job.WrongAnswer}},
+		{"links its message to a file of the host", jury.ICPC, "link=/etc/hostname|exit=43",
+			job.CheckReport{Verdict: job.WrongAnswer}},
 		{"makes its message a pipe", jury.ICPC, "pipe|exit=43", job.CheckReport{Verdict: job.WrongAnswer}},
 		{"leaves a child behind", jury.ICPC, "orphan|exit=42", job.CheckReport{Verdict: job.Accepted}},
 	} {
@@ -155,14 +172,17 @@ func TestCheck(t *testing.T) {
 func TestCheckerSees(t *testing.T) {
 	r := openRunner(t, limits())
 	for protocol, stdin := range map[jury.Protocol]string{jury.ICPC: "1 2 \n3\n", jury.Testlib: "", jury.CMS: ""} {
-		c := checker(t, protocol, "cat=/box/input", "cat=/box/answer", "cat=/box/output", "err=", "err=stdin:", "cat=-", "look", "cat="+source(t, "checker.c"), "exit=99")
+		c := checker(t, protocol, "cat=/box/input", "cat=/box/answer", "cat=/box/output", "err=", "err=stdin:", "cat=-",
+			"look", "cat="+source(t, "checker.c"), "exit=99")
 		got, err := r.Check(t.Context(), c, caseOf(t, r))
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines := strings.Split(strings.TrimPrefix(got.Stderr, "the input\n1 2 3\n1 2 \n3\nstdin:\n"+strings.TrimSuffix(stdin, "\n")), "\n")
+		lines := strings.Split(strings.TrimPrefix(got.Stderr,
+			"the input\n1 2 3\n1 2 \n3\nstdin:\n"+strings.TrimSuffix(stdin, "\n")), "\n")
 		slices.Sort(lines)
-		want := []string{"/box/answer", "/box/feedback", "/box/input", "/box/output", "/box/shm", "/box/tmp", "/box/work", "/box/work/checker", "no " + source(t, "checker.c")}
+		want := []string{"/box/answer", "/box/feedback", "/box/input", "/box/output", "/box/shm", "/box/tmp",
+			"/box/work", "/box/work/checker", "no " + source(t, "checker.c")}
 		if diff := cmp.Diff(want, lines); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", protocol, diff)
 		}

@@ -78,7 +78,8 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 	return c, c.box.Load(sandbox.Spec{
 		Args: i.Program.command(i.Protocol.interactorArgs(i.Program.Args)), Files: []sandbox.File{i.Program.File},
 		Stdin: e.theirStdin, Stdout: e.theirStdout,
-		Open: []sandbox.OpenFile{{Name: "input", File: c.open[0]}, {Name: "answer", File: c.open[1]}}, Folder: feedbackName, Limits: limits,
+		Open:   []sandbox.OpenFile{{Name: "input", File: c.open[0]}, {Name: "answer", File: c.open[1]}},
+		Folder: feedbackName, Limits: limits,
 	})
 }
 
@@ -158,25 +159,28 @@ func (c *Conversation) End(ctx context.Context, program sandbox.Result, limit un
 }
 
 // report is what the interactor says. Two ends of it are the program's doing: it no longer reads what is written to it,
-// or it has written more than it may.
+// or it has written so much more than it may that the interactor did not get done with it.
 func (c *Conversation) report(program sandbox.Result, limit units.Bytes) (job.CheckReport, error) {
 	const what = "interactor"
 	p, wall := c.interactor.Protocol, c.runner.limits.WallTime
 	if c.result.Signal == syscall.SIGPIPE {
-		return job.CheckReport{Verdict: job.WrongAnswer, Message: "the program does not read what the interactor writes"}, nil
+		return job.CheckReport{Verdict: job.WrongAnswer,
+			Message: "the program does not read what the interactor writes"}, nil
 	}
-	if c.hung.Load() && program.Stop == sandbox.StopWall && program.Idle {
+	hung := c.hung.Load() && program.Stop == sandbox.StopWall && program.Idle
+	if program.OutputBytes > limit && (hung || c.result.Stop != sandbox.StopNone) {
+		return job.CheckReport{Verdict: job.OutputLimit,
+			Message: "the program wrote more than it may to the interactor"}, nil
+	}
+	if hung {
 		fault := errors.New("kept the program waiting until its wall limit; raise that limit if it needs so long")
 		return failed(what, p, fault, c.stderr()), nil
 	}
 	if c.result.Stop == sandbox.StopCancelled {
-		return failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time", wall), c.stderr()), nil
+		return failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time",
+			wall), c.stderr()), nil
 	}
-	said, err := c.runner.report(what, p, c.box, c.result)
-	if err == nil && said.Verdict == job.InternalError && program.OutputBytes > limit && c.result.Stop != sandbox.StopNone {
-		said = job.CheckReport{Verdict: job.OutputLimit, Message: "the program wrote more than it may to the interactor"}
-	}
-	return said, err
+	return c.runner.report(what, p, c.box, c.result)
 }
 
 func (c *Conversation) stderr() string {

@@ -1,5 +1,5 @@
 // Package jury runs the programs of the jury: checkers and interactors. They
-// run in sandboxes like the programs of contestants, with limits of their own
+// run in sandboxes like the programs of contestants, with separate limits
 // and on housekeeping CPUs, so that nothing of them is billed to a contestant
 // or runs on the CPUs of a slot.
 //

@@ -55,7 +55,7 @@ func IsInteractor(kind string) (Protocol, bool) {
 	return Protocol(kind), slices.Contains(InteractorProtocols(), Protocol(kind))
 }
 
-// reportArgument is an argument that stands for a file in the feedback folder. A testlib program that is told of one
+// reportArgument is an argument that stands for a file in the feedback folder. A testlib program that gets one
 // writes its message there instead of to stderr.
 const reportArgument = "{report}"
 
@@ -99,7 +99,7 @@ type ending struct {
 	stdout, stderr string
 	judge, team    string // judgemessage.txt and teammessage.txt of icpc
 	report         string // the result file of testlib
-	score          string // score.txt of icpc; "" is none
+	score          string // score.txt of icpc; "" if absent
 }
 
 // read says what the ending of a checker means. An error is a fault of the checker.
@@ -138,7 +138,8 @@ func readICPC(e ending) (job.CheckReport, error) {
 			r.Verdict, r.Score = scored(points), &points
 		}
 	default:
-		return r, fmt.Errorf("exited with status %d; the protocol knows %d (accept) and %d (reject)", e.code, icpcAccept, icpcReject)
+		return r, fmt.Errorf("exited with status %d; the protocol knows %d (accept) and %d (reject)", e.code,
+			icpcAccept, icpcReject)
 	}
 	return r, nil
 }

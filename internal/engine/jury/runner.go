@@ -29,7 +29,7 @@ type Runner struct {
 	background sync.WaitGroup
 
 	mu     sync.Mutex       // guards the rest
-	spare  *sandbox.Sandbox // prepared for the next program; nil is none
+	spare  *sandbox.Sandbox // prepared for the next program; may be nil
 	closed bool
 }
 
@@ -40,7 +40,7 @@ func NewRunner(l *sandbox.Launcher, slot sandbox.Slot, limits sandbox.Limits, lo
 	if slot.Network, err = sandbox.NewNetwork(); err != nil {
 		return nil, err
 	}
-	slot.Inputs, slot.Trees = l.Inputs(), l.NewTrees(slot)
+	slot.Copies, slot.Trees = l.Copies(), l.NewTrees(slot)
 	return &Runner{launcher: l, slot: slot, limits: limits, log: log}, nil
 }
 
@@ -64,7 +64,7 @@ func (r *Runner) prepareSpare() {
 	}
 	box, err := r.launcher.Prepare(r.slot)
 	if err != nil {
-		// Whoever needs it tries again and gets the error.
+		// The next program tries again and returns the error.
 		r.log.Warn("cannot prepare a sandbox for programs of the jury", "cpus", r.slot.CPUs.String(), "error", err)
 		return
 	}
@@ -87,11 +87,15 @@ func (r *Runner) take() (*sandbox.Sandbox, error) {
 func (r *Runner) release(box *sandbox.Sandbox) {
 	r.background.Go(func() {
 		if err := box.Close(); err != nil {
-			r.log.Error("a sandbox of the jury left something behind; it is removed when judged starts again", "error", err)
+			r.log.Error("a sandbox of the jury left something behind; it is removed when judged starts again", "error",
+				err)
 		}
 		r.prepareSpare()
 	})
 }
+
+// Settle returns when what was begun in the background is done. No program may be running.
+func (r *Runner) Settle() { r.background.Wait() }
 
 // Close takes the runner down and returns when nothing of it is left. No program may be running.
 func (r *Runner) Close() error {

@@ -54,23 +54,51 @@ const tidyAfter = 2 * time.Millisecond
 
 // outcome is one run and what was found out about it.
 type outcome struct {
-	run     job.Run
-	verdict job.Verdict
-	result  sandbox.Result
-	check   *job.CheckReport
-	talked  bool          // with an interactor, which ended it or not: how is a matter of microseconds
-	gain    time.Duration // CPU time that it saved because the CPU was faster than planned
-	noisy   bool          // it counts although noise may explain its time
-	digest  uint64        // of stdout, to compare the runs of a test
-	stdout  *string
-	stderr  *string
+	run      job.Run
+	verdict  job.Verdict
+	result   sandbox.Result
+	check    *job.CheckReport
+	checking *check        // of its output, until it is waited for
+	talked   bool          // with an interactor, which ended it or not: how is a matter of microseconds
+	gain     time.Duration // CPU time that it saved because the CPU was faster than planned
+	noisy    bool          // it counts although noise may explain its time
+	digest   uint64        // of stdout, to compare the runs of a test
+	stdout   *string
+	stderr   *string
 }
 
 // Test runs the test until its rule has decided. The error is not nil only if judged could not do its work, ctx ended,
 // or noise prevented a decision. In the last case it is a NoiseError, and the report holds what is known.
 func (w *Worker) Test(ctx context.Context, q Request) (job.TestReport, error) {
+	r := <-w.Start(ctx, q)
+	return r.Report, r.Err
+}
+
+// Result is what Test returns.
+type Result struct {
+	Report job.TestReport
+	Err    error
+}
+
+// Start is Test, except that it returns when the last run is over, and its output may still be being checked. The
+// channel then gets the result; it has it already if nothing was to be checked.
+func (w *Worker) Start(ctx context.Context, q Request) <-chan Result {
+	result := make(chan Result, 1)
 	t := test{Request: q, rule: w.rule(q), seed: maphash.MakeSeed()}
-	return t.repeat(func(n nextRun) (outcome, error) { return w.runPlaced(ctx, t, n) })
+	runs, err := t.makeRuns(func(n nextRun) (outcome, error) { return w.runPlaced(ctx, t, n) })
+	switch {
+	case err != nil:
+		result <- Result{Err: err}
+	case runs.isChecked():
+		report, err := runs.report()
+		result <- Result{report, err}
+	default:
+		go func() {
+			report, err := runs.report()
+			result <- Result{report, err}
+		}()
+	}
+	return result
 }
 
 // runPlaced runs a test once with the placement that the rule asks for. Near the limit, reference kernels run before
@@ -230,7 +258,7 @@ func (o *outcome) quote(q Request, box *sandbox.Sandbox) (err error) {
 	return err
 }
 
-// judgeOutput has the checker compare the output of a run that finished.
+// judgeOutput has the checker compare the output of a run that finished. The verdict stays empty until awaitCheck.
 func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandbox) error {
 	ended := o.verdict == "" || (o.verdict == job.TimeLimit && o.result.Stop == sandbox.StopNone &&
 		o.result.Code == 0 && o.result.Signal == 0)
@@ -244,14 +272,44 @@ func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandb
 	if err != nil {
 		return err
 	}
-	defer output.Close()
-	c, err := q.Check(ctx, output)
-	if err != nil {
-		return fmt.Errorf("check output of test %q: %w", q.Name, err)
+	o.startCheck(ctx, q, output)
+	return nil
+}
+
+// check is a check under way.
+type check struct {
+	ended  chan struct{} // closed when the rest is set
+	report job.CheckReport
+	err    error
+}
+
+// startCheck checks an output in the background.
+func (o *outcome) startCheck(ctx context.Context, q Request, output *os.File) {
+	c := &check{ended: make(chan struct{})}
+	go func() {
+		defer close(c.ended)
+		defer output.Close()
+		if c.report, c.err = q.Check(ctx, output); c.err != nil {
+			c.err = fmt.Errorf("check output of test %q: %w", q.Name, c.err)
+		}
+	}()
+	o.checking = c
+}
+
+// awaitCheck takes what the check of the run has found, if there is one.
+func (o *outcome) awaitCheck() error {
+	c := o.checking
+	if c == nil {
+		return nil
 	}
-	o.check = &c
+	<-c.ended
+	o.checking = nil
+	if c.err != nil {
+		return c.err
+	}
+	o.check = &c.report
 	if o.verdict == "" {
-		o.verdict = c.Verdict
+		o.verdict = c.report.Verdict
 	}
 	return nil
 }

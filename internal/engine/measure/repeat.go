@@ -23,8 +23,48 @@ type nextRun struct {
 	idleWait  time.Duration // how long to wait for the neighbours to be idle
 }
 
-// repeat makes runs until the rule has decided.
+// repeat makes runs until the rule has decided, and waits for the check of the last one.
 func (t test) repeat(run func(nextRun) (outcome, error)) (job.TestReport, error) {
+	runs, err := t.makeRuns(run)
+	if err != nil {
+		return job.TestReport{}, err
+	}
+	return runs.report()
+}
+
+// runs are the runs of a test that the rule has decided.
+type runs struct {
+	test     test
+	all      []outcome
+	decision stats.Decision
+	err      error // why there is no decision: noise
+}
+
+// isChecked reports whether no output is being checked any more.
+func (r runs) isChecked() bool { return len(r.all) == 0 || r.all[len(r.all)-1].checking == nil }
+
+// report waits for the last check.
+func (r runs) report() (job.TestReport, error) {
+	if err := awaitCheck(r.all); err != nil {
+		return job.TestReport{}, err
+	}
+	if r.err != nil {
+		return undecided(r.test.Request, r.all, r.err), r.err
+	}
+	return assemble(r.test.Request, r.all, r.decision, r.test.rule), nil
+}
+
+// awaitCheck waits for the check of the latest run; those before it have been waited for.
+func awaitCheck(all []outcome) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return all[len(all)-1].awaitCheck()
+}
+
+// makeRuns makes runs until the rule has decided. A check ends before the next run begins: what confirms a run near the
+// limit must not have it as a neighbour.
+func (t test) makeRuns(run func(nextRun) (outcome, error)) (runs, error) {
 	var (
 		all      []outcome
 		kept     []stats.Run
@@ -32,13 +72,16 @@ func (t test) repeat(run func(nextRun) (outcome, error)) (job.TestReport, error)
 		decision stats.Decision
 	)
 	for {
+		if err := awaitCheck(all); err != nil {
+			return runs{}, err
+		}
 		o, err := run(nextRun{
 			Placement: discards.place(decision.Next),
 			nearLimit: slices.ContainsFunc(kept, func(r stats.Run) bool { return t.rule.InGuardBand(r.CPUTime) }),
 			idleWait:  discards.idleWait,
 		})
 		if err != nil {
-			return job.TestReport{}, err
+			return runs{}, err
 		}
 		o.run.Kept, err = t.keep(&o, &discards)
 		all = append(all, o)
@@ -46,17 +89,17 @@ func (t test) repeat(run func(nextRun) (outcome, error)) (job.TestReport, error)
 			t.Ran(o.run)
 		}
 		if err != nil {
-			return undecided(t.Request, all, err), err
+			return runs{t, all, stats.Decision{}, err}, nil
 		}
 		if o.run.Kept {
 			kept = append(kept, o.statsRun())
 		}
 		if o.result.ExecError != 0 {
-			return assemble(t.Request, all, stats.Decision{}, t.rule), nil
+			return runs{t, all, stats.Decision{}, nil}, nil
 		}
 		decision = t.rule.Decide(kept)
 		if decision.Done || settled(o, t.rule, len(kept)) {
-			return assemble(t.Request, all, decision, t.rule), nil
+			return runs{t, all, decision, nil}, nil
 		}
 	}
 }

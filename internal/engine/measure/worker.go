@@ -40,7 +40,7 @@ func NewWorker(l *sandbox.Launcher, slot sandbox.Slot, reader *evidence.Reader, 
 	if slot.Network, err = sandbox.NewNetwork(); err != nil {
 		return nil, errors.Join(err, reader.Close())
 	}
-	slot.Inputs, slot.Trees = l.Inputs(), l.NewTrees(slot)
+	slot.Copies, slot.Trees = l.Copies(), l.NewTrees(slot)
 	w := &Worker{launcher: l, slot: slot, reader: reader, log: log}
 	w.SetThresholds(th)
 	w.Tidy()

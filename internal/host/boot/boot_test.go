@@ -19,7 +19,7 @@ import (
 	"judged/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "write the golden plans anew; read the difference")
+var update = flag.Bool("update", false, "write the golden plans; read the difference")
 
 const (
 	hostsDir  = "../../../testdata/hosts"
@@ -105,7 +105,7 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// bare is a host of two cores that has everything; CPUs 2 and 3 are second threads if told.
+// bare is a host of two cores that has everything; with hyperthreads, CPUs 2 and 3 are second threads.
 func bare(cmdline string, hyperthreads bool) Host {
 	h := Host{Arch: X86, CommandLine: cmdline, NohzFull: true, HugePages: true, SteadyTSC: true, Threads: NoThreads,
 		Host: settings.Host{Topology: topology.Topology{Online: cpuset.New(0, 1, 2, 3), Kernel: "6.12.1"}}}
@@ -132,9 +132,12 @@ func TestCommandLine(t *testing.T) {
 		"nothing yet": {bare("", false), cpuset.New(2, 3), 1,
 			"isolcpus=managed_irq,domain,2-3 nohz_full=2-3 irqaffinity=0-1" + rest, []Replaced{}, 7},
 		"wide": {bare("isolcpus=2-3", false), cpuset.New(2, 3), 2,
-			"isolcpus=managed_irq,2-3 nohz_full=2-3 irqaffinity=0-1" + rest, []Replaced{{"isolcpus=2-3", "isolcpus=managed_irq,2-3"}}, 7},
-		"the operator's stay, the loader's go": {bare(`BOOT_IMAGE=/v ro dyndbg="file a.c +p" mitigations=off nohz_full=2,3 -- --x`, false), cpuset.New(2, 3), 1,
-			`ro dyndbg="file a.c +p" mitigations=off isolcpus=managed_irq,domain,2-3 nohz_full=2-3 irqaffinity=0-1` + rest + " -- --x", []Replaced{}, 6},
+			"isolcpus=managed_irq,2-3 nohz_full=2-3 irqaffinity=0-1" + rest,
+			[]Replaced{{"isolcpus=2-3", "isolcpus=managed_irq,2-3"}}, 7},
+		"the operator's stay, the loader's go": {bare(
+			`BOOT_IMAGE=/v ro dyndbg="file a.c +p" mitigations=off nohz_full=2,3 -- --x`, false), cpuset.New(2, 3), 1,
+			`ro dyndbg="file a.c +p" mitigations=off isolcpus=managed_irq,domain,2-3 nohz_full=2-3 irqaffinity=0-1` +
+				rest + " -- --x", []Replaced{}, 6},
 		"madvise stays, as the plan's": {bare("transparent_hugepage=madvise", false), cpuset.New(2, 3), 1,
 			"isolcpus=managed_irq,domain,2-3 nohz_full=2-3 irqaffinity=0-1" + rest, []Replaced{}, 6},
 		"second threads go": {bare("", true), cpuset.New(1, 3), 1,
@@ -186,7 +189,8 @@ echo $GRUB_CMDLINE_LINUX $GRUB_CMDLINE_LINUX_DEFAULT`, file).Output()
 
 func TestOption(t *testing.T) {
 	const cmdline = "ro nosmt isolcpus=managed_irq,domain,2-3,6 nohz_full=1 nohz_full=2-3 irqaffinity=x -- isolcpus=7"
-	for name, want := range map[string]string{"nosmt": "-", "nohz_full": "2-3", "isolcpus": "managed_irq,domain,2-3,6", "hugepages": ""} {
+	for name, want := range map[string]string{"nosmt": "-", "nohz_full": "2-3", "isolcpus": "managed_irq,domain,2-3,6",
+		"hugepages": ""} {
 		if got := Option(cmdline, name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}

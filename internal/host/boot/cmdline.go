@@ -7,8 +7,8 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// sort divides the present command line into the words of the plan, those that it replaces, and the operator's. It returns
-// what is for init, from "--" on.
+// sort divides the present command line into the words of the plan, those that it replaces, and the operator's. It
+// returns what is for init, from "--" on.
 func (p *Plan) sort(cmdline string, width int) (forInit []string) {
 	words := split(cmdline)
 	if i := slices.Index(words, "--"); i >= 0 {

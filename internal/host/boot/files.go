@@ -9,7 +9,8 @@ import (
 // addFiles renders the files that make the plan permanent on this host.
 func (l layout) addFiles(p *Plan) {
 	if l.WSL {
-		p.LeftOut = append(p.LeftOut, LeftOut{"GRUB drop-in", "Windows starts this kernel: set kernelCommandLine= below [wsl2] in .wslconfig"})
+		p.LeftOut = append(p.LeftOut, LeftOut{"GRUB drop-in",
+			"Windows starts this kernel: set kernelCommandLine= below [wsl2] in .wslconfig"})
 	} else {
 		p.Files = append(p.Files, p.grub())
 	}
@@ -28,7 +29,8 @@ func (p Plan) grub() File {
 	b.WriteString(p.heading())
 	if names := p.taken(); len(names) > 0 {
 		for _, variable := range []string{"GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"} {
-			fmt.Fprintf(&b, "%s=$(printf '%%s' \"$%s\" | sed -E ':a; s/(^| )(%s)(=[^ ]*)?( |$)/ /; ta')\n", variable, variable, strings.Join(names, "|"))
+			fmt.Fprintf(&b, "%s=$(printf '%%s' \"$%s\" | sed -E ':a; s/(^| )(%s)(=[^ ]*)?( |$)/ /; ta')\n", variable,
+				variable, strings.Join(names, "|"))
 		}
 	}
 	fmt.Fprintf(&b, "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX %s\"\n", strings.Join(p.words(), " "))
@@ -57,7 +59,8 @@ func (p Plan) taken() []string {
 }
 
 func (p Plan) systemd() File {
-	return File{Path: "/etc/systemd/system.conf.d/judged.conf", Content: p.heading() + "[Manager]\nCPUAffinity=" + p.Housekeeping + "\n",
+	return File{Path: "/etc/systemd/system.conf.d/judged.conf", Content: p.heading() + "[Manager]\nCPUAffinity=" +
+		p.Housekeeping + "\n",
 		Why:  "every service starts on the other CPUs, also one that a partition or isolcpus= would not move",
 		Then: "systemctl daemon-reexec, then boot"}
 }
@@ -76,7 +79,8 @@ type section struct {
 	lines []string
 }
 
-// tunedProfile makes permanent what judged tune sets until the next boot, and passes the command line to the boot loader.
+// tunedProfile makes permanent what judged tune sets until the next boot, and passes the command line to the boot
+// loader.
 func (l layout) tunedProfile(p Plan) File {
 	sections := []section{
 		{"main", []string{"summary=CPUs reserved for judged"}},
@@ -96,7 +100,8 @@ func (l layout) tunedProfile(p Plan) File {
 		}
 	}
 	return File{Path: "/etc/tuned/profiles/judged/tuned.conf", Content: b.String(),
-		Why:  "instead of the files above and of judged tune, where tuned runs (before tuned 2.23: /etc/tuned/judged/tuned.conf)",
+		Why: "instead of the files above and of judged tune, where tuned runs (before tuned 2.23: " +
+			"/etc/tuned/judged/tuned.conf)",
 		Then: "tuned-adm profile judged, then boot"}
 }
 

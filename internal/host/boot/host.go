@@ -64,7 +64,8 @@ func Read(h settings.Host) Host {
 		// Only the host's own PID namespace shows kthreadd.
 		Container: !strings.Contains(h.Optional("/proc/2/stat"), "(kthreadd)"),
 		Threads:   threads(h.Optional(cpuDir + "/smt/control")),
-		NohzFull:  h.FS.Exists(cpuDir + "/nohz_full"), HugePages: h.FS.Exists("/sys/kernel/mm/transparent_hugepage/enabled"),
+		NohzFull:  h.FS.Exists(cpuDir + "/nohz_full"),
+		HugePages: h.FS.Exists("/sys/kernel/mm/transparent_hugepage/enabled"),
 		SteadyTSC: proc.HasFlag(info, "constant_tsc") && proc.HasFlag(info, "nonstop_tsc"),
 		Governors: h.FS.Exists(cpuDir + "/cpu0/cpufreq/scaling_governor"),
 	}

@@ -22,10 +22,12 @@ func (l layout) candidates() []candidate {
 		{of("irqaffinity", l.Housekeeping.String(), "irq-affinity"), ""},
 		l.siblings(),
 		{of("nowatchdog", "", "watchdogs"), ""},
-		{Parameter{Name: "skew_tick", Value: "1", Why: "CPUs do not tick at the same moment and wait for the same locks"}, ""},
+		{Parameter{Name: "skew_tick", Value: "1",
+			Why: "CPUs do not tick at the same moment and wait for the same locks"}, ""},
 		{of("transparent_hugepage", "never", "thp"), unless(l.HugePages, "the kernel has no transparent huge pages")},
 		l.clock(),
-		{of("systemd.unified_cgroup_hierarchy", "1", "cgroup-ready"), unless(l.LegacyCPU, "cpuset is not a v1 controller here")},
+		{of("systemd.unified_cgroup_hierarchy", "1", "cgroup-ready"),
+			unless(l.LegacyCPU, "cpuset is not a v1 controller here")},
 	}
 }
 
@@ -68,7 +70,8 @@ func (l layout) siblings() candidate {
 	case l.Threads == NoThreads:
 		c.unfit = "the kernel shows no second threads"
 	default:
-		c.unfit = fmt.Sprintf("it takes the reserved CPUs %s offline, which are second threads; reserve whole cores", l.split)
+		c.unfit = fmt.Sprintf("it takes the reserved CPUs %s offline, which are second threads; reserve whole cores",
+			l.split)
 	}
 	return c
 }

@@ -17,18 +17,19 @@ const schema = 1
 
 // Plan is what to set at boot. No slice of it is nil.
 type Plan struct {
-	Schema       int         `json:"schema"`
-	CPUs         string      `json:"cpus"`         // reserved, as a kernel list; without the threads that nosmt takes
-	Housekeeping string      `json:"housekeeping"` // the others
-	Width        int         `json:"width"`        // CPUs of one slot
-	Partition    string      `json:"partition"`    // the type of cpuset partition that slots need in addition; "" for none
-	CommandLine  string      `json:"command_line"` // complete: what is kept, then the parameters
-	Parameters   []Parameter `json:"parameters"`
-	Replaced     []Replaced  `json:"replaced"` // words of the present command line that are removed
-	Kept         []string    `json:"kept"`     // words of it that the operator set
-	LeftOut      []LeftOut   `json:"left_out"`
-	Files        []File      `json:"files"`
-	Notes        []string    `json:"notes"` // what to know first
+	Schema       int    `json:"schema"`
+	CPUs         string `json:"cpus"`         // reserved, as a kernel list; without the threads that nosmt takes
+	Housekeeping string `json:"housekeeping"` // the others
+	Width        int    `json:"width"`        // CPUs of one slot
+	// the type of cpuset partition that slots need in addition; "" for none
+	Partition   string      `json:"partition"`
+	CommandLine string      `json:"command_line"` // complete: what is kept, then the parameters
+	Parameters  []Parameter `json:"parameters"`
+	Replaced    []Replaced  `json:"replaced"` // words of the present command line that are removed
+	Kept        []string    `json:"kept"`     // words of it that the operator set
+	LeftOut     []LeftOut   `json:"left_out"`
+	Files       []File      `json:"files"`
+	Notes       []string    `json:"notes"` // what to know first
 }
 
 // Parameter is one word of the kernel command line.
@@ -73,8 +74,10 @@ func Make(h Host) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Schema: schema, CPUs: l.Reserved.String(), Housekeeping: l.Housekeeping.String(), Width: l.Width, Partition: l.partition(),
-		Parameters: []Parameter{}, Replaced: []Replaced{}, Kept: []string{}, LeftOut: []LeftOut{}, Files: []File{}, Notes: l.notes()}
+	p := Plan{Schema: schema, CPUs: l.Reserved.String(), Housekeeping: l.Housekeeping.String(), Width: l.Width,
+		Partition:  l.partition(),
+		Parameters: []Parameter{}, Replaced: []Replaced{}, Kept: []string{}, LeftOut: []LeftOut{}, Files: []File{},
+		Notes: l.notes()}
 	for _, c := range l.candidates() {
 		if c.unfit != "" {
 			p.LeftOut = append(p.LeftOut, LeftOut{c.Name, c.unfit})
@@ -129,8 +132,8 @@ func lay(h Host) (layout, error) {
 	return l, nil
 }
 
-// partition is the type that slots need in addition: isolcpus= cannot isolate slots of several CPUs, since without a domain
-// their threads are not balanced.
+// partition is the type that slots need in addition: isolcpus= cannot isolate slots of several CPUs, since without a
+// domain their threads are not balanced.
 func (l layout) partition() string {
 	if l.Width > 1 {
 		return "root"
@@ -144,7 +147,8 @@ func (l layout) notes() []string {
 		notes = append(notes, "this is a container: the plan is for the host that runs it")
 	}
 	if l.Width > 1 {
-		notes = append(notes, fmt.Sprintf("slots of %d CPUs: isolcpus= is without domain, so a cpuset partition of type root has to isolate them at run time", l.Width))
+		notes = append(notes, fmt.Sprintf("slots of %d CPUs: isolcpus= is without domain, so a cpuset partition of type "+
+			"root has to isolate them at run time", l.Width))
 	}
 	if len(l.Reserved)%l.Width != 0 {
 		notes = append(notes, fmt.Sprintf("CPUs %s do not divide into slots of %d", l.Reserved, l.Width))

@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// WriteText writes the plan for people: the command line, each word of it with its reason, what is removed, what is left
-// out and why, and the files.
+// WriteText writes the plan for people: the command line, each word of it with its reason, what is removed, what is
+// left out and why, and the files.
 func (p Plan) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	for _, n := range p.Notes {
@@ -20,7 +20,8 @@ func (p Plan) WriteText(w io.Writer) error {
 	} else {
 		fmt.Fprintf(b, "missing from the kernel command line: %s\n", orNone(missing))
 	}
-	fmt.Fprintf(b, "\nkernel command line for CPUs %s in slots of %d\n\n    %s\n\n", p.CPUs, p.Width, printable(p.CommandLine))
+	fmt.Fprintf(b, "\nkernel command line for CPUs %s in slots of %d\n\n    %s\n\n", p.CPUs, p.Width,
+		printable(p.CommandLine))
 	p.writeWords(b)
 	for _, f := range p.Files {
 		fmt.Fprintf(b, "\n%s\n%s\nthen: %s\n\n", f.Path, f.Why, f.Then)

@@ -13,9 +13,9 @@ import (
 	"judged/internal/host/proc"
 )
 
-// Capture writes what the checks read of a host as a gzipped tar, for a bug report: hostfs opens it, and the same checks
-// then have the same results. It leaves out what they do not use: the host's name, other words of the kernel command line
-// and of environments, mounts of other kinds, serial numbers. Names of threads and of cgroups stay.
+// Capture writes what the checks read of a host as a gzipped tar, for a bug report: hostfs opens it, and the same
+// checks then have the same results. It leaves out what they do not use: the host's name, other words of the kernel
+// command line and of environments, mounts of other kinds, serial numbers. Names of threads and of cgroups stay.
 func Capture(ctx context.Context, o Options, w io.Writer) error {
 	var notes *hostfs.Recording
 	o.FS, notes = o.FS.Record()
@@ -30,7 +30,8 @@ func Capture(ctx context.Context, o Options, w io.Writer) error {
 			f.Data = []byte(withoutSecrets(name, string(f.Data)))
 		}
 	}
-	files["NOTE"] = &fstest.MapFile{Data: []byte("Captured by judged doctor --capture: the files that its checks read, cut to what they use.\n"), Mode: 0o444}
+	files["NOTE"] = &fstest.MapFile{Data: []byte(
+		"Captured by judged doctor --capture: the files that its checks read, cut to what they use.\n"), Mode: 0o444}
 	if err := hostfs.WriteArchive(w, files); err != nil {
 		return fmt.Errorf("capture host: %w", err)
 	}

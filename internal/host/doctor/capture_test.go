@@ -41,7 +41,8 @@ func TestCaptureAnswersLikeTheHost(t *testing.T) {
 
 func TestCaptureHasNoSecrets(t *testing.T) {
 	const secret = "hunter2"
-	stat := "1 (init) S 0 0 0 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 24 0 0 1 77001 77002 77003 0 0 0 0 0 0 0 0 0 17 0 0 0\n"
+	stat := "1 (init) S 0 0 0 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 24 0 0 1 77001 77002 77003 0 0 0 0 0 0 0 0 0 17 0 0 " +
+		"0\n"
 	tree := fstest.MapFS{}
 	for name, text := range map[string]string{
 		"sys/devices/system/cpu/online": "0-1",
@@ -50,10 +51,11 @@ func TestCaptureHasNoSecrets(t *testing.T) {
 		"proc/1/environ":                "PASSWORD=" + secret + "\x00container=lxc\x00KEY=" + secret,
 		"proc/1/stat":                   stat,
 		"proc/1/status":                 "Name:\t" + secret + "\nCpus_allowed_list:\t0-1\nSeccomp:\t77004\n",
-		"proc/mounts":                   "//" + secret + "/x /mnt cifs user=" + secret + " 0 0\ncgroup2 /cg cgroup2 rw 0 0\n",
-		"proc/cpuinfo":                  "processor : 0\nSerial : " + secret + "\n",
-		"proc/version":                  "Linux version 6.1.0 (" + secret + ") #1\n",
-		"proc/meminfo":                  "MemAvailable: 1 kB\n",
+		"proc/mounts": "//" + secret + "/x /mnt cifs user=" + secret +
+			" 0 0\ncgroup2 /cg cgroup2 rw 0 0\n",
+		"proc/cpuinfo": "processor : 0\nSerial : " + secret + "\n",
+		"proc/version": "Linux version 6.1.0 (" + secret + ") #1\n",
+		"proc/meminfo": "MemAvailable: 1 kB\n",
 		// With nodes nobody else reads it.
 		"sys/devices/system/node/online":         "0",
 		"sys/devices/system/node/node0/cpulist":  "0-1",
@@ -79,7 +81,8 @@ func TestCaptureHasNoSecrets(t *testing.T) {
 			t.Errorf("%s: %q", name, f.Data)
 		}
 	}
-	for name, want := range map[string]string{"proc/cmdline": "isolcpus=1\n", "proc/1/environ": "container=lxc", "proc/mounts": "cgroup2 /cg cgroup2 rw 0 0\n"} {
+	for name, want := range map[string]string{"proc/cmdline": "isolcpus=1\n", "proc/1/environ": "container=lxc",
+		"proc/mounts": "cgroup2 /cg cgroup2 rw 0 0\n"} {
 		if f := files[name]; f == nil || string(f.Data) != want {
 			t.Errorf("%s: %v, want %q", name, f, want)
 		}
@@ -88,7 +91,8 @@ func TestCaptureHasNoSecrets(t *testing.T) {
 
 func TestCaptureReportsWhatItCannot(t *testing.T) {
 	var usage *UsageError
-	if err := Capture(context.Background(), Options{FS: host(t, "kvm-vm"), Width: -1}, &bytes.Buffer{}); !errors.As(err, &usage) {
+	if err := Capture(context.Background(), Options{FS: host(t, "kvm-vm"), Width: -1}, &bytes.Buffer{}); !errors.As(err,
+		&usage) {
 		t.Errorf("negative width: %v", err)
 	}
 	if err := Capture(context.Background(), Options{FS: host(t, "kvm-vm")}, fullDisk{}); err == nil {

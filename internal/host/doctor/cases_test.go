@@ -19,32 +19,58 @@ func TestEdges(t *testing.T) {
 		id      string
 		want    Status
 	}{
-		"no work yet":      {"intel-bare-tuned", map[string]string{"proc/stat": "cpu1 50 0 50 9 0 0 0 0\ncpu2 50 0 50 9 0 0 0 0\n"}, "tick-probe", Unknown},
-		"ticks under load": {"intel-bare-tuned", map[string]string{"proc/interrupts": "  CPU0 CPU1\nLOC: 9 900000 x\n"}, "tick-probe", Warn},
+		"no work yet": {"intel-bare-tuned", map[string]string{"proc/stat": "cpu1 50 0 50 9 0 0 0 0\ncpu2 50 0 50 9 " +
+			"0 0 0 0\n"}, "tick-probe", Unknown},
+		"ticks under load": {"intel-bare-tuned", map[string]string{"proc/interrupts": "  CPU0 CPU1\nLOC: 9 900000 x\n"},
+			"tick-probe", Warn},
 		"huge pages accounted in v2": {"intel-bare-tuned", map[string]string{pagesRead: "8",
-			"proc/mounts": "cgroup2 /sys/fs/cgroup cgroup2 rw,memory_hugetlb_accounting 0 0\n"}, "hugetlb-reserved", Pass},
+			"proc/mounts": "cgroup2 /sys/fs/cgroup cgroup2 rw,memory_hugetlb_accounting 0 " +
+				"0\n"}, "hugetlb-reserved", Pass},
 		"huge pages, memory in v1": {"intel-bare-tuned", map[string]string{pagesRead: "8",
-			"proc/mounts": "cgroup2 /sys/fs/cgroup/unified cgroup2 rw,memory_hugetlb_accounting 0 0\ncgroup /m cgroup rw,memory 0 0\n"}, "hugetlb-reserved", Fail},
-		"huge pages of one node":    {"intel-bare-tuned", map[string]string{"sys/devices/system/node/node1/hugepages/hugepages-2048kB/surplus_hugepages": "1"}, "hugetlb-reserved", Fail},
-		"huge pages on demand":      {"intel-bare-tuned", map[string]string{"sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages": "1"}, "hugetlb-reserved", Fail},
-		"a few SMIs":                {"intel-bare-tuned", map[string]string{"judged/msr-0x34": "3"}, "smi", Warn},
-		"an SMI each second":        {"intel-bare-tuned", map[string]string{"judged/msr-0x34": "90211"}, "smi", Fail},
-		"a register of nonsense":    {"intel-bare-tuned", map[string]string{"judged/msr-0x34": "x"}, "smi", Unknown},
-		"a bent clock":              {"intel-bare-tuned", map[string]string{"judged/adjtimex": "freq 0 tick 10001 status 1"}, "timesync", Warn},
-		"a clock of nonsense":       {"intel-bare-tuned", map[string]string{"judged/adjtimex": "freq x"}, "timesync", Unknown},
-		"another's partition":       {"amd-epyc-ccx", map[string]string{"sys/fs/cgroup/judged/cpuset.cpus.partition": "root invalid (Parent is not a partition root)"}, "partition-valid", Fail},
-		"an ARM that is cooled":     {"arm64-altra", map[string]string{"sys/class/thermal/cooling_device2/cur_state": "4"}, "thermal-throttle", Fail},
-		"a sleep that is allowed":   {"amd-epyc-ccx", map[string]string{"sys/devices/system/cpu/cpu5/power/pm_qos_resume_latency_us": "0"}, "cstates", Fail},
-		"a sleep that is bounded":   {"amd-epyc-ccx", map[string]string{"sys/devices/system/cpu/cpu5/power/pm_qos_resume_latency_us": "100"}, "cstates", Pass},
-		"a node that is full":       {"intel-bare-tuned", map[string]string{"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 98304000 kB\nNode 1 MemFree: 700000 kB\n"}, "slot-mems", Warn},
-		"a node that is closed":     {"intel-bare-tuned", map[string]string{"sys/fs/cgroup/system.slice/judged.service/cpuset.mems.effective": "0"}, "slot-mems", Fail},
-		"cache ways of others":      {"intel-bare-tuned", map[string]string{"sys/fs/resctrl/judged/mode": "shareable"}, "resctrl", Warn},
-		"workers of one queue":      {"intel-bare-tuned", map[string]string{"sys/devices/virtual/workqueue/writeback/cpumask": "ff"}, "wq-unbound", Warn},
-		"boot option only":          {"container-unprivileged", map[string]string{"proc/cmdline": "slub_debug=FZ"}, "debug-kernel", Fail},
-		"a limit of the group":      {"arm64-altra", map[string]string{"proc/self/limits": "Max cpu time   10   10   seconds\n"}, "rlimit-cpu", Fail},
-		"a kernel too old to start": {"intel-bare-tuned", map[string]string{"proc/sys/kernel/osrelease": "5.11.22"}, "kernel-version", Fail},
-		"the oldest that will do":   {"intel-bare-tuned", map[string]string{"proc/sys/kernel/osrelease": "5.12.0"}, "kernel-version", Warn},
-		"isolcpus for wide slots":   {"intel-bare-tuned", map[string]string{"proc/cmdline": "ro isolcpus=domain,1-3,5-7 nohz_full=1-3,5-7"}, "cmdline-plan", Warn},
+			"proc/mounts": "cgroup2 /sys/fs/cgroup/unified cgroup2 rw,memory_hugetlb_accounting 0 0\ncgroup /m cgroup " +
+				"rw,memory 0 0\n"}, "hugetlb-reserved", Fail},
+		"huge pages of one node": {"intel-bare-tuned",
+			map[string]string{"sys/devices/system/node/node1/hugepages/hugepages-2048kB/surplus_hugepages": "1"},
+			"hugetlb-reserved", Fail},
+		"huge pages on demand": {"intel-bare-tuned",
+			map[string]string{"sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages": "1"},
+			"hugetlb-reserved", Fail},
+		"a few SMIs":             {"intel-bare-tuned", map[string]string{"judged/msr-0x34": "3"}, "smi", Warn},
+		"an SMI each second":     {"intel-bare-tuned", map[string]string{"judged/msr-0x34": "90211"}, "smi", Fail},
+		"a register of nonsense": {"intel-bare-tuned", map[string]string{"judged/msr-0x34": "x"}, "smi", Unknown},
+		"a bent clock": {"intel-bare-tuned",
+			map[string]string{"judged/adjtimex": "freq 0 tick 10001 status 1"}, "timesync", Warn},
+		"a clock of nonsense": {"intel-bare-tuned", map[string]string{"judged/adjtimex": "freq x"}, "timesync",
+			Unknown},
+		"another's partition": {"amd-epyc-ccx",
+			map[string]string{"sys/fs/cgroup/judged/cpuset.cpus.partition": "root invalid (Parent is not a partition " +
+				"root)"}, "partition-valid", Fail},
+		"an ARM that is cooled": {"arm64-altra",
+			map[string]string{"sys/class/thermal/cooling_device2/cur_state": "4"}, "thermal-throttle", Fail},
+		"a sleep that is allowed": {"amd-epyc-ccx",
+			map[string]string{"sys/devices/system/cpu/cpu5/power/pm_qos_resume_latency_us": "0"}, "cstates", Fail},
+		"a sleep that is bounded": {"amd-epyc-ccx",
+			map[string]string{"sys/devices/system/cpu/cpu5/power/pm_qos_resume_latency_us": "100"}, "cstates", Pass},
+		"a node that is full": {"intel-bare-tuned",
+			map[string]string{"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 98304000 kB\nNode 1 MemFree: " +
+				"700000 kB\n"}, "slot-mems", Warn},
+		"a node that is closed": {"intel-bare-tuned",
+			map[string]string{"sys/fs/cgroup/system.slice/judged.service/cpuset.mems.effective": "0"}, "slot-mems",
+			Fail},
+		"cache ways of others": {"intel-bare-tuned", map[string]string{"sys/fs/resctrl/judged/mode": "shareable"},
+			"resctrl", Warn},
+		"workers of one queue": {"intel-bare-tuned",
+			map[string]string{"sys/devices/virtual/workqueue/writeback/cpumask": "ff"}, "wq-unbound", Warn},
+		"boot option only": {"container-unprivileged", map[string]string{"proc/cmdline": "slub_debug=FZ"},
+			"debug-kernel", Fail},
+		"a limit of the group": {"arm64-altra",
+			map[string]string{"proc/self/limits": "Max cpu time   10   10   seconds\n"}, "rlimit-cpu", Fail},
+		"a kernel too old to start": {"intel-bare-tuned", map[string]string{"proc/sys/kernel/osrelease": "5.11.22"},
+			"kernel-version", Fail},
+		"the oldest that will do": {"intel-bare-tuned", map[string]string{"proc/sys/kernel/osrelease": "5.12.0"},
+			"kernel-version", Warn},
+		"isolcpus for wide slots": {"intel-bare-tuned",
+			map[string]string{"proc/cmdline": "ro isolcpus=domain,1-3,5-7 nohz_full=1-3,5-7"}, "cmdline-plan", Warn},
 	} {
 		tree, _, err := testkit.Host(filepath.Join(hostsDir, tc.machine))
 		if err != nil {
@@ -80,7 +106,8 @@ func TestDaemonReadsNoRegisters(t *testing.T) {
 		o.Daemon = daemon
 		h, notes := o.FS.Record()
 		examine(t, Options{FS: h, CPUs: o.CPUs, Width: o.Width, Daemon: daemon})
-		for _, path := range []string{"sys/devices/system/cpu/cpu5/acpi_cppc/nominal_freq", "sys/devices/system/cpu/cpu5/cpufreq/energy_performance_preference"} {
+		for _, path := range []string{"sys/devices/system/cpu/cpu5/acpi_cppc/nominal_freq",
+			"sys/devices/system/cpu/cpu5/cpufreq/energy_performance_preference"} {
 			if _, read := notes.Files()[path]; read == daemon {
 				t.Errorf("daemon %t: %s read: %t", daemon, path, read)
 			}

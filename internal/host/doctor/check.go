@@ -18,19 +18,29 @@ type Outcome struct {
 // looks are the checks that are more than values in files, by id.
 func looks() map[string]func(*view) Outcome {
 	return map[string]func(*view) Outcome{
-		"env-class": lookClass, "cgroup-ready": lookCgroups, "cpu-throttle-config": lookThrottle, "kernel-version": lookKernel,
-		"reserved-valid": lookReserved, "smt-off": lookSMT, "smt-sibling-free": lookSiblings, "core-homogeneous": lookHomogeneous,
-		"slot-one-node": lookNode, "llc-private": lookCache, "slot-mems": lookMems, "node-symmetric": lookSymmetry, "resctrl": lookDivision,
-		"sched-isolated": lookIsolated, "width-vs-isolation": lookWidth, "nohz-full": lookTick, "irq-affinity": lookInterrupts,
-		"partition-valid": lookPartitions, "autogroup": lookAutogroup, "rt-throttle": lookRealTime, "rcu-offload": lookCallbacks,
-		"rlimit-cpu": lookLimitCPU, "fair-server": lookFairServer, "tick-probe": lookTicks, "watchdogs": lookWatchdogs,
-		"irq-managed": lookManaged, "irqbalance": lookBalancer, "user-tasks": lookUserTasks, "kthreads": lookKernelThreads,
-		"daemon-placement": lookDaemon, "turbo-off": lookTurbo, "steal": lookSteal, "freq-pinned": lookPinned, "pstate-nohz": lookPState,
-		"cstates": lookSleep, "thermal-throttle": lookHeat, "power-limit": lookPower, "effective-freq": lookReached,
+		"env-class": lookClass, "cgroup-ready": lookCgroups, "cpu-throttle-config": lookThrottle,
+		"kernel-version": lookKernel,
+		"reserved-valid": lookReserved, "smt-off": lookSMT, "smt-sibling-free": lookSiblings,
+		"core-homogeneous": lookHomogeneous,
+		"slot-one-node":    lookNode, "llc-private": lookCache, "slot-mems": lookMems, "node-symmetric": lookSymmetry,
+		"resctrl":        lookDivision,
+		"sched-isolated": lookIsolated, "width-vs-isolation": lookWidth, "nohz-full": lookTick,
+		"irq-affinity":    lookInterrupts,
+		"partition-valid": lookPartitions, "autogroup": lookAutogroup, "rt-throttle": lookRealTime,
+		"rcu-offload": lookCallbacks,
+		"rlimit-cpu":  lookLimitCPU, "fair-server": lookFairServer, "tick-probe": lookTicks, "watchdogs": lookWatchdogs,
+		"irq-managed": lookManaged, "irqbalance": lookBalancer, "user-tasks": lookUserTasks,
+		"kthreads":         lookKernelThreads,
+		"daemon-placement": lookDaemon, "turbo-off": lookTurbo, "steal": lookSteal, "freq-pinned": lookPinned,
+		"pstate-nohz": lookPState,
+		"cstates":     lookSleep, "thermal-throttle": lookHeat, "power-limit": lookPower, "effective-freq": lookReached,
 		"timesync": lookTimeSync, "smi": lookSMI, "swap": lookSwap, "numa-balancing": lookBalancing,
-		"hugetlb-reserved": lookReservedPages, "compaction": lookCompaction, "env-fixed": lookStack, "time-accounting": lookAccounting,
-		"mitigations": lookMitigations, "ssbd-seccomp": lookStoreBypass, "tracing-off": lookTracing, "debug-kernel": lookDebug,
-		"pmu": lookCounters, "perf-keys": lookHeld, "ecc-mce": lookErrors, "vm-noise": lookBalloon, "cmdline-plan": lookCommandLine,
+		"hugetlb-reserved": lookReservedPages, "compaction": lookCompaction, "env-fixed": lookStack,
+		"time-accounting": lookAccounting,
+		"mitigations":     lookMitigations, "ssbd-seccomp": lookStoreBypass, "tracing-off": lookTracing,
+		"debug-kernel": lookDebug,
+		"pmu":          lookCounters, "perf-keys": lookHeld, "ecc-mce": lookErrors, "vm-noise": lookBalloon,
+		"cmdline-plan":     lookCommandLine,
 		"pool-fingerprint": lookPool,
 	}
 }
@@ -39,7 +49,8 @@ func (f facts) check(s settings.Setting, look func(*view) Outcome) Check {
 	v := &view{facts: f, setting: s, read: []string{}}
 	o := v.outcome(look)
 	names := f.Names()
-	return Check{ID: s.ID, Title: s.Title, Severity: s.Severity, Status: o.Status, Found: o.Found, Wanted: names.Replace(s.Wanted),
+	return Check{ID: s.ID, Title: s.Title, Severity: s.Severity, Status: o.Status, Found: o.Found,
+		Wanted: names.Replace(s.Wanted),
 		Reason: o.Reason, Read: v.read, Effect: s.Effect, Fix: f.fix(s).render(s, names)}
 }
 

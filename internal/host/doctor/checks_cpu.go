@@ -69,7 +69,8 @@ func lookSiblings(v *view) Outcome {
 	found := fmt.Sprintf("%s on %s", counted(len(cpus), "CPU"), counted(v.cores(v.Topology.Online), "core"))
 	switch busy := v.busySiblings(); {
 	case len(busy) > 0:
-		return fail("siblings in use: "+busy.String(), "other work on CPU "+busy.String()+" shares a core with a reserved CPU")
+		return fail("siblings in use: "+busy.String(),
+			"other work on CPU "+busy.String()+" shares a core with a reserved CPU")
 	case v.class.hypervisor != "" && v.cores(v.Topology.Online) == len(cpus):
 		return unknown(found, "the hypervisor can place two of these CPUs on one core invisibly")
 	default:
@@ -103,7 +104,7 @@ func lookHomogeneous(v *view) Outcome {
 	return pass(strings.Join(same, "; "))
 }
 
-// hybrid tells performance and efficiency cores of Intel apart: each kind has its own PMU device.
+// hybrid distinguishes performance and efficiency cores of Intel: each kind has its own PMU device.
 func (v *view) hybrid() (Outcome, bool) {
 	big, errBig := cpuset.Parse(v.Optional("/sys/devices/cpu_core/cpus"))
 	small, errSmall := cpuset.Parse(v.Optional("/sys/devices/cpu_atom/cpus"))
@@ -111,7 +112,8 @@ func (v *view) hybrid() (Outcome, bool) {
 	if errBig != nil || errSmall != nil || !v.Reserved.Overlaps(big) || !v.Reserved.Overlaps(small) {
 		return Outcome{}, false
 	}
-	return fail(fmt.Sprintf("performance cores %s, efficiency cores %s", v.Reserved.Intersect(big), v.Reserved.Intersect(small)),
+	return fail(fmt.Sprintf("performance cores %s, efficiency cores %s", v.Reserved.Intersect(big),
+		v.Reserved.Intersect(small)),
 		"the reserved CPUs are not of one kind"), true
 }
 
@@ -174,7 +176,8 @@ func lookCache(v *view) Outcome {
 			crowded = append(crowded, name)
 		}
 	}
-	found := fmt.Sprintf("%s in the L3 of CPU %s", counted(len(v.Reserved), "reserved CPU"), strings.Join(domains, " and "))
+	found := fmt.Sprintf("%s in the L3 of CPU %s", counted(len(v.Reserved), "reserved CPU"),
+		strings.Join(domains, " and "))
 	v.saw("/proc/cpuinfo")
 	switch {
 	case len(shared) > 0 && v.class.String() == "bare" && !proc.HasFlag(v.Optional("/proc/cpuinfo"), "cat_l3"):

@@ -15,7 +15,8 @@ func lookClass(v *view) Outcome {
 	case v.class.container != "":
 		return warn("container ("+v.class.container+")", "a container does not show what the host does around it")
 	case v.class.hypervisor != "":
-		return warn("virtual machine ("+v.class.hypervisor+")", "the hypervisor controls frequency, caches and neighbours")
+		return warn("virtual machine ("+v.class.hypervisor+")",
+			"the hypervisor controls frequency, caches and neighbours")
 	default:
 		return pass("bare metal")
 	}
@@ -69,15 +70,18 @@ func (v *view) lookUnified(m proc.Mount, v1 map[string]proc.Mount) (Outcome, boo
 		return fail("v2 with "+orNone(all), "controllers missing: "+strings.Join(gone, ", ")), true
 	}
 	if m.Has("ro") {
-		return fail("v2 on "+m.Point+", read-only", "judged cannot create cgroups; give the container a writable, delegated cgroup"), true
+		return fail("v2 on "+m.Point+", read-only",
+			"judged cannot create cgroups; give the container a writable, delegated cgroup"), true
 	}
 	own := v.must(path.Join(m.Point, v.own[""], "cgroup.controllers"))
 	if gone := without(own); len(gone) > 0 {
-		return warn("v2, but "+v.own[""]+" has only "+own, "not delegated to this process: "+strings.Join(gone, ", ")), true
+		return warn("v2, but "+v.own[""]+" has only "+own, "not delegated to this process: "+strings.Join(gone, ", ")),
+			true
 	}
 	enabled := v.must(m.Point + "/cgroup.subtree_control")
 	if gone := without(enabled); len(gone) > 0 && v.own[""] != "/" {
-		return warn("v2, cgroup.subtree_control: "+enabled, "not enabled below the root: "+strings.Join(gone, ", ")), true
+		return warn("v2, cgroup.subtree_control: "+enabled, "not enabled below the root: "+strings.Join(gone, ", ")),
+			true
 	}
 	return pass("v2 with " + strings.Join(needed(), ", ")), true
 }
@@ -102,9 +106,11 @@ func lookLegacy(v1 map[string]proc.Mount, v2 *proc.Mount) Outcome {
 	case len(gone) > 0:
 		return fail(kind, "controllers missing: "+strings.Join(gone, ", "))
 	case len(closed) > 0:
-		return fail(kind+", read-only: "+strings.Join(closed, ", "), "judged cannot create cgroups; give the container a writable, delegated cgroup")
+		return fail(kind+", read-only: "+strings.Join(closed, ", "),
+			"judged cannot create cgroups; give the container a writable, delegated cgroup")
 	default:
-		return warn(kind+" with "+strings.Join(needed(), ", "), "judged works, but v1 has no partitions and no pressure per cgroup")
+		return warn(kind+" with "+strings.Join(needed(), ", "),
+			"judged works, but v1 has no partitions and no pressure per cgroup")
 	}
 }
 

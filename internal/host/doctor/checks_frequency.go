@@ -39,8 +39,8 @@ func lookPinned(v *view) Outcome {
 func (v *view) aboveBase(most map[int]string) cpuset.Set {
 	var above cpuset.Set
 	bases, scale := v.tryPerCPU("cpufreq/base_frequency"), 1
-	// The second file interrupts the CPU that it belongs to (cppc_acpi reads its registers there): the daemon, which may
-	// have a run on it, does not read it.
+	// The second file interrupts the CPU that it belongs to (cppc_acpi reads its registers there): the daemon, which
+	// may have a run on it, does not read it.
 	if bases == nil && !v.daemon {
 		bases, scale = v.tryPerCPU("acpi_cppc/nominal_freq"), 1000 // MHz
 	}
@@ -88,7 +88,8 @@ func lookSleep(v *view) Outcome {
 				continue
 			}
 			seen = true
-			off := v.Optional(s+"/disable") == "1" || limit == "n/a" && path.Base(s) != "state0" || err == nil && allowed > 0 && latency > allowed
+			off := v.Optional(s+"/disable") == "1" || limit == "n/a" && path.Base(s) != "state0" || err == nil &&
+				allowed > 0 && latency > allowed
 			if !off && latency > worst {
 				worst, name = latency, v.Optional(s+"/name")
 			}

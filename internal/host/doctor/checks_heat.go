@@ -35,7 +35,8 @@ func lookHeat(v *view) Outcome {
 	case len(times) == 0:
 		return v.cooling()
 	case v.window != nil && total > v.window.before.throttles:
-		return fail(found, fmt.Sprintf("the reserved CPUs were throttled %d times %s", total-v.window.before.throttles, v.window))
+		return fail(found, fmt.Sprintf("the reserved CPUs were throttled %d times %s", total-v.window.before.throttles,
+			v.window))
 	case v.window == nil && longest > 1000:
 		return fail(found, "the reserved CPUs were throttled for more than a second")
 	case total > 0:
@@ -71,7 +72,8 @@ func (v *view) cooling() Outcome {
 }
 
 func lookPower(v *view) Outcome {
-	v.saw("/sys/class/powercap/intel-rapl:[id]/constraint_0_{power_limit,max_power}_uw", "/sys/class/power_supply/[id]/{type,online}")
+	v.saw("/sys/class/powercap/intel-rapl:[id]/constraint_0_{power_limit,max_power}_uw",
+		"/sys/class/power_supply/[id]/{type,online}")
 	var found, low []string
 	packages := v.Glob("/sys/class/powercap/intel-rapl:[0-9]")
 	for _, p := range packages {

@@ -10,8 +10,8 @@ import (
 	"judged/internal/host/proc"
 )
 
-// queueNames are parts of the names that drivers give to the interrupts of their queues: nvme0q8, eth0-TxRx-3, mlx5_comp3,
-// virtio0-input.0 and virtio1-req.0.
+// queueNames are parts of the names that drivers give to the interrupts of their queues: nvme0q8, eth0-TxRx-3,
+// mlx5_comp3, virtio0-input.0 and virtio1-req.0.
 func queueNames() []string {
 	return []string{"nvme", "TxRx", "-rx-", "-tx-", "mlx5_comp", "-input", "-output", "-req"}
 }

@@ -100,13 +100,15 @@ func lookInterrupts(v *view) Outcome {
 	case len(hit) > 0:
 		return fail(listed(hit), counted(len(hit), "interrupt")+" aimed at reserved CPUs and raised there "+v.since())
 	case len(aimed) > 0:
-		return warn(listed(aimed), counted(len(aimed), "interrupt")+" aimed at reserved CPUs, none raised there "+v.since())
+		return warn(listed(aimed), counted(len(aimed),
+			"interrupt")+" aimed at reserved CPUs, none raised there "+v.since())
 	case len(unread) > 0:
 		return warn("unreadable", "cannot read the affinity of interrupt "+listed(unread))
 	case err != nil:
 		return warn("none on CPU "+v.Reserved.String(), "cannot read /proc/irq/default_smp_affinity")
 	case future.Overlaps(v.Reserved):
-		return warn("none on CPU "+v.Reserved.String()+", default "+future.String(), "a device that is added later may interrupt reserved CPUs")
+		return warn("none on CPU "+v.Reserved.String()+", default "+future.String(),
+			"a device that is added later may interrupt reserved CPUs")
 	default:
 		return pass(fmt.Sprintf("%s, none on CPU %s", counted(len(dirs), "interrupt"), v.Reserved))
 	}

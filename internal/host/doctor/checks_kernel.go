@@ -10,8 +10,8 @@ import (
 	"judged/internal/host/proc"
 )
 
-// kernelOption is an option that the kernel was built with: "y", "m", a number, or "" for "is not set" and for an option that this kernel does not
-// have.
+// kernelOption is an option that the kernel was built with: "y", "m", a number, or "" for "is not set" and for an
+// option that this kernel does not have.
 func (v *view) kernelOption(name string) (value string, known bool) {
 	v.saw("/proc/config.gz", "/boot/config-"+v.Topology.Kernel)
 	if v.config == "" {
@@ -31,7 +31,8 @@ func lookAccounting(v *view) Outcome {
 		return skip("neither /proc/config.gz nor /boot/config-" + v.Topology.Kernel + " exists")
 	}
 	var on []string
-	for _, name := range []string{"VIRT_CPU_ACCOUNTING_GEN", "IRQ_TIME_ACCOUNTING", "PARAVIRT_TIME_ACCOUNTING", "SCHEDSTATS", "PSI"} {
+	for _, name := range []string{"VIRT_CPU_ACCOUNTING_GEN", "IRQ_TIME_ACCOUNTING", "PARAVIRT_TIME_ACCOUNTING",
+		"SCHEDSTATS", "PSI"} {
 		if value, _ := v.kernelOption("CONFIG_" + name); value == "y" {
 			on = append(on, name)
 		}
@@ -43,7 +44,8 @@ func lookAccounting(v *view) Outcome {
 	case !v.FS.Exists("/proc/schedstat"):
 		return warn(found, "/proc/schedstat does not exist: judged cannot see in nanoseconds how long a run waited")
 	case exact != "y":
-		return warn(found, "the kernel is built without CONFIG_VIRT_CPU_ACCOUNTING_GEN: user and system time are sampled by ticks")
+		return warn(found, "the kernel is built without CONFIG_VIRT_CPU_ACCOUNTING_GEN: user and system time are "+
+			"sampled by ticks")
 	case !v.Reserved.IsSubsetOf(v.Topology.NohzFull):
 		return warn(found, "user and system time of CPUs outside nohz_full are sampled by ticks")
 	default:
@@ -70,7 +72,8 @@ func lookMitigations(v *view) Outcome {
 		}
 	}
 	v.read = slices.DeleteFunc(v.read, func(p string) bool { return path.Dir(p) == dir && path.Base(p) != "[name]" })
-	found := counted(len(names), "known vulnerability") + ", mitigations=" + orNone(boot.Option(v.Optional("/proc/cmdline"), "mitigations"))
+	found := counted(len(names), "known vulnerability") + ", mitigations=" +
+		orNone(boot.Option(v.Optional("/proc/cmdline"), "mitigations"))
 	switch {
 	case len(names) == 0:
 		return skip(dir + " is empty")
@@ -141,7 +144,8 @@ func lookTracing(v *view) Outcome {
 func lookDebug(v *view) Outcome {
 	_, known := v.kernelOption("CONFIG_KASAN")
 	var on []string
-	for _, name := range []string{"PROVE_LOCKING", "KASAN", "KCSAN", "KMSAN", "DEBUG_PAGEALLOC_ENABLE_DEFAULT", "SLUB_DEBUG_ON"} {
+	for _, name := range []string{"PROVE_LOCKING", "KASAN", "KCSAN", "KMSAN", "DEBUG_PAGEALLOC_ENABLE_DEFAULT",
+		"SLUB_DEBUG_ON"} {
 		if value, _ := v.kernelOption("CONFIG_" + name); value == "y" {
 			on = append(on, "CONFIG_"+name)
 		}

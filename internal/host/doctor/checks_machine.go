@@ -13,7 +13,8 @@ func lookCounters(v *view) Outcome {
 	devices := v.Glob(dir + "/*")
 	var pmus []string
 	for _, d := range devices {
-		if name := path.Base(d); name == "cpu" || name == "cpu_core" || name == "cpu_atom" || strings.HasPrefix(name, "armv") {
+		if name := path.Base(d); name == "cpu" || name == "cpu_core" || name == "cpu_atom" ||
+			strings.HasPrefix(name, "armv") {
 			pmus = append(pmus, name)
 		}
 	}
@@ -85,14 +86,16 @@ func total(counts map[string]uint64) (sum uint64) {
 
 func lookErrors(v *view) Outcome {
 	counts, seen := v.hardwareErrors()
-	found := fmt.Sprintf("corrected %d, uncorrected %d, machine checks %d, deferred %d", counts["ce"], counts["ue"], counts["machine"], counts["deferred"])
+	found := fmt.Sprintf("corrected %d, uncorrected %d, machine checks %d, deferred %d", counts["ce"], counts["ue"],
+		counts["machine"], counts["deferred"])
 	switch {
 	case !seen:
 		return skip("/sys/devices/system/edac/mc does not exist, and /proc/interrupts has no row MCE")
 	case counts["ue"] > 0 || counts["machine"] > 0:
 		return fail(found, "memory or processor of this host is broken")
 	case v.window != nil && total(counts) > v.window.before.errors:
-		return fail(found, fmt.Sprintf("%d of them %s: memory is failing", total(counts)-v.window.before.errors, v.window))
+		return fail(found, fmt.Sprintf("%d of them %s: memory is failing", total(counts)-v.window.before.errors,
+			v.window))
 	case counts["ce"] > 0 || counts["deferred"] > 0:
 		return warn(found, "errors are corrected, at the cost of interrupts")
 	default:

@@ -37,7 +37,8 @@ func lookMems(v *view) Outcome {
 		case !open.Contains(id) && len(open) > 0:
 			return fail(found, fmt.Sprintf("judged may not use the memory of node %d, which has reserved CPUs", id))
 		case free > 0 && free < units.Bytes(slots)*perSlot:
-			return warn(fmt.Sprintf("%s; node %d has %d MiB free", found, id, free>>20), fmt.Sprintf("less than 256 MiB for each of %s", counted(slots, "slot")))
+			return warn(fmt.Sprintf("%s; node %d has %d MiB free", found, id, free>>20),
+				fmt.Sprintf("less than 256 MiB for each of %s", counted(slots, "slot")))
 		}
 	}
 	if len(open) == 0 {
@@ -78,7 +79,8 @@ func lookSymmetry(v *view) Outcome {
 		}
 		most = max(most, n.MemTotal)
 	}
-	found := fmt.Sprintf("%s of %d to %d MiB, %s", counted(len(nodes), "node"), least>>20, most>>20, counted(len(controllers), "memory controller"))
+	found := fmt.Sprintf("%s of %d to %d MiB, %s", counted(len(nodes), "node"), least>>20, most>>20,
+		counted(len(controllers), "memory controller"))
 	switch kinds := slices.Compact(slices.Sorted(maps.Values(controllers))); {
 	case len(nodes) < 2 && len(files) == 0:
 		return skip("one node only, and /sys/devices/system/edac/mc does not show its modules")
@@ -92,7 +94,8 @@ func lookSymmetry(v *view) Outcome {
 }
 
 func lookDivision(v *view) Outcome {
-	v.saw("/proc/cpuinfo", cpuDir+"/cpu[id]/cache/index3/shared_cpu_list", "/sys/fs/resctrl/[group]/mode", "/sys/fs/resctrl/[group]/cpus_list")
+	v.saw("/proc/cpuinfo", cpuDir+"/cpu[id]/cache/index3/shared_cpu_list", "/sys/fs/resctrl/[group]/mode",
+		"/sys/fs/resctrl/[group]/cpus_list")
 	var shared []string
 	for _, id := range v.Reserved {
 		if c, ok := v.Topology.CPU(id); ok && c.L3.Overlaps(v.Housekeeping) {
@@ -105,7 +108,8 @@ func lookDivision(v *view) Outcome {
 	case len(shared) == 0:
 		return pass("no L3 is shared with other CPUs")
 	case !v.FS.Exists("/sys/fs/resctrl/schemata"):
-		return warn("/sys/fs/resctrl is not mounted", "CPU "+strings.Join(shared, ",")+" share an L3 with other work, and the processor could partition it")
+		return warn("/sys/fs/resctrl is not mounted",
+			"CPU "+strings.Join(shared, ",")+" share an L3 with other work, and the processor could partition it")
 	}
 	var alone cpuset.Set
 	groups := v.Glob("/sys/fs/resctrl/*/mode")

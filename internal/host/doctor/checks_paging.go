@@ -11,11 +11,14 @@ import (
 
 func lookReservedPages(v *view) Outcome {
 	const dir = "/sys/kernel/mm/hugepages"
-	v.saw(dir+"/[size]/{nr,nr_overcommit,surplus}_hugepages", nodeDir+"/node[id]/hugepages/[size]/{nr,surplus}_hugepages", "/proc/mounts")
+	v.saw(dir+"/[size]/{nr,nr_overcommit,surplus}_hugepages",
+		nodeDir+"/node[id]/hugepages/[size]/{nr,surplus}_hugepages", "/proc/mounts")
 	var held []string
 	seen := 0
-	for _, p := range []string{dir + "/hugepages-*/nr_hugepages", dir + "/hugepages-*/nr_overcommit_hugepages", dir + "/hugepages-*/surplus_hugepages",
-		nodeDir + "/node[0-9]*/hugepages/hugepages-*/nr_hugepages", nodeDir + "/node[0-9]*/hugepages/hugepages-*/surplus_hugepages"} {
+	for _, p := range []string{dir + "/hugepages-*/nr_hugepages", dir + "/hugepages-*/nr_overcommit_hugepages",
+		dir + "/hugepages-*/surplus_hugepages",
+		nodeDir + "/node[0-9]*/hugepages/hugepages-*/nr_hugepages", nodeDir +
+			"/node[0-9]*/hugepages/hugepages-*/surplus_hugepages"} {
 		for _, f := range v.Glob(p) {
 			text, err := v.FS.Read(f)
 			if err != nil {
@@ -74,9 +77,11 @@ func lookSwap(v *view) Outcome {
 	case len(areas) == 0:
 		return pass("none")
 	case v.swapLimit() != "":
-		return warn(listed(names), path.Base(v.swapLimit())+" keeps runs out of it, but not their checkers and not judged")
+		return warn(listed(names), path.Base(v.swapLimit())+" keeps runs out of it, but not their checkers and not "+
+			"judged")
 	default:
-		return fail(listed(names), "no cgroup of this host has memory.swap.max or memory.memsw.limit_in_bytes to keep runs out of it")
+		return fail(listed(names), "no cgroup of this host has memory.swap.max or memory.memsw.limit_in_bytes to keep "+
+			"runs out of it")
 	}
 }
 

@@ -45,6 +45,8 @@ func lookCommandLine(v *view) Outcome {
 
 // bootNames are the options of the kernel that checks use; a capture keeps no others.
 func bootNames() []string {
-	return []string{"isolcpus", "nohz_full", "irqaffinity", "rcu_nocbs", "mitigations", "nosmt", "nowatchdog", "nmi_watchdog", "transparent_hugepage",
-		"hugepages", "tsc", "skew_tick", "slub_debug", "slab_debug", "debug_pagealloc", "page_owner", "intel_pstate", "amd_pstate", "psi", "swapaccount"}
+	return []string{"isolcpus", "nohz_full", "irqaffinity", "rcu_nocbs", "mitigations", "nosmt", "nowatchdog",
+		"nmi_watchdog", "transparent_hugepage",
+		"hugepages", "tsc", "skew_tick", "slub_debug", "slab_debug", "debug_pagealloc", "page_owner", "intel_pstate",
+		"amd_pstate", "psi", "swapaccount"}
 }

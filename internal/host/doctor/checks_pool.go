@@ -38,13 +38,15 @@ func (f facts) fingerprint(o Options) (fingerprint.Fingerprint, error) {
 
 // lookPool reads everything even if there is nothing to compare: a capture needs the files.
 func lookPool(v *view) Outcome {
-	v.saw("/proc/cpuinfo", "/proc/cmdline", cpuDir+"/vulnerabilities/[name]", "/boot/config-[release]", "/sys/class/dmi/id/{sys_vendor,product_name}")
+	v.saw("/proc/cpuinfo", "/proc/cmdline", cpuDir+"/vulnerabilities/[name]", "/boot/config-[release]",
+		"/sys/class/dmi/id/{sys_vendor,product_name}")
 	here, err := v.fingerprint(v.options)
 	switch {
 	case err != nil:
 		return unknown("", "the slots are part of it, and judged cannot plan them: "+err.Error())
 	case v.options.Member == nil:
-		return skip("slots.pool_member names no file to compare with; judged doctor --fingerprint makes one on another host of the pool")
+		return skip("slots.pool_member names no file to compare with; judged doctor --fingerprint makes one on another " +
+			"host of the pool")
 	}
 	var cut []string
 	note := ""

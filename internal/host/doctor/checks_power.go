@@ -23,8 +23,8 @@ func lookTurbo(v *view) Outcome {
 	}
 }
 
-// stealTicks is the least time of a CPU, in ticks of 10 ms, in which a share of 0.1 % can be seen: in a shorter window the
-// share since boot decides.
+// stealTicks is the least time of a CPU, in ticks of 10 ms, in which a share of 0.1 % can be seen: in a shorter
+// window the share since boot decides.
 const stealTicks = 1000
 
 func lookSteal(v *view) Outcome {

@@ -58,8 +58,8 @@ func lookAutogroup(v *view) Outcome {
 	return o
 }
 
-// alone are the CPUs on which the scheduler places no other task: a partition of type root keeps others out as well, and
-// is balanced only inside.
+// alone are the CPUs on which the scheduler places no other task: a partition of type root keeps others out as well,
+// and is balanced only inside.
 func (f facts) alone() cpuset.Set {
 	alone := f.Topology.Isolated
 	for _, p := range f.Topology.Partitions {

@@ -14,7 +14,8 @@ func lookUserTasks(v *view) Outcome {
 	allowed, ran := v.intruders(func(t proc.Thread) bool { return !t.Kernel() && !t.Ours })
 	switch {
 	case len(ran) > 0:
-		return fail(listed(ran), fmt.Sprintf("%s may run on CPU %s, %d ran there last", counted(len(allowed), "kind"), v.Reserved, len(ran)))
+		return fail(listed(ran), fmt.Sprintf("%s may run on CPU %s, %d ran there last", counted(len(allowed), "kind"),
+			v.Reserved, len(ran)))
 	case len(allowed) > 0:
 		return warn(listed(allowed), "may run on CPU "+v.Reserved.String()+", though none ran there last")
 	case blind != "":
@@ -46,9 +47,11 @@ func lookKernelThreads(v *view) Outcome {
 	own := fmt.Sprintf("%d that belong to the CPUs", bound)
 	switch {
 	case len(ran) > 0:
-		return fail(listed(ran)+"; "+own, fmt.Sprintf("%s may run on CPU %s, %d ran there %s", counted(len(allowed), "kind"), v.Reserved, len(ran), v.lately()))
+		return fail(listed(ran)+"; "+own, fmt.Sprintf("%s may run on CPU %s, %d ran there %s",
+			counted(len(allowed), "kind"), v.Reserved, len(ran), v.lately()))
 	case len(allowed) > 0:
-		return warn(listed(allowed)+"; "+own, "may run on CPU "+v.Reserved.String()+", though none ran there "+v.lately())
+		return warn(listed(allowed)+"; "+own,
+			"may run on CPU "+v.Reserved.String()+", though none ran there "+v.lately())
 	default:
 		return pass(own)
 	}
@@ -89,9 +92,9 @@ const notDaemon = "this process is not the daemon; see GET /v1/doctor"
 // ownedByCPU is a kernel thread that belongs to one CPU, such as ksoftirqd/2: it is part of that CPU.
 func ownedByCPU(t proc.Thread) bool { return t.Kernel() && len(t.Allowed) == 1 }
 
-// intruders lists the threads that may run on the reserved CPUs, with their CPUs, and those of them that ran there last;
-// kernel threads, which can wait there for years, count only if they ran in the window. A name is listed once for each
-// set of CPUs.
+// intruders lists the threads that may run on the reserved CPUs, with their CPUs, and those of them that ran there
+// last; kernel threads, which can wait there for years, count only if they ran in the window. A name is listed once
+// for each set of CPUs.
 func (v *view) intruders(of func(proc.Thread) bool) (allowed, ran []string) {
 	count, seen := map[string]int{}, map[string]bool{}
 	for _, t := range v.tasks {
@@ -127,5 +130,6 @@ func (v *view) blind() string {
 	if slices.ContainsFunc(v.tasks, func(t proc.Thread) bool { return t.Kernel() }) {
 		return ""
 	}
-	return "no kernel thread is visible: a PID namespace or hidepid hides the host's tasks; run doctor as root on the host"
+	return "no kernel thread is visible: a PID namespace or hidepid hides the host's tasks; run doctor as root on the " +
+		"host"
 }

@@ -57,8 +57,9 @@ func lookLimitCPU(v *view) Outcome {
 	}
 }
 
-// lookTicks divides the timer interrupts by the time of work, both in the window if it holds enough work, else since boot.
-// An idle CPU has some interrupts without work, so the figure is an upper bound: low is certain, high is a reason to look.
+// lookTicks divides the timer interrupts by the time of work, both in the window if it holds enough work, else since
+// boot. An idle CPU has some interrupts without work, so the figure is an upper bound: low is certain, high is a
+// reason to look.
 func lookTicks(v *view) Outcome {
 	v.saw("/proc/interrupts", "/proc/stat")
 	cpus := v.Reserved.Intersect(v.Topology.NohzFull).Intersect(v.Topology.Online)
@@ -81,9 +82,11 @@ func lookTicks(v *view) Outcome {
 	}
 	switch {
 	case worst < 0:
-		return unknown(fmt.Sprintf("%.0f s of work since boot", busiest), "no reserved CPU has worked for 10 s since boot")
+		return unknown(fmt.Sprintf("%.0f s of work since boot", busiest),
+			"no reserved CPU has worked for 10 s since boot")
 	case most > 5:
-		return warn(fmt.Sprintf("%.1f a second of work on CPU %d", most, worst), "a second task, a timer or a probe may keep the tick on")
+		return warn(fmt.Sprintf("%.1f a second of work on CPU %d", most, worst),
+			"a second task, a timer or a probe may keep the tick on")
 	default:
 		return pass(fmt.Sprintf("at most %.1f a second of work", most))
 	}
@@ -105,7 +108,8 @@ func (v *view) ticks(local map[int]uint64, id int) (uint64, float64) {
 // lookWatchdogs ignores the CPUs of a soft watchdog that is off.
 func lookWatchdogs(v *view) Outcome {
 	o := v.values()
-	if v.saw("/proc/sys/kernel/soft_watchdog"); v.Optional("/proc/sys/kernel/soft_watchdog") != "1" && v.Optional("/proc/sys/kernel/nmi_watchdog") == "0" {
+	if v.saw("/proc/sys/kernel/soft_watchdog"); v.Optional("/proc/sys/kernel/soft_watchdog") != "1" &&
+		v.Optional("/proc/sys/kernel/nmi_watchdog") == "0" {
 		return pass(o.Found + "; no soft watchdog")
 	}
 	return o

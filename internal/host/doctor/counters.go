@@ -7,8 +7,8 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// stealOf returns the stolen and the total time of the CPUs since boot, in ticks. Columns: user nice system idle iowait irq
-// softirq steal; user includes guest time.
+// stealOf returns the stolen and the total time of the CPUs since boot, in ticks. Columns: user nice system idle
+// iowait irq softirq steal; user includes guest time.
 func stealOf(stat string, cpus cpuset.Set) (steal, total uint64) {
 	for line := range strings.Lines(stat) {
 		f := strings.Fields(line)
@@ -39,7 +39,8 @@ type irqRow struct {
 	counts map[int]uint64 // by CPU, since boot
 }
 
-// parseInterrupts parses the numbered rows of /proc/interrupts. The columns are the online CPUs, which the heading names.
+// parseInterrupts parses the numbered rows of /proc/interrupts. The columns are the online CPUs, which the heading
+// names.
 func parseInterrupts(text string) map[string]irqRow {
 	heading, rest, _ := strings.Cut(text, "\n")
 	var cpus []int

@@ -10,7 +10,8 @@ import (
 
 func TestParsers(t *testing.T) {
 	want := map[string]irqRow{"24": {"eth0", map[int]uint64{0: 7, 2: 9}}, "25": {"", map[int]uint64{0: 1, 2: 2}}}
-	if diff := cmp.Diff(want, parseInterrupts("       CPU0  CPU2\n 24:  7  9  PCI-MSI edge eth0\n 25: 1 2\nLOC: 5 6 Local timer\nERR: 0\n"),
+	if diff := cmp.Diff(want, parseInterrupts(
+		"       CPU0  CPU2\n 24:  7  9  PCI-MSI edge eth0\n 25: 1 2\nLOC: 5 6 Local timer\nERR: 0\n"),
 		cmp.AllowUnexported(irqRow{})); diff != "" {
 		t.Errorf("parseInterrupts (-want +got):\n%s", diff)
 	}
@@ -27,7 +28,8 @@ func TestSteal(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
-	for text, want := range map[string][3]int{"6.1.0-56-cloud-amd64": {6, 1, 1}, "6.18": {6, 18, 1}, "5.15.0": {5, 15, 1}, "7.0-rc1": {7, 0, 1}, "weird": {0, 0, 0}, "": {0, 0, 0}} {
+	for text, want := range map[string][3]int{"6.1.0-56-cloud-amd64": {6, 1, 1}, "6.18": {6, 18, 1},
+		"5.15.0": {5, 15, 1}, "7.0-rc1": {7, 0, 1}, "weird": {0, 0, 0}, "": {0, 0, 0}} {
 		major, minor, ok := release(text)
 		if major != want[0] || minor != want[1] || ok != (want[2] == 1) {
 			t.Errorf("release(%q) = %d.%d %t, want %v", text, major, minor, ok, want)
@@ -41,7 +43,8 @@ func TestTimerRows(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
 		want map[int]uint64
-	}{"x86": {x86, map[int]uint64{0: 7, 2: 9}}, "arm": {arm, map[int]uint64{0: 3, 1: 4}}, "none": {"CPU0\n1: 2 x\n", nil}} {
+	}{"x86": {x86, map[int]uint64{0: 7, 2: 9}}, "arm": {arm, map[int]uint64{0: 3, 1: 4}},
+		"none": {"CPU0\n1: 2 x\n", nil}} {
 		got, ok := localTimers(tc.text)
 		if diff := cmp.Diff(tc.want, got); diff != "" || ok != (tc.want != nil) {
 			t.Errorf("%s: %t (-want +got):\n%s", name, ok, diff)

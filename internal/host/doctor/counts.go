@@ -57,8 +57,9 @@ func (o Options) first(ctx context.Context) (*Counts, error) {
 
 // count keeps what a later look compares with.
 func (f facts) count() Counts {
-	c := Counts{uptime: uptime(f.Optional("/proc/uptime")), stat: f.Optional("/proc/stat"), interrupts: f.Optional("/proc/interrupts"),
-		switches: map[int]uint64{}}
+	c := Counts{uptime: uptime(f.Optional("/proc/uptime")), stat: f.Optional("/proc/stat"),
+		interrupts: f.Optional("/proc/interrupts"),
+		switches:   map[int]uint64{}}
 	for _, t := range f.tasks {
 		c.switches[t.TID] = t.Switches
 	}

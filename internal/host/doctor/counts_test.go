@@ -33,7 +33,8 @@ func task7(switches string) string {
 	return "Cpus_allowed_list:\t0-3\nvoluntary_ctxt_switches:\t" + switches + "\nnonvoluntary_ctxt_switches:\t1\n"
 }
 
-const kswapd = "7 (kswapd0) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
+const kswapd = "7 (kswapd0) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 0 0 0 0 " +
+	"0 0 0 0 0 0 0 0 0"
 
 // TestWindow shows each check that judges counts the same host twice: what was counted before the
 // first look is past, what was counted between them is not.
@@ -42,7 +43,8 @@ func TestWindow(t *testing.T) {
 	spent := "sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_total_time_ms"
 	corrected := "sys/devices/system/edac/mc/mc0/ce_count"
 	irq := func(count string) changed {
-		return changed{"proc/irq/9/effective_affinity_list": "1", "proc/interrupts": "  CPU0 CPU1\n 9: 5 " + count + " edge eth0\n"}
+		return changed{"proc/irq/9/effective_affinity_list": "1", "proc/interrupts": "  CPU0 CPU1\n 9: 5 " + count +
+			" edge eth0\n"}
 	}
 	stat := func(busy, steal string) changed {
 		return changed{"proc/stat": "cpu1 " + busy + " 0 0 0 0 0 0 " + steal + " 0 0\n"}
@@ -51,7 +53,8 @@ func TestWindow(t *testing.T) {
 		return changed{"proc/7/stat": kswapd, "proc/7/status": task7(switches)}
 	}
 	timer := func(count, busy string) changed {
-		return changed{"proc/interrupts": "  CPU0 CPU1\n LOC: 5 " + count + " Local timer interrupts\n", "proc/stat": "cpu1 " + busy + " 0 0 0 0 0 0 0 0 0\n"}
+		return changed{"proc/interrupts": "  CPU0 CPU1\n LOC: 5 " + count + " Local timer interrupts\n",
+			"proc/stat": "cpu1 " + busy + " 0 0 0 0 0 0 0 0 0\n"}
 	}
 	for name, tc := range map[string]struct {
 		id            string
@@ -59,22 +62,28 @@ func TestWindow(t *testing.T) {
 		want          Status
 		found         string // part of Found or Reason
 	}{
-		"heat, past":         {"thermal-throttle", changed{throttle: "3", spent: "2000"}, changed{throttle: "3", spent: "2000"}, Warn, "since boot"},
-		"heat, now":          {"thermal-throttle", changed{throttle: "3"}, changed{throttle: "5"}, Fail, "2 times in the last 60 s"},
-		"errors, past":       {"ecc-mce", changed{corrected: "2"}, changed{corrected: "2"}, Warn, "corrected 2"},
-		"errors, now":        {"ecc-mce", changed{corrected: "2"}, changed{corrected: "4"}, Fail, "2 of them in the last 60 s"},
-		"interrupt, past":    {"irq-affinity", irq("7"), irq("7"), Warn, "none raised there in the last 60 s"},
-		"interrupt, now":     {"irq-affinity", irq("7"), irq("8"), Fail, "raised there in the last 60 s"},
-		"steal, past":        {"steal", stat("100", "90"), stat("6000", "90"), Pass, "0.00 % in the last 60 s"},
-		"steal, now":         {"steal", stat("900000", "0"), stat("905000", "100"), Fail, "1.96 % in the last 60 s"},
-		"steal, too short":   {"steal", stat("900000", "0"), stat("900050", "10"), Pass, "16.67 % in the last 60 s"},
-		"kthread, past":      {"kthreads", kthread("4"), kthread("4"), Warn, "none ran there in the last 60 s"},
-		"kthread, now":       {"kthreads", kthread("4"), kthread("5"), Fail, "ran there in the last 60 s"},
-		"ticks, past":        {"tick-probe", timer("500000", "1000"), timer("500010", "6000"), Pass, "at most 0.2"},
-		"ticks, now":         {"tick-probe", timer("10", "900000"), timer("12510", "905000"), Warn, "250.0 a second"},
-		"firmware, past":     {"smi", changed{"judged/msr-0x34": "9"}, changed{"judged/msr-0x34": "9"}, Pass, "0 in the last 60 s"},
-		"firmware, now":      {"smi", changed{"judged/msr-0x34": "9"}, changed{"judged/msr-0x34": "12"}, Warn, "3 in the last 60 s"},
-		"firmware, all time": {"smi", changed{"judged/msr-0x34": "9"}, changed{"judged/msr-0x34": "99"}, Fail, "90 in the last 60 s"},
+		"heat, past": {"thermal-throttle", changed{throttle: "3", spent: "2000"},
+			changed{throttle: "3", spent: "2000"}, Warn, "since boot"},
+		"heat, now": {"thermal-throttle", changed{throttle: "3"}, changed{throttle: "5"}, Fail,
+			"2 times in the last 60 s"},
+		"errors, past": {"ecc-mce", changed{corrected: "2"}, changed{corrected: "2"}, Warn, "corrected 2"},
+		"errors, now": {"ecc-mce", changed{corrected: "2"}, changed{corrected: "4"}, Fail,
+			"2 of them in the last 60 s"},
+		"interrupt, past":  {"irq-affinity", irq("7"), irq("7"), Warn, "none raised there in the last 60 s"},
+		"interrupt, now":   {"irq-affinity", irq("7"), irq("8"), Fail, "raised there in the last 60 s"},
+		"steal, past":      {"steal", stat("100", "90"), stat("6000", "90"), Pass, "0.00 % in the last 60 s"},
+		"steal, now":       {"steal", stat("900000", "0"), stat("905000", "100"), Fail, "1.96 % in the last 60 s"},
+		"steal, too short": {"steal", stat("900000", "0"), stat("900050", "10"), Pass, "16.67 % in the last 60 s"},
+		"kthread, past":    {"kthreads", kthread("4"), kthread("4"), Warn, "none ran there in the last 60 s"},
+		"kthread, now":     {"kthreads", kthread("4"), kthread("5"), Fail, "ran there in the last 60 s"},
+		"ticks, past":      {"tick-probe", timer("500000", "1000"), timer("500010", "6000"), Pass, "at most 0.2"},
+		"ticks, now":       {"tick-probe", timer("10", "900000"), timer("12510", "905000"), Warn, "250.0 a second"},
+		"firmware, past": {"smi", changed{"judged/msr-0x34": "9"}, changed{"judged/msr-0x34": "9"}, Pass,
+			"0 in the last 60 s"},
+		"firmware, now": {"smi", changed{"judged/msr-0x34": "9"}, changed{"judged/msr-0x34": "12"}, Warn,
+			"3 in the last 60 s"},
+		"firmware, all time": {"smi", changed{"judged/msr-0x34": "9"}, changed{"judged/msr-0x34": "99"}, Fail,
+			"90 in the last 60 s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const machine = "intel-bare-tuned"
@@ -116,7 +125,7 @@ func TestNoWindow(t *testing.T) {
 // TestSecondLook waits on the machine that the test runs on, which is the only live one.
 func TestSecondLook(t *testing.T) {
 	r := examine(t, Options{FS: hostfs.New("/"), Window: 20 * time.Millisecond})
-	if r.WindowNS < 10*time.Millisecond { // the kernel tells its uptime to 10 ms
+	if r.WindowNS < 10*time.Millisecond { // the kernel's uptime has a resolution of 10 ms
 		t.Errorf("window %s, want 20 ms", r.WindowNS)
 	}
 	stopped, cancel := context.WithCancel(context.Background())

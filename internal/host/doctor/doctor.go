@@ -21,7 +21,7 @@ type Options struct {
 	Width   int                      // CPUs of one slot; 0 is 1
 	Strict  bool                     // S2 failures too keep the host from being ready
 	Class   string                   // the operator's name for hosts of this kind
-	Member  *fingerprint.Fingerprint // of a host of the pool; nil if there is none to compare with
+	Member  *fingerprint.Fingerprint // of a host of the pool; nil: nothing to compare with
 	Program []byte                   // judged-init, which is part of the fingerprint
 	// Window is how long to wait for a second look at what the kernel counts; with 0, and for a captured host, only the
 	// counts since boot are known. Before is an earlier look, used as the first one.
@@ -33,8 +33,8 @@ type Options struct {
 // UsageError says that the request makes no sense on this machine; doctor did not run.
 type UsageError = settings.UsageError
 
-// Run looks, twice if there is a window, and changes nothing. The error is a *UsageError for options that do not fit the
-// machine; any other means that doctor itself failed.
+// Run looks, twice if there is a window, and changes nothing. The error is a *UsageError for options that do not fit
+// the machine; any other means that doctor itself failed.
 func Run(ctx context.Context, o Options) (Report, error) {
 	r, _, err := Examine(ctx, o)
 	return r, err
@@ -69,7 +69,8 @@ func look(ctx context.Context, o Options) (facts, error) {
 	if err != nil {
 		return facts{}, err
 	}
-	f := facts{Host: h, daemon: o.Daemon, options: o, class: classify(o.FS), turbo: turbo.Read(o.FS, h.Reserved.Intersect(h.Topology.Online)),
+	f := facts{Host: h, daemon: o.Daemon, options: o, class: classify(o.FS),
+		turbo:  turbo.Read(o.FS, h.Reserved.Intersect(h.Topology.Online)),
 		config: proc.KernelConfig(o.FS, h.Topology.Kernel)}
 	f.mounts = proc.Mounts(f.Optional("/proc/mounts"))
 	f.own = proc.Cgroups(f.Optional("/proc/self/cgroup"))
@@ -106,7 +107,7 @@ type Explanation struct {
 	Fix      Fix      `json:"fix"`     // R stands for the reserved CPUs, H for the others
 }
 
-// Explain describes one check; false if there is none of that id.
+// Explain describes one check; false if the id is unknown.
 func Explain(id string) (Explanation, bool) {
 	s, ok := settings.Get(id)
 	if !ok {
@@ -117,7 +118,8 @@ func Explain(id string) (Explanation, bool) {
 	if slices.Contains(ProbeIDs(), id) {
 		confirm = "judged doctor --probe=" + id
 	}
-	return Explanation{ID: s.ID, Title: s.Title, Severity: s.Severity, Wanted: names.Replace(s.Wanted), Effect: s.Effect, Confirm: confirm,
+	return Explanation{ID: s.ID, Title: s.Title, Severity: s.Severity, Wanted: names.Replace(s.Wanted),
+		Effect: s.Effect, Confirm: confirm,
 		Fix: explainFix(s).render(s, names)}, true
 }
 
@@ -130,7 +132,8 @@ func (r *Report) AddProbe(id string, o Outcome, read []string) bool {
 	}
 	reserved, _ := cpuset.Parse(r.CPUs)
 	names := (&settings.Host{Reserved: reserved}).Names()
-	r.Checks = append(r.Checks, Check{ID: id, Title: s.Title, Severity: s.Severity, Status: o.Status, Found: o.Found, Wanted: s.Wanted,
+	r.Checks = append(r.Checks, Check{ID: id, Title: s.Title, Severity: s.Severity, Status: o.Status, Found: o.Found,
+		Wanted: s.Wanted,
 		Reason: o.Reason, Read: append([]string{}, read...), Effect: s.Effect, Fix: explainFix(s).render(s, names)})
 	r.Ready = r.blocking() == 0
 	return true

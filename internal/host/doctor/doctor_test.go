@@ -28,7 +28,7 @@ import (
 	"judged/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "write the golden reports anew; read the difference")
+var update = flag.Bool("update", false, "write the golden reports; read the difference")
 
 const (
 	hostsDir  = "../../../testdata/hosts"
@@ -148,8 +148,8 @@ func TestRecordedHosts(t *testing.T) {
 	}
 }
 
-// TestVirtualMachineWithoutFlag is a guest of a processor that has no flag for it: everything that decides by the kind of
-// machine must take it for one.
+// TestVirtualMachineWithoutFlag is a guest of a processor that has no flag for it: everything that decides by the
+// kind of machine must take it for one.
 func TestVirtualMachineWithoutFlag(t *testing.T) {
 	tree, _, err := testkit.Host(filepath.Join(hostsDir, "arm64-altra"))
 	if err != nil {
@@ -168,7 +168,8 @@ func TestVirtualMachineWithoutFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []string{r.Host.Class, byID(t, r, "env-class").Found, print.Hard["hypervisor"], strconv.FormatBool(boot.Read(h).Virtual)}
+	got := []string{r.Host.Class, byID(t, r, "env-class").Found, print.Hard["hypervisor"],
+		strconv.FormatBool(boot.Read(h).Virtual)}
 	if diff := cmp.Diff([]string{"vm", "virtual machine (Amazon EC2)", "true", "true"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -189,15 +190,18 @@ func TestEveryMachineIsAsked(t *testing.T) {
 
 // always are the checks that apply to every host, so that nothing lets them be skipped.
 func always() []string {
-	return []string{"env-class", "reserved-valid", "slot-one-node", "sched-isolated", "width-vs-isolation", "nohz-full", "user-tasks", "kthreads",
+	return []string{"env-class", "reserved-valid", "slot-one-node", "sched-isolated", "width-vs-isolation", "nohz-full",
+		"user-tasks", "kthreads",
 		"cgroup-ready", "smt-sibling-free", "kernel-version", "steal", "aslr", "clocksource"}
 }
 
 // cautious are the checks that only warn: what they find is a loss, or a question to the operator,
 // but no reason not to judge.
 func cautious() []string {
-	return []string{"env-class", "node-symmetric", "resctrl", "nohz-full", "autogroup", "rcu-offload", "fair-server", "tick-probe", "watchdogs",
-		"housekeeping-timers", "irq-managed", "irqbalance", "net-rps-xps", "pstate-nohz", "uncore-freq", "timesync", "aslr", "compaction", "env-fixed",
+	return []string{"env-class", "node-symmetric", "resctrl", "nohz-full", "autogroup", "rcu-offload", "fair-server",
+		"tick-probe", "watchdogs",
+		"housekeeping-timers", "irq-managed", "irqbalance", "net-rps-xps", "pstate-nohz", "uncore-freq", "timesync",
+		"aslr", "compaction", "env-fixed",
 		"time-accounting", "mitigations", "pmu", "perf-keys", "vm-noise"}
 }
 
@@ -231,7 +235,8 @@ func TestEveryCheckIsSeenInEveryState(t *testing.T) {
 }
 
 // sourced is an effect whose figure has a source in parentheses.
-var sourced = regexp.MustCompile(`\((.*(measured|published experiment|estimate|documentation|issue|bug|manual page|definition|own (figures|limits)|2009).*)\)`)
+var sourced = regexp.MustCompile(
+	`\((.*(measured|published experiment|estimate|documentation|issue|bug|manual page|definition|own (figures|limits)|2009).*)\)`)
 
 // TestCatalogue: every row has its texts, and either values that doctor compares or a function that looks.
 func TestCatalogue(t *testing.T) {
@@ -285,7 +290,8 @@ func TestMissingFilesNeverPass(t *testing.T) {
 	write(t, root, "proc/README", "")
 	r := examine(t, Options{FS: hostfs.New(root)})
 	// These need no file beyond the list of CPUs to be right, or read facts of the kind of machine.
-	decided := []string{"env-class", "reserved-valid", "width-vs-isolation", "sched-isolated", "nohz-full", "slot-one-node"}
+	decided := []string{"env-class", "reserved-valid", "width-vs-isolation", "sched-isolated", "nohz-full",
+		"slot-one-node"}
 	for _, c := range r.Checks {
 		if slices.Contains(decided, c.ID) {
 			continue
@@ -293,7 +299,8 @@ func TestMissingFilesNeverPass(t *testing.T) {
 		if c.Status != Skip && c.Status != Unknown {
 			t.Errorf("%s: %s (%s)", c.ID, c.Status, c.Reason)
 		}
-		if c.Status == Skip && c.ID != "daemon-placement" && c.ID != "perf-keys" && c.ID != "pool-fingerprint" && !strings.Contains(c.Reason, "/") && !strings.Contains(c.Reason, "cpu.max") {
+		if c.Status == Skip && c.ID != "daemon-placement" && c.ID != "perf-keys" && c.ID != "pool-fingerprint" &&
+			!strings.Contains(c.Reason, "/") && !strings.Contains(c.Reason, "cpu.max") {
 			t.Errorf("%s: %q names no path", c.ID, c.Reason)
 		}
 	}
@@ -346,7 +353,8 @@ func TestUnreadableWarns(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := byID(t, examine(t, Options{FS: hostfs.New(root)}), id)
-		if c.Status != Warn || !strings.Contains(c.Reason, filepath.Base(path)) && !strings.Contains(c.Reason, "interrupt 5") {
+		if c.Status != Warn || !strings.Contains(c.Reason, filepath.Base(path)) &&
+			!strings.Contains(c.Reason, "interrupt 5") {
 			t.Errorf("%s: %s (%s), want warn with the path", id, c.Status, c.Reason)
 		}
 	}
@@ -396,7 +404,8 @@ func TestOfflineCPUPassesNothingOfItsOwn(t *testing.T) {
 	if c := byID(t, r, "reserved-valid"); c.Status != Fail {
 		t.Errorf("reserved-valid: %s", c.Status)
 	}
-	for _, id := range []string{"governor", "core-homogeneous", "smt-sibling-free", "llc-private", "slot-one-node", "steal"} {
+	for _, id := range []string{"governor", "core-homogeneous", "smt-sibling-free", "llc-private", "slot-one-node",
+		"steal"} {
 		if c := byID(t, r, id); c.Status == Pass {
 			t.Errorf("%s passes: %s", id, c.Found)
 		}
@@ -426,7 +435,8 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestStrictCountsSecondClass(t *testing.T) {
-	r := Report{Checks: []Check{{ID: "a", Severity: S2, Status: Fail}, {ID: "b", Severity: S1, Status: Warn}, {ID: "c", Severity: Info, Status: Fail}}}
+	r := Report{Checks: []Check{{ID: "a", Severity: S2, Status: Fail}, {ID: "b", Severity: S1, Status: Warn},
+		{ID: "c", Severity: Info, Status: Fail}}}
 	if n := r.blocking(); n != 0 {
 		t.Errorf("%d block", n)
 	}
@@ -442,14 +452,15 @@ func TestStrictCountsSecondClass(t *testing.T) {
 	}
 }
 
-// TestProbe: what was tried out is a row like the others, with a heading of its own, and can keep a
+// TestProbe: the outcome of a probe is a row like the others, under another heading, and can keep a
 // host from being ready.
 func TestProbe(t *testing.T) {
 	r := examine(t, recorded(t)["intel-bare-tuned"])
 	if !r.AddProbe("probe-gap", pass("nothing lost"), nil) || !r.Ready {
 		t.Errorf("a probe that passed: ready %t", r.Ready)
 	}
-	if !r.AddProbe("probe-limits", fail("CPU 1: may run on 0-7", "its CPUs are not the slot's"), []string{"/proc/self/status"}) || r.Ready {
+	if !r.AddProbe("probe-limits", fail("CPU 1: may run on 0-7", "its CPUs are not the slot's"),
+		[]string{"/proc/self/status"}) || r.Ready {
 		t.Errorf("a probe that failed: ready %t", r.Ready)
 	}
 	if n := len(r.Checks); r.AddProbe("probe-all", pass(""), nil) || len(r.Checks) != n {
@@ -460,11 +471,12 @@ func TestProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, table, ok := strings.Cut(b.String(), "\n"+probeHeading+"\n")
-	if !ok || !strings.HasPrefix(table, "  fail    probe-limits         CPU 1: may run on 0-7\n") || !strings.Contains(table, "\n  pass    probe-gap            nothing lost\n") {
+	if !ok || !strings.HasPrefix(table, "  fail    probe-limits         CPU 1: may run on 0-7\n") ||
+		!strings.Contains(table, "\n  pass    probe-gap            nothing lost\n") {
 		t.Errorf("table of probes:\n%s", table)
 	}
 	if strings.Count(b.String(), "probe-limits  ") != 1 {
-		t.Error("the probe stands in another group, too")
+		t.Error("the probe is in another group, too")
 	}
 }
 
@@ -472,7 +484,8 @@ func TestExplain(t *testing.T) {
 	for _, id := range slices.Concat(IDs(), ProbeIDs()) {
 		e, ok := Explain(id)
 		text, err := json.Marshal(e)
-		if !ok || err != nil || e.ID != id || bytes.ContainsAny([]byte(e.Wanted+strings.Join(e.Fix.Runtime, "")+e.Fix.Boot), "{}") {
+		if !ok || err != nil || e.ID != id || bytes.ContainsAny(
+			[]byte(e.Wanted+strings.Join(e.Fix.Runtime, "")+e.Fix.Boot), "{}") {
 			t.Errorf("Explain(%q) = %s, %t, %v", id, text, ok, err)
 		}
 	}
@@ -505,7 +518,8 @@ func TestTable(t *testing.T) {
 				}
 			}
 			first, _, _ := strings.Cut(plain.String(), "\n")
-			if first != "ready" && !(strings.HasPrefix(first, "not ready: ") && strings.HasSuffix(first, " to fix, here is how")) {
+			if first != "ready" && !(strings.HasPrefix(first, "not ready: ") &&
+				strings.HasSuffix(first, " to fix, here is how")) {
 				t.Errorf("first line %q", first)
 			}
 			for _, id := range IDs() {

@@ -11,8 +11,8 @@ import (
 	"judged/internal/host/settings"
 )
 
-// mode is how the host's control groups are mounted. A fix has other files in each mode, and a path of the wrong mode is
-// dangerous: below /sys/fs/cgroup of v1 and hybrid hosts is a tmpfs, in which a write creates a plain file.
+// mode is how the host's control groups are mounted. A fix has other files in each mode, and a path of the wrong mode
+// is dangerous: below /sys/fs/cgroup of v1 and hybrid hosts is a tmpfs, in which a write creates a plain file.
 type mode string
 
 const (
@@ -72,7 +72,8 @@ func (f facts) fix(s settings.Setting) Fix {
 	case "smt-sibling-free":
 		fix.Runtime = nil
 		if busy := f.busySiblings(); len(busy) > 0 {
-			fix.Runtime = []string{"for c in " + settings.Spaced(busy) + "; do echo 0 > /sys/devices/system/cpu/cpu$c/online; done"}
+			fix.Runtime = []string{"for c in " + settings.Spaced(busy) +
+				"; do echo 0 > /sys/devices/system/cpu/cpu$c/online; done"}
 		}
 	case "turbo-off":
 		fix.Runtime = nil
@@ -85,8 +86,8 @@ func (f facts) fix(s settings.Setting) Fix {
 	return fix
 }
 
-// explainFix is the fix of a setting for any host: for each mode of control groups where that makes a difference and the
-// catalogue has no commands.
+// explainFix is the fix of a setting for any host: for each mode of control groups where that makes a difference and
+// the catalogue has no commands.
 func explainFix(s settings.Setting) Fix {
 	if s.ID != "cgroup-ready" && s.ID != "sched-isolated" && s.ID != "user-tasks" {
 		return Fix{Runtime: s.Commands(), Boot: s.Boot}
@@ -108,7 +109,8 @@ func explainFix(s settings.Setting) Fix {
 func fixControllers(f facts) Fix {
 	const delegate = "Delegate=yes in judged's unit"
 	if f.groups.mode == unified {
-		return Fix{Runtime: []string{settings.SetFile(`"+cpuset +cpu +memory +pids"`, f.groups.point+"/cgroup.subtree_control")}, Boot: delegate}
+		return Fix{Runtime: []string{settings.SetFile(`"+cpuset +cpu +memory +pids"`,
+			f.groups.point+"/cgroup.subtree_control")}, Boot: delegate}
 	}
 	fix := Fix{Boot: "systemd.unified_cgroup_hierarchy=1 on the kernel command line, " + delegate}
 	if f.groups.mode == absent {
@@ -119,7 +121,8 @@ func fixControllers(f facts) Fix {
 	for _, c := range needed() {
 		if _, mounted := v1[c]; !mounted {
 			dir := cgroupDir + "/" + c
-			fix.Runtime = append(fix.Runtime, fmt.Sprintf("mkdir -p %s && mount -t cgroup -o %s cgroup %s", dir, c, dir))
+			fix.Runtime = append(fix.Runtime, fmt.Sprintf("mkdir -p %s && mount -t cgroup -o %s cgroup %s", dir, c,
+				dir))
 		}
 	}
 	return fix
@@ -133,10 +136,12 @@ func (f facts) isolate() []string {
 	group := f.groups.point + "/judged"
 	return []string{settings.SetFile("+cpuset", f.groups.point+"/cgroup.subtree_control"),
 		fmt.Sprintf("cat %s/cgroup.controllers && mkdir -p %s", f.groups.point, group),
-		settings.SetFile("{R}", group+"/cpuset.cpus"), settings.SetFile("{P}", group+"/cpuset.cpus.partition"), settings.CheckPartition(group)}
+		settings.SetFile("{R}", group+"/cpuset.cpus"), settings.SetFile("{P}", group+"/cpuset.cpus.partition"),
+		settings.CheckPartition(group)}
 }
 
-// balance makes the scheduler balance the CPUs of a partition. What isolcpus= isolates stays isolated until the next boot.
+// balance makes the scheduler balance the CPUs of a partition. What isolcpus= isolates stays isolated until the next
+// boot.
 func (f facts) balance() (commands []string) {
 	for _, p := range f.Topology.Partitions {
 		if f.groups.mode == unified && p.Type == "isolated" && p.CPUs.Overlaps(f.Reserved) {
@@ -162,13 +167,14 @@ func (f facts) revalidate() (commands []string) {
 		}
 		kind, _, _ := strings.Cut(f.Optional(group+"/cpuset.cpus.partition"), " ")
 		// A broken partition that is set to its own type stays broken (Linux 6.1).
-		commands = append(commands, settings.SetFile("member", group+"/cpuset.cpus.partition"), settings.SetFile(kind, group+"/cpuset.cpus.partition"),
+		commands = append(commands, settings.SetFile("member", group+"/cpuset.cpus.partition"),
+			settings.SetFile(kind, group+"/cpuset.cpus.partition"),
 			strings.ReplaceAll(settings.CheckPartition(group), "{P}", kind))
 	}
 	return commands
 }
 
-// narrow leaves a group the CPUs that are not reserved. systemd would overwrite the file of its own group.
+// narrow leaves a group the CPUs that are not reserved. systemd would overwrite the files of its groups.
 func (f facts) narrow(group string) string {
 	unit := path.Base(group)
 	if f.groups.systemd && slices.Contains([]string{".slice", ".scope", ".service"}, path.Ext(unit)) {

@@ -33,9 +33,9 @@ func TestMain(m *testing.M) {
 	os.Exit(testkit.Run(m))
 }
 
-// TestRemediesAreLoud runs every remedy of every mode in namespaces of their own, in which /proc and /sys are read-only
+// TestFixesFailLoudly runs every fix of every mode in separate namespaces, in which /proc and /sys are read-only
 // and /sys/fs/cgroup is the tmpfs of a hybrid host: each must say that it failed, and none may make a plain file.
-func TestRemediesAreLoud(t *testing.T) {
+func TestFixesFailLoudly(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	tools := t.TempDir()
 	for _, name := range []string{"sh", "cat", "mkdir", "grep", "dirname", "mountpoint"} {
@@ -49,7 +49,8 @@ func TestRemediesAreLoud(t *testing.T) {
 	}
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = []string{shellEnv + "=" + tools}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
+		Pdeathsig: syscall.SIGKILL}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -61,7 +62,8 @@ func runRemedies(tools string) error {
 		err = errors.Join(err, syscall.Unmount(dir, syscall.MNT_DETACH))
 	}
 	if err = errors.Join(err, syscall.Mount("proc", "/proc", "proc", syscall.MS_RDONLY, ""),
-		syscall.Mount("sysfs", "/sys", "sysfs", syscall.MS_RDONLY, ""), syscall.Mount("tmpfs", cgroupDir, "tmpfs", 0, "")); err != nil {
+		syscall.Mount("sysfs", "/sys", "sysfs", syscall.MS_RDONLY, ""),
+		syscall.Mount("tmpfs", cgroupDir, "tmpfs", 0, "")); err != nil {
 		return err
 	}
 	names := strings.NewReplacer("{R}", "3", "{RW}", "3", "{H}", "0-2", "{HM}", "7", "{W}", "1", "{P}", "isolated")

@@ -41,13 +41,15 @@ func FuzzCounters(f *testing.F) {
 // FuzzTable: whatever the names of a host's files and processes, the table has only lines of printable characters, none
 // longer than promised.
 func FuzzTable(f *testing.F) {
-	for _, s := range []string{"kworker/2:1 (2-3), bash (0-3) x2", "\x1b[31mred", "\u202egnp.exe", "\x9b2J", "a\tb\nc\r\x00\x7f", strings.Repeat("0,2,", 200),
+	for _, s := range []string{"kworker/2:1 (2-3), bash (0-3) x2", "\x1b[31mred", "\u202egnp.exe", "\x9b2J",
+		"a\tb\nc\r\x00\x7f", strings.Repeat("0,2,", 200),
 		strings.Repeat("é ", 100), "\u200b\u2028\u0085"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		r := Report{CPUs: s, Host: Host{Name: s, Kernel: s, CPUModel: s}, Checks: []Check{
-			{ID: "turbo", Severity: S1, Status: Fail, Found: s, Wanted: s, Reason: s, Effect: s, Fix: Fix{Runtime: []string{s}, Boot: s}},
+			{ID: "turbo", Severity: S1, Status: Fail, Found: s, Wanted: s, Reason: s, Effect: s,
+				Fix: Fix{Runtime: []string{s}, Boot: s}},
 			{ID: "steal", Severity: S2, Status: Unknown, Reason: s},
 		}}
 		var b bytes.Buffer

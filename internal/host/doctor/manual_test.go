@@ -46,7 +46,7 @@ func TestRemediesNameChecks(t *testing.T) {
 		for _, list := range named.FindAllStringSubmatch(e.Remedy, -1) {
 			for id := range strings.SplitSeq(list[1], ", ") {
 				if !slices.Contains(IDs(), id) {
-					t.Errorf("%s: its remedy names the check %q; there is none", e.Cause, id)
+					t.Errorf("%s: its remedy names the unknown check %q", e.Cause, id)
 				}
 			}
 		}

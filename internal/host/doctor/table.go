@@ -21,13 +21,14 @@ const (
 // byUrgency puts what has to be done first.
 func byUrgency() []Status { return []Status{Fail, Warn, Unknown, Skip, Pass} }
 
-// WriteTable writes the report for people: the verdict first, then the checks by severity with the fix for each, in at most
-// 80 columns. Colours are ANSI escapes around the status words.
+// WriteTable writes the report for people: the verdict first, then the checks by severity with the fix for each, in
+// at most 80 columns. Colours are ANSI escapes around the status words.
 func (r Report) WriteTable(w io.Writer, color bool) error {
 	t := table{w: bufio.NewWriter(w), color: color}
 	t.line(0, r.verdict())
 	t.line(0, fmt.Sprintf("%s · %s · %s · Linux %s", r.Host.Name, r.Host.Class, r.Host.CPUModel, r.Host.Kernel))
-	t.line(0, fmt.Sprintf("reserved CPUs %s of %d · isolation %s · turbo %s", r.CPUs, r.Host.CPUs, r.Host.Isolation, r.Host.Turbo))
+	t.line(0, fmt.Sprintf("reserved CPUs %s of %d · isolation %s · turbo %s", r.CPUs, r.Host.CPUs, r.Host.Isolation,
+		r.Host.Turbo))
 	if r.WindowNS > 0 {
 		t.line(0, fmt.Sprintf("counts of the kernel cover %s", units.Duration(r.WindowNS)))
 	} else {
@@ -46,7 +47,8 @@ type meaning struct {
 }
 
 func severities() []meaning {
-	return []meaning{{S1, "S1  can move a verdict: more than 5 %"}, {S2, "S2  0.5 to 5 %"}, {S3, "S3  less than 0.5 %"}, {Info, "for information"}}
+	return []meaning{{S1, "S1  can move a verdict: more than 5 %"}, {S2, "S2  0.5 to 5 %"}, {S3, "S3  less than 0.5 %"},
+		{Info, "for information"}}
 }
 
 func (r Report) verdict() string {

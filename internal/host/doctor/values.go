@@ -81,7 +81,7 @@ func (v *view) group(value settings.Value) map[string][]string {
 	return files
 }
 
-// where tells files of one pattern apart: by their CPUs, or by the part of the path that the pattern leaves open.
+// where names some files of a pattern: by their CPUs, or by the part of the path that the pattern leaves open.
 func where(value settings.Value, files []string) string {
 	before, _, perCPU := strings.Cut(value.Pattern, "{cpu}")
 	if !perCPU {

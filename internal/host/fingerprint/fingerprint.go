@@ -85,7 +85,8 @@ func (k *key) files(pattern string) {
 
 func (k *key) processor(t topology.Topology) {
 	info := k.read("/proc/cpuinfo")
-	for _, field := range []string{"vendor_id", "cpu family", "model", "model name", "stepping", "CPU implementer", "CPU part", "CPU variant"} {
+	for _, field := range []string{"vendor_id", "cpu family", "model", "model name", "stepping", "CPU implementer",
+		"CPU part", "CPU variant"} {
 		k.add(field, proc.CPUInfo(info, field))
 	}
 	k.add("hypervisor", virt.Hypervisor(k.fs) != "")
@@ -141,7 +142,8 @@ func (k *key) kernel(t topology.Topology) {
 func (k *key) soft() {
 	k.f.Soft["microcode"] = proc.CPUInfo(k.read("/proc/cpuinfo"), "microcode")
 	k.f.Soft[kernelBuild] = k.read("/proc/version")
-	for _, path := range []string{"/sys/class/dmi/id/bios_version", "/sys/class/dmi/id/bios_date", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"} {
+	for _, path := range []string{"/sys/class/dmi/id/bios_version", "/sys/class/dmi/id/bios_date",
+		"/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"} {
 		k.f.Soft[path] = k.read(path)
 	}
 }
@@ -152,8 +154,10 @@ func (k *key) config(release string) []string {
 	var options []string
 	for line := range strings.Lines(proc.KernelConfig(k.fs, release)) {
 		name, _, _ := strings.Cut(line, "=")
-		timing := strings.HasPrefix(name, "CONFIG_HZ") || strings.HasPrefix(name, "CONFIG_PREEMPT") || strings.HasSuffix(name, "_ACCOUNTING") ||
-			slices.Contains([]string{"CONFIG_NO_HZ_FULL", "CONFIG_VIRT_CPU_ACCOUNTING_GEN", "CONFIG_SCHEDSTATS", "CONFIG_PSI"}, name)
+		timing := strings.HasPrefix(name, "CONFIG_HZ") || strings.HasPrefix(name, "CONFIG_PREEMPT") ||
+			strings.HasSuffix(name, "_ACCOUNTING") ||
+			slices.Contains([]string{"CONFIG_NO_HZ_FULL", "CONFIG_VIRT_CPU_ACCOUNTING_GEN", "CONFIG_SCHEDSTATS",
+				"CONFIG_PSI"}, name)
 		if timing && strings.Contains(line, "=") {
 			options = append(options, strings.TrimSpace(line))
 		}
@@ -167,8 +171,10 @@ func (k *key) config(release string) []string {
 func normalized(line string) []string {
 	words := slices.DeleteFunc(strings.Fields(line), func(w string) bool {
 		name, _, _ := strings.Cut(w, "=")
-		return slices.Contains([]string{"BOOT_IMAGE", "root", "rootflags", "rootfstype", "ro", "rw", "resume", "initrd", "init", "quiet", "splash",
-			"console", "loglevel", "ip", "net.ifnames"}, name) || strings.HasPrefix(name, "rd.") || strings.HasPrefix(name, "systemd.")
+		return slices.Contains([]string{"BOOT_IMAGE", "root", "rootflags", "rootfstype", "ro", "rw", "resume", "initrd",
+			"init", "quiet", "splash",
+			"console", "loglevel", "ip", "net.ifnames"}, name) || strings.HasPrefix(name, "rd.") ||
+			strings.HasPrefix(name, "systemd.")
 	})
 	slices.Sort(words)
 	return words

@@ -75,7 +75,8 @@ func (m *machine) topology() topology.Topology {
 }
 
 func (m *machine) take() Fingerprint {
-	return Take(Subject{FS: m.host(), Topology: m.topology(), Slots: m.slots, Turbo: m.boost, Program: []byte(m.canary)})
+	return Take(Subject{FS: m.host(), Topology: m.topology(), Slots: m.slots, Turbo: m.boost,
+		Program: []byte(m.canary)})
 }
 
 func (m *machine) fingerprint() string {
@@ -98,28 +99,58 @@ func TestFingerprint(t *testing.T) {
 		"microcode": {true, func(m *machine) {
 			m.replace("/proc/cpuinfo", model, model+"microcode\t: 0x5003604\ncpu MHz\t: 3299.9\n")
 		}},
-		"BIOS":             {true, func(m *machine) { m.write("/sys/class/dmi/id/bios_version", "2.1") }},
-		"host name":        {true, func(m *machine) { m.write("/proc/sys/kernel/hostname", "other") }},
-		"disk, word order": {true, func(m *machine) { m.write("/proc/cmdline", "root=UUID=7 nohz_full=2-7 isolcpus=2-7") }},
-		"kernel's drivers": {true, func(m *machine) { m.replace("/boot/config-"+m.topology().Kernel, "SATA=y", "SATA=m") }},
-		"model":            {false, func(m *machine) { m.replace("/proc/cpuinfo", "Gold 6234", "Gold 6244") }},
-		"stepping":         {false, func(m *machine) { m.replace("/proc/cpuinfo", model, model+"stepping\t: 7\n") }},
-		"hypervisor":       {false, func(m *machine) { m.replace("/proc/cpuinfo", "fpu vme", "fpu hypervisor vme") }},
-		"instance type":    {false, func(m *machine) { m.write("/sys/class/dmi/id/product_name", "m5.metal") }},
-		"caches":           {false, func(m *machine) { m.write("/sys/devices/system/cpu/cpu1/cache/index3/size", "1024K") }},
-		"first level":      {false, func(m *machine) { m.write("/sys/devices/system/cpu/cpu0/cache/index0/size", "48K") }},
-		"memory modules":   {false, func(m *machine) { m.write("/sys/devices/system/edac/mc/mc1/dimm0/dimm_mem_type", "Registered-DDR4") }},
-		"kernel":           {false, func(m *machine) { m.write("/proc/sys/kernel/osrelease", "6.99") }},
-		"kernel's tick":    {false, func(m *machine) { m.replace("/boot/config-"+m.topology().Kernel, "HZ=250", "HZ=1000") }},
-		"command line":     {false, func(m *machine) { m.replace("/proc/cmdline", "quiet", "mitigations=off") }},
-		"mitigations":      {false, func(m *machine) { m.write("/sys/devices/system/cpu/vulnerabilities/meltdown", "Vulnerable") }},
-		"huge pages":       {false, func(m *machine) { m.write("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never") }},
-		"clock":            {false, func(m *machine) { m.write("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet") }},
-		"threads":          {false, func(m *machine) { m.write("/sys/devices/system/cpu/smt/active", "1") }},
-		"planned speed":    {false, func(m *machine) { m.write("/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq", "1200000") }},
-		"turbo":            {false, func(m *machine) { m.boost = turbo.On }},
-		"slots":            {false, func(m *machine) { m.slots = append(m.slots, Slot{CPUs: cpuset.New(2)}) }},
-		"canary":           {false, func(m *machine) { m.canary = "another" }},
+		"BIOS":      {true, func(m *machine) { m.write("/sys/class/dmi/id/bios_version", "2.1") }},
+		"host name": {true, func(m *machine) { m.write("/proc/sys/kernel/hostname", "other") }},
+		"disk, word order": {true, func(m *machine) {
+			m.write("/proc/cmdline",
+				"root=UUID=7 nohz_full=2-7 isolcpus=2-7")
+		}},
+		"kernel's drivers": {true, func(m *machine) {
+			m.replace("/boot/config-"+m.topology().Kernel, "SATA=y",
+				"SATA=m")
+		}},
+		"model":         {false, func(m *machine) { m.replace("/proc/cpuinfo", "Gold 6234", "Gold 6244") }},
+		"stepping":      {false, func(m *machine) { m.replace("/proc/cpuinfo", model, model+"stepping\t: 7\n") }},
+		"hypervisor":    {false, func(m *machine) { m.replace("/proc/cpuinfo", "fpu vme", "fpu hypervisor vme") }},
+		"instance type": {false, func(m *machine) { m.write("/sys/class/dmi/id/product_name", "m5.metal") }},
+		"caches": {false, func(m *machine) {
+			m.write("/sys/devices/system/cpu/cpu1/cache/index3/size",
+				"1024K")
+		}},
+		"first level": {false, func(m *machine) {
+			m.write("/sys/devices/system/cpu/cpu0/cache/index0/size",
+				"48K")
+		}},
+		"memory modules": {false, func(m *machine) {
+			m.write("/sys/devices/system/edac/mc/mc1/dimm0/dimm_mem_type",
+				"Registered-DDR4")
+		}},
+		"kernel": {false, func(m *machine) { m.write("/proc/sys/kernel/osrelease", "6.99") }},
+		"kernel's tick": {false, func(m *machine) {
+			m.replace("/boot/config-"+m.topology().Kernel, "HZ=250",
+				"HZ=1000")
+		}},
+		"command line": {false, func(m *machine) { m.replace("/proc/cmdline", "quiet", "mitigations=off") }},
+		"mitigations": {false, func(m *machine) {
+			m.write("/sys/devices/system/cpu/vulnerabilities/meltdown",
+				"Vulnerable")
+		}},
+		"huge pages": {false, func(m *machine) {
+			m.write("/sys/kernel/mm/transparent_hugepage/enabled",
+				"[always] madvise never")
+		}},
+		"clock": {false, func(m *machine) {
+			m.write(
+				"/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet")
+		}},
+		"threads": {false, func(m *machine) { m.write("/sys/devices/system/cpu/smt/active", "1") }},
+		"planned speed": {false, func(m *machine) {
+			m.write("/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq",
+				"1200000")
+		}},
+		"turbo":  {false, func(m *machine) { m.boost = turbo.On }},
+		"slots":  {false, func(m *machine) { m.slots = append(m.slots, Slot{CPUs: cpuset.New(2)}) }},
+		"canary": {false, func(m *machine) { m.canary = "another" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := copied(t, host)
@@ -188,7 +219,8 @@ func TestParse(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for _, broken := range []string{"", "{}", "null", strings.Replace(string(text), `"schema":1`, `"schema":2`, 1),
-		strings.Replace(string(text), "Gold 6234", "Gold 6244", 1), strings.Replace(string(text), `"soft"`, `"other"`, 1),
+		strings.Replace(string(text), "Gold 6234", "Gold 6244", 1),
+		strings.Replace(string(text), `"soft"`, `"other"`, 1),
 		strings.Replace(string(text), `"alu":98000000`, `"alu":0`, 1)} {
 		if _, err := Parse([]byte(broken)); err == nil {
 			t.Errorf("parsed %.40q", broken)

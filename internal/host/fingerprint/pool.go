@@ -28,7 +28,8 @@ type Fingerprint struct {
 // Kernels are times of reference kernels that no neighbour reaches, each the median over all slots of
 // a host.
 type Kernels struct {
-	Program string                   `json:"program"`     // SHA-256 of what ran them; those of two programs are not compared
+	// SHA-256 of what ran them; those of two programs are not compared
+	Program string                   `json:"program"`
 	CPUTime map[string]time.Duration `json:"cpu_time_ns"` // by kernel, of its thread
 }
 
@@ -60,14 +61,17 @@ func Parse(text []byte) (Fingerprint, error) {
 	case err != nil:
 		return f, fmt.Errorf("parse fingerprint: %w", err)
 	case f.Schema != schema:
-		return f, fmt.Errorf("parse fingerprint: schema %d, want %d; make it anew with judged doctor --fingerprint", f.Schema, schema)
+		return f, fmt.Errorf("parse fingerprint: schema %d, want %d; create it again with judged doctor --fingerprint",
+			f.Schema, schema)
 	case len(f.Hard) == 0 || f.Sum != f.sum():
-		return f, fmt.Errorf("parse fingerprint: %q is not the sum of its members; make it anew with judged doctor --fingerprint", f.Sum)
+		return f, fmt.Errorf("parse fingerprint: %q is not the sum of its members; create it again with judged doctor "+
+			"--fingerprint", f.Sum)
 	}
 	if f.Kernels != nil {
 		for kernel, took := range f.Kernels.CPUTime {
 			if took <= 0 {
-				return f, fmt.Errorf("parse fingerprint: kernel %q took %d ns; make it anew with judged doctor --fingerprint --probe=probe-canary", kernel, took)
+				return f, fmt.Errorf("parse fingerprint: kernel %q took %d ns; create it again with judged doctor "+
+					"--fingerprint --probe=probe-canary", kernel, took)
 			}
 		}
 	}

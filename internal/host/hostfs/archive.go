@@ -41,7 +41,8 @@ func WriteArchive(w io.Writer, files fstest.MapFS) error {
 }
 
 func addFile(archive *tar.Writer, name string, f *fstest.MapFile) error {
-	h := tar.Header{Name: name, Mode: int64(f.Mode.Perm()), Typeflag: tar.TypeReg, Size: int64(len(f.Data)), Format: tar.FormatPAX}
+	h := tar.Header{Name: name, Mode: int64(f.Mode.Perm()), Typeflag: tar.TypeReg, Size: int64(len(f.Data)),
+		Format: tar.FormatPAX}
 	if f.Mode.IsDir() {
 		h.Typeflag, h.Name, h.Size = tar.TypeDir, name+"/", 0
 	}
@@ -61,7 +62,8 @@ func checkBounds(files fstest.MapFS) error {
 		total += len(f.Data)
 	}
 	if len(files) > maxFiles || total > maxBytes {
-		return fmt.Errorf("%d files with %d bytes are more than %d files or %d bytes", len(files), total, maxFiles, maxBytes)
+		return fmt.Errorf("%d files with %d bytes are more than %d files or %d bytes", len(files), total, maxFiles,
+			maxBytes)
 	}
 	return nil
 }
@@ -73,7 +75,7 @@ func ReadArchive(r io.Reader) (fstest.MapFS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read capture: %w", err)
 	}
-	// One block more than allowed tells a file that is too long from one that ends in time. Headers
+	// One block more than allowed distinguishes a file that is too long from one that ends in time. Headers
 	// count too: 1 KiB for each file.
 	archive := tar.NewReader(io.LimitReader(zipped, maxBytes+maxFiles<<10))
 	files := fstest.MapFS{}

@@ -75,13 +75,14 @@ func TestArchiveOfAStrangerIsRefused(t *testing.T) {
 	}{
 		"path upwards":   {archived(tar.Header{Name: "../etc/passwd", Typeflag: tar.TypeReg}), "leads out"},
 		"path from root": {archived(tar.Header{Name: "/etc/passwd", Typeflag: tar.TypeReg}), "leads out"},
-		"symbolic link":  {archived(tar.Header{Name: "proc", Typeflag: tar.TypeSymlink, Linkname: "/proc"}), "neither a file"},
-		"hard link":      {archived(tar.Header{Name: "proc", Typeflag: tar.TypeLink, Linkname: "x"}), "neither a file"},
-		"device":         {archived(tar.Header{Name: "null", Typeflag: tar.TypeChar}), "neither a file"},
-		"one long file":  {archived(tar.Header{Name: "a", Typeflag: tar.TypeReg, Size: maxFileBytes + 1}), "more than"},
-		"many files":     {archived(many...), "more than"},
-		"no gzip":        {bytes.NewBufferString("no gzip at all"), "gzip: invalid header"},
-		"cut off":        {bytes.NewBuffer(archived(many[0]).Bytes()[:200]), "EOF"},
+		"symbolic link": {archived(tar.Header{Name: "proc", Typeflag: tar.TypeSymlink, Linkname: "/proc"}),
+			"neither a file"},
+		"hard link":     {archived(tar.Header{Name: "proc", Typeflag: tar.TypeLink, Linkname: "x"}), "neither a file"},
+		"device":        {archived(tar.Header{Name: "null", Typeflag: tar.TypeChar}), "neither a file"},
+		"one long file": {archived(tar.Header{Name: "a", Typeflag: tar.TypeReg, Size: maxFileBytes + 1}), "more than"},
+		"many files":    {archived(many...), "more than"},
+		"no gzip":       {bytes.NewBufferString("no gzip at all"), "gzip: invalid header"},
+		"cut off":       {bytes.NewBuffer(archived(many[0]).Bytes()[:200]), "EOF"},
 	} {
 		if _, err := ReadArchive(tc.archive); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
@@ -120,7 +121,8 @@ func TestTreeAnswersLikeAHost(t *testing.T) {
 	if s, err := h.Read("/proc/stat"); s != "cpu 1" || err != nil {
 		t.Errorf("stat: %q, %v", s, err)
 	}
-	for path, want := range map[string]error{"/proc/closed": fs.ErrPermission, "/none": fs.ErrNotExist, "/sys/irq/5": syscall.EISDIR} {
+	for path, want := range map[string]error{"/proc/closed": fs.ErrPermission, "/none": fs.ErrNotExist,
+		"/sys/irq/5": syscall.EISDIR} {
 		_, err := h.Read(path)
 		if pe, ok := errors.AsType[*fs.PathError](err); !errors.Is(err, want) || !ok || pe.Path != path {
 			t.Errorf("%s: %v, want %v", path, err, want)
@@ -164,7 +166,8 @@ func TestRecordingNotesWhatWasRead(t *testing.T) {
 	if b, err := machine.Ask("/judged/x", live); string(b) != "from the call" || err != nil {
 		t.Errorf("live: %q, %v", b, err)
 	}
-	if diff := cmp.Diff(fstest.MapFS{"judged/x": {Data: []byte("from the call"), Mode: 0o444}}, notes.Files()); diff != "" {
+	if diff := cmp.Diff(fstest.MapFS{"judged/x": {Data: []byte("from the call"), Mode: 0o444}},
+		notes.Files()); diff != "" {
 		t.Errorf("notes of the call (-want +got):\n%s", diff)
 	}
 }

@@ -107,7 +107,7 @@ func (h FS) ReadInt(path string) (int64, error) {
 }
 
 // Write hands value to the kernel in exactly one write(2), because a kernel file takes every write
-// as a command of its own. It never creates the file. A short write is an error: half a command was
+// as a separate command. It never creates the file. A short write is an error: half a command was
 // taken.
 func (h FS) Write(path, value string) error {
 	if h.tree != nil {

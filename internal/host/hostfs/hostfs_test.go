@@ -47,7 +47,8 @@ func TestRead(t *testing.T) {
 			t.Errorf("ReadInt(%q) = %d, %v, want %d", path, got, err, want)
 		}
 	}
-	for path, target := range map[string]error{"/proc/max": strconv.ErrSyntax, "/proc/huge": strconv.ErrRange, "/proc/none": fs.ErrNotExist} {
+	for path, target := range map[string]error{"/proc/max": strconv.ErrSyntax, "/proc/huge": strconv.ErrRange,
+		"/proc/none": fs.ErrNotExist} {
 		_, err := h.ReadInt(path)
 		if !errors.Is(err, target) || !strings.Contains(err.Error(), path) {
 			t.Errorf("ReadInt(%q) = %v, want an error that is %v and names the path", path, err, target)
@@ -60,8 +61,10 @@ func TestErrorsNameTheHostPath(t *testing.T) {
 	_, readErr := h.ReadFile("/sys/none")
 	_, dirErr := h.ReadDir("/sys/none")
 	_, linkErr := h.Readlink("/sys/none")
-	for name, err := range map[string]error{"ReadFile": readErr, "ReadDir": dirErr, "Readlink": linkErr, "Write": h.Write("/sys/none", "1")} {
-		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "/sys/none") || strings.Contains(err.Error(), h.root) {
+	for name, err := range map[string]error{"ReadFile": readErr, "ReadDir": dirErr, "Readlink": linkErr,
+		"Write": h.Write("/sys/none", "1")} {
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "/sys/none") ||
+			strings.Contains(err.Error(), h.root) {
 			t.Errorf("%s: %v, want not-exist that names /sys/none and not the root", name, err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // Open opens a file for reading and leaves it open, for callers that read the same file again and
-// again with ReadAt from offset 0: the kernel renders it anew for every such read, and opening and
+// again with ReadAt from offset 0: the kernel renders it again for every such read, and opening and
 // closing, most of the cost of a small file, is paid once.
 func (h FS) Open(path string) (*os.File, error) {
 	if h.tree != nil {

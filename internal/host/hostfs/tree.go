@@ -48,7 +48,7 @@ func OpenCaptured(name string) (FS, error) {
 // Live reports whether this is the machine itself, which a second look finds changed.
 func (h FS) Live() bool { return h.tree == nil && filepath.Join("/", h.root) == "/" }
 
-// Ask is for the few facts that only a system call tells. On the live machine the call answers; a
+// Ask is for the few facts that only a system call provides. On the live machine the call answers; a
 // captured host answers from the file under which the capture kept it.
 func (h FS) Ask(name string, live func() ([]byte, error)) ([]byte, error) {
 	if !h.Live() {

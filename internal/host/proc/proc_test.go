@@ -16,7 +16,8 @@ import (
 const statRest = " S 1 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 4 0 24 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 17 3 1 0"
 
 func TestParseStat(t *testing.T) {
-	for name, comm := range map[string]string{"plain": "bash", "spaces": "tmux: server", "parentheses": "a) R 9 (b", "empty": ""} {
+	for name, comm := range map[string]string{"plain": "bash", "spaces": "tmux: server", "parentheses": "a) R 9 (b",
+		"empty": ""} {
 		got, err := ParseStat(fmt.Sprintf("42 (%s)%s", comm, statRest))
 		want := Stat{PID: 42, PPID: 1, Name: comm, State: "S", Flags: 2129984, Threads: 4, Start: "24", CPU: 3}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -29,7 +30,8 @@ func TestParseStat(t *testing.T) {
 			t.Errorf("policy %s: %+v, %v", policy, s, err)
 		}
 	}
-	for name, text := range map[string]string{"empty": "", "no name": "42 S 1", "reversed": ")42(", "short": "42 (a) S 1", "no number": "x (a)" + statRest,
+	for name, text := range map[string]string{"empty": "", "no name": "42 S 1", "reversed": ")42(",
+		"short": "42 (a) S 1", "no number": "x (a)" + statRest,
 		"no parent": "42 (a)" + strings.Replace(statRest, " 1 0", " y 0", 1)} {
 		if s, err := ParseStat(text); err == nil {
 			t.Errorf("%s: %+v and no error", name, s)
@@ -39,7 +41,8 @@ func TestParseStat(t *testing.T) {
 
 func TestRedactStat(t *testing.T) {
 	got := RedactStat("42 (a b)" + statRest + "\n")
-	if s, err := ParseStat(got); err != nil || s.CPU != 3 || s.Threads != 4 || s.Start != "0" || strings.Contains(got, "24") {
+	if s, err := ParseStat(got); err != nil || s.CPU != 3 || s.Threads != 4 || s.Start != "0" ||
+		strings.Contains(got, "24") {
 		t.Errorf("%q: %+v, %v", got, s, err)
 	}
 }
@@ -50,7 +53,8 @@ func TestTables(t *testing.T) {
 		t.Errorf("Cgroups (-want +got):\n%s", diff)
 	}
 	mounts := Mounts("cgroup /a\\040b\\134 cgroup rw,cpu 0 0\nshort line\n")
-	if diff := cmp.Diff([]Mount{{Source: "cgroup", Point: `/a b\`, FSType: "cgroup", Options: []string{"rw", "cpu"}}}, mounts); diff != "" {
+	if diff := cmp.Diff([]Mount{{Source: "cgroup", Point: `/a b\`, FSType: "cgroup", Options: []string{"rw", "cpu"}}},
+		mounts); diff != "" {
 		t.Errorf("Mounts (-want +got):\n%s", diff)
 	}
 	if point, ok := FindMount(mounts, "cgroup", "cpu"); point != `/a b\` || !ok {
@@ -59,8 +63,10 @@ func TestTables(t *testing.T) {
 	if point, ok := FindMount(mounts, "cgroup", "cp"); ok {
 		t.Errorf("FindMount of a part of an option = %q", point)
 	}
-	info, err := MountInfo("22 1 0:21 /r /a\\040b rw shared:2 - tmpfs dev\\011x rw,size=1k\n23 22 0:22 / /p rw - proc proc\n")
-	want := []Mount{{ID: "22", Root: "/r", Point: "/a b", FSType: "tmpfs", Source: "dev\tx", Options: []string{"rw", "size=1k"}},
+	info, err := MountInfo("22 1 0:21 /r /a\\040b rw shared:2 - tmpfs dev\\011x rw,size=1k\n23 22 0:22 / /p rw - proc " +
+		"proc\n")
+	want := []Mount{{ID: "22", Root: "/r", Point: "/a b", FSType: "tmpfs", Source: "dev\tx",
+		Options: []string{"rw", "size=1k"}},
 		{ID: "23", Root: "/", Point: "/p", FSType: "proc", Source: "proc"}}
 	if diff := cmp.Diff(want, info); err != nil || diff != "" {
 		t.Errorf("MountInfo: %v (-want +got):\n%s", err, diff)
@@ -78,8 +84,10 @@ func TestFindMount(t *testing.T) {
 	for _, tt := range []struct {
 		name, text, want string
 	}{
-		{"alone", "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup /sys/fs/cgroup/cpuacct cgroup rw,relatime,cpuacct 0 0\n", "/sys/fs/cgroup/cpuacct"},
-		{"together with cpu", "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n", "/sys/fs/cgroup/cpu,cpuacct"},
+		{"alone", "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup /sys/fs/cgroup/cpuacct cgroup rw,relatime,cpuacct 0 0\n",
+			"/sys/fs/cgroup/cpuacct"},
+		{"together with cpu", "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n",
+			"/sys/fs/cgroup/cpu,cpuacct"},
 		{"a space in the path", `cgroup /my\040cgroups cgroup rw,cpuacct 0 0`, "/my cgroups"},
 		{"another file system of that name", "cpuacct /mnt ext4 rw,cpuacct 0 0\n", ""},
 		{"v2 only", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", ""},
@@ -94,14 +102,16 @@ func TestFindMount(t *testing.T) {
 }
 
 func TestFields(t *testing.T) {
-	limits := "Limit                     Soft Limit           Hard Limit           Units\nMax cpu time              60  unlimited  seconds\n"
+	limits := "Limit                     Soft Limit           Hard Limit           Units\nMax cpu time              60  " +
+		"unlimited  seconds\n"
 	if soft, hard, ok := Limit(limits, "Max cpu time"); soft != "60" || hard != "unlimited" || !ok {
 		t.Errorf("Limit = %s, %s, %t", soft, hard, ok)
 	}
 	if _, _, ok := Limit(limits, "Max stack size"); ok {
 		t.Error("found a limit that is not there")
 	}
-	for text, want := range map[string]units.Bytes{"Node 0 MemTotal: 9 kB\nNode 0 MemFree:  1234 kB\n": 1234 << 10, "MemFree: 1 kB": 1 << 10,
+	for text, want := range map[string]units.Bytes{"Node 0 MemTotal: 9 kB\nNode 0 MemFree:  1234 kB\n": 1234 << 10,
+		"MemFree: 1 kB":    1 << 10,
 		"NotMemFree: 5 kB": 0, "MemFree: -5 kB": 0, "MemFree: 5": 0} {
 		if n := Meminfo(text, "MemFree"); n != want {
 			t.Errorf("Meminfo(%q) = %d, want %d", text, n, want)
@@ -155,10 +165,12 @@ func TestThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	thread := func(pid, tid, parent, threads int, name, dir string, ours bool) Thread {
-		return Thread{Stat: Stat{PID: pid, PPID: parent, Name: name, State: "S", Threads: threads, Start: "24"}, TID: tid, Dir: "/proc/" + dir,
+		return Thread{Stat: Stat{PID: pid, PPID: parent, Name: name, State: "S", Threads: threads, Start: "24"},
+			TID: tid, Dir: "/proc/" + dir,
 			Allowed: cpuset.New(0, 1), Switches: 5, Ours: ours}
 	}
-	want := []Thread{thread(5, 5, 1, 2, "judged", "5", true), thread(5, 6, 1, 2, "worker", "5/task/6", true), thread(7, 7, 5, 1, "checker", "7", true),
+	want := []Thread{thread(5, 5, 1, 2, "judged", "5", true), thread(5, 6, 1, 2, "worker", "5/task/6", true),
+		thread(7, 7, 5, 1, "checker", "7", true),
 		thread(9, 9, 1, 1, "bash", "9", false)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -178,7 +190,8 @@ func FuzzStat(f *testing.F) {
 		const between = " 0 0 0 -1 %d 0 0 0 0 0 0 0 0 0 0 %d 0 24 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 17 %d 0 0"
 		text := fmt.Sprintf("%d (%s) S %d"+between, pid, comm, ppid, flags, threads, cpu)
 		got, err := ParseStat(text)
-		want := Stat{PID: int(pid), PPID: int(ppid), Name: comm, State: "S", Flags: uint64(flags), Threads: int(threads), Start: "24", CPU: int(cpu)}
+		want := Stat{PID: int(pid), PPID: int(ppid), Name: comm, State: "S", Flags: uint64(flags),
+			Threads: int(threads), Start: "24", CPU: int(cpu)}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%q: %v (-want +got):\n%s", text, err, diff)
 		}
@@ -189,8 +202,10 @@ func FuzzStat(f *testing.F) {
 
 // FuzzTables: the parsers invent nothing.
 func FuzzTables(f *testing.F) {
-	for _, s := range []string{"cgroup2 /sys/fs/cgroup\\134x cgroup2 rw 0 0\n", "0::/a\n3:cpu,cpuacct:/\n", "Cpus_allowed_list:\t0-3\n",
-		"Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n", "Max cpu time  60 unlimited seconds\n", "MemFree: 9223372036854775807 kB\n",
+	for _, s := range []string{"cgroup2 /sys/fs/cgroup\\134x cgroup2 rw 0 0\n", "0::/a\n3:cpu,cpuacct:/\n",
+		"Cpus_allowed_list:\t0-3\n",
+		"Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n", "Max cpu time  60 unlimited seconds\n",
+		"MemFree: 9223372036854775807 kB\n",
 		"cgroup2 /a\\777\\04 cgroup2 rw 0 0", "22 1 0:21 /r /a rw - tmpfs dev rw\n", "flags : fpu hwp\n"} {
 		f.Add(s)
 	}
@@ -215,7 +230,8 @@ func FuzzTables(f *testing.F) {
 			t.Error("a field out of nothing")
 		}
 		// What the kernel does (fs/proc_namespace.c, mangle).
-		if got := unescape(strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(s)); got != s {
+		if got := unescape(strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`,
+			`\134`).Replace(s)); got != s {
 			t.Errorf("%q became %q", s, got)
 		}
 		_, _ = MountInfo(s)

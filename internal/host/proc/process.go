@@ -15,7 +15,7 @@ type Stat struct {
 	State     string
 	Flags     uint64
 	Threads   int
-	Start     string // in clock ticks since boot; tells apart two threads that got the same number
+	Start     string // in clock ticks since boot; distinguishes two threads that got the same number
 	CPU       int    // where it ran last
 	RealTime  bool   // its policy is SCHED_FIFO or SCHED_RR
 }
@@ -43,7 +43,7 @@ const (
 	statPolicy  = 38
 )
 
-// ParseStat parses /proc/PID/stat. The name stands in parentheses and may itself hold spaces and parentheses, so the
+// ParseStat parses /proc/PID/stat. The name is in parentheses and may itself hold spaces and parentheses, so the
 // last parenthesis ends it.
 func ParseStat(text string) (Stat, error) {
 	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
@@ -101,7 +101,7 @@ func RedactStat(text string) string {
 	return text[:end+1] + " " + strings.Join(f, " ") + "\n"
 }
 
-// StatusField finds a line of /proc/PID/status; "" if there is none.
+// StatusField finds a line of /proc/PID/status; or "".
 func StatusField(status, key string) string {
 	for line := range strings.Lines(status) {
 		if value, ok := strings.CutPrefix(line, key+":"); ok {

@@ -10,7 +10,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// CPUInfo is the value of a key for the first processor in /proc/cpuinfo, or for the machine; "" if there is none.
+// CPUInfo is the value of a key for the first processor in /proc/cpuinfo, or for the machine; or "".
 func CPUInfo(cpuinfo, key string) string {
 	for line := range strings.Lines(cpuinfo) {
 		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == key {

@@ -27,7 +27,8 @@ func Mounts(text string) []Mount {
 	var all []Mount
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) >= 4 {
-			all = append(all, Mount{Source: unescape(f[0]), Point: unescape(f[1]), FSType: f[2], Options: strings.Split(f[3], ",")})
+			all = append(all, Mount{Source: unescape(f[0]), Point: unescape(f[1]), FSType: f[2],
+				Options: strings.Split(f[3], ",")})
 		}
 	}
 	return all
@@ -52,7 +53,8 @@ func MountInfo(text string) ([]Mount, error) {
 		if !ok || len(left) < 6 || len(right) < 2 {
 			return nil, fmt.Errorf("parse mountinfo: unknown form of line %q", line)
 		}
-		m := Mount{ID: left[0], Root: unescape(left[3]), Point: unescape(left[4]), FSType: right[0], Source: unescape(right[1])}
+		m := Mount{ID: left[0], Root: unescape(left[3]), Point: unescape(left[4]), FSType: right[0],
+			Source: unescape(right[1])}
 		if len(right) > 2 {
 			m.Options = strings.Split(right[2], ",")
 		}
@@ -124,7 +126,7 @@ func Swaps(text string) ([]Swap, error) {
 	return all, nil
 }
 
-// Meminfo finds a line such as "MemTotal: 1024 kB", also of a node ("Node 0 MemTotal: …"); 0 if there is none.
+// Meminfo finds a line such as "MemTotal: 1024 kB", also of a node ("Node 0 MemTotal: …"); or 0.
 func Meminfo(text, key string) units.Bytes {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)

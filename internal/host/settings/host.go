@@ -24,8 +24,8 @@ type UsageError struct{ Reason string }
 
 func (e *UsageError) Error() string { return e.Reason }
 
-// Examine reads the topology and decides which CPUs are reserved: those that are asked for, else the isolated ones, else
-// the last one. A width of 0 is 1.
+// Examine reads the topology and decides which CPUs are reserved: those that are asked for, else the isolated ones,
+// else the last one. A width of 0 is 1.
 func Examine(h hostfs.FS, asked cpuset.Set, width int) (Host, error) {
 	top, err := topology.Read(h)
 	if err != nil {
@@ -52,7 +52,8 @@ func (h *Host) NeedHousekeeping() error {
 	if len(h.Housekeeping) > 0 {
 		return nil
 	}
-	return &UsageError{fmt.Sprintf("reserve CPU %s: no other CPU of %s is left for the kernel and all other programs; reserve fewer",
+	return &UsageError{fmt.Sprintf("reserve CPU %s: no other CPU of %s is left for the kernel and all other programs; "+
+		"reserve fewer",
 		h.Reserved, h.Topology.Online)}
 }
 
@@ -89,7 +90,7 @@ func (h *Host) Optional(path string) string {
 	return text
 }
 
-// number is 0 where there is none.
+// number is 0 for a missing or invalid one.
 func (h *Host) number(file string) int {
 	n, err := strconv.Atoi(h.Optional(file))
 	if err != nil {

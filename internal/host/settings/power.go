@@ -9,7 +9,8 @@ func powerSettings() []Setting {
 	return []Setting{{
 		ID: "turbo-off", Title: "turbo (boost)", Severity: S1, Bare: true,
 		Wanted: "off on every reserved CPU",
-		Effect: "the frequency follows the load of the other cores: spread of 20 runs 1354 -> 252 ms with turbo off (published experiment)",
+		Effect: "the frequency follows the load of the other cores: spread of 20 runs 1354 -> 252 ms with turbo off " +
+			"(published experiment)",
 		// A policy's own switch comes before the global one, which forbids them all.
 		Values: []Value{
 			{Pattern: cpuDir + "/cpufreq/policy[0-9]*/boost", Kind: Word, Want: boostOff},
@@ -22,24 +23,28 @@ func powerSettings() []Setting {
 	}, {
 		ID: "governor", Title: "frequency governor", Severity: S1, Bare: true,
 		Wanted: "performance (or userspace with a fixed speed) on every reserved CPU",
-		Effect: "other governors raise the frequency only after a while: a core at its lowest speed is 2 to 4 times slower (ratio of the processors' own limits)",
-		Values: []Value{{Pattern: freqDir + "/scaling_governor", Kind: Word, To: "performance", Want: fixedGovernor, Wrong: Fails}},
-		Boot:   "cpufreq.default_governor=performance",
-		Risk:   "the reserved CPUs need more power and get hotter",
+		Effect: "other governors raise the frequency only after a while: a core at its lowest speed is 2 to 4 times " +
+			"slower (ratio of the processors' own limits)",
+		Values: []Value{{Pattern: freqDir + "/scaling_governor", Kind: Word, To: "performance", Want: fixedGovernor,
+			Wrong: Fails}},
+		Boot: "cpufreq.default_governor=performance",
+		Risk: "the reserved CPUs need more power and get hotter",
 	}, {
 		ID: "clocksource", Title: "clock source", Severity: S2,
 		Wanted: "tsc on x86, arch_sys_counter on ARM",
 		Effect: "every reading of another clock is a trap or a slow device access of 0.5 to 4 us (estimate)",
-		Values: []Value{{Pattern: "/sys/devices/system/clocksource/clocksource0/current_clocksource", Kind: Word, To: "tsc", Want: processorClock,
+		Values: []Value{{Pattern: "/sys/devices/system/clocksource/clocksource0/current_clocksource", Kind: Word,
+			To: "tsc", Want: processorClock,
 			Wrong: Warns, Worst: []string{"hpet", "acpi_pm", "jiffies", "refined-jiffies"}}},
 		Boot: "tsc=reliable",
 		Risk: "the kernel abandons a counter that it finds unstable, and logs it",
 	}, {
 		ID: "steal", Title: "time taken by the hypervisor", Severity: S1,
 		Wanted: "no stolen time on CPU {R}",
-		Effect: "stolen time is added to wall time, and to CPU time through cold caches: without the runs that had any, the spread of a sieve fell from 21 to 9 % (measured)",
-		See:    "vmstat 1 5   # column st",
-		Boot:   "a dedicated host, or an instance without shared CPUs",
+		Effect: "stolen time is added to wall time, and to CPU time through cold caches: without the runs that had any, " +
+			"the spread of a sieve fell from 21 to 9 % (measured)",
+		See:  "vmstat 1 5   # column st",
+		Boot: "a dedicated host, or an instance without shared CPUs",
 	}}
 }
 
@@ -48,29 +53,36 @@ func frequencySettings() []Setting {
 	return []Setting{{
 		ID: "freq-pinned", Title: "fixed frequency", Severity: S2, Bare: true,
 		Wanted: "scaling_min_freq = scaling_max_freq, not above the base frequency, on CPU {R}",
-		Effect: "between two limits the processor chooses by load, temperature and power: 0.5 to 5 % of CPU time with turbo off (estimate)",
+		Effect: "between two limits the processor chooses by load, temperature and power: 0.5 to 5 % of CPU time with " +
+			"turbo off (estimate)",
 		// First the upper limit: the lower one may not pass it, and on the way back it goes down first.
-		Values: []Value{{Pattern: freqDir + "/scaling_max_freq", Kind: Word, Want: sustainable}, {Pattern: freqDir + "/scaling_min_freq", Kind: Word, Want: sustainable}},
-		See:    "grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_m??_freq",
-		Run: []string{"cd /sys/devices/system/cpu/cpufreq && for p in policy*; do f=$(cat $p/base_frequency 2> /dev/null || cat $p/cpuinfo_max_freq); " +
+		Values: []Value{{Pattern: freqDir + "/scaling_max_freq", Kind: Word, Want: sustainable},
+			{Pattern: freqDir + "/scaling_min_freq", Kind: Word, Want: sustainable}},
+		See: "grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_m??_freq",
+		Run: []string{"cd /sys/devices/system/cpu/cpufreq && for p in policy*; do f=$(cat $p/base_frequency 2> " +
+			"/dev/null || cat $p/cpuinfo_max_freq); " +
 			"echo $f > $p/scaling_max_freq; echo $f > $p/scaling_min_freq; done"},
 		Risk: "an idle reserved CPU does not clock down",
 	}, {
 		ID: "pref-hints", Title: "hints to the processor", Severity: S2, Bare: true,
 		Wanted: "energy_performance_preference performance, energy_perf_bias 0, platform profile performance",
-		Effect: "told to save energy, the firmware slows clocks down and raises them late: 0.5 to 5 % (estimate; kernel documentation, intel_pstate)",
+		Effect: "when asked to save energy, the firmware slows clocks down and raises them late: 0.5 to 5 % (estimate; " +
+			"kernel documentation, intel_pstate)",
 		Values: []Value{
-			{Pattern: freqDir + "/energy_performance_preference", Kind: Word, To: "performance", Wakes: true, Wrong: Fails,
-				Want: choice("performance", "energy_performance_available_preferences")},
+			{Pattern: freqDir + "/energy_performance_preference", Kind: Word, To: "performance", Wakes: true,
+				Wrong: Fails,
+				Want:  choice("performance", "energy_performance_available_preferences")},
 			{Pattern: cpuDir + "/cpu{cpu}/power/energy_perf_bias", Kind: Word, To: "0", Wakes: true, Wrong: Fails},
-			{Pattern: "/sys/firmware/acpi/platform_profile", Kind: Word, To: "performance", Wrong: Fails, Want: choice("performance", "platform_profile_choices")},
+			{Pattern: "/sys/firmware/acpi/platform_profile", Kind: Word, To: "performance", Wrong: Fails,
+				Want: choice("performance", "platform_profile_choices")},
 		},
 		Boot: "the profile for maximum performance in the firmware",
 		Risk: "the reserved CPUs need more power and get hotter",
 	}, {
 		ID: "pstate-nohz", Title: "frequency driver on CPUs without a tick", Severity: S2, Bare: true,
-		Wanted:   "hardware-managed P-states (HWP), another driver, or a fixed frequency on CPU {R}",
-		Effect:   "without HWP intel_pstate chooses the frequency from the tick, which nohz_full stops: a run keeps the speed of the run before (Red Hat bug 1378529)",
+		Wanted: "hardware-managed P-states (HWP), another driver, or a fixed frequency on CPU {R}",
+		Effect: "without HWP intel_pstate chooses the frequency from the tick, which nohz_full stops: a run keeps the " +
+			"speed of the run before (Red Hat bug 1378529)",
 		See:      "cat /sys/devices/system/cpu/cpu*/cpufreq/scaling_driver; grep -c hwp /proc/cpuinfo",
 		Run:      []string{"echo passive > /sys/devices/system/cpu/intel_pstate/status"},
 		Boot:     "intel_pstate=disable",
@@ -78,15 +90,19 @@ func frequencySettings() []Setting {
 	}, {
 		ID: "cstates", Title: "sleep states", Severity: S3, Bare: true,
 		Wanted: "no enabled state of CPU {R} takes more than 2 us to leave",
-		Effect: "each wake-up of a run that sleeps or waits costs 50 to 200 us from the deep states (cpuidle's own figures)",
-		Values: []Value{{Pattern: cpuDir + "/cpu{cpu}/power/pm_qos_resume_latency_us", Kind: Word, To: "2", Want: shallowSleep}},
-		See:    "grep . /sys/devices/system/cpu/cpu*/cpuidle/state*/latency /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us",
-		Boot:   "intel_idle.max_cstate=1 processor.max_cstate=1",
-		Risk:   "idle reserved CPUs need more power, and leave less of it to the others",
+		Effect: "each wake-up of a run that sleeps or waits costs 50 to 200 us from the deep states (cpuidle's own " +
+			"figures)",
+		Values: []Value{{Pattern: cpuDir + "/cpu{cpu}/power/pm_qos_resume_latency_us", Kind: Word, To: "2",
+			Want: shallowSleep}},
+		See: "grep . /sys/devices/system/cpu/cpu*/cpuidle/state*/latency " +
+			"/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us",
+		Boot: "intel_idle.max_cstate=1 processor.max_cstate=1",
+		Risk: "idle reserved CPUs need more power, and leave less of it to the others",
 	}, {
 		ID: "uncore-freq", Title: "frequency of caches and memory controller", Severity: S2, Bare: true,
 		Wanted: "min_freq_khz = max_freq_khz for every package",
-		Effect: "the latency of L3 and memory follows the load of the other cores: 0.5 to 5 % for programs that miss their caches (estimate; kernel documentation, intel_uncore_frequency)",
+		Effect: "the latency of L3 and memory follows the load of the other cores: 0.5 to 5 % for programs that miss " +
+			"their caches (estimate; kernel documentation, intel_uncore_frequency)",
 		Values: []Value{{Pattern: uncore + "/package_*/min_freq_khz", Kind: Word, Want: maxUncore, Wrong: Warns}},
 		See:    "grep . " + uncore + "/package_*/m??_freq_khz",
 		Run:    []string{"cd " + uncore + " && for d in package_*; do cat $d/max_freq_khz > $d/min_freq_khz; done"},
@@ -105,10 +121,12 @@ func thermalSettings() []Setting {
 	}, {
 		ID: "power-limit", Title: "power limit", Severity: S2, Bare: true,
 		Wanted: "on mains, and the long-term limit of each package not below its specification",
-		Effect: "at its power limit the package lowers the clock of all cores by their common load: 0.5 to 5 % (estimate)",
-		See:    "grep . /sys/class/powercap/intel-rapl:?/constraint_0_*power*_uw /sys/class/power_supply/*/online",
-		Run:    []string{"cd /sys/class/powercap && for d in intel-rapl:?; do cat $d/constraint_0_max_power_uw > $d/constraint_0_power_limit_uw; done"},
-		Boot:   "the long-term power limit (PL1) of the firmware at the processor's TDP",
+		Effect: "at its power limit the package lowers the clock of all cores by their common load: 0.5 to 5 % " +
+			"(estimate)",
+		See: "grep . /sys/class/powercap/intel-rapl:?/constraint_0_*power*_uw /sys/class/power_supply/*/online",
+		Run: []string{"cd /sys/class/powercap && for d in intel-rapl:?; do cat $d/constraint_0_max_power_uw > " +
+			"$d/constraint_0_power_limit_uw; done"},
+		Boot: "the long-term power limit (PL1) of the firmware at the processor's TDP",
 	}, {
 		ID: "effective-freq", Title: "frequency that was reached", Severity: S1, Bare: true,
 		Wanted: "cpuinfo_avg_freq of CPU {R} within 0.3 % of scaling_max_freq, and equal within 0.2 %",
@@ -119,16 +137,18 @@ func thermalSettings() []Setting {
 	}, {
 		ID: "timesync", Title: "slewing of the clock", Severity: S3,
 		Wanted: "the kernel's clock is corrected by less than 100 ppm",
-		Effect: "wall times are off by the correction, 0.05 % for 500 ppm; CPU times are not (kernel documentation, timekeeping)",
-		See:    "adjtimex --print, or chronyc tracking",
-		Run:    []string{"chronyc burst 4/8"},
-		Boot:   "makestep 1 3 in chrony.conf, so that it steps at boot only",
+		Effect: "wall times are off by the correction, 0.05 % for 500 ppm; CPU times are not (kernel documentation, " +
+			"timekeeping)",
+		See:  "adjtimex --print, or chronyc tracking",
+		Run:  []string{"chronyc burst 4/8"},
+		Boot: "makestep 1 3 in chrony.conf, so that it steps at boot only",
 	}, {
 		ID: "smi", Title: "interrupts of the firmware", Severity: S2, Bare: true,
 		Wanted: "none",
-		Effect: "system management mode stops all CPUs for 10 to 300 us and more, invisible to the kernel (kernel documentation, hwlat_detector)",
-		See:    "rdmsr -d 0x34, twice, 10 s apart",
-		Run:    []string{"modprobe msr   # needed by this check"},
-		Boot:   "USB legacy support and power capping off in the firmware; ask its vendor",
+		Effect: "system management mode stops all CPUs for 10 to 300 us and more, invisible to the kernel (kernel " +
+			"documentation, hwlat_detector)",
+		See:  "rdmsr -d 0x34, twice, 10 s apart",
+		Run:  []string{"modprobe msr   # needed by this check"},
+		Boot: "USB legacy support and power capping off in the firmware; ask its vendor",
 	}}
 }

@@ -16,8 +16,8 @@ const (
 	Info Severity = "info" // describes the host
 )
 
-// Setting is one row. In its texts {R} stands for the reserved CPUs, {RW} for the same with spaces between them, {H} for
-// the housekeeping CPUs, {HM} for their mask, {W} for the width of a slot and {P} for the type of partition that
+// Setting is one row. In its texts {R} stands for the reserved CPUs, {RW} for the same with spaces between them, {H}
+// for the housekeeping CPUs, {HM} for their mask, {W} for the width of a slot and {P} for the type of partition that
 // slots of this width need.
 type Setting struct {
 	ID       string
@@ -40,8 +40,10 @@ type Setting struct {
 
 // All returns the rows that doctor reads, by topic. It is a function and not a variable, so that nobody can change it.
 func All() []Setting {
-	return slices.Concat(machineSettings(), cpuSettings(), isolationSettings(), tickSettings(), interruptSettings(), taskSettings(),
-		powerSettings(), frequencySettings(), thermalSettings(), memorySettings(), pagingSettings(), kernelSettings(), deviceSettings(),
+	return slices.Concat(machineSettings(), cpuSettings(), isolationSettings(), tickSettings(), interruptSettings(),
+		taskSettings(),
+		powerSettings(), frequencySettings(), thermalSettings(), memorySettings(), pagingSettings(), kernelSettings(),
+		deviceSettings(),
 		poolSettings())
 }
 

@@ -108,7 +108,8 @@ func (v Value) Files(h *Host) []string {
 // Absent reports whether an error of reading a value means that the host does not have it: intel_pstate answers EAGAIN
 // while another driver is in charge.
 func Absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EOPNOTSUPP)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENODEV) ||
+		errors.Is(err, syscall.EOPNOTSUPP)
 }
 
 var digits = regexp.MustCompile(`^[0-9]+$`)

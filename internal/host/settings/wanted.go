@@ -163,8 +163,8 @@ func sustainable(h *Host, file, now string) (string, string) {
 	return strconv.Itoa(h.frequencyStep(dir, base)), ""
 }
 
-// frequencyStep is the highest frequency of a driver with fixed steps that is not above the wanted one: the kernel would
-// round, and a rounded value could not be told from a change by others.
+// frequencyStep is the highest frequency of a driver with fixed steps that is not above the wanted one: the kernel
+// would round, and a rounded value would look like a change by others.
 func (h *Host) frequencyStep(dir string, wanted int) int {
 	best := 0
 	for f := range strings.FieldsSeq(h.Optional(dir + "/scaling_available_frequencies")) {

@@ -8,9 +8,9 @@ import (
 )
 
 // Balanced returns an error where the scheduler would not spread the threads of
-// a run over the CPUs of its slot. It does not on isolated ones: threads stay
-// where they began, so that of two that compute one gets nothing. The error
-// says what to do.
+// a run over the CPUs of its slot. It does not on isolated ones: threads stay on
+// the CPU on which they started, so that of two that compute one gets nothing.
+// The error says what to do.
 func Balanced(t topology.Topology, planned []Slot) error {
 	for _, s := range planned {
 		alone := s.CPUs.Intersect(t.Isolated)
@@ -22,10 +22,13 @@ func Balanced(t topology.Topology, planned []Slot) error {
 }
 
 func unbalanced(t topology.Topology, slot, alone cpuset.Set) error {
-	how, remedy := "a cpuset partition of type isolated", "have judged tune restore remove it, and judged tune apply make one of type root with slots.width set"
+	how, remedy := "a cpuset partition of type isolated",
+		"remove it with judged tune restore, and make one of type root with judged tune apply and slots.width set"
 	if t.BootIsolated.Overlaps(alone) {
-		how, remedy = "isolcpus=", "boot without isolcpus= for them (nohz_full= may stay) and have judged tune apply make a partition of type root"
+		how, remedy = "isolcpus=", "boot without isolcpus= for them (nohz_full= may stay) and make a partition of type "+
+			"root with judged tune apply"
 	}
-	return fmt.Errorf("plan slot %s: CPUs %s are isolated by %s, and the kernel balances no load there:"+
-		" all threads of a run would share the CPU where they began; use slots of one CPU, name other CPUs, or %s", slot, alone, how, remedy)
+	return fmt.Errorf("plan slot %s: CPUs %s are isolated by %s, and the kernel does not balance load there:"+
+		" all threads of a run would share the CPU on which they started; use slots of one CPU, name other CPUs, or %s",
+		slot, alone, how, remedy)
 }

@@ -15,12 +15,12 @@ import (
 	"judged/internal/base/linux"
 )
 
-// Holder is the judged that judges on a CPU, as it tells the next one that wants the same CPU.
+// Holder is the judged that judges on a CPU, as shown to the next one that wants the same CPU.
 type Holder struct {
 	Command      string    `json:"command"` // and what it works on
 	PID          int       `json:"pid"`
 	PIDNamespace string    `json:"pid_namespace"`
-	HostName     string    `json:"host_name"` // of a container its id, unless somebody named it
+	HostName     string    `json:"host_name"` // of a container its id or name
 	Since        time.Time `json:"since"`
 }
 
@@ -31,7 +31,8 @@ func self(command string) (Holder, error) {
 		return Holder{}, err
 	}
 	name, err := os.Hostname()
-	return Holder{Command: command, PID: os.Getpid(), PIDNamespace: namespace, HostName: name, Since: time.Now().Truncate(time.Second)}, err
+	return Holder{Command: command, PID: os.Getpid(), PIDNamespace: namespace, HostName: name,
+		Since: time.Now().Truncate(time.Second)}, err
 }
 
 // where names the process for a reader, who may be in another container.
@@ -42,10 +43,10 @@ func (h Holder) where() string {
 	return fmt.Sprintf("process %d of another container or PID namespace, with host name %q", h.PID, h.HostName)
 }
 
-// TakenError is a CPU that another judged judges on.
+// TakenError is a CPU that another judged uses.
 type TakenError struct {
 	CPU    int
-	Holder Holder // zero if the other one has not said who it is
+	Holder Holder // zero if unknown
 }
 
 func (e *TakenError) Error() string {
@@ -53,13 +54,15 @@ func (e *TakenError) Error() string {
 	if h := e.Holder; h.PID != 0 {
 		holder = fmt.Sprintf("%s (%s, since %s)", h.Command, h.where(), h.Since.Format(time.DateTime))
 	}
-	return fmt.Sprintf("claim CPU %d: %s judges on it, and each would disturb the other; stop that one, or name other CPUs with --cpu-list or slots.cpu_list",
+	return fmt.Sprintf("claim CPU %d: %s uses it, and each would disturb the other; stop that one, or name other CPUs "+
+		"with --cpu-list or slots.cpu_list",
 		e.CPU, holder)
 }
 
 // Claim keeps every other judged of the machine off some CPUs, until it is closed or its process ends in any way.
 type Claim struct {
-	// Confined says why only judged processes that share this one's /run notice the claim; nil if all of the machine do.
+	// Confined says why only judged processes that share this one's /run notice the claim; nil if all of the machine
+	// do.
 	Confined error
 
 	files []*os.File
@@ -69,7 +72,7 @@ const (
 	// claimFolder is at the root of devtmpfs, the only file system that can be written to and is the same one in all
 	// mount, PID, cgroup and network namespaces of a kernel. cgroup v2 is one too, but a container sees its own part.
 	claimFolder = ".judged"
-	// confinedFolder takes its place on a kernel without devtmpfs, or where a security module refuses it.
+	// confinedFolder is used on a kernel without devtmpfs, or where a security module forbids it.
 	confinedFolder = "/run/judged/cpus"
 
 	maxHolderBytes = 4 << 10
@@ -131,7 +134,7 @@ func (c *Claim) takeOne(file string, id int, h Holder) error {
 	return nil
 }
 
-// holderOf reads who has a CPU. It waits a little for one that has just claimed it and has not written its name.
+// holderOf reads who has a CPU. It waits briefly for one that has just claimed it and has not written its name yet.
 func holderOf(file string) (h Holder) {
 	for range 20 {
 		f, err := os.Open(file)
@@ -149,11 +152,11 @@ func holderOf(file string) (h Holder) {
 	return Holder{}
 }
 
-// Close gives the CPUs back.
+// Close releases the CPUs.
 func (c *Claim) Close() error {
 	var errs []error
 	for _, f := range c.files {
-		// The name of who is gone must not be read with the lock of the next one.
+		// The name of this holder must not be read while the next one has the lock.
 		errs = append(errs, f.Truncate(0), f.Close())
 	}
 	c.files = nil

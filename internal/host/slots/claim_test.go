@@ -46,8 +46,9 @@ func claimMain(text string) {
 	os.Exit(3)
 }
 
-// container are the namespaces that a container has of its own.
-const container = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWCGROUP | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+// container are the namespaces of a container.
+const container = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWCGROUP | syscall.CLONE_NEWNET |
+	syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
 
 // ownFiles gives a container what an image and its runtime would: nothing of the host's.
 func ownFiles() error {
@@ -114,9 +115,12 @@ func TestClaimAcrossContainers(t *testing.T) {
 		holder, people string
 	}{
 		{"on the host", 0, 0, "judged serve with data folder /data (process ", ", since "},
-		{"host, then container", 0, container, "judged serve with data folder /data (process ", " of another container or PID namespace, with host name "},
-		{"container, then host", container, 0, "judged serve with data folder /data (process 1 of another container", ", since "},
-		{"two containers", container, container, "judged serve with data folder /data (process ", " of another container or PID namespace, with host name "},
+		{"host, then container", 0, container, "judged serve with data folder /data (process ",
+			" of another container or PID namespace, with host name "},
+		{"container, then host", container, 0, "judged serve with data folder /data (process 1 of another container",
+			", since "},
+		{"two containers", container, container, "judged serve with data folder /data (process ",
+			" of another container or PID namespace, with host name "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cpu := noCPU(t)
@@ -125,11 +129,13 @@ func TestClaimAcrossContainers(t *testing.T) {
 			if said != "claimed" {
 				t.Fatalf("the first says %q", said)
 			}
-			if _, said = claimant(t, cpu, tt.second); !strings.Contains(said, tt.holder) || !strings.Contains(said, tt.people) ||
+			if _, said = claimant(t, cpu, tt.second); !strings.Contains(said, tt.holder) ||
+				!strings.Contains(said, tt.people) ||
 				!strings.HasPrefix(said, fmt.Sprintf("claim CPU %d: ", cpu)) {
 				t.Errorf("the second says %q", said)
 			}
-			if tt.first|tt.second == 0 && !strings.Contains(said, fmt.Sprintf("(process %d, since", first.Process.Pid)) {
+			if tt.first|tt.second == 0 && !strings.Contains(said,
+				fmt.Sprintf("(process %d, since", first.Process.Pid)) {
 				t.Errorf("the second does not name process %d: %q", first.Process.Pid, said)
 			}
 			// The kernel gives it back, however the holder ends.
@@ -208,9 +214,30 @@ func TestClaimOfWhoSaysNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = ClaimCPUs(dir, cpuset.New(3), "judged run ./b")
-		if err == nil || !strings.HasPrefix(err.Error(), "claim CPU 3: another judged judges on it") {
+		if err == nil || !strings.HasPrefix(err.Error(), "claim CPU 3: another judged uses it") {
 			t.Errorf("%s: %v", name, err)
 		}
 		held.Close()
+	}
+}
+
+// TestClaimForgetsWhoIsGone: a claim that is refused does not name a holder that has released the CPU.
+func TestClaimForgetsWhoIsGone(t *testing.T) {
+	dir := t.TempDir()
+	gone, err := ClaimCPUs(dir, cpuset.New(3), "judged run ./gone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	held, err := linux.LockFile(dir + "/cpu3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	_, err = ClaimCPUs(dir, cpuset.New(3), "judged run ./b")
+	if err == nil || !strings.HasPrefix(err.Error(), "claim CPU 3: another judged uses it") {
+		t.Error(err)
 	}
 }

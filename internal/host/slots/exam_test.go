@@ -25,7 +25,7 @@ func examined(t *testing.T, pool *Pool, cpus string) <-chan error {
 	return ended
 }
 
-// TestJobEndsExamination: a job that wants a slot gets it from whoever examines
+// TestJobEndsExamination: a job that wants a slot gets it from an examination
 // it, at once.
 func TestJobEndsExamination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -58,11 +58,18 @@ func TestWhatEndsAnExamination(t *testing.T) {
 		{"a job without another slot", "1@0 2@1", "", "2", leaseOne, true},
 		{"a job with another slot", "1@0 2@1", "", "", leaseOne, false},
 		{"a job that the slot is not for", "1@0 2@1", Quarantine, "2", leaseOne, false},
-		{"a look", "1@0 2@1", "", "2", func(ctx context.Context, p *Pool, _ *Lease) error { _, err := p.Await(ctx); return err }, false},
-		{"a run that needs quiet beside it", "1@0 2@0", "", "2", borrowWish(Wish{Quiet: true}), true},
-		{"one that needs quiet beside a slot out of use", "1@0 2@0", Quarantine, "2", borrowWish(Wish{Quiet: true}), true},
+		{"a look", "1@0 2@1", "", "2", func(ctx context.Context, p *Pool, _ *Lease) error {
+			_,
+				err := p.Await(ctx)
+			return err
+		}, false},
+		{"a run that needs quiet neighbours", "1@0 2@0", "", "2", borrowWish(Wish{Quiet: true}), true},
+		{"one that needs a quiet neighbour that is out of use", "1@0 2@0", Quarantine, "2",
+			borrowWish(Wish{Quiet: true}), true},
 		{"one that needs quiet elsewhere", "1@0 2@1", "", "2", borrowWish(Wish{Quiet: true}), false},
 		{"one that waits for quiet elsewhere", "1@0 2@1 3@1", "", "2 3", borrowWish(Wish{Quiet: true}), false},
+		{"one that needs another core than a slot out of use", "1@0 2@1 3@2", Quarantine, "2 3",
+			borrowWish(Wish{OtherCore: true}), false},
 		{"one that needs another core", "1@0 2@1", "", "2", borrowWish(Wish{OtherCore: true}), true},
 	}
 	for _, tt := range tests {
@@ -153,7 +160,8 @@ func TestAwait(t *testing.T) {
 		}
 		mustLease(t, pool).Release()
 		<-ended
-		if diff := cmp.Diff([]string{"idle 1", "examined 1", "examined, the other one idle 2", "idle again 1"}, log); diff != "" {
+		if diff := cmp.Diff([]string{"idle 1", "examined 1", "examined, the other one idle 2", "idle again 1"},
+			log); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})

@@ -16,21 +16,21 @@ type Slot struct {
 	Cache cpuset.Set // the CPUs that share a last-level cache with one of CPUs; empty if unknown
 }
 
-// Beside reports whether work on one of the slots can be felt on the other, in
-// the last-level cache or on the way to memory. A slot is beside itself.
-func (s Slot) Beside(o Slot) bool { return s.Node == o.Node || s.Cache.Overlaps(o.CPUs) }
+// Interferes reports whether work on one of the slots slows the other down, in
+// the last-level cache or in memory. A slot interferes with itself.
+func (s Slot) Interferes(o Slot) bool { return s.Node == o.Node || s.Cache.Overlaps(o.CPUs) }
 
 // Plan cuts the CPUs that want names into disjoint slots of width CPUs each,
 // ordered by their first CPU. When want is empty it takes the isolated CPUs,
-// and where those are none (or none usable) the last CPU of the machine, with
-// as many of its neighbours below as the width asks for.
+// and if none of them is usable the last CPU of the machine, with as many of the
+// CPUs below it as the width needs.
 //
 // The rules:
 //   - of one physical core only the lowest CPU in the set is used, its siblings
 //     stay idle: two runs on one core share its execution units;
-//   - CPU 0 is left to the kernel, whose boot CPU cannot be freed of
-//     housekeeping, unless it is the only CPU online; a set that names CPU 0
-//     does not get its siblings instead;
+//   - CPU 0 is left to the kernel, which always runs housekeeping on it, unless
+//     it is the only CPU online; a set that names CPU 0 does not get its siblings
+//     instead;
 //   - a slot never spans NUMA nodes, and shares one last-level cache if it can.
 //
 // CPUs that do not fill a slot are left out. Errors name the CPU and what to do.
@@ -60,7 +60,7 @@ func candidates(t topology.Topology, want cpuset.Set, width int) ([]topology.CPU
 	}
 	cpus := usable(t, want)
 	if len(cpus) == 0 {
-		return nil, fmt.Errorf("plan slots on CPUs %s: none is left, because CPU 0 and its core stay with the kernel:"+
+		return nil, fmt.Errorf("plan slots on CPUs %s: none is usable, because the kernel keeps CPU 0 and its core:"+
 			" name others of the online CPUs %s", want, t.Online)
 	}
 	return cpus, nil
@@ -71,7 +71,8 @@ func online(t topology.Topology, id int) error {
 		return nil
 	}
 	if t.Offline.Contains(id) || t.Present.Contains(id) {
-		return fmt.Errorf("plan slots: CPU %d is offline: leave it out, or write 1 to /sys/devices/system/cpu/cpu%d/online", id, id)
+		return fmt.Errorf("plan slots: CPU %d is offline: leave it out, or write 1 to "+
+			"/sys/devices/system/cpu/cpu%d/online", id, id)
 	}
 	return fmt.Errorf("plan slots: CPU %d is not in this machine: choose among its online CPUs %s", id, t.Online)
 }
@@ -186,8 +187,8 @@ func tooWide(cpus []topology.CPU, width int) error {
 		" use a width up to %d or name more CPUs", width, most[0].Node, ids(most), len(most))
 }
 
-// Reserved is the CPUs of the slots and all their siblings: a sibling that
-// works slows its core down.
+// Reserved is the CPUs of the slots and all their siblings: a busy sibling slows
+// its core down.
 func Reserved(t topology.Topology, planned []Slot) cpuset.Set {
 	var all cpuset.Set
 	for _, s := range planned {
@@ -202,8 +203,8 @@ func Reserved(t topology.Topology, planned []Slot) cpuset.Set {
 }
 
 // Housekeeping is where everything else runs, judged and checkers included:
-// the online CPUs that are not reserved. Where nothing is left it is the
-// siblings of the slots' CPUs, and on a machine without even those all CPUs.
+// the online CPUs that are not reserved. If there are none it is the
+// siblings of the slots' CPUs, and without those all CPUs.
 func Housekeeping(t topology.Topology, planned []Slot) cpuset.Set {
 	if free := t.Online.Minus(Reserved(t, planned)); len(free) > 0 {
 		return free

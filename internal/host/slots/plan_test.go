@@ -21,7 +21,7 @@ func set(t testing.TB, list string) cpuset.Set {
 }
 
 // machine describes a made-up machine by the lists of CPUs that share
-// something; a CPU that is in no core is a core of its own.
+// something; a CPU that is in no core is a core.
 type machine struct {
 	nodes    []string
 	cores    []string
@@ -84,44 +84,60 @@ func TestPlan(t *testing.T) {
 		{name: "nothing isolated, wide: the last CPUs", machine: eight, width: 3, slots: "5-7@0", house: "0-4"},
 		{name: "nothing isolated, wide: one node", machine: machine{nodes: []string{"0-5", "6-7"}}, width: 3,
 			err: "no NUMA node offers that many cores, node 1 the most with CPUs 6-7: use a width up to 2"},
-		{name: "nothing isolated, wide: one node, interleaved", machine: machine{nodes: []string{"0,2,4,6", "1,3,5,7"}}, width: 2, slots: "5,7@1", house: "0-4,6"},
+		{name: "nothing isolated, wide: one node, interleaved", machine: machine{nodes: []string{"0,2,4,6", "1,3,5,7"}},
+			width: 2, slots: "5,7@1", house: "0-4,6"},
 		{name: "nothing isolated, wide: cores, not threads", machine: smt, width: 3, slots: "5-7@0", house: "0,4"},
-		{name: "nothing isolated, wide: not the core of CPU 0", machine: smt, width: 4, err: "node 0 the most with CPUs 5-7"},
+		{name: "nothing isolated, wide: not the core of CPU 0", machine: smt, width: 4,
+			err: "node 0 the most with CPUs 5-7"},
 		{name: "one CPU", machine: oneCPU, width: 1, slots: "0@0", house: "0"},
 		{name: "one CPU, named", machine: oneCPU, want: "0", width: 1, slots: "0@0", house: "0"},
 		{name: "two CPUs", machine: twoCPUs, width: 1, slots: "1@0", house: "0"},
 		{name: "two CPUs, wide", machine: twoCPUs, width: 2, err: "node 0 the most with CPUs 1: use a width up to 1"},
 		{name: "one core of two threads", machine: oneCore, width: 1, slots: "1@0", house: "0"},
-		{name: "one core of two threads, the sibling of CPU 0 named", machine: oneCore, want: "1", width: 1, slots: "1@0", house: "0"},
+		{name: "one core of two threads, the sibling of CPU 0 named", machine: oneCore, want: "1", width: 1,
+			slots: "1@0", house: "0"},
 		{name: "one core of two threads, both named", machine: oneCore, want: "0-1", width: 1,
-			err: "plan slots on CPUs 0-1: none is left, because CPU 0 and its core stay with the kernel: name others of the online CPUs 0-1"},
+			err: "plan slots on CPUs 0-1: none is usable, because the kernel keeps CPU 0 and its core: name others of " +
+				"the online CPUs 0-1"},
 
 		{name: "isolated", machine: eight.isolating("2-4"), width: 1, slots: "2@0 3@0 4@0", house: "0-1,5-7"},
-		{name: "isolated, wide, one left over", machine: eight.isolating("2-6"), width: 2, slots: "2-3@0 4-5@0", house: "0-1,6-7"},
-		{name: "isolated with siblings", machine: smt.isolating("2-3,6-7"), width: 1, slots: "2@0 3@0", house: "0-1,4-5"},
-		{name: "isolated without their siblings", machine: smt.isolating("6-7"), width: 1, slots: "6@0 7@0", house: "0-1,4-5"},
-		{name: "isolated but offline", machine: eight.isolating("6-7").without("6-7"), width: 1, slots: "5@0", house: "0-4"},
+		{name: "isolated, wide, one left over", machine: eight.isolating("2-6"), width: 2, slots: "2-3@0 4-5@0",
+			house: "0-1,6-7"},
+		{name: "isolated with siblings", machine: smt.isolating("2-3,6-7"), width: 1, slots: "2@0 3@0",
+			house: "0-1,4-5"},
+		{name: "isolated without their siblings", machine: smt.isolating("6-7"), width: 1, slots: "6@0 7@0",
+			house: "0-1,4-5"},
+		{name: "isolated but offline", machine: eight.isolating("6-7").without("6-7"), width: 1, slots: "5@0",
+			house: "0-4"},
 		{name: "isolated CPU 0 only", machine: eight.isolating("0"), width: 1, slots: "7@0", house: "0-6"},
-		{name: "asked for wins over isolated", machine: eight.isolating("2-4"), want: "5", width: 1, slots: "5@0", house: "0-4,6-7"},
+		{name: "asked for wins over isolated", machine: eight.isolating("2-4"), want: "5", width: 1, slots: "5@0",
+			house: "0-4,6-7"},
 
 		{name: "never CPU 0", machine: eight, want: "0-2", width: 1, slots: "1@0 2@0", house: "0,3-7"},
 		{name: "only CPU 0 asked for", machine: eight, want: "0", width: 1, err: "name others of the online CPUs 0-7"},
 		{name: "siblings", machine: smt, want: "0-7", width: 1, slots: "1@0 2@0 3@0", house: "0,4"},
 		{name: "siblings, wide", machine: smt, want: "1-3,5-7", width: 3, slots: "1-3@0", house: "0,4"},
-		{name: "siblings do not widen a slot", machine: smt, want: "2-3,6-7", width: 4, err: "node 0 the most with CPUs 2-3: use a width up to 2"},
-		{name: "a sibling is offline", machine: smt.without("2"), want: "6", width: 1, slots: "6@0", house: "0-1,3-5,7"},
+		{name: "siblings do not widen a slot", machine: smt, want: "2-3,6-7", width: 4,
+			err: "node 0 the most with CPUs 2-3: use a width up to 2"},
+		{name: "a sibling is offline", machine: smt.without("2"), want: "6", width: 1, slots: "6@0",
+			house: "0-1,3-5,7"},
 
 		{name: "nodes", machine: numa, want: "1-7", width: 1, slots: "1@0 2@0 3@0 4@1 5@1 6@1 7@1", house: "0"},
-		{name: "nodes, wide: none spans", machine: numa, want: "1-7", width: 2, slots: "1-2@0 4-5@1 6-7@1", house: "0,3"},
+		{name: "nodes, wide: none spans", machine: numa, want: "1-7", width: 2, slots: "1-2@0 4-5@1 6-7@1",
+			house: "0,3"},
 		{name: "nodes, wide: only one offers it", machine: numa, want: "1-7", width: 4, slots: "4-7@1", house: "0-3"},
-		{name: "nodes, wide: none offers it", machine: numa, want: "2-5", width: 3, err: "node 0 the most with CPUs 2-3: use a width up to 2"},
-		{name: "nodes interleaved", machine: machine{nodes: []string{"0,2,4,6", "1,3,5,7"}}, want: "2-7", width: 3, slots: "2,4,6@0 3,5,7@1", house: "0-1"},
+		{name: "nodes, wide: none offers it", machine: numa, want: "2-5", width: 3,
+			err: "node 0 the most with CPUs 2-3: use a width up to 2"},
+		{name: "nodes interleaved", machine: machine{nodes: []string{"0,2,4,6", "1,3,5,7"}}, want: "2-7", width: 3,
+			slots: "2,4,6@0 3,5,7@1", house: "0-1"},
 
 		{name: "caches", machine: caches, want: "1-9", width: 3, slots: "1-3@0 4-6@0 7-9@0", house: "0"},
-		{name: "caches, then what they leave over", machine: caches, want: "1-9", width: 2, slots: "1-2@0 3,6@0 4-5@0 7-8@0", house: "0,9"},
+		{name: "caches, then what they leave over", machine: caches, want: "1-9", width: 2,
+			slots: "1-2@0 3,6@0 4-5@0 7-8@0", house: "0,9"},
 		{name: "caches too small", machine: caches, want: "1-9", width: 5, slots: "1-5@0", house: "0,6-9"},
 
-		{name: "outside", machine: twoCPUs, want: "1,9", width: 1, err: "CPU 9 is not in this machine: choose among its online CPUs 0-1"},
+		{name: "outside", machine: twoCPUs, want: "1,9", width: 1,
+			err: "CPU 9 is not in this machine: choose among its online CPUs 0-1"},
 		{name: "offline", machine: eight.without("5"), want: "4-6", width: 1,
 			err: "CPU 5 is offline: leave it out, or write 1 to /sys/devices/system/cpu/cpu5/online"},
 		{name: "no width", machine: eight, want: "1", width: 0, err: "width 0 is not positive"},
@@ -204,7 +220,8 @@ func TestPlanKeepsTheRules(t *testing.T) {
 			for _, id := range s.CPUs {
 				c, _ := top.CPU(id)
 				if c.Node != s.Node || cores.Contains(c.Core) {
-					t.Fatalf("want %v, width %d: CPU %d of node %d and core %d in slot %v, cores used %v", want, width, id, c.Node, c.Core, s, cores)
+					t.Fatalf("want %v, width %d: CPU %d of node %d and core %d in slot %v, cores used %v", want, width,
+						id, c.Node, c.Core, s, cores)
 				}
 				cores = cores.Union(cpuset.New(c.Core))
 			}

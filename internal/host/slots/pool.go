@@ -11,7 +11,7 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// What callers tell apart.
+// Errors that callers distinguish.
 var (
 	// ErrUnknownSlot is returned for CPUs that are not exactly those of a slot.
 	ErrUnknownSlot = errors.New("no slot has exactly these CPUs")
@@ -19,18 +19,18 @@ var (
 	ErrWanted = errors.New("a job wants the slot")
 )
 
-// Pool leases slots, one holder each, in the order in which they were asked
-// for. It is safe for concurrent use.
+// Pool leases slots to one holder each, in the order of the requests. It is safe
+// for concurrent use.
 //
-// The mutex guards places and both lines. It is a leaf: no lock of a caller is
-// taken, nothing waits and nobody else's code runs while it is held, except now.
+// The mutex guards places and both queues. It is a leaf: while it is held, no other
+// lock is taken, nothing waits and no foreign code runs, except now.
 type Pool struct {
 	now func() time.Time
 
 	mu        sync.Mutex
 	places    []*place
-	waiting   []*turn // the longest first
-	examiners []*turn // get what nobody in waiting takes
+	waiting   []*waiter // the longest first
+	examiners []*waiter // served after waiting
 }
 
 // Status is one slot as operators see it.
@@ -40,7 +40,7 @@ type Status struct {
 	State  string    `json:"state"`            // idle, busy, draining, drained, quarantined
 	Cause  Cause     `json:"cause,omitempty"`  // why it is draining, drained or quarantined
 	Reason string    `json:"reason,omitempty"` // the same for people
-	Since  time.Time `json:"since"`            // when it came into this state
+	Since  time.Time `json:"since"`            // when it entered this state
 }
 
 // NewPool starts with all slots idle. now is the clock of Status.Since, usually
@@ -59,36 +59,37 @@ type Lease struct {
 	pool  *Pool
 	place *place
 	from  *Lease // of a loan: who has it
-	quiet bool   // a loan that keeps the slots beside it from being used
+	quiet bool   // a loan that keeps its neighbours from being used
 	done  bool   // guarded by pool.mu, as place's members are
 }
 
 // Lease waits until it is the caller's turn and a slot is idle, and takes the
-// one that was idle longest; an examination that has one is ended for it. It
-// fails only with the cause of ctx.
+// one that was idle longest; it ends an examination that has one. It fails only
+// with the cause of ctx.
 func (p *Pool) Lease(ctx context.Context) (*Lease, error) {
-	return p.await(ctx, p.enqueue(&turn{wishes: []Wish{{}}}))
+	return p.await(ctx, p.enqueue(&waiter{wishes: []Wish{{}}}))
 }
 
 // Await waits until Lease would get a slot, and returns it: the one that was
-// idle longest, or else one that is only being examined. It takes nothing, so
-// the lease that follows may be of another slot. It fails only with the cause of
+// idle longest, or else one that is being examined. It takes nothing, so a later
+// Lease may be of another slot. It fails only with the cause of
 // ctx.
 func (p *Pool) Await(ctx context.Context) (Slot, error) {
-	l, err := p.await(ctx, p.enqueue(&turn{look: true, wishes: []Wish{{}}}))
+	l, err := p.await(ctx, p.enqueue(&waiter{look: true, wishes: []Wish{{}}}))
 	if err != nil {
 		return Slot{}, err
 	}
 	return l.Slot(), nil
 }
 
-// Examine waits until a certain slot is free and nobody who judges wants it,
-// and works on it, also where it is out of use: it stays that, to Snapshot and to
-// Lease. When a job wants the slot the context of the work ends with ErrWanted,
-// and the job has the slot as soon as the work returns. It fails with the error
+// Examine waits until a certain slot is free and no job wants it, and works on
+// it, even if it is out of use: for Snapshot and Lease it stays so. When a job wants
+// the slot the context of the work ends with ErrWanted, and the job gets the slot
+// as soon as the work returns. It fails with the error
 // of the work, the cause of ctx, ErrUnknownSlot, or with context.DeadlineExceeded
 // when the slot was not free within the patience.
-func (p *Pool) Examine(ctx context.Context, cpus cpuset.Set, patience time.Duration, work func(context.Context) error) error {
+func (p *Pool) Examine(ctx context.Context, cpus cpuset.Set, patience time.Duration,
+	work func(context.Context) error) error {
 	s := p.find(cpus)
 	if s == nil {
 		return fmt.Errorf("examine slot %q: %w", cpus, ErrUnknownSlot)
@@ -97,7 +98,7 @@ func (p *Pool) Examine(ctx context.Context, cpus cpuset.Set, patience time.Durat
 	defer end(nil)
 	waiting, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	lease, err := p.await(waiting, p.enqueue(&turn{only: s, end: end, wishes: []Wish{{}}}))
+	lease, err := p.await(waiting, p.enqueue(&waiter{only: s, end: end, wishes: []Wish{{}}}))
 	if err != nil {
 		return err
 	}
@@ -105,8 +106,8 @@ func (p *Pool) Examine(ctx context.Context, cpus cpuset.Set, patience time.Durat
 	return work(working)
 }
 
-// await is the rest of a turn: it is served or the caller gives up.
-func (p *Pool) await(ctx context.Context, t *turn) (*Lease, error) {
+// await waits until the waiter is served or the caller gives up.
+func (p *Pool) await(ctx context.Context, t *waiter) (*Lease, error) {
 	if ctx.Err() == nil {
 		select {
 		case l := <-t.served:
@@ -121,7 +122,7 @@ func (p *Pool) await(ctx context.Context, t *turn) (*Lease, error) {
 // Slot is what was leased.
 func (l *Lease) Slot() Slot { return l.place.slot }
 
-// Release gives the slot back: to the next in line, or out of use if it was
+// Release gives the slot back: to the next waiter, or out of use if it was
 // drained or quarantined meanwhile. Releasing again does nothing.
 func (l *Lease) Release() {
 	l.pool.mu.Lock()
@@ -137,7 +138,7 @@ func (l *Lease) release() {
 	}
 	l.done = true
 	if l.quiet {
-		l.pool.hush(l.place, -1)
+		l.pool.silence(l.place, -1)
 	}
 	if l.from != nil && !l.from.done {
 		l.from.place.resting = true
@@ -149,14 +150,14 @@ func (l *Lease) release() {
 	l.pool.serve()
 }
 
-// Hold takes a slot out of use, at once or when its holder gives it back. It
-// does not wait for that. A hold replaces an earlier one of the same cause.
+// Hold takes a slot out of use, at once or when its holder releases it. It does
+// not wait for that. A hold replaces an earlier one of the same cause.
 func (p *Pool) Hold(cpus cpuset.Set, h Hold) error {
 	return p.change("hold", cpus, func(s *place) { s.holds[h.Cause] = h.Reason })
 }
 
-// Lift removes the holds of these causes, all if there are none named. The slot
-// is in use again when no other is left.
+// Lift removes the holds of these causes; without causes, all. The slot is in use
+// again when it has no hold.
 func (p *Pool) Lift(cpus cpuset.Set, causes ...Cause) error {
 	if len(causes) == 0 {
 		causes = Causes()
@@ -173,8 +174,7 @@ func (p *Pool) Slots() []Slot {
 	return all
 }
 
-// Waiting is how many wait for a slot or for another one, without those who
-// examine.
+// Waiting is how many callers wait for a slot, without examinations.
 func (p *Pool) Waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// clock tells a later second every time it is asked.
+// clock returns a later second on every call.
 func clock() func() time.Time {
 	var n atomic.Int64
 	return func() time.Time { return at(n.Add(1) - 1) }
@@ -40,25 +40,46 @@ func TestStates(t *testing.T) {
 		steps []step
 	}{
 		{"work", []step{{"lease", Busy, none}, {"release", Idle, none}, {"lease", Busy, none}}},
-		{"drain idle", []step{{"operator", Drained, operator(1)}, {"operator", Drained, operator(2)}, {"lift", Idle, none}, {"lease", Busy, none}}},
-		{"drain busy", []step{{"lease", Busy, none}, {"operator", Draining, operator(2)}, {"operator", Draining, operator(3)}, {"release", Drained, operator(3)}, {"lift", Idle, none}}},
-		{"undrain before it is drained", []step{{"lease", Busy, none}, {"operator", Draining, operator(2)}, {"lift", Busy, none}, {"release", Idle, none}}},
+		{"drain idle", []step{{"operator", Drained, operator(1)}, {"operator", Drained, operator(2)},
+			{"lift", Idle, none}, {"lease", Busy, none}}},
+		{"drain busy", []step{{"lease", Busy, none}, {"operator", Draining, operator(2)},
+			{"operator", Draining, operator(3)}, {"release", Drained, operator(3)}, {"lift", Idle, none}}},
+		{"undrain before it is drained", []step{{"lease", Busy, none}, {"operator", Draining, operator(2)},
+			{"lift", Busy, none}, {"release", Idle, none}}},
 		{"undrain what is in use", []step{{"lift", Idle, none}, {"lease", Busy, none}, {"lift", Busy, none}}},
-		{"quarantine idle", []step{{"quarantine", Quarantined, quarantine(1)}, {"quarantine", Quarantined, quarantine(2)}, {"-quarantine", Idle, none}}},
-		{"quarantine busy", []step{{"lease", Busy, none}, {"quarantine", Draining, quarantine(2)}, {"release", Quarantined, quarantine(2)}}},
-		{"quarantine drained", []step{{"operator", Drained, operator(1)}, {"quarantine", Quarantined, quarantine(2)}, {"-quarantine", Drained, operator(1)}}},
-		{"quarantine draining", []step{{"lease", Busy, none}, {"operator", Draining, operator(2)}, {"quarantine", Draining, quarantine(3)}, {"release", Quarantined, quarantine(3)}}},
-		{"a drain does not weaken a quarantine", []step{{"quarantine", Quarantined, quarantine(1)}, {"operator", Quarantined, quarantine(1)}, {"-quarantine", Drained, operator(2)}}},
-		{"nor one to come", []step{{"lease", Busy, none}, {"quarantine", Draining, quarantine(2)}, {"operator", Draining, quarantine(2)}, {"release", Quarantined, quarantine(2)}}},
-		{"lift all", []step{{"quarantine", Quarantined, quarantine(1)}, {"operator", Quarantined, quarantine(1)}, {"unfit-host", Quarantined, quarantine(1)}, {"lift", Idle, none}}},
-		{"a fit host does not undrain", []step{{"unfit-host", Drained, unfit(1)}, {"operator", Drained, operator(2)}, {"-unfit-host", Drained, operator(2)}}},
-		{"an unfit host does not take a drain over", []step{{"operator", Drained, operator(1)}, {"unfit-host", Drained, operator(1)}, {"-operator", Drained, unfit(2)}, {"-unfit-host", Idle, none}}},
+		{"quarantine idle", []step{{"quarantine", Quarantined, quarantine(1)},
+			{"quarantine", Quarantined, quarantine(2)}, {"-quarantine", Idle, none}}},
+		{"quarantine busy", []step{{"lease", Busy, none}, {"quarantine", Draining, quarantine(2)},
+			{"release", Quarantined, quarantine(2)}}},
+		{"quarantine drained", []step{{"operator", Drained, operator(1)}, {"quarantine", Quarantined, quarantine(2)},
+			{"-quarantine", Drained, operator(1)}}},
+		{"quarantine draining", []step{{"lease", Busy, none}, {"operator", Draining, operator(2)},
+			{"quarantine", Draining, quarantine(3)}, {"release", Quarantined, quarantine(3)}}},
+		{"a drain does not weaken a quarantine", []step{{"quarantine", Quarantined, quarantine(1)},
+			{"operator", Quarantined, quarantine(1)}, {"-quarantine", Drained, operator(2)}}},
+		{"nor one to come", []step{{"lease", Busy, none}, {"quarantine", Draining, quarantine(2)},
+			{"operator", Draining, quarantine(2)}, {"release", Quarantined, quarantine(2)}}},
+		{"lift all", []step{{"quarantine", Quarantined, quarantine(1)}, {"operator", Quarantined, quarantine(1)},
+			{"unfit-host", Quarantined, quarantine(1)}, {"lift", Idle, none}}},
+		{"a fit host does not undrain", []step{{"unfit-host", Drained, unfit(1)}, {"operator", Drained, operator(2)},
+			{"-unfit-host", Drained, operator(2)}}},
+		{"an unfit host does not take a drain over",
+			[]step{{"operator", Drained, operator(1)}, {"unfit-host", Drained, operator(1)},
+				{"-operator", Drained, unfit(2)}, {"-unfit-host", Idle, none}}},
 		{"examine idle", []step{{"examine", Busy, none}, {"release", Idle, none}}},
-		{"examine drained", []step{{"operator", Drained, operator(1)}, {"examine", Drained, operator(1)}, {"operator", Drained, operator(3)}, {"release", Drained, operator(3)}}},
-		{"examine quarantined", []step{{"quarantine", Quarantined, quarantine(1)}, {"examine", Quarantined, quarantine(1)}, {"operator", Quarantined, quarantine(1)}, {"release", Quarantined, quarantine(1)}}},
-		{"quarantine while it is examined", []step{{"operator", Drained, operator(1)}, {"examine", Drained, operator(1)}, {"quarantine", Quarantined, quarantine(3)}, {"release", Quarantined, quarantine(3)}}},
-		{"undrain while it is examined", []step{{"quarantine", Quarantined, quarantine(1)}, {"examine", Quarantined, quarantine(1)}, {"lift", Busy, none}, {"operator", Draining, operator(4)}, {"release", Drained, operator(4)}}},
-		{"lift a quarantine to come", []step{{"lease", Busy, none}, {"quarantine", Draining, quarantine(2)}, {"-quarantine", Busy, none}, {"release", Idle, none}}},
+		{"examine drained", []step{{"operator", Drained, operator(1)}, {"examine", Drained, operator(1)},
+			{"operator", Drained, operator(3)}, {"release", Drained, operator(3)}}},
+		{"examine quarantined", []step{{"quarantine", Quarantined, quarantine(1)},
+			{"examine", Quarantined, quarantine(1)}, {"operator", Quarantined, quarantine(1)},
+			{"release", Quarantined, quarantine(1)}}},
+		{"quarantine while it is examined", []step{{"operator", Drained, operator(1)},
+			{"examine", Drained, operator(1)}, {"quarantine", Quarantined, quarantine(3)},
+			{"release", Quarantined, quarantine(3)}}},
+		{"undrain while it is examined", []step{{"quarantine", Quarantined, quarantine(1)},
+			{"examine", Quarantined, quarantine(1)}, {"lift", Busy, none}, {"operator", Draining, operator(4)},
+			{"release", Drained, operator(4)}}},
+		{"lift a quarantine to come", []step{{"lease", Busy, none}, {"quarantine", Draining, quarantine(2)},
+			{"-quarantine", Busy, none}, {"release", Idle, none}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -110,7 +131,8 @@ func TestUnknownSlot(t *testing.T) {
 			}
 		}
 	}
-	if got, want := pool.Hold(set(t, "2"), Hold{Operator, "r"}).Error(), `hold slot "2": no slot has exactly these CPUs`; got != want {
+	if got, want := pool.Hold(set(t, "2"), Hold{Operator, "r"}).Error(),
+		`hold slot "2": no slot has exactly these CPUs`; got != want {
 		t.Errorf("error %q, want %q", got, want)
 	}
 	if diff := cmp.Diff(before, pool.Snapshot()); diff != "" {
@@ -226,12 +248,12 @@ func TestWaitsWhileDrained(t *testing.T) {
 	})
 }
 
-// TestServedAndCancelled: whoever is served and gives up in the same moment
+// TestServedAndCancelled: a waiter that is served and gives up in the same moment
 // passes the slot on.
 func TestServedAndCancelled(t *testing.T) {
 	pool := NewPool(parseSlots(t, "1@0"), clock())
 	holder := mustLease(t, pool)
-	plain := func() *turn { return pool.enqueue(&turn{wishes: []Wish{{}}}) }
+	plain := func() *waiter { return pool.enqueue(&waiter{wishes: []Wish{{}}}) }
 	leaving, staying := plain(), plain()
 	holder.Release()
 	pool.leave(leaving)

@@ -12,22 +12,22 @@ const (
 	Idle        = "idle"
 	Busy        = "busy"        // leased
 	Draining    = "draining"    // leased; will not be leased again when it comes back
-	Drained     = "drained"     // out of use because somebody said so
-	Quarantined = "quarantined" // out of use because its CPUs are not as they should be
+	Drained     = "drained"     // out of use because the operator drained it, or the host is unfit
+	Quarantined = "quarantined" // out of use because its CPUs are slower or noisier than they should be
 )
 
 // States lists all states.
 func States() []string { return []string{Idle, Busy, Draining, Drained, Quarantined} }
 
-// Cause is the kind of a hold: who took the slot out of use, and so who puts it
+// Cause is the kind of a hold: who took the slot out of use, and who can put it
 // back.
 type Cause string
 
 // The causes. A slot can have several; it is in use when it has none.
 const (
-	Quarantine Cause = "quarantine" // its reference kernels or runs say that it is not itself
+	Quarantine Cause = "quarantine" // its reference kernels or runs deviate
 	Operator   Cause = "operator"   // somebody drained it
-	UnfitHost  Cause = "unfit-host" // the host is not as a strict judged wants it
+	UnfitHost  Cause = "unfit-host" // the host does not meet the requirements of strict mode
 )
 
 // Causes lists all causes, the one first that Status shows of several.
@@ -46,11 +46,11 @@ type place struct {
 	since time.Time        // of the state that Status shows
 
 	leased  bool
-	outside bool                    // leased while out of use, to be examined: not shown as leased
+	outside bool                    // leased while out of use, for an examination: not shown as leased
 	end     context.CancelCauseFunc // of the examination that has it; nil if none has
 
-	resting bool // leased, but its holder waits in the line or runs elsewhere
-	hush    int  // so many runs beside it are to be quiet
+	resting  bool // leased, but its holder waits in the queue or runs elsewhere
+	silenced int  // runs of neighbours that need quiet
 }
 
 // works reports whether a program may be running on it.
@@ -62,8 +62,8 @@ func (p *place) inUse() bool { return len(p.holds) == 0 }
 // idle reports whether a job can have the slot now.
 func (p *place) idle() bool { return p.inUse() && !p.leased }
 
-// before reports whether p is the better choice of two that fit: nobody examines
-// it, or it was idle for longer.
+// before reports whether p is the better choice of two that fit: it is not being
+// examined, or it was idle for longer.
 func (p *place) before(o *place) bool {
 	if (p.end == nil) != (o.end == nil) {
 		return p.end == nil
@@ -87,7 +87,7 @@ func (p *place) state() string {
 	return Drained
 }
 
-// hold is the one that Status shows, the zero value if there is none.
+// hold is the one that Status shows; the zero value without holds.
 func (p *place) hold() Hold {
 	for _, c := range Causes() {
 		if reason, ok := p.holds[c]; ok {
@@ -97,8 +97,7 @@ func (p *place) hold() Hold {
 	return Hold{}
 }
 
-// change makes a change and notes when the state that Status shows became
-// another one.
+// change makes a change and notes the time if the state that Status shows changed.
 func (p *place) change(now time.Time, how func()) {
 	before := p.state()
 	how()

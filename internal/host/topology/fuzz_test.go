@@ -16,7 +16,8 @@ func FuzzModel(f *testing.F) {
 	f.Add("model name\t: x\n: :\n")
 	f.Add("CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n")
 	f.Fuzz(func(t *testing.T, s string) {
-		if m := model(s); strings.Contains(m, "\n") || m != strings.TrimSpace(m) && !strings.HasPrefix(m, "implementer ") {
+		if m := model(s); strings.Contains(m, "\n") || m != strings.TrimSpace(m) &&
+			!strings.HasPrefix(m, "implementer ") {
 			t.Errorf("model = %q", m)
 		}
 	})
@@ -37,7 +38,8 @@ func FuzzRead(f *testing.F) {
 		for path, text := range map[string]string{
 			cpuDir + "/online": online, cpuDir + "/cpu0/topology/thread_siblings_list": siblings,
 			cpuDir + "/cpu1/topology/physical_package_id": socket, nodeDir + "/online": nodes,
-			nodeDir + "/node0/cpulist": cpulist, nodeDir + "/node0/distance": distance, nodeDir + "/node1/cpulist": siblings,
+			nodeDir + "/node0/cpulist": cpulist, nodeDir + "/node0/distance": distance, nodeDir +
+				"/node1/cpulist": siblings,
 			"/proc/mounts": mounts, "/cg/a/cpuset.cpus.partition": partition, "/cg/a/cpuset.cpus.effective": siblings,
 		} {
 			put(t, filepath.Join(root, path), text)
@@ -70,7 +72,8 @@ func put(t *testing.T, file, text string) {
 func fitTogether(t *testing.T, top Topology) {
 	t.Helper()
 	if len(top.CPUs) != len(top.Online) || len(top.Nodes) == 0 || !top.Isolated.IsSubsetOf(top.Online) {
-		t.Errorf("%d CPUs, %d nodes, isolated %s for online %s", len(top.CPUs), len(top.Nodes), top.Isolated, top.Online)
+		t.Errorf("%d CPUs, %d nodes, isolated %s for online %s", len(top.CPUs), len(top.Nodes), top.Isolated,
+			top.Online)
 	}
 	known := map[int]bool{}
 	for _, n := range top.Nodes {

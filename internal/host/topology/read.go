@@ -84,7 +84,7 @@ func (r *reader) cpus(p string) cpuset.Set {
 	return set
 }
 
-// number reads one decimal number, or returns the default where there is none.
+// number reads one decimal number, or returns the default if the file is missing.
 func (r *reader) number(p string, unknown int) int {
 	s := r.word(p)
 	if s == "" {

@@ -37,7 +37,8 @@ func base(more map[string]string) map[string]string {
 		"sys/devices/system/cpu/offline": "\n",
 		"proc/meminfo":                   "MemTotal:        1024 kB\nMemFree: 1 kB\n",
 		"proc/sys/kernel/osrelease":      "6.1.0-56-cloud-amd64\n",
-		"proc/cpuinfo":                   "processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\n\nprocessor\t: 1\nmodel name\t: other\n",
+		"proc/cpuinfo": "processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\n\nprocessor\t: 1\nmodel " +
+			"name\t: other\n",
 	}
 	for name, content := range more {
 		files[name] = content
@@ -90,7 +91,8 @@ func TestReadFull(t *testing.T) {
 	files["sys/devices/system/node/node2/meminfo"] = "Node 2 MemTotal:       4096 kB\n"
 	files["sys/devices/system/node/node2/distance"] = "20 10\n"
 	cg := "sys/fs/cgroup x/"
-	for dir, kind := range map[string]string{"a": "isolated", "a/deep": "root", "b": "isolated invalid (Cpu list in cpuset.cpus not exclusive)", "c": "member"} {
+	for dir, kind := range map[string]string{"a": "isolated", "a/deep": "root",
+		"b": "isolated invalid (Cpu list in cpuset.cpus not exclusive)", "c": "member"} {
 		files[cg+dir+"/cpuset.cpus.partition"] = kind + "\n"
 		files[cg+dir+"/cpuset.cpus.effective"] = "2\n"
 	}
@@ -128,11 +130,13 @@ func TestIsolation(t *testing.T) {
 		kind     string
 		isolated cpuset.Set
 	}{
-		"none":                       {nil, "none", nil},
-		"isolcpus":                   {map[string]string{"sys/devices/system/cpu/isolated": "1\n"}, "isolcpus", cpuset.New(1)},
+		"none": {nil, "none", nil},
+		"isolcpus": {map[string]string{"sys/devices/system/cpu/isolated": "1\n"}, "isolcpus",
+			cpuset.New(1)},
 		"isolcpus of an offline CPU": {map[string]string{"sys/devices/system/cpu/isolated": "7\n"}, "none", nil},
 		"partition since 6.8": {map[string]string{
-			"proc/mounts": "cgroup2 /cg cgroup2 rw 0 0\n", "cg/cpuset.cpus.isolated": "1\n"}, "partition", cpuset.New(1)},
+			"proc/mounts": "cgroup2 /cg cgroup2 rw 0 0\n", "cg/cpuset.cpus.isolated": "1\n"}, "partition", cpuset.New(
+			1)},
 		"partition before 6.8": {map[string]string{
 			"proc/mounts": "cgroup2 /cg cgroup2 rw 0 0\n", "cg/judged/cpuset.cpus.partition": "isolated\n",
 			"cg/judged/cpuset.cpus.effective": "1\n"}, "partition", cpuset.New(1)},
@@ -162,7 +166,8 @@ func TestReadErrorsNameTheFile(t *testing.T) {
 		"bad distance": {"sys/devices/system/node/node0/distance", "10 far\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := base(map[string]string{"sys/devices/system/node/online": "0\n", "sys/devices/system/node/node0/cpulist": "0-1\n"})
+			files := base(map[string]string{"sys/devices/system/node/online": "0\n",
+				"sys/devices/system/node/node0/cpulist": "0-1\n"})
 			files[tc.path] = tc.content
 			_, err := Read(host(t, files))
 			if err == nil || !strings.Contains(err.Error(), "/"+tc.path) {

@@ -30,7 +30,7 @@ type Topology struct {
 	// Partitions are the valid cgroup v2 partitions on the first two levels below the root.
 	Partitions []Partition
 
-	Model  string // name of the processor; "" if the kernel tells none
+	Model  string // name of the processor; "" if unknown
 	Kernel string // release, as uname -r
 }
 
@@ -115,7 +115,7 @@ func (t Topology) NodesOf(cpus cpuset.Set) []int {
 
 // MemoryNode is where memory for a program on a node's CPUs is to come from: that
 // node, or where it has no memory (a socket without modules), which the kernel then
-// refuses to bind to, the nearest one that has. A kernel that tells of no memory at
+// refuses to bind to, the nearest one that has. A kernel that shows no memory at
 // all leaves it at that.
 func (t Topology) MemoryNode(id int) int {
 	own, ok := t.Node(id)

@@ -19,11 +19,14 @@ func TestMemoryNode(t *testing.T) {
 			map[int]int{0: 0, 1: 0, 2: 2, 3: 2},
 		},
 		"numbers with a gap": {
-			[]Node{{ID: 0, Distances: []int{10, 30, 20}}, {ID: 4, MemTotal: 1, Distances: []int{30, 10, 20}}, {ID: 8, MemTotal: 1, Distances: []int{20, 20, 10}}},
+			[]Node{{ID: 0, Distances: []int{10, 30, 20}}, {ID: 4, MemTotal: 1, Distances: []int{30, 10, 20}},
+				{ID: 8, MemTotal: 1, Distances: []int{20, 20, 10}}},
 			map[int]int{0: 8, 4: 4, 8: 8},
 		},
-		"equally far":      {[]Node{{ID: 0, MemTotal: 1}, {ID: 1, Distances: []int{20, 10, 20}}, {ID: 2, MemTotal: 1}}, map[int]int{1: 0}},
-		"nobody tells":     {[]Node{{ID: 0, Distances: []int{10, 20}}, {ID: 1, Distances: []int{20, 10}}}, map[int]int{0: 0, 1: 1}},
+		"equally far": {[]Node{{ID: 0, MemTotal: 1}, {ID: 1, Distances: []int{20, 10, 20}}, {ID: 2, MemTotal: 1}},
+			map[int]int{1: 0}},
+		"unknown memory": {[]Node{{ID: 0, Distances: []int{10, 20}}, {ID: 1, Distances: []int{20, 10}}},
+			map[int]int{0: 0, 1: 1}},
 		"without distance": {[]Node{{ID: 0, MemTotal: 1}, {ID: 1}}, map[int]int{1: 1}},
 	} {
 		for node, want := range tt.want {

@@ -16,8 +16,8 @@ type tuner struct {
 	store  store
 }
 
-// Apply sets what differs from the catalogue and reports on each value. Values that the kernel refuses are in the report
-// and no error; an error means that it had to stop. What was set until then is in the journal.
+// Apply sets what differs from the catalogue and reports on each value. Values that the kernel refuses are in the
+// report and no error; an error means that it had to stop. What was set until then is in the journal.
 func Apply(ctx context.Context, o Options) (Report, error) {
 	t, unlock, err := begin(o)
 	if err != nil {
@@ -156,7 +156,8 @@ func (t *tuner) load(v *view) (j *journal, note string, err error) {
 		j = &found
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("read journal %q: %w; nothing was changed; restore by hand what it names, then move it away", t.o.Journal, err)
+		return nil, "", fmt.Errorf("read journal %q: %w; nothing was changed; restore by hand what it names, then move "+
+			"it away", t.o.Journal, err)
 	}
 	return j, "", nil
 }
@@ -175,7 +176,8 @@ func (t *tuner) save(j *journal) error {
 		err = t.store.Save(text)
 	}
 	if err != nil {
-		return fmt.Errorf("write journal %q: %w; nothing is changed without a journal; set tune.journal to a place that judged may write", t.o.Journal, err)
+		return fmt.Errorf("write journal %q: %w; nothing is changed without a journal; set tune.journal to a place that "+
+			"judged may write", t.o.Journal, err)
 	}
 	return nil
 }

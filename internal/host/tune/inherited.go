@@ -9,8 +9,8 @@ import (
 	"judged/internal/host/proc"
 )
 
-// A thread that is started while tune is in force inherits the CPUs of its parent: a child of a shell, or a service of a
-// systemd, that tune moved. The journal does not name it, so restore finds it by its CPUs.
+// A thread that is started while tune is in force inherits the CPUs of its parent: a child of a shell, or a service
+// of a systemd, that tune moved. The journal does not name it, so restore finds it by its CPUs.
 
 // keptThread had its CPUs before tune gave the same ones to any thread.
 type keptThread struct {
@@ -23,8 +23,8 @@ func (k keptThread) place() place { return place{affinity, k.Path, k.Start} }
 // movesThreads reports whether the entry is a thread that tune moved; those of the partition are moved by the kernel.
 func (e entry) movesThreads() bool { return e.Kind == affinity && !e.witness() }
 
-// keep notes the threads that already have the CPUs that these changes give. A thread with CPUs that an earlier apply gave
-// may have inherited them.
+// keep notes the threads that already have the CPUs that these changes give. A thread with CPUs that an earlier apply
+// gave may have inherited them.
 func (j *journal) keep(all []proc.Thread, changes []change) {
 	given, changed := map[string]bool{}, map[place]bool{}
 	for _, c := range changes {
@@ -64,8 +64,8 @@ func (j *journal) inheritors(only []string) *inheritors {
 	return n
 }
 
-// trace gives changes of inheritors the old values that they would have without tune, where those are known, when tune is
-// applied again for other CPUs.
+// trace gives changes of inheritors the old values that they would have without tune, where those are known, when
+// tune is applied again for other CPUs.
 func (n *inheritors) trace(all []proc.Thread, changes []change) {
 	olds := map[place]string{}
 	for _, c := range n.find(all) {
@@ -83,8 +83,8 @@ func (n *inheritors) trace(all []proc.Thread, changes []change) {
 // restoreRounds bounds the searches: a thread may start another one while it is moved itself.
 const restoreRounds = 8
 
-// restoreInheritors gives inheritors the CPUs that they would have without tune. Those that cannot be moved are added to
-// the journal.
+// restoreInheritors gives inheritors the CPUs that they would have without tune. Those that cannot be moved are added
+// to the journal.
 func (t *tuner) restoreInheritors(ctx context.Context, n *inheritors, j *journal, byKnob map[string][]Value) error {
 	if len(n.moved) == 0 {
 		return nil
@@ -134,7 +134,8 @@ func (n *inheritors) find(all []proc.Thread) []inheritor {
 	var found []inheritor
 	for _, t := range all {
 		p, mask := place{affinity, t.Dir, t.Start}, t.Allowed.String()
-		if _, journaled := n.moved[p]; journaled || n.kept[p] || n.tried[p] || t.Ours || whyFixed(t) != "" || !n.gave(mask) {
+		if _, journaled := n.moved[p]; journaled || n.kept[p] || n.tried[p] || t.Ours || whyFixed(t) != "" ||
+			!n.gave(mask) {
 			continue
 		}
 		n.tried[p] = true
@@ -154,10 +155,12 @@ func (n *inheritors) find(all []proc.Thread) []inheritor {
 			for _, e := range olds {
 				were = append(were, e.Old)
 			}
-			c.unknown = fmt.Sprintf("started while tuned, and tune gave its CPUs to tasks that had %s; set them with taskset -pc CPUS %d",
+			c.unknown = fmt.Sprintf("started while tuned, and tune gave its CPUs to tasks that had %s; set them with "+
+				"taskset -pc CPUS %d",
 				strings.Join(were, " and to tasks that had "), t.PID)
 		}
-		c.entry = entry{Setting: c.Setting, Kind: affinity, Path: t.Dir, Start: t.Start, Old: c.Old, Ours: []string{mask}}
+		c.entry = entry{Setting: c.Setting, Kind: affinity, Path: t.Dir, Start: t.Start, Old: c.Old,
+			Ours: []string{mask}}
 		c.from, c.name = mask, t.Name
 		found = append(found, c)
 	}

@@ -13,7 +13,8 @@ import (
 
 // start puts a thread on the host, which was started after all that are there.
 func (k *kernel) start(dir string, parent, flags int, cpus, name string) {
-	k.put(dir+"/stat", fmt.Sprintf("%s (%s) S %d 0 0 0 -1 %d 0 0 0 0 0 0 0 0 20 0 1 0 5000 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0", path.Base(dir), name, parent, flags))
+	k.put(dir+"/stat", fmt.Sprintf("%s (%s) S %d 0 0 0 -1 %d 0 0 0 0 0 0 0 0 20 0 1 0 5000 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "+
+		"0 17 1 0 0", path.Base(dir), name, parent, flags))
 	k.put(dir+"/status", "Cpus_allowed_list:\t"+cpus)
 }
 
@@ -67,7 +68,8 @@ func TestInheritors(t *testing.T) {
 		"of stress":  "restored: 0-6,8-11 -> 7 started while tuned",
 		"kthread":    "restored: 0-6,8-11 -> 0-11 started while tuned",
 		"stubborn":   "failed: 0-6,8-11 -> 0-11 operation not permitted",
-		"orphan": "left: 0-6,8-11 ->  started while tuned, and tune gave its CPUs to tasks that had 0-11 and to tasks that had 7; " +
+		"orphan": "left: 0-6,8-11 ->  started while tuned, and tune gave its CPUs to tasks that had 0-11 and to tasks " +
+			"that had 7; " +
 			"set them with taskset -pc CPUS 5005",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || r.Done {
@@ -79,7 +81,8 @@ func TestInheritors(t *testing.T) {
 			masks[path.Base(th.Dir)] = th.Allowed.String()
 		}
 	}
-	if diff := cmp.Diff(map[string]string{"5000": "0-11", "5001": "0-11", "5002": "0-11", "5003": given, "5004": "7", "5005": given, "5006": "2", "5007": "0-11",
+	if diff := cmp.Diff(map[string]string{"5000": "0-11", "5001": "0-11", "5002": "0-11", "5003": given, "5004": "7",
+		"5005": given, "5006": "2", "5007": "0-11",
 		"5008": given, "5009": given, "5010": given}, masks); diff != "" {
 		t.Errorf("CPUs (-want +got):\n%s", diff)
 	}

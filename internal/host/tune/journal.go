@@ -14,8 +14,8 @@ import (
 	"judged/internal/host/settings"
 )
 
-// journalVersion is that of its JSON. A journal lives no longer than a boot, so an older one can only be of a judged that
-// was replaced since.
+// journalVersion is that of its JSON. A journal lives no longer than a boot, so an older one can only be of a judged
+// that was replaced since.
 const journalVersion = 1
 
 // journal is what may differ from how the host was, in the order in which it was changed.
@@ -57,7 +57,7 @@ func (e entry) wanted() string { return e.Ours[len(e.Ours)-1] }
 // owns reports whether a value is one that tune may take back.
 func (e entry) owns(now string) bool { return slices.Contains(e.Ours, now) }
 
-// at finds an entry; nil if there is none.
+// at finds an entry; or nil.
 func (j *journal) at(p place) *entry {
 	if j.index == nil {
 		j.index = map[place]int{}
@@ -71,8 +71,8 @@ func (j *journal) at(p place) *entry {
 	return nil
 }
 
-// add notes what is about to be written. The old value of an entry that exists already is kept: it is the one from before
-// tune.
+// add notes what is about to be written. The old value of an entry that exists already is kept: it is the one from
+// before tune.
 func (j *journal) add(c change) {
 	e := j.at(c.place())
 	if e == nil {
@@ -123,8 +123,8 @@ const (
 
 var bootIDForm = regexp.MustCompile(`^[0-9a-f-]{1,64}$`)
 
-// parseJournal reads a journal without trusting it: whoever could write the file must not make judged write, as root,
-// anything but the values of the catalogue.
+// parseJournal reads a journal without trusting it: anybody who could write the file must not make judged write, as
+// root, anything but the values of the catalogue.
 func parseJournal(text []byte, v *view) (journal, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -156,7 +156,8 @@ func parseJournal(text []byte, v *view) (journal, error) {
 	}
 	for _, k := range j.Kept {
 		if !threadPath.MatchString(k.Path) || !digits.MatchString(k.Start) {
-			return journal{}, fmt.Errorf("invalid kept thread %q, started at %q: want /proc/PID and a number", k.Path, k.Start)
+			return journal{}, fmt.Errorf("invalid kept thread %q, started at %q: want /proc/PID and a number", k.Path,
+				k.Start)
 		}
 	}
 	return j, nil
@@ -189,5 +190,6 @@ func (k knob) names(v *view, e entry) bool {
 	if k.valid != nil {
 		return k.valid(v, e)
 	}
-	return e.Start == "" && slices.ContainsFunc(k.Values, func(w settings.Value) bool { return w.Kind == e.Kind && w.Matches(e.Path) })
+	return e.Start == "" && slices.ContainsFunc(k.Values,
+		func(w settings.Value) bool { return w.Kind == e.Kind && w.Matches(e.Path) })
 }

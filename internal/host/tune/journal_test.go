@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"judged/internal/host/settings"
 )
 
 func oneEntry(e string) string {
@@ -34,49 +32,63 @@ func TestJournalIsNotBelieved(t *testing.T) {
 	}
 	replaced := func(old, new string) string { return oneEntry(strings.Replace(goodEntry, old, new, 1)) }
 	for name, tc := range map[string]struct{ text, want string }{
-		"no JSON":             {"x", "invalid character"},
-		"cut off":             {oneEntry(goodEntry)[:40], "EOF"},
-		"two documents":       {oneEntry(goodEntry) + "{}", "trailing data"},
-		"unknown key":         {replaced(`"old"`, `"mode":"x","old"`), `unknown field "mode"`},
-		"version":             {`{"version":2,"boot_id":"0d5c"}`, "version 2, want 1"},
-		"no boot":             {`{"version":1}`, `invalid boot_id ""`},
-		"CPUs":                {`{"version":1,"boot_id":"0d5c","cpus":"x"}`, `"x" is not a CPU number`},
-		"another file":        {replaced("/sys/kernel/mm/transparent_hugepage/enabled", "/etc/shadow"), `path "/etc/shadow" is not one of setting thp`},
-		"another knob's file": {replaced("/sys/kernel/mm/transparent_hugepage/enabled", "/proc/sys/kernel/core_pattern"), "is not one of"},
-		"way out":             {replaced("/sys/kernel/mm/transparent_hugepage/enabled", "/sys/kernel/mm/../mm/transparent_hugepage/enabled"), "is not one of"},
-		"relative":            {replaced("/sys/kernel", "sys/kernel"), "is not one of"},
-		"device that climbs":  {oneEntry(`{"setting":"net-rps-xps","kind":"mask","path":"/sys/class/net/../queues/rx-0/rps_cpus","old":"0","ours":["0"]}`), "is not one of"},
-		"no number of a CPU":  {oneEntry(`{"setting":"governor","kind":"word","path":"/sys/devices/system/cpu/cpux/cpufreq/scaling_governor","old":"a","ours":["b"]}`), "is not one of"},
-		"another kind":        {replaced("token", "word"), "is not one of"},
-		"no kind":             {replaced("token", "shell"), `unknown kind "shell"`},
-		"no setting":          {replaced(`"thp"`, `"frob"`), `unknown setting "frob"`},
-		"thread for a file":   {replaced(`"old"`, `"start":"7","old"`), "is not one of"},
-		"thread":              {oneEntry(`{"setting":"kthreads","kind":"affinity","path":"/proc/self","start":"1","old":"0","ours":["1"]}`), "is not one of"},
-		"thread without time": {oneEntry(`{"setting":"kthreads","kind":"affinity","path":"/proc/5","old":"0","ours":["1"]}`), "is not one of"},
-		"group":               {oneEntry(`{"setting":"sched-isolated","kind":"partition","path":"/sys/fs/cgroup/system.slice","old":"","ours":["root 1"]}`), "is not one of"},
-		"group elsewhere":     {oneEntry(`{"setting":"sched-isolated","kind":"partition","path":"/home/judged","old":"","ours":["root 1"]}`), "is not one of"},
-		"area":                {strings.Replace(oneEntry(goodArea), "/dev/sda2", "dev/sda2", 1), `path "dev/sda2" is not one of setting swap`},
-		"area that climbs":    {strings.Replace(oneEntry(goodArea), "/dev/sda2", "/dev/../home/x", 1), "is not one of"},
-		"area to switch off":  {oneEntry(`{"setting":"swap","kind":"area","path":"/dev/sda2","old":"off","ours":["on"]}`), "is not one of"},
-		"area that was off":   {strings.Replace(oneEntry(goodArea), "on, priority 5", "off", 1), "is not one of"},
-		"area of a thread":    {strings.Replace(oneEntry(goodArea), `"old"`, `"start":"7","old"`, 1), "is not one of"},
-		"area never off":      {strings.Replace(oneEntry(goodArea), `"off"`, `"off","on"`, 1), "is not one of"},
-		"area without ours":   {strings.Replace(oneEntry(goodArea), `"off"`, "", 1), "is not one of"},
-		"area too high":       {strings.Replace(oneEntry(goodArea), "priority 5", "priority 32768", 1), "invalid state"},
-		"area of a sign":      {strings.Replace(oneEntry(goodArea), "priority 5", "priority +5", 1), "invalid state"},
-		"area of another":     {strings.Replace(oneEntry(goodArea), `"swap"`, `"thp"`, 1), "is not one of setting thp"},
-		"nothing ours":        {replaced(`"madvise"`, ""), "no written value of"},
-		"line":                {replaced("always", `a\nb`), "unprintable"},
-		"line as token":       {replaced("always", "[always] never"), "is not one word"},
-		"long":                {replaced("always", strings.Repeat("x", maxValueBytes+1)), "too long"},
-		"mask":                {oneEntry(`{"setting":"wq-unbound","kind":"mask","path":"/sys/devices/virtual/workqueue/cpumask","old":"f","ours":["zz"]}`), "not a hex digit"},
-		"twice":               {oneEntry(goodEntry + "," + goodEntry), "duplicate path"},
+		"no JSON":       {"x", "invalid character"},
+		"cut off":       {oneEntry(goodEntry)[:40], "EOF"},
+		"two documents": {oneEntry(goodEntry) + "{}", "trailing data"},
+		"unknown key":   {replaced(`"old"`, `"mode":"x","old"`), `unknown field "mode"`},
+		"version":       {`{"version":2,"boot_id":"0d5c"}`, "version 2, want 1"},
+		"no boot":       {`{"version":1}`, `invalid boot_id ""`},
+		"CPUs":          {`{"version":1,"boot_id":"0d5c","cpus":"x"}`, `"x" is not a CPU number`},
+		"another file": {replaced("/sys/kernel/mm/transparent_hugepage/enabled", "/etc/shadow"),
+			`path "/etc/shadow" is not one of setting thp`},
+		"another knob's file": {replaced("/sys/kernel/mm/transparent_hugepage/enabled",
+			"/proc/sys/kernel/core_pattern"), "is not one of"},
+		"way out": {replaced("/sys/kernel/mm/transparent_hugepage/enabled",
+			"/sys/kernel/mm/../mm/transparent_hugepage/enabled"), "is not one of"},
+		"relative": {replaced("/sys/kernel", "sys/kernel"), "is not one of"},
+		"device that climbs": {oneEntry(
+			`{"setting":"net-rps-xps","kind":"mask","path":"/sys/class/net/../queues/rx-0/rps_cpus","old":"0","ours":["0"]}`), "is not one of"},
+		"no number of a CPU": {oneEntry(
+			`{"setting":"governor","kind":"word","path":"/sys/devices/system/cpu/cpux/cpufreq/scaling_governor","old":"a","ours":["b"]}`), "is not one of"},
+		"another kind":      {replaced("token", "word"), "is not one of"},
+		"no kind":           {replaced("token", "shell"), `unknown kind "shell"`},
+		"no setting":        {replaced(`"thp"`, `"frob"`), `unknown setting "frob"`},
+		"thread for a file": {replaced(`"old"`, `"start":"7","old"`), "is not one of"},
+		"thread": {oneEntry(
+			`{"setting":"kthreads","kind":"affinity","path":"/proc/self","start":"1","old":"0","ours":["1"]}`), "is not one of"},
+		"thread without time": {oneEntry(
+			`{"setting":"kthreads","kind":"affinity","path":"/proc/5","old":"0","ours":["1"]}`), "is not one of"},
+		"group": {oneEntry(
+			`{"setting":"sched-isolated","kind":"partition","path":"/sys/fs/cgroup/system.slice","old":"","ours":["root 1"]}`), "is not one of"},
+		"group elsewhere": {oneEntry(
+			`{"setting":"sched-isolated","kind":"partition","path":"/home/judged","old":"","ours":["root 1"]}`), "is not one of"},
+		"area": {strings.Replace(oneEntry(goodArea), "/dev/sda2", "dev/sda2", 1),
+			`path "dev/sda2" is not one of setting swap`},
+		"area that climbs": {strings.Replace(oneEntry(goodArea), "/dev/sda2", "/dev/../home/x", 1), "is not one of"},
+		"area to switch off": {oneEntry(
+			`{"setting":"swap","kind":"area","path":"/dev/sda2","old":"off","ours":["on"]}`), "is not one of"},
+		"area that was off": {strings.Replace(oneEntry(goodArea), "on, priority 5", "off", 1), "is not one of"},
+		"area of a thread":  {strings.Replace(oneEntry(goodArea), `"old"`, `"start":"7","old"`, 1), "is not one of"},
+		"area never off":    {strings.Replace(oneEntry(goodArea), `"off"`, `"off","on"`, 1), "is not one of"},
+		"area without ours": {strings.Replace(oneEntry(goodArea), `"off"`, "", 1), "is not one of"},
+		"area too high": {strings.Replace(oneEntry(goodArea), "priority 5", "priority 32768", 1),
+			"invalid state"},
+		"area of a sign":  {strings.Replace(oneEntry(goodArea), "priority 5", "priority +5", 1), "invalid state"},
+		"area of another": {strings.Replace(oneEntry(goodArea), `"swap"`, `"thp"`, 1), "is not one of setting thp"},
+		"nothing ours":    {replaced(`"madvise"`, ""), "no written value of"},
+		"line":            {replaced("always", `a\nb`), "unprintable"},
+		"line as token":   {replaced("always", "[always] never"), "is not one word"},
+		"long":            {replaced("always", strings.Repeat("x", maxValueBytes+1)), "too long"},
+		"mask": {oneEntry(
+			`{"setting":"wq-unbound","kind":"mask","path":"/sys/devices/virtual/workqueue/cpumask","old":"f","ours":["zz"]}`), "not a hex digit"},
+		"twice": {oneEntry(goodEntry + "," + goodEntry), "duplicate path"},
 	} {
 		if _, err := parseJournal([]byte(tc.text), v); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 	}
-	if _, err := parseJournal([]byte(oneEntry(`{"setting":"sched-isolated","kind":"partition","path":"/judged","old":"","ours":["root 1"]}`)), &view{}); err == nil {
+	if _, err := parseJournal([]byte(oneEntry(
+		`{"setting":"sched-isolated","kind":"partition","path":"/judged","old":"","ours":["root 1"]}`)), &view{}); err == nil {
 		t.Error("a group without a mount was accepted")
 	}
 }
@@ -84,14 +96,16 @@ func TestJournalIsNotBelieved(t *testing.T) {
 // TestHostileJournalStopsEverything: nothing is read past the first lie, and nothing is written.
 func TestHostileJournalStopsEverything(t *testing.T) {
 	k := host(t, "intel-bare-turbo-ht")
-	k.journal = []byte(oneEntry(goodEntry + "," + strings.Replace(goodEntry, "/sys/kernel/mm/transparent_hugepage/enabled", "/etc/passwd", 1)))
+	k.journal = []byte(oneEntry(goodEntry + "," +
+		strings.Replace(goodEntry, "/sys/kernel/mm/transparent_hugepage/enabled", "/etc/passwd", 1)))
 	before := k.contents()
 	for name, do := range map[string]func() error{
 		"restore": func() error { _, err := k.tuner(Options{}).restore(t.Context()); return err },
 		"apply":   func() error { _, err := k.tuner(Options{CPUs: cpus2(t, "8")}).apply(t.Context()); return err },
 		"status":  func() error { _, err := k.tuner(Options{}).status(t.Context()); return err },
 	} {
-		if err := do(); err == nil || !strings.Contains(err.Error(), `"/etc/passwd" is not one of setting thp; nothing was changed`) {
+		if err := do(); err == nil || !strings.Contains(err.Error(),
+			`"/etc/passwd" is not one of setting thp; nothing was changed`) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if diff := cmp.Diff(before, k.contents()); diff != "" || k.ops != 0 {
@@ -112,7 +126,7 @@ func TestFileOfTheJournal(t *testing.T) {
 	if _, err := f.Load(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("load of none: %v", err)
 	}
-	// A half-written one beside it, of a process that was killed, is no hindrance.
+	// A half-written temporary file of a process that was killed does no harm.
 	if err := os.WriteFile(f.path+".new", []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -151,35 +165,21 @@ func TestFileOfTheJournal(t *testing.T) {
 	}
 }
 
-func TestMeaning(t *testing.T) {
-	for _, tc := range []struct {
-		kind       settings.Kind
-		text, want string
-	}{
-		{settings.Word, " performance\n", "performance"},
-		{settings.Token, "always defer [madvise] never\n", "madvise"},
-		{settings.List, "0-3,8\n", "0-3,8"},
-		{settings.List, "3,2,1\n", "1-3"},
-		{settings.Mask, "00000000,0000000f\n", "f"},
-		{settings.Mask, "00000001,00000000\n", "1,00000000"},
-		{settings.Mask, "000\n", "0"},
-	} {
-		if got, err := tc.kind.Meaning(tc.text); err != nil || got != tc.want {
-			t.Errorf("%s %q: %q, %v, want %q", tc.kind, tc.text, got, err, tc.want)
-		}
-	}
-	if got, err := settings.Token.Meaning("no bracket"); err == nil {
-		t.Errorf("token without brackets: %q", got)
-	}
-}
-
 // FuzzJournal holds that no journal names anything but a place of the table, that what is accepted is
 // accepted again as it is written, and that nothing panics.
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte(oneEntry(goodEntry)))
-	f.Add([]byte(oneEntry(`{"setting":"kthreads","kind":"affinity","path":"/proc/5/task/6","start":"7","old":"0","ours":["1","2-3"]}`)))
-	f.Add([]byte(oneEntry(`{"setting":"sched-isolated","kind":"partition","path":"/sys/fs/cgroup/judged","old":"","ours":["isolated 1"]}`)))
-	f.Add([]byte(oneEntry(`{"setting":"irq-affinity","kind":"list","path":"/proc/irq/../../etc/x","old":"","ours":["1"]}`)))
+	f.Add(
+		[]byte(
+			oneEntry(
+				`{"setting":"kthreads","kind":"affinity","path":"/proc/5/task/6","start":"7","old":"0","ours":["1","2-3"]}`)))
+	f.Add(
+		[]byte(
+			oneEntry(
+				`{"setting":"sched-isolated","kind":"partition","path":"/sys/fs/cgroup/judged","old":"","ours":["isolated 1"]}`)))
+	f.Add(
+		[]byte(
+			oneEntry(`{"setting":"irq-affinity","kind":"list","path":"/proc/irq/../../etc/x","old":"","ours":["1"]}`)))
 	f.Add([]byte(oneEntry(goodArea)))
 	v := &view{mount: "/sys/fs/cgroup"}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -188,8 +188,11 @@ func FuzzJournal(f *testing.F) {
 			return
 		}
 		for _, e := range j.Entries {
-			below := e.Setting == "swap" && path.IsAbs(e.Path) || slices.ContainsFunc([]string{"/sys/", "/proc/sys/", "/proc/irq/"}, func(dir string) bool { return strings.HasPrefix(e.Path, dir) })
-			if e.Path != path.Clean(e.Path) || !below && !threadPath.MatchString(e.Path) || strings.Contains(e.Old, "\n") {
+			below := e.Setting == "swap" && path.IsAbs(e.Path) ||
+				slices.ContainsFunc([]string{"/sys/", "/proc/sys/", "/proc/irq/"},
+					func(dir string) bool { return strings.HasPrefix(e.Path, dir) })
+			if e.Path != path.Clean(e.Path) || !below && !threadPath.MatchString(e.Path) ||
+				strings.Contains(e.Old, "\n") {
 				t.Errorf("accepted %+v", e)
 			}
 		}

@@ -31,7 +31,9 @@ type kernel struct {
 	refuse  map[string]error // path -> what a write to it gets
 	invalid string           // the reason for which no partition is valid
 	rounds  map[string]string
-	swaps   swapSpace
+	// dropOffline: SetAffinity leaves offline CPUs out, as the kernel does below a cpuset.
+	dropOffline bool
+	swaps       swapSpace
 
 	ops, killAt int // operations so far; 0: never
 }
@@ -52,7 +54,8 @@ func host(t *testing.T, name string) *kernel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kernel{tree: tree, refuse: map[string]error{}, rounds: map[string]string{}, swaps: swapSpace{before: map[string]string{}}}
+	k := &kernel{tree: tree, refuse: map[string]error{}, rounds: map[string]string{},
+		swaps: swapSpace{before: map[string]string{}}}
 	if k.get(cpuDir+"/present") == "missing" {
 		k.put(cpuDir+"/present", k.get(cpuDir+"/online"))
 	}
@@ -72,9 +75,11 @@ func unified(t *testing.T, name string) *kernel {
 	k.put("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory pids")
 	k.put("/sys/fs/cgroup/cgroup.subtree_control", "cpu memory pids")
 	k.put(cpuDir+"/isolated", "")
-	k.put("/proc/80/stat", "80 (kswapd1) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 31 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0")
+	k.put("/proc/80/stat", "80 (kswapd1) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 31 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "+
+		"17 1 0 0")
 	k.put("/proc/80/status", "Cpus_allowed_list:\t1-3")
-	k.put("/proc/81/stat", "81 (writeback) S 2 0 0 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 31 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0")
+	k.put("/proc/81/stat", "81 (writeback) S 2 0 0 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 31 0 0 0 0 0 0 0 0 0 0 0 0 0 "+
+		"0 0 17 1 0 0")
 	k.put("/proc/81/status", "Cpus_allowed_list:\t"+online)
 	return k
 }
@@ -231,6 +236,9 @@ func (k *kernel) SetAffinity(dir string, cpus cpuset.Set) error {
 	}
 	if err := k.refuse[dir]; err != nil {
 		return &fs.PathError{Op: "sched_setaffinity", Path: dir, Err: err}
+	}
+	if k.dropOffline {
+		cpus = cpus.Intersect(k.all())
 	}
 	k.put(dir+"/status", "Cpus_allowed_list:\t"+cpus.String())
 	return nil

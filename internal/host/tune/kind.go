@@ -13,14 +13,17 @@ import (
 
 // The kinds of places that are no plain file.
 const (
-	controller settings.Kind = "controller" // whether cpuset is enabled for child groups: "+cpuset" or "-cpuset", as it is written
-	partition  settings.Kind = "partition"  // a group that is created, with its type and CPUs; "" where there is none
-	affinity   settings.Kind = "affinity"   // the CPUs of a thread, set by a system call
-	area       settings.Kind = "area"       // of swap: "on, priority 5", "on" where the kernel chose it, or "off"; set by system calls
+	// whether cpuset is enabled for child groups: "+cpuset" or "-cpuset", as it is written
+	controller settings.Kind = "controller"
+	partition  settings.Kind = "partition" // a group that is created, with its type and CPUs; "" if missing
+	affinity   settings.Kind = "affinity"  // the CPUs of a thread, set by a system call
+	// of swap: "on, priority 5", "on" where the kernel chose it, or "off"; set by system calls
+	area settings.Kind = "area"
 )
 
 func kinds() []settings.Kind {
-	return []settings.Kind{settings.Word, settings.Token, settings.List, settings.Mask, controller, partition, affinity, area}
+	return []settings.Kind{settings.Word, settings.Token, settings.List, settings.Mask, controller, partition, affinity,
+		area}
 }
 
 // value is what the kernel reads at the place of an entry.

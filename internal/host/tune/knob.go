@@ -28,8 +28,10 @@ type knob struct {
 // away. Hints precede the governor, since a driver refuses them while its governor is performance, also when they are
 // restored. The partition is last.
 func IDs() []string {
-	return []string{"user-tasks", "kthreads", "smt-off", "smt-sibling-free", "pref-hints", "governor", "turbo-off", "freq-pinned", "cstates",
-		"uncore-freq", "irq-affinity", "net-rps-xps", "wq-unbound", "watchdogs", "housekeeping-timers", "autogroup", "fair-server",
+	return []string{"user-tasks", "kthreads", "smt-off", "smt-sibling-free", "pref-hints", "governor", "turbo-off",
+		"freq-pinned", "cstates",
+		"uncore-freq", "irq-affinity", "net-rps-xps", "wq-unbound", "watchdogs", "housekeeping-timers", "autogroup",
+		"fair-server",
 		"clocksource", "thp", "tmpfs-node", "numa-balancing", "ksm", "compaction", "aslr", "swap", "sched-isolated"}
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 // groupName is that of the group that tune creates below the root of cgroup v2: a partition of the reserved CPUs, in
-// which judged creates the groups of its runs (package cgroup knows the name). All other groups, and so all other tasks,
-// keep the rest of the CPUs.
+// which judged creates the groups of its runs (package cgroup knows the name). All other groups, and so all other
+// tasks, keep the rest of the CPUs.
 const groupName = "judged"
 
 func validPartition(v *view, e entry) bool {
@@ -31,7 +31,8 @@ func cpusetMount(h hostfs.FS) string {
 		return ""
 	}
 	for _, m := range proc.Mounts(mounts) {
-		if have, err := h.Read(m.Point + "/cgroup.controllers"); m.FSType == "cgroup2" && err == nil && slices.Contains(strings.Fields(have), "cpuset") {
+		if have, err := h.Read(m.Point + "/cgroup.controllers"); m.FSType == "cgroup2" && err == nil &&
+			slices.Contains(strings.Fields(have), "cpuset") {
 			return m.Point
 		}
 	}
@@ -43,13 +44,15 @@ func (v *view) makePartition() proposal {
 	reserved, wanted := v.Reserved.Intersect(v.Topology.Online), v.Partition()
 	switch {
 	case v.mount == "":
-		return proposal{skip: "cgroup v2 has no cpuset here, and v1 has no partitions; boot with isolcpus=, see judged tune plan --boot"}
+		return proposal{skip: "cgroup v2 has no cpuset here, and v1 has no partitions; boot with isolcpus=, see judged " +
+			"tune plan --boot"}
 	case v.Topology.BootIsolated.Overlaps(reserved):
 		return v.bootIsolated()
 	}
 	for _, p := range v.Topology.Partitions {
 		if p.Path != group && p.CPUs.Overlaps(reserved) {
-			return proposal{stays: []Value{{Path: p.Path, State: Stays, From: p.Type + " " + p.CPUs.String(), Reason: "a partition of another program has reserved CPUs"}}}
+			return proposal{stays: []Value{{Path: p.Path, State: Stays, From: p.Type + " " + p.CPUs.String(),
+				Reason: "a partition of another program has reserved CPUs"}}}
 		}
 	}
 	now, err := readPartition(v.FS, group)
@@ -60,13 +63,16 @@ func (v *view) makePartition() proposal {
 	case now == to:
 		return proposal{right: 1}
 	case now != "":
-		return proposal{stays: []Value{{Path: group, State: Stays, From: now, Reason: "the group exists already and is not a partition " + to + "; judged tune restore removes one that tune created, rmdir another one"}}}
+		return proposal{stays: []Value{{Path: group, State: Stays, From: now,
+			Reason: "the group exists already and is not a partition " + to +
+				"; judged tune restore removes one that tune created, rmdir another one"}}}
 	}
 	var p proposal
 	if p.changes, err = v.witnesses(reserved); err != nil {
 		return proposal{stays: []Value{{Path: group, State: Stays, Reason: err.Error()}}}
 	}
-	enable := entry{Setting: "sched-isolated", Kind: controller, Path: path.Join(v.mount, "cgroup.subtree_control"), Ours: []string{"+cpuset"}}
+	enable := entry{Setting: "sched-isolated", Kind: controller, Path: path.Join(v.mount, "cgroup.subtree_control"),
+		Ours: []string{"+cpuset"}}
 	if enable.Old, err = value(v.FS, enable); err != nil {
 		return proposal{stays: []Value{{Path: enable.Path, State: Stays, Reason: "cannot read it: " + cause(err)}}}
 	}
@@ -75,7 +81,8 @@ func (v *view) makePartition() proposal {
 	}
 	// Its value at each step of its creation, the wanted one last: killed at any step, tune still owns it.
 	steps := []string{"member", "member " + reserved.String(), wanted + " invalid " + reserved.String(), to}
-	p.changes = append(p.changes, change{entry: entry{Setting: "sched-isolated", Kind: partition, Path: group, Ours: steps}})
+	p.changes = append(p.changes, change{entry: entry{Setting: "sched-isolated", Kind: partition, Path: group,
+		Ours: steps}})
 	return p
 }
 
@@ -87,12 +94,14 @@ func (v *view) witnesses(reserved cpuset.Set) ([]change, error) {
 	if set, err := cpuset.Parse(v.Optional("/sys/devices/system/cpu/possible")); err == nil && len(set) > 0 {
 		possible = set
 	}
-	ours := []string{possible.String(), possible.Minus(reserved).String(), v.Topology.Online.String(), v.Topology.Online.Minus(reserved).String()}
+	ours := []string{possible.String(), possible.Minus(reserved).String(), v.Topology.Online.String(),
+		v.Topology.Online.Minus(reserved).String()}
 	var all []change
 	threads, err := proc.Threads(context.Background(), v.FS)
 	for _, t := range threads {
 		if !t.Fixed() {
-			e := entry{Setting: "sched-isolated", Kind: affinity, Path: t.Dir, Start: t.Start, Old: t.Allowed.String(), Ours: ours}
+			e := entry{Setting: "sched-isolated", Kind: affinity, Path: t.Dir, Start: t.Start, Old: t.Allowed.String(),
+				Ours: ours}
 			all = append(all, change{entry: e, witness: true})
 		}
 	}
@@ -101,13 +110,14 @@ func (v *view) witnesses(reserved cpuset.Set) ([]change, error) {
 
 func (v *view) bootIsolated() proposal {
 	if rest := v.Reserved.Intersect(v.Topology.Online).Minus(v.Topology.BootIsolated); len(rest) > 0 {
-		return proposal{skip: fmt.Sprintf("isolcpus=%s holds some of the CPUs already, and no partition may mix them with CPU %s", v.Topology.BootIsolated, rest)}
+		return proposal{skip: fmt.Sprintf("isolcpus=%s holds some of the CPUs already, and no partition may mix them "+
+			"with CPU %s", v.Topology.BootIsolated, rest)}
 	}
 	return proposal{right: 1, skip: "isolcpus=" + v.Topology.BootIsolated.String() + " isolates them since boot"}
 }
 
-// readPartition is "" where the group does not exist, and else its type and CPUs, with the word invalid between them where
-// the kernel does not keep it: the write that creates an invalid one succeeds.
+// readPartition is "" where the group does not exist, and else its type and CPUs, with the word invalid between them
+// where the kernel does not keep it: the write that creates an invalid one succeeds.
 func readPartition(h hostfs.FS, group string) (string, error) {
 	kind, err := h.Read(path.Join(group, "cpuset.cpus.partition"))
 	if errors.Is(err, fs.ErrNotExist) && !h.Exists(group) {

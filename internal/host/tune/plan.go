@@ -95,7 +95,8 @@ func (p *proposal) add(v *view, setting string, wanted settings.Value) {
 		case to == now:
 			p.right++
 		default:
-			p.changes = append(p.changes, change{entry: entry{Setting: setting, Kind: wanted.Kind, Path: file, Old: now, Ours: []string{to}},
+			p.changes = append(p.changes, change{entry: entry{Setting: setting, Kind: wanted.Kind, Path: file, Old: now,
+				Ours: []string{to}},
 				from: now, mayRefuse: wanted.MayRefuse})
 		}
 	}

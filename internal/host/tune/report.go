@@ -52,7 +52,8 @@ type Value struct {
 }
 
 func (v *view) report(action string) Report {
-	return Report{Schema: schema, Action: action, Done: true, CPUs: v.Reserved.String(), Housekeeping: v.Housekeeping.String(), Settings: []Setting{}}
+	return Report{Schema: schema, Action: action, Done: true, CPUs: v.Reserved.String(),
+		Housekeeping: v.Housekeeping.String(), Settings: []Setting{}}
 }
 
 func (r *Report) add(s Setting) {
@@ -66,7 +67,8 @@ func (r *Report) add(s Setting) {
 }
 
 func (k knob) describe(p proposal) Setting {
-	return Setting{ID: k.ID, Title: k.Title, Why: k.Effect, Risk: k.Risk, Skip: p.skip, Right: p.right, Values: []Value{}}
+	return Setting{ID: k.ID, Title: k.Title, Why: k.Effect, Risk: k.Risk, Skip: p.skip, Right: p.right,
+		Values: []Value{}}
 }
 
 func (c change) value(s State, reason string) Value {

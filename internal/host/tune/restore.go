@@ -43,8 +43,9 @@ func (t *tuner) restore(ctx context.Context) (Report, error) {
 			return r, errors.Join(err, t.save(j))
 		}
 		if e.Kind == affinity && partitioned {
-			byKnob[e.Setting] = append(byKnob[e.Setting], Value{Path: e.Path, From: e.wanted(), To: e.Old, State: Failed,
-				Reason: "the partition still exists, and its removal would overwrite this"})
+			byKnob[e.Setting] = append(byKnob[e.Setting],
+				Value{Path: e.Path, From: e.wanted(), To: e.Old, State: Failed,
+					Reason: "the partition still exists, and its removal would overwrite this"})
 			continue
 		}
 		byKnob[e.Setting] = append(byKnob[e.Setting], t.restoreEntry(e, j))

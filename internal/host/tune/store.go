@@ -14,7 +14,7 @@ import (
 
 // store keeps a journal. Save returns once it is durable, and a crash during it leaves the previous one.
 type store interface {
-	Load() ([]byte, error) // fs.ErrNotExist where there is none
+	Load() ([]byte, error) // fs.ErrNotExist if there is no journal
 	Save(text []byte) error
 	Drop() error
 }

@@ -19,7 +19,8 @@ import (
 const swapsFile = "/proc/swaps"
 
 func validArea(_ *view, e entry) bool {
-	return e.Kind == area && e.Start == "" && path.IsAbs(e.Path) && e.Old != areaOff && len(e.Ours) > 0 && e.wanted() == areaOff
+	return e.Kind == area && e.Start == "" && path.IsAbs(e.Path) && e.Old != areaOff && len(e.Ours) > 0 &&
+		e.wanted() == areaOff
 }
 
 // The values of an area. The kernel assigns priorities below 0, and does so again whenever an area is enabled: of those
@@ -106,8 +107,8 @@ func (v *view) disableSwap() proposal {
 	return p
 }
 
-// ranked are the areas in an order in which enabling them gives each its rank again: as they are listed, but those whose
-// priority the kernel chose in the order of priorities, since it assigns a lower one each time.
+// ranked are the areas in an order in which enabling them gives each its rank again: as they are listed, but those
+// whose priority the kernel chose in the order of priorities, since it assigns a lower one each time.
 func ranked(areas []proc.Swap) []proc.Swap {
 	var chosen []proc.Swap
 	for _, a := range areas {
@@ -140,11 +141,13 @@ func (v *view) shortOfMemory(areas []proc.Swap) string {
 	}
 	text, err := v.FS.Read("/proc/meminfo")
 	if err != nil {
-		return fmt.Sprintf("%s are swapped out, and judged cannot read /proc/meminfo: %s", units.Round(used), cause(err))
+		return fmt.Sprintf("%s are swapped out, and judged cannot read /proc/meminfo: %s", units.Round(used),
+			cause(err))
 	}
 	available, total := proc.Meminfo(text, "MemAvailable"), proc.Meminfo(text, "MemTotal")
 	if spare := total / spareShare; total == 0 || used > available-spare {
-		return fmt.Sprintf("%s are swapped out, more than the available memory of %s (MemAvailable) less a reserve of %s (a tenth of MemTotal); "+
+		return fmt.Sprintf("%s are swapped out, more than the available memory of %s (MemAvailable) less a reserve of "+
+			"%s (a tenth of MemTotal); "+
 			"stop the programs that need it", units.Round(used), units.Round(available), units.Round(spare))
 	}
 	return ""

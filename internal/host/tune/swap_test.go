@@ -88,7 +88,8 @@ func TestSwap(t *testing.T) {
 		dead, _ = until(k, op, func() error { _, err := k.tuner(onlySwap()).apply(t.Context()); return err })
 		check(fmt.Sprintf("apply that is killed at operation %d", op))
 	}
-	if want := []string{"/dev/zram0 100", "/dev/sdb1 5", "/dev/sdc1 5", oddName + " -2", "/dev/sda2 -3", "/swapfile -4"}; !slices.Equal(want, ranks) {
+	if want := []string{"/dev/zram0 100", "/dev/sdb1 5", "/dev/sdc1 5", oddName + " -2", "/dev/sda2 -3",
+		"/swapfile -4"}; !slices.Equal(want, ranks) {
 		t.Errorf("ranks %q, want %q", ranks, want)
 	}
 }
@@ -135,7 +136,8 @@ func TestSwapOffThatFails(t *testing.T) {
 		want map[string]string
 	}{
 		"memory": {"/dev/sdb1", syscall.ENOMEM, map[string]string{"/swapfile": "set ", "/dev/sdc1": "set ",
-			"/dev/sdb1": "stays the kernel refuses: cannot allocate memory", "/dev/sda2": behind, "/dev/zram0": behind, oddName: behind}},
+			"/dev/sdb1": "stays the kernel refuses: cannot allocate memory", "/dev/sda2": behind, "/dev/zram0": behind,
+			oddName: behind}},
 		"not root's alone": {"/swapfile", checkRootOnly(info(0o644, 0)), map[string]string{
 			"/swapfile": "stays other users may access it (mode 0644); run chmod 0600 first",
 			"/dev/sdc1": behind, "/dev/sdb1": behind, "/dev/sda2": behind, "/dev/zram0": behind, oddName: behind}},
@@ -170,10 +172,12 @@ func TestSwapNeedsMemory(t *testing.T) {
 	const swaps = swapsHead + "/dev/sda2 partition 8388604 2097152 -2\n/dev/sdb2 partition 8388604 1048576 -3"
 	for name, tc := range map[string]struct{ meminfo, want string }{
 		"enough": {"MemTotal: 10485760 kB\nMemFree: 1 kB\nMemAvailable: 4194304 kB", ""},
-		"short": {"MemTotal: 10485760 kB\nMemFree: 9 kB\nMemAvailable: 4194303 kB", "3.0 GiB are swapped out, more than the available memory of 4.0 GiB " +
-			"(MemAvailable) less a reserve of 1.0 GiB (a tenth of MemTotal); stop the programs that need it"},
-		"an old kernel": {"MemTotal: 10485760 kB\nMemFree: 9000000 kB", "3.0 GiB are swapped out, more than the available memory of 0 B " +
-			"(MemAvailable) less a reserve of 1.0 GiB (a tenth of MemTotal); stop the programs that need it"},
+		"short": {"MemTotal: 10485760 kB\nMemFree: 9 kB\nMemAvailable: 4194303 kB",
+			"3.0 GiB are swapped out, more than the available memory of 4.0 GiB " +
+				"(MemAvailable) less a reserve of 1.0 GiB (a tenth of MemTotal); stop the programs that need it"},
+		"an old kernel": {"MemTotal: 10485760 kB\nMemFree: 9000000 kB",
+			"3.0 GiB are swapped out, more than the available memory of 0 B " +
+				"(MemAvailable) less a reserve of 1.0 GiB (a tenth of MemTotal); stop the programs that need it"},
 		"none": {"", "3.0 GiB are swapped out, and judged cannot read /proc/meminfo: file does not exist"},
 	} {
 		k := swapping(t, swaps)
@@ -233,14 +237,18 @@ func TestAreasAreRootsAlone(t *testing.T) {
 		info fs.FileInfo
 		want string
 	}{
-		"file":             {info(0o600, 0), ""},
-		"file of a user":   {info(0o600, 1000), "root does not own it, and its owner could read and change what the kernel puts there"},
-		"readable file":    {info(0o640, 0), "other users may access it (mode 0640); run chmod 0600 first"},
-		"writable file":    {info(0o602, 0), "other users may access it (mode 0602); run chmod 0600 first"},
-		"device":           {info(fs.ModeDevice|0o660, 0), ""},
-		"open device":      {info(fs.ModeDevice|0o666, 0), "other users may access it (mode 0666); run chmod 0660 first"},
-		"device of a user": {info(fs.ModeDevice|0o600, 1000), "root does not own it, and its owner could read and change what the kernel puts there"},
-		"loop device":      {device(fs.ModeDevice|0o660, 0, 7<<8|3), "it is a loop device, and anybody could own the file behind it"},
+		"file": {info(0o600, 0), ""},
+		"file of a user": {info(0o600, 1000), "root does not own it, and its owner could read and change what the " +
+			"kernel puts there"},
+		"readable file": {info(0o640, 0), "other users may access it (mode 0640); run chmod 0600 first"},
+		"writable file": {info(0o602, 0), "other users may access it (mode 0602); run chmod 0600 first"},
+		"device":        {info(fs.ModeDevice|0o660, 0), ""},
+		"open device": {info(fs.ModeDevice|0o666, 0),
+			"other users may access it (mode 0666); run chmod 0660 first"},
+		"device of a user": {info(fs.ModeDevice|0o600, 1000),
+			"root does not own it, and its owner could read and change what the kernel puts there"},
+		"loop device": {device(fs.ModeDevice|0o660, 0, 7<<8|3),
+			"it is a loop device, and anybody could own the file behind it"},
 		"link":             {info(fs.ModeSymlink|0o777, 0), "it is neither a file nor a block device"},
 		"folder":           {info(fs.ModeDir|0o700, 0), "it is neither a file nor a block device"},
 		"character device": {info(fs.ModeDevice|fs.ModeCharDevice|0o600, 0), "it is neither a file nor a block device"},

@@ -15,7 +15,8 @@ import (
 
 // swapSpace is what mm/swapfile.c remembers and /proc/swaps does not show.
 type swapSpace struct {
-	numbers []string          // paths as the file has them, by the number of the area, which is the order there; "" is free
+	// paths as the file has them, by the number of the area, which is the order there; "" is free
+	numbers []string
 	before  map[string]string // such a path -> its line up to the size
 }
 

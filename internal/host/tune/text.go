@@ -42,8 +42,10 @@ func (r Report) headline() string {
 		state State
 		says  string
 	}{
-		{Change, "would be changed"}, {Set, "set"}, {Restored, "restored"}, {Old, "back at their old value"}, {Drifted, "changed by somebody else"},
-		{Left, "left because somebody changed them since"}, {Gone, "gone"}, {Stays, "cannot be changed"}, {Failed, "failed"},
+		{Change, "would be changed"}, {Set, "set"}, {Restored, "restored"}, {Old, "back at their old value"},
+		{Drifted, "changed by somebody else"},
+		{Left, "left because somebody changed them since"}, {Gone, "gone"}, {Stays, "cannot be changed"},
+		{Failed, "failed"},
 	} {
 		if n := count[p.state]; n > 0 {
 			words = append(words, fmt.Sprintf("%d %s", n, p.says))

@@ -36,9 +36,11 @@ func (v *view) moveThreads(setting string, kernel bool) proposal {
 		case !t.Allowed.Overlaps(reserved):
 			p.right++
 		case whyFixed(t) != "":
-			p.stays = append(p.stays, Value{Path: t.Dir, Name: t.Name, State: Stays, From: t.Allowed.String(), Reason: whyFixed(t)})
+			p.stays = append(p.stays, Value{Path: t.Dir, Name: t.Name, State: Stays, From: t.Allowed.String(),
+				Reason: whyFixed(t)})
 		default:
-			e := entry{Setting: setting, Kind: affinity, Path: t.Dir, Start: t.Start, Old: t.Allowed.String(), Ours: []string{v.Others(t.Allowed).String()}}
+			e := entry{Setting: setting, Kind: affinity, Path: t.Dir, Start: t.Start, Old: t.Allowed.String(),
+				Ours: []string{v.Others(t.Allowed).String()}}
 			p.changes = append(p.changes, change{entry: e, from: e.Old, name: t.Name, mayRefuse: true})
 		}
 	}

@@ -22,14 +22,18 @@ import (
 func machines(t *testing.T) map[string]func() (*kernel, Options) {
 	all := map[string]func() (*kernel, Options){}
 	for name, cpus := range map[string]string{
-		"amd-epyc-ccx": "8-15", "arm64-altra": "2-3", "container-unprivileged": "3", "hybrid-p-e": "2-5", "intel-bare-tuned": "2-7",
+		"amd-epyc-ccx": "8-15", "arm64-altra": "2-3", "container-unprivileged": "3", "hybrid-p-e": "2-5",
+		"intel-bare-tuned":    "2-7",
 		"intel-bare-turbo-ht": "0,7-8", "kvm-vm": "1", "old-kernel-v1": "2-3", "wsl2": "3",
 	} {
 		o := Options{CPUs: cpus2(t, cpus)}
 		all[name] = func() (*kernel, Options) { return host(t, name), o }
 	}
 	all["swap"] = func() (*kernel, Options) { return swapping(t, areasInOrder), Options{Only: []string{"swap"}} }
-	all["unified"] = func() (*kernel, Options) { return unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "2-3,6")} }
+	all["unified"] = func() (*kernel, Options) {
+		return unified(t, "intel-bare-turbo-ht"),
+			Options{CPUs: cpus2(t, "2-3,6")}
+	}
 	all["unified, wide slots"] = func() (*kernel, Options) {
 		return unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "2-5"), Width: 2}
 	}
@@ -138,7 +142,7 @@ func until(k *kernel, op int, step func() error) (dead bool, err error) {
 	return false, step()
 }
 
-// TestKilledAtEveryStep kills apply before each of its operations, and restore before each of its own:
+// TestKilledAtEveryStep kills apply before each of its operations, and restore likewise:
 // the next restore brings every byte back.
 func TestKilledAtEveryStep(t *testing.T) {
 	for name, machine := range machines(t) {
@@ -161,14 +165,22 @@ func TestKilledAtEveryStep(t *testing.T) {
 			for dead := true; dead; {
 				ops += stride
 				var err error
-				if dead, err = until(k, ops, func() error { _, err := k.tuner(o).apply(t.Context()); return err }); err != nil {
+				if dead, err = until(k, ops, func() error {
+					_,
+						err := k.tuner(o).apply(t.Context())
+					return err
+				}); err != nil {
 					t.Fatal(err)
 				}
 				check("apply", ops)
 			}
-			// Killed, applied anew and only then restored: the first old values count.
+			// Killed, applied again and only then restored: the first old values count.
 			for op := 1; op < ops; op += 1 + ops/40 {
-				if _, err := until(k, op, func() error { _, err := k.tuner(o).apply(t.Context()); return err }); err != nil {
+				if _, err := until(k, op, func() error {
+					_,
+						err := k.tuner(o).apply(t.Context())
+					return err
+				}); err != nil {
 					t.Fatal(err)
 				}
 				apply(t, k, o)
@@ -179,7 +191,11 @@ func TestKilledAtEveryStep(t *testing.T) {
 				backwards += stride
 				apply(t, k, o)
 				var err error
-				if dead, err = until(k, backwards, func() error { _, err := k.tuner(o).restore(t.Context()); return err }); err != nil {
+				if dead, err = until(k, backwards, func() error {
+					_,
+						err := k.tuner(o).restore(t.Context())
+					return err
+				}); err != nil {
 					t.Fatal(err)
 				}
 				check("restore", backwards)
@@ -218,8 +234,10 @@ func TestSomebodyElsesChangeIsLeft(t *testing.T) {
 		t.Errorf("in force: %v", force)
 	}
 	r := restore(t, k, o)
-	want = []Value{{Path: statFile, State: Left, From: "30", To: "1", Reason: `somebody changed it since; it was "1" before tune`}}
-	if diff := cmp.Diff(want, slices.DeleteFunc(values(r, "housekeeping-timers"), func(v Value) bool { return v.Path != statFile })); diff != "" || r.Done {
+	want = []Value{{Path: statFile, State: Left, From: "30", To: "1",
+		Reason: `somebody changed it since; it was "1" before tune`}}
+	if diff := cmp.Diff(want, slices.DeleteFunc(values(r, "housekeeping-timers"),
+		func(v Value) bool { return v.Path != statFile })); diff != "" || r.Done {
 		t.Errorf("restore, done %v (-want +got):\n%s", r.Done, diff)
 	}
 	if got := k.get(statFile); got != "30" {
@@ -236,8 +254,10 @@ func TestRefusals(t *testing.T) {
 	k.refuse[thpFile] = syscall.EPERM
 	before := k.contents()
 	r := apply(t, k, o)
-	want := []Value{{Path: irqFile, State: Stays, From: "0-11", To: "0-7,9-11", Reason: "the kernel refuses: input/output error"}}
-	if diff := cmp.Diff(want, slices.DeleteFunc(values(r, "irq-affinity"), func(v Value) bool { return v.Path != irqFile })); diff != "" {
+	want := []Value{{Path: irqFile, State: Stays, From: "0-11", To: "0-7,9-11",
+		Reason: "the kernel refuses: input/output error"}}
+	if diff := cmp.Diff(want, slices.DeleteFunc(values(r, "irq-affinity"),
+		func(v Value) bool { return v.Path != irqFile })); diff != "" {
 		t.Errorf("interrupt (-want +got):\n%s", diff)
 	}
 	want = []Value{{Path: thpFile, State: Failed, From: "always", To: "madvise", Reason: "operation not permitted"}}
@@ -299,12 +319,25 @@ func TestInvalidPartition(t *testing.T) {
 		t.Errorf("after restore (-before +after):\n%s", diff)
 	}
 	k.invalid = ""
-	apply(t, k, o)
-	k.refuse["/sys/fs/cgroup/judged"] = syscall.EBUSY
-	if r := restore(t, k, o); r.Done || values(r, "sched-isolated")[0].State != Failed {
+	applied := apply(t, k, o)
+	const group = "/sys/fs/cgroup/judged"
+	k.refuse[group], k.refuse[group+"/cpuset.cpus.partition"] = syscall.EBUSY, syscall.EBUSY
+	given := values(applied, "kthreads")[0].To
+	k.start("/proc/5000", 2, kernelFlags, given, "kthread")
+	r = restore(t, k, o)
+	if r.Done || values(r, "sched-isolated")[0].State != Failed {
 		t.Errorf("restore of a partition in use: %+v", values(r, "sched-isolated"))
 	}
-	delete(k.refuse, "/sys/fs/cgroup/judged")
+	// Its removal would overwrite affinities that are restored before.
+	for _, v := range slices.Concat(values(r, "sched-isolated"), values(r, "kthreads"), values(r, "user-tasks")) {
+		if strings.HasPrefix(v.Path, "/proc/") && v.State != Failed {
+			t.Errorf("%s is %s while the partition exists", v.Path, v.State)
+		}
+	}
+	delete(k.tree, "proc/5000/stat")
+	delete(k.tree, "proc/5000/status")
+	delete(k.refuse, group)
+	delete(k.refuse, group+"/cpuset.cpus.partition")
 	restore(t, k, o)
 	if diff := cmp.Diff(before, k.contents()); diff != "" || k.journal != nil {
 		t.Errorf("after the second restore (-before +after):\n%s", diff)
@@ -324,19 +357,22 @@ func TestThreads(t *testing.T) {
 	want := map[string]string{
 		"irqbalance": "set 0-11 -> 0-6,8-11 ", "stress": "set 7 -> 0-6,8-11 ", "jackd": "set 7 -> 0-6,8-11 ",
 		"kthreadd": "set 0-11 -> 0-6,8-11 ", "kswapd0": "set 0-11 -> 0-6,8-11 ", "khugepaged": "set 0-11 -> 0-6,8-11 ",
-		"migration/7": "stays 7 ->  belongs to its CPU: each CPU needs one", "ksoftirqd/7": "stays 7 ->  belongs to its CPU: each CPU needs one",
+		"migration/7":                  "stays 7 ->  belongs to its CPU: each CPU needs one",
+		"ksoftirqd/7":                  "stays 7 ->  belongs to its CPU: each CPU needs one",
 		"kworker/u24:1-events_unbound": "stays 0-11 ->  follows the mask of unbound workers, which wq-unbound sets",
 		"kworker/u24:3-events_unbound": "stays 0-11 ->  follows the mask of unbound workers, which wq-unbound sets",
-		"writeback":                    "stays 0-11 ->  the kernel refuses to move it (PF_NO_SETAFFINITY); it wakes only when memory is short or a CPU changes",
+		"writeback": "stays 0-11 ->  the kernel refuses to move it (PF_NO_SETAFFINITY); it wakes " +
+			"only when memory is short or a CPU changes",
 	}
 	if diff := cmp.Diff(want, by); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	// A number that is given anew is another thread, and one that has ended is none.
+	// A reused number is another thread, and a thread that has ended is gone.
 	k.put("/proc/702/stat", strings.Replace(k.get("/proc/702/stat"), " 24 ", " 99 ", 1))
 	delete(k.tree, "proc/703/stat")
 	delete(before, "proc/703/stat")
-	before["proc/702/stat"], before["proc/702/status"] = string(k.tree["proc/702/stat"].Data), string(k.tree["proc/702/status"].Data)
+	before["proc/702/stat"], before["proc/702/status"] = string(k.tree["proc/702/stat"].Data),
+		string(k.tree["proc/702/status"].Data)
 	before["proc/703/status"] = string(k.tree["proc/703/status"].Data)
 	got := restore(t, k, o)
 	if n := states(got)[Gone]; n != 2 || !got.Done {
@@ -371,7 +407,8 @@ func TestOnly(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for id, want := range map[string]string{
-		"irqbalance": `tune does not set "irqbalance": it is a service, not a value`, "rt-throttle": "is set with user-tasks", "frob": `unknown setting "frob"`,
+		"irqbalance":  `tune does not set "irqbalance": it is a service, not a value`,
+		"rt-throttle": "is set with user-tasks", "frob": `unknown setting "frob"`,
 		"steal": `tune does not set "steal"; use user-tasks`,
 	} {
 		_, err := k.tuner(Options{Only: []string{id}}).apply(t.Context())
@@ -383,7 +420,8 @@ func TestOnly(t *testing.T) {
 
 func TestReserve(t *testing.T) {
 	k := host(t, "kvm-vm")
-	for cpus, want := range map[string]string{"0-1": "reserve CPU 0-1: no other CPU of 0-1 is left", "5": "CPU 5 is not on this machine; it has 0-1"} {
+	for cpus, want := range map[string]string{"0-1": "reserve CPU 0-1: no other CPU of 0-1 is left",
+		"5": "CPU 5 is not on this machine; it has 0-1"} {
 		_, err := Plan(t.Context(), Options{FS: k.fs(), CPUs: cpus2(t, cpus)})
 		if _, ok := errors.AsType[*UsageError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("CPU %s: %v, want %q", cpus, err, want)
@@ -410,7 +448,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// marked are the checks that can be mended at run time (column "tune" of the table of checks says A).
+// marked are the checks that can be fixed at run time (column "tune" of the table of checks says A).
 const marked = `cgroup-ready smt-off smt-sibling-free slot-mems resctrl sched-isolated partition-valid width-vs-isolation rcu-offload rlimit-cpu
 fair-server irq-affinity irqbalance net-rps-xps wq-unbound kthreads user-tasks daemon-placement watchdogs housekeeping-timers
 cpu-throttle-config autogroup rt-throttle turbo-off governor freq-pinned pref-hints cstates uncore-freq clocksource thp numa-balancing
@@ -424,12 +462,13 @@ func TestEveryMarkedCheckIsCovered(t *testing.T) {
 	}
 	for _, id := range IDs() {
 		if !slices.Contains(strings.Fields(marked), id) {
-			t.Errorf("%s is set, and is no check that can be mended at run time", id)
+			t.Errorf("%s is set, and is not a check that can be fixed at run time", id)
 		}
 	}
 }
 
-// TestEverySettingHasAPlace: a setting of the catalogue with a risk is one that tune sets, and has its place in the order.
+// TestEverySettingHasAPlace: a setting of the catalogue with a risk is one that tune sets, and has its place in the
+// order.
 func TestEverySettingHasAPlace(t *testing.T) {
 	var want []string
 	for _, s := range settings.All() {
@@ -457,5 +496,61 @@ func TestJournalHasWhatIsSet(t *testing.T) {
 	want := []entry{{Setting: "thp", Kind: settings.Token, Path: thpFile, Old: "always", Ours: []string{"madvise"}}}
 	if diff := cmp.Diff(want, got.Entries, cmp.AllowUnexported(entry{})); diff != "" || got.CPUs != "8" {
 		t.Errorf("CPU %s (-want +got):\n%s", got.CPUs, diff)
+	}
+}
+
+// TestRestoreWithOfflineCPU: an affinity is restored although a CPU of the old one is offline now.
+func TestRestoreWithOfflineCPU(t *testing.T) {
+	k, o := host(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "7"), Only: []string{"user-tasks"}}
+	apply(t, k, o)
+	k.put(cpuDir+"/online", "0-10")
+	k.dropOffline = true
+	if r := restore(t, k, o); !r.Done || k.journal != nil || states(r)[Restored] == 0 {
+		t.Errorf("done %v, %v, journal %s", r.Done, states(r), k.journal)
+	}
+}
+
+// TestRestoreAfterRounding: what the kernel turned the old value into is ours, so that the next restore tries again.
+func TestRestoreAfterRounding(t *testing.T) {
+	k, o := host(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "8"), Only: []string{"housekeeping-timers"}}
+	before := k.contents()
+	apply(t, k, o)
+	k.rounds[statFile] = "7"
+	want := Value{Path: statFile, State: Failed, From: "10", To: "1", Reason: `the kernel reads "7"`}
+	r := restore(t, k, o)
+	if i := slices.Index(values(r, "housekeeping-timers"), want); i < 0 || r.Done {
+		t.Errorf("the first restore, done %v: %+v", r.Done, r)
+	}
+	delete(k.rounds, statFile)
+	if r := restore(t, k, o); !r.Done || !cmp.Equal(before, k.contents()) {
+		t.Errorf("the second restore, done %v: %s", r.Done, cmp.Diff(before, k.contents()))
+	}
+}
+
+// TestStatusOfNothing: without a journal nothing is in force.
+func TestStatusOfNothing(t *testing.T) {
+	if s := status(t, host(t, "kvm-vm"), Options{}); s.Done || len(s.Settings) != 0 {
+		t.Errorf("done %v, %d settings", s.Done, len(s.Settings))
+	}
+}
+
+// TestPartitionOfAnother: reserved CPUs in a partition of another program stay there; a controller that is enabled for
+// child groups already is no change.
+func TestPartitionOfAnother(t *testing.T) {
+	const other, control = "/sys/fs/cgroup/other", "/sys/fs/cgroup/cgroup.subtree_control"
+	k, o := unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "6"), Only: []string{"sched-isolated"}}
+	k.put(control, "cpuset cpu memory pids")
+	for _, v := range values(apply(t, k, o), "sched-isolated") {
+		if v.Path == control {
+			t.Errorf("an enabled controller is changed: %+v", v)
+		}
+	}
+	restore(t, k, o)
+	k.put(other+"/cpuset.cpus.partition", "isolated")
+	k.put(other+"/cpuset.cpus.effective", "6-7")
+	want := []Value{{Path: other, State: Stays, From: "isolated 6-7",
+		Reason: "a partition of another program has reserved CPUs"}}
+	if diff := cmp.Diff(want, values(apply(t, k, o), "sched-isolated")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -75,7 +75,7 @@ func (l live) SwapOff(file string) error {
 }
 
 // openArea opens what a swap area lies on, so that a later change of its name does not matter. Pages of the kernel and
-// of every program go there, so only root may have access, whoever wrote the journal.
+// of every program go there, so only root may have access, regardless of who wrote the journal.
 func openArea(file string) (*os.File, error) {
 	f, err := linux.OpenPath(file)
 	if err != nil {

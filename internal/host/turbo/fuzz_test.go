@@ -25,7 +25,8 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, intel, global, policy, related, cpuinfo string) {
 		for path, text := range map[string]string{
-			noTurbo: intel, globalBoost: global, cpufreqDir + "/policy0/boost": policy, cpufreqDir + "/policy0/related_cpus": related,
+			noTurbo: intel, globalBoost: global, cpufreqDir + "/policy0/boost": policy, cpufreqDir +
+				"/policy0/related_cpus": related,
 			"/proc/cpuinfo": cpuinfo,
 		} {
 			file := filepath.Join(root, path)
@@ -39,11 +40,13 @@ func FuzzRead(f *testing.F) {
 		}
 		s := Read(hostfs.New(root), cpuset.New(0))
 		on := says(intel, "0") || says(global, "1")
-		odd := !says(intel, "0") && !says(intel, "1") && intel != "" || !says(global, "0") && !says(global, "1") && global != ""
+		odd := !says(intel, "0") && !says(intel, "1") && intel != "" || !says(global, "0") && !says(global, "1") &&
+			global != ""
 		switch {
 		case s.Reason == "" || s.Value == "":
 			t.Errorf("%+v", s)
-		case on && s.Value != On, odd && s.Value == Off, intel == "" && global == "" && policy == "" && s.Value != Unknown:
+		case on && s.Value != On, odd && s.Value == Off, intel == "" && global == "" && policy == "" &&
+			s.Value != Unknown:
 			t.Errorf("intel %q global %q policy %q: %+v", intel, global, policy, s)
 		}
 	})

@@ -26,7 +26,7 @@ const (
 // State is what the switches say together.
 type State struct {
 	Value  Value
-	Source string // the path that decided; "" if there is none
+	Source string // the path that decided; or ""
 	Reason string // one clause for people
 }
 
@@ -76,7 +76,8 @@ func Read(h hostfs.FS, cpus cpuset.Set) State {
 	case decided.path == "":
 		return State{Value: Unknown, Reason: whyNoSource(h)}
 	case !global && !cpus.IsSubsetOf(covered):
-		return State{Value: Unknown, Source: decided.path, Reason: fmt.Sprintf("no switch covers CPU %s", cpus.Minus(covered))}
+		return State{Value: Unknown, Source: decided.path,
+			Reason: fmt.Sprintf("no switch covers CPU %s", cpus.Minus(covered))}
 	default:
 		return State{Value: Off, Source: decided.path, Reason: decided.path + " forbids it"}
 	}
@@ -139,7 +140,8 @@ func policyCPUs(h hostfs.FS, dir string) (covers cpuset.Set, known bool) {
 
 func whyNoSource(h hostfs.FS) string {
 	if status, err := h.Read(amdStatus); err == nil && status != "disable" {
-		return fmt.Sprintf("amd_pstate is %s and shows no boost switch (it does since Linux 6.11); boot with amd_pstate=passive or switch boost off in the firmware", status)
+		return fmt.Sprintf("amd_pstate is %s and shows no boost switch (it does since Linux 6.11); boot with "+
+			"amd_pstate=passive or switch boost off in the firmware", status)
 	}
 	if virt.Hypervisor(h) != "" {
 		return "controlled by the hypervisor"

@@ -74,7 +74,8 @@ func first(list string) string {
 // onlyVirtual reports whether DMI names a vendor or product that exists as a virtual machine only, so that it decides
 // even where the hypervisor hides the flag.
 func onlyVirtual(vendor, product string) bool {
-	for _, name := range []string{"QEMU", "KVM", "VMware", "VMW", "innotek GmbH", "VirtualBox", "Xen", "Bochs", "Parallels", "BHYVE", "OpenStack",
+	for _, name := range []string{"QEMU", "KVM", "VMware", "VMW", "innotek GmbH", "VirtualBox", "Xen", "Bochs",
+		"Parallels", "BHYVE", "OpenStack",
 		"KubeVirt", "Apple Virtualization"} {
 		if strings.HasPrefix(vendor, name) || strings.HasPrefix(product, name) {
 			return true
@@ -84,8 +85,8 @@ func onlyVirtual(vendor, product string) bool {
 	return vendor == "Microsoft Corporation" && product == "Virtual Machine"
 }
 
-// cloudGuest reports whether DMI names a guest of a cloud that rents out bare metal too. On x86 the flag tells the two
-// apart; on arm64 the name of the instance type does: c7g.metal and m7g.metal-24xl are bare.
+// cloudGuest reports whether DMI names a guest of a cloud that rents out bare metal too. On x86 the flag decides
+// between the two, on arm64 the name of the instance type: c7g.metal and m7g.metal-24xl are bare.
 func cloudGuest(vendor, product string) bool {
 	switch {
 	case vendor == "Amazon EC2":

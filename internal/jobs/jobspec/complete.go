@@ -252,8 +252,8 @@ func oneOf[T ~string](e *Errors, field string, got T, known ...T) {
 	e.add(field, "%s is unknown; send one of %s", quote(string(got)), strings.Join(names, ", "))
 }
 
-// inRange names the setting that limits the value, because the sender may be the
-// operator.
+// inRange names the setting that bounds the value: the sender may be its
+// operator, too.
 func inRange[T int | int64 | units.Bytes](e *Errors, field string, got, low, high T, setting string) {
 	e.check(low <= got && got <= high, field, "%d is out of range; send %d to %d, the bound of %s", int64(got),
 		int64(low), int64(high), setting)

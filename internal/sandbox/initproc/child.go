@@ -72,6 +72,9 @@ func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, 
 	if f.Tree >= 0 {
 		add(linux.AttachStep(f.Tree, Host))
 	}
+	if f.Files >= 0 {
+		add(linux.AttachStep(f.Files, Files))
+	}
 	add(linux.ChdirStep(WorkDir))
 	// The root of what the child may see of cgroups is where it is now.
 	layer(Namespaces, linux.NewCgroupNamespaceStep())

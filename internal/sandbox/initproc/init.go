@@ -21,6 +21,10 @@ const (
 	Shm     = "shm"            // /dev/shm points here
 )
 
+// Files is where a run sees its program and files. The working directory has links to
+// them.
+const Files = "/files"
+
 // Host is where a run has its copies of files of the host, if it needs any.
 const Host = "/host"
 

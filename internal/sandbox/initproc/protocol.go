@@ -70,6 +70,7 @@ type LoadFDs struct {
 	Box                   int   // mount of all that the run may write to
 	Birth                 int   // folder of the v2 group, -1 for none
 	Tree                  int   // mount of the host's files, -1 for none
+	Files                 int   // mount of the run's files, -1 for none
 	Open                  []int // files that the program finds open, from FirstOpen on; at most maxOpen
 	Tasks                 []int
 }
@@ -86,6 +87,7 @@ const maxOpen = newbornFD - FirstOpen + 1
 const (
 	withBirth = 1 << iota
 	withTree
+	withFiles
 	countShift = 4 // above these bits: the number of open files
 )
 
@@ -101,6 +103,10 @@ func (f LoadFDs) Request() ([]byte, []int) {
 		with |= withTree
 		fds = append(fds, f.Tree)
 	}
+	if f.Files >= 0 {
+		with |= withFiles
+		fds = append(fds, f.Files)
+	}
 	with |= byte(len(f.Open)) << countShift
 	return []byte{msgChild, with}, append(append(fds, f.Open...), f.Tasks...)
 }
@@ -111,15 +117,18 @@ func parseRequest(msg []byte, fds []int) (f LoadFDs, err error) {
 		return f, errors.New("read request: malformed")
 	}
 	with, open := msg[1]&(1<<countShift-1), int(msg[1]>>countShift)
-	if with >= withTree<<1 || open > maxOpen || len(fds) < fixed+bits.OnesCount8(with)+open {
+	if with >= withFiles<<1 || open > maxOpen || len(fds) < fixed+bits.OnesCount8(with)+open {
 		return f, errors.New("read request: malformed")
 	}
-	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], fds[7], -1, -1, nil, fds[fixed:]}
+	f = LoadFDs{fds[0], fds[1], fds[2], fds[3], fds[4], fds[5], fds[6], fds[7], -1, -1, -1, nil, fds[fixed:]}
 	if msg[1]&withBirth != 0 {
 		f.Birth, f.Tasks = f.Tasks[0], f.Tasks[1:]
 	}
 	if msg[1]&withTree != 0 {
 		f.Tree, f.Tasks = f.Tasks[0], f.Tasks[1:]
+	}
+	if msg[1]&withFiles != 0 {
+		f.Files, f.Tasks = f.Tasks[0], f.Tasks[1:]
 	}
 	f.Open, f.Tasks = f.Tasks[:open], f.Tasks[open:]
 	return f, nil

@@ -83,13 +83,15 @@ func TestAnswer(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	for name, want := range map[string]LoadFDs{
-		"v2":      {4, 5, 6, 7, 8, 9, 10, 11, 12, -1, []int{}, []int{}},
-		"hybrid":  {4, 5, 6, 7, 8, 9, 10, 11, 12, -1, []int{}, []int{13, 14, 15}},
-		"v1":      {4, 5, 6, 7, 8, 9, 10, 11, -1, -1, []int{}, []int{12, 13, 14, 15}},
-		"v2 tree": {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, []int{}, []int{}},
-		"open":    {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, []int{14, 15, 16}, []int{}},
-		"v1 open": {4, 5, 6, 7, 8, 9, 10, 11, -1, -1, []int{12}, []int{13, 14}},
-		"v1 tree": {4, 5, 6, 7, 8, 9, 10, 11, -1, 12, []int{}, []int{13, 14, 15, 16}},
+		"v2":      {4, 5, 6, 7, 8, 9, 10, 11, 12, -1, -1, []int{}, []int{}},
+		"hybrid":  {4, 5, 6, 7, 8, 9, 10, 11, 12, -1, -1, []int{}, []int{13, 14, 15}},
+		"v1":      {4, 5, 6, 7, 8, 9, 10, 11, -1, -1, -1, []int{}, []int{12, 13, 14, 15}},
+		"v2 tree": {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, []int{}, []int{}},
+		"open":    {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, []int{14, 15, 16}, []int{}},
+		"v1 open": {4, 5, 6, 7, 8, 9, 10, 11, -1, -1, -1, []int{12}, []int{13, 14}},
+		"v1 tree": {4, 5, 6, 7, 8, 9, 10, 11, -1, 12, -1, []int{}, []int{13, 14, 15, 16}},
+		"files":   {4, 5, 6, 7, 8, 9, 10, 11, -1, -1, 12, []int{}, []int{13}},
+		"all":     {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, []int{15, 16}, []int{17}},
 	} {
 		got, err := parseRequest(want.Request())
 		if err != nil {
@@ -105,7 +107,8 @@ func TestRequest(t *testing.T) {
 		"too few":                       {[]byte{msgChild, 0}, []int{1, 2, 3}},
 		"without the group it promises": {[]byte{msgChild, 1}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
 		"without the tree it promises":  {[]byte{msgChild, 3}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}},
-		"with something unknown":        {[]byte{msgChild, 4}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		"without the files it promises": {[]byte{msgChild, 7}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
+		"with something unknown":        {[]byte{msgChild, 8}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}},
 		"without a file it promises":    {[]byte{msgChild, 1 << countShift}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
 		"with too many open files":      {[]byte{msgChild, 4 << countShift}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
 		"short message":                 {[]byte{msgChild}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
@@ -120,7 +123,7 @@ func TestRequest(t *testing.T) {
 // why, is in childSteps; this holds it against a careless move.
 func TestChildStepsOrder(t *testing.T) {
 	l := someLoad()
-	steps, err := childSteps(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, []int{16}, []int{14, 15}}, "./prog", 0)
+	steps, err := childSteps(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, []int{16}, []int{14, 15}}, "./prog", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,14 +165,14 @@ func TestChildStepsOrder(t *testing.T) {
 	if got := steps[len(steps)-1].Name; got != ExecStepName {
 		t.Errorf("last step is %q", got)
 	}
-	if got := StepName(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, []int{16}, []int{14, 15}}, 0, int32(len(steps)-1)); got != ExecStepName {
+	if got := StepName(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, []int{16}, []int{14, 15}}, 0, int32(len(steps)-1)); got != ExecStepName {
 		t.Errorf("StepName of the last step is %q", got)
 	}
 }
 
 // What a layer is made of, and that leaving one out leaves out nothing else.
 func TestChildStepsOfLayers(t *testing.T) {
-	l, fds := someLoad(), LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, nil, []int{14, 15}}
+	l, fds := someLoad(), LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, nil, []int{14, 15}}
 	whole := stepNames(t, &l, fds, 0)
 	for layer, want := range map[Layers][]string{
 		Seccomp:    {"seccomp"},

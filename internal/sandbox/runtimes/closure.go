@@ -64,13 +64,16 @@ const (
 	inodeBytes = 1 << 10
 )
 
-func footprint(size int64) int64 { return (size+pageBytes-1)&^(pageBytes-1) + inodeBytes }
+// Footprint is what a copy of a file takes in memory.
+func Footprint(size int64) units.Bytes {
+	return units.Bytes((size+pageBytes-1)&^(pageBytes-1) + inodeBytes)
+}
 
 // Bytes is what a copy takes in memory.
 func (c *Closure) Bytes() units.Bytes {
-	var n int64
+	var n units.Bytes
 	for _, e := range c.Entries {
-		n += footprint(e.Size)
+		n += Footprint(e.Size)
 	}
-	return units.Bytes(n)
+	return n
 }

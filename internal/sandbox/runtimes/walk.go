@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"judged/internal/base/units"
 )
 
 // The most that one closure has. The largest here, a JDK, has 190 MB, and
@@ -22,7 +24,7 @@ type walk struct {
 	defaults []string            // folders where loaders look in the end
 	entries  map[string]Entry
 	folders  map[string]bool // those that were looked at
-	left     int64           // bytes that may still come
+	left     units.Bytes     // that may still come
 }
 
 func newWalk(p Places) *walk {
@@ -175,7 +177,7 @@ func (w *walk) plain(path string) {
 // add adds a file, and reports whether it is there and new. One that a
 // contestant's user cannot read is as good as none.
 func (w *walk) add(real string, info fs.FileInfo) bool {
-	size := footprint(info.Size())
+	size := Footprint(info.Size())
 	if _, ok := w.entries[real]; ok || !w.places.shown(real) || info.Mode()&0o005 == 0 || size > w.left || len(w.entries) >= maxFiles {
 		return false
 	}

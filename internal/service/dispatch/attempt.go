@@ -138,11 +138,6 @@ func (a *attempt) judge() (job.Report, error) {
 	if err != nil {
 		return job.Report{}, startError{err}
 	}
-	if task.NeedsJury() {
-		if task.Jury, err = a.o.Engine.Jury(a.slot.Slot()); err != nil {
-			return job.Report{}, startError{err}
-		}
-	}
 	task.Place = func(ctx context.Context, p stats.Placement) (measure.Place, error) {
 		return a.place(ctx, a.slot, p)
 	}

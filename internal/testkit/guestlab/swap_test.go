@@ -80,7 +80,7 @@ func tuneSwap(t *testing.T, before map[string]string) {
 	}
 	code, r := tuned(t, "restore")
 	want := []tune.Value{{Path: first.path, State: tune.Failed, From: "off", To: "on",
-		Reason: "others than root may use it (mode 0606); say chmod 0600 first"},
+		Reason: "other users may access it (mode 0606); run chmod 0600 first"},
 		{Path: second.path, State: tune.Restored, From: "off", To: "on, priority 5"}}
 	if diff := cmp.Diff(want, setting(r, "swap").Values); diff != "" || code != 1 {
 		t.Errorf("restore of what is everybody's: exit code %d (-want +got):\n%s", code, diff)

@@ -78,7 +78,7 @@ func refused(t *testing.T, reason string, args ...string) {
 	_ = cmd.Wait() // its exit code is looked at
 	said := strings.TrimSpace(stderr.String())
 	if code := cmd.ProcessState.ExitCode(); code != 2 || strings.Contains(said, "\n") ||
-		!strings.Contains(said, reason) || !strings.Contains(said, "balances no load") {
+		!strings.Contains(said, reason) || !strings.Contains(said, "does not balance load") {
 		t.Errorf("judged %q: exit code %d, %q; want 2 and a line with the reason %q", args, code, said, reason)
 	}
 	before.compare(t)

@@ -36,14 +36,14 @@ func borrow(ctx context.Context, l *Lease, w Wish) <-chan loan {
 // lease takes a certain slot that is idle.
 func lease(t *testing.T, pool *Pool, cpus string) *Lease {
 	t.Helper()
-	l, err := pool.await(t.Context(), pool.enqueue(&turn{only: pool.find(set(t, cpus)), wishes: []Wish{{}}}))
+	l, err := pool.await(t.Context(), pool.enqueue(&waiter{only: pool.find(set(t, cpus)), wishes: []Wish{{}}}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-// granted is how a loan is told in the tables below.
+// granted describes a loan in the tables below.
 type granted struct {
 	CPUs   string
 	Quiet  bool
@@ -62,24 +62,28 @@ func TestBorrow(t *testing.T) {
 	both := Wish{Quiet: true, OtherCore: true}
 	for name, tt := range map[string]struct {
 		slots string
-		busy  []string // by others, beside 1 which asks
+		busy  []string // by others; 1 asks
 		out   []string // drained
 		wish  Wish
 		want  granted
 	}{
-		"nothing":                          {"1@0 2@0", []string{"2"}, nil, Wish{}, granted{"1", false, false}},
-		"quiet":                            {"1@0 2@0", nil, nil, Wish{Quiet: true}, granted{"1", true, false}},
-		"quiet on another node":            {"1@0 2@1", []string{"2"}, nil, Wish{Quiet: true}, granted{"1", true, false}},
-		"no quiet":                         {"1@0 2@0", []string{"2"}, nil, Wish{Quiet: true}, granted{"1", false, true}},
-		"another core":                     {"1@0 2@0", nil, nil, Wish{OtherCore: true}, granted{"2", false, false}},
-		"another core, all busy":           {"1@0 2@0", []string{"2"}, nil, Wish{OtherCore: true}, granted{"1", false, true}},
-		"another core where there is none": {"1@0", nil, nil, both, granted{"1", true, false}},
-		"another core, all drained":        {"1@0 2@0 3@0", nil, []string{"2", "3"}, both, granted{"1", true, false}},
-		"both, the own slot rests":         {"1@0 2@0", nil, nil, both, granted{"2", true, false}},
-		"both, on the quiet node":          {"1@0 2@0 3@1 4@1 5@2", []string{"4"}, nil, both, granted{"2", true, false}},
-		"both, away from the noise":        {"1@0 2@0 3@0 4@1", []string{"3"}, nil, both, granted{"4", true, false}},
-		"own quiet before another core":    {"1@0 2@1 3@1", []string{"2"}, nil, both, granted{"1", true, true}},
-		"another core before nothing":      {"1@0 2@0 3@0", []string{"3"}, nil, both, granted{"2", false, true}},
+		"nothing": {"1@0 2@0", []string{"2"}, nil, Wish{}, granted{"1", false, false}},
+		"quiet":   {"1@0 2@0", nil, nil, Wish{Quiet: true}, granted{"1", true, false}},
+		"quiet on another node": {"1@0 2@1", []string{"2"}, nil, Wish{Quiet: true},
+			granted{"1", true, false}},
+		"no quiet": {"1@0 2@0", []string{"2"}, nil, Wish{Quiet: true},
+			granted{"1", false, true}},
+		"another core": {"1@0 2@0", nil, nil, Wish{OtherCore: true}, granted{"2", false, false}},
+		"another core, all busy": {"1@0 2@0", []string{"2"}, nil, Wish{OtherCore: true},
+			granted{"1", false, true}},
+		"another core on a host of one": {"1@0", nil, nil, both, granted{"1", true, false}},
+		"another core, all drained":     {"1@0 2@0 3@0", nil, []string{"2", "3"}, both, granted{"1", true, false}},
+		"both, the own slot rests":      {"1@0 2@0", nil, nil, both, granted{"2", true, false}},
+		"both, on the quiet node": {"1@0 2@0 3@1 4@1 5@2", []string{"4"}, nil, both,
+			granted{"2", true, false}},
+		"both, away from the noise":     {"1@0 2@0 3@0 4@1", []string{"3"}, nil, both, granted{"4", true, false}},
+		"own quiet before another core": {"1@0 2@1 3@1", []string{"2"}, nil, both, granted{"1", true, true}},
+		"another core before nothing":   {"1@0 2@0 3@0", []string{"3"}, nil, both, granted{"2", false, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -103,8 +107,8 @@ func TestBorrow(t *testing.T) {
 				}
 				own.Release()
 				for _, s := range pool.places {
-					if s.hush != 0 || s.resting {
-						t.Errorf("slot %s is left with hush %d, resting %v", s.slot.CPUs, s.hush, s.resting)
+					if s.silenced != 0 || s.resting {
+						t.Errorf("slot %s is left with hush %d, resting %v", s.slot.CPUs, s.silenced, s.resting)
 					}
 				}
 			})
@@ -112,26 +116,26 @@ func TestBorrow(t *testing.T) {
 	}
 }
 
-// TestCache: what shares a last-level cache over nodes is beside.
+// TestCache: slots that share a last-level cache across nodes are neighbours.
 func TestCache(t *testing.T) {
 	shared := parseSlots(t, "1@0 2@1 3@2")
 	shared[0].Cache = set(t, "1-2")
 	var got [][]bool
 	for _, s := range shared {
-		got = append(got, []bool{s.Beside(shared[0]), s.Beside(shared[1]), s.Beside(shared[2])})
+		got = append(got, []bool{s.Interferes(shared[0]), s.Interferes(shared[1]), s.Interferes(shared[2])})
 	}
 	if diff := cmp.Diff([][]bool{{true, true, false}, {false, true, false}, {false, false, true}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	pool := NewPool(shared, time.Now)
 	for _, s := range pool.places[:2] {
-		if n := len(pool.beside(s)); n != 1 {
-			t.Errorf("%d slots beside %s, want 1: it counts for both", n, s.slot.CPUs)
+		if n := len(pool.neighbours(s)); n != 1 {
+			t.Errorf("%d neighbours of %s, want 1: it counts for both", n, s.slot.CPUs)
 		}
 	}
 }
 
-// TestQuietKeepsQuiet: while a slot is held quietly none beside it is leased,
+// TestQuietKeepsQuiet: while a slot is held in quiet none of its neighbours is leased,
 // neither for a job nor to be examined, and others are.
 func TestQuietKeepsQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -140,7 +144,7 @@ func TestQuietKeepsQuiet(t *testing.T) {
 		got := <-borrow(t.Context(), own, Wish{Quiet: true})
 		first := mustLease(t, pool)
 		if cpus := first.Slot().CPUs.String(); cpus != "3" {
-			t.Errorf("slot %s was leased beside a quiet one", cpus)
+			t.Errorf("slot %s, a neighbour of a quiet one, was leased", cpus)
 		}
 		served := make(chan string, 2)
 		go func() {
@@ -172,7 +176,7 @@ func TestQuietKeepsQuiet(t *testing.T) {
 	})
 }
 
-// TestWishIsNotPassedBy: slots beside somebody who waits for quiet are not
+// TestWishIsNotPassedBy: neighbours of a borrower that waits for quiet are not
 // leased to those who come later, until patience is over.
 func TestWishIsNotPassedBy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -228,7 +232,7 @@ func TestTwoWishes(t *testing.T) {
 	})
 }
 
-// TestBorrowerGivesUp: what it had asked for goes on.
+// TestBorrowerGivesUp: the next waiter gets what it had asked for.
 func TestBorrowerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0 2@0 3@0"), time.Now)
@@ -248,7 +252,7 @@ func TestBorrowerGivesUp(t *testing.T) {
 	})
 }
 
-// TestExaminerComesLast: jobs go before, whoever came first.
+// TestExaminerComesLast: jobs go first, in any order of arrival.
 func TestExaminerComesLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0"), time.Now)
@@ -266,7 +270,7 @@ func TestExaminerComesLast(t *testing.T) {
 }
 
 // TestBorrowConcurrently: jobs that borrow, examiners and drains at once. No
-// slot is shared, none works beside a quiet one, and all comes to an end.
+// slot is shared, no neighbour of a quiet one is busy, and everything ends.
 func TestBorrowConcurrently(t *testing.T) {
 	pool := NewPool(parseSlots(t, "1@0 2@0 3@0 4@1"), time.Now)
 	var workers, quiet [5]atomic.Int32
@@ -277,7 +281,7 @@ func TestBorrowConcurrently(t *testing.T) {
 		}
 		for o := 1; o <= 3; o++ {
 			if o != id && id <= 3 && quiet[o].Load() > 0 {
-				t.Errorf("slot %d works beside %d, which is quiet", id, o)
+				t.Errorf("slot %d is busy, and its neighbour %d is quiet", id, o)
 			}
 		}
 		workers[id].Add(-1)
@@ -289,7 +293,8 @@ func TestBorrowConcurrently(t *testing.T) {
 			for range 200 {
 				l := mustLease(t, pool)
 				work(l)
-				got, err := l.Borrow(t.Context(), Wish{Quiet: r.IntN(2) == 0, OtherCore: r.IntN(2) == 0}, time.Duration(r.IntN(300))*time.Microsecond)
+				got, err := l.Borrow(t.Context(), Wish{Quiet: r.IntN(2) == 0, OtherCore: r.IntN(2) == 0},
+					time.Duration(r.IntN(300))*time.Microsecond)
 				if err != nil {
 					t.Error(err)
 					break
@@ -324,13 +329,13 @@ func TestBorrowConcurrently(t *testing.T) {
 	})
 	jobs.Wait()
 	for _, s := range pool.places {
-		if !s.idle() || s.hush != 0 || s.resting {
-			t.Errorf("slot %s is left %s with hush %d, resting %v", s.slot.CPUs, s.state(), s.hush, s.resting)
+		if !s.idle() || s.silenced != 0 || s.resting {
+			t.Errorf("slot %s is left %s with hush %d, resting %v", s.slot.CPUs, s.state(), s.silenced, s.resting)
 		}
 	}
 }
 
-// A slot whose holder is back from a loan works: nobody beside it has quiet at once.
+// A slot whose holder is back from a loan is busy: its neighbours do not get quiet at once.
 func TestQuietAfterResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(parseSlots(t, "1@0 2@0"), time.Now)
@@ -343,10 +348,45 @@ func TestQuietAfterResume(t *testing.T) {
 		two := lease(t, pool, "2")
 		loan := <-borrow(t.Context(), two, Wish{Quiet: true})
 		if tell(t, loan).Quiet {
-			t.Error("quiet was granted beside a slot that works")
+			t.Error("quiet was granted to a neighbour of a busy slot")
 		}
 		loan.lease.Release()
 		two.Release()
 		one.Release()
 	})
+}
+
+// TestBusyAfterBorrowing: once a borrower has given up, or another holder has the slot that rested, the slot is busy,
+// and its neighbours wait for quiet.
+func TestBusyAfterBorrowing(t *testing.T) {
+	for name, occupy := range map[string]func(*testing.T, *Pool, *Lease){
+		"a borrower that gave up": func(t *testing.T, _ *Pool, one *Lease) {
+			ctx, cancel := context.WithCancel(t.Context())
+			waiting := borrow(ctx, one, Wish{Quiet: true})
+			cancel()
+			<-waiting
+		},
+		"a holder after one that rested": func(t *testing.T, pool *Pool, one *Lease) {
+			(<-borrow(t.Context(), one, Wish{OtherCore: true})).lease.Release()
+			one.Release()
+			lease(t, pool, "1")
+		},
+		"a holder after one whose loan lasted longer": func(t *testing.T, pool *Pool, one *Lease) {
+			loan := (<-borrow(t.Context(), one, Wish{OtherCore: true})).lease
+			one.Release()
+			lease(t, pool, "1")
+			loan.Release()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pool := NewPool(parseSlots(t, "1@0 2@0 3@1"), time.Now)
+				one, two := lease(t, pool, "1"), lease(t, pool, "2")
+				occupy(t, pool, one)
+				if loan := <-borrow(t.Context(), two, Wish{Quiet: true}); tell(t, loan).Quiet {
+					t.Error("quiet was granted to a neighbour of a busy slot")
+				}
+			})
+		})
+	}
 }

@@ -1,0 +1,52 @@
+package jury_test
+
+import (
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"judged/internal/engine/jury"
+	"judged/internal/testkit"
+)
+
+// quantile is in microseconds. The lower decile is what a busy machine disturbs least.
+func quantile(xs []time.Duration, q float64) float64 {
+	slices.Sort(xs)
+	return float64(xs[int(q*float64(len(xs)-1))]) / 1e3
+}
+
+// BenchmarkCheck measures, in turns, a bare fork, exec and wait of an empty checker in C and the check of a small
+// output by it, up to its report. Between two checks the next sandbox is prepared, as it is while a program runs.
+func BenchmarkCheck(b *testing.B) {
+	r := openRunner(b, limits())
+	c := checker(b, jury.ICPC, "exit=42")
+	t := caseOf(b, r)
+	path := testkit.CompileC(b, source(b, "checker.c"), true)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	argv := []string{path, "a", "b", "c", "exit=42"}
+	var bare, check []time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+			b.Fatal(err)
+		}
+		bare = append(bare, time.Since(begin))
+		r.Settle()
+		begin = time.Now()
+		if _, err := r.Check(b.Context(), c, t); err != nil {
+			b.Fatal(err)
+		}
+		check = append(check, time.Since(begin))
+	}
+	b.ReportMetric(quantile(bare, .5), "bare-p50-us")
+	b.ReportMetric(quantile(check, .5), "check-p50-us")
+	b.ReportMetric(quantile(check, .5)/quantile(bare, .5), "check/bare-p50")
+	b.ReportMetric(quantile(check, .1)/quantile(bare, .1), "check/bare-p10")
+}

@@ -1,0 +1,91 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"judged/internal/testkit"
+)
+
+// BenchmarkSameAgain measures the CPU time of judged, judged-init and the runs for a
+// program or an input that runs before have had: once per test, as a judge does.
+func BenchmarkSameAgain(b *testing.B) {
+	large := filepath.Join(b.TempDir(), "large")
+	if err := os.WriteFile(large, make([]byte, 13<<20), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	input := filepath.Join(b.TempDir(), "input")
+	if err := os.WriteFile(input, make([]byte, 100<<20), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	tiny := empty(b)
+	program := File{Name: "empty", Path: tiny, Exec: true}
+	for _, bb := range []struct {
+		name  string
+		files []File
+		input string
+	}{
+		{"empty", []File{program}, ""},
+		{"libc", []File{{Name: "empty", Path: testkit.CompileC(b, "testdata/act.c", true), Exec: true}}, ""},
+		{"13MiB", []File{program, {Name: "large", Path: large}}, ""},
+		{"input100MiB", []File{program}, input},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			l := newLab(b, nil)
+			before := l.cpuTime(b)
+			var whole []time.Duration
+			for b.Loop() {
+				begin := time.Now()
+				spec := Spec{Args: []string{"./empty", "exit", "0"}, Files: bb.files, Limits: limits()}
+				if bb.input != "" {
+					in, err := NewInput(bb.input, l.slot)
+					if err != nil {
+						b.Fatal(err)
+					}
+					spec.Input = in
+				}
+				s, err := l.Prepare(l.slot)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := s.Load(spec); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := s.Run(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+				if spec.Input != nil {
+					if err := spec.Input.Close(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				whole = append(whole, time.Since(begin))
+			}
+			b.ReportMetric(float64(l.cpuTime(b)-before)/float64(b.N)/1e3, "CPU-us")
+			b.ReportMetric(quantile(whole, .5), "whole-p50-us")
+		})
+	}
+}
+
+// cpuTime is what this process, judged-init and all runs have used.
+func (l *lab) cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var all time.Duration
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var r syscall.Rusage
+		if err := syscall.Getrusage(who, &r); err != nil {
+			b.Fatal(err)
+		}
+		all += time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	}
+	return all + time.Duration(parseCount(strings.Fields(read(fmt.Sprintf("/proc/%d/schedstat", l.process.Pid)))[0]))
+}

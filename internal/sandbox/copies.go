@@ -1,0 +1,165 @@
+package sandbox
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
+)
+
+// Copies holds files of the host in memory for runs: programs with their files, and
+// inputs. Each is copied once per slot, to the slot's NUMA node, and used by many runs
+// there, one after the other. Two runs at once that see one file can talk through it,
+// and a run that saw another copy than the run before would know that somebody else
+// has that one. A second run at once on one slot gets another copy.
+//
+// All copies lie in a ramfs, belong to root, and are charged to judged. A run sees
+// a read-only mount of the folder that holds its files, and its input by a
+// descriptor without a name. Reading leaves no trace in a ramfs (DetachedRamfs); the
+// times of a copy are set again for each run.
+//
+// Copies that nobody uses are kept up to a bound; the least recently used goes first.
+type Copies struct {
+	folders *os.File // a ramfs that is mounted in the depot
+	root    *os.Root // the same
+	inputs  *os.File // a ramfs that is mounted nowhere: /proc/self/fd/0 shows no more than a number
+	depot   *depot
+	room    units.Bytes // for all copies; those in use may exceed it
+
+	mu    sync.Mutex // guards the rest
+	idle  *list.List // of *copied, the least recently used first
+	byKey map[string][]*list.Element
+	bytes units.Bytes // of all copies
+}
+
+// copied is the copy of one input, or of the files of one program.
+type copied struct {
+	key    string // equal for equal content; "" is used once
+	bytes  units.Bytes
+	input  *os.File // has no name
+	folder string   // of the files
+}
+
+// Copies take at most the smaller of maxCopiesBytes and a share of the host's memory.
+const (
+	maxCopiesBytes units.Bytes = 4 << 30
+	copiesShare                = 16
+)
+
+func openCopies(d *depot) (*Copies, error) {
+	total, err := linux.TotalMemory()
+	if err != nil {
+		return nil, err
+	}
+	c := &Copies{depot: d, room: min(maxCopiesBytes, units.Bytes(total)/copiesShare), idle: list.New(), byKey: map[string][]*list.Element{}}
+	if c.folders, err = linux.DetachedRamfs(); err != nil {
+		return nil, err
+	}
+	if c.root, err = os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", c.folders.Fd())); err != nil {
+		return nil, errors.Join(err, c.folders.Close())
+	}
+	if c.inputs, err = linux.DetachedRamfs(); err != nil {
+		return nil, errors.Join(err, c.root.Close(), c.folders.Close())
+	}
+	if err := d.putCopies(c.folders); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+func (c *Copies) close() error {
+	c.mu.Lock()
+	c.room = 0
+	gone := c.evict()
+	c.mu.Unlock()
+	return errors.Join(c.remove(gone...), c.root.Close(), c.folders.Close(), c.inputs.Close())
+}
+
+// take returns a copy for one run. fill makes it if no idle one has the key.
+func (c *Copies) take(key string, size units.Bytes, fill func(*copied) error) (*copied, error) {
+	if k := c.find(key); k != nil {
+		return k, nil
+	}
+	k := &copied{key: key, bytes: size}
+	err := c.makeRoom(size)
+	if err == nil {
+		err = fill(k)
+	}
+	if err != nil {
+		k.key = ""
+		return nil, errors.Join(err, c.release(k))
+	}
+	return k, nil
+}
+
+// find picks an idle copy; nil is none.
+func (c *Copies) find(key string) *copied {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	same := c.byKey[key]
+	if len(same) == 0 {
+		return nil
+	}
+	return c.pick(same[len(same)-1])
+}
+
+func (c *Copies) makeRoom(size units.Bytes) error {
+	c.mu.Lock()
+	c.bytes += size
+	gone := c.evict()
+	c.mu.Unlock()
+	return c.remove(gone...)
+}
+
+// release takes a copy back. No process that has seen it lives any more.
+func (c *Copies) release(k *copied) error {
+	c.mu.Lock()
+	var gone []*copied
+	if k.key == "" {
+		c.bytes -= k.bytes
+		gone = []*copied{k}
+	} else {
+		c.byKey[k.key] = append(c.byKey[k.key], c.idle.PushBack(k))
+		gone = c.evict()
+	}
+	c.mu.Unlock()
+	return c.remove(gone...)
+}
+
+// evict picks the copies that have to go. It needs the lock.
+func (c *Copies) evict() (gone []*copied) {
+	for c.bytes > c.room && c.idle.Len() > 0 {
+		k := c.pick(c.idle.Front())
+		c.bytes -= k.bytes
+		gone = append(gone, k)
+	}
+	return gone
+}
+
+// pick takes an idle copy off the lists. It needs the lock.
+func (c *Copies) pick(e *list.Element) *copied {
+	k := c.idle.Remove(e).(*copied)
+	same := slices.DeleteFunc(c.byKey[k.key], func(other *list.Element) bool { return other == e })
+	if c.byKey[k.key] = same; len(same) == 0 {
+		delete(c.byKey, k.key)
+	}
+	return k
+}
+
+func (c *Copies) remove(gone ...*copied) error {
+	var errs []error
+	for _, k := range gone {
+		if k.input != nil {
+			errs = append(errs, k.input.Close())
+		}
+		if k.folder != "" {
+			errs = append(errs, c.root.RemoveAll(k.folder))
+		}
+	}
+	return errors.Join(errs...)
+}

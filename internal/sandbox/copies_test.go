@@ -1,0 +1,173 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/units"
+	"judged/internal/sandbox/runtimes"
+)
+
+// TestCopiesAreBounded has room for two copies and a half.
+func TestCopiesAreBounded(t *testing.T) {
+	l := newLab(t, nil)
+	c := l.copies
+	const size = 100 << 10
+	c.room = 5 * runtimes.Footprint(size) / 2
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"a", "b", "c"} {
+		put(t, path(name), strings.Repeat(name, size))
+	}
+	for i, tt := range []struct {
+		input string
+		want  []string // kept while the input is used, the least recently used first
+		made  bool
+	}{
+		{"a", nil, true}, {"b", []string{"a"}, true}, {"a", []string{"b"}, false}, {"c", []string{"a"}, true}, {"b", []string{"c"}, true},
+	} {
+		before := c.bytes
+		in, err := NewInput(path(tt.input), l.slot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept []string
+		for e := c.idle.Front(); e != nil; e = e.Next() {
+			b := make([]byte, 1)
+			if _, err := e.Value.(*copied).input.ReadAt(b, 0); err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, string(b))
+		}
+		if diff := cmp.Diff(tt.want, kept); diff != "" {
+			t.Errorf("step %d, %s (-want +got):\n%s", i, tt.input, diff)
+		}
+		if want := units.Bytes(len(kept)+1) * runtimes.Footprint(size); c.bytes != want || (tt.made == (before == c.bytes) && i < 2) {
+			t.Errorf("step %d: %d bytes, want %d", i, c.bytes, want)
+		}
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCopyIsSharedInTurns: runs one after the other see one copy, two at once two.
+func TestCopyIsSharedInTurns(t *testing.T) {
+	l := newLab(t, nil)
+	path := filepath.Join(t.TempDir(), "file")
+	put(t, path, "one")
+	files := []File{{Name: "file", Path: path}}
+	look := func(in *Input) string {
+		t.Helper()
+		_, out := l.run(t, Spec{Args: []string{"stat", "-L", "-c", "%i", "file", "/dev/stdin"}, Files: files, Input: in, Limits: limits()})
+		return out
+	}
+	inputs := func() []*Input {
+		var all []*Input
+		for range 2 {
+			in, err := NewInput(path, l.slot)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, in)
+		}
+		return all
+	}
+	at := inputs()
+	first, second := look(at[0]), look(at[1])
+	for _, in := range at {
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if file, other := strings.Fields(first), strings.Fields(second); file[0] != other[0] || file[1] == other[1] {
+		t.Errorf("inodes of file and stdin are %q and %q, want the same file and another input", first, second)
+	}
+	// The last one to be returned is the first to be taken again.
+	again := inputs()
+	if got := []string{look(again[0]), look(again[1])}; !cmp.Equal(got, []string{second, first}) {
+		t.Errorf("later runs see %q, want %q", got, []string{second, first})
+	}
+	for _, in := range again {
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	other := &lab{l.Launcher, l.beside(t), l.tree}
+	if _, got := other.run(t, Spec{Args: []string{"stat", "-L", "-c", "%i", "file"}, Files: files, Limits: limits()}); strings.TrimSpace(got) == strings.Fields(first)[0] {
+		t.Errorf("a run on another slot sees the file with inode %s", got)
+	}
+	s, err := l.Prepare(l.slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Load(Spec{Args: []string{"true"}, Files: files, Limits: limits()}); err != nil {
+		t.Fatal(err)
+	}
+	if got := look(nil); strings.Fields(got)[0] == strings.Fields(first)[0] {
+		t.Errorf("two runs at once see the file with inode %s", got)
+	}
+}
+
+// TestChangedFileIsCopiedAgain: a copy is known by the file's identity, not by its name.
+func TestChangedFileIsCopiedAgain(t *testing.T) {
+	l := newLab(t, nil)
+	path := filepath.Join(t.TempDir(), "file")
+	for _, text := range []string{"one", "two"} {
+		// Another file under the old name: its time alone could be the same.
+		if err := os.WriteFile(path+"~", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+"~", path); err != nil {
+			t.Fatal(err)
+		}
+		in, err := NewInput(path, l.slot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, out := l.run(t, Spec{Args: []string{"cat", "file", "-"}, Files: []File{{Name: "file", Path: path}}, Input: in, Limits: limits()})
+		if out != text+text {
+			t.Errorf("the run reads %q, want %q twice", out, text)
+		}
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFilesAreReadOnly: a run may do what it likes with its working directory, and
+// nothing to what later runs get.
+func TestFilesAreReadOnly(t *testing.T) {
+	l := newLab(t, nil)
+	path := filepath.Join(t.TempDir(), "file")
+	put(t, path, "content\n")
+	script := `cat file; echo x > /files/file; rm -f /files/file; touch /files/new; chmod 777 /files/file /files; echo y > file
+mv file other && cat other; rm other; echo mine > file; cat file`
+	for range 2 {
+		r, out := l.run(t, Spec{Args: []string{"sh", "-c", script}, Files: []File{{Name: "file", Path: path}}, Limits: limits()})
+		if want := "content\ncontent\nmine\n"; out != want || r.Code != 0 {
+			t.Errorf("exit %d, output %q, want %q", r.Code, out, want)
+		}
+	}
+}
+
+// TestFilesBound: the files of a program count towards the size of its box, as if they
+// were in it.
+func TestFilesBound(t *testing.T) {
+	l := newLab(t, func(o *Options) { o.BoxBytes = 64 << 10 })
+	path := filepath.Join(t.TempDir(), "file")
+	put(t, path, strings.Repeat("x", 64<<10+1))
+	s, err := l.Prepare(l.slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Load(Spec{Args: []string{"true"}, Files: []File{{Name: "file", Path: path}}, Limits: limits()}); err == nil || !strings.Contains(err.Error(), "work_size") {
+		t.Errorf("error %v, want one that names work_size", err)
+	}
+}

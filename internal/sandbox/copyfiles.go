@@ -1,0 +1,133 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
+	"judged/internal/sandbox/runtimes"
+)
+
+// identity is equal for a regular file as long as nobody changes it; "" is a file that
+// cannot be known again.
+func identity(info fs.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.Mode().IsRegular() {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d:%d:%d:%d", st.Dev, st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano())
+}
+
+// takeFiles returns a copy of a program with its files, whose times are of now, as if it
+// were made for this run. most bounds their size.
+func (c *Copies) takeFiles(files []File, slot Slot, most units.Bytes) (*copied, error) {
+	var key strings.Builder
+	fmt.Fprintf(&key, "files on %s", slot.CPUs)
+	var infos []fs.FileInfo
+	var size, bytes units.Bytes
+	for _, f := range files {
+		info, err := os.Stat(f.Path)
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, info)
+		size += units.Bytes(info.Size())
+		bytes += runtimes.Footprint(info.Size())
+		fmt.Fprintf(&key, " %q %t %s", f.Name, f.Exec, identity(info))
+	}
+	if size > most {
+		return nil, fmt.Errorf("copy program and files: they have %d bytes, and sandbox.work_size allows %d; raise it", size, most)
+	}
+	k, err := c.take(key.String(), bytes+runtimes.Footprint(0), func(k *copied) error {
+		k.folder = rand.Text()
+		return c.fillFolder(k.folder, files, infos, slot)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.renew(k.folder, files); err != nil {
+		return nil, errors.Join(err, c.release(k))
+	}
+	return k, nil
+}
+
+func (c *Copies) fillFolder(folder string, files []File, infos []fs.FileInfo, slot Slot) error {
+	if err := linux.MakeDir(c.folders, folder, 0o755, 0); err != nil {
+		return err
+	}
+	return onNode(slot, func() error {
+		for i, f := range files {
+			if err := c.copyFile(folder, f, infos[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (c *Copies) copyFile(folder string, f File, known fs.FileInfo) error {
+	src, err := linux.Open(f.Path, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	mode := uint32(0o644)
+	if f.Exec {
+		mode = 0o755
+	}
+	if err := linux.MakeFile(c.folders, folder+"/"+f.Name, mode, 0, src); err != nil {
+		return err
+	}
+	return unchanged(src, known)
+}
+
+// unchanged comes after a copy, which is then all of one file.
+func unchanged(f *os.File, known fs.FileInfo) error {
+	info, err := f.Stat()
+	if err == nil && identity(info) != identity(known) {
+		err = fmt.Errorf("copy %q: it changed meanwhile; try again", f.Name())
+	}
+	return err
+}
+
+// renew sets the times of a folder and of the files in it.
+func (c *Copies) renew(folder string, files []File) error {
+	now := time.Now()
+	err := linux.SetModified(c.folders, folder, now)
+	for _, f := range files {
+		err = errors.Join(err, linux.SetModified(c.folders, folder+"/"+f.Name, now))
+	}
+	return err
+}
+
+// mount makes a read-only mount of a folder, for one run.
+func (c *Copies) mount(k *copied) (*os.File, error) {
+	return c.depot.clone(copiesPlace + "/" + k.folder)
+}
+
+// takeInput returns a copy of an open file.
+func (c *Copies) takeInput(f *os.File, info fs.FileInfo, slot Slot) (*copied, error) {
+	key := identity(info)
+	if key != "" {
+		key = fmt.Sprintf("input on %s %s", slot.CPUs, key)
+	}
+	return c.take(key, runtimes.Footprint(info.Size()), func(k *copied) (err error) {
+		if k.input, err = linux.MakeUnnamed(c.inputs); err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			_, err := io.Copy(k.input, struct{ io.Reader }{f}) // sendfile(2) refuses the null device
+			return err
+		}
+		err = onNode(slot, func() error { return linux.CopyAll(int(k.input.Fd()), int(f.Fd())) })
+		return errors.Join(err, unchanged(f, info))
+	})
+}
