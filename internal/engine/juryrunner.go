@@ -13,7 +13,8 @@ import (
 
 // JuryLimits are the configured limits of programs of the jury. A stack may take all of their memory.
 func JuryLimits(l config.JuryLimits) sandbox.Limits {
-	return sandbox.Limits{CPUTime: l.CPUTime, WallTime: l.WallTime, Memory: l.Memory, Output: l.Output, Stack: l.Memory, Processes: l.Processes}
+	return sandbox.Limits{CPUTime: l.CPUTime, WallTime: l.WallTime, Memory: l.Memory, Output: l.Output, Stack: l.Memory,
+		Processes: l.Processes}
 }
 
 // Jury is where the programs of the jury run for jobs on a slot. It is made when it is first asked for.

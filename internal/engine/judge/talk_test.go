@@ -27,7 +27,7 @@ import (
 type conversation struct {
 	name, program, interactor string
 	kind                      string // of the interactor; icpc where empty
-	checker                   string // arguments of a testlib checker; "" is none
+	checker                   string // arguments of a testlib checker; "" for no arguments
 	verdict                   job.Verdict
 	message                   string // of the interactor
 	first                     string // who ended first; "" is not looked at
@@ -40,44 +40,74 @@ func TestConversations(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	const program, interactor = job.ExitProgram, job.ExitInteractor
 	checkConversations(t, []conversation{
-		{name: "accepted", program: "hear|say=7|hear", interactor: "say=3 4|hear|judge=right|exit=42", verdict: job.Accepted, message: "right"},
-		{name: "rejected", program: "hear|say=8|end", interactor: "say=3 4|hear|judge=wrong|exit=43", verdict: job.WrongAnswer, message: "wrong", first: interactor},
-		{name: "rejected, then it computes for ever", program: "hear|say=8|spin", interactor: "say=1|hear|exit=43", verdict: job.WrongAnswer, first: interactor},
-		{name: "rejected, then it sleeps", program: "hear|say=8|sleep", interactor: "say=1|hear|exit=43", verdict: job.WrongAnswer, first: interactor},
-		{name: "rejected, then it crashes", program: "hear|say=8|end|kill=11", interactor: "say=1|hear|exit=43", verdict: job.WrongAnswer, first: interactor},
-		{name: "rejected, then it writes", program: "hear|say=8|end|say=9|exit=0", interactor: "say=1|hear|exit=43", verdict: job.WrongAnswer, first: interactor},
-		{name: "ends early", program: "exit=0", interactor: "deaf|hear|judge=no answer|exit=43", verdict: job.WrongAnswer, message: "no answer", first: program},
-		{name: "ends early and is accepted", program: "hear|exit=0", interactor: "say=1|end|exit=42", verdict: job.Accepted, first: program},
-		{name: "crashes early", program: "kill=11", interactor: "end|exit=43", verdict: job.RuntimeError, first: program},
+		{name: "accepted", program: "hear|say=7|hear", interactor: "say=3 4|hear|judge=right|exit=42",
+			verdict: job.Accepted, message: "right"},
+		{name: "rejected", program: "hear|say=8|end", interactor: "say=3 4|hear|judge=wrong|exit=43",
+			verdict: job.WrongAnswer, message: "wrong", first: interactor},
+		{name: "rejected, then it computes for ever", program: "hear|say=8|spin", interactor: "say=1|hear|exit=43",
+			verdict: job.WrongAnswer, first: interactor},
+		{name: "rejected, then it sleeps", program: "hear|say=8|sleep", interactor: "say=1|hear|exit=43",
+			verdict: job.WrongAnswer, first: interactor},
+		{name: "rejected, then it crashes", program: "hear|say=8|end|kill=11", interactor: "say=1|hear|exit=43",
+			verdict: job.WrongAnswer, first: interactor},
+		{name: "rejected, then it writes", program: "hear|say=8|end|say=9|exit=0", interactor: "say=1|hear|exit=43",
+			verdict: job.WrongAnswer, first: interactor},
+		{name: "ends early", program: "exit=0", interactor: "deaf|hear|judge=no answer|exit=43",
+			verdict: job.WrongAnswer, message: "no answer", first: program},
+		{name: "ends early and is accepted", program: "hear|exit=0", interactor: "say=1|end|exit=42",
+			verdict: job.Accepted, first: program},
+		{name: "crashes early", program: "kill=11", interactor: "end|exit=43", verdict: job.RuntimeError,
+			first: program},
 		{name: "fails early", program: "exit=3", interactor: "end|exit=43", verdict: job.RuntimeError, first: program},
-		{name: "crashes after it was accepted", program: "hear|end|kill=11", interactor: "say=1|exit=42", verdict: job.RuntimeError, first: interactor},
-		{name: "computes after it was accepted", program: "hear|spin", interactor: "say=1|exit=42", verdict: job.TimeLimit, first: interactor},
-		{name: "sleeps after it was accepted", program: "hear|sleep", interactor: "say=1|exit=42", verdict: job.IdlenessLimit, first: interactor},
-		{name: "SIGPIPE alone", program: "end|say=1|say=2", interactor: "exit=42", verdict: job.Accepted, first: interactor},
-		{name: "computes for ever", program: "hear|spin", interactor: "say=1|end|exit=43", verdict: job.TimeLimit, first: program},
-		{name: "both wait", program: "hear|hear", interactor: "hear|exit=43", verdict: job.IdlenessLimit, first: program},
-		{name: "both write", program: "deaf|flood", interactor: "deaf|flood|exit=43", verdict: job.IdlenessLimit, first: program},
+		{name: "crashes after it was accepted", program: "hear|end|kill=11", interactor: "say=1|exit=42",
+			verdict: job.RuntimeError, first: interactor},
+		{name: "computes after it was accepted", program: "hear|spin", interactor: "say=1|exit=42",
+			verdict: job.TimeLimit, first: interactor},
+		{name: "sleeps after it was accepted", program: "hear|sleep", interactor: "say=1|exit=42",
+			verdict: job.IdlenessLimit, first: interactor},
+		{name: "SIGPIPE alone", program: "end|say=1|say=2", interactor: "exit=42", verdict: job.Accepted,
+			first: interactor},
+		{name: "computes for ever", program: "hear|spin", interactor: "say=1|end|exit=43", verdict: job.TimeLimit,
+			first: program},
+		{name: "both wait", program: "hear|hear", interactor: "hear|exit=43", verdict: job.IdlenessLimit,
+			first: program},
+		{name: "both write", program: "deaf|flood", interactor: "deaf|flood|exit=43", verdict: job.IdlenessLimit,
+			first: program},
 
 		{name: "the interactor sleeps", program: "hear", interactor: "sleep|exit=43", verdict: job.InternalError,
-			message: "icpc interactor: kept the program waiting until its wall limit; raise that limit if it needs so long"},
-		{name: "the interactor computes", program: "hear", interactor: "spin|exit=43", verdict: job.InternalError, message: anyMessage}, // its CPU time, or the program's wall limit
-		{name: "the interactor sleeps after the end", program: "exit=0", interactor: "sleep|exit=43", verdict: job.InternalError,
+			message: "icpc interactor: kept the program waiting until its wall limit; raise that limit if it needs so " +
+				"long"},
+		// its CPU time, or the program's wall limit
+		{name: "the interactor computes", program: "hear", interactor: "spin|exit=43", verdict: job.InternalError,
+			message: anyMessage},
+		{name: "the interactor sleeps after the end", program: "exit=0", interactor: "sleep|exit=43",
+			verdict: job.InternalError,
 			message: "icpc interactor: did not end within 1s after the program, the value of limits.jury.wall_time"},
-		{name: "the interactor crashes", program: "hear", interactor: "kill=11", verdict: job.InternalError, message: "icpc interactor: was ended by SIGSEGV"},
-		{name: "the interactor exits with an unknown code", program: "hear", interactor: "exit=1", verdict: job.InternalError,
+		{name: "the interactor crashes", program: "hear", interactor: "kill=11", verdict: job.InternalError,
+			message: "icpc interactor: was ended by SIGSEGV"},
+		{name: "the interactor exits with an unknown code", program: "hear", interactor: "exit=1",
+			verdict: job.InternalError,
 			message: "icpc interactor: exited with status 1; the protocol knows 42 (accept) and 43 (reject)"},
 
-		{name: "the interactor leaves a child behind", program: "end", interactor: "orphan|exit=42", verdict: job.Accepted, first: interactor},
-		{name: "the program leaves a child behind", program: "orphan|exit=0", interactor: "end|exit=43", verdict: job.WrongAnswer, first: program},
-		{name: "the program closes its output and goes on", program: "close=1|end", interactor: "end|exit=43", verdict: job.WrongAnswer, first: interactor},
-		{name: "the program closes its input", program: "close=0|say=1|end|spin", interactor: "hear|say=1|say=2|exit=43", verdict: job.WrongAnswer,
+		{name: "the interactor leaves a child behind", program: "end", interactor: "orphan|exit=42",
+			verdict: job.Accepted, first: interactor},
+		{name: "the program leaves a child behind", program: "orphan|exit=0", interactor: "end|exit=43",
+			verdict: job.WrongAnswer, first: program},
+		{name: "the program closes its output and keeps running", program: "close=1|end", interactor: "end|exit=43",
+			verdict: job.WrongAnswer, first: interactor},
+		{name: "the program closes its input", program: "close=0|say=1|end|spin",
+			interactor: "hear|say=1|say=2|exit=43", verdict: job.WrongAnswer,
 			message: "the program does not read what the interactor writes", first: interactor},
-		{name: "the program floods", program: "deaf|flood", interactor: "drink|exit=42", verdict: job.OutputLimit, message: "the program wrote more than it may to the interactor"},
+		{name: "the program floods", program: "deaf|flood", interactor: "drink|exit=42", verdict: job.OutputLimit,
+			message: "the program wrote more than it may to the interactor"},
 
-		{name: "testlib", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|exit=0", verdict: job.Accepted},
-		{name: "testlib with a checker", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|tout=7|exit=0", checker: "cat=/box/output|err= is wrong|exit=1",
+		{name: "testlib", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|exit=0",
+			verdict: job.Accepted},
+		{name: "testlib with a checker", kind: "testlib", program: "hear|say=7|end",
+			interactor: "say=3 4|hear|tout=7|exit=0", checker: "cat=/box/output|err= is wrong|exit=1",
 			verdict: job.WrongAnswer, message: "7 is wrong"},
-		{name: "testlib rejects", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|tout=7|exit=1", checker: "exit=3", verdict: job.WrongAnswer},
+		{name: "testlib rejects", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|tout=7|exit=1",
+			checker: "exit=3", verdict: job.WrongAnswer},
 	})
 }
 
@@ -90,9 +120,11 @@ func checkConversations(t *testing.T, cases []conversation) {
 	checker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "checker.c"), true)}
 	for _, x := range cases {
 		t.Run(x.name, func(t *testing.T) {
-			j := job.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...), Tests: []job.Test{{Name: "1"}},
+			j := job.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
+				Tests:      []job.Test{{Name: "1"}},
 				Interactor: &job.Interactor{Kind: "icpc", Program: talker, Args: strings.Split(x.interactor, "|")},
-				Limits:     job.Limits{CPUTimeMS: 200, WallTimeMS: 1000, Output: 32 << 10}, Repeats: job.Repeats{Policy: job.Single}}
+				Limits:     job.Limits{CPUTimeMS: 200, WallTimeMS: 1000, Output: 32 << 10},
+				Repeats:    job.Repeats{Policy: job.Single}}
 			if x.kind != "" {
 				j.Interactor.Kind = x.kind
 			}
@@ -117,8 +149,10 @@ func checkConversations(t *testing.T, cases []conversation) {
 func openTalkEngine(t testing.TB, jury sandbox.Limits) *engine.Engine {
 	t.Helper()
 	c := config.Default()
-	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Jury: jury, Root: sandbox.RootPrivate,
-		BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes, UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Jury: jury,
+		Root:     sandbox.RootPrivate,
+		BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes, UIDFirst: firstUID(), UIDCount: uidsOfTest,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +199,8 @@ func BenchmarkRoundTrips(b *testing.B) {
 	var bare, talk []float64
 	for b.Loop() {
 		bare = append(bare, barePair(b, path, cpus, [2]string{"pong=" + trips, "ping=" + trips}).Seconds())
-		r := judgeTalk(b, eng, job.Job{Program: talker, Command: []string{"{program}", "pong=" + trips}, Tests: []job.Test{{Name: "1"}},
+		r := judgeTalk(b, eng, job.Job{Program: talker, Command: []string{"{program}", "pong=" + trips},
+			Tests:      []job.Test{{Name: "1"}},
 			Interactor: &job.Interactor{Kind: "icpc", Program: talker, Args: []string{"ping=" + trips, "exit=42"}},
 			Limits:     job.Limits{CPUTimeMS: 60_000, WallTimeMS: 60_000}, Repeats: job.Repeats{Policy: job.Single}})
 		if r.Verdict != job.Accepted {
@@ -191,7 +226,8 @@ func barePair(b *testing.B, path string, cpus [2]int, args [2]string) time.Durat
 	begin := time.Now()
 	var pids []int
 	for i, ends := range [2][2]*os.File{{r1, w2}, {r2, w1}} {
-		pid, err := syscall.ForkExec(path, []string{path, args[i]}, &syscall.ProcAttr{Files: []uintptr{ends[0].Fd(), ends[1].Fd(), 2}})
+		pid, err := syscall.ForkExec(path, []string{path, args[i]},
+			&syscall.ProcAttr{Files: []uintptr{ends[0].Fd(), ends[1].Fd(), 2}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -211,7 +247,7 @@ func barePair(b *testing.B, path string, cpus [2]int, args [2]string) time.Durat
 	return time.Since(begin)
 }
 
-// TestProgramSeesNoJury: a contestant's program has neither the files of the checker, which is prepared beside it, nor
+// TestProgramSeesNoJury: a contestant's program has neither the files of the checker, which is prepared at the same time, nor
 // descriptors of the interactor's.
 func TestProgramSeesNoJury(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
@@ -220,7 +256,8 @@ func TestProgramSeesNoJury(t *testing.T) {
 	checker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "checker.c"), true)}
 	talker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "talker.c"), true)}
 	looks := job.Job{Program: checker, Tests: []job.Test{{Name: "1"}}, Head: 4 << 10,
-		Command: []string{"{program}", "/box/answer", "/box/input", "/box/feedback/", "cat=/box/answer", "cat=/box/input", "cat=/proc/self/fd/3", "look"}}
+		Command: []string{"{program}", "/box/answer", "/box/input", "/box/feedback/", "cat=/box/answer",
+			"cat=/box/input", "cat=/proc/self/fd/3", "look"}}
 	const want = "no /box/answer\nno /box/input\nno /proc/self/fd/3\n/box/work\n/box/work/program\n"
 	beside := looks
 	beside.Checker = &job.Checker{Kind: "icpc", Program: checker, Args: []string{"exit=42"}}

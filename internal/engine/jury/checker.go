@@ -117,7 +117,8 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 	l := r.limits
 	switch {
 	case result.ExecError == syscall.ENOENT:
-		return errors.New("cannot be executed: its interpreter or its loader is not in the sandbox; link it statically, " +
+		return errors.New("cannot be executed: its interpreter or its loader is not in the sandbox; link it " +
+			"statically, " +
 			"or install what it needs"), nil
 	case result.ExecError != 0:
 		return fmt.Errorf("cannot be executed: %w", result.ExecError), nil
@@ -128,7 +129,8 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 	case result.Stop == sandbox.StopWall:
 		return fmt.Errorf("did not end within %s, the value of limits.jury.wall_time", l.WallTime), nil
 	case full:
-		return errors.New("filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must write " +
+		return errors.New("filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must " +
+			"write " +
 			"as much"), nil
 	case result.OutputBytes > l.Output || result.Signal == syscall.SIGXFSZ:
 		return fmt.Errorf("wrote more than %s, the value of limits.jury.output, to stdout and stderr or to a file",

@@ -116,7 +116,8 @@ func (o outcome) statsRun() stats.Run {
 // settled reports whether more runs cannot change the verdict although the rule on times asks for some: a finding that
 // ranks above the time limit. At least one run must count, because the report describes those.
 func settled(o outcome, rule stats.Rule, kept int) bool {
-	above := o.verdict == job.SecurityViolation || o.verdict == job.MemoryLimit || o.check != nil && o.check.FirstExit == job.ExitInteractor && o.verdict.Failed()
+	above := o.verdict == job.SecurityViolation || o.verdict == job.MemoryLimit || o.check != nil &&
+		o.check.FirstExit == job.ExitInteractor && o.verdict.Failed()
 	return above && kept >= max(rule.Min, 1)
 }
 

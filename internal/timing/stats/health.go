@@ -28,10 +28,6 @@ type Health struct {
 	Beyond   int             `json:"beyond,omitempty"`     // deciding readings beyond it in the direction of Shift
 }
 
-// Turbo reports a slot that has become faster. For a workload of plain arithmetic the only reason is that the processor
-// runs above its planned frequency. A workload in memory may just have lost a neighbour.
-func (h Health) Turbo() bool { return h.State == Shifted && h.Shift == Faster }
-
 // Chart detects that a slot has changed. It has two stages, because a chart that detects a small shift early gives false
 // alarms: a signal makes a slot suspect, and then the size of the shift decides. A shift within the guard band has no
 // consequence.

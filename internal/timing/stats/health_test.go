@@ -37,7 +37,6 @@ func TestHealth(t *testing.T) {
 	type short struct {
 		State State
 		Shift Shift
-		Turbo bool
 	}
 	// A reading of 104 ms is 3.92 sigma: with a slack of 0.5 the second
 	// makes the chart signal. One of 105 is 4.88.
@@ -64,7 +63,7 @@ func TestHealth(t *testing.T) {
 		{"six beyond", shifted, short{State: Shifted, Shift: Slower}},
 		{"four within and six beyond", feed(feed(suspect, 4, 100), 6, 104), short{State: Shifted, Shift: Slower}},
 		{"a shift within the guard band stays without consequence", feed(learned(), 18, 102), short{State: Steady}},
-		{"faster", faster, short{State: Shifted, Shift: Faster, Turbo: true}},
+		{"faster", faster, short{State: Shifted, Shift: Faster}},
 		{"suspected of turbo", feed(learned(), 2, 96), short{State: Suspect, Shift: Faster}},
 		{"shifted for long", feed(shifted, 1000, 104), short{State: Shifted, Shift: Slower}},
 		{"19 clean ones", feed(shifted, 19, 102), short{State: Shifted, Shift: Slower}},
@@ -75,11 +74,11 @@ func TestHealth(t *testing.T) {
 		{"20 clean ones in a row", feed(feed(feed(shifted, 19, 100), 1, 104), 20, 100), short{State: Steady}},
 		{"too fast is not clean", feed(shifted, 20, 90), short{State: Shifted, Shift: Slower}},
 		{"recovered, and slow again", feed(feed(shifted, 20, 100), 8, 104), short{State: Shifted, Shift: Slower}},
-		{"nothing measured", feed(learned(), 8, 0), short{State: Shifted, Shift: Faster, Turbo: true}},
+		{"nothing measured", feed(learned(), 8, 0), short{State: Shifted, Shift: Faster}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := short{tt.got.State, tt.got.Shift, tt.got.Turbo()}
+			got := short{tt.got.State, tt.got.Shift}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s\n%+v", diff, tt.got)
 			}
