@@ -247,7 +247,7 @@ func barePair(b *testing.B, path string, cpus [2]int, args [2]string) time.Durat
 	return time.Since(begin)
 }
 
-// TestProgramSeesNoJury: a contestant's program has neither the files of the checker, which is prepared at the same time, nor
+// TestProgramSeesNoJury: a contestant's program has neither the files of the checker, which is prepared meanwhile, nor
 // descriptors of the interactor's.
 func TestProgramSeesNoJury(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
