@@ -1,7 +1,6 @@
-// Command judged-init starts the processes of sandboxes. judged carries it
-// inside itself and is the only one to start it; package initproc says what it
-// does. It is a separate program because every sandbox is a fork of it, and a
-// fork copies what a program has in memory.
+// Command judged-init starts the processes of sandboxes. judged embeds it, and only judged starts it; package
+// initproc describes what it does. It is a separate program because every sandbox is a fork of it, and a fork copies
+// the memory of its program.
 package main
 
 import (
@@ -14,6 +13,6 @@ func main() {
 	if initproc.IsInit() {
 		initproc.Main()
 	}
-	os.Stderr.WriteString("judged-init is started by judged only; see judged help\n")
+	os.Stderr.WriteString("judged-init: only judged can start this program; see judged help\n")
 	os.Exit(2)
 }

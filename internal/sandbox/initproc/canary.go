@@ -11,25 +11,24 @@ import (
 	"judged/internal/base/linux"
 )
 
-// CanaryName is what the canary is called: judged-init started under it runs a
-// reference kernel, a probe or a load, and ends. Its arguments are the kernel and,
-// where it has one, the size in bytes; of a probe the milliseconds.
+// CanaryName is the last element of argv[0] that makes judged-init run a reference kernel, a probe or a load, and
+// exit. Its arguments are the kernel and, if it has one, the size in bytes; for a probe, the milliseconds.
 const CanaryName = "judged-canary"
 
 func isCanary() bool {
 	return (len(os.Args) == 2 || len(os.Args) == 3) && strings.HasSuffix(os.Args[0], "/"+CanaryName)
 }
 
-// KernelTime is what a kernel says of its work.
+// KernelTime is what a kernel reports about its work.
 type KernelTime struct {
 	CPUTime  time.Duration // CLOCK_THREAD_CPUTIME_ID of the thread that did it
 	WallTime time.Duration // CLOCK_MONOTONIC
 }
 
-// The exit codes of a kernel that has no result.
+// Exit codes of a kernel without a result.
 const (
-	ExitWrong    = 1 // it computed something else than it must
-	ExitUnusable = 2 // it could not begin
+	ExitWrong    = 1 // wrong result
+	ExitUnusable = 2 // could not start
 )
 
 // runKernel runs one kernel, writes its times and returns the exit code.
@@ -64,8 +63,8 @@ func runKernel(args []string) int {
 	return 0
 }
 
-// measure times the work of k. The collector has run before, for what preparing
-// has left, and the thread's clock leaves out what the runtime does beside it.
+// measure times the work of k. It runs the garbage collector first, and the thread's clock excludes what the runtime
+// does on other threads.
 func measure(k kernel) KernelTime {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -79,7 +78,7 @@ func (t KernelTime) line() string {
 	return strconv.FormatInt(int64(t.CPUTime), 10) + " " + strconv.FormatInt(int64(t.WallTime), 10) + "\n"
 }
 
-// ParseKernelTime reads what a kernel has written.
+// ParseKernelTime parses the output of a kernel.
 func ParseKernelTime(line string) (KernelTime, error) {
 	cpu, wall, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 	c, err1 := strconv.ParseInt(cpu, 10, 64)

@@ -11,38 +11,38 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sizes are small: what a kernel does it does on any.
-var sizes = map[string]int{KernelL2: 64 << 10, KernelL3: 1 << 20, KernelL3Short: 1 << 20, KernelDRAM: 4 << 20, KernelTriad: 1 << 20}
+// sizes are small: a kernel does the same work for any size.
+var sizes = map[string]int{KernelL2: 64 << 10, KernelL3: 1 << 20, KernelL3Short: 1 << 20, KernelDRAM: 4 << 20,
+	KernelTriad: 1 << 20}
 
-// TestKernels runs every one as the canary does: it comes to what it must and
-// took time, which the thread spent.
+// TestKernels runs every kernel as the canary does: the result is right, and the thread took time.
 func TestKernels(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // for ping-pong, on whatever machine
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // for ping-pong, on any machine
 	for _, name := range slices.Concat(Kernels(), ShortKernels(), []string{KernelPingPong}) {
 		t.Run(name, func(t *testing.T) {
 			k, err := prepare(name, sizes[name])
 			if err != nil {
 				t.Fatal(err)
 			}
-			if name != KernelPingPong && k.ok() { // that one waits until it is done
-				t.Error("it is right before it has done anything")
+			if name != KernelPingPong && k.ok() { // ok of ping-pong waits until work is done
+				t.Error("ok before work")
 			}
 			got := measure(k)
 			if !k.ok() {
-				t.Error("it came to something else than it must")
+				t.Error("wrong result")
 			}
 			if got.CPUTime <= 0 || got.WallTime <= 0 || got.CPUTime > got.WallTime+time.Millisecond {
 				t.Errorf("times %+v", got)
 			}
 			back, err := ParseKernelTime(got.line())
 			if diff := cmp.Diff(got, back); diff != "" || err != nil {
-				t.Errorf("line %q: error %v (-told +read):\n%s", got.line(), err, diff)
+				t.Errorf("line %q: error %v (-want +got):\n%s", got.line(), err, diff)
 			}
 		})
 	}
 }
 
-// matrix is a linear map of 64 bits: column i is where bit i goes.
+// matrix is a linear map of 64 bits: column i is the image of bit i.
 type matrix [64]uint64
 
 func (m matrix) of(x uint64) (y uint64) {
@@ -61,8 +61,8 @@ func (m matrix) times(n matrix) (p matrix) {
 	return p
 }
 
-// TestALUResult computes it another way: a step is a matrix over GF(2), all steps
-// are its power, by squaring.
+// TestALUResult computes the result in another way: a step is a matrix over GF(2), and all steps are its power, by
+// squaring.
 func TestALUResult(t *testing.T) {
 	for steps, result := range map[int]uint64{aluSteps: aluResult, aluShortSteps: aluShortResult} {
 		var step, power matrix
@@ -77,7 +77,7 @@ func TestALUResult(t *testing.T) {
 			step = step.times(step)
 		}
 		if got := power.of(seed); got != result {
-			t.Errorf("after %d steps %#x, the matrix says %#x", steps, result, got)
+			t.Errorf("alu after %d steps: matrix power gives %#x, want %#x", steps, got, result)
 		}
 	}
 }
@@ -99,12 +99,12 @@ func TestQuicksort(t *testing.T) {
 		}
 	}
 	if ascending([]uint32{1, 3, 2}) || !ascending([]uint32{1, 1, 2}) {
-		t.Error("ascending does not see what is")
+		t.Error("ascending({1, 3, 2}) or !ascending({1, 1, 2})")
 	}
 }
 
-// TestChase walks the cycle and marks: each line is met once, and only then the
-// first again. Where a chase ends follows from how far it went.
+// TestChase follows the cycle: it visits each line once before it returns to the first. The number of steps
+// determines where a chase ends.
 func TestChase(t *testing.T) {
 	const lines = 1000
 	next, start, order, err := cycle(lines)
@@ -113,26 +113,26 @@ func TestChase(t *testing.T) {
 	}
 	defer unmapWords(next)
 	defer unmapWords(order)
-	met := map[uint32]bool{}
-	for at := start; !met[at]; at = next[at*lineWords] {
-		met[at] = true
+	visited := map[uint32]bool{}
+	for at := start; !visited[at]; at = next[at*lineWords] {
+		visited[at] = true
 	}
-	if len(met) != lines {
-		t.Errorf("the cycle has %d of %d lines", len(met), lines)
+	if len(visited) != lines {
+		t.Errorf("the cycle has %d of %d lines", len(visited), lines)
 	}
 	if got := chase(next, start, lines); got != start {
-		t.Errorf("once round ends at %d, not at %d", got, start)
+		t.Errorf("a chase through all lines ends at %d, want %d", got, start)
 	}
 	at := start
 	for range 12345 {
 		at = next[at*lineWords]
 	}
 	if got := chase(next, start, 12345); got != at || got != order[12345%lines] {
-		t.Errorf("chase ends at %d, by hand %d, by order %d", got, at, order[12345%lines])
+		t.Errorf("chase ends at %d, want %d by single steps and %d by order", got, at, order[12345%lines])
 	}
 }
 
-// TestPageFaults counts them where the kernel does.
+// TestPageFaults compares with the kernel's own count.
 func TestPageFaults(t *testing.T) {
 	k := pageFaultKernel()
 	faults := func() int64 {
@@ -146,12 +146,13 @@ func TestPageFaults(t *testing.T) {
 	k.work()
 	pages := int64(faultRounds * faultBytes / syscall.Getpagesize())
 	if got := faults() - before; got < pages || got > pages+pages/10 {
-		t.Errorf("%d faults, want %d and a few", got, pages)
+		t.Errorf("%d faults, want %d and at most a tenth more", got, pages)
 	}
 }
 
-func TestKernelsThatCannotBegin(t *testing.T) {
-	for _, args := range [][]string{{KernelL2}, {KernelL2, "64"}, {KernelL3, "-1"}, {KernelTriad, "0"}, {KernelDRAM, "many"}, {"nonsense"}} {
+func TestUnusableKernels(t *testing.T) {
+	for _, args := range [][]string{{KernelL2}, {KernelL2, "64"}, {KernelL3, "-1"}, {KernelTriad, "0"},
+		{KernelDRAM, "many"}, {"nonsense"}} {
 		if got := runKernel(args); got != 2 {
 			t.Errorf("%q: exit %d, want 2", args, got)
 		}
@@ -161,7 +162,7 @@ func TestKernelsThatCannotBegin(t *testing.T) {
 func TestPingPongNeedsTwo(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	if _, err := prepare(KernelPingPong, 0); err == nil {
-		t.Error("ping-pong begins on one CPU")
+		t.Error("ping-pong starts on one CPU")
 	}
 }
 

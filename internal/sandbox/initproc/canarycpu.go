@@ -1,7 +1,6 @@
 package initproc
 
-// How much the kernels of the core do: a twentieth of a second each, on a core
-// of 3 GHz.
+// Amount of work of the core's kernels: a twentieth of a second each, on a core of 3 GHz.
 const (
 	aluSteps      = 50_000_000
 	aluShortSteps = aluSteps / 15
@@ -9,11 +8,10 @@ const (
 	sortValues    = 2048 // 8 KiB: a quarter of the smallest first level cache
 )
 
-// seed of the sequences that worker for chance: the one of Marsaglia 2003,
-// Xorshift RNGs.
+// seed of the pseudo-random sequences: the seed of Marsaglia 2003, Xorshift RNGs.
 const seed = 88172645463325252
 
-// xorshift is the step of the sequence (13, 7, 17).
+// xorshift returns the next number of the sequence (13, 7, 17).
 func xorshift(x uint64) uint64 {
 	x ^= x << 13
 	x ^= x >> 7
@@ -21,8 +19,8 @@ func xorshift(x uint64) uint64 {
 	return x
 }
 
-// alu is a chain of dependent shifts and exclusive ors: nothing but the core's
-// frequency, and a sibling on the same core, moves its time.
+// alu is a chain of dependent shifts and exclusive ors. Only the core's frequency, and a sibling on the same core,
+// change its time.
 func alu(steps int) uint64 {
 	x := uint64(seed)
 	for range steps {
@@ -31,7 +29,7 @@ func alu(steps int) uint64 {
 	return x
 }
 
-// What alu comes to.
+// Results of alu.
 const (
 	aluResult      = 0x5581853a73d247a9
 	aluShortResult = 0xd1f0e3bde0a19efa
@@ -45,11 +43,11 @@ func aluKernel(steps int, result uint64) kernel {
 	}
 }
 
-// sortKernel sorts ever new values. The algorithm is here and not the library's:
-// that one may become another with the next version of Go.
+// sortKernel sorts new values in each round. It does not use the standard library's algorithm, which may change with
+// the next version of Go.
 func sortKernel() kernel {
 	var values [sortValues]uint32
-	var sum, sorted uint64 // of the values, before and after
+	var sum, sorted uint64 // of the values, before and after sorting
 	return kernel{
 		work: func() {
 			x := uint64(seed)
@@ -78,8 +76,7 @@ func ascending(v []uint32) bool {
 	return true
 }
 
-// quicksort is that of Hoare (1961), with the middle value as the pivot and
-// insertion for what is short.
+// quicksort is Hoare's (1961), with the middle value as the pivot and insertion sort for short slices.
 func quicksort(v []uint32) {
 	for len(v) > 12 {
 		pivot := v[len(v)/2]

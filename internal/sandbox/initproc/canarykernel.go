@@ -8,7 +8,7 @@ import (
 	"judged/internal/base/linux"
 )
 
-// How much the kernels of the operating system do: a twentieth of a second each.
+// Amount of work of the operating system's kernels: a twentieth of a second each.
 const (
 	faultRounds    = 2
 	faultBytes     = 32 << 20
@@ -16,8 +16,7 @@ const (
 	pingPongRounds = 10_000
 )
 
-// pageFaultKernel touches every page of memory that it has just got, and gives it
-// back.
+// pageFaultKernel maps memory, touches every page of it and unmaps it.
 func pageFaultKernel() kernel {
 	touched := 0
 	page := os.Getpagesize()
@@ -29,7 +28,7 @@ func pageFaultKernel() kernel {
 					return
 				}
 				for i := 0; i < len(m); i += page {
-					m[i] = 1 // to read first would be two faults
+					m[i] = 1 // a read before it would make two faults
 					touched += int(m[i])
 				}
 				if linux.Unmap(m) != nil {
@@ -41,8 +40,7 @@ func pageFaultKernel() kernel {
 	}
 }
 
-// syscallKernel asks for the parent's number: the kernel does nothing for it but
-// be entered.
+// syscallKernel calls getppid, for which the kernel does little more than enter and leave.
 func syscallKernel() kernel {
 	parent, same := os.Getppid(), 0
 	return kernel{
@@ -57,10 +55,10 @@ func syscallKernel() kernel {
 	}
 }
 
-// pingPongKernel hands a word to and fro between two threads that sleep in
-// between: only its wall time says something.
+// pingPongKernel passes a word back and forth between two threads that sleep in between. Only its wall time is
+// meaningful.
 func pingPongKernel() (kernel, error) {
-	// With one, the runtime notices after up to 10 ms that a thread waits.
+	// With one, the runtime takes up to 10 ms to notice that a thread waits.
 	if runtime.GOMAXPROCS(0) < 2 {
 		return kernel{}, errors.New("ping-pong: needs two CPUs")
 	}

@@ -7,8 +7,7 @@ import (
 	"judged/internal/base/linux"
 )
 
-// How many steps the chases take, and how often the triad goes over its arrays:
-// a twentieth to a fifth of a second each.
+// Number of steps of the chases, and of passes of the triad over its arrays: a twentieth to a fifth of a second each.
 const (
 	l2Steps     = 12_000_000
 	l3Steps     = 1_000_000
@@ -16,16 +15,15 @@ const (
 	triadRounds = 6
 )
 
-// lineWords is a cache line of 64 bytes: each holds one step.
+// lineWords is a cache line of 64 bytes, in words. Each line holds one step.
 const lineWords = 64 / 4
 
-// warmUpTo is the size up to which a chase goes round once before it counts. What
-// does not fit a cache cannot be warmed.
+// warmUpTo is the size up to which a chase goes through all lines once before it is measured. What does not fit in a
+// cache cannot be warmed.
 const warmUpTo = 16 << 20
 
-// chaseKernel follows a random cycle through all lines of so many bytes. Every
-// step waits for the one before it: its time is the latency of wherever the
-// bytes are.
+// chaseKernel follows a random cycle through all lines of a buffer of that many bytes. Every step depends on the one
+// before it, so its time is the latency of the level of memory that holds the buffer.
 func chaseKernel(bytes, steps int) (kernel, error) {
 	lines := bytes / 64
 	if lines < 2 {
@@ -49,7 +47,7 @@ func chaseKernel(bytes, steps int) (kernel, error) {
 	}, nil
 }
 
-// cycle links lines in random order: next[line*lineWords] is the one after line.
+// cycle links the lines in random order: next[line*lineWords] is the line that follows line.
 func cycle(lines int) (next []uint32, start uint32, order []uint32, err error) {
 	if order, err = mapWords(lines); err != nil {
 		return nil, 0, nil, err
@@ -64,8 +62,8 @@ func cycle(lines int) (next []uint32, start uint32, order []uint32, err error) {
 	return next, order[0], order, nil
 }
 
-// shuffle fills order with all numbers below its length in random order (Fisher
-// and Yates; Knuth, The Art of Computer Programming, algorithm 3.4.2P).
+// shuffle fills order with all numbers below its length in random order (Fisher and Yates; Knuth, The Art of Computer
+// Programming, algorithm 3.4.2P).
 func shuffle(order []uint32) {
 	for i := range order {
 		order[i] = uint32(i)
@@ -85,10 +83,9 @@ func chase(next []uint32, at uint32, steps int) uint32 {
 	return at
 }
 
-// triadKernel adds three times one array to another, both of half of the bytes.
-// McCalpin's triad (1995, STREAM) with two arrays: the third would only be
-// written. The numbers are small and whole, so that it comes to the same with
-// and without fused operations.
+// triadKernel adds three times one array to another; each has half of the bytes. It is McCalpin's triad (1995,
+// STREAM) with two arrays: a third would only be written. The values are small integers, so the result is the same
+// with and without fused multiply-add.
 func triadKernel(bytes int) (kernel, error) {
 	words, err := mapWords(bytes / 4 &^ 3)
 	if err != nil {

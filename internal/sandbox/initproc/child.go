@@ -8,8 +8,7 @@ import (
 	"judged/internal/base/linux"
 )
 
-// park forks the child that becomes the solution. It does not wait for it: the
-// child reports to judged.
+// park forks the child that becomes the solution. It does not wait for it: the child reports to judged.
 func park(f LoadFDs, self int, newborn *atomic.Int32, without Layers) (int, error) {
 	b, err := readAll(f.Load)
 	if err != nil {
@@ -26,15 +25,16 @@ func park(f LoadFDs, self int, newborn *atomic.Int32, without Layers) (int, erro
 	if err := linux.ChildrenIn(f.Process1); err != nil {
 		return 0, err
 	}
-	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: f.Birth, Sibling: true, Report: f.Report, Newborn: newborn, Steps: steps})
+	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: f.Birth, Sibling: true, Report: f.Report, Newborn: newborn,
+		Steps: steps})
 	return pid, errors.Join(err, linux.ChildrenIn(self))
 }
 
-// ExecStepName is the step whose failure means that the program cannot be
-// executed; every other one is judged's failure.
+// ExecStepName is the step whose failure means that the program cannot be executed. A failure of any other step is
+// judged's.
 const ExecStepName = "execve"
 
-// StepName names the step of a parked child that failed.
+// StepName returns the name of the step at which a parked child failed.
 func StepName(l *Load, f LoadFDs, without Layers, step int32) string {
 	steps, err := childSteps(l, f, l.Args[0], without)
 	if err != nil || step < 0 || int(step) >= len(steps) {
@@ -43,9 +43,8 @@ func StepName(l *Load, f LoadFDs, without Layers, step int32) string {
 	return steps[step].Name
 }
 
-// childSteps is the jail: everything that the child does to itself before it
-// becomes the solution, in the only order that works. What belongs to a layer
-// of without is left out.
+// childSteps returns everything that the child does to itself before it becomes the solution, in the only order that
+// works. Steps of a layer in without are left out.
 func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, error) {
 	var steps []linux.Step
 	add := func(s ...linux.Step) { steps = append(steps, s...) }
@@ -55,19 +54,17 @@ func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, 
 		}
 	}
 
-	// Only judged-init may hold its end of the connection, or judged would wait
-	// for the answer of one that is gone.
+	// Only judged-init may hold its end of the connection. If a child held it too, judged would wait for an answer
+	// after judged-init has exited.
 	add(linux.CloseStep(controlFD))
-	// Join the v1 groups before all else, while there is one thread and the rights:
-	// everything after this is counted for the run until judged takes its
-	// baseline, and nothing before it.
+	// Join the v1 groups first, while there is one thread and the rights to do so: everything after this is counted
+	// for the run until judged takes its baseline, and nothing before it.
 	for _, tasks := range f.Tasks {
 		layer(Cgroup, linux.WriteStep("write tasks", tasks, []byte("0")))
 	}
 	add(linux.JoinStep(f.Process1))
-	// The file systems that the run has for itself are as old as the run. Process 1
-	// may have been prepared while the previous run of the slot lasted, and the times
-	// of the box and of /proc would tell how long that was.
+	// The run's own file systems are as old as the run. Process 1 may have been prepared during the previous run of
+	// the slot, and the times of the box and of /proc would show how long that run was.
 	add(linux.AttachStep(f.Box, Box), procStep(without))
 	if f.Tree >= 0 {
 		add(linux.AttachStep(f.Tree, Host))
@@ -76,38 +73,36 @@ func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, 
 		add(linux.AttachStep(f.Files, Files))
 	}
 	add(linux.ChdirStep(WorkDir))
-	// The root of what the child may see of cgroups is where it is now.
+	// Its current group becomes the root of the cgroup tree that the child sees.
 	layer(Namespaces, linux.NewCgroupNamespaceStep())
-	// The daemon may run under another policy or nice value and on other CPUs.
+	// The daemon may have another policy or nice value, and run on other CPUs.
 	add(linux.NormalPolicyStep(), linux.NormalPriorityStep(), linux.AffinityStep(l.CPUs))
-	// A handler is reset by execve, an ignored signal is not.
-	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGCHLD} {
+	// execve resets signal handlers, but not ignored signals.
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE,
+		syscall.SIGCHLD} {
 		add(linux.DefaultSignalStep(s))
 	}
 	add(linux.AllSignalsStep())
-	// A group of its own, so that kill(0) reaches nobody else. Not a session:
-	// with sched_autogroup_enabled setsid costs 0.5 to 1 ms, and there is no
-	// terminal in the sandbox that a session could control.
+	// Its own process group, so that kill(0) reaches no other process. Not a session: with sched_autogroup_enabled
+	// setsid costs 0.5 to 1 ms, and there is no terminal in the sandbox that a session could control.
 	add(linux.NewProcessGroupStep(), linux.UmaskStep(0o022))
 	add(linux.DupStep(f.Stdin, 0), linux.DupStep(f.Stdout, 1), linux.DupStep(f.Stderr, 2))
 	for i, fd := range f.Open {
 		add(linux.DupStep(fd, FirstOpen+i))
 	}
-	// After the dup3 calls, which clear the flag on their results.
+	// After the dup3 calls, which clear the close-on-exec flag of the new descriptor.
 	add(linux.CloseOnExecStep(FirstOpen + len(f.Open)))
 	layer(Rlimits, limitSteps(l)...)
-	// Capabilities. The bounding set is empty from judged-init on. The
-	// securebits need CAP_SETPCAP and the groups CAP_SETGID, so they go before
-	// the user does.
+	// Capabilities. judged-init has already emptied the bounding set. The securebits need CAP_SETPCAP and the groups
+	// CAP_SETGID, so both come before the change of user.
 	layer(User, linux.ClearAmbientStep(), linux.LockSecurebitsStep())
 	layer(User, linux.SetgroupsStep(), linux.SetgidStep(l.UID), linux.SetuidStep(l.UID))
 	layer(User, linux.NoCapabilitiesStep())
-	// A change of user clears it, so after that.
+	// A change of user clears the parent-death signal, so it is set after that.
 	add(linux.DieWithParentStep())
-	// Without this an unprivileged process may not install a filter, and with
-	// it set-user-ID files are plain files.
+	// Without no_new_privs an unprivileged process cannot install a filter; with it, execve ignores set-user-ID bits.
 	layer(User, linux.NoNewPrivsStep())
-	// The filter is last: it allows what follows and nothing of the above.
+	// The filter comes last: it allows the steps that follow and none of those above.
 	if len(l.Seccomp) > 0 {
 		layer(Seccomp, linux.SeccompStep(l.Seccomp))
 	}
@@ -121,28 +116,27 @@ func childSteps(l *Load, f LoadFDs, path string, without Layers) ([]linux.Step, 
 	return append(steps, exec), nil
 }
 
-// procStep mounts a /proc of the run's pid namespace that shows a process nothing
-// but its own. It also covers judged-init's file, which lies below.
+// procStep mounts a /proc of the run's pid namespace that shows a process only its own entries. The mount also hides
+// judged-init's file, which lies below it.
 func procStep(without Layers) linux.Step {
 	if without.Has(Root) {
 		return linux.MountStep("proc", "/proc", 0, "")
 	}
-	return linux.MountStep("proc", "/proc", linux.NoSuid|linux.NoDev|linux.NoExec|linux.ReadOnly, "hidepid=2,subset=pid")
+	return linux.MountStep("proc", "/proc", linux.NoSuid|linux.NoDev|linux.NoExec|linux.ReadOnly,
+		"hidepid=2,subset=pid")
 }
 
-// limitSteps are the resource limits. CPU time is not among them: RLIMIT_CPU
-// is sampled by ticks, never fires after a fork on a nohz_full CPU, and set
-// with prlimit switches the tick there on again. Address space and data are
-// the memory cgroup's.
+// limitSteps returns the steps that set resource limits. CPU time is not among them: RLIMIT_CPU is sampled by ticks,
+// never fires after a fork on a nohz_full CPU, and setting it with prlimit turns the tick on again there. Address
+// space and data are limited by the memory cgroup.
 func limitSteps(l *Load) []linux.Step {
 	return []linux.Step{
-		// 1 and not 0: with a piped core_pattern 0 still runs the host's
-		// helper, as root, on the solution's core (fs/coredump.c treats 1
-		// as "no dump through a pipe").
+		// 1 and not 0: with a piped core_pattern 0 still runs the host's helper, as root, on the solution's core
+		// (fs/coredump.c treats 1 as "no dump through a pipe").
 		linux.RlimitStep(linux.LimitCore, 1),
 		linux.RlimitStep(linux.LimitFileSize, l.FileSize),
-		// Not infinite, which would select the legacy memory layout, and not
-		// huge: glibc gives every thread a stack of this size.
+		// Not infinite, which would select the legacy memory layout, and not huge: glibc gives every thread a stack
+		// of this size.
 		linux.RlimitStep(linux.LimitStack, l.Stack),
 		linux.RlimitStep(linux.LimitOpenFiles, l.OpenFiles),
 		linux.RlimitStep(linux.LimitLocked, 0),

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzLoad holds that no bytes make the decoder panic or allocate what is not
-// there, and that what it accepts it would have written itself.
+// FuzzLoad checks that no bytes make the decoder panic or allocate more than they hold, and that what it accepts
+// survives encoding and decoding.
 func FuzzLoad(f *testing.F) {
 	load := someLoad()
 	f.Add(load.Encode())
@@ -34,8 +34,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzAnswer holds that an answer of judged-init is a process or an error, that
-// one made here is understood, and that a request names what it was given.
+// FuzzAnswer checks that an answer of judged-init is a process or an error, that ParseAnswer reads what answer
+// writes, and that a parsed request has exactly the descriptors that it came with.
 func FuzzAnswer(f *testing.F) {
 	f.Add(answer(4711, nil), 4711, "")
 	f.Add(answer(0, errors.New("clone3: no")), 12, "mount proc: no")
@@ -49,20 +49,19 @@ func FuzzAnswer(f *testing.F) {
 		if failure != "" {
 			got, err := ParseAnswer(answer(pid, errors.New(failure)))
 			if got != pid || err == nil || len(failure) < MaxMessage/2 && err.Error() != "judged-init: "+failure {
-				t.Errorf("failure %q of %d came back as %v of %d", failure, pid, err, got)
+				t.Errorf("failure %q of pid %d: parsed as %v of pid %d", failure, pid, err, got)
 			}
 		} else if pid > 0 {
 			if got, err := ParseAnswer(answer(pid, nil)); got != pid || err != nil {
-				t.Errorf("pid %d came back as %d, %v", pid, got, err)
+				t.Errorf("pid %d: parsed as %d, %v", pid, got, err)
 			}
 		}
-		holdRequest(t, msg)
+		checkRequest(t, msg)
 	})
 }
 
-// holdRequest takes the first two bytes for a message and the others for its
-// descriptors.
-func holdRequest(t *testing.T, msg []byte) {
+// checkRequest takes the first two bytes as a message and each of the others as a descriptor.
+func checkRequest(t *testing.T, msg []byte) {
 	var fds []int
 	for _, b := range msg[min(len(msg), 2):] {
 		fds = append(fds, int(b))

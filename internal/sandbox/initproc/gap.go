@@ -13,52 +13,51 @@ import (
 	"judged/internal/base/linux"
 )
 
-// KernelGap looks at the clock again and again for as many milliseconds as its argument says, and
-// writes how long it was kept from it: what interrupts, other tasks and a hypervisor take. It runs on
-// one CPU only.
+// KernelGap reads the clock in a loop for as many milliseconds as its argument says, and writes for how long it could
+// not: the time that interrupts, other tasks and a hypervisor take. It runs on one CPU only.
 const KernelGap = "gap"
 
-// GapBounds are the lower ends of the classes that gaps are counted in.
+// GapBounds are the lower bounds of the buckets that gaps are counted in.
 func GapBounds() []time.Duration {
 	return []time.Duration{500 * time.Nanosecond, 2 * time.Microsecond, 10 * time.Microsecond, 50 * time.Microsecond,
 		200 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond}
 }
 
-// Gaps is what KernelGap has seen.
+// Gaps is the result of KernelGap.
 type Gaps struct {
 	Elapsed time.Duration
-	Lost    time.Duration // what all gaps were longer than an ordinary step
+	Lost    time.Duration // sum over all gaps of the time beyond an ordinary step
 	Longest time.Duration
-	Floor   time.Duration // the shortest gap that could be told from an ordinary step
-	Waited  time.Duration // for the CPU, while others had it; 0, too, where the kernel does not tell
+	Floor   time.Duration // the shortest gap that can be distinguished from an ordinary step
+	Waited  time.Duration // for the CPU, while others had it; also 0 if the kernel does not report it
 	Counts  []uint64      // one for each of GapBounds
 }
 
 // Ratio is the share of the time that was lost.
 func (g Gaps) Ratio() float64 { return float64(g.Lost) / float64(g.Elapsed) }
 
-// watchGaps leaves the runtime of Go out of it, whose own threads would be seen.
+// watchGaps keeps Go's runtime out of the measurement, whose threads would show as gaps.
 func watchGaps(milliseconds int) int {
 	return spinAlone(milliseconds, Gaps.append)
 }
 
-// spinAlone spins in a child process, which writes what say makes of it.
-func spinAlone(milliseconds int, say func(Gaps, []byte, gapCounts) []byte) int {
+// spinAlone spins in a child process, which writes the result as format renders it.
+func spinAlone(milliseconds int, format func(Gaps, []byte, gapCounts) []byte) int {
 	if milliseconds < 1 {
 		return 2
 	}
 	runtime.LockOSThread()
-	spin(time.Millisecond) // the stack grows and the clock's page is mapped before the child is made
+	spin(time.Millisecond) // grows the stack and maps the clock's page before the fork
 	runtime.GC()
 	debug.SetGCPercent(-1)
 	runtime.Gosched()
 	line := make([]byte, 0, 512)
 	err := linux.Alone(func() {
-		nap(settle)
+		sleep(settle)
 		before := waited()
 		g, counts := spin(time.Duration(milliseconds) * time.Millisecond)
 		g.Waited = waited() - before
-		syscall.Write(1, say(g, line, counts))
+		syscall.Write(1, format(g, line, counts))
 	})
 	if err != nil {
 		return 2
@@ -66,16 +65,16 @@ func spinAlone(milliseconds int, say func(Gaps, []byte, gapCounts) []byte) int {
 	return 0
 }
 
-// settle is how long the threads of the parent need to fall asleep: the runtime's watcher looks up
-// every 10 ms until nothing is left to be watched.
+// settle is how long the threads of the parent need to fall asleep: the runtime's sysmon wakes every 10 ms until
+// there is nothing left to monitor.
 const settle = 30 * time.Millisecond
 
-func nap(d time.Duration) {
+func sleep(d time.Duration) {
 	ts := syscall.NsecToTimespec(int64(d))
 	syscall.Nanosleep(&ts, nil)
 }
 
-// waited is field 2 of the calling process's /proc/PID/schedstat; 0 if it cannot be read.
+// waited returns field 2 of the calling process's /proc/PID/schedstat, or 0 if it cannot be read.
 func waited() time.Duration {
 	fd, err := syscall.Open("/proc/self/schedstat", syscall.O_RDONLY, 0)
 	if err != nil {
@@ -101,8 +100,8 @@ func waited() time.Duration {
 
 type gapCounts [8]uint64
 
-// spin takes the clock's steps for gaps that are three times as long as the usual one, and never less
-// than half a microsecond: where the clock is a system call, steps are long.
+// spin counts a step of the clock as a gap if it is at least three times the usual step, and at least half a
+// microsecond: where reading the clock is a system call, steps are long.
 func spin(length time.Duration) (g Gaps, counts gapCounts) {
 	var first [255]time.Duration
 	start := time.Now()
@@ -111,7 +110,7 @@ func spin(length time.Duration) (g Gaps, counts gapCounts) {
 		now := time.Since(start)
 		first[i], last = now-last, now
 	}
-	step := middle(&first)
+	step := median(&first)
 	g.Floor = max(500*time.Nanosecond, 3*step)
 	bounds := [8]time.Duration{500, 2_000, 10_000, 50_000, 200_000, 1_000_000, 10_000_000, 100_000_000}
 	begin := last
@@ -134,8 +133,8 @@ func spin(length time.Duration) (g Gaps, counts gapCounts) {
 	return g, counts
 }
 
-// middle is the median of steps, which it sorts: by insertion, which needs no memory.
-func middle(steps *[255]time.Duration) time.Duration {
+// median sorts steps and returns their median. It uses insertion sort, which allocates nothing.
+func median(steps *[255]time.Duration) time.Duration {
 	for i := 1; i < len(steps); i++ {
 		for j := i; j > 0 && steps[j] < steps[j-1]; j-- {
 			steps[j], steps[j-1] = steps[j-1], steps[j]
@@ -155,7 +154,7 @@ func (g Gaps) append(line []byte, counts gapCounts) []byte {
 	return line
 }
 
-// ParseGaps reads what KernelGap has written.
+// ParseGaps parses the output of KernelGap.
 func ParseGaps(line string) (Gaps, error) {
 	var numbers []uint64
 	for word := range strings.FieldsSeq(line) {
@@ -167,14 +166,15 @@ func ParseGaps(line string) (Gaps, error) {
 	}
 	const times = 5
 	if len(numbers) != times+len(GapBounds()) || numbers[0] == 0 || numbers[1] > numbers[0] {
-		return Gaps{}, fmt.Errorf("parse gaps %q: want %d numbers, of which the first is the longest time", line, times+len(GapBounds()))
+		return Gaps{}, fmt.Errorf("parse gaps %q: want %d numbers, of which the first is not 0 and at least the second",
+			line, times+len(GapBounds()))
 	}
 	d := func(i int) time.Duration { return time.Duration(numbers[i]) }
 	return Gaps{Elapsed: d(0), Lost: d(1), Longest: d(2), Floor: d(3), Waited: d(4), Counts: numbers[times:]}, nil
 }
 
-// KernelLimits writes what the kernel says of the sandbox it is in, and then works for as many
-// milliseconds as its argument says.
+// KernelLimits writes what the kernel reports about its sandbox, and then spins for as many milliseconds as its
+// argument says.
 const KernelLimits = "limits"
 
 func showLimits(milliseconds int) int {

@@ -9,7 +9,8 @@ import (
 )
 
 func TestGapLine(t *testing.T) {
-	want := Gaps{Elapsed: 3 * time.Second, Lost: 20 * time.Millisecond, Longest: 4 * time.Millisecond, Floor: 500, Waited: 7 * time.Microsecond,
+	want := Gaps{Elapsed: 3 * time.Second, Lost: 20 * time.Millisecond, Longest: 4 * time.Millisecond, Floor: 500,
+		Waited: 7 * time.Microsecond,
 		Counts: []uint64{1, 2, 3, 4, 5, 6, 0, 0}}
 	line := string(want.append(nil, gapCounts{1, 2, 3, 4, 5, 6}))
 	got, err := ParseGaps(line)
@@ -19,7 +20,8 @@ func TestGapLine(t *testing.T) {
 	if len(GapBounds()) != len(gapCounts{}) {
 		t.Errorf("%d bounds for %d counts", len(GapBounds()), len(gapCounts{}))
 	}
-	for _, broken := range []string{"", "1", strings.TrimSuffix(line, "0\n"), "x" + line, strings.Replace(line, "3000000000", "0", 1),
+	for _, broken := range []string{"", "1", strings.TrimSuffix(line, "0\n"), "x" + line,
+		strings.Replace(line, "3000000000", "0", 1),
 		strings.Replace(line, "20000000", "3000000001", 1), strings.Replace(line, "500", "-1", 1)} {
 		if g, err := ParseGaps(broken); err == nil {
 			t.Errorf("parsed %q: %+v", broken, g)
@@ -27,7 +29,7 @@ func TestGapLine(t *testing.T) {
 	}
 }
 
-// TestSpin: what is counted and what is lost agree, whatever this machine takes away meanwhile.
+// TestSpin checks that counts and lost time agree, whatever else this machine runs.
 func TestSpin(t *testing.T) {
 	const length = 20 * time.Millisecond
 	g, counts := spin(length)
@@ -36,19 +38,19 @@ func TestSpin(t *testing.T) {
 		gaps += n
 	}
 	if g.Elapsed < length || g.Lost > g.Elapsed || g.Longest > g.Elapsed || g.Floor < GapBounds()[0] {
-		t.Errorf("gaps %+v do not add up", g)
+		t.Errorf("inconsistent gaps %+v", g)
 	}
 	if (gaps == 0) != (g.Longest == 0) || g.Lost > time.Duration(gaps)*g.Longest {
 		t.Errorf("%d gaps, longest %s, lost %s", gaps, g.Longest, g.Lost)
 	}
 }
 
-func TestMiddle(t *testing.T) {
+func TestMedian(t *testing.T) {
 	var steps [255]time.Duration
 	for i := range steps {
-		steps[i] = time.Duration(i * 101 % 255) // each once, in disorder
+		steps[i] = time.Duration(i * 101 % 255) // each number once, unsorted
 	}
-	if m := middle(&steps); m != 127 {
+	if m := median(&steps); m != 127 {
 		t.Errorf("median %d, want 127", m)
 	}
 }

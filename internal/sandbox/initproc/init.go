@@ -11,18 +11,16 @@ import (
 	"judged/internal/base/linux"
 )
 
-// The places inside a sandbox. All that a run may write to is one tmpfs, the
-// box.
+// Paths inside a sandbox. All that a run can write to is one tmpfs, the box.
 const (
 	Box     = "/box"
 	WorkDir = Box + "/" + Work // where the solution starts
-	Work    = "work"           // the folders of the box
-	Temp    = "tmp"            // /tmp points here
-	Shm     = "shm"            // /dev/shm points here
+	Work    = "work"           // folders in the box
+	Temp    = "tmp"            // target of /tmp
+	Shm     = "shm"            // target of /dev/shm
 )
 
-// Files is where a run sees its program and files. The working directory has links to
-// them.
+// Files is where a run sees its program and files. The working directory has links to them.
 const Files = "/files"
 
 // Host is where a run has its copies of files of the host, if it needs any.
@@ -31,21 +29,20 @@ const Host = "/host"
 // Path is where a program without a slash in its name is looked up.
 const Path = "/usr/local/bin:/usr/bin:/bin"
 
-// Name is what judged-init is called: a program started under it becomes it.
+// Name is the process name (argv[0]) that makes a program run as judged-init.
 const Name = "judged-init"
 
-// IsInit reports whether this process was started to be judged-init or the
-// canary, which is the same program. A main
-// function asks first thing, before flags, logs or metrics exist.
+// IsInit reports whether this process was started as judged-init or as the canary, which is the same program. A main
+// function calls it first, before flags, logs or metrics exist.
 func IsInit() bool { return os.Args[0] == Name || isCanary() }
 
-// Main is judged-init, until judged closes the connection. It does not return.
+// Main runs judged-init until judged closes the connection. It does not return.
 func Main() {
 	if isCanary() {
 		os.Exit(runKernel(os.Args[1:]))
 	}
-	// The thread's choice of a pid namespace for its children must not
-	// wander, and what it forks dies with it.
+	// The pid namespace for children is set per thread, and children of a thread get their parent-death signal when
+	// it exits.
 	runtime.LockOSThread()
 	if err := run(os.Args[1:]); err != nil {
 		_ = linux.Send(controlFD, answer(0, err), nil) // judged may be gone
@@ -54,8 +51,7 @@ func Main() {
 	os.Exit(0)
 }
 
-// run is judged-init with its arguments: in tests of the layers the one that is
-// left out.
+// run runs judged-init with its arguments: in tests of the layers, the layer that is left out.
 func run(args []string) error {
 	without, err := ParseLayers(strings.Join(args, ","))
 	if err != nil {
@@ -67,7 +63,7 @@ func run(args []string) error {
 	return serve(without)
 }
 
-// serve answers requests, one after the other: each takes half a millisecond.
+// serve answers requests one at a time. Each takes half a millisecond.
 func serve(without Layers) error {
 	self, err := linux.OpenProcess(os.Getpid())
 	if err != nil {
@@ -91,11 +87,9 @@ func serve(without Layers) error {
 	}
 }
 
-// inherit does to judged-init what all that it forks inherit and none could
-// undo.
+// inherit applies to judged-init what every process it forks inherits and cannot undo.
 func inherit(without Layers) error {
-	// Whether pages are huge must not depend on how fragmented the host's
-	// memory is today.
+	// Whether a run gets huge pages must not depend on how fragmented the host's memory is.
 	if err := linux.NoHugePages(); err != nil {
 		return err
 	}
@@ -127,7 +121,7 @@ func handle(msg []byte, fds []int, self int, newborn *atomic.Int32, without Laye
 
 func closeAll(fds []int) {
 	for _, fd := range fds {
-		_ = syscall.Close(fd) // each once: see readAll
+		_ = syscall.Close(fd) // each exactly once: see readAll
 	}
 }
 
@@ -139,21 +133,22 @@ func startInit(networks []int, newborn *atomic.Int32, without Layers) (int, erro
 	}
 	defer r.Close()
 	steps := initSteps(networks, int(w.Fd()), without)
-	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: -1, Namespaces: namespaces(without), Sibling: true, Report: int(w.Fd()), Newborn: newborn, Steps: steps})
-	w.Close() // ours must be closed for the end of the child's to be seen
+	pid, err := linux.ForkSteps(&linux.ForkedChild{Cgroup: -1, Namespaces: namespaces(without), Sibling: true,
+		Report: int(w.Fd()), Newborn: newborn, Steps: steps})
+	w.Close() // so that the read below ends when the child's copy is closed
 	if err != nil {
 		return 0, err
 	}
-	switch said, ok := ReadReport(r); {
+	switch report, ok := ReadReport(r); {
 	case !ok:
-		err = errors.New("start process 1: it ended early")
-	case !said.Parked():
-		err = errors.New("start process 1: " + steps[said.Step].Name + ": " + syscall.Errno(said.Errno).Error())
+		err = errors.New("start process 1: exited before it reported")
+	case !report.Parked():
+		err = errors.New("start process 1: " + steps[report.Step].Name + ": " + syscall.Errno(report.Errno).Error())
 	}
 	return pid, err
 }
 
-// namespaces are those that process 1 is born with.
+// namespaces returns the clone flags of process 1.
 func namespaces(without Layers) uintptr {
 	if without.Has(Namespaces) {
 		return linux.MountNamespace
@@ -161,56 +156,52 @@ func namespaces(without Layers) uintptr {
 	return linux.RunNamespaces
 }
 
-// initSteps are the life of process 1.
+// initSteps returns the steps of process 1.
 func initSteps(networks []int, report int, without Layers) []linux.Step {
 	var steps []linux.Step
 	if !without.Has(Namespaces) {
-		for _, network := range networks { // one at most
+		for _, network := range networks { // at most one
 			steps = append(steps, linux.EnterNetworkStep(network))
 		}
 	}
 	return append(steps,
-		// Ctrl-C at judged's terminal is judged's to handle.
+		// Ctrl-C in judged's terminal is handled by judged.
 		linux.NewProcessGroupStep(),
-		// Orphans come to process 1; a zombie would hold a place in the pids
-		// controller.
+		// Process 1 adopts orphans; as zombies they would count in the pids controller.
 		linux.IgnoreSignalStep(syscall.SIGCHLD),
 		linux.AllSignalsStep(),
 		linux.ParkedStep(report),
-		// The end of the lifeline is the end of judged, whenever it comes. A
-		// signal at the parent's death would not do: a judged that dies before
-		// this process has asked for it never sends it.
+		// The lifeline closes when judged ends, whenever that is. A parent-death signal is not enough: a judged that
+		// dies before this process has asked for the signal never sends it.
 		linux.DupStep(lifelineFD, 0),
-		// Not the least of them: the connection to judged, whose end judged
-		// would not see.
+		// This also closes the connection to judged: judged sees it close only when no process holds it.
 		linux.CloseFromStep(1),
 		linux.ReadByteStep("read lifeline", 0),
 	)
 }
 
-// ReadReport reads what a forked process says of itself: that it is parked, or
-// which step failed. False is the end: it has become another program, or ended.
+// ReadReport reads the report of a forked process: that it is parked, or which step failed. It returns false at the
+// end of the pipe: the process has executed another program, or exited.
 func ReadReport(r *os.File) (linux.StepError, bool) {
-	said, _, ok := ReadParked(r)
-	return said, ok
+	report, _, ok := ReadParked(r)
+	return report, ok
 }
 
-// ReadParked is ReadReport for the parked child, which tells in the same breath
-// what it has used until then.
+// ReadParked is ReadReport for the parked child, whose report includes what it has used so far.
 func ReadParked(r *os.File) (linux.StepError, linux.Usage, bool) {
 	var b [linux.ParkedUsageSize]byte
 	n, err := r.Read(b[:])
 	if err != nil || n < linux.StepErrorSize {
 		return linux.StepError{}, linux.Usage{}, false
 	}
-	said := linux.DecodeStepError([linux.StepErrorSize]byte(b[:]))
+	report := linux.DecodeStepError([linux.StepErrorSize]byte(b[:]))
 	if n < len(b) {
-		return said, linux.Usage{}, true
+		return report, linux.Usage{}, true
 	}
-	return said, linux.DecodeParkedUsage(b), true
+	return report, linux.DecodeParkedUsage(b), true
 }
 
-// path is what the child executes.
+// path is the program that the child executes.
 func (l *Load) path() string {
 	if l.Program != "" {
 		return l.Program
@@ -218,8 +209,8 @@ func (l *Load) path() string {
 	return lookPath(l.Args[0])
 }
 
-// lookPath finds a program the way a shell does, in what all sandboxes see of
-// the host. What cannot be found stays as it is: execve says why.
+// lookPath finds a program as a shell does, among the host's files that all sandboxes see. It returns a name that it
+// cannot find unchanged; execve then reports the error.
 func lookPath(name string) string {
 	if strings.Contains(name, "/") {
 		return name

@@ -2,38 +2,38 @@ package initproc
 
 import "errors"
 
-// The reference kernels, by what they lean on.
+// The reference kernels, and what each depends on.
 const (
 	KernelALU       = "alu"       // a chain of dependent operations: the core's frequency and nothing else
 	KernelSort      = "sort"      // sorting in the first level cache: branch prediction
 	KernelL2        = "l2"        // random steps through the second level cache
-	KernelL3        = "l3"        // random steps through the last level cache: neighbours in it
-	KernelDRAM      = "dram"      // random steps through memory: its latency, a remote node
-	KernelTriad     = "triad"     // two arrays in a row: its bandwidth
-	KernelPageFault = "pagefault" // first touches of pages: the kernel, zeroing, the hypervisor
+	KernelL3        = "l3"        // random steps through the last level cache: neighbours that share it
+	KernelDRAM      = "dram"      // random steps through memory: its latency, also on a remote node
+	KernelTriad     = "triad"     // two arrays, read in sequence: memory bandwidth
+	KernelPageFault = "pagefault" // first touches of pages: page faults, zeroing, the hypervisor
 	KernelSyscall   = "syscall"   // the cheapest system call: entry and its mitigations
-	KernelPingPong  = "pingpong"  // two threads in turns: wake-up; for slots of two CPUs and more
+	KernelPingPong  = "pingpong"  // two threads that wake each other; for slots of two or more CPUs
 	KernelALUShort  = "alu-short" // a fifteenth of alu
 	KernelL3Short   = "l3-short"  // a tenth of l3
 )
 
-// Kernels are those for every slot, in the order in which they are to be run.
+// Kernels returns the kernels for every slot, in the order in which they run.
 func Kernels() []string {
 	return []string{KernelALU, KernelSort, KernelL2, KernelL3, KernelDRAM, KernelTriad, KernelPageFault, KernelSyscall}
 }
 
-// ShortKernels take some milliseconds: for before and after a run. They see what
-// evidence does not, the frequency of the core and neighbours in its cache.
+// ShortKernels returns kernels that take some milliseconds, to run before and after a run. They measure what the
+// evidence does not show: the frequency of the core and neighbours in its cache.
 func ShortKernels() []string { return []string{KernelALUShort, KernelL3Short} }
 
-// kernel is a reference kernel that has what it needs. Only work is measured.
+// kernel is a reference kernel that is ready to run. Only work is measured.
 type kernel struct {
 	work func()
-	ok   func() bool // whether work has come to what it must
+	ok   func() bool // whether work had the right result
 }
 
-// prepare makes the kernel of that name ready on so many bytes. Those of
-// registers, of the first level cache and of system calls have no size.
+// prepare returns the kernel with that name, for a working set of that many bytes. Kernels of registers, of the first
+// level cache and of system calls ignore the size.
 func prepare(name string, bytes int) (kernel, error) {
 	switch name {
 	case KernelALU:
@@ -62,4 +62,4 @@ func prepare(name string, bytes int) (kernel, error) {
 	return kernel{}, errUnknownKernel
 }
 
-var errUnknownKernel = errors.New("run kernel: unknown")
+var errUnknownKernel = errors.New("unknown kernel")

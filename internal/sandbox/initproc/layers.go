@@ -5,32 +5,30 @@ import (
 	"strings"
 )
 
-// Layers is a set of layers of the sandbox. It exists for the attack suite
-// alone, which takes one layer away at a time to see what the others hold;
-// nothing that a user can set leads here.
+// Layers is a set of layers of the sandbox. Only the attack suite uses it: it removes one layer at a time to see what
+// the others stop. No setting of a user leads here.
 type Layers uint8
 
-// The layers that can be taken away without taking the measurement with them.
-// Control groups still count CPU time and end a run, the run's mounts are still
-// its own, and its first process is still parked before it is let go.
+// The layers that can be removed without breaking the measurement. Control groups still count CPU time and end a run,
+// the run still has its own mounts, and its first process is still parked before it starts.
 const (
 	Seccomp    Layers = 1 << iota // the system call policy
 	Namespaces                    // processes, IPC, network, host name, control groups
-	Root                          // the host's files as they are, and all of /proc
-	User                          // user 0 with all capabilities, and no no_new_privs
-	Cgroup                        // no memory and process limits, no cpuset
-	Rlimits                       // those of judged
+	Root                          // without it: the host's files as they are, and all of /proc
+	User                          // without it: user 0 with all capabilities, and no no_new_privs
+	Cgroup                        // without it: no memory and process limits, no cpuset
+	Rlimits                       // without it: the limits of judged
 )
 
 var layerNames = [...]string{"seccomp", "namespaces", "root", "user", "cgroup", "rlimits"}
 
-// EachLayer lists the layers one by one.
+// EachLayer returns the layers, one per element.
 func EachLayer() []Layers { return []Layers{Seccomp, Namespaces, Root, User, Cgroup, Rlimits} }
 
 // Has reports whether all layers of other are in l.
 func (l Layers) Has(other Layers) bool { return l&other == other }
 
-// String is the names, joined by commas.
+// String returns the names, joined by commas.
 func (l Layers) String() string {
 	var names []string
 	for i, name := range layerNames {
@@ -55,7 +53,7 @@ next:
 				continue next
 			}
 		}
-		return 0, errors.New("read layers: " + name + " is unknown; use " + strings.Join(layerNames[:], ", "))
+		return 0, errors.New("read layers: unknown layer " + name + "; use " + strings.Join(layerNames[:], ", "))
 	}
 	return all, nil
 }

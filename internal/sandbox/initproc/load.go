@@ -6,27 +6,26 @@ import (
 	"time"
 )
 
-// Loads are kernels that never end: what neighbours do to a measurement. They
-// write one byte when they have what they need and are at full strength.
+// Loads returns the kernels that never end, which do what neighbours do to a measurement. They write one byte when
+// they have allocated their memory and run at full strength.
 func Loads() []string { return []string{LoadCPU, LoadMemory, LoadMemoryAtTimes} }
 
 // The loads.
 const (
 	LoadCPU           = "load-cpu"             // registers only
-	LoadMemory        = "load-memory"          // copies more than caches hold, back and forth
-	LoadMemoryAtTimes = "load-memory-at-times" // the same, working and resting for 0.2 to 2 s in turns
+	LoadMemory        = "load-memory"          // copies more than the caches hold, back and forth
+	LoadMemoryAtTimes = "load-memory-at-times" // the same, but alternately copies and sleeps for 0.2 to 2 s
 )
 
-// LoadBytes is more memory than any load takes, with the runtime around it.
+// LoadBytes is an upper bound on the memory of any load, including the runtime.
 const LoadBytes = 256 << 20
 
-// runLoad runs until it is killed. It returns only for a name that it does not
-// know.
+// runLoad runs until it is killed. It returns only for an unknown name.
 func runLoad(name string) int {
 	switch name {
 	case LoadCPU:
 		ready()
-		for x := uint64(1); x != 0; { // it never comes to 0
+		for x := uint64(1); x != 0; { // never 0
 			x ^= x << 13
 			x ^= x >> 7
 			x ^= x << 17
@@ -41,7 +40,7 @@ func runLoad(name string) int {
 
 func ready() { os.Stdout.Write([]byte{1}) }
 
-// restAtTimes returns a pause that is due after a random time, and takes one.
+// restAtTimes returns a function that sleeps for a random time whenever a random time has passed.
 func restAtTimes() (pause func(now time.Time)) {
 	while := func() time.Duration { return 200*time.Millisecond + rand.N(1800*time.Millisecond) }
 	until := time.Now().Add(while())
@@ -53,8 +52,8 @@ func restAtTimes() (pause func(now time.Time)) {
 	}
 }
 
-// copyMemory moves 64 MiB back and forth, some 10 ms each way: with a neighbour or
-// two more than a last-level cache holds. It pauses between two moves.
+// copyMemory copies 64 MiB back and forth, about 10 ms each way: with one or two neighbours more than a last-level
+// cache holds. It pauses between two copies.
 func copyMemory(pause func(now time.Time)) {
 	const words = 64 << 20 / 8
 	a, b := make([]uint64, words), make([]uint64, words)

@@ -8,19 +8,18 @@ import (
 	"syscall"
 )
 
-// What judged-init is started with beside its standard streams: its end of the
-// connection to judged, a pipe that nobody writes to and whose other end judged
-// alone has, and the memory where the kernel notes the pid of what it forks.
+// Descriptors that judged-init is started with in addition to its standard streams: its end of the connection to
+// judged; a pipe that nobody writes to and whose other end only judged holds; and the memory where the kernel stores
+// the pid of each fork.
 const (
 	controlFD  = 3
 	lifelineFD = 4
 	newbornFD  = 5
 )
 
-// The first byte of a message. A request carries descriptors, an answer a pid
-// or the text of an error.
+// The first byte of a message. A request carries descriptors, an answer a pid or the text of an error.
 const (
-	msgMaps   = 'm' // keep your memory from your children
+	msgMaps   = 'm' // keep judged-init's memory from its children
 	msgInit   = 'i' // start process 1 of a sandbox
 	msgChild  = 'c' // park a child in it
 	msgPID    = 'p'
@@ -30,15 +29,14 @@ const (
 // MaxMessage is the longest message, in bytes.
 const MaxMessage = 4096
 
-// MapsRequest is the first request, and comes again now and then: with the
-// /proc/PID/maps of judged-init, which sees no /proc itself. The answer is its
-// pid.
+// MapsRequest is the first request, and is repeated from time to time. It carries the /proc/PID/maps of judged-init,
+// which has no /proc itself. The answer is its pid.
 func MapsRequest(maps *os.File) ([]byte, []int) {
 	return []byte{msgMaps}, []int{int(maps.Fd())}
 }
 
-// InitRequest is the request for a process 1: the message, and the descriptor
-// of the network namespace that it enters, if there is one.
+// InitRequest requests a process 1: the message, and the descriptor of the network namespace that it enters, if there
+// is one.
 func InitRequest(network *os.File) ([]byte, []int) {
 	if network == nil {
 		return []byte{msgInit}, nil
@@ -46,11 +44,11 @@ func InitRequest(network *os.File) ([]byte, []int) {
 	return []byte{msgInit}, []int{int(network.Fd())}
 }
 
-// Load is what a run is started with. It travels as a memfd that holds
-// Encode's bytes, because arguments can be longer than a message.
+// Load is what a run is started with. It is sent as a memfd that holds Encode's bytes, because arguments can be
+// longer than a message.
 type Load struct {
 	Args      []string
-	Program   string // what is executed; "" is Args[0], which is looked up in Path if it has no slash
+	Program   string // file to execute; if empty, Args[0], looked up in Path if it has no slash
 	Env       []string
 	UID       int // user and group of the run
 	CPUs      []int
@@ -60,38 +58,37 @@ type Load struct {
 	Seccomp   []byte // struct sock_filter instructions
 }
 
-// LoadFDs are the descriptors of a load.
+// LoadFDs are the descriptors that go with a Load.
 type LoadFDs struct {
 	Load                  int // the memfd
 	Stdin, Stdout, Stderr int
-	Gate                  int   // the child reads its go byte here
-	Report                int   // and writes here what it has to say
+	Gate                  int   // the child waits here for the byte that starts the program
+	Report                int   // the child writes its report here
 	Process1              int   // pidfd
-	Box                   int   // mount of all that the run may write to
-	Birth                 int   // folder of the v2 group, -1 for none
-	Tree                  int   // mount of the host's files, -1 for none
-	Files                 int   // mount of the run's files, -1 for none
-	Open                  []int // files that the program finds open, from FirstOpen on; at most maxOpen
-	Tasks                 []int
+	Box                   int   // mount of all that the run can write to
+	Birth                 int   // folder of the cgroup v2 group, or -1
+	Tree                  int   // mount of the host's files, or -1
+	Files                 int   // mount of the run's files, or -1
+	Open                  []int // files open in the program from FirstOpen on; at most maxOpen
+	Tasks                 []int // tasks files of the cgroup v1 groups
 }
 
-// FirstOpen is the number of the first of LoadFDs.Open in the program. No descriptor that judged-init
-// receives is below its own, so none is overwritten before it is duplicated.
+// FirstOpen is the number of the first of LoadFDs.Open in the program. All descriptors that judged-init receives have
+// higher numbers than its own, so none is overwritten before it is duplicated.
 const FirstOpen = 3
 
-// maxOpen is as many as judged-init has descriptors of its own above the standard ones.
+// maxOpen is the number of descriptors that judged-init itself has above the standard ones.
 const maxOpen = newbornFD - FirstOpen + 1
 
-// The second byte of a request for a child: which descriptors it has that not
-// all have.
+// The second byte of a request for a child: which optional descriptors it carries.
 const (
 	withBirth = 1 << iota
 	withTree
 	withFiles
-	countShift = 4 // above these bits: the number of open files
+	countShift = 4 // the bits from here on are the number of open files
 )
 
-// Request is the request for a parked child.
+// Request requests a parked child.
 func (f LoadFDs) Request() ([]byte, []int) {
 	fds := []int{f.Load, f.Stdin, f.Stdout, f.Stderr, f.Gate, f.Report, f.Process1, f.Box}
 	with := byte(0)
@@ -134,8 +131,8 @@ func parseRequest(msg []byte, fds []int) (f LoadFDs, err error) {
 	return f, nil
 }
 
-// answer is what judged-init says to a request. A failure names the process
-// too, if there is one: its parent has to collect it.
+// answer is judged-init's reply to a request. A failure includes the pid, if there is a process: its parent has to
+// reap it.
 func answer(pid int, err error) []byte {
 	kind := byte(msgPID)
 	if err != nil {
@@ -148,9 +145,8 @@ func answer(pid int, err error) []byte {
 	return b[:min(len(b), MaxMessage)]
 }
 
-// ParseAnswer reads the pid that a request asked for. With an error it is the
-// pid of a process that has to be collected, or 0. An empty answer is the end
-// of judged-init.
+// ParseAnswer returns the pid that a request asked for. With an error it is the pid of a process that has to be
+// reaped, or 0. An empty answer means that judged-init has ended.
 func ParseAnswer(msg []byte) (int, error) {
 	if len(msg) == 0 {
 		return 0, errors.New("judged-init ended unexpectedly; look for an out-of-memory kill in the kernel's log")
@@ -167,8 +163,7 @@ func ParseAnswer(msg []byte) (int, error) {
 	return int(pid), nil
 }
 
-// Encode returns the bytes of the load's memfd: integers as varints, lists and
-// strings with their length before them.
+// Encode returns the bytes of the load's memfd: integers as varints, lists and strings preceded by their length.
 func (l *Load) Encode() []byte {
 	var b []byte
 	number := func(v int64) { b = binary.AppendVarint(b, v) }
@@ -223,7 +218,7 @@ func (d *decoder) number() int64 {
 	return v
 }
 
-// count reads the length of a list; no element is shorter than a byte.
+// count reads the length of a list. Every element takes at least one byte.
 func (d *decoder) count() int {
 	n := d.number()
 	if n < 0 || n > int64(len(d.b)) {
@@ -248,10 +243,9 @@ func (d *decoder) strings() []string {
 	return list
 }
 
-// readAll reads a whole descriptor from its start, wherever its offset is: the
-// kernel's files too, which have no size. It does not close it: whoever received
-// it does, once. Of two closes the second may hit what another thread has opened
-// in between, the runtime's poller for one, which ends the process.
+// readAll reads all of a file from its start, whatever its offset. That includes the kernel's files, which report no
+// size. It does not close the descriptor: the function that received it does, exactly once. A second close can hit a
+// descriptor that another thread has opened in between, for example the runtime's poller, which ends the process.
 func readAll(fd int) ([]byte, error) {
 	var info syscall.Stat_t
 	if err := syscall.Fstat(fd, &info); err != nil {

@@ -12,19 +12,19 @@ import (
 
 func someLoad() Load {
 	return Load{
-		Args: []string{"./prog", "", "a b"}, Program: "/usr/bin/prog", Env: []string{"PATH=/bin"}, UID: 1879048192, CPUs: []int{2, 130},
+		Args: []string{"./prog", "", "a b"}, Program: "/usr/bin/prog", Env: []string{"PATH=/bin"}, UID: 1879048192,
+		CPUs:     []int{2, 130},
 		FileSize: 1<<26 + 1, Stack: 8 << 20, OpenFiles: 256, Seccomp: []byte{6, 0, 0, 0, 0, 0, 255, 127},
 	}
 }
 
-// A received descriptor is read from its start, and left to whoever closes all
-// of them: a second close would hit what another thread has opened since.
+// TestReadAllLeavesTheDescriptor: a received descriptor is read from its start, and not closed; see readAll.
 func TestReadAllLeavesTheDescriptor(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "load")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString("the load"); err != nil { // and the offset is at its end
+	if _, err := f.WriteString("the load"); err != nil { // leaves the offset at the end
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -37,7 +37,7 @@ func TestReadAllLeavesTheDescriptor(t *testing.T) {
 	}
 }
 
-func TestLoadSurvivesTheWire(t *testing.T) {
+func TestLoadEncodeDecode(t *testing.T) {
 	for name, want := range map[string]Load{
 		"full":    someLoad(),
 		"minimal": {Args: []string{"x"}, Env: []string{}, CPUs: []int{0}, Seccomp: []byte{}},
@@ -61,7 +61,7 @@ func TestAnswer(t *testing.T) {
 	}{
 		{"pid", answer(4711, nil), 4711, ""},
 		{"failure", answer(0, errors.New("clone3: no")), 0, "judged-init: clone3: no"},
-		{"failure with a process to collect", answer(12, errors.New("mount proc: no")), 12, "judged-init: mount proc: no"},
+		{"failure with a process to reap", answer(12, errors.New("mount proc: no")), 12, "judged-init: mount proc: no"},
 		{"a very long failure is cut", answer(0, errors.New(strings.Repeat("x", 2*MaxMessage))), 0, "xxx"},
 		{"end", nil, 0, "ended unexpectedly"},
 		{"nonsense", []byte{'?', 2}, 0, "malformed"},
@@ -104,14 +104,14 @@ func TestRequest(t *testing.T) {
 		msg []byte
 		fds []int
 	}{
-		"too few":                       {[]byte{msgChild, 0}, []int{1, 2, 3}},
-		"without the group it promises": {[]byte{msgChild, 1}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
-		"without the tree it promises":  {[]byte{msgChild, 3}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}},
-		"without the files it promises": {[]byte{msgChild, 7}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
-		"with something unknown":        {[]byte{msgChild, 8}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}},
-		"without a file it promises":    {[]byte{msgChild, 1 << countShift}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
-		"with too many open files":      {[]byte{msgChild, 4 << countShift}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
-		"short message":                 {[]byte{msgChild}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
+		"too few":             {[]byte{msgChild, 0}, []int{1, 2, 3}},
+		"group missing":       {[]byte{msgChild, 1}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
+		"tree missing":        {[]byte{msgChild, 3}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		"files missing":       {[]byte{msgChild, 7}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
+		"unknown flag":        {[]byte{msgChild, 8}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		"open file missing":   {[]byte{msgChild, 1 << countShift}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
+		"too many open files": {[]byte{msgChild, 4 << countShift}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+		"short message":       {[]byte{msgChild}, []int{1, 2, 3, 4, 5, 6, 7, 8}},
 	} {
 		if f, err := parseRequest(bad.msg, bad.fds); err == nil {
 			t.Errorf("%s: accepted as %+v", name, f)
@@ -119,8 +119,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// The order of the child's steps is the jail. What must come before what, and
-// why, is in childSteps; this holds it against a careless move.
+// TestChildStepsOrder protects the order of the child's steps from a careless change. childSteps gives the reasons.
 func TestChildStepsOrder(t *testing.T) {
 	l := someLoad()
 	steps, err := childSteps(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, []int{16}, []int{14, 15}}, "./prog", 0)
@@ -135,23 +134,23 @@ func TestChildStepsOrder(t *testing.T) {
 		last[s.Name] = i
 	}
 	before := [][2]string{
-		{"write tasks", "setns"},                        // the rights of the host's namespaces
-		{"setns", "move_mount " + Box},                  // into the run's mounts
-		{"setns", "mount proc"},                         // likewise
+		{"write tasks", "setns"},                        // needs rights in the host's namespaces
+		{"setns", "move_mount " + Box},                  // in the run's mounts
+		{"setns", "mount proc"},                         // same
 		{"mount proc", "setresuid"},                     // needs CAP_SYS_ADMIN
-		{"move_mount " + Box, "chdir " + WorkDir},       // it is there
-		{"setns", "move_mount " + Host},                 // into the run's mounts
+		{"move_mount " + Box, "chdir " + WorkDir},       // exists by then
+		{"setns", "move_mount " + Host},                 // in the run's mounts
 		{"move_mount " + Host, "setresuid"},             // needs CAP_SYS_ADMIN
-		{"setns", "chdir " + WorkDir},                   // into the box, not judged-init's folder
-		{"dup3", "close_range"},                         // dup3 clears the mark
+		{"setns", "chdir " + WorkDir},                   // in the box, not in judged-init's folder
+		{"dup3", "close_range"},                         // dup3 clears the flag
 		{"prctl PR_SET_SECUREBITS", "setresuid"},        // needs CAP_SETPCAP
 		{"setgroups", "setresuid"},                      // needs CAP_SETGID
-		{"setresgid", "setresuid"},                      // likewise
+		{"setresgid", "setresuid"},                      // same
 		{"setresuid", "capset"},                         // needs CAP_SETUID
 		{"setresuid", "prctl PR_SET_PDEATHSIG"},         // a change of user clears it
-		{"prctl PR_SET_NO_NEW_PRIVS", "seccomp"},        // else the filter is refused
+		{"prctl PR_SET_NO_NEW_PRIVS", "seccomp"},        // or the kernel refuses the filter
 		{"prlimit64", "seccomp"}, {"capset", "seccomp"}, // the filter allows none of this
-		{"setns", "rt_sigprocmask"}, {"rt_sigprocmask", "seccomp"}, // it is born with all signals blocked
+		{"setns", "rt_sigprocmask"}, {"rt_sigprocmask", "seccomp"}, // it starts with all signals blocked
 		{"seccomp", "write parked"}, {"write parked", "read go"}, {"read go", ExecStepName},
 	}
 	for _, b := range before {
@@ -165,19 +164,20 @@ func TestChildStepsOrder(t *testing.T) {
 	if got := steps[len(steps)-1].Name; got != ExecStepName {
 		t.Errorf("last step is %q", got)
 	}
-	if got := StepName(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, []int{16}, []int{14, 15}}, 0, int32(len(steps)-1)); got != ExecStepName {
+	if got := StepName(&l, LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, []int{16}, []int{14, 15}}, 0,
+		int32(len(steps)-1)); got != ExecStepName {
 		t.Errorf("StepName of the last step is %q", got)
 	}
 }
 
-// What a layer is made of, and that leaving one out leaves out nothing else.
+// TestChildStepsOfLayers checks which steps a layer consists of, and that leaving one out leaves out nothing else.
 func TestChildStepsOfLayers(t *testing.T) {
 	l, fds := someLoad(), LoadFDs{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17, nil, []int{14, 15}}
 	whole := stepNames(t, &l, fds, 0)
 	for layer, want := range map[Layers][]string{
 		Seccomp:    {"seccomp"},
 		Namespaces: {"unshare"},
-		Root:       nil, // of the template, and flags of /proc
+		Root:       nil, // the template, and the flags of /proc
 		User: {"prctl PR_CAP_AMBIENT", "prctl PR_SET_SECUREBITS", "setgroups", "setresgid", "setresuid", "capset",
 			"prctl PR_SET_NO_NEW_PRIVS"},
 		Cgroup:  {"write tasks", "write tasks"},
@@ -193,7 +193,7 @@ func TestChildStepsOfLayers(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(want, missing); diff != "" || len(rest) > 0 {
-			t.Errorf("without %s there are %q more, and it leaves out -want +got\n%s", layer, rest, diff)
+			t.Errorf("without %s: unexpected steps %q; missing steps (-want +got):\n%s", layer, rest, diff)
 		}
 	}
 }
@@ -211,18 +211,18 @@ func stepNames(t *testing.T, l *Load, fds LoadFDs, without Layers) []string {
 	return names
 }
 
-func TestLayersSurviveTheirText(t *testing.T) {
+func TestParseLayers(t *testing.T) {
 	for want := range Layers(1 << len(layerNames)) {
 		if got, err := ParseLayers(want.String()); got != want || err != nil {
-			t.Errorf("%q was read as %q, %v", want, got, err)
+			t.Errorf("ParseLayers(%q) = %q, %v", want, got, err)
 		}
 	}
 	if len(EachLayer()) != len(layerNames) {
-		t.Errorf("%d layers have %d names", len(EachLayer()), len(layerNames))
+		t.Errorf("%d layers, %d names", len(EachLayer()), len(layerNames))
 	}
 	for _, text := range []string{"luck", "user,", "user,luck", " user"} {
 		if got, err := ParseLayers(text); err == nil {
-			t.Errorf("%q was read as %q", text, got)
+			t.Errorf("ParseLayers(%q) = %q, want an error", text, got)
 		}
 	}
 }

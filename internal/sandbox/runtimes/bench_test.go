@@ -7,14 +7,15 @@ import (
 	"judged/internal/testkit"
 )
 
-// hostPlaces are those of the sandbox.
+// hostPlaces are the places of the sandbox.
 var hostPlaces = Places{
-	Shown: []string{"/usr", "/bin", "/lib", "/lib64", "/etc/alternatives", "/etc/java-17-openjdk", "/etc/mono", "/etc/python3", "/etc/python3.11"},
-	Path:  []string{"/usr/local/bin", "/usr/bin", "/bin"}, Cache: hostCache,
+	Shown: []string{"/usr", "/bin", "/lib", "/lib64", "/etc/alternatives", "/etc/java-17-openjdk", "/etc/mono",
+		"/etc/python3", "/etc/python3.11"},
+	Path: []string{"/usr/local/bin", "/usr/bin", "/bin"}, Cache: hostCache,
 }
 
-// BenchmarkFind is what a job pays, off the clock of its runs, with everything
-// in memory: once in a while, and otherwise.
+// BenchmarkFind measures what a job pays outside the timing of its runs, with all files in memory: stale once per
+// maxAge, fresh otherwise.
 func BenchmarkFind(b *testing.B) {
 	testkit.Need(b, testkit.Python, testkit.Java, testkit.Node)
 	dir := b.TempDir()
@@ -24,7 +25,8 @@ func BenchmarkFind(b *testing.B) {
 		name, program string
 		files         []string
 	}{
-		{"static", "", []string{static}}, {"dynamic", "", []string{dynamic}}, {"python", "python3", nil}, {"java", "java", nil}, {"node", "node", nil},
+		{"static", "", []string{static}}, {"dynamic", "", []string{dynamic}}, {"python", "python3", nil},
+		{"java", "java", nil}, {"node", "node", nil},
 	} {
 		b.Run(bb.name+"/stale", func(b *testing.B) {
 			for b.Loop() {

@@ -6,8 +6,8 @@ import (
 	"runtime"
 )
 
-// cacheMagic begins the loader's cache as glibc has written it since 2.2
-// (sysdeps/generic/dl-cache.h). Before 2.32 an older form came before it.
+// cacheMagic is the start of the loader's cache as glibc has written it since 2.2 (sysdeps/generic/dl-cache.h).
+// Before 2.32 an older format preceded it.
 const cacheMagic = "glibc-ld.so.cache1.1"
 
 // cacheHead and cacheEntry are struct cache_file_new and file_entry_new.
@@ -25,23 +25,20 @@ type cacheEntry struct {
 	Hwcap                        uint64
 }
 
-// cacheFlags are those of libraries for this processor: 64 bits, little-endian,
-// glibc 2.
+// cacheFlags mark libraries for this processor: 64 bits, little-endian, glibc 2.
 var cacheFlags = map[string]uint32{"amd64": 0x0303, "arm64": 0x0a03}[runtime.GOARCH]
 
-// maxCached is how many libraries of a cache are looked at: a hundred times what
-// a large host has.
+// maxCached is the maximum number of libraries read from a cache: a hundred times what a large host has.
 const maxCached = 1 << 16
 
-// readCache is where the loader finds libraries by name: one path, or several of
-// which it takes the one that suits the processor best. What is no cache has
-// none.
+// readCache returns the paths at which the loader finds libraries by name: one path, or several of which it takes the
+// best for the processor. It returns nil for a file that is not a cache.
 func readCache(b []byte) map[string][]string {
 	begin := bytes.Index(b, []byte(cacheMagic))
 	if begin < 0 {
 		return nil
 	}
-	b = b[begin:] // what offsets count from
+	b = b[begin:] // offsets are relative to the magic
 	var head cacheHead
 	if _, err := binary.Decode(b, binary.LittleEndian, &head); err != nil {
 		return nil
@@ -54,7 +51,7 @@ func readCache(b []byte) map[string][]string {
 	}
 	found := map[string][]string{}
 	for _, e := range entries {
-		name, path := cacheText(b, e.Name), cacheText(b, e.Path)
+		name, path := cacheString(b, e.Name), cacheString(b, e.Path)
 		if e.Flags == cacheFlags && name != "" && path != "" {
 			found[name] = append(found[name], path)
 		}
@@ -62,12 +59,12 @@ func readCache(b []byte) map[string][]string {
 	return found
 }
 
-// cacheText is the string at an offset; "" if there is none.
-func cacheText(b []byte, at uint32) string {
+// cacheString returns the string at an offset, or "".
+func cacheString(b []byte, at uint32) string {
 	if int64(at) >= int64(len(b)) {
 		return ""
 	}
-	b = b[at:min(int64(len(b)), int64(at)+maxText)]
+	b = b[at:min(int64(len(b)), int64(at)+maxString)]
 	end := bytes.IndexByte(b, 0)
 	if end < 0 {
 		return ""

@@ -18,7 +18,7 @@ import (
 
 const hostCache = "/etc/ld.so.cache"
 
-// TestReadCache asks the program that writes the cache.
+// TestReadCache compares with ldconfig, which writes the cache.
 func TestReadCache(t *testing.T) {
 	testkit.Need(t, testkit.GCC) // and with it glibc
 	text, err := os.ReadFile(hostCache)
@@ -40,8 +40,7 @@ func TestReadCache(t *testing.T) {
 	}
 }
 
-// cached is a cache of libraries, each "name path", of this processor and of
-// others.
+// cached returns a cache of libraries, each given as "name path", with these flags.
 func cached(t testing.TB, flags uint32, libraries ...string) []byte {
 	t.Helper()
 	head := cacheHead{Libraries: uint32(len(libraries))}
@@ -77,8 +76,8 @@ func TestReadOtherCaches(t *testing.T) {
 		"nothing":                     {nil, nil},
 		"another file":                {[]byte("ld.so-1.7.0"), nil},
 		"the magic alone":             {[]byte(cacheMagic), nil},
-		"the form of today":           {one, both},
-		"behind the form of old":      {append([]byte("ld.so-1.7.0\x00\x00\x00\x00\x00"), one...), both},
+		"the current format":          {one, both},
+		"after the old format":        {append([]byte("ld.so-1.7.0\x00\x00\x00\x00\x00"), one...), both},
 		"of another processor":        {cached(t, 0x0803, "liba.so /lib/liba.so"), map[string][]string{}},
 		"cut off in the last library": {one[:len(one)-3], map[string][]string{"liba.so": both["liba.so"]}},
 		"cut off in the entries":      {one[:60], map[string][]string{}},
@@ -89,8 +88,7 @@ func TestReadOtherCaches(t *testing.T) {
 	}
 }
 
-// FuzzReadCache holds that no file makes the reader panic, or take more than
-// it may.
+// FuzzReadCache checks that no file makes the reader panic or exceed its limits.
 func FuzzReadCache(f *testing.F) {
 	f.Add(cached(f, cacheFlags, "liba.so /lib/liba.so", "libb.so /lib/libb.so"))
 	f.Add([]byte(cacheMagic + strings.Repeat("\xff", 100)))
@@ -102,8 +100,8 @@ func FuzzReadCache(f *testing.F) {
 		for name, paths := range readCache(b) {
 			n += len(paths)
 			for _, s := range slices.Concat(paths, []string{name}) {
-				if len(s) > maxText || s == "" {
-					t.Errorf("a text of %d bytes", len(s))
+				if len(s) > maxString || s == "" {
+					t.Errorf("a string of %d bytes", len(s))
 				}
 			}
 		}

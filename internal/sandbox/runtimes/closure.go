@@ -13,34 +13,35 @@ import (
 	"judged/internal/base/units"
 )
 
-// Closure is all that a program needs of the host.
+// Closure is all the files of the host that a program needs.
 type Closure struct {
 	Entries []Entry // ordered by path
-	// ID is the same for the same files: paths, sizes and times.
+	// ID identifies the files by path, size and times.
 	ID [sha256.Size]byte
 
-	read sync.Once // into the page cache
+	read sync.Once // reading into the page cache
 }
 
-// Entry is one file or link of the host.
+// Entry is one file or symbolic link of the host.
 type Entry struct {
-	Path     string // absolute, with no link on the way there
-	Target   string // of a link, as it is written
+	Path     string // absolute, no part of it a link
+	Target   string // target of a link, as written
 	Mode     fs.FileMode
 	Size     int64
 	Modified time.Time
-	Changed  time.Time // the kernel's own time, which nobody can set
+	Changed  time.Time // ctime, which no program can set
 }
 
 func newEntry(path string, info fs.FileInfo) Entry {
-	st := info.Sys().(*syscall.Stat_t) // of this kernel's files
-	return Entry{Path: path, Mode: info.Mode(), Size: info.Size(), Modified: info.ModTime(), Changed: time.Unix(st.Ctim.Unix())}
+	st := info.Sys().(*syscall.Stat_t) // always, on Linux
+	return Entry{Path: path, Mode: info.Mode(), Size: info.Size(), Modified: info.ModTime(),
+		Changed: time.Unix(st.Ctim.Unix())}
 }
 
-// IsLink reports whether it is a symbolic link; all others are files.
+// IsLink reports whether the entry is a symbolic link. Every other entry is a regular file.
 func (e Entry) IsLink() bool { return e.Mode&fs.ModeSymlink != 0 }
 
-// Is reports whether a file is the one that was found, unchanged.
+// Is reports whether info describes the file that was found, unchanged.
 func (e Entry) Is(info fs.FileInfo) bool {
 	now := newEntry(e.Path, info)
 	return now.Mode == e.Mode && now.Size == e.Size && now.Modified.Equal(e.Modified) && now.Changed.Equal(e.Changed)
@@ -52,24 +53,25 @@ func newClosure(entries map[string]Entry) *Closure {
 	for _, path := range slices.Sorted(maps.Keys(entries)) {
 		e := entries[path]
 		c.Entries = append(c.Entries, e)
-		fmt.Fprintf(sum, "%q %q %o %d %d %d\n", e.Path, e.Target, e.Mode, e.Size, e.Modified.UnixNano(), e.Changed.UnixNano())
+		fmt.Fprintf(sum, "%q %q %o %d %d %d\n", e.Path, e.Target, e.Mode, e.Size, e.Modified.UnixNano(),
+			e.Changed.UnixNano())
 	}
 	sum.Sum(c.ID[:0])
 	return c
 }
 
-// What a file takes in memory: its pages, and what the kernel knows of it.
+// Memory that a file takes: its pages, and the kernel's data about it.
 const (
 	pageBytes  = 4 << 10
 	inodeBytes = 1 << 10
 )
 
-// Footprint is what a copy of a file takes in memory.
+// Footprint returns the memory that a copy of a file of that size takes.
 func Footprint(size int64) units.Bytes {
 	return units.Bytes((size+pageBytes-1)&^(pageBytes-1) + inodeBytes)
 }
 
-// Bytes is what a copy takes in memory.
+// Bytes returns the memory that a copy of the closure takes.
 func (c *Closure) Bytes() units.Bytes {
 	var n units.Bytes
 	for _, e := range c.Entries {

@@ -1,14 +1,12 @@
-// Package runtimes knows what programs of this host load beside themselves:
-// interpreter, loader, libraries, and what the interpreter has for itself. One
-// walk finds it, and serves two ends.
+// Package runtimes finds the files that programs of this host load: interpreter, loader, libraries, and the files
+// that belong to the interpreter. One walk finds them, for two uses.
 //
-// A root of copies holds it and nothing else of the host.
+// With a private root they are copied, and the root holds nothing else of the host.
 //
-// A root that shows the host's own files has it read into the page cache before
-// a run. Otherwise the first run in Python, Java or Node waits for the disk,
-// computes longer over its page faults, and is charged for all that it is the
-// first to read: Node's peak was 96 MiB cold and 22 warm.
+// With a root that shows the host's own files, they are read into the page cache before a run. Otherwise the first
+// run in Python, Java or Node waits for the disk, spends more CPU time on page faults, and is charged for the page
+// cache that it is the first to fill: Node's peak was 96 MiB cold and 22 MiB warm.
 //
-// Contestants' programs are looked at here by a process with all rights: see
-// linkage for how little is taken from them.
+// This code reads contestants' programs as a process with all rights: readLinkage describes how little it takes from
+// them.
 package runtimes

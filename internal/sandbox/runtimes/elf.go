@@ -9,28 +9,27 @@ import (
 	"strings"
 )
 
-// linkage is what the headers of an ELF file ask for.
+// linkage is the dynamic linking information of an ELF file.
 type linkage struct {
-	loader    string   // PT_INTERP; "" is none
+	loader    string   // PT_INTERP, or ""
 	libraries []string // DT_NEEDED
 	runpath   []string // DT_RUNPATH, as written
-	rpath     []string // DT_RPATH: good for what the libraries need, too
+	rpath     []string // DT_RPATH: applies to what the libraries need, too
 }
 
-// The most that is taken from one file. Real ones need a tenth of it; every
-// name is looked for in every folder, while other jobs wait.
+// Limits on what is read from one file. Real files need a tenth of them. Every name is looked up in every folder
+// while other jobs wait.
 const (
 	maxSegments  = 64
 	maxEntries   = 1024 // of the dynamic section
 	maxLibraries = 64
 	maxFolders   = 8
-	maxText      = 1024 // bytes of a name or of a list of folders
+	maxString    = 1024 // bytes of a name or of a list of folders
 )
 
-// readLinkage reads a little-endian 64-bit ELF file, and reports whether it is
-// one; of anything else the linkage is empty. Package debug/elf is not used for it because its readers
-// make no promise about hostile files (it unpacks compressed sections, for
-// instance): this one looks at segments only, and at a bounded part of them.
+// readLinkage reads a little-endian 64-bit ELF file, and reports whether it is one; for any other file the linkage is
+// empty. It does not use package debug/elf, whose readers are not hardened against hostile files (for example, they
+// unpack compressed sections). It reads only segments, and a bounded part of them.
 func readLinkage(f io.ReaderAt) (l linkage, ok bool) {
 	var h elf.Header64
 	if !readAt(f, 0, &h) || string(h.Ident[:elf.EI_VERSION]) != elf.ELFMAG+"\x02\x01" || h.Phnum > maxSegments {
@@ -41,7 +40,7 @@ func readLinkage(f io.ReaderAt) (l linkage, ok bool) {
 		return l, false
 	}
 	if s, ok := firstOf(segments, elf.PT_INTERP); ok {
-		l.loader = text(f, s.Off)
+		l.loader = readString(f, s.Off)
 	}
 	if s, ok := firstOf(segments, elf.PT_DYNAMIC); ok {
 		l.readDynamic(f, segments, s)
@@ -49,9 +48,8 @@ func readLinkage(f io.ReaderAt) (l linkage, ok bool) {
 	return l, true
 }
 
-// IsWhole reports whether a file has everything that its headers have the kernel
-// load; false is an ELF file that was cut off, or has nothing to load. Files of other
-// kinds are whole.
+// IsWhole reports whether a file has everything that its headers ask the kernel to load. It returns false for an ELF
+// file that is truncated or has nothing to load, and true for files of other kinds.
 func IsWhole(path string) bool {
 	f := openRegular(path)
 	if f == nil {
@@ -67,7 +65,7 @@ func IsWhole(path string) bool {
 
 func isWhole(f io.ReaderAt, size uint64) bool {
 	ident := make([]byte, elf.EI_NIDENT)
-	n, _ := f.ReadAt(ident, 0) // a short read is a short file
+	n, _ := f.ReadAt(ident, 0) // a short read means a short file
 	if !strings.HasPrefix(string(ident[:n]), elf.ELFMAG) {
 		return true
 	}
@@ -75,7 +73,7 @@ func isWhole(f io.ReaderAt, size uint64) bool {
 		return false
 	}
 	if ident[elf.EI_DATA] != byte(elf.ELFDATA2LSB) {
-		return true // of another machine, which the kernel tells
+		return true // for another machine: execve reports that
 	}
 	switch elf.Class(ident[elf.EI_CLASS]) {
 	case elf.ELFCLASS64:
@@ -106,7 +104,8 @@ func isWhole32(f io.ReaderAt, size uint64) bool {
 	}
 	var segments []elf.Prog64
 	for _, s := range small {
-		segments = append(segments, elf.Prog64{Type: s.Type, Off: uint64(s.Off), Filesz: uint64(s.Filesz), Memsz: uint64(s.Memsz)})
+		segments = append(segments, elf.Prog64{Type: s.Type, Off: uint64(s.Off), Filesz: uint64(s.Filesz),
+			Memsz: uint64(s.Memsz)})
 	}
 	return loadable(segments, size)
 }
@@ -154,17 +153,17 @@ func (l *linkage) readDynamic(f io.ReaderAt, segments []elf.Prog64, dynamic elf.
 			return
 		case elf.DT_NEEDED:
 			if len(l.libraries) < maxLibraries {
-				l.libraries = append(l.libraries, text(f, table+e.Val))
+				l.libraries = append(l.libraries, readString(f, table+e.Val))
 			}
 		case elf.DT_RUNPATH:
-			l.runpath = splitFolders(text(f, table+e.Val))
+			l.runpath = splitFolders(readString(f, table+e.Val))
 		case elf.DT_RPATH:
-			l.rpath = splitFolders(text(f, table+e.Val))
+			l.rpath = splitFolders(readString(f, table+e.Val))
 		}
 	}
 }
 
-// offset is where in the file an address of the program lies.
+// offset returns the offset in the file of an address of the program.
 func offset(segments []elf.Prog64, address uint64) (uint64, bool) {
 	for _, s := range segments {
 		if elf.ProgType(s.Type) == elf.PT_LOAD && address >= s.Vaddr && address-s.Vaddr < s.Filesz {
@@ -174,10 +173,10 @@ func offset(segments []elf.Prog64, address uint64) (uint64, bool) {
 	return 0, false
 }
 
-// text reads the string that begins at an offset; "" if there is none.
-func text(f io.ReaderAt, at uint64) string {
-	b := make([]byte, maxText)
-	n, _ := f.ReadAt(b, int64(at)) // a short read is one at the end of the file
+// readString reads the null-terminated string at an offset, or returns "".
+func readString(f io.ReaderAt, at uint64) string {
+	b := make([]byte, maxString)
+	n, _ := f.ReadAt(b, int64(at)) // a short read is at the end of the file
 	end := bytes.IndexByte(b[:n], 0)
 	if end < 0 {
 		return ""
@@ -193,7 +192,7 @@ func splitFolders(list string) []string {
 	return folders[:min(len(folders), maxFolders)]
 }
 
-// readAt fills a fixed-size value; false where the file does not have it.
+// readAt fills a fixed-size value, and reports whether the file has all of it.
 func readAt(f io.ReaderAt, at uint64, into any) bool {
 	return binary.Read(io.NewSectionReader(f, int64(at), int64(binary.Size(into))), binary.LittleEndian, into) == nil
 }

@@ -16,13 +16,13 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
-// link makes an ELF file out of an empty program.
+// link compiles and links an empty program.
 func link(t testing.TB, out string, flags ...string) string {
 	t.Helper()
 	testkit.Need(t, testkit.GCC, testkit.StaticGCC)
 	source := filepath.Join(t.TempDir(), "empty.c")
 	write(t, source, "int main(void) { return 0; }\n")
-	// --no-as-needed, because an empty program needs nothing.
+	// --no-as-needed, because an empty program uses no library.
 	args := append([]string{"-o", out, "-Wl,--no-as-needed", source}, flags...)
 	if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc %q: %v\n%s", args, err, text)
@@ -40,7 +40,7 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// TestReadLinkage asks package debug/elf the same.
+// TestReadLinkage compares with package debug/elf.
 func TestReadLinkage(t *testing.T) {
 	dir := t.TempDir()
 	for name, flags := range map[string][]string{
@@ -98,7 +98,8 @@ func linkageBy(t *testing.T, f *os.File) (l linkage) {
 
 func TestReadLinkageOfOtherFiles(t *testing.T) {
 	for name, text := range map[string]string{
-		"nothing": "", "a script": "#!/bin/sh\n", "magic only": elf.ELFMAG, "32 bits": elf.ELFMAG + "\x01\x01" + string(make([]byte, 100)),
+		"nothing": "", "a script": "#!/bin/sh\n", "magic only": elf.ELFMAG, "32 bits": elf.ELFMAG + "\x01\x01" +
+			string(make([]byte, 100)),
 		"no segments": elf.ELFMAG + "\x02\x01" + string(make([]byte, 58)),
 	} {
 		l, ok := readLinkage(bytes.NewReader([]byte(text)))
@@ -108,8 +109,7 @@ func TestReadLinkageOfOtherFiles(t *testing.T) {
 	}
 }
 
-// FuzzReadLinkage holds that no file makes the reader panic, or take more than
-// it may.
+// FuzzReadLinkage checks that no file makes the reader panic or exceed its limits.
 func FuzzReadLinkage(f *testing.F) {
 	for _, flags := range [][]string{{"-lm", "-Wl,-rpath=/usr/lib/one"}, {"-static"}} {
 		b, err := os.ReadFile(link(f, filepath.Join(f.TempDir(), "seed"), flags...))
@@ -121,8 +121,8 @@ func FuzzReadLinkage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		l, _ := readLinkage(bytes.NewReader(b))
 		for _, s := range slices.Concat(l.libraries, l.runpath, l.rpath, []string{l.loader}) {
-			if len(s) > maxText {
-				t.Errorf("a text of %d bytes", len(s))
+			if len(s) > maxString {
+				t.Errorf("a string of %d bytes", len(s))
 			}
 		}
 		if len(l.libraries) > maxLibraries || len(l.runpath) > maxFolders || len(l.rpath) > maxFolders {
@@ -150,13 +150,13 @@ func TestReadInterpreters(t *testing.T) {
 	}
 }
 
-// TestIsWhole cuts programs off, and leaves nothing to load.
+// TestIsWhole truncates programs, and removes their segments.
 func TestIsWhole(t *testing.T) {
 	program, err := os.ReadFile(link(t, filepath.Join(t.TempDir(), "static"), "-static"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	small := bytes.Clone(program) // the same words mean something else there
+	small := bytes.Clone(program) // the same bytes mean something else there
 	small[elf.EI_CLASS] = byte(elf.ELFCLASS32)
 	nothing := bytes.Clone(program)
 	nothing[56], nothing[57] = 0, 0 // e_phnum

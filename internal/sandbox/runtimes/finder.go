@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Places are what programs may see of a host.
+// Places are the parts of a host that programs can see.
 type Places struct {
-	Shown []string // folders and files; what lies elsewhere is not looked at
+	Shown []string // folders and files; nothing outside them is read
 	Path  []string // folders where a name without a slash is looked up
-	Every []string // what every program needs, wherever it is there
-	Cache string   // the loader's
+	Every []string // files that every program needs, if they exist
+	Cache string   // the loader's cache
 }
 
 // Finder finds what programs load. It is safe for concurrent use.
@@ -23,149 +23,151 @@ type Finder struct {
 	places Places
 	now    func() time.Time
 
-	mu    sync.Mutex // guards known
-	known map[string]*finding
+	mu      sync.Mutex // guards results
+	results map[string]*result
 }
 
-// finding is what was found for one kind of program.
-type finding struct {
-	used time.Time // guarded by the Finder's lock
+// result is the cached result of one search.
+type result struct {
+	used time.Time // guarded by Finder.mu
 
-	mu      sync.Mutex // guards the rest, and is held while somebody looks: who comes second needs it too
-	looked  bool
-	at      time.Time
+	mu      sync.Mutex // guards the rest, and is held during a search: concurrent callers wait for its result
+	done    bool
+	foundAt time.Time
 	closure *Closure
 	program string
 }
 
 const (
-	// fresh is how long what was found is taken to stay. Looking costs 30 ms
-	// for the 4000 files of Python, and the kernel evicts what nobody uses.
-	fresh = 5 * time.Minute
-	// maxKnown is how many kinds of program are remembered. A host has a dozen;
-	// programs may be linked to make them many.
-	maxKnown = 32
+	// maxAge is how long a result is used. A search takes 30 ms for the 4000 files of Python, and the kernel evicts
+	// pages that nobody uses.
+	maxAge = 5 * time.Minute
+	// maxResults is how many results are cached. A host has a dozen kinds of program; contestants can link programs
+	// so that there are many.
+	maxResults = 32
 )
 
-// NewFinder makes a Finder that has found nothing.
+// NewFinder returns a Finder without cached results.
 func NewFinder(p Places) *Finder {
-	return &Finder{places: p, now: time.Now, known: map[string]*finding{}}
+	return &Finder{places: p, now: time.Now, results: map[string]*result{}}
 }
 
-// Find returns what is loaded by a program of the host, by its path or a name
-// to be looked up, and by the files of a submission, paths of this host, when
-// they are executed. No name is no program, and a nil Closure is nothing. The
-// second result is where the program is; "" is nowhere that programs may see.
+// Find returns the files that are loaded by a program of the host, given by its path or a name to look up, and by the
+// files of a submission, given by their paths on this host, when they are executed. An empty name means no program; a
+// nil Closure means no files. The second result is the path of the program, or "" if it is not where programs can see
+// it.
 //
-// Files are looked at on every call, what they ask for once in a while.
+// Submitted files are read on every call; what they need is searched again only after maxAge.
 func (f *Finder) Find(name string, files []string) (*Closure, string) {
-	asks := make([]ask, 0, len(files))
+	all := make([]dependencies, 0, len(files))
 	for _, path := range files {
-		if a := readAsk(path); !a.empty() {
-			asks = append(asks, a)
+		if d := readDependencies(path); !d.empty() {
+			all = append(all, d)
 		}
 	}
-	if name == "" && len(asks) == 0 {
+	if name == "" && len(all) == 0 {
 		return nil, ""
 	}
-	k := f.finding(fmt.Sprintf("%q %q", name, asks))
+	k := f.result(fmt.Sprintf("%q %q", name, all))
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if now := f.now(); !k.looked || now.Sub(k.at) >= fresh {
-		k.closure, k.program = f.look(name, asks)
-		k.looked, k.at = true, now
+	if now := f.now(); !k.done || now.Sub(k.foundAt) >= maxAge {
+		k.closure, k.program = f.search(name, all)
+		k.done, k.foundAt = true, now
 	}
 	return k.closure, k.program
 }
 
-// finding is what is remembered by a key. The one that nobody has used for
-// longest makes room.
-func (f *Finder) finding(key string) *finding {
+// result returns the cached result for a key, or a new one. It evicts the least recently used result if the cache is
+// full.
+func (f *Finder) result(key string) *result {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	k := f.known[key]
+	k := f.results[key]
 	if k == nil {
-		if len(f.known) >= maxKnown {
-			f.dropOldest()
+		if len(f.results) >= maxResults {
+			f.evictOldest()
 		}
-		k = new(finding)
-		f.known[key] = k
+		k = new(result)
+		f.results[key] = k
 	}
 	k.used = f.now()
 	return k
 }
 
-// Forget has everything looked for again.
+// Forget drops all cached results.
 func (f *Finder) Forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	clear(f.known)
+	clear(f.results)
 }
 
-// dropOldest needs the lock.
-func (f *Finder) dropOldest() {
+// evictOldest removes the least recently used result. The caller holds f.mu.
+func (f *Finder) evictOldest() {
 	oldest := ""
-	for key, k := range f.known {
-		if oldest == "" || k.used.Before(f.known[oldest].used) {
+	for key, k := range f.results {
+		if oldest == "" || k.used.Before(f.results[oldest].used) {
 			oldest = key
 		}
 	}
-	delete(f.known, oldest)
+	delete(f.results, oldest)
 }
 
-func (f *Finder) look(name string, asks []ask) (*Closure, string) {
+func (f *Finder) search(name string, all []dependencies) (*Closure, string) {
 	w := newWalk(f.places)
 	program := ""
 	if name != "" {
 		program = w.program(name)
 	}
-	for _, a := range asks {
-		w.ask(a, nil)
+	for _, d := range all {
+		w.dependencies(d, nil)
 	}
 	if len(w.entries) == 0 {
 		return nil, ""
 	}
 	for _, path := range f.places.Every {
-		w.plain(path)
+		w.single(path)
 	}
 	return newClosure(w.entries), program
 }
 
-// ask is what a file asks for when it is executed.
-type ask struct {
-	Interpreters []string // of a script
+// dependencies are the files that an executable file names in its #! line or ELF headers.
+type dependencies struct {
+	Interpreters []string // of a #! line
 	Linkage      linkage
 }
 
-func (a ask) empty() bool {
-	return len(a.Interpreters) == 0 && a.Linkage.loader == "" && len(a.Linkage.libraries) == 0
+func (d dependencies) empty() bool {
+	return len(d.Interpreters) == 0 && d.Linkage.loader == "" && len(d.Linkage.libraries) == 0
 }
 
-func readAsk(path string) (a ask) {
+func readDependencies(path string) (d dependencies) {
 	f := openRegular(path)
 	if f == nil {
-		return a
+		return d
 	}
 	defer f.Close()
-	if a.Interpreters = readInterpreters(f); a.Interpreters == nil {
-		a.Linkage, _ = readLinkage(f)
+	if d.Interpreters = readInterpreters(f); d.Interpreters == nil {
+		d.Linkage, _ = readLinkage(f)
 	}
-	return a
+	return d
 }
 
-// shown reports whether a path lies in what programs see, as it is written. No
-// other is ever touched: the names come from contestants, and a look alone
-// can mount a file system.
+// shown reports whether a path, as written, is in what programs can see. No other path is ever accessed: the names
+// come from contestants, and an access alone can mount a file system.
 func (p Places) shown(path string) bool {
-	return slices.ContainsFunc(p.Shown, func(tree string) bool { return path == tree || strings.HasPrefix(path, tree+"/") })
+	return slices.ContainsFunc(p.Shown, func(tree string) bool {
+		return path == tree ||
+			strings.HasPrefix(path, tree+"/")
+	})
 }
 
-// leadsTo reports whether a path is on the way to what programs see.
+// leadsTo reports whether a path is a parent of what programs can see.
 func (p Places) leadsTo(path string) bool {
 	return slices.ContainsFunc(p.Shown, func(tree string) bool { return strings.HasPrefix(tree, path+"/") })
 }
 
-// lookUp finds a program by its name, the way a shell does.
+// lookUp finds a program by its name, as a shell does.
 func (p Places) lookUp(name string) string {
 	for _, dir := range p.Path {
 		path := filepath.Join(dir, name)

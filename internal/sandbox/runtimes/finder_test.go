@@ -11,28 +11,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lab is a Finder over a tree of its own, with a clock of its own.
-type lab struct {
+// fixture is a Finder with its own files and clock.
+type fixture struct {
 	*Finder
-	dir  string // the tree and, beside it, what no program sees
+	dir  string // contains the folder tree, which programs see, and files that they do not
 	time time.Time
 }
 
-func newLab(t *testing.T) *lab {
+func newFixture(t *testing.T) *fixture {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{dir: dir}
+	l := &fixture{dir: dir}
 	l.Finder = NewFinder(Places{Shown: []string{dir + "/tree"}, Path: []string{dir + "/tree/none", dir + "/tree/bin"},
 		Every: []string{dir + "/tree/every", dir + "/tree/missing"}, Cache: dir + "/cache"})
 	l.now = func() time.Time { return l.time }
 	return l
 }
 
-// files makes files, each a name and what is in it; one that ends in .so or .6
-// is a library.
-func (l *lab) files(t *testing.T, names ...string) {
+// files creates files, each given as a name and its content.
+func (l *fixture) files(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		name, text, _ := strings.Cut(name, " ")
@@ -40,7 +39,7 @@ func (l *lab) files(t *testing.T, names ...string) {
 	}
 }
 
-func (l *lab) links(t *testing.T, targets map[string]string) {
+func (l *fixture) links(t *testing.T, targets map[string]string) {
 	t.Helper()
 	for name, target := range targets {
 		if err := os.MkdirAll(filepath.Dir(l.dir+"/"+name), 0o755); err != nil {
@@ -52,26 +51,27 @@ func (l *lab) links(t *testing.T, targets map[string]string) {
 	}
 }
 
-// library makes a library that needs others, which are there already.
-func (l *lab) library(t *testing.T, name string, needs ...string) {
+// library links a library that needs others, which must exist.
+func (l *fixture) library(t *testing.T, name string, needs ...string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(l.dir+"/"+name), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	link(t, l.dir+"/"+name, append([]string{"-shared", "-fPIC", "-nostdlib", "-Wl,-soname=" + filepath.Base(name)}, needs...)...)
+	link(t, l.dir+"/"+name, append([]string{"-shared", "-fPIC", "-nostdlib", "-Wl,-soname=" + filepath.Base(name)},
+		needs...)...)
 }
 
-// finds wants a closure of these paths, links with their targets.
-func (l *lab) finds(t *testing.T, name string, files []string, want ...string) string {
+// finds checks that the closure has these paths; links are given with their targets.
+func (l *fixture) finds(t *testing.T, name string, files []string, want ...string) string {
 	t.Helper()
 	c, program := l.Find(name, files)
-	if diff := cmp.Diff(want, l.tell(c)); diff != "" {
+	if diff := cmp.Diff(want, l.paths(c)); diff != "" {
 		t.Errorf("%s %q (-want +got):\n%s", name, files, diff)
 	}
 	return program
 }
 
-func (l *lab) tell(c *Closure) []string {
+func (l *fixture) paths(c *Closure) []string {
 	if c == nil {
 		return nil
 	}
@@ -86,9 +86,9 @@ func (l *lab) tell(c *Closure) []string {
 	return all
 }
 
-// TestFindLibraries has libraries in all places where a loader looks.
+// TestFindLibraries has libraries in all places that a loader searches.
 func TestFindLibraries(t *testing.T) {
-	l := newLab(t)
+	l := newFixture(t)
 	l.files(t, "tree/every")
 	l.library(t, "tree/lib/ld.so")
 	l.library(t, "tree/odd/libdeep.so")
@@ -102,7 +102,8 @@ func TestFindLibraries(t *testing.T) {
 	write(t, l.dir+"/cache", string(cached(t, cacheFlags, "libdeep.so "+l.dir+"/tree/odd/libdeep.so")))
 	loader := "-Wl,--dynamic-linker=" + l.dir + "/tree/link/ld.so"
 	base := func(libc string) []string {
-		all := []string{"tree/every", "tree/lib/ld.so", "tree/lib/libgcc_s.so.1", "tree/lib/libm.so.6", "tree/link -> lib"}
+		all := []string{"tree/every", "tree/lib/ld.so", "tree/lib/libgcc_s.so.1", "tree/lib/libm.so.6",
+			"tree/link -> lib"}
 		if libc == "tree/own/libc.so.6" {
 			return append(all, libc)
 		}
@@ -113,10 +114,13 @@ func TestFindLibraries(t *testing.T) {
 		want  []string
 	}{
 		"by the cache and by default": {[]string{"-lm", loader}, base("tree/lib/libc.so.6")},
-		"RUNPATH, and a folder that is hidden": {[]string{"-lm", loader, "-Wl,--enable-new-dtags,-rpath=" + l.dir + "/tree/../hidden:" + l.dir + "/tree/own"},
+		"RUNPATH, and a folder that is hidden": {[]string{"-lm", loader, "-Wl,--enable-new-dtags,-rpath=" + l.dir +
+			"/tree/../hidden:" + l.dir + "/tree/own"},
 			base("tree/own/libc.so.6")},
-		"RPATH":              {[]string{"-lm", loader, "-Wl,--disable-new-dtags,-rpath=" + l.dir + "/tree/own"}, base("tree/own/libc.so.6")},
-		"a text as library":  {[]string{"-lm", loader, "-Wl,-rpath=" + l.dir + "/tree/text"}, base("tree/lib/libc.so.6")},
+		"RPATH": {[]string{"-lm", loader, "-Wl,--disable-new-dtags,-rpath=" + l.dir + "/tree/own"},
+			base("tree/own/libc.so.6")},
+		"a text as library": {[]string{"-lm", loader, "-Wl,-rpath=" + l.dir + "/tree/text"},
+			base("tree/lib/libc.so.6")},
 		"$ORIGIN is the box": {[]string{"-lm", loader, "-Wl,-rpath=$ORIGIN/tree/own"}, base("tree/lib/libc.so.6")},
 		"hidden loader":      {[]string{"-Wl,--dynamic-linker=" + l.dir + "/hidden/libm.so.6"}, nil},
 		"text as loader":     {[]string{"-Wl,--dynamic-linker=" + l.dir + "/tree/text/libm.so.6"}, nil},
@@ -129,40 +133,47 @@ func TestFindLibraries(t *testing.T) {
 	l.finds(t, "", []string{l.dir + "/none", l.dir})
 }
 
-// TestRpathIsInherited has a library that only the RPATH of who needs it leads
-// to, and one of which RUNPATH keeps it.
+// TestRpathIsInherited has a library that is only on the RPATH of the program that needs it, and one whose RUNPATH
+// excludes that folder.
 func TestRpathIsInherited(t *testing.T) {
-	l := newLab(t)
+	l := newFixture(t)
 	l.library(t, "tree/lib/ld.so")
 	l.library(t, "tree/own/libdeep.so")
 	l.library(t, "tree/own/libplain.so", l.dir+"/tree/own/libdeep.so")
-	l.library(t, "tree/own/libproud.so", l.dir+"/tree/own/libdeep.so", "-Wl,--enable-new-dtags,-rpath=/nowhere")
+	l.library(t, "tree/own/librunpath.so", l.dir+"/tree/own/libdeep.so", "-Wl,--enable-new-dtags,-rpath=/nowhere")
 	for name, want := range map[string][]string{
-		"libplain": {"tree/lib/ld.so", "tree/own/libdeep.so", "tree/own/libplain.so"},
-		"libproud": {"tree/lib/ld.so", "tree/own/libproud.so"},
+		"libplain":   {"tree/lib/ld.so", "tree/own/libdeep.so", "tree/own/libplain.so"},
+		"librunpath": {"tree/lib/ld.so", "tree/own/librunpath.so"},
 	} {
-		program := link(t, filepath.Join(t.TempDir(), "program"), "-nostdlib", "-Wl,--dynamic-linker="+l.dir+"/tree/lib/ld.so",
+		program := link(t, filepath.Join(t.TempDir(), "program"), "-nostdlib",
+			"-Wl,--dynamic-linker="+l.dir+"/tree/lib/ld.so",
 			"-Wl,--allow-shlib-undefined,--disable-new-dtags,-rpath="+l.dir+"/tree/own", l.dir+"/tree/own/"+name+".so")
 		l.finds(t, "", []string{program}, want...)
 	}
 }
 
 func TestFindPrograms(t *testing.T) {
-	l := newLab(t)
+	l := newFixture(t)
 	l.files(t,
 		"tree/bin/plain", "tree/bin/env", "tree/bin/circle #!DIR/tree/bin/circle",
-		"tree/jdk/bin/java", "tree/jdk/lib/modules", "tree/jdk/lib/server/libjvm.so", "tree/jdk/lib/static.a", "tree/jdk/lib/secret", "tree/jdk/src/java",
+		"tree/jdk/bin/java", "tree/jdk/lib/modules", "tree/jdk/lib/server/libjvm.so", "tree/jdk/lib/static.a",
+		"tree/jdk/lib/secret", "tree/jdk/src/java",
 		"tree/settings/security", "tree/settings/more/net", "tree/bin/data",
-		"byname #!DIR/tree/bin/env plain", "bypath #!DIR/tree/bin/java\n", "outside #!DIR/byname", "relative #!./byname")
-	l.links(t, map[string]string{"tree/bin/java": "../links/java", "tree/links/java": "DIR/tree/jdk/bin/java", "tree/bin/escape": "DIR/byname",
-		"tree/jdk/conf": "../settings", "tree/jdk/lib/up": "..", "tree/jdk/lib/out": "DIR/byname", "tree/bin/loop": "loop"})
+		"byname #!DIR/tree/bin/env plain", "bypath #!DIR/tree/bin/java\n", "outside #!DIR/byname",
+		"relative #!./byname")
+	l.links(t, map[string]string{"tree/bin/java": "../links/java", "tree/links/java": "DIR/tree/jdk/bin/java",
+		"tree/bin/escape": "DIR/byname",
+		"tree/jdk/conf":   "../settings", "tree/jdk/lib/up": "..", "tree/jdk/lib/out": "DIR/byname",
+		"tree/bin/loop": "loop"})
 	for name, mode := range map[string]os.FileMode{"tree/jdk/lib/secret": 0o600, "tree/bin/data": 0o644} {
 		if err := os.Chmod(l.dir+"/"+name, mode); err != nil {
 			t.Fatal(err)
 		}
 	}
-	java := []string{"tree/bin/java -> ../links/java", "tree/jdk/bin/java", "tree/jdk/conf -> ../settings", "tree/jdk/lib/modules",
-		"tree/jdk/lib/server/libjvm.so", "tree/jdk/lib/up -> ..", "tree/links/java -> DIR/tree/jdk/bin/java", "tree/settings/more/net", "tree/settings/security"}
+	java := []string{"tree/bin/java -> ../links/java", "tree/jdk/bin/java", "tree/jdk/conf -> ../settings",
+		"tree/jdk/lib/modules",
+		"tree/jdk/lib/server/libjvm.so", "tree/jdk/lib/up -> ..", "tree/links/java -> DIR/tree/jdk/bin/java",
+		"tree/settings/more/net", "tree/settings/security"}
 	if got, want := l.finds(t, "java", nil, java...), l.dir+"/tree/bin/java"; got != want {
 		t.Errorf("java is at %q, want %q", got, want)
 	}
@@ -181,9 +192,9 @@ func TestFindPrograms(t *testing.T) {
 	l.finds(t, "", []string{l.dir + "/relative"})
 }
 
-// TestFindAgain holds what is remembered, and for how long.
+// TestFindAgain checks what is cached, and for how long.
 func TestFindAgain(t *testing.T) {
-	l := newLab(t)
+	l := newFixture(t)
 	l.files(t, "tree/bin/tool one")
 	find := func() *Closure {
 		t.Helper()
@@ -195,22 +206,22 @@ func TestFindAgain(t *testing.T) {
 	}
 	first := find()
 	if find() != first {
-		t.Error("a moment later it is looked for again")
+		t.Error("searched again at once")
 	}
-	l.time = l.time.Add(fresh)
+	l.time = l.time.Add(maxAge)
 	if again := find(); again == first || again.ID != first.ID {
-		t.Errorf("later it is not looked for again, or of another ID: %x and %x", again.ID, first.ID)
+		t.Errorf("after maxAge: not searched again, or another ID: %x, want %x", again.ID, first.ID)
 	}
 	l.files(t, "tree/bin/tool two")
 	if find().ID != first.ID {
-		t.Error("it is looked for again at once")
+		t.Error("searched again before maxAge")
 	}
 	l.Forget()
 	changed := find()
 	if changed.ID == first.ID {
 		t.Error("a changed file has the same ID")
 	}
-	// As a package does that is built to the second.
+	// Reproducible packages have the same size and time to the second.
 	old := first.Entries[0].Modified
 	if err := os.Chtimes(l.dir+"/tree/bin/tool", old, old); err != nil {
 		t.Fatal(err)
@@ -219,18 +230,17 @@ func TestFindAgain(t *testing.T) {
 	if c := find(); c.ID == first.ID || c.ID == changed.ID {
 		t.Error("another file of the same time and size has the same ID")
 	}
-	for i := range 2 * maxKnown {
+	for i := range 2 * maxResults {
 		l.Find(fmt.Sprint(i), nil)
 	}
-	if n := len(l.known); n > maxKnown {
-		t.Errorf("%d kinds of program are remembered, want at most %d", n, maxKnown)
+	if n := len(l.results); n > maxResults {
+		t.Errorf("%d results cached, want at most %d", n, maxResults)
 	}
 }
 
-// TestClosureIsBounded has a file that is larger than what one closure may have,
-// and one that still fits.
+// TestClosureIsBounded has a file that is larger than a closure may be, and one that fits.
 func TestClosureIsBounded(t *testing.T) {
-	l := newLab(t)
+	l := newFixture(t)
 	l.files(t, "tree/jdk/bin/java", "tree/jdk/lib/large", "tree/jdk/lib/small")
 	if err := os.Truncate(l.dir+"/tree/jdk/lib/large", maxBytes+1); err != nil {
 		t.Fatal(err)

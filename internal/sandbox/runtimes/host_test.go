@@ -14,8 +14,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestFindAsTheLoader compares the libraries of programs of this host, and of one
-// of a contestant, with what the loader itself says.
+// TestFindAsTheLoader compares the libraries of programs of this host, and of a contestant's program, with ldd.
 func TestFindAsTheLoader(t *testing.T) {
 	testkit.Need(t, testkit.GCC)
 	later := map[string]bool{}
@@ -35,7 +34,7 @@ func TestFindAsTheLoader(t *testing.T) {
 	}
 	for _, path := range programs {
 		w := newWalk(hostPlaces)
-		w.ask(readAsk(path), nil)
+		w.dependencies(readDependencies(path), nil)
 		got := map[string]bool{}
 		for _, e := range w.entries {
 			if !e.IsLink() && strings.Contains(e.Path, ".so") && !later[e.Path] {
@@ -55,7 +54,7 @@ func readHostCache(t *testing.T) map[string][]string {
 	return newWalk(hostPlaces).cache
 }
 
-// loadedBy are the real paths of what the loader loads.
+// loadedBy returns the real paths of the libraries that ldd lists.
 func loadedBy(t *testing.T, program string) map[string]bool {
 	t.Helper()
 	out, err := exec.Command("ldd", program).CombinedOutput()
@@ -78,36 +77,45 @@ func realPath(t *testing.T, path string) string {
 	return real
 }
 
-// TestFindInterpreters looks for what each of them does not start without.
+// TestFindInterpreters looks for files that each interpreter cannot start without.
 func TestFindInterpreters(t *testing.T) {
 	for _, tt := range []struct {
 		need    testkit.Requirement
 		program string
 		want    []string // patterns
 	}{
-		{testkit.Python, "python3", []string{"/usr/lib/python3.*/encodings/__init__.py", "/usr/lib/python3.*/encodings/__pycache__/utf_8.*.pyc",
+		{testkit.Python, "python3", []string{"/usr/lib/python3.*/encodings/__init__.py",
+			"/usr/lib/python3.*/encodings/__pycache__/utf_8.*.pyc",
 			"/usr/lib/python3.*/lib-dynload/_json.*.so", "/usr/lib/*/libexpat.so.1.*"}},
-		{testkit.Java, "java", []string{"/etc/alternatives/java", "/usr/lib/jvm/*/lib/modules", "/usr/lib/jvm/*/lib/server/libjvm.so"}},
-		{testkit.Mono, "mono", []string{"/etc/mono/config", "/usr/lib/mono/4.5/mscorlib.dll", "/usr/lib/mono/gac/System.Core/*/System.Core.dll",
+		{testkit.Java, "java", []string{"/etc/alternatives/java", "/usr/lib/jvm/*/lib/modules",
+			"/usr/lib/jvm/*/lib/server/libjvm.so"}},
+		{testkit.Mono, "mono", []string{"/etc/mono/config", "/usr/lib/mono/4.5/mscorlib.dll",
+			"/usr/lib/mono/gac/System.Core/*/System.Core.dll",
 			"/usr/lib/libmono-native.so.0.0.0"}},
 		{testkit.Node, "node", []string{"/usr/bin/node"}},
-		{testkit.GCC, "sh", []string{"/usr/bin/dash", "/usr/bin/cat", "/usr/bin/sort", "/usr/bin/sed", "/usr/bin/grep", "/usr/lib/*/libpcre2-8.so.0.*"}},
+		{testkit.GCC, "sh", []string{"/usr/bin/dash", "/usr/bin/cat", "/usr/bin/sort", "/usr/bin/sed", "/usr/bin/grep",
+			"/usr/lib/*/libpcre2-8.so.0.*"}},
 	} {
 		t.Run(tt.program, func(t *testing.T) {
 			testkit.Need(t, tt.need)
 			c, program := NewFinder(hostPlaces).Find(tt.program, nil)
 			if want := hostPlaces.lookUp(tt.program); program != want || c == nil {
-				t.Fatalf("it is at %q, want %q", program, want)
+				t.Fatalf("found at %q, want %q", program, want)
 			}
 			for _, pattern := range tt.want {
-				has := slices.ContainsFunc(c.Entries, func(e Entry) bool { ok, _ := filepath.Match(pattern, e.Path); return ok })
+				has := slices.ContainsFunc(c.Entries, func(e Entry) bool {
+					ok,
+						_ := filepath.Match(pattern, e.Path)
+					return ok
+				})
 				if found, _ := filepath.Glob(pattern); len(found) > 0 && !has {
-					t.Errorf("there is nothing of %s", pattern)
+					t.Errorf("no file matches %s", pattern)
 				}
 			}
 			for _, e := range c.Entries {
-				if strings.HasSuffix(e.Path, ".a") || strings.HasPrefix(e.Path, "/usr/include/") || e.Path == "/usr/bin/gcc" {
-					t.Errorf("there is %s", e.Path)
+				if strings.HasSuffix(e.Path, ".a") || strings.HasPrefix(e.Path, "/usr/include/") ||
+					e.Path == "/usr/bin/gcc" {
+					t.Errorf("unexpected file %s", e.Path)
 				}
 			}
 		})

@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// loadedLater are libraries that glibc opens when it needs them: to end a
-// thread (pthread_exit), and to look up users before 2.34.
+// loadedLater are libraries that glibc opens when it needs them: to end a thread (pthread_exit), and to look up users
+// before 2.34.
 var loadedLater = [...]string{"libgcc_s.so.1", "libnss_files.so.2"}
 
-// loader adds a loader with the folders that it has for its own: it lies among
-// the system's libraries, behind a link on systems that have those of several
-// architectures.
+// loader adds a loader and its default folders. It lies among the system's libraries, behind a link on systems that
+// have libraries of several architectures.
 func (w *walk) loader(path string) {
 	real, ok := w.elf(path)
 	if !ok {
@@ -21,9 +20,9 @@ func (w *walk) loader(path string) {
 	w.defaults = append(w.defaults, dir, filepath.Join("/usr", dir), filepath.Dir(path), "/lib", "/usr/lib")
 }
 
-// needs adds the libraries of a program or of a library. rpath is what those who
-// need it bring: the loader looks there as well, unless it has a RUNPATH.
-func (w *walk) needs(l linkage, origins, rpath []string) {
+// libraries adds the libraries of a program or of a library. rpath is the RPATH of the files that need it: the loader
+// searches there as well, unless the file has a RUNPATH.
+func (w *walk) libraries(l linkage, origins, rpath []string) {
 	folders := expand(l.runpath, origins)
 	if len(l.runpath) == 0 {
 		rpath = append(expand(l.rpath, origins), rpath...)
@@ -34,8 +33,7 @@ func (w *walk) needs(l linkage, origins, rpath []string) {
 	}
 }
 
-// library adds a library by its name, where the loader would find it, and what
-// that needs.
+// library adds a library, given by its name, from where the loader would find it, and what that library needs.
 func (w *walk) library(name string, folders, rpath []string) {
 	if strings.Contains(name, "/") {
 		w.linked(name, rpath)
@@ -55,7 +53,7 @@ func (w *walk) library(name string, folders, rpath []string) {
 	}
 }
 
-// linked adds a library by its path, and reports whether it is there.
+// linked adds a library, given by its path, and reports whether it exists.
 func (w *walk) linked(path string, rpath []string) bool {
 	_, known := w.entries[path]
 	if known {
@@ -70,22 +68,21 @@ func (w *walk) linked(path string, rpath []string) bool {
 		return false
 	}
 	defer f.Close()
-	// Nothing else may be had by calling it a library.
+	// Only ELF files: a contestant must not get another file by naming it as a library.
 	l, ok := readLinkage(f)
 	if ok && w.add(real, info) {
-		w.needs(l, origins(path, real), rpath)
+		w.libraries(l, origins(path, real), rpath)
 	}
 	return ok
 }
 
-// elf adds a file that has to be one, and tells where it is.
+// elf adds an ELF file and returns its resolved path. It reports false for any other file.
 func (w *walk) elf(path string) (string, bool) {
 	real, _, ok := w.resolve(path)
 	return real, ok && w.linked(path, nil)
 }
 
-// origins are what $ORIGIN stands for in a library: where it was found, and
-// where it is.
+// origins returns what $ORIGIN stands for in a library: the folder where it was found, and the folder where it is.
 func origins(path, real string) []string {
 	found := filepath.Dir(path)
 	if found == filepath.Dir(real) {
@@ -94,7 +91,7 @@ func origins(path, real string) []string {
 	return []string{found, filepath.Dir(real)}
 }
 
-// expand puts the origins in the place of $ORIGIN.
+// expand replaces $ORIGIN by each of the origins.
 func expand(folders, origins []string) []string {
 	var all []string
 	for _, dir := range folders {

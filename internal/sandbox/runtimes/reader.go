@@ -9,23 +9,22 @@ import (
 	"judged/internal/base/linux"
 )
 
-// Reader reads into memory what programs load. It is safe for concurrent use.
+// Reader reads the files that programs load into the page cache. It is safe for concurrent use.
 type Reader struct {
 	now  func() time.Time
 	load func(*os.File, int64) error
 
-	mu   sync.Mutex           // guards read, and is held while files are read: who comes second needs them too
-	read map[string]time.Time // when a file was read last
+	mu   sync.Mutex           // guards read, and is held while files are read: concurrent callers wait for them
+	read map[string]time.Time // when each file was last read
 }
 
-// NewReader makes a Reader that has read nothing.
+// NewReader returns a Reader.
 func NewReader() *Reader {
 	return &Reader{now: time.Now, load: linux.Populate, read: map[string]time.Time{}}
 }
 
-// Read reads the files of a closure, once. What another closure had it read a
-// moment ago is not read again. What cannot be read is passed over; it is the
-// run that will fail over it, and for the right reason.
+// Read reads the files of a closure, once. It skips files that it has read lately for another closure, and files that
+// it cannot read: the run will fail on those, for the right reason.
 func (r *Reader) Read(c *Closure) {
 	c.read.Do(func() {
 		r.mu.Lock()
@@ -40,17 +39,17 @@ func (r *Reader) Read(c *Closure) {
 
 func (r *Reader) file(e Entry) {
 	now := r.now()
-	if at, ok := r.read[e.Path]; ok && now.Sub(at) < fresh {
+	if at, ok := r.read[e.Path]; ok && now.Sub(at) < maxAge {
 		return
 	}
 	r.read[e.Path] = now
 	if f := openRegular(e.Path); f != nil {
 		defer f.Close()
-		_ = r.load(f, e.Size) // as far as it came
+		_ = r.load(f, e.Size) // best effort
 	}
 }
 
-// openRegular opens a file; a device or a pipe is none, and is not waited for.
+// openRegular opens a regular file. It returns nil for a device or a pipe, and does not block on it.
 func openRegular(path string) *os.File {
 	f, err := linux.Open(path, os.O_RDONLY|syscall.O_NONBLOCK)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRead holds that each file is read once in a while, by whatever closure.
+// TestRead checks that each file is read once per maxAge, whichever closures contain it.
 func TestRead(t *testing.T) {
-	l := newLab(t)
+	l := newFixture(t)
 	l.files(t, "tree/bin/one #!DIR/tree/bin/two", "tree/bin/two #!DIR/tree/bin/three", "tree/bin/three")
 	l.links(t, map[string]string{"tree/bin/link": "two"})
 	var loaded []string
@@ -33,12 +33,12 @@ func TestRead(t *testing.T) {
 	reads("link", "three", "two")
 	reads("link")
 	reads("one", "one")
-	l.time = l.time.Add(fresh)
+	l.time = l.time.Add(maxAge)
 	reads("one", "one", "three", "two")
 	if err := os.Remove(l.dir + "/tree/bin/three"); err != nil {
 		t.Fatal(err)
 	}
-	l.time = l.time.Add(fresh - 1) // found before it went
+	l.time = l.time.Add(maxAge - 1) // the closure is older than the removal
 	reads("one")
 	l.time = l.time.Add(1)
 	reads("one", "one", "two")

@@ -8,10 +8,11 @@ import (
 	"testing"
 )
 
-// withoutSample are specials whose programs the tests build themselves, or do not have: Debian has no package of .NET.
+// withoutSample are specials without a sample: the tests build those programs themselves, or the test host has none
+// (Debian has no package of .NET).
 var withoutSample = []string{"perl", "dotnet", "sh", "dash", "bash", "busybox"}
 
-// TestSpecialsHaveSamples wants an accepted program in testdata/samples.json for each interpreter of the table.
+// TestSpecialsHaveSamples checks that testdata/samples.json has an accepted program for each interpreter in specials.
 func TestSpecialsHaveSamples(t *testing.T) {
 	text, err := os.ReadFile("../../../testdata/samples.json")
 	if err != nil {
@@ -29,10 +30,12 @@ func TestSpecialsHaveSamples(t *testing.T) {
 	for _, s := range specials {
 		sampled := false
 		for _, sample := range list.Samples {
-			sampled = sampled || sample.Verdict == "AC" && len(sample.Command) > 0 && s.is(filepath.Base(sample.Command[0]))
+			sampled = sampled || sample.Verdict == "AC" && len(sample.Command) > 0 &&
+				s.is(filepath.Base(sample.Command[0]))
 		}
 		if sampled == slices.Contains(withoutSample, s.prefix) {
-			t.Errorf("interpreter %s: has a sample: %t; add one to testdata/samples.json, or correct withoutSample", s.prefix, sampled)
+			t.Errorf("interpreter %s: has a sample: %t; add one to testdata/samples.json, or correct withoutSample",
+				s.prefix, sampled)
 		}
 	}
 }

@@ -2,14 +2,13 @@ package runtimes
 
 import "strings"
 
-// special is what an interpreter has that neither its headers nor its place
-// tell of.
+// special describes files of an interpreter that neither its headers nor its location reveal.
 type special struct {
-	prefix   string   // of the name of its file
-	exact    bool     // the name has to be the prefix
+	prefix   string   // of the interpreter's file name
+	exact    bool     // the name must equal prefix
 	folders  []string // patterns
 	programs []string // looked up by name
-	// libraries are patterns of those that it opens itself.
+	// libraries are patterns of libraries that it opens itself.
 	libraries []string
 }
 
@@ -21,33 +20,38 @@ func (s special) is(name string) bool {
 }
 
 var specials = [...]special{
-	// Where Debian has modules, and settings of the site.
+	// Debian's folders of modules, and of settings for the whole host.
 	{prefix: "python3", folders: []string{"/usr/lib/python3", "/usr/local/lib/python3*", "/etc/python3*"}},
-	{prefix: "perl", folders: []string{"/usr/share/perl", "/usr/share/perl5", "/usr/lib/*/perl", "/usr/lib/*/perl5", "/usr/lib/*/perl-base",
+	{prefix: "perl", folders: []string{"/usr/share/perl", "/usr/share/perl5", "/usr/lib/*/perl", "/usr/lib/*/perl5",
+		"/usr/lib/*/perl-base",
 		"/usr/local/share/perl", "/usr/local/lib/*/perl"}},
 	{prefix: "node", folders: []string{"/usr/share/nodejs", "/usr/lib/*/nodejs"}},
 	{prefix: "mono", folders: []string{"/usr/lib/mono", "/etc/mono"},
 		libraries: []string{"/usr/lib/libmono-native.so", "/usr/lib/libMonoPosixHelper.so"}},
-	// Where distributions and Microsoft's packages have it; of the framework the part
-	// that console programs use. It looks for several versions of ICU.
-	{prefix: "dotnet", exact: true, folders: dotnetFolders, libraries: []string{"/usr/lib/*/libicuuc.so.*", "/usr/lib/*/libicui18n.so.*",
-		"/usr/lib64/libicuuc.so.*", "/usr/lib64/libicui18n.so.*"}},
+	// The folders of distributions and of Microsoft's packages; of the framework only the part that console programs
+	// use. .NET looks for several versions of ICU.
+	{prefix: "dotnet", exact: true, folders: dotnetFolders,
+		libraries: []string{"/usr/lib/*/libicuuc.so.*", "/usr/lib/*/libicui18n.so.*",
+			"/usr/lib64/libicuuc.so.*", "/usr/lib64/libicui18n.so.*"}},
 	{prefix: "sh", exact: true, programs: shellTools},
 	{prefix: "dash", exact: true, programs: shellTools},
 	{prefix: "bash", exact: true, programs: shellTools},
 	{prefix: "busybox", exact: true, programs: shellTools}, // its names are links
 }
 
-var dotnetFolders = []string{"/usr/lib/dotnet/host", "/usr/lib/dotnet/shared/Microsoft.NETCore.App", "/usr/lib64/dotnet/host",
-	"/usr/lib64/dotnet/shared/Microsoft.NETCore.App", "/usr/share/dotnet/host", "/usr/share/dotnet/shared/Microsoft.NETCore.App"}
+var dotnetFolders = []string{"/usr/lib/dotnet/host", "/usr/lib/dotnet/shared/Microsoft.NETCore.App",
+	"/usr/lib64/dotnet/host",
+	"/usr/lib64/dotnet/shared/Microsoft.NETCore.App", "/usr/share/dotnet/host",
+	"/usr/share/dotnet/shared/Microsoft.NETCore.App"}
 
-// shellTools are what scripts do their work with: text, numbers, files, time.
-// Nothing of users, hosts, disks or packages, and no other interpreter.
+// shellTools are the tools that scripts use for text, numbers, files and time. None concerns users, hosts, disks or
+// packages, and none is another interpreter.
 var shellTools = strings.Fields("" +
-	"[ awk base64 basename bc cat chmod cksum cmp comm cp csplit cut date dc dd diff dirname echo egrep env expand expr factor false fgrep find " +
-	"fmt fold gawk grep head join link ln ls mawk md5sum mkdir mkfifo mktemp mv nice nl nproc numfmt od paste pr printenv printf ptx pwd " +
-	"readlink realpath rev rm rmdir sed seq sha1sum sha256sum sha512sum shuf sleep sort split stat sum tac tail tee test timeout touch tr " +
-	"true truncate tsort unexpand uniq unlink wc which xargs yes sh bash dash")
+	"[ awk base64 basename bc cat chmod cksum cmp comm cp csplit cut date dc dd diff dirname echo egrep env expand " +
+	"expr factor false fgrep find fmt fold gawk grep head join link ln ls mawk md5sum mkdir mkfifo mktemp mv nice " +
+	"nl nproc numfmt od paste pr printenv printf ptx pwd readlink realpath rev rm rmdir sed seq sha1sum sha256sum " +
+	"sha512sum shuf sleep sort split stat sum tac tail tee test timeout touch tr true truncate tsort unexpand uniq " +
+	"unlink wc which xargs yes sh bash dash")
 
-// locales are what a program of the environment's LANG reads when it starts.
+// locales are read at start by a program with the LANG of the environment.
 var locales = [...]string{"/usr/lib/locale/C.utf8", "/usr/lib/locale/C.UTF-8"}

@@ -9,31 +9,31 @@ import (
 	"judged/internal/base/units"
 )
 
-// The most that one closure has. The largest here, a JDK, has 190 MB, and
-// Python's 4000 files.
+// Limits of one closure. The largest here, a JDK, has 190 MB, and Python's has 4000 files.
 const (
 	maxBytes = 512 << 20
 	maxFiles = 50_000
 )
 
-// walk collects what one program needs. What is missing, too large or not to be
-// seen is passed over: it is the run that will fail over it.
+// walk collects the files that one program needs. It skips files that are missing, too large or hidden: the run will
+// fail on those.
 type walk struct {
 	places   Places
-	cache    map[string][]string // of the loader
-	defaults []string            // folders where loaders look in the end
+	cache    map[string][]string // libraries in the loader's cache
+	defaults []string            // folders that loaders search last
 	entries  map[string]Entry
-	folders  map[string]bool // those that were looked at
-	left     units.Bytes     // that may still come
+	folders  map[string]bool // already visited
+	left     units.Bytes     // remaining size
 }
 
 func newWalk(p Places) *walk {
-	text, _ := os.ReadFile(p.Cache) // a host without one has no libraries in odd places
-	return &walk{places: p, cache: readCache(text), entries: map[string]Entry{}, folders: map[string]bool{}, left: maxBytes}
+	text, _ := os.ReadFile(p.Cache) // without a cache only the default folders are searched
+	return &walk{places: p, cache: readCache(text), entries: map[string]Entry{}, folders: map[string]bool{},
+		left: maxBytes}
 }
 
-// program adds a program, by its path or by a name to be looked up, with all
-// that it needs, and tells where it is.
+// program adds a program, given by its path or by a name to look up, with all that it needs. It returns the path of
+// the program, or "".
 func (w *walk) program(name string) string {
 	path := name
 	if !strings.Contains(name, "/") {
@@ -43,23 +43,23 @@ func (w *walk) program(name string) string {
 	if !ok || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 		return ""
 	}
-	// Scripts may name each other in circles.
+	// Scripts can name each other as interpreters in a cycle.
 	if !w.add(real, info) {
 		return path
 	}
-	w.ask(readAsk(real), []string{filepath.Dir(real)})
+	w.dependencies(readDependencies(real), []string{filepath.Dir(real)})
 	w.installation(real)
 	return path
 }
 
-// ask adds what a file asks for that is executed. origins are the folders that
-// it calls its own; a contestant's file has none of the host's.
-func (w *walk) ask(a ask, origins []string) {
-	for _, name := range a.Interpreters {
+// dependencies adds the dependencies of an executable file. origins are what its $ORIGIN stands for; a contestant's
+// file has no origin on the host.
+func (w *walk) dependencies(d dependencies, origins []string) {
+	for _, name := range d.Interpreters {
 		w.program(name)
 	}
-	if a.Linkage.loader != "" {
-		w.loader(a.Linkage.loader)
+	if d.Linkage.loader != "" {
+		w.loader(d.Linkage.loader)
 		for _, name := range loadedLater {
 			w.library(name, nil, nil)
 		}
@@ -67,13 +67,12 @@ func (w *walk) ask(a ask, origins []string) {
 			w.folder(path)
 		}
 	}
-	w.needs(a.Linkage, origins, nil)
+	w.libraries(d.Linkage, origins, nil)
 }
 
-// installation adds the folders that an interpreter has for itself, which no
-// header names: /usr/lib/python3.11 of /usr/bin/python3.11, and lib and conf of
-// one that has a place of its own, such as a Java machine's. Others are known
-// by name.
+// installation adds the folders of an interpreter, which no header names: /usr/lib/python3.11 for
+// /usr/bin/python3.11, and lib and conf of an interpreter with its own prefix, such as a JVM. Other files are listed
+// in specials, by the name of the interpreter.
 func (w *walk) installation(real string) {
 	name, bin := filepath.Base(real), filepath.Dir(real)
 	if filepath.Base(bin) == "bin" {
@@ -90,7 +89,7 @@ func (w *walk) installation(real string) {
 			continue
 		}
 		for _, pattern := range s.folders {
-			found, _ := filepath.Glob(pattern) // the patterns are good
+			found, _ := filepath.Glob(pattern) // the patterns are valid
 			for _, path := range found {
 				w.folder(path)
 			}
@@ -107,15 +106,14 @@ func (w *walk) installation(real string) {
 	}
 }
 
-// folder adds a folder with all below it, and what the libraries and programs
-// there need.
+// folder adds a folder with everything below it, and what the libraries and programs there need.
 func (w *walk) folder(path string) {
 	if real, info, ok := w.resolve(path); ok && info.IsDir() {
-		w.below(real)
+		w.tree(real)
 	}
 }
 
-func (w *walk) below(dir string) {
+func (w *walk) tree(dir string) {
 	if w.folders[dir] {
 		return
 	}
@@ -128,57 +126,60 @@ func (w *walk) below(dir string) {
 		path := filepath.Join(dir, e.Name())
 		info, err := e.Info()
 		switch {
-		case err != nil: // it has gone
+		case err != nil: // deleted meanwhile
 		case info.IsDir():
-			w.below(path)
+			w.tree(path)
 		case info.Mode()&fs.ModeSymlink != 0:
-			w.behind(path)
+			w.link(path)
 		case info.Mode().IsRegular():
 			w.member(path, info)
 		}
 	}
 }
 
-// behind adds a link with what it leads to; one upwards would add half the host.
-func (w *walk) behind(link string) {
-	real, info, ok := w.resolve(link)
+// link adds a symbolic link with its target. It does not follow a link to a parent folder, which would add half the
+// host.
+func (w *walk) link(path string) {
+	real, info, ok := w.resolve(path)
 	switch {
 	case !ok:
 	case info.Mode().IsRegular():
 		w.member(real, info)
-	case info.IsDir() && w.places.shown(real) && !strings.HasPrefix(link, real+"/"):
-		w.below(real)
+	case info.IsDir() && w.places.shown(real) && !strings.HasPrefix(path, real+"/"):
+		w.tree(real)
 	}
 }
 
-// member adds a file of a folder. Scripts there bring no interpreter: one of
-// Python's would bring the shell and its tools.
+// member adds a file of a folder. It does not add the interpreters of scripts: a script of Python's would add the
+// shell and its tools.
 func (w *walk) member(path string, info fs.FileInfo) {
 	if strings.HasSuffix(path, ".a") || !w.add(path, info) {
-		return // for those who link programs, and Python has 25 MB of it
+		return // archives are for linking, and Python has 25 MB of them
 	}
-	if name := filepath.Base(path); info.Mode()&0o111 == 0 && !strings.Contains(name, ".so") && !strings.HasSuffix(name, ".node") {
+	if name := filepath.Base(path); info.Mode()&0o111 == 0 && !strings.Contains(name, ".so") &&
+		!strings.HasSuffix(name, ".node") {
 		return
 	}
 	if f := openRegular(path); f != nil {
 		defer f.Close()
 		l, _ := readLinkage(f)
-		w.needs(l, []string{filepath.Dir(path)}, nil)
+		w.libraries(l, []string{filepath.Dir(path)}, nil)
 	}
 }
 
-// plain adds a file and nothing that it needs.
-func (w *walk) plain(path string) {
+// single adds a file without what it needs.
+func (w *walk) single(path string) {
 	if real, info, ok := w.resolve(path); ok && info.Mode().IsRegular() {
 		w.add(real, info)
 	}
 }
 
-// add adds a file, and reports whether it is there and new. One that a
-// contestant's user cannot read is as good as none.
+// add adds a file, and reports whether it was added: it is not if it is already there, exceeds the limits, or is not
+// readable by a contestant's user.
 func (w *walk) add(real string, info fs.FileInfo) bool {
 	size := Footprint(info.Size())
-	if _, ok := w.entries[real]; ok || !w.places.shown(real) || info.Mode()&0o005 == 0 || size > w.left || len(w.entries) >= maxFiles {
+	if _, ok := w.entries[real]; ok || !w.places.shown(real) || info.Mode()&0o005 == 0 || size > w.left ||
+		len(w.entries) >= maxFiles {
 		return false
 	}
 	w.left -= size
@@ -186,13 +187,11 @@ func (w *walk) add(real string, info fs.FileInfo) bool {
 	return true
 }
 
-// maxLinks is how many links the kernel follows on the way to one file
-// (MAXSYMLINKS).
+// maxLinks is how many links the kernel follows for one path (MAXSYMLINKS).
 const maxLinks = 40
 
-// resolve follows a path link by link, within what programs see, and adds the
-// links if it leads somewhere. The result has no link in it: links can
-// give a file names without end.
+// resolve follows a path link by link, within what programs can see, and adds the links if the path exists. The
+// result contains no link: links can give a file any number of names.
 func (w *walk) resolve(path string) (string, fs.FileInfo, bool) {
 	if !filepath.IsAbs(path) {
 		return "", nil, false
@@ -206,7 +205,7 @@ func (w *walk) resolve(path string) (string, fs.FileInfo, bool) {
 		if name == "" || name == "." {
 			continue
 		}
-		next := filepath.Join(at, name) // ".." too: there is no link in at
+		next := filepath.Join(at, name) // also right for "..": at contains no link
 		shown := w.places.shown(next)
 		if !shown && !w.places.leadsTo(next) && next != "/" {
 			return "", nil, false

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Arch is an AUDIT_ARCH_* value, as the kernel reports it in seccomp_data.
+// Arch is an AUDIT_ARCH_* value, as the kernel reports it in struct seccomp_data.
 type Arch uint32
 
 // The architectures with a table of system calls.
@@ -16,20 +16,18 @@ const (
 	ARM64 Arch = 0xc00000b7
 )
 
-// x32Bit marks the x32 calls of amd64. They carry the same AUDIT_ARCH value as
-// the native ones, so a filter that looks at the architecture alone lets every
-// call pass a second time under another number.
+// x32Bit marks the x32 calls of amd64. They have the same AUDIT_ARCH value as the native calls, so a filter that
+// checks only the architecture lets every call pass under a second number.
 const x32Bit = 0x40000000
 
-// span is a run of consecutive system calls: the number of the first, and the
-// names separated by white space.
+// span is a sequence of consecutive system calls: the number of the first, and the names separated by white space.
 type span struct {
 	first uint32
 	names string
 }
 
-// The maps are made on first use: package initproc is linked into the first
-// process of every sandbox, whose start must not pay for them.
+// The maps are built on first use: package initproc is linked into the first process of every sandbox, whose start
+// must not pay for them.
 var (
 	amd64Numbers = sync.OnceValue(func() map[string]uint32 { return numbers(amd64Calls) })
 	arm64Numbers = sync.OnceValue(func() map[string]uint32 { return numbers(arm64Calls) })
@@ -45,8 +43,7 @@ func numbers(spans []span) map[string]uint32 {
 	return all
 }
 
-// NativeArch is the architecture this program was built for, or an error where
-// judged has no table for it.
+// NativeArch returns the architecture that this program was built for, or an error if judged has no table for it.
 func NativeArch() (Arch, error) {
 	switch runtime.GOARCH {
 	case "amd64":
@@ -54,17 +51,17 @@ func NativeArch() (Arch, error) {
 	case "arm64":
 		return ARM64, nil
 	}
-	return 0, fmt.Errorf("filter system calls on %q: no table for this architecture; run judged on amd64 or arm64", runtime.GOARCH)
+	return 0, fmt.Errorf("filter system calls on %q: no table for this architecture; run judged on amd64 or arm64",
+		runtime.GOARCH)
 }
 
-// Number is the number of the named system call; false where the architecture
-// does not have it.
+// Number returns the number of the named system call, and false if the architecture does not have it.
 func (a Arch) Number(name string) (uint32, bool) {
 	nr, ok := a.numbers()[name]
 	return nr, ok
 }
 
-// String is the name Go gives the architecture.
+// String returns Go's name of the architecture.
 func (a Arch) String() string {
 	switch a {
 	case AMD64:

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// onOwnThread runs f on a thread that ends with it, and with it the filters it
-// has loaded. It fails the benchmark with f's error.
+// onOwnThread runs f on a thread that exits afterwards, together with the filters that it has loaded. It fails the
+// benchmark with f's error.
 func onOwnThread(b *testing.B, f func() error) {
 	b.Helper()
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the runtime then ends the thread
+		runtime.LockOSThread() // never unlocked, so that the runtime ends the thread
 		done <- f()
 	}()
 	if err := <-done; err != nil {
@@ -21,8 +21,8 @@ func onOwnThread(b *testing.B, f func() error) {
 	}
 }
 
-// BenchmarkSystemCall compares both threads in the same minute; the difference
-// between bare and filtered is the price of a call.
+// BenchmarkSystemCall measures a call with and without the filter in the same minute; the difference is the cost of
+// the filter.
 func BenchmarkSystemCall(b *testing.B) {
 	calls := []struct {
 		name string
@@ -56,8 +56,8 @@ func BenchmarkSystemCall(b *testing.B) {
 	}
 }
 
-// BenchmarkInstall reports ns/install: each on a fresh thread, because filters
-// add up and the kernel bounds their total length.
+// BenchmarkInstall reports ns/install. Each is on a new thread, because filters accumulate and the kernel limits
+// their total length.
 func BenchmarkInstall(b *testing.B) {
 	arch, err := NativeArch()
 	if err != nil {

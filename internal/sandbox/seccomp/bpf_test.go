@@ -9,15 +9,14 @@ type data struct {
 	args [6]uint64
 }
 
-// outcome is what one run of a filter returned, and whether it looked at an
-// argument on the way: then the kernel cannot keep the call in its bitmap.
+// outcome is the result of one run of a filter, and whether it read an argument: then the kernel cannot keep the call
+// in its bitmap.
 type outcome struct {
 	action   Action
 	readArgs bool
 }
 
-// run interprets a filter as the kernel does, with the checks the kernel makes
-// when it is loaded.
+// run interprets a filter as the kernel does, with the checks that the kernel makes when it loads one.
 func run(f Filter, d data) (outcome, error) {
 	var acc uint32
 	var out outcome

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Build translates a policy to the filter of one architecture. It fails on a
-// name that no architecture has, on a call that stands in two rules and on a
-// program longer than the kernel takes.
+// Build translates a policy to the filter of one architecture. It fails on a name that no architecture has, on a call
+// in two rules, on an argument index above 5, and on a program longer than the kernel accepts.
 func Build(arch Arch, p Policy) (Filter, error) {
 	ranges, err := p.ranges(arch)
 	if err != nil {
@@ -23,13 +22,14 @@ func Build(arch Arch, p Policy) (Filter, error) {
 	entry = a.test(opEqual, uint32(arch), entry, a.ret(p.Foreign))
 	a.load(offArch, entry)
 	if len(a.reversed) > maxInstructions {
-		return nil, fmt.Errorf("build seccomp filter for %s: %d instructions, the kernel takes %d", arch, len(a.reversed), maxInstructions)
+		return nil, fmt.Errorf("build seccomp filter for %s: %d instructions; the kernel accepts %d", arch,
+			len(a.reversed), maxInstructions)
 	}
 	slices.Reverse(a.reversed)
 	return a.reversed, nil
 }
 
-// numberRange holds from its first number to the one before the next range.
+// numberRange applies from its first number to the one before the next range.
 type numberRange struct {
 	first  uint32
 	action Action
@@ -40,8 +40,7 @@ func (r numberRange) sameAs(o numberRange) bool {
 	return r.args == nil && o.args == nil && r.action == o.action
 }
 
-// ranges covers all numbers in ascending order, neighbours with the same
-// action merged.
+// ranges returns ranges that cover all numbers in ascending order. Neighbours with the same action are merged.
 func (p Policy) ranges(arch Arch) ([]numberRange, error) {
 	byNumber, err := p.byNumber(arch)
 	if err != nil {
@@ -72,18 +71,19 @@ func (p Policy) byNumber(arch Arch) (map[uint32]numberRange, error) {
 	all := make(map[uint32]numberRange)
 	for _, rule := range p.Rules {
 		if rule.Args != nil && (rule.Args.Index < 0 || rule.Args.Index > 5) {
-			return nil, fmt.Errorf("test argument %d of %q: a call has arguments 0 to 5", rule.Args.Index, rule.Calls)
+			return nil, fmt.Errorf("invalid argument index %d of %q: a call has arguments 0 to 5", rule.Args.Index,
+				rule.Calls)
 		}
 		for _, name := range rule.Calls {
 			if !isKnown(name) {
-				return nil, fmt.Errorf("find system call %q: no architecture has it", name)
+				return nil, fmt.Errorf("unknown system call %q: no architecture has it", name)
 			}
 			nr, ok := arch.Number(name)
 			if !ok {
 				continue
 			}
 			if _, twice := all[nr]; twice {
-				return nil, fmt.Errorf("place system call %q: it stands in two rules", name)
+				return nil, fmt.Errorf("system call %q is in two rules", name)
 			}
 			all[nr] = numberRange{first: nr, action: rule.Action, args: rule.Args}
 		}
@@ -97,7 +97,7 @@ func isKnown(name string) bool {
 	return amd64 || arm64
 }
 
-// search is a binary search for the range of the number in the accumulator.
+// search emits a binary search for the range of the number in the accumulator.
 func (a *assembler) search(ranges []numberRange) int {
 	if len(ranges) == 1 {
 		return a.verdict(ranges[0])

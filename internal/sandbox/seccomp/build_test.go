@@ -9,8 +9,7 @@ import (
 
 var bothArchs = []Arch{AMD64, ARM64}
 
-// long needs jumps beyond 255 instructions: every call has its own return, every
-// seventh a test of its arguments.
+// long needs jumps beyond 255 instructions: every call has a different action, and every seventh tests an argument.
 func long() Policy {
 	p := Policy{Default: Errno(syscall.ENOSYS), Foreign: Kill}
 	seen := map[string]bool{}
@@ -22,7 +21,8 @@ func long() Policy {
 			seen[name] = true
 			r := Rule{Calls: []string{name}, Action: Errno(syscall.Errno(1 + len(seen)))}
 			if len(seen)%7 == 0 {
-				r.Args = &Args{Index: len(seen) % 6, AnyBits: uint32(len(seen)), OneOf: []uint32{0, 77, uint32(len(seen)) << 16}, Then: Allow}
+				r.Args = &Args{Index: len(seen) % 6, AnyBits: uint32(len(seen)),
+					OneOf: []uint32{0, 77, uint32(len(seen)) << 16}, Then: Allow}
 			}
 			p.Rules = append(p.Rules, r)
 		}
@@ -30,12 +30,12 @@ func long() Policy {
 	return p
 }
 
-func TestFilterDoesWhatThePolicySays(t *testing.T) {
+func TestFilterMatchesPolicy(t *testing.T) {
 	policies := map[string]Policy{
 		"default": Default(),
 		"empty":   {Default: Allow, Foreign: Kill},
 		"long":    long(),
-		// The return that follows the load is not beside it.
+		// The return after the load is not the next instruction.
 		"no values": {Default: Kill, Foreign: Kill, Rules: []Rule{
 			{Calls: []string{"read"}, Action: Allow},
 			{Calls: []string{"sync"}, Action: Ignore},
@@ -87,7 +87,7 @@ func check(t *testing.T, f Filter, d data, want Action) {
 		t.Fatalf("%+v: %v", d, err)
 	}
 	if got.action != want {
-		t.Errorf("%+v: filter says %s, policy says %s", d, got.action, want)
+		t.Errorf("%+v: got %s from the filter, want %s by the policy", d, got.action, want)
 	}
 }
 
@@ -121,8 +121,8 @@ func interestingValues(a *Args) []uint64 {
 	return values
 }
 
-// What programs call often must stay in the kernel's bitmap of calls that are
-// always allowed, so no argument may be read for it.
+// Frequent calls must stay in the kernel's bitmap of calls that are always allowed, so the filter must not read an
+// argument for them.
 func TestHotCallsReadNoArguments(t *testing.T) {
 	hot := strings.Fields(`read write readv writev pread64 pwrite64 lseek openat close fstat mmap munmap mremap mprotect
 		brk futex rt_sigaction rt_sigprocmask sched_yield clock_gettime getpid gettid epoll_pwait ppoll
@@ -155,8 +155,8 @@ func TestBuildRefuses(t *testing.T) {
 		policy Policy
 		want   string
 	}{
-		{"unknown call", AMD64, rule("raed"), `find system call "raed": no architecture has it`},
-		{"twice", ARM64, rule("read", "read"), `place system call "read": it stands in two rules`},
+		{"unknown call", AMD64, rule("raed"), `unknown system call "raed": no architecture has it`},
+		{"twice", ARM64, rule("read", "read"), `system call "read" is in two rules`},
 		{"argument", AMD64, badIndex, `call has arguments 0 to 5`},
 		{"architecture", 0x40000003, rule("read"), "arch 0x40000003: no table of system calls"},
 	}
@@ -170,17 +170,18 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-func TestBuildPassesOverCallsOfOtherArchitectures(t *testing.T) {
+func TestBuildIgnoresCallsOfOtherArchitectures(t *testing.T) {
 	p := Policy{Default: Kill, Foreign: Kill, Rules: []Rule{{Calls: []string{"fork"}, Action: Allow}}}
 	if _, err := Build(ARM64, p); err != nil {
-		t.Errorf("arm64 has no fork, but must build: %v", err)
+		t.Errorf("build for arm64, which has no fork: %v", err)
 	}
 }
 
 func TestInstructionIsSockFilter(t *testing.T) {
 	var i Instruction
-	got := [5]uintptr{unsafe.Sizeof(i), unsafe.Offsetof(i.Code), unsafe.Offsetof(i.JT), unsafe.Offsetof(i.JF), unsafe.Offsetof(i.K)}
+	got := [5]uintptr{unsafe.Sizeof(i), unsafe.Offsetof(i.Code), unsafe.Offsetof(i.JT), unsafe.Offsetof(i.JF),
+		unsafe.Offsetof(i.K)}
 	if want := [5]uintptr{8, 0, 2, 3, 4}; got != want {
-		t.Errorf("size and offsets are %v, struct sock_filter has %v", got, want)
+		t.Errorf("size and offsets %v, want %v as in struct sock_filter", got, want)
 	}
 }

@@ -1,7 +1,7 @@
 package seccomp
 
-// arm64Calls are the names of asm-generic/unistd.h as arm64 selects them. 244 to
-// 259 are reserved for calls of single architectures; arm64 has none.
+// arm64Calls are the names in asm-generic/unistd.h that arm64 selects. 244 to 259 are reserved for calls of single
+// architectures; arm64 has none.
 var arm64Calls = []span{
 	{0, `
 		io_setup io_destroy io_submit io_cancel io_getevents setxattr lsetxattr fsetxattr getxattr lgetxattr

@@ -1,7 +1,7 @@
 package seccomp
 
-// amd64Calls are the names of asm/unistd_64.h in the order of their numbers.
-// 335 and 336 are trampolines of the kernel's own uprobes.
+// amd64Calls are the names in asm/unistd_64.h in the order of their numbers. 335 and 336 are trampolines of the
+// kernel's own uprobes.
 var amd64Calls = []span{
 	{0, `
 		read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The promises of the policy, written down a second time and by hand: a change
-// of default.go that breaks one has to change it here too.
+// TestDefault states the policy a second time, by hand: a change of default.go that breaks a promise has to change it
+// here too.
 func TestDefault(t *testing.T) {
 	eperm, enosys := Errno(syscall.EPERM), Errno(syscall.ENOSYS)
 	tests := []struct {
@@ -89,10 +89,10 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-func TestEveryRuleSaysWhy(t *testing.T) {
+func TestRulesHaveReasons(t *testing.T) {
 	for _, r := range Default().Rules {
 		if r.Why == "" || len(r.Calls) == 0 {
-			t.Errorf("rule for %q gives the reason %q", r.Calls, r.Why)
+			t.Errorf("rule for %q has the reason %q", r.Calls, r.Why)
 		}
 	}
 }

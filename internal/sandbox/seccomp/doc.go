@@ -1,11 +1,10 @@
-// Package seccomp holds what a program under judgement may ask of the kernel:
-// the policy as data (Policy, Default), what it means (Policy.ActionOf) and its
-// translation to the classic BPF that seccomp(2) loads (Build).
+// Package seccomp defines which system calls a judged program may make: the policy as data (Policy, Default), its
+// meaning (Policy.ActionOf) and its translation to the classic BPF that seccomp(2) loads (Build).
 //
-// It is an allow list. Whatever is not named answers ENOSYS, so that a system
-// call of a future kernel is closed by default and runtimes use their fallback.
-// Escapes kill the process with SIGSYS, which is the verdict SV.
+// The policy is an allow list. A call that it does not name fails with ENOSYS, so that a system call of a future
+// kernel is refused by default and runtimes use their fallback. An attempt to escape kills the process with SIGSYS,
+// which is the verdict SV.
 //
-// Loading the filter belongs to stage, reading SIGSYS as a verdict to measure.
-// Both architectures are data, so each can be built and tested on the other.
+// Package initproc loads the filter, and package measure reads SIGSYS as a verdict. The filters of both architectures
+// are data, so each can be built and tested on the other.
 package seccomp

@@ -13,11 +13,10 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the lists of system calls anew; read the difference")
+var update = flag.Bool("update", false, "rewrite the lists of system calls in testdata; review the diff")
 
-// TestEverySystemCall holds what the filter of each architecture does with every
-// number, by name, against a list that somebody has read: a call that moves from
-// one rule to another, or that a new table brings, shows as a changed line.
+// TestEverySystemCall compares what the filter of each architecture does with every number against a reviewed list: a
+// call that moves from one rule to another, or that a new table adds, shows as a changed line.
 func TestEverySystemCall(t *testing.T) {
 	for _, arch := range bothArchs {
 		t.Run(arch.String(), func(t *testing.T) {
@@ -37,20 +36,19 @@ func TestEverySystemCall(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := gocmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s\nrun go test with -update and read what changes", path, diff)
+				t.Errorf("%s (-want +got):\n%s\nrun go test with -update and review the diff", path, diff)
 			}
 		})
 	}
 }
 
-// listed is one call, or neighbouring numbers without a name.
+// listed is one call, or adjacent numbers without a name.
 type listed struct {
-	first, last uint32
-	name, does  string
+	first, last   uint32
+	name, actions string
 }
 
-// list tells what a filter does with the numbers from 0 to 600, and with some
-// that only an attacker would use.
+// list describes what a filter does with the numbers from 0 to 600, and with some that only an attacker would use.
 func list(t *testing.T, arch Arch, f Filter) string {
 	t.Helper()
 	names := map[uint32]string{}
@@ -58,9 +56,11 @@ func list(t *testing.T, arch Arch, f Filter) string {
 		names[nr] = name
 	}
 	var all []listed
-	for _, nr := range slices.Concat(upTo(600), []uint32{1023, 65535, x32Bit - 1, x32Bit, x32Bit | 59, 0x7fffffff, 0x80000000, 0xffffffff}) {
-		l := listed{nr, nr, names[nr], does(t, arch, f, nr)}
-		if n := len(all); n > 0 && l.name == "" && all[n-1].name == "" && all[n-1].does == l.does && all[n-1].last+1 == nr {
+	for _, nr := range slices.Concat(upTo(600),
+		[]uint32{1023, 65535, x32Bit - 1, x32Bit, x32Bit | 59, 0x7fffffff, 0x80000000, 0xffffffff}) {
+		l := listed{nr, nr, names[nr], actions(t, arch, f, nr)}
+		if n := len(all); n > 0 && l.name == "" && all[n-1].name == "" && all[n-1].actions == l.actions &&
+			all[n-1].last+1 == nr {
 			all[n-1].last = nr
 			continue
 		}
@@ -72,10 +72,10 @@ func list(t *testing.T, arch Arch, f Filter) string {
 		if l.last != l.first {
 			number = fmt.Sprintf("%d-%d", l.first, l.last)
 		}
-		fmt.Fprintf(&b, "%-10s %-24s %s\n", number, cmp.Or(l.name, "-"), l.does)
+		fmt.Fprintf(&b, "%-10s %-24s %s\n", number, cmp.Or(l.name, "-"), l.actions)
 	}
 	for _, foreign := range []Arch{0x40000003, 0x40000028, AMD64 ^ ARM64 ^ arch} {
-		fmt.Fprintf(&b, "%-35s %s\n", "any of "+archNames[foreign], does(t, foreign, f, 1))
+		fmt.Fprintf(&b, "%-35s %s\n", "any of "+archNames[foreign], actions(t, foreign, f, 1))
 	}
 	return b.String()
 }
@@ -89,9 +89,9 @@ func upTo(last uint32) (all []uint32) {
 	return all
 }
 
-// does is every action that the filter takes with a call. Where one argument
-// decides, the values that the policy names and all single bits are tried.
-func does(t *testing.T, arch Arch, f Filter, nr uint32) string {
+// actions returns every action that the filter takes for a call. If an argument matters, it tries the values that the
+// policy names and all single bits.
+func actions(t *testing.T, arch Arch, f Filter, nr uint32) string {
 	t.Helper()
 	act := func(args [6]uint64) string {
 		out, err := run(f, data{arch, nr, args})

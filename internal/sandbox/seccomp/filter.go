@@ -4,21 +4,19 @@ package seccomp
 // kernel's struct sock_filter (8 bytes).
 type Instruction struct {
 	Code   uint16
-	JT, JF uint8 // instructions to skip when the test holds, and when it does not
+	JT, JF uint8 // instructions to skip if the test is true, and if it is false
 	K      uint32
 }
 
-// Filter is a program as seccomp(2) takes it: len(f) and &f[0] are the two
-// fields of struct sock_fprog.
+// Filter is a program for seccomp(2): len(f) and &f[0] are the two fields of struct sock_fprog.
 type Filter []Instruction
 
 // maxInstructions is the kernel's BPF_MAXINSNS.
 const maxInstructions = 4096
 
-// The instructions that both filters and the kernel's own evaluation of them use.
-// Since 5.11 the kernel runs a filter once for every number when it is loaded; what
-// returns Allow without reading anything but number and architecture goes into a
-// bitmap and costs no run of the filter later. It gives up on any other instruction.
+// The instructions that filters use. Since 5.11 the kernel evaluates a filter for every number when it is loaded: a
+// number for which it returns Allow and reads nothing but number and architecture goes into a bitmap, and its calls
+// skip the filter. The evaluation supports only these instructions.
 const (
 	opLoad  = 0x20 // BPF_LD | BPF_W | BPF_ABS
 	opJump  = 0x05 // BPF_JMP | BPF_JA
@@ -35,13 +33,12 @@ const (
 	offArgs   = 16 // six arguments of 8 bytes; the low half comes first, both architectures being little-endian
 )
 
-// maxSkip is one less than an 8-bit offset can hold: making one target of a
-// test reachable may push the other away by one instruction.
+// maxSkip is one less than an 8-bit offset can hold: bringing one target of a test into reach may move the other away
+// by one instruction.
 const maxSkip = 254
 
-// assembler writes a program from its end to its start, because jumps only go
-// forward and so every target is known when it is jumped to. A position counts
-// from the end of the program; the last one written is the next to execute.
+// assembler emits a program from its end to its start, because jumps only go forward: every target is known before a
+// jump to it. Positions count from the end of the program; the last instruction emitted executes first.
 type assembler struct {
 	reversed Filter
 	rets     map[Action]int
@@ -52,10 +49,10 @@ func (a *assembler) emit(i Instruction) int {
 	return len(a.reversed) - 1
 }
 
-// skip is how many instructions the next one written has to skip to reach target.
+// skip returns how many instructions the next one emitted has to skip to reach target.
 func (a *assembler) skip(target int) int { return len(a.reversed) - target - 1 }
 
-// ret is a return with this action that is near enough to jump to.
+// ret returns the position of a return with this action that is in reach of a jump.
 func (a *assembler) ret(action Action) int {
 	if at, ok := a.rets[action]; ok && a.skip(at) <= maxSkip {
 		return at
@@ -65,7 +62,7 @@ func (a *assembler) ret(action Action) int {
 	return at
 }
 
-// test continues at yes or at no.
+// test emits a test that continues at yes or at no.
 func (a *assembler) test(op uint16, k uint32, yes, no int) int {
 	yes, no = a.near(yes), a.near(no)
 	return a.emit(Instruction{Code: op, JT: uint8(a.skip(yes)), JF: uint8(a.skip(no)), K: k})
@@ -78,7 +75,7 @@ func (a *assembler) near(target int) int {
 	return a.emit(Instruction{Code: opJump, K: uint32(a.skip(target))})
 }
 
-// load reads a word of struct seccomp_data and continues at target.
+// load emits a load of a word of struct seccomp_data, and continues at target.
 func (a *assembler) load(offset uint32, target int) int {
 	if a.skip(target) != 0 {
 		a.emit(Instruction{Code: opJump, K: uint32(a.skip(target))})

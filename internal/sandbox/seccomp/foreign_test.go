@@ -13,9 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestForeignProgram runs a program for the 32-bit predecessor of the machine.
-// The kernel may well know how, but none of its calls has a number that the
-// filter could look up.
+// TestForeignProgram runs a program for the machine's 32-bit predecessor. The kernel may support it, but the filter
+// kills all of its calls.
 func TestForeignProgram(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(path, foreignProgram(t), 0o755); err != nil {
@@ -24,7 +23,7 @@ func TestForeignProgram(t *testing.T) {
 	want := result{Exit: -1, Signal: syscall.SIGSYS}
 	switch err := exec.Command(path).Run(); {
 	case errors.Is(err, syscall.ENOEXEC):
-		t.Log("this kernel has no 32-bit programs")
+		t.Log("this kernel does not run 32-bit programs")
 		want = result{Exit: 254, Out: "confine: exec format error\n"}
 	case err != nil:
 		t.Fatalf("without a filter: %v", err)
@@ -34,8 +33,7 @@ func TestForeignProgram(t *testing.T) {
 	}
 }
 
-// foreignProgram is exit(0) as a 32-bit ELF file, by hand, since compilers for
-// it are rarely installed.
+// foreignProgram returns exit(0) as a 32-bit ELF file, written by hand because compilers for it are rarely installed.
 func foreignProgram(t *testing.T) []byte {
 	t.Helper()
 	arch, err := NativeArch()
@@ -48,8 +46,10 @@ func foreignProgram(t *testing.T) []byte {
 		code    []uint32
 	}
 	program := map[Arch]elf{
-		AMD64: {3, 0, []uint32{0xcd40c031, 0x00000080}},                       // i386: xor %eax,%eax; inc %eax; int $0x80
-		ARM64: {40, 0x05000000, []uint32{0xe3a00000, 0xe3a07001, 0xef000000}}, // arm: mov r0,#0; mov r7,#1; svc 0
+		// i386: xor %eax,%eax; inc %eax; int $0x80
+		AMD64: {3, 0, []uint32{0xcd40c031, 0x00000080}},
+		// arm: mov r0,#0; mov r7,#1; svc 0
+		ARM64: {40, 0x05000000, []uint32{0xe3a00000, 0xe3a07001, 0xef000000}},
 	}[arch]
 	const base, header, segment = 0x10000, 52, 32
 	size := uint32(header + segment + 4*len(program.code))

@@ -19,8 +19,7 @@ import (
 	"judged/internal/testkit/guest"
 )
 
-// confineEnv makes the test binary load the default filter and execute its
-// arguments. No root is needed.
+// confineEnv makes the test binary load the default filter and execute its arguments. This needs no root.
 const confineEnv = "JUDGED_SECCOMP_TEST_CONFINE"
 
 func TestMain(m *testing.M) {
@@ -31,13 +30,13 @@ func TestMain(m *testing.M) {
 	os.Exit(testkit.Run(m))
 }
 
-// confine returns only when it could not execute the program.
+// confine returns only if it cannot execute the program.
 func confine(argv []string) error {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return err
 	}
-	// The filter belongs to this thread alone; execve ends the others.
+	// The filter applies to this thread only; execve ends the others.
 	runtime.LockOSThread()
 	if err := load(); err != nil {
 		return err
@@ -74,7 +73,7 @@ func install(arch Arch, filter Filter) error {
 }
 
 type result struct {
-	Exit   int // -1 when a signal ended it
+	Exit   int // -1 if a signal ended it
 	Signal syscall.Signal
 	Out    string
 }
@@ -101,8 +100,7 @@ func runConfined(t *testing.T, argv ...string) result {
 	return res
 }
 
-// probeProgram makes the calls. A guest has no compiler: there it lies beside
-// its source.
+// probeProgram returns the program that makes the calls. A guest has no compiler: there it is next to its source.
 func probeProgram(t *testing.T) string {
 	const built = "testdata/probe"
 	if _, err := os.Stat(built); err == nil {
@@ -111,14 +109,14 @@ func probeProgram(t *testing.T) string {
 	return testkit.CompileC(t, "testdata/probe.c", true)
 }
 
-// TestInGuest asks another kernel than the host's.
+// TestInGuest tests with another kernel than the host's.
 func TestInGuest(t *testing.T) {
 	t.Parallel() // one emulator keeps one CPU busy
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	askGuest(t, "amd64", testkit.CompileC(t, "testdata/probe.c", true))
 }
 
-// TestInArm64Guest asks the other architecture's.
+// TestInArm64Guest tests with a kernel of the other architecture.
 func TestInArm64Guest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMUArm64, testkit.GuestKernelArm64, testkit.GCCArm64)
@@ -132,7 +130,7 @@ func askGuest(t *testing.T, arch, probe string) {
 	}, "judged/internal/sandbox/seccomp", "^(TestKernelAppliesTheFilter|TestForeignProgram)$")
 }
 
-// The errors and the deaths come from the kernel here, not from the interpreter.
+// The errors and signals in this test come from the kernel, not from the interpreter.
 func TestKernelAppliesTheFilter(t *testing.T) {
 	probe := probeProgram(t)
 	const sigchld = uint64(syscall.SIGCHLD)
@@ -155,7 +153,8 @@ func TestKernelAppliesTheFilter(t *testing.T) {
 		{"inet socket", "socket", []uint64{syscall.AF_INET, syscall.SOCK_STREAM}, exits(syscall.EPERM)},
 		{"vsock socket", "socket", []uint64{40, syscall.SOCK_STREAM}, exits(syscall.EPERM)},
 		{"inet socketpair", "socketpair", []uint64{syscall.AF_INET, syscall.SOCK_STREAM}, exits(syscall.EPERM)},
-		{"unix socketpair without memory", "socketpair", []uint64{syscall.AF_UNIX, syscall.SOCK_STREAM}, exits(syscall.EFAULT)},
+		{"unix socketpair without memory", "socketpair", []uint64{syscall.AF_UNIX, syscall.SOCK_STREAM},
+			exits(syscall.EFAULT)},
 		{"F_SETLK", "fcntl", []uint64{1, 6}, exits(syscall.EPERM)},
 		{"close on exec", "fcntl", []uint64{1, setFD, 1}, exits(0)},
 		{"terminal input", "ioctl", []uint64{1, 0x5412}, exits(syscall.ENOTTY)},
@@ -182,7 +181,7 @@ func TestKernelAppliesTheFilter(t *testing.T) {
 			}
 		})
 	}
-	t.Run("number of the future", func(t *testing.T) {
+	t.Run("unassigned number", func(t *testing.T) {
 		if diff := cmp.Diff(exits(syscall.ENOSYS), runConfined(t, probeCall(probe, 1000, nil)...)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -220,7 +219,7 @@ func TestCProgramsRun(t *testing.T) {
 	}
 }
 
-// Each line is a part of Python that fails without some group of the policy.
+// Each program is a part of Python that fails without some group of the policy.
 func TestPythonRuns(t *testing.T) {
 	testkit.Need(t, testkit.Python)
 	tests := []struct{ name, program string }{
@@ -267,7 +266,7 @@ func TestGoRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	// "env -u" because the confined binary would confine itself again.
-	got := runConfined(t, "env", "-u", confineEnv, self, "-test.run=^TestFilterDoesWhatThePolicySays$/default", "-test.count=1")
+	got := runConfined(t, "env", "-u", confineEnv, self, "-test.run=^TestFilterMatchesPolicy$/default", "-test.count=1")
 	if got.Exit != 0 || got.Signal != 0 {
 		t.Errorf("got %+v, want exit 0", got)
 	}

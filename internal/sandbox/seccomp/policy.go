@@ -9,22 +9,22 @@ import (
 // Action is what the kernel does with a call: a SECCOMP_RET_* value.
 type Action uint32
 
-// Actions without a number of their own; for the others see Errno.
+// Actions without an error number; see Errno for the others.
 const (
 	// Allow lets the call through.
 	Allow Action = 0x7fff0000
 	// Kill ends the whole process, all its threads, with SIGSYS.
 	Kill Action = 0x80000000
-	// Ignore answers success and does nothing.
+	// Ignore reports success and does nothing.
 	Ignore Action = errnoAction
 )
 
 const errnoAction = 0x00050000
 
-// Errno refuses the call with an error number.
+// Errno returns the action that fails the call with an error number.
 func Errno(e syscall.Errno) Action { return errnoAction | Action(e) }
 
-// String is for tests and for people.
+// String returns a description for tests and logs.
 func (a Action) String() string {
 	switch {
 	case a == Allow:
@@ -39,7 +39,7 @@ func (a Action) String() string {
 	return fmt.Sprintf("action 0x%08x", uint32(a))
 }
 
-// Policy says for every system call of every architecture what happens to it.
+// Policy defines for every system call of every architecture what happens to it.
 type Policy struct {
 	// Default is for calls that no rule names.
 	Default Action
@@ -48,32 +48,30 @@ type Policy struct {
 	Rules   []Rule
 }
 
-// Rule gives one action to a group of calls. A name that only other
-// architectures have is passed over; a call may stand in one rule only.
+// Rule gives one action to a group of calls. Names that only other architectures have are ignored. A call may be in
+// one rule only.
 type Rule struct {
 	// Why is the reason for the whole group, one line.
 	Why    string
 	Calls  []string
 	Action Action
-	// Args decides otherwise for some values of one argument. It costs these calls
-	// the kernel's bitmap of calls that are always allowed (40 to 50 ns a call instead of
-	// 34), so none of the hot calls has it.
+	// Args sets another action for some values of one argument. It removes these calls from the kernel's bitmap of
+	// calls that are always allowed (40 to 50 ns a call instead of 34), so no frequent call has it.
 	Args *Args
 }
 
-// Args looks at the low 32 bits of one argument: every argument that a policy
-// may test safely is a 32-bit integer to the kernel, which ignores the upper
-// half. Pointers are never followed, since another thread could change the
-// memory between the check and the call.
+// Args tests the low 32 bits of one argument: every argument that a policy can test safely is a 32-bit integer to the
+// kernel, which ignores the upper half. A filter cannot follow pointers, and another thread could change the memory
+// between the check and the call.
 type Args struct {
 	Index   int      // 0 to 5
-	AnyBits uint32   // Then applies when one of these bits is set,
-	OneOf   []uint32 // or when the value is one of these
+	AnyBits uint32   // Then applies if one of these bits is set,
+	OneOf   []uint32 // or if the value is one of these
 	Then    Action
 }
 
-// ActionOf is what a filter built for arch does with a call of that
-// architecture: the meaning of a policy, against which its BPF is tested.
+// ActionOf returns what a filter built for arch does with a call of that architecture. It defines the meaning of a
+// policy, against which its BPF is tested.
 func (p Policy) ActionOf(arch Arch, nr uint32, args [6]uint64) Action {
 	if arch.isForeignABI(nr) {
 		return p.Foreign

@@ -12,16 +12,14 @@ const (
 	cloneNewUser   = 0x10000000
 	cloneNewPID    = 0x20000000
 	cloneNewNet    = 0x40000000
-	// cloneNewTime lies in the byte of the exit signal, so clone does not take it as
-	// a flag and only clone3 and unshare can. It is tested all the same: no signal
-	// has this bit, so no program loses anything.
+	// cloneNewTime is in the byte of the exit signal, so clone does not read it as a flag and only clone3 and unshare
+	// do. It is tested all the same: no signal has this bit, so no program is affected.
 	cloneNewTime = 0x00000080
 	cloneNewAny  = cloneNewNS | cloneNewCgroup | cloneNewUTS | cloneNewIPC | cloneNewUser | cloneNewPID | cloneNewNet | cloneNewTime
 
-	// cloneParent makes the child one of the caller's parent's. The first process of
-	// a run is judged's own child, so its siblings would be too: judged knows
-	// nothing of them and never reaps them, and the end of the run's pid
-	// namespace waits for each of its zombies (zap_pid_ns_processes), for ever.
+	// cloneParent makes the child a child of the caller's parent. The first process of a run is judged's own child,
+	// so its siblings would be too: judged does not know them and never reaps them, and the end of the run's pid
+	// namespace waits forever for each of its zombies (zap_pid_ns_processes).
 	cloneParent = 0x00008000
 
 	dupFD        = 0
@@ -40,7 +38,7 @@ const (
 	clearCloexec  = 0x5450 // FIONCLEX
 	setCloexec    = 0x5451 // FIOCLEX
 	noRandomize   = 0x0040000
-	askPersona    = 0xffffffff
+	getPersona    = 0xffffffff
 	familyUnix    = 1
 	schedOther    = 0
 	outOfBand     = 1  // MSG_OOB
@@ -65,18 +63,18 @@ const (
 	prSetVMA      = 0x53564d41
 )
 
-// tested are the rules that look at an argument. None is a call of which
-// programs make many.
+// tested are the rules that test an argument. None is for a frequent call.
 func tested() []Rule {
 	return []Rule{
 		{
-			Why:    "new namespaces give back the capabilities that were dropped; a sibling would be a child of judged",
+			Why:    "new namespaces restore the capabilities that were dropped; a sibling would be a child of judged",
 			Calls:  []string{"clone"},
 			Action: Allow,
 			Args:   &Args{Index: 0, AnyBits: cloneNewAny | cloneParent, Then: Kill},
 		},
 		{
-			Why:    "Node and asyncio need a pair to talk to their children; it has no name and stays in the process tree",
+			Why: "Node and asyncio need a pair to communicate with their children; it has no name and stays in the " +
+				"process tree",
 			Calls:  []string{"socketpair"},
 			Action: Errno(syscall.EPERM),
 			Args:   &Args{Index: 0, OneOf: []uint32{familyUnix}, Then: Allow},
@@ -89,30 +87,35 @@ func tested() []Rule {
 			Args:   &Args{Index: 1, OneOf: []uint32{schedOther}, Then: Allow},
 		},
 		{
-			Why: "MADV_FREE keeps pages charged that are not used any more, so the peak would not be what the program had; MADV_PAGEOUT takes " +
-				"pages out of it that are; MADV_MERGEABLE is a channel through shared pages. The error is that of a kernel that does not know " +
-				"them, and allocators use MADV_DONTNEED then",
+			Why: "MADV_FREE leaves unused pages charged, so the peak would be too high; MADV_PAGEOUT takes used pages out " +
+				"of it; MADV_MERGEABLE is a channel through shared pages. The error is that of a kernel that does not " +
+				"know the advice; allocators then use MADV_DONTNEED",
 			Calls:  []string{"madvise"},
 			Action: Allow,
-			Args:   &Args{Index: 2, OneOf: []uint32{adviseFree, adviseMerge, advisePageOut}, Then: Errno(syscall.EINVAL)},
+			Args: &Args{Index: 2, OneOf: []uint32{adviseFree, adviseMerge, advisePageOut},
+				Then: Errno(syscall.EINVAL)},
 		},
 		outOfBandRule("sendto", 3),
 		outOfBandRule("sendmsg", 2),
 		{
-			Why:    "locks and leases signal to other sandboxes, F_SETPIPE_SZ multiplies the buffers, F_SETOWN and F_SETSIG send signals",
+			Why: "locks and leases pass data to other sandboxes, F_SETPIPE_SZ multiplies the buffers, F_SETOWN and " +
+				"F_SETSIG send signals",
 			Calls:  []string{"fcntl"},
 			Action: Errno(syscall.EPERM),
-			Args:   &Args{Index: 1, OneOf: []uint32{setFlags, getFlags, setFD, getFD, dupFD, dupFDCloexec, getPipeSize, addSeals, getSeals}, Then: Allow},
+			Args: &Args{Index: 1, OneOf: []uint32{setFlags, getFlags, setFD, getFD, dupFD, dupFDCloexec, getPipeSize,
+				addSeals, getSeals}, Then: Allow},
 		},
 		{
-			Why:    "drivers and file systems have thousands of commands; programs ask whether this is a terminal",
+			Why: "drivers and file systems have thousands of commands; programs need TCGETS to ask whether a file is " +
+				"a terminal",
 			Calls:  []string{"ioctl"},
 			Action: Errno(syscall.ENOTTY),
-			Args:   &Args{Index: 1, OneOf: []uint32{ttyGet, bytesReady, setNonblock, clearCloexec, setCloexec}, Then: Allow},
+			Args: &Args{Index: 1, OneOf: []uint32{ttyGet, bytesReady, setNonblock, clearCloexec, setCloexec},
+				Then: Allow},
 		},
 		{
-			Why: "names, deathsig and reading; not PR_SET_MM, PR_SCHED_CORE, PR_SET_THP_DISABLE (judged has set it), " +
-				"PR_SET_SECCOMP, PR_SET_MEMORY_MERGE (a channel through shared pages)",
+			Why: "names, the parent-death signal and reading; not PR_SET_MM, PR_SCHED_CORE, PR_SET_THP_DISABLE (judged " +
+				"has set it), PR_SET_SECCOMP, PR_SET_MEMORY_MERGE (a channel through shared pages)",
 			Calls:  []string{"prctl"},
 			Action: Errno(syscall.EPERM),
 			Args: &Args{Index: 0, Then: Allow, OneOf: []uint32{
@@ -122,28 +125,28 @@ func tested() []Rule {
 			}},
 		},
 		{
-			Why:    "READ_IMPLIES_EXEC and the old layouts change how memory is laid out and measured; runtimes ask, or turn randomization off",
+			Why: "READ_IMPLIES_EXEC and the old layouts change how memory is laid out and measured; runtimes read " +
+				"it, or turn randomization off",
 			Calls:  []string{"personality"},
 			Action: Errno(syscall.EPERM),
-			Args:   &Args{Index: 0, OneOf: []uint32{askPersona, noRandomize}, Then: Allow},
+			Args:   &Args{Index: 0, OneOf: []uint32{getPersona, noRandomize}, Then: Allow},
 		},
 	}
 }
 
-// outOfBandRule allows a call that sends, but no urgent byte, which pairs of unix
-// sockets have since 5.15 and no runtime sends. The error is that of a kernel
-// without CONFIG_AF_UNIX_OOB.
+// outOfBandRule allows a call that sends, but without an urgent byte. Pairs of unix sockets support urgent bytes
+// since 5.15, and no runtime sends them. The error is that of a kernel without CONFIG_AF_UNIX_OOB.
 func outOfBandRule(call string, flags int) Rule {
 	return Rule{
-		Why:    "use of what socketpair made; urgent bytes are rarely run kernel code (CVE-2025-38236)",
+		Why:    "use of what socketpair made; urgent bytes are rarely used kernel code (CVE-2025-38236)",
 		Calls:  []string{call},
 		Action: Allow,
 		Args:   &Args{Index: flags, AnyBits: outOfBand, Then: Errno(syscall.EOPNOTSUPP)},
 	}
 }
 
-// escapes are attempts on the walls of the sandbox or on the host. No solution
-// makes these calls by accident, so they end it with the verdict SV.
+// escapes are attempts to break out of the sandbox or to attack the host. No solution makes these calls by accident,
+// so they end it with the verdict SV.
 func escapes() []Rule {
 	return []Rule{
 		group("other namespaces and other roots", Kill, `
@@ -152,8 +155,9 @@ func escapes() []Rule {
 		group("memory and descriptors of other processes", Kill, `
 			ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd`),
 		group("keyrings belong to the user and outlive the sandbox", Kill, `add_key request_key keyctl`),
-		group("handles name files past every mount", Kill, `name_to_handle_at open_by_handle_at`),
-		group("programs and probes inside the kernel, and the tool to win races in it", Kill, `bpf perf_event_open userfaultfd`),
+		group("handles open files outside every mount", Kill, `name_to_handle_at open_by_handle_at`),
+		group("programs and probes inside the kernel, and the tool that wins races in it", Kill,
+			`bpf perf_event_open userfaultfd`),
 		group("the machine: modules, kernels, swap, quota, ports, log", Kill, `
 			init_module finit_module delete_module kexec_load kexec_file_load reboot swapon swapoff acct
 			quotactl quotactl_fd iopl ioperm syslog`),
