@@ -57,10 +57,8 @@ func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(jo
 	if task.Interactor != nil {
 		task.Jury.Prepare(task.Interactor.Program)
 	}
-	return task.runTests(ctx, func(ctx context.Context,
-		t Test) <-chan measure.Result {
-		return startTest(ctx, worker, task, t)
-	}, decided)
+	start := func(ctx context.Context, t Test) <-chan measure.Result { return startTest(ctx, worker, task, t) }
+	return task.runTests(ctx, start, decided)
 }
 
 // pending is a test whose runs are over.

@@ -61,8 +61,7 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	e.files(j.Files, c.Limits.Max)
 	room := c.Sandbox.WorkInodes - boxInodes - 1 // the program
 	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d in addition to the program, send fewer "+
-		"or "+
-		"raise sandbox.work_inodes", len(j.Files), room)
+		"or raise sandbox.work_inodes", len(j.Files), room)
 	e.tests(j.Tests, c.Limits.Max)
 	e.checker(j.Checker)
 	e.interactor(j.Interactor)
