@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"judged/internal/engine/problem"
 	"maps"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task,
 		t.Args = append(t.Args, strings.ReplaceAll(arg, placeholder, "./"+name))
 	}
 	for _, jt := range j.Tests {
-		test := Test{Name: jt.Name}
+		test := problem.Test{Name: jt.Name}
 		if jt.Input != nil {
 			p, err := path(*jt.Input)
 			if err != nil {

@@ -37,7 +37,8 @@ func base(more map[string]string) map[string]string {
 		"sys/devices/system/cpu/offline": "\n",
 		"proc/meminfo":                   "MemTotal:        1024 kB\nMemFree: 1 kB\n",
 		"proc/sys/kernel/osrelease":      "6.1.0-56-cloud-amd64\n",
-		"proc/cpuinfo":                   "processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\n\nprocessor\t: 1\nmodel name\t: other\n",
+		"proc/cpuinfo": "processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\n\nprocessor\t: 1\nmodel " +
+			"name\t: other\n",
 	}
 	for name, content := range more {
 		files[name] = content
