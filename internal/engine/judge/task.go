@@ -69,7 +69,7 @@ func (t *Task) setChecker(c job.Checker, path func(job.File) (string, error)) (e
 		t.Checker, err = checker.Parse(c.Kind)
 		return err
 	}
-	p, err := path(c.Program)
+	p, err := path(*c.Program)
 	if err != nil {
 		return fmt.Errorf("find program of the checker: %w", err)
 	}

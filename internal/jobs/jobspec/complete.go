@@ -1,6 +1,7 @@
 package jobspec
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -175,7 +176,7 @@ func (e *Errors) checker(c *job.Checker) {
 		return
 	}
 	if _, isProgram := jury.IsChecker(c.Kind); isProgram {
-		e.file("checker.program", &c.Program)
+		e.file("checker.program", cmp.Or(c.Program, &job.File{}))
 		e.arguments("checker.args", c.Args)
 		return
 	}
@@ -183,7 +184,7 @@ func (e *Errors) checker(c *job.Checker) {
 	e.check(err == nil, "checker.kind", "%s is unknown; send %s; or, with a program, one of %q", quote(c.Kind),
 		checker.Usage(), jury.CheckerProtocols())
 	e.check(len(c.Args) == 0, "checker.args", "this checker takes none; leave them out")
-	e.check(c.Program == (job.File{}), "checker.program",
+	e.check(c.Program == nil, "checker.program",
 		"this checker is not one; leave it out, or send the kind icpc, testlib or cms")
 }
 
