@@ -54,8 +54,7 @@ func allowed() []Rule {
 		group("clocks and timers: reading, and signals to itself", Allow, `
 			time gettimeofday clock_gettime clock_getres nanosleep clock_nanosleep alarm getitimer setitimer times
 			timer_create timer_settime timer_gettime timer_getoverrun timer_delete`),
-		group("placement inside the slot: the cpuset bounds the mask, and several threads need it on CPUs without load "+
-			"balancing", Allow, `
+		group("placement inside the slot: the cpuset bounds the mask; threads need it on CPUs without load balancing", Allow, `
 			sched_yield sched_setaffinity sched_getaffinity getcpu`),
 		group("reading its own scheduling parameters", Allow, `
 			sched_getparam sched_getscheduler sched_getattr sched_get_priority_max sched_get_priority_min
@@ -125,8 +124,8 @@ func absent() []Rule {
 // ignored calls succeed without effect.
 func ignored() []Rule {
 	return []Rule{
-		group("the kernel may ignore advice; POSIX_FADV_DONTNEED would evict pages that judged has read for other "+
-			"runs", Ignore, `
+		group("the kernel may ignore advice; POSIX_FADV_DONTNEED would evict pages that judged has read for other runs",
+			Ignore, `
 			fadvise64 readahead`),
 		group("locks on a shared file pass data to other sandboxes; if it fails, Java writes a warning to stdout and "+
 			"compilers exit", Ignore, `flock`),

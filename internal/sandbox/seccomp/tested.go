@@ -15,7 +15,8 @@ const (
 	// cloneNewTime is in the byte of the exit signal, so clone does not read it as a flag and only clone3 and unshare
 	// do. It is tested all the same: no signal has this bit, so no program is affected.
 	cloneNewTime = 0x00000080
-	cloneNewAny  = cloneNewNS | cloneNewCgroup | cloneNewUTS | cloneNewIPC | cloneNewUser | cloneNewPID | cloneNewNet | cloneNewTime
+	cloneNewAny  = cloneNewNS | cloneNewCgroup | cloneNewUTS | cloneNewIPC | cloneNewUser | cloneNewPID |
+		cloneNewNet | cloneNewTime
 
 	// cloneParent makes the child a child of the caller's parent. The first process of a run is judged's own child,
 	// so its siblings would be too: judged does not know them and never reaps them, and the end of the run's pid
@@ -73,8 +74,7 @@ func tested() []Rule {
 			Args:   &Args{Index: 0, AnyBits: cloneNewAny | cloneParent, Then: Kill},
 		},
 		{
-			Why: "Node and asyncio need a pair to communicate with their children; it has no name and stays in the " +
-				"process tree",
+			Why:    "Node and asyncio talk to their children through a pair; it has no name and stays in the process tree",
 			Calls:  []string{"socketpair"},
 			Action: Errno(syscall.EPERM),
 			Args:   &Args{Index: 0, OneOf: []uint32{familyUnix}, Then: Allow},
@@ -106,8 +106,8 @@ func tested() []Rule {
 				addSeals, getSeals}, Then: Allow},
 		},
 		{
-			Why: "drivers and file systems have thousands of commands; programs need TCGETS to ask whether a file is " +
-				"a terminal",
+			Why: "drivers and file systems have thousands of commands; " +
+				"programs ask with TCGETS whether a file is a terminal",
 			Calls:  []string{"ioctl"},
 			Action: Errno(syscall.ENOTTY),
 			Args: &Args{Index: 1, OneOf: []uint32{ttyGet, bytesReady, setNonblock, clearCloexec, setCloexec},
@@ -125,8 +125,8 @@ func tested() []Rule {
 			}},
 		},
 		{
-			Why: "READ_IMPLIES_EXEC and the old layouts change how memory is laid out and measured; runtimes read " +
-				"it, or turn randomization off",
+			Why: "READ_IMPLIES_EXEC and the old layouts change how memory is laid out and measured; " +
+				"runtimes read the personality, or turn randomization off",
 			Calls:  []string{"personality"},
 			Action: Errno(syscall.EPERM),
 			Args:   &Args{Index: 0, OneOf: []uint32{getPersona, noRandomize}, Then: Allow},
