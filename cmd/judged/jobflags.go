@@ -119,7 +119,7 @@ func (f *jobFlags) checkerOf() (*job.Checker, error) {
 	if err := readable(path); err != nil {
 		return nil, usagef("read --checker %q: %w; name a program that exists", f.checker, err)
 	}
-	c.Kind, c.Program = kind, job.File{Part: path}
+	c.Kind, c.Program = kind, &job.File{Part: path}
 	return c, nil
 }
 

@@ -106,7 +106,7 @@ func TestWithoutRoot(t *testing.T) {
 	}{
 		{"run", []string{"run", "./sol"}, exitFault, mustBeRoot},
 		{"serve", []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", "data"}, exitFault,
-			"make data folder: mkdir data: permission denied; set data_dir to a folder that judged may write"},
+			"create data folder: mkdir data: permission denied; set data_dir to a folder that judged may write"},
 		{"input", []string{"run", "--input", "secret", "./sol"}, exitUsage,
 			"read --input: open secret: permission denied; "},
 		{"program", []string{"run", "./secret"}, exitUsage, "read PROGRAM: open ./secret: permission denied; "},

@@ -180,12 +180,8 @@ func (e *Engine) readFingerprint() (string, error) {
 	if e.program, err = sandbox.InitProgram(); err != nil {
 		return "", fmt.Errorf("read judged-init: %w", err)
 	}
-	s := fingerprint.Subject{FS: e.fs, Topology: e.topology, Turbo: e.turbo.Value, Class: e.options.Class,
-		Program: e.program}
-	for _, slot := range e.slots {
-		s.Slots = append(s.Slots, fingerprint.Slot{CPUs: slot.CPUs, Node: slot.Node})
-	}
-	return fingerprint.Take(s).Sum, nil
+	return fingerprint.Take(fingerprint.Subject{FS: e.fs, Topology: e.topology, Slots: e.slots, Turbo: e.turbo.Value,
+		Class: e.options.Class, Program: e.program}).Sum, nil
 }
 
 func (e *Engine) openLauncher() (*sandbox.Launcher, error) {

@@ -42,8 +42,7 @@ func (s *Store) migrateTo(ctx context.Context, tx *sql.Tx, list []string) error 
 	}
 	if version > len(list) {
 		return fmt.Errorf("%w: version %d, and this judged knows versions up to %d: use the judged that wrote it, "+
-			"or a "+
-			"newer one", errNewerSchema, version, len(list))
+			"or a newer one", errNewerSchema, version, len(list))
 	}
 	for ; version < len(list); version++ {
 		if _, err := tx.ExecContext(ctx, s.driver.sql(list[version])); err != nil {

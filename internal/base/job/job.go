@@ -45,9 +45,9 @@ type Test struct {
 
 // Checker says how output is compared with the answer: by judged itself, or by a program of the jury.
 type Checker struct {
-	Kind    string   `json:"kind"`             // package checker lists them; or the protocol of a program, in package jury
-	Program File     `json:"program,omitzero"` // where Kind is a protocol
-	Args    []string `json:"args,omitempty"`   // of the program, after those of its protocol
+	Kind    string   `json:"kind"`              // package checker lists them; or the protocol of a program, in package jury
+	Program *File    `json:"program,omitempty"` // where Kind is a protocol
+	Args    []string `json:"args,omitempty"`    // of the program, after those of its protocol
 }
 
 // Interactor is a program of the jury that the program talks with.

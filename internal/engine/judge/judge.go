@@ -13,6 +13,7 @@ import (
 	"judged/internal/engine/checker"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
+	"judged/internal/engine/problem"
 	"judged/internal/sandbox"
 	"judged/internal/timing/stats"
 )
@@ -21,7 +22,7 @@ import (
 type Task struct {
 	Args    []string       // with the path of the program inside the sandbox
 	Files   []sandbox.File // the program among them
-	Tests   []Test
+	Tests   []problem.Test
 	Checker checker.Checker
 	// CheckerProgram, where not nil, checks instead of Checker.
 	CheckerProgram *jury.Checker
@@ -40,13 +41,6 @@ type Task struct {
 	Ran func(test string, r job.Run)
 }
 
-// Test is one test of a task.
-type Test struct {
-	Name   string
-	Input  string // path; "" means empty input
-	Answer string // path; "" means that output is not compared
-}
-
 // Run judges the task on a worker and passes each test to decided as soon as it is decided. The error is not nil only
 // if judged could not do its work or ctx ended; the report then holds what is known so far.
 func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(job.TestReport)) (job.Report, error) {
@@ -57,15 +51,15 @@ func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(jo
 	if task.Interactor != nil {
 		task.Jury.Prepare(task.Interactor.Program)
 	}
-	return task.runTests(ctx, func(ctx context.Context,
-		t Test) <-chan measure.Result {
+	start := func(ctx context.Context, t problem.Test) <-chan measure.Result {
 		return startTest(ctx, worker, task, t)
-	}, decided)
+	}
+	return task.runTests(ctx, start, decided)
 }
 
 // pending is a test whose runs are over.
 type pending struct {
-	test   Test
+	test   problem.Test
 	result <-chan measure.Result
 	cancel context.CancelCauseFunc // ends its check
 }
@@ -74,7 +68,7 @@ var errStopped = errors.New("the test before has ended the job")
 
 // runTests runs the tests in name order until the stop rule ends the task. While the output of a test is checked the
 // next one runs already; if the check ends the task, that run is cancelled and its test counts as not run.
-func (t Task) runTests(ctx context.Context, run func(context.Context, Test) <-chan measure.Result,
+func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Test) <-chan measure.Result,
 	decided func(job.TestReport)) (job.Report, error) {
 	var reports []job.TestReport
 	var before *pending
@@ -150,14 +144,14 @@ func (t Task) cancelAtEnd(result <-chan measure.Result, cancel context.CancelCau
 }
 
 // byName sorts tests in natural order: 1, 2, 10.
-func byName(tests []Test) []Test {
+func byName(tests []problem.Test) []problem.Test {
 	tests = slices.Clone(tests)
-	slices.SortStableFunc(tests, func(a, b Test) int { return text.Natural(a.Name, b.Name) })
+	slices.SortStableFunc(tests, func(a, b problem.Test) int { return text.Natural(a.Name, b.Name) })
 	return tests
 }
 
 // startTest measures one test and has each of its outputs checked, the last one while it returns.
-func startTest(ctx context.Context, worker *measure.Worker, task Task, t Test) <-chan measure.Result {
+func startTest(ctx context.Context, worker *measure.Worker, task Task, t problem.Test) <-chan measure.Result {
 	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats,
 		Head:  task.Head,
 		Place: task.Place, Ready: task.Ready}

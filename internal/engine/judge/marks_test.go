@@ -10,6 +10,7 @@ import (
 
 	"judged/internal/base/job"
 	"judged/internal/engine/judge"
+	"judged/internal/engine/problem"
 	"judged/internal/sandbox"
 	"judged/internal/testkit"
 )
@@ -40,7 +41,7 @@ func TestMarks(t *testing.T) {
 				r, err := judge.Run(t.Context(), eng.Worker(eng.Slots()[0]), judge.Task{
 					Args:    []string{"./mark", kind, strconv.Itoa(slowMS), strconv.Itoa(fast)},
 					Files:   []sandbox.File{{Name: "mark", Path: program, Exec: true}},
-					Tests:   []judge.Test{{Name: "1"}},
+					Tests:   []problem.Test{{Name: "1"}},
 					Repeats: job.Repeats{Policy: policy},
 					Limits: job.Limits{CPUTimeMS: 50, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20,
 						Stack: 8 << 20, Processes: 8},

@@ -16,6 +16,7 @@ import (
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
+	"judged/internal/engine/problem"
 	"judged/internal/sandbox"
 	"judged/internal/testkit"
 	"judged/internal/timing/evidence"
@@ -149,7 +150,7 @@ func TestPlaces(t *testing.T) {
 			if err := os.WriteFile(input, []byte("1\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			task := judge.Task{Args: []string{"./program"}, Tests: []judge.Test{{Name: "1", Input: input}},
+			task := judge.Task{Args: []string{"./program"}, Tests: []problem.Test{{Name: "1", Input: input}},
 				Place:   p.place,
 				Files:   []sandbox.File{{Name: "program", Path: program, Exec: true}},
 				Repeats: job.Repeats{Policy: job.Confirm, Min: 4, Max: 5},

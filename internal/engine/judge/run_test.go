@@ -11,6 +11,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/engine/measure"
+	"judged/internal/engine/problem"
 	"judged/internal/sandbox"
 )
 
@@ -64,9 +65,9 @@ func TestRunTests(t *testing.T) {
 			var got result
 			task := Task{Stop: tt.stop}
 			for _, name := range tt.tests {
-				task.Tests = append(task.Tests, Test{Name: name})
+				task.Tests = append(task.Tests, problem.Test{Name: name})
 			}
-			r, err := task.runTests(t.Context(), func(_ context.Context, test Test) <-chan measure.Result {
+			r, err := task.runTests(t.Context(), func(_ context.Context, test problem.Test) <-chan measure.Result {
 				got.Ran = append(got.Ran, test.Name)
 				verdict, ok := tt.verdicts[test.Name]
 				if !ok {
@@ -119,9 +120,9 @@ func TestRunTestsOverlap(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			first := make(chan measure.Result, 1)
 			var cause error
-			task := Task{Stop: tt.stop, Tests: []Test{{Name: "1"}, {Name: "2"}, {Name: "3"}}}
+			task := Task{Stop: tt.stop, Tests: []problem.Test{{Name: "1"}, {Name: "2"}, {Name: "3"}}}
 			var decided []string
-			r, err := task.runTests(t.Context(), func(ctx context.Context, test Test) <-chan measure.Result {
+			r, err := task.runTests(t.Context(), func(ctx context.Context, test problem.Test) <-chan measure.Result {
 				result := make(chan measure.Result, 1)
 				switch test.Name {
 				case "1":
@@ -227,7 +228,7 @@ func TestNewTask(t *testing.T) {
 		Args: []string{"python3", "./sol.py", "--with=./sol.py"},
 		Files: []sandbox.File{{Name: "sol.py", Path: "/blobs/p", Exec: true}, {Name: "a", Path: "/blobs/a"},
 			{Name: "z", Path: "/blobs/z"}},
-		Tests:  []Test{{Name: "1", Input: "/blobs/in", Answer: "/blobs/ans"}, {Name: "2"}},
+		Tests:  []problem.Test{{Name: "1", Input: "/blobs/in", Answer: "/blobs/ans"}, {Name: "2"}},
 		Limits: job.Limits{CPUTimeMS: 5}, Repeats: job.Repeats{Min: 2}, Stop: job.StopNever, Head: 3,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

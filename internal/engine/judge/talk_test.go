@@ -129,7 +129,7 @@ func checkConversations(t *testing.T, cases []conversation) {
 				j.Interactor.Kind = x.kind
 			}
 			if x.checker != "" {
-				j.Checker = &job.Checker{Kind: "testlib", Program: checker, Args: strings.Split(x.checker, "|")}
+				j.Checker = &job.Checker{Kind: "testlib", Program: &checker, Args: strings.Split(x.checker, "|")}
 			}
 			r := judgeTalk(t, eng, j)
 			got := r.Tests[0].Checker
@@ -260,7 +260,7 @@ func TestProgramSeesNoJury(t *testing.T) {
 			"cat=/box/input", "cat=/proc/self/fd/3", "look"}}
 	const want = "no /box/answer\nno /box/input\nno /proc/self/fd/3\n/box/work\n/box/work/program\n"
 	beside := looks
-	beside.Checker = &job.Checker{Kind: "icpc", Program: checker, Args: []string{"exit=42"}}
+	beside.Checker = &job.Checker{Kind: "icpc", Program: &checker, Args: []string{"exit=42"}}
 	with := looks
 	with.Interactor = &job.Interactor{Kind: "icpc", Program: talker, Args: []string{"end", "exit=42"}}
 	for name, j := range map[string]job.Job{"checker": beside, "interactor": with} {

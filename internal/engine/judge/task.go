@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"judged/internal/engine/problem"
 	"maps"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task,
 		t.Args = append(t.Args, strings.ReplaceAll(arg, placeholder, "./"+name))
 	}
 	for _, jt := range j.Tests {
-		test := Test{Name: jt.Name}
+		test := problem.Test{Name: jt.Name}
 		if jt.Input != nil {
 			p, err := path(*jt.Input)
 			if err != nil {
@@ -68,7 +69,7 @@ func (t *Task) setChecker(c job.Checker, path func(job.File) (string, error)) (e
 		t.Checker, err = checker.Parse(c.Kind)
 		return err
 	}
-	p, err := path(c.Program)
+	p, err := path(*c.Program)
 	if err != nil {
 		return fmt.Errorf("find program of the checker: %w", err)
 	}

@@ -118,8 +118,7 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 	switch {
 	case result.ExecError == syscall.ENOENT:
 		return errors.New("cannot be executed: its interpreter or its loader is not in the sandbox; link it " +
-			"statically, " +
-			"or install what it needs"), nil
+			"statically, or install what it needs"), nil
 	case result.ExecError != 0:
 		return fmt.Errorf("cannot be executed: %w", result.ExecError), nil
 	case result.OOMKills > 0 || result.MemoryPeak != nil && *result.MemoryPeak > l.Memory:
@@ -130,8 +129,7 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 		return fmt.Errorf("did not end within %s, the value of limits.jury.wall_time", l.WallTime), nil
 	case full:
 		return errors.New("filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must " +
-			"write " +
-			"as much"), nil
+			"write as much"), nil
 	case result.OutputBytes > l.Output || result.Signal == syscall.SIGXFSZ:
 		return fmt.Errorf("wrote more than %s, the value of limits.jury.output, to stdout and stderr or to a file",
 			l.Output), nil

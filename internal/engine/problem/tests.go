@@ -20,8 +20,8 @@ import (
 // Test is one test with its files on this host.
 type Test struct {
 	Name   string
-	Input  string // path
-	Answer string // path
+	Input  string // path; "" means empty input
+	Answer string // path; "" means that output is not compared
 }
 
 // Set is the tests of one folder or archive, in natural order of their names.

@@ -26,14 +26,12 @@ func (f facts) fingerprint(o Options) (fingerprint.Fingerprint, error) {
 	if err != nil {
 		return fingerprint.Fingerprint{}, &UsageError{Reason: err.Error()}
 	}
-	s := fingerprint.Subject{FS: f.FS, Topology: f.Topology, Class: o.Class, Program: o.Program}
 	var cpus cpuset.Set
 	for _, slot := range planned {
-		s.Slots = append(s.Slots, fingerprint.Slot{CPUs: slot.CPUs, Node: slot.Node})
 		cpus = cpus.Union(slot.CPUs)
 	}
-	s.Turbo = turbo.Read(f.FS, cpus).Value
-	return fingerprint.Take(s), nil
+	return fingerprint.Take(fingerprint.Subject{FS: f.FS, Topology: f.Topology, Slots: planned,
+		Turbo: turbo.Read(f.FS, cpus).Value, Class: o.Class, Program: o.Program}), nil
 }
 
 // lookPool reads everything even if there is nothing to compare: a capture needs the files.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/proc"
+	"judged/internal/host/slots"
 	"judged/internal/host/topology"
 	"judged/internal/host/turbo"
 	"judged/internal/host/virt"
@@ -19,16 +19,10 @@ import (
 type Subject struct {
 	FS       hostfs.FS
 	Topology topology.Topology
-	Slots    []Slot
+	Slots    []slots.Slot
 	Turbo    turbo.Value
 	Class    string // what the operator calls hosts of this kind
 	Program  []byte // judged-init, which is the program of the reference kernels too
-}
-
-// Slot is what runs get.
-type Slot struct {
-	CPUs cpuset.Set
-	Node int
 }
 
 // Take reads a host once. What it does not show is empty.
@@ -38,7 +32,7 @@ func Take(s Subject) Fingerprint {
 	k.memory(s.Topology)
 	k.frequency(s.Slots, s.Turbo)
 	k.kernel(s.Topology)
-	k.add("slots", s.Slots)
+	k.slots(s.Slots)
 	k.add("class", s.Class)
 	k.add("program", hex.EncodeToString(digest(s.Program)))
 	k.soft()
@@ -59,6 +53,15 @@ type key struct {
 
 func (k *key) add(name string, value any) {
 	k.f.Hard[name] = fmt.Sprint(value)
+}
+
+// slots adds the CPUs and the memory node of each slot.
+func (k *key) slots(planned []slots.Slot) {
+	var texts []string
+	for _, s := range planned {
+		texts = append(texts, fmt.Sprintf("{%v %d}", s.CPUs, s.Node))
+	}
+	k.add("slots", texts)
 }
 
 // file adds the content of a file; what a host does not have is empty.
@@ -117,7 +120,7 @@ func (k *key) memory(t topology.Topology) {
 
 // frequency is that of the first slot: nominal, planned, and whether it may be
 // exceeded.
-func (k *key) frequency(planned []Slot, boost turbo.Value) {
+func (k *key) frequency(planned []slots.Slot, boost turbo.Value) {
 	k.add("boost", boost)
 	for _, s := range planned[:min(1, len(planned))] {
 		dir := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/", s.CPUs[0])

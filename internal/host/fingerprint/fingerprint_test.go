@@ -14,6 +14,7 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/hostfs"
+	"judged/internal/host/slots"
 	"judged/internal/host/topology"
 	"judged/internal/host/turbo"
 	"judged/internal/testkit"
@@ -23,7 +24,7 @@ import (
 type machine struct {
 	t      *testing.T
 	tree   fstest.MapFS
-	slots  []Slot
+	slots  []slots.Slot
 	boost  turbo.Value
 	canary string
 }
@@ -37,7 +38,7 @@ func copied(t *testing.T, name string) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{t: t, tree: tree, slots: []Slot{{CPUs: cpuset.New(1)}}, boost: turbo.Off, canary: "canary"}
+	m := &machine{t: t, tree: tree, slots: []slots.Slot{{CPUs: cpuset.New(1)}}, boost: turbo.Off, canary: "canary"}
 	// What not every recording has.
 	m.write("/proc/cmdline", "BOOT_IMAGE=/vmlinuz-1 root=/dev/sda1 ro isolcpus=2-7 nohz_full=2-7 quiet")
 	m.write("/boot/config-"+m.topology().Kernel, "CONFIG_HZ=250\nCONFIG_SATA=y\n# CONFIG_PSI is not set\n")
@@ -149,7 +150,7 @@ func TestFingerprint(t *testing.T) {
 				"1200000")
 		}},
 		"turbo":  {false, func(m *machine) { m.boost = turbo.On }},
-		"slots":  {false, func(m *machine) { m.slots = append(m.slots, Slot{CPUs: cpuset.New(2)}) }},
+		"slots":  {false, func(m *machine) { m.slots = append(m.slots, slots.Slot{CPUs: cpuset.New(2)}) }},
 		"canary": {false, func(m *machine) { m.canary = "another" }},
 	} {
 		t.Run(name, func(t *testing.T) {

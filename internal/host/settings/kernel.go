@@ -59,10 +59,9 @@ func deviceSettings() []Setting {
 		Wanted: "the daemon holds counters of the kernel open",
 		Effect: "the first open event of a kind makes the kernel patch its text and interrupt every CPU, 36 to 65 us " +
 			"each time; later ones 5 us (measured)",
-		See: "ls -l /proc/$(pidof -s judged)/fd | grep -c perf_event",
-		Run: []string{"echo 2 > /proc/sys/kernel/perf_event_paranoid", "systemctl restart judged"},
-		Boot: "judged as deploy/judged.service starts it, and no lockdown=confidentiality on the kernel command " +
-			"line",
+		See:      "ls -l /proc/$(pidof -s judged)/fd | grep -c perf_event",
+		Run:      []string{"echo 2 > /proc/sys/kernel/perf_event_paranoid", "systemctl restart judged"},
+		Boot:     "judged as deploy/judged.service starts it, and no lockdown=confidentiality on the kernel command line",
 		NotTuned: "the daemon keeps its own events open",
 	}, {
 		ID: "ecc-mce", Title: "errors of memory and processor", Severity: S2,

@@ -5,8 +5,7 @@ func machineSettings() []Setting {
 		ID: "env-class", Title: "kind of machine", Severity: Info,
 		Wanted: "bare metal",
 		Effect: "a hypervisor can take the CPU away and hides frequency and caches: an idle virtual machine lost 0.67 % " +
-			"of a " +
-			"spinning core's time, a busy one 2 % with gaps of 3.2 ms (measured)",
+			"of a spinning core's time, a busy one 2 % with gaps of 3.2 ms (measured)",
 		See:  "systemd-detect-virt",
 		Boot: "a dedicated or bare-metal instance; judged on the host and not in a container",
 	}, {
@@ -31,8 +30,7 @@ func machineSettings() []Setting {
 		ID: "kernel-version", Title: "kernel release", Severity: S1,
 		Wanted: "Linux 6.3 or newer; 6.8 with partitions",
 		Effect: "below 6.3, page faults wait for locks of other memory cgroups, for seconds at a contest in 2023 " +
-			"(DOMjudge issue 2277); " +
-			"below 5.12 judged does not start",
+			"(DOMjudge issue 2277); below 5.12 judged does not start",
 		See:  "uname -r",
 		Boot: "a newer kernel",
 	}}
@@ -69,8 +67,7 @@ func cpuSettings() []Setting {
 		Wanted: "equal capacity, type, maximum frequency and cache on all of CPU {R}",
 		Effect: "the time depends on the slot: efficiency cores have about half the capacity of performance cores " +
 			"(kernel documentation, cpu_capacity)",
-		See: "grep . /sys/devices/system/cpu/cpu*/cpu_capacity " +
-			"/sys/devices/system/cpu/cpu*/cpufreq/cpuinfo_max_freq",
+		See:  "grep . /sys/devices/system/cpu/cpu*/cpu_capacity /sys/devices/system/cpu/cpu*/cpufreq/cpuinfo_max_freq",
 		Boot: "reserve cores of one kind; preferred cores off in the firmware",
 	}, {
 		ID: "slot-one-node", Title: "slot within one NUMA node", Severity: S1,

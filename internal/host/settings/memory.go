@@ -24,8 +24,7 @@ func memorySettings() []Setting {
 		Run:  []string{"swapoff -a"},
 		Boot: "no swap in /etc/fstab; swapaccount=1 where it stays",
 		Risk: "swapped-out pages are read in, which can take minutes; afterwards the kernel kills programs when memory " +
-			"runs out, " +
-			"in a group as soon as it reaches its limit; areas come back without the option discard",
+			"runs out, in a group as soon as it reaches its limit; areas come back without the option discard",
 	}, {
 		ID: "numa-balancing", Title: "automatic NUMA balancing", Severity: S2,
 		Wanted: "/proc/sys/kernel/numa_balancing is 0",
@@ -48,8 +47,7 @@ func pagingSettings() []Setting {
 		ID: "hugetlb-reserved", Title: "reserved huge pages", Severity: S1,
 		Wanted: "nr_hugepages, nr_overcommit_hugepages and surplus_hugepages are 0 for every size and node",
 		Effect: "MAP_HUGETLB memory is not counted by the memory cgroup before Linux 6.7, nor later without " +
-			"memory_hugetlb_accounting: a run exceeds its limit, " +
-			"and is faster (kernel documentation, cgroup-v2)",
+			"memory_hugetlb_accounting: a run exceeds its limit, and is faster (kernel documentation, cgroup-v2)",
 		See: "grep . /sys/kernel/mm/hugepages/*/nr_hugepages /sys/kernel/mm/hugepages/*/nr_overcommit_hugepages",
 		Run: []string{"for f in /sys/kernel/mm/hugepages/*/nr_hugepages " +
 			"/sys/kernel/mm/hugepages/*/nr_overcommit_hugepages; do echo 0 > $f; done"},

@@ -12,8 +12,7 @@ import (
 func TestBalanced(t *testing.T) {
 	const (
 		because = ", and the kernel does not balance load there: all threads of a run would share the CPU on which " +
-			"they " +
-			"started; use slots of one CPU, name other CPUs, or "
+			"they started; use slots of one CPU, name other CPUs, or "
 		boot = "boot without isolcpus= for them (nohz_full= may stay) and make a partition of type root with judged " +
 			"tune apply"
 		tune = "remove it with judged tune restore, and make one of type root with judged tune apply and slots.width " +

@@ -69,8 +69,7 @@ func TestInheritors(t *testing.T) {
 		"kthread":    "restored: 0-6,8-11 -> 0-11 started while tuned",
 		"stubborn":   "failed: 0-6,8-11 -> 0-11 operation not permitted",
 		"orphan": "left: 0-6,8-11 ->  started while tuned, and tune gave its CPUs to tasks that had 0-11 and to tasks " +
-			"that had 7; " +
-			"set them with taskset -pc CPUS 5005",
+			"that had 7; set them with taskset -pc CPUS 5005",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || r.Done {
 		t.Errorf("done %v (-want +got):\n%s", r.Done, diff)

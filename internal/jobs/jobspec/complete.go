@@ -1,6 +1,7 @@
 package jobspec
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -61,8 +62,7 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	e.files(j.Files, c.Limits.Max)
 	room := c.Sandbox.WorkInodes - boxInodes - 1 // the program
 	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d in addition to the program, send fewer "+
-		"or "+
-		"raise sandbox.work_inodes", len(j.Files), room)
+		"or raise sandbox.work_inodes", len(j.Files), room)
 	e.tests(j.Tests, c.Limits.Max)
 	e.checker(j.Checker)
 	e.interactor(j.Interactor)
@@ -176,7 +176,7 @@ func (e *Errors) checker(c *job.Checker) {
 		return
 	}
 	if _, isProgram := jury.IsChecker(c.Kind); isProgram {
-		e.file("checker.program", &c.Program)
+		e.file("checker.program", cmp.Or(c.Program, &job.File{}))
 		e.arguments("checker.args", c.Args)
 		return
 	}
@@ -184,7 +184,7 @@ func (e *Errors) checker(c *job.Checker) {
 	e.check(err == nil, "checker.kind", "%s is unknown; send %s; or, with a program, one of %q", quote(c.Kind),
 		checker.Usage(), jury.CheckerProtocols())
 	e.check(len(c.Args) == 0, "checker.args", "this checker takes none; leave them out")
-	e.check(c.Program == (job.File{}), "checker.program",
+	e.check(c.Program == nil, "checker.program",
 		"this checker is not one; leave it out, or send the kind icpc, testlib or cms")
 }
 

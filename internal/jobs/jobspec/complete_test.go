@@ -150,16 +150,19 @@ func TestCompleteErrors(t *testing.T) {
 			[]FieldError{{"checker.kind", `"peg" is unknown`}}},
 		{"checker without a program", func(j *job.Job) { j.Checker = &job.Checker{Kind: "testlib"} },
 			[]FieldError{{"checker.program", "no content"}}},
+		{"checker with an empty program",
+			func(j *job.Job) { j.Checker = &job.Checker{Kind: "tokens", Program: &job.File{}} },
+			[]FieldError{{"checker.program", "leave it out"}}},
 		{"built-in checker with a program", func(j *job.Job) {
 			j.Checker = &job.Checker{Kind: "tokens",
-				Program: job.File{Blob: digest}}
+				Program: &job.File{Blob: digest}}
 		},
 			[]FieldError{{"checker.program", "leave it out"}}},
 		{"interactor", func(j *job.Job) { j.Interactor = &job.Interactor{Kind: "cms", Args: []string{"\x00"}} },
 			[]FieldError{{"interactor.kind", `"cms" is unknown`}, {"interactor.program", "no content"},
 				{"interactor.args[0]", "has a NUL"}}},
 		{"checker with a NUL", func(j *job.Job) {
-			j.Checker = &job.Checker{Kind: "icpc", Program: job.File{Blob: digest}, Args: []string{"a", "b\x00"}}
+			j.Checker = &job.Checker{Kind: "icpc", Program: &job.File{Blob: digest}, Args: []string{"a", "b\x00"}}
 		}, []FieldError{{"checker.args[1]", "has a NUL"}}},
 		{"tolerance", func(j *job.Job) { j.Checker = &job.Checker{Kind: "float:nan"} },
 			[]FieldError{{"checker.kind", "float:nan"}}},
@@ -272,7 +275,7 @@ func TestMapFiles(t *testing.T) {
 	j := minimal()
 	j.Files = map[string]job.File{"b": {Part: "2"}, "a": {Part: "1"}}
 	j.Tests = []job.Test{{Name: "1", Answer: &job.File{Part: "3"}}, {Name: "2", Input: &job.File{Part: "4"}}}
-	j.Checker = &job.Checker{Kind: "icpc", Program: job.File{Part: "5"}}
+	j.Checker = &job.Checker{Kind: "icpc", Program: &job.File{Part: "5"}}
 	j.Interactor = &job.Interactor{Kind: "icpc", Program: job.File{Part: "6"}}
 	before, _ := Digest(j)
 	var fields []string
@@ -286,7 +289,7 @@ func TestMapFiles(t *testing.T) {
 	want := job.Job{
 		Program: job.File{Blob: digest + "!"}, Files: map[string]job.File{"a": {Blob: "1!"}, "b": {Blob: "2!"}},
 		Tests:      []job.Test{{Name: "1", Answer: &job.File{Blob: "3!"}}, {Name: "2", Input: &job.File{Blob: "4!"}}},
-		Checker:    &job.Checker{Kind: "icpc", Program: job.File{Blob: "5!"}},
+		Checker:    &job.Checker{Kind: "icpc", Program: &job.File{Blob: "5!"}},
 		Interactor: &job.Interactor{Kind: "icpc", Program: job.File{Blob: "6!"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -44,12 +44,13 @@ func MapFiles(j job.Job, each func(field string, f job.File) (job.File, error)) 
 			*member.file = &f
 		}
 	}
-	if j.Checker != nil && j.Checker.Program != (job.File{}) {
+	if j.Checker != nil && j.Checker.Program != nil {
 		c := *j.Checker
-		if c.Program, err = each("checker.program", c.Program); err != nil {
+		f, err := each("checker.program", *c.Program)
+		if err != nil {
 			return job.Job{}, err
 		}
-		j.Checker = &c
+		c.Program, j.Checker = &f, &c
 	}
 	if j.Interactor != nil {
 		i := *j.Interactor
@@ -75,8 +76,8 @@ func CheckRoom(j job.Job, room units.Bytes, size func(job.File) (units.Bytes, er
 	}
 	// A program of the jury needs room for what it writes, too.
 	const withRoom = "with as much for its feedback "
-	if c := j.Checker; c != nil && c.Program != (job.File{}) {
-		if err := fit("checker.program", withRoom, []job.File{c.Program, c.Program}, room, size); err != nil {
+	if c := j.Checker; c != nil && c.Program != nil {
+		if err := fit("checker.program", withRoom, []job.File{*c.Program, *c.Program}, room, size); err != nil {
 			return err
 		}
 	}

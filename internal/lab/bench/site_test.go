@@ -17,6 +17,7 @@ import (
 	"judged/internal/engine"
 	"judged/internal/engine/checker"
 	"judged/internal/engine/judge"
+	"judged/internal/engine/problem"
 	"judged/internal/host/turbo"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
@@ -62,7 +63,7 @@ func taskOf(t *testing.T, script string) judge.Task {
 		t.Fatal(err)
 	}
 	return judge.Task{Args: []string{"./p"}, Files: []sandbox.File{{Name: "p", Path: path, Exec: true}},
-		Tests: []judge.Test{{Name: "1"}}, Checker: tokens,
+		Tests: []problem.Test{{Name: "1"}}, Checker: tokens,
 		Head: 4096, Limits: job.Limits{CPUTimeMS: 20_000, WallTimeMS: 120_000, Memory: 256 << 20, Output: 1 << 20,
 			Stack: 8 << 20, Processes: 16}}
 }

@@ -17,6 +17,7 @@ import (
 	"judged/internal/engine/checker"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
+	"judged/internal/engine/problem"
 	"judged/internal/lab/bench"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
@@ -147,7 +148,7 @@ func program(binary sandbox.File, args ...string) (judge.Task, error) {
 
 func task(args []string, file sandbox.File) (judge.Task, error) {
 	c, err := checker.Parse("tokens")
-	return judge.Task{Args: args, Files: []sandbox.File{file}, Tests: []judge.Test{{Name: "1"}}, Checker: c,
+	return judge.Task{Args: args, Files: []sandbox.File{file}, Tests: []problem.Test{{Name: "1"}}, Checker: c,
 		Limits: limits()}, err
 }
 

@@ -50,8 +50,7 @@ func TestJudgeGaps(t *testing.T) {
 			doctor.Outcome{Status: doctor.Warn,
 				Found: "0.667 % of 3.000 s lost, longest 350 µs (1053 of 10 µs to 50 µs)",
 				Reason: "more than 0.1 % is lost, which is what bare metal may lose; meanwhile: others on the CPU " +
-					"40.0 ms, " +
-					"waited for the CPU 2.0 ms, " +
+					"40.0 ms, waited for the CPU 2.0 ms, " +
 					"750 timer interrupts (LOC), 3 rescheduling calls (RES), 3 interrupts of devices"}},
 		"ticks where there should be none": {gaps(600*us, 4*us, 0, 200), Tuned, job.Evidence{},
 			doctor.Outcome{Status: doctor.Warn,

@@ -27,7 +27,7 @@ func Backup(ctx context.Context, c config.Config, file string) (jobs.Archive, er
 func Restore(ctx context.Context, c config.Config, file string) (jobs.Archive, error) {
 	return jobs.Restore(ctx, database(c), blobFolder(c), file, func() (io.Closer, error) {
 		if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-			return nil, fmt.Errorf("make data folder: %w; set data_dir to a folder that judged may write", err)
+			return nil, fmt.Errorf("create data folder: %w; set data_dir to a folder that judged may write", err)
 		}
 		return lockFolder(c.DataDir)
 	})

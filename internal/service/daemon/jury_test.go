@@ -44,7 +44,7 @@ func interactors(t *testing.T, d *instance) {
 
 // juryPrograms: checkers that are programs come as files of a job, and their words are in its report.
 func juryPrograms(t *testing.T, d *instance) {
-	script := func(body string) job.File { return *text("#!/bin/sh\n" + body) }
+	script := func(body string) *job.File { return text("#!/bin/sh\n" + body) }
 	half := 0.5
 	for _, tt := range []struct {
 		id      string
@@ -67,7 +67,7 @@ func juryPrograms(t *testing.T, d *instance) {
 	} {
 		d.submit(
 			tt.id,
-			job.Job{Program: script("echo 7"), Tests: []job.Test{{Name: "1", Answer: text("8")}}, Checker: &tt.checker},
+			job.Job{Program: *script("echo 7"), Tests: []job.Test{{Name: "1", Answer: text("8")}}, Checker: &tt.checker},
 		)
 		r := d.finish(tt.id)
 		if r.Verdict != tt.verdict || r.Message != tt.message || len(r.Tests) != 1 {

@@ -130,8 +130,7 @@ func (a *attempt) judge() (job.Report, error) {
 		// An attempt that failed with an error was the last one. These ended with
 		// judged itself.
 		return job.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and "+
-			"submit "+
-			"the job again", a.work.Report.Attempt-1)
+			"submit the job again", a.work.Report.Attempt-1)
 	}
 	task, err := judge.NewTask(a.work.Job, jobspec.ProgramName,
 		func(f job.File) (string, error) { return a.o.BlobPath(f.Blob) })
@@ -189,10 +188,8 @@ func (a *attempt) failed(err error) Outcome {
 
 // giveBack returns the job to be attempted again.
 func (a *attempt) giveBack(delay time.Duration, excused bool) Outcome {
-	err := a.persist("cannot return a job", func(ctx context.Context) error {
-		return a.o.Source.Return(ctx,
-			a.work.Lease, delay, excused)
-	})
+	err := a.persist("cannot return a job",
+		func(ctx context.Context) error { return a.o.Source.Return(ctx, a.work.Lease, delay, excused) })
 	if err != nil && !lost(err) {
 		a.o.Log.Warn("cannot return a job; it will be attempted again when its lease expires", "job", a.work.ID,
 			"error", err)

@@ -21,8 +21,7 @@ func TestGrid(t *testing.T) {
 		"remarks stand once, below their row": {[]string{"NAME", wide, wide, wide},
 			[]Row{{Cells: []string{"a", "1", "2", "3"}, Notes: []string{"so"}}, {Cells: []string{"b"}}},
 			"NAME  " + wide + "  " + wide + "\na     1                               2\nb     -                         " +
-				"      -\n\n" +
-				"NAME  " + wide + "\na     3\n    so\nb     -\n"},
+				"      -\n\nNAME  " + wide + "\na     3\n    so\nb     -\n"},
 		"a long name continues below": {[]string{"NAME", wide, wide},
 			[]Row{{Cells: []string{"secret/group-4/17-large", "1", "2"}}},
 			"NAME              " + wide + "  " + wide +

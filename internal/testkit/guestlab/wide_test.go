@@ -1,6 +1,7 @@
 package guestlab
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -38,9 +39,24 @@ func TestPlainWideSlot(t *testing.T) {
 	done(t, "restore")
 }
 
-// spread runs the two threads. By the guest's clock, with which its kernel
-// accounts CPU time too, both CPUs work at once, whichever takes turns outside.
+// spread wants two threads to compute on both CPUs at once. One run that shows it is enough: a kernel that does not
+// balance load never does, and one whose emulator shares the host's CPUs with another may take a run to do so.
 func spread(t *testing.T) {
+	const runs = 5
+	for n := 1; ; n++ {
+		problems := computeOnTwo(t)
+		if len(problems) == 0 {
+			return
+		}
+		if n == runs {
+			t.Fatalf("none of %d runs had both CPUs at once; the last one:\n%s", runs, strings.Join(problems, "\n"))
+		}
+	}
+}
+
+// computeOnTwo runs the two threads and returns what shows that they did not compute at once, by the guest's clock.
+func computeOnTwo(t *testing.T) (problems []string) {
+	t.Helper()
 	before := busy(t)
 	r := run(t, job.Accepted, "--cpu-list", "2-3", "--cpus", "2", "--time-limit", "20s", "--policy", "single",
 		programs+"spin", "2", "100", "500")
@@ -53,15 +69,17 @@ func spread(t *testing.T) {
 	}
 	for _, cpu := range []string{"cpu2", "cpu3"} {
 		if worked := after[cpu] - before[cpu]; worked < one.CPUTime*35/100 {
-			t.Errorf("%s worked %v of the run's %v, want about half", cpu, worked, one.CPUTime)
+			problems = append(problems,
+				fmt.Sprintf("%s worked %v of the run's %v, want about half", cpu, worked, one.CPUTime))
 		}
 	}
 	if ratio := float64(one.CPUTime) / float64(one.WallTime); ratio < 1.25 || ratio > 2.05 {
-		t.Errorf("%.2f s of CPU time in a second, want nearly 2", ratio)
+		problems = append(problems, fmt.Sprintf("%.2f s of CPU time in a second, want nearly 2", ratio))
 	}
 	if one.CPUTime < time.Second/2 {
-		t.Errorf("two threads of 500 ms took %v of CPU time", one.CPUTime)
+		problems = append(problems, fmt.Sprintf("two threads of 500 ms took %v of CPU time", one.CPUTime))
 	}
+	return problems
 }
 
 // refused wants judged to say in one line that it makes no such slot, and why.

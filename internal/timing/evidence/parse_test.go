@@ -62,12 +62,8 @@ func TestParseUsagePercpu(t *testing.T) {
 }
 
 func TestParseStat(t *testing.T) {
-	const text = "cpu  1827 0 2148 186550 404 0 85 11 0 0\n" +
-		"cpu0 730 0 722 93962 87 3 7 2 0 0\n" +
-		"cpu1 1097 0 1426 92588 317 4 77 9 0 0\n" +
-		"cpu2 1 2 3\n" +
-		"intr 241467 0 0\n" +
-		"cpu3 0 0 0 0 0 1 1 1 0 0\n"
+	const text = "cpu  1827 0 2148 186550 404 0 85 11 0 0\ncpu0 730 0 722 93962 87 3 7 2 0 0\n" +
+		"cpu1 1097 0 1426 92588 317 4 77 9 0 0\ncpu2 1 2 3\nintr 241467 0 0\ncpu3 0 0 0 0 0 1 1 1 0 0\n"
 	for _, tt := range []struct {
 		name string
 		cpus cpuset.Set
