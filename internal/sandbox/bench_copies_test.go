@@ -13,8 +13,8 @@ import (
 	"judged/internal/testkit"
 )
 
-// BenchmarkSameAgain measures the CPU time of judged, judged-init and the runs for a
-// program or an input that runs before have had: once per test, as a judge does.
+// BenchmarkSameAgain measures the CPU time of judged, judged-init and the runs for a program or an input that earlier
+// runs have had: once per test, as in production.
 func BenchmarkSameAgain(b *testing.B) {
 	large := filepath.Join(b.TempDir(), "large")
 	if err := os.WriteFile(large, make([]byte, 13<<20), 0o644); err != nil {
@@ -76,7 +76,7 @@ func BenchmarkSameAgain(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process, judged-init and all runs have used.
+// cpuTime is the CPU time that this process, judged-init and all runs have used.
 func (l *lab) cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var all time.Duration

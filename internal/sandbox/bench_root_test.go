@@ -8,9 +8,9 @@ import (
 	"judged/internal/testkit"
 )
 
-// BenchmarkStartWithLibraries measures what copies of the host's files cost a
-// run against the files themselves: loading it, from go to status, and what it
-// is billed. Rounds go through the roots in turns, so that all see the same host.
+// BenchmarkStartWithLibraries compares copies of the host's files with the files themselves: the time to load a run,
+// the time from start to exit status, and the CPU time that the run is billed. The roots alternate, so that all see
+// the same host.
 func BenchmarkStartWithLibraries(b *testing.B) {
 	testkit.Need(b, testkit.Root, testkit.Cgroup, testkit.StaticGCC, testkit.Python)
 	program := func(static bool) []File {
@@ -50,11 +50,11 @@ func BenchmarkStartWithLibraries(b *testing.B) {
 	}
 }
 
-// startCost is what starts cost.
+// startCost is the cost of starting runs.
 type startCost struct {
 	prepare, load, wall, cpu []time.Duration
 	peak                     int64 // bytes
-	faults                   int64 // major ones, of all
+	faults                   int64 // major faults, all runs
 }
 
 func (c *startCost) measure(b *testing.B, l *lab, spec Spec) {

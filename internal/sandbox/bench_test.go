@@ -22,8 +22,7 @@ func quantile(xs []time.Duration, q float64) float64 {
 	return float64(s[int(q*float64(len(s)-1))]) / 1e3
 }
 
-// empty is the smallest static program: no C library, so that its start is the
-// kernel's work alone.
+// empty is the smallest static program: it has no C library, so that only the kernel's work is measured.
 func empty(t testing.TB) string {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	dir := t.TempDir()
@@ -34,13 +33,14 @@ func empty(t testing.TB) string {
 	if err := os.WriteFile(dir+"/empty.c", []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("gcc", "-Os", "-static", "-nostdlib", "-o", dir+"/empty", dir+"/empty.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-Os", "-static", "-nostdlib", "-o", dir+"/empty",
+		dir+"/empty.c").CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	return dir + "/empty"
 }
 
-// forkExec is the yardstick: fork, exec and wait for the same program, bare.
+// forkExec is the baseline: fork, exec and wait for the same program without a sandbox.
 func forkExec(b *testing.B, path string) time.Duration {
 	begin := time.Now()
 	pid, err := syscall.ForkExec(path, []string{path}, &syscall.ProcAttr{})
@@ -53,8 +53,8 @@ func forkExec(b *testing.B, path string) time.Duration {
 	return time.Since(begin)
 }
 
-// BenchmarkStart measures, in every round, a bare fork+exec+wait and a
-// prepared sandbox from go to status, so that both see the same host.
+// BenchmarkStart measures, in every round, fork+exec+wait and a prepared sandbox from start to exit status, so that
+// both see the same host.
 func BenchmarkStart(b *testing.B) {
 	path := empty(b)
 	l := newLab(b, nil)
@@ -68,7 +68,8 @@ func BenchmarkStart(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := s.Load(Spec{Args: []string{"./empty"}, Files: []File{{Name: "empty", Path: path, Exec: true}}, Limits: limits()}); err != nil {
+		if err := s.Load(Spec{Args: []string{"./empty"}, Files: []File{{Name: "empty", Path: path, Exec: true}},
+			Limits: limits()}); err != nil {
 			b.Fatal(err)
 		}
 		r, err := s.Run(context.Background())
@@ -106,7 +107,7 @@ func BenchmarkOvershoot(b *testing.B) {
 		{"duty50", spin, []string{"./program", "1", "50"}, 1, false},
 		{"threads2", spin, []string{"./program", "2"}, 2, false},
 		{"threads2duty50", spin, []string{"./program", "2", "50"}, 2, false},
-		{"orphan", family, []string{"./program", "orphan", "spin"}, 1, false}, // burns after its parent exited
+		{"orphan", family, []string{"./program", "orphan", "spin"}, 1, false}, // uses CPU time after its parent exited
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			l := newLab(b, nil)
@@ -116,7 +117,8 @@ func BenchmarkOvershoot(b *testing.B) {
 			}
 			var over []time.Duration
 			for i := 0; b.Loop(); i++ {
-				spec := Spec{Args: bb.args, Files: []File{{Name: "program", Path: bb.path, Exec: true}}, Limits: limits()}
+				spec := Spec{Args: bb.args, Files: []File{{Name: "program", Path: bb.path, Exec: true}},
+					Limits: limits()}
 				spec.Limits.CPUTime = time.Duration(100+i*37%150) * time.Millisecond
 				r, _ := l.run(b, spec)
 				if r.Stop != StopCPU {
@@ -130,8 +132,8 @@ func BenchmarkOvershoot(b *testing.B) {
 	}
 }
 
-// widen gives the slot the first n CPUs, CPU 0 among them, which no slot of a
-// judged has: a machine of two has no others.
+// widen gives the slot the first n CPUs, including CPU 0, which slots normally do not use: a machine with two CPUs
+// has no others.
 func (l *lab) widen(b *testing.B, n int) {
 	b.Helper()
 	if n == 1 {
@@ -151,30 +153,30 @@ func (l *lab) widen(b *testing.B, n int) {
 	}
 }
 
-// occupy keeps every CPU that is not the slot's busy with a program that spins.
+// occupy keeps every CPU outside the slot busy with a program that spins.
 func (l *lab) occupy(b *testing.B, spin string) {
 	b.Helper()
 	for cpu := range runtime.NumCPU() {
 		if l.slot.CPUs.Contains(cpu) {
 			continue
 		}
-		beside := exec.Command(spin)
-		beside.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := beside.Start(); err != nil {
+		other := exec.Command(spin)
+		other.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := other.Start(); err != nil {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() {
-			_ = beside.Process.Kill() // it runs for ever
-			_ = beside.Wait()         // killed
+			_ = other.Process.Kill() // it runs for ever
+			_ = other.Wait()         // killed
 		})
-		if err := linux.SetAffinity(beside.Process.Pid, []int{cpu}); err != nil {
+		if err := linux.SetAffinity(other.Process.Pid, []int{cpu}); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-// BenchmarkAfterlife measures what a run is billed for a child that lives on
-// when the first process ends, one that works against one that sleeps.
+// BenchmarkAfterlife measures what a run is billed for a child that survives the first process: a child that works
+// compared with one that sleeps.
 func BenchmarkAfterlife(b *testing.B) {
 	testkit.Need(b, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	path := testkit.CompileC(b, "testdata/family.c", true)
@@ -182,9 +184,10 @@ func BenchmarkAfterlife(b *testing.B) {
 	billed := map[string][]time.Duration{}
 	for b.Loop() {
 		for _, what := range []string{"sleep", "spin"} {
-			r, _ := l.run(b, Spec{Args: []string{"./program", "leave", what}, Files: []File{{Name: "program", Path: path, Exec: true}}, Limits: limits()})
+			r, _ := l.run(b, Spec{Args: []string{"./program", "leave", what},
+				Files: []File{{Name: "program", Path: path, Exec: true}}, Limits: limits()})
 			if r.Stop != StopNone || r.Code != 0 || r.Signal != 0 {
-				b.Fatalf("it did not end by itself: %+v", r)
+				b.Fatalf("did not end by itself: %+v", r)
 			}
 			billed[what] = append(billed[what], r.CPUTime)
 		}
@@ -202,7 +205,8 @@ func BenchmarkPeak(b *testing.B) {
 	l := newLab(b, nil)
 	var least, most float64
 	for b.Loop() {
-		r, _ := l.run(b, Spec{Args: []string{"./touch", "100"}, Files: []File{{Name: "touch", Path: path, Exec: true}}, Limits: limits()})
+		r, _ := l.run(b, Spec{Args: []string{"./touch", "100"}, Files: []File{{Name: "touch", Path: path, Exec: true}},
+			Limits: limits()})
 		if r.MemoryPeak == nil {
 			b.Skip("the kernel shows no peak")
 		}

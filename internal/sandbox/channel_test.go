@@ -19,53 +19,62 @@ import (
 	"judged/internal/testkit"
 )
 
-// left is what differs between runs of one program, and why that is so.
-type left struct {
+// known is something that differs between runs of one program, and why.
+type known struct {
 	key, value *regexp.Regexp
 	why        string
 }
 
-// leftOpen is all of it. What is not the run's own is in deploy/SECURITY.md.
-var leftOpen = []left{
-	{whole(`/proc/P/(task/\d+/)?(stat:(10|1[2-7]|22|42)|schedstat:.*|io:.*|arch_status:.*|status:.*_ctxt_switches)`), nil, "the run's own use"},
-	{whole(`/proc/P/(task/\d+/)?sched:(nr_.*|clock-delta|se\.avg\..*|se\.sum_exec_runtime|se\.nr_migrations)`), nil, "the run's own use"},
-	{whole(`/proc/P/(task/\d+/)?numa_maps:\d+`), regexp.MustCompile(` file=/box/| (heap|stack|anon=\d+)`), "the run's own memory"},
+// knownDifferences are all of them. deploy/SECURITY.md describes those that do not concern the run itself.
+var knownDifferences = []known{
+	{whole(`/proc/P/(task/\d+/)?(stat:(10|1[2-7]|22|42)|schedstat:.*|io:.*|arch_status:.*|status:.*_ctxt_switches)`),
+		nil, "the run's own use"},
+	{whole(`/proc/P/(task/\d+/)?sched:(nr_.*|clock-delta|se\.avg\..*|se\.sum_exec_runtime|se\.nr_migrations)`), nil,
+		"the run's own use"},
+	{whole(`/proc/P/(task/\d+/)?numa_maps:\d+`), regexp.MustCompile(` file=/box/| (heap|stack|anon=\d+)`),
+		"the run's own memory"},
 	{whole(`.* user|.*/status:[UG]id|new socket option (17|59)`), nil, "the run's user, which counts runs"},
-	{whole(`.* (device|id|mount)|.*:mnt_id|.*/(maps|smaps|mountinfo):\d+`), nil, "file systems and mounts of the run, as the kernel numbers them"},
-	{whole(`(/proc/P.*|/proc/self|/proc/thread-self|new (pipe|socket|memfd|pidfd)) inode|.*:ino|new socket option 57|/proc/P/(task/\d+/)?(fd|ns)/.* link`), nil,
+	{whole(`.* (device|id|mount)|.*:mnt_id|.*/(maps|smaps|mountinfo):\d+`), nil,
+		"file systems and mounts of the run, as the kernel numbers them"},
+	{whole(
+		`(/proc/P.*|/proc/self|/proc/thread-self|new (pipe|socket|memfd|pidfd)) inode|.*:ino|new socket option 57|/proc/P/(task/\d+/)?(fd|ns)/.* link`), nil,
 		"what the kernel numbers new objects with (attack 113)"},
-	{whole(`/proc/P/(task/\d+/)?sched:se\.(exec_start|vruntime|deadline|vlag)`), nil, "clocks of the scheduler (attack 144)"},
-	{whole(`sysinfo .*|/proc links|new eventfd fdinfo:eventfd-id|slice`), nil, "how much of the machine is in use (attack 120)"},
-	{whole(`/proc/P/(task/\d+/)?net/(softnet_stat|protocols|sockstat6?):.*`), nil, "the host's own network, of which a run has none"},
-	{whole(`/proc/P/(task/\d+/)?numa_maps:\d+`), regexp.MustCompile(` file=/ `), "an input of more than 1 GiB is a file of the host"},
-	{whole(`(/dev/stdin|/proc/P/(task/\d+/)?fd/0) (blocks|inodes) free`), nil, "an input of more than 1 GiB lies on the host's disk"},
+	{whole(`/proc/P/(task/\d+/)?sched:se\.(exec_start|vruntime|deadline|vlag)`), nil,
+		"clocks of the scheduler (attack 144)"},
+	{whole(`sysinfo .*|/proc links|new eventfd fdinfo:eventfd-id|slice`), nil,
+		"how much of the machine is in use (attack 120)"},
+	{whole(`/proc/P/(task/\d+/)?net/(softnet_stat|protocols|sockstat6?):.*`), nil,
+		"the host's own network, of which a run has none"},
+	{whole(`/proc/P/(task/\d+/)?numa_maps:\d+`), regexp.MustCompile(` file=/ `),
+		"an input of more than 1 GiB is a file of the host"},
+	{whole(`(/dev/stdin|/proc/P/(task/\d+/)?fd/0) (blocks|inodes) free`), nil,
+		"an input of more than 1 GiB lies on the host's disk"},
 }
 
 func whole(key string) *regexp.Regexp { return regexp.MustCompile("^(" + key + ")$") }
 
-// TestChannels has a run change all that it can, and compares what the runs
-// before and after it see, on its slot and on another one: every file with all
-// its properties, every file of /proc, every number that the kernel gives to new
-// objects, and what calls answer. A difference is a channel between runs. Each
-// is on the list above, or the test fails.
+// TestChannels runs a program that changes everything it can, and compares what the runs before and after it see, on
+// its slot and on another one: every file with all its properties, every file of /proc, every number that the kernel
+// assigns to new objects, and the results of system calls. A difference is a channel between runs. It is in the list
+// above, or the test fails.
 func TestChannels(t *testing.T) {
 	l := newLab(t, nil)
-	beside := l.beside(t)
+	other := l.otherSlot(t)
 	l.slot.Network = network(t)
-	program := "testdata/channel" // put there for a guest, which has no libraries to see
+	program := "testdata/channel" // in a guest, which has no libraries
 	if _, err := os.Stat(program); err != nil {
 		program = testkit.CompileC(t, "testdata/channel.c", false)
 	}
 	copied, named := someInputs(t, l.slot)
 	for name, input := range map[string]*Input{"input": copied, "large input": named, "no input": nil} {
 		t.Run(name, func(t *testing.T) {
-			p := parade{l: l, program: program, input: input}
+			p := worker{l: l, program: program, input: input}
 			p.next = p.prepare(t)
-			p.run(t, "look") // what is kept for later runs is there
+			p.run(t, "look") // from now on everything is cached
 			seen := []map[string]string{p.run(t, "look"), p.run(t, "look")}
 			p.run(t, "change")
 			seen = append(seen, p.run(t, "look"))
-			stop := p.hold(t, beside)
+			stop := p.hold(t, other)
 			seen = append(seen, p.run(t, "look"))
 			stop()
 			seen = append(seen, p.run(t, "look"))
@@ -74,22 +83,22 @@ func TestChannels(t *testing.T) {
 			}
 			for _, after := range seen[1:] {
 				if diff := cmp.Diff(map[string][2]string{}, changed(seen[0], after)); diff != "" {
-					t.Errorf("a run sees something else than an earlier one (before, after):\n%s", diff)
+					t.Errorf("a run sees something different from an earlier one (before, after):\n%s", diff)
 				}
 			}
 			if len(seen[0]) < 1000 {
-				t.Errorf("only %d things were looked at", len(seen[0]))
+				t.Errorf("looked at only %d things", len(seen[0]))
 			}
 		})
 	}
 }
 
-// changed is what two runs see differently and that is not left open.
+// changed is what two runs see differently, except for known differences.
 func changed(before, after map[string]string) map[string][2]string {
 	all := map[string][2]string{}
 	for _, seen := range []map[string]string{before, after} {
 		for key := range seen {
-			if before[key] != after[key] && !isLeftOpen(key, before[key], after[key]) {
+			if before[key] != after[key] && !isKnown(key, before[key], after[key]) {
 				all[key] = [2]string{before[key], after[key]}
 			}
 		}
@@ -97,42 +106,43 @@ func changed(before, after map[string]string) map[string][2]string {
 	return all
 }
 
-func isLeftOpen(key, before, after string) bool {
-	return slices.ContainsFunc(leftOpen, func(open left) bool {
-		return open.key.MatchString(key) && (open.value == nil || open.value.MatchString(before) && open.value.MatchString(after))
+func isKnown(key, before, after string) bool {
+	return slices.ContainsFunc(knownDifferences, func(k known) bool {
+		return k.key.MatchString(key) && (k.value == nil || k.value.MatchString(before) &&
+			k.value.MatchString(after))
 	})
 }
 
-// parade runs one program in turns, as a worker does: while a run lasts the next
-// sandbox is prepared.
-type parade struct {
+// worker runs one program again and again as judged does: during a run it prepares the next sandbox.
+type worker struct {
 	l       *lab
 	program string
 	input   *Input
 	next    *Sandbox
 }
 
-func (p *parade) prepare(t *testing.T) *Sandbox {
+func (p *worker) prepare(t *testing.T) *Sandbox {
 	t.Helper()
 	s, err := p.l.Prepare(p.l.slot)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whatever is now older than the run is seen to be.
+	// From now on, what is older than the run has an earlier time stamp.
 	begin := clockOfFiles(t)
-	testkit.WaitFor(t, time.Minute, "the clock of files to go on", func() bool { return clockOfFiles(t) > begin })
+	testkit.WaitFor(t, time.Minute, "the clock of files to advance", func() bool { return clockOfFiles(t) > begin })
 	return s
 }
 
-func (p *parade) spec(role string) Spec {
-	spec := Spec{Args: []string{"./channel", role}, Files: []File{{Name: "channel", Path: p.program, Exec: true}}, Limits: limits(), Input: p.input}
+func (p *worker) spec(role string) Spec {
+	spec := Spec{Args: []string{"./channel", role}, Files: []File{{Name: "channel", Path: p.program, Exec: true}},
+		Limits: limits(), Input: p.input}
 	spec.Limits.Output = 16 << 20
 	spec.Limits.CPUTime, spec.Limits.WallTime = time.Minute, 5*time.Minute
 	return spec
 }
 
-// run returns what was seen.
-func (p *parade) run(t *testing.T, role string) map[string]string {
+// run returns what the program saw.
+func (p *worker) run(t *testing.T, role string) map[string]string {
 	t.Helper()
 	s, begin := p.next, clockOfFiles(t)
 	defer func() {
@@ -151,9 +161,8 @@ func (p *parade) run(t *testing.T, role string) map[string]string {
 	return parseSeen(t, outputOf(t, s), begin)
 }
 
-// hold changes what can be changed on another slot, and keeps it so until it is
-// stopped.
-func (p *parade) hold(t *testing.T, slot Slot) (stop func()) {
+// hold changes everything that can be changed from another slot, and keeps it so until it is stopped.
+func (p *worker) hold(t *testing.T, slot Slot) (stop func()) {
 	t.Helper()
 	s, err := p.l.Prepare(slot)
 	if err != nil {
@@ -170,7 +179,7 @@ func (p *parade) hold(t *testing.T, slot Slot) (stop func()) {
 		_, err := s.Run(ctx)
 		ended <- err
 	}()
-	testkit.WaitFor(t, time.Minute, "the run beside it to have changed things", func() bool {
+	testkit.WaitFor(t, time.Minute, "the run on the other slot to have changed things", func() bool {
 		size, err := s.Stdout().Size()
 		return err == nil && size > 0
 	})
@@ -185,7 +194,7 @@ func (p *parade) hold(t *testing.T, slot Slot) (stop func()) {
 	}
 }
 
-// parseSeen reads what the program prints. Times since the run began are its own.
+// parseSeen parses what the program prints. Times after the start of the run are its own.
 func parseSeen(t *testing.T, text string, begin int64) map[string]string {
 	t.Helper()
 	m := map[string]string{}
@@ -208,7 +217,7 @@ func parseSeen(t *testing.T, text string, begin int64) map[string]string {
 	return m
 }
 
-// clockOfFiles is the clock that time stamps of files are taken from.
+// clockOfFiles is the clock of time stamps of files.
 func clockOfFiles(t *testing.T) int64 {
 	t.Helper()
 	var now unix.Timespec
@@ -231,8 +240,7 @@ func outputOf(t *testing.T, s *Sandbox) string {
 	return string(b)
 }
 
-// someInputs are an input that is copied, and one that is not, as those that are
-// too large for it.
+// someInputs are an input that is copied, and one that is used in place, as those that are too large are.
 func someInputs(t *testing.T, slot Slot) (copied, named *Input) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "input")
@@ -267,8 +275,8 @@ func network(t *testing.T) *os.File {
 	return n
 }
 
-// beside is another slot, on the first CPU.
-func (l *lab) beside(t *testing.T) Slot {
+// otherSlot is another slot, on the first CPU.
+func (l *lab) otherSlot(t *testing.T) Slot {
 	t.Helper()
 	slot := l.slot
 	slot.CPUs = cpuset.New(0)

@@ -12,24 +12,22 @@ import (
 	"judged/internal/base/units"
 )
 
-// Copies holds files of the host in memory for runs: programs with their files, and
-// inputs. Each is copied once per slot, to the slot's NUMA node, and used by many runs
-// there, one after the other. Two runs at once that see one file can talk through it,
-// and a run that saw another copy than the run before would know that somebody else
-// has that one. A second run at once on one slot gets another copy.
+// Copies holds files of the host in memory for runs: programs with their files, and inputs. Each file is copied once
+// per slot, to the slot's NUMA node, and the runs on that slot use the copy one after the other. Two concurrent runs
+// that see the same file can communicate through it, and a run that gets another copy than the run before it learns
+// that the first copy is in use. A second concurrent run on a slot therefore gets its own copy.
 //
-// All copies lie in a ramfs, belong to root, and are charged to judged. A run sees
-// a read-only mount of the folder that holds its files, and its input by a
-// descriptor without a name. Reading leaves no trace in a ramfs (DetachedRamfs); the
-// times of a copy are set again for each run.
+// All copies are in a ramfs, belong to root, and are charged to judged. A run sees a read-only mount of the folder
+// with its files, and its input as a descriptor without a name. Reading leaves no trace in a ramfs (DetachedRamfs);
+// the times of a copy are set again before each run.
 //
-// Copies that nobody uses are kept up to a bound; the least recently used goes first.
+// Unused copies are kept up to a bound; the least recently used is evicted first.
 type Copies struct {
 	folders *os.File // a ramfs that is mounted in the depot
 	root    *os.Root // the same
-	inputs  *os.File // a ramfs that is mounted nowhere: /proc/self/fd/0 shows no more than a number
+	inputs  *os.File // a ramfs that is not mounted: /proc/self/fd/0 shows only a number
 	depot   *depot
-	room    units.Bytes // for all copies; those in use may exceed it
+	limit   units.Bytes // for all copies; those in use may exceed it
 
 	mu    sync.Mutex // guards the rest
 	idle  *list.List // of *copied, the least recently used first
@@ -39,7 +37,7 @@ type Copies struct {
 
 // copied is the copy of one input, or of the files of one program.
 type copied struct {
-	key    string // equal for equal content; "" is used once
+	key    string // equal for equal content; a copy with "" is used once
 	bytes  units.Bytes
 	input  *os.File // has no name
 	folder string   // of the files
@@ -56,7 +54,8 @@ func openCopies(d *depot) (*Copies, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Copies{depot: d, room: min(maxCopiesBytes, units.Bytes(total)/copiesShare), idle: list.New(), byKey: map[string][]*list.Element{}}
+	c := &Copies{depot: d, limit: min(maxCopiesBytes, units.Bytes(total)/copiesShare), idle: list.New(),
+		byKey: map[string][]*list.Element{}}
 	if c.folders, err = linux.DetachedRamfs(); err != nil {
 		return nil, err
 	}
@@ -74,13 +73,13 @@ func openCopies(d *depot) (*Copies, error) {
 
 func (c *Copies) close() error {
 	c.mu.Lock()
-	c.room = 0
+	c.limit = 0
 	gone := c.evict()
 	c.mu.Unlock()
 	return errors.Join(c.remove(gone...), c.root.Close(), c.folders.Close(), c.inputs.Close())
 }
 
-// take returns a copy for one run. fill makes it if no idle one has the key.
+// take returns a copy for one run: an idle one with that key, or a new one that fill fills.
 func (c *Copies) take(key string, size units.Bytes, fill func(*copied) error) (*copied, error) {
 	if k := c.find(key); k != nil {
 		return k, nil
@@ -97,7 +96,7 @@ func (c *Copies) take(key string, size units.Bytes, fill func(*copied) error) (*
 	return k, nil
 }
 
-// find picks an idle copy; nil is none.
+// find takes an idle copy, or returns nil.
 func (c *Copies) find(key string) *copied {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +115,7 @@ func (c *Copies) makeRoom(size units.Bytes) error {
 	return c.remove(gone...)
 }
 
-// release takes a copy back. No process that has seen it lives any more.
+// release returns a copy. No process that has seen it may still be alive.
 func (c *Copies) release(k *copied) error {
 	c.mu.Lock()
 	var gone []*copied
@@ -131,9 +130,9 @@ func (c *Copies) release(k *copied) error {
 	return c.remove(gone...)
 }
 
-// evict picks the copies that have to go. It needs the lock.
+// evict removes copies from the lists until the rest fits. The caller closes them. It needs the lock.
 func (c *Copies) evict() (gone []*copied) {
-	for c.bytes > c.room && c.idle.Len() > 0 {
+	for c.bytes > c.limit && c.idle.Len() > 0 {
 		k := c.pick(c.idle.Front())
 		c.bytes -= k.bytes
 		gone = append(gone, k)
@@ -141,7 +140,7 @@ func (c *Copies) evict() (gone []*copied) {
 	return gone
 }
 
-// pick takes an idle copy off the lists. It needs the lock.
+// pick removes an idle copy from the lists. It needs the lock.
 func (c *Copies) pick(e *list.Element) *copied {
 	k := c.idle.Remove(e).(*copied)
 	same := slices.DeleteFunc(c.byKey[k.key], func(other *list.Element) bool { return other == e })

@@ -12,12 +12,12 @@ import (
 	"judged/internal/sandbox/runtimes"
 )
 
-// TestCopiesAreBounded has room for two copies and a half.
+// TestCopiesAreBounded allows two and a half copies.
 func TestCopiesAreBounded(t *testing.T) {
 	l := newLab(t, nil)
 	c := l.copies
 	const size = 100 << 10
-	c.room = 5 * runtimes.Footprint(size) / 2
+	c.limit = 5 * runtimes.Footprint(size) / 2
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"a", "b", "c"} {
@@ -28,7 +28,8 @@ func TestCopiesAreBounded(t *testing.T) {
 		want  []string // kept while the input is used, the least recently used first
 		made  bool
 	}{
-		{"a", nil, true}, {"b", []string{"a"}, true}, {"a", []string{"b"}, false}, {"c", []string{"a"}, true}, {"b", []string{"c"}, true},
+		{"a", nil, true}, {"b", []string{"a"}, true}, {"a", []string{"b"}, false}, {"c", []string{"a"}, true},
+		{"b", []string{"c"}, true},
 	} {
 		before := c.bytes
 		in, err := NewInput(path(tt.input), l.slot)
@@ -46,7 +47,8 @@ func TestCopiesAreBounded(t *testing.T) {
 		if diff := cmp.Diff(tt.want, kept); diff != "" {
 			t.Errorf("step %d, %s (-want +got):\n%s", i, tt.input, diff)
 		}
-		if want := units.Bytes(len(kept)+1) * runtimes.Footprint(size); c.bytes != want || (tt.made == (before == c.bytes) && i < 2) {
+		if want := units.Bytes(len(kept)+1) * runtimes.Footprint(size); c.bytes != want ||
+			(tt.made == (before == c.bytes) && i < 2) {
 			t.Errorf("step %d: %d bytes, want %d", i, c.bytes, want)
 		}
 		if err := in.Close(); err != nil {
@@ -55,7 +57,7 @@ func TestCopiesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCopyIsSharedInTurns: runs one after the other see one copy, two at once two.
+// TestCopyIsSharedInTurns: consecutive runs use the same copy, concurrent ones do not.
 func TestCopyIsSharedInTurns(t *testing.T) {
 	l := newLab(t, nil)
 	path := filepath.Join(t.TempDir(), "file")
@@ -63,7 +65,8 @@ func TestCopyIsSharedInTurns(t *testing.T) {
 	files := []File{{Name: "file", Path: path}}
 	look := func(in *Input) string {
 		t.Helper()
-		_, out := l.run(t, Spec{Args: []string{"stat", "-L", "-c", "%i", "file", "/dev/stdin"}, Files: files, Input: in, Limits: limits()})
+		_, out := l.run(t, Spec{Args: []string{"stat", "-L", "-c", "%i", "file", "/dev/stdin"}, Files: files, Input: in,
+			Limits: limits()})
 		return out
 	}
 	inputs := func() []*Input {
@@ -87,7 +90,7 @@ func TestCopyIsSharedInTurns(t *testing.T) {
 	if file, other := strings.Fields(first), strings.Fields(second); file[0] != other[0] || file[1] == other[1] {
 		t.Errorf("inodes of file and stdin are %q and %q, want the same file and another input", first, second)
 	}
-	// The last one to be returned is the first to be taken again.
+	// The copy that is returned last is used first.
 	again := inputs()
 	if got := []string{look(again[0]), look(again[1])}; !cmp.Equal(got, []string{second, first}) {
 		t.Errorf("later runs see %q, want %q", got, []string{second, first})
@@ -97,8 +100,9 @@ func TestCopyIsSharedInTurns(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	other := &lab{l.Launcher, l.beside(t), l.tree}
-	if _, got := other.run(t, Spec{Args: []string{"stat", "-L", "-c", "%i", "file"}, Files: files, Limits: limits()}); strings.TrimSpace(got) == strings.Fields(first)[0] {
+	other := &lab{l.Launcher, l.otherSlot(t), l.tree}
+	if _, got := other.run(t, Spec{Args: []string{"stat", "-L", "-c", "%i", "file"}, Files: files,
+		Limits: limits()}); strings.TrimSpace(got) == strings.Fields(first)[0] {
 		t.Errorf("a run on another slot sees the file with inode %s", got)
 	}
 	s, err := l.Prepare(l.slot)
@@ -114,12 +118,12 @@ func TestCopyIsSharedInTurns(t *testing.T) {
 	}
 }
 
-// TestChangedFileIsCopiedAgain: a copy is known by the file's identity, not by its name.
+// TestChangedFileIsCopiedAgain: the key of a copy is the file's identity, not its name.
 func TestChangedFileIsCopiedAgain(t *testing.T) {
 	l := newLab(t, nil)
 	path := filepath.Join(t.TempDir(), "file")
 	for _, text := range []string{"one", "two"} {
-		// Another file under the old name: its time alone could be the same.
+		// A new file with the old name: its time alone could be the same.
 		if err := os.WriteFile(path+"~", []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +134,8 @@ func TestChangedFileIsCopiedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, out := l.run(t, Spec{Args: []string{"cat", "file", "-"}, Files: []File{{Name: "file", Path: path}}, Input: in, Limits: limits()})
+		_, out := l.run(t, Spec{Args: []string{"cat", "file", "-"}, Files: []File{{Name: "file", Path: path}},
+			Input: in, Limits: limits()})
 		if out != text+text {
 			t.Errorf("the run reads %q, want %q twice", out, text)
 		}
@@ -140,8 +145,7 @@ func TestChangedFileIsCopiedAgain(t *testing.T) {
 	}
 }
 
-// TestFilesAreReadOnly: a run may do what it likes with its working directory, and
-// nothing to what later runs get.
+// TestFilesAreReadOnly: a run may change its working directory, but not what later runs get.
 func TestFilesAreReadOnly(t *testing.T) {
 	l := newLab(t, nil)
 	path := filepath.Join(t.TempDir(), "file")
@@ -149,15 +153,15 @@ func TestFilesAreReadOnly(t *testing.T) {
 	script := `cat file; echo x > /files/file; rm -f /files/file; touch /files/new; chmod 777 /files/file /files; echo y > file
 mv file other && cat other; rm other; echo mine > file; cat file`
 	for range 2 {
-		r, out := l.run(t, Spec{Args: []string{"sh", "-c", script}, Files: []File{{Name: "file", Path: path}}, Limits: limits()})
+		r, out := l.run(t, Spec{Args: []string{"sh", "-c", script}, Files: []File{{Name: "file", Path: path}},
+			Limits: limits()})
 		if want := "content\ncontent\nmine\n"; out != want || r.Code != 0 {
 			t.Errorf("exit %d, output %q, want %q", r.Code, out, want)
 		}
 	}
 }
 
-// TestFilesBound: the files of a program count towards the size of its box, as if they
-// were in it.
+// TestFilesBound: the files of a program count towards the size of its box, as if they were in it.
 func TestFilesBound(t *testing.T) {
 	l := newLab(t, func(o *Options) { o.BoxBytes = 64 << 10 })
 	path := filepath.Join(t.TempDir(), "file")
@@ -167,7 +171,8 @@ func TestFilesBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.Load(Spec{Args: []string{"true"}, Files: []File{{Name: "file", Path: path}}, Limits: limits()}); err == nil || !strings.Contains(err.Error(), "work_size") {
+	if err := s.Load(Spec{Args: []string{"true"}, Files: []File{{Name: "file", Path: path}},
+		Limits: limits()}); err == nil || !strings.Contains(err.Error(), "work_size") {
 		t.Errorf("error %v, want one that names work_size", err)
 	}
 }

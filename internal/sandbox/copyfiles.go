@@ -16,8 +16,7 @@ import (
 	"judged/internal/sandbox/runtimes"
 )
 
-// identity is equal for a regular file as long as nobody changes it; "" is a file that
-// cannot be known again.
+// identity is equal for a regular file as long as it does not change. It is "" for a file that cannot be recognized.
 func identity(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.Mode().IsRegular() {
@@ -26,9 +25,9 @@ func identity(info fs.FileInfo) string {
 	return fmt.Sprintf("%d:%d:%d:%d:%d", st.Dev, st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano())
 }
 
-// takeFiles returns a copy of a program with its files, whose times are of now, as if it
-// were made for this run. most bounds their size.
-func (c *Copies) takeFiles(files []File, slot Slot, most units.Bytes) (*copied, error) {
+// takeFiles returns a copy of a program and its files, which may have at most maxBytes. Their times are set to now,
+// as if they were made for this run.
+func (c *Copies) takeFiles(files []File, slot Slot, maxBytes units.Bytes) (*copied, error) {
 	var key strings.Builder
 	fmt.Fprintf(&key, "files on %s", slot.CPUs)
 	var infos []fs.FileInfo
@@ -43,8 +42,8 @@ func (c *Copies) takeFiles(files []File, slot Slot, most units.Bytes) (*copied, 
 		bytes += runtimes.Footprint(info.Size())
 		fmt.Fprintf(&key, " %q %t %s", f.Name, f.Exec, identity(info))
 	}
-	if size > most {
-		return nil, fmt.Errorf("copy program and files: they have %d bytes, and sandbox.work_size allows %d; raise it", size, most)
+	if size > maxBytes {
+		return nil, fmt.Errorf("copy program and files: %d bytes exceed sandbox.work_size, %d; raise it", size, maxBytes)
 	}
 	k, err := c.take(key.String(), bytes+runtimes.Footprint(0), func(k *copied) error {
 		k.folder = rand.Text()
@@ -89,16 +88,16 @@ func (c *Copies) copyFile(folder string, f File, known fs.FileInfo) error {
 	return unchanged(src, known)
 }
 
-// unchanged comes after a copy, which is then all of one file.
+// unchanged is called after a copy: if the file has not changed, the copy is consistent.
 func unchanged(f *os.File, known fs.FileInfo) error {
 	info, err := f.Stat()
 	if err == nil && identity(info) != identity(known) {
-		err = fmt.Errorf("copy %q: it changed meanwhile; try again", f.Name())
+		err = fmt.Errorf("copy %q: file changed during the copy; try again", f.Name())
 	}
 	return err
 }
 
-// renew sets the times of a folder and of the files in it.
+// renew sets the times of a folder and its files.
 func (c *Copies) renew(folder string, files []File) error {
 	now := time.Now()
 	err := linux.SetModified(c.folders, folder, now)
@@ -108,7 +107,7 @@ func (c *Copies) renew(folder string, files []File) error {
 	return err
 }
 
-// mount makes a read-only mount of a folder, for one run.
+// mount returns a read-only mount of a folder, for one run.
 func (c *Copies) mount(k *copied) (*os.File, error) {
 	return c.depot.clone(copiesPlace + "/" + k.folder)
 }

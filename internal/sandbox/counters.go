@@ -9,25 +9,24 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// counters are the kernel's of the run's first process at one moment. Each
-// file of /proc costs 10 µs on the way of a run, so what wait4 tells in the end
-// is not read again.
+// counters are the kernel's counters for the first process of a run, at one moment. Each file of /proc costs 10 µs
+// while the run is set up or collected, so what wait4 returns at the end is not read from /proc as well.
 type counters struct {
 	runDelay   int64 // ns runnable but not running, of its first thread; -1 unknown
 	migrations int64 // -1 unknown
 	usage      linux.Usage
 }
 
-// parkedCounters are what the parked child has on them before it is let go.
+// parkedCounters are the counters of the parked child before it starts the program.
 func (s *Sandbox) parkedCounters() counters {
 	c := s.endedCounters()
 	c.usage = s.parked
-	// It told of itself before it went to sleep.
+	// After its report it went to sleep.
 	c.usage.VoluntarySwitches++
 	return c
 }
 
-// endedCounters reads what only /proc tells, of a zombie too.
+// endedCounters reads what only /proc shows, also for a zombie.
 func (s *Sandbox) endedCounters() counters {
 	c := counters{runDelay: -1, migrations: -1}
 	proc := "/proc/" + strconv.Itoa(s.solution.pid)
@@ -36,16 +35,15 @@ func (s *Sandbox) endedCounters() counters {
 		c.runDelay = parseCount(fields[1])
 	}
 	if len(s.slot.CPUs) == 1 {
-		c.migrations = 0 // the cpuset leaves nowhere to go
+		c.migrations = 0 // the cpuset has one CPU
 	} else {
-		// Only with CONFIG_SCHED_DEBUG.
+		// Needs CONFIG_SCHED_DEBUG.
 		c.migrations = keyed(read(proc+"/sched"), "se.nr_migrations")
 	}
 	return c
 }
 
-// fill tells the difference between the end and the start. A counter that one
-// of them does not have stays nil.
+// fill sets the differences between the end and the start. A counter that is missing in one of them stays nil.
 func (r *Result) fill(end, start counters) {
 	r.Migrations = since(end.migrations, start.migrations)
 	if d := since(end.runDelay, start.runDelay); d != nil {
@@ -66,7 +64,7 @@ func since(end, start int64) *int64 {
 	return &d
 }
 
-// read is the content of a file, or nothing where there is none.
+// read returns the content of a file, or "" if it cannot be read.
 func read(path string) string {
 	b, err := hostfs.FS{}.ReadFile(path)
 	if err != nil {
@@ -75,7 +73,7 @@ func read(path string) string {
 	return string(b)
 }
 
-// keyed finds the count of a line "key : count".
+// keyed returns the count in a line "key : count", or -1.
 func keyed(text, key string) int64 {
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == key {

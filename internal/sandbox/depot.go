@@ -8,13 +8,12 @@ import (
 	"judged/internal/base/linux"
 )
 
-// depot is where trees and copies are mounted: a mount namespace in which there is
-// nothing else. It belongs to a thread and ends with it, with everything in it. In the
-// template's namespace every tree would be copied for every run; mounted nowhere,
-// kernels before 6.15 clone none.
+// depot is an empty mount namespace in which trees and copies are mounted. It belongs to a thread; when the thread
+// ends, the namespace and all mounts in it are gone. In the template's namespace every tree would be copied for every
+// run. An unattached mount is no alternative: kernels before 6.15 cannot clone one.
 type depot struct {
 	thread chan func()
-	made   int // trees so far; the thread's own
+	made   int // number of trees so far; only the thread uses it
 }
 
 func openDepot() (*depot, error) {
@@ -47,14 +46,14 @@ func buildDepot() error {
 	return linux.PivotRoot(root)
 }
 
-// do has the thread do something and waits for it.
+// do runs job on the depot's thread and waits for it.
 func (d *depot) do(job func() error) error {
 	done := make(chan error)
 	d.thread <- func() { done <- job() }
 	return <-done
 }
 
-// put mounts a tree, until it is dropped, and tells where.
+// put mounts a tree until it is dropped, and returns where.
 func (d *depot) put(tree *os.File) (place string, err error) {
 	return place, d.do(func() error {
 		d.made++
@@ -63,8 +62,8 @@ func (d *depot) put(tree *os.File) (place string, err error) {
 	})
 }
 
-// putCopies mounts the folders of Copies, and makes clones of that mount read-only.
-// The file still leads to a mount that can be written to.
+// putCopies mounts the folders of Copies, and a read-only clone of that mount which runs get clones of. The file
+// itself still refers to a writable mount.
 func (d *depot) putCopies(ramfs *os.File) error {
 	return d.do(func() error {
 		if err := attach(ramfs, copiesPlace+"-writable"); err != nil {
@@ -82,7 +81,7 @@ func (d *depot) putCopies(ramfs *os.File) error {
 // copiesPlace is where Copies are mounted read-only.
 const copiesPlace = "/copies"
 
-// attach mounts at a folder that it makes.
+// attach makes a folder and mounts there.
 func attach(mount *os.File, place string) error {
 	if err := os.Mkdir(place, 0o700); err != nil {
 		return err
@@ -90,7 +89,7 @@ func attach(mount *os.File, place string) error {
 	return linux.Attach(mount, place)
 }
 
-// clone makes another mount of a tree or a folder, for one run.
+// clone returns another mount of a tree or a folder, for one run.
 func (d *depot) clone(place string) (mount *os.File, err error) {
 	err = d.do(func() (err error) {
 		mount, err = linux.CloneMount(place)
@@ -99,7 +98,7 @@ func (d *depot) clone(place string) (mount *os.File, err error) {
 	return mount, err
 }
 
-// drop lets go of a tree. A run that has it keeps it until its end.
+// drop unmounts a tree. A run that uses it keeps its own mount until it ends.
 func (d *depot) drop(place string) error {
 	return d.do(func() error {
 		if err := linux.Detach(place); err != nil {

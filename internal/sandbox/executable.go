@@ -10,12 +10,10 @@ import (
 	"judged/internal/sandbox/runtimes"
 )
 
-// Whether a program can be executed is the kernel's to say, with two exceptions: it
-// starts an ELF file that was cut off, which then fails on a page that is not there;
-// and its ENOENT does not tell whose the missing file is.
+// The kernel decides whether a program can be executed, with two exceptions: it starts a truncated ELF file, which
+// then crashes on a missing page; and its ENOENT does not show which file is missing.
 
-// ownProgram is the file of the run that is to be executed; nil is a program of the
-// host.
+// ownProgram is the file of the run that is to be executed; nil means a program of the host.
 func ownProgram(args []string, files []File) *File {
 	name := inBox(args[0])
 	i := slices.IndexFunc(files, func(f File) bool { return f.Name == name })
@@ -25,8 +23,7 @@ func ownProgram(args []string, files []File) *File {
 	return &files[i]
 }
 
-// refused reports a program that must not be executed although the kernel would try;
-// ok is one that may be.
+// refused reports a program that must not be executed although the kernel would try; ok means that it may be.
 func refused(program *File) (r Result, ok bool) {
 	switch {
 	case program == nil:
@@ -34,17 +31,17 @@ func refused(program *File) (r Result, ok bool) {
 	case !runtimes.IsWhole(program.Path):
 		return Result{ExecError: syscall.ELIBBAD}, false
 	}
-	// env would look for the interpreter, and end with status 127.
+	// env would look for the interpreter and exit with status 127.
 	if wanted := runtimes.Wanted(program.Path); wanted != "" && !strings.Contains(wanted, "/") && !hostHas(wanted) {
 		return Result{ExecError: syscall.ENOENT, Lacks: wanted}, false
 	}
 	return Result{}, true
 }
 
-// lacks names what should have been there when a program cannot be executed, by the
-// operator's or the platform's doing; "" is the program's own fault. A command that
-// is no file of the run is the platform's. An interpreter or loader that the program
-// names is the host's to have if it is one that hosts have; anybody can name others.
+// lacks names the missing file if the operator or the platform is responsible when a program cannot be executed; ""
+// means that the program itself is at fault. A command that is not a file of the run is the platform's. If the
+// program names an interpreter or loader that hosts usually have, the host should have it; a program can name any
+// other file.
 func lacks(errno syscall.Errno, args []string, program *File) string {
 	if program == nil {
 		return args[0]
@@ -55,7 +52,7 @@ func lacks(errno syscall.Errno, args []string, program *File) string {
 	return ""
 }
 
-// hostHas looks up a path, or a name in the folders of PATH.
+// hostHas reports whether the host has a file: a path, or a name in the folders of PATH.
 func hostHas(program string) bool {
 	folders := strings.Split(initproc.Path, ":")
 	if strings.Contains(program, "/") {

@@ -2,8 +2,8 @@ package sandbox
 
 import "os"
 
-// exposeHost stands in for furnishTemplate where the attack suite leaves the
-// layer out: the host's files as they are and writable, everything but its /proc.
+// exposeHost replaces fillTemplate when the attack suite leaves this layer out: it shows the host's files unchanged
+// and writable, except for its /proc.
 func exposeHost(_ Root, root string) error {
 	entries, err := os.ReadDir("/")
 	if err != nil {
@@ -12,9 +12,9 @@ func exposeHost(_ Root, root string) error {
 	for _, e := range entries {
 		path := "/" + e.Name()
 		if _, err := os.Lstat(root + path); err == nil || path == root {
-			continue // the box, /proc, and what root itself covers
+			continue // the box, /proc, and the mount point itself
 		}
-		if err := showPath(root, path, 0); err != nil {
+		if err := bindPath(root, path, 0); err != nil {
 			return err
 		}
 	}

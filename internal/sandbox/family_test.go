@@ -13,9 +13,8 @@ import (
 
 func family(t *testing.T) File { return File{Name: "family", Path: built(t, "family"), Exec: true} }
 
-// TestProcessesBound wants exactly as many processes and threads at once as a
-// run may have, the first one among them: what judged needs beside it, process
-// 1 for instance, takes no place.
+// TestProcessesBound expects that a run can have exactly as many concurrent processes and threads as its limit,
+// including the first one: what judged needs besides them, such as process 1, does not count.
 func TestProcessesBound(t *testing.T) {
 	l := newLab(t, nil)
 	program := family(t)
@@ -35,8 +34,7 @@ func TestProcessesBound(t *testing.T) {
 	}
 }
 
-// TestOrphansFreeTheirPlace has process 1 take in many more orphans than may
-// live at once.
+// TestOrphansFreeTheirPlace has process 1 reap many more orphans than may live at once.
 func TestOrphansFreeTheirPlace(t *testing.T) {
 	l := newLab(t, nil)
 	spec := Spec{Args: []string{"./family", "orphans"}, Files: []File{family(t)}, Limits: limits()}
@@ -46,12 +44,11 @@ func TestOrphansFreeTheirPlace(t *testing.T) {
 	}
 }
 
-// TestAllAreCounted compares what processes and threads say that they used with
-// what their run is billed.
+// TestAllAreCounted compares the CPU time that processes and threads report with what their run is billed.
 func TestAllAreCounted(t *testing.T) {
 	l := newLab(t, nil)
 	program := family(t)
-	// Long beside what it takes to make them, also where all is slow.
+	// Long compared with the time to create them, even where everything is slow.
 	const n, each = 5, 400 * time.Millisecond
 	for _, kind := range []string{"waited", "ignored", "orphan", "killed", "vfork", "thread"} {
 		t.Run(kind, func(t *testing.T) {
@@ -61,10 +58,11 @@ func TestAllAreCounted(t *testing.T) {
 			})
 			ns, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
 			if err != nil {
-				t.Fatalf("it printed %q: %+v", out, r)
+				t.Fatalf("printed %q: %+v", out, r)
 			}
 			if said := time.Duration(ns); said < n*each || r.CPUTime < said || r.CPUTime > 2*said {
-				t.Errorf("billed %v, want more than the %v that they say they used, and not twice as much", r.CPUTime, said)
+				t.Errorf("billed %v, want more than the %v that they report, and less than twice as much", r.CPUTime,
+					said)
 			}
 		})
 	}

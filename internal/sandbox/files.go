@@ -11,46 +11,42 @@ import (
 	"judged/internal/base/units"
 )
 
-// The memory that is set aside for the first output of a run, so that neither its
-// pages nor their making are billed to it. It is the same for every run: with an
-// amount that depends on the answer, a program's CPU time would, too. More would cost
-// every run.
+// Memory that is allocated before a run for its first output, so that the run is billed neither for the pages nor for
+// making them. The amount is the same for every run: if it depended on the answer, so would a program's CPU time.
+// More would make every run slower.
 const (
-	stdoutAside = 64 << 10
-	stderrAside = 16 << 10
+	stdoutPreallocated = 64 << 10
+	stderrPreallocated = 16 << 10
 )
 
-// Output is what a run writes to one of its streams: a file in memory that
-// nobody reads while the program runs, so that reading is neither billed to it
-// nor disturbs it.
+// Output is what a run writes to one of its streams: a file in memory that is not read while the program runs, so
+// that reading is neither billed to the program nor disturbs it.
 type Output struct {
-	read  *os.File
-	write *os.File
-	aside units.Bytes // what of its pages is charged to judged
+	read         *os.File
+	write        *os.File
+	preallocated units.Bytes // pages charged to judged
 }
 
-// newOutput makes a stream with its first pages on the slot's node and charged
-// to judged.
-func newOutput(name string, aside units.Bytes, slot Slot) (*Output, error) {
+// newOutput makes a stream with its first pages on the slot's node and charged to judged.
+func newOutput(name string, preallocated units.Bytes, slot Slot) (*Output, error) {
 	read, err := linux.Memfd(name)
 	if err != nil {
 		return nil, err
 	}
 	o := &Output{read: read}
-	if aside > 0 {
-		err = onNode(slot, func() error { return linux.Preallocate(read, int64(aside)) })
+	if preallocated > 0 {
+		err = onNode(slot, func() error { return linux.Preallocate(read, int64(preallocated)) })
 	}
 	if err == nil {
 		var pages int64
 		pages, err = linux.Allocated(read)
-		o.aside = units.Bytes(pages)
+		o.preallocated = units.Bytes(pages)
 	}
 	if err == nil {
 		o.write, err = linux.OpenWriteOnly(read)
 	}
 	if err == nil {
-		// The run's user may neither open it again nor change it
-		// otherwise.
+		// The run's user may not open it again or change its mode.
 		err = read.Chmod(0o600)
 	}
 	if err != nil {
@@ -60,7 +56,7 @@ func newOutput(name string, aside units.Bytes, slot Slot) (*Output, error) {
 	return o, nil
 }
 
-// onNode runs f with memory bound to the slot's node.
+// onNode runs f with memory allocations bound to the slot's node.
 func onNode(slot Slot, f func() error) error {
 	if !slot.BindNode {
 		return f()
@@ -73,7 +69,7 @@ func onNode(slot Slot, f func() error) error {
 	return errors.Join(f(), linux.UnbindMemory())
 }
 
-// Size is how much was written.
+// Size is the number of bytes written.
 func (o *Output) Size() (units.Bytes, error) {
 	info, err := o.read.Stat()
 	if err != nil {
@@ -91,8 +87,8 @@ func (o *Output) Reader() (io.Reader, error) {
 	return io.NewSectionReader(o.read, 0, info.Size()), nil
 }
 
-// Open returns a descriptor of the whole stream that can only be read and outlives the sandbox. Every user may open
-// the stream again from now on, so the run must be over.
+// Open returns a read-only descriptor of the whole stream that outlives the sandbox. From now on every user may open
+// the stream again, so the run must have ended.
 func (o *Output) Open() (*os.File, error) {
 	if err := o.read.Chmod(0o444); err != nil {
 		return nil, err
@@ -100,7 +96,7 @@ func (o *Output) Open() (*os.File, error) {
 	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", o.read.Fd()), os.O_RDONLY)
 }
 
-// Close lets go of the stream.
+// Close closes the stream.
 func (o *Output) Close() error {
 	if o.write != nil {
 		o.write.Close()
@@ -108,24 +104,21 @@ func (o *Output) Close() error {
 	return o.read.Close()
 }
 
-// Input is an input that is ready to be read by runs on one node, one after the
-// other. None of them can leave anything in it for the next one.
+// Input is an input for runs on one node, one after the other. A run cannot leave anything in it for the next one.
 type Input struct {
 	copies *Copies
 	copied *copied
-	named  *os.File // instead: the file itself
+	named  *os.File // the file itself, when it is not copied
 }
 
-// maxCopiedInput bounds what NewInput copies. Larger inputs stay in the page
-// cache, on whatever node has them, and under their names.
+// maxCopiedInput bounds what NewInput copies. Larger inputs stay in the page cache, on any node, and keep their
+// names.
 const maxCopiedInput = 1 << 30
 
-// NewInput makes the content of a file the stdin of runs: a copy in memory, so
-// that no run waits for the disk or is charged for its cache. The copy has no
-// name either: /proc/self/fd/0 would show that of a file, and with it which
-// test this is. On a host with several NUMA nodes it lies on the slot's: the
-// page cache stays on the node that read a file first and does not follow
-// cpuset.mems. Close it when no run uses it any more.
+// NewInput makes the content of a file the stdin of runs. It is a copy in memory, so that no run waits for the disk
+// or is charged for the page cache. The copy has no name: /proc/self/fd/0 would show the name of a file, and so which
+// test this is. On a host with several NUMA nodes the copy is on the slot's node; the page cache stays on the node
+// that read a file first and does not follow cpuset.mems. Close it when no run uses it any more.
 func NewInput(path string, slot Slot) (*Input, error) {
 	f, err := linux.Open(path, os.O_RDONLY)
 	if err != nil {
@@ -146,7 +139,7 @@ func NewInput(path string, slot Slot) (*Input, error) {
 	return &Input{copies: slot.Copies, copied: k}, nil
 }
 
-// newNamedInput makes a file itself an input, by a mount of it that sets no times.
+// newNamedInput uses a file itself as an input, through a mount that does not update times.
 func newNamedInput(f *os.File) (*Input, error) {
 	if _, err := io.Copy(io.Discard, f); err != nil {
 		return nil, fmt.Errorf("read input: %w", err)
@@ -161,9 +154,8 @@ func newNamedInput(f *os.File) (*Input, error) {
 	return &Input{named: mount}, nil
 }
 
-// Open returns a descriptor with an offset of its own: runs do not share a position.
-// No input is an empty one, another for each run: /dev/null is the host's, and its
-// times can be set through a descriptor.
+// Open returns a descriptor with its own offset: runs do not share a position. A nil input is empty, and each run
+// gets its own: /dev/null is the host's, and its times can be set through a descriptor.
 func (in *Input) Open() (*os.File, error) {
 	switch {
 	case in == nil:
@@ -179,7 +171,7 @@ func (in *Input) Open() (*os.File, error) {
 	case in.named != nil:
 		return reopen(in.named)
 	}
-	// Its times show nothing from before this run.
+	// Its times must not show anything from before this run.
 	if err := linux.Touch(in.copied.input); err != nil {
 		return nil, err
 	}
@@ -190,8 +182,8 @@ func reopen(f *os.File) (*os.File, error) {
 	return linux.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDONLY)
 }
 
-// View is Open for a program of the jury, which may read an input while a contestant's program has it: that program
-// sees nothing of it, not even a time.
+// View is like Open, for a jury program, which may read an input while a contestant's program has it open: the
+// contestant's program cannot see that, not even in the times.
 func (in *Input) View() (*os.File, error) {
 	if in == nil || in.named != nil {
 		return in.Open()
@@ -199,7 +191,7 @@ func (in *Input) View() (*os.File, error) {
 	return reopen(in.copied.input)
 }
 
-// Close lets go of the input.
+// Close returns the copy or closes the file.
 func (in *Input) Close() error {
 	if in.named != nil {
 		return in.named.Close()

@@ -11,8 +11,8 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// putFolders adds to the box what a program of the jury finds there: links to its open files, by which it can open
-// them again as often as it likes without a copy or a mount of them, and a folder that it may write to.
+// putFolders adds to the box what a jury program needs: links to its open files, through which it can open them any
+// number of times without a copy or a mount, and a folder that it may write to.
 func (s *Sandbox) putFolders(spec Spec) error {
 	for i, o := range spec.Open {
 		if err := linux.MakeLink(s.box, o.Name, fmt.Sprintf("/proc/self/fd/%d", initproc.FirstOpen+i)); err != nil {
@@ -25,11 +25,12 @@ func (s *Sandbox) putFolders(spec Spec) error {
 	return linux.MakeDir(s.box, spec.Folder, 0o755, s.uid)
 }
 
-// OpenFile opens a file that the run left in its box; nil is none. Links are not followed, and what is no regular file
-// is not there. It is called between Run and Close, and what it returns outlives the sandbox.
+// OpenFile opens a file that the run left in its box, or returns nil if the file does not exist. It does not follow
+// links, and ignores everything but regular files. Call it between Run and Close; the file outlives the sandbox.
 func (s *Sandbox) OpenFile(name string) (*os.File, error) {
 	f, err := linux.OpenBeneath(s.box, name)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENXIO) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) ||
+		errors.Is(err, syscall.ENXIO) {
 		return nil, nil
 	}
 	if err != nil {
@@ -43,19 +44,19 @@ func (s *Sandbox) OpenFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadFile returns the first bytes of a file that the run left in its box, at most the given number; ok is whether
-// there is such a file.
-func (s *Sandbox) ReadFile(name string, most int64) (content []byte, ok bool, err error) {
+// ReadFile returns at most the first maxBytes bytes of a file that the run left in its box; ok reports whether the
+// file exists.
+func (s *Sandbox) ReadFile(name string, maxBytes int64) (content []byte, ok bool, err error) {
 	f, err := s.OpenFile(name)
 	if f == nil || err != nil {
 		return nil, false, err
 	}
 	defer f.Close()
-	content, err = io.ReadAll(io.LimitReader(f, most))
+	content, err = io.ReadAll(io.LimitReader(f, maxBytes))
 	return content, err == nil, err
 }
 
-// IsBoxFull reports whether there is no room left for a further page or a further file in the box.
+// IsBoxFull reports whether the box has no space for another page or no inode for another file.
 func (s *Sandbox) IsBoxFull() (bool, error) {
 	free, err := linux.FreeSpace(fmt.Sprintf("/proc/self/fd/%d", s.box.Fd()))
 	return free.Bytes == 0 || free.Inodes == 0, err

@@ -7,16 +7,14 @@ import (
 	"judged/internal/testkit/guest"
 )
 
-// TestRunInGuest is TestRun with cgroup v2, on an isolated core without a tick,
-// on the second of two NUMA nodes.
+// TestRunInGuest is TestRun with cgroup v2, on an isolated core without a tick, on the second of two NUMA nodes.
 func TestRunInGuest(t *testing.T) {
 	t.Parallel() // one emulator keeps one CPU busy
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	runInGuest(t, guest.Config{Append: isolation + " tsc=reliable"}, testkit.CompileC(t, "testdata/act.c", true))
 }
 
-// TestRunInArm64Guest is the same on the other architecture: its system call
-// numbers, its structures, its way to fork.
+// TestRunInArm64Guest is the same on the other architecture, with different system call numbers, structures and fork.
 func TestRunInArm64Guest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMUArm64, testkit.GuestKernelArm64, testkit.GCCArm64)
@@ -32,20 +30,21 @@ func runInGuest(t *testing.T, cfg guest.Config, act string) {
 	guest.GoTest(t, cfg, "judged/internal/sandbox", "^TestRun$")
 }
 
-// TestLeaksInGuest has cgroup v2 count and bound processes, and looks for what
-// is left there.
+// TestLeaksInGuest runs the tests of leaks and of counting processes with cgroup v2.
 func TestLeaksInGuest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	act, family := testkit.CompileC(t, "testdata/act.c", true), testkit.CompileC(t, "testdata/family.c", true)
 	guest.GoTest(t, guest.Config{
 		Append: isolation + " tsc=reliable", NUMA: true,
-		Files: map[string]string{"/repo/internal/sandbox/testdata/act": act, "/repo/internal/sandbox/testdata/family": family, "/bin/echo": act},
-	}, "judged/internal/sandbox", "^Test(NothingIsLeft|LauncherLeavesNothing|ProcessesBound|AllAreCounted|Parents|Unprotected)$")
+		Files: map[string]string{"/repo/internal/sandbox/testdata/act": act,
+			"/repo/internal/sandbox/testdata/family": family, "/bin/echo": act},
+	}, "judged/internal/sandbox",
+		"^Test(NothingIsLeft|LauncherLeavesNothing|ProcessesBound|AllAreCounted|Parents|Unprotected)$")
 }
 
-// TestLimitsInGuest has cgroup v2 end what cgroup.kill alone does not reach, and
-// count memory without output.
+// TestLimitsInGuest checks that cgroup v2 kills what cgroup.kill alone does not reach, and counts memory without
+// output.
 func TestLimitsInGuest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
@@ -62,6 +61,9 @@ func TestChannelsInGuest(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	guest.GoTest(t, guest.Config{
-		Append: "tsc=reliable", Files: map[string]string{"/repo/internal/sandbox/testdata/channel": testkit.CompileC(t, "testdata/channel.c", true)},
+		Append: "tsc=reliable",
+		Files: map[string]string{
+			"/repo/internal/sandbox/testdata/channel": testkit.CompileC(t, "testdata/channel.c", true),
+		},
 	}, "judged/internal/sandbox", "^TestChannels$/^input$")
 }

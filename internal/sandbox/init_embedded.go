@@ -4,7 +4,7 @@ package sandbox
 
 import _ "embed"
 
-// initBinary is cmd/judged-init, built by the Makefile before judged is.
+// initBinary is cmd/judged-init, which the Makefile builds before judged.
 //
 //go:embed judged-init
 var initBinary []byte

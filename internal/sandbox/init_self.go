@@ -11,10 +11,9 @@ import (
 	"slices"
 )
 
-// InitProgram returns the running program itself, whose main function hands
-// over to package initproc: slower to start, which is off the critical path, and
-// enough for go test and go run. A new namespace has no loader, so the program
-// must be static.
+// InitProgram returns the running program itself, whose main function calls package initproc. It starts more slowly,
+// which is not on the critical path, and is enough for go test and go run. A new namespace has no dynamic loader, so
+// the program must be static.
 func InitProgram() ([]byte, error) {
 	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -25,7 +24,7 @@ func InitProgram() ([]byte, error) {
 		return nil, fmt.Errorf("read the running program: %w", err)
 	}
 	if slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		return nil, errors.New("this judged is linked dynamically and cannot start a sandbox; " +
+		return nil, errors.New("this judged is dynamically linked and cannot start a sandbox; " +
 			"build it with make build, or with CGO_ENABLED=0")
 	}
 	return program, nil

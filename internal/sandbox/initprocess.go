@@ -27,10 +27,10 @@ func (l *Launcher) startInit() error {
 	}
 	defer null.Close()
 	attr := &os.ProcAttr{
-		// What it forks copies its memory map, so that stays small. Looking
-		// for its share of CPUs would keep cgroup files open.
+		// Every fork copies its memory map, so that stays small. Reading its CPU quota (containermaxprocs) would keep
+		// cgroup files open.
 		Env: []string{"GOMAXPROCS=1", "GOGC=20", "GODEBUG=containermaxprocs=0"},
-		// What the runtime says when it ends for its own reasons is for the log.
+		// If the runtime crashes, its message goes to the log.
 		Files: []*os.File{null, null, os.Stderr, theirs, l.lifeline.read, l.newborn.file},
 		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true},
 	}
@@ -51,10 +51,9 @@ func (l *Launcher) startInit() error {
 	return l.slim()
 }
 
-// unprotect has the kernel choose judged-init, and what it forks, like any other
-// process when it is out of memory, however much judged itself is protected
-// (OOMScoreAdjust= of its unit). With -1000 it could not even end a run that is at its
-// own limit. To be chosen rather than others is judged's to keep.
+// unprotect removes from judged-init, and so from its children, the protection from the OOM killer that judged may
+// have (OOMScoreAdjust= of its unit). With -1000 the kernel could not even kill a run that is at its own limit. A
+// positive value is inherited unchanged.
 func unprotect(pid int) error {
 	path := fmt.Sprintf("/proc/%d/oom_score_adj", pid)
 	if !strings.HasPrefix(read(path), "-") {
@@ -63,12 +62,11 @@ func unprotect(pid int) error {
 	return os.WriteFile(path, []byte("0"), 0)
 }
 
-// slimEvery is after how many requests judged-init is slimmed again. Its runtime
-// maps more memory as it goes on, half a MiB in the first hundred requests.
+// slimEvery is the number of requests after which judged-init is slimmed again. Its runtime keeps mapping memory:
+// half a MiB in the first hundred requests.
 const slimEvery = 128
 
-// slim keeps judged-init's memory from what it forks: it would be copied for
-// every run.
+// slim excludes judged-init's memory from its forks: it would be copied for every run.
 func (l *Launcher) slim() error {
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", l.process.Pid))
 	if err != nil {
@@ -83,7 +81,7 @@ func (l *Launcher) slim() error {
 	return err
 }
 
-// initArgs are the arguments of judged-init: its name.
+// initArgs are the arguments of judged-init: its name, and the layers to leave out.
 func (l *Launcher) initArgs() []string {
 	if l.options.Without == 0 {
 		return []string{initproc.Name}
@@ -91,34 +89,31 @@ func (l *Launcher) initArgs() []string {
 	return []string{initproc.Name, l.options.Without.String()}
 }
 
-// stopInit ends judged-init. Sandboxes that it started are not its children
-// and live on.
+// stopInit kills judged-init. Sandboxes that it started are not its children and keep running.
 func (l *Launcher) stopInit() {
 	if l.control == nil {
 		return
 	}
 	l.control.Close()
 	l.control = nil
-	_ = l.process.Kill() // it may have ended, and that is what is wanted
+	_ = l.process.Kill() // it may have exited already
 	_, _ = l.process.Wait()
 }
 
-// initTimeout is how long judged-init may take for an answer. It is an
-// emergency brake: an answer takes less than a millisecond.
+// initTimeout bounds the wait for judged-init's answer, which normally takes less than a millisecond.
 const initTimeout = 30 * time.Second
 
-// request asks judged-init to fork and returns the pid. A judged-init that has
-// ended, killed for memory for instance, is started again: for this request if
-// it did not get it, else for the next one.
+// request asks judged-init to fork and returns the pid. If judged-init has exited, for example because it was killed
+// for memory, it is restarted: for this request if it did not receive it, otherwise for the next one.
 func (l *Launcher) request(msg []byte, fds []int) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.newborn.pid.Store(0)
 	if l.requests++; l.requests%slimEvery == 0 && l.control != nil && l.slim() != nil {
-		l.stopInit() // it is started again for this request
+		l.stopInit() // exchange restarts it
 	}
 	reply, err := l.exchange(msg, fds)
-	// It was gone, or went with the request unread.
+	// It had exited, or exited before it read the request.
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
 		l.stopInit()
 		reply, err = l.exchange(msg, fds)

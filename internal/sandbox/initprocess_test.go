@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestSlim: what judged-init's runtime maps as it goes on is not copied for every
-// run for long.
+// TestSlim: memory that judged-init's runtime maps over time is not copied for every run for long.
 func TestSlim(t *testing.T) {
 	l := newLab(t, nil)
 	for range 4 * slimEvery {
@@ -28,8 +27,8 @@ func TestSlim(t *testing.T) {
 	}
 }
 
-// copiedKiB sums what of a process's own memory a fork copies, and what it does not
-// (dc, do not copy on fork).
+// copiedKiB sums how much of a process's private memory a fork copies, and how much it does not (dc, do not copy on
+// fork).
 func copiedKiB(t *testing.T, smaps string) (kept, copied int) {
 	t.Helper()
 	anonymous := 0
@@ -53,8 +52,8 @@ func copiedKiB(t *testing.T, smaps string) (kept, copied int) {
 	return kept, copied
 }
 
-// TestUnprotected: what protects judged when memory runs out does not protect runs.
-// Only a guest lets judged be protected for certain.
+// TestUnprotected: the protection of judged from the OOM killer does not extend to runs. Only a guest is certain to
+// allow that judged is protected.
 func TestUnprotected(t *testing.T) {
 	const own = "/proc/self/oom_score_adj"
 	before := read(own)

@@ -25,11 +25,10 @@ import (
 )
 
 // killEvery is 1 in make soak.
-var killEvery = flag.Int("kill-every", 11, "system calls from one that TestKilledAtEveryCall kills at to the next")
+var killEvery = flag.Int("kill-every", 11, "TestKilledAtEveryCall kills at every n-th system call")
 
-// victimEnv makes this binary a judged that waits for a word, judges one run
-// of the program of that path, or more, and ends. The argument is the control
-// group that it starts in, below the root.
+// victimEnv makes this binary a judged that waits for a command byte, judges one or more runs of the program at that
+// path, and exits. The argument is the control group that it starts in, below the root.
 const victimEnv = "JUDGED_TEST_VICTIM"
 
 func victimMain(program string) int {
@@ -58,25 +57,26 @@ func victim(program, parent string) error {
 		return err
 	}
 	users := victims()
-	l, err := Open(Options{Root: RootPrivate, BoxBytes: 1 << 20, BoxInodes: 64, UIDFirst: users.First, UIDCount: users.Count})
+	l, err := Open(Options{Root: RootPrivate, BoxBytes: 1 << 20, BoxInodes: 64, UIDFirst: users.First,
+		UIDCount: users.Count})
 	if err != nil {
 		return err
 	}
 	fmt.Println(l.process.Pid)
-	word := make([]byte, 1)
-	if _, err := os.Stdin.Read(word); err != nil {
+	command := make([]byte, 1)
+	if _, err := os.Stdin.Read(command); err != nil {
 		return err
 	}
 	slot := Slot{CPUs: cpus, Group: group}
 	slot.Trees = l.NewTrees(slot)
 	err = judge(l, slot, program)
 	if left := children(l); len(left) > 0 {
-		return errors.Join(err, fmt.Errorf("a run leaves %q", left))
+		return errors.Join(err, fmt.Errorf("processes left after a run: %q", left))
 	}
-	if word[0] == wordAgain && !isInit(l.process.Pid) {
+	if command[0] == commandAgain && !isInit(l.process.Pid) {
 		err = judge(l, slot, program)
 	}
-	for n := 1; word[0] == wordMore && n < moreRuns && err == nil; n++ {
+	for n := 1; command[0] == commandMore && n < moreRuns && err == nil; n++ {
 		err = judge(l, slot, program)
 	}
 	if err != nil {
@@ -87,35 +87,36 @@ func victim(program, parent string) error {
 	return errors.Join(err, tree.Remove())
 }
 
-// The words for a victim: judge a run; judge one more if judged-init did not outlive
-// it; judge moreRuns.
-const wordOnce, wordAgain, wordMore = 1, 2, 3
+// The commands for a victim: judge one run; judge another one if judged-init did not survive the first; judge
+// moreRuns.
+const commandOnce, commandAgain, commandMore = 1, 2, 3
 
 const moreRuns = 11
 
-// isInit reports whether a process is judged-init, and lives.
+// isInit reports whether a process is judged-init and alive.
 func isInit(pid int) bool {
 	status := statusOf("/proc/" + strconv.Itoa(pid) + "/status")
 	return status("Name") == initproc.Name && !strings.HasPrefix(status("State"), "Z")
 }
 
-// judge is one run. What it leaves is no matter of whether it fails.
+// judge is one run. What it leaves behind is found even if it fails.
 func judge(l *Launcher, slot Slot, program string) error {
 	s, err := l.Prepare(slot)
 	if err != nil {
 		return err
 	}
-	err = s.Load(Spec{Args: []string{"./act", "print"}, Files: []File{{Name: "act", Path: program, Exec: true}}, Limits: limits()})
+	err = s.Load(Spec{Args: []string{"./act", "print"}, Files: []File{{Name: "act", Path: program, Exec: true}},
+		Limits: limits()})
 	if err == nil {
 		_, err = s.Run(context.Background())
 	}
 	return errors.Join(err, s.Close())
 }
 
-// children are the states of this process' children, judged-init not among them.
+// children are the states of this process's children, except judged-init.
 func children(l *Launcher) []string {
 	var found []string
-	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is good
+	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is valid
 	for _, path := range paths {
 		status := statusOf(path)
 		if status("PPid") == strconv.Itoa(os.Getpid()) && status("Pid") != strconv.Itoa(l.process.Pid) {
@@ -125,7 +126,7 @@ func children(l *Launcher) []string {
 	return found
 }
 
-// victims are the users of victims' runs: those of the process that starts them.
+// victims are the user IDs of the victims' runs: those of the process that starts them.
 func victims() testkit.Users {
 	pid := os.Getpid()
 	if _, isVictim := os.LookupEnv(victimEnv); isVictim {
@@ -134,8 +135,7 @@ func victims() testkit.Users {
 	return testkit.Users{First: 1<<23 + pid%4096*1000, Count: 1000}
 }
 
-// enter moves the calling process into groups of a name in every hierarchy
-// that judged makes groups in.
+// enter moves the calling process into a group of that name in every hierarchy in which judged makes groups.
 func enter(name string) error {
 	if name == "" {
 		return nil
@@ -151,12 +151,12 @@ func enter(name string) error {
 	return nil
 }
 
-// parents are the folders of a group in the hierarchies of memory and pids and
-// the unified one. A v1 cpuset group takes no process before it has CPUs, and
-// systemd makes none.
+// parents are the folders of a group in the memory, pids and unified hierarchies. A v1 cpuset group accepts no
+// process before it has CPUs, and systemd makes none.
 func parents(name string) []string {
 	var found []string
-	for _, root := range []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
+	for _, root := range []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified",
+		"/sys/fs/cgroup"} {
 		if _, err := os.Stat(root + "/cgroup.procs"); err == nil {
 			found = append(found, filepath.Join(root, name))
 		}
@@ -164,15 +164,15 @@ func parents(name string) []string {
 	return found
 }
 
-// started is a victim that waits for its word.
+// started is a victim that waits for its command.
 type started struct {
 	pid, init int
-	word      *os.File
+	command   *os.File
 }
 
 func startVictim(t *testing.T, parent string) started {
 	t.Helper()
-	stdin, word, err := os.Pipe()
+	stdin, command, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,30 +199,30 @@ func startVictim(t *testing.T, parent string) started {
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Fatalf("the victim did not get ready: %v", err)
+		t.Fatalf("victim is not ready: %v", err)
 	}
 	init, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return started{pid: pid, init: init, word: word}
+	return started{pid: pid, init: init, command: command}
 }
 
-// TestKilledAtEveryCall kills judged while it, judged-init, process 1 or the
-// program is about to make its n-th system call, for every n in the life of a
-// sandbox (with -kill-every=1). After each, all of their processes have gone,
-// and the next judged that starts removes the control groups.
+// TestKilledAtEveryCall kills judged while it, judged-init, process 1 or the program is about to make its n-th system
+// call, for every n in the life of a sandbox (with -kill-every=1). After each kill all of their processes end, and
+// the next judged that starts removes the control groups.
 func TestKilledAtEveryCall(t *testing.T) {
-	l := newLab(t, nil) // a judged that lives on, with a program that waits
+	l := newLab(t, nil) // another judged, with a program that waits
 	bystander, err := l.Prepare(l.slot)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer bystander.Close()
-	if err := bystander.Load(Spec{Args: []string{"./act", "print", "unharmed"}, Files: []File{{Name: "act", Path: act(t), Exec: true}}, Limits: limits()}); err != nil {
+	if err := bystander.Load(Spec{Args: []string{"./act", "print", "unharmed"},
+		Files: []File{{Name: "act", Path: act(t), Exec: true}}, Limits: limits()}); err != nil {
 		t.Fatal(err)
 	}
-	// Tracing is a thread's business.
+	// A tracer is a thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	traces := testkit.Watch(t, victims())
@@ -231,16 +231,16 @@ func TestKilledAtEveryCall(t *testing.T) {
 		t.Helper()
 		v := startVictim(t, "")
 		if left := groupsOf(last); len(left) > 0 {
-			t.Fatalf("a judged that starts leaves groups of the dead: %q", left)
+			t.Fatalf("a new judged leaves groups of a dead one: %q", left)
 		}
 		tr := &tracer{t: t, judged: v.pid, victim: v.pid, of: of, killAt: at, tasks: map[int]bool{}}
 		tr.seize(v.pid)
 		tr.seize(v.init)
-		v.word.Write([]byte{wordOnce})
+		v.command.Write([]byte{commandOnce})
 		left := tr.follow()
-		v.word.Close()
+		v.command.Close()
 		if len(left) > 0 {
-			t.Errorf("killed at call %d (%s), %q lived on", at, tr.killed, left)
+			t.Errorf("killed at call %d (%s), still alive: %q", at, tr.killed, left)
 		}
 		if tr.killed == "" {
 			t.Logf("%d system calls in the life of a sandbox; kills by who was about to make one: %v", tr.calls, points)
@@ -253,8 +253,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 	}
 	for at := *killEvery; try("", at); at += *killEvery {
 	}
-	// Some make so few calls that the steps may miss them, in an order that is never
-	// the same.
+	// Some make so few calls that the steps may miss them, and their order varies.
 	for _, name := range []string{"judged", "judged-init", "process 1", "solution"} {
 		if points[name] == 0 && !try(name, 1) {
 			t.Errorf("no kill at a call of %s", name)
@@ -263,16 +262,15 @@ func TestKilledAtEveryCall(t *testing.T) {
 	traces.None(t)
 	r, err := bystander.Run(context.Background())
 	if err != nil || r.Signal != 0 || r.OutputBytes != 9 {
-		t.Errorf("the other judged's program: %+v, %v; want it unharmed", r, err)
+		t.Errorf("program of the other judged: %+v, %v; want success", r, err)
 	}
 }
 
-// TestInitKilledAtEveryCall kills judged-init while it is about to make its n-th
-// system call for a run, for every n. That run may fail, but nothing of it is left,
-// and a judged-init that is started again judges the next one.
+// TestInitKilledAtEveryCall kills judged-init while it is about to make its n-th system call for a run, for every n.
+// That run may fail, but nothing of it is left, and a restarted judged-init judges the next one.
 func TestInitKilledAtEveryCall(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	runtime.LockOSThread() // tracing is a thread's business
+	runtime.LockOSThread() // a tracer is a thread
 	defer runtime.UnlockOSThread()
 	traces := testkit.Watch(t, victims())
 	for at := 1; ; at++ {
@@ -280,11 +278,12 @@ func TestInitKilledAtEveryCall(t *testing.T) {
 		tr := &tracer{t: t, judged: v.pid, victim: v.init, killAt: at, tasks: map[int]bool{}}
 		tr.seize(v.pid)
 		tr.seize(v.init)
-		v.word.Write([]byte{wordAgain})
+		v.command.Write([]byte{commandAgain})
 		left := tr.follow()
-		v.word.Close()
+		v.command.Close()
 		if len(left) > 0 || tr.status != 0 {
-			t.Errorf("judged-init killed at call %d (%s): judged ended with %#x, and %q lived on", at, tr.killed, int(tr.status), left)
+			t.Errorf("judged-init killed at call %d (%s): judged ended with %#x, still alive: %q", at, tr.killed,
+				int(tr.status), left)
 		}
 		if tr.killed == "" {
 			t.Logf("%d system calls of judged-init for a run", tr.calls)
@@ -294,26 +293,26 @@ func TestInitKilledAtEveryCall(t *testing.T) {
 	traces.None(t)
 }
 
-// TestCallsOfARun counts the system calls that judged, judged-init, process 1 and a
-// program make for one run after another. The count does not vary with the machine.
+// TestCallsOfARun counts the system calls that judged, judged-init, process 1 and a program make for each run. The
+// count does not depend on the machine.
 func TestCallsOfARun(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	runtime.LockOSThread() // tracing is a thread's business
+	runtime.LockOSThread() // a tracer is a thread
 	defer runtime.UnlockOSThread()
-	count := func(word byte) *tracer {
+	count := func(command byte) *tracer {
 		v := startVictim(t, "")
 		tr := &tracer{t: t, judged: v.pid, victim: v.pid, tasks: map[int]bool{}, made: map[uint64]int{}}
 		tr.seize(v.pid)
 		tr.seize(v.init)
-		v.word.Write([]byte{word})
+		v.command.Write([]byte{command})
 		tr.follow()
-		v.word.Close()
+		v.command.Close()
 		return tr
 	}
-	once, more := count(wordOnce), count(wordMore)
+	once, more := count(commandOnce), count(commandMore)
 	const most = 250 // DESIGN
 	if got := (more.calls - once.calls) / (moreRuns - 1); got > most {
-		t.Errorf("%d system calls for a run, want %d at most", got, most)
+		t.Errorf("%d system calls for a run, want at most %d", got, most)
 	} else {
 		t.Logf("%d system calls for a run", got)
 	}
@@ -324,7 +323,7 @@ func TestCallsOfARun(t *testing.T) {
 	}
 }
 
-// groupsOf are the trees that a judged with the pid has, or had.
+// groupsOf are the trees of a judged with the pid, dead or alive.
 func groupsOf(pid int) []string {
 	var found []string
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
@@ -332,13 +331,13 @@ func groupsOf(pid int) []string {
 			found = append(found, path)
 			return fs.SkipDir
 		}
-		return nil // a group may go while we look
+		return nil // a group may be removed meanwhile
 	})
 	return found
 }
 
-// TestParents has judged processes in several control groups: one that starts
-// removes what a dead one has left in another's, and leaves the living alone.
+// TestParents has judged processes in several control groups: a new one removes what a dead one has left in another
+// group, and does not touch those of the living.
 func TestParents(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	var names []string
@@ -348,7 +347,7 @@ func TestParents(t *testing.T) {
 	t.Cleanup(func() {
 		for _, name := range names {
 			for _, dir := range parents(name) {
-				_ = os.Remove(dir + "/daemon") // where v2 has judged move aside
+				_ = os.Remove(dir + "/daemon") // on v2 judged moves there
 				if err := os.Remove(dir); err != nil {
 					t.Error(err)
 				}
@@ -357,7 +356,7 @@ func TestParents(t *testing.T) {
 	})
 	dead, living := startVictim(t, names[0]), startVictim(t, names[1])
 	if len(groupsOf(dead.pid)) == 0 {
-		t.Fatal("a judged has no groups")
+		t.Fatal("judged has no groups")
 	}
 	before := groupsOf(living.pid)
 	for _, dir := range before {
@@ -374,23 +373,23 @@ func TestParents(t *testing.T) {
 		t.Errorf("groups of the living (-before +after):\n%s", diff)
 	}
 	for _, v := range []started{living, last} {
-		if _, err := v.word.Write([]byte{wordOnce}); err != nil {
+		if _, err := v.command.Write([]byte{commandOnce}); err != nil {
 			t.Error(err)
 		}
-		v.word.Close()
+		v.command.Close()
 		if status := reap(t, v.pid); !status.Exited() || status.ExitStatus() != 0 {
 			t.Errorf("a judged ended with %#x, want 0", int(status))
 		}
 		if left := groupsOf(v.pid); len(left) > 0 {
-			t.Errorf("it left its groups: %q", left)
+			t.Errorf("left its groups: %q", left)
 		}
 	}
 }
 
-// kill ends a victim, so that its groups are those of the dead.
+// kill kills a victim, so that its groups have no owner.
 func kill(t *testing.T, v started) {
 	t.Helper()
-	defer v.word.Close() // the end of which would end it too
+	defer v.command.Close() // closing it would end the victim too
 	if err := syscall.Kill(v.pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -18,12 +18,12 @@ import (
 	"judged/internal/testkit"
 )
 
-// ptraceOExit stops a traced process on its way out, a killed one too, and there
-// it stays: like one that the kernel cannot end yet.
+// ptraceOExit stops a traced process that exits, also a killed one, and it stays stopped: like one that the kernel
+// cannot end yet.
 const ptraceOExit = 0x40
 
-// TestLateEnds has processes that are not gone in time after SIGKILL, and wants an
-// error that says what to do. When they go after all, nothing is left.
+// TestLateEnds has processes that do not end in time after SIGKILL, and expects an error that names the next step.
+// When they end later, nothing is left.
 func TestLateEnds(t *testing.T) {
 	users := ownUsers()
 	l := newLab(t, func(o *Options) { o.UIDFirst, o.UIDCount = users.First, users.Count })
@@ -40,26 +40,26 @@ func TestLateEnds(t *testing.T) {
 			cancel()
 			_, err := s.Run(ctx)
 			return s.solution.pid, err
-		}, `^run: end the run: killed, and still there; look for a process in state D$`},
+		}, `^run: kill the run: still alive after SIGKILL; look for a process in state D$`},
 		{"another process of a run", func(t *testing.T, s *Sandbox) (int, error) {
 			done := start(t, s)
 			pid := stormOf(t, s)
 			hold(t, pid)
-			brew(t, s)
+			startStorm(t, s)
 			return pid, <-done
-		}, `^run: end the run's processes: some are still there; look for processes in state D$`},
+		}, `^run: kill the run's processes: some are still alive; look for processes in state D$`},
 		{"a process", func(t *testing.T, s *Sandbox) (int, error) {
 			hold(t, s.solution.pid)
 			return s.solution.pid, s.solution.end(s.settle)
-		}, `^end process \d+: it is there 50ms after SIGKILL, in state t, waiting in "[a-z0-9_]*", with process \d+ in state S; restart judged, and the host if it stays$`},
+		}, `^kill process \d+: still alive 50ms after SIGKILL, in state t, waiting in "[a-z0-9_]*", with process \d+ in state S; restart judged, and reboot if the process remains$`},
 		{"process 1, for a zombie", func(t *testing.T, s *Sandbox) (int, error) {
 			return 0, s.process1.end(s.settle)
-		}, `^end process \d+: it is there 50ms after SIGKILL, in state S, waiting in "[a-z0-9_]*", with process \d+ in state Z; restart judged, and the host if it stays$`},
+		}, `^kill process \d+: still alive 50ms after SIGKILL, in state S, waiting in "[a-z0-9_]*", with process \d+ in state Z; restart judged, and reboot if the process remains$`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			runtime.LockOSThread() // tracing is a thread's business
+			runtime.LockOSThread() // a tracer is a thread
 			defer runtime.UnlockOSThread()
-			l.run(t, usual) // what is kept for the next run is there
+			l.run(t, usual) // from now on everything is cached
 			traces := testkit.Watch(t, users)
 			s, err := l.Prepare(l.slot)
 			if err != nil {
@@ -69,11 +69,11 @@ func TestLateEnds(t *testing.T) {
 			s.settle = 50 * time.Millisecond
 			held, err := tt.end(t, s)
 			if err == nil || !regexp.MustCompile(tt.says).MatchString(err.Error()) {
-				t.Errorf("it says %v, want %s", err, tt.says)
+				t.Errorf("error %v, want %s", err, tt.says)
 			}
 			if held != 0 {
 				if _, err := ptrace(syscall.PTRACE_DETACH, held, 0, 0); err != nil {
-					t.Errorf("let process %d go: %v", held, err)
+					t.Errorf("detach from process %d: %v", held, err)
 				}
 			}
 			s.settle = settleTimeout
@@ -86,7 +86,7 @@ func TestLateEnds(t *testing.T) {
 	}
 }
 
-// hold has the kernel stop a process on its way out.
+// hold has the kernel stop a process when it exits.
 func hold(t *testing.T, pid int) {
 	t.Helper()
 	if _, err := ptrace(ptraceSeize, pid, 0, ptraceOExit); err != nil {
@@ -94,7 +94,7 @@ func hold(t *testing.T, pid int) {
 	}
 }
 
-// start lets a run go.
+// start starts a run.
 func start(t *testing.T, s *Sandbox) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -104,11 +104,11 @@ func start(t *testing.T, s *Sandbox) <-chan error {
 	return done
 }
 
-// stormOf waits for the process that becomes a storm, and gives its pid.
+// stormOf waits for the process that becomes a storm, and returns its pid.
 func stormOf(t *testing.T, s *Sandbox) (pid int) {
 	t.Helper()
 	testkit.WaitFor(t, time.Minute, "the process that becomes a storm", func() bool {
-		paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is good
+		paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is valid
 		for _, path := range paths {
 			status := statusOf(path)
 			if status("Name") == "storm" && strings.HasPrefix(status("Uid"), strconv.Itoa(s.uid)+"\t") {
@@ -120,8 +120,8 @@ func stormOf(t *testing.T, s *Sandbox) (pid int) {
 	return pid
 }
 
-// brew has it begin.
-func brew(t *testing.T, s *Sandbox) {
+// startStorm lets the storm begin.
+func startStorm(t *testing.T, s *Sandbox) {
 	t.Helper()
 	empty, err := os.Open(script(t, "empty", "").Path)
 	if err != nil {
@@ -133,14 +133,14 @@ func brew(t *testing.T, s *Sandbox) {
 	}
 }
 
-// TestStormBesideTheGroup has a storm of processes that killing the control group
-// does not reach: they are in another one, as those are for a moment that a kill
-// misses. The run ends them all the same, with its process 1.
+// TestStormBesideTheGroup has a storm of processes that killing the control group does not reach: they are in another
+// one, like a process that a kill has just missed. The run ends them all the same, with its process 1.
 func TestStormBesideTheGroup(t *testing.T) {
 	users := ownUsers()
 	l := newLab(t, func(o *Options) { o.UIDFirst, o.UIDCount = users.First, users.Count })
 	program := family(t)
-	l.run(t, Spec{Args: []string{"./family", "leave", "sleep"}, Files: []File{program}, Limits: limits()}) // what is kept for the next run is there
+	// from now on everything is cached
+	l.run(t, Spec{Args: []string{"./family", "leave", "sleep"}, Files: []File{program}, Limits: limits()})
 	traces := testkit.Watch(t, users)
 	s, err := l.Prepare(l.slot)
 	if err != nil {
@@ -160,18 +160,19 @@ func TestStormBesideTheGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	brew(t, s)
+	startStorm(t, s)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	if over, err := linux.WaitReadable(patience, int(s.process1.fd.Fd())); err != nil || !over {
-		t.Errorf("process 1 and what is with it live on after the run: %v, %v", over, err)
+		t.Errorf("process 1 and the others in its namespace are alive after the run: %v, %v", over, err)
 	}
 }
 
-// TestProcessNobodyCanTake ends a child that there is no descriptor for.
+// TestProcessNobodyCanTake checks that a child is killed if no descriptor is left for it.
 func TestProcessNobodyCanTake(t *testing.T) {
-	pid, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "600"}, &syscall.ProcAttr{Sys: &syscall.SysProcAttr{Setpgid: true}})
+	pid, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "600"},
+		&syscall.ProcAttr{Sys: &syscall.SysProcAttr{Setpgid: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +192,7 @@ func TestProcessNobodyCanTake(t *testing.T) {
 		t.Errorf("got %v and %v, want %q", p, err, want)
 	}
 	if _, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); err != syscall.ECHILD {
-		t.Errorf("the child is there: %v", err)
+		t.Errorf("the child still exists: %v", err)
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 		_, _ = syscall.Wait4(pid, nil, 0, nil)
 	}

@@ -18,18 +18,17 @@ import (
 	"judged/internal/sandbox/seccomp"
 )
 
-// Options are what all sandboxes of a Launcher have in common.
+// Options are common to all sandboxes of a Launcher.
 type Options struct {
 	Root      Root
 	BoxBytes  units.Bytes // what a run may write to files
 	BoxInodes int
-	// UIDFirst and UIDCount are the range that runs take their user and
-	// group IDs from, one after the other. Nothing else on the host may use
-	// it: limits and keyrings are the kernel's per user.
+	// UIDFirst and UIDCount are the range that runs take their user and group IDs from, in turn. Nothing else on the
+	// host may use it: the kernel keeps limits and keyrings per user.
 	UIDFirst, UIDCount int
-	Seccomp            seccomp.Filter // empty is none
-	// Without is what the attack suite leaves out, one layer at a time, to
-	// see which of the others hold what it tries. No configuration leads here.
+	Seccomp            seccomp.Filter // empty means no filter
+	// Without lists layers that the attack suite leaves out, one at a time, to see which of the others stop an
+	// attack. No configuration sets it.
 	Without initproc.Layers
 }
 
@@ -41,17 +40,16 @@ type Slot struct {
 	NohzFull bool // whether one of the CPUs may run without a tick
 	Tickless bool // whether all of them may
 	Group    *cgroup.Slot
-	// Network is the network namespace of the runs, see NewNetwork. Without one
-	// they are in the Launcher's.
+	// Network is the network namespace of the runs, see NewNetwork. If it is nil they use the Launcher's.
 	Network *os.File
-	// Copies are where the inputs of the runs lie, see Launcher.Copies.
+	// Copies hold the inputs of the runs, see Launcher.Copies.
 	Copies *Copies
-	// Trees are what the runs see of the host with RootPrivate, see NewTrees.
-	// Without them programs are static.
+	// Trees are the copies of the host's files for runs with RootPrivate, see NewTrees. Without them programs must be
+	// static.
 	Trees *Trees
 }
 
-// onItsNode adds to the options of a tmpfs that its pages lie on the slot's node.
+// onItsNode adds the option that puts the pages of a tmpfs on the slot's node.
 func (s Slot) onItsNode(options [][2]string) [][2]string {
 	if !s.BindNode {
 		return options
@@ -59,11 +57,10 @@ func (s Slot) onItsNode(options [][2]string) [][2]string {
 	return append(options, [2]string{"mpol", fmt.Sprintf("bind:%d", s.Node)})
 }
 
-// NewNetwork makes an empty network namespace for a slot. Close it. A run may
-// make pairs of unix sockets, and /proc/self/net counts and lists those of its
-// namespace: in one that two runs share at once each sees what the other does.
-// One for every run would cost 0.7 ms to make and 0.2 to take down and bring
-// nothing: sockets end with their processes, before the next run begins.
+// NewNetwork makes an empty network namespace for a slot. The caller closes it. A run may make pairs of unix sockets,
+// and /proc/self/net counts and lists the sockets of its namespace: two concurrent runs in one namespace would see
+// each other's activity. A namespace per run would cost 0.7 ms to make and 0.2 ms to remove without any gain: sockets
+// end with their processes, before the next run begins.
 func NewNetwork() (*os.File, error) {
 	var network *os.File
 	made := make(chan error)
@@ -76,14 +73,12 @@ func NewNetwork() (*os.File, error) {
 	return network, err
 }
 
-// Launcher starts sandboxes. It owns a thread of the process, whose mount,
-// network and host name namespaces are what every sandbox starts from, and
-// judged-init, which is started there. The thread lives as long as the
-// Launcher: judged-init and the programs die with it (PR_SET_PDEATHSIG is bound
-// to the thread that is the parent), the first processes of sandboxes with the
-// lifeline.
+// Launcher starts sandboxes. It owns a thread of the process, whose mount, network and UTS namespaces every sandbox
+// starts from, and judged-init, which is started there. The thread lives as long as the Launcher: judged-init and the
+// programs die with it (PR_SET_PDEATHSIG is bound to the parent thread), and the first processes of sandboxes with
+// the lifeline.
 //
-// Its network namespace is empty; slots have others like it.
+// Its network namespace is empty; each slot has its own empty one.
 type Launcher struct {
 	options Options
 	finder  *runtimes.Finder
@@ -92,7 +87,7 @@ type Launcher struct {
 	copies  *Copies
 	uids    atomic.Int64
 	thread  chan func()
-	// lifeline is a pipe whose writing end nobody else has.
+	// lifeline is a pipe; only judged has its write end.
 	lifeline struct{ read, write *os.File }
 	newborn  newborn
 	close    sync.Once
@@ -106,15 +101,15 @@ type Launcher struct {
 // Open builds the template and starts judged-init. It needs root.
 func Open(o Options) (*Launcher, error) {
 	if !linux.IsRoot() {
-		return nil, errors.New("build sandbox: judged must be root to make namespaces and control groups; start it with sudo or as a system service")
+		return nil, errors.New("build sandbox: judged must be root to make namespaces and control groups; " +
+			"start it with sudo or as a system service")
 	}
 	program, err := InitProgram()
 	if err != nil {
 		return nil, fmt.Errorf("read judged-init: %w", err)
 	}
 	l := &Launcher{options: o, finder: newFinder(), reader: runtimes.NewReader(), thread: make(chan func())}
-	// Not always the first: the one before this process may have ended a
-	// moment ago, and another may run beside it.
+	// Start at a random ID: a previous judged may have exited a moment ago, and another one may run at the same time.
 	l.uids.Store(rand.Int64N(int64(o.UIDCount)))
 	if l.lifeline.read, l.lifeline.write, err = linux.Pipe(); err != nil {
 		return nil, fmt.Errorf("build sandbox: %w", err)
@@ -140,10 +135,9 @@ func Open(o Options) (*Launcher, error) {
 	return l, nil
 }
 
-// onOwnThread runs f on a thread that nothing else ever runs on: its namespaces
-// must not leak into other goroutines, so it stays locked and the runtime ends
-// it with f. It is not the first thread of the process, which is the one that
-// /proc/self shows: everybody who looks there would see the sandbox.
+// onOwnThread runs f on a dedicated thread: its namespaces must not leak into other goroutines, so the thread stays
+// locked and the runtime ends it with f. It is never the first thread of the process: /proc/self shows that one, and
+// everything that reads it would see the sandbox.
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -153,7 +147,7 @@ func onOwnThread(f func()) {
 		}
 		held := make(chan struct{})
 		go func() {
-			runtime.LockOSThread() // another one, while the first is held
+			runtime.LockOSThread() // another thread, because the first is locked
 			close(held)
 			f()
 		}()
@@ -162,7 +156,7 @@ func onOwnThread(f func()) {
 	}()
 }
 
-// runThread is the work of the launcher's thread.
+// runThread builds the template and then runs jobs.
 func (l *Launcher) runThread(program []byte, ready chan<- error) {
 	var err error
 	if !l.options.Without.Has(initproc.Namespaces) {
@@ -180,8 +174,7 @@ func (l *Launcher) runThread(program []byte, ready chan<- error) {
 	}
 }
 
-// Close ends judged-init and the launcher's threads. All sandboxes must be
-// closed, and all trees.
+// Close ends judged-init and the launcher's threads. All sandboxes and trees must be closed.
 func (l *Launcher) Close() {
 	l.close.Do(func() {
 		l.mu.Lock()
@@ -192,7 +185,7 @@ func (l *Launcher) Close() {
 		l.newborn.close()
 		close(l.thread)
 		if l.copies != nil {
-			_ = l.copies.close() // its file system goes with the depot
+			_ = l.copies.close() // its file system ends with the depot
 		}
 		if l.depot != nil {
 			l.depot.close()
@@ -200,7 +193,7 @@ func (l *Launcher) Close() {
 	})
 }
 
-// Copies are the launcher's copies of inputs.
+// Copies returns the launcher's copies of files and inputs.
 func (l *Launcher) Copies() *Copies { return l.copies }
 
 // hasTrees reports whether runs see copies of the host's files.
@@ -208,8 +201,8 @@ func (l *Launcher) hasTrees() bool {
 	return l.options.Root == RootPrivate && !l.options.Without.Has(initproc.Root)
 }
 
-// nextUID cycles through the range, so that a run never meets what another of
-// the same user left in the kernel.
+// nextUID cycles through the range, so that a run does not meet what an earlier run of the same user left in the
+// kernel.
 func (l *Launcher) nextUID() int {
 	return l.options.UIDFirst + int((l.uids.Add(1)-1)%int64(l.options.UIDCount))
 }

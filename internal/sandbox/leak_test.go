@@ -14,19 +14,20 @@ import (
 	"judged/internal/testkit"
 )
 
-// ownUsers are the IDs of this binary's runs: no other test has them.
+// ownUsers are the IDs of this binary's runs; no other test uses them.
 func ownUsers() testkit.Users {
 	return testkit.Users{First: 1<<22 + os.Getpid()%4096*1000, Count: 1000}
 }
 
-// TestNothingIsLeft takes sandboxes to every point that a life can end at, and
-// wants the host, judged and judged-init as they were.
+// TestNothingIsLeft takes sandboxes to every point at which their life can end, and compares the host, judged and
+// judged-init with what they were before.
 func TestNothingIsLeft(t *testing.T) {
-	// It would close what was forgotten.
+	// The garbage collector would close forgotten files.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	users := ownUsers()
 	l := newLab(t, func(o *Options) { o.UIDFirst, o.UIDCount = users.First, users.Count })
-	litter := Spec{Args: []string{"./act", "litter"}, Files: []File{{Name: "act", Path: act(t), Exec: true}}, Limits: limits()}
+	litter := Spec{Args: []string{"./act", "litter"}, Files: []File{{Name: "act", Path: act(t), Exec: true}},
+		Limits: limits()}
 	spec := func(change func(*Spec)) Spec { s := litter; change(&s); return s }
 	verb := func(word string) func(*Spec) { return func(s *Spec) { s.Args = []string{"./act", word} } }
 	host := func(s *Spec) { s.Args = []string{"echo", "a"} } // a program of the host, in guests too
@@ -44,7 +45,7 @@ func TestNothingIsLeft(t *testing.T) {
 			runs(t, s, spec(host), StopNone)
 		}},
 		{name: "no trees", slot: func(s *Slot) { s.Trees = nil }, live: func(t *testing.T, s *Sandbox) {
-			loads(t, s, spec(host), "its slot has no trees")
+			loads(t, s, spec(host), "the slot has no trees")
 		}},
 		{name: "prepared and not loaded", live: func(*testing.T, *Sandbox) {}},
 		{name: "loaded and not run", live: func(t *testing.T, s *Sandbox) { loads(t, s, litter, "") }},
@@ -63,7 +64,8 @@ func TestNothingIsLeft(t *testing.T) {
 			runs(t, s, spec(func(s *Spec) { s.Args = []string{"./none"} }), StopNone)
 		}},
 		{name: "file that cannot be copied", live: func(t *testing.T, s *Sandbox) {
-			loads(t, s, spec(func(s *Spec) { s.Files = append(s.Files, File{Name: "x", Path: "/never/was"}) }), "/never/was")
+			loads(t, s, spec(func(s *Spec) { s.Files = append(s.Files, File{Name: "x", Path: "/never/was"}) }),
+				"/never/was")
 		}},
 		{name: "argument that cannot be passed", live: func(t *testing.T, s *Sandbox) {
 			loads(t, s, spec(func(s *Spec) { s.Args = []string{"./act", "a\x00b"} }), "invalid argument")
@@ -85,7 +87,7 @@ func TestNothingIsLeft(t *testing.T) {
 			loads(t, s, litter, "")
 			killInit(t, l)
 			if r, err := s.Run(context.Background()); err != nil || r.Stop != StopNone {
-				t.Errorf("it does not run to its end without judged-init: %+v, %v", r, err)
+				t.Errorf("does not finish without judged-init: %+v, %v", r, err)
 			}
 		}},
 		{name: "process 1 killed while the program runs", live: func(t *testing.T, s *Sandbox) {
@@ -100,16 +102,16 @@ func TestNothingIsLeft(t *testing.T) {
 			testkit.WaitFor(t, time.Minute, "the program to run", func() bool {
 				return statusOf("/proc/"+strconv.Itoa(s.solution.pid)+"/status")("Name") == "act"
 			})
-			if err := syscall.Kill(s.process1.pid, syscall.SIGKILL); err != nil { // reaped by Close alone
+			if err := syscall.Kill(s.process1.pid, syscall.SIGKILL); err != nil { // only Close reaps it
 				t.Error(err)
 			}
 			if err := <-ended; err != nil || r.Stop != StopNone || r.Signal != syscall.SIGKILL {
-				t.Errorf("the end of its namespace does not end it: %+v, %v", r, err)
+				t.Errorf("not killed with its namespace: %+v, %v", r, err)
 			}
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l.run(t, litter) // judged-init lives, whatever was before
+			l.run(t, litter) // judged-init is running again
 			l.forgetCopies(t)
 			traces := testkit.Watch(t, users)
 			slot := l.slot
@@ -119,7 +121,7 @@ func TestNothingIsLeft(t *testing.T) {
 			s, err := l.Prepare(slot)
 			if tt.fail != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.fail) {
-					t.Errorf("Prepare says %v, want %q", err, tt.fail)
+					t.Errorf("Prepare returns %v, want %q", err, tt.fail)
 				}
 			} else if err != nil {
 				t.Fatal(err)
@@ -127,22 +129,22 @@ func TestNothingIsLeft(t *testing.T) {
 			if s != nil {
 				live(t, s, tt.live)
 			}
-			l.run(t, litter) // starts judged-init again where it was killed
+			l.run(t, litter) // restarts judged-init if it was killed
 			l.forgetCopies(t)
 			traces.None(t)
 		})
 	}
 }
 
-// forgetCopies lets go of what is kept for later runs, but not of what a run still has.
+// forgetCopies removes the copies that are kept for later runs, but not those in use.
 func (l *lab) forgetCopies(t *testing.T) {
 	t.Helper()
-	room := l.copies.room
-	l.copies.room = 0
+	limit := l.copies.limit
+	l.copies.limit = 0
 	if err := l.copies.makeRoom(0); err != nil {
 		t.Error(err)
 	}
-	l.copies.room = room
+	l.copies.limit = limit
 }
 
 func live(t *testing.T, s *Sandbox, life func(*testing.T, *Sandbox)) {
@@ -154,7 +156,7 @@ func live(t *testing.T, s *Sandbox, life func(*testing.T, *Sandbox)) {
 	life(t, s)
 }
 
-// runs wants a whole run that ends as it is told.
+// runs expects a complete run with the given stop.
 func runs(t *testing.T, s *Sandbox, spec Spec, want Stop) {
 	t.Helper()
 	loads(t, s, spec, "")
@@ -164,12 +166,12 @@ func runs(t *testing.T, s *Sandbox, spec Spec, want Stop) {
 	}
 }
 
-// loads wants an error with a part of its text, or none.
+// loads expects an error that contains part, or none.
 func loads(t *testing.T, s *Sandbox, spec Spec, part string) {
 	t.Helper()
 	err := s.Load(spec)
 	if (err == nil) != (part == "") || err != nil && !strings.Contains(err.Error(), part) {
-		t.Fatalf("Load says %v, want %q", err, part)
+		t.Fatalf("Load returns %v, want %q", err, part)
 	}
 }
 
@@ -180,12 +182,12 @@ func cancelled(litter Spec) func(*testing.T, *Sandbox) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		if r, err := s.Run(ctx); err != nil || r.Stop != StopCancelled {
-			t.Errorf("got %+v, %v; want it cancelled", r, err)
+			t.Errorf("got %+v, %v; want StopCancelled", r, err)
 		}
 	}
 }
 
-// killInit ends judged-init and returns when that is so.
+// killInit kills judged-init and waits until it has ended.
 func killInit(t *testing.T, l *lab) {
 	t.Helper()
 	if err := l.process.Kill(); err != nil {
@@ -202,7 +204,7 @@ func state(pid int) string {
 	return strings.TrimSpace(stat[strings.LastIndexByte(stat, ')')+1:])
 }
 
-// TestLauncherLeavesNothing opens launchers, those that fail too.
+// TestLauncherLeavesNothing opens and closes a launcher and looks for what is left.
 func TestLauncherLeavesNothing(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	o := Options{Root: RootPrivate, BoxBytes: 1 << 20, BoxInodes: 64, UIDFirst: ownUsers().First, UIDCount: 1}
@@ -212,7 +214,7 @@ func TestLauncherLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.Close()
-		l.Close() // twice does no harm
+		l.Close() // a second call is harmless
 	}
 	opened()
 	traces := testkit.Watch(t, ownUsers())

@@ -9,26 +9,23 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Output is not memory of the program, but the kernel charges the pages that a run
-// adds to stdout and stderr to its group like any others. So the limit of the group
-// has room for all output that the run may write, and judged takes off what it
-// has written.
+// Output is not memory of the program, but the kernel charges the pages that a run adds to stdout and stderr to its
+// group like any others. So the limit of the group includes all output that the run may write, and judged subtracts
+// what it has written.
 //
-// The kernel keeps the peak of the sum only. What was the program's at the peak is
-// at least the peak less the output of a later moment. Once at the end would be
-// enough for a program that does not know of it. One that does would take more memory
-// than it may, give it back and cover it with output, on stderr for instance. So the
-// account is taken while the run lasts, as often as it can matter: what the program
-// has beyond its limit for longer than memoryPause is found.
+// The kernel keeps only the peak of the sum. At the peak the program had at least the peak minus the output of a
+// later moment. To compute that once, at the end, is enough for a program that does not know about it. One that does
+// could take more memory than it may, free it, and hide it behind output, on stderr for instance. So it is computed
+// during the run, as often as it can matter: memory beyond the limit for longer than memoryPause is found.
 
 const (
-	// memoryPause is the shortest time between two looks at the memory of a run.
+	// memoryPause is the shortest time between two readings of a run's memory.
 	memoryPause = 10 * time.Millisecond
-	// memoryRate is more bytes than a CPU adds to a program in a second: the
-	// kernel clears each page. It bounds how soon the limit can be reached.
+	// memoryRate is more than a CPU can add to a program, in bytes per second: the kernel clears each page. It bounds
+	// how soon the limit can be reached.
 	memoryRate = 8 << 30
-	// chargeBatch is how many pages the kernel charges to a group at once for each
-	// CPU (MEMCG_CHARGE_BATCH). They are in its peak before they are used.
+	// chargeBatch is the number of pages that the kernel charges to a group at once for each CPU
+	// (MEMCG_CHARGE_BATCH). They count in its peak before they are used.
 	chargeBatch = 64
 )
 
@@ -36,14 +33,14 @@ const (
 type account struct {
 	s     *Sandbox
 	limit units.Bytes
-	slack units.Bytes // what the kernel may have charged beforehand
-	own   units.Bytes // the program had at least this much at some moment
+	slack units.Bytes // what the kernel may have charged in advance
+	own   units.Bytes // the highest lower bound of the program's memory so far
 	stop  chan struct{}
 	ended chan error
 }
 
-// room is what the group of a run may use beyond the memory limit. Without a peak
-// (cgroup v2 before Linux 5.19) nothing separates output from memory, and there is no room.
+// room is what the group of a run may use beyond the memory limit. Without a peak (cgroup v2 before Linux 5.19)
+// output and memory cannot be separated, and room is 0.
 func (s *Sandbox) room(l Limits) units.Bytes {
 	if !s.group.HasPeak() {
 		return 0
@@ -51,18 +48,17 @@ func (s *Sandbox) room(l Limits) units.Bytes {
 	return 2*charged(l.Output+1+pageSize()) + s.slack()
 }
 
-// slack is how much more than the run uses may be charged to its group.
+// slack is how much more may be charged to the group than the run uses.
 func (s *Sandbox) slack() units.Bytes {
 	return chargeBatch * pageSize() * units.Bytes(len(s.slot.CPUs))
 }
 
 func pageSize() units.Bytes { return units.Bytes(os.Getpagesize()) }
 
-// charged is what a number of bytes of output costs: pages, and the kernel's index of
-// them, a node of 576 bytes for 64 pages.
+// charged is what output costs: its pages, and the kernel's index of them, one node of 576 bytes for 64 pages.
 func charged(output units.Bytes) units.Bytes { return output + output/256 }
 
-// newAccount starts to watch the memory of the run. Close ends that.
+// newAccount starts watching the memory of the run, until Close.
 func (s *Sandbox) newAccount() *account {
 	a := &account{s: s, limit: s.limits.Memory, slack: s.slack(), stop: make(chan struct{}), ended: make(chan error, 1)}
 	if s.launcher.options.Without.Has(initproc.Cgroup) || !s.group.HasPeak() {
@@ -73,8 +69,8 @@ func (s *Sandbox) newAccount() *account {
 	return a
 }
 
-// watch ends the run when it has more memory than it may. Whether that is why the run
-// has ended is in what the account says, not in who ended it.
+// watch ends the run when it has more memory than it may. The account, and not who ended the run, decides whether
+// that is the reason.
 func (a *account) watch() error {
 	pause := a.pause(0)
 	for {
@@ -94,27 +90,27 @@ func (a *account) watch() error {
 	}
 }
 
-// pause is until the limit can be reached at the earliest.
+// pause is the time until the next reading: the limit cannot be reached earlier.
 func (a *account) pause(used units.Bytes) time.Duration {
 	left := max(a.limit-used, 0)
 	return max(memoryPause, time.Duration(float64(left)/memoryRate/float64(len(a.s.slot.CPUs))*float64(time.Second)))
 }
 
-// look brings the account up to date and returns the peak with all output.
+// look updates the account and returns the peak including all output.
 func (a *account) look() (units.Bytes, error) {
 	peak, err := a.s.group.Peak()
 	if err != nil {
 		return 0, err
 	}
-	// After the peak, or output of later could be taken for memory.
+	// Read the output after the peak; the other way round, later output would count as memory.
 	output, err := a.s.outputCharged()
 	if err != nil {
 		return 0, err
 	}
 	own := peak - output
 	if own > a.limit+a.slack {
-		// Files of the host that the run is the first to read are charged to it,
-		// too, and go when the memory is needed.
+		// The run is also charged for files of the host that it is the first to read. The kernel reclaims those pages
+		// when memory is needed.
 		cache, err := a.s.group.Cache()
 		if err != nil {
 			return 0, err
@@ -125,15 +121,14 @@ func (a *account) look() (units.Bytes, error) {
 	return peak, nil
 }
 
-// Close ends the watch.
+// Close stops watching.
 func (a *account) Close() error {
 	close(a.stop)
 	return <-a.ended
 }
 
-// peak is what the program had at most, nil where the kernel keeps no peak. It is
-// called when nothing of the run lives. What the kernel may have charged beforehand
-// does not take it over the limit.
+// peak is the program's highest memory use, nil if the kernel keeps no peak. It is called when all processes of the
+// run have ended. What the kernel may have charged in advance does not take it over the limit.
 func (a *account) peak() (*units.Bytes, error) {
 	if !a.s.group.HasPeak() {
 		return nil, nil
@@ -148,7 +143,7 @@ func (a *account) peak() (*units.Bytes, error) {
 	return &own, nil
 }
 
-// outputCharged is what the output written so far is charged to the run.
+// outputCharged is the charge for the output that the run has written so far.
 func (s *Sandbox) outputCharged() (units.Bytes, error) {
 	var all units.Bytes
 	for _, o := range []*Output{s.stdout, s.stderr} {
@@ -156,7 +151,7 @@ func (s *Sandbox) outputCharged() (units.Bytes, error) {
 		if err != nil {
 			return 0, err
 		}
-		all += max(0, units.Bytes(pages)-o.aside)
+		all += max(0, units.Bytes(pages)-o.preallocated)
 	}
 	return charged(all), nil
 }

@@ -11,15 +11,14 @@ import (
 	"judged/internal/base/units"
 )
 
-// TestOutputIsNotMemory has programs with memory on one side of the limit or the
-// other, and with output that is more than is set aside, more than the limit, or on
-// both streams. What they write changes nothing.
+// TestOutputIsNotMemory has programs that use less or more memory than the limit, with output that is more than is
+// preallocated, more than the limit, or on both streams. The output changes nothing.
 func TestOutputIsNotMemory(t *testing.T) {
 	const limit, mib = 32 << 20, 1 << 20
 	l := newLab(t, nil)
 	program := File{Name: "memory", Path: built(t, "memory"), Exec: true}
 	type facts struct {
-		Over   bool // the memory limit
+		Over   bool // whether the memory limit was exceeded
 		Output units.Bytes
 	}
 	for _, tt := range []struct {
@@ -38,7 +37,8 @@ func TestOutputIsNotMemory(t *testing.T) {
 		{heap: 300, want: facts{Over: true}},
 	} {
 		t.Run(fmt.Sprintf("%d MiB, %d and %d of output", tt.heap, tt.out, tt.err), func(t *testing.T) {
-			spec := Spec{Args: strings.Fields(fmt.Sprintf("./memory %d %d %d", tt.heap, tt.out, tt.err)), Files: []File{program}, Limits: limits()}
+			spec := Spec{Args: strings.Fields(fmt.Sprintf("./memory %d %d %d", tt.heap, tt.out, tt.err)),
+				Files: []File{program}, Limits: limits()}
 			spec.Limits.Memory, spec.Limits.Output = limit, 64*mib
 			spec.Limits.CPUTime, spec.Limits.WallTime = time.Minute, time.Minute
 			r, _ := l.run(t, spec)
@@ -50,10 +50,11 @@ func TestOutputIsNotMemory(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%+v: -want +got\n%s", r, diff)
 			}
-			// With its own pages, of which 1 MiB is what it writes from, and what is charged beforehand.
-			// What is written after the peak and before anybody looks is taken off it.
+			// Including its own pages, of which 1 MiB is the write buffer, and what is charged in advance. Output
+			// that is written after the peak and before the next reading is subtracted from it.
 			own := units.Bytes(min(tt.heap, 32)) * mib
-			if later := units.Bytes(tt.out-tt.out/2+tt.err) * mib; peak < own-later || !tt.want.Over && peak > own+2*mib {
+			if later := units.Bytes(tt.out-tt.out/2+tt.err) * mib; peak < own-later || !tt.want.Over &&
+				peak > own+2*mib {
 				t.Errorf("peak %d, want about %d", peak, own)
 			}
 		})

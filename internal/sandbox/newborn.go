@@ -8,13 +8,12 @@ import (
 	"judged/internal/base/linux"
 )
 
-// newborn is how judged knows of a child that judged-init forked and did not live
-// to tell of. The kernel itself notes the pid, in memory that both share, before
-// the child runs. Until it is reaped, which nobody but judged can, the pid is the
-// child's.
+// newborn lets judged find a child that judged-init forked but did not report because it died first. The kernel
+// itself writes the pid into memory that both share, before the child runs. Only judged can reap the child, so until
+// then the pid is the child's.
 type newborn struct {
 	file *os.File
-	pid  *atomic.Int32 // of the last child of the request that is being answered, or 0
+	pid  *atomic.Int32 // of the last child forked for the current request, or 0
 }
 
 func (n *newborn) open() (err error) {
@@ -29,11 +28,10 @@ func (n *newborn) open() (err error) {
 
 func (n *newborn) close() {
 	n.file.Close()
-	_ = linux.UnmapWord(n.pid) // mapped until now
+	_ = linux.UnmapWord(n.pid) // it is mapped
 }
 
-// end ends the child that nobody was told of, if there is one. judged-init must
-// have ended.
+// end kills the unreported child, if there is one. judged-init must have exited.
 func (n *newborn) end() error {
 	pid := int(n.pid.Load())
 	if pid == 0 {
@@ -44,7 +42,7 @@ func (n *newborn) end() error {
 		err = orphan.end(settleTimeout)
 	}
 	if err != nil {
-		return fmt.Errorf("end what judged-init left: %w", err)
+		return fmt.Errorf("kill the child that judged-init left: %w", err)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A run is as important as any other, however nice the daemon is.
+// TestNiceDaemon: a run has nice value 0, whatever the daemon's is.
 func TestNiceDaemon(t *testing.T) {
 	l := newLab(t, nil)
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, l.process.Pid, 5); err != nil {

@@ -11,18 +11,17 @@ import (
 	"judged/internal/sandbox/runtimes"
 )
 
-// newFinder finds what programs may see of this host.
+// newFinder returns a finder for what programs may see of this host.
 func newFinder() *runtimes.Finder {
 	single := hostFiles[:]
 	return runtimes.NewFinder(runtimes.Places{
 		Shown: slices.Concat(hostTrees[:], settings(), single), Path: strings.Split(initproc.Path, ":"),
-		// The folders for the links among them.
+		// Of the folders, those that are links, such as /bin -> usr/bin.
 		Every: slices.Concat(hostTrees[:], single), Cache: hostFiles[0],
 	})
 }
 
-// find returns what the program of a run needs of the host, and where it is if
-// it is the host's own.
+// find returns the files of the host that the program of a run needs, and the program's path if it is the host's.
 func (l *Launcher) find(args []string, files []File) (*runtimes.Closure, string) {
 	name := args[0]
 	var paths []string
@@ -35,7 +34,7 @@ func (l *Launcher) find(args []string, files []File) (*runtimes.Closure, string)
 	return l.finder.Find(name, paths)
 }
 
-// inBox is the name of a program in the working directory; "" is none there.
+// inBox is the name of a program in the working directory, or "" if it is not there.
 func inBox(program string) string {
 	if !strings.Contains(program, "/") {
 		return ""
@@ -50,11 +49,10 @@ func inBox(program string) string {
 	return name
 }
 
-// Preread gets ready what a program of runs to come loads of the host, unless
-// that was done a moment ago, so that no run waits for the disk or is charged
-// for it: the tree of its slot, or with RootHost the files themselves, which on
-// a host with several NUMA nodes stay on the node that had them first. Of what
-// cannot be had the run tells.
+// Preread prepares what a program of future runs loads from the host, unless that was done a moment ago, so that no
+// run waits for the disk or is charged for it. It builds the tree of the slot, or with RootHost it reads the files
+// themselves into the page cache, which on a host with several NUMA nodes stays on the node that read them first. It
+// ignores errors: the run reports them.
 func (l *Launcher) Preread(slot Slot, args []string, files []File) {
 	switch {
 	case l.hasTrees():
@@ -66,8 +64,8 @@ func (l *Launcher) Preread(slot Slot, args []string, files []File) {
 	}
 }
 
-// see makes a mount of what the program of a run sees of the host, nil if it
-// needs nothing, and tells where the program is if it is the host's own.
+// see returns a mount of what the program of a run sees of the host, nil if it needs nothing, and the program's path
+// if it is the host's.
 func (l *Launcher) see(slot Slot, args []string, files []File) (mount *os.File, program string, err error) {
 	if !l.hasTrees() {
 		return nil, "", nil
@@ -79,21 +77,23 @@ func (l *Launcher) see(slot Slot, args []string, files []File) (mount *os.File, 
 	return mount, program, err
 }
 
-// withTree has the slot's trees do something for the closure of a program, if
-// it needs anything, and tells where the program is.
-func (l *Launcher) withTree(slot Slot, args []string, files []File, do func(*Trees, *runtimes.Closure) error) (string, error) {
+// withTree calls do with the slot's trees and the closure of a program, if it needs anything, and returns the
+// program's path if it is the host's.
+func (l *Launcher) withTree(
+	slot Slot, args []string, files []File, do func(*Trees, *runtimes.Closure) error,
+) (string, error) {
 	for again := true; ; again = false {
 		c, program := l.find(args, files)
 		if c == nil {
 			return "", nil
 		}
 		if slot.Trees == nil {
-			return "", errors.New("the program needs files of the host, and its slot has no trees; give it a static one")
+			return "", errors.New("find files of the host for the program: the slot has no trees; use a static program")
 		}
 		err := do(slot.Trees, c)
 		if !errors.Is(err, errChanged) || !again {
 			return program, err
 		}
-		l.finder.Forget() // somebody installs something
+		l.finder.Forget() // a package is being installed or upgraded
 	}
 }

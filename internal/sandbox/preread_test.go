@@ -15,13 +15,12 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestPreread holds that the first run of an interpreter is like the ones after
-// it: nobody waits for the disk, and what all runs share is not the first one's
-// memory.
+// TestPreread checks that the first run of an interpreter is like the following ones: it does not wait for the disk,
+// and memory that all runs share is not charged to it.
 func TestPreread(t *testing.T) {
 	tests := []struct {
 		need testkit.Requirement
-		own  string // pattern of what to put out of memory
+		own  string // pattern of files to evict
 		args []string
 	}{
 		{testkit.Python, "/usr/lib/python3.*", []string{"python3", "-c", "import decimal, heapq, json"}},
@@ -33,16 +32,16 @@ func TestPreread(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(string(root)+"/"+string(tt.need), func(t *testing.T) {
 				testkit.Need(t, tt.need)
-				l.holdPreread(t, tt.own, Spec{Args: tt.args, Limits: limits()})
+				l.checkPreread(t, tt.own, Spec{Args: tt.args, Limits: limits()})
 			})
 		}
 	}
 }
 
-// holdPreread compares first runs with warm ones. What else the machine does may
-// throw pages out of memory, and only ever adds faults: one first run that has no
-// more than any warm one is enough, which there never is where Preread misses a file.
-func (l *lab) holdPreread(t *testing.T, own string, spec Spec) {
+// checkPreread compares first runs with warm ones. Other activity on the machine may evict pages, which only ever
+// adds faults: one first run that has no more faults than any warm one is enough, and that never happens if Preread
+// misses a file.
+func (l *lab) checkPreread(t *testing.T, own string, spec Spec) {
 	t.Helper()
 	const tries = 5
 	faults := int64(math.MaxInt64) // of the best warm run
@@ -52,10 +51,12 @@ func (l *lab) holdPreread(t *testing.T, own string, spec Spec) {
 		faults = min(faults, *warm.MajorFaults)
 		switch {
 		case first.Code != 0 || *first.MajorFaults > faults:
-			differences = append(differences, fmt.Sprintf("first run: exit %d, %d major faults; a warm one has %d", first.Code, *first.MajorFaults, faults))
-		// Cgroup v2 before Linux 5.19 shows no peak. The Java machine's own differ by a tenth.
+			differences = append(differences, fmt.Sprintf("first run: exit %d, %d major faults; a warm one has %d",
+				first.Code, *first.MajorFaults, faults))
+		// Cgroup v2 before Linux 5.19 has no peak. The peaks of the JVM vary by a tenth.
 		case first.MemoryPeak != nil && warm.MemoryPeak != nil && *first.MemoryPeak > *warm.MemoryPeak*3/2:
-			differences = append(differences, fmt.Sprintf("first run: peak of %d bytes; a warm one has %d", *first.MemoryPeak, *warm.MemoryPeak))
+			differences = append(differences, fmt.Sprintf("first run: peak of %d bytes; a warm one has %d",
+				*first.MemoryPeak, *warm.MemoryPeak))
 		default:
 			return
 		}
@@ -77,8 +78,7 @@ func (l *lab) warmAndFirst(t *testing.T, own string, spec Spec) (warm, first Res
 	return warm, first
 }
 
-// evict puts files out of the page cache, but for pages that a process has
-// mapped.
+// evict removes files from the page cache, except pages that a process has mapped.
 func evict(t *testing.T, pattern string) {
 	t.Helper()
 	roots, err := filepath.Glob(pattern)

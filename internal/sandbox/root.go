@@ -12,52 +12,49 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Root says what a program sees of the host's files.
+// Root selects what a program sees of the host's files.
 type Root string
 
 // The roots.
 const (
-	RootPrivate Root = "private" // copies of what the program loads, the slot's own
+	RootPrivate Root = "private" // copies of what the program loads, separate for each slot
 	RootHost    Root = "host"    // programs and libraries of the host, read-only
 	RootMinimal Root = "minimal" // nothing: static programs only
 )
 
-// ParseRoot reads the name of a root.
+// ParseRoot parses the name of a root.
 func ParseRoot(s string) (Root, error) {
 	switch r := Root(s); r {
 	case RootPrivate, RootHost, RootMinimal:
 		return r, nil
 	}
-	return "", fmt.Errorf("read root %q: unknown; use private, host or minimal", s)
+	return "", fmt.Errorf("parse root %q: use private, host or minimal", s)
 }
 
-// initPath is where judged-init lies in the template: below the mount point of
-// /proc, so that the run's own /proc covers it.
+// initPath is the path of judged-init in the template: below the mount point of /proc, so that the run's own /proc
+// hides it.
 const initPath = "/proc/" + initproc.Name
 
-// hostTrees are the folders that programs see, whole or what they load of them.
-// What is a symbolic link on the host, as on systems with a merged /usr, is the
-// same link inside.
+// hostTrees are the folders that programs see, either completely or only the files that they load. A symbolic link on
+// the host, as on systems with a merged /usr, is the same link inside.
 var hostTrees = [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
-// hostSettings are the parts of /etc without which runtimes do not start: the
-// links that choose one of several versions, and files that Debian moved here
-// from below /usr. Nothing that tells of users, hosts or keys.
+// hostSettings are the parts of /etc without which runtimes do not start: the links that choose one of several
+// versions, and files that Debian moved here from /usr. None of them shows users, hosts or keys.
 var hostSettings = [...]string{"/etc/alternatives", "/etc/java-*", "/etc/mono", "/etc/python3*"}
 
-// hostFiles are the single files of /etc that programs see: the loader's cache,
-// without which every library is searched for in every folder, and the time zone.
+// hostFiles are the single files of /etc that programs see: the loader's cache, without which the loader searches
+// every folder for every library, and the time zone.
 var hostFiles = [...]string{"/etc/ld.so.cache", "/etc/localtime"}
 
-// userFiles are what runtimes look up about users in /etc. None is the host's.
+// userFiles are the files in which runtimes look up users. They are not the host's.
 var userFiles = map[string]string{
 	"passwd": "root:x:0:0:root:/:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n",
 	"group":  "root:x:0:\nnogroup:x:65534:\n",
 }
 
-// buildRoot makes the file system that all sandboxes of the calling thread's
-// namespaces start from, and moves the thread into it. judged-init inherits a
-// copy of the mounts, a dozen, instead of making them for each run.
+// buildRoot makes the file system that all sandboxes start from in the namespaces of the calling thread, and moves
+// the thread into it. judged-init inherits a copy of the mounts, a dozen, instead of making them for each run.
 func buildRoot(o Options, program []byte) error {
 	if err := linux.UnshareFilesystem(); err != nil {
 		return err
@@ -78,18 +75,18 @@ func buildRoot(o Options, program []byte) error {
 	if err := os.WriteFile(root+initPath, program, 0o700); err != nil {
 		return err
 	}
-	furnish := furnishTemplate
+	fill := fillTemplate
 	if o.Without.Has(initproc.Root) {
-		furnish = exposeHost
+		fill = exposeHost
 	}
-	if err := furnish(o.Root, root); err != nil {
+	if err := fill(o.Root, root); err != nil {
 		return err
 	}
 	return linux.PivotRoot(root)
 }
 
-// furnishTemplate puts in the template what a run may see, and closes it.
-func furnishTemplate(kind Root, root string) error {
+// fillTemplate adds what a run may see to the template, and makes it read-only.
+func fillTemplate(kind Root, root string) error {
 	if err := os.Mkdir(root+"/dev", 0o755); err != nil {
 		return err
 	}
@@ -99,15 +96,14 @@ func furnishTemplate(kind Root, root string) error {
 	if err := buildDev(root + "/dev"); err != nil {
 		return err
 	}
-	// But for host the template is without any file, because two runs would see it
-	// at once: one is enough for a channel between them, by a futex or by who
-	// else maps it.
+	// Except with RootHost, the template has no files: concurrent runs would share them, and one shared file is
+	// enough for a channel, by a futex or by who else maps it.
 	var err error
 	switch kind {
 	case RootPrivate:
-		err = pointToTree(root)
+		err = linkToTree(root)
 	case RootHost:
-		err = errors.Join(buildEtc(root+"/etc"), showHost(root))
+		err = errors.Join(buildEtc(root+"/etc"), bindHost(root))
 	}
 	if err != nil {
 		return err
@@ -115,15 +111,14 @@ func furnishTemplate(kind Root, root string) error {
 	return linux.Remount(root, linux.ReadOnly|linux.NoSuid|linux.NoDev)
 }
 
-// mountPoint finds a folder to build on. Only this thread's mount namespace
-// will see that it is covered.
+// mountPoint finds a folder to mount on. The mount is visible only in this thread's mount namespace.
 func mountPoint() (string, error) {
 	for _, dir := range []string{"/mnt", "/media", "/srv", "/tmp"} {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
 			return dir, nil
 		}
 	}
-	return "", errors.New("find a folder to mount on: there is no /mnt, /media, /srv or /tmp; make /mnt")
+	return "", errors.New("find a folder to mount on: no /mnt, /media, /srv or /tmp; create /mnt")
 }
 
 func buildDev(dev string) error {
@@ -164,9 +159,8 @@ func buildEtc(etc string) error {
 	return nil
 }
 
-// pointToTree has the host's folders found where a run gets its tree. Without one
-// the links lead nowhere.
-func pointToTree(root string) error {
+// linkToTree links the host's folders to the place where a run gets its tree. Without a tree the links dangle.
+func linkToTree(root string) error {
 	if err := os.Mkdir(root+initproc.Host, 0o755); err != nil {
 		return err
 	}
@@ -181,26 +175,26 @@ func pointToTree(root string) error {
 	return nil
 }
 
-func showHost(root string) error {
+func bindHost(root string) error {
 	for _, path := range append(hostTrees[:], settings()...) {
-		if err := showPath(root, path, linux.ReadOnly|linux.NoSuid|linux.NoDev); err != nil {
+		if err := bindPath(root, path, linux.ReadOnly|linux.NoSuid|linux.NoDev); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settings are the hostSettings that this host has.
+// settings are the hostSettings that exist on this host.
 func settings() []string {
 	var all []string
 	for _, pattern := range hostSettings {
-		found, _ := filepath.Glob(pattern) // the patterns are good
+		found, _ := filepath.Glob(pattern) // the patterns are valid
 		all = append(all, found...)
 	}
 	return all
 }
 
-func showPath(root, path string, flags uintptr) error {
+func bindPath(root, path string, flags uintptr) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -13,10 +13,10 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
-// Stop says who ended a run.
+// Stop is who ended a run.
 type Stop int
 
-// The stops.
+// The possible stops.
 const (
 	StopNone      Stop = iota // the program itself
 	StopCPU                   // judged, at the CPU time limit
@@ -24,19 +24,17 @@ const (
 	StopCancelled             // judged, because the context ended
 )
 
-// Result is what one run was. Times and counters are the run's own: what
-// judged did before its execve is not in them.
+// Result is the outcome of one run. Times and counters are the run's own: they exclude what judged did before execve.
 type Result struct {
 	Stop Stop
-	Idle bool // at StopWall: it slept, and had not used CPU time for a while
-	// Explained says, at StopWall, that noise explains it: all that is allowed for
-	// noise was used up.
+	Idle bool // at StopWall: it was asleep, and had not used CPU time for a while
+	// Explained reports, at StopWall, that noise explains it: the whole allowance for noise was used up.
 	Explained bool
 
-	Code      int            // exit status, when neither of the next two is set
+	Code      int            // exit status, if neither Signal nor ExecError is set
 	Signal    syscall.Signal // that ended the first process
 	ExecError syscall.Errno  // why it could not be executed at all, or 0
-	Lacks     string         // at ExecError: what the host or the platform should have had; "" is the program's own fault
+	Lacks     string         // at ExecError: what the host or the platform should have; "": the program is at fault
 
 	CPUTime              time.Duration // all processes of the run
 	UserTime, SystemTime *time.Duration
@@ -48,19 +46,17 @@ type Result struct {
 	Throttled *int64 // periods, by the cpu controller
 	Pressure  cgroup.Pressure
 	Memory    cgroup.Memory
-	// Of the first process; nil where the kernel does not show it.
+	// For the first process; nil if the kernel does not show it.
 	RunDelay                               *time.Duration
 	Migrations                             *int64
 	VoluntarySwitches, InvoluntarySwitches *int64
 	MinorFaults, MajorFaults               *int64
 }
 
-// settleTimeout is how long killed processes may take to be gone. Tearing down
-// tens of gigabytes takes the kernel seconds.
+// settleTimeout bounds the wait for killed processes to end. Freeing tens of gigabytes takes the kernel seconds.
 const settleTimeout = 60 * time.Second
 
-// Run lets the parked program go and returns when nothing of it lives any
-// more. It is called once.
+// Run starts the parked program and returns when all processes of the run have ended. It is called once.
 func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	if r, ok := refused(s.program); !ok {
 		return r, nil
@@ -76,7 +72,7 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	parked := s.parkedCounters()
 	w := watch{s: s, base: base.Total, user: base.User, parked: parked, start: time.Now()}
 	if _, err := s.gate.Write([]byte{1}); err != nil {
-		return Result{}, fmt.Errorf("run: let go: %w", err)
+		return Result{}, fmt.Errorf("run: start the program: %w", err)
 	}
 	a := s.newAccount()
 	ended, err := w.untilExit(ctx)
@@ -94,8 +90,8 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	return r, nil
 }
 
-// collect ends what the first process left running and reads what the run
-// was. The counters are exact only now: a CPU accounts a task when it leaves.
+// collect kills the remaining processes of the run and reads its counters. They are exact only now: a CPU accounts a
+// task when the task leaves it.
 func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters) (Result, error) {
 	ended := s.endedCounters()
 	var piped units.Bytes
@@ -113,7 +109,7 @@ func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters
 			return Result{}, err
 		}
 		if empty, err = s.group.WaitEmpty(s.settle); err == nil && !empty {
-			err = errors.New("end the run's processes: some are still there; look for processes in state D")
+			err = errors.New("kill the run's processes: some are still alive; look for processes in state D")
 		}
 	}
 	if err != nil {
@@ -128,8 +124,9 @@ func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters
 	}
 	r := Result{
 		Stop: w.stop, Idle: w.idle, Explained: w.stop == StopWall && w.explained,
-		CPUTime: end.Total - base.Total, UserTime: difference(end.User, base.User), SystemTime: difference(end.System, base.System),
-		OOMKills: end.OOMKills, Throttled: end.Throttled, Pressure: s.group.Pressure(), Memory: end.Memory,
+		CPUTime: end.Total - base.Total, UserTime: difference(end.User, base.User),
+		SystemTime: difference(end.System, base.System),
+		OOMKills:   end.OOMKills, Throttled: end.Throttled, Pressure: s.group.Pressure(), Memory: end.Memory,
 	}
 	if r.MemoryPeak, err = a.peak(); err != nil {
 		return Result{}, err
@@ -149,26 +146,26 @@ func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters
 	return r, nil
 }
 
-// kill ends all processes of the run. The group alone can miss a child: a fork that
-// begins after the mark of cgroup.kill (kill_seq) and adds its child after the walk
-// over the group has passed the parent (Linux 6.18; one run in a hundred of processes
-// that do nothing but fork and exit). The end of process 1 refuses new pids to the
-// namespace first (zap_pid_ns_processes), so nothing gets past it.
+// kill kills all processes of the run. Killing the group alone can miss a child: a fork that begins after the mark of
+// cgroup.kill (kill_seq) and adds its child after the walk over the group has passed the parent (Linux 6.18; one run
+// in a hundred of processes that do nothing but fork and exit). When process 1 ends, the kernel first refuses new
+// pids to the namespace (zap_pid_ns_processes), so nothing escapes that.
 func (s *Sandbox) kill() error {
 	return errors.Join(s.group.Kill(), linux.KillProcess(s.process1.fd))
 }
 
-// end has the first process of the run end, and so the run. Unlike kill it may be
-// called by any goroutine until the process is reaped.
+// end kills the first process of the run, and so ends the run. Unlike kill, any goroutine may call it until the
+// process is reaped.
 func (s *Sandbox) end() error {
 	return errors.Join(linux.KillProcess(s.process1.fd), linux.KillProcess(s.solution.fd))
 }
 
-// exit tells how the first process ended. A step that failed before execve is
-// our failure; execve's own is the program's.
+// exit records how the first process ended. A step that failed before execve is judged's failure; a failed execve is
+// the program's.
 func (s *Sandbox) exit(r *Result, status syscall.WaitStatus) error {
-	if said, failed := initproc.ReadReport(s.report); failed {
-		name, errno := initproc.StepName(s.load, s.fds, s.launcher.options.Without, said.Step), syscall.Errno(said.Errno)
+	if report, failed := initproc.ReadReport(s.report); failed {
+		name, errno := initproc.StepName(s.load, s.fds, s.launcher.options.Without, report.Step),
+			syscall.Errno(report.Errno)
 		if name != initproc.ExecStepName {
 			return fmt.Errorf("%s: %w", name, errno)
 		}
@@ -191,8 +188,7 @@ func difference(end, base *time.Duration) *time.Duration {
 	return &d
 }
 
-// Stdout is what the program wrote to its standard output. It is valid until
-// Close.
+// Stdout is what the program wrote to its standard output. It is valid until Close.
 func (s *Sandbox) Stdout() *Output { return s.stdout }
 
 // Stderr is what the program wrote to its standard error.

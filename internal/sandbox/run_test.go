@@ -62,7 +62,8 @@ func newLab(t testing.TB, change func(*Options)) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Root: RootPrivate, BoxBytes: 64 << 20, BoxInodes: 4096, UIDFirst: 200000, UIDCount: 1000, Seccomp: filter}
+	o := Options{Root: RootPrivate, BoxBytes: 64 << 20, BoxInodes: 4096, UIDFirst: 200000, UIDCount: 1000,
+		Seccomp: filter}
 	if change != nil {
 		change(&o)
 	}
@@ -71,7 +72,8 @@ func newLab(t testing.TB, change func(*Options)) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	slot := Slot{CPUs: cpus, Node: last.Node, BindNode: len(top.Nodes) > 1, NohzFull: top.NohzFull.Overlaps(cpus), Group: group, Copies: l.Copies()}
+	slot := Slot{CPUs: cpus, Node: last.Node, BindNode: len(top.Nodes) > 1, NohzFull: top.NohzFull.Overlaps(cpus),
+		Group: group, Copies: l.Copies()}
 	slot.Trees = l.NewTrees(slot)
 	t.Cleanup(func() {
 		if err := slot.Trees.Close(); err != nil {
@@ -82,10 +84,11 @@ func newLab(t testing.TB, change func(*Options)) *lab {
 }
 
 func limits() Limits {
-	return Limits{CPUTime: 20 * time.Second, WallTime: time.Minute, Memory: 256 << 20, Output: 1 << 20, Stack: 64 << 20, Processes: 64}
+	return Limits{CPUTime: 20 * time.Second, WallTime: time.Minute, Memory: 256 << 20, Output: 1 << 20, Stack: 64 << 20,
+		Processes: 64}
 }
 
-// run is one whole life of a sandbox.
+// run is the complete life of a sandbox.
 func (l *lab) run(t testing.TB, spec Spec) (Result, string) {
 	t.Helper()
 	s, err := l.Prepare(l.slot)
@@ -124,10 +127,10 @@ func script(t testing.TB, name, text string) File {
 	return File{Name: name, Path: path, Exec: true}
 }
 
-// act is the program of the tests.
+// act is the program of most tests.
 func act(t testing.TB) string { return built(t, "act") }
 
-// linkedAct is the same, linked with the libraries of this host. A guest has none.
+// linkedAct is the same program, linked with the libraries of this host. A guest has none.
 func linkedAct(t testing.TB) string {
 	if _, err := os.Stat("testdata/act"); err == nil {
 		return "testdata/act"
@@ -135,8 +138,7 @@ func linkedAct(t testing.TB) string {
 	return testkit.CompileC(t, "testdata/act.c", false)
 }
 
-// built is a program of testdata. A guest has no compiler: there it lies beside
-// its source.
+// built is a compiled program of testdata. A guest has no compiler: there the program is next to its source.
 func built(t testing.TB, name string) string {
 	if _, err := os.Stat("testdata/" + name); err == nil {
 		return "testdata/" + name
@@ -144,7 +146,7 @@ func built(t testing.TB, name string) string {
 	return testkit.CompileC(t, "testdata/"+name+".c", true)
 }
 
-// facts is what a test can say of a result beforehand.
+// facts are the members of a result that a test can predict.
 type facts struct {
 	Stop      Stop
 	Idle      bool
@@ -160,7 +162,8 @@ func TestRun(t *testing.T) {
 	l := newLab(t, nil)
 	program := act(t)
 	do := func(args ...string) Spec {
-		return Spec{Args: append([]string{"./act"}, args...), Files: []File{{Name: "act", Path: program, Exec: true}}, Limits: limits()}
+		return Spec{Args: append([]string{"./act"}, args...), Files: []File{{Name: "act", Path: program, Exec: true}},
+			Limits: limits()}
 	}
 	limited := func(s Spec, change func(*Limits)) Spec { change(&s.Limits); return s }
 	named := func(name, text string) Spec {
@@ -175,15 +178,18 @@ func TestRun(t *testing.T) {
 		{"exit 3", do("exit", "3"), facts{Code: 3}},
 		{"kill self", do("kill", "9"), facts{Signal: syscall.SIGKILL}},
 		{"abort is a signal, not process 1's immunity", do("abort"), facts{Signal: syscall.SIGABRT}},
-		{"program of the sandbox's path", Spec{Args: []string{"echo", "a"}, Limits: limits()}, facts{Output: "a\n", Size: 2}},
+		{"program of the sandbox's path", Spec{Args: []string{"echo", "a"}, Limits: limits()},
+			facts{Output: "a\n", Size: 2}},
 		{"interpreter", named("prog", "#!/bin/echo by\n"), facts{Output: "by ./prog\n", Size: 10}},
 		{"no such program", Spec{Args: []string{"./none"}, Limits: limits()}, facts{ExecError: syscall.ENOENT}},
 		{"no such interpreter", named("prog", "#!/bin/none\n"), facts{ExecError: syscall.ENOENT}},
 		{"garbage", named("prog", "\x01\x02\x03"), facts{ExecError: syscall.ENOEXEC}},
-		{"spin", limited(do("spin"), func(l *Limits) { l.CPUTime = 200 * time.Millisecond }), facts{Stop: StopCPU, Signal: syscall.SIGKILL}},
+		{"spin", limited(do("spin"), func(l *Limits) { l.CPUTime = 200 * time.Millisecond }),
+			facts{Stop: StopCPU, Signal: syscall.SIGKILL}},
 		{"sleep", limited(do("sleep"), func(l *Limits) { l.WallTime = 400 * time.Millisecond }),
 			facts{Stop: StopWall, Idle: true, Signal: syscall.SIGKILL}},
-		{"work directory, identity, network and control groups", do("inspect"), facts{Output: "/box/work\na\nact\nuser\n", Size: 21}},
+		{"work directory, identity, network and control groups", do("inspect"),
+			facts{Output: "/box/work\na\nact\nuser\n", Size: 21}},
 		{"output limit", do("flood"), facts{Signal: syscall.SIGXFSZ, Size: 1<<20 + 1}},
 		{"a child that outlives its parent", do("orphan"), facts{}},
 	}

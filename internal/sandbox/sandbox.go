@@ -16,34 +16,32 @@ import (
 	"judged/internal/sandbox/seccomp"
 )
 
-// Spec is one program to run, and its bounds.
+// Spec is one program to run, and its limits.
 type Spec struct {
-	Args  []string // Args[0] is looked up in stage.Path unless it has a slash
+	Args  []string // Args[0] is looked up in initproc.Path unless it contains a slash
 	Files []File   // in the working directory
-	Input *Input   // stdin; nil is empty
-	// Stdin and Stdout, where not nil, are what the program has instead of Input and of a file in memory: ends of
-	// pipes. Load does not close them.
+	Input *Input   // stdin; nil means empty
+	// Stdin and Stdout, if not nil, are ends of pipes that replace Input and the file in memory. Load does not close
+	// them.
 	Stdin, Stdout *os.File
-	// Open are files that the program can also open by their names in the box, /box/NAME. At most three.
+	// Open are files that the program can also open by name in the box, as /box/NAME. At most three.
 	Open []OpenFile
-	// Folder is the name of a folder of the box that the program may write to; "" is none. See Sandbox.Folder.
+	// Folder is the name of a folder of the box that the program may write to; "" means no folder.
 	Folder string
 	Limits Limits
-	// Explained is asked when the run reaches a limit: how much of what it has used so
-	// far noise explains at most. The run is stopped where the rest is over the limit. nil
-	// explains nothing.
+	// Explained returns how much of what the run has used so far noise explains at most. It is called when the run
+	// reaches a limit; the run is stopped if the rest exceeds the limit. nil explains nothing.
 	Explained func(Progress) Allowance
 }
 
-// File is a file of the host that a run has a read-only copy of: the working directory
-// has a link to it.
+// File is a file of the host that a run gets a read-only copy of, linked from the working directory.
 type File struct {
 	Name string
 	Path string
 	Exec bool
 }
 
-// OpenFile is an open file with the name that a program finds it by.
+// OpenFile is an open file and the name by which a program finds it.
 type OpenFile struct {
 	Name string
 	File *os.File // opened for reading only; the program can do with it what its mode and its flags allow
@@ -54,13 +52,12 @@ type Limits struct {
 	CPUTime   time.Duration // the run is killed here, in CPU time of all its processes
 	WallTime  time.Duration
 	Memory    units.Bytes // without stdout and stderr
-	Output    units.Bytes // of stdout, of stderr, and of every file that it writes; one byte more is possible and shows that the limit was hit
+	Output    units.Bytes // of stdout, of stderr, and of each file written; one byte more shows a hit limit
 	Stack     units.Bytes
 	Processes int
 }
 
-// openFiles is RLIMIT_NOFILE of a run. Runtimes need a few dozen; pipes and
-// memfds hold kernel memory each.
+// openFiles is RLIMIT_NOFILE of a run. Runtimes need a few dozen; each pipe and memfd holds kernel memory.
 const openFiles = 256
 
 // Sandbox is prepared for one run. It is not safe for concurrent use.
@@ -69,11 +66,11 @@ type Sandbox struct {
 	slot      Slot
 	group     *cgroup.Group
 	box       *os.File // root of the tmpfs that the run may write to
-	files     *copied  // until nothing lives in the sandbox; nil is none
+	files     *copied  // until all processes have ended; may be nil
 	process1  *process // of the run's pid namespace
 	solution  *process
-	gate      *os.File // the go byte goes in here
-	report    *os.File // what the parked child says
+	gate      *os.File // one byte written here starts the program
+	report    *os.File // reports of the parked child
 	load      *initproc.Load
 	fds       initproc.LoadFDs
 	stdout    *Output
@@ -82,15 +79,14 @@ type Sandbox struct {
 	limits    Limits
 	explained func(Progress) Allowance
 	overhead  time.Duration
-	settle    time.Duration // how long what is killed may take to be gone; settleTimeout, but in tests
-	parked    linux.Usage   // of the child, when it was
-	program   *File         // that is executed; nil is one of the host
+	settle    time.Duration // how long killed processes may take to end: settleTimeout, except in tests
+	parked    linux.Usage   // of the child when it parked
+	program   *File         // that is executed; nil means one of the host
 	args      []string
-	piped     bool // stdout is a pipe, so that nobody but the kernel counts what is written to it
+	piped     bool // stdout is a pipe, so only the kernel counts what is written to it
 }
 
-// Prepare makes a sandbox on a slot up to the point where only the program is
-// missing. Close it in any case.
+// Prepare makes a sandbox on a slot: everything except the program. It must be closed.
 func (l *Launcher) Prepare(slot Slot) (*Sandbox, error) {
 	s := &Sandbox{launcher: l, slot: slot, uid: l.nextUID(), settle: settleTimeout}
 	begin := time.Now()
@@ -110,10 +106,11 @@ func (s *Sandbox) prepare() (err error) {
 	return err
 }
 
-// newBox makes the tmpfs of the run, with its pages on the slot's node.
+// newBox makes the run's tmpfs, with its pages on the slot's node.
 func (s *Sandbox) newBox() (*os.File, error) {
 	o := s.launcher.options
-	options := [][2]string{{"mode", "0755"}, {"size", strconv.FormatInt(int64(o.BoxBytes), 10)}, {"nr_inodes", strconv.Itoa(o.BoxInodes)}}
+	options := [][2]string{{"mode", "0755"}, {"size", strconv.FormatInt(int64(o.BoxBytes), 10)},
+		{"nr_inodes", strconv.Itoa(o.BoxInodes)}}
 	box, err := linux.DetachedTmpfs(s.slot.onItsNode(options)...)
 	if err != nil {
 		return nil, err
@@ -127,7 +124,7 @@ func (s *Sandbox) newBox() (*os.File, error) {
 	return box, nil
 }
 
-// start has judged-init fork a process, which is then our child.
+// start asks judged-init to fork a process, which is then judged's child.
 func (s *Sandbox) start(msg []byte, fds []int) (*process, error) {
 	pid, err := s.launcher.request(msg, fds)
 	if pid == 0 {
@@ -140,7 +137,7 @@ func (s *Sandbox) start(msg []byte, fds []int) (*process, error) {
 	return p, opened
 }
 
-// Load puts the program in place and parks it, everything but its execve done.
+// Load installs the program and parks it right before execve.
 func (s *Sandbox) Load(spec Spec) error {
 	begin := time.Now()
 	err := s.doLoad(spec)
@@ -165,28 +162,29 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	if err := s.putFolders(spec); err != nil {
 		return err
 	}
-	if s.stdout, err = newOutput("stdout", min(stdoutAside, spec.Limits.Output), s.slot); err != nil {
+	if s.stdout, err = newOutput("stdout", min(stdoutPreallocated, spec.Limits.Output), s.slot); err != nil {
 		return err
 	}
-	if s.stderr, err = newOutput("stderr", min(stderrAside, spec.Limits.Output), s.slot); err != nil {
+	if s.stderr, err = newOutput("stderr", min(stderrPreallocated, spec.Limits.Output), s.slot); err != nil {
 		return err
 	}
 	if err := s.park(spec); err != nil {
 		return err
 	}
-	said, parked, ok := initproc.ReadParked(s.report)
+	report, parked, ok := initproc.ReadParked(s.report)
 	if !ok {
-		return errors.New("park: the child ended early")
+		return errors.New("park: the child exited early")
 	}
-	if !said.Parked() {
-		return fmt.Errorf("park: %s: %w", initproc.StepName(s.load, s.fds, s.launcher.options.Without, said.Step), syscall.Errno(said.Errno))
+	if !report.Parked() {
+		return fmt.Errorf("park: %s: %w", initproc.StepName(s.load, s.fds, s.launcher.options.Without, report.Step),
+			syscall.Errno(report.Errno))
 	}
 	s.parked = parked
 	return nil
 }
 
-// putFiles makes a mount of copies of the files, and links to them in the working
-// directory, which the run may rename and delete. Without files the mount is nil.
+// putFiles returns a mount of copies of the files, and links them into the working directory, where the run may
+// rename and delete them. Without files the mount is nil.
 func (s *Sandbox) putFiles(files []File) (*os.File, error) {
 	if len(files) == 0 {
 		return nil, nil
@@ -204,7 +202,7 @@ func (s *Sandbox) putFiles(files []File) (*os.File, error) {
 	return s.launcher.copies.mount(k)
 }
 
-// returnFiles is called when nothing lives in the sandbox.
+// returnFiles is called when no process is left in the sandbox.
 func (s *Sandbox) returnFiles() error {
 	k := s.files
 	if s.files = nil; k == nil {
@@ -219,15 +217,16 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	if err != nil {
 		return err
 	}
-	defer tree.Close() // there may be none
+	defer tree.Close() // it may be nil
 	files, err := s.putFiles(spec.Files)
 	if err != nil {
 		return err
 	}
-	defer files.Close() // likewise
+	defer files.Close() // it may be nil
 	s.load = &initproc.Load{
-		Args: spec.Args, Program: program, Env: environment(), UID: s.uid, CPUs: s.slot.CPUs, FileSize: uint64(spec.Limits.Output) + 1,
-		Stack: uint64(spec.Limits.Stack), OpenFiles: openFiles, Seccomp: encodeFilter(s.launcher.options.Seccomp),
+		Args: spec.Args, Program: program, Env: environment(), UID: s.uid, CPUs: s.slot.CPUs,
+		FileSize: uint64(spec.Limits.Output) + 1,
+		Stack:    uint64(spec.Limits.Stack), OpenFiles: openFiles, Seccomp: encodeFilter(s.launcher.options.Seccomp),
 	}
 	encoded, err := linux.Memfd("load")
 	if err != nil {
@@ -259,8 +258,10 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	}
 	s.report = report
 	defer theirs.Close()
-	s.fds = initproc.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(stdout.Fd()), Stderr: int(s.stderr.write.Fd()),
-		Gate: int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Box: int(s.box.Fd()), Birth: -1, Tree: -1, Files: -1}
+	s.fds = initproc.LoadFDs{Load: int(encoded.Fd()), Stdin: int(stdin.Fd()), Stdout: int(stdout.Fd()),
+		Stderr: int(s.stderr.write.Fd()),
+		Gate:   int(gate.Fd()), Report: int(theirs.Fd()), Process1: int(s.process1.fd.Fd()), Box: int(s.box.Fd()),
+		Birth: -1, Tree: -1, Files: -1}
 	if tree != nil {
 		s.fds.Tree = int(tree.Fd())
 	}
@@ -280,17 +281,17 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	return err
 }
 
-// environment is the same for every run: the size of the environment moves the
-// stack, which alone can change a running time by percents (Mytkowicz et al.,
-// ASPLOS 2009).
+// environment is the same for every run: the size of the environment moves the stack, which alone can change a
+// running time by percents (Mytkowicz et al., ASPLOS 2009).
 //
-// .NET 7 to 9 make a file of 2 TiB in memory to write to pages that are not
-// executable, and die by SIGXFSZ of the output limit (dotnet/runtime 117819).
+// .NET 7 to 9 create a file of 2 TiB in memory to write to pages that are not executable, and the output limit kills
+// them with SIGXFSZ (dotnet/runtime 117819).
 func environment() []string {
-	return []string{"PATH=" + initproc.Path, "HOME=" + initproc.WorkDir, "TMPDIR=/tmp", "LANG=C.UTF-8", "DOTNET_EnableWriteXorExecute=0"}
+	return []string{"PATH=" + initproc.Path, "HOME=" + initproc.WorkDir, "TMPDIR=/tmp", "LANG=C.UTF-8",
+		"DOTNET_EnableWriteXorExecute=0"}
 }
 
-// encodeFilter lays the instructions out as the kernel's struct sock_filter.
+// encodeFilter encodes the instructions as the kernel's struct sock_filter.
 func encodeFilter(f seccomp.Filter) []byte {
 	b := make([]byte, 0, len(f)*8)
 	for _, i := range f {
@@ -301,15 +302,13 @@ func encodeFilter(f seccomp.Filter) []byte {
 	return b
 }
 
-// Overhead is the time that judged needed around the run so far.
+// Overhead is the time that judged has spent around the run so far.
 func (s *Sandbox) Overhead() time.Duration { return s.overhead }
 
-// Close ends whatever still lives in the sandbox and removes all of it. What
-// Run returned stays valid.
+// Close kills all remaining processes of the sandbox and removes it. The Result of Run stays valid.
 func (s *Sandbox) Close() error {
 	begin := time.Now()
-	// Process 1 last: its end waits until everything in its namespace is
-	// gone, zombies of ours included.
+	// Process 1 last: it ends only after everything in its namespace has been reaped, including judged's own zombies.
 	errs := []error{s.solution.end(s.settle), s.process1.end(s.settle)}
 	if errors.Join(errs...) == nil {
 		errs = append(errs, s.returnFiles())

@@ -17,15 +17,14 @@ import (
 // soakRuns is 10000 in make soak.
 var soakRuns = flag.Int("soak", 600, "how many runs TestSoak counts")
 
-// soakWarmUp is how many runs go before the first look: pools and caches fill,
-// and the Go heaps reach the size that they keep.
+// soakWarmUp is the number of runs before the first reading: pools and caches fill, and the Go heaps reach their
+// stable size.
 const soakWarmUp = 150
 
-// gauge is one figure that runs could make grow. It may grow by room, whatever
-// the number of runs, and by each for every run. Figures of the whole host have
-// room for what else happens there. A run that leaves a descriptor, a mount, a
-// group, a namespace, a process or 150 bytes of the heap behind is found in 600
-// runs, a few KiB of the kernel's or judged-init's memory in 10000.
+// gauge is a figure that runs could make grow. It may grow by room, whatever the number of runs, and by each for
+// every run. Figures of the whole host have room for other activity. A run that leaves a descriptor, a mount, a
+// group, a namespace, a process or 150 bytes of heap behind is found in 600 runs, a few KiB of the kernel's or
+// judged-init's memory in 10000.
 type gauge struct {
 	name string
 	room float64
@@ -36,7 +35,7 @@ type gauge struct {
 func gauges() []gauge {
 	all := []gauge{
 		{"descriptors of judged", 2, 0, func(*lab) int64 { return entries("/proc/self/fd") }},
-		// The runtime's poller has two, from its first timer on.
+		// The runtime's poller opens two with the first timer.
 		{"descriptors of judged-init", 2, 0, func(l *lab) int64 { return entries(l.initProc("fd")) }},
 		{"threads of judged", 4, 0, func(*lab) int64 { return entries("/proc/self/task") }},
 		{"goroutines", 2, 0, func(*lab) int64 { return int64(runtime.NumGoroutine()) }},
@@ -45,22 +44,25 @@ func gauges() []gauge {
 		{"trees of judged", 0, 0, func(l *lab) int64 { return int64(len(l.places())) }},
 		{"control groups of runs", 0, 0, func(l *lab) int64 { return groupsOfRuns() }},
 		{"heap of judged, bytes", 64 << 10, 32, func(*lab) int64 { return heap() }},
-		{"resident memory of judged, KiB", 1 << 10, 0.25, func(*lab) int64 { return kibibytes("/proc/self/status", "VmRSS") }},
-		{"resident memory of judged-init, KiB", 2 << 10, 0.25, func(l *lab) int64 { return kibibytes(l.initProc("status"), "VmRSS") }},
+		{"resident memory of judged, KiB", 1 << 10, 0.25,
+			func(*lab) int64 { return kibibytes("/proc/self/status", "VmRSS") }},
+		{"resident memory of judged-init, KiB", 2 << 10, 0.25,
+			func(l *lab) int64 { return kibibytes(l.initProc("status"), "VmRSS") }},
 		{"users with keys", 5, 0, func(*lab) int64 { return lines("/proc/key-users") }},
 		{"control groups of the host, dying ones too", 200, 0.02, func(*lab) int64 { return groupsOfHost() }},
 	}
 	for _, name := range []string{"SUnreclaim", "KernelStack", "PageTables", "Percpu"} {
-		all = append(all, gauge{name + " of the host, KiB", 64 << 10, 0.5, func(*lab) int64 { return kibibytes("/proc/meminfo", name) }})
+		all = append(all, gauge{name + " of the host, KiB", 64 << 10, 0.5,
+			func(*lab) int64 { return kibibytes("/proc/meminfo", name) }})
 	}
-	for _, name := range []string{"pid_namespace", "net_namespace", "uts_namespace", "nsproxy", "mnt_cache", "shmem_inode_cache", "task_struct", "pid", "key_jar"} {
+	for _, name := range []string{"pid_namespace", "net_namespace", "uts_namespace", "nsproxy", "mnt_cache",
+		"shmem_inode_cache", "task_struct", "pid", "key_jar"} {
 		all = append(all, gauge{"slab " + name + ", objects", 400, 0.05, func(*lab) int64 { return slab(name) }})
 	}
 	return all
 }
 
-// TestSoak runs a program that litters, again and again, and wants everything
-// that could pile up where it was.
+// TestSoak runs a program that leaves as much behind as it can, many times, and checks that nothing accumulates.
 func TestSoak(t *testing.T) {
 	l := newLab(t, nil)
 	programs, n := []string{act(t), linkedAct(t)}, 0
@@ -75,7 +77,8 @@ func TestSoak(t *testing.T) {
 				t.Fatal(err)
 			}
 		}()
-		err = s.Load(Spec{Args: []string{"./act", "litter"}, Files: []File{{Name: "act", Path: programs[n%2], Exec: true}}, Limits: limits()})
+		err = s.Load(Spec{Args: []string{"./act", "litter"},
+			Files: []File{{Name: "act", Path: programs[n%2], Exec: true}}, Limits: limits()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,11 +91,11 @@ func TestSoak(t *testing.T) {
 		litter()
 	}
 	all := gauges()
-	before := weigh(l, all)
+	before := readAll(l, all)
 	for range *soakRuns {
 		litter()
 	}
-	after := weigh(l, all)
+	after := readAll(l, all)
 	table := new(strings.Builder)
 	w := tabwriter.NewWriter(table, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%d runs\tbefore\tafter\tmore\tallowed\t\n", *soakRuns)
@@ -100,7 +103,7 @@ func TestSoak(t *testing.T) {
 		more, allowed := after[i]-before[i], int64(g.room+g.each*float64(*soakRuns))
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t\n", g.name, before[i], after[i], more, allowed)
 		if before[i] < 0 || after[i] < 0 {
-			t.Errorf("%s: the kernel does not tell", g.name)
+			t.Errorf("%s: the kernel does not show it", g.name)
 		}
 		if more > allowed {
 			t.Errorf("%s: %d more after %d runs, want at most %d", g.name, more, *soakRuns, allowed)
@@ -110,7 +113,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("\n%s", table)
 }
 
-func weigh(l *lab, all []gauge) []int64 {
+func readAll(l *lab, all []gauge) []int64 {
 	var values []int64
 	for _, g := range all {
 		values = append(values, g.read(l))
@@ -118,13 +121,12 @@ func weigh(l *lab, all []gauge) []int64 {
 	return values
 }
 
-// initProc is a file of judged-init in /proc.
+// initProc is the path of a file of judged-init in /proc.
 func (l *lab) initProc(name string) string {
 	return "/proc/" + strconv.Itoa(l.process.Pid) + "/" + name
 }
 
-// heap is what is in use once what nobody needs is given back, to the kernel
-// too.
+// heap is the memory in use after garbage has been returned, to the kernel too.
 func heap() int64 {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
@@ -132,7 +134,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// kibibytes finds the value of a line "name: value kB".
+// kibibytes returns the value of a line "name: value kB".
 func kibibytes(path, name string) int64 {
 	for line := range strings.Lines(read(path)) {
 		if f := strings.Fields(line); len(f) == 3 && f[0] == name+":" {
@@ -156,14 +158,13 @@ func lines(path string) int64 { return int64(strings.Count(read(path), "\n")) }
 func groupsOfRuns() int64 {
 	var n int64
 	for _, tree := range groupsOf(os.Getpid()) {
-		found, _ := filepath.Glob(tree + "/*/*/cgroup.procs") // the pattern is good
+		found, _ := filepath.Glob(tree + "/*/*/cgroup.procs") // the pattern is valid
 		n += int64(len(found))
 	}
 	return n
 }
 
-// groupsOfHost counts the kernel's control groups. A folder that was removed
-// counts until nothing refers to its group any more.
+// groupsOfHost counts the kernel's control groups. A removed one counts until nothing refers to it any more.
 func groupsOfHost() int64 {
 	var n int64
 	for line := range strings.Lines(read("/proc/cgroups")) {
@@ -181,7 +182,7 @@ func groupsOfHost() int64 {
 	return n
 }
 
-// slab counts the objects of one of the kernel's caches.
+// slab counts the objects of one of the kernel's slab caches.
 func slab(name string) int64 {
 	for line := range strings.Lines(read("/proc/slabinfo")) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == name {

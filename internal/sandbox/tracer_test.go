@@ -14,46 +14,49 @@ import (
 	"unsafe"
 )
 
-// Of ptrace(2), what package syscall leaves out.
+// Constants of ptrace(2) that package syscall lacks.
 const (
 	ptraceSeize      = 0x4206
 	ptraceInterrupt  = 0x4207
 	ptraceSyscallGet = 0x420e
 	ptraceEventStop  = 128
 	waitAll          = 0x40000000 // __WALL: threads too
-	waitOwn          = 0x20000000 // __WNOTHREAD: of the calling thread alone
+	waitOwn          = 0x20000000 // __WNOTHREAD: only children of the calling thread
 )
 
-// tracer stops a judged and all that it starts at each system call, counts
-// them, and kills the victim, judged or judged-init, at one of them: judged
-// whoever makes it, judged-init at its own. It belongs to one thread.
+// tracer stops a judged and all that it starts at each system call, counts the calls, and kills the victim, judged or
+// judged-init, at one of them: judged at a call of any process, judged-init only at its own calls. Only one thread may
+// use it.
 type tracer struct {
 	t      *testing.T
 	judged int
 	victim int
-	status syscall.WaitStatus // of judged, when it has ended
+	status syscall.WaitStatus // of judged, once it has ended
 	killAt int
-	of     string // only calls of what has this name count; "" is all
+	of     string // count only calls of the process with this name; "" means all
 	calls  int
-	made   map[uint64]int // calls by number; nil counts none
+	made   map[uint64]int // calls by number; may be nil
 	tasks  map[int]bool
-	killed string // the process and the call, once it is done
-	held   int    // the task that waits for the end of judged
+	killed string // process and call, once the victim has been killed
+	held   int    // the task that is stopped until judged has ended
 	pipes  []*os.File
 }
 
-// idle are the calls that a Go runtime makes when it likes. They change
-// nothing, and without them the count is nearly the same each time.
-var idle = []uint64{syscall.SYS_FUTEX, syscall.SYS_EPOLL_PWAIT, syscall.SYS_EPOLL_CTL, syscall.SYS_NANOSLEEP, syscall.SYS_SCHED_YIELD,
-	syscall.SYS_MADVISE, syscall.SYS_MMAP, syscall.SYS_MUNMAP, syscall.SYS_RT_SIGPROCMASK, syscall.SYS_RT_SIGACTION, syscall.SYS_RT_SIGRETURN,
-	syscall.SYS_SIGALTSTACK, syscall.SYS_TGKILL, syscall.SYS_GETPID, syscall.SYS_GETTID, syscall.SYS_CLONE, syscall.SYS_FSTAT, syscall.SYS_FCNTL,
+// idle are the calls that a Go runtime makes at any time. They change nothing, and without them the count is nearly
+// constant.
+var idle = []uint64{syscall.SYS_FUTEX, syscall.SYS_EPOLL_PWAIT, syscall.SYS_EPOLL_CTL, syscall.SYS_NANOSLEEP,
+	syscall.SYS_SCHED_YIELD,
+	syscall.SYS_MADVISE, syscall.SYS_MMAP, syscall.SYS_MUNMAP, syscall.SYS_RT_SIGPROCMASK, syscall.SYS_RT_SIGACTION,
+	syscall.SYS_RT_SIGRETURN,
+	syscall.SYS_SIGALTSTACK, syscall.SYS_TGKILL, syscall.SYS_GETPID, syscall.SYS_GETTID, syscall.SYS_CLONE,
+	syscall.SYS_FSTAT, syscall.SYS_FCNTL,
 	syscall.SYS_LSEEK}
 
-// seize takes hold of all threads of a process, which must not be making new
-// ones.
+// seize attaches to all threads of a process, which must not be creating new ones.
 func (tr *tracer) seize(pid int) {
 	tr.t.Helper()
-	const options = syscall.PTRACE_O_TRACESYSGOOD | syscall.PTRACE_O_TRACECLONE | syscall.PTRACE_O_TRACEFORK | syscall.PTRACE_O_TRACEVFORK
+	const options = syscall.PTRACE_O_TRACESYSGOOD | syscall.PTRACE_O_TRACECLONE |
+		syscall.PTRACE_O_TRACEFORK | syscall.PTRACE_O_TRACEVFORK
 	threads, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
 	if err != nil {
 		tr.t.Fatal(err)
@@ -81,12 +84,11 @@ func ptrace(request uintptr, pid int, addr, data uintptr) (uintptr, error) {
 	return r, nil
 }
 
-// patience is how long what a killed judged has started may live. It is no
-// promise: it is what tells dying from living.
+// patience is how long processes of a killed judged may live. It is not a promise: it distinguishes those that are
+// exiting from those that are not.
 const patience = 10 * time.Second
 
-// follow returns when judged and all that it has started are gone, and says
-// what had to be killed for that.
+// follow returns when judged and all that it has started are gone, and returns what had to be killed for that.
 func (tr *tracer) follow() []string {
 	tr.t.Helper()
 	var left []string
@@ -98,7 +100,7 @@ func (tr *tracer) follow() []string {
 		}
 	}
 	if !brake.Stop() && left == nil {
-		tr.t.Fatal("what a thread traced was gone before it was killed")
+		tr.t.Fatal("the traced processes ended before they could be killed")
 	}
 	for _, p := range tr.pipes {
 		p.Close()
@@ -106,10 +108,10 @@ func (tr *tracer) follow() []string {
 	return left
 }
 
-// killTraced ends what a thread traces.
+// killTraced kills everything that a thread traces.
 func killTraced(tracer int) []string {
 	var found []string
-	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is good
+	paths, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is valid
 	for _, path := range paths {
 		status := statusOf(path)
 		if status("TracerPid") != strconv.Itoa(tracer) {
@@ -117,7 +119,7 @@ func killTraced(tracer int) []string {
 		}
 		found = append(found, status("Name")+", in its namespaces "+status("NSpid"))
 		pid, _ := strconv.Atoi(status("Pid"))  // a number
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be going
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be exiting
 	}
 	return found
 }
@@ -131,7 +133,7 @@ func statusOf(path string) func(key string) string {
 	}
 }
 
-// next waits for one event, and reports whether there can be another.
+// next waits for one event and reports whether there can be another.
 func (tr *tracer) next() bool {
 	var status syscall.WaitStatus
 	tid, err := syscall.Wait4(-1, &status, waitAll|waitOwn, nil)
@@ -183,7 +185,8 @@ func (tr *tracer) enters(tid int) bool {
 		reserve [4]uint64
 	}
 	const entry = 1
-	if _, err := ptrace(ptraceSyscallGet, tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info))); err != nil || info.op != entry {
+	if _, err := ptrace(ptraceSyscallGet, tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info))); err != nil ||
+		info.op != entry {
 		return false
 	}
 	if tr.killed != "" || slices.Contains(idle, info.nr) || tr.victim != tr.judged && !tr.isVictim(tid) {
@@ -208,10 +211,9 @@ func (tr *tracer) isVictim(tid int) bool {
 	return statusOf("/proc/"+strconv.Itoa(tid)+"/status")("Tgid") == strconv.Itoa(tr.victim)
 }
 
-// kill ends the victim while a task is about to make a call. If that is judged,
-// another process than judged makes the call when judged is gone, and finds the
-// pipes of judged-init still open, as it would when the kernel takes long to take
-// that one down.
+// kill kills the victim while a task is about to make a call. If the victim is judged, a task of another process
+// makes its call after judged has ended, and finds the pipes of judged-init still open, as if the kernel took long to
+// end judged-init.
 func (tr *tracer) kill(tid int) {
 	whole := tr.victim == tr.judged
 	for other := range tr.tasks {
@@ -228,7 +230,7 @@ func (tr *tracer) kill(tid int) {
 }
 
 func (tr *tracer) keepPipes(pid int) {
-	links, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*") // the pattern is good
+	links, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*") // the pattern is valid
 	for _, link := range links {
 		if target, err := os.Readlink(link); err != nil || !strings.HasPrefix(target, "pipe:") {
 			continue
@@ -239,7 +241,7 @@ func (tr *tracer) keepPipes(pid int) {
 	}
 }
 
-// name is judged, judged-init, or what runs in the sandbox.
+// name is the role of a process: judged, judged-init, or one in the sandbox.
 func (tr *tracer) name(tid int) string {
 	field := statusOf("/proc/" + strconv.Itoa(tid) + "/status")
 	switch inside := strings.Fields(field("NSpid")); {

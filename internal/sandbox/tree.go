@@ -11,18 +11,17 @@ import (
 	"judged/internal/sandbox/runtimes"
 )
 
-// errChanged is a host whose files are not what was found a moment ago.
+// errChanged means that the host's files have changed since they were found.
 var errChanged = errors.New("a file of the host has changed since it was found")
 
-// plant copies a closure into a ramfs that nobody else sees, with its pages on
-// the slot's node and charged to judged, and closes it to writes. A ramfs
-// remembers no name that is not there.
-func plant(c *runtimes.Closure, slot Slot) (*os.File, error) {
+// buildTree copies a closure into a new ramfs, with its pages on the slot's node and charged to judged, and makes it
+// read-only. A ramfs keeps no negative dentries: it does not show which missing names were looked up.
+func buildTree(c *runtimes.Closure, slot Slot) (*os.File, error) {
 	tree, err := linux.DetachedRamfs()
 	if err != nil {
 		return nil, err
 	}
-	g := gardener{tree: tree, folders: map[string]bool{".": true}}
+	g := treeBuilder{tree: tree, folders: map[string]bool{".": true}}
 	err = onNode(slot, func() error { return errors.Join(g.copyAll(c), g.users()) })
 	if err == nil {
 		err = linux.CloseToWrites(tree)
@@ -34,13 +33,13 @@ func plant(c *runtimes.Closure, slot Slot) (*os.File, error) {
 	return tree, nil
 }
 
-// gardener fills one tree.
-type gardener struct {
+// treeBuilder fills one tree.
+type treeBuilder struct {
 	tree    *os.File
-	folders map[string]bool // those that are made
+	folders map[string]bool // that exist
 }
 
-func (g gardener) copyAll(c *runtimes.Closure) error {
+func (g treeBuilder) copyAll(c *runtimes.Closure) error {
 	for _, e := range c.Entries {
 		name := e.Path[1:]
 		if err := g.folder(path.Dir(name)); err != nil {
@@ -57,8 +56,8 @@ func (g gardener) copyAll(c *runtimes.Closure) error {
 	return nil
 }
 
-// folder makes a folder with those above it.
-func (g gardener) folder(name string) error {
+// folder makes a folder and its parents.
+func (g treeBuilder) folder(name string) error {
 	if g.folders[name] {
 		return nil
 	}
@@ -69,13 +68,13 @@ func (g gardener) folder(name string) error {
 	return linux.MakeDir(g.tree, name, 0o755, 0)
 }
 
-func (g gardener) link(name string, e runtimes.Entry) error {
+func (g treeBuilder) link(name string, e runtimes.Entry) error {
 	return linux.MakeLink(g.tree, name, e.Target)
 }
 
-// copy keeps the time: Python compiles anew what is younger than its copy in the
-// cache, and Java does not use an archive that is older than its library.
-func (g gardener) copy(name string, e runtimes.Entry) error {
+// copy preserves the modification time: Python recompiles a module that is newer than its cached bytecode, and Java
+// ignores an archive that is older than its library.
+func (g treeBuilder) copy(name string, e runtimes.Entry) error {
 	from, err := linux.Open(e.Path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
 	if errors.Is(err, os.ErrNotExist) {
 		return errChanged
@@ -87,7 +86,7 @@ func (g gardener) copy(name string, e runtimes.Entry) error {
 	if err := linux.MakeFile(g.tree, name, uint32(e.Mode.Perm()), 0, from); err != nil {
 		return err
 	}
-	// After the copy, so that it is of one piece.
+	// Checked after the copy, so that the copy is consistent.
 	info, err := from.Stat()
 	if err != nil {
 		return err
@@ -98,8 +97,8 @@ func (g gardener) copy(name string, e runtimes.Entry) error {
 	return linux.SetModified(g.tree, name, e.Modified)
 }
 
-// users writes what runtimes look up about users.
-func (g gardener) users() error {
+// users writes the files in which runtimes look up users.
+func (g treeBuilder) users() error {
 	if err := g.folder("etc"); err != nil {
 		return err
 	}
@@ -111,7 +110,7 @@ func (g gardener) users() error {
 	return nil
 }
 
-func (g gardener) write(name, content string) error {
+func (g treeBuilder) write(name, content string) error {
 	m, err := linux.Memfd(name)
 	if err != nil {
 		return err

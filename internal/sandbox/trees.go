@@ -10,41 +10,38 @@ import (
 	"judged/internal/sandbox/runtimes"
 )
 
-// treesBytes is what the trees of one slot take at most. It is room for the
-// runtimes of a dozen languages, or for the largest closure twice.
+// treesBytes bounds the trees of one slot. It is enough for the runtimes of a dozen languages, or for twice the
+// largest closure.
 const treesBytes units.Bytes = 1 << 30
 
-// Trees are the copies of files of the host that the runs of one slot see. Each
-// has what one kind of program needs and never grows: a file that is there or
-// not, or in memory or not, would tell one run of another. Runs on another slot
-// see other copies, because two runs at once that see one file can talk by it.
+// Trees are the copies of host files that the runs of one slot see. Each tree has what one kind of program needs and
+// never grows: whether a file exists, or is in memory, would let one run learn about another. Runs on another slot
+// see other copies, because two concurrent runs that see the same file can communicate through it.
 //
-// Trees are kept for later runs, up to treesBytes; the one that nobody has used
-// for longest goes first.
+// Trees are kept for later runs, up to treesBytes; the least recently used is dropped first.
 type Trees struct {
 	depot *depot
 	slot  Slot
-	room  units.Bytes
+	limit units.Bytes
 
-	mu    sync.Mutex // guards the rest, and is held while a tree is made: who comes second needs it too
-	kept  []tree     // the one used last at the end
+	mu    sync.Mutex // guards the rest; held while a tree is built, because the next caller needs it too
+	kept  []tree     // the most recently used last
 	bytes units.Bytes
 }
 
-// tree is one of them.
+// tree is one mounted copy.
 type tree struct {
 	closure [32]byte // its ID
 	place   string   // in the depot
 	bytes   units.Bytes
 }
 
-// NewTrees makes room for the trees of a slot. Close it, before the Launcher and
-// after its runs.
+// NewTrees returns the trees of a slot. Close them after its runs and before the Launcher.
 func (l *Launcher) NewTrees(slot Slot) *Trees {
-	return &Trees{depot: l.depot, slot: slot, room: treesBytes}
+	return &Trees{depot: l.depot, slot: slot, limit: treesBytes}
 }
 
-// mount makes a mount of the tree of a closure, for one run.
+// mount returns a mount of the tree of a closure, for one run.
 func (t *Trees) mount(c *runtimes.Closure) (*os.File, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +52,7 @@ func (t *Trees) mount(c *runtimes.Closure) (*os.File, error) {
 	return t.depot.clone(k.place)
 }
 
-// make makes the tree of a closure, unless it is there.
+// make builds the tree of a closure, unless it exists.
 func (t *Trees) make(c *runtimes.Closure) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,8 +60,7 @@ func (t *Trees) make(c *runtimes.Closure) error {
 	return err
 }
 
-// find returns the tree of a closure, which is then the one used last. It needs
-// the lock.
+// find returns the tree of a closure and marks it as most recently used. It needs the lock.
 func (t *Trees) find(c *runtimes.Closure) (tree, error) {
 	i := slices.IndexFunc(t.kept, func(k tree) bool { return k.closure == c.ID })
 	if i < 0 {
@@ -77,12 +73,12 @@ func (t *Trees) find(c *runtimes.Closure) (tree, error) {
 
 func (t *Trees) add(c *runtimes.Closure) (tree, error) {
 	k := tree{closure: c.ID, bytes: c.Bytes()}
-	for len(t.kept) > 0 && t.bytes+k.bytes > t.room {
+	for len(t.kept) > 0 && t.bytes+k.bytes > t.limit {
 		if err := t.drop(); err != nil {
 			return tree{}, err
 		}
 	}
-	made, err := plant(c, t.slot)
+	made, err := buildTree(c, t.slot)
 	if err != nil {
 		return tree{}, err
 	}
@@ -95,7 +91,7 @@ func (t *Trees) add(c *runtimes.Closure) (tree, error) {
 	return k, nil
 }
 
-// drop lets the oldest tree go.
+// drop drops the least recently used tree.
 func (t *Trees) drop() error {
 	k := t.kept[0]
 	t.kept = t.kept[1:]
@@ -103,7 +99,7 @@ func (t *Trees) drop() error {
 	return t.depot.drop(k.place)
 }
 
-// Close lets all trees go.
+// Close drops all trees.
 func (t *Trees) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

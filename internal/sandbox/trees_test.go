@@ -21,7 +21,7 @@ import (
 	"judged/internal/testkit"
 )
 
-// places are where the depot has trees.
+// places are the paths of the trees in the depot.
 func (l *lab) places() []string {
 	var names []string
 	_ = l.depot.do(func() error {
@@ -36,8 +36,8 @@ func (l *lab) places() []string {
 	return names
 }
 
-// TestProgramSeesItsClosure has programs list all that they see: what is in every
-// sandbox, and of the host what they need, as it is there.
+// TestProgramSeesItsClosure has programs list all files that they see: those of every sandbox, and the files of the
+// host that they need, with the same properties.
 func TestProgramSeesItsClosure(t *testing.T) {
 	testkit.Need(t, testkit.Python)
 	l := newLab(t, nil)
@@ -61,8 +61,10 @@ for folder, folders, names in os.walk("/"):
 		name string
 		spec Spec
 	}{
-		{"static", Spec{Args: []string{"./see"}, Files: []File{{Name: "see", Path: testkit.CompileC(t, "testdata/see.c", true), Exec: true}}}},
-		{"dynamic", Spec{Args: []string{"./see"}, Files: []File{{Name: "see", Path: testkit.CompileC(t, "testdata/see.c", false), Exec: true}}}},
+		{"static", Spec{Args: []string{"./see"}, Files: []File{{Name: "see",
+			Path: testkit.CompileC(t, "testdata/see.c", true), Exec: true}}}},
+		{"dynamic", Spec{Args: []string{"./see"},
+			Files: []File{{Name: "see", Path: testkit.CompileC(t, "testdata/see.c", false), Exec: true}}}},
 		{"python", Spec{Args: []string{"python3", "-c", list}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -86,14 +88,15 @@ for folder, folders, names in os.walk("/"):
 	}
 }
 
-// newFile is a file that judged writes: its time is its tree's, or the run's.
+// newFile matches files that judged writes: their time is that of the tree or the run.
 var newFile = regexp.MustCompile(`^(/host/etc/(?:passwd|group) 644 \d+|/files/see 755 \d+) [0-9.]+$`)
 
-// visible is what a program lists that needs a closure and has files.
+// visible is what a program with a closure and files should list.
 func visible(t *testing.T, c *runtimes.Closure, files []File) []string {
 	t.Helper()
 	all := map[string]bool{"/": true, "/dev/": true, "/files/": true, "/host/": true, "/tmp -> /box/tmp": true}
-	for _, name := range []string{"null", "zero", "full", "random", "urandom", "fd -> /proc/self/fd", "stdin -> /proc/self/fd/0",
+	for _, name := range []string{"null", "zero", "full", "random", "urandom", "fd -> /proc/self/fd",
+		"stdin -> /proc/self/fd/0",
 		"stdout -> /proc/self/fd/1", "stderr -> /proc/self/fd/2", "shm -> /box/shm"} {
 		all["/dev/"+name] = true
 	}
@@ -121,7 +124,8 @@ func visible(t *testing.T, c *runtimes.Closure, files []File) []string {
 			all["/host"+e.Path+" -> "+e.Target] = true
 		} else {
 			at := info.ModTime()
-			all[fmt.Sprintf("/host%s %o %d %d.%09d", e.Path, info.Mode().Perm(), info.Size(), at.Unix(), at.Nanosecond())] = true
+			all[fmt.Sprintf("/host%s %o %d %d.%09d", e.Path, info.Mode().Perm(), info.Size(), at.Unix(),
+				at.Nanosecond())] = true
 		}
 		for dir := path.Dir(e.Path); dir != "/"; dir = path.Dir(dir) {
 			all["/host"+dir+"/"] = true
@@ -148,7 +152,8 @@ func TestSlotsSeeDifferentFiles(t *testing.T) {
 	other := l.slot
 	other.Trees = l.NewTrees(other)
 	defer other.Trees.Close()
-	spec := Spec{Args: []string{"./see"}, Files: []File{{Name: "see", Path: testkit.CompileC(t, "testdata/see.c", false), Exec: true}}, Limits: limits()}
+	spec := Spec{Args: []string{"./see"}, Files: []File{{Name: "see",
+		Path: testkit.CompileC(t, "testdata/see.c", false), Exec: true}}, Limits: limits()}
 	libraries := func(slot Slot) []string {
 		l := *l
 		l.slot = slot
@@ -164,20 +169,20 @@ func TestSlotsSeeDifferentFiles(t *testing.T) {
 	}
 	first, second := libraries(l.slot), libraries(other)
 	if len(first) < 5 {
-		t.Fatalf("a linked program sees %d files", len(first))
+		t.Fatalf("a dynamically linked program sees %d files", len(first))
 	}
 	if again := libraries(l.slot); !slices.Equal(first, again) {
 		t.Errorf("on one slot: first %q, again %q", first, again)
 	}
 	for _, where := range first {
-		if device, _, _ := strings.Cut(where, " "); slices.ContainsFunc(second, func(s string) bool { return strings.HasPrefix(s, device+" ") }) {
-			t.Fatalf("both see file system %s", device)
+		if device, _, _ := strings.Cut(where, " "); slices.ContainsFunc(second,
+			func(s string) bool { return strings.HasPrefix(s, device+" ") }) {
+			t.Fatalf("both slots see file system %s", device)
 		}
 	}
 }
 
-// ownHost gives the lab a finder that sees one folder, with a program of n bytes
-// for each name.
+// ownHost gives the lab a finder that sees one folder, with a program of n bytes for each name.
 func ownHost(t *testing.T, l *lab, n int64, names ...string) (dir string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -198,7 +203,7 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// content is the text of a file in the tree of a program.
+// content is the content of a file in the tree of a program.
 func (l *lab) content(t *testing.T, program, path string) string {
 	t.Helper()
 	mount, _, err := l.see(l.slot, []string{program}, nil)
@@ -213,18 +218,19 @@ func (l *lab) content(t *testing.T, program, path string) string {
 	return string(b)
 }
 
-// TestTreesAreBounded has room for two trees and a half.
+// TestTreesAreBounded allows two and a half trees.
 func TestTreesAreBounded(t *testing.T) {
 	l := newLab(t, nil)
 	ownHost(t, l, 100<<10, "a", "b", "c", "d")
 	trees := l.slot.Trees
-	trees.room = 260 << 10
+	trees.limit = 260 << 10
 	for i, tt := range []struct {
 		program string
-		want    []string // places, the one used last at the end
+		want    []string // places, the most recently used last
 	}{
 		{"a", []string{"/1"}}, {"b", []string{"/1", "/2"}}, {"a", []string{"/2", "/1"}},
-		{"c", []string{"/1", "/3"}}, {"a", []string{"/3", "/1"}}, {"b", []string{"/1", "/4"}}, {"none", []string{"/1", "/4"}},
+		{"c", []string{"/1", "/3"}}, {"a", []string{"/3", "/1"}}, {"b", []string{"/1", "/4"}},
+		{"none", []string{"/1", "/4"}},
 	} {
 		l.Preread(l.slot, []string{tt.program}, nil)
 		var got []string
@@ -236,12 +242,13 @@ func TestTreesAreBounded(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("step %d, %s (-want +got):\n%s", i, tt.program, diff)
 		}
-		if bytes != trees.bytes || bytes > trees.room {
-			t.Errorf("step %d: %d bytes are kept, %d are counted, there is room for %d", i, bytes, trees.bytes, trees.room)
+		if bytes != trees.bytes || bytes > trees.limit {
+			t.Errorf("step %d: %d bytes are kept, %d are counted, at most %d are allowed", i, bytes, trees.bytes,
+				trees.limit)
 		}
 		slices.Sort(got)
 		if diff := cmp.Diff(got, l.places()); diff != "" {
-			t.Errorf("step %d: mounted are (-want +got):\n%s", i, diff)
+			t.Errorf("step %d: mounts (-want +got):\n%s", i, diff)
 		}
 	}
 	if err := trees.Close(); err != nil {
@@ -252,7 +259,7 @@ func TestTreesAreBounded(t *testing.T) {
 	}
 }
 
-// TestTreeOutlivesItsPlace drops the tree of a program that is loaded.
+// TestTreeOutlivesItsPlace drops the tree of a loaded program.
 func TestTreeOutlivesItsPlace(t *testing.T) {
 	l := newLab(t, nil)
 	s, err := l.Prepare(l.slot)
@@ -271,7 +278,7 @@ func TestTreeOutlivesItsPlace(t *testing.T) {
 	}
 }
 
-// TestChangedFile changes a file of the host between all that is done with it.
+// TestChangedFile changes a file of the host between all steps that use it.
 func TestChangedFile(t *testing.T) {
 	l := newLab(t, nil)
 	dir := ownHost(t, l, 1, "tool")
@@ -281,26 +288,26 @@ func TestChangedFile(t *testing.T) {
 	}
 	put(t, tool, "later")
 	if got := l.content(t, "tool", tool); got != "x" {
-		t.Errorf("a moment later it is looked at again: %q", got)
+		t.Errorf("read again too early: %q", got)
 	}
 	l.finder.Forget()
 	if got := l.content(t, "tool", tool); got != "later" {
-		t.Errorf("it has changed, and there is %q", got)
+		t.Errorf("after a change: %q", got)
 	}
 	if n := len(l.places()); n != 2 {
 		t.Errorf("%d trees, want the old one and the new one", n)
 	}
-	// Found, and changed before it is copied.
+	// The file changes after it was found and before it is copied.
 	if err := l.slot.Trees.Close(); err != nil {
 		t.Fatal(err)
 	}
 	put(t, tool, "last")
 	if got := l.content(t, "tool", tool); got != "last" {
-		t.Errorf("it changed under the copy, and there is %q", got)
+		t.Errorf("changed before the copy: %q", got)
 	}
 	l.finder.Forget()
 	if c, _ := l.find([]string{"tool"}, nil); l.slot.Trees.kept[0].closure != c.ID {
-		t.Error("the tree passes for one of the file as it was")
+		t.Error("the tree has the ID of the unchanged file")
 	}
 	if err := l.slot.Trees.Close(); err != nil {
 		t.Fatal(err)
@@ -309,7 +316,7 @@ func TestChangedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if mount, program, err := l.see(l.slot, []string{"tool"}, nil); mount != nil || program != "" || err != nil {
-		t.Errorf("it went under the copy: %v, %q, %v", mount, program, err)
+		t.Errorf("removed before the copy: %v, %q, %v", mount, program, err)
 	}
 }
 
@@ -327,10 +334,11 @@ func TestTreeIsOnlyToRead(t *testing.T) {
 	defer mount.Close()
 	tool := fmt.Sprintf("/proc/self/fd/%d%s/tool", mount.Fd(), dir)
 	if info, err := os.Stat(tool); err != nil || info.Mode() != 0o755 {
-		t.Errorf("its mode is %v, %v; want %v", info.Mode(), err, fs.FileMode(0o755))
+		t.Errorf("mode %v, %v; want %v", info.Mode(), err, fs.FileMode(0o755))
 	}
 	for name, err := range map[string]error{
-		"write": os.WriteFile(tool, nil, 0), "remove": os.Remove(tool), "chmod": os.Chmod(tool, 0), "touch": os.Chtimes(tool, time.Now(), time.Now()),
+		"write": os.WriteFile(tool, nil, 0), "remove": os.Remove(tool), "chmod": os.Chmod(tool, 0),
+		"touch":  os.Chtimes(tool, time.Now(), time.Now()),
 		"create": os.WriteFile(tool+"2", nil, 0o644),
 	} {
 		if !errors.Is(err, os.ErrPermission) && !strings.Contains(fmt.Sprint(err), "read-only file system") {
@@ -339,8 +347,8 @@ func TestTreeIsOnlyToRead(t *testing.T) {
 	}
 }
 
-// TestTreesAreGivenBack holds that the memory of trees is free when they are
-// closed, and when a launcher ends without that.
+// TestTreesAreGivenBack checks that the memory of trees is freed when they are closed, and when a launcher is closed
+// without closing them.
 func TestTreesAreGivenBack(t *testing.T) {
 	const size = 64 << 20
 	l := newLab(t, nil)

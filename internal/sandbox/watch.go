@@ -14,16 +14,16 @@ import (
 // watch is the supervision of one run.
 type watch struct {
 	s      *Sandbox
-	base   time.Duration  // CPU time of the group at go
-	user   *time.Duration // of it, in user mode; nil is unknown
+	base   time.Duration  // CPU time of the group when the program started
+	user   *time.Duration // of it, in user mode; nil if unknown
 	parked counters
 	start  time.Time // monotonic
 	stop   Stop
 	idle   bool
-	// allowed is how much beyond its limits the run may go because noise explains it.
+	// allowed is how far beyond its limits the run may go because noise explains it.
 	allowed   Allowance
-	explained bool // noise explains the wall time even at the end of what is allowed
-	// mark is a reading late in the wall time, for telling sleep from work.
+	explained bool // noise explains the wall time even when the allowance is used up
+	// markUsed and markAt are a reading late in the wall time, to distinguish sleep from work.
 	markUsed, markAt time.Duration
 }
 
@@ -31,30 +31,28 @@ type watch struct {
 type Progress struct {
 	CPUTime, UserTime time.Duration
 	WallTime          time.Duration
-	RunDelay          *time.Duration // of its first thread; nil is unknown
+	RunDelay          *time.Duration // of its first thread; nil if unknown
 }
 
 // Allowance is how much of what a run has used noise explains.
 type Allowance struct{ CPUTime, WallTime time.Duration }
 
-// The most that noise can be allowed, in limits: a run ends in bounded time however
-// busy the host is.
+// The largest allowance for noise, as a multiple of the limit: a run ends in bounded time however busy the host is.
 const (
-	mostCPUAllowance  = 1
-	mostWallAllowance = 9
+	maxCPUAllowance  = 1
+	maxWallAllowance = 9
 )
 
-// minWake is the shortest sleep of the supervisor, and so about the overshoot
-// of a kill. Shorter only burns the housekeeping CPU.
+// minWake is the shortest sleep of the supervisor, and so about the overshoot of a kill. A shorter one only uses up
+// the housekeeping CPU.
 const minWake = time.Millisecond
 
-// untilExit sleeps until a limit could be reached at the earliest, looks, and
-// kills when one is. A program that spins alone is looked at once.
+// untilExit sleeps until a limit could be reached at the earliest, reads the clocks, and kills the run when it has
+// reached one. A program with one thread that spins is read once.
 //
-// The end is when we see it, a wake-up later than it was: wall time decides
-// only about programs that do not end.
+// The end is when judged notices it, one wake-up late: wall time decides only about programs that do not end.
 func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
-	// Not from now on: the run may have had this CPU first.
+	// Counted from the start of the run, not from now: the run may have had this CPU first.
 	until := w.nextWake(w.s.limits.CPUTime, 0)
 	for w.stop == StopNone {
 		over, err := linux.Await(ctx, w.s.solution.fd, until-w.elapsed())
@@ -74,13 +72,12 @@ func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
 	}
 	over, err := linux.Await(context.WithoutCancel(ctx), w.s.solution.fd, w.s.settle)
 	if !over && err == nil {
-		err = errors.New("end the run: killed, and still there; look for a process in state D")
+		err = errors.New("kill the run: still alive after SIGKILL; look for a process in state D")
 	}
 	return w.elapsed(), err
 }
 
-// look reads the clocks, decides whether to stop and returns until when to sleep
-// otherwise.
+// look reads the clocks, decides whether to stop, and otherwise returns until when to sleep.
 func (w *watch) look() (time.Duration, error) {
 	asked := w.elapsed()
 	used, err := w.used()
@@ -105,15 +102,13 @@ func (w *watch) look() (time.Duration, error) {
 	return max(w.nextWake(w.left(used), asked), w.elapsed()+minWake), nil
 }
 
-// elapsed is the wall time of the run so far. All moments of a watch are counted
-// from its start.
+// elapsed is the wall time of the run so far. All moments of a watch are relative to its start.
 func (w *watch) elapsed() time.Duration { return time.Since(w.start) }
 
 func (w *watch) cpuLimit() time.Duration  { return w.s.limits.CPUTime + w.allowed.CPUTime }
 func (w *watch) wallLimit() time.Duration { return w.s.limits.WallTime + w.allowed.WallTime }
 
-// allow asks how much of what the run has used so far noise explains. What was
-// allowed before stays.
+// allow asks how much of what the run has used so far noise explains. An allowance never shrinks.
 func (w *watch) allow(used, elapsed time.Duration) error {
 	if w.s.explained == nil {
 		return nil
@@ -124,8 +119,8 @@ func (w *watch) allow(used, elapsed time.Duration) error {
 	}
 	x, limits := w.s.explained(p), w.s.limits
 	w.explained = elapsed-x.WallTime < limits.WallTime
-	w.allowed.CPUTime = max(w.allowed.CPUTime, min(x.CPUTime, mostCPUAllowance*limits.CPUTime))
-	w.allowed.WallTime = max(w.allowed.WallTime, min(x.WallTime, mostWallAllowance*limits.WallTime))
+	w.allowed.CPUTime = max(w.allowed.CPUTime, min(x.CPUTime, maxCPUAllowance*limits.CPUTime))
+	w.allowed.WallTime = max(w.allowed.WallTime, min(x.WallTime, maxWallAllowance*limits.WallTime))
 	return nil
 }
 
@@ -148,10 +143,9 @@ func (w *watch) progress(used, elapsed time.Duration) (Progress, error) {
 // maxTick is the longest tick of a kernel (HZ=100).
 const maxTick = 10 * time.Millisecond
 
-// used is the CPU time of the run so far. A running thread is accounted at
-// ticks, and on a nohz_full CPU hardly ever, so where the difference decides
-// the kernel is made to account now: waiting for its tick instead costs 2 ms
-// of overshoot at HZ=250.
+// used is the CPU time of the run so far. A running thread is accounted at ticks, and on a nohz_full CPU hardly ever,
+// so when the difference decides the kernel is made to account now: waiting for its tick instead costs 2 ms of
+// overshoot at HZ=250.
 func (w *watch) used() (time.Duration, error) {
 	total, err := w.s.group.CPUTime()
 	if err != nil {
@@ -167,7 +161,7 @@ func (w *watch) used() (time.Duration, error) {
 	return total - w.base, err
 }
 
-// exactFrom is the CPU time from which on a tick can decide.
+// exactFrom is the CPU time from which a tick can decide.
 func (w *watch) exactFrom() time.Duration {
 	if w.s.slot.NohzFull {
 		return 0
@@ -177,9 +171,9 @@ func (w *watch) exactFrom() time.Duration {
 
 func markTime(wall time.Duration) time.Duration { return wall - wall/4 }
 
-// left is what the run can use, by a reading, until it has to be looked at: where
-// that may lack what was used since the last ticks, until readings are exact. Two
-// threads were stopped 4 ms beyond their limit by a reading that was taken for exact.
+// left is how much CPU time the run can use after a reading until the next one is needed: up to exactFrom if the
+// reading may lack what was used since the last ticks, otherwise up to the limit. Two threads were once stopped 4 ms
+// beyond their limit because a reading was taken for exact.
 func (w *watch) left(used time.Duration) time.Duration {
 	if exact := w.exactFrom(); used < exact {
 		return exact - used
@@ -187,13 +181,13 @@ func (w *watch) left(used time.Duration) time.Duration {
 	return w.cpuLimit() - used
 }
 
-// nextWake is the earliest moment at which that can be used, from the given one on:
-// CPU time grows at most by the width of the slot.
+// nextWake is the earliest moment at which that much can be used, counted from at: CPU time grows at most by the
+// number of CPUs of the slot.
 func (w *watch) nextWake(left, at time.Duration) time.Duration {
 	return min(at+left/time.Duration(len(w.s.slot.CPUs)), w.nextLook())
 }
 
-// nextLook is when something else than CPU time has to be looked at.
+// nextLook is the next moment at which something other than CPU time needs a check.
 func (w *watch) nextLook() time.Duration {
 	wall := w.wallLimit()
 	if w.markAt == 0 {
@@ -202,7 +196,7 @@ func (w *watch) nextLook() time.Duration {
 	return wall
 }
 
-// touch brings the counters of every thread up to date.
+// touch makes the kernel update the counters of every thread.
 func (w *watch) touch() error {
 	threads, err := w.s.group.Threads()
 	if err != nil {
@@ -216,13 +210,11 @@ func (w *watch) touch() error {
 	return nil
 }
 
-// idleRatio is how much of the last quarter of its wall time a sleeping
-// program may have computed.
+// idleRatio is the share of the last quarter of its wall time that a sleeping program may have computed.
 const idleRatio = 0.01
 
-// slept tells a program that waits for something that will not come from one
-// that was busy, blocked on I/O, or kept from running: its CPU time was flat,
-// and none of its threads wants to run now.
+// slept distinguishes a program that waits for something that will not come from one that was busy, blocked on I/O,
+// or kept from running: its CPU time did not grow, and none of its threads is runnable now.
 func (w *watch) slept(used, elapsed time.Duration) bool {
 	if w.markAt == 0 || float64(used-w.markUsed) > idleRatio*float64(elapsed-w.markAt) {
 		return false
@@ -240,7 +232,7 @@ func (w *watch) slept(used, elapsed time.Duration) bool {
 	return true
 }
 
-// threadState is the third field of /proc/TID/stat, or 0 when it has ended.
+// threadState is the third field of /proc/TID/stat, or 0 if the thread has ended.
 func threadState(tid int) byte {
 	b, err := hostfs.FS{}.ReadFile("/proc/" + strconv.Itoa(tid) + "/stat")
 	if err != nil {

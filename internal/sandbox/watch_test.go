@@ -7,16 +7,15 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// TestNextWake wants the earliest moment that a limit can be reached at, whenever
-// it is asked for.
+// TestNextWake expects the earliest moment at which a limit can be reached.
 func TestNextWake(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
 		name             string
 		cpus             int
 		wall             time.Duration
-		left, at, markAt time.Duration // the last two from the start on
-		want             time.Duration // from the start on
+		left, at, markAt time.Duration // the last two since the start
+		want             time.Duration // since the start
 	}{
 		{"CPU time, from the start", 1, 1000 * ms, 100 * ms, 0, 0, 100 * ms},
 		{"of two CPUs at once", 2, 1000 * ms, 100 * ms, 0, 0, 50 * ms},
@@ -25,7 +24,8 @@ func TestNextWake(t *testing.T) {
 		{"after that the wall time", 1, 120 * ms, 195 * ms, 91 * ms, 91 * ms, 120 * ms},
 		{"over", 1, 1000 * ms, -3 * ms, 107 * ms, 0, 104 * ms},
 	} {
-		w := watch{s: &Sandbox{slot: Slot{CPUs: firstCPUs(tt.cpus)}, limits: Limits{WallTime: tt.wall}}, markAt: tt.markAt}
+		w := watch{s: &Sandbox{slot: Slot{CPUs: firstCPUs(tt.cpus)}, limits: Limits{WallTime: tt.wall}},
+			markAt: tt.markAt}
 		if got := w.nextWake(tt.left, tt.at); got != tt.want {
 			t.Errorf("%s: %v after the start, want %v", tt.name, got, tt.want)
 		}
@@ -40,7 +40,7 @@ func firstCPUs(n int) cpuset.Set {
 	return cpus
 }
 
-// TestLeft wants readings that may be a tick of each CPU old not taken for exact.
+// TestLeft checks that readings that may be one tick per CPU old are not taken for exact.
 func TestLeft(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
@@ -56,7 +56,8 @@ func TestLeft(t *testing.T) {
 		{"exact at every look, without ticks", 2, true, 30 * ms, 70 * ms},
 		{"beyond", 1, false, 103 * ms, -3 * ms},
 	} {
-		w := watch{s: &Sandbox{slot: Slot{CPUs: firstCPUs(tt.cpus), NohzFull: tt.nohzFull}, limits: Limits{CPUTime: 100 * ms}}}
+		w := watch{s: &Sandbox{slot: Slot{CPUs: firstCPUs(tt.cpus), NohzFull: tt.nohzFull},
+			limits: Limits{CPUTime: 100 * ms}}}
 		if got := w.left(tt.used); got != tt.want {
 			t.Errorf("%s: %v left, want %v", tt.name, got, tt.want)
 		}

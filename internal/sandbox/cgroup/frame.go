@@ -7,13 +7,12 @@ import (
 	"judged/internal/base/linux"
 )
 
-// frame is what of a group several runs may use one after the other: folders
-// whose limits are set anew and whose counters are read as differences. On a
-// host with v1 controllers that is all but memory, and making and removing it
-// takes 0.2 ms; on v2 it is the whole group and serves one run.
+// frame is the part of a group that several runs may use one after the other: folders whose limits are set for each
+// run and whose counters are read as differences. On a host with v1 controllers it is everything but memory, and
+// making and removing it takes 0.2 ms; on v2 it is the whole group and serves one run.
 type frame struct {
 	name   string
-	dirs   []string // what was made, in order
+	dirs   []string // in the order in which they were made
 	v2     *os.File // folder of the v2 group, or nil
 	joins  []*os.File
 	usage  *os.File // cpu.stat or cpuacct.usage, kept open for the supervisor
@@ -21,13 +20,13 @@ type frame struct {
 	waits  *os.File // cpu.pressure, or nil
 	irqs   *os.File // irq.pressure, or nil
 	procs  string   // cgroup.procs of the group that counts
-	// processes is the limit of pids that is set; 0 is none.
+	// processes is the current limit of pids; 0 means that none is set.
 	processes int
-	// threads is like procs; on a legacy host it has another name.
+	// threads lists the threads of the group that counts; on a legacy host it has another name.
 	threads string
 }
 
-// takeFrame returns one that lies idle, or makes it.
+// takeFrame returns an idle frame, or makes one.
 func (s *Slot) takeFrame(name string) (*frame, error) {
 	if f := s.idleFrame(); f != nil {
 		return f, nil
@@ -51,13 +50,13 @@ func (s *Slot) idleFrame() *frame {
 	return f
 }
 
-func (s *Slot) layAside(f *frame) {
+func (s *Slot) putIdle(f *frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.idle = append(s.idle, f)
 }
 
-// Trim removes the folders that lie idle.
+// Trim removes the idle frames.
 func (s *Slot) Trim() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +71,7 @@ func (s *Slot) Trim() error {
 func (s *Slot) makeFrame(f *frame) (err error) {
 	h := s.tree.host
 	if h.Mode != Unified {
-		// All runs of a slot share its cpuset: that one needs no folder of its own.
+		// All runs of a slot share its cpuset, so a run needs no folder in that hierarchy.
 		if err := f.join(h.fs.Path(s.dirs["cpuset"])); err != nil {
 			return err
 		}

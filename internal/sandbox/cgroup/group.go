@@ -19,33 +19,35 @@ type Group struct {
 	*frame
 	slot   *Slot
 	files  *files
-	memory string   // v1: the folder of the memory controller, which is this run's alone
+	memory string   // v1: the folder of the memory controller, for this run only
 	tasks  *os.File // v1: of that folder
 	killed bool
-	// hasPeak is nil until somebody asks.
+	// hasPeak is nil until HasPeak is called.
 	hasPeak *bool
 }
 
-// files names the files of a group by what they are for.
+// files are the paths of a group's files, by purpose.
 type files struct {
-	memory, swap, pids string // limits; swap counts memory too on v1
-	swapOff            bool   // v2: swap is limited apart, to 0
-	oomGroup           string // v2: one kill ends all
+	memory, swap, pids string // limits; on v1 swap includes memory
+	swapOff            bool   // v2: swap has a separate limit, 0
+	oomGroup           string // v2: an OOM kill ends all processes
 	peak               string
 	peakReset          bool // v1: the peak can be reset by writing 0
 	oomEvents          string
-	stat               string // v2: memory.stat, to be read for every run
+	stat               string // v2: memory.stat, read for every run
 	cache              string // memory.stat
 }
 
 func v2Files(dir string) *files {
 	return &files{memory: dir + "/memory.max", swap: dir + "/memory.swap.max", swapOff: true, pids: dir + "/pids.max",
-		oomGroup: dir + "/memory.oom.group", peak: dir + "/memory.peak", oomEvents: dir + "/memory.events", stat: dir + "/memory.stat",
+		oomGroup: dir + "/memory.oom.group", peak: dir + "/memory.peak", oomEvents: dir + "/memory.events",
+		stat:  dir + "/memory.stat",
 		cache: dir + "/memory.stat"}
 }
 
 func v1Files(memory, pids string) *files {
-	return &files{memory: memory + "/memory.limit_in_bytes", swap: memory + "/memory.memsw.limit_in_bytes", pids: pids + "/pids.max",
+	return &files{memory: memory + "/memory.limit_in_bytes", swap: memory + "/memory.memsw.limit_in_bytes",
+		pids: pids + "/pids.max",
 		peak: memory + "/memory.max_usage_in_bytes", peakReset: true, oomEvents: memory + "/memory.oom_control",
 		cache: memory + "/memory.stat"}
 }
@@ -59,7 +61,7 @@ func (s *Slot) NewGroup() (*Group, error) {
 			return g, nil
 		}
 		left := g.Remove()
-		// Another tree of this process has the same folders: numbers go on.
+		// Another tree of this process has the same folders: try the next number.
 		if left != nil || !errors.Is(err, os.ErrExist) {
 			return nil, errors.Join(fmt.Errorf("make control group: %w", err), left)
 		}
@@ -74,8 +76,7 @@ func (s *Slot) open(g *Group, name string) (err error) {
 		g.files = v2Files(s.dir("", g.name))
 		return nil
 	}
-	// Counters of memory cannot be read as differences: pages of files stay
-	// charged, and peaks and kills are of all times.
+	// Memory counters cannot be read as differences: pages of files stay charged, and peaks and OOM kills are totals.
 	memory := s.dir("memory", name)
 	if err := os.Mkdir(memory, 0o755); err != nil {
 		return err
@@ -90,7 +91,7 @@ func (s *Slot) dir(hierarchy, name string) string {
 	return s.tree.host.fs.Path(s.dirs[hierarchy]) + "/" + name
 }
 
-// openSome opens a file that not every kernel has, or lets be read.
+// openSome opens a file that some kernels do not have or do not let be read; it returns nil then.
 func openSome(path string) *os.File {
 	f, err := linux.Open(path, os.O_RDONLY)
 	if err != nil {
@@ -99,12 +100,11 @@ func openSome(path string) *os.File {
 	return f
 }
 
-// Birth is the folder for CLONE_INTO_CGROUP, or nil on a host without v2.
+// Birth is the folder for CLONE_INTO_CGROUP, nil on a host without v2.
 func (g *Group) Birth() *os.File { return g.v2 }
 
-// Tasks are the v1 files that a run with one thread writes "0" into, in this
-// order, to join. They are open because v1 checks the rights of who opened
-// them.
+// Tasks are the v1 files that a run with one thread writes "0" to, in this order, to join. judged opens them because
+// v1 checks the permissions of the opener.
 func (g *Group) Tasks() []*os.File {
 	if g.tasks == nil {
 		return g.joins
@@ -123,8 +123,7 @@ func (g *Group) Limit(memory units.Bytes, processes int) error {
 	if f.swapOff {
 		swap = "0"
 	}
-	// A kernel without swap accounting has no such file, and then doctor
-	// asks for a host without swap.
+	// A kernel without swap accounting has no such file; doctor then asks for a host without swap.
 	if err := write(f.swap, swap); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -146,14 +145,13 @@ func (g *Group) Limit(memory units.Bytes, processes int) error {
 // Threads lists the threads in the group.
 func (g *Group) Threads() ([]int, error) { return readIDs(g.threads) }
 
-// Kill ends everything in the group: with cgroup.kill where there is one (Linux
-// 5.14), and then with a signal to each process that is left. cgroup.kill sends
-// its signal to the first thread of a process; if that one has exited, the kernel
-// drops the signal and the other threads go on (Linux 6.1 and 6.18). A signal to
-// the process reaches any thread.
+// Kill kills all processes in the group: with cgroup.kill if the kernel has it (Linux 5.14), and then with a signal
+// to each remaining process. cgroup.kill sends its signal to the first thread of a process; if that thread has
+// exited, the kernel drops the signal and the other threads keep running (Linux 6.1 and 6.18). A signal to the
+// process reaches any thread.
 //
-// A fork at the wrong moment escapes cgroup.kill and a fork bomb can outrun the
-// signals. The end of the run's pid namespace catches both.
+// A fork at the wrong moment escapes cgroup.kill, and a fork bomb can outrun the signals. The end of the run's pid
+// namespace stops both.
 func (g *Group) Kill() error {
 	g.killed = true
 	var err error
@@ -166,8 +164,7 @@ func (g *Group) Kill() error {
 	return err
 }
 
-// WaitEmpty blocks until nothing lives in the group and reports whether that
-// came in time.
+// WaitEmpty waits until the group has no processes, and reports whether that happened in time.
 func (g *Group) WaitEmpty(timeout time.Duration) (bool, error) {
 	if g.v2 == nil {
 		return g.pollEmpty(timeout)
@@ -175,7 +172,7 @@ func (g *Group) WaitEmpty(timeout time.Duration) (bool, error) {
 	deadline := time.Now().Add(timeout)
 	var buf [256]byte
 	for {
-		// Reading arms the notification, so read first, then wait.
+		// Reading arms the notification, so read before waiting.
 		n, err := g.events.ReadAt(buf[:], 0)
 		if n == 0 {
 			return false, err
@@ -193,7 +190,7 @@ func (g *Group) WaitEmpty(timeout time.Duration) (bool, error) {
 	}
 }
 
-// pollEmpty is for legacy hosts, whose kernel tells nobody.
+// pollEmpty is for legacy hosts, whose kernel sends no notification.
 func (g *Group) pollEmpty(timeout time.Duration) (bool, error) {
 	deadline := time.Now().Add(timeout)
 	for {
@@ -208,8 +205,8 @@ func (g *Group) pollEmpty(timeout time.Duration) (bool, error) {
 	}
 }
 
-// Remove closes the group's files and removes its folders, killing what is
-// left inside. The group is of no use afterwards, even after an error.
+// Remove closes the group's files and removes its folders, and kills the remaining processes. The group cannot be
+// used afterwards, even after an error.
 func (g *Group) Remove() error {
 	again := g.reusable() // before the rest is killed
 	var errs []error
@@ -221,16 +218,15 @@ func (g *Group) Remove() error {
 	}
 	switch {
 	case again:
-		g.slot.layAside(g.frame)
+		g.slot.putIdle(g.frame)
 	case g.frame != nil:
 		errs = append(errs, g.frame.remove())
 	}
 	return errors.Join(errs...)
 }
 
-// reusable reports whether the next run may have the frame. After cgroup.kill it
-// may not: since some kernel between 6.1 and 6.18 everything that is born into a
-// killed group is killed too.
+// reusable reports whether the next run may use the frame. After cgroup.kill it may not: since a kernel between 6.1
+// and 6.18, a process that starts in a killed group is killed too.
 func (g *Group) reusable() bool {
 	if g.frame == nil || g.killed || g.slot.tree.host.Mode == Unified {
 		return false

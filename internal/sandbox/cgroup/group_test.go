@@ -25,8 +25,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
 
-// memberProgram is what runs in the groups. A guest has no compiler: there it
-// lies beside its source.
+// memberProgram is the program that runs in the groups. A guest has no compiler: there it is next to its source.
 func memberProgram(t *testing.T) string {
 	if _, err := os.Stat("testdata/member"); err == nil {
 		return "testdata/member"
@@ -34,12 +33,14 @@ func memberProgram(t *testing.T) string {
 	return testkit.CompileC(t, "testdata/member.c", true)
 }
 
-// TestInGuest is the same with cgroup v2 and two NUMA nodes.
+// TestInGuest runs the tests with cgroup v2 and two NUMA nodes.
 func TestInGuest(t *testing.T) {
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
 	guest.GoTest(t, guest.Config{
-		NUMA:  true,
-		Files: map[string]string{"/repo/internal/sandbox/cgroup/testdata/member": testkit.CompileC(t, "testdata/member.c", true)},
+		NUMA: true,
+		Files: map[string]string{
+			"/repo/internal/sandbox/cgroup/testdata/member": testkit.CompileC(t, "testdata/member.c", true),
+		},
 	}, "judged/internal/sandbox/cgroup", "^Test(Tree|Slot|Group|Sweep)")
 }
 
@@ -65,7 +66,7 @@ func newTree(t *testing.T) *Tree {
 	return tree
 }
 
-// folders are those of the tree that exist.
+// folders are the existing folders of the tree.
 func (t *Tree) folders() []string {
 	var all []string
 	for _, base := range t.host.bases() {
@@ -117,7 +118,7 @@ func TestSlotHasItsCPUsAndMemory(t *testing.T) {
 	m.end(t, g)
 }
 
-// TestSlotThatCannotBe fails and leaves nothing.
+// TestSlotThatCannotBe checks that a slot on a missing CPU fails and leaves nothing.
 func TestSlotThatCannotBe(t *testing.T) {
 	tree := newTree(t)
 	if _, err := tree.Slot(cpuset.New(8191), cpuset.New(0)); err == nil || !strings.Contains(err.Error(), "8191") {
@@ -128,14 +129,13 @@ func TestSlotThatCannotBe(t *testing.T) {
 	}
 }
 
-// member is a process in a group, waiting to act.
+// member is a process in a group that waits for its start.
 type member struct {
 	cmd *exec.Cmd
 	in  io.Closer
 }
 
-// join starts a member the way a run is started: born into the v2 group,
-// joining the v1 groups itself.
+// join starts a member like a run: it starts in the v2 group and joins the v1 groups itself.
 func join(t *testing.T, g *Group, args ...string) *member {
 	t.Helper()
 	cmd := exec.Command(memberProgram(t), args...)
@@ -161,7 +161,7 @@ func join(t *testing.T, g *Group, args ...string) *member {
 	return &member{cmd, in}
 }
 
-// wait lets the member act and returns its status.
+// wait starts the member's work and returns its exit status.
 func (m *member) wait(t *testing.T) syscall.WaitStatus {
 	t.Helper()
 	m.in.Close()
@@ -171,7 +171,7 @@ func (m *member) wait(t *testing.T) syscall.WaitStatus {
 	return m.cmd.ProcessState.Sys().(syscall.WaitStatus)
 }
 
-// end kills the group and proves that it is empty.
+// end kills the group and checks that it is empty.
 func (m *member) end(t *testing.T, g *Group) {
 	t.Helper()
 	if err := g.Kill(); err != nil {
@@ -231,7 +231,7 @@ func TestGroupCountsAndKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	if end.Total < before+20*time.Millisecond || end.OOMKills != 0 {
-		t.Errorf("after the end: CPU time %v, which was %v before, %d kills for memory", end.Total, before, end.OOMKills)
+		t.Errorf("after the end: CPU time %v, which was %v before, %d OOM kills", end.Total, before, end.OOMKills)
 	}
 	if end.User != nil && *end.User > end.Total {
 		t.Errorf("user time %v is more than all of %v", *end.User, end.Total)
@@ -270,7 +270,7 @@ func TestGroupLimits(t *testing.T) {
 			if tt.signal != 0 && status.Signal() != tt.signal || tt.signal == 0 && status.ExitStatus() != tt.code {
 				t.Errorf("ended with %#x, want signal %d or exit status %d", int(status), tt.signal, tt.code)
 			}
-			// What was forked lives on.
+			// Forked processes are still alive.
 			if err := g.Kill(); err != nil {
 				t.Error(err)
 			}
@@ -282,11 +282,12 @@ func TestGroupLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			if oom := got.OOMKills > 0; oom != tt.oom {
-				t.Errorf("%d kills for memory, want any: %t", got.OOMKills, tt.oom)
+				t.Errorf("%d OOM kills, want any: %t", got.OOMKills, tt.oom)
 			}
 			if m := got.Memory; s.tree.host.Mode != Unified && m != (Memory{}) {
 				t.Errorf("memory %+v of a v1 group", m)
-			} else if s.tree.host.Mode == Unified && (m.Refaults == nil || m.LimitHits == nil || *m.LimitHits > 0 != tt.oom) {
+			} else if s.tree.host.Mode == Unified && (m.Refaults == nil || m.LimitHits == nil ||
+				*m.LimitHits > 0 != tt.oom) {
 				t.Errorf("memory %+v, want hits of the limit: %t", m, tt.oom)
 			}
 			if !g.HasPeak() {
@@ -299,8 +300,8 @@ func TestGroupLimits(t *testing.T) {
 	}
 }
 
-// TestFrames has runs use the same folders one after the other, where memory is
-// apart, until one is killed or leaves something.
+// TestFrames: runs use the same folders one after the other, except for memory, until one is killed or leaves a
+// process.
 func TestFrames(t *testing.T) {
 	s, _ := lastSlot(t)
 	use := func(args []string, kill bool) (folders []string, total time.Duration) {
@@ -332,7 +333,7 @@ func TestFrames(t *testing.T) {
 	quiet := []string{"touch", "1"}
 	first, _ := use(quiet, false)
 	second, used := use(quiet, false)
-	third, _ := use([]string{"fork", "20"}, false) // what it forked lives on
+	third, _ := use([]string{"fork", "20"}, false) // its children stay alive
 	fourth, _ := use(quiet, true)
 	fifth, _ := use(quiet, false)
 	shared := s.tree.host.Mode != Unified
@@ -351,12 +352,11 @@ func TestFrames(t *testing.T) {
 		}
 	}
 	if used <= 0 || used > time.Second {
-		t.Errorf("a run in used folders took %v", used)
+		t.Errorf("CPU time %v in reused folders", used)
 	}
 }
 
-// TestFrameLimits: the number of processes is every run's own, whatever the one
-// before it in the same folders had.
+// TestFrameLimits: each run has its own limit of processes, whatever the previous one in the same folders had.
 func TestFrameLimits(t *testing.T) {
 	s, _ := lastSlot(t)
 	for _, processes := range []int{3, 3, 5, 4} {
@@ -374,7 +374,7 @@ func TestFrameLimits(t *testing.T) {
 	}
 }
 
-// TestTwoTrees has two trees of one process make groups in turns.
+// TestTwoTrees has two trees of one process that make groups alternately.
 func TestTwoTrees(t *testing.T) {
 	first, last := lastSlot(t)
 	second, err := newTree(t).Slot(cpuset.New(last.ID), cpuset.New(last.Node))
@@ -390,7 +390,7 @@ func TestTwoTrees(t *testing.T) {
 			}
 			for _, dir := range append(g.dirs, g.memory) {
 				if dir != "" && seen[dir] {
-					t.Errorf("%s is used twice at once", dir)
+					t.Errorf("%s is used by two groups", dir)
 				}
 				seen[dir] = true
 			}
@@ -399,8 +399,8 @@ func TestTwoTrees(t *testing.T) {
 	}
 }
 
-// TestSweepRemovesWhatTheDeadLeft makes a tree in the name of a process that
-// has ended, with a member in it, and three whose names are not ours.
+// TestSweepRemovesWhatTheDeadLeft makes a tree with the name of a process that has ended, with a member in it, and
+// three trees that sweep must not touch.
 func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 	s, _ := lastSlot(t)
 	tree := s.tree
@@ -415,9 +415,9 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 	named := func(name string) *Tree { return &Tree{host: tree.host, name: prefix + name, slots: map[string]*Slot{}} }
 	pid := strconv.Itoa(gone.Process.Pid)
 	dead, other := named(pid+"-1-"+namespace), named("x")
-	near := named(pid + "-1x-" + namespace)        // a number would be ours
-	beside := named(pid + "-1-" + "1" + namespace) // in a container, where the pid is another's
-	for _, made := range []*Tree{dead, other, near, beside} {
+	near := named(pid + "-1x-" + namespace)         // its start time is not a number
+	foreign := named(pid + "-1-" + "1" + namespace) // in a container, where the pid is another process's
+	for _, made := range []*Tree{dead, other, near, foreign} {
 		t.Cleanup(func() {
 			if err := made.Remove(); err != nil {
 				t.Error(err)
@@ -427,7 +427,7 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	slot, err := dead.Slot(cpuset.New(0), cpuset.New(0)) // the one that is there
+	slot, err := dead.Slot(cpuset.New(0), cpuset.New(0)) // the existing one
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -436,19 +436,19 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := join(t, g, "spin")
-	g.close() // the dead have no descriptors
+	g.close() // a dead process has no descriptors
 	if err := tree.host.sweep(); err != nil {
 		t.Error(err)
 	}
 	if status := m.wait(t); status.Signal() != syscall.SIGKILL {
-		t.Errorf("what lived in the dead tree ended with %#x, want SIGKILL", int(status))
+		t.Errorf("the process in the dead tree ended with %#x, want SIGKILL", int(status))
 	}
 	if left := dead.folders(); len(left) > 0 {
 		t.Errorf("the dead tree is left: %q", left)
 	}
-	for _, alone := range []*Tree{other, near, beside, tree} {
+	for _, alone := range []*Tree{other, near, foreign, tree} {
 		if len(alone.folders()) == 0 {
-			t.Errorf("%s is gone, want it left alone", alone.name)
+			t.Errorf("%s is gone, want it untouched", alone.name)
 		}
 	}
 }

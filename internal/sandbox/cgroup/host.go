@@ -20,18 +20,17 @@ import (
 // Mode is how a host's hierarchies are mounted.
 type Mode string
 
-// The modes.
+// The possible modes.
 const (
 	Unified Mode = "v2"
 	Hybrid  Mode = "hybrid"
 	Legacy  Mode = "v1"
 )
 
-// root is where every distribution mounts the hierarchies, and the only place
-// that containerd/cgroups looks at.
+// root is where every distribution mounts the hierarchies, and the only path that containerd/cgroups supports.
 const root = "/sys/fs/cgroup"
 
-// Host is what this host has of control groups.
+// Host describes the control groups of this host.
 type Host struct {
 	Mode Mode
 	fs   hostfs.FS
@@ -39,20 +38,20 @@ type Host struct {
 	v1   map[string]string // mount points of the v1 controllers that are used
 	base map[string]string // hierarchy, "" for v2 -> folder that trees are made in
 
-	// own is the partition that judged tune made, with its CPUs; "" if there is none.
+	// own is the partition that judged tune made, with its CPUs; "" if it does not exist.
 	own     string
 	ownCPUs cpuset.Set
 }
 
-// partitionName is that of the group that judged tune makes below the root. A slot on its CPUs has to
-// be below it: the kernel gives them to nobody else.
+// partitionName is the name of the group that judged tune makes below the root. A slot on its CPUs has to be below
+// it: the kernel gives them to no other group.
 const partitionName = "judged"
 
-// leafName is the group that judged moves into where its own has to be free of processes.
+// leafName is the group that judged moves into when its own group must not contain processes.
 const leafName = "daemon"
 
-// v1Controllers are the controllers that a run needs on a host without v2
-// controllers. cpuacct counts only where no v2 group does.
+// v1Controllers are the controllers that a run needs on a host without v2 controllers. cpuacct measures CPU time only
+// where there is no v2 group.
 func v1Controllers(m Mode) []string {
 	if m == Legacy {
 		return []string{"cpuset", "memory", "pids", "cpuacct"}
@@ -60,8 +59,7 @@ func v1Controllers(m Mode) []string {
 	return []string{"cpuset", "memory", "pids"}
 }
 
-// Detect looks at the host. The error says which controller is missing and
-// how to get it.
+// Detect inspects the host. Its error names the missing controller and how to enable it.
 func Detect(fs hostfs.FS) (*Host, error) {
 	h := &Host{fs: fs, v1: map[string]string{}, base: map[string]string{}}
 	switch cgroups.Mode() {
@@ -72,7 +70,7 @@ func Detect(fs hostfs.FS) (*Host, error) {
 	case cgroups.Legacy:
 		h.Mode = Legacy
 	default:
-		return nil, fmt.Errorf("find control groups: nothing is mounted on %s; mount cgroup2 there", root)
+		return nil, fmt.Errorf("find control groups: no cgroup file system on %s; mount cgroup2 there", root)
 	}
 	own, err := fs.Read("/proc/self/cgroup")
 	if err != nil {
@@ -91,27 +89,27 @@ func (h *Host) detectV2(own string) error {
 	}
 	for _, c := range []string{"cpuset", "memory", "pids"} {
 		if !strings.Contains(" "+have+" ", " "+c+" ") {
-			return fmt.Errorf("find control groups: v2 controller %q is not available in %s; boot without cgroup_disable=%s and with no v1 mount of it", c, h.v2, c)
+			return fmt.Errorf("find control groups: v2 controller %q is not available in %s; boot without "+
+				"cgroup_disable=%s and with no v1 mount of it", c, h.v2, c)
 		}
 	}
-	// A group with processes cannot hand controllers down (the "no internal
-	// processes" rule). A unit with Delegate= holds nobody but us, and we
-	// move aside into a leaf, as does the first process of a container, whose root
-	// is a group like any other. Everywhere else trees go below the root, which is
-	// exempt, and where the kernel's own threads are.
+	// A group with processes cannot enable controllers for its children (the "no internal processes" rule). A unit
+	// with Delegate= contains only judged, which moves into a leaf; so does the first process of a container, whose
+	// root is a group like any other. Otherwise trees are below the root, which is exempt from the rule, and which
+	// also holds the kernel's threads.
 	h.base[""] = h.v2
 	dir := filepath.Join(h.v2, own)
 	switch {
 	case !h.alone(dir):
-	case filepath.Base(own) == leafName: // moved before
+	case filepath.Base(own) == leafName: // it has moved before
 		h.base[""] = filepath.Dir(dir)
 	default:
 		leaf := filepath.Join(dir, leafName)
 		if err := os.Mkdir(h.fs.Path(leaf), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-			return fmt.Errorf("make own leaf: %w", err)
+			return fmt.Errorf("create control group for judged: %w", err)
 		}
 		if err := h.fs.Write(filepath.Join(leaf, "cgroup.procs"), "0"); err != nil {
-			return fmt.Errorf("move judged into its own leaf: %w", err)
+			return fmt.Errorf("move judged into its control group: %w", err)
 		}
 		h.base[""] = dir
 	}
@@ -136,7 +134,7 @@ func (h *Host) findPartition() error {
 	return nil
 }
 
-// baseOf is the folder that the tree of a slot on the CPUs is made in.
+// baseOf is the parent folder for the tree of a slot on the given CPUs.
 func (h *Host) baseOf(hierarchy string, cpus cpuset.Set) string {
 	if hierarchy == "" && h.own != "" && cpus.IsSubsetOf(h.ownCPUs) {
 		return h.own
@@ -144,7 +142,7 @@ func (h *Host) baseOf(hierarchy string, cpus cpuset.Set) string {
 	return h.base[hierarchy]
 }
 
-// bases are all folders that a tree can be in.
+// bases are all folders that may contain a tree.
 func (h *Host) bases() []string {
 	all := slices.Collect(maps.Values(h.base))
 	if h.own != "" {
@@ -163,10 +161,11 @@ func (h *Host) detectV1(own map[string]string) error {
 	for _, c := range v1Controllers(h.Mode) {
 		mount := filepath.Join(root, c)
 		if !h.fs.Exists(mount + "/tasks") {
-			return fmt.Errorf("find control groups: v1 controller %q is not mounted on %s; mount it with: mount -t cgroup -o %s cgroup %s", c, mount, c, mount)
+			return fmt.Errorf("find control groups: v1 controller %q is not mounted on %s; mount it with: mount -t "+
+				"cgroup -o %s cgroup %s", c, mount, c, mount)
 		}
 		h.v1[c] = mount
-		// Below our own group, so that limits set on us hold for runs too.
+		// Below judged's own group, so that limits set on judged hold for runs too.
 		h.base[c] = filepath.Join(mount, own[c])
 	}
 	if h.Mode == Hybrid {

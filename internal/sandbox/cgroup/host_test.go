@@ -14,8 +14,7 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// TestDetectV2: judged moves out of a group that it has to itself, a container's root
-// too, and once only.
+// TestDetectV2: judged moves out of a group in which it is alone, also the root of a container, and only once.
 func TestDetectV2(t *testing.T) {
 	me := strconv.Itoa(os.Getpid()) + "\n"
 	type found struct{ Base, Moved string }
@@ -23,17 +22,20 @@ func TestDetectV2(t *testing.T) {
 		own, procs string
 		want       found
 	}{
-		"root, with all others":     {"/", "1\n2\n" + me, found{root, ""}},
-		"root of a container":       {"/", me, found{root, "/daemon"}},
-		"a unit's group":            {"/system.slice/judged.service", me, found{root + "/system.slice/judged.service", "/system.slice/judged.service/daemon"}},
-		"a session with others":     {"/session", "1\n" + me, found{root, ""}},
-		"again, from where it went": {"/system.slice/judged.service/daemon", me, found{root + "/system.slice/judged.service", ""}},
+		"root, with all others": {"/", "1\n2\n" + me, found{root, ""}},
+		"root of a container":   {"/", me, found{root, "/daemon"}},
+		"a unit's group": {"/system.slice/judged.service", me,
+			found{root + "/system.slice/judged.service", "/system.slice/judged.service/daemon"}},
+		"a session with others": {"/session", "1\n" + me, found{root, ""}},
+		"again, from where it went": {"/system.slice/judged.service/daemon", me,
+			found{root + "/system.slice/judged.service", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := t.TempDir()
 			write := func(path, content string) {
 				t.Helper()
-				if err := errors.Join(os.MkdirAll(host+filepath.Dir(path), 0o755), os.WriteFile(host+path, []byte(content), 0o644)); err != nil {
+				if err := errors.Join(os.MkdirAll(host+filepath.Dir(path), 0o755),
+					os.WriteFile(host+path, []byte(content), 0o644)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -56,7 +58,7 @@ func TestDetectV2(t *testing.T) {
 	}
 }
 
-// TestPartition: slots on the CPUs of a partition that judged tune made go below it, others do not.
+// TestPartition: slots on the CPUs of a partition that judged tune made are below it, others are not.
 func TestPartition(t *testing.T) {
 	for name, tt := range map[string]struct {
 		kind, cpus, slot, want string

@@ -12,20 +12,17 @@ import (
 	"judged/internal/host/hostfs"
 )
 
-// ResetPeak makes the memory peak start from what is in use now, where the
-// kernel can.
+// ResetPeak restarts the memory peak from the current usage, where the kernel can.
 func (g *Group) ResetPeak() error {
 	if !g.files.peakReset {
-		return nil // a fresh v2 group holds only the parked child, 0.3 MiB
+		return nil // a new v2 group contains only the parked child, 0.3 MiB
 	}
 	return write(g.files.peak, "0")
 }
 
-// CPUTime is the CPU time of every process that is or was in the group, user
-// and system, in the kernel's resolution: microseconds on v2, nanoseconds on
-// v1. It is exact when the group is empty, up to a tick late while it runs,
-// and up to a second late on a nohz_full CPU unless TouchAccounting was
-// called.
+// CPUTime is the CPU time, user and system, of every process that is or was in the group, in the kernel's resolution:
+// microseconds on v2, nanoseconds on v1. It is exact when the group is empty. While the group runs it is up to a tick
+// old, and on a nohz_full CPU up to a second unless TouchAccounting was called.
 func (g *Group) CPUTime() (time.Duration, error) {
 	cpu, err := g.CPU()
 	return cpu.Total, err
@@ -34,13 +31,12 @@ func (g *Group) CPUTime() (time.Duration, error) {
 // CPU is a reading of the CPU counters of a group.
 type CPU struct {
 	Total time.Duration
-	// The split is nil where the kernel has none. It is scaled from ticks
-	// and decides nothing.
+	// The split is nil if the kernel has none. It is scaled from ticks and decides nothing.
 	User, System *time.Duration
-	Throttled    *int64 // periods; present with the cpu controller only
+	Throttled    *int64 // periods; only with the cpu controller
 }
 
-// CPU reads the CPU counters alone: one read of an open file.
+// CPU reads only the CPU counters: one read of an open file.
 func (g *Group) CPU() (CPU, error) {
 	var buf [1024]byte
 	n, err := g.usage.ReadAt(buf[:], 0)
@@ -58,7 +54,7 @@ func (g *Group) CPU() (CPU, error) {
 	return cpu, nil
 }
 
-// parseUsage reads cpuacct.usage of v1: nanoseconds.
+// parseUsage parses cpuacct.usage of v1: nanoseconds.
 func parseUsage(text string) (CPU, error) {
 	ns, err := strconv.ParseUint(strings.TrimSpace(text), 10, 63)
 	if err != nil {
@@ -67,8 +63,8 @@ func parseUsage(text string) (CPU, error) {
 	return CPU{Total: time.Duration(ns)}, nil
 }
 
-// parseCPUStat reads cpu.stat of v2. Of its lines, "key value", later kernels
-// have more. 53 bits of microseconds are 285 years, and still fit in nanoseconds.
+// parseCPUStat parses cpu.stat of v2, lines of "key value"; later kernels have more of them. 53 bits of microseconds
+// are 285 years, and fit in nanoseconds.
 func parseCPUStat(text string) (CPU, error) {
 	var c CPU
 	found := false
@@ -91,29 +87,28 @@ func parseCPUStat(text string) (CPU, error) {
 		}
 	}
 	if !found {
-		return CPU{}, errors.New("there is no usage_usec")
+		return CPU{}, errors.New("no usage_usec")
 	}
 	return c, nil
 }
 
-// Stat is what a run's group counted.
+// Stat contains the counters of a run's group.
 type Stat struct {
 	CPU
 	OOMKills int64
 	Memory   Memory
 }
 
-// Memory is what happened to the pages of a group. A member is nil where the kernel does not count
-// it, and all are on v1: reading its memory.stat takes 24 µs, and where swap has a limit too it does
-// not count how often the limits were reached (Linux 6.18). memory.numa_stat is not read: it says
-// where pages are, and when a run has ended it has none.
+// Memory is what happened to the pages of a group. A field is nil if the kernel does not count it. On v1 all are nil:
+// reading memory.stat takes 24 µs there, and with a limit on swap it does not count how often limits were reached
+// (Linux 6.18). memory.numa_stat is not read: it shows where pages are, and a run that has ended has none.
 type Memory struct {
-	Refaults       *int64 // pages that were thrown out and came back: memory.stat workingset_refault_*
+	Refaults       *int64 // pages that were reclaimed and read again: memory.stat workingset_refault_*
 	LimitHits      *int64 // memory.events max
 	NUMAMigrations *int64 // memory.stat numa_pages_migrated, since Linux 6.12
 }
 
-// Stat reads all counters. Read it when the group is empty.
+// Stat reads all counters. The group must be empty.
 func (g *Group) Stat() (Stat, error) {
 	cpu, err := g.CPU()
 	if err != nil {
@@ -139,7 +134,7 @@ func (g *Group) Stat() (Stat, error) {
 	return s, nil
 }
 
-// HasPeak reports whether the kernel keeps the peak of the group's memory: v2 does since Linux 5.19.
+// HasPeak reports whether the kernel keeps the peak of the group's memory; on v2 since Linux 5.19.
 func (g *Group) HasPeak() bool {
 	if g.hasPeak == nil {
 		_, err := os.Stat(g.files.peak)
@@ -148,13 +143,13 @@ func (g *Group) HasPeak() bool {
 	return *g.hasPeak
 }
 
-// Peak is the most memory that was charged to the group.
+// Peak is the highest memory charge of the group.
 func (g *Group) Peak() (units.Bytes, error) {
 	peak, err := readInt(g.files.peak)
 	return units.Bytes(peak), err
 }
 
-// Cache is how much of the group's memory is content of files outside memory file systems.
+// Cache is how much of the group's memory is page cache, excluding memory file systems.
 func (g *Group) Cache() (units.Bytes, error) {
 	text, err := hostfs.FS{}.ReadFile(g.files.cache)
 	if err != nil {
@@ -163,7 +158,7 @@ func (g *Group) Cache() (units.Bytes, error) {
 	return parseCache(string(text)), nil
 }
 
-// parseCache reads memory.stat: v1 calls files "cache". Both count shared memory with them.
+// parseCache parses memory.stat; v1 calls files "cache". Both versions include shared memory.
 func parseCache(text string) units.Bytes {
 	var n int64
 	for key, sign := range map[string]int64{"file": 1, "cache": 1, "shmem": -1} {
@@ -174,8 +169,8 @@ func parseCache(text string) units.Bytes {
 	return units.Bytes(max(n, 0))
 }
 
-// parseMemoryStat sums pages of files and of processes. The kernel adds its counters per CPU up when
-// there are enough of them, so a few pages may be missing.
+// parseMemoryStat sums pages of files and of processes. The kernel batches its counters per CPU, so a few pages may
+// be missing.
 func parseMemoryStat(text string) Memory {
 	m := Memory{NUMAMigrations: findKey(text, "numa_pages_migrated")}
 	for _, key := range []string{"workingset_refault_anon", "workingset_refault_file", "workingset_refault"} {
@@ -189,12 +184,12 @@ func parseMemoryStat(text string) Memory {
 	return m
 }
 
-// Pressure is how long the group's processes could not run for want of a CPU since it was made. A
-// member is nil where the kernel keeps no such account (CONFIG_PSI, psi=1; for IRQ also
-// CONFIG_IRQ_TIME_ACCOUNTING, Linux 6.1) and on v1.
+// Pressure is how long the group's processes have been ready but without a CPU since the group was made. A field is
+// nil if the kernel does not measure it (CONFIG_PSI, psi=1; for IRQ also CONFIG_IRQ_TIME_ACCOUNTING, Linux 6.1) and
+// on v1.
 type Pressure struct {
 	CPU *time.Duration // some: at least one of them waited
-	IRQ *time.Duration // full: interrupts had the CPUs of all
+	IRQ *time.Duration // full: interrupts used the CPUs of all of them
 }
 
 // Pressure reads both: two reads of open files.
@@ -207,12 +202,11 @@ func readPressure(f *os.File, line string) *time.Duration {
 		return nil
 	}
 	var buf [256]byte
-	n, _ := f.ReadAt(buf[:], 0) // with the end of the file, or nothing
+	n, _ := f.ReadAt(buf[:], 0) // on an error other than EOF there is nothing to parse
 	return parsePressure(string(buf[:n]), line)
 }
 
-// parsePressure reads the total of a line "some avg10=0.00 avg60=0.00 avg300=0.00 total=0",
-// microseconds.
+// parsePressure parses the total of a line "some avg10=0.00 avg60=0.00 avg300=0.00 total=0", in microseconds.
 func parsePressure(text, line string) *time.Duration {
 	for l := range strings.Lines(text) {
 		kind, rest, _ := strings.Cut(strings.TrimSpace(l), " ")

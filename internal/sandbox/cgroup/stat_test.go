@@ -17,7 +17,8 @@ func TestParseMemoryStat(t *testing.T) {
 	}{
 		{"all", "anon 5\nworkingset_refault_anon 2\nworkingset_refault_file 3\nnuma_pages_migrated 7\n",
 			Memory{Refaults: new(int64(5)), NUMAMigrations: new(int64(7))}},
-		{"before Linux 6.12", "workingset_refault_anon 0\nworkingset_refault_file 4\npgrefill 9\n", Memory{Refaults: new(int64(4))}},
+		{"before Linux 6.12", "workingset_refault_anon 0\nworkingset_refault_file 4\npgrefill 9\n",
+			Memory{Refaults: new(int64(4))}},
 		{"before Linux 5.9", "workingset_refault 6\n", Memory{Refaults: new(int64(6))}},
 		{"a kernel that counts neither", "cache 4096\n", Memory{}},
 		{"no number", "workingset_refault_file x\n", Memory{}},
@@ -31,7 +32,8 @@ func TestParseMemoryStat(t *testing.T) {
 }
 
 func TestParsePressure(t *testing.T) {
-	const text = "some avg10=12.44 avg60=23.21 avg300=51.57 total=3617855723\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"
+	const text = "some avg10=12.44 avg60=23.21 avg300=51.57 total=3617855723\nfull avg10=0.00 avg60=0.00 avg300=0.00 " +
+		"total=5\n"
 	for _, tt := range []struct {
 		text, line string
 		want       *time.Duration
@@ -49,8 +51,8 @@ func TestParsePressure(t *testing.T) {
 	}
 }
 
-// TestGroupPressure: two that spin on one CPU wait for each other, and the group tells it where its
-// kernel keeps the account.
+// TestGroupPressure: two processes that spin on one CPU wait for each other, and the group reports it if the kernel
+// measures it.
 func TestGroupPressure(t *testing.T) {
 	s, _ := lastSlot(t)
 	g, err := s.NewGroup()
@@ -72,7 +74,7 @@ func TestGroupPressure(t *testing.T) {
 			return p != nil && *p > time.Millisecond
 		})
 	} else if p := g.Pressure(); p != (Pressure{}) {
-		t.Errorf("pressure %+v without an account", p)
+		t.Errorf("pressure %+v, but the kernel does not measure it", p)
 	}
 	one.end(t, g)
 	two.wait(t)

@@ -28,7 +28,7 @@ func readInt(path string) (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
 }
 
-// findKey is one value of "key value" lines, or nil.
+// findKey returns one value of "key value" lines, or nil.
 func findKey(text, key string) *int64 {
 	for line := range strings.Lines(text) {
 		if k, v, _ := strings.Cut(strings.TrimSpace(line), " "); k == key {
@@ -40,7 +40,7 @@ func findKey(text, key string) *int64 {
 	return nil
 }
 
-// parseKey is one value of "key value" lines; a missing key is 0.
+// parseKey returns one value of "key value" lines; a missing key is 0.
 func parseKey(text, key string) (int64, error) {
 	for line := range strings.Lines(text) {
 		if k, v, _ := strings.Cut(strings.TrimSpace(line), " "); k == key {

@@ -21,9 +21,8 @@ import (
 	"judged/internal/host/proc"
 )
 
-// prefix starts the name of every tree. The rest is the pid and the start time
-// of its judged, which together name a process for as long as the host is up, and
-// the pid namespace that they are of: a judged in a container has other pids.
+// prefix starts the name of every tree. The rest is the pid and the start time of its judged, which together identify
+// a process while the host is up, and its pid namespace: pids are different in a container.
 const prefix = "judged-"
 
 // Tree holds all groups of one judged process.
@@ -36,8 +35,8 @@ type Tree struct {
 	slots map[string]*Slot
 }
 
-// NewTree names a tree for the calling process and removes those that judged
-// processes left behind which are gone. Groups are made by Slot.
+// NewTree names a tree for the calling process and removes trees of judged processes that are gone. Slot makes the
+// groups.
 func (h *Host) NewTree() (*Tree, error) {
 	if err := h.sweep(); err != nil {
 		return nil, err
@@ -50,10 +49,11 @@ func (h *Host) NewTree() (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{host: h, name: fmt.Sprintf("%s%d-%s-%s", prefix, os.Getpid(), start, namespace), slots: map[string]*Slot{}}, nil
+	return &Tree{host: h, name: fmt.Sprintf("%s%d-%s-%s", prefix, os.Getpid(), start, namespace),
+		slots: map[string]*Slot{}}, nil
 }
 
-// pidNamespace is the number of the caller's: "pid:[4026531836]" without the rest.
+// pidNamespace is the number of the caller's pid namespace: "pid:[4026531836]" without the rest.
 func (h *Host) pidNamespace() (string, error) {
 	link, err := os.Readlink(h.fs.Path("/proc/self/ns/pid"))
 	if err != nil {
@@ -72,8 +72,7 @@ func (h *Host) startTime(pid int) (string, error) {
 	return s.Start, err
 }
 
-// sweep ends and removes what crashed judged processes left, wherever in the
-// hierarchies they were started.
+// sweep kills and removes what crashed judged processes left, in whatever group they were started.
 func (h *Host) sweep() error {
 	var left []error
 	for _, mount := range h.mounts() {
@@ -102,7 +101,7 @@ func (h *Host) mounts() []string {
 func (h *Host) findTrees(dir string, depth int) []string {
 	entries, err := os.ReadDir(h.fs.Path(dir))
 	if err != nil || depth == 0 {
-		return nil // a group that went away while we looked
+		return nil // the group was removed in the meantime
 	}
 	var found []string
 	for _, e := range entries {
@@ -118,12 +117,12 @@ func (h *Host) findTrees(dir string, depth int) []string {
 	return found
 }
 
-// ownerLives is true, too, where that cannot be known: of a judged in another pid
-// namespace, which removes what it left itself.
+// ownerLives reports whether the judged process of a tree is alive. It is also true if that cannot be known: a judged
+// in another pid namespace removes its own trees.
 func (h *Host) ownerLives(name string) bool {
 	parts := strings.Split(strings.TrimPrefix(name, prefix), "-")
 	if len(parts) != 3 {
-		return true // not a name of ours: leave it alone
+		return true // not a name that judged gives: leave it alone
 	}
 	pid, start := parts[0], parts[1]
 	n, err := strconv.Atoi(pid)
@@ -136,8 +135,7 @@ func (h *Host) ownerLives(name string) bool {
 	return err == nil && now == start
 }
 
-// removeTree kills what lives below dir and removes the folders, deepest
-// first.
+// removeTree kills the processes below dir and removes the folders, deepest first.
 func (h *Host) removeTree(dir string) error {
 	var folders []string
 	err := filepath.WalkDir(h.fs.Path(dir), func(path string, d os.DirEntry, err error) error {
@@ -151,14 +149,14 @@ func (h *Host) removeTree(dir string) error {
 	}
 	for i := len(folders) - 1; i >= 0; i-- {
 		if err := killAndRemove(folders[i]); err != nil {
-			return fmt.Errorf("remove left-over control group: %w", err)
+			return fmt.Errorf("remove leftover control group: %w", err)
 		}
 	}
 	return nil
 }
 
-// killAndRemove retries because a killed process leaves its group only when it
-// has been torn down, which for a large one takes the kernel a while.
+// killAndRemove retries: a killed process leaves its group only after its memory is freed, which for a large process
+// takes a while.
 func killAndRemove(dir string) error {
 	deadline := time.Now().Add(10 * time.Second)
 	for {
@@ -174,13 +172,12 @@ func killAndRemove(dir string) error {
 	}
 }
 
-// signalAll sends SIGKILL to every process that a procs file lists. It opens the
-// processes before it reads the list that counts: a pid that ended in between may
-// be another process' by now, one of the host even.
+// signalAll sends SIGKILL to every process that a procs file lists. It opens the processes and then reads the list
+// again: a pid that ended in between may belong to another process, even one of the host.
 func signalAll(procs string) {
 	pids, err := readIDs(procs)
 	if err != nil || len(pids) == 0 {
-		return // nothing lives, or the group is gone
+		return // the group is empty or gone
 	}
 	opened := make(map[int]*os.File, len(pids))
 	for _, pid := range pids {
@@ -197,8 +194,7 @@ func signalAll(procs string) {
 	}
 }
 
-// Slot is the part of a tree that is bound to the CPUs and the memory of one
-// slot. Its methods may be called concurrently.
+// Slot is the part of a tree for one slot, bound to its CPUs and memory. Its methods may be called concurrently.
 type Slot struct {
 	tree *Tree
 	dirs map[string]string // hierarchy -> folder
@@ -207,8 +203,8 @@ type Slot struct {
 	idle []*frame
 }
 
-// Slot makes the groups of a slot on CPUs and memory nodes of the host. Asked
-// again for the same ones it returns the same groups.
+// Slot makes the groups of a slot on the given CPUs and memory nodes. A second call with the same arguments returns
+// the same groups.
 func (t *Tree) Slot(cpus, nodes cpuset.Set) (*Slot, error) {
 	name := strings.ReplaceAll("cpu"+cpus.String()+"mem"+nodes.String(), ",", "+")
 	t.mu.Lock()
@@ -244,9 +240,9 @@ func (s *Slot) setUpV2(cpus, mems string) error {
 	if err := m.ToggleControllers([]string{"cpuset"}, cgroup2.Enable); err != nil {
 		return err
 	}
-	// The cpu controller stays off: cpu.stat counts without it, and groups
-	// without it are scheduled as one.
-	for _, w := range [][2]string{{"cpuset.cpus", cpus}, {"cpuset.mems", mems}, {"cgroup.subtree_control", "+memory +pids"}} {
+	// The cpu controller stays off: cpu.stat works without it, and groups without it are scheduled as one.
+	for _, w := range [][2]string{{"cpuset.cpus", cpus}, {"cpuset.mems", mems},
+		{"cgroup.subtree_control", "+memory +pids"}} {
 		if err := h.fs.Write(filepath.Join(dir, w[0]), w[1]); err != nil {
 			return err
 		}
@@ -266,7 +262,8 @@ func (s *Slot) setUpV1(cpus, mems string) error {
 	path := func(name cgroup1.Name) (string, error) {
 		return strings.TrimPrefix(s.dirs[string(name)], h.v1[string(name)]), nil
 	}
-	_, err := cgroup1.New(path, &specs.LinuxResources{CPU: &specs.LinuxCPU{Cpus: cpus, Mems: mems}}, cgroup1.WithHierarchy(hierarchy))
+	_, err := cgroup1.New(path, &specs.LinuxResources{CPU: &specs.LinuxCPU{Cpus: cpus, Mems: mems}},
+		cgroup1.WithHierarchy(hierarchy))
 	if err != nil {
 		return err
 	}
@@ -276,7 +273,7 @@ func (s *Slot) setUpV1(cpus, mems string) error {
 	return nil
 }
 
-// Remove ends everything in the tree and removes it. No group may be in use.
+// Remove kills all processes in the tree and removes it. No group may be in use.
 func (t *Tree) Remove() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

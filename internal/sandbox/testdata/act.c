@@ -1,4 +1,4 @@
-/* What a run of the tests does, by its first argument; as "echo" it prints its arguments. */
+/* The program of most tests. The first argument selects what it does; as "echo" it prints its arguments. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ static int print(int n, char **words)
 	return putchar('\n') < 0;
 }
 
-/* Where it is, what it may write, who it is, and what of the host it sees: each line is one finding. */
+/* Prints its working directory, what it may write, its user, and what it sees of the host: one finding a line. */
 static int inspect(void)
 {
 	char line[4096];
@@ -42,7 +42,7 @@ static int inspect(void)
 	return 0;
 }
 
-/* Leaves behind whatever a program can leave behind: files, shared memory, a pipe, an orphan in a session of its own. */
+/* Leaves behind all that a program can: files, shared memory, a pipe, an orphan in a new session. */
 static int litter(void)
 {
 	char page[4096] = "litter";

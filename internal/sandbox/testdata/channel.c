@@ -1,9 +1,7 @@
-/* Looks for channels between runs. "look" prints, one line each, a name and a
- * value for all that a run can read and that another run might have changed:
- * what stat, statx, statfs and readlink say of every file, what files of /proc
- * contain, numbers that the kernel gives to new objects, and what calls answer.
- * "change" tries to change all of it. "hold" changes it, too, and then waits
- * for the end. Time stamps are printed with an @ before them. */
+/* Looks for channels between runs. "look" prints lines of a name and a value for everything that a run can read and
+ * that another run might have changed: the results of stat, statx, statfs and readlink for every file, the contents
+ * of files of /proc, the numbers that the kernel assigns to new objects, and the results of system calls. "change"
+ * tries to change all of it. "hold" does so too, and then waits to be killed. Time stamps have an @ before them. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -51,7 +49,7 @@ static void moment(const char *name, const char *member, long long seconds, unsi
 static void tell_statx(int dir, const char *path, int flags, const char *name)
 {
 	struct statx x;
-	/* All that there is, and the unique ID of the mount instead of the short one. */
+	/* All fields, and the unique ID of the mount instead of the short one. */
 	for (unsigned mask = STATX_ALL; ; mask = 0x7fffffff & ~STATX_MNT_ID) {
 		memset(&x, 0, sizeof x);
 		if (syscall(SYS_statx, dir, path, flags | AT_NO_AUTOMOUNT, mask, &x) < 0) {
@@ -91,8 +89,8 @@ static void tell_space(const char *path, const char *name)
 	printf("%s id\t%x %x\n", name, s.f_fsid.__val[0], s.f_fsid.__val[1]);
 }
 
-/* content prints what a file of /proc says, a line of the file in each line. The name is the first
- * word where that is one, and else the number of the line. */
+/* content prints the lines of a file of /proc. The name is the first word if a colon follows it, otherwise the number of
+ * the line. */
 static void content(const char *path, const char *name)
 {
 	static char text[1 << 16];
@@ -126,7 +124,7 @@ static void content(const char *path, const char *name)
 	}
 }
 
-/* quiet reports files of /proc that are the run's own memory, or are not to be read. */
+/* quiet reports whether a file of /proc is the run's own memory or must not be read. */
 static int quiet(const char *base)
 {
 	static const char *const names[] = {"mem", "pagemap", "clear_refs", "map_files", "auxv", "environ", "cmdline"};
@@ -154,7 +152,7 @@ static void visit_names(const char *path, void (*each)(const char *path, const c
 		free(names);
 }
 
-/* visit calls each for a file and for what is below it. Processes of the run are called P. */
+/* visit calls each for a file and everything below it. Processes of the run are named P. */
 static void visit(const char *path, void (*each)(const char *path, const char *name, const struct stat *st))
 {
 	struct stat st;
@@ -168,7 +166,7 @@ static void visit(const char *path, void (*each)(const char *path, const char *n
 	if (strncmp(path, self, n) == 0 && (path[n] == 0 || path[n] == '/'))
 		snprintf(name, sizeof name, "/proc/P%s", path + n);
 	each(path, name, &st);
-	/* Threads have a folder below that of their process. One is enough. */
+	/* Threads have a folder below that of their process: one level of recursion is enough. */
 	if (S_ISDIR(st.st_mode))
 		visit_names(path, each);
 }
@@ -323,7 +321,7 @@ static void look(void)
 {
 	static char big[1 << 16];
 	setvbuf(stdout, big, _IOFBF, sizeof big);
-	/* Its pages are then in numa_maps. */
+	/* Map and read the input, so that its pages are in numa_maps. */
 	struct stat st;
 	volatile char *input = fstat(0, &st) == 0 && st.st_size > 0 ? mmap(NULL, st.st_size, PROT_READ, MAP_SHARED, 0, 0) : MAP_FAILED;
 	for (off_t i = 0; input != MAP_FAILED && i < st.st_size; i += 4096)
@@ -356,7 +354,7 @@ static void change_file(const char *path, const char *name, const struct stat *s
 		return;
 	static const int ways[] = {O_RDONLY, O_RDWR, O_WRONLY};
 	for (int i = 0; i < 3; i++) {
-		/* Not the run's own output, which would grow. */
+		/* Fails for the run's own output, which only root may open: it would grow. */
 		int fd = open(path, ways[i] | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 		if (fd < 0)
 			continue;
@@ -473,7 +471,7 @@ static void change(int hold)
 
 int main(int argc, char **argv)
 {
-	/* Addresses are the same in every run then, and /proc can be compared. */
+	/* Without ASLR addresses are the same in every run, so that /proc can be compared. */
 	if (argc == 2) {
 		personality(ADDR_NO_RANDOMIZE);
 		execl("/proc/self/exe", argv[0], argv[1], "again", (char *)NULL);

@@ -1,8 +1,12 @@
 /*
- * A program of several processes and threads. "count KIND": makes them until the kernel refuses, and prints how many there were at once and the
- * error. "burn KIND N MS": N of them use MS ms of CPU time each, one after the other, and the sum of what they used is printed, in ns.
- * "orphan spin" leaves the work to an orphan and waits, "leave spin" and "leave sleep" end beside a child that works or sleeps, "storm" beside
- * one that is hard to catch.
+ * A program of several processes and threads.
+ *
+ * count KIND: makes them until the kernel refuses, and prints how many existed at once, and the error.
+ * burn KIND N MS: N of them use MS ms of CPU time each, one after the other; prints the sum of what they used, in ns.
+ * orphan spin: leaves the work to an orphan and waits.
+ * leave spin, leave sleep: exits while a child works or sleeps.
+ * storm: exits while a child runs that is hard to kill.
+ * orphans: makes many orphans.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -49,7 +53,7 @@ static int make_thread(void)
 	return pthread_create(&thread, NULL, sleeper, NULL);
 }
 
-/* Each parent is suspended until its child ends, so they are there at once. */
+/* Each parent is suspended until its child ends, so all exist at once. */
 static volatile int depth, last;
 static __attribute__((noinline)) void nest(void)
 {
@@ -79,7 +83,7 @@ static int count(const char *kind)
 	return 0;
 }
 
-/* Orphans that end free their place, whoever waits for them: a hundred times as many as there is room for. */
+/* Orphans that exit are reaped and free their place: makes a hundred times as many as may exist at once. */
 static int orphans(void)
 {
 	for (int i = 0; i < 400; i++) {
@@ -157,7 +161,7 @@ static int family(const char *kind, int n)
 			_exit(0);
 		}
 		close(done[1]);
-		if (read(done[0], &c, 1) == 1) /* else the end: all that had the other end are gone */
+		if (read(done[0], &c, 1) == 1) /* otherwise EOF: all processes with the write end have exited */
 			kill(pid, SIGKILL);
 		close(done[0]);
 		wait(NULL);
@@ -166,7 +170,7 @@ static int family(const char *kind, int n)
 	return 0;
 }
 
-/* Ends, or waits for ever, when its child has begun. */
+/* Exits, or waits for ever, after its child has started. */
 static int leave(int spin, int orphan)
 {
 	int begun[2];
@@ -191,8 +195,8 @@ static int leave(int spin, int orphan)
 }
 
 /*
- * Ends beside a child that sleeps, and one that, as soon as there is a file "go", is gone and back under another pid all the time: it does
- * nothing but fork and exit.
+ * Exits while one child sleeps and another one, once a file "go" exists, does nothing but fork and exit: it always has a new
+ * pid.
  */
 static int storm(void)
 {

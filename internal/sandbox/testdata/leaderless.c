@@ -1,5 +1,5 @@
-/* A process whose first thread has exited while another one goes on, by the last argument. It is a child of the
- * first process with "child" before, and outlives that one with "orphan". */
+/* A process whose first thread has exited while another thread does what the last argument selects. With "child" before
+ * it, the process is a child of the first one; with "orphan" it also outlives the first one. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ static void *rest(void *unused)
 		else
 			wait(NULL);
 	if (strcmp(kind, "exec") == 0)
-		execv(args[0], args); /* and again without its first thread */
+		execv(args[0], args); /* the new program loses its first thread again */
 	for (;;)
 		pause();
 }
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 		for (;;)
 			pause();
 	}
-	if (apart) { /* what it executes makes no further child */
+	if (apart) { /* the program that it executes makes no further child */
 		static char *again[3];
 		again[0] = argv[0], again[1] = argv[2];
 		args = again;

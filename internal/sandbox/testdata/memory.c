@@ -1,4 +1,4 @@
-/* Uses so many MiB of memory, gives them back, and writes so many MiB to stdout and to stderr. */
+/* Arguments HEAP OUT ERR: uses HEAP MiB of memory, frees them, and writes OUT MiB to stdout and ERR MiB to stderr. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 	if (argc != 4 || memory == MAP_FAILED)
 		return 1;
 	memset(memory, 1, heap);
-	if (out > 0 && put(1, out / 2) != 0) /* while the memory is there */
+	if (out > 0 && put(1, out / 2) != 0) /* before the memory is freed */
 		return 2;
 	munmap(memory, heap + 1);
 	return put(1, out - out / 2) != 0 || put(2, err) != 0 ? 2 : 0;

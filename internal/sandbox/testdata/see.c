@@ -1,5 +1,5 @@
-/* Lists everything that a program sees of files, but its own processes' and its own: a line for each, with what it is,
- * and for files their mode, size, time, file system and inode. */
+/* Lists all files that a program sees, except /proc and /box: one line for each, with its type, and for regular files their
+ * mode, size, time, file system and inode. */
 #define _GNU_SOURCE
 #include <ftw.h>
 #include <stdio.h>

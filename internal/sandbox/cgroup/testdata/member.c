@@ -1,6 +1,6 @@
 /*
- * A member of a group: joins by writing "0" to each descriptor from 3 on, reports by one byte on stdout, waits for stdin to
- * end, and then acts: spin, touch MIB, fork N (its exit status is how many came into being).
+ * A member of a group: it joins by writing "0" to each descriptor from 3 on, writes one byte to stdout, waits for EOF on
+ * stdin, and then works: spin, touch MIB, or fork N (the exit status is the number of children).
  */
 #include <fcntl.h>
 #include <stdlib.h>
