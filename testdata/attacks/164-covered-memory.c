@@ -14,10 +14,10 @@ int main(void)
 	if (memory == MAP_FAILED)
 		broke("cannot try: %s", strerror(errno));
 	memset(memory, 1, size);
-	burn(0.2);
+	burn(1);
 	munmap(memory, size);
 	for (int i = 0; i < size / (int)sizeof block; i++)
 		if (write(2, block, sizeof block) != sizeof block)
 			held("wrote %d MiB", i);
-	broke("%d bytes for 200 ms", size);
+	broke("%d bytes for a second", size);
 }
