@@ -259,11 +259,11 @@ func TestProgramSeesNoJury(t *testing.T) {
 		Command: []string{"{program}", "/box/answer", "/box/input", "/box/feedback/", "cat=/box/answer",
 			"cat=/box/input", "cat=/proc/self/fd/3", "look"}}
 	const want = "no /box/answer\nno /box/input\nno /proc/self/fd/3\n/box/work\n/box/work/program\n"
-	beside := looks
-	beside.Checker = &job.Checker{Kind: "icpc", Program: &checker, Args: []string{"exit=42"}}
+	withChecker := looks
+	withChecker.Checker = &job.Checker{Kind: "icpc", Program: &checker, Args: []string{"exit=42"}}
 	with := looks
 	with.Interactor = &job.Interactor{Kind: "icpc", Program: talker, Args: []string{"end", "exit=42"}}
-	for name, j := range map[string]job.Job{"checker": beside, "interactor": with} {
+	for name, j := range map[string]job.Job{"checker": withChecker, "interactor": with} {
 		r := judgeTalk(t, eng, j)
 		if r.Verdict != job.Accepted {
 			t.Errorf("%s: verdict %s: %s", name, r.Verdict, tell(r))

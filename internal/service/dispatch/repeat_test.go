@@ -16,8 +16,8 @@ func TestRepeatsAreQuiet(t *testing.T) {
 	f := newFixture(t)
 	f.blob = sample(t, "sum/TLE-spin.c")
 	slot := f.eng.Slots()[0]
-	beside := slots.Slot{CPUs: cpuset.New(0), Node: slot.Node}
-	f.dispatcher(Options{}, slot, beside)
+	other := slots.Slot{CPUs: cpuset.New(0), Node: slot.Node}
+	f.dispatcher(Options{}, slot, other)
 	f.must(f.pool.Hold(slot.CPUs, slots.Hold{Cause: slots.Operator}))
 	neighbour, err := f.pool.Lease(t.Context()) // the other one
 	f.must(err)

@@ -33,7 +33,7 @@ func TestTableTellsTheData(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("deploy/SECURITY.md does not tell of the attacks as they are; run go test ./internal/engine/judge -run "+
+		t.Errorf("deploy/SECURITY.md does not match the attacks; run go test ./internal/engine/judge -run "+
 			"TestLayers -update (-data +table):\n%s", diff)
 	}
 }
