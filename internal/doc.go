@@ -25,7 +25,8 @@
 //	  timing/evidence                                  [1]  what disturbed a run, and by how much
 //	  timing/canary                                    [2]  reference kernels and their times
 //	engine   from a job to a report
-//	  engine/checker engine/jury engine/problem        [0]  comparisons; checkers that are programs; tests on disk
+//	  engine/checker engine/jury engine/scoring        [0]  comparisons; checkers that are programs; points of groups
+//	  engine/problem                                   [1]  tests and problem packages on disk
 //	  engine/measure                                   [1]  one test, as many runs as its rule asks
 //	  engine/judge                                     [2]  one job on one worker
 //	  engine                                           [3]  a host ready to judge: slots, one worker each

@@ -33,6 +33,7 @@ type Report struct {
 	CPUTime       *time.Duration    `json:"cpu_time_ns,omitempty"`   // of the worst test
 	WallTime      *time.Duration    `json:"wall_time_ns,omitempty"`
 	MemoryPeak    *units.Bytes      `json:"memory_peak_bytes,omitempty"`
+	Groups        []GroupReport     `json:"groups,omitempty"` // of a problem with groups, in the order in which they run
 	Tests         []TestReport      `json:"tests,omitempty"`
 	Host          *Host             `json:"host,omitempty"`
 	Priority      Priority          `json:"priority,omitempty"`
@@ -41,6 +42,14 @@ type Report struct {
 	StartedAt     time.Time         `json:"started_at,omitzero"`
 	FinishedAt    time.Time         `json:"finished_at,omitzero"`
 	Attempt       int               `json:"attempt,omitempty"`
+}
+
+// GroupReport is the result of a group of tests.
+type GroupReport struct {
+	Name     string   `json:"name"`
+	Verdict  Verdict  `json:"verdict"`
+	Score    *float64 `json:"score,omitempty"`
+	MaxScore *float64 `json:"max_score,omitempty"` // absent: unbounded
 }
 
 // TestReport is one test of a job. Its times are the deciding statistic over

@@ -14,6 +14,7 @@ import (
 	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
 	"judged/internal/engine/problem"
+	"judged/internal/engine/scoring"
 	"judged/internal/sandbox"
 	"judged/internal/timing/stats"
 )
@@ -33,7 +34,9 @@ type Task struct {
 	Limits     job.Limits   // complete
 	Repeats    job.Repeats
 	Stop       job.Stop
-	Head       units.Bytes
+	// Scheme, where not nil, says in which order the tests run, which of them are needed, and what they score.
+	Scheme *scoring.Scheme
+	Head   units.Bytes
 	// Place and Ready are passed on to measure.Request.
 	Place func(context.Context, stats.Placement) (measure.Place, error)
 	Ready func() error
@@ -66,13 +69,13 @@ type pending struct {
 
 var errStopped = errors.New("the test before has ended the job")
 
-// runTests runs the tests in name order until the stop rule ends the task. While the output of a test is checked the
-// next one runs already; if the check ends the task, that run is cancelled and its test counts as not run.
+// runTests runs the tests in order until no further one is needed. While the output of a test is checked the next one
+// runs already; if the check shows that it is not needed, that run is cancelled and its test counts as not run.
 func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Test) <-chan measure.Result,
 	decided func(job.TestReport)) (job.Report, error) {
 	var reports []job.TestReport
 	var before *pending
-	stopped := false
+	tests, progress := t.plan()
 	decide := func() error {
 		if before == nil {
 			return nil
@@ -87,60 +90,83 @@ func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Te
 		if r.Err != nil {
 			return fmt.Errorf("judge test %q: %w", name, r.Err)
 		}
-		stopped = t.ends(r)
+		progress.Record(name, r.Report.Verdict)
 		reports = append(reports, r.Report)
 		decided(r.Report)
 		return nil
 	}
-	for _, test := range byName(t.Tests) {
-		if before != nil && len(before.result) > 0 {
+	for _, test := range tests {
+		if before != nil && (len(before.result) > 0 || !progress.Needs(test.Name)) {
 			if err := decide(); err != nil {
-				return summarize(reports), err
+				return t.summarize(reports), err
 			}
 		}
-		if stopped {
+		if !progress.Needs(test.Name) {
 			reports = append(reports, job.TestReport{Name: test.Name, Verdict: job.Skipped, Agree: true})
 			continue
 		}
 		runCtx, cancel := context.WithCancelCause(ctx)
 		if before != nil {
-			before.result = t.cancelAtEnd(before.result, cancel)
+			before.result = before.cancelNext(progress, test.Name, cancel)
 		}
 		next := &pending{test, run(runCtx, test), cancel}
 		err := decide()
-		if err != nil || stopped {
+		needed := progress.Needs(test.Name)
+		if err != nil || !needed {
 			cancel(errStopped)
 			<-next.result
 		}
 		if err != nil {
-			return summarize(reports), err
+			return t.summarize(reports), err
 		}
-		if stopped {
+		if !needed {
 			reports = append(reports, job.TestReport{Name: test.Name, Verdict: job.Skipped, Agree: true})
 			continue
 		}
 		before = next
 	}
 	err := decide()
-	return summarize(reports), err
+	return t.summarize(reports), err
 }
 
-// ends reports whether no test runs after this result.
-func (t Task) ends(r measure.Result) bool {
-	return r.Err != nil || r.Report.Verdict.Failed() && t.Stop != job.StopNever
-}
-
-// cancelAtEnd passes a result on, and cancels the test after it if it ends the task.
-func (t Task) cancelAtEnd(result <-chan measure.Result, cancel context.CancelCauseFunc) <-chan measure.Result {
+// cancelNext passes the result of a test on, and cancels the next test if it is not needed after that. Nobody else uses
+// the progress until the result has passed.
+func (p *pending) cancelNext(progress *scoring.Progress, next string, cancel context.CancelCauseFunc) <-chan measure.Result {
 	passed := make(chan measure.Result, 1)
+	result, test := p.result, p.test.Name
 	go func() {
 		r := <-result
-		if t.ends(r) {
+		if r.Err == nil {
+			progress.Record(test, r.Report.Verdict)
+		}
+		if r.Err != nil || !progress.Needs(next) {
 			cancel(errStopped)
 		}
 		passed <- r
 	}()
 	return passed
+}
+
+// plan returns the tests in the order in which they run, and what keeps track of which of them are needed. Without a
+// scheme they are one group, in name order.
+func (t Task) plan() ([]problem.Test, *scoring.Progress) {
+	if t.Scheme == nil {
+		tests := byName(t.Tests)
+		all := &scoring.Group{}
+		for _, test := range tests {
+			all.Members = append(all.Members, scoring.Member{Test: test.Name})
+		}
+		return tests, scoring.Scheme{Root: all}.NewProgress(t.Stop)
+	}
+	byName := map[string]problem.Test{}
+	for _, test := range t.Tests {
+		byName[test.Name] = test
+	}
+	var tests []problem.Test
+	for _, name := range t.Scheme.Tests() {
+		tests = append(tests, byName[name])
+	}
+	return tests, t.Scheme.NewProgress(t.Stop)
 }
 
 // byName sorts tests in natural order: 1, 2, 10.
@@ -247,6 +273,22 @@ func (in inputs) close() {
 	for _, i := range in.onNode {
 		i.Close()
 	}
+}
+
+// summarize computes the job's report from those of its tests, with the groups and scores of its scheme.
+func (t Task) summarize(tests []job.TestReport) job.Report {
+	if t.Scheme == nil {
+		return summarize(tests)
+	}
+	result, err := t.Scheme.Result(tests)
+	r := summarize(tests)
+	if err != nil {
+		r.Verdict, r.Message = job.InternalError, err.Error()+"; the problem's points or its checker are wrong"
+	} else {
+		r.Verdict, r.Score, r.Groups = result.Verdict, result.Score, result.Groups
+	}
+	r.JudgementType = r.Verdict.JudgementType()
+	return r
 }
 
 // summarize computes the job's report from those of its tests.

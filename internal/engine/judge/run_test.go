@@ -3,6 +3,7 @@ package judge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/engine/measure"
 	"judged/internal/engine/problem"
+	"judged/internal/engine/scoring"
 	"judged/internal/sandbox"
 )
 
@@ -94,6 +96,44 @@ func TestRunTests(t *testing.T) {
 				t.Error("not deterministic although all tests, also those that were skipped, agree")
 			}
 		})
+	}
+}
+
+// TestRunTestsOfScheme: the order is that of the scheme, the stop rule works per group, and the report has the groups.
+func TestRunTestsOfScheme(t *testing.T) {
+	most := 10.0
+	test := func(name string) scoring.Member {
+		return scoring.Member{Test: name, Accept: most, MaxScore: &most}
+	}
+	group := func(name string, tests ...scoring.Member) scoring.Member {
+		return scoring.Member{Group: &scoring.Group{Name: name, Aggregation: scoring.Min, MaxScore: &most, Members: tests}}
+	}
+	root := &scoring.Group{Aggregation: scoring.Sum, Verdict: scoring.ByScore, Continue: true,
+		Members: []scoring.Member{group("1", test("1/10"), test("1/2"), test("1/9")), group("2", test("2/1"))}}
+	task := Task{Scheme: &scoring.Scheme{Root: root, Scoring: true}}
+	for _, name := range []string{"2/1", "1/10", "1/2", "1/9"} {
+		task.Tests = append(task.Tests, problem.Test{Name: name})
+	}
+	verdicts := map[string]job.Verdict{"1/10": job.Accepted, "1/2": job.WrongAnswer, "2/1": job.Accepted}
+	report, err := task.runTests(t.Context(), func(_ context.Context, test problem.Test) <-chan measure.Result {
+		result := make(chan measure.Result, 1)
+		result <- measure.Result{Report: job.TestReport{Name: test.Name, Verdict: verdicts[test.Name], Agree: true}}
+		return result
+	}, func(job.TestReport) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range report.Tests {
+		got = append(got, r.Name+" "+string(r.Verdict))
+	}
+	for _, g := range report.Groups {
+		got = append(got, fmt.Sprintf("%s %s %g of %g", g.Name, g.Verdict, *g.Score, *g.MaxScore))
+	}
+	got = append(got, fmt.Sprintf("%s %g", report.Verdict, *report.Score))
+	want := []string{"1/10 AC", "1/2 WA", "1/9 SK", "2/1 AC", "1 WA 0 of 10", "2 AC 10 of 10", "PC 10"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 

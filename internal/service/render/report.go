@@ -19,6 +19,12 @@ func Report(w io.Writer, r job.Report) error {
 		}
 		b.WriteByte('\n')
 	}
+	if len(r.Groups) > 0 {
+		if err := Grid(&b, []string{"GROUP", "VERDICT", "SCORE", "OF"}, groupRows(r.Groups)); err != nil {
+			return err
+		}
+		b.WriteByte('\n')
+	}
 	paragraph(&b, Printable(verdictLine(r)))
 	if r.Message != "" {
 		paragraph(&b, Printable(r.Message))
@@ -50,6 +56,22 @@ func testRows(tests []job.TestReport) []Row {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+func groupRows(groups []job.GroupReport) []Row {
+	var rows []Row
+	for _, g := range groups {
+		rows = append(rows, Row{Cells: []string{Printable(g.Name), string(g.Verdict), Score(g.Score), Score(g.MaxScore)}})
+	}
+	return rows
+}
+
+// Score prints points.
+func Score(points *float64) string {
+	if points == nil {
+		return nothing
+	}
+	return fmt.Sprintf("%g", *points)
 }
 
 // testNotes says why a test failed, and how reliable its time is.

@@ -1,0 +1,170 @@
+package scoring
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+)
+
+func points(n float64) *float64 { return &n }
+
+// tests are members of a group, each worth accept.
+func tests(accept float64, names ...string) []Member {
+	var members []Member
+	for _, n := range names {
+		members = append(members, Member{Test: n, Accept: accept, MaxScore: &accept})
+	}
+	return members
+}
+
+func groups(gs ...*Group) []Member {
+	var members []Member
+	for _, g := range gs {
+		members = append(members, Member{Group: g})
+	}
+	return members
+}
+
+// subtasks is a problem of IOI style in 2025-09: samples without points, and two groups of which the second requires the
+// first.
+func subtasks() Scheme {
+	secret := &Group{Name: "secret", Aggregation: Sum, Verdict: ByScore, MaxScore: points(100), Continue: true,
+		Members: groups(
+			&Group{Name: "secret/1", Aggregation: PassFail, MaxScore: points(30), Members: tests(0, "a", "b")},
+			&Group{Name: "secret/2", Aggregation: PassFail, MaxScore: points(70), RequirePass: []string{"secret/1"},
+				Members: tests(0, "c", "d")})}
+	sample := &Group{Name: "sample", Aggregation: Sum, Members: tests(0, "s")}
+	return Scheme{Root: &Group{Aggregation: Sum, Verdict: ByScore, IgnoreFirst: true, Continue: true,
+		Members: groups(sample, secret)}, Scoring: true}
+}
+
+// flat is one group of three tests.
+func flat(g Group, accept float64) Scheme {
+	g.Members = tests(accept, "a", "b", "c")
+	return Scheme{Root: &g, Scoring: true}
+}
+
+// judge runs the tests of a scheme as the judge does: verdicts holds TEST:VERDICT, or TEST:SCORE of a checker.
+func judge(t *testing.T, s Scheme, stop job.Stop, verdicts string) string {
+	t.Helper()
+	given := map[string]string{}
+	for f := range strings.FieldsSeq(verdicts) {
+		name, v, _ := strings.Cut(f, ":")
+		given[name] = v
+	}
+	p := s.NewProgress(stop)
+	var reports []job.TestReport
+	var ran []string
+	for _, name := range s.Tests() {
+		r := job.TestReport{Name: name, Verdict: job.Skipped}
+		if p.Needs(name) {
+			ran = append(ran, name)
+			r.Verdict = job.Verdict(given[name])
+			var n float64
+			if _, err := fmt.Sscan(given[name], &n); err == nil {
+				r.Verdict, r.Score = job.Partial, &n
+			}
+			p.Record(name, r.Verdict)
+		}
+		reports = append(reports, r)
+	}
+	result, err := s.Result(reports)
+	if err != nil {
+		return err.Error()
+	}
+	text := string(result.Verdict)
+	if result.Score != nil {
+		text += fmt.Sprintf(" %g", *result.Score)
+	}
+	for _, g := range result.Groups {
+		text += fmt.Sprintf(" %s=%s", g.Name, g.Verdict)
+		if g.Score != nil {
+			text += fmt.Sprintf(",%g", *g.Score)
+		}
+	}
+	return text + " ran " + strings.Join(ran, "")
+}
+
+func TestResult(t *testing.T) {
+	passFail := Scheme{Root: &Group{Verdict: FirstError, Members: groups(
+		&Group{Name: "sample", Verdict: FirstError, Members: tests(0, "s")},
+		&Group{Name: "secret", Verdict: FirstError, Members: tests(0, "a", "b")})}}
+	ratio := flat(Group{Aggregation: Sum, Verdict: ByScore, Continue: true}, 20)
+	for i := range ratio.Root.Members {
+		ratio.Root.Members[i].Ratio = true
+	}
+	unbounded := flat(Group{Aggregation: Max, Verdict: ByScore, Continue: true}, 1)
+	for i := range unbounded.Root.Members {
+		unbounded.Root.Members[i].MaxScore = nil
+	}
+	for _, tt := range []struct {
+		name     string
+		scheme   Scheme
+		stop     job.Stop
+		verdicts string
+		want     string
+	}{
+		{"pass-fail accepts", passFail, "", "s:AC a:AC b:AC", "AC sample=AC secret=AC ran sab"},
+		{"pass-fail stops at a sample", passFail, "", "s:WA a:AC b:AC", "WA sample=WA secret=SK ran s"},
+		{"pass-fail without a stop", passFail, job.StopNever, "s:AC a:RTE b:WA", "RTE sample=AC secret=RTE ran sab"},
+		{"subtasks: all", subtasks(), "", "s:AC a:AC b:AC c:AC d:AC",
+			"AC 100 sample=AC,0 secret=AC,100 secret/1=AC,30 secret/2=AC,70 ran sabcd"},
+		{"subtasks: a wrong sample costs nothing", subtasks(), "", "s:WA a:AC b:AC c:AC d:AC",
+			"AC 100 sample=WA,0 secret=AC,100 secret/1=AC,30 secret/2=AC,70 ran sabcd"},
+		{"subtasks: a group stops at its first failure", subtasks(), "", "s:AC a:AC b:AC c:TLE d:AC",
+			"PC 30 sample=AC,0 secret=PC,30 secret/1=AC,30 secret/2=TLE,0 ran sabc"},
+		{"subtasks: a group is not run without the one that it requires", subtasks(), "", "s:AC a:WA b:AC c:AC d:AC",
+			"WA 0 sample=AC,0 secret=WA,0 secret/1=WA,0 secret/2=SK,0 ran sa"},
+		{"subtasks: nor with the stop rule never", subtasks(), job.StopNever, "s:AC a:WA b:AC c:AC d:AC",
+			"WA 0 sample=AC,0 secret=WA,0 secret/1=WA,0 secret/2=SK,0 ran sab"},
+		{"subtasks: an internal error", subtasks(), job.StopNever, "s:AC a:AC b:AC c:IE d:AC",
+			"IE 0 sample=AC,0 secret=IE,30 secret/1=AC,30 secret/2=IE,0 ran sabcd"},
+		{"sum", flat(Group{Aggregation: Sum, Verdict: ByScore, Continue: true}, 10), "", "a:AC b:WA c:AC", "PC 20 ran abc"},
+		{"min", flat(Group{Aggregation: Min, Verdict: WorstError}, 10), "", "a:AC b:WA c:AC", "WA 0 ran ab"},
+		{"max of checker scores", unbounded, "", "a:3 b:7.5 c:1", "AC 7.5 ran abc"},
+		{"average", flat(Group{Aggregation: Average, Verdict: ByScore, Continue: true}, 3), "", "a:AC b:WA c:1.5",
+			"PC 1.5 ran abc"},
+		{"a part of the points of a test", ratio, "", "a:0.5 b:AC c:0.25", "PC 35 ran abc"},
+		{"more than the maximum", flat(Group{Aggregation: Sum, Continue: true}, 10), "", "a:11 b:AC c:AC",
+			`score 11 of test "a" is above its maximum 10`},
+		{"more than the maximum of a group", flat(Group{Name: "g", Aggregation: Sum, MaxScore: points(20)}, 10), "",
+			"a:AC b:AC c:AC", `score 30 of group "g" is above its maximum 20`},
+		{"the worst error", flat(Group{Aggregation: Sum, Verdict: WorstError, Continue: true}, 1), "", "a:WA b:TLE c:RTE",
+			"RTE 0 ran abc"},
+		{"the first error", flat(Group{Aggregation: Sum, Verdict: FirstError, Continue: true}, 1), "", "a:WA b:TLE c:RTE",
+			"WA 0 ran abc"},
+		{"always accepted", flat(Group{Aggregation: Sum, Verdict: AlwaysAccept, Continue: true}, 1), "", "a:WA b:TLE c:WA",
+			"PC 0 ran abc"},
+		{"accepted if any is", flat(Group{Aggregation: Sum, Verdict: WorstError, AcceptIfAny: true, Continue: true}, 1), "",
+			"a:WA b:AC c:WA", "PC 1 ran abc"},
+		{"on_reject break", flat(Group{Aggregation: Sum, Verdict: WorstError}, 1), "", "a:AC b:WA c:AC", "WA 0 ran ab"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, judge(t, tt.scheme, tt.stop, tt.verdicts)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAcceptedGroupDoesNotEndItsParent: on_reject looks at the verdict of a subgroup, not at its tests.
+func TestAcceptedGroupDoesNotEndItsParent(t *testing.T) {
+	s := Scheme{Root: &Group{Verdict: WorstError, Members: groups(
+		&Group{Name: "1", Verdict: WorstError, AcceptIfAny: true, Continue: true, Members: tests(1, "a", "b")},
+		&Group{Name: "2", Verdict: WorstError, Members: tests(1, "c", "d")})}, Scoring: true}
+	if diff := cmp.Diff(judge(t, s, "", "a:WA b:AC c:AC d:AC"),
+		"PC 3 1=PC,1 2=AC,2 ran abcd"); diff != "" {
+		t.Errorf("-got +want\n%s", diff)
+	}
+}
+
+func TestTestsAreInOrder(t *testing.T) {
+	if got := subtasks().Tests(); !slices.Equal(got, []string{"s", "a", "b", "c", "d"}) {
+		t.Errorf("got %q", got)
+	}
+}
