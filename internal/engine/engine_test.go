@@ -155,7 +155,7 @@ func TestHost(t *testing.T) {
 	if want, err := os.Hostname(); err == nil && e.Name() != want {
 		t.Errorf("name %q, want %q", e.Name(), want)
 	}
-	want := job.Host{Name: "n", Pool: "p", Fingerprint: "f", Kernel: "6.18", CPUModel: "CPU", Isolation: "isolcpus",
+	want := job.HostReport{Name: "n", Pool: "p", Fingerprint: "f", Kernel: "6.18", CPUModel: "CPU", Isolation: "isolcpus",
 		Turbo: "unknown"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

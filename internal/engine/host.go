@@ -36,8 +36,8 @@ func (e *Engine) Turbo(cpus cpuset.Set) turbo.State {
 }
 
 // Host is the part of a report about this host, with doctor's last result.
-func (e *Engine) Host(cpus cpuset.Set, d doctor.Report) job.Host {
-	return job.Host{
+func (e *Engine) Host(cpus cpuset.Set, d doctor.Report) job.HostReport {
+	return job.HostReport{
 		Name: e.Name(), Pool: e.options.Pool, Fingerprint: e.fingerprint,
 		Kernel: e.topology.Kernel, CPUModel: e.topology.Model,
 		Isolation: e.isolation(cpus), Turbo: string(e.Turbo(cpus).Value),

@@ -19,19 +19,19 @@ func (e *Engine) Neighbours() cpuset.Set {
 
 // UnplannedSlot makes a slot of any CPUs with memory of any nodes, outside the plan: no lease covers it, and other work
 // may run on it. Experiments compare planned slots with it and run load on it.
-func (e *Engine) UnplannedSlot(cpus, nodes cpuset.Set) (sandbox.Slot, error) {
-	group, err := e.tree.Slot(cpus, nodes)
+func (e *Engine) UnplannedSlot(cpus, nodes cpuset.Set) (sandbox.Resources, error) {
+	group, err := e.tree.Subtree(cpus, nodes)
 	if err != nil {
-		return sandbox.Slot{}, err
+		return sandbox.Resources{}, err
 	}
-	return sandbox.Slot{
+	return sandbox.Resources{
 		CPUs: cpus, Node: nodes[0], BindNode: len(nodes) == 1 && len(e.topology.Nodes) > 1,
 		NohzFull: e.topology.NohzFull.Overlaps(cpus), Tickless: cpus.IsSubsetOf(e.topology.NohzFull), Group: group,
 	}, nil
 }
 
 // WorkerOn opens a worker on an unplanned slot. Close of the engine closes it.
-func (e *Engine) WorkerOn(slot sandbox.Slot) (*measure.Worker, error) {
+func (e *Engine) WorkerOn(slot sandbox.Resources) (*measure.Worker, error) {
 	worker, err := e.newWorker(slot)
 	if err == nil {
 		e.extra = append(e.extra, worker)
@@ -39,7 +39,7 @@ func (e *Engine) WorkerOn(slot sandbox.Slot) (*measure.Worker, error) {
 	return worker, err
 }
 
-func (e *Engine) newWorker(slot sandbox.Slot) (*measure.Worker, error) {
+func (e *Engine) newWorker(slot sandbox.Resources) (*measure.Worker, error) {
 	reader, err := evidence.NewReader(e.fs, slot.CPUs, e.sharing(slot.CPUs))
 	if err != nil {
 		return nil, err
@@ -62,6 +62,6 @@ func (e *Engine) sharing(cpus cpuset.Set) cpuset.Set {
 }
 
 // Prepare makes one sandbox on an unplanned slot. Close it after use.
-func (e *Engine) Prepare(slot sandbox.Slot) (*sandbox.Sandbox, error) {
+func (e *Engine) Prepare(slot sandbox.Resources) (*sandbox.Sandbox, error) {
 	return e.launcher.Prepare(slot)
 }

@@ -164,7 +164,7 @@ func sampleJob() job.Job {
 func sampleReport(v job.Verdict) job.Report {
 	cpu := 3 * time.Millisecond
 	return job.Report{Verdict: v, CPUTime: &cpu,
-		Host: &job.Host{Name: "host", Doctor: &job.DoctorHost{Failed: []string{}}}, Tests: []job.TestReport{
+		Host: &job.HostReport{Name: "host", Doctor: &job.DoctorHost{Failed: []string{}}}, Tests: []job.TestReport{
 			{Name: "1", Verdict: job.Accepted, Runs: []job.Run{{CPUTime: cpu, Disturbed: []job.Cause{}}}},
 			{Name: "2", Verdict: v, Runs: []job.Run{{CPUTime: cpu, Disturbed: []job.Cause{}}}},
 		}}

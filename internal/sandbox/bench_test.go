@@ -148,7 +148,7 @@ func (l *lab) widen(b *testing.B, n int) {
 	}
 	l.slot.CPUs = cpuset.New(all...)
 	var err error
-	if l.slot.Group, err = l.tree.Slot(l.slot.CPUs, cpuset.New(l.slot.Node)); err != nil {
+	if l.slot.Group, err = l.tree.Subtree(l.slot.CPUs, cpuset.New(l.slot.Node)); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -162,7 +162,7 @@ func (p *worker) run(t *testing.T, role string) map[string]string {
 }
 
 // hold changes everything that can be changed from another slot, and keeps it so until it is stopped.
-func (p *worker) hold(t *testing.T, slot Slot) (stop func()) {
+func (p *worker) hold(t *testing.T, slot Resources) (stop func()) {
 	t.Helper()
 	s, err := p.l.Prepare(slot)
 	if err != nil {
@@ -241,7 +241,7 @@ func outputOf(t *testing.T, s *Sandbox) string {
 }
 
 // someInputs are an input that is copied, and one that is used in place, as those that are too large are.
-func someInputs(t *testing.T, slot Slot) (copied, named *Input) {
+func someInputs(t *testing.T, slot Resources) (copied, named *Input) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "input")
 	if err := os.WriteFile(path, []byte(strings.Repeat("1 2 3\n", 10_000)), 0o644); err != nil {
@@ -276,11 +276,11 @@ func network(t *testing.T) *os.File {
 }
 
 // otherSlot is another slot, on the first CPU.
-func (l *lab) otherSlot(t *testing.T) Slot {
+func (l *lab) otherSlot(t *testing.T) Resources {
 	t.Helper()
 	slot := l.slot
 	slot.CPUs = cpuset.New(0)
-	group, err := l.tree.Slot(slot.CPUs, cpuset.New(slot.Node))
+	group, err := l.tree.Subtree(slot.CPUs, cpuset.New(slot.Node))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func identity(info fs.FileInfo) string {
 
 // takeFiles returns a copy of a program and its files, which may have at most maxBytes. Their times are set to now,
 // as if they were made for this run.
-func (c *Copies) takeFiles(files []File, slot Slot, maxBytes units.Bytes) (*copied, error) {
+func (c *Copies) takeFiles(files []File, slot Resources, maxBytes units.Bytes) (*copied, error) {
 	var key strings.Builder
 	fmt.Fprintf(&key, "files on %s", slot.CPUs)
 	var infos []fs.FileInfo
@@ -58,7 +58,7 @@ func (c *Copies) takeFiles(files []File, slot Slot, maxBytes units.Bytes) (*copi
 	return k, nil
 }
 
-func (c *Copies) fillFolder(folder string, files []File, infos []fs.FileInfo, slot Slot) error {
+func (c *Copies) fillFolder(folder string, files []File, infos []fs.FileInfo, slot Resources) error {
 	if err := linux.MakeDir(c.folders, folder, 0o755, 0); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (c *Copies) mount(k *copied) (*os.File, error) {
 }
 
 // takeInput returns a copy of an open file.
-func (c *Copies) takeInput(f *os.File, info fs.FileInfo, slot Slot) (*copied, error) {
+func (c *Copies) takeInput(f *os.File, info fs.FileInfo, slot Resources) (*copied, error) {
 	key := identity(info)
 	if key != "" {
 		key = fmt.Sprintf("input on %s %s", slot.CPUs, key)

@@ -28,7 +28,7 @@ type Output struct {
 }
 
 // newOutput makes a stream with its first pages on the slot's node and charged to judged.
-func newOutput(name string, preallocated units.Bytes, slot Slot) (*Output, error) {
+func newOutput(name string, preallocated units.Bytes, slot Resources) (*Output, error) {
 	read, err := linux.Memfd(name)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func newOutput(name string, preallocated units.Bytes, slot Slot) (*Output, error
 }
 
 // onNode runs f with memory allocations bound to the slot's node.
-func onNode(slot Slot, f func() error) error {
+func onNode(slot Resources, f func() error) error {
 	if !slot.BindNode {
 		return f()
 	}
@@ -119,7 +119,7 @@ const maxCopiedInput = 1 << 30
 // or is charged for the page cache. The copy has no name: /proc/self/fd/0 would show the name of a file, and so which
 // test this is. On a host with several NUMA nodes the copy is on the slot's node; the page cache stays on the node
 // that read a file first and does not follow cpuset.mems. Close it when no run uses it any more.
-func NewInput(path string, slot Slot) (*Input, error) {
+func NewInput(path string, slot Resources) (*Input, error) {
 	f, err := linux.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("open input: %w", err)

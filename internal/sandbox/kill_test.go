@@ -52,7 +52,7 @@ func victim(program, parent string) error {
 		return err
 	}
 	cpus := cpuset.New(runtime.NumCPU() - 1)
-	group, err := tree.Slot(cpus, cpuset.New(0))
+	group, err := tree.Subtree(cpus, cpuset.New(0))
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func victim(program, parent string) error {
 	if _, err := os.Stdin.Read(command); err != nil {
 		return err
 	}
-	slot := Slot{CPUs: cpus, Group: group}
+	slot := Resources{CPUs: cpus, Group: group}
 	slot.Trees = l.NewTrees(slot)
 	err = judge(l, slot, program)
 	if left := children(l); len(left) > 0 {
@@ -100,7 +100,7 @@ func isInit(pid int) bool {
 }
 
 // judge is one run. What it leaves behind is found even if it fails.
-func judge(l *Launcher, slot Slot, program string) error {
+func judge(l *Launcher, slot Resources, program string) error {
 	s, err := l.Prepare(slot)
 	if err != nil {
 		return err

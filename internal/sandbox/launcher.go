@@ -32,14 +32,14 @@ type Options struct {
 	Without initproc.Layers
 }
 
-// Slot is where runs happen.
-type Slot struct {
+// Resources are what the runs of one slot use, one run at a time.
+type Resources struct {
 	CPUs     cpuset.Set
 	Node     int  // NUMA node of the memory
 	BindNode bool // whether the host has more than one
 	NohzFull bool // whether one of the CPUs may run without a tick
 	Tickless bool // whether all of them may
-	Group    *cgroup.Slot
+	Group    *cgroup.Subtree
 	// Network is the network namespace of the runs, see NewNetwork. If it is nil they use the Launcher's.
 	Network *os.File
 	// Copies hold the inputs of the runs, see Launcher.Copies.
@@ -50,7 +50,7 @@ type Slot struct {
 }
 
 // onItsNode adds the option that puts the pages of a tmpfs on the slot's node.
-func (s Slot) onItsNode(options [][2]string) [][2]string {
+func (s Resources) onItsNode(options [][2]string) [][2]string {
 	if !s.BindNode {
 		return options
 	}

@@ -34,7 +34,7 @@ func TestNothingIsLeft(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		live func(t *testing.T, s *Sandbox)
-		slot func(*Slot)
+		slot func(*Resources)
 		fail string // part of the error of Prepare
 	}{
 		{name: "run that litters", live: func(t *testing.T, s *Sandbox) { runs(t, s, litter, StopNone) }},
@@ -44,7 +44,7 @@ func TestNothingIsLeft(t *testing.T) {
 			s.slot.Trees.kept[len(s.slot.Trees.kept)-1].closure[0]++
 			runs(t, s, spec(host), StopNone)
 		}},
-		{name: "no trees", slot: func(s *Slot) { s.Trees = nil }, live: func(t *testing.T, s *Sandbox) {
+		{name: "no trees", slot: func(s *Resources) { s.Trees = nil }, live: func(t *testing.T, s *Sandbox) {
 			loads(t, s, spec(host), "the slot has no trees")
 		}},
 		{name: "prepared and not loaded", live: func(*testing.T, *Sandbox) {}},
@@ -70,13 +70,13 @@ func TestNothingIsLeft(t *testing.T) {
 		{name: "argument that cannot be passed", live: func(t *testing.T, s *Sandbox) {
 			loads(t, s, spec(func(s *Spec) { s.Args = []string{"./act", "a\x00b"} }), "invalid argument")
 		}},
-		{name: "step of the jail that fails", slot: func(s *Slot) { s.CPUs = cpuset.New(8191) },
+		{name: "step of the jail that fails", slot: func(s *Resources) { s.CPUs = cpuset.New(8191) },
 			live: func(t *testing.T, s *Sandbox) { loads(t, s, litter, "sched_setaffinity") }},
 		{name: "limit that the kernel refuses", live: func(t *testing.T, s *Sandbox) {
 			loads(t, s, spec(func(s *Spec) { s.Limits.Processes = -1 }), "invalid argument")
 		}},
-		{name: "no network", slot: func(s *Slot) { s.Network = s.Copies.inputs }, fail: "setns network"},
-		{name: "no box", slot: func(s *Slot) { s.BindNode, s.Node = true, 1000 }, live: func(t *testing.T, s *Sandbox) {
+		{name: "no network", slot: func(s *Resources) { s.Network = s.Copies.inputs }, fail: "setns network"},
+		{name: "no box", slot: func(s *Resources) { s.BindNode, s.Node = true, 1000 }, live: func(t *testing.T, s *Sandbox) {
 			loads(t, s, litter, "invalid argument")
 		}},
 		{name: "judged-init killed before the load", live: func(t *testing.T, s *Sandbox) {

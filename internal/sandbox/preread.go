@@ -53,7 +53,7 @@ func inBox(program string) string {
 // run waits for the disk or is charged for it. It builds the tree of the slot, or with RootHost it reads the files
 // themselves into the page cache, which on a host with several NUMA nodes stays on the node that read them first. It
 // ignores errors: the run reports them.
-func (l *Launcher) Preread(slot Slot, args []string, files []File) {
+func (l *Launcher) Preread(slot Resources, args []string, files []File) {
 	switch {
 	case l.hasTrees():
 		_, _ = l.withTree(slot, args, files, (*Trees).make)
@@ -66,7 +66,7 @@ func (l *Launcher) Preread(slot Slot, args []string, files []File) {
 
 // see returns a mount of what the program of a run sees of the host, nil if it needs nothing, and the program's path
 // if it is the host's.
-func (l *Launcher) see(slot Slot, args []string, files []File) (mount *os.File, program string, err error) {
+func (l *Launcher) see(slot Resources, args []string, files []File) (mount *os.File, program string, err error) {
 	if !l.hasTrees() {
 		return nil, "", nil
 	}
@@ -80,7 +80,7 @@ func (l *Launcher) see(slot Slot, args []string, files []File) (mount *os.File, 
 // withTree calls do with the slot's trees and the closure of a program, if it needs anything, and returns the
 // program's path if it is the host's.
 func (l *Launcher) withTree(
-	slot Slot, args []string, files []File, do func(*Trees, *runtimes.Closure) error,
+	slot Resources, args []string, files []File, do func(*Trees, *runtimes.Closure) error,
 ) (string, error) {
 	for again := true; ; again = false {
 		c, program := l.find(args, files)

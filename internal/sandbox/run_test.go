@@ -23,7 +23,7 @@ import (
 // lab is a launcher with one slot on the last CPU.
 type lab struct {
 	*Launcher
-	slot Slot
+	slot Resources
 	tree *cgroup.Tree
 }
 
@@ -50,7 +50,7 @@ func newLab(t testing.TB, change func(*Options)) *lab {
 	}
 	last := top.CPUs[len(top.CPUs)-1]
 	cpus := cpuset.New(last.ID)
-	group, err := tree.Slot(cpus, cpuset.New(last.Node))
+	group, err := tree.Subtree(cpus, cpuset.New(last.Node))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func newLab(t testing.TB, change func(*Options)) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	slot := Slot{CPUs: cpus, Node: last.Node, BindNode: len(top.Nodes) > 1, NohzFull: top.NohzFull.Overlaps(cpus),
+	slot := Resources{CPUs: cpus, Node: last.Node, BindNode: len(top.Nodes) > 1, NohzFull: top.NohzFull.Overlaps(cpus),
 		Group: group, Copies: l.Copies()}
 	slot.Trees = l.NewTrees(slot)
 	t.Cleanup(func() {

@@ -63,7 +63,7 @@ const openFiles = 256
 // Sandbox is prepared for one run. It is not safe for concurrent use.
 type Sandbox struct {
 	launcher  *Launcher
-	slot      Slot
+	slot      Resources
 	group     *cgroup.Group
 	box       *os.File // root of the tmpfs that the run may write to
 	files     *copied  // until all processes have ended; may be nil
@@ -87,7 +87,7 @@ type Sandbox struct {
 }
 
 // Prepare makes a sandbox on a slot: everything except the program. It must be closed.
-func (l *Launcher) Prepare(slot Slot) (*Sandbox, error) {
+func (l *Launcher) Prepare(slot Resources) (*Sandbox, error) {
 	s := &Sandbox{launcher: l, slot: slot, uid: l.nextUID(), settle: settleTimeout}
 	begin := time.Now()
 	err := s.prepare()

@@ -16,7 +16,7 @@ var errChanged = errors.New("a file of the host has changed since it was found")
 
 // buildTree copies a closure into a new ramfs, with its pages on the slot's node and charged to judged, and makes it
 // read-only. A ramfs keeps no negative dentries: it does not show which missing names were looked up.
-func buildTree(c *runtimes.Closure, slot Slot) (*os.File, error) {
+func buildTree(c *runtimes.Closure, slot Resources) (*os.File, error) {
 	tree, err := linux.DetachedRamfs()
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ const treesBytes units.Bytes = 1 << 30
 // Trees are kept for later runs, up to treesBytes; the least recently used is dropped first.
 type Trees struct {
 	depot *depot
-	slot  Slot
+	slot  Resources
 	limit units.Bytes
 
 	mu    sync.Mutex // guards the rest; held while a tree is built, because the next caller needs it too
@@ -37,7 +37,7 @@ type tree struct {
 }
 
 // NewTrees returns the trees of a slot. Close them after its runs and before the Launcher.
-func (l *Launcher) NewTrees(slot Slot) *Trees {
+func (l *Launcher) NewTrees(slot Resources) *Trees {
 	return &Trees{depot: l.depot, slot: slot, limit: treesBytes}
 }
 

@@ -154,7 +154,7 @@ func TestSlotsSeeDifferentFiles(t *testing.T) {
 	defer other.Trees.Close()
 	spec := Spec{Args: []string{"./see"}, Files: []File{{Name: "see",
 		Path: testkit.CompileC(t, "testdata/see.c", false), Exec: true}}, Limits: limits()}
-	libraries := func(slot Slot) []string {
+	libraries := func(slot Resources) []string {
 		l := *l
 		l.slot = slot
 		_, out := l.run(t, spec)

@@ -24,7 +24,7 @@ func TestNextWake(t *testing.T) {
 		{"after that the wall time", 1, 120 * ms, 195 * ms, 91 * ms, 91 * ms, 120 * ms},
 		{"over", 1, 1000 * ms, -3 * ms, 107 * ms, 0, 104 * ms},
 	} {
-		w := watch{s: &Sandbox{slot: Slot{CPUs: firstCPUs(tt.cpus)}, limits: Limits{WallTime: tt.wall}},
+		w := watch{s: &Sandbox{slot: Resources{CPUs: firstCPUs(tt.cpus)}, limits: Limits{WallTime: tt.wall}},
 			markAt: tt.markAt}
 		if got := w.nextWake(tt.left, tt.at); got != tt.want {
 			t.Errorf("%s: %v after the start, want %v", tt.name, got, tt.want)
@@ -56,7 +56,7 @@ func TestLeft(t *testing.T) {
 		{"exact at every look, without ticks", 2, true, 30 * ms, 70 * ms},
 		{"beyond", 1, false, 103 * ms, -3 * ms},
 	} {
-		w := watch{s: &Sandbox{slot: Slot{CPUs: firstCPUs(tt.cpus), NohzFull: tt.nohzFull},
+		w := watch{s: &Sandbox{slot: Resources{CPUs: firstCPUs(tt.cpus), NohzFull: tt.nohzFull},
 			limits: Limits{CPUTime: 100 * ms}}}
 		if got := w.left(tt.used); got != tt.want {
 			t.Errorf("%s: %v left, want %v", tt.name, got, tt.want)

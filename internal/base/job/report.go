@@ -35,7 +35,7 @@ type Report struct {
 	MemoryPeak    *units.Bytes      `json:"memory_peak_bytes,omitempty"`
 	Groups        []GroupReport     `json:"groups,omitempty"` // of a problem with groups, in the order in which they run
 	Tests         []TestReport      `json:"tests,omitempty"`
-	Host          *Host             `json:"host,omitempty"`
+	Host          *HostReport       `json:"host,omitempty"`
 	Priority      Priority          `json:"priority,omitempty"`
 	Labels        map[string]string `json:"labels,omitempty"`
 	CreatedAt     time.Time         `json:"created_at,omitzero"`
@@ -220,8 +220,8 @@ type Evidence struct {
 	L3Occupancy *units.Bytes `json:"l3_occupancy_bytes,omitempty"` // of the cache, at the end
 }
 
-// Host is what a report says about the machine.
-type Host struct {
+// HostReport is what a report says about the machine.
+type HostReport struct {
 	Name        string      `json:"name"`
 	Pool        string      `json:"pool,omitempty"`
 	Fingerprint string      `json:"fingerprint,omitempty"`

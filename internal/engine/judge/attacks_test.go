@@ -134,7 +134,7 @@ func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Laye
 		a.workers = append(a.workers, eng.Worker(s))
 	}
 	if len(a.workers) == 1 {
-		second, err := eng.WorkerOn(a.workers[0].Slot())
+		second, err := eng.WorkerOn(a.workers[0].Resources())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func (a *arena) assertHeld(t *testing.T, attack attacks.Attack, program string) 
 func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []job.Report {
 	t.Helper()
 	var tasks []judge.Task
-	for _, args := range attack.Runs(a.host.names(a.workers[0].Slot().CPUs)) {
+	for _, args := range attack.Runs(a.host.names(a.workers[0].Resources().CPUs)) {
 		tasks = append(tasks, a.task(t, attack, program, args))
 	}
 	reports, errs := make([]job.Report, len(tasks)), make([]error, len(tasks))

@@ -240,10 +240,10 @@ func (t Task) runChecker(ctx context.Context, input, answer inputs, output *os.F
 
 // juryCase is a test as programs of the jury get it.
 func (t Task) juryCase(input, answer inputs) (c jury.Case, err error) {
-	if c.Input, err = input.at(t.Jury.Slot()); err != nil {
+	if c.Input, err = input.at(t.Jury.Resources()); err != nil {
 		return c, err
 	}
-	c.Answer, err = answer.at(t.Jury.Slot())
+	c.Answer, err = answer.at(t.Jury.Resources())
 	return c, err
 }
 
@@ -255,7 +255,7 @@ type inputs struct {
 
 func newInputs(path string) inputs { return inputs{path, map[int]*sandbox.Input{}} }
 
-func (in inputs) at(slot sandbox.Slot) (*sandbox.Input, error) {
+func (in inputs) at(slot sandbox.Resources) (*sandbox.Input, error) {
 	if in.path == "" {
 		return nil, nil
 	}

@@ -193,7 +193,7 @@ func BenchmarkRoundTrips(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cpus := [2]int{eng.Slots()[0].CPUs[0], runner.Slot().CPUs[0]}
+	cpus := [2]int{eng.Slots()[0].CPUs[0], runner.Resources().CPUs[0]}
 	path := testkit.CompileC(b, filepath.Join(testkit.RepoRoot(b), "testdata/jury/talker.c"), true)
 	talker := job.File{Part: path}
 	var bare, talk []float64

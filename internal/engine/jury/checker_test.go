@@ -74,7 +74,7 @@ func input(t testing.TB, r *jury.Runner, text string) *sandbox.Input {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	in, err := sandbox.NewInput(path, r.Slot())
+	in, err := sandbox.NewInput(path, r.Resources())
 	if err != nil {
 		t.Fatal(err)
 	}

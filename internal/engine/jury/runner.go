@@ -22,7 +22,7 @@ func (p Program) command(args []string) []string {
 // Runner runs the programs of the jury for one slot. Its methods may be called concurrently.
 type Runner struct {
 	launcher *sandbox.Launcher
-	slot     sandbox.Slot
+	slot     sandbox.Resources
 	limits   sandbox.Limits
 	log      *slog.Logger
 
@@ -35,7 +35,7 @@ type Runner struct {
 
 // NewRunner makes a runner on housekeeping CPUs. Programs of the jury are in a network namespace and see files of
 // their own: nothing that they do is seen by a contestant's program. Close it before the launcher.
-func NewRunner(l *sandbox.Launcher, slot sandbox.Slot, limits sandbox.Limits, log *slog.Logger) (*Runner, error) {
+func NewRunner(l *sandbox.Launcher, slot sandbox.Resources, limits sandbox.Limits, log *slog.Logger) (*Runner, error) {
 	var err error
 	if slot.Network, err = sandbox.NewNetwork(); err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func NewRunner(l *sandbox.Launcher, slot sandbox.Slot, limits sandbox.Limits, lo
 	return &Runner{launcher: l, slot: slot, limits: limits, log: log}, nil
 }
 
-// Slot is where the programs run.
-func (r *Runner) Slot() sandbox.Slot { return r.slot }
+// Resources returns what the programs run on.
+func (r *Runner) Resources() sandbox.Resources { return r.slot }
 
 // Prepare gets ready in the background what a program needs: a sandbox, and what it loads of the host.
 func (r *Runner) Prepare(p Program) {

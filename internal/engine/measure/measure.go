@@ -23,8 +23,8 @@ type Request struct {
 	Name    string
 	Args    []string
 	Files   []sandbox.File
-	Input   func(sandbox.Slot) (*sandbox.Input, error) // called before each run, for its slot; nil means empty input
-	Limits  job.Limits                                 // no member is zero
+	Input   func(sandbox.Resources) (*sandbox.Input, error) // called before each run, for its slot; nil means empty input
+	Limits  job.Limits                                      // no member is zero
 	Repeats job.Repeats
 	Head    units.Bytes
 	// Place finds a worker for a run that confirms another; nil means this worker.

@@ -18,7 +18,7 @@ import (
 // Worker runs programs on one slot. Only one Test may run on it at a time.
 type Worker struct {
 	launcher   *sandbox.Launcher
-	slot       sandbox.Slot
+	slot       sandbox.Resources
 	reader     *evidence.Reader
 	thresholds atomic.Pointer[evidence.Thresholds]
 	guard      atomic.Pointer[stats.Guard] // nil is the default
@@ -34,7 +34,7 @@ type Worker struct {
 
 // NewWorker prepares the first sandbox in the background. The worker closes the reader. Runs on different workers are
 // in different network namespaces and see different files.
-func NewWorker(l *sandbox.Launcher, slot sandbox.Slot, reader *evidence.Reader, th evidence.Thresholds,
+func NewWorker(l *sandbox.Launcher, slot sandbox.Resources, reader *evidence.Reader, th evidence.Thresholds,
 	log *slog.Logger) (*Worker, error) {
 	var err error
 	if slot.Network, err = sandbox.NewNetwork(); err != nil {
@@ -50,8 +50,8 @@ func NewWorker(l *sandbox.Launcher, slot sandbox.Slot, reader *evidence.Reader, 
 // SetThresholds sets what evidence is compared with, from the next run on.
 func (w *Worker) SetThresholds(th evidence.Thresholds) { w.thresholds.Store(&th) }
 
-// Slot returns the slot of the worker.
-func (w *Worker) Slot() sandbox.Slot { return w.slot }
+// Resources returns what the worker runs programs on.
+func (w *Worker) Resources() sandbox.Resources { return w.slot }
 
 // CPUs returns the CPUs of the slot.
 func (w *Worker) CPUs() cpuset.Set { return w.slot.CPUs }

@@ -31,7 +31,7 @@ type request struct {
 	width int
 }
 
-func recorded(t testing.TB, name string, q request) Host {
+func recorded(t testing.TB, name string, q request) Facts {
 	t.Helper()
 	tree, _, err := testkit.Host(filepath.Join(hostsDir, name))
 	if err != nil {
@@ -106,8 +106,8 @@ func TestImpossible(t *testing.T) {
 }
 
 // bare is a host of two cores that has everything; with hyperthreads, CPUs 2 and 3 are second threads.
-func bare(cmdline string, hyperthreads bool) Host {
-	h := Host{Arch: X86, CommandLine: cmdline, NohzFull: true, HugePages: true, SteadyTSC: true, Threads: NoThreads,
+func bare(cmdline string, hyperthreads bool) Facts {
+	h := Facts{Arch: X86, CommandLine: cmdline, NohzFull: true, HugePages: true, SteadyTSC: true, Threads: NoThreads,
 		Host: settings.Host{Topology: topology.Topology{Online: cpuset.New(0, 1, 2, 3), Kernel: "6.12.1"}}}
 	for id := range 4 {
 		core := id
@@ -122,7 +122,7 @@ func bare(cmdline string, hyperthreads bool) Host {
 func TestCommandLine(t *testing.T) {
 	const rest = " nowatchdog skew_tick=1 transparent_hugepage=never tsc=reliable"
 	for name, tc := range map[string]struct {
-		host     Host
+		host     Facts
 		cpus     cpuset.Set
 		width    int
 		want     string

@@ -9,8 +9,8 @@ import (
 	"judged/internal/host/virt"
 )
 
-// Host is what a plan depends on.
-type Host struct {
+// Facts are what a plan depends on.
+type Facts struct {
 	settings.Host
 	CommandLine string // /proc/cmdline
 
@@ -54,10 +54,10 @@ const (
 const cpuDir = "/sys/devices/system/cpu"
 
 // Read looks once. A missing or unreadable file counts as if the kernel did not have the feature.
-func Read(h settings.Host) Host {
+func Read(h settings.Host) Facts {
 	info, hypervisor := h.Optional("/proc/cpuinfo"), virt.Hypervisor(h.FS)
 	_, legacy := proc.FindMount(proc.Mounts(h.Optional("/proc/mounts")), "cgroup", "cpuset")
-	host := Host{
+	host := Facts{
 		Host: h, CommandLine: h.Optional("/proc/cmdline"),
 		Arch: architecture(info), Intel: strings.Contains(info, "GenuineIntel"),
 		Virtual: hypervisor != "", WSL: hypervisor == virt.WSL, LegacyCPU: legacy,
@@ -74,7 +74,7 @@ func Read(h settings.Host) Host {
 }
 
 // readValues collects the values of the catalogue that are one file. Words in brackets have boot parameters.
-func (h *Host) readValues() {
+func (h *Facts) readValues() {
 	for _, s := range settings.All() {
 		for _, v := range s.Values {
 			now, err := h.FS.Read(v.Pattern)
@@ -120,7 +120,7 @@ func threads(control string) Threads {
 }
 
 // newer reports whether the kernel is of that release or a later one; an unknown one counts as new.
-func (h Host) newer(major, minor int) bool {
+func (h Facts) newer(major, minor int) bool {
 	first, rest, _ := strings.Cut(h.Topology.Kernel, ".")
 	second, _, _ := strings.Cut(rest, ".")
 	a, errA := strconv.Atoi(first)

@@ -69,7 +69,7 @@ type File struct {
 }
 
 // Make plans. The error is a *UsageError: no CPU remains for the system, or CPU 0 is wanted.
-func Make(h Host) (Plan, error) {
+func Make(h Facts) (Plan, error) {
 	l, err := lay(h)
 	if err != nil {
 		return Plan{}, err
@@ -93,17 +93,17 @@ func Make(h Host) (Plan, error) {
 
 // layout is the host with the CPUs as they are after the boot.
 type layout struct {
-	Host
+	Facts
 	nosmt bool
 	split cpuset.Set // reserved CPUs that nosmt would take, while the first thread of their core is not reserved
 }
 
-func lay(h Host) (layout, error) {
+func lay(h Facts) (layout, error) {
 	refuse := func(format string, args ...any) (layout, error) {
 		return layout{}, &UsageError{Reason: "plan the boot: " + fmt.Sprintf(format, args...)}
 	}
 	asked, online := h.Reserved, h.Topology.Online
-	l := layout{Host: h}
+	l := layout{Facts: h}
 	l.Reserved = asked.Intersect(online)
 	l.Housekeeping = online.Minus(l.Reserved)
 	switch {

@@ -47,7 +47,7 @@ func FuzzTable(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		r := Report{CPUs: s, Host: Host{Name: s, Kernel: s, CPUModel: s}, Checks: []Check{
+		r := Report{CPUs: s, Host: HostSummary{Name: s, Kernel: s, CPUModel: s}, Checks: []Check{
 			{ID: "turbo", Severity: S1, Status: Fail, Found: s, Wanted: s, Reason: s, Effect: s,
 				Fix: Fix{Runtime: []string{s}, Boot: s}},
 			{ID: "steal", Severity: S2, Status: Unknown, Reason: s},

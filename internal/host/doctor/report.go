@@ -42,12 +42,12 @@ type Report struct {
 	CPUs    string `json:"cpus"`   // the reserved CPUs, as a kernel list
 	// WindowNS is the time between two looks at what the kernel counts; 0 if counts are since boot.
 	WindowNS time.Duration `json:"window_ns"`
-	Host     Host          `json:"host"`
+	Host     HostSummary   `json:"host"`
 	Checks   []Check       `json:"checks"`
 }
 
-// Host is a summary of the machine.
-type Host struct {
+// HostSummary is a summary of the machine.
+type HostSummary struct {
 	Name      string `json:"name"`
 	Kernel    string `json:"kernel"`
 	CPUModel  string `json:"cpu_model"`

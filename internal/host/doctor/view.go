@@ -151,8 +151,8 @@ func (f facts) cores(within cpuset.Set) int {
 	return len(cores)
 }
 
-func (f facts) describe() Host {
-	return Host{
+func (f facts) describe() HostSummary {
+	return HostSummary{
 		Name: f.Optional("/proc/sys/kernel/hostname"), Kernel: f.Topology.Kernel, CPUModel: f.Topology.Model,
 		Class: f.class.String(), CPUs: len(f.Topology.Online), NUMANodes: len(f.Topology.Nodes),
 		Isolation: f.Topology.IsolationKind(), Turbo: string(f.turbo.Value),

@@ -63,7 +63,7 @@ type member struct {
 
 // Start has a load run on each of the grounds, and returns when all are at full
 // strength.
-func (s *Loads) Start(ctx context.Context, grounds []sandbox.Slot, load string) (*Crowd, error) {
+func (s *Loads) Start(ctx context.Context, grounds []sandbox.Resources, load string) (*Crowd, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &Crowd{cancel: cancel}
 	if err := s.gather(ctx, c, grounds, load); err != nil {
@@ -72,7 +72,7 @@ func (s *Loads) Start(ctx context.Context, grounds []sandbox.Slot, load string) 
 	return c, nil
 }
 
-func (s *Loads) gather(ctx context.Context, c *Crowd, grounds []sandbox.Slot, load string) error {
+func (s *Loads) gather(ctx context.Context, c *Crowd, grounds []sandbox.Resources, load string) error {
 	for _, ground := range grounds {
 		m, err := s.start(ctx, ground, load)
 		if err != nil {
@@ -101,7 +101,7 @@ func (c *Crowd) Stop() error {
 	return errors.Join(errs...)
 }
 
-func (s *Loads) start(ctx context.Context, ground sandbox.Slot, load string) (member, error) {
+func (s *Loads) start(ctx context.Context, ground sandbox.Resources, load string) (member, error) {
 	box, err := s.eng.Prepare(ground)
 	if err != nil {
 		return member{}, err

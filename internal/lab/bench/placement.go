@@ -44,7 +44,7 @@ type LeftOut struct {
 // places makes the placements of an engine ready.
 func (s *Site) places() error {
 	t := s.eng.Topology()
-	slot := s.eng.Worker(s.eng.Slots()[0]).Slot()
+	slot := s.eng.Worker(s.eng.Slots()[0]).Resources()
 	near, all := cpuset.New(slot.Node), memoryNodes(s.eng)
 
 	// What is isolated a program gets only if somebody asks for it.
@@ -117,7 +117,7 @@ func (s *Site) leave(id, reason string) { s.LeftOut = append(s.LeftOut, LeftOut{
 // measured through what judges.
 func (s *Site) openWorker(cpus, nodes cpuset.Set) (*measure.Worker, error) {
 	own := s.eng.Worker(s.eng.Slots()[0])
-	if slot := own.Slot(); cpus.String() == slot.CPUs.String() && nodes.String() == cpuset.New(slot.Node).String() {
+	if slot := own.Resources(); cpus.String() == slot.CPUs.String() && nodes.String() == cpuset.New(slot.Node).String() {
 		return own, nil
 	}
 	ground, err := s.eng.UnplannedSlot(cpus, nodes)

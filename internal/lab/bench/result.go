@@ -11,14 +11,14 @@ import (
 
 // Result is what a measurement found. Times are in nanoseconds.
 type Result struct {
-	Title      string      `json:"title"`
-	N          int         `json:"n"`
-	Seed       uint64      `json:"seed"`
-	Cases      []Outcome   `json:"cases,omitempty"`
-	LeftOut    []LeftOut   `json:"left_out,omitempty"`
-	Comparison *Comparison `json:"comparison,omitempty"`
-	Host       *job.Host   `json:"host,omitempty"`
-	Partial    bool        `json:"partial,omitempty"` // it was interrupted: runs are missing
+	Title      string          `json:"title"`
+	N          int             `json:"n"`
+	Seed       uint64          `json:"seed"`
+	Cases      []Outcome       `json:"cases,omitempty"`
+	LeftOut    []LeftOut       `json:"left_out,omitempty"`
+	Comparison *Comparison     `json:"comparison,omitempty"`
+	Host       *job.HostReport `json:"host,omitempty"`
+	Partial    bool            `json:"partial,omitempty"` // it was interrupted: runs are missing
 }
 
 // Source is what a picture needs to be repeated: the host, how it is isolated,

@@ -20,7 +20,7 @@ type Site struct {
 
 	eng     *engine.Engine
 	workers map[string]*measure.Worker // by CPUs and nodes
-	grounds []sandbox.Slot             // one for each neighbour
+	grounds []sandbox.Resources        // one for each neighbour
 	loads   *Loads
 	err     error // the first one while placements are made
 }

@@ -57,7 +57,7 @@ func TestWatch(t *testing.T) {
 	}
 	defer place.Release()
 	if got, want := place.Worker, l.eng.Worker(l.eng.Slots()[0]); got != want {
-		t.Errorf("placed on %v, want the slot's worker", got.Slot().CPUs)
+		t.Errorf("placed on %v, want the slot's worker", got.Resources().CPUs)
 	}
 	looks := func(n int, usual time.Duration) int {
 		for _, kernel := range initproc.ShortKernels() {

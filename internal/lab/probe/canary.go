@@ -244,7 +244,7 @@ func (p *prober) nextToOthers(ctx context.Context, loads *bench.Loads, s slots.S
 	if err := read(alone); err != nil {
 		return nil, err
 	}
-	var grounds []sandbox.Slot
+	var grounds []sandbox.Resources
 	for _, other := range others {
 		for _, id := range other.CPUs {
 			ground, err := p.eng.UnplannedSlot(cpuset.New(id), cpuset.New(other.Node))

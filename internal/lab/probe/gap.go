@@ -55,7 +55,7 @@ func (p *prober) gap(ctx context.Context) (doctor.Outcome, error) {
 	for _, s := range p.slots {
 		for _, id := range s.CPUs {
 			cpu := cpuset.New(id)
-			worker, err := p.workerOn(cpu, p.eng.Worker(s).Slot().Node)
+			worker, err := p.workerOn(cpu, p.eng.Worker(s).Resources().Node)
 			if err != nil {
 				return doctor.Outcome{}, err
 			}

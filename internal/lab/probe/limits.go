@@ -33,7 +33,7 @@ func (p *prober) limits(ctx context.Context) (doctor.Outcome, error) {
 		if err != nil {
 			return doctor.Outcome{}, err
 		}
-		slot := worker.Slot()
+		slot := worker.Resources()
 		o := judgeLimits(text, run, place{CPUs: s.CPUs, Node: slot.Node, Bound: slot.BindNode, NohzFull: slot.Tickless,
 			Virtual: p.eng.Virtual()})
 		o.Found = fmt.Sprintf("CPU %s: %s", s.CPUs, o.Found)

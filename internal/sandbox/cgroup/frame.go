@@ -27,7 +27,7 @@ type frame struct {
 }
 
 // takeFrame returns an idle frame, or makes one.
-func (s *Slot) takeFrame(name string) (*frame, error) {
+func (s *Subtree) takeFrame(name string) (*frame, error) {
 	if f := s.idleFrame(); f != nil {
 		return f, nil
 	}
@@ -38,7 +38,7 @@ func (s *Slot) takeFrame(name string) (*frame, error) {
 	return f, nil
 }
 
-func (s *Slot) idleFrame() *frame {
+func (s *Subtree) idleFrame() *frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.idle)
@@ -50,14 +50,14 @@ func (s *Slot) idleFrame() *frame {
 	return f
 }
 
-func (s *Slot) putIdle(f *frame) {
+func (s *Subtree) putIdle(f *frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.idle = append(s.idle, f)
 }
 
 // Trim removes the idle frames.
-func (s *Slot) Trim() error {
+func (s *Subtree) Trim() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
@@ -68,7 +68,7 @@ func (s *Slot) Trim() error {
 	return errors.Join(errs...)
 }
 
-func (s *Slot) makeFrame(f *frame) (err error) {
+func (s *Subtree) makeFrame(f *frame) (err error) {
 	h := s.tree.host
 	if h.Mode != Unified {
 		// All runs of a slot share its cpuset, so a run needs no folder in that hierarchy.

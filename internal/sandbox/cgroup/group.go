@@ -17,7 +17,7 @@ import (
 // Group is the control group of one run. It is not safe for concurrent use.
 type Group struct {
 	*frame
-	slot   *Slot
+	slot   *Subtree
 	files  *files
 	memory string   // v1: the folder of the memory controller, for this run only
 	tasks  *os.File // v1: of that folder
@@ -53,7 +53,7 @@ func v1Files(memory, pids string) *files {
 }
 
 // NewGroup makes a group without limits.
-func (s *Slot) NewGroup() (*Group, error) {
+func (s *Subtree) NewGroup() (*Group, error) {
 	for {
 		g := &Group{slot: s}
 		err := s.open(g, fmt.Sprintf("run%d", s.tree.runs.Add(1)))
@@ -68,7 +68,7 @@ func (s *Slot) NewGroup() (*Group, error) {
 	}
 }
 
-func (s *Slot) open(g *Group, name string) (err error) {
+func (s *Subtree) open(g *Group, name string) (err error) {
 	if g.frame, err = s.takeFrame(name); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *Slot) open(g *Group, name string) (err error) {
 }
 
 // dir is the folder of a group in one of the hierarchies.
-func (s *Slot) dir(hierarchy, name string) string {
+func (s *Subtree) dir(hierarchy, name string) string {
 	return s.tree.host.fs.Path(s.dirs[hierarchy]) + "/" + name
 }
 

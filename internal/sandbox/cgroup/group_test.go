@@ -78,7 +78,7 @@ func (t *Tree) folders() []string {
 }
 
 // lastSlot is one slot on the last CPU, with the memory of its node.
-func lastSlot(t *testing.T) (*Slot, topology.CPU) {
+func lastSlot(t *testing.T) (*Subtree, topology.CPU) {
 	t.Helper()
 	tree := newTree(t)
 	top, err := topology.Read(hostfs.New("/"))
@@ -86,7 +86,7 @@ func lastSlot(t *testing.T) (*Slot, topology.CPU) {
 		t.Fatal(err)
 	}
 	last := top.CPUs[len(top.CPUs)-1]
-	s, err := tree.Slot(cpuset.New(last.ID), cpuset.New(last.Node))
+	s, err := tree.Subtree(cpuset.New(last.ID), cpuset.New(last.Node))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestSlotHasItsCPUsAndMemory(t *testing.T) {
 // TestSlotThatCannotBe checks that a slot on a missing CPU fails and leaves nothing.
 func TestSlotThatCannotBe(t *testing.T) {
 	tree := newTree(t)
-	if _, err := tree.Slot(cpuset.New(8191), cpuset.New(0)); err == nil || !strings.Contains(err.Error(), "8191") {
+	if _, err := tree.Subtree(cpuset.New(8191), cpuset.New(0)); err == nil || !strings.Contains(err.Error(), "8191") {
 		t.Errorf("got %v, want an error that names the CPU", err)
 	}
 	if left := tree.folders(); len(left) > 0 {
@@ -377,13 +377,13 @@ func TestFrameLimits(t *testing.T) {
 // TestTwoTrees has two trees of one process that make groups alternately.
 func TestTwoTrees(t *testing.T) {
 	first, last := lastSlot(t)
-	second, err := newTree(t).Slot(cpuset.New(last.ID), cpuset.New(last.Node))
+	second, err := newTree(t).Subtree(cpuset.New(last.ID), cpuset.New(last.Node))
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
 	for range 2 {
-		for _, s := range []*Slot{first, second} {
+		for _, s := range []*Subtree{first, second} {
 			g, err := s.NewGroup()
 			if err != nil {
 				t.Fatal(err)
@@ -412,7 +412,9 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := func(name string) *Tree { return &Tree{host: tree.host, name: prefix + name, slots: map[string]*Slot{}} }
+	named := func(name string) *Tree {
+		return &Tree{host: tree.host, name: prefix + name, slots: map[string]*Subtree{}}
+	}
 	pid := strconv.Itoa(gone.Process.Pid)
 	dead, other := named(pid+"-1-"+namespace), named("x")
 	near := named(pid + "-1x-" + namespace)         // its start time is not a number
@@ -423,11 +425,11 @@ func TestSweepRemovesWhatTheDeadLeft(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if _, err := made.Slot(cpuset.New(0), cpuset.New(0)); err != nil {
+		if _, err := made.Subtree(cpuset.New(0), cpuset.New(0)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	slot, err := dead.Slot(cpuset.New(0), cpuset.New(0)) // the existing one
+	slot, err := dead.Subtree(cpuset.New(0), cpuset.New(0)) // the existing one
 	if err != nil {
 		t.Fatal(err)
 	}

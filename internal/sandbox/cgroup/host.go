@@ -30,8 +30,8 @@ const (
 // root is where every distribution mounts the hierarchies, and the only path that containerd/cgroups supports.
 const root = "/sys/fs/cgroup"
 
-// Host describes the control groups of this host.
-type Host struct {
+// Hierarchies are the control groups that this host mounts, and where trees are made in them.
+type Hierarchies struct {
 	Mode Mode
 	fs   hostfs.FS
 	v2   string            // mount point of the v2 hierarchy, or ""
@@ -60,8 +60,8 @@ func v1Controllers(m Mode) []string {
 }
 
 // Detect inspects the host. Its error names the missing controller and how to enable it.
-func Detect(fs hostfs.FS) (*Host, error) {
-	h := &Host{fs: fs, v1: map[string]string{}, base: map[string]string{}}
+func Detect(fs hostfs.FS) (*Hierarchies, error) {
+	h := &Hierarchies{fs: fs, v1: map[string]string{}, base: map[string]string{}}
 	switch cgroups.Mode() {
 	case cgroups.Unified:
 		h.Mode, h.v2 = Unified, root
@@ -82,7 +82,7 @@ func Detect(fs hostfs.FS) (*Host, error) {
 	return h, h.detectV1(proc.Cgroups(own))
 }
 
-func (h *Host) detectV2(own string) error {
+func (h *Hierarchies) detectV2(own string) error {
 	have, err := h.fs.Read(filepath.Join(h.v2, "cgroup.controllers"))
 	if err != nil {
 		return fmt.Errorf("read v2 controllers: %w", err)
@@ -117,7 +117,7 @@ func (h *Host) detectV2(own string) error {
 }
 
 // findPartition looks for a valid partition; an invalid one is a group like any other.
-func (h *Host) findPartition() error {
+func (h *Hierarchies) findPartition() error {
 	dir := filepath.Join(h.v2, partitionName)
 	kind, err := h.fs.Read(filepath.Join(dir, "cpuset.cpus.partition"))
 	if err != nil || kind != "root" && kind != "isolated" {
@@ -135,7 +135,7 @@ func (h *Host) findPartition() error {
 }
 
 // baseOf is the parent folder for the tree of a slot on the given CPUs.
-func (h *Host) baseOf(hierarchy string, cpus cpuset.Set) string {
+func (h *Hierarchies) baseOf(hierarchy string, cpus cpuset.Set) string {
 	if hierarchy == "" && h.own != "" && cpus.IsSubsetOf(h.ownCPUs) {
 		return h.own
 	}
@@ -143,7 +143,7 @@ func (h *Host) baseOf(hierarchy string, cpus cpuset.Set) string {
 }
 
 // bases are all folders that may contain a tree.
-func (h *Host) bases() []string {
+func (h *Hierarchies) bases() []string {
 	all := slices.Collect(maps.Values(h.base))
 	if h.own != "" {
 		all = append(all, h.own)
@@ -152,12 +152,12 @@ func (h *Host) bases() []string {
 }
 
 // alone reports whether this process is the only one in a group.
-func (h *Host) alone(dir string) bool {
+func (h *Hierarchies) alone(dir string) bool {
 	procs, err := h.fs.Read(filepath.Join(dir, "cgroup.procs"))
 	return err == nil && procs == strconv.Itoa(os.Getpid())
 }
 
-func (h *Host) detectV1(own map[string]string) error {
+func (h *Hierarchies) detectV1(own map[string]string) error {
 	for _, c := range v1Controllers(h.Mode) {
 		mount := filepath.Join(root, c)
 		if !h.fs.Exists(mount + "/tasks") {

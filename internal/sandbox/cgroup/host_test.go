@@ -43,7 +43,7 @@ func TestDetectV2(t *testing.T) {
 			write(filepath.Join(root, tt.own, "cgroup.procs"), tt.procs)
 			leaf := filepath.Join(tt.own, leafName)
 			write(root+leaf+"/cgroup.procs", "")
-			h := &Host{Mode: Unified, v2: root, base: map[string]string{}, fs: hostfs.New(host)}
+			h := &Hierarchies{Mode: Unified, v2: root, base: map[string]string{}, fs: hostfs.New(host)}
 			if err := h.detectV2(tt.own); err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +70,7 @@ func TestPartition(t *testing.T) {
 		"invalid":   {"isolated invalid (Cpu list in cpuset.cpus not exclusive)", "0-3", "2", "/sys/fs/cgroup"},
 		"no longer": {"member", "0-3", "2", "/sys/fs/cgroup"},
 	} {
-		h := &Host{Mode: Unified, v2: root, base: map[string]string{"": root}, fs: hostfs.Of(fstest.MapFS{
+		h := &Hierarchies{Mode: Unified, v2: root, base: map[string]string{"": root}, fs: hostfs.Of(fstest.MapFS{
 			"sys/fs/cgroup/judged/cpuset.cpus.partition": {Data: []byte(tt.kind + "\n"), Mode: 0o644},
 			"sys/fs/cgroup/judged/cpuset.cpus.effective": {Data: []byte(tt.cpus + "\n"), Mode: 0o644},
 		})}

@@ -27,17 +27,17 @@ const prefix = "judged-"
 
 // Tree holds all groups of one judged process.
 type Tree struct {
-	host *Host
+	host *Hierarchies
 	name string
 	runs atomic.Int64
 
 	mu    sync.Mutex // guards the rest
-	slots map[string]*Slot
+	slots map[string]*Subtree
 }
 
 // NewTree names a tree for the calling process and removes trees of judged processes that are gone. Slot makes the
 // groups.
-func (h *Host) NewTree() (*Tree, error) {
+func (h *Hierarchies) NewTree() (*Tree, error) {
 	if err := h.sweep(); err != nil {
 		return nil, err
 	}
@@ -50,11 +50,11 @@ func (h *Host) NewTree() (*Tree, error) {
 		return nil, err
 	}
 	return &Tree{host: h, name: fmt.Sprintf("%s%d-%s-%s", prefix, os.Getpid(), start, namespace),
-		slots: map[string]*Slot{}}, nil
+		slots: map[string]*Subtree{}}, nil
 }
 
 // pidNamespace is the number of the caller's pid namespace: "pid:[4026531836]" without the rest.
-func (h *Host) pidNamespace() (string, error) {
+func (h *Hierarchies) pidNamespace() (string, error) {
 	link, err := os.Readlink(h.fs.Path("/proc/self/ns/pid"))
 	if err != nil {
 		return "", err
@@ -63,7 +63,7 @@ func (h *Host) pidNamespace() (string, error) {
 }
 
 // startTime is field 22 of /proc/PID/stat, in ticks since boot.
-func (h *Host) startTime(pid int) (string, error) {
+func (h *Hierarchies) startTime(pid int) (string, error) {
 	stat, err := h.fs.Read(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return "", err
@@ -73,7 +73,7 @@ func (h *Host) startTime(pid int) (string, error) {
 }
 
 // sweep kills and removes what crashed judged processes left, in whatever group they were started.
-func (h *Host) sweep() error {
+func (h *Hierarchies) sweep() error {
 	var left []error
 	for _, mount := range h.mounts() {
 		for _, dir := range h.findTrees(mount, 6) {
@@ -86,7 +86,7 @@ func (h *Host) sweep() error {
 	return errors.Join(left...)
 }
 
-func (h *Host) mounts() []string {
+func (h *Hierarchies) mounts() []string {
 	var all []string
 	if h.v2 != "" {
 		all = append(all, h.v2)
@@ -98,7 +98,7 @@ func (h *Host) mounts() []string {
 }
 
 // findTrees lists the trees at most depth folders below dir.
-func (h *Host) findTrees(dir string, depth int) []string {
+func (h *Hierarchies) findTrees(dir string, depth int) []string {
 	entries, err := os.ReadDir(h.fs.Path(dir))
 	if err != nil || depth == 0 {
 		return nil // the group was removed in the meantime
@@ -119,7 +119,7 @@ func (h *Host) findTrees(dir string, depth int) []string {
 
 // ownerLives reports whether the judged process of a tree is alive. It is also true if that cannot be known: a judged
 // in another pid namespace removes its own trees.
-func (h *Host) ownerLives(name string) bool {
+func (h *Hierarchies) ownerLives(name string) bool {
 	parts := strings.Split(strings.TrimPrefix(name, prefix), "-")
 	if len(parts) != 3 {
 		return true // not a name that judged gives: leave it alone
@@ -136,7 +136,7 @@ func (h *Host) ownerLives(name string) bool {
 }
 
 // removeTree kills the processes below dir and removes the folders, deepest first.
-func (h *Host) removeTree(dir string) error {
+func (h *Hierarchies) removeTree(dir string) error {
 	var folders []string
 	err := filepath.WalkDir(h.fs.Path(dir), func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -194,8 +194,8 @@ func signalAll(procs string) {
 	}
 }
 
-// Slot is the part of a tree for one slot, bound to its CPUs and memory. Its methods may be called concurrently.
-type Slot struct {
+// Subtree is the part of a tree for one slot, bound to its CPUs and memory. Its methods may be called concurrently.
+type Subtree struct {
 	tree *Tree
 	dirs map[string]string // hierarchy -> folder
 
@@ -203,16 +203,16 @@ type Slot struct {
 	idle []*frame
 }
 
-// Slot makes the groups of a slot on the given CPUs and memory nodes. A second call with the same arguments returns
+// Subtree makes the groups of a slot on the given CPUs and memory nodes. A second call with the same arguments returns
 // the same groups.
-func (t *Tree) Slot(cpus, nodes cpuset.Set) (*Slot, error) {
+func (t *Tree) Subtree(cpus, nodes cpuset.Set) (*Subtree, error) {
 	name := strings.ReplaceAll("cpu"+cpus.String()+"mem"+nodes.String(), ",", "+")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.slots[name]; s != nil {
 		return s, nil
 	}
-	s := &Slot{tree: t, dirs: map[string]string{}}
+	s := &Subtree{tree: t, dirs: map[string]string{}}
 	for hierarchy := range t.host.base {
 		s.dirs[hierarchy] = filepath.Join(t.host.baseOf(hierarchy, cpus), t.name, name)
 	}
@@ -230,7 +230,7 @@ func (t *Tree) Slot(cpus, nodes cpuset.Set) (*Slot, error) {
 	return s, nil
 }
 
-func (s *Slot) setUpV2(cpus, mems string) error {
+func (s *Subtree) setUpV2(cpus, mems string) error {
 	h, dir := s.tree.host, s.dirs[""]
 	group := strings.TrimPrefix(dir, h.v2)
 	m, err := cgroup2.NewManager(h.v2, group, &cgroup2.Resources{Memory: &cgroup2.Memory{}, Pids: &cgroup2.Pids{}})
@@ -250,7 +250,7 @@ func (s *Slot) setUpV2(cpus, mems string) error {
 	return nil
 }
 
-func (s *Slot) setUpV1(cpus, mems string) error {
+func (s *Subtree) setUpV1(cpus, mems string) error {
 	h := s.tree.host
 	hierarchy := func() ([]cgroup1.Subsystem, error) {
 		all := []cgroup1.Subsystem{cgroup1.NewCpuset(root), cgroup1.NewMemory(root), cgroup1.NewPids(root)}

@@ -57,7 +57,7 @@ type Engine interface {
 	// Tidy prepares the next run on a slot, in the background.
 	Tidy(s slots.Slot)
 	// Host describes the host, with the latest report of doctor.
-	Host(cpus cpuset.Set, d doctor.Report) job.Host
+	Host(cpus cpuset.Set, d doctor.Report) job.HostReport
 }
 
 // Health knows which slots are fit to judge on; *slothealth.Monitor is one.

@@ -266,8 +266,8 @@ func (w *world) Jury(slots.Slot) (*jury.Runner, error) { return nil, nil }
 
 func (w *world) Tidy(s slots.Slot) { w.note("tidy %s", s.CPUs) }
 
-func (w *world) Host(cpus cpuset.Set, r doctor.Report) job.Host {
-	return job.Host{Name: "host " + cpus.String(), Doctor: &job.DoctorHost{Ready: r.Ready}}
+func (w *world) Host(cpus cpuset.Set, r doctor.Report) job.HostReport {
+	return job.HostReport{Name: "host " + cpus.String(), Doctor: &job.DoctorHost{Ready: r.Ready}}
 }
 
 // Health.

@@ -121,7 +121,7 @@ var longID = "contest-2026-11-problem-k-team-0017-attempt-3-" + strings.Repeat("
 // sentences, many CPUs.
 func longReport() doctor.Report {
 	cpus := strings.TrimSuffix(strings.Repeat("11,13,15-19,", 20), ",")
-	r := doctor.Report{Schema: 1, Version: "v1.2.3", Host: doctor.Host{Name: "judge-7"}}
+	r := doctor.Report{Schema: 1, Version: "v1.2.3", Host: doctor.HostSummary{Name: "judge-7"}}
 	r.Checks = []doctor.Check{
 		{
 			ID:       "sched-isolated",
@@ -174,7 +174,7 @@ func longJob() job.Report {
 			"a long message ",
 			20,
 		),
-		Host:  &job.Host{Name: "judge-7", Isolation: "none", Turbo: "unknown"},
+		Host:  &job.HostReport{Name: "judge-7", Isolation: "none", Turbo: "unknown"},
 		Tests: []job.TestReport{test, {Name: "2", Verdict: job.Skipped}},
 	}
 }

@@ -26,7 +26,7 @@ func FuzzReport(f *testing.F) {
 					Runs: []job.Run{{Kept: true, Disturbed: []job.Cause{job.Cause(s)}}}},
 				{Name: "2", Verdict: job.RuntimeError, Message: s, Exit: &job.Exit{Signal: s}},
 			},
-			Host: &job.Host{Isolation: s, Turbo: s, Doctor: &job.DoctorHost{Failed: []string{s}}}}
+			Host: &job.HostReport{Isolation: s, Turbo: s, Doctor: &job.DoctorHost{Failed: []string{s}}}}
 		var b bytes.Buffer
 		if err := Report(&b, r); err != nil {
 			t.Fatal(err)

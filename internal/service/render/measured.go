@@ -157,7 +157,7 @@ func leftOut(w io.Writer, list []bench.LeftOut) {
 	}
 }
 
-func hostLine(w io.Writer, h *job.Host) {
+func hostLine(w io.Writer, h *job.HostReport) {
 	if h != nil {
 		paragraph(w, Printable(Host(*h)))
 	}

@@ -41,7 +41,7 @@ func TestReport(t *testing.T) {
 				Runs: []job.Run{{Kept: true}, {Disturbed: []job.Cause{job.CauseForeign, job.CauseTick}},
 					{Disturbed: []job.Cause{job.CauseForeign, job.CauseSteal}}}},
 		},
-		Host: &job.Host{Isolation: "none", Turbo: "unknown", Doctor: &job.DoctorHost{Failed: []string{"a", "b"}}},
+		Host: &job.HostReport{Isolation: "none", Turbo: "unknown", Doctor: &job.DoctorHost{Failed: []string{"a", "b"}}},
 	}
 	want := `TEST           VERDICT  CPU TIME  LIMIT    MARGIN   WALL TIME  MEMORY   RUNS
 1              AC       12.3 ms   2.000 s  99.4 %   2.000 s    1.0 MiB  2 of 3
@@ -98,7 +98,7 @@ func TestNote(t *testing.T) {
 }
 
 func TestHost(t *testing.T) {
-	got := Host(job.Host{Isolation: "isolcpus", Turbo: "off", Doctor: &job.DoctorHost{Ready: true}})
+	got := Host(job.HostReport{Isolation: "isolcpus", Turbo: "off", Doctor: &job.DoctorHost{Ready: true}})
 	if want := "isolation isolcpus, turbo off; the host is fit to judge"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -135,7 +135,7 @@ func verdictLine(r job.Report) string {
 }
 
 // Host says in one line how reliable the host's times are.
-func Host(h job.Host) string {
+func Host(h job.HostReport) string {
 	fit := "the host is fit to judge"
 	if h.Doctor != nil && !h.Doctor.Ready {
 		fit = fmt.Sprintf("the host is not fit to judge: %s (see judged doctor)", strings.Join(h.Doctor.Failed, ", "))
