@@ -200,5 +200,6 @@ func languageOf(files []File) string {
 var languageByEnding = map[string]string{
 	".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".C": "cpp", ".cs": "csharp", ".go": "go",
 	".hs": "haskell", ".java": "java", ".js": "javascript", ".kt": "kotlin", ".ml": "ocaml", ".pas": "pascal",
-	".py": "python3", ".py3": "python3", ".rb": "ruby", ".rs": "rust", ".scala": "scala", ".sh": "bash", ".swift": "swift",
+	".py": "python3", ".py3": "python3", ".rb": "ruby", ".rs": "rust", ".scala": "scala", ".sh": "bash",
+	".swift": "swift",
 }

@@ -229,16 +229,16 @@ func polygonGroupOf(name string, all []polygonGroup, points bool) *scoring.Group
 
 // polygonTags are the tags of solutions.
 var polygonTags = map[string]Submission{
-	"main":                            {Expected: []Expectation{{Final: []string{"AC"}}}, Lower: true},
-	"accepted":                        {Expected: []Expectation{{Final: []string{"AC"}}}, Lower: true},
-	"rejected":                        {Expected: []Expectation{{Final: rejected}}},
-	"failed":                          {Expected: []Expectation{{Final: rejected}}},
-	"wrong-answer":                    {Expected: []Expectation{{Final: []string{"WA", "PC"}}}},
-	"presentation-error":              {Expected: []Expectation{{Final: []string{"PE"}}}},
-	"time-limit-exceeded":             {Expected: []Expectation{{Final: []string{"TLE"}}}, Upper: true},
-	"time-limit-exceeded-or-accepted": {Expected: []Expectation{{Final: []string{"TLE", "AC"}}}},
-	"time-limit-exceeded-or-memory-limit-exceeded": {Expected: []Expectation{{Final: []string{"TLE", "MLE"}}}},
-	"memory-limit-exceeded":                        {Expected: []Expectation{{Final: []string{"MLE"}}}},
+	"main":                            rule(Expectation{Final: []string{"AC"}}, lower),
+	"accepted":                        rule(Expectation{Final: []string{"AC"}}, lower),
+	"rejected":                        rule(Expectation{Final: rejected}, 0),
+	"failed":                          rule(Expectation{Final: rejected}, 0),
+	"wrong-answer":                    rule(Expectation{Final: []string{"WA", "PC"}}, 0),
+	"presentation-error":              rule(Expectation{Final: []string{"PE"}}, 0),
+	"time-limit-exceeded":             rule(Expectation{Final: []string{"TLE"}}, upper),
+	"time-limit-exceeded-or-accepted": rule(Expectation{Final: []string{"TLE", "AC"}}, 0),
+	"time-limit-exceeded-or-memory-limit-exceeded": rule(Expectation{Final: []string{"TLE", "MLE"}}, 0),
+	"memory-limit-exceeded":                        rule(Expectation{Final: []string{"MLE"}}, 0),
 	"do-not-run":                                   {Skip: true},
 }
 
@@ -246,9 +246,10 @@ var rejected = []string{"WA", "TLE", "RTE", "PC"}
 
 // polygonLanguages are the prefixes of Polygon's types of sources.
 var polygonLanguages = map[string]string{
-	"cpp": "cpp", "c": "c", "java": "java", "java8": "java", "java11": "java", "java17": "java", "java21": "java", "java32": "java",
+	"cpp": "cpp", "c": "c", "java": "java", "java8": "java", "java11": "java", "java17": "java", "java21": "java",
 	"python": "python3", "kotlin": "kotlin", "pas": "pascal", "rust": "rust", "go": "go", "csharp": "csharp", "d": "d",
-	"haskell": "haskell", "ocaml": "ocaml", "js": "javascript", "nodejs": "javascript", "ruby": "ruby", "scala": "scala",
+	"haskell": "haskell", "ocaml": "ocaml", "js": "javascript", "nodejs": "javascript", "ruby": "ruby",
+	"scala": "scala",
 }
 
 func (p *Package) readAssets(t *tree, x polygonXML) error {

@@ -30,34 +30,47 @@ type Submission struct {
 type Expectation struct {
 	Tests     string   // glob of the tests or groups that it is about; "" is all
 	Permitted []string // verdicts that tests may have; nil is any
-	Required  []string // verdicts of which at least one test has one; nil is none
+	Required  []string // verdicts of which at least one test has one; nil requires nothing
 	Final     []string // verdicts that the submission may have; nil is any
 	Score     *[2]float64
 	Message   string // part of at least one message of the checker
 }
 
+// bound is how a submission bounds the time limit.
+type bound int
+
+const (
+	lower bound = iota + 1 // it must be well within the limit
+	upper                  // it must be well over it
+)
+
+func rule(e Expectation, b bound) Submission {
+	return Submission{Expected: []Expectation{e}, Lower: b == lower, Upper: b == upper}
+}
+
 // folderRules are the meanings of folders of submissions.
 var folderRules = map[string]Submission{
-	"accepted":            {Expected: []Expectation{{Permitted: []string{"AC"}}}, Lower: true},
-	"partially_accepted":  {Expected: []Expectation{{Final: []string{"PC"}}}},
-	"rejected":            {Expected: []Expectation{{Required: []string{"RTE", "TLE", "WA"}}}},
-	"wrong_answer":        {Expected: []Expectation{{Permitted: []string{"AC", "WA"}, Required: []string{"WA"}}}, Lower: true},
-	"time_limit_exceeded": {Expected: []Expectation{{Permitted: []string{"AC", "TLE"}, Required: []string{"TLE"}}}, Upper: true},
-	"run_time_error":      {Expected: []Expectation{{Permitted: []string{"AC", "RTE"}, Required: []string{"RTE"}}}, Lower: true},
-	"brute_force":         {Expected: []Expectation{{Permitted: []string{"AC", "RTE", "TLE"}, Required: []string{"RTE", "TLE"}}}},
+	"accepted":            rule(Expectation{Permitted: []string{"AC"}}, lower),
+	"partially_accepted":  rule(Expectation{Final: []string{"PC"}}, 0),
+	"rejected":            rule(Expectation{Required: []string{"RTE", "TLE", "WA"}}, 0),
+	"wrong_answer":        rule(Expectation{Permitted: []string{"AC", "WA"}, Required: []string{"WA"}}, lower),
+	"time_limit_exceeded": rule(Expectation{Permitted: []string{"AC", "TLE"}, Required: []string{"TLE"}}, upper),
+	"run_time_error":      rule(Expectation{Permitted: []string{"AC", "RTE"}, Required: []string{"RTE"}}, lower),
+	"brute_force": rule(Expectation{Permitted: []string{"AC", "RTE", "TLE"}, Required: []string{"RTE",
+		"TLE"}}, 0),
 }
 
 // legacyRules are those of legacy packages, where they differ.
 var legacyRules = map[string]Submission{
-	"wrong_answer":        {Expected: []Expectation{{Final: []string{"WA"}}}},
-	"time_limit_exceeded": {Expected: []Expectation{{Permitted: []string{"AC", "WA", "TLE"}, Required: []string{"TLE"}}}, Upper: true},
-	"run_time_error":      {Expected: []Expectation{{Required: []string{"RTE"}}}},
-	"slow_accepted":       {Expected: []Expectation{{Permitted: []string{"AC"}}}},
+	"wrong_answer":        rule(Expectation{Final: []string{"WA"}}, 0),
+	"time_limit_exceeded": rule(Expectation{Permitted: []string{"AC", "WA", "TLE"}, Required: []string{"TLE"}}, upper),
+	"run_time_error":      rule(Expectation{Required: []string{"RTE"}}, 0),
+	"slow_accepted":       rule(Expectation{Permitted: []string{"AC"}}, 0),
 	// DOMjudge's.
-	"run_error":      {Expected: []Expectation{{Required: []string{"RTE"}}}},
-	"runtime_error":  {Expected: []Expectation{{Required: []string{"RTE"}}}},
-	"timelimit":      {Expected: []Expectation{{Required: []string{"TLE"}}}, Upper: true},
-	"compiler_error": {Expected: []Expectation{{Final: []string{"CE"}}}},
+	"run_error":      rule(Expectation{Required: []string{"RTE"}}, 0),
+	"runtime_error":  rule(Expectation{Required: []string{"RTE"}}, 0),
+	"timelimit":      rule(Expectation{Required: []string{"TLE"}}, upper),
+	"compiler_error": rule(Expectation{Final: []string{"CE"}}, 0),
 	"mixed":          {},
 }
 
@@ -74,26 +87,26 @@ func (p *Package) readSubmissions(t *tree) error {
 	}
 	rules := map[string]Submission{}
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
-		rule, known := folderRules[folder]
+		meaning, known := folderRules[folder]
 		if legacy, ok := legacyRules[folder]; ok && p.Format == Legacy {
-			rule, known = legacy, true
+			meaning, known = legacy, true
 		}
 		if _, ok := overrides.keys[folder]; ok {
 			known = true
-			if err := rule.override(overrides, folder); err != nil {
+			if err := meaning.override(overrides, folder); err != nil {
 				return err
 			}
 		}
 		if !known {
 			p.find("submissions/%s: unknown folder; its submissions are run, and nothing is expected of them", folder)
 		}
-		rules[folder] = rule
+		rules[folder] = meaning
 	}
-	for folder, rule := range rules {
+	for folder, meaning := range rules {
 		for _, program := range t.programs("submissions/" + folder) {
-			s := rule
+			s := meaning
 			s.Program = program
-			s.Expected = slices.Clone(rule.Expected)
+			s.Expected = slices.Clone(meaning.Expected)
 			if err := s.readTags(); err != nil {
 				return err
 			}
@@ -297,7 +310,8 @@ func (e Expectation) difference(r job.Report) []string {
 			continue
 		}
 		if e.Permitted != nil && !is(t.Verdict, e.Permitted) {
-			found = append(found, fmt.Sprintf("test %s is %s, permitted %s", t.Name, t.Verdict, strings.Join(e.Permitted, ", ")))
+			found = append(found, fmt.Sprintf("test %s is %s, permitted %s", t.Name, t.Verdict,
+				strings.Join(e.Permitted, ", ")))
 		}
 		required = required || is(t.Verdict, e.Required)
 		message = message || t.Checker != nil && strings.Contains(t.Checker.Message, e.Message)

@@ -296,7 +296,8 @@ type legacyGrading struct {
 }
 
 // legacyGroup reads testdata.yaml; without one a group has the settings of the closest group above that has one.
-func (r *dataReader) legacyGroup(g *scoring.Group, inherited legacyGrading, args []string) (legacyGrading, []string, error) {
+func (r *dataReader) legacyGroup(g *scoring.Group, inherited legacyGrading, args []string) (legacyGrading, []string,
+	error) {
 	file := "data/" + g.Name + "/testdata.yaml"
 	own := inherited
 	if r.t.has(file) {
@@ -382,8 +383,8 @@ func (r *dataReader) outputs(folder string, valid bool) {
 		if !ok || !r.t.has("data/"+name+".ans") || !r.t.has("data/"+name+".out") {
 			continue
 		}
-		r.p.Outputs = append(r.p.Outputs, Output{Test: Test{Name: name, Input: f.Path, Answer: r.t.path("data/" + name + ".ans")},
-			Path: r.t.path("data/" + name + ".out"), Valid: valid})
+		test := Test{Name: name, Input: f.Path, Answer: r.t.path("data/" + name + ".ans")}
+		r.p.Outputs = append(r.p.Outputs, Output{Test: test, Path: r.t.path("data/" + name + ".out"), Valid: valid})
 	}
 }
 
