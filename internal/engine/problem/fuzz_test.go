@@ -68,3 +68,48 @@ func holdFiles(t *testing.T, s *Set) {
 		}
 	}
 }
+
+// FuzzPackage reads whatever says that it is a package: nothing of it stays, and each file that it names is one of the
+// package.
+func FuzzPackage(f *testing.F) {
+	for _, path := range []string{legacyPack.zip(f, ""), kattisPack.zip(f, "x/"), polygonPack.tar(f, false),
+		legacyPack.with(pack{"data/secret/2.in": "->/etc/passwd"}).zip(f, ""),
+		legacyPack.with(pack{"../x": ""}).tar(f, true)} {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	dir := f.TempDir()
+	temp := filepath.Join(dir, "temp")
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		f.Fatal(err)
+	}
+	f.Setenv("TMPDIR", temp)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		path := filepath.Join(dir, "package")
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Open(path)
+		if err == nil {
+			for _, x := range p.Tests {
+				for _, file := range []string{x.Input, x.Answer} {
+					if real, err := filepath.EvalSymlinks(file); err != nil || !strings.HasPrefix(real, p.temp+"/") {
+						t.Errorf("file %q is %q, %v", file, real, err)
+					}
+				}
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if left, _ := os.ReadDir(temp); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		if files, _ := os.ReadDir(dir); len(files) != 2 {
+			t.Errorf("written outside of the folder: %v", files)
+		}
+	})
+}

@@ -1,12 +1,9 @@
 package problem
 
 import (
-	"archive/zip"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -185,68 +182,22 @@ func (f *files) checkAnswer(name string) error {
 // unpack writes all files of the archive into dir, without subfolders. Two files with the same last part of their names are
 // an error.
 func unpack(archive, dir string) error {
-	f, err := os.Open(archive)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	directory := &bounded{f: f, left: maxDirectory}
-	z, err := zip.NewReader(directory, info.Size())
-	if directory.left < 0 {
-		return fmt.Errorf("list of entries larger than %s; split the archive", maxDirectory)
-	}
-	if err != nil {
-		return fmt.Errorf("%w; name a folder or a ZIP archive", err)
-	}
-	directory.left = math.MaxInt64 // from now on the unpacked size is bounded instead
-	if len(z.File) > maxEntries {
-		return fmt.Errorf("%d entries; the maximum is %d", len(z.File), maxEntries)
-	}
 	left := int64(maxUnpacked)
-	for _, f := range z.File {
-		if !f.Mode().IsRegular() || hidden(baseName(f)) {
-			continue // folders, links, devices
+	return eachEntry(archive, func(e entry) error {
+		if !e.mode.IsRegular() || hidden(path.Base(e.name)) {
+			return nil // folders, links, devices
 		}
-		n, err := unpackFile(f, dir, left)
-		if err != nil {
-			return fmt.Errorf("entry %q: %w", f.Name, err)
-		}
+		n, err := unpackFile(e, dir, left)
 		left -= n
-	}
-	return nil
+		return err
+	})
 }
 
-// bounded limits how much of a file is read. Package zip allocates all entries of an archive before they can be counted,
-// and the number in the archive is only valid modulo 65536.
-type bounded struct {
-	f    *os.File
-	left units.Bytes
-}
-
-func (b *bounded) ReadAt(p []byte, at int64) (int, error) {
-	if b.left -= units.Bytes(len(p)); b.left < 0 {
-		return 0, errors.New("read beyond the bound")
-	}
-	return b.f.ReadAt(p, at)
-}
-
-// baseName is the last part of an entry's name, also in archives made on Windows.
-func baseName(f *zip.File) string { return path.Base(strings.ReplaceAll(f.Name, `\`, "/")) }
-
-func unpackFile(f *zip.File, dir string, left int64) (int64, error) {
-	name := baseName(f)
+func unpackFile(e entry, dir string, left int64) (int64, error) {
+	name := path.Base(e.name)
 	if !fs.ValidPath(name) || name == "." {
 		return 0, errors.New("invalid name; rename it")
 	}
-	src, err := f.Open()
-	if err != nil {
-		return 0, fmt.Errorf("%w; create the archive again", err)
-	}
-	defer src.Close()
 	dst, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return 0, errors.New("another entry has the same name; rename one of them")
@@ -254,14 +205,5 @@ func unpackFile(f *zip.File, dir string, left int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// One byte more than allowed is copied to detect that there is too much: the size in the archive cannot be trusted.
-	n, err := io.Copy(dst, io.LimitReader(src, left+1))
-	if err != nil && !errors.As(err, new(*fs.PathError)) { // an error of reading the archive
-		err = fmt.Errorf("%w; create the archive again", err)
-	}
-	err = errors.Join(err, dst.Close())
-	if err == nil && n > left {
-		err = fmt.Errorf("more than %s unpacked; split the archive", maxUnpacked)
-	}
-	return n, err
+	return e.copyTo(dst, left)
 }

@@ -1,0 +1,214 @@
+package problem
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"strings"
+
+	"judged/internal/base/units"
+)
+
+// entry is a file, folder or link of an archive.
+type entry struct {
+	name string // with slashes, as the archive has it otherwise
+	mode fs.FileMode
+	link string // target of a symbolic link
+	open func() (io.ReadCloser, error)
+}
+
+// eachEntry calls f for the entries of a ZIP archive, or of a tar archive, which may be compressed by gzip. An error of f
+// ends it and gets the name of the entry.
+func eachEntry(name string, f func(entry) error) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	start := make([]byte, tarMagicAt+len(tarMagic))
+	n, err := file.ReadAt(start, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	start = start[:n]
+	switch {
+	case bytes.HasPrefix(start, []byte(gzipMagic)):
+		z, err := gzip.NewReader(file)
+		if err != nil {
+			return fmt.Errorf("%w; create the archive again", err)
+		}
+		return eachTarEntry(z, f)
+	case len(start) > tarMagicAt && string(start[tarMagicAt:]) == tarMagic:
+		return eachTarEntry(file, f)
+	}
+	return eachZIPEntry(file, f)
+}
+
+const (
+	gzipMagic  = "\x1f\x8b"
+	tarMagic   = "ustar"
+	tarMagicAt = 257
+)
+
+func eachTarEntry(r io.Reader, f func(entry) error) error {
+	// Names, padding and the content of sparse files count too: nothing of the stream is free.
+	stream := &io.LimitedReader{R: r, N: int64(maxUnpacked) + int64(maxDirectory)}
+	t := tar.NewReader(stream)
+	for n := 0; ; n++ {
+		h, err := t.Next()
+		switch {
+		case errors.Is(err, io.EOF) && stream.N > 0:
+			return nil
+		case stream.N <= 0:
+			return fmt.Errorf("more than %s unpacked; split the archive", maxUnpacked)
+		case err != nil:
+			return fmt.Errorf("%w; create the archive again", err)
+		case n == maxEntries:
+			return fmt.Errorf("more than %d entries; split the archive", maxEntries)
+		}
+		mode := h.FileInfo().Mode()
+		if h.Typeflag == tar.TypeLink {
+			return fmt.Errorf("entry %q: a hard link; create the archive without them", h.Name)
+		}
+		e := entry{slashed(h.Name), mode, h.Linkname, func() (io.ReadCloser, error) { return io.NopCloser(t), nil }}
+		if err := f(e); err != nil {
+			return fmt.Errorf("entry %q: %w", h.Name, err)
+		}
+	}
+}
+
+func eachZIPEntry(file *os.File, f func(entry) error) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	directory := &bounded{f: file, left: maxDirectory}
+	z, err := zip.NewReader(directory, info.Size())
+	if directory.left < 0 {
+		return fmt.Errorf("list of entries larger than %s; split the archive", maxDirectory)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; name a folder or a ZIP archive", err)
+	}
+	directory.left = math.MaxInt64 // from now on the unpacked size is bounded instead
+	if len(z.File) > maxEntries {
+		return fmt.Errorf("%d entries; the maximum is %d", len(z.File), maxEntries)
+	}
+	for _, x := range z.File {
+		e := entry{name: slashed(x.Name), mode: x.Mode(), open: x.Open}
+		if e.mode&fs.ModeSymlink != 0 {
+			if e.link, err = readLink(x); err != nil {
+				return fmt.Errorf("entry %q: %w", x.Name, err)
+			}
+		}
+		if err := f(e); err != nil {
+			return fmt.Errorf("entry %q: %w", x.Name, err)
+		}
+	}
+	return nil
+}
+
+// slashed is a name without the backslashes of archives made on Windows.
+func slashed(name string) string { return strings.ReplaceAll(name, `\`, "/") }
+
+// maxLink is the length of the longest target of a symbolic link, in bytes: PATH_MAX.
+const maxLink = 4096
+
+// readLink reads the target of a symbolic link, which is its content.
+func readLink(f *zip.File) (string, error) {
+	r, err := f.Open()
+	if err != nil {
+		return "", fmt.Errorf("%w; create the archive again", err)
+	}
+	defer r.Close()
+	target, err := io.ReadAll(io.LimitReader(r, maxLink+1))
+	if err == nil && len(target) > maxLink {
+		err = errors.New("the target of the link is too long")
+	}
+	return slashed(string(target)), err
+}
+
+// bounded limits how much of a file is read. Package zip allocates all entries of an archive before they can be counted,
+// and the number in the archive is only valid modulo 65536.
+type bounded struct {
+	f    *os.File
+	left units.Bytes
+}
+
+func (b *bounded) ReadAt(p []byte, at int64) (int, error) {
+	if b.left -= units.Bytes(len(p)); b.left < 0 {
+		return 0, errors.New("read beyond the bound")
+	}
+	return b.f.ReadAt(p, at)
+}
+
+// copyTo writes the content of an entry, at most left bytes, and closes dst.
+func (e entry) copyTo(dst *os.File, left int64) (int64, error) {
+	src, err := e.open()
+	if err != nil {
+		return 0, errors.Join(fmt.Errorf("%w; create the archive again", err), dst.Close())
+	}
+	defer src.Close()
+	// One byte more than allowed is copied to detect that there is too much: the size in the archive cannot be trusted.
+	n, err := io.Copy(dst, io.LimitReader(src, left+1))
+	if err != nil && !errors.As(err, new(*fs.PathError)) { // an error of reading the archive
+		err = fmt.Errorf("%w; create the archive again", err)
+	}
+	err = errors.Join(err, dst.Close())
+	if err == nil && n > left {
+		err = fmt.Errorf("more than %s unpacked; split the archive", maxUnpacked)
+	}
+	return n, err
+}
+
+// unpackTree writes the files of an archive into dir, with their folders. Whatever its names and links say, nothing is
+// written outside of dir: os.Root refuses it.
+func unpackTree(archive, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	left := int64(maxUnpacked)
+	return eachEntry(archive, func(e entry) error {
+		name := strings.TrimPrefix(strings.TrimSuffix(e.name, "/"), "./")
+		if name == "" || name == "." || e.mode.IsDir() {
+			return nil // folders are made with their files
+		}
+		if !fs.ValidPath(name) {
+			return errors.New("invalid name; create the archive again from the folder of the package")
+		}
+		if i := strings.LastIndexByte(name, '/'); i > 0 {
+			if err := root.MkdirAll(name[:i], 0o700); err != nil {
+				return err
+			}
+		}
+		switch {
+		case e.mode&fs.ModeSymlink != 0:
+			return root.Symlink(e.link, name)
+		case !e.mode.IsRegular():
+			return errors.New("neither a file nor a folder; leave it out")
+		}
+		mode := fs.FileMode(0o600)
+		if e.mode&0o111 != 0 {
+			mode = 0o700
+		}
+		dst, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if errors.Is(err, fs.ErrExist) {
+			return errors.New("another entry has the same name; rename one of them")
+		}
+		if err != nil {
+			return err
+		}
+		n, err := e.copyTo(dst, left)
+		left -= n
+		return err
+	})
+}

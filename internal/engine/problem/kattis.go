@@ -1,0 +1,305 @@
+package problem
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"judged/internal/base/units"
+)
+
+// domjudgeFile has DOMjudge's settings of a legacy package.
+const domjudgeFile = "domjudge-problem.ini"
+
+// kind is the type of a Kattis problem.
+type kind struct {
+	scoring, interactive, multiPass, custom bool
+	flags                                   []string // of the output validator
+}
+
+// readKattis reads the formats that have a problem.yaml.
+func (p *Package) readKattis(t *tree) error {
+	s, err := t.settings("problem.yaml")
+	if err != nil {
+		return err
+	}
+	if err := p.readVersion(s); err != nil {
+		return err
+	}
+	k := p.readType(s)
+	p.readName(s)
+	p.readLimits(s)
+	p.readGrading(s)
+	if languages := s.words("languages"); !slices.Equal(languages, []string{"all"}) {
+		p.Languages = languages
+	}
+	if writing := true; s.take("allow_file_writing", &writing) && !writing {
+		p.unsupported("allow_file_writing: false; submissions may write into their working directory")
+	}
+	constants := map[string]any{}
+	if s.take("constants", &constants); len(constants) > 0 {
+		p.unsupported("constants; they are not replaced in programs")
+	}
+	s.drop("uuid", "version", "credits", "source", "source_url", "license", "rights_owner", "embargo_until", "keywords",
+		"author", "short-name", "short_name", "externalid", "color", "rgb", "ordinal")
+	if err := s.close(p); err != nil {
+		return err
+	}
+	if err := p.readDOMjudge(t); err != nil {
+		return err
+	}
+	p.readFolders(t)
+	if err := p.readOutputValidator(t, &k); err != nil {
+		return err
+	}
+	if err := p.readData(t, k); err != nil {
+		return err
+	}
+	return p.readSubmissions(t)
+}
+
+func (p *Package) readVersion(s *settings) error {
+	version := "legacy"
+	s.take("problem_format_version", &version)
+	switch version {
+	case "legacy", "legacy-icpc", "icpc":
+		p.Format, p.TimeRule = Legacy, TimeRule{Accepted: 5, Rejected: 2, Resolution: time.Second}
+	case "2023-07", "2023-07-draft", "draft":
+		p.Format, p.TimeRule = Draft23, TimeRule{Accepted: 2, Rejected: 1.5, Resolution: time.Second}
+	case "2025-09", "2025-09-draft":
+		p.Format, p.TimeRule = Kattis, TimeRule{Accepted: 2, Rejected: 1.5, Resolution: time.Second}
+	default:
+		return fmt.Errorf("unknown problem_format_version %q; use legacy, icpc, 2023-07 or 2025-09", version)
+	}
+	return nil
+}
+
+func (p *Package) readType(s *settings) kind {
+	var k kind
+	for _, word := range s.words("type") {
+		switch word {
+		case "pass-fail":
+		case "scoring":
+			k.scoring = true
+		case "interactive":
+			k.interactive = true
+		case "multi-pass":
+			k.multiPass = true
+		default:
+			p.unsupported("type %s", word)
+		}
+	}
+	for _, word := range s.words("validation") {
+		switch word {
+		case "default":
+		case "custom":
+			k.custom = true
+		case "score":
+		case "interactive":
+			k.interactive = true
+		case "multi-pass":
+			k.multiPass = true
+		default:
+			p.unsupported("validation %s", word)
+		}
+	}
+	k.flags = s.words("validator_flags")
+	p.MultiPass = k.multiPass
+	return k
+}
+
+// readName takes the English name, or the first one there is.
+func (p *Package) readName(s *settings) {
+	names := map[string]string{}
+	if n, ok := s.keys["name"]; ok && n.Value == "" {
+		s.take("name", &names)
+	} else {
+		s.take("name", &p.Name)
+	}
+	for _, name := range names {
+		p.Name = name
+	}
+	if en, ok := names["en"]; ok {
+		p.Name = en
+	}
+}
+
+func (p *Package) readLimits(s *settings) {
+	l := s.mapping("limits")
+	if limit, ok := l.positive("time_limit"); ok {
+		p.Limits.Time = seconds(limit)
+	}
+	if m, ok := l.positive("time_multiplier"); ok {
+		p.TimeRule.Accepted = m
+	}
+	if m, ok := l.positive("time_safety_margin"); ok {
+		p.TimeRule.Rejected = m
+	}
+	m := l.mapping("time_multipliers")
+	if x, ok := m.positive("ac_to_time_limit"); ok {
+		p.TimeRule.Accepted = x
+	}
+	if x, ok := m.positive("time_limit_to_tle"); ok {
+		p.TimeRule.Rejected = x
+	}
+	if x, ok := l.positive("time_resolution"); ok {
+		p.TimeRule.Resolution = seconds(x)
+	}
+	for key, to := range map[string]*units.Bytes{"memory": &p.Limits.Memory, "output": &p.Limits.Output,
+		"validation_memory": &p.Limits.ValidationMemory, "validation_output": &p.Limits.ValidationOut} {
+		if n, ok := l.positive(key); ok {
+			*to = units.Bytes(n * (1 << 20))
+		}
+	}
+	if n, ok := l.positive("validation_time"); ok {
+		p.Limits.ValidationTime = seconds(n)
+	}
+	if n, ok := l.positive("validation_passes"); ok {
+		p.Limits.Passes = int(n)
+	}
+	// The platform sends sources and has their bounds; compilers have those of the configuration.
+	l.drop("code", "compilation_time", "compilation_memory")
+	for _, x := range []*settings{m, l} {
+		if err := x.close(p); err != nil && s.err == nil {
+			s.err = err
+		}
+	}
+}
+
+// maxLimit keeps limits within what a time or a size can hold.
+const maxLimit = 1 << 30
+
+// positive takes a number above 0.
+func (s *settings) positive(key string) (float64, bool) {
+	var n float64
+	if !s.take(key, &n) {
+		return 0, false
+	}
+	if !(n > 0 && n < maxLimit) {
+		s.fail(key, "%v is out of range; use a number above 0", n)
+		return 0, false
+	}
+	return n, true
+}
+
+// seconds rounds to whole nanoseconds.
+func seconds(n float64) time.Duration { return time.Duration(math.Round(n * float64(time.Second))) }
+
+func (p *Package) readGrading(s *settings) {
+	g := s.mapping("grading")
+	objective := "max"
+	if g.take("objective", &objective); objective != "max" {
+		p.unsupported("grading.objective %s; more points are better", objective)
+	}
+	g.drop("show_test_data_groups")
+	if err := g.close(p); err != nil && s.err == nil {
+		s.err = err
+	}
+}
+
+// readDOMjudge reads what DOMjudge adds to legacy packages.
+func (p *Package) readDOMjudge(t *tree) error {
+	limit := ""
+	if t.has(timeLimitFile) {
+		b, err := t.read(timeLimitFile, maxSettings)
+		if err != nil {
+			return err
+		}
+		limit = strings.TrimSpace(string(b))
+	}
+	if t.has(domjudgeFile) {
+		b, err := t.read(domjudgeFile, maxSettings)
+		if err != nil {
+			return err
+		}
+		for lines := bufio.NewScanner(bytes.NewReader(b)); lines.Scan(); {
+			key, value, _ := strings.Cut(lines.Text(), "=")
+			key, value = strings.TrimSpace(key), strings.Trim(strings.TrimSpace(value), `"'`)
+			switch key {
+			case "timelimit":
+				limit = value
+			case "name":
+				if p.Name == "" {
+					p.Name = value
+				}
+			case "special_run", "special_compare", "special_compare_args", "combined_run_compare":
+				p.unsupported("%s in %s", key, domjudgeFile)
+			}
+		}
+	}
+	if limit == "" {
+		return nil
+	}
+	n, err := strconv.ParseFloat(limit, 64)
+	if err != nil || !(n > 0 && n < maxLimit) {
+		return fmt.Errorf("time limit %q is not a number of seconds above 0", limit)
+	}
+	p.Limits.Time = seconds(n)
+	return nil
+}
+
+// readFolders reads the folders with programs, and names those that judged does nothing with.
+func (p *Package) readFolders(t *tree) {
+	for _, folder := range []string{"output_visualizer", "static_validator", "graders"} {
+		if len(t.under(folder)) > 0 {
+			p.unsupported("%s", folder)
+		}
+	}
+	for _, folder := range []string{"input_validators", "input_format_validators"} {
+		for _, program := range t.programs(folder) {
+			name := program.Name
+			if strings.HasSuffix(name, ".viva") || strings.HasSuffix(name, ".ctd") {
+				p.unsupported("%s; write the validator as a program", name)
+				continue
+			}
+			p.Validators = append(p.Validators, Validator{Program: program, OK: kattisValid})
+		}
+	}
+	for _, f := range t.under("include") {
+		language, name, inFolder := strings.Cut(f.Name, "/")
+		if !inFolder {
+			continue
+		}
+		if language == "default" {
+			language = ""
+		}
+		p.Includes[language] = append(p.Includes[language], File{name, f.Path})
+	}
+}
+
+// readOutputValidator finds the program that judges output, if there is one.
+func (p *Package) readOutputValidator(t *tree, k *kind) error {
+	var programs []Program
+	if files := t.under("output_validator"); len(files) > 0 {
+		program := Program{Name: "output_validator", Files: files, Language: languageOf(files)}
+		if inner := t.programs("output_validator"); len(inner) == 1 {
+			program = inner[0]
+		}
+		programs = append(programs, program)
+		k.custom = true
+	}
+	if k.custom {
+		programs = append(programs, t.programs("output_validators")...)
+	}
+	switch {
+	case !k.custom && !k.interactive:
+		p.Checker = Checker{Kind: "default", Args: k.flags}
+		return nil
+	case len(programs) == 0:
+		return fmt.Errorf("the problem has no output validator; add output_validator/")
+	case len(programs) > 1:
+		p.unsupported("more than one output validator; %s alone judges", programs[0].Name)
+	}
+	c := Checker{Kind: "icpc", Program: &programs[0], Args: k.flags}
+	if k.interactive {
+		p.Interactor = &c
+		return nil
+	}
+	p.Checker = c
+	return nil
+}

@@ -1,0 +1,205 @@
+package problem
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"judged/internal/base/units"
+	"judged/internal/engine/scoring"
+)
+
+// Format is a format of problem packages.
+type Format string
+
+// The formats. Packages of the ICPC are legacy ones without points.
+const (
+	Legacy  Format = "legacy"
+	Draft23 Format = "2023-07"
+	Kattis  Format = "2025-09"
+	Polygon Format = "polygon"
+)
+
+// Package is a problem as its setters hand it over.
+type Package struct {
+	Format  Format
+	Name    string
+	Version string // digest of the content: SHA-256 in hex
+	Limits  Limits
+	// TimeRule says how a time limit comes from the times of the jury's solutions.
+	TimeRule TimeRule
+	Tests    []Test // in the order in which they run
+	Scheme   scoring.Scheme
+	Checker  Checker
+	// Interactor, where not nil, talks with submissions and judges them; after one that uses testlib the checker looks
+	// at what it has left.
+	Interactor *Checker
+	MultiPass  bool
+	Validators []Validator // of inputs
+	// InvalidInputs are inputs that at least one validator has to reject.
+	InvalidInputs []Test
+	// Outputs are outputs of which the checker's verdict is known.
+	Outputs     []Output
+	Includes    map[string][]File // files that are added to each submission, by language; "" is every language
+	Languages   []string          // allowed ones; empty is all
+	Submissions []Submission
+	// Findings name what the package uses and judged does not do.
+	Findings []string
+
+	temp string // folder of an unpacked archive, else ""
+}
+
+// Limits bound submissions and programs of the jury. Zero members take the defaults of the configuration.
+type Limits struct {
+	Time                            time.Duration // 0: comes from the jury's solutions
+	Memory, Output                  units.Bytes
+	ValidationTime                  time.Duration
+	ValidationMemory, ValidationOut units.Bytes
+	Passes                          int // of a multi-pass problem
+}
+
+// TimeRule is the rule of a format for time limits: the slowest accepted solution times Accepted is at most the limit, and
+// the limit times Rejected at most the time of the fastest solution that has to be too slow. Without a limit in the package
+// it is the smallest multiple of Resolution.
+type TimeRule struct {
+	Accepted, Rejected float64
+	Resolution         time.Duration
+}
+
+// File is a file of the package.
+type File struct {
+	Name string // in the folder of its program
+	Path string // on this host
+}
+
+// Program is a program of the package: sources, a script or a binary.
+type Program struct {
+	Name     string // path in the package
+	Language string // code of the language table of the Kattis format, by the names of the files; "" is unknown
+	Files    []File
+}
+
+// Checker says how output is judged. Program is nil for a comparison that judged does itself.
+type Checker struct {
+	Kind    string // of the comparison, or the protocol of the program
+	Program *Program
+	Args    []string
+}
+
+// Validator checks inputs. It reads one from stdin and exits with OK.
+type Validator struct {
+	Program Program
+	OK      int
+	Args    []string
+}
+
+// Output is an output with the verdict that the checker has to give.
+type Output struct {
+	Test  Test
+	Path  string
+	Valid bool
+}
+
+// The exit status of validators of a valid input.
+const (
+	kattisValid  = 42
+	testlibValid = 0
+)
+
+// Open reads a package from a folder, or from an archive: ZIP, or tar with or without gzip. It unpacks an archive into a
+// temporary folder, which Close removes.
+func Open(name string) (*Package, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("open package: %w; name a folder or an archive with problem.yaml or problem.xml", err)
+	}
+	p := &Package{Includes: map[string][]File{}}
+	dir := name
+	if !info.IsDir() {
+		if p.temp, err = os.MkdirTemp("", "judged-package-"); err != nil {
+			return nil, fmt.Errorf("unpack package: %w", err)
+		}
+		dir = p.temp
+		if err := unpackTree(name, dir); err != nil {
+			return nil, errors.Join(fmt.Errorf("unpack package %q: %w", name, err), p.Close())
+		}
+	}
+	if err := p.read(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("read package %q: %w", name, err), p.Close())
+	}
+	return p, nil
+}
+
+// Close removes the temporary folder.
+func (p *Package) Close() error {
+	if p.temp == "" {
+		return nil
+	}
+	return os.RemoveAll(p.temp)
+}
+
+func (p *Package) read(dir string) error {
+	t, err := readTree(dir)
+	if err != nil {
+		return err
+	}
+	p.Version = t.digest
+	switch {
+	case t.has("problem.xml") && !t.has("problem.yaml"):
+		err = p.readPolygon(t)
+	case t.has("problem.yaml"), t.has(domjudgeFile):
+		err = p.readKattis(t)
+	default:
+		return errors.New("neither problem.yaml nor problem.xml; name the folder of a problem package")
+	}
+	if err == nil && len(p.Tests) == 0 {
+		err = errors.New("no tests; add data/secret/NAME.in with NAME.ans")
+	}
+	return err
+}
+
+// unsupported adds a finding once.
+func (p *Package) unsupported(format string, args ...any) {
+	p.find("unsupported: "+format, args...)
+}
+
+func (p *Package) find(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	for _, f := range p.Findings {
+		if f == text {
+			return
+		}
+	}
+	p.Findings = append(p.Findings, text)
+}
+
+// languageOf is the language of files by their names: the one that is in the table of the Kattis format. It is empty where
+// they have none or several.
+func languageOf(files []File) string {
+	language := ""
+	for _, f := range files {
+		i := strings.LastIndexByte(f.Name, '.')
+		if i < 0 {
+			continue
+		}
+		code := languageByEnding[f.Name[i:]]
+		if code == "" || code == language {
+			continue
+		}
+		if language != "" {
+			return ""
+		}
+		language = code
+	}
+	return language
+}
+
+// languageByEnding is the table of the Kattis format for the languages in wide use. Headers have no language.
+var languageByEnding = map[string]string{
+	".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".C": "cpp", ".cs": "csharp", ".go": "go",
+	".hs": "haskell", ".java": "java", ".js": "javascript", ".kt": "kotlin", ".ml": "ocaml", ".pas": "pascal",
+	".py": "python3", ".py3": "python3", ".rb": "ruby", ".rs": "rust", ".scala": "scala", ".sh": "bash",
+	".swift": "swift",
+}

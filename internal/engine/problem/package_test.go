@@ -1,0 +1,429 @@
+package problem
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/engine/scoring"
+)
+
+// pack is the files of a package by their names. A content that begins with -> is a symbolic link.
+type pack map[string]string
+
+func (p pack) folder(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range p {
+		path := filepath.Join(dir, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if target, ok := strings.CutPrefix(content, "->"); ok && err == nil {
+			err = os.Symlink(target, path)
+		} else if err == nil {
+			err = os.WriteFile(path, []byte(content), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// with adds files to a package.
+func (p pack) with(more pack) pack {
+	all := pack{}
+	for _, m := range []pack{p, more} {
+		for name, content := range m {
+			all[name] = content
+		}
+	}
+	return all
+}
+
+func (p pack) zip(t testing.TB, folder string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, content := range p {
+		h := &zip.FileHeader{Name: folder + name}
+		if target, ok := strings.CutPrefix(content, "->"); ok {
+			h.SetMode(os.ModeSymlink | 0o777)
+			content = target
+		}
+		w, err := z.CreateHeader(h)
+		if err == nil {
+			_, err = w.Write([]byte(content))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return written(t, b.Bytes())
+}
+
+func (p pack) tar(t testing.TB, compress bool) string {
+	t.Helper()
+	var b, z bytes.Buffer
+	w := tar.NewWriter(&b)
+	for name, content := range p {
+		err := w.WriteHeader(&tar.Header{Name: "./" + name, Mode: 0o644, Size: int64(len(content))})
+		if err == nil {
+			_, err = w.Write([]byte(content))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !compress {
+		return written(t, b.Bytes())
+	}
+	g := gzip.NewWriter(&z)
+	if _, err := g.Write(b.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return written(t, z.Bytes())
+}
+
+func written(t testing.TB, b []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "package")
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var (
+	legacyPack = pack{"problem.yaml": "name: Sum\nvalidator_flags: case_sensitive float_tolerance 1e-6\n" +
+		"limits:\n  memory: 64\n",
+		".timelimit": "1.5\n", "data/sample/1.in": "1", "data/sample/1.ans": "1",
+		"data/secret/10.in": "", "data/secret/10.ans": "", "data/secret/2.in": "", "data/secret/2.ans": "",
+		"input_validators/check.py": "", "submissions/accepted/a.cpp": "", "submissions/wrong_answer/w.py": "",
+		"submissions/time_limit_exceeded/slow/Main.java": "// @EXPECTED_RESULTS@: TIMELIMIT, WRONG-ANSWER"}
+	kattisPack = pack{"problem.yaml": "problem_format_version: 2025-09\ntype: [scoring]\nname: {en: Points, sv: Poäng}\n" +
+		"uuid: x\nlimits: {time_limit: 2, time_multipliers: {ac_to_time_limit: 3}}\n",
+		"data/sample/s.in": "", "data/sample/s.ans": "",
+		"data/secret/1/a.in": "", "data/secret/1/a.ans": "", "data/secret/1/more/b.in": "",
+		"data/secret/1/more/b.ans":      "",
+		"data/secret/1/test_group.yaml": "max_score: 30\n",
+		"data/secret/2/c.in":            "", "data/secret/2/c.ans": "", "data/secret/2/d.in": "",
+		"data/secret/2/d.ans":           "",
+		"data/secret/2/test_group.yaml": "max_score: 70\nscore_aggregation: sum\nrequire_pass: secret/1\n",
+		"data/invalid_input/i.in":       "", "output_validator/validate.py": "", "output_visualizer/v.py": "",
+		"submissions/accepted/a.py": "", "submissions/partial/p.py": "",
+		"submissions/submissions.yaml": "partial/p.{py,cpp}:\n  score: [30, 65]\n  secret/1: {permitted: [AC]}\n"}
+	polygonPack = pack{"problem.xml": `<?xml version="1.0"?><problem><names><name language="english" value="Sum"/></names>
+<judging input-file="" output-file="">
+<testset name="tests"><time-limit>1500</time-limit><memory-limit>268435456</memory-limit>
+<test-count>3</test-count><input-path-pattern>tests/%02d</input-path-pattern>
+<answer-path-pattern>tests/%02d.a</answer-path-pattern>
+<tests><test group="0" points="0"/><test group="1" points="40"/><test group="1" points="60"/></tests>
+<groups><group name="0" points-policy="each-test"/><group name="1" points-policy="complete-group">
+<dependencies><dependency group="0"/></dependencies></group></groups></testset></judging>
+<assets><checker type="testlib"><source path="files/check.cpp" type="cpp.g++17"/></checker>
+<validators><validator><source path="files/v.cpp" type="cpp.g++17"/></validator></validators>
+<solutions><solution tag="main"><source path="solutions/a.py" type="python.3"/></solution>
+<solution tag="time-limit-exceeded"><source path="solutions/slow.cpp" type="cpp.g++17"/></solution></solutions></assets>
+</problem>`, "files/check.cpp": "", "files/testlib.h": "", "files/v.cpp": "",
+		"solutions/a.py": "", "solutions/slow.cpp": "",
+		"tests/01": "", "tests/01.a": "", "tests/02": "", "tests/02.a": "", "tests/03": "", "tests/03.a": ""}
+)
+
+// summary is what tests look at.
+type summary struct {
+	Format      Format
+	Name        string
+	Time        time.Duration
+	Rule        TimeRule
+	Tests       []string
+	Groups      []string
+	Checker     string
+	Interactive bool
+	Validators  []string
+	Submissions []string
+	Findings    []string
+}
+
+func summarize(p *Package) summary {
+	s := summary{Format: p.Format, Name: p.Name, Time: p.Limits.Time, Rule: p.TimeRule, Tests: p.Scheme.Tests(),
+		Interactive: p.Interactor != nil, Findings: p.Findings, Checker: p.Checker.Kind}
+	if c := p.Checker; c.Program != nil {
+		s.Checker += fmt.Sprint(" ", c.Program.Name, " ", c.Program.Language, " ", len(c.Program.Files))
+	}
+	var add func(g *scoring.Group)
+	add = func(g *scoring.Group) {
+		most := "unbounded"
+		if g.MaxScore != nil {
+			most = fmt.Sprint(*g.MaxScore)
+		}
+		s.Groups = append(s.Groups, fmt.Sprintf("%q %s %s %s %v continue=%v", g.Name, g.Aggregation, g.Verdict, most,
+			g.RequirePass,
+			g.Continue))
+		for _, m := range g.Members {
+			if m.Group != nil {
+				add(m.Group)
+			}
+		}
+	}
+	add(p.Scheme.Root)
+	for _, v := range p.Validators {
+		s.Validators = append(s.Validators, fmt.Sprint(v.Program.Name, " ", v.Program.Language, " ", v.OK))
+	}
+	for _, x := range p.Submissions {
+		s.Submissions = append(s.Submissions, fmt.Sprintf("%s %s %+v lower=%v upper=%v", x.Name, x.Language,
+			x.Expected, x.Lower,
+			x.Upper))
+	}
+	return s
+}
+
+func TestOpen(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		path string
+		want summary
+	}{
+		{"legacy", legacyPack.folder(t), summary{Format: Legacy, Name: "Sum", Time: 1500 * time.Millisecond,
+			Rule: TimeRule{5, 2, time.Second}, Tests: []string{"sample/1", "secret/10", "secret/2"},
+			Groups: []string{`"" sum worst_error unbounded [] continue=false`,
+				`"sample" sum worst_error unbounded [] continue=false`,
+				`"secret" sum worst_error unbounded [] continue=false`},
+			Checker: "float:1e-6", Validators: []string{"input_validators/check.py python3 42"},
+			Submissions: []string{
+				"submissions/accepted/a.cpp cpp" +
+					" [{Tests: Permitted:[AC] Required:[] Final:[] Score:<nil> Message:}] lower=true upper=false",
+				"submissions/time_limit_exceeded/slow java" +
+					" [{Tests: Permitted:[] Required:[] Final:[TLE WA] Score:<nil> Message:}] " +
+					"lower=false upper=false",
+				"submissions/wrong_answer/w.py python3" +
+					" [{Tests: Permitted:[] Required:[] Final:[WA] Score:<nil> Message:}] " +
+					"lower=false upper=false"}}},
+		{"2025-09", kattisPack.folder(t), summary{Format: Kattis, Name: "Points", Time: 2 * time.Second,
+			Rule:  TimeRule{3, 1.5, time.Second},
+			Tests: []string{"sample/s", "secret/1/a", "secret/1/more/b", "secret/2/c", "secret/2/d"},
+			Groups: []string{`"" sum by_score unbounded [] continue=true`,
+				`"sample" sum first_error unbounded [] continue=false`, `"secret" sum by_score 100 [] continue=true`,
+				`"secret/1" pass-fail by_score 30 [] continue=false`,
+				`"secret/2" sum by_score 70 [secret/1] continue=true`},
+			Checker: "icpc output_validator/validate.py python3 1",
+			Submissions: []string{
+				"submissions/accepted/a.py python3" +
+					" [{Tests: Permitted:[AC] Required:[] Final:[] Score:<nil> Message:}] " +
+					"lower=true upper=false",
+				"submissions/partial/p.py python3 [SCORE] lower=false upper=false"},
+			Findings: []string{"unsupported: output_visualizer",
+				"submissions/partial: unknown folder; its submissions are run, and nothing is expected of them"}}},
+		{"polygon", polygonPack.folder(t), summary{Format: Polygon, Name: "Sum", Time: 1500 * time.Millisecond,
+			Rule: TimeRule{2, 1, time.Second}, Tests: []string{"01", "02", "03"},
+			Groups: []string{`"" sum by_score unbounded [] continue=true`,
+				`"0" sum by_score unbounded [] continue=true`,
+				`"1" pass-fail by_score 100 [0] continue=false`},
+			Checker: "testlib files/check.cpp cpp 2", Validators: []string{"files/v.cpp cpp 0"},
+			Submissions: []string{
+				"solutions/a.py python3" +
+					" [{Tests: Permitted:[] Required:[] Final:[AC] Score:<nil> Message:}] lower=true upper=false",
+				"solutions/slow.cpp cpp [{Tests: Permitted:[] Required:[] Final:[TLE] Score:<nil> Message:}] " +
+					"lower=false upper=true"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Open(tt.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := summarize(p)
+			for i, s := range p.Submissions {
+				for _, e := range s.Expected {
+					if e.Score != nil {
+						if diff := cmp.Diff([2]float64{30, 65}, *e.Score); diff != "" {
+							t.Error(diff)
+						}
+						got.Submissions[i] = s.Name + " " + s.Language + " [SCORE] lower=false upper=false"
+					}
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestVersion: a package has one version, whatever it comes in, and another one once a byte of it changes.
+func TestVersion(t *testing.T) {
+	versions := map[string]bool{}
+	for _, path := range []string{legacyPack.folder(t), legacyPack.zip(t, ""), legacyPack.zip(t, "sum/"),
+		legacyPack.tar(t, false),
+		legacyPack.tar(t, true), legacyPack.with(pack{".git/config": "x", "__MACOSX/._a": "x"}).folder(t)} {
+		t.Setenv("TMPDIR", t.TempDir())
+		p, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions[p.Version] = true
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+	if len(versions) != 1 {
+		t.Errorf("versions %v, want one", versions)
+	}
+	p, err := Open(legacyPack.with(pack{"data/secret/2.ans": "x"}).folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if versions[p.Version] {
+		t.Error("another content has the same version")
+	}
+}
+
+// TestUnsupported: what judged does not do is a finding.
+func TestUnsupported(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		more pack
+		want string
+	}{
+		{"unknown key", pack{"problem.yaml": "colour: red"}, `unknown key "colour" in problem.yaml`},
+		{"unknown limit", pack{"problem.yaml": "limits: {speed: 3}"}, `unknown key "speed" in problem.yaml: limits`},
+		{"submit-answer", pack{"problem.yaml": "type: submit-answer"}, "unsupported: type submit-answer"},
+		{"constants", pack{"problem.yaml": "constants: {n: 5}"}, "unsupported: constants"},
+		{"graders", pack{"graders/g.py": ""}, "unsupported: graders"},
+		{"grading", pack{"data/testdata.yaml": "grading: custom"}, "unsupported: grading: custom"},
+		{"objective", pack{"problem.yaml": "grading: {objective: min}"}, "unsupported: grading.objective min"},
+		{"checktestdata", pack{"input_validators/x.ctd": ""}, "unsupported: input_validators/x.ctd"},
+		{"two validators", pack{"problem.yaml": "validation: custom", "output_validators/a.py": "",
+			"output_validators/b.py": ""},
+			"unsupported: more than one output validator; output_validators/a.py alone judges"},
+		{"files of tests", pack{"data/secret/2.files/x": ""},
+			"unsupported: files of tests, such as data/secret/2.files"},
+		{"arguments of tests", pack{"problem.yaml": "problem_format_version: 2025-09",
+			"data/secret/2.yaml": "args: [a]"},
+			"unsupported: args of tests, such as those of secret/2"},
+		{"special compare", pack{domjudgeFile: "special_compare='cmp'"}, "unsupported: special_compare in " +
+			domjudgeFile},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Open(legacyPack.with(tt.more).folder(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := strings.Join(p.Findings, "\n"); !strings.Contains(found, tt.want) {
+				t.Errorf("findings %q, want one with %q", found, tt.want)
+			}
+		})
+	}
+}
+
+// TestRefused holds what is not read at all, and that nothing of it stays behind.
+func TestRefused(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c <= 'k'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1,
+			c-1, c-1, c-1)
+	}
+	many := pack{"problem.yaml": "name: x"}
+	for i := range maxEntries {
+		many[fmt.Sprint("data/secret/", i)] = ""
+	}
+	entity := `<!DOCTYPE p [<!ENTITY a "x"><!ENTITY b "&a;&a;">]><problem><names><name value="&b;"/></names></problem>`
+	for _, tt := range []struct {
+		name, path, want string
+	}{
+		{"absent", "/does/not/exist", "name a folder or an archive"},
+		{"no package", pack{"README": ""}.folder(t), "neither problem.yaml nor problem.xml"},
+		{"zip slip", legacyPack.with(pack{"../evil": "x"}).zip(t, ""), `entry "../evil": invalid name`},
+		{"absolute name", legacyPack.with(pack{"/etc/evil": "x"}).zip(t, ""), `entry "/etc/evil": invalid name`},
+		{"tar slip", legacyPack.with(pack{"../evil": "x"}).tar(t, true), `invalid name`},
+		{"link out of an archive", legacyPack.with(pack{"data/secret/2.in": "->/etc/passwd"}).zip(t, ""),
+			"leads out of the package"},
+		{"link out of a folder", legacyPack.with(pack{"data/secret/2.in": "->../../../../../../etc/passwd"}).folder(t),
+			"leads out of the package"},
+		{"link to nothing", legacyPack.with(pack{"x": "->y"}).folder(t), "leads out of the package or nowhere"},
+		{"10^4 files and more", many.folder(t), "more than 20000 entries"},
+		{"archive of them", many.zip(t, ""), "20001 entries; the maximum is 20000"},
+		{"tar of them", many.tar(t, true), "more than 20000 entries"},
+		{"YAML aliases", legacyPack.with(pack{"problem.yaml": "name: x\nconstants:\n  " +
+			strings.ReplaceAll(bomb, "\n", "\n  ")}).folder(t), "excessive aliasing"},
+		{"large YAML", legacyPack.with(pack{"problem.yaml": "name: " + strings.Repeat("x", 2<<20)}).folder(t),
+			"larger than 1MiB"},
+		{"YAML that is not", legacyPack.with(pack{"problem.yaml": "a: ]"}).folder(t), "parse problem.yaml: "},
+		{"XML entities", polygonPack.with(pack{"problem.xml": entity}).folder(t), "invalid character entity"},
+		{"unknown version", legacyPack.with(pack{"problem.yaml": "problem_format_version: 2031-01"}).folder(t),
+			`unknown problem_format_version "2031-01"`},
+		{"negative limit", legacyPack.with(pack{"problem.yaml": "limits: {memory: -1}"}).folder(t),
+			"memory: -1 is out of range"},
+		{"test without an answer", legacyPack.with(pack{"data/secret/3.in": ""}).folder(t), "add data/secret/3.ans"},
+		{"no tests", pack{"problem.yaml": "name: x"}.folder(t), "no tests"},
+		{"no validator", legacyPack.with(pack{"problem.yaml": "validation: custom"}).folder(t), "no output validator"},
+		{"unknown aggregation",
+			kattisPack.with(pack{"data/secret/1/test_group.yaml": "score_aggregation: best"}).folder(t),
+			`"best" is unknown; use pass-fail, sum or min`},
+		{"half a package", polygonPack.with(pack{"problem.xml": strings.Replace(polygonPack["problem.xml"],
+			"<test-count>3",
+			"<test-count>4", 1)}).folder(t), `"tests/04" is missing: the package is not full`},
+		{"path pattern that climbs",
+			polygonPack.with(pack{"problem.xml": strings.ReplaceAll(polygonPack["problem.xml"], "tests/%02d",
+				"../%02d")}).folder(t), `"../01" is missing`},
+		{"very many tests", polygonPack.with(pack{"problem.xml": strings.Replace(polygonPack["problem.xml"],
+			"<test-count>3",
+			"<test-count>2000000000", 1)}).folder(t), "2000000000 tests; use 1 to 20000"},
+		{"source that is elsewhere", polygonPack.with(pack{"problem.xml": strings.Replace(polygonPack["problem.xml"],
+			"files/check.cpp", "../../etc/passwd", 1)}).folder(t),
+			`source "../../etc/passwd" in problem.xml is missing`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			temp := t.TempDir()
+			t.Setenv("TMPDIR", temp)
+			_, err := Open(tt.path)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+			if left, _ := os.ReadDir(temp); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"accepted", "accepted/a.py", true},
+		{"accepted/*", "accepted/a.py", true},
+		{"*", "accepted/a.py", true},
+		{"secret/*-hard", "secret/1-hard", true},
+		{"secret/*-hard", "secret/g/1-hard", false},
+		{"x/{a,b}.{py,cpp}", "x/b.cpp", true},
+		{"x/{a,b}.{py,cpp}", "x/c.cpp", false},
+		{"x/[ab].py", "x/a.py", false},
+		{"x/[ab].py", "x/[ab].py", true},
+		{"x/{a", "x/a", false},
+	} {
+		if got := Match(tt.pattern, tt.name); got != tt.want {
+			t.Errorf("Match(%q, %q) = %v", tt.pattern, tt.name, got)
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package problem
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"judged/internal/base/units"
+	"judged/internal/engine/scoring"
+)
+
+// maxProblemXML bounds problem.xml, which has an element for each test.
+const maxProblemXML = units.Bytes(16 << 20)
+
+// polygonXML is what problem.xml says about judging. Package xml expands no entities but the five of XML.
+type polygonXML struct {
+	Names []struct {
+		Language string `xml:"language,attr"`
+		Value    string `xml:"value,attr"`
+	} `xml:"names>name"`
+	Judging struct {
+		Input    string           `xml:"input-file,attr"`
+		Output   string           `xml:"output-file,attr"`
+		RunCount int              `xml:"run-count,attr"`
+		Sets     []polygonTestset `xml:"testset"`
+	} `xml:"judging"`
+	Resources []struct {
+		Path   string `xml:"path,attr"`
+		Assets []struct {
+			Name string `xml:"name,attr"`
+		} `xml:"assets>asset"`
+	} `xml:"files>resources>file"`
+	Checker    *polygonProgram  `xml:"assets>checker"`
+	Interactor *polygonProgram  `xml:"assets>interactor"`
+	Validators []polygonProgram `xml:"assets>validators>validator"`
+	Solutions  []struct {
+		polygonProgram
+		Tag    string `xml:"tag,attr"`
+		Extras []struct {
+			Tag string `xml:"tag,attr"`
+		} `xml:"extra-tags>extra-tag"`
+	} `xml:"assets>solutions>solution"`
+}
+
+type polygonProgram struct {
+	Source struct {
+		Path string `xml:"path,attr"`
+		Type string `xml:"type,attr"`
+	} `xml:"source"`
+}
+
+type polygonTestset struct {
+	Name    string `xml:"name,attr"`
+	TimeMS  int64  `xml:"time-limit"`
+	Memory  int64  `xml:"memory-limit"`
+	Count   int    `xml:"test-count"`
+	Inputs  string `xml:"input-path-pattern"`
+	Answers string `xml:"answer-path-pattern"`
+	Tests   []struct {
+		Group  string   `xml:"group,attr"`
+		Points *float64 `xml:"points,attr"`
+	} `xml:"tests>test"`
+	Groups []polygonGroup `xml:"groups>group"`
+}
+
+type polygonGroup struct {
+	Name         string   `xml:"name,attr"`
+	Policy       string   `xml:"points-policy,attr"`
+	Points       *float64 `xml:"points,attr"`
+	Dependencies []struct {
+		Group string `xml:"group,attr"`
+	} `xml:"dependencies>dependency"`
+}
+
+// readPolygon reads a full package of Polygon: one with the generated tests.
+func (p *Package) readPolygon(t *tree) error {
+	b, err := t.read("problem.xml", maxProblemXML)
+	if err != nil {
+		return err
+	}
+	var x polygonXML
+	if err := xml.NewDecoder(bytes.NewReader(b)).Decode(&x); err != nil {
+		return fmt.Errorf("parse problem.xml: %w", err)
+	}
+	p.Format, p.TimeRule = Polygon, TimeRule{Accepted: 2, Rejected: 1, Resolution: time.Second}
+	for _, n := range x.Names {
+		if p.Name == "" || n.Language == "english" {
+			p.Name = n.Value
+		}
+	}
+	if err := p.readTestsets(t, x); err != nil {
+		return err
+	}
+	if x.Judging.Input != "" || x.Judging.Output != "" {
+		p.unsupported("input-file and output-file; submissions read stdin and write stdout")
+	}
+	if x.Judging.RunCount > 1 {
+		p.unsupported("run-count %d", x.Judging.RunCount)
+	}
+	return p.readAssets(t, x)
+}
+
+func (p *Package) readTestsets(t *tree, x polygonXML) error {
+	sets := x.Judging.Sets
+	main := slices.IndexFunc(sets, func(s polygonTestset) bool { return s.Name == "tests" })
+	main = max(main, 0)
+	if len(sets) == 0 {
+		return errors.New("problem.xml has no testset")
+	}
+	for i, s := range sets {
+		if i != main {
+			p.unsupported("testset %q; only %q is judged", s.Name, sets[main].Name)
+		}
+	}
+	s := sets[main]
+	if s.TimeMS < 0 || s.TimeMS > maxLimit || s.Memory < 0 {
+		return fmt.Errorf("limits of testset %q are out of range", s.Name)
+	}
+	p.Limits.Time, p.Limits.Memory = time.Duration(s.TimeMS)*time.Millisecond, units.Bytes(s.Memory)
+	if s.Count < 1 || s.Count > maxEntries {
+		return fmt.Errorf("testset %q has %d tests; use 1 to %d", s.Name, s.Count, maxEntries)
+	}
+	for i := range s.Count {
+		input, err := testFile(s.Inputs, i+1)
+		if err != nil {
+			return err
+		}
+		answer, err := testFile(s.Answers, i+1)
+		if err != nil {
+			return err
+		}
+		for _, name := range []string{input, answer} {
+			if !t.has(name) {
+				return fmt.Errorf("%q is missing: the package is not full; download the full one, which has the tests", name)
+			}
+		}
+		p.Tests = append(p.Tests, Test{Name: path.Base(input), Input: t.path(input), Answer: t.path(answer)})
+	}
+	return p.polygonScheme(s)
+}
+
+var numberVerb = regexp.MustCompile(`%(0?[0-9])?d`)
+
+// testFile is the name of a test file: a pattern such as tests/%02d.
+func testFile(pattern string, n int) (string, error) {
+	if verb := numberVerb.FindString(pattern); verb == "" || strings.Count(pattern, "%") != 1 {
+		return "", fmt.Errorf("path pattern %q of a testset has no number; want tests/%%02d", pattern)
+	}
+	return path.Clean(fmt.Sprintf(pattern, n)), nil
+}
+
+// polygonScheme makes the groups. Points of tests without a group count one by one.
+func (p *Package) polygonScheme(s polygonTestset) error {
+	p.Scheme.Root = &scoring.Group{Aggregation: scoring.Sum, Verdict: scoring.FirstError}
+	root := p.Scheme.Root
+	p.Scheme.Scoring = slices.ContainsFunc(s.Groups, func(g polygonGroup) bool { return g.Points != nil })
+	for _, t := range s.Tests {
+		p.Scheme.Scoring = p.Scheme.Scoring || t.Points != nil && *t.Points > 0
+	}
+	if p.Scheme.Scoring {
+		root.Verdict, root.Continue = scoring.ByScore, true
+	}
+	groups := map[string]*scoring.Group{}
+	for i, test := range p.Tests {
+		group, points := "", 0.0
+		if i < len(s.Tests) {
+			group = s.Tests[i].Group
+			if s.Tests[i].Points != nil {
+				points = *s.Tests[i].Points
+			}
+		}
+		member := scoring.Member{Test: test.Name, Accept: points, MaxScore: &points}
+		if math.IsNaN(points) || math.IsInf(points, 0) || points < 0 {
+			return fmt.Errorf("points of test %q are out of range", test.Name)
+		}
+		if group == "" {
+			root.Members = append(root.Members, member)
+			continue
+		}
+		g := groups[group]
+		if g == nil {
+			g = polygonGroupOf(group, s.Groups, p.Scheme.Scoring)
+			groups[group] = g
+			root.Members = append(root.Members, scoring.Member{Group: g})
+		}
+		g.Members = append(g.Members, member)
+	}
+	for _, g := range groups {
+		if g.Aggregation == scoring.PassFail && g.MaxScore == nil {
+			total := 0.0
+			for _, m := range g.Members {
+				total += m.Accept
+			}
+			g.MaxScore = &total
+		}
+		for _, required := range g.RequirePass {
+			if groups[required] == nil {
+				return fmt.Errorf("group %q depends on %q, which has no tests", g.Name, required)
+			}
+		}
+	}
+	return nil
+}
+
+func polygonGroupOf(name string, all []polygonGroup, points bool) *scoring.Group {
+	g := &scoring.Group{Name: name, Aggregation: scoring.Sum, Verdict: scoring.FirstError}
+	if points {
+		g.Verdict, g.Continue = scoring.ByScore, true
+	}
+	i := slices.IndexFunc(all, func(x polygonGroup) bool { return x.Name == name })
+	if i < 0 {
+		return g
+	}
+	if all[i].Policy == "complete-group" && points {
+		g.Aggregation, g.Continue, g.MaxScore = scoring.PassFail, false, all[i].Points
+	}
+	for _, d := range all[i].Dependencies {
+		g.RequirePass = append(g.RequirePass, d.Group)
+	}
+	return g
+}
+
+// polygonTags are the tags of solutions.
+var polygonTags = map[string]Submission{
+	"main":                            rule(Expectation{Final: []string{"AC"}}, lower),
+	"accepted":                        rule(Expectation{Final: []string{"AC"}}, lower),
+	"rejected":                        rule(Expectation{Final: rejected}, 0),
+	"failed":                          rule(Expectation{Final: rejected}, 0),
+	"wrong-answer":                    rule(Expectation{Final: []string{"WA", "PC"}}, 0),
+	"presentation-error":              rule(Expectation{Final: []string{"PE"}}, 0),
+	"time-limit-exceeded":             rule(Expectation{Final: []string{"TLE"}}, upper),
+	"time-limit-exceeded-or-accepted": rule(Expectation{Final: []string{"TLE", "AC"}}, 0),
+	"time-limit-exceeded-or-memory-limit-exceeded": rule(Expectation{Final: []string{"TLE", "MLE"}}, 0),
+	"memory-limit-exceeded":                        rule(Expectation{Final: []string{"MLE"}}, 0),
+	"do-not-run":                                   {Skip: true},
+}
+
+var rejected = []string{"WA", "TLE", "RTE", "PC"}
+
+// polygonLanguages are the prefixes of Polygon's types of sources.
+var polygonLanguages = map[string]string{
+	"cpp": "cpp", "c": "c", "java": "java", "java8": "java", "java11": "java", "java17": "java", "java21": "java",
+	"python": "python3", "kotlin": "kotlin", "pas": "pascal", "rust": "rust", "go": "go", "csharp": "csharp", "d": "d",
+	"haskell": "haskell", "ocaml": "ocaml", "js": "javascript", "nodejs": "javascript", "ruby": "ruby",
+	"scala": "scala",
+}
+
+func (p *Package) readAssets(t *tree, x polygonXML) error {
+	var headers []File
+	for _, f := range t.under("files") {
+		if strings.HasSuffix(f.Name, ".h") || strings.HasSuffix(f.Name, ".hpp") {
+			headers = append(headers, f)
+		}
+	}
+	for _, r := range x.Resources {
+		name := path.Clean(r.Path)
+		for _, a := range r.Assets {
+			if a.Name == "solution" && t.has(name) {
+				p.Includes[""] = append(p.Includes[""], File{path.Base(name), t.path(name)})
+			}
+		}
+	}
+	if x.Checker == nil {
+		return errors.New("problem.xml has no checker")
+	}
+	checker, err := p.polygonProgram(t, *x.Checker, headers)
+	if err != nil {
+		return err
+	}
+	p.Checker = Checker{Kind: "testlib", Program: &checker}
+	if x.Interactor != nil {
+		interactor, err := p.polygonProgram(t, *x.Interactor, headers)
+		if err != nil {
+			return err
+		}
+		p.Interactor = &Checker{Kind: "testlib", Program: &interactor}
+	}
+	for _, v := range x.Validators {
+		program, err := p.polygonProgram(t, v, headers)
+		if err != nil {
+			return err
+		}
+		p.Validators = append(p.Validators, Validator{Program: program, OK: testlibValid})
+	}
+	for _, s := range x.Solutions {
+		program, err := p.polygonProgram(t, s.polygonProgram, nil)
+		if err != nil {
+			return err
+		}
+		submission, known := polygonTags[s.Tag]
+		if !known {
+			p.find("unknown tag %q of %s; nothing is expected of it", s.Tag, program.Name)
+		}
+		if len(s.Extras) > 0 {
+			p.unsupported("extra tags of solutions")
+		}
+		submission.Program = program
+		p.Submissions = append(p.Submissions, submission)
+	}
+	return nil
+}
+
+// polygonProgram is a source with the headers that it may include.
+func (p *Package) polygonProgram(t *tree, x polygonProgram, headers []File) (Program, error) {
+	name := path.Clean(x.Source.Path)
+	if !t.has(name) {
+		return Program{}, fmt.Errorf("source %q in problem.xml is missing", x.Source.Path)
+	}
+	program := Program{Name: name, Files: append([]File{{path.Base(name), t.path(name)}}, headers...)}
+	kind, _, _ := strings.Cut(x.Source.Type, ".")
+	if strings.HasPrefix(x.Source.Type, "python.2") {
+		kind = "" // the table knows Python 3 only
+	}
+	if program.Language = polygonLanguages[kind]; program.Language == "" {
+		program.Language = languageOf(program.Files[:1])
+	}
+	return program, nil
+}

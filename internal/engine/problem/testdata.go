@@ -1,0 +1,418 @@
+package problem
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"judged/internal/engine/scoring"
+)
+
+// dataReader reads the folder data.
+type dataReader struct {
+	p    *Package
+	t    *tree
+	kind kind
+	args map[string]bool // flags of output validators, one entry for each different list
+	last []string        // one of them
+}
+
+// readData reads the tests with their groups, and the tests of the validators.
+func (p *Package) readData(t *tree, k kind) error {
+	r := dataReader{p, t, k, map[string]bool{}, nil}
+	root := &scoring.Group{Aggregation: scoring.Sum, Verdict: scoring.FirstError}
+	legacyRoot := legacyGrading{onReject: "break", accept: 1}
+	if p.Format == Legacy {
+		s, err := t.settings("data/testdata.yaml")
+		if err == nil {
+			err = r.legacy(s, &legacyRoot)
+		}
+		if err != nil {
+			return err
+		}
+		legacyRoot.apply(root)
+	} else {
+		// Samples do not count in scores, and a wrong one ends nothing there.
+		root.IgnoreFirst, root.Continue = k.scoring, k.scoring
+		if k.scoring {
+			root.Verdict = scoring.ByScore
+		}
+	}
+	for _, name := range []string{"sample", "secret"} {
+		if len(t.under("data/"+name)) == 0 {
+			root.IgnoreFirst = false
+			continue
+		}
+		g, err := r.group(name, legacyRoot, nil)
+		if err != nil {
+			return err
+		}
+		root.Members = append(root.Members, scoring.Member{Group: g})
+	}
+	p.Scheme = scoring.Scheme{Root: root, Scoring: k.scoring}
+	return r.finish()
+}
+
+// finish sets the arguments of the checker, which judged has once for all tests.
+func (r *dataReader) finish() error {
+	if len(r.args) > 1 {
+		r.p.unsupported("output_validator_args that differ between tests; those of the last group are used")
+	}
+	if c := r.p.judging(); len(r.last) > 0 {
+		c.Args = append(slices.Clone(c.Args), r.last...)
+	}
+	r.p.InvalidInputs = r.invalidInputs()
+	r.outputs("invalid_output", false)
+	r.outputs("valid_output", true)
+	if r.p.Checker.Kind == "default" {
+		return r.p.useComparison()
+	}
+	return nil
+}
+
+// judging is the checker or interactor that gives the verdict.
+func (p *Package) judging() *Checker {
+	if p.Interactor != nil {
+		return p.Interactor
+	}
+	return &p.Checker
+}
+
+// group reads a folder below data.
+func (r *dataReader) group(name string, inherited legacyGrading, args []string) (*scoring.Group, error) {
+	g := &scoring.Group{Name: name, Aggregation: scoring.Sum, Verdict: scoring.FirstError}
+	grading := inherited
+	var err error
+	if r.p.Format == Legacy {
+		grading, args, err = r.legacyGroup(g, inherited, args)
+	} else {
+		args, err = r.kattisGroup(g, args)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tests, folders := r.list(name)
+	if r.p.Format == Kattis && name != "secret" && len(folders) > 0 { // folders of a group are no groups
+		tests, folders = r.listAll(name), nil
+	}
+	member := r.testScore(g, grading, len(tests))
+	r.args[strings.Join(args, "\x00")] = true
+	r.last = args
+	for _, child := range merged(tests, folders) {
+		full := path.Join(name, child.name)
+		if child.folder {
+			sub, err := r.group(full, grading, args)
+			if err != nil {
+				return nil, err
+			}
+			g.Members = append(g.Members, scoring.Member{Group: sub})
+			continue
+		}
+		test, err := r.test(full)
+		if err != nil {
+			return nil, err
+		}
+		r.p.Tests = append(r.p.Tests, test)
+		member.Test = full
+		g.Members = append(g.Members, member)
+	}
+	return g, nil
+}
+
+type child struct {
+	name   string
+	folder bool
+}
+
+// merged is tests and folders in lexicographic order.
+func merged(tests, folders []string) []child {
+	var all []child
+	for _, n := range tests {
+		all = append(all, child{n, false})
+	}
+	for _, n := range folders {
+		all = append(all, child{n, true})
+	}
+	slices.SortFunc(all, func(a, b child) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// list returns the tests and the groups in a folder.
+func (r *dataReader) list(name string) (tests, folders []string) {
+	for _, f := range r.t.under("data/" + name) {
+		first, rest, inFolder := strings.Cut(f.Name, "/")
+		if base, ok := strings.CutSuffix(f.Name, inputSuffix); ok && !inFolder {
+			tests = append(tests, base)
+		}
+		if inFolder && strings.HasSuffix(first, ".files") {
+			r.p.unsupported("files of tests, such as %s", "data/"+name+"/"+first)
+			continue
+		}
+		if inFolder && strings.HasSuffix(rest, inputSuffix) && !slices.Contains(folders, first) {
+			folders = append(folders, first)
+		}
+	}
+	return tests, folders
+}
+
+// listAll returns the tests in a folder and below.
+func (r *dataReader) listAll(name string) []string {
+	var tests []string
+	for _, f := range r.t.under("data/" + name) {
+		if base, ok := strings.CutSuffix(f.Name, inputSuffix); ok {
+			tests = append(tests, base)
+		}
+	}
+	return tests
+}
+
+// test finds the files of a test and reads its own settings.
+func (r *dataReader) test(name string) (Test, error) {
+	in, ans := "data/"+name+".in", "data/"+name+".ans"
+	if !r.t.has(ans) {
+		return Test{}, fmt.Errorf("input %q has no answer; add %s", in, ans)
+	}
+	if r.p.Format != Legacy && r.t.has("data/"+name+".yaml") {
+		s, err := r.t.settings("data/" + name + ".yaml")
+		if err != nil {
+			return Test{}, err
+		}
+		if args := s.list("output_validator_args"); args != nil {
+			r.args[strings.Join(args, "\x00")] = true
+		}
+		if len(s.list("args")) > 0 {
+			r.p.unsupported("args of tests, such as those of %s", name)
+		}
+		r.inputArgs(s, "input_validator_args")
+		s.drop("full_feedback", "hint", "description", "input_visualizer_args", "output_visualizer_args")
+		if err := s.close(r.p); err != nil {
+			return Test{}, err
+		}
+	}
+	return Test{Name: name, Input: r.t.path(in), Answer: r.t.path(ans)}, nil
+}
+
+// inputArgs takes arguments of input validators, which judged runs without any.
+func (r *dataReader) inputArgs(s *settings, key string) {
+	if _, ok := s.keys[key]; ok {
+		if n := s.keys[key]; n.Value != "" || len(n.Content) > 0 {
+			r.p.unsupported("%s", key)
+		}
+		s.drop(key)
+	}
+}
+
+// testScore is what the tests of a group score.
+func (r *dataReader) testScore(g *scoring.Group, legacy legacyGrading, tests int) scoring.Member {
+	if !r.kind.scoring {
+		return scoring.Member{}
+	}
+	if r.p.Format == Legacy {
+		return scoring.Member{Accept: legacy.accept, Reject: legacy.reject}
+	}
+	if g.MaxScore == nil || g.Aggregation == scoring.PassFail || tests == 0 {
+		return scoring.Member{}
+	}
+	most := *g.MaxScore
+	if g.Aggregation == scoring.Sum {
+		most /= float64(tests)
+	}
+	return scoring.Member{Accept: most, MaxScore: &most}
+}
+
+// kattisGroup reads test_group.yaml.
+func (r *dataReader) kattisGroup(g *scoring.Group, args []string) ([]string, error) {
+	s, err := r.t.settings("data/" + g.Name + "/test_group.yaml")
+	if err != nil {
+		return nil, err
+	}
+	if own := s.list("output_validator_args"); own != nil {
+		args = own
+	}
+	if len(s.list("args")) > 0 {
+		r.p.unsupported("args of tests, such as those of %s", g.Name)
+	}
+	r.inputArgs(s, "input_validator_args")
+	for _, key := range []string{"static_validation_score", "static_validation", "static_validator_args"} {
+		if _, ok := s.keys[key]; ok {
+			r.p.unsupported("%s", key)
+			s.drop(key)
+		}
+	}
+	s.drop("full_feedback", "hint", "description", "input_visualizer_args", "output_visualizer_args")
+	if r.kind.scoring && g.Name != "sample" {
+		r.points(g, s)
+	}
+	return args, s.close(r.p)
+}
+
+func (r *dataReader) points(g *scoring.Group, s *settings) {
+	from, scoreKey, aggregationKey := s, "max_score", "score_aggregation"
+	if r.p.Format == Draft23 {
+		from, scoreKey, aggregationKey = s.mapping("scoring"), "score", "aggregation"
+	}
+	g.Verdict = scoring.ByScore
+	aggregation := string(scoring.PassFail)
+	if g.Name == "secret" {
+		aggregation = string(scoring.Sum)
+		most := 100.0
+		g.MaxScore = &most
+	}
+	from.take(aggregationKey, &aggregation)
+	g.Aggregation = scoring.Aggregation(aggregation)
+	if !slices.Contains([]scoring.Aggregation{scoring.PassFail, scoring.Sum, scoring.Min}, g.Aggregation) {
+		from.fail(aggregationKey, "%q is unknown; use pass-fail, sum or min", aggregation)
+	}
+	g.Continue = g.Aggregation == scoring.Sum // no other group can get points after a failure
+	if n, ok := from.keys[scoreKey]; ok && n.Value == "unbounded" {
+		from.drop(scoreKey)
+		g.MaxScore = nil
+	}
+	var most float64
+	if from.take(scoreKey, &most) {
+		if !(most >= 0 && most < maxLimit) {
+			from.fail(scoreKey, "%v is out of range; use a number of at least 0", most)
+		}
+		g.MaxScore = &most
+	}
+	g.RequirePass = from.list("require_pass")
+	if from != s {
+		if err := from.close(r.p); err != nil && s.err == nil {
+			s.err = err
+		}
+	}
+}
+
+// legacyGrading is what groups of legacy packages inherit.
+type legacyGrading struct {
+	onReject       string
+	accept, reject float64
+	most           *float64
+	graderFlags    []string
+	args           []string
+}
+
+// legacyGroup reads testdata.yaml; without one a group has the settings of the closest group above that has one.
+func (r *dataReader) legacyGroup(g *scoring.Group, inherited legacyGrading, args []string) (legacyGrading, []string,
+	error) {
+	file := "data/" + g.Name + "/testdata.yaml"
+	own := inherited
+	if r.t.has(file) {
+		own = legacyGrading{onReject: "break", accept: 1}
+	}
+	s, err := r.t.settings(file)
+	if err == nil {
+		err = r.legacy(s, &own)
+	}
+	own.apply(g)
+	g.IgnoreFirst = false // a flag of the root
+	return own, own.args, err
+}
+
+func (r *dataReader) legacy(s *settings, l *legacyGrading) error {
+	s.take("on_reject", &l.onReject)
+	grading := "default"
+	if s.take("grading", &grading); grading != "default" {
+		r.p.unsupported("grading: %s", grading)
+	}
+	s.take("accept_score", &l.accept)
+	s.take("reject_score", &l.reject)
+	if flags := s.words("grader_flags"); flags != nil {
+		l.graderFlags = flags
+	}
+	if scores := s.words("range"); len(scores) == 2 {
+		most, err := strconv.ParseFloat(scores[1], 64)
+		if err != nil {
+			s.fail("range", "%q is not a number", scores[1])
+		}
+		if l.most = &most; math.IsInf(most, 1) {
+			l.most = nil
+		}
+	}
+	if n, ok := s.keys["output_validator_flags"]; ok {
+		if n.Value == "" && len(n.Content) > 0 {
+			r.p.unsupported("output_validator_flags that name a validator")
+			s.drop("output_validator_flags")
+		} else {
+			l.args = s.words("output_validator_flags")
+		}
+	}
+	r.inputArgs(s, "input_validator_flags")
+	if l.onReject != "break" && l.onReject != "continue" {
+		s.fail("on_reject", "%q is unknown; use break or continue", l.onReject)
+	}
+	return s.close(r.p)
+}
+
+func (l legacyGrading) apply(g *scoring.Group) {
+	g.Continue, g.MaxScore = l.onReject == "continue", l.most
+	g.Verdict, g.Aggregation = scoring.WorstError, scoring.Sum
+	for _, flag := range l.graderFlags {
+		switch flag {
+		case "worst_error", "first_error", "always_accept":
+			g.Verdict = scoring.VerdictMode(flag)
+		case "sum", "min", "max", "avg":
+			g.Aggregation = scoring.Aggregation(flag)
+		case "accept_if_any_accepted":
+			g.AcceptIfAny = true
+		case "ignore_sample":
+			g.IgnoreFirst = true
+		}
+	}
+}
+
+func (r *dataReader) invalidInputs() []Test {
+	var tests []Test
+	for _, folder := range []string{"invalid_input", "invalid_inputs"} {
+		for _, f := range r.t.under("data/" + folder) {
+			if base, ok := strings.CutSuffix(f.Name, inputSuffix); ok {
+				tests = append(tests, Test{Name: folder + "/" + base, Input: f.Path})
+			}
+		}
+	}
+	return tests
+}
+
+func (r *dataReader) outputs(folder string, valid bool) {
+	for _, f := range r.t.under("data/" + folder) {
+		base, ok := strings.CutSuffix(f.Name, inputSuffix)
+		name := folder + "/" + base
+		if !ok || !r.t.has("data/"+name+".ans") || !r.t.has("data/"+name+".out") {
+			continue
+		}
+		test := Test{Name: name, Input: f.Path, Answer: r.t.path("data/" + name + ".ans")}
+		r.p.Outputs = append(r.p.Outputs, Output{Test: test, Path: r.t.path("data/" + name + ".out"), Valid: valid})
+	}
+}
+
+// useComparison turns the flags of the default output validator into a comparison that judged has.
+func (p *Package) useComparison() error {
+	sensitive, tolerance := false, ""
+	for i := 0; i < len(p.Checker.Args); i++ {
+		switch flag := p.Checker.Args[i]; flag {
+		case "case_sensitive":
+			sensitive = true
+		case "float_tolerance":
+			if i++; i == len(p.Checker.Args) {
+				return fmt.Errorf("flag %s of the output validator has no number", flag)
+			}
+			tolerance = p.Checker.Args[i]
+		case "float_absolute_tolerance", "float_relative_tolerance":
+			i++
+			p.unsupported("%s; outputs are compared with float_tolerance alone", flag)
+		default:
+			p.unsupported("%s", flag)
+		}
+	}
+	p.Checker = Checker{Kind: "tokens"}
+	if tolerance != "" {
+		p.Checker.Kind = "float:" + tolerance
+	}
+	if !sensitive {
+		p.unsupported("comparison that ignores case; outputs are compared with case_sensitive")
+	}
+	return nil
+}

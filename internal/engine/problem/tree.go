@@ -1,0 +1,170 @@
+package problem
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"judged/internal/base/units"
+)
+
+// tree is the files of a package. Symbolic links in it lead to files of it.
+type tree struct {
+	dir    string
+	names  []string // paths with slashes, sorted
+	digest string
+}
+
+// timeLimitFile is a file of DOMjudge whose name is hidden.
+const timeLimitFile = ".timelimit"
+
+// readTree lists the files of a package in dir, or in its only folder where dir has no package itself.
+func readTree(dir string) (*tree, error) {
+	dir = packageFolder(dir)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	t := &tree{dir: dir}
+	seen := 0
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if seen++; seen > maxEntries {
+			return fmt.Errorf("more than %d entries; leave out what is not part of the problem", maxEntries)
+		}
+		// The formats ignore such names: they belong to other tools.
+		if name != "." && name != timeLimitFile && (strings.HasPrefix(d.Name(), ".") || d.Name() == "__MACOSX") {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if d.IsDir() {
+			return nil
+		}
+		info, err := root.Stat(name)
+		switch {
+		case err != nil && d.Type()&fs.ModeSymlink != 0:
+			return fmt.Errorf("%q is a link that leads out of the package or nowhere; put the file in its place", name)
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%q is not a file, nor a link to one; leave it out", name)
+		}
+		t.names = append(t.names, name)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(t.names)
+	return t, t.hash(root)
+}
+
+// packageFolder is dir, or its only folder: archives often have the package in a folder of its name.
+func packageFolder(dir string) string {
+	for _, name := range []string{"problem.yaml", "problem.xml", domjudgeFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return dir
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return dir
+	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return hidden(e.Name()) || e.Name() == "__MACOSX"
+	})
+	if len(entries) == 1 && entries[0].IsDir() {
+		return filepath.Join(dir, entries[0].Name())
+	}
+	return dir
+}
+
+// hash sets the digest of all names and contents. It is the same for a folder and its archives.
+func (t *tree) hash(root *os.Root) error {
+	all := sha256.New()
+	for _, name := range t.names {
+		f, err := root.Open(name)
+		if err != nil {
+			return err
+		}
+		one := sha256.New()
+		_, err = io.Copy(one, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		fmt.Fprintf(all, "%x %s\x00", one.Sum(nil), name)
+	}
+	t.digest = hex.EncodeToString(all.Sum(nil))
+	return nil
+}
+
+func (t *tree) has(name string) bool {
+	_, found := slices.BinarySearch(t.names, name)
+	return found
+}
+
+// path is where a file lies on this host.
+func (t *tree) path(name string) string { return filepath.Join(t.dir, filepath.FromSlash(name)) }
+
+// read returns the content of a file that has at most the given size.
+func (t *tree) read(name string, most units.Bytes) ([]byte, error) {
+	f, err := os.Open(t.path(name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err == nil && units.Bytes(len(b)) > most {
+		err = fmt.Errorf("%q is larger than %s; no problem needs that", name, most)
+	}
+	return b, err
+}
+
+// under lists the files below a folder, with names relative to it.
+func (t *tree) under(folder string) []File {
+	var files []File
+	for _, name := range t.names {
+		if rest, ok := strings.CutPrefix(name, folder+"/"); ok {
+			files = append(files, File{rest, t.path(name)})
+		}
+	}
+	return files
+}
+
+// programs lists the programs directly below a folder: files, and folders with several.
+func (t *tree) programs(folder string) []Program {
+	byName := map[string]*Program{}
+	for _, f := range t.under(folder) {
+		name, rest, isFolder := strings.Cut(f.Name, "/")
+		if !isFolder {
+			rest = name
+		}
+		p := byName[name]
+		if p == nil {
+			p = &Program{Name: path.Join(folder, name)}
+			byName[name] = p
+		}
+		p.Files = append(p.Files, File{rest, f.Path})
+	}
+	var programs []Program
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		p := *byName[name]
+		p.Language = languageOf(p.Files)
+		programs = append(programs, p)
+	}
+	return programs
+}
