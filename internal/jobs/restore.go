@@ -17,6 +17,9 @@ import (
 // restoreTimeout bounds a restore, which is one transaction.
 const restoreTimeout = 24 * time.Hour
 
+// sessionEnd is how long the session of a process that has ended may last.
+const sessionEnd = 2 * time.Second
+
 // Restore puts a backup into an empty database and the folder of blobs, all of
 // it or nothing. It refuses a database that has jobs or that a process uses.
 // lock is called when the file was verified, and keeps a daemon from starting.
@@ -47,6 +50,9 @@ func restore(ctx context.Context, o Options, verified Archive, folder, file stri
 	}
 	s.opts.Timeout = restoreTimeout
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.awaitAlone(ctx); err != nil {
+		return err
+	}
 	return s.tx(ctx, "write to "+s.driver.name, func(ctx context.Context, tx *sql.Tx) error {
 		if err := s.emptySchema(ctx, tx, verified.schema); err != nil {
 			return err
@@ -75,6 +81,32 @@ func restore(ctx context.Context, o Options, verified Archive, folder, file stri
 		}
 		return err
 	})
+}
+
+// awaitAlone waits a moment for the sessions of processes that have just ended: the
+// server ends them a little later. emptySchema refuses those that stay.
+func (s *Store) awaitAlone(ctx context.Context) error {
+	if s.driver.users == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, sessionEnd)
+	defer cancel()
+	tick := time.NewTicker(sessionEnd / 20)
+	defer tick.Stop()
+	for {
+		var users int
+		err := s.write.QueryRowContext(ctx, s.driver.users).Scan(&users)
+		switch {
+		case ctx.Err() != nil || err == nil && users == 0:
+			return nil
+		case err != nil:
+			return s.explain(ctx, "read sessions", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // emptySchema makes sure that the database has the schema of the backup, no

@@ -35,6 +35,7 @@ const (
 	Promtool    Requirement = "promtool"     // promtool of Prometheus
 	Chromium    Requirement = "chromium"     // chromium, for pages
 	Postgres    Requirement = "postgres"     // the programs of a PostgreSQL server, see PostgresPrograms
+	Ext4        Requirement = "ext4"         // mkfs.ext4, and loop devices to mount what it makes
 	Generators  Requirement = "generators"   // generators of HTTP clients, as fetched by .ci/setup
 
 	GCCArm64         Requirement = "gcc-arm64"          // a cross compiler with a static C library
@@ -135,6 +136,11 @@ func lacks(n Requirement) error {
 		return err
 	case Chromium:
 		return onPath("chromium", "install the package chromium")
+	case Ext4:
+		if _, err := os.Stat("/dev/loop-control"); err != nil {
+			return fmt.Errorf("no loop devices: %w; run modprobe loop", err)
+		}
+		return onPath("mkfs.ext4", "install the package e2fsprogs")
 	case Postgres:
 		_, err := PostgresPrograms()
 		return err

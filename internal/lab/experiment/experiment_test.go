@@ -238,8 +238,9 @@ func TestFlips(t *testing.T) {
 		t.Errorf("wrong AC at 1.25 of the limit: judged %s", hopeless)
 	}
 	for _, f := range r.Flips {
-		if f.Method == byJudged && f.Verdict == job.TimeLimit && f.Runs < 2 {
-			t.Errorf("TLE after %d run: %+v; a time verdict takes two", f.Runs, f)
+		far := f.CPUTime >= d.limit*130/100 // there one run decides
+		if f.Method == byJudged && f.Verdict == job.TimeLimit && f.Runs < 2 && !far {
+			t.Errorf("TLE after %d run: %+v; near the limit a time verdict takes two", f.Runs, f)
 		}
 	}
 	// Of one set nothing can be learned, and that is said.

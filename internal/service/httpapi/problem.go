@@ -123,6 +123,11 @@ func problemOf(err error) *Problem {
 		).retryAfter(retryNotReady)
 		p.cause = err
 		return p
+	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EIO):
+		p = problem("temporary-failure", "make the data directory writable and check its disk, then send it again",
+			"the data directory cannot be written").retryAfter(retryNotReady)
+		p.cause = err
+		return p
 	case errors.Is(err, jobs.ErrNotFound):
 		return problem(
 			"not-found",
