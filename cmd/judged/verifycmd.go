@@ -84,7 +84,7 @@ type verifyOptions struct {
 
 func verifyFlags(cmd *cobra.Command, a *app, cpuList *string, jobs, repeats *int) {
 	cmd.Flags().SortFlags = false
-	cmd.Flags().IntVar(jobs, "jobs", 1, "`NUMBER` of submissions that are judged at once, each on a slot of its own")
+	cmd.Flags().IntVar(jobs, "jobs", 1, "`NUMBER` of submissions that are judged at once, each on its own slot")
 	cmd.Flags().IntVar(repeats, "repeats", 3, "`NUMBER` of runs of each test of submissions that bound the time limit")
 	a.configFlag(cmd)
 	cpuListFlag(cmd, cpuList)

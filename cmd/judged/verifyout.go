@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -114,7 +113,7 @@ func (r *verification) timing() []string {
 	return warnings
 }
 
-// slowest is the slowest submission that the filter names for each language, and of all; nil is none.
+// slowest is the slowest submission that the filter names for each language, and of all; nil if no submission is.
 func slowest(all []solution, of func(solution) bool) (byLanguage []solution, worst *solution) {
 	best := map[string]solution{}
 	for _, s := range all {
@@ -211,7 +210,7 @@ func (v *verifier) propose(ctx context.Context) (proposal, error) {
 	}
 	_, worst := slowest(all, isLower)
 	if worst == nil {
-		return proposal{}, &usageError{errors.New("no submission is accepted; a time limit comes from the slowest one that is")}
+		return proposal{}, usagef("propose a time limit: no submission is accepted; add one to submissions/accepted")
 	}
 	rule := v.pkg.TimeRule
 	p := proposal{TimeLimit: rule.Limit(worst.CPUTime), Low: rule.Limit(worst.Low), High: rule.Limit(worst.High),
