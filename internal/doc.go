@@ -26,6 +26,7 @@
 //	  timing/canary                                    [2]  reference kernels and their times
 //	engine   from a job to a report
 //	  engine/checker engine/jury engine/scoring        [0]  comparisons; checkers that are programs; points of groups
+//	  engine/languages                                 [0]  sources compiled in the sandbox, and kept
 //	  engine/problem                                   [1]  tests and problem packages on disk
 //	  engine/measure                                   [1]  one test, as many runs as its rule asks
 //	  engine/judge                                     [2]  one job on one worker
@@ -45,8 +46,9 @@
 //	  service/daemon                                   [2]  configuration -> parts -> tasks; readiness, drain
 //
 // The commands in cmd/ are above all of them. cmd/judged-init, the first process
-// of a sandbox, imports sandbox/initproc only. The package testdata holds the
-// programs of the experiments and is below all of them.
+// of a sandbox, imports sandbox/initproc only. The packages
+// testdata (programs of the experiments) and configs (built-in configuration) are
+// below all of them.
 //
 // Only tests and the demo import testkit and the packages below it.
 //

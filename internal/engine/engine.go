@@ -12,6 +12,7 @@ import (
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
 	"judged/internal/engine/jury"
+	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/fingerprint"
@@ -45,6 +46,7 @@ type Options struct {
 	ClaimFolder string
 
 	Jury               sandbox.Limits // of the programs of the jury
+	Languages          LanguageOptions
 	Root               sandbox.Root
 	BoxBytes           units.Bytes
 	BoxInodes          int
@@ -69,6 +71,12 @@ type Engine struct {
 
 	juryMu sync.Mutex              // guards jury
 	jury   map[string]*jury.Runner // by the slot's CPUs, from the first use on
+
+	compilerMu       sync.Mutex // guards the rest of this block, which is made at the first use
+	compiler         *languages.Compiler
+	compilerLauncher *sandbox.Launcher
+	compilerNetwork  *os.File
+	compiledFolder   string // to be removed; "" if it stays
 
 	// Read once, in Open.
 	turbo       turbo.State
@@ -133,7 +141,7 @@ func (e *Engine) open() (err error) {
 	if e.tree, err = host.NewTree(); err != nil {
 		return err
 	}
-	if e.launcher, err = e.openLauncher(); err != nil {
+	if e.launcher, err = e.openLauncher(e.options.Root, e.options.BoxBytes, e.options.BoxInodes); err != nil {
 		return err
 	}
 	for _, s := range e.slots {
@@ -184,7 +192,7 @@ func (e *Engine) readFingerprint() (string, error) {
 		Class: e.options.Class, Program: e.program}).Sum, nil
 }
 
-func (e *Engine) openLauncher() (*sandbox.Launcher, error) {
+func (e *Engine) openLauncher(root sandbox.Root, size units.Bytes, inodes int) (*sandbox.Launcher, error) {
 	arch, err := seccomp.NativeArch()
 	if err != nil {
 		return nil, err
@@ -194,7 +202,7 @@ func (e *Engine) openLauncher() (*sandbox.Launcher, error) {
 		return nil, err
 	}
 	o := e.options
-	return sandbox.Open(sandbox.Options{Root: o.Root, BoxBytes: o.BoxBytes, BoxInodes: o.BoxInodes,
+	return sandbox.Open(sandbox.Options{Root: root, BoxBytes: size, BoxInodes: inodes,
 		UIDFirst: o.UIDFirst, UIDCount: o.UIDCount, Seccomp: filter, Without: o.Without})
 }
 
@@ -264,6 +272,7 @@ func (e *Engine) Close() error {
 	for _, r := range e.jury {
 		errs = append(errs, r.Close())
 	}
+	errs = append(errs, e.closeCompiler())
 	if e.launcher != nil {
 		e.launcher.Close()
 	}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,15 +31,6 @@ func (c Client) PutBlobFile(ctx context.Context, path string) (digest string, er
 	// A section reads from the start again, also for a retry.
 	return digest, c.putBlob(ctx, digest, size, func() (io.ReadCloser, error) {
 		return io.NopCloser(io.NewSectionReader(f, 0, size)), nil
-	})
-}
-
-// PutBlob is PutBlobFile for content in memory.
-func (c Client) PutBlob(ctx context.Context, content []byte) (digest string, err error) {
-	sum := sha256.Sum256(content)
-	digest = hex.EncodeToString(sum[:])
-	return digest, c.putBlob(ctx, digest, int64(len(content)), func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(content)), nil
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"judged/internal/base/job"
+	"judged/internal/host/doctor"
 	"judged/internal/host/tune"
 	"judged/internal/jobs"
 	"judged/internal/service/dispatch"
@@ -23,25 +24,14 @@ func (o observer) CanaryDone(cpus, kernel string, cpuTime time.Duration, deviati
 }
 
 func (d *daemon) newMetrics() *metrics.Metrics {
-	host := d.eng.Host(d.eng.CPUs(), d.health.report())
-	environment := "bare"
-	if d.eng.Virtual() {
-		environment = "vm"
-	}
 	return metrics.New(metrics.Options{
 		Version: d.o.Version, Revision: d.o.Revision,
-		Host: metrics.HostInfo{
-			Pool:        host.Pool,
-			Fingerprint: host.Fingerprint,
-			CPUModel:    host.CPUModel,
-			Kernel:      host.Kernel,
-			Isolation:   host.Isolation,
-			Environment: environment,
-		},
+		Host:      d.eng.Host(d.eng.CPUs(), d.health.report()),
+		Virtual:   d.eng.Virtual(),
 		Ready:     d.ready,
 		FreeBytes: d.space.bytes,
-		Slots:     d.slotStates,
-		Doctor:    d.checkStates,
+		Slots:     d.pool.Snapshot,
+		Doctor:    func() []doctor.Check { return d.health.report().Checks },
 		QueueDepth: func(ctx context.Context) (map[job.Priority]int, error) {
 			return d.store.Depth(ctx, d.o.Config.Slots.Pool)
 		},
@@ -64,20 +54,4 @@ func (d *daemon) jobCancelled(r *job.Report) {
 	if m := d.metrics.Load(); m != nil {
 		m.JobDone(r, -1)
 	}
-}
-
-func (d *daemon) slotStates() []metrics.SlotStatus {
-	var all []metrics.SlotStatus
-	for _, s := range d.pool.Snapshot() {
-		all = append(all, metrics.SlotStatus{CPUs: s.CPUs, State: s.State})
-	}
-	return all
-}
-
-func (d *daemon) checkStates() []metrics.CheckStatus {
-	var all []metrics.CheckStatus
-	for _, c := range d.health.report().Checks {
-		all = append(all, metrics.CheckStatus{ID: c.ID, Severity: string(c.Severity), Status: string(c.Status)})
-	}
-	return all
 }

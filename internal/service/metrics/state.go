@@ -8,26 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"judged/internal/base/job"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
 )
-
-// SlotStatus is the state of one slot.
-type SlotStatus struct {
-	CPUs  string // kernel list
-	State string // one of SlotStates
-}
-
-// CheckStatus is one check of doctor's latest report.
-type CheckStatus struct {
-	ID       string
-	Severity string // S1, S2, S3, info
-	Status   string // one of CheckStatuses
-}
-
-// SlotStates are the values of the label state.
-func SlotStates() []string { return []string{"idle", "busy", "draining", "drained", "quarantined"} }
-
-// CheckStatuses are the values of the label status.
-func CheckStatuses() []string { return []string{"pass", "warn", "fail", "skip", "unknown"} }
 
 // scrapeTimeout bounds how long a scrape waits for the queue.
 const scrapeTimeout = 2 * time.Second
@@ -100,7 +83,7 @@ func (s *state) collectSlots(out chan<- prometheus.Metric) {
 			continue // a duplicate series would fail the whole scrape
 		}
 		seen[slot.CPUs] = true
-		for _, state := range SlotStates() {
+		for _, state := range slots.States() {
 			out <- gauge(s.slot, is(state == slot.State), slot.CPUs, state)
 		}
 	}
@@ -116,8 +99,8 @@ func (s *state) collectDoctor(out chan<- prometheus.Metric) {
 			continue
 		}
 		seen[check.ID] = true
-		for _, status := range CheckStatuses() {
-			out <- gauge(s.check, is(status == check.Status), check.ID, check.Severity, status)
+		for _, status := range []doctor.Status{doctor.Pass, doctor.Warn, doctor.Fail, doctor.Skip, doctor.Unknown} {
+			out <- gauge(s.check, is(status == check.Status), check.ID, string(check.Severity), string(status))
 		}
 	}
 }

@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/units"
+	"judged/internal/engine/languages"
+	"judged/internal/sandbox"
+)
+
+// LanguageOptions say what the engine compiles, and what it keeps of that.
+type LanguageOptions struct {
+	Catalogue  languages.Catalogue
+	Folder     string // where compiled programs are kept; "" keeps them until Close
+	CacheBytes units.Bytes
+}
+
+// What compilers may write to files. The limits of each language bound how much of it they can use: it is their memory.
+const (
+	compilerBoxBytes  = 4 << 30
+	compilerBoxInodes = 100_000
+)
+
+// Compiler compiles sources on all housekeeping CPUs. It is made when it is first asked for, and closed with the
+// engine. Whatever sandbox.root is, compilers see the host's files.
+func (e *Engine) Compiler() (*languages.Compiler, error) {
+	e.compilerMu.Lock()
+	defer e.compilerMu.Unlock()
+	if e.compiler == nil {
+		if err := e.openCompiler(); err != nil {
+			return nil, fmt.Errorf("make a place for compilers: %w", err)
+		}
+	}
+	return e.compiler, nil
+}
+
+func (e *Engine) openCompiler() (err error) {
+	if e.compilerLauncher == nil {
+		e.compilerLauncher, err = e.openLauncher(sandbox.RootHost, compilerBoxBytes, compilerBoxInodes)
+		if err != nil {
+			return err
+		}
+	}
+	o := e.options.Languages
+	if o.Folder == "" {
+		if e.compiledFolder, err = os.MkdirTemp("", "judged-compiled-"); err != nil {
+			return err
+		}
+		o.Folder = e.compiledFolder
+	}
+	cpus := housekeeping(e.topology, e.slots)
+	ground, err := e.UnplannedSlot(cpus, e.memoryNodes(cpus))
+	if err != nil {
+		return err
+	}
+	if ground.Network, err = sandbox.NewNetwork(); err != nil {
+		return err
+	}
+	e.compilerNetwork = ground.Network
+	e.compiler, err = languages.New(e.compilerLauncher, ground, languages.Options{Catalogue: o.Catalogue,
+		Root: e.options.Root, MaxProgram: e.options.BoxBytes, Folder: o.Folder, CacheBytes: o.CacheBytes})
+	return err
+}
+
+// memoryNodes are the nodes whose memory is near CPUs.
+func (e *Engine) memoryNodes(cpus cpuset.Set) cpuset.Set {
+	var nodes cpuset.Set
+	for _, id := range cpus {
+		nodes = nodes.Union(cpuset.New(e.topology.MemoryNode(e.nodeOf(id, 0))))
+	}
+	return nodes
+}
+
+func (e *Engine) closeCompiler() error {
+	var err error
+	if e.compiler != nil {
+		err = e.compiler.Close()
+	}
+	if e.compilerNetwork != nil {
+		e.compilerNetwork.Close()
+	}
+	if e.compilerLauncher != nil {
+		e.compilerLauncher.Close()
+	}
+	if e.compiledFolder != "" {
+		err = errors.Join(err, os.RemoveAll(e.compiledFolder))
+	}
+	return err
+}

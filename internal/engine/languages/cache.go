@@ -1,0 +1,186 @@
+package languages
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"judged/internal/base/units"
+)
+
+// The files of an entry of the cache.
+const (
+	artifactFile = "program"
+	recordFile   = "record.json"
+)
+
+// entry is what came of one compilation.
+type entry struct {
+	Failure string `json:"failure,omitempty"`
+	Output  string `json:"output,omitempty"`
+
+	transient bool // another time it may end in another way, so it is not kept
+}
+
+// cache keeps compiled programs in a folder, the longest unused go first. One process uses it at a time.
+type cache struct {
+	folder string
+	most   units.Bytes
+
+	mu   sync.Mutex // guards the files and pins
+	pins map[string]int
+}
+
+// unfinished is how the names of entries begin that are being written.
+const unfinished = "new-"
+
+// openCache opens a cache and removes what an earlier judged did not finish.
+func openCache(folder string, most units.Bytes) (*cache, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("open cache of compiled programs: %w", err)
+	}
+	left, err := filepath.Glob(filepath.Join(folder, unfinished+"*"))
+	for _, path := range left {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open cache of compiled programs: %w", err)
+	}
+	return &cache{folder: folder, most: most, pins: map[string]int{}}, nil
+}
+
+// take returns an entry and the folder of its program, which stays until unpin is called.
+func (c *cache) take(key string) (e entry, folder string, unpin func(), ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	folder = filepath.Join(c.folder, key)
+	text, err := os.ReadFile(filepath.Join(folder, recordFile))
+	if err != nil || json.Unmarshal(text, &e) != nil {
+		return entry{}, "", nil, false
+	}
+	now := time.Now()
+	_ = os.Chtimes(folder, now, now) // an older time only makes it go earlier
+	c.pins[key]++
+	return e, folder, sync.OnceFunc(func() { c.unpin(key) }), true
+}
+
+func (c *cache) unpin(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pins[key]--; c.pins[key] == 0 {
+		delete(c.pins, key)
+	}
+}
+
+// put keeps an entry and a copy of its program, which may be nil. The record is written last, and all of it becomes
+// visible at once, so that a crash leaves no half of an entry.
+func (c *cache) put(key string, e entry, program *os.File) error {
+	folder, err := os.MkdirTemp(c.folder, unfinished)
+	if err == nil {
+		err = fillEntry(folder, e, program)
+	}
+	if err == nil {
+		err = c.publish(folder, key)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("keep a compiled program: %w", err), os.RemoveAll(folder))
+	}
+	return nil
+}
+
+func fillEntry(folder string, e entry, program *os.File) error {
+	if program != nil {
+		if err := copyFile(filepath.Join(folder, artifactFile), program); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, recordFile), text, 0o600)
+}
+
+func copyFile(path string, from io.Reader) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	if err == nil {
+		err = f.Sync() // the entry outlives a loss of power only whole
+	}
+	return errors.Join(err, f.Close())
+}
+
+func (c *cache) publish(folder, key string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	path := filepath.Join(c.folder, key)
+	if c.pins[key] > 0 {
+		return os.RemoveAll(folder) // the same program is there, and in use
+	}
+	if err := errors.Join(os.RemoveAll(path), os.Rename(folder, path)); err != nil {
+		return err
+	}
+	return c.shrink(key)
+}
+
+// shrink removes the longest unused entries until the rest fits. It keeps the newest and those in use.
+func (c *cache) shrink(newest string) error {
+	list, err := os.ReadDir(c.folder)
+	if err != nil {
+		return err
+	}
+	type kept struct {
+		key  string
+		used time.Time
+		size units.Bytes
+	}
+	var all []kept
+	var sum units.Bytes
+	for _, d := range list {
+		info, err := d.Info()
+		if err != nil || strings.HasPrefix(d.Name(), unfinished) {
+			continue
+		}
+		k := kept{d.Name(), info.ModTime(), diskUse(filepath.Join(c.folder, d.Name()))}
+		sum += k.size
+		all = append(all, k)
+	}
+	slices.SortFunc(all, func(a, b kept) int { return cmp.Or(a.used.Compare(b.used), strings.Compare(a.key, b.key)) })
+	for _, k := range all {
+		if sum <= c.most {
+			break
+		}
+		if k.key == newest || c.pins[k.key] > 0 {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(c.folder, k.key)); err != nil {
+			return err
+		}
+		sum -= k.size
+	}
+	return nil
+}
+
+// block is what a file takes of the disk at least.
+const block = 4 << 10
+
+func diskUse(folder string) units.Bytes {
+	sum := units.Bytes(block)
+	for _, name := range []string{artifactFile, recordFile} {
+		if info, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			sum += units.Bytes(info.Size()) + block
+		}
+	}
+	return sum
+}

@@ -1,0 +1,248 @@
+package languages
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"judged/configs"
+	"judged/internal/base/units"
+	"judged/internal/sandbox"
+	"judged/internal/sandbox/initproc"
+)
+
+// What a language leaves to be run.
+const (
+	artifactProgram = "program"
+	artifactSources = "sources"
+)
+
+// The placeholders of commands.
+const (
+	sourcesMark = "{sources}"
+	outputMark  = "{output}"
+	entryMark   = "{entry}"
+	programMark = "{program}"
+)
+
+// Language is one way to turn sources into a program. configs/languages.toml describes the members.
+type Language struct {
+	ID          string   `toml:"-"`
+	Name        string   `toml:"name"`
+	Extensions  []string `toml:"extensions"`
+	Entry       string   `toml:"entry"`
+	EntryFind   string   `toml:"entry_find"`
+	Compile     []string `toml:"compile"`
+	Artifact    string   `toml:"artifact"`
+	Run         []string `toml:"run"`
+	Version     []string `toml:"version"`
+	Needs       []string `toml:"needs"`
+	Environment []string `toml:"environment"`
+	Root        string   `toml:"root"`
+	Bounds      Bounds   `toml:"limits"`
+
+	limits sandbox.Limits // Bounds
+	find   *regexp.Regexp // EntryFind; nil finds nothing
+}
+
+// Bounds are the limits of one compilation as they are written. An absent one takes its default.
+type Bounds struct {
+	CPUTime   string `toml:"cpu_time"`
+	WallTime  string `toml:"wall_time"`
+	Memory    string `toml:"memory"`
+	Output    string `toml:"output"`
+	Processes int    `toml:"processes"`
+}
+
+// limits parses the bounds. The error begins with the key.
+func (b Bounds) limits() (l sandbox.Limits, err error) {
+	for _, x := range []struct {
+		key, text, otherwise string
+		to                   *time.Duration
+	}{{"cpu_time", b.CPUTime, "30s", &l.CPUTime}, {"wall_time", b.WallTime, "60s", &l.WallTime}} {
+		*x.to, err = time.ParseDuration(cmp.Or(x.text, x.otherwise))
+		if err != nil || *x.to <= 0 {
+			return l, fmt.Errorf("limits.%s: %q is not a time above 0; write such as \"30s\"", x.key, x.text)
+		}
+	}
+	for _, x := range []struct {
+		key, text, otherwise string
+		to                   *units.Bytes
+	}{{"memory", b.Memory, "2GiB", &l.Memory}, {"output", b.Output, "64MiB", &l.Output}} {
+		*x.to, err = units.ParseBytes(cmp.Or(x.text, x.otherwise))
+		if err != nil || *x.to <= 0 {
+			return l, fmt.Errorf("limits.%s: %q is not a size above 0; write such as \"64MiB\"", x.key, x.text)
+		}
+	}
+	if l.Processes = cmp.Or(b.Processes, 256); l.Processes < 0 {
+		return l, fmt.Errorf("limits.processes: %d; write a number above 0", l.Processes)
+	}
+	l.Stack = l.Memory
+	return l, nil
+}
+
+// Catalogue is all languages by their IDs.
+type Catalogue map[string]Language
+
+// Load reads a catalogue; the path "" is the one that judged has built in.
+func Load(path string) (Catalogue, error) {
+	if path == "" {
+		return parse("languages.toml", configs.Languages)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read languages: %w; name an existing file as languages.file, or none", err)
+	}
+	return parse(path, text)
+}
+
+func parse(path string, text []byte) (Catalogue, error) {
+	var c Catalogue
+	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&c)
+	if unknown := new(toml.StrictMissingError); errors.As(err, &unknown) {
+		line, _ := unknown.Errors[0].Position()
+		return nil, fmt.Errorf("%s:%d: %s: unknown key; the file's head lists the keys", path, line,
+			strings.Join(unknown.Errors[0].Key(), "."))
+	}
+	if wrong := new(toml.DecodeError); errors.As(err, &wrong) {
+		line, _ := wrong.Position()
+		return nil, fmt.Errorf("%s:%d: %s; correct the line", path, line, strings.TrimPrefix(wrong.Error(), "toml: "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("parse %q: %w; correct the file", path, err)
+	}
+	var errs []error
+	for _, id := range slices.Sorted(maps.Keys(c)) {
+		l := c[id]
+		l.ID = id
+		if err := l.complete(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %s.%w", path, id, err))
+		}
+		c[id] = l
+	}
+	return c, errors.Join(errs...)
+}
+
+var (
+	idText        = regexp.MustCompile(`^[a-z0-9][a-z0-9_+-]{0,31}$`)
+	extensionText = regexp.MustCompile(`^\.[A-Za-z0-9+_-]{1,15}$`)
+	entryText     = regexp.MustCompile(`^\w{1,64}$`)
+	variableText  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+)
+
+// complete fills in defaults. The error begins with the key that is wrong.
+func (l *Language) complete() (err error) {
+	l.Entry, l.Artifact = cmp.Or(l.Entry, "main"), cmp.Or(l.Artifact, artifactProgram)
+	l.Root, l.Name = cmp.Or(l.Root, "private"), cmp.Or(l.Name, l.ID)
+	if l.limits, err = l.Bounds.limits(); err != nil {
+		return err
+	}
+	if l.EntryFind != "" {
+		if l.find, err = regexp.Compile(l.EntryFind); err != nil || l.find.NumSubexp() == 0 {
+			return fmt.Errorf("entry_find: %q is not a regular expression with a group (%v); write one", l.EntryFind, err)
+		}
+	}
+	for _, x := range []struct {
+		ok   bool
+		want string
+	}{
+		{idText.MatchString(l.ID), "name of the table: use lower-case letters, digits, _, + and -"},
+		{len(l.Extensions) > 0 && !slices.ContainsFunc(l.Extensions, isNot(extensionText)),
+			`extensions: write at least one such as ".c"`},
+		{entryText.MatchString(l.Entry), "entry: write a name of letters, digits and _"},
+		{len(l.Compile) > 0 && l.Compile[0] != "", "compile: empty; write a command"},
+		{l.Artifact == artifactProgram || l.Artifact == artifactSources, `artifact: write "program" or "sources"`},
+		{l.Artifact == artifactSources || strings.Contains(strings.Join(l.Compile, " "), outputMark),
+			"compile: {output} is missing; say where the compiler writes the program"},
+		{slices.Contains(l.Run, programMark), "run: {program} is missing; say where the program goes"},
+		{len(l.Version) > 0 && l.Version[0] != "", "version: empty; write a command"},
+		{!slices.ContainsFunc(l.Environment, isNot(variableText)), "environment: write NAME=VALUE"},
+		{l.Root == "private" || l.Root == "host", `root: write "private" or "host"`},
+	} {
+		if !x.ok {
+			return errors.New(x.want)
+		}
+	}
+	return nil
+}
+
+func isNot(pattern *regexp.Regexp) func(string) bool {
+	return func(s string) bool { return !pattern.MatchString(s) }
+}
+
+// ByExtension returns the IDs of the languages whose sources are named like path, in their order.
+func (c Catalogue) ByExtension(path string) []string {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(c)) {
+		if c[id].isSource(path) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (l Language) isSource(name string) bool {
+	return slices.Contains(l.Extensions, filepath.Ext(name))
+}
+
+// lookup finds a program as the sandbox does.
+func (l Language) lookup(program string) (path string, found bool) {
+	folders := initproc.Path
+	for _, v := range l.Environment {
+		if value, ok := strings.CutPrefix(v, "PATH="); ok {
+			folders = value
+		}
+	}
+	if strings.Contains(program, "/") {
+		folders = ""
+	}
+	for dir := range strings.SplitSeq(folders, ":") {
+		path := dir + "/" + program
+		if dir == "" {
+			path = program
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// Missing says why sources in the language cannot be judged on this host under a root; "" means that they can.
+func (l Language) Missing(root string) string {
+	for _, program := range append([]string{l.Version[0], l.Compile[0], l.Run[0]}, l.Needs...) {
+		if _, found := l.lookup(program); !found && program != programMark {
+			return fmt.Sprintf("%s is not installed; install it below /usr", program)
+		}
+	}
+	if l.Root == "host" && root != "host" || l.Run[0] != programMark && root == "minimal" {
+		return fmt.Sprintf("its programs do not run with sandbox.root %q; set it to %q", root, l.Root)
+	}
+	return ""
+}
+
+// command fills in the placeholders.
+func command(args []string, sources []string, values map[string]string) []string {
+	var filled []string
+	for _, a := range args {
+		if a == sourcesMark {
+			filled = append(filled, sources...)
+			continue
+		}
+		for mark, value := range values {
+			a = strings.ReplaceAll(a, mark, value)
+		}
+		filled = append(filled, a)
+	}
+	return filled
+}

@@ -1,0 +1,62 @@
+package languages_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/engine/languages"
+)
+
+const whole = `[x]
+extensions = [".x"]
+compile = ["xc", "{output}", "{sources}"]
+run = ["{program}"]
+version = ["xc"]
+`
+
+// TestLoadErrors names the place of what is wrong.
+func TestLoadErrors(t *testing.T) {
+	for _, tt := range []struct{ name, old, text, want string }{
+		{"unknown key", "run =", "runs =", ":4: x.runs: unknown key; the file's head lists the keys"},
+		{"no TOML", "[x]", "[x", ":1: expected ']' to close table name; correct the line"},
+		{"limit", "version", "limits = { memory = \"much\" }\nversion",
+			`: x.limits.memory: "much" is not a size above 0; write such as "64MiB"`},
+		{"time", "version", "limits = { cpu_time = \"0s\" }\nversion",
+			`: x.limits.cpu_time: "0s" is not a time above 0; write such as "30s"`},
+		{"no output", "{output}", "out", ": x.compile: {output} is missing; say where the compiler writes the program"},
+		{"no program", "{program}", "p", ": x.run: {program} is missing; say where the program goes"},
+		{"extension", `".x"`, `"x"`, `: x.extensions: write at least one such as ".c"`},
+		{"no group", "version", "entry_find = 'a'\nversion",
+			`: x.entry_find: "a" is not a regular expression with a group (<nil>); write one`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "l.toml")
+			if err := os.WriteFile(path, []byte(strings.Replace(whole, tt.old, tt.text, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := languages.Load(path)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(path+tt.want, err.Error()); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestByExtension(t *testing.T) {
+	c, err := languages.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][]string{"a.py": {"pypy", "python"}, "/b/a.cc": {"cpp"}, "a": nil} {
+		if diff := cmp.Diff(want, c.ByExtension(path)); diff != "" {
+			t.Errorf("ByExtension(%q) (-want +got):\n%s", path, diff)
+		}
+	}
+}

@@ -1,0 +1,375 @@
+package languages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sync/singleflight"
+
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
+	"judged/internal/sandbox"
+)
+
+// Source is the sources of one program. The first has the entry point. A first source without a name gets one; other
+// files, such as headers, need not be sources of the language.
+type Source struct {
+	Language string
+	Files    []sandbox.File
+}
+
+// Result is what came of compiling. Close it when the files are no longer used.
+type Result struct {
+	// Failure is why there is no program, for the one who wrote the sources; "" means that there is one.
+	Failure string
+	Output  string         // of the compiler, its first bytes
+	Args    []string       // the command that runs the program
+	Files   []sandbox.File // for its working directory
+	Cached  bool           // from an earlier compilation
+
+	unpin func()
+}
+
+// Close lets the cache drop the files.
+func (r Result) Close() {
+	if r.unpin != nil {
+		r.unpin()
+	}
+}
+
+// Options of a Compiler.
+type Options struct {
+	Catalogue Catalogue
+	Root      sandbox.Root // that results run under
+	// MaxProgram is how large a program may be, the value of sandbox.work_size.
+	MaxProgram units.Bytes
+	Folder     string      // of the cache
+	CacheBytes units.Bytes // how much the cache keeps
+}
+
+// Compiler compiles on housekeeping CPUs. Its methods may be called concurrently.
+type Compiler struct {
+	options  Options
+	launcher *sandbox.Launcher // with the host's files
+	slot     sandbox.Resources
+	cache    *cache
+	flights  singleflight.Group
+	running  sync.WaitGroup
+	gate     chan struct{} // as many compilations as there are CPUs
+
+	mu       sync.Mutex         // guards versions
+	versions map[string]version // by language
+}
+
+// version is what a compiler said about itself.
+type version struct{ identity, text string }
+
+// New makes a compiler on a slot. The launcher must show the host's files; it and the slot's network are the caller's.
+// Close it before the launcher.
+func New(l *sandbox.Launcher, slot sandbox.Resources, o Options) (*Compiler, error) {
+	kept, err := openCache(o.Folder, o.CacheBytes)
+	if err != nil {
+		return nil, err
+	}
+	slot.Copies = l.Copies()
+	return &Compiler{options: o, launcher: l, slot: slot, cache: kept, gate: make(chan struct{}, len(slot.CPUs)),
+		versions: map[string]version{}}, nil
+}
+
+// Close waits for what is being compiled.
+func (c *Compiler) Close() error {
+	c.running.Wait()
+	return c.slot.Group.Trim()
+}
+
+// UnavailableError says that this host does not have a language.
+type UnavailableError struct{ Language, Reason string }
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("language %q: %s", e.Language, e.Reason)
+}
+
+// Find returns a language that this host can judge.
+func (c *Compiler) Find(id string) (Language, error) {
+	l, known := c.options.Catalogue[id]
+	if !known {
+		return l, &UnavailableError{id, "unknown; GET /v1/languages lists the languages"}
+	}
+	if reason := l.Missing(string(c.options.Root)); reason != "" {
+		return l, &UnavailableError{id, reason}
+	}
+	return l, nil
+}
+
+// Compile compiles sources, or takes what came of the same sources before. The same sources are compiled once however
+// many ask at the same time; a caller whose ctx ends does not end that for the others.
+func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
+	l, err := c.Find(s.Language)
+	if err != nil {
+		return Result{}, err
+	}
+	if len(s.Files) == 0 {
+		return Result{}, errors.New("compile: no source; name at least one")
+	}
+	p, err := l.plan(s.Files)
+	if err != nil {
+		return Result{}, fmt.Errorf("compile %s: %w", l.Name, err)
+	}
+	text, err := c.version(ctx, l)
+	if err != nil {
+		return Result{}, err
+	}
+	key, err := p.key(text)
+	if err != nil {
+		return Result{}, fmt.Errorf("compile %s: %w", l.Name, err)
+	}
+	if r, ok := c.cached(p, key); ok {
+		r.Cached = true
+		return r, nil
+	}
+	done := c.flights.DoChan(key, func() (any, error) {
+		c.running.Add(1)
+		defer c.running.Done()
+		return c.compile(context.WithoutCancel(ctx), p, key)
+	})
+	select {
+	case <-ctx.Done():
+		return Result{}, context.Cause(ctx)
+	case r := <-done:
+		if r.Err != nil {
+			return Result{}, fmt.Errorf("compile %s: %w", l.Name, r.Err)
+		}
+		e := r.Val.(entry)
+		if e.transient {
+			return Result{Failure: e.Failure, Output: e.Output}, nil
+		}
+	}
+	r, ok := c.cached(p, key)
+	if !ok {
+		return Result{}, fmt.Errorf("compile %s: the result left the cache at once; raise languages.cache_size", l.Name)
+	}
+	return r, nil
+}
+
+// cached returns what the cache has for sources.
+func (c *Compiler) cached(p plan, key string) (Result, bool) {
+	e, folder, unpin, ok := c.cache.take(key)
+	if !ok {
+		return Result{}, false
+	}
+	r := Result{Failure: e.Failure, Output: e.Output, unpin: unpin}
+	if e.Failure != "" {
+		return r, true
+	}
+	main := "./program"
+	r.Files = []sandbox.File{{Name: "program", Path: filepath.Join(folder, artifactFile), Exec: true}}
+	if p.language.Artifact == artifactSources {
+		main, r.Files = "./"+p.files[0].Name, p.files
+	}
+	r.Args = command(p.language.Run, nil, map[string]string{programMark: main})
+	return r, true
+}
+
+// The files of a compilation in its box.
+const (
+	outputFolder = "out"
+	outputPath   = outputFolder + "/" + artifactFile
+)
+
+// maxMessages is how much of a compiler's messages a report has, in bytes.
+const maxMessages = 16 << 10
+
+// compile runs the compiler and keeps what comes of it, unless another time it may end in another way.
+func (c *Compiler) compile(ctx context.Context, p plan, key string) (entry, error) {
+	c.gate <- struct{}{}
+	defer func() { <-c.gate }()
+	box, err := c.launcher.Prepare(c.slot)
+	if err != nil {
+		return entry{}, err
+	}
+	e, err := c.compileIn(ctx, box, p, key)
+	return e, errors.Join(err, box.Close())
+}
+
+func (c *Compiler) compileIn(ctx context.Context, box *sandbox.Sandbox, p plan, key string) (entry, error) {
+	limits := p.language.limits
+	result, err := run(ctx, box, sandbox.Spec{Args: p.command, Files: p.files, Folder: outputFolder, Limits: limits})
+	if err != nil {
+		return entry{}, err
+	}
+	if result.ExecError != 0 {
+		return entry{}, fmt.Errorf("start %q: %w; reinstall it", p.command[0], result.ExecError)
+	}
+	e := entry{}
+	if e.Output, err = messages(box); err != nil {
+		return entry{}, err
+	}
+	e.Failure, e.transient = failure(result, limits)
+	var program *os.File
+	if e.Failure == "" && p.language.Artifact == artifactProgram {
+		if program, e.Failure, err = c.program(box); err != nil {
+			return entry{}, err
+		}
+		defer program.Close() // it may be nil
+	}
+	if e.transient {
+		return e, nil
+	}
+	return e, c.cache.put(key, e, program)
+}
+
+func run(ctx context.Context, box *sandbox.Sandbox, spec sandbox.Spec) (sandbox.Result, error) {
+	if err := box.Load(spec); err != nil {
+		return sandbox.Result{}, err
+	}
+	result, err := box.Run(ctx)
+	if err == nil && result.Stop == sandbox.StopCancelled {
+		err = context.Cause(ctx)
+	}
+	return result, err
+}
+
+// failure is why the compiler did not make a program; "" if it says that it did. A limit that depends on the time or
+// on how much other programs use may be met another time.
+func failure(r sandbox.Result, l sandbox.Limits) (reason string, transient bool) {
+	switch {
+	case r.OOMKills > 0 || r.MemoryPeak != nil && *r.MemoryPeak > l.Memory:
+		return fmt.Sprintf("the compiler used more than %s of memory", l.Memory), true
+	case r.Stop == sandbox.StopCPU:
+		return fmt.Sprintf("the compiler used %s of CPU time", l.CPUTime), true
+	case r.Stop == sandbox.StopWall:
+		return fmt.Sprintf("the compiler did not end within %s", l.WallTime), true
+	case r.OutputBytes > l.Output || r.Signal == syscall.SIGXFSZ:
+		return fmt.Sprintf("the compiler wrote more than %s", l.Output), true
+	case r.Signal != 0:
+		return "the compiler was ended by " + linux.SignalName(r.Signal), true
+	case r.Code != 0:
+		return fmt.Sprintf("the compiler exited with status %d", r.Code), false
+	}
+	return "", false
+}
+
+// program opens what the compiler has written, or says why it is not a program.
+func (c *Compiler) program(box *sandbox.Sandbox) (f *os.File, failure string, err error) {
+	if f, err = box.OpenFile(outputPath); err != nil {
+		return nil, "", err
+	}
+	if f == nil {
+		return nil, "the compiler did not write a program", nil
+	}
+	info, err := f.Stat()
+	if size := units.Bytes(0); err == nil {
+		if size = units.Bytes(info.Size()); size > c.options.MaxProgram {
+			failure = fmt.Sprintf("the program has %s; a working directory takes %s", size, c.options.MaxProgram)
+		}
+	}
+	if err != nil || failure != "" {
+		f.Close()
+		return nil, failure, err
+	}
+	return f, "", nil
+}
+
+// messages are the first bytes that the compiler wrote to stdout and stderr.
+func messages(box *sandbox.Sandbox) (string, error) {
+	var all strings.Builder
+	for _, o := range []*sandbox.Output{box.Stdout(), box.Stderr()} {
+		r, err := o.Reader()
+		if err != nil {
+			return "", err
+		}
+		if _, err := io.Copy(&all, io.LimitReader(r, int64(maxMessages-all.Len()))); err != nil {
+			return "", err
+		}
+	}
+	return strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(all.String(), "\uFFFD"), "\x00", "\uFFFD")), nil
+}
+
+// version asks a compiler for its version, once for each installation of it.
+func (c *Compiler) version(ctx context.Context, l Language) (string, error) {
+	identity := l.identity()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v := c.versions[l.ID]; v.identity == identity && v.text != "" {
+		return v.text, nil
+	}
+	box, err := c.launcher.Prepare(c.slot)
+	if err != nil {
+		return "", err
+	}
+	text, err := readVersion(ctx, box, l)
+	if err := errors.Join(err, box.Close()); err != nil {
+		return "", fmt.Errorf("ask for the version of %s: %w", l.Name, err)
+	}
+	c.versions[l.ID] = version{identity, text}
+	return text, nil
+}
+
+func readVersion(ctx context.Context, box *sandbox.Sandbox, l Language) (string, error) {
+	result, err := run(ctx, box, sandbox.Spec{Args: l.withEnvironment(l.Version), Limits: l.limits})
+	if err != nil {
+		return "", err
+	}
+	said, err := messages(box)
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(said, "\n")
+	if result.ExecError != 0 || result.Signal != 0 || result.Code != 0 || first == "" {
+		return "", &UnavailableError{l.ID, fmt.Sprintf("%q does not work in the sandbox: %q; reinstall it",
+			strings.Join(l.Version, " "), first)}
+	}
+	return first, nil
+}
+
+// identity changes when the compiler is replaced.
+func (l Language) identity() string {
+	path, _ := l.lookup(l.Version[0])
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(path, info.Size(), info.ModTime().UnixNano())
+}
+
+// Status is whether a language is there.
+type Status struct {
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`
+	Extensions []string `json:"extensions"`
+	Available  bool     `json:"available"`
+	Version    string   `json:"version,omitempty"`
+	Reason     string   `json:"reason,omitempty"` // why it is not there
+}
+
+// List says which languages are there, in the order of their IDs.
+func (c *Compiler) List(ctx context.Context) ([]Status, error) {
+	list := []Status{}
+	for _, id := range slices.Sorted(maps.Keys(c.options.Catalogue)) {
+		l := c.options.Catalogue[id]
+		s := Status{ID: id, Name: l.Name, Extensions: l.Extensions}
+		_, err := c.Find(id)
+		if err == nil {
+			s.Version, err = c.version(ctx, l)
+		}
+		missing := new(UnavailableError)
+		if errors.As(err, &missing) {
+			s.Reason, err = missing.Reason, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.Available = s.Reason == ""
+		list = append(list, s)
+	}
+	return list, nil
+}

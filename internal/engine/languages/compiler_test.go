@@ -1,0 +1,243 @@
+package languages_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"judged/internal/base/units"
+	"judged/internal/engine"
+	"judged/internal/engine/languages"
+	"judged/internal/sandbox"
+	"judged/internal/sandbox/initproc"
+	"judged/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	if initproc.IsInit() {
+		initproc.Main()
+	}
+	os.Exit(testkit.Run(m))
+}
+
+const smallLimits = `limits = { cpu_time = "3s", wall_time = "12s", memory = "512MiB", output = "16MiB" }` + "\n"
+
+// open makes a compiler with an engine around it. Its languages are those that judged has built in, and small, which is
+// C++ with low limits.
+func open(t *testing.T, folder string, cache units.Bytes) *languages.Compiler {
+	t.Helper()
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	c, err := languages.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "small.toml")
+	text := `[small]
+extensions = [".cpp"]
+compile = ["g++", "-O2", "-static", "-o", "{output}", "{sources}"]
+run = ["{program}"]
+version = ["g++", "--version"]
+` + smallLimits
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	small, err := languages.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c["small"] = small["small"]
+	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Root: sandbox.RootPrivate,
+		BoxBytes: 64 << 20, BoxInodes: 64, UIDFirst: 1<<22 + os.Getpid()%4096*1000, UIDCount: 1000,
+		Languages: engine.LanguageOptions{Catalogue: c, Folder: folder, CacheBytes: cache},
+		Log:       slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	compiler, err := eng.Compiler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiler
+}
+
+// source is a source with a content; name may be empty.
+func source(t *testing.T, language, name, text string) languages.Source {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "source")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return languages.Source{Language: language, Files: []sandbox.File{{Name: name, Path: path}}}
+}
+
+func compile(t *testing.T, c *languages.Compiler, s languages.Source) languages.Result {
+	t.Helper()
+	r, err := c.Compile(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+const (
+	goodC  = "#include <stdio.h>\nint main(void) { puts(\"hello\"); }\n"
+	mebi   = 1 << 20
+	plenty = 256 * mebi
+)
+
+// TestResults compiles a source in each language that the machine has.
+func TestResults(t *testing.T) {
+	testkit.Need(t, testkit.Python, testkit.Java, testkit.Node, testkit.Mono)
+	c := open(t, t.TempDir(), plenty)
+	program := []sandbox.File{{Name: "program", Exec: true}}
+	for _, tt := range []struct {
+		language, name, text string
+		want                 languages.Result
+	}{
+		{"c", "", goodC, languages.Result{Args: []string{"./program"}, Files: program}},
+		{"cpp", "a.cc", "#include <iostream>\nint main() { std::cout << 1; }",
+			languages.Result{Args: []string{"./program"}, Files: program}},
+		{"java", "", "public final class Sum { public static void main(String[] a) { System.out.println(1); } }",
+			languages.Result{Args: []string{"java", "-Xss64m", "-jar", "./program"}, Files: program}},
+		{"csharp", "", "class A { static void Main() { System.Console.WriteLine(1); } }",
+			languages.Result{Args: []string{"mono", "./program"}, Files: program}},
+		{"python", "", "print(1)\n",
+			languages.Result{Args: []string{"python3", "./main.py"}, Files: []sandbox.File{{Name: "main.py"}}}},
+		{"javascript", "a.js", "console.log(1)\n",
+			languages.Result{Args: []string{"node", "./a.js"}, Files: []sandbox.File{{Name: "a.js"}}}},
+	} {
+		t.Run(tt.language, func(t *testing.T) {
+			got := compile(t, c, source(t, tt.language, tt.name, tt.text))
+			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreUnexported(languages.Result{}),
+				cmpopts.IgnoreFields(sandbox.File{}, "Path")); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+		})
+	}
+	for language, text := range map[string]string{"c": "int main(void) { return x; }", "java": "class A { int }",
+		"python": "def f(:\n", "javascript": "let 1;", "csharp": "class {"} {
+		t.Run(language+" with an error", func(t *testing.T) {
+			got := compile(t, c, source(t, language, "", text))
+			if got.Failure != "the compiler exited with status 1" || got.Output == "" || len(got.Files) > 0 {
+				t.Errorf("result = %+v; want status 1, messages and no files", got)
+			}
+		})
+	}
+}
+
+// TestBombs compiles sources that attack the compiler, the host or the cache.
+func TestBombs(t *testing.T) {
+	c := open(t, t.TempDir(), plenty)
+	for _, tt := range []struct {
+		name, text, want string
+		output           string // in the messages
+	}{
+		{"endless template", "template<int N> struct A { A<N+1> a; A<N+2> b; };\n" +
+			"template<int N> int f() { return f<N*2+1>() + f<N*2+2>(); }\n#pragma GCC diagnostic ignored \"-Wall\"\n" +
+			"constexpr unsigned long g(unsigned long n) { return n < 2 ? n : g(n-1) + g(n-2); }\n" +
+			"template<unsigned long N> struct B { static constexpr unsigned long v = B<N-1>::v + B<(N>1?N-2:0)>::v; };\n" +
+			"int main() { return f<0>(); }", "", ""},
+		{"/dev/random", "#include \"/dev/random\"\nint main() {}", "", ""},
+		{"/dev/zero", "#include \"/dev/zero\"\nint main() {}", "", ""},
+		{"include of itself", "#include __FILE__\n#include __FILE__\nint main() {}", "", ""},
+		{"large program", "char a[64 << 20] = {1}; int main() {}", "", ""},
+		{"password file", "#include \"/etc/shadow\"\nint main() {}", "the compiler exited with status 1",
+			"No such file"},
+		{"incbin", "asm(\".incbin \\\"/etc/hostname\\\"\"); int main() {}", "the compiler exited with status 1",
+			"file not found"},
+		{"other submission", "#include \"../../../../tmp/source\"\nint main() {}", "the compiler exited with status 1",
+			"No such file"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := compile(t, c, source(t, "small", "", tt.text))
+			if got.Failure == "" || tt.want != "" && got.Failure != tt.want || !strings.Contains(got.Output, tt.output) {
+				t.Errorf("result = %+v; want a failure %q with %q", got, tt.want, tt.output)
+			}
+			if len(got.Output) > 16<<10+100 {
+				t.Errorf("%d bytes of messages", len(got.Output))
+			}
+			t.Logf("%s", got.Failure)
+		})
+	}
+}
+
+// TestCache compiles the same sources once, also after a restart, and removes what was not used for long.
+func TestCache(t *testing.T) {
+	folder := t.TempDir()
+	s, broken := source(t, "c", "", goodC), source(t, "c", "", "int main(void) { return x; }")
+	t.Run("before", func(t *testing.T) {
+		c := open(t, folder, plenty)
+		var all [4]languages.Result
+		var group sync.WaitGroup
+		for i := range all {
+			group.Go(func() { all[i] = compile(t, c, s) })
+		}
+		group.Wait()
+		if list, err := os.ReadDir(folder); err != nil || len(list) != 1 {
+			t.Errorf("cache holds %v, %v; want one entry", list, err)
+		}
+		if r := compile(t, c, s); !r.Cached {
+			t.Error("second compilation is not from the cache")
+		}
+		compile(t, c, broken)
+		if r := compile(t, c, broken); !r.Cached || r.Failure == "" {
+			t.Errorf("second compilation with an error = %+v; want it from the cache", r)
+		}
+	})
+	t.Run("after a restart", func(t *testing.T) {
+		c := open(t, folder, plenty)
+		r := compile(t, c, s)
+		if !r.Cached {
+			t.Error("the entry did not survive a restart")
+		}
+		if _, err := os.Stat(r.Files[0].Path); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("small", func(t *testing.T) {
+		c := open(t, folder, mebi)
+		used := compile(t, c, s)
+		other := compile(t, c, source(t, "c", "", goodC+"\n"))
+		other.Close()
+		third := compile(t, c, source(t, "c", "", goodC+"\n\n"))
+		for _, r := range []languages.Result{used, third} {
+			if _, err := os.Stat(r.Files[0].Path); err != nil {
+				t.Errorf("a program in use: %v", err)
+			}
+		}
+		if _, err := os.Stat(other.Files[0].Path); err == nil {
+			t.Error("a program that nobody uses is still there although the cache is full")
+		}
+	})
+}
+
+// TestMissing refuses languages that are not there, by name.
+func TestMissing(t *testing.T) {
+	c := open(t, t.TempDir(), plenty)
+	_, err := c.Compile(t.Context(), source(t, "cobol", "", ""))
+	want := `language "cobol": unknown; GET /v1/languages lists the languages`
+	if err == nil || err.Error() != want {
+		t.Errorf("error = %v; want %s", err, want)
+	}
+	list, err := c.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list {
+		if s.Available == (s.Reason != "") || s.Available == (s.Version == "") {
+			t.Errorf("status = %+v; want a version or a reason", s)
+		}
+	}
+}

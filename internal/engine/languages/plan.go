@@ -1,0 +1,115 @@
+package languages
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"judged/internal/sandbox"
+)
+
+// plan is one compilation: the sources by their final names, and the command.
+type plan struct {
+	language Language
+	files    []sandbox.File
+	command  []string
+}
+
+// maxFound is how much of a source entry_find looks at, in bytes.
+const maxFound = 1 << 20
+
+// plan names the first source and fills in the command.
+func (l Language) plan(files []sandbox.File) (plan, error) {
+	p := plan{language: l, files: slices.Clone(files)}
+	entry, err := l.entryOf(files[0].Path)
+	if err != nil {
+		return plan{}, err
+	}
+	if p.files[0].Name == "" || l.find != nil {
+		p.files[0].Name = entry + l.Extensions[0]
+	}
+	name := p.files[0].Name
+	var sources []string
+	for i, f := range p.files {
+		p.files[i].Exec = false
+		if i == 0 || l.isSource(f.Name) {
+			sources = append(sources, f.Name)
+		}
+	}
+	p.command = l.withEnvironment(command(l.Compile, sources,
+		map[string]string{outputMark: "/box/" + outputPath, entryMark: strings.TrimSuffix(name, filepath.Ext(name))}))
+	return p, nil
+}
+
+// entryOf is the name for the first source, without its extension.
+func (l Language) entryOf(path string) (string, error) {
+	if l.find == nil {
+		return l.Entry, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFound))
+	if err != nil {
+		return "", err
+	}
+	if found := l.find.FindSubmatch(text); found != nil && entryText.Match(found[1]) {
+		return string(found[1]), nil
+	}
+	return l.Entry, nil
+}
+
+// withEnvironment adds the language's environment to a command.
+func (l Language) withEnvironment(args []string) []string {
+	if len(l.Environment) == 0 {
+		return args
+	}
+	return slices.Concat([]string{"env"}, l.Environment, args)
+}
+
+// key is equal for equal sources that the same compiler compiles by the same command.
+func (p plan) key(version string) (string, error) {
+	type content struct{ Name, Digest string }
+	whole := struct {
+		Version, Identity string
+		Command           []string
+		Artifact          string
+		Limits            sandbox.Limits
+		Files             []content
+	}{Version: version, Identity: p.language.identity(), Command: p.command, Artifact: p.language.Artifact,
+		Limits: p.language.limits}
+	for _, f := range p.files {
+		digest, err := digestOf(f.Path)
+		if err != nil {
+			return "", err
+		}
+		whole.Files = append(whole.Files, content{f.Name, digest})
+	}
+	text, err := json.Marshal(whole)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func digestOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read source: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("read source: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
