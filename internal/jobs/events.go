@@ -28,7 +28,7 @@ func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, err
 	poll := time.NewTicker(2 * s.opts.poll) // there may be thousands of watchers
 	defer poll.Stop()
 	for {
-		changed, release := s.hub.watch(id) // before reading, so that no change is missed
+		changed, _, release := s.hub.watch(id) // before reading, so that no change is missed
 		r, err := s.readRow(ctx, id)
 		ended := false
 		if err == nil {
@@ -52,14 +52,29 @@ func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, err
 }
 
 // Wait returns the report of a job once it has ended, or the current one when ctx
-// is done.
+// is done. Until the end it reads the job once.
 func (s *Store) Wait(ctx context.Context, id string) (job.Report, error) {
-	err := s.follow(ctx, id, func(r row) (bool, error) { return r.state >= done, nil })
-	if err != nil && ctx.Err() == nil {
-		return job.Report{}, err
+	poll := time.NewTicker(2 * s.opts.poll)
+	defer poll.Stop()
+	for {
+		_, ended, release := s.hub.watch(id) // before reading, so that no end is missed
+		r, err := s.readRow(context.WithoutCancel(ctx), id)
+		if err == nil && r.state < done {
+			select {
+			case <-ended:
+			case <-poll.C:
+			case <-ctx.Done():
+			}
+		}
+		release()
+		if err != nil {
+			return job.Report{}, err
+		}
+		rec, err := s.Get(context.WithoutCancel(ctx), id)
+		if err != nil || rec.Report.State.Final() || ctx.Err() != nil {
+			return rec.Report, err
+		}
 	}
-	rec, err := s.Get(context.WithoutCancel(ctx), id)
-	return rec.Report, err
 }
 
 // errStopped ends an iteration whose caller stopped it.

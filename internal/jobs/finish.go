@@ -136,7 +136,7 @@ func (s *Store) cancel(ctx context.Context, id string) (r row, tests []job.TestR
 func (s *Store) ended(id string, seq int64) {
 	s.capacity.jobLeft()
 	s.outbox.drop(seq)
-	s.notifyJob(id)
+	s.notifyEnd(id)
 }
 
 // fenced returns why a lease changed nothing, nil when it had made the same change

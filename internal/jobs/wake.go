@@ -29,6 +29,7 @@ type line struct {
 
 type watch struct {
 	changed chan struct{} // closed at the next change
+	ended   chan struct{} // closed at the end of the job
 	readers int
 }
 
@@ -54,9 +55,10 @@ func (h *hub) line(k kind) *line {
 	return l
 }
 
-// watch returns a channel that is closed when the job changes, and a function to
-// call when it is no longer needed.
-func (h *hub) watch(id string) (changed <-chan struct{}, release func()) {
+// watch returns channels that are closed when the job changes or ends, and a
+// function to call when they are no longer needed. Both are closed when anything may
+// have happened.
+func (h *hub) watch(id string) (changed, ended <-chan struct{}, release func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.jobs == nil {
@@ -64,11 +66,11 @@ func (h *hub) watch(id string) (changed <-chan struct{}, release func()) {
 	}
 	w := h.jobs[id]
 	if w == nil {
-		w = &watch{changed: make(chan struct{})}
+		w = &watch{changed: make(chan struct{}), ended: make(chan struct{})}
 		h.jobs[id] = w
 	}
 	w.readers++
-	return w.changed, func() {
+	return w.changed, w.ended, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if w.readers--; w.readers == 0 && h.jobs[id] == w {
@@ -81,9 +83,24 @@ func (h *hub) changed(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w := h.jobs[id]; w != nil {
-		delete(h.jobs, id)
 		close(w.changed)
+		w.changed = make(chan struct{})
 	}
+}
+
+func (h *hub) ended(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if w := h.jobs[id]; w != nil {
+		h.drop(id, w)
+	}
+}
+
+// drop wakes all that watch a job. The caller holds mu.
+func (h *hub) drop(id string, w *watch) {
+	delete(h.jobs, id)
+	close(w.changed)
+	close(w.ended)
 }
 
 // everything wakes all callers.
@@ -94,14 +111,14 @@ func (h *hub) everything() {
 		wakeUp(l.wake)
 	}
 	for id, w := range h.jobs {
-		delete(h.jobs, id)
-		close(w.changed)
+		h.drop(id, w)
 	}
 }
 
-// Messages between processes: "job ID" and "work WIDTH POOL".
+// Messages between processes: "job ID", "end ID" and "work WIDTH POOL".
 const (
 	aboutJob  = "job "
+	aboutEnd  = "end "
 	aboutWork = "work "
 )
 
@@ -109,6 +126,10 @@ const (
 func (h *hub) receive(message string) {
 	if id, ok := strings.CutPrefix(message, aboutJob); ok {
 		h.changed(id)
+		return
+	}
+	if id, ok := strings.CutPrefix(message, aboutEnd); ok {
+		h.ended(id)
 		return
 	}
 	rest, _ := strings.CutPrefix(message, aboutWork)
@@ -134,6 +155,12 @@ func (h *hub) work(k kind) {
 func (s *Store) notifyJob(id string) {
 	s.hub.changed(id)
 	s.driver.notify(aboutJob + id)
+}
+
+// notifyEnd wakes those that watch a job or wait for its end, in all processes.
+func (s *Store) notifyEnd(id string) {
+	s.hub.ended(id)
+	s.driver.notify(aboutEnd + id)
 }
 
 // notifyWork wakes a taker in each process.

@@ -25,6 +25,7 @@ type attempt struct {
 
 	ctx     context.Context // of the run; its cause is why the job was lost
 	release func()          // ends the tasks that hold the job
+	unwatch func()          // ends the one that notices a cancel
 }
 
 // newAttempt holds a job that was taken: it extends the lease until release, and
@@ -35,7 +36,9 @@ func (d *Dispatcher) newAttempt(abort context.Context, w jobs.Work) *attempt {
 	holding, stop := context.WithCancel(context.WithoutCancel(abort))
 	var tasks sync.WaitGroup
 	tasks.Go(func() { a.extend(holding, end) })
-	tasks.Go(func() { a.watch(holding, end) })
+	watching, unwatch := context.WithCancel(holding)
+	a.unwatch = unwatch
+	tasks.Go(func() { a.watch(watching, end) })
 	a.release = func() {
 		stop()
 		tasks.Wait()
@@ -156,6 +159,7 @@ func (a *attempt) judge() (job.Report, error) {
 func (a *attempt) finish(report job.Report, outcome Outcome) Outcome {
 	host := a.o.Engine.Host(a.slot.Slot().CPUs, a.o.Doctor())
 	report.Host = &host
+	a.unwatch()      // a cancel is noticed by Finish
 	a.slot.Release() // the next job need not wait until this report is stored
 	err := a.persist("cannot store a report",
 		func(ctx context.Context) error { return a.o.Source.Finish(ctx, a.work.Lease, report) })
