@@ -222,7 +222,7 @@ func (d *daemon) openParts(ctx context.Context) error {
 	}
 	d.api.Store(httpapi.New(httpapi.Options{
 		Config: d.o.Config, Tokens: tokens, Jobs: d.store, Blobs: &files{d.blobs, d.space, d.storeFailed},
-		Slots:  d.monitor,
+		Slots: d.monitor, Languages: d.eng,
 		Doctor: d.health.doctor, Accepts: d.accepts, Ready: d.ready, Metrics: measured.Handler(),
 		Log: d.o.Log, Now: time.Now,
 	}))

@@ -21,6 +21,11 @@ func (s *Server) check(sent submission) error {
 	found := sent.unfit
 	_, err := jobspec.Complete(s.config, sent.job)
 	found = found.With(findings(err))
+	if id := sent.job.Language; id != "" {
+		if err := s.languages.CheckLanguage(id); err != nil {
+			found = found.With(jobspec.Errors{{Field: "language", Detail: err.Error()}})
+		}
+	}
 	missing := s.missing(sent)
 	if len(found) == 0 && len(missing) > 0 {
 		p := problem("missing-blob", "upload it with PUT /v1/blobs/{sha256} and send the job again", "%s", missing)

@@ -135,6 +135,7 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 			job.Job{},
 		}, {"Report", job.Report{}}, {"Event", job.Event{}}, {"Slot", slots.Status{}}, {"SlotList", slotList{}},
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
+		{"LanguageList", languageList{}},
 		{"Doctor", doctor.Report{}},
 	}
 	d := readDocument(t)

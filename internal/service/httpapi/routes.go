@@ -34,6 +34,7 @@ func (s *Server) routes() []route {
 		{"DELETE", "/v1/jobs/{id}", submit, s.cancelJob},
 		{"GET", "/v1/jobs/{id}/events", read, s.getEvents},
 		{"GET", "/v1/queue", read, s.getQueue},
+		{"GET", "/v1/languages", either, s.getLanguages},
 		{"GET", "/v1/slots", read, s.getSlots},
 		{"POST", "/v1/slots/{cpus}/drain", admin, s.drainSlot},
 		{"POST", "/v1/slots/{cpus}/undrain", admin, s.undrainSlot},
