@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -35,15 +34,6 @@ func (c Client) PutBlobFile(ctx context.Context, path string) (digest string, er
 	})
 }
 
-// PutBlob is PutBlobFile for content in memory.
-func (c Client) PutBlob(ctx context.Context, content []byte) (digest string, err error) {
-	sum := sha256.Sum256(content)
-	digest = hex.EncodeToString(sum[:])
-	return digest, c.putBlob(ctx, digest, int64(len(content)), func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(content)), nil
-	})
-}
-
 func (c Client) putBlob(ctx context.Context, digest string, size int64, body func() (io.ReadCloser, error)) error {
 	there, err := c.HasBlob(ctx, digest)
 	if err != nil || there {
@@ -71,4 +61,14 @@ func (c Client) HasBlob(ctx context.Context, digest string) (bool, error) {
 		return false, err
 	}
 	return true, res.Body.Close()
+}
+
+// GetBlob returns a content, which the caller verifies and closes. ctx bounds the
+// whole transfer.
+func (c Client) GetBlob(ctx context.Context, digest string) (io.ReadCloser, error) {
+	res, err := c.do(ctx, request{method: http.MethodGet, path: "/v1/blobs/" + digest})
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
 }

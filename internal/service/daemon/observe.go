@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"judged/internal/base/job"
+	"judged/internal/host/doctor"
 	"judged/internal/host/tune"
 	"judged/internal/jobs"
 	"judged/internal/service/dispatch"
@@ -23,33 +24,28 @@ func (o observer) CanaryDone(cpus, kernel string, cpuTime time.Duration, deviati
 }
 
 func (d *daemon) newMetrics() *metrics.Metrics {
-	host := d.eng.Host(d.eng.CPUs(), d.health.report())
-	environment := "bare"
-	if d.eng.Virtual() {
-		environment = "vm"
-	}
-	return metrics.New(metrics.Options{
+	o := metrics.Options{
 		Version: d.o.Version, Revision: d.o.Revision,
-		Host: metrics.HostInfo{
-			Pool:        host.Pool,
-			Fingerprint: host.Fingerprint,
-			CPUModel:    host.CPUModel,
-			Kernel:      host.Kernel,
-			Isolation:   host.Isolation,
-			Environment: environment,
-		},
-		Ready:     d.ready,
-		FreeBytes: d.space.bytes,
-		Slots:     d.slotStates,
-		Doctor:    d.checkStates,
-		QueueDepth: func(ctx context.Context) (map[job.Priority]int, error) {
-			return d.store.Depth(ctx, d.o.Config.Slots.Pool)
-		},
-		Tuned:           d.tuned.inForce,
-		Settings:        tune.IDs(),
+		Ready:           d.ready,
+		FreeBytes:       d.space.bytes,
 		StoreOperations: append(jobs.Operations(), blobOperation),
-		Turbo:           func() string { return string(d.eng.Turbo(d.eng.CPUs()).Value) },
-	})
+	}
+	if d.hasJobs() {
+		o.QueueDepth = func(ctx context.Context) (map[job.Priority]int, error) {
+			return d.store.Depth(ctx, d.o.Config.Slots.Pool)
+		}
+	}
+	if d.judges() {
+		o.Host, o.Virtual = d.eng.Host(d.eng.CPUs(), d.health.report()), d.eng.Virtual()
+		o.Slots = d.pool.Snapshot
+		o.Doctor = func() []doctor.Check { return d.health.report().Checks }
+		o.Tuned, o.Settings = d.tuned.inForce, tune.IDs()
+		o.Turbo = func() string { return string(d.eng.Turbo(d.eng.CPUs()).Value) }
+	}
+	if d.registry != nil {
+		o.Nodes = d.registry.Nodes
+	}
+	return metrics.New(o)
 }
 
 // storeFailed counts a failed operation of the storage. During start there are no
@@ -64,20 +60,4 @@ func (d *daemon) jobCancelled(r *job.Report) {
 	if m := d.metrics.Load(); m != nil {
 		m.JobDone(r, -1)
 	}
-}
-
-func (d *daemon) slotStates() []metrics.SlotStatus {
-	var all []metrics.SlotStatus
-	for _, s := range d.pool.Snapshot() {
-		all = append(all, metrics.SlotStatus{CPUs: s.CPUs, State: s.State})
-	}
-	return all
-}
-
-func (d *daemon) checkStates() []metrics.CheckStatus {
-	var all []metrics.CheckStatus
-	for _, c := range d.health.report().Checks {
-		all = append(all, metrics.CheckStatus{ID: c.ID, Severity: string(c.Severity), Status: string(c.Status)})
-	}
-	return all
 }

@@ -21,7 +21,7 @@ func (s *Server) check(sent submission) error {
 	found := sent.unfit
 	_, err := jobspec.Complete(s.config, sent.job)
 	found = found.With(findings(err))
-	if id := sent.job.Language; id != "" {
+	if id := sent.job.Language; id != "" && s.languages != nil { // a front does not know what its nodes have
 		if err := s.languages.CheckLanguage(id); err != nil {
 			found = found.With(jobspec.Errors{{Field: "language", Detail: err.Error()}})
 		}

@@ -10,6 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"judged/internal/base/job"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
+	"judged/internal/jobs/fleet"
 )
 
 // Options describe the daemon, and say where its state is read. A nil function leaves its metrics
@@ -17,28 +20,22 @@ import (
 type Options struct {
 	Version  string
 	Revision string
-	Host     HostInfo
+	Host     job.HostReport
+	Virtual  bool
 
 	Ready      func() error // why a job submitted now would not be judged, or nil
 	FreeBytes  func() int64 // on the file system of the data; negative if unknown
-	Slots      func() []SlotStatus
-	Doctor     func() []CheckStatus
+	Slots      func() []slots.Status
+	Doctor     func() []doctor.Check
 	QueueDepth func(ctx context.Context) (map[job.Priority]int, error)
 	Turbo      func() string // on, off, unknown
+	Nodes      func(ctx context.Context) ([]fleet.Node, error)
 	// Tuned reports for each setting that judged tune has applied whether it is in force.
 	Tuned    func() map[string]bool
 	Settings []string // all that judged tune can apply
 	// StoreOperations are the values of the label operation.
 	StoreOperations []string
 	Now             func() time.Time // default time.Now
-}
-
-// HostInfo are the labels of judged_host_info.
-type HostInfo struct {
-	Pool, Fingerprint, CPUModel, Kernel string
-
-	Isolation   string // none, isolcpus, partition
-	Environment string // bare, vm
 }
 
 // Attempt is the outcome of one attempt at a job.
@@ -131,12 +128,16 @@ func New(o Options) *Metrics {
 }
 
 func (m *Metrics) info(o Options) {
+	environment := "bare"
+	if o.Virtual {
+		environment = "vm"
+	}
 	m.gauge("judged_build_info", "Version of judged; always 1.", "version", "revision").
 		WithLabelValues(o.Version, o.Revision).Set(1)
 	m.gauge("judged_host_info", "Host that judged runs on; always 1.",
 		"pool", "fingerprint", "cpu_model", "kernel", "isolation", "environment").
 		WithLabelValues(o.Host.Pool, o.Host.Fingerprint, o.Host.CPUModel, o.Host.Kernel, o.Host.Isolation,
-			o.Host.Environment).Set(1)
+			environment).Set(1)
 }
 
 func (m *Metrics) registerJobs() {

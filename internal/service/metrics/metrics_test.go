@@ -16,6 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"judged/internal/base/job"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
+	"judged/internal/jobs/fleet"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -29,17 +32,24 @@ func fed() *Metrics {
 		StoreOperations: []string{"put", "take", "finish", "blob"},
 		Version:         "1.2.3",
 		Revision:        "abcdef",
-		Host: HostInfo{Pool: "default", Fingerprint: "0123", CPUModel: "AMD EPYC", Kernel: "6.18.0",
-			Isolation: "isolcpus", Environment: "vm"},
+		Host: job.HostReport{Pool: "default", Fingerprint: "0123", CPUModel: "AMD EPYC", Kernel: "6.18.0",
+			Isolation: "isolcpus"}, Virtual: true,
 		Ready:     func() error { return errors.New("draining") },
 		FreeBytes: func() int64 { return 5 << 30 },
-		Slots:     func() []SlotStatus { return []SlotStatus{{"2", "idle"}, {"3", "busy"}, {"3", "idle"}} },
-		Doctor: func() []CheckStatus {
-			return []CheckStatus{{"turbo-off", "S1", "fail"}, {"swap-off", "S2", "pass"}, {"swap-off", "S2", "warn"}}
+		Slots: func() []slots.Status {
+			return []slots.Status{{CPUs: "2", State: slots.Idle}, {CPUs: "3", State: slots.Busy},
+				{CPUs: "3", State: slots.Idle}}
+		},
+		Doctor: func() []doctor.Check {
+			return []doctor.Check{{ID: "turbo-off", Severity: "S1", Status: doctor.Fail},
+				{ID: "swap-off", Severity: "S2", Status: doctor.Pass}, {ID: "swap-off", Severity: "S2", Status: doctor.Warn}}
 		},
 		QueueDepth: func(context.Context) (map[job.Priority]int, error) {
 			return map[job.Priority]int{job.Rejudge: 7},
 				nil
+		},
+		Nodes: func(context.Context) ([]fleet.Node, error) {
+			return []fleet.Node{{Name: "judge-1", Pool: "default", Up: true}, {Name: "judge-2", Pool: "metal"}}, nil
 		},
 		Turbo:    func() string { return "on" },
 		Tuned:    func() map[string]bool { return map[string]bool{"thp": true, "governor": false} },
@@ -144,6 +154,7 @@ func TestPromisedMetrics(t *testing.T) {
 		"judged_doctor_check_status":      {"check", "severity", "status"},
 		"judged_turbo_enabled":            nil,
 		"judged_queue_depth":              {"priority"},
+		"judged_node_up":                  {"node", "pool"},
 		"judged_queue_wait_seconds":       nil,
 		"judged_sandbox_overhead_seconds": nil,
 		"judged_evidence_seconds":         nil,
@@ -189,8 +200,8 @@ func TestUnknownStateIsAbsent(t *testing.T) {
 	}{
 		{"no sources", Options{}},
 		{"sources that know nothing", Options{
-			Slots:      func() []SlotStatus { return nil },
-			Doctor:     func() []CheckStatus { return nil },
+			Slots:      func() []slots.Status { return nil },
+			Doctor:     func() []doctor.Check { return nil },
 			Turbo:      func() string { return "unknown" },
 			QueueDepth: func(context.Context) (map[job.Priority]int, error) { return nil, errors.New("closed") },
 		}},

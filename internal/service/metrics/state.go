@@ -8,26 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"judged/internal/base/job"
+	"judged/internal/host/doctor"
+	"judged/internal/host/slots"
 )
-
-// SlotStatus is the state of one slot.
-type SlotStatus struct {
-	CPUs  string // kernel list
-	State string // one of SlotStates
-}
-
-// CheckStatus is one check of doctor's latest report.
-type CheckStatus struct {
-	ID       string
-	Severity string // S1, S2, S3, info
-	Status   string // one of CheckStatuses
-}
-
-// SlotStates are the values of the label state.
-func SlotStates() []string { return []string{"idle", "busy", "draining", "drained", "quarantined"} }
-
-// CheckStatuses are the values of the label status.
-func CheckStatuses() []string { return []string{"pass", "warn", "fail", "skip", "unknown"} }
 
 // scrapeTimeout bounds how long a scrape waits for the queue.
 const scrapeTimeout = 2 * time.Second
@@ -36,8 +19,8 @@ const scrapeTimeout = 2 * time.Second
 type state struct {
 	options Options
 
-	ready, free, slot, check, turbo, tuned, depth *prometheus.Desc
-	queueFailures                                 prometheus.Counter
+	ready, free, slot, check, turbo, tuned, depth, node *prometheus.Desc
+	queueFailures                                       prometheus.Counter
 }
 
 func newState(o Options) *state {
@@ -55,6 +38,7 @@ func newState(o Options) *state {
 		turbo: desc("judged_turbo_enabled", "Whether the CPUs may exceed their base frequency; absent if unknown."),
 		tuned: desc("judged_tune_setting_applied",
 			"Whether a setting applied by judged tune is in force; absent if it was not applied.", "setting"),
+		node:  desc("judged_node_up", "Whether a judge node has registered lately.", "node", "pool"),
 		depth: desc("judged_queue_depth", "Waiting jobs, by priority.", "priority"),
 		queueFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "judged_queue_depth_errors_total",
 			Help: "Scrapes at which the depth of the queue could not be read."}),
@@ -63,7 +47,7 @@ func newState(o Options) *state {
 
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.ready, s.free, s.slot, s.check, s.turbo, s.tuned, s.depth} {
+	for _, d := range []*prometheus.Desc{s.ready, s.free, s.slot, s.check, s.turbo, s.tuned, s.depth, s.node} {
 		out <- d
 	}
 	s.queueFailures.Describe(out)
@@ -77,6 +61,22 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 	s.collectTurbo(out)
 	s.collectTuned(out)
 	s.collectQueue(out)
+	s.collectNodes(out)
+}
+
+func (s *state) collectNodes(out chan<- prometheus.Metric) {
+	if s.options.Nodes == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	nodes, err := s.options.Nodes(ctx)
+	if err != nil {
+		return // judged_store_errors_total counts it
+	}
+	for _, n := range nodes {
+		out <- gauge(s.node, is(n.Up), n.Name, n.Pool)
+	}
 }
 
 func (s *state) collectReady(out chan<- prometheus.Metric) {
@@ -100,7 +100,7 @@ func (s *state) collectSlots(out chan<- prometheus.Metric) {
 			continue // a duplicate series would fail the whole scrape
 		}
 		seen[slot.CPUs] = true
-		for _, state := range SlotStates() {
+		for _, state := range slots.States() {
 			out <- gauge(s.slot, is(state == slot.State), slot.CPUs, state)
 		}
 	}
@@ -116,8 +116,8 @@ func (s *state) collectDoctor(out chan<- prometheus.Metric) {
 			continue
 		}
 		seen[check.ID] = true
-		for _, status := range CheckStatuses() {
-			out <- gauge(s.check, is(status == check.Status), check.ID, check.Severity, status)
+		for _, status := range []doctor.Status{doctor.Pass, doctor.Warn, doctor.Fail, doctor.Skip, doctor.Unknown} {
+			out <- gauge(s.check, is(status == check.Status), check.ID, string(check.Severity), string(status))
 		}
 	}
 }
