@@ -23,7 +23,7 @@ func (s *Server) check(sent submission) error {
 	found = found.With(findings(err))
 	if id := sent.job.Language; id != "" && s.languages != nil { // a front does not know what its nodes have
 		if err := s.languages.CheckLanguage(id); err != nil {
-			found = found.With(jobspec.Errors{{Field: "language", Detail: err.Error()}})
+			return problem("missing-language", "send a language that GET /v1/languages says is available", "%s", err)
 		}
 	}
 	missing := s.missing(sent)
