@@ -43,7 +43,8 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ZIP` with NAME.in and NAME.ans (or .a, .out)")
 	fl.StringVar(&f.checker, "checker", checker.DefaultKind, "`KIND` of comparison: "+checker.Usage()+"; or a program: "+
 		jury.Usage(jury.CheckerProtocols()))
-	fl.StringArrayVar(&f.checkerArgs, "checker-arg", nil, "a further `ARG` of a checker that is a program; repeatable")
+	fl.StringArrayVar(&f.checkerArgs, "checker-arg", nil,
+		"a further `ARG` of a checker that is a program, or a flag of kattis; repeatable")
 	fl.StringVar(&f.interactor, "interactor", "", "a program that PROGRAM talks with and that judges it: "+
 		jury.Usage(jury.InteractorProtocols()))
 	fl.StringArrayVar(&f.interactorArgs, "interactor-arg", nil, "a further `ARG` of the interactor; repeatable")

@@ -28,8 +28,9 @@ type Kind struct {
 	Name     string // "float"
 	Argument string // what follows the name and a colon: "EPS"; empty for none
 	Example  string // "float:1e-6"
+	HasFlags bool   // whether Parse takes flags for it
 
-	parse func(argument string) (comparison, error)
+	parse func(argument string, flags []string) (comparison, error)
 }
 
 // A comparison returns the first difference, or nil.
@@ -38,9 +39,10 @@ type comparison func(output, answer *source) *difference
 // Kinds lists the checkers that judged has.
 func Kinds() []Kind {
 	return []Kind{
-		{Name: "tokens", Example: "tokens", parse: always(tokens{same: sameText}.compare)},
+		{Name: "tokens", Example: "tokens", parse: always(ignoreCase.compare)},
 		{Name: "exact", Example: "exact", parse: always(compareExact)},
 		{Name: "lines", Example: "lines", parse: always(compareLines)},
+		{Name: "kattis", Example: "kattis", HasFlags: true, parse: parseKattis},
 		{Name: "float", Argument: "EPS", Example: "float:1e-6", parse: parseFloat},
 	}
 }
@@ -62,14 +64,18 @@ func Usage() string {
 	return strings.Join(forms[:last], ", ") + " or " + forms[last]
 }
 
-// Parse returns the checker of a kind as a job names it: one of the Kinds, with its argument.
-func Parse(kind string) (Checker, error) {
+// Parse returns the checker of a kind as a job names it: one of the Kinds, with its argument. The flags of kattis are
+// those of problem packages, one word each, a number after its flag.
+func Parse(kind string, flags ...string) (Checker, error) {
 	name, argument, hasArgument := strings.Cut(kind, ":")
 	for _, k := range Kinds() {
 		if k.Name != name || hasArgument != (k.Argument != "") {
 			continue
 		}
-		compare, err := k.parse(argument)
+		if len(flags) > 0 && !k.HasFlags {
+			return nil, fmt.Errorf("checker %q takes no arguments; leave them out", kind)
+		}
+		compare, err := k.parse(argument, flags)
 		if err != nil {
 			return nil, fmt.Errorf("parse checker %q: %w", kind, err)
 		}
@@ -79,16 +85,19 @@ func Parse(kind string) (Checker, error) {
 }
 
 // always parses the argument of a kind that has none.
-func always(c comparison) func(string) (comparison, error) {
-	return func(string) (comparison, error) { return c, nil }
+func always(c comparison) func(string, []string) (comparison, error) {
+	return func(string, []string) (comparison, error) { return c, nil }
 }
 
-func parseFloat(eps string) (comparison, error) {
-	t, err := parseTolerance(eps)
+func parseFloat(eps string, _ []string) (comparison, error) {
+	e, err := parseEpsilon(eps)
+	if err == nil && e.float == 0 {
+		err = errEpsilonRange(eps)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return tokens{same: t.same}.compare, nil
+	return tokens{same: tolerance{absolute: e, relative: e, text: sameText}.same, prefix: prefixFold}.compare, nil
 }
 
 // builtin is a comparison with its name.

@@ -17,6 +17,10 @@
 //     [+-]?([0-9]*\.[0-9]+|[0-9]+\.|[0-9]+)([Ee][+-]?[0-9]+)?, hence no
 //     infinities, no NaN, no hexadecimal. The comparison is exact in decimal; the
 //     bound itself is accepted.
+//   - kattis: the default output validator of ICPC and Kattis packages. Without flags it is tokens. Flags:
+//     case_sensitive; space_change_sensitive (white space must be equal byte for byte); float_tolerance EPS,
+//     float_absolute_tolerance EPS and float_relative_tolerance EPS (numbers as in float:EPS, within one bound or
+//     either of two).
 //
 // White space is space, \t, \n, \v, \f and \r. A NUL is an ordinary byte.
 package checker

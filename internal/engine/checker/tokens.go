@@ -2,16 +2,24 @@ package checker
 
 import "bytes"
 
-// tokens compares token by token, with same.
+// tokens compares token by token.
 type tokens struct {
-	same func(output, answer []byte) bool
+	same   func(output, answer []byte) bool // compares two tokens that fit into the buffer
+	prefix func(a, b []byte) int            // is the length of the common prefix of longer ones, and of a quotation
+	spaces bool                             // white space must be equal too
 }
+
+// ignoreCase compares text, ignoring the case of ASCII letters.
+var ignoreCase = tokens{same: sameText, prefix: prefixFold}
 
 // compare returns the first difference, or nil. It skips equal bytes at memory speed and compares only the token after
 // them.
 func (t tokens) compare(out, ans *source) *difference {
 	for number := int64(1); ; number++ {
 		number += skipEqual(out, ans)
+		if t.spaces && !sameSpace(out, ans) {
+			return &difference{unit: "white space before token", number: number, bounds: &nothing}
+		}
 		outMore, ansMore := out.skip(&space), ans.skip(&space)
 		switch {
 		case !outMore && !ansMore:
@@ -46,17 +54,37 @@ func skipEqual(out, ans *source) (tokens int64) {
 	return tokens
 }
 
+// sameSpace consumes white space that is equal on both sides and reports whether a token or the end follows on both.
+func sameSpace(out, ans *source) bool {
+	for {
+		o, a := nextSpace(out), nextSpace(ans)
+		if o != a || o < 0 {
+			return o == a
+		}
+		out.advance(1)
+		ans.advance(1)
+	}
+}
+
+// nextSpace is the next byte if it is white space, else -1.
+func nextSpace(s *source) int {
+	if s.ended() || !space[s.buf[s.pos]] {
+		return -1
+	}
+	return int(s.buf[s.pos])
+}
+
 // token consumes one token of each side. Where they differ it leaves the sides
 // at the difference and returns false.
 func (t tokens) token(out, ans *source) bool {
 	o, oWhole := out.token()
 	a, aWhole := ans.token()
 	if !oWhole || !aWhole {
-		return longToken(out, ans)
+		return t.longToken(out, ans)
 	}
 	ok := t.same(o, a)
 	if !ok {
-		n := prefixFold(o, a)
+		n := t.prefix(o, a)
 		o, a = o[:n], a[:n]
 	}
 	out.advance(len(o))
@@ -65,11 +93,11 @@ func (t tokens) token(out, ans *source) bool {
 }
 
 // longToken compares tokens of which at least one exceeds the buffer, as text and piece by piece.
-func longToken(out, ans *source) bool {
+func (t tokens) longToken(out, ans *source) bool {
 	for {
 		o, oWhole := out.token()
 		a, aWhole := ans.token()
-		n := prefixFold(o, a)
+		n := t.prefix(o, a)
 		out.advance(n)
 		ans.advance(n)
 		oEnds, aEnds := oWhole && n == len(o), aWhole && n == len(a)

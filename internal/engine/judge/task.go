@@ -66,7 +66,7 @@ const checkerName = "checker"
 func (t *Task) setChecker(c job.Checker, path func(job.File) (string, error)) (err error) {
 	protocol, isProgram := jury.IsChecker(c.Kind)
 	if !isProgram {
-		t.Checker, err = checker.Parse(c.Kind)
+		t.Checker, err = checker.Parse(c.Kind, c.Args...)
 		return err
 	}
 	p, err := path(*c.Program)

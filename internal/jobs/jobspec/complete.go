@@ -183,7 +183,10 @@ func (e *Errors) checker(c *job.Checker) {
 	_, err := checker.Parse(c.Kind)
 	e.check(err == nil, "checker.kind", "%s is unknown; send %s; or, with a program, one of %q", quote(c.Kind),
 		checker.Usage(), jury.CheckerProtocols())
-	e.check(len(c.Args) == 0, "checker.args", "this checker takes none; leave them out")
+	if err == nil {
+		_, err = checker.Parse(c.Kind, c.Args...)
+		e.check(err == nil, "checker.args", "%.400v", err) // it quotes an argument
+	}
 	e.check(c.Program == nil, "checker.program",
 		"this checker is not one; leave it out, or send the kind icpc, testlib or cms")
 }

@@ -167,7 +167,7 @@ func TestCompleteErrors(t *testing.T) {
 		{"tolerance", func(j *job.Job) { j.Checker = &job.Checker{Kind: "float:nan"} },
 			[]FieldError{{"checker.kind", "float:nan"}}},
 		{"checker arguments", func(j *job.Job) { j.Checker = &job.Checker{Kind: "tokens", Args: []string{"x"}} },
-			[]FieldError{{"checker.args", "none"}}},
+			[]FieldError{{"checker.args", "no arguments"}}},
 		{"negative limits", func(j *job.Job) {
 			j.Limits = job.Limits{CPUTimeMS: -1, WallTimeMS: -1, Memory: -1, Output: -1, Stack: -1, Processes: -1}
 		}, []FieldError{
