@@ -35,6 +35,7 @@
 //	  jobs/jobspec jobs/blobs                          [0]  decodes and validates jobs; files by their digest
 //	  jobs/client                                      [1]  HTTP client of the daemon
 //	  jobs                                             [1]  the store of all jobs, in SQLite or PostgreSQL
+//	  jobs/fleet                                       [2]  judge nodes and fronts: requests, source, blob cache, registry
 //	lab      how much times vary
 //	  lab/plot                                         [0]  pictures of runs
 //	  lab/bench                                        [1]  one program under several placements, in turns

@@ -18,6 +18,7 @@ import (
 // jobFlags are the flags that describe a job, the same for run and submit.
 type jobFlags struct {
 	input, answer, tests  string
+	pkg                   string
 	checker               string
 	checkerArgs           []string
 	interactor            string

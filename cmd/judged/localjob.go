@@ -27,14 +27,19 @@ type localJob struct {
 	program string // as it was given
 	name    string // of the program in the working directory; "" is a command of the sandbox
 	set     *problem.Set
+	pkg     *problem.Package // of --package
 }
 
 // Close removes what was unpacked.
 func (l *localJob) Close() error {
-	if l.set == nil {
-		return nil
+	var errs []error
+	if l.set != nil {
+		errs = append(errs, l.set.Close())
 	}
-	return l.set.Close()
+	if l.pkg != nil {
+		errs = append(errs, l.pkg.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // build reads flags and arguments. Close what it returns.
@@ -149,6 +154,14 @@ func (l *localJob) addFiles(specs []string) error {
 // become a test without an answer.
 func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 	given := cmd.Flags().Changed
+	if given("package") {
+		for _, other := range []string{"tests", "input", "answer", "checker", "interactor"} {
+			if given(other) {
+				return usagef("read --package: it goes without --%s; leave that out", other)
+			}
+		}
+		return l.openPackage(f.pkg)
+	}
 	if given("tests") {
 		if given("input") || given("answer") {
 			return usagef("read --tests: it goes without --input and --answer; leave these out")
@@ -169,6 +182,20 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 		*x.to = &job.File{Part: x.path}
 	}
 	l.job.Tests = []job.Test{t}
+	return nil
+}
+
+// openPackage reads tests, limits, checker and interactor from a problem package.
+func (l *localJob) openPackage(name string) (err error) {
+	if l.pkg, err = problem.Open(name); err != nil {
+		return &usageError{err}
+	}
+	if l.job, err = l.pkg.Judging(l.job); err == nil && l.job.Limits.CPUTimeMS == 0 {
+		err = errors.New("it has no time limit; give --time-limit, or see judged limit")
+	}
+	if err != nil {
+		return errors.Join(usagef("read package %q: %w", name, err), l.Close())
+	}
 	return nil
 }
 

@@ -113,9 +113,11 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 		}
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.measureCommand(), a.doctorCommand(), a.submitCommand(),
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.verifyCommand(), a.limitCommand(),
+		a.measureCommand(), a.doctorCommand(), a.submitCommand(),
 		a.statusCommand(),
-		a.watchCommand(), a.listCommand(), a.cancelCommand(), a.slotsCommand(), a.drainCommand(), a.undrainCommand(),
+		a.watchCommand(), a.listCommand(), a.cancelCommand(), a.slotsCommand(),
+		a.nodesCommand(), a.drainCommand(), a.undrainCommand(),
 		a.tuneCommand(), a.backupCommand(), a.restoreCommand(), a.versionCommand(), a.causesTopic())
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()

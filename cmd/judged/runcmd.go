@@ -40,6 +40,7 @@ Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
 3 judged itself could not do its work.`,
 		Example: `  judged run --tests tests/ ./solution
   judged run --input 1.in --answer 1.ans --repeats 20 --cpu-list 2-3 ./solution
+  judged run --package problem/ ./solution
   judged run --tests tests.zip --file sol.py=sol.py -- python3 sol.py`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.loadConfig()
@@ -67,6 +68,7 @@ Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().StringVar(&f.pkg, "package", "", "a problem package, `DIR|ARCHIVE`, with its tests, limits and checker")
 	a.configFlag(cmd)
 	cpuListFlag(cmd, &cpuList)
 	rootFlag(cmd, &root)
@@ -138,6 +140,12 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job
 	task, err := judge.NewTask(l.job, l.name, localPath)
 	if err != nil {
 		return job.Report{}, err
+	}
+	if l.pkg != nil {
+		task.Scheme = &l.pkg.Scheme
+		for _, finding := range l.pkg.Findings {
+			fmt.Fprintln(a.err, render.Printable(finding))
+		}
 	}
 	var examined doctor.Report
 	var examineErr error

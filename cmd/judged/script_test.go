@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -69,7 +70,8 @@ func TestScriptsJudging(t *testing.T) {
 
 func TestScriptsPython(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python)
-	runScripts(t, "testdata/script/python")
+	runScripts(t, "testdata/script/python", "PROBLEMS="+filepath.Join(testkit.RepoRoot(t),
+		"testdata/problems/packages"))
 }
 
 // TestScriptsDrain has a daemon to itself, because it takes the only slot out of use.
@@ -83,7 +85,8 @@ func TestScriptsDaemon(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	data := t.TempDir()
 	url := startDaemon(t, "--data-dir", data)
-	runScripts(t, "testdata/script/daemon", "JUDGED_URL="+url, "ADDRESS="+strings.TrimPrefix(url, "http://"), "DATA="+data)
+	runScripts(t, "testdata/script/daemon", "JUDGED_URL="+url, "ADDRESS="+strings.TrimPrefix(url, "http://"),
+		"DATA="+data)
 }
 
 func runScripts(t *testing.T, dir string, env ...string) {

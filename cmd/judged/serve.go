@@ -63,6 +63,9 @@ cannot change while judged serves is named in the log and left.`,
 	cpuListFlag(cmd, &cpuList)
 	cmd.Flags().BoolVar(&tuneHost, "tune", false,
 		"set the host up at the start as judged tune apply does, and put it back at the end")
+	cmd.Flags().String("role", "", "`ROLE` in a fleet: all, front or judge (default all)")
+	cmd.Flags().String("front", "", "`URL` of the front that a judge takes jobs from")
+	cmd.Flags().String("node-token-file", "", "`FILE` with the token of a judge")
 	cmd.Flags().String("token-file", "", "`FILE` with a line NAME SCOPES SHA256 for each token")
 	return cmd
 }
@@ -74,7 +77,8 @@ func (a *app) serveConfig(cmd *cobra.Command, cpuList string, tuneHost bool) (co
 		return c, err
 	}
 	for name, to := range map[string]*string{"listen": &c.HTTP.Listen, "data-dir": &c.DataDir,
-		"token-file": &c.HTTP.TokenFile} {
+		"token-file": &c.HTTP.TokenFile, "role": &c.Fleet.Role, "front": &c.Fleet.Front,
+		"node-token-file": &c.Fleet.TokenFile} {
 		if flag := cmd.Flags().Lookup(name); flag.Changed {
 			*to = flag.Value.String()
 		}

@@ -155,6 +155,16 @@ func (s *Store) fenced(ctx context.Context, verb string, l Lease) error {
 		states[r.state], ErrStale)
 }
 
+// Holder returns the host that holds a job. The error is ErrStale when another
+// attempt has the job, and ErrFinal when it has ended, unless with this attempt.
+func (s *Store) Holder(ctx context.Context, l Lease) (host string, err error) {
+	r, err := s.readRow(ctx, l.ID)
+	if err == nil && (r.attempt != l.Attempt || r.state == queued || r.state == cancelled) {
+		err = s.fenced(ctx, "hold", l)
+	}
+	return r.host, err
+}
+
 // Lost waits until an attempt no longer has its job, and returns the reason as
 // Extend does, or until ctx is done. It notices a Cancel by another process.
 func (s *Store) Lost(ctx context.Context, l Lease) error {

@@ -345,6 +345,14 @@ func testValues(t *testing.T, b backend) {
 			t.Errorf("value %q: %v, %v, %v", name, v, found, err)
 		}
 	}
+	got := map[string]string{}
+	s.must(s.Values(s.ctx(), func(name string, value []byte) error {
+		got[name] = string(value)
+		return nil
+	}, "guard"))
+	if diff := cmp.Diff(map[string]string{"host": `{"A":0}`, "": `{"A":2}`}, got); diff != "" {
+		t.Errorf("values below guard (-want +got):\n%s", diff)
+	}
 	s.must(s.Check())
 	s.clock.advance(valueAge + time.Hour)
 	if _, err := s.Sweep(s.ctx()); err != nil {

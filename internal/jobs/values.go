@@ -45,6 +45,30 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.store
 	return err
 }
 
+// Values calls f with the last part of each name that begins with prefix and has
+// one part more, and its value as JSON.
+func (s *Store) Values(ctx context.Context, f func(name string, value []byte) error, prefix ...string) error {
+	start := valueName(prefix) + " "
+	return s.rows(ctx, s.read, query{"read values",
+		`SELECT name, value FROM memory WHERE substr(name, 1, ?1) = ?2 ORDER BY name`, []any{len(start), start}},
+		func(rows *sql.Rows) error {
+			var name string
+			var data []byte
+			if err := rows.Scan(&name, &data); err != nil {
+				return err
+			}
+			last, err := strconv.Unquote(strings.TrimPrefix(name, start))
+			if err != nil {
+				return nil // more parts
+			}
+			value, err := unpack(data)
+			if err != nil {
+				return fmt.Errorf("decode value %q: %w", name, err)
+			}
+			return f(last, value)
+		})
+}
+
 // valueName joins the parts so that names do not collide. Quoted, they contain no
 // byte that a text column of PostgreSQL refuses.
 func valueName(parts []string) string {

@@ -16,6 +16,7 @@ type Config struct {
 	DataDir   string    `toml:"data_dir"`
 	HTTP      HTTP      `toml:"http"`
 	Database  Database  `toml:"database"`
+	Fleet     Fleet     `toml:"fleet"`
 	Slots     Slots     `toml:"slots"`
 	Sandbox   Sandbox   `toml:"sandbox"`
 	Limits    Limits    `toml:"limits"`
@@ -31,6 +32,8 @@ type Config struct {
 type HTTP struct {
 	Listen        string        `toml:"listen"`
 	TokenFile     string        `toml:"token_file"`
+	CertFile      string        `toml:"cert_file"` // with KeyFile: HTTPS
+	KeyFile       string        `toml:"key_file"`
 	MaxBody       units.Bytes   `toml:"max_body"`
 	MaxBlob       units.Bytes   `toml:"max_blob"`
 	ShutdownGrace time.Duration `toml:"shutdown_grace"`
@@ -40,6 +43,22 @@ type HTTP struct {
 // database in the data directory.
 type Database struct {
 	URL string `toml:"url"`
+}
+
+// The roles of a daemon.
+const (
+	RoleAll   = "all"   // one host with everything
+	RoleFront = "front" // HTTP and the database, no slots
+	RoleJudge = "judge" // slots, no database: jobs come from a front
+)
+
+// Fleet says what this daemon is in a fleet of hosts.
+type Fleet struct {
+	Role      string `toml:"role"`
+	Front     string `toml:"front"`           // URL, of a judge
+	TokenFile string `toml:"node_token_file"` // of a judge; the file holds the token itself
+	Node      string `toml:"node"`            // name of a judge; with tokens that of its token
+	CAFile    string `toml:"ca_file"`         // of a judge, for a front with a certificate of one's own CA
 }
 
 // Slots says which CPUs programs are measured on.
@@ -146,6 +165,7 @@ func Default() Config {
 			MaxBlob:       512 << 20,
 			ShutdownGrace: 30 * time.Second,
 		},
+		Fleet: Fleet{Role: RoleAll},
 		Slots: Slots{Width: 1, Pool: "default"},
 		Sandbox: Sandbox{
 			Root:       "private",

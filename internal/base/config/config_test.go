@@ -97,7 +97,7 @@ func TestLoadErrors(t *testing.T) {
 		want       []string // in the error, in this order
 	}{
 		{"unknown key", "[http]\n\nlisen = \"x\"\n", nil,
-			[]string{":3: http.lisen: unknown key; use one of listen, max_blob"}},
+			[]string{":3: http.lisen: unknown key; use one of cert_file, key_file, listen, max_blob"}},
 		{"unknown section", "[htp]\nlisten = \"x\"\n", nil,
 			[]string{":2: htp.listen: unknown key; use one of canary, data_dir, database"}},
 		{"unknown empty section", "[htp]\n", nil, []string{":1: htp: unknown key"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,6 +19,9 @@ import (
 
 // poolName is also part of notifications between hosts, which spaces delimit.
 var poolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// nodeName is that of a token, too.
+var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // validator collects all errors, so that an operator can fix a file at once.
 type validator struct{ errs []error }
@@ -34,6 +38,7 @@ func (c Config) Validate() error {
 	v.check(c.DataDir != "", "data_dir", "empty; name a directory for jobs and blobs")
 	v.http(c.HTTP)
 	v.database(c.Database)
+	v.fleet(c)
 	v.slots(c.Slots)
 	v.sandbox(c.Sandbox)
 	v.limits(c.Limits)
@@ -58,6 +63,8 @@ func (v *validator) http(h HTTP) {
 		_, err := strconv.ParseUint(port, 10, 16)
 		v.check(err == nil, "http.listen", "port %q is not a number from 0 to 65535; 0 picks a free one", port)
 	}
+	v.check((h.CertFile == "") == (h.KeyFile == ""), "http.cert_file",
+		"a certificate needs its key; set both http.cert_file and http.key_file, or none")
 	between(v, "http.max_body", h.MaxBody, 1<<10, 1<<30)
 	between(v, "http.max_blob", h.MaxBlob, 1<<10, 1<<40)
 	between(v, "http.shutdown_grace", h.ShutdownGrace, 0, time.Hour)
@@ -68,6 +75,21 @@ func (v *validator) database(d Database) {
 	ok := d.URL == "" || strings.HasPrefix(d.URL, "postgres://") || strings.HasPrefix(d.URL, "postgresql://")
 	v.check(ok, "database.url",
 		`not the address of a PostgreSQL server; write such as "postgres://judged@10.0.0.5/judged", or "" for SQLite in the data directory`)
+}
+
+func (v *validator) fleet(c Config) {
+	f := c.Fleet
+	oneOf(v, "fleet.role", f.Role, RoleAll, RoleFront, RoleJudge)
+	if f.Role != RoleJudge {
+		v.check(f.Front == "", "fleet.front", "only a judge has a front; set fleet.role = \"judge\", or leave it empty")
+		return
+	}
+	front, err := url.Parse(f.Front)
+	v.check(err == nil && front.Host != "" && (front.Scheme == "http" || front.Scheme == "https"), "fleet.front",
+		"%q is not the URL of a front; write such as \"https://judge.example.org\"", f.Front)
+	v.check(c.Database.URL == "", "database.url", "a judge has no database; remove it, the front has one")
+	v.check(f.Node == "" || nodeName.MatchString(f.Node), "fleet.node",
+		"%q is not a name; use 1 to 64 letters, digits, dots, - and _, beginning with a letter or digit", f.Node)
 }
 
 func (v *validator) slots(s Slots) {

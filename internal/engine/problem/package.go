@@ -3,6 +3,7 @@ package problem
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -66,6 +67,12 @@ type Limits struct {
 type TimeRule struct {
 	Accepted, Rejected float64
 	Resolution         time.Duration
+}
+
+// Limit is the smallest time limit that a solution with that CPU time allows.
+func (r TimeRule) Limit(slowest time.Duration) time.Duration {
+	steps := math.Ceil(float64(slowest) * r.Accepted / float64(r.Resolution))
+	return time.Duration(max(steps, 1)) * r.Resolution
 }
 
 // File is a file of the package.

@@ -62,3 +62,13 @@ func (c Client) HasBlob(ctx context.Context, digest string) (bool, error) {
 	}
 	return true, res.Body.Close()
 }
+
+// GetBlob returns a content, which the caller verifies and closes. ctx bounds the
+// whole transfer.
+func (c Client) GetBlob(ctx context.Context, digest string) (io.ReadCloser, error) {
+	res, err := c.do(ctx, request{method: http.MethodGet, path: "/v1/blobs/" + digest})
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
+}

@@ -164,3 +164,19 @@ func (q request) jsonBody(v any) (request, error) {
 	q.body = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 	return q, nil
 }
+
+// Get decodes the answer of a path.
+func Get[T any](ctx context.Context, c Client, path string) (T, error) {
+	return call[T](ctx, c, request{method: http.MethodGet, path: path})
+}
+
+// Post sends body as JSON and decodes the answer, which may take wait longer than
+// one that comes at once.
+func Post[T any](ctx context.Context, c Client, path string, body any, wait time.Duration) (T, error) {
+	q, err := request{method: http.MethodPost, path: path, limit: patience + wait}.jsonBody(body)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return call[T](ctx, c, q)
+}

@@ -20,6 +20,7 @@ import (
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
+	"judged/internal/jobs/fleet"
 	"judged/internal/service/dispatch"
 	"judged/internal/service/httpapi"
 	"judged/internal/service/metrics"
@@ -54,7 +55,9 @@ type daemon struct {
 	listener   net.Listener
 	space      space
 	blobs      *blobs.Store
-	store      *storage
+	store      *storage        // on a judge node only what it has learned
+	registry   *fleet.Registry // on a front
+	front      *front          // on a judge node
 	tuned      *tuned
 	eng        *engine.Engine
 	pool       *slots.Pool
@@ -84,12 +87,16 @@ func Run(drain, abort context.Context, o Options) (err error) {
 
 // open opens the parts. Those that are most likely to fail come first.
 func (d *daemon) open(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{d.openListener, d.openData, d.openTuned, d.openEngine, d.openParts} {
+	steps := []func(context.Context) error{d.openListener, d.openData, d.openFleet}
+	if d.judges() {
+		steps = append(steps, d.openTuned, d.openEngine, d.openJudging)
+	}
+	for _, step := range append(steps, d.openAPI, d.reclaim) {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	return d.reclaim(ctx)
+	return nil
 }
 
 // closing registers a function that closes a part.
@@ -139,7 +146,11 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 	if err := refuseOldData(c.DataDir); err != nil {
 		return err
 	}
-	if d.blobs, err = blobs.Open(blobFolder(c), c.HTTP.MaxBlob); err != nil {
+	largest := c.HTTP.MaxBlob
+	if !d.hasJobs() {
+		largest = 0 // what the front has accepted
+	}
+	if d.blobs, err = blobs.Open(blobFolder(c), largest); err != nil {
 		return err
 	}
 	o := database(c)
@@ -159,6 +170,9 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 // the lock of the data folder. The only host of a database judges all jobs in it,
 // also those that were submitted under another name of its pool.
 func (d *daemon) reclaim(ctx context.Context) error {
+	if d.o.Config.Fleet.Role != config.RoleAll {
+		return nil // the registration of a judge node does it
+	}
 	held, err := d.store.Reclaim(ctx, d.owner())
 	if err != nil {
 		return err
@@ -186,7 +200,8 @@ func (d *daemon) openEngine(context.Context) (err error) {
 	return nil
 }
 
-func (d *daemon) openParts(ctx context.Context) error {
+// openJudging opens what watches and uses the slots.
+func (d *daemon) openJudging(ctx context.Context) error {
 	d.health = &health{eng: d.eng, pool: d.pool, version: d.o.Version, log: d.o.Log}
 	if err := d.health.examine(ctx); err != nil {
 		return err
@@ -207,10 +222,18 @@ func (d *daemon) openParts(ctx context.Context) error {
 		return err
 	}
 	d.dispatcher = dispatch.New(dispatch.Options{
-		Engine: d.eng, Health: d.monitor, Pool: d.pool, Source: d.store, BlobPath: d.blobs.Path,
+		Engine: d.eng, Health: d.monitor, Pool: d.pool, Source: d.source(), BlobPath: d.blobPath(),
 		Want:   jobs.Want{Pool: d.o.Config.Slots.Pool, Width: d.o.Config.Slots.Width, Host: d.owner()},
 		Doctor: d.health.report, Observer: observer{measured}, Heartbeat: heartbeat, Log: d.o.Log,
 	})
+	return nil
+}
+
+// openAPI opens the HTTP server of the role.
+func (d *daemon) openAPI(context.Context) error {
+	if d.metrics.Load() == nil {
+		d.metrics.Store(d.newMetrics())
+	}
 	tokens, err := loadTokens(d.o.Config.HTTP)
 	if err != nil {
 		return err
@@ -220,12 +243,20 @@ func (d *daemon) openParts(ctx context.Context) error {
 			"no tokens are configured: everybody on this machine may submit and cancel jobs; set http.token_file",
 		)
 	}
-	d.api.Store(httpapi.New(httpapi.Options{
-		Config: d.o.Config, Tokens: tokens, Jobs: d.store, Blobs: &files{d.blobs, d.space, d.storeFailed},
-		Slots:  d.monitor,
-		Doctor: d.health.doctor, Accepts: d.accepts, Ready: d.ready, Metrics: measured.Handler(),
+	o := httpapi.Options{
+		Config: d.o.Config, Tokens: tokens, Accepts: d.accepts, Ready: d.ready, Metrics: d.metrics.Load().Handler(),
 		Log: d.o.Log, Now: time.Now,
-	}))
+	}
+	if d.judges() {
+		o.Slots, o.Doctor = d.monitor, d.health.doctor
+	}
+	if d.hasJobs() {
+		o.Jobs, o.Blobs = d.store, &files{d.blobs, d.space, d.storeFailed}
+	}
+	if d.registry != nil {
+		o.Work, o.Nodes = d.store, d.registry
+	}
+	d.api.Store(httpapi.New(o))
 	return nil
 }
 
@@ -237,22 +268,23 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	group.Go(func() error {
 		// net.Listen("tcp") returns no other type.
 		limited := httpapi.Limit(d.listener.(*net.TCPListener), httpapi.Connections)
-		if err := server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
+		if err := d.listen(server, limited); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve HTTP: %w", err)
 		}
 		return nil
 	})
 	watching, stopWatching := context.WithCancel(ctx)
-	group.Go(func() error { d.health.watch(watching); return nil })
-	group.Go(func() error { d.tuned.watch(watching); return nil })
+	if d.judges() {
+		group.Go(func() error { d.health.watch(watching); return nil })
+		group.Go(func() error { d.tuned.watch(watching); return nil })
+	}
 	group.Go(func() error { d.sweepBlobs(watching); return nil })
 	group.Go(func() error { d.reloads(watching); return nil })
 	// The dispatcher ends with the drain, or when another task fails.
 	dispatching, stopDispatching := merge(drain, ctx)
 	defer stopDispatching()
-	group.Go(func() error { d.monitor.Run(dispatching); return nil })
 	group.Go(func() error {
-		d.dispatcher.Run(dispatching, abort)
+		d.judge(dispatching, abort)
 		d.draining.Store(true)
 		stopWatching()
 		return d.shutdown(server)
@@ -264,22 +296,10 @@ func (d *daemon) serve(drain, abort context.Context) error {
 		d.notify(systemd.SdNotifyStopping)
 		return nil
 	})
-	d.o.Log.Info(
-		"serving",
-		"version",
-		d.o.Version,
-		"revision",
-		d.o.Revision,
-		"cpus",
-		d.slotList(),
-		"pool",
-		d.o.Config.Slots.Pool,
-		"data_dir",
-		d.o.Config.DataDir,
-		"address",
-		d.listener.Addr().String(),
-	)
-	fmt.Fprintf(d.o.Out, "http://%s\n", d.listener.Addr())
+	d.o.Log.Info("serving", "version", d.o.Version, "revision", d.o.Revision, "role", d.o.Config.Fleet.Role,
+		"cpus", d.slotList(), "pool", d.o.Config.Slots.Pool, "data_dir", d.o.Config.DataDir,
+		"address", d.listener.Addr().String())
+	fmt.Fprintf(d.o.Out, "%s://%s\n", d.scheme(), d.listener.Addr())
 	d.notify(systemd.SdNotifyReady)
 	return group.Wait()
 }
@@ -287,6 +307,9 @@ func (d *daemon) serve(drain, abort context.Context) error {
 // slotList returns the CPUs of each slot.
 func (d *daemon) slotList() []string {
 	var all []string
+	if d.pool == nil {
+		return all
+	}
 	for _, s := range d.pool.Slots() {
 		all = append(all, s.CPUs.String())
 	}

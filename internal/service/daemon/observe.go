@@ -24,22 +24,28 @@ func (o observer) CanaryDone(cpus, kernel string, cpuTime time.Duration, deviati
 }
 
 func (d *daemon) newMetrics() *metrics.Metrics {
-	return metrics.New(metrics.Options{
+	o := metrics.Options{
 		Version: d.o.Version, Revision: d.o.Revision,
-		Host:      d.eng.Host(d.eng.CPUs(), d.health.report()),
-		Virtual:   d.eng.Virtual(),
-		Ready:     d.ready,
-		FreeBytes: d.space.bytes,
-		Slots:     d.pool.Snapshot,
-		Doctor:    func() []doctor.Check { return d.health.report().Checks },
-		QueueDepth: func(ctx context.Context) (map[job.Priority]int, error) {
-			return d.store.Depth(ctx, d.o.Config.Slots.Pool)
-		},
-		Tuned:           d.tuned.inForce,
-		Settings:        tune.IDs(),
+		Ready:           d.ready,
+		FreeBytes:       d.space.bytes,
 		StoreOperations: append(jobs.Operations(), blobOperation),
-		Turbo:           func() string { return string(d.eng.Turbo(d.eng.CPUs()).Value) },
-	})
+	}
+	if d.hasJobs() {
+		o.QueueDepth = func(ctx context.Context) (map[job.Priority]int, error) {
+			return d.store.Depth(ctx, d.o.Config.Slots.Pool)
+		}
+	}
+	if d.judges() {
+		o.Host, o.Virtual = d.eng.Host(d.eng.CPUs(), d.health.report()), d.eng.Virtual()
+		o.Slots = d.pool.Snapshot
+		o.Doctor = func() []doctor.Check { return d.health.report().Checks }
+		o.Tuned, o.Settings = d.tuned.inForce, tune.IDs()
+		o.Turbo = func() string { return string(d.eng.Turbo(d.eng.CPUs()).Value) }
+	}
+	if d.registry != nil {
+		o.Nodes = d.registry.Nodes
+	}
+	return metrics.New(o)
 }
 
 // storeFailed counts a failed operation of the storage. During start there are no

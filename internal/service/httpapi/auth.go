@@ -26,6 +26,8 @@ const (
 	Read    Scope = "read"
 	Admin   Scope = "admin"
 	Metrics Scope = "metrics"
+	// Node is for judge nodes. "node:POOL" is for those of one pool.
+	Node Scope = "node"
 )
 
 // Tokens are the accepted bearer tokens. With a nil *Tokens requests need none.
@@ -37,6 +39,7 @@ type Tokens struct {
 type entry struct {
 	name   string
 	scopes []Scope
+	pool   string // of a judge node, "" for any
 	hash   [sha256.Size]byte
 }
 
@@ -110,10 +113,15 @@ func parseEntry(line string) (entry, error) {
 	}
 	e := entry{name: fields[0]}
 	for name := range strings.SplitSeq(fields[1], ",") {
-		scope := Scope(name)
-		if !slices.Contains([]Scope{Submit, Read, Admin, Metrics}, scope) {
-			return entry{}, fmt.Errorf("scope %q is unknown; use submit, read, admin, metrics", name)
+		text, pool, limited := strings.Cut(name, ":")
+		scope := Scope(text)
+		if !slices.Contains([]Scope{Submit, Read, Admin, Metrics, Node}, scope) {
+			return entry{}, fmt.Errorf("scope %q is unknown; use submit, read, admin, metrics, node, node:POOL", name)
 		}
+		if limited && (scope != Node || pool == "") {
+			return entry{}, fmt.Errorf("scope %q has no pool; write node:POOL", name)
+		}
+		e.pool = pool
 		e.scopes = append(e.scopes, scope)
 	}
 	hash, err := hex.DecodeString(fields[2])
@@ -124,6 +132,16 @@ func parseEntry(line string) (entry, error) {
 	}
 	copy(e.hash[:], hash)
 	return e, nil
+}
+
+// pool is the pool that a token is limited to, "" if it is not.
+func (t *Tokens) pool(name string) string {
+	for _, e := range t.entries {
+		if e.name == name {
+			return e.pool
+		}
+	}
+	return ""
 }
 
 // find compares with every entry, so that the time it takes does not depend on

@@ -13,6 +13,7 @@ import (
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
+	"judged/internal/jobs/fleet"
 	"judged/internal/jobs/jobspec"
 )
 
@@ -46,6 +47,7 @@ var kinds = map[string]struct {
 	"not-found":         {http.StatusNotFound, "Not found"},
 	"method":            {http.StatusMethodNotAllowed, "Method not allowed"},
 	"conflict":          {http.StatusConflict, "Another body under the same id"},
+	"stale":             {http.StatusConflict, "The lease is lost"},
 	"final":             {http.StatusConflict, "The job has ended"},
 	"too-large":         {http.StatusRequestEntityTooLarge, "Too large"},
 	"media-type":        {http.StatusUnsupportedMediaType, "Media type not supported"},
@@ -138,6 +140,10 @@ func problemOf(err error) *Problem {
 		return problem("final", "read its report with GET", "the job is done and cannot be cancelled")
 	case errors.Is(err, jobs.ErrBadCursor):
 		return problem("bad-request", "send what the page before had in next", "parameter after is not a cursor")
+	case errors.Is(err, jobs.ErrStale):
+		return problem("stale", "stop the run", "another attempt has the job, or it is queued again")
+	case errors.Is(err, fleet.ErrUnknownNode):
+		return problem("not-found", "see GET /v1/nodes", "no such node")
 	case errors.Is(err, slots.ErrUnknownSlot):
 		return problem("not-found", "see GET /v1/slots for the CPUs of each slot", "no such slot")
 	}

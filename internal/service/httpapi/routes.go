@@ -19,14 +19,32 @@ type route struct {
 	handle  func(http.ResponseWriter, *http.Request) error
 }
 
+// routes are those of the daemon's role: a judge node has no jobs, a front no slots.
 func (s *Server) routes() []route {
+	all := []route{
+		{"GET", "/metrics", []Scope{Metrics}, s.getMetrics},
+		{"GET", "/healthz", nil, s.getHealth},
+		{"GET", "/readyz", nil, s.getReady},
+		{"GET", "/openapi.json", nil, s.getOpenAPI},
+	}
+	if s.jobs != nil {
+		all = append(all, s.jobRoutes()...)
+	}
+	if s.slots != nil {
+		all = append(all, s.hostRoutes()...)
+	}
+	if s.work != nil {
+		all = append(all, s.nodeRoutes()...)
+	}
+	return all
+}
+
+func (s *Server) jobRoutes() []route {
 	submit, read := []Scope{Submit}, []Scope{Read}
-	admin, metrics := []Scope{Admin}, []Scope{Metrics}
-	either := []Scope{Read, Submit}
 	return []route{
 		{"PUT", "/v1/blobs/{sha256}", submit, s.putBlob},
-		{"HEAD", "/v1/blobs/{sha256}", either, s.getBlob},
-		{"GET", "/v1/blobs/{sha256}", read, s.getBlob},
+		{"HEAD", "/v1/blobs/{sha256}", []Scope{Read, Submit}, s.getBlob},
+		{"GET", "/v1/blobs/{sha256}", []Scope{Read, Node}, s.getBlob},
 		{"POST", "/v1/jobs", submit, s.postJob},
 		{"GET", "/v1/jobs", read, s.listJobs},
 		{"PUT", "/v1/jobs/{id}", submit, s.putJob},
@@ -34,15 +52,17 @@ func (s *Server) routes() []route {
 		{"DELETE", "/v1/jobs/{id}", submit, s.cancelJob},
 		{"GET", "/v1/jobs/{id}/events", read, s.getEvents},
 		{"GET", "/v1/queue", read, s.getQueue},
+		{"GET", "/{$}", nil, s.getPage},
+	}
+}
+
+func (s *Server) hostRoutes() []route {
+	read, admin := []Scope{Read}, []Scope{Admin}
+	return []route{
 		{"GET", "/v1/slots", read, s.getSlots},
 		{"POST", "/v1/slots/{cpus}/drain", admin, s.drainSlot},
 		{"POST", "/v1/slots/{cpus}/undrain", admin, s.undrainSlot},
 		{"GET", "/v1/doctor", read, s.getDoctor},
-		{"GET", "/metrics", metrics, s.getMetrics},
-		{"GET", "/healthz", nil, s.getHealth},
-		{"GET", "/readyz", nil, s.getReady},
-		{"GET", "/openapi.json", nil, s.getOpenAPI},
-		{"GET", "/{$}", nil, s.getPage},
 	}
 }
 

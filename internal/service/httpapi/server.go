@@ -54,7 +54,9 @@ type Options struct {
 	Tokens  *Tokens       // nil: requests need no token, but a loopback host name
 	Jobs    Jobs
 	Blobs   Blobs
-	Slots   Slots
+	Slots   Slots // nil on a front
+	Work    Work  // nil on a judge node, as Jobs and Nodes
+	Nodes   Nodes
 	Doctor  func(context.Context) (doctor.Report, error)
 	Accepts func() error // returns why jobs are not accepted, or nil
 	Ready   func() error // returns why jobs are not accepted or cannot be judged, or nil
@@ -70,6 +72,8 @@ type Server struct {
 	jobs    Jobs
 	blobs   Blobs
 	slots   Slots
+	work    Work
+	nodes   Nodes
 	doctor  func(context.Context) (doctor.Report, error)
 	accepts func() error
 	ready   func() error
@@ -90,6 +94,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots,
+		work: o.Work, nodes: o.Nodes,
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
 	}
 	if s.log == nil {

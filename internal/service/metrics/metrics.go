@@ -12,6 +12,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
+	"judged/internal/jobs/fleet"
 )
 
 // Options describe the daemon, and say where its state is read. A nil function leaves its metrics
@@ -28,6 +29,7 @@ type Options struct {
 	Doctor     func() []doctor.Check
 	QueueDepth func(ctx context.Context) (map[job.Priority]int, error)
 	Turbo      func() string // on, off, unknown
+	Nodes      func(ctx context.Context) ([]fleet.Node, error)
 	// Tuned reports for each setting that judged tune has applied whether it is in force.
 	Tuned    func() map[string]bool
 	Settings []string // all that judged tune can apply

@@ -18,6 +18,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
+	"judged/internal/jobs/fleet"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -46,6 +47,9 @@ func fed() *Metrics {
 		QueueDepth: func(context.Context) (map[job.Priority]int, error) {
 			return map[job.Priority]int{job.Rejudge: 7},
 				nil
+		},
+		Nodes: func(context.Context) ([]fleet.Node, error) {
+			return []fleet.Node{{Name: "judge-1", Pool: "default", Up: true}, {Name: "judge-2", Pool: "metal"}}, nil
 		},
 		Turbo:    func() string { return "on" },
 		Tuned:    func() map[string]bool { return map[string]bool{"thp": true, "governor": false} },
@@ -150,6 +154,7 @@ func TestPromisedMetrics(t *testing.T) {
 		"judged_doctor_check_status":      {"check", "severity", "status"},
 		"judged_turbo_enabled":            nil,
 		"judged_queue_depth":              {"priority"},
+		"judged_node_up":                  {"node", "pool"},
 		"judged_queue_wait_seconds":       nil,
 		"judged_sandbox_overhead_seconds": nil,
 		"judged_evidence_seconds":         nil,

@@ -19,8 +19,8 @@ const scrapeTimeout = 2 * time.Second
 type state struct {
 	options Options
 
-	ready, free, slot, check, turbo, tuned, depth *prometheus.Desc
-	queueFailures                                 prometheus.Counter
+	ready, free, slot, check, turbo, tuned, depth, node *prometheus.Desc
+	queueFailures                                       prometheus.Counter
 }
 
 func newState(o Options) *state {
@@ -38,6 +38,7 @@ func newState(o Options) *state {
 		turbo: desc("judged_turbo_enabled", "Whether the CPUs may exceed their base frequency; absent if unknown."),
 		tuned: desc("judged_tune_setting_applied",
 			"Whether a setting applied by judged tune is in force; absent if it was not applied.", "setting"),
+		node:  desc("judged_node_up", "Whether a judge node has registered lately.", "node", "pool"),
 		depth: desc("judged_queue_depth", "Waiting jobs, by priority.", "priority"),
 		queueFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "judged_queue_depth_errors_total",
 			Help: "Scrapes at which the depth of the queue could not be read."}),
@@ -46,7 +47,7 @@ func newState(o Options) *state {
 
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.ready, s.free, s.slot, s.check, s.turbo, s.tuned, s.depth} {
+	for _, d := range []*prometheus.Desc{s.ready, s.free, s.slot, s.check, s.turbo, s.tuned, s.depth, s.node} {
 		out <- d
 	}
 	s.queueFailures.Describe(out)
@@ -60,6 +61,22 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 	s.collectTurbo(out)
 	s.collectTuned(out)
 	s.collectQueue(out)
+	s.collectNodes(out)
+}
+
+func (s *state) collectNodes(out chan<- prometheus.Metric) {
+	if s.options.Nodes == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	nodes, err := s.options.Nodes(ctx)
+	if err != nil {
+		return // judged_store_errors_total counts it
+	}
+	for _, n := range nodes {
+		out <- gauge(s.node, is(n.Up), n.Name, n.Pool)
+	}
 }
 
 func (s *state) collectReady(out chan<- prometheus.Metric) {

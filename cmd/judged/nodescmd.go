@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/jobs/client"
+	"judged/internal/jobs/fleet"
+	"judged/internal/service/render"
+)
+
+func (a *app) nodesCommand() *cobra.Command {
+	cmd := a.nodeCommand(&cobra.Command{
+		Use:   "nodes [flags]",
+		Short: "List the judge nodes of a fleet",
+		Long: `List the judge nodes that have registered with a front: whether each one is up,
+drained, and fit to judge, its slots, and how far its clock is off.
+
+Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`,
+		Args: exactly(0, "no arguments"),
+	}, func(ctx context.Context, cl client.Client, _ []string) ([]fleet.Node, error) {
+		list, err := fleet.List(ctx, cl)
+		return list, wrap("list nodes", err)
+	})
+	cmd.AddCommand(a.drainNodeCommand("drain", true), a.drainNodeCommand("undrain", false))
+	return cmd
+}
+
+func (a *app) drainNodeCommand(verb string, drained bool) *cobra.Command {
+	short := map[bool]string{true: "Give a judge node no more jobs", false: "Give a drained judge node jobs again"}
+	return a.nodeCommand(&cobra.Command{
+		Use:   verb + " [flags] NODE",
+		Short: short[drained],
+		Long: short[drained] + `, and list all nodes. What runs there ends first.
+
+Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be reached.`,
+		Args: exactly(1, "the name of a node"),
+	}, func(ctx context.Context, cl client.Client, args []string) ([]fleet.Node, error) {
+		if args[0] == "" {
+			return nil, usagef("read NODE: empty; see judged nodes")
+		}
+		list, err := fleet.SetDrained(ctx, cl, args[0], drained)
+		return list, wrap(fmt.Sprintf("%s node %q", verb, args[0]), err)
+	})
+}
+
+// nodeCommand completes a command whose answer is the list of nodes.
+func (a *app) nodeCommand(
+	cmd *cobra.Command, ask func(context.Context, client.Client, []string) ([]fleet.Node, error),
+) *cobra.Command {
+	var r remote
+	var asJSON bool
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cl, err := r.client()
+		if err != nil {
+			return err
+		}
+		list, err := ask(cmd.Context(), cl, args)
+		if err != nil {
+			return refused(err)
+		}
+		if asJSON {
+			return a.printJSON(fleet.NodeList{Nodes: list})
+		}
+		return a.printNodes(list)
+	}
+	r.addFlags(cmd)
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func (a *app) printNodes(list []fleet.Node) error {
+	rows := make([]render.Row, len(list))
+	for i, n := range list {
+		rows[i].Cells = []string{n.Name, n.Pool, nodeState(n), slotStates(n.Slots),
+			fmt.Sprintf("%.3f s", float64(n.ClockOffset)/1e9), n.Version, stamp(n.SeenAt)}
+		if n.Reason != "" {
+			rows[i].Notes = []string{render.Printable(n.Reason)}
+		}
+	}
+	return render.Grid(a.out, []string{"NODE", "POOL", "STATE", "SLOTS", "CLOCK", "VERSION", "SEEN"}, rows)
+}
+
+func nodeState(n fleet.Node) string {
+	switch {
+	case !n.Up:
+		return "down"
+	case n.Drained:
+		return "drained"
+	case !n.Ready:
+		return "not ready"
+	}
+	return "up"
+}
+
+// slotStates is such as "2 idle, 3 busy".
+func slotStates(all []fleet.Slot) string {
+	var parts []string
+	for _, s := range all {
+		parts = append(parts, s.CPUs+" "+s.State)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,352 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/engine"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/measure"
+	"judged/internal/engine/problem"
+	"judged/internal/engine/scoring"
+	"judged/internal/host/slots"
+	"judged/internal/service/render"
+)
+
+// verifier judges the programs of a package.
+type verifier struct {
+	a       *app
+	c       config.Config
+	pkg     *problem.Package
+	eng     *engine.Engine
+	repeats job.Repeats // of submissions that bound the time limit
+	line    render.Line
+	done    int // programs judged; guarded by mu
+	mu      sync.Mutex
+}
+
+func (a *app) verifyCommand() *cobra.Command {
+	var cpuList string
+	var jobs, repeats int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify [flags] PACKAGE",
+		Short: "Judge a problem package's own submissions",
+		Long: `Judge a problem package's own submissions. It needs root.
+
+PACKAGE is a folder or an archive in a format of ICPC, Kattis or Polygon. Each
+submission is judged on all tests; its verdicts have to be those that its
+folder, its tags, submissions.yaml or problem.xml expect. Input validators read
+all inputs, and the checker judges the outputs in the package.
+
+Exit codes: 0 all is as expected, 1 something differs, 2 wrong usage or an
+unusable package, 3 judged itself could not do its work.`,
+		Example: `  judged verify problem/
+  judged verify --jobs 4 --json problem.zip`,
+		Args: exactly(1, "one PACKAGE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v, err := a.openVerifier(cmd, args[0], verifyOptions{cpuList, jobs, repeats})
+			if err != nil {
+				return err
+			}
+			r, err := v.verify(cmd.Context())
+			if err := errors.Join(err, v.close()); err != nil {
+				return err
+			}
+			if asJSON {
+				err = a.printJSON(r)
+			} else {
+				err = r.print(a.out)
+			}
+			if err == nil && !r.OK {
+				err = errNo
+			}
+			return err
+		},
+	}
+	verifyFlags(cmd, a, &cpuList, &jobs, &repeats)
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+type verifyOptions struct {
+	cpuList       string
+	jobs, repeats int
+}
+
+func verifyFlags(cmd *cobra.Command, a *app, cpuList *string, jobs, repeats *int) {
+	cmd.Flags().SortFlags = false
+	cmd.Flags().IntVar(jobs, "jobs", 1, "`NUMBER` of submissions that are judged at once, each on its own slot")
+	cmd.Flags().IntVar(repeats, "repeats", 3, "`NUMBER` of runs of each test of submissions that bound the time limit")
+	a.configFlag(cmd)
+	cpuListFlag(cmd, cpuList)
+}
+
+// openVerifier reads the package and makes the host ready to judge. Close what it returns.
+func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ *verifier, err error) {
+	if o.jobs < 1 || o.repeats < 1 {
+		return nil, usagef("read --jobs and --repeats: want at least 1")
+	}
+	c, err := a.loadConfig()
+	if err != nil {
+		return nil, err
+	}
+	if err := overlaySlots(&c, cmd, o.cpuList); err != nil {
+		return nil, err
+	}
+	v := &verifier{a: a, c: c, repeats: job.Repeats{Min: o.repeats, Max: o.repeats}, line: render.Line{W: a.err}}
+	if v.pkg, err = problem.Open(name); err != nil {
+		return nil, &usageError{err}
+	}
+	options, err := engineOptions(c, a, cmd.Name()+" "+name)
+	if err == nil {
+		options.Count = o.jobs
+		if v.eng, err = engine.Open(options); err != nil {
+			err = asUsage(err)
+		} else {
+			err = v.eng.Fit(v.eng.CPUs())
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, v.close())
+	}
+	return v, nil
+}
+
+func (v *verifier) close() error {
+	var errs []error
+	if v.eng != nil {
+		errs = append(errs, v.eng.Close())
+	}
+	return errors.Join(append(errs, v.pkg.Close())...)
+}
+
+// submission judges a program of the package on a slot as a submission. change is called on its job.
+func (v *verifier) submission(ctx context.Context, slot slots.Slot, p problem.Program,
+	change func(*job.Job)) (job.Report, error) {
+	j, err := v.pkg.Judging(job.Job{})
+	if err != nil {
+		return job.Report{}, &usageError{err}
+	}
+	l := &localJob{program: p.Name}
+	if l.job, l.name, err = v.pkg.Start(p, j); err != nil {
+		return job.Report{}, &usageError{err}
+	}
+	change(&l.job)
+	return v.judge(ctx, slot, l, &v.pkg.Scheme)
+}
+
+// judge runs all tests of a job on a slot.
+func (v *verifier) judge(ctx context.Context, slot slots.Slot, l *localJob, scheme *scoring.Scheme) (job.Report,
+	error) {
+	l.job.Stop, l.job.CPUs = job.StopNever, v.c.Slots.Width
+	if err := l.complete(v.c); err != nil {
+		return job.Report{}, fmt.Errorf("judge %s: %w", l.program, err)
+	}
+	task, err := judge.NewTask(l.job, l.name, localPath)
+	if err != nil {
+		return job.Report{}, err
+	}
+	task.Scheme = scheme
+	report, err := v.eng.Judge(ctx, slot, task, func(job.TestReport) {})
+	if noise := new(measure.NoiseError); errors.As(err, &noise) {
+		return judge.InternalError(report, err), nil
+	}
+	return report, err
+}
+
+// each calls f for each of n programs, as many at once as there are slots.
+func (v *verifier) each(n int, f func(i int, slot slots.Slot) error) error {
+	var group sync.WaitGroup
+	next := make(chan int)
+	errs := make([]error, len(v.eng.Slots()))
+	for s, slot := range v.eng.Slots() {
+		group.Go(func() {
+			for i := range next {
+				if errs[s] == nil {
+					errs[s] = f(i, slot)
+				}
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+func (v *verifier) progress(name string) {
+	if !isTerminal(v.a.err) {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.done++
+	v.line.Show("%d of %d  %s", v.done, len(v.pkg.Submissions), render.Printable(name))
+}
+
+// solutions judges all submissions with a time limit, or only those for which the filter is true.
+func (v *verifier) solutions(ctx context.Context, limit time.Duration,
+	only func(problem.Submission) bool) ([]solution, error) {
+	judged := make([]*solution, len(v.pkg.Submissions))
+	err := v.each(len(judged), func(i int, slot slots.Slot) error {
+		s := v.pkg.Submissions[i]
+		if s.Skip || !only(s) {
+			return nil
+		}
+		v.progress(s.Name)
+		x, err := v.solution(ctx, slot, s, limit)
+		judged[i] = &x
+		return err
+	})
+	if isTerminal(v.a.err) {
+		v.line.Clear()
+	}
+	var found []solution
+	for _, x := range judged {
+		if x != nil {
+			found = append(found, *x)
+		}
+	}
+	return found, err
+}
+
+// solution judges one submission, and one that has to be too slow once more with the limit that the format asks for.
+func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Submission,
+	limit time.Duration) (solution, error) {
+	x := solution{Name: s.Name, Language: s.Language, lower: s.Lower, upper: s.Upper}
+	report, err := v.submission(ctx, slot, s.Program, func(j *job.Job) {
+		j.Limits.CPUTimeMS = limit.Milliseconds()
+		if s.Lower {
+			j.Repeats = v.repeats
+		}
+	})
+	if source := new(problem.SourceError); errors.As(err, &source) {
+		x.Differences = []string{"not judged: " + err.Error()}
+		return x, nil
+	}
+	if err != nil {
+		return x, err
+	}
+	x.take(report)
+	x.Differences = s.Difference(report)
+	if report.Verdict == job.InternalError {
+		x.Differences = append(x.Differences, "internal error: "+report.Message)
+	}
+	if !s.Upper || len(x.Differences) > 0 || v.pkg.TimeRule.Rejected <= 1 {
+		return x, nil
+	}
+	wide := time.Duration(float64(limit) * v.pkg.TimeRule.Rejected)
+	if wide > v.c.Limits.Max.CPUTime {
+		return x, nil
+	}
+	report, err = v.submission(ctx, slot, s.Program, func(j *job.Job) { j.Limits.CPUTimeMS = wide.Milliseconds() })
+	if err != nil {
+		return x, err
+	}
+	x.take(report)
+	if !anyTimeLimit(report) {
+		x.Differences = append(x.Differences, fmt.Sprintf("within %g times the time limit; the format wants it slower",
+			v.pkg.TimeRule.Rejected))
+	}
+	return x, nil
+}
+
+func anyTimeLimit(r job.Report) bool {
+	for _, t := range r.Tests {
+		if t.Verdict.JudgementType() == "TLE" {
+			return true
+		}
+	}
+	return false
+}
+
+// validators runs the input validators over all inputs. Their exit status is the answer.
+func (v *verifier) validators(ctx context.Context) ([]string, error) {
+	var differences []string
+	rejected := map[string]bool{}
+	for _, x := range v.pkg.Validators {
+		exits, err := v.validator(ctx, x)
+		if source := new(problem.SourceError); errors.As(err, &source) {
+			differences = append(differences, "input validator not run: "+err.Error())
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range v.pkg.Tests {
+			if exits[t.Name] != x.OK {
+				differences = append(differences, fmt.Sprintf("%s rejects the input of %s", x.Program.Name, t.Name))
+			}
+		}
+		for _, t := range v.pkg.InvalidInputs {
+			rejected[t.Name] = rejected[t.Name] || exits[t.Name] != x.OK
+		}
+	}
+	for _, t := range v.pkg.InvalidInputs {
+		if !rejected[t.Name] {
+			differences = append(differences, fmt.Sprintf("no input validator rejects %s", t.Name))
+		}
+	}
+	return differences, nil
+}
+
+// validator runs one validator and returns its exit status for each input: -1 where it did not exit.
+func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[string]int, error) {
+	l := &localJob{program: x.Program.Name}
+	var err error
+	if l.job, l.name, err = v.pkg.Start(x.Program, job.Job{}); err != nil {
+		return nil, err
+	}
+	l.job.Limits = job.Limits{CPUTimeMS: v.c.Limits.Jury.CPUTime.Milliseconds()}
+	for _, t := range slices.Concat(v.pkg.Tests, v.pkg.InvalidInputs) {
+		l.job.Tests = append(l.job.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input}})
+	}
+	report, err := v.judge(ctx, v.eng.Slots()[0], l, nil)
+	if err != nil {
+		return nil, err
+	}
+	exits := map[string]int{}
+	for _, t := range report.Tests {
+		exits[t.Name] = -1
+		if t.Exit != nil && t.Exit.Code != nil {
+			exits[t.Name] = *t.Exit.Code
+		}
+	}
+	return exits, nil
+}
+
+// outputs has the checker judge the outputs of which the package knows the verdict.
+func (v *verifier) outputs(ctx context.Context) ([]string, error) {
+	var differences []string
+	for _, o := range v.pkg.Outputs {
+		j, err := v.pkg.Judging(job.Job{})
+		if err != nil {
+			return nil, &usageError{err}
+		}
+		j.Command, j.Files = []string{"cat", "output"}, map[string]job.File{"output": {Part: o.Path}}
+		j.Tests = []job.Test{{Name: o.Test.Name, Input: &job.File{Part: o.Test.Input},
+			Answer: &job.File{Part: o.Test.Answer}}}
+		report, err := v.judge(ctx, v.eng.Slots()[0], &localJob{program: o.Test.Name, job: j}, nil)
+		if err != nil {
+			return nil, err
+		}
+		switch valid := report.Verdict == job.Accepted || report.Verdict == job.Partial; {
+		case report.Verdict == job.InternalError:
+			differences = append(differences, fmt.Sprintf("checker at %s: %s", o.Test.Name, report.Message))
+		case valid != o.Valid:
+			differences = append(differences, fmt.Sprintf("the checker says %s of %s", report.Verdict, o.Test.Name))
+		}
+	}
+	return differences, nil
+}

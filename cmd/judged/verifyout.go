@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/engine/problem"
+	"judged/internal/service/render"
+)
+
+// solution is the outcome of a submission of the jury.
+type solution struct {
+	Name        string        `json:"name"`
+	Language    string        `json:"language,omitempty"`
+	Verdict     job.Verdict   `json:"verdict,omitempty"`
+	Score       *float64      `json:"score,omitempty"`
+	CPUTime     time.Duration `json:"cpu_time_ns"`     // of the slowest test
+	Spread      time.Duration `json:"spread_ns"`       // between the runs of that test
+	Low         time.Duration `json:"cpu_time_min_ns"` // of that test
+	High        time.Duration `json:"cpu_time_max_ns"`
+	Differences []string      `json:"differences,omitempty"` // from what the package expects
+
+	lower, upper bool
+	judged       bool // otherwise it was not run
+}
+
+// take notes the verdict, unless there is one, and the slowest test.
+func (x *solution) take(r job.Report) {
+	if !x.judged {
+		x.Verdict, x.Score, x.judged = r.Verdict, r.Score, true
+	}
+	for _, t := range r.Tests {
+		if t.CPUTime == nil || *t.CPUTime < x.CPUTime {
+			continue
+		}
+		x.CPUTime, x.Spread, x.Low, x.High = *t.CPUTime, 0, *t.CPUTime, *t.CPUTime
+		if t.Timing != nil {
+			x.Spread, x.Low, x.High = t.Timing.Spread, t.Timing.Min, t.Timing.Max
+		}
+	}
+}
+
+// verification is what judged verify says.
+type verification struct {
+	Package     string         `json:"package"`
+	Format      problem.Format `json:"format"`
+	Version     string         `json:"version"`
+	TimeLimit   time.Duration  `json:"time_limit_ns"`
+	Inferred    bool           `json:"time_limit_inferred"` // from the submissions; the package has none
+	Submissions []solution     `json:"submissions"`
+	Validators  []string       `json:"validator_differences,omitempty"`
+	Findings    []string       `json:"findings,omitempty"`
+	Warnings    []string       `json:"warnings,omitempty"`
+	OK          bool           `json:"ok"`
+
+	rule problem.TimeRule
+}
+
+func (v *verifier) verify(ctx context.Context) (verification, error) {
+	r := verification{Package: v.pkg.Name, Format: v.pkg.Format, Version: v.pkg.Version, Findings: v.pkg.Findings,
+		TimeLimit: v.pkg.Limits.Time, rule: v.pkg.TimeRule}
+	var err error
+	if r.TimeLimit == 0 {
+		r.Inferred = true
+		proposal, err := v.propose(ctx)
+		if err != nil {
+			return r, err
+		}
+		r.TimeLimit = proposal.TimeLimit
+	}
+	if r.Validators, err = v.validators(ctx); err != nil {
+		return r, err
+	}
+	outputs, err := v.outputs(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.Validators = append(r.Validators, outputs...)
+	if r.Submissions, err = v.solutions(ctx, r.TimeLimit, func(problem.Submission) bool { return true }); err != nil {
+		return r, err
+	}
+	r.Warnings = r.timing()
+	r.OK = len(r.Validators) == 0
+	for _, s := range r.Submissions {
+		r.OK = r.OK && len(s.Differences) == 0
+	}
+	return r, nil
+}
+
+// timing warns where the time limit does not have the margins of the format, or has them only because of noise.
+func (r *verification) timing() []string {
+	var warnings []string
+	room := time.Duration(float64(r.TimeLimit) / r.rule.Accepted)
+	for _, s := range r.Submissions {
+		switch {
+		case !s.lower || !s.judged || s.Verdict.JudgementType() == "TLE":
+		case s.CPUTime > room:
+			warnings = append(warnings,
+				fmt.Sprintf("%s needs %s; the format wants at most %s, the limit divided by %g", s.Name,
+					units.Duration(s.CPUTime), units.Duration(room), r.rule.Accepted))
+		case s.CPUTime+s.Spread > room:
+			warnings = append(warnings,
+				fmt.Sprintf("%s is within the margin of the format by less than the spread of its runs "+
+					"here, %s", s.Name, units.Duration(s.Spread)))
+		}
+	}
+	return warnings
+}
+
+// slowest is the slowest submission that the filter names for each language, and of all; nil if no submission is.
+func slowest(all []solution, of func(solution) bool) (byLanguage []solution, worst *solution) {
+	best := map[string]solution{}
+	for _, s := range all {
+		if !of(s) || !s.judged {
+			continue
+		}
+		if b, ok := best[s.Language]; !ok || s.CPUTime > b.CPUTime {
+			best[s.Language] = s
+		}
+		if worst == nil || s.CPUTime > worst.CPUTime {
+			worst = &s
+		}
+	}
+	for _, s := range best {
+		byLanguage = append(byLanguage, s)
+	}
+	slices.SortFunc(byLanguage, func(a, b solution) int { return strings.Compare(a.Language, b.Language) })
+	return byLanguage, worst
+}
+
+func fastest(all []solution, of func(solution) bool) *solution {
+	var best *solution
+	for _, s := range all {
+		if of(s) && s.judged && (best == nil || s.CPUTime < best.CPUTime) {
+			best = &s
+		}
+	}
+	return best
+}
+
+func isLower(s solution) bool { return s.lower && s.Verdict == job.Accepted }
+func isUpper(s solution) bool { return s.upper }
+
+func (r *verification) print(w io.Writer) error {
+	var b strings.Builder
+	var rows []render.Row
+	for _, s := range r.Submissions {
+		row := render.Row{Cells: []string{render.Printable(s.Name), s.Language, string(s.Verdict),
+			render.Score(s.Score),
+			units.Duration(s.CPUTime), fmt.Sprintf("%.2f", float64(s.CPUTime)/float64(r.TimeLimit)),
+			units.Duration(s.Spread)}}
+		for _, d := range s.Differences {
+			row.Notes = append(row.Notes, render.Printable(d))
+		}
+		rows = append(rows, row)
+	}
+	head := []string{"SUBMISSION", "LANGUAGE", "VERDICT", "SCORE", "CPU TIME", "OF LIMIT", "SPREAD"}
+	if err := render.Grid(&b, head, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(&b, "\ntime limit %s", units.Duration(r.TimeLimit))
+	if r.Inferred {
+		b.WriteString(", from the times of the submissions: the package has none")
+	}
+	b.WriteByte('\n')
+	languages, _ := slowest(r.Submissions, isLower)
+	for _, s := range languages {
+		fmt.Fprintf(&b, "slowest accepted in %s: %s, the limit is %.2f times that, wanted %g\n", s.Language,
+			units.Duration(s.CPUTime), float64(r.TimeLimit)/float64(s.CPUTime), r.rule.Accepted)
+	}
+	if s := fastest(r.Submissions, isUpper); s != nil {
+		fmt.Fprintf(&b, "fastest that must be too slow: at least %s, %.2f times the limit, wanted %g\n",
+			units.Duration(s.CPUTime),
+			float64(s.CPUTime)/float64(r.TimeLimit), r.rule.Rejected)
+	}
+	for _, lines := range [][]string{r.Validators, r.Findings, r.Warnings} {
+		for _, line := range lines {
+			fmt.Fprintln(&b, render.Printable(line))
+		}
+	}
+	if r.OK {
+		b.WriteString("all is as expected\n")
+	} else {
+		b.WriteString("differs from what the package expects\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// proposal is a time limit by the rule of the format.
+type proposal struct {
+	TimeLimit time.Duration `json:"time_limit_ns"`
+	// Low and High are the limits that the fastest and the slowest run of the slowest accepted test would give.
+	Low     time.Duration `json:"time_limit_min_ns"`
+	High    time.Duration `json:"time_limit_max_ns"`
+	Slowest solution      `json:"slowest_accepted"`
+}
+
+// propose measures the submissions that must be within the limit.
+func (v *verifier) propose(ctx context.Context) (proposal, error) {
+	all, err := v.solutions(ctx, v.c.Limits.Max.CPUTime, func(s problem.Submission) bool { return s.Lower })
+	if err != nil {
+		return proposal{}, err
+	}
+	_, worst := slowest(all, isLower)
+	if worst == nil {
+		return proposal{}, usagef("propose a time limit: no submission is accepted; add one to submissions/accepted")
+	}
+	rule := v.pkg.TimeRule
+	p := proposal{TimeLimit: rule.Limit(worst.CPUTime), Low: rule.Limit(worst.Low), High: rule.Limit(worst.High),
+		Slowest: *worst}
+	return p, nil
+}

@@ -1,0 +1,301 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
+	"judged/internal/jobs/client"
+)
+
+// answer is what a front says to every request.
+type answer struct {
+	status int
+	kind   string // of problem details
+}
+
+// frontOf answers all requests in the same way and returns a source that asks it.
+func frontOf(t *testing.T, a answer) (*Source, *atomic.Int64) {
+	t.Helper()
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		if a.status == http.StatusOK {
+			_, _ = w.Write([]byte("{}"))
+			return
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(a.status)
+		_ = json.NewEncoder(w).Encode(map[string]any{"type": "urn:judged:" + a.kind, "status": a.status})
+	}))
+	t.Cleanup(server.Close)
+	s, err := NewSource(Options{Front: client.Client{Base: server.URL}, Node: "n",
+		Spool: filepath.Join(t.TempDir(), "spool"), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, &asked
+}
+
+func spooledFiles(t *testing.T, s *Source) []string {
+	t.Helper()
+	entries, err := os.ReadDir(s.spool.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// The error of each answer of a front, and whether the report stays in the spool.
+func TestFinish(t *testing.T) {
+	tests := []struct {
+		name    string
+		answer  answer
+		want    error
+		spooled bool
+	}{
+		{"stored", answer{http.StatusOK, ""}, nil, false},
+		{"another attempt", answer{http.StatusConflict, "stale"}, jobs.ErrStale, false},
+		{"cancelled", answer{http.StatusConflict, "final"}, jobs.ErrFinal, false},
+		{"deleted", answer{http.StatusNotFound, "not-found"}, jobs.ErrNotFound, false},
+		{"database away", answer{http.StatusServiceUnavailable, "temporary-failure"}, jobs.ErrUnavailable, true},
+		{"token revoked", answer{http.StatusUnauthorized, "unauthorized"}, jobs.ErrUnavailable, true},
+		{"error of the front", answer{http.StatusInternalServerError, "internal"}, jobs.ErrUnavailable, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, _ := frontOf(t, tt.answer)
+			err := s.Finish(t.Context(), jobs.Lease{ID: "a", Attempt: 3}, job.Report{Verdict: job.Accepted})
+			if !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+				t.Errorf("error %v, want %v", err, tt.want)
+			}
+			want := []string{}
+			if tt.spooled {
+				want = []string{"a.3.json"}
+			}
+			if diff := cmp.Diff(want, spooledFiles(t, s)); diff != "" {
+				t.Errorf("spool (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A spooled report is sent once, and stays while no front answers.
+func TestHandIn(t *testing.T) {
+	away, _ := frontOf(t, answer{http.StatusServiceUnavailable, "not-ready"})
+	for attempt := range 3 {
+		err := away.Finish(t.Context(), jobs.Lease{ID: "a", Attempt: attempt + 1}, job.Report{Verdict: job.WrongAnswer})
+		if !errors.Is(err, jobs.ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+	if err := away.HandIn(t.Context()); !errors.Is(err, jobs.ErrUnavailable) || len(spooledFiles(t, away)) != 3 {
+		t.Errorf("hand in without a front: %v, spool %q", err, spooledFiles(t, away))
+	}
+	for name, a := range map[string]answer{"stored": {http.StatusOK, ""}, "stale": {http.StatusConflict, "stale"}} {
+		back, asked := frontOf(t, a)
+		if err := os.CopyFS(back.spool.dir, os.DirFS(away.spool.dir)); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := back.HandIn(t.Context()); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if n := asked.Load(); n != 3 || len(spooledFiles(t, back)) != 0 {
+			t.Errorf("%s: %d requests, spool %q; want 3 and none", name, n, spooledFiles(t, back))
+		}
+	}
+}
+
+// A damaged file does not keep the other reports.
+func TestHandInPastADamagedFile(t *testing.T) {
+	s, asked := frontOf(t, answer{http.StatusOK, ""})
+	if err := s.spool.keep(FinishRequest{Hold: Hold{ID: "b", Attempt: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.spool.dir, "a.1.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.HandIn(t.Context()); err != nil || asked.Load() != 1 {
+		t.Errorf("hand in: %v, %d requests, want 1", err, asked.Load())
+	}
+	if diff := cmp.Diff([]string{"a.1.json"}, spooledFiles(t, s)); diff != "" {
+		t.Errorf("spool (-want +got):\n%s", diff)
+	}
+}
+
+// Many jobs that want a blob cause one download, and another content is refused.
+func TestCache(t *testing.T) {
+	content := bytes.Repeat([]byte("judged"), 1<<16)
+	sum := sha256.Sum256(content)
+	digest := hex.EncodeToString(sum[:])
+	var asked atomic.Int64
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		switch strings.TrimPrefix(r.URL.Path, "/v1/blobs/") {
+		case digest:
+			<-release
+			_, _ = w.Write(content)
+		case strings.Repeat("a", 64):
+			_, _ = w.Write([]byte("something else"))
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer server.Close()
+	store, err := blobs.Open(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cache{Store: store, Front: client.Client{Base: server.URL}, Life: t.Context()}
+	var waiting errgroup.Group
+	for range 20 {
+		waiting.Go(func() error {
+			path, err := c.Path(digest)
+			if err != nil {
+				return err
+			}
+			got, err := os.ReadFile(path)
+			if err == nil && !bytes.Equal(got, content) {
+				err = errors.New("other content")
+			}
+			return err
+		})
+	}
+	close(release)
+	if err := waiting.Wait(); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Path(digest); err != nil || asked.Load() != 1 {
+		t.Errorf("again: %v, %d downloads, want 1", err, asked.Load())
+	}
+	if _, err := c.Path(strings.Repeat("a", 64)); err == nil {
+		t.Error("a content with another digest was accepted")
+	}
+	if _, err := c.Path(strings.Repeat("b", 64)); !errors.Is(err, blobs.ErrNotFound) {
+		t.Errorf("a blob that the front does not have: %v", err)
+	}
+}
+
+// shared is a store of two registries.
+type shared struct {
+	writes int
+	all    map[string][]byte
+}
+
+func (s *shared) SetValue(_ context.Context, v any, name ...string) error {
+	s.writes++
+	data, err := json.Marshal(v)
+	s.all[strings.Join(name, " ")] = data
+	return err
+}
+
+func (s *shared) Values(_ context.Context, f func(string, []byte) error, prefix ...string) error {
+	var names []string
+	for name := range s.all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if last, ok := strings.CutPrefix(name, strings.Join(prefix, " ")+" "); ok {
+			if err := f(last, s.all[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func TestRegistry(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	values := &shared{all: map[string][]byte{}}
+	one, two := NewRegistry(values, clock), NewRegistry(values, clock)
+	see := func(r *Registry, name, pool string, ready bool) Commands {
+		t.Helper()
+		c, err := r.Seen(t.Context(), Registration{Caller: Caller{name}, Pool: pool, Ready: ready, Version: "1",
+			Slots: []Slot{{"1", "idle"}}, Time: now.Add(time.Second)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	states := func(r *Registry) map[string][3]bool {
+		t.Helper()
+		nodes, err := r.Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string][3]bool{}
+		for _, n := range nodes {
+			all[n.Name] = [3]bool{n.Up, n.Ready, n.Drained}
+		}
+		return all
+	}
+	if err := one.Ready(t.Context()); err == nil {
+		t.Error("ready without nodes")
+	}
+	see(one, "a", "p", true)
+	see(two, "b", "p", false)
+	for range 2 { // nothing has changed: one write each
+		now = now.Add(RegisterEvery)
+		see(one, "a", "p", true)
+		see(two, "b", "p", false)
+	}
+	if values.writes != 2 {
+		t.Errorf("%d writes, want 2", values.writes)
+	}
+	if diff := cmp.Diff(map[string][3]bool{"a": {true, true, false}, "b": {true, false, false}}, states(two)); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	if err := two.Ready(t.Context()); err != nil {
+		t.Errorf("with a node that is ready: %v", err)
+	}
+	if err := one.SetDrained(t.Context(), "a", true); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(2 * drainedFor) // the other front notices
+	if c := see(two, "a", "p", true); !c.Drained {
+		t.Error("the other front does not drain the node")
+	}
+	if err := two.Ready(t.Context()); err == nil {
+		t.Error("ready with a drained and an unfit node")
+	}
+	now = now.Add(downAfter)
+	see(two, "b", "p", true)
+	if diff := cmp.Diff(map[string][3]bool{"a": {false, true, true}, "b": {true, true, false}}, states(one)); diff != "" {
+		t.Errorf("nodes after a silence (-want +got):\n%s", diff)
+	}
+	now = now.Add(forgetAfter)
+	if diff := cmp.Diff(map[string][3]bool{}, states(one)); diff != "" {
+		t.Errorf("nodes after a day (-want +got):\n%s", diff)
+	}
+	if err := one.SetDrained(t.Context(), "c", true); !errors.Is(err, ErrUnknownNode) {
+		t.Errorf("drain an unknown node: %v", err)
+	}
+}

@@ -1,0 +1,181 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Node is a judge node as fronts know it.
+type Node struct {
+	Name        string    `json:"name"`
+	Pool        string    `json:"pool"`
+	Up          bool      `json:"up"`
+	Drained     bool      `json:"drained"`
+	Ready       bool      `json:"ready"`
+	Reason      string    `json:"reason,omitempty"` // why it is not ready
+	Version     string    `json:"version"`
+	Fingerprint string    `json:"fingerprint"`
+	Slots       []Slot    `json:"slots"`
+	ClockOffset int64     `json:"clock_offset_ns"` // node minus front, within one way of the request
+	SeenAt      time.Time `json:"seen_at"`
+}
+
+// Values is where nodes are stored; *jobs.Store is one. All fronts share it.
+type Values interface {
+	SetValue(ctx context.Context, v any, name ...string) error
+	Values(ctx context.Context, f func(name string, value []byte) error, prefix ...string) error
+}
+
+// The names of the values: one of a node's own state, one of what operators want.
+const (
+	nodeValue  = "node"
+	drainValue = "node-drained"
+)
+
+const (
+	// writeEvery is how often the state of a node that does not change is stored.
+	// A thousand nodes cost 33 writes a second.
+	writeEvery = 30 * time.Second
+	// downAfter is how long a node may be silent.
+	downAfter = writeEvery + 3*RegisterEvery
+	// forgetAfter is when a silent node is no longer listed.
+	forgetAfter = 24 * time.Hour
+	// drainedFor is how old the copy of what operators want may be.
+	drainedFor = time.Second
+)
+
+// ErrUnknownNode means that no node of this name has registered.
+var ErrUnknownNode = errors.New("no such node")
+
+// Registry knows the nodes of a fleet. It is safe for concurrent use.
+type Registry struct {
+	values Values
+	now    func() time.Time
+
+	mu      sync.Mutex // guards the rest
+	stored  map[string]Node
+	drained map[string]bool
+	read    time.Time // of drained
+}
+
+// NewRegistry returns a Registry over the shared store.
+func NewRegistry(v Values, now func() time.Time) *Registry {
+	return &Registry{values: v, now: now, stored: map[string]Node{}}
+}
+
+// Seen records a registration.
+func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
+	now := r.now()
+	n := Node{Name: g.Node, Pool: g.Pool, Ready: g.Ready, Reason: g.Reason, Version: g.Version, Fingerprint: g.Fingerprint,
+		Slots: g.Slots, ClockOffset: int64(g.Time.Sub(now)), SeenAt: now}
+	if r.changed(n) {
+		if err := r.values.SetValue(ctx, n, nodeValue, n.Name); err != nil {
+			return Commands{}, err
+		}
+		r.mu.Lock()
+		r.stored[n.Name] = n
+		r.mu.Unlock()
+	}
+	drained, err := r.Drained(ctx, g.Node)
+	return Commands{Drained: drained}, err
+}
+
+// changed reports whether a node is to be stored.
+func (r *Registry) changed(n Node) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old, known := r.stored[n.Name]
+	return !known || n.SeenAt.Sub(old.SeenAt) >= writeEvery || old.Pool != n.Pool || old.Ready != n.Ready ||
+		old.Reason != n.Reason || old.Version != n.Version || old.Fingerprint != n.Fingerprint ||
+		!slices.Equal(old.Slots, n.Slots)
+}
+
+// Drained reports whether a node gets no jobs. Another front's change is noticed
+// within drainedFor.
+func (r *Registry) Drained(ctx context.Context, name string) (bool, error) {
+	all, err := r.allDrained(ctx)
+	return all[name], err
+}
+
+func (r *Registry) allDrained(ctx context.Context) (map[string]bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.drained != nil && r.now().Sub(r.read) < drainedFor {
+		return r.drained, nil
+	}
+	all := map[string]bool{}
+	err := r.values.Values(ctx, func(name string, value []byte) error {
+		var drained bool
+		if err := json.Unmarshal(value, &drained); err != nil {
+			return err
+		}
+		all[name] = drained
+		return nil
+	}, drainValue)
+	if err != nil {
+		return nil, err
+	}
+	r.drained, r.read = all, r.now()
+	return all, nil
+}
+
+// SetDrained takes a node out of use or back. Jobs that run there end first.
+func (r *Registry) SetDrained(ctx context.Context, name string, drained bool) error {
+	nodes, err := r.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(nodes, func(n Node) bool { return n.Name == name }) {
+		return fmt.Errorf("node %q: %w", name, ErrUnknownNode)
+	}
+	if err := r.values.SetValue(ctx, drained, drainValue, name); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.drained = nil
+	r.mu.Unlock()
+	return nil
+}
+
+// Nodes lists the nodes by pool and name.
+func (r *Registry) Nodes(ctx context.Context) ([]Node, error) {
+	drained, err := r.allDrained(ctx)
+	if err != nil {
+		return nil, err
+	}
+	nodes := []Node{}
+	err = r.values.Values(ctx, func(_ string, value []byte) error {
+		var n Node
+		if err := json.Unmarshal(value, &n); err != nil {
+			return fmt.Errorf("decode a node: %w", err)
+		}
+		silent := r.now().Sub(n.SeenAt)
+		n.Up, n.Drained = silent < downAfter, drained[n.Name]
+		if silent < forgetAfter {
+			nodes = append(nodes, n)
+		}
+		return nil
+	}, nodeValue)
+	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name, b.Name)) })
+	return nodes, err
+}
+
+// Ready returns why no node judges, or nil.
+func (r *Registry) Ready(ctx context.Context) error {
+	nodes, err := r.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		if n.Up && n.Ready && !n.Drained {
+			return nil
+		}
+	}
+	return fmt.Errorf("of %d judge nodes none is up, ready and not drained; judged nodes lists them", len(nodes))
+}

@@ -1,0 +1,131 @@
+package fleet
+
+import (
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+)
+
+// Protocol is the version of the requests of this file. A front refuses other
+// versions, and says which it speaks.
+const Protocol = 1
+
+// Caller is part of every request. With tokens, a node must have the name of its
+// token.
+type Caller struct {
+	Node string `json:"node"`
+}
+
+// Registration is the state of a node. A node sends it every RegisterEvery.
+type Registration struct {
+	Caller
+	Protocol    int       `json:"protocol"`
+	Version     string    `json:"version"`
+	Pool        string    `json:"pool"`
+	Fingerprint string    `json:"fingerprint"`
+	Slots       []Slot    `json:"slots"`
+	Ready       bool      `json:"ready"`
+	Reason      string    `json:"reason,omitempty"` // why it is not ready
+	Time        time.Time `json:"time"`             // the node's clock
+	// Started is set until the front has answered for the first time: the jobs that
+	// an earlier process of the node held are taken again.
+	Started bool `json:"started,omitempty"`
+}
+
+// Slot is a slot of a node and its state.
+type Slot struct {
+	CPUs  string `json:"cpus"`
+	State string `json:"state"`
+}
+
+// Commands is the answer to a Registration.
+type Commands struct {
+	Drained bool `json:"drained"` // the node gets no jobs
+}
+
+// TakeRequest asks for a job. The front answers after at most WaitMS.
+type TakeRequest struct {
+	Caller
+	Pool   string `json:"pool"`
+	Width  int    `json:"width"`
+	CPUs   string `json:"cpus"`
+	WaitMS int64  `json:"wait_ms"`
+}
+
+// TakeAnswer holds a job, or nothing when none was waiting.
+type TakeAnswer struct {
+	Work *Work `json:"work,omitempty"`
+}
+
+// Work is jobs.Work.
+type Work struct {
+	ID        string     `json:"id"`
+	Attempt   int        `json:"attempt"`
+	Job       job.Job    `json:"job"`
+	Report    job.Report `json:"report"`
+	Last      bool       `json:"last,omitempty"`
+	Exhausted bool       `json:"exhausted,omitempty"`
+}
+
+// WorkOf converts from jobs.Work.
+func WorkOf(w jobs.Work) *Work {
+	return &Work{ID: w.ID, Attempt: w.Attempt, Job: w.Job, Report: w.Report, Last: w.Last, Exhausted: w.Exhausted}
+}
+
+func (w *Work) work() jobs.Work {
+	return jobs.Work{Lease: jobs.Lease{ID: w.ID, Attempt: w.Attempt}, Job: w.Job, Report: w.Report, Last: w.Last,
+		Exhausted: w.Exhausted}
+}
+
+// Hold names the attempt of a request.
+type Hold struct {
+	Caller
+	ID      string `json:"id"`
+	Attempt int    `json:"attempt"`
+}
+
+// Lease converts to jobs.Lease.
+func (h Hold) Lease() jobs.Lease { return jobs.Lease{ID: h.ID, Attempt: h.Attempt} }
+
+// ExtendRequest extends a lease. The front answers after WaitMS, or as soon as the
+// lease is lost.
+type ExtendRequest struct {
+	Hold
+	WaitMS int64 `json:"wait_ms,omitempty"`
+}
+
+// ExtendAnswer says how long the lease holds, by the front's clock.
+type ExtendAnswer struct {
+	Until time.Time `json:"until"`
+}
+
+// EmitRequest reports the N-th test of an attempt, from 1.
+type EmitRequest struct {
+	Hold
+	N    int            `json:"n"`
+	Test job.TestReport `json:"test"`
+}
+
+// FinishRequest hands in a report.
+type FinishRequest struct {
+	Hold
+	Report job.Report `json:"report"`
+}
+
+// ReturnRequest puts a job back. An excused attempt does not count.
+type ReturnRequest struct {
+	Hold
+	DelayMS int64 `json:"delay_ms"`
+	Excused bool  `json:"excused,omitempty"`
+}
+
+// Nothing is an answer without content.
+type Nothing struct{}
+
+const (
+	// RegisterEvery is the interval of registrations.
+	RegisterEvery = 10 * time.Second
+	// MaxWait is the longest that a front holds a request.
+	MaxWait = 30 * time.Second
+)

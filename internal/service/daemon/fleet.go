@@ -1,0 +1,217 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"judged/internal/base/config"
+	"judged/internal/jobs/client"
+	"judged/internal/jobs/fleet"
+	"judged/internal/service/dispatch"
+)
+
+// judges reports whether this daemon has slots, hasJobs whether it has the database.
+func (d *daemon) judges() bool  { return d.o.Config.Fleet.Role != config.RoleFront }
+func (d *daemon) hasJobs() bool { return d.o.Config.Fleet.Role != config.RoleJudge }
+
+// front is the way of a judge node to its front.
+type front struct {
+	source *fleet.Source
+	cache  *fleet.Cache
+	lost   atomic.Pointer[error] // why the last registration failed
+}
+
+var errNotRegistered = errors.New("the node has not registered with its front yet")
+
+// openFleet opens the registry of a front, or the source of a judge node.
+func (d *daemon) openFleet(context.Context) error {
+	switch d.o.Config.Fleet.Role {
+	case config.RoleFront:
+		d.registry = fleet.NewRegistry(d.store, time.Now)
+	case config.RoleJudge:
+		c, err := frontClient(d.o.Config.Fleet)
+		if err != nil {
+			return err
+		}
+		node, err := nodeName(d.o.Config.Fleet)
+		if err != nil {
+			return err
+		}
+		source, err := fleet.NewSource(fleet.Options{Front: c, Node: node, Log: d.o.Log,
+			Spool: filepath.Join(d.o.Config.DataDir, "spool")})
+		if err != nil {
+			return err
+		}
+		life, end := context.WithCancel(context.Background())
+		d.closing(func() error { end(); return nil })
+		d.front = &front{source: source, cache: &fleet.Cache{Store: d.blobs, Front: c, Life: life}}
+		d.front.lost.Store(new(errNotRegistered))
+	}
+	return nil
+}
+
+// nodeName is the name of this node in the fleet.
+func nodeName(f config.Fleet) (string, error) {
+	if f.Node != "" {
+		return f.Node, nil
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("read the host name: %w; set fleet.node", err)
+	}
+	return name, nil
+}
+
+// frontClient is the client of a judge node.
+func frontClient(f config.Fleet) (client.Client, error) {
+	c := client.Client{Base: f.Front}
+	if f.TokenFile != "" {
+		token, err := os.ReadFile(f.TokenFile)
+		if err != nil {
+			return c, fmt.Errorf("read the token of the node: %w; name an existing file in fleet.node_token_file", err)
+		}
+		c.Token = strings.TrimSpace(string(token))
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone() // its documented type
+	if f.CAFile != "" {
+		pem, err := os.ReadFile(f.CAFile)
+		if err != nil {
+			return c, fmt.Errorf("read certificates: %w; name an existing file in fleet.ca_file", err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return c, fmt.Errorf("read certificates from %q: no certificate in PEM format; name the file of the CA",
+				f.CAFile)
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	// A front that is gone without a word must not hold a request for hours.
+	transport.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 5 * time.Second}).DialContext
+	transport.MaxIdleConnsPerHost = 16
+	c.HTTP = &http.Client{Transport: transport}
+	return c, nil
+}
+
+// source is where the dispatcher takes jobs from.
+func (d *daemon) source() dispatch.Source {
+	if d.front != nil {
+		return d.front.source
+	}
+	return d.store
+}
+
+// blobPath finds the file of a blob.
+func (d *daemon) blobPath() func(string) (string, error) {
+	if d.front != nil {
+		return d.front.cache.Path
+	}
+	return d.blobs.Path
+}
+
+// judge runs the tasks of the slots until the drain is over. A front has none.
+func (d *daemon) judge(drain, abort context.Context) {
+	if !d.judges() {
+		<-drain.Done()
+		return
+	}
+	var tasks sync.WaitGroup
+	tasks.Go(func() { d.monitor.Run(drain) })
+	defer tasks.Wait()
+	if d.front != nil {
+		d.join(drain)
+		// Jobs that run during a drain are still extended and handed in.
+		sending, stop := context.WithCancel(context.WithoutCancel(drain))
+		defer stop()
+		tasks.Go(func() { d.front.source.Run(sending) })
+		tasks.Go(func() { d.register(drain) })
+	}
+	d.dispatcher.Run(drain, abort)
+}
+
+// join registers for the first time, which ends the leases of an earlier process of
+// this node: after its reports were handed in, and before this one takes a job.
+func (d *daemon) join(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := d.front.source.HandIn(ctx)
+		if err == nil {
+			err = d.registerOnce(ctx, true)
+		}
+		if err == nil {
+			return
+		}
+		rest(ctx, time.Second)
+	}
+}
+
+// register sends the state of this node to the front until ctx is done.
+func (d *daemon) register(ctx context.Context) {
+	for {
+		rest(ctx, fleet.RegisterEvery)
+		if ctx.Err() != nil {
+			return
+		}
+		_ = d.registerOnce(ctx, false) // logged, and the node is not ready
+	}
+}
+
+// registerOnce logs when the front is lost and when it is back.
+func (d *daemon) registerOnce(ctx context.Context, started bool) error {
+	commands, err := d.front.source.Register(ctx, d.registration(started))
+	before := d.front.lost.Swap(&err)
+	switch {
+	case ctx.Err() != nil:
+	case err == nil && *before != nil:
+		d.o.Log.Info("registered with the front", "front", d.o.Config.Fleet.Front, "drained", commands.Drained)
+	case err != nil && (*before == nil || errors.Is(*before, errNotRegistered)):
+		d.o.Log.Error("cannot register with the front; retrying", "front", d.o.Config.Fleet.Front, "error", err)
+	}
+	return err
+}
+
+// rest waits, but not beyond ctx.
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+func (d *daemon) registration(started bool) fleet.Registration {
+	host := d.eng.Host(d.eng.CPUs(), d.health.report())
+	r := fleet.Registration{Version: d.o.Version, Pool: d.o.Config.Slots.Pool, Fingerprint: host.Fingerprint,
+		Time: time.Now(), Started: started, Ready: true}
+	for _, s := range d.pool.Snapshot() {
+		r.Slots = append(r.Slots, fleet.Slot{CPUs: s.CPUs, State: s.State})
+	}
+	if err := reasons(d.health.fit(), d.space.check(floorBytes), d.health.inUse()); err != nil {
+		r.Ready, r.Reason = false, err.Error()
+	}
+	return r
+}
+
+// listen serves HTTP, with a certificate HTTPS.
+func (d *daemon) listen(server *http.Server, l net.Listener) error {
+	h := d.o.Config.HTTP
+	if h.CertFile == "" {
+		return server.Serve(l)
+	}
+	return server.ServeTLS(l, h.CertFile, h.KeyFile)
+}
+
+func (d *daemon) scheme() string {
+	if d.o.Config.HTTP.CertFile != "" {
+		return "https"
+	}
+	return "http"
+}

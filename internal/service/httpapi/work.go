@@ -1,0 +1,306 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/fleet"
+)
+
+// Work is the store as judge nodes use it; *jobs.Store is one.
+type Work interface {
+	Take(ctx context.Context, w jobs.Want) (jobs.Work, error)
+	Extend(ctx context.Context, l jobs.Lease) (until time.Time, err error)
+	Lost(ctx context.Context, l jobs.Lease) error
+	Emit(l jobs.Lease, n int, t job.TestReport) error
+	Finish(ctx context.Context, l jobs.Lease, rep job.Report) error
+	Return(ctx context.Context, l jobs.Lease, delay time.Duration, excused bool) error
+	Reclaim(ctx context.Context, host string) (int, error)
+	Holder(ctx context.Context, l jobs.Lease) (host string, err error)
+}
+
+// Nodes are the judge nodes of a fleet; *fleet.Registry has them.
+type Nodes interface {
+	Seen(ctx context.Context, r fleet.Registration) (fleet.Commands, error)
+	Drained(ctx context.Context, name string) (bool, error)
+	SetDrained(ctx context.Context, name string, drained bool) error
+	Nodes(ctx context.Context) ([]fleet.Node, error)
+}
+
+// nodeRoutes are what judge nodes and operators of a fleet ask a front.
+func (s *Server) nodeRoutes() []route {
+	node, read, admin := []Scope{Node}, []Scope{Read}, []Scope{Admin}
+	return []route{
+		{"POST", "/v1/work/register", node, s.registerNode},
+		{"POST", "/v1/work/take", node, s.takeJob},
+		{"POST", "/v1/work/extend", node, s.extendJob},
+		{"POST", "/v1/work/emit", node, s.emitTest},
+		{"POST", "/v1/work/finish", node, s.finishJob},
+		{"POST", "/v1/work/return", node, s.returnJob},
+		{"GET", "/v1/nodes", read, s.getNodes},
+		{"GET", "/v1/pools", read, s.getPools},
+		{"POST", "/v1/nodes/{name}/drain", admin, s.drainNode},
+		{"POST", "/v1/nodes/{name}/undrain", admin, s.undrainNode},
+	}
+}
+
+// nodeOwner is the name under which a node holds jobs. The slash keeps it apart from
+// the names of daemons that share the database.
+func nodeOwner(node string) string { return "node/" + node }
+
+// readWork decodes the body of a node and checks its name.
+func readWork[T any](s *Server, w http.ResponseWriter, r *http.Request, caller func(*T) fleet.Caller) (*T, error) {
+	aside := &room{memory: s.memory}
+	defer aside.giveBack()
+	aside.Reader = http.MaxBytesReader(w, s.patientBody(w, r), int64(s.config.HTTP.MaxBody))
+	v := new(T)
+	decoder := json.NewDecoder(aside)
+	if err := decoder.Decode(v); err != nil {
+		var noRoom *Problem
+		if tooLong := new(http.MaxBytesError); errors.As(err, &tooLong) || errors.As(err, &noRoom) {
+			return nil, err
+		}
+		return nil, problem("bad-request", "run the same version of judged on nodes and fronts", "read the body: %s", err)
+	}
+	name := caller(v).Node
+	if !jobs.ValidID(name) {
+		return nil, problem("bad-request", "set fleet.node on the judge node", "invalid node name %q", name)
+	}
+	if token := callerName(r); s.tokens != nil && token != name {
+		return nil, problem("forbidden", "set fleet.node to the name of the token", "the token of %q is not one of node %q",
+			token, name)
+	}
+	return v, nil
+}
+
+func callerName(r *http.Request) string { return caller(r.Context()) }
+
+// held refuses requests for jobs that another node has.
+func (s *Server) held(ctx context.Context, h fleet.Hold) error {
+	host, err := s.work.Holder(ctx, h.Lease())
+	if err != nil {
+		return err
+	}
+	if host != nodeOwner(h.Node) {
+		return jobs.ErrStale
+	}
+	return nil
+}
+
+// waiting is a context for a long poll.
+func (s *Server) waiting(r *http.Request, ms int64) (context.Context, func()) {
+	wait := min(time.Duration(max(ms, 0))*time.Millisecond, fleet.MaxWait)
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
+	stop := context.AfterFunc(s.closing, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// poolOf refuses a pool that the token is not for.
+func (s *Server) poolOf(r *http.Request, pool string) error {
+	if s.tokens == nil {
+		return nil
+	}
+	if only := s.tokens.pool(callerName(r)); only != "" && only != pool {
+		return problem("forbidden", "set slots.pool on the judge node, or ask for a token of its pool",
+			"the token is for pool %q, not %q", only, pool)
+	}
+	return nil
+}
+
+func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
+	g, err := readWork(s, w, r, func(g *fleet.Registration) fleet.Caller { return g.Caller })
+	if err != nil {
+		return err
+	}
+	if g.Protocol != fleet.Protocol {
+		return problem("bad-request", "update judged on the node or on the front",
+			"the node speaks version %d of the node protocol, this front version %d", g.Protocol, fleet.Protocol)
+	}
+	if err := s.poolOf(r, g.Pool); err != nil {
+		return err
+	}
+	if g.Started {
+		n, err := s.work.Reclaim(r.Context(), nodeOwner(g.Node))
+		if err != nil {
+			return err
+		}
+		s.log.Info("a judge node has started", "node", g.Node, "pool", g.Pool, "version", g.Version, "jobs_taken_again", n)
+	}
+	commands, err := s.nodes.Seen(r.Context(), *g)
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, commands)
+}
+
+// takeJob waits for a job. A job that was leased while the node hung up is
+// returned at once.
+func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
+	q, err := readWork(s, w, r, func(q *fleet.TakeRequest) fleet.Caller { return q.Caller })
+	if err != nil {
+		return err
+	}
+	if err := s.poolOf(r, q.Pool); err != nil {
+		return err
+	}
+	ctx, done := s.waiting(r, q.WaitMS)
+	defer done()
+	drained, err := s.nodes.Drained(ctx, q.Node)
+	if err != nil {
+		return err
+	}
+	if drained {
+		<-ctx.Done() // the node asks again
+		return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})
+	}
+	work, err := s.work.Take(ctx, jobs.Want{Pool: q.Pool, Width: q.Width, Host: nodeOwner(q.Node), CPUs: q.CPUs})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})
+	case err != nil:
+		return err
+	case r.Context().Err() != nil:
+		return s.work.Return(context.WithoutCancel(r.Context()), work.Lease, 0, true)
+	}
+	return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{Work: fleet.WorkOf(work)})
+}
+
+// extendJob extends a lease, and with wait_ms answers as soon as it is lost.
+func (s *Server) extendJob(w http.ResponseWriter, r *http.Request) error {
+	q, err := readWork(s, w, r, func(q *fleet.ExtendRequest) fleet.Caller { return q.Caller })
+	if err != nil {
+		return err
+	}
+	if err := s.held(r.Context(), q.Hold); err != nil {
+		return err
+	}
+	until, err := s.work.Extend(r.Context(), q.Lease())
+	if err != nil {
+		return err
+	}
+	if q.WaitMS > 0 {
+		ctx, done := s.waiting(r, q.WaitMS)
+		defer done()
+		if err := s.work.Lost(ctx, q.Lease()); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return s.writeJSON(w, http.StatusOK, fleet.ExtendAnswer{Until: until})
+}
+
+func (s *Server) emitTest(w http.ResponseWriter, r *http.Request) error {
+	q, err := readWork(s, w, r, func(q *fleet.EmitRequest) fleet.Caller { return q.Caller })
+	if err != nil {
+		return err
+	}
+	if err := s.held(r.Context(), q.Hold); err != nil {
+		return err
+	}
+	if err := s.work.Emit(q.Lease(), q.N, q.Test); err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, fleet.Nothing{})
+}
+
+// finishJob stores a report. It may come again when the answer was lost.
+func (s *Server) finishJob(w http.ResponseWriter, r *http.Request) error {
+	q, err := readWork(s, w, r, func(q *fleet.FinishRequest) fleet.Caller { return q.Caller })
+	if err != nil {
+		return err
+	}
+	if err := s.held(r.Context(), q.Hold); err != nil {
+		return err
+	}
+	if err := s.work.Finish(r.Context(), q.Lease(), q.Report); err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, fleet.Nothing{})
+}
+
+func (s *Server) returnJob(w http.ResponseWriter, r *http.Request) error {
+	q, err := readWork(s, w, r, func(q *fleet.ReturnRequest) fleet.Caller { return q.Caller })
+	if err != nil {
+		return err
+	}
+	if err := s.held(r.Context(), q.Hold); err != nil {
+		return err
+	}
+	delay := time.Duration(q.DelayMS) * time.Millisecond
+	if err := s.work.Return(r.Context(), q.Lease(), delay, q.Excused); err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, fleet.Nothing{})
+}
+
+func (s *Server) getNodes(w http.ResponseWriter, r *http.Request) error {
+	nodes, err := s.nodes.Nodes(r.Context())
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, fleet.NodeList{Nodes: nodes})
+}
+
+// pool is what a pool has now.
+type pool struct {
+	Name    string `json:"name"`
+	Nodes   int    `json:"nodes"`
+	Judging int    `json:"judging"` // nodes that are up, ready and not drained
+	Slots   int    `json:"slots"`   // of these
+	Waiting int    `json:"waiting"`
+}
+
+type poolList struct {
+	Pools []*pool `json:"pools"`
+}
+
+func (s *Server) getPools(w http.ResponseWriter, r *http.Request) error {
+	nodes, err := s.nodes.Nodes(r.Context())
+	if err != nil {
+		return err
+	}
+	pools := []*pool{}
+	for _, n := range nodes { // in the order of their pools
+		if len(pools) == 0 || pools[len(pools)-1].Name != n.Pool {
+			pools = append(pools, &pool{Name: n.Pool})
+		}
+		p := pools[len(pools)-1]
+		p.Nodes++
+		if n.Up && n.Ready && !n.Drained {
+			p.Judging++
+			p.Slots += len(n.Slots)
+		}
+	}
+	for _, p := range pools {
+		depth, err := s.jobs.Depth(r.Context(), p.Name)
+		if err != nil {
+			return err
+		}
+		for _, n := range depth {
+			p.Waiting += n
+		}
+	}
+	return s.writeJSON(w, http.StatusOK, poolList{pools})
+}
+
+func (s *Server) drainNode(w http.ResponseWriter, r *http.Request) error {
+	return s.changeNode(w, r, true, "drained a judge node")
+}
+
+func (s *Server) undrainNode(w http.ResponseWriter, r *http.Request) error {
+	return s.changeNode(w, r, false, "undrained a judge node")
+}
+
+// changeNode changes a node and answers with all nodes.
+func (s *Server) changeNode(w http.ResponseWriter, r *http.Request, drained bool, done string) error {
+	name := r.PathValue("name")
+	if err := s.nodes.SetDrained(r.Context(), name, drained); err != nil {
+		return err
+	}
+	s.log.Info(done, "node", name, by(r))
+	return s.getNodes(w, r)
+}

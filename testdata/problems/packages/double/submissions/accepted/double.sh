@@ -1,0 +1,3 @@
+#!/bin/sh
+read n
+echo $((n * 2))

@@ -1,0 +1,2 @@
+a, b = map(int, input().split()[:2])
+print(max(a, b))

@@ -1,0 +1,3 @@
+#!/bin/sh
+read n
+echo 1 $((n - 1))
