@@ -208,7 +208,7 @@ func TestOpen(t *testing.T) {
 			Groups: []string{`"" sum worst_error unbounded [] continue=false`,
 				`"sample" sum worst_error unbounded [] continue=false`,
 				`"secret" sum worst_error unbounded [] continue=false`},
-			Checker: "kattis case_sensitive float_tolerance 1e-6",
+			Checker:    "kattis case_sensitive float_tolerance 1e-6",
 			Validators: []string{"input_validators/check.py python3 42"},
 			Submissions: []string{
 				"submissions/accepted/a.cpp cpp" +
