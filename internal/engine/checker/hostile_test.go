@@ -93,7 +93,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 // for each byte, by the CPU time of its thread: what else runs on the machine is
 // not in it. Work that grows with the square would be 16 times as much.
 func TestWorkIsLinear(t *testing.T) {
-	const n, most = 512 << 10, 9
+	const n, most = 128 << 10, 9
 	for _, tt := range []struct{ name, kind, output, answer string }{
 		{"one token", "tokens", "aB", "Ab"},
 		{"short tokens", "tokens", "a B ", "A b "},

@@ -181,7 +181,7 @@ func (n *inheritors) gave(mask string) bool {
 func (n *inheritors) origin(t proc.Thread, processes map[int]proc.Thread) (from *entry, own bool) {
 	mask, pid := t.Allowed.String(), t.PID
 	// A pid that is reused during the scan could close a circle.
-	for range len(processes) + 1 {
+	for range processes {
 		ancestor, ok := processes[pid]
 		if !ok {
 			return nil, false

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/host/settings"
 )
 
 func oneEntry(e string) string {
@@ -204,4 +206,28 @@ func FuzzJournal(f *testing.F) {
 			t.Errorf("refused what it accepted before: %v\n%s", err, again)
 		}
 	})
+}
+
+// Values that tune wrote earlier stay its own, and the last one is wanted.
+func TestJournalKeepsEarlierValues(t *testing.T) {
+	var j journal
+	for _, value := range []string{"1", "2", "3", "1"} {
+		j.add(change{entry: entry{Kind: settings.Word, Path: "/sys/x", Old: "0", Ours: []string{value}}})
+	}
+	want := []entry{{Kind: settings.Word, Path: "/sys/x", Old: "0", Ours: []string{"2", "3", "1"}}}
+	if diff := cmp.Diff(want, j.Entries, cmp.AllowUnexported(entry{})); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
+func TestCheckValue(t *testing.T) {
+	longest := strings.Repeat("x", maxValueBytes)
+	for _, tt := range []struct {
+		value string
+		valid bool
+	}{{" ~", true}, {longest, true}, {longest + "x", false}, {"a\x1f", false}, {"a\x7f", false}, {"a\n", false}} {
+		if err := checkValue(settings.Word, tt.value); (err == nil) != tt.valid {
+			t.Errorf("checkValue(%.10q) = %v, want valid %t", tt.value, err, tt.valid)
+		}
+	}
 }

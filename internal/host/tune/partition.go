@@ -90,10 +90,7 @@ func (v *view) makePartition() proposal {
 // all CPUs but its own, and removing it to all; before Linux 6.2 for good. Some kernels count online CPUs only, others
 // all possible ones. The old values are noted, to be restored after the partition.
 func (v *view) witnesses(reserved cpuset.Set) ([]change, error) {
-	possible := v.Topology.Present
-	if set, err := cpuset.Parse(v.Optional("/sys/devices/system/cpu/possible")); err == nil && len(set) > 0 {
-		possible = set
-	}
+	possible := v.possible()
 	ours := []string{possible.String(), possible.Minus(reserved).String(), v.Topology.Online.String(),
 		v.Topology.Online.Minus(reserved).String()}
 	var all []change
@@ -106,6 +103,15 @@ func (v *view) witnesses(reserved cpuset.Set) ([]change, error) {
 		}
 	}
 	return all, err
+}
+
+// possible are the CPUs that the kernel is prepared for, the present ones if it does not say.
+func (v *view) possible() cpuset.Set {
+	set, err := cpuset.Parse(v.Optional("/sys/devices/system/cpu/possible"))
+	if err != nil || len(set) == 0 {
+		return v.Topology.Present
+	}
+	return set
 }
 
 func (v *view) bootIsolated() proposal {
