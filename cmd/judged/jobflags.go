@@ -18,6 +18,7 @@ import (
 // jobFlags are the flags that describe a job, the same for run and submit.
 type jobFlags struct {
 	input, answer, tests  string
+	language              string
 	pkg                   string
 	checker               string
 	checkerArgs           []string
@@ -48,6 +49,8 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.interactor, "interactor", "", "a program that PROGRAM talks with and that judges it: "+
 		jury.Usage(jury.InteractorProtocols()))
 	fl.StringArrayVar(&f.interactorArgs, "interactor-arg", nil, "a further `ARG` of the interactor; repeatable")
+	fl.StringVar(&f.language, "language", "", "`ID` of the language that PROGRAM is a source in, such as cpp or python; "+
+		"by its extension where PROGRAM cannot be executed")
 	f.addLimits(cmd)
 	fl.StringVar(&f.repeats, "repeats", "", "run every test `N|MIN-MAX` times and report the dispersion")
 	fl.StringVar(&f.policy, "policy", "", "`POLICY` that decides time verdicts near the limit: confirm, single or min "+
@@ -242,6 +245,8 @@ func flagOf(field string) string {
 		return "--processes"
 	case "head_bytes":
 		return "--head in bytes"
+	case "language":
+		return "--language"
 	case "checker.kind", "checker.program":
 		return "--checker"
 	case "checker.args":

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/job"
 	"judged/internal/base/units"
+	"judged/internal/engine/languages"
 	"judged/internal/engine/problem"
 	"judged/internal/jobs/client"
 	"judged/internal/jobs/jobspec"
@@ -55,6 +58,9 @@ func (f *jobFlags) build(cmd *cobra.Command, args []string) (*localJob, error) {
 	if err := l.addProgram(args); err != nil {
 		return nil, err
 	}
+	if err := l.setLanguage(f.language, args); err != nil {
+		return nil, err
+	}
 	if err := l.addFiles(f.files); err != nil {
 		return nil, err
 	}
@@ -81,6 +87,52 @@ func (l *localJob) addProgram(args []string) error {
 		return usagef("read PROGRAM: %w; name a file, or a program of the sandbox", err)
 	}
 	return nil
+}
+
+// setLanguage makes PROGRAM a source: in the language that was given, or else by its extension if it is no program.
+func (l *localJob) setLanguage(language string, args []string) error {
+	if l.name == "" {
+		if language != "" {
+			return usagef("read --language: there is no file %q; name a source that exists", args[0])
+		}
+		return nil
+	}
+	if language == "" {
+		catalogue, err := languages.Load("")
+		if err != nil {
+			return err
+		}
+		known := catalogue.ByExtension(l.program)
+		program, err := isProgram(l.program)
+		if err != nil || program || len(known) == 0 {
+			return err
+		}
+		if len(known) > 1 {
+			return usagef("read PROGRAM %q: a source in %s; give one of them as --language", l.program,
+				strings.Join(known, " or "))
+		}
+		language = known[0]
+	}
+	if len(args) > 1 {
+		return usagef("read ARG %q: a source has none; leave it out", args[1])
+	}
+	l.job.Language, l.job.Command = language, nil
+	return nil
+}
+
+// isProgram reports whether a file begins like an ELF program or a script.
+func isProgram(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	head := make([]byte, 4)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, err
+	}
+	return bytes.HasPrefix(head[:n], []byte("#!")) || bytes.Equal(head, []byte("\x7fELF")), nil
 }
 
 // complete fills in the defaults of this host's configuration and refuses what

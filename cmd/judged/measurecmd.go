@@ -80,6 +80,9 @@ func (a *app) measureProgram(cmd *cobra.Command, c config.Config, f *measureFlag
 	if err != nil {
 		return err
 	}
+	if l.job.Language != "" {
+		return usagef("read PROGRAM %q: it is a source; compile it first", l.program)
+	}
 	if err := l.complete(c); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
+	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
@@ -32,7 +33,7 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Judge one program here, without a daemon. It needs root.
 
 PROGRAM is an ELF binary, or a file with a #! line, or a name in the PATH of the
-sandbox. PROGRAM and the files named by --file are copied into an empty working
+sandbox; or a source, with --language. PROGRAM and the files named by --file are copied into an empty working
 directory; the folder that PROGRAM lies in is not visible to it. In an ARG,
 {program} stands for ./ and the name of PROGRAM.
 
@@ -137,6 +138,11 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job
 	if err := eng.Fit(slot.CPUs); err != nil {
 		return job.Report{}, err
 	}
+	if id := l.job.Language; id != "" {
+		if err := eng.CheckLanguage(id); err != nil {
+			return job.Report{}, usagef("read --language: %w", err)
+		}
+	}
 	task, err := judge.NewTask(l.job, l.name, localPath)
 	if err != nil {
 		return job.Report{}, err
@@ -187,8 +193,13 @@ func engineOptions(c config.Config, a *app, command string) (engine.Options, err
 	if err != nil {
 		return engine.Options{}, err
 	}
+	catalogue, err := languages.Load(c.Languages.File)
+	if err != nil {
+		return engine.Options{}, &usageError{err}
+	}
 	return engine.Options{
-		Command: "judged " + command, ClaimFolder: a.claims,
+		Languages: engine.LanguageOptions{Catalogue: catalogue, CacheBytes: c.Languages.CacheSize},
+		Command:   "judged " + command, ClaimFolder: a.claims,
 		CPUs: c.Slots.CPUList, Width: c.Slots.Width, Strict: c.Slots.Strict, Pool: c.Slots.Pool, Class: c.Slots.Class,
 		Member: member, Jury: engine.JuryLimits(c.Limits.Jury),
 		Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,

@@ -70,8 +70,14 @@ func TestScriptsJudging(t *testing.T) {
 
 func TestScriptsPython(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python)
-	runScripts(t, "testdata/script/python", "PROBLEMS="+filepath.Join(testkit.RepoRoot(t),
-		"testdata/problems/packages"))
+	runScripts(t, "testdata/script/python")
+}
+
+// TestScriptsPackage verifies the problem packages, which have sources in Python, C and C++.
+func TestScriptsPackage(t *testing.T) {
+	testkit.Need(t, testkit.Time, testkit.Root, testkit.Cgroup, testkit.Python, testkit.StaticGCC)
+	packages := filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages")
+	runScripts(t, "testdata/script/package", "PROBLEMS="+packages)
 }
 
 // TestScriptsDrain has a daemon to itself, because it takes the only slot out of use.

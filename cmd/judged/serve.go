@@ -47,7 +47,7 @@ cannot change while judged serves is named in the log and left.`,
 			if err != nil {
 				return err
 			}
-			options.Daemon = true
+			options.Daemon, options.Languages.Folder = true, filepath.Join(data, "compiled")
 			abort, stop := afterSecond()
 			defer stop()
 			err = daemon.Run(cmd.Context(), abort, daemon.Options{

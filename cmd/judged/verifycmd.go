@@ -14,6 +14,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
+	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
 	"judged/internal/engine/problem"
 	"judged/internal/engine/scoring"
@@ -31,6 +32,9 @@ type verifier struct {
 	line    render.Line
 	done    int // programs judged; guarded by mu
 	mu      sync.Mutex
+
+	compiled  []languages.Result // guarded by compiling
+	compiling sync.Mutex         // one at a time: the compiler has the housekeeping CPUs
 }
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -90,6 +94,9 @@ func verifyFlags(cmd *cobra.Command, a *app, cpuList *string, jobs, repeats *int
 	cpuListFlag(cmd, cpuList)
 }
 
+// compiledBytes is for the binaries of a package while it is verified.
+const compiledBytes = 1 << 30
+
 // openVerifier reads the package and makes the host ready to judge. Close what it returns.
 func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ *verifier, err error) {
 	if o.jobs < 1 || o.repeats < 1 {
@@ -108,12 +115,19 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 	}
 	options, err := engineOptions(c, a, cmd.Name()+" "+name)
 	if err == nil {
+		options.Languages.CacheBytes = compiledBytes
+		options.Languages.Catalogue, err = languages.Load("")
+	}
+	if err == nil {
 		options.Count = o.jobs
 		if v.eng, err = engine.Open(options); err != nil {
 			err = asUsage(err)
 		} else {
 			err = v.eng.Fit(v.eng.CPUs())
 		}
+	}
+	if err == nil {
+		err = v.compileJury(cmd.Context())
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.close())
@@ -123,6 +137,9 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 
 func (v *verifier) close() error {
 	var errs []error
+	for _, r := range v.compiled {
+		r.Close()
+	}
 	if v.eng != nil {
 		errs = append(errs, v.eng.Close())
 	}
@@ -225,6 +242,15 @@ func (v *verifier) solutions(ctx context.Context, limit time.Duration,
 func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Submission,
 	limit time.Duration) (solution, error) {
 	x := solution{Name: s.Name, Language: s.Language, lower: s.Lower, upper: s.Upper}
+	program, err := v.compile(ctx, s.Program, slices.Concat(v.pkg.Includes[""], v.pkg.Includes[s.Language]))
+	if failed := new(failedSource); errors.As(err, &failed) {
+		x.Differences = s.CompileDifference(err)
+		return x, nil
+	}
+	if err != nil {
+		return x, err
+	}
+	s.Program = program
 	report, err := v.submission(ctx, slot, s.Program, func(j *job.Job) {
 		j.Limits.CPUTimeMS = limit.Milliseconds()
 		if s.Lower {

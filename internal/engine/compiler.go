@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -89,4 +90,19 @@ func (e *Engine) closeCompiler() error {
 		err = errors.Join(err, os.RemoveAll(e.compiledFolder))
 	}
 	return err
+}
+
+// CheckLanguage returns why jobs in a language cannot be judged here, or nil.
+func (e *Engine) CheckLanguage(id string) error {
+	_, err := e.options.Languages.Catalogue.Find(id, string(e.options.Root))
+	return err
+}
+
+// ListLanguages says which languages are there.
+func (e *Engine) ListLanguages(ctx context.Context) ([]languages.Status, error) {
+	c, err := e.Compiler()
+	if err != nil {
+		return nil, err
+	}
+	return c.List(ctx)
 }

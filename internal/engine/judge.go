@@ -8,8 +8,30 @@ import (
 	"judged/internal/host/slots"
 )
 
-// Judge judges a task on a slot that the caller has leased.
+// Judge judges a task on a slot that the caller has leased. Sources are compiled first, on housekeeping CPUs.
 func (e *Engine) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(job.TestReport)) (job.Report, error) {
+	if t.Language == "" {
+		return e.judge(ctx, s, t, decided)
+	}
+	compiler, err := e.Compiler()
+	if err != nil {
+		return job.Report{}, err
+	}
+	result, err := compiler.Compile(ctx, t.Source())
+	if err != nil {
+		return job.Report{}, err
+	}
+	defer result.Close()
+	if result.Failure != "" {
+		return t.Uncompiled(result), nil
+	}
+	report, err := e.judge(ctx, s, t.Compiled(result), decided)
+	report.Compilation = t.Compilation(result)
+	return report, err
+}
+
+// judge judges a task whose program can be executed.
+func (e *Engine) judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(job.TestReport)) (job.Report, error) {
 	if t.NeedsJury() {
 		var err error
 		if t.Jury, err = e.Jury(s); err != nil {

@@ -19,6 +19,7 @@ type Config struct {
 	Fleet     Fleet     `toml:"fleet"`
 	Slots     Slots     `toml:"slots"`
 	Sandbox   Sandbox   `toml:"sandbox"`
+	Languages Languages `toml:"languages"`
 	Limits    Limits    `toml:"limits"`
 	Repeats   Repeats   `toml:"repeats"`
 	Queue     Queue     `toml:"queue"`
@@ -138,6 +139,12 @@ type Retention struct {
 	MaxJobs int           `toml:"max_jobs"`
 }
 
+// Languages says how sources are compiled.
+type Languages struct {
+	File      string      `toml:"file"` // "" is the list that judged has built in
+	CacheSize units.Bytes `toml:"cache_size"`
+}
+
 // Canary says how often reference kernels are run on idle slots.
 type Canary struct {
 	Interval time.Duration `toml:"interval"` // 0 is never
@@ -174,6 +181,7 @@ func Default() Config {
 			UIDFirst:   1879048192, // above what systemd gives to containers
 			UIDCount:   65536,
 		},
+		Languages: Languages{CacheSize: 1 << 30},
 		Limits: Limits{
 			Default: DefaultLimits{
 				CPUTime:   2 * time.Second,

@@ -41,6 +41,7 @@ func (c Config) Validate() error {
 	v.fleet(c)
 	v.slots(c.Slots)
 	v.sandbox(c.Sandbox)
+	between(v, "languages.cache_size", c.Languages.CacheSize, 1<<20, 1<<46)
 	v.limits(c.Limits)
 	oneOf(v, "repeats.policy", c.Repeats.Policy, job.Policies()...)
 	between(v, "queue.max_waiting", c.Queue.MaxWaiting, 1, 10_000_000)

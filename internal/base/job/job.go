@@ -9,11 +9,14 @@ import (
 // Job is a submission as a platform sends it. Its JSON is the body of
 // POST /v1/jobs.
 type Job struct {
-	Program File            `json:"program"`
-	Command []string        `json:"command,omitempty"` // "{program}" stands for the program's path; default just that
-	Files   map[string]File `json:"files,omitempty"`   // further files of the working directory, by name
-	Tests   []Test          `json:"tests,omitempty"`
-	Checker *Checker        `json:"checker,omitempty"`
+	Program File `json:"program"`
+	// Language is the id of the language that Program, and Files with one of its extensions, are sources in; "" means
+	// that Program is executed as it is.
+	Language string          `json:"language,omitempty"`
+	Command  []string        `json:"command,omitempty"` // "{program}" stands for the program's path; default just that
+	Files    map[string]File `json:"files,omitempty"`   // further files of the working directory, by name
+	Tests    []Test          `json:"tests,omitempty"`
+	Checker  *Checker        `json:"checker,omitempty"`
 	// Interactor talks with the program and judges it. After a testlib interactor a checker that is a program looks
 	// at what the interactor has written.
 	Interactor *Interactor       `json:"interactor,omitempty"`

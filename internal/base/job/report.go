@@ -29,7 +29,8 @@ type Report struct {
 	JudgementType string            `json:"judgement_type,omitempty"`
 	Score         *float64          `json:"score,omitempty"`
 	Deterministic *bool             `json:"deterministic,omitempty"` // repeats agreed on everything but time
-	Message       string            `json:"message,omitempty"`       // why, where the verdict is IE or CX
+	Message       string            `json:"message,omitempty"`       // why, where the verdict is IE, CE or CX
+	Compilation   *Compilation      `json:"compilation,omitempty"`   // of a job with a language
 	CPUTime       *time.Duration    `json:"cpu_time_ns,omitempty"`   // of the worst test
 	WallTime      *time.Duration    `json:"wall_time_ns,omitempty"`
 	MemoryPeak    *units.Bytes      `json:"memory_peak_bytes,omitempty"`
@@ -42,6 +43,13 @@ type Report struct {
 	StartedAt     time.Time         `json:"started_at,omitzero"`
 	FinishedAt    time.Time         `json:"finished_at,omitzero"`
 	Attempt       int               `json:"attempt,omitempty"`
+}
+
+// Compilation is what the compiler of a job said.
+type Compilation struct {
+	Language string `json:"language"`
+	Output   string `json:"output,omitempty"` // its first bytes
+	Cached   bool   `json:"cached"`           // the same sources were compiled before
 }
 
 // GroupReport is the result of a group of tests.

@@ -18,6 +18,7 @@ const (
 	RuntimeError      Verdict = "RTE" // wait status
 	SecurityViolation Verdict = "SV"  // seccomp
 	NotExecutable     Verdict = "BAD" // execve
+	CompileError      Verdict = "CE"  // the compiler
 	Skipped           Verdict = "SK"  // the stop rule
 	Cancelled         Verdict = "CX"  // the platform
 	InternalError     Verdict = "IE"  // judged, checker, interactor, problem or host
@@ -40,7 +41,7 @@ func (v Verdict) JudgementType() string {
 		return "TLE"
 	case MemoryLimit, RuntimeError, SecurityViolation:
 		return "RTE"
-	case NotExecutable:
+	case NotExecutable, CompileError:
 		return "CE"
 	case InternalError:
 		return "JE"

@@ -50,7 +50,7 @@ func Kinds() []Kind {
 // DefaultKind is that of a job that names none.
 const DefaultKind = "tokens"
 
-// Usage lists the kinds for people: "tokens, exact, lines or float:EPS such as float:1e-6".
+// Usage lists the kinds for people: "tokens, exact, lines, kattis or float:EPS such as float:1e-6".
 func Usage() string {
 	var forms []string
 	for _, k := range Kinds() {

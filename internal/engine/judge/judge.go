@@ -21,10 +21,13 @@ import (
 
 // Task is a job with its files on this host.
 type Task struct {
-	Args    []string       // with the path of the program inside the sandbox
-	Files   []sandbox.File // the program among them
-	Tests   []problem.Test
-	Checker checker.Checker
+	// Language is what Files, the first with the entry point, are to be compiled as, which also sets Args; "" runs them
+	// as they are.
+	Language string
+	Args     []string       // with the path of the program inside the sandbox
+	Files    []sandbox.File // the program among them
+	Tests    []problem.Test
+	Checker  checker.Checker
 	// CheckerProgram, where not nil, checks instead of Checker.
 	CheckerProgram *jury.Checker
 	// Interactor, where not nil, talks with the program and judges it. After one that uses testlib, CheckerProgram

@@ -280,7 +280,7 @@ func TestNewTask(t *testing.T) {
 		`find file "a": no such blob`:           func(j *job.Job) { j.Files["a"] = *file("absent") },
 		`find input of test "2": no such blob`:  func(j *job.Job) { j.Tests[1].Input = file("absent") },
 		`find answer of test "1": no such blob`: func(j *job.Job) { j.Tests[0].Answer = file("absent") },
-		`unknown checker "frob": use ` + "tokens, exact, lines or float:EPS such as float:1e-6": func(
+		`unknown checker "frob": use ` + "tokens, exact, lines, kattis or float:EPS such as float:1e-6": func(
 			j *job.Job) {
 			j.Checker.Kind = "frob"
 		},

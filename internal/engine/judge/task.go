@@ -19,12 +19,15 @@ const placeholder = "{program}"
 // NewTask resolves the files of a complete job with path, which returns where the content of a file is stored. name is
 // the program's file name inside the sandbox.
 func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task, error) {
-	t := Task{Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head}
+	t := Task{Language: j.Language, Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head}
 	if err := t.setChecker(*j.Checker, path); err != nil {
 		return Task{}, err
 	}
 	if err := t.setInteractor(j.Interactor, path); err != nil {
 		return Task{}, err
+	}
+	if j.Language != "" {
+		name = "" // the language names its sources
 	}
 	if j.Program != (job.File{}) {
 		if err := t.addFile(name, j.Program, true, path); err != nil {

@@ -100,11 +100,16 @@ func (e *UnavailableError) Error() string {
 
 // Find returns a language that this host can judge.
 func (c *Compiler) Find(id string) (Language, error) {
-	l, known := c.options.Catalogue[id]
+	return c.options.Catalogue.Find(id, string(c.options.Root))
+}
+
+// Find returns a language that this host can judge under a root; the error is an UnavailableError.
+func (c Catalogue) Find(id, root string) (Language, error) {
+	l, known := c[id]
 	if !known {
 		return l, &UnavailableError{id, "unknown; GET /v1/languages lists the languages"}
 	}
-	if reason := l.Missing(string(c.options.Root)); reason != "" {
+	if reason := l.Missing(root); reason != "" {
 		return l, &UnavailableError{id, reason}
 	}
 	return l, nil
@@ -121,6 +126,9 @@ func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 		return Result{}, errors.New("compile: no source; name at least one")
 	}
 	p, err := l.plan(s.Files)
+	if twice := new(nameError); errors.As(err, &twice) {
+		return Result{Failure: twice.Error()}, nil
+	}
 	if err != nil {
 		return Result{}, fmt.Errorf("compile %s: %w", l.Name, err)
 	}

@@ -37,6 +37,9 @@ func (l Language) plan(files []sandbox.File) (plan, error) {
 	name := p.files[0].Name
 	var sources []string
 	for i, f := range p.files {
+		if i > 0 && f.Name == name {
+			return plan{}, &nameError{name}
+		}
 		p.files[i].Exec = false
 		if i == 0 || l.isSource(f.Name) {
 			sources = append(sources, f.Name)
@@ -45,6 +48,13 @@ func (l Language) plan(files []sandbox.File) (plan, error) {
 	p.command = l.withEnvironment(command(l.Compile, sources,
 		map[string]string{outputMark: "/box/" + outputPath, entryMark: strings.TrimSuffix(name, filepath.Ext(name))}))
 	return p, nil
+}
+
+// nameError says that the language gives the first source the name of another file.
+type nameError struct{ name string }
+
+func (e *nameError) Error() string {
+	return fmt.Sprintf("two sources are called %q; give the one without the entry point another name", e.name)
 }
 
 // entryOf is the name for the first source, without its extension.

@@ -67,6 +67,12 @@ func (p Program) executable() (string, error) {
 	return "", &SourceError{p.Name, p.Language}
 }
 
+// IsSource reports whether a program has to be compiled before it can be run.
+func (p Program) IsSource() bool {
+	_, err := p.executable()
+	return err != nil && p.Language != "" && p.Language != "python3"
+}
+
 const elfMagic = "\x7fELF"
 
 // SourceError is a program that has to be compiled first.

@@ -272,6 +272,9 @@ func (p *Package) readFolders(t *tree) {
 	}
 }
 
+// defaultValidator is the kind of checker that compares as the default output validator does.
+const defaultValidator = "kattis"
+
 // readOutputValidator finds the program that judges output, if there is one.
 func (p *Package) readOutputValidator(t *tree, k *kind) error {
 	var programs []Program
@@ -288,7 +291,7 @@ func (p *Package) readOutputValidator(t *tree, k *kind) error {
 	}
 	switch {
 	case !k.custom && !k.interactive:
-		p.Checker = Checker{Kind: "default", Args: k.flags}
+		p.Checker = Checker{Kind: defaultValidator, Args: k.flags}
 		return nil
 	case len(programs) == 0:
 		return fmt.Errorf("the problem has no output validator; add output_validator/")

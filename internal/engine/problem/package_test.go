@@ -167,6 +167,8 @@ func summarize(p *Package) summary {
 		Interactive: p.Interactor != nil, Findings: p.Findings, Checker: p.Checker.Kind}
 	if c := p.Checker; c.Program != nil {
 		s.Checker += fmt.Sprint(" ", c.Program.Name, " ", c.Program.Language, " ", len(c.Program.Files))
+	} else {
+		s.Checker = strings.Join(append([]string{c.Kind}, c.Args...), " ")
 	}
 	var add func(g *scoring.Group)
 	add = func(g *scoring.Group) {
@@ -206,7 +208,8 @@ func TestOpen(t *testing.T) {
 			Groups: []string{`"" sum worst_error unbounded [] continue=false`,
 				`"sample" sum worst_error unbounded [] continue=false`,
 				`"secret" sum worst_error unbounded [] continue=false`},
-			Checker: "float:1e-6", Validators: []string{"input_validators/check.py python3 42"},
+			Checker:    "kattis case_sensitive float_tolerance 1e-6",
+			Validators: []string{"input_validators/check.py python3 42"},
 			Submissions: []string{
 				"submissions/accepted/a.cpp cpp" +
 					" [{Tests: Permitted:[AC] Required:[] Final:[] Score:<nil> Message:}] lower=true upper=false",
@@ -352,6 +355,8 @@ func TestRefused(t *testing.T) {
 	}{
 		{"absent", "/does/not/exist", "name a folder or an archive"},
 		{"no package", pack{"README": ""}.folder(t), "neither problem.yaml nor problem.xml"},
+		{"unknown flag of the default output validator", legacyPack.with(pack{
+			"problem.yaml": "name: x\nvalidator_flags: case_insensitive\n"}).folder(t), `unknown flag "case_insensitive": use`},
 		{"zip slip", legacyPack.with(pack{"../evil": "x"}).zip(t, ""), `entry "../evil": invalid name`},
 		{"absolute name", legacyPack.with(pack{"/etc/evil": "x"}).zip(t, ""), `entry "/etc/evil": invalid name`},
 		{"tar slip", legacyPack.with(pack{"../evil": "x"}).tar(t, true), `invalid name`},

@@ -298,6 +298,16 @@ func (s Submission) Difference(r job.Report) []string {
 	return found
 }
 
+// CompileDifference is the Difference of a submission that does not compile: none where CE is expected.
+func (s Submission) CompileDifference(err error) []string {
+	for _, e := range s.Expected {
+		if slices.Contains(e.Final, "CE") {
+			return nil
+		}
+	}
+	return []string{err.Error()}
+}
+
 func (e Expectation) difference(r job.Report) []string {
 	var found []string
 	where := ""

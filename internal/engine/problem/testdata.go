@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"judged/internal/engine/checker"
 	"judged/internal/engine/scoring"
 )
 
@@ -67,8 +68,10 @@ func (r *dataReader) finish() error {
 	r.p.InvalidInputs = r.invalidInputs()
 	r.outputs("invalid_output", false)
 	r.outputs("valid_output", true)
-	if r.p.Checker.Kind == "default" {
-		return r.p.useComparison()
+	if r.p.Checker.Kind == defaultValidator {
+		if _, err := checker.Parse(defaultValidator, r.p.Checker.Args...); err != nil {
+			return fmt.Errorf("read flags of the output validator: %w", err)
+		}
 	}
 	return nil
 }
@@ -386,33 +389,4 @@ func (r *dataReader) outputs(folder string, valid bool) {
 		test := Test{Name: name, Input: f.Path, Answer: r.t.path("data/" + name + ".ans")}
 		r.p.Outputs = append(r.p.Outputs, Output{Test: test, Path: r.t.path("data/" + name + ".out"), Valid: valid})
 	}
-}
-
-// useComparison turns the flags of the default output validator into a comparison that judged has.
-func (p *Package) useComparison() error {
-	sensitive, tolerance := false, ""
-	for i := 0; i < len(p.Checker.Args); i++ {
-		switch flag := p.Checker.Args[i]; flag {
-		case "case_sensitive":
-			sensitive = true
-		case "float_tolerance":
-			if i++; i == len(p.Checker.Args) {
-				return fmt.Errorf("flag %s of the output validator has no number", flag)
-			}
-			tolerance = p.Checker.Args[i]
-		case "float_absolute_tolerance", "float_relative_tolerance":
-			i++
-			p.unsupported("%s; outputs are compared with float_tolerance alone", flag)
-		default:
-			p.unsupported("%s", flag)
-		}
-	}
-	p.Checker = Checker{Kind: "tokens"}
-	if tolerance != "" {
-		p.Checker.Kind = "float:" + tolerance
-	}
-	if !sensitive {
-		p.unsupported("comparison that ignores case; outputs are compared with case_sensitive")
-	}
-	return nil
 }

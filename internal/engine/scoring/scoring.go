@@ -83,6 +83,6 @@ func (s Scheme) walk(f func(path []*Group, m Member)) {
 }
 
 // severity orders verdicts for WorstError, the worst first.
-var severity = []job.Verdict{job.InternalError, job.SecurityViolation, job.NotExecutable, job.RuntimeError,
+var severity = []job.Verdict{job.InternalError, job.SecurityViolation, job.NotExecutable, job.CompileError, job.RuntimeError,
 	job.MemoryLimit, job.TimeLimit, job.WallTimeLimit, job.IdlenessLimit, job.OutputLimit, job.WrongAnswer,
 	job.PresentationError}

@@ -59,6 +59,8 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 		e.file("program", &j.Program)
 	}
 	e.command(j.Command)
+	e.check(j.Language == "" || len(j.Command) == 0, "command", "given with a language, which says how its programs "+
+		"run; leave one of them out")
 	e.files(j.Files, c.Limits.Max)
 	room := c.Sandbox.WorkInodes - boxInodes - 1 // the program
 	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d in addition to the program, send fewer "+
@@ -264,7 +266,7 @@ func inRange[T int | int64 | units.Bytes](e *Errors, field string, got, low, hig
 
 // fill gives a correct job its defaults.
 func fill(c config.Config, j job.Job) job.Job {
-	if len(j.Command) == 0 {
+	if len(j.Command) == 0 && j.Language == "" {
 		j.Command = []string{itself}
 	}
 	if j.Checker == nil {

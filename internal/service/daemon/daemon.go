@@ -248,7 +248,7 @@ func (d *daemon) openAPI(context.Context) error {
 		Log: d.o.Log, Now: time.Now,
 	}
 	if d.judges() {
-		o.Slots, o.Doctor = d.monitor, d.health.doctor
+		o.Slots, o.Languages, o.Doctor = d.monitor, d.eng, d.health.doctor
 	}
 	if d.hasJobs() {
 		o.Jobs, o.Blobs = d.store, &files{d.blobs, d.space, d.storeFailed}

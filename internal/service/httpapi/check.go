@@ -21,6 +21,11 @@ func (s *Server) check(sent submission) error {
 	found := sent.unfit
 	_, err := jobspec.Complete(s.config, sent.job)
 	found = found.With(findings(err))
+	if id := sent.job.Language; id != "" && s.languages != nil { // a front does not know what its nodes have
+		if err := s.languages.CheckLanguage(id); err != nil {
+			return problem("missing-language", "send a language that GET /v1/languages says is available", "%s", err)
+		}
+	}
 	missing := s.missing(sent)
 	if len(found) == 0 && len(missing) > 0 {
 		p := problem("missing-blob", "upload it with PUT /v1/blobs/{sha256} and send the job again", "%s", missing)

@@ -22,6 +22,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
 	"judged/internal/base/units"
+	"judged/internal/engine/languages"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
@@ -273,7 +274,7 @@ func newFixtureIn(dir string, change ...func(*Options)) *fixture {
 		pool: slots.NewPool([]slots.Slot{{CPUs: cpuset.New(2, 3), Node: 1}}, func() time.Time { return noon }),
 	}
 	o := Options{
-		Config: c, Jobs: f.jobs, Blobs: f.blobs, Slots: poolSlots{f.pool},
+		Config: c, Jobs: f.jobs, Blobs: f.blobs, Slots: poolSlots{f.pool}, Languages: oneLanguage{},
 		Doctor:  func(context.Context) (doctor.Report, error) { return doctor.Report{Schema: 1, Ready: true}, nil },
 		Accepts: func() error { return f.unfit },
 		Ready:   func() error { return f.unfit },
@@ -331,4 +332,19 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, kind string) Proble
 		t.Errorf("incomplete: %+v %v", p, w.Header())
 	}
 	return p
+}
+
+// oneLanguage has C and lacks Kotlin.
+type oneLanguage struct{}
+
+func (oneLanguage) CheckLanguage(id string) error {
+	if id == "c" {
+		return nil
+	}
+	return &languages.UnavailableError{Language: id, Reason: "kotlinc is not installed; install it below /usr"}
+}
+
+func (oneLanguage) ListLanguages(context.Context) ([]languages.Status, error) {
+	return []languages.Status{{ID: "c", Name: "C", Extensions: []string{".c"}, Available: true, Version: "gcc 14"},
+		{ID: "kotlin", Name: "Kotlin", Extensions: []string{".kt"}, Reason: "kotlinc is not installed"}}, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
+	"judged/internal/engine/languages"
 	"judged/internal/host/slots"
 )
 
@@ -81,6 +82,18 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request) error {
 		q.Total += depth[p]
 	}
 	return s.writeJSON(w, http.StatusOK, q)
+}
+
+type languageList struct {
+	Languages []languages.Status `json:"languages"`
+}
+
+func (s *Server) getLanguages(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.languages.ListLanguages(r.Context())
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, languageList{Languages: list})
 }
 
 func (s *Server) getDoctor(w http.ResponseWriter, r *http.Request) error {

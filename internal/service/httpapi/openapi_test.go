@@ -140,6 +140,7 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 		}, {"Report", job.Report{}}, {"Event", job.Event{}}, {"Slot", slots.Status{}}, {"SlotList", slotList{}},
 		{"NodeList", fleet.NodeList{}}, {"Node", fleet.Node{}}, {"PoolList", poolList{}}, {"Pool", pool{}},
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
+		{"LanguageList", languageList{}},
 		{"Doctor", doctor.Report{}},
 	}
 	d := readDocument(t)

@@ -53,6 +53,7 @@ var kinds = map[string]struct {
 	"media-type":        {http.StatusUnsupportedMediaType, "Media type not supported"},
 	"misdirected":       {http.StatusMisdirectedRequest, "Unknown host name"},
 	"digest":            {http.StatusUnprocessableEntity, "The digest does not match the content"},
+	"missing-language":  {http.StatusUnprocessableEntity, "A language is missing"},
 	"missing-blob":      {http.StatusUnprocessableEntity, "A blob is missing"},
 	"queue-full":        {http.StatusTooManyRequests, "The queue is full"},
 	"internal":          {http.StatusInternalServerError, "Internal error"},

@@ -59,6 +59,7 @@ func (s *Server) jobRoutes() []route {
 func (s *Server) hostRoutes() []route {
 	read, admin := []Scope{Read}, []Scope{Admin}
 	return []route{
+		{"GET", "/v1/languages", []Scope{Read, Submit}, s.getLanguages},
 		{"GET", "/v1/slots", read, s.getSlots},
 		{"POST", "/v1/slots/{cpus}/drain", admin, s.drainSlot},
 		{"POST", "/v1/slots/{cpus}/undrain", admin, s.undrainSlot},

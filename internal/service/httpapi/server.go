@@ -17,6 +17,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
 	"judged/internal/base/units"
+	"judged/internal/engine/languages"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
@@ -48,38 +49,46 @@ type Slots interface {
 	Undrain(cpus cpuset.Set) error
 }
 
+// Languages are those that sources may be in; *engine.Engine has them.
+type Languages interface {
+	CheckLanguage(id string) error
+	ListLanguages(ctx context.Context) ([]languages.Status, error)
+}
+
 // Options are what New needs. Only Tokens, Log and Now are optional.
 type Options struct {
-	Config  config.Config // sections http, queue, limits, slots and repeats are used
-	Tokens  *Tokens       // nil: requests need no token, but a loopback host name
-	Jobs    Jobs
-	Blobs   Blobs
-	Slots   Slots // nil on a front
-	Work    Work  // nil on a judge node, as Jobs and Nodes
-	Nodes   Nodes
-	Doctor  func(context.Context) (doctor.Report, error)
-	Accepts func() error // returns why jobs are not accepted, or nil
-	Ready   func() error // returns why jobs are not accepted or cannot be judged, or nil
-	Metrics http.Handler
-	Log     *slog.Logger
-	Now     func() time.Time
+	Config    config.Config // sections http, queue, limits, slots and repeats are used
+	Tokens    *Tokens       // nil: requests need no token, but a loopback host name
+	Jobs      Jobs
+	Blobs     Blobs
+	Slots     Slots // nil on a front, as Languages
+	Languages Languages
+	Work      Work // nil on a judge node, as Jobs and Nodes
+	Nodes     Nodes
+	Doctor    func(context.Context) (doctor.Report, error)
+	Accepts   func() error // returns why jobs are not accepted, or nil
+	Ready     func() error // returns why jobs are not accepted or cannot be judged, or nil
+	Metrics   http.Handler
+	Log       *slog.Logger
+	Now       func() time.Time
 }
 
 // Server answers requests. It is safe for concurrent use.
 type Server struct {
-	config  config.Config
-	tokens  *Tokens
-	jobs    Jobs
-	blobs   Blobs
-	slots   Slots
-	work    Work
-	nodes   Nodes
-	doctor  func(context.Context) (doctor.Report, error)
-	accepts func() error
-	ready   func() error
-	metrics http.Handler
-	log     *slog.Logger
-	now     func() time.Time
+	config    config.Config
+	tokens    *Tokens
+	jobs      Jobs
+	blobs     Blobs
+	slots     Slots
+	languages Languages
+	work      Work
+	nodes     Nodes
+	doctor    func(context.Context) (doctor.Report, error)
+	accepts   func() error
+	ready     func() error
+	metrics   http.Handler
+	log       *slog.Logger
+	now       func() time.Time
 
 	stall    time.Duration       // shorter in tests
 	memory   *semaphore.Weighted // bytes of bodies that are being read and decoded
@@ -93,7 +102,7 @@ type Server struct {
 // New returns a server; it starts nothing.
 func New(o Options) *Server {
 	s := &Server{
-		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots,
+		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots, languages: o.Languages,
 		work: o.Work, nodes: o.Nodes,
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
 	}

@@ -208,6 +208,11 @@ func TestSubmitRefusals(t *testing.T) {
 			nil,
 			[]string{"program", "tests[0].input"},
 		},
+		{"missing language", "/v1/jobs/a",
+			`{"program": {"text": "x"}, "language": "kotlin", "tests": [{"name": "1"}]}`, "missing-language", nil, nil},
+		{"command of a source", "/v1/jobs/a",
+			`{"program": {"text": "x"}, "language": "c", "command": ["x"], "tests": [{"name": "1"}]}`, "invalid-job", nil,
+			[]string{"command"}},
 		{
 			"base64",
 			"/v1/jobs/a",

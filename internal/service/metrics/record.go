@@ -14,7 +14,7 @@ const manyFaults = 5000
 func verdicts() []job.Verdict {
 	return []job.Verdict{job.Accepted, job.Partial, job.WrongAnswer, job.PresentationError, job.OutputLimit,
 		job.TimeLimit, job.WallTimeLimit, job.IdlenessLimit, job.MemoryLimit, job.RuntimeError,
-		job.SecurityViolation, job.NotExecutable, job.Skipped, job.Cancelled, job.InternalError}
+		job.SecurityViolation, job.NotExecutable, job.CompileError, job.Skipped, job.Cancelled, job.InternalError}
 }
 
 // JobDone counts a finished job with all its tests and runs. A report that is not final counts

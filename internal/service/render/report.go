@@ -29,6 +29,11 @@ func Report(w io.Writer, r job.Report) error {
 	if r.Message != "" {
 		paragraph(&b, Printable(r.Message))
 	}
+	if c := r.Compilation; c != nil && r.Verdict == job.CompileError && c.Output != "" {
+		for line := range strings.SplitSeq(c.Output, "\n") {
+			fmt.Fprintf(&b, "  %s\n", Printable(line))
+		}
+	}
 	if line := disturbedLine(r.Tests); line != "" {
 		paragraph(&b, Printable(line))
 	}
