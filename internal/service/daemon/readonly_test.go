@@ -17,7 +17,7 @@ import (
 )
 
 // TestDiskReadOnly has the kernel make the disk below a daemon read-only, as it does after an error in a file system.
-// The daemon refuses jobs with the reason until the disk is mounted again. That needs a new daemon: since Linux 6.15
+// The daemon refuses jobs with the reason until the disk is mounted again. That needs a new daemon: on Linux 6.18
 // ext4 refuses every write until it is unmounted, and it cannot be unmounted while files are open.
 func TestDiskReadOnly(t *testing.T) {
 	c := settings(t)
