@@ -52,6 +52,7 @@ func (s *Server) jobRoutes() []route {
 		{"DELETE", "/v1/jobs/{id}", submit, s.cancelJob},
 		{"GET", "/v1/jobs/{id}/events", read, s.getEvents},
 		{"GET", "/v1/queue", read, s.getQueue},
+		{"GET", "/v1/languages", []Scope{Read, Submit}, s.getLanguages},
 		{"GET", "/{$}", nil, s.getPage},
 	}
 }
@@ -59,7 +60,6 @@ func (s *Server) jobRoutes() []route {
 func (s *Server) hostRoutes() []route {
 	read, admin := []Scope{Read}, []Scope{Admin}
 	return []route{
-		{"GET", "/v1/languages", []Scope{Read, Submit}, s.getLanguages},
 		{"GET", "/v1/slots", read, s.getSlots},
 		{"POST", "/v1/slots/{cpus}/drain", admin, s.drainSlot},
 		{"POST", "/v1/slots/{cpus}/undrain", admin, s.undrainSlot},
