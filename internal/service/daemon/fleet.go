@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"judged/internal/base/config"
+	"judged/internal/jobs"
 	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
-	"judged/internal/service/dispatch"
 )
 
 // judges reports whether this daemon has slots, hasJobs whether it has the database.
@@ -104,7 +104,7 @@ func frontClient(f config.Fleet) (client.Client, error) {
 }
 
 // source is where the dispatcher takes jobs from.
-func (d *daemon) source() dispatch.Source {
+func (d *daemon) source() jobs.Source {
 	if d.front != nil {
 		return d.front.source
 	}
