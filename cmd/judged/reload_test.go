@@ -234,7 +234,7 @@ func TestLogsWhoDidIt(t *testing.T) {
 		}
 	}
 	want := []string{
-		fmt.Sprintf(`msg=serving version=%s revision=%s cpus=[%s] pool=default data_dir=%s address=%s`, version,
+		fmt.Sprintf(`msg=serving version=%s revision=%s role=all cpus=[%s] pool=default data_dir=%s address=%s`, version,
 			revision(), cpus, r.data, strings.TrimPrefix(r.url, "http://")),
 		fmt.Sprintf(`msg=drained a slot cpus=%s reason=new fan by=ann`, cpus),
 		`msg=cancelled a job job=waits by=ann`,

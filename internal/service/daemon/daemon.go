@@ -56,7 +56,8 @@ type daemon struct {
 	space      space
 	blobs      *blobs.Store
 	store      *storage        // on a judge node only what it has learned
-	registry   *fleet.Registry // on a front
+	node       string          // name in the fleet
+	registry   *fleet.Registry // nil on a judge node
 	front      *front          // on a judge node
 	tuned      *tuned
 	eng        *engine.Engine
@@ -254,7 +255,10 @@ func (d *daemon) openAPI(context.Context) error {
 		o.Jobs, o.Blobs = d.store, &files{d.blobs, d.space, d.storeFailed}
 	}
 	if d.registry != nil {
-		o.Work, o.Nodes, o.Languages = d.store, d.registry, d.registry
+		o.Work, o.Nodes = d.store, d.registry
+	}
+	if !d.judges() {
+		o.Languages = d.registry
 	}
 	d.api.Store(httpapi.New(o))
 	return nil

@@ -34,21 +34,20 @@ type front struct {
 
 var errNotRegistered = errors.New("the node has not registered with its front yet")
 
-// openFleet opens the registry of a front, or the source of a judge node.
-func (d *daemon) openFleet(context.Context) error {
+// openFleet opens the registry of a daemon with jobs, or the source of a judge node.
+func (d *daemon) openFleet(context.Context) (err error) {
+	if d.node, err = nodeName(d.o.Config.Fleet); err != nil {
+		return err
+	}
 	switch d.o.Config.Fleet.Role {
-	case config.RoleFront:
+	case config.RoleAll, config.RoleFront:
 		d.registry = fleet.NewRegistry(d.store, time.Now)
 	case config.RoleJudge:
 		c, err := frontClient(d.o.Config.Fleet)
 		if err != nil {
 			return err
 		}
-		node, err := nodeName(d.o.Config.Fleet)
-		if err != nil {
-			return err
-		}
-		source, err := fleet.NewSource(fleet.Options{Front: c, Node: node, Log: d.o.Log,
+		source, err := fleet.NewSource(fleet.Options{Front: c, Node: d.node, Log: d.o.Log,
 			Spool: filepath.Join(d.o.Config.DataDir, "spool")})
 		if err != nil {
 			return err
@@ -108,7 +107,29 @@ func (d *daemon) source() jobs.Source {
 	if d.front != nil {
 		return d.front.source
 	}
-	return d.store
+	return &ownSource{d.store, d.node, d.registry}
+}
+
+// ownSource is the store for the slots of the same daemon.
+type ownSource struct {
+	*storage
+	node     string
+	registry *fleet.Registry
+}
+
+// Take waits while an operator has drained this node.
+func (s *ownSource) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
+	for ctx.Err() == nil {
+		drained, err := s.registry.Drained(ctx, s.node)
+		if err != nil {
+			return jobs.Work{}, err
+		}
+		if !drained {
+			return s.storage.Take(ctx, w)
+		}
+		rest(ctx, time.Second)
+	}
+	return jobs.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 }
 
 // blobPath finds the file of a blob.
@@ -134,8 +155,10 @@ func (d *daemon) judge(drain, abort context.Context) {
 		sending, stop := context.WithCancel(context.WithoutCancel(drain))
 		defer stop()
 		tasks.Go(func() { d.front.source.Run(sending) })
-		tasks.Go(func() { d.register(drain) })
+	} else {
+		_ = d.registerOnce(drain, true) // again soon
 	}
+	tasks.Go(func() { d.register(drain) })
 	d.dispatcher.Run(drain, abort)
 }
 
@@ -167,7 +190,12 @@ func (d *daemon) register(ctx context.Context) {
 
 // registerOnce logs when the front is lost and when it is back.
 func (d *daemon) registerOnce(ctx context.Context, started bool) error {
-	commands, err := d.front.source.Register(ctx, d.registration(ctx, started))
+	state := d.registration(ctx, started)
+	if d.front == nil {
+		_, err := d.registry.Seen(ctx, state)
+		return err // the store reports its failures
+	}
+	commands, err := d.front.source.Register(ctx, state)
 	before := d.front.lost.Swap(&err)
 	switch {
 	case ctx.Err() != nil:
@@ -189,7 +217,8 @@ func rest(ctx context.Context, d time.Duration) {
 
 func (d *daemon) registration(ctx context.Context, started bool) fleet.Registration {
 	host := d.eng.Host(d.eng.CPUs(), d.health.report())
-	r := fleet.Registration{Version: d.o.Version, Pool: d.o.Config.Slots.Pool, Fingerprint: host.Fingerprint,
+	r := fleet.Registration{Caller: fleet.Caller{Node: d.node}, Version: d.o.Version,
+		Pool: d.o.Config.Slots.Pool, Fingerprint: host.Fingerprint,
 		Time: time.Now(), Started: started, Ready: true}
 	for _, s := range d.pool.Snapshot() {
 		r.Slots = append(r.Slots, fleet.Slot{CPUs: s.CPUs, State: s.State})

@@ -119,6 +119,32 @@ func TestFleet(t *testing.T) {
 	w.none()
 }
 
+// TestOwnNode has a daemon that is front and judge in one: it is a node, too, and may
+// be drained as one.
+func TestOwnNode(t *testing.T) {
+	c := settings(t)
+	c.Fleet.Node = "host-1"
+	d := serving(t, c)
+	testkit.WaitFor(t, patience, "the registration", func() bool { return len(d.nodes()) == 1 })
+	if _, err := fleet.SetDrained(d.ctx, d.Client, "host-1", true); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string][3]bool{"host-1": {true, true, true}}, d.nodes()); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	d.submit("1", d.sum(1, false)) // its slot may have asked for a job before the drain
+	d.submit("2", d.sum(2, false))
+	if _, err := fleet.SetDrained(d.ctx, d.Client, "host-1", false); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"1", "2"} {
+		if r := d.finish(id); r.Verdict != job.Accepted {
+			t.Errorf("job %s: %+v", id, r)
+		}
+	}
+	d.drain()
+}
+
 // count1 removes the events of tests.
 func count1(types []string) (kept []string) {
 	for _, t := range types {

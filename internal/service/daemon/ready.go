@@ -26,7 +26,7 @@ func (d *daemon) accepts() error {
 // judged, or nil.
 func (d *daemon) ready() error {
 	switch {
-	case d.registry != nil:
+	case !d.judges():
 		ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 		defer cancel()
 		return reasons(d.accepts(), d.registry.Ready(ctx))
