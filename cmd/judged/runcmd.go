@@ -139,7 +139,7 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job
 		return job.Report{}, err
 	}
 	if id := l.job.Language; id != "" {
-		if err := eng.CheckLanguage(id); err != nil {
+		if err := eng.CheckLanguage(ctx, "", id); err != nil {
 			return job.Report{}, usagef("read --language: %w", err)
 		}
 	}

@@ -92,8 +92,9 @@ func (e *Engine) closeCompiler() error {
 	return err
 }
 
-// CheckLanguage returns why jobs in a language cannot be judged here, or nil.
-func (e *Engine) CheckLanguage(id string) error {
+// CheckLanguage returns why jobs in a language cannot be judged here, or nil. The
+// pool is that of this host.
+func (e *Engine) CheckLanguage(_ context.Context, _, id string) error {
 	_, err := e.options.Languages.Catalogue.Find(id, string(e.options.Root))
 	return err
 }

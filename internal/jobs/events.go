@@ -52,28 +52,23 @@ func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, err
 }
 
 // Wait returns the report of a job once it has ended, or the current one when ctx
-// is done. Until the end it reads the job once.
+// is done. It reads the job when it is called and when it has ended.
 func (s *Store) Wait(ctx context.Context, id string) (job.Report, error) {
-	poll := time.NewTicker(2 * s.opts.poll)
+	poll := time.NewTicker(2 * s.opts.poll) // an end may be missed while the database is away
 	defer poll.Stop()
 	for {
 		_, ended, release := s.hub.watch(id) // before reading, so that no end is missed
-		r, err := s.readRow(context.WithoutCancel(ctx), id)
-		if err == nil && r.state < done {
-			select {
-			case <-ended:
-			case <-poll.C:
-			case <-ctx.Done():
-			}
-		}
-		release()
-		if err != nil {
-			return job.Report{}, err
-		}
 		rec, err := s.Get(context.WithoutCancel(ctx), id)
 		if err != nil || rec.Report.State.Final() || ctx.Err() != nil {
+			release()
 			return rec.Report, err
 		}
+		select {
+		case <-ended:
+		case <-poll.C:
+		case <-ctx.Done():
+		}
+		release()
 	}
 }
 

@@ -26,13 +26,13 @@ func (s *Store) maintain(life context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		if _, err := s.Sweep(life); err != nil && life.Err() == nil {
-			s.opts.Log.Warn("cannot delete old jobs; trying again in a minute", "error", err)
-		}
 		select {
 		case <-life.Done():
 			return
 		case <-tick.C:
+		}
+		if _, err := s.Sweep(life); err != nil && life.Err() == nil {
+			s.opts.Log.Warn("cannot delete old jobs; trying again in a minute", "error", err)
 		}
 		if err := s.readClock(life); err != nil && life.Err() == nil {
 			s.opts.Log.Debug("cannot read the database's clock", "error", err)

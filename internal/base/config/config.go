@@ -55,11 +55,12 @@ const (
 
 // Fleet says what this daemon is in a fleet of hosts.
 type Fleet struct {
-	Role      string `toml:"role"`
-	Front     string `toml:"front"`           // URL, of a judge
-	TokenFile string `toml:"node_token_file"` // of a judge; the file holds the token itself
-	Node      string `toml:"node"`            // name of a judge; with tokens that of its token
-	CAFile    string `toml:"ca_file"`         // of a judge, for a front with a certificate of one's own CA
+	Role      string      `toml:"role"`
+	Front     string      `toml:"front"`           // URL, of a judge
+	TokenFile string      `toml:"node_token_file"` // of a judge; the file holds the token itself
+	Node      string      `toml:"node"`            // name of a judge; with tokens that of its token
+	CacheSize units.Bytes `toml:"cache_size"`      // of a judge: its copies of the front's blobs
+	CAFile    string      `toml:"ca_file"`         // of a judge, for a front with a certificate of one's own CA
 }
 
 // Slots says which CPUs programs are measured on.
@@ -172,7 +173,7 @@ func Default() Config {
 			MaxBlob:       512 << 20,
 			ShutdownGrace: 30 * time.Second,
 		},
-		Fleet: Fleet{Role: RoleAll},
+		Fleet: Fleet{Role: RoleAll, CacheSize: 32 << 30},
 		Slots: Slots{Width: 1, Pool: "default"},
 		Sandbox: Sandbox{
 			Root:       "private",

@@ -81,6 +81,7 @@ func (v *validator) database(d Database) {
 func (v *validator) fleet(c Config) {
 	f := c.Fleet
 	oneOf(v, "fleet.role", f.Role, RoleAll, RoleFront, RoleJudge)
+	between(v, "fleet.cache_size", f.CacheSize, 0, 1<<50)
 	if f.Role != RoleJudge {
 		v.check(f.Front == "", "fleet.front", "only a judge has a front; set fleet.role = \"judge\", or leave it empty")
 		return

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"judged/internal/base/units"
@@ -78,38 +79,82 @@ func (s *Store) Sweep(ctx context.Context, age time.Duration,
 	return swept, failed
 }
 
-// markedBefore lists the blobs whose last mark is older than a moment. Uploads
-// have no digest for a name; Open clears what is left of them.
+// Trim deletes the blobs that were used longest ago until the rest takes at most
+// most; 0 is no bound. It is for copies, which can be fetched again. What was used
+// in the last two hours stays: a job may need it.
+func (s *Store) Trim(ctx context.Context, most units.Bytes) (Swept, error) {
+	if most <= 0 {
+		return Swept{}, nil
+	}
+	var all []fs.FileInfo
+	var total units.Bytes
+	if err := s.each(ctx, func(info fs.FileInfo) {
+		all = append(all, info)
+		total += units.Bytes(info.Size())
+	}); err != nil {
+		return Swept{}, err
+	}
+	slices.SortFunc(all, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	var swept Swept
+	before := s.now().Add(-markEvery - submission)
+	for _, info := range all {
+		if total-swept.Size <= most || !info.ModTime().Before(before) || ctx.Err() != nil {
+			break
+		}
+		n, gone, err := s.remove(info.Name(), before)
+		if err != nil {
+			return swept, s.explain("delete", err)
+		}
+		if gone {
+			swept.Blobs++
+			swept.Size += n
+		}
+	}
+	return swept, ctx.Err()
+}
+
+// markedBefore lists the blobs whose last mark is older than a moment.
 func (s *Store) markedBefore(ctx context.Context, before time.Time) (old []string, err error) {
+	err = s.each(ctx, func(info fs.FileInfo) {
+		if info.ModTime().Before(before) {
+			old = append(old, info.Name())
+		}
+	})
+	return old, err
+}
+
+// each calls f for every blob. Uploads have no digest for a name; Open clears what
+// is left of them.
+func (s *Store) each(ctx context.Context, f func(fs.FileInfo)) error {
 	fans, err := os.ReadDir(s.dir)
 	if err != nil {
-		return nil, s.explain("list", err)
+		return s.explain("list", err)
 	}
 	for _, fan := range fans {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		if !fan.IsDir() {
 			continue
 		}
 		files, err := os.ReadDir(filepath.Join(s.dir, fan.Name()))
 		if err != nil {
-			return nil, s.explain("list", err)
+			return s.explain("list", err)
 		}
-		for _, f := range files {
-			if !ValidDigest(f.Name()) {
+		for _, file := range files {
+			if !ValidDigest(file.Name()) {
 				continue
 			}
-			switch info, err := f.Info(); {
+			switch info, err := file.Info(); {
 			case errors.Is(err, fs.ErrNotExist): // deleted by hand
 			case err != nil:
-				return nil, s.explain("list", err)
-			case info.ModTime().Before(before):
-				old = append(old, f.Name())
+				return s.explain("list", err)
+			default:
+				f(info)
 			}
 		}
 	}
-	return old, nil
+	return nil
 }
 
 // remove deletes a blob unless it was marked, or put again, since it was found

@@ -15,9 +15,56 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/units"
 )
 
 var errRecords = errors.New("no records")
+
+// The blobs that were used longest ago go first, those of the last two hours stay.
+func TestTrim(t *testing.T) {
+	const old = 3 * time.Hour
+	tests := []struct {
+		name  string
+		most  units.Bytes
+		want  []string
+		swept Swept
+	}{
+		{"no bound", 0, []string{"five5", "four", "one", "three"}, Swept{}},
+		{"fits", 17, []string{"five5", "four", "one", "three"}, Swept{}},
+		{"the oldest", 16, []string{"five5", "four", "one"}, Swept{1, 5}},
+		{"two of them", 10, []string{"five5", "four"}, Swept{2, 8}},
+		{"what is in use stays", 1, []string{"five5"}, Swept{3, 12}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, now := clocked(t)
+			for content, since := range map[string]time.Duration{"three": 9 * old, "one": 2 * old, "four": old,
+				"five5": time.Hour} {
+				write(t, s, file(content), content)
+				used(t, s, file(content), now.Add(-since))
+			}
+			swept, err := s.Trim(t.Context(), tt.most)
+			if err != nil || swept != tt.swept {
+				t.Errorf("swept %v, %v; want %v", swept, err, tt.swept)
+			}
+			left := []string{}
+			if err := s.each(t.Context(), func(info fs.FileInfo) {
+				content, err := os.ReadFile(s.path(info.Name()))
+				if err != nil {
+					t.Error(err)
+				}
+				left = append(left, string(content))
+			}); err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(left)
+			if diff := cmp.Diff(tt.want, left); diff != "" {
+				t.Errorf("left (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
 
 func TestSweep(t *testing.T) {
 	const age = 30 * time.Minute

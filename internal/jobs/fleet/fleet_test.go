@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"judged/internal/base/job"
+	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/client"
@@ -229,6 +230,39 @@ func (s *shared) Values(_ context.Context, f func(string, []byte) error, prefix 
 		}
 	}
 	return nil
+}
+
+// A front knows the languages of its nodes, by pool.
+func TestRegistryLanguages(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	r := NewRegistry(&shared{all: map[string][]byte{}}, func() time.Time { return now })
+	if err := r.CheckLanguage(t.Context(), "p", "c"); err != nil {
+		t.Errorf("a pool without nodes: %v", err)
+	}
+	missing := languages.Status{ID: "java", Reason: "no javac"}
+	for node, list := range map[string][]languages.Status{
+		"a": {{ID: "c", Available: true, Version: "12"}, missing},
+		"b": {{ID: "c", Available: true, Version: "13"}, {ID: "java", Available: true, Version: "17"}},
+	} {
+		pool := map[string]string{"a": "p", "b": "q"}[node]
+		if _, err := r.Seen(t.Context(), Registration{Caller: Caller{node}, Pool: pool, Languages: list}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := r.ListLanguages(t.Context())
+	if diff := cmp.Diff([]languages.Status{{ID: "c", Available: true, Version: "12"},
+		{ID: "java", Available: true, Version: "17"}}, list); diff != "" || err != nil {
+		t.Errorf("languages (-want +got):\n%s%v", diff, err)
+	}
+	for _, tt := range []struct {
+		pool, language string
+		available      bool
+	}{{"p", "c", true}, {"p", "java", false}, {"q", "java", true}, {"p", "cobol", false}, {"new", "java", true}} {
+		err := r.CheckLanguage(t.Context(), tt.pool, tt.language)
+		if u := (*languages.UnavailableError)(nil); (err == nil) != tt.available || err != nil && !errors.As(err, &u) {
+			t.Errorf("%s in pool %s: %v, want available %v", tt.language, tt.pool, err, tt.available)
+		}
+	}
 }
 
 func TestRegistry(t *testing.T) {

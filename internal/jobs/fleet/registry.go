@@ -6,24 +6,28 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"judged/internal/engine/languages"
 )
 
 // Node is a judge node as fronts know it.
 type Node struct {
-	Name        string    `json:"name"`
-	Pool        string    `json:"pool"`
-	Up          bool      `json:"up"`
-	Drained     bool      `json:"drained"`
-	Ready       bool      `json:"ready"`
-	Reason      string    `json:"reason,omitempty"` // why it is not ready
-	Version     string    `json:"version"`
-	Fingerprint string    `json:"fingerprint"`
-	Slots       []Slot    `json:"slots"`
-	ClockOffset int64     `json:"clock_offset_ns"` // node minus front, within one way of the request
-	SeenAt      time.Time `json:"seen_at"`
+	Name        string             `json:"name"`
+	Pool        string             `json:"pool"`
+	Up          bool               `json:"up"`
+	Drained     bool               `json:"drained"`
+	Ready       bool               `json:"ready"`
+	Reason      string             `json:"reason,omitempty"` // why it is not ready
+	Version     string             `json:"version"`
+	Fingerprint string             `json:"fingerprint"`
+	Slots       []Slot             `json:"slots"`
+	Languages   []languages.Status `json:"languages"`
+	ClockOffset int64              `json:"clock_offset_ns"` // node minus front, within one way of the request
+	SeenAt      time.Time          `json:"seen_at"`
 }
 
 // Values is where nodes are stored; *jobs.Store is one. All fronts share it.
@@ -73,7 +77,7 @@ func NewRegistry(v Values, now func() time.Time) *Registry {
 func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 	now := r.now()
 	n := Node{Name: g.Node, Pool: g.Pool, Ready: g.Ready, Reason: g.Reason, Version: g.Version, Fingerprint: g.Fingerprint,
-		Slots: g.Slots, ClockOffset: int64(g.Time.Sub(now)), SeenAt: now}
+		Slots: g.Slots, Languages: g.Languages, ClockOffset: int64(g.Time.Sub(now)), SeenAt: now}
 	if r.changed(n) {
 		if err := r.values.SetValue(ctx, n, nodeValue, n.Name); err != nil {
 			return Commands{}, err
@@ -93,7 +97,53 @@ func (r *Registry) changed(n Node) bool {
 	old, known := r.stored[n.Name]
 	return !known || n.SeenAt.Sub(old.SeenAt) >= writeEvery || old.Pool != n.Pool || old.Ready != n.Ready ||
 		old.Reason != n.Reason || old.Version != n.Version || old.Fingerprint != n.Fingerprint ||
-		!slices.Equal(old.Slots, n.Slots)
+		!slices.Equal(old.Slots, n.Slots) || !slices.EqualFunc(old.Languages, n.Languages, sameLanguage)
+}
+
+func sameLanguage(a, b languages.Status) bool {
+	return a.ID == b.ID && a.Available == b.Available && a.Version == b.Version
+}
+
+// ListLanguages lists the languages of all nodes. One is available if a node has it;
+// the version is that of the first such node.
+func (r *Registry) ListLanguages(ctx context.Context) ([]languages.Status, error) {
+	nodes, err := r.Nodes(ctx)
+	byID := map[string]languages.Status{}
+	for _, n := range nodes {
+		for _, l := range n.Languages {
+			if known, ok := byID[l.ID]; !ok || l.Available && !known.Available {
+				byID[l.ID] = l
+			}
+		}
+	}
+	list := []languages.Status{}
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		list = append(list, byID[id])
+	}
+	return list, err
+}
+
+// CheckLanguage returns why no node of a pool compiles a language, or nil. A pool
+// whose nodes have never registered may have any.
+func (r *Registry) CheckLanguage(ctx context.Context, pool, id string) error {
+	nodes, err := r.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	known := false
+	for _, n := range nodes {
+		if n.Pool != pool {
+			continue
+		}
+		known = true
+		if slices.ContainsFunc(n.Languages, func(l languages.Status) bool { return l.ID == id && l.Available }) {
+			return nil
+		}
+	}
+	if !known {
+		return nil
+	}
+	return &languages.UnavailableError{Language: id, Reason: fmt.Sprintf("no judge node of pool %q has it", pool)}
 }
 
 // Drained reports whether a node gets no jobs. Another front's change is noticed

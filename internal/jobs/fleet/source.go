@@ -65,7 +65,7 @@ func (s *Source) Register(ctx context.Context, r Registration) (Commands, error)
 	return post[Commands](ctx, s, "register", r, 0)
 }
 
-// Take implements dispatch.Source.
+// Take implements jobs.Source.
 func (s *Source) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
 	q := TakeRequest{Caller: s.caller(), Pool: w.Pool, Width: w.Width, CPUs: w.CPUs, WaitMS: MaxWait.Milliseconds()}
 	for {
@@ -81,13 +81,13 @@ func (s *Source) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
 	}
 }
 
-// Extend implements dispatch.Source.
+// Extend implements jobs.Source.
 func (s *Source) Extend(ctx context.Context, l jobs.Lease) (time.Time, error) {
 	answer, err := post[ExtendAnswer](ctx, s, "extend", ExtendRequest{Hold: s.hold(l)}, 0)
 	return answer.Until, err
 }
 
-// Lost implements dispatch.Source.
+// Lost implements jobs.Source.
 func (s *Source) Lost(ctx context.Context, l jobs.Lease) error {
 	q := ExtendRequest{Hold: s.hold(l), WaitMS: MaxWait.Milliseconds()}
 	for {
@@ -97,7 +97,7 @@ func (s *Source) Lost(ctx context.Context, l jobs.Lease) error {
 	}
 }
 
-// Emit implements dispatch.Source.
+// Emit implements jobs.Source.
 func (s *Source) Emit(l jobs.Lease, n int, t job.TestReport) error {
 	select {
 	case s.emits <- EmitRequest{Hold: s.hold(l), N: n, Test: t}:
@@ -107,7 +107,7 @@ func (s *Source) Emit(l jobs.Lease, n int, t job.TestReport) error {
 	}
 }
 
-// Finish implements dispatch.Source. A report that no front receives is written to
+// Finish implements jobs.Source. A report that no front receives is written to
 // the spool, from where Run hands it in, also after a restart.
 func (s *Source) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
 	q := FinishRequest{Hold: s.hold(l), Report: rep}
@@ -118,7 +118,7 @@ func (s *Source) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error
 	return errors.Join(err, s.spool.drop(q.Hold))
 }
 
-// Return implements dispatch.Source.
+// Return implements jobs.Source.
 func (s *Source) Return(ctx context.Context, l jobs.Lease, delay time.Duration, excused bool) error {
 	_, err := post[Nothing](ctx, s, "return",
 		ReturnRequest{Hold: s.hold(l), DelayMS: delay.Milliseconds(), Excused: excused}, 0)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"judged/internal/base/job"
+	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 )
 
@@ -20,14 +21,15 @@ type Caller struct {
 // Registration is the state of a node. A node sends it every RegisterEvery.
 type Registration struct {
 	Caller
-	Protocol    int       `json:"protocol"`
-	Version     string    `json:"version"`
-	Pool        string    `json:"pool"`
-	Fingerprint string    `json:"fingerprint"`
-	Slots       []Slot    `json:"slots"`
-	Ready       bool      `json:"ready"`
-	Reason      string    `json:"reason,omitempty"` // why it is not ready
-	Time        time.Time `json:"time"`             // the node's clock
+	Protocol    int                `json:"protocol"`
+	Version     string             `json:"version"`
+	Pool        string             `json:"pool"`
+	Fingerprint string             `json:"fingerprint"`
+	Slots       []Slot             `json:"slots"`
+	Languages   []languages.Status `json:"languages"`
+	Ready       bool               `json:"ready"`
+	Reason      string             `json:"reason,omitempty"` // why it is not ready
+	Time        time.Time          `json:"time"`             // the node's clock
 	// Started is set until the front has answered for the first time: the jobs that
 	// an earlier process of the node held are taken again.
 	Started bool `json:"started,omitempty"`

@@ -25,6 +25,9 @@ func (d *daemon) sweepBlobs(ctx context.Context) {
 
 func (d *daemon) sweepBlobsOnce(ctx context.Context) {
 	swept, err := d.blobs.Sweep(ctx, d.o.Config.Retention.MaxAge, d.store.Blobs)
+	if d.front != nil && err == nil {
+		swept, err = d.blobs.Trim(ctx, d.o.Config.Fleet.CacheSize)
+	}
 	if swept.Blobs > 0 {
 		d.o.Log.Info("deleted unused blobs", "blobs", swept.Blobs, "size_bytes", int64(swept.Size))
 	}

@@ -254,7 +254,7 @@ func (d *daemon) openAPI(context.Context) error {
 		o.Jobs, o.Blobs = d.store, &files{d.blobs, d.space, d.storeFailed}
 	}
 	if d.registry != nil {
-		o.Work, o.Nodes = d.store, d.registry
+		o.Work, o.Nodes, o.Languages = d.store, d.registry, d.registry
 	}
 	d.api.Store(httpapi.New(o))
 	return nil

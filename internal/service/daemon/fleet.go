@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"judged/internal/base/config"
+	"judged/internal/jobs"
 	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
-	"judged/internal/service/dispatch"
 )
 
 // judges reports whether this daemon has slots, hasJobs whether it has the database.
@@ -104,7 +104,7 @@ func frontClient(f config.Fleet) (client.Client, error) {
 }
 
 // source is where the dispatcher takes jobs from.
-func (d *daemon) source() dispatch.Source {
+func (d *daemon) source() jobs.Source {
 	if d.front != nil {
 		return d.front.source
 	}
@@ -167,7 +167,7 @@ func (d *daemon) register(ctx context.Context) {
 
 // registerOnce logs when the front is lost and when it is back.
 func (d *daemon) registerOnce(ctx context.Context, started bool) error {
-	commands, err := d.front.source.Register(ctx, d.registration(started))
+	commands, err := d.front.source.Register(ctx, d.registration(ctx, started))
 	before := d.front.lost.Swap(&err)
 	switch {
 	case ctx.Err() != nil:
@@ -187,7 +187,7 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (d *daemon) registration(started bool) fleet.Registration {
+func (d *daemon) registration(ctx context.Context, started bool) fleet.Registration {
 	host := d.eng.Host(d.eng.CPUs(), d.health.report())
 	r := fleet.Registration{Version: d.o.Version, Pool: d.o.Config.Slots.Pool, Fingerprint: host.Fingerprint,
 		Time: time.Now(), Started: started, Ready: true}
@@ -197,6 +197,11 @@ func (d *daemon) registration(started bool) fleet.Registration {
 	if err := reasons(d.health.fit(), d.space.check(floorBytes), d.health.inUse()); err != nil {
 		r.Ready, r.Reason = false, err.Error()
 	}
+	list, err := d.eng.ListLanguages(ctx)
+	if err != nil && ctx.Err() == nil {
+		d.o.Log.Warn("cannot list languages for the front", "error", err)
+	}
+	r.Languages = list
 	return r
 }
 

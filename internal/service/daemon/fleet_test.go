@@ -93,6 +93,18 @@ func TestFleet(t *testing.T) {
 			t.Errorf("report: %+v", r)
 		}
 	})
+	t.Run("languages", func(t *testing.T) {
+		source := job.Job{Program: *text("int main(void) { return 0; }\n"), Language: "c", Tests: []job.Test{{Name: "1"}}}
+		front.submit("source", source)
+		if r := front.finish("source"); r.Verdict != job.Accepted {
+			t.Errorf("report of a source: %+v", r)
+		}
+		source.Language = "cobol"
+		_, err := front.Submit(front.ctx, "cobol", source)
+		if p := (*client.Problem)(nil); !errors.As(err, &p) || p.Status != http.StatusUnprocessableEntity {
+			t.Errorf("submit in a language that no node has: %v, want 422", err)
+		}
+	})
 	t.Run("cancel", func(t *testing.T) {
 		front.submit("long", front.busy(60_000))
 		front.reach("long", job.Running)

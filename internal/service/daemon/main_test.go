@@ -14,6 +14,7 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/linux"
 	"judged/internal/engine"
+	"judged/internal/engine/languages"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
@@ -64,6 +65,10 @@ func serveConfig(text string) error {
 		<-second.Done()
 		cancel()
 	})
+	catalogue, err := languages.Load(c.Languages.File)
+	if err != nil {
+		return err
+	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	// Tests of several packages judge on the same CPUs at once, so each daemon claims them where nobody else looks.
 	claims, err := linux.DetachedTmpfs()
@@ -75,6 +80,7 @@ func serveConfig(text string) error {
 		Config: c, Version: "test", Revision: "none", Out: os.Stdout, Log: log,
 		Engine: engine.Options{
 			ClaimFolder: fmt.Sprintf("/proc/self/fd/%d", claims.Fd()),
+			Languages:   engine.LanguageOptions{Catalogue: catalogue, CacheBytes: c.Languages.CacheSize},
 			CPUs:        c.Slots.CPUList,
 			Width:       c.Slots.Width,
 			Strict:      c.Slots.Strict,

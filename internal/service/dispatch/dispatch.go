@@ -19,25 +19,6 @@ import (
 	"judged/internal/timing/stats"
 )
 
-// Source is where jobs come from and where their reports go; *jobs.Store is one.
-// Every method may fail with jobs.ErrUnavailable, and those that name a lease
-// with jobs.ErrFinal, jobs.ErrStale or jobs.ErrNotFound once it is lost.
-type Source interface {
-	// Take leases the most urgent job for a slot. It waits until there is one or
-	// ctx is done; a job that was leased while ctx ended comes without an error.
-	Take(ctx context.Context, w jobs.Want) (jobs.Work, error)
-	// Extend holds a job for longer.
-	Extend(ctx context.Context, l jobs.Lease) (until time.Time, err error)
-	// Lost waits until the lease is lost, and says why.
-	Lost(ctx context.Context, l jobs.Lease) error
-	// Emit reports the n-th test of an attempt, from 1, without waiting.
-	Emit(l jobs.Lease, n int, t job.TestReport) error
-	// Finish stores the report and ends the job.
-	Finish(ctx context.Context, l jobs.Lease, rep job.Report) error
-	// Return puts the job back. An excused attempt does not count.
-	Return(ctx context.Context, l jobs.Lease, delay time.Duration, excused bool) error
-}
-
 // Observer receives what happens, for metrics.
 type Observer interface {
 	// JobDone receives the report of a job that was judged, and how long it
@@ -91,7 +72,7 @@ type Options struct {
 	Engine    Engine
 	Health    Health
 	Pool      *slots.Pool
-	Source    Source
+	Source    jobs.Source
 	Want      jobs.Want // of every Take; its CPUs are those of the slot
 	BlobPath  func(digest string) (string, error)
 	Doctor    func() doctor.Report // its last report

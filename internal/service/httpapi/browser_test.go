@@ -15,6 +15,7 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/host/doctor"
 	"judged/internal/jobs"
+	"judged/internal/jobs/fleet"
 	"judged/internal/testkit/browser"
 )
 
@@ -76,6 +77,32 @@ func TestPageInABrowser(t *testing.T) {
 		)
 		shot("metrics")
 	}
+}
+
+// fleetNodes are nodes of a front.
+type fleetNodes struct{ *fleet.Registry }
+
+func (fleetNodes) Nodes(context.Context) ([]fleet.Node, error) {
+	return []fleet.Node{
+		{Name: "judge-1", Pool: "default", Up: true, Ready: true, Slots: []fleet.Slot{{CPUs: "2", State: "busy"}}},
+		{Name: "judge-2", Pool: "default", Up: true, Reason: "turbo is on"},
+	}, nil
+}
+
+// TestPageOfAFront shows nodes, and nothing that a front does not have.
+func TestPageOfAFront(t *testing.T) {
+	tab := browser.Open(t)
+	f := newFixture(t, func(o *Options) {
+		o.Slots, o.Work, o.Nodes = nil, struct{ Work }{}, fleetNodes{}
+	})
+	s := httptest.NewServer(f.Server)
+	t.Cleanup(s.Close)
+	tab.Go(s.URL + "/")
+	tab.Wait(`document.querySelectorAll("#nodes tr").length === 2 && document.getElementById("part-slots").hidden`)
+	for _, want := range []string{"judge-1", "2 busy", "not ready", "turbo is on"} {
+		wantText(t, tab, want)
+	}
+	tab.Wait(`document.getElementById("part-doctor").hidden && document.getElementById("notice").textContent === ""`)
 }
 
 // nothingCut: the page itself does not scroll sideways; a table may, in a

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"cmp"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -17,12 +19,12 @@ import (
 
 // check returns every error of a submission, so that the caller can correct all of
 // them at once.
-func (s *Server) check(sent submission) error {
+func (s *Server) check(ctx context.Context, sent submission) error {
 	found := sent.unfit
 	_, err := jobspec.Complete(s.config, sent.job)
 	found = found.With(findings(err))
-	if id := sent.job.Language; id != "" && s.languages != nil { // a front does not know what its nodes have
-		if err := s.languages.CheckLanguage(id); err != nil {
+	if id := sent.job.Language; id != "" {
+		if err := s.languages.CheckLanguage(ctx, cmp.Or(sent.job.Pool, s.config.Slots.Pool), id); err != nil {
 			return problem("missing-language", "send a language that GET /v1/languages says is available", "%s", err)
 		}
 	}

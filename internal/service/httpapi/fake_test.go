@@ -354,7 +354,7 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, kind string) Proble
 // oneLanguage has C and lacks Kotlin.
 type oneLanguage struct{}
 
-func (oneLanguage) CheckLanguage(id string) error {
+func (oneLanguage) CheckLanguage(_ context.Context, _, id string) error {
 	if id == "c" {
 		return nil
 	}

@@ -171,7 +171,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 }
 
 func TestPageRunsOnlyItself(t *testing.T) {
-	f := newFixture(t)
+	f := newFixture(t, func(o *Options) { o.Work, o.Nodes = struct{ Work }{}, fleetNodes{} })
 	w := f.ask("GET", "/", "")
 	policy := w.Header().Get("Content-Security-Policy")
 	if w.Code != 200 || !strings.Contains(policy, "default-src 'none'") ||

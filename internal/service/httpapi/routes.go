@@ -54,6 +54,7 @@ func (s *Server) jobRoutes() []route {
 		{"PUT", "/v1/problems/{id}", submit, s.putProblem},
 		{"GET", "/v1/problems/{id}", read, s.getProblem},
 		{"GET", "/v1/queue", read, s.getQueue},
+		{"GET", "/v1/languages", []Scope{Read, Submit}, s.getLanguages},
 		{"GET", "/{$}", nil, s.getPage},
 	}
 }
@@ -61,7 +62,6 @@ func (s *Server) jobRoutes() []route {
 func (s *Server) hostRoutes() []route {
 	read, admin := []Scope{Read}, []Scope{Admin}
 	return []route{
-		{"GET", "/v1/languages", []Scope{Read, Submit}, s.getLanguages},
 		{"GET", "/v1/slots", read, s.getSlots},
 		{"POST", "/v1/slots/{cpus}/drain", admin, s.drainSlot},
 		{"POST", "/v1/slots/{cpus}/undrain", admin, s.undrainSlot},

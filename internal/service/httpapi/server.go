@@ -51,9 +51,10 @@ type Slots interface {
 	Undrain(cpus cpuset.Set) error
 }
 
-// Languages are those that sources may be in; *engine.Engine has them.
+// Languages are those that sources may be in: of this host, or of a front's nodes.
 type Languages interface {
-	CheckLanguage(id string) error
+	// CheckLanguage returns why a pool cannot judge jobs in a language, or nil.
+	CheckLanguage(ctx context.Context, pool, id string) error
 	ListLanguages(ctx context.Context) ([]languages.Status, error)
 }
 
@@ -63,7 +64,7 @@ type Options struct {
 	Tokens    *Tokens       // nil: requests need no token, but a loopback host name
 	Jobs      Jobs
 	Blobs     Blobs
-	Slots     Slots // nil on a front, as Languages
+	Slots     Slots // nil on a front
 	Languages Languages
 	Work      Work // nil on a judge node, as Jobs and Nodes
 	Nodes     Nodes

@@ -106,7 +106,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (job
 		return jobs.Submission{}, err
 	}
 	// All errors are reported before anything is stored.
-	if err := s.check(sent); err != nil {
+	if err := s.check(r.Context(), sent); err != nil {
 		return jobs.Submission{}, err
 	}
 	normal, err := s.toBlobs(r.Context(), sent)

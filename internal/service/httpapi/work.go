@@ -7,19 +7,13 @@ import (
 	"net/http"
 	"time"
 
-	"judged/internal/base/job"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
 
 // Work is the store as judge nodes use it; *jobs.Store is one.
 type Work interface {
-	Take(ctx context.Context, w jobs.Want) (jobs.Work, error)
-	Extend(ctx context.Context, l jobs.Lease) (until time.Time, err error)
-	Lost(ctx context.Context, l jobs.Lease) error
-	Emit(l jobs.Lease, n int, t job.TestReport) error
-	Finish(ctx context.Context, l jobs.Lease, rep job.Report) error
-	Return(ctx context.Context, l jobs.Lease, delay time.Duration, excused bool) error
+	jobs.Source
 	Reclaim(ctx context.Context, host string) (int, error)
 	Holder(ctx context.Context, l jobs.Lease) (host string, err error)
 }

@@ -1,0 +1,27 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// Source is where jobs come from and where their reports go; *Store is one.
+// Every method may fail with ErrUnavailable, and those that name a lease
+// with ErrFinal, ErrStale or ErrNotFound once it is lost.
+type Source interface {
+	// Take leases the most urgent job for a slot. It waits until there is one or
+	// ctx is done; a job that was leased while ctx ended comes without an error.
+	Take(ctx context.Context, w Want) (Work, error)
+	// Extend holds a job for longer.
+	Extend(ctx context.Context, l Lease) (until time.Time, err error)
+	// Lost waits until the lease is lost, and says why.
+	Lost(ctx context.Context, l Lease) error
+	// Emit reports the n-th test of an attempt, from 1, without waiting.
+	Emit(l Lease, n int, t job.TestReport) error
+	// Finish stores the report and ends the job.
+	Finish(ctx context.Context, l Lease, rep job.Report) error
+	// Return puts the job back. An excused attempt does not count.
+	Return(ctx context.Context, l Lease, delay time.Duration, excused bool) error
+}
