@@ -73,7 +73,11 @@ type Archive struct {
 
 // count notes rows of a table.
 func (a *Archive) count(table string, b batch) error {
-	if table != "jobs" {
+	switch table {
+	case "memory":
+		return a.nameProblems(b)
+	case "jobs":
+	default:
 		return nil
 	}
 	state, body := slices.Index(b.Columns, "state"), slices.Index(b.Columns, "job")
@@ -94,6 +98,25 @@ func (a *Archive) count(table string, b batch) error {
 		})
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// nameProblems notes the blobs of the problems among the values.
+func (a *Archive) nameProblems(b batch) error {
+	name, value := slices.Index(b.Columns, "name"), slices.Index(b.Columns, "value")
+	for _, row := range b.Rows {
+		if text, _ := row[name].(string); !strings.HasPrefix(text, problemPrefix()) {
+			continue
+		}
+		packed, _ := row[value].([]byte)
+		plain, err := unpack(packed)
+		if err == nil {
+			err = eachProblemBlob(plain, func(digest string) { a.named[digest] = false })
+		}
+		if err != nil {
+			return fmt.Errorf("read value %v: %w", row[name], err)
 		}
 	}
 	return nil

@@ -83,6 +83,8 @@ func testBackup(t *testing.T, b backend) { testMove(t, b, b) }
 // works as one; the files of unfinished jobs are there, those of others are not.
 func testMove(t *testing.T, from, to backend) {
 	s, folder := stocked(t, from)
+	_, err := s.PutProblem(s.ctx(), Problem{ID: "sum", Version: "1", Archive: addBlob(t, folder, "a package").Blob})
+	s.must(err)
 	file := filepath.Join(t.TempDir(), "backup")
 	written, err := Backup(s.ctx(), s.o, folder, file)
 	s.must(err)
@@ -95,7 +97,7 @@ func testMove(t *testing.T, from, to backend) {
 	if _, err := Backup(s.ctx(), s.o, folder, file); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a backup replaced another: %v", err)
 	}
-	want := Archive{Created: written.Created, Jobs: 4, Unfinished: 2, Blobs: 3}
+	want := Archive{Created: written.Created, Jobs: 4, Unfinished: 2, Blobs: 4}
 	o, restored := to.fresh(t), filepath.Join(t.TempDir(), "blobs")
 	o.Now = s.clock.now
 	empty := reopen(t, o, s.clock) // as a daemon before its first job

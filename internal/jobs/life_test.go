@@ -363,6 +363,13 @@ func testValues(t *testing.T, b backend) {
 	}
 }
 
+// putProblem stores a problem with one test. Its blobs are those of n and n+1.
+func (s *bench) putProblem(id string, n int) error {
+	_, err := s.PutProblem(s.ctx(), Problem{ID: id, Version: fmt.Sprint(n), Archive: file(n).Blob,
+		Tests: []job.Test{{Name: "1", Input: file(n + 1)}}})
+	return err
+}
+
 func testBlobs(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	for i := range 5 {
@@ -388,6 +395,15 @@ func testBlobs(t *testing.T, b backend) {
 	if diff := cmp.Diff(map[string]job.State{"job2": job.Running, "job3": job.Queued, "job4": job.Queued},
 		ids); diff != "" {
 		t.Errorf("unfinished (-want +got):\n%s", diff)
+	}
+	s.must(errors.Join(s.putProblem("sum", 200), s.putProblem("sum", 201)))
+	want[file(201).Blob], want[file(202).Blob] = true, true
+	s.clock.advance(valueAge + time.Hour)
+	_, err = s.Sweep(s.ctx())
+	s.must(err)
+	got, err = s.Blobs(s.ctx())
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("blobs with those of an old problem: %v (-want +got)\n%s", err, diff)
 	}
 	for range s.Unfinished(s.ctx()) {
 		break // leaves no connection behind: Close and Sweep still work

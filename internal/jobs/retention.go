@@ -98,8 +98,9 @@ func (s *Store) sweepBatch(ctx context.Context, before int64) (deleted int, err 
 			}
 			deleted = int(n) // of the last statement
 		}
-		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM memory WHERE stored < ?1`),
-			s.now().Add(-valueAge).UnixNano())
+		kept := problemPrefix()
+		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM memory WHERE stored < ?1 AND substr(name, 1, ?2) <> ?3`),
+			s.now().Add(-valueAge).UnixNano(), len(kept), kept)
 		return err
 	})
 	return deleted, err
@@ -128,8 +129,8 @@ func (s *Store) Unfinished(ctx context.Context) iter.Seq2[Record, error] {
 	}
 }
 
-// Blobs returns the digests of all files that unfinished jobs name. It fails when
-// one job cannot be read, because then any blob may be in use.
+// Blobs returns the digests of all files that unfinished jobs and problems name. It
+// fails when one of them cannot be read, because then any blob may be in use.
 func (s *Store) Blobs(ctx context.Context) (map[string]bool, error) {
 	named := map[string]bool{}
 	for rec, err := range s.Unfinished(ctx) {
@@ -142,6 +143,12 @@ func (s *Store) Blobs(ctx context.Context) (map[string]bool, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find the blobs of unfinished jobs: %w", err)
 		}
+	}
+	err := s.Values(ctx, func(_ string, value []byte) error {
+		return eachProblemBlob(value, func(digest string) { named[digest] = true })
+	}, problemValues)
+	if err != nil {
+		return nil, fmt.Errorf("find the blobs of problems: %w", err)
 	}
 	return named, nil
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"time"
 
 	"judged/internal/base/units"
@@ -16,7 +17,12 @@ type Job struct {
 	Command  []string        `json:"command,omitempty"` // "{program}" stands for the program's path; default just that
 	Files    map[string]File `json:"files,omitempty"`   // further files of the working directory, by name
 	Tests    []Test          `json:"tests,omitempty"`
-	Checker  *Checker        `json:"checker,omitempty"`
+	// Problem is the ID of a stored problem, which has tests, checker, interactor and limits. A job that was accepted
+	// has them too.
+	Problem string `json:"problem,omitempty"`
+	// ProblemVersion is the version that the job was accepted with. A caller may send it: then no other is used.
+	ProblemVersion string   `json:"problem_version,omitempty"`
+	Checker        *Checker `json:"checker,omitempty"`
 	// Interactor talks with the program and judges it. After a testlib interactor a checker that is a program looks
 	// at what the interactor has written.
 	Interactor *Interactor       `json:"interactor,omitempty"`
@@ -68,6 +74,18 @@ type Limits struct {
 	Output     units.Bytes `json:"output_bytes,omitempty"`
 	Stack      units.Bytes `json:"stack_bytes,omitempty"`
 	Processes  int         `json:"processes,omitempty"` // processes and threads together
+}
+
+// Or takes what is left open from other limits.
+func (l Limits) Or(other Limits) Limits {
+	return Limits{
+		CPUTimeMS:  cmp.Or(l.CPUTimeMS, other.CPUTimeMS),
+		WallTimeMS: cmp.Or(l.WallTimeMS, other.WallTimeMS),
+		Memory:     cmp.Or(l.Memory, other.Memory),
+		Output:     cmp.Or(l.Output, other.Output),
+		Stack:      cmp.Or(l.Stack, other.Stack),
+		Processes:  cmp.Or(l.Processes, other.Processes),
+	}
 }
 
 // CPUTime is the limit as a duration.

@@ -31,6 +31,7 @@ type Report struct {
 	Deterministic *bool             `json:"deterministic,omitempty"` // repeats agreed on everything but time
 	Message       string            `json:"message,omitempty"`       // why, where the verdict is IE, CE or CX
 	Compilation   *Compilation      `json:"compilation,omitempty"`   // of a job with a language
+	Problem       *ProblemVersion   `json:"problem,omitempty"`       // that judged, of a job that names a stored problem
 	CPUTime       *time.Duration    `json:"cpu_time_ns,omitempty"`   // of the worst test
 	WallTime      *time.Duration    `json:"wall_time_ns,omitempty"`
 	MemoryPeak    *units.Bytes      `json:"memory_peak_bytes,omitempty"`
@@ -43,6 +44,12 @@ type Report struct {
 	StartedAt     time.Time         `json:"started_at,omitzero"`
 	FinishedAt    time.Time         `json:"finished_at,omitzero"`
 	Attempt       int               `json:"attempt,omitempty"`
+}
+
+// ProblemVersion is a stored problem at one time.
+type ProblemVersion struct {
+	ID      string `json:"id"`
+	Version string `json:"version"` // digest of the package's files: SHA-256 in hex
 }
 
 // Compilation is what the compiler of a job said.

@@ -20,15 +20,8 @@ func (p *Package) Judging(j job.Job) (job.Job, error) {
 		j.Tests = append(j.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input},
 			Answer: &job.File{Part: t.Answer}})
 	}
-	if j.Limits.CPUTimeMS == 0 {
-		j.Limits.CPUTimeMS = p.Limits.Time.Milliseconds()
-	}
-	if j.Limits.Memory == 0 {
-		j.Limits.Memory = p.Limits.Memory
-	}
-	if j.Limits.Output == 0 {
-		j.Limits.Output = p.Limits.Output
-	}
+	j.Limits = j.Limits.Or(job.Limits{CPUTimeMS: p.Limits.Time.Milliseconds(), Memory: p.Limits.Memory,
+		Output: p.Limits.Output})
 	j.Checker, j.Interactor = &job.Checker{Kind: "tokens"}, nil
 	if p.Checker.Kind != "" {
 		j.Checker = &job.Checker{Kind: p.Checker.Kind, Args: p.Checker.Args}
@@ -48,6 +41,25 @@ func (p *Package) Judging(j job.Job) (job.Job, error) {
 		j.Interactor = &job.Interactor{Kind: p.Interactor.Kind, Program: job.File{Part: file}, Args: p.Interactor.Args}
 	}
 	return j, nil
+}
+
+// Job is a job without a program, for a daemon, which has nothing but jobs: the error names what no job has.
+func (p *Package) Job() (job.Job, error) {
+	for _, x := range []struct {
+		uses bool
+		what string
+	}{
+		{p.Scheme.Scoring, "points"},
+		{!p.Scheme.FirstFailure(), "groups of tests whose verdict is not that of the first failing test"},
+		{len(p.Includes) > 0, "code that is added to submissions"},
+		{len(p.Languages) > 0, "a list of allowed languages"},
+	} {
+		if x.uses {
+			return job.Job{}, fmt.Errorf("problem %q uses %s, which a job does not have; judged run --package and "+
+				"judged verify know more", p.Name, x.what)
+		}
+	}
+	return p.Judging(job.Job{})
 }
 
 // executable is the only file of a program that can be executed as it is: a binary, or a script with a #! line.

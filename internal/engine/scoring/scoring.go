@@ -60,6 +60,40 @@ type Scheme struct {
 	Scoring bool
 }
 
+// FirstFailure reports whether the verdict is that of the first test that is not accepted, and AC without one.
+func (s Scheme) FirstFailure() bool {
+	plain := true
+	s.walk(func(path []*Group, _ Member) {
+		for _, g := range path {
+			plain = plain && g.Verdict != AlwaysAccept && g.Verdict != ByScore && !g.Continue && !g.AcceptIfAny &&
+				!g.IgnoreFirst && len(g.RequirePass) == 0
+		}
+	})
+	return plain
+}
+
+// GroupTests is a group with the tests in it and in its parts.
+type GroupTests struct {
+	Name  string   `json:"name"`
+	Tests []string `json:"tests"`
+}
+
+// Groups lists the groups below the root, outer ones before their parts.
+func (s Scheme) Groups() []GroupTests {
+	groups, index := []GroupTests{}, map[*Group]int{}
+	s.walk(func(path []*Group, m Member) {
+		for _, g := range path[1:] {
+			i, known := index[g]
+			if !known {
+				i = len(groups)
+				index[g], groups = i, append(groups, GroupTests{Name: g.Name})
+			}
+			groups[i].Tests = append(groups[i].Tests, m.Test)
+		}
+	})
+	return groups
+}
+
 // Tests lists the tests in the order in which they run.
 func (s Scheme) Tests() []string {
 	var names []string

@@ -159,6 +159,9 @@ func (a *attempt) judge() (job.Report, error) {
 func (a *attempt) finish(report job.Report, outcome Outcome) Outcome {
 	host := a.o.Engine.Host(a.slot.Slot().CPUs, a.o.Doctor())
 	report.Host = &host
+	if j := a.work.Job; j.Problem != "" {
+		report.Problem = &job.ProblemVersion{ID: j.Problem, Version: j.ProblemVersion}
+	}
 	a.unwatch()      // a cancel is noticed by Finish
 	a.slot.Release() // the next job need not wait until this report is stored
 	err := a.persist("cannot store a report",

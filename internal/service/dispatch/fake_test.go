@@ -241,6 +241,9 @@ func (w *world) Emit(l jobs.Lease, n int, t job.TestReport) error {
 
 func (w *world) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
 	w.note("finish %s %s on %s %v", l.ID, rep.Verdict, rep.Host.Name, rep.Host.Doctor.Ready)
+	if p := rep.Problem; p != nil {
+		w.note("with problem %s %s", p.ID, p.Version)
+	}
 	return errors.Join(ctx.Err(), w.fail("finish"))
 }
 

@@ -50,6 +50,21 @@ func TestLifeOfAJob(t *testing.T) {
 	})
 }
 
+// TestReportNamesTheProblem holds that a report has the version that judged.
+func TestReportNamesTheProblem(t *testing.T) {
+	bubble(t, one, func(w *world) {
+		w.work("a", func(x *jobs.Work) { x.Job.Problem, x.Job.ProblemVersion = "sum", "v1" })
+		w.judge = lasting(time.Second)
+		w.run()
+		w.pass(time.Minute)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !slices.Contains(w.calls, "1 with problem sum v1") {
+			t.Errorf("the report names no problem: %q", w.calls)
+		}
+	})
+}
+
 // TestNextJobNeedNotWait: until the report of the last one is stored.
 func TestNextJobNeedNotWait(t *testing.T) {
 	bubble(t, one, func(w *world) {

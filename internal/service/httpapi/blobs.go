@@ -20,14 +20,8 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if most := int64(s.config.HTTP.MaxBlob); r.ContentLength > most {
-		return problem(
-			"too-large",
-			"send a smaller file, or raise http.max_blob",
-			"%d bytes; a blob has at most %d",
-			r.ContentLength,
-			most,
-		)
+	if err := s.checkLength(r); err != nil {
+		return err
 	}
 	_, size, created, err := s.blobs.Put(r.Context(), digest, fromCaller{s.patientBody(w, r)})
 	if err != nil {
@@ -39,6 +33,20 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Location", "/v1/blobs/"+digest)
 	}
 	return s.writeJSON(w, status, blobInfo{SHA256: digest, Size: int64(size)})
+}
+
+// checkLength refuses a body that cannot be a blob before it is read.
+func (s *Server) checkLength(r *http.Request) error {
+	if most := int64(s.config.HTTP.MaxBlob); r.ContentLength > most {
+		return problem(
+			"too-large",
+			"send a smaller file, or raise http.max_blob",
+			"%d bytes; a blob has at most %d",
+			r.ContentLength,
+			most,
+		)
+	}
+	return nil
 }
 
 // getBlob serves GET and HEAD, whole or in ranges.

@@ -31,21 +31,23 @@ import (
 
 // fakeJobs is a store in memory.
 type fakeJobs struct {
-	mu      sync.Mutex
-	records map[string]jobs.Record
-	most    int   // jobs that may wait
-	fail    error // of Put
-	events  map[string][]job.Event
-	changed chan struct{} // closed and replaced with every change
-	waiters sync.Map      // ids that somebody began to wait for
+	mu       sync.Mutex
+	records  map[string]jobs.Record
+	most     int   // jobs that may wait
+	fail     error // of Put
+	events   map[string][]job.Event
+	changed  chan struct{} // closed and replaced with every change
+	problems map[string]jobs.Problem
+	waiters  sync.Map // ids that somebody began to wait for
 }
 
 func newFakeJobs() *fakeJobs {
 	return &fakeJobs{
-		records: map[string]jobs.Record{},
-		most:    3,
-		events:  map[string][]job.Event{},
-		changed: make(chan struct{}),
+		records:  map[string]jobs.Record{},
+		problems: map[string]jobs.Problem{},
+		most:     3,
+		events:   map[string][]job.Event{},
+		changed:  make(chan struct{}),
 	}
 }
 
@@ -119,6 +121,21 @@ func (f *fakeJobs) Cancel(ctx context.Context, id string) (job.Report, error) {
 	f.tell(id, job.CancelledState, job.Event{Type: job.EventCancelled})
 	r, err = f.Get(ctx, id)
 	return r.Report, err
+}
+
+func (f *fakeJobs) PutProblem(_ context.Context, p jobs.Problem) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	old, found := f.problems[p.ID]
+	f.problems[p.ID] = p
+	return !found || old.Version != p.Version, nil
+}
+
+func (f *fakeJobs) Problem(_ context.Context, id string) (jobs.Problem, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, found := f.problems[id]
+	return p, found, nil
 }
 
 // tell changes the report and appends an event.

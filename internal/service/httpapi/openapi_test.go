@@ -14,6 +14,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
+	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
 
@@ -140,7 +141,7 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 		}, {"Report", job.Report{}}, {"Event", job.Event{}}, {"Slot", slots.Status{}}, {"SlotList", slotList{}},
 		{"NodeList", fleet.NodeList{}}, {"Node", fleet.Node{}}, {"PoolList", poolList{}}, {"Pool", pool{}},
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
-		{"LanguageList", languageList{}},
+		{"LanguageList", languageList{}}, {"StoredProblem", jobs.Problem{}},
 		{"Doctor", doctor.Report{}},
 	}
 	d := readDocument(t)

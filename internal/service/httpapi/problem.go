@@ -54,6 +54,8 @@ var kinds = map[string]struct {
 	"misdirected":       {http.StatusMisdirectedRequest, "Unknown host name"},
 	"digest":            {http.StatusUnprocessableEntity, "The digest does not match the content"},
 	"missing-language":  {http.StatusUnprocessableEntity, "A language is missing"},
+	"invalid-problem":   {http.StatusUnprocessableEntity, "The package cannot be judged"},
+	"missing-problem":   {http.StatusUnprocessableEntity, "A problem is missing"},
 	"missing-blob":      {http.StatusUnprocessableEntity, "A blob is missing"},
 	"queue-full":        {http.StatusTooManyRequests, "The queue is full"},
 	"internal":          {http.StatusInternalServerError, "Internal error"},

@@ -51,6 +51,8 @@ func (s *Server) jobRoutes() []route {
 		{"GET", "/v1/jobs/{id}", read, s.getJob},
 		{"DELETE", "/v1/jobs/{id}", submit, s.cancelJob},
 		{"GET", "/v1/jobs/{id}/events", read, s.getEvents},
+		{"PUT", "/v1/problems/{id}", submit, s.putProblem},
+		{"GET", "/v1/problems/{id}", read, s.getProblem},
 		{"GET", "/v1/queue", read, s.getQueue},
 		{"GET", "/v1/languages", []Scope{Read, Submit}, s.getLanguages},
 		{"GET", "/{$}", nil, s.getPage},

@@ -33,6 +33,8 @@ type Jobs interface {
 	Events(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error]
 	List(ctx context.Context, f jobs.Filter) (page []job.Report, next string, err error)
 	Cancel(ctx context.Context, id string) (job.Report, error)
+	PutProblem(ctx context.Context, p jobs.Problem) (created bool, err error)
+	Problem(ctx context.Context, id string) (p jobs.Problem, found bool, err error)
 }
 
 // Blobs stores files; *blobs.Store is one.
@@ -91,13 +93,15 @@ type Server struct {
 	log       *slog.Logger
 	now       func() time.Time
 
-	stall    time.Duration       // shorter in tests
-	memory   *semaphore.Weighted // bytes of bodies that are being read and decoded
-	page     page
-	document []byte // OpenAPI
-	handler  http.Handler
-	closing  context.Context // ends with EndStreams
-	close    context.CancelFunc
+	stall  time.Duration       // shorter in tests
+	memory *semaphore.Weighted // bytes of bodies that are being read and decoded
+	// unpacking is held by the request that unpacks a package.
+	unpacking *semaphore.Weighted
+	page      page
+	document  []byte // OpenAPI
+	handler   http.Handler
+	closing   context.Context // ends with EndStreams
+	close     context.CancelFunc
 }
 
 // New returns a server; it starts nothing.
@@ -114,6 +118,7 @@ func New(o Options) *Server {
 		s.now = time.Now
 	}
 	s.memory = semaphore.NewWeighted(bodiesAtOnce * int64(o.Config.HTTP.MaxBody))
+	s.unpacking = semaphore.NewWeighted(1)
 	s.page, s.document = newPage(), openAPIOf(o.Config)
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.outer(s.mux())

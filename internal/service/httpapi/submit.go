@@ -101,6 +101,10 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (job
 	if err != nil {
 		return jobs.Submission{}, err
 	}
+	asked := sent.job
+	if err := s.expand(r.Context(), &sent); err != nil {
+		return jobs.Submission{}, err
+	}
 	// All errors are reported before anything is stored.
 	if err := s.check(r.Context(), sent); err != nil {
 		return jobs.Submission{}, err
@@ -109,7 +113,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (job
 	if err != nil {
 		return jobs.Submission{}, err
 	}
-	digest, err := jobspec.Digest(normal)
+	digest, err := jobspec.Digest(jobspec.Collapse(normal, asked)) // a problem may change between two attempts
 	if err != nil {
 		return jobs.Submission{}, err
 	}

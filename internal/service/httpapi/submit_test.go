@@ -172,7 +172,7 @@ func TestSubmitRefusals(t *testing.T) {
 		fields                   []string // of errors
 	}{
 		{"no JSON", "/v1/jobs/a", "{", "invalid-job", nil, []string{""}},
-		{"unknown key", "/v1/jobs/a", `{"problem": "x"}`, "invalid-job", nil, []string{"problem"}},
+		{"unknown key", "/v1/jobs/a", `{"exercise": "x"}`, "invalid-job", nil, []string{"exercise"}},
 		{
 			"zero limit",
 			"/v1/jobs/a",

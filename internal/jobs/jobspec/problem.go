@@ -1,0 +1,29 @@
+package jobspec
+
+import "judged/internal/base/job"
+
+// Expand adds tests, checker, interactor and limits of a problem to a job that names
+// it. Limits of the job win.
+func Expand(j, problem job.Job) (job.Job, error) {
+	var e Errors
+	const instead = "given with a problem, which has its own; leave one of them out"
+	e.check(len(j.Tests) == 0, "tests", instead)
+	e.check(j.Checker == nil, "checker", instead)
+	e.check(j.Interactor == nil, "interactor", instead)
+	limits := j.Limits.Or(problem.Limits)
+	e.check(limits.CPUTimeMS != 0, "limits.cpu_time_ms", "none, and the problem has none; send it, or see judged limit")
+	if err := e.err(); err != nil {
+		return job.Job{}, err
+	}
+	j.Tests, j.Checker, j.Interactor, j.Limits = problem.Tests, problem.Checker, problem.Interactor, limits
+	return j, nil
+}
+
+// Collapse is the inverse of Expand: j without what sent leaves to its problem.
+func Collapse(j, sent job.Job) job.Job {
+	if sent.Problem != "" {
+		j.Tests, j.Checker, j.Interactor = nil, nil, nil
+		j.Limits, j.ProblemVersion = sent.Limits, sent.ProblemVersion
+	}
+	return j
+}

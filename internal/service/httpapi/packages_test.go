@@ -1,0 +1,170 @@
+package httpapi
+
+import (
+	"archive/tar"
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/engine/scoring"
+	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
+)
+
+// packageOf is a tar archive of files by their paths.
+func packageOf(t *testing.T, files map[string]string) string {
+	t.Helper()
+	folder := fstest.MapFS{}
+	for name, content := range files {
+		folder[name] = &fstest.MapFile{Data: []byte(content), Mode: 0o644}
+	}
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := w.AddFS(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// doubling is a package in the legacy format with one test. Changes replace files.
+func doubling(change ...string) map[string]string {
+	files := map[string]string{"problem.yaml": "name: Double\nvalidator_flags: case_sensitive\nlimits:\n  memory: 64\n",
+		".timelimit": "3\n", "data/secret/1.in": "2\n", "data/secret/1.ans": "4\n"}
+	for i := 0; i < len(change); i += 2 {
+		files[change[i]] = change[i+1]
+	}
+	return files
+}
+
+// TestProblems stores a package, replaces it, and submits jobs that name it.
+func TestProblems(t *testing.T) {
+	store := openStore(t)
+	files, err := blobs.Open(filepath.Join(t.TempDir(), "blobs"), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, func(o *Options) { o.Jobs, o.Blobs, o.Config.HTTP.MaxBlob = store, files, 1<<20 })
+	archive := packageOf(t, doubling())
+
+	wantProblem(t, f.ask("GET", "/v1/problems/double", ""), "not-found")
+	w := f.ask("PUT", "/v1/problems/double", archive)
+	if w.Code != 201 || w.Header().Get("Location") != "/v1/problems/double" {
+		t.Fatalf("status %d %s", w.Code, w.Body)
+	}
+	stored := answer[jobs.Problem](t, w)
+	want := jobs.Problem{ID: "double", Version: stored.Version, Name: "Double", Format: "legacy",
+		Archive: digestText(archive),
+		Tests: []job.Test{{Name: "secret/1", Input: &job.File{Blob: digestText("2\n")},
+			Answer: &job.File{Blob: digestText("4\n")}}},
+		Groups:   []scoring.GroupTests{{Name: "secret", Tests: []string{"secret/1"}}},
+		Checker:  &job.Checker{Kind: "kattis", Args: []string{"case_sensitive"}},
+		Limits:   job.Limits{CPUTimeMS: 3000, Memory: 64 << 20},
+		Findings: []string{}}
+	if diff := cmp.Diff(want, stored); diff != "" || !blobs.ValidDigest(stored.Version) {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+	if w := f.ask("GET", "/v1/problems/double", ""); w.Code != 200 {
+		t.Errorf("status %d %s", w.Code, w.Body)
+	} else if diff := cmp.Diff(want, answer[jobs.Problem](t, w)); diff != "" {
+		t.Errorf("read again (-want +got):\n%s", diff)
+	}
+	if w := f.ask("PUT", "/v1/problems/double", archive); w.Code != 200 {
+		t.Errorf("the same version: status %d %s", w.Code, w.Body)
+	}
+	named, err := store.Blobs(t.Context())
+	if diff := cmp.Diff(map[string]bool{digestText(archive): true, digestText("2\n"): true, digestText("4\n"): true},
+		named); err != nil || diff != "" {
+		t.Errorf("blobs that stay: %v (-want +got)\n%s", err, diff)
+	}
+
+	const body = `{"program": {"text": "x"}, "problem": "double", "limits": {"memory_bytes": 33554432}}`
+	if w := f.submit("PUT", "/v1/jobs/a", body); w.Code != 202 {
+		t.Fatalf("status %d %s", w.Code, w.Body)
+	}
+	rec, err := store.Get(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := job.Job{Problem: rec.Job.Problem, ProblemVersion: rec.Job.ProblemVersion, Tests: rec.Job.Tests,
+		Checker: rec.Job.Checker, Limits: job.Limits{CPUTimeMS: rec.Job.Limits.CPUTimeMS, Memory: rec.Job.Limits.Memory}}
+	if diff := cmp.Diff(job.Job{Problem: "double", ProblemVersion: want.Version, Tests: want.Tests, Checker: want.Checker,
+		Limits: job.Limits{CPUTimeMS: 3000, Memory: 32 << 20}}, got); diff != "" {
+		t.Errorf("job (-want +got):\n%s", diff)
+	}
+
+	next := answer[jobs.Problem](t, f.ask("PUT", "/v1/problems/double",
+		packageOf(t, doubling("data/secret/2.in", "0\n", "data/secret/2.ans", "0\n"))))
+	if next.Version == want.Version || len(next.Tests) != 2 {
+		t.Errorf("replaced by %+v", next)
+	}
+	if w := f.submit("PUT", "/v1/jobs/a", body); w.Code != 200 {
+		t.Errorf("the same job after the problem has changed: status %d %s", w.Code, w.Body)
+	}
+	pinned := `{"program": {"text": "x"}, "problem": "double", "problem_version": "` + want.Version + `"}`
+	wantProblem(t, f.submit("PUT", "/v1/jobs/b", pinned), "missing-problem")
+	if w := f.submit("PUT", "/v1/jobs/b", strings.Replace(pinned, want.Version, next.Version, 1)); w.Code != 202 {
+		t.Errorf("the stored version: status %d %s", w.Code, w.Body)
+	}
+}
+
+func TestPackagesThatNoJobCanUse(t *testing.T) {
+	f := newFixture(t, func(o *Options) {
+		o.Config.HTTP.MaxBlob = 1 << 20
+		b := o.Blobs.(fakeBlobs)
+		b.most = 1 << 20
+		o.Blobs = b
+	})
+	tests := []struct {
+		name, body, detail string
+	}{
+		{"no archive", "hello", "(body)"},
+		{"points", packageOf(t, doubling("problem.yaml", "name: Double\ntype: scoring\n")), "points"},
+		{"checker in C++", packageOf(t, doubling("problem.yaml", "name: Double\nvalidation: custom\n",
+			"output_validators/check.cpp", "int main() { return 42; }\n")), "source in cpp"},
+		{"time limit", packageOf(t, doubling(".timelimit", "3000\n")), "limits.max.cpu_time"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := wantProblem(t, f.ask("PUT", "/v1/problems/double", tt.body), "invalid-problem")
+			if !strings.Contains(p.Detail, tt.detail) || strings.Contains(p.Detail, f.blobs.dir) {
+				t.Errorf("detail %q, want %q in it", p.Detail, tt.detail)
+			}
+		})
+	}
+	wantProblem(t, f.ask("PUT", "/v1/problems/..x", packageOf(t, doubling())), "bad-request")
+	wantProblem(t, f.ask("PUT", "/v1/problems/x", strings.Repeat("x", 1<<20+1)), "too-large")
+	if w := f.ask("GET", "/v1/problems/double", ""); w.Code != 404 {
+		t.Errorf("a refused package is stored: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestJobsWithProblems(t *testing.T) {
+	f := newFixture(t)
+	f.jobs.problems["timeless"] = jobs.Problem{ID: "timeless", Version: "v", Tests: []job.Test{{Name: "1"}}}
+	tests := []struct {
+		name, members, kind, field string
+	}{
+		{"unknown", `"problem": "nothing"`, "missing-problem", ""},
+		{"with tests", `"problem": "timeless", "tests": [{"name": "1"}], "limits": {"cpu_time_ms": 1}`, "invalid-job", "tests"},
+		{"with a checker", `"problem": "timeless", "checker": {"kind": "tokens"}, "limits": {"cpu_time_ms": 1}`, "invalid-job",
+			"checker"},
+		{"without a time limit", `"problem": "timeless"`, "invalid-job", "limits.cpu_time_ms"},
+		{"only a version", `"problem_version": "v", "tests": [{"name": "1"}]`, "invalid-job", "problem_version"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := wantProblem(t, f.submit("POST", "/v1/jobs", `{"program": {"text": "x"}, `+tt.members+`}`), tt.kind)
+			if tt.field != "" && (len(p.Errors) != 1 || p.Errors[0].Field != tt.field) {
+				t.Errorf("findings %+v, want one about %s", p.Errors, tt.field)
+			}
+		})
+	}
+}
