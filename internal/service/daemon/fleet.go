@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"judged/internal/base/config"
+	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
@@ -120,11 +121,8 @@ type ownSource struct {
 // Take waits while an operator has drained this node.
 func (s *ownSource) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
 	for ctx.Err() == nil {
-		drained, err := s.registry.Drained(ctx, s.node)
-		if err != nil {
-			return jobs.Work{}, err
-		}
-		if !drained {
+		// While the database is unavailable, Take says so.
+		if drained, err := s.registry.Drained(ctx, s.node); err != nil || !drained {
 			return s.storage.Take(ctx, w)
 		}
 		rest(ctx, time.Second)
@@ -226,11 +224,15 @@ func (d *daemon) registration(ctx context.Context, started bool) fleet.Registrat
 	if err := reasons(d.health.fit(), d.space.check(floorBytes), d.health.inUse()); err != nil {
 		r.Ready, r.Reason = false, err.Error()
 	}
+	r.Languages = []languages.Status{}
+	if d.front == nil {
+		return r // this daemon has them at hand
+	}
 	list, err := d.eng.ListLanguages(ctx)
 	if err != nil && ctx.Err() == nil {
 		d.o.Log.Warn("cannot list languages for the front", "error", err)
 	}
-	r.Languages = list
+	r.Languages = append(r.Languages, list...)
 	return r
 }
 

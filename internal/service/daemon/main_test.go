@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -80,19 +81,20 @@ func serveConfig(text string) error {
 		Config: c, Version: "test", Revision: "none", Out: os.Stdout, Log: log,
 		Engine: engine.Options{
 			ClaimFolder: fmt.Sprintf("/proc/self/fd/%d", claims.Fd()),
-			Languages:   engine.LanguageOptions{Catalogue: catalogue, CacheBytes: c.Languages.CacheSize},
-			CPUs:        c.Slots.CPUList,
-			Width:       c.Slots.Width,
-			Strict:      c.Slots.Strict,
-			Pool:        c.Slots.Pool,
-			Jury:        engine.JuryLimits(c.Limits.Jury),
-			Root:        sandbox.Root(c.Sandbox.Root),
-			BoxBytes:    c.Sandbox.WorkSize,
-			BoxInodes:   c.Sandbox.WorkInodes,
-			UIDFirst:    c.Sandbox.UIDFirst,
-			UIDCount:    c.Sandbox.UIDCount,
-			Daemon:      true,
-			Log:         log,
+			Languages: engine.LanguageOptions{Catalogue: catalogue, CacheBytes: c.Languages.CacheSize,
+				Folder: filepath.Join(c.DataDir, "compiled")},
+			CPUs:      c.Slots.CPUList,
+			Width:     c.Slots.Width,
+			Strict:    c.Slots.Strict,
+			Pool:      c.Slots.Pool,
+			Jury:      engine.JuryLimits(c.Limits.Jury),
+			Root:      sandbox.Root(c.Sandbox.Root),
+			BoxBytes:  c.Sandbox.WorkSize,
+			BoxInodes: c.Sandbox.WorkInodes,
+			UIDFirst:  c.Sandbox.UIDFirst,
+			UIDCount:  c.Sandbox.UIDCount,
+			Daemon:    true,
+			Log:       log,
 		},
 	})
 }

@@ -37,7 +37,7 @@ func main() {
 	limit, wait := int64(3000), "60s"
 	submitted, err := c.PutJobWithResponse(ctx, "go", &generated.PutJobParams{Wait: &wait}, generated.Job{
 		Program: &generated.File{Text: &program},
-		Tests: []generated.Test{{Name: "1", Input: &generated.File{Blob: &digest},
+		Tests: &[]generated.Test{{Name: "1", Input: &generated.File{Blob: &digest},
 			Answer: &generated.File{Base64: &answer}}},
 		Limits: &generated.Limits{CpuTimeMs: &limit},
 	})

@@ -23,6 +23,8 @@ def contents(job):
     """Every file of a job."""
     yield job.get("program")
     yield from job.get("files", {}).values()
+    for jury in ("checker", "interactor"):
+        yield job.get(jury, {}).get("program")
     for test in job.get("tests", []):
         yield test.get("input")
         yield test.get("answer")
@@ -69,9 +71,9 @@ def whole(value):
 
 def complete(job):
     """Names contents that are there, and leaves out what depends on the host and on other requests."""
-    if job.pop("problem", None) is not None:
-        job.setdefault("tests", [{"name": "1"}])
+    job.pop("problem", None)
     job.pop("problem_version", None)
+    job.setdefault("tests", [{"name": "1"}])
     for key in job:
         job[key] = whole(job[key])
     job.setdefault("program", {"text": "#!/bin/sh\n"})
