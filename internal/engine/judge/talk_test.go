@@ -3,7 +3,6 @@ package judge_test
 import (
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +36,7 @@ const anyMessage = "*"
 
 // TestConversations: who ended first decides.
 func TestConversations(t *testing.T) {
-	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	const program, interactor = job.ExitProgram, job.ExitInteractor
 	checkConversations(t, []conversation{
 		{name: "accepted", program: "hear|say=7|hear", interactor: "say=3 4|hear|judge=right|exit=42",
@@ -115,9 +114,8 @@ func checkConversations(t *testing.T, cases []conversation) {
 	jury := engine.JuryLimits(config.Default().Limits.Jury)
 	jury.CPUTime, jury.WallTime = 200*time.Millisecond, time.Second
 	eng := openTalkEngine(t, jury)
-	folder := filepath.Join(testkit.RepoRoot(t), "testdata/jury")
-	talker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "talker.c"), true)}
-	checker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "checker.c"), true)}
+	talker := job.File{Part: testkit.JuryProgram(t, "talker")}
+	checker := job.File{Part: testkit.JuryProgram(t, "checker")}
 	for _, x := range cases {
 		t.Run(x.name, func(t *testing.T) {
 			j := job.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
@@ -194,7 +192,7 @@ func BenchmarkRoundTrips(b *testing.B) {
 		b.Fatal(err)
 	}
 	cpus := [2]int{eng.Slots()[0].CPUs[0], runner.Resources().CPUs[0]}
-	path := testkit.CompileC(b, filepath.Join(testkit.RepoRoot(b), "testdata/jury/talker.c"), true)
+	path := testkit.JuryProgram(b, "talker")
 	talker := job.File{Part: path}
 	var bare, talk []float64
 	for b.Loop() {
@@ -250,11 +248,10 @@ func barePair(b *testing.B, path string, cpus [2]int, args [2]string) time.Durat
 // TestProgramSeesNoJury: a contestant's program has neither the files of the checker, which is prepared meanwhile, nor
 // descriptors of the interactor's.
 func TestProgramSeesNoJury(t *testing.T) {
-	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
-	folder := filepath.Join(testkit.RepoRoot(t), "testdata/jury")
-	checker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "checker.c"), true)}
-	talker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "talker.c"), true)}
+	checker := job.File{Part: testkit.JuryProgram(t, "checker")}
+	talker := job.File{Part: testkit.JuryProgram(t, "talker")}
 	looks := job.Job{Program: checker, Tests: []job.Test{{Name: "1"}}, Head: 4 << 10,
 		Command: []string{"{program}", "/box/answer", "/box/input", "/box/feedback/", "cat=/box/answer",
 			"cat=/box/input", "cat=/proc/self/fd/3", "look"}}
