@@ -144,6 +144,59 @@ func checkConversations(t *testing.T, cases []conversation) {
 	}
 }
 
+// TestTranscript records conversations, whose verdicts are the same then.
+func TestTranscript(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	talker := job.File{Part: testkit.JuryProgram(t, "talker")}
+	type said struct{ From, Text string }
+	for _, tt := range []struct {
+		name, program, interactor string
+		verdict                   job.Verdict
+		first                     string
+		want                      []said
+		truncated                 bool
+	}{
+		{"accepted", "hear|say=7|hear|say=\xff|hear", "say=3 4|hear|say=more|hear|exit=42", job.Accepted, "interactor",
+			[]said{{"interactor", "3 4\n"}, {"program", "7\n"}, {"interactor", "more\n"}, {"program", "\uFFFD\n"}}, false},
+		{"rejected, then it computes", "hear|spin", "say=1|exit=43", job.WrongAnswer, "interactor",
+			[]said{{"interactor", "1\n"}}, false},
+		{"ends early", "exit=0", "end|exit=43", job.WrongAnswer, "program", []said{}, false},
+		{"both wait", "hear", "hear|exit=42", job.IdlenessLimit, "", []said{}, false},
+		{"the program leaves a child behind", "orphan|exit=0", "end|exit=43", job.WrongAnswer, "program", []said{},
+			false},
+		{"SIGPIPE alone", "end|flood", "exit=42", job.Accepted, "interactor", nil, false},
+		{"the program floods", "flood", "end|exit=43", job.TimeLimit, "program", nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := judgeTalk(t, eng, job.Job{Program: talker, Transcript: true, Tests: []job.Test{{Name: "1"}},
+				Command: append([]string{"{program}"}, strings.Split(tt.program, "|")...),
+				Interactor: &job.Interactor{Kind: "icpc", Program: talker,
+					Args: strings.Split(tt.interactor, "|")},
+				Limits:  job.Limits{CPUTimeMS: 300, WallTimeMS: 3000},
+				Repeats: job.Repeats{Policy: job.Single}})
+			got := r.Tests[0].Transcript
+			if r.Verdict != tt.verdict || tt.first != "" && r.Tests[0].Checker.FirstExit != tt.first || got == nil {
+				t.Fatalf("verdict %s, want %s; %+v: %s", r.Verdict, tt.verdict, r.Tests[0].Checker, tell(r))
+			}
+			lines, size, last := []said{}, 0, time.Duration(0)
+			for _, l := range got.Lines {
+				lines, size = append(lines, said{l.From, l.Text}), size+len(l.Text)
+				if l.Time < last {
+					t.Errorf("line at %s after one at %s", l.Time, last)
+				}
+				last = l.Time
+			}
+			if diff := cmp.Diff(tt.want, lines); diff != "" && tt.want != nil {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if got.Truncated != tt.truncated || size > 64<<10 || !strings.Contains(got.Note, "do not count") {
+				t.Errorf("%d bytes, truncated %t, note %q", size, got.Truncated, got.Note)
+			}
+		})
+	}
+}
+
 func openTalkEngine(t testing.TB, jury sandbox.Limits) *engine.Engine {
 	t.Helper()
 	c := config.Default()
