@@ -37,6 +37,8 @@ const (
 	Postgres    Requirement = "postgres"     // the programs of a PostgreSQL server, see PostgresPrograms
 	Ext4        Requirement = "ext4"         // mkfs.ext4, and loop devices to mount what it makes
 	Generators  Requirement = "generators"   // generators of HTTP clients, as fetched by .ci/setup
+	// ProblemTools are verifyproblem and bt, as fetched by .ci/setup.
+	ProblemTools Requirement = "problemtools"
 
 	GCCArm64         Requirement = "gcc-arm64"          // a cross compiler with a static C library
 	QEMUArm64        Requirement = "qemu-arm64"         // qemu-system-aarch64
@@ -131,6 +133,9 @@ func lacks(n Requirement) error {
 		return err
 	case Promtool:
 		return onPath("promtool", "install the package prometheus")
+	case ProblemTools:
+		_, err := ProblemToolsPath()
+		return err
 	case Generators:
 		_, err := GeneratorsPath()
 		return err
