@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -312,6 +313,9 @@ func TestRegistry(t *testing.T) {
 	}
 	if err := one.SetDrained(t.Context(), "a", true); err != nil {
 		t.Fatal(err)
+	}
+	if _, kept := values.all[jobs.OperatorValues+" node-drained a"]; !kept {
+		t.Errorf("the drain is not kept as what an operator has set: %v", slices.Sorted(maps.Keys(values.all)))
 	}
 	now = now.Add(2 * drainedFor) // the other front notices
 	if c := see(two, "a", "p", true); !c.Drained {
