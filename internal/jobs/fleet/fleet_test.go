@@ -174,7 +174,7 @@ func TestCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cache{Store: store, Front: client.Client{Base: server.URL}, Life: t.Context()}
+	c := &blobs.Cache{Store: store, Fetch: Fetch(client.Client{Base: server.URL}), Life: t.Context()}
 	var waiting errgroup.Group
 	for range 20 {
 		waiting.Go(func() error {
