@@ -27,6 +27,7 @@ type Options struct {
 	// host may use it: the kernel keeps limits and keyrings per user.
 	UIDFirst, UIDCount int
 	Seccomp            seccomp.Filter // empty means no filter
+	CPUs               cpuset.Set     // of judged-init and of process 1 of each sandbox; empty means those of judged
 	// Without lists layers that the attack suite leaves out, one at a time, to see which of the others stop an
 	// attack. No configuration sets it.
 	Without initproc.Layers
