@@ -82,6 +82,7 @@ func NewNetwork() (*os.File, error) {
 // Its network namespace is empty; each slot has its own empty one.
 type Launcher struct {
 	options Options
+	filter  []byte // Options.Seccomp, encoded
 	finder  *runtimes.Finder
 	reader  *runtimes.Reader
 	depot   *depot
@@ -109,7 +110,8 @@ func Open(o Options) (*Launcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read judged-init: %w", err)
 	}
-	l := &Launcher{options: o, finder: newFinder(), reader: runtimes.NewReader(), thread: make(chan func())}
+	l := &Launcher{options: o, filter: encodeFilter(o.Seccomp), finder: newFinder(), reader: runtimes.NewReader(),
+		thread: make(chan func())}
 	// Start at a random ID: a previous judged may have exited a moment ago, and another one may run at the same time.
 	l.uids.Store(rand.Int64N(int64(o.UIDCount)))
 	if l.lifeline.read, l.lifeline.write, err = linux.Pipe(); err != nil {

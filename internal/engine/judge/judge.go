@@ -50,12 +50,8 @@ type Task struct {
 // Run judges the task on a worker and passes each test to decided as soon as it is decided. The error is not nil only
 // if judged could not do its work or ctx ended; the report then holds what is known so far.
 func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(job.TestReport)) (job.Report, error) {
-	worker.Preread(task.Args, task.Files)
-	if task.CheckerProgram != nil {
-		task.Jury.Prepare(task.CheckerProgram.Program)
-	}
-	if task.Interactor != nil {
-		task.Jury.Prepare(task.Interactor.Program)
+	if task.NeedsJury() {
+		task.Jury.Prepare()
 	}
 	start := func(ctx context.Context, t problem.Test) <-chan measure.Result {
 		return startTest(ctx, worker, task, t)
