@@ -22,6 +22,7 @@
 //	  sandbox                                          [1]  prepare, load, run, close
 //	timing   what a measured time is worth
 //	  timing/stats                                     [0]  the decision rule, dispersion, comparison
+//	  timing/deviation                                 [0]  the host of a pool whose times differ
 //	  timing/evidence                                  [1]  what disturbed a run, and by how much
 //	  timing/canary                                    [2]  reference kernels and their times
 //	engine   from a job to a report

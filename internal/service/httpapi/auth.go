@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -106,10 +107,17 @@ func by(r *http.Request) slog.Attr {
 	return slog.String("by", cmp.Or(caller(r.Context()), r.RemoteAddr))
 }
 
+// hashText finds a SHA-256 in hex.
+var hashText = regexp.MustCompile("(?i)[0-9a-f]{64}")
+
 func parseEntry(line string) (entry, error) {
 	fields := strings.Fields(line)
 	if len(fields) != 3 {
 		return entry{}, fmt.Errorf("%d fields; write NAME SCOPES SHA256HEX", len(fields))
+	}
+	if hashText.MatchString(fields[0]) || hashText.MatchString(fields[1]) {
+		// Errors name the first two fields, and go to the log.
+		return entry{}, fmt.Errorf("a SHA-256 is not the third field; write NAME SCOPES SHA256HEX")
 	}
 	e := entry{name: fields[0]}
 	for name := range strings.SplitSeq(fields[1], ",") {

@@ -102,6 +102,7 @@ func TestTokenFileErrors(t *testing.T) {
 		{"two fields", "\na submit\n", "line 2: 2 fields"},
 		{"scope", "a submit,write " + digest, `line 1: scope "write" is unknown`},
 		{"no hash", "a submit secret-token", "line 1: the third field is not a SHA-256"},
+		{"columns swapped", "a " + digest + " submit", "line 1: a SHA-256 is not the third field"},
 		{"name twice", "a submit " + digest + "\na read " + digest, `line 2: name "a" is taken`},
 	}
 	for _, tt := range tests {

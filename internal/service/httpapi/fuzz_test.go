@@ -105,6 +105,7 @@ func FuzzParseTokens(f *testing.F) {
 	f.Add("a read " + digestText("x") + "\nb admin,submit " + digestText("y"))
 	f.Add("a read,read " + digestText("x") + "\r\n\u00a0#\n")
 	f.Add("a , " + digestText("x"))
+	f.Add("a read," + digestText("x") + " " + digestText("y"))
 	f.Add(strings.Repeat("x", 70_000))
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := ParseTokens(strings.NewReader(text))
