@@ -98,8 +98,13 @@ func (s *Store) sweepBatch(ctx context.Context, before int64) (deleted int, err 
 			}
 			deleted = int(n) // of the last statement
 		}
+		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM audits WHERE created < ?1`),
+			s.now().Add(-valueAge).UnixNano())
+		if err != nil {
+			return err
+		}
 		kept := problemPrefix()
-		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM memory WHERE stored < ?1 AND substr(name, 1, ?2) <> ?3`),
+		_, err = tx.ExecContext(ctx, s.driver.sql(`DELETE FROM memory WHERE stored < ?1 AND substr(name, 1, ?2) <> ?3`),
 			s.now().Add(-valueAge).UnixNano(), len(kept), kept)
 		return err
 	})
