@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/netip"
+	"strings"
 	"time"
 
 	"judged/internal/base/cpuset"
@@ -16,6 +17,7 @@ type Config struct {
 	DataDir   string    `toml:"data_dir"`
 	HTTP      HTTP      `toml:"http"`
 	Database  Database  `toml:"database"`
+	Blobs     Blobs     `toml:"blobs"`
 	Fleet     Fleet     `toml:"fleet"`
 	Slots     Slots     `toml:"slots"`
 	Sandbox   Sandbox   `toml:"sandbox"`
@@ -47,6 +49,19 @@ type Database struct {
 	URL string `toml:"url"`
 }
 
+// Blobs is where files are stored. An empty URL is a folder in the data directory.
+type Blobs struct {
+	URL string `toml:"url"` // file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=REGION
+}
+
+// Parts returns the folder, or the address of a bucket, or neither.
+func (b Blobs) Parts() (folder, bucket string) {
+	if folder, ok := strings.CutPrefix(b.URL, "file://"); ok {
+		return folder, ""
+	}
+	return "", b.URL
+}
+
 // The roles of a daemon.
 const (
 	RoleAll   = "all"   // one host with everything
@@ -60,7 +75,7 @@ type Fleet struct {
 	Front     string      `toml:"front"`           // URL, of a judge
 	TokenFile string      `toml:"node_token_file"` // of a judge; the file holds the token itself
 	Node      string      `toml:"node"`            // name of a judge; with tokens that of its token
-	CacheSize units.Bytes `toml:"cache_size"`      // of a judge: its copies of the front's blobs
+	CacheSize units.Bytes `toml:"cache_size"`      // copies of blobs: of a judge, and of a front with a bucket
 	CAFile    string      `toml:"ca_file"`         // of a judge, for a front with a certificate of one's own CA
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"judged/internal/engine/languages"
+	"judged/internal/jobs"
 )
 
 // Node is a judge node as fronts know it.
@@ -192,7 +193,7 @@ func (r *Registry) allDrained(ctx context.Context) (map[string]bool, error) {
 		}
 		all[name] = drained
 		return nil
-	}, drainValue)
+	}, jobs.OperatorValues, drainValue)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +210,7 @@ func (r *Registry) SetDrained(ctx context.Context, name string, drained bool) er
 	if !slices.ContainsFunc(nodes, func(n Node) bool { return n.Name == name }) {
 		return fmt.Errorf("node %q: %w", name, ErrUnknownNode)
 	}
-	if err := r.values.SetValue(ctx, drained, drainValue, name); err != nil {
+	if err := r.values.SetValue(ctx, drained, jobs.OperatorValues, drainValue, name); err != nil {
 		return err
 	}
 	r.mu.Lock()

@@ -19,6 +19,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/engine/languages"
 	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 )
@@ -30,7 +31,7 @@ func (d *daemon) hasJobs() bool { return d.o.Config.Fleet.Role != config.RoleJud
 // front is the way of a judge node to its front.
 type front struct {
 	source *fleet.Source
-	cache  *fleet.Cache
+	cache  *blobs.Cache
 	lost   atomic.Pointer[error] // why the last registration failed
 }
 
@@ -56,7 +57,7 @@ func (d *daemon) openFleet(context.Context) (err error) {
 		}
 		life, end := context.WithCancel(context.Background())
 		d.closing(func() error { end(); return nil })
-		d.front = &front{source: source, cache: &fleet.Cache{Store: d.blobs, Front: c, Life: life}}
+		d.front = &front{source: source, cache: &blobs.Cache{Store: d.copies, Fetch: fleet.Fetch(c), Life: life}}
 		d.front.lost.Store(new(errNotRegistered))
 	}
 	return nil
