@@ -67,6 +67,10 @@ bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/service/daemon
 	$(GO) test -run '^$$' -bench PutTakeFinish -benchtime 1000x ./internal/jobs
 	$(GO) test -run '^$$' -bench Large -benchtime 50x -timeout 30m ./internal/jobs
+	$(GO) test -tags embedinit -run '^$$' -bench Check -benchtime 300x ./internal/engine/jury
+	$(GO) test -tags embedinit -run '^$$' -bench RoundTrips -benchtime 20x ./internal/engine/judge
+	$(GO) test -tags embedinit -run '^$$' -bench Cached -benchtime 200x ./internal/engine/languages
+	$(GO) test -tags embedinit -run '^$$' -bench Verify -benchtime 5x ./cmd/judged
 	$(GO) test -run '^$$' -bench . -p 1 ./internal/timing/stats ./internal/engine/checker ./internal/timing/evidence
 
 policy:
