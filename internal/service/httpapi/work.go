@@ -23,6 +23,7 @@ type Nodes interface {
 	Seen(ctx context.Context, r fleet.Registration) (fleet.Commands, error)
 	Drained(ctx context.Context, name string) (bool, error)
 	SetDrained(ctx context.Context, name string, drained bool) error
+	RejudgingSet(ctx context.Context, node string) (fleet.RejudgingSet, error)
 	Nodes(ctx context.Context) ([]fleet.Node, error)
 }
 
@@ -37,6 +38,7 @@ func (s *Server) nodeRoutes() []route {
 		{"POST", "/v1/work/finish", node, s.finishJob},
 		{"POST", "/v1/work/return", node, s.returnJob},
 		{"GET", "/v1/nodes", read, s.getNodes},
+		{"GET", "/v1/nodes/{name}/rejudge", read, s.getRejudgingSet},
 		{"GET", "/v1/pools", read, s.getPools},
 		{"POST", "/v1/nodes/{name}/drain", admin, s.drainNode},
 		{"POST", "/v1/nodes/{name}/undrain", admin, s.undrainNode},
@@ -241,6 +243,14 @@ func (s *Server) getNodes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.writeJSON(w, http.StatusOK, fleet.NodeList{Nodes: nodes})
+}
+
+func (s *Server) getRejudgingSet(w http.ResponseWriter, r *http.Request) error {
+	set, err := s.nodes.RejudgingSet(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, set)
 }
 
 // pool is what a pool has now.
