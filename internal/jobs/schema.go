@@ -60,4 +60,6 @@ CREATE TABLE memory (
 	value   {blob} NOT NULL,
 	stored  BIGINT NOT NULL
 );
+`, `
+ALTER TABLE jobs ADD COLUMN take_key TEXT NOT NULL DEFAULT '';
 `}
