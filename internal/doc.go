@@ -37,6 +37,7 @@
 //	  jobs/client                                      [1]  HTTP client of the daemon
 //	  jobs                                             [1]  the store of all jobs, in SQLite or PostgreSQL
 //	  jobs/fleet                                       [2]  judge nodes and fronts: requests, source, registry
+//	  jobs/audit                                       [3]  jobs judged once more on another node
 //	lab      how much times vary
 //	  lab/plot                                         [0]  pictures of runs
 //	  lab/bench                                        [1]  one program under several placements, in turns

@@ -312,6 +312,7 @@ func testRestoreRefused(t *testing.T, b backend) {
 		"more at the end": edited(t, good, checksumEntry,
 			func(_ *tar.Header, c []byte) []byte { return append(c, 'x') }),
 	}
+	schema := fmt.Sprintf(`"schema":%d`, len(migrations))
 	// With a checksum that is right.
 	for name, data := range map[string][]byte{
 		"renamed file": edited(t, good, blobsFolder,
@@ -323,8 +324,8 @@ func testRestoreRefused(t *testing.T, b backend) {
 		"strange value":        replace(rowsFolder+"labels", `"rows":[[[`, `"rows":[[[1,`),
 		"jobs without a state": replace(rowsFolder+"jobs", `"state"`, `"other"`),
 		"newer format":         replace(headerEntry, `"format":1`, `"format":2`),
-		"newer schema":         replace(headerEntry, `"schema":1`, `"schema":99`),
-		"no schema":            replace(headerEntry, `"schema":1`, `"schema":-1`),
+		"newer schema":         replace(headerEntry, schema, `"schema":99`),
+		"no schema":            replace(headerEntry, schema, `"schema":-1`),
 		"another digest":       replace(blobsFolder, "program", "PROGRAM"),
 		"without a header":     edited(t, good, headerEntry, func(*tar.Header, []byte) []byte { return nil }),
 		"unknown entry": edited(t, good, rowsFolder+"memory",

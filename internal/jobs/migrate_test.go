@@ -61,7 +61,7 @@ func testMigrations(t *testing.T, b backend) {
 	_, err = Open(t.Context(), s.o)
 	newer, known := fmt.Sprint("version ", len(next)), fmt.Sprint("up to ", len(migrations))
 	if err == nil || !strings.Contains(err.Error(), newer) || !strings.Contains(err.Error(), known) {
-		t.Errorf("a newer schema: got %v, want an error with %q and %q", err, newer, known)
+		t.Errorf("a newer schema: got %v, want an error that names %s and %s", err, newer, known)
 	}
 }
 

@@ -27,6 +27,7 @@ type Config struct {
 	Queue     Queue     `toml:"queue"`
 	Retention Retention `toml:"retention"`
 	Canary    Canary    `toml:"canary"`
+	Audit     Audit     `toml:"audit"`
 	Tune      Tune      `toml:"tune"`
 	Log       Log       `toml:"log"`
 }
@@ -166,6 +167,13 @@ type Canary struct {
 	Interval time.Duration `toml:"interval"` // 0 is never
 }
 
+// Audit says which part of the jobs a front has judged once more on another node, to compare them.
+type Audit struct {
+	Percent  int           `toml:"percent"` // 0 disables audits
+	Interval time.Duration `toml:"interval"`
+	Shadow   time.Duration `toml:"shadow"` // how long a new pool only raises alarms
+}
+
 // Tune says whether the daemon sets the host up itself.
 type Tune struct {
 	Apply   bool   `toml:"apply"`
@@ -228,6 +236,7 @@ func Default() Config {
 		Queue:     Queue{MaxWaiting: 100000, MaxDeliver: 3},
 		Retention: Retention{MaxAge: 720 * time.Hour, MaxJobs: 100000},
 		Canary:    Canary{Interval: 10 * time.Minute},
+		Audit:     Audit{Percent: 2, Interval: time.Hour, Shadow: 720 * time.Hour},
 		Tune:      Tune{Journal: "/run/judged/tune.json"},
 		Log:       Log{Level: "info", Format: "text"},
 	}

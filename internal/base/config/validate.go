@@ -51,6 +51,9 @@ func (c Config) Validate() error {
 	between(v, "retention.max_jobs", c.Retention.MaxJobs, 1, 10_000_000)
 	v.check(c.Canary.Interval == 0 || c.Canary.Interval >= time.Second, "canary.interval",
 		"%s is too short; write at least \"1s\", or \"\" for never", c.Canary.Interval)
+	between(v, "audit.percent", c.Audit.Percent, 0, 100)
+	between(v, "audit.interval", c.Audit.Interval, time.Second, 24*time.Hour)
+	between(v, "audit.shadow", c.Audit.Shadow, 0, 365*24*time.Hour)
 	v.check(filepath.IsAbs(c.Tune.Journal), "tune.journal",
 		"%q does not begin with /; write an absolute path such as \"/run/judged/tune.json\"", c.Tune.Journal)
 	oneOf(v, "log.level", c.Log.Level, "debug", "info", "warn", "error")

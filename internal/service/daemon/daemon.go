@@ -291,6 +291,9 @@ func (d *daemon) serve(drain, abort context.Context) error {
 		group.Go(func() error { d.health.watch(watching); return nil })
 		group.Go(func() error { d.tuned.watch(watching); return nil })
 	}
+	if d.registry != nil {
+		group.Go(func() error { d.auditor().Run(watching); return nil })
+	}
 	group.Go(func() error { d.sweepBlobs(watching); return nil })
 	group.Go(func() error { d.reloads(watching); return nil })
 	// The dispatcher ends with the drain, or when another task fails.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"judged/internal/base/config"
+	"judged/internal/base/job"
 	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -124,11 +125,22 @@ func (s *ownSource) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
 	for ctx.Err() == nil {
 		// While the database is unavailable, Take says so.
 		if drained, err := s.registry.Drained(ctx, s.node); err != nil || !drained {
+			w.Node = s.node
 			return s.storage.Take(ctx, w)
 		}
 		rest(ctx, time.Second)
 	}
 	return jobs.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
+}
+
+// Finish names this node in the report.
+func (s *ownSource) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+	if rep.Host != nil {
+		host := *rep.Host
+		host.Node = s.node
+		rep.Host = &host
+	}
+	return s.storage.Finish(ctx, l, rep)
 }
 
 // blobPath finds the file of a blob.
