@@ -101,6 +101,13 @@ func TestAudit(t *testing.T) {
 			t.Errorf("deviation of %s: %+v", node.Name, d)
 		}
 	}
+	set, err := fleet.GetRejudgingSet(front.ctx, front.Client, "judge-3")
+	if err != nil || math.Abs(set.Deviation-0.05) > 0.01 || set.Jobs == nil {
+		t.Errorf("rejudging set: %+v, %v", set, err)
+	}
+	if _, err := fleet.GetRejudgingSet(front.ctx, front.Client, "judge-1"); !client.NotFound(err) {
+		t.Errorf("rejudging set of another judge: %v, want 404", err)
+	}
 	if r := front.finish("job-1"); r.Host == nil || r.Host.Node == "" || r.Priority != job.Practice {
 		t.Errorf("report of a job: %+v", r)
 	}
