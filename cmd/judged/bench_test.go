@@ -33,7 +33,8 @@ func BenchmarkVerify(b *testing.B) {
 	}
 	write("problem.yaml", "name: Sum\n")
 	write(".timelimit", "2\n")
-	program := write("submissions/accepted/sum.py", "n = int(input())\nprint(n * sum(range(1000000)) // sum(range(1000000)))\n")
+	program := write("submissions/accepted/sum.py",
+		"n = int(input())\nprint(n * sum(range(1000000)) // sum(range(1000000)))\n")
 	for i := range tests {
 		write(fmt.Sprintf("data/secret/%d.in", i), fmt.Sprintln(i))
 		write(fmt.Sprintf("data/secret/%d.ans", i), fmt.Sprintln(i))
