@@ -63,6 +63,11 @@ func readWork[T any](s *Server, w http.ResponseWriter, r *http.Request, caller f
 		}
 		return nil, problem("bad-request", "run the same version of judged on nodes and fronts", "read the body: %s", err)
 	}
+	if version := caller(v).Protocol; !s.protocols.Has(version) {
+		return nil, problem("protocol", "update judged on the node or on the front: one may be a version ahead",
+			"the node speaks version %d of the node protocol, this front versions %d to %d", version, s.protocols.Oldest,
+			s.protocols.Newest)
+	}
 	name := caller(v).Node
 	if !jobs.ValidID(name) {
 		return nil, problem("bad-request", "set fleet.node on the judge node", "invalid node name %q", name)
@@ -113,10 +118,6 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if g.Protocol != fleet.Protocol {
-		return problem("bad-request", "update judged on the node or on the front",
-			"the node speaks version %d of the node protocol, this front version %d", g.Protocol, fleet.Protocol)
-	}
 	if err := s.poolOf(r, g.Pool); err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 		return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})
 	}
 	work, err := s.work.Take(ctx, jobs.Want{Pool: q.Pool, Width: q.Width, Host: nodeOwner(q.Node), Node: q.Node,
-		CPUs: q.CPUs})
+		CPUs: q.CPUs, Key: q.Key, Repeated: q.Repeated})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})
