@@ -62,6 +62,8 @@ bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Start -benchtime 500x ./internal/sandbox
 	$(GO) test -tags embedinit -run '^$$' -bench 'Overshoot|Afterlife|Peak' -benchtime 100x ./internal/sandbox
 	$(GO) test -tags embedinit -run '^$$' -bench Job -benchtime 300x ./internal/service/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench 'Tests|Input' -benchtime 20x ./internal/service/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench Peers -benchtime 200x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Policies -benchtime 300x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Throughput -benchtime 30x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/service/daemon

@@ -95,6 +95,7 @@ func yardsticks(b *testing.B, f func(b *testing.B, path string)) {
 func loaded(b *testing.B, path string) (*instance, job.Job) {
 	b.Helper()
 	c := settings(b)
+	c.HTTP.MaxBlob = 128 << 20
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		b.Fatal(err)
 	}
@@ -181,6 +182,22 @@ func benchmarkTests(b *testing.B, path string) {
 	b.ReportMetric(p50(whole)/1e3, "job-p50-ms")
 	b.ReportMetric(p50(whole)/p50(bare), "job/bare")
 	b.ReportMetric(float64(d.cpuTicks(b)-ticks)*tick/float64(n*tests), "daemon-CPU-us/test")
+	d.drain()
+}
+
+// BenchmarkInput measures a job with an input of 100 MiB that was uploaded before:
+// the first one, which copies it, and the following ones.
+func BenchmarkInput(b *testing.B) {
+	d, j := loaded(b, emptyProgram(b))
+	j.Tests[0].Input = &job.File{Blob: d.putText(b, strings.Repeat("1234567\n", 100<<20/8))}
+	var all []time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		d.judgeOne(b, "input-"+strconv.Itoa(len(all)), j)
+		all = append(all, time.Since(begin))
+	}
+	b.ReportMetric(float64(all[0])/1e6, "first-ms")
+	b.ReportMetric(p50(all)/1e3, "job-p50-ms")
 	d.drain()
 }
 
