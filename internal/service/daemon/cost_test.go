@@ -9,10 +9,11 @@ import (
 	"judged/internal/base/job"
 )
 
-// allocations is how many objects the daemon has allocated so far.
-func (i *instance) allocations() float64 {
+// allocations are how many objects and bytes the daemon has allocated so far.
+func (i *instance) allocations() (objects, bytes float64) {
 	i.t.Helper()
-	return values(i.scrape()["go_memstats_mallocs_total"])[""]
+	families := i.scrape()
+	return values(families["go_memstats_mallocs_total"])[""], values(families["go_memstats_alloc_bytes_total"])[""]
 }
 
 // TestAllocations bounds what the daemon allocates for a job with one test, from
@@ -21,32 +22,39 @@ func (i *instance) allocations() float64 {
 func TestAllocations(t *testing.T) {
 	d := serving(t, settings(t))
 	defer d.drain()
-	const more, mostForJob, mostForTest = 20, 3000, 800
-	measure := func(tests int) float64 {
+	const more = 20
+	measure := func(tests int) (objects, bytes float64) {
 		const jobs = 25
 		j := d.sum(1, false)
 		j.Tests = slices.Repeat(j.Tests, tests)
 		for n := range j.Tests {
 			j.Tests[n].Name = strconv.Itoa(n)
 		}
-		before := d.allocations()
-		scraping := d.allocations() - before
+		objects, bytes = d.allocations()
 		for n := range jobs {
 			r, err := d.Judge(d.ctx, fmt.Sprintf("job-%d-%d", tests, n), j)
 			if err != nil || r.Verdict != job.Accepted {
 				t.Fatalf("verdict %q: %v", r.Verdict, err)
 			}
 		}
-		return (d.allocations() - before - 2*scraping) / jobs
+		allObjects, allBytes := d.allocations()
+		return (allObjects - objects) / jobs, (allBytes - bytes) / jobs
 	}
 	measure(2) // what is made once
-	one := measure(1)
-	further := (measure(1+more) - one) / more
-	t.Logf("%.0f allocations for a job with one test, %.0f for each further test", one, further)
-	if one > mostForJob {
-		t.Errorf("%.0f allocations for a job with one test, want at most %d", one, mostForJob)
-	}
-	if further > mostForTest {
-		t.Errorf("%.0f allocations for a further test, want at most %d", further, mostForTest)
+	objects, bytes := measure(1)
+	objectsOfMore, bytesOfMore := measure(1 + more)
+	for _, tt := range []struct {
+		what      string
+		got, most float64
+	}{
+		{"objects for a job with one test", objects, 3000},
+		{"bytes for a job with one test", bytes, 300_000},
+		{"objects for a further test", (objectsOfMore - objects) / more, 800},
+		{"bytes for a further test", (bytesOfMore - bytes) / more, 120_000},
+	} {
+		t.Logf("%.0f %s", tt.got, tt.what)
+		if tt.got > tt.most {
+			t.Errorf("%.0f %s, want at most %.0f", tt.got, tt.what, tt.most)
+		}
 	}
 }
