@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -258,8 +259,42 @@ func benchmarkThroughput(b *testing.B, path string) {
 	d.drain()
 }
 
-// BenchmarkIdle measures what a daemon costs that has nothing to do, after a
-// hundred jobs.
+// BenchmarkServe measures the start of a daemon for which 20,000 jobs wait, until
+// it answers. The jobs are for slots that it does not have.
+func BenchmarkServe(b *testing.B) {
+	c := settings(b)
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	ctx := context.Background()
+	s, err := jobs.Open(ctx, jobs.Options{File: filepath.Join(c.DataDir, "judged.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for n := range 20_000 {
+		_, _, err := s.Put(ctx, jobs.Submission{ID: fmt.Sprintf("wide-%d", n), Job: job.Job{CPUs: 64}})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	var starts []time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		d := serving(b, c)
+		starts = append(starts, time.Since(begin))
+		d.drain()
+	}
+	b.ReportMetric(p50(starts)/1e3, "start-p50-ms")
+}
+
+// idleJobs is how many jobs BenchmarkIdle judges first.
+var idleJobs = flag.Int("idle-jobs", 100, "jobs before BenchmarkIdle measures an idle daemon")
+
+// BenchmarkIdle measures what a daemon costs that has nothing to do, after
+// idleJobs.
 func BenchmarkIdle(b *testing.B) {
 	d := serving(b, settings(b))
 	path := emptyProgram(b)
@@ -267,7 +302,7 @@ func BenchmarkIdle(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for n := range 100 {
+	for n := range *idleJobs {
 		d.judgeOne(b, "job-"+strconv.Itoa(n), job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{{Name: "1"}}})
 	}
 	d.idle()
