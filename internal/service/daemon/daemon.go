@@ -34,9 +34,11 @@ type Options struct {
 	Engine   engine.Options
 	Version  string
 	Revision string
-	Out      io.Writer // its first line is the URL
-	Log      *slog.Logger
-	Level    *slog.LevelVar // of Log
+	// Protocols are the versions of the node protocol; the zero value is fleet.KnownProtocols.
+	Protocols fleet.Protocols
+	Out       io.Writer // its first line is the URL
+	Log       *slog.Logger
+	Level     *slog.LevelVar // of Log
 	// Each value on Hangup makes the daemon call Reload for a new configuration.
 	Hangup <-chan os.Signal
 	Reload func() (config.Config, error)
@@ -54,7 +56,8 @@ type daemon struct {
 	o          Options
 	listener   net.Listener
 	space      space
-	blobs      *blobs.Store
+	blobs      blobStore
+	copies     *blobs.Store    // on a judge node
 	store      *storage        // on a judge node only what it has learned
 	node       string          // name in the fleet
 	registry   *fleet.Registry // nil on a judge node
@@ -75,6 +78,9 @@ type daemon struct {
 // abort is done it returns the running jobs to the queue instead. Errors end with
 // the next step; a *engine.UsageError is an invalid configuration.
 func Run(drain, abort context.Context, o Options) (err error) {
+	if o.Protocols == (fleet.Protocols{}) {
+		o.Protocols = fleet.KnownProtocols()
+	}
 	d := &daemon{o: o}
 	defer func() { err = errors.Join(err, d.close()) }()
 	if err := d.open(drain); err != nil {
@@ -147,11 +153,14 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 	if err := refuseOldData(c.DataDir); err != nil {
 		return err
 	}
-	largest := c.HTTP.MaxBlob
-	if !d.hasJobs() {
-		largest = 0 // what the front has accepted
+	life, end := context.WithCancel(context.Background())
+	d.closing(func() error { end(); return nil })
+	if d.hasJobs() {
+		d.blobs, err = openBlobs(life, c)
+	} else {
+		d.copies, err = blobs.Open(blobFolder(c), 0) // whatever the front has accepted
 	}
-	if d.blobs, err = blobs.Open(blobFolder(c), largest); err != nil {
+	if err != nil {
 		return err
 	}
 	o := database(c)
@@ -252,10 +261,10 @@ func (d *daemon) openAPI(context.Context) error {
 		o.Slots, o.Languages, o.Doctor = d.monitor, d.eng, d.health.doctor
 	}
 	if d.hasJobs() {
-		o.Jobs, o.Blobs = d.store, &files{d.blobs, d.space, d.storeFailed}
+		o.Jobs, o.Blobs = d.store, &files{d.blobs, space{blobFolder(d.o.Config)}, d.storeFailed}
 	}
 	if d.registry != nil {
-		o.Work, o.Nodes = d.store, d.registry
+		o.Work, o.Nodes, o.Protocols = d.store, d.registry, d.o.Protocols
 	}
 	if !d.judges() {
 		o.Languages = d.registry
@@ -281,6 +290,9 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	if d.judges() {
 		group.Go(func() error { d.health.watch(watching); return nil })
 		group.Go(func() error { d.tuned.watch(watching); return nil })
+	}
+	if d.registry != nil {
+		group.Go(func() error { d.auditor().Run(watching); return nil })
 	}
 	group.Go(func() error { d.sweepBlobs(watching); return nil })
 	group.Go(func() error { d.reloads(watching); return nil })
