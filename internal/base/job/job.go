@@ -54,16 +54,22 @@ type Test struct {
 
 // Checker says how output is compared with the answer: by judged itself, or by a program of the jury.
 type Checker struct {
-	Kind    string   `json:"kind"`              // package checker lists them; or the protocol of a program, in package jury
-	Program *File    `json:"program,omitempty"` // where Kind is a protocol
-	Args    []string `json:"args,omitempty"`    // of the program, after those of its protocol
+	Kind    string `json:"kind"`              // package checker lists them; or the protocol of a program, in package jury
+	Program *File  `json:"program,omitempty"` // where Kind is a protocol
+	// Language is the id of the language that Program, and Files with one of its extensions, are sources in; "" means
+	// that Program is executed as it is.
+	Language string          `json:"language,omitempty"`
+	Files    map[string]File `json:"files,omitempty"` // that lie next to Program, such as headers, by name
+	Args     []string        `json:"args,omitempty"`  // of the program, after those of its protocol
 }
 
 // Interactor is a program of the jury that the program talks with.
 type Interactor struct {
-	Kind    string   `json:"kind"` // its protocol: icpc, testlib
-	Program File     `json:"program"`
-	Args    []string `json:"args,omitempty"` // after those of its protocol
+	Kind     string          `json:"kind"` // its protocol: icpc, testlib
+	Program  File            `json:"program"`
+	Language string          `json:"language,omitempty"` // as in Checker
+	Files    map[string]File `json:"files,omitempty"`    // as in Checker
+	Args     []string        `json:"args,omitempty"`     // after those of its protocol
 }
 
 // Limits bound one run. A zero member takes the default of the configuration.

@@ -247,7 +247,7 @@ var rejected = []string{"WA", "TLE", "RTE", "PC"}
 // polygonLanguages are the prefixes of Polygon's types of sources.
 var polygonLanguages = map[string]string{
 	"cpp": "cpp", "c": "c", "java": "java", "java8": "java", "java11": "java", "java17": "java", "java21": "java",
-	"python": "python3", "kotlin": "kotlin", "pas": "pascal", "rust": "rust", "go": "go", "csharp": "csharp", "d": "d",
+	"python": "python", "kotlin": "kotlin", "pas": "pascal", "rust": "rust", "go": "go", "csharp": "csharp", "d": "d",
 	"haskell": "haskell", "ocaml": "ocaml", "js": "javascript", "nodejs": "javascript", "ruby": "ruby",
 	"scala": "scala",
 }

@@ -127,8 +127,9 @@ func TestPackagesThatNoJobCanUse(t *testing.T) {
 	}{
 		{"no archive", "hello", "(body)"},
 		{"points", packageOf(t, doubling("problem.yaml", "name: Double\ntype: scoring\n")), "points"},
-		{"checker in C++", packageOf(t, doubling("problem.yaml", "name: Double\nvalidation: custom\n",
-			"output_validators/check.cpp", "int main() { return 42; }\n")), "source in cpp"},
+		{"checker with a build script", packageOf(t, doubling("problem.yaml", "name: Double\nvalidation: custom\n",
+			"output_validators/check/check.cpp", "int main() { return 42; }\n",
+			"output_validators/check/build", "#!/bin/sh\n")), "build script"},
 		{"time limit", packageOf(t, doubling(".timelimit", "3000\n")), "limits.max.cpu_time"},
 	}
 	for _, tt := range tests {
