@@ -147,7 +147,6 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job
 		return job.Report{}, err
 	}
 	if l.pkg != nil {
-		task.Scheme = &l.pkg.Scheme
 		for _, finding := range l.pkg.Findings {
 			fmt.Fprintln(a.err, render.Printable(finding))
 		}

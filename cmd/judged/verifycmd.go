@@ -17,7 +17,6 @@ import (
 	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
 	"judged/internal/engine/problem"
-	"judged/internal/engine/scoring"
 	"judged/internal/host/slots"
 	"judged/internal/service/render"
 )
@@ -149,11 +148,11 @@ func (v *verifier) submission(ctx context.Context, slot slots.Slot, p problem.Pr
 		return job.Report{}, &usageError{err}
 	}
 	change(&l.job)
-	return v.judge(ctx, slot, l, &v.pkg.Scheme)
+	return v.judge(ctx, slot, l)
 }
 
 // judge runs all tests of a job on a slot.
-func (v *verifier) judge(ctx context.Context, slot slots.Slot, l *localJob, scheme *scoring.Scheme) (job.Report,
+func (v *verifier) judge(ctx context.Context, slot slots.Slot, l *localJob) (job.Report,
 	error) {
 	l.job.Stop, l.job.CPUs = job.StopNever, v.c.Slots.Width
 	if err := l.complete(v.c); err != nil {
@@ -166,7 +165,6 @@ func (v *verifier) judge(ctx context.Context, slot slots.Slot, l *localJob, sche
 	if err != nil {
 		return job.Report{}, err
 	}
-	task.Scheme = scheme
 	report, err := v.eng.Judge(ctx, slot, task, func(job.TestReport) {})
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
 		return judge.InternalError(report, err), nil
@@ -331,7 +329,7 @@ func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[stri
 	for _, t := range slices.Concat(v.pkg.Tests, v.pkg.InvalidInputs) {
 		l.job.Tests = append(l.job.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input}})
 	}
-	report, err := v.judge(ctx, v.eng.Slots()[0], l, nil)
+	report, err := v.judge(ctx, v.eng.Slots()[0], l)
 	if err != nil {
 		return nil, err
 	}
@@ -356,10 +354,11 @@ func (v *verifier) outputs(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, &usageError{err}
 		}
+		j.Scheme = nil
 		j.Command, j.Files = []string{"cat", "output"}, map[string]job.File{"output": {Part: o.Path}}
 		j.Tests = []job.Test{{Name: o.Test.Name, Input: &job.File{Part: o.Test.Input},
 			Answer: &job.File{Part: o.Test.Answer}}}
-		report, err := v.judge(ctx, v.eng.Slots()[0], &localJob{program: o.Test.Name, job: j}, nil)
+		report, err := v.judge(ctx, v.eng.Slots()[0], &localJob{program: o.Test.Name, job: j})
 		if err != nil {
 			return nil, err
 		}

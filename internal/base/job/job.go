@@ -21,8 +21,10 @@ type Job struct {
 	// has them too.
 	Problem string `json:"problem,omitempty"`
 	// ProblemVersion is the version that the job was accepted with. A caller may send it: then no other is used.
-	ProblemVersion string   `json:"problem_version,omitempty"`
-	Checker        *Checker `json:"checker,omitempty"`
+	ProblemVersion string `json:"problem_version,omitempty"`
+	// Scheme is how the problem is scored. Callers cannot send it.
+	Scheme  *Scheme  `json:"scheme,omitempty" from:"judged"`
+	Checker *Checker `json:"checker,omitempty"`
 	// Interactor talks with the program and judges it. After a testlib interactor a checker that is a program looks
 	// at what the interactor has written.
 	Interactor *Interactor       `json:"interactor,omitempty"`

@@ -25,6 +25,7 @@ func (p *Package) Judging(j job.Job) (job.Job, error) {
 	j = p.include(j)
 	j.Limits = j.Limits.Or(job.Limits{CPUTimeMS: p.Limits.Time.Milliseconds(), Memory: p.Limits.Memory,
 		Output: p.Limits.Output})
+	j.Scheme = (*job.Scheme)(&p.Scheme)
 	j.Checker, j.Interactor = &job.Checker{Kind: "tokens"}, nil
 	if p.Checker.Kind != "" {
 		j.Checker = &job.Checker{Kind: p.Checker.Kind, Args: p.Checker.Args}
@@ -45,23 +46,4 @@ func (p *Package) Judging(j job.Job) (job.Job, error) {
 			Args: p.Interactor.Args}
 	}
 	return j, nil
-}
-
-// Job is a job without a program, for a daemon, which has nothing but jobs: the error names what no job has.
-func (p *Package) Job() (job.Job, error) {
-	for _, x := range []struct {
-		uses bool
-		what string
-	}{
-		{p.Scheme.Scoring, "points"},
-		{!p.Scheme.FirstFailure(), "groups of tests whose verdict is not that of the first failing test"},
-		{len(p.Includes) > 0, "code that is added to submissions"},
-		{len(p.Languages) > 0, "a list of allowed languages"},
-	} {
-		if x.uses {
-			return job.Job{}, fmt.Errorf("problem %q uses %s, which a job does not have; judged run --package and "+
-				"judged verify know more", p.Name, x.what)
-		}
-	}
-	return p.Judging(job.Job{})
 }

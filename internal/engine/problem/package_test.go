@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/engine/scoring"
+	"judged/internal/base/job"
 )
 
 // pack is the files of a package by their names. A content that begins with -> is a symbolic link.
@@ -170,8 +170,8 @@ func summarize(p *Package) summary {
 	} else {
 		s.Checker = strings.Join(append([]string{c.Kind}, c.Args...), " ")
 	}
-	var add func(g *scoring.Group)
-	add = func(g *scoring.Group) {
+	var add func(g *job.Group)
+	add = func(g *job.Group) {
 		most := "unbounded"
 		if g.MaxScore != nil {
 			most = fmt.Sprint(*g.MaxScore)
