@@ -22,6 +22,7 @@
 //	  sandbox                                          [1]  prepare, load, run, close
 //	timing   what a measured time is worth
 //	  timing/stats                                     [0]  the decision rule, dispersion, comparison
+//	  timing/deviation                                 [0]  the host of a pool whose times differ
 //	  timing/evidence                                  [1]  what disturbed a run, and by how much
 //	  timing/canary                                    [2]  reference kernels and their times
 //	engine   from a job to a report
@@ -32,10 +33,11 @@
 //	  engine/judge                                     [2]  one job on one worker
 //	  engine                                           [3]  a host ready to judge: slots, one worker each
 //	jobs     what must not get lost
-//	  jobs/jobspec jobs/blobs                          [0]  decodes and validates jobs; files by their digest
+//	  jobs/jobspec jobs/blobs                          [0]  decodes and validates jobs; files by digest
 //	  jobs/client                                      [1]  HTTP client of the daemon
 //	  jobs                                             [1]  the store of all jobs, in SQLite or PostgreSQL
-//	  jobs/fleet                                       [2]  judge nodes and fronts: requests, source, blob cache, registry
+//	  jobs/fleet                                       [2]  judge nodes and fronts: requests, source, registry
+//	  jobs/audit                                       [3]  jobs judged once more on another node
 //	lab      how much times vary
 //	  lab/plot                                         [0]  pictures of runs
 //	  lab/bench                                        [1]  one program under several placements, in turns

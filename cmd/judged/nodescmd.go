@@ -3,28 +3,36 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
+	"judged/internal/lab/plot"
 	"judged/internal/service/render"
 )
 
 func (a *app) nodesCommand() *cobra.Command {
+	var picture string
 	cmd := a.nodeCommand(&cobra.Command{
 		Use:   "nodes [flags]",
 		Short: "List the judge nodes of a fleet",
 		Long: `List the judge nodes that have registered with a front: whether each one is up,
-drained, and fit to judge, its slots, and how far its clock is off.
+drained, and fit to judge, its slots, how far its clock is off, and by how much
+its times deviate from those of its pool, with an interval of 95 %.
 
 Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`,
 		Args: exactly(0, "no arguments"),
 	}, func(ctx context.Context, cl client.Client, _ []string) ([]fleet.Node, error) {
 		list, err := fleet.List(ctx, cl)
+		if err == nil && picture != "" {
+			return list, writeFile(picture, nodeChart(list).WriteSVG)
+		}
 		return list, wrap("list nodes", err)
 	})
+	cmd.Flags().StringVar(&picture, "plot", "", "also draw the deviations of all nodes into `FILE`, an SVG")
 	cmd.AddCommand(a.drainNodeCommand("drain", true), a.drainNodeCommand("undrain", false))
 	return cmd
 }
@@ -76,12 +84,12 @@ func (a *app) printNodes(list []fleet.Node) error {
 	rows := make([]render.Row, len(list))
 	for i, n := range list {
 		rows[i].Cells = []string{n.Name, n.Pool, nodeState(n), slotStates(n.Slots),
-			fmt.Sprintf("%.3f s", float64(n.ClockOffset)/1e9), n.Version, stamp(n.SeenAt)}
+			deviationText(n.Deviation), fmt.Sprintf("%.3f s", float64(n.ClockOffset)/1e9), n.Version, stamp(n.SeenAt)}
 		if n.Reason != "" {
 			rows[i].Notes = []string{render.Printable(n.Reason)}
 		}
 	}
-	return render.Grid(a.out, []string{"NODE", "POOL", "STATE", "SLOTS", "CLOCK", "VERSION", "SEEN"}, rows)
+	return render.Grid(a.out, []string{"NODE", "POOL", "STATE", "SLOTS", "DEVIATION", "CLOCK", "VERSION", "SEEN"}, rows)
 }
 
 func nodeState(n fleet.Node) string {
@@ -103,4 +111,36 @@ func slotStates(all []fleet.Slot) string {
 		parts = append(parts, s.CPUs+" "+s.State)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// deviationText is such as "+3.1 % (2.8 to 3.4)", with ! where it is more than chance.
+func deviationText(d *fleet.Deviation) string {
+	if d == nil {
+		return ""
+	}
+	mark := ""
+	if d.Deviates {
+		mark = " !"
+	}
+	return fmt.Sprintf("%+.1f %% (%.1f to %.1f)%s", 100*d.Ratio, 100*d.Low, 100*d.High, mark)
+}
+
+// nodeChart has a lane for each node that was compared: its deviations of a month, and the last one with its interval.
+func nodeChart(list []fleet.Node) plot.Chart {
+	c := plot.Chart{Title: "Judge nodes against their pool",
+		Subtitle: "deviation of their times, by jobs that two nodes have judged",
+		Axis:     "slower than the median node, %", Solid: "earlier", Hollow: "deviated", Tick: "now, 95 %"}
+	for _, n := range list {
+		d := n.Deviation
+		if d == nil {
+			continue
+		}
+		lane := plot.Lane{Name: n.Name, Note: deviationText(d) + ", " + n.Pool,
+			Interval: &plot.Interval{Low: 100 * d.Low, Center: 100 * d.Ratio, High: 100 * d.High}}
+		for _, e := range d.History {
+			lane.Dots = append(lane.Dots, plot.Dot{Value: 100 * e.Ratio, Hollow: math.Abs(e.Ratio) > d.Threshold})
+		}
+		c.Lanes = append(c.Lanes, lane)
+	}
+	return c
 }

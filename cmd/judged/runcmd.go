@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,6 @@ import (
 	"judged/internal/engine/judge"
 	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
-	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs/jobspec"
 	"judged/internal/sandbox"
@@ -124,7 +122,7 @@ func (a *app) judgeHere(ctx context.Context, c config.Config, l *localJob) (job.
 	if err != nil {
 		return job.Report{}, err
 	}
-	options.Count = 1
+	options.Count, options.Examine = 1, true
 	eng, err := engine.Open(options)
 	if err != nil {
 		return job.Report{}, asUsage(err)
@@ -133,7 +131,7 @@ func (a *app) judgeHere(ctx context.Context, c config.Config, l *localJob) (job.
 	return report, errors.Join(err, eng.Close())
 }
 
-// judgeIn judges while the host is examined: neither needs the other.
+// judgeIn judges while the host is examined.
 func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job.Report, error) {
 	slot := eng.Slots()[0]
 	if err := eng.Fit(slot.CPUs); err != nil {
@@ -151,19 +149,15 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job
 			fmt.Fprintln(a.err, render.Printable(finding))
 		}
 	}
-	var examined doctor.Report
-	var examineErr error
-	var examining sync.WaitGroup
-	examining.Go(func() { examined, examineErr = eng.Doctor(ctx) })
 	started := time.Now()
 	report, err := a.judgeTask(ctx, eng, slot, task)
 	finished := time.Now()
-	examining.Wait()
 	if err != nil {
 		return report, err
 	}
-	if examineErr != nil {
-		return report, fmt.Errorf("examine host: %w", examineErr)
+	examined, err := eng.Examined()
+	if err != nil {
+		return report, fmt.Errorf("examine host: %w", err)
 	}
 	host := eng.Host(slot.CPUs, examined)
 	report.Host, report.StartedAt, report.FinishedAt = &host, started, finished

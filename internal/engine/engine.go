@@ -52,6 +52,7 @@ type Options struct {
 	BoxInodes          int
 	UIDFirst, UIDCount int
 	Daemon             bool // this process runs for long, so doctor examines it too
+	Examine            bool // have doctor examine the host while the engine is opened and used, for Examined
 	// Without is passed on to sandbox.Options. Only the attack suite sets it.
 	Without initproc.Layers
 	Log     *slog.Logger
@@ -79,10 +80,15 @@ type Engine struct {
 	compiledFolder   string // to be removed; "" if it stays
 
 	// Read once, in Open.
-	turbo       turbo.State
-	virtual     bool
-	program     []byte // judged-init
-	fingerprint string
+	turbo   turbo.State
+	virtual bool
+	program []byte // judged-init
+	// fingerprint is taken when it is first asked for: it reads a hundred files, and no run waits for it.
+	fingerprint func() string
+
+	examining  sync.WaitGroup // the next two fields are set after it
+	examined   doctor.Report
+	examineErr error
 
 	mu      sync.Mutex     // guards counted
 	counted *doctor.Counts // at the last examination
@@ -124,11 +130,12 @@ func (e *Engine) open() (err error) {
 		return err
 	}
 	e.turbo, e.virtual = turbo.Read(e.fs, e.CPUs()), virt.Hypervisor(e.fs) != ""
-	if e.fingerprint, err = e.readFingerprint(); err != nil {
-		return err
+	if e.program, err = sandbox.InitProgram(); err != nil {
+		return fmt.Errorf("read judged-init: %w", err)
 	}
-	if err := e.confine(); err != nil {
-		return err
+	e.fingerprint = sync.OnceValue(e.readFingerprint)
+	if e.options.Examine {
+		e.examining.Go(e.examine)
 	}
 	// Sandboxes must not inherit descriptors that judged was started with.
 	if err := linux.CloseInherited(); err != nil {
@@ -149,7 +156,8 @@ func (e *Engine) open() (err error) {
 			return err
 		}
 	}
-	return nil
+	// Until now nothing runs in a slot, and all CPUs may help.
+	return e.confine()
 }
 
 // claimCPUs locks the CPUs before anything is changed: another judged may be measuring on them.
@@ -183,13 +191,9 @@ func housekeeping(t topology.Topology, planned []slots.Slot) cpuset.Set {
 	return cpus
 }
 
-func (e *Engine) readFingerprint() (string, error) {
-	var err error
-	if e.program, err = sandbox.InitProgram(); err != nil {
-		return "", fmt.Errorf("read judged-init: %w", err)
-	}
+func (e *Engine) readFingerprint() string {
 	return fingerprint.Take(fingerprint.Subject{FS: e.fs, Topology: e.topology, Slots: e.slots, Turbo: e.turbo.Value,
-		Class: e.options.Class, Program: e.program}).Sum, nil
+		Class: e.options.Class, Program: e.program}).Sum
 }
 
 func (e *Engine) openLauncher(root sandbox.Root, size units.Bytes, inodes int) (*sandbox.Launcher, error) {
@@ -203,6 +207,7 @@ func (e *Engine) openLauncher(root sandbox.Root, size units.Bytes, inodes int) (
 	}
 	o := e.options
 	return sandbox.Open(sandbox.Options{Root: root, BoxBytes: size, BoxInodes: inodes,
+		CPUs:     housekeeping(e.topology, e.slots),
 		UIDFirst: o.UIDFirst, UIDCount: o.UIDCount, Seccomp: filter, Without: o.Without})
 }
 
@@ -262,6 +267,7 @@ func (e *Engine) CPUs() cpuset.Set {
 
 // Close removes everything that the engine has made. No test may be running.
 func (e *Engine) Close() error {
+	e.examining.Wait()
 	var errs []error
 	for _, w := range e.workers {
 		errs = append(errs, w.Close())

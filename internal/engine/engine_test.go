@@ -144,7 +144,7 @@ func TestTurboIsReadAgain(t *testing.T) {
 func TestHost(t *testing.T) {
 	top := machine(t, "6-7")
 	top.Kernel, top.Model = "6.18", "CPU"
-	e := &Engine{topology: top, fingerprint: "f", turbo: turbo.State{Value: turbo.Unknown},
+	e := &Engine{topology: top, fingerprint: func() string { return "f" }, turbo: turbo.State{Value: turbo.Unknown},
 		options: Options{Name: "n", Pool: "p"}}
 	got := e.Host(set(t, "7"), doctor.Report{Ready: true})
 	if got.Doctor == nil || !got.Doctor.Ready || got.Doctor.Failed == nil || len(got.Doctor.Failed) != 0 {

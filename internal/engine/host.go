@@ -26,6 +26,18 @@ func (e *Engine) Doctor(ctx context.Context) (doctor.Report, error) {
 	return r, err
 }
 
+// examine reads what reports say about the host.
+func (e *Engine) examine() {
+	e.examined, e.examineErr = e.Doctor(context.Background())
+	e.fingerprint()
+}
+
+// Examined waits for the examination that Options.Examine has started.
+func (e *Engine) Examined() (doctor.Report, error) {
+	e.examining.Wait()
+	return e.examined, e.examineErr
+}
+
 // Turbo reads the current state of turbo from a few files, cheap enough for every lease. A host without a switch in
 // Open, such as a virtual machine, is not read again.
 func (e *Engine) Turbo(cpus cpuset.Set) turbo.State {
@@ -38,7 +50,7 @@ func (e *Engine) Turbo(cpus cpuset.Set) turbo.State {
 // Host is the part of a report about this host, with doctor's last result.
 func (e *Engine) Host(cpus cpuset.Set, d doctor.Report) job.HostReport {
 	return job.HostReport{
-		Name: e.Name(), Pool: e.options.Pool, Fingerprint: e.fingerprint,
+		Name: e.Name(), Pool: e.options.Pool, Fingerprint: e.fingerprint(),
 		Kernel: e.topology.Kernel, CPUModel: e.topology.Model,
 		Isolation: e.isolation(cpus), Turbo: string(e.Turbo(cpus).Value),
 		Doctor: &job.DoctorHost{Ready: d.Ready, Failed: d.FailedIDs()},

@@ -44,7 +44,7 @@ const (
 )
 
 // archivedTables are all tables of the schema, except for the one of migrate.
-var archivedTables = []string{"jobs", "labels", "events", "memory"}
+var archivedTables = []string{"jobs", "labels", "events", "memory", "audits"}
 
 type archiveHeader struct {
 	Format  int       `json:"format"`
@@ -107,7 +107,7 @@ func (a *Archive) count(table string, b batch) error {
 func (a *Archive) nameProblems(b batch) error {
 	name, value := slices.Index(b.Columns, "name"), slices.Index(b.Columns, "value")
 	for _, row := range b.Rows {
-		if text, _ := row[name].(string); !strings.HasPrefix(text, problemPrefix()) {
+		if text, _ := row[name].(string); !strings.HasPrefix(text, valuePrefix(problemValues)) {
 			continue
 		}
 		packed, _ := row[value].([]byte)

@@ -12,21 +12,28 @@ import (
 	"slices"
 
 	"judged/internal/base/linux"
+	"judged/internal/base/units"
 	"judged/internal/jobs/blobs"
 )
 
+// Files are the blobs of a backup; *blobs.Store and *blobs.Bucket have them.
+type Files interface {
+	Path(digest string) (string, error)
+	Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool, err error)
+}
+
 // Backup writes all jobs as they are at one moment, and the files that
-// unfinished ones name, from the folder of blobs to file, which must not exist.
+// unfinished ones name, to file, which must not exist.
 // Other processes may use the database meanwhile; none of it is changed.
-func Backup(ctx context.Context, o Options, folder, file string) (Archive, error) {
-	a, err := backup(ctx, o, blobs.Attach(folder), file)
+func Backup(ctx context.Context, o Options, files Files, file string) (Archive, error) {
+	a, err := backup(ctx, o, files, file)
 	if err != nil {
 		return Archive{}, fmt.Errorf("back up to %q: %w", file, err)
 	}
 	return a, nil
 }
 
-func backup(ctx context.Context, o Options, files *blobs.Store, file string) (a Archive, err error) {
+func backup(ctx context.Context, o Options, files Files, file string) (a Archive, err error) {
 	if o.URL == "" {
 		if _, err := os.Stat(o.File); err != nil { // SQLite would create it
 			return a, fmt.Errorf("%w; set data_dir or --data-dir to the data folder of judged", err)
@@ -73,7 +80,7 @@ func create(file string, write func(io.Writer) error) (err error) {
 }
 
 // archive writes a backup of a snapshot of the database.
-func (s *Store) archive(ctx context.Context, files *blobs.Store, w io.Writer) (a Archive, err error) {
+func (s *Store) archive(ctx context.Context, files Files, w io.Writer) (a Archive, err error) {
 	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: s.driver.snapshot})
 	if err != nil {
 		return a, s.explain(ctx, "begin a snapshot", err)
@@ -159,7 +166,7 @@ func (s *Store) archiveTable(ctx context.Context, tx *sql.Tx, table string, a *A
 
 // archiveBlob adds a file, unless it is missing or damaged: a backup without it
 // is better than none.
-func (a *Archive) archiveBlob(ctx context.Context, files *blobs.Store, digest string, out *archiveWriter) error {
+func (a *Archive) archiveBlob(ctx context.Context, files Files, digest string, out *archiveWriter) error {
 	path, err := files.Path(digest)
 	if errors.Is(err, blobs.ErrNotFound) {
 		return nil

@@ -86,7 +86,7 @@ func testMove(t *testing.T, from, to backend) {
 	_, err := s.PutProblem(s.ctx(), Problem{ID: "sum", Version: "1", Archive: addBlob(t, folder, "a package").Blob})
 	s.must(err)
 	file := filepath.Join(t.TempDir(), "backup")
-	written, err := Backup(s.ctx(), s.o, folder, file)
+	written, err := Backup(s.ctx(), s.o, blobs.Attach(folder), file)
 	s.must(err)
 	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
 		t.Errorf("backup %v, %v", info, err)
@@ -94,7 +94,7 @@ func testMove(t *testing.T, from, to backend) {
 	if entries, err := os.ReadDir(filepath.Dir(file)); len(entries) != 1 || err != nil {
 		t.Errorf("left next to the backup: %v, %v", entries, err)
 	}
-	if _, err := Backup(s.ctx(), s.o, folder, file); !errors.Is(err, os.ErrExist) {
+	if _, err := Backup(s.ctx(), s.o, blobs.Attach(folder), file); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a backup replaced another: %v", err)
 	}
 	want := Archive{Created: written.Created, Jobs: 4, Unfinished: 2, Blobs: 4}
@@ -103,7 +103,7 @@ func testMove(t *testing.T, from, to backend) {
 	empty := reopen(t, o, s.clock) // as a daemon before its first job
 	s.must(empty.SetValue(s.ctx(), "old", "a value"))
 	s.must(empty.Close())
-	read, err := Restore(s.ctx(), o, restored, file, unlocked)
+	read, err := Restore(s.ctx(), o, within(restored), file, unlocked)
 	s.must(err)
 	for name, got := range map[string]Archive{"written": written, "read": read} {
 		got.schema, got.named = 0, nil
@@ -189,10 +189,10 @@ func testBackupUnderLoad(t *testing.T, b backend) {
 		wantStored, wantFinished := stored, finished
 		mu.Unlock()
 		file := filepath.Join(t.TempDir(), "backup")
-		written, err := Backup(s.ctx(), s.o, t.TempDir(), file)
+		written, err := Backup(s.ctx(), s.o, blobs.Attach(t.TempDir()), file)
 		s.must(err)
 		o := b.fresh(t)
-		read, err := Restore(s.ctx(), o, t.TempDir(), file, unlocked)
+		read, err := Restore(s.ctx(), o, within(t.TempDir()), file, unlocked)
 		s.must(err)
 		r := reopen(t, o, s.clock)
 		var jobs, last, ended, labels int
@@ -291,7 +291,7 @@ func unlocked() (io.Closer, error) { return io.NopCloser(nil), nil }
 func testRestoreRefused(t *testing.T, b backend) {
 	s, folder := stocked(t, b)
 	file := filepath.Join(t.TempDir(), "backup")
-	_, err := Backup(s.ctx(), s.o, folder, file)
+	_, err := Backup(s.ctx(), s.o, blobs.Attach(folder), file)
 	s.must(err)
 	good, err := os.ReadFile(file)
 	s.must(err)
@@ -312,6 +312,7 @@ func testRestoreRefused(t *testing.T, b backend) {
 		"more at the end": edited(t, good, checksumEntry,
 			func(_ *tar.Header, c []byte) []byte { return append(c, 'x') }),
 	}
+	schema := fmt.Sprintf(`"schema":%d`, len(migrations))
 	// With a checksum that is right.
 	for name, data := range map[string][]byte{
 		"renamed file": edited(t, good, blobsFolder,
@@ -323,8 +324,8 @@ func testRestoreRefused(t *testing.T, b backend) {
 		"strange value":        replace(rowsFolder+"labels", `"rows":[[[`, `"rows":[[[1,`),
 		"jobs without a state": replace(rowsFolder+"jobs", `"state"`, `"other"`),
 		"newer format":         replace(headerEntry, `"format":1`, `"format":2`),
-		"newer schema":         replace(headerEntry, `"schema":1`, `"schema":99`),
-		"no schema":            replace(headerEntry, `"schema":1`, `"schema":-1`),
+		"newer schema":         replace(headerEntry, schema, `"schema":99`),
+		"no schema":            replace(headerEntry, schema, `"schema":-1`),
 		"another digest":       replace(blobsFolder, "program", "PROGRAM"),
 		"without a header":     edited(t, good, headerEntry, func(*tar.Header, []byte) []byte { return nil }),
 		"unknown entry": edited(t, good, rowsFolder+"memory",
@@ -340,7 +341,7 @@ func testRestoreRefused(t *testing.T, b backend) {
 			t.Fatal(err)
 		}
 		o, into := b.fresh(t), filepath.Join(t.TempDir(), "blobs")
-		if _, err := Restore(s.ctx(), o, into, file, unlocked); !errors.Is(err, ErrBadBackup) {
+		if _, err := Restore(s.ctx(), o, within(into), file, unlocked); !errors.Is(err, ErrBadBackup) {
 			t.Errorf("%s: got error %v, want %v", name, err, ErrBadBackup)
 		} else if cut := name == "half" || name == "whole entries only"; cut &&
 			!strings.Contains(err.Error(), "truncated") {
@@ -363,7 +364,8 @@ func testRestoreRefused(t *testing.T, b backend) {
 	before := dump(s)
 	wantRefusal := func(o Options, text string) {
 		t.Helper()
-		if _, err := Restore(s.ctx(), o, folder, file, unlocked); err == nil || !strings.Contains(err.Error(), text) {
+		_, err := Restore(s.ctx(), o, within(folder), file, unlocked)
+		if err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("got error %v, want one with %q", err, text)
 		}
 	}
@@ -380,7 +382,7 @@ func testRestoreRefused(t *testing.T, b backend) {
 	}
 	o := b.fresh(t)
 	for range 2 { // the second one finds jobs
-		_, err = Restore(s.ctx(), o, folder, file, unlocked)
+		_, err = Restore(s.ctx(), o, within(folder), file, unlocked)
 		if errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
 		}
@@ -390,14 +392,14 @@ func testRestoreRefused(t *testing.T, b backend) {
 	}
 	newer, err := open(t.Context(), b.fresh(t), later(`CREATE TABLE tenants (name TEXT PRIMARY KEY);`))
 	s.must(err)
-	if _, err := Backup(s.ctx(), newer.opts, folder, file+"2"); err == nil ||
+	if _, err := Backup(s.ctx(), newer.opts, blobs.Attach(folder), file+"2"); err == nil ||
 		!strings.Contains(err.Error(), "version 2") {
 		t.Errorf("backed up a newer schema: %v", err)
 	}
 	s.must(newer.Close())
 	wantRefusal(newer.opts, "newer schema")
 	none := Options{File: filepath.Join(t.TempDir(), "none")}
-	if _, err := Backup(s.ctx(), none, folder, file+"2"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Backup(s.ctx(), none, blobs.Attach(folder), file+"2"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("backed up no database: %v", err)
 	}
 }
@@ -411,9 +413,9 @@ func TestBackupWithoutFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "backup")
 	want := []string{queued, running}
 	slices.Sort(want)
-	written, err := Backup(s.ctx(), s.o, folder, file)
+	written, err := Backup(s.ctx(), s.o, blobs.Attach(folder), file)
 	s.must(err)
-	read, err := Restore(s.ctx(), sqliteBackend().fresh(t), t.TempDir(), file, unlocked)
+	read, err := Restore(s.ctx(), sqliteBackend().fresh(t), within(t.TempDir()), file, unlocked)
 	s.must(err)
 	for _, a := range []Archive{written, read} {
 		if diff := cmp.Diff(want, a.Missing); diff != "" || a.Blobs != 1 {
@@ -430,21 +432,21 @@ func TestBackupInterrupted(t *testing.T) {
 	file := filepath.Join(dir, "backup")
 	ctx, cancel := context.WithCancel(s.ctx())
 	cancel()
-	if _, err := Backup(ctx, s.o, folder, file); !errors.Is(err, context.Canceled) {
+	if _, err := Backup(ctx, s.o, blobs.Attach(folder), file); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
 	}
 	if entries, err := os.ReadDir(dir); len(entries) != 0 || err != nil {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
 	s.must(os.WriteFile(file+".partial", bytes.Repeat([]byte("x"), 1<<20), 0o600))
-	_, err := Backup(s.ctx(), s.o, folder, file)
+	_, err := Backup(s.ctx(), s.o, blobs.Attach(folder), file)
 	s.must(err)
 	_, err = verifyArchive(s.ctx(), file)
 	s.must(err)
 	if info, err := os.Stat(file); err != nil || info.Size() >= 1<<20 {
 		t.Errorf("backup %v, %v", info, err)
 	}
-	if _, err := Restore(ctx, sqliteBackend().fresh(t), t.TempDir(), file, unlocked); !errors.Is(err,
+	if _, err := Restore(ctx, sqliteBackend().fresh(t), within(t.TempDir()), file, unlocked); !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("restore: got error %v", err)
 	}
@@ -485,7 +487,7 @@ const restoreEnv = "JUDGED_JOBS_TEST_RESTORE"
 
 func restoreChild(arguments string) int {
 	f := strings.Fields(arguments)
-	_, err := Restore(context.Background(), childOptions(f[0]), f[1], f[2], unlocked)
+	_, err := Restore(context.Background(), childOptions(f[0]), within(f[1]), f[2], unlocked)
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -501,7 +503,7 @@ func testRestoreKilled(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	seed(t, s.Store, many, 0)
 	file := filepath.Join(t.TempDir(), "backup")
-	_, err := Backup(s.ctx(), s.o, t.TempDir(), file)
+	_, err := Backup(s.ctx(), s.o, blobs.Attach(t.TempDir()), file)
 	s.must(err)
 	o, folder := b.fresh(t), t.TempDir()
 	command := func() *exec.Cmd {
@@ -587,4 +589,9 @@ func FuzzArchive(f *testing.F) {
 		}
 		_, _ = verifyArchive(t.Context(), file)
 	})
+}
+
+// within opens a folder of blobs for Restore.
+func within(folder string) func() (Files, error) {
+	return func() (Files, error) { return blobs.Open(folder, 0) }
 }

@@ -354,12 +354,17 @@ func testValues(t *testing.T, b backend) {
 		t.Errorf("values below guard (-want +got):\n%s", diff)
 	}
 	s.must(s.Check())
+	s.must(s.SetValue(s.ctx(), true, OperatorValues, "node-drained", "n"))
 	s.clock.advance(valueAge + time.Hour)
 	if _, err := s.Sweep(s.ctx()); err != nil {
 		t.Fatal(err)
 	}
 	if found, err := s.Value(s.ctx(), &value{}, names[0]...); found || err != nil {
 		t.Errorf("an old value is kept: %v", err)
+	}
+	drained := false
+	if _, err := s.Value(s.ctx(), &drained, OperatorValues, "node-drained", "n"); !drained || err != nil {
+		t.Errorf("what an operator has set is gone: %v", err)
 	}
 }
 

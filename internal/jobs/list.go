@@ -22,6 +22,7 @@ type Filter struct {
 	Label    map[string]string // all of them must match
 	From     time.Time         // created then or later
 	To       time.Time         // created before
+	Audits   bool              // also list audits
 	After    string            // cursor that the previous page returned
 	Limit    int               // page length; 0 is 50, at most 500
 }
@@ -160,6 +161,9 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 	}
 	if f.Priority != "" {
 		restrict("j.priority", "+j.priority", priorityNumber(f.Priority))
+	}
+	if !f.Audits {
+		p.add("+j.priority < ?", auditPriority)
 	}
 	if err := p.bound(w, f); err != nil {
 		return "", nil, err

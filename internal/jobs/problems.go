@@ -16,9 +16,6 @@ import (
 // their blobs are kept until they are replaced.
 const problemValues = "problem"
 
-// problemPrefix begins the stored names of problems.
-func problemPrefix() string { return valueName([]string{problemValues}) + " " }
-
 // Problem is what a package says to jobs that name it. Its files are blobs.
 type Problem struct {
 	ID         string               `json:"id"`

@@ -72,35 +72,45 @@ const createdArg = 5
 
 // insert stores the row and its labels. created is false when the ID exists.
 func (s *Store) insert(ctx context.Context, n Submission) (rec Record, created bool, err error) {
+	rec, args, err := s.newRow(n)
+	if err != nil {
+		return Record{}, false, err
+	}
+	if len(n.Job.Labels) == 0 {
+		err = s.rows(ctx, s.write, query{"put job", insertJob, args},
+			func(*sql.Rows) error { created = true; return nil })
+	} else {
+		created, err = s.insertLabelled(ctx, n.Job.Labels, args, nil)
+	}
+	return rec, created && err == nil, err
+}
+
+// newRow returns the record of a new job and the arguments of insertJob.
+func (s *Store) newRow(n Submission) (rec Record, args []any, err error) {
 	body, err := packJSON(n.Job)
 	if err != nil {
-		return Record{}, false, fmt.Errorf("encode job %q: %w", n.ID, err)
+		return Record{}, nil, fmt.Errorf("encode job %q: %w", n.ID, err)
 	}
 	r := row{id: n.ID, state: queued, priority: priorityNumber(n.Job.Priority), created: s.now().UnixNano()}
 	if len(n.Job.Labels) > 0 {
 		labels, err := json.Marshal(n.Job.Labels)
 		if err != nil {
-			return Record{}, false, fmt.Errorf("encode job %q: %w", n.ID, err)
+			return Record{}, nil, fmt.Errorf("encode job %q: %w", n.ID, err)
 		}
 		r.labels = string(labels)
 	}
 	if rec.Report, err = r.report(); err != nil {
-		return Record{}, false, err
+		return Record{}, nil, err
 	}
 	rec.ID, rec.BodyDigest, rec.Job, rec.Lease.ID = n.ID, n.BodyDigest, n.Job, n.ID
 	k := kindOf(n.Job)
-	args := []any{n.ID, n.BodyDigest, r.priority, k.pool, k.width, r.created, r.labels, body}
-	if len(n.Job.Labels) == 0 {
-		err = s.rows(ctx, s.write, query{"put job", insertJob, args},
-			func(*sql.Rows) error { created = true; return nil })
-	} else {
-		created, err = s.insertLabelled(ctx, n.Job.Labels, args)
-	}
-	return rec, created && err == nil, err
+	return rec, []any{n.ID, n.BodyDigest, r.priority, k.pool, k.width, r.created, r.labels, body}, nil
 }
 
-// insertLabelled inserts a job and its labels in one transaction.
-func (s *Store) insertLabelled(ctx context.Context, labels map[string]string, args []any) (created bool, err error) {
+// insertLabelled inserts a job and its labels in one transaction, and what more inserts.
+func (s *Store) insertLabelled(
+	ctx context.Context, labels map[string]string, args []any, more func(context.Context, *sql.Tx) error,
+) (created bool, err error) {
 	// Preparing needs a connection, and the transaction holds SQLite's only one that writes.
 	main, err := s.statement(ctx, s.write, insertJob)
 	if err != nil {
@@ -124,8 +134,10 @@ func (s *Store) insertLabelled(ctx context.Context, labels map[string]string, ar
 		for key, value := range labels {
 			values = append(values, labelHash(key, value))
 		}
-		_, err = tx.StmtContext(ctx, side).ExecContext(ctx, values...)
-		return err
+		if _, err = tx.StmtContext(ctx, side).ExecContext(ctx, values...); err != nil || more == nil {
+			return err
+		}
+		return more(ctx, tx)
 	})
 	return created, err
 }

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"judged/internal/jobs/blobs"
 )
 
 // restoreTimeout bounds a restore, which is one transaction.
@@ -20,13 +18,15 @@ const restoreTimeout = 24 * time.Hour
 // sessionEnd is how long the session of a process that has ended may last.
 const sessionEnd = 2 * time.Second
 
-// Restore puts a backup into an empty database and the folder of blobs, all of
+// Restore puts a backup into an empty database and the blobs, all of
 // it or nothing. It refuses a database that has jobs or that a process uses.
-// lock is called when the file was verified, and keeps a daemon from starting.
-func Restore(ctx context.Context, o Options, folder, file string, lock func() (io.Closer, error)) (Archive, error) {
+// lock is called when the file was verified, and keeps a daemon from starting; files
+// opens the blobs after it.
+func Restore(ctx context.Context, o Options, files func() (Files, error), file string,
+	lock func() (io.Closer, error)) (Archive, error) {
 	a, err := verifyArchive(ctx, file)
 	if err == nil {
-		err = restore(ctx, o, a, folder, file, lock)
+		err = restore(ctx, o, a, files, file, lock)
 	} else if ctx.Err() == nil {
 		err = fmt.Errorf("%w: %w; name a file that judged backup wrote", ErrBadBackup, err)
 	}
@@ -36,7 +36,7 @@ func Restore(ctx context.Context, o Options, folder, file string, lock func() (i
 	return a, nil
 }
 
-func restore(ctx context.Context, o Options, verified Archive, folder, file string,
+func restore(ctx context.Context, o Options, verified Archive, open func() (Files, error), file string,
 	lock func() (io.Closer, error)) (err error) {
 	locked, err := lock()
 	if err != nil {
@@ -57,7 +57,7 @@ func restore(ctx context.Context, o Options, verified Archive, folder, file stri
 		if err := s.emptySchema(ctx, tx, verified.schema); err != nil {
 			return err
 		}
-		files, err := blobs.Open(folder, 0)
+		files, err := open()
 		if err != nil {
 			return err
 		}

@@ -98,9 +98,15 @@ func (s *Store) sweepBatch(ctx context.Context, before int64) (deleted int, err 
 			}
 			deleted = int(n) // of the last statement
 		}
-		kept := problemPrefix()
-		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM memory WHERE stored < ?1 AND substr(name, 1, ?2) <> ?3`),
-			s.now().Add(-valueAge).UnixNano(), len(kept), kept)
+		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM audits WHERE created < ?1`),
+			s.now().Add(-valueAge).UnixNano())
+		if err != nil {
+			return err
+		}
+		problems, operators := valuePrefix(problemValues), valuePrefix(OperatorValues)
+		_, err = tx.ExecContext(ctx, s.driver.sql(`DELETE FROM memory WHERE stored < ?1
+AND substr(name, 1, ?2) <> ?3 AND substr(name, 1, ?4) <> ?5`),
+			s.now().Add(-valueAge).UnixNano(), len(problems), problems, len(operators), operators)
 		return err
 	})
 	return deleted, err

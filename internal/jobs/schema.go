@@ -6,7 +6,8 @@ package jobs
 // archivedTables.
 //
 // Numbers instead of names: state is 0 queued, 1 running, 2 done, 3 cancelled;
-// priority is the index in job.Priorities. Times are in nanoseconds since
+// priority is the index in job.Priorities, 4 for audits; state of an audit is 0 open,
+// 1 compared, 2 not comparable, and ratio is the logarithm in billionths. Times are in nanoseconds since
 // 1970, or 0. The large columns are last, so that SQLite reads the others without
 // following overflow pages.
 var migrations = []string{`
@@ -60,4 +61,19 @@ CREATE TABLE memory (
 	value   {blob} NOT NULL,
 	stored  BIGINT NOT NULL
 );
+`, `
+CREATE TABLE audits (
+	id       TEXT     NOT NULL PRIMARY KEY,
+	original TEXT     NOT NULL,
+	stage    SMALLINT NOT NULL,
+	pool     TEXT     NOT NULL,
+	origin   TEXT     NOT NULL,
+	target   TEXT     NOT NULL,
+	node     TEXT     NOT NULL DEFAULT '',
+	state    SMALLINT NOT NULL DEFAULT 0,
+	ratio    BIGINT   NOT NULL DEFAULT 0,
+	created  BIGINT   NOT NULL,
+	finished BIGINT   NOT NULL DEFAULT 0
+) {clustered};
+CREATE INDEX audits_pool ON audits (pool, stage, finished);
 `}

@@ -172,6 +172,9 @@ func sampleReport(v job.Verdict) job.Report {
 
 // suite is what every database must do.
 var suite = map[string]func(*testing.T, backend){
+	"audits":            testAudits,
+	"audits in a line":  testAuditLine,
+	"lead":              testLead,
 	"life":              testLife,
 	"idempotent":        testIdempotent,
 	"refused":           testRefused,

@@ -15,6 +15,7 @@ type Want struct {
 	Pool  string // "" is default
 	Width int    // CPUs of the slot, the most that a job may ask for; 0 is 1
 	Host  string // that has the slot, see Reclaim
+	Node  string // its name in the fleet: a node does not audit its own jobs
 	CPUs  string // kernel list of the slot, for the event
 }
 
@@ -29,7 +30,7 @@ type Work struct {
 	Until     time.Time  // deadline of the lease, by the database's clock
 }
 
-// Take leases the oldest job of the highest priority that fits a slot. It waits
+// Take leases the oldest job of the highest priority that fits a slot. Audits may be refused to a node. It waits
 // until there is one or ctx is done; a job that was leased while ctx ended is
 // returned without an error. When the database is unavailable, Take returns at
 // once.
@@ -43,7 +44,12 @@ func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 	case <-ctx.Done():
 		return Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 	}
-	defer func() { <-line.front }()
+	held := true
+	defer func() {
+		if held {
+			<-line.front
+		}
+	}()
 	poll := time.NewTicker(s.opts.poll)
 	defer poll.Stop()
 	for ctx.Err() == nil {
@@ -55,6 +61,14 @@ func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 		select {
 		case <-line.wake:
 		case <-poll.C:
+			// The next one in the line may be allowed to take an audit that this one is not.
+			<-line.front
+			held = false
+			select {
+			case line.front <- struct{}{}:
+				held = true
+			case <-ctx.Done():
+			}
 		case <-ctx.Done():
 		}
 	}
@@ -63,13 +77,16 @@ func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 
 // The subquery skips running jobs within the index: at most one row per slot.
 const takeJob = `UPDATE jobs SET state = 1, attempt = attempt + 1, due = ?1, started = ?2, host = ?3, cpus = ?4
-WHERE seq = (SELECT seq FROM jobs WHERE state < 2 AND pool = ?5 AND width <= ?6 AND due <= ?2 ORDER BY priority, seq LIMIT 1 {lock})
+WHERE seq = (SELECT seq FROM jobs WHERE state < 2 AND pool = ?5 AND width <= ?6 AND due <= ?2
+	AND (priority < 4 OR NOT EXISTS (SELECT 1 FROM audits WHERE audits.id = jobs.id
+		AND CASE WHEN audits.target = '' THEN audits.origin = ?7 ELSE audits.target <> ?7 END))
+	ORDER BY priority, seq LIMIT 1 {lock})
 RETURNING ` + rowColumns + `, job`
 
 func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err error) {
 	now := s.now()
 	until := now.Add(s.opts.Lease)
-	args := []any{until.UnixNano(), now.UnixNano(), w.Host, w.CPUs, w.Pool, w.Width}
+	args := []any{until.UnixNano(), now.UnixNano(), w.Host, w.CPUs, w.Pool, w.Width, w.Node}
 	var r row
 	var body []byte
 	err = s.rows(ctx, s.write, query{"take a job", takeJob, args}, func(rows *sql.Rows) error {

@@ -14,6 +14,10 @@ import (
 // is gone.
 const valueAge = 90 * 24 * time.Hour
 
+// OperatorValues is the first part of the names of values that operators have set.
+// They are kept until they are replaced.
+const OperatorValues = "operator"
+
 // Value reads the value of a name into v, and reports whether there is one. The
 // parts of a name may contain any bytes.
 func (s *Store) Value(ctx context.Context, v any, name ...string) (found bool, err error) {
@@ -48,7 +52,7 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.store
 // Values calls f with the last part of each name that begins with prefix and has
 // one part more, and its value as JSON.
 func (s *Store) Values(ctx context.Context, f func(name string, value []byte) error, prefix ...string) error {
-	start := valueName(prefix) + " "
+	start := valuePrefix(prefix...)
 	return s.rows(ctx, s.read, query{"read values",
 		`SELECT name, value FROM memory WHERE substr(name, 1, ?1) = ?2 ORDER BY name`, []any{len(start), start}},
 		func(rows *sql.Rows) error {
@@ -78,3 +82,6 @@ func valueName(parts []string) string {
 	}
 	return strings.Join(quoted, " ")
 }
+
+// valuePrefix begins the stored names that have these parts and more.
+func valuePrefix(parts ...string) string { return valueName(parts) + " " }

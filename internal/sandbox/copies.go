@@ -10,6 +10,7 @@ import (
 
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
+	"judged/internal/sandbox/runtimes"
 )
 
 // Copies holds files of the host in memory for runs: programs with their files, and inputs. Each file is copied once
@@ -41,6 +42,8 @@ type copied struct {
 	bytes  units.Bytes
 	input  *os.File // has no name
 	folder string   // of the files
+	// programs are what the files say about how they are executed, in the order of the files.
+	programs []runtimes.Program
 }
 
 // Copies take at most the smaller of maxCopiesBytes and a share of the host's memory.

@@ -47,7 +47,7 @@ func (c *Copies) takeFiles(files []File, slot Resources, maxBytes units.Bytes) (
 	}
 	k, err := c.take(key.String(), bytes+runtimes.Footprint(0), func(k *copied) error {
 		k.folder = rand.Text()
-		return c.fillFolder(k.folder, files, infos, slot)
+		return c.fillFolder(k, files, infos, slot)
 	})
 	if err != nil {
 		return nil, err
@@ -58,13 +58,13 @@ func (c *Copies) takeFiles(files []File, slot Resources, maxBytes units.Bytes) (
 	return k, nil
 }
 
-func (c *Copies) fillFolder(folder string, files []File, infos []fs.FileInfo, slot Resources) error {
-	if err := linux.MakeDir(c.folders, folder, 0o755, 0); err != nil {
+func (c *Copies) fillFolder(k *copied, files []File, infos []fs.FileInfo, slot Resources) error {
+	if err := linux.MakeDir(c.folders, k.folder, 0o755, 0); err != nil {
 		return err
 	}
 	return onNode(slot, func() error {
 		for i, f := range files {
-			if err := c.copyFile(folder, f, infos[i]); err != nil {
+			if err := c.copyFile(k, f, infos[i]); err != nil {
 				return err
 			}
 		}
@@ -72,7 +72,7 @@ func (c *Copies) fillFolder(folder string, files []File, infos []fs.FileInfo, sl
 	})
 }
 
-func (c *Copies) copyFile(folder string, f File, known fs.FileInfo) error {
+func (c *Copies) copyFile(k *copied, f File, known fs.FileInfo) error {
 	src, err := linux.Open(f.Path, os.O_RDONLY)
 	if err != nil {
 		return err
@@ -82,9 +82,10 @@ func (c *Copies) copyFile(folder string, f File, known fs.FileInfo) error {
 	if f.Exec {
 		mode = 0o755
 	}
-	if err := linux.MakeFile(c.folders, folder+"/"+f.Name, mode, 0, src); err != nil {
+	if err := linux.MakeFile(c.folders, k.folder+"/"+f.Name, mode, 0, src); err != nil {
 		return err
 	}
+	k.programs = append(k.programs, runtimes.Inspect(src, known.Size()))
 	return unchanged(src, known)
 }
 

@@ -13,26 +13,22 @@ import (
 // The kernel decides whether a program can be executed, with two exceptions: it starts a truncated ELF file, which
 // then crashes on a missing page; and its ENOENT does not show which file is missing.
 
-// ownProgram is the file of the run that is to be executed; nil means a program of the host.
-func ownProgram(args []string, files []File) *File {
+// ownProgram is the index of the file of the run that is to be executed; -1 means a program of the host.
+func ownProgram(args []string, files []File) int {
 	name := inBox(args[0])
-	i := slices.IndexFunc(files, func(f File) bool { return f.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &files[i]
+	return slices.IndexFunc(files, func(f File) bool { return f.Name == name })
 }
 
 // refused reports a program that must not be executed although the kernel would try; ok means that it may be.
-func refused(program *File) (r Result, ok bool) {
+func refused(program *runtimes.Program) (r Result, ok bool) {
 	switch {
 	case program == nil:
 		return Result{}, true
-	case !runtimes.IsWhole(program.Path):
+	case !program.Whole:
 		return Result{ExecError: syscall.ELIBBAD}, false
 	}
 	// env would look for the interpreter and exit with status 127.
-	if wanted := runtimes.Wanted(program.Path); wanted != "" && !strings.Contains(wanted, "/") && !hostHas(wanted) {
+	if wanted := program.Wanted; wanted != "" && !strings.Contains(wanted, "/") && !hostHas(wanted) {
 		return Result{ExecError: syscall.ENOENT, Lacks: wanted}, false
 	}
 	return Result{}, true
@@ -42,12 +38,12 @@ func refused(program *File) (r Result, ok bool) {
 // means that the program itself is at fault. A command that is not a file of the run is the platform's. If the
 // program names an interpreter or loader that hosts usually have, the host should have it; a program can name any
 // other file.
-func lacks(errno syscall.Errno, args []string, program *File) string {
+func lacks(errno syscall.Errno, args []string, program *runtimes.Program) string {
 	if program == nil {
 		return args[0]
 	}
-	if wanted := runtimes.Wanted(program.Path); errno == syscall.ENOENT && wanted != "" && !hostHas(wanted) {
-		return wanted
+	if errno == syscall.ENOENT && program.Wanted != "" && !hostHas(program.Wanted) {
+		return program.Wanted
 	}
 	return ""
 }

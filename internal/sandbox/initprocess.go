@@ -36,8 +36,13 @@ func (l *Launcher) startInit() error {
 	}
 	done := make(chan struct{})
 	l.thread <- func() {
+		defer close(done)
+		if len(l.options.CPUs) > 0 {
+			if err = linux.SetAffinity(0, l.options.CPUs); err != nil { // of this thread, which judged-init inherits
+				return
+			}
+		}
 		l.process, err = os.StartProcess(initPath, l.initArgs(), attr)
-		close(done)
 	}
 	<-done
 	if err != nil {

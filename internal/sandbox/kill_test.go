@@ -310,7 +310,7 @@ func TestCallsOfARun(t *testing.T) {
 		return tr
 	}
 	once, more := count(commandOnce), count(commandMore)
-	const most = 250 // DESIGN
+	const most = 225
 	if got := (more.calls - once.calls) / (moreRuns - 1); got > most {
 		t.Errorf("%d system calls for a run, want at most %d", got, most)
 	} else {

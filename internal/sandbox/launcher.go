@@ -27,6 +27,7 @@ type Options struct {
 	// host may use it: the kernel keeps limits and keyrings per user.
 	UIDFirst, UIDCount int
 	Seccomp            seccomp.Filter // empty means no filter
+	CPUs               cpuset.Set     // of judged-init and of process 1 of each sandbox; empty means those of judged
 	// Without lists layers that the attack suite leaves out, one at a time, to see which of the others stop an
 	// attack. No configuration sets it.
 	Without initproc.Layers
@@ -81,6 +82,7 @@ func NewNetwork() (*os.File, error) {
 // Its network namespace is empty; each slot has its own empty one.
 type Launcher struct {
 	options Options
+	filter  []byte // Options.Seccomp, encoded
 	finder  *runtimes.Finder
 	reader  *runtimes.Reader
 	depot   *depot
@@ -108,7 +110,8 @@ func Open(o Options) (*Launcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read judged-init: %w", err)
 	}
-	l := &Launcher{options: o, finder: newFinder(), reader: runtimes.NewReader(), thread: make(chan func())}
+	l := &Launcher{options: o, filter: encodeFilter(o.Seccomp), finder: newFinder(), reader: runtimes.NewReader(),
+		thread: make(chan func())}
 	// Start at a random ID: a previous judged may have exited a moment ago, and another one may run at the same time.
 	l.uids.Store(rand.Int64N(int64(o.UIDCount)))
 	if l.lifeline.read, l.lifeline.write, err = linux.Pipe(); err != nil {

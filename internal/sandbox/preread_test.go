@@ -39,7 +39,7 @@ func TestPreread(t *testing.T) {
 }
 
 // checkPreread compares first runs with warm ones. Other activity on the machine may evict pages, which only ever
-// adds faults: one first run that has no more faults than any warm one is enough, and that never happens if Preread
+// adds faults: one first run that has no more faults than any warm one is enough, and that never happens if Load
 // misses a file.
 func (l *lab) checkPreread(t *testing.T, own string, spec Spec) {
 	t.Helper()
@@ -73,7 +73,6 @@ func (l *lab) warmAndFirst(t *testing.T, own string, spec Spec) (warm, first Res
 		t.Fatal(err)
 	}
 	l.finder, l.reader = newFinder(), runtimes.NewReader() // as after a start of judged
-	l.Preread(l.slot, spec.Args, spec.Files)
 	first, _ = l.run(t, spec)
 	return warm, first
 }

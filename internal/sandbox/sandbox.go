@@ -13,6 +13,7 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/sandbox/cgroup"
 	"judged/internal/sandbox/initproc"
+	"judged/internal/sandbox/runtimes"
 	"judged/internal/sandbox/seccomp"
 )
 
@@ -79,9 +80,9 @@ type Sandbox struct {
 	limits    Limits
 	explained func(Progress) Allowance
 	overhead  time.Duration
-	settle    time.Duration // how long killed processes may take to end: settleTimeout, except in tests
-	parked    linux.Usage   // of the child when it parked
-	program   *File         // that is executed; nil means one of the host
+	settle    time.Duration     // how long killed processes may take to end: settleTimeout, except in tests
+	parked    linux.Usage       // of the child when it parked
+	program   *runtimes.Program // that is executed; nil means one of the host
 	args      []string
 	piped     bool // stdout is a pipe, so only the kernel counts what is written to it
 }
@@ -150,7 +151,7 @@ func (s *Sandbox) Load(spec Spec) error {
 
 func (s *Sandbox) doLoad(spec Spec) (err error) {
 	s.limits, s.explained = spec.Limits, spec.Explained
-	s.args, s.program = spec.Args, ownProgram(spec.Args, spec.Files)
+	s.args = spec.Args
 	if !s.launcher.options.Without.Has(initproc.Cgroup) {
 		if err := s.group.Limit(spec.Limits.Memory+s.room(spec.Limits), spec.Limits.Processes); err != nil {
 			return err
@@ -213,20 +214,20 @@ func (s *Sandbox) returnFiles() error {
 
 // park starts the child that becomes the solution.
 func (s *Sandbox) park(spec Spec) (err error) {
-	tree, program, err := s.launcher.see(s.slot, spec.Args, spec.Files)
-	if err != nil {
-		return err
-	}
-	defer tree.Close() // it may be nil
 	files, err := s.putFiles(spec.Files)
 	if err != nil {
 		return err
 	}
 	defer files.Close() // it may be nil
+	tree, program, err := s.see(spec)
+	if err != nil {
+		return err
+	}
+	defer tree.Close() // it may be nil
 	s.load = &initproc.Load{
 		Args: spec.Args, Program: program, Env: environment(), UID: s.uid, CPUs: s.slot.CPUs,
 		FileSize: uint64(spec.Limits.Output) + 1,
-		Stack:    uint64(spec.Limits.Stack), OpenFiles: openFiles, Seccomp: encodeFilter(s.launcher.options.Seccomp),
+		Stack:    uint64(spec.Limits.Stack), OpenFiles: openFiles, Seccomp: s.launcher.filter,
 	}
 	encoded, err := linux.Memfd("load")
 	if err != nil {

@@ -52,14 +52,6 @@ func (t *Trees) mount(c *runtimes.Closure) (*os.File, error) {
 	return t.depot.clone(k.place)
 }
 
-// make builds the tree of a closure, unless it exists.
-func (t *Trees) make(c *runtimes.Closure) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_, err := t.find(c)
-	return err
-}
-
 // find returns the tree of a closure and marks it as most recently used. It needs the lock.
 func (t *Trees) find(c *runtimes.Closure) (tree, error) {
 	i := slices.IndexFunc(t.kept, func(k tree) bool { return k.closure == c.ID })

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ for folder, folders, names in os.walk("/"):
 				got = append(got, newFile.ReplaceAllString(seen, "$1"))
 			}
 			slices.Sort(got)
-			c, _ := l.find(tt.spec.Args, tt.spec.Files)
+			c := l.find(t, tt.spec)
 			if diff := cmp.Diff(visible(t, c, tt.spec.Files), got); diff != "" {
 				t.Errorf("-template and closure +seen:\n%s", diff)
 			}
@@ -206,7 +207,7 @@ func put(t *testing.T, path, text string) {
 // content is the content of a file in the tree of a program.
 func (l *lab) content(t *testing.T, program, path string) string {
 	t.Helper()
-	mount, _, err := l.see(l.slot, []string{program}, nil)
+	mount, _, err := l.seen(program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestTreesAreBounded(t *testing.T) {
 		{"c", []string{"/1", "/3"}}, {"a", []string{"/3", "/1"}}, {"b", []string{"/1", "/4"}},
 		{"none", []string{"/1", "/4"}},
 	} {
-		l.Preread(l.slot, []string{tt.program}, nil)
+		l.makeTree(tt.program)
 		var got []string
 		var bytes units.Bytes
 		for _, k := range trees.kept {
@@ -306,7 +307,7 @@ func TestChangedFile(t *testing.T) {
 		t.Errorf("changed before the copy: %q", got)
 	}
 	l.finder.Forget()
-	if c, _ := l.find([]string{"tool"}, nil); l.slot.Trees.kept[0].closure != c.ID {
+	if c := l.find(t, Spec{Args: []string{"tool"}}); l.slot.Trees.kept[0].closure != c.ID {
 		t.Error("the tree has the ID of the unchanged file")
 	}
 	if err := l.slot.Trees.Close(); err != nil {
@@ -315,7 +316,7 @@ func TestChangedFile(t *testing.T) {
 	if err := os.Remove(tool); err != nil {
 		t.Fatal(err)
 	}
-	if mount, program, err := l.see(l.slot, []string{"tool"}, nil); mount != nil || program != "" || err != nil {
+	if mount, program, err := l.seen("tool"); mount != nil || program != "" || err != nil {
 		t.Errorf("removed before the copy: %v, %q, %v", mount, program, err)
 	}
 }
@@ -327,7 +328,7 @@ func TestTreeIsOnlyToRead(t *testing.T) {
 	if err := os.Chmod(dir+"/tool", fs.ModeSetuid|0o755); err != nil {
 		t.Fatal(err)
 	}
-	mount, _, err := l.see(l.slot, []string{"tool"}, nil)
+	mount, _, err := l.seen("tool")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +357,7 @@ func TestTreesAreGivenBack(t *testing.T) {
 	held := func() int64 { return kibibytes("/proc/meminfo", "Unevictable") << 10 }
 	before := held()
 	for _, name := range []string{"a", "b", "c"} {
-		l.Preread(l.slot, []string{name}, nil)
+		l.makeTree(name)
 	}
 	if grown := held() - before; grown < 2*size {
 		t.Errorf("three trees take %d bytes, want about %d", grown, 3*size)
@@ -366,9 +367,41 @@ func TestTreesAreGivenBack(t *testing.T) {
 	}
 	free := func() bool { return held()-before < size }
 	testkit.WaitFor(t, 10*time.Second, "closed trees to be free", free)
-	l.Preread(l.slot, []string{"a"}, nil)
-	l.Preread(l.slot, []string{"b"}, nil)
+	l.makeTree("a")
+	l.makeTree("b")
 	l.slot.Trees.kept = nil // nobody closes these
 	l.Close()
 	testkit.WaitFor(t, 10*time.Second, "the trees of a closed launcher to be free", free)
+}
+
+// seen is what a run of a program of the host sees.
+func (l *lab) seen(program string) (*os.File, string, error) {
+	s := &Sandbox{launcher: l.Launcher, slot: l.slot}
+	return s.see(Spec{Args: []string{program}})
+}
+
+// makeTree makes the tree of a program, which need not exist.
+func (l *lab) makeTree(program string) {
+	if mount, _, err := l.seen(program); err == nil {
+		mount.Close() // it may be nil
+	}
+}
+
+// find returns the files of the host that the program of a run needs.
+func (l *lab) find(t *testing.T, spec Spec) *runtimes.Closure {
+	t.Helper()
+	name := spec.Args[0]
+	if ownProgram(spec.Args, spec.Files) >= 0 {
+		name = ""
+	}
+	var files []runtimes.Program
+	for _, f := range spec.Files {
+		content, err := os.ReadFile(f.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, runtimes.Inspect(bytes.NewReader(content), int64(len(content))))
+	}
+	c, _ := l.finder.Find(name, files)
+	return c
 }

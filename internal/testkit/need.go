@@ -35,6 +35,7 @@ const (
 	Promtool    Requirement = "promtool"     // promtool of Prometheus
 	Chromium    Requirement = "chromium"     // chromium, for pages
 	Postgres    Requirement = "postgres"     // the programs of a PostgreSQL server, see PostgresPrograms
+	S3          Requirement = "s3"           // versitygw, a server with the interface of S3
 	Ext4        Requirement = "ext4"         // mkfs.ext4, and loop devices to mount what it makes
 	Generators  Requirement = "generators"   // generators of HTTP clients, as fetched by .ci/setup
 
@@ -131,6 +132,8 @@ func lacks(n Requirement) error {
 		return err
 	case Promtool:
 		return onPath("promtool", "install the package prometheus")
+	case S3:
+		return onPath("versitygw", "run .ci/setup")
 	case Generators:
 		_, err := GeneratorsPath()
 		return err

@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/netip"
+	"strings"
 	"time"
 
 	"judged/internal/base/cpuset"
@@ -16,6 +17,7 @@ type Config struct {
 	DataDir   string    `toml:"data_dir"`
 	HTTP      HTTP      `toml:"http"`
 	Database  Database  `toml:"database"`
+	Blobs     Blobs     `toml:"blobs"`
 	Fleet     Fleet     `toml:"fleet"`
 	Slots     Slots     `toml:"slots"`
 	Sandbox   Sandbox   `toml:"sandbox"`
@@ -25,6 +27,7 @@ type Config struct {
 	Queue     Queue     `toml:"queue"`
 	Retention Retention `toml:"retention"`
 	Canary    Canary    `toml:"canary"`
+	Audit     Audit     `toml:"audit"`
 	Tune      Tune      `toml:"tune"`
 	Log       Log       `toml:"log"`
 }
@@ -46,6 +49,19 @@ type Database struct {
 	URL string `toml:"url"`
 }
 
+// Blobs is where files are stored. An empty URL is a folder in the data directory.
+type Blobs struct {
+	URL string `toml:"url"` // file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=REGION
+}
+
+// Parts returns the folder, or the address of a bucket, or neither.
+func (b Blobs) Parts() (folder, bucket string) {
+	if folder, ok := strings.CutPrefix(b.URL, "file://"); ok {
+		return folder, ""
+	}
+	return "", b.URL
+}
+
 // The roles of a daemon.
 const (
 	RoleAll   = "all"   // one host with everything
@@ -59,7 +75,7 @@ type Fleet struct {
 	Front     string      `toml:"front"`           // URL, of a judge
 	TokenFile string      `toml:"node_token_file"` // of a judge; the file holds the token itself
 	Node      string      `toml:"node"`            // name of a judge; with tokens that of its token
-	CacheSize units.Bytes `toml:"cache_size"`      // of a judge: its copies of the front's blobs
+	CacheSize units.Bytes `toml:"cache_size"`      // copies of blobs: of a judge, and of a front with a bucket
 	CAFile    string      `toml:"ca_file"`         // of a judge, for a front with a certificate of one's own CA
 }
 
@@ -151,6 +167,13 @@ type Canary struct {
 	Interval time.Duration `toml:"interval"` // 0 is never
 }
 
+// Audit says which part of the jobs a front has judged once more on another node, to compare them.
+type Audit struct {
+	Percent  int           `toml:"percent"` // 0 disables audits
+	Interval time.Duration `toml:"interval"`
+	Shadow   time.Duration `toml:"shadow"` // how long a new pool only raises alarms
+}
+
 // Tune says whether the daemon sets the host up itself.
 type Tune struct {
 	Apply   bool   `toml:"apply"`
@@ -213,6 +236,7 @@ func Default() Config {
 		Queue:     Queue{MaxWaiting: 100000, MaxDeliver: 3},
 		Retention: Retention{MaxAge: 720 * time.Hour, MaxJobs: 100000},
 		Canary:    Canary{Interval: 10 * time.Minute},
+		Audit:     Audit{Percent: 2, Interval: time.Hour, Shadow: 720 * time.Hour},
 		Tune:      Tune{Journal: "/run/judged/tune.json"},
 		Log:       Log{Level: "info", Format: "text"},
 	}

@@ -38,6 +38,7 @@ func (c Config) Validate() error {
 	v.check(c.DataDir != "", "data_dir", "empty; name a directory for jobs and blobs")
 	v.http(c.HTTP)
 	v.database(c.Database)
+	v.blobs(c.Blobs)
 	v.fleet(c)
 	v.slots(c.Slots)
 	v.sandbox(c.Sandbox)
@@ -50,6 +51,9 @@ func (c Config) Validate() error {
 	between(v, "retention.max_jobs", c.Retention.MaxJobs, 1, 10_000_000)
 	v.check(c.Canary.Interval == 0 || c.Canary.Interval >= time.Second, "canary.interval",
 		"%s is too short; write at least \"1s\", or \"\" for never", c.Canary.Interval)
+	between(v, "audit.percent", c.Audit.Percent, 0, 100)
+	between(v, "audit.interval", c.Audit.Interval, time.Second, 24*time.Hour)
+	between(v, "audit.shadow", c.Audit.Shadow, 0, 365*24*time.Hour)
 	v.check(filepath.IsAbs(c.Tune.Journal), "tune.journal",
 		"%q does not begin with /; write an absolute path such as \"/run/judged/tune.json\"", c.Tune.Journal)
 	oneOf(v, "log.level", c.Log.Level, "debug", "info", "warn", "error")
@@ -78,6 +82,27 @@ func (v *validator) database(d Database) {
 		`not the address of a PostgreSQL server; write such as "postgres://judged@10.0.0.5/judged", or "" for SQLite in the data directory`)
 }
 
+func (v *validator) blobs(b Blobs) {
+	u, err := url.Parse(b.URL)
+	ok := err == nil
+	if ok {
+		switch u.Scheme {
+		case "":
+			ok = b.URL == ""
+		case "file":
+			ok = u.Host == "" && len(u.Path) > 1
+		case "s3":
+			endpoint, err := url.Parse(u.Query().Get("endpoint"))
+			ok = u.Host != "" && u.User == nil && err == nil && (endpoint.Host != "") == u.Query().Has("endpoint")
+		default:
+			ok = false
+		}
+	}
+	// The URL may hold a key by mistake: it is not repeated in the error.
+	v.check(ok, "blobs.url", `not a place for blobs; write such as "file:///mnt/judged" or `+
+		`"s3://judged?endpoint=https://s3.example.org", without keys, or "" for a folder in the data directory`)
+}
+
 func (v *validator) fleet(c Config) {
 	f := c.Fleet
 	oneOf(v, "fleet.role", f.Role, RoleAll, RoleFront, RoleJudge)
@@ -90,6 +115,7 @@ func (v *validator) fleet(c Config) {
 	v.check(err == nil && front.Host != "" && (front.Scheme == "http" || front.Scheme == "https"), "fleet.front",
 		"%q is not the URL of a front; write such as \"https://judge.example.org\"", f.Front)
 	v.check(c.Database.URL == "", "database.url", "a judge has no database; remove it, the front has one")
+	v.check(c.Blobs.URL == "", "blobs.url", "a judge has copies only; remove it, the front has the blobs")
 	v.check(f.Node == "" || nodeName.MatchString(f.Node), "fleet.node",
 		"%q is not a name; use 1 to 64 letters, digits, dots, - and _, beginning with a letter or digit", f.Node)
 }

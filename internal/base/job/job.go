@@ -143,5 +143,8 @@ const (
 	Background Priority = "background"
 )
 
-// Priorities lists all classes, the most urgent first.
+// Audit is the priority of jobs that judged makes itself, to compare hosts. They come after all others.
+const Audit Priority = "audit"
+
+// Priorities lists the classes of submitted jobs, the most urgent first.
 func Priorities() []Priority { return []Priority{Contest, Practice, Rejudge, Background} }

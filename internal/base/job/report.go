@@ -239,6 +239,7 @@ type Evidence struct {
 // HostReport is what a report says about the machine.
 type HostReport struct {
 	Name        string      `json:"name"`
+	Node        string      `json:"node,omitempty"` // its name in the fleet
 	Pool        string      `json:"pool,omitempty"`
 	Fingerprint string      `json:"fingerprint,omitempty"`
 	Kernel      string      `json:"kernel"`

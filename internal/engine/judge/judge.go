@@ -50,15 +50,12 @@ type Task struct {
 // Run judges the task on a worker and passes each test to decided as soon as it is decided. The error is not nil only
 // if judged could not do its work or ctx ended; the report then holds what is known so far.
 func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(job.TestReport)) (job.Report, error) {
-	worker.Preread(task.Args, task.Files)
-	if task.CheckerProgram != nil {
-		task.Jury.Prepare(task.CheckerProgram.Program)
+	if task.NeedsJury() {
+		task.Jury.Prepare()
 	}
-	if task.Interactor != nil {
-		task.Jury.Prepare(task.Interactor.Program)
-	}
+	tests, _ := task.plan()
 	start := func(ctx context.Context, t problem.Test) <-chan measure.Result {
-		return startTest(ctx, worker, task, t)
+		return startTest(ctx, worker, task, t, t.Name != tests[len(tests)-1].Name)
 	}
 	return task.runTests(ctx, start, decided)
 }
@@ -179,11 +176,11 @@ func byName(tests []problem.Test) []problem.Test {
 	return tests
 }
 
-// startTest measures one test and has each of its outputs checked, the last one while it returns.
-func startTest(ctx context.Context, worker *measure.Worker, task Task, t problem.Test) <-chan measure.Result {
+// startTest measures one test and has each of its outputs checked, the last one while it returns. more says that
+// another test may follow.
+func startTest(ctx context.Context, worker *measure.Worker, task Task, t problem.Test, more bool) <-chan measure.Result {
 	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats,
-		Head:  task.Head,
-		Place: task.Place, Ready: task.Ready}
+		Head: task.Head, Place: task.Place, Ready: task.Ready, More: more}
 	if task.Ran != nil {
 		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }
 	}

@@ -50,13 +50,8 @@ func NewRunner(l *sandbox.Launcher, slot sandbox.Resources, limits sandbox.Limit
 // Resources returns what the programs run on.
 func (r *Runner) Resources() sandbox.Resources { return r.slot }
 
-// Prepare gets ready in the background what a program needs: a sandbox, and what it loads of the host.
-func (r *Runner) Prepare(p Program) {
-	r.background.Go(func() {
-		r.launcher.Preread(r.slot, p.command(nil), p.Files)
-		r.prepareSpare()
-	})
-}
+// Prepare makes a sandbox for the next program, in the background.
+func (r *Runner) Prepare() { r.background.Go(r.prepareSpare) }
 
 // prepareSpare makes the next sandbox unless there is one.
 func (r *Runner) prepareSpare() {

@@ -38,6 +38,8 @@ type Request struct {
 	Converse func() (*jury.Conversation, error)
 	// Ran is called after each run; nil is allowed.
 	Ran func(job.Run)
+	// More says that another test is to follow: the next sandbox is then prepared while this test runs, however short.
+	More bool
 }
 
 // Place is a worker that is reserved for one run. Call Release after it.
@@ -49,7 +51,8 @@ type Place struct {
 	Deviation func(ctx context.Context) float64
 }
 
-// tidyAfter is the length of a run from which on the next sandbox is prepared while it lasts.
+// tidyAfter is the length of a last run from which on the next sandbox is prepared while it lasts. After a shorter one
+// the report comes first.
 const tidyAfter = 2 * time.Millisecond
 
 // outcome is one run and what was found out about it.
@@ -170,8 +173,11 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 		}
 	}
 	before = w.reader.Snapshot()
-	tidy := time.AfterFunc(tidyAfter, w.Tidy)
-	defer tidy.Stop()
+	if t.More {
+		w.Tidy()
+	} else {
+		defer time.AfterFunc(tidyAfter, w.Tidy).Stop()
+	}
 	r, err := box.Run(ctx)
 	if err != nil {
 		return outcome{}, err

@@ -63,11 +63,6 @@ func (w *Worker) RunOnce(ctx context.Context, p canary.Program) (job.TestReport,
 		Repeats: job.Repeats{Min: 1, Max: 1, Policy: job.Single}})
 }
 
-// Preread reads the files of the host that a program will load, before its times are measured.
-func (w *Worker) Preread(args []string, files []sandbox.File) {
-	w.launcher.Preread(w.slot, args, files)
-}
-
 // Tidy closes used sandboxes and prepares the next one, in the background. That takes a millisecond of a housekeeping
 // CPU, so call it when no job waits for one: during a run, and after a report is stored.
 func (w *Worker) Tidy() {

@@ -19,6 +19,7 @@ import (
 func Capture(ctx context.Context, o Options, w io.Writer) error {
 	var notes *hostfs.Recording
 	o.FS, notes = o.FS.Record()
+	o.capture = true
 	if _, err := Run(ctx, o); err != nil {
 		return err
 	}

@@ -45,10 +45,9 @@ func looks() map[string]func(*view) Outcome {
 	}
 }
 
-func (f facts) check(s settings.Setting, look func(*view) Outcome) Check {
+func (f facts) check(s settings.Setting, look func(*view) Outcome, names *strings.Replacer) Check {
 	v := &view{facts: f, setting: s, read: []string{}}
 	o := v.outcome(look)
-	names := f.Names()
 	return Check{ID: s.ID, Title: s.Title, Severity: s.Severity, Status: o.Status, Found: o.Found,
 		Wanted: names.Replace(s.Wanted),
 		Reason: o.Reason, Read: v.read, Effect: s.Effect, Fix: f.fix(s).render(s, names)}

@@ -28,6 +28,8 @@ type Options struct {
 	Window time.Duration
 	Before *Counts
 	Daemon bool // this process is the daemon: its own threads must keep off the reserved CPUs
+
+	capture bool // every check reads what it may need
 }
 
 // UsageError says that the request makes no sense on this machine; doctor did not run.
@@ -55,9 +57,9 @@ func Examine(ctx context.Context, o Options) (Report, Counts, error) {
 	if f.window != nil {
 		r.WindowNS = f.window.length
 	}
-	looks := looks()
+	looks, names := looks(), f.Names()
 	for _, s := range settings.All() {
-		r.Checks = append(r.Checks, f.check(s, looks[s.ID]))
+		r.Checks = append(r.Checks, f.check(s, looks[s.ID], names))
 	}
 	r.Ready = r.blocking() == 0
 	return r, f.counts, nil

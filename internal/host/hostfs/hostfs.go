@@ -1,6 +1,7 @@
 package hostfs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -46,6 +48,9 @@ func (h FS) Path(path string) string {
 // page, and /proc/<pid>/stat and status lie far below.
 const firstRead = 4 << 10
 
+// buffers are reused: most files have a few bytes, and an examination of the host reads a thousand.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, firstRead); return &b }}
+
 // ReadFile returns the whole content. The sizes that stat reports for such files are wrong (0 or
 // 4096), so it reads until the end is seen, with a buffer that doubles: few, big reads keep the
 // snapshot of a file that the kernel renders per read as coherent as it can be.
@@ -65,14 +70,19 @@ func (h FS) readLive(path string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer syscall.Close(fd)
-	buf := make([]byte, 0, firstRead)
+	buffer := buffers.Get().(*[]byte)
+	buf := (*buffer)[:0]
+	defer func() {
+		*buffer = buf
+		buffers.Put(buffer)
+	}()
 	for {
 		n, err := read(fd, buf[len(buf):cap(buf)])
 		if err != nil {
 			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
 		}
 		if n == 0 {
-			return buf, nil
+			return bytes.Clone(buf), nil
 		}
 		buf = buf[:len(buf)+n]
 		if len(buf) == cap(buf) {
@@ -214,6 +224,6 @@ func withHostPath(path string, err error) error {
 }
 
 // quoteMeta escapes what Glob would take for a pattern in the root itself.
-func quoteMeta(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
-}
+func quoteMeta(s string) string { return metaQuotes.Replace(s) }
+
+var metaQuotes = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)

@@ -20,6 +20,8 @@ import (
 var (
 	ErrNotFound = errors.New("no such blob")
 	ErrTooBig   = errors.New("blob is too big")
+	// ErrAway means that a bucket or a front does not answer; the same call may succeed later.
+	ErrAway = errors.New("blobs unavailable")
 )
 
 // DigestError is content that does not have the promised digest.
@@ -29,30 +31,45 @@ func (e *DigestError) Error() string {
 	return fmt.Sprintf("content has digest %s, not %s", e.Got, e.Want)
 }
 
-// Store is a folder of blobs. Its methods may be called from any goroutine; the
-// folder is one process's.
+// Store is a folder of blobs. Its methods may be called from any goroutine.
 type Store struct {
 	dir string
 	max units.Bytes
 	now func() time.Time // the clock of the file system; tests have their own
+	// origin has the blobs that this folder has copies of; nil is the folder itself.
+	origin origin
 
 	// Read-locked while Stat checks and marks a blob and while an upload is renamed,
 	// write-locked while the sweep checks and deletes a blob. So a blob that Stat
-	// has found stays.
+	// has found stays. The sweep of another process may hide it for a moment, see remove.
 	mu sync.RWMutex
+}
+
+// origin is a place that several fronts share.
+type origin interface {
+	// use marks a blob as used now. The error is ErrNotFound when it does not exist.
+	use(ctx context.Context, digest string) (units.Bytes, error)
+	// keep stores a new blob durably.
+	keep(ctx context.Context, digest string, content *os.File) error
 }
 
 // Uploads are written to a separate folder, so that those that a crash left are
 // recognized, on the same file system, so that rename is atomic.
 const uploads = "tmp"
 
-// Open prepares the folder and deletes what uploads cut off by a crash have
-// left. max bounds one blob; 0 is no bound.
+// Open prepares a folder that one process uses, and deletes what uploads cut off by a
+// crash have left. max bounds one blob; 0 is no bound.
 func Open(dir string, max units.Bytes) (*Store, error) {
-	s := &Store{dir: dir, max: max, now: time.Now}
 	if err := os.RemoveAll(filepath.Join(dir, uploads)); err != nil {
-		return nil, s.explain("clear uploads", err)
+		return nil, (&Store{dir: dir}).explain("clear uploads", err)
 	}
+	return OpenShared(dir, max)
+}
+
+// OpenShared prepares a folder that several processes may use, also on a network file
+// system.
+func OpenShared(dir string, max units.Bytes) (*Store, error) {
+	s := &Store{dir: dir, max: max, now: time.Now}
 	if err := os.MkdirAll(filepath.Join(dir, uploads), 0o700); err != nil {
 		return nil, s.explain("create", err)
 	}
@@ -98,13 +115,13 @@ func (s *Store) Put(ctx context.Context, digest string, r io.Reader) (sum string
 		return "", 0, false, fmt.Errorf("store blob %q: the name is not a SHA-256 in lower-case hex: %w", digest,
 			ErrNotFound)
 	}
-	f, err := os.CreateTemp(filepath.Join(s.dir, uploads), "up-*")
+	f, err := s.upload()
 	if err != nil {
-		return "", 0, false, s.explain("create upload", err)
+		return "", 0, false, err
 	}
 	defer os.Remove(f.Name()) // nothing is left to remove after keep
 	defer f.Close()
-	sum, n, err = s.receive(ctx, f, r)
+	sum, n, err = s.receive(ctx, f, r, s.max)
 	if err != nil {
 		return "", 0, false, err
 	}
@@ -114,19 +131,53 @@ func (s *Store) Put(ctx context.Context, digest string, r io.Reader) (sum string
 	if _, err := s.Stat(sum); err == nil {
 		return sum, n, false, nil
 	}
+	if s.origin != nil {
+		if err := s.origin.keep(ctx, sum, f); err != nil {
+			return "", 0, false, err
+		}
+	}
 	if err := s.keep(f, sum); err != nil {
 		return "", 0, false, s.explain("store "+sum, err)
 	}
 	return sum, n, true, nil
 }
 
-// receive copies r to f. An error of r is returned as it is: it is the
+// copy stores what the origin has.
+func (s *Store) copy(ctx context.Context, digest string, r io.Reader) error {
+	f, err := s.upload()
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	sum, _, err := s.receive(ctx, f, r, 0)
+	if err == nil && sum != digest {
+		err = &DigestError{Want: digest, Got: sum}
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.keep(f, sum); err != nil {
+		return s.explain("store "+sum, err)
+	}
+	return nil
+}
+
+func (s *Store) upload() (*os.File, error) {
+	f, err := os.CreateTemp(filepath.Join(s.dir, uploads), "up-*")
+	if err != nil {
+		return nil, s.explain("create upload", err)
+	}
+	return f, nil
+}
+
+// receive copies r to f, at most most bytes; 0 is no bound. An error of r is returned as it is: it is the
 // sender's.
-func (s *Store) receive(ctx context.Context, f *os.File, r io.Reader) (string, units.Bytes, error) {
+func (s *Store) receive(ctx context.Context, f *os.File, r io.Reader, most units.Bytes) (string, units.Bytes, error) {
 	from := &source{ctx: ctx, r: r}
 	var in io.Reader = from
-	if s.max > 0 {
-		in = io.LimitReader(from, int64(s.max)+1)
+	if most > 0 {
+		in = io.LimitReader(from, int64(most)+1)
 	}
 	h := sha256.New()
 	n, err := io.Copy(io.MultiWriter(f, h), in)
@@ -135,8 +186,8 @@ func (s *Store) receive(ctx context.Context, f *os.File, r io.Reader) (string, u
 		return "", 0, fmt.Errorf("read blob: %w", from.err)
 	case err != nil:
 		return "", 0, s.explain("write upload", err)
-	case s.max > 0 && n > int64(s.max):
-		return "", 0, fmt.Errorf("store blob of more than %s: %w", s.max, ErrTooBig)
+	case most > 0 && n > int64(most):
+		return "", 0, fmt.Errorf("store blob of more than %s: %w", most, ErrTooBig)
 	}
 	return hex.EncodeToString(h.Sum(nil)), units.Bytes(n), nil
 }
@@ -216,19 +267,31 @@ func (s *Store) Stat(digest string) (units.Bytes, error) {
 	if !ValidDigest(digest) {
 		return 0, fmt.Errorf("blob %q: the name is not a SHA-256 in lower-case hex: %w", digest, ErrNotFound)
 	}
+	if s.origin != nil && s.isOld(digest) {
+		if _, err := s.origin.use(context.Background(), digest); err != nil {
+			return 0, err
+		}
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	info, err := os.Stat(s.path(digest))
+	if err == nil {
+		err = s.mark(s.path(digest), info)
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist): // or deleted by another process
 		return 0, fmt.Errorf("blob %q: %w", digest, ErrNotFound)
 	case err != nil:
-		return 0, s.explain("read", err)
-	}
-	if err := s.mark(s.path(digest), info); err != nil {
-		return 0, s.explain("mark", err)
+		return 0, s.explain("use", err)
 	}
 	return units.Bytes(info.Size()), nil
+}
+
+// isOld reports whether a copy was not used for so long that its origin may have
+// deleted the blob.
+func (s *Store) isOld(digest string) bool {
+	info, err := os.Stat(s.path(digest))
+	return err == nil && s.now().Sub(info.ModTime()) > markEvery
 }
 
 func (s *Store) path(digest string) string { return filepath.Join(s.dir, digest[:2], digest) }

@@ -3,5 +3,8 @@
 // either whole and on disk, or not there. The time of its last change says when
 // it was used last, and Sweep deletes what nobody has used for long.
 //
+// Several fronts share a folder, or a Bucket with copies in folders. A Cache has copies of
+// what it fetches, for a front or a judge node.
+//
 // Who may upload and what a file is for is not its business.
 package blobs

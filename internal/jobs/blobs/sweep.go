@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"judged/internal/base/units"
@@ -29,7 +30,13 @@ func (s *Store) mark(path string, info fs.FileInfo) error {
 	if now.Sub(info.ModTime()) <= markEvery {
 		return nil
 	}
-	return os.Chtimes(path, time.Time{}, now)
+	if err := os.Chtimes(path, time.Time{}, now); err != nil {
+		return err
+	}
+	// The kernel finds the file before it sets the time: another process may have renamed
+	// and deleted it in between.
+	_, err := os.Stat(path)
+	return err
 }
 
 // Swept is what a sweep has deleted.
@@ -51,16 +58,19 @@ func (s *Store) Sweep(ctx context.Context, age time.Duration,
 	// Counted from here and not from the removal: a job that has no record yet
 	// when named looks used its blobs after this, or at most a submission before.
 	before := s.now().Add(-age - markEvery - submission)
+	failed := s.clearUploads(before)
+	if failed != nil {
+		failed = s.explain("clear uploads", failed)
+	}
 	old, err := s.markedBefore(ctx, before)
 	if err != nil || len(old) == 0 {
-		return Swept{}, err
+		return Swept{}, errors.Join(failed, err)
 	}
 	keep, err := named(ctx)
 	if err != nil {
 		return Swept{}, err
 	}
 	var swept Swept
-	var failed error
 	for _, digest := range old {
 		if err := ctx.Err(); err != nil {
 			return swept, err
@@ -157,8 +167,13 @@ func (s *Store) each(ctx context.Context, f func(fs.FileInfo)) error {
 	return nil
 }
 
+// removing begins the names that blobs have in the folder of uploads while they are
+// deleted.
+const removing = "rm-"
+
 // remove deletes a blob unless it was marked, or put again, since it was found
-// to be old. A crash may bring it back, whole: the next sweep finds it again.
+// to be old. Another process may mark it at any time, by its name, so it loses the
+// name first. A crash may bring it back, whole: the next sweep finds it again.
 func (s *Store) remove(digest string, before time.Time) (n units.Bytes, gone bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,5 +186,58 @@ func (s *Store) remove(digest string, before time.Time) (n units.Bytes, gone boo
 	case !info.ModTime().Before(before):
 		return 0, false, nil
 	}
-	return units.Bytes(info.Size()), true, os.Remove(s.path(digest))
+	aside := filepath.Join(s.dir, uploads, removing+digest)
+	if err := os.Rename(s.path(digest), aside); err != nil {
+		return 0, false, absent(err)
+	}
+	gone, err = s.decide(aside, before)
+	return units.Bytes(info.Size()), gone, err
+}
+
+// decide deletes a blob that has lost its name, or gives the name back if the blob was
+// marked before. What two processes decide is the same.
+func (s *Store) decide(aside string, before time.Time) (gone bool, err error) {
+	info, err := os.Stat(aside)
+	switch {
+	case err != nil:
+		return false, absent(err)
+	case info.ModTime().Before(before):
+		err = os.Remove(aside)
+		return err == nil, absent(err)
+	}
+	digest := strings.TrimPrefix(filepath.Base(aside), removing)
+	return false, absent(os.Rename(aside, s.path(digest)))
+}
+
+// absent accepts that another process was faster.
+func absent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// clearUploads removes what processes that ended have left in the folder of uploads: a
+// sender that is silent for as long as a submission may take has been cut off. A blob that
+// was being deleted is decided about by its mark.
+func (s *Store) clearUploads(before time.Time) error {
+	entries, err := os.ReadDir(filepath.Join(s.dir, uploads))
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, e := range entries {
+		path := filepath.Join(s.dir, uploads, e.Name())
+		info, err := e.Info()
+		switch {
+		case err != nil:
+			failed = errors.Join(failed, absent(err))
+		case ValidDigest(strings.TrimPrefix(e.Name(), removing)):
+			_, err := s.decide(path, before)
+			failed = errors.Join(failed, err)
+		case s.now().Sub(info.ModTime()) > submission:
+			failed = errors.Join(failed, absent(os.Remove(path)))
+		}
+	}
+	return failed
 }

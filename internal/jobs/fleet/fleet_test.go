@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -173,7 +174,7 @@ func TestCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cache{Store: store, Front: client.Client{Base: server.URL}, Life: t.Context()}
+	c := &blobs.Cache{Store: store, Fetch: Fetch(client.Client{Base: server.URL}), Life: t.Context()}
 	var waiting errgroup.Group
 	for range 20 {
 		waiting.Go(func() error {
@@ -312,6 +313,9 @@ func TestRegistry(t *testing.T) {
 	}
 	if err := one.SetDrained(t.Context(), "a", true); err != nil {
 		t.Fatal(err)
+	}
+	if _, kept := values.all[jobs.OperatorValues+" node-drained a"]; !kept {
+		t.Errorf("the drain is not kept as what an operator has set: %v", slices.Sorted(maps.Keys(values.all)))
 	}
 	now = now.Add(2 * drainedFor) // the other front notices
 	if c := see(two, "a", "p", true); !c.Drained {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"judged/internal/engine/languages"
+	"judged/internal/jobs"
 )
 
 // Node is a judge node as fronts know it.
@@ -28,6 +29,26 @@ type Node struct {
 	Languages   []languages.Status `json:"languages"`
 	ClockOffset int64              `json:"clock_offset_ns"` // node minus front, within one way of the request
 	SeenAt      time.Time          `json:"seen_at"`
+	Deviation   *Deviation         `json:"deviation,omitempty"` // nil before it was compared with others
+}
+
+// Deviation is by how much the times of a node differ from those of its pool, by audits.
+type Deviation struct {
+	At        time.Time  `json:"at"`
+	Ratio     float64    `json:"ratio"` // 0.02 is 2 % slower than the median node
+	Low       float64    `json:"low_ratio"`
+	High      float64    `json:"high_ratio"`      // with Low an interval of 95 %
+	Threshold float64    `json:"threshold_ratio"` // equal hosts differ by less
+	Pairs     int        `json:"pairs"`           // audits
+	Deviates  bool       `json:"deviates"`
+	ChangedAt time.Time  `json:"changed_at,omitzero"` // since when it is slower or faster than it was
+	History   []Estimate `json:"history"`             // of the last month, a few a day, oldest first
+}
+
+// Estimate is the deviation of a node at one time.
+type Estimate struct {
+	At    time.Time `json:"at"`
+	Ratio float64   `json:"ratio"`
 }
 
 // Values is where nodes are stored; *jobs.Store is one. All fronts share it.
@@ -40,6 +61,8 @@ type Values interface {
 const (
 	nodeValue  = "node"
 	drainValue = "node-drained"
+	// deviationValue is set by the front that audits.
+	deviationValue = "node-deviation"
 )
 
 const (
@@ -50,6 +73,9 @@ const (
 	downAfter = writeEvery + 3*RegisterEvery
 	// forgetAfter is when a silent node is no longer listed.
 	forgetAfter = 24 * time.Hour
+	// Of a deviation that changes slowly these show a month.
+	historyEvery = 6 * time.Hour
+	historyFor   = 30 * 24 * time.Hour
 	// drainedFor is how old the copy of what operators want may be.
 	drainedFor = time.Second
 )
@@ -167,7 +193,7 @@ func (r *Registry) allDrained(ctx context.Context) (map[string]bool, error) {
 		}
 		all[name] = drained
 		return nil
-	}, drainValue)
+	}, jobs.OperatorValues, drainValue)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +210,7 @@ func (r *Registry) SetDrained(ctx context.Context, name string, drained bool) er
 	if !slices.ContainsFunc(nodes, func(n Node) bool { return n.Name == name }) {
 		return fmt.Errorf("node %q: %w", name, ErrUnknownNode)
 	}
-	if err := r.values.SetValue(ctx, drained, drainValue, name); err != nil {
+	if err := r.values.SetValue(ctx, drained, jobs.OperatorValues, drainValue, name); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -199,6 +225,10 @@ func (r *Registry) Nodes(ctx context.Context) ([]Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	deviations, err := r.deviations(ctx)
+	if err != nil {
+		return nil, err
+	}
 	nodes := []Node{}
 	err = r.values.Values(ctx, func(_ string, value []byte) error {
 		var n Node
@@ -206,7 +236,7 @@ func (r *Registry) Nodes(ctx context.Context) ([]Node, error) {
 			return fmt.Errorf("decode a node: %w", err)
 		}
 		silent := r.now().Sub(n.SeenAt)
-		n.Up, n.Drained = silent < downAfter, drained[n.Name]
+		n.Up, n.Drained, n.Deviation = silent < downAfter, drained[n.Name], deviations[n.Name]
 		if silent < forgetAfter {
 			nodes = append(nodes, n)
 		}
@@ -228,4 +258,33 @@ func (r *Registry) Ready(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("of %d judge nodes none is up, ready and not drained; judged nodes lists them", len(nodes))
+}
+
+func (r *Registry) deviations(ctx context.Context) (map[string]*Deviation, error) {
+	all := map[string]*Deviation{}
+	err := r.values.Values(ctx, func(name string, value []byte) error {
+		all[name] = &Deviation{}
+		return json.Unmarshal(value, all[name])
+	}, deviationValue)
+	return all, err
+}
+
+// SetDeviation stores what audits say about a node. The history is that of the stored values.
+func (r *Registry) SetDeviation(ctx context.Context, name string, d Deviation) error {
+	all, err := r.deviations(ctx)
+	if err != nil {
+		return err
+	}
+	d.History = []Estimate{}
+	if before := all[name]; before != nil {
+		for _, e := range before.History {
+			if d.At.Sub(e.At) < historyFor {
+				d.History = append(d.History, e)
+			}
+		}
+	}
+	if n := len(d.History); n == 0 || d.At.Sub(d.History[n-1].At) >= historyEvery {
+		d.History = append(d.History, Estimate{d.At, d.Ratio})
+	}
+	return r.values.SetValue(ctx, d, deviationValue, name)
 }

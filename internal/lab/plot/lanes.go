@@ -18,6 +18,7 @@ type Chart struct {
 	// What solid and hollow dots are called; empty is a clean and a
 	// disturbed run.
 	Solid, Hollow string
+	Tick          string // what the red tick is called; empty is median
 }
 
 // Lane is the runs of one placement.
@@ -25,7 +26,12 @@ type Lane struct {
 	Name string
 	Note string // at the end of the lane, such as the spread
 	Dots []Dot
+	// Interval, if there is one, is drawn as a bar, and the tick is at its center instead of the median of the dots.
+	Interval *Interval
 }
+
+// Interval is an estimate with its error.
+type Interval struct{ Low, Center, High float64 }
 
 // Dot is one run.
 type Dot struct {
@@ -55,7 +61,7 @@ func (c Chart) WriteSVG(w io.Writer) error {
 // drawing is a chart in pixels.
 type drawing struct {
 	Title, Subtitle, Axis, Source string
-	Solid, Hollow                 string
+	Solid, Hollow, Tick           string
 	Width, Height, Foot           int
 	AxisLeft, AxisRight, AxisDown float64
 	Grid                          []mark
@@ -74,6 +80,7 @@ type drawnLane struct {
 	Dots                []drawnDot
 	Median              *mark // nil without dots
 	MedianUp, MedianLow float64
+	Bar                 *[2]float64 // from x to x
 }
 
 type drawnDot struct {
@@ -86,7 +93,8 @@ func (c Chart) layout() drawing {
 	height := top + laneHeight*len(c.Lanes) + bottom
 	s := c.scale()
 	d := drawing{Title: c.Title, Subtitle: c.Subtitle, Axis: c.Axis, Source: c.Source, Foot: height - foot,
-		Solid: cmp.Or(c.Solid, "clean run"), Hollow: cmp.Or(c.Hollow, "disturbed run"), Width: width, Height: height,
+		Solid: cmp.Or(c.Solid, "clean run"), Hollow: cmp.Or(c.Hollow, "disturbed run"),
+		Tick: cmp.Or(c.Tick, "median"), Width: width, Height: height,
 		AxisLeft: s.left, AxisRight: width - right, AxisDown: float64(height - bottom)}
 	for _, v := range s.ticks {
 		d.Grid = append(d.Grid, mark{s.x(v), strconv.FormatFloat(v, 'f', s.digits, 64)})
@@ -106,7 +114,9 @@ func (l Lane) layout(i int, s scale) drawnLane {
 		d.Dots = append(d.Dots, drawnDot{X: s.x(dot.Value), Y: d.Middle + offset(n), Hollow: dot.Hollow,
 			Text: "run " + strconv.Itoa(n+1) + ": " + strconv.FormatFloat(dot.Value, 'f', s.digits+2, 64)})
 	}
-	if m, ok := median(l.Dots); ok {
+	if v := l.Interval; v != nil {
+		d.Median, d.Bar = &mark{X: s.x(v.Center)}, &[2]float64{s.x(v.Low), s.x(v.High)}
+	} else if m, ok := median(l.Dots); ok {
 		d.Median = &mark{X: s.x(m)}
 	}
 	return d

@@ -24,6 +24,8 @@ func sampleChart() Chart {
 				Dots: []Dot{{Value: 300}, {Value: 297.5, Hollow: true}, {Value: 310}, {Value: 301.25}}},
 			{Name: "slot", Note: "spread 0 s (0.0 %)", Dots: []Dot{{Value: 299}, {Value: 299}, {Value: 299}}},
 			{Name: "left without runs"},
+			{Name: "estimate", Dots: []Dot{{Value: 300}, {Value: 305}},
+				Interval: &Interval{Low: 295, Center: 304, High: 312}},
 		},
 	}
 }

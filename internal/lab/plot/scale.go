@@ -24,6 +24,9 @@ func (c Chart) scale() scale {
 		for _, dot := range lane.Dots {
 			low, high = min(low, dot.Value), max(high, dot.Value)
 		}
+		if v := lane.Interval; v != nil {
+			low, high = min(low, v.Low), max(high, v.High)
+		}
 	}
 	switch {
 	case low > high: // no dots

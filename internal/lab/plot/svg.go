@@ -39,7 +39,7 @@ func (d drawing) svg() string {
 <text x="20" y="52" fill="#52606d">%v</text>
 `, d.Title, d.Width, d.Height, d.Title, d.Subtitle)
 	c.draw(`<text x="940" y="52" text-anchor="end" fill="#52606d"><tspan fill="#0b69a3">●</tspan>&#160;%v&#160;&#160;&#160;`+
-		`<tspan fill="#0b69a3">○</tspan>&#160;%v&#160;&#160;&#160;<tspan fill="#ba2525">|</tspan>&#160;median</text>`, d.Solid, d.Hollow)
+		`<tspan fill="#0b69a3">○</tspan>&#160;%v&#160;&#160;&#160;<tspan fill="#ba2525">|</tspan>&#160;%v</text>`, d.Solid, d.Hollow, d.Tick)
 	for _, l := range d.Lanes {
 		if l.Striped {
 			c.draw("\n"+`<rect x="0" y="%v" width="%v" height="%v" fill="#f5f7fa"/>`, l.Top, d.Width, l.Height)
@@ -77,6 +77,10 @@ func (l drawnLane) draw(c *canvas, d drawing) {
 			fill = `fill="#ffffff" stroke="#0b69a3" stroke-width="1.5"`
 		}
 		c.draw("\n"+`<circle cx="%v" cy="%v" r="4" `+fill+`><title>%v</title></circle>`, dot.X, dot.Y, dot.Text)
+	}
+	if l.Bar != nil {
+		c.draw("\n"+`<line x1="%v" x2="%v" y1="%v" y2="%v" stroke="#ba2525" stroke-width="1.5"/>`, l.Bar[0], l.Bar[1], l.Middle,
+			l.Middle)
 	}
 	if l.Median != nil {
 		c.draw("\n"+`<line x1="%v" x2="%v" y1="%v" y2="%v" stroke="#ba2525" stroke-width="2.5"/>`,

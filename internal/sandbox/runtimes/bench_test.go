@@ -28,15 +28,16 @@ func BenchmarkFind(b *testing.B) {
 		{"static", "", []string{static}}, {"dynamic", "", []string{dynamic}}, {"python", "python3", nil},
 		{"java", "java", nil}, {"node", "node", nil},
 	} {
+		programs := inspect(bb.files...)
 		b.Run(bb.name+"/stale", func(b *testing.B) {
 			for b.Loop() {
 				f.Forget()
-				f.Find(bb.program, bb.files)
+				f.Find(bb.program, programs)
 			}
 		})
 		b.Run(bb.name+"/fresh", func(b *testing.B) {
 			for b.Loop() {
-				f.Find(bb.program, bb.files)
+				f.Find(bb.program, programs)
 			}
 		})
 	}

@@ -48,21 +48,7 @@ func readLinkage(f io.ReaderAt) (l linkage, ok bool) {
 	return l, true
 }
 
-// IsWhole reports whether a file has everything that its headers ask the kernel to load. It returns false for an ELF
-// file that is truncated or has nothing to load, and true for files of other kinds.
-func IsWhole(path string) bool {
-	f := openRegular(path)
-	if f == nil {
-		return true
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return true
-	}
-	return isWhole(f, uint64(info.Size()))
-}
-
+// isWhole returns Program.Whole for a file of that size.
 func isWhole(f io.ReaderAt, size uint64) bool {
 	ident := make([]byte, elf.EI_NIDENT)
 	n, _ := f.ReadAt(ident, 0) // a short read means a short file

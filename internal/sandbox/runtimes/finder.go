@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,16 +54,13 @@ func NewFinder(p Places) *Finder {
 }
 
 // Find returns the files that are loaded by a program of the host, given by its path or a name to look up, and by the
-// files of a submission, given by their paths on this host, when they are executed. An empty name means no program; a
-// nil Closure means no files. The second result is the path of the program, or "" if it is not where programs can see
-// it.
-//
-// Submitted files are read on every call; what they need is searched again only after maxAge.
-func (f *Finder) Find(name string, files []string) (*Closure, string) {
-	all := make([]dependencies, 0, len(files))
-	for _, path := range files {
-		if d := readDependencies(path); !d.empty() {
-			all = append(all, d)
+// files of a submission when they are executed. An empty name means no program; a nil Closure means no files. The
+// second result is the path of the program, or "" if it is not where programs can see it.
+func (f *Finder) Find(name string, submitted []Program) (*Closure, string) {
+	all := make([]dependencies, 0, len(submitted))
+	for _, p := range submitted {
+		if !p.needs.empty() {
+			all = append(all, p.needs)
 		}
 	}
 	if name == "" && len(all) == 0 {
@@ -131,6 +129,23 @@ func (f *Finder) search(name string, all []dependencies) (*Closure, string) {
 	return newClosure(w.entries), program
 }
 
+// Program is what the beginning and the headers of a submitted file say about how it is executed.
+type Program struct {
+	// Whole reports whether the file has everything that its headers ask the kernel to load. It is false for an ELF
+	// file that is truncated or has nothing to load, and true for files of other kinds.
+	Whole bool
+	// Wanted is the interpreter or loader that executes the file, if it is one that a host for judging should have: a
+	// path, or after env a name to look up. Otherwise it is "": contestants may name others, by mistake or not, which
+	// nobody has to install.
+	Wanted string
+	needs  dependencies
+}
+
+// Inspect reads what a file of that size says.
+func Inspect(f io.ReaderAt, size int64) Program {
+	return Program{Whole: isWhole(f, uint64(size)), Wanted: wanted(f), needs: readDependencies(f)}
+}
+
 // dependencies are the files that an executable file names in its #! line or ELF headers.
 type dependencies struct {
 	Interpreters []string // of a #! line
@@ -141,12 +156,7 @@ func (d dependencies) empty() bool {
 	return len(d.Interpreters) == 0 && d.Linkage.loader == "" && len(d.Linkage.libraries) == 0
 }
 
-func readDependencies(path string) (d dependencies) {
-	f := openRegular(path)
-	if f == nil {
-		return d
-	}
-	defer f.Close()
+func readDependencies(f io.ReaderAt) (d dependencies) {
 	if d.Interpreters = readInterpreters(f); d.Interpreters == nil {
 		d.Linkage, _ = readLinkage(f)
 	}

@@ -34,7 +34,7 @@ func TestFindAsTheLoader(t *testing.T) {
 	}
 	for _, path := range programs {
 		w := newWalk(hostPlaces)
-		w.dependencies(readDependencies(path), nil)
+		w.dependencies(inspect(path)[0].needs, nil)
 		got := map[string]bool{}
 		for _, e := range w.entries {
 			if !e.IsLink() && strings.Contains(e.Path, ".so") && !later[e.Path] {

@@ -47,7 +47,10 @@ func (w *walk) program(name string) string {
 	if !w.add(real, info) {
 		return path
 	}
-	w.dependencies(readDependencies(real), []string{filepath.Dir(real)})
+	if f := openRegular(real); f != nil {
+		defer f.Close()
+		w.dependencies(readDependencies(f), []string{filepath.Dir(real)})
+	}
 	w.installation(real)
 	return path
 }

@@ -8,15 +8,8 @@ import (
 	"strings"
 )
 
-// Wanted returns the interpreter or loader that executes the file of a submission, if it is one that a host for
-// judging should have: a path, or after env a name to look up. Otherwise it returns "": contestants may name others,
-// by mistake or not, which nobody has to install.
-func Wanted(file string) string {
-	f := openRegular(file)
-	if f == nil {
-		return ""
-	}
-	defer f.Close()
+// wanted returns Program.Wanted.
+func wanted(f io.ReaderAt) string {
 	if line, ok := scriptLine(f); ok {
 		// The kernel ends the name at a blank. A line with Windows line endings names a file that ends in CR.
 		name, _, _ := strings.Cut(strings.ReplaceAll(strings.TrimLeft(line, " \t"), "\t", " "), " ")

@@ -29,7 +29,7 @@ func TestWanted(t *testing.T) {
 		"print(1)\n":                  "",
 		"":                            "",
 	} {
-		if got := Wanted(file(text)); got != want {
+		if got := inspect(file(text))[0].Wanted; got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -38,7 +38,7 @@ func TestWanted(t *testing.T) {
 		"other":  {"-Wl,--dynamic-linker=/lib/other.so", ""},
 		"static": {"-static", ""},
 	} {
-		if got := Wanted(link(t, filepath.Join(dir, name), tt.flag)); got != tt.want {
+		if got := inspect(link(t, filepath.Join(dir, name), tt.flag))[0].Wanted; got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

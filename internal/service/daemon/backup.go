@@ -9,6 +9,7 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
 )
 
 // database names the database of a configuration.
@@ -16,16 +17,48 @@ func database(c config.Config) jobs.Options {
 	return jobs.Options{URL: c.Database.URL, File: filepath.Join(c.DataDir, "judged.db")}
 }
 
-func blobFolder(c config.Config) string { return filepath.Join(c.DataDir, "blobs") }
+// blobFolder has the blobs, or copies of those in a bucket.
+func blobFolder(c config.Config) string {
+	if folder, _ := c.Blobs.Parts(); folder != "" {
+		return folder
+	}
+	return filepath.Join(c.DataDir, "blobs")
+}
+
+// openBlobs opens the blobs of a daemon with a database. life ends their transfers.
+func openBlobs(life context.Context, c config.Config) (blobStore, error) {
+	switch folder, bucket := c.Blobs.Parts(); {
+	case bucket != "":
+		return blobs.OpenBucket(blobs.BucketOptions{URL: bucket, Folder: blobFolder(c), Max: c.HTTP.MaxBlob,
+			CacheSize: c.Fleet.CacheSize, Life: life})
+	case folder != "":
+		return blobs.OpenShared(folder, c.HTTP.MaxBlob)
+	}
+	return blobs.Open(blobFolder(c), c.HTTP.MaxBlob)
+}
 
 // Backup writes the jobs of a configuration to file, whether its daemon runs or not.
 func Backup(ctx context.Context, c config.Config, file string) (jobs.Archive, error) {
-	return jobs.Backup(ctx, database(c), blobFolder(c), file)
+	// A daemon may have its own folder open: Attach changes nothing there.
+	var files jobs.Files = blobs.Attach(blobFolder(c))
+	if _, bucket := c.Blobs.Parts(); bucket != "" {
+		copies, err := os.MkdirTemp(filepath.Dir(file), "judged-backup-")
+		if err != nil {
+			return jobs.Archive{}, fmt.Errorf("create a folder for files of the bucket: %w", err)
+		}
+		defer os.RemoveAll(copies)
+		if files, err = blobs.OpenBucket(blobs.BucketOptions{URL: bucket, Folder: copies, Life: ctx}); err != nil {
+			return jobs.Archive{}, err
+		}
+	}
+	return jobs.Backup(ctx, database(c), files, file)
 }
 
 // Restore puts a backup into the database and the data folder of a configuration. No daemon may use them.
 func Restore(ctx context.Context, c config.Config, file string) (jobs.Archive, error) {
-	return jobs.Restore(ctx, database(c), blobFolder(c), file, func() (io.Closer, error) {
+	c.HTTP.MaxBlob = 0 // what was accepted before
+	files := func() (jobs.Files, error) { return openBlobs(ctx, c) }
+	return jobs.Restore(ctx, database(c), files, file, func() (io.Closer, error) {
 		if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 			return nil, fmt.Errorf("create data folder: %w; set data_dir to a folder that judged may write", err)
 		}

@@ -138,6 +138,52 @@ func benchmarkJob(b *testing.B, path string) {
 	d.drain()
 }
 
+func (i *instance) putText(b *testing.B, text string) string {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "text")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	digest, err := i.PutBlobFile(i.ctx, path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return digest
+}
+
+// BenchmarkTests measures, in every round, a job with a hundred small tests, each
+// with an input and an answer, and as many bare runs of its program.
+func BenchmarkTests(b *testing.B) { yardsticks(b, benchmarkTests) }
+
+func benchmarkTests(b *testing.B, path string) {
+	const tests = 100
+	d, j := loaded(b, path)
+	input, answer := d.putText(b, "1 2\n"), d.putText(b, "")
+	j.Tests = nil
+	for n := range tests {
+		j.Tests = append(j.Tests, job.Test{Name: strconv.Itoa(n), Input: &job.File{Blob: input},
+			Answer: &job.File{Blob: answer}})
+	}
+	var bare, whole []time.Duration
+	ticks, n := d.cpuTicks(b), 0
+	for b.Loop() {
+		begin := time.Now()
+		for range tests {
+			bareRun(b, path)
+		}
+		bare = append(bare, time.Since(begin))
+		begin = time.Now()
+		d.judgeOne(b, "tests-"+strconv.Itoa(n), j)
+		whole = append(whole, time.Since(begin))
+		n++
+	}
+	b.ReportMetric(p50(bare)/1e3, "bare-p50-ms")
+	b.ReportMetric(p50(whole)/1e3, "job-p50-ms")
+	b.ReportMetric(p50(whole)/p50(bare), "job/bare")
+	b.ReportMetric(float64(d.cpuTicks(b)-ticks)*tick/float64(n*tests), "daemon-CPU-us/test")
+	d.drain()
+}
+
 // BenchmarkPolicies measures what a clear answer costs under the rule that
 // repeats near the limit, against that of a single run: jobs of both in turns.
 func BenchmarkPolicies(b *testing.B) {

@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"time"
+
+	"judged/internal/jobs/blobs"
 )
 
 // sweepEvery is the interval of deletion. The time of a blob's last use is known to
@@ -24,14 +26,26 @@ func (d *daemon) sweepBlobs(ctx context.Context) {
 }
 
 func (d *daemon) sweepBlobsOnce(ctx context.Context) {
-	swept, err := d.blobs.Sweep(ctx, d.o.Config.Retention.MaxAge, d.store.Blobs)
-	if d.front != nil && err == nil {
-		swept, err = d.blobs.Trim(ctx, d.o.Config.Fleet.CacheSize)
-	}
+	swept, err := d.deleteBlobs(ctx)
 	if swept.Blobs > 0 {
 		d.o.Log.Info("deleted unused blobs", "blobs", swept.Blobs, "size_bytes", int64(swept.Size))
 	}
 	if err != nil && ctx.Err() == nil {
 		d.o.Log.Error("cannot delete unused blobs", "error", err)
 	}
+}
+
+// deleteBlobs deletes what nobody has used for long, on a judge node also what its cache
+// has no room for.
+func (d *daemon) deleteBlobs(ctx context.Context) (blobs.Swept, error) {
+	age := d.o.Config.Retention.MaxAge
+	if d.copies == nil {
+		return d.blobs.Sweep(ctx, age, d.store.Blobs)
+	}
+	swept, err := d.copies.Sweep(ctx, age, d.store.Blobs)
+	if err != nil {
+		return swept, err
+	}
+	trimmed, err := d.copies.Trim(ctx, d.o.Config.Fleet.CacheSize)
+	return blobs.Swept{Blobs: swept.Blobs + trimmed.Blobs, Size: swept.Size + trimmed.Size}, err
 }

@@ -54,7 +54,8 @@ type daemon struct {
 	o          Options
 	listener   net.Listener
 	space      space
-	blobs      *blobs.Store
+	blobs      blobStore
+	copies     *blobs.Store    // on a judge node
 	store      *storage        // on a judge node only what it has learned
 	node       string          // name in the fleet
 	registry   *fleet.Registry // nil on a judge node
@@ -147,11 +148,14 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 	if err := refuseOldData(c.DataDir); err != nil {
 		return err
 	}
-	largest := c.HTTP.MaxBlob
-	if !d.hasJobs() {
-		largest = 0 // what the front has accepted
+	life, end := context.WithCancel(context.Background())
+	d.closing(func() error { end(); return nil })
+	if d.hasJobs() {
+		d.blobs, err = openBlobs(life, c)
+	} else {
+		d.copies, err = blobs.Open(blobFolder(c), 0) // whatever the front has accepted
 	}
-	if d.blobs, err = blobs.Open(blobFolder(c), largest); err != nil {
+	if err != nil {
 		return err
 	}
 	o := database(c)
@@ -252,7 +256,7 @@ func (d *daemon) openAPI(context.Context) error {
 		o.Slots, o.Languages, o.Doctor = d.monitor, d.eng, d.health.doctor
 	}
 	if d.hasJobs() {
-		o.Jobs, o.Blobs = d.store, &files{d.blobs, d.space, d.storeFailed}
+		o.Jobs, o.Blobs = d.store, &files{d.blobs, space{blobFolder(d.o.Config)}, d.storeFailed}
 	}
 	if d.registry != nil {
 		o.Work, o.Nodes = d.store, d.registry
@@ -281,6 +285,9 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	if d.judges() {
 		group.Go(func() error { d.health.watch(watching); return nil })
 		group.Go(func() error { d.tuned.watch(watching); return nil })
+	}
+	if d.registry != nil {
+		group.Go(func() error { d.auditor().Run(watching); return nil })
 	}
 	group.Go(func() error { d.sweepBlobs(watching); return nil })
 	group.Go(func() error { d.reloads(watching); return nil })

@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"judged/internal/base/config"
+	"judged/internal/base/job"
 	"judged/internal/engine/languages"
 	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 )
@@ -29,7 +31,7 @@ func (d *daemon) hasJobs() bool { return d.o.Config.Fleet.Role != config.RoleJud
 // front is the way of a judge node to its front.
 type front struct {
 	source *fleet.Source
-	cache  *fleet.Cache
+	cache  *blobs.Cache
 	lost   atomic.Pointer[error] // why the last registration failed
 }
 
@@ -55,7 +57,7 @@ func (d *daemon) openFleet(context.Context) (err error) {
 		}
 		life, end := context.WithCancel(context.Background())
 		d.closing(func() error { end(); return nil })
-		d.front = &front{source: source, cache: &fleet.Cache{Store: d.blobs, Front: c, Life: life}}
+		d.front = &front{source: source, cache: &blobs.Cache{Store: d.copies, Fetch: fleet.Fetch(c), Life: life}}
 		d.front.lost.Store(new(errNotRegistered))
 	}
 	return nil
@@ -123,11 +125,22 @@ func (s *ownSource) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
 	for ctx.Err() == nil {
 		// While the database is unavailable, Take says so.
 		if drained, err := s.registry.Drained(ctx, s.node); err != nil || !drained {
+			w.Node = s.node
 			return s.storage.Take(ctx, w)
 		}
 		rest(ctx, time.Second)
 	}
 	return jobs.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
+}
+
+// Finish names this node in the report.
+func (s *ownSource) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+	if rep.Host != nil {
+		host := *rep.Host
+		host.Node = s.node
+		rep.Host = &host
+	}
+	return s.storage.Finish(ctx, l, rep)
 }
 
 // blobPath finds the file of a blob.

@@ -27,17 +27,8 @@ func pointsProblem(t *testing.T, d *instance) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	q, err := http.NewRequestWithContext(d.ctx, "PUT", d.url()+"/v1/problems/largest", &archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-	if res.StatusCode != http.StatusCreated {
-		t.Fatalf("status %d", res.StatusCode)
+	if a := d.ask("PUT", "/v1/problems/largest", archive.Bytes()); a.status != http.StatusCreated {
+		t.Fatalf("status %d %s", a.status, a.body)
 	}
 	program, err := os.ReadFile(filepath.Join(folder, "submissions/partial/last.sh"))
 	if err != nil {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
+	"judged/internal/service/httpapi"
 )
 
 // storage is the store for the other parts. It refuses new work while the disk is
@@ -55,9 +57,16 @@ func (s *storage) room(operation string, least units.Bytes) error {
 	return fmt.Errorf("%s job: %w: %w", operation, jobs.ErrUnavailable, err)
 }
 
+// blobStore has the blobs of a daemon with a database; *blobs.Store and *blobs.Bucket are.
+type blobStore interface {
+	httpapi.Blobs
+	Sweep(ctx context.Context, age time.Duration,
+		named func(context.Context) (map[string]bool, error)) (blobs.Swept, error)
+}
+
 // files is the blob store for the HTTP server, with the same limits.
 type files struct {
-	*blobs.Store
+	blobStore
 	space  space
 	failed func(operation string)
 }
@@ -72,7 +81,7 @@ func (f *files) Put(
 	r io.Reader,
 ) (sum string, n units.Bytes, created bool, err error) {
 	from := &upload{Reader: r, space: f.space}
-	sum, n, created, err = f.Store.Put(ctx, digest, from)
+	sum, n, created, err = f.blobStore.Put(ctx, digest, from)
 	_, differs := errors.AsType[*blobs.DigestError](err)
 	answered := err == nil || differs || errors.Is(err, blobs.ErrTooBig) || errors.Is(err, context.Canceled)
 	if from.full || from.err == nil && !answered {

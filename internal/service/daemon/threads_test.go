@@ -10,7 +10,7 @@ import (
 	"judged/internal/base/cpuset"
 )
 
-// threads checks that all threads of the daemon stay off the CPUs of the slots.
+// threads checks that all threads of the daemon and of judged-init stay off the CPUs of the slots.
 func threads(t *testing.T, d *instance) {
 	slots, err := d.Slots(d.ctx)
 	if err != nil {
@@ -27,6 +27,20 @@ func threads(t *testing.T, d *instance) {
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", d.cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
+	}
+	inits := 0
+	for _, path := range paths {
+		list, _ := os.ReadFile(path + "/children") // of a thread that may have ended
+		for _, pid := range strings.Fields(string(list)) {
+			theirs, err := filepath.Glob("/proc/" + pid + "/task/*")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(theirs) > 1 { // judged-init; a child that it forked has one thread
+				paths = append(paths, theirs...)
+				inits++
+			}
+		}
 	}
 	seen := 0
 	for _, path := range paths {
@@ -45,7 +59,7 @@ func threads(t *testing.T, d *instance) {
 			t.Errorf("%s may run on %s, the slots are %s", path, cpus, reserved)
 		}
 	}
-	if seen == 0 {
-		t.Error("saw no thread of the daemon")
+	if seen == 0 || inits == 0 {
+		t.Error("saw no thread of the daemon, or no judged-init")
 	}
 }

@@ -84,7 +84,8 @@ type fleetNodes struct{ *fleet.Registry }
 
 func (fleetNodes) Nodes(context.Context) ([]fleet.Node, error) {
 	return []fleet.Node{
-		{Name: "judge-1", Pool: "default", Up: true, Ready: true, Slots: []fleet.Slot{{CPUs: "2", State: "busy"}}},
+		{Name: "judge-1", Pool: "default", Up: true, Ready: true, Slots: []fleet.Slot{{CPUs: "2", State: "busy"}},
+			Deviation: &fleet.Deviation{Ratio: 0.031, Low: 0.028, High: 0.034, Deviates: true}},
 		{Name: "judge-2", Pool: "default", Up: true, Reason: "turbo is on"},
 	}, nil
 }
@@ -99,7 +100,7 @@ func TestPageOfAFront(t *testing.T) {
 	t.Cleanup(s.Close)
 	tab.Go(s.URL + "/")
 	tab.Wait(`document.querySelectorAll("#nodes tr").length === 2 && document.getElementById("part-slots").hidden`)
-	for _, want := range []string{"judge-1", "2 busy", "not ready", "turbo is on"} {
+	for _, want := range []string{"judge-1", "2 busy", "3.1 % (2.8 % to 3.4 %)", "not ready", "turbo is on"} {
 		wantText(t, tab, want)
 	}
 	tab.Wait(`document.getElementById("part-doctor").hidden && document.getElementById("notice").textContent === ""`)

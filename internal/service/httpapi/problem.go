@@ -112,6 +112,10 @@ func problemOf(err error) *Problem {
 			"the content has SHA-256 %s, not %s", digest.Got, digest.Want)
 	case errors.Is(err, blobs.ErrNotFound):
 		return problem("not-found", "upload it with PUT", "no such blob")
+	case errors.Is(err, blobs.ErrAway):
+		p = problem("temporary-failure", "send it again", "the blobs are unavailable").retryAfter(retryNotReady)
+		p.cause = err
+		return p
 	case errors.Is(err, jobs.ErrUnavailable):
 		p = problem(
 			"temporary-failure",

@@ -108,6 +108,7 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 		}
 		f.Label[key] = value
 	}
+	_, f.Audits = f.Label[jobs.AuditLabel]
 	if text := values.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > pageMost {

@@ -152,7 +152,8 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 		<-ctx.Done() // the node asks again
 		return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})
 	}
-	work, err := s.work.Take(ctx, jobs.Want{Pool: q.Pool, Width: q.Width, Host: nodeOwner(q.Node), CPUs: q.CPUs})
+	work, err := s.work.Take(ctx, jobs.Want{Pool: q.Pool, Width: q.Width, Host: nodeOwner(q.Node), Node: q.Node,
+		CPUs: q.CPUs})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})
@@ -209,6 +210,9 @@ func (s *Server) finishJob(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err := s.held(r.Context(), q.Hold); err != nil {
 		return err
+	}
+	if q.Report.Host != nil {
+		q.Report.Host.Node = q.Node
 	}
 	if err := s.work.Finish(r.Context(), q.Lease(), q.Report); err != nil {
 		return err

@@ -88,6 +88,8 @@ type Metrics struct {
 
 	drift       *prometheus.CounterVec
 	storeErrors *prometheus.CounterVec
+	audits      *prometheus.CounterVec
+	retired     *prometheus.CounterVec
 }
 
 // Histogram buckets. Run times follow common time limits; ratios are finest where a verdict changes.
@@ -123,6 +125,12 @@ func New(o Options) *Metrics {
 		"Times that a setting applied by judged tune was found changed, by setting.", "setting")
 	m.storeErrors = m.counter("judged_store_errors_total",
 		"Operations that failed because the database or the disk was unavailable, by operation.", "operation")
+	if o.Nodes != nil {
+		m.audits = m.counter("judged_audits_total",
+			"Jobs judged once more to compare nodes, by pool and by whether their times could be compared.", "pool",
+			"result")
+		m.retired = m.counter("judged_nodes_retired_total", "Nodes drained because their times deviate.", "pool")
+	}
 	m.preset(o)
 	return m
 }
@@ -197,7 +205,7 @@ func (m *Metrics) preset(o Options) {
 	}
 	for _, v := range verdicts() {
 		m.runs.WithLabelValues(string(v))
-		for _, p := range job.Priorities() {
+		for _, p := range priorities() {
 			m.jobs.WithLabelValues(string(v), string(p))
 		}
 	}

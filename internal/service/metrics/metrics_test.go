@@ -49,7 +49,8 @@ func fed() *Metrics {
 				nil
 		},
 		Nodes: func(context.Context) ([]fleet.Node, error) {
-			return []fleet.Node{{Name: "judge-1", Pool: "default", Up: true}, {Name: "judge-2", Pool: "metal"}}, nil
+			return []fleet.Node{{Name: "judge-1", Pool: "default", Up: true}, {Name: "judge-2", Pool: "metal",
+				Deviation: &fleet.Deviation{Ratio: 0.03, Deviates: true}}}, nil
 		},
 		Turbo:    func() string { return "on" },
 		Tuned:    func() map[string]bool { return map[string]bool{"thp": true, "governor": false} },
@@ -57,6 +58,9 @@ func fed() *Metrics {
 		Now:      func() time.Time { return time.Unix(1800000000, 0) },
 	})
 	m.JobDone(report(), 1500*ms)
+	m.AuditDone("metal", true)
+	m.AuditDone("metal", false)
+	m.NodeRetired("metal")
 	m.TuneDrifted("governor")
 	m.AttemptDone(AttemptDone)
 	m.StoreFailed("finish")
@@ -155,6 +159,7 @@ func TestPromisedMetrics(t *testing.T) {
 		"judged_turbo_enabled":            nil,
 		"judged_queue_depth":              {"priority"},
 		"judged_node_up":                  {"node", "pool"},
+		"judged_host_deviation_ratio":     {"node", "pool"},
 		"judged_queue_wait_seconds":       nil,
 		"judged_sandbox_overhead_seconds": nil,
 		"judged_evidence_seconds":         nil,
@@ -281,8 +286,8 @@ func TestOddReports(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if n := testutil.CollectAndCount(m.jobs); n != len(verdicts())*len(job.Priorities()) {
-		t.Errorf("%d series of jobs, want %d", n, len(verdicts())*len(job.Priorities()))
+	if n := testutil.CollectAndCount(m.jobs); n != len(verdicts())*len(priorities()) {
+		t.Errorf("%d series of jobs, want %d", n, len(verdicts())*len(priorities()))
 	}
 	if got := exposition(t, m); !strings.Contains(got, "\njudged_queue_wait_seconds_count 1\n") {
 		t.Error("an unknown wait was counted")

@@ -166,15 +166,29 @@ func verdictLabel(v job.Verdict) string {
 	return string(v)
 }
 
+func priorities() []job.Priority { return append(job.Priorities(), job.Audit) }
+
 // priorityLabel keeps the label closed: a job without a priority counts as practice.
 func priorityLabel(p job.Priority) string {
-	for _, known := range job.Priorities() {
+	for _, known := range priorities() {
 		if p == known {
 			return string(p)
 		}
 	}
 	return string(job.Practice)
 }
+
+// AuditDone counts an audit of a pool.
+func (m *Metrics) AuditDone(pool string, usable bool) {
+	result := "not_comparable"
+	if usable {
+		result = "compared"
+	}
+	m.audits.WithLabelValues(pool, result).Inc()
+}
+
+// NodeRetired counts a node that was drained because its times deviate.
+func (m *Metrics) NodeRetired(pool string) { m.retired.WithLabelValues(pool).Inc() }
 
 // TuneDrifted counts a setting of judged tune that was found changed.
 func (m *Metrics) TuneDrifted(setting string) { m.drift.WithLabelValues(setting).Inc() }

@@ -19,8 +19,8 @@ const scrapeTimeout = 2 * time.Second
 type state struct {
 	options Options
 
-	ready, free, slot, check, turbo, tuned, depth, node *prometheus.Desc
-	queueFailures                                       prometheus.Counter
+	ready, free, slot, check, turbo, tuned, depth, node, deviation, deviates *prometheus.Desc
+	queueFailures                                                            prometheus.Counter
 }
 
 func newState(o Options) *state {
@@ -38,7 +38,12 @@ func newState(o Options) *state {
 		turbo: desc("judged_turbo_enabled", "Whether the CPUs may exceed their base frequency; absent if unknown."),
 		tuned: desc("judged_tune_setting_applied",
 			"Whether a setting applied by judged tune is in force; absent if it was not applied.", "setting"),
-		node:  desc("judged_node_up", "Whether a judge node has registered lately.", "node", "pool"),
+		node: desc("judged_node_up", "Whether a judge node has registered lately.", "node", "pool"),
+		deviation: desc("judged_host_deviation_ratio",
+			"By how much the times of a judge node exceed those of its pool, by audits; 0.01 is 1 percent slower; absent "+
+				"before it was compared.", "node", "pool"),
+		deviates: desc("judged_host_deviates",
+			"Whether a judge node deviates by more than equal hosts differ and noise explains.", "node", "pool"),
 		depth: desc("judged_queue_depth", "Waiting jobs, by priority.", "priority"),
 		queueFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "judged_queue_depth_errors_total",
 			Help: "Scrapes at which the depth of the queue could not be read."}),
@@ -47,7 +52,8 @@ func newState(o Options) *state {
 
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.ready, s.free, s.slot, s.check, s.turbo, s.tuned, s.depth, s.node} {
+	for _, d := range []*prometheus.Desc{s.ready, s.free, s.slot, s.check, s.turbo, s.tuned, s.depth, s.node,
+		s.deviation, s.deviates} {
 		out <- d
 	}
 	s.queueFailures.Describe(out)
@@ -76,6 +82,10 @@ func (s *state) collectNodes(out chan<- prometheus.Metric) {
 	}
 	for _, n := range nodes {
 		out <- gauge(s.node, is(n.Up), n.Name, n.Pool)
+		if d := n.Deviation; d != nil {
+			out <- gauge(s.deviation, d.Ratio, n.Name, n.Pool)
+			out <- gauge(s.deviates, is(d.Deviates), n.Name, n.Pool)
+		}
 	}
 }
 

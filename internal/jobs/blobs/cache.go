@@ -1,22 +1,20 @@
-package fleet
+package blobs
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
-
-	"judged/internal/jobs"
-	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/client"
 )
 
-// Cache is the blobs of a judge node. A blob that is missing is fetched from the
-// front, once however many jobs want it, and verified by its digest.
+// Cache is a folder of copies. A blob that is missing is fetched, once however many
+// jobs want it, and verified by its digest.
 type Cache struct {
-	Store *blobs.Store
-	Front client.Client
+	Store *Store
+	// Fetch reads a blob where the copies come from. The error is ErrNotFound when it does not exist there.
+	Fetch func(ctx context.Context, digest string) (io.ReadCloser, error)
 	// Life ends when judged ends; it ends fetches.
 	Life context.Context
 
@@ -36,7 +34,7 @@ const fetchTime = 10 * time.Minute
 // Path returns the file of a blob.
 func (c *Cache) Path(digest string) (string, error) {
 	path, err := c.Store.Path(digest)
-	if !errors.Is(err, blobs.ErrNotFound) {
+	if !errors.Is(err, ErrNotFound) {
 		return path, err
 	}
 	if err := c.fetch(digest); err != nil {
@@ -71,14 +69,10 @@ func (c *Cache) fetch(digest string) error {
 func (c *Cache) download(digest string) error {
 	ctx, cancel := context.WithTimeout(c.Life, fetchTime)
 	defer cancel()
-	body, err := c.Front.GetBlob(ctx, digest)
-	if client.NotFound(err) {
-		return fmt.Errorf("%w on the front: %w", blobs.ErrNotFound, err)
-	}
+	body, err := c.Fetch(ctx, digest)
 	if err != nil {
-		return fmt.Errorf("%w: %w", jobs.ErrUnavailable, err)
+		return err
 	}
 	defer body.Close()
-	_, _, _, err = c.Store.Put(ctx, digest, body)
-	return err
+	return c.Store.copy(ctx, digest, body)
 }

@@ -1,0 +1,378 @@
+package audit
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/fleet"
+	"judged/internal/timing/deviation"
+)
+
+// Store is where jobs and audits are; *jobs.Store is one.
+type Store interface {
+	Get(ctx context.Context, id string) (jobs.Record, error)
+	PutAudit(ctx context.Context, a jobs.Audit, j job.Job) (created bool, err error)
+	AuditOf(ctx context.Context, id string) (a jobs.Audit, found bool, err error)
+	CompareAudit(ctx context.Context, id, node string, logRatio float64, usable bool) error
+	Audits(ctx context.Context, pool string, stage jobs.AuditStage, since time.Time) ([]jobs.Audit, error)
+	OpenAudits(ctx context.Context, pool string, stage jobs.AuditStage) (int, error)
+	StaleAudits(ctx context.Context, before time.Time) (ids []string, err error)
+	Cancel(ctx context.Context, id string) (job.Report, error)
+	EndedSince(ctx context.Context, after jobs.Position, limit int) ([]jobs.Ended, error)
+	LastPosition() jobs.Position
+	Lead(ctx context.Context, task, holder string, lease time.Duration) (bool, error)
+	Value(ctx context.Context, v any, name ...string) (found bool, err error)
+	SetValue(ctx context.Context, v any, name ...string) error
+}
+
+// Nodes are the judge nodes; *fleet.Registry has them.
+type Nodes interface {
+	Nodes(ctx context.Context) ([]fleet.Node, error)
+	SetDrained(ctx context.Context, name string, drained bool) error
+	SetDeviation(ctx context.Context, name string, d fleet.Deviation) error
+}
+
+// Observer counts audits, and nodes that were drained. usable is false if the reports of an audit cannot be compared.
+type Observer interface {
+	AuditDone(pool string, usable bool)
+	NodeRetired(pool, node string)
+}
+
+// Options configure an Auditor. All members are required.
+type Options struct {
+	Store    Store
+	Nodes    Nodes
+	Observer Observer
+	Holder   string        // name of this process among those that share the database
+	Share    float64       // of the jobs, 0 to 1
+	Interval time.Duration // between two runs of the detector
+	Shadow   time.Duration // how long a new pool only raises alarms
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Auditor audits the jobs of all pools.
+type Auditor struct{ o Options }
+
+// New makes an auditor.
+func New(o Options) *Auditor { return &Auditor{o} }
+
+const (
+	// scans is how often finished jobs are looked at between two runs of the detector.
+	scans = 60
+	// page is how many finished jobs are read at once.
+	page = 500
+	// history is how old audits may be.
+	history = 30 * 24 * time.Hour
+	// Names of values.
+	positionValue = "audit-position"
+	saltValue     = "audit-salt"
+	poolValue     = "audit-pool"
+)
+
+// Run audits until ctx is done. Another process takes over within three scans.
+func (a *Auditor) Run(ctx context.Context) {
+	every := max(a.o.Interval/scans, 100*time.Millisecond)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		lead, err := a.o.Store.Lead(ctx, "audit", a.o.Holder, 3*every)
+		if err == nil && lead {
+			err = a.Step(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			a.o.Log.Warn("cannot audit jobs; trying again", "error", err)
+		}
+	}
+}
+
+// Step looks at the jobs that have ended since the last step, and runs the detector of each pool when it is time.
+func (a *Auditor) Step(ctx context.Context) error {
+	nodes, err := a.o.Nodes.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	pools := poolsOf(nodes)
+	if err := a.scan(ctx, pools); err != nil {
+		return err
+	}
+	if err := a.clean(ctx); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		if err := a.judgePool(ctx, pools[name]); err != nil {
+			return fmt.Errorf("audit pool %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// clean cancels audits that no node has judged in time, such as those for a node that is down, and closes those that
+// were cancelled or deleted.
+func (a *Auditor) clean(ctx context.Context) error {
+	ids, err := a.o.Store.StaleAudits(ctx, a.o.Now().Add(-confirmFor))
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		_, err := a.o.Store.Cancel(ctx, id)
+		if err == nil || errors.Is(err, jobs.ErrFinal) || errors.Is(err, jobs.ErrNotFound) {
+			err = a.o.Store.CompareAudit(ctx, id, "", 0, false)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pool is the nodes of a pool now.
+type pool struct {
+	name    string
+	up      []string // and not drained
+	drained map[string]bool
+}
+
+func poolsOf(nodes []fleet.Node) map[string]pool {
+	all := map[string]pool{}
+	for _, n := range nodes {
+		p, known := all[n.Pool]
+		if !known {
+			p = pool{name: n.Pool, drained: map[string]bool{}}
+		}
+		p.drained[n.Name] = n.Drained
+		if n.Up && n.Ready && !n.Drained {
+			p.up = append(p.up, n.Name)
+		}
+		all[n.Pool] = p
+	}
+	return all
+}
+
+// scan samples the jobs that have ended and compares the audits among them.
+func (a *Auditor) scan(ctx context.Context, pools map[string]pool) error {
+	var at jobs.Position
+	found, err := a.o.Store.Value(ctx, &at, positionValue)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return a.o.Store.SetValue(ctx, a.o.Store.LastPosition(), positionValue)
+	}
+	salt, err := a.salt(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		ended, err := a.o.Store.EndedSince(ctx, at, page)
+		if err != nil {
+			return err
+		}
+		for _, e := range ended {
+			switch {
+			case e.Audit:
+				err = a.compare(ctx, e)
+			case len(pools[e.Pool].up) > 1 && chosen(salt, e.ID, a.o.Share):
+				err = a.sample(ctx, e.ID)
+			}
+			if err != nil {
+				return fmt.Errorf("audit job %q: %w", e.ID, err)
+			}
+			at = e.Position
+		}
+		if len(ended) == 0 {
+			return nil
+		}
+		if err := a.o.Store.SetValue(ctx, at, positionValue); err != nil {
+			return err
+		}
+	}
+}
+
+// salt is a secret of the database.
+func (a *Auditor) salt(ctx context.Context) (salt string, err error) {
+	found, err := a.o.Store.Value(ctx, &salt, saltValue)
+	if err != nil || found {
+		return salt, err
+	}
+	salt = rand.Text()
+	return salt, a.o.Store.SetValue(ctx, salt, saltValue)
+}
+
+// sample queues a job once more.
+func (a *Auditor) sample(ctx context.Context, id string) error {
+	rec, err := a.o.Store.Get(ctx, id)
+	if err != nil || !comparable(rec.Report) {
+		return err
+	}
+	return a.put(ctx, rec, jobs.Audit{Stage: jobs.RoutineAudit})
+}
+
+// put queues an audit. Its ID is derived, so that repeating the step after a crash queues nothing twice.
+func (a *Auditor) put(ctx context.Context, rec jobs.Record, audit jobs.Audit, derivedFrom ...string) error {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", append(derivedFrom, rec.ID, audit.Target)))
+	audit.ID, audit.Original, audit.Origin = "audit-"+hex.EncodeToString(sum[:16]), rec.ID, rec.Report.Host.Node
+	_, err := a.o.Store.PutAudit(ctx, audit, rec.Job)
+	return err
+}
+
+// compare stores the ratio of an audit that was judged.
+func (a *Auditor) compare(ctx context.Context, e jobs.Ended) error {
+	audit, found, err := a.o.Store.AuditOf(ctx, e.ID)
+	if err != nil || !found {
+		return err
+	}
+	again, err := a.o.Store.Get(ctx, e.ID)
+	if err != nil {
+		return err
+	}
+	original, err := a.o.Store.Get(ctx, audit.Original)
+	if errors.Is(err, jobs.ErrNotFound) {
+		return a.o.Store.CompareAudit(ctx, e.ID, "", 0, false)
+	}
+	if err != nil {
+		return err
+	}
+	node := ""
+	if again.Report.Host != nil {
+		node = again.Report.Host.Node
+	}
+	ratio, usable := logRatio(original.Report, again.Report)
+	usable = usable && node != ""
+	a.o.Observer.AuditDone(e.Pool, usable)
+	if original.Report.Verdict != again.Report.Verdict {
+		a.o.Log.Warn("an audit has another verdict than the job", "job", audit.Original, "verdict", original.Report.Verdict,
+			"audit", e.ID, "audit_verdict", again.Report.Verdict, "node", node, "original_node", audit.Origin)
+	}
+	return a.o.Store.CompareAudit(ctx, e.ID, node, ratio, usable)
+}
+
+// judgePool runs the detector, when it is time, and ends a confirmation.
+func (a *Auditor) judgePool(ctx context.Context, p pool) error {
+	now := a.o.Now().UTC()
+	s := State{Pool: p.name, Since: now, Restored: map[string]time.Time{}}
+	if _, err := a.o.Store.Value(ctx, &s, poolValue, p.name); err != nil {
+		return err
+	}
+	if s.Confirming != nil {
+		done, err := a.confirm(ctx, p, &s, now)
+		if err != nil || !done {
+			return err
+		}
+	} else if now.Sub(s.Result.At) < a.o.Interval {
+		return nil
+	}
+	for node, drained := range p.drained {
+		if drained {
+			s.Restored[node] = now
+		}
+	}
+	audits, err := a.o.Store.Audits(ctx, p.name, jobs.RoutineAudit, now.Add(-history))
+	if err != nil {
+		return err
+	}
+	pairs := s.pairs(audits, func(node string) bool { return p.drained[node] })
+	if len(pairs) == 0 {
+		s.Since = now
+	}
+	alarm := s.Alarm
+	if suspect := s.detect(now, pairs, a.o.Shadow); suspect != "" {
+		if err := a.suspect(ctx, p, &s, suspect, audits); err != nil {
+			return err
+		}
+	}
+	if s.Alarm != "" && s.Alarm != alarm {
+		a.o.Log.Error("a node deviates from its pool", "pool", p.name, "alarm", s.Alarm)
+	}
+	return a.publish(ctx, &s)
+}
+
+// suspect begins the confirmation: a suspect and other nodes judge the same jobs, in turns.
+func (a *Auditor) suspect(ctx context.Context, p pool, s *State, node string, audits []jobs.Audit) error {
+	c := &Suspicion{Node: node, Started: s.Result.At, Others: references(node, p.up, s.Result.Deviating)}
+	if len(c.Others) < 2 {
+		s.Alarm = fmt.Sprintf("node %s deviates, but fewer than two other nodes are up to compare it with", node)
+		return nil
+	}
+	n := 0
+	for _, audit := range slices.Backward(audits) {
+		rec, err := a.o.Store.Get(ctx, audit.Original)
+		if errors.Is(err, jobs.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, target := range append([]string{node}, c.Others...) {
+			err := a.put(ctx, rec, jobs.Audit{Stage: jobs.Confirmation, Target: target}, node, c.Started.String())
+			if err != nil {
+				return err
+			}
+		}
+		if n++; n == deviation.ConfirmPairs {
+			break
+		}
+	}
+	a.o.Log.Warn("a node deviates; comparing it with others", "pool", p.name, "node", node, "others", c.Others, "jobs", n)
+	s.Confirming = c
+	return nil
+}
+
+// confirm drains the suspect if it deviates in direct comparison, too.
+func (a *Auditor) confirm(ctx context.Context, p pool, s *State, now time.Time) (done bool, err error) {
+	c := s.Confirming
+	audits, err := a.o.Store.Audits(ctx, p.name, jobs.Confirmation, c.Started)
+	if err != nil {
+		return false, err
+	}
+	open, err := a.o.Store.OpenAudits(ctx, p.name, jobs.Confirmation)
+	if err != nil {
+		return false, err
+	}
+	drain, done := s.confirmed(now, audits, open)
+	switch {
+	case drain:
+		if err := a.o.Nodes.SetDrained(ctx, c.Node, true); err != nil {
+			return false, err
+		}
+		p.drained[c.Node] = true
+		a.o.Observer.NodeRetired(p.name, c.Node)
+		a.o.Log.Error("drained a node whose times deviate; repair it, then judged nodes undrain", "pool", p.name,
+			"node", c.Node, "deviation_ratio", ratio(s.Retired[len(s.Retired)-1].Effect),
+			"since", s.Retired[len(s.Retired)-1].Since)
+	case done:
+		a.o.Log.Warn("a node that deviates in its audits does not in direct comparison", "pool", p.name, "node", c.Node)
+	}
+	return done, nil
+}
+
+// publish stores the state, and in the registry the deviation of each node.
+func (a *Auditor) publish(ctx context.Context, s *State) error {
+	for _, h := range s.Result.Fit.Hosts {
+		d := fleet.Deviation{At: s.Result.At, Ratio: ratio(h.Effect), Low: ratio(h.Effect - normal95*h.StandardError),
+			High: ratio(h.Effect + normal95*h.StandardError), Threshold: ratio(s.Result.Threshold), Pairs: h.Pairs,
+			Deviates: slices.Contains(s.Result.Deviating, h.Name)}
+		if c, found := s.Changes[h.Name]; found {
+			d.ChangedAt = c.At
+		}
+		if err := a.o.Nodes.SetDeviation(ctx, h.Name, d); err != nil {
+			return err
+		}
+	}
+	return a.o.Store.SetValue(ctx, s, poolValue, s.Pool)
+}

@@ -1,0 +1,311 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/fleet"
+	"judged/internal/testkit"
+)
+
+func TestMain(m *testing.M) { os.Exit(testkit.Run(m)) }
+
+// cluster is a real store with simulated nodes: their times are drawn.
+type cluster struct {
+	t        *testing.T
+	store    *jobs.Store
+	registry *fleet.Registry
+	auditor  *Auditor
+	r        *rand.Rand
+	ahead    time.Duration
+	slow     map[string]float64 // by node: 0.03 is 3 % slower
+	names    []string
+	jobs     int
+	usable   int // audits
+	retired  []string
+}
+
+func newCluster(t *testing.T, nodes int, with func(*Options)) *cluster {
+	c := &cluster{t: t, r: rand.New(rand.NewPCG(16, 3)), slow: map[string]float64{}}
+	store, err := jobs.Open(t.Context(), jobs.Options{File: filepath.Join(t.TempDir(), "judged.db"), Now: c.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c.store, c.registry = store, fleet.NewRegistry(store, c.now)
+	for i := range nodes {
+		c.names = append(c.names, fmt.Sprintf("n%d", i))
+	}
+	o := Options{Store: store, Nodes: c.registry, Observer: c, Holder: "front", Share: 1, Interval: time.Hour, Now: c.now,
+		Log: slog.New(slog.DiscardHandler)}
+	if with != nil {
+		with(&o)
+	}
+	c.auditor = New(o)
+	c.register()
+	c.step()
+	return c
+}
+
+func (c *cluster) now() time.Time { return time.Now().Add(c.ahead) }
+
+func (c *cluster) AuditDone(_ string, usable bool) {
+	if usable {
+		c.usable++
+	}
+}
+
+func (c *cluster) NodeRetired(_, node string) { c.retired = append(c.retired, node) }
+
+func (c *cluster) register() {
+	c.t.Helper()
+	for _, n := range c.names {
+		_, err := c.registry.Seen(c.t.Context(), fleet.Registration{Caller: fleet.Caller{Node: n}, Pool: "default",
+			Ready: true, Time: c.now()})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func (c *cluster) step() {
+	c.t.Helper()
+	if err := c.auditor.Step(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// submit queues a job, and judge has it judged.
+func (c *cluster) submit() {
+	c.t.Helper()
+	c.jobs++
+	_, _, err := c.store.Put(c.t.Context(), jobs.Submission{ID: fmt.Sprint("job-", c.jobs),
+		Job: job.Job{Tests: []job.Test{{Name: "1"}}}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// judge lets a node judge what it may take next. It returns false if there is nothing.
+func (c *cluster) judge(node string) bool {
+	c.t.Helper()
+	if drained, err := c.registry.Drained(c.t.Context(), node); err != nil || drained {
+		return false
+	}
+	w, err := c.store.Take(&once{Context: c.t.Context()}, jobs.Want{Host: "node/" + node, Node: node})
+	if err != nil {
+		return false
+	}
+	ratio := math.Exp(0.005 * c.r.NormFloat64())
+	cpu := time.Duration(float64(200*time.Millisecond) * (1 + c.slow[node]) * ratio)
+	rep := job.Report{Verdict: job.Accepted, Host: &job.HostReport{Name: "host", Node: node}, Tests: []job.TestReport{
+		{Name: "1", Verdict: job.Accepted, Runs: []job.Run{{CPUTime: cpu, Kept: true, Disturbed: []job.Cause{}}}}}}
+	if err := c.store.Finish(c.t.Context(), w.Lease, rep); err != nil {
+		c.t.Fatal(err)
+	}
+	return true
+}
+
+// once is a context that ends when it is looked at for the second time: Take queries the database once.
+type once struct {
+	context.Context
+	done, err int
+}
+
+func (o *once) Done() <-chan struct{} {
+	if o.done++; o.done == 1 {
+		return nil
+	}
+	ended := make(chan struct{})
+	close(ended)
+	return ended
+}
+
+func (o *once) Err() error {
+	if o.err++; o.err == 1 {
+		return nil
+	}
+	return context.Canceled
+}
+
+// hour is an hour of the cluster: so many jobs are judged, audited and compared.
+func (c *cluster) hour(n int) {
+	c.t.Helper()
+	for range n {
+		c.submit()
+	}
+	c.idle()
+	c.ahead += time.Minute
+	c.register()
+	c.step() // queues audits, and those of a confirmation
+	c.idle()
+	c.ahead += time.Hour
+	c.register()
+	c.step()
+}
+
+// idle lets all nodes judge, in any order, until nothing is left for them.
+func (c *cluster) idle() {
+	c.t.Helper()
+	for busy := true; busy; {
+		busy = false
+		for _, i := range c.r.Perm(len(c.names)) {
+			busy = c.judge(c.names[i]) || busy
+		}
+	}
+}
+
+func (c *cluster) state() State {
+	c.t.Helper()
+	var s State
+	if _, err := c.store.Value(c.t.Context(), &s, poolValue, "default"); err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+// TestRetirement slows a node down. It is compared with others, and drained; its jobs from that time on are known.
+func TestRetirement(t *testing.T) {
+	c := newCluster(t, 4, nil)
+	for range 6 {
+		c.hour(20)
+	}
+	if len(c.retired) > 0 || c.usable < 100 {
+		t.Fatalf("equal nodes: retired %q, %d audits", c.retired, c.usable)
+	}
+	c.slow["n1"] = 0.04
+	slowed := c.now()
+	for n := 0; len(c.retired) == 0; n++ {
+		if n == 20 {
+			t.Fatalf("not retired after %d hours: %+v", n, c.state())
+		}
+		c.hour(20)
+	}
+	if diff := cmp.Diff([]string{"n1"}, c.retired); diff != "" {
+		t.Errorf("retired (-want +got):\n%s", diff)
+	}
+	nodes, err := c.registry.Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		if n.Drained != (n.Name == "n1") || n.Deviation == nil || n.Deviation.Low > n.Deviation.Ratio {
+			t.Errorf("node %+v, deviation %+v", n, n.Deviation)
+		}
+	}
+	r := c.state().Retired[0]
+	if math.Abs(r.Effect-0.04) > 0.01 || r.Since.After(slowed) || slowed.Sub(r.Since) > 5*time.Hour {
+		t.Errorf("retirement %+v, slowed down at %v by 0.04", r, slowed)
+	}
+	audits, err := c.store.Audits(t.Context(), "default", jobs.RoutineAudit, time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range audits {
+		if a.Node == a.Origin || a.Node == "" {
+			t.Errorf("node %q audited a job of %q", a.Node, a.Origin)
+		}
+	}
+	// After a repair the old audits say nothing about it.
+	c.slow["n1"] = 0
+	if err := c.registry.SetDrained(t.Context(), "n1", false); err != nil {
+		t.Fatal(err)
+	}
+	c.ahead += 25 * time.Hour
+	for range 4 {
+		c.hour(20)
+	}
+	if s := c.state(); len(c.retired) > 1 || s.Alarm != "" || s.Confirming != nil {
+		t.Errorf("after the repair: retired %q, %+v", c.retired, s)
+	}
+}
+
+// TestUnconfirmed has a node whose jobs are slow because they are others: its audits say that it is slow, and direct
+// comparison does not.
+func TestUnconfirmed(t *testing.T) {
+	c := newCluster(t, 4, nil)
+	c.slow["n1"] = 0.04
+	for n := 0; c.state().Confirming == nil; n++ {
+		if n == 20 {
+			t.Fatalf("no suspicion after %d hours: %+v", n, c.state())
+		}
+		c.hour(20)
+	}
+	c.slow["n1"] = 0
+	c.hour(1)
+	c.hour(1)
+	s := c.state()
+	if len(c.retired) > 0 || s.Rejected == nil || s.Rejected.Node != "n1" || s.Confirming != nil {
+		t.Errorf("retired %q, %+v", c.retired, s)
+	}
+}
+
+// TestShadow: in the first month a node that deviates is not drained.
+func TestShadow(t *testing.T) {
+	c := newCluster(t, 4, func(o *Options) { o.Shadow = 720 * time.Hour })
+	c.slow["n1"] = 0.04
+	for n := 0; c.state().Alarm == ""; n++ {
+		if n == 20 {
+			t.Fatalf("no alarm after %d hours: %+v", n, c.state())
+		}
+		c.hour(20)
+	}
+	if s := c.state(); len(c.retired) > 0 || s.Confirming != nil {
+		t.Errorf("retired %q, %+v", c.retired, s)
+	}
+}
+
+// TestNoAudits: without a second node nothing is judged twice, and with a share of 0 nothing at all.
+func TestNoAudits(t *testing.T) {
+	for name, c := range map[string]*cluster{
+		"one node": newCluster(t, 1, nil), "share 0": newCluster(t, 3, func(o *Options) { o.Share = 0 }),
+	} {
+		c.hour(5)
+		page, _, err := c.store.List(t.Context(), jobs.Filter{Audits: true})
+		if len(page) != 5 || err != nil {
+			t.Errorf("%s: %d jobs, %v; want 5", name, len(page), err)
+		}
+	}
+}
+
+// TestStale cancels audits for a node that does not come.
+func TestStale(t *testing.T) {
+	c := newCluster(t, 2, nil)
+	c.submit()
+	if !c.judge("n0") {
+		t.Fatal("nothing to judge")
+	}
+	c.ahead += time.Minute
+	c.register()
+	c.step()
+	open := func() (n int) {
+		n, err := c.store.OpenAudits(t.Context(), "default", jobs.RoutineAudit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := open(); n != 1 {
+		t.Errorf("%d open audits, want 1", n)
+	}
+	c.ahead += confirmFor
+	c.step()
+	if n := open(); n != 0 || c.judge("n1") {
+		t.Errorf("%d open audits after %v, want none to judge", n, confirmFor)
+	}
+}

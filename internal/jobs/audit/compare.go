@@ -1,0 +1,73 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"slices"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// leastTime is the shortest time that is compared. What a run costs in addition to the program, such as its start,
+// varies by a few tenths of a millisecond.
+const leastTime = 50 * time.Millisecond
+
+// chosen reports whether the job with an ID is in a share of all jobs. Nobody who does not know the salt can tell.
+func chosen(salt, id string, share float64) bool {
+	sum := sha256.Sum256([]byte(salt + "\x00" + id))
+	return float64(binary.BigEndian.Uint64(sum[:]))/math.Exp2(64) < share
+}
+
+// cleanTime is the median CPU time of the runs of a test that nothing disturbed. A test that was ended by a limit has
+// none: its time says when it was ended.
+func cleanTime(t job.TestReport) (time.Duration, bool) {
+	switch t.Verdict {
+	case job.Accepted, job.Partial, job.WrongAnswer, job.PresentationError:
+	default:
+		return 0, false
+	}
+	var times []time.Duration
+	for _, r := range t.Runs {
+		if r.Kept && len(r.Disturbed) == 0 {
+			times = append(times, r.CPUTime)
+		}
+	}
+	if len(times) == 0 {
+		return 0, false
+	}
+	slices.Sort(times)
+	n := len(times)
+	return (times[(n-1)/2] + times[n/2]) / 2, true
+}
+
+// comparable reports whether an audit of a report can say something about times.
+func comparable(r job.Report) bool {
+	return r.Host != nil && r.Host.Node != "" && slices.ContainsFunc(r.Tests, func(t job.TestReport) bool {
+		clean, ok := cleanTime(t)
+		return ok && clean >= leastTime
+	})
+}
+
+// logRatio is the logarithm of how much longer a job took in its second report: the median over the tests. The mean of
+// both times decides which tests count, so that the choice favours no host.
+func logRatio(original, again job.Report) (float64, bool) {
+	if len(original.Tests) != len(again.Tests) {
+		return 0, false
+	}
+	var ratios []float64
+	for i, t := range original.Tests {
+		a, okA := cleanTime(t)
+		b, okB := cleanTime(again.Tests[i])
+		if okA && okB && t.Verdict == again.Tests[i].Verdict && (a+b)/2 >= leastTime {
+			ratios = append(ratios, math.Log(float64(b)/float64(a)))
+		}
+	}
+	if len(ratios) == 0 {
+		return 0, false
+	}
+	slices.Sort(ratios)
+	n := len(ratios)
+	return (ratios[(n-1)/2] + ratios[n/2]) / 2, true
+}

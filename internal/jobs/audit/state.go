@@ -1,0 +1,149 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"judged/internal/jobs"
+	"judged/internal/timing/deviation"
+)
+
+// State is what is known about a pool.
+type State struct {
+	Pool   string           `json:"pool"`
+	Since  time.Time        `json:"since"` // the first audit, see Options.Shadow
+	Result deviation.Result `json:"result"`
+	// Changes are when nodes became slower or faster than they were.
+	Changes    map[string]deviation.Change `json:"changes"`
+	Confirming *Suspicion                  `json:"confirming,omitempty"`
+	Rejected   *Suspicion                  `json:"rejected,omitempty"` // the last one that was not confirmed
+	Retired    []Retirement                `json:"retired"`            // the newest last
+	Alarm      string                      `json:"alarm,omitempty"`    // what an operator has to look at
+	// Restored is when a drained node got jobs again. Audits before that say nothing about it.
+	Restored map[string]time.Time `json:"restored"`
+}
+
+// Suspicion is a node that deviates, and is being compared with others.
+type Suspicion struct {
+	Node    string    `json:"node"`
+	Others  []string  `json:"others"`
+	Started time.Time `json:"started_at"`
+}
+
+// Retirement is a node that was taken out of use.
+type Retirement struct {
+	Node   string    `json:"node"`
+	At     time.Time `json:"at"`
+	Effect float64   `json:"effect_log"`
+	// Since is the start of the time in which it deviated, as far as is known.
+	Since time.Time `json:"since"`
+}
+
+const (
+	// retireEvery is the shortest time between two nodes that are drained without an operator.
+	retireEvery = 24 * time.Hour
+	// confirmFor is how long a confirmation may take.
+	confirmFor = 6 * time.Hour
+	// keptRetirements bounds the state.
+	keptRetirements = 100
+)
+
+// pairs converts audits, oldest first. Nodes that are out of use and audits from before a node was repaired are left
+// out.
+func (s *State) pairs(audits []jobs.Audit, drained func(node string) bool) []deviation.Pair {
+	var all []deviation.Pair
+	for _, a := range audits {
+		stale := func(node string) bool { return drained(node) || a.Finished.Before(s.Restored[node]) }
+		if !stale(a.Origin) && !stale(a.Node) {
+			all = append(all, deviation.Pair{At: a.Finished, A: a.Origin, B: a.Node, LogRatio: a.LogRatio})
+		}
+	}
+	return all
+}
+
+// detect runs the detector. It returns the node that is to be compared with others, "" for none.
+func (s *State) detect(now time.Time, pairs []deviation.Pair, shadow time.Duration) (suspect string) {
+	s.Result = deviation.Detect(now, pairs, s.Result)
+	s.Changes = map[string]deviation.Change{}
+	for _, h := range s.Result.Fit.Hosts {
+		if c, found := deviation.FindChange(h.Name, pairs, s.Result.Fit); found {
+			s.Changes[h.Name] = c
+		}
+	}
+	found := s.Result.Suspects
+	s.Alarm = ""
+	switch {
+	case len(found) == 0 || s.Confirming != nil:
+	case len(found) > 1:
+		s.Alarm = fmt.Sprintf("several nodes deviate at once (%s): the pool has changed; none is drained",
+			strings.Join(found, ", "))
+	case now.Sub(s.Since) < shadow:
+		s.Alarm = fmt.Sprintf("node %s deviates; nothing is drained before %s (audit.shadow)", found[0],
+			s.Since.Add(shadow).Format(time.RFC3339))
+	case len(s.Retired) > 0 && now.Sub(s.Retired[len(s.Retired)-1].At) < retireEvery:
+		s.Alarm = fmt.Sprintf("node %s deviates; another node was drained within a day", found[0])
+	case s.Rejected != nil && s.Rejected.Node == found[0] && now.Sub(s.Rejected.Started) < retireEvery:
+		s.Alarm = fmt.Sprintf("node %s deviates in its audits, but not in direct comparison", found[0])
+	default:
+		return found[0]
+	}
+	return ""
+}
+
+// references are the nodes that a suspect is compared with.
+func references(suspect string, up, deviating []string) []string {
+	var all []string
+	for _, n := range up {
+		if n != suspect && !slices.Contains(deviating, n) && len(all) < deviation.ConfirmHosts {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// confirmed decides about the suspect by the audits of the confirmation. done is false while more are to come.
+func (s *State) confirmed(now time.Time, audits []jobs.Audit, open int) (drain, done bool) {
+	c := s.Confirming
+	if open > 0 && now.Sub(c.Started) < confirmFor {
+		return false, false
+	}
+	effect, drain := deviation.Confirm(c.Node, interleaved(c.Node, audits), s.Result.Threshold)
+	s.Confirming = nil
+	if !drain {
+		s.Rejected = c
+		return false, true
+	}
+	r := Retirement{Node: c.Node, At: now, Effect: effect, Since: s.Since}
+	if change, found := s.Changes[c.Node]; found {
+		r.Since = change.Earliest
+	}
+	s.Retired = append(s.Retired, r)
+	s.Retired = s.Retired[max(0, len(s.Retired)-keptRetirements):]
+	return true, true
+}
+
+// interleaved are the pairs of a suspect with each other node that has judged the same job.
+func interleaved(suspect string, audits []jobs.Audit) []deviation.Pair {
+	own := map[string]float64{}
+	for _, a := range audits {
+		if a.Node == suspect {
+			own[a.Original] = a.LogRatio
+		}
+	}
+	var all []deviation.Pair
+	for _, a := range audits {
+		if y, found := own[a.Original]; found && a.Node != suspect {
+			all = append(all, deviation.Pair{At: a.Finished, A: a.Node, B: suspect, LogRatio: y - a.LogRatio})
+		}
+	}
+	return all
+}
+
+// normal95 is the half width of a 95 % interval in standard errors.
+const normal95 = 1.96
+
+// ratio is by what part a time is longer.
+func ratio(log float64) float64 { return math.Expm1(log) }

@@ -1,0 +1,173 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// AuditStage is what an audit is for.
+type AuditStage int
+
+// The stages.
+const (
+	RoutineAudit AuditStage = iota // a share of all jobs, on any other node
+	Confirmation                   // on nodes that are compared with one that deviates
+)
+
+// Audit is a job that was judged once more, on another node.
+type Audit struct {
+	ID       string // of the job that judges it once more
+	Original string // ID of the job that was judged before
+	Stage    AuditStage
+	Pool     string
+	Origin   string    // node that judged the original
+	Target   string    // the only node that may judge it; "" is any but Origin
+	Node     string    // that has judged it
+	LogRatio float64   // of its time to that of the original
+	Finished time.Time // when it was compared
+}
+
+// AuditLabel is the label of an audit with the ID of the original.
+const AuditLabel = "audit_of"
+
+// States of an audit in the database.
+const (
+	auditCompared   = 1
+	auditUnusable   = 2
+	billionths      = 1e9
+	auditBodyDigest = "audit"
+)
+
+// PutAudit queues a job to be judged once more, unless there is a job with the ID of the audit. It counts for no
+// limit of the queue.
+func (s *Store) PutAudit(ctx context.Context, a Audit, j job.Job) (created bool, err error) {
+	j.Priority, j.Labels = job.Audit, map[string]string{AuditLabel: a.Original}
+	_, args, err := s.newRow(Submission{ID: a.ID, BodyDigest: auditBodyDigest, Job: j})
+	if err != nil {
+		return false, err
+	}
+	k := kindOf(j)
+	created, err = s.insertLabelled(ctx, j.Labels, args, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, s.driver.sql(
+			`INSERT INTO audits (id, original, stage, pool, origin, target, created) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`),
+			a.ID, a.Original, int(a.Stage), k.pool, a.Origin, a.Target, args[createdArg])
+		return err
+	})
+	if err == nil && created {
+		s.notifyWork(k)
+	}
+	return created && err == nil, err
+}
+
+// CompareAudit stores the result of an audit, once. usable is false when the two reports cannot be compared.
+func (s *Store) CompareAudit(ctx context.Context, id, node string, logRatio float64, usable bool) error {
+	state := auditUnusable
+	if usable {
+		state = auditCompared
+	}
+	_, err := s.exec(ctx, "set audit",
+		`UPDATE audits SET node = ?1, ratio = ?2, state = ?3, finished = ?4 WHERE id = ?5 AND state = 0`,
+		node, int64(math.Round(logRatio*billionths)), state, s.now().UnixNano(), id)
+	return err
+}
+
+// Audits returns the compared audits of a pool and stage since a time, oldest first.
+func (s *Store) Audits(ctx context.Context, pool string, stage AuditStage, since time.Time) ([]Audit, error) {
+	var all []Audit
+	err := s.rows(ctx, s.read, query{"read audits", `SELECT id, original, origin, target, node, ratio, finished FROM audits
+WHERE pool = ?1 AND stage = ?2 AND finished >= ?3 AND state = 1 ORDER BY finished, id`,
+		[]any{pool, int(stage), since.UnixNano()}}, func(rows *sql.Rows) error {
+		a := Audit{Stage: stage, Pool: pool}
+		var ratio, finished int64
+		err := rows.Scan(&a.ID, &a.Original, &a.Origin, &a.Target, &a.Node, &ratio, &finished)
+		a.LogRatio, a.Finished = float64(ratio)/billionths, timeOf(finished)
+		all = append(all, a)
+		return err
+	})
+	return all, err
+}
+
+// StaleAudits returns the IDs of audits that were queued before a time and are not compared.
+func (s *Store) StaleAudits(ctx context.Context, before time.Time) (ids []string, err error) {
+	err = s.rows(ctx, s.read, query{"read audits", `SELECT id FROM audits WHERE finished = 0 AND created < ?1`,
+		[]any{before.UnixNano()}}, func(rows *sql.Rows) error {
+		var id string
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, err
+}
+
+// OpenAudits is the number of audits of a pool and stage that are not compared yet.
+func (s *Store) OpenAudits(ctx context.Context, pool string, stage AuditStage) (n int, err error) {
+	err = s.rows(ctx, s.read, query{"count audits",
+		`SELECT COUNT(*) FROM audits WHERE pool = ?1 AND stage = ?2 AND finished = 0`, []any{pool, int(stage)}},
+		func(rows *sql.Rows) error { return rows.Scan(&n) })
+	return n, err
+}
+
+// Position is a place in the order in which jobs ended.
+type Position struct {
+	Finished int64 `json:"finished_ns"`
+	Seq      int64 `json:"seq"`
+}
+
+// Ended is a job that has ended.
+type Ended struct {
+	ID string
+	Position
+	Audit bool
+	Pool  string
+}
+
+// endedLag is how long ago a job must have ended for EndedSince: of two that end at the same time, the one with the
+// earlier time may be stored later.
+const endedLag = 2 * time.Second
+
+// EndedSince returns jobs that were judged after a position, in the order in which they ended, at most limit of them.
+func (s *Store) EndedSince(ctx context.Context, after Position, limit int) ([]Ended, error) {
+	var all []Ended
+	err := s.rows(ctx, s.read, query{"read ended jobs", `SELECT id, finished, seq, priority, pool FROM jobs
+WHERE finished > 0 AND (finished, seq) > (?1, ?2) AND finished <= ?3 AND +state = 2 ORDER BY finished, seq LIMIT ?4`,
+		[]any{after.Finished, after.Seq, s.now().Add(-endedLag).UnixNano(), limit}}, func(rows *sql.Rows) error {
+		var e Ended
+		var priority int
+		err := rows.Scan(&e.ID, &e.Finished, &e.Seq, &priority, &e.Pool)
+		e.Audit = priority == auditPriority
+		all = append(all, e)
+		return err
+	})
+	return all, err
+}
+
+// LastPosition is the position after all jobs that have ended by now.
+func (s *Store) LastPosition() Position { return Position{Finished: s.now().UnixNano()} }
+
+// AuditOf returns an audit by the ID of its job.
+func (s *Store) AuditOf(ctx context.Context, id string) (a Audit, found bool, err error) {
+	err = s.rows(ctx, s.read, query{"read audit", `SELECT original, stage, pool, origin, target FROM audits WHERE id = ?1`,
+		[]any{id}}, func(rows *sql.Rows) error {
+		found = true
+		return rows.Scan(&a.Original, &a.Stage, &a.Pool, &a.Origin, &a.Target)
+	})
+	a.ID = id
+	return a, found, err
+}
+
+// Lead makes this process the only one of all that use the database that does a task, until a time without a call. It
+// returns whether it is.
+func (s *Store) Lead(ctx context.Context, task, holder string, lease time.Duration) (bool, error) {
+	now := s.now()
+	n, err := s.exec(ctx, "set leader", `INSERT INTO memory (name, value, stored) VALUES (?1, ?2, ?3)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.stored
+WHERE memory.value = excluded.value OR memory.stored < ?4`,
+		valueName([]string{"leader", task}), append([]byte{packedPlain}, fmt.Sprintf("%q", holder)...),
+		now.UnixNano(), now.Add(-lease).UnixNano())
+	return n == 1, err
+}

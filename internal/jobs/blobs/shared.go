@@ -1,0 +1,79 @@
+package blobs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"judged/internal/base/units"
+)
+
+// Bucket is the blobs of several fronts, in a bucket of an S3-compatible server, with
+// copies in a folder of each front.
+type Bucket struct {
+	copies Cache
+	bucket *bucket
+	size   units.Bytes // most bytes of copies that were not used for long
+}
+
+// BucketOptions describe a Bucket.
+type BucketOptions struct {
+	URL       string // s3://BUCKET/PREFIX?endpoint=URL&region=REGION
+	Folder    string // of the copies, one process's
+	Max       units.Bytes
+	CacheSize units.Bytes     // 0 is no bound
+	Life      context.Context // ends with judged
+}
+
+// OpenBucket prepares the folder. The server need not be up yet.
+func OpenBucket(o BucketOptions) (*Bucket, error) {
+	return openCopies(o, time.Now)
+}
+
+func openCopies(o BucketOptions, now func() time.Time) (*Bucket, error) {
+	b, err := openBucket(o.URL, now)
+	if err != nil {
+		return nil, err
+	}
+	copies, err := Open(o.Folder, o.Max)
+	if err != nil {
+		return nil, err
+	}
+	copies.origin, copies.now = b, now
+	return &Bucket{copies: Cache{Store: copies, Fetch: b.fetch, Life: o.Life}, bucket: b, size: o.CacheSize}, nil
+}
+
+// Put is that of Store. When it returns without error the bucket has the blob.
+func (b *Bucket) Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool, err error) {
+	return b.copies.Store.Put(ctx, digest, r)
+}
+
+// Path returns the file of a copy, which is fetched if it is missing.
+func (b *Bucket) Path(digest string) (string, error) { return b.copies.Path(digest) }
+
+// Stat is that of Store.
+func (b *Bucket) Stat(digest string) (units.Bytes, error) {
+	n, err := b.copies.Store.Stat(digest)
+	if errors.Is(err, ErrNotFound) && ValidDigest(digest) {
+		return b.bucket.use(b.copies.Life, digest)
+	}
+	return n, err
+}
+
+// Sweep is that of Store, in the bucket; marks are a day old at most there. Copies that
+// were used longest ago are deleted until the others fit.
+func (b *Bucket) Sweep(ctx context.Context, age time.Duration,
+	named func(context.Context) (map[string]bool, error)) (Swept, error) {
+	_, err := b.copies.Store.Trim(ctx, b.size)
+	if err != nil || age <= 0 {
+		return Swept{}, err
+	}
+	if _, err := b.copies.Store.Sweep(ctx, age, unnamed); err != nil {
+		return Swept{}, err
+	}
+	return b.bucket.sweep(ctx, age, named)
+}
+
+// unnamed keeps no copy: it can be fetched again.
+func unnamed(context.Context) (map[string]bool, error) { return nil, nil }

@@ -1,0 +1,25 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
+	"judged/internal/jobs/client"
+)
+
+// Fetch reads a blob of a front, for the cache of a judge node.
+func Fetch(front client.Client) func(ctx context.Context, digest string) (io.ReadCloser, error) {
+	return func(ctx context.Context, digest string) (io.ReadCloser, error) {
+		body, err := front.GetBlob(ctx, digest)
+		switch {
+		case client.NotFound(err):
+			return nil, fmt.Errorf("%w on the front: %w", blobs.ErrNotFound, err)
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", jobs.ErrUnavailable, err)
+		}
+		return body, nil
+	}
+}

@@ -1,0 +1,127 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/client"
+	"judged/internal/jobs/fleet"
+	"judged/internal/testkit"
+)
+
+// simulatedJudge takes jobs over HTTP as a judge node does, and reports drawn times instead of judging.
+func simulatedJudge(ctx context.Context, t *testing.T, front client.Client, name string, slow float64) {
+	source, err := fleet.NewSource(fleet.Options{Front: front, Node: name, Spool: filepath.Join(t.TempDir(), "spool"),
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	register := func(started bool) error {
+		_, err := source.Register(ctx, fleet.Registration{Pool: "default", Ready: true, Started: started, Time: time.Now(),
+			Slots: []fleet.Slot{{CPUs: "1", State: "idle"}}})
+		return err
+	}
+	if err := register(true); err != nil {
+		t.Error(err)
+		return
+	}
+	r := rand.New(rand.NewPCG(7, uint64(len(name))+uint64(name[len(name)-1])))
+	for ctx.Err() == nil {
+		work, err := source.Take(ctx, jobs.Want{Pool: "default", Width: 1, CPUs: "1"})
+		if err != nil {
+			continue
+		}
+		cpu := time.Duration(float64(200*time.Millisecond) * (1 + slow) * math.Exp(0.005*r.NormFloat64()))
+		report := job.Report{Verdict: job.Accepted, Host: &job.HostReport{Name: "simulated", Kernel: "6", CPUModel: "x",
+			Isolation: "none", Turbo: "off"}, Tests: []job.TestReport{{Name: "1", Verdict: job.Accepted,
+			Runs: []job.Run{{CPUTime: cpu, CPUs: "1", Kept: true, Disturbed: []job.Cause{}}}}}}
+		if err := source.Finish(context.WithoutCancel(ctx), work.Lease, report); err != nil {
+			t.Errorf("%s: finish %s: %v", name, work.ID, err)
+		}
+		if work.Attempt == 1 && r.IntN(8) == 0 {
+			_ = register(false) // the next one follows
+		}
+	}
+}
+
+// TestAudit has a front with four judges, one 5 % slow: it is found by audits, confirmed, and drained. The front and
+// the protocol are real; the judges are simulated, because this machine has not enough CPUs for them.
+func TestAudit(t *testing.T) {
+	c := frontSettings(t)
+	c.Audit.Percent, c.Audit.Interval, c.Audit.Shadow = 100, time.Second, 0
+	front := serving(t, c)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	names := []string{"judge-1", "judge-2", "judge-3", "judge-4"}
+	for _, name := range names {
+		slow := 0.0
+		if name == "judge-3" {
+			slow = 0.05
+		}
+		go func() {
+			simulatedJudge(ctx, t, front.Client, name, slow)
+			done <- struct{}{}
+		}()
+	}
+	defer func() {
+		stop()
+		for range names {
+			<-done
+		}
+	}()
+	testkit.WaitFor(t, patience, "the judges", func() bool { return len(front.nodes()) == len(names) })
+	n := 0
+	testkit.WaitFor(t, patience, "the slow judge to be drained", func() bool {
+		for range 5 {
+			n++
+			front.submit(fmt.Sprint("job-", n), front.sum(1, false))
+		}
+		return front.nodes()["judge-3"][1]
+	})
+	for name, state := range front.nodes() {
+		if state[1] != (name == "judge-3") {
+			t.Errorf("%s: drained %v", name, state[1])
+		}
+	}
+	list, err := fleet.List(front.ctx, front.Client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range list {
+		if d := node.Deviation; d == nil || node.Name == "judge-3" && math.Abs(d.Ratio-0.05) > 0.01 {
+			t.Errorf("deviation of %s: %+v", node.Name, d)
+		}
+	}
+	if r := front.finish("job-1"); r.Host == nil || r.Host.Node == "" || r.Priority != job.Practice {
+		t.Errorf("report of a job: %+v", r)
+	}
+	page, err := front.List(front.ctx, client.Filter{Labels: map[string]string{jobs.AuditLabel: "job-1"}})
+	if err != nil || len(page.Jobs) == 0 || page.Jobs[0].Priority != job.Audit {
+		t.Errorf("audits of a job: %+v, %v", page, err)
+	}
+	all, err := front.List(front.ctx, client.Filter{Limit: 500})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all.Jobs {
+		if r.Priority == job.Audit {
+			t.Fatalf("the list has the audit %s", r.ID)
+		}
+	}
+	scraped := front.scrape()
+	if got := values(scraped["judged_nodes_retired_total"]); got["pool=default"] != 1 {
+		t.Errorf("judged_nodes_retired_total: %v", got)
+	}
+	if got := values(scraped["judged_host_deviation_ratio"]); got["node=judge-3 pool=default"] < 0.03 {
+		t.Errorf("judged_host_deviation_ratio: %v", got)
+	}
+}

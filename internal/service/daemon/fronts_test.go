@@ -1,0 +1,150 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/jobs/client"
+	"judged/internal/jobs/fleet"
+	"judged/internal/testkit"
+	"judged/internal/testkit/postgres"
+	"judged/internal/testkit/s3server"
+)
+
+// twoFronts are the settings of two fronts of one database with the same blobs.
+func twoFronts(t *testing.T, blobs string) (a, b config.Config) {
+	url := postgres.Start(t, "fsync=off").Database(t)
+	a, b = frontSettings(t), frontSettings(t)
+	for _, c := range []*config.Config{&a, &b} {
+		c.Database.URL, c.Blobs.URL = url, blobs
+	}
+	return a, b
+}
+
+// echo is a job whose program no other job has.
+func echo(n int) job.Job {
+	return job.Job{Program: *text(fmt.Sprintf("#!/bin/sh\nread -r x\necho \"$x\" # %d\n", n)),
+		Tests: []job.Test{{Name: "1", Input: text(fmt.Sprint(n)), Answer: text(fmt.Sprint(n))}}}
+}
+
+// TestTwoFronts submits at one front and reads at the other, with a judge behind each,
+// and kills one front in the middle of requests. Each job is there once and has one report.
+func TestTwoFronts(t *testing.T) {
+	places := map[string]func() string{
+		"folder": func() string { return "file://" + t.TempDir() },
+		"bucket": func() string { return s3server.Start(t).URL() },
+	}
+	for name, place := range places {
+		t.Run(name, func(t *testing.T) { surviveFront(t, place()) })
+	}
+}
+
+func surviveFront(t *testing.T, blobs string) {
+	ca, cb := twoFronts(t, blobs)
+	a, b := serving(t, ca), serving(t, cb)
+	first, second := serving(t, nodeSettings(t, ca, "judge-1")), serving(t, nodeSettings(t, cb, "judge-2"))
+	testkit.WaitFor(t, patience, "both judges", func() bool { return len(a.nodes()) == 2 })
+
+	// Only the judge behind b works: it needs what was uploaded through a.
+	if _, err := fleet.SetDrained(a.ctx, a.Client, "judge-1", true); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 6 { // more than the drained judge may have asked for before
+		id := fmt.Sprint("across-", n)
+		a.submit(id, echo(n))
+		if r := b.finish(id); r.Verdict != job.Accepted || r.Attempt != 1 {
+			t.Errorf("job %s through two fronts: %+v", id, r)
+		}
+	}
+	if _, err := fleet.SetDrained(b.ctx, b.Client, "judge-1", false); err != nil {
+		t.Fatal(err)
+	}
+
+	half, rest := io.Pipe()
+	broken := make(chan error, 1)
+	go func() { broken <- sendJob(a.ctx, a.Base, "half", half) }()
+	if _, err := io.WriteString(rest, `{"program": {"text": "#!/bin/sh\n`); err != nil {
+		t.Fatal(err)
+	}
+	const number = 60
+	var submitting errgroup.Group
+	accepted := make(chan int, number)
+	submitting.Go(func() error {
+		defer close(accepted)
+		for n := range number {
+			if err := submitSomewhere(a, b, fmt.Sprint("job-", n), echo(n)); err != nil {
+				return err
+			}
+			accepted <- n
+		}
+		return nil
+	})
+	for n := range accepted {
+		if n == number/3 {
+			a.kill()
+		}
+	}
+	if err := submitting.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	rest.CloseWithError(io.ErrClosedPipe) // net/http waits for its reader
+	if err := <-broken; err == nil {
+		t.Error("a request to a front that was killed has an answer")
+	}
+	b.submit("half", echo(0))
+	a = serving(t, ca)
+	for _, id := range append(ids("job-", number), "half") {
+		if r := a.finish(id); r.State != job.Done || r.Verdict != job.Accepted || len(r.Tests) != 1 {
+			t.Errorf("job %s: %s %s: %s", id, r.State, r.Verdict, r.Message)
+		}
+	}
+	for _, d := range []*instance{first, second, a, b} {
+		d.drain()
+	}
+	all := inspect(t, ca)
+	if want := number + 6 + 1; len(all) != want {
+		t.Errorf("%d jobs in the database, want %d", len(all), want)
+	}
+}
+
+func ids(prefix string, n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprint(prefix, i))
+	}
+	return all
+}
+
+// submitSomewhere does what a client behind a load balancer does: it repeats a request
+// that had no answer at the other front, under the same ID.
+func submitSomewhere(a, b *instance, id string, j job.Job) error {
+	_, err := a.Submit(a.ctx, id, j)
+	if lost := (*client.Unreachable)(nil); errors.As(err, &lost) {
+		_, err = b.Submit(b.ctx, id, j)
+	}
+	return err
+}
+
+// sendJob sends the body of a job as it comes.
+func sendJob(ctx context.Context, base, id string, body io.Reader) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPut, base+"/v1/jobs/"+id, body)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	_, err = io.Copy(&strings.Builder{}, answer.Body)
+	return err
+}

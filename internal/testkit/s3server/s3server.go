@@ -1,0 +1,81 @@
+// Package s3server runs a real S3-compatible server for a test: Versity's gateway over a
+// temporary folder, on loopback.
+package s3server
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"judged/internal/testkit"
+)
+
+// Server is a server of one test with one empty bucket.
+type Server struct {
+	address string
+	folder  string
+	process *exec.Cmd
+}
+
+const (
+	bucket   = "judged"
+	deadline = time.Minute
+)
+
+// credentials are those of the only user.
+var credentials = [2]string{"tester", "secret of the tester"}
+
+// Start starts a server that ends with the test. Clients in this process and in those that
+// it starts find the credentials in the environment.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	testkit.Need(t, testkit.S3)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{address: l.Addr().String(), folder: t.TempDir()}
+	l.Close()
+	if err := os.Mkdir(filepath.Join(s.folder, bucket), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if setter, ok := t.(interface{ Setenv(key, value string) }); ok {
+		setter.Setenv("AWS_ACCESS_KEY_ID", credentials[0])
+		setter.Setenv("AWS_SECRET_ACCESS_KEY", credentials[1])
+	}
+	s.Restart(t)
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// URL is the address of the bucket for blobs.url.
+func (s *Server) URL() string { return "s3://" + bucket + "/blobs?endpoint=http://" + s.address }
+
+// Restart starts the server after Kill and waits until it answers.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	s.process = exec.Command("versitygw", "--port", s.address, "--quiet", "posix", s.folder)
+	s.process.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+credentials[0], "ROOT_SECRET_KEY="+credentials[1])
+	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WaitFor(t, deadline, "the S3 server to answer", func() bool {
+		answer, err := http.Get("http://" + s.address)
+		if err != nil {
+			return false
+		}
+		return answer.Body.Close() == nil
+	})
+}
+
+// Kill ends the server by SIGKILL.
+func (s *Server) Kill() {
+	_ = s.process.Process.Kill() // it may have ended
+	_ = s.process.Wait()
+}

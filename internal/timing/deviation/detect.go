@@ -1,0 +1,127 @@
+package deviation
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	// leastThreshold is a difference that changes only verdicts that are repeated anyway.
+	leastThreshold = 0.01
+	// Equal hosts differ. Without this allowance a pool whose hosts differ by 0.3 % retires one every few days.
+	spreads = 3
+	// standardErrors is how far beyond the threshold an effect must be. The window has as many pairs as make that half
+	// of the threshold, within the bounds below: more would delay the detection, less would make it blind.
+	standardErrors = 4
+	leastPairs     = 15 // of each host, on the average
+	mostPairs      = 100
+	// Half of the window and its half show a large effect earlier. Their standard errors are estimated from fewer
+	// pairs, so that they need more of them.
+	shortErrors = 5
+	fewestPairs = 4
+	// leastHosts is how many hosts must be compared before one of them can be the one that deviates.
+	leastHosts = 3
+)
+
+// Result is what one run of the detector finds.
+type Result struct {
+	At        time.Time `json:"at"`
+	Fit       Fit       `json:"fit"`
+	Threshold float64   `json:"threshold_log"`
+	Pairs     int       `json:"pairs"`     // in the window
+	Deviating []string  `json:"deviating"` // now
+	Suspects  []string  `json:"suspects"`  // in the run before, too
+}
+
+// Detect compares the hosts of a pool by their audits, oldest first, and says which of them deviate. Two runs in a row
+// make a host a suspect: previous is the run before.
+func Detect(at time.Time, pairs []Pair, previous Result) Result {
+	r := Result{At: at, Deviating: []string{}, Suspects: []string{}}
+	hosts := len(newGraph(pairs).names)
+	long := last(pairs, hosts*mostPairs)
+	all := FitPairs(long)
+	r.Threshold = max(leastThreshold, spreads*all.Spread)
+	ends := math.Pow(2*standardErrors*all.Noise/r.Threshold, 2) // each pair has two
+	perHost := max(leastPairs, min(int(math.Ceil(ends/2)), mostPairs))
+	window := last(long, hosts*perHost)
+	r.Pairs, r.Fit = len(window), FitPairs(window)
+	if len(r.Fit.Hosts) < leastHosts || r.Pairs < len(r.Fit.Hosts)*leastPairs {
+		return r
+	}
+	found := r.Fit.beyond(r.Threshold, standardErrors)
+	for n := hosts * perHost / 2; n >= hosts*fewestPairs; n /= 2 {
+		found = append(found, FitPairs(last(window, n)).beyond(r.Threshold, shortErrors)...)
+	}
+	slices.Sort(found)
+	r.Deviating = append(r.Deviating, slices.Compact(found)...)
+	for _, name := range r.Deviating {
+		if slices.Contains(previous.Deviating, name) {
+			r.Suspects = append(r.Suspects, name)
+		}
+	}
+	return r
+}
+
+// beyond returns the hosts whose effect exceeds the threshold by so many standard errors.
+func (f Fit) beyond(threshold, errors float64) (names []string) {
+	for _, h := range f.Hosts {
+		if math.Abs(h.Effect)-threshold > errors*h.StandardError {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}
+
+func last(pairs []Pair, n int) []Pair { return pairs[max(0, len(pairs)-n):] }
+
+const (
+	// ConfirmHosts is how many other hosts a suspect is compared with, and ConfirmPairs how often with each.
+	ConfirmHosts = 3
+	ConfirmPairs = 40
+	// confirmErrors is smaller than standardErrors: the detector has tested many hosts every hour, this tests one.
+	confirmErrors = 2
+)
+
+// Confirm reports whether the pairs of a suspect with other hosts show that it deviates by more than threshold from at
+// least two of them, and on the same side of all. effect is the middle one. Pairs of other hosts are ignored.
+func Confirm(suspect string, pairs []Pair, threshold float64) (effect float64, confirmed bool) {
+	against := map[string][]float64{}
+	for _, p := range pairs {
+		switch suspect {
+		case p.B:
+			against[p.A] = append(against[p.A], p.LogRatio)
+		case p.A:
+			against[p.B] = append(against[p.B], -p.LogRatio)
+		}
+	}
+	var effects []float64
+	beyond := 0
+	for _, ratios := range against {
+		if len(ratios) < ConfirmPairs/2 {
+			continue
+		}
+		center, failure := medianAndError(ratios)
+		effects = append(effects, center)
+		if math.Abs(center)-threshold > confirmErrors*failure {
+			beyond++
+		}
+	}
+	if len(effects) < min(2, ConfirmHosts) {
+		return 0, false
+	}
+	slices.Sort(effects)
+	sameSide := effects[0] > 0 || effects[len(effects)-1] < 0
+	return effects[len(effects)/2], sameSide && beyond >= 2
+}
+
+// medianAndError returns the median of xs and its standard error, which is √(π/2) times that of a mean.
+func medianAndError(xs []float64) (center, failure float64) {
+	xs = slices.Clone(xs)
+	center = median(xs)
+	for i := range xs {
+		xs[i] = math.Abs(xs[i] - center)
+	}
+	sigma := max(madToSigma*median(xs), leastNoise)
+	return center, math.Sqrt(math.Pi/2) * sigma / math.Sqrt(float64(len(xs)))
+}
