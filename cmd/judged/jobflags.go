@@ -253,6 +253,8 @@ func flagOf(field string) string {
 		return "--checker-arg"
 	case "interactor.kind", "interactor.program":
 		return "--interactor"
+	case "transcript":
+		return "--transcript"
 	case "interactor.args":
 		return "--interactor-arg"
 	case "repeats", "repeats.min", "repeats.max":

@@ -77,6 +77,8 @@ def complete(job):
     for key in job:
         job[key] = whole(job[key])
     job.setdefault("program", {"text": "#!/bin/sh\n"})
+    if not job.get("interactor"):
+        job.pop("transcript", None)
     job.pop("pool", None)
     job.pop("language", None)
     for file in contents(job):
