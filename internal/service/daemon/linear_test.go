@@ -26,7 +26,7 @@ var (
 	linearSeed = flag.Uint64("linear-seed", 0, "seed of TestLinearizable; 0 is a new one")
 )
 
-// call is what a client asks, answer what it is told: the state of the job as text.
+// call is what a client asks. Its answer is the state of the job as text.
 type call struct{ verb, id string }
 
 // The states of a job as clients see them. A final one is its verdict.
@@ -208,7 +208,7 @@ func TestJobModel(t *testing.T) {
 		answers steps // verb, answer, one after the other
 		want    porcupine.CheckResult
 	}{
-		"judged":              {steps{{"get", absent}, {"submit", open}, {"get", open}, {"get", ac}, {"get", ac}}, porcupine.Ok},
+		"judged":              {steps{{"get", absent}, {"submit", open}, {"get", ac}, {"get", ac}}, porcupine.Ok},
 		"cancelled":           {steps{{"submit", open}, {"cancel", ca}, {"get", ca}, {"cancel", final}}, porcupine.Ok},
 		"finished unseen":     {steps{{"submit", open}, {"cancel", final}, {"get", ac}}, porcupine.Ok},
 		"lost answer":         {steps{{"submit", unknown}, {"get", ac}}, porcupine.Ok},
