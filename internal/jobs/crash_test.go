@@ -194,8 +194,7 @@ func (p *promises) check(t *testing.T, o Options) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := t.Context()
 	left := 0
 	for {
 		unfinished := 0
@@ -209,7 +208,9 @@ func (p *promises) check(t *testing.T, o Options) {
 			break
 		}
 		for range unfinished {
-			w, err := s.Take(ctx, Want{})
+			patience, cancel := context.WithTimeout(ctx, time.Minute)
+			w, err := s.Take(patience, Want{})
+			cancel()
 			if err != nil {
 				t.Fatalf("%d unfinished jobs cannot be taken: %v", unfinished, err)
 			}
