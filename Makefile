@@ -66,7 +66,7 @@ bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Peers -benchtime 200x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Policies -benchtime 300x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Throughput -benchtime 30x ./internal/service/daemon
-	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/service/daemon -idle-jobs 27500
+	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x -timeout 30m ./internal/service/daemon -idle-jobs 27500
 	$(GO) test -tags embedinit -run '^$$' -bench Serve -benchtime 10x ./internal/service/daemon
 	$(GO) test -run '^$$' -bench PutTakeFinish -benchtime 1000x ./internal/jobs
 	$(GO) test -run '^$$' -bench Large -benchtime 50x -timeout 30m ./internal/jobs

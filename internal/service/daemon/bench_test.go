@@ -297,6 +297,7 @@ var idleJobs = flag.Int("idle-jobs", 100, "jobs before BenchmarkIdle measures an
 // idleJobs.
 func BenchmarkIdle(b *testing.B) {
 	d := serving(b, settings(b))
+	d.ctx = b.Context() // many jobs take longer than a test may
 	path := emptyProgram(b)
 	digest, err := d.PutBlobFile(d.ctx, path)
 	if err != nil {
