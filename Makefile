@@ -15,7 +15,7 @@ help:
 	@echo 'make test-arm64   those of it that boot an arm64 guest'
 	@echo 'make bench   the promises of deploy/PROMISES.md, measured'
 	@echo 'make policy  how often each policy is wrong near the limit, simulated'
-	@echo 'make soak    10 000 runs and what they leave, and judged killed at every system call of a run'
+	@echo 'make soak    10 000 runs and what they leave, judged killed at every system call of a run, and 10 000 jobs of a fleet'
 	@echo 'make fuzz    every fuzz target for 10 s, two at a time'
 	@echo 'make mutate  break lines of PKG=./internal/jobs/blobs one at a time, and list those that no test notices'
 	@echo 'make clean   remove bin/'
@@ -62,11 +62,18 @@ bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Start -benchtime 500x ./internal/sandbox
 	$(GO) test -tags embedinit -run '^$$' -bench 'Overshoot|Afterlife|Peak' -benchtime 100x ./internal/sandbox
 	$(GO) test -tags embedinit -run '^$$' -bench Job -benchtime 300x ./internal/service/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench 'Tests|Input' -benchtime 20x ./internal/service/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench Peers -benchtime 200x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Policies -benchtime 300x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Throughput -benchtime 30x ./internal/service/daemon
-	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/service/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/service/daemon -idle-jobs 27500
+	$(GO) test -tags embedinit -run '^$$' -bench Serve -benchtime 10x ./internal/service/daemon
 	$(GO) test -run '^$$' -bench PutTakeFinish -benchtime 1000x ./internal/jobs
 	$(GO) test -run '^$$' -bench Large -benchtime 50x -timeout 30m ./internal/jobs
+	$(GO) test -tags embedinit -run '^$$' -bench Check -benchtime 300x ./internal/engine/jury
+	$(GO) test -tags embedinit -run '^$$' -bench RoundTrips -benchtime 20x ./internal/engine/judge
+	$(GO) test -tags embedinit -run '^$$' -bench Cached -benchtime 200x ./internal/engine/languages
+	$(GO) test -tags embedinit -run '^$$' -bench Verify -benchtime 5x ./cmd/judged
 	$(GO) test -run '^$$' -bench . -p 1 ./internal/timing/stats ./internal/engine/checker ./internal/timing/evidence
 
 policy:
@@ -75,6 +82,7 @@ policy:
 soak: build
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestSoak$$' ./internal/sandbox -soak 10000
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestKilledAtEveryCall$$' ./internal/sandbox -kill-every 1
+	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestLinearizable$$' ./internal/service/daemon -linear-jobs 10000
 
 # Longer, or a part of the targets: make fuzz FUZZTIME=60s PART=3/8
 FUZZTIME := 10s

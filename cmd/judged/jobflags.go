@@ -275,6 +275,8 @@ func flagOf(field string) string {
 		return "--checker-arg"
 	case "interactor.kind", "interactor.program", "interactor.language":
 		return "--interactor"
+	case "transcript":
+		return "--transcript"
 	case "interactor.args":
 		return "--interactor-arg"
 	case "repeats", "repeats.min", "repeats.max":

@@ -24,7 +24,7 @@ import (
 
 func (a *app) runCommand() *cobra.Command {
 	var f jobFlags
-	var cpuList, root string
+	var cpuList, root, transcript string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "run [flags] [--] PROGRAM [ARG...]",
@@ -60,15 +60,23 @@ Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
 			if err != nil {
 				return err
 			}
+			l.job.Transcript = transcript != ""
 			report, err := a.runHere(cmd.Context(), c, l)
 			if err := errors.Join(err, l.Close()); err != nil {
 				return err
+			}
+			if transcript != "" {
+				if err := writeTranscript(transcript, report); err != nil {
+					return err
+				}
 			}
 			return a.printReport(report, asJSON)
 		},
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.pkg, "package", "", "a problem package, `DIR|ARCHIVE`, with its tests, limits and checker")
+	cmd.Flags().StringVar(&transcript, "transcript", "",
+		"write what PROGRAM and the interactor say to `FILE`; times do not count then")
 	a.configFlag(cmd)
 	cpuListFlag(cmd, &cpuList)
 	rootFlag(cmd, &root)

@@ -25,15 +25,27 @@ type solution struct {
 	Low         time.Duration `json:"cpu_time_min_ns"` // of that test
 	High        time.Duration `json:"cpu_time_max_ns"`
 	Differences []string      `json:"differences,omitempty"` // from what the package expects
+	// Groups and Tests are the verdicts of the parts, with the time limit of the package.
+	Groups []job.GroupReport `json:"groups,omitempty"`
+	Tests  []testVerdict     `json:"tests,omitempty"`
 
 	lower, upper bool
 	judged       bool // otherwise it was not run
 }
 
-// take notes the verdict, unless there is one, and the slowest test.
+// testVerdict is the verdict of one test.
+type testVerdict struct {
+	Name    string      `json:"name"`
+	Verdict job.Verdict `json:"verdict"`
+}
+
+// take notes the verdicts, unless there are some, and the slowest test.
 func (x *solution) take(r job.Report) {
 	if !x.judged {
-		x.Verdict, x.Score, x.judged = r.Verdict, r.Score, true
+		x.Verdict, x.Score, x.Groups, x.judged = r.Verdict, r.Score, r.Groups, true
+		for _, t := range r.Tests {
+			x.Tests = append(x.Tests, testVerdict{t.Name, t.Verdict})
+		}
 	}
 	for _, t := range r.Tests {
 		if t.CPUTime == nil || *t.CPUTime < x.CPUTime {

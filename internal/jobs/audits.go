@@ -146,6 +146,28 @@ WHERE finished > 0 AND (finished, seq) > (?1, ?2) AND finished <= ?3 AND +state 
 	return all, err
 }
 
+// JudgedSince calls f with the report of each job that was judged since a time, audits left out, oldest first.
+func (s *Store) JudgedSince(ctx context.Context, since time.Time, f func(job.Report) error) error {
+	q := query{"read judged jobs", `SELECT ` + rowColumns + `, tests FROM jobs
+WHERE finished > 0 AND finished >= ?1 AND +state = 2 AND +priority < ?2 ORDER BY finished, seq`,
+		[]any{since.UnixNano(), auditPriority}}
+	return s.adhoc(ctx, 0, q, func(rows *sql.Rows) error {
+		var r row
+		var tests []byte
+		if err := rows.Scan(append(r.fields(), &tests)...); err != nil {
+			return err
+		}
+		rep, err := r.report()
+		if err == nil && tests != nil {
+			err = unpackJSON(tests, &rep.Tests)
+		}
+		if err != nil {
+			return err
+		}
+		return f(rep)
+	})
+}
+
 // LastPosition is the position after all jobs that have ended by now.
 func (s *Store) LastPosition() Position { return Position{Finished: s.now().UnixNano()} }
 

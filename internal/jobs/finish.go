@@ -84,21 +84,26 @@ func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
 	if !ValidID(id) {
 		return job.Report{}, fmt.Errorf("cancel job %q: %w", id, ErrNotFound)
 	}
-	r, tests, err := s.cancel(ctx, id)
-	if err != nil {
-		return job.Report{}, err
-	}
-	if r.id == "" {
+	for {
+		r, tests, err := s.cancel(ctx, id)
+		if err != nil {
+			return job.Report{}, err
+		}
+		if r.id != "" {
+			s.ended(id, r.seq)
+			rep, err := r.report()
+			rep.Tests = tests
+			return rep, err
+		}
 		if r, err = s.readRow(ctx, id); err != nil {
 			return job.Report{}, err
 		}
-		err = fmt.Errorf("cancel job %q: %w", id, ErrFinal)
-	} else {
-		s.ended(id, r.seq)
+		if r.state >= done {
+			rep, err := r.report()
+			return rep, errors.Join(fmt.Errorf("cancel job %q: %w", id, ErrFinal), err)
+		}
+		// The job was put after the first statement.
 	}
-	rep, decode := r.report()
-	rep.Tests = tests
-	return rep, errors.Join(err, decode)
 }
 
 // cancel ends a job in one transaction that moves the tests from its events to

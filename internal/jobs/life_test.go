@@ -487,3 +487,47 @@ func testManyOld(t *testing.T, b backend) {
 		}
 	}
 }
+
+// A take whose answer was lost is repeated with its key, and costs no attempt.
+func testTakeRepeated(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	for _, id := range []string{"1", "2", "3", "4"} {
+		s.put(id, nil)
+	}
+	take := func(w Want) string {
+		t.Helper()
+		work, err := s.Take(s.ctx(), w)
+		s.must(err)
+		return fmt.Sprint(work.ID, " attempt ", work.Attempt)
+	}
+	steps := []struct {
+		what string
+		want Want
+		gets string
+	}{
+		{"the first call", Want{Host: "a", Key: "k"}, "1 attempt 1"},
+		{"repeated", Want{Host: "a", Key: "k", Repeated: true}, "1 attempt 1"},
+		{"repeated again", Want{Host: "a", Key: "k", Repeated: true}, "1 attempt 1"},
+		{"another host", Want{Host: "b", Key: "k", Repeated: true}, "2 attempt 1"},
+		{"the next call", Want{Host: "a", Key: "l"}, "3 attempt 1"},
+	}
+	for _, step := range steps {
+		if got := take(step.want); got != step.gets {
+			t.Errorf("%s got job %s, want %s", step.what, got, step.gets)
+		}
+	}
+	// The repetition has extended the lease: the job is not the next one to be taken.
+	s.clock.advance(25 * time.Second)
+	take(Want{Host: "a", Key: "k", Repeated: true})
+	s.clock.advance(25 * time.Second)
+	if got := take(Want{Host: "c"}); got != "2 attempt 2" {
+		t.Errorf("after the end of the other leases got job %s", got)
+	}
+	s.clock.advance(time.Hour)
+	if got := take(Want{Host: "c"}); got != "1 attempt 2" {
+		t.Errorf("after the end of all leases got job %s", got)
+	}
+	if got := take(Want{Host: "a", Key: "k", Repeated: true}); got == "1 attempt 2" || got == "1 attempt 1" {
+		t.Errorf("a key has got job %s, which another host has", got)
+	}
+}

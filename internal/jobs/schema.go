@@ -76,4 +76,6 @@ CREATE TABLE audits (
 	finished BIGINT   NOT NULL DEFAULT 0
 ) {clustered};
 CREATE INDEX audits_pool ON audits (pool, stage, finished);
+`, `
+ALTER TABLE jobs ADD COLUMN take_key TEXT NOT NULL DEFAULT '';
 `}

@@ -187,6 +187,7 @@ var suite = map[string]func(*testing.T, backend){
 	"cancel":            testCancel,
 	"lost":              testLost,
 	"reclaim and adopt": testReclaim,
+	"take repeated":     testTakeRepeated,
 	"bound of waiting":  testRoom,
 	"many takers":       testManyTakers,
 	"cancelled take":    testCancelledTake,

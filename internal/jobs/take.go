@@ -17,6 +17,10 @@ type Want struct {
 	Host  string // that has the slot, see Reclaim
 	Node  string // its name in the fleet: a node does not audit its own jobs
 	CPUs  string // kernel list of the slot, for the event
+	// Key names the call, so that it can be repeated when its answer was lost: with
+	// Repeated, Take returns the job that Host has for this Key, if there is one.
+	Key      string
+	Repeated bool
 }
 
 // Work is a leased job. The lease ends with Finish or Return, or expires
@@ -76,20 +80,37 @@ func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 }
 
 // The subquery skips running jobs within the index: at most one row per slot.
-const takeJob = `UPDATE jobs SET state = 1, attempt = attempt + 1, due = ?1, started = ?2, host = ?3, cpus = ?4
+const takeJob = `UPDATE jobs SET state = 1, attempt = attempt + 1, due = ?1, started = ?2, host = ?3, cpus = ?4,
+	take_key = ?8
 WHERE seq = (SELECT seq FROM jobs WHERE state < 2 AND pool = ?5 AND width <= ?6 AND due <= ?2
 	AND (priority < 4 OR NOT EXISTS (SELECT 1 FROM audits WHERE audits.id = jobs.id
 		AND CASE WHEN audits.target = '' THEN audits.origin = ?7 ELSE audits.target <> ?7 END))
 	ORDER BY priority, seq LIMIT 1 {lock})
 RETURNING ` + rowColumns + `, job`
 
+// A lost lease keeps its key: a job that nobody else has taken meanwhile is the same one.
+const takeAgain = `UPDATE jobs SET due = ?1 WHERE state < 2 AND state = 1 AND host = ?2 AND take_key = ?3
+RETURNING ` + rowColumns + `, job`
+
 func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err error) {
 	now := s.now()
 	until := now.Add(s.opts.Lease)
-	args := []any{until.UnixNano(), now.UnixNano(), w.Host, w.CPUs, w.Pool, w.Width, w.Node}
+	if w.Repeated && w.Key != "" {
+		// Each time, because the first call may still wait on another front.
+		work, found, err = s.lease(ctx, takeAgain, until, []any{until.UnixNano(), w.Host, w.Key})
+		if found || err != nil {
+			return work, found, err
+		}
+	}
+	return s.lease(ctx, takeJob, until,
+		[]any{until.UnixNano(), now.UnixNano(), w.Host, w.CPUs, w.Pool, w.Width, w.Node, w.Key})
+}
+
+// lease runs a statement that leases a job.
+func (s *Store) lease(ctx context.Context, text string, until time.Time, args []any) (work Work, found bool, err error) {
 	var r row
 	var body []byte
-	err = s.rows(ctx, s.write, query{"take a job", takeJob, args}, func(rows *sql.Rows) error {
+	err = s.rows(ctx, s.write, query{"take a job", text, args}, func(rows *sql.Rows) error {
 		found = true
 		return rows.Scan(append(r.fields(), &body)...)
 	})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -17,9 +18,13 @@ import (
 //
 // In a binary whose TestMain uses Run a source is built once per content, and
 // Run removes the result; elsewhere it is removed when t ends. The test is
-// skipped (see Need) where there is no compiler.
+// skipped (see Need) where there is no compiler. In a guest, which has none, it
+// is the program that was shipped next to its source.
 func CompileC(t testing.TB, src string, static bool) string {
 	t.Helper()
+	if shipped := strings.TrimSuffix(src, ".c"); isFile(shipped) {
+		return shipped
+	}
 	need := GCC
 	if static {
 		need = StaticGCC
@@ -33,6 +38,29 @@ func CompileArm64(t testing.TB, src string) string {
 	t.Helper()
 	Need(t, GCCArm64)
 	return compile(t, GCCForArm64, src, true)
+}
+
+// CompileStatic is CompileC, statically linked, with a compiler of the caller's choice.
+func CompileStatic(t testing.TB, gcc, src string) string {
+	t.Helper()
+	return compile(t, gcc, src, true)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// JuryProgram is a program of testdata/jury, statically linked.
+func JuryProgram(t testing.TB, name string) string {
+	t.Helper()
+	return CompileC(t, JurySource(t, name), true)
+}
+
+// JurySource is the source of a program of testdata/jury.
+func JurySource(t testing.TB, name string) string {
+	t.Helper()
+	return filepath.Join(RepoRoot(t), "testdata", "jury", name+".c")
 }
 
 // GCCForArm64 is the compiler of arm64 guests' programs.

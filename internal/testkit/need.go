@@ -38,6 +38,8 @@ const (
 	S3          Requirement = "s3"           // versitygw, a server with the interface of S3
 	Ext4        Requirement = "ext4"         // mkfs.ext4, and loop devices to mount what it makes
 	Generators  Requirement = "generators"   // generators of HTTP clients, as fetched by .ci/setup
+	// ProblemTools are verifyproblem and bt, as fetched by .ci/setup.
+	ProblemTools Requirement = "problemtools"
 
 	GCCArm64         Requirement = "gcc-arm64"          // a cross compiler with a static C library
 	QEMUArm64        Requirement = "qemu-arm64"         // qemu-system-aarch64
@@ -132,6 +134,9 @@ func lacks(n Requirement) error {
 		return err
 	case Promtool:
 		return onPath("promtool", "install the package prometheus")
+	case ProblemTools:
+		_, err := ProblemToolsPath()
+		return err
 	case S3:
 		return onPath("versitygw", "run .ci/setup")
 	case Generators:

@@ -83,14 +83,20 @@ func PostgresPrograms() (string, error) {
 
 // GeneratorsPath returns the folder with the generators of HTTP clients that
 // .ci/setup has fetched, one folder for each language.
-func GeneratorsPath() (string, error) {
+func GeneratorsPath() (string, error) { return fetched("clients", "generators of HTTP clients") }
+
+// ProblemToolsPath returns the virtual environment with Kattis' problemtools and BAPCtools that .ci/setup has fetched.
+func ProblemToolsPath() (string, error) { return fetched("problemtools", "tools for problem packages") }
+
+// fetched returns a folder that .ci/setup has filled.
+func fetched(folder, what string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("find the user's cache folder: %w", err)
 	}
-	path := filepath.Join(cache, "judged-test", "clients")
+	path := filepath.Join(cache, "judged-test", folder)
 	if _, err := os.Stat(filepath.Join(path, "complete")); err != nil {
-		return "", fmt.Errorf("find generators of HTTP clients: %w; run .ci/setup", err)
+		return "", fmt.Errorf("find %s: %w; run .ci/setup", what, err)
 	}
 	return path, nil
 }

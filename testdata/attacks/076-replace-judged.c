@@ -28,7 +28,9 @@ int main(void)
 			broke("%s can be written by way of %s", links[i], path);
 	}
 	ssize_t n = readlink("/proc/self/exe", target, sizeof target - 1);
-	target[n < 0 ? 0 : n] = 0;
+	if (n <= 0)
+		broke("cannot try: readlink: %s", strerror(errno));
+	target[n] = 0;
 	if (stat("/proc/self/exe", &exe) < 0 || statvfs("/proc/self/exe", &mount) < 0)
 		broke("cannot try: %s", strerror(errno));
 	if (exe.st_uid != 0 || !(mount.f_flag & ST_RDONLY))

@@ -18,6 +18,10 @@
 
 #define BROKE_STATUS 86 /* no libc and no shell uses it */
 
+#ifndef HELD_STATUS /* a checker says that otherwise */
+#define HELD_STATUS 0
+#endif
+
 __attribute__((format(printf, 1, 2), noreturn, unused)) static void held(const char *format, ...)
 {
 	va_list args;
@@ -27,7 +31,7 @@ __attribute__((format(printf, 1, 2), noreturn, unused)) static void held(const c
 	printf("\n");
 	va_end(args);
 	fflush(stdout);
-	_exit(0);
+	_exit(HELD_STATUS);
 }
 
 __attribute__((format(printf, 1, 2), noreturn, unused)) static void broke(const char *format, ...)

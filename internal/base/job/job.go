@@ -28,6 +28,7 @@ type Job struct {
 	// Interactor talks with the program and judges it. After a testlib interactor a checker that is a program looks
 	// at what the interactor has written.
 	Interactor *Interactor       `json:"interactor,omitempty"`
+	Transcript bool              `json:"transcript,omitempty"` // record what the program and the interactor say
 	Limits     Limits            `json:"limits,omitzero"`
 	CPUs       int               `json:"cpus,omitempty"` // width of the slot; 0 means 1
 	Repeats    Repeats           `json:"repeats,omitzero"`

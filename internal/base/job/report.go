@@ -85,6 +85,7 @@ type TestReport struct {
 	Checker    *CheckReport   `json:"checker,omitempty"`
 	StdoutHead *string        `json:"stdout_head,omitempty"`
 	StderrHead *string        `json:"stderr_head,omitempty"`
+	Transcript *Transcript    `json:"transcript,omitempty"` // where the job asks for it
 	Timing     *Timing        `json:"timing,omitempty"`
 	Runs       []Run          `json:"runs,omitempty"`
 	// Agree says that the runs agreed on everything but time. The report has it for the whole job, as deterministic.
@@ -107,7 +108,21 @@ type CheckReport struct {
 	Score       *float64 `json:"-"`
 }
 
-// The values of CheckReport.FirstExit.
+// Transcript is what a program and its interactor said.
+type Transcript struct {
+	Note      string           `json:"note"`      // that the times of the test do not count
+	Truncated bool             `json:"truncated"` // there was more
+	Lines     []TranscriptLine `json:"lines"`
+}
+
+// TranscriptLine is what one of them wrote at once.
+type TranscriptLine struct {
+	Time time.Duration `json:"time_ns"` // since both were let go
+	From string        `json:"from"`    // ExitProgram or ExitInteractor
+	Text string        `json:"text"`
+}
+
+// The values of CheckReport.FirstExit and TranscriptLine.From.
 const (
 	ExitProgram    = "program"
 	ExitInteractor = "interactor"

@@ -36,7 +36,21 @@ func ReadPipe() (r, w *os.File, err error) {
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, os.NewSyscallError("pipe2", err)
 	}
-	if err := unix.SetNonblock(fds[0], true); err != nil {
+	return pipe(fds, 0)
+}
+
+// WritePipe is Pipe with a writer for whom no thread waits.
+func WritePipe() (r, w *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, os.NewSyscallError("pipe2", err)
+	}
+	return pipe(fds, 1)
+}
+
+// pipe is a pipe one of whose ends does not block.
+func pipe(fds [2]int, end int) (r, w *os.File, err error) {
+	if err := unix.SetNonblock(fds[end], true); err != nil {
 		closeBoth(fds)
 		return nil, nil, os.NewSyscallError("fcntl", err)
 	}

@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,11 +11,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"judged/internal/base/config"
 	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
+	"judged/internal/engine/jury"
+	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
 	"judged/internal/jobs/jobspec"
 	"judged/internal/sandbox"
@@ -75,6 +79,21 @@ func trySharedFiles(t *testing.T, root sandbox.Root, change func(*attacks.Attack
 	}
 }
 
+// TestAttacksAsJury lets the attacks that try to reach something run as a checker and as a compiler: these programs come
+// from strangers, too, or are taken over by what strangers wrote.
+func TestAttacksAsJury(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	all, programs, _ := loadAttacks(t)
+	a := openArena(t, 1, sandbox.RootPrivate, 0)
+	defer a.close(t)
+	for _, attack := range all {
+		program := programs[attack.Name]
+		for _, attack := range attack.ForJury(attackLanguage) {
+			t.Run(attack.Name, func(t *testing.T) { a.assertHeld(t, attack, program) })
+		}
+	}
+}
+
 // loadAttacks returns the attacks that this machine can build, and how many are
 // for others.
 func loadAttacks(t *testing.T) ([]attacks.Attack, map[string]string, int) {
@@ -100,6 +119,7 @@ func byWidth(all []attacks.Attack) map[int][]attacks.Attack {
 type arena struct {
 	eng     *engine.Engine
 	workers []*measure.Worker // two, for runs at once
+	jury    *jury.Runner
 	host    *host
 	before  surroundings
 	slack   int64 // how much slower this machine may be than what the limits are made for
@@ -118,8 +138,14 @@ const (
 func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Layers) *arena {
 	t.Helper()
 	c := config.Default()
-	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(),
-		Width: width, Count: 2, Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
+	guest := attacks.InGuest(t)
+	limits := engine.JuryLimits(c.Limits.Jury)
+	if !guest {
+		limits.CPUTime, limits.WallTime, limits.Memory, limits.Stack = time.Second, 5*time.Second, 256<<20, 256<<20
+	}
+	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Jury: limits,
+		Languages: engine.LanguageOptions{Catalogue: compilers(t), CacheBytes: 64 << 20},
+		Width:     width, Count: 2, Root: root, BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes,
 		UIDFirst: firstUID(), UIDCount: uidsOfTest, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Without: without,
 	})
@@ -127,8 +153,11 @@ func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Laye
 		t.Fatal(err)
 	}
 	a := &arena{eng: eng, slack: 1}
-	if attacks.InGuest(t) {
+	if guest {
 		a.slack = emulation
+	}
+	if a.jury, err = eng.Jury(eng.Slots()[0]); err != nil {
+		t.Fatal(err)
 	}
 	for _, s := range eng.Slots() {
 		a.workers = append(a.workers, eng.Worker(s))
@@ -141,16 +170,67 @@ func openArena(t *testing.T, width int, root sandbox.Root, without initproc.Laye
 		a.workers = append(a.workers, second)
 	}
 	a.host = newHost(t, eng)
-	a.settle()
+	a.warmUp(t, !guest)
+	a.settle(t)
 	a.before = a.host.look(t)
 	return a
 }
 
+// attackLanguage is that of programs which judged takes for sources and executes as their compiler.
+const attackLanguage = "attack"
+
+// compilers are C and C++ with low limits, and attackLanguage.
+func compilers(t *testing.T) languages.Catalogue {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "languages.toml")
+	const limits = `limits = { cpu_time = "2s", wall_time = "20s", memory = "512MiB", output = "16MiB" }` + "\n"
+	text := `[c]
+extensions = [".c"]
+compile = ["gcc", "-O2", "-static", "-o", "{output}", "{sources}"]
+run = ["{program}"]
+version = ["gcc", "--version"]
+` + limits + `[attack]
+extensions = [".attack"]
+compile = ["sh", "-c", "cp $1 /tmp/attack && chmod 755 /tmp/attack && exec /tmp/attack $(cat args)", "sh", "{sources}", "{output}"]
+run = ["{program}"]
+version = ["sh", "-c", "echo 1"]
+` + limits
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := languages.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// warmUp has judged make what it makes at the first use of programs of the jury and of compilers, which then stays.
+func (a *arena) warmUp(t *testing.T, compilers bool) {
+	t.Helper()
+	talker := testkit.JuryProgram(t, "talker")
+	all := []attacks.Attack{{Name: "jury", Interactor: []string{"exit=42"}, Checker: []string{"exit=42"}, CPUs: 1}}
+	if compilers {
+		all = append(all, attacks.Attack{Name: "compiler", Language: attackLanguage, CPUs: 1})
+	}
+	for _, attack := range all {
+		attack.CPUs = len(a.workers[0].Resources().CPUs)
+		a.run(t, attack, talker)
+	}
+}
+
 // settle leaves one prepared sandbox at each worker and nothing else.
-func (a *arena) settle() {
+func (a *arena) settle(t *testing.T) {
+	t.Helper()
 	for _, s := range a.workers {
 		s.Tidy()
 		s.Settle()
+	}
+	if a.jury != nil {
+		a.jury.Settle()
+		if err := a.jury.Resources().Group.Trim(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -196,18 +276,26 @@ func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []job.R
 		}
 		running.Go(func() {
 			defer loaded()
-			reports[i], errs[i] = judge.Run(t.Context(), worker, task, func(job.TestReport) {})
+			reports[i], errs[i] = a.judge(t.Context(), worker, task)
 		})
 		if !attack.Together {
 			running.Wait()
 		}
 	}
 	running.Wait()
-	a.settle()
+	a.settle(t)
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
 		t.Fatalf("%s, run %d: %v", filepath.Base(attack.Source), i+1, errs[i])
 	}
 	return reports
+}
+
+// judge does what the engine does for a job on its first slot, on any worker.
+func (a *arena) judge(ctx context.Context, worker *measure.Worker, task judge.Task) (job.Report, error) {
+	if worker == a.workers[0] {
+		return a.eng.Judge(ctx, a.eng.Slots()[0], task, func(job.TestReport) {})
+	}
+	return judge.Run(ctx, worker, task, func(job.TestReport) {})
 }
 
 // task does what judged run does.
@@ -215,18 +303,16 @@ func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args [
 	t.Helper()
 	test := job.Test{Name: attack.Name}
 	if attack.Stdin != "" {
-		path := filepath.Join(t.TempDir(), "stdin")
-		if err := os.WriteFile(path, []byte(attack.Stdin), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		test.Input = &job.File{Part: path}
+		test.Input = &job.File{Part: written(t, attack.Stdin)}
 	}
 	c := config.Default()
 	c.Slots.Width = attack.CPUs
-	j, err := jobspec.Complete(c, job.Job{
+	j := job.Job{
 		Program: job.File{Part: program}, Command: append([]string{"{program}"}, args...), Tests: []job.Test{test},
 		Limits: attack.Limits, CPUs: attack.CPUs, Repeats: job.Repeats{Min: 1, Max: 1}, Head: 4096,
-	})
+	}
+	a.addJury(t, attack, &j)
+	j, err := jobspec.Complete(c, j)
 	if err != nil {
 		t.Fatalf("%s: %v", attack.Name, err)
 	}
@@ -236,6 +322,57 @@ func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args [
 		t.Fatal(err)
 	}
 	return task
+}
+
+// addJury makes a job what its attack is aimed at: one with an interactor, a checker, or sources.
+func (a *arena) addJury(t *testing.T, attack attacks.Attack, j *job.Job) {
+	t.Helper()
+	if attack.Interactor != nil {
+		j.Interactor = &job.Interactor{Kind: "icpc", Program: job.File{Part: testkit.JuryProgram(t, "talker")},
+			Args: attack.Interactor}
+	}
+	if attack.Checker != nil && attack.Interactor == nil {
+		j.Checker = &job.Checker{Kind: "icpc", Program: &job.File{Part: testkit.JuryProgram(t, "checker")},
+			Args: attack.Checker}
+	}
+	if attack.AsChecker {
+		program := j.Program
+		j.Checker = &job.Checker{Kind: attack.CheckerKind(), Program: &program, Args: j.Command[1:]}
+		j.Program.Part, j.Command = testkit.JuryProgram(t, "talker"), []string{"{program}", "exit=0"}
+	}
+	if attack.Language != "" {
+		command := j.Command
+		j.Language, j.Command, j.Files = attack.Language, nil, map[string]job.File{}
+		if attack.Language == attackLanguage {
+			j.Files["args"] = job.File{Part: written(t, strings.Join(command[1:], " "))}
+		} else {
+			j.Program.Part = a.source(t, j.Program.Part)
+			header := filepath.Join(filepath.Dir(attack.Source), "attack.h")
+			j.Files["attack.h"] = job.File{Part: header}
+		}
+		for name, text := range attack.Files {
+			j.Files[name] = job.File{Part: written(t, text)}
+		}
+	}
+}
+
+// source is a source with the names of things of the host filled in.
+func (a *arena) source(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written(t, a.host.names(a.workers[0].Resources().CPUs).Replace(string(text)))
+}
+
+func written(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // loosened are the limits on a slow or busy machine: those that the attack must

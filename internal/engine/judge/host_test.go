@@ -15,6 +15,7 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/engine"
+	"judged/internal/testkit/attacks"
 )
 
 // host is what attacks are aimed at: things of this machine that no run may
@@ -29,7 +30,7 @@ type host struct {
 	online    cpuset.Set
 }
 
-const canaryText = "nobody has read or written this\n"
+const canaryText = attacks.Canary + "\n"
 
 // bystanderName is what a process is called that does nothing but be there;
 // TestMain knows it.

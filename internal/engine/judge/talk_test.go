@@ -3,7 +3,6 @@ package judge_test
 import (
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +36,7 @@ const anyMessage = "*"
 
 // TestConversations: who ended first decides.
 func TestConversations(t *testing.T) {
-	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	const program, interactor = job.ExitProgram, job.ExitInteractor
 	checkConversations(t, []conversation{
 		{name: "accepted", program: "hear|say=7|hear", interactor: "say=3 4|hear|judge=right|exit=42",
@@ -115,9 +114,8 @@ func checkConversations(t *testing.T, cases []conversation) {
 	jury := engine.JuryLimits(config.Default().Limits.Jury)
 	jury.CPUTime, jury.WallTime = 200*time.Millisecond, time.Second
 	eng := openTalkEngine(t, jury)
-	folder := filepath.Join(testkit.RepoRoot(t), "testdata/jury")
-	talker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "talker.c"), true)}
-	checker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "checker.c"), true)}
+	talker := job.File{Part: testkit.JuryProgram(t, "talker")}
+	checker := job.File{Part: testkit.JuryProgram(t, "checker")}
 	for _, x := range cases {
 		t.Run(x.name, func(t *testing.T) {
 			j := job.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
@@ -141,6 +139,59 @@ func checkConversations(t *testing.T, cases []conversation) {
 			}
 			if x.first != "" && got.FirstExit != x.first {
 				t.Errorf("the %s ended first, want the %s", got.FirstExit, x.first)
+			}
+		})
+	}
+}
+
+// TestTranscript records conversations, whose verdicts are the same then.
+func TestTranscript(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	talker := job.File{Part: testkit.JuryProgram(t, "talker")}
+	type said struct{ From, Text string }
+	for _, tt := range []struct {
+		name, program, interactor string
+		verdict                   job.Verdict
+		first                     string
+		want                      []said
+		truncated                 bool
+	}{
+		{"accepted", "hear|say=7|hear|say=\xff|hear", "say=3 4|hear|say=more|hear|exit=42", job.Accepted, "interactor",
+			[]said{{"interactor", "3 4\n"}, {"program", "7\n"}, {"interactor", "more\n"}, {"program", "\uFFFD\n"}}, false},
+		{"rejected, then it computes", "hear|spin", "say=1|exit=43", job.WrongAnswer, "interactor",
+			[]said{{"interactor", "1\n"}}, false},
+		{"ends early", "exit=0", "end|exit=43", job.WrongAnswer, "program", []said{}, false},
+		{"both wait", "hear", "hear|exit=42", job.IdlenessLimit, "", []said{}, false},
+		{"the program leaves a child behind", "orphan|exit=0", "end|exit=43", job.WrongAnswer, "program", []said{},
+			false},
+		{"SIGPIPE alone", "end|flood", "exit=42", job.Accepted, "interactor", nil, false},
+		{"says much", "ping=3000|hear", "pong=3000|exit=42", job.Accepted, "interactor", nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := judgeTalk(t, eng, job.Job{Program: talker, Transcript: true, Tests: []job.Test{{Name: "1"}},
+				Command: append([]string{"{program}"}, strings.Split(tt.program, "|")...),
+				Interactor: &job.Interactor{Kind: "icpc", Program: talker,
+					Args: strings.Split(tt.interactor, "|")},
+				Limits:  job.Limits{CPUTimeMS: 500, WallTimeMS: 3000},
+				Repeats: job.Repeats{Policy: job.Single}})
+			got := r.Tests[0].Transcript
+			if r.Verdict != tt.verdict || tt.first != "" && r.Tests[0].Checker.FirstExit != tt.first || got == nil {
+				t.Fatalf("verdict %s, want %s; %+v: %s", r.Verdict, tt.verdict, r.Tests[0].Checker, tell(r))
+			}
+			lines, size, last := []said{}, 0, time.Duration(0)
+			for _, l := range got.Lines {
+				lines, size = append(lines, said{l.From, l.Text}), size+len(l.Text)
+				if l.Time < last {
+					t.Errorf("line at %s after one at %s", l.Time, last)
+				}
+				last = l.Time
+			}
+			if diff := cmp.Diff(tt.want, lines); diff != "" && tt.want != nil {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if got.Truncated != tt.truncated || size > 64<<10 || !strings.Contains(got.Note, "do not count") {
+				t.Errorf("%d bytes, truncated %t, note %q", size, got.Truncated, got.Note)
 			}
 		})
 	}
@@ -194,7 +245,7 @@ func BenchmarkRoundTrips(b *testing.B) {
 		b.Fatal(err)
 	}
 	cpus := [2]int{eng.Slots()[0].CPUs[0], runner.Resources().CPUs[0]}
-	path := testkit.CompileC(b, filepath.Join(testkit.RepoRoot(b), "testdata/jury/talker.c"), true)
+	path := testkit.JuryProgram(b, "talker")
 	talker := job.File{Part: path}
 	var bare, talk []float64
 	for b.Loop() {
@@ -250,11 +301,10 @@ func barePair(b *testing.B, path string, cpus [2]int, args [2]string) time.Durat
 // TestProgramSeesNoJury: a contestant's program has neither the files of the checker, which is prepared meanwhile, nor
 // descriptors of the interactor's.
 func TestProgramSeesNoJury(t *testing.T) {
-	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
-	folder := filepath.Join(testkit.RepoRoot(t), "testdata/jury")
-	checker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "checker.c"), true)}
-	talker := job.File{Part: testkit.CompileC(t, filepath.Join(folder, "talker.c"), true)}
+	checker := job.File{Part: testkit.JuryProgram(t, "checker")}
+	talker := job.File{Part: testkit.JuryProgram(t, "talker")}
 	looks := job.Job{Program: checker, Tests: []job.Test{{Name: "1"}}, Head: 4 << 10,
 		Command: []string{"{program}", "/box/answer", "/box/input", "/box/feedback/", "cat=/box/answer",
 			"cat=/box/input", "cat=/proc/self/fd/3", "look"}}

@@ -29,6 +29,9 @@ func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task,
 	if err := t.setInteractor(j.Interactor, path); err != nil {
 		return Task{}, err
 	}
+	if t.Interactor != nil {
+		t.Interactor.Transcript = j.Transcript
+	}
 	if j.Language != "" {
 		name = "" // the language names its sources
 	}

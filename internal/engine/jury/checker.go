@@ -160,11 +160,17 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 		name string
 		to   *string
 	}{{judgeMessage, &e.judge}, {teamMessage, &e.team}, {scoreFile, &e.score}, {testlibFeedback, &e.report}} {
-		content, there, err := box.ReadFile(f.name, most)
+		content, there, err := box.ReadFile(f.name, most+1)
 		if err != nil {
 			return e, err
 		}
-		if *f.to = message(content); there && f.to == &e.score && e.score == "" {
+		isLong := len(content) > most
+		*f.to = message(content[:min(len(content), most)])
+		switch {
+		case f.to != &e.score:
+		case isLong:
+			e.score = "more than 4KiB" // its start may be a number
+		case there && e.score == "":
 			e.score = "empty"
 		}
 	}

@@ -17,8 +17,9 @@ import (
 
 // Interactor is a program of the jury that talks with the contestant's program.
 type Interactor struct {
-	Protocol Protocol
-	Program  Program
+	Protocol   Protocol
+	Program    Program
+	Transcript bool // record the conversation
 }
 
 // answerPipe is how much an interactor can write before the contestant's program reads, in bytes: as much as with
@@ -29,13 +30,14 @@ const answerPipe = 1 << 20
 const wallFactor = 10
 
 // Conversation is one run of an interactor with one run of a contestant's program. Two pipes join them, with nobody
-// between. Close it.
+// between unless the conversation is recorded. Close it.
 type Conversation struct {
 	runner     *Runner
 	interactor Interactor
 	box        *sandbox.Sandbox
 	open       []*os.File // input and answer
-	ends       struct{ stdin, stdout, theirStdin, theirStdout *os.File }
+	ends       ends
+	relay      *relay // between the two, for a transcript; nil otherwise
 
 	order  *linux.Order
 	cancel context.CancelCauseFunc
@@ -45,7 +47,27 @@ type Conversation struct {
 	hung   atomic.Bool // the program waited at its wall limit, and not for want of a question
 }
 
-// Converse loads an interactor for one run of a program.
+// ends are those of the pipes.
+type ends struct{ stdin, stdout, theirStdin, theirStdout *os.File }
+
+// join makes the pipes.
+func (c *Conversation) join(transcript bool) (err error) {
+	e := &c.ends
+	if transcript {
+		c.relay, err = newRelay(e)
+	} else {
+		if e.theirStdin, e.stdout, err = linux.Pipe(); err != nil {
+			return err
+		}
+		e.stdin, e.theirStdout, err = linux.Pipe()
+	}
+	if err != nil {
+		return err
+	}
+	return linux.SetPipeSize(e.stdin, answerPipe)
+}
+
+// Converse loads an interactor for one run of a program, with that wall limit.
 func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversation, err error) {
 	c := &Conversation{runner: r, interactor: i}
 	defer func() {
@@ -60,14 +82,7 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 		}
 		c.open = append(c.open, f)
 	}
-	e := &c.ends
-	if e.theirStdin, e.stdout, err = linux.Pipe(); err != nil {
-		return nil, err
-	}
-	if e.stdin, e.theirStdout, err = linux.Pipe(); err != nil {
-		return nil, err
-	}
-	if err := linux.SetPipeSize(e.stdin, answerPipe); err != nil {
+	if err := c.join(i.Transcript); err != nil {
 		return nil, err
 	}
 	if c.box, err = r.take(); err != nil {
@@ -77,7 +92,7 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 	limits.WallTime += wallFactor * wall // End counts what is the interactor's own
 	return c, c.box.Load(sandbox.Spec{
 		Args: i.Program.command(i.Protocol.interactorArgs(i.Program.Args)), Files: i.Program.Files,
-		Stdin: e.theirStdin, Stdout: e.theirStdout,
+		Stdin: c.ends.theirStdin, Stdout: c.ends.theirStdout,
 		Open:   []sandbox.OpenFile{{Name: "input", File: c.open[0]}, {Name: "answer", File: c.open[1]}},
 		Folder: feedbackName, Limits: limits,
 	})
@@ -94,6 +109,9 @@ func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox) (err
 		return err
 	}
 	c.closeEnds()
+	if c.relay != nil {
+		c.relay.start()
+	}
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	c.ended = make(chan struct{})
 	go func() {
@@ -119,7 +137,8 @@ var errHung = errors.New("did not end")
 type Said struct {
 	job.CheckReport
 	// First is whether the interactor ended first.
-	First bool
+	First      bool
+	Transcript *job.Transcript // where the interactor was asked for one
 	// Output is what an interactor that uses testlib has left for the checker; nil is nothing. Close it.
 	Output *os.File
 }
@@ -140,6 +159,9 @@ func (c *Conversation) End(ctx context.Context, program sandbox.Result, limit un
 		return Said{}, err
 	}
 	said := Said{First: first == 1}
+	if c.relay != nil {
+		said.Transcript = c.relay.transcript()
+	}
 	if said.CheckReport, err = c.report(program, limit); err != nil {
 		return Said{}, err
 	}
@@ -207,6 +229,9 @@ func (c *Conversation) Close() {
 	if c.ended != nil {
 		c.cancel(context.Canceled)
 		<-c.ended
+	}
+	if c.relay != nil {
+		c.relay.close()
 	}
 	if c.order != nil {
 		_ = c.order.Close() // descriptors of ours

@@ -30,7 +30,7 @@ const smallLimits = `limits = { cpu_time = "3s", wall_time = "12s", memory = "51
 
 // open makes a compiler with an engine around it. Its languages are those that judged has built in, and small, which is
 // C++ with low limits.
-func open(t *testing.T, folder string, cache units.Bytes) *languages.Compiler {
+func open(t testing.TB, folder string, cache units.Bytes) *languages.Compiler {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	c, err := languages.Load("")
@@ -72,7 +72,7 @@ version = ["g++", "--version"]
 }
 
 // source is a source with a content; name may be empty.
-func source(t *testing.T, language, name, text string) languages.Source {
+func source(t testing.TB, language, name, text string) languages.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "source")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -81,7 +81,7 @@ func source(t *testing.T, language, name, text string) languages.Source {
 	return languages.Source{Language: language, Files: []sandbox.File{{Name: name, Path: path}}}
 }
 
-func compile(t *testing.T, c *languages.Compiler, s languages.Source) languages.Result {
+func compile(t testing.TB, c *languages.Compiler, s languages.Source) languages.Result {
 	t.Helper()
 	r, err := c.Compile(t.Context(), s)
 	if err != nil {
@@ -139,6 +139,8 @@ func TestResults(t *testing.T) {
 
 // TestBombs compiles sources that attack the compiler, the host or the cache.
 func TestBombs(t *testing.T) {
+	const secret = "of the environment of judged"
+	t.Setenv("JUDGED_SECRET", secret)
 	c := open(t, t.TempDir(), plenty)
 	for _, tt := range []struct {
 		name, text, want string
@@ -152,6 +154,13 @@ func TestBombs(t *testing.T) {
 		{"/dev/random", "#include \"/dev/random\"\nint main() {}", "", ""},
 		{"/dev/zero", "#include \"/dev/zero\"\nint main() {}", "", ""},
 		{"include of itself", "#include __FILE__\n#include __FILE__\nint main() {}", "", ""},
+		{"macros", "#define A(x) x x x x x x x x x x\n#define B(x) A(A(A(A(x))))\nB(B(B(int a;))) int main() {}", "", ""},
+		{"parentheses", "int a = " + strings.Repeat("(", 1<<20) + ";", "", ""},
+		{"flood of messages", strings.Repeat("#warning x\n", 1<<18) + "int main() {}",
+			"", "#warning"},
+		{"section of a terabyte", "asm(\".skip 0x10000000000\"); int main() {}", "", ""},
+		{"environment", "#include \"/proc/self/environ\"\nint main() { x }", "", ""},
+		{"another process", "#include \"/proc/1/environ\"\nint main() {}", "", ""},
 		{"large program", "char a[64 << 20] = {1}; int main() {}", "", ""},
 		{"password file", "#include \"/etc/shadow\"\nint main() {}", "the compiler exited with status 1",
 			"No such file"},
@@ -164,6 +173,9 @@ func TestBombs(t *testing.T) {
 			got := compile(t, c, source(t, "small", "", tt.text))
 			if got.Failure == "" || tt.want != "" && got.Failure != tt.want || !strings.Contains(got.Output, tt.output) {
 				t.Errorf("result = %+v; want a failure %q with %q", got, tt.want, tt.output)
+			}
+			if strings.Contains(got.Output, secret) {
+				t.Errorf("messages have the environment of judged: %s", got.Output)
 			}
 			if len(got.Output) > 16<<10+100 {
 				t.Errorf("%d bytes of messages", len(got.Output))

@@ -42,12 +42,20 @@ func (l Language) plan(files []sandbox.File) (plan, error) {
 		}
 		p.files[i].Exec = false
 		if i == 0 || l.isSource(f.Name) {
-			sources = append(sources, f.Name)
+			sources = append(sources, argument(f.Name))
 		}
 	}
 	p.command = l.withEnvironment(command(l.Compile, sources,
 		map[string]string{outputMark: "/box/" + outputPath, entryMark: strings.TrimSuffix(name, filepath.Ext(name))}))
 	return p, nil
+}
+
+// argument is the name of a file for a compiler, which takes a name that begins like an option for one.
+func argument(name string) string {
+	if strings.HasPrefix(name, "-") || strings.HasPrefix(name, "@") {
+		return "./" + name
+	}
+	return name
 }
 
 // nameError says that the language gives the first source the name of another file.

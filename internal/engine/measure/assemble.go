@@ -17,7 +17,8 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 	chosen := deciding(kept, d)
 	r := job.TestReport{
 		Name: q.Name, Verdict: chosen.verdict, Exit: exitOf(chosen.result), Checker: chosen.check,
-		StdoutHead: chosen.stdout, StderrHead: chosen.stderr, Output: &chosen.result.OutputBytes, Agree: agree(all),
+		Transcript: chosen.transcript, StdoutHead: chosen.stdout, StderrHead: chosen.stderr,
+		Output: &chosen.result.OutputBytes, Agree: agree(all),
 	}
 	for _, o := range all {
 		r.Runs = append(r.Runs, o.run)

@@ -68,6 +68,8 @@ type outcome struct {
 	digest   uint64        // of stdout, to compare the runs of a test
 	stdout   *string
 	stderr   *string
+	// transcript is of the conversation, where it was asked for.
+	transcript *job.Transcript
 }
 
 // Test runs the test until its rule has decided. The error is not nil only if judged could not do its work, ctx ended,

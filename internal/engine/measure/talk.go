@@ -41,7 +41,7 @@ func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversat
 		}
 		said.FirstExit = first
 	}
-	o.check, o.talked = &said.CheckReport, true
+	o.check, o.talked, o.transcript = &said.CheckReport, true, said.Transcript
 	o.verdict = talkVerdict(o.verdict, said)
 	return nil
 }

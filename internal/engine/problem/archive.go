@@ -168,6 +168,9 @@ func (e entry) copyTo(dst *os.File, left int64) (int64, error) {
 	return n, err
 }
 
+// maxDepth is how many folders a file of a package may be in. os.Root opens them one by one for each file.
+const maxDepth = 64
+
 // unpackTree writes the files of an archive into dir, with their folders. Whatever its names and links say, nothing is
 // written outside of dir: os.Root refuses it.
 func unpackTree(archive, dir string) error {
@@ -184,6 +187,9 @@ func unpackTree(archive, dir string) error {
 		}
 		if !fs.ValidPath(name) {
 			return errors.New("invalid name; create the archive again from the folder of the package")
+		}
+		if strings.Count(name, "/") > maxDepth {
+			return fmt.Errorf("more than %d folders deep; no problem needs that", maxDepth)
 		}
 		if i := strings.LastIndexByte(name, '/'); i > 0 {
 			if err := root.MkdirAll(name[:i], 0o700); err != nil {

@@ -102,6 +102,48 @@ func (p pack) tar(t testing.TB, compress bool) string {
 	return written(t, z.Bytes())
 }
 
+// zipOf and tarOf are archives with the entries in that order.
+func zipOf(t testing.TB, headers ...zip.FileHeader) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, h := range headers {
+		w, err := z.CreateHeader(&h)
+		if err == nil {
+			_, err = w.Write([]byte(h.Comment))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return written(t, b.Bytes())
+}
+
+func tarOf(t testing.TB, headers ...tar.Header) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range headers {
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return written(t, b.Bytes())
+}
+
+// zipLink is an entry that is a symbolic link. The comment of an entry is its content.
+func zipLink(name, target string) zip.FileHeader {
+	h := zip.FileHeader{Name: name, Comment: target}
+	h.SetMode(os.ModeSymlink | 0o777)
+	return h
+}
+
 func written(t testing.TB, b []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "package")
@@ -349,6 +391,11 @@ func TestRefused(t *testing.T) {
 	for i := range maxEntries {
 		many[fmt.Sprint("data/secret/", i)] = ""
 	}
+	many5 := make([]zip.FileHeader, 100_000)
+	for i := range many5 {
+		many5[i].Name = fmt.Sprintf("%0120d", i)
+	}
+	elsewhere := t.TempDir()
 	entity := `<!DOCTYPE p [<!ENTITY a "x"><!ENTITY b "&a;&a;">]><problem><names><name value="&b;"/></names></problem>`
 	for _, tt := range []struct {
 		name, path, want string
@@ -365,6 +412,23 @@ func TestRefused(t *testing.T) {
 		{"link out of a folder", legacyPack.with(pack{"data/secret/2.in": "->../../../../../../etc/passwd"}).folder(t),
 			"leads out of the package"},
 		{"link to nothing", legacyPack.with(pack{"x": "->y"}).folder(t), "leads out of the package or nowhere"},
+		{"file through a link out of the archive", zipOf(t, zipLink("data", elsewhere), zip.FileHeader{Name: "data/evil"}),
+			"path escapes from parent"},
+		{"link that climbs by another link", zipOf(t, zipLink("a", "b/.."), zipLink("b", "../.."),
+			zip.FileHeader{Name: "a/evil"}), "path escapes from parent"},
+		{"tar through a link", tarOf(t, tar.Header{Typeflag: tar.TypeSymlink, Name: "data", Linkname: elsewhere},
+			tar.Header{Name: "data/evil", Mode: 0o644}), "path escapes from parent"},
+		{"hard link", tarOf(t, tar.Header{Typeflag: tar.TypeLink, Name: "problem.yaml", Linkname: "/etc/passwd"}),
+			"a hard link"},
+		{"device", tarOf(t, tar.Header{Typeflag: tar.TypeBlock, Name: "problem.yaml", Devmajor: 7}),
+			"neither a file nor a folder"},
+		{"pipe", tarOf(t, tar.Header{Typeflag: tar.TypeFifo, Name: "problem.yaml"}), "neither a file nor a folder"},
+		{"folders without end", zipOf(t, zip.FileHeader{Name: "problem.yaml", Comment: "name: x"},
+			zip.FileHeader{Name: strings.Repeat("d/", 20_000) + "x"}), "more than 64 folders deep"},
+		{"10^5 files with long names", zipOf(t, many5...), "list of entries larger than"},
+		{"deep YAML", legacyPack.with(pack{"problem.yaml": "name: " + strings.Repeat("[", 1<<19)}).folder(t),
+			"exceeded max depth"},
+		{"deep XML", pack{"problem.xml": strings.Repeat("<problem>", 1<<16)}.folder(t), "unexpected EOF"},
 		{"10^4 files and more", many.folder(t), "more than 20000 entries"},
 		{"archive of them", many.zip(t, ""), "20001 entries; the maximum is 20000"},
 		{"tar of them", many.tar(t, true), "more than 20000 entries"},
@@ -406,6 +470,9 @@ func TestRefused(t *testing.T) {
 			}
 			if left, _ := os.ReadDir(temp); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
+			}
+			if made, _ := os.ReadDir(elsewhere); len(made) > 0 {
+				t.Errorf("written outside: %v", made)
 			}
 		})
 	}

@@ -26,6 +26,7 @@ type Store interface {
 	CompareAudit(ctx context.Context, id, node string, logRatio float64, usable bool) error
 	Audits(ctx context.Context, pool string, stage jobs.AuditStage, since time.Time) ([]jobs.Audit, error)
 	OpenAudits(ctx context.Context, pool string, stage jobs.AuditStage) (int, error)
+	JudgedSince(ctx context.Context, since time.Time, f func(job.Report) error) error
 	StaleAudits(ctx context.Context, before time.Time) (ids []string, err error)
 	Cancel(ctx context.Context, id string) (job.Report, error)
 	EndedSince(ctx context.Context, after jobs.Position, limit int) ([]jobs.Ended, error)
@@ -40,6 +41,7 @@ type Nodes interface {
 	Nodes(ctx context.Context) ([]fleet.Node, error)
 	SetDrained(ctx context.Context, name string, drained bool) error
 	SetDeviation(ctx context.Context, name string, d fleet.Deviation) error
+	SetRejudgingSet(ctx context.Context, s fleet.RejudgingSet) error
 }
 
 // Observer counts audits, and nodes that were drained. usable is false if the reports of an audit cannot be compared.
@@ -352,9 +354,16 @@ func (a *Auditor) confirm(ctx context.Context, p pool, s *State, now time.Time) 
 		}
 		p.drained[c.Node] = true
 		a.o.Observer.NodeRetired(p.name, c.Node)
-		a.o.Log.Error("drained a node whose times deviate; repair it, then judged nodes undrain", "pool", p.name,
-			"node", c.Node, "deviation_ratio", ratio(s.Retired[len(s.Retired)-1].Effect),
-			"since", s.Retired[len(s.Retired)-1].Since)
+		set, err := a.rejudgingSet(ctx, s.Retired[len(s.Retired)-1])
+		if err == nil {
+			err = a.o.Nodes.SetRejudgingSet(ctx, set)
+		}
+		if err != nil {
+			return false, err
+		}
+		a.o.Log.Error("drained a node whose times deviate; repair it, then judged nodes undrain; judged nodes rejudge "+
+			"lists the verdicts that it may have changed", "pool", p.name, "node", c.Node, "deviation_ratio",
+			set.Deviation, "since", set.Since, "jobs_to_judge_again", len(set.Jobs))
 	case done:
 		a.o.Log.Warn("a node that deviates in its audits does not in direct comparison", "pool", p.name, "node", c.Node)
 	}

@@ -2,12 +2,14 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,7 +35,16 @@ type cluster struct {
 	names    []string
 	jobs     int
 	usable   int // audits
+	judged   []judged
 	retired  []string
+}
+
+// judged is a job of a user as the oracle knows it.
+type judged struct {
+	id, node string
+	at       time.Time
+	off      float64 // time / limit - 1
+	flipped  bool    // the verdict is another one because the node is slow
 }
 
 func newCluster(t *testing.T, nodes int, with func(*Options)) *cluster {
@@ -113,8 +124,21 @@ func (c *cluster) judge(node string) bool {
 	}
 	ratio := math.Exp(0.005 * c.r.NormFloat64())
 	cpu := time.Duration(float64(200*time.Millisecond) * (1 + c.slow[node]) * ratio)
-	rep := job.Report{Verdict: job.Accepted, Host: &job.HostReport{Name: "host", Node: node}, Tests: []job.TestReport{
-		{Name: "1", Verdict: job.Accepted, Runs: []job.Run{{CPUTime: cpu, Kept: true, Disturbed: []job.Cause{}}}}}}
+	limit := 400 * time.Millisecond
+	if c.r.IntN(2) == 0 {
+		limit = time.Duration(float64(200*time.Millisecond) * (0.9 + 0.3*c.r.Float64()))
+	}
+	verdict := job.Accepted
+	if cpu > limit {
+		verdict = job.TimeLimit
+	}
+	if w.Report.Priority != job.Audit {
+		c.judged = append(c.judged, judged{w.ID, node, c.now(), float64(cpu)/float64(limit) - 1,
+			cpu > limit && float64(cpu)/(1+c.slow[node]) <= float64(limit)})
+	}
+	rep := job.Report{Verdict: verdict, Host: &job.HostReport{Name: "host", Node: node}, Tests: []job.TestReport{
+		{Name: "1", Verdict: verdict, CPUTime: &cpu, Timing: &job.Timing{Limit: limit},
+			Runs: []job.Run{{CPUTime: cpu, Kept: true, Disturbed: []job.Cause{}}}}}}
 	if err := c.store.Finish(c.t.Context(), w.Lease, rep); err != nil {
 		c.t.Fatal(err)
 	}
@@ -185,7 +209,7 @@ func TestRetirement(t *testing.T) {
 	for range 6 {
 		c.hour(20)
 	}
-	if len(c.retired) > 0 || c.usable < 100 {
+	if len(c.retired) > 0 || c.usable < 80 {
 		t.Fatalf("equal nodes: retired %q, %d audits", c.retired, c.usable)
 	}
 	c.slow["n1"] = 0.04
@@ -221,6 +245,7 @@ func TestRetirement(t *testing.T) {
 			t.Errorf("node %q audited a job of %q", a.Node, a.Origin)
 		}
 	}
+	c.checkRejudgingSet(slowed)
 	// After a repair the old audits say nothing about it.
 	c.slow["n1"] = 0
 	if err := c.registry.SetDrained(t.Context(), "n1", false); err != nil {
@@ -232,6 +257,50 @@ func TestRetirement(t *testing.T) {
 	}
 	if s := c.state(); len(c.retired) > 1 || s.Alarm != "" || s.Confirming != nil {
 		t.Errorf("after the repair: retired %q, %+v", c.retired, s)
+	}
+}
+
+// checkRejudgingSet compares the set of n1 with what an oracle knows: every verdict that the slow node changed is in it,
+// and it is exactly what the rule selects from the times of all jobs.
+func (c *cluster) checkRejudgingSet(slowed time.Time) {
+	c.t.Helper()
+	set, err := c.registry.RejudgingSet(c.t.Context(), "n1")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var got, want []string
+	for _, j := range set.Jobs {
+		got = append(got, j.ID)
+	}
+	ideal, flipped := 0, 0
+	for _, j := range c.judged {
+		if j.node != "n1" {
+			continue
+		}
+		if !j.at.Before(set.Since) && math.Abs(j.off) <= set.Window {
+			want = append(want, j.id)
+		}
+		if !j.at.Before(slowed) && math.Abs(j.off) <= 2*c.slow["n1"] {
+			ideal++
+		}
+		if j.flipped {
+			flipped++
+			if !slices.Contains(got, j.id) {
+				c.t.Errorf("job %s has another verdict because of the slow node, and is not to be judged again", j.id)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		c.t.Errorf("rejudging set (-want +got):\n%s", diff)
+	}
+	c.t.Logf("%d jobs to judge again, %d with the true time and size of the change, %d other verdicts", len(got), ideal,
+		flipped)
+	if flipped == 0 || len(got) > 2*ideal+5 {
+		c.t.Errorf("%d jobs to judge again, want at most twice the %d of the oracle; %d other verdicts", len(got), ideal,
+			flipped)
+	}
+	if _, err := c.registry.RejudgingSet(c.t.Context(), "n0"); !errors.Is(err, fleet.ErrUnknownNode) {
+		c.t.Errorf("rejudging set of a node that was not drained: %v", err)
 	}
 }
 

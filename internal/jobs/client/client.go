@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -106,6 +107,10 @@ type Unreachable struct {
 
 // Error names the address and the next step.
 func (u *Unreachable) Error() string {
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](u.Err); untrusted {
+		return fmt.Sprintf("reach judged at %s: %s; trust the CA that signed it: fleet.ca_file of a judge, "+
+			"SSL_CERT_FILE of a command", u.Base, u.Err)
+	}
 	return fmt.Sprintf("reach judged at %s: %s; start it with judged serve, or name the address where it is", u.Base,
 		u.Err)
 }

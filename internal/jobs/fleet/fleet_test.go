@@ -246,7 +246,7 @@ func TestRegistryLanguages(t *testing.T) {
 		"b": {{ID: "c", Available: true, Version: "13"}, {ID: "java", Available: true, Version: "17"}},
 	} {
 		pool := map[string]string{"a": "p", "b": "q"}[node]
-		if _, err := r.Seen(t.Context(), Registration{Caller: Caller{node}, Pool: pool, Languages: list}); err != nil {
+		if _, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: node}, Pool: pool, Languages: list}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -273,7 +273,7 @@ func TestRegistry(t *testing.T) {
 	one, two := NewRegistry(values, clock), NewRegistry(values, clock)
 	see := func(r *Registry, name, pool string, ready bool) Commands {
 		t.Helper()
-		c, err := r.Seen(t.Context(), Registration{Caller: Caller{name}, Pool: pool, Ready: ready, Version: "1",
+		c, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: name}, Pool: pool, Ready: ready, Version: "1",
 			Slots: []Slot{{"1", "idle"}}, Time: now.Add(time.Second)})
 		if err != nil {
 			t.Fatal(err)
@@ -335,5 +335,81 @@ func TestRegistry(t *testing.T) {
 	}
 	if err := one.SetDrained(t.Context(), "c", true); !errors.Is(err, ErrUnknownNode) {
 		t.Errorf("drain an unknown node: %v", err)
+	}
+}
+
+// TestDeviations: the history has a few estimates a day, of a month.
+func TestDeviations(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	start := now
+	r := NewRegistry(&shared{all: map[string][]byte{}}, func() time.Time { return now })
+	for range 40 * 24 {
+		now = now.Add(time.Hour)
+		if err := r.SetDeviation(t.Context(), "a", Deviation{At: now, Ratio: now.Sub(start).Hours()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: "a"}, Pool: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := r.Nodes(t.Context())
+	if err != nil || len(nodes) != 1 || nodes[0].Deviation == nil {
+		t.Fatalf("nodes %+v, %v", nodes, err)
+	}
+	d := nodes[0].Deviation
+	oldest := now.Sub(d.History[0].At)
+	if d.Ratio != 40*24 || len(d.History) != 30*4 || oldest < 29*24*time.Hour || oldest >= 30*24*time.Hour {
+		t.Errorf("ratio %v, %d estimates, the oldest %v ago", d.Ratio, len(d.History), oldest)
+	}
+}
+
+// A node falls back to the version of the front that it reaches, and tries its newest
+// again when it registers.
+func TestProtocols(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		node, front Protocols
+		want        []int // versions of a registration, a return, a return and a registration
+		fails       bool
+	}{
+		{"same", Protocols{1, 1}, Protocols{1, 1}, []int{1, 1, 1, 1}, false},
+		{"newer node", Protocols{1, 2}, Protocols{1, 1}, []int{2, 1, 1, 1, 2, 1}, false},
+		{"newer front", Protocols{1, 1}, Protocols{1, 2}, []int{1, 1, 1, 1}, false},
+		{"both newer", Protocols{1, 2}, Protocols{1, 2}, []int{2, 2, 2, 2}, false},
+		{"too far apart", Protocols{2, 3}, Protocols{1, 1}, []int{3, 2, 3, 2, 3, 2, 3, 2}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var versions []int
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var c Caller
+				if err := json.NewDecoder(r.Body).Decode(&c); err != nil || c.Node != "n" {
+					t.Errorf("caller %+v: %v", c, err)
+				}
+				versions = append(versions, c.Protocol)
+				if tt.front.Has(c.Protocol) {
+					_, _ = w.Write([]byte("{}"))
+					return
+				}
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusBadRequest)
+				_ = json.NewEncoder(w).Encode(map[string]any{"type": "urn:judged:protocol", "status": 400})
+			}))
+			defer server.Close()
+			s, err := NewSource(Options{Front: client.Client{Base: server.URL}, Node: "n", Protocols: tt.node,
+				Spool: filepath.Join(t.TempDir(), "spool"), Log: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			register := func() error { _, err := s.Register(t.Context(), Registration{}); return err }
+			giveBack := func() error { return s.Return(t.Context(), jobs.Lease{ID: "1", Attempt: 1}, 0, true) }
+			for _, ask := range []func() error{register, giveBack, giveBack, register} {
+				if err := ask(); (err != nil) != tt.fails || err != nil && !errors.Is(err, jobs.ErrUnavailable) {
+					t.Errorf("error %v, want one: %v", err, tt.fails)
+				}
+			}
+			if diff := cmp.Diff(tt.want, versions); diff != "" {
+				t.Errorf("versions (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

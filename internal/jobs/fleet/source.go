@@ -2,10 +2,13 @@ package fleet
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"judged/internal/base/job"
@@ -19,6 +22,8 @@ type Options struct {
 	Node  string // name; with tokens that of the token
 	Spool string // folder of the reports that no front has received yet
 	Log   *slog.Logger
+	// Protocols are those that the node speaks; the zero value is KnownProtocols.
+	Protocols Protocols
 }
 
 // Source takes jobs from a front and hands in their reports. Its methods return
@@ -27,6 +32,11 @@ type Source struct {
 	o     Options
 	spool spool
 	emits chan EmitRequest
+	// spoken is the version that a front has accepted last.
+	spoken atomic.Int64
+
+	mu    sync.Mutex // guards takes
+	takes map[string]string
 }
 
 // maxEmits is how many tests may wait to be sent. The report has all of them.
@@ -38,7 +48,12 @@ func NewSource(o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{o: o, spool: s, emits: make(chan EmitRequest, maxEmits)}, nil
+	if o.Protocols == (Protocols{}) {
+		o.Protocols = KnownProtocols()
+	}
+	source := &Source{o: o, spool: s, emits: make(chan EmitRequest, maxEmits), takes: map[string]string{}}
+	source.spoken.Store(int64(o.Protocols.Newest))
+	return source, nil
 }
 
 // Run sends tests and spooled reports until ctx is done.
@@ -52,28 +67,30 @@ func (s *Source) Run(ctx context.Context) {
 		case <-tick.C:
 			_ = s.HandIn(ctx) // again at the next tick
 		case e := <-s.emits:
-			if _, err := post[Nothing](ctx, s, "emit", e, 0); err != nil && ctx.Err() == nil {
+			if _, err := post[Nothing](ctx, s, "emit", &e, 0); err != nil && ctx.Err() == nil {
 				s.o.Log.Debug("cannot send a test; the report will have it", "job", e.ID, "error", err)
 			}
 		}
 	}
 }
 
-// Register sends the state of the node.
+// Register sends the state of the node, in the newest version that the front speaks.
 func (s *Source) Register(ctx context.Context, r Registration) (Commands, error) {
-	r.Node, r.Protocol = s.o.Node, Protocol
-	return post[Commands](ctx, s, "register", r, 0)
+	s.spoken.Store(int64(s.o.Protocols.Newest))
+	return post[Commands](ctx, s, "register", &r, 0)
 }
 
 // Take implements jobs.Source.
 func (s *Source) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
-	q := TakeRequest{Caller: s.caller(), Pool: w.Pool, Width: w.Width, CPUs: w.CPUs, WaitMS: MaxWait.Milliseconds()}
+	q := TakeRequest{Pool: w.Pool, Width: w.Width, CPUs: w.CPUs, WaitMS: MaxWait.Milliseconds()}
+	q.Key, q.Repeated = s.takeKey(w.CPUs)
 	for {
-		answer, err := post[TakeAnswer](ctx, s, "take", q, MaxWait)
+		answer, err := post[TakeAnswer](ctx, s, "take", &q, MaxWait)
 		switch {
 		case err != nil:
 			return jobs.Work{}, err
 		case answer.Work != nil:
+			s.taken(w.CPUs)
 			return answer.Work.work(), nil
 		case ctx.Err() != nil:
 			return jobs.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
@@ -81,17 +98,36 @@ func (s *Source) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
 	}
 }
 
+// takeKey returns the key of the take of a slot, and whether it was used before: the
+// answer to an earlier request may have been lost, and with it a job.
+func (s *Source) takeKey(cpus string) (key string, repeated bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if key, repeated = s.takes[cpus]; !repeated {
+		key = rand.Text()
+		s.takes[cpus] = key
+	}
+	return key, repeated
+}
+
+// taken ends the take of a slot.
+func (s *Source) taken(cpus string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.takes, cpus)
+}
+
 // Extend implements jobs.Source.
 func (s *Source) Extend(ctx context.Context, l jobs.Lease) (time.Time, error) {
-	answer, err := post[ExtendAnswer](ctx, s, "extend", ExtendRequest{Hold: s.hold(l)}, 0)
+	answer, err := post[ExtendAnswer](ctx, s, "extend", &ExtendRequest{Hold: hold(l)}, 0)
 	return answer.Until, err
 }
 
 // Lost implements jobs.Source.
 func (s *Source) Lost(ctx context.Context, l jobs.Lease) error {
-	q := ExtendRequest{Hold: s.hold(l), WaitMS: MaxWait.Milliseconds()}
+	q := ExtendRequest{Hold: hold(l), WaitMS: MaxWait.Milliseconds()}
 	for {
-		if _, err := post[ExtendAnswer](ctx, s, "extend", q, MaxWait); err != nil {
+		if _, err := post[ExtendAnswer](ctx, s, "extend", &q, MaxWait); err != nil {
 			return err
 		}
 	}
@@ -100,7 +136,7 @@ func (s *Source) Lost(ctx context.Context, l jobs.Lease) error {
 // Emit implements jobs.Source.
 func (s *Source) Emit(l jobs.Lease, n int, t job.TestReport) error {
 	select {
-	case s.emits <- EmitRequest{Hold: s.hold(l), N: n, Test: t}:
+	case s.emits <- EmitRequest{Hold: hold(l), N: n, Test: t}:
 		return nil
 	default:
 		return fmt.Errorf("emit test %d of job %q: %d tests wait to be sent", n, l.ID, maxEmits)
@@ -110,8 +146,8 @@ func (s *Source) Emit(l jobs.Lease, n int, t job.TestReport) error {
 // Finish implements jobs.Source. A report that no front receives is written to
 // the spool, from where Run hands it in, also after a restart.
 func (s *Source) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
-	q := FinishRequest{Hold: s.hold(l), Report: rep}
-	_, err := post[Nothing](ctx, s, "finish", q, 0)
+	q := FinishRequest{Hold: hold(l), Report: rep}
+	_, err := post[Nothing](ctx, s, "finish", &q, 0)
 	if errors.Is(err, jobs.ErrUnavailable) {
 		return errors.Join(err, s.spool.keep(q))
 	}
@@ -121,7 +157,7 @@ func (s *Source) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error
 // Return implements jobs.Source.
 func (s *Source) Return(ctx context.Context, l jobs.Lease, delay time.Duration, excused bool) error {
 	_, err := post[Nothing](ctx, s, "return",
-		ReturnRequest{Hold: s.hold(l), DelayMS: delay.Milliseconds(), Excused: excused}, 0)
+		&ReturnRequest{Hold: hold(l), DelayMS: delay.Milliseconds(), Excused: excused}, 0)
 	return err
 }
 
@@ -134,7 +170,7 @@ func (s *Source) HandIn(ctx context.Context) error {
 		s.o.Log.Error("cannot read spooled reports", "error", err)
 	}
 	for _, q := range reports {
-		_, err := post[Nothing](ctx, s, "finish", q, 0)
+		_, err := post[Nothing](ctx, s, "finish", &q, 0)
 		switch {
 		case errors.Is(err, jobs.ErrUnavailable) || ctx.Err() != nil:
 			return err
@@ -150,17 +186,33 @@ func (s *Source) HandIn(ctx context.Context) error {
 	return nil
 }
 
-func (s *Source) caller() Caller { return Caller{Node: s.o.Node} }
+// hold is completed by post.
+func hold(l jobs.Lease) Hold { return Hold{ID: l.ID, Attempt: l.Attempt} }
 
-func (s *Source) hold(l jobs.Lease) Hold { return Hold{s.caller(), l.ID, l.Attempt} }
-
-// post sends a request and translates the errors of the front.
-func post[T any](ctx context.Context, s *Source, verb string, body any, wait time.Duration) (T, error) {
-	answer, err := client.Post[T](ctx, s.o.Front, "/v1/work/"+verb, body, wait)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", verb, translate(ctx, err))
+// post sends a request and translates the errors of the front. One whose version the
+// front does not speak is repeated in an older one: during an update, fronts behind one
+// address differ.
+func post[T any](ctx context.Context, s *Source, verb string, body interface{ caller() *Caller }, wait time.Duration) (T,
+	error) {
+	for version := int(s.spoken.Load()); ; version-- {
+		*body.caller() = Caller{Node: s.o.Node, Protocol: version}
+		answer, err := client.Post[T](ctx, s.o.Front, "/v1/work/"+verb, body, wait)
+		switch {
+		case err == nil:
+			s.spoken.Store(int64(version))
+			return answer, nil
+		case refusesVersion(err) && s.o.Protocols.Has(version-1):
+			continue
+		case refusesVersion(err): // the next request tries all again
+			s.spoken.Store(int64(s.o.Protocols.Newest))
+		}
+		return answer, fmt.Errorf("%s: %w", verb, translate(ctx, err))
 	}
-	return answer, err
+}
+
+func refusesVersion(err error) bool {
+	p, ok := errors.AsType[*client.Problem](err)
+	return ok && p.Type == "urn:judged:protocol"
 }
 
 // translate maps problem details to the errors of package jobs. Every other error

@@ -8,20 +8,30 @@ import (
 	"judged/internal/jobs"
 )
 
-// Protocol is the version of the requests of this file. A front refuses other
-// versions, and says which it speaks.
-const Protocol = 1
+// Protocols are the versions of the requests of this file that a judged speaks. A
+// version that changes them speaks the one before, too, so that fronts and nodes can be
+// updated one after the other.
+type Protocols struct{ Oldest, Newest int }
+
+// KnownProtocols are those of this judged.
+func KnownProtocols() Protocols { return Protocols{Oldest: 1, Newest: 1} }
+
+// Has reports whether a version is spoken.
+func (p Protocols) Has(version int) bool { return p.Oldest <= version && version <= p.Newest }
 
 // Caller is part of every request. With tokens, a node must have the name of its
-// token.
+// token. A front that does not speak the Protocol refuses the request; the node repeats
+// it in an older version.
 type Caller struct {
-	Node string `json:"node"`
+	Node     string `json:"node"`
+	Protocol int    `json:"protocol"`
 }
+
+func (c *Caller) caller() *Caller { return c }
 
 // Registration is the state of a node. A node sends it every RegisterEvery.
 type Registration struct {
 	Caller
-	Protocol    int                `json:"protocol"`
 	Version     string             `json:"version"`
 	Pool        string             `json:"pool"`
 	Fingerprint string             `json:"fingerprint"`
@@ -53,6 +63,9 @@ type TakeRequest struct {
 	Width  int    `json:"width"`
 	CPUs   string `json:"cpus"`
 	WaitMS int64  `json:"wait_ms"`
+	// Key names the take. Repeated means that an earlier request with this key failed: its answer may have been a job.
+	Key      string `json:"key,omitempty"`
+	Repeated bool   `json:"repeated,omitempty"`
 }
 
 // TakeAnswer holds a job, or nothing when none was waiting.

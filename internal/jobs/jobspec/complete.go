@@ -68,6 +68,7 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	e.tests(j.Tests, c.Limits.Max)
 	e.checker(j.Checker, c.Limits.Max)
 	e.interactor(j.Interactor, c.Limits.Max)
+	e.transcript(j)
 	e.limits(j.Limits, c.Limits.Max)
 	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus",
 		"%d; slots here have %d, the value of slots.width; send at most that", j.CPUs, c.Slots.Width)
@@ -222,6 +223,16 @@ func (e *Errors) interactor(i *job.Interactor, most config.MaxLimits) {
 	e.arguments("interactor.args", i.Args)
 }
 
+func (e *Errors) transcript(j job.Job) {
+	if !j.Transcript {
+		return
+	}
+	e.check(j.Interactor != nil, "transcript", "there is no interactor; send one or leave it out")
+	const most = maxHeads / jury.MaxTranscript
+	e.check(len(j.Tests) <= most, "transcript", "those of %d tests do not fit into a report; send at most %d tests",
+		len(j.Tests), most)
+}
+
 func (e *Errors) limits(l job.Limits, most config.MaxLimits) {
 	inRange(e, "limits.cpu_time_ms", l.CPUTimeMS, 0, most.CPUTime.Milliseconds(), "limits.max.cpu_time")
 	inRange(e, "limits.wall_time_ms", l.WallTimeMS, 0, most.WallTime.Milliseconds(), "limits.max.wall_time")
@@ -236,7 +247,11 @@ func (e *Errors) limits(l job.Limits, most config.MaxLimits) {
 }
 
 func (e *Errors) head(j job.Job, most units.Bytes) {
-	each := units.Bytes(maxHeads / 2 / max(1, len(j.Tests))) // of stdout and of stderr
+	room := maxHeads
+	if j.Transcript {
+		room = max(0, room-len(j.Tests)*jury.MaxTranscript)
+	}
+	each := units.Bytes(room / 2 / max(1, len(j.Tests))) // of stdout and of stderr
 	if j.Head <= each {
 		inRange(e, "head_bytes", j.Head, 0, most, "limits.max.head")
 		return

@@ -158,6 +158,14 @@ func TestCompleteErrors(t *testing.T) {
 				Program: &job.File{Blob: digest}}
 		},
 			[]FieldError{{"checker.program", "leave it out"}}},
+		{"transcript of nothing", func(j *job.Job) { j.Transcript = true },
+			[]FieldError{{"transcript", "there is no interactor"}}},
+		{"transcripts of many tests", func(j *job.Job) {
+			j.Transcript, j.Interactor = true, &job.Interactor{Kind: "icpc", Program: job.File{Text: new(string)}}
+			for i := range 200 {
+				j.Tests = append(j.Tests, job.Test{Name: fmt.Sprint("more", i)})
+			}
+		}, []FieldError{{"transcript", "send at most 192 tests"}}},
 		{"interactor", func(j *job.Job) { j.Interactor = &job.Interactor{Kind: "cms", Args: []string{"\x00"}} },
 			[]FieldError{{"interactor.kind", `"cms" is unknown`}, {"interactor.program", "no content"},
 				{"interactor.args[0]", "has a NUL"}}},

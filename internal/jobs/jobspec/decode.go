@@ -226,6 +226,10 @@ func mismatch(token json.Token, t reflect.Type) string {
 		return "null is no value here; leave the key out"
 	}
 	switch t.Kind() {
+	case reflect.Bool:
+		if _, ok := token.(bool); ok {
+			return ""
+		}
 	case reflect.String:
 		if text, ok := token.(string); ok {
 			if text == "" && t != reflect.TypeFor[string]() {
@@ -281,6 +285,8 @@ func wanted(t reflect.Type) string {
 		return "a whole number"
 	case reflect.Slice:
 		return "an array"
+	case reflect.Bool:
+		return "true or false"
 	}
 	return "an object"
 }

@@ -57,6 +57,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"empty", "", []FieldError{{"", "ends before"}}},
 		{"cut off", `{"program": {"text": "x"`, []FieldError{{"", "ends before"}}},
 		{"no JSON", "{\n  program}", []FieldError{{"", "line 2, column"}}},
+		{"text for a truth value", `{"transcript": "yes"}`,
+			[]FieldError{{"transcript", "text found; send true or false"}}},
 		{"array", `[]`, []FieldError{{"", "an array found; send an object"}}},
 		{"two jobs", `{} {}`, []FieldError{{"", "text behind the end"}}},
 		{"unknown key", `{"programm": {"text": "x"}}`, []FieldError{{"programm", "unknown key"}}},

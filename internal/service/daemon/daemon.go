@@ -34,9 +34,11 @@ type Options struct {
 	Engine   engine.Options
 	Version  string
 	Revision string
-	Out      io.Writer // its first line is the URL
-	Log      *slog.Logger
-	Level    *slog.LevelVar // of Log
+	// Protocols are the versions of the node protocol; the zero value is fleet.KnownProtocols.
+	Protocols fleet.Protocols
+	Out       io.Writer // its first line is the URL
+	Log       *slog.Logger
+	Level     *slog.LevelVar // of Log
 	// Each value on Hangup makes the daemon call Reload for a new configuration.
 	Hangup <-chan os.Signal
 	Reload func() (config.Config, error)
@@ -76,6 +78,9 @@ type daemon struct {
 // abort is done it returns the running jobs to the queue instead. Errors end with
 // the next step; a *engine.UsageError is an invalid configuration.
 func Run(drain, abort context.Context, o Options) (err error) {
+	if o.Protocols == (fleet.Protocols{}) {
+		o.Protocols = fleet.KnownProtocols()
+	}
 	d := &daemon{o: o}
 	defer func() { err = errors.Join(err, d.close()) }()
 	if err := d.open(drain); err != nil {
@@ -259,7 +264,7 @@ func (d *daemon) openAPI(context.Context) error {
 		o.Jobs, o.Blobs = d.store, &files{d.blobs, space{blobFolder(d.o.Config)}, d.storeFailed}
 	}
 	if d.registry != nil {
-		o.Work, o.Nodes = d.store, d.registry
+		o.Work, o.Nodes, o.Protocols = d.store, d.registry, d.o.Protocols
 	}
 	if !d.judges() {
 		o.Languages = d.registry

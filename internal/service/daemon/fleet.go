@@ -50,7 +50,7 @@ func (d *daemon) openFleet(context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		source, err := fleet.NewSource(fleet.Options{Front: c, Node: d.node, Log: d.o.Log,
+		source, err := fleet.NewSource(fleet.Options{Front: c, Node: d.node, Log: d.o.Log, Protocols: d.o.Protocols,
 			Spool: filepath.Join(d.o.Config.DataDir, "spool")})
 		if err != nil {
 			return err

@@ -199,7 +199,7 @@ func TestFleetTokens(t *testing.T) {
 
 	stolen := newClient(t, front.Base)
 	stolen.Token = secrets["judge-1"]
-	as := func(name string) fleet.Caller { return fleet.Caller{Node: name} }
+	as := func(name string) fleet.Caller { return fleet.Caller{Node: name, Protocol: 1} }
 	hold := fleet.Hold{Caller: as("judge-1"), ID: "held", Attempt: 1}
 	foreign := hold
 	foreign.Node = "judge-2"
@@ -216,8 +216,8 @@ func TestFleetTokens(t *testing.T) {
 		"another node's job": {stolen, "finish", fleet.FinishRequest{Hold: foreign}, http.StatusForbidden},
 		"an old attempt": {stolen, "finish", fleet.FinishRequest{Hold: fleet.Hold{Caller: as("judge-1"), ID: "held",
 			Attempt: 7}}, http.StatusConflict},
-		"another protocol": {stolen, "register", fleet.Registration{Caller: as("judge-1"), Protocol: 99,
-			Pool: "default"}, http.StatusBadRequest},
+		"another protocol": {stolen, "register", fleet.Registration{Caller: fleet.Caller{Node: "judge-1",
+			Protocol: 99}, Pool: "default"}, http.StatusBadRequest},
 		"a platform's token": {front.Client, "take", fleet.TakeRequest{Caller: as("platform")}, http.StatusForbidden},
 	} {
 		_, err := client.Post[fleet.Nothing](front.ctx, test.client, "/v1/work/"+test.path, test.body, 0)

@@ -53,7 +53,7 @@ type process struct {
 }
 
 // launch starts a daemon and does not wait for it.
-func launch(t testing.TB, c config.Config) *process {
+func launch(t testing.TB, c config.Config, env ...string) *process {
 	t.Helper()
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -77,7 +77,7 @@ func launch(t testing.TB, c config.Config) *process {
 		stdout: bufio.NewReader(read),
 		ended:  make(chan struct{}),
 	}
-	p.cmd.Env = append(os.Environ(), serveEnv+"="+string(text), "TMPDIR="+p.tmp)
+	p.cmd.Env = append(os.Environ(), append(env, serveEnv+"="+string(text), "TMPDIR="+p.tmp)...)
 	p.cmd.Stdout, p.cmd.Stderr = write, log
 	// The session distinguishes its orphans from those of others.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
@@ -153,9 +153,15 @@ type instance struct {
 }
 
 // serving starts a daemon and waits until it serves.
-func serving(t testing.TB, c config.Config) *instance {
+func serving(t testing.TB, c config.Config, env ...string) *instance {
 	t.Helper()
-	p := launch(t, c)
+	return launch(t, c, env...).serving()
+}
+
+// serving waits until a daemon serves.
+func (p *process) serving() *instance {
+	t := p.t
+	t.Helper()
 	url := p.url()
 	if url == "" {
 		t.Fatalf("daemon ended with code %d and said:\n%s", p.exit(), tail(p.said()))

@@ -16,6 +16,7 @@ import (
 	"judged/internal/base/linux"
 	"judged/internal/engine"
 	"judged/internal/engine/languages"
+	"judged/internal/jobs/fleet"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
@@ -78,7 +79,7 @@ func serveConfig(text string) error {
 	}
 	defer claims.Close()
 	return Run(drain, abort, Options{
-		Config: c, Version: "test", Revision: "none", Out: os.Stdout, Log: log,
+		Config: c, Protocols: testProtocols(), Version: "test", Revision: "none", Out: os.Stdout, Log: log,
 		Engine: engine.Options{
 			ClaimFolder: fmt.Sprintf("/proc/self/fd/%d", claims.Fd()),
 			Languages: engine.LanguageOptions{Catalogue: catalogue, CacheBytes: c.Languages.CacheSize,
@@ -97,6 +98,15 @@ func serveConfig(text string) error {
 			Log:       log,
 		},
 	})
+}
+
+// protocolsEnv makes this binary a judged with other versions of the node protocol,
+// "OLDEST NEWEST".
+const protocolsEnv = "JUDGED_TEST_PROTOCOLS"
+
+func testProtocols() (p fleet.Protocols) {
+	_, _ = fmt.Sscan(os.Getenv(protocolsEnv), &p.Oldest, &p.Newest) // unset: those of this version
+	return p
 }
 
 func decodeConfig(t testing.TB, text string) config.Config {

@@ -42,6 +42,7 @@ var kinds = map[string]struct {
 }{
 	"bad-request":       {http.StatusBadRequest, "Invalid request"},
 	"invalid-job":       {http.StatusBadRequest, "Invalid job"},
+	"protocol":          {http.StatusBadRequest, "Unknown version of the node protocol"},
 	"unauthorized":      {http.StatusUnauthorized, "No valid token"},
 	"forbidden":         {http.StatusForbidden, "Not allowed"},
 	"not-found":         {http.StatusNotFound, "Not found"},

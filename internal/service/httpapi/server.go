@@ -21,6 +21,7 @@ import (
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
+	"judged/internal/jobs/fleet"
 )
 
 // Jobs is the store of all jobs; *jobs.Store is one.
@@ -68,6 +69,7 @@ type Options struct {
 	Languages Languages
 	Work      Work // nil on a judge node, as Jobs and Nodes
 	Nodes     Nodes
+	Protocols fleet.Protocols // of nodes
 	Doctor    func(context.Context) (doctor.Report, error)
 	Accepts   func() error // returns why jobs are not accepted, or nil
 	Ready     func() error // returns why jobs are not accepted or cannot be judged, or nil
@@ -86,6 +88,7 @@ type Server struct {
 	languages Languages
 	work      Work
 	nodes     Nodes
+	protocols fleet.Protocols
 	doctor    func(context.Context) (doctor.Report, error)
 	accepts   func() error
 	ready     func() error
@@ -108,7 +111,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots, languages: o.Languages,
-		work: o.Work, nodes: o.Nodes,
+		work: o.Work, nodes: o.Nodes, protocols: o.Protocols,
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
 	}
 	if s.log == nil {

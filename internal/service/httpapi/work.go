@@ -23,6 +23,7 @@ type Nodes interface {
 	Seen(ctx context.Context, r fleet.Registration) (fleet.Commands, error)
 	Drained(ctx context.Context, name string) (bool, error)
 	SetDrained(ctx context.Context, name string, drained bool) error
+	RejudgingSet(ctx context.Context, node string) (fleet.RejudgingSet, error)
 	Nodes(ctx context.Context) ([]fleet.Node, error)
 }
 
@@ -37,6 +38,7 @@ func (s *Server) nodeRoutes() []route {
 		{"POST", "/v1/work/finish", node, s.finishJob},
 		{"POST", "/v1/work/return", node, s.returnJob},
 		{"GET", "/v1/nodes", read, s.getNodes},
+		{"GET", "/v1/nodes/{name}/rejudge", read, s.getRejudgingSet},
 		{"GET", "/v1/pools", read, s.getPools},
 		{"POST", "/v1/nodes/{name}/drain", admin, s.drainNode},
 		{"POST", "/v1/nodes/{name}/undrain", admin, s.undrainNode},
@@ -60,6 +62,11 @@ func readWork[T any](s *Server, w http.ResponseWriter, r *http.Request, caller f
 			return nil, err
 		}
 		return nil, problem("bad-request", "run the same version of judged on nodes and fronts", "read the body: %s", err)
+	}
+	if version := caller(v).Protocol; !s.protocols.Has(version) {
+		return nil, problem("protocol", "update judged on the node or on the front: one may be a version ahead",
+			"the node speaks version %d of the node protocol, this front versions %d to %d", version, s.protocols.Oldest,
+			s.protocols.Newest)
 	}
 	name := caller(v).Node
 	if !jobs.ValidID(name) {
@@ -111,10 +118,6 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if g.Protocol != fleet.Protocol {
-		return problem("bad-request", "update judged on the node or on the front",
-			"the node speaks version %d of the node protocol, this front version %d", g.Protocol, fleet.Protocol)
-	}
 	if err := s.poolOf(r, g.Pool); err != nil {
 		return err
 	}
@@ -153,7 +156,7 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 		return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})
 	}
 	work, err := s.work.Take(ctx, jobs.Want{Pool: q.Pool, Width: q.Width, Host: nodeOwner(q.Node), Node: q.Node,
-		CPUs: q.CPUs})
+		CPUs: q.CPUs, Key: q.Key, Repeated: q.Repeated})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})
@@ -241,6 +244,14 @@ func (s *Server) getNodes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.writeJSON(w, http.StatusOK, fleet.NodeList{Nodes: nodes})
+}
+
+func (s *Server) getRejudgingSet(w http.ResponseWriter, r *http.Request) error {
+	set, err := s.nodes.RejudgingSet(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, set)
 }
 
 // pool is what a pool has now.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"judged/internal/base/job"
 	"judged/internal/base/units"
@@ -20,6 +21,12 @@ import (
 // brokeStatus is the exit status of an attack that got through: BROKE_STATUS of
 // attack.h.
 const brokeStatus = 86
+
+// brokeMessage is part of what is said of a compiler, or of a checker that uses testlib, that has ended with brokeStatus.
+const brokeMessage = "status 86"
+
+// Canary is the text of a file of the host that nobody may read.
+const Canary = "nobody has read or written this"
 
 // Attack is one attack with what must come of it.
 type Attack struct {
@@ -38,6 +45,19 @@ type Attack struct {
 	Together bool       `json:"together"` // the phases run at once
 	Limits   job.Limits `json:"limits"`
 	CPUs     int        `json:"cpus"` // of the slot, at least 1
+
+	// Language is that of an attack on the compiler: judged compiles its source. "" is a program that gcc has compiled.
+	Language  string            `json:"language"`
+	Files     map[string]string `json:"files"`      // further files next to the source, by name
+	AsChecker bool              `json:"as_checker"` // it is the checker of a program that writes nothing
+	// Interactor and Checker are what programs of the jury do that the attack has to do with: arguments of talker.c and
+	// checker.c of testdata/jury.
+	Interactor []string `json:"interactor"`
+	Checker    []string `json:"checker"`
+	Says       string   `json:"says"` // part of the message of the report
+	// GivenTo names programs of the jury that are given what it tries to get: "checker", "compiler".
+	GivenTo []string `json:"given_to"`
+	Testlib bool     `json:"-"` // of a checker: it uses testlib
 
 	CC      []string `json:"cc"` // further flags of gcc
 	Dynamic bool     `json:"dynamic"`
@@ -146,6 +166,10 @@ func (a Attack) validate() error {
 		return fmt.Errorf("cpus %d is no width; use at least 1", a.CPUs)
 	case a.Open && a.OpenWithHost:
 		return errors.New("open_with_host is for what is not open otherwise")
+	case a.Language != "" && (a.AsChecker || len(a.Args)+len(a.CC) > 0), a.Language == "" && len(a.Files) > 0:
+		return errors.New("files are for a language, and args, cc and as_checker for a program without one")
+	case a.AsChecker && len(a.Interactor)+len(a.Checker) > 0:
+		return errors.New("as_checker does not go with a checker or an interactor")
 	case a.Together && len(a.Phases) != 2:
 		return fmt.Errorf("together asks for two phases and it has %d", len(a.Phases))
 	}
@@ -160,6 +184,38 @@ func (a Attack) validate() error {
 		}
 	}
 	return nil
+}
+
+// ForJury returns the attack as a checker and as a compiler of a language make it, where they can: one run that tries to
+// reach something.
+func (a Attack) ForJury(language string) (made []Attack) {
+	reaches := !slices.Contains([]string{"time", "memory", "output", "processes"}, a.Class)
+	aimed := a.Language != "" || a.AsChecker || a.Interactor != nil || a.Checker != nil
+	if !reaches || aimed || !slices.Equal(a.Verdicts, []job.Verdict{job.Accepted}) || len(a.Phases) > 0 ||
+		a.CPUs > 1 || a.Open || a.OpenWithHost {
+		return nil
+	}
+	// The arguments of a checker come after those of its protocol.
+	if !slices.Contains(a.GivenTo, "checker") && len(a.Args) == 0 {
+		c := a
+		c.Name, c.AsChecker, c.Testlib = a.Name+"-checker", true, true // accepts by the status of held
+		made = append(made, c)
+	}
+	if !slices.Contains(a.GivenTo, "compiler") {
+		c := a
+		c.Name, c.Language = a.Name+"-compiler", language
+		c.Verdicts, c.Says = []job.Verdict{job.CompileError}, "did not write a program"
+		made = append(made, c)
+	}
+	return made
+}
+
+// CheckerKind is the protocol of an attack that is a checker.
+func (a Attack) CheckerKind() string {
+	if a.Testlib {
+		return "testlib"
+	}
+	return "icpc"
 }
 
 func line(s string) bool { return s != "" && !strings.ContainsAny(s, "\n|`") }
@@ -209,6 +265,12 @@ func (a Attack) Differences(r job.Report, slack int64) []string {
 	if GotThrough(r) {
 		all = append(all, "it got through")
 	}
+	if m := message(r); !utf8.ValidString(m) || len(m) > maxMessage {
+		all = append(all, fmt.Sprintf("message: %d bytes, valid UTF-8: %t", len(m), utf8.ValidString(m)))
+	}
+	if !strings.Contains(message(r), a.Says) {
+		all = append(all, fmt.Sprintf("message: want one with %q, got %q", a.Says, message(r)))
+	}
 	if got := signal(t.Exit); a.Signal != "" && got != a.Signal {
 		all = append(all, fmt.Sprintf("signal: want %s, got %q", a.Signal, got))
 	}
@@ -226,10 +288,26 @@ func (a Attack) Differences(r job.Report, slack int64) []string {
 // Expects reports whether the verdict is one that the whole sandbox may give.
 func (a Attack) Expects(v job.Verdict) bool { return slices.Contains(a.Verdicts, v) }
 
-// GotThrough reports whether an attack says so of itself.
+// GotThrough reports whether an attack says so of itself, or the report quotes what nobody may read.
 func GotThrough(r job.Report) bool {
 	e := r.Tests[0].Exit
-	return e != nil && e.Code != nil && *e.Code == brokeStatus
+	text, err := json.Marshal(r)
+	return e != nil && e.Code != nil && *e.Code == brokeStatus || strings.Contains(message(r), brokeMessage) ||
+		err != nil || bytes.Contains(text, []byte(Canary))
+}
+
+// maxMessage is more than all messages of a report with one test have together, in bytes.
+const maxMessage = 32 << 10
+
+// message is what a report says of why.
+func message(r job.Report) string {
+	all := []string{r.Message}
+	for _, t := range r.Tests {
+		if t.Checker != nil {
+			all = append(all, t.Checker.Message, t.Checker.Stderr)
+		}
+	}
+	return strings.TrimSpace(strings.Join(all, "\n"))
 }
 
 func (r Range) holds(v int64) bool { return r[0] <= v && v <= r[1] }

@@ -47,6 +47,7 @@ func TestRead(t *testing.T) {
 			"phases": [][]string{{"a"}, {"b"}}, "together": true,
 			"limits": map[string]any{"cpu_time_ms": 7, "processes": 3}, "cpus": 2, "cc": []string{"-g"},
 			"dynamic": true, "native": true, "open": true, "arch": []string{"amd64"},
+			"interactor": []string{"end"}, "checker": []string{"exit=42"}, "says": "x", "given_to": []string{"checker"},
 			"cpu_time_ms": []int{1, 2}, "memory_bytes": []int{3, 4}, "unsafe_without": []string{"cgroup", "user"}})
 	})
 	dir := folder(t, map[string]string{"002-b.c": "", "002-b.json": full, "001-a.c": "", "001-a.json": least(nil),
@@ -63,6 +64,7 @@ func TestRead(t *testing.T) {
 			Signal: "SIGKILL", Args: []string{"{canary}"}, Stdin: "in", Phases: [][]string{{"a"}, {"b"}},
 			Together: true,
 			Limits:   job.Limits{CPUTimeMS: 7, Processes: 3}, CC: []string{"-g"}, Dynamic: true, Native: true, Open: true,
+			Interactor: []string{"end"}, Checker: []string{"exit=42"}, Says: "x", GivenTo: []string{"checker"},
 			Arch:      []string{"amd64"},
 			CPUTimeMS: &Range{1, 2}, MemoryBytes: &Range{3, 4}, UnsafeWithout: Layers(initproc.Cgroup | initproc.User)},
 	}
@@ -102,6 +104,11 @@ func TestReadRefuses(t *testing.T) {
 		"empty range":     {one(with("cpu_time_ms", []int{2, 1})), "ends before"},
 		"alone together":  {one(with("together", true)), "two phases"},
 		"no CPU":          {one(with("cpus", -1)), "no width"},
+		"args of a source": {one(least(func(m map[string]any) { m["language"], m["args"] = "c", []string{"a"} })),
+			"files are for a language"},
+		"checker with a checker": {one(least(func(m map[string]any) {
+			m["as_checker"], m["checker"] = true, []string{"a"}
+		})), "as_checker does not go with"},
 		"open twice": {one(least(func(m map[string]any) { m["open"], m["open_with_host"] = true, true })),
 			"open_with_host"},
 	} {
@@ -144,6 +151,8 @@ func TestDifferences(t *testing.T) {
 		{"more of it on a slow machine", held, report("AC", 21*time.Millisecond, code(0)), 2, nil},
 		{"less of it there", held, report("AC", 9*time.Millisecond, code(0)), 2,
 			[]string{"CPU time: want 10 to 40 ms, got 9ms"}},
+		{"another message", Attack{Verdicts: []job.Verdict{"AC"}, Says: "x"}, report("AC", 0, code(0)), 1,
+			[]string{`message: want one with "x", got ""`}},
 		{"memory", Attack{Verdicts: []job.Verdict{"AC"}, MemoryBytes: &Range{1, 99}}, report("AC", 0, code(0)), 1,
 			[]string{"memory peak: want 1 to 99 bytes, got 100"}},
 		{"got through what is open", Attack{Verdicts: []job.Verdict{"AC"}, Open: true}, report("RTE", 0, code(86)), 1,

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,15 +46,18 @@ func Folder(t testing.TB) string {
 	return filepath.Join(testkit.RepoRoot(t), "testdata", "attacks")
 }
 
-// guestFolder is where a guest finds what Ship gives it.
-const guestFolder = "/repo/testdata/attacks"
+// Where a guest finds what Ship gives it.
+const (
+	guestFolder = "/repo/testdata/attacks"
+	guestJury   = "/repo/testdata/jury/"
+)
 
 // InGuest reports whether this is a guest that Ship was used for.
 func InGuest(t testing.TB) bool { return Folder(t) == guestFolder }
 
 // forGuests leaves out what wants a real processor, or timing that emulation
 // does not have: what is open may get through anyway.
-func (a Attack) forGuests() bool { return !a.Native && !a.Open }
+func (a Attack) forGuests() bool { return !a.Native && !a.Open && a.Language == "" }
 
 // loaders are where programs of a GOARCH have their loader.
 var loaders = map[string]string{"amd64": "/lib64/ld-linux-x86-64.so.2", "arm64": "/lib/ld-linux-aarch64.so.1"}
@@ -72,12 +76,23 @@ func Ship(t testing.TB, arch, gcc, dir string) map[string]string {
 	for name, program := range Build(t, gcc, dir, all) {
 		files[filepath.Join(guestFolder, name)] = program
 	}
+	maps.Copy(files, ShipJury(t, gcc))
 	data, err := filepath.Glob(filepath.Join(Folder(t), "*.*"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range data {
 		files[filepath.Join(guestFolder, filepath.Base(path))] = path
+	}
+	return files
+}
+
+// ShipJury returns the programs of testdata/jury for a guest, by their path there.
+func ShipJury(t testing.TB, gcc string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, name := range []string{"talker", "checker"} {
+		files[guestJury+name] = testkit.CompileStatic(t, gcc, testkit.JurySource(t, name))
 	}
 	return files
 }
@@ -148,6 +163,9 @@ func Build(t testing.TB, gcc, dir string, all []Attack) map[string]string {
 }
 
 func (a Attack) build(gcc, dir string) (string, error) {
+	if a.Language != "" {
+		return a.Source, nil
+	}
 	shipped := strings.TrimSuffix(a.Source, ".c")
 	if _, err := os.Stat(shipped); err == nil {
 		return shipped, nil

@@ -79,6 +79,8 @@ def complete(job):
     for key in job:
         job[key] = whole(job[key])
     job.setdefault("program", {"text": "#!/bin/sh\n"})
+    if not job.get("interactor"):
+        job.pop("transcript", None)
     job.pop("pool", None)
     for sources in (job, job.get("checker", {}), job.get("interactor", {})):
         sources.pop("language", None)

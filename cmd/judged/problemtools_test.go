@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/testkit"
+)
+
+// TestProblemTools judges packages with the field's tools, too: Kattis' verifyproblem those of legacy, BAPCtools those
+// of 2025-09 without points. All verdicts, and all points of groups, that a tool prints have to be judged's.
+func TestProblemTools(t *testing.T) {
+	testkit.Need(t, testkit.Time, testkit.Root, testkit.Cgroup, testkit.Python, testkit.StaticGCC, testkit.ProblemTools)
+	tools, err := testkit.ProblemToolsPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		// unknown are folders that the tool takes for something else.
+		unknown []string
+		// left are submissions that the tool leaves out: verifyproblem knows no shell scripts.
+		left    []string
+		ask     []string
+		results func(output string) map[string]string
+	}{
+		{"double", []string{"data/valid_output", "data/invalid_output", "data/invalid_input"},
+			[]string{"double.sh", "status.sh", "square.sh"}, verifyproblem, tableOfGroups},
+		{"share", nil, nil, verifyproblem, tableOfGroups},
+		{"guess", nil, nil, []string{"bt", "run", "--no-bar", "-aa", "-v"}, linesOfTests},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), tt.name)
+			source := filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages", tt.name)
+			if err := os.CopyFS(dir, os.DirFS(source)); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range tt.unknown {
+				if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			theirs := tt.results(askTool(t, tools, dir, tt.ask))
+			ours, submissions := askJudged(t, dir)
+			for _, name := range tt.left {
+				delete(submissions, name)
+			}
+			agreed := map[string]string{}
+			for key := range theirs {
+				agreed[key] = ours[key]
+				name, _, _ := strings.Cut(key, " ")
+				delete(submissions, name)
+			}
+			if diff := cmp.Diff(theirs, agreed); diff != "" {
+				t.Errorf("-%s +judged\n%s", tt.ask[0], diff)
+			}
+			if len(submissions) > 0 {
+				t.Errorf("%s does not judge %v", tt.ask[0], submissions)
+			}
+			t.Logf("%d verdicts", len(theirs))
+		})
+	}
+}
+
+var verifyproblem = []string{"verifyproblem", "-p", "submissions", "-l", "info"}
+
+// askTool returns what a tool prints about a package. Its exit status is not looked at: bt wants statements.
+func askTool(t *testing.T, tools, dir string, command []string) string {
+	t.Helper()
+	// verifyproblem runs Python by pypy3.
+	bin := t.TempDir()
+	if err := os.Symlink("/usr/bin/python3", filepath.Join(bin, "pypy3")); err != nil {
+		t.Fatal(err)
+	}
+	tool := exec.CommandContext(t.Context(), filepath.Join(tools, "bin", command[0]), command[1:]...)
+	if command[0] == verifyproblem[0] {
+		tool.Args = append(tool.Args, dir)
+	}
+	tool.Dir = dir
+	tool.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "HOME="+t.TempDir(), "XDG_CACHE_HOME=", "NO_COLOR=1",
+		"PATH="+strings.Join([]string{bin, filepath.Join(tools, "bin"), os.Getenv("PATH")}, ":"))
+	output, err := tool.CombinedOutput()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	t.Logf("%s", output)
+	return string(output)
+}
+
+// tableOfGroups reads the table of verifyproblem: its columns are groups that have tests, and a cell is a verdict with
+// points. The key of a result is "SUBMISSION GROUP"; that of the points of all is "SUBMISSION".
+func tableOfGroups(output string) map[string]string {
+	results := map[string]string{}
+	var groups []string
+	_, table, _ := strings.Cut(output, "Submission results:\n")
+	for line := range strings.Lines(table) {
+		cells := strings.Fields(line)
+		if len(cells) < 3 || strings.HasSuffix(cells[1], "ested:") {
+			continue
+		}
+		if groups == nil {
+			groups = cells[1:]
+			continue
+		}
+		for i, cell := range cells[1:] {
+			verdict, _, _ := strings.Cut(cell, ":")
+			switch {
+			case groups[i] == "Time" || cell == "-": // not run: verifyproblem stops at the first failure
+			case groups[i] == "Pts":
+				results[cells[0]] = cell
+			default:
+				results[cells[0]+" "+groups[i]] = verdict
+			}
+		}
+	}
+	return results
+}
+
+var lineOfTest = regexp.MustCompile(`(?m)^(\S+):\s+(AC|WA|TLE|RTE)\s.*?@ (\S+)`)
+
+// linesOfTests reads what bt says of each test. The key of a result is "SUBMISSION TEST".
+func linesOfTests(output string) map[string]string {
+	results := map[string]string{}
+	for _, m := range lineOfTest.FindAllStringSubmatch(output, -1) {
+		results[filepath.Base(m[1])+" "+m[3]] = m[2]
+	}
+	return results
+}
+
+// askJudged returns what judged verify says, by the keys of both tools, and the submissions by their names.
+func askJudged(t *testing.T, dir string) (results map[string]string, submissions map[string]bool) {
+	t.Helper()
+	got := execute(t, command("verify", "--json", "--repeats", "1", dir))
+	var v verification
+	if err := json.Unmarshal([]byte(got.stdout), &v); err != nil || got.code != 0 {
+		t.Fatalf("judged verify ended with %d, %v\n%s%s", got.code, err, got.stdout, got.stderr)
+	}
+	results, submissions = map[string]string{}, map[string]bool{}
+	for _, s := range v.Submissions {
+		name := filepath.Base(s.Name)
+		submissions[name] = true
+		if s.Score != nil {
+			results[name] = points(s.Score)
+		}
+		for _, g := range s.Groups {
+			results[name+" "+filepath.Base(g.Name)] = groupResult(g)
+		}
+		for _, test := range s.Tests {
+			results[name+" "+test.Name] = string(test.Verdict)
+		}
+	}
+	return results, submissions
+}
+
+// groupResult is the result of a group as verifyproblem writes it: part of the points is accepted, too.
+func groupResult(g job.GroupReport) string {
+	switch verdict := g.Verdict; {
+	case g.Score != nil && (verdict == job.Accepted || verdict == job.Partial):
+		return fmt.Sprintf("AC(%s)", points(g.Score))
+	default:
+		return string(verdict)
+	}
+}
+
+func points(p *float64) string { return strconv.FormatFloat(*p, 'g', -1, 64) }

@@ -1,0 +1,114 @@
+package jury
+
+import (
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/linux"
+)
+
+// MaxTranscript is how much text a transcript has at most, in bytes.
+const MaxTranscript = 64 << 10
+
+const maxLines = 2000
+
+// transcriptNote says what a transcript costs: judged passes on what the two write, and takes its time for it.
+const transcriptNote = "judged stood between the program and the interactor; the times of this test do not count"
+
+// relay stands between the two sides of a conversation and notes what they write. Start it once they have their ends of
+// the pipes, and Wait after both have ended.
+type relay struct {
+	lines   [2]line
+	passing sync.WaitGroup
+
+	mu    sync.Mutex // guards the rest
+	begin time.Time
+	room  int
+	notes job.Transcript
+}
+
+// line is one direction.
+type line struct {
+	from string // ExitProgram or ExitInteractor of package job
+	r, w *os.File
+}
+
+// newRelay makes the pipes of a conversation with a relay between them.
+func newRelay(e *ends) (r *relay, err error) {
+	r = &relay{room: MaxTranscript, notes: job.Transcript{Note: transcriptNote, Lines: []job.TranscriptLine{}}}
+	asks, answers := &r.lines[0], &r.lines[1]
+	asks.from, answers.from = job.ExitInteractor, job.ExitProgram
+	if asks.r, e.theirStdout, err = linux.ReadPipe(); err != nil {
+		return r, err
+	}
+	if e.stdin, asks.w, err = linux.WritePipe(); err != nil {
+		return r, err
+	}
+	if answers.r, e.stdout, err = linux.ReadPipe(); err != nil {
+		return r, err
+	}
+	e.theirStdin, answers.w, err = linux.WritePipe()
+	return r, err
+}
+
+func (r *relay) start() {
+	r.begin = time.Now()
+	for _, l := range r.lines {
+		r.passing.Go(func() { r.pass(l) })
+	}
+}
+
+// pass copies one direction until its writer has ended or its reader is gone, and lets the other side know.
+func (r *relay) pass(l line) {
+	defer l.r.Close()
+	defer l.w.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := l.r.Read(buffer)
+		if n > 0 {
+			r.note(l.from, buffer[:n])
+			if _, err := l.w.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (r *relay) note(from string, text []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(text) > r.room || len(r.notes.Lines) == maxLines {
+		r.notes.Truncated = true
+		text = text[:min(len(text), r.room)]
+	}
+	if len(text) == 0 || len(r.notes.Lines) == maxLines {
+		return
+	}
+	r.room -= len(text)
+	r.notes.Lines = append(r.notes.Lines, job.TranscriptLine{Time: time.Since(r.begin), From: from,
+		Text: strings.ToValidUTF8(string(text), "\uFFFD")})
+}
+
+// transcript is what was said, when both sides have ended.
+func (r *relay) transcript() *job.Transcript {
+	r.passing.Wait()
+	return &r.notes
+}
+
+// close ends the relay, wherever it is.
+func (r *relay) close() {
+	for _, l := range r.lines {
+		for _, f := range []*os.File{l.r, l.w} {
+			if f != nil {
+				f.Close()
+			}
+		}
+	}
+	r.passing.Wait()
+}

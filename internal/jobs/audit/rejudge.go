@@ -1,0 +1,54 @@
+package audit
+
+import (
+	"context"
+	"math"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs/fleet"
+)
+
+const (
+	// rejudgeFactor is how much wider than the deviation the window around the limit is: the deviation is an estimate,
+	// and runs vary.
+	rejudgeFactor = 2
+	// mostRejudged bounds a rejudging set.
+	mostRejudged = 10_000
+)
+
+// rejudgingSet finds the jobs of a retired node with a test near its limit, on either side.
+func (a *Auditor) rejudgingSet(ctx context.Context, r Retirement) (fleet.RejudgingSet, error) {
+	s := fleet.RejudgingSet{Node: r.Node, Since: r.Since, Until: r.At, Deviation: ratio(r.Effect),
+		Window: rejudgeFactor * math.Abs(ratio(r.Effect)), Jobs: []fleet.RejudgedJob{}}
+	err := a.o.Store.JudgedSince(ctx, r.Since, func(rep job.Report) error {
+		if rep.Host == nil || rep.Host.Node != r.Node {
+			return nil
+		}
+		t, near := nearest(rep.Tests, s.Window)
+		switch {
+		case !near:
+		case len(s.Jobs) == mostRejudged:
+			s.Truncated = true
+		default:
+			s.Jobs = append(s.Jobs, fleet.RejudgedJob{ID: rep.ID, Verdict: rep.Verdict, Test: t.Name, CPUTime: *t.CPUTime,
+				Limit: t.Timing.Limit})
+		}
+		return nil
+	})
+	return s, err
+}
+
+// nearest returns the test whose time is nearest to its limit, and whether that is within a window, a part of the limit.
+func nearest(tests []job.TestReport, window float64) (found job.TestReport, near bool) {
+	best := math.Inf(1)
+	for _, t := range tests {
+		if t.CPUTime == nil || t.Timing == nil || t.Timing.Limit <= 0 {
+			continue
+		}
+		off := math.Abs(float64(*t.CPUTime)/float64(t.Timing.Limit) - 1)
+		if off < best {
+			best, found = off, t
+		}
+	}
+	return found, best <= window
+}

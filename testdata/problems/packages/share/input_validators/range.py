@@ -1,0 +1,6 @@
+#!/usr/bin/python3
+import re
+import sys
+
+m = re.fullmatch(r"(0|[1-9][0-9]*) (0|[1-9][0-9]*)\n", sys.stdin.read())
+sys.exit(42 if m and all(int(x) <= 10**10 for x in m.groups()) else 43)
