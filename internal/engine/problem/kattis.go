@@ -152,20 +152,26 @@ func (p *Package) readLimits(s *settings) {
 	if x, ok := l.positive("time_resolution"); ok {
 		p.TimeRule.Resolution = seconds(x)
 	}
-	for key, to := range map[string]*units.Bytes{"memory": &p.Limits.Memory, "output": &p.Limits.Output,
-		"validation_memory": &p.Limits.ValidationMemory, "validation_output": &p.Limits.ValidationOut} {
+	for key, to := range map[string]*units.Bytes{"memory": &p.Limits.Memory, "output": &p.Limits.Output} {
 		if n, ok := l.positive(key); ok {
 			*to = units.Bytes(n * (1 << 20))
 		}
 	}
-	if n, ok := l.positive("validation_time"); ok {
-		p.Limits.ValidationTime = seconds(n)
-	}
 	if n, ok := l.positive("validation_passes"); ok {
 		p.Limits.Passes = int(n)
 	}
-	// The platform sends sources and has their bounds; compilers have those of the configuration.
-	l.drop("code", "compilation_time", "compilation_memory")
+	for _, x := range []struct{ key, instead string }{
+		{"code", "the platform bounds the size of sources"},
+		{"compilation_time", "compilers have the limits of their language"},
+		{"compilation_memory", "compilers have the limits of their language"},
+		{"validation_time", "programs of the jury have the configured limits.jury"},
+		{"validation_memory", "programs of the jury have the configured limits.jury"},
+		{"validation_output", "programs of the jury have the configured limits.jury"},
+	} {
+		if _, ok := l.positive(x.key); ok {
+			p.unsupported("limits.%s; %s", x.key, x.instead)
+		}
+	}
 	for _, x := range []*settings{m, l} {
 		if err := x.close(p); err != nil && s.err == nil {
 			s.err = err

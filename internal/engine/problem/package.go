@@ -52,13 +52,11 @@ type Package struct {
 	temp string // folder of an unpacked archive, else ""
 }
 
-// Limits bound submissions and programs of the jury. Zero members take the defaults of the configuration.
+// Limits bound submissions. Zero members take the defaults of the configuration.
 type Limits struct {
-	Time                            time.Duration // 0: comes from the jury's solutions
-	Memory, Output                  units.Bytes
-	ValidationTime                  time.Duration
-	ValidationMemory, ValidationOut units.Bytes
-	Passes                          int // of a multi-pass problem
+	Time           time.Duration // 0: comes from the jury's solutions
+	Memory, Output units.Bytes
+	Passes         int // of a multi-pass problem
 }
 
 // TimeRule is the rule of a format for time limits: the slowest accepted solution times Accepted is at most the limit, and

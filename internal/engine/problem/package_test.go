@@ -499,3 +499,29 @@ func TestMatch(t *testing.T) {
 		}
 	}
 }
+
+// TestSettingsThatDoNotAct: what judged reads and does not do is named.
+func TestSettingsThatDoNotAct(t *testing.T) {
+	files := pack{"problem.yaml": "problem_format_version: 2025-09\nname: P\nuuid: u\nlimits:\n  time_limit: 1\n" +
+		"  code: 64\n" +
+		"  compilation_time: 5\n  compilation_memory: 512\n  validation_time: 9\n  validation_memory: 64\n" +
+		"  validation_output: 1\n",
+		"data/secret/1.in": "", "data/secret/1.ans": "", "submissions/accepted/a.py": "", "include/c/sub/x.h": "",
+		"submissions/submissions.yaml": "accepted/a.py: {entrypoint: a}\n"}
+	p, err := Open(files.folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{
+		"unsupported: limits.code; the platform bounds the size of sources",
+		"unsupported: limits.compilation_time; compilers have the limits of their language",
+		"unsupported: limits.compilation_memory; compilers have the limits of their language",
+		"unsupported: limits.validation_time; programs of the jury have the configured limits.jury",
+		"unsupported: limits.validation_memory; programs of the jury have the configured limits.jury",
+		"unsupported: limits.validation_output; programs of the jury have the configured limits.jury",
+		"unsupported: files in folders below include/, such as c/sub/x.h",
+		"unsupported: entrypoint in submissions/submissions.yaml; call the file with the entry point main",
+	}, p.Findings); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

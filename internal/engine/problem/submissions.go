@@ -91,7 +91,7 @@ func (p *Package) readSubmissions(t *tree) error {
 		}
 		if _, ok := overrides.keys[folder]; ok {
 			known = true
-			if err := meaning.override(overrides, folder); err != nil {
+			if err := meaning.override(p, overrides, folder); err != nil {
 				return err
 			}
 		}
@@ -130,7 +130,7 @@ func (p *Package) readPatterns(s *settings) error {
 			matched = true
 			more := Submission{Lower: p.Submissions[i].Lower, Upper: p.Submissions[i].Upper}
 			copied := settings{file: s.file, keys: map[string]yaml.Node{pattern: s.keys[pattern]}}
-			if err := more.override(&copied, pattern); err != nil {
+			if err := more.override(p, &copied, pattern); err != nil {
 				return err
 			}
 			x := &p.Submissions[i]
@@ -147,14 +147,18 @@ func (p *Package) readPatterns(s *settings) error {
 }
 
 // override reads what submissions.yaml says for a key, and takes it.
-func (s *Submission) override(from *settings, key string) error {
+func (s *Submission) override(p *Package, from *settings, key string) error {
 	m := from.mapping(key)
 	all := Expectation{}
 	if len(s.Expected) == 1 {
 		all = s.Expected[0]
 	}
 	m.take("language", &s.Language)
-	m.drop("entrypoint", "authors", "model_solution")
+	entry := ""
+	if m.take("entrypoint", &entry); entry != "" {
+		p.unsupported("entrypoint in %s; call the file with the entry point main", from.file)
+	}
+	m.drop("authors", "model_solution")
 	s.expect(m, &all)
 	s.Expected = []Expectation{all}
 	for _, pattern := range slices.Sorted(maps.Keys(m.keys)) {

@@ -324,6 +324,11 @@ func (r *dataReader) legacy(s *settings, l *legacyGrading) error {
 	}
 	s.take("accept_score", &l.accept)
 	s.take("reject_score", &l.reject)
+	for _, score := range []float64{l.accept, l.reject} {
+		if math.IsNaN(score) || math.IsInf(score, 0) {
+			s.fail("accept_score and reject_score", "%v is no number of points", score)
+		}
+	}
 	if flags := s.words("grader_flags"); flags != nil {
 		l.graderFlags = flags
 	}

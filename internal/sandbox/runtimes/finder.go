@@ -148,7 +148,7 @@ func Inspect(f io.ReaderAt, size int64) Program {
 
 // dependencies are the files that an executable file names in its #! line or ELF headers.
 type dependencies struct {
-	Interpreters []string // of a #! line
+	Interpreters []string // of a #! line, and those that the script executes
 	Linkage      linkage
 }
 
@@ -159,6 +159,8 @@ func (d dependencies) empty() bool {
 func readDependencies(f io.ReaderAt) (d dependencies) {
 	if d.Interpreters = readInterpreters(f); d.Interpreters == nil {
 		d.Linkage, _ = readLinkage(f)
+	} else {
+		d.Interpreters = append(d.Interpreters, readExecuted(f)...)
 	}
 	return d
 }

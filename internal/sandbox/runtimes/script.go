@@ -3,6 +3,7 @@ package runtimes
 import (
 	"io"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -38,4 +39,32 @@ func readInterpreters(f io.ReaderAt) []string {
 		return words[:min(len(words), 2)]
 	}
 	return words[:1]
+}
+
+// The bounds of what is read of a script that executes interpreters.
+const (
+	wrapperHead = 16 << 10
+	maxExecuted = 8
+)
+
+// executes finds what a shell script replaces itself with, also through env.
+var executes = regexp.MustCompile(`(?m)(?:^|[\s;&|(])exec[ \t]+(?:(\S*\benv)[ \t]+)?([^\s;&|]+)`)
+
+// readExecuted returns the interpreters that a script names behind exec, such as python3 in a wrapper of DOMjudge: no
+// header of a file that is submitted names them. Other programs are not among what runs need.
+func readExecuted(f io.ReaderAt) []string {
+	b := make([]byte, wrapperHead)
+	n, _ := f.ReadAt(b, 0) // a short read means a short file
+	var names []string
+	for _, m := range executes.FindAllSubmatch(b[:n], maxExecuted) {
+		for _, word := range m[1:] {
+			name := strings.Trim(string(word), `"'`)
+			dir := path.Dir(name)
+			if standard.MatchString(path.Base(name)) && (dir == "." || slices.Contains(binFolders[:], dir)) &&
+				!slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
