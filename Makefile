@@ -62,11 +62,18 @@ bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Start -benchtime 500x ./internal/sandbox
 	$(GO) test -tags embedinit -run '^$$' -bench 'Overshoot|Afterlife|Peak' -benchtime 100x ./internal/sandbox
 	$(GO) test -tags embedinit -run '^$$' -bench Job -benchtime 300x ./internal/service/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench 'Tests|Input' -benchtime 20x ./internal/service/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench Peers -benchtime 200x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Policies -benchtime 300x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Throughput -benchtime 30x ./internal/service/daemon
-	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/service/daemon
+	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x ./internal/service/daemon -idle-jobs 27500
+	$(GO) test -tags embedinit -run '^$$' -bench Serve -benchtime 10x ./internal/service/daemon
 	$(GO) test -run '^$$' -bench PutTakeFinish -benchtime 1000x ./internal/jobs
 	$(GO) test -run '^$$' -bench Large -benchtime 50x -timeout 30m ./internal/jobs
+	$(GO) test -tags embedinit -run '^$$' -bench Check -benchtime 300x ./internal/engine/jury
+	$(GO) test -tags embedinit -run '^$$' -bench RoundTrips -benchtime 20x ./internal/engine/judge
+	$(GO) test -tags embedinit -run '^$$' -bench Cached -benchtime 200x ./internal/engine/languages
+	$(GO) test -tags embedinit -run '^$$' -bench Verify -benchtime 5x ./cmd/judged
 	$(GO) test -run '^$$' -bench . -p 1 ./internal/timing/stats ./internal/engine/checker ./internal/timing/evidence
 
 policy:

@@ -24,6 +24,7 @@ type jobFlags struct {
 	checkerArgs           []string
 	interactor            string
 	interactorArgs        []string
+	juryFiles             []string
 	timeLimit, wallLimit  time.Duration
 	memory, output, stack units.Bytes
 	processes, cpus       int
@@ -49,6 +50,8 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.interactor, "interactor", "", "a program that PROGRAM talks with and that judges it: "+
 		jury.Usage(jury.InteractorProtocols()))
 	fl.StringArrayVar(&f.interactorArgs, "interactor-arg", nil, "a further `ARG` of the interactor; repeatable")
+	fl.StringArrayVar(&f.juryFiles, "jury-file", nil, "a further file next to the checker and the interactor, such as "+
+		"a header of their sources, `NAME=PATH`; repeatable")
 	fl.StringVar(&f.language, "language", "", "`ID` of the language that PROGRAM is a source in, such as cpp or python; "+
 		"by its extension where PROGRAM cannot be executed")
 	f.addLimits(cmd)
@@ -125,7 +128,20 @@ func (f *jobFlags) checkerOf() (*job.Checker, error) {
 		return nil, usagef("read --checker %q: %w; name a program that exists", f.checker, err)
 	}
 	c.Kind, c.Program = kind, &job.File{Part: path}
-	return c, nil
+	var err error
+	if c.Language, err = sourceLanguage(path); err != nil {
+		return nil, usagef("read --checker %q: %w; begin it with a #! line", f.checker, err)
+	}
+	c.Files, err = f.besides()
+	return c, err
+}
+
+// besides reads --jury-file.
+func (f *jobFlags) besides() (map[string]job.File, error) {
+	if len(f.juryFiles) == 0 {
+		return nil, nil
+	}
+	return namedFiles("jury-file", f.juryFiles)
 }
 
 // interactorOf reads --interactor.
@@ -143,7 +159,13 @@ func (f *jobFlags) interactorOf() (*job.Interactor, error) {
 	if err := readable(path); err != nil {
 		return nil, usagef("read --interactor %q: %w; name a program that exists", f.interactor, err)
 	}
-	return &job.Interactor{Kind: kind, Program: job.File{Part: path}, Args: f.interactorArgs}, nil
+	language, err := sourceLanguage(path)
+	if err != nil {
+		return nil, usagef("read --interactor %q: %w; begin it with a #! line", f.interactor, err)
+	}
+	files, err := f.besides()
+	return &job.Interactor{Kind: kind, Program: job.File{Part: path}, Language: language, Files: files,
+		Args: f.interactorArgs}, err
 }
 
 // leastMemory is below what any program needs, and above what the kernel charges
@@ -247,11 +269,11 @@ func flagOf(field string) string {
 		return "--head in bytes"
 	case "language":
 		return "--language"
-	case "checker.kind", "checker.program":
+	case "checker.kind", "checker.program", "checker.language":
 		return "--checker"
 	case "checker.args":
 		return "--checker-arg"
-	case "interactor.kind", "interactor.program":
+	case "interactor.kind", "interactor.program", "interactor.language":
 		return "--interactor"
 	case "transcript":
 		return "--transcript"
@@ -263,6 +285,8 @@ func flagOf(field string) string {
 		return "--policy"
 	case "cpus", "stop", "priority":
 		return "--" + field
+	case "checker.files", "interactor.files":
+		return strings.TrimSpace("--jury-file " + strings.Trim(field[len(name):], "[]"))
 	case "files":
 		return strings.TrimSpace("--file " + strings.Trim(field[len(name):], "[]"))
 	case "labels":

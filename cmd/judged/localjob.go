@@ -98,26 +98,42 @@ func (l *localJob) setLanguage(language string, args []string) error {
 		return nil
 	}
 	if language == "" {
-		catalogue, err := languages.Load("")
-		if err != nil {
+		var err error
+		language, err = sourceLanguage(l.program)
+		if several := new(languagesError); errors.As(err, &several) {
+			return usagef("read PROGRAM %q: %w; give one of them as --language", l.program, err)
+		}
+		if err != nil || language == "" {
 			return err
 		}
-		known := catalogue.ByExtension(l.program)
-		program, err := isProgram(l.program)
-		if err != nil || program || len(known) == 0 {
-			return err
-		}
-		if len(known) > 1 {
-			return usagef("read PROGRAM %q: a source in %s; give one of them as --language", l.program,
-				strings.Join(known, " or "))
-		}
-		language = known[0]
 	}
 	if len(args) > 1 {
 		return usagef("read ARG %q: a source has none; leave it out", args[1])
 	}
 	l.job.Language, l.job.Command = language, nil
 	return nil
+}
+
+// languagesError is a source whose extension does not say its language.
+type languagesError struct{ ids []string }
+
+func (e *languagesError) Error() string { return "a source in " + strings.Join(e.ids, " or ") }
+
+// sourceLanguage is the language of a source by its extension, "" for what can be executed as it is.
+func sourceLanguage(path string) (string, error) {
+	catalogue, err := languages.Load("")
+	if err != nil {
+		return "", err
+	}
+	known := catalogue.ByExtension(path)
+	program, err := isProgram(path)
+	if err != nil || program || len(known) == 0 {
+		return "", err
+	}
+	if len(known) > 1 {
+		return "", &languagesError{known}
+	}
+	return known[0], nil
 }
 
 // isProgram reports whether a file begins like an ELF program or a script.
@@ -184,21 +200,31 @@ func (l *localJob) fits(room units.Bytes) error {
 }
 
 func (l *localJob) addFiles(specs []string) error {
-	pairs, err := parsePairs("file", "NAME=PATH", specs)
+	files, err := namedFiles("file", specs)
 	if err != nil {
 		return err
 	}
-	l.job.Files = map[string]job.File{}
-	for name, path := range pairs {
-		if name == l.name {
-			return usagef("read --file %q: that is the name of PROGRAM; give the file another", name)
-		}
-		if err := readable(path); err != nil {
-			return usagef("read --file %q: %w; name a file that exists", name, err)
-		}
-		l.job.Files[name] = job.File{Part: path}
+	if _, taken := files[l.name]; taken {
+		return usagef("read --file %q: that is the name of PROGRAM; give the file another", l.name)
 	}
+	l.job.Files = files
 	return nil
+}
+
+// namedFiles reads NAME=PATH flags.
+func namedFiles(flag string, specs []string) (map[string]job.File, error) {
+	pairs, err := parsePairs(flag, "NAME=PATH", specs)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]job.File{}
+	for name, path := range pairs {
+		if err := readable(path); err != nil {
+			return nil, usagef("read --%s %q: %w; name a file that exists", flag, name, err)
+		}
+		files[name] = job.File{Part: path}
+	}
+	return files, nil
 }
 
 // addTests goes by which flags were given, not by what they hold: an empty

@@ -17,6 +17,7 @@ import (
 	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
+	"judged/internal/jobs/jobspec"
 	"judged/internal/sandbox"
 	"judged/internal/service/render"
 )
@@ -144,17 +145,14 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job
 	if err := eng.Fit(slot.CPUs); err != nil {
 		return job.Report{}, err
 	}
-	if id := l.job.Language; id != "" {
-		if err := eng.CheckLanguage(ctx, "", id); err != nil {
-			return job.Report{}, usagef("read --language: %w", err)
-		}
+	if err := checkLanguages(ctx, eng, l.job); err != nil {
+		return job.Report{}, &usageError{err}
 	}
 	task, err := judge.NewTask(l.job, l.name, localPath)
 	if err != nil {
 		return job.Report{}, err
 	}
 	if l.pkg != nil {
-		task.Scheme = &l.pkg.Scheme
 		for _, finding := range l.pkg.Findings {
 			fmt.Fprintln(a.err, render.Printable(finding))
 		}
@@ -172,6 +170,16 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job
 	host := eng.Host(slot.CPUs, examined)
 	report.Host, report.StartedAt, report.FinishedAt = &host, started, finished
 	return report, nil
+}
+
+// checkLanguages refuses sources in languages that this host does not have.
+func checkLanguages(ctx context.Context, eng *engine.Engine, j job.Job) error {
+	for member, id := range jobspec.Languages(j) {
+		if err := eng.CheckLanguage(ctx, "", id); err != nil {
+			return fmt.Errorf("read %s: %w", flagOf(member), err)
+		}
+	}
+	return nil
 }
 
 func (a *app) judgeTask(ctx context.Context, eng *engine.Engine, slot slots.Slot, task judge.Task) (job.Report, error) {

@@ -111,7 +111,7 @@ func runScripts(t *testing.T, dir string, env ...string) {
 }
 
 // lastCPU may be used on any host: slots leave out CPU 0 unless it is alone.
-func lastCPU(t *testing.T) cpuset.Set {
+func lastCPU(t testing.TB) cpuset.Set {
 	t.Helper()
 	top, err := topology.Read(hostfs.New("/"))
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
 	"judged/internal/engine/problem"
-	"judged/internal/engine/scoring"
 	"judged/internal/host/slots"
 	"judged/internal/service/render"
 )
@@ -32,9 +31,6 @@ type verifier struct {
 	line    render.Line
 	done    int // programs judged; guarded by mu
 	mu      sync.Mutex
-
-	compiled  []languages.Result // guarded by compiling
-	compiling sync.Mutex         // one at a time: the compiler has the housekeeping CPUs
 }
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -126,9 +122,6 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 			err = v.eng.Fit(v.eng.CPUs())
 		}
 	}
-	if err == nil {
-		err = v.compileJury(cmd.Context())
-	}
 	if err != nil {
 		return nil, errors.Join(err, v.close())
 	}
@@ -137,9 +130,6 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 
 func (v *verifier) close() error {
 	var errs []error
-	for _, r := range v.compiled {
-		r.Close()
-	}
 	if v.eng != nil {
 		errs = append(errs, v.eng.Close())
 	}
@@ -149,33 +139,38 @@ func (v *verifier) close() error {
 // submission judges a program of the package on a slot as a submission. change is called on its job.
 func (v *verifier) submission(ctx context.Context, slot slots.Slot, p problem.Program,
 	change func(*job.Job)) (job.Report, error) {
-	j, err := v.pkg.Judging(job.Job{})
-	if err != nil {
-		return job.Report{}, &usageError{err}
-	}
 	l := &localJob{program: p.Name}
-	if l.job, l.name, err = v.pkg.Start(p, j); err != nil {
+	var err error
+	if l.job, l.name, err = v.pkg.Start(p, job.Job{}); err != nil {
+		return job.Report{}, err
+	}
+	if l.job, err = v.pkg.Judging(l.job); err != nil {
 		return job.Report{}, &usageError{err}
 	}
 	change(&l.job)
-	return v.judge(ctx, slot, l, &v.pkg.Scheme)
+	return v.judge(ctx, slot, l)
 }
 
 // judge runs all tests of a job on a slot.
-func (v *verifier) judge(ctx context.Context, slot slots.Slot, l *localJob, scheme *scoring.Scheme) (job.Report,
+func (v *verifier) judge(ctx context.Context, slot slots.Slot, l *localJob) (job.Report,
 	error) {
 	l.job.Stop, l.job.CPUs = job.StopNever, v.c.Slots.Width
 	if err := l.complete(v.c); err != nil {
 		return job.Report{}, fmt.Errorf("judge %s: %w", l.program, err)
 	}
+	if err := checkLanguages(ctx, v.eng, l.job); err != nil {
+		return job.Report{}, err
+	}
 	task, err := judge.NewTask(l.job, l.name, localPath)
 	if err != nil {
 		return job.Report{}, err
 	}
-	task.Scheme = scheme
 	report, err := v.eng.Judge(ctx, slot, task, func(job.TestReport) {})
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
 		return judge.InternalError(report, err), nil
+	}
+	if c := report.Compilation; err == nil && c != nil && c.Program != "" {
+		err = &usageError{fmt.Errorf("judge %s: %s", l.program, problem.CompilerSaid(report))}
 	}
 	return report, err
 }
@@ -242,22 +237,13 @@ func (v *verifier) solutions(ctx context.Context, limit time.Duration,
 func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Submission,
 	limit time.Duration) (solution, error) {
 	x := solution{Name: s.Name, Language: s.Language, lower: s.Lower, upper: s.Upper}
-	program, err := v.compile(ctx, s.Program, slices.Concat(v.pkg.Includes[""], v.pkg.Includes[s.Language]))
-	if failed := new(failedSource); errors.As(err, &failed) {
-		x.Differences = s.CompileDifference(err)
-		return x, nil
-	}
-	if err != nil {
-		return x, err
-	}
-	s.Program = program
 	report, err := v.submission(ctx, slot, s.Program, func(j *job.Job) {
 		j.Limits.CPUTimeMS = limit.Milliseconds()
 		if s.Lower {
 			j.Repeats = v.repeats
 		}
 	})
-	if source := new(problem.SourceError); errors.As(err, &source) {
+	if notHere(err) {
 		x.Differences = []string{"not judged: " + err.Error()}
 		return x, nil
 	}
@@ -288,6 +274,11 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 	return x, nil
 }
 
+// notHere reports whether a program cannot be run by judged, or not on this host.
+func notHere(err error) bool {
+	return errors.As(err, new(*problem.ProgramError)) || errors.As(err, new(*languages.UnavailableError))
+}
+
 func anyTimeLimit(r job.Report) bool {
 	for _, t := range r.Tests {
 		if t.Verdict.JudgementType() == "TLE" {
@@ -303,7 +294,7 @@ func (v *verifier) validators(ctx context.Context) ([]string, error) {
 	rejected := map[string]bool{}
 	for _, x := range v.pkg.Validators {
 		exits, err := v.validator(ctx, x)
-		if source := new(problem.SourceError); errors.As(err, &source) {
+		if notHere(err) {
 			differences = append(differences, "input validator not run: "+err.Error())
 			continue
 		}
@@ -338,9 +329,12 @@ func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[stri
 	for _, t := range slices.Concat(v.pkg.Tests, v.pkg.InvalidInputs) {
 		l.job.Tests = append(l.job.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input}})
 	}
-	report, err := v.judge(ctx, v.eng.Slots()[0], l, nil)
+	report, err := v.judge(ctx, v.eng.Slots()[0], l)
 	if err != nil {
 		return nil, err
+	}
+	if report.Verdict == job.CompileError {
+		return nil, &problem.ProgramError{Name: x.Program.Name, Reason: "does not compile: " + problem.CompilerSaid(report)}
 	}
 	exits := map[string]int{}
 	for _, t := range report.Tests {
@@ -360,10 +354,11 @@ func (v *verifier) outputs(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, &usageError{err}
 		}
+		j.Scheme = nil
 		j.Command, j.Files = []string{"cat", "output"}, map[string]job.File{"output": {Part: o.Path}}
 		j.Tests = []job.Test{{Name: o.Test.Name, Input: &job.File{Part: o.Test.Input},
 			Answer: &job.File{Part: o.Test.Answer}}}
-		report, err := v.judge(ctx, v.eng.Slots()[0], &localJob{program: o.Test.Name, job: j}, nil)
+		report, err := v.judge(ctx, v.eng.Slots()[0], &localJob{program: o.Test.Name, job: j})
 		if err != nil {
 			return nil, err
 		}

@@ -5,28 +5,29 @@ import (
 
 	"judged/internal/base/job"
 	"judged/internal/engine/judge"
+	"judged/internal/engine/languages"
 	"judged/internal/host/slots"
 )
 
-// Judge judges a task on a slot that the caller has leased. Sources are compiled first, on housekeeping CPUs.
+// Judge judges a task on a slot that the caller has leased. Sources, also those of the jury, are compiled first, on
+// housekeeping CPUs.
 func (e *Engine) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(job.TestReport)) (job.Report, error) {
-	if t.Language == "" {
-		return e.judge(ctx, s, t, decided)
-	}
-	compiler, err := e.Compiler()
+	compiled, compilation, failed, release, err := t.Compile(func(s languages.Source) (languages.Result, error) {
+		compiler, err := e.Compiler()
+		if err != nil {
+			return languages.Result{}, err
+		}
+		return compiler.Compile(ctx, s)
+	})
+	defer release()
 	if err != nil {
 		return job.Report{}, err
 	}
-	result, err := compiler.Compile(ctx, t.Source())
-	if err != nil {
-		return job.Report{}, err
+	if failed != nil {
+		return *failed, nil
 	}
-	defer result.Close()
-	if result.Failure != "" {
-		return t.Uncompiled(result), nil
-	}
-	report, err := e.judge(ctx, s, t.Compiled(result), decided)
-	report.Compilation = t.Compilation(result)
+	report, err := e.judge(ctx, s, compiled, decided)
+	report.Compilation = compilation
 	return report, err
 }
 

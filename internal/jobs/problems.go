@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"judged/internal/base/job"
 	"judged/internal/engine/problem"
@@ -28,11 +29,36 @@ type Problem struct {
 	Interactor *job.Interactor      `json:"interactor,omitempty"`
 	Limits     job.Limits           `json:"limits"`
 	Findings   []string             `json:"findings"` // what the package uses and judged does not do
+	// What only judged itself reads.
+	Scheme    *job.Scheme                    `json:"scheme,omitempty" from:"judged"`
+	Includes  map[string]map[string]job.File `json:"includes,omitempty" from:"judged"` // code for submissions, by language
+	Languages []string                       `json:"languages,omitempty"`              // allowed ones; empty is all
+}
+
+// Shown is what callers see of the problem.
+func (p Problem) Shown() Problem {
+	p.Scheme, p.Includes = nil, nil
+	return p
 }
 
 // Job is the part of a job that the problem has.
 func (p Problem) Job() job.Job {
-	return job.Job{Tests: p.Tests, Checker: p.Checker, Interactor: p.Interactor, Limits: p.Limits}
+	return job.Job{Tests: p.Tests, Checker: p.Checker, Interactor: p.Interactor, Limits: p.Limits, Scheme: p.Scheme}
+}
+
+// Include adds the problem's code to a job in a language. It replaces files of the
+// same name.
+func (p Problem) Include(j job.Job) job.Job {
+	j.Files = maps.Clone(j.Files)
+	for _, language := range []string{"", j.Language} {
+		for name, f := range p.Includes[language] {
+			if j.Files == nil {
+				j.Files = map[string]job.File{}
+			}
+			j.Files[name] = f
+		}
+	}
+	return j
 }
 
 // PutProblem stores a problem in place of the one with its ID. When it returns, the
@@ -58,6 +84,11 @@ func eachProblemBlob(value []byte, f func(digest string)) error {
 		return fmt.Errorf("decode problem: %w", err)
 	}
 	f(p.Archive)
+	for _, files := range p.Includes {
+		for _, file := range files {
+			f(file.Blob)
+		}
+	}
 	_, err := jobspec.MapFiles(p.Job(), func(_ string, file job.File) (job.File, error) {
 		f(file.Blob)
 		return file, nil

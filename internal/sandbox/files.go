@@ -84,7 +84,8 @@ func (o *Output) Reader() (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return io.NewSectionReader(o.read, 0, info.Size()), nil
+	// A LimitedReader shows io.Copy that a small buffer is enough.
+	return io.LimitReader(io.NewSectionReader(o.read, 0, info.Size()), info.Size()), nil
 }
 
 // Open returns a read-only descriptor of the whole stream that outlives the sandbox. From now on every user may open

@@ -38,7 +38,9 @@ func (l *Launcher) startInit() error {
 	l.thread <- func() {
 		defer close(done)
 		if len(l.options.CPUs) > 0 {
-			if err = linux.SetAffinity(0, l.options.CPUs); err != nil { // of this thread, which judged-init inherits
+			// Of this thread; judged-init inherits it.
+			if err = linux.SetAffinity(0, l.options.CPUs); err != nil {
+				err = fmt.Errorf("move to CPUs %s: %w", l.options.CPUs, err)
 				return
 			}
 		}

@@ -21,8 +21,10 @@ type Job struct {
 	// has them too.
 	Problem string `json:"problem,omitempty"`
 	// ProblemVersion is the version that the job was accepted with. A caller may send it: then no other is used.
-	ProblemVersion string   `json:"problem_version,omitempty"`
-	Checker        *Checker `json:"checker,omitempty"`
+	ProblemVersion string `json:"problem_version,omitempty"`
+	// Scheme is how the problem is scored. Callers cannot send it.
+	Scheme  *Scheme  `json:"scheme,omitempty" from:"judged"`
+	Checker *Checker `json:"checker,omitempty"`
 	// Interactor talks with the program and judges it. After a testlib interactor a checker that is a program looks
 	// at what the interactor has written.
 	Interactor *Interactor       `json:"interactor,omitempty"`
@@ -55,16 +57,22 @@ type Test struct {
 
 // Checker says how output is compared with the answer: by judged itself, or by a program of the jury.
 type Checker struct {
-	Kind    string   `json:"kind"`              // package checker lists them; or the protocol of a program, in package jury
-	Program *File    `json:"program,omitempty"` // where Kind is a protocol
-	Args    []string `json:"args,omitempty"`    // of the program, after those of its protocol
+	Kind    string `json:"kind"`              // package checker lists them; or the protocol of a program, in package jury
+	Program *File  `json:"program,omitempty"` // where Kind is a protocol
+	// Language is the id of the language that Program, and Files with one of its extensions, are sources in; "" means
+	// that Program is executed as it is.
+	Language string          `json:"language,omitempty"`
+	Files    map[string]File `json:"files,omitempty"` // that lie next to Program, such as headers, by name
+	Args     []string        `json:"args,omitempty"`  // of the program, after those of its protocol
 }
 
 // Interactor is a program of the jury that the program talks with.
 type Interactor struct {
-	Kind    string   `json:"kind"` // its protocol: icpc, testlib
-	Program File     `json:"program"`
-	Args    []string `json:"args,omitempty"` // after those of its protocol
+	Kind     string          `json:"kind"` // its protocol: icpc, testlib
+	Program  File            `json:"program"`
+	Language string          `json:"language,omitempty"` // as in Checker
+	Files    map[string]File `json:"files,omitempty"`    // as in Checker
+	Args     []string        `json:"args,omitempty"`     // after those of its protocol
 }
 
 // Limits bound one run. A zero member takes the default of the configuration.

@@ -54,6 +54,7 @@ type ProblemVersion struct {
 
 // Compilation is what the compiler of a job said.
 type Compilation struct {
+	Program  string `json:"program,omitempty"` // checker or interactor, where that does not compile; else the submission
 	Language string `json:"language"`
 	Output   string `json:"output,omitempty"` // its first bytes
 	Cached   bool   `json:"cached"`           // the same sources were compiled before

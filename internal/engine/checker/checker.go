@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"judged/internal/base/job"
 )
@@ -109,13 +110,17 @@ type builtin struct {
 // bufferSize is the memory for each side of a check. It is also the length of the longest number of float:EPS.
 const bufferSize = 64 << 10
 
+// buffers are reused: they are most of what the judging of a small test allocates.
+var buffers = sync.Pool{New: func() any { return new([2][bufferSize + lookback]byte) }}
+
 // String is the kind.
 func (b builtin) String() string { return b.kind }
 
 // Check compares in bounded memory.
 func (b builtin) Check(ctx context.Context, output, answer io.Reader) (job.CheckReport, error) {
-	out := newSource(ctx, "output", output, bufferSize)
-	ans := newSource(ctx, "answer", answer, bufferSize)
+	both := buffers.Get().(*[2][bufferSize + lookback]byte)
+	defer buffers.Put(both)
+	out, ans := newSource(ctx, "output", output, both[0][:]), newSource(ctx, "answer", answer, both[1][:])
 	diff := b.compare(out, ans)
 	// The comparison takes a failed read for the end of the stream, so errors are tested first.
 	if err := errors.Join(out.failure(), ans.failure()); err != nil {

@@ -107,8 +107,8 @@ func hold(t *testing.T, compare func(output, answer *source) *difference, output
 		"with error": iotest.DataErrReader,
 	}
 	for name, wrap := range readers {
-		out := newSource(context.Background(), "output", wrap(bytes.NewReader(output)), smallBuffer)
-		ans := newSource(context.Background(), "answer", bytes.NewReader(answer), smallBuffer)
+		out := newSource(context.Background(), "output", wrap(bytes.NewReader(output)), make([]byte, smallBuffer+lookback))
+		ans := newSource(context.Background(), "answer", bytes.NewReader(answer), make([]byte, smallBuffer+lookback))
 		diff := compare(out, ans)
 		if got := diff == nil; got != want {
 			t.Fatalf("%s: got accepted=%v, want %v", name, got, want)

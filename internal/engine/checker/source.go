@@ -24,8 +24,9 @@ type source struct {
 	err      error // of the last read; io.EOF at the end of the stream
 }
 
-func newSource(ctx context.Context, name string, r io.Reader, size int) *source {
-	return &source{name: name, ctx: ctx, r: r, buf: make([]byte, size+lookback)}
+// newSource reads r through a buffer, of whose length lookback is kept for quotes.
+func newSource(ctx context.Context, name string, r io.Reader, buf []byte) *source {
+	return &source{name: name, ctx: ctx, r: r, buf: buf}
 }
 
 // unread is the part of the stream in the buffer that is not consumed.

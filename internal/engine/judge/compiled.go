@@ -1,30 +1,81 @@
 package judge
 
 import (
+	"fmt"
+
 	"judged/internal/base/job"
+	"judged/internal/engine/jury"
 	"judged/internal/engine/languages"
 )
 
-// Source are the sources of a task with a language.
-func (t Task) Source() languages.Source {
-	return languages.Source{Language: t.Language, Files: t.Files}
-}
-
-// Compiled is the task with the program that its sources were compiled to.
-func (t Task) Compiled(r languages.Result) Task {
+// Compile compiles sources of a task with f, the programs of the jury first. The report is not nil where some do not
+// compile: CE for those of the contestant, IE for those of the jury. The compiled files are valid until release.
+func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (compiled Task, c *job.Compilation,
+	failed *job.Report, release func(), err error) {
+	var results []languages.Result
+	release = func() {
+		for _, r := range results {
+			r.Close()
+		}
+	}
+	for _, p := range t.juryPrograms() {
+		if p.program.Language == "" {
+			continue
+		}
+		r, err := f(languages.Source{Language: p.program.Language, Files: p.program.Files})
+		if err != nil {
+			return t, nil, nil, release, fmt.Errorf("compile %s: %w", p.name, err)
+		}
+		results = append(results, r)
+		if r.Failure != "" {
+			c := &job.Compilation{Program: p.name, Language: p.program.Language, Output: r.Output, Cached: r.Cached}
+			failed := t.uncompiled(job.InternalError, "the "+p.name+" does not compile: "+r.Failure, c)
+			return t, c, &failed, release, nil
+		}
+		p.use(jury.Program{Command: r.Args, Files: r.Files, Args: p.program.Args})
+	}
+	if t.Language == "" {
+		return t, nil, nil, release, nil
+	}
+	r, err := f(languages.Source{Language: t.Language, Files: t.Files})
+	if err != nil {
+		return t, nil, nil, release, err
+	}
+	results = append(results, r)
+	c = &job.Compilation{Language: t.Language, Output: r.Output, Cached: r.Cached}
+	if r.Failure != "" {
+		failed := t.uncompiled(job.CompileError, r.Failure, c)
+		return t, c, &failed, release, nil
+	}
 	t.Args, t.Files, t.Language = r.Args, r.Files, ""
-	return t
+	return t, c, nil, release, nil
 }
 
-// Compilation is what a report says of a compilation.
-func (t Task) Compilation(r languages.Result) *job.Compilation {
-	return &job.Compilation{Language: t.Language, Output: r.Output, Cached: r.Cached}
+// juryPart is a program of the jury in a task, and what puts another in its place.
+type juryPart struct {
+	name    string
+	program jury.Program
+	use     func(jury.Program)
 }
 
-// Uncompiled is the report of a task whose sources do not compile.
-func (t Task) Uncompiled(r languages.Result) job.Report {
-	report := job.Report{State: job.Done, Verdict: job.CompileError, Message: r.Failure, Compilation: t.Compilation(r),
-		JudgementType: job.CompileError.JudgementType()}
+func (t *Task) juryPrograms() []juryPart {
+	var parts []juryPart
+	if c := t.CheckerProgram; c != nil {
+		parts = append(parts, juryPart{CheckerName, c.Program, func(p jury.Program) {
+			t.CheckerProgram = &jury.Checker{Protocol: c.Protocol, Program: p}
+		}})
+	}
+	if i := t.Interactor; i != nil {
+		parts = append(parts, juryPart{InteractorName, i.Program, func(p jury.Program) {
+			t.Interactor = &jury.Interactor{Protocol: i.Protocol, Program: p}
+		}})
+	}
+	return parts
+}
+
+// uncompiled is the report of a task whose sources do not compile.
+func (t Task) uncompiled(v job.Verdict, message string, c *job.Compilation) job.Report {
+	report := job.Report{State: job.Done, Verdict: v, Message: message, Compilation: c, JudgementType: v.JudgementType()}
 	tests, _ := t.plan()
 	for _, test := range tests {
 		report.Tests = append(report.Tests, job.TestReport{Name: test.Name, Verdict: job.Skipped})

@@ -152,9 +152,9 @@ func (p *pending) cancelNext(progress *scoring.Progress, next string, cancel con
 func (t Task) plan() ([]problem.Test, *scoring.Progress) {
 	if t.Scheme == nil {
 		tests := byName(t.Tests)
-		all := &scoring.Group{}
+		all := &job.Group{}
 		for _, test := range tests {
-			all.Members = append(all.Members, scoring.Member{Test: test.Name})
+			all.Members = append(all.Members, job.Member{Test: test.Name})
 		}
 		return tests, scoring.Scheme{Root: all}.NewProgress(t.Stop)
 	}

@@ -102,14 +102,14 @@ func TestRunTests(t *testing.T) {
 // TestRunTestsOfScheme: the order is that of the scheme, the stop rule works per group, and the report has the groups.
 func TestRunTestsOfScheme(t *testing.T) {
 	most := 10.0
-	test := func(name string) scoring.Member {
-		return scoring.Member{Test: name, Accept: most, MaxScore: &most}
+	test := func(name string) job.Member {
+		return job.Member{Test: name, Accept: most, MaxScore: &most}
 	}
-	group := func(name string, tests ...scoring.Member) scoring.Member {
-		return scoring.Member{Group: &scoring.Group{Name: name, Aggregation: scoring.Min, MaxScore: &most, Members: tests}}
+	group := func(name string, tests ...job.Member) job.Member {
+		return job.Member{Group: &job.Group{Name: name, Aggregation: job.Min, MaxScore: &most, Members: tests}}
 	}
-	root := &scoring.Group{Aggregation: scoring.Sum, Verdict: scoring.ByScore, Continue: true,
-		Members: []scoring.Member{group("1", test("1/10"), test("1/2"), test("1/9")), group("2", test("2/1"))}}
+	root := &job.Group{Aggregation: job.Sum, Verdict: job.ByScore, Continue: true,
+		Members: []job.Member{group("1", test("1/10"), test("1/2"), test("1/9")), group("2", test("2/1"))}}
 	task := Task{Scheme: &scoring.Scheme{Root: root, Scoring: true}}
 	for _, name := range []string{"2/1", "1/10", "1/2", "1/9"} {
 		task.Tests = append(task.Tests, problem.Test{Name: name})

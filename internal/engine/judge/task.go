@@ -1,8 +1,8 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
-	"judged/internal/engine/problem"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +10,8 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/engine/checker"
 	"judged/internal/engine/jury"
+	"judged/internal/engine/problem"
+	"judged/internal/engine/scoring"
 	"judged/internal/sandbox"
 )
 
@@ -19,7 +21,8 @@ const placeholder = "{program}"
 // NewTask resolves the files of a complete job with path, which returns where the content of a file is stored. name is
 // the program's file name inside the sandbox.
 func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task, error) {
-	t := Task{Language: j.Language, Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head}
+	t := Task{Language: j.Language, Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head,
+		Scheme: (*scoring.Scheme)(j.Scheme)}
 	if err := t.setChecker(*j.Checker, path); err != nil {
 		return Task{}, err
 	}
@@ -66,8 +69,11 @@ func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task,
 	return t, nil
 }
 
-// checkerName is what a checker is called in its sandbox.
-const checkerName = "checker"
+// What the programs of the jury are called in their sandboxes and in messages.
+const (
+	CheckerName    = "checker"
+	InteractorName = "interactor"
+)
 
 func (t *Task) setChecker(c job.Checker, path func(job.File) (string, error)) (err error) {
 	protocol, isProgram := jury.IsChecker(c.Kind)
@@ -75,16 +81,14 @@ func (t *Task) setChecker(c job.Checker, path func(job.File) (string, error)) (e
 		t.Checker, err = checker.Parse(c.Kind, c.Args...)
 		return err
 	}
-	p, err := path(*c.Program)
+	program, err := juryProgram(CheckerName, *c.Program, c.Language, c.Files, path)
 	if err != nil {
-		return fmt.Errorf("find program of the checker: %w", err)
+		return err
 	}
-	file := sandbox.File{Name: checkerName, Path: p, Exec: true}
-	t.CheckerProgram = &jury.Checker{Protocol: protocol, Program: jury.Program{File: file, Args: c.Args}}
+	program.Args = c.Args
+	t.CheckerProgram = &jury.Checker{Protocol: protocol, Program: program}
 	return nil
 }
-
-const interactorName = "interactor"
 
 func (t *Task) setInteractor(i *job.Interactor, path func(job.File) (string, error)) error {
 	if i == nil {
@@ -94,13 +98,31 @@ func (t *Task) setInteractor(i *job.Interactor, path func(job.File) (string, err
 	if !known {
 		return fmt.Errorf("unknown interactor %q: use %s", i.Kind, jury.Usage(jury.InteractorProtocols()))
 	}
-	p, err := path(i.Program)
+	program, err := juryProgram(InteractorName, i.Program, i.Language, i.Files, path)
 	if err != nil {
-		return fmt.Errorf("find program of the interactor: %w", err)
+		return err
 	}
-	file := sandbox.File{Name: interactorName, Path: p, Exec: true}
-	t.Interactor = &jury.Interactor{Protocol: protocol, Program: jury.Program{File: file, Args: i.Args}}
+	program.Args = i.Args
+	t.Interactor = &jury.Interactor{Protocol: protocol, Program: program}
 	return nil
+}
+
+// juryProgram finds the files of a program of the jury. A language names its sources.
+func juryProgram(name string, program job.File, language string, files map[string]job.File,
+	path func(job.File) (string, error)) (jury.Program, error) {
+	first := name
+	if language != "" {
+		first = ""
+	}
+	var found Task
+	err := found.addFile(first, program, true, path)
+	for _, n := range slices.Sorted(maps.Keys(files)) {
+		err = errors.Join(err, found.addFile(n, files[n], false, path))
+	}
+	if err != nil {
+		return jury.Program{}, fmt.Errorf("find program of the %s: %w", name, err)
+	}
+	return jury.Program{Language: language, Command: []string{"./" + name}, Files: found.Files}, nil
 }
 
 // NeedsJury reports whether Task.Jury must be set.

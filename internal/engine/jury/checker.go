@@ -57,7 +57,7 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (job.CheckReport,
 	}
 	defer r.release(box)
 	spec := sandbox.Spec{
-		Args: c.Program.command(c.Protocol.checkerArgs(c.Program.Args)), Files: []sandbox.File{c.Program.File},
+		Args: c.Program.command(c.Protocol.checkerArgs(c.Program.Args)), Files: c.Program.Files,
 		Open: openFiles(input, answer, t.Output), Folder: feedbackName, Limits: r.limits,
 	}
 	if c.Protocol == ICPC {

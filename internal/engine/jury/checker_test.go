@@ -65,7 +65,8 @@ func source(t testing.TB, name string) string {
 // checker is the program of testdata that does what its arguments say.
 func checker(t testing.TB, protocol jury.Protocol, does ...string) jury.Checker {
 	file := sandbox.File{Name: "checker", Path: testkit.CompileC(t, source(t, "checker.c"), true), Exec: true}
-	return jury.Checker{Protocol: protocol, Program: jury.Program{File: file, Args: does}}
+	return jury.Checker{Protocol: protocol,
+		Program: jury.Program{Command: []string{"./checker"}, Files: []sandbox.File{file}, Args: does}}
 }
 
 func input(t testing.TB, r *jury.Runner, text string) *sandbox.Input {

@@ -3,6 +3,7 @@ package jury
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"judged/internal/sandbox"
@@ -10,14 +11,16 @@ import (
 
 // Program is a program of the jury.
 type Program struct {
-	File sandbox.File // executable
-	Args []string     // after those of its protocol
+	// Language is what Files, the first with the entry point, are to be compiled as, which also sets Command; "" runs
+	// them as they are.
+	Language string
+	Command  []string // executes the program, without the arguments
+	Files    []sandbox.File
+	Args     []string // after those of its protocol
 }
 
 // command is the command line with the arguments of a protocol.
-func (p Program) command(args []string) []string {
-	return append([]string{"./" + p.File.Name}, args...)
-}
+func (p Program) command(args []string) []string { return slices.Concat(p.Command, args) }
 
 // Runner runs the programs of the jury for one slot. Its methods may be called concurrently.
 type Runner struct {

@@ -30,7 +30,7 @@ const smallLimits = `limits = { cpu_time = "3s", wall_time = "12s", memory = "51
 
 // open makes a compiler with an engine around it. Its languages are those that judged has built in, and small, which is
 // C++ with low limits.
-func open(t *testing.T, folder string, cache units.Bytes) *languages.Compiler {
+func open(t testing.TB, folder string, cache units.Bytes) *languages.Compiler {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	c, err := languages.Load("")
@@ -72,7 +72,7 @@ version = ["g++", "--version"]
 }
 
 // source is a source with a content; name may be empty.
-func source(t *testing.T, language, name, text string) languages.Source {
+func source(t testing.TB, language, name, text string) languages.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "source")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -81,7 +81,7 @@ func source(t *testing.T, language, name, text string) languages.Source {
 	return languages.Source{Language: language, Files: []sandbox.File{{Name: name, Path: path}}}
 }
 
-func compile(t *testing.T, c *languages.Compiler, s languages.Source) languages.Result {
+func compile(t testing.TB, c *languages.Compiler, s languages.Source) languages.Result {
 	t.Helper()
 	r, err := c.Compile(t.Context(), s)
 	if err != nil {

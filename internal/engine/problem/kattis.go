@@ -36,7 +36,9 @@ func (p *Package) readKattis(t *tree) error {
 	p.readLimits(s)
 	p.readGrading(s)
 	if languages := s.words("languages"); !slices.Equal(languages, []string{"all"}) {
-		p.Languages = languages
+		for _, code := range languages {
+			p.Languages = append(p.Languages, languageID(code))
+		}
 	}
 	if writing := true; s.take("allow_file_writing", &writing) && !writing {
 		p.unsupported("allow_file_writing: false; submissions may write into their working directory")
@@ -265,8 +267,12 @@ func (p *Package) readFolders(t *tree) {
 		if !inFolder {
 			continue
 		}
-		if language == "default" {
+		if language = languageID(language); language == "default" {
 			language = ""
+		}
+		if strings.Contains(name, "/") {
+			p.unsupported("files in folders below include/, such as %s", f.Name)
+			continue
 		}
 		p.Includes[language] = append(p.Includes[language], File{name, f.Path})
 	}

@@ -84,7 +84,7 @@ type File struct {
 // Program is a program of the package: sources, a script or a binary.
 type Program struct {
 	Name     string // path in the package
-	Language string // code of the language table of the Kattis format, by the names of the files; "" is unknown
+	Language string // ID in configs/languages.toml, by the names of the files; "" is unknown
 	Files    []File
 }
 
@@ -182,8 +182,7 @@ func (p *Package) find(format string, args ...any) {
 	p.Findings = append(p.Findings, text)
 }
 
-// languageOf is the language of files by their names: the one that is in the table of the Kattis format. It is empty where
-// they have none or several.
+// languageOf is the language of files by their names. It is empty where they have none or several.
 func languageOf(files []File) string {
 	language := ""
 	for _, f := range files {
@@ -203,10 +202,18 @@ func languageOf(files []File) string {
 	return language
 }
 
+// languageID is the ID of a language with a code of the Kattis format.
+func languageID(code string) string {
+	if code == "python3" {
+		return "python"
+	}
+	return code
+}
+
 // languageByEnding is the table of the Kattis format for the languages in wide use. Headers have no language.
 var languageByEnding = map[string]string{
 	".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".C": "cpp", ".cs": "csharp", ".go": "go",
 	".hs": "haskell", ".java": "java", ".js": "javascript", ".kt": "kotlin", ".ml": "ocaml", ".pas": "pascal",
-	".py": "python3", ".py3": "python3", ".rb": "ruby", ".rs": "rust", ".scala": "scala", ".sh": "bash",
+	".py": "python", ".py3": "python", ".rb": "ruby", ".rs": "rust", ".scala": "scala", ".sh": "bash",
 	".swift": "swift",
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/engine/scoring"
+	"judged/internal/base/job"
 )
 
 // pack is the files of a package by their names. A content that begins with -> is a symbolic link.
@@ -212,8 +212,8 @@ func summarize(p *Package) summary {
 	} else {
 		s.Checker = strings.Join(append([]string{c.Kind}, c.Args...), " ")
 	}
-	var add func(g *scoring.Group)
-	add = func(g *scoring.Group) {
+	var add func(g *job.Group)
+	add = func(g *job.Group) {
 		most := "unbounded"
 		if g.MaxScore != nil {
 			most = fmt.Sprint(*g.MaxScore)
@@ -251,14 +251,14 @@ func TestOpen(t *testing.T) {
 				`"sample" sum worst_error unbounded [] continue=false`,
 				`"secret" sum worst_error unbounded [] continue=false`},
 			Checker:    "kattis case_sensitive float_tolerance 1e-6",
-			Validators: []string{"input_validators/check.py python3 42"},
+			Validators: []string{"input_validators/check.py python 42"},
 			Submissions: []string{
 				"submissions/accepted/a.cpp cpp" +
 					" [{Tests: Permitted:[AC] Required:[] Final:[] Score:<nil> Message:}] lower=true upper=false",
 				"submissions/time_limit_exceeded/slow java" +
 					" [{Tests: Permitted:[] Required:[] Final:[TLE WA] Score:<nil> Message:}] " +
 					"lower=false upper=false",
-				"submissions/wrong_answer/w.py python3" +
+				"submissions/wrong_answer/w.py python" +
 					" [{Tests: Permitted:[] Required:[] Final:[WA] Score:<nil> Message:}] " +
 					"lower=false upper=false"}}},
 		{"2025-09", kattisPack.folder(t), summary{Format: Kattis, Name: "Points", Time: 2 * time.Second,
@@ -268,12 +268,12 @@ func TestOpen(t *testing.T) {
 				`"sample" sum first_error unbounded [] continue=false`, `"secret" sum by_score 100 [] continue=true`,
 				`"secret/1" pass-fail by_score 30 [] continue=false`,
 				`"secret/2" sum by_score 70 [secret/1] continue=true`},
-			Checker: "icpc output_validator/validate.py python3 1",
+			Checker: "icpc output_validator/validate.py python 1",
 			Submissions: []string{
-				"submissions/accepted/a.py python3" +
+				"submissions/accepted/a.py python" +
 					" [{Tests: Permitted:[AC] Required:[] Final:[] Score:<nil> Message:}] " +
 					"lower=true upper=false",
-				"submissions/partial/p.py python3 [SCORE] lower=false upper=false"},
+				"submissions/partial/p.py python [SCORE] lower=false upper=false"},
 			Findings: []string{"unsupported: output_visualizer",
 				"submissions/partial: unknown folder; its submissions are run, and nothing is expected of them"}}},
 		{"polygon", polygonPack.folder(t), summary{Format: Polygon, Name: "Sum", Time: 1500 * time.Millisecond,
@@ -283,7 +283,7 @@ func TestOpen(t *testing.T) {
 				`"1" pass-fail by_score 100 [0] continue=false`},
 			Checker: "testlib files/check.cpp cpp 2", Validators: []string{"files/v.cpp cpp 0"},
 			Submissions: []string{
-				"solutions/a.py python3" +
+				"solutions/a.py python" +
 					" [{Tests: Permitted:[] Required:[] Final:[AC] Score:<nil> Message:}] lower=true upper=false",
 				"solutions/slow.cpp cpp [{Tests: Permitted:[] Required:[] Final:[TLE] Score:<nil> Message:}] " +
 					"lower=false upper=true"}}},

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/base/job"
 	"judged/internal/base/units"
-	"judged/internal/engine/scoring"
 )
 
 // maxProblemXML bounds problem.xml, which has an element for each test.
@@ -158,16 +158,16 @@ func testFile(pattern string, n int) (string, error) {
 
 // polygonScheme makes the groups. Points of tests without a group count one by one.
 func (p *Package) polygonScheme(s polygonTestset) error {
-	p.Scheme.Root = &scoring.Group{Aggregation: scoring.Sum, Verdict: scoring.FirstError}
+	p.Scheme.Root = &job.Group{Aggregation: job.Sum, Verdict: job.FirstError}
 	root := p.Scheme.Root
 	p.Scheme.Scoring = slices.ContainsFunc(s.Groups, func(g polygonGroup) bool { return g.Points != nil })
 	for _, t := range s.Tests {
 		p.Scheme.Scoring = p.Scheme.Scoring || t.Points != nil && *t.Points > 0
 	}
 	if p.Scheme.Scoring {
-		root.Verdict, root.Continue = scoring.ByScore, true
+		root.Verdict, root.Continue = job.ByScore, true
 	}
-	groups := map[string]*scoring.Group{}
+	groups := map[string]*job.Group{}
 	for i, test := range p.Tests {
 		group, points := "", 0.0
 		if i < len(s.Tests) {
@@ -176,7 +176,7 @@ func (p *Package) polygonScheme(s polygonTestset) error {
 				points = *s.Tests[i].Points
 			}
 		}
-		member := scoring.Member{Test: test.Name, Accept: points, MaxScore: &points}
+		member := job.Member{Test: test.Name, Accept: points, MaxScore: &points}
 		if math.IsNaN(points) || math.IsInf(points, 0) || points < 0 {
 			return fmt.Errorf("points of test %q are out of range", test.Name)
 		}
@@ -188,12 +188,12 @@ func (p *Package) polygonScheme(s polygonTestset) error {
 		if g == nil {
 			g = polygonGroupOf(group, s.Groups, p.Scheme.Scoring)
 			groups[group] = g
-			root.Members = append(root.Members, scoring.Member{Group: g})
+			root.Members = append(root.Members, job.Member{Group: g})
 		}
 		g.Members = append(g.Members, member)
 	}
 	for _, g := range groups {
-		if g.Aggregation == scoring.PassFail && g.MaxScore == nil {
+		if g.Aggregation == job.PassFail && g.MaxScore == nil {
 			total := 0.0
 			for _, m := range g.Members {
 				total += m.Accept
@@ -209,17 +209,17 @@ func (p *Package) polygonScheme(s polygonTestset) error {
 	return nil
 }
 
-func polygonGroupOf(name string, all []polygonGroup, points bool) *scoring.Group {
-	g := &scoring.Group{Name: name, Aggregation: scoring.Sum, Verdict: scoring.FirstError}
+func polygonGroupOf(name string, all []polygonGroup, points bool) *job.Group {
+	g := &job.Group{Name: name, Aggregation: job.Sum, Verdict: job.FirstError}
 	if points {
-		g.Verdict, g.Continue = scoring.ByScore, true
+		g.Verdict, g.Continue = job.ByScore, true
 	}
 	i := slices.IndexFunc(all, func(x polygonGroup) bool { return x.Name == name })
 	if i < 0 {
 		return g
 	}
 	if all[i].Policy == "complete-group" && points {
-		g.Aggregation, g.Continue, g.MaxScore = scoring.PassFail, false, all[i].Points
+		g.Aggregation, g.Continue, g.MaxScore = job.PassFail, false, all[i].Points
 	}
 	for _, d := range all[i].Dependencies {
 		g.RequirePass = append(g.RequirePass, d.Group)
@@ -247,7 +247,7 @@ var rejected = []string{"WA", "TLE", "RTE", "PC"}
 // polygonLanguages are the prefixes of Polygon's types of sources.
 var polygonLanguages = map[string]string{
 	"cpp": "cpp", "c": "c", "java": "java", "java8": "java", "java11": "java", "java17": "java", "java21": "java",
-	"python": "python3", "kotlin": "kotlin", "pas": "pascal", "rust": "rust", "go": "go", "csharp": "csharp", "d": "d",
+	"python": "python", "kotlin": "kotlin", "pas": "pascal", "rust": "rust", "go": "go", "csharp": "csharp", "d": "d",
 	"haskell": "haskell", "ocaml": "ocaml", "js": "javascript", "nodejs": "javascript", "ruby": "ruby",
 	"scala": "scala",
 }

@@ -3,9 +3,7 @@ package problem
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -106,6 +104,9 @@ func (p *Package) readSubmissions(t *tree) error {
 		for _, program := range t.programs("submissions/" + folder) {
 			s := meaning
 			s.Program = program
+			if meaning.Language != "" {
+				s.Language = languageID(meaning.Language)
+			}
 			s.Expected = slices.Clone(meaning.Expected)
 			if err := s.readTags(); err != nil {
 				return err
@@ -135,7 +136,7 @@ func (p *Package) readPatterns(s *settings) error {
 			x := &p.Submissions[i]
 			x.Expected, x.Lower, x.Upper = append(x.Expected, more.Expected...), more.Lower, more.Upper
 			if more.Language != "" {
-				x.Language = more.Language
+				x.Language = languageID(more.Language)
 			}
 		}
 		if !matched {
@@ -252,7 +253,7 @@ var domjudgeResults = map[string]string{
 // readTags reads what DOMjudge's tags in the sources say. They replace what the folder means.
 func (s *Submission) readTags() error {
 	for _, f := range s.Files {
-		head, err := readHead(f.Path)
+		head, err := readHead(f.Path, maxTagged)
 		if err != nil {
 			return err
 		}
@@ -279,18 +280,11 @@ func (s *Submission) readTags() error {
 	return nil
 }
 
-// readHead reads the first bytes of a source.
-func readHead(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxTagged))
-}
-
 // Difference says how a report differs from what is expected; it is empty if it does not.
 func (s Submission) Difference(r job.Report) []string {
+	if r.Verdict == job.CompileError {
+		return s.compileDifference(r)
+	}
 	var found []string
 	for _, e := range s.Expected {
 		found = append(found, e.difference(r)...)
@@ -298,14 +292,24 @@ func (s Submission) Difference(r job.Report) []string {
 	return found
 }
 
-// CompileDifference is the Difference of a submission that does not compile: none where CE is expected.
-func (s Submission) CompileDifference(err error) []string {
+// compileDifference is the Difference of a submission that does not compile: none where CE is expected.
+func (s Submission) compileDifference(r job.Report) []string {
 	for _, e := range s.Expected {
-		if slices.Contains(e.Final, "CE") {
+		if slices.Contains(e.Final, "CE") || slices.Contains(e.Permitted, "CE") {
 			return nil
 		}
 	}
-	return []string{err.Error()}
+	return []string{"does not compile: " + CompilerSaid(r)}
+}
+
+// CompilerSaid is why sources do not compile, with the first line that the compiler wrote.
+func CompilerSaid(r job.Report) string {
+	text := r.Message
+	if r.Compilation != nil && r.Compilation.Output != "" {
+		first, _, _ := strings.Cut(r.Compilation.Output, "\n")
+		text += ": " + first
+	}
+	return text
 }
 
 func (e Expectation) difference(r job.Report) []string {

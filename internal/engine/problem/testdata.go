@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"judged/internal/base/job"
 	"judged/internal/engine/checker"
 	"judged/internal/engine/scoring"
 )
@@ -24,7 +25,7 @@ type dataReader struct {
 // readData reads the tests with their groups, and the tests of the validators.
 func (p *Package) readData(t *tree, k kind) error {
 	r := dataReader{p, t, k, map[string]bool{}, nil}
-	root := &scoring.Group{Aggregation: scoring.Sum, Verdict: scoring.FirstError}
+	root := &job.Group{Aggregation: job.Sum, Verdict: job.FirstError}
 	legacyRoot := legacyGrading{onReject: "break", accept: 1}
 	if p.Format == Legacy {
 		s, err := t.settings("data/testdata.yaml")
@@ -39,7 +40,7 @@ func (p *Package) readData(t *tree, k kind) error {
 		// Samples do not count in scores, and a wrong one ends nothing there.
 		root.IgnoreFirst, root.Continue = k.scoring, k.scoring
 		if k.scoring {
-			root.Verdict = scoring.ByScore
+			root.Verdict = job.ByScore
 		}
 	}
 	for _, name := range []string{"sample", "secret"} {
@@ -51,7 +52,7 @@ func (p *Package) readData(t *tree, k kind) error {
 		if err != nil {
 			return err
 		}
-		root.Members = append(root.Members, scoring.Member{Group: g})
+		root.Members = append(root.Members, job.Member{Group: g})
 	}
 	p.Scheme = scoring.Scheme{Root: root, Scoring: k.scoring}
 	return r.finish()
@@ -85,8 +86,8 @@ func (p *Package) judging() *Checker {
 }
 
 // group reads a folder below data.
-func (r *dataReader) group(name string, inherited legacyGrading, args []string) (*scoring.Group, error) {
-	g := &scoring.Group{Name: name, Aggregation: scoring.Sum, Verdict: scoring.FirstError}
+func (r *dataReader) group(name string, inherited legacyGrading, args []string) (*job.Group, error) {
+	g := &job.Group{Name: name, Aggregation: job.Sum, Verdict: job.FirstError}
 	grading := inherited
 	var err error
 	if r.p.Format == Legacy {
@@ -111,7 +112,7 @@ func (r *dataReader) group(name string, inherited legacyGrading, args []string) 
 			if err != nil {
 				return nil, err
 			}
-			g.Members = append(g.Members, scoring.Member{Group: sub})
+			g.Members = append(g.Members, job.Member{Group: sub})
 			continue
 		}
 		test, err := r.test(full)
@@ -209,25 +210,25 @@ func (r *dataReader) inputArgs(s *settings, key string) {
 }
 
 // testScore is what the tests of a group score.
-func (r *dataReader) testScore(g *scoring.Group, legacy legacyGrading, tests int) scoring.Member {
+func (r *dataReader) testScore(g *job.Group, legacy legacyGrading, tests int) job.Member {
 	if !r.kind.scoring {
-		return scoring.Member{}
+		return job.Member{}
 	}
 	if r.p.Format == Legacy {
-		return scoring.Member{Accept: legacy.accept, Reject: legacy.reject}
+		return job.Member{Accept: legacy.accept, Reject: legacy.reject}
 	}
-	if g.MaxScore == nil || g.Aggregation == scoring.PassFail || tests == 0 {
-		return scoring.Member{}
+	if g.MaxScore == nil || g.Aggregation == job.PassFail || tests == 0 {
+		return job.Member{}
 	}
 	most := *g.MaxScore
-	if g.Aggregation == scoring.Sum {
+	if g.Aggregation == job.Sum {
 		most /= float64(tests)
 	}
-	return scoring.Member{Accept: most, MaxScore: &most}
+	return job.Member{Accept: most, MaxScore: &most}
 }
 
 // kattisGroup reads test_group.yaml.
-func (r *dataReader) kattisGroup(g *scoring.Group, args []string) ([]string, error) {
+func (r *dataReader) kattisGroup(g *job.Group, args []string) ([]string, error) {
 	s, err := r.t.settings("data/" + g.Name + "/test_group.yaml")
 	if err != nil {
 		return nil, err
@@ -252,24 +253,24 @@ func (r *dataReader) kattisGroup(g *scoring.Group, args []string) ([]string, err
 	return args, s.close(r.p)
 }
 
-func (r *dataReader) points(g *scoring.Group, s *settings) {
+func (r *dataReader) points(g *job.Group, s *settings) {
 	from, scoreKey, aggregationKey := s, "max_score", "score_aggregation"
 	if r.p.Format == Draft23 {
 		from, scoreKey, aggregationKey = s.mapping("scoring"), "score", "aggregation"
 	}
-	g.Verdict = scoring.ByScore
-	aggregation := string(scoring.PassFail)
+	g.Verdict = job.ByScore
+	aggregation := string(job.PassFail)
 	if g.Name == "secret" {
-		aggregation = string(scoring.Sum)
+		aggregation = string(job.Sum)
 		most := 100.0
 		g.MaxScore = &most
 	}
 	from.take(aggregationKey, &aggregation)
-	g.Aggregation = scoring.Aggregation(aggregation)
-	if !slices.Contains([]scoring.Aggregation{scoring.PassFail, scoring.Sum, scoring.Min}, g.Aggregation) {
+	g.Aggregation = job.Aggregation(aggregation)
+	if !slices.Contains([]job.Aggregation{job.PassFail, job.Sum, job.Min}, g.Aggregation) {
 		from.fail(aggregationKey, "%q is unknown; use pass-fail, sum or min", aggregation)
 	}
-	g.Continue = g.Aggregation == scoring.Sum // no other group can get points after a failure
+	g.Continue = g.Aggregation == job.Sum // no other group can get points after a failure
 	if n, ok := from.keys[scoreKey]; ok && n.Value == "unbounded" {
 		from.drop(scoreKey)
 		g.MaxScore = nil
@@ -299,7 +300,7 @@ type legacyGrading struct {
 }
 
 // legacyGroup reads testdata.yaml; without one a group has the settings of the closest group above that has one.
-func (r *dataReader) legacyGroup(g *scoring.Group, inherited legacyGrading, args []string) (legacyGrading, []string,
+func (r *dataReader) legacyGroup(g *job.Group, inherited legacyGrading, args []string) (legacyGrading, []string,
 	error) {
 	file := "data/" + g.Name + "/testdata.yaml"
 	own := inherited
@@ -350,15 +351,15 @@ func (r *dataReader) legacy(s *settings, l *legacyGrading) error {
 	return s.close(r.p)
 }
 
-func (l legacyGrading) apply(g *scoring.Group) {
+func (l legacyGrading) apply(g *job.Group) {
 	g.Continue, g.MaxScore = l.onReject == "continue", l.most
-	g.Verdict, g.Aggregation = scoring.WorstError, scoring.Sum
+	g.Verdict, g.Aggregation = job.WorstError, job.Sum
 	for _, flag := range l.graderFlags {
 		switch flag {
 		case "worst_error", "first_error", "always_accept":
-			g.Verdict = scoring.VerdictMode(flag)
+			g.Verdict = job.VerdictMode(flag)
 		case "sum", "min", "max", "avg":
-			g.Aggregation = scoring.Aggregation(flag)
+			g.Aggregation = job.Aggregation(flag)
 		case "accept_if_any_accepted":
 			g.AcceptIfAny = true
 		case "ignore_sample":

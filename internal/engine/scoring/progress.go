@@ -4,18 +4,18 @@ import "judged/internal/base/job"
 
 // Progress says which tests still count while a submission is judged.
 type Progress struct {
-	paths map[string][]*Group // of each test, from the root
+	paths map[string][]*job.Group // of each test, from the root
 	stop  job.Stop
-	ended map[*Group]bool // no further member runs
-	left  map[string]int  // tests of a group that are not accepted yet, by its name
-	done  map[string]bool // tests that are recorded
+	ended map[*job.Group]bool // no further member runs
+	left  map[string]int      // tests of a group that are not accepted yet, by its name
+	done  map[string]bool     // tests that are recorded
 }
 
 // NewProgress starts a submission. With the stop rule never only RequirePass leaves tests out.
 func (s Scheme) NewProgress(stop job.Stop) *Progress {
-	p := &Progress{paths: map[string][]*Group{}, stop: stop, ended: map[*Group]bool{}, left: map[string]int{},
+	p := &Progress{paths: map[string][]*job.Group{}, stop: stop, ended: map[*job.Group]bool{}, left: map[string]int{},
 		done: map[string]bool{}}
-	s.walk(func(path []*Group, m Member) {
+	s.walk(func(path []*job.Group, m job.Member) {
 		p.paths[m.Test] = path
 		for _, g := range path {
 			p.left[g.Name]++
@@ -45,7 +45,7 @@ func (p *Progress) Record(test string, v job.Verdict) {
 		if !g.Continue {
 			p.ended[g] = true
 		}
-		if g.AcceptIfAny || g.Verdict == AlwaysAccept {
+		if g.AcceptIfAny || g.Verdict == job.AlwaysAccept {
 			return // the group may be accepted all the same
 		}
 	}

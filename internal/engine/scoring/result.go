@@ -51,7 +51,7 @@ type evaluation struct {
 	groups []job.GroupReport // the last one first
 }
 
-func (e *evaluation) group(g *Group) (node, error) {
+func (e *evaluation) group(g *job.Group) (node, error) {
 	var members []node
 	full := true
 	for _, m := range slices.Backward(g.Members) {
@@ -67,8 +67,8 @@ func (e *evaluation) group(g *Group) (node, error) {
 		members = members[1:]
 		full = members[0].verdict == job.Accepted
 	}
-	n := node{score: g.score(members, full)}
-	n.verdict = g.verdict(members, full, n.score)
+	n := node{score: score(g, members, full)}
+	n.verdict = verdict(g, members, full, n.score)
 	if g.MaxScore != nil && n.score > *g.MaxScore {
 		return n, fmt.Errorf("score %v of group %q is above its maximum %v", n.score, g.Name, *g.MaxScore)
 	}
@@ -82,7 +82,7 @@ func (e *evaluation) group(g *Group) (node, error) {
 	return n, nil
 }
 
-func (e *evaluation) member(m Member) (node, error) {
+func (e *evaluation) member(m job.Member) (node, error) {
 	if m.Group != nil {
 		return e.group(m.Group)
 	}
@@ -103,7 +103,7 @@ func (e *evaluation) member(m Member) (node, error) {
 		n.score = *t.Score * m.Accept
 	default:
 		n.score = *t.Score
-		n.verdict = m.scored(n.score)
+		n.verdict = scored(m, n.score)
 	}
 	if m.MaxScore != nil && n.score > *m.MaxScore {
 		return n, fmt.Errorf("score %v of test %q is above its maximum %v", n.score, m.Test, *m.MaxScore)
@@ -114,15 +114,15 @@ func (e *evaluation) member(m Member) (node, error) {
 }
 
 // scored is the verdict of a test with points. Without a maximum every score is full.
-func (m Member) scored(points float64) job.Verdict {
+func scored(m job.Member, points float64) job.Verdict {
 	if m.MaxScore == nil || points == *m.MaxScore {
 		return job.Accepted
 	}
 	return job.Partial
 }
 
-func (g *Group) score(members []node, full bool) float64 {
-	if g.Aggregation == PassFail {
+func score(g *job.Group, members []node, full bool) float64 {
+	if g.Aggregation == job.PassFail {
 		if full && g.MaxScore != nil {
 			return *g.MaxScore
 		}
@@ -136,17 +136,17 @@ func (g *Group) score(members []node, full bool) float64 {
 		total, low, high = total+n.score, min(low, n.score), max(high, n.score)
 	}
 	switch g.Aggregation {
-	case Min:
+	case job.Min:
 		return low
-	case Max:
+	case job.Max:
 		return high
-	case Average:
+	case job.Average:
 		return total / float64(len(members))
 	}
 	return total
 }
 
-func (g *Group) verdict(members []node, full bool, score float64) job.Verdict {
+func verdict(g *job.Group, members []node, full bool, score float64) job.Verdict {
 	if full {
 		return job.Accepted
 	}
@@ -162,10 +162,10 @@ func (g *Group) verdict(members []node, full bool, score float64) job.Verdict {
 		return job.Skipped
 	case first < 0:
 		return job.Partial // something was not run, or is partial itself
-	case g.Verdict == AlwaysAccept, g.AcceptIfAny && (has(job.Accepted) || has(job.Partial)),
-		g.Verdict == ByScore && score > 0:
+	case g.Verdict == job.AlwaysAccept, g.AcceptIfAny && (has(job.Accepted) || has(job.Partial)),
+		g.Verdict == job.ByScore && score > 0:
 		return job.Partial
-	case g.Verdict == WorstError:
+	case g.Verdict == job.WorstError:
 		for _, v := range severity {
 			if has(v) {
 				return v

@@ -14,18 +14,18 @@ import (
 func points(n float64) *float64 { return &n }
 
 // tests are members of a group, each worth accept.
-func tests(accept float64, names ...string) []Member {
-	var members []Member
+func tests(accept float64, names ...string) []job.Member {
+	var members []job.Member
 	for _, n := range names {
-		members = append(members, Member{Test: n, Accept: accept, MaxScore: &accept})
+		members = append(members, job.Member{Test: n, Accept: accept, MaxScore: &accept})
 	}
 	return members
 }
 
-func groups(gs ...*Group) []Member {
-	var members []Member
+func groups(gs ...*job.Group) []job.Member {
+	var members []job.Member
 	for _, g := range gs {
-		members = append(members, Member{Group: g})
+		members = append(members, job.Member{Group: g})
 	}
 	return members
 }
@@ -33,18 +33,18 @@ func groups(gs ...*Group) []Member {
 // subtasks is a problem of IOI style in 2025-09: samples without points, and two groups of which the second requires the
 // first.
 func subtasks() Scheme {
-	secret := &Group{Name: "secret", Aggregation: Sum, Verdict: ByScore, MaxScore: points(100), Continue: true,
+	secret := &job.Group{Name: "secret", Aggregation: job.Sum, Verdict: job.ByScore, MaxScore: points(100), Continue: true,
 		Members: groups(
-			&Group{Name: "secret/1", Aggregation: PassFail, MaxScore: points(30), Members: tests(0, "a", "b")},
-			&Group{Name: "secret/2", Aggregation: PassFail, MaxScore: points(70), RequirePass: []string{"secret/1"},
+			&job.Group{Name: "secret/1", Aggregation: job.PassFail, MaxScore: points(30), Members: tests(0, "a", "b")},
+			&job.Group{Name: "secret/2", Aggregation: job.PassFail, MaxScore: points(70), RequirePass: []string{"secret/1"},
 				Members: tests(0, "c", "d")})}
-	sample := &Group{Name: "sample", Aggregation: Sum, Members: tests(0, "s")}
-	return Scheme{Root: &Group{Aggregation: Sum, Verdict: ByScore, IgnoreFirst: true, Continue: true,
+	sample := &job.Group{Name: "sample", Aggregation: job.Sum, Members: tests(0, "s")}
+	return Scheme{Root: &job.Group{Aggregation: job.Sum, Verdict: job.ByScore, IgnoreFirst: true, Continue: true,
 		Members: groups(sample, secret)}, Scoring: true}
 }
 
 // flat is one group of three tests.
-func flat(g Group, accept float64) Scheme {
+func flat(g job.Group, accept float64) Scheme {
 	g.Members = tests(accept, "a", "b", "c")
 	return Scheme{Root: &g, Scoring: true}
 }
@@ -91,14 +91,14 @@ func judge(t *testing.T, s Scheme, stop job.Stop, verdicts string) string {
 }
 
 func TestResult(t *testing.T) {
-	passFail := Scheme{Root: &Group{Verdict: FirstError, Members: groups(
-		&Group{Name: "sample", Verdict: FirstError, Members: tests(0, "s")},
-		&Group{Name: "secret", Verdict: FirstError, Members: tests(0, "a", "b")})}}
-	ratio := flat(Group{Aggregation: Sum, Verdict: ByScore, Continue: true}, 20)
+	passFail := Scheme{Root: &job.Group{Verdict: job.FirstError, Members: groups(
+		&job.Group{Name: "sample", Verdict: job.FirstError, Members: tests(0, "s")},
+		&job.Group{Name: "secret", Verdict: job.FirstError, Members: tests(0, "a", "b")})}}
+	ratio := flat(job.Group{Aggregation: job.Sum, Verdict: job.ByScore, Continue: true}, 20)
 	for i := range ratio.Root.Members {
 		ratio.Root.Members[i].Ratio = true
 	}
-	unbounded := flat(Group{Aggregation: Max, Verdict: ByScore, Continue: true}, 1)
+	unbounded := flat(job.Group{Aggregation: job.Max, Verdict: job.ByScore, Continue: true}, 1)
 	for i := range unbounded.Root.Members {
 		unbounded.Root.Members[i].MaxScore = nil
 	}
@@ -124,30 +124,33 @@ func TestResult(t *testing.T) {
 			"WA 0 sample=AC,0 secret=WA,0 secret/1=WA,0 secret/2=SK,0 ran sab"},
 		{"subtasks: an internal error", subtasks(), job.StopNever, "s:AC a:AC b:AC c:IE d:AC",
 			"IE 0 sample=AC,0 secret=IE,30 secret/1=AC,30 secret/2=IE,0 ran sabcd"},
-		{"sum", flat(Group{Aggregation: Sum, Verdict: ByScore, Continue: true}, 10), "", "a:AC b:WA c:AC",
+		{"sum", flat(job.Group{Aggregation: job.Sum, Verdict: job.ByScore, Continue: true}, 10), "", "a:AC b:WA c:AC",
 			"PC 20 ran abc"},
-		{"min", flat(Group{Aggregation: Min, Verdict: WorstError}, 10), "", "a:AC b:WA c:AC", "WA 0 ran ab"},
+		{"min", flat(job.Group{Aggregation: job.Min, Verdict: job.WorstError}, 10), "", "a:AC b:WA c:AC", "WA 0 ran ab"},
 		{"max of checker scores", unbounded, "", "a:3 b:7.5 c:1", "AC 7.5 ran abc"},
-		{"average", flat(Group{Aggregation: Average, Verdict: ByScore, Continue: true}, 3), "", "a:AC b:WA c:1.5",
+		{"average", flat(job.Group{Aggregation: job.Average, Verdict: job.ByScore, Continue: true}, 3), "",
+			"a:AC b:WA c:1.5",
 			"PC 1.5 ran abc"},
 		{"a part of the points of a test", ratio, "", "a:0.5 b:AC c:0.25", "PC 35 ran abc"},
-		{"more than the maximum", flat(Group{Aggregation: Sum, Continue: true}, 10), "", "a:11 b:AC c:AC",
+		{"more than the maximum", flat(job.Group{Aggregation: job.Sum, Continue: true}, 10), "", "a:11 b:AC c:AC",
 			`score 11 of test "a" is above its maximum 10`},
-		{"more than the maximum of a group", flat(Group{Name: "g", Aggregation: Sum, MaxScore: points(20)}, 10), "",
+		{"more than the maximum of a group", flat(job.Group{Name: "g", Aggregation: job.Sum, MaxScore: points(20)}, 10), "",
 			"a:AC b:AC c:AC", `score 30 of group "g" is above its maximum 20`},
-		{"the worst error", flat(Group{Aggregation: Sum, Verdict: WorstError, Continue: true}, 1), "",
+		{"the worst error", flat(job.Group{Aggregation: job.Sum, Verdict: job.WorstError, Continue: true}, 1), "",
 			"a:WA b:TLE c:RTE",
 			"RTE 0 ran abc"},
-		{"the first error", flat(Group{Aggregation: Sum, Verdict: FirstError, Continue: true}, 1), "",
+		{"the first error", flat(job.Group{Aggregation: job.Sum, Verdict: job.FirstError, Continue: true}, 1), "",
 			"a:WA b:TLE c:RTE",
 			"WA 0 ran abc"},
-		{"always accepted", flat(Group{Aggregation: Sum, Verdict: AlwaysAccept, Continue: true}, 1), "",
+		{"always accepted", flat(job.Group{Aggregation: job.Sum, Verdict: job.AlwaysAccept, Continue: true}, 1), "",
 			"a:WA b:TLE c:WA",
 			"PC 0 ran abc"},
-		{"accepted if any is", flat(Group{Aggregation: Sum, Verdict: WorstError, AcceptIfAny: true, Continue: true},
+		{"accepted if any is", flat(job.Group{
+			Aggregation: job.Sum, Verdict: job.WorstError, AcceptIfAny: true, Continue: true},
 			1), "",
 			"a:WA b:AC c:WA", "PC 1 ran abc"},
-		{"on_reject break", flat(Group{Aggregation: Sum, Verdict: WorstError}, 1), "", "a:AC b:WA c:AC", "WA 0 ran ab"},
+		{"on_reject break",
+			flat(job.Group{Aggregation: job.Sum, Verdict: job.WorstError}, 1), "", "a:AC b:WA c:AC", "WA 0 ran ab"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, judge(t, tt.scheme, tt.stop, tt.verdicts)); diff != "" {
@@ -159,9 +162,9 @@ func TestResult(t *testing.T) {
 
 // TestAcceptedGroupDoesNotEndItsParent: on_reject looks at the verdict of a subgroup, not at its tests.
 func TestAcceptedGroupDoesNotEndItsParent(t *testing.T) {
-	s := Scheme{Root: &Group{Verdict: WorstError, Members: groups(
-		&Group{Name: "1", Verdict: WorstError, AcceptIfAny: true, Continue: true, Members: tests(1, "a", "b")},
-		&Group{Name: "2", Verdict: WorstError, Members: tests(1, "c", "d")})}, Scoring: true}
+	s := Scheme{Root: &job.Group{Verdict: job.WorstError, Members: groups(
+		&job.Group{Name: "1", Verdict: job.WorstError, AcceptIfAny: true, Continue: true, Members: tests(1, "a", "b")},
+		&job.Group{Name: "2", Verdict: job.WorstError, Members: tests(1, "c", "d")})}, Scoring: true}
 	if diff := cmp.Diff(judge(t, s, "", "a:WA b:AC c:AC d:AC"),
 		"PC 3 1=PC,1 2=AC,2 ran abcd"); diff != "" {
 		t.Errorf("-got +want\n%s", diff)

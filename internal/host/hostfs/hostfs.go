@@ -41,7 +41,14 @@ func absolute(root string) string {
 
 // Path is where a host path really lies.
 func (h FS) Path(path string) string {
-	return filepath.Join("/", h.root, filepath.Clean("/"+path))
+	if !filepath.IsAbs(path) {
+		path = "/" + path
+	}
+	path = filepath.Clean(path)
+	if h.root == "" || h.root == "/" {
+		return path // the live machine, where files are read for every run
+	}
+	return filepath.Join(h.root, path)
 }
 
 // firstRead is enough for nearly every file of the kernel at once: a sysfs attribute ends at one

@@ -338,6 +338,31 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
+// TestDeviations: the history has a few estimates a day, of a month.
+func TestDeviations(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	start := now
+	r := NewRegistry(&shared{all: map[string][]byte{}}, func() time.Time { return now })
+	for range 40 * 24 {
+		now = now.Add(time.Hour)
+		if err := r.SetDeviation(t.Context(), "a", Deviation{At: now, Ratio: now.Sub(start).Hours()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: "a"}, Pool: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := r.Nodes(t.Context())
+	if err != nil || len(nodes) != 1 || nodes[0].Deviation == nil {
+		t.Fatalf("nodes %+v, %v", nodes, err)
+	}
+	d := nodes[0].Deviation
+	oldest := now.Sub(d.History[0].At)
+	if d.Ratio != 40*24 || len(d.History) != 30*4 || oldest < 29*24*time.Hour || oldest >= 30*24*time.Hour {
+		t.Errorf("ratio %v, %d estimates, the oldest %v ago", d.Ratio, len(d.History), oldest)
+	}
+}
+
 // A node falls back to the version of the front that it reaches, and tries its newest
 // again when it registers.
 func TestProtocols(t *testing.T) {

@@ -78,6 +78,8 @@ const (
 	historyFor   = 30 * 24 * time.Hour
 	// drainedFor is how old the copy of what operators want may be.
 	drainedFor = time.Second
+	// deviationFor is the same for deviations, which change every hour.
+	deviationFor = 10 * time.Second
 )
 
 // ErrUnknownNode means that no node of this name has registered.
@@ -92,6 +94,9 @@ type Registry struct {
 	stored  map[string]Node
 	drained map[string]bool
 	read    time.Time // of drained
+	// What audits say about nodes, and when it was read.
+	known     map[string]*Deviation
+	knownRead time.Time
 }
 
 // NewRegistry returns a Registry over the shared store.
@@ -261,12 +266,21 @@ func (r *Registry) Ready(ctx context.Context) error {
 }
 
 func (r *Registry) deviations(ctx context.Context) (map[string]*Deviation, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known != nil && r.now().Sub(r.knownRead) < deviationFor {
+		return r.known, nil
+	}
 	all := map[string]*Deviation{}
 	err := r.values.Values(ctx, func(name string, value []byte) error {
 		all[name] = &Deviation{}
 		return json.Unmarshal(value, all[name])
 	}, deviationValue)
-	return all, err
+	if err != nil {
+		return nil, err
+	}
+	r.known, r.knownRead = all, r.now()
+	return all, nil
 }
 
 // SetDeviation stores what audits say about a node. The history is that of the stored values.
@@ -286,5 +300,11 @@ func (r *Registry) SetDeviation(ctx context.Context, name string, d Deviation) e
 	if n := len(d.History); n == 0 || d.At.Sub(d.History[n-1].At) >= historyEvery {
 		d.History = append(d.History, Estimate{d.At, d.Ratio})
 	}
-	return r.values.SetValue(ctx, d, deviationValue, name)
+	if err := r.values.SetValue(ctx, d, deviationValue, name); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.known = nil
+	r.mu.Unlock()
+	return nil
 }

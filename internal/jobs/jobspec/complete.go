@@ -61,13 +61,13 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	e.command(j.Command)
 	e.check(j.Language == "" || len(j.Command) == 0, "command", "given with a language, which says how its programs "+
 		"run; leave one of them out")
-	e.files(j.Files, c.Limits.Max)
+	e.files("files", j.Files, c.Limits.Max)
 	room := c.Sandbox.WorkInodes - boxInodes - 1 // the program
 	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d in addition to the program, send fewer "+
 		"or raise sandbox.work_inodes", len(j.Files), room)
 	e.tests(j.Tests, c.Limits.Max)
-	e.checker(j.Checker)
-	e.interactor(j.Interactor)
+	e.checker(j.Checker, c.Limits.Max)
+	e.interactor(j.Interactor, c.Limits.Max)
 	e.transcript(j)
 	e.limits(j.Limits, c.Limits.Max)
 	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus",
@@ -127,17 +127,29 @@ func (e *Errors) command(command []string) {
 	e.check(len(command) == 0 || command[0] != "", "command[0]", "empty; send %q or the name of a program", itself)
 }
 
-func (e *Errors) files(files map[string]job.File, most config.MaxLimits) {
-	e.check(len(files) <= most.Files, "files", "%d; send at most %d, the bound of limits.max.files", len(files),
+func (e *Errors) files(member string, files map[string]job.File, most config.MaxLimits) {
+	e.check(len(files) <= most.Files, member, "%d; send at most %d, the bound of limits.max.files", len(files),
 		most.Files)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		field := "files[" + quote(name) + "]"
+		field := member + "[" + quote(name) + "]"
 		f := files[name]
 		e.file(field, &f)
 		e.name(field, name)
 		e.check(!strings.Contains(name, "/") && name != "." && name != "..", field,
 			"is no plain file name; send it without directories")
 		e.check(name != ProgramName, field, "is where the program goes; send another name")
+	}
+}
+
+// juryNames are what programs of the jury find next to them.
+var juryNames = []string{"checker", "interactor", "input", "answer", "output", "feedback"}
+
+// besides checks the files next to a program of the jury.
+func (e *Errors) besides(member string, files map[string]job.File, most config.MaxLimits) {
+	e.files(member, files, most)
+	for _, name := range juryNames {
+		_, taken := files[name]
+		e.check(!taken, member+"["+quote(name)+"]", "is the name of something else there; send another name")
 	}
 }
 
@@ -174,12 +186,13 @@ func (e *Errors) name(field, name string) {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-func (e *Errors) checker(c *job.Checker) {
+func (e *Errors) checker(c *job.Checker, most config.MaxLimits) {
 	if c == nil {
 		return
 	}
 	if _, isProgram := jury.IsChecker(c.Kind); isProgram {
 		e.file("checker.program", cmp.Or(c.Program, &job.File{}))
+		e.besides("checker.files", c.Files, most)
 		e.arguments("checker.args", c.Args)
 		return
 	}
@@ -190,17 +203,23 @@ func (e *Errors) checker(c *job.Checker) {
 		_, err = checker.Parse(c.Kind, c.Args...)
 		e.check(err == nil, "checker.args", "%.400v", err) // it quotes an argument
 	}
-	e.check(c.Program == nil, "checker.program",
-		"this checker is not one; leave it out, or send the kind icpc, testlib or cms")
+	for _, x := range []struct {
+		member string
+		given  bool
+	}{{"program", c.Program != nil}, {"language", c.Language != ""}, {"files", c.Files != nil}} {
+		e.check(!x.given, "checker."+x.member,
+			"this checker is no program; leave it out, or send the kind icpc, testlib or cms")
+	}
 }
 
-func (e *Errors) interactor(i *job.Interactor) {
+func (e *Errors) interactor(i *job.Interactor, most config.MaxLimits) {
 	if i == nil {
 		return
 	}
 	_, known := jury.IsInteractor(i.Kind)
 	e.check(known, "interactor.kind", "%s is unknown; send one of %q", quote(i.Kind), jury.InteractorProtocols())
 	e.file("interactor.program", &i.Program)
+	e.besides("interactor.files", i.Files, most)
 	e.arguments("interactor.args", i.Args)
 }
 

@@ -197,11 +197,11 @@ func (r *reader) room(path string, n int) error {
 	return nil
 }
 
-// field is the type of the member of t with exactly this JSON name, or nil.
+// field is the type of the member of t with exactly this JSON name, or nil. Members with the tag from are not the caller's.
 func field(t reflect.Type, name string) reflect.Type {
 	for i := range t.NumField() {
 		tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		if tag == name && tag != "-" && tag != "" {
+		if tag == name && tag != "-" && tag != "" && t.Field(i).Tag.Get("from") == "" {
 			return t.Field(i).Type
 		}
 	}

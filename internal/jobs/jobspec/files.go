@@ -22,11 +22,9 @@ func MapFiles(j job.Job, each func(field string, f job.File) (job.File, error)) 
 			return job.Job{}, err
 		}
 	}
-	files := maps.Clone(j.Files)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if files[name], err = each("files["+quote(name)+"]", files[name]); err != nil {
-			return job.Job{}, err
-		}
+	files, err := mapFiles("files", j.Files, each)
+	if err != nil {
+		return job.Job{}, err
 	}
 	tests := slices.Clone(j.Tests)
 	for i := range tests {
@@ -50,6 +48,9 @@ func MapFiles(j job.Job, each func(field string, f job.File) (job.File, error)) 
 		if err != nil {
 			return job.Job{}, err
 		}
+		if c.Files, err = mapFiles("checker.files", c.Files, each); err != nil {
+			return job.Job{}, err
+		}
 		c.Program, j.Checker = &f, &c
 	}
 	if j.Interactor != nil {
@@ -57,10 +58,40 @@ func MapFiles(j job.Job, each func(field string, f job.File) (job.File, error)) 
 		if i.Program, err = each("interactor.program", i.Program); err != nil {
 			return job.Job{}, err
 		}
+		if i.Files, err = mapFiles("interactor.files", i.Files, each); err != nil {
+			return job.Job{}, err
+		}
 		j.Interactor = &i
 	}
 	j.Files, j.Tests = files, tests
 	return j, nil
+}
+
+// mapFiles maps the files of a member in the order of their names.
+func mapFiles(member string, files map[string]job.File, each func(string, job.File) (job.File, error)) (
+	map[string]job.File, error) {
+	mapped := maps.Clone(files)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f, err := each(member+"["+quote(name)+"]", files[name])
+		if err != nil {
+			return nil, err
+		}
+		mapped[name] = f
+	}
+	return mapped, nil
+}
+
+// Languages lists the languages of the sources in a job by their members.
+func Languages(j job.Job) map[string]string {
+	found := map[string]string{"language": j.Language}
+	if j.Checker != nil {
+		found["checker.language"] = j.Checker.Language
+	}
+	if j.Interactor != nil {
+		found["interactor.language"] = j.Interactor.Language
+	}
+	maps.DeleteFunc(found, func(_, id string) bool { return id == "" })
+	return found
 }
 
 // CheckRoom returns Errors when the program and the files of j, or its checker, do not fit into a working directory of
@@ -74,17 +105,22 @@ func CheckRoom(j job.Job, room units.Bytes, size func(job.File) (units.Bytes, er
 	if err := fit("files", "with the program ", files, room, size); err != nil {
 		return err
 	}
-	// A program of the jury needs room for what it writes, too.
-	const withRoom = "with as much for its feedback "
 	if c := j.Checker; c != nil && c.Program != nil {
-		if err := fit("checker.program", withRoom, []job.File{*c.Program, *c.Program}, room, size); err != nil {
+		if err := fitJury("checker.program", *c.Program, c.Files, room, size); err != nil {
 			return err
 		}
 	}
 	if i := j.Interactor; i != nil {
-		return fit("interactor.program", withRoom, []job.File{i.Program, i.Program}, room, size)
+		return fitJury("interactor.program", i.Program, i.Files, room, size)
 	}
 	return nil
+}
+
+// fitJury checks a program of the jury, which needs room for what it writes, too.
+func fitJury(field string, program job.File, files map[string]job.File, room units.Bytes,
+	size func(job.File) (units.Bytes, error)) error {
+	all := append(slices.Collect(maps.Values(files)), program)
+	return fit(field, "with its files and as much for its feedback ", slices.Concat(all, all), room, size)
 }
 
 func fit(field, with string, files []job.File, room units.Bytes, size func(job.File) (units.Bytes, error)) error {

@@ -1,6 +1,10 @@
 package jobspec
 
-import "judged/internal/base/job"
+import (
+	"maps"
+
+	"judged/internal/base/job"
+)
 
 // Expand adds tests, checker, interactor and limits of a problem to a job that names
 // it. Limits of the job win.
@@ -16,13 +20,19 @@ func Expand(j, problem job.Job) (job.Job, error) {
 		return job.Job{}, err
 	}
 	j.Tests, j.Checker, j.Interactor, j.Limits = problem.Tests, problem.Checker, problem.Interactor, limits
+	j.Scheme = problem.Scheme
 	return j, nil
 }
 
 // Collapse is the inverse of Expand: j without what sent leaves to its problem.
 func Collapse(j, sent job.Job) job.Job {
 	if sent.Problem != "" {
-		j.Tests, j.Checker, j.Interactor = nil, nil, nil
+		j.Tests, j.Checker, j.Interactor, j.Scheme = nil, nil, nil, nil
+		j.Files = maps.Clone(j.Files)
+		maps.DeleteFunc(j.Files, func(name string, _ job.File) bool { _, own := sent.Files[name]; return !own })
+		if len(j.Files) == 0 {
+			j.Files = sent.Files
+		}
 		j.Limits, j.ProblemVersion = sent.Limits, sent.ProblemVersion
 	}
 	return j

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -95,6 +96,7 @@ func yardsticks(b *testing.B, f func(b *testing.B, path string)) {
 func loaded(b *testing.B, path string) (*instance, job.Job) {
 	b.Helper()
 	c := settings(b)
+	c.HTTP.MaxBlob = 128 << 20
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		b.Fatal(err)
 	}
@@ -184,6 +186,22 @@ func benchmarkTests(b *testing.B, path string) {
 	d.drain()
 }
 
+// BenchmarkInput measures a job with an input of 100 MiB that was uploaded before:
+// the first one, which copies it, and the following ones.
+func BenchmarkInput(b *testing.B) {
+	d, j := loaded(b, emptyProgram(b))
+	j.Tests[0].Input = &job.File{Blob: d.putText(b, strings.Repeat("1234567\n", 100<<20/8))}
+	var all []time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		d.judgeOne(b, "input-"+strconv.Itoa(len(all)), j)
+		all = append(all, time.Since(begin))
+	}
+	b.ReportMetric(float64(all[0])/1e6, "first-ms")
+	b.ReportMetric(p50(all)/1e3, "job-p50-ms")
+	d.drain()
+}
+
 // BenchmarkPolicies measures what a clear answer costs under the rule that
 // repeats near the limit, against that of a single run: jobs of both in turns.
 func BenchmarkPolicies(b *testing.B) {
@@ -241,8 +259,42 @@ func benchmarkThroughput(b *testing.B, path string) {
 	d.drain()
 }
 
-// BenchmarkIdle measures what a daemon costs that has nothing to do, after a
-// hundred jobs.
+// BenchmarkServe measures the start of a daemon for which 20,000 jobs wait, until
+// it answers. The jobs are for slots that it does not have.
+func BenchmarkServe(b *testing.B) {
+	c := settings(b)
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	ctx := context.Background()
+	s, err := jobs.Open(ctx, jobs.Options{File: filepath.Join(c.DataDir, "judged.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for n := range 20_000 {
+		_, _, err := s.Put(ctx, jobs.Submission{ID: fmt.Sprintf("wide-%d", n), Job: job.Job{CPUs: 64}})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	var starts []time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		d := serving(b, c)
+		starts = append(starts, time.Since(begin))
+		d.drain()
+	}
+	b.ReportMetric(p50(starts)/1e3, "start-p50-ms")
+}
+
+// idleJobs is how many jobs BenchmarkIdle judges first.
+var idleJobs = flag.Int("idle-jobs", 100, "jobs before BenchmarkIdle measures an idle daemon")
+
+// BenchmarkIdle measures what a daemon costs that has nothing to do, after
+// idleJobs.
 func BenchmarkIdle(b *testing.B) {
 	d := serving(b, settings(b))
 	path := emptyProgram(b)
@@ -250,7 +302,7 @@ func BenchmarkIdle(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for n := range 100 {
+	for n := range *idleJobs {
 		d.judgeOne(b, "job-"+strconv.Itoa(n), job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{{Name: "1"}}})
 	}
 	d.idle()

@@ -1,12 +1,53 @@
 package daemon
 
 import (
+	"archive/tar"
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/job"
+	"judged/internal/testkit"
 )
+
+// pointsProblem: a package with groups, points and a checker in C++ is stored, and a job that names it scores as
+// judged run --package says.
+func pointsProblem(t *testing.T, d *instance) {
+	testkit.Need(t, testkit.GCC)
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	folder := filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages/largest")
+	if err := w.AddFS(os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if a := d.ask("PUT", "/v1/problems/largest", archive.Bytes()); a.status != http.StatusCreated {
+		t.Fatalf("status %d %s", a.status, a.body)
+	}
+	program, err := os.ReadFile(filepath.Join(folder, "submissions/partial/last.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.submit("points", job.Job{Program: *text(string(program)), Problem: "largest"})
+	got := d.finish("points")
+	score := func(n float64) *float64 { return &n }
+	want := []job.GroupReport{{Name: "sample", Verdict: job.Accepted, Score: score(0)},
+		{Name: "secret", Verdict: job.Partial, Score: score(65), MaxScore: score(100)},
+		{Name: "secret/1-pair", Verdict: job.Accepted, Score: score(30), MaxScore: score(30)},
+		{Name: "secret/2-many", Verdict: job.Partial, Score: score(35), MaxScore: score(70)}}
+	if diff := cmp.Diff(want, got.Groups); diff != "" || got.Verdict != job.Partial || got.Message != "" {
+		t.Errorf("verdict %s %s, groups (-want +got):\n%s", got.Verdict, got.Message, diff)
+	}
+	if diff := cmp.Diff(score(65), got.Score); diff != "" {
+		t.Errorf("score (-want +got):\n%s", diff)
+	}
+}
 
 // interactors: a program and an interactor, both of which come with the job, talk.
 func interactors(t *testing.T, d *instance) {

@@ -33,6 +33,7 @@ func TestServe(t *testing.T) {
 		{"verdicts", verdicts},
 		{"programs of the jury", juryPrograms},
 		{"interactors", interactors},
+		{"problem with points", pointsProblem},
 		{"data folder in use", dataInUse},
 		{"port in use", portInUse},
 		{"threads", threads},

@@ -23,9 +23,10 @@ func (s *Server) check(ctx context.Context, sent submission) error {
 	found := sent.unfit
 	_, err := jobspec.Complete(s.config, sent.job)
 	found = found.With(findings(err))
-	if id := sent.job.Language; id != "" {
+	for member, id := range jobspec.Languages(sent.job) {
 		if err := s.languages.CheckLanguage(ctx, cmp.Or(sent.job.Pool, s.config.Slots.Pool), id); err != nil {
-			return problem("missing-language", "send a language that GET /v1/languages says is available", "%s", err)
+			return problem("missing-language", "send a language that GET /v1/languages says is available", "%s: %s",
+				member, err)
 		}
 	}
 	missing := s.missing(sent)

@@ -196,7 +196,7 @@ func matchMembers(t *testing.T, d document, path string, s schema, goType reflec
 	for i := range goType.NumField() {
 		f := goType.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "-" || !f.IsExported() {
+		if name == "-" || !f.IsExported() || f.Tag.Get("from") != "" {
 			continue
 		}
 		seen[name] = true

@@ -3,8 +3,10 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -41,7 +43,7 @@ func (s *Server) putProblem(w http.ResponseWriter, r *http.Request) error {
 		status = http.StatusCreated
 		w.Header().Set("Location", "/v1/problems/"+id)
 	}
-	return s.writeJSON(w, status, p)
+	return s.writeJSON(w, status, p.Shown())
 }
 
 func (s *Server) getProblem(w http.ResponseWriter, r *http.Request) error {
@@ -53,7 +55,7 @@ func (s *Server) getProblem(w http.ResponseWriter, r *http.Request) error {
 	if !found {
 		return problem("not-found", "store it with PUT", "no problem %q", id)
 	}
-	return s.writeJSON(w, http.StatusOK, p)
+	return s.writeJSON(w, http.StatusOK, p.Shown())
 }
 
 // readPackage unpacks a package, checks it and stores its files. Packages are large:
@@ -80,7 +82,17 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p jobs.Pr
 	if err != nil {
 		return p, err
 	}
-	return jobs.Problem{ID: id, Version: pkg.Version, Name: pkg.Name, Format: pkg.Format, Archive: archive,
+	includes := map[string]map[string]job.File{}
+	for language, files := range pkg.Includes {
+		includes[language] = map[string]job.File{}
+		for _, f := range files {
+			if includes[language][f.Name], err = s.storeFile(ctx, f.Path); err != nil {
+				return p, err
+			}
+		}
+	}
+	return jobs.Problem{ID: id, Scheme: j.Scheme, Includes: includes, Languages: pkg.Languages,
+		Version: pkg.Version, Name: pkg.Name, Format: pkg.Format, Archive: archive,
 		Tests: j.Tests, Groups: pkg.Scheme.Groups(), Checker: j.Checker, Interactor: j.Interactor, Limits: j.Limits,
 		Findings: append([]string{}, pkg.Findings...)}, nil
 }
@@ -88,7 +100,7 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p jobs.Pr
 // packageJob is what a package says to jobs, with paths of this host. It is refused
 // where no job could be judged with it.
 func (s *Server) packageJob(pkg *packages.Package) (job.Job, error) {
-	j, err := pkg.Job()
+	j, err := pkg.Judging(job.Job{})
 	if err != nil {
 		return j, unusable(err, "")
 	}
@@ -150,7 +162,11 @@ func (s *Server) expand(ctx context.Context, sent *submission) error {
 		return problem("missing-problem", "send that version, or none for the stored one",
 			"problem %q has the version %s", id, p.Version)
 	}
-	j, err := jobspec.Expand(sent.job, p.Job())
+	if l := sent.job.Language; l != "" && len(p.Languages) > 0 && !slices.Contains(p.Languages, l) {
+		return jobspec.Errors{{Field: "language", Detail: fmt.Sprintf("%q is not allowed by the problem; send one of %s", l,
+			strings.Join(p.Languages, ", "))}}
+	}
+	j, err := jobspec.Expand(p.Include(sent.job), p.Job())
 	if err != nil {
 		return err
 	}

@@ -126,9 +126,9 @@ func TestPackagesThatNoJobCanUse(t *testing.T) {
 		name, body, detail string
 	}{
 		{"no archive", "hello", "(body)"},
-		{"points", packageOf(t, doubling("problem.yaml", "name: Double\ntype: scoring\n")), "points"},
-		{"checker in C++", packageOf(t, doubling("problem.yaml", "name: Double\nvalidation: custom\n",
-			"output_validators/check.cpp", "int main() { return 42; }\n")), "source in cpp"},
+		{"checker with a build script", packageOf(t, doubling("problem.yaml", "name: Double\nvalidation: custom\n",
+			"output_validators/check/check.cpp", "int main() { return 42; }\n",
+			"output_validators/check/build", "#!/bin/sh\n")), "build script"},
 		{"time limit", packageOf(t, doubling(".timelimit", "3000\n")), "limits.max.cpu_time"},
 	}
 	for _, tt := range tests {
@@ -149,6 +149,8 @@ func TestPackagesThatNoJobCanUse(t *testing.T) {
 func TestJobsWithProblems(t *testing.T) {
 	f := newFixture(t)
 	f.jobs.problems["timeless"] = jobs.Problem{ID: "timeless", Version: "v", Tests: []job.Test{{Name: "1"}}}
+	f.jobs.problems["in-c"] = jobs.Problem{ID: "in-c", Version: "v", Tests: []job.Test{{Name: "1"}},
+		Languages: []string{"c"}}
 	tests := []struct {
 		name, members, kind, field string
 	}{
@@ -157,6 +159,8 @@ func TestJobsWithProblems(t *testing.T) {
 		{"with a checker", `"problem": "timeless", "checker": {"kind": "tokens"}, "limits": {"cpu_time_ms": 1}`, "invalid-job",
 			"checker"},
 		{"without a time limit", `"problem": "timeless"`, "invalid-job", "limits.cpu_time_ms"},
+		{"another language", `"problem": "in-c", "language": "cpp", "limits": {"cpu_time_ms": 1}`, "invalid-job",
+			"language"},
 		{"only a version", `"problem_version": "v", "tests": [{"name": "1"}]`, "invalid-job", "problem_version"},
 	}
 	for _, tt := range tests {
@@ -167,4 +171,57 @@ func TestJobsWithProblems(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestProblemsWithPoints: a job gets the groups and points of its problem, and the code for its language.
+func TestProblemsWithPoints(t *testing.T) {
+	store := openStore(t)
+	files, err := blobs.Open(filepath.Join(t.TempDir(), "blobs"), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, func(o *Options) { o.Jobs, o.Blobs, o.Config.HTTP.MaxBlob = store, files, 1<<20 })
+	archive := packageOf(t, map[string]string{
+		"problem.yaml":      "problem_format_version: 2025-09\nname: P\nuuid: u\ntype: scoring\nlimits: {time_limit: 1}\n",
+		"data/secret/1.in":  "2\n",
+		"data/secret/1.ans": "4\n",
+		"include/c/grade.h": "int grade(void);\n",
+		"include/cpp/x.h":   "",
+	})
+	w := f.ask("PUT", "/v1/problems/p", archive)
+	if w.Code != 201 {
+		t.Fatalf("status %d %s", w.Code, w.Body)
+	}
+	if stored := answer[jobs.Problem](t, w); stored.Scheme != nil || stored.Includes != nil {
+		t.Errorf("shown: %+v", stored)
+	}
+	const body = `{"program": {"text": "x"}, "language": "c", "problem": "p", "files": {"a.h": {"text": "a"}}}`
+	for _, status := range []int{202, 200} {
+		if w := f.submit("PUT", "/v1/jobs/a", body); w.Code != status {
+			t.Fatalf("status %d %s", w.Code, w.Body)
+		}
+	}
+	rec, err := store.Get(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type part struct {
+		Files  map[string]job.File
+		Scheme *job.Scheme
+	}
+	hundred := 100.0
+	want := part{Files: map[string]job.File{"a.h": {Blob: digestText("a")},
+		"grade.h": {Blob: digestText("int grade(void);\n")}},
+		Scheme: &job.Scheme{Scoring: true, Root: &job.Group{Aggregation: job.Sum, Verdict: job.ByScore, Continue: true,
+			Members: []job.Member{{Group: &job.Group{Name: "secret", Aggregation: job.Sum, Verdict: job.ByScore,
+				MaxScore: &hundred, Continue: true,
+				Members: []job.Member{{Test: "secret/1", Accept: 100, MaxScore: &hundred}}}}}}}}
+	if diff := cmp.Diff(want, part{rec.Job.Files, rec.Job.Scheme}); diff != "" {
+		t.Errorf("job (-want +got):\n%s", diff)
+	}
+	named, err := store.Blobs(t.Context())
+	if err != nil || !named[digestText("int grade(void);\n")] || !named[digestText("")] {
+		t.Errorf("blobs that stay: %v %v", named, err)
+	}
+	wantProblem(t, f.submit("PUT", "/v1/jobs/b", strings.Replace(body, "{", `{"scheme": {}, `, 1)), "invalid-job")
 }

@@ -29,7 +29,7 @@ func Report(w io.Writer, r job.Report) error {
 	if r.Message != "" {
 		paragraph(&b, Printable(r.Message))
 	}
-	if c := r.Compilation; c != nil && r.Verdict == job.CompileError && c.Output != "" {
+	if c := r.Compilation; c != nil && (r.Verdict == job.CompileError || c.Program != "") && c.Output != "" {
 		for line := range strings.SplitSeq(c.Output, "\n") {
 			fmt.Fprintf(&b, "  %s\n", Printable(line))
 		}

@@ -25,6 +25,7 @@ def contents(job):
     yield from job.get("files", {}).values()
     for jury in ("checker", "interactor"):
         yield job.get(jury, {}).get("program")
+        yield from job.get(jury, {}).get("files", {}).values()
     for test in job.get("tests", []):
         yield test.get("input")
         yield test.get("answer")
@@ -43,6 +44,7 @@ def possible(job):
         len(set(names)) == len(names)
         and all(map(fits, names))
         and all(map(fits, job.get("files", {})))
+        and all(fits(name) for jury in ("checker", "interactor") for name in job.get(jury, {}).get("files", {}))
         and all(map(fits, job.get("labels", {}).values()))
         and repeats.get("min", 0) <= repeats.get("max", 100)
         and (not job.get("command") or job["command"][0] != "")
@@ -80,7 +82,8 @@ def complete(job):
     if not job.get("interactor"):
         job.pop("transcript", None)
     job.pop("pool", None)
-    job.pop("language", None)
+    for sources in (job, job.get("checker", {}), job.get("interactor", {})):
+        sources.pop("language", None)
     for file in contents(job):
         if file and ("blob" in file or "part" in file):
             file.clear()

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"judged/internal/base/linux"
+	"judged/internal/testkit"
+)
+
+// BenchmarkVerify verifies a package with 20 tests and one submission, and runs that submission as often with the same
+// inputs, one after the other, on the same CPU and without judged.
+func BenchmarkVerify(b *testing.B) {
+	testkit.Need(b, testkit.Root, testkit.Cgroup, testkit.Python)
+	const tests, repeats = 20, 3
+	dir := b.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = os.WriteFile(path, []byte(text), 0o644)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		return path
+	}
+	write("problem.yaml", "name: Sum\n")
+	write(".timelimit", "2\n")
+	program := write("submissions/accepted/sum.py",
+		"n = int(input())\nprint(n * sum(range(1000000)) // sum(range(1000000)))\n")
+	for i := range tests {
+		write(fmt.Sprintf("data/secret/%d.in", i), fmt.Sprintln(i))
+		write(fmt.Sprintf("data/secret/%d.ans", i), fmt.Sprintln(i))
+	}
+	cpus := slices.Clone(lastCPU(b))
+	var ratios []float64
+	for b.Loop() {
+		begin := time.Now()
+		for i := range tests * repeats {
+			cmd := exec.Command("/usr/bin/python3", program)
+			cmd.Stdin = strings.NewReader(fmt.Sprintln(i % tests))
+			if err := cmd.Start(); err != nil {
+				b.Fatal(err)
+			}
+			if err := linux.SetAffinity(cmd.Process.Pid, cpus); err != nil {
+				b.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		bare := time.Since(begin)
+		begin = time.Now()
+		cmd := command("verify", "--repeats", fmt.Sprint(repeats), "--cpu-list", lastCPU(b).String(), dir)
+		if output, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, output)
+		}
+		ratios = append(ratios, float64(time.Since(begin))/float64(bare))
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "verify/runs")
+}

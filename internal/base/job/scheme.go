@@ -1,0 +1,61 @@
+package job
+
+// Scheme is how a problem is scored. Package scoring computes with it.
+type Scheme struct {
+	Root *Group `json:"root"`
+	// Scoring says that submissions get points. Without it the verdicts alone count.
+	Scoring bool `json:"scoring,omitempty"`
+}
+
+// Aggregation is how the score of a group comes from those of its members.
+type Aggregation string
+
+// The aggregations.
+const (
+	Sum      Aggregation = "sum"
+	Min      Aggregation = "min"
+	Max      Aggregation = "max"
+	Average  Aggregation = "avg"
+	PassFail Aggregation = "pass-fail" // all of MaxScore or 0
+)
+
+// VerdictMode is how the verdict of a group comes from those of its members.
+type VerdictMode string
+
+// The verdict modes. The first three are those of Kattis' default grader.
+const (
+	WorstError   VerdictMode = "worst_error"
+	FirstError   VerdictMode = "first_error"
+	AlwaysAccept VerdictMode = "always_accept"
+	// ByScore gives PC where members fail and the score is above 0.
+	ByScore VerdictMode = "by_score"
+)
+
+// Group is a group of tests. The group of a problem is the root.
+type Group struct {
+	Name        string      `json:"name,omitempty"`
+	Members     []Member    `json:"members,omitempty"` // in the order in which they run
+	Aggregation Aggregation `json:"aggregation,omitempty"`
+	Verdict     VerdictMode `json:"verdict,omitempty"`
+	MaxScore    *float64    `json:"max_score,omitempty"` // nil is unbounded
+	// RequirePass are groups whose tests must all be accepted; a group is not run before.
+	RequirePass []string `json:"require_pass,omitempty"`
+	// Continue runs the members after one that is not accepted.
+	Continue bool `json:"continue,omitempty"`
+	// AcceptIfAny accepts the group if any member is accepted.
+	AcceptIfAny bool `json:"accept_if_any,omitempty"`
+	// IgnoreFirst leaves the first of two members out of the result: the samples.
+	IgnoreFirst bool `json:"ignore_first,omitempty"`
+}
+
+// Member is a test, or a group of them.
+type Member struct {
+	Group *Group `json:"group,omitempty"` // nil is a test
+	Test  string `json:"test,omitempty"`
+	// Accept and Reject are the scores of a test to which the checker gives none.
+	Accept   float64  `json:"accept,omitempty"`
+	Reject   float64  `json:"reject,omitempty"`
+	MaxScore *float64 `json:"max_score,omitempty"` // of a test; nil is unbounded
+	// Ratio says that a score of the checker is a part of Accept, and not points.
+	Ratio bool `json:"ratio,omitempty"`
+}
