@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -69,6 +70,22 @@ func surviveFront(t *testing.T, blobs string) {
 		t.Fatal(err)
 	}
 
+	// Cancelled at one front, a job ends on the judge behind the other: the fronts notify each other.
+	for n := range 2 { // one for each judge
+		a.submit(fmt.Sprint("long-", n), a.busy(60_000))
+	}
+	a.reach("long-0", job.Running)
+	a.reach("long-1", job.Running)
+	for n := range 2 {
+		if r, err := b.Cancel(b.ctx, fmt.Sprint("long-", n)); err != nil || r.State != job.CancelledState {
+			t.Errorf("cancel: %+v, %v", r, err)
+		}
+	}
+	cancelled := time.Now()
+	first.idle()
+	second.idle()
+	t.Logf("the slots are free %v after the cancel", time.Since(cancelled))
+
 	half, rest := io.Pipe()
 	broken := make(chan error, 1)
 	go func() { broken <- sendJob(a.ctx, a.Base, "half", half) }()
@@ -111,7 +128,7 @@ func surviveFront(t *testing.T, blobs string) {
 		d.drain()
 	}
 	all := inspect(t, ca)
-	if want := number + 6 + 1; len(all) != want {
+	if want := number + 6 + 2 + 1; len(all) != want {
 		t.Errorf("%d jobs in the database, want %d", len(all), want)
 	}
 }

@@ -151,9 +151,15 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if drained {
-		<-ctx.Done() // the node asks again
-		return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})
+	for drained {
+		select {
+		case <-ctx.Done(): // the node asks again
+			return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})
+		case <-time.After(time.Second):
+		}
+		if drained, err = s.nodes.Drained(ctx, q.Node); err != nil && ctx.Err() == nil {
+			return err
+		}
 	}
 	work, err := s.work.Take(ctx, jobs.Want{Pool: q.Pool, Width: q.Width, Host: nodeOwner(q.Node), Node: q.Node,
 		CPUs: q.CPUs, Key: q.Key, Repeated: q.Repeated})
