@@ -112,7 +112,7 @@ func TestConversations(t *testing.T) {
 
 func checkConversations(t *testing.T, cases []conversation) {
 	jury := engine.JuryLimits(config.Default().Limits.Jury)
-	jury.CPUTime, jury.WallTime = 200*time.Millisecond, time.Second
+	jury.CPUTime, jury.WallTime = 500*time.Millisecond, time.Second
 	eng := openTalkEngine(t, jury)
 	talker := job.File{Part: testkit.JuryProgram(t, "talker")}
 	checker := job.File{Part: testkit.JuryProgram(t, "checker")}
@@ -121,7 +121,7 @@ func checkConversations(t *testing.T, cases []conversation) {
 			j := job.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
 				Tests:      []job.Test{{Name: "1"}},
 				Interactor: &job.Interactor{Kind: "icpc", Program: talker, Args: strings.Split(x.interactor, "|")},
-				Limits:     job.Limits{CPUTimeMS: 200, WallTimeMS: 1000, Output: 32 << 10},
+				Limits:     job.Limits{CPUTimeMS: 500, WallTimeMS: 1000, Output: 32 << 10},
 				Repeats:    job.Repeats{Policy: job.Single}}
 			if x.kind != "" {
 				j.Interactor.Kind = x.kind
