@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"judged/internal/engine/languages"
 	"judged/internal/host/doctor"
 	"judged/internal/host/hostfs"
 	"judged/internal/sandbox"
@@ -70,6 +71,13 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 			}
 			if o.Member, err = poolMember(cmp.Or(member, c.Slots.Member)); err != nil {
 				return err
+			}
+			if root == "" {
+				catalogue, err := languages.Load(c.Languages.File)
+				if err != nil {
+					return &usageError{err}
+				}
+				o.Languages = catalogue.OnHost(c.Sandbox.Root)
 			}
 			if capture != "" {
 				return asDoctorUsage(captureHost(cmd.Context(), o, capture))

@@ -19,7 +19,8 @@ import (
 type jobFlags struct {
 	input, answer, tests  string
 	language              string
-	pkg                   string
+	pkg                   string // --package of run
+	problem, version      string // --problem and --problem-version of submit
 	checker               string
 	checkerArgs           []string
 	interactor            string
@@ -269,6 +270,10 @@ func flagOf(field string) string {
 		return "--head in bytes"
 	case "language":
 		return "--language"
+	case "problem":
+		return "--problem"
+	case "problem_version":
+		return "--problem-version"
 	case "checker.kind", "checker.program", "checker.language":
 		return "--checker"
 	case "checker.args":

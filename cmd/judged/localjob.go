@@ -232,13 +232,21 @@ func namedFiles(flag string, specs []string) (map[string]job.File, error) {
 // become a test without an answer.
 func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 	given := cmd.Flags().Changed
-	if given("package") {
-		for _, other := range []string{"tests", "input", "answer", "checker", "interactor"} {
+	for _, whole := range []string{"package", "problem"} {
+		if !given(whole) {
+			continue
+		}
+		for _, other := range []string{"tests", "input", "answer", "checker", "checker-arg", "interactor", "jury-file"} {
 			if given(other) {
-				return usagef("read --package: it goes without --%s; leave that out", other)
+				return usagef("read --%s: it goes without --%s; leave that out", whole, other)
 			}
 		}
+	}
+	if given("package") {
 		return l.openPackage(f.pkg)
+	}
+	if given("problem") || given("problem-version") {
+		return l.nameProblem(f, given("problem-version"))
 	}
 	if given("tests") {
 		if given("input") || given("answer") {
@@ -260,6 +268,18 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 		*x.to = &job.File{Part: x.path}
 	}
 	l.job.Tests = []job.Test{t}
+	return nil
+}
+
+// nameProblem leaves tests, checker and interactor to a problem of the daemon.
+func (l *localJob) nameProblem(f *jobFlags, pinned bool) error {
+	switch {
+	case f.problem == "":
+		return usagef("read --problem: there is no ID; give that of a problem of the daemon")
+	case pinned && f.version == "":
+		return usagef("read --problem-version: the version is empty; give one, or leave the flag out")
+	}
+	l.job.Problem, l.job.ProblemVersion, l.job.Checker = f.problem, f.version, nil
 	return nil
 }
 

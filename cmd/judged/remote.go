@@ -86,6 +86,7 @@ daemon's sandbox.
 Exit codes: 0 accepted (with --detach: submitted), 1 any other verdict, 2 wrong
 usage or unusable input, 3 judged could not do its work or cannot be reached.`,
 		Example: `  judged submit --tests tests/ --repeats 5 ./solution
+  judged submit --problem sum --label team=7 solution.cpp
   judged submit --url http://judge:8080 --token-from token --detach --id s-17 ./solution`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cl, err := r.client()
@@ -100,6 +101,10 @@ usage or unusable input, 3 judged could not do its work or cannot be reached.`,
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().StringVar(&f.problem, "problem", "",
+		"`ID` of a problem that the daemon has, with its tests, limits and checker")
+	cmd.Flags().StringVar(&f.version, "problem-version", "",
+		"refuse the job unless the problem has this `VERSION`, a SHA-256")
 	cmd.Flags().StringVar(&s.id, "id", "", "`ID` of the job; submitting the same again does nothing")
 	cmd.Flags().StringVar(&s.priority, "priority", "practice",
 		"`CLASS` of urgency: contest, practice, rejudge or background")
@@ -116,7 +121,7 @@ func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submi
 	if l.job.Labels, err = parsePairs("label", "KEY=VALUE", s.labels); err != nil {
 		return err
 	}
-	if _, err := jobspec.Complete(unbounded(), l.job); err != nil {
+	if err := l.check(); err != nil {
 		return inFlags(err)
 	}
 	// Submitting would wait until it is ready, and say nothing meanwhile.
@@ -142,6 +147,19 @@ func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submi
 		return refused(fmt.Errorf("wait for job %q: %w; it is kept, see judged status %s", id, err, id))
 	}
 	return a.printReport(report, s.asJSON)
+}
+
+// check finds what no daemon would take. The tests of a problem are known to the daemon only.
+func (l *localJob) check() (err error) {
+	j := l.job
+	if j.Problem != "" {
+		one := job.Job{Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{CPUTimeMS: 1}}
+		if j, err = jobspec.Expand(j, one); err != nil {
+			return err
+		}
+	}
+	_, err = jobspec.Complete(unbounded(), j)
+	return err
 }
 
 // unbounded is a configuration that finds only what no daemon would take: the

@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/job"
 )
@@ -60,6 +63,28 @@ func TestDaemonAnswers(t *testing.T) {
 					got.code, got.stdout, got.stderr, tt.code, tt.stderr)
 			}
 		})
+	}
+}
+
+// TestSubmitNamesProblem holds what is sent of a job whose tests the daemon has.
+func TestSubmitNamesProblem(t *testing.T) {
+	var sent job.Job
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/v1/jobs/") {
+			if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+				t.Error(err)
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"id": "j", "state": "done", "verdict": "AC"}`)
+	}))
+	defer server.Close()
+	got := inProcess(t, "submit", "--url", server.URL, "--problem", "sum", "--problem-version", "v1", "--label", "team=7",
+		"./remote_test.go")
+	want := job.Job{Program: sent.Program, Language: "go", Problem: "sum", ProblemVersion: "v1", CPUs: 1,
+		Stop: job.StopFirstFailure, Priority: job.Practice, Labels: map[string]string{"team": "7"}}
+	if diff := cmp.Diff(want, sent); got.code != exitYes || diff != "" || sent.Program.Blob == "" {
+		t.Errorf("exit code %d, stderr %q; sent (-want +got):\n%s", got.code, got.stderr, diff)
 	}
 }
 

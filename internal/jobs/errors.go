@@ -23,12 +23,16 @@ var (
 	// ErrStale means that the lease was lost: another attempt has the job, or it
 	// is queued again.
 	ErrStale = errors.New("another attempt has the job")
+	// ErrNoProblem means that the problem does not exist or was deleted.
+	ErrNoProblem = errors.New("no such problem")
+	// ErrNotOwner means that another token stored the problem.
+	ErrNotOwner = errors.New("another token stored the problem")
 	// ErrBadID means that ValidID refuses the ID.
 	ErrBadID = errors.New("invalid ID: want 1 to 64 of A-Z a-z 0-9 . _ -, starting with a letter or digit")
 	// ErrBadBackup means that Restore cannot use the file: it is damaged, written
 	// by a newer judged, or not a backup.
 	ErrBadBackup = errors.New("unusable backup")
-	// ErrBadCursor means that List did not return this Filter.After.
+	// ErrBadCursor means that List or Problems did not return this cursor.
 	ErrBadCursor = errors.New("invalid cursor")
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -370,9 +371,91 @@ func testValues(t *testing.T, b backend) {
 
 // putProblem stores a problem with one test. Its blobs are those of n and n+1.
 func (s *bench) putProblem(id string, n int) error {
-	_, err := s.PutProblem(s.ctx(), Problem{ID: id, Version: fmt.Sprint(n), Archive: file(n).Blob,
-		Tests: []job.Test{{Name: "1", Input: file(n + 1)}}})
+	_, _, err := s.PutProblem(s.ctx(), Problem{ID: id, Version: fmt.Sprint(n), Archive: file(n).Blob,
+		Tests: []job.Test{{Name: "1", Input: file(n + 1)}}}, Editor{})
 	return err
+}
+
+// testProblems: a problem belongs to the token that stored it first.
+func testProblems(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	alice, bob, admin := Editor{Name: "alice"}, Editor{Name: "bob"}, Editor{Name: "ops", Any: true}
+	put := func(by Editor, id, version string) string {
+		p, created, err := s.PutProblem(s.ctx(), Problem{ID: id, Version: version}, by)
+		if err != nil {
+			if !errors.Is(err, ErrNotOwner) {
+				t.Error(err)
+			}
+			return "refused"
+		}
+		return fmt.Sprint(p.Owner, " ", created)
+	}
+	for _, tt := range []struct {
+		by                Editor
+		id, version, want string
+	}{
+		{alice, "sum", "1", "alice true"}, {alice, "sum", "1", "alice false"}, {bob, "sum", "2", "refused"},
+		{Editor{}, "sum", "2", "refused"}, {admin, "sum", "2", "alice true"}, {alice, "sum", "3", "alice true"},
+		{bob, "a-b", "1", "bob true"}, {bob, "a.b", "1", "bob true"}, {bob, "a", "1", "bob true"},
+		{admin, "z", "1", "ops true"},
+	} {
+		if got := put(tt.by, tt.id, tt.version); got != tt.want {
+			t.Errorf("%s stores %s %s: %s, want %s", tt.by.Name, tt.id, tt.version, got, tt.want)
+		}
+	}
+	var pages [][]string
+	for after, more := "", true; more; more = after != "" {
+		page, next, err := s.Problems(s.ctx(), after, 2)
+		s.must(err)
+		var lines []string
+		for _, p := range page {
+			lines = append(lines, p.ID+" "+p.Version+" "+p.Owner)
+		}
+		pages, after = append(pages, lines), next
+	}
+	want := [][]string{{"a 1 bob", "a-b 1 bob"}, {"a.b 1 bob", "sum 3 alice"}, {"z 1 ops"}}
+	if diff := cmp.Diff(want, pages); diff != "" {
+		t.Errorf("pages (-want +got):\n%s", diff)
+	}
+	if _, _, err := s.Problems(s.ctx(), "no cursor", 2); !errors.Is(err, ErrBadCursor) {
+		t.Errorf("a bad cursor: %v", err)
+	}
+	for _, tt := range []struct {
+		by   Editor
+		want error
+	}{{bob, ErrNotOwner}, {alice, nil}, {alice, ErrNoProblem}} {
+		if err := s.DeleteProblem(s.ctx(), "sum", tt.by); !errors.Is(err, tt.want) {
+			t.Errorf("%s deletes: %v, want %v", tt.by.Name, err, tt.want)
+		}
+	}
+	if got := put(bob, "sum", "1"); got != "bob true" {
+		t.Errorf("stored by another one after it was deleted: %s", got)
+	}
+}
+
+// testProblemRace: of many who store a problem at once one becomes its owner.
+func testProblemRace(t *testing.T, b backend) {
+	s := b.open(t, nil)
+	const writers = 8
+	owners := make(chan string, writers)
+	var all sync.WaitGroup
+	for i := range writers {
+		all.Go(func() {
+			p, _, err := s.PutProblem(s.ctx(), Problem{ID: "sum", Version: "1"}, Editor{Name: fmt.Sprint("token", i)})
+			if err == nil {
+				owners <- p.Owner
+			} else if !errors.Is(err, ErrNotOwner) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	close(owners)
+	p, err := s.Problem(s.ctx(), "sum")
+	s.must(err)
+	if owner := <-owners; owner != p.Owner || len(owners) > 0 {
+		t.Errorf("stored for %q and %d others, owner %q", owner, len(owners), p.Owner)
+	}
 }
 
 func testBlobs(t *testing.T, b backend) {

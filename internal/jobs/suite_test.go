@@ -202,6 +202,8 @@ var suite = map[string]func(*testing.T, backend){
 	"many old":          testManyOld,
 	"values":            testValues,
 	"blobs":             testBlobs,
+	"problems":          testProblems,
+	"problem race":      testProblemRace,
 	"migrations":        testMigrations,
 	"kill":              testKill,
 	"backup":            testBackup,

@@ -21,10 +21,15 @@ const OperatorValues = "operator"
 // Value reads the value of a name into v, and reports whether there is one. The
 // parts of a name may contain any bytes.
 func (s *Store) Value(ctx context.Context, v any, name ...string) (found bool, err error) {
+	data, err := s.packedValue(ctx, v, name...)
+	return data != nil, err
+}
+
+// packedValue reads the value of a name into v, and returns it as it is stored, nil
+// where Value reports false.
+func (s *Store) packedValue(ctx context.Context, v any, name ...string) (data []byte, err error) {
 	err = s.rows(ctx, s.read, query{"read value", `SELECT value FROM memory WHERE name = ?1`, []any{valueName(name)}},
 		func(rows *sql.Rows) error {
-			found = true
-			var data []byte
 			if err := rows.Scan(&data); err != nil {
 				return err
 			}
@@ -33,20 +38,43 @@ func (s *Store) Value(ctx context.Context, v any, name ...string) (found bool, e
 			}
 			return nil
 		})
-	return found, err
+	return data, err
 }
 
 // SetValue stores v as JSON under a name. When it returns, the value is durable. The
 // last writer wins: a name belongs to one process.
 func (s *Store) SetValue(ctx context.Context, v any, name ...string) error {
+	_, err := s.writeValue(ctx, `INSERT INTO memory (name, value, stored) VALUES (?1, ?2, ?3)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.stored`, v, name)
+	return err
+}
+
+// swapValue stores v under a name whose value is still old, as packedValue returned it.
+// swapped is false if another writer was first.
+func (s *Store) swapValue(ctx context.Context, old []byte, v any, name ...string) (swapped bool, err error) {
+	if old == nil {
+		return s.writeValue(ctx, `INSERT INTO memory (name, value, stored) VALUES (?1, ?2, ?3)
+ON CONFLICT (name) DO NOTHING`, v, name)
+	}
+	return s.writeValue(ctx, `UPDATE memory SET value = ?2, stored = ?3 WHERE name = ?1 AND value = ?4`, v, name, old)
+}
+
+// deleteValue deletes the value of a name if it is still old, as packedValue returned it.
+func (s *Store) deleteValue(ctx context.Context, old []byte, name ...string) (deleted bool, err error) {
+	n, err := s.exec(ctx, "set value", `DELETE FROM memory WHERE name = ?1 AND value = ?2`, valueName(name), old)
+	return n == 1, err
+}
+
+// writeValue runs a statement with a name, v as JSON, the time, and more arguments. It
+// reports whether that changed a row.
+func (s *Store) writeValue(ctx context.Context, text string, v any, name []string, more ...any) (bool, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("encode value %q: %w", name, err)
+		return false, fmt.Errorf("encode value %q: %w", name, err)
 	}
-	_, err = s.exec(ctx, "set value", `INSERT INTO memory (name, value, stored) VALUES (?1, ?2, ?3)
-ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.stored`,
-		valueName(name), append([]byte{packedPlain}, data...), s.now().UnixNano())
-	return err
+	n, err := s.exec(ctx, "set value", text, append([]any{valueName(name), append([]byte{packedPlain}, data...),
+		s.now().UnixNano()}, more...)...)
+	return n == 1, err
 }
 
 // Values calls f with the last part of each name that begins with prefix and has

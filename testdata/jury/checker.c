@@ -1,7 +1,8 @@
 // A checker that does what its arguments say, one after the other, whatever its protocol: the arguments of all three
 // protocols are three. Where it is to be stopped by something it is accepted if it is not.
 //
-//	judge=TEXT team=TEXT score=TEXT    write a file of the feedback folder of icpc
+//	judge=TEXT team=TEXT score=TEXT multiplier=TEXT
+//	                                   write a file of the feedback folder of icpc
 //	out=TEXT err=TEXT                  write to stdout, to stderr
 //	cat=PATH                           copy a file to stderr; - is stdin
 //	tokens                             compare the output with the answer: exit 42 or 43
@@ -115,6 +116,8 @@ int main(int argc, char **argv)
 			put("teammessage.txt", value);
 		else if (!strcmp(verb, "score"))
 			put("score.txt", value);
+		else if (!strcmp(verb, "multiplier"))
+			put("score_multiplier.txt", value);
 		else if (!strcmp(verb, "out"))
 			printf("%s\n", value);
 		else if (!strcmp(verb, "err"))

@@ -90,6 +90,8 @@ type TestReport struct {
 	Runs       []Run          `json:"runs,omitempty"`
 	// Agree says that the runs agreed on everything but time. The report has it for the whole job, as deterministic.
 	Agree bool `json:"-"`
+	// Ratio says that Score is a part of the points of the test, until its scheme makes points of it.
+	Ratio bool `json:"-"`
 }
 
 // Exit is how the first process ended: one member is set.
@@ -106,6 +108,7 @@ type CheckReport struct {
 	Stderr      string   `json:"stderr,omitempty"`       // of a checker that failed, at IE
 	FirstExit   string   `json:"first_exit,omitempty"`   // of a program and its interactor: ExitProgram or ExitInteractor
 	Score       *float64 `json:"-"`
+	Ratio       bool     `json:"-"` // Score is a part of the points of the test, from 0 to 1
 }
 
 // Transcript is what a program and its interactor said.

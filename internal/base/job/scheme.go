@@ -56,6 +56,4 @@ type Member struct {
 	Accept   float64  `json:"accept,omitempty"`
 	Reject   float64  `json:"reject,omitempty"`
 	MaxScore *float64 `json:"max_score,omitempty"` // of a test; nil is unbounded
-	// Ratio says that a score of the checker is a part of Accept, and not points.
-	Ratio bool `json:"ratio,omitempty"`
 }

@@ -35,6 +35,7 @@ const (
 	judgeMessage    = feedbackName + "/judgemessage.txt"
 	teamMessage     = feedbackName + "/teammessage.txt"
 	scoreFile       = feedbackName + "/score.txt"
+	multiplierFile  = feedbackName + "/score_multiplier.txt"
 	testlibFeedback = feedbackName + "/" + reportName
 )
 
@@ -159,7 +160,8 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 	for _, f := range []struct {
 		name string
 		to   *string
-	}{{judgeMessage, &e.judge}, {teamMessage, &e.team}, {scoreFile, &e.score}, {testlibFeedback, &e.report}} {
+	}{{judgeMessage, &e.judge}, {teamMessage, &e.team}, {scoreFile, &e.score}, {multiplierFile, &e.multiplier},
+		{testlibFeedback, &e.report}} {
 		content, there, err := box.ReadFile(f.name, most+1)
 		if err != nil {
 			return e, err
@@ -167,11 +169,11 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 		isLong := len(content) > most
 		*f.to = message(content[:min(len(content), most)])
 		switch {
-		case f.to != &e.score:
+		case f.to != &e.score && f.to != &e.multiplier:
 		case isLong:
-			e.score = "more than 4KiB" // its start may be a number
-		case there && e.score == "":
-			e.score = "empty"
+			*f.to = "more than 4KiB" // its start may be a number
+		case there && *f.to == "":
+			*f.to = "empty"
 		}
 	}
 	return e, nil

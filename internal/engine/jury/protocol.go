@@ -100,6 +100,7 @@ type ending struct {
 	judge, team    string // judgemessage.txt and teammessage.txt of icpc
 	report         string // the result file of testlib
 	score          string // score.txt of icpc; "" if absent
+	multiplier     string // score_multiplier.txt of icpc; "" if absent
 }
 
 // read says what the ending of a checker means. An error is a fault of the checker.
@@ -130,18 +131,36 @@ func readICPC(e ending) (job.CheckReport, error) {
 		r.Verdict = job.WrongAnswer
 	case icpcAccept:
 		r.Verdict = job.Accepted
-		if e.score != "" {
-			points, err := parseScore(e.score)
-			if err != nil {
-				return r, fmt.Errorf("read score.txt: %w", err)
-			}
-			r.Verdict, r.Score = scored(points), &points
-		}
+		err := readScores(&r, e)
+		return r, err
 	default:
 		return r, fmt.Errorf("exited with status %d; the protocol knows %d (accept) and %d (reject)", e.code,
 			icpcAccept, icpcReject)
 	}
 	return r, nil
+}
+
+// readScores reads score.txt, which has points, and score_multiplier.txt, which has a part of them.
+func readScores(r *job.CheckReport, e ending) error {
+	name, text := "score.txt", e.score
+	if r.Ratio = e.multiplier != ""; r.Ratio {
+		name, text = "score_multiplier.txt", e.multiplier
+	}
+	switch {
+	case text == "":
+		return nil
+	case r.Ratio && e.score != "":
+		return errors.New("wrote score.txt and score_multiplier.txt; the format allows one of them")
+	}
+	points, err := parseScore(text)
+	if err == nil && r.Ratio && points > fullScore {
+		err = fmt.Errorf("%v is above %v", points, fullScore)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	r.Verdict, r.Score = scored(points), &points
+	return nil
 }
 
 // The exit codes of testlib.h, unless it was compiled for EJUDGE or CONTESTER.

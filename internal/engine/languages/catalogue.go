@@ -17,6 +17,7 @@ import (
 
 	"judged/configs"
 	"judged/internal/base/units"
+	"judged/internal/host/doctor"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
 )
@@ -229,6 +230,15 @@ func (l Language) Missing(root string) string {
 		return fmt.Sprintf("its programs do not run with sandbox.root %q; set it to %q", root, l.Root)
 	}
 	return ""
+}
+
+// OnHost says which languages this host has under a root, in the order of their IDs.
+func (c Catalogue) OnHost(root string) []doctor.Language {
+	list := make([]doctor.Language, 0, len(c))
+	for _, id := range slices.Sorted(maps.Keys(c)) {
+		list = append(list, doctor.Language{ID: id, Missing: c[id].Missing(root)})
+	}
+	return list
 }
 
 // command fills in the placeholders.

@@ -24,7 +24,7 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 		r.Runs = append(r.Runs, o.run)
 	}
 	if chosen.check != nil {
-		r.Score = chosen.check.Score
+		r.Score, r.Ratio = chosen.check.Score, chosen.check.Ratio
 	}
 	if chosen.verdict == job.InternalError && chosen.check != nil {
 		r.Message = chosen.check.Message

@@ -27,7 +27,7 @@ func (s Scheme) Result(tests []job.TestReport) (Result, error) {
 	for i := range tests {
 		e.tests[tests[i].Name] = &tests[i]
 	}
-	root, err := e.group(s.Root)
+	root, err := e.group(s.Root, false)
 	if err != nil {
 		return Result{}, err
 	}
@@ -51,11 +51,12 @@ type evaluation struct {
 	groups []job.GroupReport // the last one first
 }
 
-func (e *evaluation) group(g *job.Group) (node, error) {
+// group returns the result of a group. ignored says that its points do not count.
+func (e *evaluation) group(g *job.Group, ignored bool) (node, error) {
 	var members []node
 	full := true
-	for _, m := range slices.Backward(g.Members) {
-		n, err := e.member(m)
+	for i, m := range slices.Backward(g.Members) {
+		n, err := e.member(m, ignored || g.IgnoreFirst && i == 0)
 		if err != nil {
 			return node{}, err
 		}
@@ -82,9 +83,9 @@ func (e *evaluation) group(g *job.Group) (node, error) {
 	return n, nil
 }
 
-func (e *evaluation) member(m job.Member) (node, error) {
+func (e *evaluation) member(m job.Member, ignored bool) (node, error) {
 	if m.Group != nil {
-		return e.group(m.Group)
+		return e.group(m.Group, ignored)
 	}
 	t := e.tests[m.Test]
 	if t == nil || t.Verdict == job.Skipped || t.Verdict == "" {
@@ -99,7 +100,11 @@ func (e *evaluation) member(m job.Member) (node, error) {
 		n.score = m.Reject
 	case t.Score == nil:
 		n.score = m.Accept
-	case m.Ratio:
+	case t.Ratio && ignored:
+		n.verdict = job.Accepted
+	case t.Ratio && m.MaxScore == nil:
+		return n, fmt.Errorf("the checker gives a part of the points of test %q, which has no maximum", m.Test)
+	case t.Ratio:
 		n.score = *t.Score * m.Accept
 	default:
 		n.score = *t.Score

@@ -49,7 +49,8 @@ func flat(g job.Group, accept float64) Scheme {
 	return Scheme{Root: &g, Scoring: true}
 }
 
-// judge runs the tests of a scheme as the judge does: verdicts holds TEST:VERDICT, or TEST:SCORE of a checker.
+// judge runs the tests of a scheme as the judge does: verdicts holds TEST:VERDICT, or TEST:SCORE or TEST:PART% of a
+// checker.
 func judge(t *testing.T, s Scheme, stop job.Stop, verdicts string) string {
 	t.Helper()
 	given := map[string]string{}
@@ -68,6 +69,9 @@ func judge(t *testing.T, s Scheme, stop job.Stop, verdicts string) string {
 			var n float64
 			if _, err := fmt.Sscan(given[name], &n); err == nil {
 				r.Verdict, r.Score = job.Partial, &n
+			}
+			if r.Ratio = strings.HasSuffix(given[name], "%"); r.Ratio {
+				n /= 100
 			}
 			p.Record(name, r.Verdict)
 		}
@@ -94,10 +98,6 @@ func TestResult(t *testing.T) {
 	passFail := Scheme{Root: &job.Group{Verdict: job.FirstError, Members: groups(
 		&job.Group{Name: "sample", Verdict: job.FirstError, Members: tests(0, "s")},
 		&job.Group{Name: "secret", Verdict: job.FirstError, Members: tests(0, "a", "b")})}}
-	ratio := flat(job.Group{Aggregation: job.Sum, Verdict: job.ByScore, Continue: true}, 20)
-	for i := range ratio.Root.Members {
-		ratio.Root.Members[i].Ratio = true
-	}
 	unbounded := flat(job.Group{Aggregation: job.Max, Verdict: job.ByScore, Continue: true}, 1)
 	for i := range unbounded.Root.Members {
 		unbounded.Root.Members[i].MaxScore = nil
@@ -131,7 +131,12 @@ func TestResult(t *testing.T) {
 		{"average", flat(job.Group{Aggregation: job.Average, Verdict: job.ByScore, Continue: true}, 3), "",
 			"a:AC b:WA c:1.5",
 			"PC 1.5 ran abc"},
-		{"a part of the points of a test", ratio, "", "a:0.5 b:AC c:0.25", "PC 35 ran abc"},
+		{"a part of the points of a test", flat(job.Group{Aggregation: job.Sum, Verdict: job.ByScore, Continue: true}, 20),
+			"", "a:50% b:AC c:25%", "PC 35 ran abc"},
+		{"a part of the points of a sample", subtasks(), "", "s:50% a:AC b:AC c:AC d:AC",
+			"AC 100 sample=AC,0 secret=AC,100 secret/1=AC,30 secret/2=AC,70 ran sabcd"},
+		{"a part of points without a maximum", unbounded, "", "a:50% b:AC c:AC",
+			`the checker gives a part of the points of test "a", which has no maximum`},
 		{"more than the maximum", flat(job.Group{Aggregation: job.Sum, Continue: true}, 10), "", "a:11 b:AC c:AC",
 			`score 11 of test "a" is above its maximum 10`},
 		{"more than the maximum of a group", flat(job.Group{Name: "g", Aggregation: job.Sum, MaxScore: points(20)}, 10), "",

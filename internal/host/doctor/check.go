@@ -42,6 +42,7 @@ func looks() map[string]func(*view) Outcome {
 		"pmu":          lookCounters, "perf-keys": lookHeld, "ecc-mce": lookErrors, "vm-noise": lookBalloon,
 		"cmdline-plan":     lookCommandLine,
 		"pool-fingerprint": lookPool,
+		"languages":        lookLanguages,
 	}
 }
 

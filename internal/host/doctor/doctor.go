@@ -27,7 +27,9 @@ type Options struct {
 	// counts since boot are known. Before is an earlier look, used as the first one.
 	Window time.Duration
 	Before *Counts
-	Daemon bool // this process is the daemon: its own threads must keep off the reserved CPUs
+	// Languages are those of sources; nil: the host is captured, and nothing is known of them.
+	Languages []Language
+	Daemon    bool // this process is the daemon: its own threads must keep off the reserved CPUs
 
 	capture bool // every check reads what it may need
 }

@@ -57,6 +57,14 @@ func recorded(t testing.TB) map[string]Options {
 		o.Member = member(t)
 		hosts[name] = o
 	}
+	for name, kotlin := range map[string]string{"amd-epyc-ccx": "", "kvm-vm": "kotlinc is not installed"} {
+		o := hosts[name]
+		o.Languages = []Language{{"kotlin", kotlin}}
+		hosts[name] = o
+	}
+	tuned := hosts["intel-bare-tuned"]
+	tuned.Languages = []Language{{"c", ""}, {"java", "javac is not installed"}, {"python", ""}}
+	hosts["intel-bare-tuned"] = tuned
 	return hosts
 }
 
@@ -202,7 +210,7 @@ func cautious() []string {
 		"tick-probe", "watchdogs",
 		"housekeeping-timers", "irq-managed", "irqbalance", "net-rps-xps", "pstate-nohz", "uncore-freq", "timesync",
 		"aslr", "compaction", "env-fixed",
-		"time-accounting", "mitigations", "pmu", "perf-keys", "vm-noise"}
+		"time-accounting", "mitigations", "pmu", "perf-keys", "vm-noise", "languages"}
 }
 
 // A check that was never seen to pass, to fail or to be skipped may not be able to.
@@ -271,7 +279,7 @@ func TestCatalogue(t *testing.T) {
 		irqbalance net-rps-xps wq-unbound kthreads user-tasks daemon-placement watchdogs housekeeping-timers cpu-throttle-config autogroup
 		rt-throttle turbo-off governor freq-pinned pref-hints pstate-nohz cstates uncore-freq thermal-throttle power-limit effective-freq
 		clocksource timesync thp numa-balancing ksm swap compaction tmpfs-node aslr env-fixed time-accounting kernel-version mitigations
-		ssbd-seccomp tracing-off debug-kernel perf-keys pmu ecc-mce smi steal vm-noise hugetlb-reserved pool-fingerprint
+		ssbd-seccomp tracing-off debug-kernel perf-keys pmu ecc-mce smi steal vm-noise hugetlb-reserved pool-fingerprint languages
 		probe-gap probe-osnoise probe-canary probe-neighbour probe-limits`) {
 		if !seen[id] {
 			t.Errorf("%s is missing", id)

@@ -101,6 +101,16 @@ func poolSettings() []Setting {
 	}}
 }
 
+func sourceSettings() []Setting {
+	return []Setting{{
+		ID: "languages", Title: "languages of sources", Severity: Info,
+		Wanted: "the compilers and interpreters of the languages that contestants use",
+		Effect: "a job with a source in a missing language is refused (by definition)",
+		See:    `curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8080/v1/languages   # with versions`,
+		Boot:   "their packages, installed below /usr; the list is languages.file, or configs/languages.toml",
+	}}
+}
+
 // Probes are the rows of judged doctor --probe (package lab/probe), which needs the slots for itself for seconds.
 func Probes() []Setting {
 	return []Setting{{

@@ -44,7 +44,7 @@ func All() []Setting {
 		taskSettings(),
 		powerSettings(), frequencySettings(), thermalSettings(), memorySettings(), pagingSettings(), kernelSettings(),
 		deviceSettings(),
-		poolSettings())
+		poolSettings(), sourceSettings())
 }
 
 // Get finds a row of All or Probes.

@@ -46,7 +46,7 @@ func Decode(body io.Reader) (j job.Job, unfit Errors, err error) {
 		return job.Job{}, nil, r.errs.err()
 	}
 	// Unmarshal leaves out what does not fit, which is known already.
-	err = json.Unmarshal(r.body.data.Bytes(), &j)
+	err = json.Unmarshal(r.edited(), &j)
 	var wrongType *json.UnmarshalTypeError
 	if err != nil && (len(r.errs) == 0 || !errors.As(err, &wrongType)) {
 		return job.Job{}, nil, Errors{{Detail: err.Error()}}
@@ -58,9 +58,10 @@ func Decode(body io.Reader) (j job.Job, unfit Errors, err error) {
 // for. Its recursion follows the type, so hostile nesting ends at the first
 // surprise.
 type reader struct {
-	body *kept
-	dec  *json.Decoder
-	errs Errors
+	body  *kept
+	dec   *json.Decoder
+	edits []edit
+	errs  Errors
 }
 
 func newReader(body io.Reader) *reader {
@@ -121,6 +122,9 @@ func (r *reader) value(t reflect.Type, path string) error {
 		})
 	case token == json.Delim('[') && t.Kind() == reflect.Slice:
 		return r.elements(t.Elem(), path)
+	}
+	if n, ok := token.(json.Number); ok && (t.Kind() == reflect.Int || t.Kind() == reflect.Int64) {
+		token = r.whole(n)
 	}
 	problem := mismatch(token, t)
 	if problem == "" && isZero(token) && strings.HasPrefix(path, "limits.") {
@@ -252,7 +256,7 @@ func mismatch(token json.Token, t reflect.Type) string {
 // isZero finds a limit of 0, which Complete could not tell from an absent one.
 func isZero(token json.Token) bool {
 	n, ok := token.(json.Number)
-	return ok && (n == "0" || n == "-0")
+	return ok && n == "0"
 }
 
 func short(s string) string {

@@ -48,6 +48,19 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestDecodeIntegers holds that numbers with a fraction of 0 or an exponent are integers,
+// as for JSON Schema.
+func TestDecodeIntegers(t *testing.T) {
+	got, err := decodeAll([]byte(`{"limits": {"cpu_time_ms": 1e3, "wall_time_ms" : 4000.00 , "memory_bytes":1.048576E+6,
+"processes": 300e-2}, "cpus": 1.0, "head_bytes": 9223372036854775807.0, "repeats": {"min": 0.0, "max": 0.05e2},
+"stop": "never"}`))
+	want := job.Job{Limits: job.Limits{CPUTimeMS: 1000, WallTimeMS: 4000, Memory: 1 << 20, Processes: 3}, CPUs: 1,
+		Head: 1<<63 - 1, Repeats: job.Repeats{Max: 5}, Stop: job.StopNever}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestDecodeErrors(t *testing.T) {
 	deep := strings.Repeat("[", 100_000)
 	tests := []struct {
@@ -79,6 +92,17 @@ func TestDecodeErrors(t *testing.T) {
 			[]FieldError{{"cpus", "true found"}, {"stop", "an object found; send text"}}},
 		{"fraction", `{"limits": {"cpu_time_ms": 1.5}}`,
 			[]FieldError{{"limits.cpu_time_ms", "1.5 is not a whole number"}}},
+		{"fraction behind zeros", `{"cpus": 10.00010}`, []FieldError{{"cpus", "10.00010 is not a whole number"}}},
+		{"negative exponent", `{"cpus": 15e-1}`, []FieldError{{"cpus", "15e-1 is not a whole number"}}},
+		{"more than 64 bits", `{"head_bytes": 9223372036854775808.0}`,
+			[]FieldError{{"head_bytes", "9223372036854775808 is not a whole number"}}},
+		{"more than 32 bits", `{"cpus": 1e19}`, []FieldError{{"cpus", "1e19 is not a whole number"}}},
+		{"largest exponent", `{"cpus": 10e9223372036854775807}`, []FieldError{{"cpus", "is not a whole number"}}},
+		{"smallest exponent", `{"cpus": 1.5e-9223372036854775808}`, []FieldError{{"cpus", "is not a whole number"}}},
+		{"exponent of 30 digits", `{"cpus": 1e` + strings.Repeat("9", 30) + `}`,
+			[]FieldError{{"cpus", "is not a whole number"}}},
+		{"zero limit with a fraction", `{"limits": {"processes": -0.0e5}}`,
+			[]FieldError{{"limits.processes", "0 allows nothing"}}},
 		{"huge number", `{"head_bytes": 1` + strings.Repeat("0", 500) + `}`,
 			[]FieldError{{"head_bytes", "… is not a whole number"}}},
 		{"exponent", `{"head_bytes": 1e400}`, []FieldError{{"head_bytes", "1e400 is not a whole number"}}},

@@ -152,6 +152,13 @@ func (t *Tokens) pool(name string) string {
 	return ""
 }
 
+// has reports whether a token has a scope.
+func (t *Tokens) has(name string, scope Scope) bool {
+	return slices.ContainsFunc(t.entries, func(e entry) bool {
+		return e.name == name && slices.Contains(e.scopes, scope)
+	})
+}
+
 // find compares with every entry, so that the time it takes does not depend on
 // which entry matched, or how nearly.
 func (t *Tokens) find(token string) (found entry, ok bool) {

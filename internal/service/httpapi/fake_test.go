@@ -123,19 +123,35 @@ func (f *fakeJobs) Cancel(ctx context.Context, id string) (job.Report, error) {
 	return r.Report, err
 }
 
-func (f *fakeJobs) PutProblem(_ context.Context, p jobs.Problem) (bool, error) {
+func (f *fakeJobs) PutProblem(_ context.Context, p jobs.Problem, by jobs.Editor) (jobs.Problem, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	old, found := f.problems[p.ID]
+	p.Owner = by.Name
 	f.problems[p.ID] = p
-	return !found || old.Version != p.Version, nil
+	return p, !found || old.Version != p.Version, nil
 }
 
-func (f *fakeJobs) Problem(_ context.Context, id string) (jobs.Problem, bool, error) {
+func (f *fakeJobs) Problem(_ context.Context, id string) (jobs.Problem, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p, found := f.problems[id]
-	return p, found, nil
+	if !found {
+		return p, jobs.ErrNoProblem
+	}
+	return p, nil
+}
+
+func (f *fakeJobs) Problems(context.Context, string, int) ([]jobs.ProblemSummary, string, error) {
+	return []jobs.ProblemSummary{}, "", nil
+}
+
+func (f *fakeJobs) DeleteProblem(ctx context.Context, id string, _ jobs.Editor) error {
+	_, err := f.Problem(ctx, id)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.problems, id)
+	return err
 }
 
 // tell changes the report and appends an event.

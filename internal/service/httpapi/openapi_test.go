@@ -142,6 +142,7 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 		{"NodeList", fleet.NodeList{}}, {"Node", fleet.Node{}}, {"PoolList", poolList{}}, {"Pool", pool{}},
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
 		{"LanguageList", languageList{}}, {"StoredProblem", jobs.Problem{}},
+		{"ProblemList", problemList{}}, {"ProblemSummary", jobs.ProblemSummary{}},
 		{"Doctor", doctor.Report{}},
 	}
 	d := readDocument(t)

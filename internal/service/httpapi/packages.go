@@ -26,6 +26,14 @@ func (s *Server) putProblem(w http.ResponseWriter, r *http.Request) error {
 	if err := s.checkLength(r); err != nil {
 		return err
 	}
+	editor := s.editor(r)
+	old, err := s.jobs.Problem(r.Context(), id)
+	if err == nil {
+		err = editor.Check(old)
+	}
+	if err != nil && !errors.Is(err, jobs.ErrNoProblem) {
+		return err
+	}
 	archive, _, _, err := s.blobs.Put(r.Context(), "", fromCaller{s.patientBody(w, r)})
 	if err != nil {
 		return err
@@ -34,7 +42,7 @@ func (s *Server) putProblem(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	created, err := s.jobs.PutProblem(context.WithoutCancel(r.Context()), p)
+	p, created, err := s.jobs.PutProblem(context.WithoutCancel(r.Context()), p, editor)
 	if err != nil {
 		return err
 	}
@@ -42,20 +50,56 @@ func (s *Server) putProblem(w http.ResponseWriter, r *http.Request) error {
 	if created {
 		status = http.StatusCreated
 		w.Header().Set("Location", "/v1/problems/"+id)
+		s.log.Info("stored a problem", "problem", id, "version", p.Version, by(r))
 	}
 	return s.writeJSON(w, status, p.Shown())
 }
 
+// editor is the caller as the editor of problems.
+func (s *Server) editor(r *http.Request) jobs.Editor {
+	name := caller(r.Context())
+	return jobs.Editor{Name: name, Any: s.tokens == nil || s.tokens.has(name, Admin)}
+}
+
 func (s *Server) getProblem(w http.ResponseWriter, r *http.Request) error {
-	id := r.PathValue("id")
-	p, found, err := s.jobs.Problem(r.Context(), id)
+	p, err := s.jobs.Problem(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	if !found {
-		return problem("not-found", "store it with PUT", "no problem %q", id)
-	}
 	return s.writeJSON(w, http.StatusOK, p.Shown())
+}
+
+// problemList is a page of the list of problems.
+type problemList struct {
+	Problems []jobs.ProblemSummary `json:"problems"`
+	Next     string                `json:"next,omitempty"`
+}
+
+func (s *Server) listProblems(w http.ResponseWriter, r *http.Request) error {
+	values, err := query(r, "after", "limit")
+	if err != nil {
+		return err
+	}
+	limit, err := limitOf(values)
+	if err != nil {
+		return err
+	}
+	page, next, err := s.jobs.Problems(r.Context(), values.Get("after"), limit)
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, problemList{Problems: page, Next: next})
+}
+
+// deleteProblem deletes a problem. Jobs that were accepted keep what they have of it.
+func (s *Server) deleteProblem(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if err := s.jobs.DeleteProblem(context.WithoutCancel(r.Context()), id, s.editor(r)); err != nil {
+		return err
+	}
+	s.log.Info("deleted a problem", "problem", id, by(r))
+	s.write(w, http.StatusNoContent, nil)
+	return nil
 }
 
 // readPackage unpacks a package, checks it and stores its files. Packages are large:
@@ -143,24 +187,17 @@ func (s *Server) storeFile(ctx context.Context, path string) (job.File, error) {
 }
 
 // expand adds to a job what the problem that it names has.
-func (s *Server) expand(ctx context.Context, sent *submission) error {
-	id := sent.job.Problem
-	if id == "" {
+func (s *Server) expand(ctx context.Context, jobID string, sent *submission) error {
+	if sent.job.Problem == "" {
 		if sent.job.ProblemVersion != "" {
 			sent.unfit = append(sent.unfit, jobspec.FieldError{Field: "problem_version",
 				Detail: "given without problem; send both, or leave it out"})
 		}
 		return nil
 	}
-	p, found, err := s.jobs.Problem(ctx, id)
-	switch {
-	case err != nil:
+	p, err := s.problemFor(ctx, jobID, sent.job)
+	if err != nil {
 		return err
-	case !found:
-		return problem("missing-problem", "store it with PUT /v1/problems/{id} and send the job again", "no problem %q", id)
-	case sent.job.ProblemVersion != "" && sent.job.ProblemVersion != p.Version:
-		return problem("missing-problem", "send that version, or none for the stored one",
-			"problem %q has the version %s", id, p.Version)
 	}
 	if l := sent.job.Language; l != "" && len(p.Languages) > 0 && !slices.Contains(p.Languages, l) {
 		return jobspec.Errors{{Field: "language", Detail: fmt.Sprintf("%q is not allowed by the problem; send one of %s", l,
@@ -173,4 +210,28 @@ func (s *Server) expand(ctx context.Context, sent *submission) error {
 	j.ProblemVersion = p.Version
 	sent.job = j
 	return nil
+}
+
+// problemFor returns the problem that a job names. A job that is sent again after its
+// problem was deleted or replaced gets what it got the first time.
+func (s *Server) problemFor(ctx context.Context, jobID string, j job.Job) (jobs.Problem, error) {
+	named := func(id, version string) bool {
+		return id == j.Problem && (j.ProblemVersion == "" || j.ProblemVersion == version)
+	}
+	p, err := s.jobs.Problem(ctx, j.Problem)
+	if err != nil && !errors.Is(err, jobs.ErrNoProblem) || err == nil && named(p.ID, p.Version) {
+		return p, err
+	}
+	old, errOld := s.jobs.Get(ctx, jobID)
+	switch {
+	case errOld != nil && !errors.Is(errOld, jobs.ErrNotFound):
+		return jobs.Problem{}, errOld
+	case errOld == nil && named(old.Job.Problem, old.Job.ProblemVersion):
+		return jobs.ProblemOf(old.Job), nil
+	case err != nil:
+		return jobs.Problem{}, problem("missing-problem", "store it with PUT /v1/problems/{id} and send the job again",
+			"no problem %q", j.Problem)
+	}
+	return jobs.Problem{}, problem("missing-problem", "send that version, or none for the stored one",
+		"problem %q has the version %s", j.Problem, p.Version)
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -112,6 +113,120 @@ func TestProblems(t *testing.T) {
 	wantProblem(t, f.submit("PUT", "/v1/jobs/b", pinned), "missing-problem")
 	if w := f.submit("PUT", "/v1/jobs/b", strings.Replace(pinned, want.Version, next.Version, 1)); w.Code != 202 {
 		t.Errorf("the stored version: status %d %s", w.Code, w.Body)
+	}
+}
+
+// TestDeletedProblems: jobs that were accepted keep what they have of a problem, and may be sent again.
+func TestDeletedProblems(t *testing.T) {
+	store := openStore(t)
+	files, err := blobs.Open(filepath.Join(t.TempDir(), "blobs"), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, func(o *Options) { o.Jobs, o.Blobs, o.Config.HTTP.MaxBlob = store, files, 1<<20 })
+	stored := answer[jobs.Problem](t, f.ask("PUT", "/v1/problems/double", packageOf(t, doubling())))
+	const body = `{"program": {"text": "x"}, "problem": "double"}`
+	pinned := strings.Replace(body, `}, "p`, `}, "problem_version": "`+stored.Version+`", "p`, 1)
+	for id, job := range map[string]string{"a": body, "b": pinned} {
+		if w := f.submit("PUT", "/v1/jobs/"+id, job); w.Code != 202 {
+			t.Fatalf("status %d %s", w.Code, w.Body)
+		}
+	}
+	if w := f.ask("PUT", "/v1/problems/double", packageOf(t, doubling(".timelimit", "2\n"))); w.Code != 201 {
+		t.Fatalf("status %d %s", w.Code, w.Body)
+	}
+	if w := f.submit("PUT", "/v1/jobs/b", pinned); w.Code != 200 {
+		t.Errorf("a job with an old version again: status %d %s", w.Code, w.Body)
+	}
+
+	if w := f.ask("DELETE", "/v1/problems/double", ""); w.Code != 204 || w.Body.Len() > 0 {
+		t.Errorf("status %d %s", w.Code, w.Body)
+	}
+	wantProblem(t, f.ask("DELETE", "/v1/problems/double", ""), "not-found")
+	wantProblem(t, f.ask("GET", "/v1/problems/double", ""), "not-found")
+	for id, job := range map[string]string{"a": body, "b": pinned} {
+		if w := f.submit("PUT", "/v1/jobs/"+id, job); w.Code != 200 {
+			t.Errorf("job %s again: status %d %s", id, w.Code, w.Body)
+		}
+		wantProblem(t, f.submit("PUT", "/v1/jobs/new-"+id, job), "missing-problem")
+	}
+	wantProblem(t, f.submit("PUT", "/v1/jobs/a", strings.Replace(body, `"x"`, `"y"`, 1)), "conflict")
+	wantProblem(t, f.submit("PUT", "/v1/jobs/a", strings.Replace(body, "double", "other", 1)), "missing-problem")
+	named, err := store.Blobs(t.Context())
+	if err != nil || !named[digestText("2\n")] {
+		t.Errorf("the tests of accepted jobs do not stay: %v %v", named, err)
+	}
+}
+
+// TestProblemOwners: a token changes the problems that it stored, and admin all.
+func TestProblemOwners(t *testing.T) {
+	store := openStore(t)
+	files, err := blobs.Open(filepath.Join(t.TempDir(), "blobs"), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for _, line := range []string{"alice submit,read", "bob submit", "ops admin", "guest read"} {
+		name, _, _ := strings.Cut(line, " ")
+		lines.WriteString(line + " " + digestText(name+"-token") + "\n")
+	}
+	tokens, err := ParseTokens(strings.NewReader(lines.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, func(o *Options) {
+		o.Jobs, o.Blobs, o.Config.HTTP.MaxBlob, o.Tokens = store, files, 1<<20, tokens
+	})
+	first, second := packageOf(t, doubling()), packageOf(t, doubling(".timelimit", "2\n"))
+	for _, tt := range []struct {
+		token, method, path, body string
+		want                      int
+	}{
+		{"guest", "PUT", "/v1/problems/sum", first, 403},
+		{"alice", "PUT", "/v1/problems/sum", first, 201},
+		{"bob", "PUT", "/v1/problems/sum", first, 403},
+		{"bob", "PUT", "/v1/problems/sum", second, 403},
+		{"bob", "PUT", "/v1/problems/sum", "no package", 403},
+		{"bob", "DELETE", "/v1/problems/sum", "", 403},
+		{"guest", "DELETE", "/v1/problems/sum", "", 403},
+		{"bob", "PUT", "/v1/problems/mine", first, 201},
+		{"ops", "PUT", "/v1/problems/sum", second, 201},
+		{"alice", "PUT", "/v1/problems/sum", first, 201},
+		{"bob", "GET", "/v1/problems", "", 403},
+		{"ops", "GET", "/v1/problems", "", 403},
+		{"ops", "DELETE", "/v1/problems/mine", "", 204},
+		{"alice", "PUT", "/v1/problems/mine", first, 201},
+		{"bob", "PUT", "/v1/problems/other", second, 201},
+	} {
+		if w := f.ask(tt.method, tt.path, tt.body, "Authorization: Bearer "+tt.token+"-token"); w.Code != tt.want {
+			t.Errorf("%s: %s %s: status %d, want %d: %s", tt.token, tt.method, tt.path, w.Code, tt.want, w.Body)
+		}
+	}
+	if _, err := files.Stat(digestText("no package")); !errors.Is(err, blobs.ErrNotFound) {
+		t.Errorf("a package that was refused is stored: %v", err)
+	}
+	var pages []problemList
+	for path := "/v1/problems?limit=2"; path != ""; {
+		page := answer[problemList](t, f.ask("GET", path, "", "Authorization: Bearer guest-token"))
+		for i := range page.Problems {
+			page.Problems[i].Version = ""
+		}
+		pages = append(pages, page)
+		if path = ""; page.Next != "" {
+			path = "/v1/problems?limit=2&after=" + page.Next
+		}
+	}
+	summary := func(id, owner string) jobs.ProblemSummary {
+		return jobs.ProblemSummary{ID: id, Name: "Double", Format: "legacy", Owner: owner}
+	}
+	want := []problemList{
+		{Problems: []jobs.ProblemSummary{summary("mine", "alice"), summary("other", "bob")}, Next: "other"},
+		{Problems: []jobs.ProblemSummary{summary("sum", "alice")}}}
+	if diff := cmp.Diff(want, pages); diff != "" {
+		t.Errorf("pages (-want +got):\n%s", diff)
+	}
+	for _, bad := range []string{"limit=0", "limit=501", "after=%20", "state=queued"} {
+		wantProblem(t, f.ask("GET", "/v1/problems?"+bad, "", "Authorization: Bearer guest-token"), "bad-request")
 	}
 }
 

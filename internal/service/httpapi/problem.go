@@ -144,6 +144,11 @@ func problemOf(err error) *Problem {
 			"check the id; finished jobs are deleted after retention.max_age",
 			"no such job",
 		)
+	case errors.Is(err, jobs.ErrNoProblem):
+		return problem("not-found", "see GET /v1/problems, or store it with PUT", "no such problem")
+	case errors.Is(err, jobs.ErrNotOwner):
+		return problem("forbidden", "choose another id, or use the token that stored it or one with the scope admin",
+			"another token stored the problem")
 	case errors.Is(err, jobs.ErrFinal):
 		return problem("final", "read its report with GET", "the job is done and cannot be cancelled")
 	case errors.Is(err, jobs.ErrBadCursor):

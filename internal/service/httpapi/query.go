@@ -65,14 +65,14 @@ func waitOf(r *http.Request) (time.Duration, error) {
 	return min(d, maxWait), nil
 }
 
-// The number of jobs on a page of the list.
+// The number of entries on a page of a list.
 const (
 	pageDefault = 100
 	pageMost    = 500 // the limit of the store
 )
 
 func filterOf(values url.Values) (jobs.Filter, error) {
-	f := jobs.Filter{State: job.State(values.Get("state")), After: values.Get("after"), Limit: pageDefault}
+	f := jobs.Filter{State: job.State(values.Get("state")), After: values.Get("after")}
 	states := []job.State{"", job.Queued, job.Running, job.Done, job.CancelledState}
 	if !slices.Contains(states, f.State) {
 		return f, problem(
@@ -109,12 +109,20 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 		f.Label[key] = value
 	}
 	_, f.Audits = f.Label[jobs.AuditLabel]
-	if text := values.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > pageMost {
-			return f, problem("bad-request", "send a number from 1 to 500", "parameter limit: %q", text)
-		}
-		f.Limit = n
+	var err error
+	f.Limit, err = limitOf(values)
+	return f, err
+}
+
+// limitOf returns the parameter limit, the number of entries on a page.
+func limitOf(values url.Values) (int, error) {
+	text := values.Get("limit")
+	if text == "" {
+		return pageDefault, nil
 	}
-	return f, nil
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > pageMost {
+		return 0, problem("bad-request", "send a number from 1 to 500", "parameter limit: %q", text)
+	}
+	return n, nil
 }

@@ -40,7 +40,7 @@ func (s *Server) routes() []route {
 }
 
 func (s *Server) jobRoutes() []route {
-	submit, read := []Scope{Submit}, []Scope{Read}
+	submit, read, edit := []Scope{Submit}, []Scope{Read}, []Scope{Submit, Admin}
 	return []route{
 		{"PUT", "/v1/blobs/{sha256}", submit, s.putBlob},
 		{"HEAD", "/v1/blobs/{sha256}", []Scope{Read, Submit}, s.getBlob},
@@ -51,8 +51,10 @@ func (s *Server) jobRoutes() []route {
 		{"GET", "/v1/jobs/{id}", read, s.getJob},
 		{"DELETE", "/v1/jobs/{id}", submit, s.cancelJob},
 		{"GET", "/v1/jobs/{id}/events", read, s.getEvents},
-		{"PUT", "/v1/problems/{id}", submit, s.putProblem},
+		{"GET", "/v1/problems", read, s.listProblems},
+		{"PUT", "/v1/problems/{id}", edit, s.putProblem},
 		{"GET", "/v1/problems/{id}", read, s.getProblem},
+		{"DELETE", "/v1/problems/{id}", edit, s.deleteProblem},
 		{"GET", "/v1/queue", read, s.getQueue},
 		{"GET", "/v1/languages", []Scope{Read, Submit}, s.getLanguages},
 		{"GET", "/{$}", nil, s.getPage},

@@ -34,8 +34,10 @@ type Jobs interface {
 	Events(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error]
 	List(ctx context.Context, f jobs.Filter) (page []job.Report, next string, err error)
 	Cancel(ctx context.Context, id string) (job.Report, error)
-	PutProblem(ctx context.Context, p jobs.Problem) (created bool, err error)
-	Problem(ctx context.Context, id string) (p jobs.Problem, found bool, err error)
+	PutProblem(ctx context.Context, p jobs.Problem, by jobs.Editor) (stored jobs.Problem, created bool, err error)
+	Problem(ctx context.Context, id string) (jobs.Problem, error)
+	Problems(ctx context.Context, after string, limit int) (page []jobs.ProblemSummary, next string, err error)
+	DeleteProblem(ctx context.Context, id string, by jobs.Editor) error
 }
 
 // Blobs stores files; *blobs.Store is one.

@@ -102,7 +102,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (job
 		return jobs.Submission{}, err
 	}
 	asked := sent.job
-	if err := s.expand(r.Context(), &sent); err != nil {
+	if err := s.expand(r.Context(), id, &sent); err != nil {
 		return jobs.Submission{}, err
 	}
 	// All errors are reported before anything is stored.

@@ -62,22 +62,11 @@ def package():
     return archive.getvalue()
 
 
-def whole(value):
-    """A value without numbers such as 1.0: integers for JSON Schema, not for judged."""
-    if isinstance(value, dict):
-        return {key: whole(v) for key, v in value.items()}
-    if isinstance(value, list):
-        return [whole(v) for v in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def complete(job):
     """Names contents that are there, and leaves out what depends on the host and on other requests."""
     job.pop("problem", None)
     job.pop("problem_version", None)
     job.setdefault("tests", [{"name": "1"}])
-    for key in job:
-        job[key] = whole(job[key])
     job.setdefault("program", {"text": "#!/bin/sh\n"})
     if not job.get("interactor"):
         job.pop("transcript", None)
