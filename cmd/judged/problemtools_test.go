@@ -94,9 +94,13 @@ func askTool(t *testing.T, tools, dir string, command []string) string {
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	t.Logf("%s", output)
-	return string(output)
+	plain := colors.ReplaceAllString(string(output), "")
+	t.Log(plain)
+	return plain
 }
+
+// colors are what bt writes despite NO_COLOR where CI is set.
+var colors = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 // tableOfGroups reads the table of verifyproblem: its columns are groups that have tests, and a cell is a verdict with
 // points. The key of a result is "SUBMISSION GROUP"; that of the points of all is "SUBMISSION".

@@ -70,10 +70,8 @@ func timeOf(ns int64) time.Time {
 // auditPriority is the number of job.Audit, after those of submitted jobs.
 const auditPriority = 4
 
-func priorities() []job.Priority { return append(job.Priorities(), job.Audit) }
-
 func priorityNumber(p job.Priority) int {
-	return slices.Index(priorities(), cmp.Or(p, job.Practice))
+	return slices.Index(job.AllPriorities(), cmp.Or(p, job.Practice))
 }
 
 // report is the report without tests. head has the members that are not columns.
@@ -84,7 +82,7 @@ func (r *row) report() (job.Report, error) {
 			return job.Report{}, fmt.Errorf("decode the report of job %q: %w", r.id, err)
 		}
 	}
-	if r.state < 0 || r.state >= len(states) || r.priority < 0 || r.priority >= len(priorities()) {
+	if r.state < 0 || r.state >= len(states) || r.priority < 0 || r.priority >= len(job.AllPriorities()) {
 		return job.Report{}, fmt.Errorf("decode job %q: unknown state %d or priority %d", r.id, r.state, r.priority)
 	}
 	if r.labels != "" {
@@ -92,7 +90,7 @@ func (r *row) report() (job.Report, error) {
 			return job.Report{}, fmt.Errorf("decode the labels of job %q: %w", r.id, err)
 		}
 	}
-	rep.ID, rep.State, rep.Priority, rep.Attempt = r.id, states[r.state], priorities()[r.priority],
+	rep.ID, rep.State, rep.Priority, rep.Attempt = r.id, states[r.state], job.AllPriorities()[r.priority],
 		r.attempt-r.excused
 	rep.Verdict = job.Verdict(r.verdict)
 	rep.JudgementType = rep.Verdict.JudgementType()

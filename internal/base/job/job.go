@@ -149,3 +149,6 @@ const Audit Priority = "audit"
 
 // Priorities lists the classes of submitted jobs, the most urgent first.
 func Priorities() []Priority { return []Priority{Contest, Practice, Rejudge, Background} }
+
+// AllPriorities are Priorities and Audit.
+func AllPriorities() []Priority { return append(Priorities(), Audit) }

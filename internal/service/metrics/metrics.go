@@ -205,7 +205,7 @@ func (m *Metrics) preset(o Options) {
 	}
 	for _, v := range verdicts() {
 		m.runs.WithLabelValues(string(v))
-		for _, p := range priorities() {
+		for _, p := range job.AllPriorities() {
 			m.jobs.WithLabelValues(string(v), string(p))
 		}
 	}

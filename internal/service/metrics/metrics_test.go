@@ -286,8 +286,8 @@ func TestOddReports(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if n := testutil.CollectAndCount(m.jobs); n != len(verdicts())*len(priorities()) {
-		t.Errorf("%d series of jobs, want %d", n, len(verdicts())*len(priorities()))
+	if n := testutil.CollectAndCount(m.jobs); n != len(verdicts())*len(job.AllPriorities()) {
+		t.Errorf("%d series of jobs, want %d", n, len(verdicts())*len(job.AllPriorities()))
 	}
 	if got := exposition(t, m); !strings.Contains(got, "\njudged_queue_wait_seconds_count 1\n") {
 		t.Error("an unknown wait was counted")

@@ -166,11 +166,9 @@ func verdictLabel(v job.Verdict) string {
 	return string(v)
 }
 
-func priorities() []job.Priority { return append(job.Priorities(), job.Audit) }
-
 // priorityLabel keeps the label closed: a job without a priority counts as practice.
 func priorityLabel(p job.Priority) string {
-	for _, known := range priorities() {
+	for _, known := range job.AllPriorities() {
 		if p == known {
 			return string(p)
 		}
