@@ -190,6 +190,11 @@ func eachProblemBlob(value []byte, f func(digest string)) error {
 		return fmt.Errorf("decode problem: %w", err)
 	}
 	f(p.Archive)
+	return p.EachBlob(f)
+}
+
+// EachBlob calls f for each file that jobs with the problem need.
+func (p Problem) EachBlob(f func(digest string)) error {
 	for _, files := range p.Includes {
 		for _, file := range files {
 			f(file.Blob)

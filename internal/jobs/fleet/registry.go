@@ -30,6 +30,7 @@ type Node struct {
 	ClockOffset int64              `json:"clock_offset_ns"` // node minus front, within one way of the request
 	SeenAt      time.Time          `json:"seen_at"`
 	Deviation   *Deviation         `json:"deviation,omitempty"` // nil before it was compared with others
+	Prefetch    *PrefetchProgress  `json:"prefetch,omitempty"`  // nil before the first request to its pool
 }
 
 // Deviation is by how much the times of a node differ from those of its pool, by audits.
@@ -97,6 +98,9 @@ type Registry struct {
 	// What audits say about nodes, and when it was read.
 	known     map[string]*Deviation
 	knownRead time.Time
+	// What pools are to have, and when it was read.
+	prefetches     map[string]Prefetch
+	prefetchesRead time.Time
 }
 
 // NewRegistry returns a Registry over the shared store.
@@ -108,7 +112,8 @@ func NewRegistry(v Values, now func() time.Time) *Registry {
 func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 	now := r.now()
 	n := Node{Name: g.Node, Pool: g.Pool, Ready: g.Ready, Reason: g.Reason, Version: g.Version, Fingerprint: g.Fingerprint,
-		Slots: g.Slots, Languages: g.Languages, ClockOffset: int64(g.Time.Sub(now)), SeenAt: now}
+		Slots: g.Slots, Languages: g.Languages, ClockOffset: int64(g.Time.Sub(now)), SeenAt: now,
+		Prefetch: g.Prefetch}
 	if r.changed(n) {
 		if err := r.values.SetValue(ctx, n, nodeValue, n.Name); err != nil {
 			return Commands{}, err
@@ -118,7 +123,11 @@ func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 		r.mu.Unlock()
 	}
 	drained, err := r.Drained(ctx, g.Node)
-	return Commands{Drained: drained}, err
+	if err != nil {
+		return Commands{}, err
+	}
+	prefetch, err := r.news(ctx, g)
+	return Commands{Drained: drained, Prefetch: prefetch}, err
 }
 
 // changed reports whether a node is to be stored.
@@ -128,7 +137,8 @@ func (r *Registry) changed(n Node) bool {
 	old, known := r.stored[n.Name]
 	return !known || n.SeenAt.Sub(old.SeenAt) >= writeEvery || old.Pool != n.Pool || old.Ready != n.Ready ||
 		old.Reason != n.Reason || old.Version != n.Version || old.Fingerprint != n.Fingerprint ||
-		!slices.Equal(old.Slots, n.Slots) || !slices.EqualFunc(old.Languages, n.Languages, sameLanguage)
+		!slices.Equal(old.Slots, n.Slots) || !slices.EqualFunc(old.Languages, n.Languages, sameLanguage) ||
+		n.Prefetch != nil && (old.Prefetch == nil || *old.Prefetch != *n.Prefetch)
 }
 
 func sameLanguage(a, b languages.Status) bool {

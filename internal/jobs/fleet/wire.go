@@ -42,7 +42,8 @@ type Registration struct {
 	Time        time.Time          `json:"time"`             // the node's clock
 	// Started is set until the front has answered for the first time: the jobs that
 	// an earlier process of the node held are taken again.
-	Started bool `json:"started,omitempty"`
+	Started  bool              `json:"started,omitempty"`
+	Prefetch *PrefetchProgress `json:"prefetch,omitempty"`
 }
 
 // Slot is a slot of a node and its state.
@@ -54,6 +55,8 @@ type Slot struct {
 // Commands is the answer to a Registration.
 type Commands struct {
 	Drained bool `json:"drained"` // the node gets no jobs
+	// Prefetch is what the pool is to have, if the node does not know it yet.
+	Prefetch *Prefetch `json:"prefetch,omitempty"`
 }
 
 // TakeRequest asks for a job. The front answers after at most WaitMS.

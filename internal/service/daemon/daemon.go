@@ -61,7 +61,8 @@ type daemon struct {
 	store      *storage        // on a judge node only what it has learned
 	node       string          // name in the fleet
 	registry   *fleet.Registry // nil on a judge node
-	front      *front          // on a judge node
+	prefetcher *fleet.Prefetcher
+	front      *front // on a judge node
 	tuned      *tuned
 	eng        *engine.Engine
 	pool       *slots.Pool

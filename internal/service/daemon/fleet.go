@@ -17,6 +17,7 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/base/job"
+	"judged/internal/base/units"
 	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -60,7 +61,16 @@ func (d *daemon) openFleet(context.Context) (err error) {
 		d.front = &front{source: source, cache: &blobs.Cache{Store: d.copies, Fetch: fleet.Fetch(c), Life: life}}
 		d.front.lost.Store(new(errNotRegistered))
 	}
+	d.prefetcher = fleet.NewPrefetcher(d.blobPath(), d.fitsCache, d.o.Log)
 	return nil
+}
+
+// fitsCache returns why the next blob of a prefetch is not to be fetched, or nil.
+func (d *daemon) fitsCache(total, next units.Bytes) error {
+	if most := d.o.Config.Fleet.CacheSize; d.front != nil && 0 < most && most < total {
+		return fmt.Errorf("%s of blobs are to be fetched, the cache holds %s; raise fleet.cache_size", total, most)
+	}
+	return space{blobFolder(d.o.Config)}.check(reserveBytes + next)
 }
 
 // nodeName is the name of this node in the fleet.
@@ -170,6 +180,7 @@ func (d *daemon) judge(drain, abort context.Context) {
 		_ = d.registerOnce(drain, true) // again soon
 	}
 	tasks.Go(func() { d.register(drain) })
+	tasks.Go(func() { d.prefetcher.Run(drain) })
 	d.dispatcher.Run(drain, abort)
 }
 
@@ -203,10 +214,12 @@ func (d *daemon) register(ctx context.Context) {
 func (d *daemon) registerOnce(ctx context.Context, started bool) error {
 	state := d.registration(ctx, started)
 	if d.front == nil {
-		_, err := d.registry.Seen(ctx, state)
+		commands, err := d.registry.Seen(ctx, state)
+		d.prefetcher.Want(commands.Prefetch)
 		return err // the store reports its failures
 	}
 	commands, err := d.front.source.Register(ctx, state)
+	d.prefetcher.Want(commands.Prefetch)
 	before := d.front.lost.Swap(&err)
 	switch {
 	case ctx.Err() != nil:
@@ -230,7 +243,7 @@ func (d *daemon) registration(ctx context.Context, started bool) fleet.Registrat
 	host := d.eng.Host(d.eng.CPUs(), d.health.report())
 	r := fleet.Registration{Caller: fleet.Caller{Node: d.node}, Version: d.o.Version,
 		Pool: d.o.Config.Slots.Pool, Fingerprint: host.Fingerprint,
-		Time: time.Now(), Started: started, Ready: true}
+		Time: time.Now(), Started: started, Ready: true, Prefetch: d.prefetcher.Progress()}
 	for _, s := range d.pool.Snapshot() {
 		r.Slots = append(r.Slots, fleet.Slot{CPUs: s.CPUs, State: s.State})
 	}

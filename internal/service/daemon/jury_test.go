@@ -3,6 +3,7 @@ package daemon
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,23 +15,29 @@ import (
 	"judged/internal/testkit"
 )
 
+func packageFolder(t *testing.T, name string) string {
+	return filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages", name)
+}
+
+// packageArchive is a package as platforms send it.
+func packageArchive(t *testing.T, name string) []byte {
+	t.Helper()
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	if err := errors.Join(w.AddFS(os.DirFS(packageFolder(t, name))), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return archive.Bytes()
+}
+
 // pointsProblem: a package with groups, points and a checker in C++ is stored, and a job that names it scores as
 // judged run --package says.
 func pointsProblem(t *testing.T, d *instance) {
 	testkit.Need(t, testkit.GCC)
-	var archive bytes.Buffer
-	w := tar.NewWriter(&archive)
-	folder := filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages/largest")
-	if err := w.AddFS(os.DirFS(folder)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if a := d.ask("PUT", "/v1/problems/largest", archive.Bytes()); a.status != http.StatusCreated {
+	if a := d.ask("PUT", "/v1/problems/largest", packageArchive(t, "largest")); a.status != http.StatusCreated {
 		t.Fatalf("status %d %s", a.status, a.body)
 	}
-	program, err := os.ReadFile(filepath.Join(folder, "submissions/partial/last.sh"))
+	program, err := os.ReadFile(filepath.Join(packageFolder(t, "largest"), "submissions/partial/last.sh"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,6 +140,7 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 			job.Job{},
 		}, {"Report", job.Report{}}, {"Event", job.Event{}}, {"Slot", slots.Status{}}, {"SlotList", slotList{}},
 		{"NodeList", fleet.NodeList{}}, {"Node", fleet.Node{}}, {"PoolList", poolList{}}, {"Pool", pool{}},
+		{"PrefetchRequest", fleet.PrefetchRequest{}}, {"PrefetchStatus", fleet.PrefetchStatus{}},
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
 		{"LanguageList", languageList{}}, {"StoredProblem", jobs.Problem{}},
 		{"ProblemList", problemList{}}, {"ProblemSummary", jobs.ProblemSummary{}},

@@ -157,6 +157,8 @@ func problemOf(err error) *Problem {
 		return problem("stale", "stop the run", "another attempt has the job, or it is queued again")
 	case errors.Is(err, fleet.ErrUnknownNode):
 		return problem("not-found", "see GET /v1/nodes", "no such node")
+	case errors.Is(err, fleet.ErrUnknownPool):
+		return problem("not-found", "see GET /v1/pools; a pool has nodes that have registered", "no such pool")
 	case errors.Is(err, slots.ErrUnknownSlot):
 		return problem("not-found", "see GET /v1/slots for the CPUs of each slot", "no such slot")
 	}

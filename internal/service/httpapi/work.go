@@ -25,6 +25,8 @@ type Nodes interface {
 	SetDrained(ctx context.Context, name string, drained bool) error
 	RejudgingSet(ctx context.Context, node string) (fleet.RejudgingSet, error)
 	Nodes(ctx context.Context) ([]fleet.Node, error)
+	SetPrefetch(ctx context.Context, pool string, blobs []fleet.Blob) error
+	PrefetchStatus(ctx context.Context, pool string) (fleet.PrefetchStatus, error)
 }
 
 // nodeRoutes are what judge nodes and operators of a fleet ask a front.
@@ -40,6 +42,8 @@ func (s *Server) nodeRoutes() []route {
 		{"GET", "/v1/nodes", read, s.getNodes},
 		{"GET", "/v1/nodes/{name}/rejudge", read, s.getRejudgingSet},
 		{"GET", "/v1/pools", read, s.getPools},
+		{"GET", "/v1/pools/{pool}/prefetch", read, s.getPrefetch},
+		{"POST", "/v1/pools/{pool}/prefetch", admin, s.requestPrefetch},
 		{"POST", "/v1/nodes/{name}/drain", admin, s.drainNode},
 		{"POST", "/v1/nodes/{name}/undrain", admin, s.undrainNode},
 	}
@@ -51,17 +55,9 @@ func nodeOwner(node string) string { return "node/" + node }
 
 // readWork decodes the body of a node and checks its name.
 func readWork[T any](s *Server, w http.ResponseWriter, r *http.Request, caller func(*T) fleet.Caller) (*T, error) {
-	aside := &room{memory: s.memory}
-	defer aside.giveBack()
-	aside.Reader = http.MaxBytesReader(w, s.patientBody(w, r), int64(s.config.HTTP.MaxBody))
 	v := new(T)
-	decoder := json.NewDecoder(aside)
-	if err := decoder.Decode(v); err != nil {
-		var noRoom *Problem
-		if tooLong := new(http.MaxBytesError); errors.As(err, &tooLong) || errors.As(err, &noRoom) {
-			return nil, err
-		}
-		return nil, problem("bad-request", "run the same version of judged on nodes and fronts", "read the body: %s", err)
+	if err := s.decode(w, r, v, "run the same version of judged on nodes and fronts"); err != nil {
+		return nil, err
 	}
 	if version := caller(v).Protocol; !s.protocols.Has(version) {
 		return nil, problem("protocol", "update judged on the node or on the front: one may be a version ahead",
@@ -77,6 +73,19 @@ func readWork[T any](s *Server, w http.ResponseWriter, r *http.Request, caller f
 			token, name)
 	}
 	return v, nil
+}
+
+// decode reads a small body into v. next is what a caller does about one that is not valid.
+func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any, next string) error {
+	aside := &room{memory: s.memory}
+	defer aside.giveBack()
+	aside.Reader = http.MaxBytesReader(w, s.patientBody(w, r), int64(s.config.HTTP.MaxBody))
+	err := json.NewDecoder(aside).Decode(v)
+	var noRoom *Problem
+	if tooLong := new(http.MaxBytesError); err == nil || errors.As(err, &tooLong) || errors.As(err, &noRoom) {
+		return err
+	}
+	return problem("bad-request", next, "read the body: %s", err)
 }
 
 func callerName(r *http.Request) string { return caller(r.Context()) }

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/base/units"
+	"judged/internal/jobs/fleet"
+	"judged/internal/service/render"
+)
+
+func (a *app) prefetchCommand() *cobra.Command {
+	var r remote
+	var q fleet.PrefetchRequest
+	var asJSON, stop bool
+	cmd := &cobra.Command{
+		Use:   "prefetch [flags] POOL",
+		Short: "Have the judge nodes of a pool fetch blobs before jobs need them",
+		Long: `Have the judge nodes of a pool fetch the files of problems, and other blobs,
+before a contest begins, and list how far each node is. A request replaces the
+one before. Without --problem, --blob and --stop nothing is requested.
+
+Exit codes: 0 done, 2 wrong usage, no front, no such pool, problem or blob,
+3 the front cannot be reached.`,
+		Args: exactly(1, "the name of a pool"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "" {
+				return usagef("read POOL: empty; see judged nodes")
+			}
+			named := len(q.Problems)+len(q.Blobs) > 0
+			if stop && named {
+				return usagef("--stop with --problem or --blob; give one of them")
+			}
+			cl, err := r.client()
+			if err != nil {
+				return err
+			}
+			var status fleet.PrefetchStatus
+			if named || stop {
+				status, err = fleet.RequestPrefetch(cmd.Context(), cl, args[0], q)
+			} else {
+				status, err = fleet.GetPrefetch(cmd.Context(), cl, args[0])
+			}
+			switch {
+			case err != nil:
+				return refused(wrap(fmt.Sprintf("prefetch for pool %q", args[0]), err))
+			case asJSON:
+				return a.printJSON(status)
+			}
+			return a.printPrefetch(status)
+		},
+	}
+	cmd.Flags().StringArrayVar(&q.Problems, "problem", nil, "fetch the files of the problem with this `ID`; repeatable")
+	cmd.Flags().StringArrayVar(&q.Blobs, "blob", nil, "fetch the blob with this `SHA256`; repeatable")
+	cmd.Flags().BoolVar(&stop, "stop", false, "end the last request")
+	r.addFlags(cmd)
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func (a *app) printPrefetch(s fleet.PrefetchStatus) error {
+	rows := make([]render.Row, len(s.Nodes))
+	for i, n := range s.Nodes {
+		state := "fetching"
+		switch {
+		case n.Done:
+			state = "done"
+		case !n.Up:
+			state = "down"
+		}
+		rows[i].Cells = []string{n.Node, state, strconv.Itoa(n.Blobs)}
+		if n.Error != "" {
+			rows[i].Notes = []string{render.Printable(n.Error)}
+		}
+	}
+	if err := render.Grid(a.out, []string{"NODE", "STATE", "BLOBS"}, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.out, "%d blobs, %s, requested at %s\n", s.Blobs, units.Round(units.Bytes(s.Size)), stamp(s.At))
+	return err
+}

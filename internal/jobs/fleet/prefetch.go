@@ -1,0 +1,285 @@
+package fleet
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sync"
+	"time"
+
+	"judged/internal/base/units"
+	"judged/internal/jobs/client"
+)
+
+// PrefetchRequest names what the nodes of a pool are to fetch before a job needs it. It
+// replaces the one before.
+type PrefetchRequest struct {
+	Problems []string `json:"problems,omitempty"`
+	Blobs    []string `json:"blobs,omitempty"`
+}
+
+// Prefetch is a request as fronts store it and nodes get it.
+type Prefetch struct {
+	ID    string    `json:"id"` // of the request
+	At    time.Time `json:"at"`
+	Blobs []Blob    `json:"blobs"`
+}
+
+// Blob is the digest of a blob and its size.
+type Blob struct {
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size_bytes"`
+}
+
+func (p Prefetch) size() (total int64) {
+	for _, b := range p.Blobs {
+		total += b.Size
+	}
+	return total
+}
+
+// PrefetchProgress is what a node says about the last request that it knows.
+type PrefetchProgress struct {
+	ID    string `json:"id"`
+	Blobs int    `json:"blobs"`           // how many of them it has
+	Error string `json:"error,omitempty"` // of the last attempt; the node tries again
+}
+
+// PrefetchStatus is how far a pool is. It is zero without a request.
+type PrefetchStatus struct {
+	Pool  string           `json:"pool"`
+	At    time.Time        `json:"at,omitzero"` // of the request
+	Blobs int              `json:"blobs"`
+	Size  int64            `json:"size_bytes"`
+	Nodes []PrefetchedNode `json:"nodes"`
+}
+
+// PrefetchedNode is how far a node of a pool is.
+type PrefetchedNode struct {
+	Node  string `json:"node"`
+	Up    bool   `json:"up"`
+	Done  bool   `json:"done"`
+	Blobs int    `json:"blobs"`
+	Error string `json:"error,omitempty"`
+}
+
+// ErrUnknownPool means that no node of this pool has registered.
+var ErrUnknownPool = errors.New("no such pool")
+
+const (
+	prefetchValue = "prefetch"
+	// prefetchFor is how old the copy of the requests may be.
+	prefetchFor = RegisterEvery
+)
+
+// SetPrefetch has the nodes of a pool fetch blobs. Without blobs it ends the request before.
+func (r *Registry) SetPrefetch(ctx context.Context, pool string, blobs []Blob) error {
+	if _, err := r.PrefetchStatus(ctx, pool); err != nil {
+		return err
+	}
+	p := Prefetch{ID: rand.Text(), At: r.now().UTC(), Blobs: blobs}
+	if err := r.values.SetValue(ctx, p, prefetchValue, pool); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.prefetches = nil
+	r.mu.Unlock()
+	return nil
+}
+
+// PrefetchStatus returns how far the nodes of a pool are.
+func (r *Registry) PrefetchStatus(ctx context.Context, pool string) (PrefetchStatus, error) {
+	nodes, err := r.Nodes(ctx)
+	if err != nil {
+		return PrefetchStatus{}, err
+	}
+	p, err := r.prefetch(ctx, pool)
+	if err != nil {
+		return PrefetchStatus{}, err
+	}
+	status := PrefetchStatus{Pool: pool, At: p.At, Blobs: len(p.Blobs), Size: p.size(), Nodes: []PrefetchedNode{}}
+	for _, n := range nodes {
+		if n.Pool != pool {
+			continue
+		}
+		one := PrefetchedNode{Node: n.Name, Up: n.Up}
+		if n.Prefetch != nil && n.Prefetch.ID == p.ID {
+			one.Blobs, one.Error = n.Prefetch.Blobs, n.Prefetch.Error
+		}
+		one.Done = one.Blobs == len(p.Blobs)
+		status.Nodes = append(status.Nodes, one)
+	}
+	if len(status.Nodes) == 0 {
+		return status, fmt.Errorf("pool %q: %w", pool, ErrUnknownPool)
+	}
+	return status, nil
+}
+
+// news is the request of a pool that a node does not know yet, or nil.
+func (r *Registry) news(ctx context.Context, g Registration) (*Prefetch, error) {
+	p, err := r.prefetch(ctx, g.Pool)
+	if err != nil || p.ID == "" || g.Prefetch != nil && g.Prefetch.ID == p.ID {
+		return nil, err
+	}
+	return &p, nil
+}
+
+func (r *Registry) prefetch(ctx context.Context, pool string) (Prefetch, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.prefetches != nil && r.now().Sub(r.prefetchesRead) < prefetchFor {
+		return r.prefetches[pool], nil
+	}
+	all := map[string]Prefetch{}
+	err := r.values.Values(ctx, func(name string, value []byte) error {
+		var p Prefetch
+		if err := json.Unmarshal(value, &p); err != nil {
+			return fmt.Errorf("decode the prefetch of pool %q: %w", name, err)
+		}
+		all[name] = p
+		return nil
+	}, prefetchValue)
+	if err != nil {
+		return Prefetch{}, err
+	}
+	r.prefetches, r.prefetchesRead = all, r.now()
+	return all[pool], nil
+}
+
+// Prefetcher fetches on a node what its pool is to have. One blob is fetched at a time,
+// besides those that jobs wait for.
+type Prefetcher struct {
+	fetch  func(digest string) (path string, err error)
+	fits   func(total, next units.Bytes) error
+	log    *slog.Logger
+	wanted chan Prefetch
+
+	mu       sync.Mutex // guards the rest
+	progress *PrefetchProgress
+	at       time.Time // of the request
+}
+
+// NewPrefetcher returns a Prefetcher over a cache. fits returns why a blob, of requested
+// ones with a total size, is not to be fetched, or nil.
+func NewPrefetcher(fetch func(digest string) (path string, err error), fits func(total, next units.Bytes) error,
+	log *slog.Logger) *Prefetcher {
+	return &Prefetcher{fetch: fetch, fits: fits, log: log, wanted: make(chan Prefetch, 1)}
+}
+
+// Progress is what the node reports to its front; nil before the first request.
+func (p *Prefetcher) Progress() *PrefetchProgress {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.progress
+}
+
+// Want replaces what is to be fetched; nil changes nothing, nor does a request from
+// before the last one, which a front may have kept for prefetchFor.
+func (p *Prefetcher) Want(w *Prefetch) {
+	if w == nil || !p.begin(*w) {
+		return
+	}
+	select {
+	case <-p.wanted: // replaced before Run has seen it
+	default:
+	}
+	p.wanted <- *w
+}
+
+func (p *Prefetcher) begin(w Prefetch) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.At.Before(p.at) {
+		return false
+	}
+	p.progress, p.at = &PrefetchProgress{ID: w.ID}, w.At
+	return true
+}
+
+// Run fetches until ctx is done. What has failed is repeated every RegisterEvery.
+func (p *Prefetcher) Run(ctx context.Context) {
+	var now Prefetch
+	var again <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now = <-p.wanted:
+			p.log.Info("fetching blobs before jobs need them", "blobs", len(now.Blobs), "size_bytes", now.size())
+		case <-again:
+		}
+		if again = nil; !p.fetchAll(ctx, now) {
+			again = time.After(RegisterEvery)
+		}
+	}
+}
+
+// fetchAll reports whether the node has all blobs, or is to fetch others.
+func (p *Prefetcher) fetchAll(ctx context.Context, w Prefetch) bool {
+	state := PrefetchProgress{ID: w.ID}
+	var failed error
+	for _, b := range w.Blobs {
+		if ctx.Err() != nil || len(p.wanted) > 0 {
+			return true
+		}
+		if err := p.fetchOne(ctx, w, b); err != nil {
+			failed = err
+		} else {
+			state.Blobs++
+		}
+		// Errors are reported at the end: until then others are fetched.
+		p.report(state)
+	}
+	if failed == nil {
+		p.log.Info("fetched blobs before jobs need them", "blobs", len(w.Blobs))
+		return true
+	}
+	p.log.Warn("cannot fetch all blobs before jobs need them; retrying", "blobs", state.Blobs, "of", len(w.Blobs),
+		"error", failed)
+	state.Error = failed.Error()
+	p.report(state)
+	return false
+}
+
+// report drops the progress of a request that was replaced.
+func (p *Prefetcher) report(state PrefetchProgress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.progress.ID == state.ID {
+		p.progress = &state
+	}
+}
+
+// fetchOne does not wait for a fetch beyond ctx. The fetch ends with the cache.
+func (p *Prefetcher) fetchOne(ctx context.Context, w Prefetch, b Blob) error {
+	if err := p.fits(units.Bytes(w.size()), units.Bytes(b.Size)); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := p.fetch(b.SHA256)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// RequestPrefetch asks a front to have the nodes of a pool fetch blobs.
+func RequestPrefetch(ctx context.Context, front client.Client, pool string, q PrefetchRequest) (PrefetchStatus, error) {
+	return client.Post[PrefetchStatus](ctx, front, prefetchPath(pool), q, 0)
+}
+
+// GetPrefetch asks a front how far the nodes of a pool are.
+func GetPrefetch(ctx context.Context, front client.Client, pool string) (PrefetchStatus, error) {
+	return client.Get[PrefetchStatus](ctx, front, prefetchPath(pool))
+}
+
+func prefetchPath(pool string) string { return "/v1/pools/" + url.PathEscape(pool) + "/prefetch" }

@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"judged/internal/jobs/blobs"
+	"judged/internal/jobs/fleet"
+)
+
+// maxPrefetch bounds the blobs of one request: a registration is answered with all of them.
+const maxPrefetch = 50_000
+
+// requestPrefetch has the nodes of a pool fetch what problems and digests name.
+func (s *Server) requestPrefetch(w http.ResponseWriter, r *http.Request) error {
+	var q fleet.PrefetchRequest
+	if err := s.decode(w, r, &q, `send {"problems": [ID], "blobs": [SHA256]}`); err != nil {
+		return err
+	}
+	list, err := s.prefetched(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	pool := r.PathValue("pool")
+	if err := s.nodes.SetPrefetch(r.Context(), pool, list); err != nil {
+		return err
+	}
+	s.log.Info("requested that the nodes of a pool fetch blobs", "pool", pool, "blobs", len(list), by(r))
+	return s.getPrefetch(w, r)
+}
+
+// prefetched lists each blob of a request once. All of them exist.
+func (s *Server) prefetched(ctx context.Context, q fleet.PrefetchRequest) ([]fleet.Blob, error) {
+	digests := q.Blobs
+	for _, id := range q.Problems {
+		p, found, err := s.jobs.Problem(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			return nil, problem("missing-problem", "store it with PUT /v1/problems/{id} and send the request again",
+				"no problem %q", id)
+		}
+		if err := p.EachBlob(func(digest string) { digests = append(digests, digest) }); err != nil {
+			return nil, err
+		}
+	}
+	list, seen := []fleet.Blob{}, map[string]bool{"": true} // a file may have its text in the problem
+	for _, digest := range digests {
+		if seen[digest] {
+			continue
+		}
+		seen[digest] = true
+		size, err := s.blobs.Stat(digest)
+		if errors.Is(err, blobs.ErrNotFound) {
+			return nil, problem("missing-blob", "upload it with PUT /v1/blobs/{sha256} and send the request again",
+				"no blob %q", digest)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, fleet.Blob{SHA256: digest, Size: int64(size)}); len(list) > maxPrefetch {
+			return nil, problem("too-large", "send a smaller request when the nodes are done with it",
+				"more than %d blobs", maxPrefetch)
+		}
+	}
+	return list, nil
+}
+
+func (s *Server) getPrefetch(w http.ResponseWriter, r *http.Request) error {
+	status, err := s.nodes.PrefetchStatus(r.Context(), r.PathValue("pool"))
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, status)
+}
