@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/fleet"
 )
@@ -34,13 +35,13 @@ func (s *Server) requestPrefetch(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) prefetched(ctx context.Context, q fleet.PrefetchRequest) ([]fleet.Blob, error) {
 	digests := q.Blobs
 	for _, id := range q.Problems {
-		p, found, err := s.jobs.Problem(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if !found {
+		p, err := s.jobs.Problem(ctx, id)
+		if errors.Is(err, jobs.ErrNoProblem) {
 			return nil, problem("missing-problem", "store it with PUT /v1/problems/{id} and send the request again",
 				"no problem %q", id)
+		}
+		if err != nil {
+			return nil, err
 		}
 		if err := p.EachBlob(func(digest string) { digests = append(digests, digest) }); err != nil {
 			return nil, err
