@@ -25,7 +25,7 @@ type Spec struct {
 	// Stdin and Stdout, if not nil, are ends of pipes that replace Input and the file in memory. Load does not close
 	// them.
 	Stdin, Stdout *os.File
-	// Open are files that the program can also open by name in the box, as /box/NAME. At most three.
+	// Open are files that the program can also open by name in the box, as /box/NAME if they have a name. At most three.
 	Open []OpenFile
 	// Folder is the name of a folder of the box that the program may write to; "" means no folder.
 	Folder string
@@ -45,7 +45,7 @@ type File struct {
 // OpenFile is an open file and the name by which a program finds it.
 type OpenFile struct {
 	Name string
-	File *os.File // opened for reading only; the program can do with it what its mode and its flags allow
+	File *os.File // not open for writing; the program can do what its mode and flags allow
 }
 
 // Limits bound one run. All must be positive.

@@ -39,12 +39,14 @@ type Conversation struct {
 	ends       ends
 	relay      *relay // between the two, for a transcript; nil otherwise
 
-	order  *linux.Order
-	cancel context.CancelCauseFunc
-	ended  chan struct{}  // closed when the next two are set
-	result sandbox.Result // of the interactor
-	err    error
-	hung   atomic.Bool // the program waited at its wall limit, and not for want of a question
+	// alive and theirAlive are the ends of a pipe whose reader only the interactor has.
+	alive, theirAlive *os.File
+	order             *linux.Order
+	cancel            context.CancelCauseFunc
+	ended             chan struct{}  // closed when the next two are set
+	result            sandbox.Result // of the interactor
+	err               error
+	hung              atomic.Bool // the program waited at its wall limit, and not for want of a question
 }
 
 // ends are those of the pipes.
@@ -88,12 +90,16 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 	if c.box, err = r.take(); err != nil {
 		return nil, err
 	}
+	if c.theirAlive, c.alive, err = linux.Pipe(); err != nil {
+		return nil, err
+	}
 	limits := r.limits
 	limits.WallTime += wallFactor * wall // End counts what is the interactor's own
 	return c, c.box.Load(sandbox.Spec{
 		Args: i.Program.command(i.Protocol.interactorArgs(i.Program.Args)), Files: i.Program.Files,
 		Stdin: c.ends.theirStdin, Stdout: c.ends.theirStdout,
-		Open:   []sandbox.OpenFile{{Name: "input", File: c.open[0]}, {Name: "answer", File: c.open[1]}},
+		Open: []sandbox.OpenFile{{Name: "input", File: c.open[0]}, {Name: "answer", File: c.open[1]},
+			{File: c.theirAlive}},
 		Folder: feedbackName, Limits: limits,
 	})
 }
@@ -105,7 +111,10 @@ func (c *Conversation) Stdout() *os.File { return c.ends.stdout }
 // Start lets the interactor go. The program is loaded, and let go next. From now on each of them alone has its ends of
 // the pipes, so that the other one sees at once when it ends.
 func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox) (err error) {
-	if c.order, err = sandbox.NewOrder(program, c.box); err != nil {
+	// A process closes its files shortly before the kernel reports its end (do_exit: exit_files, then exit_notify). In
+	// between, the program can end because the interactor is gone. So the first of both is the interactor's end. The
+	// program has no such pipe, which it could see: its CPU is its own, and nothing delays the report.
+	if c.order, err = sandbox.NewOrder(program, c.box, c.alive); err != nil {
 		return err
 	}
 	c.closeEnds()
@@ -158,7 +167,7 @@ func (c *Conversation) End(ctx context.Context, program sandbox.Result, limit un
 	if err != nil {
 		return Said{}, err
 	}
-	said := Said{First: first == 1}
+	said := Said{First: first > 0}
 	if c.relay != nil {
 		said.Transcript = c.relay.transcript()
 	}
@@ -212,7 +221,7 @@ func (c *Conversation) stderr() string {
 
 func (c *Conversation) closeEnds() {
 	e := &c.ends
-	for _, f := range []**os.File{&e.stdin, &e.stdout, &e.theirStdin, &e.theirStdout} {
+	for _, f := range []**os.File{&e.stdin, &e.stdout, &e.theirStdin, &e.theirStdout, &c.theirAlive} {
 		if *f != nil {
 			(*f).Close()
 			*f = nil
@@ -235,6 +244,9 @@ func (c *Conversation) Close() {
 	}
 	if c.order != nil {
 		_ = c.order.Close() // descriptors of ours
+	}
+	if c.alive != nil {
+		c.alive.Close()
 	}
 	if c.box != nil {
 		c.runner.release(c.box)
