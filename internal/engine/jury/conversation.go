@@ -46,8 +46,12 @@ type Conversation struct {
 	ended             chan struct{}  // closed when the next two are set
 	result            sandbox.Result // of the interactor
 	err               error
-	hung              atomic.Bool // the program waited at its wall limit, and not for want of a question
+	first             atomic.Int32 // what order said when the program reached a limit, or nobody
+	hung              atomic.Bool  // the program waited at its wall limit, and not for want of a question
 }
+
+// nobody is what an Order says before anything has ended.
+const nobody = -1
 
 // ends are those of the pipes.
 type ends struct{ stdin, stdout, theirStdin, theirStdout *os.File }
@@ -72,6 +76,7 @@ func (c *Conversation) join(transcript bool) (err error) {
 // Converse loads an interactor for one run of a program, with that wall limit.
 func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversation, err error) {
 	c := &Conversation{runner: r, interactor: i}
+	c.first.Store(nobody)
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -130,13 +135,30 @@ func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox) (err
 	return nil
 }
 
-// Look is called when the program reaches its wall limit, while it is there.
-func (c *Conversation) Look() {
+// AtLimit is called each time that the program reaches a limit, while it is there. If it is ended then, the interactor
+// was first only if it had ended before.
+func (c *Conversation) AtLimit(wall bool) {
+	if c.first.Load() == nobody {
+		if first, err := c.order.First(); err == nil {
+			c.first.Store(int32(first))
+		}
+	}
 	select {
 	case <-c.ended:
 	default:
-		c.hung.Store(!c.box.WaitsForOthers())
+		if wall {
+			c.hung.Store(!c.box.WaitsForOthers())
+		}
 	}
+}
+
+// interactorFirst reports whether the interactor ended before the program.
+func (c *Conversation) interactorFirst(program sandbox.Result) (bool, error) {
+	if first := c.first.Load(); first != nobody || program.Stop != sandbox.StopNone {
+		return first > 0, nil
+	}
+	first, err := c.order.First()
+	return first > 0, err
 }
 
 // errHung ends an interactor.
@@ -163,11 +185,11 @@ func (c *Conversation) End(ctx context.Context, program sandbox.Result, limit un
 	if ctx.Err() != nil {
 		return Said{}, context.Cause(ctx)
 	}
-	first, err := c.order.First()
+	first, err := c.interactorFirst(program)
 	if err != nil {
 		return Said{}, err
 	}
-	said := Said{First: first > 0}
+	said := Said{First: first}
 	if c.relay != nil {
 		said.Transcript = c.relay.transcript()
 	}
