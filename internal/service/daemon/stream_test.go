@@ -1,0 +1,96 @@
+package daemon
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"judged/internal/base/units"
+	"judged/internal/jobs/fleet"
+	"judged/internal/testkit"
+	"judged/internal/testkit/s3server"
+)
+
+// streamMiB is the size of the blob of TestStreamedBlob.
+var streamMiB = flag.Int64("stream-mib", 256, "size of the blob of TestStreamedBlob in MiB")
+
+// growth runs f and returns by how much the memory of a daemon exceeded meanwhile what it
+// was before.
+func (p *process) growth(f func()) (kib int) {
+	p.t.Helper()
+	// 5 resets the peak (proc(5), Linux 4.0).
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0); err != nil {
+		p.t.Fatal(err)
+	}
+	before := p.memoryKiB("VmRSS")
+	f()
+	return p.memoryKiB("VmHWM") - before
+}
+
+// TestStreamedBlob sends a large blob to a front, from where a judge fetches it. Neither
+// holds it in memory.
+func TestStreamedBlob(t *testing.T) {
+	const most = 64 << 10 // KiB
+	places := map[string]func() string{
+		"data folder": func() string { return "" },
+		"folder":      func() string { return "file://" + t.TempDir() },
+		"bucket":      func() string { return s3server.Start(t).URL() },
+	}
+	for name, place := range places {
+		t.Run(name, func(t *testing.T) {
+			size := *streamMiB << 20
+			c := frontSettings(t)
+			c.HTTP.MaxBlob, c.Blobs.URL = units.Bytes(size), place()
+			front := serving(t, c)
+			settingsOf := nodeSettings(t, c, "judge-1")
+			judge := serving(t, settingsOf)
+			testkit.WaitFor(t, patience, "the judge", func() bool { return len(front.nodes()) == 1 })
+
+			path, digest := filepath.Join(t.TempDir(), "large"), ""
+			if err := os.WriteFile(path, []byte("large"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(path, size); err != nil {
+				t.Fatal(err)
+			}
+			received := front.growth(func() {
+				var err error
+				if digest, err = front.PutBlobFile(front.ctx, path); err != nil {
+					t.Fatal(err)
+				}
+			})
+			var fetched int
+			sent := front.growth(func() {
+				fetched = judge.growth(func() { fetchBlob(t, front, digest) })
+			})
+			t.Logf("a blob of %d MiB: memory of the front +%d KiB and +%d, of the judge +%d KiB", *streamMiB,
+				received, sent, fetched)
+			for what, kib := range map[string]int{"the front that receives": received, "the front that sends": sent,
+				"the judge": fetched} {
+				if kib > most {
+					t.Errorf("the memory of %s grew by %d KiB, want at most %d", what, kib, most)
+				}
+			}
+			if info, err := os.Stat(filepath.Join(settingsOf.DataDir, "blobs", digest[:2], digest)); err != nil || info.Size() != size {
+				t.Errorf("the blob of the judge: %v, want %d bytes", err, size)
+			}
+			judge.drain()
+			front.drain()
+		})
+	}
+}
+
+// fetchBlob has the only judge fetch a blob.
+func fetchBlob(t *testing.T, front *instance, digest string) {
+	t.Helper()
+	q := fleet.PrefetchRequest{Blobs: []string{digest}}
+	if _, err := fleet.RequestPrefetch(front.ctx, front.Client, "default", q); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WaitFor(t, 5*patience, "the judge to have the blob", func() bool {
+		s, err := fleet.GetPrefetch(front.ctx, front.Client, "default")
+		return err == nil && s.Nodes[0].Done
+	})
+}
