@@ -55,7 +55,7 @@ func (s *simulated) judges(first, last int) (stop func()) {
 			if err != nil {
 				return err
 			}
-			if err := s.register(ctx, source, true); err != nil {
+			if err := registerSimulated(ctx, source, true); err != nil {
 				return err
 			}
 			running.Go(func() { s.check(ctx, s.keepUp(ctx, source)) })
@@ -75,7 +75,8 @@ func (s *simulated) check(ctx context.Context, err error) {
 	}
 }
 
-func (s *simulated) register(ctx context.Context, source *fleet.Source, started bool) error {
+// registerSimulated registers a judge with a slot that nothing judges on.
+func registerSimulated(ctx context.Context, source *fleet.Source, started bool) error {
 	_, err := source.Register(ctx, fleet.Registration{Version: "simulated", Pool: "default", Fingerprint: "simulated",
 		Slots: []fleet.Slot{{CPUs: "1", State: "idle"}}, Ready: true, Time: time.Now(), Started: started})
 	return err
@@ -84,7 +85,7 @@ func (s *simulated) register(ctx context.Context, source *fleet.Source, started 
 func (s *simulated) keepUp(ctx context.Context, source *fleet.Source) error {
 	for {
 		rest(ctx, fleet.RegisterEvery)
-		if err := s.register(ctx, source, false); err != nil {
+		if err := registerSimulated(ctx, source, false); err != nil {
 			return err
 		}
 	}
