@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -82,7 +83,9 @@ func registerSimulated(ctx context.Context, source *fleet.Source, started bool) 
 	return err
 }
 
+// keepUp registers again and again, from a random time on: real judges do not start at once.
 func (s *simulated) keepUp(ctx context.Context, source *fleet.Source) error {
+	rest(ctx, rand.N(fleet.RegisterEvery))
 	for {
 		rest(ctx, fleet.RegisterEvery)
 		if err := registerSimulated(ctx, source, false); err != nil {
@@ -151,7 +154,7 @@ func BenchmarkFleet(b *testing.B) {
 	cost := func() float64 { f, d := costs(); return f + d }
 	// measure is the cost of a job in µs, and of a second without jobs.
 	measure := func(name string) (ofJob, ofSecond float64) {
-		const window = 5 * time.Second
+		const window = 2 * fleet.RegisterEvery
 		before := cost()
 		time.Sleep(window) // this is what is measured
 		ofSecond = (cost() - before) / window.Seconds()
@@ -167,7 +170,7 @@ func BenchmarkFleet(b *testing.B) {
 	for b.Loop() {
 		for i, judges := range []int{few, many} {
 			stop := s.judges(few, judges)
-			rest(b.Context(), time.Second) // until all of them wait
+			rest(b.Context(), fleet.RegisterEvery) // until their registrations are spread
 			ofJob, ofSecond := measure(fmt.Sprintf("cost-%d-%d", rounds, judges))
 			sums[i][0] += ofJob
 			sums[i][1] += ofSecond
