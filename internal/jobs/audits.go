@@ -46,7 +46,7 @@ const (
 // PutAudit queues a job to be judged once more, unless there is a job with the ID of the audit. It counts for no
 // limit of the queue.
 func (s *Store) PutAudit(ctx context.Context, a Audit, j job.Job) (created bool, err error) {
-	j.Priority, j.Labels = job.Audit, map[string]string{AuditLabel: a.Original}
+	j.Priority, j.Pool, j.Labels = job.Audit, a.Pool, map[string]string{AuditLabel: a.Original}
 	_, args, err := s.newRow(Submission{ID: a.ID, BodyDigest: auditBodyDigest, Job: j})
 	if err != nil {
 		return false, err

@@ -117,7 +117,7 @@ func BenchmarkLarge(b *testing.B) {
 			}
 			b.Run("depth", func(b *testing.B) {
 				for b.Loop() {
-					if _, err := s.Depth(b.Context(), ""); err != nil {
+					if _, err := s.Depth(b.Context()); err != nil {
 						b.Fatal(err)
 					}
 				}

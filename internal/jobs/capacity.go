@@ -38,14 +38,11 @@ func (s *Store) reserve(ctx context.Context) (bool, error) {
 	full := r.known+r.flying >= most
 	if r.counted.IsZero() || shared && age > countAge || full && r.left {
 		r.left = false
-		depth, err := s.Depth(ctx, "")
+		depths, err := s.Depth(ctx)
 		if err != nil {
 			return false, err
 		}
-		r.known, r.counted = 0, time.Now()
-		for _, n := range depth {
-			r.known += n
-		}
+		r.known, r.counted = depths.Total(), time.Now()
 		full = r.known+r.flying >= most
 	}
 	if full {
@@ -88,25 +85,37 @@ func (s *Store) Room(ctx context.Context) error {
 	return nil
 }
 
-// Depth is the number of queued jobs of a pool by priority; "" is all pools. A job
-// whose lease has expired does not count before it is returned.
-func (s *Store) Depth(ctx context.Context, pool string) (map[job.Priority]int, error) {
-	// +state and this grouping lead SQLite to jobs_open, which has all columns.
-	where, args := "state < 2 AND +state = 0", []any(nil)
-	if pool != "" {
-		where, args = where+" AND pool = ?1", []any{pool}
+// Depths are the queued jobs of each pool with any, by priority. Audits are not counted.
+type Depths map[string]map[job.Priority]int
+
+// Total adds up the pools.
+func (d Depths) Total() (n int) {
+	for _, pool := range d {
+		for _, waiting := range pool {
+			n += waiting
+		}
 	}
-	text := `SELECT priority, COUNT(*) FROM jobs WHERE ` + where + ` GROUP BY pool, priority`
-	depth := map[job.Priority]int{}
-	err := s.rows(ctx, s.read, query{"count waiting jobs", text, args}, func(rows *sql.Rows) error {
+	return n
+}
+
+// Depth counts the queued jobs. A job whose lease has expired does not count before it is returned.
+func (s *Store) Depth(ctx context.Context) (Depths, error) {
+	// +state and this grouping lead SQLite to jobs_open, which has all columns.
+	const text = `SELECT pool, priority, COUNT(*) FROM jobs WHERE state < 2 AND +state = 0 GROUP BY pool, priority`
+	depths := Depths{}
+	err := s.rows(ctx, s.read, query{"count waiting jobs", text, nil}, func(rows *sql.Rows) error {
+		var pool string
 		var priority, n int
-		if err := rows.Scan(&priority, &n); err != nil {
+		if err := rows.Scan(&pool, &priority, &n); err != nil {
 			return err
 		}
 		if priority >= 0 && priority < len(job.Priorities()) {
-			depth[job.Priorities()[priority]] += n
+			if depths[pool] == nil {
+				depths[pool] = map[job.Priority]int{}
+			}
+			depths[pool][job.Priorities()[priority]] += n
 		}
 		return nil
 	})
-	return depth, err
+	return depths, err
 }

@@ -277,7 +277,10 @@ func testReclaim(t *testing.T, b backend) {
 		t.Errorf("took %+v", w)
 	}
 	s.must(s.Return(s.ctx(), theirs.Lease, 0, true))
-	if n, err := s.Adopt(s.ctx(), "default"); n != 1 || err != nil {
+	if n, err := s.Adopt(s.ctx(), "default", []string{"third", "other"}); n != 0 || err != nil {
+		t.Errorf("adopted %d of a pool that is in use, %v", n, err)
+	}
+	if n, err := s.Adopt(s.ctx(), "default", []string{"third"}); n != 1 || err != nil {
 		t.Errorf("adopted %d, %v", n, err)
 	}
 	if w := s.take(); w.ID != "theirs" {

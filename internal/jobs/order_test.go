@@ -31,13 +31,14 @@ func testOrder(t *testing.T, b backend) {
 			s.put(fmt.Sprint(p, i), func(j *job.Job) { j.Priority = p })
 		}
 	}
-	depth, err := s.Depth(s.ctx(), "")
-	if diff := cmp.Diff(map[job.Priority]int{job.Contest: 3, job.Practice: 3, job.Rejudge: 3, job.Background: 3},
-		depth); diff != "" || err != nil {
+	s.put("elsewhere", func(j *job.Job) { j.Pool = "other" })
+	depth, err := s.Depth(s.ctx())
+	if diff := cmp.Diff(Depths{"other": {job.Practice: 1},
+		"default": {job.Contest: 3, job.Practice: 3, job.Rejudge: 3, job.Background: 3}}, depth); diff != "" || err != nil {
 		t.Errorf("depth: %v\n%s", err, diff)
 	}
-	if depth, err := s.Depth(s.ctx(), "other"); len(depth) != 0 || err != nil {
-		t.Errorf("depth of another pool: %v, %v", depth, err)
+	if n := depth.Total(); n != 13 {
+		t.Errorf("%d jobs in all pools, want 13", n)
 	}
 	// A job keeps its place when it is put back.
 	w := s.take()

@@ -40,7 +40,7 @@ func changes(returned, finished Lease) []operation {
 		{"set value", func(s *bench) error { return s.SetValue(s.ctx(), 2, "value") }},
 		{"sweep", func(s *bench) error { _, err := s.Sweep(s.ctx()); return err }},
 		{"reclaim", func(s *bench) error { _, err := s.Reclaim(s.ctx(), "host"); return err }},
-		{"adopt", func(s *bench) error { _, err := s.Adopt(s.ctx(), "default"); return err }},
+		{"adopt", func(s *bench) error { _, err := s.Adopt(s.ctx(), "default", nil); return err }},
 	}
 }
 
@@ -53,7 +53,7 @@ func reads() []operation {
 			_, _, err := s.List(s.ctx(), Filter{Label: sampleJob().Labels})
 			return err
 		}},
-		{"depth", func(s *bench) error { _, err := s.Depth(s.ctx(), ""); return err }},
+		{"depth", func(s *bench) error { _, err := s.Depth(s.ctx()); return err }},
 		{"wait", func(s *bench) error { _, err := s.Wait(s.ctx(), "old"); return err }},
 		{"value", func(s *bench) error { var n int; _, err := s.Value(s.ctx(), &n, "value"); return err }},
 		{"blobs", func(s *bench) error { _, err := s.Blobs(s.ctx()); return err }},

@@ -141,11 +141,15 @@ func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
 	return int(n), err
 }
 
-// Adopt moves unfinished jobs of all other pools to this one. It is for a host that
+// Adopt moves unfinished jobs of other pools to this one, except for those of pools in use. It is for a host that
 // uses its database alone and whose pool was renamed.
-func (s *Store) Adopt(ctx context.Context, pool string) (int, error) {
-	n, err := s.exec(ctx, "adopt jobs of other pools", `UPDATE jobs SET pool = ?1 WHERE state < 2 AND pool <> ?1`,
-		cmp.Or(pool, defaultPool))
+func (s *Store) Adopt(ctx context.Context, pool string, inUse []string) (int, error) {
+	text, args := `UPDATE jobs SET pool = ?1 WHERE state < 2 AND pool <> ?1`, []any{cmp.Or(pool, defaultPool)}
+	for i, name := range inUse {
+		text += fmt.Sprintf(" AND pool <> ?%d", i+2)
+		args = append(args, name)
+	}
+	n, err := s.exec(ctx, "adopt jobs of other pools", text, args...)
 	if n > 0 {
 		s.hub.everything()
 	}

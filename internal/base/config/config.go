@@ -28,6 +28,7 @@ type Config struct {
 	Retention Retention `toml:"retention"`
 	Canary    Canary    `toml:"canary"`
 	Audit     Audit     `toml:"audit"`
+	Pools     []Pool    `toml:"pools"`
 	Tune      Tune      `toml:"tune"`
 	Log       Log       `toml:"log"`
 }
@@ -172,6 +173,40 @@ type Audit struct {
 	Percent  int           `toml:"percent"` // 0 disables audits
 	Interval time.Duration `toml:"interval"`
 	Shadow   time.Duration `toml:"shadow"` // how long a new pool only raises alarms
+}
+
+// Pool is a pool of judge nodes, as far as it differs from one that is not configured.
+type Pool struct {
+	Name string `toml:"name"`
+	// AuditPercent is Audit.Percent of this pool; inheritAudit is the same as for others.
+	AuditPercent int `toml:"audit_percent"`
+}
+
+// inheritAudit is an AuditPercent that is not set.
+const inheritAudit = -1
+
+// Pool returns a pool by its name.
+func (c Config) Pool(name string) Pool {
+	for _, p := range c.Pools {
+		if p.Name == name {
+			if p.AuditPercent == inheritAudit {
+				p.AuditPercent = c.Audit.Percent
+			}
+			return p
+		}
+	}
+	return Pool{Name: name, AuditPercent: c.Audit.Percent}
+}
+
+// PoolNames are the pools that the configuration names: the one of this host first.
+func (c Config) PoolNames() []string {
+	names := []string{c.Slots.Pool}
+	for _, p := range c.Pools {
+		if p.Name != c.Slots.Pool {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // Tune says whether the daemon sets the host up itself.

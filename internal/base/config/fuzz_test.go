@@ -22,12 +22,8 @@ func FuzzOverlay(f *testing.F) {
 	f.Add([]byte("[slots]\ncpu_list = \"0x8c\"\nwidth = 2\n[limits.max]\nmemory = \"1KB\"\n"))
 	f.Add([]byte("data_dir = 1979-05-27\n\"http\".listen = ':1'\nhttp.max_body=\"\"\"1MiB\"\"\"\n"))
 	f.Add([]byte("[http]\n[http]\n"))
+	f.Add([]byte("[[pools]]\nname = \"a\"\n[[pools]]\naudit_percent = 101\n"))
 	f.Add([]byte("x = \"\\u0000\\u202e\"\r\n"))
-	known := map[string]bool{}
-	c := Default()
-	for _, k := range keys(&c) {
-		known[k.path] = true
-	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := Default()
 		if err := c.overlayTOML("f", data); err != nil {
@@ -37,6 +33,10 @@ func FuzzOverlay(f *testing.F) {
 		twice := c
 		if err := twice.overlayTOML("f", data); err != nil || cmp.Diff(c, twice) != "" {
 			t.Errorf("the same file again: %v", err)
+		}
+		known := map[string]bool{}
+		for _, k := range keys(&c) {
+			known[k.path] = true
 		}
 		err := c.Validate()
 		if err == nil {

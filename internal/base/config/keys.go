@@ -30,10 +30,24 @@ func appendKeys(list []key, prefix string, section reflect.Value) []key {
 			list = appendKeys(list, path+".", field)
 			continue
 		}
+		if isTables(field) {
+			for n := range field.Len() {
+				list = appendKeys(list, element(path, n)+".", field.Index(n))
+			}
+			continue
+		}
 		list = append(list, key{path: path, field: field})
 	}
 	return list
 }
+
+// isTables reports whether a field is written as an array of tables, such as [[pools]]. It has no environment variables.
+func isTables(field reflect.Value) bool {
+	return field.Kind() == reflect.Slice && field.Type().Elem().Kind() == reflect.Struct
+}
+
+// element is the path of the n-th table of an array, from 0.
+func element(path string, n int) string { return fmt.Sprintf("%s[%d]", path, n) }
 
 // environment is the name of the setting's variable, such as JUDGED_HTTP_MAX_BODY.
 func (k key) environment() string {

@@ -43,6 +43,9 @@ func (c *Config) overlayTOML(path string, data []byte) error {
 		}
 		return fmt.Errorf("parse %q: %w; correct the file", path, err)
 	}
+	if tables, ok := tablesOf(document["pools"]); ok {
+		c.Pools = slices.Repeat([]Pool{{AuditPercent: inheritAudit}}, len(tables))
+	}
 	known := map[string]key{}
 	for _, k := range keys(c) {
 		known[k.path] = k
@@ -70,9 +73,29 @@ func flatten(list []entry, prefix string, table map[string]any) []entry {
 			list = flatten(list, prefix+name+".", sub)
 			continue
 		}
+		if tables, ok := tablesOf(table[name]); ok {
+			for n, sub := range tables {
+				list = flatten(list, element(prefix+name, n)+".", sub)
+			}
+			continue
+		}
 		list = append(list, entry{path: prefix + name, value: table[name]})
 	}
 	return list
+}
+
+// tablesOf returns the tables of an array of tables.
+func tablesOf(value any) ([]map[string]any, bool) {
+	list, _ := value.([]any)
+	var tables []map[string]any
+	for _, v := range list {
+		table, ok := v.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		tables = append(tables, table)
+	}
+	return tables, len(tables) > 0
 }
 
 func assign(known map[string]key, e entry) error {
@@ -119,7 +142,7 @@ func lineNumbers(data []byte) map[string]int {
 	lines := map[string]int{}
 	var p unstable.Parser
 	p.Reset(data)
-	table := ""
+	table, elements := "", map[string]int{}
 	for p.NextExpression() {
 		e := p.Expression()
 		if e.Kind != unstable.Table && e.Kind != unstable.ArrayTable && e.Kind != unstable.KeyValue {
@@ -133,9 +156,15 @@ func lineNumbers(data []byte) map[string]int {
 			path += "." + string(it.Node().Data)
 		}
 		path = path[1:]
-		if e.Kind == unstable.KeyValue {
+		switch e.Kind {
+		case unstable.KeyValue:
 			path = table + path
-		} else {
+		case unstable.ArrayTable:
+			n := elements[path]
+			elements[path]++
+			path = element(path, n)
+			table = path + "."
+		default:
 			table = path + "."
 		}
 		lines[path] = 1 + strings.Count(string(data[:offset]), "\n")

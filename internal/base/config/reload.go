@@ -1,5 +1,10 @@
 package config
 
+import (
+	"maps"
+	"slices"
+)
+
 // Reloaded returns c with those settings of next that can change while judged serves, because they are read for every
 // request. Whether tokens are required cannot change: it decides who may reach the daemon at all.
 func (c Config) Reloaded(next Config) Config {
@@ -15,11 +20,15 @@ func (c Config) Reloaded(next Config) Config {
 // Differences lists the keys whose values differ, in the order of the file.
 func Differences(a, b Config) []string {
 	var differ []string
-	other := keys(&b)
-	for i, k := range keys(&a) {
-		if k.text() != other[i].text() {
+	other := map[string]string{}
+	for _, k := range keys(&b) {
+		other[k.path] = k.text()
+	}
+	for _, k := range keys(&a) {
+		if text, found := other[k.path]; !found || text != k.text() {
 			differ = append(differ, k.path)
 		}
+		delete(other, k.path)
 	}
-	return differ
+	return append(differ, slices.Sorted(maps.Keys(other))...)
 }

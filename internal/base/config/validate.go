@@ -20,6 +20,9 @@ import (
 // poolName is also part of notifications between hosts, which spaces delimit.
 var poolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
+// ValidPool reports whether a pool may have a name.
+func ValidPool(name string) bool { return poolName.MatchString(name) }
+
 // nodeName is that of a token, too.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
@@ -54,6 +57,7 @@ func (c Config) Validate() error {
 	between(v, "audit.percent", c.Audit.Percent, 0, 100)
 	between(v, "audit.interval", c.Audit.Interval, time.Second, 24*time.Hour)
 	between(v, "audit.shadow", c.Audit.Shadow, 0, 365*24*time.Hour)
+	v.pools(c)
 	v.check(filepath.IsAbs(c.Tune.Journal), "tune.journal",
 		"%q does not begin with /; write an absolute path such as \"/run/judged/tune.json\"", c.Tune.Journal)
 	oneOf(v, "log.level", c.Log.Level, "debug", "info", "warn", "error")
@@ -127,10 +131,21 @@ func (v *validator) slots(s Slots) {
 			"%d CPUs per slot do not fit into the %d of slots.cpu_list; name more CPUs or a smaller width", s.Width,
 			len(s.CPUList))
 	}
-	v.check(poolName.MatchString(s.Pool), "slots.pool", "%q is not a name; use 1 to 64 letters, digits, - and _",
+	v.check(ValidPool(s.Pool), "slots.pool", "%q is not a name; use 1 to 64 letters, digits, - and _",
 		s.Pool)
 	v.check(s.Class == "" || poolName.MatchString(s.Class), "slots.class",
 		"%q is not a name; use up to 64 letters, digits, - and _", s.Class)
+}
+
+func (v *validator) pools(c Config) {
+	seen := map[string]bool{}
+	for i, p := range c.Pools {
+		key := element("pools", i)
+		v.check(ValidPool(p.Name), key+".name", "%q is not a name; use 1 to 64 letters, digits, - and _", p.Name)
+		v.check(!seen[p.Name], key+".name", "%q is another pool already; name each pool once", p.Name)
+		seen[p.Name] = true
+		between(v, key+".audit_percent", p.AuditPercent, inheritAudit, 100)
+	}
 }
 
 func (v *validator) sandbox(s Sandbox) {

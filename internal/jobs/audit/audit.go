@@ -55,10 +55,10 @@ type Options struct {
 	Store    Store
 	Nodes    Nodes
 	Observer Observer
-	Holder   string        // name of this process among those that share the database
-	Share    float64       // of the jobs, 0 to 1
-	Interval time.Duration // between two runs of the detector
-	Shadow   time.Duration // how long a new pool only raises alarms
+	Holder   string                    // name of this process among those that share the database
+	Share    func(pool string) float64 // of its jobs, 0 to 1
+	Interval time.Duration             // between two runs of the detector
+	Shadow   time.Duration             // how long a new pool only raises alarms
 	Now      func() time.Time
 	Log      *slog.Logger
 }
@@ -189,8 +189,8 @@ func (a *Auditor) scan(ctx context.Context, pools map[string]pool) error {
 			switch {
 			case e.Audit:
 				err = a.compare(ctx, e)
-			case len(pools[e.Pool].up) > 1 && chosen(salt, e.ID, a.o.Share):
-				err = a.sample(ctx, e.ID)
+			case len(pools[e.Pool].up) > 1 && chosen(salt, e.ID, a.o.Share(e.Pool)):
+				err = a.sample(ctx, e)
 			}
 			if err != nil {
 				return fmt.Errorf("audit job %q: %w", e.ID, err)
@@ -217,12 +217,12 @@ func (a *Auditor) salt(ctx context.Context) (salt string, err error) {
 }
 
 // sample queues a job once more.
-func (a *Auditor) sample(ctx context.Context, id string) error {
-	rec, err := a.o.Store.Get(ctx, id)
+func (a *Auditor) sample(ctx context.Context, e jobs.Ended) error {
+	rec, err := a.o.Store.Get(ctx, e.ID)
 	if err != nil || !comparable(rec.Report) {
 		return err
 	}
-	return a.put(ctx, rec, jobs.Audit{Stage: jobs.RoutineAudit})
+	return a.put(ctx, rec, jobs.Audit{Stage: jobs.RoutineAudit, Pool: e.Pool})
 }
 
 // put queues an audit. Its ID is derived, so that repeating the step after a crash queues nothing twice.
@@ -321,8 +321,8 @@ func (a *Auditor) suspect(ctx context.Context, p pool, s *State, node string, au
 			return err
 		}
 		for _, target := range append([]string{node}, c.Others...) {
-			err := a.put(ctx, rec, jobs.Audit{Stage: jobs.Confirmation, Target: target}, node, c.Started.String())
-			if err != nil {
+			audit := jobs.Audit{Stage: jobs.Confirmation, Pool: p.name, Target: target}
+			if err := a.put(ctx, rec, audit, node, c.Started.String()); err != nil {
 				return err
 			}
 		}

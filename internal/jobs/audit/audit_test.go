@@ -62,7 +62,8 @@ func newCluster(t *testing.T, nodes int, with func(*Options)) *cluster {
 	for i := range nodes {
 		c.names = append(c.names, fmt.Sprintf("n%d", i))
 	}
-	o := Options{Store: store, Nodes: c.registry, Observer: c, Holder: "front", Share: 1, Interval: time.Hour, Now: c.now,
+	o := Options{Store: store, Nodes: c.registry, Observer: c, Holder: "front", Share: whole,
+		Interval: time.Hour, Now: c.now,
 		Log: slog.New(slog.DiscardHandler)}
 	if with != nil {
 		with(&o)
@@ -342,7 +343,9 @@ func TestShadow(t *testing.T) {
 // TestNoAudits: without a second node nothing is judged twice, and with a share of 0 nothing at all.
 func TestNoAudits(t *testing.T) {
 	for name, c := range map[string]*cluster{
-		"one node": newCluster(t, 1, nil), "share 0": newCluster(t, 3, func(o *Options) { o.Share = 0 }),
+		"one node": newCluster(t, 1, nil), "share 0": newCluster(t, 3, func(o *Options) {
+			o.Share = func(string) float64 { return 0 }
+		}),
 	} {
 		c.hour(5)
 		page, _, err := c.store.List(t.Context(), jobs.Filter{Audits: true})
@@ -378,3 +381,6 @@ func TestStale(t *testing.T) {
 		t.Errorf("%d open audits after %v, want none to judge", n, confirmFor)
 	}
 }
+
+// whole has all jobs of all pools audited.
+func whole(string) float64 { return 1 }

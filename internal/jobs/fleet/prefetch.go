@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -66,9 +65,6 @@ type PrefetchedNode struct {
 	Blobs int    `json:"blobs"`
 	Error string `json:"error,omitempty"`
 }
-
-// ErrUnknownPool means that no node of this pool has registered.
-var ErrUnknownPool = errors.New("no such pool")
 
 const (
 	prefetchValue = "prefetch"

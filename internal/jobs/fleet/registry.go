@@ -90,6 +90,7 @@ var ErrUnknownNode = errors.New("no such node")
 type Registry struct {
 	values Values
 	now    func() time.Time
+	pools  []string // that are configured
 
 	mu      sync.Mutex // guards the rest
 	stored  map[string]Node
@@ -103,9 +104,9 @@ type Registry struct {
 	prefetchesRead time.Time
 }
 
-// NewRegistry returns a Registry over the shared store.
-func NewRegistry(v Values, now func() time.Time) *Registry {
-	return &Registry{values: v, now: now, stored: map[string]Node{}}
+// NewRegistry returns a Registry over the shared store. There are the pools of the configuration and those of nodes.
+func NewRegistry(v Values, now func() time.Time, pools ...string) *Registry {
+	return &Registry{values: v, now: now, pools: pools, stored: map[string]Node{}}
 }
 
 // Seen records a registration.

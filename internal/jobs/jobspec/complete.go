@@ -76,8 +76,8 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	oneOf(&e, "stop", j.Stop, job.StopFirstFailure, job.StopNever)
 	e.head(j, c.Limits.Max.Head)
 	oneOf(&e, "priority", j.Priority, job.Priorities()...)
-	e.check(j.Pool == "" || j.Pool == c.Slots.Pool, "pool", "%s is not served here; send %q or leave it out",
-		quote(j.Pool), c.Slots.Pool)
+	e.check(j.Pool == "" || config.ValidPool(j.Pool), "pool", "%s is not the name of a pool; send one of GET /v1/pools, "+
+		"or leave it out", quote(j.Pool))
 	e.labels(j.Labels)
 	if err := e.err(); err != nil {
 		return job.Job{}, err

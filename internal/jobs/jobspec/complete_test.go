@@ -199,9 +199,9 @@ func TestCompleteErrors(t *testing.T) {
 				{"repeats.policy", `"best" is unknown; send one of confirm, single, min`}}},
 		{"too many repeats", func(j *job.Job) { j.Repeats.Max = 101 },
 			[]FieldError{{"repeats.max", "to 100, the bound of limits.max.repeats"}}},
-		{"words", func(j *job.Job) { j.Stop, j.Priority, j.Pool = "later", "urgent", "other" }, []FieldError{
+		{"words", func(j *job.Job) { j.Stop, j.Priority, j.Pool = "later", "urgent", "two words" }, []FieldError{
 			{"stop", `"later" is unknown; send one of first-failure, never`}, {"priority", "contest, practice"},
-			{"pool", `"other" is not served here; send "default"`},
+			{"pool", `"two words" is not the name of a pool`},
 		}},
 		{"head", func(j *job.Job) { j.Head = 64<<10 + 1 },
 			[]FieldError{{"head_bytes", "to 65536, the bound of limits.max.head"}}},

@@ -10,10 +10,11 @@ import (
 // auditor compares the nodes of a daemon with jobs.
 func (d *daemon) auditor() *audit.Auditor {
 	c := d.o.Config.Audit
+	share := func(pool string) float64 { return float64(d.o.Config.Pool(pool).AuditPercent) / 100 }
 	return audit.New(audit.Options{
 		Store: d.store, Nodes: d.registry, Observer: audits{d.metrics.Load()},
 		Holder: d.node + " " + d.listener.Addr().String() + " " + d.o.Config.DataDir,
-		Share:  float64(c.Percent) / 100, Interval: c.Interval, Shadow: c.Shadow, Now: time.Now, Log: d.o.Log,
+		Share:  share, Interval: c.Interval, Shadow: c.Shadow, Now: time.Now, Log: d.o.Log,
 	})
 }
 

@@ -194,7 +194,17 @@ func (d *daemon) reclaim(ctx context.Context) error {
 	if d.o.Config.Database.URL != "" {
 		return nil
 	}
-	_, err = d.store.Adopt(ctx, d.o.Config.Slots.Pool)
+	nodes, err := d.registry.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	inUse := d.o.Config.PoolNames()
+	for _, n := range nodes {
+		if n.Name != d.node { // it may have had another pool
+			inUse = append(inUse, n.Pool)
+		}
+	}
+	_, err = d.store.Adopt(ctx, d.o.Config.Slots.Pool, inUse)
 	return err
 }
 
@@ -267,8 +277,11 @@ func (d *daemon) openAPI(context.Context) error {
 	if d.registry != nil {
 		o.Work, o.Nodes, o.Protocols = d.store, d.registry, d.o.Protocols
 	}
-	if !d.judges() {
+	switch {
+	case !d.judges():
 		o.Languages = d.registry
+	case d.hasJobs():
+		o.Languages = &ownLanguages{d.eng, d.o.Config.Slots.Pool, d.registry}
 	}
 	d.api.Store(httpapi.New(o))
 	return nil

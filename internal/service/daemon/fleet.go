@@ -18,6 +18,7 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/job"
 	"judged/internal/base/units"
+	"judged/internal/engine"
 	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -45,7 +46,7 @@ func (d *daemon) openFleet(context.Context) (err error) {
 	}
 	switch d.o.Config.Fleet.Role {
 	case config.RoleAll, config.RoleFront:
-		d.registry = fleet.NewRegistry(d.store, time.Now)
+		d.registry = fleet.NewRegistry(d.store, time.Now, d.o.Config.PoolNames()...)
 	case config.RoleJudge:
 		c, err := frontClient(d.o.Config.Fleet)
 		if err != nil {
@@ -151,6 +152,21 @@ func (s *ownSource) Finish(ctx context.Context, l jobs.Lease, rep job.Report) er
 		rep.Host = &host
 	}
 	return s.storage.Finish(ctx, l, rep)
+}
+
+// ownLanguages are the languages of a daemon that has slots, and may have judge nodes of other pools.
+type ownLanguages struct {
+	*engine.Engine
+	pool     string
+	registry *fleet.Registry
+}
+
+// CheckLanguage implements httpapi.Languages.
+func (l *ownLanguages) CheckLanguage(ctx context.Context, pool, id string) error {
+	if pool != l.pool {
+		return l.registry.CheckLanguage(ctx, pool, id)
+	}
+	return l.Engine.CheckLanguage(ctx, pool, id)
 }
 
 // blobPath finds the file of a blob.

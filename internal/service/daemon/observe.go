@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"time"
 
 	"judged/internal/base/job"
@@ -31,11 +30,10 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 		StoreOperations: append(jobs.Operations(), blobOperation),
 	}
 	if d.hasJobs() {
-		o.QueueDepth = func(ctx context.Context) (map[job.Priority]int, error) {
-			return d.store.Depth(ctx, d.o.Config.Slots.Pool)
-		}
+		o.QueueDepth = d.store.Depth
 	}
 	if d.judges() {
+		o.Pool = d.o.Config.Slots.Pool
 		o.Host, o.Virtual = d.eng.Host(d.eng.CPUs(), d.health.report()), d.eng.Virtual()
 		o.Slots = d.pool.Snapshot
 		o.Doctor = func() []doctor.Check { return d.health.report().Checks }
@@ -43,7 +41,7 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 		o.Turbo = func() string { return string(d.eng.Turbo(d.eng.CPUs()).Value) }
 	}
 	if d.registry != nil {
-		o.Nodes = d.registry.Nodes
+		o.Nodes, o.Pools = d.registry.Nodes, d.registry.Pools
 	}
 	return metrics.New(o)
 }

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"sync"
 
+	"judged/internal/base/config"
 	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/jobs/blobs"
+	"judged/internal/jobs/fleet"
 	"judged/internal/jobs/jobspec"
 )
 
@@ -23,8 +25,14 @@ func (s *Server) check(ctx context.Context, sent submission) error {
 	found := sent.unfit
 	_, err := jobspec.Complete(s.config, sent.job)
 	found = found.With(findings(err))
+	pool := cmp.Or(sent.job.Pool, s.config.Slots.Pool)
+	unknown, err := s.unknownPool(ctx, pool)
+	if err != nil {
+		return err
+	}
+	found = found.With(unknown)
 	for member, id := range jobspec.Languages(sent.job) {
-		if err := s.languages.CheckLanguage(ctx, cmp.Or(sent.job.Pool, s.config.Slots.Pool), id); err != nil {
+		if err := s.languages.CheckLanguage(ctx, pool, id); err != nil {
 			return problem("missing-language", "send a language that GET /v1/languages says is available", "%s: %s",
 				member, err)
 		}
@@ -45,6 +53,18 @@ func (s *Server) check(ctx context.Context, sent submission) error {
 		return found
 	}
 	return nil
+}
+
+// unknownPool finds a pool that nobody has.
+func (s *Server) unknownPool(ctx context.Context, pool string) (jobspec.Errors, error) {
+	if pool == s.config.Slots.Pool || !config.ValidPool(pool) {
+		return nil, nil
+	}
+	err := s.nodes.CheckPool(ctx, pool)
+	if errors.Is(err, fleet.ErrUnknownPool) {
+		return jobspec.Errors{{Field: "pool", Detail: fmt.Sprintf("%q is %s", pool, err)}}, nil
+	}
+	return nil, err
 }
 
 // findings are the errors that jobspec returned.

@@ -94,10 +94,10 @@ func (f *fakeJobs) Room(context.Context) error {
 	return nil
 }
 
-func (f *fakeJobs) Depth(context.Context, string) (map[job.Priority]int, error) {
+func (f *fakeJobs) Depth(context.Context) (jobs.Depths, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return map[job.Priority]int{job.Practice: f.queued()}, nil
+	return jobs.Depths{"default": {job.Practice: f.queued()}}, nil
 }
 
 func (f *fakeJobs) Get(_ context.Context, id string) (jobs.Record, error) {

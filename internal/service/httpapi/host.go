@@ -64,7 +64,7 @@ func (s *Server) changeSlot(w http.ResponseWriter, r *http.Request, change func(
 	return s.getSlots(w, r)
 }
 
-// queueDepth is the number of waiting jobs by priority.
+// queueDepth is the number of waiting jobs of all pools by priority.
 type queueDepth struct {
 	Waiting map[job.Priority]int `json:"waiting"`
 	Total   int                  `json:"total"`
@@ -72,14 +72,15 @@ type queueDepth struct {
 }
 
 func (s *Server) getQueue(w http.ResponseWriter, r *http.Request) error {
-	depth, err := s.jobs.Depth(r.Context(), s.config.Slots.Pool)
+	depths, err := s.jobs.Depth(r.Context())
 	if err != nil {
 		return err
 	}
-	q := queueDepth{Waiting: map[job.Priority]int{}, Most: s.config.Queue.MaxWaiting}
+	q := queueDepth{Waiting: map[job.Priority]int{}, Total: depths.Total(), Most: s.config.Queue.MaxWaiting}
 	for _, p := range job.Priorities() {
-		q.Waiting[p] = depth[p]
-		q.Total += depth[p]
+		for _, depth := range depths {
+			q.Waiting[p] += depth[p]
+		}
 	}
 	return s.writeJSON(w, http.StatusOK, q)
 }

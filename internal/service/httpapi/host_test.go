@@ -15,10 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
+	"judged/internal/jobs"
 )
 
 func TestBlobs(t *testing.T) {
@@ -214,7 +214,7 @@ func TestInternalErrorsStayInTheLog(t *testing.T) {
 
 type brokenJobs struct{ Jobs }
 
-func (brokenJobs) Depth(context.Context, string) (map[job.Priority]int, error) {
+func (brokenJobs) Depth(context.Context) (jobs.Depths, error) {
 	return nil, errors.New("secret path")
 }
 

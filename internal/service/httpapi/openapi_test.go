@@ -139,7 +139,7 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 			"Job",
 			job.Job{},
 		}, {"Report", job.Report{}}, {"Event", job.Event{}}, {"Slot", slots.Status{}}, {"SlotList", slotList{}},
-		{"NodeList", fleet.NodeList{}}, {"Node", fleet.Node{}}, {"PoolList", poolList{}}, {"Pool", pool{}},
+		{"NodeList", fleet.NodeList{}}, {"Node", fleet.Node{}}, {"PoolList", fleet.PoolList{}}, {"Pool", fleet.Pool{}},
 		{"PrefetchRequest", fleet.PrefetchRequest{}}, {"PrefetchStatus", fleet.PrefetchStatus{}},
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
 		{"LanguageList", languageList{}}, {"StoredProblem", jobs.Problem{}},

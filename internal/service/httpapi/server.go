@@ -28,7 +28,7 @@ import (
 type Jobs interface {
 	Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, created bool, err error)
 	Room(ctx context.Context) error
-	Depth(ctx context.Context, pool string) (map[job.Priority]int, error)
+	Depth(ctx context.Context) (jobs.Depths, error)
 	Get(ctx context.Context, id string) (jobs.Record, error)
 	Wait(ctx context.Context, id string) (job.Report, error)
 	Events(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error]

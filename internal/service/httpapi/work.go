@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"judged/internal/base/config"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
@@ -25,6 +26,8 @@ type Nodes interface {
 	SetDrained(ctx context.Context, name string, drained bool) error
 	RejudgingSet(ctx context.Context, node string) (fleet.RejudgingSet, error)
 	Nodes(ctx context.Context) ([]fleet.Node, error)
+	Pools(ctx context.Context, waiting jobs.Depths) ([]fleet.Pool, error)
+	CheckPool(ctx context.Context, name string) error
 	SetPrefetch(ctx context.Context, pool string, blobs []fleet.Blob) error
 	PrefetchStatus(ctx context.Context, pool string) (fleet.PrefetchStatus, error)
 }
@@ -129,6 +132,9 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err := s.poolOf(r, g.Pool); err != nil {
 		return err
+	}
+	if !config.ValidPool(g.Pool) {
+		return problem("bad-request", "set slots.pool on the judge node", "invalid pool name %q", g.Pool)
 	}
 	if g.Started {
 		n, err := s.work.Reclaim(r.Context(), nodeOwner(g.Node))
@@ -269,46 +275,16 @@ func (s *Server) getRejudgingSet(w http.ResponseWriter, r *http.Request) error {
 	return s.writeJSON(w, http.StatusOK, set)
 }
 
-// pool is what a pool has now.
-type pool struct {
-	Name    string `json:"name"`
-	Nodes   int    `json:"nodes"`
-	Judging int    `json:"judging"` // nodes that are up, ready and not drained
-	Slots   int    `json:"slots"`   // of these
-	Waiting int    `json:"waiting"`
-}
-
-type poolList struct {
-	Pools []*pool `json:"pools"`
-}
-
 func (s *Server) getPools(w http.ResponseWriter, r *http.Request) error {
-	nodes, err := s.nodes.Nodes(r.Context())
+	depth, err := s.jobs.Depth(r.Context())
 	if err != nil {
 		return err
 	}
-	pools := []*pool{}
-	for _, n := range nodes { // in the order of their pools
-		if len(pools) == 0 || pools[len(pools)-1].Name != n.Pool {
-			pools = append(pools, &pool{Name: n.Pool})
-		}
-		p := pools[len(pools)-1]
-		p.Nodes++
-		if n.Up && n.Ready && !n.Drained {
-			p.Judging++
-			p.Slots += len(n.Slots)
-		}
+	pools, err := s.nodes.Pools(r.Context(), depth)
+	if err != nil {
+		return err
 	}
-	for _, p := range pools {
-		depth, err := s.jobs.Depth(r.Context(), p.Name)
-		if err != nil {
-			return err
-		}
-		for _, n := range depth {
-			p.Waiting += n
-		}
-	}
-	return s.writeJSON(w, http.StatusOK, poolList{pools})
+	return s.writeJSON(w, http.StatusOK, fleet.PoolList{Pools: pools})
 }
 
 func (s *Server) drainNode(w http.ResponseWriter, r *http.Request) error {

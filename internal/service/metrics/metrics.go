@@ -12,6 +12,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
+	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
 
@@ -27,9 +28,11 @@ type Options struct {
 	FreeBytes  func() int64 // on the file system of the data; negative if unknown
 	Slots      func() []slots.Status
 	Doctor     func() []doctor.Check
-	QueueDepth func(ctx context.Context) (map[job.Priority]int, error)
+	QueueDepth func(ctx context.Context) (jobs.Depths, error)
+	Pool       string        // of the slots here; "" is a front
 	Turbo      func() string // on, off, unknown
 	Nodes      func(ctx context.Context) ([]fleet.Node, error)
+	Pools      func(ctx context.Context, waiting jobs.Depths) ([]fleet.Pool, error)
 	// Tuned reports for each setting that judged tune has applied whether it is in force.
 	Tuned    func() map[string]bool
 	Settings []string // all that judged tune can apply

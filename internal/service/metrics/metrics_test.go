@@ -18,6 +18,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
+	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
 
@@ -44,9 +45,12 @@ func fed() *Metrics {
 			return []doctor.Check{{ID: "turbo-off", Severity: "S1", Status: doctor.Fail},
 				{ID: "swap-off", Severity: "S2", Status: doctor.Pass}, {ID: "swap-off", Severity: "S2", Status: doctor.Warn}}
 		},
-		QueueDepth: func(context.Context) (map[job.Priority]int, error) {
-			return map[job.Priority]int{job.Rejudge: 7},
-				nil
+		QueueDepth: func(context.Context) (jobs.Depths, error) {
+			return jobs.Depths{"default": {job.Rejudge: 7}, "metal": {job.Contest: 2}}, nil
+		},
+		Pool: "default",
+		Pools: func(_ context.Context, waiting jobs.Depths) ([]fleet.Pool, error) {
+			return []fleet.Pool{{Name: "default", Judging: 1, Waiting: waiting.Total()}, {Name: "metal"}}, nil
 		},
 		Nodes: func(context.Context) ([]fleet.Node, error) {
 			return []fleet.Node{{Name: "judge-1", Pool: "default", Up: true}, {Name: "judge-2", Pool: "metal",
@@ -208,7 +212,7 @@ func TestUnknownStateIsAbsent(t *testing.T) {
 			Slots:      func() []slots.Status { return nil },
 			Doctor:     func() []doctor.Check { return nil },
 			Turbo:      func() string { return "unknown" },
-			QueueDepth: func(context.Context) (map[job.Priority]int, error) { return nil, errors.New("closed") },
+			QueueDepth: func(context.Context) (jobs.Depths, error) { return nil, errors.New("closed") },
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -227,7 +231,7 @@ func TestUnknownStateIsAbsent(t *testing.T) {
 }
 
 func TestFailingQueueIsCounted(t *testing.T) {
-	m := New(Options{QueueDepth: func(context.Context) (map[job.Priority]int, error) {
+	m := New(Options{QueueDepth: func(context.Context) (jobs.Depths, error) {
 		return nil,
 			errors.New("closed")
 	}})

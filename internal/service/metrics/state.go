@@ -10,6 +10,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
+	"judged/internal/jobs"
 )
 
 // scrapeTimeout bounds how long a scrape waits for the queue.
@@ -19,8 +20,10 @@ const scrapeTimeout = 2 * time.Second
 type state struct {
 	options Options
 
-	ready, free, slot, check, turbo, tuned, depth, node, deviation, deviates *prometheus.Desc
-	queueFailures                                                            prometheus.Counter
+	ready, free, slot, check, turbo, tuned *prometheus.Desc
+	depth, poolDepth, poolJudging          *prometheus.Desc
+	node, deviation, deviates              *prometheus.Desc
+	queueFailures                          prometheus.Counter
 }
 
 func newState(o Options) *state {
@@ -44,7 +47,11 @@ func newState(o Options) *state {
 				"before it was compared.", "node", "pool"),
 		deviates: desc("judged_host_deviates",
 			"Whether a judge node deviates by more than equal hosts differ and noise explains.", "node", "pool"),
-		depth: desc("judged_queue_depth", "Waiting jobs, by priority.", "priority"),
+		depth: desc("judged_queue_depth",
+			"Waiting jobs of the pool of this host, on a front of all pools, by priority.", "priority"),
+		poolDepth: desc("judged_pool_queue_depth", "Waiting jobs of a pool, by priority.", "pool", "priority"),
+		poolJudging: desc("judged_pool_judging_nodes", "Judge nodes of a pool that are up, ready and not drained.",
+			"pool"),
 		queueFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "judged_queue_depth_errors_total",
 			Help: "Scrapes at which the depth of the queue could not be read."}),
 	}
@@ -52,8 +59,8 @@ func newState(o Options) *state {
 
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.ready, s.free, s.slot, s.check, s.turbo, s.tuned, s.depth, s.node,
-		s.deviation, s.deviates} {
+	for _, d := range []*prometheus.Desc{s.ready, s.free, s.slot, s.check, s.turbo, s.tuned, s.depth, s.poolDepth,
+		s.poolJudging, s.node, s.deviation, s.deviates} {
 		out <- d
 	}
 	s.queueFailures.Describe(out)
@@ -157,13 +164,36 @@ func (s *state) collectQueue(out chan<- prometheus.Metric) {
 	defer s.queueFailures.Collect(out)
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	depth, err := s.options.QueueDepth(ctx)
+	depths, err := s.options.QueueDepth(ctx)
 	if err != nil {
 		s.queueFailures.Inc()
 		return
 	}
 	for _, p := range job.Priorities() {
-		out <- gauge(s.depth, float64(depth[p]), string(p))
+		n := 0
+		for pool, depth := range depths {
+			if s.options.Pool == "" || s.options.Pool == pool {
+				n += depth[p]
+			}
+		}
+		out <- gauge(s.depth, float64(n), string(p))
+	}
+	s.collectPools(ctx, out, depths)
+}
+
+func (s *state) collectPools(ctx context.Context, out chan<- prometheus.Metric, depths jobs.Depths) {
+	if s.options.Pools == nil {
+		return
+	}
+	pools, err := s.options.Pools(ctx, depths)
+	if err != nil {
+		return // judged_store_errors_total counts it
+	}
+	for _, pool := range pools {
+		out <- gauge(s.poolJudging, float64(pool.Judging), pool.Name)
+		for _, p := range job.Priorities() {
+			out <- gauge(s.poolDepth, float64(depths[pool.Name][p]), pool.Name, string(p))
+		}
 	}
 }
 

@@ -118,5 +118,7 @@ def before_call(context, case, kwargs):
         case.body, case.path_parameters["sha256"] = CONTENT, DIGEST
     if operation(context) == "putProblem":
         case.body = package()
+    if operation(context) == "requestPrefetch":
+        case.body = {"problems": [], "blobs": [DIGEST]}
     if operation(context) == "listJobs" and case.query:
         case.query.pop("after", None)  # a cursor comes from a page

@@ -1,0 +1,63 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPools(t *testing.T) {
+	c, err := Load(write(t, `
+[audit]
+percent = 3
+[[pools]]
+name = "metal"
+[[pools]]
+audit_percent = 0
+name = "cloud"
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"default", "metal", "cloud"}, c.PoolNames()); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	for name, percent := range map[string]int{"default": 3, "metal": 3, "cloud": 0} {
+		if got := c.Pool(name); got.Name != name || got.AuditPercent != percent {
+			t.Errorf("pool %s: %+v, want %d %%", name, got, percent)
+		}
+	}
+	without := c
+	without.Pools = c.Pools[:1]
+	if diff := cmp.Diff([]string{"pools[1].audit_percent", "pools[1].name"}, Differences(without, c)); diff != "" {
+		t.Errorf("differences (-want +got):\n%s", diff)
+	}
+}
+
+func TestPoolErrors(t *testing.T) {
+	for name, test := range map[string]struct{ file, want string }{
+		"key of a second pool": {"[[pools]]\nname = \"a\"\n[[pools]]\nname = \"b\"\nweight = 1\n",
+			":5: pools[1].weight: unknown key; use one of audit_percent"},
+		"value":   {"[[pools]]\nname = 1\n", ":2: pools[0].name: 1 does not fit; write text"},
+		"a table": {"[pools]\nname = \"a\"\n", ":2: pools.name: unknown key"},
+		"texts":   {"pools = [\"a\"]\n", ":1: pools: unknown key"},
+		"name":    {"[[pools]]\nname = \"a.b\"\n", `pools[0].name: "a.b" is not a name; use`},
+		"no name": {"[[pools]]\n[[pools]]\nname=\"a\"\n", `pools[0].name: "" is not a name; use`},
+		"twice":   {"[[pools]]\nname=\"a\"\n[[pools]]\nname=\"a\"\n", `pools[1].name: "a" is another pool already; name`},
+		"percent": {"[[pools]]\nname=\"a\"\naudit_percent = 101\n", "pools[0].audit_percent: 101 is out of range; use"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Load(write(t, test.file), nil)
+			if err == nil {
+				err = c.Validate()
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
