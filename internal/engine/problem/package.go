@@ -37,7 +37,6 @@ type Package struct {
 	// Interactor, where not nil, talks with submissions and judges them; after one that uses testlib the checker looks
 	// at what it has left.
 	Interactor *Checker
-	MultiPass  bool
 	Validators []Validator // of inputs
 	// InvalidInputs are inputs that at least one validator has to reject.
 	InvalidInputs []Test
@@ -56,7 +55,7 @@ type Package struct {
 type Limits struct {
 	Time           time.Duration // 0: comes from the jury's solutions
 	Memory, Output units.Bytes
-	Passes         int // of a multi-pass problem
+	Passes         int // of a multi-pass problem; else 0
 }
 
 // TimeRule is the rule of a format for time limits: the slowest accepted solution times Accepted is at most the limit, and

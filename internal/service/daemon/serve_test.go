@@ -33,6 +33,7 @@ func TestServe(t *testing.T) {
 		{"verdicts", verdicts},
 		{"programs of the jury", juryPrograms},
 		{"interactors", interactors},
+		{"passes", multiPass},
 		{"problem with points", pointsProblem},
 		{"data folder in use", dataInUse},
 		{"port in use", portInUse},

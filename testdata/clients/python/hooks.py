@@ -70,6 +70,8 @@ def complete(job):
     job.setdefault("program", {"text": "#!/bin/sh\n"})
     if not job.get("interactor"):
         job.pop("transcript", None)
+    if (job.get("interactor") or job.get("checker") or {}).get("kind") != "icpc":
+        job.pop("passes", None)
     job.pop("pool", None)
     for sources in (job, job.get("checker", {}), job.get("interactor", {})):
         sources.pop("language", None)
