@@ -27,6 +27,7 @@ type jobFlags struct {
 	interactor            string
 	interactorArgs        []string
 	juryFiles             []string
+	passes                int
 	timeLimit, wallLimit  time.Duration
 	memory, output, stack units.Bytes
 	processes, cpus       int
@@ -58,6 +59,8 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.interactorArgs, "interactor-arg", nil, "a further `ARG` of the interactor; repeatable")
 	fl.StringArrayVar(&f.juryFiles, "jury-file", nil, "a further file next to the checker and the interactor, such as "+
 		"a header of their sources, `NAME=PATH`; repeatable")
+	fl.IntVar(&f.passes, "passes", 0, "a multi-pass problem: PROGRAM runs again, `N` times at most, on the nextpass.in of a "+
+		"checker or interactor icpc:PATH")
 	fl.StringVar(&f.language, "language", "", "`ID` of the language that PROGRAM is a source in, such as cpp or python; "+
 		"by its extension where PROGRAM cannot be executed")
 	f.addLimits(cmd)
@@ -113,8 +116,8 @@ func (f *jobFlags) job(cmd *cobra.Command) (job.Job, error) {
 		return job.Job{}, err
 	}
 	return job.Job{
-		InputFile: f.inputFile, OutputFile: f.outputFile,
-		Checker: check, Interactor: talk, CPUs: f.cpus, Repeats: repeats, Stop: job.Stop(f.stop), Head: f.head,
+		InputFile: f.inputFile, OutputFile: f.outputFile, Checker: check, Interactor: talk, Passes: f.passes,
+		CPUs: f.cpus, Repeats: repeats, Stop: job.Stop(f.stop), Head: f.head,
 		Limits: job.Limits{CPUTimeMS: f.timeLimit.Milliseconds(), WallTimeMS: f.wallLimit.Milliseconds(),
 			Memory: f.memory,
 			Output: f.output, Stack: f.stack, Processes: f.processes},
@@ -298,7 +301,7 @@ func flagOf(field string) string {
 		return "--repeats"
 	case "repeats.policy":
 		return "--policy"
-	case "cpus", "stop", "priority":
+	case "cpus", "stop", "priority", "passes":
 		return "--" + field
 	case "checker.files", "interactor.files":
 		return strings.TrimSpace("--jury-file " + strings.Trim(field[len(name):], "[]"))

@@ -28,7 +28,8 @@ func TestProblemTools(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		// unknown are folders that the tool takes for something else.
+		// unknown are folders that the tool takes for something else, and what it cannot see: bt keeps files from one
+		// pass to the next.
 		unknown []string
 		// left are submissions that the tool leaves out: verifyproblem knows no shell scripts.
 		left    []string
@@ -39,6 +40,7 @@ func TestProblemTools(t *testing.T) {
 			[]string{"double.sh", "status.sh", "square.sh"}, verifyproblem, tableOfGroups},
 		{"share", nil, nil, verifyproblem, tableOfGroups},
 		{"guess", nil, nil, []string{"bt", "run", "--no-bar", "-aa", "-v"}, linesOfTests},
+		{"relay", []string{"submissions/wrong_answer/remembers.cpp"}, nil, []string{"bt", "run", "--no-bar", "-aa", "-v"}, linesOfTests},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), tt.name)
@@ -131,9 +133,9 @@ func tableOfGroups(output string) map[string]string {
 	return results
 }
 
-var lineOfTest = regexp.MustCompile(`(?m)^(\S+):\s+(AC|WA|TLE|RTE)\s.*?@ (\S+)`)
+var lineOfTest = regexp.MustCompile(`(?m)^(\S+):\s+(AC|WA|TLE|RTE)\s.*?@ ([^\s:]+)`)
 
-// linesOfTests reads what bt says of each test. The key of a result is "SUBMISSION TEST".
+// linesOfTests reads what bt says of each test, without the number of the last pass. The key of a result is "SUBMISSION TEST".
 func linesOfTests(output string) map[string]string {
 	results := map[string]string{}
 	for _, m := range lineOfTest.FindAllStringSubmatch(output, -1) {

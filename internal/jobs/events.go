@@ -115,7 +115,7 @@ func (s *Store) yieldEvents(ctx context.Context, r row, after *uint64, send func
 	case running:
 		events, err := s.testEvents(ctx, r, *after)
 		for _, e := range events {
-			e.Test.Runs = nil
+			e.Test = new(e.Test.WithoutRuns())
 			if err := send(e); err != nil {
 				return err
 			}
@@ -175,8 +175,7 @@ func (s *Store) yieldEnd(ctx context.Context, r row, send func(job.Event) error)
 	}
 	rep := rec.Report
 	for i, t := range rep.Tests {
-		t.Runs = nil
-		if err := send(testEvent(rec.Lease, i+1, t, rep.FinishedAt)); err != nil {
+		if err := send(testEvent(rec.Lease, i+1, t.WithoutRuns(), rep.FinishedAt)); err != nil {
 			return err
 		}
 	}

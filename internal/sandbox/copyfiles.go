@@ -113,9 +113,8 @@ func (c *Copies) mount(k *copied) (*os.File, error) {
 	return c.depot.clone(copiesPlace + "/" + k.folder)
 }
 
-// takeInput returns a copy of an open file.
-func (c *Copies) takeInput(f *os.File, info fs.FileInfo, slot Resources) (*copied, error) {
-	key := identity(info)
+// takeInput returns a copy of an open file. key is its identity, or "" for a copy that is not kept.
+func (c *Copies) takeInput(f *os.File, info fs.FileInfo, key string, slot Resources) (*copied, error) {
 	if key != "" {
 		key = fmt.Sprintf("input on %s %s", slot.CPUs, key)
 	}

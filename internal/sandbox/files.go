@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 
@@ -133,7 +134,23 @@ func NewInput(path string, slot Resources) (*Input, error) {
 	if info.Size() > maxCopiedInput {
 		return newNamedInput(f)
 	}
-	k, err := slot.Copies.takeInput(f, info, slot)
+	return newCopiedInput(f, info, identity(info), slot)
+}
+
+// NewSingleInput is NewInput for an open file that no further test will use, of at most what an output may have.
+func NewSingleInput(f *os.File, slot Resources) (*Input, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("copy input: %w", err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("copy input: %w", err)
+	}
+	return newCopiedInput(f, info, "", slot)
+}
+
+func newCopiedInput(f *os.File, info fs.FileInfo, key string, slot Resources) (*Input, error) {
+	k, err := slot.Copies.takeInput(f, info, key, slot)
 	if err != nil {
 		return nil, fmt.Errorf("copy input: %w", err)
 	}

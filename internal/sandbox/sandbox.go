@@ -34,7 +34,9 @@ type Spec struct {
 	Open []OpenFile
 	// Folder is the name of a folder of the box that the program may write to; "" means no folder.
 	Folder string
-	Limits Limits
+	// FolderFrom, where not nil, is a folder whose files are copied into Folder.
+	FolderFrom *os.File
+	Limits     Limits
 	// Explained returns how much of what the run has used so far noise explains at most. It is called when the run
 	// reaches a limit; the run is stopped if the rest exceeds the limit. nil explains nothing.
 	Explained func(Progress) Allowance

@@ -31,7 +31,9 @@ type Job struct {
 	Checker *Checker `json:"checker,omitempty"`
 	// Interactor talks with the program and judges it. After a testlib interactor a checker that is a program looks
 	// at what the interactor has written.
-	Interactor *Interactor       `json:"interactor,omitempty"`
+	Interactor *Interactor `json:"interactor,omitempty"`
+	// Passes is how often the program of a multi-pass problem runs on a test at most; 0 is one run without passes.
+	Passes     int               `json:"passes,omitempty"`
 	Transcript bool              `json:"transcript,omitempty"` // record what the program and the interactor say
 	Limits     Limits            `json:"limits,omitzero"`
 	CPUs       int               `json:"cpus,omitempty"` // width of the slot; 0 means 1

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"os"
 	"slices"
 	"time"
 
@@ -88,10 +89,46 @@ type TestReport struct {
 	Transcript *Transcript    `json:"transcript,omitempty"` // where the job asks for it
 	Timing     *Timing        `json:"timing,omitempty"`
 	Runs       []Run          `json:"runs,omitempty"`
+	// Passes are all passes of a multi-pass problem. The other members are those of Pass, which counts from 1: the pass
+	// that failed, else the slowest one. MemoryPeak is the largest of all passes.
+	Pass   int          `json:"pass,omitempty"`
+	Passes []PassReport `json:"passes,omitempty"`
 	// Agree says that the runs agreed on everything but time. The report has it for the whole job, as deterministic.
 	Agree bool `json:"-"`
 	// Ratio says that Score is a part of the points of the test, until its scheme makes points of it.
 	Ratio bool `json:"-"`
+}
+
+// PassReport is one pass of a test: its members are as in TestReport.
+type PassReport struct {
+	Verdict    Verdict        `json:"verdict"`
+	CPUTime    *time.Duration `json:"cpu_time_ns,omitempty"`
+	WallTime   *time.Duration `json:"wall_time_ns,omitempty"`
+	MemoryPeak *units.Bytes   `json:"memory_peak_bytes,omitempty"`
+	Output     *units.Bytes   `json:"output_bytes,omitempty"`
+	Timing     *Timing        `json:"timing,omitempty"`
+	Runs       []Run          `json:"runs,omitempty"`
+}
+
+// AllRuns returns the runs of all passes.
+func (t TestReport) AllRuns() []Run {
+	if len(t.Passes) == 0 {
+		return t.Runs
+	}
+	var all []Run
+	for _, p := range t.Passes {
+		all = append(all, p.Runs...)
+	}
+	return all
+}
+
+// WithoutRuns returns the report as events have it.
+func (t TestReport) WithoutRuns() TestReport {
+	t.Runs, t.Passes = nil, slices.Clone(t.Passes)
+	for i := range t.Passes {
+		t.Passes[i].Runs = nil
+	}
+	return t
 }
 
 // Exit is how the first process ended: one member is set.
@@ -109,6 +146,8 @@ type CheckReport struct {
 	FirstExit   string   `json:"first_exit,omitempty"`   // of a program and its interactor: ExitProgram or ExitInteractor
 	Score       *float64 `json:"-"`
 	Ratio       bool     `json:"-"` // Score is a part of the points of the test, from 0 to 1
+	// Next is the feedback folder, with the next input, where the checker asks for another pass; else nil.
+	Next *os.File `json:"-"`
 }
 
 // Transcript is what a program and its interactor said.

@@ -35,6 +35,7 @@ type Task struct {
 	// Interactor, where not nil, talks with the program and judges it. After one that uses testlib, CheckerProgram
 	// checks what it has left.
 	Interactor *jury.Interactor
+	Passes     int          // of a test of a multi-pass problem, at most; else 0
 	Jury       *jury.Runner // runs these programs
 	Limits     job.Limits   // complete
 	Repeats    job.Repeats
@@ -181,6 +182,14 @@ func byName(tests []problem.Test) []problem.Test {
 // startTest measures one test and has each of its outputs checked, the last one while it returns. more says that
 // another test may follow.
 func startTest(ctx context.Context, worker *measure.Worker, task Task, t problem.Test, more bool) <-chan measure.Result {
+	if task.Passes > 0 {
+		return runPasses(ctx, worker, task, t)
+	}
+	return startPass(ctx, worker, task, pass{Test: t}, more)
+}
+
+// startPass is startTest for one pass.
+func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, more bool) <-chan measure.Result {
 	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, InputFile: task.InputFile,
 		OutputFile: task.OutputFile, Limits: task.Limits, Repeats: task.Repeats,
 		Head: task.Head, Place: task.Place, Ready: task.Ready, More: more}
@@ -188,11 +197,12 @@ func startTest(ctx context.Context, worker *measure.Worker, task Task, t problem
 		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }
 	}
 	input, answer := newInputs(t.Input), newInputs(t.Answer)
+	input.file = t.input
 	q.Input = input.at
 	if task.Interactor != nil {
 		q.Input = nil // the interactor reads it
 		q.Converse = func() (*jury.Conversation, error) {
-			c, err := task.juryCase(input, answer)
+			c, err := task.juryCase(input, answer, t.feedback)
 			if err != nil {
 				return nil, err
 			}
@@ -202,7 +212,7 @@ func startTest(ctx context.Context, worker *measure.Worker, task Task, t problem
 	switch {
 	case task.CheckerProgram != nil:
 		q.Check = func(ctx context.Context, output *os.File) (job.CheckReport, error) {
-			return task.runChecker(ctx, input, answer, output)
+			return task.runChecker(ctx, input, answer, t.feedback, output)
 		}
 	case task.Interactor != nil: // it has judged
 	case t.Answer != "":
@@ -232,8 +242,9 @@ func startTest(ctx context.Context, worker *measure.Worker, task Task, t problem
 }
 
 // runChecker runs the checker of the task on one output.
-func (t Task) runChecker(ctx context.Context, input, answer inputs, output *os.File) (job.CheckReport, error) {
-	c, err := t.juryCase(input, answer)
+func (t Task) runChecker(ctx context.Context, input, answer inputs, feedback, output *os.File) (
+	job.CheckReport, error) {
+	c, err := t.juryCase(input, answer, feedback)
 	if err != nil {
 		return job.CheckReport{}, err
 	}
@@ -242,7 +253,8 @@ func (t Task) runChecker(ctx context.Context, input, answer inputs, output *os.F
 }
 
 // juryCase is a test as programs of the jury get it.
-func (t Task) juryCase(input, answer inputs) (c jury.Case, err error) {
+func (t Task) juryCase(input, answer inputs, feedback *os.File) (c jury.Case, err error) {
+	c.MultiPass, c.Feedback = t.Passes > 0, feedback
 	if c.Input, err = input.at(t.Jury.Resources()); err != nil {
 		return c, err
 	}
@@ -252,20 +264,25 @@ func (t Task) juryCase(input, answer inputs) (c jury.Case, err error) {
 
 // inputs holds the input of a test, with one copy per NUMA node on which it runs.
 type inputs struct {
-	path   string // "" is an empty input
+	path   string   // "" is an empty input
+	file   *os.File // instead of path; nil is none
 	onNode map[int]*sandbox.Input
 }
 
-func newInputs(path string) inputs { return inputs{path, map[int]*sandbox.Input{}} }
+func newInputs(path string) inputs { return inputs{path: path, onNode: map[int]*sandbox.Input{}} }
 
-func (in inputs) at(slot sandbox.Resources) (*sandbox.Input, error) {
-	if in.path == "" {
-		return nil, nil
-	}
+func (in inputs) at(slot sandbox.Resources) (i *sandbox.Input, err error) {
 	if i := in.onNode[slot.Node]; i != nil {
 		return i, nil
 	}
-	i, err := sandbox.NewInput(in.path, slot)
+	switch {
+	case in.file != nil:
+		i, err = sandbox.NewSingleInput(in.file, slot)
+	case in.path != "":
+		i, err = sandbox.NewInput(in.path, slot)
+	default:
+		return nil, nil
+	}
 	if err == nil {
 		in.onNode[slot.Node] = i
 	}

@@ -21,7 +21,7 @@ const placeholder = "{program}"
 // NewTask resolves the files of a complete job with path, which returns where the content of a file is stored. name is
 // the program's file name inside the sandbox.
 func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task, error) {
-	t := Task{Language: j.Language, Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head,
+	t := Task{Language: j.Language, Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head, Passes: j.Passes,
 		InputFile: j.InputFile, OutputFile: j.OutputFile, Scheme: (*scoring.Scheme)(j.Scheme)}
 	if err := t.setChecker(*j.Checker, path); err != nil {
 		return Task{}, err

@@ -24,6 +24,9 @@ type Checker struct {
 type Case struct {
 	Input, Answer *sandbox.Input // nil is empty
 	Output        *os.File       // what the contestant's program wrote; Check reads it and does not close it
+	// MultiPass lets the program of the jury ask for another pass.
+	MultiPass bool
+	Feedback  *os.File // the feedback folder of the pass before; nil in the first one
 }
 
 // most is how much of a message a report has, in bytes.
@@ -59,13 +62,13 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (job.CheckReport,
 	defer r.release(box)
 	spec := sandbox.Spec{
 		Args: c.Program.command(c.Protocol.checkerArgs(c.Program.Args)), Files: c.Program.Files,
-		Open: openFiles(input, answer, t.Output), Folder: feedbackName, Limits: r.limits,
+		Open: openFiles(input, answer, t.Output), Folder: feedbackName, FolderFrom: t.Feedback, Limits: r.limits,
 	}
 	if c.Protocol == ICPC {
 		spec.Stdin = t.Output
 	}
 	if err := box.Load(spec); err != nil {
-		return job.CheckReport{}, err
+		return feedbackFault("checker", c.Protocol, t, err)
 	}
 	result, err := box.Run(ctx)
 	if err != nil {
@@ -74,7 +77,7 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (job.CheckReport,
 	if result.Stop == sandbox.StopCancelled {
 		return job.CheckReport{}, context.Cause(ctx)
 	}
-	return r.report("checker", c.Protocol, box, result)
+	return r.report("checker", c.Protocol, t.MultiPass, box, result)
 }
 
 // openFiles are what a checker may open. The order is that of their numbers, which no protocol knows.
@@ -84,7 +87,8 @@ func openFiles(input, answer, output *os.File) []sandbox.OpenFile {
 }
 
 // report is what a checker or an interactor that has ended says, or IE.
-func (r *Runner) report(what string, p Protocol, box *sandbox.Sandbox, result sandbox.Result) (job.CheckReport, error) {
+func (r *Runner) report(what string, p Protocol, multiPass bool, box *sandbox.Sandbox, result sandbox.Result) (
+	job.CheckReport, error) {
 	e, err := readEnding(box, result)
 	if err != nil {
 		return job.CheckReport{}, err
@@ -96,6 +100,11 @@ func (r *Runner) report(what string, p Protocol, box *sandbox.Sandbox, result sa
 	var said job.CheckReport
 	if fault == nil {
 		said, fault = p.read(e)
+	}
+	if fault == nil && multiPass {
+		if said, fault, err = r.nextPass(said, e.code, box); err != nil {
+			return job.CheckReport{}, err
+		}
 	}
 	if fault != nil {
 		return failed(what, p, fault, e.stderr), nil

@@ -34,6 +34,7 @@ const wallFactor = 10
 type Conversation struct {
 	runner     *Runner
 	interactor Interactor
+	multiPass  bool
 	box        *sandbox.Sandbox
 	open       []*os.File // input and answer
 	ends       ends
@@ -75,7 +76,7 @@ func (c *Conversation) join(transcript bool) (err error) {
 
 // Converse loads an interactor for one run of a program, with that wall limit.
 func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversation, err error) {
-	c := &Conversation{runner: r, interactor: i}
+	c := &Conversation{runner: r, interactor: i, multiPass: t.MultiPass}
 	c.first.Store(nobody)
 	defer func() {
 		if err != nil {
@@ -105,7 +106,7 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 		Stdin: c.ends.theirStdin, Stdout: c.ends.theirStdout,
 		Open: []sandbox.OpenFile{{Name: "input", File: c.open[0]}, {Name: "answer", File: c.open[1]},
 			{File: c.theirAlive}},
-		Folder: feedbackName, Limits: limits,
+		Folder: feedbackName, FolderFrom: t.Feedback, Limits: limits,
 	})
 }
 
@@ -233,7 +234,7 @@ func (c *Conversation) report(program sandbox.Result, limit units.Bytes) (job.Ch
 		return failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time",
 			wall), c.stderr()), nil
 	}
-	return c.runner.report(what, p, c.box, c.result)
+	return c.runner.report(what, p, c.multiPass, c.box, c.result)
 }
 
 func (c *Conversation) stderr() string {

@@ -49,9 +49,21 @@ func (r runs) report() (job.TestReport, error) {
 		return job.TestReport{}, err
 	}
 	if r.err != nil {
+		r.closeNext(nil)
 		return undecided(r.test.Request, r.all, r.err), r.err
 	}
-	return assemble(r.test.Request, r.all, r.decision, r.test.rule), nil
+	report := assemble(r.test.Request, r.all, r.decision, r.test.rule)
+	r.closeNext(report.Checker)
+	return report, nil
+}
+
+// closeNext closes what the checks of the other runs have left for a next pass.
+func (r runs) closeNext(except *job.CheckReport) {
+	for _, o := range r.all {
+		if o.check != nil && o.check != except && o.check.Next != nil {
+			o.check.Next.Close()
+		}
+	}
 }
 
 // awaitCheck waits for the check of the latest run; those before it have been waited for.

@@ -11,9 +11,6 @@ import (
 // Judging is a job with what the package says: tests, limits that j leaves open, checker and interactor. Files are parts
 // that name paths of this host.
 func (p *Package) Judging(j job.Job) (job.Job, error) {
-	if p.MultiPass {
-		return j, fmt.Errorf("problem %q is multi-pass, which judged does not judge yet", p.Name)
-	}
 	for _, t := range p.Tests {
 		j.Tests = append(j.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input},
 			Answer: &job.File{Part: t.Answer}})
@@ -25,7 +22,8 @@ func (p *Package) Judging(j job.Job) (job.Job, error) {
 	j = p.include(j)
 	j.Limits = j.Limits.Or(job.Limits{CPUTimeMS: p.Limits.Time.Milliseconds(), Memory: p.Limits.Memory,
 		Output: p.Limits.Output})
-	j.InputFile, j.OutputFile, j.Scheme = p.InputFile, p.OutputFile, (*job.Scheme)(&p.Scheme)
+	j.Passes, j.InputFile, j.OutputFile = p.Limits.Passes, p.InputFile, p.OutputFile
+	j.Scheme = (*job.Scheme)(&p.Scheme)
 	j.Checker, j.Interactor = &job.Checker{Kind: "tokens"}, nil
 	if p.Checker.Kind != "" {
 		j.Checker = &job.Checker{Kind: p.Checker.Kind, Args: p.Checker.Args}

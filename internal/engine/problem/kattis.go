@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"judged/internal/base/units"
+	"judged/internal/engine/jury"
 )
 
 // domjudgeFile has DOMjudge's settings of a legacy package.
@@ -111,7 +112,9 @@ func (p *Package) readType(s *settings) kind {
 		}
 	}
 	k.flags = s.words("validator_flags")
-	p.MultiPass = k.multiPass
+	if k.multiPass {
+		p.Limits.Passes = jury.DefaultPasses
+	}
 	return k
 }
 
@@ -157,7 +160,7 @@ func (p *Package) readLimits(s *settings) {
 			*to = units.Bytes(n * (1 << 20))
 		}
 	}
-	if n, ok := l.positive("validation_passes"); ok {
+	if n, ok := l.positive("validation_passes"); ok && p.Limits.Passes > 0 {
 		p.Limits.Passes = int(n)
 	}
 	for _, x := range []struct{ key, instead string }{
@@ -302,7 +305,7 @@ func (p *Package) readOutputValidator(t *tree, k *kind) error {
 		programs = append(programs, t.programs("output_validators")...)
 	}
 	switch {
-	case !k.custom && !k.interactive:
+	case !k.custom && !k.interactive && !k.multiPass:
 		p.Checker = Checker{Kind: defaultValidator, Args: k.flags}
 		return nil
 	case len(programs) == 0:

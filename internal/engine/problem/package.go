@@ -39,7 +39,6 @@ type Package struct {
 	Interactor *Checker
 	// InputFile and OutputFile are the files that submissions read and write in place of stdin and stdout.
 	InputFile, OutputFile string
-	MultiPass             bool
 	Validators            []Validator // of inputs
 	// InvalidInputs are inputs that at least one validator has to reject.
 	InvalidInputs []Test
@@ -58,7 +57,7 @@ type Package struct {
 type Limits struct {
 	Time           time.Duration // 0: comes from the jury's solutions
 	Memory, Output units.Bytes
-	Passes         int // of a multi-pass problem
+	Passes         int // of a multi-pass problem; else 0
 }
 
 // TimeRule is the rule of a format for time limits: the slowest accepted solution times Accepted is at most the limit, and

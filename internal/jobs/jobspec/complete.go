@@ -28,6 +28,7 @@ const (
 	maxCommand = 64 << 10  // bytes of the whole command, pointers included; half of what execve always takes
 	maxLabels  = 32        // labels of a job
 	maxValue   = 255       // bytes of a label's value
+	maxPasses  = 100       // of a test
 	slotCPUs   = 1         // of a job that does not say
 	itself     = "{program}"
 )
@@ -71,6 +72,7 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	e.tests(j.Tests, c.Limits.Max)
 	e.checker(j.Checker, c.Limits.Max)
 	e.interactor(j.Interactor, c.Limits.Max)
+	e.passes(j)
 	e.transcript(j)
 	e.limits(j.Limits, c.Limits.Max)
 	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus",
@@ -240,6 +242,16 @@ func (e *Errors) interactor(i *job.Interactor, most config.MaxLimits) {
 	e.file("interactor.program", &i.Program)
 	e.besides("interactor.files", i.Files, most)
 	e.arguments("interactor.args", i.Args)
+}
+
+func (e *Errors) passes(j job.Job) {
+	e.check(0 <= j.Passes && j.Passes <= maxPasses, "passes", "%d is out of range; send 0 to %d", j.Passes, maxPasses)
+	judge := cmp.Or(j.Checker, &job.Checker{}).Kind
+	if j.Interactor != nil {
+		judge = j.Interactor.Kind
+	}
+	e.check(j.Passes == 0 || judge == string(jury.ICPC), "passes",
+		"nobody can ask for the next pass; send a checker or an interactor of the kind %s, or leave passes out", jury.ICPC)
 }
 
 func (e *Errors) transcript(j job.Job) {

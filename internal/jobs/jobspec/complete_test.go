@@ -158,6 +158,11 @@ func TestCompleteErrors(t *testing.T) {
 				Program: &job.File{Blob: digest}}
 		},
 			[]FieldError{{"checker.program", "leave it out"}}},
+		{"passes without a checker that asks for them", func(j *job.Job) { j.Passes = 2 },
+			[]FieldError{{"passes", "nobody can ask for the next pass"}}},
+		{"too many passes", func(j *job.Job) {
+			j.Passes, j.Interactor = 101, &job.Interactor{Kind: "icpc", Program: job.File{Text: new(string)}}
+		}, []FieldError{{"passes", "101 is out of range"}}},
 		{"transcript of nothing", func(j *job.Job) { j.Transcript = true },
 			[]FieldError{{"transcript", "there is no interactor"}}},
 		{"transcripts of many tests", func(j *job.Job) {

@@ -16,20 +16,21 @@ func Expand(j, problem job.Job) (job.Job, error) {
 	e.check(j.Interactor == nil, "interactor", instead)
 	e.check(j.InputFile == "", "input_file", instead)
 	e.check(j.OutputFile == "", "output_file", instead)
+	e.check(j.Passes == 0, "passes", instead)
 	limits := j.Limits.Or(problem.Limits)
 	e.check(limits.CPUTimeMS != 0, "limits.cpu_time_ms", "none, and the problem has none; send it, or see judged limit")
 	if err := e.err(); err != nil {
 		return job.Job{}, err
 	}
 	j.Tests, j.Checker, j.Interactor, j.Limits = problem.Tests, problem.Checker, problem.Interactor, limits
-	j.InputFile, j.OutputFile, j.Scheme = problem.InputFile, problem.OutputFile, problem.Scheme
+	j.Passes, j.InputFile, j.OutputFile, j.Scheme = problem.Passes, problem.InputFile, problem.OutputFile, problem.Scheme
 	return j, nil
 }
 
 // Collapse is the inverse of Expand: j without what sent leaves to its problem.
 func Collapse(j, sent job.Job) job.Job {
 	if sent.Problem != "" {
-		j.Tests, j.Checker, j.Interactor, j.Scheme = nil, nil, nil, nil
+		j.Tests, j.Checker, j.Interactor, j.Scheme, j.Passes = nil, nil, nil, nil, 0
 		j.InputFile, j.OutputFile = "", ""
 		j.Files = maps.Clone(j.Files)
 		maps.DeleteFunc(j.Files, func(name string, _ job.File) bool { _, own := sent.Files[name]; return !own })

@@ -149,3 +149,46 @@ func juryPrograms(t *testing.T, d *instance) {
 		}
 	}
 }
+
+// multiPass: a multi-pass package is stored, and a job that names it has the times of all passes in its report. A job
+// can also bring all of it.
+func multiPass(t *testing.T, d *instance) {
+	testkit.Need(t, testkit.Python)
+	if a := d.ask("PUT", "/v1/problems/relay", packageArchive(t, "relay")); a.status != http.StatusCreated {
+		t.Fatalf("status %d %s", a.status, a.body)
+	}
+	relay := func(name string) job.File {
+		source, err := os.ReadFile(filepath.Join(packageFolder(t, "relay"), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *text("#!/usr/bin/python3\n" + string(source))
+	}
+	checker := relay("output_validator/relay.py")
+	inline := job.Job{Tests: []job.Test{{Name: "secret/1", Input: text("write 3\n"), Answer: text("3\n")}}, Passes: 2,
+		Checker: &job.Checker{Kind: "icpc", Program: &checker}}
+	for _, tt := range []struct {
+		id, program string
+		job         job.Job
+		verdicts    []job.Verdict // of the passes of the first test
+	}{
+		{"relay-right", "submissions/accepted/binary.py", job.Job{Problem: "relay"}, []job.Verdict{job.Accepted, job.Accepted}},
+		{"relay-wrong", "submissions/wrong_answer/off_by_one.py", job.Job{Problem: "relay"},
+			[]job.Verdict{job.Accepted, job.WrongAnswer}},
+		{"relay-crash", "submissions/run_time_error/crash.py", inline, []job.Verdict{job.Accepted, job.RuntimeError}},
+	} {
+		tt.job.Program = relay(tt.program)
+		d.submit(tt.id, tt.job)
+		r := d.finish(tt.id)
+		var verdicts []job.Verdict
+		for _, p := range r.Tests[0].Passes {
+			verdicts = append(verdicts, p.Verdict)
+			if p.CPUTime == nil || p.Timing == nil || len(p.Runs) == 0 {
+				t.Errorf("%s: a pass without times: %+v", tt.id, p)
+			}
+		}
+		if diff := cmp.Diff(tt.verdicts, verdicts); diff != "" || r.Verdict != verdicts[len(verdicts)-1] {
+			t.Errorf("%s: verdict %s %s, of passes (-want +got):\n%s", tt.id, r.Verdict, r.Message, diff)
+		}
+	}
+}

@@ -33,6 +33,7 @@ func TestServe(t *testing.T) {
 		{"verdicts", verdicts},
 		{"programs of the jury", juryPrograms},
 		{"interactors", interactors},
+		{"passes", multiPass},
 		{"problem with points", pointsProblem},
 		{"problem with named files", namedFiles},
 		{"data folder in use", dataInUse},

@@ -246,6 +246,8 @@ func TestOpenAPIIsAsStrict(t *testing.T) {
 		{`"checker": {"kind": "cms"}`, false},
 		{`"interactor": {"kind": "testlib", "program": {"text": "x"}, "args": ["x"]}, "program": {"text": "x"}`, true},
 		{`"interactor": {"kind": "icpc"}`, false},
+		{`"passes": 2, "program": {"text": "x"}, "checker": {"kind": "icpc", "program": {"text": "x"}}`, true},
+		{`"passes": 101, "program": {"text": "x"}, "checker": {"kind": "icpc", "program": {"text": "x"}}`, false},
 		{`"interactor": {"kind": "cms", "program": {"text": "x"}}, "program": {"text": "x"}`, false},
 		{`"checker": {"kind": "exact", "program": {"text": "x"}}, "program": {"text": "x"}`, false},
 		{`"limits": {"cpu_time_ms": 1, "wall_time_ms": 180000, "memory_bytes": 1048576, "output_bytes": 1, "stack_bytes": 131072, "processes": 1024}`, true},

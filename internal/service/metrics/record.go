@@ -53,8 +53,8 @@ func (m *Metrics) CanaryDone(cpu, kernel string, seconds float64, deviation *flo
 }
 
 func (m *Metrics) test(t *job.TestReport) {
-	for i := range t.Runs {
-		m.run(&t.Runs[i], t)
+	for _, r := range t.AllRuns() {
+		m.run(&r, t)
 	}
 	if t.Timing == nil || t.Timing.N < 2 {
 		return

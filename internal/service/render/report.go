@@ -85,7 +85,19 @@ func testNotes(x job.TestReport) []string {
 	if n := Note(x); n != "" {
 		notes = append(notes, n)
 	}
+	if len(x.Passes) > 0 {
+		notes = append(notes, passesNote(x))
+	}
 	return append(notes, RunNotes(x.Runs, x.Timing)...)
+}
+
+// passesNote lists the passes of a test, and says which one the row shows.
+func passesNote(x job.TestReport) string {
+	var passes []string
+	for _, p := range x.Passes {
+		passes = append(passes, string(p.Verdict)+" "+Time(p.CPUTime))
+	}
+	return fmt.Sprintf("pass %d of %d: %s", x.Pass, len(passes), strings.Join(passes, ", "))
 }
 
 // RunNotes says which runs of a test count and why, how much they differ, and

@@ -129,7 +129,7 @@ func (m *Monitor) Observe(r *job.Report) {
 	m.health.Lock()
 	defer m.health.Unlock()
 	for _, t := range r.Tests {
-		for _, run := range t.Runs {
+		for _, run := range t.AllRuns() {
 			if s := m.slot(run.CPUs); s != nil {
 				s.runs.add(disturbedRun(run))
 			}

@@ -70,6 +70,8 @@ def complete(job):
     job.setdefault("program", {"text": "#!/bin/sh\n"})
     if not job.get("interactor"):
         job.pop("transcript", None)
+    if (job.get("interactor") or job.get("checker") or {}).get("kind") != "icpc":
+        job.pop("passes", None)
     job.pop("pool", None)
     for name in ("input_file", "output_file"):
         if job.get("interactor") or job.get(name) in job.get("files", {}) or not fits(job.get(name, "")):

@@ -1,0 +1,180 @@
+package judge_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/engine"
+	"judged/internal/testkit"
+)
+
+// shell writes a shell script and returns it as a file of a job.
+func shell(t *testing.T, body string) job.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return job.File{Part: path}
+}
+
+// count is the start of a checker: n is the number of the pass.
+const count = `echo >> $3/passes; n=$(wc -l < $3/passes); read in < $1; read out; echo "$n: $in, $out" >> $3/judgemessage.txt
+`
+
+// TestPasses: which pass decides, and what the checker may leave for the next one.
+func TestPasses(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	limits := engine.JuryLimits(config.Default().Limits.Jury)
+	limits.Output = 1 << 20
+	eng := openTalkEngine(t, limits)
+	const echo, again = `read x; echo "$x!"`, count + `[ $n -lt 3 ] && echo pass $((n + 1)) > $3/nextpass.in; exit 42`
+	for _, tt := range []struct {
+		name, program, checker string
+		verdicts               []job.Verdict // of the passes
+		message                string
+		pass                   int // which decided; 0 is not looked at
+	}{
+		{"three passes", echo, again, []job.Verdict{job.Accepted, job.Accepted, job.Accepted},
+			"1: one, one!\n2: pass 2, pass 2!\n3: pass 3, pass 3!", 0},
+		{"one pass is enough", echo, count + `exit 42`, []job.Verdict{job.Accepted}, "1: one, one!", 1},
+		{"empty input", `read x; echo "${x:-nothing}"`, count + `[ $n -lt 2 ] && : > $3/nextpass.in; exit 42`,
+			[]job.Verdict{job.Accepted, job.Accepted}, "1: one, one\n2: , nothing", 0},
+		{"rejected in the first pass", echo, count + `exit 43`, []job.Verdict{job.WrongAnswer}, "1: one, one!", 1},
+		{"rejected in the second pass", echo, count + `[ $n = 2 ] && exit 43; echo two > $3/nextpass.in; exit 42`,
+			[]job.Verdict{job.Accepted, job.WrongAnswer}, "1: one, one!\n2: two, two!", 2},
+		{"crash in the second pass", `read x; [ "$x" = one ] || exit 3; echo ok`, again,
+			[]job.Verdict{job.Accepted, job.RuntimeError}, "", 2},
+		{"too slow in the second pass", `read x; while [ "$x" != one ]; do :; done; echo ok`, again,
+			[]job.Verdict{job.Accepted, job.TimeLimit}, "", 2},
+		{"folders, links and modes", echo, count + `[ $n = 2 ] && { [ "$(cat $3/a/b)" = deep ] && [ ! -e $3/c ] && ` +
+			`[ ! -L $3/c ] && echo x >> $3/d && exit 42; exit 43; }
+mkdir $3/a; echo deep > $3/a/b; ln -s /etc/passwd $3/c; echo d > $3/d; chmod 0 $3/d; echo two > $3/nextpass.in; exit 42`,
+			[]job.Verdict{job.Accepted, job.Accepted}, "1: one, one!\n2: two, two!", 0},
+
+		{"too many passes", echo, count + `echo more > $3/nextpass.in; exit 42`,
+			[]job.Verdict{job.Accepted, job.Accepted, job.InternalError},
+			"icpc checker: asks for pass 4; the problem allows 3, its validation_passes", 3},
+		{"rejected with an input", echo, `echo two > $3/nextpass.in; exit 43`, []job.Verdict{job.InternalError},
+			"icpc checker: left nextpass.in and exited with status 43; the format allows it with 42 only", 1},
+		{"link", echo, `ln -s $2 $3/nextpass.in; exit 42`, []job.Verdict{job.InternalError},
+			"icpc checker: left nextpass.in that is not a regular file", 1},
+		{"named pipe", echo, `mkfifo $3/nextpass.in; exit 42`, []job.Verdict{job.InternalError},
+			"icpc checker: left nextpass.in that is not a regular file", 1},
+		{"folder", echo, `mkdir $3/nextpass.in; exit 42`, []job.Verdict{job.InternalError},
+			"icpc checker: left nextpass.in that is not a regular file", 1},
+		{"huge", echo, `trap '' XFSZ; head -c 2M /dev/zero > $3/nextpass.in; exit 42`, []job.Verdict{job.InternalError},
+			"icpc checker: left nextpass.in of more than 1MiB, the value of limits.jury.output", 1},
+		{"feedback with holes", echo, `[ -e $3/h1 ] && exit 42; for i in $(seq 200); do truncate -s 1M $3/h$i; done; ` +
+			`echo two > $3/nextpass.in; exit 42`, []job.Verdict{job.Accepted, job.InternalError},
+			"icpc checker: left files in its feedback folder that cannot be copied for the next pass; write fewer and " +
+				"smaller ones", 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			checker := shell(t, tt.checker)
+			r := judgeTalk(t, eng, job.Job{Program: shell(t, tt.program), Passes: 3,
+				Tests:   []job.Test{{Name: "1", Input: &job.File{Part: written(t, "one\n")}}},
+				Checker: &job.Checker{Kind: "icpc", Program: &checker},
+				Limits:  job.Limits{CPUTimeMS: 500, WallTimeMS: 5000}, Repeats: job.Repeats{Policy: job.Single}})
+			got := r.Tests[0]
+			var verdicts []job.Verdict
+			for _, p := range got.Passes {
+				verdicts = append(verdicts, p.Verdict)
+				if p.CPUTime == nil || p.Timing == nil || len(p.Runs) == 0 {
+					t.Errorf("a pass without times: %+v", p)
+				}
+			}
+			if diff := cmp.Diff(tt.verdicts, verdicts); diff != "" || r.Verdict != verdicts[len(verdicts)-1] {
+				t.Fatalf("verdict %s, of passes (-want +got):\n%s%s", r.Verdict, diff, tell(r))
+			}
+			message := ""
+			if got.Checker != nil {
+				message = got.Checker.Message
+			}
+			if diff := cmp.Diff(tt.message, message); diff != "" {
+				t.Errorf("message (-want +got):\n%s", diff)
+			}
+			if r.Verdict == job.InternalError && got.Message != tt.message {
+				t.Errorf("message %q, want %q", got.Message, tt.message)
+			}
+			if tt.pass != 0 && got.Pass != tt.pass {
+				t.Errorf("pass %d decided, want %d", got.Pass, tt.pass)
+			}
+		})
+	}
+}
+
+// TestPassesOfOneRun: all runs of a pass get what the checker wrote after the same run of the pass before, also where
+// the runs of the program differ.
+func TestPassesOfOneRun(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	checker := shell(t, `read out; [ -e $3/word ] || {
+echo $out > $3/word; echo again $out > $3/nextpass.in; exit 42; }
+read again in < $1; read word < $3/word; [ $word = $in ] && [ $word = $out ] && exit 42; exit 43`)
+	r := judgeTalk(t, eng, job.Job{Passes: 2,
+		Program: shell(t, `read first word; [ $first = again ] || word=$(od -An -N8 -tx8 /dev/urandom); echo $word`),
+		Tests:   []job.Test{{Name: "1", Input: &job.File{Part: written(t, "start\n")}}},
+		Checker: &job.Checker{Kind: "icpc", Program: &checker}, Repeats: job.Repeats{Min: 4, Max: 4}})
+	if r.Verdict != job.Accepted || len(r.Tests[0].Passes) != 2 || len(r.Tests[0].Passes[1].Runs) < 4 {
+		t.Fatalf("verdict %s of %d passes: %s", r.Verdict, len(r.Tests[0].Passes), tell(r))
+	}
+	if *r.Deterministic {
+		t.Error("runs with different outputs are called deterministic")
+	}
+}
+
+// TestPassesSlowest: the members of a test are those of its slowest pass where none has failed.
+func TestPassesSlowest(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	checker := shell(t, count+`[ $n -lt 3 ] && echo $n > $3/nextpass.in; exit 42`)
+	r := judgeTalk(t, eng, job.Job{Passes: 3,
+		Program: shell(t, `read x; [ $x != 1 ] || { i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; }; echo $x`),
+		Tests:   []job.Test{{Name: "1", Input: &job.File{Part: written(t, "0\n")}}},
+		Checker: &job.Checker{Kind: "icpc", Program: &checker}, Repeats: job.Repeats{Policy: job.Single}})
+	got := r.Tests[0]
+	if r.Verdict != job.Accepted || got.Pass != 2 || len(got.Passes) != 3 {
+		t.Fatalf("verdict %s, pass %d: %s", r.Verdict, got.Pass, tell(r))
+	}
+	for i, p := range got.Passes {
+		if *p.CPUTime > *r.CPUTime || i == 1 && *p.CPUTime != *r.CPUTime {
+			t.Errorf("pass %d: %s, and the test %s", i+1, *p.CPUTime, *r.CPUTime)
+		}
+	}
+}
+
+// TestPassesInteractive: an interactor asks for another pass.
+func TestPassesInteractive(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	const interactor = `read in < $1; echo $in; read said; echo $in $said >> $3/judgemessage.txt
+[ $in = done ] && exit 42; [ $in = one ] && echo LAST > $3/nextpass.in; exit STATUS`
+	for _, tt := range []struct {
+		name, last, status, message string
+		verdict                     job.Verdict
+	}{
+		{"accepted", "done", "42", "one heard one\ndone heard done", job.Accepted},
+		{"rejected with an input", "done", "43", "icpc interactor: left nextpass.in and exited with status 43; the format " +
+			"allows it with 42 only", job.InternalError},
+		{"too many passes", "one", "42", "icpc interactor: asks for pass 3; the problem allows 2, its validation_passes",
+			job.InternalError},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := judgeTalk(t, eng, job.Job{Program: shell(t, `read x; echo heard $x`), Passes: 2,
+				Tests: []job.Test{{Name: "1", Input: &job.File{Part: written(t, "one\n")}}},
+				Interactor: &job.Interactor{Kind: "icpc",
+					Program: shell(t, strings.NewReplacer("LAST", tt.last, "STATUS", tt.status).Replace(interactor))},
+				Limits: job.Limits{CPUTimeMS: 500, WallTimeMS: 5000}, Repeats: job.Repeats{Policy: job.Single}})
+			if got := r.Tests[0].Checker; r.Verdict != tt.verdict || got == nil || got.Message != tt.message {
+				t.Errorf("verdict %s, want %s: %+v %s", r.Verdict, tt.verdict, got, tell(r))
+			}
+		})
+	}
+}

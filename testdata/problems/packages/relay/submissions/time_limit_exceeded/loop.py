@@ -1,0 +1,4 @@
+task, word = input().split()
+while task == "read":
+    pass
+print("ab")
