@@ -105,6 +105,7 @@ func (s *Store) newRow(n Submission) (rec Record, args []any, err error) {
 	}
 	rec.ID, rec.BodyDigest, rec.Job, rec.Lease.ID = n.ID, n.BodyDigest, n.Job, n.ID
 	k := n.kind()
+	rec.Pool = k.pool
 	return rec, []any{n.ID, n.BodyDigest, r.priority, k.pool, k.width, r.created, r.labels, body}, nil
 }
 

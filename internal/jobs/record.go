@@ -20,7 +20,7 @@ type Record struct {
 	ID         string
 	BodyDigest string // of the request that created it
 	Job        job.Job
-	Pool       string     // that judges it, or has; that of the job unless another one decides. Only Get knows it
+	Pool       string     // that judges it, or has; that of the job unless another one decides; only Put and Get know it
 	Report     job.Report // its attempt does not count excused ones
 	Host       string     // that runs it
 	CPUs       string     // kernel list, while it runs

@@ -84,7 +84,7 @@ func TestLogRatio(t *testing.T) {
 		screening, deciding []job.TestReport
 		want                float64 // 0 is no ratio
 	}{
-		"the smallest": {[]job.TestReport{ac("1", 300*ms), ac("2", 180*ms)},
+		"the smallest": {[]job.TestReport{ac("1", 180*ms), ac("2", 300*ms)},
 			[]job.TestReport{ac("1", 200*ms), ac("2", 200*ms)}, 0.9},
 		"by name": {[]job.TestReport{ac("2", 180*ms)},
 			[]job.TestReport{ac("1", 900*ms), ac("2", 200*ms)}, 0.9},
