@@ -18,6 +18,7 @@ import (
 // jobFlags are the flags that describe a job, the same for run and submit.
 type jobFlags struct {
 	input, answer, tests  string
+	inputFile, outputFile string
 	language              string
 	pkg                   string // --package of run
 	problem, version      string // --problem and --problem-version of submit
@@ -44,6 +45,10 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.input, "input", "", "one test: its input `FILE`; without it the input is empty")
 	fl.StringVar(&f.answer, "answer", "", "its answer `FILE`; without it nothing is compared")
 	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ZIP` with NAME.in and NAME.ans (or .a, .out)")
+	fl.StringVar(&f.inputFile, "input-file", "", "`NAME` of a file in the working directory that PROGRAM reads its input "+
+		"from; stdin is empty")
+	fl.StringVar(&f.outputFile, "output-file", "", "`NAME` of the file in the working directory that is compared, not "+
+		"stdout")
 	fl.StringVar(&f.checker, "checker", checker.DefaultKind, "`KIND` of comparison: "+checker.Usage()+"; or a program: "+
 		jury.Usage(jury.CheckerProtocols()))
 	fl.StringArrayVar(&f.checkerArgs, "checker-arg", nil,
@@ -108,6 +113,7 @@ func (f *jobFlags) job(cmd *cobra.Command) (job.Job, error) {
 		return job.Job{}, err
 	}
 	return job.Job{
+		InputFile: f.inputFile, OutputFile: f.outputFile,
 		Checker: check, Interactor: talk, CPUs: f.cpus, Repeats: repeats, Stop: job.Stop(f.stop), Head: f.head,
 		Limits: job.Limits{CPUTimeMS: f.timeLimit.Milliseconds(), WallTimeMS: f.wallLimit.Milliseconds(),
 			Memory: f.memory,
@@ -282,6 +288,10 @@ func flagOf(field string) string {
 		return "--interactor"
 	case "transcript":
 		return "--transcript"
+	case "input_file":
+		return "--input-file"
+	case "output_file":
+		return "--output-file"
 	case "interactor.args":
 		return "--interactor-arg"
 	case "repeats", "repeats.min", "repeats.max":

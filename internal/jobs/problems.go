@@ -29,6 +29,8 @@ type Problem struct {
 	Groups     []scoring.GroupTests `json:"groups"` // outer ones before their parts
 	Checker    *job.Checker         `json:"checker"`
 	Interactor *job.Interactor      `json:"interactor,omitempty"`
+	InputFile  string               `json:"input_file,omitempty"`
+	OutputFile string               `json:"output_file,omitempty"`
 	Limits     job.Limits           `json:"limits"`
 	Findings   []string             `json:"findings"` // what the package uses and judged does not do
 	// What only judged itself reads.
@@ -45,13 +47,14 @@ func (p Problem) Shown() Problem {
 
 // Job is the part of a job that the problem has.
 func (p Problem) Job() job.Job {
-	return job.Job{Tests: p.Tests, Checker: p.Checker, Interactor: p.Interactor, Limits: p.Limits, Scheme: p.Scheme}
+	return job.Job{Tests: p.Tests, Checker: p.Checker, Interactor: p.Interactor, InputFile: p.InputFile,
+		OutputFile: p.OutputFile, Limits: p.Limits, Scheme: p.Scheme}
 }
 
 // ProblemOf is the inverse of Job: what a job that was accepted has of its problem.
 func ProblemOf(j job.Job) Problem {
 	return Problem{ID: j.Problem, Version: j.ProblemVersion, Tests: j.Tests, Checker: j.Checker, Interactor: j.Interactor,
-		Limits: j.Limits, Scheme: j.Scheme}
+		InputFile: j.InputFile, OutputFile: j.OutputFile, Limits: j.Limits, Scheme: j.Scheme}
 }
 
 // Include adds the problem's code to a job in a language. It replaces files of the

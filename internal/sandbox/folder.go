@@ -15,6 +15,9 @@ import (
 // number of times without a copy or a mount, and a folder that it may write to.
 func (s *Sandbox) putFolders(spec Spec) error {
 	for i, o := range spec.Open {
+		if o.Name == "" {
+			continue
+		}
 		if err := linux.MakeLink(s.box, o.Name, fmt.Sprintf("/proc/self/fd/%d", initproc.FirstOpen+i)); err != nil {
 			return err
 		}

@@ -41,11 +41,15 @@ type account struct {
 
 // room is what the group of a run may use beyond the memory limit. Without a peak (cgroup v2 before Linux 5.19)
 // output and memory cannot be separated, and room is 0.
-func (s *Sandbox) room(l Limits) units.Bytes {
+func (s *Sandbox) room(spec Spec) units.Bytes {
 	if !s.group.HasPeak() {
 		return 0
 	}
-	return 2*charged(l.Output+1+pageSize()) + s.slack()
+	outputs := units.Bytes(2)
+	if spec.OutputFile != "" {
+		outputs++
+	}
+	return outputs*charged(spec.Limits.Output+1+pageSize()) + s.slack()
 }
 
 // slack is how much more may be charged to the group than the run uses.
@@ -146,7 +150,7 @@ func (a *account) peak() (*units.Bytes, error) {
 // outputCharged is the charge for the output that the run has written so far.
 func (s *Sandbox) outputCharged() (units.Bytes, error) {
 	var all units.Bytes
-	for _, o := range []*Output{s.stdout, s.stderr} {
+	for _, o := range s.outputs() {
 		pages, err := linux.Allocated(o.read)
 		if err != nil {
 			return 0, err

@@ -1,15 +1,17 @@
 package sandbox
 
 import (
+	"os"
 	"strconv"
 	"strings"
 
 	"judged/internal/base/linux"
 )
 
-// NewOrder reports which of the programs of two loaded sandboxes ends first: 0 or 1. The caller closes it.
-func NewOrder(a, b *Sandbox) (*linux.Order, error) {
-	return linux.NewOrder(a.solution.fd, b.solution.fd)
+// NewOrder reports which is first: the end of the program of one of two loaded sandboxes, 0 or 1, or that the other
+// end of a pipe is closed, 2. The caller closes it.
+func NewOrder(a, b *Sandbox, pipe *os.File) (*linux.Order, error) {
+	return linux.NewOrder(a.solution.fd, b.solution.fd, pipe)
 }
 
 // WaitsForOthers reports whether the run waits for others to write or read: none of its threads is runnable, and one

@@ -135,7 +135,10 @@ func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters
 	if err := s.exit(&r, status); err != nil {
 		return Result{}, err
 	}
-	for _, o := range []*Output{s.stdout, s.stderr} {
+	if err := s.findAnswer(); err != nil {
+		return Result{}, err
+	}
+	for _, o := range s.outputs() {
 		size, err := o.Size()
 		if err != nil {
 			return Result{}, err

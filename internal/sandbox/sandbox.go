@@ -25,7 +25,12 @@ type Spec struct {
 	// Stdin and Stdout, if not nil, are ends of pipes that replace Input and the file in memory. Load does not close
 	// them.
 	Stdin, Stdout *os.File
-	// Open are files that the program can also open by name in the box, as /box/NAME. At most three.
+	// InputFile, if not "", is the name in the working directory under which the program opens Input; stdin is empty.
+	InputFile string
+	// OutputFile, if not "", is the name in the working directory under which the program writes its answer.
+	OutputFile string
+	// Open are files that the program can also open by name in the box, as /box/NAME if they have a name. At most three,
+	// with those of InputFile and OutputFile.
 	Open []OpenFile
 	// Folder is the name of a folder of the box that the program may write to; "" means no folder.
 	Folder string
@@ -45,14 +50,14 @@ type File struct {
 // OpenFile is an open file and the name by which a program finds it.
 type OpenFile struct {
 	Name string
-	File *os.File // opened for reading only; the program can do with it what its mode and its flags allow
+	File *os.File // not open for writing; the program can do what its mode and flags allow
 }
 
 // Limits bound one run. All must be positive.
 type Limits struct {
 	CPUTime   time.Duration // the run is killed here, in CPU time of all its processes
 	WallTime  time.Duration
-	Memory    units.Bytes // without stdout and stderr
+	Memory    units.Bytes // without output
 	Output    units.Bytes // of stdout, of stderr, and of each file written; one byte more shows a hit limit
 	Stack     units.Bytes
 	Processes int
@@ -63,28 +68,30 @@ const openFiles = 256
 
 // Sandbox is prepared for one run. It is not safe for concurrent use.
 type Sandbox struct {
-	launcher  *Launcher
-	slot      Resources
-	group     *cgroup.Group
-	box       *os.File // root of the tmpfs that the run may write to
-	files     *copied  // until all processes have ended; may be nil
-	process1  *process // of the run's pid namespace
-	solution  *process
-	gate      *os.File // one byte written here starts the program
-	report    *os.File // reports of the parked child
-	load      *initproc.Load
-	fds       initproc.LoadFDs
-	stdout    *Output
-	stderr    *Output
-	uid       int
-	limits    Limits
-	explained func(Progress) Allowance
-	overhead  time.Duration
-	settle    time.Duration     // how long killed processes may take to end: settleTimeout, except in tests
-	parked    linux.Usage       // of the child when it parked
-	program   *runtimes.Program // that is executed; nil means one of the host
-	args      []string
-	piped     bool // stdout is a pipe, so only the kernel counts what is written to it
+	launcher   *Launcher
+	slot       Resources
+	group      *cgroup.Group
+	box        *os.File // root of the tmpfs that the run may write to
+	files      *copied  // until all processes have ended; may be nil
+	process1   *process // of the run's pid namespace
+	solution   *process
+	gate       *os.File // one byte written here starts the program
+	report     *os.File // reports of the parked child
+	load       *initproc.Load
+	fds        initproc.LoadFDs
+	stdout     *Output
+	stderr     *Output
+	answer     *Output // named output file; nil is stdout
+	uid        int
+	limits     Limits
+	explained  func(Progress) Allowance
+	overhead   time.Duration
+	settle     time.Duration     // how long killed processes may take to end: settleTimeout, except in tests
+	parked     linux.Usage       // of the child when it parked
+	program    *runtimes.Program // that is executed; nil means one of the host
+	args       []string
+	piped      bool   // stdout is a pipe, so only the kernel counts what is written to it
+	answerName string // path of the named output file in the box
 }
 
 // Prepare makes a sandbox on a slot: everything except the program. It must be closed.
@@ -153,13 +160,18 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	s.limits, s.explained = spec.Limits, spec.Explained
 	s.args = spec.Args
 	if !s.launcher.options.Without.Has(initproc.Cgroup) {
-		if err := s.group.Limit(spec.Limits.Memory+s.room(spec.Limits), spec.Limits.Processes); err != nil {
+		if err := s.group.Limit(spec.Limits.Memory+s.room(spec), spec.Limits.Processes); err != nil {
 			return err
 		}
 	}
 	if s.box, err = s.newBox(); err != nil {
 		return err
 	}
+	input, err := s.nameStreams(&spec)
+	if err != nil {
+		return err
+	}
+	defer input.Close() // it may be nil
 	if err := s.putFolders(spec); err != nil {
 		return err
 	}
@@ -319,10 +331,8 @@ func (s *Sandbox) Close() error {
 			f.Close()
 		}
 	}
-	for _, o := range []*Output{s.stdout, s.stderr} {
-		if o != nil {
-			o.Close()
-		}
+	for _, o := range s.outputs() {
+		o.Close()
 	}
 	if s.group != nil {
 		errs = append(errs, s.group.Remove())

@@ -9,6 +9,7 @@
 //	judge=TEXT tout=TEXT   write judgemessage.txt of icpc, the output file of testlib
 //	exit=N kill=N          end
 //	spin sleep             never end
+//	rest                   sleep for 0.1 s: the kernel closes the files of a process shortly before it reports its end
 //	orphan                 leave a child behind that holds all descriptors
 //	deaf                   ignore SIGPIPE
 #include <signal.h>
@@ -88,6 +89,8 @@ int main(int argc, char **argv)
 				;
 		else if (!strcmp(verb, "sleep"))
 			sleep(100);
+		else if (!strcmp(verb, "rest"))
+			usleep(100000);
 		else if (!strcmp(verb, "orphan")) {
 			if (fork() == 0) {
 				pause();

@@ -16,7 +16,11 @@ type Job struct {
 	Language string          `json:"language,omitempty"`
 	Command  []string        `json:"command,omitempty"` // "{program}" stands for the program's path; default just that
 	Files    map[string]File `json:"files,omitempty"`   // further files of the working directory, by name
-	Tests    []Test          `json:"tests,omitempty"`
+	// InputFile and OutputFile are the files of the working directory that take the place of stdin and stdout: stdin is
+	// then empty, and what is written to stdout does not count as output. "" means stdin and stdout.
+	InputFile  string `json:"input_file,omitempty"`
+	OutputFile string `json:"output_file,omitempty"`
+	Tests      []Test `json:"tests,omitempty"`
 	// Problem is the ID of a stored problem, which has tests, checker, interactor and limits. A job that was accepted
 	// has them too.
 	Problem string `json:"problem,omitempty"`

@@ -15,6 +15,15 @@ func TestGuestAttacks(t *testing.T) {
 	attackGuest(t, guest.Config{Arch: "amd64", Append: isolation + " tsc=reliable"}, "gcc")
 }
 
+// TestGuestConversations is TestConversations on such a guest: the interactor is on a housekeeping CPU.
+func TestGuestConversations(t *testing.T) {
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.GCC, testkit.StaticGCC)
+	t.Parallel()
+	cfg := guest.Config{Arch: "amd64", Append: isolation + " tsc=reliable", NUMA: true,
+		Files: attacks.ShipJury(t, "gcc")}
+	guest.GoTest(t, cfg, "judged/internal/engine/judge", "^(TestConversations|TestProgramSeesNoJury)$")
+}
+
 // TestArm64GuestAttacks is the same on the other architecture, without the
 // attacks that are for amd64 only.
 func TestArm64GuestAttacks(t *testing.T) {

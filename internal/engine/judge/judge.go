@@ -27,7 +27,9 @@ type Task struct {
 	Args     []string       // with the path of the program inside the sandbox
 	Files    []sandbox.File // the program among them
 	Tests    []problem.Test
-	Checker  checker.Checker
+	// InputFile and OutputFile are passed on to measure.Request.
+	InputFile, OutputFile string
+	Checker               checker.Checker
 	// CheckerProgram, where not nil, checks instead of Checker.
 	CheckerProgram *jury.Checker
 	// Interactor, where not nil, talks with the program and judges it. After one that uses testlib, CheckerProgram
@@ -179,7 +181,8 @@ func byName(tests []problem.Test) []problem.Test {
 // startTest measures one test and has each of its outputs checked, the last one while it returns. more says that
 // another test may follow.
 func startTest(ctx context.Context, worker *measure.Worker, task Task, t problem.Test, more bool) <-chan measure.Result {
-	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, Limits: task.Limits, Repeats: task.Repeats,
+	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, InputFile: task.InputFile,
+		OutputFile: task.OutputFile, Limits: task.Limits, Repeats: task.Repeats,
 		Head: task.Head, Place: task.Place, Ready: task.Ready, More: more}
 	if task.Ran != nil {
 		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }

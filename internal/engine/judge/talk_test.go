@@ -43,30 +43,30 @@ func TestConversations(t *testing.T) {
 			verdict: job.Accepted, message: "right"},
 		{name: "rejected", program: "hear|say=8|end", interactor: "say=3 4|hear|judge=wrong|exit=43",
 			verdict: job.WrongAnswer, message: "wrong", first: interactor},
-		{name: "rejected, then it computes for ever", program: "hear|say=8|spin", interactor: "say=1|hear|exit=43",
+		{name: "rejected, then it computes for ever", program: "hear|say=8|end|spin", interactor: "say=1|hear|exit=43",
 			verdict: job.WrongAnswer, first: interactor},
-		{name: "rejected, then it sleeps", program: "hear|say=8|sleep", interactor: "say=1|hear|exit=43",
+		{name: "rejected, then it sleeps", program: "hear|say=8|end|sleep", interactor: "say=1|hear|exit=43",
 			verdict: job.WrongAnswer, first: interactor},
 		{name: "rejected, then it crashes", program: "hear|say=8|end|kill=11", interactor: "say=1|hear|exit=43",
 			verdict: job.WrongAnswer, first: interactor},
 		{name: "rejected, then it writes", program: "hear|say=8|end|say=9|exit=0", interactor: "say=1|hear|exit=43",
 			verdict: job.WrongAnswer, first: interactor},
-		{name: "ends early", program: "exit=0", interactor: "deaf|hear|judge=no answer|exit=43",
+		{name: "ends early", program: "exit=0", interactor: "deaf|hear|rest|judge=no answer|exit=43",
 			verdict: job.WrongAnswer, message: "no answer", first: program},
-		{name: "ends early and is accepted", program: "hear|exit=0", interactor: "say=1|end|exit=42",
+		{name: "ends early and is accepted", program: "hear|exit=0", interactor: "say=1|end|rest|exit=42",
 			verdict: job.Accepted, first: program},
-		{name: "crashes early", program: "kill=11", interactor: "end|exit=43", verdict: job.RuntimeError,
+		{name: "crashes early", program: "kill=11", interactor: "end|rest|exit=43", verdict: job.RuntimeError,
 			first: program},
-		{name: "fails early", program: "exit=3", interactor: "end|exit=43", verdict: job.RuntimeError, first: program},
+		{name: "fails early", program: "exit=3", interactor: "end|rest|exit=43", verdict: job.RuntimeError, first: program},
 		{name: "crashes after it was accepted", program: "hear|end|kill=11", interactor: "say=1|exit=42",
 			verdict: job.RuntimeError, first: interactor},
-		{name: "computes after it was accepted", program: "hear|spin", interactor: "say=1|exit=42",
+		{name: "computes after it was accepted", program: "end|spin", interactor: "say=1|exit=42",
 			verdict: job.TimeLimit, first: interactor},
-		{name: "sleeps after it was accepted", program: "hear|sleep", interactor: "say=1|exit=42",
+		{name: "sleeps after it was accepted", program: "end|sleep", interactor: "say=1|exit=42",
 			verdict: job.IdlenessLimit, first: interactor},
 		{name: "SIGPIPE alone", program: "end|say=1|say=2", interactor: "exit=42", verdict: job.Accepted,
 			first: interactor},
-		{name: "computes for ever", program: "hear|spin", interactor: "say=1|end|exit=43", verdict: job.TimeLimit,
+		{name: "computes for ever", program: "hear|spin", interactor: "say=1|end|rest|exit=43", verdict: job.TimeLimit,
 			first: program},
 		{name: "both wait", program: "hear|hear", interactor: "hear|exit=43", verdict: job.IdlenessLimit,
 			first: program},
@@ -81,7 +81,7 @@ func TestConversations(t *testing.T) {
 			message: anyMessage},
 		{name: "the interactor sleeps after the end", program: "exit=0", interactor: "sleep|exit=43",
 			verdict: job.InternalError,
-			message: "icpc interactor: did not end within 1s after the program, the value of limits.jury.wall_time"},
+			message: "icpc interactor: did not end within 2s after the program, the value of limits.jury.wall_time"},
 		{name: "the interactor crashes", program: "hear", interactor: "kill=11", verdict: job.InternalError,
 			message: "icpc interactor: was ended by SIGSEGV"},
 		{name: "the interactor exits with an unknown code", program: "hear", interactor: "exit=1",
@@ -90,11 +90,11 @@ func TestConversations(t *testing.T) {
 
 		{name: "the interactor leaves a child behind", program: "end", interactor: "orphan|exit=42",
 			verdict: job.Accepted, first: interactor},
-		{name: "the program leaves a child behind", program: "orphan|exit=0", interactor: "end|exit=43",
+		{name: "the program leaves a child behind", program: "orphan|exit=0", interactor: "end|rest|exit=43",
 			verdict: job.WrongAnswer, first: program},
 		{name: "the program closes its output and keeps running", program: "close=1|end", interactor: "end|exit=43",
 			verdict: job.WrongAnswer, first: interactor},
-		{name: "the program closes its input", program: "close=0|say=1|end|spin",
+		{name: "the program closes its input", program: "close=0|say=1|end|sleep",
 			interactor: "hear|say=1|say=2|exit=43", verdict: job.WrongAnswer,
 			message: "the program does not read what the interactor writes", first: interactor},
 		{name: "the program floods", program: "deaf|flood", interactor: "drink|exit=42", verdict: job.OutputLimit,
@@ -112,7 +112,7 @@ func TestConversations(t *testing.T) {
 
 func checkConversations(t *testing.T, cases []conversation) {
 	jury := engine.JuryLimits(config.Default().Limits.Jury)
-	jury.CPUTime, jury.WallTime = 500*time.Millisecond, time.Second
+	jury.CPUTime, jury.WallTime = time.Second, 2*time.Second
 	eng := openTalkEngine(t, jury)
 	talker := job.File{Part: testkit.JuryProgram(t, "talker")}
 	checker := job.File{Part: testkit.JuryProgram(t, "checker")}
@@ -121,7 +121,7 @@ func checkConversations(t *testing.T, cases []conversation) {
 			j := job.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
 				Tests:      []job.Test{{Name: "1"}},
 				Interactor: &job.Interactor{Kind: "icpc", Program: talker, Args: strings.Split(x.interactor, "|")},
-				Limits:     job.Limits{CPUTimeMS: 500, WallTimeMS: 1000, Output: 32 << 10},
+				Limits:     job.Limits{CPUTimeMS: 500, WallTimeMS: 2000, Output: 32 << 10},
 				Repeats:    job.Repeats{Policy: job.Single}}
 			if x.kind != "" {
 				j.Interactor.Kind = x.kind
@@ -159,11 +159,11 @@ func TestTranscript(t *testing.T) {
 	}{
 		{"accepted", "hear|say=7|hear|say=\xff|hear", "say=3 4|hear|say=more|hear|exit=42", job.Accepted, "interactor",
 			[]said{{"interactor", "3 4\n"}, {"program", "7\n"}, {"interactor", "more\n"}, {"program", "\uFFFD\n"}}, false},
-		{"rejected, then it computes", "hear|spin", "say=1|exit=43", job.WrongAnswer, "interactor",
+		{"rejected, then it computes", "end|spin", "say=1|exit=43", job.WrongAnswer, "interactor",
 			[]said{{"interactor", "1\n"}}, false},
-		{"ends early", "exit=0", "end|exit=43", job.WrongAnswer, "program", []said{}, false},
+		{"ends early", "exit=0", "end|rest|exit=43", job.WrongAnswer, "program", []said{}, false},
 		{"both wait", "hear", "hear|exit=42", job.IdlenessLimit, "", []said{}, false},
-		{"the program leaves a child behind", "orphan|exit=0", "end|exit=43", job.WrongAnswer, "program", []said{},
+		{"the program leaves a child behind", "orphan|exit=0", "end|rest|exit=43", job.WrongAnswer, "program", []said{},
 			false},
 		{"SIGPIPE alone", "end|flood", "exit=42", job.Accepted, "interactor", nil, false},
 		{"says much", "ping=3000|hear", "pong=3000|exit=42", job.Accepted, "interactor", nil, true},

@@ -22,7 +22,7 @@ const placeholder = "{program}"
 // the program's file name inside the sandbox.
 func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task, error) {
 	t := Task{Language: j.Language, Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head,
-		Scheme: (*scoring.Scheme)(j.Scheme)}
+		InputFile: j.InputFile, OutputFile: j.OutputFile, Scheme: (*scoring.Scheme)(j.Scheme)}
 	if err := t.setChecker(*j.Checker, path); err != nil {
 		return Task{}, err
 	}

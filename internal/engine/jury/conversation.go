@@ -39,13 +39,19 @@ type Conversation struct {
 	ends       ends
 	relay      *relay // between the two, for a transcript; nil otherwise
 
-	order  *linux.Order
-	cancel context.CancelCauseFunc
-	ended  chan struct{}  // closed when the next two are set
-	result sandbox.Result // of the interactor
-	err    error
-	hung   atomic.Bool // the program waited at its wall limit, and not for want of a question
+	// alive and theirAlive are the ends of a pipe whose reader only the interactor has.
+	alive, theirAlive *os.File
+	order             *linux.Order
+	cancel            context.CancelCauseFunc
+	ended             chan struct{}  // closed when the next two are set
+	result            sandbox.Result // of the interactor
+	err               error
+	first             atomic.Int32 // what order said when the program reached a limit, or nobody
+	hung              atomic.Bool  // the program waited at its wall limit, and not for want of a question
 }
+
+// nobody is what an Order says before anything has ended.
+const nobody = -1
 
 // ends are those of the pipes.
 type ends struct{ stdin, stdout, theirStdin, theirStdout *os.File }
@@ -70,6 +76,7 @@ func (c *Conversation) join(transcript bool) (err error) {
 // Converse loads an interactor for one run of a program, with that wall limit.
 func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversation, err error) {
 	c := &Conversation{runner: r, interactor: i}
+	c.first.Store(nobody)
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -88,12 +95,16 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 	if c.box, err = r.take(); err != nil {
 		return nil, err
 	}
+	if c.theirAlive, c.alive, err = linux.Pipe(); err != nil {
+		return nil, err
+	}
 	limits := r.limits
 	limits.WallTime += wallFactor * wall // End counts what is the interactor's own
 	return c, c.box.Load(sandbox.Spec{
 		Args: i.Program.command(i.Protocol.interactorArgs(i.Program.Args)), Files: i.Program.Files,
 		Stdin: c.ends.theirStdin, Stdout: c.ends.theirStdout,
-		Open:   []sandbox.OpenFile{{Name: "input", File: c.open[0]}, {Name: "answer", File: c.open[1]}},
+		Open: []sandbox.OpenFile{{Name: "input", File: c.open[0]}, {Name: "answer", File: c.open[1]},
+			{File: c.theirAlive}},
 		Folder: feedbackName, Limits: limits,
 	})
 }
@@ -105,7 +116,10 @@ func (c *Conversation) Stdout() *os.File { return c.ends.stdout }
 // Start lets the interactor go. The program is loaded, and let go next. From now on each of them alone has its ends of
 // the pipes, so that the other one sees at once when it ends.
 func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox) (err error) {
-	if c.order, err = sandbox.NewOrder(program, c.box); err != nil {
+	// A process closes its files shortly before the kernel reports its end (do_exit: exit_files, then exit_notify). In
+	// between, the program can end because the interactor is gone. So the first of both is the interactor's end. The
+	// program has no such pipe, which it could see: its CPU is its own, and nothing delays the report.
+	if c.order, err = sandbox.NewOrder(program, c.box, c.alive); err != nil {
 		return err
 	}
 	c.closeEnds()
@@ -121,13 +135,30 @@ func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox) (err
 	return nil
 }
 
-// Look is called when the program reaches its wall limit, while it is there.
-func (c *Conversation) Look() {
+// AtLimit is called each time that the program reaches a limit, while it is there. If it is ended then, the interactor
+// was first only if it had ended before.
+func (c *Conversation) AtLimit(wall bool) {
+	if c.first.Load() == nobody {
+		if first, err := c.order.First(); err == nil {
+			c.first.Store(int32(first))
+		}
+	}
 	select {
 	case <-c.ended:
 	default:
-		c.hung.Store(!c.box.WaitsForOthers())
+		if wall {
+			c.hung.Store(!c.box.WaitsForOthers())
+		}
 	}
+}
+
+// interactorFirst reports whether the interactor ended before the program.
+func (c *Conversation) interactorFirst(program sandbox.Result) (bool, error) {
+	if first := c.first.Load(); first != nobody || program.Stop != sandbox.StopNone {
+		return first > 0, nil
+	}
+	first, err := c.order.First()
+	return first > 0, err
 }
 
 // errHung ends an interactor.
@@ -154,11 +185,11 @@ func (c *Conversation) End(ctx context.Context, program sandbox.Result, limit un
 	if ctx.Err() != nil {
 		return Said{}, context.Cause(ctx)
 	}
-	first, err := c.order.First()
+	first, err := c.interactorFirst(program)
 	if err != nil {
 		return Said{}, err
 	}
-	said := Said{First: first == 1}
+	said := Said{First: first}
 	if c.relay != nil {
 		said.Transcript = c.relay.transcript()
 	}
@@ -212,7 +243,7 @@ func (c *Conversation) stderr() string {
 
 func (c *Conversation) closeEnds() {
 	e := &c.ends
-	for _, f := range []**os.File{&e.stdin, &e.stdout, &e.theirStdin, &e.theirStdout} {
+	for _, f := range []**os.File{&e.stdin, &e.stdout, &e.theirStdin, &e.theirStdout, &c.theirAlive} {
 		if *f != nil {
 			(*f).Close()
 			*f = nil
@@ -235,6 +266,9 @@ func (c *Conversation) Close() {
 	}
 	if c.order != nil {
 		_ = c.order.Close() // descriptors of ours
+	}
+	if c.alive != nil {
+		c.alive.Close()
 	}
 	if c.box != nil {
 		c.runner.release(c.box)

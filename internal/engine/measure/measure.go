@@ -20,13 +20,15 @@ import (
 
 // Request is one test of one program.
 type Request struct {
-	Name    string
-	Args    []string
-	Files   []sandbox.File
-	Input   func(sandbox.Resources) (*sandbox.Input, error) // called before each run, for its slot; nil means empty input
-	Limits  job.Limits                                      // no member is zero
-	Repeats job.Repeats
-	Head    units.Bytes
+	Name  string
+	Args  []string
+	Files []sandbox.File
+	Input func(sandbox.Resources) (*sandbox.Input, error) // called before each run, for its slot; nil means empty input
+	// InputFile and OutputFile are the names of files in place of stdin and stdout; "" is stdin or stdout.
+	InputFile, OutputFile string
+	Limits                job.Limits // no member is zero
+	Repeats               job.Repeats
+	Head                  units.Bytes
 	// Place finds a worker for a run that confirms another; nil means this worker.
 	Place func(ctx context.Context, p stats.Placement) (Place, error)
 	// Ready is called once a program is loaded and before it starts; nil is allowed. An error ends the test.
@@ -189,7 +191,7 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 		return outcome{}, context.Cause(ctx)
 	}
 	o := outcome{result: r, verdict: verdictOf(r, t.Limits)}
-	if o.digest, err = digest(box.Stdout(), t.seed); err != nil {
+	if o.digest, err = digest(box.Answer(), t.seed); err != nil {
 		return outcome{}, err
 	}
 	if err := o.quote(t.Request, box); err != nil {
@@ -212,7 +214,7 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 
 func (w *Worker) spec(t test) (spec sandbox.Spec, err error) {
 	spec = sandbox.Spec{
-		Args: t.Args, Files: t.Files,
+		Args: t.Args, Files: t.Files, InputFile: t.InputFile, OutputFile: t.OutputFile,
 		Limits: sandbox.Limits{CPUTime: t.rule.StopAt(), WallTime: t.Limits.WallTime(), Memory: t.Limits.Memory,
 			Output: t.Limits.Output, Stack: t.Limits.Stack, Processes: t.Limits.Processes},
 	}
@@ -276,7 +278,7 @@ func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandb
 		}
 		return nil
 	}
-	output, err := box.Stdout().Open()
+	output, err := box.Answer().Open()
 	if err != nil {
 		return err
 	}
@@ -300,8 +302,16 @@ func (o *outcome) startCheck(ctx context.Context, q Request, output *os.File) {
 		if c.report, c.err = q.Check(ctx, output); c.err != nil {
 			c.err = fmt.Errorf("check output of test %q: %w", q.Name, c.err)
 		}
+		if q.OutputFile != "" && c.report.Verdict.Failed() && c.report.Verdict != job.InternalError && isEmpty(output) {
+			c.report.Message = strings.TrimSpace(fmt.Sprintf("%q is missing or empty; %s", q.OutputFile, c.report.Message))
+		}
 	}()
 	o.checking = c
+}
+
+func isEmpty(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Size() == 0
 }
 
 // awaitCheck takes what the check of the run has found, if there is one.

@@ -15,9 +15,7 @@ func joinConversation(spec *sandbox.Spec, talk *jury.Conversation) {
 	spec.Stdin, spec.Stdout = talk.Stdin(), talk.Stdout()
 	explained, wall := spec.Explained, spec.Limits.WallTime
 	spec.Explained = func(p sandbox.Progress) sandbox.Allowance {
-		if p.WallTime >= wall {
-			talk.Look()
-		}
+		talk.AtLimit(p.WallTime >= wall)
 		return explained(p)
 	}
 }

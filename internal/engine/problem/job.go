@@ -25,7 +25,7 @@ func (p *Package) Judging(j job.Job) (job.Job, error) {
 	j = p.include(j)
 	j.Limits = j.Limits.Or(job.Limits{CPUTimeMS: p.Limits.Time.Milliseconds(), Memory: p.Limits.Memory,
 		Output: p.Limits.Output})
-	j.Scheme = (*job.Scheme)(&p.Scheme)
+	j.InputFile, j.OutputFile, j.Scheme = p.InputFile, p.OutputFile, (*job.Scheme)(&p.Scheme)
 	j.Checker, j.Interactor = &job.Checker{Kind: "tokens"}, nil
 	if p.Checker.Kind != "" {
 		j.Checker = &job.Checker{Kind: p.Checker.Kind, Args: p.Checker.Args}

@@ -37,8 +37,10 @@ type Package struct {
 	// Interactor, where not nil, talks with submissions and judges them; after one that uses testlib the checker looks
 	// at what it has left.
 	Interactor *Checker
-	MultiPass  bool
-	Validators []Validator // of inputs
+	// InputFile and OutputFile are the files that submissions read and write in place of stdin and stdout.
+	InputFile, OutputFile string
+	MultiPass             bool
+	Validators            []Validator // of inputs
 	// InvalidInputs are inputs that at least one validator has to reject.
 	InvalidInputs []Test
 	// Outputs are outputs of which the checker's verdict is known.

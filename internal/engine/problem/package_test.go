@@ -173,7 +173,7 @@ var (
 		"submissions/accepted/a.py": "", "submissions/partial/p.py": "",
 		"submissions/submissions.yaml": "partial/p.{py,cpp}:\n  score: [30, 65]\n  secret/1: {permitted: [AC]}\n"}
 	polygonPack = pack{"problem.xml": `<?xml version="1.0"?><problem><names><name language="english" value="Sum"/></names>
-<judging input-file="" output-file="">
+<judging input-file="sum.in" output-file="sum.out">
 <testset name="tests"><time-limit>1500</time-limit><memory-limit>268435456</memory-limit>
 <test-count>3</test-count><input-path-pattern>tests/%02d</input-path-pattern>
 <answer-path-pattern>tests/%02d.a</answer-path-pattern>
@@ -199,6 +199,7 @@ type summary struct {
 	Groups      []string
 	Checker     string
 	Interactive bool
+	Files       string // in place of stdin and stdout
 	Validators  []string
 	Submissions []string
 	Findings    []string
@@ -206,7 +207,8 @@ type summary struct {
 
 func summarize(p *Package) summary {
 	s := summary{Format: p.Format, Name: p.Name, Time: p.Limits.Time, Rule: p.TimeRule, Tests: p.Scheme.Tests(),
-		Interactive: p.Interactor != nil, Findings: p.Findings, Checker: p.Checker.Kind}
+		Interactive: p.Interactor != nil,
+		Files:       strings.TrimSpace(p.InputFile + " " + p.OutputFile), Findings: p.Findings, Checker: p.Checker.Kind}
 	if c := p.Checker; c.Program != nil {
 		s.Checker += fmt.Sprint(" ", c.Program.Name, " ", c.Program.Language, " ", len(c.Program.Files))
 	} else {
@@ -281,7 +283,7 @@ func TestOpen(t *testing.T) {
 			Groups: []string{`"" sum by_score unbounded [] continue=true`,
 				`"0" sum by_score unbounded [] continue=true`,
 				`"1" pass-fail by_score 100 [0] continue=false`},
-			Checker: "testlib files/check.cpp cpp 2", Validators: []string{"files/v.cpp cpp 0"},
+			Checker: "testlib files/check.cpp cpp 2", Files: "sum.in sum.out", Validators: []string{"files/v.cpp cpp 0"},
 			Submissions: []string{
 				"solutions/a.py python" +
 					" [{Tests: Permitted:[] Required:[] Final:[AC] Score:<nil> Message:}] lower=true upper=false",

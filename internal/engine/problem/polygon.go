@@ -98,13 +98,18 @@ func (p *Package) readPolygon(t *tree) error {
 	if err := p.readTestsets(t, x); err != nil {
 		return err
 	}
-	if x.Judging.Input != "" || x.Judging.Output != "" {
-		p.unsupported("input-file and output-file; submissions read stdin and write stdout")
-	}
 	if x.Judging.RunCount > 1 {
 		p.unsupported("run-count %d", x.Judging.RunCount)
 	}
-	return p.readAssets(t, x)
+	if err := p.readAssets(t, x); err != nil {
+		return err
+	}
+	if p.Interactor == nil {
+		p.InputFile, p.OutputFile = x.Judging.Input, x.Judging.Output
+	} else if x.Judging.Input != "" || x.Judging.Output != "" {
+		p.unsupported("input-file and output-file of an interactive problem; submissions read stdin and write stdout")
+	}
+	return nil
 }
 
 func (p *Package) readTestsets(t *tree, x polygonXML) error {

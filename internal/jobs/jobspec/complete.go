@@ -65,6 +65,9 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	room := c.Sandbox.WorkInodes - boxInodes - 1 // the program
 	e.check(len(j.Files) <= room, "files", "%d; a working directory takes %d in addition to the program, send fewer "+
 		"or raise sandbox.work_inodes", len(j.Files), room)
+	e.streamFile("input_file", j.InputFile, j)
+	e.streamFile("output_file", j.OutputFile, j)
+	e.check(j.OutputFile == "" || j.OutputFile != j.InputFile, "output_file", "is input_file, too; send another name")
 	e.tests(j.Tests, c.Limits.Max)
 	e.checker(j.Checker, c.Limits.Max)
 	e.interactor(j.Interactor, c.Limits.Max)
@@ -134,11 +137,27 @@ func (e *Errors) files(member string, files map[string]job.File, most config.Max
 		field := member + "[" + quote(name) + "]"
 		f := files[name]
 		e.file(field, &f)
-		e.name(field, name)
-		e.check(!strings.Contains(name, "/") && name != "." && name != "..", field,
-			"is no plain file name; send it without directories")
-		e.check(name != ProgramName, field, "is where the program goes; send another name")
+		e.fileName(field, name)
 	}
+}
+
+// fileName checks the name of a file next to the program.
+func (e *Errors) fileName(field, name string) {
+	e.name(field, name)
+	e.check(!strings.Contains(name, "/") && name != "." && name != "..", field,
+		"is no plain file name; send it without directories")
+	e.check(name != ProgramName, field, "is where the program goes; send another name")
+}
+
+// streamFile checks the name of a file in place of stdin or stdout.
+func (e *Errors) streamFile(field, name string, j job.Job) {
+	if name == "" {
+		return
+	}
+	e.fileName(field, name)
+	_, taken := j.Files[name]
+	e.check(!taken, field, "is one of files, too; send another name")
+	e.check(j.Interactor == nil, field, "given with an interactor, which uses stdin and stdout; leave one of them out")
 }
 
 // juryNames are what programs of the jury find next to them.

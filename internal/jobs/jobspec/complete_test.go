@@ -166,6 +166,18 @@ func TestCompleteErrors(t *testing.T) {
 				j.Tests = append(j.Tests, job.Test{Name: fmt.Sprint("more", i)})
 			}
 		}, []FieldError{{"transcript", "send at most 192 tests"}}},
+		{"named files", func(j *job.Job) {
+			j.InputFile, j.OutputFile = "a/b", "program"
+		}, []FieldError{{"input_file", "without directories"}, {"output_file", "where the program goes"}}},
+		{"the same named file", func(j *job.Job) { j.InputFile, j.OutputFile = "x", "x" },
+			[]FieldError{{"output_file", "is input_file, too"}}},
+		{"a named file that is sent", func(j *job.Job) {
+			j.InputFile, j.Files = "x", map[string]job.File{"x": {Blob: digest}}
+		}, []FieldError{{"input_file", "is one of files, too"}}},
+		{"a named file and an interactor", func(j *job.Job) {
+			j.OutputFile = "x"
+			j.Interactor = &job.Interactor{Kind: "icpc", Program: job.File{Blob: digest}}
+		}, []FieldError{{"output_file", "given with an interactor"}}},
 		{"interactor", func(j *job.Job) { j.Interactor = &job.Interactor{Kind: "cms", Args: []string{"\x00"}} },
 			[]FieldError{{"interactor.kind", `"cms" is unknown`}, {"interactor.program", "no content"},
 				{"interactor.args[0]", "has a NUL"}}},

@@ -14,13 +14,15 @@ func Expand(j, problem job.Job) (job.Job, error) {
 	e.check(len(j.Tests) == 0, "tests", instead)
 	e.check(j.Checker == nil, "checker", instead)
 	e.check(j.Interactor == nil, "interactor", instead)
+	e.check(j.InputFile == "", "input_file", instead)
+	e.check(j.OutputFile == "", "output_file", instead)
 	limits := j.Limits.Or(problem.Limits)
 	e.check(limits.CPUTimeMS != 0, "limits.cpu_time_ms", "none, and the problem has none; send it, or see judged limit")
 	if err := e.err(); err != nil {
 		return job.Job{}, err
 	}
 	j.Tests, j.Checker, j.Interactor, j.Limits = problem.Tests, problem.Checker, problem.Interactor, limits
-	j.Scheme = problem.Scheme
+	j.InputFile, j.OutputFile, j.Scheme = problem.InputFile, problem.OutputFile, problem.Scheme
 	return j, nil
 }
 
@@ -28,6 +30,7 @@ func Expand(j, problem job.Job) (job.Job, error) {
 func Collapse(j, sent job.Job) job.Job {
 	if sent.Problem != "" {
 		j.Tests, j.Checker, j.Interactor, j.Scheme = nil, nil, nil, nil
+		j.InputFile, j.OutputFile = "", ""
 		j.Files = maps.Clone(j.Files)
 		maps.DeleteFunc(j.Files, func(name string, _ job.File) bool { _, own := sent.Files[name]; return !own })
 		if len(j.Files) == 0 {

@@ -18,6 +18,7 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/base/job"
+	"judged/internal/host/proc"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
 )
@@ -167,7 +168,7 @@ func benchmarkTests(b *testing.B, path string) {
 			Answer: &job.File{Blob: answer}})
 	}
 	var bare, whole []time.Duration
-	ticks, n := d.cpuTicks(b), 0
+	ticks, n := d.cpuTicks(), 0
 	for b.Loop() {
 		begin := time.Now()
 		for range tests {
@@ -182,7 +183,7 @@ func benchmarkTests(b *testing.B, path string) {
 	b.ReportMetric(p50(bare)/1e3, "bare-p50-ms")
 	b.ReportMetric(p50(whole)/1e3, "job-p50-ms")
 	b.ReportMetric(p50(whole)/p50(bare), "job/bare")
-	b.ReportMetric(float64(d.cpuTicks(b)-ticks)*tick/float64(n*tests), "daemon-CPU-us/test")
+	b.ReportMetric(float64(d.cpuTicks()-ticks)*tick/float64(n*tests), "daemon-CPU-us/test")
 	d.drain()
 }
 
@@ -232,7 +233,7 @@ func benchmarkThroughput(b *testing.B, path string) {
 	d, j := loaded(b, path)
 	var bare, judged time.Duration
 	count := 0
-	ticks := d.cpuTicks(b)
+	ticks := d.cpuTicks()
 	for b.Loop() {
 		const turn = 50
 		begin := time.Now()
@@ -254,7 +255,7 @@ func benchmarkThroughput(b *testing.B, path string) {
 		count++
 	}
 	b.ReportMetric(float64(50*count)/judged.Seconds(), "jobs/s")
-	b.ReportMetric(float64(d.cpuTicks(b)-ticks)*tick/float64(50*count), "daemon-CPU-us/job")
+	b.ReportMetric(float64(d.cpuTicks()-ticks)*tick/float64(50*count), "daemon-CPU-us/job")
 	b.ReportMetric(float64(judged)/float64(bare), "bare/judged")
 	d.drain()
 }
@@ -309,48 +310,39 @@ func BenchmarkIdle(b *testing.B) {
 	d.idle()
 	const window = 20 * time.Second
 	for b.Loop() {
-		before := d.cpuTicks(b)
+		before := d.cpuTicks()
 		time.Sleep(window) // this is what is measured
-		b.ReportMetric(float64(d.cpuTicks(b)-before)*tick/1e6/window.Seconds()*100, "CPU-percent")
+		b.ReportMetric(float64(d.cpuTicks()-before)*tick/1e6/window.Seconds()*100, "CPU-percent")
 	}
-	b.ReportMetric(float64(d.residentKiB(b))/1024, "RSS-MiB")
+	b.ReportMetric(float64(d.memoryKiB("VmRSS"))/1024, "RSS-MiB")
 	d.drain()
 }
 
 // tick is that of /proc/PID/stat, in µs (USER_HZ is 100).
 const tick = 1e4
 
-func (i *instance) proc(b *testing.B, file string) string {
-	b.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", i.cmd.Process.Pid, file))
+func (p *process) proc(file string) string {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file))
 	if err != nil {
-		b.Fatal(err)
+		p.t.Fatal(err)
 	}
 	return string(text)
 }
 
 // cpuTicks is user and system time of the daemon itself.
-func (i *instance) cpuTicks(b *testing.B) int {
-	stat := i.proc(b, "stat")
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	user, err1 := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	if err1 != nil || err2 != nil {
-		b.Fatal("read stat: ", stat)
-	}
-	return user + system
+func (p *process) cpuTicks() int {
+	p.t.Helper()
+	own, _ := testkit.CPUTicks(p.t, p.cmd.Process.Pid)
+	return own
 }
 
-func (i *instance) residentKiB(b *testing.B) int {
-	for line := range strings.Lines(i.proc(b, "status")) {
-		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			n, err := strconv.Atoi(strings.Fields(value)[0])
-			if err != nil {
-				b.Fatal(err)
-			}
-			return n
-		}
+// memoryKiB is a size of /proc/PID/status.
+func (p *process) memoryKiB(name string) int {
+	p.t.Helper()
+	n, err := strconv.Atoi(strings.TrimSuffix(proc.StatusField(p.proc("status"), name), " kB"))
+	if err != nil {
+		p.t.Fatalf("read %s: %v", name, err)
 	}
-	b.Fatal("read status: no VmRSS")
-	return 0
+	return n
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // frontSettings are those of a front on a port that it has again after a restart.
-func frontSettings(t *testing.T) config.Config {
+func frontSettings(t testing.TB) config.Config {
 	c := settings(t)
 	c.Fleet.Role = config.RoleFront
 	c.HTTP.Listen = freePort(t)

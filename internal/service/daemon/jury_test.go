@@ -56,6 +56,26 @@ func pointsProblem(t *testing.T, d *instance) {
 	}
 }
 
+// namedFiles: a job that names a stored problem reads and writes the problem's files.
+func namedFiles(t *testing.T, d *instance) {
+	testkit.Need(t, testkit.Python)
+	if a := d.ask("PUT", "/v1/problems/totals", packageArchive(t, "totals")); a.status != http.StatusCreated {
+		t.Fatalf("status %d %s", a.status, a.body)
+	}
+	for id, tt := range map[string]struct {
+		script string
+		want   job.Verdict
+	}{
+		"files-right": {"read n; read a b c; echo $((a + b + c))", job.Accepted},
+		"files-wrong": {"read n; read a b c; echo $((a + b))", job.WrongAnswer},
+	} {
+		d.submit(id, job.Job{Program: *text("#!/bin/sh\n(" + tt.script + ") < totals.in > totals.out"), Problem: "totals"})
+		if r := d.finish(id); r.Verdict != tt.want {
+			t.Errorf("%s: verdict %s, want %s: %+v", id, r.Verdict, tt.want, r.Tests)
+		}
+	}
+}
+
 // interactors: a program and an interactor, both of which come with the job, talk.
 func interactors(t *testing.T, d *instance) {
 	script := func(body string) job.File { return *text("#!/bin/sh\n" + body) }

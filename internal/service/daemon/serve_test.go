@@ -34,6 +34,7 @@ func TestServe(t *testing.T) {
 		{"programs of the jury", juryPrograms},
 		{"interactors", interactors},
 		{"problem with points", pointsProblem},
+		{"problem with named files", namedFiles},
 		{"data folder in use", dataInUse},
 		{"port in use", portInUse},
 		{"threads", threads},

@@ -138,6 +138,7 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p jobs.Pr
 	return jobs.Problem{ID: id, Scheme: j.Scheme, Includes: includes, Languages: pkg.Languages,
 		Version: pkg.Version, Name: pkg.Name, Format: pkg.Format, Archive: archive,
 		Tests: j.Tests, Groups: pkg.Scheme.Groups(), Checker: j.Checker, Interactor: j.Interactor, Limits: j.Limits,
+		InputFile: j.InputFile, OutputFile: j.OutputFile,
 		Findings: append([]string{}, pkg.Findings...)}, nil
 }
 

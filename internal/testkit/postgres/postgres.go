@@ -158,6 +158,19 @@ func (s *Server) stop(t testing.TB, signal syscall.Signal) {
 	})
 }
 
+// CPUTicks is user and system time of the server, in 1/100 s.
+func (s *Server) CPUTicks(t testing.TB) int {
+	t.Helper()
+	server := s.process.Process.Pid
+	own, ended := testkit.CPUTicks(t, server)
+	sum := own + ended
+	for _, pid := range testkit.Children(t, server) {
+		own, _ := testkit.CPUTicks(t, pid)
+		sum += own
+	}
+	return sum
+}
+
 func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-2):], "; ")

@@ -71,6 +71,11 @@ def complete(job):
     if not job.get("interactor"):
         job.pop("transcript", None)
     job.pop("pool", None)
+    for name in ("input_file", "output_file"):
+        if job.get("interactor") or job.get(name) in job.get("files", {}) or not fits(job.get(name, "")):
+            job.pop(name, None)
+    if job.get("output_file") == job.get("input_file"):
+        job.pop("output_file", None)
     for sources in (job, job.get("checker", {}), job.get("interactor", {})):
         sources.pop("language", None)
     for file in contents(job):

@@ -1,0 +1,3 @@
+open("totals.out", "w").write("6\n")
+while True:
+    pass
