@@ -1,40 +1,74 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/service/render"
 )
 
 func (a *app) poolsCommand() *cobra.Command {
-	var r remote
-	var asJSON bool
-	cmd := &cobra.Command{
+	return a.poolCommand(&cobra.Command{
 		Use:   "pools [flags]",
 		Short: "List the pools of a fleet",
 		Long: `List the pools that jobs can be sent to: those that are configured on the front,
 and those that judge nodes have registered with. Jobs of a pool in which no node
 judges wait.
 
+A pool with another one in DECIDED BY decides what does not depend on time, once
+the ratio of times is known; see deploy/FLEET.md.
+
 Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`,
 		Args: exactly(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cl, err := r.client()
-			if err != nil {
-				return err
-			}
-			list, err := fleet.ListPools(cmd.Context(), cl)
-			if err != nil {
-				return refused(wrap("list pools", err))
-			}
-			if asJSON {
-				return a.printJSON(fleet.PoolList{Pools: list})
-			}
-			return a.printPools(list)
-		},
+	}, func(ctx context.Context, cl client.Client, _ []string) ([]fleet.Pool, error) {
+		list, err := fleet.ListPools(ctx, cl)
+		return list, wrap("list pools", err)
+	})
+}
+
+func (a *app) openCommand() *cobra.Command {
+	return a.poolCommand(&cobra.Command{
+		Use:   "open [flags] POOL",
+		Short: "Have a screening pool decide again",
+		Long: `Have a screening pool decide again after a check has closed it, and list all
+pools. Its ratios of times are learned again; until then the deciding pool judges.
+
+Exit codes: 0 done, 2 wrong usage or no such screening pool, 3 the front cannot
+be reached.`,
+		Args: exactly(1, "the name of a screening pool"),
+	}, func(ctx context.Context, cl client.Client, args []string) ([]fleet.Pool, error) {
+		if args[0] == "" {
+			return nil, usagef("read POOL: empty; see judged nodes pools")
+		}
+		list, err := fleet.OpenScreen(ctx, cl, args[0])
+		return list, wrap(fmt.Sprintf("open pool %q", args[0]), err)
+	})
+}
+
+// poolCommand completes a command whose answer is the list of pools.
+func (a *app) poolCommand(
+	cmd *cobra.Command, ask func(context.Context, client.Client, []string) ([]fleet.Pool, error),
+) *cobra.Command {
+	var r remote
+	var asJSON bool
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cl, err := r.client()
+		if err != nil {
+			return err
+		}
+		list, err := ask(cmd.Context(), cl, args)
+		if err != nil {
+			return refused(err)
+		}
+		if asJSON {
+			return a.printJSON(fleet.PoolList{Pools: list})
+		}
+		return a.printPools(list)
 	}
 	r.addFlags(cmd)
 	jsonFlag(cmd, &asJSON)
@@ -44,11 +78,29 @@ Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`
 func (a *app) printPools(list []fleet.Pool) error {
 	rows := make([]render.Row, len(list))
 	for i, p := range list {
+		decider, known := p.Name, ""
+		if p.Screen != nil {
+			decider, known = p.Screen.DecidedBy, knownRatios(p.Screen.Ratios)
+			if !p.Screen.Open {
+				rows[i].Notes = append(rows[i].Notes, "closed: "+render.Printable(p.Screen.Reason))
+			}
+		}
 		rows[i].Cells = []string{p.Name, strconv.Itoa(p.Nodes), strconv.Itoa(p.Judging), strconv.Itoa(p.Slots),
-			strconv.Itoa(p.Waiting)}
+			strconv.Itoa(p.Waiting), decider, known}
 		if p.Judging == 0 && p.Waiting > 0 {
-			rows[i].Notes = []string{"no node judges these jobs"}
+			rows[i].Notes = append(rows[i].Notes, "no node judges these jobs")
 		}
 	}
-	return render.Grid(a.out, []string{"POOL", "NODES", "JUDGING", "SLOTS", "WAITING"}, rows)
+	return render.Grid(a.out, []string{"POOL", "NODES", "JUDGING", "SLOTS", "WAITING", "DECIDED BY", "RATIOS"}, rows)
+}
+
+// knownRatios is such as "2 of 3 known".
+func knownRatios(all []fleet.ScreenRatio) string {
+	known := 0
+	for _, r := range all {
+		if r.Known {
+			known++
+		}
+	}
+	return fmt.Sprintf("%d of %d known", known, len(all))
 }

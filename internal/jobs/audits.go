@@ -17,6 +17,8 @@ type AuditStage int
 const (
 	RoutineAudit AuditStage = iota // a share of all jobs, on any other node
 	Confirmation                   // on nodes that are compared with one that deviates
+	Learning                       // in a screening pool, to learn the ratio of times
+	Check                          // in the deciding pool, of what the screening pool has accepted
 )
 
 // Audit is a job that was judged once more, on another node.
@@ -39,6 +41,7 @@ const AuditLabel = "audit_of"
 const (
 	auditCompared   = 1
 	auditUnusable   = 2
+	auditRefuted    = 3
 	billionths      = 1e9
 	auditBodyDigest = "audit"
 )
@@ -64,15 +67,30 @@ func (s *Store) PutAudit(ctx context.Context, a Audit, j job.Job) (created bool,
 	return created && err == nil, err
 }
 
-// CompareAudit stores the result of an audit, once. usable is false when the two reports cannot be compared.
-func (s *Store) CompareAudit(ctx context.Context, id, node string, logRatio float64, usable bool) error {
-	state := auditUnusable
-	if usable {
-		state = auditCompared
+// AuditResult is what the two reports of an audit say.
+type AuditResult struct {
+	Usable   bool    // the times can be compared
+	Refuted  bool    // the verdict of a Check is another one because of time
+	Node     string  // that has judged it
+	LogRatio float64 // of its time to that of the original; with Learning and Check, see Ratios
+	Class    string  // what LogRatio is compared with, with Learning and Check
+}
+
+func (r AuditResult) state() int {
+	switch {
+	case r.Refuted:
+		return auditRefuted
+	case r.Usable:
+		return auditCompared
 	}
+	return auditUnusable
+}
+
+// CompareAudit stores the result of an audit, once.
+func (s *Store) CompareAudit(ctx context.Context, id string, r AuditResult) error {
 	_, err := s.exec(ctx, "set audit",
-		`UPDATE audits SET node = ?1, ratio = ?2, state = ?3, finished = ?4 WHERE id = ?5 AND state = 0`,
-		node, int64(math.Round(logRatio*billionths)), state, s.now().UnixNano(), id)
+		`UPDATE audits SET node = ?1, ratio = ?2, state = ?3, finished = ?4, class = ?5 WHERE id = ?6 AND state = 0`,
+		r.Node, int64(math.Round(r.LogRatio*billionths)), r.state(), s.now().UnixNano(), r.Class, id)
 	return err
 }
 

@@ -92,7 +92,7 @@ func testAudits(t *testing.T, be backend) {
 
 func testAuditResults(t *testing.T, b *bench) {
 	for range 2 { // the first one counts
-		if err := b.CompareAudit(b.ctx(), "a1", "n2", 0.0123, true); err != nil {
+		if err := b.CompareAudit(b.ctx(), "a1", AuditResult{Node: "n2", LogRatio: 0.0123, Usable: true}); err != nil {
 			t.Fatal(err)
 		}
 		b.clock.advance(time.Second)

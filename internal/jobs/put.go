@@ -18,6 +18,7 @@ type Submission struct {
 	ID         string
 	BodyDigest string  // of the request, to recognize a repeated one
 	Job        job.Job // its files are blobs
+	Pool       string  // that judges it; "" is that of the job
 }
 
 // Put stores a queued job. When it returns, the job is durable. created is false
@@ -39,7 +40,7 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 			return Record{}, false, err
 		}
 		if created {
-			s.notifyWork(kindOf(n.Job))
+			s.notifyWork(n.kind())
 			return rec, true, nil
 		}
 	}
@@ -103,7 +104,8 @@ func (s *Store) newRow(n Submission) (rec Record, args []any, err error) {
 		return Record{}, nil, err
 	}
 	rec.ID, rec.BodyDigest, rec.Job, rec.Lease.ID = n.ID, n.BodyDigest, n.Job, n.ID
-	k := kindOf(n.Job)
+	k := n.kind()
+	rec.Pool = k.pool
 	return rec, []any{n.ID, n.BodyDigest, r.priority, k.pool, k.width, r.created, r.labels, body}, nil
 }
 

@@ -20,6 +20,7 @@ type Record struct {
 	ID         string
 	BodyDigest string // of the request that created it
 	Job        job.Job
+	Pool       string     // that judges it, or has; that of the job unless another one decides; only Put and Get know it
 	Report     job.Report // its attempt does not count excused ones
 	Host       string     // that runs it
 	CPUs       string     // kernel list, while it runs
@@ -134,13 +135,14 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	var found []Record
 	var r row
 	err := s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns +
-		`, digest, job, tests FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) error {
-		var digest string
+		`, pool, digest, job, tests FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) error {
+		var pool, digest string
 		var body, tests []byte
-		if err := rows.Scan(append(r.fields(), &digest, &body, &tests)...); err != nil {
+		if err := rows.Scan(append(r.fields(), &pool, &digest, &body, &tests)...); err != nil {
 			return err
 		}
 		rec, err := r.record(digest, body, tests)
+		rec.Pool = pool
 		found = append(found, rec)
 		return err
 	})

@@ -7,7 +7,7 @@ package jobs
 //
 // Numbers instead of names: state is 0 queued, 1 running, 2 done, 3 cancelled;
 // priority is the index in job.Priorities, 4 for audits; state of an audit is 0 open,
-// 1 compared, 2 not comparable, and ratio is the logarithm in billionths. Times are in nanoseconds since
+// 1 compared, 2 not comparable, 3 refuted, and ratio is the logarithm in billionths. Times are in nanoseconds since
 // 1970, or 0. The large columns are last, so that SQLite reads the others without
 // following overflow pages.
 var migrations = []string{`
@@ -78,4 +78,6 @@ CREATE TABLE audits (
 CREATE INDEX audits_pool ON audits (pool, stage, finished);
 `, `
 ALTER TABLE jobs ADD COLUMN take_key TEXT NOT NULL DEFAULT '';
+`, `
+ALTER TABLE audits ADD COLUMN class TEXT NOT NULL DEFAULT '';
 `}

@@ -174,6 +174,9 @@ func sampleReport(v job.Verdict) job.Report {
 var suite = map[string]func(*testing.T, backend){
 	"audits":            testAudits,
 	"audits in a line":  testAuditLine,
+	"forward":           testForward,
+	"move jobs":         testMoveJobs,
+	"ratios":            testRatios,
 	"lead":              testLead,
 	"life":              testLife,
 	"idempotent":        testIdempotent,

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -180,10 +182,16 @@ type Pool struct {
 	Name string `toml:"name"`
 	// AuditPercent is Audit.Percent of this pool; inheritAudit is the same as for others.
 	AuditPercent int `toml:"audit_percent"`
+	// DecidedBy makes it a screening pool: it decides what does not depend on time, the pool of this name the rest.
+	DecidedBy string `toml:"decided_by"`
+	// CheckPercent is the part of what a screening pool accepts that the deciding pool judges, too.
+	CheckPercent int `toml:"check_percent"`
 }
 
 // inheritAudit is an AuditPercent that is not set.
 const inheritAudit = -1
+
+func newPool() Pool { return Pool{AuditPercent: inheritAudit, CheckPercent: 1} }
 
 // Pool returns a pool by its name.
 func (c Config) Pool(name string) Pool {
@@ -195,15 +203,22 @@ func (c Config) Pool(name string) Pool {
 			return p
 		}
 	}
-	return Pool{Name: name, AuditPercent: c.Audit.Percent}
+	p := newPool()
+	p.Name, p.AuditPercent = name, c.Audit.Percent
+	return p
 }
+
+// Decider is the pool whose times count for jobs of a pool.
+func (c Config) Decider(pool string) string { return cmp.Or(c.Pool(pool).DecidedBy, pool) }
 
 // PoolNames are the pools that the configuration names: the one of this host first.
 func (c Config) PoolNames() []string {
 	names := []string{c.Slots.Pool}
 	for _, p := range c.Pools {
-		if p.Name != c.Slots.Pool {
-			names = append(names, p.Name)
+		for _, name := range []string{p.Name, p.DecidedBy} {
+			if name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

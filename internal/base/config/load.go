@@ -44,7 +44,7 @@ func (c *Config) overlayTOML(path string, data []byte) error {
 		return fmt.Errorf("parse %q: %w; correct the file", path, err)
 	}
 	if tables, ok := tablesOf(document["pools"]); ok {
-		c.Pools = slices.Repeat([]Pool{{AuditPercent: inheritAudit}}, len(tables))
+		c.Pools = slices.Repeat([]Pool{newPool()}, len(tables))
 	}
 	known := map[string]key{}
 	for _, k := range keys(c) {

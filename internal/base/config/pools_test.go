@@ -16,6 +16,7 @@ name = "metal"
 [[pools]]
 audit_percent = 0
 name = "cloud"
+decided_by = "iron"
 `), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +24,7 @@ name = "cloud"
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff([]string{"default", "metal", "cloud"}, c.PoolNames()); diff != "" {
+	if diff := cmp.Diff([]string{"default", "metal", "cloud", "iron"}, c.PoolNames()); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	for name, percent := range map[string]int{"default": 3, "metal": 3, "cloud": 0} {
@@ -31,9 +32,15 @@ name = "cloud"
 			t.Errorf("pool %s: %+v, want %d %%", name, got, percent)
 		}
 	}
+	for name, decider := range map[string]string{"default": "default", "metal": "metal", "cloud": "iron"} {
+		if got := c.Decider(name); got != decider {
+			t.Errorf("pool %s is decided by %s, want %s", name, got, decider)
+		}
+	}
 	without := c
 	without.Pools = c.Pools[:1]
-	if diff := cmp.Diff([]string{"pools[1].audit_percent", "pools[1].name"}, Differences(without, c)); diff != "" {
+	if diff := cmp.Diff([]string{"pools[1].audit_percent", "pools[1].check_percent", "pools[1].decided_by", "pools[1].name"},
+		Differences(without, c)); diff != "" {
 		t.Errorf("differences (-want +got):\n%s", diff)
 	}
 }
@@ -47,8 +54,19 @@ func TestPoolErrors(t *testing.T) {
 		"texts":   {"pools = [\"a\"]\n", ":1: pools: unknown key"},
 		"name":    {"[[pools]]\nname = \"a.b\"\n", `pools[0].name: "a.b" is not a name; use`},
 		"no name": {"[[pools]]\n[[pools]]\nname=\"a\"\n", `pools[0].name: "" is not a name; use`},
-		"twice":   {"[[pools]]\nname=\"a\"\n[[pools]]\nname=\"a\"\n", `pools[1].name: "a" is another pool already; name`},
-		"percent": {"[[pools]]\nname=\"a\"\naudit_percent = 101\n", "pools[0].audit_percent: 101 is out of range; use"},
+		"twice": {"[[pools]]\nname=\"a\"\n[[pools]]\nname=\"a\"\n",
+			`pools[1].name: "a" is another pool already; name`},
+		"decided by itself": {"[[pools]]\nname=\"a\"\ndecided_by=\"a\"\n",
+			`pools[0].decided_by: "a" does not decide itself; `},
+		"decided by a screening pool": {"[[pools]]\nname=\"a\"\ndecided_by=\"b\"\n[[pools]]\n" +
+			"name=\"b\"\ndecided_by=\"c\"\n",
+			`pools[0].decided_by: "b" does not decide itself; `},
+		"decided by nobody": {"[[pools]]\nname=\"a\"\ndecided_by=\"b c\"\n",
+			`pools[0].decided_by: "b c" is not a name; `},
+		"checks": {"[[pools]]\nname=\"a\"\ndecided_by=\"b\"\ncheck_percent = 0\n",
+			"pools[0].check_percent: 0 is out of range; use"},
+		"percent": {"[[pools]]\nname=\"a\"\naudit_percent = 101\n",
+			"pools[0].audit_percent: 101 is out of range; use"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := Load(write(t, test.file), nil)

@@ -145,6 +145,14 @@ func (v *validator) pools(c Config) {
 		v.check(!seen[p.Name], key+".name", "%q is another pool already; name each pool once", p.Name)
 		seen[p.Name] = true
 		between(v, key+".audit_percent", p.AuditPercent, inheritAudit, 100)
+		if p.DecidedBy == "" {
+			continue
+		}
+		between(v, key+".check_percent", p.CheckPercent, 1, 100)
+		v.check(ValidPool(p.DecidedBy), key+".decided_by", "%q is not a name; use 1 to 64 letters, digits, - and _",
+			p.DecidedBy)
+		v.check(p.DecidedBy != p.Name && c.Pool(p.DecidedBy).DecidedBy == "", key+".decided_by",
+			"%q does not decide itself; name a pool without decided_by", p.DecidedBy)
 	}
 }
 

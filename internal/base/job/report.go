@@ -39,12 +39,23 @@ type Report struct {
 	Groups        []GroupReport     `json:"groups,omitempty"` // of a problem with groups, in the order in which they run
 	Tests         []TestReport      `json:"tests,omitempty"`
 	Host          *HostReport       `json:"host,omitempty"`
+	Screening     *Screening        `json:"screening,omitempty"` // of a job for a pool that another one decides for
 	Priority      Priority          `json:"priority,omitempty"`
 	Labels        map[string]string `json:"labels,omitempty"`
 	CreatedAt     time.Time         `json:"created_at,omitzero"`
 	StartedAt     time.Time         `json:"started_at,omitzero"`
 	FinishedAt    time.Time         `json:"finished_at,omitzero"`
 	Attempt       int               `json:"attempt,omitempty"`
+}
+
+// Screening is the result of a job in a pool whose times do not count in the end.
+type Screening struct {
+	Pool    string `json:"pool"`             // that judged first
+	Decided bool   `json:"decided"`          // its report stands: it is this one
+	Job     string `json:"job,omitempty"`    // that has its report, where another pool decided
+	Reason  string `json:"reason,omitempty"` // why another pool decided
+	// SmallestRatio is the smallest ratio known of a time there and a time in the deciding pool. No time is scaled with it.
+	SmallestRatio float64 `json:"smallest_ratio,omitempty"`
 }
 
 // ProblemVersion is a stored problem at one time.

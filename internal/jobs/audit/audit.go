@@ -23,7 +23,7 @@ type Store interface {
 	Get(ctx context.Context, id string) (jobs.Record, error)
 	PutAudit(ctx context.Context, a jobs.Audit, j job.Job) (created bool, err error)
 	AuditOf(ctx context.Context, id string) (a jobs.Audit, found bool, err error)
-	CompareAudit(ctx context.Context, id, node string, logRatio float64, usable bool) error
+	CompareAudit(ctx context.Context, id string, r jobs.AuditResult) error
 	Audits(ctx context.Context, pool string, stage jobs.AuditStage, since time.Time) ([]jobs.Audit, error)
 	OpenAudits(ctx context.Context, pool string, stage jobs.AuditStage) (int, error)
 	JudgedSince(ctx context.Context, since time.Time, f func(job.Report) error) error
@@ -50,11 +50,21 @@ type Observer interface {
 	NodeRetired(pool, node string)
 }
 
+// Screen says which jobs are judged again for a screening pool; *screen.Screen is one.
+type Screen interface {
+	Tend(ctx context.Context) error
+	Concerns(pool string) bool
+	Sample(ctx context.Context, salt string, rec jobs.Record) (audit jobs.Audit, wanted bool, err error)
+	Compare(a jobs.Audit, original jobs.Record, again job.Report) jobs.AuditResult
+	Compared(ctx context.Context, a jobs.Audit, original jobs.Record, r jobs.AuditResult) error
+}
+
 // Options configure an Auditor. All members are required.
 type Options struct {
 	Store    Store
 	Nodes    Nodes
 	Observer Observer
+	Screen   Screen
 	Holder   string                    // name of this process among those that share the database
 	Share    func(pool string) float64 // of its jobs, 0 to 1
 	Interval time.Duration             // between two runs of the detector
@@ -116,6 +126,9 @@ func (a *Auditor) Step(ctx context.Context) error {
 	if err := a.clean(ctx); err != nil {
 		return err
 	}
+	if err := a.o.Screen.Tend(ctx); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(pools)) {
 		if err := a.judgePool(ctx, pools[name]); err != nil {
 			return fmt.Errorf("audit pool %q: %w", name, err)
@@ -134,7 +147,7 @@ func (a *Auditor) clean(ctx context.Context) error {
 	for _, id := range ids {
 		_, err := a.o.Store.Cancel(ctx, id)
 		if err == nil || errors.Is(err, jobs.ErrFinal) || errors.Is(err, jobs.ErrNotFound) {
-			err = a.o.Store.CompareAudit(ctx, id, "", 0, false)
+			err = a.o.Store.CompareAudit(ctx, id, jobs.AuditResult{})
 		}
 		if err != nil {
 			return err
@@ -186,11 +199,10 @@ func (a *Auditor) scan(ctx context.Context, pools map[string]pool) error {
 			return err
 		}
 		for _, e := range ended {
-			switch {
-			case e.Audit:
+			if e.Audit {
 				err = a.compare(ctx, e)
-			case len(pools[e.Pool].up) > 1 && chosen(salt, e.ID, a.o.Share(e.Pool)):
-				err = a.sample(ctx, e)
+			} else {
+				err = a.sample(ctx, e, salt, pools)
 			}
 			if err != nil {
 				return fmt.Errorf("audit job %q: %w", e.ID, err)
@@ -216,13 +228,26 @@ func (a *Auditor) salt(ctx context.Context) (salt string, err error) {
 	return salt, a.o.Store.SetValue(ctx, salt, saltValue)
 }
 
-// sample queues a job once more.
-func (a *Auditor) sample(ctx context.Context, e jobs.Ended) error {
+// sample queues a job once more, where that is wanted.
+func (a *Auditor) sample(ctx context.Context, e jobs.Ended, salt string, pools map[string]pool) error {
+	routine := len(pools[e.Pool].up) > 1 && chosen(salt, e.ID, a.o.Share(e.Pool))
+	if !routine && !a.o.Screen.Concerns(e.Pool) {
+		return nil
+	}
 	rec, err := a.o.Store.Get(ctx, e.ID)
-	if err != nil || !comparable(rec.Report) {
+	if err != nil {
 		return err
 	}
-	return a.put(ctx, rec, jobs.Audit{Stage: jobs.RoutineAudit, Pool: e.Pool})
+	if routine && comparable(rec.Report) {
+		if err := a.put(ctx, rec, jobs.Audit{Stage: jobs.RoutineAudit, Pool: e.Pool}); err != nil {
+			return err
+		}
+	}
+	audit, wanted, err := a.o.Screen.Sample(ctx, salt, rec)
+	if err != nil || !wanted {
+		return err
+	}
+	return a.put(ctx, rec, audit, "screen")
 }
 
 // put queues an audit. Its ID is derived, so that repeating the step after a crash queues nothing twice.
@@ -245,23 +270,34 @@ func (a *Auditor) compare(ctx context.Context, e jobs.Ended) error {
 	}
 	original, err := a.o.Store.Get(ctx, audit.Original)
 	if errors.Is(err, jobs.ErrNotFound) {
-		return a.o.Store.CompareAudit(ctx, e.ID, "", 0, false)
+		return a.o.Store.CompareAudit(ctx, e.ID, jobs.AuditResult{})
 	}
 	if err != nil {
 		return err
 	}
-	node := ""
-	if again.Report.Host != nil {
-		node = again.Report.Host.Node
-	}
-	ratio, usable := logRatio(original.Report, again.Report)
-	usable = usable && node != ""
-	a.o.Observer.AuditDone(e.Pool, usable)
+	r := a.result(audit, original, again.Report)
+	a.o.Observer.AuditDone(e.Pool, r.Usable)
 	if original.Report.Verdict != again.Report.Verdict {
 		a.o.Log.Warn("an audit has another verdict than the job", "job", audit.Original, "verdict", original.Report.Verdict,
-			"audit", e.ID, "audit_verdict", again.Report.Verdict, "node", node, "original_node", audit.Origin)
+			"audit", e.ID, "audit_verdict", again.Report.Verdict, "node", r.Node, "original_node", audit.Origin)
 	}
-	return a.o.Store.CompareAudit(ctx, e.ID, node, ratio, usable)
+	if err := a.o.Store.CompareAudit(ctx, e.ID, r); err != nil {
+		return err
+	}
+	return a.o.Screen.Compared(ctx, audit, original, r)
+}
+
+// result compares the two reports of an audit.
+func (a *Auditor) result(audit jobs.Audit, original jobs.Record, again job.Report) (r jobs.AuditResult) {
+	if audit.Stage == jobs.Learning || audit.Stage == jobs.Check {
+		return a.o.Screen.Compare(audit, original, again)
+	}
+	if again.Host != nil {
+		r.Node = again.Host.Node
+	}
+	r.LogRatio, r.Usable = logRatio(original.Report, again)
+	r.Usable = r.Usable && r.Node != ""
+	return r
 }
 
 // judgePool runs the detector, when it is time, and ends a confirmation.

@@ -18,6 +18,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
+	"judged/internal/jobs/screen"
 	"judged/internal/testkit"
 )
 
@@ -65,6 +66,7 @@ func newCluster(t *testing.T, nodes int, with func(*Options)) *cluster {
 	o := Options{Store: store, Nodes: c.registry, Observer: c, Holder: "front", Share: whole,
 		Interval: time.Hour, Now: c.now,
 		Log: slog.New(slog.DiscardHandler)}
+	o.Screen = screen.New(screen.Options{})
 	if with != nil {
 		with(&o)
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"judged/internal/jobs"
 	"judged/internal/jobs/client"
@@ -22,6 +24,28 @@ type Pool struct {
 	Judging int    `json:"judging"` // nodes that are up, ready and not drained
 	Slots   int    `json:"slots"`   // of these
 	Waiting int    `json:"waiting"`
+	// Screen is that of a pool that another one decides for.
+	Screen *Screen `json:"screen,omitempty"`
+}
+
+// Screen is what a screening pool may decide.
+type Screen struct {
+	DecidedBy string        `json:"decided_by"`
+	Open      bool          `json:"open"`                // not closed by a check
+	ChangedAt time.Time     `json:"changed_at,omitzero"` // when it was closed or opened last
+	Reason    string        `json:"reason,omitempty"`    // why it is closed
+	Ratios    []ScreenRatio `json:"ratios"`
+}
+
+// ScreenRatio is what is known of the times of two classes of hosts.
+type ScreenRatio struct {
+	Language            string  `json:"language"` // "" are programs
+	Fingerprint         string  `json:"fingerprint"`
+	DecidingFingerprint string  `json:"deciding_fingerprint"`
+	Pairs               int     `json:"pairs"`          // submissions that both have judged
+	SmallestRatio       float64 `json:"smallest_ratio"` // of a time in the screening pool and in the deciding one
+	Known               bool    `json:"known"`          // from enough pairs
+	KnownForContests    bool    `json:"known_for_contests"`
 }
 
 // PoolList is the answer of GET /v1/pools.
@@ -77,6 +101,12 @@ func (r *Registry) CheckPool(ctx context.Context, name string) error {
 		names = append(names, p.Name)
 	}
 	return fmt.Errorf("%w; send one of %s", ErrUnknownPool, strings.Join(names, ", "))
+}
+
+// OpenScreen asks a front to have a closed screening pool decide again.
+func OpenScreen(ctx context.Context, front client.Client, pool string) ([]Pool, error) {
+	list, err := client.Post[PoolList](ctx, front, "/v1/pools/"+url.PathEscape(pool)+"/open", Nothing{}, 0)
+	return list.Pools, err
 }
 
 // ListPools asks a front for its pools.

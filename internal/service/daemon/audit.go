@@ -1,9 +1,12 @@
 package daemon
 
 import (
+	"context"
 	"time"
 
+	"judged/internal/jobs"
 	"judged/internal/jobs/audit"
+	"judged/internal/jobs/fleet"
 	"judged/internal/service/metrics"
 )
 
@@ -12,7 +15,7 @@ func (d *daemon) auditor() *audit.Auditor {
 	c := d.o.Config.Audit
 	share := func(pool string) float64 { return float64(d.o.Config.Pool(pool).AuditPercent) / 100 }
 	return audit.New(audit.Options{
-		Store: d.store, Nodes: d.registry, Observer: audits{d.metrics.Load()},
+		Store: d.store, Nodes: d.registry, Observer: audits{d.metrics.Load()}, Screen: d.store.screen,
 		Holder: d.node + " " + d.listener.Addr().String() + " " + d.o.Config.DataDir,
 		Share:  share, Interval: c.Interval, Shadow: c.Shadow, Now: time.Now, Log: d.o.Log,
 	})
@@ -23,3 +26,34 @@ type audits struct{ m *metrics.Metrics }
 
 func (a audits) AuditDone(pool string, usable bool) { a.m.AuditDone(pool, usable) }
 func (a audits) NodeRetired(pool, _ string)         { a.m.NodeRetired(pool) }
+
+// screened records what screening pools decide as metrics. The daemon has them later than the store.
+type screened struct{ d *daemon }
+
+func (s screened) Screened(pool string, decided bool) { s.d.metrics.Load().Screened(pool, decided) }
+
+func (s screened) ScreenChecked(pool string, r jobs.AuditResult) {
+	s.d.metrics.Load().ScreenChecked(pool, r.Refuted, r.Usable)
+}
+
+// nodes is the registry with what is known about screening pools.
+type nodes struct {
+	*fleet.Registry
+	store *storage
+}
+
+// Pools implements httpapi.Nodes.
+func (n nodes) Pools(ctx context.Context, waiting jobs.Depths) ([]fleet.Pool, error) {
+	pools, err := n.Registry.Pools(ctx, waiting)
+	for i := range pools {
+		if err == nil {
+			pools[i].Screen, err = n.store.screen.Status(ctx, pools[i].Name)
+		}
+	}
+	return pools, err
+}
+
+// OpenScreen implements httpapi.Nodes.
+func (n nodes) OpenScreen(ctx context.Context, pool string) error {
+	return n.store.screen.Open(ctx, pool)
+}

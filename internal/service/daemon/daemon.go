@@ -173,7 +173,7 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 		return err
 	}
 	d.closing(store.Close)
-	d.store = &storage{store, d.space, d.storeFailed, d.jobCancelled}
+	d.store = &storage{Store: store, space: d.space, failed: d.storeFailed, cancelled: d.jobCancelled}
 	return nil
 }
 
@@ -275,7 +275,7 @@ func (d *daemon) openAPI(context.Context) error {
 		o.Jobs, o.Blobs = d.store, &files{d.blobs, space{blobFolder(d.o.Config)}, d.storeFailed}
 	}
 	if d.registry != nil {
-		o.Work, o.Nodes, o.Protocols = d.store, d.registry, d.o.Protocols
+		o.Work, o.Nodes, o.Protocols = d.store, nodes{d.registry, d.store}, d.o.Protocols
 	}
 	switch {
 	case !d.judges():

@@ -24,6 +24,7 @@ import (
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
+	"judged/internal/jobs/screen"
 )
 
 // judges reports whether this daemon has slots, hasJobs whether it has the database.
@@ -47,6 +48,8 @@ func (d *daemon) openFleet(context.Context) (err error) {
 	switch d.o.Config.Fleet.Role {
 	case config.RoleAll, config.RoleFront:
 		d.registry = fleet.NewRegistry(d.store, time.Now, d.o.Config.PoolNames()...)
+		d.store.screen = screen.New(screen.Options{Store: d.store.Store, Nodes: d.registry, Pools: d.o.Config.Pools,
+			Observer: screened{d}, Now: time.Now, Log: d.o.Log})
 	case config.RoleJudge:
 		c, err := frontClient(d.o.Config.Fleet)
 		if err != nil {

@@ -41,7 +41,8 @@ func (d *daemon) newMetrics() *metrics.Metrics {
 		o.Turbo = func() string { return string(d.eng.Turbo(d.eng.CPUs()).Value) }
 	}
 	if d.registry != nil {
-		o.Nodes, o.Pools = d.registry.Nodes, d.registry.Pools
+		all := nodes{d.registry, d.store}
+		o.Nodes, o.Pools = all.Nodes, all.Pools
 	}
 	return metrics.New(o)
 }

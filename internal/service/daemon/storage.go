@@ -11,6 +11,7 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
+	"judged/internal/jobs/screen"
 	"judged/internal/service/httpapi"
 )
 
@@ -18,6 +19,7 @@ import (
 // nearly full.
 type storage struct {
 	*jobs.Store
+	screen    *screen.Screen // nil before the fleet is open, and on a judge node
 	space     space
 	failed    func(operation string)
 	cancelled func(*job.Report)
@@ -28,7 +30,15 @@ func (s *storage) Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, 
 	if err := s.room("put", reserveBytes); err != nil {
 		return rec, false, err
 	}
+	if n.Pool, err = s.screen.Route(ctx, n.Job); err != nil {
+		return rec, false, err
+	}
 	return s.Store.Put(ctx, n)
+}
+
+// Finish has another pool decide where the times of this one do not.
+func (s *storage) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+	return s.screen.Finish(ctx, l, rep)
 }
 
 // Take starts no job whose report might not fit.

@@ -90,6 +90,8 @@ func (fleetNodes) Nodes(context.Context) ([]fleet.Node, error) {
 	}, nil
 }
 
+func (fleetNodes) OpenScreen(context.Context, string) error { return fleet.ErrUnknownPool }
+
 // TestPageOfAFront shows nodes, and nothing that a front does not have.
 func TestPageOfAFront(t *testing.T) {
 	tab := browser.Open(t)

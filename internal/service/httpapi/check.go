@@ -32,7 +32,7 @@ func (s *Server) check(ctx context.Context, sent submission) error {
 	}
 	found = found.With(unknown)
 	for member, id := range jobspec.Languages(sent.job) {
-		if err := s.languages.CheckLanguage(ctx, pool, id); err != nil {
+		if err := s.languages.CheckLanguage(ctx, s.config.Decider(pool), id); err != nil {
 			return problem("missing-language", "send a language that GET /v1/languages says is available", "%s: %s",
 				member, err)
 		}

@@ -158,7 +158,7 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, fleet.ErrUnknownNode):
 		return problem("not-found", "see GET /v1/nodes", "no such node")
 	case errors.Is(err, fleet.ErrUnknownPool):
-		return problem("not-found", "see GET /v1/pools; a pool has nodes that have registered", "no such pool")
+		return problem("not-found", "see GET /v1/pools", "no such pool")
 	case errors.Is(err, slots.ErrUnknownSlot):
 		return problem("not-found", "see GET /v1/slots for the CPUs of each slot", "no such slot")
 	}

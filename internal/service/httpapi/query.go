@@ -108,7 +108,9 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 		}
 		f.Label[key] = value
 	}
-	_, f.Audits = f.Label[jobs.AuditLabel]
+	_, audits := f.Label[jobs.AuditLabel]
+	_, screenings := f.Label[jobs.ScreeningLabel]
+	f.Audits = audits || screenings
 	var err error
 	f.Limit, err = limitOf(values)
 	return f, err

@@ -28,6 +28,7 @@ type Nodes interface {
 	Nodes(ctx context.Context) ([]fleet.Node, error)
 	Pools(ctx context.Context, waiting jobs.Depths) ([]fleet.Pool, error)
 	CheckPool(ctx context.Context, name string) error
+	OpenScreen(ctx context.Context, pool string) error
 	SetPrefetch(ctx context.Context, pool string, blobs []fleet.Blob) error
 	PrefetchStatus(ctx context.Context, pool string) (fleet.PrefetchStatus, error)
 }
@@ -47,6 +48,7 @@ func (s *Server) nodeRoutes() []route {
 		{"GET", "/v1/pools", read, s.getPools},
 		{"GET", "/v1/pools/{pool}/prefetch", read, s.getPrefetch},
 		{"POST", "/v1/pools/{pool}/prefetch", admin, s.requestPrefetch},
+		{"POST", "/v1/pools/{pool}/open", admin, s.openScreen},
 		{"POST", "/v1/nodes/{name}/drain", admin, s.drainNode},
 		{"POST", "/v1/nodes/{name}/undrain", admin, s.undrainNode},
 	}
@@ -285,6 +287,16 @@ func (s *Server) getPools(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.writeJSON(w, http.StatusOK, fleet.PoolList{Pools: pools})
+}
+
+// openScreen has a screening pool learn its ratios again after a check has closed it.
+func (s *Server) openScreen(w http.ResponseWriter, r *http.Request) error {
+	pool := r.PathValue("pool")
+	if err := s.nodes.OpenScreen(r.Context(), pool); err != nil {
+		return err
+	}
+	s.log.Info("opened a screening pool", "pool", pool, by(r))
+	return s.getPools(w, r)
 }
 
 func (s *Server) drainNode(w http.ResponseWriter, r *http.Request) error {

@@ -92,7 +92,9 @@ type Metrics struct {
 	drift       *prometheus.CounterVec
 	storeErrors *prometheus.CounterVec
 	audits      *prometheus.CounterVec
-	retired     *prometheus.CounterVec
+	// Of screening pools.
+	screened, screenChecks *prometheus.CounterVec
+	retired                *prometheus.CounterVec
 }
 
 // Histogram buckets. Run times follow common time limits; ratios are finest where a verdict changes.
@@ -131,6 +133,11 @@ func New(o Options) *Metrics {
 	if o.Nodes != nil {
 		m.audits = m.counter("judged_audits_total",
 			"Jobs judged once more to compare nodes, by pool and by whether their times could be compared.", "pool",
+			"result")
+		m.screened = m.counter("judged_screened_jobs_total",
+			"Jobs that a screening pool has judged, by whether it decided or forwarded them.", "pool", "result")
+		m.screenChecks = m.counter("judged_screen_checks_total",
+			"Jobs that a screening pool has accepted and the deciding pool has judged, too, by what that showed.", "pool",
 			"result")
 		m.retired = m.counter("judged_nodes_retired_total", "Nodes drained because their times deviate.", "pool")
 	}

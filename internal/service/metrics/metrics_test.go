@@ -50,7 +50,8 @@ func fed() *Metrics {
 		},
 		Pool: "default",
 		Pools: func(_ context.Context, waiting jobs.Depths) ([]fleet.Pool, error) {
-			return []fleet.Pool{{Name: "default", Judging: 1, Waiting: waiting.Total()}, {Name: "metal"}}, nil
+			return []fleet.Pool{{Name: "default", Judging: 1, Waiting: waiting.Total()},
+				{Name: "metal", Screen: &fleet.Screen{}}}, nil
 		},
 		Nodes: func(context.Context) ([]fleet.Node, error) {
 			return []fleet.Node{{Name: "judge-1", Pool: "default", Up: true}, {Name: "judge-2", Pool: "metal",
@@ -65,6 +66,10 @@ func fed() *Metrics {
 	m.AuditDone("metal", true)
 	m.AuditDone("metal", false)
 	m.NodeRetired("metal")
+	m.Screened("metal", true)
+	m.Screened("metal", false)
+	m.ScreenChecked("metal", false, true)
+	m.ScreenChecked("metal", true, false)
 	m.TuneDrifted("governor")
 	m.AttemptDone(AttemptDone)
 	m.StoreFailed("finish")

@@ -188,5 +188,26 @@ func (m *Metrics) AuditDone(pool string, usable bool) {
 // NodeRetired counts a node that was drained because its times deviate.
 func (m *Metrics) NodeRetired(pool string) { m.retired.WithLabelValues(pool).Inc() }
 
+// Screened counts a job that a screening pool has judged.
+func (m *Metrics) Screened(pool string, decided bool) {
+	result := "forwarded"
+	if decided {
+		result = "decided"
+	}
+	m.screened.WithLabelValues(pool, result).Inc()
+}
+
+// ScreenChecked counts a job that a screening pool has accepted and the deciding pool has judged, too.
+func (m *Metrics) ScreenChecked(pool string, refuted, usable bool) {
+	result := "not_comparable"
+	switch {
+	case refuted:
+		result = "refuted"
+	case usable:
+		result = "confirmed"
+	}
+	m.screenChecks.WithLabelValues(pool, result).Inc()
+}
+
 // TuneDrifted counts a setting of judged tune that was found changed.
 func (m *Metrics) TuneDrifted(setting string) { m.drift.WithLabelValues(setting).Inc() }

@@ -20,10 +20,10 @@ const scrapeTimeout = 2 * time.Second
 type state struct {
 	options Options
 
-	ready, free, slot, check, turbo, tuned *prometheus.Desc
-	depth, poolDepth, poolJudging          *prometheus.Desc
-	node, deviation, deviates              *prometheus.Desc
-	queueFailures                          prometheus.Counter
+	ready, free, slot, check, turbo, tuned    *prometheus.Desc
+	depth, poolDepth, poolJudging, screenOpen *prometheus.Desc
+	node, deviation, deviates                 *prometheus.Desc
+	queueFailures                             prometheus.Counter
 }
 
 func newState(o Options) *state {
@@ -52,6 +52,8 @@ func newState(o Options) *state {
 		poolDepth: desc("judged_pool_queue_depth", "Waiting jobs of a pool, by priority.", "pool", "priority"),
 		poolJudging: desc("judged_pool_judging_nodes", "Judge nodes of a pool that are up, ready and not drained.",
 			"pool"),
+		screenOpen: desc("judged_screen_open",
+			"Whether a screening pool may decide: 0 after a check has closed it.", "pool"),
 		queueFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "judged_queue_depth_errors_total",
 			Help: "Scrapes at which the depth of the queue could not be read."}),
 	}
@@ -60,7 +62,7 @@ func newState(o Options) *state {
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{s.ready, s.free, s.slot, s.check, s.turbo, s.tuned, s.depth, s.poolDepth,
-		s.poolJudging, s.node, s.deviation, s.deviates} {
+		s.poolJudging, s.screenOpen, s.node, s.deviation, s.deviates} {
 		out <- d
 	}
 	s.queueFailures.Describe(out)
@@ -191,6 +193,9 @@ func (s *state) collectPools(ctx context.Context, out chan<- prometheus.Metric, 
 	}
 	for _, pool := range pools {
 		out <- gauge(s.poolJudging, float64(pool.Judging), pool.Name)
+		if pool.Screen != nil {
+			out <- gauge(s.screenOpen, is(pool.Screen.Open), pool.Name)
+		}
 		for _, p := range job.Priorities() {
 			out <- gauge(s.poolDepth, float64(depths[pool.Name][p]), pool.Name, string(p))
 		}

@@ -1,0 +1,127 @@
+package screen
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/engine/languages"
+)
+
+const (
+	// enough is how many submissions both pools must have judged. The smallest of 299 ratios is, with a confidence of 95 %,
+	// below all but 1 % of the ratios, whatever their distribution is (Wilks); of 2995, below all but 0.1 %.
+	enough = 299
+	// enoughForContests is the same for jobs of the priority contest.
+	enoughForContests = 2995
+	// leastTime is the shortest time that is compared: of shorter ones, a start takes a part that varies. A shorter one
+	// counts as this long.
+	leastTime = 50 * time.Millisecond
+)
+
+// needed is how many submissions must have taught the ratio for a job.
+func needed(p job.Priority) int {
+	if p == job.Contest {
+		return enoughForContests
+	}
+	return enough
+}
+
+// Rule is what a report of the screening pool is held against.
+type Rule struct {
+	Limits   job.Limits
+	Smallest float64 // ratio of a time in the screening pool and in the deciding one; 0 is not known
+}
+
+// Doubt returns why a report of the screening pool does not decide, "" if it does.
+func (r Rule) Doubt(rep job.Report) string {
+	switch {
+	case rep.Verdict == job.NotExecutable, rep.Verdict == job.CompileError && languages.Rejected(rep.Message):
+		return ""
+	case rep.Verdict == job.CompileError:
+		return "the compiler reached a limit"
+	case rep.Verdict == job.InternalError || rep.Verdict == job.Cancelled || rep.Verdict == "":
+		return "the screening pool has no verdict"
+	case rep.Deterministic != nil && !*rep.Deterministic:
+		return "the runs differ in more than time"
+	case r.Smallest <= 0:
+		return "the ratio of times is not known"
+	}
+	for _, t := range rep.Tests {
+		if doubt := r.doubtTest(t); doubt != "" {
+			return fmt.Sprintf("test %q: %s", t.Name, doubt)
+		}
+	}
+	return ""
+}
+
+func (r Rule) doubtTest(t job.TestReport) string {
+	switch {
+	case t.Verdict == job.Skipped || t.Verdict == job.NotExecutable:
+		return ""
+	case overTime(t.Verdict):
+		return "a limit of time was reached"
+	case t.Verdict == job.InternalError || t.Verdict == job.Cancelled || t.CPUTime == nil:
+		return "no verdict with a time"
+	}
+	if limit := r.Limits.CPUTime(); r.atMost(max(*t.CPUTime, leastTime)) > limit {
+		return fmt.Sprintf("%s of CPU time may be more than %s in the deciding pool", *t.CPUTime, limit)
+	}
+	if limit := r.Limits.WallTime(); t.WallTime != nil && r.atMost(*t.WallTime) > limit {
+		return fmt.Sprintf("%s of wall time may be more than %s in the deciding pool", *t.WallTime, limit)
+	}
+	return ""
+}
+
+// atMost is the longest that a time of the screening pool may be in the deciding pool.
+func (r Rule) atMost(t time.Duration) time.Duration {
+	return time.Duration(math.Ceil(float64(t) / r.Smallest))
+}
+
+func overTime(v job.Verdict) bool {
+	return v == job.TimeLimit || v == job.WallTimeLimit || v == job.IdlenessLimit
+}
+
+// LogRatio is the logarithm of the smallest ratio, over the tests of a submission, of a time in the screening pool and in
+// the deciding one. Tests that take less than leastTime in the deciding pool say nothing.
+func LogRatio(screening, deciding job.Report) (smallest float64, ok bool) {
+	times := map[string]job.TestReport{}
+	for _, t := range screening.Tests {
+		times[t.Name] = t
+	}
+	smallest = math.Inf(1)
+	for _, d := range deciding.Tests {
+		s, found := times[d.Name]
+		if !found || s.CPUTime == nil || d.CPUTime == nil || *d.CPUTime < leastTime || !comparable(s.Verdict, d.Verdict) {
+			continue
+		}
+		smallest = min(smallest, math.Log(float64(max(*s.CPUTime, leastTime))/float64(*d.CPUTime)))
+	}
+	return smallest, !math.IsInf(smallest, 1)
+}
+
+// comparable reports whether both times of a test are those of the same work. A run that the deciding pool ended at its
+// limit would have been longer, so its ratio is an upper bound, which must count: it is one of the smallest.
+func comparable(screening, deciding job.Verdict) bool {
+	whole := []job.Verdict{job.Accepted, job.Partial, job.WrongAnswer, job.PresentationError, job.RuntimeError}
+	return slices.Contains(whole, screening) && (deciding == screening || deciding == job.TimeLimit)
+}
+
+// maxChance is how rarely a screen is closed although the ratios are what they were.
+const maxChance = 1e-4
+
+// drifted reports whether ratios have become smaller than those that were learned. Of learned and newer ratios from one
+// distribution, each order is equally likely: that k of m newer ones are below all n learned ones has a chance of
+// m!/(m-k)! (m+n-k)!/(m+n)!, whatever the distribution is.
+func drifted(learned int, smallest float64, newer []float64) bool {
+	chance, m := 1.0, len(newer)
+	for _, ratio := range newer {
+		if ratio < smallest {
+			chance *= float64(m) / float64(m+learned)
+			m--
+		}
+	}
+	return chance < maxChance
+}

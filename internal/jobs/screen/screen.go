@@ -1,0 +1,167 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/fleet"
+)
+
+// Store is where jobs and ratios are; *jobs.Store is one.
+type Store interface {
+	Get(ctx context.Context, id string) (jobs.Record, error)
+	Finish(ctx context.Context, l jobs.Lease, rep job.Report) error
+	Forward(ctx context.Context, rec jobs.Record, rep job.Report, pool string, link job.Screening) error
+	Move(ctx context.Context, from, to string) (int, error)
+	Ratios(ctx context.Context, pool string, stage jobs.AuditStage, since time.Time) ([]jobs.Ratios, error)
+	LastRatios(ctx context.Context, pool string, stage jobs.AuditStage, class string, since time.Time, limit int) (
+		[]float64, error)
+	Value(ctx context.Context, v any, name ...string) (found bool, err error)
+	SetValue(ctx context.Context, v any, name ...string) error
+}
+
+// Nodes are the judge nodes; *fleet.Registry has them.
+type Nodes interface {
+	Nodes(ctx context.Context) ([]fleet.Node, error)
+}
+
+// Observer counts what a screening pool has decided or not, and its checks.
+type Observer interface {
+	Screened(pool string, decided bool)
+	ScreenChecked(pool string, r jobs.AuditResult)
+}
+
+// Options configure a Screen. All members are required.
+type Options struct {
+	Store    Store
+	Nodes    Nodes
+	Pools    []config.Pool
+	Observer Observer
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Screen knows the screening pools. It is safe for concurrent use.
+type Screen struct {
+	o        Options
+	deciders map[string]string // by screening pool
+	checks   map[string]float64
+
+	mu   sync.Mutex // guards the rest
+	seen *view
+}
+
+// gateValue is the name of the value with the gate of a pool.
+const gateValue = "screen"
+
+// New makes a Screen.
+func New(o Options) *Screen {
+	s := &Screen{o: o, deciders: map[string]string{}, checks: map[string]float64{}}
+	for _, p := range o.Pools {
+		if p.DecidedBy != "" {
+			s.deciders[p.Name], s.checks[p.Name] = p.DecidedBy, float64(p.CheckPercent)/100
+		}
+	}
+	return s
+}
+
+// Route returns the pool that judges a new job first.
+func (s *Screen) Route(ctx context.Context, j job.Job) (string, error) {
+	decider, screened := s.deciders[j.Pool]
+	if !screened {
+		return j.Pool, nil
+	}
+	v, err := s.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, host := range v.fingerprints(j.Pool) {
+		if v.smallest(j.Pool, decider, j.Language, host, needed(j.Priority)) > 0 {
+			return j.Pool, nil
+		}
+	}
+	return decider, nil
+}
+
+// Finish ends a job with a report, or forwards it to the deciding pool. Its errors are those of jobs.Source.
+func (s *Screen) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+	if len(s.deciders) == 0 {
+		return s.o.Store.Finish(ctx, l, rep)
+	}
+	rec, err := s.o.Store.Get(ctx, l.ID)
+	if err != nil {
+		return err
+	}
+	decider, screened := s.deciders[rec.Pool]
+	switch {
+	case !screened || rec.Report.Priority == job.Audit:
+		rep.Screening = rec.Report.Screening
+		return s.o.Store.Finish(ctx, l, rep)
+	case rec.Lease != l: // the store says why
+		return s.o.Store.Finish(ctx, l, rep)
+	}
+	v, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	link := job.Screening{Pool: rec.Pool}
+	if rep.Host != nil {
+		link.SmallestRatio = v.smallest(rec.Pool, decider, rec.Job.Language, rep.Host.Fingerprint,
+			needed(rec.Report.Priority))
+	}
+	link.Reason = Rule{rec.Job.Limits, link.SmallestRatio}.Doubt(rep)
+	if link.Decided = link.Reason == ""; link.Decided {
+		rep.Screening = &link
+		err = s.o.Store.Finish(ctx, l, rep)
+	} else {
+		err = s.o.Store.Forward(ctx, rec, rep, decider, link)
+	}
+	if err == nil {
+		s.o.Observer.Screened(rec.Pool, link.Decided)
+	}
+	return err
+}
+
+// Tend forwards jobs that wait for a screening pool that is closed or in which no node judges.
+func (s *Screen) Tend(ctx context.Context) error {
+	if len(s.deciders) == 0 {
+		return nil
+	}
+	v, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	for name, decider := range s.deciders {
+		if v.judges(name) && !v.pools[name].gate.Closed {
+			continue
+		}
+		n, err := s.o.Store.Move(ctx, name, decider)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			s.o.Log.Warn("forwarded jobs that waited for a screening pool that judges nothing", "pool", name,
+				"decided_by", decider, "jobs", n)
+		}
+	}
+	return nil
+}
+
+// Open opens a closed pool. Its ratios are learned again.
+func (s *Screen) Open(ctx context.Context, pool string) error {
+	if _, found := s.deciders[pool]; !found {
+		return fmt.Errorf("screening pool %q: %w", pool, fleet.ErrUnknownPool)
+	}
+	return s.setGate(ctx, pool, gate{At: s.o.Now().UTC()})
+}
+
+func (s *Screen) setGate(ctx context.Context, pool string, g gate) error {
+	defer s.forget()
+	return s.o.Store.SetValue(ctx, g, jobs.OperatorValues, gateValue, pool)
+}

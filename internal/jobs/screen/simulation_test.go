@@ -1,0 +1,154 @@
+package screen
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// world draws submissions: their time in the deciding pool, and the ratio to it of that in the screening pool, which is
+// slower in the mean and differs by program.
+type world struct {
+	r      *rand.Rand
+	spread float64 // of the logarithm of the ratio
+	shift  float64 // by how much the mean of the logarithm has changed
+}
+
+const (
+	simulatedLimit = time.Second
+	slower         = 1.15
+	// Times are from a fiftieth of the limit to eight limits, each factor as likely as any.
+	shortest, longest = 1.0 / 50, 8.0
+)
+
+// submission draws one with a time between two parts of the limit.
+func (w *world) submission(from, to float64) (screening, deciding job.Report) {
+	metal := from * math.Pow(to/from, w.r.Float64())
+	cloud := metal * slower * math.Exp(w.shift+w.spread*w.r.NormFloat64())
+	return w.judged(cloud), w.judged(metal)
+}
+
+// judged is the report about a time. A run ends at the limit and a fifth.
+func (w *world) judged(part float64) job.Report {
+	v := job.Accepted
+	if part > 1 {
+		v = job.TimeLimit
+	}
+	cpu := time.Duration(min(part, 1.2) * float64(simulatedLimit))
+	return job.Report{Verdict: v, Tests: []job.TestReport{{Name: "1", Verdict: v, CPUTime: &cpu}}}
+}
+
+// learn returns the smallest logarithm of n ratios.
+func (w *world) learn(n int) float64 {
+	smallest := math.Inf(1)
+	for found := 0; found < n; {
+		if log, ok := LogRatio(w.submission(shortest, longest)); ok {
+			smallest = min(smallest, log)
+			found++
+		}
+	}
+	return smallest
+}
+
+func rule(smallest float64) Rule {
+	return Rule{job.Limits{CPUTimeMS: simulatedLimit.Milliseconds(), WallTimeMS: 10_000}, math.Exp(smallest)}
+}
+
+// refuted is the part of all accepted submissions that the deciding pool would end at the limit. Only times just above
+// the limit can be, so most are drawn there and weighted.
+func (w *world) refuted(smallest float64, n int) float64 {
+	count := func(from, to float64) (accepted, refuted float64) {
+		decide := rule(smallest)
+		for range n {
+			screening, deciding := w.submission(from, to)
+			if screening.Verdict == job.Accepted && decide.Doubt(screening) == "" {
+				accepted++
+				if deciding.Verdict == job.TimeLimit {
+					refuted++
+				}
+			}
+		}
+		part := math.Log(to/from) / math.Log(longest/shortest) / float64(n)
+		return accepted * part, refuted * part
+	}
+	accepted, _ := count(shortest, 1)
+	_, refuted := count(1, 2)
+	return refuted / accepted
+}
+
+// TestRefutedAccepts learns ratios as often as contests need, and decides with them.
+func TestRefutedAccepts(t *testing.T) {
+	const repetitions, draws = 60, 30_000
+	for _, spread := range []float64{0.03, 0.05} {
+		sum := 0.0
+		for seed := range uint64(repetitions) {
+			w := &world{r: rand.New(rand.NewPCG(11, seed)), spread: spread}
+			sum += w.refuted(w.learn(enoughForContests), draws)
+		}
+		rate := sum / repetitions
+		t.Logf("spread %v: %.2g of the accepts refuted", spread, rate)
+		if rate > 1e-6 {
+			t.Errorf("spread %v: %.2g of the accepts are refuted, want at most 1e-6", spread, rate)
+		}
+	}
+}
+
+// closes has so many checks of a pool, and returns after how many it is closed, 0 for never. drift is what the mean ratio
+// changes by in each check.
+func (w *world) closes(learned int, checks int, drift float64) (n int, refuted bool) {
+	smallest := w.learn(learned)
+	now := smallest
+	var newer []float64
+	for n := 1; n <= checks; {
+		w.shift += drift
+		screening, deciding := w.submission(shortest, longest)
+		if screening.Verdict != job.Accepted || rule(now).Doubt(screening) != "" {
+			continue
+		}
+		n++
+		if overTime(deciding.Verdict) {
+			return n, true
+		}
+		log, ok := LogRatio(screening, deciding)
+		if !ok {
+			continue
+		}
+		now = min(now, log)
+		newer = append(newer, log)
+		if drifted(learned, smallest, newer[max(0, len(newer)-newest):]) {
+			return n, false
+		}
+	}
+	return 0, false
+}
+
+// TestDriftCloses has the screening pool become faster by a tenth, slowly. Without drift nothing is closed.
+func TestDriftCloses(t *testing.T) {
+	const spread = 0.05
+	for _, learned := range []int{enough, enoughForContests} {
+		wrongly, latest := 0, 0
+		for seed := range uint64(15) {
+			w := &world{r: rand.New(rand.NewPCG(12, seed)), spread: spread}
+			if n, _ := w.closes(learned, 4000, 0); n > 0 {
+				wrongly++
+			}
+			w = &world{r: rand.New(rand.NewPCG(13, seed)), spread: spread}
+			n, _ := w.closes(learned, 4000, -0.1/1000)
+			if n == 0 {
+				t.Errorf("%d pairs, seed %d: the drift is not seen", learned, seed)
+			}
+			latest = max(latest, n)
+		}
+		t.Logf("%d pairs: closed after at most %d checks; %d closed without drift", learned, latest, wrongly)
+		if wrongly > 0 {
+			t.Errorf("%d pairs: %d of 15 closed without drift", learned, wrongly)
+		}
+		// A drift of 20 % would be 2000 draws of which half are checks.
+		if latest > 1500 {
+			t.Errorf("%d pairs: closed after %d checks", learned, latest)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// ScreeningLabel is the label of the report of a screening pool with the ID of its job, where another pool decided.
+const ScreeningLabel = "screening_of"
+
+func (n Submission) kind() kind {
+	k := kindOf(n.Job)
+	k.pool = cmp.Or(n.Pool, k.pool)
+	return k
+}
+
+// ScreeningID is the ID under which Forward keeps the report of an attempt.
+func ScreeningID(l Lease) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d", l.ID, l.Attempt))
+	return "screening-" + hex.EncodeToString(sum[:16])
+}
+
+// Forward queues a job for another pool instead of ending it with the report of an attempt. That report is kept as
+// another job, which no list has, and the other pool has as many attempts as any. The fence is that of Finish.
+func (s *Store) Forward(ctx context.Context, rec Record, rep job.Report, pool string, link job.Screening) error {
+	link.Job = ScreeningID(rec.Lease)
+	head, err := headOf(job.Report{Screening: &link})
+	if err != nil {
+		return fmt.Errorf("encode the report of job %q: %w", rec.ID, err)
+	}
+	kept, label, err := s.keptReport(rec, rep, link.Job)
+	if err != nil {
+		return err
+	}
+	found := false
+	err = s.tx(ctx, "finish job", func(ctx context.Context, tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, s.driver.sql(`UPDATE jobs
+SET state = 0, pool = ?1, due = ?2, excused = attempt, started = 0, host = '', cpus = '', head = ?3
+WHERE id = ?4 AND attempt = ?5 AND state = 1 RETURNING seq`), pool, s.now().UnixNano(), head, rec.ID, rec.Lease.Attempt)
+		if err == nil {
+			err = each(rows, func(rows *sql.Rows) error { var seq int64; found = true; return rows.Scan(&seq) })
+		}
+		if err != nil || !found {
+			return err
+		}
+		return s.insertKept(ctx, tx, kept, label)
+	})
+	if err != nil {
+		return err
+	}
+	if !found {
+		return s.fenced(ctx, "finish", rec.Lease)
+	}
+	k := kindOf(rec.Job)
+	k.pool = pool
+	s.notifyJob(rec.ID)
+	s.notifyWork(k)
+	return nil
+}
+
+const insertKept = `INSERT INTO jobs (id, digest, state, priority, pool, width, attempt, due, host, cpus, created, started,
+	finished, verdict, labels, head, job, tests)
+VALUES (?1, ?2, 2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?6, ?11, ?12, ?13, ?14, ?15) RETURNING seq`
+
+// keptCreatedArg is the index of the time of creation among the arguments of insertKept.
+const keptCreatedArg = 8
+
+// keptReport returns the arguments of insertKept.
+func (s *Store) keptReport(rec Record, rep job.Report, id string) (args []any, label []byte, err error) {
+	head, err := headOf(rep)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode the report of job %q: %w", rec.ID, err)
+	}
+	tests, err := packJSON(rep.Tests)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode the report of job %q: %w", rec.ID, err)
+	}
+	body, err := packJSON(rec.Job)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode job %q: %w", rec.ID, err)
+	}
+	labels, err := json.Marshal(map[string]string{ScreeningLabel: rec.ID})
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode job %q: %w", rec.ID, err)
+	}
+	now := s.now().UnixNano()
+	return []any{id, auditBodyDigest, auditPriority, rec.Pool, kindOf(rec.Job).width, now, rec.Host, rec.CPUs, now,
+			rec.Report.StartedAt.UnixNano(), string(rep.Verdict), string(labels), head, body, tests},
+		labelHash(ScreeningLabel, rec.ID), nil
+}
+
+func (s *Store) insertKept(ctx context.Context, tx *sql.Tx, args []any, label []byte) error {
+	rows, err := tx.QueryContext(ctx, s.driver.sql(insertKept), args...)
+	if err != nil {
+		return err
+	}
+	var seq int64
+	if err := each(rows, func(rows *sql.Rows) error { return rows.Scan(&seq) }); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, s.driver.sql(insertLabels(1)), args[keptCreatedArg], seq, label)
+	return err
+}
+
+// Move queues the waiting jobs of a pool for another one, audits left out. It returns their number.
+func (s *Store) Move(ctx context.Context, from, to string) (int, error) {
+	n, err := s.exec(ctx, "adopt jobs of a screening pool", `UPDATE jobs
+SET pool = ?1, state = 0, due = ?2, excused = attempt, started = 0, host = '', cpus = ''
+WHERE state < 2 AND pool = ?3 AND priority < ?4 AND due <= ?2`, to, s.now().UnixNano(), from, auditPriority)
+	if n > 0 {
+		s.hub.everything()
+	}
+	return int(n), err
+}
+
+// Ratios are the audits of one class.
+type Ratios struct {
+	Class       string
+	Pairs       int
+	SmallestLog float64 // smallest LogRatio
+}
+
+// Ratios adds up the compared audits of a pool and stage since a time, by class.
+func (s *Store) Ratios(ctx context.Context, pool string, stage AuditStage, since time.Time) (all []Ratios, err error) {
+	err = s.rows(ctx, s.read, query{"read audits", `SELECT class, COUNT(*), MIN(ratio) FROM audits
+WHERE pool = ?1 AND stage = ?2 AND finished >= ?3 AND state = 1 GROUP BY class ORDER BY class`,
+		[]any{pool, int(stage), unixNano(since)}}, func(rows *sql.Rows) error {
+		var r Ratios
+		var smallest int64
+		err := rows.Scan(&r.Class, &r.Pairs, &smallest)
+		r.SmallestLog = float64(smallest) / billionths
+		all = append(all, r)
+		return err
+	})
+	return all, err
+}
+
+// LastRatios returns the LogRatio of the last audits of a class since a time, the newest first.
+func (s *Store) LastRatios(
+	ctx context.Context, pool string, stage AuditStage, class string, since time.Time, limit int,
+) (all []float64, err error) {
+	err = s.rows(ctx, s.read, query{"read audits", `SELECT ratio FROM audits
+WHERE pool = ?1 AND stage = ?2 AND finished >= ?3 AND state = 1 AND class = ?4 ORDER BY finished DESC, id LIMIT ?5`,
+		[]any{pool, int(stage), unixNano(since), class, limit}}, func(rows *sql.Rows) error {
+		var ratio int64
+		err := rows.Scan(&ratio)
+		all = append(all, float64(ratio)/billionths)
+		return err
+	})
+	return all, err
+}
+
+// unixNano is 0 for the zero time.
+func unixNano(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}

@@ -1,0 +1,193 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/client"
+	"judged/internal/jobs/fleet"
+	"judged/internal/testkit"
+)
+
+// simulatedHost takes jobs of a pool over HTTP as a judge node does. The name of a job's test is the time that it takes
+// in the deciding pool; here it takes percent of that.
+type simulatedHost struct {
+	name, pool string
+	percent    *atomic.Int64
+}
+
+func (h simulatedHost) run(ctx context.Context, t *testing.T, front client.Client) {
+	source, err := fleet.NewSource(fleet.Options{Front: front, Node: h.name, Spool: filepath.Join(t.TempDir(), "spool"),
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for started := true; ctx.Err() == nil; started = false {
+		_ = source.HandIn(ctx) // again with the next registration
+		if _, err := source.Register(ctx, fleet.Registration{Pool: h.pool, Fingerprint: "class-of-" + h.pool, Ready: true,
+			Started: started, Time: time.Now(), Slots: []fleet.Slot{{CPUs: "1", State: "idle"}}}); err != nil {
+			continue
+		}
+		for n := 0; n < 100 && ctx.Err() == nil; n++ {
+			work, err := source.Take(ctx, jobs.Want{Pool: h.pool, Width: 1, CPUs: "1"})
+			if err != nil {
+				break
+			}
+			err = source.Finish(context.WithoutCancel(ctx), work.Lease, h.judge(work.Job))
+			if errors.Is(err, jobs.ErrUnavailable) {
+				break // the front starts again; the report is in the spool
+			}
+			if err != nil {
+				t.Errorf("%s: finish %s: %v", h.name, work.ID, err)
+			}
+		}
+	}
+}
+
+func (h simulatedHost) judge(j job.Job) job.Report {
+	name := j.Tests[0].Name
+	there, _ := time.ParseDuration(name) // of the test
+	cpu, v := there*time.Duration(h.percent.Load())/100, job.Accepted
+	if cpu > j.Limits.CPUTime() {
+		v = job.TimeLimit
+	}
+	return job.Report{Verdict: v, Host: &job.HostReport{Name: h.name, Pool: h.pool, Fingerprint: "class-of-" + h.pool,
+		Kernel: "6", CPUModel: "x", Isolation: "none", Turbo: "off"}, Tests: []job.TestReport{{Name: name, Verdict: v,
+		CPUTime: &cpu, WallTime: &cpu, Runs: []job.Run{{CPUTime: cpu, CPUs: "1", Kept: true, Disturbed: []job.Cause{}}}}}}
+}
+
+// screenOf is what the front says about the screen of the pool cloud.
+func (i *instance) screenOf() fleet.Screen {
+	i.t.Helper()
+	list, err := fleet.ListPools(i.ctx, i.Client)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	for _, p := range list {
+		if p.Name == "cloud" && p.Screen != nil {
+			return *p.Screen
+		}
+	}
+	i.t.Fatalf("no screen in %+v", list)
+	return fleet.Screen{}
+}
+
+// TestScreening has a cloud that takes 1.2 times as long as the metal. Its ratio is learned, then it decides what is
+// clearly within the limit; the ratio survives a restart of the front. When the cloud becomes faster, a check closes it.
+// The front and the protocol are real; the judges are simulated.
+func TestScreening(t *testing.T) {
+	c := frontSettings(t)
+	c.Audit.Percent, c.Audit.Interval = 0, time.Second
+	c.Pools = []config.Pool{{Name: "cloud", DecidedBy: "metal", CheckPercent: 100}, {Name: "metal"}}
+	front := serving(t, c)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer func() { stop(); running.Wait() }()
+	var percent [2]atomic.Int64
+	for i, pool := range []string{"metal", "cloud"} {
+		percent[i].Store(100 + 20*int64(i))
+		host := simulatedHost{"judge-" + pool, pool, &percent[i]}
+		running.Go(func() { host.run(ctx, t, front.Client) })
+	}
+	testkit.WaitFor(t, patience, "the judges", func() bool { return len(front.nodes()) == 2 })
+	number := 0
+	submit := func(takes string) string {
+		number++
+		id := fmt.Sprint("job-", number)
+		j := in("cloud", front.sum(1, false))
+		j.Tests[0].Name, j.Limits.CPUTimeMS = takes, 1000
+		front.submit(id, j)
+		return id
+	}
+	time200 := func() job.Report { return front.finish(submit("200ms")) }
+	if r := time200(); r.Host.Pool != "metal" || r.Screening != nil {
+		t.Errorf("a job before the ratio is known: %+v", r)
+	}
+	// What ended before the front began to audit does not teach.
+	testkit.WaitFor(t, patience, "the ratio to be learned", func() bool {
+		s := front.screenOf()
+		if len(s.Ratios) == 0 || s.Ratios[0].Pairs < 299 {
+			for range 30 {
+				submit("200ms")
+			}
+		}
+		return len(s.Ratios) == 1 && s.Ratios[0].Known &&
+			s.Ratios[0].SmallestRatio > 1.19 && s.Ratios[0].SmallestRatio < 1.21
+	})
+	front.drain()
+	front = serving(t, c)
+	var decided job.Report
+	testkit.WaitFor(t, patience, "the cloud to decide", func() bool {
+		decided = time200()
+		return decided.Host.Pool == "cloud"
+	})
+	if s := decided.Screening; s == nil || !s.Decided || s.Pool != "cloud" || s.SmallestRatio < 1.19 {
+		t.Errorf("screening of a job that the cloud decides: %+v", s)
+	}
+	over := front.finish(submit("1100ms"))
+	if s := over.Screening; over.Verdict != job.TimeLimit || over.Host.Pool != "metal" || s == nil || s.Decided ||
+		!strings.Contains(s.Reason, "limit of time") {
+		t.Errorf("a job over the limit: %+v, %+v", over, s)
+	}
+	// In the cloud it takes 1.08 s and is over the limit; the metal's report stands.
+	near := front.finish(submit("900ms"))
+	if near.Verdict != job.Accepted || near.Host.Pool != "metal" ||
+		near.Attempt != 1 || *near.Tests[0].CPUTime != 900*time.Millisecond {
+		t.Errorf("a job near the limit: %+v", near)
+	}
+	first, err := front.Job(front.ctx, near.Screening.Job, 0)
+	if err != nil || first.Verdict != job.TimeLimit || first.Host.Pool != "cloud" ||
+		first.Labels[jobs.ScreeningLabel] != near.ID {
+		t.Errorf("the report of the cloud: %+v, %v", first, err)
+	}
+	page, err := front.List(front.ctx, client.Filter{Labels: map[string]string{jobs.ScreeningLabel: near.ID}})
+	if err != nil || len(page.Jobs) != 1 || page.Jobs[0].ID != first.ID {
+		t.Errorf("reports of the cloud by label: %+v, %v", page, err)
+	}
+	contest := in("cloud", front.sum(1, false))
+	contest.Tests[0].Name, contest.Priority = "200ms", job.Contest
+	front.submit("contest", contest)
+	if r := front.finish("contest"); r.Host.Pool != "metal" || r.Screening != nil {
+		t.Errorf("a job of a contest, for which too few pairs are known: %+v", r)
+	}
+	percent[1].Store(60)
+	wrong := front.finish(submit("1100ms")) // 660 ms / 1.2 is within 1 s
+	if wrong.Verdict != job.Accepted || wrong.Host.Pool != "cloud" {
+		t.Errorf("a job that a cloud that became faster judges: %+v", wrong)
+	}
+	testkit.WaitFor(t, patience, "a check to close the screen", func() bool { return !front.screenOf().Open })
+	if s := front.screenOf(); !strings.Contains(s.Reason, wrong.ID) {
+		t.Errorf("reason: %q, want one with %s", s.Reason, wrong.ID)
+	}
+	if r := time200(); r.Host.Pool != "metal" {
+		t.Errorf("a job for a closed screen: %+v", r)
+	}
+	scraped := front.scrape()
+	if got := values(scraped["judged_screen_checks_total"])["pool=cloud result=refuted"]; got != 1 {
+		t.Errorf("judged_screen_checks_total: %v", values(scraped["judged_screen_checks_total"]))
+	}
+	if _, found := scraped["judged_screen_open"]; !found || values(scraped["judged_screen_open"])["pool=cloud"] != 0 {
+		t.Errorf("judged_screen_open: %v", values(scraped["judged_screen_open"]))
+	}
+	if _, err := fleet.OpenScreen(front.ctx, front.Client, "metal"); !client.NotFound(err) {
+		t.Errorf("open a pool without a screen: %v, want 404", err)
+	}
+	if _, err := fleet.OpenScreen(front.ctx, front.Client, "cloud"); err != nil {
+		t.Fatal(err)
+	}
+	if s := front.screenOf(); !s.Open || len(s.Ratios) != 0 {
+		t.Errorf("the screen after it was opened: %+v", s)
+	}
+}
