@@ -59,7 +59,8 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.interactorArgs, "interactor-arg", nil, "a further `ARG` of the interactor; repeatable")
 	fl.StringArrayVar(&f.juryFiles, "jury-file", nil, "a further file next to the checker and the interactor, such as "+
 		"a header of their sources, `NAME=PATH`; repeatable")
-	fl.IntVar(&f.passes, "passes", 0, "a multi-pass problem: PROGRAM runs again, `N` times at most, on the nextpass.in of a "+
+	fl.IntVar(&f.passes, "passes", 0, "a multi-pass problem: PROGRAM runs again, `N` times at most, on the nextpass.in "+
+		"of a "+
 		"checker or interactor icpc:PATH")
 	fl.StringVar(&f.language, "language", "", "`ID` of the language that PROGRAM is a source in, such as cpp or python; "+
 		"by its extension where PROGRAM cannot be executed")

@@ -236,7 +236,8 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 		if !given(whole) {
 			continue
 		}
-		for _, other := range []string{"tests", "input", "answer", "checker", "checker-arg", "interactor", "jury-file", "passes"} {
+		for _, other := range []string{"tests", "input", "answer", "checker", "checker-arg", "interactor",
+			"jury-file", "passes"} {
 			if given(other) {
 				return usagef("read --%s: it goes without --%s; leave that out", whole, other)
 			}

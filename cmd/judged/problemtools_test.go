@@ -40,7 +40,8 @@ func TestProblemTools(t *testing.T) {
 			[]string{"double.sh", "status.sh", "square.sh"}, verifyproblem, tableOfGroups},
 		{"share", nil, nil, verifyproblem, tableOfGroups},
 		{"guess", nil, nil, []string{"bt", "run", "--no-bar", "-aa", "-v"}, linesOfTests},
-		{"relay", []string{"submissions/wrong_answer/remembers.cpp"}, nil, []string{"bt", "run", "--no-bar", "-aa", "-v"}, linesOfTests},
+		{"relay", []string{"submissions/wrong_answer/remembers.cpp"}, nil,
+			[]string{"bt", "run", "--no-bar", "-aa", "-v"}, linesOfTests},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), tt.name)
@@ -135,7 +136,8 @@ func tableOfGroups(output string) map[string]string {
 
 var lineOfTest = regexp.MustCompile(`(?m)^(\S+):\s+(AC|WA|TLE|RTE)\s.*?@ ([^\s:]+)`)
 
-// linesOfTests reads what bt says of each test, without the number of the last pass. The key of a result is "SUBMISSION TEST".
+// linesOfTests reads what bt says of each test, without the number of the last pass. The key of a result is
+// "SUBMISSION TEST".
 func linesOfTests(output string) map[string]string {
 	results := map[string]string{}
 	for _, m := range lineOfTest.FindAllStringSubmatch(output, -1) {

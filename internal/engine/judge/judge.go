@@ -265,7 +265,7 @@ func (t Task) juryCase(input, answer inputs, feedback *os.File) (c jury.Case, er
 // inputs holds the input of a test, with one copy per NUMA node on which it runs.
 type inputs struct {
 	path   string   // "" is an empty input
-	file   *os.File // instead of path; nil is none
+	file   *os.File // instead of path; nil means path
 	onNode map[int]*sandbox.Input
 }
 

@@ -51,7 +51,7 @@ func runPasses(ctx context.Context, worker *measure.Worker, task Task, t problem
 	return result
 }
 
-// afterPass returns the next pass, nil if there is none. Asking for more passes than there may be is a fault of the
+// afterPass returns the next pass, nil after the last. Asking for more passes than there may be is a fault of the
 // checker.
 func (t Task) afterPass(test problem.Test, number int, r *job.TestReport) (*pass, error) {
 	if r.Checker == nil || r.Checker.Next == nil {

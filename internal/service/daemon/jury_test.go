@@ -172,7 +172,8 @@ func multiPass(t *testing.T, d *instance) {
 		job         job.Job
 		verdicts    []job.Verdict // of the passes of the first test
 	}{
-		{"relay-right", "submissions/accepted/binary.py", job.Job{Problem: "relay"}, []job.Verdict{job.Accepted, job.Accepted}},
+		{"relay-right", "submissions/accepted/binary.py", job.Job{Problem: "relay"},
+			[]job.Verdict{job.Accepted, job.Accepted}},
 		{"relay-wrong", "submissions/wrong_answer/off_by_one.py", job.Job{Problem: "relay"},
 			[]job.Verdict{job.Accepted, job.WrongAnswer}},
 		{"relay-crash", "submissions/run_time_error/crash.py", inline, []job.Verdict{job.Accepted, job.RuntimeError}},
