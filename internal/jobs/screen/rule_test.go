@@ -31,6 +31,9 @@ func TestDoubt(t *testing.T) {
 	late.Message = "the compiler used 10s of CPU time"
 	refused := late
 	refused.Message = "the compiler exited with status 1"
+	slow, failed := 900*ms, one("1", job.WrongAnswer, 1*ms, 1*ms)
+	failed.Passes = []job.PassReport{{Verdict: job.Accepted, CPUTime: &slow}, {Verdict: job.WrongAnswer,
+		CPUTime: failed.CPUTime}}
 	for name, test := range map[string]struct {
 		rep     job.Report
 		ratio   float64
@@ -54,9 +57,10 @@ func TestDoubt(t *testing.T) {
 		"over the limit": {report(job.TimeLimit, one("1", job.TimeLimit, 1100*ms, 1)), 0.8, false},
 		"over the limit after a failure": {report(job.WrongAnswer, one("1", job.WrongAnswer, 1, 1),
 			one("2", job.TimeLimit, 1, 1)), 0.8, false},
-		"wall limit":        {report(job.WallTimeLimit, one("1", job.WallTimeLimit, 1, 1)), 0.8, false},
-		"idle":              {report(job.IdlenessLimit, one("1", job.IdlenessLimit, 1, 1)), 0.8, false},
-		"failure of judged": {report(job.InternalError), 0.8, false},
+		"wrong after a pass above": {report(job.WrongAnswer, failed), 0.8, false},
+		"wall limit":               {report(job.WallTimeLimit, one("1", job.WallTimeLimit, 1, 1)), 0.8, false},
+		"idle":                     {report(job.IdlenessLimit, one("1", job.IdlenessLimit, 1, 1)), 0.8, false},
+		"failure of judged":        {report(job.InternalError), 0.8, false},
 		"no time": {report(job.Accepted,
 			job.TestReport{Name: "1", Verdict: job.Accepted}), 0.8, false},
 		"skipped tests": {report(job.WrongAnswer, one("1", job.WrongAnswer, 1, 1),
