@@ -107,7 +107,7 @@ func score(n float64) *float64 { return &n }
 // TestCheck has checkers do what they may do and what they must not.
 func TestCheck(t *testing.T) {
 	l := limits()
-	l.CPUTime, l.WallTime = 200*time.Millisecond, 2*time.Second
+	l.CPUTime, l.WallTime = time.Second, 3*time.Second
 	r := openRunner(t, l)
 	at := func(fault, stderr string) job.CheckReport {
 		return job.CheckReport{Verdict: job.InternalError, Message: fault, Stderr: stderr}
@@ -137,9 +137,9 @@ func TestCheck(t *testing.T) {
 			at("icpc checker: exited with status 7; the protocol knows 42 (accept) and 43 (reject)", "why")},
 		{"crashes", jury.ICPC, "err=why|kill=11|exit=42", at("icpc checker: was ended by SIGSEGV", "why")},
 		{"computes for ever", jury.ICPC, "spin|exit=42",
-			at("icpc checker: used 200ms of CPU time, the value of limits.jury.cpu_time", "")},
+			at("icpc checker: used 1s of CPU time, the value of limits.jury.cpu_time", "")},
 		{"sleeps", jury.ICPC, "err=why|sleep|exit=42",
-			at("icpc checker: did not end within 2s, the value of limits.jury.wall_time", "why")},
+			at("icpc checker: did not end within 3s, the value of limits.jury.wall_time", "why")},
 		{"takes all memory", jury.ICPC, "eat|exit=42",
 			at("icpc checker: used more than 256MiB of memory, the value of limits.jury.memory", "")},
 		{"floods its stdout", jury.ICPC, "flood|exit=42",

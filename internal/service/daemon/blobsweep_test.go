@@ -16,6 +16,7 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/job"
 	"judged/internal/jobs"
+	"judged/internal/jobs/screen"
 	"judged/internal/testkit"
 )
 
@@ -36,6 +37,7 @@ func TestSweepBlobs(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	d.store.screen = screen.New(screen.Options{Store: d.store.Store}) // no pool is screened
 	put := func(content string) job.File {
 		digest, _, _, err := d.blobs.Put(t.Context(), "", strings.NewReader(content))
 		if err != nil {
