@@ -104,7 +104,7 @@ func expect(all []job.Report) expected {
 			x.counts["judged_queue_wait_seconds"]++
 		}
 		for _, t := range r.Tests {
-			for _, run := range t.Runs {
+			for _, run := range t.AllRuns() {
 				add("judged_runs_total", "verdict="+string(t.Verdict))
 				observe("judged_run_cpu_seconds", run.CPUTime)
 				observe("judged_run_wall_seconds", run.WallTime)

@@ -78,6 +78,7 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request) error {
 	}
 	q := queueDepth{Waiting: map[job.Priority]int{}, Total: depths.Total(), Most: s.config.Queue.MaxWaiting}
 	for _, p := range job.Priorities() {
+		q.Waiting[p] = 0
 		for _, depth := range depths {
 			q.Waiting[p] += depth[p]
 		}
