@@ -16,7 +16,7 @@ import (
 
 func (a *app) nodesCommand() *cobra.Command {
 	var picture string
-	cmd := a.nodeCommand(&cobra.Command{
+	cmd := remoteCommand(a.printNodes, &cobra.Command{
 		Use:   "nodes [flags]",
 		Short: "List the judge nodes of a fleet",
 		Long: `List the judge nodes that have registered with a front: whether each one is up,
@@ -95,7 +95,7 @@ func (a *app) printRejudgingSet(s fleet.RejudgingSet) error {
 
 func (a *app) drainNodeCommand(verb string, drained bool) *cobra.Command {
 	short := map[bool]string{true: "Give a judge node no more jobs", false: "Give a drained judge node jobs again"}
-	return a.nodeCommand(&cobra.Command{
+	return remoteCommand(a.printNodes, &cobra.Command{
 		Use:   verb + " [flags] NODE",
 		Short: short[drained],
 		Long: short[drained] + `, and list all nodes. What runs there ends first.
@@ -111,32 +111,10 @@ Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be reached
 	})
 }
 
-// nodeCommand completes a command whose answer is the list of nodes.
-func (a *app) nodeCommand(
-	cmd *cobra.Command, ask func(context.Context, client.Client, []string) ([]fleet.Node, error),
-) *cobra.Command {
-	var r remote
-	var asJSON bool
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		cl, err := r.client()
-		if err != nil {
-			return err
-		}
-		list, err := ask(cmd.Context(), cl, args)
-		if err != nil {
-			return refused(err)
-		}
-		if asJSON {
-			return a.printJSON(fleet.NodeList{Nodes: list})
-		}
-		return a.printNodes(list)
+func (a *app) printNodes(list []fleet.Node, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(fleet.NodeList{Nodes: list})
 	}
-	r.addFlags(cmd)
-	jsonFlag(cmd, &asJSON)
-	return cmd
-}
-
-func (a *app) printNodes(list []fleet.Node) error {
 	rows := make([]render.Row, len(list))
 	for i, n := range list {
 		rows[i].Cells = []string{n.Name, n.Pool, nodeState(n), slotStates(n.Slots),

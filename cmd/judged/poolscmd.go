@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) poolsCommand() *cobra.Command {
-	return a.poolCommand(&cobra.Command{
+	return remoteCommand(a.printPools, &cobra.Command{
 		Use:   "pools [flags]",
 		Short: "List the pools of a fleet",
 		Long: `List the pools that jobs can be sent to: those that are configured on the front,
@@ -32,7 +32,7 @@ Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`
 }
 
 func (a *app) openCommand() *cobra.Command {
-	return a.poolCommand(&cobra.Command{
+	return remoteCommand(a.printPools, &cobra.Command{
 		Use:   "open [flags] POOL",
 		Short: "Have a screening pool decide again",
 		Long: `Have a screening pool decide again after a check has closed it, and list all
@@ -50,32 +50,10 @@ be reached.`,
 	})
 }
 
-// poolCommand completes a command whose answer is the list of pools.
-func (a *app) poolCommand(
-	cmd *cobra.Command, ask func(context.Context, client.Client, []string) ([]fleet.Pool, error),
-) *cobra.Command {
-	var r remote
-	var asJSON bool
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		cl, err := r.client()
-		if err != nil {
-			return err
-		}
-		list, err := ask(cmd.Context(), cl, args)
-		if err != nil {
-			return refused(err)
-		}
-		if asJSON {
-			return a.printJSON(fleet.PoolList{Pools: list})
-		}
-		return a.printPools(list)
+func (a *app) printPools(list []fleet.Pool, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(fleet.PoolList{Pools: list})
 	}
-	r.addFlags(cmd)
-	jsonFlag(cmd, &asJSON)
-	return cmd
-}
-
-func (a *app) printPools(list []fleet.Pool) error {
 	rows := make([]render.Row, len(list))
 	for i, p := range list {
 		decider, known := p.Name, ""

@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) slotsCommand() *cobra.Command {
-	return a.slotCommand(&cobra.Command{
+	return remoteCommand(a.printSlots, &cobra.Command{
 		Use:   "slots [flags]",
 		Short: "List the daemon's slots and what each one does",
 		Long: `List the daemon's slots, the state of each one, and why it is out of use.
@@ -28,7 +28,7 @@ Exit codes: 0 listed, 2 wrong usage, 3 the daemon cannot be reached.`,
 
 func (a *app) drainCommand() *cobra.Command {
 	var reason string
-	cmd := a.slotCommand(&cobra.Command{
+	cmd := remoteCommand(a.printSlots, &cobra.Command{
 		Use:   "drain [flags] CPUS",
 		Short: "Take a slot out of use",
 		Long: `Take the slot with these CPUs (as judged slots prints them) out of use, and list
@@ -48,7 +48,7 @@ Exit codes: 0 the slot is draining or drained, 2 wrong usage or no such slot,
 }
 
 func (a *app) undrainCommand() *cobra.Command {
-	return a.slotCommand(&cobra.Command{
+	return remoteCommand(a.printSlots, &cobra.Command{
 		Use:   "undrain [flags] CPUS",
 		Short: "Put a drained slot back into use",
 		Long: `Put the slot with these CPUs (as judged slots prints them) back into use, and
@@ -61,28 +61,6 @@ reached.`,
 		list, err := cl.Undrain(ctx, args[0])
 		return list, wrap(fmt.Sprintf("undrain slot %q", args[0]), err)
 	})
-}
-
-// slotCommand completes a command whose answer is the list of slots.
-func (a *app) slotCommand(
-	cmd *cobra.Command, ask func(context.Context, client.Client, []string) ([]slots.Status, error),
-) *cobra.Command {
-	var r remote
-	var asJSON bool
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		cl, err := r.client()
-		if err != nil {
-			return err
-		}
-		list, err := ask(cmd.Context(), cl, args)
-		if err != nil {
-			return refused(err)
-		}
-		return a.printSlots(list, asJSON)
-	}
-	r.addFlags(cmd)
-	jsonFlag(cmd, &asJSON)
-	return cmd
 }
 
 // wrap is fmt.Errorf for an error that may be nil.

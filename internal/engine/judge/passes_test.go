@@ -128,20 +128,43 @@ read again in < $1; read word < $3/word; [ $word = $in ] && [ $word = $out ] && 
 	if *r.Deterministic {
 		t.Error("runs with different outputs are called deterministic")
 	}
+	if n := openFolders(t); n > 0 {
+		t.Errorf("%d feedback folders are still open", n)
+	}
 }
 
-// TestPassesSlowest: the members of a test are those of its slowest pass where none has failed.
+// openFolders counts descriptors of feedback folders.
+func openFolders(t *testing.T) (n int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		target, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if err == nil && filepath.Base(target) == "feedback" { // the descriptor of this listing is closed
+			n++
+		}
+	}
+	return n
+}
+
+// TestPassesSlowest: the members of a test are those of its slowest pass where none has failed, but for the memory.
 func TestPassesSlowest(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
 	checker := shell(t, count+`[ $n -lt 3 ] && echo $n > $3/nextpass.in; exit 42`)
 	r := judgeTalk(t, eng, job.Job{Passes: 3,
-		Program: shell(t, `read x; [ $x != 1 ] || { i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; }; echo $x`),
+		Program: shell(t, `read x; [ $x != 1 ] || { i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; }
+[ $x != 2 ] || y=$(head -c 4000000 /dev/zero | tr '\0' y); echo $x`),
 		Tests:   []job.Test{{Name: "1", Input: &job.File{Part: written(t, "0\n")}}},
 		Checker: &job.Checker{Kind: "icpc", Program: &checker}, Repeats: job.Repeats{Policy: job.Single}})
 	got := r.Tests[0]
 	if r.Verdict != job.Accepted || got.Pass != 2 || len(got.Passes) != 3 {
 		t.Fatalf("verdict %s, pass %d: %s", r.Verdict, got.Pass, tell(r))
+	}
+	if peak := got.Passes[2].MemoryPeak; peak != nil && *got.MemoryPeak != *peak {
+		t.Errorf("memory %s, and %s in the third pass", *got.MemoryPeak, *peak)
 	}
 	for i, p := range got.Passes {
 		if *p.CPUTime > *r.CPUTime || i == 1 && *p.CPUTime != *r.CPUTime {
