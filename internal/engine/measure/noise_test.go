@@ -267,3 +267,12 @@ func accepted(t *testing.T, policy job.Policy, p float64, slow outcome) float64 
 	}
 	return weigh(nil)
 }
+
+// repeat makes runs until the rule has decided, and waits for the check of the last one.
+func (t test) repeat(run func(nextRun) (outcome, error)) (job.TestReport, error) {
+	runs, err := t.makeRuns(run)
+	if err != nil {
+		return job.TestReport{}, err
+	}
+	return runs.report()
+}

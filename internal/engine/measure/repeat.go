@@ -23,15 +23,6 @@ type nextRun struct {
 	idleWait  time.Duration // how long to wait for the neighbours to be idle
 }
 
-// repeat makes runs until the rule has decided, and waits for the check of the last one.
-func (t test) repeat(run func(nextRun) (outcome, error)) (job.TestReport, error) {
-	runs, err := t.makeRuns(run)
-	if err != nil {
-		return job.TestReport{}, err
-	}
-	return runs.report()
-}
-
 // runs are the runs of a test that the rule has decided.
 type runs struct {
 	test     test
