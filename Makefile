@@ -6,11 +6,12 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 GO      := go
 export CGO_ENABLED := 0
 
-.PHONY: help build demo test test-arm64 setup check bench policy soak fuzz mutate clean
+.PHONY: help build demo demo-fleet test test-arm64 setup check bench policy soak fuzz mutate clean
 
 help:
 	@echo 'make build   bin/judged, static'
 	@echo 'make demo    judge the sample programs through a daemon, and show the verdicts'
+	@echo 'make demo-fleet   two fronts, one of them killed, PostgreSQL, and three simulated judges, one of them slow'
 	@echo 'make test    everything: unit, native (root), guest (QEMU)'
 	@echo 'make test-arm64   those of it that boot an arm64 guest'
 	@echo 'make bench   the promises of deploy/PROMISES.md, measured'
@@ -27,6 +28,9 @@ build:
 
 demo: build
 	$(GO) run ./cmd/judged-demo -judged bin/judged -samples testdata/samples.json
+
+demo-fleet: build
+	$(GO) run ./cmd/judged-demo -judged bin/judged -fleet 300
 
 # What .ci/setup fetched and no package manager put in place.
 export PATH := $(PATH):$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/judged-test/bin
