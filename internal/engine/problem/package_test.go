@@ -362,7 +362,7 @@ func TestUnsupported(t *testing.T) {
 			"data/valid_output/a.in has no .ans or no .out next to it"},
 		{"unknown tag", pack{"submissions/accepted/a.cpp": "// @EXPECTED_RESULTS@: CORRECT, FAST"},
 			`submissions/accepted/a.cpp: unknown result "FAST" in @EXPECTED_RESULTS@`},
-		{"score that is none", pack{"submissions/accepted/a.cpp": "// @EXPECTED_SCORE@: nan"},
+		{"score that cannot be read", pack{"submissions/accepted/a.cpp": "// @EXPECTED_SCORE@: nan"},
 			`submissions/accepted/a.cpp: "nan" in @EXPECTED_SCORE@ is not a number`},
 		{"objective", pack{"problem.yaml": "grading: {objective: min}"}, "unsupported: grading.objective min"},
 		{"checktestdata", pack{"input_validators/x.ctd": ""}, "unsupported: input_validators/x.ctd"},
