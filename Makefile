@@ -39,12 +39,13 @@ export PATH := $(PATH):$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/judged-test/bin
 guested = $$($(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | awk '/judged\/internal\/testkit\/guest( |$$)/ { print $$1 }')
 
 # What measures or judges runs alone. Of the rest as many packages run at once as
-# there are CPUs, and so do guests: an emulator keeps one CPU busy.
+# there are CPUs, and so do guests: an emulator keeps one CPU busy. With other work on the machine that
+# is not for judged, runs near a limit wait for it to end, and tests take twice as long.
 measuring = ./internal/sandbox/... ./internal/timing/... ./internal/engine/... ./internal/lab/... ./internal/service/... ./cmd/...
 
 test: setup build check
 	$(GO) test -timeout 15m -skip Guest $$($(GO) list ./... | grep -vxF "$$($(GO) list $(measuring))")
-	$(GO) test -p 1 -timeout 15m -skip Guest $(measuring)
+	$(GO) test -p 1 -timeout 40m -skip Guest $(measuring)
 	$(GO) test -p $$(nproc) -parallel 1 -timeout 30m -count=1 -run Guest $(guested)
 
 # Part of test, too: what boots a guest of the other architecture.
