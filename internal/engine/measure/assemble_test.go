@@ -120,15 +120,15 @@ func TestAgree(t *testing.T) {
 		other outcome
 		want  bool
 	}{
-		"same":                    {same, true},
-		"verdict":                 {with(func(o *outcome) { o.verdict = job.WrongAnswer }), false},
-		"exit code":               {with(func(o *outcome) { o.result.Code = 1 }), false},
-		"signal":                  {with(func(o *outcome) { o.result.Signal = syscall.SIGABRT }), false},
-		"output":                  {with(func(o *outcome) { o.digest = 2 }), false},
-		"output of a stopped run": {with(func(o *outcome) { o.digest, o.result.Stop = 2, sandbox.StopCPU }), true},
-		"over the CPU limit":      {with(func(o *outcome) { o.digest, o.verdict = 2, job.TimeLimit }), true},
-		"over the wall limit":     {with(func(o *outcome) { o.digest, o.verdict = 2, job.WallTimeLimit }), true},
-		"asleep":                  {with(func(o *outcome) { o.digest, o.verdict = 2, job.IdlenessLimit }), true},
+		"same":                        {same, true},
+		"verdict":                     {with(func(o *outcome) { o.verdict = job.WrongAnswer }), false},
+		"exit code":                   {with(func(o *outcome) { o.result.Code = 1 }), false},
+		"signal":                      {with(func(o *outcome) { o.result.Signal = syscall.SIGABRT }), false},
+		"output":                      {with(func(o *outcome) { o.digest = 2 }), false},
+		"output of a stopped run":     {with(func(o *outcome) { o.digest, o.result.Stop = 2, sandbox.StopCPU }), true},
+		"over the CPU limit":          {with(func(o *outcome) { o.digest, o.verdict = 2, job.TimeLimit }), true},
+		"over the wall limit":         {with(func(o *outcome) { o.digest, o.verdict = 2, job.WallTimeLimit }), true},
+		"asleep":                      {with(func(o *outcome) { o.digest, o.verdict = 2, job.IdlenessLimit }), true},
 	} {
 		if got := agree([]outcome{same, tt.other}); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
@@ -136,6 +136,12 @@ func TestAgree(t *testing.T) {
 		if got := agree([]outcome{tt.other, same}); got != tt.want {
 			t.Errorf("%s first: %v, want %v", name, got, tt.want)
 		}
+	}
+	talked := with(func(o *outcome) { o.talked = true })
+	pipe := with(func(o *outcome) { o.talked, o.result.Signal = true, syscall.SIGPIPE })
+	wrong := with(func(o *outcome) { o.talked, o.verdict = true, job.WrongAnswer })
+	if !agree([]outcome{talked, pipe}) || agree([]outcome{talked, wrong}) {
+		t.Error("after an interactor the verdict counts, and how the program ended does not")
 	}
 }
 
