@@ -120,15 +120,15 @@ func TestAgree(t *testing.T) {
 		other outcome
 		want  bool
 	}{
-		"same":                        {same, true},
-		"verdict":                     {with(func(o *outcome) { o.verdict = job.WrongAnswer }), false},
-		"exit code":                   {with(func(o *outcome) { o.result.Code = 1 }), false},
-		"signal":                      {with(func(o *outcome) { o.result.Signal = syscall.SIGABRT }), false},
-		"output":                      {with(func(o *outcome) { o.digest = 2 }), false},
-		"output of a stopped run":     {with(func(o *outcome) { o.digest, o.result.Stop = 2, sandbox.StopCPU }), true},
-		"over the CPU limit":          {with(func(o *outcome) { o.digest, o.verdict = 2, job.TimeLimit }), true},
-		"over the wall limit":         {with(func(o *outcome) { o.digest, o.verdict = 2, job.WallTimeLimit }), true},
-		"asleep":                      {with(func(o *outcome) { o.digest, o.verdict = 2, job.IdlenessLimit }), true},
+		"same":                    {same, true},
+		"verdict":                 {with(func(o *outcome) { o.verdict = job.WrongAnswer }), false},
+		"exit code":               {with(func(o *outcome) { o.result.Code = 1 }), false},
+		"signal":                  {with(func(o *outcome) { o.result.Signal = syscall.SIGABRT }), false},
+		"output":                  {with(func(o *outcome) { o.digest = 2 }), false},
+		"output of a stopped run": {with(func(o *outcome) { o.digest, o.result.Stop = 2, sandbox.StopCPU }), true},
+		"over the CPU limit":      {with(func(o *outcome) { o.digest, o.verdict = 2, job.TimeLimit }), true},
+		"over the wall limit":     {with(func(o *outcome) { o.digest, o.verdict = 2, job.WallTimeLimit }), true},
+		"asleep":                  {with(func(o *outcome) { o.digest, o.verdict = 2, job.IdlenessLimit }), true},
 	} {
 		if got := agree([]outcome{same, tt.other}); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
