@@ -148,13 +148,14 @@ func TestProcessLimitIsNamed(t *testing.T) {
 func TestNamedOutputIsNoMemory(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	limits := job.Limits{CPUTimeMS: 20_000, Memory: 16 << 20, Output: 64 << 20}
 	r := judgeTalk(t, eng, job.Job{Command: []string{"head", "-c", "40000000", "/dev/zero"}, OutputFile: "out",
-		Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{Memory: 16 << 20, Output: 64 << 20}})
+		Tests: []job.Test{{Name: "1"}}, Limits: limits})
 	if r.Verdict != job.Accepted {
 		t.Fatalf("to stdout: %s: %s", r.Verdict, tell(r))
 	}
 	r = judgeTalk(t, eng, job.Job{Command: []string{"sh", "-c", "head -c 40000000 /dev/zero > out"}, OutputFile: "out",
-		Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{Memory: 16 << 20, Output: 64 << 20}})
+		Tests: []job.Test{{Name: "1"}}, Limits: limits})
 	if p := r.MemoryPeak; r.Verdict != job.Accepted || p != nil && *p > 8<<20 {
 		t.Fatalf("to the file: %s: %s", r.Verdict, tell(r))
 	}
