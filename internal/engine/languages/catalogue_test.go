@@ -51,7 +51,7 @@ func TestLoadErrors(t *testing.T) {
 
 // TestEmptyPrograms: the start of each runtime can be measured.
 func TestEmptyPrograms(t *testing.T) {
-	catalogue, err := Load("")
+	catalogue, err := languages.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}
