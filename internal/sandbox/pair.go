@@ -3,7 +3,6 @@ package sandbox
 import (
 	"os"
 	"strconv"
-	"strings"
 
 	"judged/internal/base/linux"
 )
@@ -28,11 +27,7 @@ func (s *Sandbox) WaitsForOthers() bool {
 		case 'R', 'D':
 			return false
 		}
-		where := read("/proc/" + strconv.Itoa(tid) + "/wchan")
-		for _, part := range []string{"pipe", "poll", "select"} {
-			waits = waits || strings.Contains(where, part)
-		}
-		waits = waits || where == "0" // a kernel that does not show it
+		waits = waits || isPipeWait(read("/proc/"+strconv.Itoa(tid)+"/wchan"))
 	}
 	return waits
 }

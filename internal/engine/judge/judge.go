@@ -201,6 +201,17 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 	q.Input = input.at
 	if task.Interactor != nil {
 		q.Input = nil // the interactor reads it
+	}
+	if task.Interactor != nil && task.Interactor.Protocol == jury.CMS {
+		q.Instances = task.Interactor.Instances
+		q.Communicate = func() (*jury.Communication, error) {
+			c, err := task.juryCase(input, answer, nil)
+			if err != nil {
+				return nil, err
+			}
+			return task.Jury.Communicate(*task.Interactor, c, task.Limits.WallTime())
+		}
+	} else if task.Interactor != nil {
 		q.Converse = func() (*jury.Conversation, error) {
 			c, err := task.juryCase(input, answer, t.feedback)
 			if err != nil {
