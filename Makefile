@@ -6,11 +6,12 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 GO      := go
 export CGO_ENABLED := 0
 
-.PHONY: help build demo test test-arm64 setup check bench policy soak fuzz mutate clean
+.PHONY: help build demo demo-fleet test test-arm64 setup check bench policy soak fuzz mutate clean
 
 help:
 	@echo 'make build   bin/judged, static'
 	@echo 'make demo    judge the sample programs through a daemon, and show the verdicts'
+	@echo 'make demo-fleet   two fronts, one of them killed, PostgreSQL, and three simulated judges, one of them slow'
 	@echo 'make test    everything: unit, native (root), guest (QEMU)'
 	@echo 'make test-arm64   those of it that boot an arm64 guest'
 	@echo 'make bench   the promises of deploy/PROMISES.md, measured'
@@ -28,6 +29,9 @@ build:
 demo: build
 	$(GO) run ./cmd/judged-demo -judged bin/judged -samples testdata/samples.json
 
+demo-fleet: build
+	$(GO) run ./cmd/judged-demo -judged bin/judged -fleet 300
+
 # What .ci/setup fetched and no package manager put in place.
 export PATH := $(PATH):$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/judged-test/bin
 
@@ -35,12 +39,13 @@ export PATH := $(PATH):$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/judged-test/bin
 guested = $$($(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | awk '/judged\/internal\/testkit\/guest( |$$)/ { print $$1 }')
 
 # What measures or judges runs alone. Of the rest as many packages run at once as
-# there are CPUs, and so do guests: an emulator keeps one CPU busy.
+# there are CPUs, and so do guests: an emulator keeps one CPU busy. With other work on the machine that
+# is not for judged, runs near a limit wait for it to end, and tests take twice as long.
 measuring = ./internal/sandbox/... ./internal/timing/... ./internal/engine/... ./internal/lab/... ./internal/service/... ./cmd/...
 
 test: setup build check
 	$(GO) test -timeout 15m -skip Guest $$($(GO) list ./... | grep -vxF "$$($(GO) list $(measuring))")
-	$(GO) test -p 1 -timeout 15m -skip Guest $(measuring)
+	$(GO) test -p 1 -timeout 40m -skip Guest $(measuring)
 	$(GO) test -p $$(nproc) -parallel 1 -timeout 30m -count=1 -run Guest $(guested)
 
 # Part of test, too: what boots a guest of the other architecture.

@@ -21,22 +21,24 @@ const (
 
 // daemon is a judged serve process.
 type daemon struct {
-	cmd   *exec.Cmd
-	url   string
-	log   string        // path of what it says on stderr
-	ended chan struct{} // closed when the process is reaped and err is set
-	err   error
+	cmd    *exec.Cmd
+	url    string
+	log    string        // path of what it says on stderr
+	ended  chan struct{} // closed when the process is reaped and err is set
+	killed bool
+	err    error
 }
 
-// startDaemon returns when the daemon listens.
-func startDaemon(judged string, s *scene) (*daemon, error) {
-	d := &daemon{log: s.log(), ended: make(chan struct{})}
+// startDaemon returns when the daemon listens. Its name is that of its files.
+func startDaemon(judged string, s *scene, name string, args ...string) (*daemon, error) {
+	d := &daemon{log: s.log(name), ended: make(chan struct{})}
 	log, err := os.Create(d.log)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	d.cmd = exec.Command(judged, "serve", "--listen", "127.0.0.1:0", "--data-dir", s.data())
+	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data-dir", s.data(name)}, args...)
+	d.cmd = exec.Command(judged, args...)
 	d.cmd.Stderr = log
 	// Ctrl-C is the demo's to handle: its own process group keeps the
 	// terminal's signal from the daemon.
@@ -48,7 +50,7 @@ func startDaemon(judged string, s *scene) (*daemon, error) {
 	if err := d.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start judged: %w; build it with make build", err)
 	}
-	s.daemon = d.cmd.Process.Pid
+	s.daemons = append(s.daemons, d.cmd.Process.Pid)
 	first := make(chan string, 1)
 	go d.follow(out, first)
 	select {
@@ -100,6 +102,12 @@ func (d *daemon) stop(hurry bool) error {
 				d.lastWords())
 		}
 	}
+}
+
+// kill ends the daemon as a power cut does.
+func (d *daemon) kill() {
+	d.signal(syscall.SIGKILL)
+	<-d.ended
 }
 
 // signal sends to a process that may be gone, which is what is wanted.

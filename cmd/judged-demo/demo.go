@@ -15,12 +15,14 @@ import (
 	"judged/internal/jobs/client"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/service/render"
+	"judged/internal/testkit"
 )
 
 // demo is one showing.
 type demo struct {
 	judged, samples string // paths
 	repeats         int    // of the sieve
+	fleet           int    // jobs for several hosts; 0 is the samples on one host
 
 	out, err io.Writer
 }
@@ -30,18 +32,15 @@ var errInterrupted = errors.New("interrupted")
 
 // run shows everything and cleans up, whatever happens in between.
 func (d *demo) run(ctx context.Context) error {
-	if err := d.checkNeeds(); err != nil {
-		return err
-	}
-	plan, err := newPlan(d.samples, d.repeats)
+	show, err := d.prepare()
 	if err != nil {
-		return &needError{err}
+		return err
 	}
 	scene, err := newScene()
 	if err != nil {
 		return err
 	}
-	err = d.show(ctx, scene, plan)
+	err = show(ctx, scene)
 	if ctx.Err() != nil {
 		// Whatever broke first: it broke because the demo was stopped.
 		err = errors.Join(errInterrupted, unlessCancelled(err))
@@ -56,6 +55,30 @@ func unlessCancelled(err error) error {
 	return err
 }
 
+// prepare checks what is needed, and returns what shows the samples or the fleet.
+func (d *demo) prepare() (show func(context.Context, *scene) error, err error) {
+	if _, err := os.Stat(d.judged); err != nil {
+		return nil, needf("find judged: %w; build it with make build, or name it with -judged", err)
+	}
+	if d.fleet < 0 {
+		return nil, needf("read -fleet %d: want at least 1", d.fleet)
+	}
+	if d.fleet > 0 {
+		if _, err := testkit.PostgresPrograms(); err != nil {
+			return nil, needf("%w; install PostgreSQL: apt-get install postgresql", err)
+		}
+		return d.showFleet, nil
+	}
+	if err := d.checkNeeds(); err != nil {
+		return nil, err
+	}
+	plan, err := newPlan(d.samples, d.repeats)
+	if err != nil {
+		return nil, &needError{err}
+	}
+	return func(ctx context.Context, s *scene) error { return d.show(ctx, s, plan) }, nil
+}
+
 // checkNeeds says what is missing before anything is made.
 func (d *demo) checkNeeds() error {
 	if os.Geteuid() != 0 {
@@ -63,9 +86,6 @@ func (d *demo) checkNeeds() error {
 	}
 	if _, err := exec.LookPath("gcc"); err != nil {
 		return needf("the samples are written in C: %w; install a C compiler: apt-get install gcc libc6-dev", err)
-	}
-	if _, err := os.Stat(d.judged); err != nil {
-		return needf("find judged: %w; build it with make build, or name it with -judged", err)
 	}
 	if d.repeats < 1 {
 		return needf("read -repeats %d: want at least 1", d.repeats)
@@ -81,7 +101,7 @@ func (d *demo) show(ctx context.Context, scene *scene, plan *plan) (err error) {
 		return err
 	}
 	line.Show("starting the daemon")
-	daemon, err := startDaemon(d.judged, scene)
+	daemon, err := startDaemon(d.judged, scene, "data")
 	if err != nil {
 		return err
 	}
@@ -136,8 +156,8 @@ func (d *demo) leave(s *scene) error {
 		return fmt.Errorf("something is left behind; judged removes control groups of dead ones when it starts "+
 			"again:\n\t%s", strings.Join(left, "\n\t"))
 	}
-	if s.daemon != 0 {
-		fmt.Fprintln(d.out, "\nthe daemon has ended; of processes, control groups, mounts and files nothing is left")
+	if len(s.daemons) > 0 {
+		fmt.Fprintln(d.out, "\nall daemons have ended; of processes, control groups, mounts and files nothing is left")
 	}
 	return nil
 }

@@ -131,6 +131,33 @@ func TestDemoTellsWrongVerdict(t *testing.T) {
 	}
 }
 
+// TestDemoFleet kills a front and finds the slow judge, as make demo-fleet does.
+func TestDemoFleet(t *testing.T) {
+	testkit.Need(t, testkit.Postgres)
+	s := newStageSet(t)
+	if err := os.Chmod(filepath.Dir(s.temp), 0o711); err != nil { // PostgreSQL runs as another user
+		t.Fatal(err)
+	}
+	if code := s.wait(t, s.start(t, "-fleet", "300")); code != exitYes || s.err.Len() > 0 {
+		t.Fatalf("exit code %d, want %d\n%s\n%s", code, exitYes, &s.out, &s.err)
+	}
+	for _, text := range []string{"The judges are simulated", "front-1 was killed",
+		"300 of 300 jobs are finished, each once", "judge-2 deviates", "nothing is left"} {
+		if !strings.Contains(s.out.String(), text) {
+			t.Errorf("output lacks %q:\n%s", text, &s.out)
+		}
+	}
+	picture, err := os.ReadFile(filepath.Join(filepath.Dir(s.judged), "demo-fleet.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"<svg", "judge-1", "judge-2", "judge-3"} {
+		if !bytes.Contains(picture, []byte(text)) {
+			t.Errorf("the picture lacks %q", text)
+		}
+	}
+}
+
 // wrongSamples is a samples.json that expects too little of a right program.
 func wrongSamples(t *testing.T, testdata string) string {
 	t.Helper()
@@ -187,6 +214,7 @@ func TestUsage(t *testing.T) {
 				"repository\n"},
 		{"no repeats", []string{"-judged", os.Args[0], "-samples", known, "-repeats", "0"},
 			"judged-demo: read -repeats 0: want at least 1\n"},
+		{"no jobs", []string{"-judged", os.Args[0], "-fleet", "-1"}, "judged-demo: read -fleet -1: want at least 1\n"},
 		{"arguments", []string{"x"}, "judged-demo: read arguments: want none, got [\"x\"]; see judged-demo -help\n"},
 	}
 	for _, tt := range tests {

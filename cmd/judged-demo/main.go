@@ -1,5 +1,6 @@
 // Command judged-demo is make demo: it starts a daemon on a free port, submits
-// programs with known verdicts to it over HTTP, and shows what came of them.
+// programs with known verdicts to it over HTTP, and shows what came of them. With
+// -fleet it is make demo-fleet: two fronts on one PostgreSQL, and three judges.
 // What it started and made is gone when it ends, also after Ctrl-C.
 package main
 
@@ -53,6 +54,8 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	flags.StringVar(&d.judged, "judged", "bin/judged", "`PATH` of judged; the report is saved next to it")
 	flags.StringVar(&d.samples, "samples", "testdata/samples.json", "`FILE` with the samples")
 	flags.IntVar(&d.repeats, "repeats", 20, "how often the sieve runs")
+	flags.IntVar(&d.fleet, "fleet", 0, "show two fronts and three judges with so many `JOBS` instead of the samples;\n"+
+		"300 suffice to find the slow judge")
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,9 +17,9 @@ import (
 // scene is where the demo plays: its own folder, and what was there
 // before.
 type scene struct {
-	dir    string
-	daemon int             // pid, 0 before it was started
-	mounts map[string]bool // lines of mountinfo
+	dir     string
+	daemons []int           // their pids
+	mounts  map[string]bool // lines of mountinfo
 }
 
 func newScene() (*scene, error) {
@@ -43,8 +44,10 @@ func newScene() (*scene, error) {
 }
 
 func (s *scene) programs() string { return filepath.Join(s.dir, "programs") }
-func (s *scene) data() string     { return filepath.Join(s.dir, "data") }
-func (s *scene) log() string      { return filepath.Join(s.dir, "judged.log") }
+
+// data and log are those of a daemon with a name.
+func (s *scene) data(name string) string { return filepath.Join(s.dir, name) }
+func (s *scene) log(name string) string  { return filepath.Join(s.dir, name+".log") }
 
 func (s *scene) remove() error { return os.RemoveAll(s.dir) }
 
@@ -111,13 +114,17 @@ func children() ([]string, error) {
 	return found, nil
 }
 
-// groups are the control groups of the daemon: its pid is in their name.
+// groups are the control groups of the daemons: the pid of each is in their names.
 func (s *scene) groups() ([]string, error) {
 	lines, err := mountLines()
-	if err != nil || s.daemon == 0 {
+	if err != nil {
 		return nil, err
 	}
-	own := fmt.Sprintf("judged-%d-", s.daemon)
+	own := func(name string) bool {
+		return slices.ContainsFunc(s.daemons, func(pid int) bool {
+			return strings.HasPrefix(name, fmt.Sprintf("judged-%d-", pid))
+		})
+	}
 	var found []string
 	for _, l := range lines {
 		before, after, _ := strings.Cut(l, " - ")
@@ -129,7 +136,7 @@ func (s *scene) groups() ([]string, error) {
 			switch {
 			case err != nil && d != nil && d.IsDir():
 				return filepath.SkipDir // it went away while we look
-			case err == nil && d.IsDir() && strings.HasPrefix(d.Name(), own):
+			case err == nil && d.IsDir() && own(d.Name()):
 				found = append(found, "control group "+path)
 				return filepath.SkipDir
 			}

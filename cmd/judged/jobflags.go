@@ -35,6 +35,7 @@ type jobFlags struct {
 	repeats, policy, stop string
 	head                  units.Bytes
 	files                 []string
+	env                   []string
 }
 
 // add declares the flags. Those for which configuration has a default are
@@ -74,6 +75,7 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.stop, "stop", "first-failure", "`RULE` that ends the tests: first-failure or never")
 	sizeFlag(cmd, &f.head, "head", "put the first bytes of stdout and stderr into the report, a `SIZE` such as 4KiB")
 	f.addFiles(cmd)
+	fl.StringArrayVar(&f.env, "env", nil, "a variable of the environment of PROGRAM, `NAME=VALUE`; repeatable")
 }
 
 // addLimits declares what bounds a run.
@@ -119,8 +121,14 @@ func (f *jobFlags) job(cmd *cobra.Command) (job.Job, error) {
 	if err != nil {
 		return job.Job{}, err
 	}
+	var env map[string]string
+	if len(f.env) > 0 {
+		if env, err = parsePairs("env", "NAME=VALUE", f.env); err != nil {
+			return job.Job{}, err
+		}
+	}
 	return job.Job{
-		InputFile: f.inputFile, OutputFile: f.outputFile, Checker: check, Interactor: talk, Passes: f.passes,
+		Env: env, InputFile: f.inputFile, OutputFile: f.outputFile, Checker: check, Interactor: talk, Passes: f.passes,
 		CPUs: f.cpus, Repeats: repeats, Stop: job.Stop(f.stop), Head: f.head,
 		Limits: job.Limits{CPUTimeMS: f.timeLimit.Milliseconds(), WallTimeMS: f.wallLimit.Milliseconds(),
 			Memory: f.memory,
@@ -316,6 +324,8 @@ func flagOf(field string) string {
 		return strings.TrimSpace("--jury-file " + strings.Trim(field[len(name):], "[]"))
 	case "files":
 		return strings.TrimSpace("--file " + strings.Trim(field[len(name):], "[]"))
+	case "env":
+		return strings.TrimSpace("--env " + strings.Trim(field[len(name):], "[]"))
 	case "labels":
 		return strings.TrimSpace("--label " + strings.Trim(field[len(name):], "[]"))
 	}

@@ -104,8 +104,9 @@ func TestJobOfFlags(t *testing.T) {
 		{"everything", []string{"--checker=lines", "--time-limit=1.5s", "--wall-limit=1m", "--memory-limit=256MiB",
 			"--output-limit=1KiB",
 			"--stack-limit=8MiB", "--processes=3", "--cpus=2", "--repeats=2-5", "--policy=single", "--stop=never",
-			"--head=4KiB"},
+			"--head=4KiB", "--env=A=b=c", "--env=B="},
 			job.Job{
+				Env:     map[string]string{"A": "b=c", "B": ""},
 				Checker: &job.Checker{Kind: "lines"}, CPUs: 2, Stop: job.StopNever, Head: 4 << 10,
 				Repeats: job.Repeats{Min: 2, Max: 5, Policy: job.Single},
 				Limits: job.Limits{CPUTimeMS: 1500, WallTimeMS: 60000, Memory: 256 << 20, Output: 1 << 10,

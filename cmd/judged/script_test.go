@@ -76,8 +76,19 @@ func TestScriptsPython(t *testing.T) {
 // TestScriptsPackage verifies the problem packages, which have sources in Python, C and C++.
 func TestScriptsPackage(t *testing.T) {
 	testkit.Need(t, testkit.Time, testkit.Root, testkit.Cgroup, testkit.Python, testkit.StaticGCC)
-	packages := filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages")
-	runScripts(t, "testdata/script/package", "PROBLEMS="+packages)
+	runScripts(t, "testdata/script/package", problems(t))
+}
+
+// TestScriptsLanguages verifies a package with sources in more languages.
+func TestScriptsLanguages(t *testing.T) {
+	testkit.Need(t, testkit.Time, testkit.Root, testkit.Cgroup, testkit.Python, testkit.StaticGCC, testkit.Java,
+		testkit.Node, testkit.Go)
+	runScripts(t, "testdata/script/languages", problems(t))
+}
+
+// problems is the variable of scripts with the folder of the problem packages.
+func problems(t *testing.T) string {
+	return "PROBLEMS=" + filepath.Join(testkit.RepoRoot(t), "testdata/problems/packages")
 }
 
 // TestScriptsDrain has a daemon to itself, because it takes the only slot out of use.

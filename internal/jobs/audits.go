@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -98,8 +99,8 @@ func (s *Store) CompareAudit(ctx context.Context, id string, r AuditResult) erro
 func (s *Store) Audits(ctx context.Context, pool string, stage AuditStage, since time.Time) ([]Audit, error) {
 	var all []Audit
 	err := s.rows(ctx, s.read, query{"read audits", `SELECT id, original, origin, target, node, ratio, finished FROM audits
-WHERE pool = ?1 AND stage = ?2 AND finished >= ?3 AND state = 1 ORDER BY finished, id`,
-		[]any{pool, int(stage), since.UnixNano()}}, func(rows *sql.Rows) error {
+WHERE pool = ?1 AND stage = ?2 AND finished >= ?3 AND state = ?4 ORDER BY finished, id`,
+		[]any{pool, int(stage), since.UnixNano(), auditCompared}}, func(rows *sql.Rows) error {
 		a := Audit{Stage: stage, Pool: pool}
 		var ratio, finished int64
 		err := rows.Scan(&a.ID, &a.Original, &a.Origin, &a.Target, &a.Node, &ratio, &finished)
@@ -203,11 +204,15 @@ func (s *Store) AuditOf(ctx context.Context, id string) (a Audit, found bool, er
 // Lead makes this process the only one of all that use the database that does a task, until a time without a call. It
 // returns whether it is.
 func (s *Store) Lead(ctx context.Context, task, holder string, lease time.Duration) (bool, error) {
+	value, err := json.Marshal(holder)
+	if err != nil {
+		return false, fmt.Errorf("encode the leader of %s: %w", task, err)
+	}
 	now := s.now()
 	n, err := s.exec(ctx, "set leader", `INSERT INTO memory (name, value, stored) VALUES (?1, ?2, ?3)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.stored
 WHERE memory.value = excluded.value OR memory.stored < ?4`,
-		valueName([]string{"leader", task}), append([]byte{packedPlain}, fmt.Sprintf("%q", holder)...),
+		valueName([]string{"leader", task}), append([]byte{packedPlain}, value...),
 		now.UnixNano(), now.Add(-lease).UnixNano())
 	return n == 1, err
 }

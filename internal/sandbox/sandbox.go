@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -21,6 +23,7 @@ import (
 // Spec is one program to run, and its limits.
 type Spec struct {
 	Args  []string // Args[0] is looked up in initproc.Path unless it contains a slash
+	Env   []string // NAME=VALUE, in addition to environment or in its place
 	Files []File   // in the working directory
 	Input *Input   // stdin; nil means empty
 	// Stdin and Stdout, if not nil, are ends of pipes that replace Input and the file in memory. Load does not close
@@ -250,7 +253,7 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	}
 	defer tree.Close() // it may be nil
 	s.load = &initproc.Load{
-		Args: spec.Args, Program: program, Env: environment(), UID: s.uid, CPUs: s.slot.CPUs,
+		Args: spec.Args, Program: program, Env: environment(spec.Env), UID: s.uid, CPUs: s.slot.CPUs,
 		FileSize: uint64(spec.Limits.Output) + 1,
 		Stack:    uint64(spec.Limits.Stack), OpenFiles: openFiles, Seccomp: s.launcher.filter,
 	}
@@ -307,14 +310,20 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	return err
 }
 
-// environment is the same for every run: the size of the environment moves the stack, which alone can change a
+// environment is the same for every run of a job: the size of the environment moves the stack, which alone can change a
 // running time by percents (Mytkowicz et al., ASPLOS 2009).
 //
 // .NET 7 to 9 create a file of 2 TiB in memory to write to pages that are not executable, and the output limit kills
 // them with SIGXFSZ (dotnet/runtime 117819).
-func environment() []string {
-	return []string{"PATH=" + initproc.Path, "HOME=" + initproc.WorkDir, "TMPDIR=/tmp", "LANG=C.UTF-8",
+func environment(own []string) []string {
+	env := []string{"PATH=" + initproc.Path, "HOME=" + initproc.WorkDir, "TMPDIR=/tmp", "LANG=C.UTF-8",
 		"DOTNET_EnableWriteXorExecute=0"}
+	for _, variable := range own {
+		name, _, _ := strings.Cut(variable, "=")
+		env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+		env = append(env, variable)
+	}
+	return env
 }
 
 // encodeFilter encodes the instructions as the kernel's struct sock_filter.

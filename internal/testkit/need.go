@@ -30,6 +30,7 @@ const (
 	Node        Requirement = "node"         // so does node
 	Mono        Requirement = "mono"         // so does mono, and mcs is there
 	Rust        Requirement = "rust"         // rustc starts
+	Go          Requirement = "go"           // so does go, from where a sandbox looks for it
 	QEMU        Requirement = "qemu"         // qemu-system-x86_64
 	GuestKernel Requirement = "guest-kernel" // a kernel for it, as fetched by .ci/setup
 	Promtool    Requirement = "promtool"     // promtool of Prometheus
@@ -120,6 +121,8 @@ func lacks(n Requirement) error {
 		return monoWorks()
 	case Rust:
 		return rustWorks()
+	case Go:
+		return goWorks()
 	case QEMU:
 		return onPath("qemu-system-x86_64", "run .ci/setup as root")
 	case GuestKernel:

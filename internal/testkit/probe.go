@@ -31,6 +31,10 @@ var (
 	})
 	monoWorks = sync.OnceValue(tryMono)
 	rustWorks = sync.OnceValue(func() error { return starts("install the package rustc", "rustc", "--version") })
+	goWorks   = sync.OnceValue(func() error {
+		return starts("install Go in /usr/local/go", "/usr/bin/env", "PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin",
+			"GOTOOLCHAIN=local", "go", "version")
+	})
 )
 
 // GuestKernelPath returns the kernel image that .ci/setup has fetched for

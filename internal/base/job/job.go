@@ -20,7 +20,9 @@ type Job struct {
 	// then empty, and what is written to stdout does not count as output. "" means stdin and stdout.
 	InputFile  string `json:"input_file,omitempty"`
 	OutputFile string `json:"output_file,omitempty"`
-	Tests      []Test `json:"tests,omitempty"`
+	// Env is what the program finds in its environment in addition, or in place of what every program finds there.
+	Env   map[string]string `json:"env,omitempty"`
+	Tests []Test            `json:"tests,omitempty"`
 	// Problem is the ID of a stored problem, which has tests, checker, interactor and limits. A job that was accepted
 	// has them too.
 	Problem string `json:"problem,omitempty"`
@@ -59,6 +61,20 @@ type Test struct {
 	Name   string `json:"name"`
 	Input  *File  `json:"input,omitempty"`  // absent: empty input
 	Answer *File  `json:"answer,omitempty"` // absent: nothing is compared
+	// Limits are those of the job where the test has none. With a CPU time and no wall time here, the
+	// wall time is the default for that CPU time; so is the stack for a memory.
+	Limits Limits `json:"limits,omitzero"`
+}
+
+// OwnLimits are the limits of the tests that have their own, by name.
+func (j Job) OwnLimits() map[string]Limits {
+	own := map[string]Limits{}
+	for _, t := range j.Tests {
+		if t.Limits != (Limits{}) {
+			own[t.Name] = t.Limits
+		}
+	}
+	return own
 }
 
 // Checker says how output is compared with the answer: by judged itself, or by a program of the jury.

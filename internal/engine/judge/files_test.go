@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -82,6 +83,54 @@ func TestNamedFiles(t *testing.T) {
 				t.Errorf("-want +got\n%s%s", diff, tell(r))
 			}
 		})
+	}
+}
+
+// TestEnvironment: a program finds what the job sets, in place of what every program finds; programs of the jury do not.
+func TestEnvironment(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	checker := filepath.Join(t.TempDir(), "checker")
+	text := "#!/bin/sh\n[ -z \"$SEED$EMPTY\" ] && [ \"$HOME\" != /tmp ] && exit 42\nexit 43\n"
+	if err := os.WriteFile(checker, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const script = `echo "$SEED|$HOME|$LANG|${EMPTY-unset}|$PATH"
+tr '\0' '\n' < /proc/$$/environ | sort | cut -d= -f1 | uniq -d`
+	r := judgeTalk(t, eng, job.Job{Command: []string{"sh", "-c", script}, Head: 256,
+		Env:     map[string]string{"SEED": "a=b c", "HOME": "/tmp", "EMPTY": ""},
+		Checker: &job.Checker{Kind: "icpc", Program: &job.File{Part: checker}},
+		Tests:   []job.Test{{Name: "1"}}})
+	const want = "a=b c|/tmp|C.UTF-8||/usr/local/bin:/usr/bin:/bin\n"
+	if r.Verdict != job.Accepted || *r.Tests[0].StdoutHead != want {
+		t.Errorf("%s: %q, want AC and %q%s", r.Verdict, *r.Tests[0].StdoutHead, want, tell(r))
+	}
+}
+
+// TestLimitsOfTests: each test has its own limits, or those of the job.
+func TestLimitsOfTests(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	work := []job.Test{
+		{Name: "long", Limits: job.Limits{CPUTimeMS: 20_000}},
+		{Name: "own output", Limits: job.Limits{Output: 1}},
+		{Name: "own processes", Limits: job.Limits{Processes: 1}},
+		{Name: "short"},
+	}
+	const script = "echo $(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo 1)"
+	r := judgeTalk(t, eng, job.Job{Command: []string{"sh", "-c", script}, Tests: work,
+		Stop: job.StopNever, Limits: job.Limits{CPUTimeMS: 20}})
+	got := map[string]job.Verdict{}
+	for _, test := range r.Tests {
+		got[test.Name] = test.Verdict
+	}
+	want := map[string]job.Verdict{"long": job.Accepted, "own output": job.TimeLimit, "own processes": job.RuntimeError,
+		"short": job.TimeLimit}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s%s", diff, tell(r))
+	}
+	if limit := r.Tests[0].Timing.Limit; limit != 20*time.Second {
+		t.Errorf("timing has the limit %v, want that of the test", limit)
 	}
 }
 

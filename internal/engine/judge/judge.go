@@ -25,6 +25,7 @@ type Task struct {
 	// as they are.
 	Language string
 	Args     []string       // with the path of the program inside the sandbox
+	Env      []string       // NAME=VALUE, of the program alone
 	Files    []sandbox.File // the program among them
 	Tests    []problem.Test
 	// InputFile and OutputFile are passed on to measure.Request.
@@ -37,7 +38,7 @@ type Task struct {
 	Interactor *jury.Interactor
 	Passes     int          // of a test of a multi-pass problem, at most; else 0
 	Jury       *jury.Runner // runs these programs
-	Limits     job.Limits   // complete
+	Limits     job.Limits   // complete; those of a test, if it has any, are in its place
 	Repeats    job.Repeats
 	Stop       job.Stop
 	// Scheme, where not nil, says in which order the tests run, which of them are needed, and what they score.
@@ -190,8 +191,12 @@ func startTest(ctx context.Context, worker *measure.Worker, task Task, t problem
 
 // startPass is startTest for one pass.
 func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, more bool) <-chan measure.Result {
-	q := measure.Request{Name: t.Name, Args: task.Args, Files: task.Files, InputFile: task.InputFile,
-		OutputFile: task.OutputFile, Limits: task.Limits, Repeats: task.Repeats,
+	limits := t.Limits
+	if limits == (job.Limits{}) {
+		limits = task.Limits
+	}
+	q := measure.Request{Name: t.Name, Args: task.Args, Env: task.Env, Files: task.Files, InputFile: task.InputFile,
+		OutputFile: task.OutputFile, Limits: limits, Repeats: task.Repeats,
 		Head: task.Head, Place: task.Place, Ready: task.Ready, More: more}
 	if task.Ran != nil {
 		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }
@@ -201,24 +206,7 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 	q.Input = input.at
 	if task.Interactor != nil {
 		q.Input = nil // the interactor reads it
-	}
-	if task.Interactor != nil && task.Interactor.Protocol == jury.CMS {
-		q.Instances = task.Interactor.Instances
-		q.Communicate = func() (*jury.Communication, error) {
-			c, err := task.juryCase(input, answer, nil)
-			if err != nil {
-				return nil, err
-			}
-			return task.Jury.Communicate(*task.Interactor, c, task.Limits.WallTime())
-		}
-	} else if task.Interactor != nil {
-		q.Converse = func() (*jury.Conversation, error) {
-			c, err := task.juryCase(input, answer, t.feedback)
-			if err != nil {
-				return nil, err
-			}
-			return task.Jury.Converse(*task.Interactor, c, task.Limits.WallTime())
-		}
+		task.addTalk(&q, func() (jury.Case, error) { return task.juryCase(input, answer, t.feedback) })
 	}
 	switch {
 	case task.CheckerProgram != nil:
@@ -250,6 +238,29 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 		go finish()
 	}
 	return done
+}
+
+// addTalk has the runs of a test talk with the interactor.
+func (t Task) addTalk(q *measure.Request, find func() (jury.Case, error)) {
+	wall := q.Limits.WallTime()
+	if t.Interactor.Protocol == jury.CMS {
+		q.Instances = t.Interactor.Instances
+		q.Communicate = func() (*jury.Communication, error) {
+			c, err := find()
+			if err != nil {
+				return nil, err
+			}
+			return t.Jury.Communicate(*t.Interactor, c, wall)
+		}
+		return
+	}
+	q.Converse = func() (*jury.Conversation, error) {
+		c, err := find()
+		if err != nil {
+			return nil, err
+		}
+		return t.Jury.Converse(*t.Interactor, c, wall)
+	}
 }
 
 // runChecker runs the checker of the task on one output.

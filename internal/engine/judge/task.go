@@ -48,8 +48,11 @@ func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task,
 	for _, arg := range j.Command {
 		t.Args = append(t.Args, strings.ReplaceAll(arg, placeholder, "./"+name))
 	}
+	for _, variable := range slices.Sorted(maps.Keys(j.Env)) {
+		t.Env = append(t.Env, variable+"="+j.Env[variable])
+	}
 	for _, jt := range j.Tests {
-		test := problem.Test{Name: jt.Name}
+		test := problem.Test{Name: jt.Name, Limits: jt.Limits}
 		if jt.Input != nil {
 			p, err := path(*jt.Input)
 			if err != nil {

@@ -22,6 +22,7 @@ import (
 type Request struct {
 	Name  string
 	Args  []string
+	Env   []string // NAME=VALUE, as sandbox.Spec has it
 	Files []sandbox.File
 	Input func(sandbox.Resources) (*sandbox.Input, error) // called before each run, for its slot; nil means empty input
 	// InputFile and OutputFile are the names of files in place of stdin and stdout; "" is stdin or stdout.
@@ -221,7 +222,7 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 
 func (w *Worker) spec(t test) (spec sandbox.Spec, err error) {
 	spec = sandbox.Spec{
-		Args: t.Args, Files: t.Files, InputFile: t.InputFile, OutputFile: t.OutputFile,
+		Args: t.Args, Env: t.Env, Files: t.Files, InputFile: t.InputFile, OutputFile: t.OutputFile,
 		Limits: sandbox.Limits{CPUTime: t.rule.StopAt(), WallTime: t.Limits.WallTime(), Memory: t.Limits.Memory,
 			Output: t.Limits.Output, Stack: t.Limits.Stack, Processes: t.Limits.Processes},
 	}

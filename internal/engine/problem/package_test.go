@@ -357,6 +357,13 @@ func TestUnsupported(t *testing.T) {
 		{"constants", pack{"problem.yaml": "constants: {n: 5}"}, "unsupported: constants"},
 		{"graders", pack{"graders/g.py": ""}, "unsupported: graders"},
 		{"grading", pack{"data/testdata.yaml": "grading: custom"}, "unsupported: grading: custom"},
+		{"grader flags", pack{"data/secret/testdata.yaml": "grader_flags: sum best"}, "unsupported: grader_flags: best"},
+		{"output without an answer", pack{"data/valid_output/a.in": "", "data/valid_output/a.out": ""},
+			"data/valid_output/a.in has no .ans or no .out next to it"},
+		{"unknown tag", pack{"submissions/accepted/a.cpp": "// @EXPECTED_RESULTS@: CORRECT, FAST"},
+			`submissions/accepted/a.cpp: unknown result "FAST" in @EXPECTED_RESULTS@`},
+		{"score that cannot be read", pack{"submissions/accepted/a.cpp": "// @EXPECTED_SCORE@: nan"},
+			`submissions/accepted/a.cpp: "nan" in @EXPECTED_SCORE@ is not a number`},
 		{"objective", pack{"problem.yaml": "grading: {objective: min}"}, "unsupported: grading.objective min"},
 		{"checktestdata", pack{"input_validators/x.ctd": ""}, "unsupported: input_validators/x.ctd"},
 		{"two validators", pack{"problem.yaml": "validation: custom", "output_validators/a.py": "",
@@ -445,6 +452,16 @@ func TestRefused(t *testing.T) {
 		{"negative limit", legacyPack.with(pack{"problem.yaml": "limits: {memory: -1}"}).folder(t),
 			"memory: -1 is out of range"},
 		{"test without an answer", legacyPack.with(pack{"data/secret/3.in": ""}).folder(t), "add data/secret/3.ans"},
+		{"range of one number", legacyPack.with(pack{"data/testdata.yaml": "range: 5"}).folder(t),
+			"range: [\"5\"] is not a range"},
+		{"range that ends with no number", legacyPack.with(pack{"data/testdata.yaml": "range: 0 nan"}).folder(t),
+			"is not a range"},
+		{"range that ends before it begins", legacyPack.with(pack{"data/secret/testdata.yaml": "range: 2 1"}).folder(t),
+			"is not a range"},
+		{"range without an end", legacyPack.with(pack{"data/testdata.yaml": "range: -inf -inf"}).folder(t),
+			"is not a range"},
+		{"score that is no number", legacyPack.with(pack{"data/testdata.yaml": "accept_score: .nan"}).folder(t),
+			"accept_score: NaN is not a number"},
 		{"no tests", pack{"problem.yaml": "name: x"}.folder(t), "no tests"},
 		{"no validator", legacyPack.with(pack{"problem.yaml": "validation: custom"}).folder(t), "no output validator"},
 		{"unknown aggregation",
@@ -525,5 +542,29 @@ func TestSettingsThatDoNotAct(t *testing.T) {
 		"unsupported: entrypoint in submissions/submissions.yaml; call the file with the entry point main",
 	}, p.Findings); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestLegacyGroups: a group has what its testdata.yaml says, and the rest from the group above.
+func TestLegacyGroups(t *testing.T) {
+	files := pack{"problem.yaml": "name: x\ntype: scoring\n", ".timelimit": "1",
+		"data/testdata.yaml":        "on_reject: continue\nrange: 0 +inf\ngrader_flags: max ignore_sample\n",
+		"data/secret/testdata.yaml": "range: 0 50\n", "data/secret/a/1.in": "", "data/secret/a/1.ans": "",
+		"data/secret/a/testdata.yaml": "on_reject: break\noutput_validator_flags: case_sensitive\n"}
+	p, err := Open(files.folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := summarize(p)
+	if diff := cmp.Diff([]string{`"" max worst_error unbounded [] continue=true`,
+		`"secret" max worst_error 50 [] continue=true`, `"secret/a" max worst_error 50 [] continue=false`},
+		got.Groups); diff != "" {
+		t.Errorf("groups (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff("kattis case_sensitive", got.Checker); diff != "" {
+		t.Errorf("the flags of the only group with tests (-want +got)\n%s", diff)
+	}
+	if len(p.Findings) > 0 {
+		t.Errorf("findings %q, want none", p.Findings)
 	}
 }

@@ -2,17 +2,12 @@ package problem
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"judged/internal/base/job"
 )
 
 // Submission is a solution of the jury, with what is expected of it.
@@ -108,7 +103,7 @@ func (p *Package) readSubmissions(t *tree) error {
 				s.Language = languageID(meaning.Language)
 			}
 			s.Expected = slices.Clone(meaning.Expected)
-			if err := s.readTags(); err != nil {
+			if err := s.readTags(p); err != nil {
 				return err
 			}
 			p.Submissions = append(p.Submissions, s)
@@ -199,14 +194,20 @@ func (s *Submission) expect(m *settings, e *Expectation) {
 // Match reports whether a glob of submissions.yaml matches a path or one of the folders that contain it. A * matches within
 // a name; {a,b} is an alternative.
 func Match(pattern, name string) bool {
-	for _, p := range alternatives(pattern, maxAlternatives) {
-		for n := name; n != "." && n != "/"; n = path.Dir(n) {
-			if ok, err := path.Match(escapeGlob(p), n); ok && err == nil {
-				return true
-			}
+	for n := name; n != "." && n != "/"; n = path.Dir(n) {
+		if matchName(pattern, n) {
+			return true
 		}
 	}
 	return false
+}
+
+// matchName reports whether a glob matches a path itself.
+func matchName(pattern, name string) bool {
+	return slices.ContainsFunc(alternatives(pattern, maxAlternatives), func(p string) bool {
+		ok, err := path.Match(escapeGlob(p), name)
+		return ok && err == nil
+	})
 }
 
 // maxAlternatives bounds what the braces of one glob expand to.
@@ -237,142 +238,4 @@ func alternatives(pattern string, most int) []string {
 // escapeGlob quotes what path.Match knows and the format does not.
 func escapeGlob(p string) string {
 	return strings.NewReplacer("[", `\[`, "?", `\?`, `\`, `\\`).Replace(p)
-}
-
-// maxTagged is how much of a source is searched for tags, in bytes.
-const maxTagged = 64 << 10
-
-var (
-	resultsTag = regexp.MustCompile(`@EXPECTED_RESULTS@: *([A-Z_, -]+)`)
-	scoreTag   = regexp.MustCompile(`@EXPECTED_SCORE@: *([0-9.]+)`)
-)
-
-// domjudgeResults are the words of @EXPECTED_RESULTS@.
-var domjudgeResults = map[string]string{
-	"CORRECT": "AC", "ACCEPTED": "AC", "WRONG-ANSWER": "WA", "NO-OUTPUT": "WA", "OUTPUT-LIMIT": "WA",
-	"TIMELIMIT": "TLE", "TIME_LIMIT_EXCEEDED": "TLE", "RUN-ERROR": "RTE", "RUN_TIME_ERROR": "RTE", "WRONG_ANSWER": "WA",
-	"COMPILER-ERROR": "CE",
-}
-
-// readTags reads what DOMjudge's tags in the sources say. They replace what the folder means.
-func (s *Submission) readTags() error {
-	for _, f := range s.Files {
-		head, err := readHead(f.Path, maxTagged)
-		if err != nil {
-			return err
-		}
-		if m := resultsTag.FindSubmatch(head); m != nil {
-			var final []string
-			for word := range strings.SplitSeq(string(m[1]), ",") {
-				verdict, known := domjudgeResults[strings.TrimSpace(word)]
-				if !known {
-					return fmt.Errorf("%s: unknown result %q in @EXPECTED_RESULTS@", s.Name, strings.TrimSpace(word))
-				}
-				final = append(final, verdict)
-			}
-			s.Expected = []Expectation{{Final: final}}
-			s.Lower, s.Upper = slices.Equal(final, []string{"AC"}), slices.Equal(final, []string{"TLE"})
-		}
-		if m := scoreTag.FindSubmatch(head); m != nil {
-			score, err := strconv.ParseFloat(string(m[1]), 64)
-			if err != nil {
-				return fmt.Errorf("%s: read @EXPECTED_SCORE@: %w", s.Name, err)
-			}
-			s.Expected = append(s.Expected, Expectation{Score: &[2]float64{score, score}})
-		}
-	}
-	return nil
-}
-
-// Difference says how a report differs from what is expected; it is empty if it does not.
-func (s Submission) Difference(r job.Report) []string {
-	if r.Verdict == job.CompileError {
-		return s.compileDifference(r)
-	}
-	var found []string
-	for _, e := range s.Expected {
-		found = append(found, e.difference(r)...)
-	}
-	return found
-}
-
-// compileDifference is the Difference of a submission that does not compile: none where CE is expected.
-func (s Submission) compileDifference(r job.Report) []string {
-	for _, e := range s.Expected {
-		if slices.Contains(e.Final, "CE") || slices.Contains(e.Permitted, "CE") {
-			return nil
-		}
-	}
-	return []string{"does not compile: " + CompilerSaid(r)}
-}
-
-// CompilerSaid is why sources do not compile, with the first line that the compiler wrote.
-func CompilerSaid(r job.Report) string {
-	text := r.Message
-	if r.Compilation != nil && r.Compilation.Output != "" {
-		first, _, _ := strings.Cut(r.Compilation.Output, "\n")
-		text += ": " + first
-	}
-	return text
-}
-
-func (e Expectation) difference(r job.Report) []string {
-	var found []string
-	where := ""
-	if e.Tests != "" {
-		where = " in " + e.Tests
-	}
-	required, message := len(e.Required) == 0, e.Message == ""
-	for _, t := range r.Tests {
-		if t.Verdict == job.Skipped || e.Tests != "" && !Match(e.Tests, t.Name) {
-			continue
-		}
-		if e.Permitted != nil && !is(t.Verdict, e.Permitted) {
-			found = append(found, fmt.Sprintf("test %s is %s, permitted %s", t.Name, t.Verdict,
-				strings.Join(e.Permitted, ", ")))
-		}
-		required = required || is(t.Verdict, e.Required)
-		message = message || t.Checker != nil && strings.Contains(t.Checker.Message, e.Message)
-	}
-	if !required {
-		found = append(found, fmt.Sprintf("no test%s is %s", where, strings.Join(e.Required, " or ")))
-	}
-	if !message {
-		found = append(found, fmt.Sprintf("no message of the checker%s has %q", where, e.Message))
-	}
-	if e.Final != nil && !is(r.Verdict, e.Final) {
-		found = append(found, fmt.Sprintf("verdict %s, expected %s", r.Verdict, strings.Join(e.Final, " or ")))
-	}
-	if e.Score != nil {
-		found = append(found, e.scoreDifference(r, where)...)
-	}
-	return found
-}
-
-func (e Expectation) scoreDifference(r job.Report, where string) []string {
-	score := r.Score
-	if e.Tests != "" {
-		score = nil
-		for _, g := range r.Groups {
-			if Match(e.Tests, g.Name) {
-				score = g.Score
-			}
-		}
-	}
-	if score == nil {
-		return []string{fmt.Sprintf("no score%s, expected %g to %g", where, e.Score[0], e.Score[1])}
-	}
-	const rounding = 1e-9
-	if *score < e.Score[0]-rounding || *score > e.Score[1]+rounding {
-		return []string{fmt.Sprintf("score%s %g, expected %g to %g", where, *score, e.Score[0], e.Score[1])}
-	}
-	return nil
-}
-
-// is reports whether a verdict is one of those given, by its code or by its judgement type. AC means a full score.
-func is(v job.Verdict, of []string) bool {
-	if slices.Contains(of, string(v)) {
-		return true
-	}
-	return v != job.Partial && slices.Contains(of, v.JudgementType())
 }

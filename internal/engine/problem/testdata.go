@@ -2,10 +2,8 @@ package problem
 
 import (
 	"fmt"
-	"math"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"judged/internal/base/job"
@@ -28,14 +26,9 @@ func (p *Package) readData(t *tree, k kind) error {
 	root := &job.Group{Aggregation: job.Sum, Verdict: job.FirstError}
 	legacyRoot := legacyGrading{onReject: "break", accept: 1}
 	if p.Format == Legacy {
-		s, err := t.settings("data/testdata.yaml")
-		if err == nil {
-			err = r.legacy(s, &legacyRoot)
-		}
-		if err != nil {
+		if err := r.legacyGroup(root, &legacyRoot); err != nil {
 			return err
 		}
-		legacyRoot.apply(root)
 	} else {
 		// Samples do not count in scores, and a wrong one ends nothing there.
 		root.IgnoreFirst, root.Continue = k.scoring, k.scoring
@@ -91,7 +84,9 @@ func (r *dataReader) group(name string, inherited legacyGrading, args []string) 
 	grading := inherited
 	var err error
 	if r.p.Format == Legacy {
-		grading, args, err = r.legacyGroup(g, inherited, args)
+		err = r.legacyGroup(g, &grading)
+		g.IgnoreFirst = false // a flag of the root
+		args = grading.args
 	} else {
 		args, err = r.kattisGroup(g, args)
 	}
@@ -103,8 +98,10 @@ func (r *dataReader) group(name string, inherited legacyGrading, args []string) 
 		tests, folders = r.listAll(name), nil
 	}
 	member := r.testScore(g, grading, len(tests))
-	r.args[strings.Join(args, "\x00")] = true
-	r.last = args
+	if len(tests) > 0 {
+		r.args[strings.Join(args, "\x00")] = true
+		r.last = args
+	}
 	for _, child := range merged(tests, folders) {
 		full := path.Join(name, child.name)
 		if child.folder {
@@ -227,152 +224,6 @@ func (r *dataReader) testScore(g *job.Group, legacy legacyGrading, tests int) jo
 	return job.Member{Accept: most, MaxScore: &most}
 }
 
-// kattisGroup reads test_group.yaml.
-func (r *dataReader) kattisGroup(g *job.Group, args []string) ([]string, error) {
-	s, err := r.t.settings("data/" + g.Name + "/test_group.yaml")
-	if err != nil {
-		return nil, err
-	}
-	if own := s.list("output_validator_args"); own != nil {
-		args = own
-	}
-	if len(s.list("args")) > 0 {
-		r.p.unsupported("args of tests, such as those of %s", g.Name)
-	}
-	r.inputArgs(s, "input_validator_args")
-	for _, key := range []string{"static_validation_score", "static_validation", "static_validator_args"} {
-		if _, ok := s.keys[key]; ok {
-			r.p.unsupported("%s", key)
-			s.drop(key)
-		}
-	}
-	s.drop("full_feedback", "hint", "description", "input_visualizer_args", "output_visualizer_args")
-	if r.kind.scoring && g.Name != "sample" {
-		r.points(g, s)
-	}
-	return args, s.close(r.p)
-}
-
-func (r *dataReader) points(g *job.Group, s *settings) {
-	from, scoreKey, aggregationKey := s, "max_score", "score_aggregation"
-	if r.p.Format == Draft23 {
-		from, scoreKey, aggregationKey = s.mapping("scoring"), "score", "aggregation"
-	}
-	g.Verdict = job.ByScore
-	aggregation := string(job.PassFail)
-	if g.Name == "secret" {
-		aggregation = string(job.Sum)
-		most := 100.0
-		g.MaxScore = &most
-	}
-	from.take(aggregationKey, &aggregation)
-	g.Aggregation = job.Aggregation(aggregation)
-	if !slices.Contains([]job.Aggregation{job.PassFail, job.Sum, job.Min}, g.Aggregation) {
-		from.fail(aggregationKey, "%q is unknown; use pass-fail, sum or min", aggregation)
-	}
-	g.Continue = g.Aggregation == job.Sum // no other group can get points after a failure
-	if n, ok := from.keys[scoreKey]; ok && n.Value == "unbounded" {
-		from.drop(scoreKey)
-		g.MaxScore = nil
-	}
-	var most float64
-	if from.take(scoreKey, &most) {
-		if !(most >= 0 && most < maxLimit) {
-			from.fail(scoreKey, "%v is out of range; use a number of at least 0", most)
-		}
-		g.MaxScore = &most
-	}
-	g.RequirePass = from.list("require_pass")
-	if from != s {
-		if err := from.close(r.p); err != nil && s.err == nil {
-			s.err = err
-		}
-	}
-}
-
-// legacyGrading is what groups of legacy packages inherit.
-type legacyGrading struct {
-	onReject       string
-	accept, reject float64
-	most           *float64
-	graderFlags    []string
-	args           []string
-}
-
-// legacyGroup reads testdata.yaml; without one a group has the settings of the closest group above that has one.
-func (r *dataReader) legacyGroup(g *job.Group, inherited legacyGrading, args []string) (legacyGrading, []string,
-	error) {
-	file := "data/" + g.Name + "/testdata.yaml"
-	own := inherited
-	if r.t.has(file) {
-		own = legacyGrading{onReject: "break", accept: 1}
-	}
-	s, err := r.t.settings(file)
-	if err == nil {
-		err = r.legacy(s, &own)
-	}
-	own.apply(g)
-	g.IgnoreFirst = false // a flag of the root
-	return own, own.args, err
-}
-
-func (r *dataReader) legacy(s *settings, l *legacyGrading) error {
-	s.take("on_reject", &l.onReject)
-	grading := "default"
-	if s.take("grading", &grading); grading != "default" {
-		r.p.unsupported("grading: %s", grading)
-	}
-	s.take("accept_score", &l.accept)
-	s.take("reject_score", &l.reject)
-	for _, score := range []float64{l.accept, l.reject} {
-		if math.IsNaN(score) || math.IsInf(score, 0) {
-			s.fail("accept_score and reject_score", "%v is no number of points", score)
-		}
-	}
-	if flags := s.words("grader_flags"); flags != nil {
-		l.graderFlags = flags
-	}
-	if scores := s.words("range"); len(scores) == 2 {
-		most, err := strconv.ParseFloat(scores[1], 64)
-		if err != nil {
-			s.fail("range", "%q is not a number", scores[1])
-		}
-		if l.most = &most; math.IsInf(most, 1) {
-			l.most = nil
-		}
-	}
-	if n, ok := s.keys["output_validator_flags"]; ok {
-		if n.Value == "" && len(n.Content) > 0 {
-			r.p.unsupported("output_validator_flags that name a validator")
-			s.drop("output_validator_flags")
-		} else {
-			l.args = s.words("output_validator_flags")
-		}
-	}
-	r.inputArgs(s, "input_validator_flags")
-	if l.onReject != "break" && l.onReject != "continue" {
-		s.fail("on_reject", "%q is unknown; use break or continue", l.onReject)
-	}
-	return s.close(r.p)
-}
-
-func (l legacyGrading) apply(g *job.Group) {
-	g.Continue, g.MaxScore = l.onReject == "continue", l.most
-	g.Verdict, g.Aggregation = job.WorstError, job.Sum
-	for _, flag := range l.graderFlags {
-		switch flag {
-		case "worst_error", "first_error", "always_accept":
-			g.Verdict = job.VerdictMode(flag)
-		case "sum", "min", "max", "avg":
-			g.Aggregation = job.Aggregation(flag)
-		case "accept_if_any_accepted":
-			g.AcceptIfAny = true
-		case "ignore_sample":
-			g.IgnoreFirst = true
-		}
-	}
-}
-
 func (r *dataReader) invalidInputs() []Test {
 	var tests []Test
 	for _, folder := range []string{"invalid_input", "invalid_inputs"} {
@@ -389,7 +240,11 @@ func (r *dataReader) outputs(folder string, valid bool) {
 	for _, f := range r.t.under("data/" + folder) {
 		base, ok := strings.CutSuffix(f.Name, inputSuffix)
 		name := folder + "/" + base
-		if !ok || !r.t.has("data/"+name+".ans") || !r.t.has("data/"+name+".out") {
+		if !ok {
+			continue
+		}
+		if !r.t.has("data/"+name+".ans") || !r.t.has("data/"+name+".out") {
+			r.p.find("data/%s.in has no .ans or no .out next to it; it is not used", name)
 			continue
 		}
 		test := Test{Name: name, Input: f.Path, Answer: r.t.path("data/" + name + ".ans")}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"judged/internal/base/job"
 	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
@@ -17,8 +18,9 @@ import (
 // Test is one test with its files on this host.
 type Test struct {
 	Name   string
-	Input  string // path; "" means empty input
-	Answer string // path; "" means that output is not compared
+	Input  string     // path; "" means empty input
+	Answer string     // path; "" means that output is not compared
+	Limits job.Limits // complete; zero means those of the job
 }
 
 // Set is the tests of one folder or archive, in natural order of their names.

@@ -37,9 +37,14 @@ func cleanTime(t job.TestReport) (time.Duration, bool) {
 	if len(times) == 0 {
 		return 0, false
 	}
-	slices.Sort(times)
-	n := len(times)
-	return (times[(n-1)/2] + times[n/2]) / 2, true
+	return median(times), true
+}
+
+// median sorts times or ratios, of which there is at least one.
+func median[T time.Duration | float64](all []T) T {
+	slices.Sort(all)
+	n := len(all)
+	return (all[(n-1)/2] + all[n/2]) / 2
 }
 
 // comparable reports whether an audit of a report can say something about times.
@@ -60,14 +65,13 @@ func logRatio(original, again job.Report) (float64, bool) {
 	for i, t := range original.Tests {
 		a, okA := cleanTime(t)
 		b, okB := cleanTime(again.Tests[i])
-		if okA && okB && t.Verdict == again.Tests[i].Verdict && (a+b)/2 >= leastTime {
+		// A time of 0 is a broken counter.
+		if okA && okB && a > 0 && b > 0 && t.Verdict == again.Tests[i].Verdict && (a+b)/2 >= leastTime {
 			ratios = append(ratios, math.Log(float64(b)/float64(a)))
 		}
 	}
 	if len(ratios) == 0 {
 		return 0, false
 	}
-	slices.Sort(ratios)
-	n := len(ratios)
-	return (ratios[(n-1)/2] + ratios[n/2]) / 2, true
+	return median(ratios), true
 }

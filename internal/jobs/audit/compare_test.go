@@ -41,6 +41,7 @@ func TestLogRatio(t *testing.T) {
 		{"killed at the limit", report(test(job.TimeLimit, 100)), report(test(job.TimeLimit, 110)), 0},
 		{"median of tests", report(test(job.Accepted, 100), test(job.Accepted, 100), test(job.WrongAnswer, 200)),
 			report(test(job.Accepted, 110), test(job.Accepted, 300), test(job.WrongAnswer, 200)), 1.1},
+		{"no time", report(test(job.Accepted, 0)), report(test(job.Accepted, 110)), 0},
 		{"another number of tests", report(test(job.Accepted, 100)), report(), 0},
 	}
 	for _, tt := range tests {

@@ -74,17 +74,23 @@ const (
 
 // SetPrefetch has the nodes of a pool fetch blobs. Without blobs it ends the request before.
 func (r *Registry) SetPrefetch(ctx context.Context, pool string, blobs []Blob) error {
-	if _, err := r.PrefetchStatus(ctx, pool); err != nil {
+	r.forgetPrefetches() // another front may have stored a request since they were read
+	last, err := r.PrefetchStatus(ctx, pool)
+	if err != nil {
 		return err
 	}
 	p := Prefetch{ID: rand.Text(), At: r.now().UTC(), Blobs: blobs}
-	if err := r.values.SetValue(ctx, p, prefetchValue, pool); err != nil {
-		return err
+	if !p.At.After(last.At) { // the clock of the front that stored it is ahead
+		p.At = last.At.Add(time.Nanosecond)
 	}
+	defer r.forgetPrefetches()
+	return r.values.SetValue(ctx, p, prefetchValue, pool)
+}
+
+func (r *Registry) forgetPrefetches() {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.prefetches = nil
-	r.mu.Unlock()
-	return nil
 }
 
 // PrefetchStatus returns how far the nodes of a pool are.
@@ -176,24 +182,17 @@ func (p *Prefetcher) Progress() *PrefetchProgress {
 // Want replaces what is to be fetched; nil changes nothing, nor does a request from
 // before the last one, which a front may have kept for prefetchFor.
 func (p *Prefetcher) Want(w *Prefetch) {
-	if w == nil || !p.begin(*w) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w == nil || w.At.Before(p.at) {
 		return
 	}
+	p.progress, p.at = &PrefetchProgress{ID: w.ID}, w.At
 	select {
 	case <-p.wanted: // replaced before Run has seen it
 	default:
 	}
-	p.wanted <- *w
-}
-
-func (p *Prefetcher) begin(w Prefetch) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if w.At.Before(p.at) {
-		return false
-	}
-	p.progress, p.at = &PrefetchProgress{ID: w.ID}, w.At
-	return true
+	p.wanted <- *w // has room: only Want sends, with the lock
 }
 
 // Run fetches until ctx is done. What has failed is repeated every RegisterEvery.

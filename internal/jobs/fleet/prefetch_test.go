@@ -85,6 +85,34 @@ func TestPrefetchRegistry(t *testing.T) {
 	}
 }
 
+// TestPrefetchBehind: a request through a front whose clock is behind is later than the one before.
+func TestPrefetchBehind(t *testing.T) {
+	ahead := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	values := &shared{all: map[string][]byte{}}
+	one := NewRegistry(values, func() time.Time { return ahead })
+	two := NewRegistry(values, func() time.Time { return ahead.Add(-time.Second) })
+	see := func(r *Registry) *Prefetch {
+		t.Helper()
+		c, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: "a"}, Pool: "p", Time: ahead})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Prefetch
+	}
+	see(two) // which keeps what it has read for a while
+	var last time.Time
+	for i, front := range []*Registry{one, two, one} {
+		if err := front.SetPrefetch(t.Context(), "p", []Blob{{"x", int64(i)}}); err != nil {
+			t.Fatal(err)
+		}
+		got := see(front)
+		if got == nil || !got.At.After(last) {
+			t.Fatalf("request %d: got %+v, want one after %v", i, got, last)
+		}
+		last = got.At
+	}
+}
+
 // TestPrefetcher: what fails does not keep the rest from being fetched, a new request
 // replaces the one before, and an old one changes nothing.
 func TestPrefetcher(t *testing.T) {

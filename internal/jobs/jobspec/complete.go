@@ -29,8 +29,11 @@ const (
 	maxLabels  = 32        // labels of a job
 	maxValue   = 255       // bytes of a label's value
 	maxPasses  = 100       // of a test
-	slotCPUs   = 1         // of a job that does not say
-	itself     = "{program}"
+	// With 32 variables an environment takes less than maxCommand, so that both together fit.
+	maxVariables = 32  // of the environment
+	maxVariable  = 255 // characters of a variable's name, and of its value
+	slotCPUs     = 1   // of a job that does not say
+	itself       = "{program}"
 )
 
 // maxHeads is how many bytes of output all tests of a job may quote together: a
@@ -48,6 +51,7 @@ const boxInodes = 4
 const ProgramName = "program"
 
 var (
+	variable  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	labelKey  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$`)
 	hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
@@ -69,12 +73,13 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	e.streamFile("input_file", j.InputFile, j)
 	e.streamFile("output_file", j.OutputFile, j)
 	e.check(j.OutputFile == "" || j.OutputFile != j.InputFile, "output_file", "is input_file, too; send another name")
+	e.environment(j.Env)
 	e.tests(j.Tests, c.Limits.Max)
 	e.checker(j.Checker, c.Limits.Max)
 	e.interactor(j.Interactor, c.Limits.Max)
 	e.passes(j)
 	e.transcript(j)
-	e.limits(j.Limits, c.Limits.Max)
+	e.limits("limits", j.Limits, c.Limits.Max)
 	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus",
 		"%d; slots here have %d, the value of slots.width; send at most that", j.CPUs, c.Slots.Width)
 	e.repeats(j.Repeats, c.Limits.Max)
@@ -193,6 +198,7 @@ func (e *Errors) tests(tests []job.Test, most config.MaxLimits) {
 		if t.Answer != nil {
 			e.file(field+".answer", t.Answer)
 		}
+		e.limits(field+".limits", t.Limits, most)
 	}
 }
 
@@ -267,17 +273,18 @@ func (e *Errors) transcript(j job.Job) {
 		len(j.Tests), most)
 }
 
-func (e *Errors) limits(l job.Limits, most config.MaxLimits) {
-	inRange(e, "limits.cpu_time_ms", l.CPUTimeMS, 0, most.CPUTime.Milliseconds(), "limits.max.cpu_time")
-	inRange(e, "limits.wall_time_ms", l.WallTimeMS, 0, most.WallTime.Milliseconds(), "limits.max.wall_time")
+// limits checks the limits of a job or of a test.
+func (e *Errors) limits(field string, l job.Limits, most config.MaxLimits) {
+	inRange(e, field+".cpu_time_ms", l.CPUTimeMS, 0, most.CPUTime.Milliseconds(), "limits.max.cpu_time")
+	inRange(e, field+".wall_time_ms", l.WallTimeMS, 0, most.WallTime.Milliseconds(), "limits.max.wall_time")
 	if l.Memory != 0 {
-		inRange(e, "limits.memory_bytes", l.Memory, minMemory, most.Memory, "limits.max.memory")
+		inRange(e, field+".memory_bytes", l.Memory, minMemory, most.Memory, "limits.max.memory")
 	}
-	inRange(e, "limits.output_bytes", l.Output, 0, most.Output, "limits.max.output")
+	inRange(e, field+".output_bytes", l.Output, 0, most.Output, "limits.max.output")
 	if l.Stack != 0 {
-		inRange(e, "limits.stack_bytes", l.Stack, minStack, most.Memory, "limits.max.memory")
+		inRange(e, field+".stack_bytes", l.Stack, minStack, most.Memory, "limits.max.memory")
 	}
-	inRange(e, "limits.processes", l.Processes, 0, most.Processes, "limits.max.processes")
+	inRange(e, field+".processes", l.Processes, 0, most.Processes, "limits.max.processes")
 }
 
 func (e *Errors) head(j job.Job, most units.Bytes) {
@@ -299,6 +306,18 @@ func (e *Errors) repeats(r job.Repeats, most config.MaxLimits) {
 	inRange(e, "repeats.max", r.Max, 0, most.Repeats, "limits.max.repeats")
 	e.check(r.Max == 0 || r.Min <= r.Max, "repeats", "min %d is above max %d; swap them", r.Min, r.Max)
 	oneOf(e, "repeats.policy", r.Policy, job.Policies()...)
+}
+
+func (e *Errors) environment(env map[string]string) {
+	e.check(len(env) <= maxVariables, "env", "%d; send at most %d", len(env), maxVariables)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		field := "env[" + quote(name) + "]"
+		e.check(variable.MatchString(name) && len(name) <= maxVariable, field, "use 1 to %d letters, digits and _ for "+
+			"the name, no digit first", maxVariable)
+		e.check(utf8.RuneCountInString(env[name]) <= maxVariable, field, "%d characters of value; send at most %d",
+			utf8.RuneCountInString(env[name]), maxVariable)
+		e.check(!strings.ContainsRune(env[name], 0), field, "has a NUL; no variable can")
+	}
 }
 
 func (e *Errors) labels(labels map[string]string) {
@@ -342,6 +361,10 @@ func fill(c config.Config, j job.Job) job.Job {
 	}
 	j.Interactor = fillInteractor(j.Interactor)
 	j.Limits = fillLimits(c.Limits, j.Limits)
+	j.Tests = slices.Clone(j.Tests)
+	for i := range j.Tests {
+		j.Tests[i].Limits = fillTest(c.Limits, j.Tests[i].Limits, j.Limits)
+	}
 	setDefault(&j.CPUs, slotCPUs)
 	setDefault(&j.Repeats.Policy, c.Repeats.Policy)
 	if j.Repeats.Min > 0 {
@@ -372,6 +395,20 @@ func fillLimits(c config.Limits, l job.Limits) job.Limits {
 	setDefault(&l.Stack, stack)
 	setDefault(&l.Processes, c.Default.Processes)
 	return l
+}
+
+// fillTest completes the limits of a test, if it has any, from those of its job.
+func fillTest(c config.Limits, own, whole job.Limits) job.Limits {
+	if own == (job.Limits{}) {
+		return own
+	}
+	if own.CPUTimeMS != 0 {
+		whole.WallTimeMS = 0 // follows from the CPU time
+	}
+	if own.Memory != 0 {
+		whole.Stack = 0 // follows from the memory
+	}
+	return fillLimits(c, own.Or(whole))
 }
 
 func setDefault[T comparable](p *T, value T) {

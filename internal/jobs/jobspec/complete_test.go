@@ -3,6 +3,7 @@ package jobspec
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +78,36 @@ func TestDerivedLimits(t *testing.T) {
 					tt.stackSize)
 			}
 		})
+	}
+}
+
+// TestLimitsOfTests: a test takes from the job what it leaves open, and what follows from its own limits from these.
+func TestLimitsOfTests(t *testing.T) {
+	j := minimal()
+	j.Limits = job.Limits{CPUTimeMS: 500, WallTimeMS: 9000, Memory: 8 << 20, Output: 1 << 20, Stack: 4 << 20, Processes: 2}
+	var want []job.Test
+	for name, limits := range map[string][2]job.Limits{
+		"none": {},
+		"time": {{CPUTimeMS: 3000},
+			{CPUTimeMS: 3000, WallTimeMS: 7000, Memory: 8 << 20, Output: 1 << 20, Stack: 4 << 20, Processes: 2}},
+		"memory": {{Memory: 64 << 20},
+			{CPUTimeMS: 500, WallTimeMS: 9000, Memory: 64 << 20, Output: 1 << 20, Stack: 64 << 20, Processes: 2}},
+		"rest": {{WallTimeMS: 1, Output: 1, Stack: 1 << 20, Processes: 1},
+			{CPUTimeMS: 500, WallTimeMS: 1, Memory: 8 << 20, Output: 1, Stack: 1 << 20, Processes: 1}},
+	} {
+		j.Tests = append(j.Tests, job.Test{Name: name, Limits: limits[0]})
+		want = append(want, job.Test{Name: name, Limits: limits[1]})
+	}
+	sent := slices.Clone(j.Tests)
+	got, err := Complete(defaults(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got.Tests[len(got.Tests)-len(want):]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(sent, j.Tests); diff != "" {
+		t.Errorf("the job that was given has changed (-before +after):\n%s", diff)
 	}
 }
 
@@ -201,6 +232,20 @@ func TestCompleteErrors(t *testing.T) {
 		{"checker with a NUL", func(j *job.Job) {
 			j.Checker = &job.Checker{Kind: "icpc", Program: &job.File{Blob: digest}, Args: []string{"a", "b\x00"}}
 		}, []FieldError{{"checker.args[1]", "has a NUL"}}},
+		{"environment", func(j *job.Job) {
+			j.Env = map[string]string{"OK_1": "", "1A": "", "": "", "A=B": "", long: "", "L": long, "N": "a\x00b"}
+		}, []FieldError{{`env[""]`, "letters, digits and _"}, {`env["1A"]`, "no digit first"}, {`env["A=B"]`, "for the name"},
+			{`env["L"]`, "256 characters of value; send at most 255"}, {`env["N"]`, "has a NUL"},
+			{`env["` + long[:64] + `"…]`, "1 to 255"}}},
+		{"too many variables", func(j *job.Job) {
+			j.Env = map[string]string{}
+			for i := range 33 {
+				j.Env[fmt.Sprint("V", i)] = "x"
+			}
+		}, []FieldError{{"env", "33; send at most 32"}}},
+		{"limits of a test", func(j *job.Job) { j.Tests[0].Limits = job.Limits{CPUTimeMS: 60001, Memory: 1} },
+			[]FieldError{{"tests[0].limits.cpu_time_ms", "the bound of limits.max.cpu_time"},
+				{"tests[0].limits.memory_bytes", "1 is out of range"}}},
 		{"tolerance", func(j *job.Job) { j.Checker = &job.Checker{Kind: "float:nan"} },
 			[]FieldError{{"checker.kind", "float:nan"}}},
 		{"checker arguments", func(j *job.Job) { j.Checker = &job.Checker{Kind: "tokens", Args: []string{"x"}} },

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -127,7 +128,7 @@ func (r *reader) value(t reflect.Type, path string) error {
 		token = r.whole(n)
 	}
 	problem := mismatch(token, t)
-	if problem == "" && isZero(token) && strings.HasPrefix(path, "limits.") {
+	if problem == "" && isZero(token) && limit.MatchString(path) {
 		problem = "0 allows nothing; send a limit above 0, or leave it out for the default"
 	}
 	if problem == "" && token == "" && (strings.HasSuffix(path, ".blob") || strings.HasSuffix(path, ".part")) {
@@ -252,6 +253,9 @@ func mismatch(token json.Token, t reflect.Type) string {
 	}
 	return fmt.Sprintf("%s found; send %s", describe(token), wanted(t))
 }
+
+// limit is the path of a limit of a job or of a test.
+var limit = regexp.MustCompile(`^(tests\[[0-9]+\]\.)?limits\.`)
 
 // isZero finds a limit of 0, which Complete could not tell from an absent one.
 func isZero(token json.Token) bool {

@@ -106,6 +106,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"huge number", `{"head_bytes": 1` + strings.Repeat("0", 500) + `}`,
 			[]FieldError{{"head_bytes", "… is not a whole number"}}},
 		{"exponent", `{"head_bytes": 1e400}`, []FieldError{{"head_bytes", "1e400 is not a whole number"}}},
+		{"zero limit of a test", `{"tests": [{"name": "1"}, {"limits": {"processes": 0}}]}`,
+			[]FieldError{{"tests[1].limits.processes", "0 allows nothing"}}},
 		{"zero limit", `{"limits": {"processes": 0}}`, []FieldError{{"limits.processes", "0 allows nothing"}}},
 		{"deep", `{"x": ` + deep, []FieldError{{"x", "unknown"}}},
 		{"deep in place", `{"tests": ` + deep, []FieldError{{"tests[0]", "an array found"}}},

@@ -3,55 +3,19 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math"
-	"math/rand/v2"
-	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"judged/internal/base/job"
 	"judged/internal/jobs"
 	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
+	"judged/internal/testkit/simjudge"
 )
-
-// simulatedJudge takes jobs over HTTP as a judge node does, and reports drawn times instead of judging.
-func simulatedJudge(ctx context.Context, t *testing.T, front client.Client, name string, slow float64) {
-	source, err := fleet.NewSource(fleet.Options{Front: front, Node: name, Spool: filepath.Join(t.TempDir(), "spool"),
-		Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	register := func(started bool) error {
-		_, err := source.Register(ctx, fleet.Registration{Pool: "default", Ready: true, Started: started, Time: time.Now(),
-			Slots: []fleet.Slot{{CPUs: "1", State: "idle"}}})
-		return err
-	}
-	if err := register(true); err != nil {
-		t.Error(err)
-		return
-	}
-	r := rand.New(rand.NewPCG(7, uint64(len(name))+uint64(name[len(name)-1])))
-	for ctx.Err() == nil {
-		work, err := source.Take(ctx, jobs.Want{Pool: "default", Width: 1, CPUs: "1"})
-		if err != nil {
-			continue
-		}
-		cpu := time.Duration(float64(200*time.Millisecond) * (1 + slow) * math.Exp(0.005*r.NormFloat64()))
-		report := job.Report{Verdict: job.Accepted, Host: &job.HostReport{Name: "simulated", Kernel: "6", CPUModel: "x",
-			Isolation: "none", Turbo: "off"}, Tests: []job.TestReport{{Name: "1", Verdict: job.Accepted,
-			Runs: []job.Run{{CPUTime: cpu, CPUs: "1", Kept: true, Disturbed: []job.Cause{}}}}}}
-		if err := source.Finish(context.WithoutCancel(ctx), work.Lease, report); err != nil {
-			t.Errorf("%s: finish %s: %v", name, work.ID, err)
-		}
-		if work.Attempt == 1 && r.IntN(8) == 0 {
-			_ = register(false) // the next one follows
-		}
-	}
-}
 
 // TestAudit has a front with four judges, one 5 % slow: it is found by audits, confirmed, and drained. The front and
 // the protocol are real; the judges are simulated, because this machine has not enough CPUs for them.
@@ -60,22 +24,23 @@ func TestAudit(t *testing.T) {
 	c.Audit.Percent, c.Audit.Interval, c.Audit.Shadow = 100, time.Second, 0
 	front := serving(t, c)
 	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
+	var judges errgroup.Group
 	names := []string{"judge-1", "judge-2", "judge-3", "judge-4"}
-	for _, name := range names {
+	for n, name := range names {
 		slow := 0.0
 		if name == "judge-3" {
 			slow = 0.05
 		}
-		go func() {
-			simulatedJudge(ctx, t, front.Client, name, slow)
-			done <- struct{}{}
-		}()
+		judge := &simjudge.Judge{Name: name, Front: front.Client, Report: simjudge.Times(slow, uint64(n))}
+		if err := judge.Join(ctx); err != nil {
+			t.Fatal(err)
+		}
+		judges.Go(func() error { return judge.Run(ctx) })
 	}
 	defer func() {
 		stop()
-		for range names {
-			<-done
+		if err := judges.Wait(); err != nil {
+			t.Error(err)
 		}
 	}()
 	testkit.WaitFor(t, patience, "the judges", func() bool { return len(front.nodes()) == len(names) })

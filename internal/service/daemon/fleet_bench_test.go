@@ -2,12 +2,8 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,22 +11,20 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"judged/internal/base/job"
-	"judged/internal/jobs"
 	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
+	"judged/internal/testkit/simjudge"
 )
 
-// simulated are judges that speak the node protocol and judge nothing: a job that they
-// take is accepted at once.
+// simulated are the judges of a benchmark. They accept a job as soon as they have it.
 type simulated struct {
 	b        *testing.B
 	front    *instance
 	client   client.Client
-	spool    string
 	finished atomic.Int64
-	failed   atomic.Pointer[error]
+	failed   atomic.Int64 // requests without an answer
 }
 
 func simulate(b *testing.B, front *instance) *simulated {
@@ -38,73 +32,33 @@ func simulate(b *testing.B, front *instance) *simulated {
 	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = 4096, 0
 	b.Cleanup(transport.CloseIdleConnections)
 	c := client.Client{Base: front.Base, HTTP: &http.Client{Transport: transport}}
-	return &simulated{b: b, front: front, client: c, spool: b.TempDir()}
+	return &simulated{b: b, front: front, client: c}
 }
 
 // judges starts judges with the numbers from first to last-1, and returns once all of
 // them have registered. stop ends them.
 func (s *simulated) judges(first, last int) (stop func()) {
 	ctx, cancel := context.WithCancel(s.b.Context())
-	var running sync.WaitGroup
-	var joining errgroup.Group
+	var running, joining errgroup.Group
 	joining.SetLimit(16)
 	for n := first; n < last; n++ {
 		joining.Go(func() error {
-			name := fmt.Sprint("judge-", n)
-			source, err := fleet.NewSource(fleet.Options{Front: s.client, Node: name, Spool: s.spool,
-				Log: slog.New(slog.DiscardHandler)})
-			if err != nil {
+			j := &simjudge.Judge{Name: fmt.Sprint("judge-", n), Front: s.client, Finished: &s.finished, Failed: &s.failed}
+			if err := j.Join(ctx); err != nil {
 				return err
 			}
-			if err := registerSimulated(ctx, source, true); err != nil {
-				return err
-			}
-			running.Go(func() { s.check(ctx, s.keepUp(ctx, source)) })
-			running.Go(func() { s.check(ctx, s.judge(ctx, source)) })
+			running.Go(func() error { return j.Run(ctx) })
 			return nil
 		})
 	}
 	if err := joining.Wait(); err != nil {
 		s.b.Fatal(err)
 	}
-	return func() { cancel(); running.Wait() }
-}
-
-func (s *simulated) check(ctx context.Context, err error) {
-	if err != nil && ctx.Err() == nil {
-		s.failed.Store(&err)
-	}
-}
-
-// registerSimulated registers a judge with a slot that nothing judges on.
-func registerSimulated(ctx context.Context, source *fleet.Source, started bool) error {
-	_, err := source.Register(ctx, fleet.Registration{Version: "simulated", Pool: "default", Fingerprint: "simulated",
-		Slots: []fleet.Slot{{CPUs: "1", State: "idle"}}, Ready: true, Time: time.Now(), Started: started})
-	return err
-}
-
-// keepUp registers again and again, from a random time on: real judges do not start at once.
-func (s *simulated) keepUp(ctx context.Context, source *fleet.Source) error {
-	rest(ctx, rand.N(fleet.RegisterEvery))
-	for {
-		rest(ctx, fleet.RegisterEvery)
-		if err := registerSimulated(ctx, source, false); err != nil {
-			return err
+	return func() {
+		cancel()
+		if err := running.Wait(); err != nil {
+			s.b.Error(err)
 		}
-	}
-}
-
-func (s *simulated) judge(ctx context.Context, source *fleet.Source) error {
-	for {
-		w, err := source.Take(ctx, jobs.Want{Pool: "default", Width: 1, CPUs: "1"})
-		if err != nil {
-			return err
-		}
-		done := job.Report{Verdict: job.Accepted, Tests: []job.TestReport{{Name: "1", Verdict: job.Accepted}}}
-		if err := source.Finish(ctx, w.Lease, done); err != nil {
-			return err
-		}
-		s.finished.Add(1)
 	}
 }
 
@@ -127,12 +81,7 @@ func (s *simulated) load(name string, clients, number int) {
 	if err := group.Wait(); err != nil {
 		s.b.Fatal(err)
 	}
-	testkit.WaitFor(s.b, 5*patience, "all jobs to be finished", func() bool {
-		return s.finished.Load() >= target || s.failed.Load() != nil
-	})
-	if failed := s.failed.Load(); failed != nil {
-		s.b.Fatal(errors.Join(errors.New("a simulated judge has failed"), *failed))
-	}
+	testkit.WaitFor(s.b, 5*patience, "all jobs to be finished", func() bool { return s.finished.Load() >= target })
 }
 
 // BenchmarkFleet measures what a job costs on the front and its database with 10 and with
@@ -194,6 +143,7 @@ func BenchmarkFleet(b *testing.B) {
 	b.ReportMetric(float64(rounds*4*turn)/took.Seconds(), "jobs/s")
 	b.ReportMetric(ofFront/float64(rounds*4*turn), "front-CPU-us/job")
 	b.ReportMetric(ofDatabase/float64(rounds*4*turn), "database-CPU-us/job")
+	b.ReportMetric(float64(s.failed.Load()), "failed-requests")
 	stopAll()
 	front.drain()
 }

@@ -4,6 +4,7 @@
 package postgres
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,41 +33,68 @@ const unprivileged = 65534
 // deadline bounds each step of the server.
 const deadline = time.Minute
 
-// Start starts a server that ends with the test. Settings are of
-// postgresql.conf, such as "fsync=off", which loses nothing when only processes
-// are killed.
+// Start starts a server that ends with the test. Settings are those of Open.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	testkit.Need(t, testkit.Postgres)
-	programs, err := testkit.PostgresPrograms()
+	s, err := Open(settings...)
 	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Open starts a server. Settings are of postgresql.conf, such as "fsync=off",
+// which loses nothing when only processes are killed.
+func Open(settings ...string) (*Server, error) {
+	programs, err := testkit.PostgresPrograms()
+	if err != nil {
+		return nil, err
 	}
 	// Not t.TempDir: a folder there is closed to other users, and a socket's
 	// path has at most 107 bytes.
 	dir, err := os.MkdirTemp("", "judged-pg-")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
 	s := &Server{programs: programs, dir: dir, settings: settings}
+	err = s.initialize()
+	if err == nil {
+		err = s.start()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// initialize makes the folder that the server has its data in.
+func (s *Server) initialize() error {
 	if os.Geteuid() == 0 {
-		if err := os.Chown(dir, unprivileged, unprivileged); err != nil {
-			t.Fatal(err)
+		if err := os.Chown(s.dir, unprivileged, unprivileged); err != nil {
+			return err
 		}
 	}
 	initdb := s.command("initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C",
 		"--pgdata="+s.data())
 	if out, err := initdb.CombinedOutput(); err != nil {
-		t.Fatalf("make a PostgreSQL database: %v\n%s", err, out)
+		return fmt.Errorf("make a PostgreSQL database: %w\n%s", err, out)
 	}
-	s.Restart(t)
-	t.Cleanup(func() { s.stop(t, syscall.SIGINT) })
-	return s
+	return nil
+}
+
+// Close ends the server and removes its data.
+func (s *Server) Close() error {
+	var err error
+	if s.process != nil {
+		err = s.stop(syscall.SIGINT)
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
@@ -81,46 +109,69 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Database makes an empty database and returns its URL.
+// Database makes an empty database for a test and returns its URL.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
+	url, err := s.NewDatabase()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return url
+}
+
+// NewDatabase makes an empty database and returns its URL.
+func (s *Server) NewDatabase() (url string, err error) {
 	s.databases++
 	name := fmt.Sprintf("test%d", s.databases)
 	if out, err := s.psql("CREATE DATABASE " + name); err != nil {
-		t.Fatalf("make database %s: %v\n%s", name, err, out)
+		return "", fmt.Errorf("make database %s: %w\n%s", name, err, out)
 	}
-	return "postgres://postgres@/" + name + "?host=" + s.dir
+	return "postgres://postgres@/" + name + "?host=" + s.dir, nil
 }
 
 // Restart starts the server after Kill and waits until it answers.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	// Processes of a killed server hold its memory until they notice; the
-	// new one ends at once while there is one.
-	testkit.WaitFor(t, deadline, "PostgreSQL to start", func() bool {
-		args := []string{"-D", s.data(), "-k", s.dir, "-h", ""}
-		for _, setting := range s.settings {
-			args = append(args, "-c", setting)
+	if err := s.start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start waits until the server answers. Processes of a killed server hold its memory until
+// they notice; the new one ends at once while there is one.
+func (s *Server) start() error {
+	end := time.Now().Add(deadline)
+	for {
+		answers, err := s.tryStart()
+		if answers || err != nil {
+			return err
 		}
-		s.process = s.command("postgres", args...)
-		log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-		if err != nil {
-			t.Fatal(err)
+		if time.Now().After(end) {
+			text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+			return fmt.Errorf("start PostgreSQL: not within %v: %s", deadline, lastLines(string(text)))
 		}
-		defer log.Close()
-		s.process.Stdout, s.process.Stderr = log, log
-		if err := s.process.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- s.process.Wait() }()
-		if s.answers(ended) {
-			return true
-		}
-		text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-		t.Logf("PostgreSQL did not start yet: %s", lastLines(string(text)))
-		return false
-	})
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (s *Server) tryStart() (answers bool, err error) {
+	args := []string{"-D", s.data(), "-k", s.dir, "-h", ""}
+	for _, setting := range s.settings {
+		args = append(args, "-c", setting)
+	}
+	s.process = s.command("postgres", args...)
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return false, err
+	}
+	defer log.Close()
+	s.process.Stdout, s.process.Stderr = log, log
+	if err := s.process.Start(); err != nil {
+		return false, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.process.Wait() }()
+	return s.answers(ended), nil
 }
 
 // answers reports whether the server answers before it ends.
@@ -145,17 +196,21 @@ func (s *Server) psql(statement string) ([]byte, error) {
 // Kill ends the server by SIGKILL: its other processes end when they notice.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
-	s.stop(t, syscall.SIGKILL)
+	if err := s.stop(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
 }
 
-func (s *Server) stop(t testing.TB, signal syscall.Signal) {
-	t.Helper()
-	if err := s.process.Process.Signal(signal); err != nil {
-		t.Logf("stop PostgreSQL: %v", err)
+// stop waits until the server has ended. It may have been killed before.
+func (s *Server) stop(signal syscall.Signal) error {
+	_ = s.process.Process.Signal(signal)
+	for end := time.Now().Add(deadline); s.process.Process.Signal(syscall.Signal(0)) == nil; {
+		if time.Now().After(end) {
+			return fmt.Errorf("stop PostgreSQL: it did not end within %v", deadline)
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
-	testkit.WaitFor(t, deadline, "PostgreSQL to end", func() bool {
-		return s.process.Process.Signal(syscall.Signal(0)) != nil
-	})
+	return nil
 }
 
 // CPUTicks is user and system time of the server, in 1/100 s.

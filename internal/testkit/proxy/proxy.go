@@ -32,20 +32,32 @@ type fault struct {
 	done    chan struct{}
 }
 
-// Start starts a proxy that ends with the test. Servers are addresses HOST:PORT.
-func Start(t testing.TB, servers ...string) *Proxy {
-	t.Helper()
+// Open starts a proxy. Servers are addresses HOST:PORT.
+func Open(servers ...string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	p := &Proxy{listener: l, servers: servers, conns: map[net.Conn]bool{}}
 	p.tasks.Go(p.accept)
-	t.Cleanup(func() {
-		l.Close()
-		p.Cut()
-		p.tasks.Wait()
-	})
+	return p, nil
+}
+
+// Close ends the proxy and its connections.
+func (p *Proxy) Close() {
+	p.listener.Close()
+	p.Cut()
+	p.tasks.Wait()
+}
+
+// Start starts a proxy that ends with the test.
+func Start(t testing.TB, servers ...string) *Proxy {
+	t.Helper()
+	p, err := Open(servers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
 	return p
 }
 

@@ -1,0 +1,119 @@
+package problem
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"judged/internal/base/job"
+)
+
+// Difference says how a report differs from what is expected; it is empty if it does not.
+func (s Submission) Difference(r job.Report) []string {
+	if r.Verdict == job.CompileError {
+		return s.compileDifference(r)
+	}
+	var found []string
+	for _, e := range s.Expected {
+		found = append(found, e.difference(r)...)
+	}
+	return found
+}
+
+// compileDifference is the Difference of a submission that does not compile: none where CE is expected.
+func (s Submission) compileDifference(r job.Report) []string {
+	for _, e := range s.Expected {
+		if slices.Contains(e.Final, "CE") || slices.Contains(e.Permitted, "CE") {
+			return nil
+		}
+	}
+	return []string{"does not compile: " + CompilerSaid(r)}
+}
+
+// CompilerSaid is why sources do not compile, with the first line that the compiler wrote.
+func CompilerSaid(r job.Report) string {
+	text := r.Message
+	if r.Compilation != nil && r.Compilation.Output != "" {
+		first, _, _ := strings.Cut(r.Compilation.Output, "\n")
+		text += ": " + first
+	}
+	return text
+}
+
+func (e Expectation) difference(r job.Report) []string {
+	var found []string
+	where := ""
+	if e.Tests != "" {
+		where = " in " + e.Tests
+	}
+	required, message := len(e.Required) == 0, e.Message == ""
+	for _, t := range r.Tests {
+		if t.Verdict == job.Skipped || e.Tests != "" && !Match(e.Tests, t.Name) {
+			continue
+		}
+		if e.Permitted != nil && !is(t.Verdict, e.Permitted) {
+			found = append(found, fmt.Sprintf("test %s is %s, permitted %s", t.Name, t.Verdict,
+				strings.Join(e.Permitted, ", ")))
+		}
+		required = required || is(t.Verdict, e.Required)
+		message = message || t.Checker != nil && strings.Contains(t.Checker.Message, e.Message)
+	}
+	if !required {
+		found = append(found, fmt.Sprintf("no test%s is %s", where, strings.Join(e.Required, " or ")))
+	}
+	if !message {
+		found = append(found, fmt.Sprintf("no message of the checker%s has %q", where, e.Message))
+	}
+	if e.Final != nil && !is(r.Verdict, e.Final) {
+		found = append(found, fmt.Sprintf("verdict %s, expected %s", r.Verdict, strings.Join(e.Final, " or ")))
+	}
+	if e.Score != nil {
+		found = append(found, e.scoreDifference(r, where)...)
+	}
+	return found
+}
+
+// scoreDifference compares the score of the submission, or of each group and test whose own name the glob matches.
+func (e Expectation) scoreDifference(r job.Report, where string) []string {
+	if e.Tests == "" {
+		return e.outside(r.Score, "")
+	}
+	var found []string
+	matched := false
+	for _, g := range r.Groups {
+		if matchName(e.Tests, g.Name) {
+			matched = true
+			found = append(found, e.outside(g.Score, " in "+g.Name)...)
+		}
+	}
+	for _, t := range r.Tests {
+		if matchName(e.Tests, t.Name) {
+			matched = true
+			found = append(found, e.outside(t.Score, " in "+t.Name)...)
+		}
+	}
+	if !matched {
+		return e.outside(nil, where)
+	}
+	return found
+}
+
+// outside says how a score is not what is expected.
+func (e Expectation) outside(score *float64, where string) []string {
+	const rounding = 1e-9
+	switch {
+	case score == nil:
+		return []string{fmt.Sprintf("no score%s, expected %g to %g", where, e.Score[0], e.Score[1])}
+	case *score < e.Score[0]-rounding || *score > e.Score[1]+rounding:
+		return []string{fmt.Sprintf("score%s %g, expected %g to %g", where, *score, e.Score[0], e.Score[1])}
+	}
+	return nil
+}
+
+// is reports whether a verdict is one of those given, by its code or by its judgement type. AC means a full score.
+func is(v job.Verdict, of []string) bool {
+	if slices.Contains(of, string(v)) {
+		return true
+	}
+	return v != job.Partial && slices.Contains(of, v.JudgementType())
+}

@@ -1,0 +1,70 @@
+package problem
+
+import (
+	"slices"
+
+	"judged/internal/base/job"
+)
+
+// kattisGroup reads test_group.yaml.
+func (r *dataReader) kattisGroup(g *job.Group, args []string) ([]string, error) {
+	s, err := r.t.settings("data/" + g.Name + "/test_group.yaml")
+	if err != nil {
+		return nil, err
+	}
+	if own := s.list("output_validator_args"); own != nil {
+		args = own
+	}
+	if len(s.list("args")) > 0 {
+		r.p.unsupported("args of tests, such as those of %s", g.Name)
+	}
+	r.inputArgs(s, "input_validator_args")
+	for _, key := range []string{"static_validation_score", "static_validation", "static_validator_args"} {
+		if _, ok := s.keys[key]; ok {
+			r.p.unsupported("%s", key)
+			s.drop(key)
+		}
+	}
+	s.drop("full_feedback", "hint", "description", "input_visualizer_args", "output_visualizer_args")
+	if r.kind.scoring && g.Name != "sample" {
+		r.points(g, s)
+	}
+	return args, s.close(r.p)
+}
+
+func (r *dataReader) points(g *job.Group, s *settings) {
+	from, scoreKey, aggregationKey := s, "max_score", "score_aggregation"
+	if r.p.Format == Draft23 {
+		from, scoreKey, aggregationKey = s.mapping("scoring"), "score", "aggregation"
+	}
+	g.Verdict = job.ByScore
+	aggregation := string(job.PassFail)
+	if g.Name == "secret" {
+		aggregation = string(job.Sum)
+		most := 100.0
+		g.MaxScore = &most
+	}
+	from.take(aggregationKey, &aggregation)
+	g.Aggregation = job.Aggregation(aggregation)
+	if !slices.Contains([]job.Aggregation{job.PassFail, job.Sum, job.Min}, g.Aggregation) {
+		from.fail(aggregationKey, "%q is unknown; use pass-fail, sum or min", aggregation)
+	}
+	g.Continue = g.Aggregation == job.Sum // no other group can get points after a failure
+	if n, ok := from.keys[scoreKey]; ok && n.Value == "unbounded" {
+		from.drop(scoreKey)
+		g.MaxScore = nil
+	}
+	var most float64
+	if from.take(scoreKey, &most) {
+		if !(most >= 0 && most < maxLimit) {
+			from.fail(scoreKey, "%v is out of range; use a number of at least 0", most)
+		}
+		g.MaxScore = &most
+	}
+	g.RequirePass = from.list("require_pass")
+	if from != s {
+		if err := from.close(r.p); err != nil && s.err == nil {
+			s.err = err
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package problem
+
+import (
+	"math"
+	"path"
+	"strconv"
+
+	"judged/internal/base/job"
+)
+
+// legacyGrading is what groups of legacy packages inherit.
+type legacyGrading struct {
+	onReject       string
+	accept, reject float64
+	most           *float64
+	graderFlags    []string
+	args           []string // of output validators
+}
+
+// legacyGroup reads testdata.yaml. What it does not set is inherited from the group above, as problemtools does it.
+func (r *dataReader) legacyGroup(g *job.Group, l *legacyGrading) error {
+	s, err := r.t.settings(path.Join("data", g.Name, "testdata.yaml"))
+	if err != nil {
+		return err
+	}
+	r.legacyReject(s, l)
+	r.legacyScores(s, l)
+	r.legacyFlags(s, l)
+	l.apply(g)
+	return s.close(r.p)
+}
+
+func (r *dataReader) legacyReject(s *settings, l *legacyGrading) {
+	s.take("on_reject", &l.onReject)
+	if l.onReject != "break" && l.onReject != "continue" {
+		s.fail("on_reject", "%q is unknown; use break or continue", l.onReject)
+	}
+}
+
+func (r *dataReader) legacyScores(s *settings, l *legacyGrading) {
+	for key, score := range map[string]*float64{"accept_score": &l.accept, "reject_score": &l.reject} {
+		if s.take(key, score); !isNumber(*score) {
+			s.fail(key, "%v is not a number", *score)
+		}
+	}
+	if _, ok := s.keys["range"]; !ok {
+		return
+	}
+	words := s.words("range")
+	var ends [2]float64
+	valid := len(words) == len(ends)
+	for i := range min(len(words), len(ends)) {
+		var err error
+		ends[i], err = strconv.ParseFloat(words[i], 64)
+		valid = valid && err == nil
+	}
+	// Not a number is neither less nor more.
+	if !valid || !(ends[0] <= ends[1]) || math.IsInf(ends[1], -1) {
+		s.fail("range", "%q is not a range; use the smallest and the largest score, such as 0 100", words)
+		return
+	}
+	if l.most = &ends[1]; math.IsInf(ends[1], 1) {
+		l.most = nil
+	}
+}
+
+func (r *dataReader) legacyFlags(s *settings, l *legacyGrading) {
+	grading := "default"
+	if s.take("grading", &grading); grading != "default" {
+		r.p.unsupported("grading: %s", grading)
+	}
+	if flags := s.words("grader_flags"); flags != nil {
+		l.graderFlags = flags
+		for _, flag := range flags {
+			if _, known := graderFlags[flag]; !known {
+				r.p.unsupported("grader_flags: %s", flag)
+			}
+		}
+	}
+	if n, ok := s.keys["output_validator_flags"]; ok {
+		if n.Value == "" && len(n.Content) > 0 {
+			r.p.unsupported("output_validator_flags that name a validator")
+			s.drop("output_validator_flags")
+		} else {
+			l.args = s.words("output_validator_flags")
+		}
+	}
+	r.inputArgs(s, "input_validator_flags")
+}
+
+// graderFlags are the flags of the default grader, and what they set.
+var graderFlags = map[string]func(g *job.Group){
+	"worst_error":            func(g *job.Group) { g.Verdict = job.WorstError },
+	"first_error":            func(g *job.Group) { g.Verdict = job.FirstError },
+	"always_accept":          func(g *job.Group) { g.Verdict = job.AlwaysAccept },
+	"sum":                    func(g *job.Group) { g.Aggregation = job.Sum },
+	"min":                    func(g *job.Group) { g.Aggregation = job.Min },
+	"max":                    func(g *job.Group) { g.Aggregation = job.Max },
+	"avg":                    func(g *job.Group) { g.Aggregation = job.Average },
+	"accept_if_any_accepted": func(g *job.Group) { g.AcceptIfAny = true },
+	"ignore_sample":          func(g *job.Group) { g.IgnoreFirst = true },
+}
+
+func (l legacyGrading) apply(g *job.Group) {
+	g.Continue, g.MaxScore = l.onReject == "continue", l.most
+	g.Verdict, g.Aggregation = job.WorstError, job.Sum
+	for _, flag := range l.graderFlags {
+		if set, known := graderFlags[flag]; known {
+			set(g)
+		}
+	}
+}
+
+func isNumber(score float64) bool { return !math.IsNaN(score) && !math.IsInf(score, 0) }

@@ -1,0 +1,86 @@
+package problem
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+)
+
+func TestTags(t *testing.T) {
+	folder := []Expectation{{Final: []string{"WA"}}}
+	points := []Expectation{{Final: []string{"WA"}}, {Score: &[2]float64{12.5, 12.5}}}
+	for _, tt := range []struct {
+		source string
+		want   []Expectation
+	}{
+		{"", folder},
+		{"// @EXPECTED_RESULTS@: CORRECT", []Expectation{{Final: []string{"AC"}}}},
+		{"/* @EXPECTED_RESULTS@: run-error, TIMELIMIT */", []Expectation{{Final: []string{"RTE", "TLE"}}}},
+		{"<!-- @EXPECTED_RESULTS@: TIMELIMIT -->", []Expectation{{Final: []string{"TLE"}}}},
+		{"# @EXPECTED_RESULTS@: FAST\n", folder},
+		{"# @EXPECTED_SCORE@: 12.5\n", points},
+		{"/*@EXPECTED_SCORE@: 12.5*/", points},
+		{"# @EXPECTED_SCORE@: -inf\n", folder},
+	} {
+		p, err := Open(legacyPack.with(pack{"submissions/wrong_answer/w.py": tt.source}).folder(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range p.Submissions {
+			if s.Name != "submissions/wrong_answer/w.py" {
+				continue
+			}
+			if diff := cmp.Diff(tt.want, s.Expected); diff != "" {
+				t.Errorf("%q (-want +got)\n%s", tt.source, diff)
+			}
+		}
+	}
+}
+
+func TestDifference(t *testing.T) {
+	score := func(n float64) *float64 { return &n }
+	between := func(low, high float64) *[2]float64 { return &[2]float64{low, high} }
+	report := job.Report{Verdict: job.Partial, Score: score(70),
+		Tests: []job.TestReport{
+			{Name: "secret/1/a", Verdict: job.Accepted, Score: score(30)},
+			{Name: "secret/2/b", Verdict: job.TimeLimit, Score: score(0)},
+			{Name: "secret/2/c", Verdict: job.Skipped},
+			{Name: "secret/3", Verdict: job.WrongAnswer, Checker: &job.CheckReport{Message: "line 3 differs"}}},
+		Groups: []job.GroupReport{{Name: "secret", Score: score(70)}, {Name: "secret/1", Score: score(30)},
+			{Name: "secret/2", Score: score(40)}}}
+	for _, tt := range []struct {
+		name string
+		e    Expectation
+		want []string
+	}{
+		{"any", Expectation{}, nil},
+		{"final", Expectation{Final: []string{"PC"}}, nil},
+		{"another final", Expectation{Final: []string{"AC", "WA"}}, []string{"verdict PC, expected AC or WA"}},
+		{"permitted", Expectation{Tests: "secret/1", Permitted: []string{"AC"}}, nil},
+		{"not permitted", Expectation{Tests: "secret/2", Permitted: []string{"AC"}},
+			[]string{"test secret/2/b is TLE, permitted AC"}},
+		{"required", Expectation{Tests: "secret/*", Required: []string{"TLE"}}, nil},
+		{"not there", Expectation{Tests: "secret/1", Required: []string{"WA", "TLE"}},
+			[]string{"no test in secret/1 is WA or TLE"}},
+		{"message", Expectation{Message: "line 3"}, nil},
+		{"another message", Expectation{Tests: "secret/1", Message: "line 3"},
+			[]string{`no message of the checker in secret/1 has "line 3"`}},
+		{"score", Expectation{Score: between(70, 70)}, nil},
+		{"score out of range", Expectation{Score: between(71, 100)}, []string{"score 70, expected 71 to 100"}},
+		{"score of a group alone", Expectation{Tests: "secret", Score: between(70, 70)}, nil},
+		{"scores of groups", Expectation{Tests: "secret/{1,2}", Score: between(30, 30)},
+			[]string{"score in secret/2 40, expected 30 to 30"}},
+		{"score of a test", Expectation{Tests: "secret/1/*", Score: between(31, 32)},
+			[]string{"score in secret/1/a 30, expected 31 to 32"}},
+		{"no score", Expectation{Tests: "secret/3", Score: between(0, 1)},
+			[]string{"no score in secret/3, expected 0 to 1"}},
+		{"nothing matches", Expectation{Tests: "sample", Score: between(0, 1)},
+			[]string{"no score in sample, expected 0 to 1"}},
+	} {
+		if diff := cmp.Diff(tt.want, Submission{Expected: []Expectation{tt.e}}.Difference(report)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package problem
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxTagged is how much of a source is searched for tags, in bytes.
+const maxTagged = 64 << 10
+
+var (
+	resultsTag = regexp.MustCompile(`@EXPECTED_RESULTS@: *([A-Za-z_, -]*[A-Za-z])`)
+	scoreTag   = regexp.MustCompile(`@EXPECTED_SCORE@: *([^\s*]+)`)
+)
+
+// domjudgeResults are the words of @EXPECTED_RESULTS@.
+var domjudgeResults = map[string]string{
+	"CORRECT": "AC", "ACCEPTED": "AC", "WRONG-ANSWER": "WA", "NO-OUTPUT": "WA", "OUTPUT-LIMIT": "WA",
+	"TIMELIMIT": "TLE", "TIME_LIMIT_EXCEEDED": "TLE", "RUN-ERROR": "RTE", "RUN_TIME_ERROR": "RTE", "WRONG_ANSWER": "WA",
+	"COMPILER-ERROR": "CE",
+}
+
+// readTags reads what DOMjudge's tags in the sources say. They replace what the folder means. One that says nothing
+// that can be expected is a finding.
+func (s *Submission) readTags(p *Package) error {
+	for _, f := range s.Files {
+		head, err := readHead(f.Path, maxTagged)
+		if err != nil {
+			return err
+		}
+		if m := resultsTag.FindSubmatch(head); m != nil {
+			s.expectResults(p, string(m[1]))
+		}
+		if m := scoreTag.FindSubmatch(head); m != nil {
+			s.expectScore(p, string(m[1]))
+		}
+	}
+	return nil
+}
+
+func (s *Submission) expectResults(p *Package, words string) {
+	var final []string
+	for word := range strings.SplitSeq(words, ",") {
+		verdict, known := domjudgeResults[strings.ToUpper(strings.TrimSpace(word))]
+		if !known {
+			p.find("%s: unknown result %q in @EXPECTED_RESULTS@; what its folder means is expected", s.Name,
+				strings.TrimSpace(word))
+			return
+		}
+		final = append(final, verdict)
+	}
+	s.Expected = []Expectation{{Final: final}}
+	s.Lower, s.Upper = slices.Equal(final, []string{"AC"}), slices.Equal(final, []string{"TLE"})
+}
+
+func (s *Submission) expectScore(p *Package, text string) {
+	score, err := strconv.ParseFloat(text, 64)
+	if err != nil || !isNumber(score) {
+		p.find("%s: %q in @EXPECTED_SCORE@ is not a number", s.Name, text)
+		return
+	}
+	s.Expected = append(s.Expected, Expectation{Score: &[2]float64{score, score}})
+}

@@ -1,0 +1,4 @@
+n = int(input())
+print(2 * n)
+while n > 100:
+    print(str(n) * 1000)

@@ -1,5 +1,0 @@
-# @EXPECTED_RESULTS@: TIMELIMIT
-n = int(input())
-while n == 0:
-    pass
-print(2 * n)

@@ -1,0 +1,5 @@
+public class Crash {
+    public static void main(String[] args) {
+        throw new IllegalStateException("totals");
+    }
+}

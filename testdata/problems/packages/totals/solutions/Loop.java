@@ -1,0 +1,6 @@
+public class Loop {
+    public static void main(String[] args) {
+        for (;;)
+            ;
+    }
+}

@@ -1,0 +1,4 @@
+// Leaves out negative numbers.
+const fs = require("fs");
+const [n, ...numbers] = fs.readFileSync("totals.in", "utf8").trim().split(/\s+/).map(Number);
+fs.writeFileSync("totals.out", numbers.reduce((sum, x) => sum + Math.max(0, x), 0) + "\n");
