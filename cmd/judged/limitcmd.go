@@ -2,12 +2,8 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
-
-	"judged/internal/base/units"
-	"judged/internal/service/render"
 )
 
 func (a *app) limitCommand() *cobra.Command {
@@ -21,7 +17,9 @@ func (a *app) limitCommand() *cobra.Command {
 
 The solutions of PACKAGE that must be within the limit are run several times.
 The limit is the CPU time of the slowest accepted one on its slowest test, times
-the factor of the package's format, rounded up to its resolution.`,
+the factor of the package's format, rounded up to its resolution. Solutions with
+that CPU time are then simulated, with the spread that was measured here, to see
+how many the rule would find over the limit.`,
 		Example: `  judged limit problem/
   judged limit --repeats 20 problem.zip`,
 		Args: exactly(1, "one PACKAGE"),
@@ -37,13 +35,7 @@ the factor of the package's format, rounded up to its resolution.`,
 			if asJSON {
 				return a.printJSON(p)
 			}
-			_, err = fmt.Fprintf(a.out, "time limit %s: %g times %s of %s, rounded up to %s\n"+
-				"its runs took %s to %s, which gives limits from %s to %s\n",
-				units.Duration(p.TimeLimit), v.pkg.TimeRule.Accepted, units.Duration(p.Slowest.CPUTime),
-				render.Printable(p.Slowest.Name), units.Duration(v.pkg.TimeRule.Resolution),
-				units.Duration(p.Slowest.Low),
-				units.Duration(p.Slowest.High), units.Duration(p.Low), units.Duration(p.High))
-			return err
+			return p.print(a.out)
 		},
 	}
 	verifyFlags(cmd, a, &cpuList, &jobs, &repeats)

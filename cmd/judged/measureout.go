@@ -97,20 +97,22 @@ func writeFiles(dir, name string, r measured, chart plot.Chart) error {
 		return &usageError{err}
 	}
 	for suffix, write := range map[string]func(io.Writer) error{
-		".json": func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			e.SetEscapeHTML(false)
-			e.SetIndent("", "  ")
-			return e.Encode(r)
-		},
-		".csv": r.WriteCSV,
-		".svg": chart.WriteSVG,
+		".json": func(w io.Writer) error { return writeJSON(w, r) },
+		".csv":  r.WriteCSV,
+		".svg":  chart.WriteSVG,
 	} {
 		if err := writeFile(filepath.Join(dir, name+suffix), write); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 func writeFile(path string, write func(io.Writer) error) error {

@@ -37,6 +37,7 @@ func (a *app) verifyCommand() *cobra.Command {
 	var cpuList string
 	var jobs, repeats int
 	var asJSON bool
+	var out string
 	cmd := &cobra.Command{
 		Use:   "verify [flags] PACKAGE",
 		Short: "Judge a problem package's own submissions",
@@ -50,7 +51,8 @@ all inputs, and the checker judges the outputs in the package.
 Exit codes: 0 all is as expected, 1 something differs, 2 wrong usage or an
 unusable package, 3 judged itself could not do its work.`,
 		Example: `  judged verify problem/
-  judged verify --jobs 4 --json problem.zip`,
+  judged verify --jobs 4 --json problem.zip
+  judged verify --out pictures problem/`,
 		Args: exactly(1, "one PACKAGE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, err := a.openVerifier(cmd, args[0], verifyOptions{cpuList, jobs, repeats})
@@ -59,6 +61,9 @@ unusable package, 3 judged itself could not do its work.`,
 			}
 			r, err := v.verify(cmd.Context())
 			if err := errors.Join(err, v.close()); err != nil {
+				return err
+			}
+			if err := r.writeFiles(out); err != nil {
 				return err
 			}
 			if asJSON {
@@ -74,6 +79,8 @@ unusable package, 3 judged itself could not do its work.`,
 	}
 	verifyFlags(cmd, a, &cpuList, &jobs, &repeats)
 	jsonFlag(cmd, &asJSON)
+	cmd.Flags().StringVar(&out, "out", "", "also write verify.json and verify.svg, a picture of all runs against the time "+
+		"limit, into the folder `DIR`")
 	return cmd
 }
 

@@ -35,8 +35,9 @@ type solution struct {
 
 // testVerdict is the verdict of one test.
 type testVerdict struct {
-	Name    string      `json:"name"`
-	Verdict job.Verdict `json:"verdict"`
+	Name    string          `json:"name"`
+	Verdict job.Verdict     `json:"verdict"`
+	Runs    []time.Duration `json:"runs_cpu_time_ns,omitempty"` // that count
 }
 
 // take notes the verdicts, unless there are some, and the slowest test.
@@ -44,7 +45,7 @@ func (x *solution) take(r job.Report) {
 	if !x.judged {
 		x.Verdict, x.Score, x.Groups, x.judged = r.Verdict, r.Score, r.Groups, true
 		for _, t := range r.Tests {
-			x.Tests = append(x.Tests, testVerdict{t.Name, t.Verdict})
+			x.Tests = append(x.Tests, testVerdict{t.Name, t.Verdict, keptTimes(t)})
 		}
 	}
 	for _, t := range r.Tests {
@@ -56,6 +57,15 @@ func (x *solution) take(r job.Report) {
 			x.Spread, x.Low, x.High = t.Timing.Spread, t.Timing.Min, t.Timing.Max
 		}
 	}
+}
+
+func keptTimes(t job.TestReport) (times []time.Duration) {
+	for _, r := range t.AllRuns() {
+		if r.Kept {
+			times = append(times, r.CPUTime)
+		}
+	}
+	return times
 }
 
 // verification is what judged verify says.
@@ -203,29 +213,4 @@ func (r *verification) print(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// proposal is a time limit by the rule of the format.
-type proposal struct {
-	TimeLimit time.Duration `json:"time_limit_ns"`
-	// Low and High are the limits that the fastest and the slowest run of the slowest accepted test would give.
-	Low     time.Duration `json:"time_limit_min_ns"`
-	High    time.Duration `json:"time_limit_max_ns"`
-	Slowest solution      `json:"slowest_accepted"`
-}
-
-// propose measures the submissions that must be within the limit.
-func (v *verifier) propose(ctx context.Context) (proposal, error) {
-	all, err := v.solutions(ctx, v.c.Limits.Max.CPUTime, func(s problem.Submission) bool { return s.Lower })
-	if err != nil {
-		return proposal{}, err
-	}
-	_, worst := slowest(all, isLower)
-	if worst == nil {
-		return proposal{}, usagef("propose a time limit: no submission is accepted; add one to submissions/accepted")
-	}
-	rule := v.pkg.TimeRule
-	p := proposal{TimeLimit: rule.Limit(worst.CPUTime), Low: rule.Limit(worst.Low), High: rule.Limit(worst.High),
-		Slowest: *worst}
-	return p, nil
 }

@@ -41,6 +41,8 @@ const (
 	Generators  Requirement = "generators"   // generators of HTTP clients, as fetched by .ci/setup
 	// ProblemTools are verifyproblem and bt, as fetched by .ci/setup.
 	ProblemTools Requirement = "problemtools"
+	// Kubernetes is kubernetes-validate with the schemas of its API, as fetched by .ci/setup.
+	Kubernetes Requirement = "kubernetes"
 
 	GCCArm64         Requirement = "gcc-arm64"          // a cross compiler with a static C library
 	QEMUArm64        Requirement = "qemu-arm64"         // qemu-system-aarch64
@@ -139,6 +141,9 @@ func lacks(n Requirement) error {
 		return onPath("promtool", "install the package prometheus")
 	case ProblemTools:
 		_, err := ProblemToolsPath()
+		return err
+	case Kubernetes:
+		_, err := KubernetesPath()
 		return err
 	case S3:
 		return onPath("versitygw", "run .ci/setup")

@@ -92,6 +92,9 @@ func GeneratorsPath() (string, error) { return fetched("clients", "generators of
 // ProblemToolsPath returns the virtual environment with Kattis' problemtools and BAPCtools that .ci/setup has fetched.
 func ProblemToolsPath() (string, error) { return fetched("problemtools", "tools for problem packages") }
 
+// KubernetesPath returns the virtual environment with kubernetes-validate that .ci/setup has fetched.
+func KubernetesPath() (string, error) { return fetched("kubernetes", "schemas of Kubernetes") }
+
 // fetched returns a folder that .ci/setup has filled.
 func fetched(folder, what string) (string, error) {
 	cache, err := os.UserCacheDir()

@@ -66,17 +66,6 @@ type Test struct {
 	Limits Limits `json:"limits,omitzero"`
 }
 
-// OwnLimits are the limits of the tests that have their own, by name.
-func (j Job) OwnLimits() map[string]Limits {
-	own := map[string]Limits{}
-	for _, t := range j.Tests {
-		if t.Limits != (Limits{}) {
-			own[t.Name] = t.Limits
-		}
-	}
-	return own
-}
-
 // Checker says how output is compared with the answer: by judged itself, or by a program of the jury.
 type Checker struct {
 	Kind    string `json:"kind"`              // package checker lists them; or the protocol of a program, in package jury

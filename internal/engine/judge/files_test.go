@@ -86,27 +86,6 @@ func TestNamedFiles(t *testing.T) {
 	}
 }
 
-// TestEnvironment: a program finds what the job sets, in place of what every program finds; programs of the jury do not.
-func TestEnvironment(t *testing.T) {
-	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
-	checker := filepath.Join(t.TempDir(), "checker")
-	text := "#!/bin/sh\n[ -z \"$SEED$EMPTY\" ] && [ \"$HOME\" != /tmp ] && exit 42\nexit 43\n"
-	if err := os.WriteFile(checker, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	const script = `echo "$SEED|$HOME|$LANG|${EMPTY-unset}|$PATH"
-tr '\0' '\n' < /proc/$$/environ | sort | cut -d= -f1 | uniq -d`
-	r := judgeTalk(t, eng, job.Job{Command: []string{"sh", "-c", script}, Head: 256,
-		Env:     map[string]string{"SEED": "a=b c", "HOME": "/tmp", "EMPTY": ""},
-		Checker: &job.Checker{Kind: "icpc", Program: &job.File{Part: checker}},
-		Tests:   []job.Test{{Name: "1"}}})
-	const want = "a=b c|/tmp|C.UTF-8||/usr/local/bin:/usr/bin:/bin\n"
-	if r.Verdict != job.Accepted || *r.Tests[0].StdoutHead != want {
-		t.Errorf("%s: %q, want AC and %q%s", r.Verdict, *r.Tests[0].StdoutHead, want, tell(r))
-	}
-}
-
 // TestLimitsOfTests: each test has its own limits, or those of the job.
 func TestLimitsOfTests(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
@@ -131,6 +110,11 @@ func TestLimitsOfTests(t *testing.T) {
 	}
 	if limit := r.Tests[0].Timing.Limit; limit != 20*time.Second {
 		t.Errorf("timing has the limit %v, want that of the test", limit)
+	}
+	long := job.Limits{CPUTimeMS: 20_000, WallTimeMS: 41_000, Memory: 256 << 20, Output: 64 << 20, Stack: 256 << 20,
+		Processes: 64}
+	if diff := cmp.Diff([]job.Limits{long, {}}, []job.Limits{r.Tests[0].Limits, r.Tests[3].Limits}); diff != "" {
+		t.Errorf("limits of the report (-want +got):\n%s", diff)
 	}
 }
 

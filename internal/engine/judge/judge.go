@@ -230,6 +230,7 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 		r := <-result
 		input.close()
 		answer.close()
+		r.Report.Limits = t.Limits
 		done <- r
 	}
 	if len(result) > 0 { // no check is under way

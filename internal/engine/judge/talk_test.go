@@ -17,6 +17,7 @@ import (
 	"judged/internal/base/linux"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
+	"judged/internal/engine/languages"
 	"judged/internal/jobs/jobspec"
 	"judged/internal/sandbox"
 	"judged/internal/testkit"
@@ -200,9 +201,14 @@ func TestTranscript(t *testing.T) {
 func openTalkEngine(t testing.TB, jury sandbox.Limits) *engine.Engine {
 	t.Helper()
 	c := config.Default()
+	catalogue, err := languages.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
 	eng, err := engine.Open(engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Jury: jury,
-		Root:     sandbox.RootPrivate,
-		BoxBytes: c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes, UIDFirst: firstUID(), UIDCount: uidsOfTest,
+		Languages: engine.LanguageOptions{Catalogue: catalogue, CacheBytes: c.Languages.CacheSize},
+		Root:      sandbox.RootPrivate,
+		BoxBytes:  c.Sandbox.WorkSize, BoxInodes: c.Sandbox.WorkInodes, UIDFirst: firstUID(), UIDCount: uidsOfTest,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)

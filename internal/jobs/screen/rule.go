@@ -31,9 +31,8 @@ func needed(p job.Priority) int {
 
 // Rule is what a report of the screening pool is held against.
 type Rule struct {
-	Limits   job.Limits
-	Own      map[string]job.Limits // of tests with own limits
-	Smallest float64               // ratio of a time in the screening pool and in the deciding one; 0 is not known
+	Limits   job.Limits // of tests that do not have their own
+	Smallest float64    // ratio of a time in the screening pool and in the deciding one; 0 is not known
 }
 
 // Doubt returns why a report of the screening pool does not decide, "" if it does.
@@ -60,7 +59,7 @@ func (r Rule) Doubt(rep job.Report) string {
 
 func (r Rule) doubtTest(t job.TestReport) string {
 	for _, p := range t.Passes { // the times of the test are those of one of them
-		if doubt := r.doubtTest(job.TestReport{Name: t.Name, Verdict: p.Verdict, CPUTime: p.CPUTime,
+		if doubt := r.doubtTest(job.TestReport{Limits: t.Limits, Verdict: p.Verdict, CPUTime: p.CPUTime,
 			WallTime: p.WallTime}); doubt != "" {
 			return doubt
 		}
@@ -73,10 +72,7 @@ func (r Rule) doubtTest(t job.TestReport) string {
 	case t.Verdict == job.InternalError || t.Verdict == job.Cancelled || t.CPUTime == nil:
 		return "no verdict with a time"
 	}
-	limits, own := r.Own[t.Name]
-	if !own {
-		limits = r.Limits
-	}
+	limits := t.Limits.Or(r.Limits)
 	if limit := limits.CPUTime(); r.atMost(max(*t.CPUTime, leastTime)) > limit {
 		return fmt.Sprintf("%s of CPU time may be more than %s in the deciding pool", *t.CPUTime, limit)
 	}

@@ -34,6 +34,13 @@ func TestDoubt(t *testing.T) {
 	slow, failed := 900*ms, one("1", job.WrongAnswer, 1*ms, 1*ms)
 	failed.Passes = []job.PassReport{{Verdict: job.Accepted, CPUTime: &slow}, {Verdict: job.WrongAnswer,
 		CPUTime: failed.CPUTime}}
+	own := func(cpu, wall time.Duration) job.TestReport {
+		r := one("1", job.Accepted, cpu, wall)
+		r.Limits = job.Limits{CPUTimeMS: 100, WallTimeMS: 200}
+		return r
+	}
+	pass := failed
+	pass.Limits = job.Limits{CPUTimeMS: 2000, WallTimeMS: 4000}
 	for name, test := range map[string]struct {
 		rep     job.Report
 		ratio   float64
@@ -71,16 +78,15 @@ func TestDoubt(t *testing.T) {
 		"compiler over its limit": {late, 0.8, false},
 		"not executable": {report(job.NotExecutable,
 			job.TestReport{Name: "1", Verdict: job.NotExecutable}), 0, true},
-		"accepted, ratio not known":  {report(job.Accepted, one("1", job.Accepted, 1*ms, 1*ms)), 0, false},
-		"wrong, ratio not known":     {report(job.WrongAnswer, one("1", job.WrongAnswer, 1*ms, 1*ms)), 0, false},
-		"within its own limit":       {report(job.Accepted, one("own", job.Accepted, 80*ms, 160*ms)), 0.8, true},
-		"above its own limit":        {report(job.Accepted, one("own", job.Accepted, 81*ms, 90*ms)), 0.8, false},
-		"above its own wall time":    {report(job.Accepted, one("own", job.Accepted, 80*ms, 161*ms)), 0.8, false},
-		"short tests count as 50 ms": {report(job.Accepted, one("1", job.Accepted, 1*ms, 1*ms)), 0.049, false},
+		"accepted, ratio not known":   {report(job.Accepted, one("1", job.Accepted, 1*ms, 1*ms)), 0, false},
+		"wrong, ratio not known":      {report(job.WrongAnswer, one("1", job.WrongAnswer, 1*ms, 1*ms)), 0, false},
+		"within its own limit":        {report(job.Accepted, own(80*ms, 160*ms)), 0.8, true},
+		"above its own limit":         {report(job.Accepted, own(81*ms, 90*ms)), 0.8, false},
+		"a pass within its own limit": {report(job.WrongAnswer, pass), 0.8, true},
+		"above its own wall time":     {report(job.Accepted, own(80*ms, 161*ms)), 0.8, false},
+		"short tests count as 50 ms":  {report(job.Accepted, one("1", job.Accepted, 1*ms, 1*ms)), 0.049, false},
 	} {
-		rule := Rule{job.Limits{CPUTimeMS: 1000, WallTimeMS: 2000},
-			map[string]job.Limits{"own": {CPUTimeMS: 100, WallTimeMS: 200}},
-			test.ratio}
+		rule := Rule{job.Limits{CPUTimeMS: 1000, WallTimeMS: 2000}, test.ratio}
 		if doubt := rule.Doubt(test.rep); (doubt == "") != test.decided {
 			t.Errorf("%s: doubt %q, want decided %v", name, doubt, test.decided)
 		}

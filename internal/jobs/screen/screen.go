@@ -115,7 +115,7 @@ func (s *Screen) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error
 		link.SmallestRatio = v.smallest(rec.Pool, decider, rec.Job.Language, rep.Host.Fingerprint,
 			needed(rec.Report.Priority))
 	}
-	link.Reason = Rule{rec.Job.Limits, rec.Job.OwnLimits(), link.SmallestRatio}.Doubt(rep)
+	link.Reason = Rule{rec.Job.Limits, link.SmallestRatio}.Doubt(rep)
 	if link.Decided = link.Reason == ""; link.Decided {
 		rep.Screening = &link
 		err = s.o.Store.Finish(ctx, l, rep)

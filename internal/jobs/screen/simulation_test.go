@@ -54,7 +54,7 @@ func (w *world) learn(n int) float64 {
 }
 
 func rule(smallest float64) Rule {
-	return Rule{job.Limits{CPUTimeMS: simulatedLimit.Milliseconds(), WallTimeMS: 10_000}, nil, math.Exp(smallest)}
+	return Rule{job.Limits{CPUTimeMS: simulatedLimit.Milliseconds(), WallTimeMS: 10_000}, math.Exp(smallest)}
 }
 
 // refuted is the part of all accepted submissions that the deciding pool would end at the limit. Only times just above

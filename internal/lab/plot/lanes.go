@@ -15,10 +15,17 @@ type Chart struct {
 	Axis     string // what is measured, with its unit
 	Source   string // on which host, and how to have it again
 	Lanes    []Lane
+	Marks    []Mark // values that all lanes are held against
 	// What solid and hollow dots are called; empty is a clean and a
 	// disturbed run.
 	Solid, Hollow string
 	Tick          string // what the red tick is called; empty is median
+}
+
+// Mark is a value with a name, drawn through all lanes.
+type Mark struct {
+	Value float64
+	Name  string
 }
 
 // Lane is the runs of one placement.
@@ -37,6 +44,7 @@ type Interval struct{ Low, Center, High float64 }
 type Dot struct {
 	Value  float64 // in the unit of the axis
 	Hollow bool    // a run that something disturbed, or what the chart calls it
+	Name   string  // empty is its number in the lane
 }
 
 // The measures of a picture, in pixels.
@@ -64,7 +72,7 @@ type drawing struct {
 	Solid, Hollow, Tick           string
 	Width, Height, Foot           int
 	AxisLeft, AxisRight, AxisDown float64
-	Grid                          []mark
+	Grid, Marks                   []mark
 	Lanes                         []drawnLane
 }
 
@@ -99,6 +107,9 @@ func (c Chart) layout() drawing {
 	for _, v := range s.ticks {
 		d.Grid = append(d.Grid, mark{s.x(v), strconv.FormatFloat(v, 'f', s.digits, 64)})
 	}
+	for _, m := range c.Marks {
+		d.Marks = append(d.Marks, mark{s.x(m.Value), m.Name})
+	}
 	for i, lane := range c.Lanes {
 		d.Lanes = append(d.Lanes, lane.layout(i, s))
 	}
@@ -112,7 +123,7 @@ func (l Lane) layout(i int, s scale) drawnLane {
 		MedianUp: up + 5, MedianLow: up + laneHeight - 5}
 	for n, dot := range l.Dots {
 		d.Dots = append(d.Dots, drawnDot{X: s.x(dot.Value), Y: d.Middle + offset(n), Hollow: dot.Hollow,
-			Text: "run " + strconv.Itoa(n+1) + ": " + strconv.FormatFloat(dot.Value, 'f', s.digits+2, 64)})
+			Text: cmp.Or(dot.Name, "run "+strconv.Itoa(n+1)) + ": " + strconv.FormatFloat(dot.Value, 'f', s.digits+2, 64)})
 	}
 	if v := l.Interval; v != nil {
 		d.Median, d.Bar = &mark{X: s.x(v.Center)}, &[2]float64{s.x(v.Low), s.x(v.High)}

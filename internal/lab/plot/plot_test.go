@@ -26,7 +26,9 @@ func sampleChart() Chart {
 			{Name: "left without runs"},
 			{Name: "estimate", Dots: []Dot{{Value: 300}, {Value: 305}},
 				Interval: &Interval{Low: 295, Center: 304, High: 312}},
+			{Name: "named", Dots: []Dot{{Value: 302, Name: "test <1>"}}},
 		},
+		Marks: []Mark{{Value: 320, Name: "limit & more"}},
 	}
 }
 

@@ -28,6 +28,9 @@ func (c Chart) scale() scale {
 			low, high = min(low, v.Low), max(high, v.High)
 		}
 	}
+	for _, m := range c.Marks {
+		low, high = min(low, m.Value), max(high, m.Value)
+	}
 	switch {
 	case low > high: // no dots
 		low, high = 0, 1

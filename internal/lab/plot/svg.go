@@ -67,6 +67,11 @@ func (d drawing) drawAxis(c *canvas) {
 		c.draw("\n"+`<text x="%v" y="20">%v</text>`, m.X, m.Text)
 	}
 	c.draw("\n"+`<text x="%v" y="44" text-anchor="start">%v</text>`+"\n</g>", d.AxisLeft, d.Axis)
+	for _, m := range d.Marks {
+		c.draw("\n"+`<line x1="%v" y1="76" x2="%v" y2="%v" stroke="#1f2933" stroke-width="1.5" stroke-dasharray="5 3"/>`, m.X, m.X,
+			d.AxisDown)
+		c.draw("\n"+`<text x="%v" y="71" font-size="11" text-anchor="middle">%v</text>`, m.X, m.Text)
+	}
 }
 
 func (l drawnLane) draw(c *canvas, d drawing) {

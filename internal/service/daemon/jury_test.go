@@ -76,6 +76,32 @@ func namedFiles(t *testing.T, d *instance) {
 	}
 }
 
+// limitsOfTests: the same program is within the limit of one test and over that of another, and finds the job's
+// environment.
+func limitsOfTests(t *testing.T, d *instance) {
+	testkit.Need(t, testkit.Python)
+	d.submit("limits", job.Job{
+		Program: *text("#!/usr/bin/python3\nimport os, time\nwhile time.process_time() < 0.5: pass\n" +
+			"print(os.environ['A'])\n"),
+		Env: map[string]string{"A": "b"}, Limits: job.Limits{CPUTimeMS: 200}, Stop: job.StopNever,
+		Tests: []job.Test{{Name: "1", Answer: text("b")},
+			{Name: "2", Answer: text("b"), Limits: job.Limits{CPUTimeMS: 5000}}},
+	})
+	got := d.finish("limits")
+	if len(got.Tests) != 2 {
+		t.Fatalf("verdict %s of %d tests: %s", got.Verdict, len(got.Tests), got.Message)
+	}
+	for i, want := range []struct {
+		verdict job.Verdict
+		limits  job.Limits
+	}{{job.TimeLimit, job.Limits{}}, {job.Accepted, job.Limits{CPUTimeMS: 5000, WallTimeMS: 11000, Memory: 256 << 20,
+		Output: 64 << 20, Stack: 256 << 20, Processes: 64}}} {
+		if x := got.Tests[i]; x.Verdict != want.verdict || x.Limits != want.limits {
+			t.Errorf("test %s: %s with limits %+v, want %s with %+v", x.Name, x.Verdict, x.Limits, want.verdict, want.limits)
+		}
+	}
+}
+
 // interactors: a program and an interactor, both of which come with the job, talk.
 func interactors(t *testing.T, d *instance) {
 	script := func(body string) job.File { return *text("#!/bin/sh\n" + body) }

@@ -36,6 +36,7 @@ func TestServe(t *testing.T) {
 		{"passes", multiPass},
 		{"problem with points", pointsProblem},
 		{"problem with named files", namedFiles},
+		{"limits of tests", limitsOfTests},
 		{"data folder in use", dataInUse},
 		{"port in use", portInUse},
 		{"threads", threads},

@@ -151,6 +151,34 @@ func TestClearCases(t *testing.T) {
 	}
 }
 
+// TestOver: of programs at half of the limit none is found over it, of programs far beyond it all are, and a program whose
+// runs are over the limit in three of ten cases is as often as two of up to five of its runs agree on that.
+func TestOver(t *testing.T) {
+	rule := Rule{Policy: job.Confirm, Limit: time.Second, Guard: DefaultGuard()}
+	steady, wide := []float64{0.98, 1, 1, 1.02}, []float64{1, 1, 1, 1, 1, 1, 1, 1.05, 1.05, 1.05}
+	const n = 20_000
+	for _, tt := range []struct {
+		truth     time.Duration
+		relative  []float64
+		low, high float64
+	}{
+		{500 * ms, steady, 0, 0},
+		{1500 * ms, steady, 1, 1},
+		{960 * ms, steady, 0, 0},
+		{975 * ms, wide, 0.02, 0.12},
+		{1010 * ms, wide, 1, 1},
+	} {
+		got := float64(rule.Over(tt.truth, tt.relative, n)) / n
+		if got < tt.low || got > tt.high {
+			t.Errorf("%v with %v: found over the limit %.4f of the time, want %v to %v", tt.truth, tt.relative, got, tt.low,
+				tt.high)
+		}
+		if again := float64(rule.Over(tt.truth, tt.relative, n)) / n; again != got {
+			t.Errorf("%v: %.4f, then %.4f", tt.truth, got, again)
+		}
+	}
+}
+
 // TestWidestGuard is why a guard is learned, and up to where: programs close
 // below the limit are falsely found over it less often the wider the band is,
 // and beyond the widest hardly any less.

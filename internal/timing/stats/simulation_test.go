@@ -92,27 +92,12 @@ func (h *host) chance() float64 {
 	return (1 - stay) * p / (1 - p)
 }
 
-// judge runs a program until rule decides. Runs over the limit that noise explains
-// are made again, at most budget times; after that they count. A run is stopped where
-// noise does not explain it any more. Another core is used when it is asked for; that
-// a run is quiet helps nothing here.
+// judge runs a program until rule decides.
 func (h *host) judge(rule Rule, truth time.Duration, budget int) (over bool, runs int) {
-	var kept []Run
-	var d Decision
-	for !d.Done {
-		core := 0
-		if d.Next.OtherCore {
-			core = 1
+	return rule.Simulate(func(p Placement) Run {
+		if p.OtherCore {
+			return h.run(truth, 1)
 		}
-		r := h.run(truth, core)
-		r.CPUTime = min(r.CPUTime, rule.StopAt()+r.Explained)
-		runs++
-		if r.CPUTime > rule.Limit && r.unexplained() <= rule.Limit && budget > 0 {
-			budget--
-			continue
-		}
-		kept = append(kept, r)
-		d = rule.Decide(kept)
-	}
-	return d.Over, runs
+		return h.run(truth, 0)
+	}, budget)
 }

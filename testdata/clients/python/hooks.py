@@ -48,6 +48,8 @@ def possible(job):
         and all(map(fits, job.get("labels", {}).values()))
         and repeats.get("min", 0) <= repeats.get("max", 100)
         and (not job.get("command") or job["command"][0] != "")
+        # Arguments of kattis are flags, some with a number.
+        and (job.get("checker", {}).get("kind") != "kattis" or not job["checker"].get("args"))
     )
 
 

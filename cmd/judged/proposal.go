@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/engine/problem"
+	"judged/internal/service/render"
+	"judged/internal/timing/stats"
+)
+
+// proposal is a time limit by the rule of the format.
+type proposal struct {
+	TimeLimit time.Duration `json:"time_limit_ns"`
+	// Low and High are the limits that the fastest and the slowest run of the slowest accepted test would give.
+	Low     time.Duration `json:"time_limit_min_ns"`
+	High    time.Duration `json:"time_limit_max_ns"`
+	Slowest solution      `json:"slowest_accepted"`
+	// Simulated are solutions that need the CPU time of the slowest one, and Wrong those of them that are found over
+	// the limit, if runs vary as the Runs did.
+	Simulated int `json:"simulated"`
+	Wrong     int `json:"wrong"`
+	Runs      int `json:"runs"`
+
+	rule problem.TimeRule
+}
+
+// simulated is how many solutions are simulated: with none wrong, fewer than 3 in 100,000 are (rule of three, 95 %).
+const simulated = 100_000
+
+// propose measures the submissions that must be within the limit.
+func (v *verifier) propose(ctx context.Context) (proposal, error) {
+	all, err := v.solutions(ctx, v.c.Limits.Max.CPUTime, func(s problem.Submission) bool { return s.Lower })
+	if err != nil {
+		return proposal{}, err
+	}
+	_, worst := slowest(all, isLower)
+	if worst == nil {
+		return proposal{}, usagef("propose a time limit: no submission is accepted; add one to submissions/accepted")
+	}
+	rule := v.pkg.TimeRule
+	p := proposal{TimeLimit: rule.Limit(worst.CPUTime), Low: rule.Limit(worst.Low), High: rule.Limit(worst.High),
+		Slowest: *worst, rule: rule}
+	p.simulate(v.c.Repeats, all)
+	return p, nil
+}
+
+// simulate judges solutions at the margin of the proposed limit.
+func (p *proposal) simulate(c config.Repeats, all []solution) {
+	relative := relativeTimes(all, p.Slowest.CPUTime/2)
+	if p.Runs = len(relative); p.Runs == 0 {
+		return
+	}
+	rule := stats.Rule{Policy: c.Policy, Limit: p.TimeLimit, Guard: stats.DefaultGuard()}
+	p.Simulated, p.Wrong = simulated, rule.Over(p.Slowest.CPUTime, relative, simulated)
+}
+
+// relativeTimes are the times of all runs of accepted submissions on tests that take at least a time, each divided by the
+// median of its test. Shorter tests vary by more, in parts of their time. A test with one run says nothing.
+func relativeTimes(all []solution, least time.Duration) (relative []float64) {
+	for _, s := range all {
+		for _, t := range s.Tests {
+			if t.Verdict != job.Accepted || len(t.Runs) < 2 {
+				continue
+			}
+			sorted := slices.Sorted(slices.Values(t.Runs))
+			n := len(sorted)
+			usual := (sorted[(n-1)/2] + sorted[n/2]) / 2
+			if usual < max(least, 1) {
+				continue
+			}
+			for _, run := range t.Runs {
+				relative = append(relative, float64(run)/float64(usual))
+			}
+		}
+	}
+	return relative
+}
+
+func (p *proposal) print(w io.Writer) error {
+	fmt.Fprintf(w, "time limit %s: %g times %s of %s, rounded up to %s\n"+
+		"its runs took %s to %s, which gives limits from %s to %s\n",
+		units.Duration(p.TimeLimit), p.rule.Accepted, units.Duration(p.Slowest.CPUTime),
+		render.Printable(p.Slowest.Name), units.Duration(p.rule.Resolution), units.Duration(p.Slowest.Low),
+		units.Duration(p.Slowest.High), units.Duration(p.Low), units.Duration(p.High))
+	if p.Simulated == 0 {
+		_, err := fmt.Fprintln(w, "one run of each test says nothing about how much times vary; use --repeats")
+		return err
+	}
+	most := ""
+	if p.Wrong == 0 {
+		most = ", so at most 3 are (95 %)"
+	}
+	_, err := fmt.Fprintf(w, "of %d simulated solutions that need %s, %d are found over the limit%s, if runs vary as these "+
+		"%d did\n", p.Simulated, units.Duration(p.Slowest.CPUTime), p.Wrong, most, p.Runs)
+	return err
+}

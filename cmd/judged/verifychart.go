@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"judged/internal/base/units"
+	"judged/internal/lab/plot"
+)
+
+// writeFiles writes verify.json and verify.svg into a folder, which is made if it is not there; "" writes nothing.
+func (r *verification) writeFiles(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return &usageError{err}
+	}
+	err := writeFile(filepath.Join(dir, "verify.json"), func(w io.Writer) error { return writeJSON(w, r) })
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(dir, "verify.svg"), r.chart().WriteSVG)
+}
+
+// chart has a lane for each submission, with all runs of all tests.
+func (r *verification) chart() plot.Chart {
+	c := plot.Chart{Title: r.Package, Subtitle: "submissions of the jury, the runs of all tests", Axis: "CPU time, ms",
+		Solid: "run", Hollow: "ended at the limit", Tick: "slowest test", Marks: r.marks()}
+	for _, s := range r.Submissions {
+		if !s.judged {
+			continue
+		}
+		lane := plot.Lane{Name: s.Name, Note: fmt.Sprintf("%s, %.2f of the limit", s.Verdict,
+			float64(s.CPUTime)/float64(r.TimeLimit))}
+		if s.CPUTime > 0 {
+			lane.Interval = &plot.Interval{Low: ms(s.Low), Center: ms(s.CPUTime), High: ms(s.High)}
+		}
+		for _, t := range s.Tests {
+			for _, run := range t.Runs {
+				lane.Dots = append(lane.Dots, plot.Dot{Value: ms(run), Hollow: t.Verdict.JudgementType() == "TLE",
+					Name: t.Name})
+			}
+		}
+		c.Lanes = append(c.Lanes, lane)
+	}
+	return c
+}
+
+// marks are the time limit, and what the format wants submissions to stay away from it.
+func (r *verification) marks() []plot.Mark {
+	marks := []plot.Mark{{Value: ms(r.TimeLimit), Name: "limit " + units.Duration(r.TimeLimit)}}
+	for _, m := range []struct {
+		name   string
+		factor float64
+	}{{"accepted", 1 / r.rule.Accepted}, {"too slow", r.rule.Rejected}} {
+		if m.factor != 1 {
+			marks = append(marks, plot.Mark{Value: m.factor * ms(r.TimeLimit), Name: m.name})
+		}
+	}
+	return marks
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
