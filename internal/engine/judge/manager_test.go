@@ -43,6 +43,8 @@ func TestManager(t *testing.T) {
 
 		{"one computes", "1:spin|hear", "all|hear=0|score=1", job.TimeLimit, noCheck, "* *"},
 		{"one crashes", "1:kill=11|hear", "all|hear=0|score=1", job.RuntimeError, noCheck, "- SIGSEGV"},
+		{"one fails by the other's crash", "0:kill=11|hear|exit=3", "all|hear=0|say=1:x|end=1|score=1",
+			job.RuntimeError, noCheck, "SIGSEGV *"},
 		{"one fails", "0:exit=3|hear", "all|hear=1|score=1", job.RuntimeError, noCheck, "3 -"},
 		{"both wait", "hear", "all|hear=0|score=1", job.IdlenessLimit, noCheck, "* *"},
 		{"crashes after it was accepted", "end|0:kill=11", "all|score=1", job.RuntimeError, "", "SIGSEGV *"},
@@ -82,12 +84,16 @@ func checkManaged(t *testing.T, cases []managed) {
 	talker, manager := testkit.JuryProgram(t, "talker"), testkit.JuryProgram(t, "manager")
 	for _, x := range cases {
 		t.Run(x.name, func(t *testing.T) {
+			wall := int64(2000)
+			if strings.Contains(x.program, "flood") {
+				wall = 60_000 // the manager, which reads it, is to reach its limit first
+			}
 			r := judgeTalk(t, eng, job.Job{Program: job.File{Part: talker},
 				Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
 				Tests:   []job.Test{{Name: "1", Input: &job.File{Part: input}}},
 				Interactor: &job.Interactor{Kind: "cms", Program: job.File{Part: manager}, Instances: 2,
 					Args: strings.Split(x.manager, "|")},
-				Limits:  job.Limits{CPUTimeMS: 500, WallTimeMS: 2000, Output: 32 << 10},
+				Limits:  job.Limits{CPUTimeMS: 500, WallTimeMS: wall, Output: 32 << 10},
 				Repeats: job.Repeats{Policy: job.Single}})
 			test := r.Tests[0]
 			if r.Verdict != x.verdict {

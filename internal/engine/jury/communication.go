@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,6 +37,8 @@ type Communication struct {
 	result       sandbox.Result // of the manager
 	err          error
 
+	atWall atomic.Int32 // the first instance at its wall limit, or nobody
+
 	mu     sync.Mutex   // guards the rest
 	opened map[int]bool // of fifos
 	failed error        // to watch the pipes
@@ -63,6 +66,7 @@ func managerArgs(instances int, args []string) (all []string) {
 // Communicate loads a manager for one run of each instance of a program, with that wall limit of each.
 func (r *Runner) Communicate(m Interactor, t Case, wall time.Duration) (_ *Communication, err error) {
 	c := &Communication{runner: r, instances: make([]instance, m.Instances), opened: map[int]bool{}}
+	c.atWall.Store(nobody)
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -181,8 +185,20 @@ func (c *Communication) Await(ctx context.Context, i int) bool {
 	}
 }
 
-// AtLimit is called each time that an instance reaches a limit, while it is there.
-func (c *Communication) AtLimit(i int, wall bool) { c.instances[i].witness.atLimit(wall) }
+// AtLimit is called each time that an instance reaches a limit, while it is there. Only the first one at its wall limit
+// shows what the manager does: after that one is ended the manager does something else.
+func (c *Communication) AtLimit(i int, wall bool) {
+	if wall {
+		c.atWall.CompareAndSwap(nobody, int32(i))
+	}
+	c.instances[i].witness.atLimit(wall && c.atWall.Load() == int32(i))
+}
+
+// isHung reports whether the manager kept the instance that failed waiting until its wall limit.
+func (c *Communication) isHung(programs []sandbox.Result, failed int) bool {
+	first := c.atWall.Load()
+	return failed >= 0 && first != nobody && c.instances[first].witness.isHung(programs[failed])
+}
 
 // errFailed ends a manager that is not needed any more.
 var errFailed = errors.New("an instance of the program failed")
@@ -195,7 +211,7 @@ func (c *Communication) End(ctx context.Context, programs []sandbox.Result, fail
 	if said.First, err = c.managerFirst(programs, failed); err != nil {
 		return Said{}, err
 	}
-	hung := failed >= 0 && c.instances[failed].witness.isHung(programs[failed])
+	hung := c.isHung(programs, failed)
 	if failed >= 0 && !said.First {
 		c.cancel(errFailed)
 	} else {

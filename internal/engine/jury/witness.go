@@ -28,7 +28,7 @@ const nobody = -1
 func (w *witness) watch(program, jury *sandbox.Sandbox, alive *os.File, ended <-chan struct{}) (err error) {
 	w.first.Store(nobody)
 	w.box, w.ended = jury, ended
-	w.order, err = sandbox.NewOrder(program, jury, alive)
+	w.order, err = sandbox.NewOrder([]*sandbox.Sandbox{program, jury}, alive)
 	return err
 }
 

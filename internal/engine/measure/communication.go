@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"judged/internal/base/job"
+	"judged/internal/base/linux"
 	"judged/internal/engine/jury"
 	"judged/internal/sandbox"
 	"judged/internal/timing/evidence"
@@ -26,15 +27,17 @@ type instances struct {
 	q      Request
 	talk   *jury.Communication
 	boxes  []*sandbox.Sandbox
+	order  *linux.Order // of their ends
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the rest while they run
 	results []sandbox.Result
 	started []bool
-	failed  int       // the first that failed by itself, or negative
 	first   time.Time // when the first one started; zero if none did
 	last    time.Time // when the last one ended
 	err     error
+
+	failed int // the first that failed by itself, or negative; known after the end of all
 }
 
 // runInstances is runOnce for a program that talks with a manager.
@@ -65,6 +68,10 @@ func (w *Worker) runInstances(ctx context.Context, t test) (_ outcome, err error
 	if ctx.Err() != nil {
 		return outcome{}, context.Cause(ctx)
 	}
+	if r.order, err = sandbox.NewOrder(r.boxes); err != nil {
+		return outcome{}, err
+	}
+	defer r.order.Close()
 	before = w.reader.Snapshot()
 	if err := r.talk.Start(ctx, r.boxes); err != nil {
 		return outcome{}, err
@@ -146,10 +153,31 @@ func (r *instances) end(i int, result sandbox.Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.results[i], r.last, r.err = result, time.Now(), errors.Join(r.err, err)
-	if err != nil || r.failed < 0 && failedAlone(result, r.q.Limits) {
-		r.failed = i
+	if err != nil || failedAlone(result, r.q.Limits) {
 		r.cancel(errOther)
 	}
+}
+
+// findFailed finds the instance that failed first. One that judged stopped is that one: the end of another right after
+// it, which may be reported earlier, can only be its consequence. The kernel knows the order of the others, except of
+// those that it could not execute.
+func (r *instances) findFailed() error {
+	order, err := r.order.All()
+	for i := range r.results {
+		if !slices.Contains(order, i) {
+			order = append(order, i)
+		}
+	}
+	for _, i := range order {
+		if !failedAlone(r.results[i], r.q.Limits) {
+			continue
+		}
+		stopped := r.results[i].Stop != sandbox.StopNone
+		if r.failed < 0 || stopped && r.results[r.failed].Stop == sandbox.StopNone {
+			r.failed = i
+		}
+	}
+	return err
 }
 
 // failedAlone reports whether an instance ended as no manager wants it. A run that ended by itself beyond its CPU time
@@ -164,6 +192,9 @@ func failedAlone(r sandbox.Result, l job.Limits) bool {
 
 // judge decides a run from the results of its instances and what the manager says.
 func (r *instances) judge(ctx context.Context) (outcome, error) {
+	if err := r.findFailed(); err != nil {
+		return outcome{}, err
+	}
 	o := outcome{result: r.joined(), talked: true}
 	o.verdict = verdictOf(o.result, r.q.Limits)
 	said, err := r.talk.End(ctx, r.results, r.failed, r.q.Limits.Output)
@@ -173,6 +204,9 @@ func (r *instances) judge(ctx context.Context) (outcome, error) {
 	if said.Verdict != "" {
 		o.check = &said.CheckReport
 		o.verdict = talkVerdict(o.verdict, said)
+	}
+	if said.Verdict == job.OutputLimit && o.verdict == job.IdlenessLimit {
+		o.verdict = said.Verdict // it waited for a manager that another one keeps reading
 	}
 	return o, o.quote(r.q, r.boxes[max(r.failed, 0)])
 }
