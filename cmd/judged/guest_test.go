@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,33 +40,10 @@ func TestGuestRemedies(t *testing.T) {
 	guest.Need(t, "amd64")
 	t.Parallel()
 	cfg := guest.Config{NUMA: true, Timeout: 20 * time.Minute,
-		Files: hostPrograms(t, "sh", "cat", "mkdir", "grep", "mount")}
+		Files: guest.HostPrograms(t, "sh", "cat", "mkdir", "grep", "mount")}
 	cfg.Files["/bin/judged"] = guest.BuildFor(t, "amd64", "judged/cmd/judged", "-ldflags=-s -w")
 	watchSources(t)
 	guest.GoTest(t, cfg, inTheGuest, "^TestRemedies$")
-}
-
-// hostPrograms are programs of this host for a guest, with the libraries that they load.
-func hostPrograms(t *testing.T, names ...string) map[string]string {
-	t.Helper()
-	files := map[string]string{}
-	for _, name := range names {
-		program, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files["/bin/"+name] = program
-		out, err := exec.Command("ldd", program).Output()
-		if err != nil {
-			t.Fatalf("ldd %s: %v", program, err)
-		}
-		for word := range strings.FieldsSeq(string(out)) {
-			if strings.HasPrefix(word, "/") {
-				files[word] = word
-			}
-		}
-	}
-	return files
 }
 
 // TestGuestSMT has two cores of two threads in each socket: CPUs 0 and 1 are

@@ -41,6 +41,7 @@ type Result struct {
 	WallTime             time.Duration // CLOCK_MONOTONIC, until the first process ended
 	MemoryPeak           *units.Bytes  // without stdout and stderr
 	OOMKills             int64
+	Refused              *int64      // processes and threads, by their limit; only of a program that failed
 	OutputBytes          units.Bytes // stdout and stderr
 
 	Throttled *int64 // periods, by the cpu controller
@@ -135,6 +136,9 @@ func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters
 	r.fill(ended, parked)
 	if err := s.exit(&r, status); err != nil {
 		return Result{}, err
+	}
+	if r.Code != 0 || r.Signal != 0 {
+		r.Refused = s.group.Refused()
 	}
 	if err := s.findAnswer(); err != nil {
 		return Result{}, err

@@ -86,7 +86,7 @@ type TestReport struct {
 	Name       string         `json:"name"`
 	Verdict    Verdict        `json:"verdict"`
 	Score      *float64       `json:"score,omitempty"`
-	Message    string         `json:"message,omitempty"` // why, where the verdict is BAD or IE
+	Message    string         `json:"message,omitempty"` // why, where the verdict is BAD or IE or a limit may explain it
 	Limits     Limits         `json:"limits,omitzero"`   // that applied, where the test has its own
 	CPUTime    *time.Duration `json:"cpu_time_ns,omitempty"`
 	UserTime   *time.Duration `json:"user_time_ns,omitempty"`

@@ -118,17 +118,44 @@ func TestLimitsOfTests(t *testing.T) {
 	}
 }
 
+// TestProcessLimitIsNamed: a program that fails because it cannot start a thread often reports an exit status only.
+func TestProcessLimitIsNamed(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.Python)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	const start = "for i in range(3): threading.Thread(target=time.sleep, args=[0.01]).start()\n"
+	const imports = "import threading, time\n"
+	const reached = "reached the limit of 2 processes and threads; runtimes start threads for themselves, Java needs 16 " +
+		"or more in all"
+	for _, tt := range []struct {
+		name, script string
+		want         [2]string // verdict and message
+	}{
+		{"cannot start a thread", imports + start, [2]string{"RTE", reached}},
+		{"fails after a run that reached it", "raise SystemExit(1)", [2]string{"RTE", ""}},
+		{"does without", imports + "try:\n  " + start + "except RuntimeError: pass", [2]string{"AC", ""}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := judgeTalk(t, eng, job.Job{Command: []string{"python3", "-c", tt.script}, Limits: job.Limits{Processes: 2},
+				Tests: []job.Test{{Name: "1"}}})
+			if diff := cmp.Diff(tt.want, [2]string{string(r.Verdict), r.Tests[0].Message}); diff != "" {
+				t.Errorf("-want +got\n%s%s", diff, tell(r))
+			}
+		})
+	}
+}
+
 // TestNamedOutputIsNoMemory writes more than the memory limit.
 func TestNamedOutputIsNoMemory(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	limits := job.Limits{CPUTimeMS: 20_000, Memory: 16 << 20, Output: 64 << 20}
 	r := judgeTalk(t, eng, job.Job{Command: []string{"head", "-c", "40000000", "/dev/zero"}, OutputFile: "out",
-		Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{Memory: 16 << 20, Output: 64 << 20}})
+		Tests: []job.Test{{Name: "1"}}, Limits: limits})
 	if r.Verdict != job.Accepted {
 		t.Fatalf("to stdout: %s: %s", r.Verdict, tell(r))
 	}
 	r = judgeTalk(t, eng, job.Job{Command: []string{"sh", "-c", "head -c 40000000 /dev/zero > out"}, OutputFile: "out",
-		Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{Memory: 16 << 20, Output: 64 << 20}})
+		Tests: []job.Test{{Name: "1"}}, Limits: limits})
 	if p := r.MemoryPeak; r.Verdict != job.Accepted || p != nil && *p > 8<<20 {
 		t.Fatalf("to the file: %s: %s", r.Verdict, tell(r))
 	}

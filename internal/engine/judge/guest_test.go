@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"maps"
 	"testing"
 
 	"judged/internal/testkit"
@@ -15,13 +16,15 @@ func TestGuestAttacks(t *testing.T) {
 	attackGuest(t, guest.Config{Arch: "amd64", Append: isolation + " tsc=reliable"}, "gcc")
 }
 
-// TestGuestConversations is TestConversations on such a guest: the interactor is on a housekeeping CPU.
-func TestGuestConversations(t *testing.T) {
+// TestGuestStreams is TestConversations and TestNamedFiles on such a guest: the interactor is on a housekeeping CPU.
+func TestGuestStreams(t *testing.T) {
 	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.GCC, testkit.StaticGCC)
 	t.Parallel()
 	cfg := guest.Config{Arch: "amd64", Append: isolation + " tsc=reliable", NUMA: true,
 		Files: attacks.ShipJury(t, "gcc")}
-	guest.GoTest(t, cfg, "judged/internal/engine/judge", "^(TestConversations|TestProgramSeesNoJury)$")
+	maps.Copy(cfg.Files, guest.HostPrograms(t, "sh", "cat", "head", "ln", "mkdir", "mkfifo", "mv", "rm", "tee", "yes"))
+	guest.GoTest(t, cfg, "judged/internal/engine/judge",
+		"^(TestConversations|TestProgramSeesNoJury|TestNamedFiles|TestNamedOutputIsNoMemory)$")
 }
 
 // TestArm64GuestAttacks is the same on the other architecture, without the

@@ -29,6 +29,9 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 	if chosen.verdict == job.InternalError && chosen.check != nil {
 		r.Message = chosen.check.Message
 	}
+	if why := whyFailed(chosen, q.Limits); why != "" {
+		r.Message = why
+	}
 	if e := chosen.result.ExecError; e != 0 {
 		if r.Message = whyNotExecutable(e, q.Args[0]); chosen.result.Lacks != "" {
 			r.Message = whyLacking(chosen.result, q.Args[0])

@@ -137,6 +137,12 @@ func TestAgree(t *testing.T) {
 			t.Errorf("%s first: %v, want %v", name, got, tt.want)
 		}
 	}
+	talked := with(func(o *outcome) { o.talked = true })
+	pipe := with(func(o *outcome) { o.talked, o.result.Signal = true, syscall.SIGPIPE })
+	wrong := with(func(o *outcome) { o.talked, o.verdict = true, job.WrongAnswer })
+	if !agree([]outcome{talked, pipe}) || agree([]outcome{talked, wrong}) {
+		t.Error("after an interactor the verdict counts, and how the program ended does not")
+	}
 }
 
 // TestAssembleWhole compares a whole report: which run each member is taken from.

@@ -178,6 +178,21 @@ func TestNearLimit(t *testing.T) {
 	}
 }
 
+// TestIdleWaitsAreBounded: where noise keeps on explaining the time, no more than maxIdleWaits runs wait.
+func TestIdleWaitsAreBounded(t *testing.T) {
+	q := Request{Limits: job.Limits{CPUTimeMS: 1000}}
+	busy := by(ran(1050, job.TimeLimit, false), job.CauseNeighbours, 10)
+	d := discards{}
+	for n := range 2 * maxIdleWaits {
+		if _, err := (test{Request: q, rule: new(Worker).rule(q)}).keep(&busy, &d); err != nil {
+			t.Fatal(err)
+		}
+		if want := n < maxIdleWaits; (d.idleWait == maxIdleWait) != want {
+			t.Errorf("run %d waits for %s, want it to wait: %v", n+2, d.idleWait, want)
+		}
+	}
+}
+
 // TestNoIdleWaitForWallTime: waiting for idle neighbours helps runs over the limit on CPU time only.
 func TestNoIdleWaitForWallTime(t *testing.T) {
 	q := Request{Limits: job.Limits{CPUTimeMS: 1000}}

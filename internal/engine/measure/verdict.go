@@ -50,6 +50,21 @@ func exitOf(r sandbox.Result) *job.Exit {
 	return &job.Exit{Code: &r.Code}
 }
 
+// javaProcesses is how many processes and threads a Java virtual machine needs: OpenJDK 17 starts with 12 on a slot of
+// one CPU, and its compilers may start more.
+const javaProcesses = 16
+
+// whyFailed says what a limit may have to do with the failure of a program, which itself often reports an exit status
+// only; "" if nothing is known.
+func whyFailed(o outcome, l job.Limits) string {
+	failed := o.verdict == job.RuntimeError || o.verdict == job.IdlenessLimit
+	if n := o.result.Refused; !failed || n == nil || *n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("reached the limit of %d processes and threads; runtimes start threads for themselves, Java needs "+
+		"%d or more in all", l.Processes, javaProcesses)
+}
+
 // whyLacking says for operators what to install.
 func whyLacking(r sandbox.Result, name string) string {
 	if r.Lacks == name {

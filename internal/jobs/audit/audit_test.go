@@ -121,6 +121,12 @@ func (c *cluster) judge(node string) bool {
 	if drained, err := c.registry.Drained(c.t.Context(), node); err != nil || drained {
 		return false
 	}
+	return c.finish(node)
+}
+
+// finish is judge for a node that may be drained.
+func (c *cluster) finish(node string) bool {
+	c.t.Helper()
 	w, err := c.store.Take(&once{Context: c.t.Context()}, jobs.Want{Host: "node/" + node, Node: node})
 	if err != nil {
 		return false
@@ -248,6 +254,13 @@ func TestRetirement(t *testing.T) {
 			t.Errorf("node %q audited a job of %q", a.Node, a.Origin)
 		}
 	}
+	c.checkRejudgingSet(slowed)
+	// What it had begun before it was drained belongs to the set, too.
+	for range 40 {
+		c.submit()
+		c.finish("n1")
+	}
+	c.hour(0)
 	c.checkRejudgingSet(slowed)
 	// After a repair the old audits say nothing about it.
 	c.slow["n1"] = 0

@@ -27,6 +27,9 @@ func (a *Auditor) judgePool(ctx context.Context, p pool) error {
 	} else if now.Sub(s.Result.At) < a.o.Interval {
 		return nil
 	}
+	if err := a.completeSets(ctx, p, &s, now); err != nil {
+		return err
+	}
 	for node, drained := range p.drained {
 		if drained {
 			s.Restored[node] = now
@@ -102,10 +105,7 @@ func (a *Auditor) confirm(ctx context.Context, p pool, s *State, now time.Time) 
 		}
 		p.drained[c.Node] = true
 		a.o.Observer.NodeRetired(p.name, c.Node)
-		set, err := a.rejudgingSet(ctx, s.Retired[len(s.Retired)-1])
-		if err == nil {
-			err = a.o.Nodes.SetRejudgingSet(ctx, set)
-		}
+		set, err := a.storeRejudgingSet(ctx, s.Retired[len(s.Retired)-1])
 		if err != nil {
 			return false, err
 		}

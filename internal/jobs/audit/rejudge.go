@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"math"
+	"time"
 
 	"judged/internal/base/job"
 	"judged/internal/jobs/fleet"
@@ -36,6 +37,32 @@ func (a *Auditor) rejudgingSet(ctx context.Context, r Retirement) (fleet.Rejudgi
 		return nil
 	})
 	return s, err
+}
+
+func (a *Auditor) storeRejudgingSet(ctx context.Context, r Retirement) (fleet.RejudgingSet, error) {
+	set, err := a.rejudgingSet(ctx, r)
+	if err == nil {
+		err = a.o.Nodes.SetRejudgingSet(ctx, set)
+	}
+	return set, err
+}
+
+// completeSets finds the jobs of retired nodes once more, after two intervals: a drained node finishes what it has begun.
+// A node that is back in use keeps the set that it has.
+func (a *Auditor) completeSets(ctx context.Context, p pool, s *State, now time.Time) error {
+	for i := range s.Retired {
+		r := &s.Retired[i]
+		if r.Complete || now.Sub(r.At) < 2*a.o.Interval {
+			continue
+		}
+		if p.drained[r.Node] {
+			if _, err := a.storeRejudgingSet(ctx, *r); err != nil {
+				return err
+			}
+		}
+		r.Complete = true
+	}
+	return nil
 }
 
 // nearest returns the test whose time is nearest to its limit, and whether that is within a window, a part of the limit.

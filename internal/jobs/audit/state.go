@@ -40,6 +40,8 @@ type Retirement struct {
 	Effect float64   `json:"effect_log"`
 	// Since is the start of the time in which it deviated, as far as is known.
 	Since time.Time `json:"since"`
+	// Complete says that its rejudging set has the jobs, too, that it finished after it was drained.
+	Complete bool `json:"complete"`
 }
 
 const (

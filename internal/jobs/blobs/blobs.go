@@ -76,6 +76,14 @@ func OpenShared(dir string, max units.Bytes) (*Store, error) {
 	return s, nil
 }
 
+// Check returns why blobs cannot be stored now, such as a network file system that is not mounted, or nil.
+func (s *Store) Check(context.Context) error {
+	if _, err := os.Stat(filepath.Join(s.dir, uploads)); err != nil {
+		return s.explain("check", err)
+	}
+	return nil
+}
+
 // Attach uses a folder that the daemon may have open: unlike Open it changes nothing.
 func Attach(dir string) *Store { return &Store{dir: dir, now: time.Now} }
 

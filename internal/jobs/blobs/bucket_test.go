@@ -106,7 +106,13 @@ func TestBucket(t *testing.T) {
 func TestBucketAway(t *testing.T) {
 	f := twoFronts(t)
 	f.put(f.a, "before")
+	if err := f.a.Check(t.Context()); err != nil {
+		t.Errorf("check: %v", err)
+	}
 	f.server.Kill()
+	if err := f.a.Check(t.Context()); !errors.Is(err, ErrAway) {
+		t.Errorf("check without a server: %v", err)
+	}
 	if _, _, _, err := f.a.Put(t.Context(), "", strings.NewReader("lost")); !errors.Is(err, ErrAway) {
 		t.Errorf("put without a server: %v", err)
 	}
@@ -117,6 +123,9 @@ func TestBucketAway(t *testing.T) {
 		t.Errorf("a copy without a server: %q", got)
 	}
 	f.server.Restart(t)
+	if err := f.a.Check(t.Context()); err != nil {
+		t.Errorf("check after a restart: %v", err)
+	}
 	if _, err := f.a.Stat(digest("lost")); !errors.Is(err, ErrNotFound) {
 		t.Errorf("stat of what was not stored: %v", err)
 	}

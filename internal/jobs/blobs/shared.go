@@ -2,8 +2,10 @@ package blobs
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"judged/internal/base/units"
@@ -42,6 +44,15 @@ func openCopies(o BucketOptions, now func() time.Time) (*Bucket, error) {
 	}
 	copies.origin, copies.now = b, now
 	return &Bucket{copies: Cache{Store: copies, Fetch: b.fetch, Life: o.Life}, bucket: b, size: o.CacheSize}, nil
+}
+
+// Check returns why the bucket does not answer, or nil.
+func (b *Bucket) Check(ctx context.Context) error {
+	_, err := b.bucket.find(ctx, strings.Repeat("0", sha256.Size*2))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // Put is that of Store. When it returns without error the bucket has the blob.

@@ -24,11 +24,13 @@ type Group struct {
 	killed bool
 	// hasPeak is nil until HasPeak is called.
 	hasPeak *bool
+	refused *int64 // v1: the counter of Refused before the run; on v2 it starts at 0
 }
 
 // files are the paths of a group's files, by purpose.
 type files struct {
 	memory, swap, pids string // limits; on v1 swap includes memory
+	pidEvents          string
 	swapOff            bool   // v2: swap has a separate limit, 0
 	oomGroup           string // v2: an OOM kill ends all processes
 	peak               string
@@ -40,14 +42,13 @@ type files struct {
 
 func v2Files(dir string) *files {
 	return &files{memory: dir + "/memory.max", swap: dir + "/memory.swap.max", swapOff: true, pids: dir + "/pids.max",
-		oomGroup: dir + "/memory.oom.group", peak: dir + "/memory.peak", oomEvents: dir + "/memory.events",
-		stat:  dir + "/memory.stat",
-		cache: dir + "/memory.stat"}
+		pidEvents: dir + "/pids.events", oomGroup: dir + "/memory.oom.group", peak: dir + "/memory.peak",
+		oomEvents: dir + "/memory.events", stat: dir + "/memory.stat", cache: dir + "/memory.stat"}
 }
 
 func v1Files(memory, pids string) *files {
 	return &files{memory: memory + "/memory.limit_in_bytes", swap: memory + "/memory.memsw.limit_in_bytes",
-		pids: pids + "/pids.max",
+		pids: pids + "/pids.max", pidEvents: pids + "/pids.events",
 		peak: memory + "/memory.max_usage_in_bytes", peakReset: true, oomEvents: memory + "/memory.oom_control",
 		cache: memory + "/memory.stat"}
 }
@@ -131,6 +132,9 @@ func (g *Group) Limit(memory units.Bytes, processes int) error {
 		if err := write(f.oomGroup, "1"); err != nil {
 			return err
 		}
+	}
+	if g.memory != "" {
+		g.refused = g.countRefused()
 	}
 	if g.processes == processes {
 		return nil

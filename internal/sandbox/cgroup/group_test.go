@@ -374,6 +374,25 @@ func TestFrameLimits(t *testing.T) {
 	}
 }
 
+// TestGroupRefused: what the limit of processes has refused is that of each run, also in folders that are used again.
+func TestGroupRefused(t *testing.T) {
+	s, _ := lastSlot(t)
+	for range 3 {
+		g, err := s.NewGroup()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Limit(32<<20, 1); err != nil {
+			t.Error(err)
+		}
+		join(t, g, "fork", "20").wait(t)
+		if diff := cmp.Diff(new(int64(20)), g.Refused()); diff != "" {
+			t.Errorf("refused processes (-want +got):\n%s", diff)
+		}
+		remove(t, g)
+	}
+}
+
 // TestTwoTrees has two trees of one process that make groups alternately.
 func TestTwoTrees(t *testing.T) {
 	first, last := lastSlot(t)

@@ -134,6 +134,25 @@ func (g *Group) Stat() (Stat, error) {
 	return s, nil
 }
 
+// Refused is how often the limit of processes has refused a process or a thread since Limit was called; nil if the
+// kernel does not count that.
+func (g *Group) Refused() *int64 {
+	n := g.countRefused()
+	if n != nil && g.refused != nil {
+		*n -= *g.refused
+	}
+	return n
+}
+
+// countRefused returns the counter of the folder, which on v1 other runs have used before.
+func (g *Group) countRefused() *int64 {
+	events, err := hostfs.FS{}.ReadFile(g.files.pidEvents)
+	if err != nil {
+		return nil // a kernel without the file
+	}
+	return findKey(string(events), "max")
+}
+
 // HasPeak reports whether the kernel keeps the peak of the group's memory; on v2 since Linux 5.19.
 func (g *Group) HasPeak() bool {
 	if g.hasPeak == nil {

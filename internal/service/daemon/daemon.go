@@ -57,6 +57,7 @@ type daemon struct {
 	listener   net.Listener
 	space      space
 	blobs      blobStore
+	blobState  blobState
 	copies     *blobs.Store    // on a judge node
 	store      *storage        // on a judge node only what it has learned
 	node       string          // name in the fleet

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/base/job"
+	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
@@ -35,6 +38,43 @@ func twoFronts(t *testing.T, blobs string) (a, b config.Config) {
 func echo(n int) job.Job {
 	return job.Job{Program: *text(fmt.Sprintf("#!/bin/sh\nread -r x\necho \"$x\" # %d\n", n)),
 		Tests: []job.Test{{Name: "1", Input: text(fmt.Sprint(n)), Answer: text(fmt.Sprint(n))}}}
+}
+
+// TestBlobsAway: a front is not ready while its bucket or its folder of blobs is away.
+func TestBlobsAway(t *testing.T) {
+	server := s3server.Start(t)
+	folder := filepath.Join(t.TempDir(), "blobs")
+	hidden := folder + "-hidden"
+	for name, place := range map[string]struct {
+		url, says   string
+		away, again func()
+	}{
+		"bucket": {server.URL(), blobs.ErrAway.Error(), server.Kill, func() { server.Restart(t) }},
+		"folder": {"file://" + folder, "check in blob folder", func() { rename(t, folder, hidden) },
+			func() { rename(t, hidden, folder) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := twoFronts(t, place.url)
+			front := serving(t, c)
+			for _, step := range []struct {
+				do   func()
+				away bool
+			}{{func() {}, false}, {place.away, true}, {place.again, false}} {
+				step.do()
+				testkit.WaitFor(t, patience, "the front to notice", func() bool {
+					err := front.Ready(front.ctx) // no judge is there
+					return strings.Contains(err.Error(), place.says) == step.away
+				})
+			}
+		})
+	}
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestTwoFronts submits at one front and reads at the other, with a judge behind each,

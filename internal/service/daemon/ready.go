@@ -4,11 +4,33 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 )
 
-// readyTime is how long a probe waits for the database.
-const readyTime = 2 * time.Second
+const (
+	// readyTime is how long a probe waits for the database and the blobs.
+	readyTime = 2 * time.Second
+	// blobsAge is how long a result of blobState is valid.
+	blobsAge = time.Second
+)
+
+// blobState is whether blobs can be stored, as of the last second.
+type blobState struct {
+	mu  sync.Mutex // guards the rest; held while the blobs are checked
+	at  time.Time
+	err error
+}
+
+func (b *blobState) check(ctx context.Context, blobs blobStore) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if time.Since(b.at) > blobsAge {
+		b.err = blobs.Check(ctx)
+		b.at = time.Now()
+	}
+	return b.err
+}
 
 // accepts returns why no job is accepted, or nil. An accepted job may have to wait
 // until a slot is back in use.
@@ -25,15 +47,15 @@ func (d *daemon) accepts() error {
 // ready returns why a job that is submitted now would not be accepted or not be
 // judged, or nil.
 func (d *daemon) ready() error {
-	switch {
-	case !d.judges():
-		ctx, cancel := context.WithTimeout(context.Background(), readyTime)
-		defer cancel()
-		return reasons(d.accepts(), d.registry.Ready(ctx))
-	case d.front != nil:
+	if d.front != nil {
 		return reasons(d.accepts(), d.health.inUse(), *d.front.lost.Load())
 	}
-	return reasons(d.accepts(), d.health.inUse())
+	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+	defer cancel()
+	if !d.judges() {
+		return reasons(d.accepts(), d.blobState.check(ctx, d.blobs), d.registry.Ready(ctx))
+	}
+	return reasons(d.accepts(), d.blobState.check(ctx, d.blobs), d.health.inUse())
 }
 
 // reasons joins errors in one line.

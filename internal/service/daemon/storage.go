@@ -70,6 +70,7 @@ func (s *storage) room(operation string, least units.Bytes) error {
 // blobStore has the blobs of a daemon with a database; *blobs.Store and *blobs.Bucket are.
 type blobStore interface {
 	httpapi.Blobs
+	Check(context.Context) error
 	Sweep(ctx context.Context, age time.Duration,
 		named func(context.Context) (map[string]bool, error)) (blobs.Swept, error)
 }

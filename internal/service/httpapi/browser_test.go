@@ -90,9 +90,16 @@ func (fleetNodes) Nodes(context.Context) ([]fleet.Node, error) {
 	}, nil
 }
 
+func (fleetNodes) Pools(context.Context, jobs.Depths) ([]fleet.Pool, error) {
+	return []fleet.Pool{
+		{Name: "cloud", Waiting: 7, Screen: &fleet.Screen{DecidedBy: "default", Reason: "job x was refuted"}},
+		{Name: "default", Nodes: 2, Judging: 1, Slots: 3},
+	}, nil
+}
+
 func (fleetNodes) OpenScreen(context.Context, string) error { return fleet.ErrUnknownPool }
 
-// TestPageOfAFront shows nodes, and nothing that a front does not have.
+// TestPageOfAFront shows pools and nodes, and nothing that a front does not have.
 func TestPageOfAFront(t *testing.T) {
 	tab := browser.Open(t)
 	f := newFixture(t, func(o *Options) {
@@ -102,7 +109,8 @@ func TestPageOfAFront(t *testing.T) {
 	t.Cleanup(s.Close)
 	tab.Go(s.URL + "/")
 	tab.Wait(`document.querySelectorAll("#nodes tr").length === 2 && document.getElementById("part-slots").hidden`)
-	for _, want := range []string{"judge-1", "2 busy", "3.1 % (2.8 % to 3.4 %)", "not ready", "turbo is on"} {
+	for _, want := range []string{"judge-1", "2 busy", "3.1 % (2.8 % to 3.4 %)", "not ready", "turbo is on", "0 of 0",
+		"closed, else default", "job x was refuted", "1 of 2"} {
 		wantText(t, tab, want)
 	}
 	tab.Wait(`document.getElementById("part-doctor").hidden && document.getElementById("notice").textContent === ""`)
