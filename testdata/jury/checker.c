@@ -12,6 +12,7 @@
 //	link=TARGET pipe                   make judgemessage.txt a link, a named pipe
 //	look                               list what there is besides what belongs there
 //	orphan                             leave a child behind that holds all descriptors
+//	next=N                             ask for another pass, which reads the output of this one, until there were N
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -51,6 +52,26 @@ static void cat(const char *path)
 	}
 	while ((n = fread(buf, 1, sizeof buf, f)) > 0)
 		fwrite(buf, 1, n, stderr);
+}
+
+// next makes the output of a pass the input of the next one.
+static void next(int passes)
+{
+	char path[4096], block[4096];
+	size_t n;
+	snprintf(path, sizeof path, "%spasses", feedback);
+	FILE *count = fopen(path, "a");
+	if (!count || fputc('x', count) == EOF)
+		exit(90);
+	long number = ftell(count);
+	fclose(count);
+	if (number >= passes)
+		return;
+	FILE *f = open_feedback("nextpass.in");
+	while (f && (n = fread(block, 1, sizeof block, stdin)) > 0)
+		fwrite(block, 1, n, f);
+	if (!f || fclose(f))
+		exit(90);
 }
 
 static int same(const char *a, const char *b)
@@ -126,6 +147,8 @@ int main(int argc, char **argv)
 			cat(value);
 		else if (!strcmp(verb, "tokens"))
 			exit(same("/dev/stdin", argv[2]) ? 42 : 43);
+		else if (!strcmp(verb, "next"))
+			next(atoi(value));
 		else if (!strcmp(verb, "exit"))
 			exit(atoi(value));
 		else if (!strcmp(verb, "kill"))

@@ -305,9 +305,12 @@ func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args [
 	if attack.Stdin != "" {
 		test.Input = &job.File{Part: written(t, attack.Stdin)}
 	}
+	if attack.Answer != "" {
+		test.Answer = &job.File{Part: written(t, attack.Answer)}
+	}
 	c := config.Default()
 	c.Slots.Width = attack.CPUs
-	j := job.Job{
+	j := job.Job{OutputFile: attack.OutputFile, Passes: attack.Passes,
 		Program: job.File{Part: program}, Command: append([]string{"{program}"}, args...), Tests: []job.Test{test},
 		Limits: attack.Limits, CPUs: attack.CPUs, Repeats: job.Repeats{Min: 1, Max: 1}, Head: 4096,
 	}

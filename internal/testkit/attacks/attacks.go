@@ -55,6 +55,11 @@ type Attack struct {
 	Interactor []string `json:"interactor"`
 	Checker    []string `json:"checker"`
 	Says       string   `json:"says"` // part of the message of the report
+	// OutputFile, Answer and Passes are those of the job and its test: a named output file, what it must hold, and how
+	// many passes there may be.
+	OutputFile string `json:"output_file"`
+	Answer     string `json:"answer"`
+	Passes     int    `json:"passes"`
 	// GivenTo names programs of the jury that are given what it tries to get: "checker", "compiler".
 	GivenTo []string `json:"given_to"`
 	Testlib bool     `json:"-"` // of a checker: it uses testlib
@@ -170,6 +175,8 @@ func (a Attack) validate() error {
 		return errors.New("files are for a language, and args, cc and as_checker for a program without one")
 	case a.AsChecker && len(a.Interactor)+len(a.Checker) > 0:
 		return errors.New("as_checker does not go with a checker or an interactor")
+	case a.Passes > 0 && a.Checker == nil:
+		return errors.New("passes are for a checker, which asks for them")
 	case a.Together && len(a.Phases) != 2:
 		return fmt.Errorf("together asks for two phases and it has %d", len(a.Phases))
 	}
@@ -190,7 +197,7 @@ func (a Attack) validate() error {
 // reach something.
 func (a Attack) ForJury(language string) (made []Attack) {
 	reaches := !slices.Contains([]string{"time", "memory", "output", "processes"}, a.Class)
-	aimed := a.Language != "" || a.AsChecker || a.Interactor != nil || a.Checker != nil
+	aimed := a.Language != "" || a.AsChecker || a.Interactor != nil || a.Checker != nil || a.OutputFile != ""
 	if !reaches || aimed || !slices.Equal(a.Verdicts, []job.Verdict{job.Accepted}) || len(a.Phases) > 0 ||
 		a.CPUs > 1 || a.Open || a.OpenWithHost {
 		return nil
