@@ -26,6 +26,7 @@ type jobFlags struct {
 	checkerArgs           []string
 	interactor            string
 	interactorArgs        []string
+	instances             int
 	juryFiles             []string
 	passes                int
 	timeLimit, wallLimit  time.Duration
@@ -58,6 +59,8 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.interactor, "interactor", "", "a program that PROGRAM talks with and that judges it: "+
 		jury.Usage(jury.InteractorProtocols()))
 	fl.StringArrayVar(&f.interactorArgs, "interactor-arg", nil, "a further `ARG` of the interactor; repeatable")
+	fl.IntVar(&f.instances, "instances", 0, "how many instances of PROGRAM an interactor cms:PATH, a manager, talks with "+
+		"(default 1)")
 	fl.StringArrayVar(&f.juryFiles, "jury-file", nil, "a further file next to the checker and the interactor, such as "+
 		"a header of their sources, `NAME=PATH`; repeatable")
 	fl.IntVar(&f.passes, "passes", 0, "a multi-pass problem: PROGRAM runs again, `N` times at most, on the nextpass.in "+
@@ -169,6 +172,9 @@ func (f *jobFlags) interactorOf() (*job.Interactor, error) {
 		if len(f.interactorArgs) > 0 {
 			return nil, usagef("read --interactor-arg: there is no --interactor; give one")
 		}
+		if f.instances != 0 {
+			return nil, usagef("read --instances: there is no --interactor; give one")
+		}
 		return nil, nil
 	}
 	kind, path, named := strings.Cut(f.interactor, ":")
@@ -184,7 +190,7 @@ func (f *jobFlags) interactorOf() (*job.Interactor, error) {
 	}
 	files, err := f.besides()
 	return &job.Interactor{Kind: kind, Program: job.File{Part: path}, Language: language, Files: files,
-		Args: f.interactorArgs}, err
+		Args: f.interactorArgs, Instances: f.instances}, err
 }
 
 // leastMemory is below what any program needs, and above what the kernel charges
@@ -304,6 +310,8 @@ func flagOf(field string) string {
 		return "--input-file"
 	case "output_file":
 		return "--output-file"
+	case "interactor.instances":
+		return "--instances"
 	case "interactor.args":
 		return "--interactor-arg"
 	case "repeats", "repeats.min", "repeats.max":

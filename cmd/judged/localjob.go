@@ -237,7 +237,7 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 			continue
 		}
 		for _, other := range []string{"tests", "input", "answer", "checker", "checker-arg", "interactor",
-			"jury-file", "passes"} {
+			"instances", "jury-file", "passes"} {
 			if given(other) {
 				return usagef("read --%s: it goes without --%s; leave that out", whole, other)
 			}

@@ -3,15 +3,18 @@ package sandbox
 import (
 	"os"
 	"strconv"
-	"strings"
 
 	"judged/internal/base/linux"
 )
 
-// NewOrder reports which is first: the end of the program of one of two loaded sandboxes, 0 or 1, or that the other
-// end of a pipe is closed, 2. The caller closes it.
-func NewOrder(a, b *Sandbox, pipe *os.File) (*linux.Order, error) {
-	return linux.NewOrder(a.solution.fd, b.solution.fd, pipe)
+// NewOrder reports in which order the programs of loaded sandboxes end, by their indices, and that the other ends of
+// pipes are closed, by the indices after those. The caller closes it.
+func NewOrder(programs []*Sandbox, pipes ...*os.File) (*linux.Order, error) {
+	var files []*os.File
+	for _, p := range programs {
+		files = append(files, p.solution.fd)
+	}
+	return linux.NewOrder(append(files, pipes...)...)
 }
 
 // WaitsForOthers reports whether the run waits for others to write or read: none of its threads is runnable, and one
@@ -28,11 +31,7 @@ func (s *Sandbox) WaitsForOthers() bool {
 		case 'R', 'D':
 			return false
 		}
-		where := read("/proc/" + strconv.Itoa(tid) + "/wchan")
-		for _, part := range []string{"pipe", "poll", "select"} {
-			waits = waits || strings.Contains(where, part)
-		}
-		waits = waits || where == "0" // a kernel that does not show it
+		waits = waits || isPipeWait(read("/proc/"+strconv.Itoa(tid)+"/wchan"))
 	}
 	return waits
 }

@@ -69,6 +69,7 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
 	}
+	s.base.Store(&base)
 	waited := s.group.Pressure()
 	parked := s.parkedCounters()
 	w := watch{s: s, base: base.Total, user: base.User, parked: parked, start: time.Now()}

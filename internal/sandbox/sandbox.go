@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,6 +36,8 @@ type Spec struct {
 	// Open are files that the program can also open by name in the box, as /box/NAME if they have a name. At most three,
 	// with those of InputFile and OutputFile.
 	Open []OpenFile
+	// FIFOs are the names of named pipes in the box that the program can open.
+	FIFOs []string
 	// Folder is the name of a folder of the box that the program may write to; "" means no folder.
 	Folder string
 	// FolderFrom, where not nil, is a folder whose files are copied into Folder.
@@ -43,6 +46,9 @@ type Spec struct {
 	// Explained returns how much of what the run has used so far noise explains at most. It is called when the run
 	// reaches a limit; the run is stopped if the rest exceeds the limit. nil explains nothing.
 	Explained func(Progress) Allowance
+	// Others are the sandboxes of runs at the same time whose CPU time, from their start on, counts to the limit of this
+	// one.
+	Others []*Sandbox
 }
 
 // File is a file of the host that a run gets a read-only copy of, linked from the working directory.
@@ -97,6 +103,8 @@ type Sandbox struct {
 	args       []string
 	piped      bool   // stdout is a pipe, so only the kernel counts what is written to it
 	answerName string // path of the named output file in the box
+	others     []*Sandbox
+	base       atomic.Pointer[cgroup.CPU] // CPU time of the group when the program started; nil until then
 }
 
 // Prepare makes a sandbox on a slot: everything except the program. It must be closed.
@@ -162,7 +170,7 @@ func (s *Sandbox) Load(spec Spec) error {
 }
 
 func (s *Sandbox) doLoad(spec Spec) (err error) {
-	s.limits, s.explained = spec.Limits, spec.Explained
+	s.limits, s.explained, s.others = spec.Limits, spec.Explained, spec.Others
 	s.args = spec.Args
 	if !s.launcher.options.Without.Has(initproc.Cgroup) {
 		if err := s.group.Limit(spec.Limits.Memory+s.room(spec), spec.Limits.Processes); err != nil {
@@ -178,6 +186,9 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	}
 	defer input.Close() // it may be nil
 	if err := s.putFolders(spec); err != nil {
+		return err
+	}
+	if err := s.makeFIFOs(spec.FIFOs); err != nil {
 		return err
 	}
 	if s.stdout, err = newOutput("stdout", min(stdoutPreallocated, spec.Limits.Output), s.slot); err != nil {

@@ -80,11 +80,11 @@ func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
 // look reads the clocks, decides whether to stop, and otherwise returns until when to sleep.
 func (w *watch) look() (time.Duration, error) {
 	asked := w.elapsed()
-	used, err := w.used()
+	own, others, err := w.used()
 	if err != nil {
 		return 0, err
 	}
-	elapsed := w.elapsed()
+	elapsed, used := w.elapsed(), own+others
 	if used >= w.cpuLimit() || elapsed >= w.wallLimit() {
 		if err := w.allow(used, elapsed); err != nil {
 			return 0, err
@@ -95,9 +95,9 @@ func (w *watch) look() (time.Duration, error) {
 		w.stop = StopCPU
 	case elapsed >= w.wallLimit():
 		w.stop = StopWall
-		w.idle = w.slept(used, elapsed)
+		w.idle = w.slept(own, elapsed)
 	case w.markAt == 0 && elapsed >= markTime(w.s.limits.WallTime):
-		w.markUsed, w.markAt = used, elapsed
+		w.markUsed, w.markAt = own, elapsed
 	}
 	return max(w.nextWake(w.left(used), asked), w.elapsed()+minWake), nil
 }
@@ -130,6 +130,9 @@ func (w *watch) progress(used, elapsed time.Duration) (Progress, error) {
 		return Progress{}, err
 	}
 	p := Progress{CPUTime: used, UserTime: used, WallTime: elapsed}
+	if len(w.s.others) > 0 {
+		return w.s.progressOfAll(p)
+	}
 	if user := difference(cpu.User, w.user); user != nil {
 		p.UserTime = *user
 	}
@@ -143,22 +146,29 @@ func (w *watch) progress(used, elapsed time.Duration) (Progress, error) {
 // maxTick is the longest tick of a kernel (HZ=100).
 const maxTick = 10 * time.Millisecond
 
-// used is the CPU time of the run so far. A running thread is accounted at ticks, and on a nohz_full CPU hardly ever,
-// so when the difference decides the kernel is made to account now: waiting for its tick instead costs 2 ms of
-// overshoot at HZ=250.
-func (w *watch) used() (time.Duration, error) {
+// used is the CPU time of the run so far, and of those that share its limit. A running thread is accounted at ticks,
+// and on a nohz_full CPU hardly ever, so when the difference decides the kernel is made to account now: waiting for its
+// tick instead costs 2 ms of overshoot at HZ=250.
+func (w *watch) used() (own, others time.Duration, err error) {
+	own, others, err = w.accounted()
+	if err != nil || own+others < w.exactFrom() {
+		return own, others, err
+	}
+	for _, s := range append([]*Sandbox{w.s}, w.s.others...) {
+		if err := s.touch(); err != nil {
+			return 0, 0, err
+		}
+	}
+	return w.accounted()
+}
+
+// accounted is what the kernel has accounted of used.
+func (w *watch) accounted() (own, others time.Duration, err error) {
 	total, err := w.s.group.CPUTime()
-	if err != nil {
-		return 0, err
+	if err == nil {
+		others, err = w.s.othersCPUTime()
 	}
-	if total-w.base < w.exactFrom() {
-		return total - w.base, nil
-	}
-	if err := w.touch(); err != nil {
-		return 0, err
-	}
-	total, err = w.s.group.CPUTime()
-	return total - w.base, err
+	return total - w.base, others, err
 }
 
 // exactFrom is the CPU time from which a tick can decide.
@@ -197,8 +207,8 @@ func (w *watch) nextLook() time.Duration {
 }
 
 // touch makes the kernel update the counters of every thread.
-func (w *watch) touch() error {
-	threads, err := w.s.group.Threads()
+func (s *Sandbox) touch() error {
+	threads, err := s.group.Threads()
 	if err != nil {
 		return err
 	}

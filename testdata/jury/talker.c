@@ -12,6 +12,9 @@
 //	rest                   sleep for 0.1 s: the kernel closes the files of a process shortly before it reports its end
 //	orphan                 leave a child behind that holds all descriptors
 //	deaf                   ignore SIGPIPE
+//	I:VERB                 VERB, in the instance that has the number I as its last argument
+//	note=TEXT              write to stderr
+//	look=PATH              write to stderr whether it can be opened
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,9 +53,18 @@ static int hear_at_once(void) { return read(0, line, sizeof line) > 0; }
 
 int main(int argc, char **argv)
 {
+	const char *index = argv[argc - 1];
 	int begin = argc > 3 && !strncmp(argv[1], "/box/", 5) ? 4 : 1;
 	for (int i = begin; i < argc; i++) {
-		char *verb = argv[i], *value = strchr(verb, '=');
+		char *verb = argv[i], *value;
+		if (verb == index && strlen(verb) == 1)
+			break;
+		if (verb[1] == ':') {
+			if (verb[0] != index[0])
+				continue;
+			verb += 2;
+		}
+		value = strchr(verb, '=');
 		if (value)
 			*value++ = 0;
 		if (!strcmp(verb, "say"))
@@ -98,6 +110,10 @@ int main(int argc, char **argv)
 			}
 		} else if (!strcmp(verb, "deaf"))
 			signal(SIGPIPE, SIG_IGN);
+		else if (!strcmp(verb, "note"))
+			fprintf(stderr, "%s\n", value);
+		else if (!strcmp(verb, "look"))
+			fprintf(stderr, "%s %s\n", access(value, F_OK) ? "no" : "found", value);
 		else
 			exit(93);
 	}

@@ -79,11 +79,13 @@ type Checker struct {
 
 // Interactor is a program of the jury that the program talks with.
 type Interactor struct {
-	Kind     string          `json:"kind"` // its protocol: icpc, testlib
+	Kind     string          `json:"kind"` // its protocol: icpc, testlib, cms
 	Program  File            `json:"program"`
 	Language string          `json:"language,omitempty"` // as in Checker
 	Files    map[string]File `json:"files,omitempty"`    // as in Checker
 	Args     []string        `json:"args,omitempty"`     // after those of its protocol
+	// Instances is how many of the program the manager of kind cms talks with; 0 means 1.
+	Instances int `json:"instances,omitempty"`
 }
 
 // Limits bound one run. A zero member takes the default of the configuration.

@@ -99,8 +99,11 @@ type TestReport struct {
 	StdoutHead *string        `json:"stdout_head,omitempty"`
 	StderrHead *string        `json:"stderr_head,omitempty"`
 	Transcript *Transcript    `json:"transcript,omitempty"` // where the job asks for it
-	Timing     *Timing        `json:"timing,omitempty"`
-	Runs       []Run          `json:"runs,omitempty"`
+	// Instances are those of a program that talks with a manager, in the run that decides. CPUTime is their sum, MemoryPeak
+	// and Output are the largest of them, and WallTime lasts from the start of the first to the end of the last.
+	Instances []InstanceReport `json:"instances,omitempty"`
+	Timing    *Timing          `json:"timing,omitempty"`
+	Runs      []Run            `json:"runs,omitempty"`
 	// Passes are all passes of a multi-pass problem. The other members are those of Pass, which counts from 1: the pass
 	// that failed, else the slowest one. MemoryPeak is the largest of all passes.
 	Pass   int          `json:"pass,omitempty"`
@@ -109,6 +112,15 @@ type TestReport struct {
 	Agree bool `json:"-"`
 	// Ratio says that Score is a part of the points of the test, until its scheme makes points of it.
 	Ratio bool `json:"-"`
+}
+
+// InstanceReport is one of the instances of a program that talk with a manager.
+type InstanceReport struct {
+	CPUTime    time.Duration `json:"cpu_time_ns"`
+	WallTime   time.Duration `json:"wall_time_ns"`
+	MemoryPeak *units.Bytes  `json:"memory_peak_bytes,omitempty"`
+	Output     units.Bytes   `json:"output_bytes"`
+	Exit       *Exit         `json:"exit,omitempty"` // absent: it did not start, or judged ended it when another one had failed
 }
 
 // PassReport is one pass of a test: its members are as in TestReport.
@@ -221,6 +233,8 @@ type Run struct {
 	Explained  Explained      `json:"explained,omitzero"`
 	Kept       bool           `json:"kept"`
 	Evidence   Evidence       `json:"evidence"`
+	// Instances are as in TestReport.
+	Instances []InstanceReport `json:"instances,omitempty"`
 	// Reading is the time that it took to read the counters of the evidence. It is a metric only.
 	Reading time.Duration `json:"-"`
 	// Overhead is the time that judged needed for the run in addition to it: preparing the sandbox, reading counters,

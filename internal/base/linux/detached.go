@@ -92,10 +92,24 @@ func MakeDir(dir *os.File, name string, mode uint32, uid int) error {
 	if err := unix.Mkdirat(fd, name, mode); err != nil {
 		return &os.PathError{Op: "mkdirat", Path: name, Err: err}
 	}
-	if err := unix.Fchmodat(fd, name, mode, 0); err != nil {
+	return giveTo(fd, name, mode, uid)
+}
+
+// MakeFIFO makes a named pipe in dir for a user, whatever the umask.
+func MakeFIFO(dir *os.File, name string, mode uint32, uid int) error {
+	fd := int(dir.Fd())
+	if err := unix.Mkfifoat(fd, name, mode); err != nil {
+		return &os.PathError{Op: "mkfifoat", Path: name, Err: err}
+	}
+	return giveTo(fd, name, mode, uid)
+}
+
+// giveTo sets the mode, whatever the umask, and the owner of a new file.
+func giveTo(dir int, name string, mode uint32, uid int) error {
+	if err := unix.Fchmodat(dir, name, mode, 0); err != nil {
 		return &os.PathError{Op: "fchmodat", Path: name, Err: err}
 	}
-	if err := unix.Fchownat(fd, name, uid, uid, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fchownat(dir, name, uid, uid, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return &os.PathError{Op: "fchownat", Path: name, Err: err}
 	}
 	return nil

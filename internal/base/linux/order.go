@@ -35,18 +35,31 @@ func NewOrder(files ...*os.File) (*Order, error) {
 	return o, nil
 }
 
-// First is the index of the file that became readable first, or -1. Call it once.
+// First is the index of the file that became readable first, or -1. Call it once, and not after All.
 func (o *Order) First() (int, error) {
+	all, err := o.All()
+	if err != nil || len(all) == 0 {
+		return -1, err
+	}
+	return all[0], nil
+}
+
+// All returns the indices of the files that are readable, in the order in which they became so. Call it once.
+func (o *Order) All() ([]int, error) {
 	events := make([]unix.EpollEvent, len(o.files))
 	var n int
 	err := ignoringEINTR(func() (e error) {
 		n, e = unix.EpollWait(o.epoll, events, 0)
 		return e
 	})
-	if err != nil || n == 0 {
-		return -1, os.NewSyscallError("epoll_wait", err)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_wait", err)
 	}
-	return int(events[0].Fd), nil
+	all := make([]int, n)
+	for i, e := range events[:n] {
+		all[i] = int(e.Fd)
+	}
+	return all, nil
 }
 
 // Close ends the watch.

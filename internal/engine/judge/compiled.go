@@ -67,7 +67,9 @@ func (t *Task) juryPrograms() []juryPart {
 	}
 	if i := t.Interactor; i != nil {
 		parts = append(parts, juryPart{InteractorName, i.Program, func(p jury.Program) {
-			t.Interactor = &jury.Interactor{Protocol: i.Protocol, Program: p}
+			compiled := *i
+			compiled.Program = p
+			t.Interactor = &compiled
 		}})
 	}
 	return parts

@@ -206,13 +206,7 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 	q.Input = input.at
 	if task.Interactor != nil {
 		q.Input = nil // the interactor reads it
-		q.Converse = func() (*jury.Conversation, error) {
-			c, err := task.juryCase(input, answer, t.feedback)
-			if err != nil {
-				return nil, err
-			}
-			return task.Jury.Converse(*task.Interactor, c, limits.WallTime())
-		}
+		task.addTalk(&q, func() (jury.Case, error) { return task.juryCase(input, answer, t.feedback) })
 	}
 	switch {
 	case task.CheckerProgram != nil:
@@ -245,6 +239,29 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 		go finish()
 	}
 	return done
+}
+
+// addTalk has the runs of a test talk with the interactor.
+func (t Task) addTalk(q *measure.Request, find func() (jury.Case, error)) {
+	wall := q.Limits.WallTime()
+	if t.Interactor.Protocol == jury.CMS {
+		q.Instances = t.Interactor.Instances
+		q.Communicate = func() (*jury.Communication, error) {
+			c, err := find()
+			if err != nil {
+				return nil, err
+			}
+			return t.Jury.Communicate(*t.Interactor, c, wall)
+		}
+		return
+	}
+	q.Converse = func() (*jury.Conversation, error) {
+		c, err := find()
+		if err != nil {
+			return nil, err
+		}
+		return t.Jury.Converse(*t.Interactor, c, wall)
+	}
 }
 
 // runChecker runs the checker of the task on one output.

@@ -106,7 +106,7 @@ func (t *Task) setInteractor(i *job.Interactor, path func(job.File) (string, err
 		return err
 	}
 	program.Args = i.Args
-	t.Interactor = &jury.Interactor{Protocol: protocol, Program: program}
+	t.Interactor = &jury.Interactor{Protocol: protocol, Program: program, Instances: i.Instances}
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,6 +19,7 @@ type Interactor struct {
 	Protocol   Protocol
 	Program    Program
 	Transcript bool // record the conversation
+	Instances  int  // of the program, with the protocol CMS
 }
 
 // answerPipe is how much an interactor can write before the contestant's program reads, in bytes: as much as with
@@ -42,17 +42,12 @@ type Conversation struct {
 
 	// alive and theirAlive are the ends of a pipe whose reader only the interactor has.
 	alive, theirAlive *os.File
-	order             *linux.Order
+	witness           witness
 	cancel            context.CancelCauseFunc
 	ended             chan struct{}  // closed when the next two are set
 	result            sandbox.Result // of the interactor
 	err               error
-	first             atomic.Int32 // what order said when the program reached a limit, or nobody
-	hung              atomic.Bool  // the program waited at its wall limit, and not for want of a question
 }
-
-// nobody is what an Order says before anything has ended.
-const nobody = -1
 
 // ends are those of the pipes.
 type ends struct{ stdin, stdout, theirStdin, theirStdout *os.File }
@@ -77,7 +72,6 @@ func (c *Conversation) join(transcript bool) (err error) {
 // Converse loads an interactor for one run of a program, with that wall limit.
 func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversation, err error) {
 	c := &Conversation{runner: r, interactor: i, multiPass: t.MultiPass}
-	c.first.Store(nobody)
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -117,10 +111,8 @@ func (c *Conversation) Stdout() *os.File { return c.ends.stdout }
 // Start lets the interactor go. The program is loaded, and let go next. From now on each of them alone has its ends of
 // the pipes, so that the other one sees at once when it ends.
 func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox) (err error) {
-	// A process closes its files shortly before the kernel reports its end (do_exit: exit_files, then exit_notify). In
-	// between, the program can end because the interactor is gone. So the first of both is the interactor's end. The
-	// program has no such pipe, which it could see: its CPU is its own, and nothing delays the report.
-	if c.order, err = sandbox.NewOrder(program, c.box, c.alive); err != nil {
+	ended := make(chan struct{})
+	if err = c.witness.watch(program, c.box, c.alive, ended); err != nil {
 		return err
 	}
 	c.closeEnds()
@@ -128,39 +120,16 @@ func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox) (err
 		c.relay.start()
 	}
 	ctx, c.cancel = context.WithCancelCause(ctx)
-	c.ended = make(chan struct{})
+	c.ended = ended
 	go func() {
 		c.result, c.err = c.box.Run(ctx)
-		close(c.ended)
+		close(ended)
 	}()
 	return nil
 }
 
-// AtLimit is called each time that the program reaches a limit, while it is there. If it is ended then, the interactor
-// was first only if it had ended before.
-func (c *Conversation) AtLimit(wall bool) {
-	if c.first.Load() == nobody {
-		if first, err := c.order.First(); err == nil {
-			c.first.Store(int32(first))
-		}
-	}
-	select {
-	case <-c.ended:
-	default:
-		if wall {
-			c.hung.Store(!c.box.WaitsForOthers())
-		}
-	}
-}
-
-// interactorFirst reports whether the interactor ended before the program.
-func (c *Conversation) interactorFirst(program sandbox.Result) (bool, error) {
-	if first := c.first.Load(); first != nobody || program.Stop != sandbox.StopNone {
-		return first > 0, nil
-	}
-	first, err := c.order.First()
-	return first > 0, err
-}
+// AtLimit is called each time that the program reaches a limit, while it is there.
+func (c *Conversation) AtLimit(wall bool) { c.witness.atLimit(wall) }
 
 // errHung ends an interactor.
 var errHung = errors.New("did not end")
@@ -186,7 +155,7 @@ func (c *Conversation) End(ctx context.Context, program sandbox.Result, limit un
 	if ctx.Err() != nil {
 		return Said{}, context.Cause(ctx)
 	}
-	first, err := c.interactorFirst(program)
+	first, err := c.witness.juryFirst(program)
 	if err != nil {
 		return Said{}, err
 	}
@@ -221,7 +190,7 @@ func (c *Conversation) report(program sandbox.Result, limit units.Bytes) (job.Ch
 		return job.CheckReport{Verdict: job.WrongAnswer,
 			Message: "the program does not read what the interactor writes"}, nil
 	}
-	hung := c.hung.Load() && program.Stop == sandbox.StopWall && program.Idle
+	hung := c.witness.isHung(program)
 	if program.OutputBytes > limit && (hung || c.result.Stop != sandbox.StopNone) {
 		return job.CheckReport{Verdict: job.OutputLimit,
 			Message: "the program wrote more than it may to the interactor"}, nil
@@ -265,9 +234,7 @@ func (c *Conversation) Close() {
 	if c.relay != nil {
 		c.relay.close()
 	}
-	if c.order != nil {
-		_ = c.order.Close() // descriptors of ours
-	}
+	c.witness.close()
 	if c.alive != nil {
 		c.alive.Close()
 	}

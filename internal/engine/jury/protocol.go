@@ -18,14 +18,14 @@ type Protocol string
 const (
 	ICPC    Protocol = "icpc"    // output validators of the ICPC and Kattis package formats
 	Testlib Protocol = "testlib" // programs that use testlib.h, as those of Polygon do
-	CMS     Protocol = "cms"     // comparators of the Contest Management System
+	CMS     Protocol = "cms"     // comparators, and managers of Communication tasks, of the Contest Management System
 )
 
 // CheckerProtocols lists the protocols of checkers.
 func CheckerProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS} }
 
 // InteractorProtocols lists the protocols of interactors.
-func InteractorProtocols() []Protocol { return []Protocol{ICPC, Testlib} }
+func InteractorProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS} }
 
 // Usage lists protocols for people: "icpc:PATH or testlib:PATH".
 func Usage(protocols []Protocol) string {

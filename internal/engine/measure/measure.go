@@ -39,6 +39,10 @@ type Request struct {
 	// Converse, where not nil, loads an interactor that a run talks with and that judges it. Check then looks at what
 	// the interactor has left, if anything.
 	Converse func() (*jury.Conversation, error)
+	// Communicate, where not nil, loads a manager that Instances runs of the program talk with at the same time, and that
+	// judges them.
+	Communicate func() (*jury.Communication, error)
+	Instances   int
 	// Ran is called after each run; nil is allowed.
 	Ran func(job.Run)
 	// More says that another test is to follow: the next sandbox is then prepared while this test runs, however short.
@@ -142,6 +146,9 @@ func (w *Worker) runPlaced(ctx context.Context, t test, n nextRun) (outcome, err
 
 // runOnce runs a test in a fresh sandbox, reads the counters of the slot before and after, and checks the output.
 func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
+	if t.Communicate != nil {
+		return w.runInstances(ctx, t)
+	}
 	box, err := w.take()
 	if err != nil {
 		return outcome{}, err

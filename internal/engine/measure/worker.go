@@ -26,7 +26,8 @@ type Worker struct {
 
 	mu     sync.Mutex // guards the rest, and is held while sandboxes are made and closed
 	next   *sandbox.Sandbox
-	used   []*sandbox.Sandbox // without processes
+	used   []*sandbox.Sandbox  // without processes
+	more   []sandbox.Resources // of further runs at the same time, see further
 	closed bool
 
 	tidying sync.WaitGroup
@@ -140,5 +141,9 @@ func (w *Worker) Close() error {
 		w.next = nil
 		w.closeUsed()
 	}
-	return errors.Join(w.slot.Trees.Close(), w.slot.Network.Close(), w.reader.Close())
+	var closed error
+	for _, s := range append(w.more, w.slot) {
+		closed = errors.Join(closed, s.Trees.Close(), s.Network.Close())
+	}
+	return errors.Join(closed, w.reader.Close())
 }

@@ -248,6 +248,7 @@ func (e *Errors) interactor(i *job.Interactor, most config.MaxLimits) {
 	e.file("interactor.program", &i.Program)
 	e.besides("interactor.files", i.Files, most)
 	e.arguments("interactor.args", i.Args)
+	e.instances(i)
 }
 
 func (e *Errors) passes(j job.Job) {
@@ -265,6 +266,8 @@ func (e *Errors) transcript(j job.Job) {
 		return
 	}
 	e.check(j.Interactor != nil, "transcript", "there is no interactor; send one or leave it out")
+	e.check(j.Interactor == nil || j.Interactor.Kind != string(jury.CMS), "transcript",
+		"an interactor of the kind %s cannot be recorded; leave it out", jury.CMS)
 	const most = maxHeads / jury.MaxTranscript
 	e.check(len(j.Tests) <= most, "transcript", "those of %d tests do not fit into a report; send at most %d tests",
 		len(j.Tests), most)
@@ -356,6 +359,7 @@ func fill(c config.Config, j job.Job) job.Job {
 	if j.Checker == nil {
 		j.Checker = &job.Checker{Kind: checker.DefaultKind}
 	}
+	j.Interactor = fillInteractor(j.Interactor)
 	j.Limits = fillLimits(c.Limits, j.Limits)
 	j.Tests = slices.Clone(j.Tests)
 	for i := range j.Tests {

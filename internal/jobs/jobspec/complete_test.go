@@ -214,8 +214,20 @@ func TestCompleteErrors(t *testing.T) {
 			j.OutputFile = "x"
 			j.Interactor = &job.Interactor{Kind: "icpc", Program: job.File{Blob: digest}}
 		}, []FieldError{{"output_file", "given with an interactor"}}},
-		{"interactor", func(j *job.Job) { j.Interactor = &job.Interactor{Kind: "cms", Args: []string{"\x00"}} },
-			[]FieldError{{"interactor.kind", `"cms" is unknown`}, {"interactor.program", "no content"},
+		{"instances without a manager", func(j *job.Job) {
+			j.Interactor = &job.Interactor{Kind: "icpc", Program: job.File{Text: new(string)}, Instances: 2}
+		}, []FieldError{{"interactor.instances", "only an interactor of the kind cms has them"}}},
+		{"too many instances", func(j *job.Job) {
+			j.Interactor = &job.Interactor{Kind: "cms", Program: job.File{Text: new(string)}, Instances: 9,
+				Files: map[string]job.File{"input.txt": {Text: new(string)}}}
+		}, []FieldError{{"interactor.instances", "9 is out of range"},
+			{`interactor.files["input.txt"]`, "is the name of something else there"}}},
+		{"a manager with a transcript and passes", func(j *job.Job) {
+			j.Interactor = &job.Interactor{Kind: "cms", Program: job.File{Text: new(string)}}
+			j.Transcript, j.Passes = true, 2
+		}, []FieldError{{"passes", "nobody can ask for the next pass"}, {"transcript", "cannot be recorded"}}},
+		{"interactor", func(j *job.Job) { j.Interactor = &job.Interactor{Kind: "peg", Args: []string{"\x00"}} },
+			[]FieldError{{"interactor.kind", `"peg" is unknown`}, {"interactor.program", "no content"},
 				{"interactor.args[0]", "has a NUL"}}},
 		{"checker with a NUL", func(j *job.Job) {
 			j.Checker = &job.Checker{Kind: "icpc", Program: &job.File{Blob: digest}, Args: []string{"a", "b\x00"}}

@@ -1,0 +1,115 @@
+package judge_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/engine/judge"
+	"judged/internal/jobs/jobspec"
+	"judged/internal/sandbox"
+	"judged/internal/testkit"
+	"judged/internal/testkit/attacks"
+)
+
+// TestInstancesAreApart lets the attacks of two runs at the same time run as two instances of one program: nothing but
+// the manager joins them, and nothing of them is left.
+func TestInstancesAreApart(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	all, programs, _ := loadAttacks(t)
+	all = slices.DeleteFunc(all, func(a attacks.Attack) bool { return !a.Together })
+	if len(all) == 0 {
+		t.Fatal("no attack of two runs at the same time")
+	}
+	a := openArena(t, 1, sandbox.RootPrivate, 0)
+	defer a.close(t)
+	for i, attack := range append(all[:1:1], all...) { // the first time for what judged makes once and keeps
+		t.Run(attack.Name, func(t *testing.T) {
+			r, err := a.judge(t.Context(), a.workers[0], a.instances(t, attack, programs[attack.Name]))
+			a.settle(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := attack.Differences(r, a.slack); len(d) > 0 {
+				t.Errorf("%s\n%s\n%+v", strings.Join(d, "\n"), quote(r), r.Tests[0].Instances)
+			}
+			now := a.host.look(t)
+			if diff := a.host.changes(t, a.before, now); diff != "" && i > 0 {
+				t.Errorf("the host is not as it was (-before +after):\n%s", diff)
+			}
+			a.before = now
+		})
+	}
+}
+
+// instances is a task in which each instance does what one run of an attack does.
+func (a *arena) instances(t *testing.T, attack attacks.Attack, program string) judge.Task {
+	t.Helper()
+	runs := attack.Runs(a.host.names(a.workers[0].Resources().CPUs))
+	script := "case $1 in\n"
+	for i, args := range runs {
+		script += string(rune('0'+i)) + ") exec ./" + jobspec.ProgramName + " '" + strings.Join(args, "' '") + "';;\n"
+	}
+	limits := attack.Limits
+	limits.CPUTimeMS, limits.WallTimeMS = max(limits.CPUTimeMS, 10_000), max(limits.WallTimeMS, 60_000)
+	j, err := jobspec.Complete(config.Default(), job.Job{Program: job.File{Part: program},
+		Command: []string{"/bin/sh", "-c", script + "esac", "sh"}, Tests: []job.Test{{Name: "1"}},
+		Interactor: &job.Interactor{Kind: "cms", Program: job.File{Part: testkit.JuryProgram(t, "manager")},
+			Instances: len(runs), Args: []string{"all", "end=0", "end=1", "score=1"}},
+		Limits: limits, Repeats: job.Repeats{Min: 1, Max: 1}, Head: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Limits = a.loosened(attack, j.Limits)
+	task, err := judge.NewTask(j, jobspec.ProgramName, func(f job.File) (string, error) { return f.Part, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// TestManagerLeavesNothing: neither a test that ends well nor one that ends at once leaves a descriptor or a thread that
+// waits for a pipe.
+func TestManagerLeavesNothing(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	a := openArena(t, 1, sandbox.RootPrivate, 0)
+	defer a.close(t)
+	talker, manager := testkit.JuryProgram(t, "talker"), testkit.JuryProgram(t, "manager")
+	for i, x := range []managed{
+		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: job.Accepted},
+		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: job.Accepted},
+		{program: "hear", manager: "score=1", verdict: job.Accepted}, // it opens nothing
+		{program: "hear", manager: "say=0:x|score=1", verdict: job.Accepted},
+		{program: "kill=11", manager: "all|hear=0|sleep", verdict: job.RuntimeError},
+		{program: "hear", manager: "kill=11", verdict: job.InternalError},
+	} {
+		j, err := jobspec.Complete(config.Default(), job.Job{Program: job.File{Part: talker},
+			Command: append([]string{"{program}"}, strings.Split(x.program, "|")...), Tests: []job.Test{{Name: "1"}},
+			Interactor: &job.Interactor{Kind: "cms", Program: job.File{Part: manager}, Instances: 3,
+				Args: strings.Split(x.manager, "|")}, Repeats: job.Repeats{Policy: job.Single}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, err := judge.NewTask(j, jobspec.ProgramName, func(f job.File) (string, error) { return f.Part, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := a.judge(t.Context(), a.workers[0], task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != x.verdict {
+			t.Errorf("%q with %q: verdict %s, want %s: %s", x.program, x.manager, r.Verdict, x.verdict, tell(r))
+		}
+		a.settle(t)
+		if i == 0 {
+			a.before = a.host.look(t)
+			continue // judged makes some things once and keeps them
+		}
+		if diff := a.host.changes(t, a.before, a.host.look(t)); diff != "" {
+			t.Errorf("%q with %q: the host is not as it was (-before +after):\n%s", x.program, x.manager, diff)
+		}
+	}
+}

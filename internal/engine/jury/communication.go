@@ -1,0 +1,312 @@
+package jury
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/linux"
+	"judged/internal/base/units"
+	"judged/internal/sandbox"
+)
+
+// MaxInstances is the largest number of instances of a program that a manager talks with.
+const MaxInstances = 8
+
+// Communication is one run of a manager of the Contest Management System with several instances of a contestant's
+// program. Two named pipes, which only the manager can open, join it to each instance. Close it.
+type Communication struct {
+	runner       *Runner
+	box          *sandbox.Sandbox
+	instances    []instance
+	wall         time.Duration // the most that the manager may take
+	input, alive *os.File
+	theirAlive   *os.File
+	fifos        []string // toManager and toInstance of each instance
+	opens        *linux.Opens
+	watching     sync.WaitGroup
+	cancel       context.CancelCauseFunc
+	ended        chan struct{}  // closed when the next two are set
+	result       sandbox.Result // of the manager
+	err          error
+
+	atWall atomic.Int32 // the first instance at its wall limit, or nobody
+
+	mu     sync.Mutex   // guards the rest
+	opened map[int]bool // of fifos
+	failed error        // to watch the pipes
+}
+
+// instance is what a manager has of one instance of the program.
+type instance struct {
+	stdin, stdout *os.File // ends of the pipes for the program
+	witness       witness
+	opened        chan struct{} // closed when the manager has opened both pipes
+}
+
+// The names of the pipes are those of CMS.
+func toManager(i int) string  { return fmt.Sprintf("u%d_to_m", i) }
+func toInstance(i int) string { return fmt.Sprintf("m_to_u%d", i) }
+
+// managerArgs is the command line of a manager without its name.
+func managerArgs(instances int, args []string) (all []string) {
+	for i := range instances {
+		all = append(all, "/box/"+toManager(i), "/box/"+toInstance(i))
+	}
+	return append(all, args...)
+}
+
+// Communicate loads a manager for one run of each instance of a program, with that wall limit of each.
+func (r *Runner) Communicate(m Interactor, t Case, wall time.Duration) (_ *Communication, err error) {
+	c := &Communication{runner: r, instances: make([]instance, m.Instances), opened: map[int]bool{}}
+	c.atWall.Store(nobody)
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	if c.input, err = t.Input.View(); err != nil {
+		return nil, err
+	}
+	if c.box, err = r.take(); err != nil {
+		return nil, err
+	}
+	if c.theirAlive, c.alive, err = linux.Pipe(); err != nil {
+		return nil, err
+	}
+	for i := range c.instances {
+		c.fifos = append(c.fifos, toManager(i), toInstance(i))
+	}
+	limits := r.limits
+	// The instances may run one after the other; End counts what is the manager's own.
+	limits.WallTime += time.Duration(m.Instances) * wallFactor * wall
+	c.wall = limits.WallTime
+	if err := c.box.Load(sandbox.Spec{
+		Args: m.Program.command(managerArgs(m.Instances, m.Program.Args)), Files: m.Program.Files, Stdin: c.input,
+		Open: []sandbox.OpenFile{{Name: managerInput, File: c.input}, {File: c.theirAlive}}, FIFOs: c.fifos, Limits: limits,
+	}); err != nil {
+		return nil, err
+	}
+	return c, c.openPipes()
+}
+
+// managerInput is the name by which a manager opens the input of the test, which is its stdin, too.
+const managerInput = "work/input.txt"
+
+func (c *Communication) openPipes() (err error) {
+	for i := range c.instances {
+		in := &c.instances[i]
+		if in.stdin, err = c.box.OpenFIFO(toInstance(i), os.O_RDONLY); err != nil {
+			return err
+		}
+		if in.stdout, err = c.box.OpenFIFO(toManager(i), os.O_WRONLY); err != nil {
+			return err
+		}
+		if err = linux.SetPipeSize(in.stdin, answerPipe); err != nil {
+			return err
+		}
+		in.opened = make(chan struct{})
+	}
+	c.opens, err = c.box.WatchFIFOs(c.fifos)
+	return err
+}
+
+// Stdin and Stdout are the ends of the pipes for an instance of the program.
+func (c *Communication) Stdin(i int) *os.File  { return c.instances[i].stdin }
+func (c *Communication) Stdout(i int) *os.File { return c.instances[i].stdout }
+
+// Start lets the manager go. The instances are loaded. From now on each of them alone has its ends of the pipes.
+func (c *Communication) Start(ctx context.Context, programs []*sandbox.Sandbox) error {
+	ended := make(chan struct{})
+	for i, p := range programs {
+		if err := c.instances[i].witness.watch(p, c.box, c.alive, ended); err != nil {
+			return err
+		}
+	}
+	c.closeEnds()
+	ctx, c.cancel = context.WithCancelCause(ctx)
+	c.ended = ended
+	go func() {
+		c.result, c.err = c.box.Run(ctx)
+		c.noteOpened() // what it opened right before its end, too
+		close(ended)
+	}()
+	c.watching.Go(func() {
+		for c.opens.Wait() == nil {
+			c.noteOpened()
+		}
+	})
+	return nil
+}
+
+// noteOpened takes note of the pipes that the manager has opened.
+func (c *Communication) noteOpened() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken, err := c.opens.Take()
+	c.failed = errors.Join(c.failed, err)
+	for _, n := range taken {
+		c.opened[n] = true
+		if i := n / 2; c.opened[2*i] && c.opened[2*i+1] {
+			close(c.instances[i].opened)
+		}
+	}
+}
+
+func (c *Communication) watchError() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}
+
+// Await returns when the manager has opened both pipes of an instance, which then may start, as CMS does it. It reports
+// false if the manager ended without that, or ctx ended.
+func (c *Communication) Await(ctx context.Context, i int) bool {
+	opened := c.instances[i].opened
+	select {
+	case <-opened:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-c.ended:
+	}
+	select {
+	case <-opened:
+		return true
+	default:
+		return false
+	}
+}
+
+// AtLimit is called each time that an instance reaches a limit, while it is there. Only the first one at its wall limit
+// shows what the manager does: after that one is ended the manager does something else.
+func (c *Communication) AtLimit(i int, wall bool) {
+	if wall {
+		c.atWall.CompareAndSwap(nobody, int32(i))
+	}
+	c.instances[i].witness.atLimit(wall && c.atWall.Load() == int32(i))
+}
+
+// isHung reports whether the manager kept the instance that failed waiting until its wall limit.
+func (c *Communication) isHung(programs []sandbox.Result, failed int) bool {
+	first := c.atWall.Load()
+	return failed >= 0 && first != nobody && c.instances[first].witness.isHung(programs[failed])
+}
+
+// errFailed ends a manager that is not needed any more.
+var errFailed = errors.New("an instance of the program failed")
+
+// End waits for the manager, after the runs of all instances; those that did not start have an empty result. failed is
+// the first that failed by itself, or negative. If that was before the manager ended, the manager is not waited for,
+// and Said has no verdict.
+func (c *Communication) End(ctx context.Context, programs []sandbox.Result, failed int, limit units.Bytes) (said Said,
+	err error) {
+	if said.First, err = c.managerFirst(programs, failed); err != nil {
+		return Said{}, err
+	}
+	hung := c.isHung(programs, failed)
+	if failed >= 0 && !said.First {
+		c.cancel(errFailed)
+	} else {
+		patience := time.AfterFunc(c.runner.limits.WallTime, func() { c.cancel(errHung) })
+		defer patience.Stop()
+	}
+	<-c.ended
+	switch {
+	case c.err != nil || c.watchError() != nil:
+		return Said{}, errors.Join(c.err, c.watchError())
+	case ctx.Err() != nil:
+		return Said{}, context.Cause(ctx)
+	case failed >= 0 && !said.First && !hung:
+		return said, nil
+	}
+	if said.CheckReport, err = c.report(programs, hung, limit); err != nil {
+		return Said{}, err
+	}
+	said.FirstExit = job.ExitProgram
+	if said.First {
+		said.FirstExit = job.ExitInteractor
+	}
+	return said, nil
+}
+
+// managerFirst reports whether the manager ended before the instance that failed, or before all of them.
+func (c *Communication) managerFirst(programs []sandbox.Result, failed int) (bool, error) {
+	for i := range c.instances {
+		if failed >= 0 && i != failed {
+			continue
+		}
+		if first, err := c.instances[i].witness.juryFirst(programs[i]); err != nil || !first {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// report is what the manager says. As with interactors, two ends of it are the program's doing.
+func (c *Communication) report(programs []sandbox.Result, hung bool, limit units.Bytes) (job.CheckReport, error) {
+	const what = "manager"
+	tooMuch := slices.ContainsFunc(programs, func(r sandbox.Result) bool { return r.OutputBytes > limit })
+	exhausted := c.result.Stop != sandbox.StopNone || c.result.OOMKills > 0
+	e, err := readEnding(c.box, c.result)
+	switch {
+	case err != nil:
+		return job.CheckReport{}, err
+	case c.result.Signal == syscall.SIGPIPE:
+		return job.CheckReport{Verdict: job.WrongAnswer, Message: "the program does not read what the manager writes"}, nil
+	case tooMuch && (hung || exhausted):
+		return job.CheckReport{Verdict: job.OutputLimit, Message: "the program wrote more than it may to the manager"}, nil
+	case hung:
+		return failed(what, CMS, errors.New("kept the program waiting until its wall limit; raise that limit if it needs "+
+			"so long"), e.stderr), nil
+	case c.result.Stop == sandbox.StopCancelled:
+		return failed(what, CMS, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time",
+			c.runner.limits.WallTime), e.stderr), nil
+	case c.result.Stop == sandbox.StopWall:
+		return failed(what, CMS, fmt.Errorf("did not end within %s; does it open all pipes that it waits for?", c.wall),
+			e.stderr), nil
+	}
+	return c.runner.report(what, CMS, false, c.box, c.result)
+}
+
+func (c *Communication) closeEnds() {
+	files := []**os.File{&c.theirAlive, &c.input}
+	for i := range c.instances {
+		files = append(files, &c.instances[i].stdin, &c.instances[i].stdout)
+	}
+	for _, f := range files {
+		if *f != nil {
+			(*f).Close()
+			*f = nil
+		}
+	}
+}
+
+// Close ends the communication, wherever it is. No instance may be waited for.
+func (c *Communication) Close() {
+	c.closeEnds()
+	if c.ended != nil {
+		c.cancel(context.Canceled)
+		<-c.ended
+	}
+	for i := range c.instances {
+		c.instances[i].witness.close()
+	}
+	if c.opens != nil {
+		c.opens.Close()
+		c.watching.Wait()
+	}
+	if c.alive != nil {
+		c.alive.Close()
+	}
+	if c.box != nil {
+		c.runner.release(c.box)
+	}
+}

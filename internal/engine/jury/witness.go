@@ -1,0 +1,71 @@
+package jury
+
+import (
+	"os"
+	"sync/atomic"
+
+	"judged/internal/base/linux"
+	"judged/internal/sandbox"
+)
+
+// witness knows which ended first: a run of a contestant's program or the program of the jury that it talks with.
+type witness struct {
+	order *linux.Order
+	box   *sandbox.Sandbox // of the program of the jury
+	ended <-chan struct{}  // closed when that has ended
+	first atomic.Int32     // what order said when the program reached a limit, or nobody
+	hung  atomic.Bool      // the program waited at its wall limit, and the jury's did not wait for a program
+}
+
+// nobody is what an Order says before anything has ended.
+const nobody = -1
+
+// watch begins to watch two loaded programs. alive is the end of a pipe whose reader only the jury's program has.
+//
+// A process closes its files shortly before the kernel reports its end (do_exit: exit_files, then exit_notify). In
+// between, the program can end because the jury's is gone. So the first of both is the end of the jury's. The program
+// has no such pipe, which it could see: its CPU is its own, and nothing delays the report.
+func (w *witness) watch(program, jury *sandbox.Sandbox, alive *os.File, ended <-chan struct{}) (err error) {
+	w.first.Store(nobody)
+	w.box, w.ended = jury, ended
+	w.order, err = sandbox.NewOrder([]*sandbox.Sandbox{program, jury}, alive)
+	return err
+}
+
+// atLimit is called each time that the program reaches a limit, while it is there. If it is ended then, the jury's was
+// first only if it had ended before.
+func (w *witness) atLimit(wall bool) {
+	if w.first.Load() == nobody {
+		if first, err := w.order.First(); err == nil {
+			w.first.Store(int32(first))
+		}
+	}
+	select {
+	case <-w.ended:
+	default:
+		if wall {
+			w.hung.Store(!w.box.WaitsForOthers())
+		}
+	}
+}
+
+// juryFirst reports whether the jury's program ended before a run with that result.
+func (w *witness) juryFirst(program sandbox.Result) (bool, error) {
+	if first := w.first.Load(); first != nobody || program.Stop != sandbox.StopNone {
+		return first > 0, nil
+	}
+	first, err := w.order.First()
+	return first > 0, err
+}
+
+// isHung reports whether the jury's program kept the other waiting until its wall limit.
+func (w *witness) isHung(program sandbox.Result) bool {
+	return w.hung.Load() && program.Stop == sandbox.StopWall && program.Idle
+}
+
+// close may be called without watch.
+func (w *witness) close() {
+	if w.order != nil {
+		_ = w.order.Close() // descriptors of ours
+	}
+}

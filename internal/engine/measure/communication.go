@@ -1,0 +1,308 @@
+package measure
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/linux"
+	"judged/internal/engine/jury"
+	"judged/internal/sandbox"
+	"judged/internal/timing/evidence"
+)
+
+// errOther ends the instances that run when one has failed.
+var errOther = errors.New("another instance of the program failed")
+
+// instances are the runs of a program that talk with one manager at the same time, on the CPUs of one slot.
+type instances struct {
+	w      *Worker
+	q      Request
+	talk   *jury.Communication
+	boxes  []*sandbox.Sandbox
+	order  *linux.Order // of their ends
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex // guards the rest while they run
+	results []sandbox.Result
+	started []bool
+	first   time.Time // when the first one started; zero if none did
+	last    time.Time // when the last one ended
+	err     error
+
+	failed int // the first that failed by itself, or negative; known after the end of all
+}
+
+// runInstances is runOnce for a program that talks with a manager.
+func (w *Worker) runInstances(ctx context.Context, t test) (_ outcome, err error) {
+	r := &instances{w: w, q: t.Request, results: make([]sandbox.Result, t.Instances),
+		started: make([]bool, t.Instances), failed: -1}
+	if r.boxes, err = w.takeInstances(t.Instances); err != nil {
+		return outcome{}, err
+	}
+	defer func() {
+		for _, box := range r.boxes {
+			w.discard(box)
+		}
+	}()
+	if r.talk, err = t.Communicate(); err != nil {
+		return outcome{}, err
+	}
+	defer r.talk.Close()
+	var before evidence.Snapshot
+	if err := r.load(t, &before); err != nil {
+		return outcome{}, err
+	}
+	if t.Ready != nil {
+		if err := t.Ready(); err != nil {
+			return outcome{}, err
+		}
+	}
+	if ctx.Err() != nil {
+		return outcome{}, context.Cause(ctx)
+	}
+	if r.order, err = sandbox.NewOrder(r.boxes); err != nil {
+		return outcome{}, err
+	}
+	defer r.order.Close()
+	before = w.reader.Snapshot()
+	if err := r.talk.Start(ctx, r.boxes); err != nil {
+		return outcome{}, err
+	}
+	r.run(ctx)
+	after := w.reader.Snapshot()
+	switch {
+	case r.err != nil:
+		return outcome{}, r.err
+	case ctx.Err() != nil:
+		return outcome{}, context.Cause(ctx)
+	}
+	o, err := r.judge(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	o.run = w.describe(o.result, before, after)
+	o.run.Instances = r.reports()
+	o.gain = evidence.FrequencyGain(o.run.Evidence, o.result.CPUTime, *w.thresholds.Load())
+	for _, box := range r.boxes {
+		o.run.Overhead += box.Overhead()
+	}
+	return o, nil
+}
+
+// load parks all instances.
+func (r *instances) load(t test, before *evidence.Snapshot) error {
+	var glance sync.Mutex // the reader is for one at a time
+	for i, box := range r.boxes {
+		spec, err := r.w.spec(t)
+		if err != nil {
+			return err
+		}
+		if len(r.boxes) > 1 {
+			spec.Args = append(slices.Clone(spec.Args), strconv.Itoa(i)) // as in CMS
+		}
+		spec.Stdin, spec.Stdout = r.talk.Stdin(i), r.talk.Stdout(i)
+		spec.Others = slices.Delete(slices.Clone(r.boxes), i, i+1)
+		spec.Explained = func(p sandbox.Progress) sandbox.Allowance {
+			r.talk.AtLimit(i, p.WallTime >= t.Limits.WallTime())
+			glance.Lock()
+			defer glance.Unlock()
+			return r.w.explained(*before, p)
+		}
+		if err := box.Load(spec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run runs each instance from the moment that the manager has opened its pipes. The first that fails ends the others.
+func (r *instances) run(ctx context.Context) {
+	ctx, r.cancel = context.WithCancelCause(ctx)
+	defer r.cancel(nil)
+	var all sync.WaitGroup
+	for i := range r.boxes {
+		all.Go(func() {
+			if r.talk.Await(ctx, i) {
+				r.begin(i)
+				result, err := r.boxes[i].Run(ctx)
+				r.end(i, result, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func (r *instances) begin(i int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started[i] = true
+	if r.first.IsZero() {
+		r.first = time.Now()
+	}
+}
+
+func (r *instances) end(i int, result sandbox.Result, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.results[i], r.last, r.err = result, time.Now(), errors.Join(r.err, err)
+	if err != nil || failedAlone(result, r.q.Limits) {
+		r.cancel(errOther)
+	}
+}
+
+// findFailed finds the instance that failed first. One that judged stopped is that one: the end of another right after
+// it, which may be reported earlier, can only be its consequence. The kernel knows the order of the others, except of
+// those that it could not execute.
+func (r *instances) findFailed() error {
+	order, err := r.order.All()
+	for i := range r.results {
+		if !slices.Contains(order, i) {
+			order = append(order, i)
+		}
+	}
+	for _, i := range order {
+		if !failedAlone(r.results[i], r.q.Limits) {
+			continue
+		}
+		stopped := r.results[i].Stop != sandbox.StopNone
+		if r.failed < 0 || stopped && r.results[r.failed].Stop == sandbox.StopNone {
+			r.failed = i
+		}
+	}
+	return err
+}
+
+// failedAlone reports whether an instance ended as no manager wants it. A run that ended by itself beyond its CPU time
+// did not: its exact time counts.
+func failedAlone(r sandbox.Result, l job.Limits) bool {
+	if r.Stop == sandbox.StopCancelled || r.Signal == syscall.SIGPIPE {
+		return false
+	}
+	v := verdictOf(r, l)
+	return v != "" && (v != job.TimeLimit || r.Stop != sandbox.StopNone)
+}
+
+// judge decides a run from the results of its instances and what the manager says.
+func (r *instances) judge(ctx context.Context) (outcome, error) {
+	if err := r.findFailed(); err != nil {
+		return outcome{}, err
+	}
+	o := outcome{result: r.joined(), talked: true}
+	o.verdict = verdictOf(o.result, r.q.Limits)
+	said, err := r.talk.End(ctx, r.results, r.failed, r.q.Limits.Output)
+	if err != nil {
+		return outcome{}, fmt.Errorf("talk of test %q: %w", r.q.Name, err)
+	}
+	if said.Verdict != "" {
+		o.check = &said.CheckReport
+		o.verdict = talkVerdict(o.verdict, said)
+	}
+	if said.Verdict == job.OutputLimit && o.verdict == job.IdlenessLimit {
+		o.verdict = said.Verdict // it waited for a manager that another one keeps reading
+	}
+	return o, o.quote(r.q, r.boxes[max(r.failed, 0)])
+}
+
+// joined is one result for all instances: the sum of their CPU times, the largest of their memory and output, and the
+// end of the one that failed. Their waiting for each other is not noise, so what a kernel counts of that is left out.
+func (r *instances) joined() sandbox.Result {
+	var all sandbox.Result
+	if r.failed >= 0 {
+		f := r.results[r.failed]
+		all = sandbox.Result{Stop: f.Stop, Idle: f.Idle, Explained: f.Explained, Code: f.Code, Signal: f.Signal,
+			ExecError: f.ExecError, Lacks: f.Lacks}
+	}
+	if !r.first.IsZero() {
+		all.WallTime = r.last.Sub(r.first)
+	}
+	for _, one := range r.results {
+		all.CPUTime += one.CPUTime
+		all.UserTime, all.SystemTime = sum(all.UserTime, one.UserTime), sum(all.SystemTime, one.SystemTime)
+		all.OOMKills += one.OOMKills
+		all.OutputBytes = max(all.OutputBytes, one.OutputBytes)
+		if p := one.MemoryPeak; p != nil && (all.MemoryPeak == nil || *p > *all.MemoryPeak) {
+			all.MemoryPeak = p
+		}
+		all.Throttled = sum(all.Throttled, one.Throttled)
+		all.Migrations = sum(all.Migrations, one.Migrations)
+		all.VoluntarySwitches = sum(all.VoluntarySwitches, one.VoluntarySwitches)
+		all.InvoluntarySwitches = sum(all.InvoluntarySwitches, one.InvoluntarySwitches)
+		all.MinorFaults, all.MajorFaults = sum(all.MinorFaults, one.MinorFaults), sum(all.MajorFaults, one.MajorFaults)
+	}
+	return all
+}
+
+func sum[T ~int64](a, b *T) *T {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	both := *a + *b
+	return &both
+}
+
+// reports are the instances' parts of the report.
+func (r *instances) reports() []job.InstanceReport {
+	var all []job.InstanceReport
+	for i, one := range r.results {
+		report := job.InstanceReport{CPUTime: one.CPUTime, WallTime: one.WallTime, MemoryPeak: one.MemoryPeak,
+			Output: one.OutputBytes}
+		if r.started[i] && one.Stop != sandbox.StopCancelled {
+			report.Exit = exitOf(one)
+		}
+		all = append(all, report)
+	}
+	return all
+}
+
+// takeInstances returns as many sandboxes, each with a network and files that no other of them sees.
+func (w *Worker) takeInstances(count int) (boxes []*sandbox.Sandbox, err error) {
+	defer func() {
+		if err != nil {
+			for _, box := range boxes {
+				w.discard(box)
+			}
+			boxes = nil
+		}
+	}()
+	first, err := w.take()
+	if err != nil {
+		return nil, err
+	}
+	boxes = append(boxes, first)
+	for i := 1; i < count; i++ {
+		slot, err := w.further(i)
+		if err != nil {
+			return boxes, err
+		}
+		box, err := w.launcher.Prepare(slot)
+		if err != nil {
+			return boxes, err
+		}
+		boxes = append(boxes, box)
+	}
+	return boxes, nil
+}
+
+// further returns the resources of a further run at the same time, from 1 on.
+func (w *Worker) further(i int) (sandbox.Resources, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.more) < i {
+		slot := w.slot
+		var err error
+		if slot.Network, err = sandbox.NewNetwork(); err != nil {
+			return sandbox.Resources{}, err
+		}
+		slot.Trees = w.launcher.NewTrees(slot)
+		w.more = append(w.more, slot)
+	}
+	return w.more[i-1], nil
+}

@@ -1,0 +1,32 @@
+package jobspec
+
+import (
+	"judged/internal/base/job"
+	"judged/internal/engine/jury"
+)
+
+// managerFile is what a manager finds next to it in addition to juryNames.
+const managerFile = "input.txt"
+
+// instances checks what only a manager, an interactor of the kind cms, has.
+func (e *Errors) instances(i *job.Interactor) {
+	if i.Kind != string(jury.CMS) {
+		e.check(i.Instances == 0, "interactor.instances", "only an interactor of the kind %s has them; leave it out",
+			jury.CMS)
+		return
+	}
+	e.check(0 <= i.Instances && i.Instances <= jury.MaxInstances, "interactor.instances",
+		"%d is out of range; send 1 to %d, or leave it out for 1", i.Instances, jury.MaxInstances)
+	_, taken := i.Files[managerFile]
+	e.check(!taken, "interactor.files["+quote(managerFile)+"]", "is the name of something else there; send another name")
+}
+
+// fillInteractor returns an interactor with its defaults.
+func fillInteractor(i *job.Interactor) *job.Interactor {
+	if i == nil || i.Kind != string(jury.CMS) {
+		return i
+	}
+	filled := *i
+	setDefault(&filled.Instances, 1)
+	return &filled
+}
