@@ -80,4 +80,7 @@ CREATE INDEX audits_pool ON audits (pool, stage, finished);
 ALTER TABLE jobs ADD COLUMN take_key TEXT NOT NULL DEFAULT '';
 `, `
 ALTER TABLE audits ADD COLUMN class TEXT NOT NULL DEFAULT '';
+`, `
+ALTER TABLE jobs ADD COLUMN avoid TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN avoid_until BIGINT NOT NULL DEFAULT 0;
 `}

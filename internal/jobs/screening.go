@@ -32,19 +32,36 @@ func ScreeningID(l Lease) string {
 // another job, which no list has, and the other pool has as many attempts as any. The fence is that of Finish.
 func (s *Store) Forward(ctx context.Context, rec Record, rep job.Report, pool string, link job.Screening) error {
 	link.Job = ScreeningID(rec.Lease)
-	head, err := headOf(job.Report{Screening: &link})
+	return s.requeue(ctx, rec, rep, requeued{id: link.Job, label: ScreeningLabel, pool: pool,
+		head: job.Report{Screening: &link}})
+}
+
+// requeued is how a job is queued once more, and its report kept.
+type requeued struct {
+	id, label string // of the job that keeps the report
+	pool      string
+	head      job.Report // of the job from now on
+	// avoid are the nodes that may not take it until then, each between two slashes.
+	avoid      string
+	avoidUntil int64
+}
+
+func (s *Store) requeue(ctx context.Context, rec Record, rep job.Report, q requeued) error {
+	head, err := headOf(q.head)
 	if err != nil {
 		return fmt.Errorf("encode the report of job %q: %w", rec.ID, err)
 	}
-	kept, label, err := s.keptReport(rec, rep, link.Job)
+	kept, label, err := s.keptReport(rec, rep, q)
 	if err != nil {
 		return err
 	}
 	found := false
 	err = s.tx(ctx, "finish job", func(ctx context.Context, tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, s.driver.sql(`UPDATE jobs
-SET state = 0, pool = ?1, due = ?2, excused = attempt, started = 0, host = '', cpus = '', head = ?3
-WHERE id = ?4 AND attempt = ?5 AND state = 1 RETURNING seq`), pool, s.now().UnixNano(), head, rec.ID, rec.Lease.Attempt)
+SET state = 0, pool = ?1, due = ?2, excused = attempt, started = 0, host = '', cpus = '', head = ?3, avoid = ?6,
+	avoid_until = ?7
+WHERE id = ?4 AND attempt = ?5 AND state = 1 RETURNING seq`), q.pool, s.now().UnixNano(), head, rec.ID, rec.Lease.Attempt,
+			q.avoid, q.avoidUntil)
 		if err == nil {
 			err = each(rows, func(rows *sql.Rows) error { var seq int64; found = true; return rows.Scan(&seq) })
 		}
@@ -60,7 +77,7 @@ WHERE id = ?4 AND attempt = ?5 AND state = 1 RETURNING seq`), pool, s.now().Unix
 		return s.fenced(ctx, "finish", rec.Lease)
 	}
 	k := kindOf(rec.Job)
-	k.pool = pool
+	k.pool = q.pool
 	s.notifyJob(rec.ID)
 	s.notifyWork(k)
 	return nil
@@ -74,7 +91,7 @@ VALUES (?1, ?2, 2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?6, ?11, ?12, ?13, ?14, ?
 const keptCreatedArg = 8
 
 // keptReport returns the arguments of insertKept.
-func (s *Store) keptReport(rec Record, rep job.Report, id string) (args []any, label []byte, err error) {
+func (s *Store) keptReport(rec Record, rep job.Report, q requeued) (args []any, label []byte, err error) {
 	head, err := headOf(rep)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode the report of job %q: %w", rec.ID, err)
@@ -87,14 +104,14 @@ func (s *Store) keptReport(rec Record, rep job.Report, id string) (args []any, l
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode job %q: %w", rec.ID, err)
 	}
-	labels, err := json.Marshal(map[string]string{ScreeningLabel: rec.ID})
+	labels, err := json.Marshal(map[string]string{q.label: rec.ID})
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode job %q: %w", rec.ID, err)
 	}
 	now := s.now().UnixNano()
-	return []any{id, auditBodyDigest, auditPriority, rec.Pool, kindOf(rec.Job).width, now, rec.Host, rec.CPUs, now,
+	return []any{q.id, auditBodyDigest, auditPriority, rec.Pool, kindOf(rec.Job).width, now, rec.Host, rec.CPUs, now,
 			rec.Report.StartedAt.UnixNano(), string(rep.Verdict), string(labels), head, body, tests},
-		labelHash(ScreeningLabel, rec.ID), nil
+		labelHash(q.label, rec.ID), nil
 }
 
 func (s *Store) insertKept(ctx context.Context, tx *sql.Tx, args []any, label []byte) error {

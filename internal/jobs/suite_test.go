@@ -116,7 +116,7 @@ func (b *bench) take() Work {
 func (b *bench) idle(w Want) {
 	b.t.Helper()
 	if work, found, err := b.Store.take(b.ctx(),
-		Want{Pool: cmpOr(w.Pool, defaultPool), Width: max(w.Width, 1)}); found || err != nil {
+		Want{Pool: cmpOr(w.Pool, defaultPool), Width: max(w.Width, 1), Node: w.Node}); found || err != nil {
 		b.t.Fatalf("took %+v, %v; nothing is to be taken", work, err)
 	}
 }
@@ -175,6 +175,7 @@ var suite = map[string]func(*testing.T, backend){
 	"audits":            testAudits,
 	"audits in a line":  testAuditLine,
 	"forward":           testForward,
+	"recheck":           testRecheck,
 	"move jobs":         testMoveJobs,
 	"ratios":            testRatios,
 	"lead":              testLead,

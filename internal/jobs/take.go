@@ -15,7 +15,7 @@ type Want struct {
 	Pool  string // "" is default
 	Width int    // CPUs of the slot, the most that a job may ask for; 0 is 1
 	Host  string // that has the slot, see Reclaim
-	Node  string // its name in the fleet: a node does not audit its own jobs
+	Node  string // its name in the fleet: a node does not audit its own jobs, nor judge one again for a cross-check
 	CPUs  string // kernel list of the slot, for the event
 	// Key names the call, so that it can be repeated when its answer was lost: with
 	// Repeated, Take returns the job that Host has for this Key, if there is one.
@@ -85,6 +85,7 @@ const takeJob = `UPDATE jobs SET state = 1, attempt = attempt + 1, due = ?1, sta
 WHERE seq = (SELECT seq FROM jobs WHERE state < 2 AND pool = ?5 AND width <= ?6 AND due <= ?2
 	AND (priority < 4 OR NOT EXISTS (SELECT 1 FROM audits WHERE audits.id = jobs.id
 		AND CASE WHEN audits.target = '' THEN audits.origin = ?7 ELSE audits.target <> ?7 END))
+	AND (avoid_until <= ?2 OR {position}(avoid, '/' || ?7 || '/') = 0)
 	ORDER BY priority, seq LIMIT 1 {lock})
 RETURNING ` + rowColumns + `, job`
 

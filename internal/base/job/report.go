@@ -39,7 +39,8 @@ type Report struct {
 	Groups        []GroupReport     `json:"groups,omitempty"` // of a problem with groups, in the order in which they run
 	Tests         []TestReport      `json:"tests,omitempty"`
 	Host          *HostReport       `json:"host,omitempty"`
-	Screening     *Screening        `json:"screening,omitempty"` // of a job for a pool that another one decides for
+	Screening     *Screening        `json:"screening,omitempty"`   // of a job for a pool that another one decides for
+	CrossCheck    *CrossCheck       `json:"cross_check,omitempty"` // of a contest's job whose time is near the limit
 	Priority      Priority          `json:"priority,omitempty"`
 	Labels        map[string]string `json:"labels,omitempty"`
 	CreatedAt     time.Time         `json:"created_at,omitzero"`
@@ -56,6 +57,29 @@ type Screening struct {
 	Reason  string `json:"reason,omitempty"` // why another pool decided
 	// SmallestRatio is the smallest ratio known of a time there and a time in the deciding pool. No time is scaled with it.
 	SmallestRatio float64 `json:"smallest_ratio,omitempty"`
+}
+
+// CrossCheck is what several hosts found. The report is that of the first host with the verdict that stands.
+type CrossCheck struct {
+	Hosts    []CrossCheckedHost `json:"hosts"` // in the order in which they judged
+	Decision string             `json:"decision,omitempty"`
+}
+
+// The values of CrossCheck.Decision.
+const (
+	HostsAgree      = "agreed"      // the second host has the same verdict and score
+	MajorityOfHosts = "majority"    // two of three have
+	NoMajority      = "no_majority" // all three differ: the first report stands
+	NoOtherHost     = "no_host"     // there is no further host, or it had no verdict: the first report stands
+)
+
+// CrossCheckedHost is what one host found.
+type CrossCheckedHost struct {
+	Node    string         `json:"node"`
+	Verdict Verdict        `json:"verdict"`
+	Score   *float64       `json:"score,omitempty"`
+	CPUTime *time.Duration `json:"cpu_time_ns,omitempty"` // of the worst test
+	Job     string         `json:"job,omitempty"`         // that has its report, where a further host judged after it
 }
 
 // ProblemVersion is a stored problem at one time.

@@ -18,10 +18,15 @@ import (
 // newest is how many checks of a class are compared with what was learned.
 const newest = 1000
 
+// Screens reports whether another pool decides for a pool.
+func (s *Screen) Screens(pool string) bool {
+	_, screening := s.deciders[pool]
+	return screening
+}
+
 // Concerns reports whether jobs that end in a pool may have to be judged again for a screening pool.
 func (s *Screen) Concerns(pool string) bool {
-	_, screening := s.deciders[pool]
-	return screening || slices.Contains(slices.Collect(maps.Values(s.deciders)), pool)
+	return s.Screens(pool) || slices.Contains(slices.Collect(maps.Values(s.deciders)), pool)
 }
 
 // Sample returns the audit that a job of a user is to have after it has ended. salt is a secret.

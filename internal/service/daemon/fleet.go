@@ -23,6 +23,7 @@ import (
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/client"
+	"judged/internal/jobs/crosscheck"
 	"judged/internal/jobs/fleet"
 	"judged/internal/jobs/screen"
 )
@@ -50,6 +51,8 @@ func (d *daemon) openFleet(context.Context) (err error) {
 		d.registry = fleet.NewRegistry(d.store, time.Now, d.o.Config.PoolNames()...)
 		d.store.screen = screen.New(screen.Options{Store: d.store.Store, Nodes: d.registry, Pools: d.o.Config.Pools,
 			Observer: screened{d}, Now: time.Now, Log: d.o.Log})
+		d.store.checker = crosscheck.New(crosscheck.Options{Store: d.store.Store, Nodes: d.registry.Nodes,
+			Screened: d.store.screen.Screens, Finish: d.store.screen.Finish, Now: time.Now, Log: d.o.Log})
 	case config.RoleJudge:
 		c, err := frontClient(d.o.Config.Fleet)
 		if err != nil {

@@ -63,9 +63,12 @@ func (h simulatedHost) judge(j job.Job) job.Report {
 	if cpu > j.Limits.CPUTime() {
 		v = job.TimeLimit
 	}
-	return job.Report{Verdict: v, Host: &job.HostReport{Name: h.name, Pool: h.pool, Fingerprint: "class-of-" + h.pool,
-		Kernel: "6", CPUModel: "x", Isolation: "none", Turbo: "off"}, Tests: []job.TestReport{{Name: name, Verdict: v,
-		CPUTime: &cpu, WallTime: &cpu, Runs: []job.Run{{CPUTime: cpu, CPUs: "1", Kept: true, Disturbed: []job.Cause{}}}}}}
+	limit := j.Limits.CPUTime()
+	test := job.TestReport{Name: name, Verdict: v, CPUTime: &cpu, WallTime: &cpu,
+		Timing: &job.Timing{N: 1, Statistic: "single", Limit: limit, MarginRatio: 1 - float64(cpu)/float64(limit)},
+		Runs:   []job.Run{{CPUTime: cpu, CPUs: "1", Kept: true, Disturbed: []job.Cause{}}}}
+	return job.Report{Verdict: v, Tests: []job.TestReport{test}, Host: &job.HostReport{Name: h.name, Pool: h.pool,
+		Fingerprint: "class-of-" + h.pool, Kernel: "6", CPUModel: "x", Isolation: "none", Turbo: "off"}}
 }
 
 // screenOf is what the front says about the screen of the pool cloud.

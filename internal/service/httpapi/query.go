@@ -110,7 +110,8 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 	}
 	_, audits := f.Label[jobs.AuditLabel]
 	_, screenings := f.Label[jobs.ScreeningLabel]
-	f.Audits = audits || screenings
+	_, rechecks := f.Label[jobs.RecheckLabel]
+	f.Audits = audits || screenings || rechecks
 	var err error
 	f.Limit, err = limitOf(values)
 	return f, err

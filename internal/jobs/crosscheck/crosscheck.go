@@ -1,0 +1,148 @@
+package crosscheck
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"slices"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/fleet"
+)
+
+const (
+	// near is how far from its limit the time of a test may be, as a part of the limit. Hosts that differ by more are
+	// found by audits.
+	near = 0.05
+	// patience is how long a job waits for another host.
+	patience = 2 * time.Minute
+	// most is how many hosts judge a job.
+	most = 3
+)
+
+// Store is where jobs are; *jobs.Store is one.
+type Store interface {
+	Head(ctx context.Context, id string) (job.Report, error)
+	Get(ctx context.Context, id string) (jobs.Record, error)
+	Recheck(ctx context.Context, rec jobs.Record, rep job.Report, check job.CrossCheck, until time.Time) error
+}
+
+// Options configure a Checker. All members are required.
+type Options struct {
+	Store Store
+	Nodes func(context.Context) ([]fleet.Node, error)
+	// Screened reports whether another pool decides the jobs of a pool.
+	Screened func(pool string) bool
+	// Finish ends a job with its report.
+	Finish func(context.Context, jobs.Lease, job.Report) error
+	Now    func() time.Time
+	Log    *slog.Logger
+}
+
+// Checker has jobs judged on further hosts.
+type Checker struct{ o Options }
+
+// New makes a checker.
+func New(o Options) *Checker { return &Checker{o} }
+
+// Finish ends a job with a report, or queues it for another host. Its errors are those of jobs.Source.
+func (c *Checker) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+	head, err := c.o.Store.Head(ctx, l.ID)
+	if err != nil {
+		return err
+	}
+	if head.Priority != job.Contest || rep.Host == nil || rep.Host.Node == "" || head.CrossCheck == nil && !isNear(rep) {
+		return c.o.Finish(ctx, l, rep)
+	}
+	rec, err := c.o.Store.Get(ctx, l.ID)
+	if err != nil {
+		return err
+	}
+	if rec.Lease != l || c.o.Screened(rec.Pool) { // of another lease the store says why
+		return c.o.Finish(ctx, l, rep)
+	}
+	check := job.CrossCheck{}
+	if head.CrossCheck != nil {
+		check = *head.CrossCheck
+	}
+	check.Hosts = append(slices.Clone(check.Hosts), job.CrossCheckedHost{Node: rep.Host.Node, Verdict: rep.Verdict,
+		Score: rep.Score, CPUTime: rep.CPUTime})
+	decision, winner := decide(check.Hosts)
+	if decision == "" {
+		other, err := c.hasOther(ctx, rec.Pool, check.Hosts)
+		if err != nil {
+			return err
+		}
+		if other {
+			check.Hosts[len(check.Hosts)-1].Job = jobs.RecheckID(l)
+			return c.o.Store.Recheck(ctx, rec, rep, check, c.o.Now().Add(patience))
+		}
+		decision, winner = job.NoOtherHost, 0
+	}
+	check.Decision = decision
+	return c.end(ctx, rec, rep, check, winner)
+}
+
+// end ends a job with the report of the host that decides.
+func (c *Checker) end(ctx context.Context, rec jobs.Record, rep job.Report, check job.CrossCheck, winner int) error {
+	if kept := check.Hosts[winner].Job; kept != "" {
+		first, err := c.o.Store.Get(ctx, kept)
+		if err != nil && !errors.Is(err, jobs.ErrNotFound) { // it may have been deleted as old
+			return err
+		}
+		if err == nil {
+			rep = first.Report
+		}
+	}
+	if check.Decision == job.MajorityOfHosts || check.Decision == job.NoMajority {
+		c.o.Log.Warn("hosts differ about a job of a contest whose time is near the limit", "job", rec.ID, "hosts",
+			check.Hosts, "decision", check.Decision)
+	}
+	rep.CrossCheck = &check
+	return c.o.Finish(ctx, rec.Lease, rep)
+}
+
+// isNear reports whether a test has a time near its limit.
+func isNear(rep job.Report) bool {
+	return slices.ContainsFunc(rep.Tests, func(t job.TestReport) bool {
+		return t.CPUTime != nil && t.Timing != nil && t.Timing.Limit > 0 && math.Abs(t.Timing.MarginRatio) <= near
+	})
+}
+
+// decide returns what the hosts found and whose report stands; the decision is empty while another host has to judge. A
+// host of which judged could not get a verdict, and one that judges a second time because no other came, say nothing.
+func decide(hosts []job.CrossCheckedHost) (decision string, winner int) {
+	last := len(hosts) - 1
+	again := slices.ContainsFunc(hosts[:last], func(h job.CrossCheckedHost) bool { return h.Node == hosts[last].Node })
+	if last > 0 && (again || hosts[last].Verdict == job.InternalError) {
+		return job.NoOtherHost, 0
+	}
+	for i := range last {
+		if same(hosts[i], hosts[last]) {
+			if last == 1 {
+				return job.HostsAgree, i
+			}
+			return job.MajorityOfHosts, i
+		}
+	}
+	if len(hosts) == most {
+		return job.NoMajority, 0
+	}
+	return "", 0
+}
+
+func same(a, b job.CrossCheckedHost) bool {
+	return a.Verdict == b.Verdict && (a.Score == nil) == (b.Score == nil) && (a.Score == nil || *a.Score == *b.Score)
+}
+
+// hasOther reports whether a node judges in a pool that has not judged the job.
+func (c *Checker) hasOther(ctx context.Context, pool string, hosts []job.CrossCheckedHost) (bool, error) {
+	nodes, err := c.o.Nodes(ctx)
+	return slices.ContainsFunc(nodes, func(n fleet.Node) bool {
+		return n.Pool == pool && n.Up && n.Ready && !n.Drained &&
+			!slices.ContainsFunc(hosts, func(h job.CrossCheckedHost) bool { return h.Node == n.Name })
+	}), err
+}

@@ -1,0 +1,166 @@
+package crosscheck
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/fleet"
+)
+
+// oneJob is a store with one job, and what is kept of it.
+type oneJob struct {
+	rec   jobs.Record
+	kept  map[string]job.Report
+	until time.Time
+	ended *job.Report
+}
+
+func (s *oneJob) Head(context.Context, string) (job.Report, error) { return s.rec.Report, nil }
+
+func (s *oneJob) Get(_ context.Context, id string) (jobs.Record, error) {
+	if id == s.rec.ID {
+		return s.rec, nil
+	}
+	rep, found := s.kept[id]
+	if !found {
+		return jobs.Record{}, jobs.ErrNotFound
+	}
+	return jobs.Record{ID: id, Report: rep}, nil
+}
+
+func (s *oneJob) Recheck(_ context.Context, rec jobs.Record, rep job.Report, check job.CrossCheck, until time.Time) error {
+	s.kept[jobs.RecheckID(rec.Lease)] = rep
+	s.rec.Report.CrossCheck, s.until = &check, until
+	s.rec.Lease.Attempt++
+	return nil
+}
+
+// by is a report of a node with a time of a limit of 1 s.
+func by(node string, ms int, v job.Verdict) job.Report {
+	cpu := time.Duration(ms) * time.Millisecond
+	return job.Report{Verdict: v, CPUTime: &cpu, Host: &job.HostReport{Node: node}, Tests: []job.TestReport{{Name: "1",
+		Verdict: v, CPUTime: &cpu, Timing: &job.Timing{Limit: time.Second, MarginRatio: 1 - float64(ms)/1000}}}}
+}
+
+func TestFinish(t *testing.T) {
+	const ac, tle = job.Accepted, job.TimeLimit
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	five := func(names ...string) (nodes []fleet.Node) {
+		for _, n := range append([]string{"down", "drained", "other pool"}, names...) {
+			nodes = append(nodes, fleet.Node{Name: n, Pool: map[bool]string{true: "q", false: "p"}[n == "other pool"],
+				Up: n != "down", Ready: true, Drained: n == "drained"})
+		}
+		return nodes
+	}
+	score := func(r job.Report, points float64) job.Report { r.Score = &points; return r }
+	for _, tt := range []struct {
+		name     string
+		priority job.Priority
+		pool     string
+		nodes    []fleet.Node
+		reports  []job.Report // of one host after the other
+		node     string       // whose report stands
+		decision string       // "" is one that was not checked
+	}{
+		{"far from the limit", job.Contest, "p", five("a", "b"), []job.Report{by("a", 940, ac)}, "a", ""},
+		{"far over the limit", job.Contest, "p", five("a", "b"), []job.Report{by("a", 1300, tle)}, "a", ""},
+		{"practice", job.Practice, "p", five("a", "b"), []job.Report{by("a", 990, ac)}, "a", ""},
+		{"screening pool", job.Contest, "s", five("a", "b"), []job.Report{by("a", 990, ac)}, "a", ""},
+		{"alone", job.Contest, "p", five("a"), []job.Report{by("a", 990, ac)}, "a", job.NoOtherHost},
+		{"agree", job.Contest, "p", five("a", "b"), []job.Report{by("a", 1010, tle), by("b", 1300, tle)}, "a",
+			job.HostsAgree},
+		{"agree far from the limit", job.Contest, "p", five("a", "b"), []job.Report{by("a", 960, ac), by("b", 500, ac)}, "a",
+			job.HostsAgree},
+		{"the second is right", job.Contest, "p", five("a", "b", "c"),
+			[]job.Report{by("a", 1010, tle), by("b", 990, ac), by("c", 980, ac)}, "b", job.MajorityOfHosts},
+		{"the first is right", job.Contest, "p", five("a", "b", "c"),
+			[]job.Report{by("a", 990, ac), by("b", 1010, tle), by("c", 980, ac)}, "a", job.MajorityOfHosts},
+		{"all differ", job.Contest, "p", five("a", "b", "c"), []job.Report{by("a", 990, ac), by("b", 1010, tle),
+			by("c", 980, job.WrongAnswer)}, "a", job.NoMajority},
+		{"scores differ", job.Contest, "p", five("a", "b", "c"), []job.Report{score(by("a", 990, job.Partial), 30),
+			score(by("b", 990, job.Partial), 60), score(by("c", 990, job.Partial), 60)}, "b", job.MajorityOfHosts},
+		{"no third", job.Contest, "p", five("a", "b"), []job.Report{by("a", 990, ac), by("b", 1010, tle)}, "a",
+			job.NoOtherHost},
+		{"nobody else came", job.Contest, "p", five("a", "b"), []job.Report{by("a", 990, ac), by("a", 1010, tle)}, "a",
+			job.NoOtherHost},
+		{"the second failed", job.Contest, "p", five("a", "b"),
+			[]job.Report{by("a", 990, ac), by("b", 0, job.InternalError)}, "a", job.NoOtherHost},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &oneJob{kept: map[string]job.Report{}, rec: jobs.Record{ID: "1", Pool: tt.pool,
+				Lease: jobs.Lease{ID: "1", Attempt: 1}, Report: job.Report{Priority: tt.priority}}}
+			c := New(Options{Store: s, Nodes: func(context.Context) ([]fleet.Node, error) { return tt.nodes, nil },
+				Screened: func(pool string) bool { return pool == "s" }, Now: func() time.Time { return now },
+				Finish: func(_ context.Context, l jobs.Lease, rep job.Report) error {
+					if l != s.rec.Lease {
+						return jobs.ErrStale
+					}
+					s.ended = &rep
+					return nil
+				}, Log: slog.New(slog.DiscardHandler)})
+			for i, rep := range tt.reports {
+				if s.ended != nil {
+					t.Fatalf("ended after %d reports", i)
+				}
+				if err := c.Finish(t.Context(), s.rec.Lease, rep); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if s.ended == nil {
+				t.Fatal("did not end")
+			}
+			var hosts []job.CrossCheckedHost
+			for i, rep := range tt.reports {
+				h := job.CrossCheckedHost{Node: rep.Host.Node, Verdict: rep.Verdict, Score: rep.Score, CPUTime: rep.CPUTime}
+				if i < len(tt.reports)-1 {
+					h.Job = jobs.RecheckID(jobs.Lease{ID: "1", Attempt: i + 1})
+				}
+				hosts = append(hosts, h)
+			}
+			want := &job.CrossCheck{Hosts: hosts, Decision: tt.decision}
+			if tt.decision == "" {
+				want = nil
+			}
+			if diff := cmp.Diff(want, s.ended.CrossCheck); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			var expected job.Report
+			for _, rep := range tt.reports {
+				if rep.Host.Node == tt.node && expected.Host == nil {
+					expected = rep
+				}
+			}
+			expected.CrossCheck = s.ended.CrossCheck
+			if diff := cmp.Diff(expected, *s.ended); diff != "" {
+				t.Errorf("report (-want +got)\n%s", diff)
+			}
+			if len(tt.reports) > 1 && !s.until.Equal(now.Add(patience)) {
+				t.Errorf("waits until %v for another host", s.until)
+			}
+		})
+	}
+}
+
+// TestFinishErrors: another lease changes nothing, and the errors of the store are those of Finish.
+func TestFinishErrors(t *testing.T) {
+	s := &oneJob{kept: map[string]job.Report{}, rec: jobs.Record{ID: "1", Pool: "p", Lease: jobs.Lease{ID: "1", Attempt: 2},
+		Report: job.Report{Priority: job.Contest}}}
+	broken := errors.New("no nodes")
+	c := New(Options{Store: s, Nodes: func(context.Context) ([]fleet.Node, error) { return nil, broken },
+		Screened: func(string) bool { return false }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Finish: func(context.Context, jobs.Lease, job.Report) error { return jobs.ErrStale }})
+	old := jobs.Lease{ID: "1", Attempt: 1}
+	if err := c.Finish(t.Context(), old, by("a", 990, job.Accepted)); !errors.Is(err, jobs.ErrStale) {
+		t.Errorf("another lease: %v", err)
+	}
+	if err := c.Finish(t.Context(), s.rec.Lease, by("a", 990, job.Accepted)); !errors.Is(err, broken) {
+		t.Errorf("registry away: %v", err)
+	}
+}

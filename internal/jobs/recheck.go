@@ -1,0 +1,45 @@
+package jobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// RecheckLabel is the label of the report of a host with the ID of its job, where another host judged it, too.
+const RecheckLabel = "crosscheck_of"
+
+// RecheckID is the ID under which Recheck keeps the report of an attempt.
+func RecheckID(l Lease) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d", l.ID, l.Attempt))
+	return "crosscheck-" + hex.EncodeToString(sum[:16])
+}
+
+// Head returns the report of a job without its tests, as far as it is known.
+func (s *Store) Head(ctx context.Context, id string) (job.Report, error) {
+	r, err := s.readRow(ctx, id)
+	if err != nil {
+		return job.Report{}, err
+	}
+	return r.report()
+}
+
+// Recheck queues a job once more instead of ending it with the report of an attempt, for a host that has not judged it.
+// Until a time no host that has judged it may take it. The report is kept as another job, which no list has. The fence is
+// that of Finish.
+func (s *Store) Recheck(ctx context.Context, rec Record, rep job.Report, check job.CrossCheck, until time.Time) error {
+	var avoid strings.Builder
+	for _, h := range check.Hosts {
+		fmt.Fprintf(&avoid, "/%s/", h.Node)
+	}
+	return s.requeue(ctx, rec, rep, requeued{
+		id: RecheckID(rec.Lease), label: RecheckLabel, pool: rec.Pool,
+		head:  job.Report{CrossCheck: &check, Screening: rec.Report.Screening},
+		avoid: avoid.String(), avoidUntil: until.UnixNano(),
+	})
+}

@@ -1,0 +1,66 @@
+package jobs
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+)
+
+// testRecheck has a job judged by a node, which may not judge it again for a while, and by another one.
+func testRecheck(t *testing.T, be backend) {
+	b := be.open(t, nil)
+	b.put("1", func(j *job.Job) { j.Priority = job.Contest })
+	first, err := b.Take(b.ctx(), Want{Host: "node/one", Node: "one", CPUs: "1"})
+	b.must(err)
+	rep := job.Report{Verdict: job.TimeLimit, Tests: []job.TestReport{{Name: "1", Verdict: job.TimeLimit}}}
+	check := job.CrossCheck{Hosts: []job.CrossCheckedHost{{Node: "one", Verdict: job.TimeLimit,
+		Job: RecheckID(first.Lease)}}}
+	until := b.clock.now().Add(time.Minute)
+	b.must(b.Recheck(b.ctx(), b.get("1"), rep, check, until))
+	for what, err := range map[string]error{
+		"recheck again": b.Recheck(b.ctx(), b.get("1"), rep, check, until),
+		"finish":        b.Finish(b.ctx(), first.Lease, rep),
+	} {
+		if !errors.Is(err, ErrStale) {
+			t.Errorf("%s: %v, want ErrStale", what, err)
+		}
+	}
+	b = b.again() // as after a restart
+	kept := b.get(check.Hosts[0].Job)
+	if r := kept.Report; r.State != job.Done || r.Verdict != job.TimeLimit || r.Priority != job.Audit ||
+		r.Labels[RecheckLabel] != "1" || len(r.Tests) != 1 {
+		t.Errorf("kept report: %+v", kept)
+	}
+	page, _, err := b.List(b.ctx(), Filter{})
+	if err != nil || len(page) != 1 || page[0].State != job.Queued {
+		t.Errorf("list: %+v, %v; want the queued job alone", page, err)
+	}
+	b.idle(Want{Node: "one"})
+	for _, near := range []string{"on", "ne", "one2"} { // other names with the same letters
+		second, err := b.Take(b.ctx(), Want{Host: "node/" + near, Node: near})
+		b.must(err)
+		if diff := cmp.Diff(&check, second.Report.CrossCheck); diff != "" || second.Report.Attempt != 1 {
+			t.Errorf("work of node %s: %+v (-want +got):\n%s", near, second, diff)
+		}
+		b.must(b.Return(b.ctx(), second.Lease, 0, true))
+	}
+	b.clock.advance(time.Minute)
+	again, err := b.Take(b.ctx(), Want{Host: "node/one", Node: "one"})
+	b.must(err)
+	head, err := b.Head(b.ctx(), "1")
+	if diff := cmp.Diff(&check, head.CrossCheck); diff != "" || err != nil || head.Priority != job.Contest {
+		t.Errorf("head %+v, %v (-want +got):\n%s", head, err, diff)
+	}
+	check.Decision = job.NoOtherHost
+	b.must(b.Finish(b.ctx(), again.Lease, job.Report{Verdict: job.TimeLimit, CrossCheck: &check}))
+	if got := b.get("1").Report; got.Verdict != job.TimeLimit || got.CrossCheck.Decision != job.NoOtherHost {
+		t.Errorf("report: %+v", got)
+	}
+	if _, err := b.Head(b.ctx(), "absent"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("head of an absent job: %v", err)
+	}
+}
