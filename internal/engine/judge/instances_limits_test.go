@@ -67,15 +67,17 @@ func TestInstancesRepeat(t *testing.T) {
 	}
 }
 
-// TestInstancesCannotBeExecuted: the contestant's file is no program.
+// TestInstancesCannotBeExecuted: the contestant's file is no program, which judged or the kernel notices.
 func TestInstancesCannotBeExecuted(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
-	j := managedJob(t, 2, "spin", "all|end=0|score=1")
-	j.Program.Part = written(t, "no program")
-	r := judgeTalk(t, eng, j)
-	if r.Verdict != job.NotExecutable || !strings.Contains(r.Tests[0].Message, "neither an ELF program") {
-		t.Errorf("verdict %s, message %q: %s", r.Verdict, r.Tests[0].Message, tell(r))
+	for content, message := range map[string]string{"no program": "neither an ELF program", "#!/none\n": "does not exist"} {
+		j := managedJob(t, 2, "spin", "all|end=0|score=1")
+		j.Program.Part = written(t, content)
+		r := judgeTalk(t, eng, j)
+		if r.Verdict != job.NotExecutable || !strings.Contains(r.Tests[0].Message, message) {
+			t.Errorf("%q: verdict %s, message %q: %s", content, r.Verdict, r.Tests[0].Message, tell(r))
+		}
 	}
 }
 
