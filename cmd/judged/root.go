@@ -113,7 +113,7 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 		}
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.verifyCommand(), a.limitCommand(),
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.verifyCommand(), a.limitCommand(), a.languagesCommand(),
 		a.measureCommand(), a.doctorCommand(), a.submitCommand(),
 		a.statusCommand(),
 		a.watchCommand(), a.listCommand(), a.cancelCommand(), a.slotsCommand(),

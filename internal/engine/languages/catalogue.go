@@ -49,6 +49,7 @@ type Language struct {
 	Version     []string `toml:"version"`
 	Needs       []string `toml:"needs"`
 	Environment []string `toml:"environment"`
+	Empty       string   `toml:"empty"`
 	Root        string   `toml:"root"`
 	Bounds      Bounds   `toml:"limits"`
 

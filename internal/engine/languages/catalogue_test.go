@@ -49,6 +49,19 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
+// TestEmptyPrograms: the start of each runtime can be measured.
+func TestEmptyPrograms(t *testing.T) {
+	catalogue, err := languages.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, l := range catalogue {
+		if l.Empty == "" {
+			t.Errorf("language %s has no empty program", id)
+		}
+	}
+}
+
 func TestByExtension(t *testing.T) {
 	c, err := languages.Load("")
 	if err != nil {

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/engine"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/languages"
+	"judged/internal/engine/measure"
+	"judged/internal/jobs/jobspec"
+	"judged/internal/service/render"
+)
+
+// languageList is what judged languages says.
+type languageList struct {
+	Host      string          `json:"host"`
+	Runs      int             `json:"runs,omitempty"` // of each language, where the start was measured
+	Languages []languageStart `json:"languages"`
+}
+
+// languageStart is a language and what the start of its runtime costs here.
+type languageStart struct {
+	languages.Status
+	// CPUTime is the median of the runs of a program that does nothing, Spread the difference of the longest and the
+	// shortest one.
+	CPUTime *time.Duration `json:"start_cpu_time_ns,omitempty"`
+	Spread  *time.Duration `json:"start_spread_ns,omitempty"`
+	Failure string         `json:"start_failure,omitempty"` // why it could not be measured
+}
+
+func (a *app) languagesCommand() *cobra.Command {
+	var cpuList string
+	var start, asJSON bool
+	var repeats int
+	cmd := &cobra.Command{
+		Use:   "languages [flags] [LANGUAGE...]",
+		Short: "List the languages of this host, and what their runtimes cost",
+		Long: `List the languages in which this host compiles sources, with the versions of the
+compilers, or those that are named. It needs root.
+
+With --start a program that does nothing is compiled in each language and run
+several times: its CPU time is what the runtime takes to start on this host. It is
+a part of the time of each solution, and judged never subtracts it.
+
+Exit codes: 0 listed, 1 a language that is named is not there or could not be
+measured, 2 wrong usage, 3 judged itself could not do its work.`,
+		Example: `  judged languages
+  judged languages --start java python`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if repeats < 1 {
+				return usagef("read --repeats %d: want at least 1", repeats)
+			}
+			if !start {
+				repeats = 0
+			}
+			list, err := a.languages(cmd, cpuList, args, repeats)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = a.printJSON(list)
+			} else {
+				err = render.Grid(a.out, []string{"LANGUAGE", "NAME", "VERSION", "START", "SPREAD"}, list.rows())
+			}
+			if err == nil && len(args) > 0 && slices.ContainsFunc(list.Languages, languageStart.lacks) {
+				err = errNo
+			}
+			return err
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&start, "start", false, "measure what the start of each runtime costs")
+	cmd.Flags().IntVar(&repeats, "repeats", 11, "`NUMBER` of runs for that")
+	a.configFlag(cmd)
+	cpuListFlag(cmd, &cpuList)
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+// languages lists those with the given IDs, or all, and measures each with so many runs.
+func (a *app) languages(cmd *cobra.Command, cpuList string, ids []string, runs int) (list languageList, err error) {
+	c, err := a.loadConfig()
+	if err == nil {
+		err = overlaySlots(&c, cmd, cpuList)
+	}
+	if err != nil {
+		return list, err
+	}
+	options, err := engineOptions(c, a, "languages")
+	if err != nil {
+		return list, err
+	}
+	for _, id := range ids {
+		if _, known := options.Languages.Catalogue[id]; !known {
+			return list, usagef("read LANGUAGE %q: unknown; see judged languages", id)
+		}
+	}
+	eng, err := engine.Open(options)
+	if err != nil {
+		return list, asUsage(err)
+	}
+	defer func() { err = errors.Join(err, eng.Close()) }()
+	all, err := eng.ListLanguages(cmd.Context())
+	if err != nil {
+		return list, err
+	}
+	list.Host, list.Runs = eng.Name(), runs
+	for _, s := range all {
+		if len(ids) > 0 && !slices.Contains(ids, s.ID) {
+			continue
+		}
+		l := languageStart{Status: s}
+		if empty := options.Languages.Catalogue[s.ID].Empty; runs > 0 && s.Available && empty != "" {
+			if err := l.measure(cmd.Context(), eng, c, empty, runs); err != nil {
+				return list, err
+			}
+		}
+		list.Languages = append(list.Languages, l)
+	}
+	return list, nil
+}
+
+// measure runs a program that does nothing.
+func (s *languageStart) measure(ctx context.Context, eng *engine.Engine, c config.Config, empty string, runs int) error {
+	dir, err := os.MkdirTemp("", "judged-empty-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	source := filepath.Join(dir, "source")
+	if err := os.WriteFile(source, []byte(empty), 0o600); err != nil {
+		return err
+	}
+	j, err := jobspec.Complete(c, job.Job{Language: s.ID, Program: job.File{Part: source}, CPUs: c.Slots.Width,
+		Tests: []job.Test{{Name: "start"}}, Repeats: job.Repeats{Min: runs, Max: runs}})
+	if err != nil {
+		return err
+	}
+	task, err := judge.NewTask(j, "", localPath)
+	if err != nil {
+		return err
+	}
+	report, err := eng.Judge(ctx, eng.Slots()[0], task, func(job.TestReport) {})
+	if noise := new(measure.NoiseError); errors.As(err, &noise) {
+		s.Failure = err.Error()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if t := report.Tests[0]; report.Verdict == job.Accepted && t.Timing != nil {
+		s.CPUTime, s.Spread = &t.Timing.Median, &t.Timing.Spread
+	} else {
+		s.Failure = "the empty program is " + string(report.Verdict) + ": " + report.Message + t.Message
+	}
+	return nil
+}
+
+func (s languageStart) lacks() bool { return !s.Available || s.Failure != "" }
+
+func (l languageList) rows() []render.Row {
+	var rows []render.Row
+	for _, s := range l.Languages {
+		row := render.Row{Cells: []string{s.ID, s.Name, render.Printable(s.Version), "", ""}}
+		if s.CPUTime != nil {
+			row.Cells[3], row.Cells[4] = units.Duration(*s.CPUTime), units.Duration(*s.Spread)
+		}
+		for _, note := range []string{s.Reason, s.Failure} {
+			if note != "" {
+				row.Notes = append(row.Notes, render.Printable(note))
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
