@@ -23,7 +23,7 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 	for _, o := range all {
 		r.Runs = append(r.Runs, o.run)
 	}
-	if chosen.check != nil {
+	if chosen.check != nil && chosen.check.Verdict == chosen.verdict { // no points for a right answer that is too late
 		r.Score, r.Ratio = chosen.check.Score, chosen.check.Ratio
 	}
 	if chosen.verdict == job.InternalError && chosen.check != nil {

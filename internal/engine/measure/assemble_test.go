@@ -224,3 +224,16 @@ func TestAssembleNotExecutable(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
+
+// TestNoPointsBeyondTheLimit: the points that a checker gives count only where its verdict does.
+func TestNoPointsBeyondTheLimit(t *testing.T) {
+	rule := stats.Rule{Policy: job.Single, Limit: time.Second, Guard: stats.DefaultGuard()}
+	for verdict, want := range map[job.Verdict]*float64{job.Partial: new(0.5), job.TimeLimit: nil} {
+		run := ran(1100, verdict, true)
+		run.check = &job.CheckReport{Verdict: job.Partial, Score: new(0.5)}
+		r := assemble(Request{Name: "1"}, []outcome{run}, stats.Decision{Done: true, Over: verdict == job.TimeLimit}, rule)
+		if diff := cmp.Diff(want, r.Score); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", verdict, diff)
+		}
+	}
+}

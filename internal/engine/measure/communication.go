@@ -43,7 +43,7 @@ type instances struct {
 // runInstances is runOnce for a program that talks with a manager.
 func (w *Worker) runInstances(ctx context.Context, t test) (_ outcome, err error) {
 	r := &instances{w: w, q: t.Request, results: make([]sandbox.Result, t.Instances),
-		started: make([]bool, t.Instances), failed: -1}
+		started: make([]bool, t.Instances)}
 	if r.boxes, err = w.takeInstances(t.Instances); err != nil {
 		return outcome{}, err
 	}
@@ -158,26 +158,25 @@ func (r *instances) end(i int, result sandbox.Result, err error) {
 	}
 }
 
-// findFailed finds the instance that failed first. One that judged stopped is that one: the end of another right after
-// it, which may be reported earlier, can only be its consequence. The kernel knows the order of the others, except of
-// those that it could not execute.
-func (r *instances) findFailed() error {
-	order, err := r.order.All()
-	for i := range r.results {
-		if !slices.Contains(order, i) {
-			order = append(order, i)
+// firstFailed is the instance that failed first, or negative. One that judged stopped is that one: the end of another
+// right after it, which may be reported earlier, can only be its consequence. ended is the order of the others' ends,
+// which lacks those that could not be executed.
+func firstFailed(results []sandbox.Result, ended []int, l job.Limits) int {
+	first := -1
+	for i := range results {
+		if !slices.Contains(ended, i) {
+			ended = append(ended, i)
 		}
 	}
-	for _, i := range order {
-		if !failedAlone(r.results[i], r.q.Limits) {
+	for _, i := range ended {
+		if !failedAlone(results[i], l) {
 			continue
 		}
-		stopped := r.results[i].Stop != sandbox.StopNone
-		if r.failed < 0 || stopped && r.results[r.failed].Stop == sandbox.StopNone {
-			r.failed = i
+		if first < 0 || results[i].Stop != sandbox.StopNone && results[first].Stop == sandbox.StopNone {
+			first = i
 		}
 	}
-	return err
+	return first
 }
 
 // failedAlone reports whether an instance ended as no manager wants it. A run that ended by itself beyond its CPU time
@@ -192,9 +191,11 @@ func failedAlone(r sandbox.Result, l job.Limits) bool {
 
 // judge decides a run from the results of its instances and what the manager says.
 func (r *instances) judge(ctx context.Context) (outcome, error) {
-	if err := r.findFailed(); err != nil {
+	ended, err := r.order.All()
+	if err != nil {
 		return outcome{}, err
 	}
+	r.failed = firstFailed(r.results, ended, r.q.Limits)
 	o := outcome{result: r.joined(), talked: true}
 	o.verdict = verdictOf(o.result, r.q.Limits)
 	said, err := r.talk.End(ctx, r.results, r.failed, r.q.Limits.Output)

@@ -88,6 +88,9 @@ func testNotes(x job.TestReport) []string {
 	if len(x.Passes) > 0 {
 		notes = append(notes, passesNote(x))
 	}
+	if len(x.Instances) > 0 {
+		notes = append(notes, instancesNote(x.Instances))
+	}
 	return append(notes, RunNotes(x.Runs, x.Timing)...)
 }
 

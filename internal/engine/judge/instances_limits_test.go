@@ -1,0 +1,98 @@
+package judge_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/engine"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/jury"
+	"judged/internal/engine/languages"
+	"judged/internal/testkit"
+)
+
+// managedJob is a job of talker, or another program, with a manager.
+func managedJob(t *testing.T, instances int, program, manager string) job.Job {
+	t.Helper()
+	return job.Job{Program: job.File{Part: testkit.JuryProgram(t, "talker")},
+		Command: append([]string{"{program}"}, strings.Split(program, "|")...), Tests: []job.Test{{Name: "1"}},
+		Interactor: &job.Interactor{Kind: "cms", Program: job.File{Part: testkit.JuryProgram(t, "manager")},
+			Instances: instances, Args: strings.Split(manager, "|")},
+		Limits: job.Limits{CPUTimeMS: 300, WallTimeMS: 20_000}, Repeats: job.Repeats{Policy: job.Single}}
+}
+
+// TestInstancesShareTheCPUTime: instances that compute are stopped when all of them together have used what one may.
+func TestInstancesShareTheCPUTime(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	used := map[int]time.Duration{}
+	for _, n := range []int{1, 4} {
+		j := managedJob(t, n, "spin", "all|end=0|score=1")
+		j.Repeats = job.Repeats{Min: 1, Max: 1}
+		r := judgeTalk(t, eng, j)
+		if r.Verdict != job.TimeLimit || len(r.Tests[0].Instances) != n {
+			t.Fatalf("verdict %s of %d instances: %s", r.Verdict, len(r.Tests[0].Instances), tell(r))
+		}
+		checkSum(t, r.Tests[0])
+		used[n] = *r.Tests[0].CPUTime
+	}
+	if used[4] > 2*used[1] {
+		t.Errorf("4 instances were stopped after %s, one after %s; the limit is for all of them", used[4], used[1])
+	}
+}
+
+// TestInstancesRepeat: each run of a test has a new manager and new instances.
+func TestInstancesRepeat(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	j := managedJob(t, jury.MaxInstances, "hear|say=a", "say=0:x|say=7:x|want=7:a|want=0:a|score=1")
+	j.Repeats = job.Repeats{Min: 3, Max: 3}
+	r := judgeTalk(t, eng, j)
+	if r.Verdict != job.Accepted || !*r.Deterministic {
+		t.Fatalf("verdict %s, deterministic %t: %s", r.Verdict, *r.Deterministic, tell(r))
+	}
+	for _, run := range r.Tests[0].Runs {
+		want := []string{"0", "-", "-", "-", "-", "-", "-", "0"} // the manager opens the pipes of two
+		if diff := cmp.Diff(want, exits(run.Instances)); diff != "" {
+			t.Errorf("exits of a run (-want +got):\n%s", diff)
+		}
+	}
+	if n := len(r.Tests[0].Runs); n != 3 {
+		t.Errorf("%d runs, want 3", n)
+	}
+}
+
+// TestInstancesCannotBeExecuted: the contestant's file is no program, which judged or the kernel notices.
+func TestInstancesCannotBeExecuted(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	for content, message := range map[string]string{"no program": "neither an ELF program", "#!/none\n": "does not exist"} {
+		j := managedJob(t, 2, "spin", "all|end=0|score=1")
+		j.Program.Part = written(t, content)
+		r := judgeTalk(t, eng, j)
+		if r.Verdict != job.NotExecutable || !strings.Contains(r.Tests[0].Message, message) {
+			t.Errorf("%q: verdict %s, message %q: %s", content, r.Verdict, r.Tests[0].Message, tell(r))
+		}
+	}
+}
+
+// TestCompiledInteractor: an interactor that judged compiles is used as its job says.
+func TestCompiledInteractor(t *testing.T) {
+	want := jury.Interactor{Protocol: jury.CMS, Instances: 3, Transcript: true, Program: jury.Program{Language: "c"}}
+	got := want
+	compiled, _, failed, release, err := judge.Task{Interactor: &got}.Compile(
+		func(languages.Source) (languages.Result, error) { return languages.Result{Args: []string{"./a"}}, nil })
+	defer release()
+	if err != nil || failed != nil {
+		t.Fatal(err, failed)
+	}
+	want.Program = jury.Program{Command: []string{"./a"}}
+	if diff := cmp.Diff(want, *compiled.Interactor); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

@@ -1,0 +1,26 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"judged/internal/base/job"
+)
+
+// instancesNote lists the CPU times of the instances that talked with a manager, and how those ended that failed.
+func instancesNote(instances []job.InstanceReport) string {
+	var all []string
+	for _, x := range instances {
+		one := Time(&x.CPUTime)
+		switch e := x.Exit; {
+		case e == nil:
+			one += " (did not end by itself)"
+		case e.Signal != "":
+			one += " (" + e.Signal + ")"
+		case e.Code != nil && *e.Code != 0:
+			one += fmt.Sprintf(" (exit status %d)", *e.Code)
+		}
+		all = append(all, one)
+	}
+	return "CPU time of the instances: " + strings.Join(all, ", ")
+}
