@@ -76,9 +76,12 @@ func (c *Checker) Finish(ctx context.Context, l jobs.Lease, rep job.Report) erro
 		if err != nil {
 			return err
 		}
-		if other {
+		switch {
+		case other:
 			check.Hosts[len(check.Hosts)-1].Job = jobs.RecheckID(l)
 			return c.o.Store.Recheck(ctx, rec, rep, check, c.o.Now().Add(patience))
+		case len(check.Hosts) == 1:
+			return c.o.Finish(ctx, l, rep)
 		}
 		decision, winner = job.NoOtherHost, 0
 	}

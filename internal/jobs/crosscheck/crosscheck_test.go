@@ -73,7 +73,7 @@ func TestFinish(t *testing.T) {
 		{"far over the limit", job.Contest, "p", five("a", "b"), []job.Report{by("a", 1300, tle)}, "a", ""},
 		{"practice", job.Practice, "p", five("a", "b"), []job.Report{by("a", 990, ac)}, "a", ""},
 		{"screening pool", job.Contest, "s", five("a", "b"), []job.Report{by("a", 990, ac)}, "a", ""},
-		{"alone", job.Contest, "p", five("a"), []job.Report{by("a", 990, ac)}, "a", job.NoOtherHost},
+		{"alone", job.Contest, "p", five("a"), []job.Report{by("a", 990, ac)}, "a", ""},
 		{"agree", job.Contest, "p", five("a", "b"), []job.Report{by("a", 1010, tle), by("b", 1300, tle)}, "a",
 			job.HostsAgree},
 		{"agree far from the limit", job.Contest, "p", five("a", "b"), []job.Report{by("a", 960, ac), by("b", 500, ac)}, "a",
