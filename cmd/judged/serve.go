@@ -72,9 +72,9 @@ cannot change while judged serves is named in the log and left.`,
 
 // serveConfig is the configuration with the flags on top.
 func (a *app) serveConfig(cmd *cobra.Command, cpuList string, tuneHost bool) (config.Config, error) {
-	c, err := a.loadConfig()
+	c, err := config.Load(a.config, environ())
 	if err != nil {
-		return c, err
+		return c, &usageError{err}
 	}
 	for name, to := range map[string]*string{"listen": &c.HTTP.Listen, "data-dir": &c.DataDir,
 		"token-file": &c.HTTP.TokenFile, "role": &c.Fleet.Role, "front": &c.Fleet.Front,
