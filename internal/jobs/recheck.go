@@ -20,9 +20,9 @@ func RecheckID(l Lease) string {
 	return "crosscheck-" + hex.EncodeToString(sum[:16])
 }
 
-// Head returns the report of a job without its tests, as far as it is known.
+// Head returns what is known of a job that is to be finished: its report without tests. A failure is one of Finish.
 func (s *Store) Head(ctx context.Context, id string) (job.Report, error) {
-	r, err := s.readRow(ctx, id)
+	r, err := s.readRowTo(ctx, "finish job", id)
 	if err != nil {
 		return job.Report{}, err
 	}

@@ -160,11 +160,16 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 
 // readRow returns a job without its large columns.
 func (s *Store) readRow(ctx context.Context, id string) (row, error) {
+	return s.readRowTo(ctx, "read job", id)
+}
+
+// readRowTo is readRow as a part of an operation.
+func (s *Store) readRowTo(ctx context.Context, operation, id string) (row, error) {
 	var r row
 	if !ValidID(id) {
 		return r, fmt.Errorf("job %q: %w", id, ErrNotFound)
 	}
-	err := s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns + ` FROM jobs WHERE id = ?1`, []any{id}},
+	err := s.rows(ctx, s.read, query{operation, `SELECT ` + rowColumns + ` FROM jobs WHERE id = ?1`, []any{id}},
 		func(rows *sql.Rows) error {
 			return rows.Scan(r.fields()...)
 		})
