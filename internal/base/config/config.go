@@ -175,6 +175,8 @@ type Audit struct {
 	Percent  int           `toml:"percent"` // 0 disables audits
 	Interval time.Duration `toml:"interval"`
 	Shadow   time.Duration `toml:"shadow"` // how long a new pool only raises alarms
+	// CrossCheck has jobs of contests with a time near the limit judged on a second node.
+	CrossCheck bool `toml:"cross_check"`
 }
 
 // Pool is a pool of judge nodes, as far as it differs from one that is not configured.
@@ -286,7 +288,7 @@ func Default() Config {
 		Queue:     Queue{MaxWaiting: 100000, MaxDeliver: 3},
 		Retention: Retention{MaxAge: 720 * time.Hour, MaxJobs: 100000},
 		Canary:    Canary{Interval: 10 * time.Minute},
-		Audit:     Audit{Percent: 2, Interval: time.Hour, Shadow: 720 * time.Hour},
+		Audit:     Audit{Percent: 2, Interval: time.Hour, Shadow: 720 * time.Hour, CrossCheck: true},
 		Tune:      Tune{Journal: "/run/judged/tune.json"},
 		Log:       Log{Level: "info", Format: "text"},
 	}

@@ -36,6 +36,8 @@ type Options struct {
 	Nodes func(context.Context) ([]fleet.Node, error)
 	// Screened reports whether another pool decides the jobs of a pool.
 	Screened func(pool string) bool
+	// Decided is called for each job that several hosts have judged.
+	Decided func(pool, decision string)
 	// Finish ends a job with its report.
 	Finish func(context.Context, jobs.Lease, job.Report) error
 	Now    func() time.Time
@@ -105,7 +107,11 @@ func (c *Checker) end(ctx context.Context, rec jobs.Record, rep job.Report, chec
 			check.Hosts, "decision", check.Decision)
 	}
 	rep.CrossCheck = &check
-	return c.o.Finish(ctx, rec.Lease, rep)
+	err := c.o.Finish(ctx, rec.Lease, rep)
+	if err == nil {
+		c.o.Decided(rec.Pool, check.Decision)
+	}
+	return err
 }
 
 // isNear reports whether a test has a time near its limit.

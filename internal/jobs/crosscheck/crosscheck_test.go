@@ -96,8 +96,13 @@ func TestFinish(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &oneJob{kept: map[string]job.Report{}, rec: jobs.Record{ID: "1", Pool: tt.pool,
 				Lease: jobs.Lease{ID: "1", Attempt: 1}, Report: job.Report{Priority: tt.priority}}}
+			var counted, wantCounted []string
+			if tt.decision != "" {
+				wantCounted = []string{tt.pool + " " + tt.decision}
+			}
 			c := New(Options{Store: s, Nodes: func(context.Context) ([]fleet.Node, error) { return tt.nodes, nil },
 				Screened: func(pool string) bool { return pool == "s" }, Now: func() time.Time { return now },
+				Decided: func(pool, decision string) { counted = append(counted, pool+" "+decision) },
 				Finish: func(_ context.Context, l jobs.Lease, rep job.Report) error {
 					if l != s.rec.Lease {
 						return jobs.ErrStale
@@ -140,6 +145,9 @@ func TestFinish(t *testing.T) {
 			expected.CrossCheck = s.ended.CrossCheck
 			if diff := cmp.Diff(expected, *s.ended); diff != "" {
 				t.Errorf("report (-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff(wantCounted, counted); diff != "" {
+				t.Errorf("decisions counted (-want +got)\n%s", diff)
 			}
 			if len(tt.reports) > 1 && !s.until.Equal(now.Add(patience)) {
 				t.Errorf("waits until %v for another host", s.until)

@@ -53,6 +53,10 @@ func TestCrossCheck(t *testing.T) {
 	if n := decisions[job.HostsAgree] + decisions[job.MajorityOfHosts]; n != 12 {
 		t.Errorf("decisions %v", decisions)
 	}
+	counted := values(front.scrape()["judged_cross_checks_total"])
+	if got := counted["decision=majority pool=default"]; got != float64(decisions[job.MajorityOfHosts]) {
+		t.Errorf("judged_cross_checks_total: %v, want %v", counted, decisions)
+	}
 	for id, r := range map[string]job.Report{
 		"far":      submit("far", "500ms", job.Contest),
 		"practice": submit("practice", "1s", job.Practice),

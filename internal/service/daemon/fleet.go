@@ -51,8 +51,12 @@ func (d *daemon) openFleet(context.Context) (err error) {
 		d.registry = fleet.NewRegistry(d.store, time.Now, d.o.Config.PoolNames()...)
 		d.store.screen = screen.New(screen.Options{Store: d.store.Store, Nodes: d.registry, Pools: d.o.Config.Pools,
 			Observer: screened{d}, Now: time.Now, Log: d.o.Log})
-		d.store.checker = crosscheck.New(crosscheck.Options{Store: d.store.Store, Nodes: d.registry.Nodes,
-			Screened: d.store.screen.Screens, Finish: d.store.screen.Finish, Now: time.Now, Log: d.o.Log})
+		d.store.finish = d.store.screen.Finish
+		if d.o.Config.Audit.CrossCheck {
+			d.store.finish = crosscheck.New(crosscheck.Options{Store: d.store.Store, Nodes: d.registry.Nodes,
+				Screened: d.store.screen.Screens, Finish: d.store.screen.Finish, Now: time.Now, Log: d.o.Log,
+				Decided: func(pool, decision string) { d.metrics.Load().CrossChecked(pool, decision) }}).Finish
+		}
 	case config.RoleJudge:
 		c, err := frontClient(d.o.Config.Fleet)
 		if err != nil {

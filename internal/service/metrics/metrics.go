@@ -95,6 +95,7 @@ type Metrics struct {
 	// Of screening pools.
 	screened, screenChecks *prometheus.CounterVec
 	retired                *prometheus.CounterVec
+	crossChecks            *prometheus.CounterVec
 }
 
 // Histogram buckets. Run times follow common time limits; ratios are finest where a verdict changes.
@@ -139,6 +140,8 @@ func New(o Options) *Metrics {
 		m.screenChecks = m.counter("judged_screen_checks_total",
 			"Jobs that a screening pool has accepted and the deciding pool has judged, too, by what that showed.", "pool",
 			"result")
+		m.crossChecks = m.counter("judged_cross_checks_total",
+			"Jobs of contests near a limit that several nodes have judged, by what that decided.", "pool", "decision")
 		m.retired = m.counter("judged_nodes_retired_total", "Nodes drained because their times deviate.", "pool")
 	}
 	m.preset(o)

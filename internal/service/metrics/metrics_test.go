@@ -65,6 +65,7 @@ func fed() *Metrics {
 	m.JobDone(report(), 1500*ms)
 	m.AuditDone("metal", true)
 	m.AuditDone("metal", false)
+	m.CrossChecked("metal", job.MajorityOfHosts)
 	m.NodeRetired("metal")
 	m.Screened("metal", true)
 	m.Screened("metal", false)

@@ -185,6 +185,11 @@ func (m *Metrics) AuditDone(pool string, usable bool) {
 	m.audits.WithLabelValues(pool, result).Inc()
 }
 
+// CrossChecked counts a job that several nodes have judged, with one of the decisions of job.CrossCheck.
+func (m *Metrics) CrossChecked(pool, decision string) {
+	m.crossChecks.WithLabelValues(pool, decision).Inc()
+}
+
 // NodeRetired counts a node that was drained because its times deviate.
 func (m *Metrics) NodeRetired(pool string) { m.retired.WithLabelValues(pool).Inc() }
 
