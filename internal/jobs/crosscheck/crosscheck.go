@@ -8,15 +8,17 @@ import (
 	"slices"
 	"time"
 
+	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
+	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
 
 const (
-	// near is how far from its limit the time of a test may be, as a part of the limit. Hosts that differ by more are
-	// found by audits.
-	near = 0.05
+	// near is how far from its limit the time of a test may be, as a part of the limit: the widest guard band of the rule
+	// for times near the limit, see stats.Guard. Hosts that differ by more are found by audits.
+	near = 0.10
 	// patience is how long a job waits for another host.
 	patience = 2 * time.Minute
 	// most is how many hosts judge a job.
@@ -52,11 +54,15 @@ func New(o Options) *Checker { return &Checker{o} }
 
 // Finish ends a job with a report, or queues it for another host. Its errors are those of jobs.Source.
 func (c *Checker) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+	// Only a later attempt can be one of a further host: most jobs need no look at what is stored.
+	if rep.Host == nil || rep.Host.Node == "" || l.Attempt == 1 && !isNear(rep) {
+		return c.o.Finish(ctx, l, rep)
+	}
 	head, err := c.o.Store.Head(ctx, l.ID)
 	if err != nil {
 		return err
 	}
-	if head.Priority != job.Contest || rep.Host == nil || rep.Host.Node == "" || head.CrossCheck == nil && !isNear(rep) {
+	if head.Priority != job.Contest || head.CrossCheck == nil && !isNear(rep) {
 		return c.o.Finish(ctx, l, rep)
 	}
 	rec, err := c.o.Store.Get(ctx, l.ID)
@@ -74,7 +80,7 @@ func (c *Checker) Finish(ctx context.Context, l jobs.Lease, rep job.Report) erro
 		Score: rep.Score, CPUTime: rep.CPUTime})
 	decision, winner := decide(check.Hosts)
 	if decision == "" {
-		other, err := c.hasOther(ctx, rec.Pool, check.Hosts)
+		other, err := c.hasOther(ctx, rec, check.Hosts)
 		if err != nil {
 			return err
 		}
@@ -114,9 +120,9 @@ func (c *Checker) end(ctx context.Context, rec jobs.Record, rep job.Report, chec
 	return err
 }
 
-// isNear reports whether a test has a time near its limit.
+// isNear reports whether a test has a time near its limit. Where judged failed there is nothing to compare.
 func isNear(rep job.Report) bool {
-	return slices.ContainsFunc(rep.Tests, func(t job.TestReport) bool {
+	return rep.Verdict != job.InternalError && slices.ContainsFunc(rep.Tests, func(t job.TestReport) bool {
 		return t.CPUTime != nil && t.Timing != nil && t.Timing.Limit > 0 && math.Abs(t.Timing.MarginRatio) <= near
 	})
 }
@@ -147,11 +153,22 @@ func same(a, b job.CrossCheckedHost) bool {
 	return a.Verdict == b.Verdict && (a.Score == nil) == (b.Score == nil) && (a.Score == nil || *a.Score == *b.Score)
 }
 
-// hasOther reports whether a node judges in a pool that has not judged the job.
-func (c *Checker) hasOther(ctx context.Context, pool string, hosts []job.CrossCheckedHost) (bool, error) {
+// hasOther reports whether a node that has not judged the job can do so.
+func (c *Checker) hasOther(ctx context.Context, rec jobs.Record, hosts []job.CrossCheckedHost) (bool, error) {
 	nodes, err := c.o.Nodes(ctx)
 	return slices.ContainsFunc(nodes, func(n fleet.Node) bool {
-		return n.Pool == pool && n.Up && n.Ready && !n.Drained &&
+		return n.Pool == rec.Pool && n.Up && n.Ready && !n.Drained && canJudge(n, rec.Job) &&
 			!slices.ContainsFunc(hosts, func(h job.CrossCheckedHost) bool { return h.Node == n.Name })
 	}), err
+}
+
+// canJudge reports whether a node has a slot and the language for a job.
+func canJudge(n fleet.Node, j job.Job) bool {
+	wide := slices.ContainsFunc(n.Slots, func(s fleet.Slot) bool {
+		cpus, err := cpuset.Parse(s.CPUs)
+		return err == nil && len(cpus) >= j.CPUs
+	})
+	return wide && (j.Language == "" || slices.ContainsFunc(n.Languages, func(l languages.Status) bool {
+		return l.ID == j.Language && l.Available
+	}))
 }

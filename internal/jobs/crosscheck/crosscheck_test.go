@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/job"
+	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
@@ -52,10 +53,11 @@ func by(node string, ms int, v job.Verdict) job.Report {
 func TestFinish(t *testing.T) {
 	const ac, tle = job.Accepted, job.TimeLimit
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	five := func(names ...string) (nodes []fleet.Node) {
+	pool := func(names ...string) (nodes []fleet.Node) {
 		for _, n := range append([]string{"down", "drained", "other pool"}, names...) {
 			nodes = append(nodes, fleet.Node{Name: n, Pool: map[bool]string{true: "q", false: "p"}[n == "other pool"],
-				Up: n != "down", Ready: true, Drained: n == "drained"})
+				Up: n != "down", Ready: true, Drained: n == "drained", Slots: []fleet.Slot{{CPUs: "2-3"}},
+				Languages: []languages.Status{{ID: "c", Available: true}, {ID: "go"}}})
 		}
 		return nodes
 	}
@@ -69,28 +71,29 @@ func TestFinish(t *testing.T) {
 		node     string       // whose report stands
 		decision string       // "" is one that was not checked
 	}{
-		{"far from the limit", job.Contest, "p", five("a", "b"), []job.Report{by("a", 940, ac)}, "a", ""},
-		{"far over the limit", job.Contest, "p", five("a", "b"), []job.Report{by("a", 1300, tle)}, "a", ""},
-		{"practice", job.Practice, "p", five("a", "b"), []job.Report{by("a", 990, ac)}, "a", ""},
-		{"screening pool", job.Contest, "s", five("a", "b"), []job.Report{by("a", 990, ac)}, "a", ""},
-		{"alone", job.Contest, "p", five("a"), []job.Report{by("a", 990, ac)}, "a", ""},
-		{"agree", job.Contest, "p", five("a", "b"), []job.Report{by("a", 1010, tle), by("b", 1300, tle)}, "a",
+		{"far from the limit", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 890, ac)}, "a", ""},
+		{"far over the limit", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 1300, tle)}, "a", ""},
+		{"judged failed", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 990, job.InternalError)}, "a", ""},
+		{"practice", job.Practice, "p", pool("a", "b"), []job.Report{by("a", 990, ac)}, "a", ""},
+		{"screening pool", job.Contest, "s", pool("a", "b"), []job.Report{by("a", 990, ac)}, "a", ""},
+		{"alone", job.Contest, "p", pool("a"), []job.Report{by("a", 990, ac)}, "a", ""},
+		{"agree", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 1010, tle), by("b", 1300, tle)}, "a",
 			job.HostsAgree},
-		{"agree far from the limit", job.Contest, "p", five("a", "b"), []job.Report{by("a", 960, ac), by("b", 500, ac)}, "a",
+		{"agree far from the limit", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 960, ac), by("b", 500, ac)}, "a",
 			job.HostsAgree},
-		{"the second is right", job.Contest, "p", five("a", "b", "c"),
+		{"the second is right", job.Contest, "p", pool("a", "b", "c"),
 			[]job.Report{by("a", 1010, tle), by("b", 990, ac), by("c", 980, ac)}, "b", job.MajorityOfHosts},
-		{"the first is right", job.Contest, "p", five("a", "b", "c"),
+		{"the first is right", job.Contest, "p", pool("a", "b", "c"),
 			[]job.Report{by("a", 990, ac), by("b", 1010, tle), by("c", 980, ac)}, "a", job.MajorityOfHosts},
-		{"all differ", job.Contest, "p", five("a", "b", "c"), []job.Report{by("a", 990, ac), by("b", 1010, tle),
+		{"all differ", job.Contest, "p", pool("a", "b", "c"), []job.Report{by("a", 990, ac), by("b", 1010, tle),
 			by("c", 980, job.WrongAnswer)}, "a", job.NoMajority},
-		{"scores differ", job.Contest, "p", five("a", "b", "c"), []job.Report{score(by("a", 990, job.Partial), 30),
+		{"scores differ", job.Contest, "p", pool("a", "b", "c"), []job.Report{score(by("a", 990, job.Partial), 30),
 			score(by("b", 990, job.Partial), 60), score(by("c", 990, job.Partial), 60)}, "b", job.MajorityOfHosts},
-		{"no third", job.Contest, "p", five("a", "b"), []job.Report{by("a", 990, ac), by("b", 1010, tle)}, "a",
+		{"no third", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 990, ac), by("b", 1010, tle)}, "a",
 			job.NoOtherHost},
-		{"nobody else came", job.Contest, "p", five("a", "b"), []job.Report{by("a", 990, ac), by("a", 1010, tle)}, "a",
+		{"nobody else came", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 990, ac), by("a", 1010, tle)}, "a",
 			job.NoOtherHost},
-		{"the second failed", job.Contest, "p", five("a", "b"),
+		{"the second failed", job.Contest, "p", pool("a", "b"),
 			[]job.Report{by("a", 990, ac), by("b", 0, job.InternalError)}, "a", job.NoOtherHost},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -153,6 +156,25 @@ func TestFinish(t *testing.T) {
 				t.Errorf("waits until %v for another host", s.until)
 			}
 		})
+	}
+}
+
+func TestCanJudge(t *testing.T) {
+	n := fleet.Node{Slots: []fleet.Slot{{CPUs: "1"}, {CPUs: "2-3"}}, Languages: []languages.Status{
+		{ID: "c", Available: true}, {ID: "go"}}}
+	for _, tt := range []struct {
+		j    job.Job
+		want bool
+	}{
+		{job.Job{CPUs: 1}, true}, {job.Job{CPUs: 2}, true}, {job.Job{CPUs: 3}, false},
+		{job.Job{Language: "c"}, true}, {job.Job{Language: "go"}, false}, {job.Job{Language: "d"}, false},
+	} {
+		if got := canJudge(n, tt.j); got != tt.want {
+			t.Errorf("%+v: %v", tt.j, got)
+		}
+	}
+	if canJudge(fleet.Node{}, job.Job{}) {
+		t.Error("a node without slots judges")
 	}
 }
 
