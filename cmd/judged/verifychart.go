@@ -11,13 +11,21 @@ import (
 	"judged/internal/lab/plot"
 )
 
-// writeFiles writes verify.json and verify.svg into a folder, which is made if it is not there; "" writes nothing.
-func (r *verification) writeFiles(dir string) error {
+// makeFolder makes the folder for writeFiles, before anything is judged.
+func makeFolder(dir string) error {
 	if dir == "" {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return &usageError{err}
+	}
+	return nil
+}
+
+// writeFiles writes verify.json and verify.svg into a folder; "" writes nothing.
+func (r *verification) writeFiles(dir string) error {
+	if dir == "" {
+		return nil
 	}
 	err := writeFile(filepath.Join(dir, "verify.json"), func(w io.Writer) error { return writeJSON(w, r) })
 	if err != nil {

@@ -55,6 +55,9 @@ unusable package, 3 judged itself could not do its work.`,
   judged verify --out pictures problem/`,
 		Args: exactly(1, "one PACKAGE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := makeFolder(out); err != nil {
+				return err
+			}
 			v, err := a.openVerifier(cmd, args[0], verifyOptions{cpuList, jobs, repeats})
 			if err != nil {
 				return err
