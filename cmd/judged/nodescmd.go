@@ -35,7 +35,7 @@ Exit codes: 0 listed, 2 wrong usage or no front, 3 the front cannot be reached.`
 	cmd.Flags().StringVar(&picture, "plot", "", "also draw the deviations of all nodes into `FILE`, an SVG")
 	cmd.AddCommand(a.poolsCommand(), a.openCommand(), a.rejudgeCommand(), a.prefetchCommand(),
 		a.drainNodeCommand("drain", true),
-		a.drainNodeCommand("undrain", false))
+		a.drainNodeCommand("undrain", false), a.admitCommand())
 	return cmd
 }
 
@@ -111,6 +111,26 @@ Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be reached
 	})
 }
 
+func (a *app) admitCommand() *cobra.Command {
+	return remoteCommand(a.printNodes, &cobra.Command{
+		Use:   "admit [flags] NODE",
+		Short: "Give jobs to a judge node that differs from its pool",
+		Long: `Give jobs to a judge node that was kept out of its pool because its hardware or
+its kernel differs from that of the others, and list all nodes. Every report of the
+node has host.admitted from then on. The admission is for the host as it is now:
+when its fingerprint changes, it is compared again.
+
+Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be reached.`,
+		Args: exactly(1, "the name of a node"),
+	}, func(ctx context.Context, cl client.Client, args []string) ([]fleet.Node, error) {
+		if args[0] == "" {
+			return nil, usagef("read NODE: empty; see judged nodes")
+		}
+		list, err := fleet.Admit(ctx, cl, args[0])
+		return list, wrap(fmt.Sprintf("admit node %q", args[0]), err)
+	})
+}
+
 func (a *app) printNodes(list []fleet.Node, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(fleet.NodeList{Nodes: list})
@@ -122,6 +142,12 @@ func (a *app) printNodes(list []fleet.Node, asJSON bool) error {
 		if n.Reason != "" {
 			rows[i].Notes = []string{render.Printable(n.Reason)}
 		}
+		for _, d := range n.Differs {
+			rows[i].Notes = append(rows[i].Notes, render.Printable(d.String()))
+		}
+		if n.Admitted {
+			rows[i].Notes = append(rows[i].Notes, "admitted by an operator, although it differs from its pool")
+		}
 	}
 	return render.Grid(a.out, []string{"NODE", "POOL", "STATE", "SLOTS", "DEVIATION", "CLOCK", "VERSION", "SEEN"}, rows)
 }
@@ -132,6 +158,8 @@ func nodeState(n fleet.Node) string {
 		return "down"
 	case n.Drained:
 		return "drained"
+	case len(n.Differs) > 0:
+		return "kept out"
 	case !n.Ready:
 		return "not ready"
 	}

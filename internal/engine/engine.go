@@ -84,7 +84,7 @@ type Engine struct {
 	virtual bool
 	program []byte // judged-init
 	// fingerprint is taken when it is first asked for: it reads a hundred files, and no run waits for it.
-	fingerprint func() string
+	fingerprint func() fingerprint.Fingerprint
 
 	examining  sync.WaitGroup // the next two fields are set after it
 	examined   doctor.Report
@@ -191,9 +191,12 @@ func housekeeping(t topology.Topology, planned []slots.Slot) cpuset.Set {
 	return cpus
 }
 
-func (e *Engine) readFingerprint() string {
+// Hardware are the hard members of the host's fingerprint: what its times depend on.
+func (e *Engine) Hardware() map[string]string { return e.fingerprint().Hard }
+
+func (e *Engine) readFingerprint() fingerprint.Fingerprint {
 	return fingerprint.Take(fingerprint.Subject{FS: e.fs, Topology: e.topology, Slots: e.slots, Turbo: e.turbo.Value,
-		Class: e.options.Class, Program: e.program}).Sum
+		Class: e.options.Class, Program: e.program})
 }
 
 func (e *Engine) openLauncher(root sandbox.Root, size units.Bytes, inodes int) (*sandbox.Launcher, error) {

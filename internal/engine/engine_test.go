@@ -11,6 +11,7 @@ import (
 	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
 	"judged/internal/host/doctor"
+	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/slots"
 	"judged/internal/host/topology"
@@ -144,8 +145,9 @@ func TestTurboIsReadAgain(t *testing.T) {
 func TestHost(t *testing.T) {
 	top := machine(t, "6-7")
 	top.Kernel, top.Model = "6.18", "CPU"
-	e := &Engine{topology: top, fingerprint: func() string { return "f" }, turbo: turbo.State{Value: turbo.Unknown},
-		options: Options{Name: "n", Pool: "p"}}
+	e := &Engine{topology: top,
+		fingerprint: func() fingerprint.Fingerprint { return fingerprint.Fingerprint{Sum: "f"} },
+		turbo:       turbo.State{Value: turbo.Unknown}, options: Options{Name: "n", Pool: "p"}}
 	got := e.Host(set(t, "7"), doctor.Report{Ready: true})
 	if got.Doctor == nil || !got.Doctor.Ready || got.Doctor.Failed == nil || len(got.Doctor.Failed) != 0 {
 		t.Errorf("doctor %+v, want ready and an empty list", got.Doctor)

@@ -50,7 +50,7 @@ func (e *Engine) Turbo(cpus cpuset.Set) turbo.State {
 // Host is the part of a report about this host, with doctor's last result.
 func (e *Engine) Host(cpus cpuset.Set, d doctor.Report) job.HostReport {
 	return job.HostReport{
-		Name: e.Name(), Pool: e.options.Pool, Fingerprint: e.fingerprint(),
+		Name: e.Name(), Pool: e.options.Pool, Fingerprint: e.fingerprint().Sum,
 		Kernel: e.topology.Kernel, CPUModel: e.topology.Model,
 		Isolation: e.isolation(cpus), Turbo: string(e.Turbo(cpus).Value),
 		Doctor: &job.DoctorHost{Ready: d.Ready, Failed: d.FailedIDs()},

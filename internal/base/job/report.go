@@ -345,8 +345,10 @@ type Evidence struct {
 
 // HostReport is what a report says about the machine.
 type HostReport struct {
-	Name        string      `json:"name"`
-	Node        string      `json:"node,omitempty"` // its name in the fleet
+	Name string `json:"name"`
+	Node string `json:"node,omitempty"` // its name in the fleet
+	// Admitted means that it differs from its pool, and that an operator has admitted it.
+	Admitted    bool        `json:"admitted,omitempty"`
 	Pool        string      `json:"pool,omitempty"`
 	Fingerprint string      `json:"fingerprint,omitempty"`
 	Kernel      string      `json:"kernel"`

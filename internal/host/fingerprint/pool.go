@@ -78,6 +78,10 @@ func Parse(text []byte) (Fingerprint, error) {
 	return f, nil
 }
 
+// OfJudged are the members that are a choice of judged's operator and no property of a host: judges of one pool may use
+// other CPUs, and one may have been updated before the others.
+func OfJudged() []string { return []string{"slots", "program"} }
+
 // Difference is a member that two hosts do not have in common.
 type Difference struct {
 	Name, Here, Pool string // the values; "" for a member that is missing

@@ -170,7 +170,7 @@ func poolsOf(nodes []fleet.Node) map[string]pool {
 			p = pool{name: n.Pool, drained: map[string]bool{}}
 		}
 		p.drained[n.Name] = n.Drained
-		if n.Up && n.Ready && !n.Drained {
+		if n.Judging() {
 			p.up = append(p.up, n.Name)
 		}
 		all[n.Pool] = p

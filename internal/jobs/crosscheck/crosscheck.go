@@ -157,7 +157,7 @@ func same(a, b job.CrossCheckedHost) bool {
 func (c *Checker) hasOther(ctx context.Context, rec jobs.Record, hosts []job.CrossCheckedHost) (bool, error) {
 	nodes, err := c.o.Nodes(ctx)
 	return slices.ContainsFunc(nodes, func(n fleet.Node) bool {
-		return n.Pool == rec.Pool && n.Up && n.Ready && !n.Drained && canJudge(n, rec.Job) &&
+		return n.Pool == rec.Pool && n.Judging() && canJudge(n, rec.Job) &&
 			!slices.ContainsFunc(hosts, func(h job.CrossCheckedHost) bool { return h.Node == n.Name })
 	}), err
 }

@@ -27,3 +27,9 @@ func SetDrained(ctx context.Context, front client.Client, name string, drained b
 	list, err := client.Post[NodeList](ctx, front, "/v1/nodes/"+url.PathEscape(name)+verb, Nothing{}, 0)
 	return list.Nodes, err
 }
+
+// Admit asks a front to give jobs to a node that differs from its pool, and returns all nodes.
+func Admit(ctx context.Context, front client.Client, name string) ([]Node, error) {
+	list, err := client.Post[NodeList](ctx, front, "/v1/nodes/"+url.PathEscape(name)+"/admit", Nothing{}, 0)
+	return list.Nodes, err
+}

@@ -67,7 +67,7 @@ func (r *Registry) Pools(ctx context.Context, waiting jobs.Depths) ([]Pool, erro
 		p := byName[n.Pool]
 		p.Name = n.Pool
 		p.Nodes++
-		if n.Up && n.Ready && !n.Drained {
+		if n.Judging() {
 			p.Judging++
 			p.Slots += len(n.Slots)
 		}

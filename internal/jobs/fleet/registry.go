@@ -30,7 +30,10 @@ type Node struct {
 	ClockOffset int64              `json:"clock_offset_ns"` // node minus front, within one way of the request
 	SeenAt      time.Time          `json:"seen_at"`
 	Deviation   *Deviation         `json:"deviation,omitempty"` // nil before it was compared with others
-	Prefetch    *PrefetchProgress  `json:"prefetch,omitempty"`  // nil before the first request to its pool
+	// Differs is how it differs from its pool; such a node gets no jobs.
+	Differs  []Difference      `json:"differs,omitempty"`
+	Admitted bool              `json:"admitted,omitempty"` // by an operator, although it differs
+	Prefetch *PrefetchProgress `json:"prefetch,omitempty"` // nil before the first request to its pool
 }
 
 // Deviation is by how much the times of a node differ from those of its pool, by audits.
@@ -92,10 +95,11 @@ type Registry struct {
 	now    func() time.Time
 	pools  []string // that are configured
 
-	mu      sync.Mutex // guards the rest
-	stored  map[string]Node
-	drained map[string]bool
-	read    time.Time // of drained
+	mu     sync.Mutex // guards the rest
+	stored map[string]Node
+	// What operators want and what admissions have decided, and when it was read.
+	states     *nodeStates
+	statesRead time.Time
 	// What audits say about nodes, and when it was read.
 	known     map[string]*Deviation
 	knownRead time.Time
@@ -109,9 +113,15 @@ func NewRegistry(v Values, now func() time.Time, pools ...string) *Registry {
 	return &Registry{values: v, now: now, pools: pools, stored: map[string]Node{}}
 }
 
+// Judging reports whether a node takes jobs.
+func (n Node) Judging() bool { return n.Up && n.Ready && !n.Drained && len(n.Differs) == 0 }
+
 // Seen records a registration.
 func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 	now := r.now()
+	if err := r.join(ctx, g); err != nil {
+		return Commands{}, err
+	}
 	n := Node{Name: g.Node, Pool: g.Pool, Ready: g.Ready, Reason: g.Reason, Version: g.Version, Fingerprint: g.Fingerprint,
 		Slots: g.Slots, Languages: g.Languages, ClockOffset: int64(g.Time.Sub(now)), SeenAt: now,
 		Prefetch: g.Prefetch}
@@ -123,12 +133,13 @@ func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 		r.stored[n.Name] = n
 		r.mu.Unlock()
 	}
-	drained, err := r.Drained(ctx, g.Node)
+	states, err := r.nodeStates(ctx)
 	if err != nil {
 		return Commands{}, err
 	}
 	prefetch, err := r.news(ctx, g)
-	return Commands{Drained: drained, Prefetch: prefetch}, err
+	return Commands{Drained: states.drained[g.Node], KeptOut: keptOut(g.Pool, states.keptOut[g.Node]),
+		HardwareKnown: true, Prefetch: prefetch}, err
 }
 
 // changed reports whether a node is to be stored.
@@ -188,56 +199,27 @@ func (r *Registry) CheckLanguage(ctx context.Context, pool, id string) error {
 	return &languages.UnavailableError{Language: id, Reason: fmt.Sprintf("no judge node of pool %q has it", pool)}
 }
 
-// Drained reports whether a node gets no jobs. Another front's change is noticed
-// within drainedFor.
+// Drained reports whether a node gets no jobs: an operator has drained it, or it differs from its pool.
 func (r *Registry) Drained(ctx context.Context, name string) (bool, error) {
-	all, err := r.allDrained(ctx)
-	return all[name], err
-}
-
-func (r *Registry) allDrained(ctx context.Context) (map[string]bool, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.drained != nil && r.now().Sub(r.read) < drainedFor {
-		return r.drained, nil
-	}
-	all := map[string]bool{}
-	err := r.values.Values(ctx, func(name string, value []byte) error {
-		var drained bool
-		if err := json.Unmarshal(value, &drained); err != nil {
-			return err
-		}
-		all[name] = drained
-		return nil
-	}, jobs.OperatorValues, drainValue)
-	if err != nil {
-		return nil, err
-	}
-	r.drained, r.read = all, r.now()
-	return all, nil
+	states, err := r.nodeStates(ctx)
+	return err == nil && (states.drained[name] || len(states.keptOut[name]) > 0), err
 }
 
 // SetDrained takes a node out of use or back. Jobs that run there end first.
 func (r *Registry) SetDrained(ctx context.Context, name string, drained bool) error {
-	nodes, err := r.Nodes(ctx)
-	if err != nil {
+	if _, err := r.node(ctx, name); err != nil {
 		return err
-	}
-	if !slices.ContainsFunc(nodes, func(n Node) bool { return n.Name == name }) {
-		return fmt.Errorf("node %q: %w", name, ErrUnknownNode)
 	}
 	if err := r.values.SetValue(ctx, drained, jobs.OperatorValues, drainValue, name); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	r.drained = nil
-	r.mu.Unlock()
+	r.forgetStates()
 	return nil
 }
 
 // Nodes lists the nodes by pool and name.
 func (r *Registry) Nodes(ctx context.Context) ([]Node, error) {
-	drained, err := r.allDrained(ctx)
+	states, err := r.nodeStates(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +234,9 @@ func (r *Registry) Nodes(ctx context.Context) ([]Node, error) {
 			return fmt.Errorf("decode a node: %w", err)
 		}
 		silent := r.now().Sub(n.SeenAt)
-		n.Up, n.Drained, n.Deviation = silent < downAfter, drained[n.Name], deviations[n.Name]
+		n.Up, n.Drained, n.Deviation = silent < downAfter, states.drained[n.Name], deviations[n.Name]
+		n.Differs = states.keptOut[n.Name]
+		n.Admitted = n.Fingerprint != "" && states.admitted[n.Name] == n.Fingerprint
 		if silent < forgetAfter {
 			nodes = append(nodes, n)
 		}
@@ -269,11 +253,12 @@ func (r *Registry) Ready(ctx context.Context) error {
 		return err
 	}
 	for _, n := range nodes {
-		if n.Up && n.Ready && !n.Drained {
+		if n.Judging() {
 			return nil
 		}
 	}
-	return fmt.Errorf("of %d judge nodes none is up, ready and not drained; judged nodes lists them", len(nodes))
+	return fmt.Errorf("of %d judge nodes none is up, ready, not drained and in its pool; judged nodes lists them",
+		len(nodes))
 }
 
 func (r *Registry) deviations(ctx context.Context) (map[string]*Deviation, error) {

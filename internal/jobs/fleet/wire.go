@@ -44,6 +44,8 @@ type Registration struct {
 	// an earlier process of the node held are taken again.
 	Started  bool              `json:"started,omitempty"`
 	Prefetch *PrefetchProgress `json:"prefetch,omitempty"`
+	// Hardware are the hard members of the fingerprint. They are set until the front has answered that it knows them.
+	Hardware map[string]string `json:"hardware,omitempty"`
 }
 
 // Slot is a slot of a node and its state.
@@ -54,7 +56,10 @@ type Slot struct {
 
 // Commands is the answer to a Registration.
 type Commands struct {
-	Drained bool `json:"drained"` // the node gets no jobs
+	Drained bool   `json:"drained"`            // the node gets no jobs
+	KeptOut string `json:"kept_out,omitempty"` // why it is not in its pool, and gets no jobs either
+	// HardwareKnown means that the front needs the node's hardware no more.
+	HardwareKnown bool `json:"hardware_known,omitempty"`
 	// Prefetch is what the pool is to have, if the node does not know it yet.
 	Prefetch *Prefetch `json:"prefetch,omitempty"`
 }

@@ -144,7 +144,7 @@ func (s *Screen) readPool(ctx context.Context, name, decider string) (*pool, err
 // fingerprints are those of the nodes of a pool that judge.
 func (v *view) fingerprints(pool string) (all []string) {
 	for _, n := range v.nodes {
-		if n.Pool == pool && n.Up && n.Ready && !n.Drained && !slices.Contains(all, n.Fingerprint) {
+		if n.Pool == pool && n.Judging() && !slices.Contains(all, n.Fingerprint) {
 			all = append(all, n.Fingerprint)
 		}
 	}

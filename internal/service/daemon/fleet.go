@@ -141,7 +141,7 @@ type ownSource struct {
 	registry *fleet.Registry
 }
 
-// Take waits while an operator has drained this node.
+// Take waits while this node is drained or differs from its pool.
 func (s *ownSource) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
 	for ctx.Err() == nil {
 		// While the database is unavailable, Take says so.
@@ -159,6 +159,11 @@ func (s *ownSource) Finish(ctx context.Context, l jobs.Lease, rep job.Report) er
 	if rep.Host != nil {
 		host := *rep.Host
 		host.Node = s.node
+		admitted, err := s.registry.Admitted(ctx, s.node, host.Fingerprint)
+		if err != nil {
+			return err
+		}
+		host.Admitted = admitted
 		rep.Host = &host
 	}
 	return s.storage.Finish(ctx, l, rep)
@@ -242,15 +247,20 @@ func (d *daemon) registerOnce(ctx context.Context, started bool) error {
 	if d.front == nil {
 		commands, err := d.registry.Seen(ctx, state)
 		d.prefetcher.Want(commands.Prefetch)
+		d.hardwareKnown.Store(commands.HardwareKnown)
 		return err // the store reports its failures
 	}
 	commands, err := d.front.source.Register(ctx, state)
 	d.prefetcher.Want(commands.Prefetch)
+	if err == nil {
+		d.hardwareKnown.Store(commands.HardwareKnown)
+	}
 	before := d.front.lost.Swap(&err)
 	switch {
 	case ctx.Err() != nil:
 	case err == nil && *before != nil:
-		d.o.Log.Info("registered with the front", "front", d.o.Config.Fleet.Front, "drained", commands.Drained)
+		d.o.Log.Info("registered with the front", "front", d.o.Config.Fleet.Front, "drained", commands.Drained,
+			"kept_out", commands.KeptOut)
 	case err != nil && (*before == nil || errors.Is(*before, errNotRegistered)):
 		d.o.Log.Error("cannot register with the front; retrying", "front", d.o.Config.Fleet.Front, "error", err)
 	}
@@ -270,6 +280,9 @@ func (d *daemon) registration(ctx context.Context, started bool) fleet.Registrat
 	r := fleet.Registration{Caller: fleet.Caller{Node: d.node}, Version: d.o.Version,
 		Pool: d.o.Config.Slots.Pool, Fingerprint: host.Fingerprint,
 		Time: time.Now(), Started: started, Ready: true, Prefetch: d.prefetcher.Progress()}
+	if !d.hardwareKnown.Load() {
+		r.Hardware = d.eng.Hardware()
+	}
 	for _, s := range d.pool.Snapshot() {
 		r.Slots = append(r.Slots, fleet.Slot{CPUs: s.CPUs, State: s.State})
 	}

@@ -24,6 +24,8 @@ type Nodes interface {
 	Seen(ctx context.Context, r fleet.Registration) (fleet.Commands, error)
 	Drained(ctx context.Context, name string) (bool, error)
 	SetDrained(ctx context.Context, name string, drained bool) error
+	Admit(ctx context.Context, name string) error
+	Admitted(ctx context.Context, name, fingerprint string) (bool, error)
 	RejudgingSet(ctx context.Context, node string) (fleet.RejudgingSet, error)
 	Nodes(ctx context.Context) ([]fleet.Node, error)
 	Pools(ctx context.Context, waiting jobs.Depths) ([]fleet.Pool, error)
@@ -51,6 +53,7 @@ func (s *Server) nodeRoutes() []route {
 		{"POST", "/v1/pools/{pool}/open", admin, s.openScreen},
 		{"POST", "/v1/nodes/{name}/drain", admin, s.drainNode},
 		{"POST", "/v1/nodes/{name}/undrain", admin, s.undrainNode},
+		{"POST", "/v1/nodes/{name}/admit", admin, s.admitNode},
 	}
 }
 
@@ -138,6 +141,10 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 	if !config.ValidPool(g.Pool) {
 		return problem("bad-request", "set slots.pool on the judge node", "invalid pool name %q", g.Pool)
 	}
+	if size := hardwareSize(g.Hardware); size > maxHardware {
+		return problem("bad-request", "report this", "the hardware of the node has %d bytes, want at most %d", size,
+			maxHardware)
+	}
 	if g.Started {
 		n, err := s.work.Reclaim(r.Context(), nodeOwner(g.Node))
 		if err != nil {
@@ -149,7 +156,21 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if g.Started && commands.KeptOut != "" {
+		s.log.Warn("a judge node gets no jobs", "node", g.Node, "reason", commands.KeptOut)
+	}
 	return s.writeJSON(w, http.StatusOK, commands)
+}
+
+// maxHardware is how much of its hardware a node may send, in bytes; a host with 100 CPUs sends 20 KB.
+const maxHardware = 256 << 10
+
+func hardwareSize(members map[string]string) int {
+	n := 0
+	for name, value := range members {
+		n += len(name) + len(value)
+	}
+	return n
 }
 
 // takeJob waits for a job. A job that was leased while the node hung up is
@@ -237,8 +258,11 @@ func (s *Server) finishJob(w http.ResponseWriter, r *http.Request) error {
 	if err := s.held(r.Context(), q.Hold); err != nil {
 		return err
 	}
-	if q.Report.Host != nil {
-		q.Report.Host.Node = q.Node
+	if h := q.Report.Host; h != nil {
+		h.Node = q.Node
+		if h.Admitted, err = s.nodes.Admitted(r.Context(), q.Node, h.Fingerprint); err != nil {
+			return err
+		}
 	}
 	if err := s.work.Finish(r.Context(), q.Lease(), q.Report); err != nil {
 		return err
@@ -305,6 +329,16 @@ func (s *Server) drainNode(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) undrainNode(w http.ResponseWriter, r *http.Request) error {
 	return s.changeNode(w, r, false, "undrained a judge node")
+}
+
+// admitNode has a node judge although it differs from its pool.
+func (s *Server) admitNode(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("name")
+	if err := s.nodes.Admit(r.Context(), name); err != nil {
+		return err
+	}
+	s.log.Info("admitted a judge node that differs from its pool", "node", name, by(r))
+	return s.getNodes(w, r)
 }
 
 // changeNode changes a node and answers with all nodes.

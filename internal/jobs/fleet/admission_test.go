@@ -1,0 +1,103 @@
+package fleet
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/jobs"
+)
+
+// TestAdmission has nodes that register one after the other, through two fronts in turns.
+func TestAdmission(t *testing.T) {
+	type hardware = map[string]string
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	values := &shared{all: map[string][]byte{}}
+	clock := func() time.Time { return now }
+	fronts := []*Registry{NewRegistry(values, clock), NewRegistry(values, clock)}
+	old := hardware{"kernel": "6.1", "model": "85", "slots": "1"}
+	next := hardware{"kernel": "6.2", "model": "85", "slots": "2"}
+	kernel := []Difference{{"kernel", "6.2", "6.1"}}
+	model := []Difference{{"model", "86", "85"}}
+	for i, tt := range []struct {
+		name, node, pool, sum string
+		hardware              hardware
+		after                 time.Duration // since the registration before
+		differs               []Difference
+		admitted              bool
+		admit                 bool // by an operator, after it has registered
+	}{
+		{name: "the first", node: "a", hardware: old},
+		{name: "its hardware is known", node: "a"},
+		{name: "equal, on other CPUs", node: "b", hardware: hardware{"kernel": "6.1", "model": "85", "slots": "3"}},
+		{name: "another pool", node: "c", pool: "q", hardware: next},
+		{name: "another kernel", node: "d", sum: "1", hardware: next, differs: kernel},
+		{name: "still", node: "d", sum: "1", differs: kernel, admit: true},
+		{name: "admitted", node: "d", sum: "1", admitted: true},
+		{name: "a restart of an admitted node", node: "d", sum: "1", hardware: next, admitted: true},
+		{name: "an admitted node is no example", node: "e", hardware: next, differs: kernel},
+		{name: "an admitted node changes", node: "d", sum: "2", hardware: hardware{"kernel": "6.1", "model": "86"},
+			differs: model},
+		{name: "and becomes as the others", node: "d", sum: "3", hardware: old},
+		{name: "a member changes", node: "a", hardware: next},
+		{name: "as a member is now", node: "e"},
+		{name: "a judge that sends no hardware", node: "f"},
+		{name: "a member changes its pool", node: "c", hardware: hardware{"kernel": "5", "model": "85"},
+			differs: []Difference{{"kernel", "5", "6.2"}}},
+		{name: "no other is left", node: "c", after: forgetAfter},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			front, other := fronts[i%2], fronts[(i+1)%2]
+			now = now.Add(tt.after + 2*drainedFor)
+			pool := tt.pool
+			if pool == "" {
+				pool = "p"
+			}
+			c, err := front.Seen(t.Context(), Registration{Caller: Caller{Node: tt.node}, Pool: pool, Ready: true,
+				Fingerprint: tt.sum, Hardware: tt.hardware, Time: now})
+			if err != nil || !c.HardwareKnown || c.Drained || c.KeptOut != keptOut(pool, tt.differs) {
+				t.Errorf("commands %+v, %v", c, err)
+			}
+			now = now.Add(2 * drainedFor) // the other front notices
+			n, err := other.node(t.Context(), tt.node)
+			if diff := cmp.Diff(tt.differs, n.Differs); diff != "" || err != nil || n.Admitted != tt.admitted ||
+				n.Judging() != (tt.differs == nil) {
+				t.Errorf("node %+v, %v; differences (-want +got):\n%s", n, err, diff)
+			}
+			if out, err := other.Drained(t.Context(), tt.node); out != (tt.differs != nil) || err != nil {
+				t.Errorf("gets no jobs %t, %v", out, err)
+			}
+			if by, err := other.Admitted(t.Context(), tt.node, tt.sum); by != tt.admitted || err != nil {
+				t.Errorf("admitted %t, %v", by, err)
+			}
+			if tt.admit {
+				if err := other.Admit(t.Context(), tt.node); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	if err := fronts[0].Admit(t.Context(), "nobody"); !errors.Is(err, ErrUnknownNode) {
+		t.Errorf("admit an unknown node: %v", err)
+	}
+	if _, kept := values.all[jobs.OperatorValues+" node-admitted d"]; !kept {
+		t.Error("the admission is not kept as what an operator has set")
+	}
+}
+
+func TestKeptOut(t *testing.T) {
+	all := []Difference{{"kernel", "6.2", "6.1"}, {"model", "86", ""}}
+	for want, differs := range map[string][]Difference{
+		"": nil,
+		`it differs from pool "p" (kernel: "6.2", in the pool "6.1"); make it like the others, or admit it by judged nodes ` +
+			`admit`: all[:1],
+		`it differs from pool "p" (kernel: "6.2", in the pool "6.1" and 1 more); make it like the others, or admit it by ` +
+			`judged nodes admit`: all,
+	} {
+		if diff := cmp.Diff(want, keptOut("p", differs)); diff != "" {
+			t.Errorf("reason (-want +got):\n%s", diff)
+		}
+	}
+}
