@@ -65,6 +65,9 @@ func (a *app) printPools(list []fleet.Pool, asJSON bool) error {
 		}
 		rows[i].Cells = []string{p.Name, strconv.Itoa(p.Nodes), strconv.Itoa(p.Judging), strconv.Itoa(p.Slots),
 			strconv.Itoa(p.Waiting), decider, known}
+		if p.ContestSlots > 0 {
+			rows[i].Notes = append(rows[i].Notes, fmt.Sprintf("%d slots judge jobs of contests only", p.ContestSlots))
+		}
 		if p.Judging == 0 && p.Waiting > 0 {
 			rows[i].Notes = append(rows[i].Notes, "no node judges these jobs")
 		}

@@ -329,6 +329,38 @@ func testKinds(t *testing.T, b backend) {
 	}
 }
 
+// A slot for contests takes nothing else, and does not keep other slots from it.
+func testContestsOnly(t *testing.T, b backend) {
+	s := b.open(t, func(o *Options) { o.poll = time.Hour }) // woken, or never
+	class := func(p job.Priority) func(*job.Job) { return func(j *job.Job) { j.Priority = p } }
+	reserved := Want{Contests: true}
+	s.put("practice", class(job.Practice))
+	s.idle(reserved)
+	s.put("contest", class(job.Contest))
+	if w, err := s.Take(s.ctx(), reserved); err != nil || w.ID != "contest" {
+		t.Errorf("a reserved slot took %q, %v", w.ID, err)
+	}
+	if w, err := s.Take(s.ctx(), Want{}); err != nil || w.ID != "practice" {
+		t.Errorf("another slot took %q, %v", w.ID, err)
+	}
+	taken := make(chan string)
+	for _, want := range []Want{reserved, {}} {
+		go func() {
+			w, err := s.Take(s.ctx(), want)
+			if err != nil {
+				t.Error(err)
+			}
+			taken <- fmt.Sprint(w.ID, want.Contests)
+		}()
+	}
+	for _, p := range []job.Priority{job.Background, job.Contest} {
+		s.put("waited-for-"+string(p), class(p))
+		if got, want := <-taken, fmt.Sprint("waited-for-"+string(p), p == job.Contest); got != want {
+			t.Errorf("took %q, want %q", got, want)
+		}
+	}
+}
+
 func testValues(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	type value struct{ A int }

@@ -312,7 +312,7 @@ func testWakeUps(t *testing.T, b backend) {
 		}
 		taken <- w.ID
 	}()
-	line := s.hub.line(kind{defaultPool, 1})
+	line := s.hub.line(kind{defaultPool, 1, false})
 	testkit.WaitFor(t, time.Minute, "the taker to be in front, without a token", func() bool {
 		return len(line.front) == 1 && len(line.wake) == 0
 	})

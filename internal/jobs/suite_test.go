@@ -115,8 +115,8 @@ func (b *bench) take() Work {
 // idle fails when there is a job to take.
 func (b *bench) idle(w Want) {
 	b.t.Helper()
-	if work, found, err := b.Store.take(b.ctx(),
-		Want{Pool: cmpOr(w.Pool, defaultPool), Width: max(w.Width, 1), Node: w.Node}); found || err != nil {
+	w.Pool, w.Width = cmpOr(w.Pool, defaultPool), max(w.Width, 1)
+	if work, found, err := b.Store.take(b.ctx(), w); found || err != nil {
 		b.t.Fatalf("took %+v, %v; nothing is to be taken", work, err)
 	}
 }
@@ -184,6 +184,7 @@ var suite = map[string]func(*testing.T, backend){
 	"refused":           testRefused,
 	"order":             testOrder,
 	"kinds of slots":    testKinds,
+	"contests only":     testContestsOnly,
 	"leases":            testLeases,
 	"fences":            testFences,
 	"finish again":      testFinishAgain,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"judged/internal/base/job"
@@ -17,6 +18,8 @@ type Want struct {
 	Host  string // that has the slot, see Reclaim
 	Node  string // its name in the fleet: a node does not audit its own jobs, nor judge one again for a cross-check
 	CPUs  string // kernel list of the slot, for the event
+	// Contests means that only jobs of the priority contest are wanted.
+	Contests bool
 	// Key names the call, so that it can be repeated when its answer was lost: with
 	// Repeated, Take returns the job that Host has for this Key, if there is one.
 	Key      string
@@ -40,7 +43,7 @@ type Work struct {
 // once.
 func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 	w.Pool, w.Width = cmp.Or(w.Pool, defaultPool), cmp.Or(w.Width, 1)
-	line := s.hub.line(kind{w.Pool, w.Width})
+	line := s.hub.line(kind{w.Pool, w.Width, w.Contests})
 	// Only one taker of a kind queries the database at a time: otherwise each new
 	// job would wake all of them.
 	select {
@@ -82,7 +85,7 @@ func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 // The subquery skips running jobs within the index: at most one row per slot.
 const takeJob = `UPDATE jobs SET state = 1, attempt = attempt + 1, due = ?1, started = ?2, host = ?3, cpus = ?4,
 	take_key = ?8
-WHERE seq = (SELECT seq FROM jobs WHERE state < 2 AND pool = ?5 AND width <= ?6 AND due <= ?2
+WHERE seq = (SELECT seq FROM jobs WHERE state < 2 AND pool = ?5 AND width <= ?6 AND due <= ?2 AND priority <= ?9
 	AND (priority < 4 OR NOT EXISTS (SELECT 1 FROM audits WHERE audits.id = jobs.id
 		AND CASE WHEN audits.target = '' THEN audits.origin = ?7 ELSE audits.target <> ?7 END))
 	AND (avoid_until <= ?2 OR {position}(avoid, '/' || ?7 || '/') = 0)
@@ -103,8 +106,12 @@ func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err er
 			return work, found, err
 		}
 	}
+	least := len(job.AllPriorities()) - 1
+	if w.Contests {
+		least = slices.Index(job.AllPriorities(), job.Contest)
+	}
 	return s.lease(ctx, takeJob, until,
-		[]any{until.UnixNano(), now.UnixNano(), w.Host, w.CPUs, w.Pool, w.Width, w.Node, w.Key})
+		[]any{until.UnixNano(), now.UnixNano(), w.Host, w.CPUs, w.Pool, w.Width, w.Node, w.Key, least})
 }
 
 // lease runs a statement that leases a job.

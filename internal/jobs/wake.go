@@ -16,8 +16,9 @@ type hub struct {
 // kind is a kind of slot: it judges jobs of its pool that ask for at most its
 // width.
 type kind struct {
-	pool  string
-	width int
+	pool     string
+	width    int
+	contests bool // no others
 }
 
 // line is the queue of takers of one kind. The one in front queries the database;
@@ -135,7 +136,7 @@ func (h *hub) receive(message string) {
 	rest, _ := strings.CutPrefix(message, aboutWork)
 	width, pool, _ := strings.Cut(rest, " ")
 	if n, err := strconv.Atoi(width); err == nil {
-		h.work(kind{pool, n})
+		h.work(kind{pool: pool, width: n})
 	}
 }
 

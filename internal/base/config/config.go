@@ -188,6 +188,8 @@ type Pool struct {
 	DecidedBy string `toml:"decided_by"`
 	// CheckPercent is the part of what a screening pool accepts that the deciding pool judges, too.
 	CheckPercent int `toml:"check_percent"`
+	// ContestPercent is the part of its slots that judge jobs of contests only.
+	ContestPercent int `toml:"contest_percent"`
 }
 
 // inheritAudit is an AuditPercent that is not set.
@@ -212,6 +214,17 @@ func (c Config) Pool(name string) Pool {
 
 // Decider is the pool whose times count for jobs of a pool.
 func (c Config) Decider(pool string) string { return cmp.Or(c.Pool(pool).DecidedBy, pool) }
+
+// ContestPercents are the pools with slots for contests only.
+func (c Config) ContestPercents() map[string]int {
+	all := map[string]int{}
+	for _, p := range c.Pools {
+		if p.ContestPercent > 0 {
+			all[p.Name] = p.ContestPercent
+		}
+	}
+	return all
+}
 
 // PoolNames are the pools that the configuration names: the one of this host first.
 func (c Config) PoolNames() []string {

@@ -13,6 +13,7 @@ func TestPools(t *testing.T) {
 percent = 3
 [[pools]]
 name = "metal"
+contest_percent = 25
 [[pools]]
 audit_percent = 0
 name = "cloud"
@@ -37,9 +38,13 @@ decided_by = "iron"
 			t.Errorf("pool %s is decided by %s, want %s", name, got, decider)
 		}
 	}
+	if got := c.ContestPercents(); got["metal"] != 25 || len(got) != 1 {
+		t.Errorf("parts for contests: %v, want 25 %% of metal", got)
+	}
 	without := c
 	without.Pools = c.Pools[:1]
-	if diff := cmp.Diff([]string{"pools[1].audit_percent", "pools[1].check_percent", "pools[1].decided_by", "pools[1].name"},
+	if diff := cmp.Diff([]string{"pools[1].audit_percent", "pools[1].check_percent",
+		"pools[1].contest_percent", "pools[1].decided_by", "pools[1].name"},
 		Differences(without, c)); diff != "" {
 		t.Errorf("differences (-want +got):\n%s", diff)
 	}
@@ -65,6 +70,8 @@ func TestPoolErrors(t *testing.T) {
 			`pools[0].decided_by: "b c" is not a name; `},
 		"checks": {"[[pools]]\nname=\"a\"\ndecided_by=\"b\"\ncheck_percent = 0\n",
 			"pools[0].check_percent: 0 is out of range; use"},
+		"contests": {"[[pools]]\nname=\"a\"\ncontest_percent=101\n",
+			"pools[0].contest_percent: 101 is out of range; use"},
 		"percent": {"[[pools]]\nname=\"a\"\naudit_percent = 101\n",
 			"pools[0].audit_percent: 101 is out of range; use"},
 	} {

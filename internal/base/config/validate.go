@@ -145,6 +145,7 @@ func (v *validator) pools(c Config) {
 		v.check(!seen[p.Name], key+".name", "%q is another pool already; name each pool once", p.Name)
 		seen[p.Name] = true
 		between(v, key+".audit_percent", p.AuditPercent, inheritAudit, 100)
+		between(v, key+".contest_percent", p.ContestPercent, 0, 100)
 		if p.DecidedBy == "" {
 			continue
 		}

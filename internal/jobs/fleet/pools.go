@@ -23,7 +23,9 @@ type Pool struct {
 	Nodes   int    `json:"nodes"`
 	Judging int    `json:"judging"` // nodes that are up, ready and not drained
 	Slots   int    `json:"slots"`   // of these
-	Waiting int    `json:"waiting"`
+	// ContestSlots are those of the slots that judge jobs of contests only.
+	ContestSlots int `json:"contest_slots,omitempty"`
+	Waiting      int `json:"waiting"`
 	// Screen is that of a pool that another one decides for.
 	Screen *Screen `json:"screen,omitempty"`
 }
@@ -62,6 +64,11 @@ func (r *Registry) Pools(ctx context.Context, waiting jobs.Depths) ([]Pool, erro
 	byName := map[string]Pool{}
 	for _, name := range slices.Concat(r.pools, slices.Collect(maps.Keys(waiting))) {
 		byName[name] = Pool{Name: name}
+	}
+	for slot := range r.reserve(nodes) {
+		p := byName[slot.pool]
+		p.ContestSlots++
+		byName[slot.pool] = p
 	}
 	for _, n := range nodes {
 		p := byName[n.Pool]

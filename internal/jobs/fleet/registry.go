@@ -94,6 +94,8 @@ type Registry struct {
 	values Values
 	now    func() time.Time
 	pools  []string // that are configured
+	// By pool, the part of its slots that judge jobs of contests only.
+	contestPercent map[string]int
 
 	mu     sync.Mutex // guards the rest
 	stored map[string]Node
@@ -103,6 +105,9 @@ type Registry struct {
 	// What audits say about nodes, and when it was read.
 	known     map[string]*Deviation
 	knownRead time.Time
+	// Slots for contests only, and when they were chosen.
+	reserved     map[slotName]bool
+	reservedRead time.Time
 	// What pools are to have, and when it was read.
 	prefetches     map[string]Prefetch
 	prefetchesRead time.Time

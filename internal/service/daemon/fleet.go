@@ -49,6 +49,7 @@ func (d *daemon) openFleet(context.Context) (err error) {
 	switch d.o.Config.Fleet.Role {
 	case config.RoleAll, config.RoleFront:
 		d.registry = fleet.NewRegistry(d.store, time.Now, d.o.Config.PoolNames()...)
+		d.registry.ReserveForContests(d.o.Config.ContestPercents())
 		d.store.screen = screen.New(screen.Options{Store: d.store.Store, Nodes: d.registry, Pools: d.o.Config.Pools,
 			Observer: screened{d}, Now: time.Now, Log: d.o.Log})
 		d.store.finish = d.store.screen.Finish
@@ -143,15 +144,33 @@ type ownSource struct {
 
 // Take waits while this node is drained or differs from its pool.
 func (s *ownSource) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
+	w.Node = s.node
 	for ctx.Err() == nil {
 		// While the database is unavailable, Take says so.
-		if drained, err := s.registry.Drained(ctx, s.node); err != nil || !drained {
-			w.Node = s.node
+		if drained, err := s.registry.Drained(ctx, s.node); err == nil && drained {
+			rest(ctx, time.Second)
+			continue
+		}
+		if !s.registry.Reserves(w.Pool) {
 			return s.storage.Take(ctx, w)
 		}
-		rest(ctx, time.Second)
+		if work, err := s.takeReserved(ctx, w); !errors.Is(err, context.DeadlineExceeded) {
+			return work, err
+		}
 	}
 	return jobs.Work{}, fmt.Errorf("take a job: %w", ctx.Err())
+}
+
+// takeReserved takes a job of a contest for a slot that is reserved for them. It waits for a limited time: other slots
+// may be reserved by then.
+func (s *ownSource) takeReserved(ctx context.Context, w jobs.Want) (jobs.Work, error) {
+	var err error
+	if w.Contests, err = s.registry.Reserved(ctx, w.Pool, s.node, w.CPUs); err != nil {
+		return jobs.Work{}, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, fleet.MaxWait)
+	defer cancel()
+	return s.storage.Take(waiting, w)
 }
 
 // Finish names this node in the report.

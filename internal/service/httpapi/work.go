@@ -23,6 +23,7 @@ type Work interface {
 type Nodes interface {
 	Seen(ctx context.Context, r fleet.Registration) (fleet.Commands, error)
 	Drained(ctx context.Context, name string) (bool, error)
+	Reserved(ctx context.Context, pool, node, cpus string) (bool, error)
 	SetDrained(ctx context.Context, name string, drained bool) error
 	Admit(ctx context.Context, name string) error
 	Admitted(ctx context.Context, name, fingerprint string) (bool, error)
@@ -199,8 +200,12 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
+	contests, err := s.nodes.Reserved(ctx, q.Pool, q.Node, q.CPUs)
+	if err != nil {
+		return err
+	}
 	work, err := s.work.Take(ctx, jobs.Want{Pool: q.Pool, Width: q.Width, Host: nodeOwner(q.Node), Node: q.Node,
-		CPUs: q.CPUs, Key: q.Key, Repeated: q.Repeated})
+		CPUs: q.CPUs, Contests: contests, Key: q.Key, Repeated: q.Repeated})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})

@@ -1,0 +1,108 @@
+package fleet
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestReserve has the first slots of the judging nodes of a pool judge jobs of contests only.
+func TestReserve(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		percent int
+		nodes   string // slots of each: i idle, b busy, d drained, q quarantined; a capital N before them: not ready
+		want    []string
+	}{
+		{"not configured", 0, "ii bb", nil},
+		{"rounded up", 10, "ii bb", []string{"a/0"}},
+		{"half", 50, "ii bi", []string{"a/0", "a/1"}},
+		{"over two nodes", 75, "ii bi", []string{"a/0", "a/1", "b/0"}},
+		{"one is left", 99, "ii bi", []string{"a/0", "a/1", "b/0"}},
+		{"a single slot", 99, "i", nil},
+		{"all", 100, "i b", []string{"a/0", "b/0"}},
+		{"only slots in use", 50, "dqi i", []string{"a/2"}},
+		{"only nodes that judge", 50, "Nii ii", []string{"b/0"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+			r := NewRegistry(&shared{all: map[string][]byte{}}, func() time.Time { return now })
+			if tt.percent > 0 {
+				r.ReserveForContests(map[string]int{"p": tt.percent})
+			}
+			states := map[rune]string{'i': "idle", 'b': "busy", 'd': "drained", 'q': "quarantined"}
+			all := map[string]bool{}
+			for i, text := range strings.Fields(tt.nodes) {
+				node, slots := string(rune('a'+i)), []Slot{}
+				text, unfit := strings.CutPrefix(text, "N")
+				for k, state := range text {
+					slots = append(slots, Slot{string(rune('0' + k)), states[state]})
+				}
+				for _, pool := range []string{"q", "p"} { // the other pool has none reserved
+					if _, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: pool + node}, Pool: pool,
+						Ready: !unfit, Slots: slots, Time: now}); err != nil {
+						t.Fatal(err)
+					}
+					for _, s := range slots {
+						all[pool+node+"/"+s.CPUs] = true
+					}
+				}
+			}
+			var got []string
+			for _, slot := range slices.Sorted(maps.Keys(all)) {
+				node, cpus, _ := strings.Cut(slot, "/")
+				now = now.Add(time.Millisecond) // also from what was read before
+				reserved, err := r.Reserved(t.Context(), node[:1], node, cpus)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if reserved {
+					got = append(got, strings.TrimPrefix(slot, "p"))
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("reserved (-want +got):\n%s", diff)
+			}
+			pools, err := r.Pools(t.Context(), nil)
+			if err != nil || pools[0].ContestSlots != len(tt.want) || pools[1].ContestSlots != 0 {
+				t.Errorf("pools %+v, %v", pools, err)
+			}
+		})
+	}
+}
+
+// A slot that leaves is replaced, once the choice is old enough.
+func TestReserveAgain(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	r := NewRegistry(&shared{all: map[string][]byte{}}, func() time.Time { return now })
+	r.ReserveForContests(map[string]int{"p": 50})
+	for i, tt := range []struct {
+		ready bool // of the node a
+		want  string
+	}{{true, "ab"}, {false, "b"}} {
+		for _, node := range []string{"a", "b", "c"} {
+			if _, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: node}, Pool: "p",
+				Ready: tt.ready || node != "a", Slots: []Slot{{"1", "idle"}}, Time: now}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now = now.Add(reservedFor)
+		got := ""
+		for _, node := range []string{"a", "b", "c"} {
+			reserved, err := r.Reserved(t.Context(), "p", node, "1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reserved {
+				got += node
+			}
+		}
+		if got != tt.want {
+			t.Errorf("step %d: slots of nodes %q are reserved, want %q", i, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/fleet"
+)
+
+// TestContestSlots has a pool of two slots, one of which is for contests, on a judge node.
+func TestContestSlots(t *testing.T) {
+	c := frontSettings(t)
+	c.Pools = []config.Pool{{Name: "default", ContestPercent: 50, AuditPercent: -1, CheckPercent: 1}}
+	front := serving(t, c)
+	source, err := fleet.NewSource(fleet.Options{Front: front.Client, Node: "judge-1", Spool: t.TempDir(),
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.Register(t.Context(), fleet.Registration{Pool: "default", Fingerprint: "f", Ready: true,
+		Time: time.Now(), Slots: []fleet.Slot{{CPUs: "1", State: "idle"}, {CPUs: "2", State: "idle"}}}); err != nil {
+		t.Fatal(err)
+	}
+	take := func(cpus string, wait time.Duration) (string, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		defer cancel()
+		work, err := source.Take(ctx, jobs.Want{Pool: "default", Width: 1, CPUs: cpus})
+		return work.ID, err
+	}
+	submit := func(id string, p job.Priority) {
+		j := front.sum(1, false)
+		j.Priority = p
+		front.submit(id, j)
+	}
+	submit("practice", job.Practice)
+	// Longer than a front takes to wake its takers.
+	if id, err := take("1", 2*time.Second); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the slot for contests takes %q, %v", id, err)
+	}
+	submit("contest", job.Contest)
+	for _, tt := range []struct{ cpus, want string }{{"1", "contest"}, {"2", "practice"}} {
+		if id, err := take(tt.cpus, patience); id != tt.want || err != nil {
+			t.Errorf("slot %s takes %q, %v; want %q", tt.cpus, id, err, tt.want)
+		}
+	}
+	if list, err := fleet.ListPools(front.ctx, front.Client); err != nil || len(list) != 1 || list[0].ContestSlots != 1 {
+		t.Errorf("pools %+v, %v", list, err)
+	}
+	front.drain()
+}
+
+// TestOwnContestSlots has a daemon with all its slots for contests.
+func TestOwnContestSlots(t *testing.T) {
+	c := settings(t)
+	c.Pools = []config.Pool{{Name: "default", ContestPercent: 100, AuditPercent: -1, CheckPercent: 1}}
+	d := serving(t, c)
+	// Its slots ask for jobs before it has registered as a node.
+	waiting := d.sum(1, false)
+	waiting.Priority = job.Contest
+	d.submit("first", waiting)
+	d.finish("first")
+	practice := d.sum(2, false)
+	practice.Priority = job.Practice
+	d.submit("practice", practice)
+	waiting = d.sum(3, false)
+	waiting.Priority = job.Contest
+	d.submit("contest", waiting)
+	if r := d.finish("contest"); r.Verdict != job.Accepted {
+		t.Errorf("job of a contest: %+v", r)
+	}
+	if r, err := d.Job(d.ctx, "practice", 0); err != nil || r.State != job.Queued {
+		t.Errorf("a job that is of no contest: %+v, %v", r, err)
+	}
+	d.drain()
+}
