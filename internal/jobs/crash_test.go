@@ -37,7 +37,7 @@ func childOptions(database string) Options {
 }
 
 // phases are the changes of a job. A process is killed in the middle of each.
-var phases = []string{"put", "take", "extend", "emit", "return", "finish", "cancel"}
+var phases = []string{"put", "take", "extend", "emit", "return", "recheck", "finish", "cancel"}
 
 // child puts jobs, takes, extends, returns, finishes and cancels them. It prints
 // each change before it makes it, and what it was promised after it was.
@@ -85,20 +85,22 @@ func child(value string) int {
 
 func judgeAtRandom(ctx context.Context, s *Store, w Work, who string) {
 	rep := sampleReport(job.Accepted)
-	rep.Message = fmt.Sprint(who, "/", w.Attempt)
+	rep.Message, rep.CrossCheck = fmt.Sprint(who, "/", w.Attempt), w.Report.CrossCheck
 	if rand.IntN(4) == 0 {
 		fmt.Println("begin extend")
 		if _, err := s.Extend(ctx, w.Lease); err != nil && !lost(err) {
 			fmt.Println("error", err)
 		}
 	}
-	switch rand.IntN(8) {
+	switch rand.IntN(10) {
 	case 0: // hold it until the lease expires
 	case 1, 2:
 		fmt.Println("begin return")
 		if err := s.Return(ctx, w.Lease, 0, true); err != nil && !lost(err) {
 			fmt.Println("error", err)
 		}
+	case 3, 4:
+		recheck(ctx, s, w, rep)
 	default:
 		fmt.Println("begin emit")
 		_ = s.Emit(w.Lease, 1, rep.Tests[0])
@@ -109,6 +111,24 @@ func judgeAtRandom(ctx context.Context, s *Store, w Work, who string) {
 		case !lost(err):
 			fmt.Println("error", err)
 		}
+	}
+}
+
+// recheck hands a job to another host, and keeps the report in the list of its cross-check.
+func recheck(ctx context.Context, s *Store, w Work, rep job.Report) {
+	rec, err := s.Get(ctx, w.ID)
+	if err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	rec.Lease = w.Lease
+	check := job.CrossCheck{Hosts: []job.CrossCheckedHost{{Node: "one", Verdict: rep.Verdict, Job: RecheckID(w.Lease)}}}
+	if before := w.Report.CrossCheck; before != nil {
+		check.Hosts = append(before.Hosts, check.Hosts...)
+	}
+	fmt.Println("begin recheck")
+	if err := s.Recheck(ctx, rec, rep, check, time.Time{}); err != nil && !lost(err) {
+		fmt.Println("error", err)
 	}
 }
 
@@ -217,18 +237,22 @@ func (p *promises) check(t *testing.T, o Options) {
 			if p.message[w.ID] != "" {
 				t.Errorf("job %s is taken in attempt %d, its report was stored", w.ID, w.Attempt)
 			}
-			if err := s.Finish(ctx, w.Lease, sampleReport(job.Accepted)); err != nil {
+			rep := sampleReport(job.Accepted)
+			rep.CrossCheck = w.Report.CrossCheck
+			if err := s.Finish(ctx, w.Lease, rep); err != nil {
 				t.Error(err)
 			}
 			left++
 		}
 	}
+	rechecked := 0
 	for id, message := range p.message {
 		rec, err := s.Get(ctx, id)
 		if err != nil {
 			t.Errorf("job %s was promised: %v", id, err)
 			continue
 		}
+		rechecked += checkRecheck(t, s, id, rec.Report.CrossCheck)
 		kept := rec.Report.State == job.Done && (message == "" || rec.Report.Message == message)
 		if rec.Report.State == job.CancelledState { // before the process could say so
 			kept = message == wasCancelled || message == ""
@@ -237,7 +261,21 @@ func (p *promises) check(t *testing.T, o Options) {
 			t.Errorf("job %s is %s with %q; promised was %q", id, rec.Report.State, rec.Report.Message, message)
 		}
 	}
-	t.Logf("%d jobs, %d of them judged after the last kill", len(p.message), left)
+	t.Logf("%d jobs, %d of them judged after the last kill, %d reports of other hosts", len(p.message), left, rechecked)
+}
+
+// checkRecheck finds the report of each host that a cross-check names, and returns their number.
+func checkRecheck(t *testing.T, s *Store, id string, c *job.CrossCheck) int {
+	if c == nil {
+		return 0
+	}
+	for _, h := range c.Hosts {
+		rec, err := s.Get(t.Context(), h.Job)
+		if err != nil || rec.Report.State != job.Done || rec.Report.Labels[RecheckLabel] != id {
+			t.Errorf("job %s names %s, which is %+v, %v", id, h.Job, rec.Report, err)
+		}
+	}
+	return len(c.Hosts)
 }
 
 // killOne starts a process and kills it within a change of the phase.
