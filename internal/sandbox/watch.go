@@ -130,15 +130,15 @@ func (w *watch) progress(used, elapsed time.Duration) (Progress, error) {
 		return Progress{}, err
 	}
 	p := Progress{CPUTime: used, UserTime: used, WallTime: elapsed}
-	if len(w.s.others) > 0 {
-		return w.s.progressOfAll(p)
-	}
 	if user := difference(cpu.User, w.user); user != nil {
 		p.UserTime = *user
 	}
 	if n := since(w.s.endedCounters().runDelay, w.parked.runDelay); n != nil {
 		delay := time.Duration(*n)
 		p.RunDelay = &delay
+	}
+	if len(w.s.others) > 0 {
+		return w.s.progressOfAll(p)
 	}
 	return p, nil
 }

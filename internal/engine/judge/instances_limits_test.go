@@ -1,6 +1,8 @@
 package judge_test
 
 import (
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -94,5 +96,28 @@ func TestCompiledInteractor(t *testing.T) {
 	want.Program = jury.Program{Command: []string{"./a"}}
 	if diff := cmp.Diff(want, *compiled.Interactor); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestInstancesWithBusyCPU: instances that others keep from the CPU reach the limit of CPU time, later, and not that of
+// wall time.
+func TestInstancesWithBusyCPU(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	cpu := eng.Slots()[0].CPUs[0]
+	for range 6 {
+		busy := exec.Command("taskset", "-c", strconv.Itoa(cpu), "sh", "-c", "while :; do :; done")
+		if err := busy.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _, _ = busy.Process.Kill(), busy.Wait() }()
+	}
+	for _, n := range []int{1, 2} {
+		j := managedJob(t, n, "spin", "all|end=0|score=1")
+		j.Limits.WallTimeMS = 600 // of which an instance gets less than a seventh
+		r := judgeTalk(t, eng, j)
+		if r.Verdict != job.TimeLimit {
+			t.Errorf("verdict %s of %d instances, want TLE: %s", r.Verdict, n, tell(r))
+		}
 	}
 }

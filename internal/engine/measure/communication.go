@@ -213,7 +213,8 @@ func (r *instances) judge(ctx context.Context) (outcome, error) {
 }
 
 // joined is one result for all instances: the sum of their CPU times, the largest of their memory and output, and the
-// end of the one that failed. Their waiting for each other is not noise, so what a kernel counts of that is left out.
+// end of the one that failed. Their waiting for each other is not noise: of what the one that failed waited for the CPU
+// counts what is more than the CPU time of the others.
 func (r *instances) joined() sandbox.Result {
 	var all sandbox.Result
 	if r.failed >= 0 {
@@ -237,6 +238,12 @@ func (r *instances) joined() sandbox.Result {
 		all.VoluntarySwitches = sum(all.VoluntarySwitches, one.VoluntarySwitches)
 		all.InvoluntarySwitches = sum(all.InvoluntarySwitches, one.InvoluntarySwitches)
 		all.MinorFaults, all.MajorFaults = sum(all.MinorFaults, one.MinorFaults), sum(all.MajorFaults, one.MajorFaults)
+	}
+	if r.failed >= 0 {
+		if f := r.results[r.failed]; f.RunDelay != nil {
+			delay := max(*f.RunDelay-(all.CPUTime-f.CPUTime), 0)
+			all.RunDelay = &delay
+		}
 	}
 	return all
 }
