@@ -24,6 +24,29 @@ const (
 	InternalError     Verdict = "IE"  // judged, checker, interactor, problem or host
 )
 
+// Verdicts explains the verdicts, in the order above.
+func Verdicts() []Meaning {
+	return []Meaning{
+		{string(Accepted), "The checker accepts the output."},
+		{string(Partial), "The checker gives a part of the points."},
+		{string(WrongAnswer), "The checker rejects the output, or the interactor rejected before the program ended."},
+		{string(PresentationError), "The checker rejects the form of the output."},
+		{string(OutputLimit), "The program wrote more than the output limit, by the bytes counted."},
+		{string(TimeLimit), "The CPU time of all processes of the program, from their control group, is over the limit."},
+		{string(WallTimeLimit), "The wall time limit was reached while the program was busy or blocked."},
+		{string(IdlenessLimit), "The wall time limit was reached while the program slept: it used no CPU time."},
+		{string(MemoryLimit), "The kernel ended the program for its memory, or its peak is over the limit."},
+		{string(RuntimeError), "The program ended with a status other than 0, or by a signal."},
+		{string(SecurityViolation), "The program called the system in a way that is forbidden."},
+		{string(NotExecutable), "The kernel cannot execute the program: its format, architecture or loader."},
+		{string(CompileError), "The source does not compile."},
+		{string(Skipped), "The test was not run: another one had decided."},
+		{string(Cancelled), "The job was cancelled."},
+		{string(InternalError), "judged, the checker, the interactor, the problem or the host is at fault, not " +
+			"the program."},
+	}
+}
+
 // Failed reports whether v ends a job under the stop rule first-failure.
 func (v Verdict) Failed() bool {
 	return v != Accepted && v != Partial && v != Skipped && v != ""

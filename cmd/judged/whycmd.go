@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/base/job"
+	"judged/internal/service/render"
+)
+
+func (a *app) whyCommand() *cobra.Command {
+	var r remote
+	cmd := &cobra.Command{
+		Use:   "explain [flags] JOB|REPORT.json",
+		Short: "Explain why the verdict of a job is what it is, step by step",
+		Long: `Explain why the verdict of a job is what it is: which test decides, each of its
+runs against the limit, what noise explains of it, what ended the repeats, and on
+which hosts it was judged. The report is that of a job of the daemon, or a file as
+judged run --json and GET /v1/jobs/{id} print it; - is stdin.
+
+Exit codes: 0 explained, 2 wrong usage, no such job, or a file that is no report,
+3 the daemon cannot be reached.`,
+		Args: exactly(1, "the ID of a job or the file of a report"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			report, err := a.readReport(cmd.Context(), &r, args[0])
+			if err != nil {
+				return err
+			}
+			return render.Why(a.out, report)
+		},
+	}
+	r.addFlags(cmd)
+	return cmd
+}
+
+// maxReport bounds the file of a report, in bytes: one with 1,000 tests of 10 runs has 10 MB.
+const maxReport = 256 << 20
+
+// readReport reads a file, where there is one of the name, or asks the daemon.
+func (a *app) readReport(ctx context.Context, r *remote, name string) (job.Report, error) {
+	if name == "-" {
+		return parseReport(a.in, "stdin")
+	}
+	file, err := os.Open(name)
+	if err == nil {
+		defer file.Close()
+		return parseReport(file, name)
+	}
+	if !errors.Is(err, fs.ErrNotExist) || name == "" {
+		return job.Report{}, usagef("read the report: %w; name a file that can be read, or a job", err)
+	}
+	cl, err := r.client()
+	if err != nil {
+		return job.Report{}, err
+	}
+	report, err := cl.Job(ctx, name, 0)
+	if err != nil {
+		return report, refused(fmt.Errorf("read job %q, of which there is no file: %w", name, err))
+	}
+	return report, nil
+}
+
+func parseReport(from io.Reader, name string) (job.Report, error) {
+	var report job.Report
+	err := json.NewDecoder(io.LimitReader(from, maxReport)).Decode(&report)
+	if err == nil && report.State == "" {
+		err = errors.New("no member state")
+	}
+	if err != nil {
+		return report, usagef("read report %q: %w; use the output of judged run --json or GET /v1/jobs/{id}", name, err)
+	}
+	return report, nil
+}

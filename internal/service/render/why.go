@@ -1,0 +1,249 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+)
+
+// Why explains step by step how a report came to its verdict: which test decides, its runs against the limit, what noise
+// explains, what ended the repeats, and where it was judged.
+func Why(w io.Writer, r job.Report) error {
+	var steps []string
+	switch {
+	case !r.State.Final():
+		steps = append(steps, fmt.Sprintf("The job is %s: it has no verdict yet.", r.State))
+	case r.Verdict != "":
+		steps = append(steps, meaningOf(job.Verdicts(), string(r.Verdict)))
+	}
+	if r.Message != "" {
+		steps = append(steps, r.Message)
+	}
+	if c := r.Compilation; c != nil {
+		steps = append(steps, compiled(*c))
+	}
+	if x := decisive(r); x != nil {
+		steps = append(steps, decides(r, *x))
+		steps = append(steps, whyTest(*x)...)
+	}
+	steps = append(steps, whyHosts(r)...)
+	var b strings.Builder
+	paragraph(&b, Printable(verdictLine(r)))
+	for i, step := range steps {
+		fmt.Fprintf(&b, "\n%d. ", i+1)
+		first, rest, _ := strings.Cut(step, "\n")
+		fmt.Fprintln(&b, Printable(first))
+		for line := range strings.Lines(rest) {
+			fmt.Fprintf(&b, "   %s\n", Printable(strings.TrimSuffix(line, "\n")))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// decisive is the test that has the verdict of the job: the first that failed, else the one nearest to its limit.
+func decisive(r job.Report) *job.TestReport {
+	var near *job.TestReport
+	for i, x := range r.Tests {
+		if x.Verdict.Failed() {
+			return &r.Tests[i]
+		}
+		if x.Timing != nil && (near == nil || x.Timing.MarginRatio < near.Timing.MarginRatio) {
+			near = &r.Tests[i]
+		}
+	}
+	return near
+}
+
+// decides says why this test is the one to look at.
+func decides(r job.Report, x job.TestReport) string {
+	skipped := 0
+	for _, t := range r.Tests {
+		if t.Verdict == job.Skipped {
+			skipped++
+		}
+	}
+	notRun := ""
+	if skipped > 0 {
+		notRun = fmt.Sprintf(" Not run: %d.", skipped)
+	}
+	if !x.Verdict.Failed() {
+		return fmt.Sprintf("No test of %d failed. Test %s is nearest to its time limit.%s", len(r.Tests), x.Name, notRun)
+	}
+	text := fmt.Sprintf("Test %s decides: it is the first of %d, in their order, that failed.%s", x.Name, len(r.Tests),
+		notRun)
+	if len(r.Groups) > 0 {
+		text += "\nThe points are those of the groups; judged status lists them."
+	}
+	return text
+}
+
+func compiled(c job.Compilation) string {
+	what := "The source"
+	if c.Program != "" {
+		what = "The " + c.Program
+	}
+	text := fmt.Sprintf("%s was compiled as %s", what, c.Language)
+	if c.Cached {
+		text += ", by an earlier job"
+	}
+	text += "; that time is not part of any run."
+	if c.Output != "" {
+		text += "\n" + strings.TrimSpace(c.Output)
+	}
+	return text
+}
+
+// whyTest are the steps from the runs of a test to its verdict.
+func whyTest(x job.TestReport) []string {
+	var steps []string
+	verdict := fmt.Sprintf("Test %s is %s.", x.Name, x.Verdict)
+	if n := Note(x); n != "" {
+		verdict += " " + n
+	}
+	if x.Pass > 0 {
+		verdict += fmt.Sprintf("\nThe figures are those of pass %d of %d.", x.Pass, len(x.Passes))
+	}
+	steps = append(steps, verdict)
+	t := x.Timing
+	if t == nil {
+		return steps
+	}
+	steps = append(steps, limitStep(*t))
+	if len(x.Runs) > 0 {
+		steps = append(steps, runsStep(x.Runs, *t))
+	}
+	steps = append(steps, fmt.Sprintf("What ended the repeats (policy %s): %s\nWhich time counts: %s of %d, %s.\n"+
+		"Confidence %s: %s", t.Policy, meaningOf(job.Deciders(), t.DecidedBy), statistic(t.Statistic), t.N, Time(x.CPUTime),
+		t.Confidence, meaningOf(job.Confidences(), string(t.Confidence))))
+	if line := causesStep(x.Runs); line != "" {
+		steps = append(steps, line)
+	}
+	return steps
+}
+
+func limitStep(t job.Timing) string {
+	learned := "a fixed value: too few reference kernels have run"
+	if t.GuardLearned {
+		learned = "learned from reference kernels on this host"
+	}
+	side := "below it"
+	if t.MarginRatio < 0 {
+		side = "over it"
+	}
+	return fmt.Sprintf("The limit is %s of CPU time; the time that counts is %.1f %% %s.\n"+
+		"Within %s of the limit one run proves nothing (%s).", units.Duration(t.Limit),
+		100*max(t.MarginRatio, -t.MarginRatio), side, units.Duration(t.Guard), learned)
+}
+
+// runsStep lists the runs in their order.
+func runsStep(runs []job.Run, t job.Timing) string {
+	lines := []string{fmt.Sprintf("It ran %s:", times(len(runs)))}
+	for i, r := range runs {
+		line := fmt.Sprintf("run %d: CPU time %s, wall time %s on CPU %s", i+1, units.Duration(r.CPUTime),
+			units.Duration(r.WallTime), r.CPUs)
+		if r.CPUTime > t.Limit {
+			line += ", over the limit"
+		}
+		if e := r.Explained; e.CPUTime > 0 || e.WallTime > 0 {
+			line += fmt.Sprintf("; noise explains at most %s of CPU time and %s of wall time%s", units.Duration(e.CPUTime),
+				units.Duration(e.WallTime), explainedBy(e))
+		}
+		if !r.Kept {
+			line += "; set aside: without that time it is within the limit"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func explainedBy(e job.Explained) string {
+	var causes []string
+	for _, x := range e.Causes {
+		causes = append(causes, string(x.Cause))
+	}
+	if len(causes) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(causes, ", ") + ")"
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// statistic names the order statistic of Timing.Statistic.
+func statistic(s string) string {
+	switch s {
+	case "single":
+		return "the only one"
+	case "second_min":
+		return "the second fastest"
+	case "min":
+		return "the fastest"
+	}
+	return "the " + s
+}
+
+// causesStep explains what disturbed the runs.
+func causesStep(runs []job.Run) string {
+	var lines []string
+	for _, e := range job.Catalogue() {
+		if slices.ContainsFunc(runs, func(r job.Run) bool { return slices.Contains(r.Disturbed, e.Cause) }) {
+			lines = append(lines, fmt.Sprintf("%s: %s", e.Cause, e.Means))
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return "Seen during the runs; judged doctor --explain NAME says more:\n" + strings.Join(lines, "\n")
+}
+
+// whyHosts are the steps about hosts.
+func whyHosts(r job.Report) []string {
+	var steps []string
+	if s := r.Screening; s != nil && s.Decided {
+		steps = append(steps, fmt.Sprintf("Pool %s decided: with the smallest ratio of times known, %.3f, every test is "+
+			"within its limit in the deciding pool.", s.Pool, s.SmallestRatio))
+	} else if s != nil {
+		steps = append(steps, fmt.Sprintf("Pool %s judged first, in job %s; its report does not count: %s.", s.Pool, s.Job,
+			s.Reason))
+	}
+	if c := r.CrossCheck; c != nil {
+		lines := []string{fmt.Sprintf("Near the limit in a contest, so several hosts were asked (%s):", c.Decision)}
+		for _, h := range c.Hosts {
+			lines = append(lines, fmt.Sprintf("%s: %s, CPU time %s", h.Node, h.Verdict, Time(h.CPUTime)))
+		}
+		steps = append(steps, strings.Join(lines, "\n"))
+	}
+	if h := r.Host; h != nil {
+		text := fmt.Sprintf("Judged on %s: %s.", h.Name, Host(*h))
+		if h.Admitted {
+			text += "\nThe host differs from its pool; an operator has admitted it."
+		}
+		steps = append(steps, text)
+	}
+	if r.StartedAt.After(r.CreatedAt) && !r.CreatedAt.IsZero() {
+		steps = append(steps, fmt.Sprintf("It waited %s, in attempt %d. Waiting is no part of any time above.",
+			units.Duration(r.StartedAt.Sub(r.CreatedAt).Round(time.Microsecond)), max(r.Attempt, 1)))
+	}
+	return steps
+}
+
+// meaningOf is what a word means; the word itself where another version of judged has written it.
+func meaningOf(list []job.Meaning, word string) string {
+	for _, m := range list {
+		if m.Word == word {
+			return m.Means
+		}
+	}
+	return word + "."
+}

@@ -1,0 +1,118 @@
+package render
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+)
+
+func TestWhy(t *testing.T) {
+	ms := func(n int) *time.Duration { d := time.Duration(n) * time.Millisecond; return &d }
+	timing := func(n int, margin float64, decidedBy, statistic string, c job.Confidence) *job.Timing {
+		return &job.Timing{N: n, Statistic: statistic, Limit: time.Second, MarginRatio: margin, Guard: 10 * time.Millisecond,
+			GuardLearned: true, Policy: job.Confirm, DecidedBy: decidedBy, Confidence: c}
+	}
+	run := func(cpu int, kept bool, causes ...job.Cause) job.Run {
+		r := job.Run{CPUTime: *ms(cpu), WallTime: *ms(cpu + 1), CPUs: "3", Kept: kept, Disturbed: causes}
+		if !kept {
+			r.Explained.Add(causes[0], *ms(40), *ms(50))
+		}
+		return r
+	}
+	code := 3
+	created := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name string
+		r    job.Report
+		want []string
+	}{
+		{"a limit after repeats", job.Report{State: job.Done, Verdict: job.TimeLimit, CPUTime: ms(1030), Attempt: 1,
+			CreatedAt: created, StartedAt: created.Add(2 * time.Second),
+			Tests: []job.TestReport{{Name: "1", Verdict: job.Accepted},
+				{Name: "2", Verdict: job.TimeLimit, CPUTime: ms(1030),
+					Timing: timing(2, -0.03, job.ByClear, "median", job.Stable),
+					Runs:   []job.Run{run(1020, false, job.CauseForeign), run(1030, true), run(1035, true)}},
+				{Name: "3", Verdict: job.Skipped}},
+			Host: &job.HostReport{Name: "h", Isolation: "isolcpus", Turbo: "off", Admitted: true}},
+			[]string{"TLE, CPU time 1.030 s", "",
+				"1. The CPU time of all processes of the program, from their control group, is over the limit.", "",
+				"2. Test 2 decides: it is the first of 3, in their order, that failed. Not run: 1.", "",
+				"3. Test 2 is TLE.", "",
+				"4. The limit is 1.000 s of CPU time; the time that counts is 3.0 % over it.",
+				"   Within 10.0 ms of the limit one run proves nothing (learned from reference kernels on this host).", "",
+				"5. It ran 3 times:",
+				"   run 1: CPU time 1.020 s, wall time 1.021 s on CPU 3, over the limit; noise " +
+					"explains at most 40.0 ms of CPU time and 50.0 ms of wall time (foreign); " +
+					"set aside: without that time it is within the limit",
+				"   run 2: CPU time 1.030 s, wall time 1.031 s on CPU 3, over the limit",
+				"   run 3: CPU time 1.035 s, wall time 1.036 s on CPU 3, over the limit", "",
+				"6. What ended the repeats (policy confirm): No run was within the limit, and either two were " +
+					"clearly over it or one was stopped far beyond it with nothing that explains the excess.",
+				"   Which time counts: the median of 2, 1.030 s.", "   Confidence stable: Repeats agree.", "",
+				"7. Seen during the runs; judged doctor --explain NAME says more:",
+				"   foreign: " + means(t, job.CauseForeign), "",
+				"8. Judged on h: isolation isolcpus, turbo off; the host is fit to judge.",
+				"   The host differs from its pool; an operator has admitted it.", "",
+				"9. It waited 2.000 s, in attempt 1. Waiting is no part of any time above."}},
+		{"accepted", job.Report{State: job.Done, Verdict: job.Accepted, Tests: []job.TestReport{
+			{Name: "far", Verdict: job.Accepted, Timing: timing(1, 0.9, job.ByFirst, "single", job.OneRun)},
+			{Name: "near", Verdict: job.Accepted, CPUTime: ms(400),
+				Timing: timing(1, 0.6, job.ByFirst, "single", job.OneRun)}}},
+			[]string{"AC", "", "1. The checker accepts the output.", "",
+				"2. No test of 2 failed. Test near is nearest to its time limit.", "", "3. Test near is AC.", "",
+				"4. The limit is 1.000 s of CPU time; the time that counts is 60.0 % below it.",
+				"   Within 10.0 ms of the limit one run proves nothing (learned from reference kernels on this host).", "",
+				"5. What ended the repeats (policy confirm): The first run was enough.",
+				"   Which time counts: the only one of 1, 400.0 ms.",
+				"   Confidence single: One run decided; its time is far from the limit."}},
+		{"an exit, in a pass, and points", job.Report{State: job.Done, Verdict: job.RuntimeError,
+			Groups: []job.GroupReport{{Name: "a"}}, Tests: []job.TestReport{{Name: "1\x1b", Verdict: job.RuntimeError,
+				Exit: &job.Exit{Code: &code}, Pass: 2, Passes: make([]job.PassReport, 3)}}},
+			[]string{"RTE", "", "1. The program ended with a status other than 0, or by a signal.", "",
+				"2. Test 1\uFFFD decides: it is the first of 1, in their order, that failed.",
+				"   The points are those of the groups; judged status lists them.", "",
+				"3. Test 1\uFFFD is RTE. exit 3", "   The figures are those of pass 2 of 3."}},
+		{"sources", job.Report{State: job.Done, Verdict: job.CompileError, Message: "the compiler exited with status 1",
+			Compilation: &job.Compilation{Language: "c", Cached: true, Output: "error: x\nerror: y\n"}},
+			[]string{"CE", "", "1. The source does not compile.", "", "2. the compiler exited with status 1", "",
+				"3. The source was compiled as c, by an earlier job; that time is not part of any run.", "   error: x",
+				"   error: y"}},
+		{"several hosts", job.Report{State: job.Done, Verdict: job.Accepted,
+			Screening: &job.Screening{Pool: "cloud", Job: "x", Reason: "a test is over its limit"},
+			CrossCheck: &job.CrossCheck{Decision: job.HostsAgree, Hosts: []job.CrossCheckedHost{
+				{Node: "a", Verdict: job.Accepted, CPUTime: ms(950)}, {Node: "b", Verdict: job.Accepted}}}},
+			[]string{"AC", "", "1. The checker accepts the output.", "",
+				"2. Pool cloud judged first, in job x; its report does not count: a test is over its limit.", "",
+				"3. Near the limit in a contest, so several hosts were asked (agreed):", "   a: AC, CPU time 950.0 ms",
+				"   b: AC, CPU time -"}},
+		{"a screen that decided", job.Report{State: job.Done, Verdict: "NEW",
+			Screening: &job.Screening{Pool: "cloud", Decided: true, SmallestRatio: 1.2}},
+			[]string{"NEW", "", "1. NEW.", "", "2. Pool cloud decided: with the smallest ratio of times " +
+				"known, 1.200, every test is within its limit in the deciding pool."}},
+		{"no verdict yet", job.Report{State: job.Running},
+			[]string{"running", "", "1. The job is running: it has no verdict yet."}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var b strings.Builder
+			if err := Why(&b, tt.r); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")); diff != "" {
+				t.Errorf("explanation (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func means(t *testing.T, c job.Cause) string {
+	t.Helper()
+	e, ok := job.Explain(c)
+	if !ok {
+		t.Fatalf("unknown cause %q", c)
+	}
+	return e.Means
+}
