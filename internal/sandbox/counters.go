@@ -43,6 +43,29 @@ func (s *Sandbox) endedCounters() counters {
 	return c
 }
 
+// waits is how long a run has waited for a CPU: its first thread, in ns, and any thread where the kernel counts that.
+type waits struct {
+	runDelay int64 // -1 unknown
+	pressure *time.Duration
+}
+
+// Delay is how long the run has waited for a CPU so far: its first thread, or any thread where the kernel counts that. It
+// is 0 where that is unknown, and before Run. It may be called while Run is in progress, and says nothing after that.
+func (s *Sandbox) Delay() time.Duration {
+	start := s.waited.Load()
+	if start == nil {
+		return 0
+	}
+	var delay time.Duration
+	if n := since(s.endedCounters().runDelay, start.runDelay); n != nil {
+		delay = time.Duration(*n)
+	}
+	if p := difference(s.group.Pressure().CPU, start.pressure); p != nil {
+		delay = max(delay, *p)
+	}
+	return delay
+}
+
 // fill sets the differences between the end and the start. A counter that is missing in one of them stays nil.
 func (r *Result) fill(end, start counters) {
 	r.Migrations = since(end.migrations, start.migrations)

@@ -10,12 +10,14 @@
 //	score=X err=TEXT       write to stdout; to stderr
 //	exit=N kill=N          end
 //	spin sleep             never end
+//	work=N                 compute until the process has used N ms of CPU time
 //	deaf                   ignore SIGPIPE
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST = 16 };
@@ -106,7 +108,10 @@ int main(int argc, char **argv)
 		else if (!strcmp(verb, "kill")) {
 			fflush(stdout);
 			kill(getpid(), atoi(value));
-		} else if (!strcmp(verb, "spin"))
+		} else if (!strcmp(verb, "work"))
+			while (clock() / (CLOCKS_PER_SEC / 1000) < atoi(value))
+				;
+		else if (!strcmp(verb, "spin"))
 			for (volatile int x = 0;; x++)
 				;
 		else if (!strcmp(verb, "sleep"))

@@ -9,6 +9,7 @@
 //	judge=TEXT tout=TEXT   write judgemessage.txt of icpc, the output file of testlib
 //	exit=N kill=N          end
 //	spin sleep             never end
+//	work=N                 compute until the process has used N ms of CPU time
 //	rest                   sleep for 0.1 s: the kernel closes the files of a process shortly before it reports its end
 //	orphan                 leave a child behind that holds all descriptors
 //	deaf                   ignore SIGPIPE
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static char line[1 << 16];
@@ -96,6 +98,9 @@ int main(int argc, char **argv)
 			exit(atoi(value));
 		else if (!strcmp(verb, "kill"))
 			kill(getpid(), atoi(value));
+		else if (!strcmp(verb, "work"))
+			while (clock() / (CLOCKS_PER_SEC / 1000) < atoi(value))
+				;
 		else if (!strcmp(verb, "spin"))
 			for (volatile int x = 0;; x++)
 				;

@@ -2,7 +2,6 @@ package judge_test
 
 import (
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/config"
+	"judged/internal/base/cpuset"
 	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
@@ -99,19 +99,43 @@ func TestCompiledInteractor(t *testing.T) {
 	}
 }
 
+// keepBusy has six programs compute on CPUs until the test ends.
+func keepBusy(t *testing.T, cpus cpuset.Set) {
+	t.Helper()
+	for range 6 {
+		busy := exec.Command("taskset", "-c", cpus.String(), "sh", "-c", "while :; do :; done")
+		if err := busy.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _, _ = busy.Process.Kill(), busy.Wait() })
+	}
+}
+
+// TestBusyJury: what keeps an interactor or a manager from its CPU is no time of the program that waits for it.
+func TestBusyJury(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	keepBusy(t, cpuset.New(0))
+	interactive := job.Job{Program: job.File{Part: testkit.JuryProgram(t, "talker")},
+		Command: []string{"{program}", "say=1", "hear", "end"}, Tests: []job.Test{{Name: "1"}},
+		Interactor: &job.Interactor{Kind: "icpc", Program: job.File{Part: testkit.JuryProgram(t, "talker")},
+			Args: []string{"hear", "work=300", "say=2", "exit=42"}}}
+	managed := managedJob(t, 1, "say=1|hear|say=2", "want=0:1|work=300|say=0:x|want=0:2|score=1")
+	for name, j := range map[string]job.Job{"interactor": interactive, "manager": managed} {
+		j.Limits, j.Repeats = job.Limits{CPUTimeMS: 300, WallTimeMS: 600}, job.Repeats{Policy: job.Single}
+		if r := judgeTalk(t, eng, j); r.Verdict != job.Accepted {
+			t.Errorf("%s: verdict %s, want AC: %s", name, r.Verdict, tell(r))
+		}
+	}
+}
+
 // TestInstancesWithBusyCPU: instances that others keep from the CPU reach the limit of CPU time, later, and not that of
 // wall time.
 func TestInstancesWithBusyCPU(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
 	cpu := eng.Slots()[0].CPUs[0]
-	for range 6 {
-		busy := exec.Command("taskset", "-c", strconv.Itoa(cpu), "sh", "-c", "while :; do :; done")
-		if err := busy.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _, _ = busy.Process.Kill(), busy.Wait() }()
-	}
+	keepBusy(t, cpuset.New(cpu))
 	for _, n := range []int{1, 2} {
 		j := managedJob(t, n, "spin", "all|end=0|score=1")
 		j.Limits.WallTimeMS = 600 // of which an instance gets less than a seventh

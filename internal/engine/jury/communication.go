@@ -194,6 +194,9 @@ func (c *Communication) AtLimit(i int, wall bool) {
 	c.instances[i].witness.atLimit(wall && c.atWall.Load() == int32(i))
 }
 
+// Delay is how long the manager has waited for a CPU so far, and the instances perhaps for the manager.
+func (c *Communication) Delay() time.Duration { return delayOf(c.box, c.ended, &c.result) }
+
 // isHung reports whether the manager kept the instance that failed waiting until its wall limit.
 func (c *Communication) isHung(programs []sandbox.Result, failed int) bool {
 	first := c.atWall.Load()

@@ -131,6 +131,23 @@ func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox) (err
 // AtLimit is called each time that the program reaches a limit, while it is there.
 func (c *Conversation) AtLimit(wall bool) { c.witness.atLimit(wall) }
 
+// Delay is how long the interactor has waited for a CPU so far, and the program perhaps for the interactor. No program
+// of a contestant can be the reason: it has other CPUs.
+func (c *Conversation) Delay() time.Duration { return delayOf(c.box, c.ended, &c.result) }
+
+// delayOf is that of a program of the jury. result is set when ended is closed.
+func delayOf(box *sandbox.Sandbox, ended <-chan struct{}, result *sandbox.Result) time.Duration {
+	select {
+	case <-ended:
+		if result.RunDelay == nil {
+			return 0
+		}
+		return *result.RunDelay
+	default:
+		return box.Delay()
+	}
+}
+
 // errHung ends an interactor.
 var errHung = errors.New("did not end")
 

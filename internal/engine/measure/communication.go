@@ -114,7 +114,9 @@ func (r *instances) load(t test, before *evidence.Snapshot) error {
 			r.talk.AtLimit(i, p.WallTime >= t.Limits.WallTime())
 			glance.Lock()
 			defer glance.Unlock()
-			return r.w.explained(*before, p)
+			x := r.w.explained(*before, p)
+			x.WallTime += r.talk.Delay()
+			return x
 		}
 		if err := box.Load(spec); err != nil {
 			return err

@@ -114,6 +114,9 @@ func (e *NoiseError) Error() string {
 	for _, x := range e.Explained.Causes {
 		causes = append(causes, fmt.Sprintf("%s up to %s", x.Cause, max(x.CPUTime, x.WallTime).Round(time.Millisecond)))
 	}
+	if len(causes) == 0 {
+		causes = append(causes, "the program of the jury waited for a CPU")
+	}
 	return fmt.Sprintf("decide test %q: noise explains the %s of %d runs on CPU %s (%s); run judged doctor, and judge "+
 		"it again when the host is quiet",
 		e.Test, e.Verdict, e.Runs, e.CPUs, strings.Join(causes, ", "))

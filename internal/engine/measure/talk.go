@@ -10,13 +10,16 @@ import (
 	"judged/internal/sandbox"
 )
 
-// joinConversation has a run talk with an interactor.
+// joinConversation has a run talk with an interactor. While the interactor waits for a CPU the program waits for the
+// interactor, at most, so that explains wall time.
 func joinConversation(spec *sandbox.Spec, talk *jury.Conversation) {
 	spec.Stdin, spec.Stdout = talk.Stdin(), talk.Stdout()
 	explained, wall := spec.Explained, spec.Limits.WallTime
 	spec.Explained = func(p sandbox.Progress) sandbox.Allowance {
 		talk.AtLimit(p.WallTime >= wall)
-		return explained(p)
+		x := explained(p)
+		x.WallTime += talk.Delay()
+		return x
 	}
 }
 
