@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
@@ -135,10 +136,19 @@ func (r *Registry) Admit(ctx context.Context, name string) error {
 	return r.setKeptOut(ctx, name, nil)
 }
 
-// Admitted reports whether a node with a fingerprint judges because an operator has admitted it.
+// Admitted reports whether a node with a fingerprint judges because an operator has admitted it. While the store is
+// away, it is what was known before.
 func (r *Registry) Admitted(ctx context.Context, name, sum string) (bool, error) {
 	states, err := r.nodeStates(ctx)
-	return err == nil && sum != "" && states.admitted[name] == sum, err
+	if err != nil {
+		r.mu.Lock()
+		states = r.states
+		r.mu.Unlock()
+	}
+	if states == nil {
+		return false, err
+	}
+	return sum != "" && states.admitted[name] == sum, nil
 }
 
 // node finds a node that is listed.
@@ -191,7 +201,7 @@ func (r *Registry) nodeStates(ctx context.Context) (*nodeStates, error) {
 // forgetStates has the next caller read them.
 func (r *Registry) forgetStates() {
 	r.mu.Lock()
-	r.states = nil
+	r.statesRead = time.Time{}
 	r.mu.Unlock()
 }
 
