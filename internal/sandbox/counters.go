@@ -43,27 +43,18 @@ func (s *Sandbox) endedCounters() counters {
 	return c
 }
 
-// waits is how long a run has waited for a CPU: its first thread, in ns, and any thread where the kernel counts that.
-type waits struct {
-	runDelay int64 // -1 unknown
-	pressure *time.Duration
-}
-
-// Delay is how long the run has waited for a CPU so far: its first thread, or any thread where the kernel counts that. It
-// is 0 where that is unknown, and before Run. It may be called while Run is in progress, and says nothing after that.
+// Delay is how long the first thread of the run has waited for a CPU so far, 0 where that is unknown and before Run.
+// It may be called while Run is in progress, and says nothing after that.
 func (s *Sandbox) Delay() time.Duration {
-	start := s.waited.Load()
+	start := s.startDelay.Load()
 	if start == nil {
 		return 0
 	}
-	var delay time.Duration
-	if n := since(s.endedCounters().runDelay, start.runDelay); n != nil {
-		delay = time.Duration(*n)
+	n := since(s.endedCounters().runDelay, *start)
+	if n == nil {
+		return 0
 	}
-	if p := difference(s.group.Pressure().CPU, start.pressure); p != nil {
-		delay = max(delay, *p)
-	}
-	return delay
+	return time.Duration(*n)
 }
 
 // fill sets the differences between the end and the start. A counter that is missing in one of them stays nil.

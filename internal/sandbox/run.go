@@ -72,7 +72,7 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	s.base.Store(&base)
 	waited := s.group.Pressure()
 	parked := s.parkedCounters()
-	s.waited.Store(&waits{parked.runDelay, waited.CPU})
+	s.startDelay.Store(&parked.runDelay)
 	w := watch{s: s, base: base.Total, user: base.User, parked: parked, start: time.Now()}
 	if _, err := s.gate.Write([]byte{1}); err != nil {
 		return Result{}, fmt.Errorf("run: start the program: %w", err)

@@ -105,7 +105,7 @@ type Sandbox struct {
 	answerName string // path of the named output file in the box
 	others     []*Sandbox
 	base       atomic.Pointer[cgroup.CPU] // CPU time of the group when the program started; nil until then
-	waited     atomic.Pointer[waits]      // when the program started; nil until then
+	startDelay atomic.Pointer[int64]      // run delay in ns when the program started, -1 unknown; nil until then
 }
 
 // Prepare makes a sandbox on a slot: everything except the program. It must be closed.

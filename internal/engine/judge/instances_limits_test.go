@@ -143,5 +143,8 @@ func TestInstancesWithBusyCPU(t *testing.T) {
 		if r.Verdict != job.TimeLimit {
 			t.Errorf("verdict %s of %d instances, want TLE: %s", r.Verdict, n, tell(r))
 		}
+		if d := r.Tests[0].Runs[0].Evidence.RunDelay; d == nil || *d == 0 {
+			t.Errorf("the report of %d instances has the run delay %v", n, d)
+		}
 	}
 }

@@ -131,8 +131,8 @@ func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox) (err
 // AtLimit is called each time that the program reaches a limit, while it is there.
 func (c *Conversation) AtLimit(wall bool) { c.witness.atLimit(wall) }
 
-// Delay is how long the interactor has waited for a CPU so far, and the program perhaps for the interactor. No program
-// of a contestant can be the reason: it has other CPUs.
+// Delay is how long the first thread of the interactor has waited for a CPU so far, and the program perhaps for the
+// interactor. The program runs on other CPUs, so it does not cause that delay itself, except on a host with one CPU.
 func (c *Conversation) Delay() time.Duration { return delayOf(c.box, c.ended, &c.result) }
 
 // delayOf is that of a program of the jury. result is set when ended is closed.

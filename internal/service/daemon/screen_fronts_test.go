@@ -41,18 +41,10 @@ func TestScreeningTwoFronts(t *testing.T) {
 	}
 	both("the judges", func(front *instance) bool { return len(front.nodes()) == 2 })
 	number := 0
-	submit := func(front *instance, takes string) string {
-		number++
-		id := fmt.Sprint("job-", number)
-		j := in("cloud", front.sum(1, false))
-		j.Tests[0].Name, j.Limits.CPUTimeMS = takes, 1000
-		front.submit(id, j)
-		return id
-	}
 	decides := func(front *instance, takes, pool string) (r job.Report) {
 		t.Helper()
 		testkit.WaitFor(t, patience, pool+" to decide", func() bool {
-			r = front.finish(submit(front, takes))
+			r = front.finish(front.submitScreened(&number, takes))
 			return r.Host.Pool == pool
 		})
 		return r
@@ -61,7 +53,7 @@ func TestScreeningTwoFronts(t *testing.T) {
 		s := fronts[0].screenOf()
 		if len(s.Ratios) == 0 || s.Ratios[0].Pairs < 299 {
 			for n := range 30 {
-				submit(fronts[n%2], "200ms")
+				fronts[n%2].submitScreened(&number, "200ms")
 			}
 		}
 		return len(s.Ratios) == 1 && s.Ratios[0].Known
@@ -69,7 +61,7 @@ func TestScreeningTwoFronts(t *testing.T) {
 	both("the ratio", func(front *instance) bool { s := front.screenOf(); return len(s.Ratios) == 1 && s.Ratios[0].Known })
 	for _, front := range fronts {
 		decides(front, "200ms", "cloud")
-		if r := front.finish(submit(front, "1100ms")); r.Verdict != job.TimeLimit || r.Host.Pool != "metal" {
+		if r := front.finish(front.submitScreened(&number, "1100ms")); r.Verdict != job.TimeLimit || r.Host.Pool != "metal" {
 			t.Errorf("a job over the limit: %+v", r)
 		}
 	}

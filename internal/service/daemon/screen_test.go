@@ -71,6 +71,17 @@ func (h simulatedHost) judge(j job.Job) job.Report {
 		Fingerprint: "class-of-" + h.pool, Kernel: "6", CPUModel: "x", Isolation: "none", Turbo: "off"}}
 }
 
+// submitScreened submits the next job for the pool cloud. Its limit is 1 s.
+func (i *instance) submitScreened(number *int, takes string) (id string) {
+	i.t.Helper()
+	*number++
+	id = fmt.Sprint("job-", *number)
+	j := in("cloud", i.sum(1, false))
+	j.Tests[0].Name, j.Limits.CPUTimeMS = takes, 1000
+	i.submit(id, j)
+	return id
+}
+
 // screenOf is what the front says about the screen of the pool cloud.
 func (i *instance) screenOf() fleet.Screen {
 	i.t.Helper()
@@ -106,14 +117,7 @@ func TestScreening(t *testing.T) {
 	}
 	testkit.WaitFor(t, patience, "the judges", func() bool { return len(front.nodes()) == 2 })
 	number := 0
-	submit := func(takes string) string {
-		number++
-		id := fmt.Sprint("job-", number)
-		j := in("cloud", front.sum(1, false))
-		j.Tests[0].Name, j.Limits.CPUTimeMS = takes, 1000
-		front.submit(id, j)
-		return id
-	}
+	submit := func(takes string) string { return front.submitScreened(&number, takes) }
 	time200 := func() job.Report { return front.finish(submit("200ms")) }
 	if r := time200(); r.Host.Pool != "metal" || r.Screening != nil {
 		t.Errorf("a job before the ratio is known: %+v", r)

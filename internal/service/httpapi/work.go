@@ -143,8 +143,8 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 		return problem("bad-request", "set slots.pool on the judge node", "invalid pool name %q", g.Pool)
 	}
 	if size := hardwareSize(g.Hardware); size > maxHardware {
-		return problem("bad-request", "report this", "the hardware of the node has %d bytes, want at most %d", size,
-			maxHardware)
+		return problem("bad-request", "run the same version of judged on nodes and fronts",
+			"the hardware of the node has %d bytes, want at most %d", size, maxHardware)
 	}
 	if g.Started {
 		n, err := s.work.Reclaim(r.Context(), nodeOwner(g.Node))

@@ -15,7 +15,7 @@ import (
 	"judged/internal/service/render"
 )
 
-func (a *app) whyCommand() *cobra.Command {
+func (a *app) explainCommand() *cobra.Command {
 	var r remote
 	cmd := &cobra.Command{
 		Use:   "explain [flags] JOB|REPORT.json",
