@@ -92,7 +92,7 @@ func (k *key) processor(t topology.Topology) {
 		"CPU part", "CPU variant"} {
 		k.add(field, proc.CPUInfo(info, field))
 	}
-	k.add("hypervisor", virt.Hypervisor(k.fs) != "")
+	k.add(hypervisor, virt.Hypervisor(k.fs) != "")
 	k.file("/sys/hypervisor/type")
 	k.file("/sys/class/dmi/id/sys_vendor")
 	k.file("/sys/class/dmi/id/product_name") // of a rented machine its type

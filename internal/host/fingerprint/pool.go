@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
 
 // schema is the version of the JSON of a Fingerprint.
@@ -23,14 +22,6 @@ type Fingerprint struct {
 	Soft   map[string]string `json:"soft"`        // may differ within a pool
 	// Kernels is how long reference kernels take; nil where they were not run.
 	Kernels *Kernels `json:"kernels,omitempty"`
-}
-
-// Kernels are times of reference kernels that no neighbour reaches, each the median over all slots of
-// a host.
-type Kernels struct {
-	// SHA-256 of what ran them; those of two programs are not compared
-	Program string                   `json:"program"`
-	CPUTime map[string]time.Duration `json:"cpu_time_ns"` // by kernel, of its thread
 }
 
 // Members that a capture cuts, since they can hold secrets: they cannot be compared of one.
@@ -67,13 +58,9 @@ func Parse(text []byte) (Fingerprint, error) {
 		return f, fmt.Errorf("parse fingerprint: %q is not the sum of its members; create it again with judged doctor "+
 			"--fingerprint", f.Sum)
 	}
-	if f.Kernels != nil {
-		for kernel, took := range f.Kernels.CPUTime {
-			if took <= 0 {
-				return f, fmt.Errorf("parse fingerprint: kernel %q took %d ns; create it again with judged doctor "+
-					"--fingerprint --probe=probe-canary", kernel, took)
-			}
-		}
+	if err := f.Kernels.Check(); err != nil {
+		return f, fmt.Errorf("parse fingerprint: %w; create it again with judged doctor --fingerprint "+
+			"--probe=probe-canary", err)
 	}
 	return f, nil
 }

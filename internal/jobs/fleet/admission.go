@@ -15,15 +15,16 @@ import (
 // The names of the values of admissions, which are by node.
 const (
 	hardwareValue = "node-hardware" // what the node last said of itself
+	kernelsValue  = "node-kernels"  // the last times of reference kernels that it has sent
 	keptOutValue  = "node-kept-out" // how it differs from its pool
 	admittedValue = "node-admitted" // by an operator: the fingerprint that was admitted
 )
 
-// Difference is something that times depend on and that a node does not have in common with its pool.
+// Difference is something that times depend on, or a time, that a node does not have in common with its pool.
 type Difference struct {
 	Member string `json:"member"` // of the fingerprint, such as kernel
 	Node   string `json:"node"`   // its value there; "" if it is missing
-	Pool   string `json:"pool"`   // the value of the node of the pool that is most alike
+	Pool   string `json:"pool"`   // the value of the node of the pool that is most alike; of a time the median
 }
 
 // maxShown bounds the values in a message, in bytes.
@@ -35,8 +36,12 @@ func (d Difference) String() string {
 
 // keptOut is why a node with differences gets no jobs.
 func keptOut(pool string, all []Difference) string {
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0:
 		return ""
+	case slices.Equal(all, measuring()):
+		return fmt.Sprintf("it measures the reference kernels that it is compared with pool %q by, about a minute for each "+
+			"slot; wait, or admit it by judged nodes admit", pool)
 	}
 	more := ""
 	if n := len(all) - 1; n > 0 {
@@ -46,21 +51,27 @@ func keptOut(pool string, all []Difference) string {
 		all[0], more)
 }
 
-// join decides whether a node that sends its hardware, or was kept out before, is in its pool: it has the hardware of
-// a node that is, or an operator has admitted it, or no other has sent any. A node that is in the pool stays, whatever
-// changes: a new kernel goes from host to host.
+// measuring is the difference of a node that is to be compared by times that it does not have yet.
+func measuring() []Difference {
+	return []Difference{{Member: "reference kernels", Node: "being measured", Pool: "measured"}}
+}
+
+// join decides whether a node is in its pool: it has the hardware of a node that is and needs the same time for reference
+// kernels, or an operator has admitted it, or there is no other to compare it with. It is called with every
+// registration, and has something to decide when a node sends what it is compared by, or was kept out before. A node that
+// is in the pool stays, whatever changes: a new kernel goes from host to host. The first times that it ever
+// sends are an exception: where all nodes of a pool are new, they come after it has joined.
 func (r *Registry) join(ctx context.Context, g Registration) error {
-	if g.Hardware != nil {
-		if err := r.values.SetValue(ctx, g.Hardware, hardwareValue, g.Node); err != nil {
-			return err
-		}
+	firstTimes, err := r.keep(ctx, g)
+	if err != nil {
+		return err
 	}
 	states, err := r.nodeStates(ctx)
 	if err != nil {
 		return err
 	}
 	before, wasOut := states.keptOut[g.Node]
-	if g.Hardware == nil && !wasOut {
+	if g.Hardware == nil && !firstTimes && !wasOut {
 		return nil
 	}
 	nodes, err := r.Nodes(ctx)
@@ -69,9 +80,11 @@ func (r *Registry) join(ctx context.Context, g Registration) error {
 	}
 	var differs []Difference
 	admitted, byHand := states.admitted[g.Node]
-	known := func(n Node) bool { return n.Name == g.Node && n.Pool == g.Pool && len(n.Differs) == 0 && !byHand }
-	if !slices.ContainsFunc(nodes, known) && (!byHand || admitted != g.Fingerprint) {
-		if differs, err = r.differences(ctx, nodes, g); err != nil {
+	member := slices.ContainsFunc(nodes, func(n Node) bool {
+		return n.Name == g.Node && n.Pool == g.Pool && len(n.Differs) == 0 && !byHand
+	})
+	if (firstTimes || !member) && (!byHand || admitted != g.Fingerprint) {
+		if differs, err = r.differences(ctx, nodes, g, member); err != nil {
 			return err
 		}
 	}
@@ -79,6 +92,30 @@ func (r *Registry) join(ctx context.Context, g Registration) error {
 		return nil
 	}
 	return r.setKeptOut(ctx, g.Node, differs)
+}
+
+// keep stores what a node has sent to be compared by. firstTimes is true for the first times of reference kernels that
+// it sends. While it measures them again, those of before stay.
+func (r *Registry) keep(ctx context.Context, g Registration) (firstTimes bool, err error) {
+	if g.Hardware != nil {
+		if err := r.values.SetValue(ctx, g.Hardware, hardwareValue, g.Node); err != nil {
+			return false, err
+		}
+	}
+	if g.Kernels == nil {
+		return false, nil
+	}
+	all := map[string]*fingerprint.Kernels{}
+	if err := readValues(ctx, r.values, all, kernelsValue); err != nil {
+		return false, err
+	}
+	old := all[g.Node]
+	measuredBefore := old != nil && len(old.CPUTime) > 0
+	measured := len(g.Kernels.CPUTime) > 0
+	if g.Kernels.Equal(old) || measuredBefore && !measured {
+		return false, nil
+	}
+	return measured && !measuredBefore, r.values.SetValue(ctx, g.Kernels, kernelsValue, g.Node)
 }
 
 func (r *Registry) setKeptOut(ctx context.Context, node string, differs []Difference) error {
@@ -89,35 +126,61 @@ func (r *Registry) setKeptOut(ctx context.Context, node string, differs []Differ
 	return nil
 }
 
-// differences compares a node with the one of its pool that is most alike.
-func (r *Registry) differences(ctx context.Context, nodes []Node, g Registration) ([]Difference, error) {
-	all := map[string]map[string]string{}
-	err := r.values.Values(ctx, func(name string, value []byte) error {
-		var hardware map[string]string
-		err := json.Unmarshal(value, &hardware)
-		all[name] = hardware
-		return err
-	}, hardwareValue)
-	if err != nil {
-		return nil, fmt.Errorf("read the hardware of nodes: %w", err)
+// differences compares a node with the one of its pool whose hardware is most alike. Where others have the same hardware,
+// it compares it by times with all of them, and that is all that it compares a member by.
+func (r *Registry) differences(ctx context.Context, nodes []Node, g Registration, member bool) ([]Difference, error) {
+	hardware, kernels := map[string]map[string]string{}, map[string]*fingerprint.Kernels{}
+	if err := readValues(ctx, r.values, hardware, hardwareValue); err != nil {
+		return nil, err
+	}
+	if err := readValues(ctx, r.values, kernels, kernelsValue); err != nil {
+		return nil, err
 	}
 	var closest []Difference
+	var alike []*fingerprint.Kernels // of nodes with equal hardware
+	equal := false
 	for _, n := range nodes {
-		if n.Pool != g.Pool || n.Name == g.Node || len(n.Differs) > 0 || n.Admitted || len(all[n.Name]) == 0 {
+		if n.Pool != g.Pool || n.Name == g.Node || len(n.Differs) > 0 || n.Admitted || len(hardware[n.Name]) == 0 {
 			continue
 		}
-		var found []Difference
-		for _, d := range fingerprint.Differences(all[g.Node], all[n.Name], fingerprint.OfJudged()) {
-			found = append(found, Difference{Member: d.Name, Node: d.Here, Pool: d.Pool})
-		}
-		if len(found) == 0 {
-			return nil, nil
-		}
-		if closest == nil || len(found) < len(closest) {
-			closest = found
+		found := fingerprint.Differences(hardware[g.Node], hardware[n.Name], fingerprint.OfJudged())
+		switch {
+		case len(found) > 0 && (closest == nil || len(found) < len(closest)):
+			closest = differencesOf(found)
+		case len(found) == 0:
+			equal = true
+			alike = append(alike, kernels[n.Name])
 		}
 	}
-	return closest, nil
+	if !equal && !member {
+		return closest, nil
+	}
+	return apart(kernels[g.Node], alike, fingerprint.Virtual(hardware[g.Node])), nil
+}
+
+// apart compares the times of a node with the medians of others. Those of another program count no more than missing ones.
+func apart(node *fingerprint.Kernels, others []*fingerprint.Kernels, virtual bool) []Difference {
+	if node == nil {
+		return nil
+	}
+	others = slices.DeleteFunc(others, func(k *fingerprint.Kernels) bool {
+		return k == nil || k.Program != node.Program || len(k.CPUTime) == 0
+	})
+	switch {
+	case len(others) == 0:
+		return nil
+	case len(node.CPUTime) == 0:
+		return measuring()
+	}
+	return differencesOf(node.Apart(fingerprint.Median(others), fingerprint.BoundsOf(virtual).Fail))
+}
+
+func differencesOf(found []fingerprint.Difference) []Difference {
+	var all []Difference
+	for _, d := range found {
+		all = append(all, Difference{Member: d.Name, Node: d.Here, Pool: d.Pool})
+	}
+	return all
 }
 
 // Admit has a node judge in its pool although it differs. Its reports say so. The admission ends when the node has

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
 )
 
@@ -87,6 +88,75 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
+// TestEquivalence has nodes that send times of reference kernels.
+func TestEquivalence(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	values := &shared{all: map[string][]byte{}}
+	front := NewRegistry(values, func() time.Time { return now })
+	metal := map[string]string{"kernel": "6.1", "hypervisor": "false"}
+	virtual := map[string]string{"kernel": "6.1", "hypervisor": "true"}
+	times := func(program string, alu, sort time.Duration) *fingerprint.Kernels {
+		return &fingerprint.Kernels{Program: program, CPUTime: map[string]time.Duration{"alu": alu, "sort": sort}}
+	}
+	unmeasured := &fingerprint.Kernels{Program: "v1"}
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name, node, pool string
+		hardware         map[string]string
+		kernels          *fingerprint.Kernels
+		differs          []Difference
+		admit            bool // by an operator, after it has registered
+	}{
+		{name: "the first of a pool", node: "a", pool: "p", hardware: metal, kernels: unmeasured},
+		{name: "new, too", node: "b", pool: "p", hardware: metal, kernels: unmeasured},
+		{name: "without canaries", node: "c", pool: "p", hardware: metal},
+		{name: "the first times", node: "a", pool: "p", kernels: times("v1", 100*ms, 50*ms)},
+		{name: "nearly the same", node: "b", pool: "p", kernels: times("v1", 101*ms-1, 50*ms)},
+		{name: "to be measured", node: "d", pool: "p", hardware: metal, kernels: unmeasured, differs: measuring()},
+		{name: "not yet measured", node: "d", pool: "p", differs: measuring()},
+		{name: "as the median", node: "d", pool: "p", kernels: times("v1", 102*ms-3, 50*ms)},
+		{name: "a new node is slower", node: "e", pool: "p", hardware: metal, kernels: times("v1", 102*ms, 51*ms),
+			differs: []Difference{{"reference kernel sort", "51.00 ms, +2.0 %", "50.00 ms"}}},
+		{name: "still", node: "e", pool: "p",
+			differs: []Difference{{"reference kernel sort", "51.00 ms, +2.0 %", "50.00 ms"}}},
+		{name: "measured again, fixed", node: "e", pool: "p", kernels: times("v1", 101*ms, 50*ms)},
+		{name: "a member changes", node: "e", pool: "p", hardware: metal, kernels: times("v1", 150*ms, 50*ms)},
+		{name: "a member measures again", node: "e", pool: "p", kernels: unmeasured},
+		{name: "and has changed", node: "e", pool: "p", kernels: times("v1", 80*ms, 50*ms)},
+		{name: "a member whose first times are apart", node: "c", pool: "p", kernels: times("v1", 90*ms, 50*ms),
+			differs: []Difference{{"reference kernel alu", "90.00 ms, -10.9 %", "101.00 ms"}}, admit: true},
+		{name: "admitted", node: "c", pool: "p"},
+		{name: "another member without times", node: "k", pool: "p", hardware: metal},
+		{name: "has another kernel", node: "k", pool: "p", hardware: map[string]string{"kernel": "6.2"}},
+		{name: "and its first times", node: "k", pool: "p", kernels: times("v1", 90*ms, 50*ms)},
+		{name: "a new judged", node: "f", pool: "p", hardware: metal, kernels: times("v2", 10*ms, 50*ms)},
+		{name: "virtual machines", node: "g", pool: "q", hardware: virtual, kernels: times("v1", 100*ms, 50*ms)},
+		{name: "vary more", node: "h", pool: "q", hardware: virtual, kernels: times("v1", 104*ms, 50*ms)},
+		{name: "but not that much", node: "i", pool: "q", hardware: virtual, kernels: times("v1", 110*ms, 50*ms),
+			differs: []Difference{{"reference kernel alu", "110.00 ms, +5.8 %", "104.00 ms"}}},
+		{name: "other hardware matters first", node: "j", pool: "p", hardware: virtual, kernels: times("v1", 1, 1),
+			differs: []Difference{{"hypervisor", "true", "false"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			now = now.Add(2 * drainedFor)
+			c, err := front.Seen(t.Context(), Registration{Caller: Caller{Node: tt.node}, Pool: tt.pool, Ready: true,
+				Fingerprint: "f", Hardware: tt.hardware, Kernels: tt.kernels, Time: now})
+			if err != nil || !c.KernelsKnown || c.KeptOut != keptOut(tt.pool, tt.differs) {
+				t.Errorf("commands %+v, %v", c, err)
+			}
+			n, err := front.node(t.Context(), tt.node)
+			if diff := cmp.Diff(tt.differs, n.Differs); diff != "" || err != nil {
+				t.Errorf("differences (-want +got):\n%s%v", diff, err)
+			}
+			if tt.admit {
+				if err := front.Admit(t.Context(), tt.node); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
 func TestKeptOut(t *testing.T) {
 	all := []Difference{{"kernel", "6.2", "6.1"}, {"model", "86", ""}}
 	for want, differs := range map[string][]Difference{
@@ -95,6 +165,8 @@ func TestKeptOut(t *testing.T) {
 			`admit`: all[:1],
 		`it differs from pool "p" (kernel: "6.2", in the pool "6.1" and 1 more); make it like the others, or admit it by ` +
 			`judged nodes admit`: all,
+		`it measures the reference kernels that it is compared with pool "p" by, about a minute for each slot; wait, or ` +
+			`admit it by judged nodes admit`: measuring(),
 	} {
 		if diff := cmp.Diff(want, keptOut("p", differs)); diff != "" {
 			t.Errorf("reason (-want +got):\n%s", diff)

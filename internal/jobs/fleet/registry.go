@@ -144,7 +144,7 @@ func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 	}
 	prefetch, err := r.news(ctx, g)
 	return Commands{Drained: states.drained[g.Node], KeptOut: keptOut(g.Pool, states.keptOut[g.Node]),
-		HardwareKnown: true, Prefetch: prefetch}, err
+		HardwareKnown: true, KernelsKnown: true, Prefetch: prefetch}, err
 }
 
 // changed reports whether a node is to be stored.

@@ -5,6 +5,7 @@ import (
 
 	"judged/internal/base/job"
 	"judged/internal/engine/languages"
+	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
 )
 
@@ -46,6 +47,9 @@ type Registration struct {
 	Prefetch *PrefetchProgress `json:"prefetch,omitempty"`
 	// Hardware are the hard members of the fingerprint. They are set until the front has answered that it knows them.
 	Hardware map[string]string `json:"hardware,omitempty"`
+	// Kernels are its times of reference kernels, set until the front has answered that it knows them; nil if it does
+	// not measure them. Without a time they are being measured.
+	Kernels *fingerprint.Kernels `json:"kernels,omitempty"`
 }
 
 // Slot is a slot of a node and its state.
@@ -60,6 +64,8 @@ type Commands struct {
 	KeptOut string `json:"kept_out,omitempty"` // why it is not in its pool, and gets no jobs either
 	// HardwareKnown means that the front needs the node's hardware no more.
 	HardwareKnown bool `json:"hardware_known,omitempty"`
+	// KernelsKnown means the same of the times of reference kernels that the node has sent.
+	KernelsKnown bool `json:"kernels_known,omitempty"`
 	// Prefetch is what the pool is to have, if the node does not know it yet.
 	Prefetch *Prefetch `json:"prefetch,omitempty"`
 }

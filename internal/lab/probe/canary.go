@@ -46,7 +46,7 @@ func (p *prober) canary(ctx context.Context) (doctor.Outcome, error) {
 		}
 	}
 	p.times = &fingerprint.Kernels{Program: p.kernels.Digest(), CPUTime: overAll(times)}
-	m, bounds := middles(times), boundsOf(p.eng.Virtual())
+	m, bounds := middles(times), fingerprint.BoundsOf(p.eng.Virtual())
 	var all []doctor.Outcome
 	if len(p.slots) > 1 {
 		all = append(all, judgeSlots(m, bounds))
@@ -77,22 +77,12 @@ func overAll(times map[string]map[string][]time.Duration) map[string]time.Durati
 	return m
 }
 
-// bounds are ratios from which on times apart are warned of, and fail.
-type bounds struct{ warn, fail float64 }
-
-func boundsOf(virtual bool) bounds {
-	if virtual {
-		return bounds{0.02, 0.05}
-	}
-	return bounds{0.003, 0.01}
-}
-
 // judge says what a ratio is by the bounds.
-func (b bounds) judge(found string, apart float64, reason string) doctor.Outcome {
+func judge(b fingerprint.Bounds, found string, apart float64, reason string) doctor.Outcome {
 	switch {
-	case apart > b.fail:
+	case apart > b.Fail:
 		return doctor.Outcome{Status: doctor.Fail, Found: found, Reason: reason}
-	case apart > b.warn:
+	case apart > b.Warn:
 		return doctor.Outcome{Status: doctor.Warn, Found: found, Reason: reason}
 	}
 	return doctor.Outcome{Status: doctor.Pass, Found: found}
@@ -112,7 +102,7 @@ func both(all []doctor.Outcome) doctor.Outcome {
 }
 
 // judgePool takes the kernel and the slot that are farthest from the pool's time.
-func judgePool(m medians, pool *fingerprint.Kernels, program string, b bounds) doctor.Outcome {
+func judgePool(m medians, pool *fingerprint.Kernels, program string, b fingerprint.Bounds) doctor.Outcome {
 	if pool.Program != program {
 		return doctor.Outcome{Status: doctor.Unknown,
 			Reason: "the pool's times are of another version of judged: make its file again with this one"}
@@ -141,7 +131,7 @@ func judgePool(m medians, pool *fingerprint.Kernels, program string, b bounds) d
 			Reason: "the pool's file has no times of these kernels: make it again with judged doctor --fingerprint " +
 				"--probe=probe-canary"}
 	}
-	return b.judge("against the pool "+strings.Join(texts, ", "), most, which)
+	return judge(b, "against the pool "+strings.Join(texts, ", "), most, which)
 }
 
 func add(times map[string]map[string][]time.Duration, kernel, where string, t time.Duration) {
@@ -164,7 +154,7 @@ func middles(times map[string]map[string][]time.Duration) medians {
 }
 
 // judgeSlots takes the kernel by which slots differ most.
-func judgeSlots(m medians, b bounds) doctor.Outcome {
+func judgeSlots(m medians, b fingerprint.Bounds) doctor.Outcome {
 	var texts []string
 	most, which := -1.0, ""
 	for _, kernel := range slices.Sorted(maps.Keys(m)) {
@@ -184,7 +174,7 @@ func judgeSlots(m medians, b bounds) doctor.Outcome {
 				fast)
 		}
 	}
-	return b.judge("apart by "+strings.Join(texts, ", "), most, which)
+	return judge(b, "apart by "+strings.Join(texts, ", "), most, which)
 }
 
 const (

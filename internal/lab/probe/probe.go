@@ -22,8 +22,8 @@ type Options struct {
 	IDs    []string      // of doctor.ProbeIDs; in which order they are given does not matter
 	Length time.Duration // of each spin on each CPU
 	Rounds int           // of the reference kernels, on each slot
-	// Own are kernels that no neighbour reaches: they use what a core has to itself. Shared are those
-	// that neighbours reach, through the last-level cache and memory.
+	// Own are kernels that no neighbour reaches. Shared are those that neighbours reach, through the last-level cache and
+	// memory.
 	Own, Shared []string
 	// Pool is what the kernels of Own take on another host of the pool; nil is unknown. Times reports
 	// those of this host, even where there is nothing to compare.
@@ -36,7 +36,7 @@ type Options struct {
 // Default is what the thresholds are made for.
 func Default() Options {
 	return Options{IDs: doctor.ProbeIDs(), Length: 3 * time.Second, Rounds: 5,
-		Own:    []string{initproc.KernelALU, initproc.KernelSort, initproc.KernelL2, initproc.KernelSyscall},
+		Own:    canary.Own(),
 		Shared: []string{initproc.KernelL3, initproc.KernelDRAM}}
 }
 

@@ -3,18 +3,25 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"judged/internal/base/config"
 	"judged/internal/base/job"
+	"judged/internal/host/fingerprint"
+	"judged/internal/host/topology"
 	"judged/internal/jobs"
 	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
+	"judged/internal/timing/canary"
+	"judged/internal/timing/stats"
 )
 
 // TestAdmission has a real judge, and a simulated one with another kernel: it gets no job until it is admitted, and its
@@ -88,4 +95,117 @@ func TestAdmission(t *testing.T) {
 		t.Errorf("host in the report of an admitted node: %+v", r.Host)
 	}
 	front.drain()
+}
+
+// TestEquivalence has a judge whose pool has times of reference kernels: it gets no job until it has its own, and only
+// if they are the same.
+func TestEquivalence(t *testing.T) {
+	c := frontSettings(t)
+	front := serving(t, c)
+	member := serving(t, nodeSettings(t, c, "judge-1"))
+	testkit.WaitFor(t, patience, "the member", func() bool { return len(front.nodes()) == 1 })
+	source, err := fleet.NewSource(fleet.Options{Front: front.Client, Node: "judge-1", Spool: t.TempDir(),
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := &fingerprint.Kernels{Program: canaryDigest(t), CPUTime: map[string]time.Duration{}}
+	for _, kernel := range canary.Own() {
+		times.CPUTime[kernel] = 50 * time.Millisecond
+	}
+	commands, err := source.Register(t.Context(), fleet.Registration{Pool: "default", Ready: true, Time: time.Now(),
+		Kernels: times})
+	if err != nil || !commands.KernelsKnown {
+		t.Fatalf("commands %+v, %v", commands, err)
+	}
+	member.drain()
+
+	own := nodeSettings(t, c, "judge-2")
+	own.Canary.Interval = time.Hour
+	// starts returns the judge when it differs as is wanted.
+	starts := func(want ...string) *instance {
+		t.Helper()
+		judge := serving(t, own)
+		testkit.WaitFor(t, patience, fmt.Sprintf("a judge with the differences %q", want), func() bool {
+			list, err := fleet.List(front.ctx, front.Client)
+			if err != nil || len(list) != 2 {
+				return false
+			}
+			var differs []string
+			for _, d := range list[1].Differs {
+				differs = append(differs, d.Member+": "+d.Node)
+			}
+			return slices.Equal(differs, want)
+		})
+		return judge
+	}
+	judge := starts("reference kernels: being measured")
+	list, err := judge.Slots(judge.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpus := list[0].CPUs
+	judge.drain()
+
+	haveLearned(t, own, cpus, 60*time.Millisecond)
+	var slower []string
+	for _, kernel := range slices.Sorted(slices.Values(canary.Own())) {
+		slower = append(slower, "reference kernel "+kernel+": 60.00 ms, +20.0 %")
+	}
+	starts(slower...).drain()
+
+	haveLearned(t, own, cpus, 50*time.Millisecond)
+	judge = starts()
+	front.submit("job", front.sum(1, false))
+	if r := front.finish("job"); r.Host == nil || r.Host.Node != "judge-2" || r.Host.Admitted {
+		t.Errorf("host of the report: %+v", r.Host)
+	}
+	judge.drain()
+	front.drain()
+}
+
+// TestKnown: times are sent until a front has them, and again to one that does not.
+func TestKnown(t *testing.T) {
+	a, b := &fingerprint.Kernels{Program: "a"}, &fingerprint.Kernels{Program: "b"}
+	var k known
+	for i, step := range []struct {
+		sent  *fingerprint.Kernels
+		known bool
+		want  *fingerprint.Kernels
+	}{{a, false, nil}, {a, true, a}, {nil, true, a}, {b, true, b}, {nil, false, nil}} {
+		k.note(fleet.Registration{Kernels: step.sent}, fleet.Commands{HardwareKnown: step.known, KernelsKnown: step.known})
+		if k.kernels.Load() != step.want || k.hardware.Load() != step.known {
+			t.Errorf("step %d: knows %v and hardware %t", i, k.kernels.Load(), k.hardware.Load())
+		}
+	}
+}
+
+func canaryDigest(t *testing.T) string {
+	t.Helper()
+	c, err := canary.New(topology.Topology{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	return c.Digest()
+}
+
+// haveLearned stores baselines of a daemon that does not run.
+func haveLearned(t *testing.T, c config.Config, cpus string, took time.Duration) {
+	t.Helper()
+	s, err := jobs.Open(t.Context(), jobs.Options{File: filepath.Join(c.DataDir, "judged.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kernel := range canary.Own() {
+		h := stats.Health{State: stats.Steady, Baseline: stats.Baseline{Center: took, Sigma: 0.01, Guard: 0.03}}
+		if err := s.SetValue(t.Context(), h, "canary", host, canaryDigest(t), cpus, kernel); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

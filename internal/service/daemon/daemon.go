@@ -53,28 +53,28 @@ const (
 
 // daemon holds the parts of judged serve.
 type daemon struct {
-	o             Options
-	listener      net.Listener
-	space         space
-	blobs         blobStore
-	blobState     blobState
-	copies        *blobs.Store    // on a judge node
-	store         *storage        // on a judge node only what it has learned
-	node          string          // name in the fleet
-	registry      *fleet.Registry // nil on a judge node
-	prefetcher    *fleet.Prefetcher
-	front         *front      // on a judge node
-	hardwareKnown atomic.Bool // by the front, or by the store
-	tuned         *tuned
-	eng           *engine.Engine
-	pool          *slots.Pool
-	monitor       *slothealth.Monitor
-	dispatcher    *dispatch.Dispatcher
-	metrics       atomic.Pointer[metrics.Metrics] // nil until the host was examined
-	health        *health
-	api           atomic.Pointer[httpapi.Server] // replaced by a reload
-	draining      atomic.Bool
-	closers       []func() error
+	o          Options
+	listener   net.Listener
+	space      space
+	blobs      blobStore
+	blobState  blobState
+	copies     *blobs.Store    // on a judge node
+	store      *storage        // on a judge node only what it has learned
+	node       string          // name in the fleet
+	registry   *fleet.Registry // nil on a judge node
+	prefetcher *fleet.Prefetcher
+	front      *front // on a judge node
+	known      known
+	tuned      *tuned
+	eng        *engine.Engine
+	pool       *slots.Pool
+	monitor    *slothealth.Monitor
+	dispatcher *dispatch.Dispatcher
+	metrics    atomic.Pointer[metrics.Metrics] // nil until the host was examined
+	health     *health
+	api        atomic.Pointer[httpapi.Server] // replaced by a reload
+	draining   atomic.Bool
+	closers    []func() error
 }
 
 // Run serves until drain is done, finishes the running jobs, and returns. When

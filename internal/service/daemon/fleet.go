@@ -20,6 +20,7 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/engine"
 	"judged/internal/engine/languages"
+	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/client"
@@ -37,6 +38,8 @@ type front struct {
 	source *fleet.Source
 	cache  *blobs.Cache
 	lost   atomic.Pointer[error] // why the last registration failed
+	// keptOut is why the last registration left the node out of its pool. Registrations follow one another.
+	keptOut string
 }
 
 var errNotRegistered = errors.New("the node has not registered with its front yet")
@@ -266,24 +269,54 @@ func (d *daemon) registerOnce(ctx context.Context, started bool) error {
 	if d.front == nil {
 		commands, err := d.registry.Seen(ctx, state)
 		d.prefetcher.Want(commands.Prefetch)
-		d.hardwareKnown.Store(commands.HardwareKnown)
+		d.known.note(state, commands)
 		return err // the store reports its failures
 	}
 	commands, err := d.front.source.Register(ctx, state)
 	d.prefetcher.Want(commands.Prefetch)
 	if err == nil {
-		d.hardwareKnown.Store(commands.HardwareKnown)
+		d.known.note(state, commands)
+	}
+	if err == nil {
+		d.noteKeptOut(commands.KeptOut)
 	}
 	before := d.front.lost.Swap(&err)
 	switch {
 	case ctx.Err() != nil:
 	case err == nil && *before != nil:
-		d.o.Log.Info("registered with the front", "front", d.o.Config.Fleet.Front, "drained", commands.Drained,
-			"kept_out", commands.KeptOut)
+		d.o.Log.Info("registered with the front", "front", d.o.Config.Fleet.Front, "drained", commands.Drained)
 	case err != nil && (*before == nil || errors.Is(*before, errNotRegistered)):
 		d.o.Log.Error("cannot register with the front; retrying", "front", d.o.Config.Fleet.Front, "error", err)
 	}
 	return err
+}
+
+// noteKeptOut logs when this node is left out of its pool, and when it joins.
+func (d *daemon) noteKeptOut(reason string) {
+	switch {
+	case reason == d.front.keptOut:
+	case reason == "":
+		d.o.Log.Info("this node is in its pool now", "pool", d.o.Config.Slots.Pool)
+	default:
+		d.o.Log.Warn("this node gets no jobs", "reason", reason)
+	}
+	d.front.keptOut = reason
+}
+
+// known is what the front, or the store, needs no more of this node.
+type known struct {
+	hardware atomic.Bool
+	kernels  atomic.Pointer[fingerprint.Kernels]
+}
+
+func (k *known) note(sent fleet.Registration, c fleet.Commands) {
+	k.hardware.Store(c.HardwareKnown)
+	switch {
+	case !c.KernelsKnown:
+		k.kernels.Store(nil)
+	case sent.Kernels != nil:
+		k.kernels.Store(sent.Kernels)
+	}
 }
 
 // rest waits, but not beyond ctx.
@@ -299,8 +332,11 @@ func (d *daemon) registration(ctx context.Context, started bool) fleet.Registrat
 	r := fleet.Registration{Caller: fleet.Caller{Node: d.node}, Version: d.o.Version,
 		Pool: d.o.Config.Slots.Pool, Fingerprint: host.Fingerprint,
 		Time: time.Now(), Started: started, Ready: true, Prefetch: d.prefetcher.Progress()}
-	if !d.hardwareKnown.Load() {
+	if !d.known.hardware.Load() {
 		r.Hardware = d.eng.Hardware()
+	}
+	if times := d.monitor.Times(); !times.Equal(d.known.kernels.Load()) {
+		r.Kernels = times
 	}
 	for _, s := range d.pool.Snapshot() {
 		r.Slots = append(r.Slots, fleet.Slot{CPUs: s.CPUs, State: s.State})

@@ -142,9 +142,13 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 	if !config.ValidPool(g.Pool) {
 		return problem("bad-request", "set slots.pool on the judge node", "invalid pool name %q", g.Pool)
 	}
-	if size := hardwareSize(g.Hardware); size > maxHardware {
+	if size := hardwareSize(g); size > maxHardware {
 		return problem("bad-request", "run the same version of judged on nodes and fronts",
 			"the hardware of the node has %d bytes, want at most %d", size, maxHardware)
+	}
+	if err := g.Kernels.Check(); err != nil {
+		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid times of the node: %s",
+			err)
 	}
 	if g.Started {
 		n, err := s.work.Reclaim(r.Context(), nodeOwner(g.Node))
@@ -157,7 +161,7 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if g.Started && commands.KeptOut != "" {
+	if (g.Started || g.Kernels != nil) && commands.KeptOut != "" {
 		s.log.Warn("a judge node gets no jobs", "node", g.Node, "reason", commands.KeptOut)
 	}
 	return s.writeJSON(w, http.StatusOK, commands)
@@ -166,10 +170,16 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 // maxHardware is how much of its hardware a node may send, in bytes; a host with 100 CPUs sends 20 KB.
 const maxHardware = 256 << 10
 
-func hardwareSize(members map[string]string) int {
+func hardwareSize(g *fleet.Registration) int {
 	n := 0
-	for name, value := range members {
+	for name, value := range g.Hardware {
 		n += len(name) + len(value)
+	}
+	if g.Kernels != nil {
+		n += len(g.Kernels.Program)
+		for name := range g.Kernels.CPUTime {
+			n += len(name)
+		}
 	}
 	return n
 }

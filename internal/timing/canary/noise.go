@@ -6,6 +6,12 @@ import (
 	"judged/internal/sandbox/initproc"
 )
 
+// Own lists the kernels that use only what a core has to itself: no neighbour changes their times, and equal hosts need
+// the same time for them.
+func Own() []string {
+	return []string{initproc.KernelALU, initproc.KernelSort, initproc.KernelL2, initproc.KernelSyscall}
+}
+
 // Shared lists the kernels whose times depend on what neighbours do in the caches and the memory that they share with a
 // slot.
 func Shared() []string { return []string{initproc.KernelL3, initproc.KernelDRAM, initproc.KernelTriad} }

@@ -1,0 +1,42 @@
+package slothealth
+
+import (
+	"slices"
+	"time"
+
+	"judged/internal/host/fingerprint"
+	"judged/internal/host/slots"
+	"judged/internal/timing/canary"
+)
+
+// Times are how long this host needs for the kernels that no neighbour reaches: the median over the baselines of its
+// slots, but for those that somebody has taken out of use. They have no kernels until all baselines are learned, which
+// takes about a minute for each slot, without jobs. They are nil if no canaries are read.
+func (m *Monitor) Times() *fingerprint.Kernels {
+	if m.o.Interval <= 0 {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, o := range m.o.Pool.Snapshot() {
+		out[o.CPUs] = o.State == slots.Drained
+	}
+	m.health.Lock()
+	defer m.health.Unlock()
+	var all []*fingerprint.Kernels
+	for _, s := range m.slots {
+		if out[s.slot.CPUs.String()] {
+			continue
+		}
+		one := &fingerprint.Kernels{CPUTime: map[string]time.Duration{}}
+		for _, kernel := range canary.Own() {
+			switch h := s.health[kernel]; {
+			case h.learned():
+				one.CPUTime[kernel] = h.Baseline.Center
+			case slices.Contains(s.kernels, kernel):
+				return &fingerprint.Kernels{Program: m.o.Canary.Digest()}
+			}
+		}
+		all = append(all, one)
+	}
+	return &fingerprint.Kernels{Program: m.o.Canary.Digest(), CPUTime: fingerprint.Median(all)}
+}
