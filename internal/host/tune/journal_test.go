@@ -149,6 +149,18 @@ func TestFileOfTheJournal(t *testing.T) {
 	if err := errors.Join(f.Drop(), f.Drop()); err != nil {
 		t.Errorf("drop twice: %v", err)
 	}
+	if err := os.MkdirAll(filepath.Join(f.path, "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Save([]byte("three")); err == nil {
+		t.Error("saved over a folder")
+	}
+	if err := f.Drop(); err == nil {
+		t.Error("dropped a folder that is not empty")
+	}
+	if err := os.RemoveAll(f.path); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Symlink("/etc/hostname", f.path); err != nil {
 		t.Fatal(err)
 	}

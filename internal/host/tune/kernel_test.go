@@ -240,6 +240,10 @@ func (k *kernel) SetAffinity(dir string, cpus cpuset.Set) error {
 	if k.dropOffline {
 		cpus = cpus.Intersect(k.all())
 	}
+	if r := k.rounds[dir]; r != "" {
+		k.put(dir+"/status", "Cpus_allowed_list:\t"+r)
+		return nil
+	}
 	k.put(dir+"/status", "Cpus_allowed_list:\t"+cpus.String())
 	return nil
 }

@@ -96,6 +96,34 @@ func TestSwap(t *testing.T) {
 
 // TestSwapOfSomebodyElse has areas that were switched on since, one with another priority, and one that
 // is gone.
+func TestAreaValues(t *testing.T) {
+	for value, want := range map[string]struct {
+		on       bool
+		priority int
+	}{
+		"off": {false, -1}, "on": {true, -1}, "on, priority 0": {true, 0}, "on, priority 32767": {true, 32767},
+	} {
+		on, priority, err := parseArea(value)
+		if on != want.on || priority != want.priority || err != nil {
+			t.Errorf("%q: %t, %d, %v", value, on, priority, err)
+		}
+		if on && areaValue(proc.Swap{Priority: priority}) != value {
+			t.Errorf("priority %d: %q, want %q", priority, areaValue(proc.Swap{Priority: priority}), value)
+		}
+	}
+	for _, value := range []string{"", "on, priority -1", "on, priority 32768", "on, priority", "on, priority 1 "} {
+		if on, _, err := parseArea(value); on || err == nil {
+			t.Errorf("%q: %t, %v, want an error", value, on, err)
+		}
+	}
+	// Those of the kernel are in the order of their ranks, the others where they were.
+	got := ranked([]proc.Swap{{Path: "c", Priority: -4}, {Path: "zero", Priority: 0}, {Path: "a", Priority: -2}})
+	want := []proc.Swap{{Path: "a", Priority: -2}, {Path: "zero", Priority: 0}, {Path: "c", Priority: -4}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ranked (-want +got):\n%s", diff)
+	}
+}
+
 func TestSwapOfSomebodyElse(t *testing.T) {
 	k := swapping(t, manyAreas)
 	apply(t, k, onlySwap())

@@ -65,3 +65,37 @@ func TestTextIsHarmless(t *testing.T) {
 		}
 	}
 }
+
+// TestTextOfApply: what needs no change is in the text of apply as in that of a plan, and nowhere else.
+func TestTextOfApply(t *testing.T) {
+	for action, want := range map[string]string{
+		"apply":   "values: nothing to do\n\nalready as wanted: thp\n",
+		"plan":    "values: nothing to do\n\nalready as wanted: thp\n",
+		"restore": "values: nothing to do\n",
+		"status":  "values: nothing is applied\n",
+	} {
+		var out bytes.Buffer
+		if err := (Report{Action: action, Settings: []Setting{{ID: "thp"}}}).WriteText(&out); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", action, diff)
+		}
+	}
+}
+
+func TestListed(t *testing.T) {
+	for want, names := range map[string][]string{
+		"a, b":                        {"a", "b"},
+		"a x2, b, c":                  {"a", "b", "a", "c"},
+		"a, b, c, d, e, f":            {"a", "b", "c", "d", "e", "f"},
+		"a, b, c, d, e, f and 1 more": {"a", "b", "c", "d", "e", "f", "g"},
+		"/x/1/a and 2 more":           {"/x/1/a", "/x/2/a", "/x/3/a"},
+		"/x/a, /x/b":                  {"/x/a", "/x/b"},
+		"/x/a, /x/b and 3 more":       {"/x/a", "/x/b", "/x/c", "/x/d", "/x/e"},
+	} {
+		if got := listed(names); got != want {
+			t.Errorf("%q: %q, want %q", names, got, want)
+		}
+	}
+}

@@ -367,6 +367,13 @@ func TestThreads(t *testing.T) {
 	if diff := cmp.Diff(want, by); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+	right := map[string]int{}
+	for _, s := range r.Settings {
+		right[s.ID] = s.Right
+	}
+	if diff := cmp.Diff(map[string]int{"user-tasks": 5, "kthreads": 23}, right); diff != "" {
+		t.Errorf("threads that need no change (-want +got):\n%s", diff)
+	}
 	// A reused number is another thread, and a thread that has ended is gone.
 	k.put("/proc/702/stat", strings.Replace(k.get("/proc/702/stat"), " 24 ", " 99 ", 1))
 	delete(k.tree, "proc/703/stat")
@@ -527,10 +534,27 @@ func TestRestoreAfterRounding(t *testing.T) {
 	}
 }
 
+// TestRestoreOfOtherCPUs: a thread that the kernel puts on other CPUs than before is not restored.
+func TestRestoreOfOtherCPUs(t *testing.T) {
+	k, o := host(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "7"), Only: []string{"user-tasks"}}
+	moved := values(apply(t, k, o), "user-tasks")[0]
+	k.rounds[moved.Path] = "3"
+	want := Value{Path: moved.Path, State: Failed, From: moved.To, To: moved.From, Reason: `the kernel reads "3"`}
+	if r := restore(t, k, o); r.Done || !slices.Contains(values(r, "user-tasks"), want) {
+		t.Errorf("done %v, %+v, want %+v", r.Done, values(r, "user-tasks"), want)
+	}
+}
+
 // TestStatusOfNothing: without a journal nothing is in force.
 func TestStatusOfNothing(t *testing.T) {
-	if s := status(t, host(t, "kvm-vm"), Options{}); s.Done || len(s.Settings) != 0 {
-		t.Errorf("done %v, %d settings", s.Done, len(s.Settings))
+	k := host(t, "intel-bare-turbo-ht")
+	want := Report{Schema: schema, Action: "status", Note: "no setting is applied", Settings: []Setting{}}
+	if diff := cmp.Diff(want, status(t, k, Options{})); diff != "" {
+		t.Errorf("nothing applied (-want +got):\n%s", diff)
+	}
+	apply(t, k, Options{CPUs: cpus2(t, "8"), Only: []string{"thp"}})
+	if s := status(t, k, Options{}); !s.Done || s.Note != "" {
+		t.Errorf("thp applied: done %v, note %q", s.Done, s.Note)
 	}
 }
 
