@@ -44,7 +44,7 @@ const (
 )
 
 // archivedTables are all tables of the schema, except for the one of migrate.
-var archivedTables = []string{"jobs", "labels", "events", "memory", "audits"}
+var archivedTables = []string{"jobs", "labels", "events", "memory", "audits", "rejudgings", "rejudged"}
 
 type archiveHeader struct {
 	Format  int       `json:"format"`

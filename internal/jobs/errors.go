@@ -27,6 +27,8 @@ var (
 	ErrNoProblem = errors.New("no such problem")
 	// ErrNotOwner means that another token stored the problem.
 	ErrNotOwner = errors.New("another token stored the problem")
+	// ErrNoRejudging means that the rejudging does not exist or was deleted.
+	ErrNoRejudging = errors.New("no such rejudging")
 	// ErrBadID means that ValidID refuses the ID.
 	ErrBadID = errors.New("invalid ID: want 1 to 64 of A-Z a-z 0-9 . _ -, starting with a letter or digit")
 	// ErrBadBackup means that Restore cannot use the file: it is damaged, written
@@ -40,7 +42,7 @@ var (
 // words of the operations that errors name.
 func Operations() []string {
 	return []string{"put", "take", "extend", "return", "finish", "cancel", "read", "list", "count", "set", "emit",
-		"sweep", "reclaim", "adopt", "migrate"}
+		"sweep", "reclaim", "adopt", "migrate", "apply"}
 }
 
 // explain adds the operation to an error of the database, and ErrUnavailable to

@@ -98,13 +98,17 @@ func (s *Store) sweepBatch(ctx context.Context, before int64) (deleted int, err 
 			}
 			deleted = int(n) // of the last statement
 		}
-		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM audits WHERE created < ?1`),
-			s.now().Add(-valueAge).UnixNano())
-		if err != nil {
-			return err
+		for _, text := range []string{
+			`DELETE FROM audits WHERE created < ?1`,
+			`DELETE FROM rejudged WHERE rejudging IN (SELECT id FROM rejudgings WHERE created < ?1)`,
+			`DELETE FROM rejudgings WHERE created < ?1`,
+		} {
+			if _, err := tx.ExecContext(ctx, s.driver.sql(text), s.now().Add(-valueAge).UnixNano()); err != nil {
+				return err
+			}
 		}
 		problems, operators := valuePrefix(problemValues), valuePrefix(OperatorValues)
-		_, err = tx.ExecContext(ctx, s.driver.sql(`DELETE FROM memory WHERE stored < ?1
+		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM memory WHERE stored < ?1
 AND substr(name, 1, ?2) <> ?3 AND substr(name, 1, ?4) <> ?5`),
 			s.now().Add(-valueAge).UnixNano(), len(problems), problems, len(operators), operators)
 		return err

@@ -7,7 +7,8 @@ package jobs
 //
 // Numbers instead of names: state is 0 queued, 1 running, 2 done, 3 cancelled;
 // priority is the index in job.Priorities, 4 for audits; state of an audit is 0 open,
-// 1 compared, 2 not comparable, 3 refuted, and ratio is the logarithm in billionths. Times are in nanoseconds since
+// 1 compared, 2 not comparable, 3 refuted, and ratio is the logarithm in billionths; state of a rejudging is 0 open,
+// 1 applied, 2 cancelled, that of one of its jobs 0 open, 1 replaced, 2 left as it was. Times are in nanoseconds since
 // 1970, or 0. The large columns are last, so that SQLite reads the others without
 // following overflow pages.
 var migrations = []string{`
@@ -83,4 +84,24 @@ ALTER TABLE audits ADD COLUMN class TEXT NOT NULL DEFAULT '';
 `, `
 ALTER TABLE jobs ADD COLUMN avoid TEXT NOT NULL DEFAULT '';
 ALTER TABLE jobs ADD COLUMN avoid_until BIGINT NOT NULL DEFAULT 0;
+`, `
+CREATE TABLE rejudgings (
+	id      TEXT     NOT NULL PRIMARY KEY,
+	digest  TEXT     NOT NULL,
+	state   SMALLINT NOT NULL DEFAULT 0,
+	created BIGINT   NOT NULL,
+	ended   BIGINT   NOT NULL DEFAULT 0,
+	request {blob}   NOT NULL
+) {clustered};
+CREATE INDEX rejudgings_created ON rejudgings (created, id);
+
+CREATE TABLE rejudged (
+	id          TEXT     NOT NULL PRIMARY KEY,
+	rejudging   TEXT     NOT NULL,
+	original    TEXT     NOT NULL,
+	state       SMALLINT NOT NULL DEFAULT 0,
+	old_verdict TEXT     NOT NULL,
+	new_verdict TEXT     NOT NULL DEFAULT ''
+) {clustered};
+CREATE INDEX rejudged_set ON rejudged (rejudging, original);
 `}

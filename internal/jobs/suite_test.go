@@ -173,6 +173,9 @@ func sampleReport(v job.Verdict) job.Report {
 // suite is what every database must do.
 var suite = map[string]func(*testing.T, backend){
 	"audits":            testAudits,
+	"rejudging":         testRejudging,
+	"rejudgings":        testRejudgings,
+	"interrupted apply": testInterruptedApply,
 	"audits in a line":  testAuditLine,
 	"forward":           testForward,
 	"recheck":           testRecheck,

@@ -41,6 +41,7 @@ type Report struct {
 	Host          *HostReport       `json:"host,omitempty"`
 	Screening     *Screening        `json:"screening,omitempty"`   // of a job for a pool that another one decides for
 	CrossCheck    *CrossCheck       `json:"cross_check,omitempty"` // of a contest's job whose time is near the limit
+	Rejudging     *Rejudging        `json:"rejudging,omitempty"`   // that replaced the report
 	Priority      Priority          `json:"priority,omitempty"`
 	Labels        map[string]string `json:"labels,omitempty"`
 	CreatedAt     time.Time         `json:"created_at,omitzero"`
@@ -80,6 +81,14 @@ type CrossCheckedHost struct {
 	Score   *float64       `json:"score,omitempty"`
 	CPUTime *time.Duration `json:"cpu_time_ns,omitempty"` // of the worst test
 	Job     string         `json:"job,omitempty"`         // that has its report, where a further host judged after it
+}
+
+// Rejudging is a set of jobs that were judged again, as the report of one of them names it.
+type Rejudging struct {
+	ID              string    `json:"id"`
+	Job             string    `json:"job"` // has the report of before
+	PreviousVerdict Verdict   `json:"previous_verdict"`
+	AppliedAt       time.Time `json:"applied_at"`
 }
 
 // ProblemVersion is a stored problem at one time.

@@ -1,0 +1,181 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// applyBatch is how many reports one transaction replaces, so that writers are not delayed for long.
+const applyBatch = 50
+
+// ApplyRejudging gives each original its new report. The old one stays with the job that judged it again. A job keeps
+// its report where the new verdict is IE, or where one of the two was cancelled or deleted. Applying again changes
+// nothing, and goes on where it was interrupted. The error is ErrFinal before all jobs are judged and after a
+// cancellation.
+func (s *Store) ApplyRejudging(ctx context.Context, id string) error {
+	v, err := s.Rejudging(ctx, id)
+	if err != nil {
+		return err
+	}
+	switch v.State {
+	case RejudgingApplied:
+		return nil
+	case RejudgingJudging:
+		return fmt.Errorf("apply rejudging %q: %d of %d jobs are not judged yet: %w", id, v.Jobs-v.Judged, v.Jobs, ErrFinal)
+	case RejudgingReady:
+		if err := s.endRejudging(ctx, "apply", id, rejudgingApplied); err != nil {
+			return err
+		}
+	case RejudgingCancelled:
+		return fmt.Errorf("apply rejudging %q: it was cancelled: %w", id, ErrFinal)
+	}
+	for {
+		n, err := s.applyBatch(ctx, id)
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// CancelRejudging ends a rejudging without a change, and cancels those of its jobs that have not ended. Cancelling again
+// changes nothing. The error is ErrFinal if it was applied.
+func (s *Store) CancelRejudging(ctx context.Context, id string) error {
+	v, err := s.Rejudging(ctx, id)
+	if err != nil {
+		return err
+	}
+	if v.State != RejudgingCancelled {
+		if err := s.endRejudging(ctx, "cancel", id, rejudgingCancelled); err != nil {
+			return err
+		}
+	}
+	var unfinished []string
+	err = s.rows(ctx, s.read, query{"read rejudging", `SELECT r.id FROM rejudged r JOIN jobs j ON j.id = r.id
+WHERE r.rejudging = ?1 AND j.state < 2`, []any{id}}, func(rows *sql.Rows) error {
+		var again string
+		err := rows.Scan(&again)
+		unfinished = append(unfinished, again)
+		return err
+	})
+	for _, again := range unfinished {
+		if _, failed := s.Cancel(ctx, again); !errors.Is(failed, ErrFinal) && !errors.Is(failed, ErrNotFound) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// endRejudging ends one that is open.
+func (s *Store) endRejudging(ctx context.Context, verb, id string, state int) error {
+	n, err := s.exec(ctx, verb+" rejudging", `UPDATE rejudgings SET state = ?1, ended = ?2 WHERE id = ?3 AND state = ?4`,
+		state, s.now().UnixNano(), id, rejudgingOpen)
+	if err != nil || n == 1 {
+		return err
+	}
+	row, err := s.rejudging(ctx, id)
+	if err == nil && row.state != state {
+		err = fmt.Errorf("%s rejudging %q: it was applied or cancelled: %w", verb, id, ErrFinal)
+	}
+	return err
+}
+
+// applyBatch replaces the reports of some jobs and returns how many it was about.
+func (s *Store) applyBatch(ctx context.Context, id string) (n int, err error) {
+	err = s.tx(ctx, "apply rejudging", func(ctx context.Context, tx *sql.Tx) error {
+		pairs, err := s.unapplied(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		n = len(pairs)
+		for _, p := range pairs {
+			if err := s.replaceReport(ctx, tx, id, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+func (s *Store) unapplied(ctx context.Context, tx *sql.Tx, id string) (pairs []RejudgedReport, err error) {
+	found, err := tx.QueryContext(ctx, s.driver.sql(
+		`SELECT original, id FROM rejudged WHERE rejudging = ?1 AND state = 0 ORDER BY original LIMIT ?2`), id, applyBatch)
+	if err != nil {
+		return nil, err
+	}
+	return pairs, each(found, func(rows *sql.Rows) error {
+		var p RejudgedReport
+		err := rows.Scan(&p.Job, &p.Again)
+		pairs = append(pairs, p)
+		return err
+	})
+}
+
+// judgedJob is a job with the columns that a rejudging exchanges.
+type judgedJob struct {
+	row
+	tests []byte
+}
+
+// replaceReport exchanges the reports of an original and of the job that judged it again, once.
+func (s *Store) replaceReport(ctx context.Context, tx *sql.Tx, id string, p RejudgedReport) error {
+	claim, err := tx.ExecContext(ctx, s.driver.sql(`UPDATE rejudged SET state = ?1 WHERE id = ?2 AND state = 0`),
+		rejudgedLeft, p.Again)
+	if err != nil {
+		return err
+	}
+	if n, err := claim.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	pair := map[string]judgedJob{}
+	found, err := tx.QueryContext(ctx, s.driver.sql(
+		`SELECT `+rowColumns+`, tests FROM jobs WHERE id IN (?1, ?2) ORDER BY id {hold}`), p.Job, p.Again)
+	if err != nil {
+		return err
+	}
+	err = each(found, func(rows *sql.Rows) error {
+		var j judgedJob
+		err := rows.Scan(append(j.fields(), &j.tests)...)
+		pair[j.id] = j
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	original, again := pair[p.Job], pair[p.Again]
+	state := rejudgedLeft
+	if original.state == done && again.state == done && job.Verdict(again.verdict) != job.InternalError {
+		state = rejudgedReplaced
+		if err := s.exchange(ctx, tx, id, original, again); err != nil {
+			return err
+		}
+	}
+	_, err = tx.ExecContext(ctx, s.driver.sql(`UPDATE rejudged SET state = ?1, new_verdict = ?2 WHERE id = ?3`), state,
+		again.verdict, p.Again)
+	return err
+}
+
+func (s *Store) exchange(ctx context.Context, tx *sql.Tx, id string, original, again judgedJob) error {
+	rep, err := again.report()
+	if err != nil {
+		return err
+	}
+	rep.Rejudging = &job.Rejudging{ID: id, Job: again.id, PreviousVerdict: job.Verdict(original.verdict),
+		AppliedAt: s.now().Truncate(time.Millisecond)}
+	head, err := headOf(rep)
+	if err != nil {
+		return fmt.Errorf("encode the report of job %q: %w", original.id, err)
+	}
+	update := s.driver.sql(`UPDATE jobs SET verdict = ?1, started = ?2, finished = ?3, head = ?4, tests = ?5 WHERE seq = ?6`)
+	_, err = tx.ExecContext(ctx, update, again.verdict, again.started, again.finished, head, again.tests, original.seq)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, update, original.verdict, original.started, original.finished, original.head,
+			original.tests, again.seq)
+	}
+	return err
+}

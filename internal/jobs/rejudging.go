@@ -1,0 +1,311 @@
+package jobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// Labels of the jobs that judge others again.
+const (
+	RejudgeLabel   = "rejudge_of" // ID of the original
+	RejudgingLabel = "rejudging"  // ID of the set
+)
+
+// RejudgingState is how far a rejudging is.
+type RejudgingState string
+
+// The states, in the order in which they follow each other. A cancelled rejudging was not applied.
+const (
+	RejudgingJudging   RejudgingState = "judging" // some of its jobs have not ended
+	RejudgingReady     RejudgingState = "ready"
+	RejudgingApplying  RejudgingState = "applying" // was interrupted; apply it again
+	RejudgingApplied   RejudgingState = "applied"
+	RejudgingCancelled RejudgingState = "cancelled"
+)
+
+// States of a rejudging and of its jobs in the database.
+const (
+	rejudgingOpen      = 0
+	rejudgingApplied   = 1
+	rejudgingCancelled = 2
+	rejudgedReplaced   = 1
+	rejudgedLeft       = 2
+)
+
+// Rejudging is a set of jobs that are judged again, and what that changes. The reports of the originals stay until it is
+// applied.
+type Rejudging struct {
+	ID        string           `json:"id"`
+	State     RejudgingState   `json:"state"`
+	Reason    string           `json:"reason,omitempty"`
+	CreatedAt time.Time        `json:"created_at"`
+	EndedAt   time.Time        `json:"ended_at,omitzero"` // applied or cancelled
+	Jobs      int              `json:"jobs"`
+	Judged    int              `json:"judged"`  // of them again
+	Changed   int              `json:"changed"` // of these with another verdict
+	Verdicts  []RejudgedCount  `json:"verdicts"`
+	Skipped   []SkippedJob     `json:"skipped"` // that the request names and that are not judged again
+	Page      []RejudgedReport `json:"page,omitempty"`
+	Next      string           `json:"next,omitempty"` // cursor of the next page
+}
+
+// RejudgedCount is how many jobs of a rejudging had one verdict and have another one now.
+type RejudgedCount struct {
+	Old  job.Verdict `json:"old"`
+	New  job.Verdict `json:"new,omitempty"` // "" before it was judged again
+	Jobs int         `json:"jobs"`
+}
+
+// SkippedJob is a job that cannot be judged again.
+type SkippedJob struct {
+	Job    string `json:"job"`
+	Reason string `json:"reason"`
+}
+
+// RejudgedReport is a job of a rejudging.
+type RejudgedReport struct {
+	Job     string      `json:"job"`
+	Again   string      `json:"rejudged_as"` // job that judges it again; has the old report once the new one is applied
+	Old     job.Verdict `json:"old"`
+	New     job.Verdict `json:"new,omitempty"`
+	Applied bool        `json:"applied"`
+}
+
+// rejudgingRequest is what is kept of a request.
+type rejudgingRequest struct {
+	Reason  string       `json:"reason,omitempty"`
+	Skipped []SkippedJob `json:"skipped,omitempty"`
+}
+
+// NewRejudging is a rejudging whose jobs are queued.
+type NewRejudging struct {
+	ID      string
+	Digest  string // of the request, to recognize a repeated one
+	Reason  string
+	Jobs    []RejudgedReport // without New
+	Skipped []SkippedJob
+}
+
+// RejudgeID is the ID of the job that judges another one again, so that a repeated request makes no second one.
+func RejudgeID(rejudging, original string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", rejudging, original))
+	return "rejudge-" + hex.EncodeToString(sum[:16])
+}
+
+// PutRejudging stores a rejudging. created is false when the same one was stored before; the error is ErrConflict when
+// the ID has another digest.
+func (s *Store) PutRejudging(ctx context.Context, n NewRejudging) (created bool, err error) {
+	request, err := packJSON(rejudgingRequest{n.Reason, n.Skipped})
+	if err != nil {
+		return false, fmt.Errorf("encode rejudging %q: %w", n.ID, err)
+	}
+	insert := s.driver.sql(`INSERT INTO rejudgings (id, digest, created, request) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (id) DO NOTHING`)
+	err = s.tx(ctx, "put rejudging", func(ctx context.Context, tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, insert, n.ID, n.Digest, s.now().UnixNano(), request)
+		if err != nil {
+			return err
+		}
+		rows, err := result.RowsAffected()
+		if created = rows == 1; err != nil || !created {
+			return err
+		}
+		one, err := tx.PrepareContext(ctx, s.driver.sql(
+			`INSERT INTO rejudged (id, rejudging, original, old_verdict) VALUES (?1, ?2, ?3, ?4)`))
+		if err != nil {
+			return err
+		}
+		for _, r := range n.Jobs {
+			if _, err := one.ExecContext(ctx, r.Again, n.ID, r.Job, string(r.Old)); err != nil {
+				return errors.Join(err, one.Close())
+			}
+		}
+		return one.Close()
+	})
+	if err != nil || created {
+		return created && err == nil, err
+	}
+	row, err := s.rejudging(ctx, n.ID)
+	if err == nil && row.digest != n.Digest {
+		err = fmt.Errorf("store rejudging %q: %w", n.ID, ErrConflict)
+	}
+	return false, err
+}
+
+// rejudgingRow is a rejudging without its jobs.
+type rejudgingRow struct {
+	id, digest     string
+	state          int
+	created, ended int64
+	request        []byte
+}
+
+const rejudgingColumns = `id, digest, state, created, ended, request`
+
+func (r *rejudgingRow) fields() []any {
+	return []any{&r.id, &r.digest, &r.state, &r.created, &r.ended, &r.request}
+}
+
+func (s *Store) rejudging(ctx context.Context, id string) (r rejudgingRow, err error) {
+	if !ValidID(id) {
+		return r, fmt.Errorf("rejudging %q: %w", id, ErrNoRejudging)
+	}
+	err = s.rows(ctx, s.read, query{"read rejudging", `SELECT ` + rejudgingColumns + ` FROM rejudgings WHERE id = ?1`,
+		[]any{id}}, func(rows *sql.Rows) error { return rows.Scan(r.fields()...) })
+	if err == nil && r.id == "" {
+		err = fmt.Errorf("rejudging %q: %w", id, ErrNoRejudging)
+	}
+	return r, err
+}
+
+// Rejudging returns a rejudging without a page of its jobs.
+func (s *Store) Rejudging(ctx context.Context, id string) (Rejudging, error) {
+	row, err := s.rejudging(ctx, id)
+	if err != nil {
+		return Rejudging{}, err
+	}
+	return s.count(ctx, row)
+}
+
+// newVerdict is the one that a job of a rejudging has got, as it was when it was applied: later rejudgings change the
+// job.
+const newVerdict = `CASE WHEN r.state > 0 THEN r.new_verdict WHEN j.state >= 2 THEN j.verdict ELSE '' END`
+
+// count adds what the jobs of a rejudging have got.
+func (s *Store) count(ctx context.Context, row rejudgingRow) (Rejudging, error) {
+	var request rejudgingRequest
+	if err := unpackJSON(row.request, &request); err != nil {
+		return Rejudging{}, fmt.Errorf("decode rejudging %q: %w", row.id, err)
+	}
+	v := Rejudging{ID: row.id, Reason: request.Reason, CreatedAt: timeOf(row.created), EndedAt: timeOf(row.ended),
+		Verdicts: []RejudgedCount{}, Skipped: append([]SkippedJob{}, request.Skipped...)}
+	judging, unapplied := false, false
+	err := s.rows(ctx, s.read, query{"read rejudging", `SELECT r.old_verdict, ` + newVerdict + ` AS found, r.state = 0,
+	COALESCE(j.state, 2) < 2, COUNT(*)
+FROM rejudged r LEFT JOIN jobs j ON j.id = r.id WHERE r.rejudging = ?1 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
+		[]any{row.id}}, func(rows *sql.Rows) error {
+		var c RejudgedCount
+		var open, unfinished bool
+		if err := rows.Scan(&c.Old, &c.New, &open, &unfinished, &c.Jobs); err != nil {
+			return err
+		}
+		judging, unapplied = judging || unfinished, unapplied || open
+		v.add(c)
+		return nil
+	})
+	v.State = stateOf(row.state, judging, unapplied)
+	return v, err
+}
+
+// add counts jobs with the same verdicts together.
+func (v *Rejudging) add(c RejudgedCount) {
+	v.Jobs += c.Jobs
+	if c.New != "" {
+		v.Judged += c.Jobs
+	}
+	if c.New != "" && c.New != c.Old {
+		v.Changed += c.Jobs
+	}
+	if n := len(v.Verdicts); n > 0 && v.Verdicts[n-1].Old == c.Old && v.Verdicts[n-1].New == c.New {
+		v.Verdicts[n-1].Jobs += c.Jobs
+		return
+	}
+	v.Verdicts = append(v.Verdicts, c)
+}
+
+func stateOf(state int, judging, unapplied bool) RejudgingState {
+	switch {
+	case state == rejudgingCancelled:
+		return RejudgingCancelled
+	case state == rejudgingApplied && unapplied:
+		return RejudgingApplying
+	case state == rejudgingApplied:
+		return RejudgingApplied
+	case judging:
+		return RejudgingJudging
+	}
+	return RejudgingReady
+}
+
+// RejudgedPage returns a page of at most limit jobs of a rejudging in the order of the originals' IDs, and the cursor of
+// the next page, "" after the last one.
+func (s *Store) RejudgedPage(ctx context.Context, id string, changed bool, after string, limit int) (
+	page []RejudgedReport, next string, err error) {
+	if after != "" && !ValidID(after) {
+		return nil, "", fmt.Errorf("list jobs of rejudging %q after %q: %w", id, after, ErrBadCursor)
+	}
+	only := ""
+	if changed {
+		only = ` AND ` + newVerdict + ` NOT IN ('', r.old_verdict)`
+	}
+	page = []RejudgedReport{}
+	err = s.rows(ctx, s.read, query{"list rejudged jobs", `SELECT r.original, r.id, r.old_verdict, ` + newVerdict + `,
+	r.state = ` + strconv.Itoa(rejudgedReplaced) + ` FROM rejudged r LEFT JOIN jobs j ON j.id = r.id
+WHERE r.rejudging = ?1 AND r.original {bytes} > ?2` + only + ` ORDER BY r.original {bytes} LIMIT ?3`,
+		[]any{id, after, limit + 1}}, func(rows *sql.Rows) error {
+		var r RejudgedReport
+		err := rows.Scan(&r.Job, &r.Again, &r.Old, &r.New, &r.Applied)
+		page = append(page, r)
+		return err
+	})
+	if err == nil && len(page) > limit {
+		page = page[:limit]
+		next = page[limit-1].Job
+	}
+	return page, next, err
+}
+
+// Rejudgings returns a page of at most limit rejudgings, newest first, without their jobs, and the cursor of the next
+// page, "" after the last one.
+func (s *Store) Rejudgings(ctx context.Context, after string, limit int) (page []Rejudging, next string, err error) {
+	before, id := int64(1<<63-1), ""
+	if after != "" {
+		if before, id, err = parseRejudgingCursor(after); err != nil {
+			return nil, "", err
+		}
+	}
+	var found []rejudgingRow
+	err = s.rows(ctx, s.read, query{"list rejudgings", `SELECT ` + rejudgingColumns + ` FROM rejudgings
+WHERE created < ?1 OR created = ?1 AND id {bytes} > ?2 ORDER BY created DESC, id {bytes} LIMIT ?3`,
+		[]any{before, id, limit + 1}}, func(rows *sql.Rows) error {
+		var r rejudgingRow
+		err := rows.Scan(r.fields()...)
+		found = append(found, r)
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if len(found) > limit {
+		found = found[:limit]
+		last := found[limit-1]
+		next = strconv.FormatInt(last.created, 10) + "-" + last.id
+	}
+	page = []Rejudging{}
+	for _, row := range found {
+		v, err := s.count(ctx, row)
+		if err != nil {
+			return nil, "", err
+		}
+		page = append(page, v)
+	}
+	return page, next, nil
+}
+
+func parseRejudgingCursor(c string) (created int64, id string, err error) {
+	number, id, ok := strings.Cut(c, "-")
+	created, err = strconv.ParseInt(number, 10, 64)
+	if !ok || err != nil || created < 0 || !ValidID(id) {
+		return 0, "", fmt.Errorf("list rejudgings after %q: %w", c, ErrBadCursor)
+	}
+	return created, id, nil
+}

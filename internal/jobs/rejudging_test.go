@@ -1,0 +1,235 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"judged/internal/base/job"
+)
+
+// rejudging is a set of jobs with the old verdicts; each is queued to be judged again.
+func (b *bench) rejudging(id string, old map[string]job.Verdict) NewRejudging {
+	b.t.Helper()
+	n := NewRejudging{ID: id, Digest: "digest", Reason: "wrong answer file",
+		Skipped: []SkippedJob{{"gone", "no such job"}}}
+	for original, verdict := range old {
+		n.Jobs = append(n.Jobs, RejudgedReport{Job: original, Again: RejudgeID(id, original), Old: verdict})
+		b.put(RejudgeID(id, original), func(j *job.Job) {
+			j.Priority, j.Labels = job.Rejudge, map[string]string{RejudgeLabel: original, RejudgingLabel: id}
+		})
+	}
+	created, err := b.PutRejudging(b.ctx(), n)
+	if err != nil || !created {
+		b.t.Fatalf("put rejudging %s: %t, %v", id, created, err)
+	}
+	return n
+}
+
+// judgeAll judges all that wait, with the verdicts of their labels.
+func (b *bench) judgeAll(verdicts map[string]job.Verdict) {
+	b.t.Helper()
+	for range verdicts {
+		w := b.take()
+		original := w.Job.Labels[RejudgeLabel]
+		if original == "" {
+			original = w.ID
+		}
+		b.finish(w.Lease, verdicts[original])
+	}
+}
+
+func testRejudging(t *testing.T, be backend) {
+	b := be.open(t, nil)
+	old := map[string]job.Verdict{"a": job.WrongAnswer, "b": job.WrongAnswer, "c": job.Accepted, "d": job.WrongAnswer,
+		"e": job.TimeLimit}
+	for id := range old {
+		b.put(id, nil)
+	}
+	b.judgeAll(old)
+	n := b.rejudging("set", old)
+	view := func(name string, want Rejudging) {
+		t.Helper()
+		got, err := b.Rejudging(b.ctx(), "set")
+		want.ID, want.Reason, want.Skipped = "set", n.Reason, n.Skipped
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Rejudging{}, "CreatedAt", "EndedAt")); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+		if ended := !got.EndedAt.IsZero(); got.CreatedAt.IsZero() || ended != (got.State == RejudgingApplied) {
+			t.Errorf("%s: created %v, ended %v", name, got.CreatedAt, got.EndedAt)
+		}
+	}
+	view("queued", Rejudging{State: RejudgingJudging, Jobs: 5, Verdicts: []RejudgedCount{
+		{Old: job.Accepted, Jobs: 1}, {Old: job.TimeLimit, Jobs: 1}, {Old: job.WrongAnswer, Jobs: 3}}})
+	b.want(b.ApplyRejudging(b.ctx(), "set"), ErrFinal)
+	b.want(b.ApplyRejudging(b.ctx(), "other"), ErrNoRejudging)
+	if created, err := b.PutRejudging(b.ctx(), n); created || err != nil {
+		t.Errorf("the same set once more: %t, %v", created, err)
+	}
+	other := n
+	other.Digest = "other"
+	_, err := b.PutRejudging(b.ctx(), other)
+	b.want(err, ErrConflict)
+
+	b.judgeAll(map[string]job.Verdict{"a": job.Accepted, "b": job.Accepted, "c": job.Accepted, "d": job.InternalError,
+		"e": job.Accepted})
+	counts := []RejudgedCount{{job.Accepted, job.Accepted, 1}, {job.TimeLimit, job.Accepted, 1},
+		{job.WrongAnswer, job.Accepted, 2}, {job.WrongAnswer, job.InternalError, 1}}
+	view("judged", Rejudging{State: RejudgingReady, Jobs: 5, Judged: 5, Changed: 4, Verdicts: counts})
+	if got := b.get("a").Report; got.Verdict != job.WrongAnswer || got.Rejudging != nil {
+		t.Errorf("report before the set is applied: %+v", got)
+	}
+	before := b.get("a").Report
+	again := b.get(RejudgeID("set", "a")).Report
+	for range 2 { // the second call changes nothing
+		b.must(b.ApplyRejudging(b.ctx(), "set"))
+	}
+	view("applied", Rejudging{State: RejudgingApplied, Jobs: 5, Judged: 5, Changed: 4, Verdicts: counts})
+	b = b.again()
+
+	want := again
+	want.ID, want.Labels, want.Priority, want.CreatedAt = "a", before.Labels, before.Priority, before.CreatedAt
+	want.Rejudging = &job.Rejudging{ID: "set", Job: again.ID, PreviousVerdict: job.WrongAnswer}
+	after := b.get("a").Report
+	if diff := cmp.Diff(want, after, cmpopts.IgnoreFields(job.Rejudging{}, "AppliedAt")); diff != "" ||
+		after.Rejudging.AppliedAt.IsZero() {
+		t.Errorf("report after the set is applied (-want +got):\n%s", diff)
+	}
+	kept := before
+	kept.ID, kept.Labels, kept.Priority, kept.CreatedAt = again.ID, again.Labels, again.Priority, again.CreatedAt
+	if diff := cmp.Diff(kept, b.get(again.ID).Report); diff != "" {
+		t.Errorf("the report of before (-want +got):\n%s", diff)
+	}
+	if got := b.get("d").Report; got.Verdict != job.WrongAnswer || got.Rejudging != nil {
+		t.Errorf("report of a job that could not be judged again: %+v", got)
+	}
+	page, _, err := b.List(b.ctx(), Filter{Verdict: job.Accepted, Label: map[string]string{"team": "7"}})
+	if err != nil || len(page) != 4 {
+		t.Errorf("accepted jobs of the team: %d, %v; want 4", len(page), err)
+	}
+	testRejudgedPages(t, b)
+	b.want(b.CancelRejudging(b.ctx(), "set"), ErrFinal)
+}
+
+func testRejudgedPages(t *testing.T, b *bench) {
+	list := func(changed bool) (all []string) {
+		for after := ""; ; {
+			page, next, err := b.RejudgedPage(b.ctx(), "set", changed, after, 2)
+			b.must(err)
+			for _, r := range page {
+				if r.Again != RejudgeID("set", r.Job) || r.Applied != (r.Job != "d") {
+					t.Errorf("entry %+v", r)
+				}
+				all = append(all, r.Job+" "+string(r.Old)+" "+string(r.New))
+			}
+			if after = next; next == "" {
+				return all
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"a WA AC", "b WA AC", "c AC AC", "d WA IE", "e TLE AC"}, list(false)); diff != "" {
+		t.Errorf("all jobs (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a WA AC", "b WA AC", "d WA IE", "e TLE AC"}, list(true)); diff != "" {
+		t.Errorf("changed jobs (-want +got):\n%s", diff)
+	}
+	_, _, err := b.RejudgedPage(b.ctx(), "set", false, "\x00", 2)
+	b.want(err, ErrBadCursor)
+}
+
+// testRejudgings has two sets with the same job: one is cancelled, the other is applied after it.
+func testRejudgings(t *testing.T, be backend) {
+	b := be.open(t, nil)
+	b.put("a", nil)
+	b.judgeAll(map[string]job.Verdict{"a": job.WrongAnswer})
+	b.rejudging("one", map[string]job.Verdict{"a": job.WrongAnswer})
+	b.clock.advance(time.Second)
+	for range 2 {
+		b.must(b.CancelRejudging(b.ctx(), "one"))
+	}
+	if got := b.get(RejudgeID("one", "a")).Report.State; got != job.CancelledState {
+		t.Errorf("job of a cancelled rejudging is %s", got)
+	}
+	b.want(b.ApplyRejudging(b.ctx(), "one"), ErrFinal)
+	for i, verdict := range []job.Verdict{job.TimeLimit, job.Accepted} {
+		b.clock.advance(time.Second)
+		id := []string{"two", "three"}[i]
+		b.rejudging(id, map[string]job.Verdict{"a": b.get("a").Report.Verdict})
+		b.judgeAll(map[string]job.Verdict{"a": verdict})
+		b.must(b.ApplyRejudging(b.ctx(), id))
+	}
+	if r := b.get("a").Report; r.Verdict != job.Accepted || r.Rejudging.PreviousVerdict != job.TimeLimit {
+		t.Errorf("verdict %s after %s, want AC after TLE", r.Verdict, r.Rejudging.PreviousVerdict)
+	}
+	var ids []string
+	for after := ""; ; {
+		page, next, err := b.Rejudgings(b.ctx(), after, 1)
+		b.must(err)
+		for _, r := range page {
+			ids = append(ids, r.ID+" "+string(r.State)+" "+string(r.Verdicts[0].Old)+" "+string(r.Verdicts[0].New))
+		}
+		if after = next; next == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff([]string{"three applied TLE AC", "two applied WA TLE", "one cancelled WA CX"}, ids); diff != "" {
+		t.Errorf("rejudgings (-want +got):\n%s", diff)
+	}
+	for _, cursor := range []string{"x", "1", "1-", "-1-a", "1-\x00"} {
+		_, _, err := b.Rejudgings(b.ctx(), cursor, 1)
+		b.want(err, ErrBadCursor)
+	}
+	b.clock.advance(2 * valueAge)
+	if _, err := b.Sweep(b.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.Rejudging(b.ctx(), "one")
+	b.want(err, ErrNoRejudging)
+	var left int
+	b.must(b.read.QueryRow(`SELECT COUNT(*) FROM rejudged`).Scan(&left))
+	if left != 0 {
+		t.Errorf("%d jobs of deleted rejudgings are left", left)
+	}
+}
+
+// testInterruptedApply stops in the middle of a set, and applies it again, twice at the same time.
+func testInterruptedApply(t *testing.T, be backend) {
+	b := be.open(t, nil)
+	old, now := map[string]job.Verdict{}, map[string]job.Verdict{}
+	for i := range applyBatch + 20 {
+		id := "j" + string(rune('a'+i/26)) + string(rune('a'+i%26))
+		old[id], now[id] = job.WrongAnswer, job.Accepted
+		b.put(id, nil)
+	}
+	b.judgeAll(old)
+	b.rejudging("set", old)
+	b.judgeAll(now)
+	b.must(b.endRejudging(b.ctx(), "apply", "set", rejudgingApplied))
+	if n, err := b.applyBatch(b.ctx(), "set"); n != applyBatch || err != nil {
+		t.Fatalf("a batch of %d, %v", n, err)
+	}
+	if v, err := b.Rejudging(b.ctx(), "set"); v.State != RejudgingApplying || err != nil {
+		t.Errorf("state %s, %v, want applying", v.State, err)
+	}
+	other := b.again()
+	failed := make(chan error)
+	for _, s := range []*bench{b, other} {
+		go func() {
+			err := s.ApplyRejudging(context.Background(), "set")
+			failed <- err
+		}()
+	}
+	b.must(errors.Join(<-failed, <-failed))
+	for id := range old {
+		if r := b.get(id).Report; r.Verdict != job.Accepted {
+			t.Errorf("job %s: %s after the set was applied", id, r.Verdict)
+		}
+	}
+	if v, err := b.Rejudging(b.ctx(), "set"); v.State != RejudgingApplied || err != nil {
+		t.Errorf("state %s, %v, want applied", v.State, err)
+	}
+}
