@@ -29,8 +29,9 @@ import (
 	"judged/internal/jobs/blobs"
 )
 
-// fakeJobs is a store in memory.
+// fakeJobs is a store in memory. It has no rejudgings.
 type fakeJobs struct {
+	Jobs
 	mu       sync.Mutex
 	records  map[string]jobs.Record
 	most     int   // jobs that may wait

@@ -16,7 +16,7 @@ const maxPrefetch = 50_000
 // requestPrefetch has the nodes of a pool fetch what problems and digests name.
 func (s *Server) requestPrefetch(w http.ResponseWriter, r *http.Request) error {
 	var q fleet.PrefetchRequest
-	if err := s.decode(w, r, &q, `send {"problems": [ID], "blobs": [SHA256]}`); err != nil {
+	if err := s.decodeStrict(w, r, &q, `send {"problems": [ID], "blobs": [SHA256]}`); err != nil {
 		return err
 	}
 	list, err := s.prefetched(r.Context(), q)

@@ -40,29 +40,30 @@ var kinds = map[string]struct {
 	status int
 	title  string
 }{
-	"bad-request":       {http.StatusBadRequest, "Invalid request"},
-	"invalid-job":       {http.StatusBadRequest, "Invalid job"},
-	"protocol":          {http.StatusBadRequest, "Unknown version of the node protocol"},
-	"unauthorized":      {http.StatusUnauthorized, "No valid token"},
-	"forbidden":         {http.StatusForbidden, "Not allowed"},
-	"not-found":         {http.StatusNotFound, "Not found"},
-	"method":            {http.StatusMethodNotAllowed, "Method not allowed"},
-	"conflict":          {http.StatusConflict, "Another body under the same id"},
-	"stale":             {http.StatusConflict, "The lease is lost"},
-	"final":             {http.StatusConflict, "The job has ended"},
-	"too-large":         {http.StatusRequestEntityTooLarge, "Too large"},
-	"media-type":        {http.StatusUnsupportedMediaType, "Media type not supported"},
-	"misdirected":       {http.StatusMisdirectedRequest, "Unknown host name"},
-	"digest":            {http.StatusUnprocessableEntity, "The digest does not match the content"},
-	"missing-language":  {http.StatusUnprocessableEntity, "A language is missing"},
-	"invalid-problem":   {http.StatusUnprocessableEntity, "The package cannot be judged"},
-	"missing-problem":   {http.StatusUnprocessableEntity, "A problem is missing"},
-	"missing-blob":      {http.StatusUnprocessableEntity, "A blob is missing"},
-	"queue-full":        {http.StatusTooManyRequests, "The queue is full"},
-	"internal":          {http.StatusInternalServerError, "Internal error"},
-	"not-ready":         {http.StatusServiceUnavailable, "Not ready"},
-	"temporary-failure": {http.StatusServiceUnavailable, "The database is unavailable"},
-	"no-space":          {http.StatusServiceUnavailable, "The disk is full"},
+	"bad-request":        {http.StatusBadRequest, "Invalid request"},
+	"invalid-job":        {http.StatusBadRequest, "Invalid job"},
+	"protocol":           {http.StatusBadRequest, "Unknown version of the node protocol"},
+	"unauthorized":       {http.StatusUnauthorized, "No valid token"},
+	"forbidden":          {http.StatusForbidden, "Not allowed"},
+	"not-found":          {http.StatusNotFound, "Not found"},
+	"method":             {http.StatusMethodNotAllowed, "Method not allowed"},
+	"conflict":           {http.StatusConflict, "Another body under the same id"},
+	"stale":              {http.StatusConflict, "The lease is lost"},
+	"final":              {http.StatusConflict, "The job has ended"},
+	"too-large":          {http.StatusRequestEntityTooLarge, "Too large"},
+	"media-type":         {http.StatusUnsupportedMediaType, "Media type not supported"},
+	"misdirected":        {http.StatusMisdirectedRequest, "Unknown host name"},
+	"digest":             {http.StatusUnprocessableEntity, "The digest does not match the content"},
+	"missing-language":   {http.StatusUnprocessableEntity, "A language is missing"},
+	"invalid-problem":    {http.StatusUnprocessableEntity, "The package cannot be judged"},
+	"missing-problem":    {http.StatusUnprocessableEntity, "A problem is missing"},
+	"nothing-to-rejudge": {http.StatusUnprocessableEntity, "No job to judge again"},
+	"missing-blob":       {http.StatusUnprocessableEntity, "A blob is missing"},
+	"queue-full":         {http.StatusTooManyRequests, "The queue is full"},
+	"internal":           {http.StatusInternalServerError, "Internal error"},
+	"not-ready":          {http.StatusServiceUnavailable, "Not ready"},
+	"temporary-failure":  {http.StatusServiceUnavailable, "The database is unavailable"},
+	"no-space":           {http.StatusServiceUnavailable, "The disk is full"},
 }
 
 // problem makes a Problem of one of the kinds.
@@ -144,6 +145,8 @@ func problemOf(err error) *Problem {
 			"check the id; finished jobs are deleted after retention.max_age",
 			"no such job",
 		)
+	case errors.Is(err, jobs.ErrNoRejudging):
+		return problem("not-found", "see GET /v1/rejudgings", "no such rejudging")
 	case errors.Is(err, jobs.ErrNoProblem):
 		return problem("not-found", "see GET /v1/problems, or store it with PUT", "no such problem")
 	case errors.Is(err, jobs.ErrNotOwner):

@@ -40,7 +40,7 @@ func (s *Server) routes() []route {
 }
 
 func (s *Server) jobRoutes() []route {
-	submit, read, edit := []Scope{Submit}, []Scope{Read}, []Scope{Submit, Admin}
+	submit, read, edit, admin := []Scope{Submit}, []Scope{Read}, []Scope{Submit, Admin}, []Scope{Admin}
 	return []route{
 		{"PUT", "/v1/blobs/{sha256}", submit, s.putBlob},
 		{"HEAD", "/v1/blobs/{sha256}", []Scope{Read, Submit}, s.getBlob},
@@ -55,6 +55,11 @@ func (s *Server) jobRoutes() []route {
 		{"PUT", "/v1/problems/{id}", edit, s.putProblem},
 		{"GET", "/v1/problems/{id}", read, s.getProblem},
 		{"DELETE", "/v1/problems/{id}", edit, s.deleteProblem},
+		{"POST", "/v1/rejudgings", admin, s.postRejudging},
+		{"GET", "/v1/rejudgings", read, s.listRejudgings},
+		{"GET", "/v1/rejudgings/{id}", read, s.getRejudging},
+		{"POST", "/v1/rejudgings/{id}/apply", admin, s.applyRejudging},
+		{"DELETE", "/v1/rejudgings/{id}", admin, s.cancelRejudging},
 		{"GET", "/v1/queue", read, s.getQueue},
 		{"GET", "/v1/languages", []Scope{Read, Submit}, s.getLanguages},
 		{"GET", "/{$}", nil, s.getPage},

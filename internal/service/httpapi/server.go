@@ -38,6 +38,13 @@ type Jobs interface {
 	Problem(ctx context.Context, id string) (jobs.Problem, error)
 	Problems(ctx context.Context, after string, limit int) (page []jobs.ProblemSummary, next string, err error)
 	DeleteProblem(ctx context.Context, id string, by jobs.Editor) error
+	PutRejudging(ctx context.Context, n jobs.NewRejudging) (created bool, err error)
+	Rejudging(ctx context.Context, id string) (jobs.Rejudging, error)
+	Rejudgings(ctx context.Context, after string, limit int) (page []jobs.Rejudging, next string, err error)
+	RejudgedPage(ctx context.Context, id string, changed bool, after string, limit int) (page []jobs.RejudgedReport,
+		next string, err error)
+	ApplyRejudging(ctx context.Context, id string) error
+	CancelRejudging(ctx context.Context, id string) error
 }
 
 // Blobs stores files; *blobs.Store is one.
