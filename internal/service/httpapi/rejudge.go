@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
+	"judged/internal/base/config"
 	"judged/internal/base/job"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -112,9 +114,10 @@ func (s *Server) checkRejudging(ctx context.Context, q *rejudgeRequest) error {
 	case len(q.Jobs) > maxRejudged:
 		return bad("send several sets", "%d jobs, want at most %d", len(q.Jobs), maxRejudged)
 	}
-	if f := q.Filter; f != nil && len(f.Labels) == 0 && f.Verdict == "" && f.Priority == "" && f.Pool == "" &&
-		f.Problem == "" && f.CreatedFrom.IsZero() && f.CreatedTo.IsZero() {
-		return bad("send at least one member, such as labels", "the filter selects all jobs")
+	if q.Filter != nil {
+		if detail := q.Filter.invalid(); detail != "" {
+			return bad("correct the filter", "invalid filter: %s", detail)
+		}
 	}
 	if q.Pool == "" {
 		return nil
@@ -124,6 +127,25 @@ func (s *Server) checkRejudging(ctx context.Context, q *rejudgeRequest) error {
 		err = bad("see GET /v1/pools", "pool %s", found[0].Detail)
 	}
 	return err
+}
+
+// invalid says what is wrong with a filter, or "".
+func (f rejudgeFilter) invalid() string {
+	verdict := func(m job.Meaning) bool { return m.Word == string(f.Verdict) }
+	switch {
+	case f.Verdict != "" && !slices.ContainsFunc(job.Verdicts(), verdict):
+		return fmt.Sprintf("unknown verdict %q", f.Verdict)
+	case f.Priority != "" && !slices.Contains(job.Priorities(), f.Priority):
+		return fmt.Sprintf("unknown priority %q", f.Priority)
+	case f.Pool != "" && !config.ValidPool(f.Pool):
+		return fmt.Sprintf("invalid pool %q", f.Pool)
+	case f.Problem != "" && !jobs.ValidID(f.Problem):
+		return fmt.Sprintf("invalid problem %q", f.Problem)
+	case len(f.Labels) == 0 && f.Verdict == "" && f.Priority == "" && f.Pool == "" && f.Problem == "" &&
+		f.CreatedFrom.IsZero() && f.CreatedTo.IsZero():
+		return "it selects all jobs; send at least one member, such as labels"
+	}
+	return ""
 }
 
 // rejudge queues the jobs of a set and stores it.
