@@ -47,8 +47,8 @@ func (a *app) rejudgeCommand() *cobra.Command {
 		Short: "List what a judge node judged while its times deviated",
 		Long: `List the jobs that a judge node judged while its times deviated, before it was
 drained for that: those with a test whose time is near its limit, by twice the
-deviation, on either side. Nothing is judged again; submit those whose verdict
-matters once more, with the priority rejudge.
+deviation, on either side. Nothing is judged again; judged rejudge --node NODE
+does that.
 
 Exit codes: 0 listed, 2 wrong usage, no front, or the node was not drained for
 its times, 3 the front cannot be reached.`,
@@ -117,8 +117,8 @@ func (a *app) admitCommand() *cobra.Command {
 		Short: "Give jobs to a judge node that differs from its pool",
 		Long: `Give jobs to a judge node that was kept out of its pool because its hardware, its
 kernel or its times of reference kernels differ from those of the others, and list
-all nodes. Every report of the node has host.admitted from then on. The admission is for the host as it is now:
-when its fingerprint changes, it is compared again.
+all nodes. Every report of the node has host.admitted from then on. The admission
+is for the host as it is now: when its fingerprint changes, it is compared again.
 
 Exit codes: 0 done, 2 wrong usage or no such node, 3 the front cannot be reached.`,
 		Args: exactly(1, "the name of a node"),

@@ -15,7 +15,7 @@ const applyBatch = 50
 
 // ApplyRejudging gives each original its new report. The old one stays with the job that judged it again. A job keeps
 // its report where the new verdict is IE, or where one of the two was cancelled or deleted. Applying again changes
-// nothing, and goes on where it was interrupted. The error is ErrFinal before all jobs are judged and after a
+// nothing, and completes what was interrupted. The error is ErrFinal before all jobs are judged and after a
 // cancellation.
 func (s *Store) ApplyRejudging(ctx context.Context, id string) error {
 	v, err := s.Rejudging(ctx, id)

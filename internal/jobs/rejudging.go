@@ -71,6 +71,12 @@ type SkippedJob struct {
 	Reason string `json:"reason"`
 }
 
+// RejudgingList is a page of the list of rejudgings.
+type RejudgingList struct {
+	Rejudgings []Rejudging `json:"rejudgings"`
+	Next       string      `json:"next,omitempty"`
+}
+
 // RejudgedReport is a job of a rejudging.
 type RejudgedReport struct {
 	Job     string      `json:"job"`
@@ -80,8 +86,32 @@ type RejudgedReport struct {
 	Applied bool        `json:"applied"`
 }
 
-// rejudgingRequest is what is kept of a request.
-type rejudgingRequest struct {
+// RejudgingRequest asks for jobs to be judged again: those that are named, or those of a filter.
+type RejudgingRequest struct {
+	ID     string           `json:"id,omitempty"`
+	Reason string           `json:"reason,omitempty"`
+	Jobs   []string         `json:"jobs,omitempty"`
+	Filter *RejudgingFilter `json:"filter,omitempty"`
+	// SameProblem judges with the problem as it was; else with the stored one.
+	SameProblem bool        `json:"same_problem,omitempty"`
+	Limits      job.Limits  `json:"limits,omitzero"`
+	Repeats     job.Repeats `json:"repeats,omitzero"`
+	Pool        string      `json:"pool,omitempty"`
+}
+
+// RejudgingFilter selects judged jobs. Members that are zero do not restrict.
+type RejudgingFilter struct {
+	Labels      map[string]string `json:"labels,omitempty"`
+	Verdict     job.Verdict       `json:"verdict,omitempty"`
+	Priority    job.Priority      `json:"priority,omitempty"`
+	Pool        string            `json:"pool,omitempty"`
+	Problem     string            `json:"problem,omitempty"`
+	CreatedFrom time.Time         `json:"created_from,omitzero"`
+	CreatedTo   time.Time         `json:"created_to,omitzero"`
+}
+
+// keptRequest is what is kept of a request.
+type keptRequest struct {
 	Reason  string       `json:"reason,omitempty"`
 	Skipped []SkippedJob `json:"skipped,omitempty"`
 }
@@ -104,7 +134,7 @@ func RejudgeID(rejudging, original string) string {
 // PutRejudging stores a rejudging. created is false when the same one was stored before; the error is ErrConflict when
 // the ID has another digest.
 func (s *Store) PutRejudging(ctx context.Context, n NewRejudging) (created bool, err error) {
-	request, err := packJSON(rejudgingRequest{n.Reason, n.Skipped})
+	request, err := packJSON(keptRequest{n.Reason, n.Skipped})
 	if err != nil {
 		return false, fmt.Errorf("encode rejudging %q: %w", n.ID, err)
 	}
@@ -182,7 +212,7 @@ const newVerdict = `CASE WHEN r.state > 0 THEN r.new_verdict WHEN j.state >= 2 T
 
 // count adds what the jobs of a rejudging have got.
 func (s *Store) count(ctx context.Context, row rejudgingRow) (Rejudging, error) {
-	var request rejudgingRequest
+	var request keptRequest
 	if err := unpackJSON(row.request, &request); err != nil {
 		return Rejudging{}, fmt.Errorf("decode rejudging %q: %w", row.id, err)
 	}

@@ -175,6 +175,11 @@ func Get[T any](ctx context.Context, c Client, path string) (T, error) {
 	return call[T](ctx, c, request{method: http.MethodGet, path: path})
 }
 
+// Delete decodes the answer to the deletion of a path.
+func Delete[T any](ctx context.Context, c Client, path string) (T, error) {
+	return call[T](ctx, c, request{method: http.MethodDelete, path: path})
+}
+
 // Post sends body as JSON and decodes the answer, which may take wait longer than
 // one that comes at once.
 func Post[T any](ctx context.Context, c Client, path string, body any, wait time.Duration) (T, error) {

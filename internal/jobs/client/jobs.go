@@ -112,7 +112,7 @@ func (c Client) Wait(ctx context.Context, id string) (job.Report, error) {
 
 // Cancel ends a job, waiting or running.
 func (c Client) Cancel(ctx context.Context, id string) (job.Report, error) {
-	return call[job.Report](ctx, c, request{method: http.MethodDelete, path: "/v1/jobs/" + url.PathEscape(id)})
+	return Delete[job.Report](ctx, c, "/v1/jobs/"+url.PathEscape(id))
 }
 
 // Filter chooses jobs for List. Zero members do not restrict.

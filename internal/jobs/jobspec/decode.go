@@ -11,9 +11,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
-
-	"judged/internal/base/job"
 )
 
 // maxMembers is the most that one array or object holds, as many as tests can
@@ -23,20 +22,21 @@ const maxMembers = 100_000
 // errEnough ends the reading of a body of which the rest cannot matter.
 var errEnough = errors.New("enough errors")
 
-// Decode reads a job. Unlike encoding/json alone it refuses unknown keys, keys
+// Decode reads a job, or another body of a platform. Unlike encoding/json alone it refuses unknown keys, keys
 // in another case, keys given twice, null, invalid UTF-8 and anything behind the
-// job.
+// body.
 //
-// Values that do not fit their member are returned as unfit, with the job
+// Values that do not fit their member are returned as unfit, with the body
 // without them. The error is that of body as it is, or Errors where the rest of
 // the body does not matter any more. It is not read then: 62 MiB in an unknown
 // member took 9 s of CPU time to skip.
-func Decode(body io.Reader) (j job.Job, unfit Errors, err error) {
+func Decode[T any](body io.Reader) (v T, unfit Errors, err error) {
+	var none T
 	r := newReader(body)
-	err = r.document(reflect.TypeFor[job.Job]())
+	err = r.document(reflect.TypeFor[T]())
 	switch {
 	case r.body.err != nil:
-		return job.Job{}, nil, r.body.err
+		return none, nil, r.body.err
 	case err != nil && !errors.Is(err, errEnough):
 		r.errs.add("", "%v", err)
 	case err == nil && !utf8.Valid(r.body.data.Bytes()):
@@ -44,15 +44,15 @@ func Decode(body io.Reader) (j job.Job, unfit Errors, err error) {
 		err = errEnough
 	}
 	if err != nil {
-		return job.Job{}, nil, r.errs.err()
+		return none, nil, r.errs.err()
 	}
 	// Unmarshal leaves out what does not fit, which is known already.
-	err = json.Unmarshal(r.edited(), &j)
+	err = json.Unmarshal(r.edited(), &v)
 	var wrongType *json.UnmarshalTypeError
 	if err != nil && (len(r.errs) == 0 || !errors.As(err, &wrongType)) {
-		return job.Job{}, nil, Errors{{Detail: err.Error()}}
+		return none, nil, Errors{{Detail: err.Error()}}
 	}
-	return j, r.errs, nil
+	return v, r.errs, nil
 }
 
 // reader walks the tokens of a document together with the Go type that it is
@@ -100,7 +100,7 @@ func (r *reader) document(t reflect.Type) error {
 		return r.syntax(err)
 	}
 	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("text behind the end of the job at %s; send one job", r.place(r.dec.InputOffset()))
+		return fmt.Errorf("text behind the end of the document at %s; send one", r.place(r.dec.InputOffset()))
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (r *reader) members(path string, find func(key string) (reflect.Type, strin
 		t, name := find(key)
 		switch {
 		case t == nil:
-			r.errs.add(name, "unknown key; see /openapi.json for the members of a job")
+			r.errs.add(name, "unknown key; see /openapi.json for those there are")
 			return errEnough
 		case seen[key]:
 			r.errs.add(name, "given twice; keep one")
@@ -229,6 +229,13 @@ func join(path, key string) string {
 func mismatch(token json.Token, t reflect.Type) string {
 	if token == nil {
 		return "null is no value here; leave the key out"
+	}
+	if t == reflect.TypeFor[time.Time]() {
+		text, ok := token.(string)
+		if _, err := time.Parse(time.RFC3339, text); ok && err == nil {
+			return ""
+		}
+		return fmt.Sprintf("%s is not a time; send one such as 2026-11-20T09:00:00Z", describe(token))
 	}
 	switch t.Kind() {
 	case reflect.Bool:

@@ -134,7 +134,7 @@ func TestManyErrorsAreCut(t *testing.T) {
 
 // decodeAll is Decode of a body that is here, for callers who want all or nothing.
 func decodeAll(body []byte) (job.Job, error) {
-	j, unfit, err := Decode(bytes.NewReader(body))
+	j, unfit, err := Decode[job.Job](bytes.NewReader(body))
 	if err == nil {
 		err = unfit.err()
 	}
@@ -144,7 +144,7 @@ func decodeAll(body []byte) (job.Job, error) {
 // TestUnfitValues holds that the job without them is returned, so that what else
 // is wrong with it is reported too.
 func TestUnfitValues(t *testing.T) {
-	j, unfit, err := Decode(strings.NewReader(
+	j, unfit, err := Decode[job.Job](strings.NewReader(
 		`{"cpus": "1", "limits": {"cpu_time_ms": 1.5, "processes": 9}, "pool": null, "stop": "later", "tests": []}`))
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestErrorsWith(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	gone := errors.New("gone")
 	for _, text := range []string{"", `{"cpus": `, `{"cpus": true, "pool": "x`} {
-		if _, unfit, err := Decode(io.MultiReader(strings.NewReader(text), iotest.ErrReader(gone))); !errors.Is(err,
+		if _, unfit, err := Decode[job.Job](io.MultiReader(strings.NewReader(text), iotest.ErrReader(gone))); !errors.Is(err,
 			gone) || unfit != nil {
 			t.Errorf("%q: %v, %v", text, unfit, err)
 		}

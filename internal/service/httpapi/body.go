@@ -65,12 +65,32 @@ func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (s
 
 func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, body io.ReadCloser, aside *room) (submission, error) {
 	aside.Reader = http.MaxBytesReader(w, body, int64(s.config.HTTP.MaxBody))
-	j, unfit, err := jobspec.Decode(untilGone{r.Context(), aside})
+	j, unfit, err := jobspec.Decode[job.Job](untilGone{r.Context(), aside})
 	var useless jobspec.Errors
 	if err != nil && !errors.As(err, &useless) {
 		err = unreadable(err)
 	}
 	return submission{job: j, unfit: unfit}, err
+}
+
+// readStrict reads the body of a request that is no job.
+func readStrict[T any](s *Server, w http.ResponseWriter, r *http.Request) (T, error) {
+	aside := &room{memory: s.memory}
+	defer aside.giveBack()
+	aside.Reader = http.MaxBytesReader(w, s.patientBody(w, r), int64(s.config.HTTP.MaxBody))
+	v, unfit, err := jobspec.Decode[T](untilGone{r.Context(), aside})
+	if useless := findings(err); len(useless) > 0 {
+		unfit, err = useless, nil
+	}
+	if err != nil {
+		return v, unreadable(err)
+	}
+	if len(unfit) > 0 {
+		p := problem("bad-request", "correct the members named in errors and send it again", "%s", unfit)
+		p.Errors = unfit
+		return v, p
+	}
+	return v, nil
 }
 
 func (s *Server) readParts(

@@ -15,8 +15,8 @@ const maxPrefetch = 50_000
 
 // requestPrefetch has the nodes of a pool fetch what problems and digests name.
 func (s *Server) requestPrefetch(w http.ResponseWriter, r *http.Request) error {
-	var q fleet.PrefetchRequest
-	if err := s.decodeStrict(w, r, &q, `send {"problems": [ID], "blobs": [SHA256]}`); err != nil {
+	q, err := readStrict[fleet.PrefetchRequest](s, w, r)
+	if err != nil {
 		return err
 	}
 	list, err := s.prefetched(r.Context(), q)

@@ -57,7 +57,7 @@ var kinds = map[string]struct {
 	"missing-language":   {http.StatusUnprocessableEntity, "A language is missing"},
 	"invalid-problem":    {http.StatusUnprocessableEntity, "The package cannot be judged"},
 	"missing-problem":    {http.StatusUnprocessableEntity, "A problem is missing"},
-	"nothing-to-rejudge": {http.StatusUnprocessableEntity, "No job to judge again"},
+	"nothing-to-rejudge": {http.StatusNotFound, "No job to judge again"},
 	"missing-blob":       {http.StatusUnprocessableEntity, "A blob is missing"},
 	"queue-full":         {http.StatusTooManyRequests, "The queue is full"},
 	"internal":           {http.StatusInternalServerError, "Internal error"},

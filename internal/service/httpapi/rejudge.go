@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"judged/internal/base/config"
 	"judged/internal/base/job"
@@ -25,35 +24,11 @@ const (
 	maxReason   = 1000 // bytes
 )
 
-// rejudgeRequest asks for jobs to be judged again: those that are named, or those of a filter.
-type rejudgeRequest struct {
-	ID     string         `json:"id"`
-	Reason string         `json:"reason"`
-	Jobs   []string       `json:"jobs"`
-	Filter *rejudgeFilter `json:"filter"`
-	// SameProblem judges with the problem as it was; else with the stored one.
-	SameProblem bool        `json:"same_problem"`
-	Limits      job.Limits  `json:"limits"`
-	Repeats     job.Repeats `json:"repeats"`
-	Pool        string      `json:"pool"`
-}
-
-// rejudgeFilter selects judged jobs. Members that are zero do not restrict.
-type rejudgeFilter struct {
-	Labels      map[string]string `json:"labels"`
-	Verdict     job.Verdict       `json:"verdict"`
-	Priority    job.Priority      `json:"priority"`
-	Pool        string            `json:"pool"`
-	Problem     string            `json:"problem"`
-	CreatedFrom time.Time         `json:"created_from"`
-	CreatedTo   time.Time         `json:"created_to"`
-}
-
 // postRejudging queues jobs to be judged again. A repeated request makes no second set, and completes one that was
 // interrupted.
 func (s *Server) postRejudging(w http.ResponseWriter, r *http.Request) error {
-	var q rejudgeRequest
-	if err := s.decodeStrict(w, r, &q, `send {"jobs": [ID]} or {"filter": {"labels": {"problem": "a"}}}`); err != nil {
+	q, err := readStrict[jobs.RejudgingRequest](s, w, r)
+	if err != nil {
 		return err
 	}
 	if err := s.checkRejudging(r.Context(), &q); err != nil {
@@ -89,7 +64,7 @@ func (s *Server) postRejudging(w http.ResponseWriter, r *http.Request) error {
 }
 
 // requestDigest recognizes a request that is repeated.
-func requestDigest(q rejudgeRequest) (string, error) {
+func requestDigest(q jobs.RejudgingRequest) (string, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return "", fmt.Errorf("encode the rejudging: %w", err)
@@ -99,7 +74,7 @@ func requestDigest(q rejudgeRequest) (string, error) {
 }
 
 // checkRejudging refuses what can name no jobs, and chooses an ID where the caller has not.
-func (s *Server) checkRejudging(ctx context.Context, q *rejudgeRequest) error {
+func (s *Server) checkRejudging(ctx context.Context, q *jobs.RejudgingRequest) error {
 	bad := func(next, detail string, args ...any) error { return problem("bad-request", next, detail, args...) }
 	if q.ID == "" {
 		q.ID = newID(s.now())
@@ -109,13 +84,15 @@ func (s *Server) checkRejudging(ctx context.Context, q *rejudgeRequest) error {
 		return bad("use 1 to 64 letters, digits, . _ and -, a letter or digit first", "invalid id %q", q.ID)
 	case len(q.Reason) > maxReason:
 		return bad("send a shorter one", "the reason has %d bytes, want at most %d", len(q.Reason), maxReason)
-	case (len(q.Jobs) == 0) == (q.Filter == nil):
+	case (q.Jobs == nil) == (q.Filter == nil):
 		return bad("send one of them", "want either jobs or filter")
+	case q.Jobs != nil && len(q.Jobs) == 0:
+		return bad("name at least one", "no jobs")
 	case len(q.Jobs) > maxRejudged:
 		return bad("send several sets", "%d jobs, want at most %d", len(q.Jobs), maxRejudged)
 	}
 	if q.Filter != nil {
-		if detail := q.Filter.invalid(); detail != "" {
+		if detail := invalidFilter(*q.Filter); detail != "" {
 			return bad("correct the filter", "invalid filter: %s", detail)
 		}
 	}
@@ -124,13 +101,13 @@ func (s *Server) checkRejudging(ctx context.Context, q *rejudgeRequest) error {
 	}
 	found, err := s.unknownPool(ctx, q.Pool)
 	if err == nil && len(found) > 0 {
-		err = bad("see GET /v1/pools", "pool %s", found[0].Detail)
+		err = problem("not-found", "see GET /v1/pools", "pool %s", found[0].Detail)
 	}
 	return err
 }
 
-// invalid says what is wrong with a filter, or "".
-func (f rejudgeFilter) invalid() string {
+// invalidFilter says what is wrong with a filter, or "".
+func invalidFilter(f jobs.RejudgingFilter) string {
 	verdict := func(m job.Meaning) bool { return m.Word == string(f.Verdict) }
 	switch {
 	case f.Verdict != "" && !slices.ContainsFunc(job.Verdicts(), verdict):
@@ -141,15 +118,12 @@ func (f rejudgeFilter) invalid() string {
 		return fmt.Sprintf("invalid pool %q", f.Pool)
 	case f.Problem != "" && !jobs.ValidID(f.Problem):
 		return fmt.Sprintf("invalid problem %q", f.Problem)
-	case len(f.Labels) == 0 && f.Verdict == "" && f.Priority == "" && f.Pool == "" && f.Problem == "" &&
-		f.CreatedFrom.IsZero() && f.CreatedTo.IsZero():
-		return "it selects all jobs; send at least one member, such as labels"
 	}
 	return ""
 }
 
 // rejudge queues the jobs of a set and stores it.
-func (s *Server) rejudge(ctx context.Context, q rejudgeRequest, digest string) (created bool, err error) {
+func (s *Server) rejudge(ctx context.Context, q jobs.RejudgingRequest, digest string) (created bool, err error) {
 	set := jobs.NewRejudging{ID: q.ID, Digest: digest, Reason: q.Reason}
 	problems := map[string]*jobs.Problem{}
 	named := map[string]bool{}
@@ -190,7 +164,7 @@ func (s *Server) rejudge(ctx context.Context, q rejudgeRequest, digest string) (
 }
 
 // selected calls f for the jobs that a request names or selects.
-func (s *Server) selected(ctx context.Context, q rejudgeRequest, f func(id string) error) error {
+func (s *Server) selected(ctx context.Context, q jobs.RejudgingRequest, f func(id string) error) error {
 	for _, id := range q.Jobs {
 		if err := f(id); err != nil {
 			return err
@@ -226,7 +200,7 @@ func (s *Server) selected(ctx context.Context, q rejudgeRequest, f func(id strin
 const notSelected = "-"
 
 // rejudgeOne queues a job to be judged again. reason says why it cannot be.
-func (s *Server) rejudgeOne(ctx context.Context, q rejudgeRequest, id string, problems map[string]*jobs.Problem) (
+func (s *Server) rejudgeOne(ctx context.Context, q jobs.RejudgingRequest, id string, problems map[string]*jobs.Problem) (
 	reason string, verdict job.Verdict, err error) {
 	rec, err := s.jobs.Get(ctx, id)
 	if errors.Is(err, jobs.ErrNotFound) {
@@ -260,7 +234,7 @@ func (s *Server) rejudgeOne(ctx context.Context, q rejudgeRequest, id string, pr
 }
 
 // jobAgain is the job that judges one again: with the problem that is stored now, unless the request says otherwise.
-func (s *Server) jobAgain(ctx context.Context, q rejudgeRequest, rec jobs.Record, problems map[string]*jobs.Problem) (
+func (s *Server) jobAgain(ctx context.Context, q jobs.RejudgingRequest, rec jobs.Record, problems map[string]*jobs.Problem) (
 	j job.Job, reason string, err error) {
 	j = rec.Job
 	j.Priority, j.Labels = job.Rejudge, map[string]string{jobs.RejudgeLabel: rec.ID, jobs.RejudgingLabel: q.ID}
@@ -327,12 +301,6 @@ func rejudgingProblem(id string, err error) error {
 	return err
 }
 
-// rejudgingList is a page of the list of rejudgings.
-type rejudgingList struct {
-	Rejudgings []jobs.Rejudging `json:"rejudgings"`
-	Next       string           `json:"next,omitempty"`
-}
-
 func (s *Server) listRejudgings(w http.ResponseWriter, r *http.Request) error {
 	values, err := query(r, "after", "limit")
 	if err != nil {
@@ -346,7 +314,7 @@ func (s *Server) listRejudgings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.writeJSON(w, http.StatusOK, rejudgingList{page, next})
+	return s.writeJSON(w, http.StatusOK, jobs.RejudgingList{Rejudgings: page, Next: next})
 }
 
 // getRejudging answers with a rejudging and a page of its jobs.
@@ -383,7 +351,7 @@ func (s *Server) cancelRejudging(w http.ResponseWriter, r *http.Request) error {
 	return s.endRejudging(w, r, "cancelled", s.jobs.CancelRejudging)
 }
 
-// endRejudging goes on if the caller hangs up.
+// endRejudging also ends it if the caller hangs up.
 func (s *Server) endRejudging(w http.ResponseWriter, r *http.Request, done string,
 	end func(context.Context, string) error) error {
 	id := r.PathValue("id")

@@ -129,7 +129,7 @@ func TestRejudging(t *testing.T) {
 		t.Errorf("report of a job that was judged again: %+v", rep)
 	}
 	wantProblem(t, f.ask("DELETE", "/v1/rejudgings/r", ""), "final")
-	list := answer[rejudgingList](t, f.ask("GET", "/v1/rejudgings?limit=1", ""))
+	list := answer[jobs.RejudgingList](t, f.ask("GET", "/v1/rejudgings?limit=1", ""))
 	if len(list.Rejudgings) != 1 || list.Rejudgings[0].ID != "r" || list.Next != "" {
 		t.Errorf("list %+v", list)
 	}
@@ -157,7 +157,7 @@ func TestRejudgingFilter(t *testing.T) {
 	}
 	for filter, jobs := range map[string]int{
 		`{"labels": {"team": "b"}}`: 1, `{"verdict": "WA"}`: 3, `{"priority": "practice"}`: 3, `{"pool": "default"}`: 3,
-		`{"created_from": "2020-01-01T00:00:00Z"}`: 3,
+		`{"created_from": "2020-01-01T00:00:00Z"}`: 3, `{}`: 3,
 	} {
 		if got := f.send("POST", "/v1/rejudgings", `{"filter": `+filter+`}`, 201); got.Jobs != jobs {
 			t.Errorf("filter %s: %d jobs, want %d", filter, got.Jobs, jobs)
@@ -189,7 +189,7 @@ func TestRejudgingRefused(t *testing.T) {
 		"nothing":                {"POST", "", `{}`, "bad-request"},
 		"both":                   {"POST", "", `{"jobs": ["a"], "filter": {"verdict": "WA"}}`, "bad-request"},
 		"unknown member":         {"POST", "", `{"jobs": ["a"], "repeat": 1}`, "bad-request"},
-		"all jobs":               {"POST", "", `{"filter": {}}`, "bad-request"},
+		"no jobs":                {"POST", "", `{"jobs": []}`, "bad-request"},
 		"verdict":                {"POST", "", `{"filter": {"verdict": "XX"}}`, "bad-request"},
 		"priority":               {"POST", "", `{"filter": {"priority": "audit"}}`, "bad-request"},
 		"pool of the filter":     {"POST", "", `{"filter": {"pool": "\u0000"}}`, "bad-request"},

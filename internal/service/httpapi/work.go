@@ -87,23 +87,10 @@ func readWork[T any](s *Server, w http.ResponseWriter, r *http.Request, caller f
 // decode reads a small body of another judged into v, which may know more members. next is what a caller does about one
 // that is not valid.
 func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any, next string) error {
-	return s.decodeBody(w, r, v, next, false)
-}
-
-// decodeStrict is decode for a platform: an unknown member is an error.
-func (s *Server) decodeStrict(w http.ResponseWriter, r *http.Request, v any, next string) error {
-	return s.decodeBody(w, r, v, next, true)
-}
-
-func (s *Server) decodeBody(w http.ResponseWriter, r *http.Request, v any, next string, strict bool) error {
 	aside := &room{memory: s.memory}
 	defer aside.giveBack()
 	aside.Reader = http.MaxBytesReader(w, s.patientBody(w, r), int64(s.config.HTTP.MaxBody))
-	d := json.NewDecoder(aside)
-	if strict {
-		d.DisallowUnknownFields()
-	}
-	err := d.Decode(v)
+	err := json.NewDecoder(aside).Decode(v)
 	var noRoom *Problem
 	if tooLong := new(http.MaxBytesError); err == nil || errors.As(err, &tooLong) || errors.As(err, &noRoom) {
 		return err

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/client"
+	"judged/internal/jobs/fleet"
+	"judged/internal/service/render"
+)
+
+// rejudgeFlags are what rejudge says of a set.
+type rejudgeFlags struct {
+	jobs.RejudgingRequest
+	filter            jobs.RejudgingFilter
+	labels            []string
+	verdict, priority string
+	from, to          string
+	node              string
+	timeLimit         time.Duration
+	repeats           string
+}
+
+const rejudgingsPath = "/v1/rejudgings"
+
+func (a *app) rejudgeSetCommand() *cobra.Command {
+	var f rejudgeFlags
+	cmd := remoteCommand(a.printRejudging, &cobra.Command{
+		Use:   "rejudge [flags] [JOB...]",
+		Short: "Judge a set of jobs again, and compare the verdicts",
+		Long: `Judge a set of jobs again: those that are named, or all judged ones that the flags
+select. Their reports stay until judged rejudge apply. Jobs that name a problem
+are judged with the version that is stored now.
+
+  1. judged rejudge ...         queues the jobs and prints the id of the set
+  2. judged rejudge show ID     old and new verdicts
+  3. judged rejudge apply ID    the jobs get their new reports, or
+     judged rejudge cancel ID   they keep the old ones
+
+Exit codes: 0 queued, 2 wrong usage or no job that can be judged again, 3 the
+daemon cannot be reached.`,
+		Example: `  judged rejudge --problem sum --reason 'answer 7 was wrong'
+  judged rejudge --label contest=final --verdict TLE --time-limit 3s
+  judged rejudge --node judge-3 --repeats 5
+  judged rejudge show --changed 0d8x`,
+	}, func(ctx context.Context, cl client.Client, args []string) (jobs.Rejudging, error) {
+		q, err := f.request(ctx, cl, args)
+		if err != nil {
+			return jobs.Rejudging{}, err
+		}
+		view, err := client.Post[jobs.Rejudging](ctx, cl, rejudgingsPath, q, 5*time.Minute)
+		return view, wrap("rejudge", err)
+	})
+	f.add(cmd)
+	cmd.AddCommand(a.listRejudgingsCommand(), a.showRejudgingCommand(), a.applyRejudgingCommand(),
+		a.cancelRejudgingCommand())
+	return cmd
+}
+
+func (f *rejudgeFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.labels, "label", nil, "jobs with this label, `KEY=VALUE`; repeatable, all must match")
+	flags.StringVar(&f.verdict, "verdict", "", "jobs with this `VERDICT`")
+	flags.StringVar(&f.filter.Problem, "problem", "", "jobs that name the problem `ID`")
+	flags.StringVar(&f.filter.Pool, "pool", "", "jobs that the pool `NAME` has judged")
+	flags.StringVar(&f.priority, "priority", "", "jobs of this `CLASS`: contest, practice, rejudge or background")
+	flags.StringVar(&f.from, "from", "", "jobs submitted at `TIME` or later, such as 2026-11-20T09:00:00Z")
+	flags.StringVar(&f.to, "to", "", "jobs submitted before `TIME`")
+	flags.StringVar(&f.node, "node", "",
+		"jobs that judged nodes rejudge lists for `NODE`, which was drained for its times")
+	flags.StringVar(&f.ID, "id", "", "`ID` of the set; rejudging the same again does nothing")
+	flags.StringVar(&f.Reason, "reason", "", "`TEXT` for people")
+	flags.BoolVar(&f.SameProblem, "same-problem", false, "judge with the version of the problem that each job had")
+	flags.DurationVar(&f.timeLimit, "time-limit", 0, "another limit of CPU time, a `DURATION`")
+	flags.StringVar(&f.repeats, "repeats", "", "run every test `N` or MIN-MAX times")
+	flags.StringVar(&f.Pool, "to-pool", "", "judge in the pool `NAME`")
+}
+
+// request is what the flags and the arguments ask for.
+func (f *rejudgeFlags) request(ctx context.Context, cl client.Client, args []string) (q jobs.RejudgingRequest, err error) {
+	q = f.RejudgingRequest
+	if q.ID == "" {
+		// Chosen here, so that a retry after a lost answer does not make a second set.
+		q.ID = strings.ToLower(rand.Text())
+	}
+	filter := f.filter
+	filter.Verdict, filter.Priority = job.Verdict(f.verdict), job.Priority(f.priority)
+	if filter.Labels, err = parsePairs("label", "KEY=VALUE", f.labels); err != nil {
+		return q, err
+	}
+	for _, flag := range []struct {
+		name, text string
+		at         *time.Time
+	}{{"from", f.from, &filter.CreatedFrom}, {"to", f.to, &filter.CreatedTo}} {
+		if flag.text == "" {
+			continue
+		}
+		if *flag.at, err = time.Parse(time.RFC3339, flag.text); err != nil {
+			return q, usagef("read --%s %q: want a time such as 2026-11-20T09:00:00Z", flag.name, flag.text)
+		}
+	}
+	if f.timeLimit < 0 || f.timeLimit%time.Millisecond != 0 {
+		return q, usagef("read --time-limit %s: want whole milliseconds above 0", f.timeLimit)
+	}
+	q.Limits.CPUTimeMS = f.timeLimit.Milliseconds()
+	if q.Repeats, err = parseRepeats(f.repeats, ""); err != nil {
+		return q, err
+	}
+	restricted := len(filter.Labels) > 0 || filter.Verdict != "" || filter.Priority != "" || filter.Pool != "" ||
+		filter.Problem != "" || f.from != "" || f.to != ""
+	switch q.Jobs = args; {
+	case ways(restricted, len(args) > 0, f.node != "") != 1:
+		return q, usagef("read the jobs: name them, or select them by flags such as --label, or by --node")
+	case restricted:
+		q.Filter = &filter
+	case f.node != "":
+		set, err := fleet.GetRejudgingSet(ctx, cl, f.node)
+		if err != nil {
+			return q, wrap(fmt.Sprintf("list what node %q judged", f.node), err)
+		}
+		for _, j := range set.Jobs {
+			q.Jobs = append(q.Jobs, j.ID)
+		}
+	}
+	return q, nil
+}
+
+// ways is how many are true.
+func ways(all ...bool) (n int) {
+	for _, one := range all {
+		if one {
+			n++
+		}
+	}
+	return n
+}
+
+func (a *app) listRejudgingsCommand() *cobra.Command {
+	var after string
+	cmd := remoteCommand(a.printRejudgings, &cobra.Command{
+		Use:   "list [flags]",
+		Short: "List the sets, newest first",
+		Long: `List the sets of jobs that were judged again, newest first, one page at a time.
+
+Exit codes: 0 listed, 2 wrong usage, 3 the daemon cannot be reached.`,
+		Args: exactly(0, "no arguments"),
+	}, func(ctx context.Context, cl client.Client, _ []string) (jobs.RejudgingList, error) {
+		path := rejudgingsPath
+		if after != "" {
+			path += "?after=" + url.QueryEscape(after)
+		}
+		list, err := client.Get[jobs.RejudgingList](ctx, cl, path)
+		return list, wrap("list rejudgings", err)
+	})
+	cmd.Flags().StringVar(&after, "after", "", "the page after this `CURSOR`, which the page before printed")
+	return cmd
+}
+
+func (a *app) showRejudgingCommand() *cobra.Command {
+	var after string
+	var changed, wait bool
+	cmd := remoteCommand(a.printRejudging, &cobra.Command{
+		Use:   "show [flags] ID",
+		Short: "Show old and new verdicts of a set",
+		Long: `Show how far a set is, how many jobs have which verdicts, and a page of its jobs.
+
+Exit codes: 0 shown, 2 wrong usage or no such set, 3 the daemon cannot be reached.`,
+		Args: exactly(1, "the ID of a set"),
+	}, func(ctx context.Context, cl client.Client, args []string) (jobs.Rejudging, error) {
+		v := url.Values{"changed": {fmt.Sprint(changed)}}
+		if after != "" {
+			v.Set("after", after)
+		}
+		for {
+			view, err := client.Get[jobs.Rejudging](ctx, cl, rejudgingPath(args[0], "")+"?"+v.Encode())
+			if err != nil || !wait || view.State != jobs.RejudgingJudging {
+				return view, wrap(fmt.Sprintf("show rejudging %q", args[0]), err)
+			}
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				return view, context.Cause(ctx)
+			}
+		}
+	})
+	cmd.Flags().StringVar(&after, "after", "", "the page after this `CURSOR`, which the page before printed")
+	cmd.Flags().BoolVar(&changed, "changed", false, "only jobs with another verdict")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until all jobs are judged")
+	return cmd
+}
+
+func (a *app) applyRejudgingCommand() *cobra.Command {
+	return remoteCommand(a.printRejudging, &cobra.Command{
+		Use:   "apply [flags] ID",
+		Short: "Give the jobs of a set their new reports",
+		Long: `Give the jobs of a set their new reports. The job that judged one again has the
+old report from then on. A job whose new verdict is IE or CX keeps its report.
+
+Exit codes: 0 applied, 2 wrong usage, no such set, or one that is not judged or
+was cancelled, 3 the daemon cannot be reached.`,
+		Args: exactly(1, "the ID of a set"),
+	}, func(ctx context.Context, cl client.Client, args []string) (jobs.Rejudging, error) {
+		view, err := client.Post[jobs.Rejudging](ctx, cl, rejudgingPath(args[0], "/apply"), struct{}{}, 5*time.Minute)
+		return view, wrap(fmt.Sprintf("apply rejudging %q", args[0]), err)
+	})
+}
+
+func (a *app) cancelRejudgingCommand() *cobra.Command {
+	return remoteCommand(a.printRejudging, &cobra.Command{
+		Use:   "cancel [flags] ID",
+		Short: "End a set; its jobs keep their reports",
+		Long: `End a set without a change: what has not been judged again is cancelled.
+
+Exit codes: 0 cancelled, 2 wrong usage, no such set, or one that was applied,
+3 the daemon cannot be reached.`,
+		Args: exactly(1, "the ID of a set"),
+	}, func(ctx context.Context, cl client.Client, args []string) (jobs.Rejudging, error) {
+		view, err := client.Delete[jobs.Rejudging](ctx, cl, rejudgingPath(args[0], ""))
+		return view, wrap(fmt.Sprintf("cancel rejudging %q", args[0]), err)
+	})
+}
+
+func rejudgingPath(id, verb string) string { return rejudgingsPath + "/" + url.PathEscape(id) + verb }
+
+func (a *app) printRejudgings(list jobs.RejudgingList, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(list)
+	}
+	rows := make([]render.Row, len(list.Rejudgings))
+	for i, v := range list.Rejudgings {
+		rows[i].Cells = []string{v.ID, string(v.State), fmt.Sprintf("%d of %d", v.Judged, v.Jobs), fmt.Sprint(v.Changed),
+			stamp(v.CreatedAt), render.Printable(v.Reason)}
+	}
+	err := render.Grid(a.out, []string{"ID", "STATE", "JUDGED", "CHANGED", "CREATED", "REASON"}, rows)
+	if err == nil && list.Next != "" {
+		fmt.Fprintf(a.err, "more sets: repeat with --after %s\n", render.Printable(list.Next))
+	}
+	return err
+}
+
+func (a *app) printRejudging(v jobs.Rejudging, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(v)
+	}
+	fmt.Fprintf(a.out, "set %s: %s, %d of %d jobs judged again, %d with another verdict\n", v.ID, v.State, v.Judged, v.Jobs,
+		v.Changed)
+	if v.Reason != "" {
+		fmt.Fprintf(a.out, "reason: %s\n", render.Printable(v.Reason))
+	}
+	for _, c := range v.Verdicts {
+		if c.New != "" {
+			fmt.Fprintf(a.out, "  %s -> %s: %d\n", c.Old, c.New, c.Jobs)
+		}
+	}
+	for _, s := range v.Skipped {
+		fmt.Fprintf(a.out, "not judged again: %s, %s\n", render.Printable(s.Job), render.Printable(s.Reason))
+	}
+	if v.Page == nil {
+		return nil
+	}
+	rows := make([]render.Row, len(v.Page))
+	for i, r := range v.Page {
+		again := string(r.New)
+		if r.New == "" {
+			again = "-"
+		}
+		rows[i].Cells = []string{r.Job, string(r.Old), again, r.Again}
+	}
+	err := render.Grid(a.out, []string{"JOB", "OLD", "NEW", "REJUDGED AS"}, rows)
+	if err == nil && v.Next != "" {
+		fmt.Fprintf(a.err, "more jobs: repeat with --after %s\n", render.Printable(v.Next))
+	}
+	return err
+}
