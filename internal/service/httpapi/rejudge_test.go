@@ -105,12 +105,13 @@ func TestRejudging(t *testing.T) {
 
 	for range 3 {
 		w := f.judge(job.Accepted)
-		tests := "v2"
+		tests, version := "v2", "v2"
 		if w.Job.Labels[jobs.RejudgeLabel] == "c" {
-			tests = "1"
+			tests, version = "1", ""
 		}
 		if w.Job.Priority != job.Rejudge || w.Job.Labels[jobs.RejudgingLabel] != "r" || w.Job.Limits.CPUTimeMS != 3000 ||
-			w.Job.Repeats.Min != 2 || len(w.Job.Tests) != 1 || w.Job.Tests[0].Name != tests {
+			w.Job.Repeats.Min != 2 || len(w.Job.Tests) != 1 || w.Job.Tests[0].Name != tests ||
+			w.Job.ProblemVersion != version {
 			t.Errorf("job that judges again: %+v", w.Job)
 		}
 	}
@@ -142,6 +143,9 @@ func TestRejudging(t *testing.T) {
 // TestRejudgingFilter has a cancelled set, jobs that judge others again, and one whose program was deleted.
 func TestRejudgingFilter(t *testing.T) {
 	f := newRejudgeFixture(t)
+	if _, err := f.store.Cancel(t.Context(), "d"); err != nil {
+		t.Fatal(err)
+	}
 	view := f.send("POST", "/v1/rejudgings", `{"id": "r", "filter": {"problem": "sum"}, "same_problem": true}`, 201)
 	if view.Jobs != 2 || len(view.Skipped) != 0 {
 		t.Errorf("set %+v, want the jobs a and b", view)
@@ -154,6 +158,9 @@ func TestRejudgingFilter(t *testing.T) {
 	if diff := cmp.Diff([]jobs.SkippedJob{{Job: jobs.RejudgeID("r", "a"),
 		Reason: "it judges another job again; name that one"}}, view.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+	if w := f.judge(job.WrongAnswer); w.Job.Labels[jobs.RejudgingLabel] != "again" {
+		t.Fatalf("judged %+v, want a job of the set", w)
 	}
 	for filter, jobs := range map[string]int{
 		`{"labels": {"team": "b"}}`: 1, `{"verdict": "WA"}`: 3, `{"priority": "practice"}`: 3, `{"pool": "default"}`: 3,
@@ -180,6 +187,22 @@ func TestRejudgingFilter(t *testing.T) {
 	p = wantProblem(t, f.submit("POST", "/v1/rejudgings", `{"jobs": ["a"], "same_problem": true}`), "nothing-to-rejudge")
 	if len(p.Errors) != 1 || p.Errors[0].Detail != "the file of program is not stored any more" {
 		t.Errorf("errors %+v", p.Errors)
+	}
+}
+
+// TestRejudgingPages selects more jobs than a page of the list has.
+func TestRejudgingPages(t *testing.T) {
+	f := newRejudgeFixture(t)
+	for i := range pageMost + 1 {
+		n := jobs.Submission{ID: fmt.Sprintf("j%d", i), BodyDigest: "x", Job: job.Job{Command: []string{"true"}, CPUs: 1,
+			Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{CPUTimeMS: 1000}, Priority: job.Contest}}
+		if _, _, err := f.store.Put(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		f.judge(job.Accepted)
+	}
+	if got := f.send("POST", "/v1/rejudgings", `{"filter": {"priority": "contest"}}`, 201); got.Jobs != pageMost+1 {
+		t.Errorf("%d jobs of %d, skipped %+v", got.Jobs, pageMost+1, got.Skipped)
 	}
 }
 
