@@ -166,8 +166,9 @@ func TestRejudgingFilter(t *testing.T) {
 		`{"labels": {"team": "b"}}`: 1, `{"verdict": "WA"}`: 3, `{"priority": "practice"}`: 3, `{"pool": "default"}`: 3,
 		`{"created_from": "2020-01-01T00:00:00Z"}`: 3, `{}`: 3,
 	} {
-		if got := f.send("POST", "/v1/rejudgings", `{"filter": `+filter+`}`, 201); got.Jobs != jobs {
-			t.Errorf("filter %s: %d jobs, want %d", filter, got.Jobs, jobs)
+		if got := f.send("POST", "/v1/rejudgings", `{"filter": `+filter+`}`, 201); got.Jobs != jobs ||
+			len(got.Skipped) > 0 {
+			t.Errorf("filter %s: %d jobs, want %d; skipped %+v", filter, got.Jobs, jobs, got.Skipped)
 		}
 	}
 	if err := f.store.DeleteProblem(t.Context(), "sum", jobs.Editor{Any: true}); err != nil {
