@@ -40,7 +40,7 @@ type Report struct {
 	Tests         []TestReport      `json:"tests,omitempty"`
 	Host          *HostReport       `json:"host,omitempty"`
 	Screening     *Screening        `json:"screening,omitempty"`   // of a job for a pool that another one decides for
-	CrossCheck    *CrossCheck       `json:"cross_check,omitempty"` // of a contest's job whose time is near the limit
+	CrossCheck    *CrossCheck       `json:"cross_check,omitempty"` // of a job of a contest or a rejudging whose time is near the limit
 	Rejudging     *Rejudging        `json:"rejudging,omitempty"`   // that replaced the report
 	Priority      Priority          `json:"priority,omitempty"`
 	Labels        map[string]string `json:"labels,omitempty"`

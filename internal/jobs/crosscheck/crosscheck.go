@@ -62,7 +62,7 @@ func (c *Checker) Finish(ctx context.Context, l jobs.Lease, rep job.Report) erro
 	if err != nil {
 		return err
 	}
-	if head.Priority != job.Contest || head.CrossCheck == nil && !isNear(rep) {
+	if !checked(head.Priority) || head.CrossCheck == nil && !isNear(rep) {
 		return c.o.Finish(ctx, l, rep)
 	}
 	rec, err := c.o.Store.Get(ctx, l.ID)
@@ -109,7 +109,7 @@ func (c *Checker) end(ctx context.Context, rec jobs.Record, rep job.Report, chec
 		}
 	}
 	if check.Decision == job.MajorityOfHosts || check.Decision == job.NoMajority {
-		c.o.Log.Warn("hosts differ about a job of a contest whose time is near the limit", "job", rec.ID, "hosts",
+		c.o.Log.Warn("hosts differ about a job whose time is near the limit", "job", rec.ID, "hosts",
 			check.Hosts, "decision", check.Decision)
 	}
 	rep.CrossCheck = &check
@@ -119,6 +119,9 @@ func (c *Checker) end(ctx context.Context, rec jobs.Record, rep job.Report, chec
 	}
 	return err
 }
+
+// checked are the priorities whose verdicts may decide prizes. A rejudging replaces reports of a contest.
+func checked(p job.Priority) bool { return p == job.Contest || p == job.Rejudge }
 
 // isNear reports whether a test has a time near its limit. Where judged failed there is nothing to compare.
 func isNear(rep job.Report) bool {
