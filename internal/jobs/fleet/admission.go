@@ -58,7 +58,8 @@ func measuring() []Difference {
 
 // join decides whether a node is in its pool: it has the hardware of a node that is and needs the same time for reference
 // kernels, or an operator has admitted it, or there is no other to compare it with. It is called with every
-// registration, and has something to decide when a node sends what it is compared by, or was kept out before. A node that
+// registration, and has something to decide when a node sends what it is compared by, or was kept out before. What is
+// sent again is stored again, because the store forgets values that are not set for long. A node that
 // is in the pool stays, whatever changes: a new kernel goes from host to host. The first times that it ever
 // sends are an exception: where all nodes of a pool are new, they come after it has joined.
 func (r *Registry) join(ctx context.Context, g Registration) error {
@@ -88,7 +89,7 @@ func (r *Registry) join(ctx context.Context, g Registration) error {
 			return err
 		}
 	}
-	if slices.Equal(before, differs) {
+	if slices.Equal(before, differs) && (len(differs) == 0 || g.Hardware == nil) {
 		return nil
 	}
 	return r.setKeptOut(ctx, g.Node, differs)
@@ -112,7 +113,7 @@ func (r *Registry) keep(ctx context.Context, g Registration) (firstTimes bool, e
 	old := all[g.Node]
 	measuredBefore := old != nil && len(old.CPUTime) > 0
 	measured := len(g.Kernels.CPUTime) > 0
-	if g.Kernels.Equal(old) || measuredBefore && !measured {
+	if measuredBefore && !measured {
 		return false, nil
 	}
 	return measured && !measuredBefore, r.values.SetValue(ctx, g.Kernels, kernelsValue, g.Node)

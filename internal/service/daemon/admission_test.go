@@ -164,19 +164,34 @@ func TestEquivalence(t *testing.T) {
 	front.drain()
 }
 
-// TestKnown: times are sent until a front has them, and again to one that does not.
+// TestKnown: hardware and times are sent until a front has them, to one that does not have them, and once a month.
 func TestKnown(t *testing.T) {
-	a, b := &fingerprint.Kernels{Program: "a"}, &fingerprint.Kernels{Program: "b"}
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	hardware := map[string]string{"kernel": "6.1"}
 	var k known
 	for i, step := range []struct {
-		sent  *fingerprint.Kernels
-		known bool
-		want  *fingerprint.Kernels
-	}{{a, false, nil}, {a, true, a}, {nil, true, a}, {b, true, b}, {nil, false, nil}} {
-		k.note(fleet.Registration{Kernels: step.sent}, fleet.Commands{HardwareKnown: step.known, KernelsKnown: step.known})
-		if k.kernels.Load() != step.want || k.hardware.Load() != step.known {
-			t.Errorf("step %d: knows %v and hardware %t", i, k.kernels.Load(), k.hardware.Load())
+		after             time.Duration
+		times             string
+		known             bool // by the front that answers
+		hardware, kernels bool // are sent
+	}{
+		{times: "a", hardware: true, kernels: true},
+		{times: "a", known: true, hardware: true, kernels: true},
+		{times: "a", known: true},
+		{times: "b", known: true, kernels: true},
+		{times: "b"}, // another front
+		{times: "b", known: true, hardware: true, kernels: true},
+		{after: sendAgainAfter, times: "b", known: true},
+		{after: 1, times: "b", known: true, hardware: true, kernels: true},
+		{times: "b", known: true},
+	} {
+		now = now.Add(step.after)
+		r := fleet.Registration{Time: now}
+		k.add(&r, hardware, &fingerprint.Kernels{Program: step.times})
+		if (r.Hardware != nil) != step.hardware || (r.Kernels != nil) != step.kernels {
+			t.Errorf("step %d: sends %v and %v", i, r.Hardware, r.Kernels)
 		}
+		k.note(r, fleet.Commands{HardwareKnown: step.known, KernelsKnown: step.known})
 	}
 }
 

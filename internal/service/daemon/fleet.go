@@ -303,19 +303,37 @@ func (d *daemon) noteKeptOut(reason string) {
 	d.front.keptOut = reason
 }
 
-// known is what the front, or the store, needs no more of this node.
+// known is what the front, or the store, has of this node and needs no more. Registrations follow one another.
 type known struct {
-	hardware atomic.Bool
-	kernels  atomic.Pointer[fingerprint.Kernels]
+	hardware bool
+	kernels  *fingerprint.Kernels
+	at       time.Time // when the hardware was sent last
 }
 
+// sendAgainAfter is when it is sent again all the same: values that nobody sets are deleted after 90 days.
+const sendAgainAfter = 30 * 24 * time.Hour
+
+// add adds what is to be sent.
+func (k *known) add(r *fleet.Registration, hardware map[string]string, times *fingerprint.Kernels) {
+	again := r.Time.Sub(k.at) > sendAgainAfter
+	if again || !k.hardware {
+		r.Hardware = hardware
+	}
+	if again || !times.Equal(k.kernels) {
+		r.Kernels = times
+	}
+}
+
+// note learns from the answer.
 func (k *known) note(sent fleet.Registration, c fleet.Commands) {
-	k.hardware.Store(c.HardwareKnown)
+	if k.hardware = c.HardwareKnown; k.hardware && sent.Hardware != nil {
+		k.at = sent.Time
+	}
 	switch {
 	case !c.KernelsKnown:
-		k.kernels.Store(nil)
+		k.kernels = nil
 	case sent.Kernels != nil:
-		k.kernels.Store(sent.Kernels)
+		k.kernels = sent.Kernels
 	}
 }
 
@@ -332,12 +350,7 @@ func (d *daemon) registration(ctx context.Context, started bool) fleet.Registrat
 	r := fleet.Registration{Caller: fleet.Caller{Node: d.node}, Version: d.o.Version,
 		Pool: d.o.Config.Slots.Pool, Fingerprint: host.Fingerprint,
 		Time: time.Now(), Started: started, Ready: true, Prefetch: d.prefetcher.Progress()}
-	if !d.known.hardware.Load() {
-		r.Hardware = d.eng.Hardware()
-	}
-	if times := d.monitor.Times(); !times.Equal(d.known.kernels.Load()) {
-		r.Kernels = times
-	}
+	d.known.add(&r, d.eng.Hardware(), d.monitor.Times())
 	for _, s := range d.pool.Snapshot() {
 		r.Slots = append(r.Slots, fleet.Slot{CPUs: s.CPUs, State: s.State})
 	}
