@@ -238,6 +238,35 @@ func testRoom(t *testing.T, b backend) {
 	_, err := s.Cancel(s.ctx(), "more")
 	s.must(err)
 	s.put("most", nil)
+
+	// What other processes put is counted after a while. SQLite has one process.
+	other := s.again()
+	other.SetMaxWaiting(0)
+	s.SetMaxWaiting(bound + 1)
+	other.put("theirs", nil)
+	for age, want := range map[time.Duration]bool{0: false, 2 * countAge: s.driver.listen != nil} {
+		s.capacity.mu.Lock()
+		s.capacity.known, s.capacity.counted = bound, time.Now().Add(-age)
+		s.capacity.mu.Unlock()
+		if err := s.Room(s.ctx()); errors.Is(err, ErrFull) != want {
+			t.Errorf("counted %v ago: %v, want full %t", age, err, want)
+		}
+	}
+
+	// Audits do not count, puts that are on their way do.
+	if created, err := s.PutAudit(s.ctx(), Audit{ID: "audit", Original: "most", Pool: defaultPool}, sampleJob()); !created ||
+		err != nil {
+		t.Fatalf("put an audit: %t, %v", created, err)
+	}
+	s.SetMaxWaiting(bound + 2)
+	for flying, want := range []error{nil, ErrFull} {
+		s.capacity.mu.Lock()
+		s.capacity.flying, s.capacity.counted = flying, time.Time{}
+		s.capacity.mu.Unlock()
+		if err := s.Room(s.ctx()); !errors.Is(err, want) {
+			t.Errorf("%d on their way: %v, want %v", flying, err, want)
+		}
+	}
 }
 
 // Takers and readers that wait are woken by changes in their own process and,
