@@ -82,8 +82,8 @@ func (s *Server) checkRejudging(ctx context.Context, q *jobs.RejudgingRequest) e
 		return bad("send one of them", "want either jobs or filter")
 	case q.Jobs != nil && len(q.Jobs) == 0:
 		return bad("name at least one", "no jobs")
-	case len(q.Jobs) > maxRejudged:
-		return bad("send several sets", "%d jobs, want at most %d", len(q.Jobs), maxRejudged)
+	case len(q.Jobs) > s.most:
+		return bad("send several sets", "%d jobs, want at most %d", len(q.Jobs), s.most)
 	}
 	if q.Filter != nil {
 		if detail := invalidFilter(*q.Filter); detail != "" {

@@ -164,7 +164,7 @@ func TestRejudgingFilter(t *testing.T) {
 	}
 	for filter, jobs := range map[string]int{
 		`{"labels": {"team": "b"}}`: 1, `{"verdict": "WA"}`: 3, `{"priority": "practice"}`: 3, `{"pool": "default"}`: 3,
-		`{"created_from": "2020-01-01T00:00:00Z"}`: 3, `{}`: 3,
+		`{"created_from": "2020-01-01T00:00:00Z"}`: 3, `{}`: 3, `{"problem": "sum"}`: 2,
 	} {
 		if got := f.send("POST", "/v1/rejudgings", `{"filter": `+filter+`}`, 201); got.Jobs != jobs ||
 			len(got.Skipped) > 0 {
@@ -232,6 +232,9 @@ func TestRejudgingRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { wantProblem(t, f.submit(tt.method, "/v1/rejudgings"+tt.path, tt.body), tt.kind) })
 	}
+	f.most = 1
+	wantProblem(t, f.submit("POST", "/v1/rejudgings", `{"filter": {"problem": "sum"}}`), "too-large")
+	wantProblem(t, f.submit("POST", "/v1/rejudgings", `{"jobs": ["a", "b"]}`), "bad-request")
 	f.unfit = fmt.Errorf("draining")
 	wantProblem(t, f.submit("POST", "/v1/rejudgings", `{"jobs": ["a"]}`), "not-ready")
 	if list, _, err := f.store.Rejudgings(t.Context(), "", 10); len(list) != 0 || err != nil {

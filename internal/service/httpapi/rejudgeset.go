@@ -19,32 +19,22 @@ const (
 
 // rejudge queues the jobs of a set and stores it.
 func (s *Server) rejudge(ctx context.Context, q jobs.RejudgingRequest, digest string) (created bool, err error) {
+	ids, err := s.selected(ctx, q)
+	if err != nil {
+		return false, err
+	}
 	set := jobs.NewRejudging{ID: q.ID, Digest: digest, Reason: q.Reason}
-	found, named := rejudgeLookups{map[string]*jobs.Problem{}, map[string]bool{}}, map[string]bool{}
-	err = s.selected(ctx, q, func(id string) error {
-		if named[id] {
-			return nil
-		}
-		named[id] = true
+	found := rejudgeLookups{map[string]*jobs.Problem{}, map[string]bool{}}
+	for _, id := range ids {
 		reason, verdict, err := s.rejudgeOne(ctx, q, id, found)
 		switch {
 		case err != nil:
-			return err
-		case reason == notSelected:
-			return nil
+			return false, err
 		case reason != "":
 			set.Skipped = append(set.Skipped, jobs.SkippedJob{Job: id, Reason: reason})
 		default:
 			set.Jobs = append(set.Jobs, jobs.RejudgedReport{Job: id, Again: jobs.RejudgeID(q.ID, id), Old: verdict})
 		}
-		if len(set.Jobs)+len(set.Skipped) > maxRejudged {
-			return problem("too-large", "select fewer, such as by created_from and created_to",
-				"more than %d jobs", maxRejudged)
-		}
-		return nil
-	})
-	if err != nil {
-		return false, err
 	}
 	if len(set.Jobs) == 0 {
 		p := problem("nothing-to-rejudge", "select others", "no job that can be judged again")
@@ -57,41 +47,57 @@ func (s *Server) rejudge(ctx context.Context, q jobs.RejudgingRequest, digest st
 	return created, rejudgingProblem(q.ID, err)
 }
 
-// selected calls f for the jobs that a request names or selects.
-func (s *Server) selected(ctx context.Context, q jobs.RejudgingRequest, f func(id string) error) error {
-	for _, id := range q.Jobs {
-		if err := f(id); err != nil {
-			return err
-		}
-	}
+// selected are the jobs that a request names or selects, each once. None is queued before their number is known.
+func (s *Server) selected(ctx context.Context, q jobs.RejudgingRequest) (ids []string, err error) {
 	if q.Filter == nil {
-		return nil
+		named := map[string]bool{}
+		for _, id := range q.Jobs {
+			if !named[id] {
+				ids = append(ids, id)
+			}
+			named[id] = true
+		}
+		return ids, nil
 	}
 	filter := jobs.Filter{State: job.Done, Label: q.Filter.Labels, Verdict: q.Filter.Verdict, Priority: q.Filter.Priority,
 		Pool: q.Filter.Pool, From: q.Filter.CreatedFrom, To: q.Filter.CreatedTo, Limit: pageMost}
 	for searched := 0; ; {
 		page, next, err := s.jobs.List(ctx, filter)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, rep := range page {
-			if err := f(rep.ID); err != nil {
-				return err
+			matches, err := s.matches(ctx, *q.Filter, rep)
+			if err != nil {
+				return nil, err
+			}
+			if matches {
+				ids = append(ids, rep.ID)
 			}
 		}
-		if next == "" {
-			return nil
-		}
-		if searched += len(page); searched >= maxSearched {
-			return problem("too-large", "select fewer, such as by created_from and created_to",
-				"more than %d jobs to search", maxSearched)
+		searched += len(page)
+		switch {
+		case len(ids) > s.most || next != "" && searched >= maxSearched:
+			return nil, problem("too-large", "select fewer, such as by created_from and created_to",
+				"more than %d jobs, or more than %d to search", s.most, maxSearched)
+		case next == "":
+			return ids, nil
 		}
 		filter.After = next
 	}
 }
 
-// notSelected is a reason that is not shown: the filter selects other jobs.
-const notSelected = "-"
+// matches reports whether a job of the list is one of the filter, which the list does not know whole.
+func (s *Server) matches(ctx context.Context, f jobs.RejudgingFilter, rep job.Report) (bool, error) {
+	if _, again := rep.Labels[jobs.RejudgeLabel]; again || f.Problem == "" {
+		return !again, nil
+	}
+	rec, err := s.jobs.Get(ctx, rep.ID)
+	if errors.Is(err, jobs.ErrNotFound) {
+		return false, nil // deleted meanwhile
+	}
+	return rec.Job.Problem == f.Problem, err
+}
 
 // rejudgeOne queues a job to be judged again. reason says why it cannot be.
 func (s *Server) rejudgeOne(ctx context.Context, q jobs.RejudgingRequest, id string, found rejudgeLookups) (
@@ -105,8 +111,6 @@ func (s *Server) rejudgeOne(ctx context.Context, q jobs.RejudgingRequest, id str
 	}
 	_, again := rec.Report.Labels[jobs.RejudgeLabel]
 	switch {
-	case q.Filter != nil && (again || q.Filter.Problem != "" && q.Filter.Problem != rec.Job.Problem):
-		return notSelected, "", nil
 	case again:
 		return "it judges another job again; name that one", "", nil
 	case rec.Report.Priority == job.Audit:

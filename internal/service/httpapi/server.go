@@ -106,6 +106,7 @@ type Server struct {
 	now       func() time.Time
 
 	stall  time.Duration       // shorter in tests
+	most   int                 // jobs of a rejudging; fewer in tests
 	memory *semaphore.Weighted // bytes of bodies that are being read and decoded
 	// unpacking is held by the request that unpacks a package.
 	unpacking *semaphore.Weighted
@@ -122,6 +123,7 @@ func New(o Options) *Server {
 		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots, languages: o.Languages,
 		work: o.Work, nodes: o.Nodes, protocols: o.Protocols,
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
+		most: maxRejudged,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
