@@ -157,7 +157,8 @@ func TestTranscript(t *testing.T) {
 		verdict                   job.Verdict
 		first                     string
 		want                      []said
-		truncated                 []bool // one of these: how much of a flood is heard depends on when the pipe is closed
+		// One of these: how much of a flood is heard depends on when the pipe is closed.
+		truncated []bool
 	}{
 		{"accepted", "hear|say=7|hear|say=\xff|hear", "say=3 4|hear|say=more|hear|exit=42", job.Accepted, "interactor",
 			[]said{{"interactor", "3 4\n"}, {"program", "7\n"}, {"interactor", "more\n"}, {"program", "\uFFFD\n"}}, not},
