@@ -193,7 +193,8 @@ func TestTranscript(t *testing.T) {
 			if diff := cmp.Diff(tt.want, lines); diff != "" && tt.want != nil {
 				t.Errorf("-want +got\n%s", diff)
 			}
-			if !slices.Contains(tt.truncated, got.Truncated) || size > 64<<10 || !strings.Contains(got.Note, "do not count") {
+			if !slices.Contains(tt.truncated, got.Truncated) || size > 64<<10 ||
+				!strings.Contains(got.Note, "do not count") {
 				t.Errorf("%d bytes, truncated %t, note %q", size, got.Truncated, got.Note)
 			}
 		})
