@@ -116,7 +116,8 @@ func ValidDigest(s string) bool {
 // Put stores what r holds and returns its digest and size. When it returns
 // without error the blob survives power loss. digest is what the content must
 // have, "" for any; the error is a *DigestError when it has another. created
-// is false when the blob existed; r is read and verified even then.
+// is false when the blob existed with this content; r is read and verified even
+// then, and replaces a blob that is damaged.
 func (s *Store) Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool,
 	err error) {
 	if digest != "" && !ValidDigest(digest) {
@@ -136,7 +137,11 @@ func (s *Store) Put(ctx context.Context, digest string, r io.Reader) (sum string
 	if digest != "" && sum != digest {
 		return "", 0, false, &DigestError{Want: digest, Got: sum}
 	}
-	if _, err := s.Stat(sum); err == nil {
+	same, err := s.holds(ctx, sum, f)
+	if err != nil {
+		return "", 0, false, err
+	}
+	if same {
 		return sum, n, false, nil
 	}
 	if s.origin != nil {
@@ -280,6 +285,11 @@ func (s *Store) Stat(digest string) (units.Bytes, error) {
 			return 0, err
 		}
 	}
+	return s.stat(digest)
+}
+
+// stat is Stat without a look at the origin.
+func (s *Store) stat(digest string) (units.Bytes, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	info, err := os.Stat(s.path(digest))

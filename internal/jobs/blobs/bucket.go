@@ -27,6 +27,9 @@ type bucket struct {
 	name   string
 	prefix string // "" or with a slash at its end
 	now    func() time.Time
+	// patience bounds what an answer takes, and how long a transfer may make no progress. A
+	// server may accept a connection and never answer.
+	patience time.Duration
 }
 
 const (
@@ -35,13 +38,12 @@ const (
 	// bucketMarkEvery is how old a mark must be to be made again: a copy takes the server
 	// as long as a write.
 	bucketMarkEvery = 24 * time.Hour
-	// bucketTime bounds one request without content.
-	bucketTime = 20 * time.Second
+	bucketPatience  = 20 * time.Second
 )
 
 // openBucket reads an address such as s3://BUCKET/PREFIX?endpoint=http://HOST:PORT&region=REGION.
-func openBucket(address string, now func() time.Time) (*bucket, error) {
-	u, err := url.Parse(address)
+func openBucket(o BucketOptions) (*bucket, error) {
+	u, err := url.Parse(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("read the address of the bucket: %w", err)
 	}
@@ -49,15 +51,22 @@ func openBucket(address string, now func() time.Time) (*bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the endpoint of the bucket: %w", err)
 	}
+	secure := endpoint.Scheme == "https"
+	transport, err := minio.DefaultTransport(secure)
+	if err != nil {
+		return nil, fmt.Errorf("prepare requests to bucket %q: %w", u.Host, err)
+	}
+	transport.ResponseHeaderTimeout = o.patience
 	server, err := minio.New(endpoint.Host, &minio.Options{
-		Secure: endpoint.Scheme == "https", Region: u.Query().Get("region"), MaxRetries: 3,
+		Secure: secure, Transport: transport, Region: u.Query().Get("region"), MaxRetries: 3,
 		Creds: credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{},
-			&credentials.FileAWSCredentials{}, &credentials.IAM{Client: &http.Client{Timeout: bucketTime}}}),
+			&credentials.FileAWSCredentials{}, &credentials.IAM{Client: &http.Client{Timeout: o.patience}}}),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("use bucket %q: %w", u.Host, err)
 	}
-	b := &bucket{server: server, name: u.Host, prefix: strings.Trim(u.Path, "/"), now: now}
+	b := &bucket{server: server, name: u.Host, prefix: strings.Trim(u.Path, "/"), now: o.now,
+		patience: o.patience}
 	if b.prefix != "" {
 		b.prefix += "/"
 	}
@@ -92,7 +101,7 @@ func (b *bucket) objects(ctx context.Context, prefix string, f func(object)) err
 
 // find returns the object of a blob with the latest mark.
 func (b *bucket) find(ctx context.Context, digest string) (o object, err error) {
-	ctx, cancel := context.WithTimeout(ctx, bucketTime)
+	ctx, cancel := context.WithTimeout(ctx, b.patience)
 	defer cancel()
 	err = b.objects(ctx, b.prefix+digest+"/", func(found object) { o = found })
 	if err == nil && o.key == "" {
@@ -111,6 +120,8 @@ func (b *bucket) use(ctx context.Context, digest string) (units.Bytes, error) {
 	if err != nil || b.now().Sub(o.mark) <= bucketMarkEvery {
 		return o.size, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, b.patience)
+	defer cancel()
 	_, err = b.server.ComposeObject(ctx, minio.CopyDestOptions{Bucket: b.name, Object: b.keyOf(digest)},
 		minio.CopySrcOptions{Bucket: b.name, Object: o.key})
 	if err != nil {
@@ -125,12 +136,86 @@ func (b *bucket) keep(ctx context.Context, digest string, content *os.File) erro
 	if err != nil {
 		return err
 	}
-	_, err = b.server.PutObject(ctx, b.name, b.keyOf(digest), io.NewSectionReader(content, 0, info.Size()), info.Size(),
+	sending, watch := b.watch(ctx)
+	defer watch.stop()
+	_, err = b.server.PutObject(sending, b.name, b.keyOf(digest),
+		&section{io.NewSectionReader(content, 0, info.Size()), watch}, info.Size(),
 		minio.PutObjectOptions{ContentType: "application/octet-stream"})
 	if err != nil && ctx.Err() == nil {
-		return b.explain("store "+digest, err)
+		return b.explain("store "+digest, cmp.Or(watch.stalled(), err))
 	}
 	return err
+}
+
+// watch ends a transfer that makes no progress.
+type watch struct {
+	ctx      context.Context
+	end      context.CancelCauseFunc
+	patience time.Duration
+	timer    *time.Timer
+}
+
+var errStalled = errors.New("the server made no progress")
+
+func (b *bucket) watch(ctx context.Context) (context.Context, *watch) {
+	ctx, end := context.WithCancelCause(ctx)
+	return ctx, &watch{ctx, end, b.patience, time.AfterFunc(b.patience, func() { end(errStalled) })}
+}
+
+func (w *watch) progress() { w.timer.Reset(w.patience) }
+
+func (w *watch) stop() {
+	w.timer.Stop()
+	w.end(nil)
+}
+
+// stalled returns errStalled if that is why the transfer ended.
+func (w *watch) stalled() error {
+	if err := context.Cause(w.ctx); errors.Is(err, errStalled) {
+		return err
+	}
+	return nil
+}
+
+// section is what an upload reads, in parts and again when it is repeated.
+type section struct {
+	*io.SectionReader
+	watch *watch
+}
+
+// Read implements io.Reader.
+func (s *section) Read(p []byte) (int, error) {
+	s.watch.progress()
+	return s.SectionReader.Read(p)
+}
+
+// ReadAt implements io.ReaderAt.
+func (s *section) ReadAt(p []byte, at int64) (int, error) {
+	s.watch.progress()
+	return s.SectionReader.ReadAt(p, at)
+}
+
+// download is the content of an object.
+type download struct {
+	io.ReadCloser
+	watch *watch
+	b     *bucket
+}
+
+// Read implements io.Reader.
+func (d *download) Read(p []byte) (int, error) {
+	d.watch.progress()
+	n, err := d.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = d.b.explain("read", cmp.Or(d.watch.stalled(), err))
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (d *download) Close() error {
+	d.watch.stop()
+	return d.ReadCloser.Close()
 }
 
 // fetch reads a blob. When another front marks it meanwhile, the object has a new name.
@@ -140,13 +225,16 @@ func (b *bucket) fetch(ctx context.Context, digest string) (io.ReadCloser, error
 		if err != nil {
 			return nil, err
 		}
-		content, err := b.server.GetObject(ctx, b.name, o.key, minio.GetObjectOptions{})
+		reading, watch := b.watch(ctx)
+		content, err := b.server.GetObject(reading, b.name, o.key, minio.GetObjectOptions{})
 		if err == nil {
 			_, err = content.Stat() // sends the request
 		}
 		if err == nil {
-			return content, nil
+			return &download{content, watch, b}, nil
 		}
+		err = cmp.Or(watch.stalled(), err)
+		watch.stop()
 		if err = b.explain("read "+digest, err); !errors.Is(err, ErrNotFound) || try == 1 {
 			return nil, err
 		}
@@ -217,7 +305,21 @@ func (b *bucket) clearUploads(ctx context.Context, before time.Time) error {
 	return nil
 }
 
+// discard deletes a blob whose content had another digest, twice. The error is ErrNotFound.
+func (b *bucket) discard(ctx context.Context, digest string) error {
+	o, err := b.find(ctx, digest)
+	if err == nil {
+		err = b.remove(ctx, o.key)
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: it was damaged in bucket %q and is deleted; upload it again", ErrNotFound, b.name)
+}
+
 func (b *bucket) remove(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, b.patience)
+	defer cancel()
 	return b.explain("delete "+key, b.server.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{}))
 }
 

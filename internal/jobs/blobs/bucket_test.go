@@ -24,10 +24,16 @@ type fronts struct {
 
 func twoFronts(t *testing.T) *fronts {
 	t.Helper()
+	return patientFronts(t, bucketPatience)
+}
+
+func patientFronts(t *testing.T, patience time.Duration) *fronts {
+	t.Helper()
 	f := &fronts{t: t, server: s3server.Start(t), now: time.Now()}
 	open := func() *Bucket {
-		o := BucketOptions{URL: f.server.URL(), Folder: t.TempDir(), Max: 1 << 20, Life: t.Context()}
-		b, err := openCopies(o, func() time.Time { return f.now })
+		o := BucketOptions{URL: f.server.URL(), Folder: t.TempDir(), Max: 1 << 20, Life: t.Context(),
+			now: func() time.Time { return f.now }, patience: patience}
+		b, err := OpenBucket(o)
 		if err != nil {
 			t.Fatal(err)
 		}

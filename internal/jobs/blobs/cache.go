@@ -1,6 +1,7 @@
 package blobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,9 @@ type Cache struct {
 	Store *Store
 	// Fetch reads a blob where the copies come from. The error is ErrNotFound when it does not exist there.
 	Fetch func(ctx context.Context, digest string) (io.ReadCloser, error)
+	// Damaged is called when a fetched content had another digest twice. It has the place that
+	// copies come from look at the blob; the error is ErrNotFound when it was damaged there.
+	Damaged func(ctx context.Context, digest string) error
 	// Life ends when judged ends; it ends fetches.
 	Life context.Context
 
@@ -66,9 +70,21 @@ func (c *Cache) fetch(digest string) error {
 	return f.err
 }
 
+// download copies a blob. A content that was damaged on its way is fetched again.
 func (c *Cache) download(digest string) error {
 	ctx, cancel := context.WithTimeout(c.Life, fetchTime)
 	defer cancel()
+	err := c.copy(ctx, digest)
+	if _, damaged := errors.AsType[*DigestError](err); damaged {
+		err = c.copy(ctx, digest)
+	}
+	if _, damaged := errors.AsType[*DigestError](err); damaged {
+		return cmp.Or(c.Damaged(ctx, digest), fmt.Errorf("%w: %w", ErrAway, err))
+	}
+	return err
+}
+
+func (c *Cache) copy(ctx context.Context, digest string) error {
 	body, err := c.Fetch(ctx, digest)
 	if err != nil {
 		return err

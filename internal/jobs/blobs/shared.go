@@ -1,6 +1,7 @@
 package blobs
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -26,15 +27,18 @@ type BucketOptions struct {
 	Max       units.Bytes
 	CacheSize units.Bytes     // 0 is no bound
 	Life      context.Context // ends with judged
+
+	now      func() time.Time // tests have their own
+	patience time.Duration
 }
 
 // OpenBucket prepares the folder. The server need not be up yet.
 func OpenBucket(o BucketOptions) (*Bucket, error) {
-	return openCopies(o, time.Now)
-}
-
-func openCopies(o BucketOptions, now func() time.Time) (*Bucket, error) {
-	b, err := openBucket(o.URL, now)
+	if o.now == nil {
+		o.now = time.Now
+	}
+	o.patience = cmp.Or(o.patience, bucketPatience)
+	b, err := openBucket(o)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +46,9 @@ func openCopies(o BucketOptions, now func() time.Time) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	copies.origin, copies.now = b, now
-	return &Bucket{copies: Cache{Store: copies, Fetch: b.fetch, Life: o.Life}, bucket: b, size: o.CacheSize}, nil
+	copies.origin, copies.now = b, o.now
+	return &Bucket{bucket: b, size: o.CacheSize,
+		copies: Cache{Store: copies, Fetch: b.fetch, Damaged: b.discard, Life: o.Life}}, nil
 }
 
 // Check returns why the bucket does not answer, or nil.
@@ -58,6 +63,15 @@ func (b *Bucket) Check(ctx context.Context) error {
 // Put is that of Store. When it returns without error the bucket has the blob.
 func (b *Bucket) Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool, err error) {
 	return b.copies.Store.Put(ctx, digest, r)
+}
+
+// Verify is that of Store, for the copy of this process, or else for what is in the bucket.
+func (b *Bucket) Verify(ctx context.Context, digest string) error {
+	_, err := b.copies.Path(digest) // verified if it is fetched
+	if err == nil {
+		err = b.copies.Store.Verify(ctx, digest)
+	}
+	return err
 }
 
 // Path returns the file of a copy, which is fetched if it is missing.

@@ -2,7 +2,7 @@
 // answers over HTTP; a judge node has slots and no database. The node dials the
 // front with a token of scope node:
 //
-//	node: Register, Take, Extend, Emit, Finish, Return  ->  POST /v1/work/...  ->  front: jobs.Store
+//	node: Register, Take, Extend, Emit, Finish, Return, Verify  ->  POST /v1/work/...  ->  front: jobs.Store
 //
 // Source is the node's side: the dispatcher takes jobs from it as it does from a
 // jobs.Store. Registry is the front's side: the nodes that registered. All that is

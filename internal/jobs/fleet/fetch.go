@@ -10,6 +10,16 @@ import (
 	"judged/internal/jobs/client"
 )
 
+// Verify has the front read a blob that reached this node damaged. The error is
+// blobs.ErrNotFound when it was damaged there, too.
+func (s *Source) Verify(ctx context.Context, digest string) error {
+	answer, err := post[VerifyAnswer](ctx, s, "verify", &VerifyRequest{Blob: digest}, 0)
+	if err == nil && !answer.Stored {
+		err = fmt.Errorf("%w on the front: it was damaged there and is deleted; upload it again", blobs.ErrNotFound)
+	}
+	return err
+}
+
 // Fetch reads a blob of a front, for the cache of a judge node.
 func Fetch(front client.Client) func(ctx context.Context, digest string) (io.ReadCloser, error) {
 	return func(ctx context.Context, digest string) (io.ReadCloser, error) {

@@ -174,7 +174,9 @@ func TestCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &blobs.Cache{Store: store, Fetch: Fetch(client.Client{Base: server.URL}), Life: t.Context()}
+	damaged := 0
+	c := &blobs.Cache{Store: store, Fetch: Fetch(client.Client{Base: server.URL}), Life: t.Context(),
+		Damaged: func(context.Context, string) error { damaged++; return nil }}
 	var waiting errgroup.Group
 	for range 20 {
 		waiting.Go(func() error {
@@ -196,8 +198,8 @@ func TestCache(t *testing.T) {
 	if _, err := c.Path(digest); err != nil || asked.Load() != 1 {
 		t.Errorf("again: %v, %d downloads, want 1", err, asked.Load())
 	}
-	if _, err := c.Path(strings.Repeat("a", 64)); err == nil {
-		t.Error("a content with another digest was accepted")
+	if _, err := c.Path(strings.Repeat("a", 64)); !errors.Is(err, blobs.ErrAway) || damaged != 1 {
+		t.Errorf("a content with another digest: %v; the front was asked %d times to look at it", err, damaged)
 	}
 	if _, err := c.Path(strings.Repeat("b", 64)); !errors.Is(err, blobs.ErrNotFound) {
 		t.Errorf("a blob that the front does not have: %v", err)

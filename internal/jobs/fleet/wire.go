@@ -149,6 +149,17 @@ type ReturnRequest struct {
 	Excused bool  `json:"excused,omitempty"`
 }
 
+// VerifyRequest asks a front to read a blob that reached the node damaged.
+type VerifyRequest struct {
+	Caller
+	Blob string `json:"blob"`
+}
+
+// VerifyAnswer says whether the front has the blob. It deletes a damaged one.
+type VerifyAnswer struct {
+	Stored bool `json:"stored"`
+}
+
 // Nothing is an answer without content.
 type Nothing struct{}
 

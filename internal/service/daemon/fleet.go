@@ -73,7 +73,8 @@ func (d *daemon) openFleet(context.Context) (err error) {
 		}
 		life, end := context.WithCancel(context.Background())
 		d.closing(func() error { end(); return nil })
-		d.front = &front{source: source, cache: &blobs.Cache{Store: d.copies, Fetch: fleet.Fetch(c), Life: life}}
+		d.front = &front{source: source, cache: &blobs.Cache{Store: d.copies, Fetch: fleet.Fetch(c),
+			Damaged: source.Verify, Life: life}}
 		d.front.lost.Store(new(errNotRegistered))
 	}
 	d.prefetcher = fleet.NewPrefetcher(d.blobPath(), d.fitsCache, d.o.Log)

@@ -11,8 +11,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -233,44 +231,6 @@ func (f *fakeJobs) List(_ context.Context, filter jobs.Filter) ([]job.Report, st
 	return list, "", nil
 }
 
-// fakeBlobs keeps files in a directory.
-type fakeBlobs struct {
-	dir  string
-	most int
-}
-
-func (b fakeBlobs) Put(_ context.Context, want string, r io.Reader) (string, units.Bytes, bool, error) {
-	data, err := io.ReadAll(io.LimitReader(r, int64(b.most)+1)) // as blob.Store does
-	if err != nil {
-		return "", 0, false, err
-	}
-	if len(data) > b.most {
-		return "", 0, false, blobs.ErrTooBig
-	}
-	got := digestText(string(data))
-	if want != "" && want != got {
-		return "", 0, false, &blobs.DigestError{Want: want, Got: got}
-	}
-	_, err = os.Stat(filepath.Join(b.dir, got))
-	if err == nil {
-		return got, units.Bytes(len(data)), false, nil
-	}
-	return got, units.Bytes(len(data)), true, os.WriteFile(filepath.Join(b.dir, got), data, 0o444)
-}
-
-func (b fakeBlobs) Path(digest string) (string, error) {
-	_, err := b.Stat(digest)
-	return filepath.Join(b.dir, digest), err
-}
-
-func (b fakeBlobs) Stat(digest string) (units.Bytes, error) {
-	info, err := os.Stat(filepath.Join(b.dir, digest))
-	if err != nil {
-		return 0, blobs.ErrNotFound
-	}
-	return units.Bytes(info.Size()), nil
-}
-
 func digestText(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])
@@ -280,7 +240,7 @@ func digestText(s string) string {
 type fixture struct {
 	*Server
 	jobs   *fakeJobs
-	blobs  fakeBlobs
+	blobs  *blobs.Store
 	pool   *slots.Pool
 	unfit  error
 	logged *bytes.Buffer
@@ -300,11 +260,19 @@ func newFixture(t testing.TB, change ...func(*Options)) *fixture {
 	return newFixtureIn(t.TempDir(), change...)
 }
 
+func openBlobs(dir string, most units.Bytes) *blobs.Store {
+	s, err := blobs.Open(dir, most)
+	if err != nil {
+		panic(err) // the folder is a temporary one of the test
+	}
+	return s
+}
+
 func newFixtureIn(dir string, change ...func(*Options)) *fixture {
 	c := config.Default()
 	c.HTTP.MaxBody, c.HTTP.MaxBlob, c.Queue.MaxWaiting = 8<<10, 4<<10, 3
 	f := &fixture{
-		jobs: newFakeJobs(), blobs: fakeBlobs{dir, 4 << 10}, logged: &bytes.Buffer{},
+		jobs: newFakeJobs(), blobs: openBlobs(dir, 4<<10), logged: &bytes.Buffer{},
 		pool: slots.NewPool([]slots.Slot{{CPUs: cpuset.New(2, 3), Node: 1}}, func() time.Time { return noon }),
 	}
 	o := Options{

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -233,9 +234,7 @@ func TestProblemOwners(t *testing.T) {
 func TestPackagesThatNoJobCanUse(t *testing.T) {
 	f := newFixture(t, func(o *Options) {
 		o.Config.HTTP.MaxBlob = 1 << 20
-		b := o.Blobs.(fakeBlobs)
-		b.most = 1 << 20
-		o.Blobs = b
+		o.Blobs = openBlobs(t.TempDir(), 1<<20)
 	})
 	tests := []struct {
 		name, body, detail string
@@ -249,7 +248,7 @@ func TestPackagesThatNoJobCanUse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := wantProblem(t, f.ask("PUT", "/v1/problems/double", tt.body), "invalid-problem")
-			if !strings.Contains(p.Detail, tt.detail) || strings.Contains(p.Detail, f.blobs.dir) {
+			if !strings.Contains(p.Detail, tt.detail) || strings.Contains(p.Detail, os.TempDir()) {
 				t.Errorf("detail %q, want %q in it", p.Detail, tt.detail)
 			}
 		})

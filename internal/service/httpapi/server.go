@@ -51,6 +51,8 @@ type Jobs interface {
 type Blobs interface {
 	Put(ctx context.Context, digest string, r io.Reader) (sha256 string, n units.Bytes, created bool, err error)
 	Path(digest string) (string, error)
+	// Verify deletes a blob whose content has another digest; the error is blobs.ErrNotFound then.
+	Verify(ctx context.Context, digest string) error
 	Stat(digest string) (units.Bytes, error)
 }
 

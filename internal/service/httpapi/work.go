@@ -9,6 +9,7 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/fleet"
 )
 
@@ -46,6 +47,7 @@ func (s *Server) nodeRoutes() []route {
 		{"POST", "/v1/work/emit", node, s.emitTest},
 		{"POST", "/v1/work/finish", node, s.finishJob},
 		{"POST", "/v1/work/return", node, s.returnJob},
+		{"POST", "/v1/work/verify", node, s.verifyBlob},
 		{"GET", "/v1/nodes", read, s.getNodes},
 		{"GET", "/v1/nodes/{name}/rejudge", read, s.getRejudgingSet},
 		{"GET", "/v1/pools", read, s.getPools},
@@ -299,6 +301,23 @@ func (s *Server) returnJob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.writeJSON(w, http.StatusOK, fleet.Nothing{})
+}
+
+// verifyBlob reads a blob that reached a node with another digest.
+func (s *Server) verifyBlob(w http.ResponseWriter, r *http.Request) error {
+	q, err := readWork(s, w, r, func(q *fleet.VerifyRequest) fleet.Caller { return q.Caller })
+	if err != nil {
+		return err
+	}
+	err = s.blobs.Verify(r.Context(), q.Blob)
+	if errors.Is(err, blobs.ErrNotFound) {
+		s.log.Warn("a node cannot have a blob", "node", q.Node, "error", err)
+		return s.writeJSON(w, http.StatusOK, fleet.VerifyAnswer{})
+	}
+	if err != nil {
+		return err
+	}
+	return s.writeJSON(w, http.StatusOK, fleet.VerifyAnswer{Stored: true})
 }
 
 func (s *Server) getNodes(w http.ResponseWriter, r *http.Request) error {

@@ -3,11 +3,13 @@
 package s3server
 
 import (
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -78,4 +80,28 @@ func (s *Server) Restart(t testing.TB) {
 func (s *Server) Kill() {
 	_ = s.process.Process.Kill() // it may have ended
 	_ = s.process.Wait()
+}
+
+// Freeze stops the server by SIGSTOP, so that connections are accepted and not answered.
+func (s *Server) Freeze(t testing.TB) {
+	t.Helper()
+	if err := s.process.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Damage replaces the content of the one object whose path contains part.
+func (s *Server) Damage(t testing.TB, part, content string) {
+	t.Helper()
+	damaged := 0
+	err := filepath.WalkDir(filepath.Join(s.folder, bucket), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !strings.Contains(path, part) {
+			return err
+		}
+		damaged++
+		return os.WriteFile(path, []byte(content), 0o600)
+	})
+	if err != nil || damaged != 1 {
+		t.Fatalf("damaged %d objects: %v", damaged, err)
+	}
 }
