@@ -90,6 +90,10 @@ func (a *app) serveConfig(cmd *cobra.Command, cpuList string, tuneHost bool) (co
 	if err := c.Validate(); err != nil {
 		return c, &usageError{err}
 	}
+	if c.Fleet.Role == config.RoleFront && c.Database.URL == "" {
+		return c, usagef("database.url: a front has none; set it or JUDGED_DATABASE_URL to the PostgreSQL server that " +
+			"all fronts share, or give --role all for one host with its own database, which may have judges, too")
+	}
 	return c, checkTokens(c.HTTP)
 }
 

@@ -58,8 +58,9 @@ func (s *Store) openPostgres() error {
 		// Each process of judged has one connection that only listens.
 		users: `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN ` +
 			channel + `'`,
-		restored:  `SELECT setval(pg_get_serial_sequence('jobs', 'seq'), MAX(seq)) FROM jobs`,
-		makeEmpty: "create an empty database and name it in database.url",
+		restored:   `SELECT setval(pg_get_serial_sequence('jobs', 'seq'), MAX(seq)) FROM jobs`,
+		makeEmpty:  "create an empty database and name it in database.url",
+		diskHidden: true,
 	}
 	s.write = stdlib.OpenDB(*config)
 	s.write.SetMaxOpenConns(postgresConnections)
@@ -74,6 +75,7 @@ func (p *peers) unavailable(err error) string {
 	if errors.As(err, &refused) {
 		switch {
 		case refused.Code == "53100":
+			p.store.check.full.Store(true)
 			return "free disk space on the database server"
 		case refused.Code == "25006":
 			return "the server is read-only, as a standby is; name the primary in database.url"

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -149,6 +148,8 @@ type driver struct {
 	users     string
 	restored  string // statement after rows were inserted with their keys; "" where none is needed
 	makeEmpty string // what to do about a database that has jobs
+	// diskHidden means that the free space of the database's disk cannot be asked for.
+	diskHidden bool
 }
 
 // now is the time by the database's clock. Clocks of hosts differ, and leases need
@@ -277,36 +278,4 @@ func (s *Store) tx(caller context.Context, operation string, f func(context.Cont
 		return s.explain(caller, operation, errors.Join(err, rollback))
 	}
 	return s.explain(caller, operation, tx.Commit())
-}
-
-// check caches the result of Check.
-type check struct {
-	mu  sync.Mutex // guards the rest; held while the database is queried
-	at  time.Time
-	err error
-}
-
-const (
-	// checkAge is how long a result of Check is valid.
-	checkAge = time.Second
-	// checkTimeout is after what time a database that does not answer counts as down.
-	checkTimeout = 2 * time.Second
-)
-
-// Check writes to the database and returns the error. It
-// writes at most once a second, and takes two seconds at most.
-func (s *Store) Check() error {
-	s.check.mu.Lock()
-	defer s.check.mu.Unlock()
-	if now := time.Now(); now.Sub(s.check.at) > checkAge {
-		ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
-		defer cancel()
-		s.check.err = s.SetValue(ctx, now, "check")
-		if ctx.Err() != nil {
-			s.check.err = fmt.Errorf("%w: no answer within %v; check that %s is up and its disk is not stalled",
-				ErrUnavailable, checkTimeout, s.driver.name)
-		}
-		s.check.at = time.Now()
-	}
-	return s.check.err
 }

@@ -156,16 +156,6 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 	if err := refuseOldData(c.DataDir); err != nil {
 		return err
 	}
-	life, end := context.WithCancel(context.Background())
-	d.closing(func() error { end(); return nil })
-	if d.hasJobs() {
-		d.blobs, err = openBlobs(life, c)
-	} else {
-		d.copies, err = blobs.Open(blobFolder(c), 0) // whatever the front has accepted
-	}
-	if err != nil {
-		return err
-	}
 	o := database(c)
 	o.Lease, o.MaxDeliver, o.MaxWaiting = leaseTime, c.Queue.MaxDeliver, c.Queue.MaxWaiting
 	o.Retention, o.MaxJobs = c.Retention.MaxAge, c.Retention.MaxJobs
@@ -176,7 +166,38 @@ func (d *daemon) openData(ctx context.Context) (err error) {
 	}
 	d.closing(store.Close)
 	d.store = &storage{Store: store, space: d.space, failed: d.storeFailed, cancelled: d.jobCancelled}
-	return nil
+	life, end := context.WithCancel(context.Background())
+	d.closing(func() error { end(); return nil })
+	if d.hasJobs() {
+		if err := d.identifyBlobs(ctx); err != nil {
+			return err
+		}
+		d.blobs, err = openBlobs(life, c)
+	} else {
+		d.copies, err = blobs.Open(blobFolder(c), 0) // whatever the front has accepted
+	}
+	return err
+}
+
+// identifyBlobs refuses a shared folder whose file system is not mounted.
+func (d *daemon) identifyBlobs(ctx context.Context) error {
+	folder, _ := d.o.Config.Blobs.Parts()
+	if folder == "" {
+		return nil
+	}
+	name := []string{jobs.OperatorValues, "blobs", folder}
+	var known string
+	if _, err := d.store.Value(ctx, &known, name...); err != nil {
+		return err
+	}
+	found, err := blobs.Identify(folder, known)
+	if err != nil {
+		return &engine.UsageError{Err: err}
+	}
+	if found == known {
+		return nil
+	}
+	return d.store.SetValue(ctx, found, name...)
 }
 
 // reclaim ends the leases of the previous process, which has ended: this one holds

@@ -27,14 +27,7 @@ func TestDamagedBlob(t *testing.T) {
 	}
 	cache := &blobs.Cache{Store: copies, Fetch: fleet.Fetch(front.Client), Damaged: source.Verify, Life: t.Context()}
 
-	file := filepath.Join(t.TempDir(), "input")
-	if err := os.WriteFile(file, []byte("input"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	digest, err := front.PutBlobFile(front.ctx, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	digest := sendText(t, front, "input")
 	stored := filepath.Join(blobFolder(c), digest[:2], digest)
 	if err := os.Remove(stored); err != nil {
 		t.Fatal(err)
@@ -48,9 +41,7 @@ func TestDamagedBlob(t *testing.T) {
 	if there, err := front.HasBlob(front.ctx, digest); there || err != nil {
 		t.Errorf("the front still has it: %t, %v", there, err)
 	}
-	if _, err := front.PutBlobFile(front.ctx, file); err != nil {
-		t.Fatal(err)
-	}
+	sendText(t, front, "input")
 	path, err := cache.Path(digest)
 	if err != nil {
 		t.Fatal(err)

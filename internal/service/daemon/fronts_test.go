@@ -70,6 +70,72 @@ func TestBlobsAway(t *testing.T) {
 	}
 }
 
+// TestBlobsUnmounted starts a front again while the file system of its blobs is not mounted.
+func TestBlobsUnmounted(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "blobs")
+	c, other := twoFronts(t, "file://"+folder)
+	front := serving(t, c)
+	digest := sendText(t, front, "input")
+	front.drain()
+	rename(t, folder, folder+"-hidden")
+	for _, name := range []string{"no folder", "an empty mount point"} {
+		for _, settings := range []config.Config{c, other} {
+			p := launch(t, settings)
+			if code := p.exit(); code != 2 || !strings.Contains(p.said(), "mount the file system that has the blobs") {
+				t.Errorf("%s: exit %d: %s, want 2 and what to do", name, code, p.said())
+			}
+		}
+		if name == "no folder" {
+			if err := os.Mkdir(folder, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.Remove(folder); err != nil { // nothing was written to it
+		t.Fatal(err)
+	}
+	rename(t, folder+"-hidden", folder)
+	front = serving(t, other)
+	if there, err := front.HasBlob(front.ctx, digest); err != nil || !there {
+		t.Errorf("the blob: %t, %v", there, err)
+	}
+}
+
+// sendText uploads a blob.
+func sendText(t *testing.T, front *instance, content string) (digest string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "content")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := front.PutBlobFile(front.ctx, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest
+}
+
+// TestBlobDiskFull: a front is not ready while the disk of its shared folder is full.
+func TestBlobDiskFull(t *testing.T) {
+	disk := smallDisk(t, 128<<20)
+	c := frontSettings(t)
+	c.Blobs.URL = "file://" + filepath.Join(disk, "blobs")
+	front := serving(t, c)
+	full := func() bool {
+		err := front.Ready(front.ctx) // no judge is there
+		return strings.Contains(err.Error(), "free disk space there")
+	}
+	if full() {
+		t.Error("an empty disk is full")
+	}
+	fill(t, disk, "filler", 1<<20)
+	testkit.WaitFor(t, patience, "the front to notice the full disk", full)
+	if err := os.Remove(filepath.Join(disk, "filler")); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WaitFor(t, patience, "the front to notice the free space", func() bool { return !full() })
+}
+
 func rename(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.Rename(from, to); err != nil {

@@ -52,10 +52,21 @@ func (d *daemon) ready() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
+	stored := reasons(d.blobState.check(ctx, d.blobs), d.blobRoom())
 	if !d.judges() {
-		return reasons(d.accepts(), d.blobState.check(ctx, d.blobs), d.registry.Ready(ctx))
+		return reasons(d.accepts(), stored, d.registry.Ready(ctx))
 	}
-	return reasons(d.accepts(), d.blobState.check(ctx, d.blobs), d.health.inUse())
+	return reasons(d.accepts(), stored, d.health.inUse())
+}
+
+// blobRoom returns why a shared folder of blobs is full, or nil. Another folder is on the disk of
+// the data, and a bucket does not say.
+func (d *daemon) blobRoom() error {
+	folder, _ := d.o.Config.Blobs.Parts()
+	if folder == "" {
+		return nil
+	}
+	return space{folder}.check(reserveBytes)
 }
 
 // reasons joins errors in one line.

@@ -8,7 +8,7 @@ import (
 	"judged/internal/base/units"
 )
 
-// space is the free space of the data folder.
+// space is the free space of a folder.
 type space struct{ dir string }
 
 const (
@@ -27,10 +27,10 @@ func (s space) check(least units.Bytes) error {
 	free, err := linux.FreeSpace(s.dir)
 	switch {
 	case err != nil:
-		return fmt.Errorf("read free space of the data folder: %w", err)
+		return fmt.Errorf("read the free space of %q: %w; check that its file system is mounted", s.dir, err)
 	case 0 <= free.Bytes && units.Bytes(free.Bytes) < least:
 		return fmt.Errorf(
-			"the data folder %q has %s left, less than %s: free disk space there: %w",
+			"the folder %q has %s left, less than %s: free disk space there: %w",
 			s.dir,
 			units.Bytes(free.Bytes),
 			least,
@@ -38,7 +38,7 @@ func (s space) check(least units.Bytes) error {
 		)
 	case 0 <= free.Inodes && free.Inodes < fewestInodes:
 		return fmt.Errorf(
-			"the data folder %q has %d inodes left, less than %d: delete files there: %w",
+			"the folder %q has %d inodes left, less than %d: delete files there: %w",
 			s.dir,
 			free.Inodes,
 			fewestInodes,

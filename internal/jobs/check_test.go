@@ -1,0 +1,90 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"judged/internal/testkit"
+	"judged/internal/testkit/postgres"
+)
+
+// While the disk of a PostgreSQL server is full Check fails, also when nothing else writes, and
+// when there is room again it succeeds without a restart.
+func TestCheckFullServer(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	disk, err := os.MkdirTemp("", "judged-full-") // t.TempDir is closed to the user of the server
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(disk) })
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=160m,mode=0755"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, 0); err != nil {
+			t.Errorf("unmount %s: %v", disk, err)
+		}
+	})
+	t.Setenv("TMPDIR", disk)
+	s, err := Open(t.Context(), Options{URL: postgres.Start(t, "fsync=off").Database(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	check := func() error { // not the cached result
+		s.check.at = time.Time{}
+		return s.Check()
+	}
+	if err := check(); err != nil {
+		t.Fatal(err)
+	}
+	filler := filepath.Join(disk, "filler")
+	fill(t, filler)
+	s.check.grown = time.Time{} // as if growEvery had passed
+	for range 3 {
+		if err := check(); !errors.Is(err, ErrUnavailable) || !strings.Contains(fmt.Sprint(err), "free disk space") {
+			t.Errorf("check on a full disk: %v", err)
+		}
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WaitFor(t, time.Minute, "the database to be written", func() bool { return check() == nil })
+	fill(t, filler)
+	// Somebody else meets the full disk first.
+	large := strings.Repeat("x", 1<<20)
+	for n := 0; !s.check.full.Load(); n++ {
+		if n == 1000 {
+			t.Fatal("1000 MiB fit on a full disk")
+		}
+		_ = s.SetValue(t.Context(), fmt.Sprint(n, large), "large", fmt.Sprint(n)) // fails once the disk is full
+	}
+	if err := check(); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("check after a write has failed: %v", err)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WaitFor(t, time.Minute, "the database to be written again", func() bool { return check() == nil })
+}
+
+// fill takes all that is free.
+func fill(t *testing.T, file string) {
+	t.Helper()
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for block := make([]byte, 1<<20); len(block) > 0; {
+		if _, err := f.Write(block); err != nil {
+			block = block[:len(block)/2]
+		}
+	}
+}
