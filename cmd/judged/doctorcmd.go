@@ -115,7 +115,7 @@ Exit codes: 0 ready, 1 not ready, 2 wrong usage, 3 the host could not be examine
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&strict, "strict", false, "second-class findings make the host unready too")
 	cmd.Flags().StringVar(&explain, "explain", "",
-		"explain what `ID` is: a check, a cause of disturbed runs, or a value of confidence or decided_by")
+		"explain what `ID` is: a check, a cause of disturbed runs, or a value of confidence, decided_by or fault")
 	return cmd
 }
 

@@ -163,6 +163,7 @@ func WordLists() []WordList {
 	return []WordList{
 		{"confidence", "How far a time verdict can be trusted", Confidences()},
 		{"decided_by", "What ended the repeats", Deciders()},
+		{"fault", "Whose an IE is", Faults()},
 	}
 }
 

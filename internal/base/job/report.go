@@ -28,6 +28,7 @@ type Report struct {
 	State         State             `json:"state"`
 	Verdict       Verdict           `json:"verdict,omitempty"`
 	JudgementType string            `json:"judgement_type,omitempty"`
+	Fault         Fault             `json:"fault,omitempty"` // with IE only
 	Score         *float64          `json:"score,omitempty"`
 	Deterministic *bool             `json:"deterministic,omitempty"` // repeats agreed on everything but time
 	Message       string            `json:"message,omitempty"`       // why, where the verdict is IE, CE or CX
@@ -118,6 +119,7 @@ type GroupReport struct {
 type TestReport struct {
 	Name       string         `json:"name"`
 	Verdict    Verdict        `json:"verdict"`
+	Fault      Fault          `json:"fault,omitempty"` // with IE only
 	Score      *float64       `json:"score,omitempty"`
 	Message    string         `json:"message,omitempty"` // why, where the verdict is BAD or IE or a limit may explain it
 	Limits     Limits         `json:"limits,omitzero"`   // that applied, where the test has its own
@@ -201,6 +203,7 @@ type CheckReport struct {
 	TeamMessage string   `json:"team_message,omitempty"` // for the contestant, from checkers that have one
 	Stderr      string   `json:"stderr,omitempty"`       // of a checker that failed, at IE
 	FirstExit   string   `json:"first_exit,omitempty"`   // of a program and its interactor: ExitProgram or ExitInteractor
+	Fault       Fault    `json:"-"`                      // with IE only; the test has it
 	Score       *float64 `json:"-"`
 	Ratio       bool     `json:"-"` // Score is a part of the points of the test, from 0 to 1
 	// Next is the feedback folder, with the next input, where the checker asks for another pass; else nil.

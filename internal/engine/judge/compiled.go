@@ -29,7 +29,8 @@ func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (compi
 		results = append(results, r)
 		if r.Failure != "" {
 			c := &job.Compilation{Program: p.name, Language: p.program.Language, Output: r.Output, Cached: r.Cached}
-			failed := t.uncompiled(job.InternalError, "the "+p.name+" does not compile: "+r.Failure, c)
+			failed := t.uncompiled(c)
+			failed.Fail(job.JuryFault, "the "+p.name+" does not compile: "+r.Failure)
 			return t, c, &failed, release, nil
 		}
 		p.use(jury.Program{Command: r.Args, Files: r.Files, Args: p.program.Args})
@@ -44,7 +45,9 @@ func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (compi
 	results = append(results, r)
 	c = &job.Compilation{Language: t.Language, Output: r.Output, Cached: r.Cached}
 	if r.Failure != "" {
-		failed := t.uncompiled(job.CompileError, r.Failure, c)
+		failed := t.uncompiled(c)
+		failed.Verdict, failed.Message = job.CompileError, r.Failure
+		failed.JudgementType = failed.Verdict.JudgementType()
 		return t, c, &failed, release, nil
 	}
 	t.Args, t.Files, t.Language = r.Args, r.Files, ""
@@ -75,9 +78,9 @@ func (t *Task) juryPrograms() []juryPart {
 	return parts
 }
 
-// uncompiled is the report of a task whose sources do not compile.
-func (t Task) uncompiled(v job.Verdict, message string, c *job.Compilation) job.Report {
-	report := job.Report{State: job.Done, Verdict: v, Message: message, Compilation: c, JudgementType: v.JudgementType()}
+// uncompiled is the report, but for the verdict, of a task whose sources do not compile.
+func (t Task) uncompiled(c *job.Compilation) job.Report {
+	report := job.Report{State: job.Done, Compilation: c}
 	tests, _ := t.plan()
 	for _, test := range tests {
 		report.Tests = append(report.Tests, job.TestReport{Name: test.Name, Verdict: job.Skipped})

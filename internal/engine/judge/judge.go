@@ -326,22 +326,29 @@ func (t Task) summarize(tests []job.TestReport) job.Report {
 	result, err := t.Scheme.Result(tests)
 	r := summarize(tests)
 	if err != nil {
-		r.Verdict, r.Message = job.InternalError, err.Error()+"; the problem's points or its checker are wrong"
-	} else {
-		r.Verdict, r.Score, r.Groups = result.Verdict, result.Score, result.Groups
+		r.Fail(job.ProblemFault, err.Error()+"; the problem's points or its checker are wrong")
+		return r
 	}
-	r.JudgementType = r.Verdict.JudgementType()
+	r.Score, r.Groups = result.Score, result.Groups
+	conclude(&r, result.Verdict)
 	return r
+}
+
+// conclude gives a report its verdict. At IE the first test that has it says whose fault it is, and why.
+func conclude(r *job.Report, v job.Verdict) {
+	r.Verdict, r.JudgementType, r.Fault, r.Message = v, v.JudgementType(), "", ""
+	for _, t := range r.Tests {
+		if v == job.InternalError && t.Verdict == v {
+			r.Fail(t.Fault, fmt.Sprintf("judge test %q: %s", t.Name, t.Message))
+			return
+		}
+	}
 }
 
 // summarize computes the job's report from those of its tests.
 func summarize(tests []job.TestReport) job.Report {
-	r := job.Report{State: job.Done, Verdict: job.Fold(tests), Tests: tests}
-	r.JudgementType = r.Verdict.JudgementType()
-	if i := slices.IndexFunc(tests, func(t job.TestReport) bool { return t.Verdict == job.InternalError }); i >= 0 &&
-		r.Verdict == job.InternalError {
-		r.Message = fmt.Sprintf("judge test %q: %s", tests[i].Name, tests[i].Message)
-	}
+	r := job.Report{State: job.Done, Tests: tests}
+	conclude(&r, job.Fold(tests))
 	agree := true
 	for _, t := range tests {
 		agree = agree && t.Agree
@@ -383,8 +390,6 @@ func score(tests []job.TestReport) *float64 {
 
 // InternalError turns what is known of a task into the report of a task that failed because of cause.
 func InternalError(partial job.Report, cause error) job.Report {
-	partial.State, partial.Verdict = job.Done, job.InternalError
-	partial.JudgementType = job.InternalError.JudgementType()
-	partial.Message = cause.Error()
+	partial.Fail(job.FaultOf(cause), cause.Error())
 	return partial
 }

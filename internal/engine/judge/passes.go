@@ -65,10 +65,9 @@ func (t Task) afterPass(test problem.Test, number int, r *job.TestReport) (*pass
 	case r.Verdict != job.Accepted:
 		return nil, folder.Close()
 	case number == t.Passes:
-		r.Verdict = job.InternalError
-		r.Message = fmt.Sprintf("%s %s: asks for pass %d; the problem allows %d, its validation_passes", jury.ICPC,
-			t.judgedBy(), number+1, t.Passes)
-		check.Verdict, check.Message = r.Verdict, r.Message
+		check = job.FailedCheck(job.JuryFault, fmt.Sprintf("%s %s: asks for pass %d; the problem allows %d, its "+
+			"validation_passes", jury.ICPC, t.judgedBy(), number+1, t.Passes))
+		r.Fail(check.Fault, check.Message)
 		return nil, folder.Close()
 	}
 	input, err := jury.TakeNextPass(folder)
@@ -99,6 +98,7 @@ func joinPasses(passes []job.TestReport) job.TestReport {
 	r := passes[decisive]
 	r.Pass = decisive + 1
 	r.Verdict, r.Checker, r.Score, r.Ratio = last.Verdict, last.Checker, last.Score, last.Ratio
+	r.Fault, r.Message = last.Fault, last.Message
 	for _, p := range passes {
 		r.Agree = r.Agree && p.Agree
 		r.MemoryPeak = larger(r.MemoryPeak, p.MemoryPeak)

@@ -208,7 +208,8 @@ func TestSummarize(t *testing.T) {
 	}
 	unsteady := ac(ms(2), ms(2), nil)
 	unsteady.Agree = false
-	failed := job.TestReport{Name: "7", Verdict: job.InternalError, Message: "no answer file", Agree: true}
+	failed := job.TestReport{Name: "7", Agree: true}
+	failed.Fail(job.HostFault, "no answer file")
 	for _, tt := range []struct {
 		name  string
 		tests []job.TestReport
@@ -225,13 +226,52 @@ func TestSummarize(t *testing.T) {
 			{Verdict: job.WrongAnswer, Agree: true}, {Verdict: job.Skipped, Agree: true}},
 			job.Report{Verdict: job.WrongAnswer, JudgementType: "WA", Score: new(0.3125), Deterministic: new(true)}},
 		{"an internal error says which test and why", []job.TestReport{ac(nil, nil, nil), failed},
-			job.Report{Verdict: job.InternalError, JudgementType: "JE", Message: `judge test "7": no answer file`,
-				Deterministic: new(true)}},
+			job.Report{Verdict: job.InternalError, JudgementType: "JE", Fault: job.HostFault,
+				Message: `judge test "7": no answer file`, Deterministic: new(true)}},
 		{"only where it decides", []job.TestReport{{Verdict: job.WrongAnswer, Agree: true}, failed},
 			job.Report{Verdict: job.WrongAnswer, JudgementType: "WA", Deterministic: new(true)}},
 	} {
 		tt.want.State, tt.want.Tests = job.Done, tt.tests
 		if diff := cmp.Diff(tt.want, summarize(tt.tests)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestSummarizeScheme: a scheme can give the verdict of another test than the first that failed, and with IE comes whose
+// fault it is, and why.
+func TestSummarizeScheme(t *testing.T) {
+	failed := job.TestReport{Name: "2", Agree: true}
+	failed.Fail(job.JuryFault, "the checker crashed")
+	wrong := job.TestReport{Name: "1", Verdict: job.WrongAnswer, Agree: true}
+	group := func(test string, most float64) *job.Group {
+		return &job.Group{Name: test, MaxScore: &most, Members: []job.Member{{Test: test, Accept: 1}}}
+	}
+	two := job.Group{Continue: true, Members: []job.Member{{Test: "1"}, {Test: "2"}}}
+	ignored := job.Group{Continue: true, IgnoreFirst: true, Members: []job.Member{{Group: &job.Group{Name: "sample",
+		Members: []job.Member{{Test: "2"}}}}, {Group: &job.Group{Name: "secret", Members: []job.Member{{Test: "1"}}}}}}
+	type said struct {
+		Verdict job.Verdict
+		Type    string
+		Fault   job.Fault
+		Message string
+	}
+	for _, tt := range []struct {
+		name   string
+		scheme scoring.Scheme
+		tests  []job.TestReport
+		want   said
+	}{
+		{"after a wrong answer", scoring.Scheme{Root: &two}, []job.TestReport{wrong, failed},
+			said{job.InternalError, "JE", job.JuryFault, `judge test "2": the checker crashed`}},
+		{"where it does not count", scoring.Scheme{Root: &ignored}, []job.TestReport{failed, wrong},
+			said{job.WrongAnswer, "WA", "", ""}},
+		{"a score above its maximum", scoring.Scheme{Root: group("1", 0.5), Scoring: true},
+			[]job.TestReport{{Name: "1", Verdict: job.Accepted, Agree: true}},
+			said{job.InternalError, "JE", job.ProblemFault, `score 1 of group "1" is above its maximum 0.5; the problem's points or its checker are wrong`}},
+	} {
+		r := Task{Scheme: &tt.scheme}.summarize(tt.tests)
+		if diff := cmp.Diff(tt.want, said{r.Verdict, r.JudgementType, r.Fault, r.Message}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}

@@ -114,8 +114,9 @@ func (r *Runner) report(what string, p Protocol, multiPass bool, box *sandbox.Sa
 
 // failed is the report of a program of the jury that is at fault.
 func failed(what string, p Protocol, fault error, stderr string) job.CheckReport {
-	return job.CheckReport{Verdict: job.InternalError, Message: fmt.Sprintf("%s %s: %v", p, what, fault),
-		Stderr: stderr}
+	r := job.FailedCheck(job.JuryFault, fmt.Sprintf("%s %s: %v", p, what, fault))
+	r.Stderr = stderr
+	return r
 }
 
 // fault is why a program of the jury did not come to its end as it should; nil if it did.

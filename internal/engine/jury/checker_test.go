@@ -110,7 +110,7 @@ func TestCheck(t *testing.T) {
 	l.CPUTime, l.WallTime = time.Second, 3*time.Second
 	r := openRunner(t, l)
 	at := func(fault, stderr string) job.CheckReport {
-		return job.CheckReport{Verdict: job.InternalError, Message: fault, Stderr: stderr}
+		return job.CheckReport{Verdict: job.InternalError, Fault: job.JuryFault, Message: fault, Stderr: stderr}
 	}
 	for _, tt := range []struct {
 		name     string

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"judged/internal/base/job"
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
 	"judged/internal/sandbox"
@@ -98,6 +99,9 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("language %q: %s", e.Language, e.Reason)
 }
 
+// Fault returns whose fault the IE of an accepted job is.
+func (e *UnavailableError) Fault() job.Fault { return job.HostFault }
+
 // Find returns a language that this host can judge.
 func (c *Compiler) Find(id string) (Language, error) {
 	return c.options.Catalogue.Find(id, string(c.options.Root))
@@ -163,7 +167,8 @@ func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 	}
 	r, ok := c.cached(p, key)
 	if !ok {
-		return Result{}, fmt.Errorf("compile %s: the result left the cache at once; raise languages.cache_size", l.Name)
+		return Result{}, job.Blame(job.HostFault, fmt.Errorf("compile %s: the result left the cache at once; raise "+
+			"languages.cache_size", l.Name))
 	}
 	return r, nil
 }
@@ -215,7 +220,8 @@ func (c *Compiler) compileIn(ctx context.Context, box *sandbox.Sandbox, p plan, 
 		return entry{}, err
 	}
 	if result.ExecError != 0 {
-		return entry{}, fmt.Errorf("start %q: %w; reinstall it", p.command[0], result.ExecError)
+		return entry{}, job.Blame(job.HostFault, fmt.Errorf("start %q: %w; reinstall it", p.command[0],
+			result.ExecError))
 	}
 	e := entry{}
 	if e.Output, err = messages(box); err != nil {

@@ -26,15 +26,15 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 	if chosen.check != nil && chosen.check.Verdict == chosen.verdict { // no points for a right answer that is too late
 		r.Score, r.Ratio = chosen.check.Score, chosen.check.Ratio
 	}
-	if chosen.verdict == job.InternalError && chosen.check != nil {
-		r.Message = chosen.check.Message
+	if c := chosen.check; chosen.verdict == job.InternalError && c != nil {
+		r.Fail(c.Fault, c.Message)
 	}
 	if why := whyFailed(chosen, q.Limits); why != "" {
 		r.Message = why
 	}
 	if e := chosen.result.ExecError; e != 0 {
 		if r.Message = whyNotExecutable(e, q.Args[0]); chosen.result.Lacks != "" {
-			r.Message = whyLacking(chosen.result, q.Args[0])
+			r.Fail(job.HostFault, whyLacking(chosen.result, q.Args[0]))
 		}
 		r.Output = nil
 		return r
@@ -46,7 +46,8 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 
 // undecided is the report of a test without a verdict.
 func undecided(q Request, all []outcome, why error) job.TestReport {
-	r := job.TestReport{Name: q.Name, Verdict: job.InternalError, Message: why.Error(), Agree: agree(all)}
+	r := job.TestReport{Name: q.Name, Agree: agree(all)}
+	r.Fail(job.FaultOf(why), why.Error())
 	for _, o := range all {
 		r.Runs = append(r.Runs, o.run)
 	}

@@ -225,6 +225,27 @@ func TestAssembleNotExecutable(t *testing.T) {
 	}
 }
 
+// TestAssembleFault: an IE says whose fault it is.
+func TestAssembleFault(t *testing.T) {
+	lacking, checked := ran(0, job.InternalError, true), ran(5, job.InternalError, true)
+	lacking.result.ExecError, lacking.result.Lacks = syscall.ENOENT, "racket"
+	check := job.FailedCheck(job.JuryFault, "it crashed")
+	checked.check = &check
+	q := Request{Name: "1", Args: []string{"racket"}}
+	for name, tt := range map[string]struct {
+		got  job.TestReport
+		want job.Fault
+	}{
+		"the host lacks an interpreter": {assemble(q, []outcome{lacking}, stats.Decision{}, stats.Rule{}), job.HostFault},
+		"the checker failed":            {assemble(q, []outcome{checked}, stats.Decision{}, stats.Rule{}), job.JuryFault},
+		"noise":                         {undecided(q, nil, &NoiseError{}), job.NoiseFault},
+	} {
+		if tt.got.Fault != tt.want || tt.got.Verdict != job.InternalError || tt.got.Message == "" {
+			t.Errorf("%s: %s, fault %q (%s), want IE, fault %q", name, tt.got.Verdict, tt.got.Fault, tt.got.Message, tt.want)
+		}
+	}
+}
+
 // TestNoPointsBeyondTheLimit: the points that a checker gives count only where its verdict does.
 func TestNoPointsBeyondTheLimit(t *testing.T) {
 	rule := stats.Rule{Policy: job.Single, Limit: time.Second, Guard: stats.DefaultGuard()}

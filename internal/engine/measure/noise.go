@@ -109,6 +109,9 @@ type NoiseError struct {
 	Explained job.Explained // of the last run
 }
 
+// Fault returns whose fault the IE is.
+func (e *NoiseError) Fault() job.Fault { return job.NoiseFault }
+
 func (e *NoiseError) Error() string {
 	var causes []string
 	for _, x := range e.Explained.Causes {

@@ -167,6 +167,9 @@ func juryPrograms(t *testing.T, d *instance) {
 		if r.Verdict != tt.verdict || r.Message != tt.message || len(r.Tests) != 1 {
 			t.Fatalf("%s: verdict %s of %d tests, %s", tt.id, r.Verdict, len(r.Tests), r.Message)
 		}
+		if isIE := tt.verdict == job.InternalError; isIE != (r.Fault == job.JuryFault) || r.Fault != r.Tests[0].Fault {
+			t.Errorf("%s: fault %q, and of its test %q", tt.id, r.Fault, r.Tests[0].Fault)
+		}
 		if diff := cmp.Diff(&tt.want, r.Tests[0].Checker); diff != "" {
 			t.Errorf("%s: checker (-want +got):\n%s", tt.id, diff)
 		}

@@ -267,8 +267,8 @@ func TestExhausted(t *testing.T) {
 		w.work("a", func(x *jobs.Work) { x.Last, x.Exhausted, x.Report.Attempt = true, true, 4 })
 		w.run()
 		const want = "judged ended 3 times in the middle of this job; look into its log, and submit the job again"
-		if len(w.reports()) != 1 || w.reports()[0].Message != want {
-			t.Errorf("done %+v, want message %q", w.reports(), want)
+		if r := w.reports(); len(r) != 1 || r[0].Message != want || r[0].Fault != job.JudgedFault {
+			t.Errorf("done %+v, want message %q and fault judged", r, want)
 		}
 	})
 }

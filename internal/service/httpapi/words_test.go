@@ -31,6 +31,7 @@ func TestOpenAPIExplainsWords(t *testing.T) {
 		Components struct {
 			Schemas struct {
 				Timing struct{ Properties map[string]word }
+				Fault  word
 				Run    struct {
 					Properties struct{ Disturbed struct{ Items word } }
 				}
@@ -45,6 +46,7 @@ func TestOpenAPIExplainsWords(t *testing.T) {
 	for _, l := range job.WordLists() {
 		got[l.Member], want[l.Member] = d.Components.Schemas.Timing.Properties[l.Member], listWord(l)
 	}
+	got["fault"] = d.Components.Schemas.Fault
 	if diff := cmp.Diff(want, got); diff != "" && *update {
 		replaceWords(t, got, want)
 	} else if diff != "" {

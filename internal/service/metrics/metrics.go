@@ -62,16 +62,18 @@ type Metrics struct {
 	registry *prometheus.Registry
 	now      func() time.Time
 
-	jobs       *prometheus.CounterVec
-	attempts   *prometheus.CounterVec
-	runs       *prometheus.CounterVec
-	discarded  prometheus.Counter
-	disturbed  *prometheus.CounterVec
-	flips      prometheus.Counter
-	repeated   prometheus.Counter
-	foreign    *prometheus.CounterVec
-	steal      *prometheus.CounterVec
-	interrupts *prometheus.CounterVec
+	jobs *prometheus.CounterVec
+	// Of jobs with the verdict IE.
+	internalErrors *prometheus.CounterVec
+	attempts       *prometheus.CounterVec
+	runs           *prometheus.CounterVec
+	discarded      prometheus.Counter
+	disturbed      *prometheus.CounterVec
+	flips          prometheus.Counter
+	repeated       prometheus.Counter
+	foreign        *prometheus.CounterVec
+	steal          *prometheus.CounterVec
+	interrupts     *prometheus.CounterVec
 
 	cpu         prometheus.Histogram
 	wall        prometheus.Histogram
@@ -163,6 +165,8 @@ func (m *Metrics) info(o Options) {
 
 func (m *Metrics) registerJobs() {
 	m.jobs = m.counter("judged_jobs_total", "Finished jobs, by verdict and priority.", "verdict", "priority")
+	m.internalErrors = m.counter("judged_internal_errors_total",
+		"Finished jobs with the verdict IE, by whose fault it is.", "fault")
 	m.attempts = m.counter("judged_attempts_total", "Attempts at jobs, by outcome.", "outcome")
 	m.queueWait = m.histogram("judged_queue_wait_seconds",
 		"Time between the acceptance of a job and the start of its last attempt.", queueWaitBuckets)
@@ -221,6 +225,9 @@ func (m *Metrics) preset(o Options) {
 		for _, p := range job.AllPriorities() {
 			m.jobs.WithLabelValues(string(v), string(p))
 		}
+	}
+	for _, f := range job.AllFaults() {
+		m.internalErrors.WithLabelValues(string(f))
 	}
 	for _, c := range job.Causes() {
 		m.disturbed.WithLabelValues(string(c))

@@ -241,6 +241,9 @@ func TestFailingQueueIsCounted(t *testing.T) {
 		return nil,
 			errors.New("closed")
 	}})
+	if n := testutil.CollectAndCount(m.internalErrors); n != len(job.AllFaults()) {
+		t.Errorf("%d series of internal errors, want %d", n, len(job.AllFaults()))
+	}
 	if got := exposition(t, m); !strings.Contains(got, "\njudged_queue_depth_errors_total 1\n") {
 		t.Errorf("first failure is not shown:\n%s", got)
 	}
@@ -286,12 +289,17 @@ func TestOddReports(t *testing.T) {
 	m := New(Options{})
 	m.JobDone(&job.Report{State: job.Running, Verdict: job.Accepted}, 0)
 	m.JobDone(&job.Report{State: job.Done, Verdict: "??", Priority: "!!"}, -1)
+	m.JobDone(&job.Report{State: job.Done, Verdict: job.InternalError, Fault: job.JuryFault}, -1)
+	m.JobDone(&job.Report{State: job.Done, Verdict: job.InternalError, Fault: "moon"}, -1)
 	m.JobDone(&job.Report{State: job.CancelledState, Verdict: job.Cancelled, Priority: job.Contest}, ms)
-	want := map[string]float64{"AC": 0, "IE practice": 1, "CX contest": 1}
+	want := map[string]float64{"AC": 0, "IE practice": 3, "CX contest": 1, "fault jury": 1,
+		"fault judged, not said or not known": 2}
 	got := map[string]float64{
-		"AC":          testutil.ToFloat64(m.jobs.WithLabelValues("AC", "contest")),
-		"IE practice": testutil.ToFloat64(m.jobs.WithLabelValues("IE", "practice")),
-		"CX contest":  testutil.ToFloat64(m.jobs.WithLabelValues("CX", "contest")),
+		"AC":                                  testutil.ToFloat64(m.jobs.WithLabelValues("AC", "contest")),
+		"IE practice":                         testutil.ToFloat64(m.jobs.WithLabelValues("IE", "practice")),
+		"CX contest":                          testutil.ToFloat64(m.jobs.WithLabelValues("CX", "contest")),
+		"fault jury":                          testutil.ToFloat64(m.internalErrors.WithLabelValues("jury")),
+		"fault judged, not said or not known": testutil.ToFloat64(m.internalErrors.WithLabelValues("judged")),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

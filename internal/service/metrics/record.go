@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"time"
 
 	"judged/internal/base/job"
@@ -23,7 +24,11 @@ func (m *Metrics) JobDone(rep *job.Report, queueWait time.Duration) {
 	if !rep.State.Final() {
 		return
 	}
-	m.jobs.WithLabelValues(verdictLabel(rep.Verdict), priorityLabel(rep.Priority)).Inc()
+	verdict := verdictLabel(rep.Verdict)
+	m.jobs.WithLabelValues(verdict, priorityLabel(rep.Priority)).Inc()
+	if verdict == string(job.InternalError) {
+		m.internalErrors.WithLabelValues(faultLabel(rep.Fault)).Inc()
+	}
 	if queueWait >= 0 {
 		m.queueWait.Observe(queueWait.Seconds())
 	}
@@ -166,14 +171,20 @@ func verdictLabel(v job.Verdict) string {
 	return string(v)
 }
 
+// faultLabel keeps the label closed: an IE that does not say whose fault it is counts as judged's.
+func faultLabel(f job.Fault) string {
+	if !slices.Contains(job.AllFaults(), f) {
+		f = job.JudgedFault
+	}
+	return string(f)
+}
+
 // priorityLabel keeps the label closed: a job without a priority counts as practice.
 func priorityLabel(p job.Priority) string {
-	for _, known := range job.AllPriorities() {
-		if p == known {
-			return string(p)
-		}
+	if !slices.Contains(job.AllPriorities(), p) {
+		p = job.Practice
 	}
-	return string(job.Practice)
+	return string(p)
 }
 
 // AuditDone counts an audit of a pool.

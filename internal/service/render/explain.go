@@ -10,7 +10,7 @@ import (
 )
 
 // Words explains the words about time in a report: every cause, and the values
-// of confidence and decided_by.
+// of confidence, decided_by and fault.
 func Words() string {
 	var b strings.Builder
 	for _, line := range text.Wrap("Every run in a report lists the causes that disturbed it. A cause that a program "+

@@ -139,6 +139,9 @@ func disturbedLine(tests []job.TestReport) string {
 
 func verdictLine(r job.Report) string {
 	parts := []string{string(cmp.Or(string(r.Verdict), string(r.State)))}
+	if r.Fault != "" {
+		parts = append(parts, "fault: "+string(r.Fault))
+	}
 	if r.Score != nil {
 		parts = append(parts, fmt.Sprintf("score %g", *r.Score))
 	}

@@ -21,6 +21,9 @@ func Why(w io.Writer, r job.Report) error {
 	case r.Verdict != "":
 		steps = append(steps, meaningOf(job.Verdicts(), string(r.Verdict)))
 	}
+	if r.Fault != "" {
+		steps = append(steps, fmt.Sprintf("Whose fault it is: %s. %s", r.Fault, meaningOf(job.Faults(), string(r.Fault))))
+	}
 	if r.Message != "" {
 		steps = append(steps, r.Message)
 	}

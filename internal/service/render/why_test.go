@@ -81,6 +81,11 @@ func TestWhy(t *testing.T) {
 			[]string{"CE", "", "1. The source does not compile.", "", "2. the compiler exited with status 1", "",
 				"3. The source was compiled as c, by an earlier job; that time is not part of any run.", "   error: x",
 				"   error: y"}},
+		{"a failure of the jury's", job.Report{State: job.Done, Verdict: job.InternalError, Fault: job.JuryFault,
+			Message: "icpc checker: was ended by SIGSEGV"},
+			[]string{"IE, fault: jury", "", "1. " + meaningOf(job.Verdicts(), "IE"), "",
+				"2. Whose fault it is: jury. " + meaningOf(job.Faults(), "jury"), "",
+				"3. icpc checker: was ended by SIGSEGV"}},
 		{"several hosts", job.Report{State: job.Done, Verdict: job.Accepted,
 			Screening: &job.Screening{Pool: "cloud", Job: "x", Reason: "a test is over its limit"},
 			CrossCheck: &job.CrossCheck{Decision: job.HostsAgree, Hosts: []job.CrossCheckedHost{
