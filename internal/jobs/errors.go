@@ -23,6 +23,8 @@ var (
 	// ErrStale means that the lease was lost: another attempt has the job, or it
 	// is queued again.
 	ErrStale = errors.New("another attempt has the job")
+	// ErrRefused means that what was sent can never be taken as it is: repeating the call is useless.
+	ErrRefused = errors.New("refused")
 	// ErrNoProblem means that the problem does not exist or was deleted.
 	ErrNoProblem = errors.New("no such problem")
 	// ErrNotOwner means that another token stored the problem.

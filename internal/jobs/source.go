@@ -8,8 +8,9 @@ import (
 )
 
 // Source is where jobs come from and where their reports go; *Store is one.
-// Every method may fail with ErrUnavailable, and those that name a lease
-// with ErrFinal, ErrStale or ErrNotFound once it is lost.
+// Every method may fail with ErrUnavailable, which passes, and with ErrRefused, which
+// does not. Those that name a lease fail with ErrFinal, ErrStale or ErrNotFound once it
+// is lost.
 type Source interface {
 	// Take leases the most urgent job for a slot. It waits until there is one or
 	// ctx is done; a job that was leased while ctx ended comes without an error.

@@ -155,11 +155,20 @@ func (f flow) Read(b []byte) (int, error) {
 	return f.Reader.Read(b)
 }
 
+// encodeError is a request that has no JSON.
+type encodeError struct{ error }
+
+// Error implements error.
+func (e *encodeError) Error() string { return "encode request: " + e.error.Error() }
+
+// Unwrap is the error of the encoder.
+func (e *encodeError) Unwrap() error { return e.error }
+
 // jsonBody makes q carry v.
 func (q request) jsonBody(v any) (request, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return q, fmt.Errorf("encode request: %w", err)
+		return q, &encodeError{err}
 	}
 	if q.header == nil {
 		q.header = http.Header{}

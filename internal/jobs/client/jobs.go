@@ -50,8 +50,8 @@ func (c Client) put(ctx context.Context, id string, j job.Job, wait time.Duratio
 }
 
 // persist asks again while an answer is to be had later. Where the daemon has
-// answered before, it is also waited for while it cannot be reached: it may be
-// restarting.
+// answered before, it is also waited for while it cannot be reached, since it may be
+// restarting, and while it fails: for a minute.
 func persist[T any](ctx context.Context, reached bool, ask func() (T, error)) (T, error) {
 	lost := 0
 	for {
@@ -60,7 +60,7 @@ func persist[T any](ctx context.Context, reached bool, ask func() (T, error)) (T
 		if err == nil || !temporary || ctx.Err() != nil {
 			return v, err
 		}
-		if p := (*Problem)(nil); errors.As(err, &p) {
+		if p := (*Problem)(nil); errors.As(err, &p) && p.Status != http.StatusInternalServerError {
 			reached, lost = true, 0
 		} else if lost++; !reached || lost > maxLost {
 			return v, err
@@ -83,7 +83,7 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// maxLost is how often in a row a daemon may not be reached: a minute.
+// maxLost is how often in a row a daemon may fail or not be reached: a minute.
 const maxLost = int(time.Minute / pause)
 
 // Job reads a report; with wait above 0 once it is final, or when that time is

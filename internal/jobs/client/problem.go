@@ -37,9 +37,55 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("judged answered %d: %s", p.Status, text)
 }
 
-// Temporary reports whether the same request may succeed later.
-func (p *Problem) Temporary() bool {
-	return p.Status == http.StatusTooManyRequests || p.Status >= 502 && p.Status <= 504
+// Class says what the sender of a request does about an error.
+type Class int
+
+const (
+	// Passing means that the same request may succeed later: nothing answered, or judged could not do its work.
+	Passing Class = iota
+	// Barred means that the caller is not let in, or that what answers is no judged that it can talk to. The request
+	// may be good; it succeeds once an operator has acted.
+	Barred
+	// Refused means that the same request never succeeds.
+	Refused
+)
+
+// ClassOf is the class of an error of a request. Every answer of judged has one; no other code looks at the status.
+func ClassOf(err error) Class {
+	if errors.As(err, new(*encodeError)) {
+		return Refused
+	}
+	p, answered := errors.AsType[*Problem](err)
+	switch {
+	case !answered, p.Status >= 500, p.Status == http.StatusTooManyRequests, p.Status == http.StatusRequestTimeout:
+		return Passing
+	case p.Status == http.StatusRequestEntityTooLarge: // a proxy's limit is one, too
+		return Refused
+	case !strings.HasPrefix(p.Type, problemPrefix):
+		return Barred
+	}
+	switch p.Kind() {
+	case "unauthorized", "forbidden", "misdirected", "method", "protocol":
+		return Barred
+	}
+	return Refused
+}
+
+// TooLarge reports whether a request was refused for its size alone.
+func TooLarge(err error) bool {
+	p, ok := errors.AsType[*Problem](err)
+	return ok && p.Status == http.StatusRequestEntityTooLarge
+}
+
+const problemPrefix = "urn:judged:"
+
+// Kind is the last part of the type of an answer of judged, "" of any other.
+func (p *Problem) Kind() string {
+	kind, found := strings.CutPrefix(p.Type, problemPrefix)
+	if !found {
+		return ""
+	}
+	return kind
 }
 
 // maxProblem bounds what is read of an error, in bytes.
@@ -76,17 +122,14 @@ func NotFound(err error) bool {
 // again returns how long to wait before a request that failed with err may be
 // sent again, and false where that makes no sense.
 func again(err error) (time.Duration, bool) {
-	var (
-		p *Problem
-		u *Unreachable
-	)
-	switch {
-	case errors.As(err, &p):
-		return max(p.RetryAfter, pause), p.Temporary()
-	case errors.As(err, &u):
-		return pause, true
+	if ClassOf(err) != Passing {
+		return 0, false
 	}
-	return 0, false
+	p, answered := errors.AsType[*Problem](err)
+	if answered {
+		return max(p.RetryAfter, pause), true
+	}
+	return pause, errors.As(err, new(*Unreachable))
 }
 
 // pause between two attempts.

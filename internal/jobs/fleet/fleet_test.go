@@ -86,6 +86,9 @@ func TestFinish(t *testing.T) {
 		{"database away", answer{http.StatusServiceUnavailable, "temporary-failure"}, jobs.ErrUnavailable, true},
 		{"token revoked", answer{http.StatusUnauthorized, "unauthorized"}, jobs.ErrUnavailable, true},
 		{"error of the front", answer{http.StatusInternalServerError, "internal"}, jobs.ErrUnavailable, true},
+		{"error of a proxy", answer{http.StatusBadGateway, "proxy"}, jobs.ErrUnavailable, true},
+		{"refused whatever it is", answer{http.StatusUnprocessableEntity, "invalid-report"}, jobs.ErrRefused, false},
+		{"too large whatever it is", answer{http.StatusRequestEntityTooLarge, "too-large"}, jobs.ErrRefused, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -130,23 +133,6 @@ func TestHandIn(t *testing.T) {
 		if n := asked.Load(); n != 3 || len(spooledFiles(t, back)) != 0 {
 			t.Errorf("%s: %d requests, spool %q; want 3 and none", name, n, spooledFiles(t, back))
 		}
-	}
-}
-
-// A damaged file does not keep the other reports.
-func TestHandInPastADamagedFile(t *testing.T) {
-	s, asked := frontOf(t, answer{http.StatusOK, ""})
-	if err := s.spool.keep(FinishRequest{Hold: Hold{ID: "b", Attempt: 1}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.spool.dir, "a.1.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.HandIn(t.Context()); err != nil || asked.Load() != 1 {
-		t.Errorf("hand in: %v, %d requests, want 1", err, asked.Load())
-	}
-	if diff := cmp.Diff([]string{"a.1.json"}, spooledFiles(t, s)); diff != "" {
-		t.Errorf("spool (-want +got):\n%s", diff)
 	}
 }
 

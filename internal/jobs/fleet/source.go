@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +26,8 @@ type Options struct {
 }
 
 // Source takes jobs from a front and hands in their reports. Its methods return
-// jobs.ErrUnavailable while no front answers.
+// jobs.ErrUnavailable while no front answers, and jobs.ErrRefused for what no front ever
+// takes.
 type Source struct {
 	o     Options
 	spool spool
@@ -35,8 +35,12 @@ type Source struct {
 	// spoken is the version that a front has accepted last.
 	spoken atomic.Int64
 
-	mu    sync.Mutex // guards takes
-	takes map[string]string
+	// answered counts the requests that a front has answered.
+	answered atomic.Int64
+
+	mu      sync.Mutex // guards the rest
+	takes   map[string]string
+	trouble map[jobs.Lease]trouble // reports that did not get through
 }
 
 // maxEmits is how many tests may wait to be sent. The report has all of them.
@@ -51,21 +55,35 @@ func NewSource(o Options) (*Source, error) {
 	if o.Protocols == (Protocols{}) {
 		o.Protocols = KnownProtocols()
 	}
-	source := &Source{o: o, spool: s, emits: make(chan EmitRequest, maxEmits), takes: map[string]string{}}
+	source := &Source{o: o, spool: s, emits: make(chan EmitRequest, maxEmits), takes: map[string]string{},
+		trouble: map[jobs.Lease]trouble{}}
 	source.spoken.Store(int64(o.Protocols.Newest))
 	return source, nil
 }
 
-// Run sends tests and spooled reports until ctx is done.
+// Run sends tests and spooled reports until ctx is done. Neither waits for the other.
 func (s *Source) Run(ctx context.Context) {
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	tasks.Go(func() { s.sendTests(ctx) })
 	tick := time.NewTicker(RegisterEvery)
 	defer tick.Stop()
 	for {
+		_ = s.HandIn(ctx) // again at the next tick
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_ = s.HandIn(ctx) // again at the next tick
+		}
+	}
+}
+
+// sendTests sends each test once: the report has all of them.
+func (s *Source) sendTests(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
 		case e := <-s.emits:
 			if _, err := post[Nothing](ctx, s, "emit", &e, 0); err != nil && ctx.Err() == nil {
 				s.o.Log.Debug("cannot send a test; the report will have it", "job", e.ID, "error", err)
@@ -143,47 +161,11 @@ func (s *Source) Emit(l jobs.Lease, n int, t job.TestReport) error {
 	}
 }
 
-// Finish implements jobs.Source. A report that no front receives is written to
-// the spool, from where Run hands it in, also after a restart.
-func (s *Source) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
-	q := FinishRequest{Hold: hold(l), Report: rep}
-	_, err := post[Nothing](ctx, s, "finish", &q, 0)
-	if errors.Is(err, jobs.ErrUnavailable) {
-		return errors.Join(err, s.spool.keep(q))
-	}
-	return errors.Join(err, s.spool.drop(q.Hold))
-}
-
 // Return implements jobs.Source.
 func (s *Source) Return(ctx context.Context, l jobs.Lease, delay time.Duration, excused bool) error {
 	_, err := post[Nothing](ctx, s, "return",
 		&ReturnRequest{Hold: hold(l), DelayMS: delay.Milliseconds(), Excused: excused}, 0)
 	return err
-}
-
-// HandIn sends the spooled reports. A report whose attempt has lost its job is
-// dropped: another attempt has judged it. The error is jobs.ErrUnavailable while
-// no front answers.
-func (s *Source) HandIn(ctx context.Context) error {
-	reports, err := s.spool.reports()
-	if err != nil {
-		s.o.Log.Error("cannot read spooled reports", "error", err)
-	}
-	for _, q := range reports {
-		_, err := post[Nothing](ctx, s, "finish", &q, 0)
-		switch {
-		case errors.Is(err, jobs.ErrUnavailable) || ctx.Err() != nil:
-			return err
-		case err == nil:
-			s.o.Log.Info("handed in a spooled report", "job", q.ID)
-		default:
-			s.o.Log.Warn("dropped a spooled report", "job", q.ID, "error", err)
-		}
-		if err := s.spool.drop(q.Hold); err != nil {
-			s.o.Log.Error("cannot delete a spooled report", "job", q.ID, "error", err)
-		}
-	}
-	return nil
 }
 
 // hold is completed by post.
@@ -200,6 +182,7 @@ func post[T any](ctx context.Context, s *Source, verb string, body interface{ ca
 		switch {
 		case err == nil:
 			s.spoken.Store(int64(version))
+			s.answered.Add(1)
 			return answer, nil
 		case refusesVersion(err) && s.o.Protocols.Has(version-1):
 			continue
@@ -210,27 +193,35 @@ func post[T any](ctx context.Context, s *Source, verb string, body interface{ ca
 	}
 }
 
-func refusesVersion(err error) bool {
+func refusesVersion(err error) bool { return problemKind(err) == "protocol" }
+
+// problemKind is the kind of an answer of a front, "" of other errors.
+func problemKind(err error) string {
 	p, ok := errors.AsType[*client.Problem](err)
-	return ok && p.Type == "urn:judged:protocol"
+	if !ok {
+		return ""
+	}
+	return p.Kind()
 }
 
-// translate maps problem details to the errors of package jobs. Every other error
-// is one of the front or of the way to it, such as a token that was revoked: the
-// node keeps what it has and tries again.
+// translate maps the errors of requests to those of package jobs. Where the node is not let in, such as with a token that
+// was revoked, it keeps what it has until an operator has acted.
 func translate(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	if p, ok := errors.AsType[*client.Problem](err); ok {
-		switch strings.TrimPrefix(p.Type, "urn:judged:") {
-		case "stale":
-			return fmt.Errorf("%w: %w", jobs.ErrStale, err)
-		case "final":
-			return fmt.Errorf("%w: %w", jobs.ErrFinal, err)
-		case "not-found":
-			return fmt.Errorf("%w: %w", jobs.ErrNotFound, err)
+	kind := jobs.ErrUnavailable
+	switch problemKind(err) {
+	case "stale":
+		kind = jobs.ErrStale
+	case "final":
+		kind = jobs.ErrFinal
+	case "not-found":
+		kind = jobs.ErrNotFound
+	default:
+		if client.ClassOf(err) == client.Refused {
+			kind = jobs.ErrRefused
 		}
 	}
-	return fmt.Errorf("%w: %w", jobs.ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", kind, err)
 }

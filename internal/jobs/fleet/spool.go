@@ -13,13 +13,34 @@ import (
 // spool is a folder with one file for each report that no front has received.
 type spool struct{ dir string }
 
-const spooled = ".json"
+const (
+	spooled  = ".json"
+	unusable = ".unusable" // was spooled, and cannot be read
+	// unfinished begins the names of files that are being written.
+	unfinished = "new-"
+)
 
 func openSpool(dir string) (spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return spool{}, fmt.Errorf("create spool: %w; give judged write access to data_dir", err)
 	}
-	return spool{dir}, nil
+	s := spool{dir}
+	if err := s.clean(); err != nil {
+		return s, fmt.Errorf("clean spool: %w; give judged write access to data_dir", err)
+	}
+	return s, nil
+}
+
+// clean deletes files that a process which was killed has not finished writing. The name of a report has a dot, and may
+// begin in the same way.
+func (s spool) clean() error {
+	entries, err := os.ReadDir(s.dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), unfinished) && !strings.Contains(e.Name(), ".") {
+			err = errors.Join(err, os.Remove(filepath.Join(s.dir, e.Name())))
+		}
+	}
+	return err
 }
 
 // path is the file of an attempt. The front has checked the ID: jobs.ValidID.
@@ -45,7 +66,7 @@ func (s spool) keep(q FinishRequest) error {
 
 // write makes the content durable before the name.
 func (s spool) write(path string, data []byte) error {
-	f, err := os.CreateTemp(s.dir, "new-*")
+	f, err := os.CreateTemp(s.dir, unfinished+"*")
 	if err != nil {
 		return err
 	}
@@ -72,27 +93,37 @@ func (s spool) drop(h Hold) error {
 	return nil
 }
 
-// reports reads all spooled reports. The error names those that cannot be read; they
-// stay.
-func (s spool) reports() (all []FinishRequest, err error) {
+// names lists the spooled reports.
+func (s spool) names() (names []string, err error) {
 	entries, err := os.ReadDir(s.dir)
-	if err != nil {
-		return nil, err
-	}
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), spooled) {
-			continue
+		if strings.HasSuffix(e.Name(), spooled) {
+			names = append(names, e.Name())
 		}
-		var q FinishRequest
-		data, failed := os.ReadFile(filepath.Join(s.dir, e.Name()))
-		if failed == nil {
-			failed = json.Unmarshal(data, &q)
-		}
-		if failed != nil {
-			err = errors.Join(err, fmt.Errorf("read spooled report %q: %w", e.Name(), failed))
-			continue
-		}
-		all = append(all, q)
 	}
-	return all, err
+	return names, err
+}
+
+// read reads a spooled report. An error other than fs.ErrNotExist is permanent.
+func (s spool) read(name string, known Protocols) (q FinishRequest, err error) {
+	data, err := os.ReadFile(filepath.Join(s.dir, name))
+	if err != nil {
+		return q, err
+	}
+	switch err := json.Unmarshal(data, &q); {
+	case err != nil:
+		return q, fmt.Errorf("decode spooled report %q: %w", name, err)
+	case q.Protocol > known.Newest:
+		return q, fmt.Errorf("decode spooled report %q: version %d of the node protocol, known is %d", name, q.Protocol,
+			known.Newest)
+	case filepath.Base(s.path(q.Hold)) != name: // what is deleted later is the file of its attempt
+		return q, fmt.Errorf("decode spooled report %q: it is that of attempt %d at job %q", name, q.Attempt, q.ID)
+	}
+	return q, nil
+}
+
+// setAside renames a file so that it is not read again.
+func (s spool) setAside(name string) (path string, err error) {
+	path = filepath.Join(s.dir, strings.TrimSuffix(name, spooled)+unusable)
+	return path, os.Rename(filepath.Join(s.dir, name), path)
 }

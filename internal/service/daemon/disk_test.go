@@ -62,7 +62,7 @@ func diskFull(t *testing.T, room int) {
 			return values(d.scrape()["judged_store_errors_total"])["operation=take"] > 0
 		})
 		testkit.WaitFor(t, patience, "the log to say what to do", func() bool {
-			return strings.Contains(d.said(), "cannot take jobs; retrying every second") &&
+			return strings.Contains(d.said(), "cannot take jobs; retrying") &&
 				strings.Contains(d.said(), "free disk space there")
 		})
 	}

@@ -239,9 +239,10 @@ func (d *daemon) judge(drain, abort context.Context) {
 }
 
 // join registers for the first time, which ends the leases of an earlier process of
-// this node: after its reports were handed in, and before this one takes a job.
+// this node: after its reports were handed in, and before this one takes a job. A report that does not get through to a
+// front that answers does not keep the node out.
 func (d *daemon) join(ctx context.Context) {
-	for ctx.Err() == nil {
+	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, fleet.RegisterEvery) {
 		err := d.front.source.HandIn(ctx)
 		if err == nil {
 			err = d.registerOnce(ctx, true)
@@ -249,7 +250,7 @@ func (d *daemon) join(ctx context.Context) {
 		if err == nil {
 			return
 		}
-		rest(ctx, time.Second)
+		rest(ctx, pause)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestDiskReadOnly(t *testing.T) {
 	refused(t, "PUT /v1/jobs on a read-only disk", put(d, "/v1/jobs/late", late))
 	refused(t, "PUT /v1/blobs on a read-only disk", put(d, blobPath("x"), []byte("x")))
 	testkit.WaitFor(t, patience, "the log to say what to do", func() bool {
-		return strings.Contains(d.said(), "cannot store a report; retrying every second")
+		return strings.Contains(d.said(), "cannot store a report; retrying")
 	})
 	d.kill()
 

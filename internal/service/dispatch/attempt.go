@@ -72,12 +72,12 @@ func (a *attempt) extend(ctx context.Context, end context.CancelCauseFunc) {
 
 // watch ends the run as soon as the lease is lost.
 func (a *attempt) watch(ctx context.Context, end context.CancelCauseFunc) {
-	for ctx.Err() == nil {
+	for pause := retryDelay; ctx.Err() == nil; pause = longer(pause) {
 		if err := a.o.Source.Lost(ctx, a.work.Lease); lost(err) {
 			end(err)
 			return
 		}
-		rest(ctx, retryDelay)
+		rest(ctx, pause)
 	}
 }
 
@@ -205,20 +205,23 @@ func (a *attempt) giveBack(delay time.Duration, excused bool) Outcome {
 	return Returned
 }
 
-// persist repeats f while the Source is unavailable. It gives up when judged is
-// to end at once.
+// persist repeats f while the Source is unavailable, ever more rarely. It gives up when judged is
+// to end at once, and when the lease is lost.
 func (a *attempt) persist(trouble string, f func(context.Context) error) error {
-	for failed := false; ; failed = true {
+	for pause := retryDelay; ; pause = longer(pause) {
 		err := f(context.WithoutCancel(a.abort))
 		if !errors.Is(err, jobs.ErrUnavailable) || a.abort.Err() != nil {
-			if failed && err == nil {
-				a.o.Log.Info("the database is available again", "job", a.work.ID)
+			if pause > retryDelay && err == nil {
+				a.o.Log.Info("the source of jobs is available again", "job", a.work.ID)
 			}
 			return err
 		}
-		if !failed {
-			a.o.Log.Error(trouble+"; retrying every second", "job", a.work.ID, "error", err)
+		if cause := context.Cause(a.ctx); lost(cause) {
+			return cause
 		}
-		rest(a.abort, retryDelay)
+		if pause == retryDelay {
+			a.o.Log.Error(trouble+"; retrying", "job", a.work.ID, "error", err)
+		}
+		rest(a.abort, pause)
 	}
 }

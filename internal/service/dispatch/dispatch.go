@@ -90,6 +90,8 @@ func New(o Options) *Dispatcher { return &Dispatcher{o} }
 const (
 	// retryDelay is how long a dispatcher waits before it repeats what has failed.
 	retryDelay = time.Second
+	// maxRetryDelay bounds the pause, which doubles.
+	maxRetryDelay = 8 * time.Second
 	// maxReturnDelay bounds the pause between attempts at a job that no host can
 	// start.
 	maxReturnDelay = time.Minute
@@ -131,22 +133,22 @@ func (d *Dispatcher) next(ctx, abort context.Context) *attempt {
 	return a
 }
 
-// take takes a job. While the Source fails it tries again.
+// take takes a job. While the Source fails it tries again, ever more rarely.
 func (d *Dispatcher) take(ctx context.Context, want jobs.Want) (jobs.Work, bool) {
-	for failed := false; ; failed = true {
+	for pause := retryDelay; ; pause = longer(pause) {
 		work, err := d.o.Source.Take(ctx, want)
 		switch {
-		case err == nil && failed:
+		case err == nil && pause > retryDelay:
 			d.o.Log.Info("jobs are taken again")
 			return work, true
 		case err == nil:
 			return work, true
 		case ctx.Err() != nil:
 			return jobs.Work{}, false
-		case !failed:
-			d.o.Log.Error("cannot take jobs; retrying every second", "error", err)
+		case pause == retryDelay:
+			d.o.Log.Error("cannot take jobs; retrying", "error", err)
 		}
-		rest(ctx, retryDelay)
+		rest(ctx, pause)
 	}
 }
 
@@ -172,6 +174,9 @@ func (d *Dispatcher) lease(ctx context.Context, slot slots.Slot) *slots.Lease {
 func lost(err error) bool {
 	return errors.Is(err, jobs.ErrFinal) || errors.Is(err, jobs.ErrStale) || errors.Is(err, jobs.ErrNotFound)
 }
+
+// longer is the pause after one.
+func longer(pause time.Duration) time.Duration { return min(2*pause, maxRetryDelay) }
 
 // rest waits, but not beyond ctx.
 func rest(ctx context.Context, d time.Duration) {

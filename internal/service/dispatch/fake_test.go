@@ -44,6 +44,7 @@ type world struct {
 	fails  map[string][]error // by method of Source: of the next calls
 	onTake func()
 	extend func(ctx context.Context) error // unless nil
+	finish func(id string) error           // unless nil
 
 	lost  map[string]chan error // by job: what Lost returns
 	unfit error                 // of Admit
@@ -129,6 +130,18 @@ func (w *world) saw(want ...string) {
 		w.Errorf("calls (-want +got):\n%s", diff)
 	}
 	w.calls = nil
+}
+
+// count is how often something was asked for.
+func (w *world) count(call string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.calls {
+		if strings.Contains(c, call) {
+			n++
+		}
+	}
+	return n
 }
 
 // logged checks the log since the last call.
@@ -243,6 +256,9 @@ func (w *world) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error 
 	w.note("finish %s %s on %s %v", l.ID, rep.Verdict, rep.Host.Name, rep.Host.Doctor.Ready)
 	if p := rep.Problem; p != nil {
 		w.note("with problem %s %s", p.ID, p.Version)
+	}
+	if w.finish != nil {
+		return errors.Join(ctx.Err(), w.finish(l.ID))
 	}
 	return errors.Join(ctx.Err(), w.fail("finish"))
 }

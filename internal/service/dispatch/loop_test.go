@@ -156,8 +156,8 @@ func TestFailures(t *testing.T) {
 				"1 tidy 0", "1 attempt returned", "1 leave 0"}},
 		"the database is away": {func(w *world, _ *jobs.Work) { w.failNext("finish", errAway, errAway) },
 			[]string{"0 judge /blobs/a on 0", "0 finish a AC on host 0 true", "1 finish a AC on host 0 true",
-				"2 finish a AC on host 0 true", "2 observe AC",
-				"2 done a done AC contest, waited 0s", "2 tidy 0", "2 attempt done", "2 leave 0"}},
+				"3 finish a AC on host 0 true", "3 observe AC",
+				"3 done a done AC contest, waited 0s", "3 tidy 0", "3 attempt done", "3 leave 0"}},
 		"also to return it": {func(w *world, _ *jobs.Work) {
 			w.judge = failing(broken)
 			w.failNext("return", errAway)
@@ -219,11 +219,11 @@ func TestMessages(t *testing.T) {
 		w.failNext("finish", errAway, errAway, errAway)
 		w.work("a", nil)
 		w.run()
-		w.pass(10 * time.Second)
-		w.logged(fmt.Sprintf(`level=ERROR msg="cannot take jobs; retrying every second" error=%q`, away),
+		w.pass(20 * time.Second)
+		w.logged(fmt.Sprintf(`level=ERROR msg="cannot take jobs; retrying" error=%q`, away),
 			`level=INFO msg="jobs are taken again"`,
-			fmt.Sprintf(`level=ERROR msg="cannot store a report; retrying every second" job=a error=%q`, away),
-			`level=INFO msg="the database is available again" job=a`)
+			fmt.Sprintf(`level=ERROR msg="cannot store a report; retrying" job=a error=%q`, away),
+			`level=INFO msg="the source of jobs is available again" job=a`)
 
 		w.judge = failing(errors.New("no memory"))
 		w.failNext("return", errors.New("no disk"))
@@ -246,19 +246,62 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// TestTakeIsRetried: every second, while the database is away.
+// TestTakeIsRetried: ever more rarely, while the Source fails, whatever the reason.
 func TestTakeIsRetried(t *testing.T) {
-	bubble(t, one, func(w *world) {
-		w.failNext("take", errAway, errAway, errAway)
-		w.work("a", nil)
-		w.run()
-		w.pass(3*time.Second - time.Millisecond)
-		w.saw()
-		w.pass(time.Millisecond)
-		if n := w.waiting(); n != 0 {
-			t.Errorf("%d jobs wait, want none", n)
-		}
-	})
+	for name, err := range map[string]error{"away": errAway, "refused": jobs.ErrRefused} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, one, func(w *world) {
+				w.failNext("take", err, err, err, err, err)
+				w.work("a", nil)
+				w.run()
+				w.pass((1+2+4+8+8)*time.Second - time.Millisecond)
+				w.saw()
+				w.pass(time.Millisecond)
+				if n := w.waiting(); n != 0 {
+					t.Errorf("%d jobs wait, want none", n)
+				}
+			})
+		})
+	}
+}
+
+// TestUndeliverable: an attempt whose report is never taken ends with its lease, and the slot has judged other jobs
+// meanwhile.
+func TestUndeliverable(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+	}{
+		"cancelled": {jobs.ErrFinal, "attempt cancelled"}, "taken by another attempt": {jobs.ErrStale, "attempt stale"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, one, func(w *world) {
+				w.finish = func(id string) error {
+					if id == "a" {
+						return errAway
+					}
+					return nil
+				}
+				w.work("a", nil)
+				w.work("b", nil)
+				w.run()
+				w.pass(time.Second)
+				if got := w.reports(); len(got) != 1 || got[0].ID != "b" {
+					t.Errorf("reports %+v, want that of the other job", got)
+				}
+				w.failNext("extend", tt.err)
+				w.pass(heartbeat + maxRetryDelay)
+				if got := w.count(tt.want); got != 1 {
+					t.Errorf("%q %d times, want once", tt.want, got)
+				}
+				sent := w.count("finish a")
+				w.pass(time.Hour)
+				if again := w.count("finish a") - sent; again != 0 {
+					t.Errorf("the report was sent %d times more after the lease was lost", again)
+				}
+			})
+		})
+	}
 }
 
 // TestExhausted: a job in which judged itself ended says so.

@@ -1,0 +1,210 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/client"
+)
+
+// Finish implements jobs.Source. A report that no front receives is written to
+// the spool, from where Run hands it in, also after a restart. One that no front takes
+// is replaced by a smaller one, in the end by IE with the reason.
+func (s *Source) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+	q := FinishRequest{Hold: hold(l), Report: rep}
+	err := s.send(ctx, q)
+	if errors.Is(err, jobs.ErrUnavailable) {
+		return errors.Join(err, s.spool.keep(q))
+	}
+	return errors.Join(err, s.settled(q.Hold))
+}
+
+// HandIn sends the spooled reports. A report whose attempt has lost its job is
+// dropped: another attempt has judged it. One that does not get through does not keep
+// the others. The error is jobs.ErrUnavailable while no front answers.
+func (s *Source) HandIn(ctx context.Context) error {
+	names, err := s.spool.names()
+	if err != nil {
+		s.o.Log.Error("cannot read spooled reports", "error", err)
+	}
+	for _, name := range names {
+		q, err := s.spool.read(name, s.o.Protocols)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // Finish has sent it meanwhile
+			continue
+		case err != nil:
+			s.setAside(name, err)
+			continue
+		}
+		if err := s.handInOne(ctx, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setAside keeps a file for operators that can never be handed in. Its job is judged again.
+func (s *Source) setAside(name string, reason error) {
+	path, err := s.spool.setAside(name)
+	if err != nil {
+		s.o.Log.Error("cannot use a spooled report, nor rename it", "file", name, "error", errors.Join(reason, err))
+		return
+	}
+	s.o.Log.Error("cannot use a spooled report; its job is judged again, delete the file", "file", path, "error", reason)
+}
+
+// handInOne returns an error if no front answers.
+func (s *Source) handInOne(ctx context.Context, q FinishRequest) error {
+	err := s.send(ctx, q)
+	if errors.Is(err, jobs.ErrUnavailable) && ctx.Err() == nil {
+		// A small request about the same job says whether it is the front or this report, and whether the report is
+		// still wanted.
+		_, held := s.Extend(ctx, q.Lease())
+		if held == nil {
+			s.o.Log.Warn("a spooled report does not get through to a front that answers; retrying", "job", q.ID, "error",
+				err)
+			return nil
+		}
+		err = held
+	}
+	switch {
+	case errors.Is(err, jobs.ErrUnavailable) || ctx.Err() != nil:
+		return err
+	case err == nil:
+		s.o.Log.Info("handed in a spooled report", "job", q.ID)
+	default:
+		s.o.Log.Warn("dropped a spooled report", "job", q.ID, "error", err)
+	}
+	if err := s.settled(q.Hold); err != nil {
+		s.o.Log.Error("cannot delete a spooled report", "job", q.ID, "error", err)
+	}
+	return nil
+}
+
+// send hands in a report, in the largest form that a front takes. All forms have the fence of the attempt: one is stored.
+func (s *Source) send(ctx context.Context, q FinishRequest) error {
+	whole := q.Report
+	var refused error
+	for _, form := range forms {
+		if form.smaller && errors.Is(refused, jobs.ErrRefused) && !client.TooLarge(refused) {
+			continue
+		}
+		q.Report = form.of(whole, q.Node, refused)
+		_, err := post[Nothing](ctx, s, "finish", &q, 0)
+		if !s.isHopeless(q.Lease(), err) {
+			if err == nil && refused != nil {
+				s.o.Log.Error("the front has not taken a report, but a smaller one in its place", "job", q.ID,
+					"report", form.name, "error", refused)
+			}
+			return err
+		}
+		refused = err
+	}
+	return refused
+}
+
+// isHopeless reports whether a report that failed with err need not be sent again as it is.
+func (s *Source) isHopeless(l jobs.Lease, err error) bool {
+	return errors.Is(err, jobs.ErrRefused) || errors.Is(err, jobs.ErrUnavailable) && s.isStuck(l)
+}
+
+// trouble is a report that does not get through.
+type trouble struct {
+	times    int
+	answered int64 // Source.answered at the last time
+}
+
+// maxTrouble is how often a report may fail to get through to fronts that answer other requests in between. Then smaller
+// ones are tried: a proxy that hangs up, and a front that fails for what the report holds, never say that it is refused.
+const maxTrouble = 30
+
+// isStuck counts a failure that may be that of the report, and reports whether it has failed too often.
+func (s *Source) isStuck(l jobs.Lease) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.trouble[l]
+	if now := s.answered.Load(); t.times == 0 || now > t.answered {
+		t.times, t.answered = t.times+1, now
+	}
+	s.trouble[l] = t
+	return t.times >= maxTrouble
+}
+
+// settled forgets a report that need not be sent again.
+func (s *Source) settled(h Hold) error {
+	s.mu.Lock()
+	delete(s.trouble, h.Lease())
+	s.mu.Unlock()
+	return s.spool.drop(h)
+}
+
+// forms are what may be handed in for an attempt, the best first.
+var forms = []struct {
+	name    string
+	smaller bool // is of use only where the one before is too large, or does not get through
+	of      func(whole job.Report, node string, refused error) job.Report
+}{
+	{"whole", false, func(r job.Report, _ string, _ error) job.Report { return r }},
+	{"without what programs wrote", true, func(r job.Report, _ string, _ error) job.Report { return withoutHeads(r) }},
+	{"without runs, too", true, func(r job.Report, _ string, _ error) job.Report { return withoutRuns(withoutHeads(r)) }},
+	{"IE", false, replaced},
+}
+
+// keptText is how much of each text withoutHeads keeps, in bytes.
+const keptText = 1 << 10
+
+// cutNote is the message of a report that was cut, unless it has one.
+const cutNote = "the report was too large for the front: what programs wrote is left out, or cut"
+
+func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), keptText)], "") }
+
+// withoutHeads leaves out what programs wrote, which is most of a large report.
+func withoutHeads(rep job.Report) job.Report {
+	rep.Message = clip(rep.Message)
+	if rep.Message == "" {
+		rep.Message = cutNote
+	}
+	if rep.Compilation != nil {
+		c := *rep.Compilation
+		c.Output = clip(c.Output)
+		rep.Compilation = &c
+	}
+	rep.Tests = mapTests(rep.Tests, func(t *job.TestReport) {
+		t.StdoutHead, t.StderrHead, t.Transcript = nil, nil, nil
+		t.Message = clip(t.Message)
+		if t.Checker != nil {
+			c := *t.Checker
+			c.Message, c.TeamMessage = clip(c.Message), clip(c.TeamMessage)
+			c.Stderr = clip(c.Stderr)
+			t.Checker = &c
+		}
+	})
+	return rep
+}
+
+// withoutRuns leaves out the runs and their evidence.
+func withoutRuns(rep job.Report) job.Report {
+	rep.Tests = mapTests(rep.Tests, func(t *job.TestReport) { *t = t.WithoutRuns() })
+	return rep
+}
+
+func mapTests(tests []job.TestReport, f func(*job.TestReport)) []job.TestReport {
+	changed := make([]job.TestReport, len(tests))
+	for i, t := range tests {
+		f(&t)
+		changed[i] = t
+	}
+	return changed
+}
+
+// replaced is the report of a job that ends because no other report of it is taken.
+func replaced(whole job.Report, node string, refused error) job.Report {
+	return job.Report{State: job.Done, Verdict: job.InternalError, JudgementType: job.InternalError.JudgementType(),
+		Host: whole.Host, Problem: whole.Problem,
+		Message: clip(fmt.Sprintf("the front refused the report of judge node %q: %s", node, refused))}
+}

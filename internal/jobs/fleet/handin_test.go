@@ -1,0 +1,357 @@
+package fleet
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/client"
+)
+
+// strict is a front that refuses some requests for what they hold. It stores the first report of each job, as
+// jobs.Store does.
+type strict struct {
+	*testing.T
+	server *httptest.Server
+	// refuse answers a request, unless it returns 0.
+	refuse func(verb string, size int, q FinishRequest) (status int, kind string)
+
+	mu     sync.Mutex // guards the rest
+	stored map[string]job.Report
+	asked  map[string]int // by verb and job
+}
+
+func newStrict(t *testing.T, refuse func(verb string, size int, q FinishRequest) (status int, kind string)) *strict {
+	f := &strict{T: t, refuse: refuse, stored: map[string]job.Report{}, asked: map[string]int{}}
+	f.server = httptest.NewServer(f)
+	t.Cleanup(f.server.Close)
+	return f
+}
+
+func (f *strict) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	verb := strings.TrimPrefix(r.URL.Path, "/v1/work/")
+	body, err := io.ReadAll(r.Body)
+	var q FinishRequest
+	if err = errors.Join(err, json.Unmarshal(body, &q)); err != nil {
+		f.Errorf("%s: %v", verb, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked[strings.TrimSpace(verb+" "+q.ID)]++
+	status, kind := f.refuse(verb, len(body), q)
+	switch {
+	case status == hangUp:
+		panic(http.ErrAbortHandler)
+	case status != 0:
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(status)
+		if kind != proxy {
+			kind = "urn:judged:" + kind
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"type": kind, "status": status, "detail": "because"})
+		return
+	case verb == "finish":
+		if _, again := f.stored[q.ID]; again {
+			f.Errorf("job %q ends twice", q.ID)
+		}
+		f.stored[q.ID] = q.Report
+	}
+	_, _ = w.Write([]byte("{}"))
+}
+
+const (
+	hangUp = -1            // closes the connection instead of answering
+	proxy  = "about:blank" // the type of an answer that is not judged's
+)
+
+func (f *strict) source(spool string) *Source {
+	s, err := NewSource(Options{Front: client.Client{Base: f.server.URL}, Node: "n", Spool: spool,
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return s
+}
+
+// bulky is a report most of which is what the program wrote, and then its runs.
+func bulky(id string) FinishRequest {
+	head := strings.Repeat("\x01", 4000)
+	rep := job.Report{Verdict: job.Accepted, Message: strings.Repeat("é", 3000), Host: &job.HostReport{Name: "h"},
+		Compilation: &job.Compilation{Language: "c", Output: head}}
+	for i := range 3 {
+		rep.Tests = append(rep.Tests, job.TestReport{Name: fmt.Sprint(i), Verdict: job.Accepted, Message: head,
+			StdoutHead: &head, StderrHead: &head, Transcript: &job.Transcript{Note: head},
+			Checker: &job.CheckReport{Verdict: job.Accepted, Message: head, Stderr: head, TeamMessage: head},
+			Runs:    make([]job.Run, 200)})
+	}
+	return FinishRequest{Hold: Hold{ID: id, Attempt: 1}, Report: rep}
+}
+
+// TestReportOfEveryJobEnds: whatever a front does to a report, the job ends once, with as much of it as the front takes;
+// and other jobs of the node end, too. The report is sent at once, or handed in from the spool after a restart.
+func TestReportOfEveryJobEnds(t *testing.T) {
+	within := func(limit int) func(string, int, FinishRequest) (int, string) {
+		return func(_ string, size int, _ FinishRequest) (int, string) {
+			if size > limit {
+				return http.StatusRequestEntityTooLarge, "too-large"
+			}
+			return 0, ""
+		}
+	}
+	for name, tt := range map[string]struct {
+		refuse  func(verb string, size int, q FinishRequest) (int, string)
+		verdict job.Verdict
+		heads   bool
+		runs    int
+	}{
+		"taken":             {within(1 << 30), job.Accepted, true, 200},
+		"without heads":     {within(300_000), job.Accepted, false, 200},
+		"without runs":      {within(100_000), job.Accepted, false, 0},
+		"nothing but an IE": {within(3_000), job.InternalError, false, 0},
+		"refused for its content": {func(_ string, _ int, q FinishRequest) (int, string) {
+			if q.Report.Verdict != job.InternalError && q.ID == "bulky" {
+				return http.StatusUnprocessableEntity, "invalid-report"
+			}
+			return 0, ""
+		}, job.InternalError, false, 0},
+		"cannot be read": {func(_ string, _ int, q FinishRequest) (int, string) {
+			if q.Report.Verdict != job.InternalError && q.ID == "bulky" {
+				return http.StatusBadRequest, "bad-request"
+			}
+			return 0, ""
+		}, job.InternalError, false, 0},
+		"a proxy's limit": {func(_ string, size int, _ FinishRequest) (int, string) {
+			if size > 300_000 {
+				return http.StatusRequestEntityTooLarge, proxy
+			}
+			return 0, ""
+		}, job.Accepted, false, 200},
+		"a proxy hangs up": {func(_ string, size int, _ FinishRequest) (int, string) {
+			if size > 300_000 {
+				return hangUp, ""
+			}
+			return 0, ""
+		}, job.Accepted, false, 200},
+		"fails for its content": {func(_ string, _ int, q FinishRequest) (int, string) {
+			if len(q.Report.Tests) > 0 && q.ID == "bulky" {
+				return http.StatusInternalServerError, "internal"
+			}
+			return 0, ""
+		}, job.InternalError, false, 0},
+	} {
+		for _, spooled := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, spooled %v", name, spooled), func(t *testing.T) {
+				f := newStrict(t, tt.refuse)
+				s := f.source(filepath.Join(t.TempDir(), "spool"))
+				q, small := bulky("bulky"), FinishRequest{Hold: Hold{ID: "small", Attempt: 1},
+					Report: job.Report{Verdict: job.WrongAnswer}}
+				before, err := json.Marshal(q.Report)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if spooled {
+					if err := errors.Join(s.spool.keep(q), s.spool.keep(small)); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					if err := s.Finish(t.Context(), small.Lease(), small.Report); err != nil {
+						t.Fatal(err)
+					}
+					err := s.Finish(t.Context(), q.Lease(), q.Report)
+					if err != nil && !errors.Is(err, jobs.ErrUnavailable) {
+						t.Fatal(err)
+					}
+				}
+				for range 2 * maxTrouble {
+					if err := s.HandIn(t.Context()); err != nil {
+						t.Fatalf("a node that restarts would not register: %v", err)
+					}
+					if _, err := s.Register(t.Context(), Registration{}); err != nil {
+						t.Fatal(err)
+					}
+					if f.stored["small"].Verdict != job.WrongAnswer {
+						t.Fatal("the report behind it waits")
+					}
+				}
+				got, stored := f.stored["bulky"]
+				if !stored || got.Verdict != tt.verdict || len(spooledFiles(t, s)) != 0 {
+					t.Fatalf("stored %v, verdict %q, want %q; spool %q", stored, got.Verdict, tt.verdict, spooledFiles(t, s))
+				}
+				if tt.verdict == job.InternalError {
+					if !strings.Contains(got.Message, `node "n"`) || got.Host == nil || len(got.Tests) != 0 {
+						t.Errorf("IE %q of host %v with %d tests", got.Message, got.Host, len(got.Tests))
+					}
+				} else if r := got.Tests[2]; (r.StdoutHead != nil) != tt.heads || (r.Transcript != nil) != tt.heads ||
+					len(r.Runs) != tt.runs || len(got.Tests) != 3 {
+					t.Errorf("%d tests; heads %v, want %v; %d runs, want %d", len(got.Tests), r.StdoutHead != nil, tt.heads,
+						len(r.Runs), tt.runs)
+				}
+				after, err := json.Marshal(q.Report)
+				if err != nil || string(after) != string(before) {
+					t.Errorf("the caller's report has changed: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestReportWithoutJSON: a report that cannot be encoded will never be.
+func TestReportWithoutJSON(t *testing.T) {
+	f := newStrict(t, func(string, int, FinishRequest) (int, string) { return 0, "" })
+	s := f.source(filepath.Join(t.TempDir(), "spool"))
+	inf := math.Inf(1)
+	err := s.Finish(t.Context(), jobs.Lease{ID: "a", Attempt: 1}, job.Report{Verdict: job.Accepted, Score: &inf})
+	if got := f.stored["a"]; err != nil || got.Verdict != job.InternalError || !strings.Contains(got.Message, "encode") {
+		t.Errorf("stored %+v, %v", got, err)
+	}
+}
+
+// TestFrontAway: while no front answers anything, nothing is given up, and not every report is tried.
+func TestFrontAway(t *testing.T) {
+	for _, status := range []int{hangUp, http.StatusServiceUnavailable, http.StatusUnauthorized, http.StatusForbidden,
+		http.StatusInternalServerError, http.StatusTooManyRequests} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			f := newStrict(t, func(string, int, FinishRequest) (int, string) {
+				return status, cmp.Or(map[int]string{401: "unauthorized", 403: "forbidden"}[status], "other")
+			})
+			s := f.source(filepath.Join(t.TempDir(), "spool"))
+			head := "written"
+			for _, id := range []string{"a", "b", "c"} {
+				q := FinishRequest{Hold: Hold{ID: id, Attempt: 1}, Report: job.Report{Verdict: job.Accepted,
+					Tests: []job.TestReport{{StdoutHead: &head}}}}
+				if err := s.spool.keep(q); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 3 * maxTrouble {
+				if err := s.HandIn(t.Context()); !errors.Is(err, jobs.ErrUnavailable) {
+					t.Fatalf("hand in: %v", err)
+				}
+			}
+			if f.asked["finish a"] != 3*maxTrouble || f.asked["finish b"] != 0 || len(f.stored) != 0 {
+				t.Errorf("asked %v, stored %d", f.asked, len(f.stored))
+			}
+			f.refuse = func(string, int, FinishRequest) (int, string) { return 0, "" }
+			if err := s.HandIn(t.Context()); err != nil || len(f.stored) != 3 || f.stored["a"].Verdict != job.Accepted ||
+				f.stored["a"].Tests[0].StdoutHead == nil {
+				t.Errorf("after that: %v, stored %d", err, len(f.stored))
+			}
+		})
+	}
+}
+
+// TestStuckReportIsNotWanted: a report that does not get through is dropped as soon as its job is lost.
+func TestStuckReportIsNotWanted(t *testing.T) {
+	for _, kind := range []string{"stale", "final"} {
+		f := newStrict(t, func(verb string, _ int, _ FinishRequest) (int, string) {
+			if verb == "finish" {
+				return hangUp, ""
+			}
+			return http.StatusConflict, kind
+		})
+		s := f.source(filepath.Join(t.TempDir(), "spool"))
+		if err := s.spool.keep(bulky("a")); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.HandIn(t.Context()); err != nil || len(spooledFiles(t, s)) != 0 || f.asked["finish a"] != 1 {
+			t.Errorf("%s: %v, spool %q, asked %v", kind, err, spooledFiles(t, s), f.asked)
+		}
+	}
+}
+
+// TestUnusableSpool: a file that can never be handed in is set aside, and does not keep the others, nor is one that
+// judged has not finished writing.
+func TestUnusableSpool(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "spool")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	future := bulky("future")
+	future.Protocol = KnownProtocols().Newest + 1
+	foreign, _ := json.Marshal(bulky("../../other"))
+	newer, _ := json.Marshal(future)
+	other, _ := json.Marshal(bulky("z"))
+	for name, content := range map[string][]byte{"empty.1.json": nil, "half.1.json": []byte(`{"id":"half"`),
+		"array.1.json": []byte("[]"), "null.1.json": []byte("null"), "future.1.json": newer, "outside.1.json": foreign,
+		"y.1.json": other, "new-123": []byte("{"), "text": []byte("by somebody")} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := newStrict(t, func(string, int, FinishRequest) (int, string) { return 0, "" })
+	s := f.source(dir)
+	for _, id := range []string{"b", "z", "new-1"} {
+		if err := s.spool.keep(bulky(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = f.source(dir) // what begins like an unfinished file is kept
+	for range 2 {
+		if err := s.HandIn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(f.stored) != 3 || f.asked["finish b"] != 1 || f.asked["finish z"] != 1 || f.asked["finish new-1"] != 1 {
+		t.Errorf("%d reports stored, asked %v", len(f.stored), f.asked)
+	}
+	want := []string{"array.1.unusable", "empty.1.unusable", "future.1.unusable", "half.1.unusable", "null.1.unusable",
+		"outside.1.unusable", "text", "y.1.unusable"}
+	if diff := gocmp.Diff(want, spooledFiles(t, s)); diff != "" {
+		t.Errorf("spool (-want +got):\n%s", diff)
+	}
+}
+
+// TestTestsDoNotWait: tests are sent while a report is being handed in, and an event that is refused is sent once.
+func TestTestsDoNotWait(t *testing.T) {
+	sent, release := make(chan string, 10), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "finish") {
+			<-release
+		}
+		sent <- r.URL.Path
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	}))
+	defer server.Close()
+	defer close(release)
+	s, err := NewSource(Options{Front: client.Client{Base: server.URL}, Node: "n",
+		Spool: filepath.Join(t.TempDir(), "spool"), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.spool.keep(bulky("a")); err != nil {
+		t.Fatal(err)
+	}
+	go s.Run(t.Context())
+	for n := range 2 {
+		if err := s.Emit(jobs.Lease{ID: "a", Attempt: 1}, n+1, job.TestReport{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		select {
+		case path := <-sent:
+			if path != "/v1/work/emit" {
+				t.Errorf("sent to %s first", path)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("no test was sent")
+		}
+	}
+}

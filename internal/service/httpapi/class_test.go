@@ -1,0 +1,34 @@
+package httpapi
+
+import (
+	"testing"
+
+	"judged/internal/jobs/client"
+)
+
+// TestEveryProblemHasAClass: who adds an answer decides whether the same request may succeed later. A judge node keeps
+// what is passing or barred, and replaces what is refused.
+func TestEveryProblemHasAClass(t *testing.T) {
+	classes := map[client.Class][]string{
+		client.Passing: {"queue-full", "internal", "not-ready", "temporary-failure", "no-space"},
+		client.Barred:  {"unauthorized", "forbidden", "misdirected", "method", "protocol"},
+		client.Refused: {"bad-request", "invalid-job", "not-found", "conflict", "stale", "final", "too-large", "media-type",
+			"digest", "missing-language", "invalid-problem", "missing-problem", "nothing-to-rejudge", "missing-blob"},
+	}
+	known := 0
+	for want, names := range classes {
+		for _, kind := range names {
+			known++
+			p := problem(kind, "", "")
+			if _, found := kinds[kind]; !found {
+				t.Errorf("%s is not an answer", kind)
+			}
+			if got := client.ClassOf(&client.Problem{Type: p.Type, Status: p.Status}); got != want {
+				t.Errorf("%s: class %d, want %d", kind, got, want)
+			}
+		}
+	}
+	if known != len(kinds) {
+		t.Errorf("%d kinds have a class here, there are %d", known, len(kinds))
+	}
+}

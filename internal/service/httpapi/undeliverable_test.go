@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/jobs"
+	"judged/internal/jobs/client"
+	"judged/internal/jobs/fleet"
+)
+
+// registryNodes are the nodes of a registry without screening pools.
+type registryNodes struct{ *fleet.Registry }
+
+func (registryNodes) OpenScreen(context.Context, string) error { return nil }
+
+// frontWith is a front over a store.
+func frontWith(t *testing.T, store *jobs.Store, maxBody units.Bytes) client.Client {
+	t.Helper()
+	c := config.Default()
+	c.HTTP.MaxBody = maxBody
+	s := New(Options{Config: c, Jobs: store, Work: store, Protocols: fleet.KnownProtocols(),
+		Nodes:   registryNodes{fleet.NewRegistry(store, time.Now, "default")},
+		Accepts: func() error { return nil }, Ready: func() error { return nil }})
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	return client.Client{Base: server.URL}
+}
+
+// TestReportThatDoesNotFit: a report of an accepted job that is larger than http.max_body ends its job all the same,
+// keeps its verdict, and its node judges on: it is cancelled like any other, and a restarted node registers.
+func TestReportThatDoesNotFit(t *testing.T) {
+	store := openStore(t)
+	front := frontWith(t, store, 1<<20)
+	spool := filepath.Join(t.TempDir(), "spool")
+	node := func() *fleet.Source {
+		s, err := fleet.NewSource(fleet.Options{Front: front, Node: "n", Spool: spool, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	const tests = 24
+	take := func(id string) jobs.Work {
+		j := job.Job{CPUs: 1, Head: 64 << 10}
+		for i := range tests {
+			j.Tests = append(j.Tests, job.Test{Name: string(rune('a' + i))})
+		}
+		if _, _, err := store.Put(t.Context(), jobs.Submission{ID: id, Job: j}); err != nil {
+			t.Fatal(err)
+		}
+		w, err := node().Take(t.Context(), jobs.Want{Pool: "default", Width: 1, CPUs: "2"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	head := strings.Repeat("\x01", 64<<10)
+	rep := job.Report{Verdict: job.Accepted, Host: &job.HostReport{Name: "h"}}
+	for i := range tests {
+		rep.Tests = append(rep.Tests, job.TestReport{Name: string(rune('a' + i)), Verdict: job.Accepted, StdoutHead: &head,
+			StderrHead: &head})
+	}
+
+	w := take("kept")
+	if err := node().Finish(t.Context(), w.Lease, rep); err != nil {
+		t.Error(err)
+	}
+	rec, err := store.Get(t.Context(), "kept")
+	if err != nil || rec.Report.Verdict != job.Accepted || len(rec.Report.Tests) != tests ||
+		rec.Report.Tests[0].StdoutHead != nil || rec.Report.Message == "" {
+		t.Errorf("verdict %q, %d tests, message %q, %v", rec.Report.Verdict, len(rec.Report.Tests), rec.Report.Message, err)
+	}
+
+	w = take("cancelled")
+	if _, err := store.Cancel(t.Context(), "cancelled"); err != nil {
+		t.Fatal(err)
+	}
+	if err := node().Finish(t.Context(), w.Lease, rep); !errors.Is(err, jobs.ErrFinal) {
+		t.Errorf("finish a cancelled job: %v", err)
+	}
+
+	w = take("spooled")
+	away, err := fleet.NewSource(fleet.Options{Front: client.Client{Base: "http://127.0.0.1:1"}, Node: "n", Spool: spool,
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := away.Finish(t.Context(), w.Lease, rep); !errors.Is(err, jobs.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	restarted := node()
+	if err := restarted.HandIn(t.Context()); err != nil {
+		t.Errorf("hand in after a restart: %v", err)
+	}
+	if _, err := restarted.Register(t.Context(), fleet.Registration{Pool: "default", Started: true}); err != nil {
+		t.Errorf("register after a restart: %v", err)
+	}
+	if rec, err := store.Get(t.Context(), "spooled"); err != nil || rec.Report.State != job.Done ||
+		rec.Report.Verdict != job.Accepted {
+		t.Errorf("spooled: %s %s, %v", rec.Report.State, rec.Report.Verdict, err)
+	}
+}
