@@ -204,7 +204,7 @@ func mapTests(tests []job.TestReport, f func(*job.TestReport)) []job.TestReport 
 
 // replaced is the report of a job that ends because no other report of it is taken.
 func replaced(whole job.Report, node string, refused error) job.Report {
-	return job.Report{State: job.Done, Verdict: job.InternalError, JudgementType: job.InternalError.JudgementType(),
-		Host: whole.Host, Problem: whole.Problem,
-		Message: clip(fmt.Sprintf("the front refused the report of judge node %q: %s", node, refused))}
+	r := job.Report{Host: whole.Host, Problem: whole.Problem}
+	r.Fail(job.JudgedFault, clip(fmt.Sprintf("the front refused the report of judge node %q: %s", node, refused)))
+	return r
 }
