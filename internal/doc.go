@@ -37,7 +37,7 @@
 //	  jobs/client                                      [1]  HTTP client of the daemon
 //	  jobs                                             [1]  the store of all jobs, in SQLite or PostgreSQL
 //	  jobs/fleet                                       [2]  judge nodes and fronts: requests, source, registry
-//	  jobs/screen jobs/crosscheck                      [3]  which pool decides a job; a second host near the limit
+//	  jobs/screen jobs/crosscheck jobs/rejudge         [3]  which pool decides a job; a second host near the limit; sets
 //	  jobs/audit                                       [4]  jobs judged once more on another node
 //	lab      how much times vary
 //	  lab/plot                                         [0]  pictures of runs

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -40,7 +41,8 @@ func (a *app) rejudgeSetCommand() *cobra.Command {
 select. Their reports stay until judged rejudge apply. Jobs that name a problem
 are judged with the version that is stored now.
 
-  1. judged rejudge ...         queues the jobs and prints the id of the set
+  1. judged rejudge ...         queues the jobs and prints the id of the set; a large
+     set waits for room in the queue, also after this command was interrupted
   2. judged rejudge show ID     old and new verdicts
   3. judged rejudge apply ID    the jobs get their new reports, or
      judged rejudge cancel ID   they keep the old ones
@@ -57,7 +59,15 @@ daemon cannot be reached.`,
 			return jobs.Rejudging{}, err
 		}
 		view, err := client.Post[jobs.Rejudging](ctx, cl, rejudgingsPath, q, 5*time.Minute)
-		return view, wrap("rejudge", err)
+		if err != nil {
+			return view, wrap("rejudge", err)
+		}
+		view, err = a.pollRejudging(ctx, cl, q.ID, nil,
+			func(s jobs.RejudgingState) bool { return s == jobs.RejudgingFilling })
+		if err != nil {
+			return view, fmt.Errorf("wait for rejudging %q: %w; it continues, see judged rejudge show %s", q.ID, err, q.ID)
+		}
+		return view, failedRejudging(view)
 	})
 	f.add(cmd)
 	cmd.AddCommand(a.listRejudgingsCommand(), a.showRejudgingCommand(), a.applyRejudgingCommand(),
@@ -179,22 +189,49 @@ Exit codes: 0 shown, 2 wrong usage or no such set, 3 the daemon cannot be reache
 		if after != "" {
 			v.Set("after", after)
 		}
-		for {
-			view, err := client.Get[jobs.Rejudging](ctx, cl, rejudgingPath(args[0], "")+"?"+v.Encode())
-			if err != nil || !wait || view.State != jobs.RejudgingJudging {
-				return view, wrap(fmt.Sprintf("show rejudging %q", args[0]), err)
-			}
-			select {
-			case <-time.After(time.Second):
-			case <-ctx.Done():
-				return view, context.Cause(ctx)
-			}
-		}
+		view, err := a.pollRejudging(ctx, cl, args[0], v, func(s jobs.RejudgingState) bool {
+			return wait && (s == jobs.RejudgingFilling || s == jobs.RejudgingJudging)
+		})
+		return view, wrap(fmt.Sprintf("show rejudging %q", args[0]), err)
 	})
 	cmd.Flags().StringVar(&after, "after", "", "the page after this `CURSOR`, which the page before printed")
 	cmd.Flags().BoolVar(&changed, "changed", false, "only jobs with another verdict")
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until all jobs are judged")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until all jobs are judged, or the set failed")
 	return cmd
+}
+
+// pollRejudging reads a set until it is in another state, and shows people how far it is.
+func (a *app) pollRejudging(ctx context.Context, cl client.Client, id string, v url.Values,
+	pending func(jobs.RejudgingState) bool) (jobs.Rejudging, error) {
+	line := render.Line{}
+	if isTerminal(a.err) {
+		line.W = a.err
+	}
+	defer line.Clear()
+	for {
+		view, err := client.Get[jobs.Rejudging](ctx, cl, rejudgingPath(id, "")+"?"+v.Encode())
+		if err != nil || !pending(view.State) {
+			return view, err
+		}
+		line.Show("set %s: %s, %d jobs, %d queued, %d judged again", id, view.State, view.Jobs, view.Queued, view.Judged)
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return view, context.Cause(ctx)
+		}
+	}
+}
+
+// failedRejudging is the error of a set none of whose jobs was queued.
+func failedRejudging(v jobs.Rejudging) error {
+	if v.State != jobs.RejudgingFailed {
+		return nil
+	}
+	why := ""
+	for i, s := range v.Skipped[:min(len(v.Skipped), 3)] {
+		why += [...]string{": ", "; ", "; "}[i] + render.Printable(s.Job) + ": " + render.Printable(s.Reason)
+	}
+	return &usageError{fmt.Errorf("rejudge: %s%s", render.Printable(v.Error), why)}
 }
 
 func (a *app) applyRejudgingCommand() *cobra.Command {
@@ -255,6 +292,12 @@ func (a *app) printRejudging(v jobs.Rejudging, asJSON bool) error {
 	if v.Reason != "" {
 		fmt.Fprintf(a.out, "reason: %s\n", render.Printable(v.Reason))
 	}
+	if v.Error != "" {
+		fmt.Fprintf(a.out, "error: %s\n", render.Printable(v.Error))
+	}
+	if v.State == jobs.RejudgingFilling {
+		fmt.Fprintf(a.out, "%d jobs are queued\n", v.Queued)
+	}
 	for _, c := range v.Verdicts {
 		if c.New != "" {
 			fmt.Fprintf(a.out, "  %s -> %s: %d\n", c.Old, c.New, c.Jobs)
@@ -263,16 +306,16 @@ func (a *app) printRejudging(v jobs.Rejudging, asJSON bool) error {
 	for _, s := range v.Skipped {
 		fmt.Fprintf(a.out, "not judged again: %s, %s\n", render.Printable(s.Job), render.Printable(s.Reason))
 	}
+	if more := v.SkippedN - len(v.Skipped); more > 0 {
+		fmt.Fprintf(a.out, "not judged again: %d more\n", more)
+	}
 	if v.Page == nil {
 		return nil
 	}
 	rows := make([]render.Row, len(v.Page))
 	for i, r := range v.Page {
-		again := string(r.New)
-		if r.New == "" {
-			again = "-"
-		}
-		rows[i].Cells = []string{r.Job, string(r.Old), again, r.Again}
+		rows[i].Cells = []string{r.Job, cmp.Or(string(r.Old), "-"), cmp.Or(string(r.New), "-"),
+			cmp.Or(r.Again, render.Printable(r.Skipped))}
 	}
 	err := render.Grid(a.out, []string{"JOB", "OLD", "NEW", "REJUDGED AS"}, rows)
 	if err == nil && v.Next != "" {

@@ -25,8 +25,9 @@
 // those of single tests, which are in the table events until the job ends. Then
 // the report has the tests, under the same numbers.
 //
-// A rejudging is a set of jobs that are put once more, as separate jobs. When it is applied, each original and the
-// job that judged it again exchange their reports.
+// A rejudging is a set of jobs that are put once more, as separate jobs. It is stored first, and filled in steps, each
+// one transaction (package rejudge). When it is applied, each original and the job that judged it again exchange their
+// reports.
 //
 // Backup and Restore copy everything to a file and back, between either database.
 //

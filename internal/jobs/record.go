@@ -129,33 +129,44 @@ func (r *row) record(digest string, body, tests []byte) (Record, error) {
 // Get returns a job. The report of a running one has the tests that were judged
 // so far.
 func (s *Store) Get(ctx context.Context, id string) (Record, error) {
-	if !ValidID(id) { // PostgreSQL refuses some texts
-		return Record{}, fmt.Errorf("job %q: %w", id, ErrNotFound)
+	r, rec, err := s.get(ctx, id, "tests")
+	if err == nil && r.state == running {
+		rec.Report.Tests, err = s.testsSoFar(ctx, r)
 	}
-	var found []Record
-	var r row
-	err := s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns +
-		`, pool, digest, job, tests FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) error {
+	if err != nil {
+		return Record{}, err
+	}
+	return rec, nil
+}
+
+// GetShort returns a job whose report has no tests: they are most of what is stored.
+func (s *Store) GetShort(ctx context.Context, id string) (Record, error) {
+	_, rec, err := s.get(ctx, id, "NULL")
+	return rec, err
+}
+
+// get reads a job, with the column or value that has its tests.
+func (s *Store) get(ctx context.Context, id, tests string) (r row, rec Record, err error) {
+	if !ValidID(id) { // PostgreSQL refuses some texts
+		return r, Record{}, fmt.Errorf("job %q: %w", id, ErrNotFound)
+	}
+	found := false
+	err = s.rows(ctx, s.read, query{"read job", `SELECT ` + rowColumns +
+		`, pool, digest, job, ` + tests + ` FROM jobs WHERE id = ?1`, []any{id}}, func(rows *sql.Rows) (err error) {
 		var pool, digest string
 		var body, tests []byte
 		if err := rows.Scan(append(r.fields(), &pool, &digest, &body, &tests)...); err != nil {
 			return err
 		}
-		rec, err := r.record(digest, body, tests)
+		found = true
+		rec, err = r.record(digest, body, tests)
 		rec.Pool = pool
-		found = append(found, rec)
 		return err
 	})
-	if err == nil && len(found) == 0 {
+	if err == nil && !found {
 		err = fmt.Errorf("job %q: %w", id, ErrNotFound)
 	}
-	if err == nil && r.state == running {
-		found[0].Report.Tests, err = s.testsSoFar(ctx, r)
-	}
-	if err != nil {
-		return Record{}, err
-	}
-	return found[0], nil
+	return r, rec, err
 }
 
 // readRow returns a job without its large columns.

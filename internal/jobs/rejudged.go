@@ -23,63 +23,92 @@ func (s *Store) ApplyRejudging(ctx context.Context, id string) error {
 		return err
 	}
 	switch v.State {
-	case RejudgingApplied:
-		return nil
+	case RejudgingFilling:
+		return fmt.Errorf("apply rejudging %q: its jobs are not queued yet: %w", id, ErrFinal)
+	case RejudgingFailed:
+		return fmt.Errorf("apply rejudging %q: it failed: %w", id, ErrFinal)
 	case RejudgingJudging:
 		return fmt.Errorf("apply rejudging %q: %d of %d jobs are not judged yet: %w", id, v.Jobs-v.Judged, v.Jobs, ErrFinal)
 	case RejudgingReady:
-		if err := s.endRejudging(ctx, "apply", id, rejudgingApplied); err != nil {
+		if err := s.endRejudging(ctx, "apply", id, rejudgingApplied, rejudgingOpen); err != nil {
 			return err
 		}
 	case RejudgingCancelled:
 		return fmt.Errorf("apply rejudging %q: it was cancelled: %w", id, ErrFinal)
 	}
+	return s.CompleteRejudging(ctx, id)
+}
+
+// CancelRejudging ends a rejudging without a change, and cancels those of its jobs that have not ended. Cancelling again
+// changes nothing. The error is ErrFinal if it was applied or failed.
+func (s *Store) CancelRejudging(ctx context.Context, id string) error {
+	if err := s.endRejudging(ctx, "cancel", id, rejudgingCancelled, rejudgingFilling); err != nil {
+		return err
+	}
+	return s.CompleteRejudging(ctx, id)
+}
+
+// CompleteRejudging does what is left of one that is applied or cancelled, also after the call that did it was
+// interrupted. It may be called while another one is under way.
+func (s *Store) CompleteRejudging(ctx context.Context, id string) error {
+	row, err := s.rejudging(ctx, id)
+	if err != nil {
+		return err
+	}
+	if row.progress == "" {
+		return nil
+	}
+	var batch func(context.Context, string) (int, error)
+	switch row.state {
+	case rejudgingApplied:
+		batch = s.applyBatch
+	case rejudgingCancelled:
+		batch = s.cancelBatch
+	default:
+		return nil
+	}
 	for {
-		n, err := s.applyBatch(ctx, id)
-		if err != nil || n == 0 {
+		n, err := batch(ctx, id)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			_, err = s.exec(ctx, "set rejudging", `UPDATE rejudgings SET progress = '' WHERE id = ?1 AND state = ?2`, id,
+				row.state)
 			return err
 		}
 	}
 }
 
-// CancelRejudging ends a rejudging without a change, and cancels those of its jobs that have not ended. Cancelling again
-// changes nothing. The error is ErrFinal if it was applied.
-func (s *Store) CancelRejudging(ctx context.Context, id string) error {
-	v, err := s.Rejudging(ctx, id)
-	if err != nil {
-		return err
-	}
-	if v.State != RejudgingCancelled {
-		if err := s.endRejudging(ctx, "cancel", id, rejudgingCancelled); err != nil {
-			return err
-		}
-	}
+// cancelBatch cancels some jobs of a rejudging that have not ended, and returns how many there were.
+func (s *Store) cancelBatch(ctx context.Context, id string) (int, error) {
 	var unfinished []string
-	err = s.rows(ctx, s.read, query{"read rejudging", `SELECT r.id FROM rejudged r JOIN jobs j ON j.id = r.id
-WHERE r.rejudging = ?1 AND j.state < 2`, []any{id}}, func(rows *sql.Rows) error {
+	err := s.rows(ctx, s.read, query{"read rejudging", `SELECT r.id FROM rejudged r JOIN jobs j ON j.id = r.id
+WHERE r.rejudging = ?1 AND j.state < 2 LIMIT ?2`, []any{id, applyBatch}}, func(rows *sql.Rows) error {
 		var again string
 		err := rows.Scan(&again)
 		unfinished = append(unfinished, again)
 		return err
 	})
 	for _, again := range unfinished {
-		if _, failed := s.Cancel(ctx, again); !errors.Is(failed, ErrFinal) && !errors.Is(failed, ErrNotFound) {
-			err = errors.Join(err, failed)
+		if _, failed := s.Cancel(ctx, again); failed != nil && !errors.Is(failed, ErrFinal) &&
+			!errors.Is(failed, ErrNotFound) {
+			return 0, failed
 		}
 	}
-	return err
+	return len(unfinished), err
 }
 
-// endRejudging ends one that is open.
-func (s *Store) endRejudging(ctx context.Context, verb, id string, state int) error {
-	n, err := s.exec(ctx, verb+" rejudging", `UPDATE rejudgings SET state = ?1, ended = ?2 WHERE id = ?3 AND state = ?4`,
-		state, s.now().UnixNano(), id, rejudgingOpen)
+// endRejudging ends one that is open, or in another state from which that is possible.
+func (s *Store) endRejudging(ctx context.Context, verb, id string, state, from int) error {
+	n, err := s.exec(ctx, verb+" rejudging", `UPDATE rejudgings SET state = ?1, ended = ?2, progress = ?3
+WHERE id = ?4 AND state IN (?5, ?6)`, state, s.now().UnixNano(), workLeft, id, rejudgingOpen, from)
 	if err != nil || n == 1 {
 		return err
 	}
 	row, err := s.rejudging(ctx, id)
 	if err == nil && row.state != state {
-		err = fmt.Errorf("%s rejudging %q: it was applied or cancelled: %w", verb, id, ErrFinal)
+		err = fmt.Errorf("%s rejudging %q: it was applied, cancelled, or it failed: %w", verb, id, ErrFinal)
 	}
 	return err
 }

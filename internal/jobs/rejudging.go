@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
@@ -21,11 +20,17 @@ const (
 // RejudgingState is how far a rejudging is.
 type RejudgingState string
 
-// The states, in the order in which they follow each other. A cancelled rejudging was not applied.
+// MaxRejudged is the most jobs of a rejudging.
+const MaxRejudged = 10_000
+
+// The states, in the order in which they follow each other. A cancelled rejudging was not applied, and one that failed
+// has queued no job.
 const (
+	RejudgingFilling   RejudgingState = "filling" // its jobs are selected and queued
+	RejudgingFailed    RejudgingState = "failed"
 	RejudgingJudging   RejudgingState = "judging" // some of its jobs have not ended
 	RejudgingReady     RejudgingState = "ready"
-	RejudgingApplying  RejudgingState = "applying" // was interrupted; apply it again
+	RejudgingApplying  RejudgingState = "applying" // some originals have no new report yet
 	RejudgingApplied   RejudgingState = "applied"
 	RejudgingCancelled RejudgingState = "cancelled"
 )
@@ -35,8 +40,13 @@ const (
 	rejudgingOpen      = 0
 	rejudgingApplied   = 1
 	rejudgingCancelled = 2
+	rejudgingFilling   = 3
+	rejudgingFailed    = 4
+	rejudgedOpen       = 0
 	rejudgedReplaced   = 1
 	rejudgedLeft       = 2
+	rejudgedSelected   = 3
+	rejudgedSkipped    = 4
 )
 
 // Rejudging is a set of jobs that are judged again, and what that changes. The reports of the originals stay until it is
@@ -46,12 +56,15 @@ type Rejudging struct {
 	State     RejudgingState   `json:"state"`
 	Reason    string           `json:"reason,omitempty"`
 	CreatedAt time.Time        `json:"created_at"`
-	EndedAt   time.Time        `json:"ended_at,omitzero"` // applied or cancelled
-	Jobs      int              `json:"jobs"`
-	Judged    int              `json:"judged"`  // of them again
-	Changed   int              `json:"changed"` // of these with another verdict
+	EndedAt   time.Time        `json:"ended_at,omitzero"` // applied, cancelled or failed
+	Error     string           `json:"error,omitempty"`   // why it failed
+	Jobs      int              `json:"jobs"`              // selected so far
+	Queued    int              `json:"queued"`            // of them, also those that have been judged since
+	Judged    int              `json:"judged"`            // of these again
+	Changed   int              `json:"changed"`           // of these with another verdict
 	Verdicts  []RejudgedCount  `json:"verdicts"`
-	Skipped   []SkippedJob     `json:"skipped"` // that the request names and that are not judged again
+	Skipped   []SkippedJob     `json:"skipped"`      // selected ones that are not judged again; the first of them
+	SkippedN  int              `json:"skipped_jobs"` // all of them
 	Page      []RejudgedReport `json:"page,omitempty"`
 	Next      string           `json:"next,omitempty"` // cursor of the next page
 }
@@ -77,11 +90,13 @@ type RejudgingList struct {
 
 // RejudgedReport is a job of a rejudging.
 type RejudgedReport struct {
-	Job     string      `json:"job"`
-	Again   string      `json:"rejudged_as"` // job that judges it again; has the old report once the new one is applied
-	Old     job.Verdict `json:"old"`
+	Job string `json:"job"`
+	// Again is the job that judges it again; has the old report once the new one is applied.
+	Again   string      `json:"rejudged_as,omitempty"`
+	Old     job.Verdict `json:"old,omitempty"`
 	New     job.Verdict `json:"new,omitempty"`
 	Applied bool        `json:"applied"`
+	Skipped string      `json:"skipped,omitempty"` // why it is not judged again
 }
 
 // RejudgingRequest asks for jobs to be judged again: those that are named, or those of a filter.
@@ -110,17 +125,10 @@ type RejudgingFilter struct {
 
 // keptRequest is what is kept of a request.
 type keptRequest struct {
-	Reason  string       `json:"reason,omitempty"`
-	Skipped []SkippedJob `json:"skipped,omitempty"`
-}
-
-// NewRejudging is a rejudging whose jobs are queued.
-type NewRejudging struct {
-	ID      string
-	Digest  string // of the request, to recognize a repeated one
-	Reason  string
-	Jobs    []RejudgedReport // without New
-	Skipped []SkippedJob
+	Reason  string            `json:"reason,omitempty"`
+	Skipped []SkippedJob      `json:"skipped,omitempty"` // by a judged before schema 7
+	Request *RejudgingRequest `json:"request,omitempty"` // until its jobs are queued
+	Error   string            `json:"error,omitempty"`
 }
 
 // RejudgeID is the ID of the job that judges another one again, so that a repeated request makes no second one.
@@ -129,42 +137,29 @@ func RejudgeID(rejudging, original string) string {
 	return "rejudge-" + hex.EncodeToString(sum[:16])
 }
 
-// PutRejudging stores a rejudging. created is false when the same one was stored before; the error is ErrConflict when
-// the ID has another digest.
-func (s *Store) PutRejudging(ctx context.Context, n NewRejudging) (created bool, err error) {
-	request, err := packJSON(keptRequest{n.Reason, n.Skipped})
+// PutRejudging stores a rejudging, to be filled: see UnfinishedRejudgings. digest recognizes a repeated request. created
+// is false when the same one was stored before; the error is ErrConflict when the ID has another digest.
+func (s *Store) PutRejudging(ctx context.Context, q RejudgingRequest, digest string) (created bool, err error) {
+	if !ValidID(q.ID) {
+		return false, fmt.Errorf("store rejudging %q: %w", q.ID, ErrBadID)
+	}
+	request, err := packJSON(keptRequest{Reason: q.Reason, Request: &q})
 	if err != nil {
-		return false, fmt.Errorf("encode rejudging %q: %w", n.ID, err)
+		return false, fmt.Errorf("encode rejudging %q: %w", q.ID, err)
 	}
-	insert := s.driver.sql(`INSERT INTO rejudgings (id, digest, created, request) VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT (id) DO NOTHING`)
-	err = s.tx(ctx, "put rejudging", func(ctx context.Context, tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, insert, n.ID, n.Digest, s.now().UnixNano(), request)
-		if err != nil {
-			return err
-		}
-		rows, err := result.RowsAffected()
-		if created = rows == 1; err != nil || !created {
-			return err
-		}
-		one, err := tx.PrepareContext(ctx, s.driver.sql(
-			`INSERT INTO rejudged (id, rejudging, original, old_verdict) VALUES (?1, ?2, ?3, ?4)`))
-		if err != nil {
-			return err
-		}
-		for _, r := range n.Jobs {
-			if _, err := one.ExecContext(ctx, r.Again, n.ID, r.Job, string(r.Old)); err != nil {
-				return errors.Join(err, one.Close())
-			}
-		}
-		return one.Close()
-	})
-	if err != nil || created {
-		return created && err == nil, err
+	n, err := s.exec(ctx, "put rejudging", `INSERT INTO rejudgings (id, digest, state, created, request, progress)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING`, q.ID, digest, rejudgingFilling, s.now().UnixNano(), request,
+		workLeft)
+	if err != nil {
+		return false, err
 	}
-	row, err := s.rejudging(ctx, n.ID)
-	if err == nil && row.digest != n.Digest {
-		err = fmt.Errorf("store rejudging %q: %w", n.ID, ErrConflict)
+	if n == 1 {
+		wakeUp(s.rejudgings)
+		return true, nil
+	}
+	row, err := s.rejudging(ctx, q.ID)
+	if err == nil && row.digest != digest {
+		err = fmt.Errorf("store rejudging %q: %w", q.ID, ErrConflict)
 	}
 	return false, err
 }
@@ -174,13 +169,21 @@ type rejudgingRow struct {
 	id, digest     string
 	state          int
 	created, ended int64
+	progress       string
 	request        []byte
 }
 
-const rejudgingColumns = `id, digest, state, created, ended, request`
+const rejudgingColumns = `id, digest, state, created, ended, progress, request`
 
 func (r *rejudgingRow) fields() []any {
-	return []any{&r.id, &r.digest, &r.state, &r.created, &r.ended, &r.request}
+	return []any{&r.id, &r.digest, &r.state, &r.created, &r.ended, &r.progress, &r.request}
+}
+
+func (r *rejudgingRow) kept() (k keptRequest, err error) {
+	if err = unpackJSON(r.request, &k); err != nil {
+		err = fmt.Errorf("decode rejudging %q: %w", r.id, err)
+	}
+	return k, err
 }
 
 func (s *Store) rejudging(ctx context.Context, id string) (r rejudgingRow, err error) {
@@ -208,29 +211,51 @@ func (s *Store) Rejudging(ctx context.Context, id string) (Rejudging, error) {
 // job.
 const newVerdict = `CASE WHEN r.state > 0 THEN r.new_verdict WHEN j.state >= 2 THEN j.verdict ELSE '' END`
 
+// listedSkipped is how many skipped jobs a rejudging lists; its pages have all of them.
+const listedSkipped = 100
+
 // count adds what the jobs of a rejudging have got.
 func (s *Store) count(ctx context.Context, row rejudgingRow) (Rejudging, error) {
-	var request keptRequest
-	if err := unpackJSON(row.request, &request); err != nil {
-		return Rejudging{}, fmt.Errorf("decode rejudging %q: %w", row.id, err)
+	request, err := row.kept()
+	if err != nil {
+		return Rejudging{}, err
 	}
-	v := Rejudging{ID: row.id, Reason: request.Reason, CreatedAt: timeOf(row.created), EndedAt: timeOf(row.ended),
-		Verdicts: []RejudgedCount{}, Skipped: append([]SkippedJob{}, request.Skipped...)}
+	v := Rejudging{ID: row.id, Reason: request.Reason, Error: request.Error, CreatedAt: timeOf(row.created),
+		EndedAt: timeOf(row.ended), Verdicts: []RejudgedCount{}, SkippedN: len(request.Skipped)}
+	v.Skipped = append([]SkippedJob{}, request.Skipped[:min(len(request.Skipped), listedSkipped)]...)
 	judging, unapplied := false, false
-	err := s.rows(ctx, s.read, query{"read rejudging", `SELECT r.old_verdict, ` + newVerdict + ` AS found, r.state = 0,
+	err = s.rows(ctx, s.read, query{"read rejudging", `SELECT r.old_verdict, ` + newVerdict + ` AS found, r.state,
 	COALESCE(j.state, 2) < 2, COUNT(*)
 FROM rejudged r LEFT JOIN jobs j ON j.id = r.id WHERE r.rejudging = ?1 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
 		[]any{row.id}}, func(rows *sql.Rows) error {
 		var c RejudgedCount
-		var open, unfinished bool
-		if err := rows.Scan(&c.Old, &c.New, &open, &unfinished, &c.Jobs); err != nil {
+		var state int
+		var unfinished bool
+		if err := rows.Scan(&c.Old, &c.New, &state, &unfinished, &c.Jobs); err != nil {
 			return err
 		}
-		judging, unapplied = judging || unfinished, unapplied || open
+		if state == rejudgedSkipped {
+			v.SkippedN += c.Jobs
+			return nil
+		}
+		if state != rejudgedSelected {
+			v.Queued += c.Jobs
+		}
+		judging, unapplied = judging || unfinished, unapplied || state == rejudgedOpen
 		v.add(c)
 		return nil
 	})
 	v.State = stateOf(row.state, judging, unapplied)
+	if err == nil && v.SkippedN > len(v.Skipped) {
+		err = s.rows(ctx, s.read, query{"read rejudging", `SELECT original, reason FROM rejudged
+WHERE rejudging = ?1 AND state = ?2 ORDER BY original {bytes} LIMIT ?3`,
+			[]any{row.id, rejudgedSkipped, listedSkipped - len(v.Skipped)}}, func(rows *sql.Rows) error {
+			var skipped SkippedJob
+			err := rows.Scan(&skipped.Job, &skipped.Reason)
+			v.Skipped = append(v.Skipped, skipped)
+			return err
+		})
+	}
 	return v, err
 }
 
@@ -252,6 +277,10 @@ func (v *Rejudging) add(c RejudgedCount) {
 
 func stateOf(state int, judging, unapplied bool) RejudgingState {
 	switch {
+	case state == rejudgingFilling:
+		return RejudgingFilling
+	case state == rejudgingFailed:
+		return RejudgingFailed
 	case state == rejudgingCancelled:
 		return RejudgingCancelled
 	case state == rejudgingApplied && unapplied:

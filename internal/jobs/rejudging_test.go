@@ -13,21 +13,145 @@ import (
 )
 
 // rejudging is a set of jobs with the old verdicts; each is queued to be judged again.
-func (b *bench) rejudging(id string, old map[string]job.Verdict) NewRejudging {
+func (b *bench) rejudging(id string, old map[string]job.Verdict) RejudgingRequest {
 	b.t.Helper()
-	n := NewRejudging{ID: id, Digest: "digest", Reason: "wrong answer file",
-		Skipped: []SkippedJob{{"gone", "no such job"}}}
-	for original, verdict := range old {
-		n.Jobs = append(n.Jobs, RejudgedReport{Job: original, Again: RejudgeID(id, original), Old: verdict})
-		b.put(RejudgeID(id, original), func(j *job.Job) {
-			j.Priority, j.Labels = job.Rejudge, map[string]string{RejudgeLabel: original, RejudgingLabel: id}
-		})
-	}
-	created, err := b.PutRejudging(b.ctx(), n)
+	q := RejudgingRequest{ID: id, Reason: "wrong answer file"}
+	created, err := b.PutRejudging(b.ctx(), q, "digest")
 	if err != nil || !created {
 		b.t.Fatalf("put rejudging %s: %t, %v", id, created, err)
 	}
-	return n
+	found := []SelectedJob{{ID: "gone", Skipped: "no such job"}}
+	for original, verdict := range old {
+		found = append(found, SelectedJob{ID: original, Verdict: verdict})
+	}
+	b.must(b.SelectRejudged(b.ctx(), b.unfinished(id), found, RejudgingProgress{Selected: true}))
+	for _, f := range found[1:] {
+		b.must(b.QueueRejudged(b.ctx(), id, f, again(id, f.ID)))
+	}
+	b.must(b.EndFilling(b.ctx(), b.unfinished(id), ""))
+	return q
+}
+
+// again is the job that judges one again.
+func again(id, original string) Submission {
+	j := sampleJob()
+	j.Priority, j.Labels = job.Rejudge, map[string]string{RejudgeLabel: original, RejudgingLabel: id}
+	return Submission{Job: j}
+}
+
+// unfinished is a rejudging with work left.
+func (b *bench) unfinished(id string) UnfinishedRejudging {
+	b.t.Helper()
+	all, err := b.UnfinishedRejudgings(b.ctx(), 100)
+	b.must(err)
+	for _, u := range all {
+		if u.ID == id {
+			return u
+		}
+	}
+	b.t.Fatalf("rejudging %s has no work left: %+v", id, all)
+	return UnfinishedRejudging{}
+}
+
+// testFilling selects and queues the jobs of a set in steps, which other processes repeat, and cancels another one.
+func testFilling(t *testing.T, be backend) {
+	b := be.open(t, func(o *Options) { o.MaxWaiting = 4 })
+	for _, id := range []string{"a", "b", "c"} {
+		b.put(id, nil)
+		b.judgeAll(map[string]job.Verdict{id: job.WrongAnswer})
+	}
+	request := RejudgingRequest{ID: "set", Filter: &RejudgingFilter{Problem: "sum"}, Limits: job.Limits{CPUTimeMS: 7}}
+	for _, want := range []bool{true, false} {
+		if created, err := b.PutRejudging(b.ctx(), request, "digest"); created != want || err != nil {
+			t.Errorf("created %t, %v; want %t", created, err, want)
+		}
+	}
+	b.want(func() error { _, err := b.PutRejudging(b.ctx(), request, "other"); return err }(), ErrConflict)
+	other := b.again()
+	u := other.unfinished("set")
+	if diff := cmp.Diff(request, u.Request); diff != "" || u.State != RejudgingFilling || u.Broken != nil {
+		t.Errorf("%s, %v, request (-want +got):\n%s", u.State, u.Broken, diff)
+	}
+	next := RejudgingProgress{After: "cursor"}
+	found := []SelectedJob{{ID: "a", Verdict: job.WrongAnswer}, {ID: "b", Verdict: job.Accepted}}
+	b.must(b.SelectRejudged(b.ctx(), u, found, next))
+	b.want(other.SelectRejudged(b.ctx(), u, found, next), ErrFinal)
+	u = b.unfinished("set")
+	if u.Progress.Jobs != 2 || u.Progress.After != "cursor" {
+		t.Errorf("progress %+v", u.Progress)
+	}
+	b.must(b.SelectRejudged(b.ctx(), u, []SelectedJob{{ID: "a"}, {ID: "c"}}, RejudgingProgress{Selected: true}))
+	u = b.unfinished("set")
+	if u.Progress.Jobs != 3 || !u.Progress.Selected {
+		t.Errorf("progress %+v", u.Progress)
+	}
+	b.want(b.ApplyRejudging(b.ctx(), "set"), ErrFinal)
+
+	room := func(want int) {
+		t.Helper()
+		if got, err := b.RejudgingRoom(b.ctx()); got != want || err != nil {
+			t.Errorf("room for %d, %v; want %d", got, err, want)
+		}
+	}
+	room(2)
+	for _, s := range []*bench{b, other} {
+		b.must(s.QueueRejudged(b.ctx(), "set", SelectedJob{ID: "b", Verdict: job.WrongAnswer}, again("set", "b")))
+	}
+	room(1)
+	b.must(b.SkipRejudged(b.ctx(), "set", SkippedJob{"a", "its file is gone"}))
+	b.must(b.SkipRejudged(b.ctx(), "set", SkippedJob{"b", "too late"}))
+	b.put(RejudgeID("set", "c"), nil) // by somebody else
+	b.must(b.QueueRejudged(b.ctx(), "set", SelectedJob{ID: "c"}, again("set", "c")))
+	room(0)
+	if left, err := b.UnqueuedJobs(b.ctx(), "set", 10); len(left) > 0 || err != nil {
+		t.Errorf("not queued: %v, %v", left, err)
+	}
+	want := Rejudging{ID: "set", State: RejudgingFilling, Jobs: 1, Queued: 1,
+		Verdicts: []RejudgedCount{{Old: job.WrongAnswer, Jobs: 1}}, SkippedN: 2,
+		Skipped: []SkippedJob{{"a", "its file is gone"}, {"c", `another job has the ID "` + RejudgeID("set", "c") + `"`}}}
+	b.view("set", want)
+	b.must(b.EndFilling(b.ctx(), u, ""))
+	b.want(b.EndFilling(b.ctx(), u, ""), ErrFinal)
+	b.want(b.QueueRejudged(b.ctx(), "set", SelectedJob{ID: "a"}, again("set", "a")), ErrFinal)
+	want.State = RejudgingJudging
+	b.view("set", want)
+	testCancelledFilling(t, b)
+}
+
+// testCancelledFilling cancels a set while it is filled, and has another one fail.
+func testCancelledFilling(t *testing.T, b *bench) {
+	for _, id := range []string{"cancelled", "failed"} {
+		created, err := b.PutRejudging(b.ctx(), RejudgingRequest{ID: id, Jobs: []string{"a"}}, id)
+		if !created || err != nil {
+			t.Fatal(created, err)
+		}
+	}
+	u := b.unfinished("cancelled")
+	b.must(b.SelectRejudged(b.ctx(), u, []SelectedJob{{ID: "a"}, {ID: "b"}}, RejudgingProgress{Selected: true}))
+	b.must(b.QueueRejudged(b.ctx(), "cancelled", SelectedJob{ID: "a"}, again("cancelled", "a")))
+	b.must(b.CancelRejudging(b.ctx(), "cancelled"))
+	b.want(b.QueueRejudged(b.ctx(), "cancelled", SelectedJob{ID: "b"}, again("cancelled", "b")), ErrFinal)
+	b.want(b.EndFilling(b.ctx(), u, ""), ErrFinal)
+	if got := b.get(RejudgeID("cancelled", "a")).Report.State; got != job.CancelledState {
+		t.Errorf("job of a set that was cancelled while it was filled is %s", got)
+	}
+	b.must(b.EndFilling(b.ctx(), b.unfinished("failed"), "too many"))
+	b.view("failed", Rejudging{ID: "failed", State: RejudgingFailed, Error: "too many", Verdicts: []RejudgedCount{},
+		Skipped: []SkippedJob{}})
+	b.want(b.ApplyRejudging(b.ctx(), "failed"), ErrFinal)
+	b.want(b.CancelRejudging(b.ctx(), "failed"), ErrFinal)
+	if all, err := b.UnfinishedRejudgings(b.ctx(), 10); len(all) > 0 || err != nil {
+		t.Errorf("work is left: %+v, %v", all, err)
+	}
+}
+
+// view compares a rejudging, but for its times.
+func (b *bench) view(id string, want Rejudging) {
+	b.t.Helper()
+	got, err := b.Rejudging(b.ctx(), id)
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Rejudging{}, "CreatedAt", "EndedAt")); diff != "" || err != nil {
+		b.t.Errorf("rejudging %s: %v (-want +got):\n%s", id, err, diff)
+	}
 }
 
 // judgeAll judges all that wait, with the verdicts of their labels.
@@ -51,11 +175,12 @@ func testRejudging(t *testing.T, be backend) {
 		b.put(id, nil)
 	}
 	b.judgeAll(old)
-	n := b.rejudging("set", old)
+	q := b.rejudging("set", old)
 	view := func(name string, want Rejudging) {
 		t.Helper()
 		got, err := b.Rejudging(b.ctx(), "set")
-		want.ID, want.Reason, want.Skipped = "set", n.Reason, n.Skipped
+		want.ID, want.Reason, want.Queued = "set", q.Reason, want.Jobs
+		want.Skipped, want.SkippedN = []SkippedJob{{"gone", "no such job"}}, 1
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Rejudging{}, "CreatedAt", "EndedAt")); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
@@ -67,14 +192,6 @@ func testRejudging(t *testing.T, be backend) {
 		{Old: job.Accepted, Jobs: 1}, {Old: job.TimeLimit, Jobs: 1}, {Old: job.WrongAnswer, Jobs: 3}}})
 	b.want(b.ApplyRejudging(b.ctx(), "set"), ErrFinal)
 	b.want(b.ApplyRejudging(b.ctx(), "other"), ErrNoRejudging)
-	if created, err := b.PutRejudging(b.ctx(), n); created || err != nil {
-		t.Errorf("the same set once more: %t, %v", created, err)
-	}
-	other := n
-	other.Digest = "other"
-	_, err := b.PutRejudging(b.ctx(), other)
-	b.want(err, ErrConflict)
-
 	b.judgeAll(map[string]job.Verdict{"a": job.Accepted, "b": job.Accepted, "c": job.Accepted, "d": job.InternalError,
 		"e": job.Accepted})
 	counts := []RejudgedCount{{job.Accepted, job.Accepted, 1}, {job.TimeLimit, job.Accepted, 1},
@@ -121,7 +238,11 @@ func testRejudgedPages(t *testing.T, b *bench) {
 			page, next, err := b.RejudgedPage(b.ctx(), "set", changed, after, 2)
 			b.must(err)
 			for _, r := range page {
-				if r.Again != RejudgeID("set", r.Job) || r.Applied != (r.Job != "d") {
+				if r.Job == "gone" {
+					if r.Again != "" || r.Applied || r.Skipped != "no such job" {
+						t.Errorf("entry of a skipped job %+v", r)
+					}
+				} else if r.Again != RejudgeID("set", r.Job) || r.Applied != (r.Job != "d") || r.Skipped != "" {
 					t.Errorf("entry %+v", r)
 				}
 				all = append(all, r.Job+" "+string(r.Old)+" "+string(r.New))
@@ -131,7 +252,8 @@ func testRejudgedPages(t *testing.T, b *bench) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"a WA AC", "b WA AC", "c AC AC", "d WA IE", "e TLE AC"}, list(false)); diff != "" {
+	if diff := cmp.Diff([]string{"a WA AC", "b WA AC", "c AC AC", "d WA IE", "e TLE AC", "gone  "},
+		list(false)); diff != "" {
 		t.Errorf("all jobs (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"a WA AC", "b WA AC", "d WA IE", "e TLE AC"}, list(true)); diff != "" {
@@ -208,22 +330,24 @@ func testInterruptedApply(t *testing.T, be backend) {
 	b.judgeAll(old)
 	b.rejudging("set", old)
 	b.judgeAll(now)
-	b.must(b.endRejudging(b.ctx(), "apply", "set", rejudgingApplied))
+	b.must(b.endRejudging(b.ctx(), "apply", "set", rejudgingApplied, rejudgingOpen))
 	if n, err := b.applyBatch(b.ctx(), "set"); n != applyBatch || err != nil {
 		t.Fatalf("a batch of %d, %v", n, err)
 	}
 	if v, err := b.Rejudging(b.ctx(), "set"); v.State != RejudgingApplying || err != nil {
 		t.Errorf("state %s, %v, want applying", v.State, err)
 	}
+	if u := b.unfinished("set"); u.State != RejudgingApplying {
+		t.Errorf("unfinished %+v, want it applying", u)
+	}
 	other := b.again()
 	failed := make(chan error)
-	for _, s := range []*bench{b, other} {
-		go func() {
-			err := s.ApplyRejudging(context.Background(), "set")
-			failed <- err
-		}()
-	}
+	go func() { failed <- b.ApplyRejudging(context.Background(), "set") }()
+	go func() { failed <- other.CompleteRejudging(context.Background(), "set") }()
 	b.must(errors.Join(<-failed, <-failed))
+	if all, err := b.UnfinishedRejudgings(b.ctx(), 10); len(all) > 0 || err != nil {
+		t.Errorf("work is left: %+v, %v", all, err)
+	}
 	for id := range old {
 		if r := b.get(id).Report; r.Verdict != job.Accepted {
 			t.Errorf("job %s: %s after the set was applied", id, r.Verdict)

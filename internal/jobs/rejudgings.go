@@ -21,11 +21,14 @@ func (s *Store) RejudgedPage(ctx context.Context, id string, changed bool, after
 	}
 	page = []RejudgedReport{}
 	err = s.rows(ctx, s.read, query{"list rejudged jobs", `SELECT r.original, r.id, r.old_verdict, ` + newVerdict + `,
-	r.state = ` + strconv.Itoa(rejudgedReplaced) + ` FROM rejudged r LEFT JOIN jobs j ON j.id = r.id
+	r.state = ` + strconv.Itoa(rejudgedReplaced) + `, r.reason FROM rejudged r LEFT JOIN jobs j ON j.id = r.id
 WHERE r.rejudging = ?1 AND r.original {bytes} > ?2` + only + ` ORDER BY r.original {bytes} LIMIT ?3`,
 		[]any{id, after, limit + 1}}, func(rows *sql.Rows) error {
 		var r RejudgedReport
-		err := rows.Scan(&r.Job, &r.Again, &r.Old, &r.New, &r.Applied)
+		err := rows.Scan(&r.Job, &r.Again, &r.Old, &r.New, &r.Applied, &r.Skipped)
+		if r.Skipped != "" {
+			r.Again = ""
+		}
 		page = append(page, r)
 		return err
 	})

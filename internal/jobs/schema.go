@@ -8,9 +8,9 @@ package jobs
 // Numbers instead of names: state is 0 queued, 1 running, 2 done, 3 cancelled;
 // priority is the index in job.Priorities, 4 for audits; state of an audit is 0 open,
 // 1 compared, 2 not comparable, 3 refuted, and ratio is the logarithm in billionths; state of a rejudging is 0 open,
-// 1 applied, 2 cancelled, that of one of its jobs 0 open, 1 replaced, 2 left as it was. Times are in nanoseconds since
-// 1970, or 0. The large columns are last, so that SQLite reads the others without
-// following overflow pages.
+// 1 applied, 2 cancelled, 3 filling, 4 failed, that of one of its jobs 0 open, 1 replaced, 2 left as it was, 3 not queued
+// yet, 4 skipped; progress of a rejudging is "" when nothing is left to do. Times are in nanoseconds since 1970, or 0. The
+// large columns are last, so that SQLite reads the others without following overflow pages.
 var migrations = []string{`
 CREATE TABLE jobs (
 	seq      {serial},
@@ -104,4 +104,8 @@ CREATE TABLE rejudged (
 	new_verdict TEXT     NOT NULL DEFAULT ''
 ) {clustered};
 CREATE INDEX rejudged_set ON rejudged (rejudging, original);
+`, `
+ALTER TABLE rejudgings ADD COLUMN progress TEXT NOT NULL DEFAULT '';
+CREATE INDEX rejudgings_unfinished ON rejudgings (created) WHERE progress <> '';
+ALTER TABLE rejudged ADD COLUMN reason TEXT NOT NULL DEFAULT '';
 `}

@@ -51,6 +51,8 @@ type Store struct {
 	check    check
 	offset   atomic.Int64 // nanoseconds by which the database's clock is ahead of this process's
 
+	rejudgings chan struct{} // see RejudgingStored
+
 	maxWaiting atomic.Int64 // Options.MaxWaiting, or what was set since
 
 	prepared struct {
@@ -87,7 +89,7 @@ func connect(o Options) (*Store, error) {
 	s := &Store{opts: o, stop: func() {}}
 	s.SetMaxWaiting(o.MaxWaiting)
 	s.prepared.statements = map[preparedKey]*sql.Stmt{}
-	s.outbox.wake = make(chan struct{}, 1)
+	s.outbox.wake, s.rejudgings = make(chan struct{}, 1), make(chan struct{}, 1)
 	if o.URL == "" {
 		return s, s.openSQLite()
 	}

@@ -176,6 +176,7 @@ var suite = map[string]func(*testing.T, backend){
 	"rejudging":         testRejudging,
 	"rejudgings":        testRejudgings,
 	"interrupted apply": testInterruptedApply,
+	"filling":           testFilling,
 	"audits in a line":  testAuditLine,
 	"forward":           testForward,
 	"recheck":           testRecheck,

@@ -4,9 +4,11 @@ import (
 	"context"
 	"time"
 
+	"judged/internal/base/config"
 	"judged/internal/jobs"
 	"judged/internal/jobs/audit"
 	"judged/internal/jobs/fleet"
+	"judged/internal/jobs/rejudge"
 	"judged/internal/service/metrics"
 )
 
@@ -16,9 +18,19 @@ func (d *daemon) auditor() *audit.Auditor {
 	share := func(pool string) float64 { return float64(d.o.Config.Pool(pool).AuditPercent) / 100 }
 	return audit.New(audit.Options{
 		Store: d.store, Nodes: d.registry, Observer: audits{d.metrics.Load()}, Screen: d.store.screen,
-		Holder: d.node + " " + d.listener.Addr().String() + " " + d.o.Config.DataDir,
-		Share:  share, Interval: c.Interval, Shadow: c.Shadow, Now: time.Now, Log: d.o.Log,
+		Holder: d.holder(), Share: share, Interval: c.Interval, Shadow: c.Shadow, Now: time.Now, Log: d.o.Log,
 	})
+}
+
+// holder is the name of this daemon among those that share the database.
+func (d *daemon) holder() string {
+	return d.node + " " + d.listener.Addr().String() + " " + d.o.Config.DataDir
+}
+
+// rejudger fills rejudgings. All daemons with jobs run one, and one of them does the work.
+func (d *daemon) rejudger() *rejudge.Filler {
+	return rejudge.New(rejudge.Options{Store: d.store, Blobs: d.blobs,
+		Config: func() config.Config { return *d.config.Load() }, Holder: d.holder(), Log: d.o.Log})
 }
 
 // audits records audits as metrics.

@@ -73,6 +73,7 @@ type daemon struct {
 	metrics    atomic.Pointer[metrics.Metrics] // nil until the host was examined
 	health     *health
 	api        atomic.Pointer[httpapi.Server] // replaced by a reload
+	config     atomic.Pointer[config.Config]  // in force: o.Config with what a reload has changed
 	draining   atomic.Bool
 	closers    []func() error
 }
@@ -85,6 +86,7 @@ func Run(drain, abort context.Context, o Options) (err error) {
 		o.Protocols = fleet.KnownProtocols()
 	}
 	d := &daemon{o: o}
+	d.config.Store(&o.Config)
 	defer func() { err = errors.Join(err, d.close()) }()
 	if err := d.open(drain); err != nil {
 		if drain.Err() != nil && errors.Is(err, context.Canceled) {
@@ -330,6 +332,7 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	}
 	if d.registry != nil {
 		group.Go(func() error { d.auditor().Run(watching); return nil })
+		group.Go(func() error { d.rejudger().Run(watching); return nil })
 	}
 	group.Go(func() error { d.sweepBlobs(watching); return nil })
 	group.Go(func() error { d.reloads(watching); return nil })

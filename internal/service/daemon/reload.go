@@ -53,6 +53,7 @@ func (d *daemon) reload(now config.Config) (config.Config, error) {
 	if err := d.o.Level.UnmarshalText([]byte(then.Log.Level)); err != nil {
 		return now, err
 	}
+	d.config.Store(&then)
 	d.api.Store(d.api.Load().With(then, tokens))
 	d.store.SetMaxWaiting(then.Queue.MaxWaiting)
 	d.o.Log.Info(

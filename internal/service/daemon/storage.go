@@ -28,13 +28,27 @@ type storage struct {
 
 // Put leaves room for the reports of accepted jobs.
 func (s *storage) Put(ctx context.Context, n jobs.Submission) (rec jobs.Record, created bool, err error) {
-	if err := s.room("put", reserveBytes); err != nil {
-		return rec, false, err
-	}
-	if n.Pool, err = s.screen.Route(ctx, n.Job); err != nil {
+	if err := s.route(ctx, &n); err != nil {
 		return rec, false, err
 	}
 	return s.Store.Put(ctx, n)
+}
+
+// QueueRejudged is Put for a job of a rejudging.
+func (s *storage) QueueRejudged(ctx context.Context, id string, old jobs.SelectedJob, n jobs.Submission) error {
+	if err := s.route(ctx, &n); err != nil {
+		return err
+	}
+	return s.Store.QueueRejudged(ctx, id, old, n)
+}
+
+// route chooses the pool of a new job.
+func (s *storage) route(ctx context.Context, n *jobs.Submission) (err error) {
+	if err := s.room("put", reserveBytes); err != nil {
+		return err
+	}
+	n.Pool, err = s.screen.Route(ctx, n.Job)
+	return err
 }
 
 // Finish has another pool decide where the times of this one do not, and another host judge what is near the limit.

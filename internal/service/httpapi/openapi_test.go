@@ -144,7 +144,7 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
 		{"LanguageList", languageList{}}, {"StoredProblem", jobs.Problem{}},
 		{"ProblemList", problemList{}}, {"ProblemSummary", jobs.ProblemSummary{}},
-		{"Doctor", doctor.Report{}},
+		{"Doctor", doctor.Report{}}, {"Rejudging", jobs.Rejudging{}}, {"RejudgingRequest", jobs.RejudgingRequest{}},
 	}
 	d := readDocument(t)
 	for _, tt := range tests {

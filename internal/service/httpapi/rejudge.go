@@ -18,8 +18,8 @@ import (
 // maxReason bounds the reason of a rejudging, in bytes.
 const maxReason = 1000
 
-// postRejudging queues jobs to be judged again. A repeated request makes no second set, and completes one that was
-// interrupted.
+// postRejudging stores a set of jobs to be judged again, which is filled in the background. A repeated request makes no
+// second set.
 func (s *Server) postRejudging(w http.ResponseWriter, r *http.Request) error {
 	q, err := readStrict[jobs.RejudgingRequest](s, w, r)
 	if err != nil {
@@ -35,14 +35,8 @@ func (s *Server) postRejudging(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	created := false
-	if _, err := s.jobs.Rejudging(r.Context(), q.ID); errors.Is(err, jobs.ErrNoRejudging) {
-		// Also if the caller hangs up: what is queued belongs to a set.
-		created, err = s.rejudge(context.WithoutCancel(r.Context()), q, digest)
-		if err != nil {
-			return err
-		}
-	} else if _, err = s.jobs.PutRejudging(r.Context(), jobs.NewRejudging{ID: q.ID, Digest: digest}); err != nil {
+	created, err := s.jobs.PutRejudging(r.Context(), q, digest)
+	if err != nil {
 		return rejudgingProblem(q.ID, err)
 	}
 	view, err := s.jobs.Rejudging(r.Context(), q.ID)
@@ -53,7 +47,7 @@ func (s *Server) postRejudging(w http.ResponseWriter, r *http.Request) error {
 	if !created {
 		return s.writeJSON(w, http.StatusOK, view)
 	}
-	s.log.Info("rejudging jobs", "rejudging", q.ID, "jobs", view.Jobs, "skipped", len(view.Skipped), by(r))
+	s.log.Info("stored a rejudging", "rejudging", q.ID, by(r))
 	return s.writeJSON(w, http.StatusCreated, view)
 }
 
@@ -82,8 +76,13 @@ func (s *Server) checkRejudging(ctx context.Context, q *jobs.RejudgingRequest) e
 		return bad("send one of them", "want either jobs or filter")
 	case q.Jobs != nil && len(q.Jobs) == 0:
 		return bad("name at least one", "no jobs")
-	case len(q.Jobs) > s.most:
-		return bad("send several sets", "%d jobs, want at most %d", len(q.Jobs), s.most)
+	case len(q.Jobs) > jobs.MaxRejudged:
+		return bad("send several sets", "%d jobs, want at most %d", len(q.Jobs), jobs.MaxRejudged)
+	}
+	for _, id := range q.Jobs {
+		if !jobs.ValidID(id) {
+			return bad("name a job", "no job can have the id %.70q", id)
+		}
 	}
 	if q.Filter != nil {
 		if detail := invalidFilter(*q.Filter); detail != "" {
@@ -177,11 +176,11 @@ func (s *Server) cancelRejudging(w http.ResponseWriter, r *http.Request) error {
 	return s.endRejudging(w, r, "cancelled", s.jobs.CancelRejudging)
 }
 
-// endRejudging also ends it if the caller hangs up.
+// endRejudging ends a set. If the caller hangs up, what is left is done in the background.
 func (s *Server) endRejudging(w http.ResponseWriter, r *http.Request, done string,
 	end func(context.Context, string) error) error {
 	id := r.PathValue("id")
-	if err := end(context.WithoutCancel(r.Context()), id); err != nil {
+	if err := end(r.Context(), id); err != nil {
 		return rejudgingProblem(id, err)
 	}
 	view, err := s.jobs.Rejudging(r.Context(), id)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,9 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"judged/internal/base/config"
 	"judged/internal/base/job"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
+	"judged/internal/jobs/rejudge"
 )
 
 // rejudgeFixture has a real store, and judged jobs: a and b with a problem, c without; d waits.
@@ -75,6 +78,32 @@ func (f *rejudgeFixture) judge(v job.Verdict) jobs.Work {
 	return w
 }
 
+// fill does what the daemon does in the background, as far as there is room in the queue.
+func (f *rejudgeFixture) fill(id string) jobs.Rejudging {
+	f.t.Helper()
+	filler := rejudge.New(rejudge.Options{Store: f.store, Blobs: f.blobs, Config: func() config.Config { return f.config },
+		Holder: "test", Log: slog.New(slog.DiscardHandler)})
+	for busy := true; busy; {
+		var err error
+		if busy, err = filler.Step(f.t.Context()); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	return f.send("GET", "/v1/rejudgings/"+id, "", 200)
+}
+
+// rejudge stores a set and fills it.
+func (f *rejudgeFixture) rejudge(body string) jobs.Rejudging {
+	f.t.Helper()
+	v := f.send("POST", "/v1/rejudgings", body, 201)
+	if v.State != jobs.RejudgingFilling || v.Jobs != 0 {
+		f.t.Fatalf("a new set: %+v", v)
+	}
+	v = f.fill(v.ID)
+	v.Page, v.Next = nil, ""
+	return v
+}
+
 func (f *rejudgeFixture) send(method, path, body string, status int) jobs.Rejudging {
 	f.t.Helper()
 	w := f.submit(method, path, body)
@@ -92,8 +121,8 @@ func TestRejudging(t *testing.T) {
 	f.problem("v2", "2")
 	body := `{"id": "r", "reason": "wrong answer", "jobs": ["a", "b", "c", "d", "gone", "a"],
 		"limits": {"cpu_time_ms": 3000}, "repeats": {"min": 2, "max": 4}}`
-	view := f.send("POST", "/v1/rejudgings", body, 201)
-	want := jobs.Rejudging{ID: "r", State: jobs.RejudgingJudging, Reason: "wrong answer", Jobs: 3,
+	view := f.rejudge(body)
+	want := jobs.Rejudging{ID: "r", State: jobs.RejudgingJudging, Reason: "wrong answer", Jobs: 3, Queued: 3, SkippedN: 2,
 		Verdicts: []jobs.RejudgedCount{{Old: job.WrongAnswer, Jobs: 3}},
 		Skipped:  []jobs.SkippedJob{{Job: "d", Reason: "its state is cancelled"}, {Job: "gone", Reason: "no such job"}}}
 	if diff := cmp.Diff(want, view, cmpopts.IgnoreFields(want, "CreatedAt")); diff != "" {
@@ -134,7 +163,7 @@ func TestRejudging(t *testing.T) {
 	if len(list.Rejudgings) != 1 || list.Rejudgings[0].ID != "r" || list.Next != "" {
 		t.Errorf("list %+v", list)
 	}
-	if logged := f.logged.String(); !strings.Contains(logged, `msg="rejudging jobs" rejudging=r jobs=3 skipped=2`) ||
+	if logged := f.logged.String(); !strings.Contains(logged, `msg="stored a rejudging" rejudging=r`) ||
 		!strings.Contains(logged, `msg="applied a rejudging" rejudging=r changed=3`) {
 		t.Errorf("log:\n%s", logged)
 	}
@@ -146,7 +175,7 @@ func TestRejudgingFilter(t *testing.T) {
 	if _, err := f.store.Cancel(t.Context(), "d"); err != nil {
 		t.Fatal(err)
 	}
-	view := f.send("POST", "/v1/rejudgings", `{"id": "r", "filter": {"problem": "sum"}, "same_problem": true}`, 201)
+	view := f.rejudge(`{"id": "r", "filter": {"problem": "sum"}, "same_problem": true}`)
 	if view.Jobs != 2 || len(view.Skipped) != 0 {
 		t.Errorf("set %+v, want the jobs a and b", view)
 	}
@@ -154,7 +183,7 @@ func TestRejudgingFilter(t *testing.T) {
 		t.Errorf("cancelled: %+v", got)
 	}
 	wantProblem(t, f.ask("POST", "/v1/rejudgings/r/apply", ""), "final")
-	view = f.send("POST", "/v1/rejudgings", `{"id": "again", "jobs": ["a", "`+jobs.RejudgeID("r", "a")+`"]}`, 201)
+	view = f.rejudge(`{"id": "again", "jobs": ["a", "` + jobs.RejudgeID("r", "a") + `"]}`)
 	if diff := cmp.Diff([]jobs.SkippedJob{{Job: jobs.RejudgeID("r", "a"),
 		Reason: "it judges another job again; name that one"}}, view.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
@@ -166,7 +195,7 @@ func TestRejudgingFilter(t *testing.T) {
 		`{"labels": {"team": "b"}}`: 1, `{"verdict": "WA"}`: 3, `{"priority": "practice"}`: 3, `{"pool": "default"}`: 3,
 		`{"created_from": "2020-01-01T00:00:00Z"}`: 3, `{}`: 3, `{"problem": "sum"}`: 2,
 	} {
-		if got := f.send("POST", "/v1/rejudgings", `{"filter": `+filter+`}`, 201); got.Jobs != jobs ||
+		if got := f.rejudge(`{"filter": ` + filter + `}`); got.Jobs != jobs || got.Queued != jobs ||
 			len(got.Skipped) > 0 {
 			t.Errorf("filter %s: %d jobs, want %d; skipped %+v", filter, got.Jobs, jobs, got.Skipped)
 		}
@@ -181,60 +210,71 @@ func TestRejudgingFilter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := wantProblem(t, f.submit("POST", "/v1/rejudgings", `{"jobs": ["a"]}`), "nothing-to-rejudge")
-	if len(p.Errors) != 1 || p.Errors[0].Detail != `problem "sum" was deleted; send same_problem` {
-		t.Errorf("errors %+v", p.Errors)
+	for body, reason := range map[string]string{
+		`{"jobs": ["a"]}`:                                `problem "sum" was deleted; send same_problem`,
+		`{"jobs": ["a"], "same_problem": true}`:          "the file of program is not stored any more",
+		`{"jobs": ["x"]}`:                                "no such job",
+		`{"jobs": ["c"], "limits": {"cpu_time_ms": -1}}`: "limits.cpu_time_ms: -1 is out of range; send 0 to 60000, the bound of limits.max.cpu_time",
+	} {
+		v := f.rejudge(body)
+		if v.State != jobs.RejudgingFailed || v.Error != "no job that can be judged again; select others" ||
+			len(v.Skipped) != 1 || v.Skipped[0].Reason != reason || v.EndedAt.IsZero() {
+			t.Errorf("%s: %+v, want it skipped: %s", body, v, reason)
+		}
+		wantProblem(t, f.ask("POST", "/v1/rejudgings/"+v.ID+"/apply", ""), "final")
+		wantProblem(t, f.ask("DELETE", "/v1/rejudgings/"+v.ID, ""), "final")
 	}
-	p = wantProblem(t, f.submit("POST", "/v1/rejudgings", `{"jobs": ["a"], "same_problem": true}`), "nothing-to-rejudge")
-	if len(p.Errors) != 1 || p.Errors[0].Detail != "the file of program is not stored any more" {
-		t.Errorf("errors %+v", p.Errors)
+	if v := f.rejudge(`{"filter": {"labels": {"team": "x"}}}`); v.State != jobs.RejudgingFailed || v.SkippedN != 0 {
+		t.Errorf("a filter that nothing matches: %+v", v)
 	}
 }
 
-// TestRejudgingPages selects more jobs than a page of the list has.
-func TestRejudgingPages(t *testing.T) {
+// TestRejudgingFullQueue has a set of more jobs than the queue holds: it is stored, and contestants find room.
+func TestRejudgingFullQueue(t *testing.T) {
 	f := newRejudgeFixture(t)
-	for i := range pageMost + 1 {
-		n := jobs.Submission{ID: fmt.Sprintf("j%d", i), BodyDigest: "x", Job: job.Job{Command: []string{"true"}, CPUs: 1,
-			Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{CPUTimeMS: 1000}, Priority: job.Contest}}
-		if _, _, err := f.store.Put(t.Context(), n); err != nil {
-			t.Fatal(err)
-		}
-		f.judge(job.Accepted)
+	f.judge(job.WrongAnswer)
+	f.store.SetMaxWaiting(3)
+	if v := f.rejudge(`{"id": "r", "filter": {}}`); v.State != jobs.RejudgingFilling || v.Jobs != 4 || v.Queued != 1 {
+		t.Errorf("set %+v, want 1 of 4 jobs queued", v)
 	}
-	if got := f.send("POST", "/v1/rejudgings", `{"filter": {"priority": "contest"}}`, 201); got.Jobs != pageMost+1 {
-		t.Errorf("%d jobs of %d, skipped %+v", got.Jobs, pageMost+1, got.Skipped)
+	if w := f.submit("PUT", "/v1/jobs/contest", small); w.Code != 202 {
+		t.Errorf("a contestant's job: %d %s", w.Code, w.Body)
+	}
+	for range 5 {
+		f.judge(job.Accepted)
+		f.fill("r")
+	}
+	if v := f.fill("r"); v.State != jobs.RejudgingReady || v.Judged != 4 {
+		t.Errorf("set %+v, want it judged", v)
 	}
 }
 
 func TestRejudgingRefused(t *testing.T) {
 	f := newRejudgeFixture(t)
 	for name, tt := range map[string]struct{ method, path, body, kind string }{
-		"nothing":                {"POST", "", `{}`, "bad-request"},
-		"both":                   {"POST", "", `{"jobs": ["a"], "filter": {"verdict": "WA"}}`, "bad-request"},
-		"unknown member":         {"POST", "", `{"jobs": ["a"], "repeat": 1}`, "bad-request"},
-		"no jobs":                {"POST", "", `{"jobs": []}`, "bad-request"},
-		"verdict":                {"POST", "", `{"filter": {"verdict": "XX"}}`, "bad-request"},
-		"priority":               {"POST", "", `{"filter": {"priority": "audit"}}`, "bad-request"},
-		"pool of the filter":     {"POST", "", `{"filter": {"pool": "\u0000"}}`, "bad-request"},
-		"problem of the filter":  {"POST", "", `{"filter": {"problem": "\u0000"}}`, "bad-request"},
-		"id":                     {"POST", "", `{"id": "-", "jobs": ["a"]}`, "bad-request"},
-		"reason":                 {"POST", "", `{"jobs": ["a"], "reason": "` + strings.Repeat("x", 1001) + `"}`, "bad-request"},
-		"jobs that do not exist": {"POST", "", `{"jobs": ["x", "\u0000"]}`, "nothing-to-rejudge"},
-		"limits":                 {"POST", "", `{"jobs": ["a"], "limits": {"cpu_time_ms": -1}}`, "nothing-to-rejudge"},
-		"no jobs of the filter":  {"POST", "", `{"filter": {"labels": {"team": "x"}}}`, "nothing-to-rejudge"},
-		"absent":                 {"GET", "/absent", "", "not-found"},
-		"apply absent":           {"POST", "/absent/apply", "", "not-found"},
-		"cancel absent":          {"DELETE", "/absent", "", "not-found"},
-		"changed":                {"GET", "/absent?changed=x", "", "bad-request"},
-		"cursor":                 {"GET", "?after=x", "", "bad-request"},
-		"limit":                  {"GET", "?limit=0", "", "bad-request"},
+		"nothing":               {"POST", "", `{}`, "bad-request"},
+		"both":                  {"POST", "", `{"jobs": ["a"], "filter": {"verdict": "WA"}}`, "bad-request"},
+		"unknown member":        {"POST", "", `{"jobs": ["a"], "repeat": 1}`, "bad-request"},
+		"no jobs":               {"POST", "", `{"jobs": []}`, "bad-request"},
+		"verdict":               {"POST", "", `{"filter": {"verdict": "XX"}}`, "bad-request"},
+		"priority":              {"POST", "", `{"filter": {"priority": "audit"}}`, "bad-request"},
+		"pool of the filter":    {"POST", "", `{"filter": {"pool": "\u0000"}}`, "bad-request"},
+		"problem of the filter": {"POST", "", `{"filter": {"problem": "\u0000"}}`, "bad-request"},
+		"id":                    {"POST", "", `{"id": "-", "jobs": ["a"]}`, "bad-request"},
+		"reason":                {"POST", "", `{"jobs": ["a"], "reason": "` + strings.Repeat("x", 1001) + `"}`, "bad-request"},
+		"no ID":                 {"POST", "", `{"jobs": ["x", "\u0000"]}`, "bad-request"},
+		"absent":                {"GET", "/absent", "", "not-found"},
+		"apply absent":          {"POST", "/absent/apply", "", "not-found"},
+		"cancel absent":         {"DELETE", "/absent", "", "not-found"},
+		"changed":               {"GET", "/absent?changed=x", "", "bad-request"},
+		"cursor":                {"GET", "?after=x", "", "bad-request"},
+		"limit":                 {"GET", "?limit=0", "", "bad-request"},
 	} {
 		t.Run(name, func(t *testing.T) { wantProblem(t, f.submit(tt.method, "/v1/rejudgings"+tt.path, tt.body), tt.kind) })
 	}
-	f.most = 1
-	wantProblem(t, f.submit("POST", "/v1/rejudgings", `{"filter": {"problem": "sum"}}`), "too-large")
-	wantProblem(t, f.submit("POST", "/v1/rejudgings", `{"jobs": ["a", "b"]}`), "bad-request")
+	large := newFixture(t, func(o *Options) { o.Config.HTTP.MaxBody = 1 << 20 })
+	many := strings.Repeat(`"a",`, jobs.MaxRejudged)
+	wantProblem(t, large.submit("POST", "/v1/rejudgings", `{"jobs": [`+many+`"a"]}`), "bad-request")
 	f.unfit = fmt.Errorf("draining")
 	wantProblem(t, f.submit("POST", "/v1/rejudgings", `{"jobs": ["a"]}`), "not-ready")
 	if list, _, err := f.store.Rejudgings(t.Context(), "", 10); len(list) != 0 || err != nil {

@@ -38,7 +38,7 @@ type Jobs interface {
 	Problem(ctx context.Context, id string) (jobs.Problem, error)
 	Problems(ctx context.Context, after string, limit int) (page []jobs.ProblemSummary, next string, err error)
 	DeleteProblem(ctx context.Context, id string, by jobs.Editor) error
-	PutRejudging(ctx context.Context, n jobs.NewRejudging) (created bool, err error)
+	PutRejudging(ctx context.Context, q jobs.RejudgingRequest, digest string) (created bool, err error)
 	Rejudging(ctx context.Context, id string) (jobs.Rejudging, error)
 	Rejudgings(ctx context.Context, after string, limit int) (page []jobs.Rejudging, next string, err error)
 	RejudgedPage(ctx context.Context, id string, changed bool, after string, limit int) (page []jobs.RejudgedReport,
@@ -108,7 +108,6 @@ type Server struct {
 	now       func() time.Time
 
 	stall  time.Duration       // shorter in tests
-	most   int                 // jobs of a rejudging; fewer in tests
 	memory *semaphore.Weighted // bytes of bodies that are being read and decoded
 	// unpacking is held by the request that unpacks a package.
 	unpacking *semaphore.Weighted
@@ -125,7 +124,6 @@ func New(o Options) *Server {
 		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots, languages: o.Languages,
 		work: o.Work, nodes: o.Nodes, protocols: o.Protocols,
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
-		most: maxRejudged,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

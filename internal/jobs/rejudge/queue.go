@@ -1,0 +1,150 @@
+package rejudge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
+	"judged/internal/jobs/jobspec"
+)
+
+// queuePage queues some of the selected jobs, as far as there is room. After the last one the rejudging is filled.
+func (f *Filler) queuePage(ctx context.Context, u jobs.UnfinishedRejudging) (busy bool, err error) {
+	originals, err := f.o.Store.UnqueuedJobs(ctx, u.ID, page)
+	if err != nil {
+		return false, err
+	}
+	if len(originals) == 0 {
+		return true, f.end(ctx, u)
+	}
+	room, err := f.o.Store.RejudgingRoom(ctx)
+	if err != nil || room == 0 {
+		return false, err
+	}
+	found := lookups{map[string]*jobs.Problem{}, map[string]bool{}}
+	for _, id := range originals[:min(room, len(originals))] {
+		err := f.queue(ctx, u, id, found)
+		if errors.Is(err, jobs.ErrFull) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// end ends the filling of a rejudging all of whose jobs are queued or skipped.
+func (f *Filler) end(ctx context.Context, u jobs.UnfinishedRejudging) error {
+	v, err := f.o.Store.Rejudging(ctx, u.ID)
+	if err != nil {
+		return err
+	}
+	if v.Jobs == 0 {
+		return f.fail(ctx, u, "no job that can be judged again; select others")
+	}
+	err = f.o.Store.EndFilling(ctx, u, "")
+	if err == nil {
+		f.o.Log.Info("filled a rejudging", "rejudging", u.ID, "jobs", v.Jobs, "skipped", v.SkippedN)
+	}
+	return err
+}
+
+// queue queues a selected job, or leaves it out.
+func (f *Filler) queue(ctx context.Context, u jobs.UnfinishedRejudging, id string, found lookups) error {
+	rec, one, err := f.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	var again job.Job
+	if one.Skipped == "" {
+		if again, one.Skipped, err = f.again(ctx, u, rec, found); err != nil {
+			return err
+		}
+	}
+	if one.Skipped != "" {
+		return f.o.Store.SkipRejudged(ctx, u.ID, jobs.SkippedJob{Job: id, Reason: one.Skipped})
+	}
+	return f.o.Store.QueueRejudged(ctx, u.ID, one, jobs.Submission{Job: again})
+}
+
+// again is the job that judges one again: with the problem that is stored now, unless the request says otherwise.
+func (f *Filler) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs.Record, found lookups) (
+	j job.Job, skipped string, err error) {
+	q := u.Request
+	j = rec.Job
+	j.Priority, j.Labels = job.Rejudge, map[string]string{jobs.RejudgeLabel: rec.ID, jobs.RejudgingLabel: u.ID}
+	if j.Problem != "" && !q.SameProblem {
+		p, err := f.problemNow(ctx, j.Problem, found)
+		if passing(ctx, err) {
+			return j, "", err
+		}
+		if err != nil {
+			return j, err.Error(), nil
+		}
+		if p == nil {
+			return j, fmt.Sprintf("problem %q was deleted; send same_problem", j.Problem), nil
+		}
+		limits := j.Limits
+		j = p.Include(j)
+		j.Tests, j.Checker, j.Interactor, j.Passes, j.Limits = nil, nil, nil, 0, limits
+		j.InputFile, j.OutputFile, j.Scheme, j.ProblemVersion = "", "", nil, p.Version
+		if j, err = jobspec.Expand(j, p.Job()); err != nil {
+			return j, err.Error(), nil
+		}
+	}
+	j.Limits = q.Limits.Or(j.Limits)
+	if q.Repeats != (job.Repeats{}) {
+		j.Repeats = q.Repeats
+	}
+	if q.Pool != "" {
+		j.Pool = q.Pool
+	}
+	if j, err = jobspec.Complete(f.o.Config(), j); err != nil {
+		return j, err.Error(), nil
+	}
+	skipped, err = f.missingFile(j, found)
+	return j, skipped, err
+}
+
+// lookups are what the jobs of a page have in common.
+type lookups struct {
+	problems map[string]*jobs.Problem // nil is one that was deleted
+	stored   map[string]bool          // blobs
+}
+
+// problemNow returns the stored problem, nil if it was deleted.
+func (f *Filler) problemNow(ctx context.Context, id string, found lookups) (*jobs.Problem, error) {
+	if p, known := found.problems[id]; known {
+		return p, nil
+	}
+	p, err := f.o.Store.Problem(ctx, id)
+	switch {
+	case err == nil:
+		found.problems[id] = &p
+	case errors.Is(err, jobs.ErrNoProblem):
+		found.problems[id] = nil
+	default:
+		return nil, err
+	}
+	return found.problems[id], nil
+}
+
+// missingFile says which file of a job is not stored any more, or "".
+func (f *Filler) missingFile(j job.Job, found lookups) (reason string, err error) {
+	_, err = jobspec.MapFiles(j, func(field string, file job.File) (job.File, error) {
+		if reason != "" || file.Blob == "" || found.stored[file.Blob] {
+			return file, nil
+		}
+		_, err := f.o.Blobs.Stat(file.Blob)
+		found.stored[file.Blob] = err == nil
+		if errors.Is(err, blobs.ErrNotFound) {
+			reason, err = fmt.Sprintf("the file of %s is not stored any more", field), nil
+		}
+		return file, err
+	})
+	return reason, err
+}

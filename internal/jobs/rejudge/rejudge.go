@@ -1,0 +1,234 @@
+package rejudge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/jobs"
+)
+
+// Store has jobs and rejudgings; *jobs.Store is one.
+type Store interface {
+	UnfinishedRejudgings(ctx context.Context, limit int) ([]jobs.UnfinishedRejudging, error)
+	RejudgingStored() <-chan struct{}
+	SelectRejudged(ctx context.Context, u jobs.UnfinishedRejudging, found []jobs.SelectedJob,
+		next jobs.RejudgingProgress) error
+	UnqueuedJobs(ctx context.Context, id string, limit int) ([]string, error)
+	SkipRejudged(ctx context.Context, id string, skipped jobs.SkippedJob) error
+	RejudgingRoom(ctx context.Context) (int, error)
+	QueueRejudged(ctx context.Context, id string, old jobs.SelectedJob, n jobs.Submission) error
+	EndFilling(ctx context.Context, u jobs.UnfinishedRejudging, failure string) error
+	CompleteRejudging(ctx context.Context, id string) error
+	Rejudging(ctx context.Context, id string) (jobs.Rejudging, error)
+	GetShort(ctx context.Context, id string) (jobs.Record, error)
+	List(ctx context.Context, f jobs.Filter) (page []job.Report, next string, err error)
+	Problem(ctx context.Context, id string) (jobs.Problem, error)
+	Lead(ctx context.Context, task, holder string, lease time.Duration) (bool, error)
+}
+
+// Blobs has files; *blobs.Store is one.
+type Blobs interface {
+	Stat(digest string) (units.Bytes, error)
+}
+
+// Options configure a Filler. All members but Most are required.
+type Options struct {
+	Store  Store
+	Blobs  Blobs
+	Config func() config.Config // limits, slots and repeats are used
+	Holder string               // name of this process among those that share the database
+	Log    *slog.Logger
+	Most   int // jobs of a rejudging; 0 is jobs.MaxRejudged
+}
+
+// Filler fills rejudgings.
+type Filler struct{ o Options }
+
+// New makes a filler.
+func New(o Options) *Filler {
+	o.Most = cmp.Or(o.Most, jobs.MaxRejudged)
+	return &Filler{o}
+}
+
+const (
+	// every is how often a filler looks for rejudgings that other processes have stored, and for room in the queue.
+	every = 2 * time.Second
+	// lease is after what time another process takes over.
+	lease = 15 * time.Second
+	// sets is how many rejudgings are filled in turn.
+	sets = 20
+	// page is how many jobs are selected or queued in a step.
+	page = 100
+)
+
+// Run fills rejudgings until ctx is done.
+func (f *Filler) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		begun, pause := time.Now(), every
+		busy, err := f.Step(ctx)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			f.o.Log.Warn("cannot fill a rejudging; trying again", "error", err)
+			pause = 2 * every
+		case busy:
+			pause = time.Since(begun) // half of the time is for others
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		case <-f.o.Store.RejudgingStored():
+		}
+	}
+}
+
+// Step does a part of the work for each rejudging with work left. busy means that there is more to do now.
+func (f *Filler) Step(ctx context.Context) (busy bool, err error) {
+	all, err := f.o.Store.UnfinishedRejudgings(ctx, sets)
+	if err != nil || len(all) == 0 {
+		return false, err
+	}
+	if lead, err := f.o.Store.Lead(ctx, "rejudgings", f.o.Holder, lease); err != nil || !lead {
+		return false, err
+	}
+	var errs []error
+	for _, u := range all {
+		done, err := f.part(ctx, u)
+		busy = busy || done
+		if err != nil && !errors.Is(err, jobs.ErrFinal) { // cancelled meanwhile, or filled by another process
+			errs = append(errs, fmt.Errorf("fill rejudging %q: %w", u.ID, err))
+		}
+	}
+	return busy, errors.Join(errs...)
+}
+
+// part does a part of the work for one rejudging.
+func (f *Filler) part(ctx context.Context, u jobs.UnfinishedRejudging) (busy bool, err error) {
+	switch {
+	case u.State != jobs.RejudgingFilling:
+		return true, f.o.Store.CompleteRejudging(ctx, u.ID)
+	case u.Broken != nil:
+		return true, f.fail(ctx, u, fmt.Sprintf("its request cannot be read: %s", u.Broken))
+	case u.Progress.Jobs > f.o.Most:
+		return true, f.fail(ctx, u,
+			fmt.Sprintf("more than %d jobs; select fewer, such as by created_from and created_to", f.o.Most))
+	case !u.Progress.Selected:
+		return true, f.selectPage(ctx, u)
+	}
+	return f.queuePage(ctx, u)
+}
+
+// fail ends a rejudging of which no job was queued.
+func (f *Filler) fail(ctx context.Context, u jobs.UnfinishedRejudging, reason string) error {
+	err := f.o.Store.EndFilling(ctx, u, reason)
+	if err == nil {
+		f.o.Log.Warn("a rejudging failed", "rejudging", u.ID, "reason", reason)
+	}
+	return err
+}
+
+// selectPage selects some jobs. None is queued before their number is known.
+func (f *Filler) selectPage(ctx context.Context, u jobs.UnfinishedRejudging) (err error) {
+	var found []jobs.SelectedJob
+	next := u.Progress
+	if u.Request.Filter == nil {
+		found, next, err = f.named(ctx, u)
+	} else {
+		found, next, err = f.filtered(ctx, u)
+	}
+	if err != nil {
+		return err
+	}
+	return f.o.Store.SelectRejudged(ctx, u, found, next)
+}
+
+// named looks up some of the jobs that a request names.
+func (f *Filler) named(ctx context.Context, u jobs.UnfinishedRejudging) (
+	found []jobs.SelectedJob, next jobs.RejudgingProgress, err error) {
+	names := u.Request.Jobs
+	next.Named = min(u.Progress.Named+page, len(names))
+	next.Selected = next.Named == len(names)
+	for _, id := range names[min(u.Progress.Named, next.Named):next.Named] {
+		_, one, err := f.read(ctx, id)
+		if err != nil {
+			return nil, next, err
+		}
+		found = append(found, one)
+	}
+	return found, next, nil
+}
+
+// filtered selects the jobs of a page of the list.
+func (f *Filler) filtered(ctx context.Context, u jobs.UnfinishedRejudging) (
+	found []jobs.SelectedJob, next jobs.RejudgingProgress, err error) {
+	q := u.Request.Filter
+	list := jobs.Filter{State: job.Done, Label: q.Labels, Verdict: q.Verdict, Priority: q.Priority, Pool: q.Pool,
+		From: q.CreatedFrom, To: q.CreatedTo, Limit: page, After: u.Progress.After}
+	if list.To.IsZero() || list.To.After(u.CreatedAt) {
+		list.To = u.CreatedAt // what comes later is not in the set
+	}
+	reports, after, err := f.o.Store.List(ctx, list)
+	if err != nil {
+		return nil, next, err
+	}
+	for _, rep := range reports {
+		one := jobs.SelectedJob{ID: rep.ID, Verdict: rep.Verdict}
+		if _, again := rep.Labels[jobs.RejudgeLabel]; again {
+			continue
+		}
+		if q.Problem != "" {
+			rec, found, err := f.read(ctx, rep.ID)
+			if err != nil {
+				return nil, next, err
+			}
+			if found.Skipped == "" && rec.Job.Problem != q.Problem {
+				continue
+			}
+			one = found
+		}
+		found = append(found, one)
+	}
+	return found, jobs.RejudgingProgress{After: after, Selected: after == ""}, nil
+}
+
+// read reads a job that may be judged again.
+func (f *Filler) read(ctx context.Context, id string) (rec jobs.Record, one jobs.SelectedJob, err error) {
+	one.ID = id
+	rec, err = f.o.Store.GetShort(ctx, id)
+	switch {
+	case errors.Is(err, jobs.ErrNotFound):
+		one.Skipped = "no such job"
+	case passing(ctx, err):
+		return rec, one, err
+	case err != nil:
+		one.Skipped = err.Error()
+	default:
+		one.Verdict, one.Skipped = rec.Report.Verdict, unfit(rec.Report)
+	}
+	return rec, one, nil
+}
+
+// passing reports whether the same call may succeed later. Other errors are of what is stored.
+func passing(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || errors.Is(err, jobs.ErrUnavailable))
+}
+
+// unfit says why a job cannot be judged again, or "".
+func unfit(rep job.Report) string {
+	_, again := rep.Labels[jobs.RejudgeLabel]
+	switch {
+	case again:
+		return "it judges another job again; name that one"
+	case rep.Priority == job.Audit:
+		return "it is an audit; name its original"
+	case rep.State != job.Done:
+		return fmt.Sprintf("its state is %s", rep.State)
+	}
+	return ""
+}

@@ -1,0 +1,233 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"judged/internal/base/job"
+)
+
+// workLeft is the progress of a rejudging that was just stored, applied or cancelled.
+const workLeft = "{}"
+
+// UnfinishedRejudging is a rejudging with work left: it is filled, applied or cancelled.
+type UnfinishedRejudging struct {
+	ID        string
+	State     RejudgingState // RejudgingFilling, RejudgingApplying or RejudgingCancelled
+	CreatedAt time.Time
+	Request   RejudgingRequest // while it is filled
+	Progress  RejudgingProgress
+	Broken    error // why it cannot be filled
+
+	stored string // Progress as it is stored
+}
+
+// RejudgingProgress is how far the selection of the jobs of a rejudging is.
+type RejudgingProgress struct {
+	Named    int    `json:"named,omitempty"` // jobs of the request that were looked up
+	After    string `json:"after,omitempty"` // cursor of the list that the filter selects from
+	Jobs     int    `json:"jobs,omitempty"`  // that were selected and not skipped
+	Selected bool   `json:"selected,omitempty"`
+}
+
+// SelectedJob is a job of a rejudging before it is queued.
+type SelectedJob struct {
+	ID      string
+	Verdict job.Verdict
+	Skipped string // why it cannot be judged again
+}
+
+// UnfinishedRejudgings returns the rejudgings with work left, oldest first, at most limit of them. The work
+// needs no lock: a step changes nothing if another process was faster.
+func (s *Store) UnfinishedRejudgings(ctx context.Context, limit int) (all []UnfinishedRejudging, err error) {
+	err = s.rows(ctx, s.read, query{"read rejudgings", `SELECT ` + rejudgingColumns + ` FROM rejudgings
+WHERE progress <> '' ORDER BY created, id LIMIT ?1`, []any{limit}}, func(rows *sql.Rows) error {
+		var r rejudgingRow
+		if err := rows.Scan(r.fields()...); err != nil {
+			return err
+		}
+		u := UnfinishedRejudging{ID: r.id, State: stateOf(r.state, false, true), CreatedAt: timeOf(r.created),
+			stored: r.progress}
+		if u.State == RejudgingFilling {
+			kept, err := r.kept()
+			if err == nil && kept.Request == nil {
+				err = errors.New("it has no request")
+			}
+			if err == nil {
+				u.Request = *kept.Request
+				err = json.Unmarshal([]byte(r.progress), &u.Progress)
+			}
+			u.Broken = err
+		}
+		all = append(all, u)
+		return nil
+	})
+	return all, err
+}
+
+// RejudgingStored is sent to after this process has stored a rejudging. Other processes have to look for it.
+func (s *Store) RejudgingStored() <-chan struct{} { return s.rejudgings }
+
+// SelectRejudged adds jobs to a rejudging and sets its progress to next, whose Jobs it counts. The error is ErrFinal if
+// the rejudging is not filled any more, or another process has set its progress.
+func (s *Store) SelectRejudged(ctx context.Context, u UnfinishedRejudging, found []SelectedJob,
+	next RejudgingProgress) error {
+	return s.tx(ctx, "put rejudging", func(ctx context.Context, tx *sql.Tx) error {
+		next.Jobs = u.Progress.Jobs
+		one, err := tx.PrepareContext(ctx, s.driver.sql(`INSERT INTO rejudged (id, rejudging, original, state, old_verdict,
+	reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING`))
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			state := rejudgedSelected
+			if f.Skipped != "" {
+				state = rejudgedSkipped
+			}
+			result, err := one.ExecContext(ctx, RejudgeID(u.ID, f.ID), u.ID, f.ID, state, string(f.Verdict), f.Skipped)
+			var added int64
+			if err == nil {
+				added, err = result.RowsAffected()
+			}
+			if err != nil {
+				return errors.Join(err, one.Close())
+			}
+			if f.Skipped == "" {
+				next.Jobs += int(added)
+			}
+		}
+		if err := one.Close(); err != nil {
+			return err
+		}
+		progress, err := json.Marshal(next)
+		if err != nil {
+			return err
+		}
+		result, err := tx.ExecContext(ctx, s.driver.sql(`UPDATE rejudgings SET progress = ?1
+WHERE id = ?2 AND state = ?3 AND progress = ?4`), string(progress), u.ID, rejudgingFilling, u.stored)
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 1 {
+			return err
+		}
+		return notFilled(u.ID)
+	})
+}
+
+func notFilled(id string) error {
+	return fmt.Errorf("fill rejudging %q: it has ended, or another process fills it: %w", id, ErrFinal)
+}
+
+// UnqueuedJobs returns IDs of selected jobs of a rejudging that are not queued yet, at most limit of them.
+func (s *Store) UnqueuedJobs(ctx context.Context, id string, limit int) (originals []string, err error) {
+	err = s.rows(ctx, s.read, query{"read rejudging", `SELECT original FROM rejudged WHERE rejudging = ?1 AND state = ?2
+ORDER BY original LIMIT ?3`, []any{id, rejudgedSelected, limit}}, func(rows *sql.Rows) error {
+		var original string
+		err := rows.Scan(&original)
+		originals = append(originals, original)
+		return err
+	})
+	return originals, err
+}
+
+// SkipRejudged leaves out a selected job of a rejudging.
+func (s *Store) SkipRejudged(ctx context.Context, id string, skipped SkippedJob) error {
+	_, err := s.exec(ctx, "put rejudging", `UPDATE rejudged SET state = ?1, reason = ?2 WHERE id = ?3 AND state = ?4`,
+		rejudgedSkipped, skipped.Reason, RejudgeID(id, skipped.Job), rejudgedSelected)
+	return err
+}
+
+// RejudgingRoom is how many jobs a rejudging may queue now: rejudgings fill half of the queue, so that there is room for
+// the jobs of contestants.
+func (s *Store) RejudgingRoom(ctx context.Context) (int, error) {
+	depths, err := s.Depth(ctx)
+	most := int(s.maxWaiting.Load())
+	if most <= 0 {
+		return MaxRejudged, err
+	}
+	return max(max(most/2, 1)-depths.Total(), 0), err
+}
+
+// QueueRejudged queues the job that judges a selected one again, once. old is the verdict now. The errors are ErrFull,
+// and ErrFinal if the rejudging is not filled any more.
+func (s *Store) QueueRejudged(ctx context.Context, id string, old SelectedJob, n Submission) error {
+	reserved, err := s.reserve(ctx)
+	if err != nil {
+		return err
+	}
+	if !reserved {
+		return fmt.Errorf("fill rejudging %q: %d jobs wait: %w", id, s.maxWaiting.Load(), ErrFull)
+	}
+	added := false
+	defer func() { s.capacity.release(added) }()
+	n.ID, n.BodyDigest = RejudgeID(id, old.ID), id
+	_, args, err := s.newRow(n)
+	if err != nil {
+		return err
+	}
+	created, err := s.insertLabelled(ctx, n.Job.Labels, args, func(ctx context.Context, tx *sql.Tx) error {
+		return s.claimSelected(ctx, tx, id, old)
+	})
+	switch {
+	case errors.Is(err, errQueued):
+		return nil
+	case err != nil:
+		return err
+	case !created:
+		return s.SkipRejudged(ctx, id, SkippedJob{old.ID, fmt.Sprintf("another job has the ID %q", n.ID)})
+	}
+	added = true
+	s.notifyWork(n.kind())
+	return nil
+}
+
+// errQueued rolls back what queues a job twice.
+var errQueued = errors.New("the job was queued before")
+
+// claimSelected turns a selected job into a queued one.
+func (s *Store) claimSelected(ctx context.Context, tx *sql.Tx, id string, old SelectedJob) error {
+	state := -1
+	// Held until the commit, so that a cancellation finds the job.
+	found, err := tx.QueryContext(ctx, s.driver.sql(`SELECT state FROM rejudgings WHERE id = ?1 {hold}`), id)
+	if err == nil {
+		err = each(found, func(rows *sql.Rows) error { return rows.Scan(&state) })
+	}
+	if err != nil {
+		return err
+	}
+	if state != rejudgingFilling {
+		return notFilled(id)
+	}
+	claim, err := tx.ExecContext(ctx, s.driver.sql(`UPDATE rejudged SET state = ?1, old_verdict = ?2
+WHERE id = ?3 AND state = ?4`), rejudgedOpen, string(old.Verdict), RejudgeID(id, old.ID), rejudgedSelected)
+	if err != nil {
+		return err
+	}
+	if n, err := claim.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	return errQueued
+}
+
+// EndFilling ends the filling of a rejudging whose jobs are queued, or that fails for a reason.
+func (s *Store) EndFilling(ctx context.Context, u UnfinishedRejudging, failure string) error {
+	state, ended := rejudgingOpen, int64(0)
+	if failure != "" {
+		state, ended = rejudgingFailed, s.now().UnixNano()
+	}
+	request, err := packJSON(keptRequest{Reason: u.Request.Reason, Error: failure})
+	if err != nil {
+		return fmt.Errorf("encode rejudging %q: %w", u.ID, err)
+	}
+	n, err := s.exec(ctx, "put rejudging", `UPDATE rejudgings SET state = ?1, ended = ?2, request = ?3, progress = ''
+WHERE id = ?4 AND state = ?5`, state, ended, request, u.ID, rejudgingFilling)
+	if err == nil && n == 0 {
+		err = notFilled(u.ID)
+	}
+	return err
+}
