@@ -217,7 +217,8 @@ func TestSteps(t *testing.T) {
 	r.set(jobs.RejudgingRequest{ID: "many", Filter: &jobs.RejudgingFilter{}})
 	r.set(jobs.RejudgingRequest{ID: "named", Jobs: slices.Concat(ids[:page], ids[:page], []string{"absent"})})
 	r.steps(f)
-	if v := r.view("many"); v.Queued > 0 || v.State != jobs.RejudgingFailed || !strings.Contains(v.Error, "more than 100 jobs") {
+	if v := r.view("many"); v.Queued > 0 || v.State != jobs.RejudgingFailed ||
+		!strings.Contains(v.Error, "more than 100 jobs") {
 		t.Errorf("too many: %+v", v)
 	}
 	for r.view("named").State == jobs.RejudgingFilling {
