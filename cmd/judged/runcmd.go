@@ -185,7 +185,7 @@ func checkLanguages(ctx context.Context, eng *engine.Engine, j job.Job) error {
 func (a *app) judgeTask(ctx context.Context, eng *engine.Engine, slot slots.Slot, task judge.Task) (job.Report, error) {
 	p := a.newProgress(len(task.Tests))
 	defer p.end()
-	task.Ran = func(test string, _ job.Run) { p.run(test, task.Repeats) }
+	task.Ran = func(test string) { p.run(test, task.Repeats) }
 	report, err := eng.Judge(ctx, slot, task, p.test)
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
 		return judge.InternalError(report, err), nil

@@ -48,7 +48,7 @@ type Task struct {
 	Place func(context.Context, stats.Placement) (measure.Place, error)
 	Ready func() error
 	// Ran is called after each run of a test; nil is allowed.
-	Ran func(test string, r job.Run)
+	Ran func(test string)
 }
 
 // Run judges the task on a worker and passes each test to decided as soon as it is decided. The error is not nil only
@@ -199,7 +199,7 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 		OutputFile: task.OutputFile, Limits: limits, Repeats: task.Repeats,
 		Head: task.Head, Place: task.Place, Ready: task.Ready, More: more}
 	if task.Ran != nil {
-		q.Ran = func(r job.Run) { task.Ran(t.Name, r) }
+		q.Ran = func() { task.Ran(t.Name) }
 	}
 	input, answer := newInputs(t.Input), newInputs(t.Answer)
 	input.file = t.input

@@ -133,9 +133,6 @@ func timing(kept []outcome, d stats.Decision, rule stats.Rule) *job.Timing {
 	}
 	t.MarginRatio = rule.Margin(d.Value)
 	t.Guard, t.GuardLearned = rule.Band(), rule.Guard.Learned
-	if slices.ContainsFunc(kept, func(o outcome) bool { return o.noisy }) {
-		t.Confidence = job.Noisy
-	}
 	return t
 }
 

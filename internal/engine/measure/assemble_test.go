@@ -25,11 +25,6 @@ func ran(ms int, v job.Verdict, kept bool, causes ...job.Cause) outcome {
 	}
 }
 
-func noisy(o outcome) outcome {
-	o.noisy = true
-	return o
-}
-
 // summary is what a test says in short.
 type summary struct {
 	Verdict    job.Verdict
@@ -81,9 +76,6 @@ func TestAssemble(t *testing.T) {
 		{"a run that does not count has no say", confirm,
 			[]outcome{ran(30, job.WallTimeLimit, false), ran(31, job.Accepted, true)},
 			summary{job.Accepted, 31 * ms, 62 * ms, 31 << 10, 1, "single", job.OneRun, true}},
-		{"noise that did not go away", confirm, []outcome{ran(1010, job.TimeLimit, false),
-			noisy(ran(1300, job.TimeLimit, true))},
-			summary{job.TimeLimit, 1300 * ms, 2600 * ms, 1300 << 10, 1, "single", job.Noisy, true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -44,7 +44,7 @@ type Request struct {
 	Communicate func() (*jury.Communication, error)
 	Instances   int
 	// Ran is called after each run; nil is allowed.
-	Ran func(job.Run)
+	Ran func()
 	// More says that another test is to follow: the next sandbox is then prepared while this test runs, however short.
 	More bool
 }
@@ -71,7 +71,7 @@ type outcome struct {
 	checking *check        // of its output, until it is waited for
 	talked   bool          // with an interactor, which ended it or not: how is a matter of microseconds
 	gain     time.Duration // CPU time that it saved because the CPU was faster than planned
-	noisy    bool          // it counts although noise may explain its time
+	waited   time.Duration // for busy neighbours, before it started
 	digest   uint64        // of stdout, to compare the runs of a test
 	stdout   *string
 	stderr   *string
@@ -117,15 +117,17 @@ func (w *Worker) Start(ctx context.Context, q Request) <-chan Result {
 // and after: a neighbour's use of a shared cache lengthens CPU time and leaves no other trace.
 func (w *Worker) runPlaced(ctx context.Context, t test, n nextRun) (outcome, error) {
 	if t.Place == nil || n.Placement == (stats.Placement{}) {
-		w.awaitIdleNeighbours(ctx, n.idleWait)
-		return w.runOnce(ctx, t)
+		waited := w.awaitIdleNeighbours(ctx, n.idleWait)
+		o, err := w.runOnce(ctx, t)
+		o.waited = waited
+		return o, err
 	}
 	at, err := t.Place(ctx, n.Placement)
 	if err != nil {
 		return outcome{}, fmt.Errorf("find a place for test %q: %w", t.Name, err)
 	}
 	defer at.Release()
-	at.Worker.awaitIdleNeighbours(ctx, n.idleWait)
+	waited := at.Worker.awaitIdleNeighbours(ctx, n.idleWait)
 	var before, after float64
 	if n.nearLimit {
 		before = at.Deviation(ctx)
@@ -134,6 +136,7 @@ func (w *Worker) runPlaced(ctx context.Context, t test, n nextRun) (outcome, err
 	if err != nil {
 		return outcome{}, err
 	}
+	o.waited = waited
 	if n.nearLimit && before == 0 {
 		after = at.Deviation(ctx)
 	}

@@ -8,99 +8,54 @@ import (
 	"time"
 
 	"judged/internal/base/job"
+	"judged/internal/base/units"
 	"judged/internal/sandbox"
 	"judged/internal/timing/evidence"
 	"judged/internal/timing/stats"
 )
 
-// validity says whether a run counts, given what noise may have added to its times.
-type validity int
-
+// A run waits for busy neighbours to become idle at most as long as the run before it took, and the runs of a test together
+// at most maxIdleWait.
 const (
-	valid        validity = iota
-	questionable          // noise may explain the finding; if that stays so, runs count and the confidence is noisy
-	invalid               // noise explains the finding; if that stays so, there is no verdict
+	maxIdleWait = time.Second
+	idleWindow  = 30 * time.Millisecond // three ticks: /proc/stat counts in ticks of 10 ms
 )
 
-// How many runs of a test are discarded at most.
-const (
-	maxQuestionable = 6
-	maxInvalid      = 3
-)
-
-// A run waits for busy neighbours to become idle at most maxIdleWait, and at most maxIdleWaits runs of a test do.
-const (
-	maxIdleWait  = time.Second
-	maxIdleWaits = maxQuestionable
-	idleWindow   = 30 * time.Millisecond // three ticks: /proc/stat counts in ticks of 10 ms
-)
-
-// discards counts the runs of a test that were discarded because of noise.
-type discards struct {
-	questionable, invalid int
-	idleWaits             int           // runs that were to wait for the neighbours
-	idleWait              time.Duration // that of the next run
+// statsRun is the run as the rule sees it. Only a finding about time can be noise, and a program that was stopped at its
+// wall limit shows nothing about its CPU time.
+func (o outcome) statsRun() stats.Run {
+	x := o.run.Explained
+	switch o.verdict {
+	case job.WallTimeLimit, job.IdlenessLimit:
+		return stats.Run{CPUTime: o.run.CPUTime, Void: o.result.Explained}
+	case job.TimeLimit:
+		bounds := x.Except(job.CauseFrequency, job.CauseSteal)
+		return stats.Run{CPUTime: o.run.CPUTime, Explained: x.CPUTime, Measured: x.CPUTime - bounds.CPUTime}
+	}
+	return stats.Run{CPUTime: o.run.CPUTime, Saved: o.gain}
 }
 
-// validity compares a run with its limits. A time over a limit is discarded only if it is within the limit without
-// what noise can have added.
-func (t test) validity(o outcome) validity {
-	x, limit := o.run.Explained, t.Limits.CPUTime()
-	switch {
-	case o.verdict == job.WallTimeLimit || o.verdict == job.IdlenessLimit:
-		if o.result.Explained {
-			return invalid
-		}
-	case o.verdict == job.TimeLimit && o.run.CPUTime-x.Except(job.CauseNeighbours, job.CauseCanary).CPUTime <= limit:
-		return invalid
-	case o.verdict == job.TimeLimit && o.run.CPUTime-x.CPUTime <= limit:
-		return questionable
-	case o.run.CPUTime <= limit && o.run.CPUTime+o.gain > limit:
-		return questionable
-	}
-	return valid
-}
+// patience is how long the runs of a test still wait for busy neighbours.
+type patience struct{ left, next time.Duration }
 
-// keep decides whether a run counts, and updates d. With a fixed number of runs all count: that is a measurement.
-func (t test) keep(o *outcome, d *discards) (bool, error) {
-	d.idleWait = 0
-	if fixed(t.rule) {
-		return true, nil
+// after decides how long the next run waits. Neighbours that stay busy as long as a run takes do not pass, so that no
+// further run waits.
+func (p *patience) after(o outcome) {
+	p.left = max(p.left-o.waited, 0)
+	if p.next > 0 && o.waited >= p.next {
+		p.left = 0
 	}
-	if o.verdict == job.TimeLimit && hasCause(o.run.Explained, job.CauseNeighbours) && d.idleWaits < maxIdleWaits {
-		d.idleWaits, d.idleWait = d.idleWaits+1, maxIdleWait
+	p.next = 0
+	if o.verdict == job.TimeLimit && hasCause(o.run.Explained, job.CauseNeighbours) {
+		p.next = min(p.left, o.run.WallTime)
 	}
-	switch t.validity(*o) {
-	case questionable:
-		if d.questionable == maxQuestionable {
-			o.noisy = true
-			return true, nil
-		}
-		d.questionable++
-		return false, nil
-	case invalid:
-		if d.invalid == maxInvalid {
-			return false, &NoiseError{Test: t.Name, Verdict: o.verdict, CPUs: o.run.CPUs, Runs: d.invalid + 1,
-				Explained: o.run.Explained}
-		}
-		d.invalid++
-		return false, nil
-	}
-	return true, nil
-}
-
-// place is the placement of the next run: after one discarded run no other slot may be busy, after two it is also on
-// another core.
-func (d *discards) place(p stats.Placement) stats.Placement {
-	n := d.questionable + d.invalid
-	return stats.Placement{Quiet: p.Quiet || n > 0, OtherCore: p.OtherCore || n > 1}
 }
 
 func hasCause(x job.Explained, c job.Cause) bool {
 	return slices.ContainsFunc(x.Causes, func(e job.Explanation) bool { return e.Cause == c })
 }
 
-// NoiseError is a test without a verdict: noise explains why a time was over its limit, in as many runs as are allowed.
+// NoiseError is a test without a verdict: noise explains why its time was over its limit, in as many runs as are allowed.
 type NoiseError struct {
 	Test      string
 	Verdict   job.Verdict // that the last run would have had
@@ -112,10 +67,23 @@ type NoiseError struct {
 // Fault returns whose fault the IE is.
 func (e *NoiseError) Fault() job.Fault { return job.NoiseFault }
 
+// newNoiseError describes the runs of a test that noise explains.
+func newNoiseError(q Request, all []outcome) *NoiseError {
+	last := all[len(all)-1]
+	return &NoiseError{Test: q.Name, Verdict: last.verdict, CPUs: last.run.CPUs, Runs: len(all),
+		Explained: last.run.Explained}
+}
+
 func (e *NoiseError) Error() string {
+	kind, of := "wall time", func(x job.Explanation) time.Duration { return x.WallTime }
+	if e.Verdict == job.TimeLimit {
+		kind, of = "CPU time", func(x job.Explanation) time.Duration { return x.CPUTime }
+	}
 	var causes []string
 	for _, x := range e.Explained.Causes {
-		causes = append(causes, fmt.Sprintf("%s up to %s", x.Cause, max(x.CPUTime, x.WallTime).Round(time.Millisecond)))
+		if d := of(x); d > 0 {
+			causes = append(causes, fmt.Sprintf("%s up to %s of %s", x.Cause, units.Duration(d), kind))
+		}
 	}
 	if len(causes) == 0 {
 		causes = append(causes, "the program of the jury waited for a CPU")
@@ -133,11 +101,12 @@ func (w *Worker) explained(before evidence.Snapshot, p sandbox.Progress) sandbox
 	return sandbox.Allowance{CPUTime: x.CPUTime, WallTime: x.WallTime}
 }
 
-// awaitIdleNeighbours returns when the neighbours are idle, or after the timeout.
-func (w *Worker) awaitIdleNeighbours(ctx context.Context, timeout time.Duration) {
+// awaitIdleNeighbours returns when the neighbours are idle, or after the timeout, and how long that took.
+func (w *Worker) awaitIdleNeighbours(ctx context.Context, timeout time.Duration) (waited time.Duration) {
 	if timeout == 0 {
-		return
+		return 0
 	}
+	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for before := w.reader.Glance(); ctx.Err() == nil; {
@@ -146,12 +115,13 @@ func (w *Worker) awaitIdleNeighbours(ctx context.Context, timeout time.Duration)
 		case <-window.C:
 		case <-ctx.Done():
 			window.Stop()
-			return
+			return max(time.Since(start), timeout)
 		}
 		after := w.reader.Glance()
 		if evidence.NeighboursIdle(before, after) {
-			return
+			return time.Since(start)
 		}
 		before = after
 	}
+	return max(time.Since(start), timeout)
 }

@@ -33,6 +33,24 @@ func gained(o outcome, ms int) outcome {
 	return o
 }
 
+// differing are runs over a limit of 1 s that a cause explains, and that differ as if it had lengthened them.
+func differing(c job.Cause) []outcome {
+	var runs []outcome
+	for _, ms := range []int{1060, 1090, 1030, 1085, 1055} {
+		runs = append(runs, by(ran(ms, job.TimeLimit, false), c, 100))
+	}
+	return runs
+}
+
+// agreeing are runs over a limit of 1 s that a cause explains, although they do not differ as if it had lengthened them.
+func agreeing(c job.Cause) []outcome {
+	var runs []outcome
+	for _, ms := range []int{1050, 1053, 1051} {
+		runs = append(runs, by(ran(ms, job.TimeLimit, false), c, 100))
+	}
+	return runs
+}
+
 // TestRepeat holds the loop of a test against runs that it is given one after the
 // other; the last one stands for all that follow.
 func TestRepeat(t *testing.T) {
@@ -65,19 +83,38 @@ func TestRepeat(t *testing.T) {
 			result{job.TimeLimit, []bool{true, true}, job.Stable, false}, []stats.Placement{{}, quiet}},
 		{"far over, if noise added nothing", job.Repeats{}, []outcome{by(far, job.CauseForeign, 40)},
 			result{job.TimeLimit, []bool{true, true}, job.Stable, false}, []stats.Placement{{}, quiet}},
-		{"noise explains all runs", job.Repeats{}, []outcome{by(over, job.CauseSteal, 50)},
+		{"far over, and still over without what noise explains", job.Repeats{}, []outcome{by(ran(1600, job.TimeLimit, false),
+			job.CauseNeighbours, 300)}, result{job.TimeLimit, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
+		{"noise explains all runs, which differ", job.Repeats{}, differing(job.CauseForeign),
+			result{job.InternalError, []bool{false, false, false, false, false}, "", true},
+			[]stats.Placement{{}, quiet, both, both, both}},
+		{"neighbours explain all runs, which differ", job.Repeats{}, differing(job.CauseNeighbours),
+			result{job.InternalError, []bool{false, false, false, false, false}, "", true},
+			[]stats.Placement{{}, quiet, both, both, both}},
+		{"reference kernels explain all runs, which differ", job.Repeats{}, differing(job.CauseCanary),
+			result{job.InternalError, []bool{false, false, false, false, false}, "", true},
+			[]stats.Placement{{}, quiet, both, both, both}},
+		{"noise explains all runs, which agree", job.Repeats{}, agreeing(job.CauseForeign),
+			result{job.TimeLimit, []bool{true, true, true}, job.Stable, false}, []stats.Placement{{}, quiet, both}},
+		{"neighbours explain all runs, which agree", job.Repeats{}, agreeing(job.CauseNeighbours),
+			result{job.TimeLimit, []bool{true, true, true}, job.Stable, false}, []stats.Placement{{}, quiet, both}},
+		{"under single, they agree", job.Repeats{Policy: job.Single}, agreeing(job.CauseForeign),
+			result{job.TimeLimit, []bool{true, true, true}, job.Stable, false}, []stats.Placement{{}, quiet, both}},
+		{"under single, they differ", job.Repeats{Policy: job.Single}, differing(job.CauseForeign),
 			result{job.InternalError, []bool{false, false, false, false}, "", true},
 			[]stats.Placement{{}, quiet, both, both}},
-		{"noise explains all runs, under single", job.Repeats{Policy: job.Single},
-			[]outcome{by(over, job.CauseSteal, 50)},
-			result{job.InternalError, []bool{false, false, false, false}, "", true},
-			[]stats.Placement{{}, quiet, both, both}},
-		{"neighbours explain all runs", job.Repeats{}, []outcome{by(over, job.CauseNeighbours, 100)},
-			result{job.TimeLimit, []bool{false, false, false, false, false, false, true, true}, job.Noisy, false},
-			[]stats.Placement{{}, quiet, both, both, both, both, both, both}},
-		{"reference kernels explain all runs", job.Repeats{}, []outcome{by(over, job.CauseCanary, 100)},
-			result{job.TimeLimit, []bool{false, false, false, false, false, false, true, true}, job.Noisy, false},
-			[]stats.Placement{{}, quiet, both, both, both, both, both, both}},
+		{"under min, they agree", job.Repeats{Policy: job.Minimum}, agreeing(job.CauseForeign),
+			result{job.TimeLimit, []bool{true, true, true}, job.Stable, false}, []stats.Placement{{}, quiet, both}},
+		{"stolen time was measured and may be the same in every run", job.Repeats{}, agreeing(job.CauseSteal),
+			result{job.InternalError, []bool{false, false, false, false, false}, "", true},
+			[]stats.Placement{{}, quiet, both, both, both}},
+		{"a slower CPU was measured, and is the same in every run", job.Repeats{}, agreeing(job.CauseFrequency),
+			result{job.InternalError, []bool{false, false, false, false, false}, "", true},
+			[]stats.Placement{{}, quiet, both, both, both}},
+		{"one within the limit outweighs all that agree", job.Repeats{Min: 2, Max: 5}, append([]outcome{within},
+			agreeing(job.CauseForeign)...),
+			result{job.Accepted, []bool{true, false, false, false, false, false, false, false}, job.Noisy, false},
+			[]stats.Placement{{}, {}, quiet, both, both, both, both, both}},
 		{"neighbours and others together", job.Repeats{},
 			[]outcome{by(by(over, job.CauseNeighbours, 30), job.CauseForeign, 30), within},
 			result{job.Accepted, []bool{false, true}, job.OneRun, false}, []stats.Placement{{}, quiet}},
@@ -105,8 +142,8 @@ func TestRepeat(t *testing.T) {
 			q := Request{Name: "1", Args: []string{"./p"}, Limits: job.Limits{CPUTimeMS: 1000, WallTimeMS: 3000},
 				Repeats: tt.repeats}
 			var placed []stats.Placement
-			var reported []job.Run
-			q.Ran = func(r job.Run) { reported = append(reported, r) }
+			reported := 0
+			q.Ran = func() { reported++ }
 			r, err := test{Request: q, rule: s.rule(q)}.repeat(func(n nextRun) (outcome, error) {
 				placed = append(placed, n.Placement)
 				return tt.runs[min(len(placed), len(tt.runs))-1], nil
@@ -131,32 +168,44 @@ func TestRepeat(t *testing.T) {
 			if diff := cmp.Diff(tt.placed, placed); diff != "" {
 				t.Errorf("placed (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(r.Runs, reported); diff != "" {
-				t.Errorf("runs that Ran was called with (-report +got):\n%s", diff)
+			if reported != len(r.Runs) {
+				t.Errorf("Ran was called %d times, for %d runs", reported, len(r.Runs))
 			}
 		})
 	}
 }
 
-// TestIdleWaits: a run waits for the neighbours after one that they may have lengthened, a
-// bounded number of times.
+// TestIdleWaits: a run waits for the neighbours after one that they may have lengthened, as long as that one took, until a
+// wait was in vain.
 func TestIdleWaits(t *testing.T) {
+	const ms = time.Millisecond
 	q := Request{Limits: job.Limits{CPUTimeMS: 1000}, Repeats: job.Repeats{Policy: job.Confirm}}
-	busy, over := by(ran(1050, job.TimeLimit, false), job.CauseNeighbours, 100), ran(1050, job.TimeLimit, false)
-	var waits []time.Duration
-	_, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(n nextRun) (outcome, error) {
-		waits = append(waits, n.idleWait)
-		if len(waits) == 2 {
-			return over, nil
-		}
-		return busy, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	one := maxIdleWait
-	if diff := cmp.Diff([]time.Duration{0, one, 0, one, one, one, one, one}, waits); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for _, tt := range []struct {
+		name         string
+		wall, waited time.Duration // of each run, and before it
+		want         []time.Duration
+	}{
+		{"a wait in vain is the last one", 300 * ms, 300 * ms, []time.Duration{0, 300 * ms, 0, 0, 0}},
+		{"neighbours that become idle", 300 * ms, 30 * ms, []time.Duration{0, 300 * ms, 300 * ms, 300 * ms, 300 * ms}},
+		{"all waits together", 900 * ms, 400 * ms, []time.Duration{0, 900 * ms, 600 * ms, 200 * ms, 0}},
+		{"long runs", 5 * time.Second, time.Second, []time.Duration{0, time.Second, 0, 0, 0}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var waits []time.Duration
+			busy := differing(job.CauseNeighbours)
+			_, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(n nextRun) (outcome, error) {
+				o := busy[len(waits)]
+				o.run.WallTime, o.waited = tt.wall, min(tt.waited, n.idleWait)
+				waits = append(waits, n.idleWait)
+				return o, nil
+			})
+			if !errors.As(err, new(*NoiseError)) {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, waits); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -178,21 +227,6 @@ func TestNearLimit(t *testing.T) {
 	}
 }
 
-// TestIdleWaitsAreBounded: where noise keeps on explaining the time, no more than maxIdleWaits runs wait.
-func TestIdleWaitsAreBounded(t *testing.T) {
-	q := Request{Limits: job.Limits{CPUTimeMS: 1000}}
-	busy := by(ran(1050, job.TimeLimit, false), job.CauseNeighbours, 10)
-	d := discards{}
-	for n := range 2 * maxIdleWaits {
-		if _, err := (test{Request: q, rule: new(Worker).rule(q)}).keep(&busy, &d); err != nil {
-			t.Fatal(err)
-		}
-		if want := n < maxIdleWaits; (d.idleWait == maxIdleWait) != want {
-			t.Errorf("run %d waits for %s, want it to wait: %v", n+2, d.idleWait, want)
-		}
-	}
-}
-
 // TestNoIdleWaitForWallTime: waiting for idle neighbours helps runs over the limit on CPU time only.
 func TestNoIdleWaitForWallTime(t *testing.T) {
 	q := Request{Limits: job.Limits{CPUTimeMS: 1000}}
@@ -211,14 +245,31 @@ func TestNoIdleWaitForWallTime(t *testing.T) {
 	}
 }
 
-// TestNoiseErrorNamesTheCause is what an operator reads.
+// TestNoiseErrorNamesTheCause is what an operator reads: the causes in the unit of the limit, and no other.
 func TestNoiseErrorNamesTheCause(t *testing.T) {
-	e := NoiseError{Test: "2", Verdict: job.WallTimeLimit, CPUs: "1", Runs: 4}
-	e.Explained.Add(job.CauseForeign, 3*time.Millisecond, 3050*time.Millisecond)
-	e.Explained.Add(job.CauseSteal, 0, 20*time.Millisecond)
-	const want = `decide test "2": noise explains the WTL of 4 runs on CPU 1 (foreign up to 3.05s, steal up to 20ms); run judged doctor, and judge it again when the host is quiet`
-	if got := e.Error(); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+	const ms = time.Millisecond
+	last := ran(1050, job.TimeLimit, false)
+	last.run.CPUs = "1"
+	last.run.Explained.Add(job.CauseForeign, 30500*time.Microsecond, 780*ms)
+	last.run.Explained.Add(job.CauseThrottle, 0, 20*ms)
+	q := Request{Name: "2", Limits: job.Limits{CPUTimeMS: 1030, WallTimeMS: 3000}}
+	all := []outcome{last, last, last, last}
+	got := []string{newNoiseError(q, all).Error()}
+	all[3].verdict = job.WallTimeLimit
+	got = append(got, newNoiseError(q, all).Error())
+	all[3].run.Explained = job.Explained{}
+	got = append(got, newNoiseError(q, all).Error())
+	const next = "; run judged doctor, and judge it again when the host is quiet"
+	want := []string{
+		`decide test "2": noise explains the TLE of 4 runs on CPU 1 ` +
+			`(foreign up to 30.5 ms of CPU time)` + next,
+		`decide test "2": noise explains the WTL of 4 runs on CPU 1 ` +
+			`(foreign up to 780.0 ms of wall time, throttle up to 20.0 ms of wall time)` + next,
+		`decide test "2": noise explains the WTL of 4 runs on CPU 1 ` +
+			`(the program of the jury waited for a CPU)` + next,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -244,8 +295,9 @@ func TestNobodyBuysARepeat(t *testing.T) {
 						e.Cause, got, plain)
 				}
 			}
-			if got := accepted(t, policy, p, by(ran(slow, job.TimeLimit, false), job.CauseForeign,
-				400)); got < plain+0.1 {
+			differ := by(ran(slow, job.TimeLimit, false), job.CauseForeign, 500)
+			if got := accepted(t, policy, p, differ, by(ran(slow+90, job.TimeLimit, false), job.CauseForeign,
+				500)); got < plain+0.1 {
 				t.Errorf("%s, %d ms, explained by others: accepted with probability %.3f, want more than %.3f: this "+
 					"test cannot fail", policy, slow, got, plain)
 			}
@@ -254,8 +306,8 @@ func TestNobodyBuysARepeat(t *testing.T) {
 }
 
 // accepted is the probability that a program is accepted of which a run is fast with
-// probability p, and slow else.
-func accepted(t *testing.T, policy job.Policy, p float64, slow outcome) float64 {
+// probability p, and one of the slow ones in turn else.
+func accepted(t *testing.T, policy job.Policy, p float64, slow ...outcome) float64 {
 	q := Request{Name: "1", Args: []string{"./p"}, Limits: job.Limits{CPUTimeMS: 1000, WallTimeMS: 3000},
 		Repeats: job.Repeats{Policy: policy}}
 	undecided := errors.New("more runs than are given")
@@ -269,7 +321,7 @@ func accepted(t *testing.T, policy job.Policy, p float64, slow outcome) float64 
 			if given[n-1] {
 				return ran(500, job.Accepted, false), nil
 			}
-			return slow, nil
+			return slow[n%len(slow)], nil
 		})
 		switch {
 		case errors.Is(err, undecided):

@@ -70,50 +70,50 @@ func awaitCheck(all []outcome) error {
 func (t test) makeRuns(run func(nextRun) (outcome, error)) (runs, error) {
 	var (
 		all      []outcome
-		kept     []stats.Run
-		discards discards
-		decision stats.Decision
+		seen     []stats.Run
+		weighed  stats.Weighed
+		patience = patience{left: maxIdleWait}
 	)
 	for {
 		if err := awaitCheck(all); err != nil {
 			return runs{}, err
 		}
-		o, err := run(nextRun{
-			Placement: discards.place(decision.Next),
-			nearLimit: slices.ContainsFunc(kept, func(r stats.Run) bool { return t.rule.InGuardBand(r.CPUTime) }),
-			idleWait:  discards.idleWait,
-		})
+		o, err := run(nextRun{Placement: weighed.Next, nearLimit: t.anyNearLimit(all), idleWait: patience.next})
 		if err != nil {
 			return runs{}, err
 		}
-		o.run.Kept, err = t.keep(&o, &discards)
-		all = append(all, o)
+		all, seen = append(all, o), append(seen, o.statsRun())
+		weighed = t.rule.Weigh(seen)
+		for i, kept := range weighed.Kept {
+			all[i].run.Kept = kept
+		}
 		if t.Ran != nil {
-			t.Ran(o.run)
+			t.Ran()
 		}
-		if err != nil {
-			return runs{t, all, stats.Decision{}, err}, nil
-		}
-		if o.run.Kept {
-			kept = append(kept, o.statsRun())
-		}
-		if o.result.ExecError != 0 {
+		switch {
+		case weighed.Undecided:
+			return runs{t, all, stats.Decision{}, newNoiseError(t.Request, all)}, nil
+		case o.result.ExecError != 0:
 			return runs{t, all, stats.Decision{}, nil}, nil
+		case weighed.Done, settled(o, t.rule, countKept(all)):
+			return runs{t, all, weighed.Decision, nil}, nil
 		}
-		decision = t.rule.Decide(kept)
-		if decision.Done || settled(o, t.rule, len(kept)) {
-			return runs{t, all, decision, nil}, nil
-		}
+		patience.after(o)
 	}
 }
 
-// statsRun is the run as the rule sees it. The rule does not see what noise may explain of a run that
-// counts nevertheless: it would ask for more runs.
-func (o outcome) statsRun() stats.Run {
-	if o.noisy {
-		return stats.Run{CPUTime: o.run.CPUTime}
+// anyNearLimit reports whether a run that counts was so near to the limit that it proves nothing by itself.
+func (t test) anyNearLimit(all []outcome) bool {
+	return slices.ContainsFunc(all, func(o outcome) bool { return o.run.Kept && t.rule.InGuardBand(o.run.CPUTime) })
+}
+
+func countKept(all []outcome) (n int) {
+	for _, o := range all {
+		if o.run.Kept {
+			n++
+		}
 	}
-	return stats.Run{CPUTime: o.run.CPUTime, Explained: o.run.Explained.CPUTime}
+	return n
 }
 
 // settled reports whether more runs cannot change the verdict although the rule on times asks for some: a finding that
@@ -123,5 +123,3 @@ func settled(o outcome, rule stats.Rule, kept int) bool {
 		o.check.FirstExit == job.ExitInteractor && o.verdict.Failed()
 	return above && kept >= max(rule.Min, 1)
 }
-
-func fixed(r stats.Rule) bool { return r.Min > 0 && r.Min == r.Max }

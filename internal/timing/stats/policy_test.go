@@ -17,19 +17,19 @@ var programs = flag.Int("programs", 4000, "programs judged for each cell of the 
 
 // policy is a way of judging, as the table names it.
 type policy struct {
-	name   string
-	rule   Rule
-	budget int // accused runs that are made again
+	name     string
+	rule     Rule
+	evidence bool // of what noise can have added to each run
 }
 
 func policies() []policy {
 	return []policy{
-		{"one run", Rule{Policy: job.Single}, 0},
-		{"single", Rule{Policy: job.Single}, 3},
-		{"min", Rule{Policy: job.Minimum}, 3},
-		{"median of 3", Rule{Min: 3, Max: 3}, 0},
-		{"median of 5", Rule{Min: 5, Max: 5}, 0},
-		{"confirm", Rule{Policy: job.Confirm}, 3},
+		{"one run", Rule{Policy: job.Single}, false},
+		{"single", Rule{Policy: job.Single}, true},
+		{"min", Rule{Policy: job.Minimum}, true},
+		{"median of 3", Rule{Min: 3, Max: 3}, false},
+		{"median of 5", Rule{Min: 5, Max: 5}, false},
+		{"confirm", Rule{Policy: job.Confirm}, true},
 	}
 }
 
@@ -38,7 +38,17 @@ func thetas() []float64 { return []float64{0.50, 0.90, 0.95, 0.98, 1.00, 1.02, 1
 
 // cell is what a policy does to programs of one true time on one machine.
 type cell struct {
-	programs, over, runs int
+	programs, over, undecided, runs int
+}
+
+func (c *cell) add(w Weighed, runs int) {
+	switch {
+	case w.Undecided:
+		c.undecided++
+	case w.Over:
+		c.over++
+	}
+	c.runs += runs
 }
 
 // wrong is the part of the programs that got the wrong verdict. At the limit
@@ -46,10 +56,12 @@ type cell struct {
 func (c cell) wrong(theta float64) float64 {
 	n := c.over
 	if theta > 1 {
-		n = c.programs - c.over
+		n = c.programs - c.over - c.undecided
 	}
-	return float64(n) / float64(c.programs)
+	return c.part(n)
 }
+
+func (c cell) part(n int) float64 { return float64(n) / float64(c.programs) }
 
 func (c cell) runsEach() float64 { return float64(c.runs) / float64(c.programs) }
 
@@ -81,11 +93,7 @@ func simulate(n noise, p policy, theta float64) cell {
 	truth := time.Duration(theta * float64(rule.Limit))
 	c := cell{programs: *programs}
 	for range c.programs {
-		over, runs := n.host(r).judge(rule, truth, p.budget)
-		if over {
-			c.over++
-		}
-		c.runs += runs
+		c.add(n.host(r).judge(rule, truth, p.evidence))
 	}
 	return c
 }
@@ -140,7 +148,7 @@ func TestPolicies(t *testing.T) {
 func TestClearCases(t *testing.T) {
 	quiet := noise{name: "quiet", sigma: 0.0013}
 	for theta, runs := range map[float64]int{0.50: 1, 0.90: 1, 0.98: 1, 1.02: 2, 1.10: 2, 1.30: 1, 1.50: 1} {
-		got := simulate(quiet, policy{"confirm", Rule{Policy: job.Confirm}, 3}, theta)
+		got := simulate(quiet, policy{"confirm", Rule{Policy: job.Confirm}, true}, theta)
 		want := cell{programs: *programs, runs: runs * *programs}
 		if theta > 1 {
 			want.over = *programs
@@ -187,7 +195,7 @@ func TestWidestGuard(t *testing.T) {
 		for _, n := range machines() {
 			for _, theta := range []float64{0.95, 0.98} {
 				p := policy{fmt.Sprint("confirm ", ratio),
-					Rule{Policy: job.Confirm, Guard: Guard{Ratio: ratio, Floor: 5 * ms}}, 3}
+					Rule{Policy: job.Confirm, Guard: Guard{Ratio: ratio, Floor: 5 * ms}}, true}
 				sum += simulate(n, p, theta).wrong(theta)
 			}
 		}

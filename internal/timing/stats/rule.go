@@ -56,10 +56,13 @@ type Rule struct {
 	Min, Max int
 }
 
-// Run is the CPU time of a run that counts.
+// Run is the CPU time of a run, and what noise can have done to it.
 type Run struct {
 	CPUTime   time.Duration
 	Explained time.Duration // the most that noise can have added to CPUTime
+	Measured  time.Duration // the part of Explained that is known, and no bound
+	Saved     time.Duration // what noise took off: the CPU was faster than planned
+	Void      bool          // noise explains how it ended, so that its time proves nothing
 }
 
 func (r Run) unexplained() time.Duration { return r.CPUTime - r.Explained }

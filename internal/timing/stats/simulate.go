@@ -5,23 +5,17 @@ import (
 	"time"
 )
 
-// Simulate judges a program whose runs are drawn, until the rule decides. Runs over the limit that noise explains are made
-// again, at most budget times; after that they count. A run is stopped where noise does not explain it any more.
-func (r Rule) Simulate(draw func(Placement) Run, budget int) (over bool, runs int) {
-	var kept []Run
-	var d Decision
-	for !d.Done {
-		run := draw(d.Next)
+// Simulate judges a program whose runs are drawn, until they decide or noise prevents a decision. A run is stopped where
+// noise does not explain it any more.
+func (r Rule) Simulate(draw func(Placement) Run) (w Weighed, runs int) {
+	var all []Run
+	for !w.Done && !w.Undecided {
+		run := draw(w.Next)
 		run.CPUTime = min(run.CPUTime, r.StopAt()+run.Explained)
-		runs++
-		if run.CPUTime > r.Limit && run.unexplained() <= r.Limit && budget > 0 {
-			budget--
-			continue
-		}
-		kept = append(kept, run)
-		d = r.Decide(kept)
+		all = append(all, run)
+		w = r.Weigh(all)
 	}
-	return d.Over, runs
+	return w, len(all)
 }
 
 // Over simulates programs with a true time whose runs vary as those did that took the times given, each divided by the usual
@@ -32,7 +26,7 @@ func (r Rule) Over(truth time.Duration, relative []float64, programs int) (over 
 		return Run{CPUTime: time.Duration(float64(truth) * relative[random.IntN(len(relative))])}
 	}
 	for range programs {
-		if found, _ := r.Simulate(draw, 0); found {
+		if found, _ := r.Simulate(draw); found.Over {
 			over++
 		}
 	}

@@ -92,12 +92,17 @@ func (h *host) chance() float64 {
 	return (1 - stay) * p / (1 - p)
 }
 
-// judge runs a program until rule decides.
-func (h *host) judge(rule Rule, truth time.Duration, budget int) (over bool, runs int) {
+// judge runs a program until rule decides. Without evidence it takes every run for its own time.
+func (h *host) judge(rule Rule, truth time.Duration, evidence bool) (w Weighed, runs int) {
 	return rule.Simulate(func(p Placement) Run {
+		core := 0
 		if p.OtherCore {
-			return h.run(truth, 1)
+			core = 1
 		}
-		return h.run(truth, 0)
-	}, budget)
+		run := h.run(truth, core)
+		if !evidence {
+			return Run{CPUTime: run.CPUTime}
+		}
+		return run
+	})
 }
