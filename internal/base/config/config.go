@@ -156,7 +156,19 @@ type Queue struct {
 // Retention says how long finished jobs are kept. MaxAge is also that of unused blobs.
 type Retention struct {
 	MaxAge  time.Duration `toml:"max_age"`
-	MaxJobs int           `toml:"max_jobs"`
+	MaxJobs int           `toml:"max_jobs"` // 0: see Config.MaxJobs
+}
+
+// maxJobsSQLite is retention.max_jobs of one host, whose disk is bounded.
+const maxJobsSQLite = 100_000
+
+// MaxJobs is the most finished jobs that are kept; 0 is no limit. The database of a fleet keeps
+// what retention.max_age says.
+func (c Config) MaxJobs() int {
+	if c.Retention.MaxJobs == 0 && c.Database.URL == "" {
+		return maxJobsSQLite
+	}
+	return c.Retention.MaxJobs
 }
 
 // Languages says how sources are compiled.
@@ -299,7 +311,7 @@ func Default() Config {
 		},
 		Repeats:   Repeats{Policy: job.Confirm},
 		Queue:     Queue{MaxWaiting: 100000, MaxDeliver: 3},
-		Retention: Retention{MaxAge: 720 * time.Hour, MaxJobs: 100000},
+		Retention: Retention{MaxAge: 720 * time.Hour},
 		Canary:    Canary{Interval: 10 * time.Minute},
 		Audit:     Audit{Percent: 2, Interval: time.Hour, Shadow: 720 * time.Hour, CrossCheck: true},
 		Tune:      Tune{Journal: "/run/judged/tune.json"},

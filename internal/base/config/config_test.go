@@ -183,7 +183,7 @@ func TestValidateNamesTheKey(t *testing.T) {
 		"audit.shadow":            func(c *Config) { c.Audit.Shadow = -time.Second },
 		"canary.interval":         func(c *Config) { c.Canary.Interval = time.Millisecond },
 		"tune.journal":            func(c *Config) { c.Tune.Journal = "tune.json" },
-		"retention.max_jobs":      func(c *Config) { c.Retention.MaxJobs = 0 },
+		"retention.max_jobs":      func(c *Config) { c.Retention.MaxJobs = -1 },
 		"log.level":               func(c *Config) { c.Log.Level = "loud" },
 		"log.format":              func(c *Config) { c.Log.Format = "xml" },
 	}
@@ -240,4 +240,22 @@ func write(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func TestMaxJobs(t *testing.T) {
+	for _, tt := range []struct {
+		url        string
+		jobs, want int
+	}{
+		{"", 0, 100_000},
+		{"", 7, 7},
+		{"postgres://db/judged", 0, 0},
+		{"postgres://db/judged", 7, 7},
+	} {
+		c := Default()
+		c.Database.URL, c.Retention.MaxJobs = tt.url, tt.jobs
+		if got := c.MaxJobs(); got != tt.want {
+			t.Errorf("max_jobs = %d with database.url = %q: %d, want %d", tt.jobs, tt.url, got, tt.want)
+		}
+	}
 }
