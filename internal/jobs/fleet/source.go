@@ -19,8 +19,10 @@ import (
 type Options struct {
 	Front client.Client
 	Node  string // name; with tokens that of the token
-	Spool string // folder of the reports that no front has received yet
-	Log   *slog.Logger
+	// Unnamed means that Node is only a default, see Caller.
+	Unnamed bool
+	Spool   string // folder of the reports that no front has received yet
+	Log     *slog.Logger
 	// Protocols are those that the node speaks; the zero value is KnownProtocols.
 	Protocols Protocols
 }
@@ -174,10 +176,10 @@ func hold(l jobs.Lease) Hold { return Hold{ID: l.ID, Attempt: l.Attempt} }
 // post sends a request and translates the errors of the front. One whose version the
 // front does not speak is repeated in an older one: during an update, fronts behind one
 // address differ.
-func post[T any](ctx context.Context, s *Source, verb string, body interface{ caller() *Caller }, wait time.Duration) (T,
+func post[T any](ctx context.Context, s *Source, verb string, body interface{ From() *Caller }, wait time.Duration) (T,
 	error) {
 	for version := int(s.spoken.Load()); ; version-- {
-		*body.caller() = Caller{Node: s.o.Node, Protocol: version}
+		*body.From() = Caller{Node: s.o.Node, Unnamed: s.o.Unnamed, Protocol: version}
 		answer, err := client.Post[T](ctx, s.o.Front, "/v1/work/"+verb, body, wait)
 		switch {
 		case err == nil:

@@ -24,11 +24,15 @@ func (p Protocols) Has(version int) bool { return p.Oldest <= version && version
 // token. A front that does not speak the Protocol refuses the request; the node repeats
 // it in an older version.
 type Caller struct {
-	Node     string `json:"node"`
-	Protocol int    `json:"protocol"`
+	Node string `json:"node"`
+	// Unnamed means that Node is the host name, because no operator has named the node. A front with
+	// tokens calls it by the name of its token.
+	Unnamed  bool `json:"unnamed,omitempty"`
+	Protocol int  `json:"protocol"`
 }
 
-func (c *Caller) caller() *Caller { return c }
+// From returns the caller of a request.
+func (c *Caller) From() *Caller { return c }
 
 // Registration is the state of a node. A node sends it every RegisterEvery.
 type Registration struct {
@@ -60,6 +64,7 @@ type Slot struct {
 
 // Commands is the answer to a Registration.
 type Commands struct {
+	Node    string `json:"node,omitempty"`     // the name that the front has for the node
 	Drained bool   `json:"drained"`            // the node gets no jobs
 	KeptOut string `json:"kept_out,omitempty"` // why it is not in its pool, and gets no jobs either
 	// HardwareKnown means that the front needs the node's hardware no more.

@@ -66,7 +66,8 @@ func (d *daemon) openFleet(context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		source, err := fleet.NewSource(fleet.Options{Front: c, Node: d.node, Log: d.o.Log, Protocols: d.o.Protocols,
+		source, err := fleet.NewSource(fleet.Options{Front: c, Node: d.node, Unnamed: d.o.Config.Fleet.Node == "",
+			Log: d.o.Log, Protocols: d.o.Protocols,
 			Spool: filepath.Join(d.o.Config.DataDir, "spool")})
 		if err != nil {
 			return err
@@ -286,7 +287,8 @@ func (d *daemon) registerOnce(ctx context.Context, started bool) error {
 	switch {
 	case ctx.Err() != nil:
 	case err == nil && *before != nil:
-		d.o.Log.Info("registered with the front", "front", d.o.Config.Fleet.Front, "drained", commands.Drained)
+		d.o.Log.Info("registered with the front", "front", d.o.Config.Fleet.Front, "node", commands.Node,
+			"drained", commands.Drained)
 	case err != nil && (*before == nil || errors.Is(*before, errNotRegistered)):
 		d.o.Log.Error("cannot register with the front; retrying", "front", d.o.Config.Fleet.Front, "error", err)
 	}

@@ -184,7 +184,7 @@ func (s *Server) keep(ctx context.Context, content []byte) (string, error) {
 	if _, err := s.blobs.Stat(name); err == nil {
 		return name, nil
 	}
-	_, _, _, err := s.blobs.Put(ctx, name, bytes.NewReader(content))
+	_, _, _, err := s.blobs.Put(context.WithoutCancel(ctx), name, bytes.NewReader(content))
 	return name, err
 }
 

@@ -65,23 +65,30 @@ func (s *Server) nodeRoutes() []route {
 func nodeOwner(node string) string { return "node/" + node }
 
 // readWork decodes the body of a node and checks its name.
-func readWork[T any](s *Server, w http.ResponseWriter, r *http.Request, caller func(*T) fleet.Caller) (*T, error) {
+func readWork[T any, P interface {
+	*T
+	From() *fleet.Caller
+}](s *Server, w http.ResponseWriter, r *http.Request) (*T, error) {
 	v := new(T)
 	if err := s.decode(w, r, v, "run the same version of judged on nodes and fronts"); err != nil {
 		return nil, err
 	}
-	if version := caller(v).Protocol; !s.protocols.Has(version) {
+	from := P(v).From()
+	if !s.protocols.Has(from.Protocol) {
 		return nil, problem("protocol", "update judged on the node or on the front: one may be a version ahead",
-			"the node speaks version %d of the node protocol, this front versions %d to %d", version, s.protocols.Oldest,
-			s.protocols.Newest)
+			"the node speaks version %d of the node protocol, this front versions %d to %d", from.Protocol,
+			s.protocols.Oldest, s.protocols.Newest)
 	}
-	name := caller(v).Node
-	if !jobs.ValidID(name) {
-		return nil, problem("bad-request", "set fleet.node on the judge node", "invalid node name %q", name)
+	token := callerName(r)
+	if s.tokens != nil && from.Unnamed {
+		from.Node = token
 	}
-	if token := callerName(r); s.tokens != nil && token != name {
-		return nil, problem("forbidden", "set fleet.node to the name of the token", "the token of %q is not one of node %q",
-			token, name)
+	if !jobs.ValidID(from.Node) {
+		return nil, problem("bad-request", "set fleet.node on the judge node", "invalid node name %q", from.Node)
+	}
+	if s.tokens != nil && token != from.Node {
+		return nil, problem("forbidden", "set fleet.node to the name of the token, or leave it empty",
+			"the token of %q is not one of node %q", token, from.Node)
 	}
 	return v, nil
 }
@@ -135,7 +142,7 @@ func (s *Server) poolOf(r *http.Request, pool string) error {
 }
 
 func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
-	g, err := readWork(s, w, r, func(g *fleet.Registration) fleet.Caller { return g.Caller })
+	g, err := readWork[fleet.Registration](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -164,6 +171,7 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	commands.Node = g.Node
 	if (g.Started || g.Kernels != nil) && commands.KeptOut != "" {
 		s.log.Warn("a judge node gets no jobs", "node", g.Node, "reason", commands.KeptOut)
 	}
@@ -190,7 +198,7 @@ func hardwareSize(g *fleet.Registration) int {
 // takeJob waits for a job. A job that was leased while the node hung up is
 // returned at once.
 func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork(s, w, r, func(q *fleet.TakeRequest) fleet.Caller { return q.Caller })
+	q, err := readWork[fleet.TakeRequest](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -232,7 +240,7 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 
 // extendJob extends a lease, and with wait_ms answers as soon as it is lost.
 func (s *Server) extendJob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork(s, w, r, func(q *fleet.ExtendRequest) fleet.Caller { return q.Caller })
+	q, err := readWork[fleet.ExtendRequest](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -254,7 +262,7 @@ func (s *Server) extendJob(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) emitTest(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork(s, w, r, func(q *fleet.EmitRequest) fleet.Caller { return q.Caller })
+	q, err := readWork[fleet.EmitRequest](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -269,7 +277,7 @@ func (s *Server) emitTest(w http.ResponseWriter, r *http.Request) error {
 
 // finishJob stores a report. It may come again when the answer was lost.
 func (s *Server) finishJob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork(s, w, r, func(q *fleet.FinishRequest) fleet.Caller { return q.Caller })
+	q, err := readWork[fleet.FinishRequest](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -289,7 +297,7 @@ func (s *Server) finishJob(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) returnJob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork(s, w, r, func(q *fleet.ReturnRequest) fleet.Caller { return q.Caller })
+	q, err := readWork[fleet.ReturnRequest](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -305,7 +313,7 @@ func (s *Server) returnJob(w http.ResponseWriter, r *http.Request) error {
 
 // verifyBlob reads a blob that reached a node with another digest.
 func (s *Server) verifyBlob(w http.ResponseWriter, r *http.Request) error {
-	q, err := readWork(s, w, r, func(q *fleet.VerifyRequest) fleet.Caller { return q.Caller })
+	q, err := readWork[fleet.VerifyRequest](s, w, r)
 	if err != nil {
 		return err
 	}
