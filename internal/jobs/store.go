@@ -160,6 +160,9 @@ func (s *Store) now() time.Time {
 	return s.opts.Now().Add(time.Duration(s.offset.Load())).UTC()
 }
 
+// Now is the time by the database's clock, which all daemons that share it have in common.
+func (s *Store) Now() time.Time { return s.now() }
+
 func (s *Store) readClock(caller context.Context) error {
 	if s.driver.clock == "" {
 		return nil

@@ -332,6 +332,9 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	}
 	if d.registry != nil {
 		group.Go(func() error { d.auditor().Run(watching); return nil })
+		if d.o.Config.Database.URL != "" {
+			group.Go(func() error { d.comparePeers(watching); return nil })
+		}
 		group.Go(func() error { d.rejudger().Run(watching); return nil })
 	}
 	group.Go(func() error { d.sweepBlobs(watching); return nil })

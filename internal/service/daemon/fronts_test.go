@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,24 @@ func TestBlobsUnmounted(t *testing.T) {
 	if there, err := front.HasBlob(front.ctx, digest); err != nil || !there {
 		t.Errorf("the blob: %t, %v", there, err)
 	}
+}
+
+// TestFrontsDiffer: each front stores its settings before it reads those of others, so one of two names the other one
+// and the setting.
+func TestFrontsDiffer(t *testing.T) {
+	a, b := twoFronts(t, "file://"+t.TempDir())
+	b.Queue.MaxWaiting = a.Queue.MaxWaiting + 1
+	fronts := []*instance{serving(t, a), serving(t, b)}
+	var found int
+	testkit.WaitFor(t, patience, "a front to compare", func() bool {
+		found = slices.IndexFunc(fronts, func(f *instance) bool { return f.gauge("judged_fronts_differ") == 1 })
+		return found >= 0
+	})
+	other := []string{b.HTTP.Listen, a.HTTP.Listen}[found]
+	testkit.WaitFor(t, patience, "the log to name the front and the setting", func() bool {
+		said := fronts[found].said()
+		return strings.Contains(said, "settings=[queue.max_waiting]") && strings.Contains(said, other)
+	})
 }
 
 // sendText uploads a blob.

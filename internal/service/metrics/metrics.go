@@ -98,6 +98,7 @@ type Metrics struct {
 	screened, screenChecks *prometheus.CounterVec
 	retired                *prometheus.CounterVec
 	crossChecks            *prometheus.CounterVec
+	frontsDiffer           prometheus.Gauge
 }
 
 // Histogram buckets. Run times follow common time limits; ratios are finest where a verdict changes.
@@ -144,6 +145,8 @@ func New(o Options) *Metrics {
 			"result")
 		m.crossChecks = m.counter("judged_cross_checks_total",
 			"Jobs of contests near a limit that several nodes have judged, by what that decided.", "pool", "decision")
+		m.frontsDiffer = registered(m, prometheus.NewGauge(prometheus.GaugeOpts{Name: "judged_fronts_differ",
+			Help: "Other fronts of the database whose settings differ from those of this one; the log names them."}))
 		m.retired = m.counter("judged_nodes_retired_total", "Nodes drained because their times deviate.", "pool")
 	}
 	m.preset(o)

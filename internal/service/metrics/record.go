@@ -201,6 +201,9 @@ func (m *Metrics) CrossChecked(pool, decision string) {
 	m.crossChecks.WithLabelValues(pool, decision).Inc()
 }
 
+// FrontsDiffer is how many other fronts have other settings.
+func (m *Metrics) FrontsDiffer(n int) { m.frontsDiffer.Set(float64(n)) }
+
 // NodeRetired counts a node that was drained because its times deviate.
 func (m *Metrics) NodeRetired(pool string) { m.retired.WithLabelValues(pool).Inc() }
 
