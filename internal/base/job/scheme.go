@@ -1,5 +1,14 @@
 package job
 
+import "math"
+
+// MaxPoints bounds points of every kind, also negative ones. The sum of all tests of a job is then finite: JSON has no
+// infinity.
+const MaxPoints = 1e15
+
+// ValidPoints reports whether a number can be points.
+func ValidPoints(n float64) bool { return math.Abs(n) <= MaxPoints }
+
 // Scheme is how a problem is scored. Package scoring computes with it.
 type Scheme struct {
 	Root *Group `json:"root"`

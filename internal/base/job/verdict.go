@@ -72,17 +72,6 @@ func (v Verdict) JudgementType() string {
 	return ""
 }
 
-// Fold is the verdict of a job: that of its first failing test in the order
-// given, else PC if any test is partial, else AC.
-func Fold(tests []TestReport) Verdict {
-	v := Accepted
-	for _, t := range tests {
-		if t.Verdict.Failed() {
-			return t.Verdict
-		}
-		if t.Verdict == Partial {
-			v = Partial
-		}
-	}
-	return v
-}
+// Decided reports whether v is a verdict on a program, so that reports with it can be compared. A job that was not run,
+// was cancelled or that judged failed at has none.
+func (v Verdict) Decided() bool { return v.JudgementType() != "" && v != InternalError }

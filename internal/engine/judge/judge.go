@@ -94,7 +94,7 @@ func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Te
 		if r.Err != nil {
 			return fmt.Errorf("judge test %q: %w", name, r.Err)
 		}
-		progress.Record(name, r.Report.Verdict)
+		progress.Record(r.Report)
 		reports = append(reports, r.Report)
 		decided(r.Report)
 		return nil
@@ -102,7 +102,7 @@ func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Te
 	for _, test := range tests {
 		if before != nil && (len(before.result) > 0 || !progress.Needs(test.Name)) {
 			if err := decide(); err != nil {
-				return t.summarize(reports), err
+				return unfinished(reports), err
 			}
 		}
 		if !progress.Needs(test.Name) {
@@ -121,7 +121,7 @@ func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Te
 			<-next.result
 		}
 		if err != nil {
-			return t.summarize(reports), err
+			return unfinished(reports), err
 		}
 		if !needed {
 			reports = append(reports, job.TestReport{Name: test.Name, Verdict: job.Skipped, Agree: true})
@@ -129,19 +129,21 @@ func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Te
 		}
 		before = next
 	}
-	err := decide()
-	return t.summarize(reports), err
+	if err := decide(); err != nil {
+		return unfinished(reports), err
+	}
+	return t.summarize(reports), nil
 }
 
 // cancelNext passes the result of a test on, and cancels the next test if it is not needed after that. Nobody else uses
 // the progress until the result has passed.
 func (p *pending) cancelNext(progress *scoring.Progress, next string, cancel context.CancelCauseFunc) <-chan measure.Result {
 	passed := make(chan measure.Result, 1)
-	result, test := p.result, p.test.Name
+	result := p.result
 	go func() {
 		r := <-result
 		if r.Err == nil {
-			progress.Record(test, r.Report.Verdict)
+			progress.Record(r.Report)
 		}
 		if r.Err != nil || !progress.Needs(next) {
 			cancel(errStopped)
@@ -151,26 +153,30 @@ func (p *pending) cancelNext(progress *scoring.Progress, next string, cancel con
 	return passed
 }
 
-// plan returns the tests in the order in which they run, and what keeps track of which of them are needed. Without a
-// scheme they are one group, in name order.
+// plan returns the tests in the order in which they run, and what keeps track of which of them are needed.
 func (t Task) plan() ([]problem.Test, *scoring.Progress) {
-	if t.Scheme == nil {
-		tests := byName(t.Tests)
-		all := &job.Group{}
-		for _, test := range tests {
-			all.Members = append(all.Members, job.Member{Test: test.Name})
-		}
-		return tests, scoring.Scheme{Root: all}.NewProgress(t.Stop)
-	}
 	byName := map[string]problem.Test{}
 	for _, test := range t.Tests {
 		byName[test.Name] = test
 	}
 	var tests []problem.Test
-	for _, name := range t.Scheme.Tests() {
+	scheme := t.scheme()
+	for _, name := range scheme.Tests() {
 		tests = append(tests, byName[name])
 	}
-	return tests, t.Scheme.NewProgress(t.Stop)
+	return tests, scheme.NewProgress(t.Stop)
+}
+
+// scheme is that of the task. Without one all tests are one group, in name order.
+func (t Task) scheme() scoring.Scheme {
+	if t.Scheme != nil {
+		return *t.Scheme
+	}
+	all := &job.Group{}
+	for _, test := range byName(t.Tests) {
+		all.Members = append(all.Members, job.Member{Test: test.Name})
+	}
+	return scoring.Scheme{Root: all}
 }
 
 // byName sorts tests in natural order: 1, 2, 10.
@@ -209,11 +215,11 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 		task.addTalk(&q, func() (jury.Case, error) { return task.juryCase(input, answer, t.feedback) })
 	}
 	switch {
+	case task.Interactor != nil && (task.CheckerProgram == nil || task.Interactor.Protocol != jury.Testlib): // it judges
 	case task.CheckerProgram != nil:
 		q.Check = func(ctx context.Context, output *os.File) (job.CheckReport, error) {
 			return task.runChecker(ctx, input, answer, t.feedback, output)
 		}
-	case task.Interactor != nil: // it has judged
 	case t.Answer != "":
 		q.Check = func(ctx context.Context, output *os.File) (job.CheckReport, error) {
 			answer, err := os.Open(t.Answer)
@@ -318,25 +324,31 @@ func (in inputs) close() {
 	}
 }
 
-// summarize computes the job's report from those of its tests, with the groups and scores of its scheme.
+// summarize computes the report of a task that came to its end, with the groups and scores of its scheme. The verdict is
+// AC only where every test that counts was run and passed.
 func (t Task) summarize(tests []job.TestReport) job.Report {
+	r := unfinished(tests)
 	if t.Scheme == nil {
-		return summarize(tests)
+		r.Score = score(tests)
 	}
-	result, err := t.Scheme.Result(tests)
-	r := summarize(tests)
-	if err != nil {
+	result, err := t.scheme().Result(tests, t.Stop)
+	switch {
+	case errors.As(err, new(*scoring.UnfinishedError)):
+		return InternalError(r, err)
+	case err != nil:
 		r.Fail(job.ProblemFault, err.Error()+"; the problem's points or its checker are wrong")
 		return r
 	}
-	r.Score, r.Groups = result.Score, result.Groups
+	if r.Groups = result.Groups; t.Scheme != nil {
+		r.Score = result.Score
+	}
 	conclude(&r, result.Verdict)
 	return r
 }
 
 // conclude gives a report its verdict. At IE the first test that has it says whose fault it is, and why.
 func conclude(r *job.Report, v job.Verdict) {
-	r.Verdict, r.JudgementType, r.Fault, r.Message = v, v.JudgementType(), "", ""
+	r.State, r.Verdict, r.JudgementType, r.Fault, r.Message = job.Done, v, v.JudgementType(), "", ""
 	for _, t := range r.Tests {
 		if v == job.InternalError && t.Verdict == v {
 			r.Fail(t.Fault, fmt.Sprintf("judge test %q: %s", t.Name, t.Message))
@@ -345,10 +357,9 @@ func conclude(r *job.Report, v job.Verdict) {
 	}
 }
 
-// summarize computes the job's report from those of its tests.
-func summarize(tests []job.TestReport) job.Report {
-	r := job.Report{State: job.Done, Tests: tests}
-	conclude(&r, job.Fold(tests))
+// unfinished is the report of a task that ended early: it has what is known of the tests, and no verdict.
+func unfinished(tests []job.TestReport) job.Report {
+	r := job.Report{Tests: tests}
 	agree := true
 	for _, t := range tests {
 		agree = agree && t.Agree
@@ -357,7 +368,6 @@ func summarize(tests []job.TestReport) job.Report {
 		r.MemoryPeak = larger(r.MemoryPeak, t.MemoryPeak)
 	}
 	r.Deterministic = &agree
-	r.Score = score(tests)
 	return r
 }
 

@@ -40,7 +40,7 @@ func TestRunTests(t *testing.T) {
 		errs     map[string]error
 		want     result
 	}{
-		{"no tests", "", nil, nil, nil, result{Verdict: job.Accepted}},
+		{"no tests", "", nil, nil, nil, result{Verdict: job.InternalError}},
 		{"natural order", "", []string{"10", "2", "1"}, nil, nil, result{
 			[]string{"1", "2", "10"}, []string{"1", "2", "10"}, []step{{"1", "AC"}, {"2", "AC"}, {"10", "AC"}},
 			job.Accepted, nil}},
@@ -58,10 +58,18 @@ func TestRunTests(t *testing.T) {
 		{"a partial score does not stop", "", []string{"1", "2"}, map[string]job.Verdict{"1": job.Partial}, nil, result{
 			[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "PC"}, {"2", "AC"}}, job.Partial, nil}},
 		{"an error drops the test", "", []string{"1", "2", "3"}, nil, map[string]error{"2": damage}, result{
-			[]string{"1", "2"}, []string{"1"}, []step{{"1", "AC"}}, job.Accepted, damage}},
+			[]string{"1", "2"}, []string{"1"}, []step{{"1", "AC"}}, "", damage}},
+		{"cancelled before the first test", "", []string{"1", "2"}, nil, map[string]error{"1": context.Canceled}, result{
+			[]string{"1"}, nil, nil, "", context.Canceled}},
+		{"cancelled in the last test", "", []string{"1", "2"}, nil, map[string]error{"2": context.Canceled}, result{
+			[]string{"1", "2"}, []string{"1"}, []step{{"1", "AC"}}, "", context.Canceled}},
+		{"a test that was not run", "", []string{"1", "2"}, map[string]job.Verdict{"1": job.Skipped}, nil, result{
+			[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "SK"}, {"2", "AC"}}, job.InternalError, nil}},
+		{"a test without a verdict", "", []string{"1", "2"}, map[string]job.Verdict{"2": ""}, nil, result{
+			[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "AC"}, {"2", ""}}, job.InternalError, nil}},
 		{"noise keeps what is known of the test", job.StopNever, []string{"1", "2", "3"},
 			map[string]job.Verdict{"2": job.InternalError}, map[string]error{"2": noise}, result{
-				[]string{"1", "2"}, []string{"1"}, []step{{"1", "AC"}, {"2", "IE"}}, job.InternalError, noise}},
+				[]string{"1", "2"}, []string{"1"}, []step{{"1", "AC"}, {"2", "IE"}}, "", noise}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got result
@@ -223,16 +231,28 @@ func TestSummarize(t *testing.T) {
 				Deterministic: new(false)}},
 		{"the mean of the scores", []job.TestReport{{Verdict: job.Partial, Score: new(0.25), Agree: true},
 			{Verdict: job.Accepted, Agree: true},
-			{Verdict: job.WrongAnswer, Agree: true}, {Verdict: job.Skipped, Agree: true}},
+			{Verdict: job.WrongAnswer, Agree: true}, {Verdict: job.RuntimeError, Agree: true}},
 			job.Report{Verdict: job.WrongAnswer, JudgementType: "WA", Score: new(0.3125), Deterministic: new(true)}},
 		{"an internal error says which test and why", []job.TestReport{ac(nil, nil, nil), failed},
 			job.Report{Verdict: job.InternalError, JudgementType: "JE", Fault: job.HostFault,
 				Message: `judge test "7": no answer file`, Deterministic: new(true)}},
 		{"only where it decides", []job.TestReport{{Verdict: job.WrongAnswer, Agree: true}, failed},
 			job.Report{Verdict: job.WrongAnswer, JudgementType: "WA", Deterministic: new(true)}},
+		{"no test", nil, job.Report{Verdict: job.InternalError, JudgementType: "JE", Fault: job.JudgedFault, Message: "no test was run",
+			Deterministic: new(true)}},
+		{"a test was not run", []job.TestReport{ac(nil, nil, nil), {Verdict: job.Skipped, Agree: true}},
+			job.Report{Verdict: job.InternalError, JudgementType: "JE", Fault: job.JudgedFault, Deterministic: new(true),
+				Message: `test "1" was not run, and nothing says that it need not be`}},
 	} {
+		task := Task{Stop: job.StopNever}
+		for i := range tt.tests {
+			if tt.tests[i].Name == "" {
+				tt.tests[i].Name = fmt.Sprint(i)
+			}
+			task.Tests = append(task.Tests, problem.Test{Name: tt.tests[i].Name})
+		}
 		tt.want.State, tt.want.Tests = job.Done, tt.tests
-		if diff := cmp.Diff(tt.want, summarize(tt.tests)); diff != "" {
+		if diff := cmp.Diff(tt.want, task.summarize(tt.tests)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -247,8 +267,8 @@ func TestSummarizeScheme(t *testing.T) {
 	group := func(test string, most float64) *job.Group {
 		return &job.Group{Name: test, MaxScore: &most, Members: []job.Member{{Test: test, Accept: 1}}}
 	}
-	two := job.Group{Continue: true, Members: []job.Member{{Test: "1"}, {Test: "2"}}}
-	ignored := job.Group{Continue: true, IgnoreFirst: true, Members: []job.Member{{Group: &job.Group{Name: "sample",
+	two := job.Group{Continue: true, Verdict: job.FirstError, Members: []job.Member{{Test: "1"}, {Test: "2"}}}
+	ignored := job.Group{Continue: true, IgnoreFirst: true, Verdict: job.ByScore, Members: []job.Member{{Group: &job.Group{Name: "sample",
 		Members: []job.Member{{Test: "2"}}}}, {Group: &job.Group{Name: "secret", Members: []job.Member{{Test: "1"}}}}}}
 	type said struct {
 		Verdict job.Verdict
@@ -264,8 +284,8 @@ func TestSummarizeScheme(t *testing.T) {
 	}{
 		{"after a wrong answer", scoring.Scheme{Root: &two}, []job.TestReport{wrong, failed},
 			said{job.InternalError, "JE", job.JuryFault, `judge test "2": the checker crashed`}},
-		{"where it does not count", scoring.Scheme{Root: &ignored}, []job.TestReport{failed, wrong},
-			said{job.WrongAnswer, "WA", "", ""}},
+		{"where its points do not count", scoring.Scheme{Root: &ignored}, []job.TestReport{failed, wrong},
+			said{job.InternalError, "JE", job.JuryFault, `judge test "2": the checker crashed`}},
 		{"a score above its maximum", scoring.Scheme{Root: group("1", 0.5), Scoring: true},
 			[]job.TestReport{{Name: "1", Verdict: job.Accepted, Agree: true}},
 			said{job.InternalError, "JE", job.ProblemFault, `score 1 of group "1" is above its maximum 0.5; the problem's points or its checker are wrong`}},

@@ -18,8 +18,17 @@ import (
 // placeholder is replaced by the program's path in a job's command.
 const placeholder = "{program}"
 
+// InvalidError says that a job cannot be judged as it is, on any host.
+type InvalidError struct{ Err error }
+
+func (e *InvalidError) Error() string { return e.Err.Error() }
+func (e *InvalidError) Unwrap() error { return e.Err }
+
+// Fault is that of an IE because of it.
+func (e *InvalidError) Fault() job.Fault { return job.ProblemFault }
+
 // NewTask resolves the files of a complete job with path, which returns where the content of a file is stored. name is
-// the program's file name inside the sandbox.
+// the program's file name inside the sandbox. An error that is not one of path is an InvalidError.
 func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task, error) {
 	t := Task{Language: j.Language, Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head, Passes: j.Passes,
 		InputFile: j.InputFile, OutputFile: j.OutputFile, Scheme: (*scoring.Scheme)(j.Scheme)}
@@ -69,7 +78,20 @@ func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task,
 		}
 		t.Tests = append(t.Tests, test)
 	}
-	return t, nil
+	return t, t.check()
+}
+
+// check returns why a task cannot be judged. Callers refuse such a job; one that was stored by an earlier version may
+// come nevertheless.
+func (t Task) check() error {
+	names := make([]string, len(t.Tests))
+	for i, test := range t.Tests {
+		names[i] = test.Name
+	}
+	if err := t.scheme().Check(names); err != nil {
+		return &InvalidError{fmt.Errorf("read the groups of the problem: %w", err)}
+	}
+	return nil
 }
 
 // What the programs of the jury are called in their sandboxes and in messages.
@@ -81,8 +103,10 @@ const (
 func (t *Task) setChecker(c job.Checker, path func(job.File) (string, error)) (err error) {
 	protocol, isProgram := jury.IsChecker(c.Kind)
 	if !isProgram {
-		t.Checker, err = checker.Parse(c.Kind, c.Args...)
-		return err
+		if t.Checker, err = checker.Parse(c.Kind, c.Args...); err != nil {
+			return &InvalidError{err}
+		}
+		return nil
 	}
 	program, err := juryProgram(CheckerName, *c.Program, c.Language, c.Files, path)
 	if err != nil {
@@ -99,7 +123,7 @@ func (t *Task) setInteractor(i *job.Interactor, path func(job.File) (string, err
 	}
 	protocol, known := jury.IsInteractor(i.Kind)
 	if !known {
-		return fmt.Errorf("unknown interactor %q: use %s", i.Kind, jury.Usage(jury.InteractorProtocols()))
+		return &InvalidError{fmt.Errorf("unknown interactor %q: use %s", i.Kind, jury.Usage(jury.InteractorProtocols()))}
 	}
 	program, err := juryProgram(InteractorName, i.Program, i.Language, i.Files, path)
 	if err != nil {

@@ -46,9 +46,12 @@ func (e Expectation) difference(r job.Report) []string {
 	if e.Tests != "" {
 		where = " in " + e.Tests
 	}
-	required, message := len(e.Required) == 0, e.Message == ""
+	required, message, matched := len(e.Required) == 0, e.Message == "", e.Permitted == nil
 	for _, t := range r.Tests {
-		if t.Verdict == job.Skipped || e.Tests != "" && !Match(e.Tests, t.Name) {
+		if e.Tests != "" && !Match(e.Tests, t.Name) {
+			continue
+		}
+		if matched = true; t.Verdict == job.Skipped {
 			continue
 		}
 		if e.Permitted != nil && !is(t.Verdict, e.Permitted) {
@@ -57,6 +60,9 @@ func (e Expectation) difference(r job.Report) []string {
 		}
 		required = required || is(t.Verdict, e.Required)
 		message = message || t.Checker != nil && strings.Contains(t.Checker.Message, e.Message)
+	}
+	if !matched {
+		found = append(found, fmt.Sprintf("there is no test%s", where))
 	}
 	if !required {
 		found = append(found, fmt.Sprintf("no test%s is %s", where, strings.Join(e.Required, " or ")))

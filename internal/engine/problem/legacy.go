@@ -39,8 +39,8 @@ func (r *dataReader) legacyReject(s *settings, l *legacyGrading) {
 
 func (r *dataReader) legacyScores(s *settings, l *legacyGrading) {
 	for key, score := range map[string]*float64{"accept_score": &l.accept, "reject_score": &l.reject} {
-		if s.take(key, score); !isNumber(*score) {
-			s.fail(key, "%v is not a number", *score)
+		if s.take(key, score); !job.ValidPoints(*score) {
+			s.fail(key, "%v is not a number from %g to %g", *score, -job.MaxPoints, job.MaxPoints)
 		}
 	}
 	if _, ok := s.keys["range"]; !ok {
@@ -110,5 +110,3 @@ func (l legacyGrading) apply(g *job.Group) {
 		}
 	}
 }
-
-func isNumber(score float64) bool { return !math.IsNaN(score) && !math.IsInf(score, 0) }

@@ -160,10 +160,17 @@ func (p *Package) read(dir string) error {
 	default:
 		return errors.New("neither problem.yaml nor problem.xml; name the folder of a problem package")
 	}
-	if err == nil && len(p.Tests) == 0 {
-		err = errors.New("no tests; add data/secret/NAME.in with NAME.ans")
+	switch {
+	case err != nil:
+		return err
+	case len(p.Tests) == 0:
+		return errors.New("no tests; add data/secret/NAME.in with NAME.ans")
 	}
-	return err
+	names := make([]string, len(p.Tests))
+	for i, t := range p.Tests {
+		names[i] = t.Name
+	}
+	return p.Scheme.Check(names)
 }
 
 // unsupported adds a finding once.

@@ -49,6 +49,15 @@ func (p pack) with(more pack) pack {
 	return all
 }
 
+// without removes files of a package.
+func (p pack) without(names ...string) pack {
+	all := p.with(nil)
+	for _, name := range names {
+		delete(all, name)
+	}
+	return all
+}
+
 func (p pack) zip(t testing.TB, folder string) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -84,3 +84,25 @@ func TestDifference(t *testing.T) {
 		}
 	}
 }
+
+// TestExpectationsNeedTests: what is expected of tests that do not exist is not met.
+func TestExpectationsNeedTests(t *testing.T) {
+	permitted := Submission{Expected: []Expectation{{Tests: "secret/3", Permitted: []string{"AC"}}}}
+	report := func(name string, v job.Verdict) job.Report {
+		return job.Report{Verdict: job.Accepted, Tests: []job.TestReport{{Name: name, Verdict: v}}}
+	}
+	for _, tt := range []struct {
+		name string
+		r    job.Report
+		want []string
+	}{
+		{"as expected", report("secret/3", job.Accepted), nil},
+		{"left out by another test", report("secret/3", job.Skipped), nil},
+		{"another test", report("secret/1", job.Accepted), []string{"there is no test in secret/3"}},
+		{"no test", job.Report{Verdict: job.Accepted}, []string{"there is no test in secret/3"}},
+	} {
+		if diff := cmp.Diff(tt.want, permitted.Difference(tt.r)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
+		}
+	}
+}

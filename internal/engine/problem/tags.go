@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"judged/internal/base/job"
 )
 
 // maxTagged is how much of a source is searched for tags, in bytes.
@@ -57,7 +59,7 @@ func (s *Submission) expectResults(p *Package, words string) {
 
 func (s *Submission) expectScore(p *Package, text string) {
 	score, err := strconv.ParseFloat(text, 64)
-	if err != nil || !isNumber(score) {
+	if err != nil || !job.ValidPoints(score) {
 		p.find("%s: %q in @EXPECTED_SCORE@ is not a number", s.Name, text)
 		return
 	}

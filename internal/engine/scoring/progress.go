@@ -2,21 +2,40 @@ package scoring
 
 import "judged/internal/base/job"
 
-// Progress says which tests still count while a submission is judged.
+// Progress says which tests still count while a submission is judged. Its scheme has passed Check.
 type Progress struct {
-	paths map[string][]*job.Group // of each test, from the root
-	stop  job.Stop
-	ended map[*job.Group]bool // no further member runs
-	left  map[string]int      // tests of a group that are not accepted yet, by its name
-	done  map[string]bool     // tests that are recorded
+	tests   map[string]place
+	scoring bool
+	stop    job.Stop
+	ended   map[*job.Group]bool // no further member runs
+	left    map[string]int      // tests of a group that are not accepted yet, by its name
+	done    map[string]bool     // tests that are recorded
+}
+
+// place is where a test is in a scheme.
+type place struct {
+	job.Member
+	path []*job.Group // from the root
+}
+
+// isIgnored reports whether the points of the test do not count.
+func (p place) isIgnored() bool {
+	for i, g := range p.path {
+		first := g.Members[0]
+		if g.IgnoreFirst && (first.Group == nil && first.Test == p.Test ||
+			first.Group != nil && i+1 < len(p.path) && first.Group == p.path[i+1]) {
+			return true
+		}
+	}
+	return false
 }
 
 // NewProgress starts a submission. With the stop rule never only RequirePass leaves tests out.
 func (s Scheme) NewProgress(stop job.Stop) *Progress {
-	p := &Progress{paths: map[string][]*job.Group{}, stop: stop, ended: map[*job.Group]bool{}, left: map[string]int{},
-		done: map[string]bool{}}
+	p := &Progress{tests: map[string]place{}, scoring: s.Scoring, stop: stop, ended: map[*job.Group]bool{},
+		left: map[string]int{}, done: map[string]bool{}}
 	s.walk(func(path []*job.Group, m job.Member) {
-		p.paths[m.Test] = path
+		p.tests[m.Test] = place{m, path}
 		for _, g := range path {
 			p.left[g.Name]++
 		}
@@ -24,13 +43,18 @@ func (s Scheme) NewProgress(stop job.Stop) *Progress {
 	return p
 }
 
-// Record notes the verdict of a test. Noting it twice changes nothing.
-func (p *Progress) Record(test string, v job.Verdict) {
-	if p.done[test] {
+// Record notes the report of a test that was run. Noting it twice changes nothing.
+func (p *Progress) Record(t job.TestReport) {
+	if p.done[t.Name] {
 		return
 	}
-	p.done[test] = true
-	path := p.paths[test]
+	p.done[t.Name] = true
+	at := p.tests[t.Name]
+	path := at.path
+	v := t.Verdict
+	if n, err := outcome(at, t, p.scoring); err == nil {
+		v = n.verdict
+	}
 	if v == job.Accepted {
 		for _, g := range path {
 			p.left[g.Name]--
@@ -53,7 +77,7 @@ func (p *Progress) Record(test string, v job.Verdict) {
 
 // Needs reports whether a test is to be run.
 func (p *Progress) Needs(test string) bool {
-	for _, g := range p.paths[test] {
+	for _, g := range p.tests[test].path {
 		if p.stop != job.StopNever && p.ended[g] {
 			return false
 		}

@@ -1,6 +1,7 @@
 package scoring
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,22 +21,28 @@ type node struct {
 	score   float64
 }
 
-// Result computes the results of the groups and of the problem, and sets the scores of tests. A test that is not in
-// tests was not run. The error is a fault of the problem: a score above the maximum.
-func (s Scheme) Result(tests []job.TestReport) (Result, error) {
-	e := evaluation{scheme: s, tests: map[string]*job.TestReport{}}
+// Result computes the results of the groups and of the problem, and sets the scores of tests. stop is the rule by which
+// the tests were run: a test that it does not leave out must have been run, whatever the others say. An error that is not
+// an UnfinishedError is a fault of the problem: a score above the maximum, or tests that never count.
+func (s Scheme) Result(tests []job.TestReport, stop job.Stop) (Result, error) {
+	e := evaluation{scheme: s, tests: map[string]*job.TestReport{}, places: s.NewProgress(stop).tests}
 	for i := range tests {
 		e.tests[tests[i].Name] = &tests[i]
 	}
-	root, err := e.group(s.Root, false)
+	if err := e.finished(stop); err != nil {
+		return Result{}, err
+	}
+	root, err := e.group(s.Root)
 	if err != nil {
 		return Result{}, err
 	}
+	if root.verdict == job.Skipped {
+		if root.verdict, err = e.reason(); err != nil {
+			return Result{}, err
+		}
+	}
 	r := Result{Verdict: root.verdict, Groups: e.groups}
 	slices.Reverse(r.Groups)
-	if r.Verdict == job.Skipped {
-		r.Verdict = job.Accepted // a problem without a test
-	}
 	if s.Scoring {
 		if r.Verdict.Failed() {
 			root.score = 0
@@ -45,31 +52,88 @@ func (s Scheme) Result(tests []job.TestReport) (Result, error) {
 	return r, nil
 }
 
+// UnfinishedError says that a test was not run that had to be.
+type UnfinishedError struct{ Test string }
+
+func (e *UnfinishedError) Error() string {
+	if e.Test == "" {
+		return "no test was run"
+	}
+	return fmt.Sprintf("test %q was not run, and nothing says that it need not be", e.Test)
+}
+
 type evaluation struct {
 	scheme Scheme
 	tests  map[string]*job.TestReport
+	places map[string]place
 	groups []job.GroupReport // the last one first
 }
 
-// group returns the result of a group. ignored says that its points do not count.
-func (e *evaluation) group(g *job.Group, ignored bool) (node, error) {
+// ran returns the report of a test that was run, else nil.
+func (e *evaluation) ran(test string) *job.TestReport {
+	t := e.tests[test]
+	if t == nil || t.Verdict == "" || t.Verdict == job.Skipped || t.Verdict == job.Cancelled {
+		return nil
+	}
+	return t
+}
+
+// finished replays the submission. What was not run counts as left out only if the other tests say so.
+func (e *evaluation) finished(stop job.Stop) error {
+	p, some := e.scheme.NewProgress(stop), false
+	for _, name := range e.scheme.Tests() {
+		if t := e.ran(name); t != nil {
+			p.Record(*t)
+			some = true
+		} else if p.Needs(name) {
+			return &UnfinishedError{name}
+		}
+	}
+	if !some {
+		return &UnfinishedError{}
+	}
+	return nil
+}
+
+// reason is the verdict where no test that counts was run: that of the test because of which none was.
+func (e *evaluation) reason() (job.Verdict, error) {
+	partial := false
+	for _, name := range e.scheme.Tests() {
+		t := e.ran(name)
+		if t != nil && t.Verdict.Failed() {
+			return t.Verdict, nil
+		}
+		partial = partial || t != nil && t.Verdict == job.Partial
+	}
+	if partial && e.scheme.Scoring {
+		return job.Partial, nil
+	}
+	return "", errors.New("tests that count were not run although no test failed")
+}
+
+// group returns the result of a group.
+func (e *evaluation) group(g *job.Group) (node, error) {
 	var members []node
-	full := true
-	for i, m := range slices.Backward(g.Members) {
-		n, err := e.member(m, ignored || g.IgnoreFirst && i == 0)
+	for _, m := range slices.Backward(g.Members) {
+		n, err := e.member(m)
 		if err != nil {
 			return node{}, err
 		}
-		full = full && n.verdict == job.Accepted
 		members = append(members, n)
 	}
 	slices.Reverse(members)
+	// Where judged failed nothing is known, not even which tests would have been run. Without groups the first failure
+	// decides, whatever follows it.
+	failed := g.Verdict != "" && slices.ContainsFunc(members, func(n node) bool { return n.verdict == job.InternalError })
 	if g.IgnoreFirst && len(members) == 2 {
 		members = members[1:]
-		full = members[0].verdict == job.Accepted
 	}
+	full := len(members) > 0 && !failed &&
+		!slices.ContainsFunc(members, func(n node) bool { return n.verdict != job.Accepted })
 	n := node{score: score(g, members, full)}
-	n.verdict = verdict(g, members, full, n.score)
+	if n.verdict = e.verdict(g, members, full, n.score); failed {
+		n.verdict = job.InternalError
+	}
 	if g.MaxScore != nil && n.score > *g.MaxScore {
 		return n, fmt.Errorf("score %v of group %q is above its maximum %v", n.score, g.Name, *g.MaxScore)
 	}
@@ -83,38 +147,46 @@ func (e *evaluation) group(g *job.Group, ignored bool) (node, error) {
 	return n, nil
 }
 
-func (e *evaluation) member(m job.Member, ignored bool) (node, error) {
+func (e *evaluation) member(m job.Member) (node, error) {
 	if m.Group != nil {
-		return e.group(m.Group, ignored)
+		return e.group(m.Group)
 	}
-	t := e.tests[m.Test]
-	if t == nil || t.Verdict == job.Skipped || t.Verdict == "" {
+	t := e.ran(m.Test)
+	if t == nil {
 		return node{verdict: job.Skipped, score: m.Reject}, nil
 	}
-	if !e.scheme.Scoring {
-		return node{verdict: t.Verdict}, nil
+	n, err := outcome(e.places[m.Test], *t, e.scheme.Scoring)
+	if err == nil && e.scheme.Scoring {
+		score := n.score
+		t.Score, t.Ratio, t.Verdict = &score, false, n.verdict
 	}
+	return n, err
+}
+
+// outcome is the result of a test that was run.
+func outcome(at place, t job.TestReport, scoring bool) (node, error) {
 	n := node{verdict: t.Verdict}
-	switch {
+	if !scoring {
+		return n, nil
+	}
+	switch ignored := at.isIgnored(); {
 	case n.verdict.Failed():
-		n.score = m.Reject
+		n.score = at.Reject
 	case t.Score == nil:
-		n.score = m.Accept
+		n.score = at.Accept
 	case t.Ratio && ignored:
 		n.verdict = job.Accepted
-	case t.Ratio && m.MaxScore == nil:
-		return n, fmt.Errorf("the checker gives a part of the points of test %q, which has no maximum", m.Test)
+	case t.Ratio && at.MaxScore == nil:
+		return n, fmt.Errorf("the checker gives a part of the points of test %q, which has no maximum", t.Name)
 	case t.Ratio:
-		n.score = *t.Score * m.Accept
+		n.score = *t.Score * at.Accept
 	default:
 		n.score = *t.Score
-		n.verdict = scored(m, n.score)
+		n.verdict = scored(at.Member, n.score)
 	}
-	if m.MaxScore != nil && n.score > *m.MaxScore {
-		return n, fmt.Errorf("score %v of test %q is above its maximum %v", n.score, m.Test, *m.MaxScore)
+	if at.MaxScore != nil && n.score > *at.MaxScore {
+		return n, fmt.Errorf("score %v of test %q is above its maximum %v", n.score, t.Name, *at.MaxScore)
 	}
-	score := n.score
-	t.Score, t.Verdict = &score, n.verdict
 	return n, nil
 }
 
@@ -151,7 +223,7 @@ func score(g *job.Group, members []node, full bool) float64 {
 	return total
 }
 
-func verdict(g *job.Group, members []node, full bool, score float64) job.Verdict {
+func (e *evaluation) verdict(g *job.Group, members []node, full bool, score float64) job.Verdict {
 	if full {
 		return job.Accepted
 	}
@@ -161,12 +233,12 @@ func verdict(g *job.Group, members []node, full bool, score float64) job.Verdict
 	ran := slices.ContainsFunc(members, func(n node) bool { return n.verdict != job.Skipped })
 	first := slices.IndexFunc(members, func(n node) bool { return n.verdict.Failed() })
 	switch {
-	case has(job.InternalError):
-		return job.InternalError
 	case !ran:
 		return job.Skipped
+	case first < 0 && has(job.Skipped) && !(e.scheme.Scoring && score > 0):
+		return job.Skipped // nothing failed, and nothing is known of the rest
 	case first < 0:
-		return job.Partial // something was not run, or is partial itself
+		return job.Partial
 	case g.Verdict == job.AlwaysAccept, g.AcceptIfAny && (has(job.Accepted) || has(job.Partial)),
 		g.Verdict == job.ByScore && score > 0:
 		return job.Partial

@@ -49,6 +49,20 @@ func (s Scheme) walk(f func(path []*job.Group, m job.Member)) {
 	visit([]*job.Group{s.Root})
 }
 
+// eachGroup calls f for each group, outer ones before their parts.
+func (s Scheme) eachGroup(f func(*job.Group)) {
+	var visit func(g *job.Group)
+	visit = func(g *job.Group) {
+		f(g)
+		for _, m := range g.Members {
+			if m.Group != nil {
+				visit(m.Group)
+			}
+		}
+	}
+	visit(s.Root)
+}
+
 // severity orders verdicts for WorstError, the worst first.
 var severity = []job.Verdict{job.InternalError, job.SecurityViolation, job.NotExecutable, job.CompileError, job.RuntimeError,
 	job.MemoryLimit, job.TimeLimit, job.WallTimeLimit, job.IdlenessLimit, job.OutputLimit, job.WrongAnswer,

@@ -73,11 +73,11 @@ func judge(t *testing.T, s Scheme, stop job.Stop, verdicts string) string {
 			if r.Ratio = strings.HasSuffix(given[name], "%"); r.Ratio {
 				n /= 100
 			}
-			p.Record(name, r.Verdict)
+			p.Record(r)
 		}
 		reports = append(reports, r)
 	}
-	result, err := s.Result(reports)
+	result, err := s.Result(reports, stop)
 	if err != nil {
 		return err.Error()
 	}

@@ -17,6 +17,7 @@ import (
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
 	"judged/internal/engine/jury"
+	"judged/internal/engine/scoring"
 )
 
 // Bounds of a job that no configuration moves: they keep records, argument
@@ -75,6 +76,7 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	e.check(j.OutputFile == "" || j.OutputFile != j.InputFile, "output_file", "is input_file, too; send another name")
 	e.environment(j.Env)
 	e.tests(j.Tests, c.Limits.Max)
+	e.scheme(j)
 	e.checker(j.Checker, c.Limits.Max)
 	e.interactor(j.Interactor, c.Limits.Max)
 	e.passes(j)
@@ -199,6 +201,20 @@ func (e *Errors) tests(tests []job.Test, most config.MaxLimits) {
 			e.file(field+".answer", t.Answer)
 		}
 		e.limits(field+".limits", t.Limits, most)
+	}
+}
+
+// scheme checks the groups of a problem, which may have been stored by an earlier version.
+func (e *Errors) scheme(j job.Job) {
+	if j.Scheme == nil || len(j.Tests) == 0 {
+		return
+	}
+	names := make([]string, len(j.Tests))
+	for i, t := range j.Tests {
+		names[i] = t.Name
+	}
+	if err := scoring.Scheme(*j.Scheme).Check(names); err != nil {
+		e.add("problem", "%v; change the package and send it again", err)
 	}
 }
 

@@ -46,6 +46,33 @@ func TestCompleteFillsDefaults(t *testing.T) {
 	}
 }
 
+// TestSchemeIsChecked: a problem that was stored before its groups were checked is refused.
+func TestSchemeIsChecked(t *testing.T) {
+	group := func(name string, requires ...string) job.Member {
+		return job.Member{Group: &job.Group{Name: name, RequirePass: requires, Members: []job.Member{{Test: name}}}}
+	}
+	for _, tt := range []struct {
+		members []job.Member
+		want    string // "" is nothing
+	}{
+		{[]job.Member{group("1"), group("2", "1")}, ""},
+		{[]job.Member{group("1", "2"), group("2")}, `problem: group "1" requires group "2", which is not judged before it; ` +
+			"require an earlier group; change the package and send it again"},
+		{[]job.Member{group("1")}, `problem: test "2" is in no group; change the package and send it again`},
+	} {
+		j := minimal()
+		j.Tests = []job.Test{{Name: "1"}, {Name: "2"}}
+		j.Scheme = &job.Scheme{Root: &job.Group{Members: tt.members}}
+		got := ""
+		if _, err := Complete(defaults(), j); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
 func TestDerivedLimits(t *testing.T) {
 	tests := []struct {
 		name      string

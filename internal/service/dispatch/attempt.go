@@ -137,6 +137,9 @@ func (a *attempt) judge() (job.Report, error) {
 	}
 	task, err := judge.NewTask(a.work.Job, jobspec.ProgramName,
 		func(f job.File) (string, error) { return a.o.BlobPath(f.Blob) })
+	if errors.As(err, new(*judge.InvalidError)) {
+		return judge.InternalError(job.Report{}, err), nil
+	}
 	if err != nil {
 		return job.Report{}, startError{err}
 	}

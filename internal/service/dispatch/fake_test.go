@@ -86,7 +86,8 @@ func (w *world) work(id string, change func(*jobs.Work)) {
 	now := time.Now()
 	x := jobs.Work{Lease: jobs.Lease{ID: id, Attempt: 1},
 		Report: job.Report{CreatedAt: now, StartedAt: now, Attempt: 1, Priority: job.Contest},
-		Job:    job.Job{Program: job.File{Blob: id}, Checker: &job.Checker{Kind: "tokens"}, Tests: make([]job.Test, 3)}}
+		Job: job.Job{Program: job.File{Blob: id}, Checker: &job.Checker{Kind: "tokens"},
+			Tests: []job.Test{{Name: "1"}, {Name: "2"}, {Name: "3"}}}}
 	if change != nil {
 		change(&x)
 	}

@@ -149,6 +149,19 @@ func TestFailures(t *testing.T) {
 				"0 attempt exhausted", "0 leave 0"}},
 		"its files are not here": {func(w *world, x *jobs.Work) { x.Last = true; w.failNext("blob", broken) },
 			[]string{"0 return a for 1s, excused true", "1 tidy 0", "1 attempt returned", "1 leave 0"}},
+		"no host can judge it: unknown checker": {func(_ *world, x *jobs.Work) {
+			x.Job.Checker = &job.Checker{Kind: "frob"}
+		},
+			[]string{"0 finish a IE on host 0 true", "0 observe IE", "0 done a done IE contest, waited 0s", "0 tidy 0",
+				"0 attempt done", "0 leave 0"}},
+		"no host can judge it: no tests": {func(_ *world, x *jobs.Work) { x.Job.Tests = nil },
+			[]string{"0 finish a IE on host 0 true", "0 observe IE", "0 done a done IE contest, waited 0s", "0 tidy 0",
+				"0 attempt done", "0 leave 0"}},
+		"no host can judge it: a group without a test": {func(_ *world, x *jobs.Work) {
+			x.Job.Scheme = &job.Scheme{Root: &job.Group{}}
+		},
+			[]string{"0 finish a IE on host 0 true", "0 observe IE", "0 done a done IE contest, waited 0s", "0 tidy 0",
+				"0 attempt done", "0 leave 0"}},
 		"the slot is not fit": {func(w *world, _ *jobs.Work) { w.unfit = broken },
 			[]string{"0 return a for 1s, excused true", "1 attempt returned"}},
 		"the report is refused": {func(w *world, _ *jobs.Work) { w.failNext("finish", broken) },

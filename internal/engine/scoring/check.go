@@ -1,0 +1,96 @@
+package scoring
+
+import (
+	"errors"
+	"fmt"
+
+	"judged/internal/base/job"
+)
+
+// Check returns why nothing can be judged with the scheme, nil if it can be. tests are the names of the problem's tests:
+// each has to be in one group, because a test that is in none would not be run.
+func (s Scheme) Check(tests []string) error {
+	switch {
+	case len(tests) == 0:
+		return errors.New("there is no test")
+	case s.Root == nil:
+		return errors.New("the scheme has no root group")
+	}
+	c := check{ended: map[string]bool{}, seen: map[string]bool{}, known: map[string]bool{}}
+	s.eachGroup(func(g *job.Group) { c.known[g.Name] = true })
+	if err := c.group(s.Root); err != nil {
+		return err
+	}
+	given := map[string]bool{}
+	for _, name := range tests {
+		if given[name] = true; !c.seen["test "+name] {
+			return fmt.Errorf("test %q is in no group", name)
+		}
+	}
+	for _, name := range s.Tests() {
+		if !given[name] {
+			return fmt.Errorf("test %q of a group is not a test of the problem", name)
+		}
+	}
+	return nil
+}
+
+// check is a walk over groups in the order in which they run.
+type check struct {
+	known map[string]bool // names of all groups
+	ended map[string]bool // groups whose tests are all before the current place
+	seen  map[string]bool // "test NAME" and "group NAME"
+}
+
+func (c *check) group(g *job.Group) error {
+	key := "group " + g.Name
+	if c.seen[key] {
+		return fmt.Errorf("two groups have the name %q", g.Name)
+	}
+	c.seen[key] = true
+	if len(g.Members) == 0 {
+		return fmt.Errorf("group %q has no test", g.Name)
+	}
+	if g.IgnoreFirst && len(g.Members) != 2 {
+		return fmt.Errorf("group %q ignores the first of %d members; want 2", g.Name, len(g.Members))
+	}
+	if g.MaxScore != nil && !job.ValidPoints(*g.MaxScore) {
+		return fmt.Errorf("the maximum %v of group %q is out of range", *g.MaxScore, g.Name)
+	}
+	for _, required := range g.RequirePass {
+		switch {
+		case !c.known[required]:
+			return fmt.Errorf("group %q requires group %q, which does not exist or has no test", g.Name, required)
+		case !c.ended[required]:
+			return fmt.Errorf("group %q requires group %q, which is not judged before it; require an earlier group", g.Name,
+				required)
+		}
+	}
+	for _, m := range g.Members {
+		if err := c.member(g, m); err != nil {
+			return err
+		}
+	}
+	c.ended[g.Name] = true
+	return nil
+}
+
+func (c *check) member(g *job.Group, m job.Member) error {
+	if m.Group != nil {
+		return c.group(m.Group)
+	}
+	key := "test " + m.Test
+	switch {
+	case m.Test == "":
+		return fmt.Errorf("group %q has a test without a name", g.Name)
+	case c.seen[key]:
+		return fmt.Errorf("test %q is in the groups twice", m.Test)
+	}
+	c.seen[key] = true
+	for _, points := range []*float64{&m.Accept, &m.Reject, m.MaxScore} {
+		if points != nil && !job.ValidPoints(*points) {
+			return fmt.Errorf("the points %v of test %q are out of range", *points, m.Test)
+		}
+	}
+	return nil
+}
