@@ -19,7 +19,11 @@ The solutions of PACKAGE that must be within the limit are run several times.
 The limit is the CPU time of the slowest accepted one on its slowest test, times
 the factor of the package's format, rounded up to its resolution. Solutions with
 that CPU time are then simulated, with the spread that was measured here, to see
-how many the rule would find over the limit.`,
+how many the rule would find over the limit.
+
+Exit codes: 0 all of them are as expected, 1 some are not, so that the limit may
+be too small, 2 wrong usage or an unusable package, 3 judged itself could not do
+its work.`,
 		Example: `  judged limit problem/
   judged limit --repeats 20 problem.zip`,
 		Args: exactly(1, "one PACKAGE"),
@@ -33,9 +37,14 @@ how many the rule would find over the limit.`,
 				return err
 			}
 			if asJSON {
-				return a.printJSON(p)
+				err = a.printJSON(p)
+			} else {
+				err = p.print(a.out)
 			}
-			return p.print(a.out)
+			if err == nil && len(p.Differences) > 0 {
+				err = errNo
+			}
+			return err
 		},
 	}
 	verifyFlags(cmd, a, &cpuList, &jobs, &repeats)

@@ -27,6 +27,9 @@ type proposal struct {
 	Simulated int `json:"simulated"`
 	Wrong     int `json:"wrong"`
 	Runs      int `json:"runs"`
+	// Differences are those of submissions that must be within the limit from what the package expects. Where there are
+	// any the limit may be too small: the slowest of these may be missing.
+	Differences []string `json:"differences,omitempty"`
 
 	rule problem.TimeRule
 }
@@ -46,9 +49,18 @@ func (v *verifier) propose(ctx context.Context) (proposal, error) {
 	}
 	rule := v.pkg.TimeRule
 	p := proposal{TimeLimit: rule.Limit(worst.CPUTime), Low: rule.Limit(worst.Low), High: rule.Limit(worst.High),
-		Slowest: *worst, rule: rule}
+		Slowest: *worst, Differences: differences(all), rule: rule}
 	p.simulate(v.c.Repeats, all)
 	return p, nil
+}
+
+func differences(all []solution) (found []string) {
+	for _, s := range all {
+		for _, d := range s.Differences {
+			found = append(found, s.Name+": "+d)
+		}
+	}
+	return found
 }
 
 // simulate judges solutions at the margin of the proposed limit.
@@ -89,6 +101,9 @@ func (p *proposal) print(w io.Writer) error {
 		units.Duration(p.TimeLimit), p.rule.Accepted, units.Duration(p.Slowest.CPUTime),
 		render.Printable(p.Slowest.Name), units.Duration(p.rule.Resolution), units.Duration(p.Slowest.Low),
 		units.Duration(p.Slowest.High), units.Duration(p.Low), units.Duration(p.High))
+	for _, d := range p.Differences {
+		fmt.Fprintf(w, "not as expected, so the limit may be too small: %s\n", render.Printable(d))
+	}
 	if p.Simulated == 0 {
 		_, err := fmt.Fprintln(w, "one run of each test says nothing about how much times vary; use --repeats")
 		return err

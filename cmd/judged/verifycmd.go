@@ -12,6 +12,7 @@ import (
 
 	"judged/internal/base/config"
 	"judged/internal/base/job"
+	"judged/internal/base/units"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/languages"
@@ -270,6 +271,8 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 	}
 	wide := time.Duration(float64(limit) * v.pkg.TimeRule.Rejected)
 	if wide > v.c.Limits.Max.CPUTime {
+		x.unverified = fmt.Sprintf("%s was not judged with %g times the time limit, %s: limits.max.cpu_time is %s", s.Name,
+			v.pkg.TimeRule.Rejected, units.Duration(wide), units.Duration(v.c.Limits.Max.CPUTime))
 		return x, nil
 	}
 	report, err = v.submission(ctx, slot, s.Program, func(j *job.Job) { j.Limits.CPUTimeMS = wide.Milliseconds() })
@@ -311,13 +314,10 @@ func (v *verifier) validators(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range v.pkg.Tests {
-			if exits[t.Name] != x.OK {
-				differences = append(differences, fmt.Sprintf("%s rejects the input of %s", x.Program.Name, t.Name))
-			}
-		}
-		for _, t := range v.pkg.InvalidInputs {
-			rejected[t.Name] = rejected[t.Name] || exits[t.Name] != x.OK
+		inputs, rejects := validated(v.pkg, x, exits)
+		differences = append(differences, inputs...)
+		for name := range rejects {
+			rejected[name] = true
 		}
 	}
 	for _, t := range v.pkg.InvalidInputs {
@@ -328,7 +328,27 @@ func (v *verifier) validators(ctx context.Context) ([]string, error) {
 	return differences, nil
 }
 
-// validator runs one validator and returns its exit status for each input: -1 where it did not exit.
+// validated says what a validator finds wrong with the inputs that have to be valid, and which of the others it rejects.
+// An input that it has not read to its end is in neither.
+func validated(pkg *problem.Package, x problem.Validator, exits map[string]int) (differences []string,
+	rejects map[string]bool) {
+	rejects = map[string]bool{}
+	for _, t := range slices.Concat(pkg.Tests, pkg.InvalidInputs) {
+		invalid := slices.ContainsFunc(pkg.InvalidInputs, func(i problem.Test) bool { return i.Name == t.Name })
+		switch status, exited := exits[t.Name]; {
+		case !exited:
+			differences = append(differences, fmt.Sprintf("%s did not come to its end at the input of %s", x.Program.Name,
+				t.Name))
+		case invalid:
+			rejects[t.Name] = status != x.OK
+		case status != x.OK:
+			differences = append(differences, fmt.Sprintf("%s rejects the input of %s", x.Program.Name, t.Name))
+		}
+	}
+	return differences, rejects
+}
+
+// validator runs one validator and returns its exit status for each input at which it exited.
 func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[string]int, error) {
 	l := &localJob{program: x.Program.Name}
 	var err error
@@ -348,7 +368,6 @@ func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[stri
 	}
 	exits := map[string]int{}
 	for _, t := range report.Tests {
-		exits[t.Name] = -1
 		if t.Exit != nil && t.Exit.Code != nil {
 			exits[t.Name] = *t.Exit.Code
 		}
@@ -372,12 +391,25 @@ func (v *verifier) outputs(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch valid := report.Verdict == job.Accepted || report.Verdict == job.Partial; {
-		case report.Verdict == job.InternalError:
-			differences = append(differences, fmt.Sprintf("checker at %s: %s", o.Test.Name, report.Message))
-		case valid != o.Valid:
-			differences = append(differences, fmt.Sprintf("the checker says %s of %s", report.Verdict, o.Test.Name))
+		if d := outputDifference(o, report); d != "" {
+			differences = append(differences, d)
 		}
 	}
 	return differences, nil
+}
+
+// outputDifference says how a report differs from what is known of an output; "" if it does not. An output that the
+// checker has not seen, such as a large one, is not rejected by it.
+func outputDifference(o problem.Output, r job.Report) string {
+	if r.Verdict == job.InternalError {
+		return fmt.Sprintf("checker at %s: %s", o.Test.Name, r.Message)
+	}
+	if len(r.Tests) != 1 || r.Tests[0].Checker == nil {
+		return fmt.Sprintf("the checker did not judge %s: its verdict is %s", o.Test.Name, r.Verdict)
+	}
+	said := r.Tests[0].Checker.Verdict
+	if valid := said == job.Accepted || said == job.Partial; valid != o.Valid {
+		return fmt.Sprintf("the checker says %s of %s", said, o.Test.Name)
+	}
+	return ""
 }

@@ -30,7 +30,8 @@ type solution struct {
 	Tests  []testVerdict     `json:"tests,omitempty"`
 
 	lower, upper bool
-	judged       bool // otherwise it was not run
+	judged       bool   // otherwise it was not run
+	unverified   string // what could not be looked at; "" is nothing
 }
 
 // testVerdict is the verdict of one test.
@@ -108,11 +109,24 @@ func (v *verifier) verify(ctx context.Context) (verification, error) {
 		return r, err
 	}
 	r.Warnings = r.timing()
-	r.OK = len(r.Validators) == 0
-	for _, s := range r.Submissions {
-		r.OK = r.OK && len(s.Differences) == 0
-	}
+	r.OK = r.isAsExpected()
 	return r, nil
+}
+
+// isAsExpected reports whether something was verified, and nothing differs.
+func (r *verification) isAsExpected() bool {
+	accepted := false
+	for _, s := range r.Submissions {
+		if len(s.Differences) > 0 {
+			return false
+		}
+		accepted = accepted || s.judged && (s.Verdict == job.Accepted || s.Verdict == job.Partial)
+	}
+	if !accepted {
+		r.Validators = append(r.Validators, "no submission is accepted, so nothing shows that the tests and the checker "+
+			"are right; add one to submissions/accepted")
+	}
+	return len(r.Validators) == 0
 }
 
 // timing warns where the time limit does not have the margins of the format, or has them only because of noise.
@@ -120,6 +134,9 @@ func (r *verification) timing() []string {
 	var warnings []string
 	room := time.Duration(float64(r.TimeLimit) / r.rule.Accepted)
 	for _, s := range r.Submissions {
+		if s.unverified != "" {
+			warnings = append(warnings, s.unverified)
+		}
 		switch {
 		case !s.lower || !s.judged || s.Verdict.JudgementType() == "TLE":
 		case s.CPUTime > room:

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"judged/internal/base/job"
+	"judged/internal/engine/problem"
+)
+
+// TestVerifyNeedsEvidence: a package of which nothing was judged is not as expected.
+func TestVerifyNeedsEvidence(t *testing.T) {
+	accepted := solution{Name: "a", judged: true, Verdict: job.Accepted}
+	wrong := solution{Name: "w", judged: true, Verdict: job.WrongAnswer}
+	differs := solution{Name: "d", judged: true, Verdict: job.Accepted, Differences: []string{"slow"}}
+	for _, tt := range []struct {
+		name        string
+		submissions []solution
+		validators  []string
+		want        bool
+	}{
+		{"all is as expected", []solution{accepted, wrong}, nil, true},
+		{"a partial score", []solution{{Name: "p", judged: true, Verdict: job.Partial}}, nil, true},
+		{"no submission", nil, nil, false},
+		{"none was judged", []solution{{Name: "x"}, {Name: "y", Verdict: job.Accepted}}, nil, false},
+		{"none is accepted", []solution{wrong}, nil, false},
+		{"one differs", []solution{accepted, differs}, nil, false},
+		{"a validator differs", []solution{accepted}, []string{"rejects"}, false},
+	} {
+		r := verification{Submissions: tt.submissions, Validators: tt.validators}
+		if got := r.isAsExpected(); got != tt.want || !got && len(r.Validators) == 0 && tt.name != "one differs" {
+			t.Errorf("%s: %t, %q", tt.name, got, r.Validators)
+		}
+	}
+}
+
+// TestValidatedNeedsExits: an input that a validator did not read to its end is neither valid nor rejected. 0 is the
+// status of a testlib validator that accepts.
+func TestValidatedNeedsExits(t *testing.T) {
+	pkg := &problem.Package{Tests: []problem.Test{{Name: "1"}, {Name: "2"}, {Name: "3"}},
+		InvalidInputs: []problem.Test{{Name: "bad"}, {Name: "crash"}}}
+	v := problem.Validator{Program: problem.Program{Name: "v"}, OK: 0}
+	got, rejects := validated(pkg, v, map[string]int{"1": 0, "2": 3, "bad": 3})
+	want := []string{"v rejects the input of 2", "v did not come to its end at the input of 3",
+		"v did not come to its end at the input of crash"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if !rejects["bad"] || rejects["crash"] {
+		t.Errorf("rejects %v", rejects)
+	}
+	if got, _ := validated(pkg, v, nil); len(got) != 5 {
+		t.Errorf("without any exit: %q", got)
+	}
+}
+
+// TestOutputsNeedTheChecker: an output that the checker has not seen is not rejected by it.
+func TestOutputsNeedTheChecker(t *testing.T) {
+	report := func(v job.Verdict, said ...job.Verdict) job.Report {
+		test := job.TestReport{Name: "o", Verdict: v}
+		for _, s := range said {
+			test.Checker = &job.CheckReport{Verdict: s}
+		}
+		return job.Report{Verdict: v, Message: "broken", Tests: []job.TestReport{test}}
+	}
+	for _, tt := range []struct {
+		name  string
+		valid bool
+		r     job.Report
+		want  string
+	}{
+		{"valid and accepted", true, report("AC", "AC"), ""},
+		{"valid and partial", true, report("PC", "PC"), ""},
+		{"valid and rejected", true, report("WA", "WA"), "the checker says WA of o"},
+		{"invalid and rejected", false, report("WA", "WA"), ""},
+		{"invalid and accepted", false, report("AC", "AC"), "the checker says AC of o"},
+		{"invalid and too large", false, report("OLE"), "the checker did not judge o: its verdict is OLE"},
+		{"valid and not run", true, report("SK"), "the checker did not judge o: its verdict is SK"},
+		{"accepted without the checker", true, report("AC"), "the checker did not judge o: its verdict is AC"},
+		{"no test", false, job.Report{Verdict: "AC"}, "the checker did not judge o: its verdict is AC"},
+		{"the checker fails", false, report("IE", "IE"), "checker at o: broken"},
+	} {
+		o := problem.Output{Test: problem.Test{Name: "o"}, Valid: tt.valid}
+		if got := outputDifference(o, tt.r); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestLimitNamesWhatIsMissing: a limit from fewer submissions than must be within it is no success.
+func TestLimitNamesWhatIsMissing(t *testing.T) {
+	all := []solution{{Name: "fast", Verdict: job.Accepted, judged: true, lower: true, CPUTime: time.Second},
+		{Name: "slow", Verdict: job.InternalError, judged: true, lower: true,
+			Differences: []string{"internal error: noise"}}}
+	p := proposal{TimeLimit: 2 * time.Second, Slowest: all[0], Differences: differences(all)}
+	if !slices.Equal(p.Differences, []string{"slow: internal error: noise"}) {
+		t.Errorf("differences %q", p.Differences)
+	}
+	var b bytes.Buffer
+	if err := p.print(&b); err != nil || !strings.Contains(b.String(), "may be too small: slow: internal error: noise\n") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
