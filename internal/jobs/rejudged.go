@@ -14,9 +14,9 @@ import (
 const applyBatch = 50
 
 // ApplyRejudging gives each original its new report. The old one stays with the job that judged it again. A job keeps
-// its report where the new verdict is IE, or where one of the two was cancelled or deleted. Applying again changes
-// nothing, and completes what was interrupted. The error is ErrFinal before all jobs are judged and after a
-// cancellation.
+// its report where the new one has no verdict on the program, such as IE, or where one of the two was cancelled or
+// deleted. Applying again changes nothing, and completes what was interrupted. The error is ErrFinal before all jobs are
+// judged and after a cancellation.
 func (s *Store) ApplyRejudging(ctx context.Context, id string) error {
 	v, err := s.Rejudging(ctx, id)
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *Store) replaceReport(ctx context.Context, tx *sql.Tx, id string, p Reju
 	}
 	original, again := pair[p.Job], pair[p.Again]
 	state := rejudgedLeft
-	if original.state == done && again.state == done && job.Verdict(again.verdict) != job.InternalError {
+	if original.state == done && again.state == done && job.Verdict(again.verdict).Decided() {
 		state = rejudgedReplaced
 		if err := s.exchange(ctx, tx, id, original, again); err != nil {
 			return err

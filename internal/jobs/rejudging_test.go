@@ -318,6 +318,22 @@ func testRejudgings(t *testing.T, be backend) {
 	}
 }
 
+// testRejudgedWithoutVerdict: a report that says nothing about the program replaces none that does.
+func testRejudgedWithoutVerdict(t *testing.T, be backend) {
+	b := be.open(t, nil)
+	b.put("a", nil)
+	b.judgeAll(map[string]job.Verdict{"a": job.WrongAnswer})
+	for set, verdict := range map[string]job.Verdict{"none": "", "failed": job.InternalError, "skipped": job.Skipped,
+		"cancelled": job.Cancelled, "unknown": "OK"} {
+		b.rejudging(set, map[string]job.Verdict{"a": job.WrongAnswer})
+		b.judgeAll(map[string]job.Verdict{"a": verdict})
+		b.must(b.ApplyRejudging(b.ctx(), set))
+		if r := b.get("a").Report; r.Verdict != job.WrongAnswer || r.Rejudging != nil {
+			t.Errorf("%s: the job has verdict %q and %+v after it", set, r.Verdict, r.Rejudging)
+		}
+	}
+}
+
 // testInterruptedApply stops in the middle of a set, and applies it again, twice at the same time.
 func testInterruptedApply(t *testing.T, be backend) {
 	b := be.open(t, nil)

@@ -175,6 +175,7 @@ var suite = map[string]func(*testing.T, backend){
 	"audits":            testAudits,
 	"rejudging":         testRejudging,
 	"rejudgings":        testRejudgings,
+	"no new verdict":    testRejudgedWithoutVerdict,
 	"interrupted apply": testInterruptedApply,
 	"filling":           testFilling,
 	"audits in a line":  testAuditLine,

@@ -125,7 +125,7 @@ func checked(p job.Priority) bool { return p == job.Contest || p == job.Rejudge 
 
 // isNear reports whether a test has a time near its limit. Where judged failed there is nothing to compare.
 func isNear(rep job.Report) bool {
-	return rep.Verdict != job.InternalError && slices.ContainsFunc(rep.Tests, func(t job.TestReport) bool {
+	return rep.Verdict.Decided() && slices.ContainsFunc(rep.Tests, func(t job.TestReport) bool {
 		return t.CPUTime != nil && t.Timing != nil && t.Timing.Limit > 0 && math.Abs(t.Timing.MarginRatio) <= near
 	})
 }
@@ -135,7 +135,7 @@ func isNear(rep job.Report) bool {
 func decide(hosts []job.CrossCheckedHost) (decision string, winner int) {
 	last := len(hosts) - 1
 	again := slices.ContainsFunc(hosts[:last], func(h job.CrossCheckedHost) bool { return h.Node == hosts[last].Node })
-	if last > 0 && (again || hosts[last].Verdict == job.InternalError) {
+	if last > 0 && (again || !hosts[last].Verdict.Decided()) {
 		return job.NoOtherHost, 0
 	}
 	for i := range last {

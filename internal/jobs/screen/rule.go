@@ -42,17 +42,22 @@ func (r Rule) Doubt(rep job.Report) string {
 		return ""
 	case rep.Verdict == job.CompileError:
 		return "the compiler reached a limit"
-	case rep.Verdict == job.InternalError || rep.Verdict == job.Cancelled || rep.Verdict == "":
+	case !rep.Verdict.Decided():
 		return "the screening pool has no verdict"
 	case rep.Deterministic != nil && !*rep.Deterministic:
 		return "the runs differ in more than time"
 	case r.Smallest <= 0:
 		return "the ratio of times is not known"
 	}
+	some := false
 	for _, t := range rep.Tests {
 		if doubt := r.doubtTest(t); doubt != "" {
 			return fmt.Sprintf("test %q: %s", t.Name, doubt)
 		}
+		some = some || t.CPUTime != nil
+	}
+	if !some {
+		return "no test was run"
 	}
 	return ""
 }

@@ -156,7 +156,8 @@ func counts(runs []Run, of func(job.Evidence) *int64) *Counts {
 	return &Counts{N: len(all), Median: stats.Quantile(all, 0.5), Max: all[len(all)-1]}
 }
 
-// AllAccepted reports whether every run came to its end.
+// AllAccepted reports whether there are runs and every one came to its end.
 func (r Result) AllAccepted() bool {
-	return !slices.ContainsFunc(r.Cases, func(o Outcome) bool { return o.Verdicts[job.Accepted] < len(o.Runs) })
+	return len(r.Cases) > 0 && !slices.ContainsFunc(r.Cases,
+		func(o Outcome) bool { return len(o.Runs) == 0 || o.Verdicts[job.Accepted] < len(o.Runs) })
 }

@@ -135,6 +135,10 @@ func TestAllAccepted(t *testing.T) {
 	if !r.AllAccepted() {
 		t.Error("all runs were accepted, and that is denied")
 	}
+	r.Cases = append(r.Cases, Outcome{})
+	if r.AllAccepted() || (Result{}).AllAccepted() {
+		t.Error("what has no run is said to have been accepted")
+	}
 }
 
 func TestCompare(t *testing.T) {
