@@ -238,8 +238,8 @@ func TestSummarize(t *testing.T) {
 				Message: `judge test "7": no answer file`, Deterministic: new(true)}},
 		{"only where it decides", []job.TestReport{{Verdict: job.WrongAnswer, Agree: true}, failed},
 			job.Report{Verdict: job.WrongAnswer, JudgementType: "WA", Deterministic: new(true)}},
-		{"no test", nil, job.Report{Verdict: job.InternalError, JudgementType: "JE", Fault: job.JudgedFault, Message: "no test was run",
-			Deterministic: new(true)}},
+		{"no test", nil, job.Report{Verdict: job.InternalError, JudgementType: "JE", Fault: job.JudgedFault,
+			Message: "no test was run", Deterministic: new(true)}},
 		{"a test was not run", []job.TestReport{ac(nil, nil, nil), {Verdict: job.Skipped, Agree: true}},
 			job.Report{Verdict: job.InternalError, JudgementType: "JE", Fault: job.JudgedFault, Deterministic: new(true),
 				Message: `test "1" was not run, and nothing says that it need not be`}},
@@ -268,8 +268,9 @@ func TestSummarizeScheme(t *testing.T) {
 		return &job.Group{Name: test, MaxScore: &most, Members: []job.Member{{Test: test, Accept: 1}}}
 	}
 	two := job.Group{Continue: true, Verdict: job.FirstError, Members: []job.Member{{Test: "1"}, {Test: "2"}}}
-	ignored := job.Group{Continue: true, IgnoreFirst: true, Verdict: job.ByScore, Members: []job.Member{{Group: &job.Group{Name: "sample",
-		Members: []job.Member{{Test: "2"}}}}, {Group: &job.Group{Name: "secret", Members: []job.Member{{Test: "1"}}}}}}
+	ignored := job.Group{Continue: true, IgnoreFirst: true, Verdict: job.ByScore, Members: []job.Member{
+		{Group: &job.Group{Name: "sample", Members: []job.Member{{Test: "2"}}}},
+		{Group: &job.Group{Name: "secret", Members: []job.Member{{Test: "1"}}}}}}
 	type said struct {
 		Verdict job.Verdict
 		Type    string

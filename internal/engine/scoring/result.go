@@ -128,12 +128,8 @@ func (e *evaluation) group(g *job.Group) (node, error) {
 	if g.IgnoreFirst && len(members) == 2 {
 		members = members[1:]
 	}
-	full := len(members) > 0 && !failed &&
-		!slices.ContainsFunc(members, func(n node) bool { return n.verdict != job.Accepted })
-	n := node{score: score(g, members, full)}
-	if n.verdict = e.verdict(g, members, full, n.score); failed {
-		n.verdict = job.InternalError
-	}
+	n := node{score: score(g, members, isFull(members) && !failed)}
+	n.verdict = e.verdict(g, members, failed, n.score)
 	if g.MaxScore != nil && n.score > *g.MaxScore {
 		return n, fmt.Errorf("score %v of group %q is above its maximum %v", n.score, g.Name, *g.MaxScore)
 	}
@@ -145,6 +141,11 @@ func (e *evaluation) group(g *job.Group) (node, error) {
 		e.groups = append(e.groups, r)
 	}
 	return n, nil
+}
+
+// isFull reports whether all members are accepted, and there are some.
+func isFull(members []node) bool {
+	return len(members) > 0 && !slices.ContainsFunc(members, func(n node) bool { return n.verdict != job.Accepted })
 }
 
 func (e *evaluation) member(m job.Member) (node, error) {
@@ -223,8 +224,11 @@ func score(g *job.Group, members []node, full bool) float64 {
 	return total
 }
 
-func (e *evaluation) verdict(g *job.Group, members []node, full bool, score float64) job.Verdict {
-	if full {
+func (e *evaluation) verdict(g *job.Group, members []node, failed bool, score float64) job.Verdict {
+	switch {
+	case failed:
+		return job.InternalError
+	case isFull(members):
 		return job.Accepted
 	}
 	has := func(v job.Verdict) bool {
