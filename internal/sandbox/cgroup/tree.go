@@ -216,6 +216,7 @@ func (t *Tree) Subtree(cpus, nodes cpuset.Set) (*Subtree, error) {
 	for hierarchy := range t.host.base {
 		s.dirs[hierarchy] = filepath.Join(t.host.baseOf(hierarchy, cpus), t.name, name)
 	}
+	missing := s.missing()
 	mems := nodes.String()
 	var err error
 	if t.host.Mode == Unified {
@@ -224,10 +225,36 @@ func (t *Tree) Subtree(cpus, nodes cpuset.Set) (*Subtree, error) {
 		err = s.setUpV1(cpus.String(), mems)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("set up control groups of slot %s: %w", cpus, err), t.remove())
+		return nil, errors.Join(fmt.Errorf("set up control groups of slot %s: %w", cpus, err), removeUnused(missing))
 	}
 	t.slots[name] = s
 	return s, nil
+}
+
+// missing are the folders of the subtree and of its tree that do not exist, parents last.
+func (s *Subtree) missing() []string {
+	var dirs []string
+	for _, dir := range s.dirs {
+		for _, dir := range []string{dir, filepath.Dir(dir)} {
+			if !s.tree.host.fs.Exists(dir) {
+				dirs = append(dirs, s.tree.host.fs.Path(dir))
+			}
+		}
+	}
+	return dirs
+}
+
+// removeUnused undoes a set-up that failed. It removes nothing that contains a process or another group: the other
+// slots of the tree keep running.
+func removeUnused(dirs []string) error {
+	var errs []error
+	for _, dir := range dirs {
+		err := syscall.Rmdir(dir)
+		if err != nil && !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.EBUSY) {
+			errs = append(errs, fmt.Errorf("rmdir %q: %w", dir, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (s *Subtree) setUpV2(cpus, mems string) error {

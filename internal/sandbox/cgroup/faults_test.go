@@ -1,0 +1,127 @@
+package cgroup
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/units"
+	"judged/internal/host/hostfs"
+	"judged/internal/host/proc"
+	"judged/internal/host/topology"
+	"judged/internal/testkit"
+)
+
+// TestGroupSetUpFails makes every system call that sets up a slot and a group fail once while a process runs in another
+// slot of the tree: that one is not touched, and nothing of the failed one is left.
+func TestGroupSetUpFails(t *testing.T) {
+	for name, change := range map[string]func(*testing.T, *Tree){
+		"as mounted": func(*testing.T, *Tree) {},
+		"legacy":     useLegacy,
+	} {
+		t.Run(name, func(t *testing.T) {
+			faults := testkit.NewFaults(t)
+			tree := newTree(t)
+			change(t, tree)
+			top, err := topology.Read(hostfs.New("/"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := top.CPUs[len(top.CPUs)-1]
+			slot, err := tree.Subtree(cpuset.New(last.ID), cpuset.New(last.Node))
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := slot.NewGroup()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer remove(t, g)
+			runtime.LockOSThread() // the member dies with the thread that starts it
+			defer runtime.UnlockOSThread()
+			m := join(t, g, "spin")
+			n := 1
+			for failed := true; failed; n++ {
+				failed = setUpFails(t, tree, faults, n)
+				if ids, err := g.Threads(); err != nil || len(ids) == 0 {
+					t.Fatalf("call %d: the process of the other slot is gone: %v", n, err)
+				}
+			}
+			if n < 20 {
+				t.Errorf("only %d calls have failed", n)
+			}
+			m.end(t, g)
+			if g, err = slot.NewGroup(); err != nil {
+				t.Fatalf("the next group of the other slot: %v", err)
+			}
+			remove(t, g)
+		})
+	}
+}
+
+// useLegacy uses a hybrid host as if it had no v2 hierarchy.
+func useLegacy(t *testing.T, tree *Tree) {
+	testkit.Need(t, testkit.CgroupV1)
+	h := &Hierarchies{Mode: Legacy, fs: tree.host.fs, v1: map[string]string{}, base: map[string]string{}}
+	own, err := h.fs.Read("/proc/self/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.detectV1(proc.Cgroups(own)); err != nil {
+		t.Fatal(err)
+	}
+	tree.host = h
+}
+
+// setUpFails sets up a slot and a group while one call fails, removes them, and reports whether there were as many calls.
+func setUpFails(t *testing.T, tree *Tree, faults *testkit.Faults, n int) bool {
+	t.Helper()
+	cpus, nodes := cpuset.New(0), cpuset.New(0)
+	var g *Group
+	var call string
+	err := faults.OnThread(func() error {
+		faults.FailAt(n)
+		defer func() { call = faults.Stop() }()
+		s, err := tree.Subtree(cpus, nodes)
+		if err != nil {
+			return err
+		}
+		if g, err = s.NewGroup(); err != nil {
+			return err
+		}
+		return g.Limit(units.Bytes(1<<20), 8)
+	})
+	if g != nil {
+		remove(t, g)
+	}
+	if call == "" && err != nil {
+		t.Fatalf("nothing was made to fail, but %v", err)
+	}
+	if err != nil && !errors.Is(err, syscall.EIO) && !strings.Contains(err.Error(), syscall.EIO.Error()) {
+		t.Errorf("%s: the error does not name the cause: %v", call, err)
+	}
+	made := tree.slots["cpu0mem0"]
+	if made != nil {
+		if err := made.Trim(); err != nil {
+			t.Error(err)
+		}
+		delete(tree.slots, "cpu0mem0")
+	}
+	for base := range maps.Values(tree.host.base) {
+		dir := filepath.Join(base, tree.name, "cpu0mem0")
+		if made == nil && (hostfs.FS{}).Exists(dir) {
+			t.Errorf("%s: left %s", call, dir)
+		}
+		// Fails if a group is left in it.
+		if err := syscall.Rmdir(dir); made != nil && err != nil || err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: remove %s: %v", call, dir, err)
+		}
+	}
+	return call != ""
+}
