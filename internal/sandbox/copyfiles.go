@@ -85,7 +85,11 @@ func (c *Copies) copyFile(k *copied, f File, known fs.FileInfo) error {
 	if err := linux.MakeFile(c.folders, k.folder+"/"+f.Name, mode, 0, src); err != nil {
 		return err
 	}
-	k.programs = append(k.programs, runtimes.Inspect(src, known.Size()))
+	program, err := runtimes.Inspect(src, known.Size())
+	if err != nil {
+		return err
+	}
+	k.programs = append(k.programs, program)
 	return unchanged(src, known)
 }
 

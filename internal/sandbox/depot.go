@@ -86,7 +86,10 @@ func attach(mount *os.File, place string) error {
 	if err := os.Mkdir(place, 0o700); err != nil {
 		return err
 	}
-	return linux.Attach(mount, place)
+	if err := linux.Attach(mount, place); err != nil {
+		return errors.Join(err, os.Remove(place))
+	}
+	return nil
 }
 
 // clone returns another mount of a tree or a folder, for one run.

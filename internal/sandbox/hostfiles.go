@@ -53,7 +53,11 @@ func (s *Sandbox) see(spec Spec) (mount *os.File, program string, err error) {
 	case l.hasTrees():
 		return s.seeTree(name, files)
 	case l.options.Root == RootHost:
-		if c, _ := l.finder.Find(name, files); c != nil {
+		c, _, err := l.finder.Find(name, files)
+		if err != nil {
+			return nil, "", err
+		}
+		if c != nil {
 			l.reader.Read(c)
 		}
 	}
@@ -63,9 +67,9 @@ func (s *Sandbox) see(spec Spec) (mount *os.File, program string, err error) {
 // seeTree returns a mount of the slot's tree for a program.
 func (s *Sandbox) seeTree(name string, files []runtimes.Program) (*os.File, string, error) {
 	for again := true; ; again = false {
-		c, program := s.launcher.finder.Find(name, files)
+		c, program, err := s.launcher.finder.Find(name, files)
 		if c == nil {
-			return nil, "", nil
+			return nil, "", err
 		}
 		if s.slot.Trees == nil {
 			return nil, "", errors.New("find files of the host for the program: the slot has no trees; use a static program")

@@ -111,7 +111,8 @@ func (l *Launcher) stopInit() {
 const initTimeout = 30 * time.Second
 
 // request asks judged-init to fork and returns the pid. If judged-init has exited, for example because it was killed
-// for memory, it is restarted: for this request if it did not receive it, otherwise for the next one.
+// for memory, it is restarted: for this request if it did not receive it, otherwise for the next one. With an error the
+// pid is that of a process that has to be reaped, or 0.
 func (l *Launcher) request(msg []byte, fds []int) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,14 +126,19 @@ func (l *Launcher) request(msg []byte, fds []int) (int, error) {
 		l.stopInit()
 		reply, err = l.exchange(msg, fds)
 	}
-	if err != nil || len(reply) == 0 {
-		l.stopInit()
-		err = errors.Join(err, l.newborn.end())
+	pid := 0
+	if err == nil {
+		pid, err = initproc.ParseAnswer(reply)
 	}
-	if err != nil {
-		return 0, err
+	if err == nil {
+		return pid, nil
 	}
-	return initproc.ParseAnswer(reply)
+	// A failed request may have left it between two namespaces, where later requests of all slots would fail.
+	l.stopInit()
+	if pid == 0 {
+		pid = int(l.newborn.pid.Load()) // judged-init did not report it
+	}
+	return pid, err
 }
 
 func (l *Launcher) exchange(msg []byte, fds []int) ([]byte, error) {

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"fmt"
 	"os"
 	"sync/atomic"
 
@@ -29,20 +28,4 @@ func (n *newborn) open() (err error) {
 func (n *newborn) close() {
 	n.file.Close()
 	_ = linux.UnmapWord(n.pid) // it is mapped
-}
-
-// end kills the unreported child, if there is one. judged-init must have exited.
-func (n *newborn) end() error {
-	pid := int(n.pid.Load())
-	if pid == 0 {
-		return nil
-	}
-	orphan, err := newProcess(pid)
-	if err == nil {
-		err = orphan.end(settleTimeout)
-	}
-	if err != nil {
-		return fmt.Errorf("kill the child that judged-init left: %w", err)
-	}
-	return nil
 }

@@ -400,8 +400,15 @@ func (l *lab) find(t *testing.T, spec Spec) *runtimes.Closure {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, runtimes.Inspect(bytes.NewReader(content), int64(len(content))))
+		p, err := runtimes.Inspect(bytes.NewReader(content), int64(len(content)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, p)
 	}
-	c, _ := l.finder.Find(name, files)
+	c, _, err := l.finder.Find(name, files)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return c
 }

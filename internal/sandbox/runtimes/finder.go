@@ -55,8 +55,9 @@ func NewFinder(p Places) *Finder {
 
 // Find returns the files that are loaded by a program of the host, given by its path or a name to look up, and by the
 // files of a submission when they are executed. An empty name means no program; a nil Closure means no files. The
-// second result is the path of the program, or "" if it is not where programs can see it.
-func (f *Finder) Find(name string, submitted []Program) (*Closure, string) {
+// second result is the path of the program, or "" if it is not where programs can see it. An error means that the host
+// could not read its files.
+func (f *Finder) Find(name string, submitted []Program) (*Closure, string, error) {
 	all := make([]dependencies, 0, len(submitted))
 	for _, p := range submitted {
 		if !p.needs.empty() {
@@ -64,16 +65,19 @@ func (f *Finder) Find(name string, submitted []Program) (*Closure, string) {
 		}
 	}
 	if name == "" && len(all) == 0 {
-		return nil, ""
+		return nil, "", nil
 	}
 	k := f.result(fmt.Sprintf("%q %q", name, all))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now := f.now(); !k.done || now.Sub(k.foundAt) >= maxAge {
-		k.closure, k.program = f.search(name, all)
-		k.done, k.foundAt = true, now
+		c, program, err := f.search(name, all)
+		if err != nil {
+			return nil, "", err
+		}
+		k.closure, k.program, k.done, k.foundAt = c, program, true, now
 	}
-	return k.closure, k.program
+	return k.closure, k.program, nil
 }
 
 // result returns the cached result for a key, or a new one. It evicts the least recently used result if the cache is
@@ -111,7 +115,7 @@ func (f *Finder) evictOldest() {
 	delete(f.results, oldest)
 }
 
-func (f *Finder) search(name string, all []dependencies) (*Closure, string) {
+func (f *Finder) search(name string, all []dependencies) (*Closure, string, error) {
 	w := newWalk(f.places)
 	program := ""
 	if name != "" {
@@ -120,13 +124,18 @@ func (f *Finder) search(name string, all []dependencies) (*Closure, string) {
 	for _, d := range all {
 		w.dependencies(d, nil)
 	}
+	if len(w.entries) > 0 {
+		for _, path := range f.places.Every {
+			w.single(path)
+		}
+	}
+	if w.err != nil {
+		return nil, "", fmt.Errorf("find files of the host: %w", w.err)
+	}
 	if len(w.entries) == 0 {
-		return nil, ""
+		return nil, "", nil
 	}
-	for _, path := range f.places.Every {
-		w.single(path)
-	}
-	return newClosure(w.entries), program
+	return newClosure(w.entries), program, nil
 }
 
 // Program is what the beginning and the headers of a submitted file say about how it is executed.
@@ -141,9 +150,12 @@ type Program struct {
 	needs  dependencies
 }
 
-// Inspect reads what a file of that size says.
-func Inspect(f io.ReaderAt, size int64) Program {
-	return Program{Whole: isWhole(f, uint64(size)), Wanted: wanted(f), needs: readDependencies(f)}
+// Inspect reads what a file of that size says. An error means that the host could not read it.
+func Inspect(f io.ReaderAt, size int64) (Program, error) {
+	var failed failure
+	f = failed.reader(f)
+	p := Program{Whole: isWhole(f, uint64(size)), Wanted: wanted(f), needs: readDependencies(f)}
+	return p, failed.err
 }
 
 // dependencies are the files that an executable file names in its #! line or ELF headers.
@@ -180,10 +192,12 @@ func (p Places) leadsTo(path string) bool {
 }
 
 // lookUp finds a program by its name, as a shell does.
-func (p Places) lookUp(name string) string {
-	for _, dir := range p.Path {
+func (w *walk) lookUp(name string) string {
+	for _, dir := range w.places.Path {
 		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		info, err := os.Stat(path)
+		w.note(err)
+		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return path
 		}
 	}

@@ -64,7 +64,7 @@ func (l *fixture) library(t *testing.T, name string, needs ...string) {
 // finds checks that the closure has these paths; links are given with their targets.
 func (l *fixture) finds(t *testing.T, name string, files []string, want ...string) string {
 	t.Helper()
-	c, program := l.Find(name, inspect(files...))
+	c, program, _ := l.Find(name, inspect(files...))
 	if diff := cmp.Diff(want, l.paths(c)); diff != "" {
 		t.Errorf("%s %q (-want +got):\n%s", name, files, diff)
 	}
@@ -198,7 +198,7 @@ func TestFindAgain(t *testing.T) {
 	l.files(t, "tree/bin/tool one")
 	find := func() *Closure {
 		t.Helper()
-		c, _ := l.Find("tool", nil)
+		c, _, _ := l.Find("tool", nil)
 		if c == nil {
 			t.Fatal("no closure")
 		}
@@ -252,10 +252,11 @@ func TestClosureIsBounded(t *testing.T) {
 func inspect(paths ...string) []Program {
 	var all []Program
 	for _, path := range paths {
-		if f := openRegular(path); f != nil {
+		if f, _ := openRegular(path); f != nil {
 			defer f.Close()
 			if info, err := f.Stat(); err == nil {
-				all = append(all, Inspect(f, info.Size()))
+				p, _ := Inspect(f, info.Size())
+				all = append(all, p)
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func TestFindAsTheLoader(t *testing.T) {
 	}
 	programs := []string{link(t, filepath.Join(t.TempDir(), "contestant"), "-lm", "-lstdc++")}
 	for _, name := range []string{"ls", "sort", "sed", "gcc", "perl", "tar", "openssl", "curl", "git"} {
-		if path := hostPlaces.lookUp(name); path != "" {
+		if path := newWalk(hostPlaces).lookUp(name); path != "" {
 			programs = append(programs, path)
 		}
 	}
@@ -98,8 +98,8 @@ func TestFindInterpreters(t *testing.T) {
 	} {
 		t.Run(tt.program, func(t *testing.T) {
 			testkit.Need(t, tt.need)
-			c, program := NewFinder(hostPlaces).Find(tt.program, nil)
-			if want := hostPlaces.lookUp(tt.program); program != want || c == nil {
+			c, program, _ := NewFinder(hostPlaces).Find(tt.program, nil)
+			if want := newWalk(hostPlaces).lookUp(tt.program); program != want || c == nil {
 				t.Fatalf("found at %q, want %q", program, want)
 			}
 			for _, pattern := range tt.want {

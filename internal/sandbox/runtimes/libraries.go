@@ -63,13 +63,13 @@ func (w *walk) linked(path string, rpath []string) bool {
 	if !ok || !info.Mode().IsRegular() {
 		return false
 	}
-	f := openRegular(real)
+	f := w.open(real)
 	if f == nil {
 		return false
 	}
 	defer f.Close()
 	// Only ELF files: a contestant must not get another file by naming it as a library.
-	l, ok := readLinkage(f)
+	l, ok := readLinkage(w.reader(f))
 	if ok && w.add(real, info) {
 		w.libraries(l, origins(path, real), rpath)
 	}

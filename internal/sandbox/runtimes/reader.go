@@ -43,21 +43,21 @@ func (r *Reader) file(e Entry) {
 		return
 	}
 	r.read[e.Path] = now
-	if f := openRegular(e.Path); f != nil {
+	if f, _ := openRegular(e.Path); f != nil {
 		defer f.Close()
 		_ = r.load(f, e.Size) // best effort
 	}
 }
 
 // openRegular opens a regular file. It returns nil for a device or a pipe, and does not block on it.
-func openRegular(path string) *os.File {
+func openRegular(path string) (*os.File, error) {
 	f, err := linux.Open(path, os.O_RDONLY|syscall.O_NONBLOCK)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close()
-		return nil
+		return nil, err
 	}
-	return f
+	return f, nil
 }

@@ -24,7 +24,7 @@ func TestRead(t *testing.T) {
 	reads := func(name string, want ...string) {
 		t.Helper()
 		loaded = nil
-		c, _ := l.Find(name, nil)
+		c, _, _ := l.Find(name, nil)
 		r.Read(c)
 		if diff := cmp.Diff(want, loaded); diff != "" {
 			t.Errorf("read %s (-want +got):\n%s", name, diff)

@@ -24,12 +24,15 @@ type walk struct {
 	entries  map[string]Entry
 	folders  map[string]bool // already visited
 	left     units.Bytes     // remaining size
+	failure                  // of the host, whose result nobody may use
 }
 
 func newWalk(p Places) *walk {
-	text, _ := os.ReadFile(p.Cache) // without a cache only the default folders are searched
-	return &walk{places: p, cache: readCache(text), entries: map[string]Entry{}, folders: map[string]bool{},
+	text, err := os.ReadFile(p.Cache) // without a cache only the default folders are searched
+	w := &walk{places: p, cache: readCache(text), entries: map[string]Entry{}, folders: map[string]bool{},
 		left: maxBytes}
+	w.note(err)
+	return w
 }
 
 // program adds a program, given by its path or by a name to look up, with all that it needs. It returns the path of
@@ -37,7 +40,7 @@ func newWalk(p Places) *walk {
 func (w *walk) program(name string) string {
 	path := name
 	if !strings.Contains(name, "/") {
-		path = w.places.lookUp(name)
+		path = w.lookUp(name)
 	}
 	real, info, ok := w.resolve(path)
 	if !ok || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
@@ -47,9 +50,9 @@ func (w *walk) program(name string) string {
 	if !w.add(real, info) {
 		return path
 	}
-	if f := openRegular(real); f != nil {
+	if f := w.open(real); f != nil {
 		defer f.Close()
-		w.dependencies(readDependencies(f), []string{filepath.Dir(real)})
+		w.dependencies(readDependencies(w.reader(f)), []string{filepath.Dir(real)})
 	}
 	w.installation(real)
 	return path
@@ -122,12 +125,14 @@ func (w *walk) tree(dir string) {
 	}
 	w.folders[dir] = true
 	all, err := os.ReadDir(dir)
+	w.note(err)
 	if err != nil {
 		return
 	}
 	for _, e := range all {
 		path := filepath.Join(dir, e.Name())
 		info, err := e.Info()
+		w.note(err)
 		switch {
 		case err != nil: // deleted meanwhile
 		case info.IsDir():
@@ -163,11 +168,18 @@ func (w *walk) member(path string, info fs.FileInfo) {
 		!strings.HasSuffix(name, ".node") {
 		return
 	}
-	if f := openRegular(path); f != nil {
+	if f := w.open(path); f != nil {
 		defer f.Close()
-		l, _ := readLinkage(f)
+		l, _ := readLinkage(w.reader(f))
 		w.libraries(l, []string{filepath.Dir(path)}, nil)
 	}
+}
+
+// open opens a regular file, or returns nil.
+func (w *walk) open(path string) *os.File {
+	f, err := openRegular(path)
+	w.note(err)
+	return f
 }
 
 // single adds a file without what it needs.
@@ -215,6 +227,7 @@ func (w *walk) resolve(path string) (string, fs.FileInfo, bool) {
 		}
 		var err error
 		if info, err = os.Lstat(next); err != nil {
+			w.note(err)
 			return "", nil, false
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
@@ -222,6 +235,7 @@ func (w *walk) resolve(path string) (string, fs.FileInfo, bool) {
 			continue
 		}
 		target, err := os.Readlink(next)
+		w.note(err)
 		if err != nil || len(links) == maxLinks || !shown {
 			return "", nil, false
 		}
