@@ -43,20 +43,6 @@ func (s *Sandbox) endedCounters() counters {
 	return c
 }
 
-// Delay is how long the first thread of the run has waited for a CPU so far, 0 where that is unknown and before Run.
-// It may be called while Run is in progress, and says nothing after that.
-func (s *Sandbox) Delay() time.Duration {
-	start := s.startDelay.Load()
-	if start == nil {
-		return 0
-	}
-	n := since(s.endedCounters().runDelay, *start)
-	if n == nil {
-		return 0
-	}
-	return time.Duration(*n)
-}
-
 // fill sets the differences between the end and the start. A counter that is missing in one of them stays nil.
 func (r *Result) fill(end, start counters) {
 	r.Migrations = since(end.migrations, start.migrations)

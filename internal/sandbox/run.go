@@ -28,8 +28,6 @@ const (
 type Result struct {
 	Stop Stop
 	Idle bool // at StopWall: it was asleep, and had not used CPU time for a while
-	// Explained reports, at StopWall, that noise explains it: the whole allowance for noise was used up.
-	Explained bool
 
 	Code      int            // exit status, if neither Signal nor ExecError is set
 	Signal    syscall.Signal // that ended the first process
@@ -44,6 +42,8 @@ type Result struct {
 	Refused              *int64      // processes and threads, by their limit; only of a program that failed
 	OutputBytes          units.Bytes // stdout and stderr
 
+	// Waited is how long it was ready while others had its CPUs; nil if unknown.
+	Waited    *time.Duration
 	Throttled *int64 // periods, by the cpu controller
 	Pressure  cgroup.Pressure
 	Memory    cgroup.Memory
@@ -72,8 +72,12 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	s.base.Store(&base)
 	waited := s.group.Pressure()
 	parked := s.parkedCounters()
-	s.startDelay.Store(&parked.runDelay)
-	w := watch{s: s, base: base.Total, user: base.User, parked: parked, start: time.Now()}
+	w := watch{s: s, base: base.Total, user: base.User, start: time.Now()}
+	if s.unmeasured {
+		waited.All = nil
+	}
+	w.waits.start(s, waited.All)
+	s.waits.Store(&w.waits)
 	if _, err := s.gate.Write([]byte{1}); err != nil {
 		return Result{}, fmt.Errorf("run: start the program: %w", err)
 	}
@@ -84,8 +88,8 @@ func (s *Sandbox) Run(ctx context.Context) (Result, error) {
 	}
 	begin := time.Now()
 	r, err := s.collect(&w, a, base, parked)
-	r.WallTime = ended
-	r.Pressure.CPU, r.Pressure.IRQ = difference(r.Pressure.CPU, waited.CPU), difference(r.Pressure.IRQ, waited.IRQ)
+	r.WallTime, r.Waited = ended, w.waits.end(ended, r.CPUTime, r.Pressure.All)
+	r.Pressure = r.Pressure.Since(waited)
 	s.overhead += time.Since(begin)
 	if err != nil {
 		return Result{}, fmt.Errorf("run: %w", err)
@@ -126,7 +130,7 @@ func (s *Sandbox) collect(w *watch, a *account, base cgroup.CPU, parked counters
 		return Result{}, err
 	}
 	r := Result{
-		Stop: w.stop, Idle: w.idle, Explained: w.stop == StopWall && w.explained,
+		Stop: w.stop, Idle: w.idle,
 		CPUTime: end.Total - base.Total, UserTime: difference(end.User, base.User),
 		SystemTime: difference(end.System, base.System),
 		OOMKills:   end.OOMKills, Throttled: end.Throttled, Pressure: s.group.Pressure(), Memory: end.Memory,

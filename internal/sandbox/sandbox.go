@@ -98,6 +98,7 @@ type Sandbox struct {
 	explained  func(Progress) Allowance
 	overhead   time.Duration
 	settle     time.Duration     // how long killed processes may take to end: settleTimeout, except in tests
+	unmeasured bool              // count threads also where the kernel measures the pressure: only in tests
 	parked     linux.Usage       // of the child when it parked
 	program    *runtimes.Program // that is executed; nil means one of the host
 	args       []string
@@ -105,7 +106,7 @@ type Sandbox struct {
 	answerName string // path of the named output file in the box
 	others     []*Sandbox
 	base       atomic.Pointer[cgroup.CPU] // CPU time of the group when the program started; nil until then
-	startDelay atomic.Pointer[int64]      // run delay in ns when the program started, -1 unknown; nil until then
+	waits      atomic.Pointer[waits]      // nil until the program started
 }
 
 // Prepare makes a sandbox on a slot: everything except the program. It must be closed.

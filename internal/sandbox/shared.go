@@ -19,15 +19,14 @@ func (s *Sandbox) othersCPUTime() (sum time.Duration, err error) {
 }
 
 // progressOfAll completes the progress of runs that share a limit: user time is that of all. They wait for each other,
-// which is no noise: at most as long as the others used the CPU, and that is no part of the delay of this one.
+// which is no noise: at most as long as the others used the CPU, and that is no part of what this one waited.
 func (s *Sandbox) progressOfAll(p Progress) (Progress, error) {
 	others, err := s.othersCPUTime()
 	if err != nil {
 		return Progress{}, err
 	}
-	if p.RunDelay != nil {
-		delay := max(*p.RunDelay-others, 0)
-		p.RunDelay = &delay
+	if p.Waited != nil {
+		p.Waited = new(max(*p.Waited-others, 0))
 	}
 	var user time.Duration
 	for _, o := range append([]*Sandbox{s}, s.others...) {

@@ -13,16 +13,15 @@ import (
 
 // watch is the supervision of one run.
 type watch struct {
-	s      *Sandbox
-	base   time.Duration  // CPU time of the group when the program started
-	user   *time.Duration // of it, in user mode; nil if unknown
-	parked counters
-	start  time.Time // monotonic
-	stop   Stop
-	idle   bool
+	s     *Sandbox
+	base  time.Duration  // CPU time of the group when the program started
+	user  *time.Duration // of it, in user mode; nil if unknown
+	start time.Time      // monotonic
+	stop  Stop
+	idle  bool
 	// allowed is how far beyond its limits the run may go because noise explains it.
-	allowed   Allowance
-	explained bool // noise explains the wall time even when the allowance is used up
+	allowed Allowance
+	waits   waits
 	// markUsed and markAt are a reading late in the wall time, to distinguish sleep from work.
 	markUsed, markAt time.Duration
 }
@@ -31,7 +30,8 @@ type watch struct {
 type Progress struct {
 	CPUTime, UserTime time.Duration
 	WallTime          time.Duration
-	RunDelay          *time.Duration // of its first thread; nil if unknown
+	// Waited is how long it was ready while others had its CPUs; nil if unknown.
+	Waited *time.Duration
 }
 
 // Allowance is how much of what a run has used noise explains.
@@ -85,8 +85,11 @@ func (w *watch) look() (time.Duration, error) {
 		return 0, err
 	}
 	elapsed, used := w.elapsed(), own+others
+	if w.waits.counts() {
+		w.waits.waited(elapsed, own)
+	}
 	if used >= w.cpuLimit() || elapsed >= w.wallLimit() {
-		if err := w.allow(used, elapsed); err != nil {
+		if err := w.allow(own, used, elapsed); err != nil {
 			return 0, err
 		}
 	}
@@ -108,34 +111,36 @@ func (w *watch) elapsed() time.Duration { return time.Since(w.start) }
 func (w *watch) cpuLimit() time.Duration  { return w.s.limits.CPUTime + w.allowed.CPUTime }
 func (w *watch) wallLimit() time.Duration { return w.s.limits.WallTime + w.allowed.WallTime }
 
+// wallMargin is how far beyond its wall limit a run goes that noise has lengthened, so that its time is beyond it
+// also by the evidence that is read after its end: that counts in ticks, and may explain more by a few of them.
+const wallMargin = 3 * maxTick
+
 // allow asks how much of what the run has used so far noise explains. An allowance never shrinks.
-func (w *watch) allow(used, elapsed time.Duration) error {
+func (w *watch) allow(own, used, elapsed time.Duration) error {
 	if w.s.explained == nil {
 		return nil
 	}
-	p, err := w.progress(used, elapsed)
+	p, err := w.progress(own, used, elapsed)
 	if err != nil {
 		return err
 	}
 	x, limits := w.s.explained(p), w.s.limits
-	w.explained = elapsed-x.WallTime < limits.WallTime
+	if x.WallTime > 0 {
+		x.WallTime += wallMargin
+	}
 	w.allowed.CPUTime = max(w.allowed.CPUTime, min(x.CPUTime, maxCPUAllowance*limits.CPUTime))
 	w.allowed.WallTime = max(w.allowed.WallTime, min(x.WallTime, maxWallAllowance*limits.WallTime))
 	return nil
 }
 
-func (w *watch) progress(used, elapsed time.Duration) (Progress, error) {
+func (w *watch) progress(own, used, elapsed time.Duration) (Progress, error) {
 	cpu, err := w.s.group.CPU()
 	if err != nil {
 		return Progress{}, err
 	}
-	p := Progress{CPUTime: used, UserTime: used, WallTime: elapsed}
+	p := Progress{CPUTime: used, UserTime: used, WallTime: elapsed, Waited: w.waits.waited(elapsed, own)}
 	if user := difference(cpu.User, w.user); user != nil {
 		p.UserTime = *user
-	}
-	if n := since(w.s.endedCounters().runDelay, w.parked.runDelay); n != nil {
-		delay := time.Duration(*n)
-		p.RunDelay = &delay
 	}
 	if len(w.s.others) > 0 {
 		return w.s.progressOfAll(p)
@@ -202,6 +207,9 @@ func (w *watch) nextLook() time.Duration {
 	wall := w.wallLimit()
 	if w.markAt == 0 {
 		wall = min(wall, markTime(w.s.limits.WallTime))
+	}
+	if w.waits.counts() {
+		wall = min(wall, w.waits.next)
 	}
 	return wall
 }

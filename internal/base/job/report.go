@@ -316,6 +316,7 @@ func (e Explained) Except(causes ...Cause) Explained {
 // Evidence is what was measured about a run's surroundings. Every member may be absent: not every kernel has every counter.
 type Evidence struct {
 	RunDelay        *time.Duration `json:"run_delay_ns,omitempty"`         // /proc/PID/schedstat, field 2, of the first process
+	Waited          *time.Duration `json:"waited_ns,omitempty"`            // ready, without a CPU because others had it: excludes waiting of its threads for each other
 	ForeignTime     *time.Duration `json:"foreign_time_ns,omitempty"`      // time on the slot's CPUs that was not the run's
 	ForeignUserTime *time.Duration `json:"foreign_user_time_ns,omitempty"` // its part in user mode, in ticks of 10 ms: excludes work of the kernel for the run
 	StealTime       *time.Duration `json:"steal_time_ns,omitempty"`        // /proc/stat, in ticks of 10 ms

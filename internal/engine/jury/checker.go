@@ -63,6 +63,7 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (job.CheckReport,
 	spec := sandbox.Spec{
 		Args: c.Program.command(c.Protocol.checkerArgs(c.Program.Args)), Files: c.Program.Files,
 		Open: openFiles(input, answer, t.Output), Folder: feedbackName, FolderFrom: t.Feedback, Limits: r.limits,
+		Explained: sandbox.WaitingExplains,
 	}
 	if c.Protocol == ICPC {
 		spec.Stdin = t.Output

@@ -131,7 +131,7 @@ func (c *Conversation) Start(ctx context.Context, program *sandbox.Sandbox) (err
 // AtLimit is called each time that the program reaches a limit, while it is there.
 func (c *Conversation) AtLimit(wall bool) { c.witness.atLimit(wall) }
 
-// Delay is how long the first thread of the interactor has waited for a CPU so far, and the program perhaps for the
+// Delay is how long the interactor has waited for a CPU that others had so far, and the program perhaps for the
 // interactor. The program runs on other CPUs, so it does not cause that delay itself, except on a host with one CPU.
 func (c *Conversation) Delay() time.Duration { return delayOf(c.box, c.ended, &c.result) }
 
@@ -139,10 +139,10 @@ func (c *Conversation) Delay() time.Duration { return delayOf(c.box, c.ended, &c
 func delayOf(box *sandbox.Sandbox, ended <-chan struct{}, result *sandbox.Result) time.Duration {
 	select {
 	case <-ended:
-		if result.RunDelay == nil {
+		if result.Waited == nil {
 			return 0
 		}
-		return *result.RunDelay
+		return *result.Waited
 	default:
 		return box.Delay()
 	}

@@ -215,7 +215,8 @@ func (c *Compiler) compile(ctx context.Context, p plan, key string) (entry, erro
 
 func (c *Compiler) compileIn(ctx context.Context, box *sandbox.Sandbox, p plan, key string) (entry, error) {
 	limits := p.language.limits
-	result, err := run(ctx, box, sandbox.Spec{Args: p.command, Files: p.files, Folder: outputFolder, Limits: limits})
+	result, err := run(ctx, box, sandbox.Spec{Args: p.command, Files: p.files, Folder: outputFolder, Limits: limits,
+		Explained: sandbox.WaitingExplains})
 	if err != nil {
 		return entry{}, err
 	}
@@ -334,7 +335,8 @@ func (c *Compiler) version(ctx context.Context, l Language) (string, error) {
 }
 
 func readVersion(ctx context.Context, box *sandbox.Sandbox, l Language) (string, error) {
-	result, err := run(ctx, box, sandbox.Spec{Args: l.withEnvironment(l.Version), Limits: l.limits})
+	result, err := run(ctx, box, sandbox.Spec{Args: l.withEnvironment(l.Version), Limits: l.limits,
+		Explained: sandbox.WaitingExplains})
 	if err != nil {
 		return "", err
 	}

@@ -198,7 +198,10 @@ func (r *instances) judge(ctx context.Context) (outcome, error) {
 		return outcome{}, err
 	}
 	r.failed = firstFailed(r.results, ended, r.q.Limits)
-	o := outcome{result: r.joined(), talked: true}
+	o := outcome{result: r.joined(), talked: true, delay: r.talk.Delay()}
+	if r.failed >= 0 {
+		o.wall = r.results[r.failed].WallTime
+	}
 	o.verdict = verdictOf(o.result, r.q.Limits)
 	said, err := r.talk.End(ctx, r.results, r.failed, r.q.Limits.Output)
 	if err != nil {
@@ -221,8 +224,8 @@ func (r *instances) joined() sandbox.Result {
 	var all sandbox.Result
 	if r.failed >= 0 {
 		f := r.results[r.failed]
-		all = sandbox.Result{Stop: f.Stop, Idle: f.Idle, Explained: f.Explained, Code: f.Code, Signal: f.Signal,
-			ExecError: f.ExecError, Lacks: f.Lacks}
+		all = sandbox.Result{Stop: f.Stop, Idle: f.Idle, Code: f.Code, Signal: f.Signal, ExecError: f.ExecError,
+			Lacks: f.Lacks}
 	}
 	if !r.first.IsZero() {
 		all.WallTime = r.last.Sub(r.first)
@@ -242,12 +245,19 @@ func (r *instances) joined() sandbox.Result {
 		all.MinorFaults, all.MajorFaults = sum(all.MinorFaults, one.MinorFaults), sum(all.MajorFaults, one.MajorFaults)
 	}
 	if r.failed >= 0 {
-		if f := r.results[r.failed]; f.RunDelay != nil {
-			delay := max(*f.RunDelay-(all.CPUTime-f.CPUTime), 0)
-			all.RunDelay = &delay
-		}
+		f := r.results[r.failed]
+		all.RunDelay = beyond(f.RunDelay, all.CPUTime-f.CPUTime)
+		all.Waited = beyond(f.Waited, all.CPUTime-f.CPUTime)
 	}
 	return all
+}
+
+// beyond is what a time that may be unknown exceeds another one by.
+func beyond(d *time.Duration, other time.Duration) *time.Duration {
+	if d == nil {
+		return nil
+	}
+	return new(max(*d-other, 0))
 }
 
 func sum[T ~int64](a, b *T) *T {

@@ -70,6 +70,8 @@ type outcome struct {
 	check    *job.CheckReport
 	checking *check        // of its output, until it is waited for
 	talked   bool          // with an interactor, which ended it or not: how is a matter of microseconds
+	wall     time.Duration // that its wall limit bounds
+	delay    time.Duration // how long the program of the jury waited for a CPU until the end of the run
 	gain     time.Duration // CPU time that it saved because the CPU was faster than planned
 	waited   time.Duration // for busy neighbours, before it started
 	digest   uint64        // of stdout, to compare the runs of a test
@@ -201,7 +203,7 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 	if r.Stop == sandbox.StopCancelled {
 		return outcome{}, context.Cause(ctx)
 	}
-	o := outcome{result: r, verdict: verdictOf(r, t.Limits)}
+	o := outcome{result: r, wall: r.WallTime, verdict: verdictOf(r, t.Limits)}
 	if o.digest, err = digest(box.Answer(), t.seed); err != nil {
 		return outcome{}, err
 	}
@@ -209,6 +211,7 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 		return outcome{}, err
 	}
 	if talk != nil {
+		o.delay = talk.Delay()
 		err = o.judgeTalk(ctx, t.Request, talk)
 	} else {
 		err = o.judgeOutput(ctx, t.Request, box)
@@ -238,7 +241,7 @@ func (w *Worker) spec(t test) (spec sandbox.Spec, err error) {
 // describe makes the run's part of the report.
 func (w *Worker) describe(r sandbox.Result, before, after evidence.Snapshot) job.Run {
 	f := w.facts(r.CPUTime, r.WallTime, r.UserTime, r.SystemTime)
-	f.RunDelay, f.Migrations, f.Throttled = r.RunDelay, r.Migrations, r.Throttled
+	f.RunDelay, f.Waited, f.Migrations, f.Throttled = r.RunDelay, r.Waited, r.Migrations, r.Throttled
 	f.VoluntarySwitches, f.InvoluntarySwitches = r.VoluntarySwitches, r.InvoluntarySwitches
 	f.MinorFaults, f.MajorFaults = r.MinorFaults, r.MajorFaults
 	f.Pressure, f.IRQPressure = r.Pressure.CPU, r.Pressure.IRQ

@@ -22,12 +22,12 @@ const (
 )
 
 // statsRun is the run as the rule sees it. Only a finding about time can be noise, and a program that was stopped at its
-// wall limit shows nothing about its CPU time.
-func (o outcome) statsRun() stats.Run {
+// wall limit shows nothing about its CPU time. It is void if it is within that limit without what noise can have added.
+func (o outcome) statsRun(l job.Limits) stats.Run {
 	x := o.run.Explained
 	switch o.verdict {
 	case job.WallTimeLimit, job.IdlenessLimit:
-		return stats.Run{CPUTime: o.run.CPUTime, Void: o.result.Explained}
+		return stats.Run{CPUTime: o.run.CPUTime, Void: o.wall-x.WallTime-o.delay < l.WallTime()}
 	case job.TimeLimit:
 		bounds := x.Except(job.CauseFrequency, job.CauseSteal)
 		return stats.Run{CPUTime: o.run.CPUTime, Explained: x.CPUTime, Measured: x.CPUTime - bounds.CPUTime}
@@ -62,6 +62,7 @@ type NoiseError struct {
 	CPUs      string
 	Runs      int
 	Explained job.Explained // of the last run
+	Delay     time.Duration // of the jury's program in the last run
 }
 
 // Fault returns whose fault the IE is.
@@ -71,7 +72,7 @@ func (e *NoiseError) Fault() job.Fault { return job.NoiseFault }
 func newNoiseError(q Request, all []outcome) *NoiseError {
 	last := all[len(all)-1]
 	return &NoiseError{Test: q.Name, Verdict: last.verdict, CPUs: last.run.CPUs, Runs: len(all),
-		Explained: last.run.Explained}
+		Explained: last.run.Explained, Delay: last.delay}
 }
 
 func (e *NoiseError) Error() string {
@@ -85,8 +86,8 @@ func (e *NoiseError) Error() string {
 			causes = append(causes, fmt.Sprintf("%s up to %s of %s", x.Cause, units.Duration(d), kind))
 		}
 	}
-	if len(causes) == 0 {
-		causes = append(causes, "the program of the jury waited for a CPU")
+	if e.Delay > 0 && e.Verdict != job.TimeLimit {
+		causes = append(causes, "the program of the jury waited "+units.Duration(e.Delay)+" for a CPU")
 	}
 	return fmt.Sprintf("decide test %q: noise explains the %s of %d runs on CPU %s (%s); run judged doctor, and judge "+
 		"it again when the host is quiet",
@@ -95,7 +96,7 @@ func (e *NoiseError) Error() string {
 
 // explained bounds what noise can have added so far to a run that is not finished.
 func (w *Worker) explained(before evidence.Snapshot, p sandbox.Progress) sandbox.Allowance {
-	f := evidence.Facts{CPUTime: p.CPUTime, UserTime: p.UserTime, WallTime: p.WallTime, RunDelay: p.RunDelay,
+	f := evidence.Facts{CPUTime: p.CPUTime, UserTime: p.UserTime, WallTime: p.WallTime, Waited: p.Waited,
 		Width: len(w.slot.CPUs)}
 	x := evidence.Explain(evidence.Between(before, w.reader.Glance(), f), f, *w.thresholds.Load())
 	return sandbox.Allowance{CPUTime: x.CPUTime, WallTime: x.WallTime}

@@ -24,7 +24,10 @@ func by(o outcome, c job.Cause, ms int) outcome {
 // stoppedAtWall is a run at the end of its wall time, explained by noise or not.
 func stoppedAtWall(v job.Verdict, explained bool) outcome {
 	o := ran(30, v, false)
-	o.result = sandbox.Result{Stop: sandbox.StopWall, Explained: explained}
+	o.result, o.wall = sandbox.Result{Stop: sandbox.StopWall}, 3010*time.Millisecond
+	if explained {
+		o.run.Explained.Add(job.CauseForeign, 0, 11*time.Millisecond)
+	}
 	return o
 }
 
@@ -58,6 +61,8 @@ func TestRepeat(t *testing.T) {
 	within, over, far := ran(900, job.Accepted, false), ran(1050, job.TimeLimit, false), ran(1300, job.TimeLimit, false)
 	notExecutable := ran(0, job.NotExecutable, false)
 	notExecutable.result.ExecError = syscall.ENOEXEC
+	delayed := stoppedAtWall(job.IdlenessLimit, false)
+	delayed.delay = 11 * time.Millisecond
 	type result struct {
 		Verdict    job.Verdict
 		Kept       []bool
@@ -125,6 +130,10 @@ func TestRepeat(t *testing.T) {
 			[]stats.Placement{{}, quiet, both, both}},
 		{"the wall time, its own", job.Repeats{}, []outcome{stoppedAtWall(job.IdlenessLimit, false)},
 			result{job.IdlenessLimit, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
+		{"the wall time, explained but for a part", job.Repeats{}, []outcome{by(stoppedAtWall(job.WallTimeLimit, false),
+			job.CauseSteal, 10)}, result{job.WallTimeLimit, []bool{true}, job.OneRun, false}, []stats.Placement{{}}},
+		{"the wall time, while the jury's program waited", job.Repeats{}, []outcome{delayed, within},
+			result{job.Accepted, []bool{false, true}, job.OneRun, false}, []stats.Placement{{}, quiet}},
 		{"a CPU that was too fast", job.Repeats{}, []outcome{gained(within, 101), over},
 			result{job.TimeLimit, []bool{false, true, true}, job.Stable, false}, []stats.Placement{{}, quiet, quiet}},
 		{"a CPU that was a little too fast", job.Repeats{}, []outcome{gained(within, 100)},
@@ -229,7 +238,7 @@ func TestNearLimit(t *testing.T) {
 
 // TestNoIdleWaitForWallTime: waiting for idle neighbours helps runs over the limit on CPU time only.
 func TestNoIdleWaitForWallTime(t *testing.T) {
-	q := Request{Limits: job.Limits{CPUTimeMS: 1000}}
+	q := Request{Limits: job.Limits{CPUTimeMS: 1000, WallTimeMS: 3000}}
 	n := 0
 	_, err := test{Request: q, rule: new(Worker).rule(q)}.repeat(func(next nextRun) (outcome, error) {
 		if n++; next.idleWait != 0 {
@@ -257,7 +266,7 @@ func TestNoiseErrorNamesTheCause(t *testing.T) {
 	got := []string{newNoiseError(q, all).Error()}
 	all[3].verdict = job.WallTimeLimit
 	got = append(got, newNoiseError(q, all).Error())
-	all[3].run.Explained = job.Explained{}
+	all[3].run.Explained, all[3].delay = job.Explained{}, 7*ms
 	got = append(got, newNoiseError(q, all).Error())
 	const next = "; run judged doctor, and judge it again when the host is quiet"
 	want := []string{
@@ -266,7 +275,7 @@ func TestNoiseErrorNamesTheCause(t *testing.T) {
 		`decide test "2": noise explains the WTL of 4 runs on CPU 1 ` +
 			`(foreign up to 780.0 ms of wall time, throttle up to 20.0 ms of wall time)` + next,
 		`decide test "2": noise explains the WTL of 4 runs on CPU 1 ` +
-			`(the program of the jury waited for a CPU)` + next,
+			`(the program of the jury waited 7.0 ms for a CPU)` + next,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -82,7 +82,7 @@ func (t test) makeRuns(run func(nextRun) (outcome, error)) (runs, error) {
 		if err != nil {
 			return runs{}, err
 		}
-		all, seen = append(all, o), append(seen, o.statsRun())
+		all, seen = append(all, o), append(seen, o.statsRun(t.Limits))
 		weighed = t.rule.Weigh(seen)
 		for i, kept := range weighed.Kept {
 			all[i].run.Kept = kept

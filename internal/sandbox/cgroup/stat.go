@@ -204,25 +204,43 @@ func parseMemoryStat(text string) Memory {
 }
 
 // Pressure is how long the group's processes have been ready but without a CPU since the group was made. A field is
-// nil if the kernel does not measure it (CONFIG_PSI, psi=1; for IRQ also CONFIG_IRQ_TIME_ACCOUNTING, Linux 6.1) and
-// on v1.
+// nil if the kernel does not measure it (CONFIG_PSI, psi=1; for All Linux 5.13; for IRQ also
+// CONFIG_IRQ_TIME_ACCOUNTING, Linux 6.1) and on v1.
 type Pressure struct {
 	CPU *time.Duration // some: at least one of them waited
+	All *time.Duration // full: at least one of them waited, and none of them had the CPU
 	IRQ *time.Duration // full: interrupts used the CPUs of all of them
 }
 
-// Pressure reads both: two reads of open files.
+// Pressure reads all: two reads of open files. The kernel brings them up to date for that.
 func (g *Group) Pressure() Pressure {
-	return Pressure{CPU: readPressure(g.waits, "some"), IRQ: readPressure(g.irqs, "full")}
+	cpu := readPressure(g.waits)
+	return Pressure{CPU: parsePressure(cpu, "some"), All: parsePressure(cpu, "full"),
+		IRQ: parsePressure(readPressure(g.irqs), "full")}
 }
 
-func readPressure(f *os.File, line string) *time.Duration {
-	if f == nil {
+// Since is the growth since an earlier reading.
+func (p Pressure) Since(before Pressure) Pressure {
+	return Pressure{growth(before.CPU, p.CPU), growth(before.All, p.All), growth(before.IRQ, p.IRQ)}
+}
+
+func growth(before, after *time.Duration) *time.Duration {
+	if before == nil || after == nil {
 		return nil
+	}
+	return new(*after - *before)
+}
+
+// Waited is Pressure.All alone.
+func (g *Group) Waited() *time.Duration { return parsePressure(readPressure(g.waits), "full") }
+
+func readPressure(f *os.File) string {
+	if f == nil {
+		return ""
 	}
 	var buf [256]byte
 	n, _ := f.ReadAt(buf[:], 0) // on an error other than EOF there is nothing to parse
-	return parsePressure(string(buf[:n]), line)
+	return string(buf[:n])
 }
 
 // parsePressure parses the total of a line "some avg10=0.00 avg60=0.00 avg300=0.00 total=0", in microseconds.

@@ -15,6 +15,7 @@ type Facts struct {
 	SystemTime time.Duration
 
 	RunDelay            *time.Duration // /proc/PID/schedstat, field 2: of the first thread only
+	Waited              *time.Duration // of all threads and processes, for others than each other
 	VoluntarySwitches   *int64
 	InvoluntarySwitches *int64
 	Migrations          *int64
@@ -48,6 +49,7 @@ const (
 func Between(before, after Snapshot, f Facts) job.Evidence {
 	e := job.Evidence{
 		RunDelay:            f.RunDelay,
+		Waited:              f.Waited,
 		VoluntarySwitches:   f.VoluntarySwitches,
 		InvoluntarySwitches: f.InvoluntarySwitches,
 		Migrations:          f.Migrations,

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"time"
@@ -21,9 +22,9 @@ import (
 //   - Interrupts between CPUs, and migrations, count only on slots of one CPU.
 //   - Refaults count only if the run is known not to have reached its memory limit.
 //
-// Known gaps: RunDelay is that of the first thread. Without cpu.pressure, a wait of the other threads alone is not
-// seen. Without foreign time, a program that sleeps and has more threads than CPUs may count as disturbed by itself.
-// A major fault on a file that the program has mapped itself counts like any other.
+// Known gaps: where only RunDelay is known, a wait of the other threads alone is not seen, and without foreign time a
+// program that sleeps and has more threads than CPUs may count as disturbed by itself. A major fault on a file that the
+// program has mapped itself counts like any other.
 func Causes(e job.Evidence, f Facts, th Thresholds) []job.Cause {
 	j := judgement{e, f, th, float64(max(f.Width, 1))}
 	found := map[job.Cause]bool{
@@ -79,17 +80,12 @@ func (j judgement) elsewhere() time.Duration {
 	return min(left, *j.e.ForeignTime+*j.e.StealTime)
 }
 
-// wait is the time that the run waited for others. It is unknown without the width of the slot. The pressure includes
-// threads that waited for each other, so it counts only where the time of others is measured.
+// wait is the time that the run waited for others. It is unknown without the width of the slot.
 func (j judgement) wait() time.Duration {
 	if j.f.Width < 1 {
 		return 0
 	}
-	waited := value(j.e.RunDelay)
-	if j.e.ForeignTime != nil && j.e.StealTime != nil {
-		waited = max(waited, value(j.e.Pressure))
-	}
-	return min(waited, j.elsewhere())
+	return min(value(cmp.Or(j.e.Waited, j.e.RunDelay)), j.elsewhere())
 }
 
 // preemptions are the involuntary switches that others can have caused.

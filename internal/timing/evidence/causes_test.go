@@ -109,11 +109,11 @@ func TestCauses(t *testing.T) {
 			[]job.Cause{job.CauseIRQ}},
 		{"a tick takes its CPU", func(e *job.Evidence, f *Facts) { e.IRQPressure = new(ms) }, []job.Cause{}},
 		{"other threads than the first waited for a neighbour", func(e *job.Evidence, f *Facts) {
-			e.Pressure, e.ForeignTime, f.WallTime = new(350*ms), new(352*ms), 1350*ms
+			e.Waited, e.ForeignTime, f.WallTime = new(350*ms), new(352*ms), 1350*ms
 		}, []job.Cause{job.CauseWait, job.CauseForeign}},
-		{"threads wait for each other", func(e *job.Evidence, f *Facts) { e.Pressure = new(500 * ms) }, []job.Cause{}},
-		{"the same, foreign time unknown", func(e *job.Evidence, f *Facts) {
-			e.Pressure, e.ForeignTime, f.WallTime = new(500*ms), nil, 2000*ms
+		{"threads wait for each other, foreign time unknown", func(e *job.Evidence, f *Facts) {
+			e.Waited, e.RunDelay, e.Pressure, f.WallTime = new(ms), new(500*ms), new(500*ms), 2000*ms
+			e.ForeignTime = nil
 		}, []job.Cause{}},
 		{"a packet", func(e *job.Evidence, f *Facts) { e.Interrupts["softirq_net"] = 1 },
 			[]job.Cause{job.CauseSoftIRQ}},

@@ -31,7 +31,7 @@
 //	/sys/fs/resctrl, mon_data           all users of the slot's L3            l3 traffic, remote, occupancy
 //
 // What the sandbox reads from the run's control group is in Facts: cpu.stat, cpu.pressure and irq.pressure, memory.stat
-// and memory.events (both on v2).
+// and memory.events (both on v2). It knows how long the run waited for others (Facts.Waited) on every kernel.
 //
 // job.Evidence.Interrupts holds the rows of /proc/interrupts under their upper-case names, and further counts under
 // lower-case names: "device" (numbered rows), "irq_ticks" and "softirq_ticks" (time in interrupt handlers, in ticks of
@@ -39,7 +39,7 @@
 //
 // The causes and when a run has them (Thresholds has the figures, job.Catalogue the texts for people):
 //
-//	wait       run delay or cpu.pressure, as far as others can have used the CPU in that time
+//	wait       the run was ready to run, as far as others can have used the CPU in that time
 //	foreign    time of other programs on the slot's CPUs, in user mode
 //	steal      a tick of it
 //	migrated   of a run on one CPU

@@ -33,7 +33,7 @@ func Explain(e job.Evidence, f Facts, th Thresholds) job.Explained {
 	j := judgement{e, f, th, float64(max(f.Width, 1))}
 	var x job.Explained
 	if user := value(e.ForeignUserTime); th.Foreign.exceeded(user, j.slotTime()) {
-		x.Add(job.CauseForeign, j.pollution(user), min(j.waited(), user)+j.pollution(user))
+		x.Add(job.CauseForeign, j.pollution(user), min(value(e.Waited), user)+j.pollution(user))
 	}
 	if stolen := value(e.StealTime); stolen >= time.Duration(th.StealTicks)*tick {
 		x.Add(job.CauseSteal, j.stolenWithin(stolen)+j.pollution(stolen), stolen+tick+j.pollution(stolen))
@@ -80,9 +80,6 @@ func partOf(d time.Duration, ratio float64) time.Duration {
 func (j judgement) pollution(others time.Duration) time.Duration {
 	return time.Duration(pollutionRatio * float64(min(others, j.f.CPUTime)))
 }
-
-// waited is how long the first thread of the run waited for a CPU, or any thread where the kernel counts that.
-func (j judgement) waited() time.Duration { return max(value(j.e.RunDelay), value(j.e.Pressure)) }
 
 // stolenWithin is how much stolen time the run's CPU time can include.
 func (j judgement) stolenWithin(stolen time.Duration) time.Duration {

@@ -27,27 +27,28 @@ func TestExplain(t *testing.T) {
 		{"quiet", func(e *job.Evidence, f *Facts) {}, job.Explained{}},
 		{"nothing known", func(e *job.Evidence, f *Facts) { *e = job.Evidence{} }, job.Explained{}},
 		{"another program had the CPU", func(e *job.Evidence, f *Facts) {
-			e.RunDelay, e.ForeignTime, e.ForeignUserTime, f.WallTime = new(350*ms), new(352*ms), new(340*ms), 1350*ms
+			e.Waited, e.ForeignTime, e.ForeignUserTime, f.WallTime = new(350*ms), new(352*ms), new(340*ms), 1350*ms
 		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 34 * ms, WallTime: 374 * ms})},
 		{"a sleeper did not wait for it", func(e *job.Evidence, f *Facts) {
-			e.RunDelay, e.ForeignTime, e.ForeignUserTime = new(2*ms), new(352*ms), new(340*ms)
+			e.Waited, e.ForeignTime, e.ForeignUserTime = new(2*ms), new(352*ms), new(340*ms)
 		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 34 * ms, WallTime: 36 * ms})},
-		{"another of its threads waited", func(e *job.Evidence, f *Facts) {
-			e.Pressure, e.ForeignTime, e.ForeignUserTime = new(50*ms), new(352*ms), new(340*ms)
-		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 34 * ms, WallTime: 84 * ms})},
+		{"its threads waited for each other", func(e *job.Evidence, f *Facts) {
+			e.Waited, e.RunDelay, e.Pressure = new(time.Duration(0)), new(900*ms), new(900*ms)
+			e.ForeignTime, e.ForeignUserTime = new(352*ms), new(340*ms)
+		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 34 * ms, WallTime: 34 * ms})},
 		{"others had the CPU nearly all the time", func(e *job.Evidence, f *Facts) {
-			e.RunDelay, e.ForeignTime, e.ForeignUserTime, f.CPUTime, f.WallTime = new(9800*ms), new(9900*ms),
+			e.Waited, e.ForeignTime, e.ForeignUserTime, f.CPUTime, f.WallTime = new(9800*ms), new(9900*ms),
 				new(9900*ms), 100*ms, 10_000*ms
 		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 10 * ms, WallTime: 9810 * ms})},
 		{"kernel work on its behalf had the CPU", func(e *job.Evidence, f *Facts) {
-			e.RunDelay, e.ForeignTime, e.ForeignUserTime, f.WallTime = new(350*ms), new(352*ms), new(time.Duration(0)),
+			e.Waited, e.ForeignTime, e.ForeignUserTime, f.WallTime = new(350*ms), new(352*ms), new(time.Duration(0)),
 				1350*ms
 		}, job.Explained{}},
 		{"kernel work, and a little of another program", func(e *job.Evidence, f *Facts) {
-			e.RunDelay, e.ForeignTime, e.ForeignUserTime = new(350*ms), new(352*ms), new(ms)
+			e.Waited, e.ForeignTime, e.ForeignUserTime = new(350*ms), new(352*ms), new(ms)
 		}, job.Explained{}},
 		{"user time is unknown", func(e *job.Evidence, f *Facts) {
-			e.RunDelay, e.ForeignTime, f.WallTime = new(350*ms), new(352*ms), 1350*ms
+			e.Waited, e.ForeignTime, f.WallTime = new(350*ms), new(352*ms), 1350*ms
 		}, job.Explained{}},
 		{"what a program does to itself", func(e *job.Evidence, f *Facts) {
 			e.RunDelay, e.VoluntarySwitches, e.InvoluntarySwitches = new(900*ms), new(int64(9e6)), new(int64(9e6))

@@ -1,0 +1,94 @@
+package sandbox
+
+import (
+	"context"
+	"io"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"judged/internal/testkit"
+)
+
+// TestWaits: what a run waits for others is known of all its threads and processes, also of those that have ended, and
+// what they wait for each other is no part of it. That holds where the kernel measures it, and where it does not.
+func TestWaits(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	l := newLab(t, nil)
+	share := File{Name: "share", Path: testkit.CompileC(t, "testdata/share.c", true), Exec: true}
+	crowd(t, l, share, 2)
+	for _, how := range []string{"first", "thread", "threads", "child", "children", "groups", "sleep"} {
+		for name, unmeasured := range map[string]bool{"pressure": false, "counted": true} {
+			t.Run(how+"/"+name, func(t *testing.T) {
+				r := l.wait(t, share, how, unmeasured)
+				if r.Waited == nil {
+					t.Fatal("unknown")
+				}
+				waits := r.WallTime - r.CPUTime
+				if how == "sleep" {
+					waits = 0
+				}
+				// Half of it: of many children some of the time passes between the end of one and the start of another.
+				if slack := 60 * time.Millisecond; *r.Waited < waits/2 || *r.Waited > waits+slack {
+					t.Errorf("waited %s, want about %s: %s of CPU time in %s", *r.Waited, waits, r.CPUTime, r.WallTime)
+				}
+			})
+		}
+	}
+}
+
+// TestSiblingsAreNoOthers: threads that share a CPU with nobody wait for each other, as the pressure of some says, and
+// for nobody else. Whatever else runs on this host, most of that is no waiting for others.
+func TestSiblingsAreNoOthers(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	l := newLab(t, nil)
+	share := File{Name: "share", Path: testkit.CompileC(t, "testdata/share.c", true), Exec: true}
+	for name, unmeasured := range map[string]bool{"pressure": false, "counted": true} {
+		r := l.wait(t, share, "threads", unmeasured)
+		idle := r.WallTime - r.CPUTime
+		if slack := 60 * time.Millisecond; r.Waited == nil || *r.Waited > idle+slack {
+			t.Errorf("%s: waited %v, want at most %s, the time in which none had the CPU", name, r.Waited, idle)
+		}
+	}
+}
+
+func (l *lab) wait(t *testing.T, share File, how string, unmeasured bool) Result {
+	t.Helper()
+	s, err := l.Prepare(l.slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.unmeasured = unmeasured
+	spec := Spec{Args: []string{"./" + share.Name, how, "200"}, Files: []File{share}, Limits: limits()}
+	if err := s.Load(spec); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Run(context.Background())
+	if err != nil || r.Code != 0 || r.Signal != 0 {
+		t.Fatalf("exit %d, signal %v, error %v", r.Code, r.Signal, err)
+	}
+	return r
+}
+
+// crowd runs loops on the CPU of the slot until the test ends.
+func crowd(t *testing.T, l *lab, share File, n int) {
+	t.Helper()
+	loops := exec.Command(share.Path, "load", strconv.Itoa(n), l.slot.CPUs.String())
+	in, err := loops.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := loops.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := loops.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = in.Close(), loops.Wait() })
+	if _, err := io.ReadFull(out, make([]byte, len("loaded"))); err != nil {
+		t.Fatal("the loops did not start")
+	}
+}
