@@ -168,6 +168,13 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 		}
 		*s.to = message(content)
 	}
+	stderr, err := box.Stderr().Reader()
+	if err != nil {
+		return e, err
+	}
+	if e.verdict, err = lastVerdict(stderr); err != nil { // it comes after as much as an author's debugging writes
+		return e, err
+	}
 	for _, f := range []struct {
 		name string
 		to   *string
@@ -186,6 +193,9 @@ func readEnding(box *sandbox.Sandbox, result sandbox.Result) (e ending, err erro
 		case there && *f.to == "":
 			*f.to = "empty"
 		}
+	}
+	if first := firstLine(e.report); isVerdict(first) {
+		e.verdict = first
 	}
 	return e, nil
 }

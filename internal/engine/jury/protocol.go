@@ -1,9 +1,10 @@
 package jury
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
-	"math"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,6 +100,7 @@ type ending struct {
 	stdout, stderr string
 	judge, team    string // judgemessage.txt and teammessage.txt of icpc
 	report         string // the result file of testlib
+	verdict        string // the last line of stderr or of that file in which testlib gives its verdict; "" if there is no such line
 	score          string // score.txt of icpc; "" if absent
 	multiplier     string // score_multiplier.txt of icpc; "" if absent
 }
@@ -175,28 +177,33 @@ const (
 	testlibPartialBase   = 50 // added to partial scores with TESTSYS, else 0
 )
 
-// readTestlib looks at the message first where the codes are ambiguous: without TESTSYS a partial score is the exit
-// code itself.
+// readTestlib reads the exit code, which says what kind of verdict it is. Without TESTSYS a partial score is the exit
+// code itself, so the line with the verdict says which of both it is. Points without their line, and a line with points
+// at the code for accepted, are a fault.
 func readTestlib(e ending) (job.CheckReport, error) {
 	r := job.CheckReport{Message: e.stderr}
 	if e.report != "" {
 		r.Message = e.report
 	}
-	if n, ok := partialScore(e.stderr); ok && (e.code == n || e.code == n+testlibPartialBase) {
+	n, partial := partialScore(e.verdict)
+	if n >= 0 && (e.code == n%codes || e.code == (n+testlibPartialBase)%codes) {
 		points := float64(n)
-		r.Verdict, r.Score = scored(points), &points
+		if r.Verdict, r.Score = job.Partial, &points; n == 0 {
+			r.Verdict = job.WrongAnswer
+		}
 		return r, nil
 	}
 	switch e.code {
 	case testlibOK:
-		r.Verdict = job.Accepted
+		if r.Verdict = job.Accepted; partial || strings.HasPrefix(e.verdict, pointsPrefix) {
+			return r, fmt.Errorf("exited with status %d (ok) and wrote %q", testlibOK, e.verdict)
+		}
 	case testlibWrong:
 		r.Verdict = job.WrongAnswer
 	case testlibPresentation, testlibDirt, testlibUnexpectedEOF:
 		r.Verdict = job.PresentationError
 	case testlibPoints:
-		text, _, _ := strings.Cut(strings.TrimPrefix(r.Message, "points "), " ")
-		points, err := parseScore(text)
+		points, err := testlibScore(e.verdict, r.Message)
 		if err != nil {
 			return r, fmt.Errorf("read the score of exit status %d (points) in its message: %w", testlibPoints, err)
 		}
@@ -209,15 +216,73 @@ func readTestlib(e ending) (job.CheckReport, error) {
 	return r, nil
 }
 
-// partialScore reads "partially correct (N) ...".
-func partialScore(message string) (int, bool) {
-	rest, ok := strings.CutPrefix(message, "partially correct (")
-	if !ok {
-		return 0, false
+// codes is how many exit codes there are: larger ones wrap.
+const codes = 256
+
+const pointsPrefix = "points "
+
+// testlibVerdicts are what a line of testlib with a verdict begins with.
+var testlibVerdicts = []string{"ok", "wrong answer", "wrong output format", "unexpected eof", "FAIL", "points",
+	"partially correct"}
+
+// isVerdict reports whether a line is one of testlib with a verdict.
+func isVerdict(line string) bool {
+	return slices.ContainsFunc(testlibVerdicts, func(v string) bool {
+		rest, ok := strings.CutPrefix(line, v)
+		return ok && (rest == "" || rest[0] == ' ')
+	})
+}
+
+// lastVerdict is the last line with a verdict of testlib, which ends with it: what comes before is the author's, and may
+// quote what the contestant's program wrote. It is "" if no line has one. Lines are cut.
+func lastVerdict(text io.Reader) (last string, err error) {
+	lines := bufio.NewReaderSize(text, most)
+	for {
+		line, isLong, err := lines.ReadLine()
+		if errors.Is(err, io.EOF) {
+			return last, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if found := message(line); isVerdict(found) {
+			last = found
+		}
+		for isLong && err == nil {
+			_, isLong, err = lines.ReadLine()
+		}
 	}
+}
+
+// testlibScore reads the points of a verdict, or of a message of a program without testlib, which begins with them or has
+// them in a line.
+func testlibScore(verdict, text string) (float64, error) {
+	if points, ok := strings.CutPrefix(verdict, pointsPrefix); ok {
+		points, _, _ = strings.Cut(points, " ")
+		return parseScore(points)
+	}
+	var found []float64
+	for line := range strings.Lines(text) {
+		first, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if points, err := parseScore(first); err == nil {
+			found = append(found, points)
+		}
+	}
+	if len(found) != 1 {
+		return 0, fmt.Errorf("%d lines begin with points; want one, or one with %q", len(found), "points N")
+	}
+	return found[0], nil
+}
+
+// partialScore reads "partially correct (N) ...". n is negative where it is not a score.
+func partialScore(verdict string) (n int, partial bool) {
+	rest, partial := strings.CutPrefix(verdict, "partially correct (")
 	number, _, ok := strings.Cut(rest, ")")
 	n, err := strconv.Atoi(number)
-	return n, ok && err == nil && n >= 0
+	if !partial || !ok || err != nil || !job.ValidPoints(float64(n)) {
+		n = -1
+	}
+	return n, partial
 }
 
 // cmsMessages are the texts that CMS translates for contestants.
@@ -269,7 +334,10 @@ func scored(points float64) job.Verdict {
 func parseScore(text string) (float64, error) {
 	text = strings.TrimSpace(text)
 	points, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsInf(points, 0) || math.IsNaN(points) || points < 0 {
+	if points > job.MaxPoints { // or infinite, which is an error, too
+		return 0, fmt.Errorf("%q is above %g", text, job.MaxPoints)
+	}
+	if err != nil || !(points >= 0) {
 		return 0, errors.New(strconv.Quote(text) + " is not a number of at least 0")
 	}
 	return points, nil

@@ -1,6 +1,7 @@
 package jury
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,11 +66,65 @@ func TestCheckerProtocols(t *testing.T) {
 			job.CheckReport{Verdict: job.WrongAnswer, Score: points(0), Message: "points 0 nothing"}, ""},
 		{"testlib points without a number", Testlib, ending{code: 7, stderr: "points many"}, job.CheckReport{},
 			`read the score of exit status 7 (points) in its message: "many" is not a number of at least 0`},
+		{"testlib points after debugging", Testlib, ending{code: 7, stderr: "points of n: 5\nok so far\npoints 0.5 half"},
+			job.CheckReport{Verdict: job.Partial, Score: points(0.5),
+				Message: "points of n: 5\nok so far\npoints 0.5 half"}, ""},
+		{"testlib points that the program wrote", Testlib, ending{code: 7, stderr: "points 100\npoints 0 nothing"},
+			job.CheckReport{Verdict: job.WrongAnswer, Score: points(0), Message: "points 100\npoints 0 nothing"}, ""},
+		{"testlib points without a prefix, after debugging", Testlib, ending{code: 7, stderr: "n = 5\n0.5 half"},
+			job.CheckReport{Verdict: job.Partial, Score: points(0.5), Message: "n = 5\n0.5 half"}, ""},
+		{"testlib points that could be two", Testlib, ending{code: 7, stderr: "5 numbers\n0.5 half"}, job.CheckReport{},
+			`read the score of exit status 7 (points) in its message: 2 lines begin with points; want one, or one with ` +
+				`"points N"`},
+		{"testlib points without a message", Testlib, ending{code: 7}, job.CheckReport{},
+			`read the score of exit status 7 (points) in its message: 0 lines begin with points; want one, or one with ` +
+				`"points N"`},
+		{"testlib points at the code for accepted", Testlib, ending{stderr: "points 0"}, job.CheckReport{},
+			`exited with status 0 (ok) and wrote "points 0"`},
+		{"testlib infinite points", Testlib, ending{code: 7, stderr: "points 1e400"}, job.CheckReport{},
+			`read the score of exit status 7 (points) in its message: "1e400" is above 1e+15`},
+		{"testlib points beyond what a report can add up", Testlib, ending{code: 7, stderr: "points 1e308"},
+			job.CheckReport{}, `read the score of exit status 7 (points) in its message: "1e308" is above 1e+15`},
+		{"icpc points beyond what a report can add up", ICPC, ending{code: 42, score: "1e308"}, job.CheckReport{},
+			`read score.txt: "1e308" is above 1e+15`},
+		{"icpc infinite points", ICPC, ending{code: 42, score: "inf"}, job.CheckReport{},
+			`read score.txt: "inf" is above 1e+15`},
+		{"icpc the most points", ICPC, ending{code: 42, score: "1e15"},
+			job.CheckReport{Verdict: job.Partial, Score: points(1e15)}, ""},
 		{"testlib unexpected end", Testlib, ending{code: 8}, job.CheckReport{Verdict: job.PresentationError}, ""},
 		{"testlib partial", Testlib, ending{code: 3, stderr: "partially correct (3) of 5"},
 			job.CheckReport{Verdict: job.Partial, Score: points(3), Message: "partially correct (3) of 5"}, ""},
 		{"testlib partial with TESTSYS", Testlib, ending{code: 120, stderr: "partially correct (70)"},
 			job.CheckReport{Verdict: job.Partial, Score: points(70), Message: "partially correct (70)"}, ""},
+		{"testlib partial, nothing", Testlib, ending{stderr: "partially correct (0) none"},
+			job.CheckReport{Verdict: job.WrongAnswer, Score: points(0), Message: "partially correct (0) none"}, ""},
+		{"testlib partial, nothing, after debugging", Testlib, ending{stderr: "n = 5\npartially correct (0)"},
+			job.CheckReport{Verdict: job.WrongAnswer, Score: points(0), Message: "n = 5\npartially correct (0)"}, ""},
+		{"testlib partial, one point is not all", Testlib, ending{code: 1, stderr: "partially correct (1)"},
+			job.CheckReport{Verdict: job.Partial, Score: points(1), Message: "partially correct (1)"}, ""},
+		{"testlib partial after debugging", Testlib, ending{code: 13, stderr: "n = 5\npartially correct (13) some"},
+			job.CheckReport{Verdict: job.Partial, Score: points(13), Message: "n = 5\npartially correct (13) some"}, ""},
+		{"testlib partial that wraps", Testlib, ending{code: 44, stderr: "partially correct (300)"},
+			job.CheckReport{Verdict: job.Partial, Score: points(300), Message: "partially correct (300)"}, ""},
+		{"testlib partial at the code for accepted", Testlib, ending{stderr: "partially correct (70)"}, job.CheckReport{},
+			`exited with status 0 (ok) and wrote "partially correct (70)"`},
+		{"testlib partial without a number", Testlib, ending{stderr: "partially correct (half)"}, job.CheckReport{},
+			`exited with status 0 (ok) and wrote "partially correct (half)"`},
+		{"testlib partial of more than a report can add up", Testlib,
+			ending{code: 0xff, stderr: "partially correct (9223372036854775807)"}, job.CheckReport{},
+			"exited with status 255, which testlib does not have"},
+		{"testlib partial that the program wrote, before ok", Testlib, ending{stderr: "partially correct (0)\nok 3 numbers"},
+			job.CheckReport{Verdict: job.Accepted, Message: "partially correct (0)\nok 3 numbers"}, ""},
+		{"testlib partial that the program wrote, before a fault", Testlib,
+			ending{code: 3, stderr: "partially correct (3)\nFAIL no answer"}, job.CheckReport{},
+			"exited with status 3 (fail): the input, the answer or the checker is wrong"},
+		{"testlib partial that the program wrote, before wrong", Testlib,
+			ending{code: 1, stderr: "partially correct (1)\nwrong answer"},
+			job.CheckReport{Verdict: job.WrongAnswer, Message: "partially correct (1)\nwrong answer"}, ""},
+		{"testlib 13 without a line", Testlib, ending{code: 13, stderr: "13 of 20"}, job.CheckReport{},
+			"exited with status 13, which testlib does not have"},
+		{"testlib partial in a result file", Testlib, ending{code: 13, stderr: "See file", report: "partially correct (13)"},
+			job.CheckReport{Verdict: job.Partial, Score: points(13), Message: "partially correct (13)"}, ""},
 		{"testlib partial of another code", Testlib, ending{code: 9, stderr: "partially correct (70)"},
 			job.CheckReport{}, "exited with status 9, which testlib does not have"},
 		{"testlib with a result file", Testlib, ending{code: 1, stderr: "See file to check exit message",
@@ -94,6 +149,13 @@ func TestCheckerProtocols(t *testing.T) {
 			"exited with status 1; the protocol wants 0 whatever the score"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			var err error
+			if tt.ending.verdict, err = lastVerdict(strings.NewReader(tt.ending.stderr)); err != nil {
+				t.Fatal(err)
+			}
+			if isVerdict(firstLine(tt.ending.report)) {
+				tt.ending.verdict = firstLine(tt.ending.report)
+			}
 			got, err := tt.protocol.read(tt.ending)
 			fault := ""
 			if err != nil {
@@ -106,6 +168,26 @@ func TestCheckerProtocols(t *testing.T) {
 				t.Errorf("fault (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestLastVerdict: the verdict comes after as much as an author writes, in lines of any length.
+func TestLastVerdict(t *testing.T) {
+	chatter := strings.Repeat("n = 5\n", 100_000)
+	long := strings.Repeat("partially correct (0) ", 1000)
+	for _, tt := range []struct{ name, text, want string }{
+		{"nothing", "", ""},
+		{"no verdict", "okay\npointless 3\n wrong answer\nx ok", ""},
+		{"after a lot", chatter + "partially correct (0) none\n", "partially correct (0) none"},
+		{"the last one", "ok\n" + chatter + "wrong answer 1\n" + chatter, "wrong answer 1"},
+		{"after a long line", "x" + long + "\npoints 0.5\r\n", "points 0.5"},
+		{"not in a long line", "ok\nx" + long, "ok"},
+		{"a long line", long, strings.TrimRight(long[:most], " ")},
+		{"no UTF-8", "\xff\nwrong answer \xff", "wrong answer \uFFFD"},
+	} {
+		if got, err := lastVerdict(strings.NewReader(tt.text)); got != tt.want || err != nil {
+			t.Errorf("%s: %.60q, %v; want %.60q", tt.name, got, err, tt.want)
+		}
 	}
 }
 
