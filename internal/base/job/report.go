@@ -206,6 +206,8 @@ type CheckReport struct {
 	Fault       Fault    `json:"-"`                      // with IE only; the test has it
 	Score       *float64 `json:"-"`
 	Ratio       bool     `json:"-"` // Score is a part of the points of the test, from 0 to 1
+	// Exhausted says, at IE, that a program of the jury used more than it may of something. What it read may be why.
+	Exhausted bool `json:"-"`
 	// Next is the feedback folder, with the next input, where the checker asks for another pass; else nil.
 	Next *os.File `json:"-"`
 }

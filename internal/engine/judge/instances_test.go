@@ -80,7 +80,7 @@ func TestManagerLeavesNothing(t *testing.T) {
 	for i, x := range []managed{
 		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: job.Accepted},
 		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: job.Accepted},
-		{program: "hear", manager: "score=1", verdict: job.Accepted}, // it opens nothing
+		{program: "hear", manager: "score=1", verdict: job.InternalError}, // it opens nothing
 		{program: "hear", manager: "say=0:x|score=1", verdict: job.Accepted},
 		{program: "kill=11", manager: "all|hear=0|sleep", verdict: job.RuntimeError},
 		{program: "hear", manager: "kill=11", verdict: job.InternalError},

@@ -98,6 +98,7 @@ func (r *Runner) report(what string, p Protocol, multiPass bool, box *sandbox.Sa
 	if err != nil {
 		return job.CheckReport{}, err
 	}
+	exhausted := errors.As(fault, new(exhaustion))
 	var said job.CheckReport
 	if fault == nil {
 		said, fault = p.read(e)
@@ -108,7 +109,8 @@ func (r *Runner) report(what string, p Protocol, multiPass bool, box *sandbox.Sa
 		}
 	}
 	if fault != nil {
-		return failed(what, p, fault, e.stderr), nil
+		said = failed(what, p, fault, e.stderr)
+		said.Exhausted = exhausted
 	}
 	return said, nil
 }
@@ -119,6 +121,11 @@ func failed(what string, p Protocol, fault error, stderr string) job.CheckReport
 	r.Stderr = stderr
 	return r
 }
+
+// exhaustion is a fault: a program used more than it may of something.
+type exhaustion struct{ error }
+
+func exhausted(format string, args ...any) error { return exhaustion{fmt.Errorf(format, args...)} }
 
 // fault is why a program of the jury did not come to its end as it should; nil if it did.
 func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err error) {
@@ -134,16 +141,16 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 	case result.ExecError != 0:
 		return fmt.Errorf("cannot be executed: %w", result.ExecError), nil
 	case result.OOMKills > 0 || result.MemoryPeak != nil && *result.MemoryPeak > l.Memory:
-		return fmt.Errorf("used more than %s of memory, the value of limits.jury.memory", l.Memory), nil
+		return exhausted("used more than %s of memory, the value of limits.jury.memory", l.Memory), nil
 	case result.Stop == sandbox.StopCPU:
-		return fmt.Errorf("used %s of CPU time, the value of limits.jury.cpu_time", l.CPUTime), nil
+		return exhausted("used %s of CPU time, the value of limits.jury.cpu_time", l.CPUTime), nil
 	case result.Stop == sandbox.StopWall:
 		return fmt.Errorf("did not end within %s, the value of limits.jury.wall_time", l.WallTime), nil
 	case full:
-		return errors.New("filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must " +
+		return exhausted("filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must " +
 			"write as much"), nil
 	case result.OutputBytes > l.Output || result.Signal == syscall.SIGXFSZ:
-		return fmt.Errorf("wrote more than %s, the value of limits.jury.output, to stdout and stderr or to a file",
+		return exhausted("wrote more than %s, the value of limits.jury.output, to stdout and stderr or to a file",
 			l.Output), nil
 	case result.Signal != 0:
 		return fmt.Errorf("was ended by %s", linux.SignalName(result.Signal)), nil

@@ -255,28 +255,51 @@ func (c *Communication) managerFirst(programs []sandbox.Result, failed int) (boo
 
 // report is what the manager says. As with interactors, two ends of it are the program's doing.
 func (c *Communication) report(programs []sandbox.Result, hung bool, limit units.Bytes) (job.CheckReport, error) {
-	const what = "manager"
+	said, err := c.said(hung)
 	tooMuch := slices.ContainsFunc(programs, func(r sandbox.Result) bool { return r.OutputBytes > limit })
-	exhausted := c.result.Stop != sandbox.StopNone || c.result.OOMKills > 0
+	if flooded(said, c.result, tooMuch) {
+		said = job.CheckReport{Verdict: job.OutputLimit, Message: "the program wrote more than it may to the manager"}
+	}
+	return said, err
+}
+
+// said is what the manager says, however much it had to read.
+func (c *Communication) said(hung bool) (job.CheckReport, error) {
+	const what = "manager"
 	e, err := readEnding(c.box, c.result)
 	switch {
 	case err != nil:
 		return job.CheckReport{}, err
 	case c.result.Signal == syscall.SIGPIPE:
 		return job.CheckReport{Verdict: job.WrongAnswer, Message: "the program does not read what the manager writes"}, nil
-	case tooMuch && (hung || exhausted):
-		return job.CheckReport{Verdict: job.OutputLimit, Message: "the program wrote more than it may to the manager"}, nil
 	case hung:
 		return failed(what, CMS, errors.New("kept the program waiting until its wall limit; raise that limit if it needs "+
 			"so long"), e.stderr), nil
 	case c.result.Stop == sandbox.StopCancelled:
-		return failed(what, CMS, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time",
-			c.runner.limits.WallTime), e.stderr), nil
+		return late(what, CMS, c.result, c.runner.limits.WallTime, e.stderr), nil
 	case c.result.Stop == sandbox.StopWall:
 		return failed(what, CMS, fmt.Errorf("did not end within %s; does it open all pipes that it waits for?", c.wall),
 			e.stderr), nil
 	}
-	return c.runner.report(what, CMS, false, c.box, c.result)
+	said, err := c.runner.report(what, CMS, false, c.box, c.result)
+	if err == nil && said.Verdict != job.InternalError && !c.hasOpened() {
+		// No instance was started: a score says nothing about the program.
+		return failed(what, CMS, errors.New("gave a score and opened the pipes of no instance, so the program was not run"),
+			e.stderr), nil
+	}
+	return said, err
+}
+
+// hasOpened reports whether the manager has opened both pipes of an instance, which was then started.
+func (c *Communication) hasOpened() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.instances {
+		if c.opened[2*i] && c.opened[2*i+1] {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *Communication) closeEnds() {

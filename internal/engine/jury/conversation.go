@@ -199,28 +199,49 @@ func (c *Conversation) End(ctx context.Context, program sandbox.Result, limit un
 }
 
 // report is what the interactor says. Two ends of it are the program's doing: it no longer reads what is written to it,
-// or it has written so much more than it may that the interactor did not get done with it.
+// or it has written more than it may, and the interactor failed at that in whatever way.
 func (c *Conversation) report(program sandbox.Result, limit units.Bytes) (job.CheckReport, error) {
+	said, err := c.said(program)
+	if flooded(said, c.result, program.OutputBytes > limit) {
+		said = job.CheckReport{Verdict: job.OutputLimit, Message: "the program wrote more than it may to the interactor"}
+	}
+	return said, err
+}
+
+// flooded reports whether a program of the jury that failed, but was executed, got more than the program may write.
+func flooded(said job.CheckReport, jury sandbox.Result, tooMuch bool) bool {
+	return said.Verdict == job.InternalError && jury.ExecError == 0 && tooMuch
+}
+
+// said is what the interactor says, however much it had to read.
+func (c *Conversation) said(program sandbox.Result) (job.CheckReport, error) {
 	const what = "interactor"
 	p, wall := c.interactor.Protocol, c.runner.limits.WallTime
 	if c.result.Signal == syscall.SIGPIPE {
 		return job.CheckReport{Verdict: job.WrongAnswer,
 			Message: "the program does not read what the interactor writes"}, nil
 	}
-	hung := c.witness.isHung(program)
-	if program.OutputBytes > limit && (hung || c.result.Stop != sandbox.StopNone) {
-		return job.CheckReport{Verdict: job.OutputLimit,
-			Message: "the program wrote more than it may to the interactor"}, nil
-	}
-	if hung {
+	if c.witness.isHung(program) {
 		fault := errors.New("kept the program waiting until its wall limit; raise that limit if it needs so long")
 		return failed(what, p, fault, c.stderr()), nil
 	}
 	if c.result.Stop == sandbox.StopCancelled {
-		return failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time",
-			wall), c.stderr()), nil
+		return late(what, p, c.result, wall, c.stderr()), nil
 	}
 	return c.runner.report(what, p, c.multiPass, c.box, c.result)
+}
+
+// late is the report of a program of the jury that did not end in time after the contestant's. One that was busy most of
+// that time, or waited for a CPU, has exhausted it: it may still have had to read what that one wrote.
+func late(what string, p Protocol, r sandbox.Result, wall time.Duration, stderr string) job.CheckReport {
+	said := failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time", wall),
+		stderr)
+	busy := r.CPUTime
+	if r.RunDelay != nil {
+		busy += *r.RunDelay
+	}
+	said.Exhausted = busy > wall/2
+	return said
 }
 
 func (c *Conversation) stderr() string {

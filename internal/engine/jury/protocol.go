@@ -100,7 +100,7 @@ type ending struct {
 	stdout, stderr string
 	judge, team    string // judgemessage.txt and teammessage.txt of icpc
 	report         string // the result file of testlib
-	verdict        string // the last line of stderr or of that file in which testlib gives its verdict; "" if there is no such line
+	verdict        string // the last line of stderr, or the first of that file, with a verdict of testlib; or ""
 	score          string // score.txt of icpc; "" if absent
 	multiplier     string // score_multiplier.txt of icpc; "" if absent
 }

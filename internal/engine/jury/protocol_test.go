@@ -3,10 +3,12 @@ package jury
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/job"
+	"judged/internal/sandbox"
 )
 
 func points(n float64) *float64 { return &n }
@@ -201,6 +203,28 @@ func TestCheckerArgs(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, protocol.checkerArgs(args)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", protocol, diff)
+		}
+	}
+}
+
+// TestLate: a program of the jury that does not end after the contestant's has exhausted its time if it was busy, also
+// with waiting for a CPU, and not if it slept.
+func TestLate(t *testing.T) {
+	const wall = 2 * time.Second
+	waited := 900 * time.Millisecond
+	for _, tt := range []struct {
+		name   string
+		result sandbox.Result
+		want   bool
+	}{
+		{"busy", sandbox.Result{CPUTime: 1100 * time.Millisecond}, true},
+		{"on a busy CPU", sandbox.Result{CPUTime: 200 * time.Millisecond, RunDelay: &waited}, true},
+		{"asleep", sandbox.Result{CPUTime: 5 * time.Millisecond}, false},
+		{"asleep on a busy CPU", sandbox.Result{CPUTime: 5 * time.Millisecond, RunDelay: &waited}, false},
+	} {
+		got := late("interactor", ICPC, tt.result, wall, "")
+		if got.Verdict != job.InternalError || got.Exhausted != tt.want {
+			t.Errorf("%s: verdict %s, exhausted %t", tt.name, got.Verdict, got.Exhausted)
 		}
 	}
 }

@@ -284,9 +284,7 @@ func (o *outcome) quote(q Request, box *sandbox.Sandbox) (err error) {
 
 // judgeOutput has the checker compare the output of a run that finished. The verdict stays empty until awaitCheck.
 func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandbox) error {
-	ended := o.verdict == "" || (o.verdict == job.TimeLimit && o.result.Stop == sandbox.StopNone &&
-		o.result.Code == 0 && o.result.Signal == 0)
-	if !ended || q.Check == nil {
+	if !o.ended() || q.Check == nil {
 		if o.verdict == "" {
 			o.verdict = job.Accepted
 		}
@@ -298,6 +296,12 @@ func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandb
 	}
 	o.startCheck(ctx, q, output)
 	return nil
+}
+
+// ended reports whether the run came to its end, if only too late.
+func (o *outcome) ended() bool {
+	return o.verdict == "" || (o.verdict == job.TimeLimit && o.result.Stop == sandbox.StopNone &&
+		o.result.Code == 0 && o.result.Signal == 0)
 }
 
 // check is a check under way.

@@ -35,7 +35,14 @@ func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversat
 	if o.result.Signal == syscall.SIGPIPE && o.verdict == job.RuntimeError {
 		o.verdict = "" // it wrote to an interactor that had ended
 	}
-	if q.Check != nil && said.Output != nil {
+	switch {
+	case q.Check == nil || said.Verdict != job.Accepted || !o.ended():
+	case said.Output == nil:
+		first := said.FirstExit
+		said.CheckReport = job.FailedCheck(job.JuryFault, "the interactor accepted and left nothing for the checker; have "+
+			"it write the file that is its second argument")
+		said.FirstExit = first
+	default:
 		first := said.FirstExit
 		if said.CheckReport, err = q.Check(ctx, said.Output); err != nil {
 			return fmt.Errorf("check what the interactor of test %q has left: %w", q.Name, err)
@@ -49,9 +56,13 @@ func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversat
 
 // talkVerdict is that of a run whose own end has a verdict, or none, and what the interactor said of it. An interactor
 // that rejects first has decided, whatever the program does then; after it accepted, or after the program's end,
-// limits and crashes are the program's own.
+// limits and crashes are the program's own. So are limits that counters show, and that rank above the output limit, where
+// the program wrote too much for the interactor: after the interactor's end, being over a limit can be its consequence.
 func talkVerdict(own job.Verdict, said jury.Said) job.Verdict {
+	counted := own == job.SecurityViolation || own == job.MemoryLimit || own == job.TimeLimit
 	switch {
+	case counted && (said.Verdict == job.OutputLimit || said.Exhausted && !said.First):
+		return own
 	case said.Verdict == job.InternalError, own == "":
 		return said.Verdict
 	case said.First && said.Verdict.Failed():
