@@ -47,8 +47,8 @@ func newOutput(name string, preallocated units.Bytes, slot Resources) (*Output, 
 		o.write, err = linux.OpenWriteOnly(read)
 	}
 	if err == nil {
-		// The run's user may not open it again or change its mode.
-		err = read.Chmod(0o600)
+		// The run's user may open it again, as /dev/stdout, but only for writing, and may not change its mode.
+		err = read.Chmod(0o602)
 	}
 	if err != nil {
 		o.Close()

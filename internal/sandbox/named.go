@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"slices"
 
@@ -35,6 +36,31 @@ func (s *Sandbox) nameStreams(spec *Spec) (input *os.File, err error) {
 	s.answerName = workFile(spec.OutputFile)
 	spec.Open = append(spec.Open, OpenFile{Name: s.answerName, File: s.answer.write})
 	return input, nil
+}
+
+// namePipes lets the run open its ends of pipes again by name, as /dev/stdin and /dev/stdout, and only in the direction
+// that it has. The program at the other end, which does the same with its own group or owns the pipe, has the other
+// direction; it is the only one of the others that has a name for the pipe.
+func (s *Sandbox) namePipes(spec Spec) error {
+	for _, end := range []struct {
+		file *os.File
+		mode os.FileMode
+	}{{spec.Stdin, 0o642}, {spec.Stdout, 0o624}} {
+		if end.file == nil {
+			continue
+		}
+		info, err := end.file.Stat()
+		if err != nil {
+			return err
+		}
+		if info.Mode()&os.ModeNamedPipe == 0 {
+			continue // an input, which everybody may read
+		}
+		if err := errors.Join(end.file.Chown(-1, s.uid), end.file.Chmod(end.mode)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func workFile(name string) string { return initproc.Work + "/" + name }

@@ -199,6 +199,9 @@ func (s *Sandbox) doLoad(spec Spec) (err error) {
 	if s.stderr, err = newOutput("stderr", min(stderrPreallocated, spec.Limits.Output), s.slot); err != nil {
 		return err
 	}
+	if err := s.namePipes(spec); err != nil {
+		return err
+	}
 	if err := s.park(spec); err != nil {
 		return err
 	}

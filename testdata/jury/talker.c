@@ -6,6 +6,7 @@
 //	ping=N pong=N          N round trips of one line, from the side that asks and from the one that answers
 //	flood drink            write, read without end
 //	close=FD               close a descriptor
+//	reopen=FD              replace a stream by what /dev/stdin, /dev/stdout, or /dev/stderr opens
 //	judge=TEXT tout=TEXT   write judgemessage.txt of icpc, the output file of testlib
 //	exit=N kill=N          end
 //	spin sleep             never end
@@ -16,6 +17,7 @@
 //	I:VERB                 VERB, in the instance that has the number I as its last argument
 //	note=TEXT              write to stderr
 //	look=PATH              write to stderr whether it can be opened
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +50,14 @@ static int hear(void)
 		if (line[n++] == '\n')
 			return 1;
 	return 0;
+}
+
+static void reopen(int fd)
+{
+	static const char *const names[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+	int other = open(names[fd], fd ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY, 0666);
+	if (other < 0 || dup2(other, fd) != fd || close(other))
+		exit(94);
 }
 
 // hear_at_once reads a line that was written in one piece.
@@ -90,6 +100,8 @@ int main(int argc, char **argv)
 				;
 		else if (!strcmp(verb, "close"))
 			close(atoi(value));
+		else if (!strcmp(verb, "reopen"))
+			reopen(atoi(value));
 		else if (!strcmp(verb, "judge"))
 			put("/box/feedback/judgemessage.txt", value);
 		else if (!strcmp(verb, "tout"))

@@ -81,6 +81,8 @@ func TestManagerLeavesNothing(t *testing.T) {
 		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: job.Accepted},
 		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: job.Accepted},
 		{program: "hear", manager: "score=1", verdict: job.InternalError}, // it opens nothing
+		{program: "reopen=0|reopen=1|reopen=2|hear|say=a", manager: "all|say=0:x|say=1:x|say=2:x|hear=0|hear=1|score=1",
+			verdict: job.Accepted},
 		{program: "hear", manager: "say=0:x|score=1", verdict: job.Accepted},
 		{program: "kill=11", manager: "all|hear=0|sleep", verdict: job.RuntimeError},
 		{program: "hear", manager: "kill=11", verdict: job.InternalError},

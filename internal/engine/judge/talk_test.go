@@ -110,6 +110,8 @@ func TestConversations(t *testing.T) {
 			message: "icpc interactor: did not end within 2s after the program, the value of limits.jury.wall_time"},
 		{name: "the interactor computes, and then the program does", program: "end|spin", interactor: "spin",
 			verdict: job.InternalError, message: "icpc interactor: used 1s of CPU time, the value of limits.jury.cpu_time"},
+		{name: "both open their streams by name", program: "reopen=0|reopen=1|reopen=2|hear|say=7|end",
+			interactor: "reopen=0|reopen=1|reopen=2|say=1|hear|exit=42", verdict: job.Accepted},
 		{name: "testlib", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|exit=0",
 			verdict: job.Accepted},
 		{name: "testlib with a checker", kind: "testlib", program: "hear|say=7|end",

@@ -68,6 +68,20 @@ static int litter(void)
 	return 0;
 }
 
+/* Copies stdin to stdout and to stderr, opens all of them by name, and counts how they can be opened the other way. */
+static int reopen(void)
+{
+	static const char *const names[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+	char buf[256];
+	int from = open(names[0], O_RDONLY), out = open(names[1], O_CREAT | O_TRUNC | O_WRONLY, 0666),
+		err = open(names[2], O_CREAT | O_APPEND | O_WRONLY, 0666), refused = 0;
+	for (int i = 0; i < 3; i++)
+		refused += (open(names[i], O_RDWR | O_NONBLOCK) < 0) + (open(names[i], (i ? O_RDONLY : O_WRONLY) | O_NONBLOCK) < 0) +
+			   (fchmod(i, 0666) < 0);
+	ssize_t n = read(from, buf, sizeof buf);
+	return n <= 0 || write(out, buf, n) != n || write(err, buf, n) != n || refused != 9;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = strrchr(argv[0], '/'), *verb = argc > 1 ? argv[1] : "";
@@ -86,6 +100,8 @@ int main(int argc, char **argv)
 		return inspect();
 	if (strcmp(verb, "litter") == 0)
 		return litter();
+	if (strcmp(verb, "reopen") == 0)
+		return reopen();
 	if (strcmp(verb, "orphan") == 0 && fork() != 0)
 		return 0;
 	while (strcmp(verb, "spin") == 0)
