@@ -83,6 +83,7 @@ func NewNetwork() (*os.File, error) {
 type Launcher struct {
 	options Options
 	filter  []byte // Options.Seccomp, encoded
+	lang    string // LANG of the runs
 	finder  *runtimes.Finder
 	reader  *runtimes.Reader
 	depot   *depot
@@ -111,7 +112,10 @@ func Open(o Options) (*Launcher, error) {
 		return nil, fmt.Errorf("read judged-init: %w", err)
 	}
 	l := &Launcher{options: o, filter: encodeFilter(o.Seccomp), finder: newFinder(), reader: runtimes.NewReader(),
-		thread: make(chan func())}
+		lang: "C", thread: make(chan func())}
+	if o.Root != RootMinimal {
+		l.lang = runtimes.Lang()
+	}
 	// Start at a random ID: a previous judged may have exited a moment ago, and another one may run at the same time.
 	l.uids.Store(rand.Int64N(int64(o.UIDCount)))
 	if l.lifeline.read, l.lifeline.write, err = linux.Pipe(); err != nil {

@@ -258,7 +258,7 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	}
 	defer tree.Close() // it may be nil
 	s.load = &initproc.Load{
-		Args: spec.Args, Program: program, Env: environment(spec.Env), UID: s.uid, CPUs: s.slot.CPUs,
+		Args: spec.Args, Program: program, Env: s.launcher.environment(spec.Env), UID: s.uid, CPUs: s.slot.CPUs,
 		FileSize: uint64(spec.Limits.Output) + 1,
 		Stack:    uint64(spec.Limits.Stack), OpenFiles: openFiles, Seccomp: s.launcher.filter,
 	}
@@ -315,13 +315,13 @@ func (s *Sandbox) park(spec Spec) (err error) {
 	return err
 }
 
-// environment is the same for every run of a job: the size of the environment moves the stack, which alone can change a
-// running time by percents (Mytkowicz et al., ASPLOS 2009).
+// environment is the same for every run of a job, and promises only what the root has. The size of the environment moves
+// the stack, which alone can change a running time by percents (Mytkowicz et al., ASPLOS 2009).
 //
 // .NET 7 to 9 create a file of 2 TiB in memory to write to pages that are not executable, and the output limit kills
 // them with SIGXFSZ (dotnet/runtime 117819).
-func environment(own []string) []string {
-	env := []string{"PATH=" + initproc.Path, "HOME=" + initproc.WorkDir, "TMPDIR=/tmp", "LANG=C.UTF-8",
+func (l *Launcher) environment(own []string) []string {
+	env := []string{"PATH=" + initproc.Path, "HOME=" + initproc.WorkDir, "TMPDIR=/tmp", "LANG=" + l.lang,
 		"DOTNET_EnableWriteXorExecute=0"}
 	for _, variable := range own {
 		name, _, _ := strings.Cut(variable, "=")

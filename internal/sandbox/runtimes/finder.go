@@ -162,15 +162,20 @@ func Inspect(f io.ReaderAt, size int64) (Program, error) {
 type dependencies struct {
 	Interpreters []string // of a #! line, and those that the script executes
 	Linkage      linkage
+	Opened       []string // texts of opened, in a static program
 }
 
 func (d dependencies) empty() bool {
-	return len(d.Interpreters) == 0 && d.Linkage.loader == "" && len(d.Linkage.libraries) == 0
+	return len(d.Interpreters) == 0 && d.Linkage.loader == "" && len(d.Linkage.libraries) == 0 &&
+		len(d.Opened) == 0
 }
 
 func readDependencies(f io.ReaderAt) (d dependencies) {
 	if d.Interpreters = readInterpreters(f); d.Interpreters == nil {
-		d.Linkage, _ = readLinkage(f)
+		var ok bool
+		if d.Linkage, ok = readLinkage(f); ok && d.Linkage.loader == "" {
+			d.Opened = readOpened(f)
+		}
 	} else {
 		d.Interpreters = append(d.Interpreters, readExecuted(f)...)
 	}

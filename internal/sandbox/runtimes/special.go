@@ -52,6 +52,3 @@ var shellTools = strings.Fields("" +
 	"nl nproc numfmt od paste pr printenv printf ptx pwd readlink realpath rev rm rmdir sed seq sha1sum sha256sum " +
 	"sha512sum shuf sleep sort split stat sum tac tail tee test timeout touch tr true truncate tsort unexpand uniq " +
 	"unlink wc which xargs yes sh bash dash")
-
-// locales are read at start by a program with the LANG of the environment.
-var locales = [...]string{"/usr/lib/locale/C.utf8", "/usr/lib/locale/C.UTF-8"}

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"judged/internal/base/units"
@@ -69,8 +70,10 @@ func (w *walk) dependencies(d dependencies, origins []string) {
 		for _, name := range loadedLater {
 			w.library(name, nil, nil)
 		}
-		for _, path := range locales {
-			w.folder(path)
+	}
+	for _, o := range opened {
+		if d.Linkage.loader != "" || slices.Contains(d.Opened, o.text) {
+			w.matching(o.folders)
 		}
 	}
 	w.libraries(d.Linkage, origins, nil)
@@ -94,12 +97,7 @@ func (w *walk) installation(real string) {
 		if !s.is(name) {
 			continue
 		}
-		for _, pattern := range s.folders {
-			found, _ := filepath.Glob(pattern) // the patterns are valid
-			for _, path := range found {
-				w.folder(path)
-			}
-		}
+		w.matching(s.folders)
 		for _, tool := range s.programs {
 			w.program(tool)
 		}
@@ -108,6 +106,16 @@ func (w *walk) installation(real string) {
 			for _, path := range found {
 				w.linked(path, nil)
 			}
+		}
+	}
+}
+
+// matching adds the folders that match one of the patterns.
+func (w *walk) matching(patterns []string) {
+	for _, pattern := range patterns {
+		found, _ := filepath.Glob(pattern) // the patterns are valid
+		for _, path := range found {
+			w.folder(path)
 		}
 	}
 }
