@@ -50,7 +50,7 @@ type Package struct {
 	// Findings name what the package uses and judged does not do.
 	Findings []string
 
-	temp string // folder of an unpacked archive, else ""
+	temp string // folder of the copies
 }
 
 // Limits bound submissions. Zero members take the defaults of the configuration.
@@ -115,24 +115,24 @@ const (
 )
 
 // Open reads a package from a folder, or from an archive: ZIP, or tar with or without gzip. It unpacks an archive into a
-// temporary folder, which Close removes.
+// temporary folder, and copies the files of a folder to one; Close removes it.
 func Open(name string) (*Package, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, fmt.Errorf("open package: %w; name a folder or an archive with problem.yaml or problem.xml", err)
 	}
 	p := &Package{Includes: map[string][]File{}}
-	dir := name
+	if p.temp, err = os.MkdirTemp("", "judged-package-"); err != nil {
+		return nil, fmt.Errorf("copy package: %w", err)
+	}
+	dir, copies := name, p.temp
 	if !info.IsDir() {
-		if p.temp, err = os.MkdirTemp("", "judged-package-"); err != nil {
-			return nil, fmt.Errorf("unpack package: %w", err)
-		}
-		dir = p.temp
+		dir, copies = p.temp, ""
 		if err := unpackTree(name, dir); err != nil {
 			return nil, errors.Join(fmt.Errorf("unpack package %q: %w", name, err), p.Close())
 		}
 	}
-	if err := p.read(dir); err != nil {
+	if err := p.read(dir, copies); err != nil {
 		return nil, errors.Join(fmt.Errorf("read package %q: %w", name, err), p.Close())
 	}
 	return p, nil
@@ -140,14 +140,11 @@ func Open(name string) (*Package, error) {
 
 // Close removes the temporary folder.
 func (p *Package) Close() error {
-	if p.temp == "" {
-		return nil
-	}
 	return os.RemoveAll(p.temp)
 }
 
-func (p *Package) read(dir string) error {
-	t, err := readTree(dir)
+func (p *Package) read(dir, copies string) error {
+	t, err := readTree(dir, copies)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ const (
 )
 
 // OpenTests reads NAME.in with NAME.ans (or .a, .out) from a folder and its subfolders, or from a ZIP archive. It unpacks
-// an archive into a temporary folder, which Close removes. Files with other suffixes and hidden files are ignored. An input
+// an archive into a temporary folder, and copies the tests of a folder to one; Close removes it. Files with other suffixes and hidden files are ignored. An input
 // without an answer, or an answer without an input, is an error that names it.
 func OpenTests(name string) (*Set, error) {
 	info, err := os.Stat(name)
@@ -60,25 +60,55 @@ func OpenTests(name string) (*Set, error) {
 		return nil, fmt.Errorf("open tests: %w; name a folder or a ZIP archive with NAME.in and NAME.ans", err)
 	}
 	s := &Set{}
+	if s.temp, err = os.MkdirTemp("", "judged-tests-"); err != nil {
+		return nil, fmt.Errorf("copy tests: %w", err)
+	}
 	dir := name
 	if !info.IsDir() {
-		if s.temp, err = os.MkdirTemp("", "judged-tests-"); err != nil {
-			return nil, fmt.Errorf("unpack tests: %w", err)
-		}
 		if err := unpack(name, s.temp); err != nil {
 			return nil, errors.Join(fmt.Errorf("unpack tests %q: %w", name, err), s.Close())
 		}
 		dir = s.temp
 	}
-	if s.Tests, err = readTests(dir); err != nil {
+	if s.Tests, err = readTests(dir); err == nil && info.IsDir() {
+		err = s.copy(dir)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read tests %q: %w", name, err), s.Close())
+	}
+	for i := range s.Tests {
+		t := &s.Tests[i]
+		t.Input, t.Answer = filepath.Join(s.temp, filepath.Base(t.Input)), filepath.Join(s.temp, filepath.Base(t.Answer))
 	}
 	return s, nil
 }
 
+// copy copies the files of the tests. Their names differ without their folders too.
+func (s *Set) copy(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	c := newCopier(root)
+	for _, t := range s.Tests {
+		for _, name := range []string{t.Input, t.Answer} {
+			if err := c.copy(name, filepath.Join(s.temp, filepath.Base(name)), nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func readTests(dir string) ([]Test, error) {
-	f := files{path: map[string]string{}, double: map[string]string{}}
-	if err := f.read(dir); err != nil {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f := files{root: root, path: map[string]string{}, double: map[string]string{}}
+	if err := f.read("."); err != nil {
 		return nil, err
 	}
 	var tests []Test
@@ -108,7 +138,8 @@ func readTests(dir string) ([]Test, error) {
 
 // files are those of a folder and its subfolders. As in an archive, only the last part of a name counts.
 type files struct {
-	path   map[string]string // by the last part of the name
+	root   *os.Root
+	path   map[string]string // in the folder, by the last part of the name
 	double map[string]string // a second file of the same name
 	seen   int
 }
@@ -116,7 +147,7 @@ type files struct {
 // read adds the files of dir. Like the size of an archive, their number is bounded: dir may be the root of a disk by
 // mistake.
 func (f *files) read(dir string) error {
-	entries, err := os.ReadDir(dir)
+	entries, err := fs.ReadDir(f.root.FS(), dir)
 	if err != nil {
 		return fmt.Errorf("%w; make the folder readable", err)
 	}
@@ -127,19 +158,28 @@ func (f *files) read(dir string) error {
 		if hidden(e.Name()) {
 			continue
 		}
-		path := filepath.Join(dir, e.Name())
+		name := path.Join(dir, e.Name())
 		if e.IsDir() {
-			if err := f.read(path); err != nil {
+			if err := f.read(name); err != nil {
 				return err
 			}
 			continue
 		}
-		// Stat follows symbolic links, which are allowed in a folder of the user.
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			f.add(e.Name(), path)
+		// Stat follows symbolic links within the folder.
+		info, err := f.root.Stat(name)
+		switch {
+		case err == nil && info.Mode().IsRegular():
+			f.add(e.Name(), name)
+		case err != nil && isTestFile(name):
+			return fmt.Errorf("%q is a link that leads out of the folder or nowhere; put the file in its place", name)
 		}
 	}
 	return nil
+}
+
+func isTestFile(name string) bool {
+	return strings.HasSuffix(name, inputSuffix) ||
+		slices.ContainsFunc(answerSuffixes[:], func(s string) bool { return strings.HasSuffix(name, s) })
 }
 
 func (f *files) add(name, path string) {

@@ -122,7 +122,7 @@ func TestOpenTests(t *testing.T) {
 		{"folders inside", folder(t, "b/1.in", "b/1.ans", "a/c/2.in", "2.ans", "a/README", "b/README", ".git/x.in"),
 			[]string{"1 1.in 1.ans", "2 2.in 2.ans"}, ""},
 		{"folders with doubles", folder(t, "a/x.in", "a/x.ans", "b/x.in"), nil,
-			`/b/x.in" have the same name; rename one of them`},
+			"b/x.in\" have the same name; rename one of them"},
 		{"the first answer suffix wins", folder(t, "a.in", "a.out", "a.a", "a.ans"), []string{"a a.in a.ans"}, ""},
 		{"archive", archive(t, "1.in", "1.a"), []string{"1 1.in 1.a"}, ""},
 		{"hidden files", folder(t, "a.in", "a.ans", "._a.in", ".b.in", ".ans"), []string{"a a.in a.ans"}, ""},

@@ -3,7 +3,6 @@ package problem
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -27,15 +26,18 @@ type tree struct {
 // timeLimitFile is a file of DOMjudge whose name is hidden.
 const timeLimitFile = ".timelimit"
 
-// readTree lists the files of a package in dir, or in its only folder where dir has no package itself.
-func readTree(dir string) (*tree, error) {
-	dir = packageFolder(dir)
-	root, err := os.OpenRoot(dir)
+// readTree lists the files of a package in dir, or in its only folder where dir has no package itself. It copies them to
+// the empty folder to; where that is "" they are copies already.
+func readTree(dir, to string) (*tree, error) {
+	root, dir, err := openPackageFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	t := &tree{dir: dir}
+	t := &tree{dir: to}
+	if to == "" {
+		t.dir = dir
+	}
 	seen := 0
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -70,40 +72,50 @@ func readTree(dir string) (*tree, error) {
 		return nil, err
 	}
 	slices.Sort(t.names)
-	return t, t.hash(root)
+	return t, t.copy(root, to != "")
 }
 
-// packageFolder is dir, or its only folder: archives often have the package in a folder of its name.
-func packageFolder(dir string) string {
+// openPackageFolder opens dir, or its only folder: archives often have the package in a folder of its name. It returns
+// the path of what it opens.
+func openPackageFolder(dir string) (*os.Root, string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, "", err
+	}
 	for _, name := range []string{"problem.yaml", "problem.xml", domjudgeFile} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return dir
+		if _, err := root.Lstat(name); err == nil {
+			return root, dir, nil
 		}
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		return dir
+		return root, dir, nil
 	}
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return hidden(e.Name()) || e.Name() == "__MACOSX"
 	})
-	if len(entries) == 1 && entries[0].IsDir() {
-		return filepath.Join(dir, entries[0].Name())
+	if len(entries) != 1 || !entries[0].IsDir() {
+		return root, dir, nil
 	}
-	return dir
+	defer root.Close()
+	only, err := root.OpenRoot(entries[0].Name())
+	return only, filepath.Join(dir, entries[0].Name()), err
 }
 
-// hash sets the digest of all names and contents. It is the same for a folder and its archives.
-func (t *tree) hash(root *os.Root) error {
-	all := sha256.New()
+// copy reads all files, copies them if they are not copies, and sets the digest of names and contents. It is the same for
+// a folder and its archives.
+func (t *tree) copy(root *os.Root, copies bool) error {
+	c, all := newCopier(root), sha256.New()
 	for _, name := range t.names {
-		f, err := root.Open(name)
-		if err != nil {
-			return err
+		to := ""
+		if copies {
+			to = t.path(name)
+			if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+				return err
+			}
 		}
 		one := sha256.New()
-		_, err = io.Copy(one, f)
-		if err := errors.Join(err, f.Close()); err != nil {
+		if err := c.copy(name, to, one); err != nil {
 			return err
 		}
 		fmt.Fprintf(all, "%x %s\x00", one.Sum(nil), name)

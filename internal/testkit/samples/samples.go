@@ -130,7 +130,11 @@ func readProblem(known map[string][]problem.Test, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	known[name] = tests.Tests
+	for _, t := range tests.Tests { // copies, which Close removes
+		t.Input = filepath.Join(dir, name, filepath.Base(t.Input))
+		t.Answer = filepath.Join(dir, name, filepath.Base(t.Answer))
+		known[name] = append(known[name], t)
+	}
 	return tests.Close()
 }
 

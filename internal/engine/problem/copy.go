@@ -1,0 +1,70 @@
+package problem
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"judged/internal/base/units"
+)
+
+// copier copies files of a folder that others may write to. What is judged is the copy: a name that was checked can lead
+// to another file by the time it is opened again, and a root daemon can read them all. It opens each file once, beneath
+// the folder, and copies at most as much as an archive may contain.
+type copier struct {
+	from *os.Root
+	left units.Bytes
+}
+
+func newCopier(from *os.Root) *copier { return &copier{from, maxUnpacked} }
+
+// copy copies a file to a path that does not exist, and to hash; either may be left out, by "" or nil.
+func (c *copier) copy(name, path string, hash io.Writer) error {
+	src, err := c.from.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // not waiting for the writer of a pipe
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	info, err := src.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%q is not a file, nor a link to one; leave it out", name)
+	case units.Bytes(info.Size()) > c.left:
+		return c.tooMuch()
+	}
+	from := io.LimitReader(src, int64(c.left)+1)
+	if hash != nil {
+		from = io.TeeReader(from, hash)
+	}
+	dst, err := createCopy(path, info.Mode())
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(dst, from)
+	if c.left -= units.Bytes(n); err == nil && c.left < 0 {
+		err = c.tooMuch()
+	}
+	return errors.Join(err, dst.Close())
+}
+
+func createCopy(path string, mode os.FileMode) (io.WriteCloser, error) {
+	if path == "" {
+		return discard{io.Discard}, nil
+	}
+	if mode&0o111 != 0 {
+		return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+type discard struct{ io.Writer }
+
+func (discard) Close() error { return nil }
+
+func (c *copier) tooMuch() error {
+	return fmt.Errorf("more than %s; leave out what is not part of the problem", maxUnpacked)
+}
