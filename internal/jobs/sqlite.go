@@ -30,7 +30,10 @@ func (s *Store) openSQLite() error {
 		notify:      func(string) {},
 		makeEmpty:   fmt.Sprintf("move %q with its -wal and -shm files away", s.opts.File),
 	}
-	var err error
+	err := makePrivate(s.opts.File)
+	if err != nil {
+		return err
+	}
 	if s.opts.alone {
 		// SQLite leaves the write-ahead log only when no other process has the file open.
 		s.write, err = openSQLiteFile(s.opts.File, "exclusive", "busy_timeout(1000)", "journal_mode(DELETE)")
@@ -51,6 +54,24 @@ func (s *Store) openSQLite() error {
 	}
 	s.read.SetMaxOpenConns(sqliteReaders)
 	s.read.SetMaxIdleConns(sqliteReaders)
+	return nil
+}
+
+// makePrivate creates the file of a database, and takes the rights of others on one that exists, and on its logs, which
+// SQLite gives the mode of the file. A file that cannot be created is left to SQLite, whose error has advice.
+func makePrivate(file string) error {
+	if f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600); err == nil {
+		f.Close()
+	}
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		info, err := os.Stat(file + suffix)
+		if err != nil || info.Mode().Perm()&0o077 == 0 {
+			continue
+		}
+		if err := os.Chmod(file+suffix, 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("take the rights of others on the database: %w; make judged the owner of %q", err, file)
+		}
+	}
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"judged/internal/base/job"
+	"judged/internal/jobs/blobs"
 	"judged/internal/testkit"
 )
 
@@ -196,5 +197,41 @@ func TestOddPath(t *testing.T) {
 	reopen(t, o, &clock{}).put("a", nil)
 	if _, err := os.Stat(o.File); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDatabaseIsPrivate: the database of an existing folder, its logs, and a backup are judged's alone, whatever the
+// umask; also one that an earlier version has made.
+func TestDatabaseIsPrivate(t *testing.T) {
+	before := unix.Umask(0)
+	defer unix.Umask(before)
+	for name, made := range map[string]bool{"new": false, "of an earlier version": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.Chmod(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, "judged.db")
+			if made {
+				if err := os.WriteFile(file, nil, 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := backend{fresh: func(testing.TB) Options { return Options{File: file} }}.open(t, nil)
+			s.put("a", nil)
+			if _, err := Backup(t.Context(), Options{File: file}, blobs.Attach(t.TempDir()),
+				filepath.Join(dir, "backup")); err != nil {
+				t.Fatal(err)
+			}
+			entries, err := os.ReadDir(dir)
+			if err != nil || len(entries) < 4 { // with -wal, -shm and the backup
+				t.Fatalf("%v, %v", entries, err)
+			}
+			for _, e := range entries {
+				if info, err := e.Info(); err != nil || info.Mode() != 0o600 {
+					t.Errorf("%s has %v, %v", e.Name(), info.Mode(), err)
+				}
+			}
+		})
 	}
 }

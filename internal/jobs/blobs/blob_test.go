@@ -88,7 +88,7 @@ func TestPutKeepsContent(t *testing.T) {
 		t.Errorf("content %q, error %v", got, err)
 	}
 	info, err := os.Stat(path)
-	if err != nil || info.Mode() != 0o444 {
+	if err != nil || info.Mode() != blobMode {
 		t.Errorf("mode %v, error %v", info.Mode(), err)
 	}
 }

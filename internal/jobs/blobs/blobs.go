@@ -224,10 +224,17 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// The modes of blobs and their folders, whatever the umask: tests and submissions are for judged and, in a folder that
+// fronts share, its group.
+const (
+	blobMode = 0o640
+	fanMode  = 0o750
+)
+
 // keep makes an upload a blob. The order matters: content on disk before the
 // name, the name on disk before the answer.
 func (s *Store) keep(f *os.File, sum string) error {
-	if err := f.Chmod(0o444); err != nil {
+	if err := f.Chmod(blobMode); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -235,9 +242,9 @@ func (s *Store) keep(f *os.File, sum string) error {
 	}
 	path := s.path(sum)
 	fan := filepath.Dir(path)
-	switch err := os.Mkdir(fan, 0o755); {
+	switch err := os.Mkdir(fan, 0o700); {
 	case err == nil:
-		if err := syncDir(s.dir); err != nil {
+		if err := errors.Join(os.Chmod(fan, fanMode), syncDir(s.dir)); err != nil {
 			return err
 		}
 	case !errors.Is(err, fs.ErrExist):

@@ -26,6 +26,11 @@ const (
 
 // mark records a use of a blob. The caller holds mu.
 func (s *Store) mark(path string, info fs.FileInfo) error {
+	if info.Mode().Perm() != blobMode { // of an earlier version
+		if err := os.Chmod(path, blobMode); err != nil {
+			return err
+		}
+	}
 	now := s.now()
 	if now.Sub(info.ModTime()) <= markEvery {
 		return nil
