@@ -52,8 +52,8 @@ const (
 )
 
 // OpenTests reads NAME.in with NAME.ans (or .a, .out) from a folder and its subfolders, or from a ZIP archive. It unpacks
-// an archive into a temporary folder, and copies the tests of a folder to one; Close removes it. Files with other suffixes and hidden files are ignored. An input
-// without an answer, or an answer without an input, is an error that names it.
+// an archive into a temporary folder, and copies the tests of a folder to one; Close removes it. Files with other suffixes
+// and hidden files are ignored. An input without an answer, or an answer without an input, is an error that names it.
 func OpenTests(name string) (*Set, error) {
 	info, err := os.Stat(name)
 	if err != nil {
