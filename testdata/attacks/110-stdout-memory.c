@@ -1,7 +1,7 @@
 /* Take stdout from judged: open the file again to read what it holds or to have it
  * twice, map it shared, so that the answer can change while it is read, seal it, so that
  * it cannot be cut, change its mode. What must stop it: the descriptor is
- * write-only, the file root's with mode 0600. Seals are left to it: it harms only
+ * write-only, and the file root's, which others may open for writing only. Seals are left to it: it harms only
  * itself, judged only reads. */
 #include "attack.h"
 #include <fcntl.h>
@@ -15,8 +15,8 @@ int main(void)
 	refused(pread(1, &byte, 1, 0), "pread");
 	refused(open("/proc/self/fd/1", O_RDWR), "open for both");
 	refused(open("/proc/self/fd/1", O_RDONLY), "open for reading");
-	refused(open("/dev/stdout", O_WRONLY), "open for writing");
-	refused(open("/dev/stderr", O_WRONLY | O_TRUNC), "open stderr");
+	int again = open("/dev/stdout", O_WRONLY | O_CREAT, 0666);
+	refused(pread(again, &byte, 1, 0), "read what was opened by name");
 	refused(fchmod(1, 0666), "fchmod");
 	refused(fchown(1, getuid(), getgid()), "fchown");
 	refused(fchmodat(AT_FDCWD, "/proc/self/fd/1", 0666, 0), "fchmodat");
