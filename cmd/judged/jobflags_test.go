@@ -186,8 +186,13 @@ func TestReadable(t *testing.T) {
 	if err := os.Symlink("nowhere", dir+"/dangling"); err != nil {
 		t.Fatal(err)
 	}
+	put(t, dir+"/sparse", "", 0o644)
+	if err := os.Truncate(dir+"/sparse", 900<<30); err != nil {
+		t.Fatal(err)
+	}
 	for name, want := range map[string]string{
-		"file": "", "link": "", "pipe": "is not a regular file", ".": "is not a regular file",
+		"sparse": "900GiB, more than 8GiB", "file": "", "link": "",
+		"pipe": "is not a regular file", ".": "is not a regular file",
 		"dangling": "no such file", "absent": "no such file",
 	} {
 		err := readable(filepath.Join(dir, name))

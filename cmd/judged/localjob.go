@@ -353,6 +353,9 @@ func readable(path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%q is not a regular file", path)
 	}
+	if size := units.Bytes(info.Size()); size > problem.MaxUnpacked { // a sparse file of a terabyte is quickly made
+		return fmt.Errorf("%q has %s, more than %s", path, size, problem.MaxUnpacked)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err

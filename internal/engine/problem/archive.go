@@ -59,7 +59,7 @@ const (
 
 func eachTarEntry(r io.Reader, f func(entry) error) error {
 	// Names, padding and the content of sparse files count too: nothing of the stream is free.
-	stream := &io.LimitedReader{R: r, N: int64(maxUnpacked) + int64(maxDirectory)}
+	stream := &io.LimitedReader{R: r, N: int64(MaxUnpacked) + int64(maxDirectory)}
 	t := tar.NewReader(stream)
 	for n := 0; ; n++ {
 		h, err := t.Next()
@@ -67,7 +67,7 @@ func eachTarEntry(r io.Reader, f func(entry) error) error {
 		case errors.Is(err, io.EOF) && stream.N > 0:
 			return nil
 		case stream.N <= 0:
-			return fmt.Errorf("more than %s unpacked; split the archive", maxUnpacked)
+			return fmt.Errorf("more than %s unpacked; split the archive", MaxUnpacked)
 		case err != nil:
 			return fmt.Errorf("%w; create the archive again", err)
 		case n == maxEntries:
@@ -163,7 +163,7 @@ func (e entry) copyTo(dst *os.File, left int64) (int64, error) {
 	}
 	err = errors.Join(err, dst.Close())
 	if err == nil && n > left {
-		err = fmt.Errorf("more than %s unpacked; split the archive", maxUnpacked)
+		err = fmt.Errorf("more than %s unpacked; split the archive", MaxUnpacked)
 	}
 	return n, err
 }
@@ -179,7 +179,7 @@ func unpackTree(archive, dir string) error {
 		return err
 	}
 	defer root.Close()
-	left := int64(maxUnpacked)
+	left := int64(MaxUnpacked)
 	return eachEntry(archive, func(e entry) error {
 		name := strings.TrimPrefix(strings.TrimSuffix(e.name, "/"), "./")
 		if name == "" || name == "." || e.mode.IsDir() {

@@ -18,7 +18,7 @@ type copier struct {
 	left units.Bytes
 }
 
-func newCopier(from *os.Root) *copier { return &copier{from, maxUnpacked} }
+func newCopier(from *os.Root) *copier { return &copier{from, MaxUnpacked} }
 
 // copy copies a file to a path that does not exist, and to hash; either may be left out, by "" or nil.
 func (c *copier) copy(name, path string, hash io.Writer) error {
@@ -66,5 +66,5 @@ type discard struct{ io.Writer }
 func (discard) Close() error { return nil }
 
 func (c *copier) tooMuch() error {
-	return fmt.Errorf("more than %s; leave out what is not part of the problem", maxUnpacked)
+	return fmt.Errorf("more than %s; leave out what is not part of the problem", MaxUnpacked)
 }

@@ -43,10 +43,12 @@ const inputSuffix = ".in"
 
 var answerSuffixes = [...]string{".ans", ".a", ".out"}
 
-// The bounds of an archive.
+// MaxUnpacked bounds the content of an archive or a folder, and so each file of it.
+const MaxUnpacked = units.Bytes(8 << 30)
+
+// The other bounds of an archive.
 const (
-	maxEntries  = 20000
-	maxUnpacked = units.Bytes(8 << 30)
+	maxEntries = 20000
 	// maxDirectory is for the archive's list of its entries.
 	maxDirectory = units.Bytes(maxEntries * 512)
 )
@@ -224,7 +226,7 @@ func (f *files) checkAnswer(name string) error {
 // unpack writes all files of the archive into dir, without subfolders. Two files with the same last part of their names are
 // an error.
 func unpack(archive, dir string) error {
-	left := int64(maxUnpacked)
+	left := int64(MaxUnpacked)
 	return eachEntry(archive, func(e entry) error {
 		if !e.mode.IsRegular() || hidden(path.Base(e.name)) {
 			return nil // folders, links, devices
