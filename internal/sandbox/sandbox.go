@@ -43,8 +43,9 @@ type Spec struct {
 	// FolderFrom, where not nil, is a folder whose files are copied into Folder.
 	FolderFrom *os.File
 	Limits     Limits
-	// Explained returns how much of what the run has used so far noise explains at most. It is called when the run
-	// reaches a limit; the run is stopped if the rest exceeds the limit. nil explains nothing.
+	// Explained returns how much of what the run has used so far noise explains at most. It is called once before the
+	// run reaches a limit, some time after its start, and when it does; the run is stopped if the rest exceeds the limit.
+	// nil explains nothing.
 	Explained func(Progress) Allowance
 	// Others are the sandboxes of runs at the same time whose CPU time, from their start on, counts to the limit of this
 	// one.

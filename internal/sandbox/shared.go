@@ -40,10 +40,11 @@ func (s *Sandbox) progressOfAll(p Progress) (Progress, error) {
 		}
 		used := difference(now.User, base.User)
 		if used == nil {
+			p.UserTime = nil
 			return p, nil
 		}
 		user += *used
 	}
-	p.UserTime = user
+	p.UserTime = &user
 	return p, nil
 }

@@ -21,6 +21,7 @@ type watch struct {
 	idle  bool
 	// allowed is how far beyond its limits the run may go because noise explains it.
 	allowed Allowance
+	asked   bool // for it
 	waits   waits
 	// markUsed and markAt are a reading late in the wall time, to distinguish sleep from work.
 	markUsed, markAt time.Duration
@@ -28,8 +29,9 @@ type watch struct {
 
 // Progress is what a run has used when it reaches a limit.
 type Progress struct {
-	CPUTime, UserTime time.Duration
-	WallTime          time.Duration
+	CPUTime  time.Duration
+	UserTime *time.Duration // of it; nil if unknown
+	WallTime time.Duration
 	// Waited is how long it was ready while others had its CPUs; nil if unknown.
 	Waited *time.Duration
 }
@@ -88,7 +90,7 @@ func (w *watch) look() (time.Duration, error) {
 	if w.waits.counts() {
 		w.waits.waited(elapsed, own)
 	}
-	if used >= w.cpuLimit() || elapsed >= w.wallLimit() {
+	if used >= w.cpuLimit() || elapsed >= w.wallLimit() || !w.asked {
 		if err := w.allow(own, used, elapsed); err != nil {
 			return 0, err
 		}
@@ -115,8 +117,10 @@ func (w *watch) wallLimit() time.Duration { return w.s.limits.WallTime + w.allow
 // also by the evidence that is read after its end: that counts in ticks, and may explain more by a few of them.
 const wallMargin = 3 * maxTick
 
-// allow asks how much of what the run has used so far noise explains. An allowance never shrinks.
+// allow asks how much of what the run has used so far noise explains. An allowance never shrinks. It is asked for the
+// first time at the first look, before a limit is reached: some evidence counts from then on.
 func (w *watch) allow(own, used, elapsed time.Duration) error {
+	w.asked = true
 	if w.s.explained == nil {
 		return nil
 	}
@@ -138,10 +142,8 @@ func (w *watch) progress(own, used, elapsed time.Duration) (Progress, error) {
 	if err != nil {
 		return Progress{}, err
 	}
-	p := Progress{CPUTime: used, UserTime: used, WallTime: elapsed, Waited: w.waits.waited(elapsed, own)}
-	if user := difference(cpu.User, w.user); user != nil {
-		p.UserTime = *user
-	}
+	p := Progress{CPUTime: used, UserTime: difference(cpu.User, w.user), WallTime: elapsed,
+		Waited: w.waits.waited(elapsed, own)}
 	if len(w.s.others) > 0 {
 		return w.s.progressOfAll(p)
 	}

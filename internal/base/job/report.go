@@ -321,7 +321,11 @@ type Evidence struct {
 	Waited          *time.Duration `json:"waited_ns,omitempty"`            // ready, without a CPU because others had it: excludes waiting of its threads for each other
 	ForeignTime     *time.Duration `json:"foreign_time_ns,omitempty"`      // time on the slot's CPUs that was not the run's
 	ForeignUserTime *time.Duration `json:"foreign_user_time_ns,omitempty"` // its part in user mode, in ticks of 10 ms: excludes work of the kernel for the run
-	StealTime       *time.Duration `json:"steal_time_ns,omitempty"`        // /proc/stat, in ticks of 10 ms
+	// ForeignSystemTime is what else of it other programs used, in kernel mode: neither a kernel thread nor an interrupt
+	// handler, which may work for the run. It is known of runs that reached a limit, from then on.
+	ForeignSystemTime *time.Duration `json:"foreign_system_time_ns,omitempty"`
+
+	StealTime *time.Duration `json:"steal_time_ns,omitempty"` // /proc/stat, in ticks of 10 ms
 	// NeighboursBusy is the time of other programs than judged in user mode on the other CPUs of the slot's cache and NUMA
 	// node, as a part of the wall time, at most 1.
 	NeighboursBusy      *float64         `json:"neighbours_busy_ratio,omitempty"`

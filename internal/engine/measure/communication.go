@@ -77,7 +77,7 @@ func (w *Worker) runInstances(ctx context.Context, t test) (_ outcome, err error
 		return outcome{}, err
 	}
 	r.run(ctx)
-	after := w.reader.Snapshot()
+	after := w.reader.SnapshotAfter(before)
 	switch {
 	case r.err != nil:
 		return outcome{}, r.err
@@ -114,7 +114,7 @@ func (r *instances) load(t test, before *evidence.Snapshot) error {
 			r.talk.AtLimit(i, p.WallTime >= t.Limits.WallTime())
 			glance.Lock()
 			defer glance.Unlock()
-			x := r.w.explained(*before, p)
+			x := r.w.explained(before, p)
 			x.WallTime += r.talk.Delay()
 			return x
 		}

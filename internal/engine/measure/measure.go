@@ -164,7 +164,7 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 		return outcome{}, err
 	}
 	var before evidence.Snapshot
-	spec.Explained = func(p sandbox.Progress) sandbox.Allowance { return w.explained(before, p) }
+	spec.Explained = func(p sandbox.Progress) sandbox.Allowance { return w.explained(&before, p) }
 	var talk *jury.Conversation
 	if t.Converse != nil {
 		if talk, err = t.Converse(); err != nil {
@@ -199,7 +199,7 @@ func (w *Worker) runOnce(ctx context.Context, t test) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	after := w.reader.Snapshot()
+	after := w.reader.SnapshotAfter(before)
 	if r.Stop == sandbox.StopCancelled {
 		return outcome{}, context.Cause(ctx)
 	}

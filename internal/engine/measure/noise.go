@@ -95,10 +95,12 @@ func (e *NoiseError) Error() string {
 }
 
 // explained bounds what noise can have added so far to a run that is not finished.
-func (w *Worker) explained(before evidence.Snapshot, p sandbox.Progress) sandbox.Allowance {
-	f := evidence.Facts{CPUTime: p.CPUTime, UserTime: p.UserTime, WallTime: p.WallTime, Waited: p.Waited,
-		Width: len(w.slot.CPUs)}
-	x := evidence.Explain(evidence.Between(before, w.reader.Glance(), f), f, *w.thresholds.Load())
+func (w *Worker) explained(before *evidence.Snapshot, p sandbox.Progress) sandbox.Allowance {
+	f := evidence.Facts{CPUTime: p.CPUTime, WallTime: p.WallTime, Waited: p.Waited, Width: len(w.slot.CPUs)}
+	if p.UserTime != nil {
+		f.UserTime, f.SystemTime = *p.UserTime, p.CPUTime-*p.UserTime
+	}
+	x := evidence.Explain(evidence.Between(*before, w.reader.GlanceAtLimit(before), f), f, *w.thresholds.Load())
 	return sandbox.Allowance{CPUTime: x.CPUTime, WallTime: x.WallTime}
 }
 

@@ -144,11 +144,30 @@ func addOthers(e *job.Evidence, before, after Snapshot, f Facts) {
 	e.ForeignTime = foreign(before, after, f, e.StealTime)
 	if n, ok := before.ticks.user.growth(after.ticks.user); ok && e.ForeignTime != nil {
 		// The counts of user and nice time are both rounded, so the last tick may not be a whole one.
-		e.ForeignUserTime = new(min(*e.ForeignTime, max(time.Duration(n-1)*tick-f.UserTime, 0)))
+		e.ForeignUserTime = new(min(*e.ForeignTime, max(time.Duration(n-1)*tick-f.ownUser(), 0)))
+	}
+	if system, ok := before.late.others(after); ok && e.ForeignUserTime != nil {
+		e.ForeignSystemTime = new(min(*e.ForeignTime-*e.ForeignUserTime, max(system-f.ownSystem(), 0)))
 	}
 	if others, ok := neighbours(before, after); ok && f.WallTime > 0 {
 		e.NeighboursBusy = new(min(float64(others)/float64(f.WallTime), 1))
 	}
+}
+
+// ownUser is at least the run's time in user mode: all of its time where the kernel has no split.
+func (f Facts) ownUser() time.Duration {
+	if f.UserTime+f.SystemTime == 0 {
+		return f.CPUTime
+	}
+	return f.UserTime
+}
+
+// ownSystem is at least the run's time in kernel mode.
+func (f Facts) ownSystem() time.Duration {
+	if f.UserTime+f.SystemTime == 0 {
+		return f.CPUTime
+	}
+	return f.SystemTime
 }
 
 // neighbours is the time in user mode of programs other than judged on the neighbours' CPUs.

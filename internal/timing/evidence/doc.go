@@ -25,6 +25,7 @@
 //	/proc/interrupts, /proc/softirqs    the slot's columns                    interrupts
 //	thermal_throttle/*_throttle_count   core and package                      interrupts
 //	/proc/vmstat, where there is swap   the whole host                        swapped pages, compaction
+//	/proc/2/task/2/children, schedstat  the kernel's threads, near a limit    foreign system time
 //	perf, software                      switches and arrivals on the CPUs     cpu_switches, cpu_arrivals
 //	perf, msr: aperf, mperf, smi        the CPUs                              frequency ratio, smis
 //	perf, the core's own unit           the CPUs, without the kernel          instructions, cycles, misses
@@ -40,7 +41,7 @@
 // The causes and when a run has them (Thresholds has the figures, job.Catalogue the texts for people):
 //
 //	wait       the run was ready to run, as far as others can have used the CPU in that time
-//	foreign    time of other programs on the slot's CPUs, in user mode
+//	foreign    time of other programs on the slot's CPUs, in user mode; in kernel mode of a run that reached a limit
 //	steal      a tick of it
 //	migrated   of a run on one CPU
 //	irq        devices, NMIs, machine checks, time in handlers, irq.pressure

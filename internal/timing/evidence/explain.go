@@ -21,8 +21,9 @@ const (
 // can produce by itself, and only beyond the threshold from which they count as a disturbance. Time limits are not
 // considered.
 //
-//   - Other programs in user mode on the slot's CPUs add wall time as far as the run waited for them; the hypervisor
-//     adds all that it stole. To CPU time they add the cost of evicted cache lines.
+//   - Other programs on the slot's CPUs add wall time as far as the run waited for them: their time in user mode and,
+//     where it is known apart from that of the kernel's threads, in kernel mode. The hypervisor adds all that it
+//     stole. To CPU time they add the cost of evicted cache lines.
 //   - Stolen time is part of the CPU time only where the kernel counts it there. Then CPU time, foreign time and stolen
 //     time together exceed the wall time.
 //   - A quota above the run adds wall time only.
@@ -32,8 +33,8 @@ const (
 func Explain(e job.Evidence, f Facts, th Thresholds) job.Explained {
 	j := judgement{e, f, th, float64(max(f.Width, 1))}
 	var x job.Explained
-	if user := value(e.ForeignUserTime); th.Foreign.exceeded(user, j.slotTime()) {
-		x.Add(job.CauseForeign, j.pollution(user), min(value(e.Waited), user)+j.pollution(user))
+	if others := value(e.ForeignUserTime) + value(e.ForeignSystemTime); th.Foreign.exceeded(others, j.slotTime()) {
+		x.Add(job.CauseForeign, j.pollution(others), min(value(e.Waited), others)+j.pollution(others))
 	}
 	if stolen := value(e.StealTime); stolen >= time.Duration(th.StealTicks)*tick {
 		x.Add(job.CauseSteal, j.stolenWithin(stolen)+j.pollution(stolen), stolen+tick+j.pollution(stolen))

@@ -47,6 +47,11 @@ func TestExplain(t *testing.T) {
 		{"kernel work, and a little of another program", func(e *job.Evidence, f *Facts) {
 			e.Waited, e.ForeignTime, e.ForeignUserTime = new(350*ms), new(352*ms), new(ms)
 		}, job.Explained{}},
+		{"another program had the CPU for work of the kernel", func(e *job.Evidence, f *Facts) {
+			e.Waited, e.ForeignTime, e.ForeignUserTime, e.ForeignSystemTime = new(350*ms), new(352*ms), new(100*ms),
+				new(240*ms)
+			f.WallTime = 1350 * ms
+		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 34 * ms, WallTime: 374 * ms})},
 		{"user time is unknown", func(e *job.Evidence, f *Facts) {
 			e.Waited, e.ForeignTime, f.WallTime = new(350*ms), new(352*ms), 1350*ms
 		}, job.Explained{}},

@@ -104,6 +104,6 @@ func pagesByPattern(b []byte) tally {
 func ticksByPattern(b []byte, cpus cpuset.Set) ticks {
 	head := regexp.MustCompile(`^(cpu[^\n]*(\n|$))*`).FindString(string(b))
 	user, nice := fieldByPattern(head, cpus, 1), fieldByPattern(head, cpus, 2)
-	return ticks{user: tally{user.sum + nice.sum, user.cpus + nice.cpus}, irq: fieldByPattern(head, cpus, 6),
-		softirq: fieldByPattern(head, cpus, 7), steal: fieldByPattern(head, cpus, 8)}
+	return ticks{user: tally{user.sum + nice.sum, user.cpus + nice.cpus}, system: fieldByPattern(head, cpus, 3),
+		irq: fieldByPattern(head, cpus, 6), softirq: fieldByPattern(head, cpus, 7), steal: fieldByPattern(head, cpus, 8)}
 }

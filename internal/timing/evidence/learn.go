@@ -169,11 +169,11 @@ func total[T ~int64](js []judgement, amount func(judgement) T) T {
 	return sum
 }
 
-// foreign is the time of other programs on the slot's CPUs, in user mode where that is known: time of the kernel may be
+// foreign is the time of other programs on the slot's CPUs, where that is known without that of the kernel, which may be
 // work for the run.
 func (j judgement) foreign() time.Duration {
 	if j.e.ForeignUserTime != nil {
-		return *j.e.ForeignUserTime
+		return *j.e.ForeignUserTime + value(j.e.ForeignSystemTime)
 	}
 	return value(j.e.ForeignTime)
 }

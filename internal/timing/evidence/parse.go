@@ -63,12 +63,12 @@ func parseUsagePercpu(b []byte, positions []int) tally {
 // ticks are parts of a CPU's time in /proc/stat. They are in USER_HZ,
 // which is 100 a second on every architecture that judged runs on, whatever CONFIG_HZ is; AT_CLKTCK of the auxiliary
 // vector is the same.
-type ticks struct{ user, irq, softirq, steal tally }
+type ticks struct{ user, system, irq, softirq, steal tally }
 
 // parseStat reads /proc/stat: "cpuN user nice system idle iowait irq softirq steal …".
 // user includes nice, and guests of this host.
 func parseStat(b []byte, cpus cpuset.Set) ticks {
-	const user, nice, irq, softirq, steal = 0, 1, 5, 6, 7
+	const user, nice, system, irq, softirq, steal = 0, 1, 2, 5, 6, 7
 	var t ticks
 	for len(b) > 0 {
 		var line []byte
@@ -82,6 +82,7 @@ func parseStat(b []byte, cpus cpuset.Set) ticks {
 		}
 		t.user.addField(rest, user)
 		t.user.addField(rest, nice)
+		t.system.addField(rest, system)
 		t.irq.addField(rest, irq)
 		t.softirq.addField(rest, softirq)
 		t.steal.addField(rest, steal)

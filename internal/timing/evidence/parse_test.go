@@ -69,9 +69,9 @@ func TestParseStat(t *testing.T) {
 		cpus cpuset.Set
 		want ticks
 	}{
-		{"one CPU", cpuset.New(1), ticks{tally{1097, 2}, tally{4, 1}, tally{77, 1}, tally{9, 1}}},
-		{"two CPUs", cpuset.New(0, 1), ticks{tally{1827, 4}, tally{7, 2}, tally{84, 2}, tally{11, 2}}},
-		{"an old kernel's short line", cpuset.New(2), ticks{user: tally{3, 2}}},
+		{"one CPU", cpuset.New(1), ticks{tally{1097, 2}, tally{1426, 1}, tally{4, 1}, tally{77, 1}, tally{9, 1}}},
+		{"two CPUs", cpuset.New(0, 1), ticks{tally{1827, 4}, tally{2148, 2}, tally{7, 2}, tally{84, 2}, tally{11, 2}}},
+		{"an old kernel's short line", cpuset.New(2), ticks{user: tally{3, 2}, system: tally{3, 1}}},
 		{"nothing behind the CPUs counts", cpuset.New(3), ticks{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 // Reader reads the counters of one slot's CPUs. It keeps its buffers and its files open, because opening is most of the
 // cost of a read. Only one goroutine may use it at a time, on a housekeeping CPU: on the slot it would disturb the run.
 type Reader struct {
+	fs         hostfs.FS
 	cpus       cpuset.Set
 	neighbours cpuset.Set // may be empty
 	ownTime    func() (time.Duration, error)
@@ -50,9 +51,11 @@ type Snapshot struct {
 	source          busySource
 	busy            tally // nanoseconds
 	ticks           ticks
-	neighbours      tally // user ticks of the neighbours
-	own             tally // user time of this process, nanoseconds
-	throttled       tally // nanoseconds
+	neighbours      tally       // user ticks of the neighbours
+	own             tally       // user time of this process, nanoseconds
+	kernel          kernelTimes // nil if not read
+	late            *late       // of GlanceAtLimit; nil until then
+	throttled       tally       // nanoseconds
 	softirqs        softirqs
 	vm              vm
 	cores, packages tally // how often the processor was throttled because of heat
@@ -69,7 +72,7 @@ func NewReader(fs hostfs.FS, cpus, neighbours cpuset.Set) (*Reader, error) {
 	if len(cpus) == 0 {
 		return nil, errors.New("read evidence: no CPUs given; name those of the slot")
 	}
-	r := &Reader{cpus: cpus, neighbours: neighbours, ownTime: linux.OwnUserTime, buf: make([]byte, 16<<10)}
+	r := &Reader{fs: fs, cpus: cpus, neighbours: neighbours, ownTime: linux.OwnUserTime, buf: make([]byte, 16<<10)}
 	r.stat = open(fs, "/proc/stat")
 	r.softirqs = open(fs, "/proc/softirqs")
 	if swapping(fs) {
@@ -117,7 +120,7 @@ func (r *Reader) Close() error {
 			errs = append(errs, f.Close())
 		}
 	}
-	*r = Reader{cpus: r.cpus, neighbours: r.neighbours, busy: r.busy, interrupts: &interruptFile{}}
+	*r = Reader{fs: r.fs, cpus: r.cpus, neighbours: r.neighbours, busy: r.busy, interrupts: &interruptFile{}}
 	return errors.Join(errs...)
 }
 
@@ -155,6 +158,28 @@ func (r *Reader) Glance() Snapshot {
 	s := Snapshot{source: r.busy, perf: r.perf.read(r.buf), throttled: r.throttled()}
 	r.readStat(&s)
 	r.readBusy(&s)
+	return s
+}
+
+// GlanceAtLimit is Glance and, once others have had the CPUs, the time of the kernel's threads since the first such call
+// after before. Only then is it known how much of the time in kernel mode was that of other programs.
+func (r *Reader) GlanceAtLimit(before *Snapshot) Snapshot {
+	s := r.Glance()
+	if ran, ok := before.ticks.system.growth(s.ticks.system); before.late == nil && ok && ran > 0 {
+		before.late = &late{s.ticks.system, r.kernelThreads()}
+	}
+	if before.late != nil {
+		s.kernel = r.kernelThreads()
+	}
+	return s
+}
+
+// SnapshotAfter is the Snapshot of the end of a run with that one of its start.
+func (r *Reader) SnapshotAfter(before Snapshot) Snapshot {
+	s := r.Snapshot()
+	if before.late != nil {
+		s.kernel = r.kernelThreads()
+	}
 	return s
 }
 
