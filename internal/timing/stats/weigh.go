@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"judged/internal/base/job"
@@ -105,21 +106,24 @@ func (r Rule) doubts(run Run) bool {
 // noise can have added less than its bound makes agreement less probable still.
 //
 // [M] Noise is like that: of four runs in sequence next to 1 to 8 loops on the same CPU, or to a neighbour that counts or
-// copies memory, the median of p was between 0.36 and 0.99 (computed: 0.61), and the smallest 0.15. Noise that was measured,
-// and not bounded, may be the same in every run, so it is subtracted first.
+// copies memory, the median of p was between 0.36 and 0.99 (computed: 0.61), and the smallest 0.15.
+//
+// Noise that was measured may be the same in every run, so it does not count as what the rest must have added. Stolen time
+// is measured in ticks, so runs that agree before it is subtracted agree as well.
 func (r Rule) agree(runs []Run) bool {
 	if len(runs) < 2 {
 		return false
 	}
-	least, most := time.Duration(math.MaxInt64), time.Duration(0)
+	var taken, rest []time.Duration
 	for _, run := range runs {
 		x := run.CPUTime - run.Measured
 		if run.Void || x <= r.Limit {
 			return false
 		}
-		least, most = min(least, x), max(most, x)
+		taken, rest = append(taken, run.CPUTime), append(rest, x)
 	}
-	part := float64(most-least) / float64(most-r.Limit)
+	spread := min(slices.Max(taken)-slices.Min(taken), slices.Max(rest)-slices.Min(rest))
+	part := float64(spread) / float64(slices.Max(rest)-r.Limit)
 	return math.Pow(part, float64(len(runs)-1)) <= agreeAt
 }
 

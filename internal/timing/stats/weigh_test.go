@@ -25,6 +25,12 @@ func TestAgree(t *testing.T) {
 	for i := range measured {
 		measured[i].Measured = 50100 * time.Microsecond
 	}
+	stolen := busy(10500, 10510, 10505, 10501)
+	stolen[1].Measured = 10 * ms
+	slower := busy(10500, 10600, 10700, 10550)
+	for i := range slower {
+		slower[i].Measured = slower[i].CPUTime - 1040*ms
+	}
 	void := busy(10500, 10501, 10502)
 	void[0].Void = true
 	for _, tt := range []struct {
@@ -43,6 +49,8 @@ func TestAgree(t *testing.T) {
 		{"one of them within the limit", busy(10500, 10501, 10502, 10000), false},
 		{"close to the limit their own differences are as large", busy(10003, 10001, 10002, 10004), false},
 		{"measured noise was the same in all", measured, false},
+		{"stolen time that may not have been the run's", stolen, true},
+		{"a slower CPU, and without that they agree", slower, true},
 		{"one proves nothing", void, false},
 	} {
 		if got := rule.agree(tt.runs); got != tt.want {
