@@ -64,8 +64,9 @@ func TestPageInABrowser(t *testing.T) {
 		shot("home")
 
 		tab.Eval(`(document.querySelector("#jobs a").click(), true)`, new(bool))
-		tab.Wait(`document.querySelectorAll("#tests tr").length === 2 && !document.getElementById("view-job").hidden`)
-		for _, want := range []string{longID, "1 of 3 kept, noisy", "-5.0 %", "foreign, tick", "<b>no markup</b>"} {
+		tab.Wait(`document.querySelectorAll("#tests tr").length === 3 && !document.getElementById("view-job").hidden`)
+		for _, want := range []string{longID, "1 of 3 kept, noisy", "-5.0 %", "foreign, tick", "<b>no markup</b>",
+			"run 1: 1.050 s CPU time (noise: up to 70.0 ms), 2.100 s wall time (up to 90.0 ms), run 2:"} {
 			wantText(t, tab, want)
 		}
 		allShown(t, tab, width, "#job td, #tests td")
@@ -212,7 +213,9 @@ func longJob() job.Report {
 			"a long message ",
 			20,
 		),
-		Host:  &job.HostReport{Name: "judge-7", Isolation: "none", Turbo: "unknown"},
-		Tests: []job.TestReport{test, {Name: "2", Verdict: job.Skipped}},
+		Host: &job.HostReport{Name: "judge-7", Isolation: "none", Turbo: "unknown"},
+		Tests: []job.TestReport{test, {Name: "2", Verdict: job.Skipped}, {Name: "3", Verdict: job.InternalError,
+			Runs: []job.Run{{CPUTime: over / 2, WallTime: over, Explained: job.Explained{CPUTime: 70 * time.Millisecond,
+				WallTime: 90 * time.Millisecond}, Disturbed: []job.Cause{}}, {Disturbed: []job.Cause{}}}}},
 	}
 }

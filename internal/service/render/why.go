@@ -32,7 +32,7 @@ func Why(w io.Writer, r job.Report) error {
 	}
 	if x := decisive(r); x != nil {
 		steps = append(steps, decides(r, *x))
-		steps = append(steps, whyTest(*x)...)
+		steps = append(steps, whyTest(*x, r.Message)...)
 	}
 	steps = append(steps, whyHosts(r)...)
 	var b strings.Builder
@@ -102,11 +102,11 @@ func compiled(c job.Compilation) string {
 	return text
 }
 
-// whyTest are the steps from the runs of a test to its verdict.
-func whyTest(x job.TestReport) []string {
+// whyTest are the steps from the runs of a test to its verdict, except for what has been said.
+func whyTest(x job.TestReport, said string) []string {
 	var steps []string
 	verdict := fmt.Sprintf("Test %s is %s.", x.Name, x.Verdict)
-	if n := Note(x); n != "" {
+	if n := Note(x); n != "" && !strings.Contains(said, n) {
 		verdict += " " + n
 	}
 	if x.Pass > 0 {
@@ -114,20 +114,19 @@ func whyTest(x job.TestReport) []string {
 	}
 	steps = append(steps, verdict)
 	t := x.Timing
-	if t == nil {
-		return steps
+	if t != nil {
+		steps = append(steps, limitStep(*t))
 	}
-	steps = append(steps, limitStep(*t))
-	if len(x.Runs) > 0 {
-		steps = append(steps, runsStep(x.Runs, *t))
+	if len(x.Runs) > 0 && (t != nil || x.Verdict == job.InternalError) {
+		steps = append(steps, runsStep(x.Runs, t))
+	}
+	if t == nil {
+		return append(steps, causesStep(x.Runs)...)
 	}
 	steps = append(steps, fmt.Sprintf("What ended the repeats (policy %s): %s\nWhich time counts: %s of %d, %s.\n"+
 		"Confidence %s: %s", t.Policy, meaningOf(job.Deciders(), t.DecidedBy), statistic(t.Statistic), t.N, Time(x.CPUTime),
 		t.Confidence, meaningOf(job.Confidences(), string(t.Confidence))))
-	if line := causesStep(x.Runs); line != "" {
-		steps = append(steps, line)
-	}
-	return steps
+	return append(steps, causesStep(x.Runs)...)
 }
 
 func limitStep(t job.Timing) string {
@@ -144,21 +143,27 @@ func limitStep(t job.Timing) string {
 		100*max(t.MarginRatio, -t.MarginRatio), side, units.Duration(t.Guard), learned)
 }
 
-// runsStep lists the runs in their order.
-func runsStep(runs []job.Run, t job.Timing) string {
+// runsStep lists the runs in their order. Without a decision t is nil.
+func runsStep(runs []job.Run, t *job.Timing) string {
 	lines := []string{fmt.Sprintf("It ran %s:", times(len(runs)))}
 	for i, r := range runs {
 		line := fmt.Sprintf("run %d: CPU time %s, wall time %s on CPU %s", i+1, units.Duration(r.CPUTime),
 			units.Duration(r.WallTime), r.CPUs)
-		if r.CPUTime > t.Limit {
+		over := t != nil && r.CPUTime > t.Limit
+		if over {
 			line += ", over the limit"
 		}
 		if e := r.Explained; e.CPUTime > 0 || e.WallTime > 0 {
 			line += fmt.Sprintf("; noise explains at most %s of CPU time and %s of wall time%s", units.Duration(e.CPUTime),
 				units.Duration(e.WallTime), explainedBy(e))
 		}
-		if !r.Kept {
+		switch explained := over && r.CPUTime-r.Explained.CPUTime <= t.Limit; {
+		case !r.Kept:
 			line += "; set aside: without that time it is within the limit"
+		case explained && t.Confidence == job.Noisy:
+			line += "; it counts because another run is over the limit without what noise explains"
+		case explained && t.DecidedBy != job.ByFixed:
+			line += "; it counts because the runs agree more closely than they would if noise had added that"
 		}
 		lines = append(lines, line)
 	}
@@ -196,8 +201,8 @@ func statistic(s string) string {
 	return "the " + s
 }
 
-// causesStep explains what disturbed the runs.
-func causesStep(runs []job.Run) string {
+// causesStep explains what disturbed the runs, if anything did.
+func causesStep(runs []job.Run) []string {
 	var lines []string
 	for _, e := range job.Catalogue() {
 		if slices.ContainsFunc(runs, func(r job.Run) bool { return slices.Contains(r.Disturbed, e.Cause) }) {
@@ -205,9 +210,9 @@ func causesStep(runs []job.Run) string {
 		}
 	}
 	if len(lines) == 0 {
-		return ""
+		return nil
 	}
-	return "Seen during the runs; judged doctor --explain NAME says more:\n" + strings.Join(lines, "\n")
+	return []string{"Seen during the runs; judged doctor --explain NAME says more:\n" + strings.Join(lines, "\n")}
 }
 
 // whyHosts are the steps about hosts.
