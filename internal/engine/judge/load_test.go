@@ -1,0 +1,115 @@
+package judge_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"judged/internal/base/cpuset"
+	"judged/internal/base/job"
+	"judged/internal/engine/judge"
+	"judged/internal/engine/measure"
+	"judged/internal/engine/problem"
+	"judged/internal/sandbox"
+	"judged/internal/testkit"
+)
+
+// spins uses the same CPU time in each run, whatever else the host does.
+const spins = `#include <stdlib.h>
+#include <time.h>
+int main(int argc, char **argv) {
+	struct timespec t;
+	do clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < atoi(argv[1]));
+	return 0;
+}
+`
+
+// TestVerdictUnderLoad: a program over its limit gets its verdict at most three runs later than on a quiet host, although
+// noise may explain each of its runs.
+func TestVerdictUnderLoad(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	eng := openEngine(t, 1)
+	defer func() {
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	source := filepath.Join(t.TempDir(), "spins.c")
+	if err := os.WriteFile(source, []byte(spins), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := testkit.CompileC(t, source, true)
+	slot := eng.Slots()[0].CPUs
+	for _, tt := range []struct {
+		loops   int
+		cpus    *cpuset.Set // nil are those of this process, which the slot does not have
+		policy  job.Policy
+		milli   string
+		quiet   int // runs on a quiet host
+		explain job.Cause
+	}{
+		{1, nil, job.Confirm, "115", 2, job.CauseNeighbours},
+		{1, nil, job.Single, "115", 1, job.CauseNeighbours},
+		{2, &slot, job.Confirm, "108", 2, job.CauseForeign},
+	} {
+		t.Run(fmt.Sprintf("%s, %d loops, %s", tt.explain, tt.loops, tt.policy), func(t *testing.T) {
+			for range tt.loops {
+				loop(t, tt.cpus)
+			}
+			task := judge.Task{Args: []string{"./spins", tt.milli}, Tests: []problem.Test{{Name: "1"}},
+				Files:   []sandbox.File{{Name: "spins", Path: program, Exec: true}},
+				Repeats: job.Repeats{Policy: tt.policy},
+				Limits: job.Limits{CPUTimeMS: 100, WallTimeMS: 20_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20,
+					Processes: 8}}
+			explained, decided := false, false
+			for attempt := 0; attempt < 5 && !(explained && decided); attempt++ { // what steals time is not ours
+				r, err := judge.Run(t.Context(), eng.Worker(eng.Slots()[0]), task, func(job.TestReport) {})
+				if err != nil && !errors.As(err, new(*measure.NoiseError)) {
+					t.Fatal(err)
+				}
+				if n := len(r.Tests[0].Runs); n > tt.quiet+3 {
+					t.Errorf("%d runs, on a quiet host %d%s", n, tt.quiet, tell(r))
+				}
+				if err == nil && r.Verdict != job.TimeLimit {
+					t.Errorf("%s%s", r.Verdict, tell(r))
+				}
+				decided = decided || err == nil
+				for _, run := range r.Tests[0].Runs {
+					for _, x := range run.Explained.Causes {
+						explained = explained || x.Cause == tt.explain
+					}
+				}
+				t.Logf("attempt %d: %v%s", attempt+1, err, tell(r))
+			}
+			if !explained || !decided {
+				t.Errorf("noise explained a part of a run: %v; the program got its verdict: %v", explained, decided)
+			}
+		})
+	}
+}
+
+// loop is a program that uses a CPU until the test ends.
+func loop(t *testing.T, cpus *cpuset.Set) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Wait() })
+	t.Cleanup(func() { c.Process.Kill() })
+	if cpus == nil {
+		return
+	}
+	var set unix.CPUSet
+	for _, cpu := range *cpus {
+		set.Set(cpu)
+	}
+	if err := unix.SchedSetaffinity(c.Process.Pid, &set); err != nil {
+		t.Fatal(err)
+	}
+}
