@@ -84,7 +84,7 @@ bench: build
 	$(GO) test -run '^$$' -bench . -p 1 ./internal/timing/stats ./internal/engine/checker ./internal/timing/evidence
 
 policy:
-	@$(GO) test -count=1 -v -run TestPolicies ./internal/timing/stats -programs 40000
+	@$(GO) test -count=1 -v -run 'TestPolicies|TestLoad$$' ./internal/timing/stats -programs 40000
 
 soak: build
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestSoak$$' ./internal/sandbox -soak 10000

@@ -281,7 +281,8 @@ type Run struct {
 }
 
 // Explained bounds what noise can have added to a run: causes that no program can produce by itself, each with a bound. A
-// run over a limit is discarded only if it is within the limit without that time.
+// run over a limit is set aside only if it is within the limit without that time, and counts after all if the runs over it
+// agree more closely than noise would let them.
 type Explained struct {
 	CPUTime  time.Duration `json:"cpu_time_ns"`
 	WallTime time.Duration `json:"wall_time_ns"` // includes what was added to CPU time

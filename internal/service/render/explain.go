@@ -17,8 +17,9 @@ func Words() string {
 		"can produce by itself "+
 		"explains nothing, so that no program can force a repeat. Every other cause explains a bounded amount of time. "+
 		"A run over "+
-		"the limit is set aside only if the measured time minus the explained time is within the limit.", pageWidth,
-		0) {
+		"the limit is set aside only if the measured time minus the explained time is within the limit. It counts after "+
+		"all if the runs over the limit agree: noise does not add the same amount every time. What is not settled three "+
+		"runs later than on a quiet host is IE, with the cause.", pageWidth, 0) {
 		fmt.Fprintln(&b, line)
 	}
 	b.WriteString("\nCauses (disturbed):\n")

@@ -92,8 +92,9 @@ func TestWhy(t *testing.T) {
 				"2. Whose fault it is: jury. " + meaningOf(job.Faults(), "jury"), "",
 				"3. icpc checker: was ended by SIGSEGV"}},
 		{"noise", job.Report{State: job.Done, Verdict: job.InternalError, Fault: job.NoiseFault,
-			Message: "judge test \"1\": " + noise, Tests: []job.TestReport{{Name: "1", Verdict: job.InternalError, Message: noise,
-				Runs: []job.Run{run(1020, false, job.CauseForeign), run(1030, false, job.CauseForeign)}}}},
+			Message: "judge test \"1\": " + noise, Tests: []job.TestReport{{Name: "1", Verdict: job.InternalError,
+				Message: noise,
+				Runs:    []job.Run{run(1020, false, job.CauseForeign), run(1030, false, job.CauseForeign)}}}},
 			[]string{"IE, fault: noise", "", "1. " + meaningOf(job.Verdicts(), "IE"), "",
 				"2. Whose fault it is: noise. " + meaningOf(job.Faults(), "noise"), "",
 				"3. judge test \"1\": " + noise, "",
@@ -110,13 +111,14 @@ func TestWhy(t *testing.T) {
 				Timing: timing(2, -0.01, job.ByMajority, "second_min", job.Borderline),
 				Runs:   []job.Run{explained(run(1010, true)), run(1100, true)}}}},
 			[]string{"TLE, CPU time 1.010 s", "", "1. " + meaningOf(job.Verdicts(), "TLE"), "",
-				"2. Test 1 decides: it is the first of 1, in their order, that failed.", "", "3. Test 1 is TLE. time is borderline", "",
+				"2. Test 1 decides: it is the first of 1, in their order, that failed.", "",
+				"3. Test 1 is TLE. time is borderline", "",
 				"4. The limit is 1.000 s of CPU time; the time that counts is 1.0 % over it.",
 				"   Within 10.0 ms of the limit one run proves nothing (learned from reference kernels on this host).", "",
 				"5. It ran 2 times:",
-				"   run 1: CPU time 1.010 s, wall time 1.011 s on CPU 3, over the limit; noise explains at most 20.0 ms of CPU " +
-					"time and 20.0 ms of wall time (neighbours); it counts because the runs agree more closely than they " +
-					"would if noise had added that",
+				"   run 1: CPU time 1.010 s, wall time 1.011 s on CPU 3, over the limit; noise explains at most 20.0 ms " +
+					"of CPU time and 20.0 ms of wall time (neighbours); it counts because the runs agree more closely " +
+					"than they would if noise had added that",
 				"   run 2: CPU time 1.100 s, wall time 1.101 s on CPU 3, over the limit", "",
 				"6. What ended the repeats (policy confirm): Four runs were over the limit.",
 				"   Which time counts: the second fastest of 2, 1.010 s.",
