@@ -16,6 +16,30 @@ type Scheme struct {
 	Scoring bool `json:"scoring,omitempty"`
 }
 
+// Tests lists the tests in the order in which they run.
+func (s Scheme) Tests() []string {
+	var names []string
+	visit(s.Root, func(*Group) {}, func(m Member) { names = append(names, m.Test) })
+	return names
+}
+
+func (s Scheme) walkGroups(f func(*Group)) { visit(s.Root, f, func(Member) {}) }
+
+// visit calls group for each group from g on, outer ones before their parts, and test for each test in between.
+func visit(g *Group, group func(*Group), test func(Member)) {
+	if g == nil {
+		return
+	}
+	group(g)
+	for _, m := range g.Members {
+		if m.Group != nil {
+			visit(m.Group, group, test)
+		} else {
+			test(m)
+		}
+	}
+}
+
 // Aggregation is how the score of a group comes from those of its members.
 type Aggregation string
 

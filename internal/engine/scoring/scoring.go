@@ -28,11 +28,7 @@ func (s Scheme) Groups() []GroupTests {
 }
 
 // Tests lists the tests in the order in which they run.
-func (s Scheme) Tests() []string {
-	var names []string
-	s.walk(func(_ []*job.Group, m job.Member) { names = append(names, m.Test) })
-	return names
-}
+func (s Scheme) Tests() []string { return job.Scheme(s).Tests() }
 
 // walk calls f for each test with the groups that contain it, from the root.
 func (s Scheme) walk(f func(path []*job.Group, m job.Member)) {

@@ -251,6 +251,22 @@ func (r *Registry) Nodes(ctx context.Context) ([]Node, error) {
 	return nodes, err
 }
 
+// FingerprintOf returns the fingerprint that a node has registered, "" of an unknown node. If it is the claimed one the
+// store is not read.
+func (r *Registry) FingerprintOf(ctx context.Context, name, claimed string) (string, error) {
+	r.mu.Lock()
+	known, found := r.stored[name]
+	r.mu.Unlock()
+	if found && known.Fingerprint == claimed {
+		return claimed, nil
+	}
+	n, err := r.node(ctx, name)
+	if errors.Is(err, ErrUnknownNode) {
+		return "", nil
+	}
+	return n.Fingerprint, err
+}
+
 // Ready returns why no node judges, or nil.
 func (r *Registry) Ready(ctx context.Context) error {
 	nodes, err := r.Nodes(ctx)

@@ -105,6 +105,12 @@ func TestFleet(t *testing.T) {
 			t.Errorf("submit in a language that no node has: %v, want 422", err)
 		}
 	})
+	// The front checks reports against their jobs: it takes those of every kind.
+	for name, run := range map[string]func(*testing.T, *instance){"hostile text": hostileText, "verdicts": verdicts,
+		"programs of the jury": juryPrograms, "interactors": interactors, "passes": multiPass, "points": pointsProblem,
+		"limits of tests": limitsOfTests} {
+		t.Run(name, func(t *testing.T) { run(t, front.in(t)) })
+	}
 	t.Run("cancel", func(t *testing.T) {
 		front.submit("long", front.busy(60_000))
 		front.reach("long", job.Running)

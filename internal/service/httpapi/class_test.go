@@ -13,7 +13,8 @@ func TestEveryProblemHasAClass(t *testing.T) {
 		client.Passing: {"queue-full", "internal", "not-ready", "temporary-failure", "no-space"},
 		client.Barred:  {"unauthorized", "forbidden", "misdirected", "method", "protocol"},
 		client.Refused: {"bad-request", "invalid-job", "not-found", "conflict", "stale", "final", "too-large", "media-type",
-			"digest", "missing-language", "invalid-problem", "missing-problem", "missing-blob"},
+			"digest", "missing-language", "invalid-problem", "invalid-report", "missing-problem",
+			"missing-blob"},
 	}
 	known := 0
 	for want, names := range classes {

@@ -56,6 +56,7 @@ var kinds = map[string]struct {
 	"digest":            {http.StatusUnprocessableEntity, "The digest does not match the content"},
 	"missing-language":  {http.StatusUnprocessableEntity, "A language is missing"},
 	"invalid-problem":   {http.StatusUnprocessableEntity, "The package cannot be judged"},
+	"invalid-report":    {http.StatusUnprocessableEntity, "The report cannot be one of the job"},
 	"missing-problem":   {http.StatusUnprocessableEntity, "A problem is missing"},
 	"missing-blob":      {http.StatusUnprocessableEntity, "A blob is missing"},
 	"queue-full":        {http.StatusTooManyRequests, "The queue is full"},

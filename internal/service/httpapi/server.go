@@ -109,6 +109,7 @@ type Server struct {
 
 	stall  time.Duration       // shorter in tests
 	memory *semaphore.Weighted // bytes of bodies that are being read and decoded
+	leases *leases             // jobs that nodes have taken here
 	// unpacking is held by the request that unpacks a package.
 	unpacking *semaphore.Weighted
 	page      page
@@ -124,6 +125,7 @@ func New(o Options) *Server {
 		config: o.Config, tokens: o.Tokens, jobs: o.Jobs, blobs: o.Blobs, slots: o.Slots, languages: o.Languages,
 		work: o.Work, nodes: o.Nodes, protocols: o.Protocols,
 		doctor: o.Doctor, accepts: o.Accepts, ready: o.Ready, metrics: o.Metrics, log: o.Log, now: o.Now, stall: stall,
+		leases: &leases{all: map[jobs.Lease]leasedJob{}},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,7 @@ type Nodes interface {
 	SetDrained(ctx context.Context, name string, drained bool) error
 	Admit(ctx context.Context, name string) error
 	Admitted(ctx context.Context, name, fingerprint string) (bool, error)
+	FingerprintOf(ctx context.Context, name, claimed string) (string, error)
 	RejudgingSet(ctx context.Context, node string) (fleet.RejudgingSet, error)
 	Nodes(ctx context.Context) ([]fleet.Node, error)
 	Pools(ctx context.Context, waiting jobs.Depths) ([]fleet.Pool, error)
@@ -123,7 +125,7 @@ func (s *Server) held(ctx context.Context, h fleet.Hold) error {
 
 // waiting is a context for a long poll.
 func (s *Server) waiting(r *http.Request, ms int64) (context.Context, func()) {
-	wait := min(time.Duration(max(ms, 0))*time.Millisecond, fleet.MaxWait)
+	wait := time.Duration(min(max(ms, 0), fleet.MaxWait.Milliseconds())) * time.Millisecond
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	stop := context.AfterFunc(s.closing, cancel)
 	return ctx, func() { stop(); cancel() }
@@ -151,6 +153,9 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 	}
 	if !config.ValidPool(g.Pool) {
 		return problem("bad-request", "set slots.pool on the judge node", "invalid pool name %q", g.Pool)
+	}
+	if err := g.Check(); err != nil {
+		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid registration: %s", err)
 	}
 	if size := hardwareSize(g); size > maxHardware {
 		return problem("bad-request", "run the same version of judged on nodes and fronts",
@@ -205,6 +210,9 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 	if err := s.poolOf(r, q.Pool); err != nil {
 		return err
 	}
+	if err := q.Check(); err != nil {
+		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid slot: %s", err)
+	}
 	ctx, done := s.waiting(r, q.WaitMS)
 	defer done()
 	drained, err := s.nodes.Drained(ctx, q.Node)
@@ -235,6 +243,7 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 	case r.Context().Err() != nil:
 		return s.work.Return(context.WithoutCancel(r.Context()), work.Lease, 0, true)
 	}
+	s.leases.note(work.Lease, leasedJob{work.Job, cmp.Or(q.Pool, config.Default().Slots.Pool)})
 	return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{Work: fleet.WorkOf(work)})
 }
 
@@ -269,6 +278,13 @@ func (s *Server) emitTest(w http.ResponseWriter, r *http.Request) error {
 	if err := s.held(r.Context(), q.Hold); err != nil {
 		return err
 	}
+	leased, err := s.leasedJob(r.Context(), q.Lease())
+	if err != nil {
+		return err
+	}
+	if err := leased.job.CheckTest(q.N, q.Test); err != nil {
+		return invalidReport(q.Hold, err)
+	}
 	if err := s.work.Emit(q.Lease(), q.N, q.Test); err != nil {
 		return err
 	}
@@ -284,15 +300,21 @@ func (s *Server) finishJob(w http.ResponseWriter, r *http.Request) error {
 	if err := s.held(r.Context(), q.Hold); err != nil {
 		return err
 	}
-	if h := q.Report.Host; h != nil {
-		h.Node = q.Node
-		if h.Admitted, err = s.nodes.Admitted(r.Context(), q.Node, h.Fingerprint); err != nil {
-			return err
-		}
+	leased, err := s.leasedJob(r.Context(), q.Lease())
+	if err != nil {
+		return err
+	}
+	if err := leased.job.CheckReport(q.Report); err != nil {
+		s.log.Error("refused the report of a judge node", "node", q.Node, "job", q.ID, "error", err)
+		return invalidReport(q.Hold, err)
+	}
+	if err := s.vouch(r.Context(), q, leased); err != nil {
+		return err
 	}
 	if err := s.work.Finish(r.Context(), q.Lease(), q.Report); err != nil {
 		return err
 	}
+	s.leases.forget(q.Lease())
 	return s.writeJSON(w, http.StatusOK, fleet.Nothing{})
 }
 
@@ -304,7 +326,11 @@ func (s *Server) returnJob(w http.ResponseWriter, r *http.Request) error {
 	if err := s.held(r.Context(), q.Hold); err != nil {
 		return err
 	}
-	delay := time.Duration(q.DelayMS) * time.Millisecond
+	delay, err := q.Delay()
+	if err != nil {
+		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid return: %s", err)
+	}
+	s.leases.forget(q.Lease())
 	if err := s.work.Return(r.Context(), q.Lease(), delay, q.Excused); err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func (j *Judge) judge(ctx context.Context) error {
 
 // finish hands in a report, also while the judge ends. One that no front receives is repeated.
 func (j *Judge) finish(ctx context.Context, w jobs.Work) error {
-	report := job.Report{Verdict: job.Accepted, Tests: []job.TestReport{{Name: "1", Verdict: job.Accepted}}}
+	report := reportOf(w, job.TestReport{})
 	if j.Report != nil {
 		report = j.Report(w)
 	}
@@ -135,15 +135,24 @@ const (
 	noise = 0.005
 )
 
-// Times returns a Judge.Report with one test, whose CPU time is drawn. slow is by which part it is longer than on
+// reportOf accepts each test of a job.
+func reportOf(w jobs.Work, accepted job.TestReport) job.Report {
+	rep := job.Report{Verdict: job.Accepted}
+	for _, name := range w.Job.TestOrder() {
+		accepted.Name, accepted.Verdict = name, job.Accepted
+		rep.Tests = append(rep.Tests, accepted)
+	}
+	return rep
+}
+
+// Times returns a Judge.Report whose tests have one run, whose CPU time is drawn. slow is by which part it is longer than on
 // other judges. seed makes it the same each time.
 func Times(slow float64, seed uint64) func(jobs.Work) job.Report {
 	r := rand.New(rand.NewPCG(7, seed))
-	return func(jobs.Work) job.Report {
+	return func(w jobs.Work) job.Report {
 		cpu := time.Duration(float64(usual) * (1 + slow) * math.Exp(noise*r.NormFloat64()))
-		return job.Report{Verdict: job.Accepted,
-			Host: &job.HostReport{Name: "simulated", Kernel: "6", CPUModel: "simulated", Isolation: "none", Turbo: "off"},
-			Tests: []job.TestReport{{Name: "1", Verdict: job.Accepted,
-				Runs: []job.Run{{CPUTime: cpu, CPUs: "1", Kept: true, Disturbed: []job.Cause{}}}}}}
+		rep := reportOf(w, job.TestReport{Runs: []job.Run{{CPUTime: cpu, CPUs: "1", Kept: true, Disturbed: []job.Cause{}}}})
+		rep.Host = &job.HostReport{Name: "simulated", Kernel: "6", CPUModel: "simulated", Isolation: "none", Turbo: "off"}
+		return rep
 	}
 }

@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	"context"
+	"sync"
+
+	"judged/internal/base/job"
+	"judged/internal/jobs"
+	"judged/internal/jobs/fleet"
+)
+
+// leasedJob is a job that a node holds, and the pool in which it was taken.
+type leasedJob struct {
+	job  job.Job
+	pool string
+}
+
+// leases are jobs that nodes have taken here: what they report is checked against them. It is a cache. A job never
+// changes, nor does its pool during an attempt.
+type leases struct {
+	mu  sync.Mutex // guards all
+	all map[jobs.Lease]leasedJob
+}
+
+// maxLeases bounds the cache; a fleet has fewer slots.
+const maxLeases = 2048
+
+func (c *leases) note(l jobs.Lease, j leasedJob) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for old := range c.all {
+		if len(c.all) < maxLeases {
+			break
+		}
+		delete(c.all, old)
+	}
+	c.all[l] = j
+}
+
+func (c *leases) find(l jobs.Lease) (j leasedJob, found bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	j, found = c.all[l]
+	return j, found
+}
+
+func (c *leases) forget(l jobs.Lease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.all, l)
+}
+
+// leasedJob finds a job that another front may have given to its node.
+func (s *Server) leasedJob(ctx context.Context, l jobs.Lease) (leasedJob, error) {
+	if j, found := s.leases.find(l); found {
+		return j, nil
+	}
+	rec, err := s.jobs.Get(ctx, l.ID)
+	if err != nil {
+		return leasedJob{}, err
+	}
+	j := leasedJob{rec.Job, rec.Pool}
+	if !rec.Report.State.Final() { // else it is a report that comes again
+		s.leases.note(l, j)
+	}
+	return j, nil
+}
+
+// invalidReport refuses what cannot be true of a job. The node ends the job as IE with this reason.
+func invalidReport(h fleet.Hold, reason error) error {
+	p := problem("invalid-report", "look at the judge node: it runs another version of judged, or has been tampered with",
+		"invalid report of node %q: %s", h.Node, reason)
+	p.Instance = location(h.ID)
+	return p
+}
+
+// vouch puts in place of what a node says what the lease and the registry know.
+func (s *Server) vouch(ctx context.Context, q *fleet.FinishRequest, j leasedJob) error {
+	host := job.HostReport{Name: q.Node}
+	if q.Report.Host != nil {
+		host = *q.Report.Host
+	}
+	var err error
+	if host.Fingerprint, err = s.nodes.FingerprintOf(ctx, q.Node, host.Fingerprint); err != nil {
+		return err
+	}
+	if host.Admitted, err = s.nodes.Admitted(ctx, q.Node, host.Fingerprint); err != nil {
+		return err
+	}
+	host.Node, host.Pool = q.Node, j.pool
+	rep := &q.Report
+	rep.Host, rep.Problem = &host, nil
+	if j.job.Problem != "" {
+		rep.Problem = &job.ProblemVersion{ID: j.job.Problem, Version: j.job.ProblemVersion}
+	}
+	rep.Screening, rep.CrossCheck, rep.Rejudging = nil, nil, nil // are decided here
+	return nil
+}

@@ -1,0 +1,160 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/jobs"
+	"judged/internal/jobs/client"
+	"judged/internal/jobs/fleet"
+)
+
+// TestReportOfALiar: what a node says about itself is replaced by what the front knows, and what cannot be true of the
+// job ends it as IE that names the node. Each front has to read the job that another one has given to the node.
+func TestReportOfALiar(t *testing.T) {
+	store := openStore(t)
+	front, other := frontWith(t, store, 64<<20), frontWith(t, store, 64<<20)
+	node, err := fleet.NewSource(fleet.Options{Front: front, Node: "n", Spool: filepath.Join(t.TempDir(), "spool"),
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := strings.Repeat("ab", 32)
+	registration := fleet.Registration{Pool: "default", Fingerprint: sum, Ready: true}
+	if _, err := node.Register(t.Context(), registration); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Second
+	honest := job.Report{Verdict: job.Accepted, Tests: []job.TestReport{{Name: "1", Verdict: job.Accepted, CPUTime: &now}}}
+	foreign := honest
+	foreign.Host = &job.HostReport{Name: "h", Node: "other", Pool: "contest", Fingerprint: strings.Repeat("cd", 32),
+		Admitted: true}
+	foreign.Screening = &job.Screening{Pool: "contest", Decided: true}
+	foreign.CrossCheck = &job.CrossCheck{Decision: job.HostsAgree}
+	foreign.Rejudging = &job.Rejudging{ID: "r"}
+	foreign.Problem = &job.ProblemVersion{ID: "p"}
+	markup, many, reason := honest, honest, honest
+	markup.Verdict = "<script>"
+	many.Tests = make([]job.TestReport, 20_000)
+	reason.Message = strings.Repeat("x", 20<<20)
+	for name, tt := range map[string]struct {
+		report job.Report
+		want   job.Verdict
+	}{
+		"honest": {honest, job.Accepted}, "of another host": {foreign, job.Accepted}, "markup": {markup, job.InternalError},
+		"tests of no job": {many, job.InternalError}, "a long reason": {reason, job.InternalError},
+	} {
+		for _, at := range []string{"first front", "other front"} {
+			id := strings.ReplaceAll(name+at, " ", "-")
+			j := job.Job{CPUs: 1, Tests: []job.Test{{Name: "1"}}}
+			if _, _, err := store.Put(t.Context(), jobs.Submission{ID: id, Job: j}); err != nil {
+				t.Fatal(err)
+			}
+			w, err := node.Take(t.Context(), jobs.Want{Pool: "default", Width: 1, CPUs: "2"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sender := node
+			if at == "other front" {
+				sender, err = fleet.NewSource(fleet.Options{Front: other, Node: "n",
+					Spool: filepath.Join(t.TempDir(), "spool"), Log: slog.New(slog.DiscardHandler)})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := sender.Finish(t.Context(), w.Lease, tt.report); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+			rec, err := store.Get(t.Context(), id)
+			r := rec.Report
+			if err != nil || r.Verdict != tt.want {
+				t.Errorf("%s: verdict %q, want %q; %v", id, r.Verdict, tt.want, err)
+				continue
+			}
+			if h := r.Host; h == nil || h.Node != "n" || h.Pool != "default" || h.Fingerprint != sum || h.Admitted {
+				t.Errorf("%s: host %+v", id, h)
+			}
+			if r.Screening != nil || r.CrossCheck != nil || r.Rejudging != nil || r.Problem != nil {
+				t.Errorf("%s: the node has decided what fronts decide: %+v", id, r)
+			}
+			if r.Verdict == job.InternalError && (r.Fault != job.JudgedFault || !strings.Contains(r.Message, `node "n"`) ||
+				!strings.Contains(r.Message, "invalid report") || len(r.Tests) != 0) {
+				t.Errorf("%s: IE of %q: %q", id, r.Fault, r.Message)
+			}
+		}
+	}
+}
+
+// TestRequestsOfALiar: requests beyond all reason are refused, and change nothing.
+func TestRequestsOfALiar(t *testing.T) {
+	store := openStore(t)
+	front := frontWith(t, store, 64<<20)
+	if _, _, err := store.Put(t.Context(), jobs.Submission{ID: "a", Job: job.Job{CPUs: 1, Head: units.Bytes(1),
+		Tests: []job.Test{{Name: "1"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	caller := fleet.Caller{Node: "n", Protocol: fleet.KnownProtocols().Newest}
+	take := func(q fleet.TakeRequest) (fleet.TakeAnswer, error) {
+		q.Caller = caller
+		return client.Post[fleet.TakeAnswer](t.Context(), front, "/v1/work/take", q, time.Minute)
+	}
+	long := strings.Repeat("x", 20<<20)
+	for name, q := range map[string]fleet.TakeRequest{"CPUs": {Width: 1, CPUs: long}, "no CPUs": {Width: 1, CPUs: "<b>"},
+		"width": {Width: 1 << 40}, "negative width": {Width: -1}, "key": {Width: 1, Key: long}} {
+		if _, err := take(q); client.ClassOf(err) != client.Refused || err == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A wait that overflows when it is converted is the longest one, not none.
+	answer, err := take(fleet.TakeRequest{Width: 1, CPUs: "2", WaitMS: 1 << 62})
+	if err != nil || answer.Work == nil {
+		t.Fatalf("take: %+v, %v", answer, err)
+	}
+	hold := fleet.Hold{Caller: caller, ID: "a", Attempt: answer.Work.Attempt}
+	head := long
+	for name, ask := range map[string]struct {
+		verb string
+		body any
+	}{
+		"delay":          {"return", fleet.ReturnRequest{Hold: hold, DelayMS: 1e15}},
+		"negative delay": {"return", fleet.ReturnRequest{Hold: hold, DelayMS: -1}},
+		"a test too many": {"emit", fleet.EmitRequest{Hold: hold, N: 2,
+			Test: job.TestReport{Name: "1", Verdict: job.Accepted}}},
+		"head": {"emit", fleet.EmitRequest{Hold: hold, N: 1, Test: job.TestReport{Name: "1", Verdict: job.Accepted,
+			StdoutHead: &head}}},
+		"verdict":     {"emit", fleet.EmitRequest{Hold: hold, N: 1, Test: job.TestReport{Name: "1", Verdict: "<b>"}}},
+		"reason":      {"register", fleet.Registration{Caller: caller, Pool: "default", Reason: long}},
+		"version":     {"register", fleet.Registration{Caller: caller, Pool: "default", Version: "\x1b[2J"}},
+		"slots":       {"register", fleet.Registration{Caller: caller, Pool: "default", Slots: make([]fleet.Slot, 100_000)}},
+		"a slot":      {"register", fleet.Registration{Caller: caller, Pool: "default", Slots: []fleet.Slot{{CPUs: "<b>"}}}},
+		"state":       {"register", fleet.Registration{Caller: caller, Pool: "default", Slots: []fleet.Slot{{State: long}}}},
+		"fingerprint": {"register", fleet.Registration{Caller: caller, Pool: "default", Fingerprint: long}},
+		"prefetch": {"register", fleet.Registration{Caller: caller, Pool: "default",
+			Prefetch: &fleet.PrefetchProgress{Error: long}}},
+	} {
+		_, err := client.Post[json.RawMessage](t.Context(), front, "/v1/work/"+ask.verb, ask.body, 0)
+		p, answered := errors.AsType[*client.Problem](err)
+		if !answered || client.ClassOf(err) != client.Refused || len(p.Detail) > 1000 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if list, err := client.Get[fleet.NodeList](t.Context(), front, "/v1/nodes"); err != nil || len(list.Nodes) != 0 {
+		t.Errorf("nodes %+v, %v", list, err)
+	}
+	rec, err := store.Get(t.Context(), "a")
+	if err != nil || rec.Report.State != job.Running || len(rec.Report.Tests) != 0 {
+		t.Errorf("the job is %s with %d tests, %v", rec.Report.State, len(rec.Report.Tests), err)
+	}
+	// What is refused can be said otherwise: the job is still the node's.
+	if _, err := client.Post[fleet.Nothing](t.Context(), front, "/v1/work/return", fleet.ReturnRequest{Hold: hold,
+		DelayMS: 60_000, Excused: true}, 0); err != nil {
+		t.Error(err)
+	}
+}
