@@ -141,6 +141,7 @@ func TestCheckReport(t *testing.T) {
 			"tests[0].timing.n: "},
 		"who decided": {first(func(t *TestReport) { t.Timing.DecidedBy = "<b>" }),
 			"tests[0].timing.decided_by: "},
+		"a long word":    {first(func(t *TestReport) { t.Timing.Statistic = long }), "tests[0].timing.statistic: "},
 		"negative limit": {first(func(t *TestReport) { t.Timing.Limit = -1 }), "tests[0].timing.min_ns"},
 		"runs": {first(func(t *TestReport) { t.Runs = make([]Run, 1000) }),
 			"tests[0].runs: 1000, want at most 203"},

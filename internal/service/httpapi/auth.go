@@ -16,6 +16,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"judged/internal/base/config"
 )
 
 // Scope is what a token permits.
@@ -39,9 +41,14 @@ type Tokens struct {
 // entry holds the hash of a token, so that the file does not reveal the token.
 type entry struct {
 	name   string
-	scopes []Scope
-	pool   string // of a judge node, "" for any
+	grants []grant
 	hash   [sha256.Size]byte
+}
+
+// grant is a scope with what it is limited to.
+type grant struct {
+	scope Scope
+	pool  string // of judge nodes, "" for any
 }
 
 // LoadTokens reads a file of tokens, see ParseTokens.
@@ -126,11 +133,10 @@ func parseEntry(line string) (entry, error) {
 		if !slices.Contains([]Scope{Submit, Read, Admin, Metrics, Node}, scope) {
 			return entry{}, fmt.Errorf("scope %q is unknown; use submit, read, admin, metrics, node, node:POOL", name)
 		}
-		if limited && (scope != Node || pool == "") {
+		if limited && (scope != Node || !config.ValidPool(pool)) {
 			return entry{}, fmt.Errorf("scope %q has no pool; write node:POOL", name)
 		}
-		e.pool = pool
-		e.scopes = append(e.scopes, scope)
+		e.grants = append(e.grants, grant{scope, pool})
 	}
 	hash, err := hex.DecodeString(fields[2])
 	if err != nil || len(hash) != sha256.Size {
@@ -142,20 +148,19 @@ func parseEntry(line string) (entry, error) {
 	return e, nil
 }
 
-// pool is the pool that a token is limited to, "" if it is not.
-func (t *Tokens) pool(name string) string {
-	for _, e := range t.entries {
-		if e.name == name {
-			return e.pool
-		}
-	}
-	return ""
+// mayServe reports whether a token is one of judge nodes of a pool. It is for all pools that its scopes name.
+func (t *Tokens) mayServe(name, pool string) bool {
+	return t.grants(name, func(g grant) bool { return g.scope == Node && (g.pool == "" || g.pool == pool) })
 }
 
 // has reports whether a token has a scope.
 func (t *Tokens) has(name string, scope Scope) bool {
+	return t.grants(name, func(g grant) bool { return g.scope == scope })
+}
+
+func (t *Tokens) grants(name string, what func(grant) bool) bool {
 	return slices.ContainsFunc(t.entries, func(e entry) bool {
-		return e.name == name && slices.Contains(e.scopes, scope)
+		return e.name == name && slices.ContainsFunc(e.grants, what)
 	})
 }
 
@@ -197,7 +202,7 @@ func (s *Server) authorize(r *http.Request, scopes []Scope) (string, error) {
 		).with("WWW-Authenticate", `Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`)
 	}
 	for _, scope := range scopes {
-		if slices.Contains(e.scopes, scope) {
+		if slices.ContainsFunc(e.grants, func(g grant) bool { return g.scope == scope }) {
 			return e.name, nil
 		}
 	}

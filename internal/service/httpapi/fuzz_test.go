@@ -117,7 +117,7 @@ func FuzzParseTokens(f *testing.F) {
 		}
 		names := map[string]bool{}
 		for _, e := range got.entries {
-			if e.name == "" || names[e.name] || len(e.scopes) == 0 {
+			if e.name == "" || names[e.name] || len(e.grants) == 0 {
 				t.Errorf("entry %+v", e)
 			}
 			names[e.name] = true

@@ -26,12 +26,16 @@ func (registryNodes) OpenScreen(context.Context, string) error { return nil }
 // frontWith is a front over a store.
 func frontWith(t *testing.T, store *jobs.Store, maxBody units.Bytes) client.Client {
 	t.Helper()
-	c := config.Default()
-	c.HTTP.MaxBody = maxBody
-	s := New(Options{Config: c, Jobs: store, Work: store, Protocols: fleet.KnownProtocols(),
+	return frontOf(t, store, func(o *Options) { o.Config.HTTP.MaxBody = maxBody })
+}
+
+func frontOf(t *testing.T, store *jobs.Store, change func(*Options)) client.Client {
+	t.Helper()
+	o := Options{Config: config.Default(), Jobs: store, Work: store, Protocols: fleet.KnownProtocols(),
 		Nodes:   registryNodes{fleet.NewRegistry(store, time.Now, "default")},
-		Accepts: func() error { return nil }, Ready: func() error { return nil }})
-	server := httptest.NewServer(s)
+		Accepts: func() error { return nil }, Ready: func() error { return nil }}
+	change(&o)
+	server := httptest.NewServer(New(o))
 	t.Cleanup(server.Close)
 	return client.Client{Base: server.URL}
 }

@@ -133,12 +133,9 @@ func (s *Server) waiting(r *http.Request, ms int64) (context.Context, func()) {
 
 // poolOf refuses a pool that the token is not for.
 func (s *Server) poolOf(r *http.Request, pool string) error {
-	if s.tokens == nil {
-		return nil
-	}
-	if only := s.tokens.pool(callerName(r)); only != "" && only != pool {
+	if name := callerName(r); s.tokens != nil && !s.tokens.mayServe(name, pool) {
 		return problem("forbidden", "set slots.pool on the judge node, or ask for a token of its pool",
-			"the token is for pool %q, not %q", only, pool)
+			"the token %q is not for pool %q", name, pool)
 	}
 	return nil
 }
@@ -215,7 +212,7 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, done := s.waiting(r, q.WaitMS)
 	defer done()
-	drained, err := s.nodes.Drained(ctx, q.Node)
+	drained, err := s.nodes.Drained(r.Context(), q.Node) // also where the node does not wait
 	if err != nil {
 		return err
 	}
@@ -225,11 +222,11 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 			return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{})
 		case <-time.After(time.Second):
 		}
-		if drained, err = s.nodes.Drained(ctx, q.Node); err != nil && ctx.Err() == nil {
+		if drained, err = s.nodes.Drained(r.Context(), q.Node); err != nil {
 			return err
 		}
 	}
-	contests, err := s.nodes.Reserved(ctx, q.Pool, q.Node, q.CPUs)
+	contests, err := s.nodes.Reserved(r.Context(), q.Pool, q.Node, q.CPUs)
 	if err != nil {
 		return err
 	}
