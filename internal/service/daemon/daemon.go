@@ -319,7 +319,7 @@ func (d *daemon) serve(drain, abort context.Context) error {
 	group, ctx := errgroup.WithContext(context.WithoutCancel(drain))
 	group.Go(func() error {
 		// net.Listen("tcp") returns no other type.
-		limited := httpapi.Limit(d.listener.(*net.TCPListener), httpapi.Connections)
+		limited := httpapi.Limit(server, d.listener.(*net.TCPListener), httpapi.Connections)
 		if err := d.listen(server, limited); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve HTTP: %w", err)
 		}

@@ -34,6 +34,7 @@ type fakeJobs struct {
 	records  map[string]jobs.Record
 	most     int   // jobs that may wait
 	fail     error // of Put
+	putting  func()
 	events   map[string][]job.Event
 	changed  chan struct{} // closed and replaced with every change
 	problems map[string]jobs.Problem
@@ -51,6 +52,9 @@ func newFakeJobs() *fakeJobs {
 }
 
 func (f *fakeJobs) Put(ctx context.Context, n jobs.Submission) (jobs.Record, bool, error) {
+	if f.putting != nil {
+		f.putting()
+	}
 	if err := ctx.Err(); err != nil {
 		return jobs.Record{}, false, err
 	}

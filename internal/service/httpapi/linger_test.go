@@ -102,4 +102,16 @@ func TestIdleConnections(t *testing.T) {
 	if got := f.ask("GET", "/healthz", "").Header().Get("Keep-Alive"); got != "timeout=600" {
 		t.Errorf("Keep-Alive %q", got)
 	}
+	f = newFixture(t, func(o *Options) { o.Tokens = tokens(t) })
+	for _, tt := range []struct{ path, token, want string }{
+		{"/healthz", "", "timeout=90"}, {"/v1/jobs", "", "timeout=90"}, {"/healthz", "open sesame", "timeout=90"},
+		{"/v1/jobs", "other", "timeout=90"}, {"/v1/jobs", "open sesame", "timeout=600"},
+	} {
+		if got := f.ask("GET", tt.path, "", "Authorization: Bearer "+tt.token).Header().Get("Keep-Alive"); got != tt.want {
+			t.Errorf("Keep-Alive of %s with token %q: %q, want %q", tt.path, tt.token, got, tt.want)
+		}
+	}
+	if strangerIdle <= strangerTold || strangerTold < 90*time.Second {
+		t.Errorf("connections of strangers are closed after %v, the header says %v", strangerIdle, strangerTold)
+	}
 }

@@ -121,12 +121,25 @@ func (s *Server) dispatch(byMethod map[string]route) http.Handler {
 		}
 		caller, err := s.authorize(r, route.scopes)
 		if err == nil {
+			if s.tokens == nil || len(route.scopes) > 0 {
+				keepOpen(w, r)
+			}
 			err = route.handle(w, r.WithContext(withCaller(r.Context(), caller)))
 		}
 		if err != nil {
 			s.fail(w, r, err)
 		}
 	})
+}
+
+const keepAlive = "Keep-Alive"
+
+// keepOpen keeps the connection of an authorized request open for longer.
+func keepOpen(w http.ResponseWriter, r *http.Request) {
+	authorized(r.Context())
+	if w.Header().Get(keepAlive) != "" {
+		w.Header().Set(keepAlive, fmt.Sprintf("timeout=%d", idleTold/time.Second))
+	}
 }
 
 // outer wraps every request: security headers, a check against web pages of other
@@ -168,7 +181,7 @@ func (s *Server) outer(next http.Handler) http.Handler {
 			// it would see other requests after this one than we do.
 			h.Set("Connection", "close")
 		} else if !r.Close {
-			h.Set("Keep-Alive", fmt.Sprintf("timeout=%d", idleTold/time.Second))
+			h.Set(keepAlive, fmt.Sprintf("timeout=%d", strangerTold/time.Second))
 		}
 		seen := &statusWriter{ResponseWriter: w}
 		fenced.ServeHTTP(seen, track(r))

@@ -124,7 +124,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (job
 	return jobs.Submission{ID: id, BodyDigest: digest, Job: complete}, nil
 }
 
-// put stores the job, also if the caller has hung up since it sent the job. The
+// put stores the job, also if the caller hangs up meanwhile. The
 // status distinguishes a new job from one that was stored before.
 func (s *Server) put(ctx context.Context, n jobs.Submission) (status int, report job.Report, err error) {
 	rec, created, err := s.jobs.Put(context.WithoutCancel(ctx), n)

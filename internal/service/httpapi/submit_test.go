@@ -142,19 +142,26 @@ func TestSubmitWhileTheDatabaseIsAway(t *testing.T) {
 	}
 }
 
-func TestSubmitCompletesForACallerWhoHangsUp(t *testing.T) {
-	f := newFixture(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	body := io.MultiReader(strings.NewReader(small), readerFunc(func([]byte) (int, error) {
-		cancel()
-		return 0, io.EOF
-	}))
-	r, _ := http.NewRequestWithContext(ctx, "PUT", "http://localhost/v1/jobs/a", body)
-	r.Header.Set("Content-Type", "application/json")
-	f.ServeHTTP(discard{http.Header{}}, r)
-	if len(f.jobs.records) != 1 {
-		t.Errorf("%d jobs are stored, want the one", len(f.jobs.records))
+// TestSubmitOfACallerWhoHangsUp holds that nothing is done for a caller who is gone before the job is stored, and that
+// storing it is not interrupted.
+func TestSubmitOfACallerWhoHangsUp(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		f := newFixture(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		body := io.MultiReader(strings.NewReader(small), readerFunc(func([]byte) (int, error) {
+			if !late {
+				cancel()
+			}
+			return 0, io.EOF
+		}))
+		f.jobs.putting = cancel
+		r, _ := http.NewRequestWithContext(ctx, "PUT", "http://localhost/v1/jobs/a", body)
+		r.Header.Set("Content-Type", "application/json")
+		f.ServeHTTP(discard{http.Header{}}, r)
+		if got := len(f.jobs.records) == 1; got != late {
+			t.Errorf("the job is stored: %t, want %t", got, late)
+		}
 	}
 }
 

@@ -21,28 +21,36 @@ import (
 // patience distinguishes a slow machine from a connection that is never closed.
 const patience = time.Minute
 
-// connections is more than a test opens, but for the one about them.
-const connections = 250
+// connections is more than a test opens.
+const connections = 1000
 
 // wire is a server behind a socket, to which tests write bytes.
 type wire struct {
 	*fixture
-	t    *testing.T
-	addr string
+	t     *testing.T
+	addr  string
+	crowd *crowd
 }
 
 // newWire serves with deadlines that tests can wait for.
 func newWire(t *testing.T, change ...func(*http.Server)) *wire {
 	t.Helper()
 	f := newFixture(t, func(o *Options) { o.Log = nil }) // its buffer is for one request at a time
+	return serveWire(t, f, connections, change...)
+}
+
+// serveWire serves a fixture with at most n connections.
+func serveWire(t *testing.T, f *fixture, n int, change ...func(*http.Server)) *wire {
+	t.Helper()
 	f.Server.stall = 2 * time.Second
 	server := f.HTTPServer()
 	for _, c := range change {
 		c(server)
 	}
 	listener := httptest.NewUnstartedServer(nil).Listener
+	limited := Limit(server, listener.(*net.TCPListener), n).(*limited)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(Limit(listener.(*net.TCPListener), connections)) }()
+	go func() { served <- server.Serve(limited) }()
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)
@@ -51,7 +59,7 @@ func newWire(t *testing.T, change ...func(*http.Server)) *wire {
 			t.Error(err)
 		}
 	})
-	return &wire{f, t, listener.Addr().String()}
+	return &wire{f, t, listener.Addr().String(), limited.crowd}
 }
 
 // send writes text and returns the connection.
@@ -316,30 +324,6 @@ func TestManyReaders(t *testing.T) {
 		"the readers' goroutines to end",
 		func() bool { return runtime.NumGoroutine() <= before+2 },
 	)
-}
-
-// TestConnectionsAreBounded holds that callers beyond the bound wait, without an
-// answer and without a descriptor here, until others have gone.
-func TestConnectionsAreBounded(t *testing.T) {
-	w := newWire(t)
-	var idle []net.Conn
-	for range connections {
-		c := w.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		if _, err := bufio.NewReader(c).ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-		idle = append(idle, c)
-	}
-	late := w.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-	_ = late.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	if n, err := late.Read(make([]byte, 1)); err == nil {
-		t.Errorf("answered %d bytes beyond the bound", n)
-	}
-	_ = late.SetReadDeadline(time.Now().Add(patience))
-	idle[0].Close()
-	if got := w.said(late); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
-		t.Errorf("answer %q", got)
-	}
 }
 
 // TestTenThousandTests holds that a job as large as it may be is taken, and one
