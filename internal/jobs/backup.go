@@ -86,6 +86,11 @@ func (s *Store) archive(ctx context.Context, files Files, w io.Writer) (a Archiv
 		return a, s.explain(ctx, "begin a snapshot", err)
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
+	if s.driver.readAll != "" {
+		if _, err := tx.ExecContext(ctx, s.driver.readAll); err != nil {
+			return a, s.explain(ctx, "begin a snapshot", err)
+		}
+	}
 	a = Archive{Created: s.now(), named: map[string]bool{}}
 	if err := tx.QueryRowContext(ctx, `SELECT MAX(version) FROM judged_schema`).Scan(&a.schema); err != nil {
 		return a, s.explain(ctx, "read the version of the schema", err)

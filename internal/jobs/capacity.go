@@ -11,45 +11,112 @@ import (
 )
 
 // capacity enforces Options.MaxWaiting without counting rows in each Put. It adds up
-// the jobs that this process puts, and counts the rows again when the sum reaches
+// the jobs that this process puts, and has the rows counted again when the sum reaches
 // the limit, and with PostgreSQL after a second, because other processes put jobs
 // too. So one process never exceeds the limit, and several exceed it by what they
-// put within a second at most.
+// put during countAge or, in a long queue, during countShare counts.
+//
+// Put waits for a count only when it cannot be accepted without one.
 type capacity struct {
-	mu      sync.Mutex // guards the rest; held while the rows are counted
+	wake chan struct{} // has a count begin
+
+	mu      sync.Mutex // guards the rest
 	known   int        // upper bound of the queued jobs
 	flying  int        // calls of Put that may add one
 	left    bool       // a job has left the queue since the count
 	counted time.Time
+	took    time.Duration // by the last count
+	added   int           // since the running count began
+	running *counting     // nil without one
 }
 
-// countAge is how long a count is valid when other processes put and take jobs.
-const countAge = time.Second
+// counting is a count of the queue.
+type counting struct {
+	done chan struct{} // closed at the end
+	err  error         // set before
+}
+
+const (
+	// countAge is how long a count is valid when other processes put and take jobs.
+	countAge = time.Second
+	// countShare limits what counting takes to a twentieth of the time.
+	countShare = 20
+)
 
 // reserve reserves a place in the queue until release. It returns false when the queue is full.
-func (s *Store) reserve(ctx context.Context) (bool, error) {
-	most, r := int(s.maxWaiting.Load()), &s.capacity
-	if most <= 0 {
+func (s *Store) reserve(caller context.Context) (bool, error) {
+	if s.maxWaiting.Load() <= 0 {
 		return true, nil
 	}
+	ctx, cancel := context.WithTimeout(caller, s.opts.Timeout)
+	defer cancel()
+	for {
+		ok, count := s.placeOrCount()
+		if count == nil {
+			return ok, nil
+		}
+		select {
+		case <-count.done:
+		case <-ctx.Done():
+			return false, s.explain(caller, "count waiting jobs", ctx.Err())
+		}
+		if count.err != nil {
+			return false, count.err
+		}
+	}
+}
+
+// placeOrCount reserves a place, or returns the count to wait for if only that can say whether there is one.
+func (s *Store) placeOrCount() (bool, *counting) {
+	r := &s.capacity
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	age, shared := time.Since(r.counted), s.driver.listen != nil
-	full := r.known+r.flying >= most
-	if r.counted.IsZero() || shared && age > countAge || full && r.left {
-		r.left = false
-		depths, err := s.Depth(ctx)
-		if err != nil {
-			return false, err
-		}
-		r.known, r.counted = depths.Total(), time.Now()
-		full = r.known+r.flying >= most
+	full := r.known+r.flying >= int(s.maxWaiting.Load())
+	shared := s.driver.listen != nil
+	if r.counted.IsZero() || full && r.left || shared && time.Since(r.counted) > max(countAge, countShare*r.took) {
+		r.start()
+	}
+	if r.running != nil && (r.counted.IsZero() || full) {
+		return false, r.running
 	}
 	if full {
 		return false, nil
 	}
 	r.flying++
 	return true, nil
+}
+
+// start starts a count unless one is running. The caller holds mu.
+func (r *capacity) start() {
+	if r.running != nil {
+		return
+	}
+	r.running, r.left, r.added = &counting{done: make(chan struct{})}, false, 0
+	wakeUp(r.wake)
+}
+
+// countWaiting counts when start asks for it, until life ends.
+func (s *Store) countWaiting(life context.Context) {
+	r := &s.capacity
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-r.wake:
+		}
+		start := time.Now()
+		depths, err := s.Depth(life)
+		r.mu.Lock()
+		if err == nil {
+			// Jobs that were put meanwhile may have been counted.
+			r.known, r.counted, r.took = depths.Total()+r.added, time.Now(), time.Since(start)
+			r.left = r.left || r.added > 0
+		}
+		r.running.err = err
+		close(r.running.done)
+		r.running = nil
+		r.mu.Unlock()
+	}
 }
 
 // SetMaxWaiting changes Options.MaxWaiting.
@@ -62,6 +129,7 @@ func (r *capacity) release(added bool) {
 	r.flying = max(r.flying-1, 0) // 0 already without a limit
 	if added {
 		r.known++
+		r.added++
 	}
 }
 
@@ -98,12 +166,15 @@ func (d Depths) Total() (n int) {
 	return n
 }
 
-// Depth counts the queued jobs. A job whose lease has expired does not count before it is returned.
+// depthText reads two indexes that have all its columns: jobs in line, and those whose delay is not over.
+const depthText = `SELECT pool, priority, COUNT(*) FROM jobs WHERE parked = 0 AND finished = 0 GROUP BY pool, priority
+UNION ALL
+SELECT pool, priority, COUNT(*) FROM jobs WHERE parked > 0 AND +state = 0 GROUP BY pool, priority`
+
+// Depth counts the queued jobs. One whose lease has expired counts once it is back in line.
 func (s *Store) Depth(ctx context.Context) (Depths, error) {
-	// +state and this grouping lead SQLite to jobs_open, which has all columns.
-	const text = `SELECT pool, priority, COUNT(*) FROM jobs WHERE state < 2 AND +state = 0 GROUP BY pool, priority`
 	depths := Depths{}
-	err := s.rows(ctx, s.read, query{"count waiting jobs", text, nil}, func(rows *sql.Rows) error {
+	err := s.rows(ctx, s.read, query{"count waiting jobs", depthText, nil}, func(rows *sql.Rows) error {
 		var pool string
 		var priority, n int
 		if err := rows.Scan(&pool, &priority, &n); err != nil {

@@ -13,8 +13,8 @@
 //	Cancel  ends a queued or running job
 //
 // The column due is the time from which a row may be taken: in the past for a
-// queued job, the end of the lease for a running one. So Take finds expired
-// leases and queued jobs with the same index.
+// queued job, the end of the lease for a running one. A job that is not due is
+// parked: outside of the index that Take reads, until unpark finds it due.
 //
 // Take increments the column attempt. Extend, Return, Emit and Finish name their
 // attempt; when another attempt has the job, or the job has ended, they change

@@ -10,13 +10,25 @@ import (
 	"judged/internal/base/job"
 )
 
+// +state keeps a statement about one job from the index of states: with old statistics the planner takes its few running
+// jobs for fewer than the one with an ID.
+const (
+	extendJob = `UPDATE jobs SET due = ?1, parked = CASE WHEN parked = 0 THEN ?1 ELSE parked END
+WHERE id = ?2 AND attempt = ?3 AND +state = 1`
+	returnJob = `UPDATE jobs SET state = 0, due = ?1, parked = ?5, excused = excused + ?2, started = 0, host = '', cpus = ''
+WHERE id = ?3 AND attempt = ?4 AND +state = 1 RETURNING pool, width, priority, seq`
+	finishJob = `UPDATE jobs SET state = 2, parked = 0, verdict = ?1, finished = ?2, head = ?3, tests = ?4
+WHERE id = ?5 AND attempt = ?6 AND +state = 1 RETURNING seq`
+	cancelJob = `UPDATE jobs SET state = 3, parked = 0, verdict = ?1, finished = ?2 WHERE id = ?3 AND +state < 2
+RETURNING ` + rowColumns
+)
+
 // Extend extends a lease to Options.Lease from now. Call it every third of that.
 // The error is ErrFinal when the job was cancelled, and ErrStale when the lease
 // was lost: stop the run then.
 func (s *Store) Extend(ctx context.Context, l Lease) (until time.Time, err error) {
 	until = s.now().Add(s.opts.Lease)
-	n, err := s.exec(ctx, "extend lease", `UPDATE jobs SET due = ?1 WHERE id = ?2 AND attempt = ?3 AND state = 1`,
-		until.UnixNano(), l.ID, l.Attempt)
+	n, err := s.exec(ctx, "extend lease", extendJob, until.UnixNano(), l.ID, l.Attempt)
 	if err == nil && n == 0 {
 		err = s.fenced(ctx, "extend", l)
 	}
@@ -31,11 +43,15 @@ func (s *Store) Return(ctx context.Context, l Lease, delay time.Duration, excuse
 	if excused {
 		more = 1
 	}
+	due, parked := s.now().Add(delay).UnixNano(), int64(0)
+	if delay > 0 {
+		parked = due
+	}
 	var k kind
+	var r row
 	found := false
-	err := s.rows(ctx, s.write, query{"return job", `UPDATE jobs SET state = 0, due = ?1, excused = excused + ?2, started = 0, host = '', cpus = ''
-WHERE id = ?3 AND attempt = ?4 AND state = 1 RETURNING pool, width`, []any{s.now().Add(delay).UnixNano(), more, l.ID, l.Attempt}},
-		func(rows *sql.Rows) error { found = true; return rows.Scan(&k.pool, &k.width) })
+	err := s.rows(ctx, s.write, query{"return job", returnJob, []any{due, more, l.ID, l.Attempt, parked}},
+		func(rows *sql.Rows) error { found = true; return rows.Scan(&k.pool, &k.width, &r.priority, &r.seq) })
 	if err != nil {
 		return err
 	}
@@ -44,6 +60,7 @@ WHERE id = ?3 AND attempt = ?4 AND state = 1 RETURNING pool, width`, []any{s.now
 	}
 	s.notifyJob(l.ID)
 	if delay <= 0 {
+		s.hub.back(k.pool, r)
 		s.notifyWork(k)
 	}
 	return nil
@@ -64,8 +81,8 @@ func (s *Store) Finish(ctx context.Context, l Lease, rep job.Report) error {
 		return fmt.Errorf("encode the report of job %q: %w", l.ID, err)
 	}
 	seq := int64(0)
-	err = s.rows(ctx, s.write, query{"finish job", `UPDATE jobs SET state = 2, verdict = ?1, finished = ?2, head = ?3, tests = ?4
-WHERE id = ?5 AND attempt = ?6 AND state = 1 RETURNING seq`, []any{string(rep.Verdict), s.now().UnixNano(), head, tests, l.ID, l.Attempt}},
+	err = s.rows(ctx, s.write, query{"finish job", finishJob, []any{
+		string(rep.Verdict), s.now().UnixNano(), head, tests, l.ID, l.Attempt}},
 		func(rows *sql.Rows) error { return rows.Scan(&seq) })
 	if err != nil {
 		return err
@@ -109,8 +126,7 @@ func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
 // cancel ends a job in one transaction that moves the tests from its events to
 // its report. The row is empty when there is nothing to cancel.
 func (s *Store) cancel(ctx context.Context, id string) (r row, tests []job.TestReport, err error) {
-	update := s.driver.sql(
-		`UPDATE jobs SET state = 3, verdict = ?1, finished = ?2 WHERE id = ?3 AND state < 2 RETURNING ` + rowColumns)
+	update := s.driver.sql(cancelJob)
 	keep := s.driver.sql(`UPDATE jobs SET tests = ?1 WHERE seq = ?2`)
 	err = s.tx(ctx, "cancel job", func(ctx context.Context, tx *sql.Tx) error {
 		found, err := tx.QueryContext(ctx, update, string(job.Cancelled), s.now().UnixNano(), id)

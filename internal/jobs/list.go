@@ -104,6 +104,7 @@ func (s *Store) rarestFirst(ctx context.Context, labels map[string]string) ([][]
 type walk struct {
 	column, created, seq string // "" for all jobs
 	value                any
+	kind                 string // of the column, in SQL
 }
 
 // page builds the query of a page. The first restriction of a filter selects the
@@ -131,9 +132,9 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 	from := "jobs j"
 	// restrict makes the first restriction the walk. "+" and "||" prevent the use of
 	// an index for the others.
-	restrict := func(column, other string, value any) {
+	restrict := func(column, other, kind string, value any) {
 		if w.column == "" {
-			w.column, w.value = column, value
+			w.column, w.value, w.kind = column, value, kind
 		} else {
 			p.add(other+" = ?", value)
 		}
@@ -141,7 +142,7 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 	for i, hash := range labels {
 		if i == 0 {
 			from = "labels l CROSS JOIN jobs j"
-			w = walk{"l.label", "l.created", "l.job", hash}
+			w = walk{"l.label", "l.created", "l.job", hash, "{blob}"}
 			p.add("j.seq = l.job")
 		} else {
 			// Not EXISTS: PostgreSQL makes that a join with all jobs of the label.
@@ -150,17 +151,17 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 		}
 	}
 	if f.Verdict != "" {
-		restrict("j.verdict", "j.verdict || ''", string(f.Verdict))
+		restrict("j.verdict", "j.verdict || ''", "TEXT", string(f.Verdict))
 		p.add("j.verdict <> ''")
 	}
 	if f.State != "" {
-		restrict("j.state", "+j.state", slices.Index(states[:], f.State))
+		restrict("j.state", "+j.state", "SMALLINT", slices.Index(states[:], f.State))
 	}
 	if f.Pool != "" {
-		restrict("j.pool", "j.pool || ''", f.Pool)
+		restrict("j.pool", "j.pool || ''", "TEXT", f.Pool)
 	}
 	if f.Priority != "" {
-		restrict("j.priority", "+j.priority", priorityNumber(f.Priority))
+		restrict("j.priority", "+j.priority", "SMALLINT", priorityNumber(f.Priority))
 	}
 	if !f.Audits {
 		p.add("+j.priority < ?", auditPriority)
@@ -185,13 +186,20 @@ func (f Filter) sql(labels [][]byte, n int) (string, []any, error) {
 // bound restricts the walk to the filter's value and times, and to what follows the
 // previous page.
 func (p *page) bound(w walk, f Filter) error {
+	// PostgreSQL begins and ends a walk only where its first column decides a comparison of rows. An array of one value
+	// leaves the other indexes without the order, as >= and <= do, and lets the next columns be compared alone.
+	if w.column != "" {
+		p.add(w.column+" {among}CAST(? AS "+w.kind+"){/among}", w.value)
+	}
 	compare := func(operator string, columns []string, values ...any) {
 		if w.column != "" {
+			if len(columns) > 0 {
+				p.compare(operator, columns, values)
+			}
 			columns, values = append([]string{w.column}, columns...), append([]any{w.value}, values...)
 		}
 		if len(columns) > 0 {
-			marks := strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", ")
-			p.add("("+strings.Join(columns, ", ")+") "+operator+" ("+marks+")", values...)
+			p.compare(operator, columns, values)
 		}
 	}
 	if f.From.IsZero() {
@@ -213,6 +221,12 @@ func (p *page) bound(w walk, f Filter) error {
 		compare("<=", nil)
 	}
 	return nil
+}
+
+// compare adds a comparison of rows.
+func (p *page) compare(operator string, columns []string, values []any) {
+	marks := strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", ")
+	p.add("("+strings.Join(columns, ", ")+") "+operator+" ("+marks+")", values...)
 }
 
 // cursor is a position in the order, so it stays valid when the job is deleted.

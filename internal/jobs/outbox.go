@@ -82,7 +82,7 @@ func (s *Store) deliver(life context.Context) {
 // storeEvents is fenced: it inserts only events of attempts that have their job.
 func (s *Store) storeEvents(ctx context.Context, tests []bufferedEvent, ended []int64) error {
 	insert := s.driver.sql(`INSERT INTO events (job, number, body) SELECT seq, CAST(?1 AS BIGINT), ?2 FROM jobs
-WHERE id = ?3 AND attempt = ?4 AND state = 1 ON CONFLICT (job, number) DO NOTHING`)
+WHERE id = ?3 AND attempt = ?4 AND +state = 1 ON CONFLICT (job, number) DO NOTHING`)
 	remove := s.driver.sql(`DELETE FROM events WHERE job = ?1`)
 	return s.tx(ctx, "emit test events", func(ctx context.Context, tx *sql.Tx) error {
 		for _, t := range tests {

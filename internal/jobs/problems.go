@@ -155,8 +155,7 @@ func (s *Store) Problem(ctx context.Context, id string) (Problem, error) {
 // Problems returns a page of at most limit problems in the order of their IDs, and the
 // cursor of the next page, "" after the last one.
 func (s *Store) Problems(ctx context.Context, after string, limit int) (page []ProblemSummary, next string, err error) {
-	prefix := valuePrefix(problemValues)
-	start := prefix
+	start, end := valueRange(problemValues)
 	if after != "" {
 		if !ValidID(after) {
 			return nil, "", fmt.Errorf("list problems after %q: %w", after, ErrBadCursor)
@@ -165,7 +164,7 @@ func (s *Store) Problems(ctx context.Context, after string, limit int) (page []P
 	}
 	page = []ProblemSummary{}
 	err = s.rows(ctx, s.read, query{"list problems", `SELECT value FROM memory WHERE name {bytes} > ?1
-AND substr(name, 1, ?2) = ?3 ORDER BY name {bytes} LIMIT ?4`, []any{start, len(prefix), prefix, limit + 1}}, func(rows *sql.Rows) error {
+AND name {bytes} < ?2 ORDER BY name {bytes} LIMIT ?3`, []any{start, end, limit + 1}}, func(rows *sql.Rows) error {
 		var value []byte
 		if err := rows.Scan(&value); err != nil {
 			return err

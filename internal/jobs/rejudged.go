@@ -84,7 +84,7 @@ func (s *Store) CompleteRejudging(ctx context.Context, id string) error {
 func (s *Store) cancelBatch(ctx context.Context, id string) (int, error) {
 	var unfinished []string
 	err := s.rows(ctx, s.read, query{"read rejudging", `SELECT r.id FROM rejudged r JOIN jobs j ON j.id = r.id
-WHERE r.rejudging = ?1 AND j.state < 2 LIMIT ?2`, []any{id, applyBatch}}, func(rows *sql.Rows) error {
+WHERE r.rejudging = ?1 AND +j.state < 2 LIMIT ?2`, []any{id, applyBatch}}, func(rows *sql.Rows) error {
 		var again string
 		err := rows.Scan(&again)
 		unfinished = append(unfinished, again)

@@ -31,6 +31,7 @@ func (s *Store) maintain(life context.Context) {
 			return
 		case <-tick.C:
 		}
+		s.unparked.Store(0) // look at all
 		if _, err := s.Sweep(life); err != nil && life.Err() == nil {
 			s.opts.Log.Warn("cannot delete old jobs; trying again in a minute", "error", err)
 		}
@@ -51,8 +52,11 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	for {
 		n, err := s.sweepBatch(ctx, before)
 		deleted += n
-		if err != nil || n < sweepBatch {
+		if err != nil {
 			return deleted, err
+		}
+		if n < sweepBatch {
+			return deleted, s.sweepValues(ctx)
 		}
 	}
 }
@@ -98,22 +102,29 @@ func (s *Store) sweepBatch(ctx context.Context, before int64) (deleted int, err 
 			}
 			deleted = int(n) // of the last statement
 		}
+		return nil
+	})
+	return deleted, err
+}
+
+// sweepValues deletes what is kept for valueAge.
+func (s *Store) sweepValues(ctx context.Context) error {
+	before := s.now().Add(-valueAge).UnixNano()
+	return s.tx(ctx, "sweep old values", func(ctx context.Context, tx *sql.Tx) error {
 		for _, text := range []string{
 			`DELETE FROM audits WHERE created < ?1`,
 			`DELETE FROM rejudged WHERE rejudging IN (SELECT id FROM rejudgings WHERE created < ?1)`,
 			`DELETE FROM rejudgings WHERE created < ?1`,
 		} {
-			if _, err := tx.ExecContext(ctx, s.driver.sql(text), s.now().Add(-valueAge).UnixNano()); err != nil {
+			if _, err := tx.ExecContext(ctx, s.driver.sql(text), before); err != nil {
 				return err
 			}
 		}
 		problems, operators := valuePrefix(problemValues), valuePrefix(OperatorValues)
 		_, err := tx.ExecContext(ctx, s.driver.sql(`DELETE FROM memory WHERE stored < ?1
-AND substr(name, 1, ?2) <> ?3 AND substr(name, 1, ?4) <> ?5`),
-			s.now().Add(-valueAge).UnixNano(), len(problems), problems, len(operators), operators)
+AND substr(name, 1, ?2) <> ?3 AND substr(name, 1, ?4) <> ?5`), before, len(problems), problems, len(operators), operators)
 		return err
 	})
-	return deleted, err
 }
 
 // Unfinished yields all queued and running jobs of one moment, in no order.

@@ -22,7 +22,8 @@ func (s *Store) openSQLite() error {
 		return errors.New("open the database: neither a URL nor a file is given")
 	}
 	tokens := strings.NewReplacer("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{blob}", "BLOB", "{clustered}",
-		"WITHOUT ROWID", "{lock}", "", "{hold}", "", "{bytes}", "", "{position}", "instr")
+		"WITHOUT ROWID", "{postgres}", "",
+		"{upto}", "=", "{among}", ">= (", "{/among}", ")", "{lock}", "", "{hold}", "", "{bytes}", "", "{position}", "instr")
 	s.driver = driver{
 		name:        s.opts.File,
 		sql:         tokens.Replace,

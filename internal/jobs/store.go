@@ -52,6 +52,7 @@ type Store struct {
 	offset   atomic.Int64 // nanoseconds by which the database's clock is ahead of this process's
 
 	rejudgings chan struct{} // see RejudgingStored
+	unparked   atomic.Int64  // up to when unpark has looked, by the database's clock
 
 	maxWaiting atomic.Int64 // Options.MaxWaiting, or what was set since
 
@@ -69,7 +70,7 @@ type preparedKey struct {
 }
 
 // Open opens or creates the database, migrates it, and starts the background tasks:
-// writing test events, deleting old jobs, listening for other processes.
+// writing test events, deleting old jobs, counting those that wait, listening for other processes.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	return open(ctx, o, migrations)
 }
@@ -90,6 +91,7 @@ func connect(o Options) (*Store, error) {
 	s.SetMaxWaiting(o.MaxWaiting)
 	s.prepared.statements = map[preparedKey]*sql.Stmt{}
 	s.outbox.wake, s.rejudgings = make(chan struct{}, 1), make(chan struct{}, 1)
+	s.capacity.wake = make(chan struct{}, 1)
 	if o.URL == "" {
 		return s, s.openSQLite()
 	}
@@ -101,6 +103,11 @@ func open(ctx context.Context, o Options, schema []string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.run(ctx, schema)
+}
+
+// run migrates the database and starts the tasks.
+func (s *Store) run(ctx context.Context, schema []string) (_ *Store, err error) {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	if err = s.migrate(ctx, schema); err == nil {
@@ -111,6 +118,7 @@ func open(ctx context.Context, o Options, schema []string) (*Store, error) {
 	}
 	s.tasks.Go(func() { s.deliver(life) })
 	s.tasks.Go(func() { s.maintain(life) })
+	s.tasks.Go(func() { s.countWaiting(life) })
 	if s.driver.listen != nil {
 		s.tasks.Go(func() { s.driver.listen(life) })
 	}
@@ -146,6 +154,7 @@ type driver struct {
 	notify      func(message string)  // queues a notification for other processes
 
 	snapshot sql.IsolationLevel // of a transaction that reads one moment of the database
+	readAll  string             // statement before whole tables are read in a transaction; "" where none is needed
 	// query for the number of processes of judged that use it; "" where Options.alone says it
 	users     string
 	restored  string // statement after rows were inserted with their keys; "" where none is needed

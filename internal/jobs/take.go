@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"judged/internal/base/job"
@@ -82,67 +83,94 @@ func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 	return Work{}, fmt.Errorf("take a job: %w", ctx.Err())
 }
 
-// The subquery skips running jobs within the index: at most one row per slot.
-const takeJob = `UPDATE jobs SET state = 1, attempt = attempt + 1, due = ?1, started = ?2, host = ?3, cpus = ?4,
+// takeAny and takeContest look at the line of each priority in turn, and stop at the first job, so that PostgreSQL locks
+// no other. Only jobs_line has the order of priority and seq, as in List. PostgreSQL begins at the position that a
+// comparison of rows names, and ends only at a column that is compared alone; SQLite begins at what is equal.
+var (
+	takeAny     = takeText(len(job.AllPriorities()))
+	takeContest = takeText(1 + slices.Index(job.AllPriorities(), job.Contest))
+)
+
+func takeText(priorities int) string {
+	var lines []string
+	for p := range priorities {
+		audits := ""
+		if p == auditPriority {
+			audits = ` AND NOT EXISTS (SELECT 1 FROM audits WHERE audits.id = jobs.id
+	AND CASE WHEN audits.target = '' THEN audits.origin = ?7 ELSE audits.target <> ?7 END)`
+		}
+		lines = append(lines, fmt.Sprintf(`SELECT seq FROM (SELECT seq FROM jobs WHERE parked = 0 AND finished = 0
+	AND pool = ?5 AND (priority, seq) >= (%d, ?%d) AND priority {upto} %[1]d AND seq >= ?%[2]d AND width <= ?6 AND due <= ?2
+	AND (avoid_until <= ?2 OR {position}(avoid, '/' || ?7 || '/') = 0)%[3]s
+	ORDER BY priority, seq LIMIT 1 {lock}) AS line%[1]d`, p, p+firstLow, audits))
+	}
+	return `UPDATE jobs SET state = 1, parked = ?1, attempt = attempt + 1, due = ?1, started = ?2, host = ?3, cpus = ?4,
 	take_key = ?8
-WHERE seq = (SELECT seq FROM jobs WHERE state < 2 AND pool = ?5 AND width <= ?6 AND due <= ?2 AND priority <= ?9
-	AND (priority < 4 OR NOT EXISTS (SELECT 1 FROM audits WHERE audits.id = jobs.id
-		AND CASE WHEN audits.target = '' THEN audits.origin = ?7 ELSE audits.target <> ?7 END))
-	AND (avoid_until <= ?2 OR {position}(avoid, '/' || ?7 || '/') = 0)
-	ORDER BY priority, seq LIMIT 1 {lock})
+WHERE seq = (` + strings.Join(lines, ` UNION ALL `) + ` LIMIT 1)
 RETURNING ` + rowColumns + `, job`
+}
+
+// firstLow is the number of the argument of takeText that is the position of the first priority.
+const firstLow = 9
 
 // A lost lease keeps its key: a job that nobody else has taken meanwhile is the same one.
-const takeAgain = `UPDATE jobs SET due = ?1 WHERE state < 2 AND state = 1 AND host = ?2 AND take_key = ?3
+const takeAgain = `UPDATE jobs SET due = ?1, parked = ?1
+WHERE finished = 0 AND host <> '' AND host = ?2 AND take_key = ?3 AND +state = 1
 RETURNING ` + rowColumns + `, job`
 
 func (s *Store) take(ctx context.Context, w Want) (work Work, found bool, err error) {
-	now := s.now()
-	until := now.Add(s.opts.Lease)
 	if w.Repeated && w.Key != "" {
 		// Each time, because the first call may still wait on another front.
-		work, found, err = s.lease(ctx, takeAgain, until, []any{until.UnixNano(), w.Host, w.Key})
-		if found || err != nil {
-			return work, found, err
+		until := s.now().Add(s.opts.Lease)
+		work, r, err := s.lease(ctx, takeAgain, until, []any{until.UnixNano(), w.Host, w.Key})
+		if r.id != "" || err != nil {
+			return work, err == nil, err
 		}
 	}
-	least := len(job.AllPriorities()) - 1
-	if w.Contests {
-		least = slices.Index(job.AllPriorities(), job.Contest)
+	looked := s.now().Sub(time.Unix(0, s.unparked.Load())).Abs() >= unparkEvery
+	if looked {
+		if _, err := s.unpark(ctx); err != nil {
+			return Work{}, false, err
+		}
 	}
-	return s.lease(ctx, takeJob, until,
-		[]any{until.UnixNano(), now.UnixNano(), w.Host, w.CPUs, w.Pool, w.Width, w.Node, w.Key, least})
+	work, found, err = s.takeLine(ctx, w)
+	if found || err != nil || looked {
+		return work, found, err
+	}
+	if n, err := s.unpark(ctx); n == 0 || err != nil {
+		return Work{}, false, err
+	}
+	return s.takeLine(ctx, w)
 }
 
-// lease runs a statement that leases a job.
-func (s *Store) lease(ctx context.Context, text string, until time.Time, args []any) (work Work, found bool, err error) {
-	var r row
+// lease runs a statement that leases a job. The row has no ID when no job was found.
+func (s *Store) lease(ctx context.Context, text string, until time.Time, args []any) (work Work, r row, err error) {
 	var body []byte
 	err = s.rows(ctx, s.write, query{"take a job", text, args}, func(rows *sql.Rows) error {
-		found = true
 		return rows.Scan(append(r.fields(), &body)...)
 	})
-	if err != nil || !found {
-		return Work{}, false, err
+	if err != nil || r.id == "" {
+		return Work{}, row{}, err
 	}
 	s.capacity.jobLeft()
 	s.notifyJob(r.id)
 	rec, err := r.record("", body, nil)
 	if err != nil {
-		return Work{}, false, err
+		return Work{}, row{}, err
 	}
 	return Work{
 		Lease: rec.Lease, Job: rec.Job, Report: rec.Report, Until: until,
 		Last:      rec.Report.Attempt >= s.opts.MaxDeliver,
 		Exhausted: rec.Report.Attempt > s.opts.MaxDeliver,
-	}, true, nil
+	}, r, nil
 }
 
 // Reclaim expires the leases of a host whose previous process has ended, so that
 // its jobs are taken again at once. It returns their number.
 func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
 	n, err := s.exec(ctx, "reclaim jobs of a host",
-		`UPDATE jobs SET due = ?1 WHERE state < 2 AND state = 1 AND host = ?2`, s.now().UnixNano(), host)
+		`UPDATE jobs SET due = ?1, parked = 0 WHERE finished = 0 AND host <> '' AND host = ?2 AND +state = 1`,
+		s.now().UnixNano(), host)
 	if n > 0 {
 		s.hub.everything()
 	}

@@ -80,9 +80,9 @@ func (s *Store) writeValue(ctx context.Context, text string, v any, name []strin
 // Values calls f with the last part of each name that begins with prefix and has
 // one part more, and its value as JSON.
 func (s *Store) Values(ctx context.Context, f func(name string, value []byte) error, prefix ...string) error {
-	start := valuePrefix(prefix...)
-	return s.rows(ctx, s.read, query{"read values",
-		`SELECT name, value FROM memory WHERE substr(name, 1, ?1) = ?2 ORDER BY name`, []any{len(start), start}},
+	start, end := valueRange(prefix...)
+	return s.rows(ctx, s.read, query{"read values", `SELECT name, value FROM memory
+WHERE name {bytes} >= ?1 AND name {bytes} < ?2 ORDER BY name {bytes}`, []any{start, end}},
 		func(rows *sql.Rows) error {
 			var name string
 			var data []byte
@@ -113,3 +113,9 @@ func valueName(parts []string) string {
 
 // valuePrefix begins the stored names that have these parts and more.
 func valuePrefix(parts ...string) string { return valueName(parts) + " " }
+
+// valueRange is where such names begin in the order of bytes, and what follows them.
+func valueRange(parts ...string) (start, end string) {
+	start = valuePrefix(parts...)
+	return start, start[:len(start)-1] + string(rune(start[len(start)-1]+1))
+}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // hub wakes callers that wait for work of a pool and width, or for a change of a job.
@@ -11,6 +12,8 @@ type hub struct {
 	mu    sync.Mutex // guards the maps
 	works map[kind]*line
 	jobs  map[string]*watch
+
+	moved atomic.Int64 // how often jobs came back in line, see lows
 }
 
 // kind is a kind of slot: it judges jobs of its pool that ask for at most its
@@ -26,6 +29,7 @@ type kind struct {
 type line struct {
 	front chan struct{} // holds a token while a taker is in front
 	wake  chan struct{} // holds a token when there may be work
+	low   lows          // of the taker in front
 }
 
 type watch struct {
@@ -104,13 +108,37 @@ func (h *hub) drop(id string, w *watch) {
 	close(w.ended)
 }
 
+// back has takers of a pool look at a job that is in line again.
+func (h *hub) back(pool string, r row) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for k, l := range h.works {
+		if k.pool == pool {
+			l.low.back(r)
+		}
+	}
+}
+
+// everyLine wakes a taker of each kind, which looks at all jobs in line.
+func (h *hub) everyLine() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines()
+}
+
+// lines is everyLine. The caller holds mu.
+func (h *hub) lines() {
+	h.moved.Add(1)
+	for _, l := range h.works {
+		wakeUp(l.wake)
+	}
+}
+
 // everything wakes all callers.
 func (h *hub) everything() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, l := range h.works {
-		wakeUp(l.wake)
-	}
+	h.lines()
 	for id, w := range h.jobs {
 		h.drop(id, w)
 	}

@@ -226,6 +226,26 @@ func (s *Server) CPUTicks(t testing.TB) int {
 	return sum
 }
 
+// LogSize is how much the server has written to its log, in bytes.
+func (s *Server) LogSize(t testing.TB) int64 {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(s.dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// Log is what the server has written to its log after the first bytes.
+func (s *Server) Log(t testing.TB, after int64) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text[after:])
+}
+
 func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-2):], "; ")
