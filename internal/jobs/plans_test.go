@@ -437,7 +437,11 @@ func (b *bench) exerciseValues(prefix string) {
 	_, _, list := b.Problems(ctx, "", 10)
 	deleted := b.DeleteProblem(ctx, prefix, Editor{})
 	values := b.Values(ctx, func(string, []byte) error { return nil }, problemValues)
-	b.must(errors.Join(err, list, deleted, values))
+	changed := b.ChangeValues(ctx, "lock", func(ctx context.Context, tx ValuesTx) error {
+		return errors.Join(tx.Set(ctx, 1, "other", prefix), tx.Read(ctx, func(int, []byte) error { return nil },
+			[]string{"other", prefix}, []string{"other", "none"}))
+	})
+	b.must(errors.Join(err, list, deleted, values, changed))
 }
 
 // cost is what a statement has cost.

@@ -60,6 +60,7 @@ func (s *Store) openPostgres() error {
 		sql:  tokens.Replace,
 		// An arbitrary number.
 		lockSchema:  `SELECT pg_advisory_xact_lock(7355608214)`,
+		lockName:    `SELECT pg_advisory_xact_lock(hashtextextended($1, 7355608214))`,
 		clock:       `SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT * 1000`,
 		unavailable: p.unavailable,
 		listen:      p.run,

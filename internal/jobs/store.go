@@ -147,6 +147,7 @@ type driver struct {
 	name       string                   // for errors
 	sql        func(text string) string // replaces the tokens of a query
 	lockSchema string                   // statement that locks the schema in a transaction; "" where BEGIN does
+	lockName   string                   // the same for what has a name, which is its argument
 	// query for the database's clock in nanoseconds; "" where it is that of this process
 	clock       string
 	unavailable func(error) string    // advice for a temporary error; "" for others

@@ -44,10 +44,12 @@ func (s *Store) packedValue(ctx context.Context, v any, name ...string) (data []
 // SetValue stores v as JSON under a name. When it returns, the value is durable. The
 // last writer wins: a name belongs to one process.
 func (s *Store) SetValue(ctx context.Context, v any, name ...string) error {
-	_, err := s.writeValue(ctx, `INSERT INTO memory (name, value, stored) VALUES (?1, ?2, ?3)
-ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.stored`, v, name)
+	_, err := s.writeValue(ctx, setValue, v, name)
 	return err
 }
+
+const setValue = `INSERT INTO memory (name, value, stored) VALUES (?1, ?2, ?3)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value, stored = excluded.stored`
 
 // swapValue stores v under a name whose value is still old, as packedValue returned it.
 // swapped is false if another writer was first.
@@ -99,6 +101,70 @@ WHERE name {bytes} >= ?1 AND name {bytes} < ?2 ORDER BY name {bytes}`, []any{sta
 			}
 			return f(last, value)
 		})
+}
+
+// ValuesTx reads and sets values in one transaction.
+type ValuesTx interface {
+	// Read calls f with the index among names of each name that has a value, and its value as JSON.
+	Read(ctx context.Context, f func(i int, value []byte) error, names ...[]string) error
+	Set(ctx context.Context, v any, name ...string) error
+}
+
+// ChangeValues calls f with a transaction, which ends when f returns. Nobody else's f with the same lock runs meanwhile,
+// in any process.
+func (s *Store) ChangeValues(ctx context.Context, lock string, f func(context.Context, ValuesTx) error) error {
+	return s.tx(ctx, "set value", func(ctx context.Context, tx *sql.Tx) error {
+		if s.driver.lockName != "" {
+			if _, err := tx.ExecContext(ctx, s.driver.lockName, lock); err != nil {
+				return err
+			}
+		}
+		return f(ctx, valuesTx{s, tx})
+	})
+}
+
+type valuesTx struct {
+	s  *Store
+	tx *sql.Tx
+}
+
+func (t valuesTx) Read(ctx context.Context, f func(i int, value []byte) error, names ...[]string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	index, args, marks := map[string]int{}, []any{}, []string{}
+	for i, parts := range names {
+		name := valueName(parts)
+		index[name] = i
+		args, marks = append(args, name), append(marks, fmt.Sprintf("?%d", i+1))
+	}
+	found, err := t.tx.QueryContext(ctx, t.s.driver.sql(
+		`SELECT name, value FROM memory WHERE name IN (`+strings.Join(marks, ", ")+`)`), args...)
+	if err != nil {
+		return err
+	}
+	return each(found, func(rows *sql.Rows) error {
+		var name string
+		var data []byte
+		if err := rows.Scan(&name, &data); err != nil {
+			return err
+		}
+		value, err := unpack(data)
+		if err != nil {
+			return fmt.Errorf("decode value %q: %w", name, err)
+		}
+		return f(index[name], value)
+	})
+}
+
+func (t valuesTx) Set(ctx context.Context, v any, name ...string) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode value %q: %w", name, err)
+	}
+	_, err = t.tx.ExecContext(ctx, t.s.driver.sql(setValue), valueName(name), append([]byte{packedPlain}, data...),
+		t.s.now().UnixNano())
+	return err
 }
 
 // valueName joins the parts so that names do not collide. Quoted, they contain no

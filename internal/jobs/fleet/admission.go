@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"judged/internal/host/fingerprint"
@@ -56,109 +57,6 @@ func measuring() []Difference {
 	return []Difference{{Member: "reference kernels", Node: "being measured", Pool: "measured"}}
 }
 
-// join decides whether a node is in its pool: it has the hardware of a node that is and needs the same time for reference
-// kernels, or an operator has admitted it, or there is no other to compare it with. It is called with every
-// registration, and has something to decide when a node sends what it is compared by, or was kept out before. What is
-// sent again is stored again, because the store forgets values that are not set for long. A node that
-// is in the pool stays, whatever changes: a new kernel goes from host to host. The first times that it ever
-// sends are an exception: where all nodes of a pool are new, they come after it has joined.
-func (r *Registry) join(ctx context.Context, g Registration) error {
-	firstTimes, err := r.keep(ctx, g)
-	if err != nil {
-		return err
-	}
-	states, err := r.nodeStates(ctx)
-	if err != nil {
-		return err
-	}
-	before, wasOut := states.keptOut[g.Node]
-	if g.Hardware == nil && !firstTimes && !wasOut {
-		return nil
-	}
-	nodes, err := r.Nodes(ctx)
-	if err != nil {
-		return err
-	}
-	var differs []Difference
-	admitted, byHand := states.admitted[g.Node]
-	member := slices.ContainsFunc(nodes, func(n Node) bool {
-		return n.Name == g.Node && n.Pool == g.Pool && len(n.Differs) == 0 && !byHand
-	})
-	if (firstTimes || !member) && (!byHand || admitted != g.Fingerprint) {
-		if differs, err = r.differences(ctx, nodes, g, member); err != nil {
-			return err
-		}
-	}
-	if slices.Equal(before, differs) && (len(differs) == 0 || g.Hardware == nil) {
-		return nil
-	}
-	return r.setKeptOut(ctx, g.Node, differs)
-}
-
-// keep stores what a node has sent to be compared by. firstTimes is true for the first times of reference kernels that
-// it sends. While it measures them again, those of before stay.
-func (r *Registry) keep(ctx context.Context, g Registration) (firstTimes bool, err error) {
-	if g.Hardware != nil {
-		if err := r.values.SetValue(ctx, g.Hardware, hardwareValue, g.Node); err != nil {
-			return false, err
-		}
-	}
-	if g.Kernels == nil {
-		return false, nil
-	}
-	all := map[string]*fingerprint.Kernels{}
-	if err := readValues(ctx, r.values, all, kernelsValue); err != nil {
-		return false, err
-	}
-	old := all[g.Node]
-	measuredBefore := old != nil && len(old.CPUTime) > 0
-	measured := len(g.Kernels.CPUTime) > 0
-	if measuredBefore && !measured {
-		return false, nil
-	}
-	return measured && !measuredBefore, r.values.SetValue(ctx, g.Kernels, kernelsValue, g.Node)
-}
-
-func (r *Registry) setKeptOut(ctx context.Context, node string, differs []Difference) error {
-	if err := r.values.SetValue(ctx, differs, keptOutValue, node); err != nil {
-		return err
-	}
-	r.forgetStates()
-	return nil
-}
-
-// differences compares a node with the one of its pool whose hardware is most alike. Where others have the same hardware,
-// it compares it by times with all of them, and that is all that it compares a member by.
-func (r *Registry) differences(ctx context.Context, nodes []Node, g Registration, member bool) ([]Difference, error) {
-	hardware, kernels := map[string]map[string]string{}, map[string]*fingerprint.Kernels{}
-	if err := readValues(ctx, r.values, hardware, hardwareValue); err != nil {
-		return nil, err
-	}
-	if err := readValues(ctx, r.values, kernels, kernelsValue); err != nil {
-		return nil, err
-	}
-	var closest []Difference
-	var alike []*fingerprint.Kernels // of nodes with equal hardware
-	equal := false
-	for _, n := range nodes {
-		if n.Pool != g.Pool || n.Name == g.Node || len(n.Differs) > 0 || n.Admitted || len(hardware[n.Name]) == 0 {
-			continue
-		}
-		found := fingerprint.Differences(hardware[g.Node], hardware[n.Name], fingerprint.OfJudged())
-		switch {
-		case len(found) > 0 && (closest == nil || len(found) < len(closest)):
-			closest = differencesOf(found)
-		case len(found) == 0:
-			equal = true
-			alike = append(alike, kernels[n.Name])
-		}
-	}
-	if !equal && !member {
-		return closest, nil
-	}
-	return apart(kernels[g.Node], alike, fingerprint.Virtual(hardware[g.Node])), nil
-}
-
 // apart compares the times of a node with the medians of others. Those of another program count no more than missing ones.
 func apart(node *fingerprint.Kernels, others []*fingerprint.Kernels, virtual bool) []Difference {
 	if node == nil {
@@ -197,7 +95,11 @@ func (r *Registry) Admit(ctx context.Context, name string) error {
 	if err := r.values.SetValue(ctx, n.Fingerprint, jobs.OperatorValues, admittedValue, name); err != nil {
 		return err
 	}
-	return r.setKeptOut(ctx, name, nil)
+	if err := r.values.SetValue(ctx, []Difference(nil), keptOutValue, name); err != nil {
+		return err
+	}
+	r.forgetStates()
+	return nil
 }
 
 // Admitted reports whether a node with a fingerprint judges because an operator has admitted it. While the store is
@@ -233,6 +135,16 @@ type nodeStates struct {
 	drained  map[string]bool
 	keptOut  map[string][]Difference // none are empty
 	admitted map[string]string       // fingerprints
+
+	decided *sync.Map // what this front has decided since they were read: []Difference by node
+}
+
+// differs is how a node differs from its pool.
+func (s *nodeStates) differs(node string) []Difference {
+	if differs, found := s.decided.Load(node); found {
+		return differs.([]Difference)
+	}
+	return s.keptOut[node]
 }
 
 // nodeStates reads them. Another front's change is noticed within drainedFor.
@@ -242,7 +154,8 @@ func (r *Registry) nodeStates(ctx context.Context) (*nodeStates, error) {
 	if r.states != nil && r.now().Sub(r.statesRead) < drainedFor {
 		return r.states, nil
 	}
-	s := &nodeStates{drained: map[string]bool{}, keptOut: map[string][]Difference{}, admitted: map[string]string{}}
+	s := &nodeStates{drained: map[string]bool{}, keptOut: map[string][]Difference{}, admitted: map[string]string{},
+		decided: &sync.Map{}}
 	err := readValues(ctx, r.values, s.drained, jobs.OperatorValues, drainValue)
 	if err == nil {
 		err = readValues(ctx, r.values, s.keptOut, keptOutValue)

@@ -198,6 +198,25 @@ type shared struct {
 	all    map[string][]byte
 }
 
+func (s *shared) ChangeValues(ctx context.Context, _ string, f func(context.Context, jobs.ValuesTx) error) error {
+	return f(ctx, s)
+}
+
+func (s *shared) Read(_ context.Context, f func(int, []byte) error, names ...[]string) error {
+	for i, name := range names {
+		if value, found := s.all[strings.Join(name, " ")]; found {
+			if err := f(i, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *shared) Set(ctx context.Context, v any, name ...string) error {
+	return s.SetValue(ctx, v, name...)
+}
+
 func (s *shared) SetValue(_ context.Context, v any, name ...string) error {
 	s.writes++
 	data, err := json.Marshal(v)

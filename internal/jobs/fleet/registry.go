@@ -57,6 +57,7 @@ type Estimate struct {
 
 // Values is where nodes are stored; *jobs.Store is one. All fronts share it.
 type Values interface {
+	ChangeValues(ctx context.Context, lock string, f func(context.Context, jobs.ValuesTx) error) error
 	SetValue(ctx context.Context, v any, name ...string) error
 	Values(ctx context.Context, f func(name string, value []byte) error, prefix ...string) error
 }
@@ -96,6 +97,7 @@ type Registry struct {
 	pools  []string // that are configured
 	// By pool, the part of its slots that judge jobs of contests only.
 	contestPercent map[string]int
+	joining        chan struct{} // holds a token while a node joins
 
 	mu     sync.Mutex // guards the rest
 	stored map[string]Node
@@ -115,7 +117,7 @@ type Registry struct {
 
 // NewRegistry returns a Registry over the shared store. There are the pools of the configuration and those of nodes.
 func NewRegistry(v Values, now func() time.Time, pools ...string) *Registry {
-	return &Registry{values: v, now: now, pools: pools, stored: map[string]Node{}}
+	return &Registry{values: v, now: now, pools: pools, stored: map[string]Node{}, joining: make(chan struct{}, 1)}
 }
 
 // Judging reports whether a node takes jobs.
@@ -124,16 +126,20 @@ func (n Node) Judging() bool { return n.Up && n.Ready && !n.Drained && len(n.Dif
 // Seen records a registration.
 func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 	now := r.now()
-	if err := r.join(ctx, g); err != nil {
-		return Commands{}, err
-	}
 	n := Node{Name: g.Node, Pool: g.Pool, Ready: g.Ready, Reason: g.Reason, Version: g.Version, Fingerprint: g.Fingerprint,
 		Slots: g.Slots, Languages: g.Languages, ClockOffset: int64(g.Time.Sub(now)), SeenAt: now,
 		Prefetch: g.Prefetch}
-	if r.changed(n) {
+	stored, err := r.join(ctx, g, n)
+	if err != nil {
+		return Commands{}, err
+	}
+	if !stored && r.changed(n) {
 		if err := r.values.SetValue(ctx, n, nodeValue, n.Name); err != nil {
 			return Commands{}, err
 		}
+		stored = true
+	}
+	if stored {
 		r.mu.Lock()
 		r.stored[n.Name] = n
 		r.mu.Unlock()
@@ -143,7 +149,7 @@ func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 		return Commands{}, err
 	}
 	prefetch, err := r.news(ctx, g)
-	return Commands{Drained: states.drained[g.Node], KeptOut: keptOut(g.Pool, states.keptOut[g.Node]),
+	return Commands{Drained: states.drained[g.Node], KeptOut: keptOut(g.Pool, states.differs(g.Node)),
 		HardwareKnown: true, KernelsKnown: true, Prefetch: prefetch}, err
 }
 
@@ -207,7 +213,7 @@ func (r *Registry) CheckLanguage(ctx context.Context, pool, id string) error {
 // Drained reports whether a node gets no jobs: an operator has drained it, or it differs from its pool.
 func (r *Registry) Drained(ctx context.Context, name string) (bool, error) {
 	states, err := r.nodeStates(ctx)
-	return err == nil && (states.drained[name] || len(states.keptOut[name]) > 0), err
+	return err == nil && (states.drained[name] || len(states.differs(name)) > 0), err
 }
 
 // SetDrained takes a node out of use or back. Jobs that run there end first.
@@ -240,7 +246,7 @@ func (r *Registry) Nodes(ctx context.Context) ([]Node, error) {
 		}
 		silent := r.now().Sub(n.SeenAt)
 		n.Up, n.Drained, n.Deviation = silent < downAfter, states.drained[n.Name], deviations[n.Name]
-		n.Differs = states.keptOut[n.Name]
+		n.Differs = states.differs(n.Name)
 		n.Admitted = n.Fingerprint != "" && states.admitted[n.Name] == n.Fingerprint
 		if silent < forgetAfter {
 			nodes = append(nodes, n)
