@@ -23,14 +23,17 @@ type Options struct {
 	MaxJobs    int           // most finished jobs that are kept; 0 is no limit
 
 	Timeout time.Duration // limit for one operation; 0 is 10 s
-	Now     func() time.Time
-	Log     *slog.Logger
+	// Now is the time of this process, in tests another than time.Now. The database's counts, see Store.Now.
+	Now func() time.Time
+	Log *slog.Logger
 	// OnUnavailable is called for each operation that failed with
 	// ErrUnavailable, with one of Operations.
 	OnUnavailable func(operation string)
 
 	poll  time.Duration // 0 is pollEvery
 	alone bool          // no other process may use the database, see Restore
+	// elapsed is a clock that nobody sets; nil is that of Now.
+	elapsed func() time.Duration
 }
 
 // pollEvery is how often the store queries the database without a notification:
@@ -49,7 +52,7 @@ type Store struct {
 	capacity capacity
 	outbox   outbox
 	check    check
-	offset   atomic.Int64 // nanoseconds by which the database's clock is ahead of this process's
+	reading  atomic.Pointer[reading]
 
 	rejudgings chan struct{} // see RejudgingStored
 	unparked   atomic.Int64  // up to when unpark has looked, by the database's clock
@@ -84,11 +87,16 @@ func connect(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.elapsed == nil {
+		start, now := o.Now(), o.Now
+		o.elapsed = func() time.Duration { return now().Sub(start) } // of time.Now the monotonic reading
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{opts: o, stop: func() {}}
 	s.SetMaxWaiting(o.MaxWaiting)
+	s.setClock(o.Now(), o.elapsed())
 	s.prepared.statements = map[preparedKey]*sql.Stmt{}
 	s.outbox.wake, s.rejudgings = make(chan struct{}, 1), make(chan struct{}, 1)
 	s.capacity.wake = make(chan struct{}, 1)
@@ -148,7 +156,7 @@ type driver struct {
 	sql        func(text string) string // replaces the tokens of a query
 	lockSchema string                   // statement that locks the schema in a transaction; "" where BEGIN does
 	lockName   string                   // the same for what has a name, which is its argument
-	// query for the database's clock in nanoseconds; "" where it is that of this process
+	// query for the database's clock in nanoseconds; "" where it is that of this process, which is then the only one
 	clock       string
 	unavailable func(error) string    // advice for a temporary error; "" for others
 	listen      func(context.Context) // receives and sends notifications; nil where there is one process
@@ -164,29 +172,46 @@ type driver struct {
 	diskHidden bool
 }
 
-// now is the time by the database's clock. Clocks of hosts differ, and leases need
-// one clock.
-func (s *Store) now() time.Time {
-	return s.opts.Now().Add(time.Duration(s.offset.Load())).UTC()
+// reading is what the database's clock showed, and when.
+type reading struct {
+	time    time.Time
+	elapsed time.Duration
 }
 
-// Now is the time by the database's clock, which all daemons that share it have in common.
+// Now is the time by the database's clock: clocks of hosts differ, and leases need one clock. Between two readings it
+// advances by a clock that nobody sets, so that setting the clock of a host changes nothing. Times that are compared with
+// stored ones, or with those of another front, are read here.
 func (s *Store) Now() time.Time { return s.now() }
 
+func (s *Store) now() time.Time {
+	r := s.reading.Load()
+	return r.time.Add(s.opts.elapsed() - r.elapsed).UTC()
+}
+
+// readClock reads the database's clock. Where that is the one of this process, which alone uses the database, it follows
+// it slowly: a lease must not end because somebody sets the clock.
 func (s *Store) readClock(caller context.Context) error {
 	if s.driver.clock == "" {
+		step := s.opts.Lease / 10
+		ahead := s.opts.Now().Sub(s.now())
+		s.setClock(s.now().Add(min(max(ahead, -step), step)), s.opts.elapsed())
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(caller, s.opts.Timeout)
 	defer cancel()
-	before := s.opts.Now()
+	before := s.opts.elapsed()
 	var theirs int64
 	if err := s.read.QueryRowContext(ctx, s.driver.clock).Scan(&theirs); err != nil {
 		return s.explain(caller, "read the clock", err)
 	}
-	after := s.opts.Now()
-	s.offset.Store(theirs - before.Add(after.Sub(before)/2).UnixNano())
+	after := s.opts.elapsed()
+	s.setClock(time.Unix(0, theirs), before+(after-before)/2)
 	return nil
+}
+
+// setClock notes a reading of the database's clock.
+func (s *Store) setClock(t time.Time, elapsed time.Duration) {
+	s.reading.Store(&reading{t.Round(0), elapsed})
 }
 
 // statement prepares a query once. Parsing takes a third of the CPU time of a small

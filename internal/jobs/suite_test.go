@@ -203,6 +203,7 @@ var suite = map[string]func(*testing.T, backend){
 	"cancelled take":    testCancelledTake,
 	"frozen clock":      testFrozenClock,
 	"strict order":      testStrictOrder,
+	"clocks":            testClocks,
 	"old queue":         testOldQueue,
 	"back in line":      testBackInLine,
 	"late extend":       testLateExtend,

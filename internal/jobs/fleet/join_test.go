@@ -156,3 +156,42 @@ func storeOptions(t *testing.T) map[string]jobs.Options {
 	}
 	return all
 }
+
+// A node that registers with a front whose clock is wrong is up for the others.
+func TestClocksOfFronts(t *testing.T) {
+	for name, o := range storeOptions(t) {
+		if o.URL == "" {
+			continue // has one process
+		}
+		t.Run(name, func(t *testing.T) {
+			var all []*Registry
+			for i, offset := range []time.Duration{-5 * time.Minute, 5 * time.Minute} {
+				o.Now = func() time.Time { return time.Now().Add(offset) }
+				store, err := jobs.Open(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if err := store.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+				all = append(all, NewRegistry(store, store.Now))
+				if _, err := all[i].Seen(t.Context(), registrationOf(i, 0)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, front := range all {
+				nodes, err := front.Nodes(t.Context())
+				if err != nil || len(nodes) != len(all) {
+					t.Fatalf("%d nodes, %v", len(nodes), err)
+				}
+				for _, n := range nodes {
+					if !n.Up || n.SeenAt.Sub(time.Now()).Abs() > time.Minute {
+						t.Errorf("for front %d node %s is up %t, seen at %v", i, n.Name, n.Up, n.SeenAt)
+					}
+				}
+			}
+		})
+	}
+}

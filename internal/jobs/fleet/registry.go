@@ -27,7 +27,7 @@ type Node struct {
 	Fingerprint string             `json:"fingerprint"`
 	Slots       []Slot             `json:"slots"`
 	Languages   []languages.Status `json:"languages"`
-	ClockOffset int64              `json:"clock_offset_ns"` // node minus front, within one way of the request
+	ClockOffset int64              `json:"clock_offset_ns"` // node minus database, within one way of the request
 	SeenAt      time.Time          `json:"seen_at"`
 	Deviation   *Deviation         `json:"deviation,omitempty"` // nil before it was compared with others
 	// Differs is how it differs from its pool; such a node gets no jobs.
@@ -115,7 +115,8 @@ type Registry struct {
 	prefetchesRead time.Time
 }
 
-// NewRegistry returns a Registry over the shared store. There are the pools of the configuration and those of nodes.
+// NewRegistry returns a Registry over the shared store, whose clock all fronts have in common. There are the pools of the
+// configuration and those of nodes.
 func NewRegistry(v Values, now func() time.Time, pools ...string) *Registry {
 	return &Registry{values: v, now: now, pools: pools, stored: map[string]Node{}, joining: make(chan struct{}, 1)}
 }

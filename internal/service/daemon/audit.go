@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"time"
 
 	"judged/internal/base/config"
 	"judged/internal/jobs"
@@ -18,7 +17,7 @@ func (d *daemon) auditor() *audit.Auditor {
 	share := func(pool string) float64 { return float64(d.o.Config.Pool(pool).AuditPercent) / 100 }
 	return audit.New(audit.Options{
 		Store: d.store, Nodes: d.registry, Observer: audits{d.metrics.Load()}, Screen: d.store.screen,
-		Holder: d.holder(), Share: share, Interval: c.Interval, Shadow: c.Shadow, Now: time.Now, Log: d.o.Log,
+		Holder: d.holder(), Share: share, Interval: c.Interval, Shadow: c.Shadow, Now: d.store.Now, Log: d.o.Log,
 	})
 }
 

@@ -51,14 +51,14 @@ func (d *daemon) openFleet(context.Context) (err error) {
 	}
 	switch d.o.Config.Fleet.Role {
 	case config.RoleAll, config.RoleFront:
-		d.registry = fleet.NewRegistry(d.store, time.Now, d.o.Config.PoolNames()...)
+		d.registry = fleet.NewRegistry(d.store, d.store.Now, d.o.Config.PoolNames()...)
 		d.registry.ReserveForContests(d.o.Config.ContestPercents())
 		d.store.screen = screen.New(screen.Options{Store: d.store.Store, Nodes: d.registry, Pools: d.o.Config.Pools,
-			Observer: screened{d}, Now: time.Now, Log: d.o.Log})
+			Observer: screened{d}, Now: d.store.Now, Log: d.o.Log})
 		d.store.finish = d.store.screen.Finish
 		if d.o.Config.Audit.CrossCheck {
 			d.store.finish = crosscheck.New(crosscheck.Options{Store: d.store.Store, Nodes: d.registry.Nodes,
-				Screened: d.store.screen.Screens, Finish: d.store.screen.Finish, Now: time.Now, Log: d.o.Log,
+				Screened: d.store.screen.Screens, Finish: d.store.screen.Finish, Now: d.store.Now, Log: d.o.Log,
 				Decided: func(pool, decision string) { d.metrics.Load().CrossChecked(pool, decision) }}).Finish
 		}
 	case config.RoleJudge:
