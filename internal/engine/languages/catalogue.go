@@ -26,6 +26,7 @@ import (
 const (
 	artifactProgram = "program"
 	artifactSources = "sources"
+	artifactJar     = "jar" // a program whose class to start judged finds
 )
 
 // The placeholders of commands.
@@ -163,7 +164,8 @@ func (l *Language) complete() (err error) {
 			`extensions: write at least one such as ".c"`},
 		{entryText.MatchString(l.Entry), "entry: write a name of letters, digits and _"},
 		{len(l.Compile) > 0 && l.Compile[0] != "", "compile: empty; write a command"},
-		{l.Artifact == artifactProgram || l.Artifact == artifactSources, `artifact: write "program" or "sources"`},
+		{slices.Contains([]string{artifactProgram, artifactSources, artifactJar}, l.Artifact),
+			`artifact: write "program", "sources" or "jar"`},
 		{l.Artifact == artifactSources || strings.Contains(strings.Join(l.Compile, " "), outputMark),
 			"compile: {output} is missing; say where the compiler writes the program"},
 		{slices.Contains(l.Run, programMark), "run: {program} is missing; say where the program goes"},

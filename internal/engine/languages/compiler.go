@@ -230,8 +230,8 @@ func (c *Compiler) compileIn(ctx context.Context, box *sandbox.Sandbox, p plan, 
 	}
 	e.Failure, e.transient = failure(result, limits)
 	var program *os.File
-	if e.Failure == "" && p.language.Artifact == artifactProgram {
-		if program, e.Failure, err = c.program(box); err != nil {
+	if e.Failure == "" && p.language.Artifact != artifactSources {
+		if program, e.Failure, err = c.program(box, p); err != nil {
 			return entry{}, err
 		}
 		defer program.Close() // it may be nil
@@ -279,7 +279,7 @@ const rejected = "the compiler exited with status "
 func Rejected(failure string) bool { return strings.HasPrefix(failure, rejected) }
 
 // program opens what the compiler has written, or says why it is not a program.
-func (c *Compiler) program(box *sandbox.Sandbox) (f *os.File, failure string, err error) {
+func (c *Compiler) program(box *sandbox.Sandbox, p plan) (f *os.File, failure string, err error) {
 	if f, err = box.OpenFile(outputPath); err != nil {
 		return nil, "", err
 	}
@@ -296,7 +296,11 @@ func (c *Compiler) program(box *sandbox.Sandbox) (f *os.File, failure string, er
 		f.Close()
 		return nil, failure, err
 	}
-	return f, "", nil
+	if p.language.Artifact != artifactJar {
+		return f, "", nil
+	}
+	defer f.Close()
+	return withEntry(f, c.cache.folder, p.sources())
 }
 
 // messages are the first bytes that the compiler wrote to stdout and stderr.

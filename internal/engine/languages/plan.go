@@ -35,19 +35,29 @@ func (l Language) plan(files []sandbox.File) (plan, error) {
 		p.files[0].Name = entry + l.Extensions[0]
 	}
 	name := p.files[0].Name
-	var sources []string
 	for i, f := range p.files {
 		if i > 0 && f.Name == name {
 			return plan{}, &nameError{name}
 		}
 		p.files[i].Exec = false
-		if i == 0 || l.isSource(f.Name) {
-			sources = append(sources, argument(f.Name))
-		}
+	}
+	var sources []string
+	for _, name := range p.sources() {
+		sources = append(sources, argument(name))
 	}
 	p.command = l.withEnvironment(command(l.Compile, sources,
 		map[string]string{outputMark: "/box/" + outputPath, entryMark: strings.TrimSuffix(name, filepath.Ext(name))}))
 	return p, nil
+}
+
+// sources are the names of what is compiled, the first source first.
+func (p plan) sources() (names []string) {
+	for i, f := range p.files {
+		if i == 0 || p.language.isSource(f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }
 
 // argument is the name of a file for a compiler, which takes a name that begins like an option for one.
