@@ -217,6 +217,14 @@ func (s *shared) Set(ctx context.Context, v any, name ...string) error {
 	return s.SetValue(ctx, v, name...)
 }
 
+func (s *shared) Value(_ context.Context, v any, name ...string) (found bool, err error) {
+	data, found := s.all[strings.Join(name, " ")]
+	if !found {
+		return false, nil
+	}
+	return true, json.Unmarshal(data, v)
+}
+
 func (s *shared) SetValue(_ context.Context, v any, name ...string) error {
 	s.writes++
 	data, err := json.Marshal(v)
@@ -269,6 +277,37 @@ func TestRegistryLanguages(t *testing.T) {
 		err := r.CheckLanguage(t.Context(), tt.pool, tt.language)
 		if u := (*languages.UnavailableError)(nil); (err == nil) != tt.available || err != nil && !errors.As(err, &u) {
 			t.Errorf("%s in pool %s: %v, want available %v", tt.language, tt.pool, err, tt.available)
+		}
+	}
+}
+
+// A node that starts again registers before it has listed its languages: any front keeps those of before.
+func TestRegistryKeepsLanguages(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	values := &shared{all: map[string][]byte{}}
+	one, two := NewRegistry(values, clock), NewRegistry(values, clock)
+	for _, step := range []struct {
+		name string
+		at   *Registry
+		list []languages.Status
+		want bool
+	}{
+		{"new, not listed", one, nil, false},
+		{"listed", one, []languages.Status{{ID: "c", Available: true}}, true},
+		{"again, not listed", one, nil, true},
+		{"not listed, at another front", two, nil, true},
+		{"none", two, []languages.Status{}, false},
+		{"not listed after none", one, nil, false},
+	} {
+		now = now.Add(time.Minute)
+		_, err := step.at.Seen(t.Context(), Registration{Caller: Caller{Node: "n"}, Pool: "p", Languages: step.list})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := one.ListLanguages(t.Context())
+		if err != nil || (len(list) > 0) != step.want {
+			t.Errorf("%s: %v, %v, want some %t", step.name, list, err, step.want)
 		}
 	}
 }
@@ -408,7 +447,9 @@ func TestProtocols(t *testing.T) {
 				t.Fatal(err)
 			}
 			register := func() error { _, err := s.Register(t.Context(), Registration{}); return err }
-			giveBack := func() error { return s.Return(t.Context(), jobs.Lease{ID: "1", Attempt: 1}, 0, true) }
+			giveBack := func() error {
+				return s.Return(t.Context(), jobs.Lease{ID: "1", Attempt: 1}, 0, true)
+			}
 			for _, ask := range []func() error{register, giveBack, giveBack, register} {
 				if err := ask(); (err != nil) != tt.fails || err != nil && !errors.Is(err, jobs.ErrUnavailable) {
 					t.Errorf("error %v, want one: %v", err, tt.fails)

@@ -58,6 +58,7 @@ type Estimate struct {
 // Values is where nodes are stored; *jobs.Store is one. All fronts share it.
 type Values interface {
 	ChangeValues(ctx context.Context, lock string, f func(context.Context, jobs.ValuesTx) error) error
+	Value(ctx context.Context, v any, name ...string) (found bool, err error)
 	SetValue(ctx context.Context, v any, name ...string) error
 	Values(ctx context.Context, f func(name string, value []byte) error, prefix ...string) error
 }
@@ -130,6 +131,12 @@ func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 	n := Node{Name: g.Node, Pool: g.Pool, Ready: g.Ready, Reason: g.Reason, Version: g.Version, Fingerprint: g.Fingerprint,
 		Slots: g.Slots, Languages: g.Languages, ClockOffset: int64(g.Time.Sub(now)), SeenAt: now,
 		Prefetch: g.Prefetch}
+	if n.Languages == nil {
+		var err error
+		if n.Languages, err = r.languagesOf(ctx, n.Name); err != nil {
+			return Commands{}, err
+		}
+	}
 	stored, err := r.join(ctx, g, n)
 	if err != nil {
 		return Commands{}, err
@@ -152,6 +159,13 @@ func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 	prefetch, err := r.news(ctx, g)
 	return Commands{Drained: states.drained[g.Node], KeptOut: keptOut(g.Pool, states.differs(g.Node)),
 		HardwareKnown: true, KernelsKnown: true, Prefetch: prefetch}, err
+}
+
+// languagesOf are those that a node had when it was stored last, by any front.
+func (r *Registry) languagesOf(ctx context.Context, name string) ([]languages.Status, error) {
+	var old Node
+	_, err := r.values.Value(ctx, &old, nodeValue, name)
+	return old.Languages, err
 }
 
 // changed reports whether a node is to be stored.

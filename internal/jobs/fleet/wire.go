@@ -41,7 +41,7 @@ type Registration struct {
 	Pool        string             `json:"pool"`
 	Fingerprint string             `json:"fingerprint"`
 	Slots       []Slot             `json:"slots"`
-	Languages   []languages.Status `json:"languages"`
+	Languages   []languages.Status `json:"languages"` // null: not listed yet, those of before
 	Ready       bool               `json:"ready"`
 	Reason      string             `json:"reason,omitempty"` // why it is not ready
 	Time        time.Time          `json:"time"`             // the node's clock

@@ -256,13 +256,11 @@ func (d *daemon) join(ctx context.Context) {
 }
 
 // register sends the state of this node to the front until ctx is done.
+// The first time it adds the languages, which take seconds to list.
 func (d *daemon) register(ctx context.Context) {
-	for {
-		rest(ctx, fleet.RegisterEvery)
-		if ctx.Err() != nil {
-			return
-		}
+	for ctx.Err() == nil {
 		_ = d.registerOnce(ctx, false) // logged, and the node is not ready
+		rest(ctx, fleet.RegisterEvery)
 	}
 }
 
@@ -361,15 +359,21 @@ func (d *daemon) registration(ctx context.Context, started bool) fleet.Registrat
 	if err := reasons(d.health.fit(), d.space.check(floorBytes), d.health.inUse()); err != nil {
 		r.Ready, r.Reason = false, err.Error()
 	}
-	r.Languages = []languages.Status{}
-	if d.front == nil {
-		return r // this daemon has them at hand
+	switch {
+	case d.front == nil: // this daemon has them at hand
+		r.Languages = []languages.Status{}
+		return r
+	case started: // at once: jobs of the process before wait for it
+		return r
 	}
 	list, err := d.eng.ListLanguages(ctx)
-	if err != nil && ctx.Err() == nil {
-		d.o.Log.Warn("cannot list languages for the front", "error", err)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.o.Log.Warn("cannot list languages for the front, which keeps those of before", "error", err)
+		}
+		return r
 	}
-	r.Languages = append(r.Languages, list...)
+	r.Languages = append([]languages.Status{}, list...)
 	return r
 }
 
