@@ -12,7 +12,7 @@
 //	Finish  stores the report and ends the job
 //	Cancel  ends a queued or running job
 //
-// The column due is the time from which a row may be taken: in the past for a
+// The column due is the time from which a row may be taken: 0 for a
 // queued job, the end of the lease for a running one. A job that is not due is
 // parked: outside of the index that Take reads, until unpark finds it due.
 //

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"judged/internal/base/job"
@@ -15,7 +16,8 @@ import (
 const (
 	extendJob = `UPDATE jobs SET due = ?1, parked = CASE WHEN parked = 0 THEN ?1 ELSE parked END
 WHERE id = ?2 AND attempt = ?3 AND +state = 1`
-	returnJob = `UPDATE jobs SET state = 0, due = ?1, parked = ?5, excused = excused + ?2, started = 0, host = '', cpus = ''
+	returnJob = `UPDATE jobs SET state = 0, due = ?1, parked = ?5, excused = excused + ?2, started = 0, host = '', cpus = '',
+	head = COALESCE(?6, head)
 WHERE id = ?3 AND attempt = ?4 AND +state = 1 RETURNING pool, width, priority, seq`
 	finishJob = `UPDATE jobs SET state = 2, parked = 0, verdict = ?1, finished = ?2, head = ?3, tests = ?4
 WHERE id = ?5 AND attempt = ?6 AND +state = 1 RETURNING seq`
@@ -35,22 +37,25 @@ func (s *Store) Extend(ctx context.Context, l Lease) (until time.Time, err error
 	return until, err
 }
 
-// Return queues a job again, to be taken after delay. excused means that the job
-// was not at fault, because no host could start it or judged is shutting down:
-// the attempt does not count.
-func (s *Store) Return(ctx context.Context, l Lease, delay time.Duration, excused bool) error {
+// Return queues a job again.
+func (s *Store) Return(ctx context.Context, l Lease, back Returned) error {
 	more := 0
-	if excused {
+	if back.Excused {
 		more = 1
 	}
-	due, parked := s.now().Add(delay).UnixNano(), int64(0)
-	if delay > 0 {
+	head, err := s.headBecause(ctx, l, back.Reason)
+	if err != nil {
+		return err
+	}
+	due, parked := int64(atOnce), int64(0)
+	if back.Delay > 0 {
+		due = s.now().Add(back.Delay).UnixNano()
 		parked = due
 	}
 	var k kind
 	var r row
 	found := false
-	err := s.rows(ctx, s.write, query{"return job", returnJob, []any{due, more, l.ID, l.Attempt, parked}},
+	err = s.rows(ctx, s.write, query{"return job", returnJob, []any{due, more, l.ID, l.Attempt, parked, head}},
 		func(rows *sql.Rows) error { found = true; return rows.Scan(&k.pool, &k.width, &r.priority, &r.seq) })
 	if err != nil {
 		return err
@@ -59,11 +64,28 @@ func (s *Store) Return(ctx context.Context, l Lease, delay time.Duration, excuse
 		return s.fenced(ctx, "return", l)
 	}
 	s.notifyJob(l.ID)
-	if delay <= 0 {
+	if back.Delay <= 0 {
 		s.hub.back(k.pool, r)
 		s.notifyWork(k)
 	}
 	return nil
+}
+
+// headBecause is the column head of a job with a message, nil for none.
+func (s *Store) headBecause(ctx context.Context, l Lease, reason string) ([]byte, error) {
+	if reason == "" {
+		return nil, nil
+	}
+	r, err := s.readRowTo(ctx, "return job", l.ID)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := r.report()
+	if err != nil {
+		return nil, err
+	}
+	rep.Message = strings.ToValidUTF8(reason[:min(len(reason), maxReason)], "")
+	return headOf(rep)
 }
 
 // Finish stores the report of an attempt and ends the job, once. The attempt may

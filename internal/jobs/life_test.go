@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -126,7 +127,7 @@ func testLeases(t *testing.T, b backend) {
 func testFences(t *testing.T, b backend) {
 	stale := map[string]func(*bench, Lease) error{
 		"extend": func(s *bench, l Lease) error { _, err := s.Extend(s.ctx(), l); return err },
-		"return": func(s *bench, l Lease) error { return s.Return(s.ctx(), l, 0, true) },
+		"return": func(s *bench, l Lease) error { return s.Return(s.ctx(), l, Returned{Excused: true}) },
 		"finish": func(s *bench, l Lease) error { return s.Finish(s.ctx(), l, sampleReport(job.Accepted)) },
 		"lost":   func(s *bench, l Lease) error { return s.Lost(s.ctx(), l) },
 	}
@@ -136,7 +137,7 @@ func testFences(t *testing.T, b backend) {
 		want error
 	}{
 		{"taken again", func(s *bench, _ Lease) { s.clock.advance(time.Hour); s.take() }, ErrStale},
-		{"returned", func(s *bench, l Lease) { s.must(s.Return(s.ctx(), l, 0, false)) }, ErrStale},
+		{"returned", func(s *bench, l Lease) { s.must(s.Return(s.ctx(), l, Returned{})) }, ErrStale},
 		{"cancelled", func(s *bench, l Lease) { _, err := s.Cancel(s.ctx(), l.ID); s.must(err) }, ErrFinal},
 		{"finished by the next attempt", func(s *bench, _ Lease) {
 			s.clock.advance(time.Hour)
@@ -189,17 +190,34 @@ func testReturn(t *testing.T, b backend) {
 		if w.Attempt != attempt || w.Report.Attempt != 1 || w.Exhausted {
 			t.Errorf("after %d excused attempts: %+v", attempt-1, w)
 		}
-		s.must(s.Return(s.ctx(), w.Lease, 0, true))
+		s.must(s.Return(s.ctx(), w.Lease, Returned{Excused: true}))
 	}
 	w := s.take()
-	s.must(s.Return(s.ctx(), w.Lease, time.Minute, false))
+	s.must(s.Return(s.ctx(), w.Lease, Returned{Delay: time.Minute}))
 	if rep := s.get("a").Report; rep.State != job.Queued || !rep.StartedAt.IsZero() || rep.Attempt != 1 {
 		t.Errorf("returned: %+v", rep)
 	}
 	s.idle(Want{})
 	s.clock.advance(2 * time.Minute)
-	if w := s.take(); !w.Exhausted || w.Report.Attempt != 2 {
+	w = s.take()
+	if !w.Exhausted || w.Report.Attempt != 2 {
 		t.Errorf("after an attempt that counted: %+v", w)
+	}
+	for _, tt := range []struct{ reason, want string }{
+		{"no such blob", "no such blob"},
+		{"", "no such blob"},
+		{"also \xff", "also "},
+		{strings.Repeat("x", 2*maxReason), strings.Repeat("x", maxReason)},
+	} {
+		s.must(s.Return(s.ctx(), w.Lease, Returned{Excused: true, Reason: tt.reason}))
+		if rep := s.get("a").Report; rep.State != job.Queued || rep.Message != tt.want {
+			t.Errorf("returned because of %.20q: %s with message %.20q", tt.reason, rep.State, rep.Message)
+		}
+		w = s.take()
+	}
+	s.must(s.Finish(s.ctx(), w.Lease, job.Report{Verdict: job.Accepted}))
+	if rep := s.get("a").Report; rep.Message != "" {
+		t.Errorf("judged: message %q", rep.Message)
 	}
 }
 
@@ -276,7 +294,7 @@ func testReclaim(t *testing.T, b backend) {
 	if w := s.take(); w.ID != "mine" || w.Attempt != mine.Attempt+1 {
 		t.Errorf("took %+v", w)
 	}
-	s.must(s.Return(s.ctx(), theirs.Lease, 0, true))
+	s.must(s.Return(s.ctx(), theirs.Lease, Returned{Excused: true}))
 	if n, err := s.Adopt(s.ctx(), "default", []string{"third", "other"}); n != 0 || err != nil {
 		t.Errorf("adopted %d of a pool that is in use, %v", n, err)
 	}

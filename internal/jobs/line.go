@@ -17,6 +17,10 @@ const (
 	unparkLag = 5 * time.Second
 )
 
+// atOnce is when a job is due that anybody may take. The time of now would not do: what two processes know of the database's
+// clock differs by a part of a round trip, and a taker whose clock is behind would not see the job when it is woken.
+const atOnce = 0
+
 // unparkJobs looks at the jobs that were parked until a time in a window, and puts those that are due back in line. The
 // lower end leaves out what is gone: while somebody has an old snapshot, such as a backup, PostgreSQL reads the entry of
 // every job that has ended since.

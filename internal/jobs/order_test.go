@@ -42,7 +42,7 @@ func testOrder(t *testing.T, b backend) {
 	}
 	// A job keeps its place when it is put back.
 	w := s.take()
-	s.must(s.Return(s.ctx(), w.Lease, 0, true))
+	s.must(s.Return(s.ctx(), w.Lease, Returned{Excused: true}))
 	var got []string
 	for range want {
 		got = append(got, s.take().ID)
@@ -114,7 +114,7 @@ func testCancelledTake(t *testing.T, b backend) {
 		switch {
 		case err == nil:
 			taken++
-			s.must(s.Return(s.ctx(), w.Lease, 0, true))
+			s.must(s.Return(s.ctx(), w.Lease, Returned{Excused: true}))
 		case !errors.Is(err, context.DeadlineExceeded) || state != job.Queued:
 			t.Fatalf("take: %v, and the job is %s", err, state)
 		}
@@ -297,6 +297,8 @@ func testWakeUps(t *testing.T, b backend) {
 					`SELECT COUNT(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND datname = current_database()`).Scan(&n))
 			return n == 2
 		})
+		// What two processes know of the database's clock differs.
+		other.setClock(other.now().Add(time.Second), other.opts.elapsed())
 	}
 	for i, from := range []*bench{s, other} {
 		got := make(chan string, 2)
@@ -358,7 +360,7 @@ func testWakeUps(t *testing.T, b backend) {
 	testkit.WaitFor(t, time.Minute, "the taker to be in front, without a token", func() bool {
 		return len(line.front) == 1 && len(line.wake) == 0
 	})
-	s.must(s.Return(s.ctx(), running, 0, true))
+	s.must(s.Return(s.ctx(), running, Returned{Excused: true}))
 	s.want(<-lost, ErrStale)
 	if id := <-taken; id != "b1" {
 		t.Errorf("took %q", id)
@@ -383,7 +385,7 @@ func testPolling(t *testing.T, b backend) {
 	for what, change := range map[string]func(Work){
 		"lease": func(Work) { s.clock.advance(time.Hour) },
 		"delay": func(w Work) {
-			s.must(other.Return(s.ctx(), w.Lease, time.Minute, true))
+			s.must(other.Return(s.ctx(), w.Lease, Returned{Delay: time.Minute, Excused: true}))
 			s.clock.advance(2 * time.Minute)
 		},
 		"put": func(w Work) { other.put("put", nil) },

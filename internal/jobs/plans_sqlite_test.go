@@ -133,7 +133,7 @@ func TestStepsSQLite(t *testing.T) {
 					_, err := b.Extend(b.ctx(), w.Lease)
 					b.must(err)
 				},
-				func() { b.must(b.Return(b.ctx(), w.Lease, 0, true)) },
+				func() { b.must(b.Return(b.ctx(), w.Lease, Returned{Excused: true})) },
 				func() { w = b.take() },
 				func() { b.finish(w.Lease, job.Accepted) },
 			} {

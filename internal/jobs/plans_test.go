@@ -322,8 +322,8 @@ func (b *bench) exercise(prefix string) {
 	})
 	must(b.Holder(ctx, again.Lease))
 	must(b.Head(ctx, again.ID))
-	b.must(b.Return(ctx, again.Lease, 0, true))
-	b.must(b.Return(ctx, take(Want{}).Lease, time.Hour, true))
+	b.must(b.Return(ctx, again.Lease, Returned{Excused: true}))
+	b.must(b.Return(ctx, take(Want{}).Lease, Returned{Delay: time.Hour, Excused: true}))
 	w := take(Want{Width: 4, Node: "n1"})
 	b.finish(w.Lease, job.Accepted)
 	b.finish(w.Lease, job.Accepted)
@@ -351,7 +351,7 @@ func (b *bench) exercise(prefix string) {
 	testkit.WaitFor(b.t, time.Minute, "an event", func() bool { return len(b.get(late.ID).Report.Tests) == 1 })
 	must(b.Cancel(ctx, late.ID))
 	for w := take(Want{}); w.Report.Priority == job.Contest; w = take(Want{}) { // then others, next to an empty line
-		b.must(b.Return(ctx, w.Lease, time.Hour, true))
+		b.must(b.Return(ctx, w.Lease, Returned{Delay: time.Hour, Excused: true}))
 	}
 	must(b.Reclaim(ctx, prefix))
 	for name, f := range pages() {

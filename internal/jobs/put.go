@@ -66,7 +66,7 @@ func kindOf(j job.Job) kind {
 const defaultPool = "default"
 
 const insertJob = `INSERT INTO jobs (id, digest, state, priority, pool, width, due, created, labels, job)
-VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING RETURNING seq`
+VALUES (?1, ?2, 0, ?3, ?4, ?5, 0, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING RETURNING seq`
 
 // createdArg is the index of the time of creation among the arguments of insertJob.
 const createdArg = 5

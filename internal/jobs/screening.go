@@ -60,7 +60,7 @@ func (s *Store) requeue(ctx context.Context, rec Record, rep job.Report, q reque
 		rows, err := tx.QueryContext(ctx, s.driver.sql(`UPDATE jobs
 SET state = 0, pool = ?1, due = ?2, parked = 0, excused = attempt, started = 0, host = '', cpus = '', head = ?3, avoid = ?6,
 	avoid_until = ?7
-WHERE id = ?4 AND attempt = ?5 AND +state = 1 RETURNING seq`), q.pool, s.now().UnixNano(), head, rec.ID, rec.Lease.Attempt,
+WHERE id = ?4 AND attempt = ?5 AND +state = 1 RETURNING seq`), q.pool, atOnce, head, rec.ID, rec.Lease.Attempt,
 			q.avoid, q.avoidUntil)
 		if err == nil {
 			err = each(rows, func(rows *sql.Rows) error { var seq int64; found = true; return rows.Scan(&seq) })
@@ -138,7 +138,7 @@ func (s *Store) Move(ctx context.Context, from, to string) (int, error) {
 		more = back == unparkBatch
 	}
 	n, err := s.exec(ctx, "adopt jobs of a screening pool", `UPDATE jobs
-SET pool = ?1, state = 0, due = ?2, excused = attempt, started = 0, host = '', cpus = ''
+SET pool = ?1, state = 0, due = 0, excused = attempt, started = 0, host = '', cpus = ''
 WHERE parked = 0 AND finished = 0 AND pool = ?3 AND priority < ?4 AND due <= ?2`, to, s.now().UnixNano(), from, auditPriority)
 	if n > 0 {
 		s.hub.everything()

@@ -23,6 +23,19 @@ type Source interface {
 	Emit(l Lease, n int, t job.TestReport) error
 	// Finish stores the report and ends the job.
 	Finish(ctx context.Context, l Lease, rep job.Report) error
-	// Return puts the job back. An excused attempt does not count.
-	Return(ctx context.Context, l Lease, delay time.Duration, excused bool) error
+	// Return puts the job back.
+	Return(ctx context.Context, l Lease, r Returned) error
 }
+
+// Returned is how a job is put back.
+type Returned struct {
+	Delay time.Duration // until it may be taken again
+	// Excused means that the job was not at fault, because no host could start it or judged is shutting
+	// down: the attempt does not count.
+	Excused bool
+	// Reason is the message of the report until the job is judged: what is missing. "" leaves the one that it has.
+	Reason string
+}
+
+// maxReason bounds Returned.Reason, in bytes.
+const maxReason = 1 << 10

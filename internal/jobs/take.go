@@ -170,7 +170,7 @@ func (s *Store) lease(ctx context.Context, text string, until time.Time, args []
 func (s *Store) Reclaim(ctx context.Context, host string) (int, error) {
 	n, err := s.exec(ctx, "reclaim jobs of a host",
 		`UPDATE jobs SET due = ?1, parked = 0 WHERE finished = 0 AND host <> '' AND host = ?2 AND +state = 1`,
-		s.now().UnixNano(), host)
+		atOnce, host)
 	if n > 0 {
 		s.hub.everything()
 	}

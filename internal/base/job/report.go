@@ -31,7 +31,7 @@ type Report struct {
 	Fault         Fault             `json:"fault,omitempty"` // with IE only
 	Score         *float64          `json:"score,omitempty"`
 	Deterministic *bool             `json:"deterministic,omitempty"` // repeats agreed on everything but time
-	Message       string            `json:"message,omitempty"`       // why, where the verdict is IE, CE or CX
+	Message       string            `json:"message,omitempty"`       // why, where the verdict is IE, CE or CX, and why it waits, where a file is missing
 	Compilation   *Compilation      `json:"compilation,omitempty"`   // of a job with a language
 	Problem       *ProblemVersion   `json:"problem,omitempty"`       // that judged, of a job that names a stored problem
 	CPUTime       *time.Duration    `json:"cpu_time_ns,omitempty"`   // of the worst test

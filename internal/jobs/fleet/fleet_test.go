@@ -448,7 +448,7 @@ func TestProtocols(t *testing.T) {
 			}
 			register := func() error { _, err := s.Register(t.Context(), Registration{}); return err }
 			giveBack := func() error {
-				return s.Return(t.Context(), jobs.Lease{ID: "1", Attempt: 1}, 0, true)
+				return s.Return(t.Context(), jobs.Lease{ID: "1", Attempt: 1}, jobs.Returned{Excused: true})
 			}
 			for _, ask := range []func() error{register, giveBack, giveBack, register} {
 				if err := ask(); (err != nil) != tt.fails || err != nil && !errors.Is(err, jobs.ErrUnavailable) {

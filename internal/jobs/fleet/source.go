@@ -164,9 +164,10 @@ func (s *Source) Emit(l jobs.Lease, n int, t job.TestReport) error {
 }
 
 // Return implements jobs.Source.
-func (s *Source) Return(ctx context.Context, l jobs.Lease, delay time.Duration, excused bool) error {
+func (s *Source) Return(ctx context.Context, l jobs.Lease, back jobs.Returned) error {
 	_, err := post[Nothing](ctx, s, "return",
-		&ReturnRequest{Hold: hold(l), DelayMS: delay.Milliseconds(), Excused: excused}, 0)
+		&ReturnRequest{Hold: hold(l), DelayMS: back.Delay.Milliseconds(), Excused: back.Excused,
+			Reason: back.Reason}, 0)
 	return err
 }
 

@@ -147,11 +147,12 @@ type FinishRequest struct {
 	Report job.Report `json:"report"`
 }
 
-// ReturnRequest puts a job back. An excused attempt does not count.
+// ReturnRequest puts a job back, see jobs.Returned.
 type ReturnRequest struct {
 	Hold
-	DelayMS int64 `json:"delay_ms"`
-	Excused bool  `json:"excused,omitempty"`
+	DelayMS int64  `json:"delay_ms"`
+	Excused bool   `json:"excused,omitempty"`
+	Reason  string `json:"reason,omitempty"`
 }
 
 // VerifyRequest asks a front to read a blob that reached the node damaged.

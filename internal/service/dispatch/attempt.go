@@ -12,6 +12,7 @@ import (
 	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/jobspec"
 	"judged/internal/timing/stats"
 )
@@ -94,6 +95,8 @@ func (a *attempt) end(outcome Outcome) {
 // another host, or this one later, may start it.
 type startError struct{ error }
 
+func (e startError) Unwrap() error { return e.error }
+
 // run judges the job and hands in the report, or returns the job.
 func (a *attempt) run() {
 	leave, err := a.o.Health.Admit(a.slot.Slot())
@@ -119,7 +122,7 @@ func (a *attempt) attempt() Outcome {
 	case err == nil:
 		return a.finish(report, Judged)
 	case cause != nil: // judged is ending
-		return a.giveBack(0, true)
+		return a.giveBack(jobs.Returned{Excused: true})
 	case errors.As(err, new(startError)) || !a.work.Last:
 		return a.failed(err)
 	}
@@ -191,15 +194,24 @@ func (a *attempt) failed(err error) Outcome {
 	delay := retryDelay << min(a.work.Attempt-1, 10)
 	a.o.Log.Error("an attempt at a job failed; it will be repeated", "job", a.work.ID, "attempt", a.work.Attempt,
 		"error", err)
-	outcome := a.giveBack(min(delay, maxReturnDelay), errors.As(err, new(startError)))
+	outcome := a.giveBack(jobs.Returned{Delay: min(delay, maxReturnDelay), Excused: errors.As(err, new(startError)),
+		Reason: missing(err)})
 	rest(a.abort, retryDelay)
 	return outcome
 }
 
+// missing says which file a job waits for. Platforms read it, so other errors, which are for operators, are left out.
+func missing(err error) string {
+	if !errors.Is(err, blobs.ErrNotFound) {
+		return ""
+	}
+	return "waits for a file: " + err.Error()
+}
+
 // giveBack returns the job to be attempted again.
-func (a *attempt) giveBack(delay time.Duration, excused bool) Outcome {
+func (a *attempt) giveBack(back jobs.Returned) Outcome {
 	err := a.persist("cannot return a job",
-		func(ctx context.Context) error { return a.o.Source.Return(ctx, a.work.Lease, delay, excused) })
+		func(ctx context.Context) error { return a.o.Source.Return(ctx, a.work.Lease, back) })
 	if err != nil && !lost(err) {
 		a.o.Log.Warn("cannot return a job; it will be attempted again when its lease expires", "job", a.work.ID,
 			"error", err)

@@ -127,7 +127,7 @@ func (d *Dispatcher) next(ctx, abort context.Context) *attempt {
 	}
 	a := d.newAttempt(abort, work)
 	if a.slot = d.lease(ctx, slot); a.slot == nil {
-		a.end(a.giveBack(0, true))
+		a.end(a.giveBack(jobs.Returned{Excused: true}))
 		return nil
 	}
 	return a

@@ -264,8 +264,11 @@ func (w *world) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error 
 	return errors.Join(ctx.Err(), w.fail("finish"))
 }
 
-func (w *world) Return(ctx context.Context, l jobs.Lease, delay time.Duration, excused bool) error {
-	w.note("return %s for %v, excused %v", l.ID, delay, excused)
+func (w *world) Return(ctx context.Context, l jobs.Lease, back jobs.Returned) error {
+	w.note("return %s for %v, excused %v", l.ID, back.Delay, back.Excused)
+	if back.Reason != "" {
+		w.note("because it %s", back.Reason)
+	}
 	return errors.Join(ctx.Err(), w.fail("return"))
 }
 

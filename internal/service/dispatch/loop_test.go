@@ -14,6 +14,7 @@ import (
 	"judged/internal/base/job"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
+	"judged/internal/jobs/blobs"
 	"judged/internal/timing/stats"
 )
 
@@ -149,6 +150,10 @@ func TestFailures(t *testing.T) {
 				"0 attempt exhausted", "0 leave 0"}},
 		"its files are not here": {func(w *world, x *jobs.Work) { x.Last = true; w.failNext("blob", broken) },
 			[]string{"0 return a for 1s, excused true", "1 tidy 0", "1 attempt returned", "1 leave 0"}},
+		"a file is nowhere": {func(w *world, x *jobs.Work) { x.Last = true; w.failNext("blob", blobs.ErrNotFound) },
+			[]string{"0 return a for 1s, excused true",
+				`0 because it waits for a file: find file "program": no such blob`, "1 tidy 0", "1 attempt returned",
+				"1 leave 0"}},
 		"no host can judge it: unknown checker": {func(_ *world, x *jobs.Work) {
 			x.Job.Checker = &job.Checker{Kind: "frob"}
 		},

@@ -238,7 +238,7 @@ func (s *Server) takeJob(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	case r.Context().Err() != nil:
-		return s.work.Return(context.WithoutCancel(r.Context()), work.Lease, 0, true)
+		return s.work.Return(context.WithoutCancel(r.Context()), work.Lease, jobs.Returned{Excused: true})
 	}
 	s.leases.note(work.Lease, leasedJob{work.Job, cmp.Or(q.Pool, config.Default().Slots.Pool)})
 	return s.writeJSON(w, http.StatusOK, fleet.TakeAnswer{Work: fleet.WorkOf(work)})
@@ -328,7 +328,8 @@ func (s *Server) returnJob(w http.ResponseWriter, r *http.Request) error {
 		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid return: %s", err)
 	}
 	s.leases.forget(q.Lease())
-	if err := s.work.Return(r.Context(), q.Lease(), delay, q.Excused); err != nil {
+	back := jobs.Returned{Delay: delay, Excused: q.Excused, Reason: q.Reason}
+	if err := s.work.Return(r.Context(), q.Lease(), back); err != nil {
 		return err
 	}
 	return s.writeJSON(w, http.StatusOK, fleet.Nothing{})
