@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -23,8 +24,8 @@ const maxMembers = 100_000
 var errEnough = errors.New("enough errors")
 
 // Decode reads a job, or another body of a platform. Unlike encoding/json alone it refuses unknown keys, keys
-// in another case, keys given twice, null, invalid UTF-8 and anything behind the
-// body.
+// in another case, keys given twice, null, invalid UTF-8, halves of surrogate pairs
+// and anything behind the body.
 //
 // Values that do not fit their member are returned as unfit, with the body
 // without them. The error is that of body as it is, or Errors where the rest of
@@ -42,6 +43,12 @@ func Decode[T any](body io.Reader) (v T, unfit Errors, err error) {
 	case err == nil && !utf8.Valid(r.body.data.Bytes()):
 		r.errs.add("", "not valid UTF-8; send bytes that are not text as base64, blobs or parts")
 		err = errEnough
+	case err == nil:
+		if at := loneSurrogate(r.body.data.Bytes()); at >= 0 {
+			r.errs.add("", "half of a surrogate pair at %s, which is no character; send text that was not cut in the "+
+				"middle of one, and bytes that are not text as base64, blobs or parts", r.place(int64(at)+1))
+			err = errEnough
+		}
 	}
 	if err != nil {
 		return none, nil, r.errs.err()
@@ -53,6 +60,41 @@ func Decode[T any](body io.Reader) (v T, unfit Errors, err error) {
 		return none, nil, Errors{{Detail: err.Error()}}
 	}
 	return v, r.errs, nil
+}
+
+// loneSurrogate returns where valid JSON has an escaped half of a surrogate pair, which package json replaces by U+FFFD;
+// negative if it has none. Backslashes are in strings only.
+func loneSurrogate(text []byte) int {
+	for i := 0; ; {
+		next := bytes.IndexByte(text[i:], '\\')
+		if next < 0 {
+			return -1
+		}
+		i += next
+		switch first, second := escaped(text[i:]), escaped(text[min(i+escape, len(text)):]); {
+		case !utf16.IsSurrogate(first):
+			i += 2
+		case utf16.DecodeRune(first, second) == utf8.RuneError:
+			return i
+		default:
+			i += 2 * escape
+		}
+	}
+}
+
+// escape is the length of an escaped UTF-16 unit.
+const escape = len(`\u0000`)
+
+// escaped is the UTF-16 unit whose escape a text begins with, else 0.
+func escaped(text []byte) rune {
+	if len(text) < escape || text[0] != '\\' || text[1] != 'u' {
+		return 0
+	}
+	unit, err := strconv.ParseUint(string(text[2:escape]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(unit)
 }
 
 // reader walks the tokens of a document together with the Go type that it is

@@ -113,6 +113,17 @@ func TestDecodeErrors(t *testing.T) {
 		{"deep in place", `{"tests": ` + deep, []FieldError{{"tests[0]", "an array found"}}},
 		{"many tests", `{"tests": [` + strings.Repeat("{},", maxMembers+1) + `{}]}`,
 			[]FieldError{{"tests", "more than 100000 members"}}},
+		{"half a pair", `{"tests": [{"name": "a\ud83db"}]}`,
+			[]FieldError{{"", "half of a surrogate pair at line 1, column 23"}}},
+		{"the other half", "{\n\"tests\": [{\"name\": \"\\uDE00\"}]}",
+			[]FieldError{{"", "half of a surrogate pair at line 2, column 21"}}},
+		{"halves in the wrong order", `{"tests": [{"name": "\ude00\ud83d"}]}`,
+			[]FieldError{{"", "half of a surrogate pair"}}},
+		{"a pair and a half", `{"tests": [{"name": "\ud83d\ude00\ud83d"}]}`,
+			[]FieldError{{"", "half of a surrogate pair at line 1, column 34"}}},
+		{"half a pair at the end", `{"tests": [{"name": "1", "input": {"text": "\\\ud83d"}}]}`,
+			[]FieldError{{"", "half of a surrogate pair"}}},
+		{"half a pair in a key", `{"labels": {"\ud83d": "x"}, "tests": []}`, []FieldError{{"", "half of a surrogate pair"}}},
 		{"invalid UTF-8", "{\"tests\": [{\"name\": \"\xff\"}]}", []FieldError{{"", "not valid UTF-8"}}},
 		{"raw control character", "{\"stop\": \"a\x01\"}", []FieldError{{"", "not JSON at line 1, column"}}},
 	}
@@ -121,6 +132,17 @@ func TestDecodeErrors(t *testing.T) {
 			_, err := decodeAll([]byte(tt.body))
 			compare(t, err, tt.want)
 		})
+	}
+}
+
+// TestWholePairs: characters beyond 16 bits stay what they are, and so does text that only looks like half of a pair.
+func TestWholePairs(t *testing.T) {
+	j, err := decodeAll([]byte(`{"tests": [{"name": "1", "input": {"text": "\ud83d\uDE00 \\ud83d \u00e9\n\\"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := *j.Tests[0].Input.Text, "\U0001F600 \\ud83d é\n\\"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
