@@ -112,6 +112,11 @@ func TestCheck(t *testing.T) {
 	at := func(fault, stderr string) job.CheckReport {
 		return job.CheckReport{Verdict: job.InternalError, Fault: job.JuryFault, Message: fault, Stderr: stderr}
 	}
+	exhausted := func(fault string) job.CheckReport {
+		r := at(fault, "")
+		r.Exhausted = true
+		return r
+	}
 	for _, tt := range []struct {
 		name     string
 		protocol jury.Protocol
@@ -137,23 +142,23 @@ func TestCheck(t *testing.T) {
 			at("icpc checker: exited with status 7; the protocol knows 42 (accept) and 43 (reject)", "why")},
 		{"crashes", jury.ICPC, "err=why|kill=11|exit=42", at("icpc checker: was ended by SIGSEGV", "why")},
 		{"computes for ever", jury.ICPC, "spin|exit=42",
-			at("icpc checker: used 1s of CPU time, the value of limits.jury.cpu_time", "")},
+			exhausted("icpc checker: used 1s of CPU time, the value of limits.jury.cpu_time")},
 		{"sleeps", jury.ICPC, "err=why|sleep|exit=42",
 			at("icpc checker: did not end within 3s, the value of limits.jury.wall_time", "why")},
 		{"takes all memory", jury.ICPC, "eat|exit=42",
-			at("icpc checker: used more than 256MiB of memory, the value of limits.jury.memory", "")},
+			exhausted("icpc checker: used more than 256MiB of memory, the value of limits.jury.memory")},
 		{"floods its stdout", jury.ICPC, "flood|exit=42",
-			at("icpc checker: wrote more than 1MiB, the value of limits.jury.output, to stdout and stderr or to a file",
-				"")},
+			exhausted("icpc checker: wrote more than 1MiB, the value of limits.jury.output, to stdout and stderr or to " +
+				"a file")},
 		{"fills its feedback folder", jury.ICPC, "fill|exit=42",
-			at("icpc checker: filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must "+
-				"write as much", "")},
+			exhausted("icpc checker: filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it " +
+				"must write as much")},
 		{"makes many files", jury.ICPC, "many|exit=42",
-			at("icpc checker: filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it must "+
-				"write as much", "")},
+			exhausted("icpc checker: filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it " +
+				"must write as much")},
 		{"makes a large file", jury.ICPC, "large|exit=42",
-			at("icpc checker: wrote more than 1MiB, the value of limits.jury.output, to stdout and stderr or to a file",
-				"")},
+			exhausted("icpc checker: wrote more than 1MiB, the value of limits.jury.output, to stdout and stderr or to " +
+				"a file")},
 		{"links its message to the answer", jury.ICPC, "link=/box/answer|exit=43",
 			job.CheckReport{Verdict: job.WrongAnswer}},
 		{"links its message to a file of the host", jury.ICPC, "link=/etc/hostname|exit=43",
