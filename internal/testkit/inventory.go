@@ -1,12 +1,14 @@
 package testkit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,13 +61,14 @@ func (inv inventory) add(key, what string) {
 
 // addChildren looks through all of /proc: the children file of a task exists
 // only on kernels with CONFIG_PROC_CHILDREN. A child is known by its name and
-// not by its pid, so that one may take the place of another.
+// not by its pid, so that one may take the place of another; the oldest comes
+// first.
 func (inv inventory) addChildren() ([]family, error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	var children []family
+	var found []proc.Stat
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -75,6 +78,13 @@ func (inv inventory) addChildren() ([]family, error) {
 		if err != nil || p.PPID != os.Getpid() {
 			continue
 		}
+		found = append(found, p)
+	}
+	slices.SortFunc(found, func(a, b proc.Stat) int {
+		return cmp.Or(len(a.Start)-len(b.Start), strings.Compare(a.Start, b.Start), a.PID-b.PID)
+	})
+	var children []family
+	for _, p := range found {
 		key := "child process " + p.Name
 		if p.State == "Z" {
 			key += ", a zombie"
@@ -83,7 +93,7 @@ func (inv inventory) addChildren() ([]family, error) {
 			key = fmt.Sprintf("child process %s, number %d", p.Name, n)
 		}
 		inv[key] = fmt.Sprintf("child process %d: %s, state %s", p.PID, p.Name, p.State)
-		children = append(children, family{label: key + ": ", proc: filepath.Dir(path)})
+		children = append(children, family{label: key + ": ", proc: fmt.Sprintf("/proc/%d", p.PID)})
 	}
 	return children, nil
 }
