@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"time"
+
 	"judged/internal/base/cpuset"
+	"judged/internal/base/linux"
 	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
 	"judged/internal/host/topology"
@@ -40,11 +43,31 @@ func (e *Engine) WorkerOn(slot sandbox.Resources) (*measure.Worker, error) {
 }
 
 func (e *Engine) newWorker(slot sandbox.Resources) (*measure.Worker, error) {
-	reader, err := evidence.NewReader(e.fs, slot.CPUs, e.sharing(slot.CPUs))
+	neighbours := e.sharing(slot.CPUs)
+	own := func() (total, user time.Duration, err error) { return e.ownTime(neighbours) }
+	reader, err := evidence.NewReader(e.fs, slot.CPUs, neighbours, own)
 	if err != nil {
 		return nil, err
 	}
 	return measure.NewWorker(e.launcher, slot, reader, e.Thresholds(), e.options.Log)
+}
+
+// ownTime is the CPU time that judged's own work has taken on housekeeping CPUs that include some of these: this process,
+// programs of the jury, compilers. Of those that may run on other CPUs too all time counts: what is judged's own for sure
+// is not taken for noise.
+func (e *Engine) ownTime(cpus cpuset.Set) (total, user time.Duration, err error) {
+	total, user, err = linux.OwnCPUTime()
+	if err != nil {
+		return 0, 0, err
+	}
+	started, err := e.tree.CPUOn(cpus)
+	if err != nil {
+		return 0, 0, err
+	}
+	if started.User == nil { // all of it may have been
+		started.User = &started.Total
+	}
+	return total + started.Total, user + *started.User, nil
 }
 
 // sharing returns the neighbours that share a last level cache or a NUMA node with these CPUs.

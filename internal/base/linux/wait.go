@@ -91,13 +91,14 @@ func Reap(pid int) (syscall.WaitStatus, Usage, error) {
 	return status, usageOf(&r), nil
 }
 
-// OwnUserTime is the time that all threads of this process have run in user mode.
-func OwnUserTime() (time.Duration, error) {
+// OwnCPUTime is the time that all threads of this process have run, and its part in user mode.
+func OwnCPUTime() (total, user time.Duration, err error) {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		return 0, os.NewSyscallError("getrusage", err)
+		return 0, 0, os.NewSyscallError("getrusage", err)
 	}
-	return time.Duration(r.Utime.Nano()), nil
+	user = time.Duration(r.Utime.Nano())
+	return user + time.Duration(r.Stime.Nano()), user, nil
 }
 
 func usageOf(r *syscall.Rusage) Usage { return Usage{r.Nvcsw, r.Nivcsw, r.Minflt, r.Majflt} }

@@ -102,6 +102,7 @@ func (c *Crowd) Stop() error {
 }
 
 func (s *Loads) start(ctx context.Context, ground sandbox.Resources, load string) (member, error) {
+	ground.Group.CountAsOthers()
 	box, err := s.eng.Prepare(ground)
 	if err != nil {
 		return member{}, err

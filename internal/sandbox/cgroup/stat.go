@@ -38,18 +38,22 @@ type CPU struct {
 
 // CPU reads only the CPU counters: one read of an open file.
 func (g *Group) CPU() (CPU, error) {
-	var buf [1024]byte
-	n, err := g.usage.ReadAt(buf[:], 0)
-	if n == 0 {
-		return CPU{}, fmt.Errorf("read CPU time: %w", err)
-	}
 	parse := parseUsage
 	if g.v2 != nil {
 		parse = parseCPUStat
 	}
+	return readCPU(g.usage, parse)
+}
+
+func readCPU(f *os.File, parse func(string) (CPU, error)) (CPU, error) {
+	var buf [1024]byte
+	n, err := f.ReadAt(buf[:], 0)
+	if n == 0 {
+		return CPU{}, fmt.Errorf("read CPU time: %w", err)
+	}
 	cpu, err := parse(string(buf[:n]))
 	if err != nil {
-		return CPU{}, fmt.Errorf("read CPU time from %q: %w", g.usage.Name(), err)
+		return CPU{}, fmt.Errorf("read CPU time from %q: %w", f.Name(), err)
 	}
 	return cpu, nil
 }

@@ -196,8 +196,11 @@ func signalAll(procs string) {
 
 // Subtree is the part of a tree for one slot, bound to its CPUs and memory. Its methods may be called concurrently.
 type Subtree struct {
-	tree *Tree
-	dirs map[string]string // hierarchy -> folder
+	tree   *Tree
+	cpus   cpuset.Set
+	dirs   map[string]string // hierarchy -> folder
+	others atomic.Bool       // see CountAsOthers
+	usage  *os.File          // the CPU time of all runs; opened when it is first read; the lock of the tree guards it
 
 	mu   sync.Mutex // guards the rest
 	idle []*frame
@@ -212,7 +215,7 @@ func (t *Tree) Subtree(cpus, nodes cpuset.Set) (*Subtree, error) {
 	if s := t.slots[name]; s != nil {
 		return s, nil
 	}
-	s := &Subtree{tree: t, dirs: map[string]string{}}
+	s := &Subtree{tree: t, cpus: cpus, dirs: map[string]string{}}
 	for hierarchy := range t.host.base {
 		s.dirs[hierarchy] = filepath.Join(t.host.baseOf(hierarchy, cpus), t.name, name)
 	}
@@ -307,6 +310,10 @@ func (t *Tree) Remove() error {
 	var errs []error
 	for _, s := range t.slots {
 		errs = append(errs, s.Trim())
+		if s.usage != nil {
+			errs = append(errs, s.usage.Close())
+			s.usage = nil
+		}
 	}
 	return errors.Join(append(errs, t.remove())...)
 }

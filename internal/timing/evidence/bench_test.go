@@ -9,7 +9,7 @@ import (
 
 // BenchmarkSnapshot reads the live machine. Every run has two.
 func BenchmarkSnapshot(b *testing.B) {
-	r, err := NewReader(hostfs.New("/"), cpuset.New(0), nil)
+	r, err := NewReader(hostfs.New("/"), cpuset.New(0), nil, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -170,11 +170,20 @@ func (f Facts) ownSystem() time.Duration {
 	return f.SystemTime
 }
 
-// neighbours is the time in user mode of programs other than judged on the neighbours' CPUs.
+// neighbours is the time in user mode of programs other than judged's on the neighbours' CPUs.
+//
+// The ticks in user mode are a sample: a contestant who makes an interactor work at each tick and sleep in between makes
+// it look busier than it is. So it is at most what the CPUs ran besides judged's work, which is measured. That includes
+// work of the kernel, which a contestant can cause, and alone is no witness either.
 func neighbours(before, after Snapshot) (time.Duration, bool) {
-	busy, ok := before.neighbours.growth(after.neighbours)
-	own, known := before.own.growth(after.own)
-	return max(time.Duration(busy)*tick-time.Duration(own), 0), ok && known
+	ticks, ok := before.neighbours.growth(after.neighbours)
+	ownUser, known := before.ownUser.growth(after.ownUser)
+	others := time.Duration(ticks)*tick - time.Duration(ownUser)
+	busy, measured := before.neighboursBusy.growth(after.neighboursBusy)
+	if own, known := before.own.growth(after.own); measured && known {
+		others = min(others, time.Duration(busy-own))
+	}
+	return max(others, 0), ok && known
 }
 
 // NeighboursIdle reports whether less than one tick of other programs was counted on the neighbours' CPUs. It is true

@@ -86,7 +86,7 @@ func TestForeignUserTimeWithoutASplit(t *testing.T) {
 // TestLiveKernelThreads: the threads of the running kernel are read where it shows them.
 func TestLiveKernelThreads(t *testing.T) {
 	fs := hostfs.New("/")
-	r, err := NewReader(fs, cpuset.New(0), nil)
+	r, err := NewReader(fs, cpuset.New(0), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func TestLivePerf(t *testing.T) {
 		!errors.Is(refused, syscall.ENOSYS) {
 		t.Fatal(refused)
 	}
-	r, err := NewReader(fs, cpus, nil)
+	r, err := NewReader(fs, cpus, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

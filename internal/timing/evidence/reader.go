@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"judged/internal/base/cpuset"
-	"judged/internal/base/linux"
 	"judged/internal/host/hostfs"
 )
 
@@ -19,10 +18,11 @@ type Reader struct {
 	fs         hostfs.FS
 	cpus       cpuset.Set
 	neighbours cpuset.Set // may be empty
-	ownTime    func() (time.Duration, error)
+	own        OwnTime
 	busy       busySource
 	busyFile   *os.File // nil without a source of run time
 	positions  []int    // of cpus in cpuacct.usage_percpu
+	besides    []int    // of neighbours there
 	stat       *os.File
 	softirqs   *os.File
 	vmstat     *os.File // nil on a host without swap
@@ -52,7 +52,9 @@ type Snapshot struct {
 	busy            tally // nanoseconds
 	ticks           ticks
 	neighbours      tally       // user ticks of the neighbours
-	own             tally       // user time of this process, nanoseconds
+	neighboursBusy  tally       // their run time in nanoseconds, as busy
+	own             tally       // CPU time of judged on the neighbours, nanoseconds
+	ownUser         tally       // of it, in user mode
 	kernel          kernelTimes // nil if not read
 	late            *late       // of GlanceAtLimit; nil until then
 	throttled       tally       // nanoseconds
@@ -65,14 +67,18 @@ type Snapshot struct {
 	took            time.Duration
 }
 
+// OwnTime returns the CPU time that judged's own work has taken so far on the neighbours of a slot, and its part in user
+// mode: this process and its programs of the jury, compilers and whatever else it starts there.
+type OwnTime func() (total, user time.Duration, err error)
+
 // NewReader opens the sources of this host and leaves out those that are missing or unreadable. The only error is an
-// empty set of CPUs. neighbours are the CPUs that share a cache or a NUMA node with the slot; of judged only this
-// process may run on them.
-func NewReader(fs hostfs.FS, cpus, neighbours cpuset.Set) (*Reader, error) {
+// empty set of CPUs. neighbours are the CPUs that share a cache or a NUMA node with the slot; own is what judged does
+// there.
+func NewReader(fs hostfs.FS, cpus, neighbours cpuset.Set, own OwnTime) (*Reader, error) {
 	if len(cpus) == 0 {
 		return nil, errors.New("read evidence: no CPUs given; name those of the slot")
 	}
-	r := &Reader{fs: fs, cpus: cpus, neighbours: neighbours, ownTime: linux.OwnUserTime, buf: make([]byte, 16<<10)}
+	r := &Reader{fs: fs, cpus: cpus, neighbours: neighbours, own: own, buf: make([]byte, 16<<10)}
 	r.stat = open(fs, "/proc/stat")
 	r.softirqs = open(fs, "/proc/softirqs")
 	if swapping(fs) {
@@ -104,11 +110,12 @@ func (r *Reader) openBusy(fs hostfs.FS) {
 		return
 	}
 	positions, ok := possiblePositions(fs, r.cpus)
-	if !ok {
+	besides, alsoOK := possiblePositions(fs, r.neighbours)
+	if !ok || !alsoOK {
 		return
 	}
 	if f := open(fs, mount+"/cpuacct.usage_percpu"); f != nil {
-		r.busy, r.busyFile, r.positions = cpuacct, f, positions
+		r.busy, r.busyFile, r.positions, r.besides = cpuacct, f, positions, besides
 	}
 }
 
@@ -190,17 +197,17 @@ func (r *Reader) readStat(s *Snapshot) {
 		return
 	}
 	s.neighbours = parseStat(b, r.neighbours).user
-	if own, err := r.ownTime(); err == nil {
-		s.own = tally{uint64(own), 1}
+	if total, user, err := r.own(); err == nil {
+		s.own, s.ownUser = tally{uint64(total), 1}, tally{uint64(user), 1}
 	}
 }
 
 func (r *Reader) readBusy(s *Snapshot) {
 	switch b := r.read(r.busyFile); r.busy {
 	case schedstat:
-		s.busy = parseSchedstat(b, r.cpus)
+		s.busy, s.neighboursBusy = parseSchedstat(b, r.cpus), parseSchedstat(b, r.neighbours)
 	case cpuacct:
-		s.busy = parseUsagePercpu(b, r.positions)
+		s.busy, s.neighboursBusy = parseUsagePercpu(b, r.positions), parseUsagePercpu(b, r.besides)
 	}
 }
 

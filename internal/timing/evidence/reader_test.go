@@ -42,7 +42,7 @@ func (h host) write(files map[string]string) {
 
 func (h host) reader(cpus ...int) *Reader {
 	h.t.Helper()
-	r, err := NewReader(hostfs.New(h.root), cpuset.New(cpus...), nil)
+	r, err := NewReader(hostfs.New(h.root), cpuset.New(cpus...), nil, nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -73,11 +73,11 @@ func TestSnapshotsOfAChangingHost(t *testing.T) {
 	})
 	r := h.reader(1)
 	own := 40 * ms
-	r.neighbours, r.ownTime = cpuset.New(0), func() (time.Duration, error) { return own, nil }
+	r.neighbours, r.own = cpuset.New(0), func() (_, _ time.Duration, err error) { return own + own/5, own, nil }
 	before := r.Snapshot()
 	own += 50 * ms
 	h.write(map[string]string{
-		"/proc/schedstat":            "cpu0 0 0 0 0 0 0 5 0 0\ncpu1 0 0 0 0 0 0 1700000000 0 0\n",
+		"/proc/schedstat":            "cpu0 0 0 0 0 0 0 290000005 0 0\ncpu1 0 0 0 0 0 0 1700000000 0 0\n",
 		"/proc/stat":                 "cpu 0 0 0 0 0 0 0 0\ncpu0 21 22 9 9 9 9 9 9 0 0\ncpu1 60 5 9 0 0 1 4 5 0 0\n",
 		"/proc/interrupts":           "  CPU0 CPU1\n 7: 0 6 nvme\nLOC: 100 450 Local\nRES: 9 1\n",
 		throttlePath:                 "7\n",
@@ -96,7 +96,7 @@ func TestSnapshotsOfAChangingHost(t *testing.T) {
 		ForeignUserTime: new(50 * ms),               // 650 - 590, but for a tick
 		StealTime:       new(20 * time.Millisecond),
 		ThrottledTime:   new(5 * ms), // 4 in one hierarchy and 1 in the other
-		NeighboursBusy:  new(0.2),    // 120 + 130 - 50 of this process
+		NeighboursBusy:  new(0.2),    // 120 + 130 - 50 of judged, and less than 290 - 60
 		MajorFaults:     new(int64(2)),
 		Pressure:        new(3 * ms), IRQPressure: new(ms), Refaults: new(int64(4)), LimitHits: new(int64(5)),
 		NUMAMigrations: new(int64(6)),
@@ -192,7 +192,7 @@ func TestForeignTimeIsNeverNegative(t *testing.T) {
 }
 
 func TestNewReaderNeedsCPUs(t *testing.T) {
-	if _, err := NewReader(hostfs.New(t.TempDir()), nil, nil); err == nil {
+	if _, err := NewReader(hostfs.New(t.TempDir()), nil, nil, nil); err == nil {
 		t.Error("no error for a slot without CPUs")
 	}
 }
@@ -223,7 +223,7 @@ func TestLiveMachineSeesForeignTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewReader(hostfs.New("/"), cpus, nil)
+	r, err := NewReader(hostfs.New("/"), cpus, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
