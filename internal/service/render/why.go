@@ -160,7 +160,7 @@ func runsStep(runs []job.Run, t *job.Timing) string {
 		switch explained := over && r.CPUTime-r.Explained.CPUTime <= t.Limit; {
 		case !r.Kept:
 			line += "; set aside: without that time it is within the limit"
-		case explained && t.Confidence == job.Noisy:
+		case explained && t.Confidence == job.Noisy && t.DecidedBy == job.ByBudget:
 			line += "; it counts because another run is over the limit without what noise explains"
 		case explained && t.DecidedBy != job.ByFixed:
 			line += "; it counts because the runs agree more closely than they would if noise had added that"
