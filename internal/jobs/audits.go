@@ -35,9 +35,6 @@ type Audit struct {
 	Finished time.Time // when it was compared
 }
 
-// AuditLabel is the label of an audit with the ID of the original.
-const AuditLabel = "audit_of"
-
 // States of an audit in the database.
 const (
 	auditCompared   = 1

@@ -76,24 +76,3 @@ type oneLine struct{ error }
 
 func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
 func (e oneLine) Unwrap() error { return e.error }
-
-// maxID is the longest id in bytes.
-const maxID = 64
-
-// ValidID reports whether id can name a job: 1 to 64 of A-Z a-z 0-9 . _ -,
-// starting with a letter or digit, so that it is safe in a path and in a URL.
-func ValidID(id string) bool {
-	if id == "" || len(id) > maxID || !alphanumeric(id[0]) {
-		return false
-	}
-	for i := range len(id) {
-		if c := id[i]; !alphanumeric(c) && c != '.' && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return true
-}
-
-func alphanumeric(c byte) bool {
-	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
-}

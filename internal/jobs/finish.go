@@ -120,7 +120,7 @@ func (s *Store) Finish(ctx context.Context, l Lease, rep job.Report) error {
 // tests that were judged. Its holder learns of it by Lost or Extend. The error
 // is ErrFinal when the job has ended; then the report has no tests.
 func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
-	if !ValidID(id) {
+	if !ValidStoredID(id) {
 		return job.Report{}, fmt.Errorf("cancel job %q: %w", id, ErrNotFound)
 	}
 	for {

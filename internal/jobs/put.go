@@ -26,7 +26,7 @@ type Submission struct {
 // returns the stored record. The error is ErrConflict when the ID has another
 // body, and ErrFull when too many jobs are queued.
 func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool, err error) {
-	if !ValidID(n.ID) {
+	if !ValidStoredID(n.ID) {
 		return Record{}, false, fmt.Errorf("store job %q: %w", n.ID, ErrBadID)
 	}
 	reserved, err := s.reserve(ctx)

@@ -2,8 +2,6 @@ package jobs
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -11,13 +9,9 @@ import (
 	"judged/internal/base/job"
 )
 
-// RecheckLabel is the label of the report of a host with the ID of its job, where another host judged it, too.
-const RecheckLabel = "crosscheck_of"
-
 // RecheckID is the ID under which Recheck keeps the report of an attempt.
 func RecheckID(l Lease) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d", l.ID, l.Attempt))
-	return "crosscheck-" + hex.EncodeToString(sum[:16])
+	return OwnID("crosscheck", fmt.Sprintf("%q %d", l.ID, l.Attempt))
 }
 
 // Head returns what is known of a job that is to be finished: its report without tests. A failure is one of Finish.

@@ -147,7 +147,7 @@ func (s *Store) GetShort(ctx context.Context, id string) (Record, error) {
 
 // get reads a job, with the column or value that has its tests.
 func (s *Store) get(ctx context.Context, id, tests string) (r row, rec Record, err error) {
-	if !ValidID(id) { // PostgreSQL refuses some texts
+	if !ValidStoredID(id) { // PostgreSQL refuses some texts
 		return r, Record{}, fmt.Errorf("job %q: %w", id, ErrNotFound)
 	}
 	found := false
@@ -177,7 +177,7 @@ func (s *Store) readRow(ctx context.Context, id string) (row, error) {
 // readRowTo is readRow as a part of an operation.
 func (s *Store) readRowTo(ctx context.Context, operation, id string) (row, error) {
 	var r row
-	if !ValidID(id) {
+	if !ValidStoredID(id) {
 		return r, fmt.Errorf("job %q: %w", id, ErrNotFound)
 	}
 	err := s.rows(ctx, s.read, query{operation, `SELECT ` + rowColumns + ` FROM jobs WHERE id = ?1`, []any{id}},

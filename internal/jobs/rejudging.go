@@ -2,19 +2,11 @@ package jobs
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"fmt"
 	"time"
 
 	"judged/internal/base/job"
-)
-
-// Labels of the jobs that judge others again.
-const (
-	RejudgeLabel   = "rejudge_of" // ID of the original
-	RejudgingLabel = "rejudging"  // ID of the set
 )
 
 // RejudgingState is how far a rejudging is.
@@ -133,8 +125,7 @@ type keptRequest struct {
 
 // RejudgeID is the ID of the job that judges another one again, so that a repeated request makes no second one.
 func RejudgeID(rejudging, original string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", rejudging, original))
-	return "rejudge-" + hex.EncodeToString(sum[:16])
+	return OwnID("rejudge", fmt.Sprintf("%q %q", rejudging, original))
 }
 
 // PutRejudging stores a rejudging, to be filled: see UnfinishedRejudgings. digest recognizes a repeated request. created

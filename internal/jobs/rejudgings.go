@@ -12,7 +12,7 @@ import (
 // the next page, "" after the last one.
 func (s *Store) RejudgedPage(ctx context.Context, id string, changed bool, after string, limit int) (
 	page []RejudgedReport, next string, err error) {
-	if after != "" && !ValidID(after) {
+	if after != "" && !ValidStoredID(after) {
 		return nil, "", fmt.Errorf("list jobs of rejudging %q after %q: %w", id, after, ErrBadCursor)
 	}
 	only := ""

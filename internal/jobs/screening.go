@@ -3,18 +3,13 @@ package jobs
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	"judged/internal/base/job"
 )
-
-// ScreeningLabel is the label of the report of a screening pool with the ID of its job, where another pool decided.
-const ScreeningLabel = "screening_of"
 
 func (n Submission) kind() kind {
 	k := kindOf(n.Job)
@@ -24,8 +19,7 @@ func (n Submission) kind() kind {
 
 // ScreeningID is the ID under which Forward keeps the report of an attempt.
 func ScreeningID(l Lease) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d", l.ID, l.Attempt))
-	return "screening-" + hex.EncodeToString(sum[:16])
+	return OwnID("screening", fmt.Sprintf("%q %d", l.ID, l.Attempt))
 }
 
 // Forward queues a job for another pool instead of ending it with the report of an attempt. That report is kept as

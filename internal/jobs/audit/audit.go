@@ -3,8 +3,6 @@ package audit
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -251,8 +249,8 @@ func (a *Auditor) sample(ctx context.Context, e jobs.Ended, salt string, pools m
 
 // put queues an audit. Its ID is derived, so that repeating the step after a crash queues nothing twice.
 func (a *Auditor) put(ctx context.Context, rec jobs.Record, audit jobs.Audit, derivedFrom ...string) error {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", append(derivedFrom, rec.ID, audit.Target)))
-	audit.ID, audit.Original, audit.Origin = "audit-"+hex.EncodeToString(sum[:16]), rec.ID, rec.Report.Host.Node
+	audit.ID = jobs.OwnID("audit", fmt.Sprintf("%q", append(derivedFrom, rec.ID, audit.Target)))
+	audit.Original, audit.Origin = rec.ID, rec.Report.Host.Node
 	_, err := a.o.Store.PutAudit(ctx, audit, rec.Job)
 	return err
 }

@@ -76,7 +76,7 @@ func (f *Filler) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs
 	j job.Job, skipped string, err error) {
 	q := u.Request
 	j = rec.Job
-	j.Priority, j.Labels = job.Rejudge, map[string]string{jobs.RejudgeLabel: rec.ID, jobs.RejudgingLabel: u.ID}
+	j.Priority, j.Labels = job.Rejudge, nil
 	if j.Problem != "" && !q.SameProblem {
 		p, err := f.problemNow(ctx, j.Problem, found)
 		if passing(ctx, err) {
@@ -106,6 +106,8 @@ func (f *Filler) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs
 	if j, err = jobspec.Complete(f.o.Config(), j); err != nil {
 		return j, err.Error(), nil
 	}
+	// Added afterwards: no caller can send them.
+	j.Labels = map[string]string{jobs.RejudgeLabel: rec.ID, jobs.RejudgingLabel: u.ID}
 	skipped, err = f.missingFile(j, found)
 	return j, skipped, err
 }

@@ -28,6 +28,7 @@ type Store interface {
 	CompleteRejudging(ctx context.Context, id string) error
 	Rejudging(ctx context.Context, id string) (jobs.Rejudging, error)
 	GetShort(ctx context.Context, id string) (jobs.Record, error)
+	JudgesAgain(ctx context.Context, rep job.Report) (bool, error)
 	List(ctx context.Context, f jobs.Filter) (page []job.Report, next string, err error)
 	Problem(ctx context.Context, id string) (jobs.Problem, error)
 	Lead(ctx context.Context, task, holder string, lease time.Duration) (bool, error)
@@ -179,7 +180,9 @@ func (f *Filler) filtered(ctx context.Context, u jobs.UnfinishedRejudging) (
 	}
 	for _, rep := range reports {
 		one := jobs.SelectedJob{ID: rep.ID, Verdict: rep.Verdict}
-		if _, again := rep.Labels[jobs.RejudgeLabel]; again {
+		if again, err := f.o.Store.JudgesAgain(ctx, rep); err != nil {
+			return nil, next, err
+		} else if again {
 			continue
 		}
 		if q.Problem != "" {
@@ -209,7 +212,11 @@ func (f *Filler) read(ctx context.Context, id string) (rec jobs.Record, one jobs
 	case err != nil:
 		one.Skipped = err.Error()
 	default:
-		one.Verdict, one.Skipped = rec.Report.Verdict, unfit(rec.Report)
+		again, err := f.o.Store.JudgesAgain(ctx, rec.Report)
+		if err != nil {
+			return rec, one, err
+		}
+		one.Verdict, one.Skipped = rec.Report.Verdict, unfit(rec.Report, again)
 	}
 	return rec, one, nil
 }
@@ -220,8 +227,7 @@ func passing(ctx context.Context, err error) bool {
 }
 
 // unfit says why a job cannot be judged again, or "".
-func unfit(rep job.Report) string {
-	_, again := rep.Labels[jobs.RejudgeLabel]
+func unfit(rep job.Report, again bool) string {
 	switch {
 	case again:
 		return "it judges another job again; name that one"

@@ -6,6 +6,8 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"time"
+
+	"judged/internal/jobs"
 )
 
 var idText = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
@@ -21,7 +23,10 @@ func newID(now time.Time) string {
 
 // keyedID derives a job's id from the caller and the Idempotency-Key, so that the
 // keys need no table.
-func keyedID(caller, key string) string {
+func keyedID(caller, key string) string { return jobs.OwnID("key", caller+"\x00"+key) }
+
+// oldKeyedID is the id of before, which any caller may have given to a job.
+func oldKeyedID(caller, key string) string {
 	sum := sha256.Sum256([]byte(caller + "\x00" + key))
 	return "key-" + idText.EncodeToString(sum[:20])
 }

@@ -108,10 +108,9 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 		}
 		f.Label[key] = value
 	}
-	_, audits := f.Label[jobs.AuditLabel]
-	_, screenings := f.Label[jobs.ScreeningLabel]
-	_, rechecks := f.Label[jobs.RecheckLabel]
-	f.Audits = audits || screenings || rechecks
+	for key := range f.Label {
+		f.Audits = f.Audits || jobs.ListsCopies(key)
+	}
 	var err error
 	f.Limit, err = limitOf(values)
 	return f, err

@@ -80,7 +80,7 @@ func (s *Server) checkRejudging(ctx context.Context, q *jobs.RejudgingRequest) e
 		return bad("send several sets", "%d jobs, want at most %d", len(q.Jobs), jobs.MaxRejudged)
 	}
 	for _, id := range q.Jobs {
-		if !jobs.ValidID(id) {
+		if !jobs.ValidStoredID(id) {
 			return bad("name a job", "no job can have the id %.70q", id)
 		}
 	}

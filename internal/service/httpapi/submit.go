@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -27,9 +28,30 @@ func (s *Server) postJob(w http.ResponseWriter, r *http.Request) error {
 		return problem("bad-request", "send at most 255 bytes", "the Idempotency-Key has %d bytes", len(key))
 	}
 	if key == "" {
-		return s.submit(w, r, newID(s.now()))
+		return s.submit(w, r, newID(s.now()), jobs.Record{})
 	}
-	return s.submit(w, r, keyedID(caller(r.Context()), key))
+	id := keyedID(caller(r.Context()), key)
+	before, err := s.jobBefore(r.Context(), id, oldKeyedID(caller(r.Context()), key))
+	if err != nil {
+		return err
+	}
+	return s.submit(w, r, id, before)
+}
+
+// jobBefore returns the job that may have a key by its ID of an earlier version, unless the key has a job now. It counts
+// if it has the same body: it may have the ID because somebody chose it.
+func (s *Server) jobBefore(ctx context.Context, id, old string) (jobs.Record, error) {
+	before, err := s.jobs.Get(ctx, old)
+	if err == nil {
+		_, err = s.jobs.Get(ctx, id)
+		if err == nil {
+			return jobs.Record{}, nil
+		}
+	}
+	if !errors.Is(err, jobs.ErrNotFound) {
+		return jobs.Record{}, err
+	}
+	return before, nil
 }
 
 func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
@@ -42,11 +64,11 @@ func (s *Server) putJob(w http.ResponseWriter, r *http.Request) error {
 			id,
 		)
 	}
-	return s.submit(w, r, id)
+	return s.submit(w, r, id, jobs.Record{})
 }
 
-// submit stores a job, and with wait= answers with its report.
-func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error {
+// submit stores a job, and with wait= answers with its report. Where the body is that of a job from before, it is that one.
+func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string, before jobs.Record) error {
 	wait, err := waitOf(r)
 	if err != nil {
 		return err
@@ -54,13 +76,18 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, id string) error
 	if err := s.accepts(); err != nil {
 		return problem("not-ready", "try again later; GET /readyz shows when", "%s", err).retryAfter(retryNotReady)
 	}
-	if err := s.checkRoom(r.Context(), id); err != nil {
+	known := cmp.Or(before.ID, id)
+	if err := s.checkRoom(r.Context(), known); err != nil {
 		return err
 	}
-	submission, err := s.receive(w, r, id)
+	submission, err := s.receive(w, r, known)
 	if err != nil {
 		return err
 	}
+	if submission.BodyDigest == before.BodyDigest {
+		id = known
+	}
+	submission.ID = id
 	status, report, err := s.put(r.Context(), submission)
 	if err != nil {
 		return err

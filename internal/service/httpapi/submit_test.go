@@ -115,7 +115,7 @@ func TestIdempotencyKeysOfTwoCallersDiffer(t *testing.T) {
 		t.Error("ids do not follow caller and key")
 	}
 	for _, id := range []string{keyedID("", "k"), newID(noon)} {
-		if !jobs.ValidID(id) {
+		if !jobs.ValidStoredID(id) {
 			t.Errorf("%q is no id", id)
 		}
 	}
