@@ -244,7 +244,7 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 		}
 	}
 	if given("package") {
-		return l.openPackage(f.pkg)
+		return l.openPackage(cmd.Context(), f.pkg)
 	}
 	if given("problem") || given("problem-version") {
 		return l.nameProblem(f, given("problem-version"))
@@ -253,7 +253,7 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 		if given("input") || given("answer") {
 			return usagef("read --tests: it goes without --input and --answer; leave these out")
 		}
-		return l.openTests(f.tests)
+		return l.openTests(cmd.Context(), f.tests)
 	}
 	t := job.Test{Name: "1"}
 	for _, x := range []struct {
@@ -285,9 +285,9 @@ func (l *localJob) nameProblem(f *jobFlags, pinned bool) error {
 }
 
 // openPackage reads tests, limits, checker and interactor from a problem package.
-func (l *localJob) openPackage(name string) (err error) {
-	if l.pkg, err = problem.Open(name); err != nil {
-		return &usageError{err}
+func (l *localJob) openPackage(ctx context.Context, name string) (err error) {
+	if l.pkg, err = problem.Open(ctx, name); err != nil {
+		return unreadable(ctx, err)
 	}
 	if l.job, err = l.pkg.Judging(l.job); err == nil && l.job.Limits.CPUTimeMS == 0 {
 		err = errors.New("it has no time limit; give --time-limit, or see judged limit")
@@ -298,9 +298,17 @@ func (l *localJob) openPackage(name string) (err error) {
 	return nil
 }
 
-func (l *localJob) openTests(path string) (err error) {
-	if l.set, err = problem.OpenTests(path); err != nil {
-		return &usageError{err}
+// unreadable is wrong usage, unless the reading was interrupted.
+func unreadable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return &usageError{err}
+}
+
+func (l *localJob) openTests(ctx context.Context, path string) (err error) {
+	if l.set, err = problem.OpenTests(ctx, path); err != nil {
+		return unreadable(ctx, err)
 	}
 	for _, t := range l.set.Tests {
 		for _, file := range []string{t.Input, t.Answer} {

@@ -117,8 +117,8 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 		return nil, err
 	}
 	v := &verifier{a: a, c: c, repeats: job.Repeats{Min: o.repeats, Max: o.repeats}, line: render.Line{W: a.err}}
-	if v.pkg, err = problem.Open(name); err != nil {
-		return nil, &usageError{err}
+	if v.pkg, err = problem.Open(cmd.Context(), name); err != nil {
+		return nil, unreadable(cmd.Context(), err)
 	}
 	options, err := engineOptions(c, a, cmd.Name()+" "+name)
 	if err == nil {

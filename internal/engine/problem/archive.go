@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,8 +26,8 @@ type entry struct {
 }
 
 // eachEntry calls f for the entries of a ZIP archive, or of a tar archive, which may be compressed by gzip. An error of f
-// ends it and gets the name of the entry.
-func eachEntry(name string, f func(entry) error) error {
+// ends it and gets the name of the entry. So does the end of ctx, without a name.
+func eachEntry(ctx context.Context, name string, f func(entry) error) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return err
@@ -44,11 +45,25 @@ func eachEntry(name string, f func(entry) error) error {
 		if err != nil {
 			return fmt.Errorf("%w; create the archive again", err)
 		}
-		return eachTarEntry(z, f)
+		return eachTarEntry(untilDone{ctx, z}, f)
 	case len(start) > tarMagicAt && string(start[tarMagicAt:]) == tarMagic:
-		return eachTarEntry(file, f)
+		return eachTarEntry(untilDone{ctx, file}, f)
 	}
-	return eachZIPEntry(file, f)
+	return eachZIPEntry(ctx, file, f)
+}
+
+// untilDone is a reader that fails once ctx is done.
+type untilDone struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read implements io.Reader.
+func (u untilDone) Read(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.Reader.Read(b)
 }
 
 const (
@@ -84,7 +99,7 @@ func eachTarEntry(r io.Reader, f func(entry) error) error {
 	}
 }
 
-func eachZIPEntry(file *os.File, f func(entry) error) error {
+func eachZIPEntry(ctx context.Context, file *os.File, f func(entry) error) error {
 	info, err := file.Stat()
 	if err != nil {
 		return err
@@ -102,7 +117,16 @@ func eachZIPEntry(file *os.File, f func(entry) error) error {
 		return fmt.Errorf("%d entries; the maximum is %d", len(z.File), maxEntries)
 	}
 	for _, x := range z.File {
-		e := entry{name: slashed(x.Name), mode: x.Mode(), open: x.Open}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		e := entry{name: slashed(x.Name), mode: x.Mode(), open: func() (io.ReadCloser, error) {
+			content, err := x.Open()
+			if err != nil {
+				return nil, err
+			}
+			return cancelled{untilDone{ctx, content}, content}, nil
+		}}
 		if e.mode&fs.ModeSymlink != 0 {
 			if e.link, err = readLink(x); err != nil {
 				return fmt.Errorf("entry %q: %w", x.Name, err)
@@ -113,6 +137,12 @@ func eachZIPEntry(file *os.File, f func(entry) error) error {
 		}
 	}
 	return nil
+}
+
+// cancelled is the content of an entry until a context is done.
+type cancelled struct {
+	io.Reader
+	io.Closer
 }
 
 // slashed is a name without the backslashes of archives made on Windows.
@@ -173,14 +203,14 @@ const maxDepth = 64
 
 // unpackTree writes the files of an archive into dir, with their folders. Whatever its names and links say, nothing is
 // written outside of dir: os.Root refuses it.
-func unpackTree(archive, dir string) error {
+func unpackTree(ctx context.Context, archive, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	left := int64(MaxUnpacked)
-	return eachEntry(archive, func(e entry) error {
+	return eachEntry(ctx, archive, func(e entry) error {
 		name := strings.TrimPrefix(strings.TrimSuffix(e.name, "/"), "./")
 		if name == "" || name == "." || e.mode.IsDir() {
 			return nil // folders are made with their files

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,11 +15,12 @@ import (
 // to another file by the time it is opened again, and a root daemon can read them all. It opens each file once, beneath
 // the folder, and copies at most as much as an archive may contain.
 type copier struct {
+	ctx  context.Context // ends the copying
 	from *os.Root
 	left units.Bytes
 }
 
-func newCopier(from *os.Root) *copier { return &copier{from, MaxUnpacked} }
+func newCopier(ctx context.Context, from *os.Root) *copier { return &copier{ctx, from, MaxUnpacked} }
 
 // copy copies a file to a path that does not exist, and to hash; either may be left out, by "" or nil.
 func (c *copier) copy(name, path string, hash io.Writer) error {
@@ -36,7 +38,7 @@ func (c *copier) copy(name, path string, hash io.Writer) error {
 	case units.Bytes(info.Size()) > c.left:
 		return c.tooMuch()
 	}
-	from := io.LimitReader(src, int64(c.left)+1)
+	from := io.LimitReader(untilDone{c.ctx, src}, int64(c.left)+1)
 	if hash != nil {
 		from = io.TeeReader(from, hash)
 	}

@@ -24,7 +24,7 @@ func TestWhatWasChecked(t *testing.T) {
 	}
 	t.Run("package", func(t *testing.T) {
 		dir := legacyPack.folder(t)
-		p, err := Open(dir)
+		p, err := Open(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestWhatWasChecked(t *testing.T) {
 	})
 	t.Run("tests", func(t *testing.T) {
 		dir := folder(t, "a.in", "a.ans")
-		s, err := OpenTests(dir)
+		s, err := OpenTests(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,10 +103,10 @@ func TestFoldersAreBounded(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if s, err := OpenTests(dir); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if s, err := OpenTests(t.Context(), dir); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("tests: %v, %v, want %q", s, err, tt.want)
 			}
-			if p, err := Open(pack); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if p, err := Open(t.Context(), pack); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("package: %v, %v, want %q", p, err, tt.want)
 			}
 			if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {

@@ -85,15 +85,15 @@ func (e Expectation) scoreDifference(r job.Report, where string) []string {
 		return e.outside(r.Score, "")
 	}
 	var found []string
-	matched := false
+	matched, globs := false, globsOf(e.Tests, maxAlternatives)
 	for _, g := range r.Groups {
-		if matchName(e.Tests, g.Name) {
+		if globs.matchName(g.Name) {
 			matched = true
 			found = append(found, e.outside(g.Score, " in "+g.Name)...)
 		}
 	}
 	for _, t := range r.Tests {
-		if matchName(e.Tests, t.Name) {
+		if globs.matchName(t.Name) {
 			matched = true
 			found = append(found, e.outside(t.Score, " in "+t.Name)...)
 		}

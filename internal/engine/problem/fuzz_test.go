@@ -31,7 +31,7 @@ func FuzzArchive(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := OpenTests(path)
+		s, err := OpenTests(t.Context(), path)
 		if err != nil {
 			if !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v does not name %q", err, path)
@@ -92,7 +92,7 @@ func FuzzPackage(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p, err := Open(path)
+		p, err := Open(t.Context(), path)
 		if err == nil {
 			for _, x := range p.Tests {
 				for _, file := range []string{x.Input, x.Answer} {

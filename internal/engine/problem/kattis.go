@@ -217,14 +217,14 @@ func (p *Package) readGrading(s *settings) {
 func (p *Package) readDOMjudge(t *tree) error {
 	limit := ""
 	if t.has(timeLimitFile) {
-		b, err := t.read(timeLimitFile, maxSettings)
+		b, err := t.content(timeLimitFile, maxSettings)
 		if err != nil {
 			return err
 		}
 		limit = strings.TrimSpace(string(b))
 	}
 	if t.has(domjudgeFile) {
-		b, err := t.read(domjudgeFile, maxSettings)
+		b, err := t.content(domjudgeFile, maxSettings)
 		if err != nil {
 			return err
 		}

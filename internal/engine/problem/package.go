@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -47,10 +48,11 @@ type Package struct {
 	Includes    map[string][]File // files that are added to each submission, by language; "" is every language
 	Languages   []string          // allowed ones; empty is all
 	Submissions []Submission
-	// Findings name what the package uses and judged does not do.
+	// Findings name what the package uses and judged does not do, each once; after maxFindings the rest is left out.
 	Findings []string
 
-	temp string // folder of the copies
+	found map[string]bool // the findings
+	temp  string          // folder of the copies
 }
 
 // Limits bound submissions. Zero members take the defaults of the configuration.
@@ -115,24 +117,25 @@ const (
 )
 
 // Open reads a package from a folder, or from an archive: ZIP, or tar with or without gzip. It unpacks an archive into a
-// temporary folder, and copies the files of a folder to one; Close removes it.
-func Open(name string) (*Package, error) {
+// temporary folder, and copies the files of a folder to one; Close removes it. It ends with the error of
+// ctx when that is done.
+func Open(ctx context.Context, name string) (*Package, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, fmt.Errorf("open package: %w; name a folder or an archive with problem.yaml or problem.xml", err)
 	}
-	p := &Package{Includes: map[string][]File{}}
+	p := &Package{Includes: map[string][]File{}, found: map[string]bool{}}
 	if p.temp, err = os.MkdirTemp("", "judged-package-"); err != nil {
 		return nil, fmt.Errorf("copy package: %w", err)
 	}
 	dir, copies := name, p.temp
 	if !info.IsDir() {
 		dir, copies = p.temp, ""
-		if err := unpackTree(name, dir); err != nil {
+		if err := unpackTree(ctx, name, dir); err != nil {
 			return nil, errors.Join(fmt.Errorf("unpack package %q: %w", name, err), p.Close())
 		}
 	}
-	if err := p.read(dir, copies); err != nil {
+	if err := p.read(ctx, dir, copies); err != nil {
 		return nil, errors.Join(fmt.Errorf("read package %q: %w", name, err), p.Close())
 	}
 	return p, nil
@@ -143,8 +146,8 @@ func (p *Package) Close() error {
 	return os.RemoveAll(p.temp)
 }
 
-func (p *Package) read(dir, copies string) error {
-	t, err := readTree(dir, copies)
+func (p *Package) read(ctx context.Context, dir, copies string) error {
+	t, err := readTree(ctx, dir, copies)
 	if err != nil {
 		return err
 	}
@@ -176,14 +179,21 @@ func (p *Package) unsupported(format string, args ...any) {
 }
 
 func (p *Package) find(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	for _, f := range p.Findings {
-		if f == text {
-			return
-		}
+	if len(p.found) > maxFindings {
+		return
 	}
-	p.Findings = append(p.Findings, text)
+	text := fmt.Sprintf(format, args...)
+	if len(p.found) == maxFindings && !p.found[text] {
+		text = "further findings are left out"
+	}
+	if !p.found[text] {
+		p.found[text] = true
+		p.Findings = append(p.Findings, text)
+	}
 }
+
+// maxFindings bounds what is said about one package.
+const maxFindings = 100
 
 // languageOf is the language of files by their names. It is empty where they have none or several.
 func languageOf(files []File) string {

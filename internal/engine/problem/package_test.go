@@ -300,7 +300,7 @@ func TestOpen(t *testing.T) {
 					"lower=false upper=true"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := Open(tt.path)
+			p, err := Open(t.Context(), tt.path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -329,7 +329,7 @@ func TestVersion(t *testing.T) {
 		legacyPack.tar(t, false),
 		legacyPack.tar(t, true), legacyPack.with(pack{".git/config": "x", "__MACOSX/._a": "x"}).folder(t)} {
 		t.Setenv("TMPDIR", t.TempDir())
-		p, err := Open(path)
+		p, err := Open(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,7 +344,7 @@ func TestVersion(t *testing.T) {
 	if len(versions) != 1 {
 		t.Errorf("versions %v, want one", versions)
 	}
-	p, err := Open(legacyPack.with(pack{"data/secret/2.ans": "x"}).folder(t))
+	p, err := Open(t.Context(), legacyPack.with(pack{"data/secret/2.ans": "x"}).folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func TestUnsupported(t *testing.T) {
 			domjudgeFile},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := Open(legacyPack.with(tt.more).folder(t))
+			p, err := Open(t.Context(), legacyPack.with(tt.more).folder(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -492,7 +492,7 @@ func TestRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			temp := t.TempDir()
 			t.Setenv("TMPDIR", temp)
-			_, err := Open(tt.path)
+			_, err := Open(t.Context(), tt.path)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
@@ -536,7 +536,7 @@ func TestSettingsThatDoNotAct(t *testing.T) {
 		"  validation_output: 1\n",
 		"data/secret/1.in": "", "data/secret/1.ans": "", "submissions/accepted/a.py": "", "include/c/sub/x.h": "",
 		"submissions/submissions.yaml": "accepted/a.py: {entrypoint: a}\n"}
-	p, err := Open(files.folder(t))
+	p, err := Open(t.Context(), files.folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -560,7 +560,7 @@ func TestLegacyGroups(t *testing.T) {
 		"data/testdata.yaml":        "on_reject: continue\nrange: 0 +inf\ngrader_flags: max ignore_sample\n",
 		"data/secret/testdata.yaml": "range: 0 50\n", "data/secret/a/1.in": "", "data/secret/a/1.ans": "",
 		"data/secret/a/testdata.yaml": "on_reject: break\noutput_validator_flags: case_sensitive\n"}
-	p, err := Open(files.folder(t))
+	p, err := Open(t.Context(), files.folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}

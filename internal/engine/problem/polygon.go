@@ -80,12 +80,13 @@ type polygonGroup struct {
 
 // readPolygon reads a full package of Polygon: one with the generated tests.
 func (p *Package) readPolygon(t *tree) error {
-	b, err := t.read("problem.xml", maxProblemXML)
+	b, err := t.content("problem.xml", maxProblemXML)
 	if err != nil {
 		return err
 	}
 	var x polygonXML
-	if err := xml.NewDecoder(bytes.NewReader(b)).Decode(&x); err != nil {
+	if err := xml.NewTokenDecoder(&elements{Decoder: xml.NewDecoder(untilDone{t.ctx, bytes.NewReader(b)})}).
+		Decode(&x); err != nil {
 		return fmt.Errorf("parse problem.xml: %w", err)
 	}
 	p.Format, p.TimeRule = Polygon, TimeRule{Accepted: 2, Rejected: 1, Resolution: time.Second}
@@ -109,6 +110,23 @@ func (p *Package) readPolygon(t *tree) error {
 		p.unsupported("input-file and output-file of an interactive problem; submissions read stdin and write stdout")
 	}
 	return nil
+}
+
+// maxElements bounds the tokens of problem.xml, which take more memory than their text.
+const maxElements = 1_000_000
+
+// elements are the tokens of an XML file, as many as are allowed.
+type elements struct {
+	*xml.Decoder
+	n int
+}
+
+// Token implements xml.TokenReader.
+func (e *elements) Token() (xml.Token, error) {
+	if e.n++; e.n > maxElements {
+		return nil, errors.New("too many elements; no problem needs that")
+	}
+	return e.Decoder.RawToken()
 }
 
 func (p *Package) readTestsets(t *tree, x polygonXML) error {
@@ -171,6 +189,10 @@ func (p *Package) polygonScheme(s polygonTestset) error {
 	if p.Scheme.Scoring {
 		root.Verdict, root.Continue = job.ByScore, true
 	}
+	known := map[string]polygonGroup{}
+	for _, g := range slices.Backward(s.Groups) { // the first one of a name counts
+		known[g.Name] = g
+	}
 	groups := map[string]*job.Group{}
 	for i, test := range p.Tests {
 		group, points := "", 0.0
@@ -190,7 +212,7 @@ func (p *Package) polygonScheme(s polygonTestset) error {
 		}
 		g := groups[group]
 		if g == nil {
-			g = polygonGroupOf(group, s.Groups, p.Scheme.Scoring)
+			g = polygonGroupOf(group, known, p.Scheme.Scoring)
 			groups[group] = g
 			root.Members = append(root.Members, job.Member{Group: g})
 		}
@@ -208,19 +230,16 @@ func (p *Package) polygonScheme(s polygonTestset) error {
 	return nil
 }
 
-func polygonGroupOf(name string, all []polygonGroup, points bool) *job.Group {
+func polygonGroupOf(name string, known map[string]polygonGroup, points bool) *job.Group {
 	g := &job.Group{Name: name, Aggregation: job.Sum, Verdict: job.FirstError}
 	if points {
 		g.Verdict, g.Continue = job.ByScore, true
 	}
-	i := slices.IndexFunc(all, func(x polygonGroup) bool { return x.Name == name })
-	if i < 0 {
-		return g
+	x := known[name]
+	if x.Policy == "complete-group" && points {
+		g.Aggregation, g.Continue, g.MaxScore = job.PassFail, false, x.Points
 	}
-	if all[i].Policy == "complete-group" && points {
-		g.Aggregation, g.Continue, g.MaxScore = job.PassFail, false, all[i].Points
-	}
-	for _, d := range all[i].Dependencies {
+	for _, d := range x.Dependencies {
 		g.RequirePass = append(g.RequirePass, d.Group)
 	}
 	return g
@@ -258,16 +277,24 @@ func (p *Package) readAssets(t *tree, x polygonXML) error {
 			headers = append(headers, f)
 		}
 	}
+	if len(headers) > maxPrograms {
+		return fmt.Errorf("%d headers in files/; use at most %d", len(headers), maxPrograms)
+	}
+	added := map[string]bool{}
 	for _, r := range x.Resources {
 		name := path.Clean(r.Path)
 		for _, a := range r.Assets {
-			if a.Name == "solution" && t.has(name) {
+			if a.Name == "solution" && t.has(name) && !added[name] {
+				added[name] = true
 				p.Includes[""] = append(p.Includes[""], File{path.Base(name), t.path(name)})
 			}
 		}
 	}
-	if x.Checker == nil {
+	switch programs := len(x.Validators) + len(x.Solutions); {
+	case x.Checker == nil:
 		return errors.New("problem.xml has no checker")
+	case programs > maxPrograms:
+		return fmt.Errorf("%d validators and solutions; use at most %d", programs, maxPrograms)
 	}
 	checker, err := p.polygonProgram(t, *x.Checker, headers)
 	if err != nil {

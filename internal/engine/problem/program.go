@@ -13,6 +13,10 @@ import (
 	"judged/internal/base/job"
 )
 
+// maxPrograms bounds the submissions of a package: each is compared with each glob of submissions.yaml, and has the
+// headers of a package of Polygon.
+const maxPrograms = 1000
+
 // ProgramError is a program of a package that judged cannot run.
 type ProgramError struct{ Name, Reason string }
 

@@ -14,8 +14,15 @@ import (
 	"judged/internal/base/units"
 )
 
-// maxSettings bounds files of settings, such as problem.yaml. The YAML library bounds what aliases expand to.
-const maxSettings = units.Bytes(1 << 20)
+// maxSettings bounds a file of settings, such as problem.yaml, and maxAllSettings those of a package together: a test
+// may have one. The YAML library compares each key of a mapping with every other one, and those of an alias again. It
+// bounds what aliases expand to.
+const (
+	maxSettings    = units.Bytes(1 << 20)
+	maxAllSettings = units.Bytes(8 << 20)
+	maxKeys        = 500
+	maxAliases     = 100
+)
 
 // settings is a YAML file that has a mapping. Keys are taken one by one; what is left is unknown.
 type settings struct {
@@ -29,15 +36,51 @@ func (t *tree) settings(file string) (*settings, error) {
 	if !t.has(file) {
 		return s, nil
 	}
-	b, err := t.read(file, maxSettings)
+	b, err := t.content(file, maxSettings)
 	if err != nil {
 		return nil, err
 	}
-	err = yaml.NewDecoder(bytes.NewReader(b)).Decode(&s.keys)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if t.read += units.Bytes(len(b)); t.read > maxAllSettings {
+		return nil, fmt.Errorf("the settings are larger than %s together; no problem needs that", maxAllSettings)
+	}
+	var document yaml.Node
+	err = yaml.NewDecoder(bytes.NewReader(b)).Decode(&document)
+	if errors.Is(err, io.EOF) {
+		return s, nil
+	}
+	if err == nil {
+		if err := t.bound(&document); err != nil {
+			return nil, fmt.Errorf("parse %s: %w", file, err)
+		}
+		err = document.Decode(&s.keys)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("parse %s: %s", file, oneLine(err))
 	}
 	return s, nil
+}
+
+// bound refuses what would take long to decode.
+func (t *tree) bound(n *yaml.Node) error {
+	if err := t.ctx.Err(); err != nil {
+		return err
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		if t.aliases++; t.aliases > maxAliases {
+			return fmt.Errorf("more than %d aliases in the package; write out what they stand for", maxAliases)
+		}
+	case yaml.MappingNode:
+		if len(n.Content) > 2*maxKeys {
+			return fmt.Errorf("line %d: a mapping with more than %d keys; no problem needs that", n.Line, maxKeys)
+		}
+	}
+	for _, inner := range n.Content {
+		if err := t.bound(inner); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // oneLine is an error of the YAML library, which has several lines.

@@ -2,6 +2,7 @@ package problem
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -109,17 +110,27 @@ func (p *Package) readSubmissions(t *tree) error {
 			p.Submissions = append(p.Submissions, s)
 		}
 	}
+	if len(p.Submissions) > maxPrograms {
+		return fmt.Errorf("%d submissions; use at most %d", len(p.Submissions), maxPrograms)
+	}
 	slices.SortFunc(p.Submissions, func(a, b Submission) int { return strings.Compare(a.Name, b.Name) })
-	return p.readPatterns(overrides)
+	return p.readPatterns(t, overrides)
 }
 
 // readPatterns adds the expectations of submissions.yaml to the submissions that they match.
-func (p *Package) readPatterns(s *settings) error {
+func (p *Package) readPatterns(t *tree, s *settings) error {
+	left := maxAlternatives
 	for _, pattern := range slices.Sorted(maps.Keys(s.keys)) {
+		globs := globsOf(pattern, left)
+		if left -= len(globs); left <= 0 {
+			return fmt.Errorf("read %s: more than %d globs; use wider ones", s.file, maxAlternatives)
+		}
 		matched := false
 		for i := range p.Submissions {
-			name := strings.TrimPrefix(p.Submissions[i].Name, "submissions/")
-			if !Match(pattern, name) {
+			if err := t.ctx.Err(); err != nil {
+				return err
+			}
+			if !globs.match(strings.TrimPrefix(p.Submissions[i].Name, "submissions/")) {
 				continue
 			}
 			matched = true
@@ -193,24 +204,38 @@ func (s *Submission) expect(m *settings, e *Expectation) {
 
 // Match reports whether a glob of submissions.yaml matches a path or one of the folders that contain it. A * matches within
 // a name; {a,b} is an alternative.
-func Match(pattern, name string) bool {
+func Match(pattern, name string) bool { return globsOf(pattern, maxAlternatives).match(name) }
+
+// globs are the alternatives of a glob of submissions.yaml, as package path knows them.
+type globs []string
+
+func globsOf(pattern string, most int) globs {
+	all := alternatives(pattern, most)
+	for i, p := range all {
+		all[i] = escapeGlob.Replace(p)
+	}
+	return all
+}
+
+// match is Match.
+func (g globs) match(name string) bool {
 	for n := name; n != "." && n != "/"; n = path.Dir(n) {
-		if matchName(pattern, n) {
+		if g.matchName(n) {
 			return true
 		}
 	}
 	return false
 }
 
-// matchName reports whether a glob matches a path itself.
-func matchName(pattern, name string) bool {
-	return slices.ContainsFunc(alternatives(pattern, maxAlternatives), func(p string) bool {
-		ok, err := path.Match(escapeGlob(p), name)
+// matchName reports whether one matches a path itself.
+func (g globs) matchName(name string) bool {
+	return slices.ContainsFunc(g, func(p string) bool {
+		ok, err := path.Match(p, name)
 		return ok && err == nil
 	})
 }
 
-// maxAlternatives bounds what the braces of one glob expand to.
+// maxAlternatives bounds what the braces of one glob, and all globs of a file, expand to.
 const maxAlternatives = 1000
 
 // alternatives expands braces, to at most the given number of globs.
@@ -236,6 +261,4 @@ func alternatives(pattern string, most int) []string {
 }
 
 // escapeGlob quotes what path.Match knows and the format does not.
-func escapeGlob(p string) string {
-	return strings.NewReplacer("[", `\[`, "?", `\?`, `\`, `\\`).Replace(p)
-}
+var escapeGlob = strings.NewReplacer("[", `\[`, "?", `\?`, `\`, `\\`)

@@ -24,7 +24,7 @@ func TestTags(t *testing.T) {
 		{"/*@EXPECTED_SCORE@: 12.5*/", points},
 		{"# @EXPECTED_SCORE@: -inf\n", folder},
 	} {
-		p, err := Open(legacyPack.with(pack{"submissions/wrong_answer/w.py": tt.source}).folder(t))
+		p, err := Open(t.Context(), legacyPack.with(pack{"submissions/wrong_answer/w.py": tt.source}).folder(t))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -146,7 +146,8 @@ func merged(tests, folders []string) []child {
 
 // list returns the tests and the groups in a folder.
 func (r *dataReader) list(name string) (tests, folders []string) {
-	for _, f := range r.t.under("data/" + name) {
+	last := ""
+	for _, f := range r.t.under("data/" + name) { // sorted
 		first, rest, inFolder := strings.Cut(f.Name, "/")
 		if base, ok := strings.CutSuffix(f.Name, inputSuffix); ok && !inFolder {
 			tests = append(tests, base)
@@ -155,8 +156,9 @@ func (r *dataReader) list(name string) (tests, folders []string) {
 			r.p.unsupported("files of tests, such as %s", "data/"+name+"/"+first)
 			continue
 		}
-		if inFolder && strings.HasSuffix(rest, inputSuffix) && !slices.Contains(folders, first) {
+		if inFolder && strings.HasSuffix(rest, inputSuffix) && first != last {
 			folders = append(folders, first)
+			last = first
 		}
 	}
 	return tests, folders

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,7 +57,8 @@ const (
 // OpenTests reads NAME.in with NAME.ans (or .a, .out) from a folder and its subfolders, or from a ZIP archive. It unpacks
 // an archive into a temporary folder, and copies the tests of a folder to one; Close removes it. Files with other suffixes
 // and hidden files are ignored. An input without an answer, or an answer without an input, is an error that names it.
-func OpenTests(name string) (*Set, error) {
+// It ends with the error of ctx when that is done.
+func OpenTests(ctx context.Context, name string) (*Set, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, fmt.Errorf("open tests: %w; name a folder or a ZIP archive with NAME.in and NAME.ans", err)
@@ -67,13 +69,13 @@ func OpenTests(name string) (*Set, error) {
 	}
 	dir := name
 	if !info.IsDir() {
-		if err := unpack(name, s.temp); err != nil {
+		if err := unpack(ctx, name, s.temp); err != nil {
 			return nil, errors.Join(fmt.Errorf("unpack tests %q: %w", name, err), s.Close())
 		}
 		dir = s.temp
 	}
 	if s.Tests, err = readTests(dir); err == nil && info.IsDir() {
-		err = s.copy(dir)
+		err = s.copy(ctx, dir)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read tests %q: %w", name, err), s.Close())
@@ -86,13 +88,13 @@ func OpenTests(name string) (*Set, error) {
 }
 
 // copy copies the files of the tests. Their names differ without their folders too.
-func (s *Set) copy(dir string) error {
+func (s *Set) copy(ctx context.Context, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	c := newCopier(root)
+	c := newCopier(ctx, root)
 	for _, t := range s.Tests {
 		for _, name := range []string{t.Input, t.Answer} {
 			if err := c.copy(name, filepath.Join(s.temp, filepath.Base(name)), nil); err != nil {
@@ -225,9 +227,9 @@ func (f *files) checkAnswer(name string) error {
 
 // unpack writes all files of the archive into dir, without subfolders. Two files with the same last part of their names are
 // an error.
-func unpack(archive, dir string) error {
+func unpack(ctx context.Context, archive, dir string) error {
 	left := int64(MaxUnpacked)
-	return eachEntry(archive, func(e entry) error {
+	return eachEntry(ctx, archive, func(e entry) error {
 		if !e.mode.IsRegular() || hidden(path.Base(e.name)) {
 			return nil // folders, links, devices
 		}

@@ -148,7 +148,7 @@ func TestOpenTests(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
-			s, err := OpenTests(tt.path)
+			s, err := OpenTests(t.Context(), tt.path)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Fatalf("error %v, want one with %q", err, tt.err)

@@ -1,6 +1,8 @@
 package problem
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -18,9 +20,12 @@ import (
 
 // tree is the files of a package. Symbolic links in it lead to files of it.
 type tree struct {
-	dir    string
-	names  []string // paths with slashes, sorted
-	digest string
+	ctx     context.Context // ends the reading
+	dir     string
+	names   []string // paths with slashes, sorted
+	digest  string
+	read    units.Bytes // of settings
+	aliases int         // in them
 }
 
 // timeLimitFile is a file of DOMjudge whose name is hidden.
@@ -28,19 +33,19 @@ const timeLimitFile = ".timelimit"
 
 // readTree lists the files of a package in dir, or in its only folder where dir has no package itself. It copies them to
 // the empty folder to; where that is "" they are copies already.
-func readTree(dir, to string) (*tree, error) {
+func readTree(ctx context.Context, dir, to string) (*tree, error) {
 	root, dir, err := openPackageFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	t := &tree{dir: to}
+	t := &tree{ctx: ctx, dir: to}
 	if to == "" {
 		t.dir = dir
 	}
 	seen := 0
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 		if seen++; seen > maxEntries {
@@ -105,7 +110,7 @@ func openPackageFolder(dir string) (*os.Root, string, error) {
 // copy reads all files, copies them if they are not copies, and sets the digest of names and contents. It is the same for
 // a folder and its archives.
 func (t *tree) copy(root *os.Root, copies bool) error {
-	c, all := newCopier(root), sha256.New()
+	c, all := newCopier(t.ctx, root), sha256.New()
 	for _, name := range t.names {
 		to := ""
 		if copies {
@@ -132,14 +137,14 @@ func (t *tree) has(name string) bool {
 // path is where a file lies on this host.
 func (t *tree) path(name string) string { return filepath.Join(t.dir, filepath.FromSlash(name)) }
 
-// read returns the content of a file that has at most the given size.
-func (t *tree) read(name string, most units.Bytes) ([]byte, error) {
+// content returns that of a file that has at most the given size.
+func (t *tree) content(name string, most units.Bytes) ([]byte, error) {
 	f, err := os.Open(t.path(name))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	b, err := io.ReadAll(io.LimitReader(untilDone{t.ctx, f}, int64(most)+1))
 	if err == nil && units.Bytes(len(b)) > most {
 		err = fmt.Errorf("%q is larger than %s; no problem needs that", name, most)
 	}
@@ -149,10 +154,13 @@ func (t *tree) read(name string, most units.Bytes) ([]byte, error) {
 // under lists the files below a folder, with names relative to it.
 func (t *tree) under(folder string) []File {
 	var files []File
-	for _, name := range t.names {
-		if rest, ok := strings.CutPrefix(name, folder+"/"); ok {
-			files = append(files, File{rest, t.path(name)})
+	first, _ := slices.BinarySearch(t.names, folder+"/")
+	for _, name := range t.names[first:] {
+		rest, ok := strings.CutPrefix(name, folder+"/")
+		if !ok {
+			break
 		}
+		files = append(files, File{rest, t.path(name)})
 	}
 	return files
 }

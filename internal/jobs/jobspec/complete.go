@@ -27,7 +27,6 @@ const (
 	minStack   = 128 << 10 // bytes; twice a command of maxCommand, which lies on the stack
 	maxName    = 255       // bytes of a test or file name; NAME_MAX
 	maxCommand = 64 << 10  // bytes of the whole command, pointers included; half of what execve always takes
-	maxLabels  = 32        // labels of a job
 	maxValue   = 255       // bytes of a label's value
 	maxPasses  = 100       // of a test
 	// With 32 variables an environment takes less than maxCommand, so that both together fit.
@@ -36,6 +35,9 @@ const (
 	slotCPUs     = 1   // of a job that does not say
 	itself       = "{program}"
 )
+
+// MaxLabels is the most labels of a job.
+const MaxLabels = 32
 
 // maxHeads is how many bytes of output all tests of a job may quote together: a
 // report is read and written whole. In the database they take up to 1.9 times
@@ -337,7 +339,7 @@ func (e *Errors) environment(env map[string]string) {
 }
 
 func (e *Errors) labels(labels map[string]string) {
-	e.check(len(labels) <= maxLabels, "labels", "%d; send at most %d", len(labels), maxLabels)
+	e.check(len(labels) <= MaxLabels, "labels", "%d; send at most %d", len(labels), MaxLabels)
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		field := "labels[" + quote(k) + "]"
 		e.check(labelKey.MatchString(k), field, "use 1 to 63 letters, digits, . _ / and - for the key, a letter or "+

@@ -143,8 +143,11 @@ func (f *Filler) selectPage(ctx context.Context, u jobs.UnfinishedRejudging) (er
 	} else {
 		found, next, err = f.filtered(ctx, u)
 	}
-	if err != nil {
+	switch {
+	case passing(ctx, err):
 		return err
+	case err != nil:
+		return f.fail(ctx, u, fmt.Sprintf("its jobs cannot be listed: %s", err))
 	}
 	return f.o.Store.SelectRejudged(ctx, u, found, next)
 }

@@ -243,6 +243,13 @@ func (f faulty) GetShort(ctx context.Context, id string) (jobs.Record, error) {
 	return f.Store.GetShort(ctx, id)
 }
 
+func (f faulty) List(ctx context.Context, q jobs.Filter) ([]job.Report, string, error) {
+	if err := f.broken["list "+string(q.Verdict)]; err != nil {
+		return nil, "", err
+	}
+	return f.Store.List(ctx, q)
+}
+
 // TestErrors has jobs that cannot be read: one never, one not now. The others of its set and of other sets are queued.
 func TestErrors(t *testing.T) {
 	r := ring{open(t, filepath.Join(t.TempDir(), "judged.db")), t}
@@ -266,6 +273,14 @@ func TestErrors(t *testing.T) {
 	if v := r.view("a"); v.State != jobs.RejudgingFilling || v.Jobs != 2 || v.SkippedN != 1 ||
 		v.Skipped[0].Reason != "unknown encoding 9" {
 		t.Errorf("a set with a job that cannot be read: %+v", v)
+	}
+	store.broken["list WA"] = errors.New("unknown encoding 9")
+	r.set(jobs.RejudgingRequest{ID: "c", Filter: &jobs.RejudgingFilter{Verdict: job.WrongAnswer}})
+	if _, err := f.Step(t.Context()); !errors.Is(err, jobs.ErrUnavailable) {
+		t.Error(err)
+	}
+	if v := r.view("c"); v.State != jobs.RejudgingFailed || !strings.Contains(v.Error, "unknown encoding 9") {
+		t.Errorf("a set whose jobs cannot be listed: %+v", v)
 	}
 	delete(store.broken, "j001")
 	r.steps(f)

@@ -37,22 +37,23 @@ func (s *Server) check(ctx context.Context, sent submission) error {
 				member, err)
 		}
 	}
-	missing := s.missing(sent)
+	missing, err := s.missing(ctx, sent)
+	if err != nil {
+		return err
+	}
 	if len(found) == 0 && len(missing) > 0 {
 		p := problem("missing-blob", "upload it with PUT /v1/blobs/{sha256} and send the job again", "%s", missing)
 		p.Errors = missing
 		return p
 	}
 	found = found.With(missing).With(s.parts(sent))
-	found = found.With(
-		findings(jobspec.CheckRoom(sent.job, s.config.Sandbox.WorkSize, func(f job.File) (units.Bytes, error) {
-			return s.size(f, sent.parts), nil
-		})),
-	)
-	if len(found) > 0 {
+	err = jobspec.CheckRoom(sent.job, s.config.Sandbox.WorkSize, func(f job.File) (units.Bytes, error) {
+		return s.size(f, sent.parts), ctx.Err()
+	})
+	if found = found.With(findings(err)); len(found) > 0 {
 		return found
 	}
-	return nil
+	return err
 }
 
 // unknownPool finds a pool that nobody has.
@@ -73,19 +74,32 @@ func findings(err error) (list jobspec.Errors) {
 	return list
 }
 
+// maxMissing bounds the missing blobs that one answer names.
+const maxMissing = 100
+
 // missing finds the blobs that a job names and that are neither stored nor sent
 // with it.
-func (s *Server) missing(sent submission) (list jobspec.Errors) {
+func (s *Server) missing(ctx context.Context, sent submission) (list jobspec.Errors, err error) {
 	brought := sync.OnceValue(func() map[string]bool { return contents(sent) })
-	_, _ = jobspec.MapFiles(sent.job, func(field string, f job.File) (job.File, error) {
-		if f.Blob != "" && blobs.ValidDigest(f.Blob) {
-			if _, err := s.blobs.Stat(f.Blob); errors.Is(err, blobs.ErrNotFound) && !brought()[f.Blob] {
-				list = append(list, jobspec.FieldError{Field: field, Detail: "blob " + f.Blob + " is not stored"})
-			}
+	lost := map[string]bool{} // a job may name the same blob many times
+	_, err = jobspec.MapFiles(sent.job, func(field string, f job.File) (job.File, error) {
+		if f.Blob == "" || !blobs.ValidDigest(f.Blob) || len(list) > maxMissing {
+			return f, nil
 		}
-		return f, nil
+		if _, asked := lost[f.Blob]; !asked {
+			_, err := s.blobs.Stat(f.Blob)
+			lost[f.Blob] = errors.Is(err, blobs.ErrNotFound) && !brought()[f.Blob]
+		}
+		switch {
+		case !lost[f.Blob]:
+		case len(list) == maxMissing:
+			list = append(list, jobspec.FieldError{Detail: "further missing blobs are left out"})
+		default:
+			list = append(list, jobspec.FieldError{Field: field, Detail: "blob " + f.Blob + " is not stored"})
+		}
+		return f, ctx.Err()
 	})
-	return list
+	return list, err
 }
 
 // contents returns the digests of the files that were sent with a job.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"judged/internal/base/job"
 	packages "judged/internal/engine/problem"
@@ -102,6 +103,9 @@ func (s *Server) deleteProblem(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// unpackTime is how long a package may keep others waiting.
+const unpackTime = 5 * time.Minute
+
 // readPackage unpacks a package, checks it and stores its files. Packages are large:
 // one is unpacked at a time.
 func (s *Server) readPackage(ctx context.Context, id, archive string) (p jobs.Problem, err error) {
@@ -113,7 +117,15 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p jobs.Pr
 		return p, err
 	}
 	defer s.unpacking.Release(1)
-	pkg, err := packages.Open(path)
+	ctx, cancel := context.WithTimeoutCause(ctx, unpackTime, problem("too-large", "send a smaller package",
+		"reading the package takes longer than %s", unpackTime))
+	defer cancel()
+	defer func() {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}()
+	pkg, err := packages.Open(ctx, path)
 	if err != nil {
 		return p, unusable(err, path)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -33,37 +34,49 @@ func (s *Server) requestPrefetch(w http.ResponseWriter, r *http.Request) error {
 
 // prefetched lists each blob of a request once. All of them exist.
 func (s *Server) prefetched(ctx context.Context, q fleet.PrefetchRequest) ([]fleet.Blob, error) {
-	digests := q.Blobs
-	for _, id := range q.Problems {
+	list, seen := []fleet.Blob{}, map[string]bool{"": true} // a file may have its text in the problem
+	add := func(digest string) error {
+		if seen[digest] {
+			return ctx.Err()
+		}
+		seen[digest] = true
+		size, err := s.blobs.Stat(digest)
+		if errors.Is(err, blobs.ErrNotFound) {
+			return problem("missing-blob", "upload it with PUT /v1/blobs/{sha256} and send the request again",
+				"no blob %q", digest)
+		}
+		if err != nil {
+			return err
+		}
+		if list = append(list, fleet.Blob{SHA256: digest, Size: int64(size)}); len(list) > maxPrefetch {
+			return problem("too-large", "send a smaller request when the nodes are done with it", "more than %d blobs",
+				maxPrefetch)
+		}
+		return ctx.Err()
+	}
+	slices.Sort(q.Problems)
+	for _, id := range slices.Compact(q.Problems) {
 		p, err := s.jobs.Problem(ctx, id)
 		if errors.Is(err, jobs.ErrNoProblem) {
 			return nil, problem("missing-problem", "store it with PUT /v1/problems/{id} and send the request again",
 				"no problem %q", id)
 		}
-		if err != nil {
-			return nil, err
+		var digests []string
+		if err == nil {
+			err = p.EachBlob(func(digest string) { digests = append(digests, digest) })
 		}
-		if err := p.EachBlob(func(digest string) { digests = append(digests, digest) }); err != nil {
+		for _, digest := range digests {
+			if err == nil {
+				err = add(digest)
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	list, seen := []fleet.Blob{}, map[string]bool{"": true} // a file may have its text in the problem
-	for _, digest := range digests {
-		if seen[digest] {
-			continue
-		}
-		seen[digest] = true
-		size, err := s.blobs.Stat(digest)
-		if errors.Is(err, blobs.ErrNotFound) {
-			return nil, problem("missing-blob", "upload it with PUT /v1/blobs/{sha256} and send the request again",
-				"no blob %q", digest)
-		}
-		if err != nil {
+	for _, digest := range q.Blobs {
+		if err := add(digest); err != nil {
 			return nil, err
-		}
-		if list = append(list, fleet.Blob{SHA256: digest, Size: int64(size)}); len(list) > maxPrefetch {
-			return nil, problem("too-large", "send a smaller request when the nodes are done with it",
-				"more than %d blobs", maxPrefetch)
 		}
 	}
 	return list, nil

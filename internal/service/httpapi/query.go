@@ -11,6 +11,7 @@ import (
 
 	"judged/internal/base/job"
 	"judged/internal/jobs"
+	"judged/internal/jobs/jobspec"
 )
 
 // query returns the parameters of r. Only known ones are accepted, and only those
@@ -81,6 +82,10 @@ func filterOf(values url.Values) (jobs.Filter, error) {
 			"parameter state: %q is unknown",
 			f.State,
 		)
+	}
+	if n := len(values["label"]); n > jobspec.MaxLabels {
+		return f, problem("bad-request", "send fewer", "parameter label is given %d times, and no job has more than %d",
+			n, jobspec.MaxLabels)
 	}
 	for _, label := range values["label"] {
 		key, value, ok := strings.Cut(label, "=")

@@ -13,6 +13,7 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/base/job"
 	"judged/internal/jobs"
+	"judged/internal/jobs/jobspec"
 )
 
 // maxReason bounds the reason of a rejudging, in bytes.
@@ -103,6 +104,8 @@ func (s *Server) checkRejudging(ctx context.Context, q *jobs.RejudgingRequest) e
 func invalidFilter(f jobs.RejudgingFilter) string {
 	verdict := func(m job.Meaning) bool { return m.Word == string(f.Verdict) }
 	switch {
+	case len(f.Labels) > jobspec.MaxLabels:
+		return fmt.Sprintf("%d labels, and no job has more than %d", len(f.Labels), jobspec.MaxLabels)
 	case f.Verdict != "" && !slices.ContainsFunc(job.Verdicts(), verdict):
 		return fmt.Sprintf("unknown verdict %q", f.Verdict)
 	case f.Priority != "" && !slices.Contains(job.Priorities(), f.Priority):

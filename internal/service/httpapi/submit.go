@@ -182,6 +182,9 @@ func (s *Server) full() *Problem {
 // toBlobs stores all files as blobs and returns the job that names them.
 func (s *Server) toBlobs(ctx context.Context, sent submission) (job.Job, error) {
 	return jobspec.MapFiles(sent.job, func(_ string, f job.File) (job.File, error) {
+		if err := ctx.Err(); err != nil {
+			return f, err
+		}
 		digest, err := s.toBlob(ctx, f, sent.parts)
 		return job.File{Blob: digest}, err
 	})

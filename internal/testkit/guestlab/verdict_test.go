@@ -200,7 +200,7 @@ func (s sample) job(t *testing.T, d *daemon) job.Job {
 		}
 		return &job.File{Blob: digest}
 	}
-	set, err := problem.OpenTests("/data/" + s.Problem)
+	set, err := problem.OpenTests(t.Context(), "/data/"+s.Problem)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package samples
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,7 +127,7 @@ func readProblem(known map[string][]problem.Test, dir, name string) error {
 	if known[name] != nil {
 		return nil
 	}
-	tests, err := problem.OpenTests(filepath.Join(dir, name))
+	tests, err := problem.OpenTests(context.Background(), filepath.Join(dir, name))
 	if err != nil {
 		return err
 	}
