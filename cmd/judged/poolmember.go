@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"judged/internal/host/fingerprint"
@@ -15,12 +14,12 @@ func poolMember(file string) (*fingerprint.Fingerprint, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usagef("read the fingerprint of a host of the pool: %w; set slots.pool_member or --pool-member to a "+
-			"file that exists", err)
+		return nil, usagef("slots.pool_member: %w; set it or --pool-member to a file that exists", err)
 	}
 	f, err := fingerprint.Parse(text)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("read %q: %w", file, err)}
+		return nil, usagef("slots.pool_member: read %q: %w; judged doctor --fingerprint on a host of the pool prints one",
+			file, err)
 	}
 	return &f, nil
 }

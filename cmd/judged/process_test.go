@@ -105,8 +105,8 @@ func TestWithoutRoot(t *testing.T) {
 		stderr string // part of it
 	}{
 		{"run", []string{"run", "./sol"}, exitFault, mustBeRoot},
-		{"serve", []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", "data"}, exitFault,
-			"create data folder: mkdir data: permission denied; set data_dir to a folder that judged may write"},
+		{"serve", []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", "data"}, exitUsage,
+			"data_dir: mkdir data: permission denied; set it to a folder that judged may write"},
 		{"input", []string{"run", "--input", "secret", "./sol"}, exitUsage,
 			"read --input: open secret: permission denied; "},
 		{"program", []string{"run", "./secret"}, exitUsage, "read PROGRAM: open ./secret: permission denied; "},
@@ -117,7 +117,7 @@ func TestWithoutRoot(t *testing.T) {
 		{"configuration", []string{"run", "-c", "secret", "./sol"}, exitUsage,
 			"read configuration: open secret: permission denied; "},
 		{"tokens", []string{"serve", "--token-file", "secret"}, exitUsage,
-			"read token file: open secret: permission denied; "},
+			"http.token_file: read tokens: open secret: permission denied; "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := command(tt.args...)

@@ -3,9 +3,18 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"math/big"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -28,6 +37,8 @@ type reloading struct {
 	url, log              string
 	signal                func(syscall.Signal)
 	exited                <-chan error
+	open                  bool   // without token_file
+	http                  string // more of its section
 	limits                string // of the configuration
 	broken, tokenProblems string // text that makes the files unusable
 }
@@ -39,8 +50,12 @@ func (r *reloading) write(names ...string) {
 	for _, n := range names {
 		fmt.Fprintf(&tokens, "%s submit,read,admin,metrics %x\n", n, sha256.Sum256([]byte(n)))
 	}
-	text := fmt.Sprintf("data_dir = %q\n[http]\nlisten = \"127.0.0.1:0\"\ntoken_file = %q\n%s%s", r.data, r.tokens,
-		r.limits, r.broken)
+	file := fmt.Sprintf("token_file = %q\n", r.tokens)
+	if r.open {
+		file = ""
+	}
+	text := fmt.Sprintf("data_dir = %q\n[http]\nlisten = \"127.0.0.1:0\"\n%s%s%s%s", r.data, file, r.http, r.limits,
+		r.broken)
 	for path, content := range map[string]string{r.tokens: tokens.String() + r.tokenProblems, r.config: text} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			r.t.Fatal(err)
@@ -48,12 +63,15 @@ func (r *reloading) write(names ...string) {
 	}
 }
 
-func startReloading(t *testing.T) *reloading {
+func startReloading(t *testing.T, change ...func(*reloading)) *reloading {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	dir := t.TempDir()
 	r := &reloading{t: t, config: filepath.Join(dir, "judged.toml"), tokens: filepath.Join(dir, "tokens"),
 		data: filepath.Join(dir, "data"), log: filepath.Join(dir, "log")}
+	for _, f := range change {
+		f(r)
+	}
 	r.write("ann")
 	cmd := command("serve", "-c", r.config)
 	log, err := os.Create(r.log)
@@ -196,6 +214,204 @@ func TestReload(t *testing.T) {
 	r.signal(syscall.SIGHUP)
 	if err := <-r.exited; err != nil {
 		t.Errorf("it ended with %v, want a drain", err)
+	}
+}
+
+// TestReloadAddsTokens: a reload that adds token_file takes effect. While that file cannot be read nobody is served, and
+// without it in the configuration tokens are still asked for.
+func TestReloadAddsTokens(t *testing.T) {
+	r := startReloading(t, func(r *reloading) { r.open = true })
+	statuses := func() [2]int { return [2]int{r.status(""), r.status("ann")} }
+	want := func(when string, none, ann int) {
+		t.Helper()
+		if diff := cmp.Diff([2]int{none, ann}, statuses()); diff != "" {
+			t.Errorf("%s: without a token and with one (-want +got):\n%s", when, diff)
+		}
+	}
+	want("open", 200, 200)
+	if got := r.submit("", "streamed"); got != http.StatusAccepted {
+		t.Fatalf("submit: %d", got)
+	}
+	feed, err := http.Get(r.url + "/v1/jobs/streamed/events")
+	if err != nil || feed.StatusCode != http.StatusOK {
+		t.Fatalf("open a stream of events: %v", err)
+	}
+	defer feed.Body.Close()
+
+	r.open, r.tokenProblems = false, "eve\n"
+	r.write("ann")
+	r.reload("refusing requests", "http.token_file is set and cannot be read", "the current ones stay in force",
+		"line 2: 1 fields")
+	want("with a token file that cannot be read", 503, 503)
+	if _, err := io.ReadAll(feed.Body); err != nil {
+		t.Errorf("the stream that was open: %v, want its end", err)
+	}
+
+	r.tokenProblems = ""
+	r.write("ann")
+	r.reload("reloaded configuration and tokens", "http.token_file", "tokens=[ann]")
+	want("with tokens", 401, 200)
+
+	r.open = true
+	r.write("ann")
+	r.reload("these settings need a restart of judged", "settings=[http.token_file]")
+	want("without token_file again", 401, 200)
+
+	r.http = "cert_file = \"c\"\nkey_file = \"k\"\n"
+	r.write("ann")
+	r.reload("refusing requests", "http.cert_file protects judged only after a restart")
+	want("with a certificate that takes a restart", 503, 503)
+	r.http = ""
+	r.write("ann")
+	r.reload("reloaded configuration and tokens")
+	want("without the certificate", 401, 200)
+	r.signal(syscall.SIGTERM)
+	if err := <-r.exited; err != nil {
+		t.Errorf("it ended with %v, want a drain", err)
+	}
+}
+
+// TestReloadReadsCertificates: SIGHUP replaces the certificate for new connections, and files that do not fit together
+// change nothing.
+func TestReloadReadsCertificates(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	first := writeCertificate(t, cert, key)
+	r := startReloading(t, func(r *reloading) {
+		r.http = fmt.Sprintf("cert_file = %q\nkey_file = %q\n", cert, key)
+	})
+	if !strings.HasPrefix(r.url, "https://") {
+		t.Fatalf("it serves %s", r.url)
+	}
+	want := func(when string, roots *x509.CertPool, works bool) {
+		t.Helper()
+		c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+		answer, err := c.Get(r.url + "/healthz")
+		if err == nil {
+			answer.Body.Close()
+		}
+		if (err == nil) != works {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	want("the first certificate", first, true)
+	second := writeCertificate(t, cert, key)
+	want("before the reload", first, true)
+	r.reload("reloaded configuration and tokens")
+	want("the second certificate", second, true)
+	want("who trusts the first only", first, false)
+	if err := os.WriteFile(cert, []byte("nothing"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.reload("the current ones stay in force", "http.cert_file: read", "PEM")
+	want("after a file that is no certificate", second, true)
+	r.signal(syscall.SIGTERM)
+	if err := <-r.exited; err != nil {
+		t.Errorf("it ended with %v, want a drain", err)
+	}
+}
+
+// writeCertificate makes a certificate of 127.0.0.1, and returns who trusts it.
+func writeCertificate(t *testing.T, cert, key string) *x509.CertPool {
+	t.Helper()
+	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{{127, 0, 0, 1}}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, secret.Public(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for path, content := range map[string][]byte{cert: certificate,
+		key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(certificate)
+	return roots
+}
+
+// TestSettingsAreCheckedFirst: a setting that cannot be used is wrong usage, with the name of its key, before the daemon
+// says where it serves or makes a folder.
+func TestSettingsAreCheckedFirst(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	junk, empty, absent := file("junk", "x\n"), file("empty", "\n"), filepath.Join(dir, "absent")
+	cert, key, otherKey := filepath.Join(dir, "cert"), filepath.Join(dir, "key"), filepath.Join(dir, "key2")
+	writeCertificate(t, filepath.Join(dir, "cert2"), otherKey)
+	writeCertificate(t, cert, key)
+	pair := func(c, k string) string { return fmt.Sprintf("[http]\ncert_file = %q\nkey_file = %q", c, k) }
+	judge := func(more, path string) string {
+		return fmt.Sprintf("[fleet]\nrole = \"judge\"\nfront = \"http://127.0.0.1:1\"\n%s = %q", more, path)
+	}
+	one := func(section, name, value string) string { return fmt.Sprintf("[%s]\n%s = %q", section, name, value) }
+	tokens := fmt.Sprintf("%s\ntoken_file = %q", one("http", "listen", "192.0.2.7:0"),
+		file("tokens", fmt.Sprintf("a read %x", sha256.Sum256(nil))))
+	for _, tt := range []struct {
+		name, config, key string
+		needs             bool // root: the check comes after that of rights
+	}{
+		{"no tokens for everybody", one("http", "listen", "0.0.0.0:0"), "http.listen", false},
+		{"an address of another machine", tokens, "http.listen", false},
+		{"no token file", one("http", "token_file", absent), "http.token_file", false},
+		{"a folder", one("http", "token_file", dir), "http.token_file", false},
+		{"no tokens in it", one("http", "token_file", empty), "http.token_file", false},
+		{"no certificate file", pair(absent, key), "http.cert_file", false},
+		{"no certificate", pair(junk, key), "http.cert_file", false},
+		{"a folder as certificate", pair(dir, key), "http.cert_file", false},
+		{"no key file", pair(cert, absent), "http.key_file", false},
+		{"the key of another", pair(cert, otherKey), "http.cert_file", false},
+		{"no file of the node", judge("node_token_file", absent), "fleet.node_token_file", false},
+		{"no token of the node", judge("node_token_file", empty), "fleet.node_token_file", false},
+		{"no file of the CA", judge("ca_file", absent), "fleet.ca_file", false},
+		{"no CA", judge("ca_file", junk), "fleet.ca_file", false},
+		{"no languages", one("languages", "file", absent), "languages.file", false},
+		{"invalid languages", one("languages", "file", junk), "languages.file", false},
+		{"no member of the pool", one("slots", "pool_member", absent), "slots.pool_member", false},
+		{"invalid member of the pool", one("slots", "pool_member", junk), "slots.pool_member", false},
+		{"invalid database", one("database", "url", "postgres://%zz"), "database.url", false},
+		{"a file as folder of blobs", one("blobs", "url", "file://"+junk), "blobs.url", false},
+		{"a CPU that is not there", one("slots", "cpu_list", "4097"), "slots.cpu_list", true},
+		{"too wide", "[slots]\nwidth = 1024", "slots.width", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.needs {
+				testkit.Need(t, testkit.Root)
+			}
+			data := filepath.Join(t.TempDir(), "data")
+			cmd := command("serve", "-c", file("judged.toml", tt.config), "--data-dir", data)
+			if !strings.Contains(tt.config, "listen") {
+				cmd.Args = append(cmd.Args, "--listen", "127.0.0.1:0")
+			}
+			var out, log strings.Builder
+			cmd.Stdout, cmd.Stderr = &out, &log
+			brake := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+			err := cmd.Run()
+			brake.Stop()
+			if code := cmd.ProcessState.ExitCode(); code != exitUsage || out.String() != "" ||
+				!strings.Contains(log.String(), "judged: "+tt.key+": ") {
+				t.Errorf("%v, exit code %d, stdout %q, want %d and %q in:\n%s", err, code, out.String(), exitUsage, tt.key,
+					log.String())
+			}
+			if _, err := os.Stat(data); err == nil && !tt.needs && tt.key != "blobs.url" {
+				t.Error("it made its data folder before it looked")
+			}
+		})
 	}
 }
 

@@ -205,7 +205,7 @@ func engineOptions(c config.Config, a *app, command string) (engine.Options, err
 	}
 	catalogue, err := languages.Load(c.Languages.File)
 	if err != nil {
-		return engine.Options{}, &usageError{err}
+		return engine.Options{}, usagef("languages.file: %w", err)
 	}
 	return engine.Options{
 		Languages: engine.LanguageOptions{Catalogue: catalogue, CacheBytes: c.Languages.CacheSize},

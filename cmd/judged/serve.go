@@ -13,7 +13,6 @@ import (
 	"judged/internal/base/config"
 	"judged/internal/engine"
 	"judged/internal/service/daemon"
-	"judged/internal/service/httpapi"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -94,26 +93,7 @@ func (a *app) serveConfig(cmd *cobra.Command, cpuList string, tuneHost bool) (co
 		return c, usagef("database.url: a front has none; set it or JUDGED_DATABASE_URL to the PostgreSQL server that " +
 			"all fronts share, or give --role all for one host with its own database, which may have judges, too")
 	}
-	return c, checkTokens(c.HTTP)
-}
-
-// checkTokens finds early, and with the exit code of unusable input, what the
-// daemon would refuse too.
-func checkTokens(h config.HTTP) error {
-	if h.TokenFile == "" {
-		if !h.Loopback() {
-			return usagef("listen on %s: without tokens judged listens on this machine only; give --token-file, or "+
-				"listen on 127.0.0.1", h.Listen)
-		}
-		return nil
-	}
-	if err := readable(h.TokenFile); err != nil {
-		return usagef("read token file: %w; set http.token_file or --token-file to a file that exists", err)
-	}
-	if _, err := httpapi.LoadTokens(h.TokenFile); err != nil {
-		return &usageError{err}
-	}
-	return nil
+	return c, nil
 }
 
 // afterSecond is a context that ends with the second signal to end; the first
@@ -137,10 +117,9 @@ func afterSecond() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// asUsage gives CPUs that cannot be had the exit code of wrong usage.
+// asUsage gives settings that cannot be used here, such as CPUs that are not there, the exit code of wrong usage.
 func asUsage(err error) error {
-	var u *engine.UsageError
-	if errors.As(err, &u) {
+	if errors.As(err, new(*engine.UsageError)) || errors.As(err, new(*daemon.SettingError)) {
 		return &usageError{err}
 	}
 	return err

@@ -6,15 +6,34 @@ import (
 )
 
 // Reloaded returns c with those settings of next that can change while judged serves, because they are read for every
-// request. Whether tokens are required cannot change: it decides who may reach the daemon at all.
+// request, and the files of tokens and certificates. Protection can be added, not removed: that takes a restart.
 func (c Config) Reloaded(next Config) Config {
-	if c.HTTP.TokenFile != "" && next.HTTP.TokenFile != "" {
+	if next.HTTP.TokenFile != "" {
 		c.HTTP.TokenFile = next.HTTP.TokenFile
+	}
+	if c.HTTP.CertFile != "" && next.HTTP.CertFile != "" {
+		c.HTTP.CertFile, c.HTTP.KeyFile = next.HTTP.CertFile, next.HTTP.KeyFile
+	}
+	if c.Fleet.Role == RoleJudge {
+		c.Fleet.TokenFile, c.Fleet.CAFile = next.Fleet.TokenFile, next.Fleet.CAFile
 	}
 	c.Limits.Default, c.Limits.Max, c.Repeats = next.Limits.Default, next.Limits.Max, next.Repeats
 	c.Queue.MaxWaiting = next.Queue.MaxWaiting
 	c.Log.Level = next.Log.Level
 	return c
+}
+
+// Unprotected lists the keys of next that decide who can reach the daemon, or read what it says, and that protect more
+// than c does. They take a restart.
+func (c Config) Unprotected(next Config) []string {
+	var keys []string
+	if c.HTTP.CertFile == "" && next.HTTP.CertFile != "" {
+		keys = append(keys, "http.cert_file")
+	}
+	if !c.HTTP.Loopback() && next.HTTP.Loopback() {
+		keys = append(keys, "http.listen")
+	}
+	return keys
 }
 
 // Differences lists the keys whose values differ, in the order of the file.

@@ -48,14 +48,45 @@ func TestReloaded(t *testing.T) {
 	}
 }
 
-// TestReloadKeepsTokens: whether tokens are asked for does not change.
-func TestReloadKeepsTokens(t *testing.T) {
+// TestReloadedFiles: files of secrets and certificates may be others, and HTTPS stays what it is.
+func TestReloadedFiles(t *testing.T) {
+	now := Default()
+	now.HTTP.CertFile, now.HTTP.KeyFile, now.Fleet.Role = "c", "k", RoleJudge
+	next := now
+	next.HTTP.CertFile, next.HTTP.KeyFile, next.Fleet.TokenFile, next.Fleet.CAFile = "c2", "k2", "t2", "a2"
+	if left := Differences(now.Reloaded(next), next); len(left) > 0 {
+		t.Errorf("%q take no effect", left)
+	}
+	without := next
+	without.HTTP.CertFile, without.HTTP.KeyFile = "", ""
+	if got := next.Reloaded(without).HTTP.CertFile; got != "c2" {
+		t.Errorf("certificate %q, want that from before", got)
+	}
+	if got := without.Reloaded(next).HTTP.CertFile; got != "" {
+		t.Errorf("certificate %q, want none", got)
+	}
+}
+
+// TestUnprotected: what protects more and takes a restart is known, so that nobody believes it is in force.
+func TestUnprotected(t *testing.T) {
+	open, closed := Default(), Default()
+	open.HTTP.Listen, closed.HTTP.CertFile = "0.0.0.0:1", "c"
+	if diff := cmp.Diff([]string{"http.cert_file", "http.listen"}, open.Unprotected(closed)); diff != "" {
+		t.Errorf("protection that is missing (-want +got):\n%s", diff)
+	}
+	if got := closed.Unprotected(open); got != nil {
+		t.Errorf("missing where less protects: %q", got)
+	}
+}
+
+// TestReloadAddsTokens: a reload can ask for tokens, and cannot stop asking.
+func TestReloadAddsTokens(t *testing.T) {
 	with, without := Default(), Default()
 	with.HTTP.TokenFile = "tokens"
 	if got := with.Reloaded(without).HTTP.TokenFile; got != "tokens" {
 		t.Errorf("token file %q, want that from before", got)
 	}
-	if got := without.Reloaded(with).HTTP.TokenFile; got != "" {
-		t.Errorf("token file %q, want none", got)
+	if got := without.Reloaded(with).HTTP.TokenFile; got != "tokens" {
+		t.Errorf("token file %q, want the new one", got)
 	}
 }

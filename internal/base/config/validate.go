@@ -81,8 +81,8 @@ func (v *validator) http(h HTTP) {
 
 func (v *validator) database(d Database) {
 	// The URL may hold a password: it is not repeated in the error.
-	ok := d.URL == "" || strings.HasPrefix(d.URL, "postgres://") || strings.HasPrefix(d.URL, "postgresql://")
-	v.check(ok, "database.url",
+	u, err := url.Parse(d.URL)
+	v.check(d.URL == "" || err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql"), "database.url",
 		`not the address of a PostgreSQL server; write such as "postgres://judged@10.0.0.5/judged", or "" for SQLite in the data directory`)
 }
 

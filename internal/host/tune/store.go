@@ -25,14 +25,16 @@ type file struct{ path string }
 // lock keeps a second judged tune out for as long as the file is open, however this process ends.
 func (f file) lock() (io.Closer, error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
-		return nil, fmt.Errorf("make folder of journal: %w; set tune.journal to a place that judged may write", err)
+		return nil, &UsageError{Reason: fmt.Sprintf("make folder of journal: %v; set tune.journal to a place that judged "+
+			"may write", err)}
 	}
 	held, err := linux.LockFile(f.path + ".lock")
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return nil, fmt.Errorf("lock %q: another judged tune is running; wait until it has finished", f.path+".lock")
 	case err != nil:
-		return nil, fmt.Errorf("lock journal: %w; set tune.journal to a place that judged may write", err)
+		return nil, &UsageError{Reason: fmt.Sprintf("lock journal: %v; set tune.journal to a place that judged may write",
+			err)}
 	}
 	return held, nil
 }

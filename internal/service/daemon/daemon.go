@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
@@ -74,8 +76,12 @@ type daemon struct {
 	health     *health
 	api        atomic.Pointer[httpapi.Server] // replaced by a reload
 	config     atomic.Pointer[config.Config]  // in force: o.Config with what a reload has changed
-	draining   atomic.Bool
-	closers    []func() error
+	files      credentials                    // of the start
+	// certificate is replaced by a reload; nil serves HTTP.
+	certificate atomic.Pointer[tls.Certificate]
+	access      frontAccess // of a judge node
+	draining    atomic.Bool
+	closers     []func() error
 }
 
 // Run serves until drain is done, finishes the running jobs, and returns. When
@@ -99,7 +105,7 @@ func Run(drain, abort context.Context, o Options) (err error) {
 
 // open opens the parts. Those that are most likely to fail come first.
 func (d *daemon) open(ctx context.Context) error {
-	steps := []func(context.Context) error{d.openListener, d.openData, d.openFleet}
+	steps := []func(context.Context) error{d.readFiles, d.openListener, d.openData, d.openFleet}
 	if d.judges() {
 		steps = append(steps, d.openTuned, d.openEngine, d.openJudging)
 	}
@@ -122,17 +128,20 @@ func (d *daemon) close() error {
 	return errors.Join(errs...)
 }
 
+// readFiles comes before all else: a wrong setting is an error before the daemon changes anything.
+func (d *daemon) readFiles(context.Context) (err error) {
+	d.files, err = readCredentials(d.o.Config)
+	d.certificate.Store(d.files.certificate)
+	return err
+}
+
 func (d *daemon) openListener(context.Context) error {
-	h := d.o.Config.HTTP
-	if h.TokenFile == "" && !h.Loopback() {
-		return fmt.Errorf(
-			"listen on %s: without tokens judged listens on this machine only; set http.token_file, or listen on 127.0.0.1",
-			h.Listen,
-		)
-	}
-	l, err := net.Listen("tcp", h.Listen)
-	if err != nil {
+	l, err := net.Listen("tcp", d.o.Config.HTTP.Listen)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE): // which passes
 		return fmt.Errorf("%w; free the port, or set http.listen to another (127.0.0.1:0 picks one)", err)
+	case err != nil:
+		return unusable("http.listen", "%w; set an address of this machine, such as 127.0.0.1:8080", err)
 	}
 	d.listener = l
 	d.closing(func() error {
@@ -147,7 +156,7 @@ func (d *daemon) openListener(context.Context) error {
 func (d *daemon) openData(ctx context.Context) (err error) {
 	c := d.o.Config
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-		return fmt.Errorf("create data folder: %w; set data_dir to a folder that judged may write", err)
+		return unusable("data_dir", "%w; set it to a folder that judged may write", err)
 	}
 	d.space = space{c.DataDir}
 	lock, err := lockFolder(c.DataDir)
@@ -194,7 +203,7 @@ func (d *daemon) identifyBlobs(ctx context.Context) error {
 	}
 	found, err := blobs.Identify(folder, known)
 	if err != nil {
-		return &engine.UsageError{Err: err}
+		return &SettingError{"blobs.url", err}
 	}
 	if found == known {
 		return nil
@@ -239,11 +248,23 @@ func (d *daemon) owner() string { return d.eng.Name() + ":" + d.o.Config.DataDir
 
 func (d *daemon) openEngine(context.Context) (err error) {
 	if d.eng, err = engine.Open(d.o.Engine); err != nil {
-		return err
+		return d.slotsError(err)
 	}
 	d.closing(d.eng.Close)
 	d.pool = slots.NewPool(d.eng.Slots(), time.Now)
 	return nil
+}
+
+// slotsError names the setting of CPUs that cannot be used.
+func (d *daemon) slotsError(err error) error {
+	if !errors.As(err, new(*engine.UsageError)) {
+		return err
+	}
+	key := "slots.width"
+	if len(d.o.Config.Slots.CPUList) > 0 {
+		key = "slots.cpu_list"
+	}
+	return &SettingError{key, err}
 }
 
 // openJudging opens what watches and uses the slots.
@@ -280,17 +301,11 @@ func (d *daemon) openAPI(context.Context) error {
 	if d.metrics.Load() == nil {
 		d.metrics.Store(d.newMetrics())
 	}
-	tokens, err := loadTokens(d.o.Config.HTTP)
-	if err != nil {
-		return err
-	}
-	if tokens == nil {
-		d.o.Log.Warn(
-			"no tokens are configured: everybody on this machine may submit and cancel jobs; set http.token_file",
-		)
+	if d.files.tokens == nil {
+		d.warnOpen()
 	}
 	o := httpapi.Options{
-		Config: d.o.Config, Tokens: tokens, Accepts: d.accepts, Ready: d.ready, Metrics: d.metrics.Load().Handler(),
+		Config: d.o.Config, Tokens: d.files.tokens, Accepts: d.accepts, Ready: d.ready, Metrics: d.metrics.Load().Handler(),
 		Log: d.o.Log, Now: time.Now,
 	}
 	if d.judges() {

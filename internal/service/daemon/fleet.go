@@ -3,14 +3,12 @@ package daemon
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,10 +60,8 @@ func (d *daemon) openFleet(context.Context) (err error) {
 				Decided: func(pool, decision string) { d.metrics.Load().CrossChecked(pool, decision) }}).Finish
 		}
 	case config.RoleJudge:
-		c, err := frontClient(d.o.Config.Fleet)
-		if err != nil {
-			return err
-		}
+		d.access.use(d.files)
+		c := client.Client{Base: d.o.Config.Fleet.Front, HTTP: &http.Client{Transport: &d.access}}
 		source, err := fleet.NewSource(fleet.Options{Front: c, Node: d.node, Unnamed: d.o.Config.Fleet.Node == "",
 			Log: d.o.Log, Protocols: d.o.Protocols,
 			Spool: filepath.Join(d.o.Config.DataDir, "spool")})
@@ -100,36 +96,6 @@ func nodeName(f config.Fleet) (string, error) {
 		return "", fmt.Errorf("read the host name: %w; set fleet.node", err)
 	}
 	return name, nil
-}
-
-// frontClient is the client of a judge node.
-func frontClient(f config.Fleet) (client.Client, error) {
-	c := client.Client{Base: f.Front}
-	if f.TokenFile != "" {
-		token, err := os.ReadFile(f.TokenFile)
-		if err != nil {
-			return c, fmt.Errorf("read the token of the node: %w; name an existing file in fleet.node_token_file", err)
-		}
-		c.Token = strings.TrimSpace(string(token))
-	}
-	transport := http.DefaultTransport.(*http.Transport).Clone() // its documented type
-	if f.CAFile != "" {
-		pem, err := os.ReadFile(f.CAFile)
-		if err != nil {
-			return c, fmt.Errorf("read certificates: %w; name an existing file in fleet.ca_file", err)
-		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM(pem) {
-			return c, fmt.Errorf("read certificates from %q: no certificate in PEM format; name the file of the CA",
-				f.CAFile)
-		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	}
-	// A front that is gone without a word must not hold a request for hours.
-	transport.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 5 * time.Second}).DialContext
-	transport.MaxIdleConnsPerHost = 16
-	c.HTTP = &http.Client{Transport: transport}
-	return c, nil
 }
 
 // source is where the dispatcher takes jobs from.
@@ -379,11 +345,12 @@ func (d *daemon) registration(ctx context.Context, started bool) fleet.Registrat
 
 // listen serves HTTP, with a certificate HTTPS.
 func (d *daemon) listen(server *http.Server, l net.Listener) error {
-	h := d.o.Config.HTTP
-	if h.CertFile == "" {
+	if d.certificate.Load() == nil {
 		return server.Serve(l)
 	}
-	return server.ServeTLS(l, h.CertFile, h.KeyFile)
+	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return d.certificate.Load(), nil }}
+	return server.ServeTLS(l, "", "")
 }
 
 func (d *daemon) scheme() string {

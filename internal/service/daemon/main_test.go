@@ -43,7 +43,7 @@ func serveMain(text string) int {
 		return 0
 	}
 	fmt.Fprintln(os.Stderr, "judged:", err)
-	if usage := (*engine.UsageError)(nil); errors.As(err, &usage) {
+	if errors.As(err, new(*engine.UsageError)) || errors.As(err, new(*SettingError)) {
 		return 2
 	}
 	return 3

@@ -3,18 +3,10 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"judged/internal/base/config"
-	"judged/internal/service/httpapi"
 )
-
-// loadTokens reads the token file. It returns nil if none is configured.
-func loadTokens(h config.HTTP) (*httpapi.Tokens, error) {
-	if h.TokenFile == "" {
-		return nil, nil
-	}
-	return httpapi.LoadTokens(h.TokenFile)
-}
 
 // reloads reads configuration and tokens again for each value on Hangup.
 func (d *daemon) reloads(ctx context.Context) {
@@ -35,8 +27,8 @@ func (d *daemon) reloads(ctx context.Context) {
 	}
 }
 
-// reload applies the settings that can change at run time, all or none, and logs
-// the others.
+// reload applies the settings that can change at run time, all or none, and logs the others. Protection that it is to
+// add and cannot makes the daemon refuse requests: the operator believes that it is there.
 func (d *daemon) reload(now config.Config) (config.Config, error) {
 	next, err := d.o.Reload()
 	if err != nil {
@@ -46,27 +38,42 @@ func (d *daemon) reload(now config.Config) (config.Config, error) {
 	if err := then.Validate(); err != nil {
 		return now, fmt.Errorf("combined with the settings that need a restart: %w", err)
 	}
-	tokens, err := loadTokens(then.HTTP)
+	read, err := readCredentials(then)
 	if err != nil {
+		if now.HTTP.TokenFile == "" && then.HTTP.TokenFile != "" {
+			d.refuse("http.token_file is set and cannot be read; correct it and reload judged")
+		}
 		return now, err
 	}
 	if err := d.o.Level.UnmarshalText([]byte(then.Log.Level)); err != nil {
 		return now, err
 	}
 	d.config.Store(&then)
-	d.api.Store(d.api.Load().With(then, tokens))
+	d.api.Store(d.api.Load().With(then, read.tokens))
+	d.certificate.Store(read.certificate)
+	d.access.use(read)
 	d.store.SetMaxWaiting(then.Queue.MaxWaiting)
-	d.o.Log.Info(
-		"reloaded configuration and tokens",
-		"by",
-		"SIGHUP",
-		"changed",
-		config.Differences(now, then),
-		"tokens",
-		tokens.Names(),
-	)
+	d.o.Log.Info("reloaded configuration and tokens", "by", "SIGHUP", "changed", config.Differences(now, then), "tokens",
+		read.tokens.Names())
+	if read.tokens == nil {
+		d.warnOpen()
+	}
 	if left := config.Differences(then, next); len(left) > 0 {
 		d.o.Log.Warn("these settings need a restart of judged", "settings", left)
 	}
+	if keys := then.Unprotected(next); len(keys) > 0 {
+		d.refuse(strings.Join(keys, " and ") + " protects judged only after a restart; restart it")
+	}
 	return then, nil
+}
+
+// refuse refuses all requests until a reload without that reason.
+func (d *daemon) refuse(why string) {
+	d.api.Store(d.api.Load().Refusing(why))
+	d.o.Log.Error("refusing requests", "reason", why)
+}
+
+// warnOpen says that there is no protection.
+func (d *daemon) warnOpen() {
+	d.o.Log.Warn("no tokens are configured: everybody on this machine may submit and cancel jobs; set http.token_file")
 }

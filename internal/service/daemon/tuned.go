@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"judged/internal/engine"
 	"judged/internal/host/hostfs"
 	"judged/internal/host/tune"
 )
@@ -35,11 +34,11 @@ func (d *daemon) openTuned(ctx context.Context) error {
 		d.tuned.look(ctx)
 		return nil
 	}
-	d.closing(func() error { return d.tuned.putBack() })
 	r, err := tune.Apply(ctx, d.tuned.options)
-	if u, ok := errors.AsType[*tune.UsageError](err); ok {
-		return &engine.UsageError{Err: u}
+	if errors.As(err, new(*tune.UsageError)) { // it has changed nothing
+		return &SettingError{"tune.apply", err}
 	}
+	d.closing(func() error { return d.tuned.putBack() })
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,11 +52,17 @@ type grant struct {
 	pool  string // of judge nodes, "" for any
 }
 
+// sameRights reports whether two entries permit the same.
+func sameRights(a, b entry) bool {
+	a.hash = b.hash
+	return reflect.DeepEqual(a, b)
+}
+
 // LoadTokens reads a file of tokens, see ParseTokens.
 func LoadTokens(path string) (*Tokens, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read tokens: %w; name an existing file in http.token_file", err)
+		return nil, fmt.Errorf("read tokens: %w; name a file that judged may read", err)
 	}
 	defer f.Close()
 	t, err := ParseTokens(f)
@@ -65,7 +72,8 @@ func LoadTokens(path string) (*Tokens, error) {
 	return t, nil
 }
 
-// ParseTokens reads lines "NAME SCOPES SHA256HEX", scopes separated by commas;
+// ParseTokens reads lines "NAME SCOPES SHA256HEX", scopes separated by commas. A
+// name may have several secrets, so that an old and a new one overlap;
 // empty lines and those that begin with # do not count. Errors name the line
 // and never quote a hash.
 func ParseTokens(r io.Reader) (*Tokens, error) {
@@ -81,8 +89,13 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		for _, other := range t.entries {
-			if other.name == e.name {
-				return nil, fmt.Errorf("line %d: name %q is taken by a line above; choose another", n, e.name)
+			switch {
+			case other.hash == e.hash:
+				return nil, fmt.Errorf("line %d: a line above has the same token; give each line its own", n)
+			case other.name != e.name:
+			case !sameRights(other, e):
+				return nil, fmt.Errorf("line %d: name %q has other scopes in a line above; two secrets of one name need "+
+					"the same, else choose another name", n, e.name)
 			}
 		}
 		t.entries = append(t.entries, e)
@@ -103,7 +116,9 @@ func (t *Tokens) Names() []string {
 	}
 	var names []string
 	for _, e := range t.entries {
-		names = append(names, e.name)
+		if !slices.Contains(names, e.name) {
+			names = append(names, e.name)
+		}
 	}
 	return names
 }
@@ -112,6 +127,14 @@ func (t *Tokens) Names() []string {
 // need none.
 func by(r *http.Request) slog.Attr {
 	return slog.String("by", cmp.Or(caller(r.Context()), r.RemoteAddr))
+}
+
+// equal reports whether the same tokens permit the same.
+func (t *Tokens) equal(other *Tokens) bool {
+	if t == nil || other == nil {
+		return t == other
+	}
+	return reflect.DeepEqual(t.entries, other.entries)
 }
 
 // hashText finds a SHA-256 in hex.
@@ -179,6 +202,10 @@ func (t *Tokens) find(token string) (found entry, ok bool) {
 // authorize returns the name of the caller, or why the request is refused. A
 // route without scopes is open to all.
 func (s *Server) authorize(r *http.Request, scopes []Scope) (string, error) {
+	if s.refused != "" && len(scopes) > 0 {
+		return "", problem("not-ready", "send it again when the operator has done that", "%s",
+			s.refused).retryAfter(retryNotReady)
+	}
 	if s.tokens == nil {
 		return "", localHost(r)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const tokenFile = `
@@ -103,7 +105,10 @@ func TestTokenFileErrors(t *testing.T) {
 		{"scope", "a submit,write " + digest, `line 1: scope "write" is unknown`},
 		{"no hash", "a submit secret-token", "line 1: the third field is not a SHA-256"},
 		{"columns swapped", "a " + digest + " submit", "line 1: a SHA-256 is not the third field"},
-		{"name twice", "a submit " + digest + "\na read " + digest, `line 2: name "a" is taken`},
+		{"name twice", "a submit " + digest + "\na read " + digestText("y"), `line 2: name "a" has other scopes`},
+		{"name twice, another pool", "a node:p " + digest + "\na node:q " + digestText("y"),
+			`line 2: name "a" has other scopes`},
+		{"token twice", "a submit " + digest + "\nb read " + digest, "line 2: a line above has the same token"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,6 +121,71 @@ func TestTokenFileErrors(t *testing.T) {
 	if _, err := LoadTokens(filepath.Join(t.TempDir(), "absent")); err == nil ||
 		!strings.Contains(err.Error(), "absent") {
 		t.Errorf("absent file: %v", err)
+	}
+}
+
+// TestTokensOverlap: a name may have an old and a new secret at the same time, so that clients change one by one.
+func TestTokensOverlap(t *testing.T) {
+	two, err := ParseTokens(strings.NewReader("a submit,read " + digestText("old") + "\nb admin " + digestText("b") +
+		"\na submit,read " + digestText("new")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, two.Names()); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	f := newFixture(t, func(o *Options) { o.Tokens = two })
+	for _, secret := range []string{"old", "new"} {
+		if w := f.ask("GET", "/v1/jobs", "", "Authorization: Bearer "+secret); w.Code != 200 {
+			t.Errorf("secret %s: status %d", secret, w.Code)
+		}
+	}
+}
+
+// TestStreamsEndWithTheirTokens: other tokens, or the first ones, end streams that were opened before; the same tokens do
+// not.
+func TestStreamsEndWithTheirTokens(t *testing.T) {
+	some, same := tokens(t), tokens(t)
+	other, err := ParseTokens(strings.NewReader("ann read " + digestText("x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name          string
+		before, after *Tokens
+		ends          bool
+	}{
+		{"none", nil, nil, false}, {"the same", some, same, false}, {"the first", nil, some, true},
+		{"others", some, other, true},
+	} {
+		before := newFixture(t, func(o *Options) { o.Tokens = tt.before }).Server
+		after := before.With(before.config, tt.after)
+		if ended := before.closing.Err() != nil; ended != tt.ends || after.closing.Err() != nil {
+			t.Errorf("%s: streams of before ended %t, want %t; of after %v", tt.name, ended, tt.ends, after.closing.Err())
+		}
+	}
+}
+
+// TestRefusing: a server that lacks the protection that it should have refuses what needs a scope, says why, and is not
+// ready.
+func TestRefusing(t *testing.T) {
+	f := newFixture(t)
+	open := f.Server
+	f.Server = open.Refusing("http.token_file cannot be read")
+	for _, path := range []string{"/v1/jobs", "/v1/slots", "/metrics", "/readyz"} {
+		if p := wantProblem(t, f.ask("GET", path, ""), "not-ready"); !strings.Contains(p.Detail, "http.token_file") {
+			t.Errorf("%s: %s", path, p.Detail)
+		}
+	}
+	if w := f.ask("GET", "/healthz", ""); w.Code != 200 {
+		t.Errorf("/healthz: %d", w.Code)
+	}
+	if open.closing.Err() == nil {
+		t.Error("streams of before continue")
+	}
+	f.Server = f.With(f.config, nil)
+	if w := f.ask("GET", "/v1/jobs", ""); w.Code != 200 {
+		t.Errorf("after With: %d", w.Code)
 	}
 }
 

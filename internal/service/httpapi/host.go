@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 
 	"judged/internal/base/cpuset"
@@ -125,7 +126,11 @@ type readiness struct {
 }
 
 func (s *Server) getReady(w http.ResponseWriter, _ *http.Request) error {
-	if err := s.ready(); err != nil {
+	err := s.ready()
+	if err == nil && s.refused != "" {
+		err = errors.New(s.refused)
+	}
+	if err != nil {
 		return problem(
 			"not-ready",
 			"remove the reason; judged doctor explains what a host needs",

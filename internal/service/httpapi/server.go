@@ -93,6 +93,7 @@ type Options struct {
 type Server struct {
 	config    config.Config
 	tokens    *Tokens
+	refused   string // why all requests with a scope are refused, "" if they are not
 	jobs      Jobs
 	blobs     Blobs
 	slots     Slots
@@ -143,14 +144,34 @@ func New(o Options) *Server {
 
 // With returns a server with other limits and tokens for new requests. Of the
 // configuration the sections limits and repeats may differ, and queue.max_waiting,
-// which it only shows. It shares everything else with s, so EndStreams of either
-// ends the streams of both.
+// which it only shows. It shares everything else with s. Streams of s end when the
+// tokens have changed, since those that opened them may be none any more; else
+// EndStreams of either server ends the streams of both.
 func (s *Server) With(c config.Config, t *Tokens) *Server {
 	next := *s
-	next.config, next.tokens = c, t
+	next.config, next.tokens, next.refused = c, t, ""
 	next.document = openAPIOf(c)
+	if !s.tokens.equal(t) {
+		next.replaceStreams(s)
+	}
 	next.handler = next.outer(next.mux())
 	return &next
+}
+
+// Refusing returns a server that refuses what needs a scope, and ends the streams
+// of s. With ends that.
+func (s *Server) Refusing(why string) *Server {
+	next := *s
+	next.refused = why
+	next.replaceStreams(s)
+	next.handler = next.outer(next.mux())
+	return &next
+}
+
+// replaceStreams ends the streams of the server before.
+func (s *Server) replaceStreams(before *Server) {
+	s.closing, s.close = context.WithCancel(context.Background())
+	before.EndStreams()
 }
 
 // ServeHTTP answers one request.

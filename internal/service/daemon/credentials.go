@@ -1,0 +1,149 @@
+package daemon
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"judged/internal/base/config"
+	"judged/internal/service/httpapi"
+)
+
+// SettingError is a setting that cannot be used here, though its value is a possible one.
+type SettingError struct {
+	Key string
+	Err error // ends with the next step
+}
+
+func (e *SettingError) Error() string { return e.Key + ": " + e.Err.Error() }
+func (e *SettingError) Unwrap() error { return e.Err }
+
+func unusable(key, format string, args ...any) error {
+	return &SettingError{key, fmt.Errorf(format, args...)}
+}
+
+// credentials are what the files of the configuration hold. A reload reads them again.
+type credentials struct {
+	tokens      *httpapi.Tokens  // nil: requests need none
+	certificate *tls.Certificate // nil: HTTP
+	nodeToken   string           // of a judge, "" for none
+	roots       *x509.CertPool   // that a judge trusts, nil for those of the system
+}
+
+// readCredentials reads and checks all files. The error is a SettingError for each that cannot be used.
+func readCredentials(c config.Config) (credentials, error) {
+	var read credentials
+	var errs [4]error
+	read.tokens, errs[0] = readTokens(c.HTTP)
+	read.certificate, errs[1] = readCertificate(c.HTTP)
+	if c.Fleet.Role == config.RoleJudge {
+		read.nodeToken, errs[2] = readNodeToken(c.Fleet)
+		read.roots, errs[3] = readRoots(c.Fleet)
+	}
+	return read, errors.Join(errs[:]...)
+}
+
+func readTokens(h config.HTTP) (*httpapi.Tokens, error) {
+	if h.TokenFile == "" {
+		if !h.Loopback() {
+			return nil, unusable("http.listen", "listen on %s: without tokens judged listens on this machine only; set "+
+				"http.token_file or --token-file, or listen on 127.0.0.1", h.Listen)
+		}
+		return nil, nil
+	}
+	tokens, err := httpapi.LoadTokens(h.TokenFile)
+	if err != nil {
+		return nil, &SettingError{"http.token_file", err}
+	}
+	return tokens, nil
+}
+
+func readCertificate(h config.HTTP) (*tls.Certificate, error) {
+	if h.CertFile == "" {
+		return nil, nil
+	}
+	cert, err := os.ReadFile(h.CertFile)
+	if err != nil {
+		return nil, unusable("http.cert_file", "%w; name a file with a certificate in PEM format", err)
+	}
+	key, err := os.ReadFile(h.KeyFile)
+	if err != nil {
+		return nil, unusable("http.key_file", "%w; name the file with the key of http.cert_file in PEM format", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, unusable("http.cert_file", "read %q with the key %q: %s; name a certificate and its key in PEM format",
+			h.CertFile, h.KeyFile, strings.TrimPrefix(err.Error(), "tls: "))
+	}
+	return &pair, nil
+}
+
+func readNodeToken(f config.Fleet) (string, error) {
+	if f.TokenFile == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(f.TokenFile)
+	if err != nil {
+		return "", unusable("fleet.node_token_file", "%w; name the file with the token of the node", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", unusable("fleet.node_token_file", "%q does not hold a token; write the token into it, and nothing else",
+			f.TokenFile)
+	}
+	return token, nil
+}
+
+func readRoots(f config.Fleet) (*x509.CertPool, error) {
+	if f.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(f.CAFile)
+	if err != nil {
+		return nil, unusable("fleet.ca_file", "%w; name the file with the certificate of the CA", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, unusable("fleet.ca_file", "%q has no certificate in PEM format; name the file of the CA", f.CAFile)
+	}
+	return roots, nil
+}
+
+// frontAccess sends requests to the front with the current credentials.
+type frontAccess struct{ current atomic.Pointer[access] }
+
+type access struct {
+	token     string
+	transport *http.Transport
+}
+
+// use has requests to come use other credentials.
+func (f *frontAccess) use(c credentials) {
+	transport := http.DefaultTransport.(*http.Transport).Clone() // its documented type
+	if c.roots != nil {
+		transport.TLSClientConfig = &tls.Config{RootCAs: c.roots, MinVersion: tls.VersionTLS12}
+	}
+	// A front that is gone without a word must not hold a request for hours.
+	transport.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 5 * time.Second}).DialContext
+	transport.MaxIdleConnsPerHost = 16
+	if before := f.current.Swap(&access{c.nodeToken, transport}); before != nil {
+		before.transport.CloseIdleConnections()
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f *frontAccess) RoundTrip(r *http.Request) (*http.Response, error) {
+	a := f.current.Load()
+	if a.token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	return a.transport.RoundTrip(r)
+}
