@@ -1,11 +1,9 @@
 package tune
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,7 +51,6 @@ func TestInheritors(t *testing.T) {
 	k.start("/proc/5008", irqbalance, userFlags, given, "stubborn")
 	k.start("/proc/5009", 2, kernelFlags, given, "kworker/u24:9")
 	k.start("/proc/5010", 1, userFlags, given, "judged")
-	k.refuse["/proc/5008"] = syscall.EPERM
 	r := restore(t, k, o)
 	got := map[string]string{}
 	for _, v := range append(values(r, "user-tasks"), values(r, "kthreads")...) {
@@ -61,55 +58,66 @@ func TestInheritors(t *testing.T) {
 			got[v.Name] = fmt.Sprintf("%s: %s -> %s %s", v.State, v.From, v.To, v.Reason)
 		}
 	}
-	want := map[string]string{
-		"child":      "restored: 0-6,8-11 -> 0-11 started while tuned",
-		"grandchild": "restored: 0-6,8-11 -> 0-11 started while tuned",
-		"thread":     "restored: 0-6,8-11 -> 0-11 started while tuned",
-		"of stress":  "restored: 0-6,8-11 -> 7 started while tuned",
-		"kthread":    "restored: 0-6,8-11 -> 0-11 started while tuned",
-		"stubborn":   "failed: 0-6,8-11 -> 0-11 operation not permitted",
-		"orphan": "left: 0-6,8-11 ->  started while tuned, and tune gave its CPUs to tasks that had 0-11 and to tasks " +
-			"that had 7; set them with taskset -pc CPUS 5005",
+	inherited := func(old string, pid int) string {
+		return fmt.Sprintf("inherited: 0-6,8-11 ->  started while tuned; without tune it would have %s: taskset -pc %[1]s %d",
+			old, pid)
 	}
-	if diff := cmp.Diff(want, got); diff != "" || r.Done {
-		t.Errorf("done %v (-want +got):\n%s", r.Done, diff)
+	want := map[string]string{"child": inherited("0-11", 5000), "grandchild": inherited("0-11", 5001),
+		"thread": inherited("0-11", 5002), "of stress": inherited("7", 5004), "kthread": inherited("0-11", 5007),
+		"stubborn": inherited("0-11", 5008)}
+	if diff := cmp.Diff(want, got); diff != "" || !r.Done || k.journal != nil {
+		t.Errorf("done %v, journal %s (-want +got):\n%s", r.Done, k.journal, diff)
 	}
-	masks := map[string]string{}
 	for _, th := range k.threads() {
-		if th.PID >= 5000 || path.Base(th.Dir) == "5002" {
-			masks[path.Base(th.Dir)] = th.Allowed.String()
+		want := given
+		if th.Name == "own mask" {
+			want = "2"
 		}
-	}
-	if diff := cmp.Diff(map[string]string{"5000": "0-11", "5001": "0-11", "5002": "0-11", "5003": given, "5004": "7",
-		"5005": given, "5006": "2", "5007": "0-11",
-		"5008": given, "5009": given, "5010": given}, masks); diff != "" {
-		t.Errorf("CPUs (-want +got):\n%s", diff)
-	}
-	// What the kernel refused can be tried again.
-	if !bytes.Contains(k.journal, []byte("/proc/5008")) {
-		t.Errorf("what was refused is not in the journal: %s", k.journal)
-	}
-	delete(k.refuse, "/proc/5008")
-	if r := restore(t, k, o); !r.Done || k.journal != nil || k.get("/proc/5008/status") != "Cpus_allowed_list:\t0-11" {
-		t.Errorf("the second restore: %+v, journal %s", r, k.journal)
+		if started := th.PID >= 5000 || path.Base(th.Dir) == "5002"; started && th.Allowed.String() != want {
+			t.Errorf("%s was moved to %s, want %s", th.Name, th.Allowed, want)
+		}
 	}
 }
 
-// TestNewServices: a systemd that tune moved hands its CPUs to the services that it starts.
-func TestNewServices(t *testing.T) {
-	k, o := unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "7")}
-	k.put("/proc/1/status", "Cpus_allowed_list:\t0-11")
-	apply(t, k, o)
-	now := k.get("/proc/1/status")[len("Cpus_allowed_list:\t"):]
-	k.start("/proc/5000", 1, userFlags, now, "service")
-	k.start("/proc/5001", 5000, userFlags, now, "worker")
-	if r := restore(t, k, o); !r.Done || k.journal != nil {
-		t.Errorf("restore: %+v, journal %s", r, k.journal)
-	}
-	for _, pid := range []string{"1", "5000", "5001"} {
-		if got := k.get("/proc/" + pid + "/status"); got != "Cpus_allowed_list:\t0-11" {
-			t.Errorf("process %s: %s, want 0-11", pid, got)
+// TestRestoreLeavesOthers: a thread that tune never set keeps its CPUs, though they are those that tune gave to others; and
+// one that tune set keeps those that somebody has given it since, though it is a descendant of one that tune set, too.
+func TestRestoreLeavesOthers(t *testing.T) {
+	const given = "0-6,8-11"
+	for _, only := range [][]string{{"kthreads"}, {"user-tasks"}, {"user-tasks", "kthreads"}} {
+		k, o := unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "7"), Only: only}
+		parent := pidOf(t, k, "irqbalance")
+		k.start("/proc/5000", parent, userFlags, "2", "before")
+		k.start("/proc/5001", parent, userFlags, "0-11", "moved")
+		k.start("/proc/5002", 2, kernelFlags, "3", "kthread before")
+		apply(t, k, o)
+		for _, dir := range []string{"/proc/5000", "/proc/5002"} { // somebody's taskset
+			k.put(dir+"/status", "Cpus_allowed_list:\t"+given)
 		}
+		k.put("/proc/5001/status", "Cpus_allowed_list:\t5")
+		k.start("/proc/5003", parent, userFlags, given, "after")
+		before := map[string]string{}
+		for _, pid := range []string{"5000", "5001", "5002", "5003"} {
+			before[pid] = k.get("/proc/" + pid + "/status")
+		}
+		restore(t, k, o)
+		for pid, want := range before {
+			if got := k.get("/proc/" + pid + "/status"); got != want {
+				t.Errorf("--only %q: process %s has %q, want %q as before", only, pid, got, want)
+			}
+		}
+	}
+}
+
+// TestRestoreKnowsThreadsByTheirStart: another thread with the number of one that tune set is not that one.
+func TestRestoreKnowsThreadsByTheirStart(t *testing.T) {
+	k, o := unified(t, "intel-bare-turbo-ht"), Options{CPUs: cpus2(t, "7"), Only: []string{"user-tasks"}}
+	k.start("/proc/5001", 1, userFlags, "0-11", "first")
+	apply(t, k, o)
+	now := k.get("/proc/5001/status")
+	k.put("/proc/5001/stat", strings.Replace(k.get("/proc/5001/stat"), " 5000 ", " 6000 ", 1))
+	restore(t, k, o)
+	if got := k.get("/proc/5001/status"); got != now {
+		t.Errorf("the second one was moved: %q, want %q", got, now)
 	}
 }
 
@@ -126,9 +134,9 @@ func TestInheritorsOfTwoApplies(t *testing.T) {
 	if r := restore(t, k, o); !r.Done || k.journal != nil {
 		t.Errorf("restore: %+v, journal %s", r, k.journal)
 	}
-	for _, pid := range []int{irqbalance, 5000, 5001} {
-		if got := k.get(fmt.Sprintf("/proc/%d/status", pid)); got != "Cpus_allowed_list:\t0-11" {
-			t.Errorf("process %d: %s, want 0-11", pid, got)
+	for pid, want := range map[int]string{irqbalance: "0-11", 5000: "0-11", 5001: now} {
+		if got := k.get(fmt.Sprintf("/proc/%d/status", pid)); got != "Cpus_allowed_list:\t"+want {
+			t.Errorf("process %d: %s, want %s", pid, got, want)
 		}
 	}
 }

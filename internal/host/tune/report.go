@@ -13,7 +13,9 @@ const (
 	Drifted  State = "drifted"  // status: somebody changed it since
 	Restored State = "restored" // restore: it has its old value again
 	Left     State = "left"     // restore: somebody changed it since, and that was not touched
-	Gone     State = "gone"     // the thread or device has gone
+	// Inherited is, at restore, a thread that has CPUs of tune from an ancestor; it was not touched.
+	Inherited State = "inherited"
+	Gone      State = "gone" // the thread or device has gone
 )
 
 // schema is the version of the JSON of a Report.

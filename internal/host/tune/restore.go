@@ -10,9 +10,9 @@ import (
 	"judged/internal/host/settings"
 )
 
-// Restore puts back what the journal names, the last first, and then threads that were started meanwhile and inherited
-// their CPUs from tune. A value that somebody changed since is reported and not touched. What the kernel refuses stays
-// in the journal, to be tried again.
+// Restore puts back what the journal names, the last first, and nothing else. A value that somebody changed since, and
+// threads that were started meanwhile and inherited their CPUs, are reported and not touched. What the kernel refuses
+// stays in the journal, to be tried again.
 func Restore(ctx context.Context, o Options) (Report, error) {
 	t, unlock, err := begin(o)
 	if err != nil {
@@ -54,7 +54,7 @@ func (t *tuner) restore(ctx context.Context) (Report, error) {
 		}
 	}
 	if !partitioned {
-		err = t.restoreInheritors(ctx, n, j, byKnob)
+		err = t.listInheritors(ctx, n, byKnob)
 	}
 	r.gather(byKnob)
 	return r, errors.Join(err, t.save(j))

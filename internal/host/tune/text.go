@@ -44,7 +44,8 @@ func (r Report) headline() string {
 	}{
 		{Change, "would be changed"}, {Set, "set"}, {Restored, "restored"}, {Old, "back at their old value"},
 		{Drifted, "changed by somebody else"},
-		{Left, "left because somebody changed them since"}, {Gone, "gone"}, {Stays, "cannot be changed"},
+		{Left, "left because somebody changed them since"}, {Inherited, "left with CPUs that they inherited"},
+		{Gone, "gone"}, {Stays, "cannot be changed"},
 		{Failed, "failed"},
 	} {
 		if n := count[p.state]; n > 0 {
