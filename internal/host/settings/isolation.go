@@ -182,7 +182,8 @@ func taskSettings() []Setting {
 		See:  "ps -eLo psr,pid,comm | sort -n",
 		Run:  []string{"judged tune apply --cpus {R} --only user-tasks"},
 		Boot: "CPUAffinity={H} in /etc/systemd/system.conf",
-		Risk: "a task that was bound to reserved CPUs runs elsewhere; what it starts inherits that, and keeps it after restore",
+		Risk: "a task that was bound to reserved CPUs runs elsewhere; what it starts inherits that, and keeps it after " +
+			"restore",
 	}, {
 		ID: "kthreads", Title: "kernel threads on reserved CPUs", Severity: S2,
 		Wanted: "only threads that belong to the CPU, such as ksoftirqd and migration, on CPU {R}",

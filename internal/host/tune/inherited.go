@@ -128,7 +128,7 @@ func (n *inheritors) gave(mask string) bool {
 	return false
 }
 
-// origin is the nearest ancestor that tune gave the same CPUs, the thread's own process first; nil if there is none, or a
+// origin is the nearest ancestor that tune gave the same CPUs, the thread's own process first; nil without one, or where a
 // nearer one had them before tune.
 func (n *inheritors) origin(t proc.Thread, processes map[int]proc.Thread) *entry {
 	mask, pid := t.Allowed.String(), t.PID

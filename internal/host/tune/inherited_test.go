@@ -59,8 +59,8 @@ func TestInheritors(t *testing.T) {
 		}
 	}
 	inherited := func(old string, pid int) string {
-		return fmt.Sprintf("inherited: 0-6,8-11 ->  started while tuned; without tune it would have %s: taskset -pc %[1]s %d",
-			old, pid)
+		return fmt.Sprintf("inherited: 0-6,8-11 ->  started while tuned; without tune it would have %s: "+
+			"taskset -pc %[1]s %d", old, pid)
 	}
 	want := map[string]string{"child": inherited("0-11", 5000), "grandchild": inherited("0-11", 5001),
 		"thread": inherited("0-11", 5002), "of stress": inherited("7", 5004), "kthread": inherited("0-11", 5007),
