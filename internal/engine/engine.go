@@ -126,6 +126,9 @@ func (e *Engine) open() (err error) {
 	if err := slots.Balanced(e.topology, e.slots); err != nil {
 		return &UsageError{err}
 	}
+	if err := slots.Allowed(e.fs, e.topology, e.CPUs()); err != nil {
+		return &UsageError{err}
+	}
 	if err := e.claimCPUs(); err != nil {
 		return err
 	}

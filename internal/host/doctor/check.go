@@ -89,6 +89,9 @@ func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.HasSuffix(stem, "a") && !strings.HasSuffix(stem, "e") {
+		return strconv.Itoa(n) + " " + stem + "ies"
+	}
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 

@@ -8,11 +8,12 @@ import (
 
 	"judged/internal/base/cpuset"
 	"judged/internal/host/proc"
+	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
 )
 
 func lookReserved(v *view) Outcome {
-	v.saw(cpuDir+"/online", cpuDir+"/present", cpuDir+"/isolated", nodeDir+"/online")
+	v.saw(cpuDir+"/online", cpuDir+"/present", cpuDir+"/isolated", nodeDir+"/online", "/proc/mounts", "/proc/self/cgroup")
 	found := fmt.Sprintf("reserved %s of online %s", v.Reserved, v.Topology.Online)
 	var bare []string
 	for _, n := range v.Topology.Nodes {
@@ -20,6 +21,7 @@ func lookReserved(v *view) Outcome {
 			bare = append(bare, strconv.Itoa(n.ID))
 		}
 	}
+	refused := slots.Allowed(v.FS, v.Topology, v.Reserved)
 	switch offline := v.Reserved.Minus(v.Topology.Online); {
 	case len(offline) > 0:
 		return fail(found, "offline: "+offline.String())
@@ -27,6 +29,8 @@ func lookReserved(v *view) Outcome {
 		return fail(found, "no CPU remains for the kernel and for judged")
 	case v.Reserved.Contains(0):
 		return fail(found, "CPU 0 is the boot CPU and belongs to the kernel")
+	case refused != nil:
+		return fail(found, refused.Error())
 	case len(bare) > 0:
 		return warn(found, "no CPU remains for the kernel threads of node "+strings.Join(bare, ", "))
 	default:

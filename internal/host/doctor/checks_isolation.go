@@ -48,13 +48,15 @@ func lookWidth(v *view) Outcome {
 	return pass(found)
 }
 
+// nohzFull exists where the kernel is built with CONFIG_NO_HZ_FULL.
+const nohzFull = cpuDir + "/nohz_full"
+
 func lookTick(v *view) Outcome {
-	const file = cpuDir + "/nohz_full"
-	set, ok := v.try(file)
+	set, ok := v.try(nohzFull)
 	switch {
 	case !ok:
 		// Not a skip: every kernel with CONFIG_NO_HZ_FULL has the file, so its absence is an answer.
-		return warn("not built in", file+" does not exist: the kernel is built without CONFIG_NO_HZ_FULL")
+		return warn("not built in", nohzFull+" does not exist: the kernel is built without CONFIG_NO_HZ_FULL")
 	case set == "(null)" || set == "":
 		return warn("not in use", "the kernel supports it, but nohz_full= is not on its command line")
 	}

@@ -9,9 +9,9 @@ import (
 
 func lookCommandLine(v *view) Outcome {
 	cmdline := v.must("/proc/cmdline")
-	v.saw(cpuDir + "/isolated")
+	v.saw(cpuDir+"/isolated", nohzFull)
 	var missing []string
-	if !v.Reserved.IsSubsetOf(boot.OptionCPUs(cmdline, "nohz_full")) {
+	if !v.Reserved.IsSubsetOf(boot.OptionCPUs(cmdline, "nohz_full")) && v.FS.Exists(nohzFull) {
 		missing = append(missing, "nohz_full="+v.Reserved.String())
 	}
 	if targets := boot.OptionCPUs(cmdline, "irqaffinity"); len(targets) == 0 || targets.Overlaps(v.Reserved) {

@@ -291,6 +291,41 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
+// TestNoAdviceThatTheKernelIgnores: a kernel without CONFIG_NO_HZ_FULL is not to be started with nohz_full=.
+func TestNoAdviceThatTheKernelIgnores(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "sys/devices/system/cpu/online", "0-1\n")
+	write(t, root, "proc/cmdline", "quiet\n")
+	advised := func() (advice []string) {
+		for _, c := range examine(t, Options{FS: hostfs.New(root)}).Checks {
+			for _, text := range append(c.Fix.Runtime, c.Fix.Boot, c.Reason) {
+				wants := strings.HasPrefix(text, "nohz_full=") || c.ID != "nohz-full"
+				if wants && strings.Contains(text, "nohz_full=") {
+					advice = append(advice, c.ID+": "+text)
+				}
+			}
+		}
+		return advice
+	}
+	if got := advised(); got != nil {
+		t.Errorf("without the file it advises %q", got)
+	}
+	write(t, root, "sys/devices/system/cpu/nohz_full", "(null)\n")
+	if got := advised(); len(got) < 5 {
+		t.Errorf("with the file it advises %q only", got)
+	}
+}
+
+func TestCounted(t *testing.T) {
+	for want, n := range map[string]int{"1 vulnerability": 1, "3 vulnerabilities": 3, "2 days": 2, "0 tasks": 0} {
+		noun := map[string]string{"1 vulnerability": "vulnerability", "3 vulnerabilities": "vulnerability", "2 days": "day",
+			"0 tasks": "task"}[want]
+		if got := counted(n, noun); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // Take the files away: what is left must be skip or unknown, or say that the absence is the fault.
 func TestMissingFilesNeverPass(t *testing.T) {
 	root := t.TempDir()

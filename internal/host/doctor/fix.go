@@ -47,9 +47,22 @@ func (f facts) examineGroups() groups {
 	return g
 }
 
+// ticking are the permanent fixes where the kernel is built without CONFIG_NO_HZ_FULL and would ignore nohz_full=.
+var ticking = map[string]string{
+	"width-vs-isolation": "drop isolcpus= for these CPUs; keep irqaffinity={H}",
+	"nohz-full":          "a kernel that is built with CONFIG_NO_HZ_FULL",
+	"rcu-offload":        "rcu_nocbs={R}",
+	"wq-unbound":         "isolcpus=domain,{R}: the kernel then starts with this mask",
+	"kthreads":           "isolcpus=domain,{R}: new kernel threads then start on the other CPUs",
+	"time-accounting":    "a kernel with CONFIG_VIRT_CPU_ACCOUNTING_GEN and CONFIG_SCHEDSTATS",
+}
+
 // fix is the fix of a setting on one host. Where the catalogue has commands too, those explain it without a host.
 func (f facts) fix(s settings.Setting) Fix {
 	fix := Fix{Runtime: s.Commands(), Boot: s.Boot}
+	if boot, ok := ticking[s.ID]; ok && !f.FS.Exists(nohzFull) {
+		fix.Boot = boot
+	}
 	switch s.ID {
 	case "cgroup-ready":
 		return fixControllers(f)

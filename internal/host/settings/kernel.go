@@ -83,8 +83,8 @@ func deviceSettings() []Setting {
 func poolSettings() []Setting {
 	return []Setting{{
 		ID: "cmdline-plan", Title: "kernel command line", Severity: Info,
-		Wanted: "nohz_full={R} irqaffinity={H}, and for slots of one CPU isolcpus=managed_irq,domain,{R} unless a " +
-			"partition isolates them",
+		Wanted: "irqaffinity={H}, nohz_full={R} if the kernel has it, and for slots of one CPU " +
+			"isolcpus=managed_irq,domain,{R} unless a partition isolates them",
 		Effect: "ticks, managed interrupts and early kernel threads can be set at boot only (nohz-full, irq-managed, " +
 			"kthreads: measured)",
 		See:  "cat /proc/cmdline",

@@ -260,9 +260,9 @@ func (d *daemon) slotsError(err error) error {
 	if !errors.As(err, new(*engine.UsageError)) {
 		return err
 	}
-	key := "slots.width"
-	if len(d.o.Config.Slots.CPUList) > 0 {
-		key = "slots.cpu_list"
+	key := "slots.cpu_list"
+	if s := d.o.Config.Slots; len(s.CPUList) == 0 && s.Width > 1 {
+		key = "slots.width"
 	}
 	return &SettingError{key, err}
 }

@@ -239,7 +239,12 @@ func whyHosts(r job.Report) []string {
 		}
 		steps = append(steps, text)
 	}
-	if r.StartedAt.After(r.CreatedAt) && !r.CreatedAt.IsZero() {
+	switch {
+	case r.Rejudging != nil:
+		// It was created when it was first submitted, and started when it was judged again.
+		steps = append(steps, fmt.Sprintf("It was judged again, by rejudging %s: %s before. Job %s has that report.",
+			r.Rejudging.ID, r.Rejudging.PreviousVerdict, r.Rejudging.Job))
+	case r.StartedAt.After(r.CreatedAt) && !r.CreatedAt.IsZero():
 		steps = append(steps, fmt.Sprintf("It waited %s, in attempt %d. Waiting is no part of any time above.",
 			units.Duration(r.StartedAt.Sub(r.CreatedAt).Round(time.Microsecond)), max(r.Attempt, 1)))
 	}

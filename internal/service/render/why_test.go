@@ -150,6 +150,11 @@ func TestWhy(t *testing.T) {
 			Screening: &job.Screening{Pool: "cloud", Decided: true, SmallestRatio: 1.2}},
 			[]string{"NEW", "", "1. NEW.", "", "2. Pool cloud decided: with the smallest ratio of times " +
 				"known, 1.200, every test is within its limit in the deciding pool."}},
+		{"judged again", job.Report{State: job.Done, Verdict: job.Accepted, CreatedAt: created,
+			StartedAt: created.Add(26 * time.Hour), Attempt: 1, Rejudging: &job.Rejudging{ID: "r", Job: "old",
+				PreviousVerdict: job.WrongAnswer}},
+			[]string{"AC", "", "1. The checker accepts the output.", "",
+				"2. It was judged again, by rejudging r: WA before. Job old has that report."}},
 		{"no verdict yet", job.Report{State: job.Running},
 			[]string{"running", "", "1. The job is running: it has no verdict yet."}},
 	} {
