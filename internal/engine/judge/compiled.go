@@ -50,7 +50,7 @@ func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (compi
 		failed.JudgementType = failed.Verdict.JudgementType()
 		return t, c, &failed, release, nil
 	}
-	t.Args, t.Files, t.Language = r.Args, r.Files, ""
+	t.Args, t.Files, t.Language, t.Compiled = r.Args, r.Files, "", true
 	return t, c, nil, release, nil
 }
 

@@ -24,7 +24,9 @@ type Task struct {
 	// Language is what Files, the first with the entry point, are to be compiled as, which also sets Args; "" runs them
 	// as they are.
 	Language string
-	Args     []string       // with the path of the program inside the sandbox
+	Args     []string // with the path of the program inside the sandbox
+	// Compiled says that Args are those of a language, which may have job.StackMark.
+	Compiled bool
 	Env      []string       // NAME=VALUE, of the program alone
 	Files    []sandbox.File // the program among them
 	Tests    []problem.Test
@@ -204,6 +206,9 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 	q := measure.Request{Name: t.Name, Args: task.Args, Env: task.Env, Files: task.Files, InputFile: task.InputFile,
 		OutputFile: task.OutputFile, Limits: limits, Repeats: task.Repeats,
 		Head: task.Head, Place: task.Place, Ready: task.Ready, More: more}
+	if task.Compiled {
+		q.Args = job.FillStack(task.Args, limits.Stack)
+	}
 	if task.Ran != nil {
 		q.Ran = func() { task.Ran(t.Name) }
 	}

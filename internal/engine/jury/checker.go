@@ -61,7 +61,7 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (job.CheckReport,
 	}
 	defer r.release(box)
 	spec := sandbox.Spec{
-		Args: c.Program.command(c.Protocol.checkerArgs(c.Program.Args)), Files: c.Program.Files,
+		Args: r.command(c.Program, c.Protocol.checkerArgs(c.Program.Args)), Files: c.Program.Files,
 		Open: openFiles(input, answer, t.Output), Folder: feedbackName, FolderFrom: t.Feedback, Limits: r.limits,
 		Explained: sandbox.WaitingExplains,
 	}

@@ -89,7 +89,7 @@ func (r *Runner) Communicate(m Interactor, t Case, wall time.Duration) (_ *Commu
 	limits.WallTime += time.Duration(m.Instances) * wallFactor * wall
 	c.wall = limits.WallTime
 	if err := c.box.Load(sandbox.Spec{
-		Args: m.Program.command(managerArgs(m.Instances, m.Program.Args)), Files: m.Program.Files, Stdin: c.input,
+		Args: r.command(m.Program, managerArgs(m.Instances, m.Program.Args)), Files: m.Program.Files, Stdin: c.input,
 		Open: []sandbox.OpenFile{{Name: managerInput, File: c.input}, {File: c.theirAlive}}, FIFOs: c.fifos, Limits: limits,
 	}); err != nil {
 		return nil, err

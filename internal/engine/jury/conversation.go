@@ -96,7 +96,7 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 	limits := r.limits
 	limits.WallTime += wallFactor * wall // End counts what is the interactor's own
 	return c, c.box.Load(sandbox.Spec{
-		Args: i.Program.command(i.Protocol.interactorArgs(i.Program.Args)), Files: i.Program.Files,
+		Args: r.command(i.Program, i.Protocol.interactorArgs(i.Program.Args)), Files: i.Program.Files,
 		Stdin: c.ends.theirStdin, Stdout: c.ends.theirStdout,
 		Open: []sandbox.OpenFile{{Name: "input", File: c.open[0]}, {Name: "answer", File: c.open[1]},
 			{File: c.theirAlive}},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"judged/internal/base/job"
 	"judged/internal/sandbox"
 )
 
@@ -19,8 +20,10 @@ type Program struct {
 	Args     []string // after those of its protocol
 }
 
-// command is the command line with the arguments of a protocol.
-func (p Program) command(args []string) []string { return slices.Concat(p.Command, args) }
+// command is the command line of a program with the arguments of a protocol.
+func (r *Runner) command(p Program, args []string) []string {
+	return slices.Concat(job.FillStack(p.Command, r.limits.Stack), args)
+}
 
 // Runner runs the programs of the jury for one slot. Its methods may be called concurrently.
 type Runner struct {

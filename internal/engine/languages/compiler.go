@@ -1,6 +1,7 @@
 package languages
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -292,6 +293,9 @@ func (c *Compiler) program(box *sandbox.Sandbox, p plan) (f *os.File, failure st
 			failure = fmt.Sprintf("the program has %s; a working directory takes %s", size, c.options.MaxProgram)
 		}
 	}
+	if err == nil && failure == "" && p.language.Run[0] == programMark {
+		failure, err = notProgram(f)
+	}
 	if err != nil || failure != "" {
 		f.Close()
 		return nil, failure, err
@@ -301,6 +305,20 @@ func (c *Compiler) program(box *sandbox.Sandbox, p plan) (f *os.File, failure st
 	}
 	defer f.Close()
 	return withEntry(f, c.cache.folder, p.sources())
+}
+
+// notProgram says why the kernel would not execute what the compiler wrote, such as a library; "" if it would.
+func notProgram(f io.ReaderAt) (string, error) {
+	head := make([]byte, len("!<arch>"))
+	n, err := f.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	if head = head[:n]; bytes.HasPrefix(head, []byte("\x7fELF")) || bytes.HasPrefix(head, []byte("#!")) {
+		return "", nil
+	}
+	return fmt.Sprintf("the compiler wrote no program but a file that begins with %q; do the sources have an entry point?",
+		head), nil
 }
 
 // messages are the first bytes that the compiler wrote to stdout and stderr.

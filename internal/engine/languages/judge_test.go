@@ -19,9 +19,9 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestJudgeSources judges sources, twice the same.
-func TestJudgeSources(t *testing.T) {
-	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+// openEngine makes an engine with the languages that judged has built in.
+func openEngine(t *testing.T) *engine.Engine {
+	t.Helper()
 	catalogue, err := languages.Load("")
 	if err != nil {
 		t.Fatal(err)
@@ -33,11 +33,62 @@ func TestJudgeSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := eng.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return eng
+}
+
+// TestRuntimes: with the default limits a deep recursion works and an endless one is the program's error in languages
+// that bound their stack themselves; what is no program is an error of its sources; and a compiler says nothing else.
+func TestRuntimes(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	eng := openEngine(t)
+	const java = `public class Main { static int f(int n) { return n == 0 ? 0 : f(n - 1) + 1; }
+public static void main(String[] a) { System.out.println(f(`
+	const javascript = "function f(n) { return n == 0 ? 0 : f(n - 1) + 1 }\nconsole.log(f("
+	const status1 = "the compiler exited with status 1"
+	for _, tt := range []struct {
+		name, language, source string
+		needs                  testkit.Requirement
+		verdict                job.Verdict
+		message, output        string // of the compiler
+	}{
+		{"java, deep", "java", java + "50000) / 50000 + 2); } }", testkit.Java, job.Accepted, "", ""},
+		{"java, endless", "java", java + "-1)); } }", testkit.Java, job.RuntimeError, "", ""},
+		{"javascript, deep", "javascript", javascript + "50000) / 50000 + 2)", testkit.Node, job.Accepted, "", ""},
+		{"javascript, endless", "javascript", javascript + "-1))", testkit.Node, job.RuntimeError, "", ""},
+		{"large numbers in C#", "csharp", "using System; using System.Numerics; class P { static void Main() {" +
+			"Console.WriteLine(BigInteger.Pow(3, 1)); } }", testkit.Mono, job.Accepted, "", ""},
+		{"go", "go", "package main\nfunc main() { print(3) }", testkit.Go, job.WrongAnswer, "", ""}, // to stderr
+		{"go, a library", "go", "package sum\nfunc Sum() {}", testkit.Go, job.CompileError, status1,
+			"-buildmode=exe requires exactly one main package"},
+		{"go, an error", "go", "package main\nfunc main() { x }", testkit.Go, job.CompileError, status1,
+			"# command-line-arguments\n./main.go:2:15: undefined: x"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			testkit.Need(t, tt.needs)
+			x := task(t, tt.source)
+			x.Language = tt.language
+			x.Limits.Memory, x.Limits.Stack, x.Limits.Processes = 256<<20, 256<<20, 64
+			report, err := eng.Judge(t.Context(), eng.Slots()[0], x, func(job.TestReport) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.Verdict != tt.verdict || report.Message != tt.message || report.Compilation.Output != tt.output {
+				t.Errorf("verdict %s, want %s; message %q, the compiler said %q; memory %v, %+v", report.Verdict, tt.verdict,
+					report.Message, report.Compilation.Output, report.MemoryPeak, report.Tests[0].Exit)
+			}
+		})
+	}
+}
+
+// TestJudgeSources judges sources, twice the same.
+func TestJudgeSources(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	eng := openEngine(t)
 	good, bad := "#include <stdio.h>\nint main(void) { puts(\"3\"); }", "int main(void) { return x; }"
 	const broken = "the compiler exited with status 1"
 	for _, tt := range []struct {
