@@ -6,6 +6,7 @@
 //	base     what every wing uses
 //	  base/cpuset base/text base/units                 [0]  CPU lists; lines and names for people; sizes and their text
 //	  base/linux                                       [0]  system calls
+//	  base/recent                                      [0]  values that are read again once they are old
 //	  base/job                                         [1]  the model of a job and its JSON
 //	  base/config                                      [2]  the configuration
 //	host     what the machine is, and how it is set up

@@ -142,8 +142,9 @@ type Ended struct {
 	Pool  string
 }
 
-// endedLag is how long ago a job must have ended for EndedSince: of two that end at the same time, the one with the
-// earlier time may be stored later.
+// endedLag is how long ago a job must have ended for EndedSince, in addition to Options.Timeout: of two jobs, the one with
+// the earlier time may be stored later, by as much as its statement takes. The rest is for clocks, and for a statement that
+// the server commits after this process has given it up.
 const endedLag = 2 * time.Second
 
 // EndedSince returns jobs that were judged after a position, in the order in which they ended, at most limit of them.
@@ -151,14 +152,15 @@ func (s *Store) EndedSince(ctx context.Context, after Position, limit int) ([]En
 	var all []Ended
 	err := s.rows(ctx, s.read, query{"read ended jobs", `SELECT id, finished, seq, priority, pool FROM jobs
 WHERE finished > 0 AND (finished, seq) > (?1, ?2) AND finished <= ?3 AND +state = 2 ORDER BY finished, seq LIMIT ?4`,
-		[]any{after.Finished, after.Seq, s.now().Add(-endedLag).UnixNano(), limit}}, func(rows *sql.Rows) error {
-		var e Ended
-		var priority int
-		err := rows.Scan(&e.ID, &e.Finished, &e.Seq, &priority, &e.Pool)
-		e.Audit = priority == auditPriority
-		all = append(all, e)
-		return err
-	})
+		[]any{after.Finished, after.Seq, s.now().Add(-s.opts.Timeout - endedLag).UnixNano(), limit}},
+		func(rows *sql.Rows) error {
+			var e Ended
+			var priority int
+			err := rows.Scan(&e.ID, &e.Finished, &e.Seq, &priority, &e.Pool)
+			e.Audit = priority == auditPriority
+			all = append(all, e)
+			return err
+		})
 	return all, err
 }
 

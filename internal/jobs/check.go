@@ -1,21 +1,21 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"judged/internal/base/recent"
 )
 
 // check caches the result of Check.
 type check struct {
-	mu    sync.Mutex // guards at, grown and err; held while the database is queried
-	at    time.Time
-	grown time.Time // when the database could be made larger
-	err   error
-	full  atomic.Bool // an operation found the disk full since
+	state recent.Value[error]
+	grown atomic.Int64 // when the database could be made larger, in nanoseconds since 1970
+	full  atomic.Bool  // an operation found the disk full since
 }
 
 const (
@@ -38,30 +38,30 @@ type checked struct {
 // Check writes to the database and returns the error. It
 // writes at most once a second, and takes two seconds at most.
 func (s *Store) Check() error {
-	c := &s.check
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	if now.Sub(c.at) <= checkAge {
-		return c.err
-	}
+	state, err := s.check.state.Get(context.Background(), time.Now, checkAge,
+		func(ctx context.Context) (error, error) { return s.writeCheck(ctx), nil })
+	return cmp.Or(err, state)
+}
+
+// writeCheck is called by one caller of Check at a time.
+func (s *Store) writeCheck(ctx context.Context) error {
+	c, now := &s.check, time.Now()
 	v := checked{At: now}
-	grow := s.driver.diskHidden && (now.Sub(c.grown) > growEvery || c.full.Swap(false))
+	grow := s.driver.diskHidden && (now.Sub(time.Unix(0, c.grown.Load())) > growEvery || c.full.Swap(false))
 	if grow {
-		c.grown = time.Time{}
+		c.grown.Store(0)
 		v.Filler = make([]byte, growBytes)
 		_, _ = rand.Read(v.Filler) // never fails, see crypto/rand
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	c.err = s.SetValue(ctx, v, "check")
+	err := s.SetValue(ctx, v, "check")
 	if ctx.Err() != nil {
-		c.err = fmt.Errorf("%w: no answer within %v; check that %s is up and its disk is not stalled",
+		err = fmt.Errorf("%w: no answer within %v; check that %s is up and its disk is not stalled",
 			ErrUnavailable, checkTimeout, s.driver.name)
 	}
-	if grow && c.err == nil {
-		c.grown = now
+	if grow && err == nil {
+		c.grown.Store(now.UnixNano())
 	}
-	c.at = time.Now()
-	return c.err
+	return err
 }

@@ -38,7 +38,7 @@ func TestCheckFullServer(t *testing.T) {
 	}
 	defer s.Close()
 	check := func() error { // not the cached result
-		s.check.at = time.Time{}
+		s.check.state.Forget()
 		return s.Check()
 	}
 	if err := check(); err != nil {
@@ -46,7 +46,7 @@ func TestCheckFullServer(t *testing.T) {
 	}
 	filler := filepath.Join(disk, "filler")
 	fill(t, filler)
-	s.check.grown = time.Time{} // as if growEvery had passed
+	s.check.grown.Store(0) // as if growEvery had passed
 	for range 3 {
 		if err := check(); !errors.Is(err, ErrUnavailable) || !strings.Contains(fmt.Sprint(err), "free disk space") {
 			t.Errorf("check on a full disk: %v", err)

@@ -52,16 +52,20 @@ func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, err
 }
 
 // Wait returns the report of a job once it has ended, or the current one when ctx
-// is done. It reads the job when it is called and when it has ended.
+// is done. It reads the report once, and until then only whether the job has ended.
 func (s *Store) Wait(ctx context.Context, id string) (job.Report, error) {
 	poll := time.NewTicker(2 * s.opts.poll) // an end may be missed while the database is away
 	defer poll.Stop()
-	for {
+	for ctx.Err() == nil {
 		_, ended, release := s.hub.watch(id) // before reading, so that no end is missed
-		rec, err := s.Get(context.WithoutCancel(ctx), id)
-		if err != nil || rec.Report.State.Final() || ctx.Err() != nil {
+		r, err := s.readRow(context.WithoutCancel(ctx), id)
+		if err != nil {
 			release()
-			return rec.Report, err
+			return job.Report{}, err
+		}
+		if r.state >= done {
+			release()
+			break
 		}
 		select {
 		case <-ended:
@@ -70,6 +74,8 @@ func (s *Store) Wait(ctx context.Context, id string) (job.Report, error) {
 		}
 		release()
 	}
+	rec, err := s.Get(context.WithoutCancel(ctx), id)
+	return rec.Report, err
 }
 
 // errStopped ends an iteration whose caller stopped it.

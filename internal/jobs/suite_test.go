@@ -178,6 +178,8 @@ var suite = map[string]func(*testing.T, backend){
 	"no new verdict":    testRejudgedWithoutVerdict,
 	"interrupted apply": testInterruptedApply,
 	"filling":           testFilling,
+	"wait reads once":   testWaitReadsOnce,
+	"late statement":    testLateStatement,
 	"audits in a line":  testAuditLine,
 	"forward":           testForward,
 	"recheck":           testRecheck,

@@ -45,6 +45,7 @@ type Work struct {
 func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 	w.Pool, w.Width = cmp.Or(w.Pool, defaultPool), cmp.Or(w.Width, 1)
 	line := s.hub.line(kind{w.Pool, w.Width, w.Contests})
+	defer s.hub.leave(line)
 	// Only one taker of a kind queries the database at a time: otherwise each new
 	// job would wake all of them.
 	select {

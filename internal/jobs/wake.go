@@ -1,10 +1,12 @@
 package jobs
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // hub wakes callers that wait for work of a pool and width, or for a change of a job.
@@ -30,7 +32,13 @@ type line struct {
 	front chan struct{} // holds a token while a taker is in front
 	wake  chan struct{} // holds a token when there may be work
 	low   lows          // of the taker in front
+
+	takers int       // that use it
+	left   time.Time // when the last one of them left
 }
+
+// lineAge is how long a line without takers is kept. Nodes name the pools, so there may be any number of kinds.
+const lineAge = 10 * time.Minute
 
 type watch struct {
 	changed chan struct{} // closed at the next change
@@ -46,6 +54,7 @@ func wakeUp(c chan struct{}) {
 	}
 }
 
+// line returns the line of a kind, until leave.
 func (h *hub) line(k kind) *line {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,10 +63,19 @@ func (h *hub) line(k kind) *line {
 	}
 	l := h.works[k]
 	if l == nil {
+		maps.DeleteFunc(h.works, func(_ kind, old *line) bool { return old.takers == 0 && time.Since(old.left) > lineAge })
 		l = &line{front: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 		h.works[k] = l
 	}
+	l.takers++
 	return l
+}
+
+func (h *hub) leave(l *line) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l.takers--
+	l.left = time.Now()
 }
 
 // watch returns channels that are closed when the job changes or ends, and a

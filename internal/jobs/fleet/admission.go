@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
@@ -98,7 +97,7 @@ func (r *Registry) Admit(ctx context.Context, name string) error {
 	if err := r.values.SetValue(ctx, []Difference(nil), keptOutValue, name); err != nil {
 		return err
 	}
-	r.forgetStates()
+	r.states.Forget()
 	return nil
 }
 
@@ -107,12 +106,10 @@ func (r *Registry) Admit(ctx context.Context, name string) error {
 func (r *Registry) Admitted(ctx context.Context, name, sum string) (bool, error) {
 	states, err := r.nodeStates(ctx)
 	if err != nil {
-		r.mu.Lock()
-		states = r.states
-		r.mu.Unlock()
-	}
-	if states == nil {
-		return false, err
+		known := false
+		if states, known = r.states.Last(); !known {
+			return false, err
+		}
 	}
 	return sum != "" && states.admitted[name] == sum, nil
 }
@@ -136,26 +133,34 @@ type nodeStates struct {
 	keptOut  map[string][]Difference // none are empty
 	admitted map[string]string       // fingerprints
 
-	decided *sync.Map // what this front has decided since they were read: []Difference by node
+	decided *sync.Map // decision by node, of this front
+	read    int64     // number of the read that they are of
 }
 
-// differs is how a node differs from its pool.
+// decision is how a node differs from its pool, as this front has decided.
+type decision struct {
+	differs []Difference
+	reads   int64 // of states that had begun
+}
+
+// differs is how a node differs from its pool. A read that began before a decision may not have it.
 func (s *nodeStates) differs(node string) []Difference {
-	if differs, found := s.decided.Load(node); found {
-		return differs.([]Difference)
+	if found, ok := s.decided.Load(node); ok {
+		if d, ok := found.(decision); ok && s.read <= d.reads {
+			return d.differs
+		}
 	}
 	return s.keptOut[node]
 }
 
 // nodeStates reads them. Another front's change is noticed within drainedFor.
 func (r *Registry) nodeStates(ctx context.Context) (*nodeStates, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.states != nil && r.now().Sub(r.statesRead) < drainedFor {
-		return r.states, nil
-	}
+	return r.states.Get(ctx, r.now, drainedFor, r.readStates)
+}
+
+func (r *Registry) readStates(ctx context.Context) (*nodeStates, error) {
 	s := &nodeStates{drained: map[string]bool{}, keptOut: map[string][]Difference{}, admitted: map[string]string{},
-		decided: &sync.Map{}}
+		decided: &r.decided, read: r.reads.Add(1)}
 	err := readValues(ctx, r.values, s.drained, jobs.OperatorValues, drainValue)
 	if err == nil {
 		err = readValues(ctx, r.values, s.keptOut, keptOutValue)
@@ -171,15 +176,7 @@ func (r *Registry) nodeStates(ctx context.Context) (*nodeStates, error) {
 			delete(s.keptOut, name)
 		}
 	}
-	r.states, r.statesRead = s, r.now()
 	return s, nil
-}
-
-// forgetStates has the next caller read them.
-func (r *Registry) forgetStates() {
-	r.mu.Lock()
-	r.statesRead = time.Time{}
-	r.mu.Unlock()
 }
 
 // readValues decodes all values whose names have a prefix.

@@ -111,12 +111,7 @@ func (r *Registry) join(ctx context.Context, g Registration, n Node) (stored boo
 	if err != nil {
 		return false, err
 	}
-	states.decided.Store(g.Node, differs)
-	r.mu.Lock()
-	if r.states != nil && r.states != states { // read meanwhile, maybe before the commit
-		r.states.decided.Store(g.Node, differs)
-	}
-	r.mu.Unlock()
+	r.decided.Store(g.Node, decision{differs, r.reads.Load()})
 	return true, nil
 }
 

@@ -36,7 +36,7 @@ func TestJoinTogether(t *testing.T) {
 				joining.Wait()
 			}
 			for _, front := range fronts {
-				front.forgetStates()
+				front.states.Forget()
 				all, err := front.Nodes(t.Context())
 				if err != nil || len(all) != nodes*pools {
 					t.Fatalf("%d nodes, %v", len(all), err)

@@ -3,11 +3,9 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"judged/internal/jobs"
@@ -89,25 +87,6 @@ func (r *Registry) Pools(ctx context.Context, waiting jobs.Depths) ([]Pool, erro
 		list = append(list, p)
 	}
 	return list, nil
-}
-
-// CheckPool returns ErrUnknownPool for a pool that jobs cannot be sent to. One without nodes accepts jobs: they wait.
-func (r *Registry) CheckPool(ctx context.Context, name string) error {
-	if slices.Contains(r.pools, name) {
-		return nil
-	}
-	pools, err := r.Pools(ctx, nil)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, p := range pools {
-		if p.Name == name {
-			return nil
-		}
-		names = append(names, p.Name)
-	}
-	return fmt.Errorf("%w; send one of %s", ErrUnknownPool, strings.Join(names, ", "))
 }
 
 // OpenScreen asks a front to have a closed screening pool decide again.

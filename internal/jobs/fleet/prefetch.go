@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -74,7 +73,7 @@ const (
 
 // SetPrefetch has the nodes of a pool fetch blobs. Without blobs it ends the request before.
 func (r *Registry) SetPrefetch(ctx context.Context, pool string, blobs []Blob) error {
-	r.forgetPrefetches() // another front may have stored a request since they were read
+	r.prefetches.Forget() // another front may have stored a request since they were read
 	last, err := r.PrefetchStatus(ctx, pool)
 	if err != nil {
 		return err
@@ -83,14 +82,8 @@ func (r *Registry) SetPrefetch(ctx context.Context, pool string, blobs []Blob) e
 	if !p.At.After(last.At) { // the clock of the front that stored it is ahead
 		p.At = last.At.Add(time.Nanosecond)
 	}
-	defer r.forgetPrefetches()
+	defer r.prefetches.Forget()
 	return r.values.SetValue(ctx, p, prefetchValue, pool)
-}
-
-func (r *Registry) forgetPrefetches() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.prefetches = nil
 }
 
 // PrefetchStatus returns how far the nodes of a pool are.
@@ -131,25 +124,11 @@ func (r *Registry) news(ctx context.Context, g Registration) (*Prefetch, error) 
 }
 
 func (r *Registry) prefetch(ctx context.Context, pool string) (Prefetch, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.prefetches != nil && r.now().Sub(r.prefetchesRead) < prefetchFor {
-		return r.prefetches[pool], nil
-	}
-	all := map[string]Prefetch{}
-	err := r.values.Values(ctx, func(name string, value []byte) error {
-		var p Prefetch
-		if err := json.Unmarshal(value, &p); err != nil {
-			return fmt.Errorf("decode the prefetch of pool %q: %w", name, err)
-		}
-		all[name] = p
-		return nil
-	}, prefetchValue)
-	if err != nil {
-		return Prefetch{}, err
-	}
-	r.prefetches, r.prefetchesRead = all, r.now()
-	return all[pool], nil
+	all, err := r.prefetches.Get(ctx, r.now, prefetchFor, func(ctx context.Context) (map[string]Prefetch, error) {
+		all := map[string]Prefetch{}
+		return all, readValues(ctx, r.values, all, prefetchValue)
+	})
+	return all[pool], err
 }
 
 // Prefetcher fetches on a node what its pool is to have. One blob is fetched at a time,

@@ -9,8 +9,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"judged/internal/base/recent"
 	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 )
@@ -100,20 +102,16 @@ type Registry struct {
 	contestPercent map[string]int
 	joining        chan struct{} // holds a token while a node joins
 
-	mu     sync.Mutex // guards the rest
+	states     recent.Value[*nodeStates]           // what operators want and what admissions have decided
+	known      recent.Value[map[string]*Deviation] // what audits say about nodes
+	reserved   recent.Value[map[slotName]bool]     // slots for contests only
+	prefetches recent.Value[map[string]Prefetch]   // what pools are to have
+	view       recent.Value[*nodesView]
+	decided    sync.Map     // decision by node
+	reads      atomic.Int64 // of states
+
+	mu     sync.Mutex // guards stored
 	stored map[string]Node
-	// What operators want and what admissions have decided, and when it was read.
-	states     *nodeStates
-	statesRead time.Time
-	// What audits say about nodes, and when it was read.
-	known     map[string]*Deviation
-	knownRead time.Time
-	// Slots for contests only, and when they were chosen.
-	reserved     map[slotName]bool
-	reservedRead time.Time
-	// What pools are to have, and when it was read.
-	prefetches     map[string]Prefetch
-	prefetchesRead time.Time
 }
 
 // NewRegistry returns a Registry over the shared store, whose clock all fronts have in common. There are the pools of the
@@ -148,9 +146,7 @@ func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 		stored = true
 	}
 	if stored {
-		r.mu.Lock()
-		r.stored[n.Name] = n
-		r.mu.Unlock()
+		r.remember(n)
 	}
 	states, err := r.nodeStates(ctx)
 	if err != nil {
@@ -166,6 +162,17 @@ func (r *Registry) languagesOf(ctx context.Context, name string) ([]languages.St
 	var old Node
 	_, err := r.values.Value(ctx, &old, nodeValue, name)
 	return old.Languages, err
+}
+
+// remember notes that a node was stored.
+func (r *Registry) remember(n Node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old, known := r.stored[n.Name]
+	r.stored[n.Name] = n
+	if !known || old.Pool != n.Pool || !slices.EqualFunc(old.Languages, n.Languages, sameLanguage) {
+		r.view.Forget()
+	}
 }
 
 // changed reports whether a node is to be stored.
@@ -202,29 +209,6 @@ func (r *Registry) ListLanguages(ctx context.Context) ([]languages.Status, error
 	return list, err
 }
 
-// CheckLanguage returns why no node of a pool compiles a language, or nil. A pool
-// whose nodes have never registered may have any.
-func (r *Registry) CheckLanguage(ctx context.Context, pool, id string) error {
-	nodes, err := r.Nodes(ctx)
-	if err != nil {
-		return err
-	}
-	known := false
-	for _, n := range nodes {
-		if n.Pool != pool {
-			continue
-		}
-		known = true
-		if slices.ContainsFunc(n.Languages, func(l languages.Status) bool { return l.ID == id && l.Available }) {
-			return nil
-		}
-	}
-	if !known {
-		return nil
-	}
-	return &languages.UnavailableError{Language: id, Reason: fmt.Sprintf("no judge node of pool %q has it", pool)}
-}
-
 // Drained reports whether a node gets no jobs: an operator has drained it, or it differs from its pool.
 func (r *Registry) Drained(ctx context.Context, name string) (bool, error) {
 	states, err := r.nodeStates(ctx)
@@ -239,7 +223,7 @@ func (r *Registry) SetDrained(ctx context.Context, name string, drained bool) er
 	if err := r.values.SetValue(ctx, drained, jobs.OperatorValues, drainValue, name); err != nil {
 		return err
 	}
-	r.forgetStates()
+	r.states.Forget()
 	return nil
 }
 
@@ -304,21 +288,10 @@ func (r *Registry) Ready(ctx context.Context) error {
 }
 
 func (r *Registry) deviations(ctx context.Context) (map[string]*Deviation, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.known != nil && r.now().Sub(r.knownRead) < deviationFor {
-		return r.known, nil
-	}
-	all := map[string]*Deviation{}
-	err := r.values.Values(ctx, func(name string, value []byte) error {
-		all[name] = &Deviation{}
-		return json.Unmarshal(value, all[name])
-	}, deviationValue)
-	if err != nil {
-		return nil, err
-	}
-	r.known, r.knownRead = all, r.now()
-	return all, nil
+	return r.known.Get(ctx, r.now, deviationFor, func(ctx context.Context) (map[string]*Deviation, error) {
+		all := map[string]*Deviation{}
+		return all, readValues(ctx, r.values, all, deviationValue)
+	})
 }
 
 // SetDeviation stores what audits say about a node. The history is that of the stored values.
@@ -341,8 +314,6 @@ func (r *Registry) SetDeviation(ctx context.Context, name string, d Deviation) e
 	if err := r.values.SetValue(ctx, d, deviationValue, name); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	r.known = nil
-	r.mu.Unlock()
+	r.known.Forget()
 	return nil
 }

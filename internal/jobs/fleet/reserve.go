@@ -23,20 +23,11 @@ func (r *Registry) Reserved(ctx context.Context, pool, node, cpus string) (bool,
 	if !r.Reserves(pool) {
 		return false, nil
 	}
-	r.mu.Lock()
-	reserved, fresh := r.reserved, r.now().Sub(r.reservedRead) < reservedFor
-	r.mu.Unlock()
-	if reserved == nil || !fresh {
+	reserved, err := r.reserved.Get(ctx, r.now, reservedFor, func(ctx context.Context) (map[slotName]bool, error) {
 		nodes, err := r.Nodes(ctx)
-		if err != nil {
-			return false, err
-		}
-		reserved = r.reserve(nodes)
-		r.mu.Lock()
-		r.reserved, r.reservedRead = reserved, r.now()
-		r.mu.Unlock()
-	}
-	return reserved[slotName{pool, node, cpus}], nil
+		return r.reserve(nodes), err
+	})
+	return reserved[slotName{pool, node, cpus}], err
 }
 
 // reserve chooses the slots for contests: of each pool the first ones, in the order of nodes and of their slots, so that

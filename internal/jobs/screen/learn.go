@@ -123,7 +123,7 @@ func (s *Screen) Compared(ctx context.Context, a jobs.Audit, original jobs.Recor
 
 // shut closes a pool.
 func (s *Screen) shut(ctx context.Context, name, reason string) error {
-	s.forget()
+	s.seen.Forget()
 	v, err := s.look(ctx)
 	if err != nil || v.pools[name].gate.Closed {
 		return err

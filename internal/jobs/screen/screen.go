@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"judged/internal/base/config"
 	"judged/internal/base/job"
+	"judged/internal/base/recent"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
@@ -53,8 +53,7 @@ type Screen struct {
 	deciders map[string]string // by screening pool
 	checks   map[string]float64
 
-	mu   sync.Mutex // guards the rest
-	seen *view
+	seen recent.Value[*view]
 }
 
 // gateValue is the name of the value with the gate of a pool.
@@ -162,6 +161,6 @@ func (s *Screen) Open(ctx context.Context, pool string) error {
 }
 
 func (s *Screen) setGate(ctx context.Context, pool string, g gate) error {
-	defer s.forget()
+	defer s.seen.Forget()
 	return s.o.Store.SetValue(ctx, g, jobs.OperatorValues, gateValue, pool)
 }

@@ -17,7 +17,6 @@ const viewFor = 5 * time.Second
 
 // view is what the database says about all screening pools.
 type view struct {
-	read  time.Time
 	nodes []fleet.Node
 	pools map[string]*pool
 }
@@ -86,31 +85,19 @@ type ratios struct {
 
 // look returns what the database says, at most viewFor ago.
 func (s *Screen) look(ctx context.Context) (*view, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.o.Now()
-	if s.seen != nil && now.Sub(s.seen.read) < viewFor {
-		return s.seen, nil
-	}
-	nodes, err := s.o.Nodes.Nodes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	v := &view{read: now, nodes: nodes, pools: map[string]*pool{}}
-	for name, decider := range s.deciders {
-		if v.pools[name], err = s.readPool(ctx, name, decider); err != nil {
+	return s.seen.Get(ctx, s.o.Now, viewFor, func(ctx context.Context) (*view, error) {
+		nodes, err := s.o.Nodes.Nodes(ctx)
+		if err != nil {
 			return nil, err
 		}
-	}
-	s.seen = v
-	return v, nil
-}
-
-// forget has the next look read the database.
-func (s *Screen) forget() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seen = nil
+		v := &view{nodes: nodes, pools: map[string]*pool{}}
+		for name, decider := range s.deciders {
+			if v.pools[name], err = s.readPool(ctx, name, decider); err != nil {
+				return nil, err
+			}
+		}
+		return v, nil
+	})
 }
 
 func (s *Screen) readPool(ctx context.Context, name, decider string) (*pool, error) {

@@ -55,7 +55,7 @@ func (d *daemon) openFleet(context.Context) (err error) {
 			Observer: screened{d}, Now: d.store.Now, Log: d.o.Log})
 		d.store.finish = d.store.screen.Finish
 		if d.o.Config.Audit.CrossCheck {
-			d.store.finish = crosscheck.New(crosscheck.Options{Store: d.store.Store, Nodes: d.registry.Nodes,
+			d.store.finish = crosscheck.New(crosscheck.Options{Store: d.store.Store, Nodes: d.registry.RecentNodes,
 				Screened: d.store.screen.Screens, Finish: d.store.screen.Finish, Now: d.store.Now, Log: d.o.Log,
 				Decided: func(pool, decision string) { d.metrics.Load().CrossChecked(pool, decision) }}).Finish
 		}

@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
+
+	"judged/internal/base/recent"
 )
 
 const (
@@ -15,21 +17,12 @@ const (
 	blobsAge = time.Second
 )
 
-// blobState is whether blobs can be stored, as of the last second.
-type blobState struct {
-	mu  sync.Mutex // guards the rest; held while the blobs are checked
-	at  time.Time
-	err error
-}
+// blobState is why blobs cannot be stored, as of the last second.
+type blobState struct{ recent.Value[error] }
 
 func (b *blobState) check(ctx context.Context, blobs blobStore) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if time.Since(b.at) > blobsAge {
-		b.err = blobs.Check(ctx)
-		b.at = time.Now()
-	}
-	return b.err
+	state, err := b.Get(ctx, time.Now, blobsAge, func(ctx context.Context) (error, error) { return blobs.Check(ctx), nil })
+	return cmp.Or(err, state)
 }
 
 // accepts returns why no job is accepted, or nil. An accepted job may have to wait

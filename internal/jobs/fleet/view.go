@@ -1,0 +1,86 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"judged/internal/engine/languages"
+)
+
+const (
+	// viewFor is how old the view of the nodes may be by which a job is accepted.
+	viewFor = 10 * time.Second
+	// refusedFor is the same where a job would be refused: a node may have registered since.
+	refusedFor = time.Second
+)
+
+// nodesView is what is asked of the nodes for each job, so that a job does not cost a look at all of them.
+type nodesView struct {
+	nodes     []Node
+	languages map[string]map[string]bool // IDs that a node of the pool has, by pools that nodes have registered with
+}
+
+// look returns the view of the nodes, at most age old.
+func (r *Registry) look(ctx context.Context, age time.Duration) (*nodesView, error) {
+	return r.view.Get(ctx, r.now, age, func(ctx context.Context) (*nodesView, error) {
+		nodes, err := r.Nodes(ctx)
+		v := &nodesView{nodes: nodes, languages: map[string]map[string]bool{}}
+		for _, n := range nodes {
+			if v.languages[n.Pool] == nil {
+				v.languages[n.Pool] = map[string]bool{}
+			}
+			for _, l := range n.Languages {
+				if l.Available {
+					v.languages[n.Pool][l.ID] = true
+				}
+			}
+		}
+		return v, err
+	})
+}
+
+// RecentNodes is Nodes as they were at most viewFor ago. The caller does not change the list.
+func (r *Registry) RecentNodes(ctx context.Context) ([]Node, error) {
+	v, err := r.look(ctx, viewFor)
+	if err != nil {
+		return nil, err
+	}
+	return v.nodes, nil
+}
+
+// find looks for what accepts a job, first in a view that may be older.
+func (r *Registry) find(ctx context.Context, accepts func(*nodesView) bool) (v *nodesView, found bool, err error) {
+	for _, age := range []time.Duration{viewFor, refusedFor} {
+		if v, err = r.look(ctx, age); err != nil || accepts(v) {
+			return v, err == nil, err
+		}
+	}
+	return v, false, nil
+}
+
+// CheckPool returns ErrUnknownPool for a pool that jobs cannot be sent to. One without nodes accepts jobs: they wait.
+func (r *Registry) CheckPool(ctx context.Context, name string) error {
+	if slices.Contains(r.pools, name) {
+		return nil
+	}
+	v, found, err := r.find(ctx, func(v *nodesView) bool { return v.languages[name] != nil })
+	if err != nil || found {
+		return err
+	}
+	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.pools, slices.Collect(maps.Keys(v.languages))))))
+	return fmt.Errorf("%w; send one of %s", ErrUnknownPool, strings.Join(names, ", "))
+}
+
+// CheckLanguage returns why no node of a pool compiles a language, or nil. A pool
+// whose nodes have never registered may have any.
+func (r *Registry) CheckLanguage(ctx context.Context, pool, id string) error {
+	v, found, err := r.find(ctx, func(v *nodesView) bool { return v.languages[pool][id] })
+	if err != nil || found || v.languages[pool] == nil {
+		return err
+	}
+	return &languages.UnavailableError{Language: id, Reason: fmt.Sprintf("no judge node of pool %q has it", pool)}
+}

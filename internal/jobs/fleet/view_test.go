@@ -1,0 +1,141 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"judged/internal/engine/languages"
+	"judged/internal/jobs"
+)
+
+// countedReads counts how often the nodes are read, and waits while slow is not nil.
+type countedReads struct {
+	*shared
+	nodes int
+	slow  chan struct{}
+}
+
+func (c *countedReads) Values(ctx context.Context, f func(string, []byte) error, prefix ...string) error {
+	if prefix[0] == nodeValue {
+		c.nodes++
+	}
+	if c.slow != nil {
+		<-c.slow
+	}
+	return c.shared.Values(ctx, f, prefix...)
+}
+
+// TestViewOfNodes holds that a job is accepted without a look at all nodes, and refused by a recent one.
+func TestViewOfNodes(t *testing.T) {
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	values := &countedReads{shared: &shared{all: map[string][]byte{}}}
+	clock := func() time.Time { return now }
+	front, other := NewRegistry(values, clock), NewRegistry(values, clock)
+	seen := func(r *Registry, node, pool, language string) {
+		t.Helper()
+		g := Registration{Caller: Caller{Node: node}, Pool: pool, Ready: true, Time: now,
+			Languages: []languages.Status{{ID: language, Available: true}}}
+		if _, err := r.Seen(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(pool, language string, wantPool, wantLanguage bool) {
+		t.Helper()
+		if err := front.CheckPool(t.Context(), pool); (err == nil) != wantPool ||
+			err != nil && !errors.Is(err, ErrUnknownPool) {
+			t.Errorf("pool %s: %v", pool, err)
+		}
+		if err := front.CheckLanguage(t.Context(), pool, language); (err == nil) != wantLanguage {
+			t.Errorf("language %s in pool %s: %v", language, pool, err)
+		}
+	}
+	check("a", "c", false, true)
+	seen(front, "n1", "a", "c")
+	check("a", "c", true, true) // at once where it has registered
+	check("a", "java", true, false)
+	before := values.nodes
+	for range 100 {
+		check("a", "c", true, true)
+		check("b", "java", false, true)
+		check("a", "java", true, false)
+	}
+	if n := values.nodes - before; n != 0 {
+		t.Errorf("the nodes were read %d times for 300 jobs", n)
+	}
+	seen(other, "n2", "b", "java")
+	now = now.Add(refusedFor)
+	check("b", "java", true, true) // soon where another front knows it
+	now = now.Add(viewFor - time.Nanosecond)
+	before = values.nodes
+	check("b", "java", true, true)
+	if nodes, err := front.RecentNodes(t.Context()); len(nodes) != 2 || err != nil || values.nodes != before {
+		t.Errorf("%d nodes, %v, read %d times; want 2 as they were known", len(nodes), err, values.nodes-before)
+	}
+}
+
+// TestNobodyWaitsForAQuery holds that a caller whose time is over does not wait for a read of another one.
+func TestNobodyWaitsForAQuery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		values := &countedReads{shared: &shared{all: map[string][]byte{}}, slow: make(chan struct{})}
+		r := NewRegistry(values, time.Now)
+		r.ReserveForContests(map[string]int{"p": 50})
+		calls := map[string]func(context.Context) error{
+			"drained":   func(ctx context.Context) error { _, err := r.Drained(ctx, "n"); return err },
+			"nodes":     func(ctx context.Context) error { _, err := r.Nodes(ctx); return err },
+			"pool":      func(ctx context.Context) error { return r.CheckPool(ctx, "p") },
+			"language":  func(ctx context.Context) error { return r.CheckLanguage(ctx, "p", "c") },
+			"reserved":  func(ctx context.Context) error { _, err := r.Reserved(ctx, "p", "n", "1"); return err },
+			"prefetch":  func(ctx context.Context) error { _, err := r.PrefetchStatus(ctx, "p"); return err },
+			"deviation": func(ctx context.Context) error { return r.SetDeviation(ctx, "n", Deviation{}) },
+		}
+		for name, call := range calls {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", name, err)
+			}
+			cancel()
+		}
+		close(values.slow)
+		synctest.Wait()
+		for name, call := range calls {
+			if err := call(t.Context()); err != nil && !errors.Is(err, ErrUnknownPool) {
+				t.Errorf("%s after the database is back: %v", name, err)
+			}
+		}
+	})
+}
+
+// BenchmarkChecks is what the pool and the language of a job cost, by the number of nodes.
+func BenchmarkChecks(b *testing.B) {
+	for _, n := range []int{20, 300} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s, err := jobs.Open(b.Context(), jobs.Options{File: b.TempDir() + "/judged.db"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			r := NewRegistry(s, time.Now)
+			for i := range n {
+				g := Registration{Caller: Caller{Node: fmt.Sprint("node", i)}, Pool: "metal", Ready: true, Time: time.Now()}
+				for l := range 13 {
+					g.Languages = append(g.Languages, languages.Status{ID: fmt.Sprint("language", l), Available: true})
+				}
+				if _, err := r.Seen(b.Context(), g); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				if err := r.CheckPool(b.Context(), "metal"); err != nil {
+					b.Fatal(err)
+				}
+				if err := r.CheckLanguage(b.Context(), "metal", "language3"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
