@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,13 +16,13 @@ import (
 // countedReads counts how often the nodes are read, and waits while slow is not nil.
 type countedReads struct {
 	*shared
-	nodes int
+	nodes atomic.Int64
 	slow  chan struct{}
 }
 
 func (c *countedReads) Values(ctx context.Context, f func(string, []byte) error, prefix ...string) error {
 	if prefix[0] == nodeValue {
-		c.nodes++
+		c.nodes.Add(1)
 	}
 	if c.slow != nil {
 		<-c.slow
@@ -57,23 +58,23 @@ func TestViewOfNodes(t *testing.T) {
 	seen(front, "n1", "a", "c")
 	check("a", "c", true, true) // at once where it has registered
 	check("a", "java", true, false)
-	before := values.nodes
+	before := values.nodes.Load()
 	for range 100 {
 		check("a", "c", true, true)
 		check("b", "java", false, true)
 		check("a", "java", true, false)
 	}
-	if n := values.nodes - before; n != 0 {
+	if n := values.nodes.Load() - before; n != 0 {
 		t.Errorf("the nodes were read %d times for 300 jobs", n)
 	}
 	seen(other, "n2", "b", "java")
 	now = now.Add(refusedFor)
 	check("b", "java", true, true) // soon where another front knows it
 	now = now.Add(viewFor - time.Nanosecond)
-	before = values.nodes
+	before = values.nodes.Load()
 	check("b", "java", true, true)
-	if nodes, err := front.RecentNodes(t.Context()); len(nodes) != 2 || err != nil || values.nodes != before {
-		t.Errorf("%d nodes, %v, read %d times; want 2 as they were known", len(nodes), err, values.nodes-before)
+	if nodes, err := front.RecentNodes(t.Context()); len(nodes) != 2 || err != nil || values.nodes.Load() != before {
+		t.Errorf("%d nodes, %v, read %d times; want 2 as they were known", len(nodes), err, values.nodes.Load()-before)
 	}
 }
 
