@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -63,14 +64,17 @@ func (s *simulated) judges(first, last int) (stop func()) {
 }
 
 // load submits jobs with as many clients at once, and waits until they are finished.
-func (s *simulated) load(name string, clients, number int) {
+func (s *simulated) load(name string, clients, number, tests int) {
 	s.b.Helper()
 	target := s.finished.Load() + int64(number)
 	var group errgroup.Group
 	for c := range clients {
 		group.Go(func() error {
 			for n := c; n < number; n += clients {
-				j := job.Job{Command: []string{"true"}, Tests: []job.Test{{Name: "1"}}}
+				j := job.Job{Command: []string{"true"}}
+				for t := range tests {
+					j.Tests = append(j.Tests, job.Test{Name: fmt.Sprintf("%02d", t)})
+				}
 				if _, err := s.client.Submit(s.front.ctx, fmt.Sprintf("%s-%d", name, n), j); err != nil {
 					return err
 				}
@@ -84,66 +88,82 @@ func (s *simulated) load(name string, clients, number int) {
 	testkit.WaitFor(s.b, 5*patience, "all jobs to be finished", func() bool { return s.finished.Load() >= target })
 }
 
-// BenchmarkFleet measures what a job costs on the front and its database with 10 and with
-// 1,000 judges that wait for jobs, in turns, and how many jobs go through one front.
-// Judges and clients are simulated, on the same CPUs as the front and the database.
+// BenchmarkFleet measures what a job costs on the front and its database with more and more judges that wait for jobs,
+// next to a million finished jobs, with one test and with 50, and how many jobs go through one front. Judges and clients
+// are simulated, on the same CPUs as the front and the database.
 func BenchmarkFleet(b *testing.B) {
-	const few, many, turn = 10, 1000, 500
+	const finished, turn, rateTurn, manyTests = 1_000_000, 400, 2000, 50
+	counts := []int{10, 100, 1000}
 	c := frontSettings(b)
 	c.Audit.Percent = 0
-	server := postgres.Start(b)
+	server := postgres.Start(b, "max_wal_size=4GB")
 	c.Database.URL = server.Database(b)
 	front := serving(b, c)
 	front.ctx = b.Context()
 	s := simulate(b, front)
-	stopAll := s.judges(0, few)
+	stopAll := s.judges(0, counts[0])
 	costs := func() (ofFront, ofDatabase float64) {
 		return float64(front.cpuTicks()) * tick, float64(server.CPUTicks(b)) * tick
 	}
-	cost := func() float64 { f, d := costs(); return f + d }
-	// measure is the cost of a job in µs, and of a second without jobs.
-	measure := func(name string) (ofJob, ofSecond float64) {
+	// measure reports the cost of a job in µs, and of a second without jobs.
+	measure := func(name string, tests int) {
 		const window = 2 * fleet.RegisterEvery
-		before := cost()
+		frontBefore, databaseBefore := costs()
 		time.Sleep(window) // this is what is measured
-		ofSecond = (cost() - before) / window.Seconds()
-		before, begin := cost(), time.Now()
-		s.load(name, 2, turn)
-		return (cost() - before - ofSecond*time.Since(begin).Seconds()) / turn, ofSecond
+		frontIdle, databaseIdle := costs()
+		begin := time.Now()
+		s.load(name, 2, turn, tests)
+		took := time.Since(begin).Seconds()
+		frontAfter, databaseAfter := costs()
+		idle := func(before, after float64) float64 { return (after - before) / window.Seconds() }
+		ofFront := (frontAfter - frontIdle - idle(frontBefore, frontIdle)*took) / turn
+		ofDatabase := (databaseAfter - databaseIdle - idle(databaseBefore, databaseIdle)*took) / turn
+		b.ReportMetric(ofFront, name+"-front-CPU-us/job")
+		b.ReportMetric(ofDatabase, name+"-database-CPU-us/job")
+		b.ReportMetric((idle(frontBefore, frontIdle)+idle(databaseBefore, databaseIdle))/1e4, name+"-idle-CPU-percent")
 	}
-	s.load("warm", 8, turn)
-	var sums [2][2]float64
-	var took time.Duration
-	var ofFront, ofDatabase float64
-	rounds := 0
+	s.load("warm", 8, turn, 1)
 	for b.Loop() {
-		for i, judges := range []int{few, many} {
-			stop := s.judges(few, judges)
+		for _, judges := range counts {
+			begin := time.Now()
+			stop := s.judges(counts[0], judges)
+			b.ReportMetric(time.Since(begin).Seconds(), fmt.Sprintf("join-%d-s", judges))
 			rest(b.Context(), fleet.RegisterEvery) // until their registrations are spread
-			ofJob, ofSecond := measure(fmt.Sprintf("cost-%d-%d", rounds, judges))
-			sums[i][0] += ofJob
-			sums[i][1] += ofSecond
+			measure(fmt.Sprintf("%d-judges", judges), 1)
 			stop()
 		}
-		stop := s.judges(few, 64)
-		f, d := costs()
+		s.manyFinished(c.Database.URL, finished)
+		measure("million-jobs", 1)
+		measure("50-tests", manyTests)
+		stop := s.judges(counts[0], 64)
 		begin := time.Now()
-		s.load(fmt.Sprint("rate-", rounds), 32, 4*turn)
-		took += time.Since(begin)
-		fAfter, dAfter := costs()
-		ofFront, ofDatabase = ofFront+fAfter-f, ofDatabase+dAfter-d
+		s.load("rate", 32, rateTurn, 1)
+		b.ReportMetric(rateTurn/time.Since(begin).Seconds(), "jobs/s")
 		stop()
-		rounds++
 	}
-	for i, judges := range []int{few, many} {
-		b.ReportMetric(sums[i][0]/float64(rounds), fmt.Sprintf("CPU-us/job-with-%d", judges))
-		b.ReportMetric(sums[i][1]/float64(rounds)/1e4, fmt.Sprintf("idle-CPU-percent-with-%d", judges))
-	}
-	b.ReportMetric(sums[1][0]/sums[0][0], "many/few")
-	b.ReportMetric(float64(rounds*4*turn)/took.Seconds(), "jobs/s")
-	b.ReportMetric(ofFront/float64(rounds*4*turn), "front-CPU-us/job")
-	b.ReportMetric(ofDatabase/float64(rounds*4*turn), "database-CPU-us/job")
 	b.ReportMetric(float64(s.failed.Load()), "failed-requests")
 	stopAll()
 	front.drain()
+}
+
+// manyFinished adds finished jobs, as copies of one that was judged.
+func (s *simulated) manyFinished(url string, n int) {
+	s.b.Helper()
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	defer db.Close()
+	for _, text := range []string{
+		fmt.Sprintf(`INSERT INTO jobs (id, digest, state, priority, pool, width, attempt, due, host, created, started, finished,
+	verdict, labels, head, job, tests)
+SELECT 'copy-' || i, digest, state, priority, pool, width, attempt, due, host, created - i * 1000, started, finished - i * 1000,
+	verdict, labels, head, job, tests
+FROM (SELECT * FROM jobs WHERE finished > 0 ORDER BY finished LIMIT 1) AS one, generate_series(1, %d) AS i`, n),
+		`VACUUM ANALYZE jobs`, `CHECKPOINT`,
+	} {
+		if _, err := db.ExecContext(s.b.Context(), text); err != nil {
+			s.b.Fatal(err)
+		}
+	}
 }

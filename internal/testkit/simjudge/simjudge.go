@@ -1,5 +1,5 @@
-// Package simjudge has simulated judges: they speak the node protocol as a judged of role judge
-// does, and draw reports instead of judging. A machine with few CPUs can have many of them.
+// Package simjudge has simulated judges: they send a front what a judged of role judge does, at the same times, and draw
+// reports instead of judging. A machine with few CPUs can have many of them.
 package simjudge
 
 import (
@@ -9,11 +9,15 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"judged/internal/base/job"
+	"judged/internal/base/units"
+	"judged/internal/engine/languages"
+	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
 	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
@@ -23,6 +27,10 @@ import (
 type Judge struct {
 	Name  string
 	Front client.Client
+	// Hardware is what it says of its host; nil is that of all simulated judges.
+	Hardware map[string]string
+	// TestTime is how long a test takes.
+	TestTime time.Duration
 	// Report returns the report of a job; nil accepts all jobs.
 	Report func(jobs.Work) job.Report
 	// Finished counts the jobs, and Failed the requests that no front has answered, which a judge repeats.
@@ -30,10 +38,28 @@ type Judge struct {
 
 	source *fleet.Source
 	spool  string
+	busy   atomic.Bool
+	known  fleet.Commands // of the last registration
 }
 
-// again is the pause after a request without an answer.
-const again = 100 * time.Millisecond
+const (
+	// again is the pause after a request without an answer.
+	again = 100 * time.Millisecond
+	// heartbeat is that of a judged.
+	heartbeat = 10 * time.Second
+)
+
+// hardware, languageIDs and kernels are as many as those of a host.
+var (
+	hardware = map[string]string{"kernel": "6.12.48+deb13-cloud-amd64", "cpu_model": "simulated", "microcode": "0x1",
+		"cores": "1", "threads_per_core": "1", "nodes": "1", "caches": "32K 32K 1M 32M", "hypervisor": "false",
+		"clocksource": "tsc", "mitigations": "on", "memory": "16 GiB", "turbo": "off",
+		"kernel_config": strings.Repeat("0", 64)}
+	languageIDs = []string{"ada", "c", "cpp", "csharp", "d", "fortran", "go", "haskell", "java", "javascript", "kotlin",
+		"lua", "ocaml", "pascal", "perl", "php", "prolog", "pypy", "python", "ruby", "rust", "scala", "swift", "zig"}
+	kernels = &fingerprint.Kernels{Program: strings.Repeat("0", 64), CPUTime: map[string]time.Duration{
+		"alu": 101 * time.Millisecond, "branch": 97 * time.Millisecond, "memory": 120 * time.Millisecond}}
+)
 
 // Join registers the judge for the first time.
 func (j *Judge) Join(ctx context.Context) (err error) {
@@ -63,9 +89,29 @@ func (j *Judge) Run(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(j.spool))
 }
 
+// register sends what the front does not know yet, as a judged does.
 func (j *Judge) register(ctx context.Context, started bool) error {
-	_, err := j.source.Register(ctx, fleet.Registration{Version: "simulated", Pool: "default", Fingerprint: "simulated",
-		Slots: []fleet.Slot{{CPUs: "1", State: "idle"}}, Ready: true, Time: time.Now(), Started: started})
+	r := fleet.Registration{Version: "simulated", Pool: "default", Fingerprint: "simulated", Ready: true, Time: time.Now(),
+		Started: started, Slots: []fleet.Slot{{CPUs: "1", State: "idle"}}}
+	if j.busy.Load() {
+		r.Slots[0].State = "busy"
+	}
+	for _, id := range languageIDs {
+		r.Languages = append(r.Languages, languages.Status{ID: id, Name: id, Extensions: []string{id}, Available: true,
+			Version: id + " 1.2.3 (simulated)"})
+	}
+	if !j.known.HardwareKnown {
+		if r.Hardware = j.Hardware; r.Hardware == nil {
+			r.Hardware = hardware
+		}
+	}
+	if !j.known.KernelsKnown {
+		r.Kernels = kernels
+	}
+	known, err := j.source.Register(ctx, r)
+	if err == nil {
+		j.known = known
+	}
 	return err
 }
 
@@ -84,7 +130,9 @@ func (j *Judge) judge(ctx context.Context) error {
 	for ctx.Err() == nil {
 		w, err := j.source.Take(ctx, jobs.Want{Pool: "default", Width: 1, CPUs: "1"})
 		if err == nil {
-			err = j.finish(ctx, w)
+			j.busy.Store(true)
+			err = j.attempt(ctx, w)
+			j.busy.Store(false)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -98,12 +146,66 @@ func (j *Judge) judge(ctx context.Context) error {
 	return nil
 }
 
-// finish hands in a report, also while the judge ends. One that no front receives is repeated.
-func (j *Judge) finish(ctx context.Context, w jobs.Work) error {
-	report := reportOf(w, job.TestReport{})
+// attempt judges a job as long as it has the lease. One that ends before its report is there gives the job back.
+func (j *Judge) attempt(ctx context.Context, w jobs.Work) error {
+	held, lose := context.WithCancel(ctx)
+	var tasks sync.WaitGroup
+	tasks.Go(func() { j.extend(held, lose, w.Lease) })
+	tasks.Go(func() { j.watch(held, lose, w.Lease) })
+	report := reportOf(w, sample())
 	if j.Report != nil {
 		report = j.Report(w)
 	}
+	for n, t := range report.Tests {
+		rest(held, j.TestTime)
+		if held.Err() != nil {
+			break
+		}
+		_ = j.source.Emit(w.Lease, n+1, t) // the report has what is too much for one moment
+	}
+	lost := held.Err() != nil
+	lose()
+	tasks.Wait()
+	switch {
+	case ctx.Err() != nil && lost:
+		return j.source.Return(context.WithoutCancel(ctx), w.Lease, 0, true)
+	case lost:
+		return nil
+	}
+	return j.finish(ctx, w, report)
+}
+
+func isLost(err error) bool { return errors.Is(err, jobs.ErrFinal) || errors.Is(err, jobs.ErrStale) }
+
+// extend extends a lease until it is lost.
+func (j *Judge) extend(ctx context.Context, lose func(), l jobs.Lease) {
+	for {
+		if rest(ctx, heartbeat); ctx.Err() != nil {
+			return
+		}
+		switch _, err := j.source.Extend(ctx, l); {
+		case ctx.Err() != nil:
+		case isLost(err):
+			lose()
+		case err != nil:
+			j.count(j.Failed)
+		}
+	}
+}
+
+// watch waits until a lease is lost.
+func (j *Judge) watch(ctx context.Context, lose func(), l jobs.Lease) {
+	for ctx.Err() == nil {
+		if err := j.source.Lost(ctx, l); isLost(err) {
+			lose()
+			return
+		}
+		rest(ctx, again)
+	}
+}
+
+// finish hands in a report, also while the judge ends. One that no front receives is repeated.
+func (j *Judge) finish(ctx context.Context, w jobs.Work, report job.Report) error {
 	err := j.source.Finish(context.WithoutCancel(ctx), w.Lease, report)
 	for errors.Is(err, jobs.ErrUnavailable) && ctx.Err() == nil {
 		j.count(j.Failed)
@@ -114,6 +216,17 @@ func (j *Judge) finish(ctx context.Context, w jobs.Work) error {
 		j.count(j.Finished)
 	}
 	return err
+}
+
+// sample is a test with one run, with as much evidence as one on a virtual machine has.
+func sample() job.TestReport {
+	cpu, wall, none := usual, usual+time.Millisecond, time.Duration(0)
+	peak, count := units.Bytes(3<<20), int64(17)
+	return job.TestReport{CPUTime: &cpu, WallTime: &wall, MemoryPeak: &peak, Runs: []job.Run{{CPUTime: cpu, UserTime: &cpu,
+		SystemTime: &none, WallTime: wall, MemoryPeak: &peak, CPUs: "1", Disturbed: []job.Cause{}, Kept: true,
+		Evidence: job.Evidence{RunDelay: &none, Waited: &none, ForeignTime: &none, ForeignUserTime: &none, StealTime: &none,
+			VoluntarySwitches: &count, InvoluntarySwitches: &count, Migrations: &count, MinorFaults: &count,
+			MajorFaults: &count, Interrupts: map[string]int64{"LOC": 51, "RES": 2}, Pressure: &none}}}}
 }
 
 func (j *Judge) count(n *atomic.Int64) {
