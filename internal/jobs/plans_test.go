@@ -359,6 +359,7 @@ func (b *bench) exercise(prefix string) {
 			b.t.Errorf("page %s: %v", name, err)
 		}
 	}
+	must(b.JudgesAgain(ctx, job.Report{ID: w.ID, Labels: map[string]string{oldRejudge: w.ID}}))
 	must(b.Depth(ctx))
 	must(b.unpark(ctx))
 	b.must(b.Check())
