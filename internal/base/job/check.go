@@ -70,7 +70,11 @@ func (j Job) CheckReport(r Report) error {
 func (j Job) CheckTest(n int, t TestReport) error {
 	c := checkOf(j)
 	c.that(1 <= n && n <= len(j.Tests), "n", "%d of %d tests", n, len(j.Tests))
-	c.tests([]TestReport{t})
+	known := slices.ContainsFunc(j.Tests, func(other Test) bool { return other.Name == t.Name })
+	c.that(known, "test", "no test %s in the job", quoted(t.Name))
+	if c.err == nil { // without sorting all names for each test
+		c.test("test.", t)
+	}
 	return c.err
 }
 

@@ -18,23 +18,35 @@ type leasedJob struct {
 // leases are jobs that nodes have taken here: what they report is checked against them. It is a cache. A job never
 // changes, nor does its pool during an attempt.
 type leases struct {
-	mu  sync.Mutex // guards all
-	all map[jobs.Lease]leasedJob
+	mu    sync.Mutex // guards the rest
+	all   map[jobs.Lease]leasedJob
+	tests int // of all jobs: most of their size
 }
 
-// maxLeases bounds the cache; a fleet has fewer slots.
-const maxLeases = 2048
+// maxLeases and maxLeasedTests bound the cache; a fleet has fewer slots. A test takes about 300 bytes.
+const (
+	maxLeases      = 2048
+	maxLeasedTests = 100_000
+)
 
 func (c *leases) note(l jobs.Lease, j leasedJob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.drop(l)
 	for old := range c.all {
-		if len(c.all) < maxLeases {
+		if len(c.all) < maxLeases && c.tests+len(j.job.Tests) <= maxLeasedTests {
 			break
 		}
-		delete(c.all, old)
+		c.drop(old)
 	}
 	c.all[l] = j
+	c.tests += len(j.job.Tests)
+}
+
+// drop is called with the lock.
+func (c *leases) drop(l jobs.Lease) {
+	c.tests -= len(c.all[l].job.Tests)
+	delete(c.all, l)
 }
 
 func (c *leases) find(l jobs.Lease) (j leasedJob, found bool) {
@@ -47,7 +59,7 @@ func (c *leases) find(l jobs.Lease) (j leasedJob, found bool) {
 func (c *leases) forget(l jobs.Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.all, l)
+	c.drop(l)
 }
 
 // leasedJob finds a job that another front may have given to its node.
