@@ -63,6 +63,7 @@ func (p *Package) readKattis(t *tree) error {
 	if err := p.readData(t, k); err != nil {
 		return err
 	}
+	p.findUnused(t)
 	return p.readSubmissions(t)
 }
 
@@ -303,6 +304,8 @@ func (p *Package) readOutputValidator(t *tree, k *kind) error {
 	}
 	if k.custom {
 		programs = append(programs, t.programs("output_validators")...)
+	} else if !k.interactive && !k.multiPass && len(t.under("output_validators")) > 0 {
+		p.find("output_validators is not used; problem.yaml does not say validation: custom")
 	}
 	switch {
 	case !k.custom && !k.interactive && !k.multiPass:

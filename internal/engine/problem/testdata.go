@@ -198,7 +198,7 @@ func (r *dataReader) test(name string) (Test, error) {
 			return Test{}, err
 		}
 	}
-	return Test{Name: name, Input: r.t.path(in), Answer: r.t.path(ans)}, nil
+	return Test{Name: name, Input: r.t.use(in), Answer: r.t.use(ans)}, nil
 }
 
 // inputArgs takes arguments of input validators, which judged runs without any.
@@ -234,7 +234,7 @@ func (r *dataReader) invalidInputs() []Test {
 	for _, folder := range []string{"invalid_input", "invalid_inputs"} {
 		for _, f := range r.t.under("data/" + folder) {
 			if base, ok := strings.CutSuffix(f.Name, inputSuffix); ok {
-				tests = append(tests, Test{Name: folder + "/" + base, Input: f.Path})
+				tests = append(tests, Test{Name: folder + "/" + base, Input: r.t.use("data/" + folder + "/" + f.Name)})
 			}
 		}
 	}
@@ -252,7 +252,7 @@ func (r *dataReader) outputs(folder string, valid bool) {
 			r.p.find("data/%s.in has no .ans or no .out next to it; it is not used", name)
 			continue
 		}
-		test := Test{Name: name, Input: f.Path, Answer: r.t.path("data/" + name + ".ans")}
-		r.p.Outputs = append(r.p.Outputs, Output{Test: test, Path: r.t.path("data/" + name + ".out"), Valid: valid})
+		test := Test{Name: name, Input: r.t.use("data/" + name + inputSuffix), Answer: r.t.use("data/" + name + ".ans")}
+		r.p.Outputs = append(r.p.Outputs, Output{Test: test, Path: r.t.use("data/" + name + ".out"), Valid: valid})
 	}
 }

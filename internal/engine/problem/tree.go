@@ -24,8 +24,9 @@ type tree struct {
 	dir     string
 	names   []string // paths with slashes, sorted
 	digest  string
-	read    units.Bytes // of settings
-	aliases int         // in them
+	read    units.Bytes     // of settings
+	aliases int             // in them
+	used    map[string]bool // files that something was read from, or that jobs will have
 }
 
 // timeLimitFile is a file of DOMjudge whose name is hidden.
@@ -39,7 +40,7 @@ func readTree(ctx context.Context, dir, to string) (*tree, error) {
 		return nil, err
 	}
 	defer root.Close()
-	t := &tree{ctx: ctx, dir: to}
+	t := &tree{ctx: ctx, dir: to, used: map[string]bool{}}
 	if to == "" {
 		t.dir = dir
 	}
@@ -137,9 +138,15 @@ func (t *tree) has(name string) bool {
 // path is where a file lies on this host.
 func (t *tree) path(name string) string { return filepath.Join(t.dir, filepath.FromSlash(name)) }
 
+// use is path, and notes that the file says something about how to judge.
+func (t *tree) use(name string) string {
+	t.used[name] = true
+	return t.path(name)
+}
+
 // content returns that of a file that has at most the given size.
 func (t *tree) content(name string, most units.Bytes) ([]byte, error) {
-	f, err := os.Open(t.path(name))
+	f, err := os.Open(t.use(name))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,40 @@
+package problem
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// knownTop are the files and folders of the formats, also those that say nothing about how to judge, and usual ones.
+var knownTop = strings.Fields("problem.yaml " + domjudgeFile + " " + timeLimitFile + " data submissions include " +
+	"input_validators input_format_validators output_validator output_validators output_visualizer input_visualizer " +
+	"answer_validators static_validator graders generators statement problem_statement solution attachments " +
+	"problem.pdf problem.html problem.txt README README.md LICENSE LICENSE.md Makefile")
+
+// forPeople are the endings of files next to tests that say nothing about how to judge.
+var forPeople = []string{".hint", ".desc", ".png", ".jpg", ".jpeg", ".svg", ".md", ".interaction", ".statement", ".download"}
+
+// maxUnused bounds the findings about files that are not used.
+const maxUnused = 20
+
+// findUnused names files that a setter may think are used, such as tests without an answer or with another ending: a
+// submission passes what is not run.
+func (p *Package) findUnused(t *tree) {
+	n := 0
+	for _, name := range t.names {
+		top, _, _ := strings.Cut(name, "/")
+		if slices.Contains(knownTop, top) && (top != "data" || t.used[name] || isForPeople(name)) {
+			continue
+		}
+		if n++; n > maxUnused {
+			p.find("further files are not used")
+			return
+		}
+		p.find("%s is not used", name)
+	}
+}
+
+func isForPeople(name string) bool {
+	return slices.Contains(forPeople, path.Ext(name)) || strings.Contains(name, ".files/")
+}
