@@ -216,11 +216,16 @@ func (f *files) answerOf(base string) string {
 	return ""
 }
 
-// checkAnswer refuses a .ans without an input, so that no test is silently left out. The other suffixes are too common.
+// checkAnswer refuses a .ans without an input, and both in upper case, so that no test is silently left out. The other
+// suffixes are too common.
 func (f *files) checkAnswer(name string) error {
 	base, ok := strings.CutSuffix(name, answerSuffixes[0])
-	if ok && f.path[base+inputSuffix] == "" {
+	lower := strings.ToLower(name)
+	switch {
+	case ok && f.path[base+inputSuffix] == "":
 		return fmt.Errorf("answer %q has no input; add %s.in", name, base)
+	case !ok && (strings.HasSuffix(lower, inputSuffix) || strings.HasSuffix(lower, answerSuffixes[0])):
+		return fmt.Errorf("%q would not be used; tests are called NAME.in and NAME.ans: rename it", name)
 	}
 	return nil
 }
