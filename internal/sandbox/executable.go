@@ -28,7 +28,7 @@ func refused(program *runtimes.Program) (r Result, ok bool) {
 		return Result{ExecError: syscall.ELIBBAD}, false
 	}
 	// env would look for the interpreter and exit with status 127.
-	if wanted := program.Wanted; wanted != "" && !strings.Contains(wanted, "/") && !hostHas(wanted) {
+	if wanted := program.Wanted; wanted != "" && !hostHas(wanted) {
 		return Result{ExecError: syscall.ENOENT, Lacks: wanted}, false
 	}
 	return Result{}, true
@@ -44,6 +44,23 @@ func lacks(errno syscall.Errno, args []string, program *runtimes.Program) string
 	}
 	if errno == syscall.ENOENT && program.Wanted != "" && !hostHas(program.Wanted) {
 		return program.Wanted
+	}
+	return ""
+}
+
+// notFound is the exit status of shells that do not find a program.
+const notFound = 127
+
+// lacksToContinue names the interpreter that a script did not find to continue in its place; "" if it has another reason
+// to end.
+func lacksToContinue(code int, program *runtimes.Program) string {
+	if code != notFound || program == nil {
+		return ""
+	}
+	for _, name := range program.Executes {
+		if !hostHas(name) {
+			return name
+		}
 	}
 	return ""
 }

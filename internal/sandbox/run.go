@@ -32,7 +32,7 @@ type Result struct {
 	Code      int            // exit status, if neither Signal nor ExecError is set
 	Signal    syscall.Signal // that ended the first process
 	ExecError syscall.Errno  // why it could not be executed at all, or 0
-	Lacks     string         // at ExecError: what the host or the platform should have; "": the program is at fault
+	Lacks     string         // what the host or the platform should have to execute it; "": the program is at fault
 
 	CPUTime              time.Duration // all processes of the run
 	UserTime, SystemTime *time.Duration
@@ -189,6 +189,7 @@ func (s *Sandbox) exit(r *Result, status syscall.WaitStatus) error {
 		r.Signal = status.Signal()
 	} else {
 		r.Code = status.ExitStatus()
+		r.Lacks = lacksToContinue(r.Code, s.program)
 	}
 	return nil
 }

@@ -117,10 +117,17 @@ func (r *Runner) report(what string, p Protocol, multiPass bool, box *sandbox.Sa
 
 // failed is the report of a program of the jury that is at fault.
 func failed(what string, p Protocol, fault error, stderr string) job.CheckReport {
-	r := job.FailedCheck(job.JuryFault, fmt.Sprintf("%s %s: %v", p, what, fault))
+	of := job.JuryFault
+	if errors.As(fault, new(lack)) {
+		of = job.HostFault
+	}
+	r := job.FailedCheck(of, fmt.Sprintf("%s %s: %v", p, what, fault))
 	r.Stderr = stderr
 	return r
 }
+
+// lack is a fault of the host: it does not have what executes a program.
+type lack struct{ error }
 
 // exhaustion is a fault: a program used more than it may of something.
 type exhaustion struct{ error }
@@ -135,6 +142,8 @@ func (r *Runner) fault(box *sandbox.Sandbox, result sandbox.Result) (fault, err 
 	}
 	l := r.limits
 	switch {
+	case result.Lacks != "":
+		return lack{fmt.Errorf("cannot be executed: this host has no %q; install it", result.Lacks)}, nil
 	case result.ExecError == syscall.ENOENT:
 		return errors.New("cannot be executed: its interpreter or its loader is not in the sandbox; link it " +
 			"statically, or install what it needs"), nil

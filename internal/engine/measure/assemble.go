@@ -32,10 +32,14 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 	if why := whyFailed(chosen, q.Limits); why != "" {
 		r.Message = why
 	}
-	if e := chosen.result.ExecError; e != 0 {
-		if r.Message = whyNotExecutable(e, q.Args[0]); chosen.result.Lacks != "" {
-			r.Fail(job.HostFault, whyLacking(chosen.result, q.Args[0]))
-		}
+	e := chosen.result.ExecError
+	if e != 0 {
+		r.Message = whyNotExecutable(e, q.Args[0])
+	}
+	if chosen.result.Lacks != "" {
+		r.Fail(job.HostFault, whyLacking(chosen.result, q.Args[0]))
+	}
+	if e != 0 {
 		r.Output = nil
 		return r
 	}

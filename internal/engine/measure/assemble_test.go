@@ -221,6 +221,8 @@ func TestAssembleNotExecutable(t *testing.T) {
 func TestAssembleFault(t *testing.T) {
 	lacking, checked := ran(0, job.InternalError, true), ran(5, job.InternalError, true)
 	lacking.result.ExecError, lacking.result.Lacks = syscall.ENOENT, "racket"
+	continued := ran(1, job.InternalError, true)
+	continued.result.Code, continued.result.Lacks = 127, "racket"
 	check := job.FailedCheck(job.JuryFault, "it crashed")
 	checked.check = &check
 	q := Request{Name: "1", Args: []string{"racket"}}
@@ -229,8 +231,10 @@ func TestAssembleFault(t *testing.T) {
 		want job.Fault
 	}{
 		"the host lacks an interpreter": {assemble(q, []outcome{lacking}, stats.Decision{}, stats.Rule{}), job.HostFault},
-		"the checker failed":            {assemble(q, []outcome{checked}, stats.Decision{}, stats.Rule{}), job.JuryFault},
-		"noise":                         {undecided(q, nil, &NoiseError{}), job.NoiseFault},
+		"the host lacks what a script executes": {assemble(q, []outcome{continued}, stats.Decision{Done: true},
+			stats.Rule{}), job.HostFault},
+		"the checker failed": {assemble(q, []outcome{checked}, stats.Decision{}, stats.Rule{}), job.JuryFault},
+		"noise":              {undecided(q, nil, &NoiseError{}), job.NoiseFault},
 	} {
 		if tt.got.Fault != tt.want || tt.got.Verdict != job.InternalError || tt.got.Message == "" {
 			t.Errorf("%s: %s, fault %q (%s), want IE, fault %q", name, tt.got.Verdict, tt.got.Fault, tt.got.Message, tt.want)

@@ -33,6 +33,7 @@ func TestVerdictOf(t *testing.T) {
 		{"its own SIGKILL", sandbox.Result{Signal: syscall.SIGKILL}, job.RuntimeError},
 		{"not executable", sandbox.Result{ExecError: syscall.ENOEXEC}, job.NotExecutable},
 		{"what the host lacks", sandbox.Result{ExecError: syscall.ENOENT, Lacks: "python3"}, job.InternalError},
+		{"what the host lacks for a script to continue", sandbox.Result{Code: 127, Lacks: "python3"}, job.InternalError},
 		{"one nanosecond over", sandbox.Result{CPUTime: time.Second + 1}, job.TimeLimit},
 		{"killed for time", sandbox.Result{Stop: sandbox.StopCPU, CPUTime: 1100 * time.Millisecond,
 			Signal: syscall.SIGKILL}, job.TimeLimit},

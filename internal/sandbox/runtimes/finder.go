@@ -147,7 +147,9 @@ type Program struct {
 	// path, or after env a name to look up. Otherwise it is "": contestants may name others, by mistake or not, which
 	// nobody has to install.
 	Wanted string
-	needs  dependencies
+	// Executes are such interpreters that a script starts in its place.
+	Executes []string
+	needs    dependencies
 }
 
 // Inspect reads what a file of that size says. An error means that the host could not read it.
@@ -155,6 +157,9 @@ func Inspect(f io.ReaderAt, size int64) (Program, error) {
 	var failed failure
 	f = failed.reader(f)
 	p := Program{Whole: isWhole(f, uint64(size)), Wanted: wanted(f), needs: readDependencies(f)}
+	if _, isScript := scriptLine(f); isScript {
+		p.Executes = readExecuted(f)
+	}
 	return p, failed.err
 }
 

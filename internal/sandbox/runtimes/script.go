@@ -59,9 +59,7 @@ func readExecuted(f io.ReaderAt) []string {
 	for _, m := range executes.FindAllSubmatch(b[:n], maxExecuted) {
 		for _, word := range m[1:] {
 			name := strings.Trim(string(word), `"'`)
-			dir := path.Dir(name)
-			if standard.MatchString(path.Base(name)) && (dir == "." || slices.Contains(binFolders[:], dir)) &&
-				!slices.Contains(names, name) {
+			if isStandard(name) && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

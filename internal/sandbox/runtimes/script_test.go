@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestExecutedInterpreters(t *testing.T) {
@@ -22,6 +23,10 @@ func TestExecutedInterpreters(t *testing.T) {
 	} {
 		if diff := cmp.Diff(tt.want, readDependencies(strings.NewReader(tt.text)).Interpreters); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", tt.text, diff)
+		}
+		p, err := Inspect(strings.NewReader(tt.text), int64(len(tt.text)))
+		if diff := cmp.Diff(tt.want[min(1, len(tt.want)):], p.Executes, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			t.Errorf("%q executes (-want +got):\n%s%v", tt.text, diff, err)
 		}
 	}
 }

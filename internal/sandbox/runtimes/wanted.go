@@ -32,7 +32,18 @@ var binFolders = [...]string{"/bin", "/usr/bin", "/usr/local/bin"}
 
 // standard matches the interpreters of languages that contests use, with or without a version.
 var standard = regexp.MustCompile(
-	`^(env|sh|bash|dash|zsh|python|pypy|perl|ruby|node|nodejs|php|lua|luajit|awk|gawk|java|mono|dotnet|Rscript|julia|guile|racket|sbcl|ocaml|runghc|runhaskell|elixir|escript|kotlin|scala|groovy|tclsh|octave)[0-9.]*$`)
+	`^(env|sh|bash|dash|zsh|ksh|mksh|fish|csh|tcsh|busybox|` +
+		`python|pypy|micropython|jython|perl|raku|ruby|jruby|php|lua|luajit|tclsh|awk|gawk|mawk|sed|bc|dc|` +
+		`node|nodejs|deno|bun|ts-node|tsx|qjs|java|jshell|kotlin|scala|scala-cli|groovy|clojure|clj|mono|dotnet|csi|pwsh|` +
+		`R|Rscript|julia|octave|octave-cli|guile|racket|sbcl|clisp|ecl|ocaml|runghc|runhaskell|stack|ghci|` +
+		`erl|escript|elixir|swipl|gprolog|gst|gforth|crystal|dart|nim|rdmd|tcc|expect|m4|jq|wasmtime)[0-9.]*$`)
+
+// isStandard reports whether a name, or a path in the usual folders, is that of such an interpreter.
+func isStandard(name string) bool {
+	dir := path.Dir(name)
+	return standard.MatchString(path.Base(name)) &&
+		(!strings.Contains(name, "/") || slices.Contains(binFolders[:], dir))
+}
 
 // loaders are the loaders of the usual C libraries for Linux.
 var loaders = [...]string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-x86_64.so.1",
@@ -41,7 +52,7 @@ var loaders = [...]string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.
 // throughEnv returns the name that env looks up.
 func throughEnv(f io.ReaderAt, line string) string {
 	names := readInterpreters(f)
-	if len(names) != 2 || strings.HasSuffix(line, "\r") || !standard.MatchString(names[1]) {
+	if len(names) != 2 || strings.HasSuffix(line, "\r") || !isStandard(names[1]) {
 		return ""
 	}
 	return names[1]

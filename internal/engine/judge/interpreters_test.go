@@ -1,0 +1,57 @@
+package judge_test
+
+import (
+	"strings"
+	"testing"
+
+	"judged/internal/base/config"
+	"judged/internal/base/job"
+	"judged/internal/engine"
+	"judged/internal/testkit"
+)
+
+// TestMissingInterpreters: what the host should have to execute a program is the operator's to install, however the
+// program names it, and in programs of the jury, too. Other names are the contestant's mistake.
+func TestMissingInterpreters(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
+	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
+	const host, mine = job.InternalError, job.RuntimeError
+	for _, tt := range []struct {
+		script  string
+		verdict job.Verdict
+		lacks   string
+	}{
+		{"#!/usr/bin/ruby99", host, "/usr/bin/ruby99"},
+		{"#!/usr/bin/swipl99", host, "/usr/bin/swipl99"},
+		{"#!/usr/bin/env ruby99", host, "ruby99"},
+		{"#!/usr/bin/env -S erl99 -noshell", host, "erl99"},
+		{"#!/usr/bin/env /usr/bin/ruby99", host, "/usr/bin/ruby99"},
+		{"#!/bin/sh\nexec ruby99 x", host, "ruby99"},
+		{"#!/bin/sh\nexec /usr/bin/env ruby99 x", host, "ruby99"},
+		{"#!/bin/sh\nexec ruby99 x || exec sh -c 'exit 3'", host, "ruby99"},
+		{"#!/bin/sh\ncommand -v ruby99 && exec ruby99 x\nexit 0", job.Accepted, ""},
+		{"#!/bin/sh\ncommand -v ruby99 && exec ruby99 x\nexit 3", mine, ""},
+		{"#!/bin/sh\nexit 127", mine, ""},
+		{"#!/bin/sh\nnothere", mine, ""},
+		{"#!/usr/bin/env nothere", mine, ""},
+		{"#!/usr/bin/nothere", job.NotExecutable, ""},
+		{"#!/opt/ruby99", job.NotExecutable, ""},
+	} {
+		t.Run(tt.script, func(t *testing.T) {
+			r := judgeTalk(t, eng, job.Job{Program: job.File{Part: written(t, tt.script+"\n")},
+				Tests: []job.Test{{Name: "1"}}, Repeats: job.Repeats{Policy: job.Single}})
+			named := tt.lacks != "" && strings.Contains(r.Message, `this host has no "`+tt.lacks+`"`)
+			if r.Verdict != tt.verdict || (tt.verdict == host) != (named && r.Fault == job.HostFault) {
+				t.Errorf("verdict %s, want %s; fault %q, %q: %s", r.Verdict, tt.verdict, r.Fault, r.Message, tell(r))
+			}
+		})
+	}
+	for _, script := range []string{"#!/usr/bin/ruby99", "#!/usr/bin/env ruby99", "#!/bin/sh\nexec ruby99"} {
+		checker := job.File{Part: written(t, script+"\n")}
+		r := judgeTalk(t, eng, job.Job{Program: shell(t, "exit 0"), Tests: []job.Test{{Name: "1"}},
+			Checker: &job.Checker{Kind: "testlib", Program: &checker}, Repeats: job.Repeats{Policy: job.Single}})
+		if r.Verdict != host || r.Fault != job.HostFault || !strings.Contains(r.Message, "ruby99") {
+			t.Errorf("a checker of %q: verdict %s, fault %q, %q", script, r.Verdict, r.Fault, r.Message)
+		}
+	}
+}
