@@ -50,7 +50,7 @@ const (
 const minWake = time.Millisecond
 
 // untilExit sleeps until a limit could be reached at the earliest, reads the clocks, and kills the run when it has
-// reached one. A program with one thread that spins is read once.
+// reached one. A program with one thread that spins is read once, and once before where noise may explain its times.
 //
 // The end is when judged notices it, one wake-up late: wall time decides only about programs that do not end.
 func (w *watch) untilExit(ctx context.Context) (at time.Duration, err error) {
@@ -188,6 +188,10 @@ func (w *watch) exactFrom() time.Duration {
 
 func markTime(wall time.Duration) time.Duration { return wall - wall/4 }
 
+// firstLook is when a run whose times noise may explain is first looked at: late enough that most runs have ended, and
+// early enough that little of what noise adds to a long one is before it.
+func firstLook(wall time.Duration) time.Duration { return wall / 10 }
+
 // left is how much CPU time the run can use after a reading until the next one is needed: up to exactFrom if the
 // reading may lack what was used since the last ticks, otherwise up to the limit. Two threads were once stopped 4 ms
 // beyond their limit because a reading was taken for exact.
@@ -209,6 +213,9 @@ func (w *watch) nextLook() time.Duration {
 	wall := w.wallLimit()
 	if w.markAt == 0 {
 		wall = min(wall, markTime(w.s.limits.WallTime))
+	}
+	if w.s.explained != nil && !w.asked {
+		wall = min(wall, firstLook(w.s.limits.WallTime))
 	}
 	if w.waits.counts() {
 		wall = min(wall, w.waits.next)

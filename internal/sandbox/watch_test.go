@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -61,5 +62,21 @@ func TestLeft(t *testing.T) {
 		if got := w.left(tt.used); got != tt.want {
 			t.Errorf("%s: %v left, want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+// TestFirstLook: a run whose times noise may explain is looked at once before it can reach a limit.
+func TestFirstLook(t *testing.T) {
+	const ms = time.Millisecond
+	s := &Sandbox{slot: Resources{CPUs: firstCPUs(1)}, limits: Limits{WallTime: 1000 * ms},
+		explained: func(Progress) Allowance { return Allowance{} }}
+	w := watch{s: s}
+	got := []time.Duration{w.nextWake(500*ms, 0)}
+	w.asked = true
+	got = append(got, w.nextWake(500*ms, 0))
+	s.explained, w.asked = nil, false
+	got = append(got, w.nextWake(500*ms, 0))
+	if want := []time.Duration{100 * ms, 500 * ms, 500 * ms}; !slices.Equal(got, want) {
+		t.Errorf("looks at %v, want %v: with noise, once it was asked, and where noise explains nothing", got, want)
 	}
 }

@@ -17,8 +17,8 @@
 //
 // Every source is optional. What a missing source would show is absent from the evidence, never 0:
 //
-//	/proc/schedstat, cpuN, field 7      time that tasks ran on the CPU       foreign time
-//	cpuacct.usage_percpu of the v1 root the same, where schedstat is missing  foreign time
+//	/proc/schedstat, cpuN, field 7      time that tasks ran on the CPU       foreign time, neighbours
+//	cpuacct.usage_percpu of the v1 root the same, where schedstat is missing  foreign time, neighbours
 //	/proc/stat, cpuN                    steal, irq and softirq, in ticks      steal time, interrupts
 //	/proc/stat, cpuN                    user and nice, in ticks               foreign user time, neighbours
 //	cpu.stat of the groups above the run time that their quotas stopped it       throttled time
