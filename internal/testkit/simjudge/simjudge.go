@@ -168,7 +168,7 @@ func (j *Judge) attempt(ctx context.Context, w jobs.Work) error {
 	tasks.Wait()
 	switch {
 	case ctx.Err() != nil && lost:
-		return j.source.Return(context.WithoutCancel(ctx), w.Lease, 0, true)
+		return j.source.Return(context.WithoutCancel(ctx), w.Lease, jobs.Returned{Excused: true})
 	case lost:
 		return nil
 	}
