@@ -455,7 +455,7 @@ func TestLogsWhoDidIt(t *testing.T) {
 		fmt.Sprintf(`msg=drained a slot cpus=%s reason=new fan by=ann`, cpus),
 		`msg=cancelled a job job=waits by=ann`,
 		fmt.Sprintf(`msg=undrained a slot cpus=%s by=ann`, cpus),
-		`msg=draining: running jobs are finished`,
+		`msg=draining: running jobs are finished`, `msg=stopped`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

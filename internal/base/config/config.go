@@ -242,10 +242,8 @@ func (c Config) ContestPercents() map[string]int {
 func (c Config) PoolNames() []string {
 	names := []string{c.Slots.Pool}
 	for _, p := range c.Pools {
-		for _, name := range []string{p.Name, p.DecidedBy} {
-			if name != "" && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+		if !slices.Contains(names, p.Name) {
+			names = append(names, p.Name)
 		}
 	}
 	return names

@@ -18,6 +18,8 @@ contest_percent = 25
 audit_percent = 0
 name = "cloud"
 decided_by = "iron"
+[[pools]]
+name = "iron"
 `), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -42,6 +44,7 @@ decided_by = "iron"
 		t.Errorf("parts for contests: %v, want 25 %% of metal", got)
 	}
 	without := c
+	c.Pools = c.Pools[:2]
 	without.Pools = c.Pools[:1]
 	if diff := cmp.Diff([]string{"pools[1].audit_percent", "pools[1].check_percent",
 		"pools[1].contest_percent", "pools[1].decided_by", "pools[1].name"},
@@ -66,6 +69,8 @@ func TestPoolErrors(t *testing.T) {
 		"decided by a screening pool": {"[[pools]]\nname=\"a\"\ndecided_by=\"b\"\n[[pools]]\n" +
 			"name=\"b\"\ndecided_by=\"c\"\n",
 			`pools[0].decided_by: "b" does not decide itself; `},
+		"decided by a pool that is not there": {"[[pools]]\nname=\"a\"\ndecided_by=\"zz\"\n",
+			`pools[0].decided_by: "zz" is no pool; name one of default, a, or add it to [[pools]]`},
 		"decided by nobody": {"[[pools]]\nname=\"a\"\ndecided_by=\"b c\"\n",
 			`pools[0].decided_by: "b c" is not a name; `},
 		"checks": {"[[pools]]\nname=\"a\"\ndecided_by=\"b\"\ncheck_percent = 0\n",

@@ -152,6 +152,8 @@ func (v *validator) pools(c Config) {
 		between(v, key+".check_percent", p.CheckPercent, 1, 100)
 		v.check(ValidPool(p.DecidedBy), key+".decided_by", "%q is not a name; use 1 to 64 letters, digits, - and _",
 			p.DecidedBy)
+		v.check(slices.Contains(c.PoolNames(), p.DecidedBy), key+".decided_by",
+			"%q is no pool; name one of %s, or add it to [[pools]]", p.DecidedBy, strings.Join(c.PoolNames(), ", "))
 		v.check(p.DecidedBy != p.Name && c.Pool(p.DecidedBy).DecidedBy == "", key+".decided_by",
 			"%q does not decide itself; name a pool without decided_by", p.DecidedBy)
 	}

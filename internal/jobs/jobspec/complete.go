@@ -242,8 +242,8 @@ func (e *Errors) checker(c *job.Checker, most config.MaxLimits) {
 		return
 	}
 	_, err := checker.Parse(c.Kind)
-	e.check(err == nil, "checker.kind", "%s is unknown; send %s; or, with a program, one of %q", quote(c.Kind),
-		checker.Usage(), jury.CheckerProtocols())
+	e.check(err == nil, "checker.kind", "%s is unknown; send %s; or, with a program, one of %s", quote(c.Kind),
+		checker.Usage(), listed(jury.CheckerProtocols()))
 	if err == nil {
 		_, err = checker.Parse(c.Kind, c.Args...)
 		e.check(err == nil, "checker.args", "%.400v", err) // it quotes an argument
@@ -262,7 +262,7 @@ func (e *Errors) interactor(i *job.Interactor, most config.MaxLimits) {
 		return
 	}
 	_, known := jury.IsInteractor(i.Kind)
-	e.check(known, "interactor.kind", "%s is unknown; send one of %q", quote(i.Kind), jury.InteractorProtocols())
+	e.check(known, "interactor.kind", "%s is unknown; send one of %s", quote(i.Kind), listed(jury.InteractorProtocols()))
 	e.file("interactor.program", &i.Program)
 	e.besides("interactor.files", i.Files, most)
 	e.arguments("interactor.args", i.Args)
@@ -293,16 +293,16 @@ func (e *Errors) transcript(j job.Job) {
 
 // limits checks the limits of a job or of a test.
 func (e *Errors) limits(field string, l job.Limits, most config.MaxLimits) {
-	inRange(e, field+".cpu_time_ms", l.CPUTimeMS, 0, most.CPUTime.Milliseconds(), "limits.max.cpu_time")
-	inRange(e, field+".wall_time_ms", l.WallTimeMS, 0, most.WallTime.Milliseconds(), "limits.max.wall_time")
+	optional(e, field+".cpu_time_ms", l.CPUTimeMS, most.CPUTime.Milliseconds(), "limits.max.cpu_time")
+	optional(e, field+".wall_time_ms", l.WallTimeMS, most.WallTime.Milliseconds(), "limits.max.wall_time")
 	if l.Memory != 0 {
 		inRange(e, field+".memory_bytes", l.Memory, minMemory, most.Memory, "limits.max.memory")
 	}
-	inRange(e, field+".output_bytes", l.Output, 0, most.Output, "limits.max.output")
+	optional(e, field+".output_bytes", l.Output, most.Output, "limits.max.output")
 	if l.Stack != 0 {
 		inRange(e, field+".stack_bytes", l.Stack, minStack, most.Memory, "limits.max.memory")
 	}
-	inRange(e, field+".processes", l.Processes, 0, most.Processes, "limits.max.processes")
+	optional(e, field+".processes", l.Processes, most.Processes, "limits.max.processes")
 }
 
 func (e *Errors) head(j job.Job, most units.Bytes) {
@@ -320,8 +320,8 @@ func (e *Errors) head(j job.Job, most units.Bytes) {
 }
 
 func (e *Errors) repeats(r job.Repeats, most config.MaxLimits) {
-	inRange(e, "repeats.min", r.Min, 0, most.Repeats, "limits.max.repeats")
-	inRange(e, "repeats.max", r.Max, 0, most.Repeats, "limits.max.repeats")
+	optional(e, "repeats.min", r.Min, most.Repeats, "limits.max.repeats")
+	optional(e, "repeats.max", r.Max, most.Repeats, "limits.max.repeats")
 	e.check(r.Max == 0 || r.Min <= r.Max, "repeats", "min %d is above max %d; swap them", r.Min, r.Max)
 	oneOf(e, "repeats.policy", r.Policy, job.Policies()...)
 }
@@ -355,11 +355,16 @@ func oneOf[T ~string](e *Errors, field string, got T, known ...T) {
 	if got == "" || slices.Contains(known, got) {
 		return
 	}
-	names := make([]string, len(known))
-	for i, k := range known {
+	e.add(field, "%s is unknown; send one of %s", quote(string(got)), listed(known))
+}
+
+// listed writes names for people.
+func listed[T ~string](all []T) string {
+	names := make([]string, len(all))
+	for i, k := range all {
 		names[i] = string(k)
 	}
-	e.add(field, "%s is unknown; send one of %s", quote(string(got)), strings.Join(names, ", "))
+	return strings.Join(names, ", ")
 }
 
 // inRange names the setting that bounds the value: the sender may be its
@@ -367,6 +372,13 @@ func oneOf[T ~string](e *Errors, field string, got T, known ...T) {
 func inRange[T int | int64 | units.Bytes](e *Errors, field string, got, low, high T, setting string) {
 	e.check(low <= got && got <= high, field, "%d is out of range; send %d to %d, the bound of %s", int64(got),
 		int64(low), int64(high), setting)
+}
+
+// optional is inRange for a value that may be left out: 0 takes the default.
+func optional[T int | int64 | units.Bytes](e *Errors, field string, got, high T, setting string) {
+	if got != 0 {
+		inRange(e, field, got, 1, high, setting)
+	}
 }
 
 // fill gives a correct job its defaults.

@@ -280,7 +280,7 @@ func TestCompleteErrors(t *testing.T) {
 		{"negative limits", func(j *job.Job) {
 			j.Limits = job.Limits{CPUTimeMS: -1, WallTimeMS: -1, Memory: -1, Output: -1, Stack: -1, Processes: -1}
 		}, []FieldError{
-			{"limits.cpu_time_ms", "-1 is out of range; send 0 to 60000, the bound of limits.max.cpu_time"},
+			{"limits.cpu_time_ms", "-1 is out of range; send 1 to 60000, the bound of limits.max.cpu_time"},
 			{"limits.wall_time_ms", "limits.max.wall_time"},
 			{"limits.memory_bytes", "limits.max.memory"}, {"limits.output_bytes", "limits.max.output"},
 			{"limits.stack_bytes", "limits.max.memory"},

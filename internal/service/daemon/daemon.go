@@ -93,7 +93,11 @@ func Run(drain, abort context.Context, o Options) (err error) {
 	}
 	d := &daemon{o: o}
 	d.config.Store(&o.Config)
-	defer func() { err = errors.Join(err, d.close()) }()
+	defer func() {
+		if err = errors.Join(err, d.close()); err == nil {
+			o.Log.Info("stopped")
+		}
+	}()
 	if err := d.open(drain); err != nil {
 		if drain.Err() != nil && errors.Is(err, context.Canceled) {
 			return nil // ended before anything ran

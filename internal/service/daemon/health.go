@@ -66,13 +66,14 @@ func (h *health) fit() error {
 }
 
 // inUse returns why every slot is out of use, or nil if one is in use.
+// The text of an operator is in GET /v1/slots, which needs a token, and not in this: GET /readyz needs none.
 func (h *health) inUse() error {
 	var why []string
 	for _, s := range h.pool.Snapshot() {
 		if s.State == slots.Idle || s.State == slots.Busy {
 			return nil
 		}
-		why = append(why, fmt.Sprintf("%s is %s (%s: %s)", s.CPUs, s.State, s.Cause, s.Reason))
+		why = append(why, fmt.Sprintf("%s is %s (%s)", s.CPUs, s.State, s.Cause))
 	}
 	return fmt.Errorf("no slot is in use: %s; see GET /v1/slots", strings.Join(why, ", "))
 }

@@ -18,7 +18,7 @@ func TestReadyNeedsASlot(t *testing.T) {
 	if _, err := d.Drain(d.ctx, cpus, "new fan"); err != nil {
 		t.Fatal(err)
 	}
-	d.wantState(0, http.StatusServiceUnavailable, "no slot is in use: "+cpus+" is drained (operator: new fan)")
+	d.wantState(0, http.StatusServiceUnavailable, "no slot is in use: "+cpus+" is drained (operator)")
 	d.submit("waits", d.sum(1, false))
 	if _, err := d.Undrain(d.ctx, cpus); err != nil {
 		t.Fatal(err)

@@ -214,7 +214,7 @@ func TestRejudgingFilter(t *testing.T) {
 		`{"jobs": ["a"]}`:                                `problem "sum" was deleted; send same_problem`,
 		`{"jobs": ["a"], "same_problem": true}`:          "the file of program is not stored any more",
 		`{"jobs": ["x"]}`:                                "no such job",
-		`{"jobs": ["c"], "limits": {"cpu_time_ms": -1}}`: "limits.cpu_time_ms: -1 is out of range; send 0 to 60000, the bound of limits.max.cpu_time",
+		`{"jobs": ["c"], "limits": {"cpu_time_ms": -1}}`: "limits.cpu_time_ms: -1 is out of range; send 1 to 60000, the bound of limits.max.cpu_time",
 	} {
 		v := f.rejudge(body)
 		if v.State != jobs.RejudgingFailed || v.Error != "no job that can be judged again; select others" ||

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -49,17 +48,17 @@ func (s *Server) jobRoutes() []route {
 		{"GET", "/v1/jobs", read, s.listJobs},
 		{"PUT", "/v1/jobs/{id}", submit, s.putJob},
 		{"GET", "/v1/jobs/{id}", read, s.getJob},
-		{"DELETE", "/v1/jobs/{id}", submit, s.cancelJob},
+		{"DELETE", "/v1/jobs/{id}", submit, s.bodiless(s.cancelJob)},
 		{"GET", "/v1/jobs/{id}/events", read, s.getEvents},
 		{"GET", "/v1/problems", read, s.listProblems},
 		{"PUT", "/v1/problems/{id}", edit, s.putProblem},
 		{"GET", "/v1/problems/{id}", read, s.getProblem},
-		{"DELETE", "/v1/problems/{id}", edit, s.deleteProblem},
+		{"DELETE", "/v1/problems/{id}", edit, s.bodiless(s.deleteProblem)},
 		{"POST", "/v1/rejudgings", admin, s.postRejudging},
 		{"GET", "/v1/rejudgings", read, s.listRejudgings},
 		{"GET", "/v1/rejudgings/{id}", read, s.getRejudging},
-		{"POST", "/v1/rejudgings/{id}/apply", admin, s.applyRejudging},
-		{"DELETE", "/v1/rejudgings/{id}", admin, s.cancelRejudging},
+		{"POST", "/v1/rejudgings/{id}/apply", admin, s.bodiless(s.applyRejudging)},
+		{"DELETE", "/v1/rejudgings/{id}", admin, s.bodiless(s.cancelRejudging)},
 		{"GET", "/v1/queue", read, s.getQueue},
 		{"GET", "/v1/languages", []Scope{Read, Submit}, s.getLanguages},
 		{"GET", "/{$}", nil, s.getPage},
@@ -70,8 +69,8 @@ func (s *Server) hostRoutes() []route {
 	read, admin := []Scope{Read}, []Scope{Admin}
 	return []route{
 		{"GET", "/v1/slots", read, s.getSlots},
-		{"POST", "/v1/slots/{cpus}/drain", admin, s.drainSlot},
-		{"POST", "/v1/slots/{cpus}/undrain", admin, s.undrainSlot},
+		{"POST", "/v1/slots/{cpus}/drain", admin, s.bodiless(s.drainSlot)},
+		{"POST", "/v1/slots/{cpus}/undrain", admin, s.bodiless(s.undrainSlot)},
 		{"GET", "/v1/doctor", read, s.getDoctor},
 	}
 }
@@ -120,6 +119,7 @@ func (s *Server) dispatch(byMethod map[string]route) http.Handler {
 			return
 		}
 		caller, err := s.authorize(r, route.scopes)
+		requestOf(r).note(caller, r)
 		if err == nil {
 			if s.tokens == nil || len(route.scopes) > 0 {
 				keepOpen(w, r)
@@ -183,10 +183,11 @@ func (s *Server) outer(next http.Handler) http.Handler {
 		} else if !r.Close {
 			h.Set(keepAlive, fmt.Sprintf("timeout=%d", strangerTold/time.Second))
 		}
-		seen := &statusWriter{ResponseWriter: w}
-		fenced.ServeHTTP(seen, track(r))
-		s.log.Debug("request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
-			slog.Int("status", seen.status), slog.Duration("took", time.Since(start)))
+		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK} // of a handler that writes nothing, too
+		r = withInfo(track(r))
+		fenced.ServeHTTP(seen, r)
+		s.log.Debug("request", append(requestOf(r).attributes(seen.Header()), "method", r.Method, "path", r.URL.Path,
+			"status", seen.status, "took", time.Since(start))...)
 	})
 }
 

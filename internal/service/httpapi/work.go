@@ -55,10 +55,10 @@ func (s *Server) nodeRoutes() []route {
 		{"GET", "/v1/pools", read, s.getPools},
 		{"GET", "/v1/pools/{pool}/prefetch", read, s.getPrefetch},
 		{"POST", "/v1/pools/{pool}/prefetch", admin, s.requestPrefetch},
-		{"POST", "/v1/pools/{pool}/open", admin, s.openScreen},
-		{"POST", "/v1/nodes/{name}/drain", admin, s.drainNode},
-		{"POST", "/v1/nodes/{name}/undrain", admin, s.undrainNode},
-		{"POST", "/v1/nodes/{name}/admit", admin, s.admitNode},
+		{"POST", "/v1/pools/{pool}/open", admin, s.bodiless(s.openScreen)},
+		{"POST", "/v1/nodes/{name}/drain", admin, s.bodiless(s.drainNode)},
+		{"POST", "/v1/nodes/{name}/undrain", admin, s.bodiless(s.undrainNode)},
+		{"POST", "/v1/nodes/{name}/admit", admin, s.bodiless(s.admitNode)},
 	}
 }
 
