@@ -13,6 +13,7 @@ import (
 )
 
 func (a *app) backupCommand() *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "backup [flags] FILE",
 		Short: "Save all jobs and reports to a file",
@@ -35,15 +36,17 @@ Exit codes: 0 done, 1 done, but files of jobs that are not done are missing,
 			if err != nil {
 				return asUnusable(err)
 			}
-			return a.printArchive("saved", archive)
+			return a.printArchive("saved", archive, asJSON)
 		},
 	}
 	a.configFlag(cmd)
 	dataDirFlag(cmd)
+	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
 func (a *app) restoreCommand() *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "restore [flags] FILE",
 		Short: "Load what backup saved into an empty database",
@@ -66,11 +69,12 @@ Exit codes: 0 done, 1 done, but the backup lacks files of jobs that are not done
 			if err != nil {
 				return asUnusable(err)
 			}
-			return a.printArchive("restored", archive)
+			return a.printArchive("restored", archive, asJSON)
 		},
 	}
 	a.configFlag(cmd)
 	dataDirFlag(cmd)
+	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
@@ -102,10 +106,15 @@ func asUnusable(err error) error {
 }
 
 // printArchive shows what was saved or restored. Missing files make the answer no.
-func (a *app) printArchive(verb string, archive jobs.Archive) error {
-	_, err := fmt.Fprintf(a.out, "%s %d jobs as of %s, %d of them not done, with %d files\n",
-		verb, archive.Jobs, archive.Created.Local().Format("2006-01-02 15:04:05 MST"), archive.Unfinished,
-		archive.Blobs)
+func (a *app) printArchive(verb string, archive jobs.Archive, asJSON bool) (err error) {
+	if asJSON {
+		err = a.printJSON(map[string]any{"jobs": archive.Jobs, "unfinished": archive.Unfinished, "files": archive.Blobs,
+			"missing": append([]string{}, archive.Missing...), "created_at": archive.Created})
+	} else {
+		_, err = fmt.Fprintf(a.out, "%s %d jobs as of %s, %d of them not done, with %d files\n",
+			verb, archive.Jobs, archive.Created.Local().Format("2006-01-02 15:04:05 MST"), archive.Unfinished,
+			archive.Blobs)
+	}
 	if err != nil || len(archive.Missing) == 0 {
 		return err
 	}

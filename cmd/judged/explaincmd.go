@@ -17,6 +17,7 @@ import (
 
 func (a *app) explainCommand() *cobra.Command {
 	var r remote
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain [flags] JOB|REPORT.json",
 		Short: "Explain why the verdict of a job is what it is, step by step",
@@ -33,11 +34,25 @@ Exit codes: 0 explained, 2 wrong usage, no such job, or a file that is no report
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				return a.printJSON(explainedReport{ID: report.ID, State: report.State, Verdict: report.Verdict,
+					Fault: report.Fault, Steps: render.Steps(report)})
+			}
 			return render.Why(a.out, report)
 		},
 	}
 	r.addFlags(cmd)
+	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+// explainedReport is what judged explain --json says.
+type explainedReport struct {
+	ID      string      `json:"id,omitempty"`
+	State   job.State   `json:"state"`
+	Verdict job.Verdict `json:"verdict,omitempty"`
+	Fault   job.Fault   `json:"fault,omitempty"`
+	Steps   []string    `json:"steps"`
 }
 
 // maxReport bounds the file of a report, in bytes: one with 1,000 tests of 10 runs has 10 MB.

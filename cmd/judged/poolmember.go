@@ -14,7 +14,7 @@ func poolMember(file string) (*fingerprint.Fingerprint, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usagef("slots.pool_member: %w; set it or --pool-member to a file that exists", err)
+		return nil, usagef("slots.pool_member: %w; set slots.pool_member or --pool-member to a file that exists", err)
 	}
 	f, err := fingerprint.Parse(text)
 	if err != nil {

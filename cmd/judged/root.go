@@ -45,11 +45,12 @@ type app struct {
 	config string // file
 	claims string // folder where CPUs are claimed; "" is the machine's own
 	level  slog.LevelVar
+	wrong  error // with what help was asked for; cobra's function for it returns none
 }
 
 // run is the whole program: arguments in, exit code out.
 func (a *app) run(ctx context.Context, args []string) int {
-	err := a.rootCommand(args).ExecuteContext(ctx)
+	err := errors.Join(a.rootCommand(args).ExecuteContext(ctx), a.wrong)
 	code := exitCode(err)
 	if code > exitNo {
 		// Names of files and words of a daemon are in it.
@@ -121,6 +122,17 @@ Exit codes: 0 yes (accepted, ready, done), 1 no (any other verdict, not ready),
 		a.nodesCommand(), a.drainCommand(), a.undrainCommand(),
 		a.tuneCommand(), a.backupCommand(), a.restoreCommand(), a.versionCommand(), a.causesTopic())
 	root.SetHelpCommand(helpCommand(root))
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if left := cmd.Flags().Args(); len(left) > 0 && (cmd == root || !cmd.Runnable()) {
+			a.wrong = unknownCommand(strings.Join(append(strings.Fields(cmd.CommandPath())[1:], left...), " "))
+		} else if len(left) > 0 && cmd.HasSubCommands() {
+			a.wrong = cmd.ValidateArgs(left)
+		}
+		if a.wrong == nil {
+			help(cmd, args)
+		}
+	})
 	root.InitDefaultCompletionCmd()
 	strictCompletion(root)
 	return root

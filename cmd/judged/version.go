@@ -12,16 +12,23 @@ import (
 var version = "devel"
 
 func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  exactly(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return a.printJSON(map[string]string{"version": version, "revision": revision(), "go": runtime.Version(),
+					"os": runtime.GOOS, "arch": runtime.GOARCH})
+			}
 			_, err := fmt.Fprintf(a.out, "judged %s (%s, %s, %s/%s)\n", version, revision(), runtime.Version(),
 				runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
 }
 
 // revision is the commit that the program was built from, if the build knew.

@@ -14,6 +14,23 @@ import (
 // Why explains step by step how a report came to its verdict: which test decides, its runs against the limit, what noise
 // explains, what ended the repeats, and where it was judged.
 func Why(w io.Writer, r job.Report) error {
+	steps := Steps(r)
+	var b strings.Builder
+	paragraph(&b, Printable(verdictLine(r)))
+	for i, step := range steps {
+		fmt.Fprintf(&b, "\n%d. ", i+1)
+		first, rest, _ := strings.Cut(step, "\n")
+		fmt.Fprintln(&b, Printable(first))
+		for line := range strings.Lines(rest) {
+			fmt.Fprintf(&b, "   %s\n", Printable(strings.TrimSuffix(line, "\n")))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Steps are the steps of Why.
+func Steps(r job.Report) []string {
 	var steps []string
 	switch {
 	case !r.State.Final():
@@ -34,19 +51,7 @@ func Why(w io.Writer, r job.Report) error {
 		steps = append(steps, decides(r, *x))
 		steps = append(steps, whyTest(*x, r.Message)...)
 	}
-	steps = append(steps, whyHosts(r)...)
-	var b strings.Builder
-	paragraph(&b, Printable(verdictLine(r)))
-	for i, step := range steps {
-		fmt.Fprintf(&b, "\n%d. ", i+1)
-		first, rest, _ := strings.Cut(step, "\n")
-		fmt.Fprintln(&b, Printable(first))
-		for line := range strings.Lines(rest) {
-			fmt.Fprintf(&b, "   %s\n", Printable(strings.TrimSuffix(line, "\n")))
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return append(steps, whyHosts(r)...)
 }
 
 // decisive is the test that has the verdict of the job: the first that failed, else the one nearest to its limit.
