@@ -18,9 +18,9 @@ import (
 	"judged/internal/testkit"
 )
 
-// TestGroupSetUpFails makes every system call that sets up a slot and a group fail once while a process runs in another
+// TestEachCallFails makes every system call that sets up a slot and a group fail once while a process runs in another
 // slot of the tree: that one is not touched, and nothing of the failed one is left.
-func TestGroupSetUpFails(t *testing.T) {
+func TestEachCallFails(t *testing.T) {
 	for name, change := range map[string]func(*testing.T, *Tree){
 		"as mounted": func(*testing.T, *Tree) {},
 		"legacy":     useLegacy,

@@ -102,8 +102,7 @@ func (w *walk) installation(real string) {
 			w.program(tool)
 		}
 		for _, pattern := range s.libraries {
-			found, _ := filepath.Glob(pattern)
-			for _, path := range found {
+			for _, path := range w.glob(pattern) {
 				w.linked(path, nil)
 			}
 		}
@@ -113,11 +112,34 @@ func (w *walk) installation(real string) {
 // matching adds the folders that match one of the patterns.
 func (w *walk) matching(patterns []string) {
 	for _, pattern := range patterns {
-		found, _ := filepath.Glob(pattern) // the patterns are valid
-		for _, path := range found {
+		for _, path := range w.glob(pattern) {
 			w.folder(path)
 		}
 	}
+}
+
+// glob returns the paths that match a pattern. Those without a wildcard in the last parts may not exist. Unlike
+// filepath.Glob it notes what the host could not read.
+func (w *walk) glob(pattern string) []string {
+	found := []string{"/"}
+	for part := range strings.SplitSeq(pattern[1:], "/") {
+		var next []string
+		for _, dir := range found {
+			if !strings.ContainsAny(part, "*?[") {
+				next = append(next, filepath.Join(dir, part))
+				continue
+			}
+			entries, err := os.ReadDir(dir)
+			w.note(err)
+			for _, e := range entries {
+				if ok, _ := filepath.Match(part, e.Name()); ok { // the patterns are valid
+					next = append(next, filepath.Join(dir, e.Name()))
+				}
+			}
+		}
+		found = next
+	}
+	return found
 }
 
 // folder adds a folder with everything below it, and what the libraries and programs there need.
