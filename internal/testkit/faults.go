@@ -45,8 +45,12 @@ var (
 func NewFaults(t testing.TB) *Faults {
 	f := &Faults{}
 	percent := debug.SetGCPercent(-1)
+	runtime.GC() // waits for one that has begun
+	// A thread may wait for the supervisor without giving up its place among those that run Go code.
+	places := runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0)))
 	t.Cleanup(func() {
 		f.supervisors.Wait()
+		runtime.GOMAXPROCS(places)
 		debug.SetGCPercent(percent)
 	})
 	return f
