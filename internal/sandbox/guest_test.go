@@ -67,3 +67,15 @@ func TestChannelsInGuest(t *testing.T) {
 		},
 	}, "judged/internal/sandbox", "^TestChannels$/^input$")
 }
+
+// TestWaitsInGuest: the kernel measures the same on cgroup v2.
+func TestWaitsInGuest(t *testing.T) {
+	t.Parallel()
+	testkit.Need(t, testkit.QEMU, testkit.GuestKernel, testkit.StaticGCC)
+	guest.GoTest(t, guest.Config{
+		Append: "tsc=reliable", Sockets: 1, Cores: 2,
+		Files: map[string]string{
+			"/repo/internal/sandbox/testdata/share": testkit.CompileC(t, "testdata/share.c", true),
+		},
+	}, "judged/internal/sandbox", "^Test(Waits|SiblingsAreNoOthers)$/.*/^pressure$")
+}

@@ -14,7 +14,7 @@ import (
 // TestWaits: what a run waits for others is known of all its threads and processes, also of those that have ended, and
 // what they wait for each other is no part of it. That holds where the kernel measures it, and where it does not.
 func TestWaits(t *testing.T) {
-	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	l := newLab(t, nil)
 	share := File{Name: "share", Path: testkit.CompileC(t, "testdata/share.c", true), Exec: true}
 	crowd(t, l, share, 2)
@@ -41,7 +41,7 @@ func TestWaits(t *testing.T) {
 // TestSiblingsAreNoOthers: threads that share a CPU with nobody wait for each other, as the pressure of some says, and
 // for nobody else. Whatever else runs on this host, most of that is no waiting for others.
 func TestSiblingsAreNoOthers(t *testing.T) {
-	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	l := newLab(t, nil)
 	share := File{Name: "share", Path: testkit.CompileC(t, "testdata/share.c", true), Exec: true}
 	for name, unmeasured := range map[string]bool{"pressure": false, "counted": true} {

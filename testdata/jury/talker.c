@@ -112,7 +112,8 @@ int main(int argc, char **argv)
 			kill(getpid(), atoi(value));
 		else if (!strcmp(verb, "work"))
 			while (clock() / (CLOCKS_PER_SEC / 1000) < atoi(value))
-				;
+				for (volatile int x = 0; x < 100000; x++)
+					;
 		else if (!strcmp(verb, "spin"))
 			for (volatile int x = 0;; x++)
 				;
