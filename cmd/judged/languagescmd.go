@@ -46,10 +46,10 @@ func (a *app) languagesCommand() *cobra.Command {
 		Use:   "languages [flags] [LANGUAGE...]",
 		Short: "List the languages of this host, and what their runtimes cost",
 		Long: `List the languages in which this host compiles sources, with the versions of the
-compilers, or those that are named. It needs root.
+compilers, or those that are named. It needs root, and no slot.
 
 With --start a program that does nothing is compiled in each language and run
-several times: its CPU time is what the runtime takes to start on this host. It is
+several times on a slot: its CPU time is what the runtime takes to start on this host. It is
 a part of the time of each solution, and judged never subtracts it.
 
 Exit codes: 0 listed, 1 a language that is named is not there or could not be
@@ -105,6 +105,7 @@ func (a *app) languages(cmd *cobra.Command, cpuList string, ids []string, runs i
 			return list, usagef("read LANGUAGE %q: unknown; see judged languages", id)
 		}
 	}
+	options.CompileOnly = runs == 0 // a daemon may have the slots
 	eng, err := engine.Open(options)
 	if err != nil {
 		return list, asUsage(err)

@@ -52,7 +52,10 @@ type Options struct {
 	BoxInodes          int
 	UIDFirst, UIDCount int
 	Daemon             bool // this process runs for long, so doctor examines it too
-	Examine            bool // have doctor examine the host while the engine is opened and used, for Examined
+	// CompileOnly means that nothing is judged: the CPUs of the slots are planned, so that compilers keep off them, and
+	// neither locked nor used. Another judged may be judging there.
+	CompileOnly bool
+	Examine     bool // have doctor examine the host while the engine is opened and used, for Examined
 	// Without is passed on to sandbox.Options. Only the attack suite sets it.
 	Without initproc.Layers
 	Log     *slog.Logger
@@ -129,8 +132,10 @@ func (e *Engine) open() (err error) {
 	if err := slots.Allowed(e.fs, e.topology, e.CPUs()); err != nil {
 		return &UsageError{err}
 	}
-	if err := e.claimCPUs(); err != nil {
-		return err
+	if !e.options.CompileOnly {
+		if err := e.claimCPUs(); err != nil {
+			return err
+		}
 	}
 	e.turbo, e.virtual = turbo.Read(e.fs, e.CPUs()), virt.Hypervisor(e.fs) != ""
 	if e.program, err = sandbox.InitProgram(); err != nil {
@@ -154,9 +159,11 @@ func (e *Engine) open() (err error) {
 	if e.launcher, err = e.openLauncher(e.options.Root, e.options.BoxBytes, e.options.BoxInodes); err != nil {
 		return err
 	}
-	for _, s := range e.slots {
-		if err := e.openWorker(s); err != nil {
-			return err
+	if !e.options.CompileOnly {
+		for _, s := range e.slots {
+			if err := e.openWorker(s); err != nil {
+				return err
+			}
 		}
 	}
 	// Until now nothing runs in a slot, and all CPUs may help.

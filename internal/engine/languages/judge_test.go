@@ -136,3 +136,39 @@ func task(t *testing.T, text string) judge.Task {
 		Limits: job.Limits{CPUTimeMS: (5 * time.Second).Milliseconds(), WallTimeMS: 20000, Memory: 64 << 20,
 			Output: 1 << 20, Stack: 8 << 20, Processes: 4}}
 }
+
+// TestCompileOnly lists the languages while another judged has the slots, as a daemon does.
+func TestCompileOnly(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
+	catalogue, err := languages.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range catalogue {
+		if id != "c" {
+			delete(catalogue, id)
+		}
+	}
+	options := engine.Options{ClaimFolder: t.TempDir(), Width: 1, Count: 1, Root: sandbox.RootPrivate,
+		BoxBytes: 64 << 20, BoxInodes: 64, UIDFirst: 1<<22 + os.Getpid()%4096*1000, UIDCount: 1000,
+		Languages: engine.LanguageOptions{Catalogue: catalogue, CacheBytes: 64 << 20},
+		Log:       slog.New(slog.NewTextHandler(t.Output(), nil))}
+	daemon, err := engine.Open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer daemon.Close()
+	if eng, err := engine.Open(options); err == nil {
+		t.Error("two have the same slot", eng.Close())
+	}
+	options.CompileOnly = true
+	eng, err := engine.Open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Close()
+	list, err := eng.ListLanguages(t.Context())
+	if err != nil || len(list) != 1 || !list[0].Available || list[0].Version == "" {
+		t.Errorf("languages %+v, %v", list, err)
+	}
+}
