@@ -3,9 +3,11 @@ package testkit
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +20,9 @@ import (
 // start, to a supervisor, which lets all of them continue except one.
 type Faults struct {
 	supervisors sync.WaitGroup
+	// log is the descriptor in which go test notes the files that a test opens, -1 without one. Package os writes to it
+	// while it holds a lock.
+	log int
 
 	mu     sync.Mutex // guards the rest
 	failAt int        // 0: count no calls
@@ -43,7 +48,7 @@ var (
 // the test ends: it waits for a thread that forks, whose child may wait for
 // the supervisor.
 func NewFaults(t testing.TB) *Faults {
-	f := &Faults{}
+	f := &Faults{log: testLog(t)}
 	percent := debug.SetGCPercent(-1)
 	runtime.GC() // waits for one that has begun
 	// A thread may wait for the supervisor without giving up its place among those that run Go code.
@@ -54,6 +59,22 @@ func NewFaults(t testing.TB) *Faults {
 		debug.SetGCPercent(percent)
 	})
 	return f
+}
+
+// testLog finds the descriptor of the flag -test.testlogfile.
+func testLog(t testing.TB) int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		path, err := os.Readlink("/proc/self/fd/" + e.Name()) // that of the folder itself is closed by now
+		n, notNumber := strconv.Atoi(e.Name())
+		if err == nil && notNumber == nil && filepath.Base(path) == "testlog.txt" {
+			return n
+		}
+	}
+	return -1
 }
 
 // Watch adds the calling thread, for good: it must be locked, and end with the
@@ -182,13 +203,31 @@ func (f *Faults) fails(n *notification) bool {
 		return false
 	case (n.nr == syscall.SYS_WRITE || n.nr == syscall.SYS_READ) && n.args[2] == 8:
 		return false // a Go runtime wakes its poller by 8 bytes
+	case n.nr == syscall.SYS_WRITE && int(n.args[0]) == f.log && !isChild(n.pid):
+		return false
 	case n.nr == syscall.SYS_FCNTL && n.args[1] >= syscall.F_GETFD && n.args[1] <= syscall.F_SETFL:
 		return false // flags, for which the kernel needs nothing
 	}
 	if f.calls++; f.calls != f.failAt {
 		return false
 	}
-	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", n.pid)) // for people
-	f.failed = fmt.Sprintf("%s, system call %d", strings.TrimSpace(string(name)), n.nr)
+	f.failed = fmt.Sprintf("%s, system call %d", commandOf(n.pid), n.nr)
 	return true
+}
+
+// isChild reports whether a thread is one of another process.
+func isChild(tid uint32) bool {
+	return syscall.Access(fmt.Sprintf("/proc/self/task/%d", tid), 0) != nil
+}
+
+// commandOf is the name of a thread, for people. Package os would wait for a lock that a watched thread may hold.
+func commandOf(tid uint32) string {
+	fd, err := syscall.Open(fmt.Sprintf("/proc/%d/comm", tid), syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return "ended"
+	}
+	defer syscall.Close(fd)
+	name := make([]byte, 64)
+	n, _ := syscall.Read(fd, name)
+	return strings.TrimSpace(string(name[:max(n, 0)]))
 }
