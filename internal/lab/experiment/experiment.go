@@ -148,7 +148,8 @@ func (r Result) Measured() bool {
 	if r.Flips != nil && !slices.ContainsFunc(r.Flips, Flip.counts) {
 		return false
 	}
-	return r.AllAccepted() && len(r.Tables) > 0
+	ended := len(r.Cases) == 0 || r.AllAccepted() // verdicts are counted, and tables computed, without cases
+	return ended && len(r.Tables) > 0
 }
 
 // WriteCSV writes one line a run, or a verdict where those are counted.
