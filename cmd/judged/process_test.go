@@ -111,7 +111,7 @@ func TestWithoutRoot(t *testing.T) {
 			"read --input: open secret: permission denied; "},
 		{"program", []string{"run", "./secret"}, exitUsage, "read PROGRAM: open ./secret: permission denied; "},
 		{"a test", []string{"run", "--tests", "tests", "./sol"}, exitUsage,
-			`read test "a": open tests/a.in: permission denied; make the file readable`},
+			`read test "a": openat a.in: permission denied; make the file readable`},
 		{"all tests", []string{"run", "--tests", "closed", "./sol"}, exitUsage,
 			`read tests "closed": open closed: permission denied; make the folder readable`},
 		{"configuration", []string{"run", "-c", "secret", "./sol"}, exitUsage,

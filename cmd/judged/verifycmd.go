@@ -339,8 +339,9 @@ func validated(pkg *problem.Package, x problem.Validator, exits map[string]int) 
 		case !exited:
 			differences = append(differences, fmt.Sprintf("%s did not come to its end at the input of %s", x.Program.Name,
 				t.Name))
+		case invalid && status != x.OK:
+			rejects[t.Name] = true
 		case invalid:
-			rejects[t.Name] = status != x.OK
 		case status != x.OK:
 			differences = append(differences, fmt.Sprintf("%s rejects the input of %s", x.Program.Name, t.Name))
 		}

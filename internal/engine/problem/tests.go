@@ -98,7 +98,7 @@ func (s *Set) copy(ctx context.Context, dir string) error {
 	for _, t := range s.Tests {
 		for _, name := range []string{t.Input, t.Answer} {
 			if err := c.copy(name, filepath.Join(s.temp, filepath.Base(name)), nil); err != nil {
-				return err
+				return fmt.Errorf("read test %q: %w; make the file readable", t.Name, err)
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func (s *Set) copy(ctx context.Context, dir string) error {
 func readTests(dir string) ([]Test, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; make the folder readable", err)
 	}
 	defer root.Close()
 	f := files{root: root, path: map[string]string{}, double: map[string]string{}}

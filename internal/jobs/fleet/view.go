@@ -22,17 +22,19 @@ const (
 type nodesView struct {
 	nodes     []Node
 	languages map[string]map[string]bool // IDs that a node of the pool has, by pools that nodes have registered with
+	unlisted  map[string]bool            // pools with a new node that has not listed its languages yet
 }
 
 // look returns the view of the nodes, at most age old.
 func (r *Registry) look(ctx context.Context, age time.Duration) (*nodesView, error) {
 	return r.view.Get(ctx, r.now, age, func(ctx context.Context) (*nodesView, error) {
 		nodes, err := r.Nodes(ctx)
-		v := &nodesView{nodes: nodes, languages: map[string]map[string]bool{}}
+		v := &nodesView{nodes: nodes, languages: map[string]map[string]bool{}, unlisted: map[string]bool{}}
 		for _, n := range nodes {
 			if v.languages[n.Pool] == nil {
 				v.languages[n.Pool] = map[string]bool{}
 			}
+			v.unlisted[n.Pool] = v.unlisted[n.Pool] || n.Languages == nil
 			for _, l := range n.Languages {
 				if l.Available {
 					v.languages[n.Pool][l.ID] = true
@@ -76,9 +78,9 @@ func (r *Registry) CheckPool(ctx context.Context, name string) error {
 }
 
 // CheckLanguage returns why no node of a pool compiles a language, or nil. A pool
-// whose nodes have never registered may have any.
+// whose nodes have never registered, or not listed their languages, may have any.
 func (r *Registry) CheckLanguage(ctx context.Context, pool, id string) error {
-	v, found, err := r.find(ctx, func(v *nodesView) bool { return v.languages[pool][id] })
+	v, found, err := r.find(ctx, func(v *nodesView) bool { return v.languages[pool][id] || v.unlisted[pool] })
 	if err != nil || found || v.languages[pool] == nil {
 		return err
 	}

@@ -152,6 +152,11 @@ type Program struct {
 	needs    dependencies
 }
 
+// Loads reports whether the file cannot be executed without files of the host.
+func (p Program) Loads() bool {
+	return len(p.needs.Interpreters) > 0 || p.needs.Linkage.loader != "" || len(p.needs.Linkage.libraries) > 0
+}
+
 // Inspect reads what a file of that size says. An error means that the host could not read it.
 func Inspect(f io.ReaderAt, size int64) (Program, error) {
 	var failed failure

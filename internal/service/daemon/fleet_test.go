@@ -99,6 +99,10 @@ func TestFleet(t *testing.T) {
 		if r := front.finish("source"); r.Verdict != job.Accepted {
 			t.Errorf("report of a source: %+v", r)
 		}
+		testkit.WaitFor(t, patience, "the judge to list its languages", func() bool {
+			list, err := fleet.List(front.ctx, front.Client)
+			return err == nil && len(list) == 1 && len(list[0].Languages) > 0
+		})
 		source.Language = "cobol"
 		_, err := front.Submit(front.ctx, "cobol", source)
 		if p := (*client.Problem)(nil); !errors.As(err, &p) || p.Status != http.StatusUnprocessableEntity {
@@ -366,7 +370,7 @@ func tokenFile(t *testing.T, c *config.Config, lines ...string) map[string]strin
 	var text strings.Builder
 	for _, line := range lines {
 		name, _, _ := strings.Cut(line, " ")
-		secrets[name] = "secret of " + name
+		secrets[name] = "secret-of-" + name
 		fmt.Fprintf(&text, "%s %x\n", line, sha256.Sum256([]byte(secrets[name])))
 	}
 	c.HTTP.TokenFile = filepath.Join(t.TempDir(), "tokens")

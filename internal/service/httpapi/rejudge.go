@@ -93,6 +93,9 @@ func (s *Server) checkRejudging(ctx context.Context, q *jobs.RejudgingRequest) e
 	if q.Pool == "" {
 		return nil
 	}
+	if !config.ValidPool(q.Pool) {
+		return bad("use 1 to 64 letters, digits, - and _", "invalid pool %.70q", q.Pool)
+	}
 	found, err := s.unknownPool(ctx, q.Pool)
 	if err == nil && len(found) > 0 {
 		err = problem("not-found", "see GET /v1/pools", "pool %s", found[0].Detail)
