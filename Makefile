@@ -89,6 +89,7 @@ policy:
 soak: build
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestSoak$$' ./internal/sandbox -soak 10000
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestKilledAtEveryCall$$' ./internal/sandbox -kill-every 1
+	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestSetUpFails$$' ./internal/sandbox -fail-every 1
 	$(GO) test -tags embedinit -count=1 -timeout 60m -v -run '^TestLinearizable$$' ./internal/service/daemon -linear-jobs 10000
 
 # Longer, or a part of the targets: make fuzz FUZZTIME=60s PART=3/8
