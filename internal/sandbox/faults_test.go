@@ -15,9 +15,9 @@ import (
 
 var failEvery = flag.Int("fail-every", 487, "TestSetUpFails makes every n-th system call fail")
 
-// TestSetUpFails makes every n-th system call (all with -fail-every=1) that prepares and loads a sandbox fail once: of judged, judged-init, process 1
-// and the parked child, and of the threads that hold mounts. A program of another slot runs meanwhile; it is not touched,
-// nothing of the failed sandbox is left, and the next one works.
+// TestSetUpFails makes every n-th system call (all with -fail-every=1) that prepares and loads a sandbox fail: of judged,
+// judged-init, process 1 and the parked child, and of the threads that hold mounts. A program of another slot runs
+// meanwhile; it is not touched, nothing of the failed sandbox is left, and the next one works.
 func TestSetUpFails(t *testing.T) {
 	faults := testkit.NewFaults(t)
 	users := ownUsers()
