@@ -291,6 +291,16 @@ func (e *Errors) transcript(j job.Job) {
 		len(j.Tests), most)
 }
 
+// CheckChanges returns what is wrong with limits and repeats that replace those of jobs, as Errors. Zero members replace
+// nothing.
+func CheckChanges(c config.Config, l job.Limits, r job.Repeats) error {
+	var e Errors
+	e.limits("limits", l, c.Limits.Max)
+	r.Policy = cmp.Or(r.Policy, c.Repeats.Policy)
+	e.repeats(r, c.Limits.Max)
+	return e.err()
+}
+
 // limits checks the limits of a job or of a test.
 func (e *Errors) limits(field string, l job.Limits, most config.MaxLimits) {
 	optional(e, field+".cpu_time_ms", l.CPUTimeMS, most.CPUTime.Milliseconds(), "limits.max.cpu_time")

@@ -90,6 +90,9 @@ func (s *Server) checkRejudging(ctx context.Context, q *jobs.RejudgingRequest) e
 			return bad("correct the filter", "invalid filter: %s", detail)
 		}
 	}
+	if err := jobspec.CheckChanges(s.config, q.Limits, q.Repeats); err != nil {
+		return err
+	}
 	if q.Pool == "" {
 		return nil
 	}

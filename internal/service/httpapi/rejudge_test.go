@@ -211,10 +211,9 @@ func TestRejudgingFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	for body, reason := range map[string]string{
-		`{"jobs": ["a"]}`:                                `problem "sum" was deleted; send same_problem`,
-		`{"jobs": ["a"], "same_problem": true}`:          "the file of program is not stored any more",
-		`{"jobs": ["x"]}`:                                "no such job",
-		`{"jobs": ["c"], "limits": {"cpu_time_ms": -1}}`: "limits.cpu_time_ms: -1 is out of range; send 1 to 60000, the bound of limits.max.cpu_time",
+		`{"jobs": ["a"]}`:                       `problem "sum" was deleted; send same_problem`,
+		`{"jobs": ["a"], "same_problem": true}`: "the file of program is not stored any more",
+		`{"jobs": ["x"]}`:                       "no such job",
 	} {
 		v := f.rejudge(body)
 		if v.State != jobs.RejudgingFailed || v.Error != "no job that can be judged again; select others" ||
@@ -263,6 +262,9 @@ func TestRejudgingRefused(t *testing.T) {
 		"id":                    {"POST", "", `{"id": "-", "jobs": ["a"]}`, "bad-request"},
 		"reason":                {"POST", "", `{"jobs": ["a"], "reason": "` + strings.Repeat("x", 1001) + `"}`, "bad-request"},
 		"no ID":                 {"POST", "", `{"jobs": ["x", "\u0000"]}`, "bad-request"},
+		"policy":                {"POST", "", `{"filter": {"verdict": "AC"}, "repeats": {"policy": "AAA"}}`, "invalid-job"},
+		"repeats":               {"POST", "", `{"jobs": ["a"], "repeats": {"min": 3, "max": 2}}`, "invalid-job"},
+		"limits":                {"POST", "", `{"jobs": ["a"], "limits": {"cpu_time_ms": -1}}`, "invalid-job"},
 		"absent":                {"GET", "/absent", "", "not-found"},
 		"apply absent":          {"POST", "/absent/apply", "", "not-found"},
 		"cancel absent":         {"DELETE", "/absent", "", "not-found"},
