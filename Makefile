@@ -6,7 +6,9 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 GO      := go
 export CGO_ENABLED := 0
 
-.PHONY: help build demo demo-fleet test test-arm64 setup check bench policy soak fuzz mutate clean
+.PHONY: help build demo demo-fleet test test-unit test-native test-guest test-arm64 setup check bench policy soak fuzz mutate clean
+
+.NOTPARALLEL:
 
 help:
 	@echo 'make build   bin/judged, static'
@@ -43,9 +45,16 @@ guested = $$($(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XT
 # is not for judged, runs near a limit wait for it to end, and tests take twice as long.
 measuring = ./internal/sandbox/... ./internal/timing/... ./internal/engine/... ./internal/lab/... ./internal/service/... ./cmd/...
 
-test: setup build check
+# One stage after the other; make -k test runs the later ones, too, if an earlier one fails.
+test: check test-unit test-native test-guest
+
+test-unit: setup build
 	$(GO) test -timeout 15m -skip Guest $$($(GO) list ./... | grep -vxF "$$($(GO) list $(measuring))")
+
+test-native: setup build
 	$(GO) test -p 1 -timeout 40m -skip Guest $(measuring)
+
+test-guest: setup build
 	$(GO) test -p $$(nproc) -parallel 1 -timeout 30m -count=1 -run Guest $(guested)
 
 # Part of test, too: what boots a guest of the other architecture.
