@@ -7,8 +7,8 @@
 //	  base/cpuset base/text base/units                 [0]  CPU lists; lines and names for people; sizes and their text
 //	  base/linux                                       [0]  system calls
 //	  base/recent                                      [0]  values that are read again once they are old
-//	  base/job                                         [1]  the model of a job and its JSON
-//	  base/config                                      [2]  the configuration
+//	  api                                              [1]  the model: jobs, reports and their JSON
+//	  api/scoring base/config                          [2]  points and verdicts of groups; the configuration
 //	host     what the machine is, and how it is set up
 //	  host/hostfs                                      [0]  /proc and /sys under a root
 //	  host/proc                                        [1]  parsers of /proc/PID, mount tables and flags
@@ -27,7 +27,7 @@
 //	  timing/evidence                                  [1]  what disturbed a run, and by how much
 //	  timing/canary                                    [2]  reference kernels and their times
 //	engine   from a job to a report
-//	  engine/checker engine/jury engine/scoring        [0]  comparisons; checkers that are programs; points of groups
+//	  engine/checker engine/jury                       [0]  comparisons; checkers that are programs
 //	  engine/languages                                 [0]  sources compiled in the sandbox, and kept
 //	  engine/problem                                   [1]  tests and problem packages on disk
 //	  engine/measure                                   [1]  one test, as many runs as its rule asks
@@ -35,7 +35,7 @@
 //	  engine                                           [3]  a host ready to judge: slots, one worker each
 //	jobs     what must not get lost
 //	  jobs/jobspec jobs/blobs                          [0]  decodes and validates jobs; files by digest
-//	  jobs/client                                      [1]  HTTP client of the daemon
+//	  client                                           [1]  HTTP client of the daemon
 //	  jobs                                             [1]  the store of all jobs, in SQLite or PostgreSQL
 //	  jobs/fleet                                       [2]  judge nodes and fronts: requests, source, registry
 //	  jobs/screen jobs/crosscheck jobs/rejudge         [3]  which pool decides a job; a second host near the limit; sets

@@ -13,9 +13,9 @@ import (
 
 // mayReturnIE are functions that return IE as a verdict only: the caller has the report of the test or of its run, which
 // says whose fault it is.
-var mayReturnIE = []string{"internal/engine/scoring.verdict", "internal/engine/measure.verdictOf"}
+var mayReturnIE = []string{"internal/api/scoring.verdict", "internal/engine/measure.verdictOf"}
 
-// TestEveryInternalErrorHasAFault: an IE is made by the functions of package job that ask whose fault it is. Nothing else
+// TestEveryInternalErrorHasAFault: an IE is made by the functions of package api that ask whose fault it is. Nothing else
 // puts the verdict into a report.
 func TestEveryInternalErrorHasAFault(t *testing.T) {
 	makers, returned := 0, map[string]bool{}
@@ -30,7 +30,7 @@ func TestEveryInternalErrorHasAFault(t *testing.T) {
 				return err
 			}
 			pkg := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../")
-			if pkg == "internal/base/job" {
+			if pkg == "internal/api" {
 				return nil
 			}
 			for _, d := range f.Decls {
@@ -46,7 +46,7 @@ func TestEveryInternalErrorHasAFault(t *testing.T) {
 						if _, isReturn := n.(*ast.ReturnStmt); isReturn && slices.Contains(mayReturnIE, name) {
 							returned[name] = true
 						} else {
-							t.Errorf("%s: an IE without a fault; use Fail or FailedCheck of package job",
+							t.Errorf("%s: an IE without a fault; use Fail or FailedCheck of package api",
 								set.Position(x.Pos()))
 						}
 					}
@@ -65,7 +65,7 @@ func TestEveryInternalErrorHasAFault(t *testing.T) {
 	}
 }
 
-// stored are the uses of job.InternalError that a node stores or returns.
+// stored are the uses of api.InternalError that a node stores or returns.
 func stored(n ast.Node) []ast.Expr {
 	var values []ast.Expr
 	switch n := n.(type) {

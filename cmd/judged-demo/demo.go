@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/term"
 
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/service/render"
 	"judged/internal/testkit"

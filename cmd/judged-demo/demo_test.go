@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 	"judged/internal/testkit/samples"
 )
@@ -89,7 +89,7 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	report := s.report(t)
-	if len(report.Tests) != 1 || len(report.Tests[0].Runs) != 3 || report.Verdict != job.Accepted {
+	if len(report.Tests) != 1 || len(report.Tests[0].Runs) != 3 || report.Verdict != api.Accepted {
 		t.Errorf("saved report: verdict %s, tests %+v; want AC of one test with 3 runs", report.Verdict, report.Tests)
 	}
 }
@@ -104,13 +104,13 @@ func (s *stageSet) verdicts(t *testing.T) (expected, judged []string) {
 	return expected, judged
 }
 
-func (s *stageSet) report(t *testing.T) job.Report {
+func (s *stageSet) report(t *testing.T) api.Report {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(s.judged), "demo-report.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r job.Report
+	var r api.Report
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := p.items[len(p.items)-1]
-	if diff := cmp.Diff(job.Repeats{Min: 7, Max: 7}, last.job.Repeats); diff != "" ||
+	if diff := cmp.Diff(api.Repeats{Min: 7, Max: 7}, last.job.Repeats); diff != "" ||
 		last.sample.Name != "measure/sieve" {
 		t.Errorf("last is %q, repeats -want +got\n%s", last.sample.Name, diff)
 	}

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit/postgres"
 	"judged/internal/testkit/proxy"
@@ -147,7 +147,7 @@ func (f *fleetDemo) submitAll(ctx context.Context, front *daemon) error {
 	for c := range clients {
 		group.Go(func() error {
 			for n := c; n < f.fleet; n += clients {
-				j := job.Job{Command: []string{"true"}, Tests: []job.Test{{Name: "1"}}}
+				j := api.Job{Command: []string{"true"}, Tests: []api.Test{{Name: "1"}}}
 				for {
 					_, err := f.Submit(ctx, f.id(n), j)
 					if lost := (*client.Unreachable)(nil); !errors.As(err, &lost) {
@@ -192,7 +192,7 @@ func (f *fleetDemo) tellReports(ctx context.Context) error {
 			return fmt.Errorf("list jobs: %w", err)
 		}
 		for _, r := range page.Jobs {
-			if finished[r.ID] || r.State != job.Done || r.Verdict != job.Accepted || r.Host == nil {
+			if finished[r.ID] || r.State != api.Done || r.Verdict != api.Accepted || r.Host == nil {
 				fmt.Fprintf(f.out, "not as expected: %s is %s %s, listed before: %t\n", r.ID, r.State, r.Verdict,
 					finished[r.ID])
 				return errNo

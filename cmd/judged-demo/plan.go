@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/service/render"
 	"judged/internal/testkit/samples"
 )
@@ -22,9 +22,9 @@ type plan struct {
 // item is one job and what came of it.
 type item struct {
 	sample samples.Sample
-	job    job.Job
+	job    api.Job
 	id     string
-	report job.Report
+	report api.Report
 }
 
 // newPlan takes the samples that are marked for the demo.
@@ -66,12 +66,12 @@ func sieve(dir string, repeats int) *item {
 	return &item{
 		sample: samples.Sample{Name: "measure/sieve", Source: filepath.Join(dir, "submissions", "measure", "sieve.c"),
 			Static: true,
-			Want:   samples.Want{Verdict: job.Accepted}},
-		job: job.Job{
-			Tests: []job.Test{{Name: fmt.Sprint(sieveNumbers), Input: &job.File{Text: &input},
-				Answer: &job.File{Text: &answer}}},
-			Limits:  job.Limits{CPUTimeMS: 10_000, WallTimeMS: 60_000, Memory: sieveMemory},
-			Repeats: job.Repeats{Min: repeats, Max: repeats},
+			Want:   samples.Want{Verdict: api.Accepted}},
+		job: api.Job{
+			Tests: []api.Test{{Name: fmt.Sprint(sieveNumbers), Input: &api.File{Text: &input},
+				Answer: &api.File{Text: &answer}}},
+			Limits:  api.Limits{CPUTimeMS: 10_000, WallTimeMS: 60_000, Memory: sieveMemory},
+			Repeats: api.Repeats{Min: repeats, Max: repeats},
 		},
 	}
 }
@@ -90,7 +90,7 @@ func (p *plan) build(ctx context.Context, dir string, line render.Line) error {
 		if it.job.Tests == nil {
 			it.job = it.sample.Job()
 		} else {
-			it.job.Program = job.File{Part: it.sample.Program}
+			it.job.Program = api.File{Part: it.sample.Program}
 		}
 	}
 	return nil

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/jobs/jobspec"
 	"judged/internal/service/render"
 )
@@ -32,12 +32,12 @@ func judgeAll(ctx context.Context, cl client.Client, p *plan, line render.Line) 
 
 // submit uploads the files that the daemon does not have and sends the job.
 func (it *item) submit(ctx context.Context, cl client.Client) error {
-	j, err := jobspec.MapFiles(it.job, func(_ string, f job.File) (job.File, error) {
+	j, err := jobspec.MapFiles(it.job, func(_ string, f api.File) (api.File, error) {
 		if f.Part == "" {
 			return f, nil
 		}
 		digest, err := cl.PutBlobFile(ctx, f.Part)
-		return job.File{Blob: digest}, err
+		return api.File{Blob: digest}, err
 	})
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/service/render"
 )
 
@@ -32,7 +32,7 @@ func writeTable(w io.Writer, items []*item) error {
 }
 
 // runsOf is the runs of all tests, and the timing of the slowest test.
-func runsOf(r job.Report) (runs []job.Run, slowest *job.Timing) {
+func runsOf(r api.Report) (runs []api.Run, slowest *api.Timing) {
 	for _, t := range r.Tests {
 		runs = append(runs, t.Runs...)
 		if t.Timing != nil && (slowest == nil || t.Timing.Median > slowest.Median) {
@@ -59,7 +59,7 @@ func writeDifferences(w io.Writer, items []*item) (wrong bool) {
 }
 
 // saveReport writes a report next to judged and returns its path.
-func saveReport(judged string, r job.Report) (string, error) {
+func saveReport(judged string, r api.Report) (string, error) {
 	path := filepath.Join(filepath.Dir(judged), "demo-report.json")
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {

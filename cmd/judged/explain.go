@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/doctor"
 	"judged/internal/service/render"
 )
@@ -16,8 +16,8 @@ import (
 // one.
 type explained struct {
 	*doctor.Explanation
-	Cause *job.CauseEntry `json:"cause,omitempty"`
-	Words *job.WordList   `json:"words,omitempty"`
+	Cause *api.CauseEntry `json:"cause,omitempty"`
+	Words *api.WordList   `json:"words,omitempty"`
 }
 
 // explain finds a check, a cause, or the list that a word is in.
@@ -26,11 +26,11 @@ func explain(name string) (explained, bool) {
 	if check, ok := doctor.Explain(name); ok {
 		e.Explanation = &check
 	}
-	if cause, ok := job.Explain(job.Cause(name)); ok {
+	if cause, ok := api.Explain(api.Cause(name)); ok {
 		e.Cause = &cause
 	}
-	for _, l := range job.WordLists() {
-		if l.Member == name || slices.ContainsFunc(l.Words, func(m job.Meaning) bool { return m.Word == name }) {
+	for _, l := range api.WordLists() {
+		if l.Member == name || slices.ContainsFunc(l.Words, func(m api.Meaning) bool { return m.Word == name }) {
 			e.Words = &l
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/service/render"
 )
 
@@ -49,9 +49,9 @@ Exit codes: 0 explained, 2 wrong usage, no such job, or a file that is no report
 // explainedReport is what judged explain --json says.
 type explainedReport struct {
 	ID      string      `json:"id,omitempty"`
-	State   job.State   `json:"state"`
-	Verdict job.Verdict `json:"verdict,omitempty"`
-	Fault   job.Fault   `json:"fault,omitempty"`
+	State   api.State   `json:"state"`
+	Verdict api.Verdict `json:"verdict,omitempty"`
+	Fault   api.Fault   `json:"fault,omitempty"`
 	Steps   []string    `json:"steps"`
 }
 
@@ -59,7 +59,7 @@ type explainedReport struct {
 const maxReport = 256 << 20
 
 // readReport reads a file, where there is one of the name, or asks the daemon.
-func (a *app) readReport(ctx context.Context, r *remote, name string) (job.Report, error) {
+func (a *app) readReport(ctx context.Context, r *remote, name string) (api.Report, error) {
 	if name == "-" {
 		return parseReport(a.in, "stdin")
 	}
@@ -69,11 +69,11 @@ func (a *app) readReport(ctx context.Context, r *remote, name string) (job.Repor
 		return parseReport(file, name)
 	}
 	if !errors.Is(err, fs.ErrNotExist) || name == "" {
-		return job.Report{}, usagef("read the report: %w; name a file that can be read, or a job", err)
+		return api.Report{}, usagef("read the report: %w; name a file that can be read, or a job", err)
 	}
 	cl, err := r.client()
 	if err != nil {
-		return job.Report{}, err
+		return api.Report{}, err
 	}
 	report, err := cl.Job(ctx, name, 0)
 	if err != nil {
@@ -82,8 +82,8 @@ func (a *app) readReport(ctx context.Context, r *remote, name string) (job.Repor
 	return report, nil
 }
 
-func parseReport(from io.Reader, name string) (job.Report, error) {
-	var report job.Report
+func parseReport(from io.Reader, name string) (api.Report, error) {
+	var report api.Report
 	err := json.NewDecoder(io.LimitReader(from, maxReport)).Decode(&report)
 	if err == nil && report.State == "" {
 		err = errors.New("no member state")

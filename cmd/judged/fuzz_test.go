@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs/jobspec"
 )
 
@@ -24,10 +24,10 @@ func FuzzFlagValues(f *testing.F) {
 		r, err := parseRepeats(s, "confirm")
 		switch {
 		case err != nil:
-			if !strings.Contains(err.Error(), fmt.Sprintf("--repeats %q", s)) || r != (job.Repeats{}) {
+			if !strings.Contains(err.Error(), fmt.Sprintf("--repeats %q", s)) || r != (api.Repeats{}) {
 				t.Errorf("%+v, error %v", r, err)
 			}
-		case s == "" && r != job.Repeats{Policy: "confirm"}, s != "" && (r.Min < 1 || r.Max < r.Min):
+		case s == "" && r != api.Repeats{Policy: "confirm"}, s != "" && (r.Min < 1 || r.Max < r.Min):
 			t.Errorf("%q became %+v", s, r)
 		}
 		pairs, err := parsePairs("file", "NAME=PATH", []string{s})

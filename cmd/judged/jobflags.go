@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
 	"judged/internal/engine/jury"
@@ -105,40 +105,40 @@ func sizeFlag(cmd *cobra.Command, p *units.Bytes, name, usage string) {
 
 // job is what the flags alone say: no files, and no defaults that configuration
 // has.
-func (f *jobFlags) job(cmd *cobra.Command) (job.Job, error) {
+func (f *jobFlags) job(cmd *cobra.Command) (api.Job, error) {
 	if err := f.refuseZero(cmd); err != nil {
-		return job.Job{}, err
+		return api.Job{}, err
 	}
 	repeats, err := parseRepeats(f.repeats, f.policy)
 	if err != nil {
-		return job.Job{}, err
+		return api.Job{}, err
 	}
 	check, err := f.checkerOf()
 	if err != nil {
-		return job.Job{}, err
+		return api.Job{}, err
 	}
 	talk, err := f.interactorOf()
 	if err != nil {
-		return job.Job{}, err
+		return api.Job{}, err
 	}
 	var env map[string]string
 	if len(f.env) > 0 {
 		if env, err = parsePairs("env", "NAME=VALUE", f.env); err != nil {
-			return job.Job{}, err
+			return api.Job{}, err
 		}
 	}
-	return job.Job{
+	return api.Job{
 		Env: env, InputFile: f.inputFile, OutputFile: f.outputFile, Checker: check, Interactor: talk, Passes: f.passes,
-		CPUs: f.cpus, Repeats: repeats, Stop: job.Stop(f.stop), Head: f.head,
-		Limits: job.Limits{CPUTimeMS: f.timeLimit.Milliseconds(), WallTimeMS: f.wallLimit.Milliseconds(),
+		CPUs: f.cpus, Repeats: repeats, Stop: api.Stop(f.stop), Head: f.head,
+		Limits: api.Limits{CPUTimeMS: f.timeLimit.Milliseconds(), WallTimeMS: f.wallLimit.Milliseconds(),
 			Memory: f.memory,
 			Output: f.output, Stack: f.stack, Processes: f.processes},
 	}, nil
 }
 
 // checkerOf reads --checker: a kind, or the protocol and the path of a program.
-func (f *jobFlags) checkerOf() (*job.Checker, error) {
-	c := &job.Checker{Kind: f.checker, Args: f.checkerArgs}
+func (f *jobFlags) checkerOf() (*api.Checker, error) {
+	c := &api.Checker{Kind: f.checker, Args: f.checkerArgs}
 	kind, path, named := strings.Cut(f.checker, ":")
 	if _, isProgram := jury.IsChecker(kind); !isProgram {
 		return c, nil
@@ -149,7 +149,7 @@ func (f *jobFlags) checkerOf() (*job.Checker, error) {
 	if err := readable(path); err != nil {
 		return nil, usagef("read --checker %q: %w; name a program that exists", f.checker, err)
 	}
-	c.Kind, c.Program = kind, &job.File{Part: path}
+	c.Kind, c.Program = kind, &api.File{Part: path}
 	var err error
 	if c.Language, err = sourceLanguage(path); err != nil {
 		return nil, usagef("read --checker %q: %w; begin it with a #! line", f.checker, err)
@@ -159,7 +159,7 @@ func (f *jobFlags) checkerOf() (*job.Checker, error) {
 }
 
 // besides reads --jury-file.
-func (f *jobFlags) besides() (map[string]job.File, error) {
+func (f *jobFlags) besides() (map[string]api.File, error) {
 	if len(f.juryFiles) == 0 {
 		return nil, nil
 	}
@@ -167,7 +167,7 @@ func (f *jobFlags) besides() (map[string]job.File, error) {
 }
 
 // interactorOf reads --interactor.
-func (f *jobFlags) interactorOf() (*job.Interactor, error) {
+func (f *jobFlags) interactorOf() (*api.Interactor, error) {
 	if f.interactor == "" {
 		if len(f.interactorArgs) > 0 {
 			return nil, usagef("read --interactor-arg: there is no --interactor; give one")
@@ -189,7 +189,7 @@ func (f *jobFlags) interactorOf() (*job.Interactor, error) {
 		return nil, usagef("read --interactor %q: %w; begin it with a #! line", f.interactor, err)
 	}
 	files, err := f.besides()
-	return &job.Interactor{Kind: kind, Program: job.File{Part: path}, Language: language, Files: files,
+	return &api.Interactor{Kind: kind, Program: api.File{Part: path}, Language: language, Files: files,
 		Args: f.interactorArgs, Instances: f.instances}, err
 }
 
@@ -226,8 +226,8 @@ func (f *jobFlags) refuseZero(cmd *cobra.Command) error {
 func wholeMilliseconds(d time.Duration) bool { return d > 0 && d%time.Millisecond == 0 }
 
 // parseRepeats reads N or MIN-MAX.
-func parseRepeats(text, policy string) (job.Repeats, error) {
-	r := job.Repeats{Policy: job.Policy(policy)}
+func parseRepeats(text, policy string) (api.Repeats, error) {
+	r := api.Repeats{Policy: api.Policy(policy)}
 	if text == "" {
 		return r, nil
 	}
@@ -239,7 +239,7 @@ func parseRepeats(text, policy string) (job.Repeats, error) {
 	r.Min, err1 = strconv.Atoi(low)
 	r.Max, err2 = strconv.Atoi(high)
 	if err1 != nil || err2 != nil || r.Min < 1 || r.Max < r.Min {
-		return job.Repeats{}, usagef("read --repeats %q: want N or MIN-MAX with 1 <= MIN <= MAX", text)
+		return api.Repeats{}, usagef("read --repeats %q: want N or MIN-MAX with 1 <= MIN <= MAX", text)
 	}
 	return r, nil
 }

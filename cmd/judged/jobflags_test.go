@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/jobs/jobspec"
 )
@@ -21,24 +21,24 @@ import (
 func TestParseRepeats(t *testing.T) {
 	for _, tt := range []struct {
 		text string
-		want job.Repeats
+		want api.Repeats
 		ok   bool
 	}{
-		{"", job.Repeats{Policy: job.Minimum}, true},
-		{"1", job.Repeats{Min: 1, Max: 1, Policy: job.Minimum}, true},
-		{"20", job.Repeats{Min: 20, Max: 20, Policy: job.Minimum}, true},
-		{"2-5", job.Repeats{Min: 2, Max: 5, Policy: job.Minimum}, true},
-		{"5-5", job.Repeats{Min: 5, Max: 5, Policy: job.Minimum}, true},
-		{"0", job.Repeats{}, false},
-		{"0-5", job.Repeats{}, false},
-		{"5-2", job.Repeats{}, false},
-		{"-5", job.Repeats{}, false},
-		{"5-", job.Repeats{}, false},
-		{"-", job.Repeats{}, false},
-		{"1-2-3", job.Repeats{}, false},
-		{"x", job.Repeats{}, false},
-		{"1.5", job.Repeats{}, false},
-		{"99999999999999999999", job.Repeats{}, false},
+		{"", api.Repeats{Policy: api.Minimum}, true},
+		{"1", api.Repeats{Min: 1, Max: 1, Policy: api.Minimum}, true},
+		{"20", api.Repeats{Min: 20, Max: 20, Policy: api.Minimum}, true},
+		{"2-5", api.Repeats{Min: 2, Max: 5, Policy: api.Minimum}, true},
+		{"5-5", api.Repeats{Min: 5, Max: 5, Policy: api.Minimum}, true},
+		{"0", api.Repeats{}, false},
+		{"0-5", api.Repeats{}, false},
+		{"5-2", api.Repeats{}, false},
+		{"-5", api.Repeats{}, false},
+		{"5-", api.Repeats{}, false},
+		{"-", api.Repeats{}, false},
+		{"1-2-3", api.Repeats{}, false},
+		{"x", api.Repeats{}, false},
+		{"1.5", api.Repeats{}, false},
+		{"99999999999999999999", api.Repeats{}, false},
 	} {
 		t.Run(tt.text, func(t *testing.T) {
 			got, err := parseRepeats(tt.text, "min")
@@ -97,19 +97,19 @@ func TestJobOfFlags(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		args []string
-		want job.Job
+		want api.Job
 	}{
 		{"nothing is left to configuration", nil,
-			job.Job{Checker: &job.Checker{Kind: "tokens"}, CPUs: 1, Stop: job.StopFirstFailure}},
+			api.Job{Checker: &api.Checker{Kind: "tokens"}, CPUs: 1, Stop: api.StopFirstFailure}},
 		{"everything", []string{"--checker=lines", "--time-limit=1.5s", "--wall-limit=1m", "--memory-limit=256MiB",
 			"--output-limit=1KiB",
 			"--stack-limit=8MiB", "--processes=3", "--cpus=2", "--repeats=2-5", "--policy=single", "--stop=never",
 			"--head=4KiB", "--env=A=b=c", "--env=B="},
-			job.Job{
+			api.Job{
 				Env:     map[string]string{"A": "b=c", "B": ""},
-				Checker: &job.Checker{Kind: "lines"}, CPUs: 2, Stop: job.StopNever, Head: 4 << 10,
-				Repeats: job.Repeats{Min: 2, Max: 5, Policy: job.Single},
-				Limits: job.Limits{CPUTimeMS: 1500, WallTimeMS: 60000, Memory: 256 << 20, Output: 1 << 10,
+				Checker: &api.Checker{Kind: "lines"}, CPUs: 2, Stop: api.StopNever, Head: 4 << 10,
+				Repeats: api.Repeats{Min: 2, Max: 5, Policy: api.Single},
+				Limits: api.Limits{CPUTimeMS: 1500, WallTimeMS: 60000, Memory: 256 << 20, Output: 1 << 10,
 					Stack:     8 << 20,
 					Processes: 3},
 			}},
@@ -131,9 +131,9 @@ func TestJobOfFlags(t *testing.T) {
 // that is sent elsewhere.
 func TestUnboundedCompletes(t *testing.T) {
 	// all that fits into a report
-	j := job.Job{Command: []string{"x"}, Tests: []job.Test{{Name: "1"}}, CPUs: 1 << 20, Head: 6 << 20,
-		Repeats: job.Repeats{Min: 1 << 40, Max: 1 << 40},
-		Limits: job.Limits{CPUTimeMS: 1 << 42, WallTimeMS: 1 << 42, Memory: 1 << 60, Output: 1 << 60, Stack: 1 << 60,
+	j := api.Job{Command: []string{"x"}, Tests: []api.Test{{Name: "1"}}, CPUs: 1 << 20, Head: 6 << 20,
+		Repeats: api.Repeats{Min: 1 << 40, Max: 1 << 40},
+		Limits: api.Limits{CPUTimeMS: 1 << 42, WallTimeMS: 1 << 42, Memory: 1 << 60, Output: 1 << 60, Stack: 1 << 60,
 			Processes: 1 << 40}}
 	if _, err := jobspec.Complete(unbounded(), j); err != nil {
 		t.Error(err)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
@@ -142,8 +142,8 @@ func (s *languageStart) measure(ctx context.Context, eng *engine.Engine, c confi
 	if err := os.WriteFile(source, []byte(empty), 0o600); err != nil {
 		return err
 	}
-	j, err := jobspec.Complete(c, job.Job{Language: s.ID, Program: job.File{Part: source}, CPUs: c.Slots.Width,
-		Tests: []job.Test{{Name: "start"}}, Repeats: job.Repeats{Min: runs, Max: runs}})
+	j, err := jobspec.Complete(c, api.Job{Language: s.ID, Program: api.File{Part: source}, CPUs: c.Slots.Width,
+		Tests: []api.Test{{Name: "start"}}, Repeats: api.Repeats{Min: runs, Max: runs}})
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (s *languageStart) measure(ctx context.Context, eng *engine.Engine, c confi
 	if err != nil {
 		return err
 	}
-	report, err := eng.Judge(ctx, eng.Slots()[0], task, func(job.TestReport) {})
+	report, err := eng.Judge(ctx, eng.Slots()[0], task, func(api.TestReport) {})
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
 		s.Failure = err.Error()
 		return nil
@@ -159,7 +159,7 @@ func (s *languageStart) measure(ctx context.Context, eng *engine.Engine, c confi
 	if err != nil {
 		return err
 	}
-	if t := report.Tests[0]; report.Verdict == job.Accepted && t.Timing != nil {
+	if t := report.Tests[0]; report.Verdict == api.Accepted && t.Timing != nil {
 		s.CPUTime, s.Spread = &t.Timing.Median, &t.Timing.Spread
 	} else {
 		s.Failure = "the empty program is " + string(report.Verdict) + ": " + report.Message + t.Message

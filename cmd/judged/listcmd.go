@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/service/render"
 )
 
@@ -39,7 +39,7 @@ cannot be reached.`,
 			if f.Limit < 0 || f.Limit == 0 && cmd.Flags().Changed("limit") {
 				return usagef("read --limit %d: want at least 1", f.Limit)
 			}
-			f.State = job.State(state)
+			f.State = api.State(state)
 			if f.Labels, err = parsePairs("label", "KEY=VALUE", labels); err != nil {
 				return err
 			}

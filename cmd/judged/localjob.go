@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
+	"judged/internal/client"
 	"judged/internal/engine/languages"
 	"judged/internal/engine/problem"
-	"judged/internal/jobs/client"
 	"judged/internal/jobs/jobspec"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
@@ -26,7 +26,7 @@ import (
 
 // localJob is a job whose files are on this host: its parts are paths.
 type localJob struct {
-	job     job.Job
+	job     api.Job
 	program string // as it was given
 	name    string // of the program in the working directory; "" is a command of the sandbox
 	set     *problem.Set
@@ -79,7 +79,7 @@ func (l *localJob) addProgram(args []string) error {
 	switch {
 	case err == nil:
 		l.name = filepath.Base(program)
-		l.job.Program = job.File{Part: program}
+		l.job.Program = api.File{Part: program}
 		l.job.Command = append([]string{"{program}"}, rest...)
 	case errors.Is(err, fs.ErrNotExist) && program != "" && !strings.Contains(program, "/"):
 		l.job.Command = args
@@ -186,7 +186,7 @@ func (l *localJob) findCommand(root string) error {
 
 // fits refuses more files than a working directory takes.
 func (l *localJob) fits(room units.Bytes) error {
-	err := jobspec.CheckRoom(l.job, room, func(f job.File) (units.Bytes, error) {
+	err := jobspec.CheckRoom(l.job, room, func(f api.File) (units.Bytes, error) {
 		info, err := os.Stat(f.Part)
 		if err != nil {
 			return 0, err
@@ -212,17 +212,17 @@ func (l *localJob) addFiles(specs []string) error {
 }
 
 // namedFiles reads NAME=PATH flags.
-func namedFiles(flag string, specs []string) (map[string]job.File, error) {
+func namedFiles(flag string, specs []string) (map[string]api.File, error) {
 	pairs, err := parsePairs(flag, "NAME=PATH", specs)
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]job.File{}
+	files := map[string]api.File{}
 	for name, path := range pairs {
 		if err := readable(path); err != nil {
 			return nil, usagef("read --%s %q: %w; name a file that exists", flag, name, err)
 		}
-		files[name] = job.File{Part: path}
+		files[name] = api.File{Part: path}
 	}
 	return files, nil
 }
@@ -255,10 +255,10 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 		}
 		return l.openTests(cmd.Context(), f.tests)
 	}
-	t := job.Test{Name: "1"}
+	t := api.Test{Name: "1"}
 	for _, x := range []struct {
 		flag, path string
-		to         **job.File
+		to         **api.File
 	}{{"input", f.input, &t.Input}, {"answer", f.answer, &t.Answer}} {
 		if !given(x.flag) {
 			continue
@@ -266,9 +266,9 @@ func (l *localJob) addTests(cmd *cobra.Command, f *jobFlags) error {
 		if err := readable(x.path); err != nil && !isNull(x.path) {
 			return usagef("read --%s: %w; name a file that exists, or leave the flag out", x.flag, err)
 		}
-		*x.to = &job.File{Part: x.path}
+		*x.to = &api.File{Part: x.path}
 	}
-	l.job.Tests = []job.Test{t}
+	l.job.Tests = []api.Test{t}
 	return nil
 }
 
@@ -316,26 +316,26 @@ func (l *localJob) openTests(ctx context.Context, path string) (err error) {
 				return errors.Join(usagef("read test %q: %w; make the file readable", t.Name, err), l.Close())
 			}
 		}
-		l.job.Tests = append(l.job.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input},
-			Answer: &job.File{Part: t.Answer}})
+		l.job.Tests = append(l.job.Tests, api.Test{Name: t.Name, Input: &api.File{Part: t.Input},
+			Answer: &api.File{Part: t.Answer}})
 	}
 	return nil
 }
 
 // upload puts the job's files where the daemon has them and returns the job
 // that names them there.
-func (l *localJob) upload(ctx context.Context, cl client.Client) (job.Job, error) {
-	return jobspec.MapFiles(l.job, func(field string, f job.File) (job.File, error) {
+func (l *localJob) upload(ctx context.Context, cl client.Client) (api.Job, error) {
+	return jobspec.MapFiles(l.job, func(field string, f api.File) (api.File, error) {
 		digest, err := cl.PutBlobFile(ctx, f.Part)
 		if err != nil {
-			return job.File{}, fmt.Errorf("upload %s: %w", field, err)
+			return api.File{}, fmt.Errorf("upload %s: %w", field, err)
 		}
-		return job.File{Blob: digest}, nil
+		return api.File{Blob: digest}, nil
 	})
 }
 
 // localPath is where the content of a local job's file lies.
-func localPath(f job.File) (string, error) { return f.Part, nil }
+func localPath(f api.File) (string, error) { return f.Part, nil }
 
 // isNull reports whether a path is the null device: the usual way to give an
 // empty file.

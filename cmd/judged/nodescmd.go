@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/lab/plot"
 	"judged/internal/service/render"

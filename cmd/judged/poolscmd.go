@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/service/render"
 )

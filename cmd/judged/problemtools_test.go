@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
@@ -174,9 +174,9 @@ func askJudged(t *testing.T, dir string) (results map[string]string, submissions
 }
 
 // groupResult is the result of a group as verifyproblem writes it: part of the points is accepted, too.
-func groupResult(g job.GroupReport) string {
+func groupResult(g api.GroupReport) string {
 	switch verdict := g.Verdict; {
-	case g.Score != nil && (verdict == job.Accepted || verdict == job.Partial):
+	case g.Score != nil && (verdict == api.Accepted || verdict == api.Partial):
 		return fmt.Sprintf("AC(%s)", points(g.Score))
 	default:
 		return string(verdict)

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/engine/problem"
 	"judged/internal/service/render"
@@ -78,7 +78,7 @@ func (p *proposal) simulate(c config.Repeats, all []solution) {
 func relativeTimes(all []solution, least time.Duration) (relative []float64) {
 	for _, s := range all {
 		for _, t := range s.Tests {
-			if t.Verdict != job.Accepted || len(t.Runs) < 2 {
+			if t.Verdict != api.Accepted || len(t.Runs) < 2 {
 				continue
 			}
 			sorted := slices.Sorted(slices.Values(t.Runs))

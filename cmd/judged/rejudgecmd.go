@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/jobs"
-	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/service/render"
 )
@@ -102,7 +102,7 @@ func (f *rejudgeFlags) request(ctx context.Context, cl client.Client, args []str
 		q.ID = strings.ToLower(rand.Text())
 	}
 	filter := f.filter
-	filter.Verdict, filter.Priority = job.Verdict(f.verdict), job.Priority(f.priority)
+	filter.Verdict, filter.Priority = api.Verdict(f.verdict), api.Priority(f.priority)
 	if filter.Labels, err = parsePairs("label", "KEY=VALUE", f.labels); err != nil {
 		return q, err
 	}

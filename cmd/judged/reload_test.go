@@ -25,8 +25,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/testkit"
 )
 
@@ -158,7 +158,7 @@ func (r *reloading) status(token string) int {
 func (r *reloading) submit(token, id string) int {
 	text := "#!/bin/sh\n"
 	_, err := r.client(token).Submit(r.t.Context(), id,
-		job.Job{Program: job.File{Text: &text}, Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{CPUTimeMS: 10_000}})
+		api.Job{Program: api.File{Text: &text}, Tests: []api.Test{{Name: "1"}}, Limits: api.Limits{CPUTimeMS: 10_000}})
 	if p := (*client.Problem)(nil); errors.As(err, &p) {
 		return p.Status
 	} else if err != nil {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 	"judged/internal/jobs/jobspec"
 	"judged/internal/service/render"
 )
@@ -117,7 +117,7 @@ usage or unusable input, 3 judged could not do its work or cannot be reached.`,
 
 // submit checks a job, uploads what the daemon does not have, and sends it.
 func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submission) (err error) {
-	l.job.Priority = job.Priority(s.priority)
+	l.job.Priority = api.Priority(s.priority)
 	if l.job.Labels, err = parsePairs("label", "KEY=VALUE", s.labels); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (a *app) submit(ctx context.Context, cl client.Client, l *localJob, s submi
 func (l *localJob) check() (err error) {
 	j := l.job
 	if j.Problem != "" {
-		one := job.Job{Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{CPUTimeMS: 1}}
+		one := api.Job{Tests: []api.Test{{Name: "1"}}, Limits: api.Limits{CPUTimeMS: 1}}
 		if j, err = jobspec.Expand(j, one); err != nil {
 			return err
 		}
@@ -176,15 +176,15 @@ func unbounded() config.Config {
 }
 
 // follow waits for a report and shows progress to people meanwhile.
-func (a *app) follow(ctx context.Context, cl client.Client, id string, tests int) (job.Report, error) {
+func (a *app) follow(ctx context.Context, cl client.Client, id string, tests int) (api.Report, error) {
 	p := a.newProgress(tests)
 	defer p.end()
 	if p.w != nil {
 		for e, err := range cl.Watch(ctx, id, 0) {
 			if err != nil {
-				return job.Report{}, err
+				return api.Report{}, err
 			}
-			if e.Type == job.EventTest && e.Test != nil {
+			if e.Type == api.EventTest && e.Test != nil {
 				p.test(*e.Test)
 			}
 		}
@@ -232,7 +232,7 @@ no such job, 3 judged could not judge it or cannot be reached.`,
 }
 
 // printStatus prints a report; one without a verdict yet is not a no.
-func (a *app) printStatus(r job.Report, asJSON bool) error {
+func (a *app) printStatus(r api.Report, asJSON bool) error {
 	err := a.printReport(r, asJSON)
 	if errors.Is(err, errNo) && !r.State.Final() {
 		return nil

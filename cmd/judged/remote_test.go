@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // inProcess runs judged within the test process.
@@ -68,7 +68,7 @@ func TestDaemonAnswers(t *testing.T) {
 
 // TestSubmitNamesProblem holds what is sent of a job whose tests the daemon has.
 func TestSubmitNamesProblem(t *testing.T) {
-	var sent job.Job
+	var sent api.Job
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/v1/jobs/") {
 			if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
@@ -81,8 +81,8 @@ func TestSubmitNamesProblem(t *testing.T) {
 	defer server.Close()
 	got := inProcess(t, "submit", "--url", server.URL, "--problem", "sum", "--problem-version", "v1", "--label", "team=7",
 		"./remote_test.go")
-	want := job.Job{Program: sent.Program, Language: "go", Problem: "sum", ProblemVersion: "v1", CPUs: 1,
-		Stop: job.StopFirstFailure, Priority: job.Practice, Labels: map[string]string{"team": "7"}}
+	want := api.Job{Program: sent.Program, Language: "go", Problem: "sum", ProblemVersion: "v1", CPUs: 1,
+		Stop: api.StopFirstFailure, Priority: api.Practice, Labels: map[string]string{"team": "7"}}
 	if diff := cmp.Diff(want, sent); got.code != exitYes || diff != "" || sent.Program.Blob == "" {
 		t.Errorf("exit code %d, stderr %q; sent (-want +got):\n%s", got.code, got.stderr, diff)
 	}
@@ -114,17 +114,17 @@ func TestTokens(t *testing.T) {
 // one that was asked for.
 func TestVerdictCodes(t *testing.T) {
 	for _, tt := range []struct {
-		report         job.Report
+		report         api.Report
 		judged, status int
 	}{
-		{job.Report{State: job.Done, Verdict: job.Accepted}, exitYes, exitYes},
-		{job.Report{State: job.Done, Verdict: job.WrongAnswer}, exitNo, exitNo},
-		{job.Report{State: job.Done, Verdict: job.Partial}, exitNo, exitNo},
-		{job.Report{State: job.Done, Verdict: job.NotExecutable}, exitNo, exitNo},
-		{job.Report{State: job.CancelledState, Verdict: job.Cancelled}, exitNo, exitNo},
-		{job.Report{State: job.Done, Verdict: job.InternalError, Message: "disk on fire"}, exitFault, exitFault},
-		{job.Report{State: job.Queued}, exitNo, exitYes},
-		{job.Report{State: job.Running}, exitNo, exitYes},
+		{api.Report{State: api.Done, Verdict: api.Accepted}, exitYes, exitYes},
+		{api.Report{State: api.Done, Verdict: api.WrongAnswer}, exitNo, exitNo},
+		{api.Report{State: api.Done, Verdict: api.Partial}, exitNo, exitNo},
+		{api.Report{State: api.Done, Verdict: api.NotExecutable}, exitNo, exitNo},
+		{api.Report{State: api.CancelledState, Verdict: api.Cancelled}, exitNo, exitNo},
+		{api.Report{State: api.Done, Verdict: api.InternalError, Message: "disk on fire"}, exitFault, exitFault},
+		{api.Report{State: api.Queued}, exitNo, exitYes},
+		{api.Report{State: api.Running}, exitNo, exitYes},
 	} {
 		t.Run(string(tt.report.State)+" "+string(tt.report.Verdict), func(t *testing.T) {
 			for _, asJSON := range []bool{false, true} {

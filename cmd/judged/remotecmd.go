@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 )
 
 // remoteCommand completes a command that prints the answer to one request, also with --json.

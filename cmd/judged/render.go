@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/service/render"
 )
 
@@ -24,7 +24,7 @@ func (a *app) newProgress(total int) *progress {
 }
 
 // run shows the runs of a test that is repeated.
-func (p *progress) run(test string, r job.Repeats) {
+func (p *progress) run(test string, r api.Repeats) {
 	if p.runs++; p.runs == 1 && r.Max == 1 {
 		return
 	}
@@ -35,7 +35,7 @@ func (p *progress) run(test string, r job.Repeats) {
 	render.Line{W: p.w}.Show("%d of %d  %s  run %d%s", p.done, p.total, render.Printable(test), p.runs, of)
 }
 
-func (p *progress) test(t job.TestReport) {
+func (p *progress) test(t api.TestReport) {
 	p.done++
 	p.runs = 0
 	render.Line{W: p.w}.Show("%d of %d  %s %s", p.done, p.total, render.Printable(t.Name), t.Verdict)

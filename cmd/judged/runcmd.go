@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/languages"
@@ -85,9 +85,9 @@ Exit codes: 0 accepted, 1 any other verdict, 2 wrong usage or unusable input,
 }
 
 // runHere completes a job by this host's configuration and judges it.
-func (a *app) runHere(ctx context.Context, c config.Config, l *localJob) (report job.Report, err error) {
+func (a *app) runHere(ctx context.Context, c config.Config, l *localJob) (report api.Report, err error) {
 	if err := l.complete(c); err != nil {
-		return job.Report{}, err
+		return api.Report{}, err
 	}
 	report, err = a.judgeHere(ctx, c, l)
 	if err != nil && ctx.Err() != nil {
@@ -125,32 +125,32 @@ func overlaySlots(c *config.Config, cmd *cobra.Command, cpuList string) error {
 }
 
 // judgeHere opens an engine for one job.
-func (a *app) judgeHere(ctx context.Context, c config.Config, l *localJob) (job.Report, error) {
+func (a *app) judgeHere(ctx context.Context, c config.Config, l *localJob) (api.Report, error) {
 	options, err := engineOptions(c, a, "run "+l.program)
 	if err != nil {
-		return job.Report{}, err
+		return api.Report{}, err
 	}
 	options.Count, options.Examine = 1, true
 	eng, err := engine.Open(options)
 	if err != nil {
-		return job.Report{}, asUsage(err)
+		return api.Report{}, asUsage(err)
 	}
 	report, err := a.judgeIn(ctx, eng, l)
 	return report, errors.Join(err, eng.Close())
 }
 
 // judgeIn judges while the host is examined.
-func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job.Report, error) {
+func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (api.Report, error) {
 	slot := eng.Slots()[0]
 	if err := eng.Fit(slot.CPUs); err != nil {
-		return job.Report{}, err
+		return api.Report{}, err
 	}
 	if err := checkLanguages(ctx, eng, l.job); err != nil {
-		return job.Report{}, &usageError{err}
+		return api.Report{}, &usageError{err}
 	}
 	task, err := judge.NewTask(l.job, l.name, localPath)
 	if err != nil {
-		return job.Report{}, err
+		return api.Report{}, err
 	}
 	if l.pkg != nil {
 		for _, finding := range l.pkg.Findings {
@@ -173,7 +173,7 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (job
 }
 
 // checkLanguages refuses sources in languages that this host does not have.
-func checkLanguages(ctx context.Context, eng *engine.Engine, j job.Job) error {
+func checkLanguages(ctx context.Context, eng *engine.Engine, j api.Job) error {
 	for member, id := range jobspec.Languages(j) {
 		if err := eng.CheckLanguage(ctx, "", id); err != nil {
 			return fmt.Errorf("read %s: %w", flagOf(member), err)
@@ -182,7 +182,7 @@ func checkLanguages(ctx context.Context, eng *engine.Engine, j job.Job) error {
 	return nil
 }
 
-func (a *app) judgeTask(ctx context.Context, eng *engine.Engine, slot slots.Slot, task judge.Task) (job.Report, error) {
+func (a *app) judgeTask(ctx context.Context, eng *engine.Engine, slot slots.Slot, task judge.Task) (api.Report, error) {
 	p := a.newProgress(len(task.Tests))
 	defer p.end()
 	task.Ran = func(test string) { p.run(test, task.Repeats) }
@@ -219,7 +219,7 @@ func engineOptions(c config.Config, a *app, command string) (engine.Options, err
 
 // printReport prints the outcome of a job and turns its verdict into an exit
 // code.
-func (a *app) printReport(r job.Report, asJSON bool) error {
+func (a *app) printReport(r api.Report, asJSON bool) error {
 	if asJSON {
 		if err := a.printJSON(r); err != nil {
 			return err
@@ -228,9 +228,9 @@ func (a *app) printReport(r job.Report, asJSON bool) error {
 		return err
 	}
 	switch r.Verdict {
-	case job.Accepted:
+	case api.Accepted:
 		return nil
-	case job.InternalError:
+	case api.InternalError:
 		return fmt.Errorf("judge: %s", cmp.Or(r.Message, "the report says at which test; look there for the cause"))
 	}
 	return errNo

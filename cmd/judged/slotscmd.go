@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"judged/internal/client"
 	"judged/internal/host/slots"
-	"judged/internal/jobs/client"
 	"judged/internal/service/render"
 )
 

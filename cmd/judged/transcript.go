@@ -5,12 +5,12 @@ import (
 	"os"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/service/render"
 )
 
 // writeTranscript writes the conversations of a report for people: a line for each time that one of the two wrote.
-func writeTranscript(path string, r job.Report) error {
+func writeTranscript(path string, r api.Report) error {
 	var b strings.Builder
 	for _, t := range r.Tests {
 		if t.Transcript == nil {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/testkit"
 	"judged/internal/testkit/unit"
 )
@@ -155,24 +155,24 @@ func judges(t *testing.T, url, program string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := func(s string) *job.File { return &job.File{Text: &s} }
-	got := map[string]job.Verdict{}
-	for name, test := range map[string]job.Test{
+	text := func(s string) *api.File { return &api.File{Text: &s} }
+	got := map[string]api.Verdict{}
+	for name, test := range map[string]api.Test{
 		"right": {Name: "1", Input: text("2\n1 2\n"), Answer: text("3\n")},
 		"wrong": {Name: "1", Input: text("2\n1 2\n"), Answer: text("4\n")},
 	} {
-		got[name] = verdictOf(t, ctx, c, name, job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{test}})
+		got[name] = verdictOf(t, ctx, c, name, api.Job{Program: api.File{Blob: digest}, Tests: []api.Test{test}})
 	}
 	loop := "#!/bin/sh\nwhile :; do :; done\n"
-	got["spins"] = verdictOf(t, ctx, c, "spins", job.Job{Program: job.File{Text: &loop}, Tests: []job.Test{{Name: "1"}},
-		Limits: job.Limits{CPUTimeMS: 100, WallTimeMS: 60_000}})
-	want := map[string]job.Verdict{"right": job.Accepted, "wrong": job.WrongAnswer, "spins": job.TimeLimit}
+	got["spins"] = verdictOf(t, ctx, c, "spins", api.Job{Program: api.File{Text: &loop}, Tests: []api.Test{{Name: "1"}},
+		Limits: api.Limits{CPUTimeMS: 100, WallTimeMS: 60_000}})
+	want := map[string]api.Verdict{"right": api.Accepted, "wrong": api.WrongAnswer, "spins": api.TimeLimit}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
 }
 
-func verdictOf(t *testing.T, ctx context.Context, c client.Client, id string, j job.Job) job.Verdict {
+func verdictOf(t *testing.T, ctx context.Context, c client.Client, id string, j api.Job) api.Verdict {
 	t.Helper()
 	if _, err := c.Submit(ctx, id, j); err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func verdictOf(t *testing.T, ctx context.Context, c client.Client, id string, j 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Verdict == job.InternalError {
+	if r.Verdict == api.InternalError {
 		t.Logf("%s: %+v", id, r)
 	}
 	return r.Verdict

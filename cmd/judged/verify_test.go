@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/engine/problem"
 	"judged/internal/lab/plot"
 )
@@ -21,11 +21,11 @@ func sampleVerification() verification {
 	const t = time.Millisecond
 	return verification{Package: "Sum", TimeLimit: 100 * t, rule: problem.TimeRule{Accepted: 2, Rejected: 1.5},
 		Submissions: []solution{
-			{Name: "fast.c", Verdict: job.Accepted, judged: true, CPUTime: 40 * t, Low: 39 * t, High: 41 * t,
-				Tests: []testVerdict{{"1", job.Accepted, []time.Duration{20 * t, 22 * t}},
-					{"2", job.Accepted, []time.Duration{39 * t, 41 * t}}}},
-			{Name: "slow.c", Verdict: job.TimeLimit, judged: true, CPUTime: 200 * t, Low: 200 * t, High: 200 * t,
-				Tests: []testVerdict{{"1", job.TimeLimit, []time.Duration{200 * t}}, {"2", job.Skipped, nil}}},
+			{Name: "fast.c", Verdict: api.Accepted, judged: true, CPUTime: 40 * t, Low: 39 * t, High: 41 * t,
+				Tests: []testVerdict{{"1", api.Accepted, []time.Duration{20 * t, 22 * t}},
+					{"2", api.Accepted, []time.Duration{39 * t, 41 * t}}}},
+			{Name: "slow.c", Verdict: api.TimeLimit, judged: true, CPUTime: 200 * t, Low: 200 * t, High: 200 * t,
+				Tests: []testVerdict{{"1", api.TimeLimit, []time.Duration{200 * t}}, {"2", api.Skipped, nil}}},
 			{Name: "absent.cs"},
 		}}
 }
@@ -78,11 +78,11 @@ func TestVerifyFiles(t *testing.T) {
 func TestProposal(t *testing.T) {
 	const ms = time.Millisecond
 	all := []solution{{CPUTime: 100 * ms, Tests: []testVerdict{
-		{"long", job.Accepted, []time.Duration{100 * ms, 90 * ms, 110 * ms}},
-		{"half", job.Accepted, []time.Duration{50 * ms, 50 * ms}},
-		{"short", job.Accepted, []time.Duration{10 * ms, 30 * ms}},
-		{"once", job.Accepted, []time.Duration{100 * ms}},
-		{"wrong", job.WrongAnswer, []time.Duration{100 * ms, 300 * ms}},
+		{"long", api.Accepted, []time.Duration{100 * ms, 90 * ms, 110 * ms}},
+		{"half", api.Accepted, []time.Duration{50 * ms, 50 * ms}},
+		{"short", api.Accepted, []time.Duration{10 * ms, 30 * ms}},
+		{"once", api.Accepted, []time.Duration{100 * ms}},
+		{"wrong", api.WrongAnswer, []time.Duration{100 * ms, 300 * ms}},
 	}}}
 	if diff := cmp.Diff([]float64{1, 0.9, 1.1, 1, 1}, relativeTimes(all, 50*ms)); diff != "" {
 		t.Errorf("relative times (-want +got)\n%s", diff)

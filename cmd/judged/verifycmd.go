@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
@@ -28,7 +28,7 @@ type verifier struct {
 	c       config.Config
 	pkg     *problem.Package
 	eng     *engine.Engine
-	repeats job.Repeats // of submissions that bound the time limit
+	repeats api.Repeats // of submissions that bound the time limit
 	line    render.Line
 	done    int // programs judged; guarded by mu
 	mu      sync.Mutex
@@ -116,7 +116,7 @@ func (a *app) openVerifier(cmd *cobra.Command, name string, o verifyOptions) (_ 
 	if err := overlaySlots(&c, cmd, o.cpuList); err != nil {
 		return nil, err
 	}
-	v := &verifier{a: a, c: c, repeats: job.Repeats{Min: o.repeats, Max: o.repeats}, line: render.Line{W: a.err}}
+	v := &verifier{a: a, c: c, repeats: api.Repeats{Min: o.repeats, Max: o.repeats}, line: render.Line{W: a.err}}
 	if v.pkg, err = problem.Open(cmd.Context(), name); err != nil {
 		return nil, unreadable(cmd.Context(), err)
 	}
@@ -149,34 +149,34 @@ func (v *verifier) close() error {
 
 // submission judges a program of the package on a slot as a submission. change is called on its job.
 func (v *verifier) submission(ctx context.Context, slot slots.Slot, p problem.Program,
-	change func(*job.Job)) (job.Report, error) {
+	change func(*api.Job)) (api.Report, error) {
 	l := &localJob{program: p.Name}
 	var err error
-	if l.job, l.name, err = v.pkg.Start(p, job.Job{}); err != nil {
-		return job.Report{}, err
+	if l.job, l.name, err = v.pkg.Start(p, api.Job{}); err != nil {
+		return api.Report{}, err
 	}
 	if l.job, err = v.pkg.Judging(l.job); err != nil {
-		return job.Report{}, &usageError{err}
+		return api.Report{}, &usageError{err}
 	}
 	change(&l.job)
 	return v.judge(ctx, slot, l)
 }
 
 // judge runs all tests of a job on a slot.
-func (v *verifier) judge(ctx context.Context, slot slots.Slot, l *localJob) (job.Report,
+func (v *verifier) judge(ctx context.Context, slot slots.Slot, l *localJob) (api.Report,
 	error) {
-	l.job.Stop, l.job.CPUs = job.StopNever, v.c.Slots.Width
+	l.job.Stop, l.job.CPUs = api.StopNever, v.c.Slots.Width
 	if err := l.complete(v.c); err != nil {
-		return job.Report{}, fmt.Errorf("judge %s: %w", l.program, err)
+		return api.Report{}, fmt.Errorf("judge %s: %w", l.program, err)
 	}
 	if err := checkLanguages(ctx, v.eng, l.job); err != nil {
-		return job.Report{}, err
+		return api.Report{}, err
 	}
 	task, err := judge.NewTask(l.job, l.name, localPath)
 	if err != nil {
-		return job.Report{}, err
+		return api.Report{}, err
 	}
-	report, err := v.eng.Judge(ctx, slot, task, func(job.TestReport) {})
+	report, err := v.eng.Judge(ctx, slot, task, func(api.TestReport) {})
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
 		return judge.InternalError(report, err), nil
 	}
@@ -248,7 +248,7 @@ func (v *verifier) solutions(ctx context.Context, limit time.Duration,
 func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Submission,
 	limit time.Duration) (solution, error) {
 	x := solution{Name: s.Name, Language: s.Language, lower: s.Lower, upper: s.Upper}
-	report, err := v.submission(ctx, slot, s.Program, func(j *job.Job) {
+	report, err := v.submission(ctx, slot, s.Program, func(j *api.Job) {
 		j.Limits.CPUTimeMS = limit.Milliseconds()
 		if s.Lower {
 			j.Repeats = v.repeats
@@ -263,7 +263,7 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 	}
 	x.take(report)
 	x.Differences = s.Difference(report)
-	if report.Verdict == job.InternalError {
+	if report.Verdict == api.InternalError {
 		x.Differences = append(x.Differences, "internal error: "+report.Message)
 	}
 	if !s.Upper || len(x.Differences) > 0 || v.pkg.TimeRule.Rejected <= 1 {
@@ -275,7 +275,7 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 			v.pkg.TimeRule.Rejected, units.Duration(wide), units.Duration(v.c.Limits.Max.CPUTime))
 		return x, nil
 	}
-	report, err = v.submission(ctx, slot, s.Program, func(j *job.Job) { j.Limits.CPUTimeMS = wide.Milliseconds() })
+	report, err = v.submission(ctx, slot, s.Program, func(j *api.Job) { j.Limits.CPUTimeMS = wide.Milliseconds() })
 	if err != nil {
 		return x, err
 	}
@@ -292,7 +292,7 @@ func notHere(err error) bool {
 	return errors.As(err, new(*problem.ProgramError)) || errors.As(err, new(*languages.UnavailableError))
 }
 
-func anyTimeLimit(r job.Report) bool {
+func anyTimeLimit(r api.Report) bool {
 	for _, t := range r.Tests {
 		if t.Verdict.JudgementType() == "TLE" {
 			return true
@@ -353,18 +353,18 @@ func validated(pkg *problem.Package, x problem.Validator, exits map[string]int) 
 func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[string]int, error) {
 	l := &localJob{program: x.Program.Name}
 	var err error
-	if l.job, l.name, err = v.pkg.Start(x.Program, job.Job{}); err != nil {
+	if l.job, l.name, err = v.pkg.Start(x.Program, api.Job{}); err != nil {
 		return nil, err
 	}
-	l.job.Limits = job.Limits{CPUTimeMS: v.c.Limits.Jury.CPUTime.Milliseconds()}
+	l.job.Limits = api.Limits{CPUTimeMS: v.c.Limits.Jury.CPUTime.Milliseconds()}
 	for _, t := range slices.Concat(v.pkg.Tests, v.pkg.InvalidInputs) {
-		l.job.Tests = append(l.job.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input}})
+		l.job.Tests = append(l.job.Tests, api.Test{Name: t.Name, Input: &api.File{Part: t.Input}})
 	}
 	report, err := v.judge(ctx, v.eng.Slots()[0], l)
 	if err != nil {
 		return nil, err
 	}
-	if report.Verdict == job.CompileError {
+	if report.Verdict == api.CompileError {
 		return nil, &problem.ProgramError{Name: x.Program.Name, Reason: "does not compile: " + problem.CompilerSaid(report)}
 	}
 	exits := map[string]int{}
@@ -380,14 +380,14 @@ func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[stri
 func (v *verifier) outputs(ctx context.Context) ([]string, error) {
 	var differences []string
 	for _, o := range v.pkg.Outputs {
-		j, err := v.pkg.Judging(job.Job{})
+		j, err := v.pkg.Judging(api.Job{})
 		if err != nil {
 			return nil, &usageError{err}
 		}
 		j.Scheme = nil
-		j.Command, j.Files = []string{"cat", "output"}, map[string]job.File{"output": {Part: o.Path}}
-		j.Tests = []job.Test{{Name: o.Test.Name, Input: &job.File{Part: o.Test.Input},
-			Answer: &job.File{Part: o.Test.Answer}}}
+		j.Command, j.Files = []string{"cat", "output"}, map[string]api.File{"output": {Part: o.Path}}
+		j.Tests = []api.Test{{Name: o.Test.Name, Input: &api.File{Part: o.Test.Input},
+			Answer: &api.File{Part: o.Test.Answer}}}
 		report, err := v.judge(ctx, v.eng.Slots()[0], &localJob{program: o.Test.Name, job: j})
 		if err != nil {
 			return nil, err
@@ -401,15 +401,15 @@ func (v *verifier) outputs(ctx context.Context) ([]string, error) {
 
 // outputDifference says how a report differs from what is known of an output; "" if it does not. An output that the
 // checker has not seen, such as a large one, is not rejected by it.
-func outputDifference(o problem.Output, r job.Report) string {
-	if r.Verdict == job.InternalError {
+func outputDifference(o problem.Output, r api.Report) string {
+	if r.Verdict == api.InternalError {
 		return fmt.Sprintf("checker at %s: %s", o.Test.Name, r.Message)
 	}
 	if len(r.Tests) != 1 || r.Tests[0].Checker == nil {
 		return fmt.Sprintf("the checker did not judge %s: its verdict is %s", o.Test.Name, r.Verdict)
 	}
 	said := r.Tests[0].Checker.Verdict
-	if valid := said == job.Accepted || said == job.Partial; valid != o.Valid {
+	if valid := said == api.Accepted || said == api.Partial; valid != o.Valid {
 		return fmt.Sprintf("the checker says %s of %s", said, o.Test.Name)
 	}
 	return ""

@@ -9,15 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/problem"
 )
 
 // TestVerifyNeedsEvidence: a package of which nothing was judged is not as expected.
 func TestVerifyNeedsEvidence(t *testing.T) {
-	accepted := solution{Name: "a", judged: true, Verdict: job.Accepted}
-	wrong := solution{Name: "w", judged: true, Verdict: job.WrongAnswer}
-	differs := solution{Name: "d", judged: true, Verdict: job.Accepted, Differences: []string{"slow"}}
+	accepted := solution{Name: "a", judged: true, Verdict: api.Accepted}
+	wrong := solution{Name: "w", judged: true, Verdict: api.WrongAnswer}
+	differs := solution{Name: "d", judged: true, Verdict: api.Accepted, Differences: []string{"slow"}}
 	for _, tt := range []struct {
 		name        string
 		submissions []solution
@@ -25,9 +25,9 @@ func TestVerifyNeedsEvidence(t *testing.T) {
 		want        bool
 	}{
 		{"all is as expected", []solution{accepted, wrong}, nil, true},
-		{"a partial score", []solution{{Name: "p", judged: true, Verdict: job.Partial}}, nil, true},
+		{"a partial score", []solution{{Name: "p", judged: true, Verdict: api.Partial}}, nil, true},
 		{"no submission", nil, nil, false},
-		{"none was judged", []solution{{Name: "x"}, {Name: "y", Verdict: job.Accepted}}, nil, false},
+		{"none was judged", []solution{{Name: "x"}, {Name: "y", Verdict: api.Accepted}}, nil, false},
 		{"none is accepted", []solution{wrong}, nil, false},
 		{"one differs", []solution{accepted, differs}, nil, false},
 		{"a validator differs", []solution{accepted}, []string{"rejects"}, false},
@@ -61,17 +61,17 @@ func TestValidatedNeedsExits(t *testing.T) {
 
 // TestOutputsNeedTheChecker: an output that the checker has not seen is not rejected by it.
 func TestOutputsNeedTheChecker(t *testing.T) {
-	report := func(v job.Verdict, said ...job.Verdict) job.Report {
-		test := job.TestReport{Name: "o", Verdict: v}
+	report := func(v api.Verdict, said ...api.Verdict) api.Report {
+		test := api.TestReport{Name: "o", Verdict: v}
 		for _, s := range said {
-			test.Checker = &job.CheckReport{Verdict: s}
+			test.Checker = &api.CheckReport{Verdict: s}
 		}
-		return job.Report{Verdict: v, Message: "broken", Tests: []job.TestReport{test}}
+		return api.Report{Verdict: v, Message: "broken", Tests: []api.TestReport{test}}
 	}
 	for _, tt := range []struct {
 		name  string
 		valid bool
-		r     job.Report
+		r     api.Report
 		want  string
 	}{
 		{"valid and accepted", true, report("AC", "AC"), ""},
@@ -82,7 +82,7 @@ func TestOutputsNeedTheChecker(t *testing.T) {
 		{"invalid and too large", false, report("OLE"), "the checker did not judge o: its verdict is OLE"},
 		{"valid and not run", true, report("SK"), "the checker did not judge o: its verdict is SK"},
 		{"accepted without the checker", true, report("AC"), "the checker did not judge o: its verdict is AC"},
-		{"no test", false, job.Report{Verdict: "AC"}, "the checker did not judge o: its verdict is AC"},
+		{"no test", false, api.Report{Verdict: "AC"}, "the checker did not judge o: its verdict is AC"},
 		{"the checker fails", false, report("IE", "IE"), "checker at o: broken"},
 	} {
 		o := problem.Output{Test: problem.Test{Name: "o"}, Valid: tt.valid}
@@ -94,8 +94,8 @@ func TestOutputsNeedTheChecker(t *testing.T) {
 
 // TestLimitNamesWhatIsMissing: a limit from fewer submissions than must be within it is no success.
 func TestLimitNamesWhatIsMissing(t *testing.T) {
-	all := []solution{{Name: "fast", Verdict: job.Accepted, judged: true, lower: true, CPUTime: time.Second},
-		{Name: "slow", Verdict: job.InternalError, judged: true, lower: true,
+	all := []solution{{Name: "fast", Verdict: api.Accepted, judged: true, lower: true, CPUTime: time.Second},
+		{Name: "slow", Verdict: api.InternalError, judged: true, lower: true,
 			Differences: []string{"internal error: noise"}}}
 	p := proposal{TimeLimit: 2 * time.Second, Slowest: all[0], Differences: differences(all)}
 	if !slices.Equal(p.Differences, []string{"slow: internal error: noise"}) {

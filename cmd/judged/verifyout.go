@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/engine/problem"
 	"judged/internal/service/render"
@@ -18,7 +18,7 @@ import (
 type solution struct {
 	Name        string        `json:"name"`
 	Language    string        `json:"language,omitempty"`
-	Verdict     job.Verdict   `json:"verdict,omitempty"`
+	Verdict     api.Verdict   `json:"verdict,omitempty"`
 	Score       *float64      `json:"score,omitempty"`
 	CPUTime     time.Duration `json:"cpu_time_ns"`     // of the slowest test
 	Spread      time.Duration `json:"spread_ns"`       // between the runs of that test
@@ -26,7 +26,7 @@ type solution struct {
 	High        time.Duration `json:"cpu_time_max_ns"`
 	Differences []string      `json:"differences,omitempty"` // from what the package expects
 	// Groups and Tests are the verdicts of the parts, with the time limit of the package.
-	Groups []job.GroupReport `json:"groups,omitempty"`
+	Groups []api.GroupReport `json:"groups,omitempty"`
 	Tests  []testVerdict     `json:"tests,omitempty"`
 
 	lower, upper bool
@@ -37,12 +37,12 @@ type solution struct {
 // testVerdict is the verdict of one test.
 type testVerdict struct {
 	Name    string          `json:"name"`
-	Verdict job.Verdict     `json:"verdict"`
+	Verdict api.Verdict     `json:"verdict"`
 	Runs    []time.Duration `json:"runs_cpu_time_ns,omitempty"` // that count
 }
 
 // take notes the verdicts, unless there are some, and the slowest test.
-func (x *solution) take(r job.Report) {
+func (x *solution) take(r api.Report) {
 	if !x.judged {
 		x.Verdict, x.Score, x.Groups, x.judged = r.Verdict, r.Score, r.Groups, true
 		for _, t := range r.Tests {
@@ -60,7 +60,7 @@ func (x *solution) take(r job.Report) {
 	}
 }
 
-func keptTimes(t job.TestReport) (times []time.Duration) {
+func keptTimes(t api.TestReport) (times []time.Duration) {
 	for _, r := range t.AllRuns() {
 		if r.Kept {
 			times = append(times, r.CPUTime)
@@ -120,7 +120,7 @@ func (r *verification) isAsExpected() bool {
 		if len(s.Differences) > 0 {
 			return false
 		}
-		accepted = accepted || s.judged && (s.Verdict == job.Accepted || s.Verdict == job.Partial)
+		accepted = accepted || s.judged && (s.Verdict == api.Accepted || s.Verdict == api.Partial)
 	}
 	if !accepted {
 		r.Validators = append(r.Validators, "no submission is accepted, so nothing shows that the tests and the checker "+
@@ -183,7 +183,7 @@ func fastest(all []solution, of func(solution) bool) *solution {
 	return best
 }
 
-func isLower(s solution) bool { return s.lower && s.Verdict == job.Accepted }
+func isLower(s solution) bool { return s.lower && s.Verdict == api.Accepted }
 func isUpper(s solution) bool { return s.upper }
 
 func (r *verification) print(w io.Writer) error {

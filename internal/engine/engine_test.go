@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/host/doctor"
 	"judged/internal/host/fingerprint"
 	"judged/internal/host/hostfs"
@@ -157,7 +157,7 @@ func TestHost(t *testing.T) {
 	if want, err := os.Hostname(); err == nil && e.Name() != want {
 		t.Errorf("name %q, want %q", e.Name(), want)
 	}
-	want := job.HostReport{Name: "n", Pool: "p", Fingerprint: "f", Kernel: "6.18", CPUModel: "CPU", Isolation: "isolcpus",
+	want := api.HostReport{Name: "n", Pool: "p", Fingerprint: "f", Kernel: "6.18", CPUModel: "CPU", Isolation: "isolcpus",
 		Turbo: "unknown"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/host/doctor"
 	"judged/internal/host/turbo"
 )
@@ -48,12 +48,12 @@ func (e *Engine) Turbo(cpus cpuset.Set) turbo.State {
 }
 
 // Host is the part of a report about this host, with doctor's last result.
-func (e *Engine) Host(cpus cpuset.Set, d doctor.Report) job.HostReport {
-	return job.HostReport{
+func (e *Engine) Host(cpus cpuset.Set, d doctor.Report) api.HostReport {
+	return api.HostReport{
 		Name: e.Name(), Pool: e.options.Pool, Fingerprint: e.fingerprint().Sum,
 		Kernel: e.topology.Kernel, CPUModel: e.topology.Model,
 		Isolation: e.isolation(cpus), Turbo: string(e.Turbo(cpus).Value),
-		Doctor: &job.DoctorHost{Ready: d.Ready, Failed: d.FailedIDs()},
+		Doctor: &api.DoctorHost{Ready: d.Ready, Failed: d.FailedIDs()},
 	}
 }
 

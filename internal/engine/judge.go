@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/languages"
 	"judged/internal/host/slots"
@@ -11,7 +11,7 @@ import (
 
 // Judge judges a task on a slot that the caller has leased. Sources, also those of the jury, are compiled first, on
 // housekeeping CPUs.
-func (e *Engine) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(job.TestReport)) (job.Report, error) {
+func (e *Engine) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report, error) {
 	compiled, compilation, failed, release, err := t.Compile(func(s languages.Source) (languages.Result, error) {
 		compiler, err := e.Compiler()
 		if err != nil {
@@ -21,7 +21,7 @@ func (e *Engine) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided 
 	})
 	defer release()
 	if err != nil {
-		return job.Report{}, err
+		return api.Report{}, err
 	}
 	if failed != nil {
 		return *failed, nil
@@ -32,11 +32,11 @@ func (e *Engine) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided 
 }
 
 // judge judges a task whose program can be executed.
-func (e *Engine) judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(job.TestReport)) (job.Report, error) {
+func (e *Engine) judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report, error) {
 	if t.NeedsJury() {
 		var err error
 		if t.Jury, err = e.Jury(s); err != nil {
-			return job.Report{}, err
+			return api.Report{}, err
 		}
 	}
 	return judge.Run(ctx, e.Worker(s), t, decided)

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/jobspec"
 )
@@ -88,11 +88,11 @@ func (a *Archive) count(table string, b batch) error {
 		}
 		a.Unfinished++
 		packed, _ := row[body].([]byte)
-		var j job.Job
+		var j api.Job
 		if err := unpackJSON(packed, &j); err != nil {
 			return fmt.Errorf("decode unfinished job %v: %w", row[slices.Index(b.Columns, "id")], err)
 		}
-		_, err := jobspec.MapFiles(j, func(_ string, f job.File) (job.File, error) {
+		_, err := jobspec.MapFiles(j, func(_ string, f api.File) (api.File, error) {
 			a.named[f.Blob] = false
 			return f, nil
 		})

@@ -8,7 +8,7 @@ import (
 	"math"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // AuditStage is what an audit is for.
@@ -46,8 +46,8 @@ const (
 
 // PutAudit queues a job to be judged once more, unless there is a job with the ID of the audit. It counts for no
 // limit of the queue.
-func (s *Store) PutAudit(ctx context.Context, a Audit, j job.Job) (created bool, err error) {
-	j.Priority, j.Pool, j.Labels = job.Audit, a.Pool, map[string]string{AuditLabel: a.Original}
+func (s *Store) PutAudit(ctx context.Context, a Audit, j api.Job) (created bool, err error) {
+	j.Priority, j.Pool, j.Labels = api.Audit, a.Pool, map[string]string{AuditLabel: a.Original}
 	_, args, err := s.newRow(Submission{ID: a.ID, BodyDigest: auditBodyDigest, Job: j})
 	if err != nil {
 		return false, err
@@ -165,7 +165,7 @@ WHERE finished > 0 AND (finished, seq) > (?1, ?2) AND finished <= ?3 AND +state 
 }
 
 // JudgedSince calls f with the report of each job that was judged since a time, audits left out, oldest first.
-func (s *Store) JudgedSince(ctx context.Context, since time.Time, f func(job.Report) error) error {
+func (s *Store) JudgedSince(ctx context.Context, since time.Time, f func(api.Report) error) error {
 	q := query{"read judged jobs", `SELECT ` + rowColumns + `, tests FROM jobs
 WHERE finished > 0 AND finished >= ?1 AND +state = 2 AND +priority < ?2 ORDER BY finished, seq`,
 		[]any{since.UnixNano(), auditPriority}}

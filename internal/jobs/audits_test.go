@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
@@ -33,12 +33,12 @@ func testAudits(t *testing.T, be backend) {
 	before := b.LastPosition()
 	b.put("1", nil)
 	w, _ := b.takeAs("n1")
-	b.finish(w.Lease, job.Accepted)
+	b.finish(w.Lease, api.Accepted)
 
 	b.audit(Audit{ID: "a1", Original: "1", Origin: "n1"}, true)
 	b.audit(Audit{ID: "a1", Original: "1", Origin: "n1"}, false)
 	b.audit(Audit{ID: "a2", Original: "1", Origin: "n1", Target: "n1", Stage: Confirmation}, true)
-	b.put("2", func(j *job.Job) { j.Priority = job.Background })
+	b.put("2", func(j *api.Job) { j.Priority = api.Background })
 	if w, _ = b.takeAs("n1"); w.ID != "2" {
 		t.Errorf("took %q before the jobs of users", w.ID)
 	}
@@ -49,14 +49,14 @@ func testAudits(t *testing.T, be backend) {
 		t.Errorf("a node took the audit %q of a job that it has judged", w.ID)
 	}
 	w, _ = b.takeAs("n2")
-	want := job.Report{ID: "a1", State: job.Running, Priority: job.Audit, Attempt: 1,
+	want := api.Report{ID: "a1", State: api.Running, Priority: api.Audit, Attempt: 1,
 		Labels: map[string]string{AuditLabel: "1"}}
 	got := w.Report
 	got.CreatedAt, got.StartedAt = time.Time{}, time.Time{}
 	if diff := cmp.Diff(want, got); diff != "" || len(w.Job.Tests) != 2 {
 		t.Errorf("audit (-want +got):\n%s%+v", diff, w.Job)
 	}
-	b.finish(w.Lease, job.Accepted)
+	b.finish(w.Lease, api.Accepted)
 
 	for audits, want := range map[bool][]string{false: {"2", "1"}, true: {"2", "a2", "a1", "1"}} {
 		page, _, err := b.List(b.ctx(), Filter{Audits: audits})
@@ -149,7 +149,7 @@ func testAuditLine(t *testing.T, be backend) {
 	b := be.open(t, func(o *Options) { o.poll = 10 * time.Millisecond })
 	b.put("1", nil)
 	w, _ := b.takeAs("n1")
-	b.finish(w.Lease, job.Accepted)
+	b.finish(w.Lease, api.Accepted)
 	took := make(chan string, 2)
 	take := func(node string) {
 		w, err := b.Take(b.ctx(), Want{Node: node})

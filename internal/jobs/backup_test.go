@@ -20,13 +20,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs/blobs"
 	"judged/internal/testkit"
 )
 
 // addBlob stores a file of a job.
-func addBlob(t *testing.T, folder, content string) *job.File {
+func addBlob(t *testing.T, folder, content string) *api.File {
 	t.Helper()
 	s, err := blobs.Open(folder, 0)
 	if err != nil {
@@ -36,7 +36,7 @@ func addBlob(t *testing.T, folder, content string) *job.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &job.File{Blob: digest}
+	return &api.File{Blob: digest}
 }
 
 // dump is everything that a store keeps.
@@ -57,17 +57,17 @@ func stocked(t *testing.T, b backend) (s *bench, folder string) {
 	s = b.open(t, nil)
 	for i, id := range []string{"done", "cancelled", "running", "queued"} {
 		program := addBlob(t, folder, "program of "+id)
-		s.put(id, func(j *job.Job) {
-			*j = job.Job{Program: *program, Tests: []job.Test{{Name: "1", Input: addBlob(t, folder, "input")}},
-				Priority: job.Priorities()[i],
+		s.put(id, func(j *api.Job) {
+			*j = api.Job{Program: *program, Tests: []api.Test{{Name: "1", Input: addBlob(t, folder, "input")}},
+				Priority: api.Priorities()[i],
 				Labels:   map[string]string{"team": "ü \x00", "id": id}}
 		})
 	}
-	s.finish(s.take().Lease, job.WrongAnswer)
+	s.finish(s.take().Lease, api.WrongAnswer)
 	_, err := s.Cancel(s.ctx(), "cancelled")
 	s.must(err)
 	running := s.take()
-	s.must(s.Emit(running.Lease, 1, job.TestReport{Name: "1", Verdict: job.Accepted}))
+	s.must(s.Emit(running.Lease, 1, api.TestReport{Name: "1", Verdict: api.Accepted}))
 	testkit.WaitFor(t, 10*time.Second, "the event", func() bool {
 		var n int
 		s.must(s.read.QueryRow(`SELECT COUNT(*) FROM events`).Scan(&n))
@@ -174,7 +174,7 @@ func testBackupUnderLoad(t *testing.T, b backend) {
 				if err != nil {
 					return
 				}
-				s.finish(w.Lease, job.Accepted)
+				s.finish(w.Lease, api.Accepted)
 				mu.Lock()
 				finished++
 				mu.Unlock()
@@ -213,7 +213,7 @@ SUM(CASE state WHEN 2 THEN 1 ELSE 0 END), (SELECT COUNT(*) FROM labels) FROM job
 	}
 }
 
-func filesOf(j job.Job) map[string]bool {
+func filesOf(j api.Job) map[string]bool {
 	named := map[string]bool{j.Program.Blob: true}
 	for _, f := range j.Files {
 		named[f.Blob] = true
@@ -459,7 +459,7 @@ func TestBackupOfLargeJobs(t *testing.T) {
 	noise := make([]byte, batchBytes)
 	_, _ = rand.Read(noise)
 	for i := range 3 {
-		s.put(fmt.Sprint("job", i), func(j *job.Job) { j.Command = []string{hex.EncodeToString(noise)} })
+		s.put(fmt.Sprint("job", i), func(j *api.Job) { j.Command = []string{hex.EncodeToString(noise)} })
 	}
 	var out bytes.Buffer
 	if _, err := s.archive(s.ctx(), blobs.Attach(t.TempDir()), &out); err != nil {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit/postgres"
 )
 
@@ -84,7 +84,7 @@ func cycle(b *testing.B, s *Store, n int) (times [3]time.Duration) {
 		b.Fatal(err)
 	}
 	times[1], start = time.Since(start), time.Now()
-	if err := s.Finish(ctx, w.Lease, sampleReport(job.Accepted)); err != nil {
+	if err := s.Finish(ctx, w.Lease, sampleReport(api.Accepted)); err != nil {
 		b.Fatal(err)
 	}
 	times[2] = time.Since(start)
@@ -159,18 +159,18 @@ func pages() map[string]Filter {
 	middle := seedTime(manyFinished / 2)
 	return map[string]Filter{
 		"all":          {},
-		"state":        {State: job.Done},
-		"running":      {State: job.Running},
-		"verdict":      {Verdict: job.TimeLimit},
-		"rare verdict": {Verdict: job.SecurityViolation},
+		"state":        {State: api.Done},
+		"running":      {State: api.Running},
+		"verdict":      {Verdict: api.TimeLimit},
+		"rare verdict": {Verdict: api.SecurityViolation},
 		"common label": {Label: map[string]string{"problem": "p3"}},
 		"rare label":   {Label: map[string]string{"team": "t73"}},
 		"two labels":   {Label: map[string]string{"problem": "p3", "team": "t73"}},
 		"time":         {From: middle, To: middle.Add(time.Hour)},
-		"time, done":   {From: middle, To: middle.Add(time.Hour), State: job.Done},
+		"time, done":   {From: middle, To: middle.Add(time.Hour), State: api.Done},
 		"deep page":    {After: cursor(middle.UnixNano(), manyFinished/2)},
 		"other pool":   {Pool: "metal"},
-		"priority":     {Priority: job.Contest},
+		"priority":     {Priority: api.Contest},
 	}
 }
 
@@ -236,11 +236,11 @@ func seed(b testing.TB, s *Store, waiting, finished int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	head, err := headOf(sampleReport(job.Accepted))
+	head, err := headOf(sampleReport(api.Accepted))
 	if err != nil {
 		b.Fatal(err)
 	}
-	tests, err := packJSON(sampleReport(job.Accepted).Tests)
+	tests, err := packJSON(sampleReport(api.Accepted).Tests)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // capacity enforces Options.MaxWaiting without counting rows in each Put. It adds up
@@ -154,7 +154,7 @@ func (s *Store) Room(ctx context.Context) error {
 }
 
 // Depths are the queued jobs of each pool with any, by priority. Audits are not counted.
-type Depths map[string]map[job.Priority]int
+type Depths map[string]map[api.Priority]int
 
 // Total adds up the pools.
 func (d Depths) Total() (n int) {
@@ -180,11 +180,11 @@ func (s *Store) Depth(ctx context.Context) (Depths, error) {
 		if err := rows.Scan(&pool, &priority, &n); err != nil {
 			return err
 		}
-		if priority >= 0 && priority < len(job.Priorities()) {
+		if priority >= 0 && priority < len(api.Priorities()) {
 			if depths[pool] == nil {
-				depths[pool] = map[job.Priority]int{}
+				depths[pool] = map[api.Priority]int{}
 			}
-			depths[pool][job.Priorities()[priority]] += n
+			depths[pool][api.Priorities()[priority]] += n
 		}
 		return nil
 	})

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // steppedClock is one whose time somebody sets, and its monotonic reading.
@@ -57,6 +57,6 @@ func testClocks(t *testing.T, b backend) {
 		s.clock.advance(2 * s.opts.Lease) // the rest of this test's clocks is real: only this one has waited
 		s.must(s.readClock(s.ctx()))
 		other.idle(Want{})
-		s.finish(w.Lease, job.Accepted)
+		s.finish(w.Lease, api.Accepted)
 	}
 }

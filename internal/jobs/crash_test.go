@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
 )
@@ -84,7 +84,7 @@ func child(value string) int {
 }
 
 func judgeAtRandom(ctx context.Context, s *Store, w Work, who string) {
-	rep := sampleReport(job.Accepted)
+	rep := sampleReport(api.Accepted)
 	rep.Message, rep.CrossCheck = fmt.Sprint(who, "/", w.Attempt), w.Report.CrossCheck
 	if rand.IntN(4) == 0 {
 		fmt.Println("begin extend")
@@ -115,14 +115,14 @@ func judgeAtRandom(ctx context.Context, s *Store, w Work, who string) {
 }
 
 // recheck hands a job to another host, and keeps the report in the list of its cross-check.
-func recheck(ctx context.Context, s *Store, w Work, rep job.Report) {
+func recheck(ctx context.Context, s *Store, w Work, rep api.Report) {
 	rec, err := s.Get(ctx, w.ID)
 	if err != nil {
 		fmt.Println("error", err)
 		return
 	}
 	rec.Lease = w.Lease
-	check := job.CrossCheck{Hosts: []job.CrossCheckedHost{{Node: "one", Verdict: rep.Verdict, Job: RecheckID(w.Lease)}}}
+	check := api.CrossCheck{Hosts: []api.CrossCheckedHost{{Node: "one", Verdict: rep.Verdict, Job: RecheckID(w.Lease)}}}
 	if before := w.Report.CrossCheck; before != nil {
 		check.Hosts = append(before.Hosts, check.Hosts...)
 	}
@@ -237,7 +237,7 @@ func (p *promises) check(t *testing.T, o Options) {
 			if p.message[w.ID] != "" {
 				t.Errorf("job %s is taken in attempt %d, its report was stored", w.ID, w.Attempt)
 			}
-			rep := sampleReport(job.Accepted)
+			rep := sampleReport(api.Accepted)
 			rep.CrossCheck = w.Report.CrossCheck
 			if err := s.Finish(ctx, w.Lease, rep); err != nil {
 				t.Error(err)
@@ -253,8 +253,8 @@ func (p *promises) check(t *testing.T, o Options) {
 			continue
 		}
 		rechecked += checkRecheck(t, s, id, rec.Report.CrossCheck)
-		kept := rec.Report.State == job.Done && (message == "" || rec.Report.Message == message)
-		if rec.Report.State == job.CancelledState { // before the process could say so
+		kept := rec.Report.State == api.Done && (message == "" || rec.Report.Message == message)
+		if rec.Report.State == api.CancelledState { // before the process could say so
 			kept = message == wasCancelled || message == ""
 		}
 		if !kept {
@@ -265,13 +265,13 @@ func (p *promises) check(t *testing.T, o Options) {
 }
 
 // checkRecheck finds the report of each host that a cross-check names, and returns their number.
-func checkRecheck(t *testing.T, s *Store, id string, c *job.CrossCheck) int {
+func checkRecheck(t *testing.T, s *Store, id string, c *api.CrossCheck) int {
 	if c == nil {
 		return 0
 	}
 	for _, h := range c.Hosts {
 		rec, err := s.Get(t.Context(), h.Job)
-		if err != nil || rec.Report.State != job.Done || rec.Report.Labels[RecheckLabel] != id {
+		if err != nil || rec.Report.State != api.Done || rec.Report.Labels[RecheckLabel] != id {
 			t.Errorf("job %s names %s, which is %+v, %v", id, h.Job, rec.Report, err)
 		}
 	}
@@ -416,7 +416,7 @@ func finishUntil(ctx context.Context, t *testing.T, s *Store, promised *promises
 			temporary(err)
 			continue
 		}
-		rep := sampleReport(job.Accepted)
+		rep := sampleReport(api.Accepted)
 		rep.Message = fmt.Sprint(w.Attempt)
 		for {
 			err := s.Finish(context.WithoutCancel(ctx), w.Lease, rep)

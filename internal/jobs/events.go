@@ -8,7 +8,7 @@ import (
 	"iter"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // The number of an event is attempt<<20 + n for the n-th test of the attempt, with
@@ -53,7 +53,7 @@ func (s *Store) follow(ctx context.Context, id string, look func(row) (bool, err
 
 // Wait returns the report of a job once it has ended, or the current one when ctx
 // is done. It reads the report once, and until then only whether the job has ended.
-func (s *Store) Wait(ctx context.Context, id string) (job.Report, error) {
+func (s *Store) Wait(ctx context.Context, id string) (api.Report, error) {
 	poll := time.NewTicker(2 * s.opts.poll) // an end may be missed while the database is away
 	defer poll.Stop()
 	for ctx.Err() == nil {
@@ -61,7 +61,7 @@ func (s *Store) Wait(ctx context.Context, id string) (job.Report, error) {
 		r, err := s.readRow(context.WithoutCancel(ctx), id)
 		if err != nil {
 			release()
-			return job.Report{}, err
+			return api.Report{}, err
 		}
 		if r.state >= done {
 			release()
@@ -85,9 +85,9 @@ var errStopped = errors.New("reader stopped")
 // ones, in order, each once. It ends after the final event, with an error, or
 // without one when ctx is done. Events of an attempt that fails are only yielded
 // until the next attempt starts.
-func (s *Store) Events(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error] {
-	return func(yield func(job.Event, error) bool) {
-		send := func(e job.Event) error {
+func (s *Store) Events(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		send := func(e api.Event) error {
 			if e.Seq <= after {
 				return nil
 			}
@@ -101,18 +101,18 @@ func (s *Store) Events(ctx context.Context, id string, after uint64) iter.Seq2[j
 			return r.state >= done, s.yieldEvents(ctx, r, &after, send)
 		})
 		if err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
-			yield(job.Event{}, err)
+			yield(api.Event{}, err)
 		}
 	}
 }
 
 // yieldEvents yields the events that a job has now.
-func (s *Store) yieldEvents(ctx context.Context, r row, after *uint64, send func(job.Event) error) error {
-	if err := send(job.Event{Seq: queuedNumber, Job: r.id, Type: job.EventQueued, At: timeOf(r.created)}); err != nil {
+func (s *Store) yieldEvents(ctx context.Context, r row, after *uint64, send func(api.Event) error) error {
+	if err := send(api.Event{Seq: queuedNumber, Job: r.id, Type: api.EventQueued, At: timeOf(r.created)}); err != nil {
 		return err
 	}
 	if r.started != 0 {
-		if err := send(job.Event{Seq: number(r.attempt, 0), Job: r.id, Type: job.EventRunning, At: timeOf(r.started),
+		if err := send(api.Event{Seq: number(r.attempt, 0), Job: r.id, Type: api.EventRunning, At: timeOf(r.started),
 			CPUs: r.cpus}); err != nil {
 			return err
 		}
@@ -141,10 +141,10 @@ func eventArgs(r row, after uint64) []any {
 }
 
 // scanEvent decodes a row of selectEvents.
-func scanEvent(id string, f func(job.Event)) func(*sql.Rows) error {
+func scanEvent(id string, f func(api.Event)) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		var body []byte
-		var e job.Event
+		var e api.Event
 		if err := rows.Scan(&body); err != nil {
 			return err
 		}
@@ -158,14 +158,14 @@ func scanEvent(id string, f func(job.Event)) func(*sql.Rows) error {
 
 // testEvents reads the events of a job's current attempt above after. Their
 // tests have all runs.
-func (s *Store) testEvents(ctx context.Context, r row, after uint64) (events []job.Event, err error) {
+func (s *Store) testEvents(ctx context.Context, r row, after uint64) (events []api.Event, err error) {
 	err = s.rows(ctx, s.read, query{"read events", selectEvents, eventArgs(r, after)},
-		scanEvent(r.id, func(e job.Event) { events = append(events, e) }))
+		scanEvent(r.id, func(e api.Event) { events = append(events, e) }))
 	return events, err
 }
 
 // testsSoFar are the finished tests of a running job.
-func (s *Store) testsSoFar(ctx context.Context, r row) (tests []job.TestReport, err error) {
+func (s *Store) testsSoFar(ctx context.Context, r row) (tests []api.TestReport, err error) {
 	events, err := s.testEvents(ctx, r, 0)
 	for _, e := range events {
 		tests = append(tests, *e.Test)
@@ -174,7 +174,7 @@ func (s *Store) testsSoFar(ctx context.Context, r row) (tests []job.TestReport, 
 }
 
 // yieldEnd yields the tests of a job that has ended, from its report, and the final event.
-func (s *Store) yieldEnd(ctx context.Context, r row, send func(job.Event) error) error {
+func (s *Store) yieldEnd(ctx context.Context, r row, send func(api.Event) error) error {
 	rec, err := s.Get(ctx, r.id)
 	if err != nil {
 		return err
@@ -185,22 +185,22 @@ func (s *Store) yieldEnd(ctx context.Context, r row, send func(job.Event) error)
 			return err
 		}
 	}
-	last := job.Event{Seq: number(r.attempt, lastOfAttempt), Job: r.id, Type: job.EventDone, At: rep.FinishedAt,
+	last := api.Event{Seq: number(r.attempt, lastOfAttempt), Job: r.id, Type: api.EventDone, At: rep.FinishedAt,
 		Report: &rep}
 	if r.state == cancelled {
-		last.Type = job.EventCancelled
+		last.Type = api.EventCancelled
 	}
 	return send(last)
 }
 
-func testEvent(l Lease, n int, t job.TestReport, at time.Time) job.Event {
-	return job.Event{Seq: number(l.Attempt, n), Job: l.ID, Type: job.EventTest, At: at, Test: &t}
+func testEvent(l Lease, n int, t api.TestReport, at time.Time) api.Event {
+	return api.Event{Seq: number(l.Attempt, n), Job: l.ID, Type: api.EventTest, At: at, Test: &t}
 }
 
 // Emit announces the n-th test of an attempt, counted from 1. It does not wait:
 // the event is stored within deliverEvery unless the attempt has lost the job by
 // then. Only the report stores the test durably.
-func (s *Store) Emit(l Lease, n int, t job.TestReport) error {
+func (s *Store) Emit(l Lease, n int, t api.TestReport) error {
 	if n < 1 || n >= lastOfAttempt {
 		return fmt.Errorf("emit test %d of job %q: invalid test number", n, l.ID)
 	}

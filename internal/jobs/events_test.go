@@ -7,12 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
 // label is an event in short.
-func label(e job.Event) string {
+func label(e api.Event) string {
 	text := fmt.Sprintf("%d+%d %s", e.Seq>>attemptBits, e.Seq&lastOfAttempt, e.Type)
 	switch {
 	case e.Test != nil:
@@ -68,10 +68,10 @@ func testEvents(t *testing.T, b backend) {
 	<-read
 	l := s.take().Lease
 	<-read
-	rep := sampleReport(job.WrongAnswer)
+	rep := sampleReport(api.WrongAnswer)
 	s.must(s.Emit(l, 1, rep.Tests[0]))
 	<-read // live, before the job ends
-	s.finish(l, job.WrongAnswer)
+	s.finish(l, api.WrongAnswer)
 	for range cap(ends) {
 		if diff := cmp.Diff(want, <-ends); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
@@ -122,7 +122,7 @@ func testStaleEvents(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	s.put("a", nil)
 	first := s.take()
-	s.must(s.Emit(first.Lease, 1, job.TestReport{Name: "first"}))
+	s.must(s.Emit(first.Lease, 1, api.TestReport{Name: "first"}))
 	events := func() (n int) {
 		s.must(s.read.QueryRow(`SELECT COUNT(*) FROM events`).Scan(&n))
 		return n
@@ -130,9 +130,9 @@ func testStaleEvents(t *testing.T, b backend) {
 	testkit.WaitFor(t, 10*time.Second, "the first event", func() bool { return events() == 1 })
 	s.clock.advance(time.Hour)
 	second := s.take()
-	s.must(s.Emit(first.Lease, 2, job.TestReport{Name: "stale"}))
-	s.must(s.Emit(second.Lease, 1, job.TestReport{Name: "second"}))
-	s.must(s.Emit(second.Lease, 1, job.TestReport{Name: "second, again"}))
+	s.must(s.Emit(first.Lease, 2, api.TestReport{Name: "stale"}))
+	s.must(s.Emit(second.Lease, 1, api.TestReport{Name: "second"}))
+	s.must(s.Emit(second.Lease, 1, api.TestReport{Name: "second, again"}))
 	testkit.WaitFor(t, 10*time.Second, "the second event", func() bool { return events() == 2 })
 	var got []string
 	for e, err := range s.Events(s.ctx(), "a", number(1, 1)) {
@@ -146,13 +146,13 @@ func testStaleEvents(t *testing.T, b backend) {
 	}
 	// Nor is anything stored of a job that has ended.
 	s.put("b", nil)
-	s.finish(second.Lease, job.Accepted)
+	s.finish(second.Lease, api.Accepted)
 	testkit.WaitFor(t, 10*time.Second, "the events to be deleted", func() bool { return events() == 0 })
-	s.must(s.Emit(second.Lease, 2, job.TestReport{Name: "late"}))
-	s.must(s.Emit(s.take().Lease, 1, job.TestReport{Name: "of another job"}))
+	s.must(s.Emit(second.Lease, 2, api.TestReport{Name: "late"}))
+	s.must(s.Emit(s.take().Lease, 1, api.TestReport{Name: "of another job"}))
 	testkit.WaitFor(t, 10*time.Second, "the events of the next job alone", func() bool { return events() == 1 })
 	for _, n := range []int{0, -1, lastOfAttempt} {
-		if err := s.Emit(second.Lease, n, job.TestReport{}); err == nil {
+		if err := s.Emit(second.Lease, n, api.TestReport{}); err == nil {
 			t.Errorf("test %d is emitted", n)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // +state keeps a statement about one job from the index of states: with old statistics the planner takes its few running
@@ -93,7 +93,7 @@ func (s *Store) headBecause(ctx context.Context, l Lease, reason string) ([]byte
 // those of the job, not of rep: clocks of hosts differ. The error is ErrFinal
 // when the job was cancelled or finished by another attempt, and ErrStale when
 // another attempt has it.
-func (s *Store) Finish(ctx context.Context, l Lease, rep job.Report) error {
+func (s *Store) Finish(ctx context.Context, l Lease, rep api.Report) error {
 	head, err := headOf(rep)
 	if err != nil {
 		return fmt.Errorf("encode the report of job %q: %w", l.ID, err)
@@ -119,14 +119,14 @@ func (s *Store) Finish(ctx context.Context, l Lease, rep job.Report) error {
 // Cancel ends a queued or running job and returns its report, which has the
 // tests that were judged. Its holder learns of it by Lost or Extend. The error
 // is ErrFinal when the job has ended; then the report has no tests.
-func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
+func (s *Store) Cancel(ctx context.Context, id string) (api.Report, error) {
 	if !ValidStoredID(id) {
-		return job.Report{}, fmt.Errorf("cancel job %q: %w", id, ErrNotFound)
+		return api.Report{}, fmt.Errorf("cancel job %q: %w", id, ErrNotFound)
 	}
 	for {
 		r, tests, err := s.cancel(ctx, id)
 		if err != nil {
-			return job.Report{}, err
+			return api.Report{}, err
 		}
 		if r.id != "" {
 			s.ended(id, r.seq)
@@ -135,7 +135,7 @@ func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
 			return rep, err
 		}
 		if r, err = s.readRow(ctx, id); err != nil {
-			return job.Report{}, err
+			return api.Report{}, err
 		}
 		if r.state >= done {
 			rep, err := r.report()
@@ -147,11 +147,11 @@ func (s *Store) Cancel(ctx context.Context, id string) (job.Report, error) {
 
 // cancel ends a job in one transaction that moves the tests from its events to
 // its report. The row is empty when there is nothing to cancel.
-func (s *Store) cancel(ctx context.Context, id string) (r row, tests []job.TestReport, err error) {
+func (s *Store) cancel(ctx context.Context, id string) (r row, tests []api.TestReport, err error) {
 	update := s.driver.sql(cancelJob)
 	keep := s.driver.sql(`UPDATE jobs SET tests = ?1 WHERE seq = ?2`)
 	err = s.tx(ctx, "cancel job", func(ctx context.Context, tx *sql.Tx) error {
-		found, err := tx.QueryContext(ctx, update, string(job.Cancelled), s.now().UnixNano(), id)
+		found, err := tx.QueryContext(ctx, update, string(api.Cancelled), s.now().UnixNano(), id)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (s *Store) cancel(ctx context.Context, id string) (r row, tests []job.TestR
 		if found, err = tx.QueryContext(ctx, s.driver.sql(selectEvents), eventArgs(r, 0)...); err != nil {
 			return err
 		}
-		err = each(found, scanEvent(r.id, func(e job.Event) { tests = append(tests, *e.Test) }))
+		err = each(found, scanEvent(r.id, func(e api.Event) { tests = append(tests, *e.Test) }))
 		if err != nil || len(tests) == 0 {
 			return err
 		}

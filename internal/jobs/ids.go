@@ -7,7 +7,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // maxID is the longest id in bytes.
@@ -72,7 +72,7 @@ func ListsCopies(label string) bool {
 }
 
 // JudgesAgain reports whether a job is one that a rejudging has queued.
-func (s *Store) JudgesAgain(ctx context.Context, rep job.Report) (again bool, err error) {
+func (s *Store) JudgesAgain(ctx context.Context, rep api.Report) (again bool, err error) {
 	if _, again := rep.Labels[RejudgeLabel]; again {
 		return true, nil
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
@@ -24,20 +24,20 @@ func testLife(t *testing.T, b backend) {
 	w := s.take()
 	want := Work{
 		Lease: Lease{ID: "a", Attempt: 1}, Job: sampleJob(), Until: w.Until,
-		Report: job.Report{ID: "a", State: job.Running, Priority: job.Practice, Labels: sampleJob().Labels,
+		Report: api.Report{ID: "a", State: api.Running, Priority: api.Practice, Labels: sampleJob().Labels,
 			CreatedAt: put.Report.CreatedAt, StartedAt: w.Report.StartedAt, Attempt: 1},
 	}
 	if diff := cmp.Diff(want, w); diff != "" {
 		t.Errorf("work (-want +got):\n%s", diff)
 	}
 	s.idle(Want{})
-	if rec := s.get("a"); rec.Host != "host" || rec.CPUs != "1" || rec.Report.State != job.Running {
+	if rec := s.get("a"); rec.Host != "host" || rec.CPUs != "1" || rec.Report.State != api.Running {
 		t.Errorf("running: %+v", rec)
 	}
-	s.finish(w.Lease, job.WrongAnswer)
-	got, report := s.get("a").Report, sampleReport(job.WrongAnswer)
-	report.ID, report.State, report.JudgementType, report.Priority, report.Labels, report.Attempt = "a", job.Done, "WA",
-		job.Practice, sampleJob().Labels, 1
+	s.finish(w.Lease, api.WrongAnswer)
+	got, report := s.get("a").Report, sampleReport(api.WrongAnswer)
+	report.ID, report.State, report.JudgementType, report.Priority, report.Labels, report.Attempt = "a", api.Done, "WA",
+		api.Practice, sampleJob().Labels, 1
 	report.CreatedAt, report.StartedAt, report.FinishedAt = put.Report.CreatedAt, w.Report.StartedAt, got.FinishedAt
 	if diff := cmp.Diff(report, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
@@ -78,7 +78,7 @@ func testRefused(t *testing.T, b backend) {
 		_, _, err := s.Put(s.ctx(), Submission{ID: id, Job: sampleJob()})
 		s.want(err, ErrBadID)
 	}
-	if _, _, err := s.Put(s.ctx(), Submission{ID: "a", Job: job.Job{Priority: "urgent"}}); err == nil {
+	if _, _, err := s.Put(s.ctx(), Submission{ID: "a", Job: api.Job{Priority: "urgent"}}); err == nil {
 		t.Error("an unknown priority is stored")
 	}
 	for _, id := range []string{"none", "a\x00b", "\xff"} {
@@ -121,14 +121,14 @@ func testLeases(t *testing.T, b backend) {
 	}
 	// Nobody has taken it: an expired lease still finishes.
 	s.clock.advance(time.Hour)
-	s.finish(w.Lease, job.InternalError)
+	s.finish(w.Lease, api.InternalError)
 }
 
 func testFences(t *testing.T, b backend) {
 	stale := map[string]func(*bench, Lease) error{
 		"extend": func(s *bench, l Lease) error { _, err := s.Extend(s.ctx(), l); return err },
 		"return": func(s *bench, l Lease) error { return s.Return(s.ctx(), l, Returned{Excused: true}) },
-		"finish": func(s *bench, l Lease) error { return s.Finish(s.ctx(), l, sampleReport(job.Accepted)) },
+		"finish": func(s *bench, l Lease) error { return s.Finish(s.ctx(), l, sampleReport(api.Accepted)) },
 		"lost":   func(s *bench, l Lease) error { return s.Lost(s.ctx(), l) },
 	}
 	after := []struct {
@@ -141,7 +141,7 @@ func testFences(t *testing.T, b backend) {
 		{"cancelled", func(s *bench, l Lease) { _, err := s.Cancel(s.ctx(), l.ID); s.must(err) }, ErrFinal},
 		{"finished by the next attempt", func(s *bench, _ Lease) {
 			s.clock.advance(time.Hour)
-			s.finish(s.take().Lease, job.WrongAnswer)
+			s.finish(s.take().Lease, api.WrongAnswer)
 		}, ErrFinal},
 	}
 	for _, a := range after {
@@ -175,9 +175,9 @@ func testFinishAgain(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	s.put("a", nil)
 	l := s.take().Lease
-	s.finish(l, job.WrongAnswer)
-	s.finish(l, job.Accepted)
-	if got := s.get("a").Report.Verdict; got != job.WrongAnswer {
+	s.finish(l, api.WrongAnswer)
+	s.finish(l, api.Accepted)
+	if got := s.get("a").Report.Verdict; got != api.WrongAnswer {
 		t.Errorf("the verdict became %s", got)
 	}
 }
@@ -194,7 +194,7 @@ func testReturn(t *testing.T, b backend) {
 	}
 	w := s.take()
 	s.must(s.Return(s.ctx(), w.Lease, Returned{Delay: time.Minute}))
-	if rep := s.get("a").Report; rep.State != job.Queued || !rep.StartedAt.IsZero() || rep.Attempt != 1 {
+	if rep := s.get("a").Report; rep.State != api.Queued || !rep.StartedAt.IsZero() || rep.Attempt != 1 {
 		t.Errorf("returned: %+v", rep)
 	}
 	s.idle(Want{})
@@ -210,12 +210,12 @@ func testReturn(t *testing.T, b backend) {
 		{strings.Repeat("x", 2*maxReason), strings.Repeat("x", maxReason)},
 	} {
 		s.must(s.Return(s.ctx(), w.Lease, Returned{Excused: true, Reason: tt.reason}))
-		if rep := s.get("a").Report; rep.State != job.Queued || rep.Message != tt.want {
+		if rep := s.get("a").Report; rep.State != api.Queued || rep.Message != tt.want {
 			t.Errorf("returned because of %.20q: %s with message %.20q", tt.reason, rep.State, rep.Message)
 		}
 		w = s.take()
 	}
-	s.must(s.Finish(s.ctx(), w.Lease, job.Report{Verdict: job.Accepted}))
+	s.must(s.Finish(s.ctx(), w.Lease, api.Report{Verdict: api.Accepted}))
 	if rep := s.get("a").Report; rep.Message != "" {
 		t.Errorf("judged: message %q", rep.Message)
 	}
@@ -226,7 +226,7 @@ func testCancel(t *testing.T, b backend) {
 	s.put("waiting", nil)
 	s.put("running", nil)
 	rep, err := s.Cancel(s.ctx(), "waiting")
-	if err != nil || rep.State != job.CancelledState || rep.Verdict != job.Cancelled || rep.FinishedAt.IsZero() {
+	if err != nil || rep.State != api.CancelledState || rep.Verdict != api.Cancelled || rep.FinishedAt.IsZero() {
 		t.Errorf("cancelled: %+v, %v", rep, err)
 	}
 	if got := s.get("waiting").Report; !cmp.Equal(got, rep) {
@@ -236,7 +236,7 @@ func testCancel(t *testing.T, b backend) {
 	if w.ID != "running" {
 		t.Fatalf("took %s, which was cancelled", w.ID)
 	}
-	tests := sampleReport(job.Accepted).Tests
+	tests := sampleReport(api.Accepted).Tests
 	s.must(s.Emit(w.Lease, 1, tests[0]))
 	testkit.WaitFor(t, time.Minute, "the running job to show a test",
 		func() bool { return len(s.get("running").Report.Tests) > 0 })
@@ -245,21 +245,21 @@ func testCancel(t *testing.T, b backend) {
 	}
 	rep, err = s.Cancel(s.ctx(), "running")
 	s.must(err)
-	for _, got := range []job.Report{rep, s.get("running").Report} {
+	for _, got := range []api.Report{rep, s.get("running").Report} {
 		if diff := cmp.Diff(tests[:1], got.Tests); diff != "" {
 			t.Errorf("tests of a cancelled job (-want +got):\n%s", diff)
 		}
 	}
 	again, err := s.Cancel(s.ctx(), "running")
 	s.want(err, ErrFinal)
-	if again.State != job.CancelledState {
+	if again.State != api.CancelledState {
 		t.Errorf("cancelled again: %+v", again)
 	}
 	s.put("done", nil)
-	s.finish(s.take().Lease, job.WrongAnswer)
+	s.finish(s.take().Lease, api.WrongAnswer)
 	finished, err := s.Cancel(s.ctx(), "done")
 	s.want(err, ErrFinal)
-	if finished.Verdict != job.WrongAnswer || s.get("done").Report.Verdict != job.WrongAnswer {
+	if finished.Verdict != api.WrongAnswer || s.get("done").Report.Verdict != api.WrongAnswer {
 		t.Errorf("cancelled when it was done: %+v", finished)
 	}
 	s.idle(Want{})
@@ -284,7 +284,7 @@ func testLost(t *testing.T, b backend) {
 func testReclaim(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	s.put("mine", nil)
-	s.put("theirs", func(j *job.Job) { j.Pool = "other" })
+	s.put("theirs", func(j *api.Job) { j.Pool = "other" })
 	mine := s.take()
 	theirs, err := s.Take(s.ctx(), Want{Pool: "other", Host: "another host"})
 	s.must(err)
@@ -309,8 +309,8 @@ func testReclaim(t *testing.T, b backend) {
 func testKinds(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	s.put("plain", nil)
-	s.put("wide", func(j *job.Job) { j.CPUs = 4 })
-	s.put("metal", func(j *job.Job) { j.Pool = "metal" })
+	s.put("wide", func(j *api.Job) { j.CPUs = 4 })
+	s.put("metal", func(j *api.Job) { j.Pool = "metal" })
 	s.put("narrow", nil)
 	for _, w := range []struct {
 		slot Want
@@ -350,11 +350,11 @@ func testKinds(t *testing.T, b backend) {
 // A slot for contests takes nothing else, and does not keep other slots from it.
 func testContestsOnly(t *testing.T, b backend) {
 	s := b.open(t, func(o *Options) { o.poll = time.Hour }) // woken, or never
-	class := func(p job.Priority) func(*job.Job) { return func(j *job.Job) { j.Priority = p } }
+	class := func(p api.Priority) func(*api.Job) { return func(j *api.Job) { j.Priority = p } }
 	reserved := Want{Contests: true}
-	s.put("practice", class(job.Practice))
+	s.put("practice", class(api.Practice))
 	s.idle(reserved)
-	s.put("contest", class(job.Contest))
+	s.put("contest", class(api.Contest))
 	if w, err := s.Take(s.ctx(), reserved); err != nil || w.ID != "contest" {
 		t.Errorf("a reserved slot took %q, %v", w.ID, err)
 	}
@@ -371,9 +371,9 @@ func testContestsOnly(t *testing.T, b backend) {
 			taken <- fmt.Sprint(w.ID, want.Contests)
 		}()
 	}
-	for _, p := range []job.Priority{job.Background, job.Contest} {
+	for _, p := range []api.Priority{api.Background, api.Contest} {
 		s.put("waited-for-"+string(p), class(p))
-		if got, want := <-taken, fmt.Sprint("waited-for-"+string(p), p == job.Contest); got != want {
+		if got, want := <-taken, fmt.Sprint("waited-for-"+string(p), p == api.Contest); got != want {
 			t.Errorf("took %q, want %q", got, want)
 		}
 	}
@@ -425,7 +425,7 @@ func testValues(t *testing.T, b backend) {
 // putProblem stores a problem with one test. Its blobs are those of n and n+1.
 func (s *bench) putProblem(id string, n int) error {
 	_, _, err := s.PutProblem(s.ctx(), Problem{ID: id, Version: fmt.Sprint(n), Archive: file(n).Blob,
-		Tests: []job.Test{{Name: "1", Input: file(n + 1)}}}, Editor{})
+		Tests: []api.Test{{Name: "1", Input: file(n + 1)}}}, Editor{})
 	return err
 }
 
@@ -514,9 +514,9 @@ func testProblemRace(t *testing.T, b backend) {
 func testBlobs(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	for i := range 5 {
-		s.put(fmt.Sprint("job", i), func(j *job.Job) { j.Program = *file(100 + i) })
+		s.put(fmt.Sprint("job", i), func(j *api.Job) { j.Program = *file(100 + i) })
 	}
-	s.finish(s.take().Lease, job.Accepted)
+	s.finish(s.take().Lease, api.Accepted)
 	_, err := s.Cancel(s.ctx(), "job1")
 	s.must(err)
 	s.take()
@@ -528,12 +528,12 @@ func testBlobs(t *testing.T, b backend) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("blobs: %v (-want +got)\n%s", err, diff)
 	}
-	ids := map[string]job.State{}
+	ids := map[string]api.State{}
 	for rec, err := range s.Unfinished(s.ctx()) {
 		s.must(err)
 		ids[rec.ID] = rec.Report.State
 	}
-	if diff := cmp.Diff(map[string]job.State{"job2": job.Running, "job3": job.Queued, "job4": job.Queued},
+	if diff := cmp.Diff(map[string]api.State{"job2": api.Running, "job3": api.Queued, "job4": api.Queued},
 		ids); diff != "" {
 		t.Errorf("unfinished (-want +got):\n%s", diff)
 	}
@@ -557,17 +557,17 @@ func testRetention(t *testing.T, b backend) {
 	if old.ID == "" {
 		t.Fatal("no record")
 	}
-	s.must(s.Emit(s.take().Lease, 1, job.TestReport{Name: "1"}))
+	s.must(s.Emit(s.take().Lease, 1, api.TestReport{Name: "1"}))
 	_, err := s.Cancel(s.ctx(), "old")
 	s.must(err)
-	s.put("waiting", func(j *job.Job) { j.Priority = job.Background })
+	s.put("waiting", func(j *api.Job) { j.Priority = api.Background })
 	s.clock.advance(2 * time.Hour)
 	if n, err := s.Sweep(s.ctx()); n != 1 || err != nil {
 		t.Errorf("deleted %d, %v; one job is too old", n, err)
 	}
 	for i := range 5 {
 		s.put(fmt.Sprint("new", i), nil)
-		s.finish(s.take().Lease, job.Accepted)
+		s.finish(s.take().Lease, api.Accepted)
 	}
 	if n, err := s.Sweep(s.ctx()); n != 2 || err != nil {
 		t.Errorf("deleted %d, %v; two jobs are too many", n, err)
@@ -594,7 +594,7 @@ func testRetention(t *testing.T, b backend) {
 	// Three are too old, one of which is also one too many.
 	s.clock.advance(2 * time.Hour)
 	s.put("newest", nil)
-	s.finish(s.take().Lease, job.Accepted)
+	s.finish(s.take().Lease, api.Accepted)
 	if n, err := s.Sweep(s.ctx()); n != 3 || err != nil {
 		t.Errorf("deleted %d, %v; three jobs are too old", n, err)
 	}

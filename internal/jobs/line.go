@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 const (
@@ -120,7 +120,7 @@ func (s *Store) takeLine(ctx context.Context, w Want) (work Work, found bool, er
 		look, now := low.begin(s.hub.moved.Load(), whole), s.now()
 		until := now.Add(s.opts.Lease)
 		args := []any{until.UnixNano(), now.UnixNano(), w.Host, w.CPUs, w.Pool, w.Width, w.Node, w.Key}
-		for p := range job.AllPriorities() {
+		for p := range api.AllPriorities() {
 			if p == 0 || !w.Contests {
 				args = append(args, look.from[p])
 			}

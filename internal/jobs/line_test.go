@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // A database of an earlier version opens with its queue: jobs that wait, that run, and whose delay is not over.
@@ -49,7 +49,7 @@ VALUES (?1, '', ?2, 1, 'default', 1, ?6, ?3, ?4, '', ?5)`, j.id, j.state, j.due.
 		if w.ID != step.id {
 			t.Errorf("took %q, want %q", w.ID, step.id)
 		}
-		s.finish(w.Lease, job.Accepted)
+		s.finish(w.Lease, api.Accepted)
 		s.idle(Want{})
 	}
 }
@@ -59,7 +59,7 @@ func testBackInLine(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	other := s.again()
 	for n := range 4 {
-		s.put(fmt.Sprint(n), func(j *job.Job) { j.CPUs = []int{4, 1, 1, 1}[n] })
+		s.put(fmt.Sprint(n), func(j *api.Job) { j.CPUs = []int{4, 1, 1, 1}[n] })
 	}
 	first, second := s.take(), s.take()
 	s.must(s.Return(s.ctx(), first.Lease, Returned{Excused: true}))

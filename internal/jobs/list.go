@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // Filter selects jobs for List. Members that are zero do not restrict.
 type Filter struct {
-	State    job.State
-	Verdict  job.Verdict
-	Priority job.Priority
+	State    api.State
+	Verdict  api.Verdict
+	Priority api.Priority
 	Pool     string
 	Label    map[string]string // all of them must match
 	From     time.Time         // created then or later
@@ -35,7 +35,7 @@ const (
 // List returns one page of reports without tests, newest job first, and the cursor
 // of the next page, "" after the last one. A page with one restriction and a range
 // of time is a range of an index; each further restriction filters rows.
-func (s *Store) List(ctx context.Context, f Filter) (page []job.Report, next string, err error) {
+func (s *Store) List(ctx context.Context, f Filter) (page []api.Report, next string, err error) {
 	limit := f.Limit
 	if limit <= 0 {
 		limit = defaultPage

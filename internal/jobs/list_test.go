@@ -9,19 +9,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // testList compares pages with what a walk over all jobs finds.
 func testList(t *testing.T, b backend) {
 	s := b.open(t, nil)
-	var all []job.Report
+	var all []api.Report
 	pools := map[string]string{}
 	for i := range 60 {
 		id := fmt.Sprint("job", i)
 		s.clock.advance(time.Minute)
-		rec := s.put(id, func(j *job.Job) {
-			j.Priority = job.Priorities()[rand.IntN(4)]
+		rec := s.put(id, func(j *api.Job) {
+			j.Priority = api.Priorities()[rand.IntN(4)]
 			j.Pool = []string{"default", "metal"}[rand.IntN(2)]
 			j.Labels = map[string]string{"team": fmt.Sprint(rand.IntN(3)), "odd": fmt.Sprint(i % 2)}
 			if i%7 == 0 {
@@ -35,9 +35,9 @@ func testList(t *testing.T, b backend) {
 		s.must(err)
 		switch rand.IntN(4) {
 		case 0:
-			s.finish(w.Lease, job.Accepted)
+			s.finish(w.Lease, api.Accepted)
 		case 1:
-			s.finish(w.Lease, job.TimeLimit)
+			s.finish(w.Lease, api.TimeLimit)
 		case 2:
 			_, err := s.Cancel(s.ctx(), w.ID)
 			s.must(err)
@@ -51,20 +51,20 @@ func testList(t *testing.T, b backend) {
 	slices.Reverse(all)
 
 	filters := []Filter{
-		{}, {State: job.Queued}, {State: job.Running}, {State: job.Done}, {State: job.CancelledState},
-		{Verdict: job.TimeLimit},
-		{Verdict: job.Accepted, State: job.Done}, {Priority: job.Rejudge}, {Pool: "metal"},
-		{Pool: "metal", Priority: job.Contest, State: job.Queued},
-		{Verdict: job.Accepted, Pool: "metal", Priority: job.Contest, From: all[50].CreatedAt}, {Pool: "none"},
+		{}, {State: api.Queued}, {State: api.Running}, {State: api.Done}, {State: api.CancelledState},
+		{Verdict: api.TimeLimit},
+		{Verdict: api.Accepted, State: api.Done}, {Priority: api.Rejudge}, {Pool: "metal"},
+		{Pool: "metal", Priority: api.Contest, State: api.Queued},
+		{Verdict: api.Accepted, Pool: "metal", Priority: api.Contest, From: all[50].CreatedAt}, {Pool: "none"},
 		{Label: map[string]string{"team": "1"}}, {Label: map[string]string{"team": "1", "odd": "0"}},
 		{Label: map[string]string{"team": "x"}},
 		{From: all[40].CreatedAt}, {To: all[20].CreatedAt}, {From: all[40].CreatedAt, To: all[20].CreatedAt},
-		{From: all[40].CreatedAt, Label: map[string]string{"odd": "1"}, State: job.Done, Pool: "default"},
+		{From: all[40].CreatedAt, Label: map[string]string{"odd": "1"}, State: api.Done, Pool: "default"},
 	}
 	for _, f := range filters {
 		for _, limit := range []int{0, 1, 7, 1000} {
 			f.Limit = limit
-			var want, got []job.Report
+			var want, got []api.Report
 			for _, rep := range all {
 				if matches(f, rep, pools[rep.ID]) {
 					want = append(want, rep)
@@ -96,7 +96,7 @@ func testList(t *testing.T, b backend) {
 	}
 }
 
-func matches(f Filter, rep job.Report, pool string) bool {
+func matches(f Filter, rep api.Report, pool string) bool {
 	for k, v := range f.Label {
 		if rep.Labels[k] != v {
 			return false

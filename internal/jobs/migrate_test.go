@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // later is a schema with another version after the ones there are.
@@ -18,7 +18,7 @@ func later(steps ...string) []string { return append(slices.Clone(migrations), s
 func testMigrations(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	s.put("a", nil)
-	s.finish(s.take().Lease, job.Accepted)
+	s.finish(s.take().Lease, api.Accepted)
 	before := s.get("a")
 	next := later(
 		`ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT 'none'; CREATE INDEX jobs_tenant ON jobs (tenant);`,

@@ -14,27 +14,27 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
 func testOrder(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	var want []string
-	for _, p := range job.Priorities() {
+	for _, p := range api.Priorities() {
 		for i := range 3 {
 			want = append(want, fmt.Sprint(p, i))
 		}
 	}
 	for i := range 3 {
-		for _, p := range slices.Backward(job.Priorities()) {
-			s.put(fmt.Sprint(p, i), func(j *job.Job) { j.Priority = p })
+		for _, p := range slices.Backward(api.Priorities()) {
+			s.put(fmt.Sprint(p, i), func(j *api.Job) { j.Priority = p })
 		}
 	}
-	s.put("elsewhere", func(j *job.Job) { j.Pool = "other" })
+	s.put("elsewhere", func(j *api.Job) { j.Pool = "other" })
 	depth, err := s.Depth(s.ctx())
-	if diff := cmp.Diff(Depths{"other": {job.Practice: 1},
-		"default": {job.Contest: 3, job.Practice: 3, job.Rejudge: 3, job.Background: 3}}, depth); diff != "" || err != nil {
+	if diff := cmp.Diff(Depths{"other": {api.Practice: 1},
+		"default": {api.Contest: 3, api.Practice: 3, api.Rejudge: 3, api.Background: 3}}, depth); diff != "" || err != nil {
 		t.Errorf("depth: %v\n%s", err, diff)
 	}
 	if n := depth.Total(); n != 13 {
@@ -73,7 +73,7 @@ func testManyTakers(t *testing.T, b backend) {
 					}
 					return
 				}
-				if err := stores[i%2].Finish(s.ctx(), w.Lease, sampleReport(job.Accepted)); err != nil {
+				if err := stores[i%2].Finish(s.ctx(), w.Lease, sampleReport(api.Accepted)); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
@@ -115,7 +115,7 @@ func testCancelledTake(t *testing.T, b backend) {
 		case err == nil:
 			taken++
 			s.must(s.Return(s.ctx(), w.Lease, Returned{Excused: true}))
-		case !errors.Is(err, context.DeadlineExceeded) || state != job.Queued:
+		case !errors.Is(err, context.DeadlineExceeded) || state != api.Queued:
 			t.Fatalf("take: %v, and the job is %s", err, state)
 		}
 	}
@@ -164,7 +164,7 @@ func strictOrder(t *testing.T, b backend, takers int) {
 					t.Error(err)
 					return
 				}
-				mine, passed := slices.Index(job.Priorities(), w.Report.Priority), []string(nil)
+				mine, passed := slices.Index(api.Priorities(), w.Report.Priority), []string(nil)
 				mu.Lock()
 				delete(waiting, w.ID)
 				for id, p := range before {
@@ -180,10 +180,10 @@ func strictOrder(t *testing.T, b backend, takers int) {
 		})
 	}
 	for i := range jobs {
-		p := rand.IntN(len(job.Priorities()))
+		p := rand.IntN(len(api.Priorities()))
 		id := fmt.Sprint("job", i)
 		mu.Lock() // or its taker could tell of it first
-		s.put(id, func(j *job.Job) { j.Priority = job.Priorities()[p] })
+		s.put(id, func(j *api.Job) { j.Priority = api.Priorities()[p] })
 		waiting[id] = p
 		mu.Unlock()
 	}
@@ -321,7 +321,7 @@ func testWakeUps(t *testing.T, b backend) {
 			t.Errorf("took (-want +got):\n%s", diff)
 		}
 	}
-	done := make(chan job.Report, 1)
+	done := make(chan api.Report, 1)
 	go func() {
 		rep, err := s.Wait(t.Context(), "a1") // which would return the report when a deadline has passed
 		if err != nil {
@@ -330,10 +330,10 @@ func testWakeUps(t *testing.T, b backend) {
 		done <- rep
 	}()
 	s.waitForWatcher("a1")
-	other.finish(other.get("a1").Lease, job.Accepted)
+	other.finish(other.get("a1").Lease, api.Accepted)
 	select {
 	case rep := <-done:
-		if rep.Verdict != job.Accepted {
+		if rep.Verdict != api.Accepted {
 			t.Errorf("waited for %+v", rep)
 		}
 	case <-time.After(time.Minute):
@@ -341,7 +341,7 @@ func testWakeUps(t *testing.T, b backend) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx(), 10*time.Millisecond)
 	defer cancel()
-	if rep, err := s.Wait(ctx, "b1"); err != nil || rep.State != job.Running {
+	if rep, err := s.Wait(ctx, "b1"); err != nil || rep.State != api.Running {
 		t.Errorf("waiting ended with %+v, %v", rep, err)
 	}
 	// A job that is returned wakes its watchers and a taker.
@@ -405,9 +405,9 @@ func testPolling(t *testing.T, b backend) {
 		if next.ID != w.ID && next.ID != "put" {
 			t.Errorf("%s: took %s", what, next.ID)
 		}
-		s.finish(next.Lease, job.Accepted)
+		s.finish(next.Lease, api.Accepted)
 		if next.ID != w.ID {
-			s.finish(w.Lease, job.Accepted)
+			s.finish(w.Lease, api.Accepted)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
 )
@@ -29,13 +29,13 @@ func changes(returned, finished Lease) []operation {
 		}},
 		{"put without labels", func(s *bench) error {
 			_, _, err := s.Put(s.ctx(), Submission{ID: "plain",
-				Job: job.Job{Program: *file(1), Priority: job.Practice}})
+				Job: api.Job{Program: *file(1), Priority: api.Practice}})
 			return err
 		}},
 		{"take", func(s *bench) error { _, err := s.Take(s.ctx(), Want{}); return err }},
 		{"extend", func(s *bench) error { _, err := s.Extend(s.ctx(), returned); return err }},
 		{"return", func(s *bench) error { return s.Return(s.ctx(), returned, Returned{Excused: true}) }},
-		{"finish", func(s *bench) error { return s.Finish(s.ctx(), finished, sampleReport(job.Accepted)) }},
+		{"finish", func(s *bench) error { return s.Finish(s.ctx(), finished, sampleReport(api.Accepted)) }},
 		{"cancel", func(s *bench) error { _, err := s.Cancel(s.ctx(), "cancelled"); return err }},
 		{"set value", func(s *bench) error { return s.SetValue(s.ctx(), 2, "value") }},
 		{"sweep", func(s *bench) error { _, err := s.Sweep(s.ctx()); return err }},
@@ -87,14 +87,14 @@ func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (wor
 	})
 	for _, id := range []string{"older", "old"} { // one too many
 		s.put(id, nil)
-		s.finish(s.take().Lease, job.Accepted)
+		s.finish(s.take().Lease, api.Accepted)
 	}
 	s.put("returned", nil)
 	s.put("finished", nil)
 	returned, finished := s.take().Lease, s.take().Lease
 	s.put("cancelled", nil)
 	s.put("waiting", nil)
-	s.put("elsewhere", func(j *job.Job) { j.Pool = "other" })
+	s.put("elsewhere", func(j *api.Job) { j.Pool = "other" })
 	s.must(s.SetValue(s.ctx(), 1, "value"))
 	before := dump(s)
 
@@ -110,7 +110,7 @@ func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (wor
 		}
 	}
 	s.want(s.Check(), ErrUnavailable)
-	s.must(s.Emit(finished, 1, job.TestReport{Name: "1"})) // which the report repeats
+	s.must(s.Emit(finished, 1, api.TestReport{Name: "1"})) // which the report repeats
 	mu.Lock()
 	if want := len(changes(returned, finished)); counted < want {
 		t.Errorf("%d failures were reported, want at least %d", counted, want)
@@ -121,7 +121,7 @@ func testOutage(t *testing.T, b backend, readable bool, fail func(s *bench) (wor
 	testkit.WaitFor(t, time.Minute, "the check to pass", func() bool { return s.Check() == nil })
 	after := dump(s)
 	for i := range after { // the event may be stored now
-		if after[i].Report.State == job.Running {
+		if after[i].Report.State == api.Running {
 			after[i].Report.Tests = nil
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
@@ -127,7 +127,7 @@ func TestStepsSQLite(t *testing.T) {
 		for i, b := range []*bench{few, many} {
 			var w Work
 			for step, f := range []func(){
-				func() { b.put(fmt.Sprint("step", n), func(j *job.Job) { j.Priority = job.Background }) },
+				func() { b.put(fmt.Sprint("step", n), func(j *api.Job) { j.Priority = api.Background }) },
 				func() { w = b.take() },
 				func() {
 					_, err := b.Extend(b.ctx(), w.Lease)
@@ -135,7 +135,7 @@ func TestStepsSQLite(t *testing.T) {
 				},
 				func() { b.must(b.Return(b.ctx(), w.Lease, Returned{Excused: true})) },
 				func() { w = b.take() },
-				func() { b.finish(w.Lease, job.Accepted) },
+				func() { b.finish(w.Lease, api.Accepted) },
 			} {
 				start := time.Now()
 				f()

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
 )
@@ -165,7 +165,7 @@ func testOldSnapshot(t *testing.T, server *postgres.Server, quiet *Store, b *ben
 	const takes = 50
 	start := server.LogSize(t)
 	for range takes {
-		b.finish(b.take().Lease, job.Accepted)
+		b.finish(b.take().Lease, api.Accepted)
 	}
 	for text, cost := range planned(t, server.Log(t, start)) {
 		if strings.HasPrefix(text, "UPDATE jobs SET state = 1") && cost.over > takes/10 {
@@ -188,7 +188,7 @@ pg_stat_get_tuples_hot_updated(oid) FROM pg_class WHERE relname = 'jobs'`).Scan(
 		}
 		return all, heapOnly
 	}
-	b.put("held", func(j *job.Job) { j.Priority = job.Contest })
+	b.put("held", func(j *api.Job) { j.Priority = api.Contest })
 	w := b.take()
 	b.awaitFlush()
 	all, heapOnly := updates()
@@ -229,7 +229,7 @@ func fillJobs(t *testing.T, s *Store, what string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := headOf(sampleReport(job.Accepted))
+	head, err := headOf(sampleReport(api.Accepted))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func (b *bench) exercise(prefix string) {
 	b.t.Helper()
 	ctx := b.ctx()
 	prefix = strings.ReplaceAll(prefix, " ", "-") + strconv.FormatInt(time.Now().UnixNano(), 36)
-	contest := func(j *job.Job) { j.Priority = job.Contest }
+	contest := func(j *api.Job) { j.Priority = api.Contest }
 	id := func(n int) string { return fmt.Sprint(prefix, n) }
 	must := func(_ any, err error) { b.t.Helper(); b.must(err) }
 	for n := range 12 {
@@ -315,7 +315,7 @@ func (b *bench) exercise(prefix string) {
 	if again.ID != work.ID {
 		b.t.Fatalf("took %q again, want %q", again.ID, work.ID)
 	}
-	b.must(b.Emit(again.Lease, 1, sampleReport(job.Accepted).Tests[0]))
+	b.must(b.Emit(again.Lease, 1, sampleReport(api.Accepted).Tests[0]))
 	testkit.WaitFor(b.t, time.Minute, "an event", func() bool {
 		rep := b.get(again.ID).Report
 		return len(rep.Tests) == 1
@@ -325,8 +325,8 @@ func (b *bench) exercise(prefix string) {
 	b.must(b.Return(ctx, again.Lease, Returned{Excused: true}))
 	b.must(b.Return(ctx, take(Want{}).Lease, Returned{Delay: time.Hour, Excused: true}))
 	w := take(Want{Width: 4, Node: "n1"})
-	b.finish(w.Lease, job.Accepted)
-	b.finish(w.Lease, job.Accepted)
+	b.finish(w.Lease, api.Accepted)
+	b.finish(w.Lease, api.Accepted)
 	must(b.Wait(ctx, w.ID))
 	for _, err := range b.Events(ctx, w.ID, 0) {
 		b.must(err)
@@ -338,19 +338,19 @@ func (b *bench) exercise(prefix string) {
 	for range 2 {
 		w := take(Want{})
 		rec := b.get(w.ID)
-		b.must(b.Recheck(ctx, rec, sampleReport(job.Accepted), job.CrossCheck{Hosts: []job.CrossCheckedHost{{Node: "n1"}}},
+		b.must(b.Recheck(ctx, rec, sampleReport(api.Accepted), api.CrossCheck{Hosts: []api.CrossCheckedHost{{Node: "n1"}}},
 			b.Store.now()))
 		w = take(Want{})
-		b.must(b.Forward(ctx, b.get(w.ID), sampleReport(job.Accepted), "metal", job.Screening{}))
+		b.must(b.Forward(ctx, b.get(w.ID), sampleReport(api.Accepted), "metal", api.Screening{}))
 		metal := take(Want{Pool: "metal"})
-		b.finish(metal.Lease, job.TimeLimit)
+		b.finish(metal.Lease, api.TimeLimit)
 	}
 	must(b.Move(ctx, "metal", defaultPool))
 	late := take(Want{})
-	b.must(b.Emit(late.Lease, 1, sampleReport(job.Accepted).Tests[0]))
+	b.must(b.Emit(late.Lease, 1, sampleReport(api.Accepted).Tests[0]))
 	testkit.WaitFor(b.t, time.Minute, "an event", func() bool { return len(b.get(late.ID).Report.Tests) == 1 })
 	must(b.Cancel(ctx, late.ID))
-	for w := take(Want{}); w.Report.Priority == job.Contest; w = take(Want{}) { // then others, next to an empty line
+	for w := take(Want{}); w.Report.Priority == api.Contest; w = take(Want{}) { // then others, next to an empty line
 		b.must(b.Return(ctx, w.Lease, Returned{Delay: time.Hour, Excused: true}))
 	}
 	must(b.Reclaim(ctx, prefix))
@@ -359,7 +359,7 @@ func (b *bench) exercise(prefix string) {
 			b.t.Errorf("page %s: %v", name, err)
 		}
 	}
-	must(b.JudgesAgain(ctx, job.Report{ID: w.ID, Labels: map[string]string{oldRejudge: w.ID}}))
+	must(b.JudgesAgain(ctx, api.Report{ID: w.ID, Labels: map[string]string{oldRejudge: w.ID}}))
 	must(b.Depth(ctx))
 	must(b.unpark(ctx))
 	b.must(b.Check())
@@ -388,7 +388,7 @@ func (b *bench) exerciseAudits(prefix string) {
 	_, last := b.LastRatios(ctx, defaultPool, Learning, "class", since, 5)
 	_, _, audit := b.AuditOf(ctx, prefix+"audit")
 	_, ended := b.EndedSince(ctx, Position{Finished: since.UnixNano()}, 100)
-	judged := b.JudgedSince(ctx, since, func(job.Report) error { return nil })
+	judged := b.JudgedSince(ctx, since, func(api.Report) error { return nil })
 	_, lead := b.Lead(ctx, "task", prefix, time.Minute)
 	b.must(errors.Join(err, stale, open, ratios, last, audit, ended, judged, lead))
 }
@@ -400,7 +400,7 @@ func (b *bench) exerciseRejudging(prefix, original string) {
 		id := fmt.Sprint(prefix, "set", time.Now().UnixNano()%1e9)
 		_, err := b.PutRejudging(ctx, RejudgingRequest{ID: id}, "digest")
 		b.must(err)
-		selected := SelectedJob{ID: original, Verdict: job.Accepted}
+		selected := SelectedJob{ID: original, Verdict: api.Accepted}
 		b.must(b.SelectRejudged(ctx, b.unfinished(id), []SelectedJob{selected, {ID: "other"}, {ID: "gone", Skipped: "gone"}},
 			RejudgingProgress{Selected: true}))
 		_, err = b.UnqueuedJobs(ctx, id, 10)
@@ -408,13 +408,13 @@ func (b *bench) exerciseRejudging(prefix, original string) {
 		_, err = b.RejudgingRoom(ctx)
 		b.must(errors.Join(err, b.SkipRejudged(ctx, id, SkippedJob{"other", "no such job"})))
 		n := again(id, original)
-		n.Job.Priority = job.Contest
+		n.Job.Priority = api.Contest
 		b.must(b.QueueRejudged(ctx, id, selected, n))
 		b.must(b.EndFilling(ctx, b.unfinished(id), ""))
 		again := RejudgeID(id, original)
 		for {
 			w := b.take()
-			b.finish(w.Lease, job.WrongAnswer)
+			b.finish(w.Lease, api.WrongAnswer)
 			if w.ID == again {
 				break
 			}

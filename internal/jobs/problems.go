@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"maps"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
+	"judged/internal/api/scoring"
 	"judged/internal/engine/problem"
-	"judged/internal/engine/scoring"
 	"judged/internal/jobs/jobspec"
 )
 
@@ -25,18 +25,18 @@ type Problem struct {
 	Name       string               `json:"name"`
 	Format     problem.Format       `json:"format"`
 	Archive    string               `json:"archive"` // blob: the package as it was sent
-	Tests      []job.Test           `json:"tests"`
+	Tests      []api.Test           `json:"tests"`
 	Groups     []scoring.GroupTests `json:"groups"` // outer ones before their parts
-	Checker    *job.Checker         `json:"checker"`
-	Interactor *job.Interactor      `json:"interactor,omitempty"`
+	Checker    *api.Checker         `json:"checker"`
+	Interactor *api.Interactor      `json:"interactor,omitempty"`
 	InputFile  string               `json:"input_file,omitempty"`
 	OutputFile string               `json:"output_file,omitempty"`
 	Passes     int                  `json:"passes,omitempty"`
-	Limits     job.Limits           `json:"limits"`
+	Limits     api.Limits           `json:"limits"`
 	Findings   []string             `json:"findings"` // what the package uses and judged does not do
 	// What only judged itself reads.
-	Scheme    *job.Scheme                    `json:"scheme,omitempty" from:"judged"`
-	Includes  map[string]map[string]job.File `json:"includes,omitempty" from:"judged"` // code for submissions, by language
+	Scheme    *api.Scheme                    `json:"scheme,omitempty" from:"judged"`
+	Includes  map[string]map[string]api.File `json:"includes,omitempty" from:"judged"` // code for submissions, by language
 	Languages []string                       `json:"languages,omitempty"`              // allowed ones; empty is all
 }
 
@@ -47,25 +47,25 @@ func (p Problem) Shown() Problem {
 }
 
 // Job is the part of a job that the problem has.
-func (p Problem) Job() job.Job {
-	return job.Job{Tests: p.Tests, Checker: p.Checker, Interactor: p.Interactor, Passes: p.Passes,
+func (p Problem) Job() api.Job {
+	return api.Job{Tests: p.Tests, Checker: p.Checker, Interactor: p.Interactor, Passes: p.Passes,
 		InputFile: p.InputFile, OutputFile: p.OutputFile, Limits: p.Limits, Scheme: p.Scheme}
 }
 
 // ProblemOf is the inverse of Job: what a job that was accepted has of its problem.
-func ProblemOf(j job.Job) Problem {
+func ProblemOf(j api.Job) Problem {
 	return Problem{ID: j.Problem, Version: j.ProblemVersion, Tests: j.Tests, Checker: j.Checker, Interactor: j.Interactor,
 		Passes: j.Passes, InputFile: j.InputFile, OutputFile: j.OutputFile, Limits: j.Limits, Scheme: j.Scheme}
 }
 
 // Include adds the problem's code to a job in a language. It replaces files of the
 // same name.
-func (p Problem) Include(j job.Job) job.Job {
+func (p Problem) Include(j api.Job) api.Job {
 	j.Files = maps.Clone(j.Files)
 	for _, language := range []string{"", j.Language} {
 		for name, f := range p.Includes[language] {
 			if j.Files == nil {
-				j.Files = map[string]job.File{}
+				j.Files = map[string]api.File{}
 			}
 			j.Files[name] = f
 		}
@@ -203,7 +203,7 @@ func (p Problem) EachBlob(f func(digest string)) error {
 			f(file.Blob)
 		}
 	}
-	_, err := jobspec.MapFiles(p.Job(), func(_ string, file job.File) (job.File, error) {
+	_, err := jobspec.MapFiles(p.Job(), func(_ string, file api.File) (api.File, error) {
 		f(file.Blob)
 		return file, nil
 	})

@@ -10,14 +10,14 @@ import (
 	"strconv"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // Submission is a job to be judged.
 type Submission struct {
 	ID         string
 	BodyDigest string  // of the request, to recognize a repeated one
-	Job        job.Job // its files are blobs
+	Job        api.Job // its files are blobs
 	Pool       string  // that judges it; "" is that of the job
 }
 
@@ -55,7 +55,7 @@ func (s *Store) Put(ctx context.Context, n Submission) (rec Record, created bool
 }
 
 // kindOf is the kind of slot that a job asks for.
-func kindOf(j job.Job) kind {
+func kindOf(j api.Job) kind {
 	k := kind{pool: j.Pool, width: j.CPUs}
 	if k.pool == "" {
 		k.pool = defaultPool

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // RecheckID is the ID under which Recheck keeps the report of an attempt.
@@ -15,10 +15,10 @@ func RecheckID(l Lease) string {
 }
 
 // Head returns what is known of a job that is to be finished: its report without tests. A failure is one of Finish.
-func (s *Store) Head(ctx context.Context, id string) (job.Report, error) {
+func (s *Store) Head(ctx context.Context, id string) (api.Report, error) {
 	r, err := s.readRowTo(ctx, "finish job", id)
 	if err != nil {
-		return job.Report{}, err
+		return api.Report{}, err
 	}
 	return r.report()
 }
@@ -26,14 +26,14 @@ func (s *Store) Head(ctx context.Context, id string) (job.Report, error) {
 // Recheck queues a job once more instead of ending it with the report of an attempt, for a host that has not judged it.
 // Until a time no host that has judged it may take it. The report is kept as another job, which no list has. The fence is
 // that of Finish.
-func (s *Store) Recheck(ctx context.Context, rec Record, rep job.Report, check job.CrossCheck, until time.Time) error {
+func (s *Store) Recheck(ctx context.Context, rec Record, rep api.Report, check api.CrossCheck, until time.Time) error {
 	var avoid strings.Builder
 	for _, h := range check.Hosts {
 		fmt.Fprintf(&avoid, "/%s/", h.Node)
 	}
 	return s.requeue(ctx, rec, rep, requeued{
 		id: RecheckID(rec.Lease), label: RecheckLabel, pool: rec.Pool,
-		head:  job.Report{CrossCheck: &check, Screening: rec.Report.Screening},
+		head:  api.Report{CrossCheck: &check, Screening: rec.Report.Screening},
 		avoid: avoid.String(), avoidUntil: until.UnixNano(),
 	})
 }

@@ -7,17 +7,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // testRecheck has a job judged by a node, which may not judge it again for a while, and by another one.
 func testRecheck(t *testing.T, be backend) {
 	b := be.open(t, nil)
-	b.put("1", func(j *job.Job) { j.Priority = job.Contest })
+	b.put("1", func(j *api.Job) { j.Priority = api.Contest })
 	first, err := b.Take(b.ctx(), Want{Host: "node/one", Node: "one", CPUs: "1"})
 	b.must(err)
-	rep := job.Report{Verdict: job.TimeLimit, Tests: []job.TestReport{{Name: "1", Verdict: job.TimeLimit}}}
-	check := job.CrossCheck{Hosts: []job.CrossCheckedHost{{Node: "one", Verdict: job.TimeLimit,
+	rep := api.Report{Verdict: api.TimeLimit, Tests: []api.TestReport{{Name: "1", Verdict: api.TimeLimit}}}
+	check := api.CrossCheck{Hosts: []api.CrossCheckedHost{{Node: "one", Verdict: api.TimeLimit,
 		Job: RecheckID(first.Lease)}}}
 	until := b.clock.now().Add(time.Minute)
 	b.must(b.Recheck(b.ctx(), b.get("1"), rep, check, until))
@@ -31,12 +31,12 @@ func testRecheck(t *testing.T, be backend) {
 	}
 	b = b.again() // as after a restart
 	kept := b.get(check.Hosts[0].Job)
-	if r := kept.Report; r.State != job.Done || r.Verdict != job.TimeLimit || r.Priority != job.Audit ||
+	if r := kept.Report; r.State != api.Done || r.Verdict != api.TimeLimit || r.Priority != api.Audit ||
 		r.Labels[RecheckLabel] != "1" || len(r.Tests) != 1 {
 		t.Errorf("kept report: %+v", kept)
 	}
 	page, _, err := b.List(b.ctx(), Filter{})
-	if err != nil || len(page) != 1 || page[0].State != job.Queued {
+	if err != nil || len(page) != 1 || page[0].State != api.Queued {
 		t.Errorf("list: %+v, %v; want the queued job alone", page, err)
 	}
 	b.idle(Want{Node: "one"})
@@ -52,12 +52,12 @@ func testRecheck(t *testing.T, be backend) {
 	again, err := b.Take(b.ctx(), Want{Host: "node/one", Node: "one"})
 	b.must(err)
 	head, err := b.Head(b.ctx(), "1")
-	if diff := cmp.Diff(&check, head.CrossCheck); diff != "" || err != nil || head.Priority != job.Contest {
+	if diff := cmp.Diff(&check, head.CrossCheck); diff != "" || err != nil || head.Priority != api.Contest {
 		t.Errorf("head %+v, %v (-want +got):\n%s", head, err, diff)
 	}
-	check.Decision = job.NoOtherHost
-	b.must(b.Finish(b.ctx(), again.Lease, job.Report{Verdict: job.TimeLimit, CrossCheck: &check}))
-	if got := b.get("1").Report; got.Verdict != job.TimeLimit || got.CrossCheck.Decision != job.NoOtherHost {
+	check.Decision = api.NoOtherHost
+	b.must(b.Finish(b.ctx(), again.Lease, api.Report{Verdict: api.TimeLimit, CrossCheck: &check}))
+	if got := b.get("1").Report; got.Verdict != api.TimeLimit || got.CrossCheck.Decision != api.NoOtherHost {
 		t.Errorf("report: %+v", got)
 	}
 	if _, err := b.Head(b.ctx(), "absent"); !errors.Is(err, ErrNotFound) {

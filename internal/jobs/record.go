@@ -12,16 +12,16 @@ import (
 
 	"github.com/klauspost/compress/s2"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // Record is everything that is kept about a job.
 type Record struct {
 	ID         string
 	BodyDigest string // of the request that created it
-	Job        job.Job
+	Job        api.Job
 	Pool       string     // that judges it, or has; that of the job unless another one decides; only Put and Get know it
-	Report     job.Report // its attempt does not count excused ones
+	Report     api.Report // its attempt does not count excused ones
 	Host       string     // that runs it
 	CPUs       string     // kernel list, while it runs
 	Lease      Lease      // the last one
@@ -41,7 +41,7 @@ const (
 	cancelled
 )
 
-var states = [...]job.State{queued: job.Queued, running: job.Running, done: job.Done, cancelled: job.CancelledState}
+var states = [...]api.State{queued: api.Queued, running: api.Running, done: api.Done, cancelled: api.CancelledState}
 
 // row is a job without its large columns.
 type row struct {
@@ -68,39 +68,39 @@ func timeOf(ns int64) time.Time {
 	return time.Unix(0, ns).UTC()
 }
 
-// auditPriority is the number of job.Audit, after those of submitted jobs.
+// auditPriority is the number of api.Audit, after those of submitted jobs.
 const auditPriority = 4
 
-func priorityNumber(p job.Priority) int {
-	return slices.Index(job.AllPriorities(), cmp.Or(p, job.Practice))
+func priorityNumber(p api.Priority) int {
+	return slices.Index(api.AllPriorities(), cmp.Or(p, api.Practice))
 }
 
 // report is the report without tests. head has the members that are not columns.
-func (r *row) report() (job.Report, error) {
-	var rep job.Report
+func (r *row) report() (api.Report, error) {
+	var rep api.Report
 	if r.head != nil {
 		if err := unpackJSON(r.head, &rep); err != nil {
-			return job.Report{}, fmt.Errorf("decode the report of job %q: %w", r.id, err)
+			return api.Report{}, fmt.Errorf("decode the report of job %q: %w", r.id, err)
 		}
 	}
-	if r.state < 0 || r.state >= len(states) || r.priority < 0 || r.priority >= len(job.AllPriorities()) {
-		return job.Report{}, fmt.Errorf("decode job %q: unknown state %d or priority %d", r.id, r.state, r.priority)
+	if r.state < 0 || r.state >= len(states) || r.priority < 0 || r.priority >= len(api.AllPriorities()) {
+		return api.Report{}, fmt.Errorf("decode job %q: unknown state %d or priority %d", r.id, r.state, r.priority)
 	}
 	if r.labels != "" {
 		if err := json.Unmarshal([]byte(r.labels), &rep.Labels); err != nil {
-			return job.Report{}, fmt.Errorf("decode the labels of job %q: %w", r.id, err)
+			return api.Report{}, fmt.Errorf("decode the labels of job %q: %w", r.id, err)
 		}
 	}
-	rep.ID, rep.State, rep.Priority, rep.Attempt = r.id, states[r.state], job.AllPriorities()[r.priority],
+	rep.ID, rep.State, rep.Priority, rep.Attempt = r.id, states[r.state], api.AllPriorities()[r.priority],
 		r.attempt-r.excused
-	rep.Verdict = job.Verdict(r.verdict)
+	rep.Verdict = api.Verdict(r.verdict)
 	rep.JudgementType = rep.Verdict.JudgementType()
 	rep.CreatedAt, rep.StartedAt, rep.FinishedAt = timeOf(r.created), timeOf(r.started), timeOf(r.finished)
 	return rep, nil
 }
 
 // headOf is the inverse of report.
-func headOf(rep job.Report) ([]byte, error) {
+func headOf(rep api.Report) ([]byte, error) {
 	rep.ID, rep.State, rep.Priority, rep.Attempt, rep.Labels, rep.Tests = "", "", "", 0, nil, nil
 	rep.Verdict, rep.JudgementType = "", ""
 	rep.CreatedAt, rep.StartedAt, rep.FinishedAt = time.Time{}, time.Time{}, time.Time{}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // applyBatch is how many reports one transaction replaces, so that writers are not delayed for long.
@@ -178,7 +178,7 @@ func (s *Store) replaceReport(ctx context.Context, tx *sql.Tx, id string, p Reju
 	}
 	original, again := pair[p.Job], pair[p.Again]
 	state := rejudgedLeft
-	if original.state == done && again.state == done && job.Verdict(again.verdict).Decided() {
+	if original.state == done && again.state == done && api.Verdict(again.verdict).Decided() {
 		state = rejudgedReplaced
 		if err := s.exchange(ctx, tx, id, original, again); err != nil {
 			return err
@@ -194,7 +194,7 @@ func (s *Store) exchange(ctx context.Context, tx *sql.Tx, id string, original, a
 	if err != nil {
 		return err
 	}
-	rep.Rejudging = &job.Rejudging{ID: id, Job: again.id, PreviousVerdict: job.Verdict(original.verdict),
+	rep.Rejudging = &api.Rejudging{ID: id, Job: again.id, PreviousVerdict: api.Verdict(original.verdict),
 		AppliedAt: s.now().Truncate(time.Millisecond)}
 	head, err := headOf(rep)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // workLeft is the progress of a rejudging that was just stored, applied or cancelled.
@@ -37,7 +37,7 @@ type RejudgingProgress struct {
 // SelectedJob is a job of a rejudging before it is queued.
 type SelectedJob struct {
 	ID      string
-	Verdict job.Verdict
+	Verdict api.Verdict
 	Skipped string // why it cannot be judged again
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // RejudgingState is how far a rejudging is.
@@ -63,8 +63,8 @@ type Rejudging struct {
 
 // RejudgedCount is how many jobs of a rejudging had one verdict and have another one now.
 type RejudgedCount struct {
-	Old  job.Verdict `json:"old"`
-	New  job.Verdict `json:"new,omitempty"` // "" before it was judged again
+	Old  api.Verdict `json:"old"`
+	New  api.Verdict `json:"new,omitempty"` // "" before it was judged again
 	Jobs int         `json:"jobs"`
 }
 
@@ -85,8 +85,8 @@ type RejudgedReport struct {
 	Job string `json:"job"`
 	// Again is the job that judges it again; has the old report once the new one is applied.
 	Again   string      `json:"rejudged_as,omitempty"`
-	Old     job.Verdict `json:"old,omitempty"`
-	New     job.Verdict `json:"new,omitempty"`
+	Old     api.Verdict `json:"old,omitempty"`
+	New     api.Verdict `json:"new,omitempty"`
 	Applied bool        `json:"applied"`
 	Skipped string      `json:"skipped,omitempty"` // why it is not judged again
 }
@@ -99,16 +99,16 @@ type RejudgingRequest struct {
 	Filter *RejudgingFilter `json:"filter,omitempty"`
 	// SameProblem judges with the problem as it was; else with the stored one.
 	SameProblem bool        `json:"same_problem,omitempty"`
-	Limits      job.Limits  `json:"limits,omitzero"`
-	Repeats     job.Repeats `json:"repeats,omitzero"`
+	Limits      api.Limits  `json:"limits,omitzero"`
+	Repeats     api.Repeats `json:"repeats,omitzero"`
 	Pool        string      `json:"pool,omitempty"`
 }
 
 // RejudgingFilter selects judged jobs. Members that are zero do not restrict.
 type RejudgingFilter struct {
 	Labels      map[string]string `json:"labels,omitempty"`
-	Verdict     job.Verdict       `json:"verdict,omitempty"`
-	Priority    job.Priority      `json:"priority,omitempty"`
+	Verdict     api.Verdict       `json:"verdict,omitempty"`
+	Priority    api.Priority      `json:"priority,omitempty"`
 	Pool        string            `json:"pool,omitempty"`
 	Problem     string            `json:"problem,omitempty"`
 	CreatedFrom time.Time         `json:"created_from,omitzero"`

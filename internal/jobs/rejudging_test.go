@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // rejudging is a set of jobs with the old verdicts; each is queued to be judged again.
-func (b *bench) rejudging(id string, old map[string]job.Verdict) RejudgingRequest {
+func (b *bench) rejudging(id string, old map[string]api.Verdict) RejudgingRequest {
 	b.t.Helper()
 	q := RejudgingRequest{ID: id, Reason: "wrong answer file"}
 	created, err := b.PutRejudging(b.ctx(), q, "digest")
@@ -35,7 +35,7 @@ func (b *bench) rejudging(id string, old map[string]job.Verdict) RejudgingReques
 // again is the job that judges one again.
 func again(id, original string) Submission {
 	j := sampleJob()
-	j.Priority, j.Labels = job.Rejudge, map[string]string{RejudgeLabel: original, RejudgingLabel: id}
+	j.Priority, j.Labels = api.Rejudge, map[string]string{RejudgeLabel: original, RejudgingLabel: id}
 	return Submission{Job: j}
 }
 
@@ -58,9 +58,9 @@ func testFilling(t *testing.T, be backend) {
 	b := be.open(t, func(o *Options) { o.MaxWaiting = 4 })
 	for _, id := range []string{"a", "b", "c"} {
 		b.put(id, nil)
-		b.judgeAll(map[string]job.Verdict{id: job.WrongAnswer})
+		b.judgeAll(map[string]api.Verdict{id: api.WrongAnswer})
 	}
-	request := RejudgingRequest{ID: "set", Filter: &RejudgingFilter{Problem: "sum"}, Limits: job.Limits{CPUTimeMS: 7}}
+	request := RejudgingRequest{ID: "set", Filter: &RejudgingFilter{Problem: "sum"}, Limits: api.Limits{CPUTimeMS: 7}}
 	for _, want := range []bool{true, false} {
 		if created, err := b.PutRejudging(b.ctx(), request, "digest"); created != want || err != nil {
 			t.Errorf("created %t, %v; want %t", created, err, want)
@@ -73,7 +73,7 @@ func testFilling(t *testing.T, be backend) {
 		t.Errorf("%s, %v, request (-want +got):\n%s", u.State, u.Broken, diff)
 	}
 	next := RejudgingProgress{After: "cursor"}
-	found := []SelectedJob{{ID: "a", Verdict: job.WrongAnswer}, {ID: "b", Verdict: job.Accepted}}
+	found := []SelectedJob{{ID: "a", Verdict: api.WrongAnswer}, {ID: "b", Verdict: api.Accepted}}
 	b.must(b.SelectRejudged(b.ctx(), u, found, next))
 	b.want(other.SelectRejudged(b.ctx(), u, found, next), ErrFinal)
 	u = b.unfinished("set")
@@ -95,7 +95,7 @@ func testFilling(t *testing.T, be backend) {
 	}
 	room(2)
 	for _, s := range []*bench{b, other} {
-		b.must(s.QueueRejudged(b.ctx(), "set", SelectedJob{ID: "b", Verdict: job.WrongAnswer}, again("set", "b")))
+		b.must(s.QueueRejudged(b.ctx(), "set", SelectedJob{ID: "b", Verdict: api.WrongAnswer}, again("set", "b")))
 	}
 	room(1)
 	b.must(b.SkipRejudged(b.ctx(), "set", SkippedJob{"a", "its file is gone"}))
@@ -107,7 +107,7 @@ func testFilling(t *testing.T, be backend) {
 		t.Errorf("not queued: %v, %v", left, err)
 	}
 	want := Rejudging{ID: "set", State: RejudgingFilling, Jobs: 1, Queued: 1,
-		Verdicts: []RejudgedCount{{Old: job.WrongAnswer, Jobs: 1}}, SkippedN: 2,
+		Verdicts: []RejudgedCount{{Old: api.WrongAnswer, Jobs: 1}}, SkippedN: 2,
 		Skipped: []SkippedJob{{"a", "its file is gone"}, {"c", `another job has the ID "` + RejudgeID("set", "c") + `"`}}}
 	b.view("set", want)
 	b.must(b.EndFilling(b.ctx(), u, ""))
@@ -132,7 +132,7 @@ func testCancelledFilling(t *testing.T, b *bench) {
 	b.must(b.CancelRejudging(b.ctx(), "cancelled"))
 	b.want(b.QueueRejudged(b.ctx(), "cancelled", SelectedJob{ID: "b"}, again("cancelled", "b")), ErrFinal)
 	b.want(b.EndFilling(b.ctx(), u, ""), ErrFinal)
-	if got := b.get(RejudgeID("cancelled", "a")).Report.State; got != job.CancelledState {
+	if got := b.get(RejudgeID("cancelled", "a")).Report.State; got != api.CancelledState {
 		t.Errorf("job of a set that was cancelled while it was filled is %s", got)
 	}
 	b.must(b.EndFilling(b.ctx(), b.unfinished("failed"), "too many"))
@@ -155,7 +155,7 @@ func (b *bench) view(id string, want Rejudging) {
 }
 
 // judgeAll judges all that wait, with the verdicts of their labels.
-func (b *bench) judgeAll(verdicts map[string]job.Verdict) {
+func (b *bench) judgeAll(verdicts map[string]api.Verdict) {
 	b.t.Helper()
 	for range verdicts {
 		w := b.take()
@@ -169,8 +169,8 @@ func (b *bench) judgeAll(verdicts map[string]job.Verdict) {
 
 func testRejudging(t *testing.T, be backend) {
 	b := be.open(t, nil)
-	old := map[string]job.Verdict{"a": job.WrongAnswer, "b": job.WrongAnswer, "c": job.Accepted, "d": job.WrongAnswer,
-		"e": job.TimeLimit}
+	old := map[string]api.Verdict{"a": api.WrongAnswer, "b": api.WrongAnswer, "c": api.Accepted, "d": api.WrongAnswer,
+		"e": api.TimeLimit}
 	for id := range old {
 		b.put(id, nil)
 	}
@@ -189,15 +189,15 @@ func testRejudging(t *testing.T, be backend) {
 		}
 	}
 	view("queued", Rejudging{State: RejudgingJudging, Jobs: 5, Verdicts: []RejudgedCount{
-		{Old: job.Accepted, Jobs: 1}, {Old: job.TimeLimit, Jobs: 1}, {Old: job.WrongAnswer, Jobs: 3}}})
+		{Old: api.Accepted, Jobs: 1}, {Old: api.TimeLimit, Jobs: 1}, {Old: api.WrongAnswer, Jobs: 3}}})
 	b.want(b.ApplyRejudging(b.ctx(), "set"), ErrFinal)
 	b.want(b.ApplyRejudging(b.ctx(), "other"), ErrNoRejudging)
-	b.judgeAll(map[string]job.Verdict{"a": job.Accepted, "b": job.Accepted, "c": job.Accepted, "d": job.InternalError,
-		"e": job.Accepted})
-	counts := []RejudgedCount{{job.Accepted, job.Accepted, 1}, {job.TimeLimit, job.Accepted, 1},
-		{job.WrongAnswer, job.Accepted, 2}, {job.WrongAnswer, job.InternalError, 1}}
+	b.judgeAll(map[string]api.Verdict{"a": api.Accepted, "b": api.Accepted, "c": api.Accepted, "d": api.InternalError,
+		"e": api.Accepted})
+	counts := []RejudgedCount{{api.Accepted, api.Accepted, 1}, {api.TimeLimit, api.Accepted, 1},
+		{api.WrongAnswer, api.Accepted, 2}, {api.WrongAnswer, api.InternalError, 1}}
 	view("judged", Rejudging{State: RejudgingReady, Jobs: 5, Judged: 5, Changed: 4, Verdicts: counts})
-	if got := b.get("a").Report; got.Verdict != job.WrongAnswer || got.Rejudging != nil {
+	if got := b.get("a").Report; got.Verdict != api.WrongAnswer || got.Rejudging != nil {
 		t.Errorf("report before the set is applied: %+v", got)
 	}
 	before := b.get("a").Report
@@ -210,9 +210,9 @@ func testRejudging(t *testing.T, be backend) {
 
 	want := again
 	want.ID, want.Labels, want.Priority, want.CreatedAt = "a", before.Labels, before.Priority, before.CreatedAt
-	want.Rejudging = &job.Rejudging{ID: "set", Job: again.ID, PreviousVerdict: job.WrongAnswer}
+	want.Rejudging = &api.Rejudging{ID: "set", Job: again.ID, PreviousVerdict: api.WrongAnswer}
 	after := b.get("a").Report
-	if diff := cmp.Diff(want, after, cmpopts.IgnoreFields(job.Rejudging{}, "AppliedAt")); diff != "" ||
+	if diff := cmp.Diff(want, after, cmpopts.IgnoreFields(api.Rejudging{}, "AppliedAt")); diff != "" ||
 		after.Rejudging.AppliedAt.IsZero() {
 		t.Errorf("report after the set is applied (-want +got):\n%s", diff)
 	}
@@ -221,10 +221,10 @@ func testRejudging(t *testing.T, be backend) {
 	if diff := cmp.Diff(kept, b.get(again.ID).Report); diff != "" {
 		t.Errorf("the report of before (-want +got):\n%s", diff)
 	}
-	if got := b.get("d").Report; got.Verdict != job.WrongAnswer || got.Rejudging != nil {
+	if got := b.get("d").Report; got.Verdict != api.WrongAnswer || got.Rejudging != nil {
 		t.Errorf("report of a job that could not be judged again: %+v", got)
 	}
-	page, _, err := b.List(b.ctx(), Filter{Verdict: job.Accepted, Label: map[string]string{"team": "7"}})
+	page, _, err := b.List(b.ctx(), Filter{Verdict: api.Accepted, Label: map[string]string{"team": "7"}})
 	if err != nil || len(page) != 4 {
 		t.Errorf("accepted jobs of the team: %d, %v; want 4", len(page), err)
 	}
@@ -267,24 +267,24 @@ func testRejudgedPages(t *testing.T, b *bench) {
 func testRejudgings(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	b.put("a", nil)
-	b.judgeAll(map[string]job.Verdict{"a": job.WrongAnswer})
-	b.rejudging("one", map[string]job.Verdict{"a": job.WrongAnswer})
+	b.judgeAll(map[string]api.Verdict{"a": api.WrongAnswer})
+	b.rejudging("one", map[string]api.Verdict{"a": api.WrongAnswer})
 	b.clock.advance(time.Second)
 	for range 2 {
 		b.must(b.CancelRejudging(b.ctx(), "one"))
 	}
-	if got := b.get(RejudgeID("one", "a")).Report.State; got != job.CancelledState {
+	if got := b.get(RejudgeID("one", "a")).Report.State; got != api.CancelledState {
 		t.Errorf("job of a cancelled rejudging is %s", got)
 	}
 	b.want(b.ApplyRejudging(b.ctx(), "one"), ErrFinal)
-	for i, verdict := range []job.Verdict{job.TimeLimit, job.Accepted} {
+	for i, verdict := range []api.Verdict{api.TimeLimit, api.Accepted} {
 		b.clock.advance(time.Second)
 		id := []string{"two", "three"}[i]
-		b.rejudging(id, map[string]job.Verdict{"a": b.get("a").Report.Verdict})
-		b.judgeAll(map[string]job.Verdict{"a": verdict})
+		b.rejudging(id, map[string]api.Verdict{"a": b.get("a").Report.Verdict})
+		b.judgeAll(map[string]api.Verdict{"a": verdict})
 		b.must(b.ApplyRejudging(b.ctx(), id))
 	}
-	if r := b.get("a").Report; r.Verdict != job.Accepted || r.Rejudging.PreviousVerdict != job.TimeLimit {
+	if r := b.get("a").Report; r.Verdict != api.Accepted || r.Rejudging.PreviousVerdict != api.TimeLimit {
 		t.Errorf("verdict %s after %s, want AC after TLE", r.Verdict, r.Rejudging.PreviousVerdict)
 	}
 	var ids []string
@@ -322,13 +322,13 @@ func testRejudgings(t *testing.T, be backend) {
 func testRejudgedWithoutVerdict(t *testing.T, be backend) {
 	b := be.open(t, nil)
 	b.put("a", nil)
-	b.judgeAll(map[string]job.Verdict{"a": job.WrongAnswer})
-	for set, verdict := range map[string]job.Verdict{"none": "", "failed": job.InternalError, "skipped": job.Skipped,
-		"cancelled": job.Cancelled, "unknown": "OK"} {
-		b.rejudging(set, map[string]job.Verdict{"a": job.WrongAnswer})
-		b.judgeAll(map[string]job.Verdict{"a": verdict})
+	b.judgeAll(map[string]api.Verdict{"a": api.WrongAnswer})
+	for set, verdict := range map[string]api.Verdict{"none": "", "failed": api.InternalError, "skipped": api.Skipped,
+		"cancelled": api.Cancelled, "unknown": "OK"} {
+		b.rejudging(set, map[string]api.Verdict{"a": api.WrongAnswer})
+		b.judgeAll(map[string]api.Verdict{"a": verdict})
 		b.must(b.ApplyRejudging(b.ctx(), set))
-		if r := b.get("a").Report; r.Verdict != job.WrongAnswer || r.Rejudging != nil {
+		if r := b.get("a").Report; r.Verdict != api.WrongAnswer || r.Rejudging != nil {
 			t.Errorf("%s: the job has verdict %q and %+v after it", set, r.Verdict, r.Rejudging)
 		}
 	}
@@ -337,10 +337,10 @@ func testRejudgedWithoutVerdict(t *testing.T, be backend) {
 // testInterruptedApply stops in the middle of a set, and applies it again, twice at the same time.
 func testInterruptedApply(t *testing.T, be backend) {
 	b := be.open(t, nil)
-	old, now := map[string]job.Verdict{}, map[string]job.Verdict{}
+	old, now := map[string]api.Verdict{}, map[string]api.Verdict{}
 	for i := range applyBatch + 20 {
 		id := "j" + string(rune('a'+i/26)) + string(rune('a'+i%26))
-		old[id], now[id] = job.WrongAnswer, job.Accepted
+		old[id], now[id] = api.WrongAnswer, api.Accepted
 		b.put(id, nil)
 	}
 	b.judgeAll(old)
@@ -365,7 +365,7 @@ func testInterruptedApply(t *testing.T, be backend) {
 		t.Errorf("work is left: %+v, %v", all, err)
 	}
 	for id := range old {
-		if r := b.get(id).Report; r.Verdict != job.Accepted {
+		if r := b.get(id).Report; r.Verdict != api.Accepted {
 			t.Errorf("job %s: %s after the set was applied", id, r.Verdict)
 		}
 	}

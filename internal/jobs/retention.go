@@ -8,7 +8,7 @@ import (
 	"iter"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs/jobspec"
 )
 
@@ -156,7 +156,7 @@ func (s *Store) Blobs(ctx context.Context) (map[string]bool, error) {
 	named := map[string]bool{}
 	for rec, err := range s.Unfinished(ctx) {
 		if err == nil {
-			_, err = jobspec.MapFiles(rec.Job, func(_ string, f job.File) (job.File, error) {
+			_, err = jobspec.MapFiles(rec.Job, func(_ string, f api.File) (api.File, error) {
 				named[f.Blob] = true
 				return f, nil
 			})

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 func (n Submission) kind() kind {
@@ -24,23 +24,23 @@ func ScreeningID(l Lease) string {
 
 // Forward queues a job for another pool instead of ending it with the report of an attempt. That report is kept as
 // another job, which no list has, and the other pool has as many attempts as any. The fence is that of Finish.
-func (s *Store) Forward(ctx context.Context, rec Record, rep job.Report, pool string, link job.Screening) error {
+func (s *Store) Forward(ctx context.Context, rec Record, rep api.Report, pool string, link api.Screening) error {
 	link.Job = ScreeningID(rec.Lease)
 	return s.requeue(ctx, rec, rep, requeued{id: link.Job, label: ScreeningLabel, pool: pool,
-		head: job.Report{Screening: &link}})
+		head: api.Report{Screening: &link}})
 }
 
 // requeued is how a job is queued once more, and its report kept.
 type requeued struct {
 	id, label string // of the job that keeps the report
 	pool      string
-	head      job.Report // of the job from now on
+	head      api.Report // of the job from now on
 	// avoid are the nodes that may not take it until then, each between two slashes.
 	avoid      string
 	avoidUntil int64
 }
 
-func (s *Store) requeue(ctx context.Context, rec Record, rep job.Report, q requeued) error {
+func (s *Store) requeue(ctx context.Context, rec Record, rep api.Report, q requeued) error {
 	head, err := headOf(q.head)
 	if err != nil {
 		return fmt.Errorf("encode the report of job %q: %w", rec.ID, err)
@@ -86,7 +86,7 @@ VALUES (?1, ?2, 2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?6, ?11, ?12, ?13, ?14, ?
 const keptCreatedArg = 8
 
 // keptReport returns the arguments of insertKept.
-func (s *Store) keptReport(rec Record, rep job.Report, q requeued) (args []any, label []byte, err error) {
+func (s *Store) keptReport(rec Record, rep api.Report, q requeued) (args []any, label []byte, err error) {
 	head, err := headOf(rep)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode the report of job %q: %w", rec.ID, err)

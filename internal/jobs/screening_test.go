@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // testForward has a job judged in a pool that does not decide, and then in the one that does.
 func testForward(t *testing.T, be backend) {
 	b := be.open(t, nil)
-	b.put("1", func(j *job.Job) { j.Pool = "cloud" })
+	b.put("1", func(j *api.Job) { j.Pool = "cloud" })
 	first, err := b.Take(b.ctx(), Want{Pool: "cloud", Host: "one", CPUs: "1"})
 	b.must(err)
 	rec := b.get("1")
@@ -21,8 +21,8 @@ func testForward(t *testing.T, be backend) {
 		t.Errorf("pool %q, want cloud", rec.Pool)
 	}
 	cpu := 3 * time.Second
-	rep := job.Report{Verdict: job.TimeLimit, Tests: []job.TestReport{{Name: "1", Verdict: job.TimeLimit, CPUTime: &cpu}}}
-	link := job.Screening{Pool: "cloud", Reason: "over", SmallestRatio: 0.9}
+	rep := api.Report{Verdict: api.TimeLimit, Tests: []api.TestReport{{Name: "1", Verdict: api.TimeLimit, CPUTime: &cpu}}}
+	link := api.Screening{Pool: "cloud", Reason: "over", SmallestRatio: 0.9}
 	stale := rec
 	stale.Lease.Attempt++
 	if err := b.Forward(b.ctx(), stale, rep, "metal", link); !errors.Is(err, ErrStale) {
@@ -39,13 +39,13 @@ func testForward(t *testing.T, be backend) {
 	}
 	b = b.again() // as after a restart
 	kept := b.get(ScreeningID(first.Lease))
-	if r := kept.Report; r.State != job.Done || r.Verdict != job.TimeLimit ||
-		r.Priority != job.Audit || kept.Pool != "cloud" ||
+	if r := kept.Report; r.State != api.Done || r.Verdict != api.TimeLimit ||
+		r.Priority != api.Audit || kept.Pool != "cloud" ||
 		r.Labels[ScreeningLabel] != "1" || *r.Tests[0].CPUTime != cpu || r.StartedAt.IsZero() || kept.Host != "one" {
 		t.Errorf("kept report: %+v", kept)
 	}
 	page, _, err := b.List(b.ctx(), Filter{})
-	if err != nil || len(page) != 1 || page[0].State != job.Queued {
+	if err != nil || len(page) != 1 || page[0].State != api.Queued {
 		t.Errorf("list: %+v, %v; want the queued job alone", page, err)
 	}
 	page, _, err = b.List(b.ctx(), Filter{Audits: true, Label: map[string]string{ScreeningLabel: "1"}})
@@ -62,8 +62,8 @@ func testForward(t *testing.T, be backend) {
 	if err := b.Finish(b.ctx(), first.Lease, rep); !errors.Is(err, ErrStale) {
 		t.Errorf("finish by the first holder: %v, want ErrStale", err)
 	}
-	b.finish(second.Lease, job.Accepted)
-	if got := b.get("1").Report; got.Verdict != job.Accepted || got.Attempt != 1 {
+	b.finish(second.Lease, api.Accepted)
+	if got := b.get("1").Report; got.Verdict != api.Accepted || got.Attempt != 1 {
 		t.Errorf("report: %+v", got)
 	}
 }
@@ -71,7 +71,7 @@ func testForward(t *testing.T, be backend) {
 // testMoveJobs has jobs that wait, one that runs, one whose lease has expired, and an audit.
 func testMoveJobs(t *testing.T, be backend) {
 	b := be.open(t, nil)
-	cloud := func(j *job.Job) { j.Pool = "cloud" }
+	cloud := func(j *api.Job) { j.Pool = "cloud" }
 	take := func() Work {
 		w, err := b.Take(b.ctx(), Want{Pool: "cloud", Host: "one"})
 		b.must(err)
@@ -103,10 +103,10 @@ func testMoveJobs(t *testing.T, be backend) {
 			t.Errorf("job %s is in pool %s, want %s", id, got, pool)
 		}
 	}
-	if err := b.Finish(b.ctx(), lost.Lease, job.Report{Verdict: job.Accepted}); !errors.Is(err, ErrStale) {
+	if err := b.Finish(b.ctx(), lost.Lease, api.Report{Verdict: api.Accepted}); !errors.Is(err, ErrStale) {
 		t.Errorf("finish of a job that was moved: %v, want ErrStale", err)
 	}
-	b.finish(runs.Lease, job.Accepted)
+	b.finish(runs.Lease, api.Accepted)
 }
 
 func testRatios(t *testing.T, be backend) {

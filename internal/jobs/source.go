@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // Source is where jobs come from and where their reports go; *Store is one.
@@ -20,9 +20,9 @@ type Source interface {
 	// Lost waits until the lease is lost, and says why.
 	Lost(ctx context.Context, l Lease) error
 	// Emit reports the n-th test of an attempt, from 1, without waiting.
-	Emit(l Lease, n int, t job.TestReport) error
+	Emit(l Lease, n int, t api.TestReport) error
 	// Finish stores the report and ends the job.
-	Finish(ctx context.Context, l Lease, rep job.Report) error
+	Finish(ctx context.Context, l Lease, rep api.Report) error
 	// Return puts the job back.
 	Return(ctx context.Context, l Lease, r Returned) error
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs/blobs"
 	"judged/internal/testkit"
 )
@@ -55,7 +55,7 @@ func TestFullDisk(t *testing.T) {
 				}
 			}
 		})
-	s.put("held", func(j *job.Job) { j.Priority = job.Contest })
+	s.put("held", func(j *api.Job) { j.Priority = api.Contest })
 	held := s.take()
 	promised := map[string]bool{"held": true}
 	var full error
@@ -77,7 +77,7 @@ func TestFullDisk(t *testing.T) {
 	// Larger than the disk, packed too: what is smaller may fit into the log.
 	noise := make([]byte, 8<<20)
 	_, _ = rand.Read(noise)
-	report, large := sampleReport(job.Accepted), sampleJob()
+	report, large := sampleReport(api.Accepted), sampleJob()
 	report.Tests[0].Message = hex.EncodeToString(noise)
 	large.Command = []string{report.Tests[0].Message}
 	for name, change := range map[string]func() error{
@@ -115,7 +115,7 @@ func TestFullDisk(t *testing.T) {
 	if err := unix.Mount("judged-test", dir, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
 		t.Fatal(err)
 	}
-	s.finish(held.Lease, job.Accepted)
+	s.finish(held.Lease, api.Accepted)
 	s.put("more", nil)
 	promised["more"] = true
 	for id := range promised {
@@ -128,10 +128,10 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-func bulkyJob() job.Job {
+func bulkyJob() api.Job {
 	j := sampleJob()
 	for i := range 1000 {
-		j.Tests = append(j.Tests, job.Test{Name: fmt.Sprint(i), Input: file(i * 7919), Answer: file(i * 104729)})
+		j.Tests = append(j.Tests, api.Test{Name: fmt.Sprint(i), Input: file(i * 7919), Answer: file(i * 104729)})
 	}
 	return j
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
 )
@@ -90,7 +90,7 @@ func (b *bench) ctx() context.Context {
 	return ctx
 }
 
-func (b *bench) put(id string, edit func(*job.Job)) Record {
+func (b *bench) put(id string, edit func(*api.Job)) Record {
 	b.t.Helper()
 	j := sampleJob()
 	if edit != nil {
@@ -137,7 +137,7 @@ func (b *bench) get(id string) Record {
 	return rec
 }
 
-func (b *bench) finish(l Lease, v job.Verdict) {
+func (b *bench) finish(l Lease, v api.Verdict) {
 	b.t.Helper()
 	if err := b.Finish(b.ctx(), l, sampleReport(v)); err != nil {
 		b.t.Fatal(err)
@@ -151,22 +151,22 @@ func (b *bench) want(err, want error) {
 	}
 }
 
-func file(n int) *job.File { return &job.File{Blob: fmt.Sprintf("%064x", n)} }
+func file(n int) *api.File { return &api.File{Blob: fmt.Sprintf("%064x", n)} }
 
-func sampleJob() job.Job {
-	return job.Job{
-		Program: *file(1), Files: map[string]job.File{"a.txt": *file(2)},
-		Tests:    []job.Test{{Name: "1", Input: file(3), Answer: file(4)}, {Name: "2", Input: file(5)}},
-		Priority: job.Practice, Labels: map[string]string{"team": "7", "problem": "a"},
+func sampleJob() api.Job {
+	return api.Job{
+		Program: *file(1), Files: map[string]api.File{"a.txt": *file(2)},
+		Tests:    []api.Test{{Name: "1", Input: file(3), Answer: file(4)}, {Name: "2", Input: file(5)}},
+		Priority: api.Practice, Labels: map[string]string{"team": "7", "problem": "a"},
 	}
 }
 
-func sampleReport(v job.Verdict) job.Report {
+func sampleReport(v api.Verdict) api.Report {
 	cpu := 3 * time.Millisecond
-	return job.Report{Verdict: v, CPUTime: &cpu,
-		Host: &job.HostReport{Name: "host", Doctor: &job.DoctorHost{Failed: []string{}}}, Tests: []job.TestReport{
-			{Name: "1", Verdict: job.Accepted, Runs: []job.Run{{CPUTime: cpu, Disturbed: []job.Cause{}}}},
-			{Name: "2", Verdict: v, Runs: []job.Run{{CPUTime: cpu, Disturbed: []job.Cause{}}}},
+	return api.Report{Verdict: v, CPUTime: &cpu,
+		Host: &api.HostReport{Name: "host", Doctor: &api.DoctorHost{Failed: []string{}}}, Tests: []api.TestReport{
+			{Name: "1", Verdict: api.Accepted, Runs: []api.Run{{CPUTime: cpu, Disturbed: []api.Cause{}}}},
+			{Name: "2", Verdict: v, Runs: []api.Run{{CPUTime: cpu, Disturbed: []api.Cause{}}}},
 		}}
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // Want describes a free slot.
@@ -31,8 +31,8 @@ type Want struct {
 // Options.Lease after Take or the last Extend: then the job is taken again.
 type Work struct {
 	Lease
-	Job       job.Job
-	Report    job.Report // without tests; its attempt counts this one
+	Job       api.Job
+	Report    api.Report // without tests; its attempt counts this one
 	Last      bool       // no attempt may follow this one: Options.MaxDeliver
 	Exhausted bool       // one attempt too many: to be finished as IE without a run
 	Until     time.Time  // deadline of the lease, by the database's clock
@@ -88,8 +88,8 @@ func (s *Store) Take(ctx context.Context, w Want) (Work, error) {
 // no other. Only jobs_line has the order of priority and seq, as in List. PostgreSQL begins at the position that a
 // comparison of rows names, and ends only at a column that is compared alone; SQLite begins at what is equal.
 var (
-	takeAny     = takeText(len(job.AllPriorities()))
-	takeContest = takeText(1 + slices.Index(job.AllPriorities(), job.Contest))
+	takeAny     = takeText(len(api.AllPriorities()))
+	takeContest = takeText(1 + slices.Index(api.AllPriorities(), api.Contest))
 )
 
 func takeText(priorities int) string {

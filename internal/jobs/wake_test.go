@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // TestLinesAreForgotten holds that the lines of pools that nobody takes jobs of are not kept for ever.
@@ -53,7 +53,7 @@ func testWaitReadsOnce(t *testing.T, be backend) {
 	if _, err := b.Wait(ctx, "a"); err == nil || ctx.Err() == nil {
 		t.Errorf("got %v after the time was over: %v; want an error at the end", err, ctx.Err())
 	}
-	got := make(chan job.Report)
+	got := make(chan api.Report)
 	go func() {
 		rep, err := b.Wait(b.ctx(), "a")
 		if err != nil {
@@ -62,7 +62,7 @@ func testWaitReadsOnce(t *testing.T, be backend) {
 		got <- rep
 	}()
 	set(body)
-	b.finish(w.Lease, job.Accepted)
+	b.finish(w.Lease, api.Accepted)
 	if diff := cmp.Diff(b.get("a").Report, <-got); diff != "" {
 		t.Errorf("waited for (-want +got):\n%s", diff)
 	}
@@ -76,12 +76,12 @@ func testLateStatement(t *testing.T, be backend) {
 	late := b.take()
 	early := b.Store.now().UnixNano()
 	b.put("next", nil)
-	b.finish(b.take().Lease, job.Accepted)
+	b.finish(b.take().Lease, api.Accepted)
 	b.clock.advance(b.opts.Timeout)
 	if ended, err := b.EndedSince(b.ctx(), start, 10); len(ended) > 0 || err != nil {
 		t.Errorf("ended %+v, %v, while an earlier report may be on its way", ended, err)
 	}
-	b.finish(late.Lease, job.Accepted)
+	b.finish(late.Lease, api.Accepted)
 	_, err := b.exec(b.ctx(), "finish job", `UPDATE jobs SET finished = ?1 WHERE id = 'late'`, early)
 	b.must(err)
 	b.clock.advance(2 * endedLag)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 )
 
@@ -144,7 +144,7 @@ type JuryLimits struct {
 
 // Repeats says how a time verdict near the limit is decided.
 type Repeats struct {
-	Policy job.Policy `toml:"policy"`
+	Policy api.Policy `toml:"policy"`
 }
 
 // Queue bounds the waiting jobs.
@@ -307,7 +307,7 @@ func Default() Config {
 				Processes: 64,
 			},
 		},
-		Repeats:   Repeats{Policy: job.Confirm},
+		Repeats:   Repeats{Policy: api.Confirm},
 		Queue:     Queue{MaxWaiting: 100000, MaxDeliver: 3},
 		Retention: Retention{MaxAge: 720 * time.Hour},
 		Canary:    Canary{Interval: 10 * time.Minute},

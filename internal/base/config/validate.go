@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 )
 
@@ -47,7 +47,7 @@ func (c Config) Validate() error {
 	v.sandbox(c.Sandbox)
 	between(v, "languages.cache_size", c.Languages.CacheSize, 1<<20, 1<<46)
 	v.limits(c.Limits)
-	oneOf(v, "repeats.policy", c.Repeats.Policy, job.Policies()...)
+	oneOf(v, "repeats.policy", c.Repeats.Policy, api.Policies()...)
 	between(v, "queue.max_waiting", c.Queue.MaxWaiting, 1, 10_000_000)
 	between(v, "queue.max_deliver", c.Queue.MaxDeliver, 1, 100)
 	between(v, "retention.max_age", c.Retention.MaxAge, time.Minute, 100*365*24*time.Hour)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // BenchmarkCheck prints MB/s of output read and, as x-read, how many times a
@@ -45,7 +45,7 @@ func BenchmarkCheck(b *testing.B) {
 				start := time.Now()
 				got, err := c.Check(b.Context(), plain{bytes.NewReader(bb.output)}, plain{bytes.NewReader(bb.answer)})
 				check += time.Since(start)
-				if err != nil || got.Verdict != job.Accepted {
+				if err != nil || got.Verdict != api.Accepted {
 					b.Fatal(got, err)
 				}
 				start = time.Now()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // A Checker decides whether output answers a test. It has no state: one value
@@ -18,7 +18,7 @@ type Checker interface {
 	// verdict is AC or WA; with WA its message names the place of the first
 	// difference and quotes both sides, escaped and cut to a few dozen bytes.
 	// The error is not nil only if one side could not be read or ctx ended. The report is then invalid.
-	Check(ctx context.Context, output, answer io.Reader) (job.CheckReport, error)
+	Check(ctx context.Context, output, answer io.Reader) (api.CheckReport, error)
 	// String is the kind, as Parse accepts it.
 	String() string
 }
@@ -117,17 +117,17 @@ var buffers = sync.Pool{New: func() any { return new([2][bufferSize + lookback]b
 func (b builtin) String() string { return b.kind }
 
 // Check compares in bounded memory.
-func (b builtin) Check(ctx context.Context, output, answer io.Reader) (job.CheckReport, error) {
+func (b builtin) Check(ctx context.Context, output, answer io.Reader) (api.CheckReport, error) {
 	both := buffers.Get().(*[2][bufferSize + lookback]byte)
 	defer buffers.Put(both)
 	out, ans := newSource(ctx, "output", output, both[0][:]), newSource(ctx, "answer", answer, both[1][:])
 	diff := b.compare(out, ans)
 	// The comparison takes a failed read for the end of the stream, so errors are tested first.
 	if err := errors.Join(out.failure(), ans.failure()); err != nil {
-		return job.CheckReport{}, err
+		return api.CheckReport{}, err
 	}
 	if diff != nil {
-		return job.CheckReport{Verdict: job.WrongAnswer, Message: diff.message(out, ans)}, nil
+		return api.CheckReport{Verdict: api.WrongAnswer, Message: diff.message(out, ans)}, nil
 	}
-	return job.CheckReport{Verdict: job.Accepted}, nil
+	return api.CheckReport{Verdict: api.Accepted}, nil
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/checker"
 )
 
@@ -26,7 +26,7 @@ func parse(t testing.TB, kind string) checker.Checker {
 	return c
 }
 
-func check(t testing.TB, kind, output, answer string) job.CheckReport {
+func check(t testing.TB, kind, output, answer string) api.CheckReport {
 	t.Helper()
 	got, err := parse(t, kind).Check(t.Context(), strings.NewReader(output), strings.NewReader(answer))
 	if err != nil {
@@ -227,9 +227,9 @@ func TestCheck(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.kind+"/"+tt.name, func(t *testing.T) {
 			got := check(t, tt.kind, tt.output, tt.answer)
-			want := job.CheckReport{Verdict: job.Accepted}
+			want := api.CheckReport{Verdict: api.Accepted}
 			if tt.want != "" {
-				want = job.CheckReport{Verdict: job.WrongAnswer, Message: tt.want}
+				want = api.CheckReport{Verdict: api.WrongAnswer, Message: tt.want}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
@@ -271,7 +271,7 @@ func TestCheckErrors(t *testing.T) {
 				if err != nil {
 					got[1], _, _ = strings.Cut(err.Error(), "\n")
 				}
-				if diff := cmp.Diff([]any{job.CheckReport{}, tt.want}, got); diff != "" {
+				if diff := cmp.Diff([]any{api.CheckReport{}, tt.want}, got); diff != "" {
 					t.Error(diff)
 				}
 			})
@@ -289,7 +289,7 @@ func TestMemoryIsBounded(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				got, err := c.Check(t.Context(), endless(pattern, size), endless(pattern, size))
 				runtime.ReadMemStats(&after)
-				if err != nil || got.Verdict != job.Accepted {
+				if err != nil || got.Verdict != api.Accepted {
 					t.Fatalf("got %v, %v", got, err)
 				}
 				if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {

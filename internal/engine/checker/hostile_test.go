@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // TestHostileOutputs compares outputs that are made to hurt: huge, without an
@@ -22,32 +22,32 @@ func TestHostileOutputs(t *testing.T) {
 	tests := []struct {
 		name, kind     string
 		output, answer func() io.Reader
-		want           job.Verdict
+		want           api.Verdict
 	}{
-		{"one token", "tokens", func() io.Reader { return endless("a", size) }, text("a"), job.WrongAnswer},
+		{"one token", "tokens", func() io.Reader { return endless("a", size) }, text("a"), api.WrongAnswer},
 		{"one token in another case", "tokens", func() io.Reader { return endless("aB", size) },
-			func() io.Reader { return endless("Ab", size) }, job.Accepted},
+			func() io.Reader { return endless("Ab", size) }, api.Accepted},
 		{"white space before the token", "tokens",
-			func() io.Reader { return io.MultiReader(endless(" \n", size), text("a")()) }, text("a"), job.Accepted},
-		{"only white space", "lines", func() io.Reader { return endless("\r\n \t", size) }, text("x"), job.WrongAnswer},
-		{"one line", "lines", func() io.Reader { return endless("a ", size) }, text("a a"), job.WrongAnswer},
+			func() io.Reader { return io.MultiReader(endless(" \n", size), text("a")()) }, text("a"), api.Accepted},
+		{"only white space", "lines", func() io.Reader { return endless("\r\n \t", size) }, text("x"), api.WrongAnswer},
+		{"one line", "lines", func() io.Reader { return endless("a ", size) }, text("a a"), api.WrongAnswer},
 		{"one line that ends in white space", "lines",
-			func() io.Reader { return io.MultiReader(text("a")(), endless(" ", size)) }, text("a\n"), job.Accepted},
+			func() io.Reader { return io.MultiReader(text("a")(), endless(" ", size)) }, text("a\n"), api.Accepted},
 		{"one line, exact", "exact", func() io.Reader { return endless("a", size) },
-			func() io.Reader { return endless("a", size-1) }, job.WrongAnswer},
-		{"a number of a hundred million digits", "float:1e-6", nines, text("1"), job.WrongAnswer},
-		{"the same", "float:1e-6", nines, nines, job.Accepted},
+			func() io.Reader { return endless("a", size-1) }, api.WrongAnswer},
+		{"a number of a hundred million digits", "float:1e-6", nines, text("1"), api.WrongAnswer},
+		{"the same", "float:1e-6", nines, nines, api.Accepted},
 		{"a fraction of as many", "float:1e-6", func() io.Reader {
 			return io.MultiReader(text("0.")(),
 				endless("3", size))
-		}, text("0.333333333"), job.WrongAnswer},
+		}, text("0.333333333"), api.WrongAnswer},
 		{"an exponent of as many", "float:1e-6", func() io.Reader {
 			return io.MultiReader(text("1e")(),
 				endless("9", size))
-		}, text("1"), job.WrongAnswer},
+		}, text("1"), api.WrongAnswer},
 		{"many numbers", "float:1e-6", func() io.Reader { return endless("1e9 ", size/20) },
-			func() io.Reader { return endless("1000000000 ", size/20*11/4) }, job.Accepted},
-		{"escapes", "exact", func() io.Reader { return endless("\x1b[2J\xff\u202e", size) }, text(""), job.WrongAnswer},
+			func() io.Reader { return endless("1000000000 ", size/20*11/4) }, api.Accepted},
+		{"escapes", "exact", func() io.Reader { return endless("\x1b[2J\xff\u202e", size) }, text(""), api.WrongAnswer},
 	}
 	for _, tt := range tests {
 		t.Run(tt.kind+"/"+tt.name, func(t *testing.T) {
@@ -77,8 +77,8 @@ func text(s string) func() io.Reader { return func() io.Reader { return strings.
 func TestNumbersThatAreNone(t *testing.T) {
 	for _, word := range []string{"nan", "NaN", "-nan", "nan(0x1)", "inf", "-Inf", "Infinity", "0x1p-1022", "0X1.8P1",
 		"1e", "1e+", "--1", "1_000", "1,5", "١", "1e1e1", "0x10", "+", ".", "e5", "1d0", "1f"} {
-		for answer, want := range map[string]job.Verdict{word: job.Accepted, "0": job.WrongAnswer, "1": job.WrongAnswer,
-			"16": job.WrongAnswer, "inf1": job.WrongAnswer} {
+		for answer, want := range map[string]api.Verdict{word: api.Accepted, "0": api.WrongAnswer, "1": api.WrongAnswer,
+			"16": api.WrongAnswer, "inf1": api.WrongAnswer} {
 			if got := check(t, "float:1e300", word, answer); got.Verdict != want {
 				t.Errorf("%q against %q: %s, want %s", word, answer, got.Verdict, want)
 			}
@@ -115,7 +115,7 @@ func TestWorkIsLinear(t *testing.T) {
 					got, err := c.Check(t.Context(), endless(tt.output, repeats*int64(len(tt.output))),
 						endless(tt.answer, repeats*int64(len(tt.answer))))
 					best = min(best, threadTime(t)-begin)
-					if err != nil || got.Verdict != job.Accepted {
+					if err != nil || got.Verdict != api.Accepted {
 						t.Fatalf("%s %q, %v", got.Verdict, got.Message, err)
 					}
 				}

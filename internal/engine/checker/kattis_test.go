@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/checker"
 )
 
@@ -78,9 +78,9 @@ func TestKattis(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := job.CheckReport{Verdict: job.Accepted}
+			want := api.CheckReport{Verdict: api.Accepted}
 			if tt.want != "" {
-				want = job.CheckReport{Verdict: job.WrongAnswer, Message: tt.want}
+				want = api.CheckReport{Verdict: api.WrongAnswer, Message: tt.want}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

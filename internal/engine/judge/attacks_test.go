@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/jury"
@@ -54,7 +54,7 @@ func TestAttacks(t *testing.T) {
 func TestHostRoot(t *testing.T) {
 	trySharedFiles(t, sandbox.RootHost, func(a *attacks.Attack) {
 		a.Open, a.Verdicts = true,
-			append(a.Verdicts, job.RuntimeError)
+			append(a.Verdicts, api.RuntimeError)
 	})
 }
 
@@ -258,13 +258,13 @@ func (a *arena) assertHeld(t *testing.T, attack attacks.Attack, program string) 
 
 // run judges the runs of an attack, one after the other or at once, and
 // returns when nothing of them should be left.
-func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []job.Report {
+func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []api.Report {
 	t.Helper()
 	var tasks []judge.Task
 	for _, args := range attack.Runs(a.host.names(a.workers[0].Resources().CPUs)) {
 		tasks = append(tasks, a.task(t, attack, program, args))
 	}
-	reports, errs := make([]job.Report, len(tasks)), make([]error, len(tasks))
+	reports, errs := make([]api.Report, len(tasks)), make([]error, len(tasks))
 	var running, loading sync.WaitGroup
 	loading.Add(len(tasks))
 	for i, task := range tasks {
@@ -291,28 +291,28 @@ func (a *arena) run(t *testing.T, attack attacks.Attack, program string) []job.R
 }
 
 // judge does what the engine does for a job on its first slot, on any worker.
-func (a *arena) judge(ctx context.Context, worker *measure.Worker, task judge.Task) (job.Report, error) {
+func (a *arena) judge(ctx context.Context, worker *measure.Worker, task judge.Task) (api.Report, error) {
 	if worker == a.workers[0] {
-		return a.eng.Judge(ctx, a.eng.Slots()[0], task, func(job.TestReport) {})
+		return a.eng.Judge(ctx, a.eng.Slots()[0], task, func(api.TestReport) {})
 	}
-	return judge.Run(ctx, worker, task, func(job.TestReport) {})
+	return judge.Run(ctx, worker, task, func(api.TestReport) {})
 }
 
 // task does what judged run does.
 func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args []string) judge.Task {
 	t.Helper()
-	test := job.Test{Name: attack.Name}
+	test := api.Test{Name: attack.Name}
 	if attack.Stdin != "" {
-		test.Input = &job.File{Part: written(t, attack.Stdin)}
+		test.Input = &api.File{Part: written(t, attack.Stdin)}
 	}
 	if attack.Answer != "" {
-		test.Answer = &job.File{Part: written(t, attack.Answer)}
+		test.Answer = &api.File{Part: written(t, attack.Answer)}
 	}
 	c := config.Default()
 	c.Slots.Width = attack.CPUs
-	j := job.Job{OutputFile: attack.OutputFile, Passes: attack.Passes,
-		Program: job.File{Part: program}, Command: append([]string{"{program}"}, args...), Tests: []job.Test{test},
-		Limits: attack.Limits, CPUs: attack.CPUs, Repeats: job.Repeats{Min: 1, Max: 1}, Head: 4096,
+	j := api.Job{OutputFile: attack.OutputFile, Passes: attack.Passes,
+		Program: api.File{Part: program}, Command: append([]string{"{program}"}, args...), Tests: []api.Test{test},
+		Limits: attack.Limits, CPUs: attack.CPUs, Repeats: api.Repeats{Min: 1, Max: 1}, Head: 4096,
 	}
 	a.addJury(t, attack, &j)
 	j, err := jobspec.Complete(c, j)
@@ -320,7 +320,7 @@ func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args [
 		t.Fatalf("%s: %v", attack.Name, err)
 	}
 	j.Limits = a.loosened(attack, j.Limits)
-	task, err := judge.NewTask(j, jobspec.ProgramName, func(f job.File) (string, error) { return f.Part, nil })
+	task, err := judge.NewTask(j, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,33 +328,33 @@ func (a *arena) task(t *testing.T, attack attacks.Attack, program string, args [
 }
 
 // addJury makes a job what its attack is aimed at: one with an interactor, a checker, or sources.
-func (a *arena) addJury(t *testing.T, attack attacks.Attack, j *job.Job) {
+func (a *arena) addJury(t *testing.T, attack attacks.Attack, j *api.Job) {
 	t.Helper()
 	if attack.Interactor != nil {
-		j.Interactor = &job.Interactor{Kind: "icpc", Program: job.File{Part: testkit.JuryProgram(t, "talker")},
+		j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Part: testkit.JuryProgram(t, "talker")},
 			Args: attack.Interactor}
 	}
 	if attack.Checker != nil && attack.Interactor == nil {
-		j.Checker = &job.Checker{Kind: "icpc", Program: &job.File{Part: testkit.JuryProgram(t, "checker")},
+		j.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Part: testkit.JuryProgram(t, "checker")},
 			Args: attack.Checker}
 	}
 	if attack.AsChecker {
 		program := j.Program
-		j.Checker = &job.Checker{Kind: attack.CheckerKind(), Program: &program, Args: j.Command[1:]}
+		j.Checker = &api.Checker{Kind: attack.CheckerKind(), Program: &program, Args: j.Command[1:]}
 		j.Program.Part, j.Command = testkit.JuryProgram(t, "talker"), []string{"{program}", "exit=0"}
 	}
 	if attack.Language != "" {
 		command := j.Command
-		j.Language, j.Command, j.Files = attack.Language, nil, map[string]job.File{}
+		j.Language, j.Command, j.Files = attack.Language, nil, map[string]api.File{}
 		if attack.Language == attackLanguage {
-			j.Files["args"] = job.File{Part: written(t, strings.Join(command[1:], " "))}
+			j.Files["args"] = api.File{Part: written(t, strings.Join(command[1:], " "))}
 		} else {
 			j.Program.Part = a.source(t, j.Program.Part)
 			header := filepath.Join(filepath.Dir(attack.Source), "attack.h")
-			j.Files["attack.h"] = job.File{Part: header}
+			j.Files["attack.h"] = api.File{Part: header}
 		}
 		for name, text := range attack.Files {
-			j.Files[name] = job.File{Part: written(t, text)}
+			j.Files[name] = api.File{Part: written(t, text)}
 		}
 	}
 }
@@ -380,18 +380,18 @@ func written(t *testing.T, text string) string {
 
 // loosened are the limits on a slow or busy machine: those that the attack must
 // not reach.
-func (a *arena) loosened(attack attacks.Attack, l job.Limits) job.Limits {
+func (a *arena) loosened(attack attacks.Attack, l api.Limits) api.Limits {
 	slack := max(a.slack, busy)
-	meant := func(v ...job.Verdict) bool {
+	meant := func(v ...api.Verdict) bool {
 		return slices.ContainsFunc(v, attack.Expects)
 	}
-	if !meant(job.TimeLimit) {
+	if !meant(api.TimeLimit) {
 		l.CPUTimeMS *= slack
 	}
 	switch {
-	case !meant(job.WallTimeLimit, job.IdlenessLimit):
+	case !meant(api.WallTimeLimit, api.IdlenessLimit):
 		l.WallTimeMS *= slack
-	case !meant(job.WallTimeLimit):
+	case !meant(api.WallTimeLimit):
 		// It has to be asleep for the last quarter.
 		l.WallTimeMS *= min(slack, 4)
 	}
@@ -399,7 +399,7 @@ func (a *arena) loosened(attack attacks.Attack, l job.Limits) job.Limits {
 }
 
 // quote is what one needs to know of a run that was not as it should be.
-func quote(r job.Report) string {
+func quote(r api.Report) string {
 	var b strings.Builder
 	b.WriteString("report:" + tell(r))
 	for _, t := range r.Tests {

@@ -3,15 +3,15 @@ package judge
 import (
 	"fmt"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/languages"
 )
 
 // Compile compiles sources of a task with f, the programs of the jury first. The report is not nil where some do not
 // compile: CE for those of the contestant, IE for those of the jury. The compiled files are valid until release.
-func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (compiled Task, c *job.Compilation,
-	failed *job.Report, release func(), err error) {
+func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (compiled Task, c *api.Compilation,
+	failed *api.Report, release func(), err error) {
 	var results []languages.Result
 	release = func() {
 		for _, r := range results {
@@ -28,9 +28,9 @@ func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (compi
 		}
 		results = append(results, r)
 		if r.Failure != "" {
-			c := &job.Compilation{Program: p.name, Language: p.program.Language, Output: r.Output, Cached: r.Cached}
+			c := &api.Compilation{Program: p.name, Language: p.program.Language, Output: r.Output, Cached: r.Cached}
 			failed := t.uncompiled(c)
-			failed.Fail(job.JuryFault, "the "+p.name+" does not compile: "+r.Failure)
+			failed.Fail(api.JuryFault, "the "+p.name+" does not compile: "+r.Failure)
 			return t, c, &failed, release, nil
 		}
 		p.use(jury.Program{Command: r.Args, Files: r.Files, Args: p.program.Args})
@@ -43,10 +43,10 @@ func (t Task) Compile(f func(languages.Source) (languages.Result, error)) (compi
 		return t, nil, nil, release, err
 	}
 	results = append(results, r)
-	c = &job.Compilation{Language: t.Language, Output: r.Output, Cached: r.Cached}
+	c = &api.Compilation{Language: t.Language, Output: r.Output, Cached: r.Cached}
 	if r.Failure != "" {
 		failed := t.uncompiled(c)
-		failed.Verdict, failed.Message = job.CompileError, r.Failure
+		failed.Verdict, failed.Message = api.CompileError, r.Failure
 		failed.JudgementType = failed.Verdict.JudgementType()
 		return t, c, &failed, release, nil
 	}
@@ -79,11 +79,11 @@ func (t *Task) juryPrograms() []juryPart {
 }
 
 // uncompiled is the report, but for the verdict, of a task whose sources do not compile.
-func (t Task) uncompiled(c *job.Compilation) job.Report {
-	report := job.Report{State: job.Done, Compilation: c}
+func (t Task) uncompiled(c *api.Compilation) api.Report {
+	report := api.Report{State: api.Done, Compilation: c}
 	tests, _ := t.plan()
 	for _, test := range tests {
-		report.Tests = append(report.Tests, job.TestReport{Name: test.Name, Verdict: job.Skipped})
+		report.Tests = append(report.Tests, api.TestReport{Name: test.Name, Verdict: api.Skipped})
 	}
 	return report
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/testkit"
 )
@@ -19,30 +19,30 @@ func TestEnvironment(t *testing.T) {
 	// The programs of the jury accept what they are to get and report what they see.
 	const seen = `echo "A=$A HOME=$HOME" >> $3/judgemessage.txt; `
 	const want, unseen = "a b=c,,/tmp,1,/tmp\n", "A= HOME=/box/work"
-	empty, input := job.File{Part: written(t, "")}, job.File{Part: written(t, "one\n")}
+	empty, input := api.File{Part: written(t, "")}, api.File{Part: written(t, "one\n")}
 	checker := shell(t, seen+`exit 42`)
 	again := shell(t, seen+`read x < $1; [ "$x" = one ] && echo two > $3/nextpass.in; exit 42`)
 	interactor := shell(t, seen+`read x; [ "$x" = "a b=c" ] && exit 42; exit 43`)
-	python := job.File{Part: written(t, "import os\nprint(os.environ['A'], os.environ['HOME'])\n")}
+	python := api.File{Part: written(t, "import os\nprint(os.environ['A'], os.environ['HOME'])\n")}
 	for _, tt := range []struct {
 		name   string
-		job    job.Job
+		job    api.Job
 		stdout string // of the program; what it says to an interactor is not kept
 		jury   string // message of the program of the jury
 	}{
-		{"program", job.Job{Program: shell(t, show)}, want, ""},
-		{"command", job.Job{Command: []string{"sh", "-c", show}}, want, ""},
-		{"checker", job.Job{Program: shell(t, show), Checker: &job.Checker{Kind: "icpc", Program: &checker}}, want, unseen},
-		{"passes", job.Job{Program: shell(t, "read x; [ $x = two ] || sleep 0; "+show), Passes: 2,
-			Checker: &job.Checker{Kind: "icpc", Program: &again}}, want, unseen + "\n" + unseen},
-		{"interactor", job.Job{Program: shell(t, `echo "$A"`),
-			Interactor: &job.Interactor{Kind: "icpc", Program: interactor}}, "", unseen},
-		{"language", job.Job{Language: "python", Program: python}, "a b=c /tmp\n", ""},
+		{"program", api.Job{Program: shell(t, show)}, want, ""},
+		{"command", api.Job{Command: []string{"sh", "-c", show}}, want, ""},
+		{"checker", api.Job{Program: shell(t, show), Checker: &api.Checker{Kind: "icpc", Program: &checker}}, want, unseen},
+		{"passes", api.Job{Program: shell(t, "read x; [ $x = two ] || sleep 0; "+show), Passes: 2,
+			Checker: &api.Checker{Kind: "icpc", Program: &again}}, want, unseen + "\n" + unseen},
+		{"interactor", api.Job{Program: shell(t, `echo "$A"`),
+			Interactor: &api.Interactor{Kind: "icpc", Program: interactor}}, "", unseen},
+		{"language", api.Job{Language: "python", Program: python}, "a b=c /tmp\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			j := tt.job
 			j.Env = map[string]string{"A": "a b=c", "B": "", "HOME": "/tmp"}
-			j.Head, j.Tests = 64, []job.Test{{Name: "1", Input: &input, Answer: &empty}}
+			j.Head, j.Tests = 64, []api.Test{{Name: "1", Input: &input, Answer: &empty}}
 			if j.Checker == nil && j.Interactor == nil {
 				j.Tests[0].Answer = nil
 			}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/testkit"
 )
@@ -27,7 +27,7 @@ func TestNamedFiles(t *testing.T) {
 	}
 	const both, missing = "in out", `"out" is missing or empty; token 1, offset 0: output ends, answer "1"`
 	type result struct {
-		Verdict job.Verdict
+		Verdict api.Verdict
 		Message string
 		Stdout  string
 	}
@@ -35,36 +35,36 @@ func TestNamedFiles(t *testing.T) {
 		name, files, script string
 		want                result
 	}{
-		{"both", both, "cat in > out; echo talk", result{job.Accepted, "", "talk\n"}},
-		{"input only", "in", "cat in", result{job.Accepted, "", "1 2\n"}},
-		{"output only", "out", "cat > out", result{job.Accepted, "", ""}},
-		{"appends", both, "echo 1 > out; echo 2 >> out", result{job.Accepted, "", ""}},
-		{"writes twice", both, "echo 1 2 3 4 > out; cat in > out", result{job.Accepted, "", ""}},
-		{"renames another file", both, "cat in > draft; mv draft out", result{job.Accepted, "", ""}},
-		{"deletes it first", both, "rm out; cat in > out", result{job.Accepted, "", ""}},
-		{"cannot change the input", both, "echo 3 > in; cat in > out", result{job.Accepted, "", ""}},
-		{"reads the output again", both, "cat in > out; [ \"$(cat out)\" = '1 2' ]", result{job.Accepted, "", ""}},
-		{"a child writes", both, "(cat in > out) & wait", result{job.Accepted, "", ""}},
+		{"both", both, "cat in > out; echo talk", result{api.Accepted, "", "talk\n"}},
+		{"input only", "in", "cat in", result{api.Accepted, "", "1 2\n"}},
+		{"output only", "out", "cat > out", result{api.Accepted, "", ""}},
+		{"appends", both, "echo 1 > out; echo 2 >> out", result{api.Accepted, "", ""}},
+		{"writes twice", both, "echo 1 2 3 4 > out; cat in > out", result{api.Accepted, "", ""}},
+		{"renames another file", both, "cat in > draft; mv draft out", result{api.Accepted, "", ""}},
+		{"deletes it first", both, "rm out; cat in > out", result{api.Accepted, "", ""}},
+		{"cannot change the input", both, "echo 3 > in; cat in > out", result{api.Accepted, "", ""}},
+		{"reads the output again", both, "cat in > out; [ \"$(cat out)\" = '1 2' ]", result{api.Accepted, "", ""}},
+		{"a child writes", both, "(cat in > out) & wait", result{api.Accepted, "", ""}},
 
-		{"stdin is empty", both, "cat > out", result{job.WrongAnswer, missing, ""}},
-		{"stdout does not count", both, "cat in", result{job.WrongAnswer, missing, "1 2\n"}},
-		{"wrong", both, "echo 1 3 > out", result{job.WrongAnswer, `token 2, offset 2: output "3", answer "2"`, ""}},
-		{"a link to the input", both, "rm out; ln -s in out", result{job.WrongAnswer, missing, ""}},
-		{"a link to a file of the host", both, "rm out; ln -s /etc/passwd out", result{job.WrongAnswer, missing, ""}},
-		{"a pipe", both, "rm out; mkfifo out", result{job.WrongAnswer, missing, ""}},
-		{"a folder", both, "rm out; mkdir out", result{job.WrongAnswer, missing, ""}},
+		{"stdin is empty", both, "cat > out", result{api.WrongAnswer, missing, ""}},
+		{"stdout does not count", both, "cat in", result{api.WrongAnswer, missing, "1 2\n"}},
+		{"wrong", both, "echo 1 3 > out", result{api.WrongAnswer, `token 2, offset 2: output "3", answer "2"`, ""}},
+		{"a link to the input", both, "rm out; ln -s in out", result{api.WrongAnswer, missing, ""}},
+		{"a link to a file of the host", both, "rm out; ln -s /etc/passwd out", result{api.WrongAnswer, missing, ""}},
+		{"a pipe", both, "rm out; mkfifo out", result{api.WrongAnswer, missing, ""}},
+		{"a folder", both, "rm out; mkdir out", result{api.WrongAnswer, missing, ""}},
 		{"another working directory", both, "mv ../work ../other; mkdir ../work; echo 1 3 > ../work/out",
-			result{job.WrongAnswer, `token 2, offset 2: output "3", answer "2"`, ""}},
-		{"writes without end", both, "yes > out", result{job.OutputLimit, "", ""}},
-		{"writes without end to its own file", both, "rm out; yes > out", result{job.OutputLimit, "", ""}},
+			result{api.WrongAnswer, `token 2, offset 2: output "3", answer "2"`, ""}},
+		{"writes without end", both, "yes > out", result{api.OutputLimit, "", ""}},
+		{"writes without end to its own file", both, "rm out; yes > out", result{api.OutputLimit, "", ""}},
 		{"writes little to each", both, "head -c 20000 /dev/zero | tee out; head -c 20000 /dev/zero >&2",
-			result{job.OutputLimit, "", ""}},
+			result{api.OutputLimit, "", ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			j := job.Job{Command: []string{"sh", "-c", tt.script}, Head: 64,
-				Tests:   []job.Test{{Name: "1", Input: &job.File{Part: input}, Answer: &job.File{Part: answer}}},
-				Limits:  job.Limits{Output: 32 << 10},
-				Repeats: job.Repeats{Min: 2}}
+			j := api.Job{Command: []string{"sh", "-c", tt.script}, Head: 64,
+				Tests:   []api.Test{{Name: "1", Input: &api.File{Part: input}, Answer: &api.File{Part: answer}}},
+				Limits:  api.Limits{Output: 32 << 10},
+				Repeats: api.Repeats{Min: 2}}
 			if tt.files != "out" {
 				j.InputFile = "in"
 			}
@@ -76,7 +76,7 @@ func TestNamedFiles(t *testing.T) {
 			if c := r.Tests[0].Checker; c != nil {
 				got.Message = c.Message
 			}
-			if h := r.Tests[0].StdoutHead; h != nil && r.Verdict != job.OutputLimit {
+			if h := r.Tests[0].StdoutHead; h != nil && r.Verdict != api.OutputLimit {
 				got.Stdout = *h
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -90,30 +90,30 @@ func TestNamedFiles(t *testing.T) {
 func TestLimitsOfTests(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
-	work := []job.Test{
-		{Name: "long", Limits: job.Limits{CPUTimeMS: 20_000}},
-		{Name: "own output", Limits: job.Limits{Output: 1}},
-		{Name: "own processes", Limits: job.Limits{Processes: 1}},
+	work := []api.Test{
+		{Name: "long", Limits: api.Limits{CPUTimeMS: 20_000}},
+		{Name: "own output", Limits: api.Limits{Output: 1}},
+		{Name: "own processes", Limits: api.Limits{Processes: 1}},
 		{Name: "short"},
 	}
 	const script = "echo $(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo 1)"
-	r := judgeTalk(t, eng, job.Job{Command: []string{"sh", "-c", script}, Tests: work,
-		Stop: job.StopNever, Limits: job.Limits{CPUTimeMS: 20}})
-	got := map[string]job.Verdict{}
+	r := judgeTalk(t, eng, api.Job{Command: []string{"sh", "-c", script}, Tests: work,
+		Stop: api.StopNever, Limits: api.Limits{CPUTimeMS: 20}})
+	got := map[string]api.Verdict{}
 	for _, test := range r.Tests {
 		got[test.Name] = test.Verdict
 	}
-	want := map[string]job.Verdict{"long": job.Accepted, "own output": job.TimeLimit, "own processes": job.RuntimeError,
-		"short": job.TimeLimit}
+	want := map[string]api.Verdict{"long": api.Accepted, "own output": api.TimeLimit, "own processes": api.RuntimeError,
+		"short": api.TimeLimit}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s%s", diff, tell(r))
 	}
 	if limit := r.Tests[0].Timing.Limit; limit != 20*time.Second {
 		t.Errorf("timing has the limit %v, want that of the test", limit)
 	}
-	long := job.Limits{CPUTimeMS: 20_000, WallTimeMS: 41_000, Memory: 256 << 20, Output: 64 << 20, Stack: 256 << 20,
+	long := api.Limits{CPUTimeMS: 20_000, WallTimeMS: 41_000, Memory: 256 << 20, Output: 64 << 20, Stack: 256 << 20,
 		Processes: 64}
-	if diff := cmp.Diff([]job.Limits{long, {}}, []job.Limits{r.Tests[0].Limits, r.Tests[3].Limits}); diff != "" {
+	if diff := cmp.Diff([]api.Limits{long, {}}, []api.Limits{r.Tests[0].Limits, r.Tests[3].Limits}); diff != "" {
 		t.Errorf("limits of the report (-want +got):\n%s", diff)
 	}
 }
@@ -135,8 +135,8 @@ func TestProcessLimitIsNamed(t *testing.T) {
 		{"does without", imports + "try:\n  " + start + "except RuntimeError: pass", [2]string{"AC", ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := judgeTalk(t, eng, job.Job{Command: []string{"python3", "-c", tt.script}, Limits: job.Limits{Processes: 2},
-				Tests: []job.Test{{Name: "1"}}})
+			r := judgeTalk(t, eng, api.Job{Command: []string{"python3", "-c", tt.script}, Limits: api.Limits{Processes: 2},
+				Tests: []api.Test{{Name: "1"}}})
 			if diff := cmp.Diff(tt.want, [2]string{string(r.Verdict), r.Tests[0].Message}); diff != "" {
 				t.Errorf("-want +got\n%s%s", diff, tell(r))
 			}
@@ -148,15 +148,15 @@ func TestProcessLimitIsNamed(t *testing.T) {
 func TestNamedOutputIsNoMemory(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
-	limits := job.Limits{CPUTimeMS: 20_000, Memory: 16 << 20, Output: 64 << 20}
-	r := judgeTalk(t, eng, job.Job{Command: []string{"head", "-c", "40000000", "/dev/zero"}, OutputFile: "out",
-		Tests: []job.Test{{Name: "1"}}, Limits: limits})
-	if r.Verdict != job.Accepted {
+	limits := api.Limits{CPUTimeMS: 20_000, Memory: 16 << 20, Output: 64 << 20}
+	r := judgeTalk(t, eng, api.Job{Command: []string{"head", "-c", "40000000", "/dev/zero"}, OutputFile: "out",
+		Tests: []api.Test{{Name: "1"}}, Limits: limits})
+	if r.Verdict != api.Accepted {
 		t.Fatalf("to stdout: %s: %s", r.Verdict, tell(r))
 	}
-	r = judgeTalk(t, eng, job.Job{Command: []string{"sh", "-c", "head -c 40000000 /dev/zero > out"}, OutputFile: "out",
-		Tests: []job.Test{{Name: "1"}}, Limits: limits})
-	if p := r.MemoryPeak; r.Verdict != job.Accepted || p != nil && *p > 8<<20 {
+	r = judgeTalk(t, eng, api.Job{Command: []string{"sh", "-c", "head -c 40000000 /dev/zero > out"}, OutputFile: "out",
+		Tests: []api.Test{{Name: "1"}}, Limits: limits})
+	if p := r.MemoryPeak; r.Verdict != api.Accepted || p != nil && *p > 8<<20 {
 		t.Fatalf("to the file: %s: %s", r.Verdict, tell(r))
 	}
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/jury"
@@ -19,13 +19,13 @@ import (
 )
 
 // managedJob is a job of talker, or another program, with a manager.
-func managedJob(t *testing.T, instances int, program, manager string) job.Job {
+func managedJob(t *testing.T, instances int, program, manager string) api.Job {
 	t.Helper()
-	return job.Job{Program: job.File{Part: testkit.JuryProgram(t, "talker")},
-		Command: append([]string{"{program}"}, strings.Split(program, "|")...), Tests: []job.Test{{Name: "1"}},
-		Interactor: &job.Interactor{Kind: "cms", Program: job.File{Part: testkit.JuryProgram(t, "manager")},
+	return api.Job{Program: api.File{Part: testkit.JuryProgram(t, "talker")},
+		Command: append([]string{"{program}"}, strings.Split(program, "|")...), Tests: []api.Test{{Name: "1"}},
+		Interactor: &api.Interactor{Kind: "cms", Program: api.File{Part: testkit.JuryProgram(t, "manager")},
 			Instances: instances, Args: strings.Split(manager, "|")},
-		Limits: job.Limits{CPUTimeMS: 300, WallTimeMS: 20_000}, Repeats: job.Repeats{Policy: job.Single}}
+		Limits: api.Limits{CPUTimeMS: 300, WallTimeMS: 20_000}, Repeats: api.Repeats{Policy: api.Single}}
 }
 
 // TestInstancesShareTheCPUTime: instances that compute are stopped when all of them together have used what one may.
@@ -35,9 +35,9 @@ func TestInstancesShareTheCPUTime(t *testing.T) {
 	used := map[int]time.Duration{}
 	for _, n := range []int{1, 4} {
 		j := managedJob(t, n, "spin", "all|end=0|score=1")
-		j.Repeats = job.Repeats{Min: 1, Max: 1}
+		j.Repeats = api.Repeats{Min: 1, Max: 1}
 		r := judgeTalk(t, eng, j)
-		if r.Verdict != job.TimeLimit || len(r.Tests[0].Instances) != n {
+		if r.Verdict != api.TimeLimit || len(r.Tests[0].Instances) != n {
 			t.Fatalf("verdict %s of %d instances: %s", r.Verdict, len(r.Tests[0].Instances), tell(r))
 		}
 		checkSum(t, r.Tests[0])
@@ -53,9 +53,9 @@ func TestInstancesRepeat(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
 	j := managedJob(t, jury.MaxInstances, "hear|say=a", "say=0:x|say=7:x|want=7:a|want=0:a|score=1")
-	j.Repeats = job.Repeats{Min: 3, Max: 3}
+	j.Repeats = api.Repeats{Min: 3, Max: 3}
 	r := judgeTalk(t, eng, j)
-	if r.Verdict != job.Accepted || !*r.Deterministic {
+	if r.Verdict != api.Accepted || !*r.Deterministic {
 		t.Fatalf("verdict %s, deterministic %t: %s", r.Verdict, *r.Deterministic, tell(r))
 	}
 	for _, run := range r.Tests[0].Runs {
@@ -77,7 +77,7 @@ func TestInstancesCannotBeExecuted(t *testing.T) {
 		j := managedJob(t, 2, "spin", "all|end=0|score=1")
 		j.Program.Part = written(t, content)
 		r := judgeTalk(t, eng, j)
-		if r.Verdict != job.NotExecutable || !strings.Contains(r.Tests[0].Message, message) {
+		if r.Verdict != api.NotExecutable || !strings.Contains(r.Tests[0].Message, message) {
 			t.Errorf("%q: verdict %s, message %q: %s", content, r.Verdict, r.Tests[0].Message, tell(r))
 		}
 	}
@@ -116,14 +116,14 @@ func TestBusyJury(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
 	keepBusy(t, cpuset.New(0))
-	interactive := job.Job{Program: job.File{Part: testkit.JuryProgram(t, "talker")},
-		Command: []string{"{program}", "say=1", "hear", "end"}, Tests: []job.Test{{Name: "1"}},
-		Interactor: &job.Interactor{Kind: "icpc", Program: job.File{Part: testkit.JuryProgram(t, "talker")},
+	interactive := api.Job{Program: api.File{Part: testkit.JuryProgram(t, "talker")},
+		Command: []string{"{program}", "say=1", "hear", "end"}, Tests: []api.Test{{Name: "1"}},
+		Interactor: &api.Interactor{Kind: "icpc", Program: api.File{Part: testkit.JuryProgram(t, "talker")},
 			Args: []string{"hear", "work=300", "say=2", "exit=42"}}}
 	managed := managedJob(t, 1, "say=1|hear|say=2", "want=0:1|work=300|say=0:x|want=0:2|score=1")
-	for name, j := range map[string]job.Job{"interactor": interactive, "manager": managed} {
-		j.Limits, j.Repeats = job.Limits{CPUTimeMS: 300, WallTimeMS: 600}, job.Repeats{Policy: job.Single}
-		if r := judgeTalk(t, eng, j); r.Verdict != job.Accepted {
+	for name, j := range map[string]api.Job{"interactor": interactive, "manager": managed} {
+		j.Limits, j.Repeats = api.Limits{CPUTimeMS: 300, WallTimeMS: 600}, api.Repeats{Policy: api.Single}
+		if r := judgeTalk(t, eng, j); r.Verdict != api.Accepted {
 			t.Errorf("%s: verdict %s, want AC: %s", name, r.Verdict, tell(r))
 		}
 	}
@@ -140,7 +140,7 @@ func TestInstancesWithBusyCPU(t *testing.T) {
 		j := managedJob(t, n, "spin", "all|end=0|score=1")
 		j.Limits.WallTimeMS = 600 // of which an instance gets less than a seventh
 		r := judgeTalk(t, eng, j)
-		if r.Verdict != job.TimeLimit {
+		if r.Verdict != api.TimeLimit {
 			t.Errorf("verdict %s of %d instances, want TLE: %s", r.Verdict, n, tell(r))
 		}
 		if d := r.Tests[0].Runs[0].Evidence.RunDelay; d == nil || *d == 0 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/engine/judge"
 	"judged/internal/jobs/jobspec"
 	"judged/internal/sandbox"
@@ -54,16 +54,16 @@ func (a *arena) instances(t *testing.T, attack attacks.Attack, program string) j
 	}
 	limits := attack.Limits
 	limits.CPUTimeMS, limits.WallTimeMS = max(limits.CPUTimeMS, 10_000), max(limits.WallTimeMS, 60_000)
-	j, err := jobspec.Complete(config.Default(), job.Job{Program: job.File{Part: program},
-		Command: []string{"/bin/sh", "-c", script + "esac", "sh"}, Tests: []job.Test{{Name: "1"}},
-		Interactor: &job.Interactor{Kind: "cms", Program: job.File{Part: testkit.JuryProgram(t, "manager")},
+	j, err := jobspec.Complete(config.Default(), api.Job{Program: api.File{Part: program},
+		Command: []string{"/bin/sh", "-c", script + "esac", "sh"}, Tests: []api.Test{{Name: "1"}},
+		Interactor: &api.Interactor{Kind: "cms", Program: api.File{Part: testkit.JuryProgram(t, "manager")},
 			Instances: len(runs), Args: []string{"all", "end=0", "end=1", "score=1"}},
-		Limits: limits, Repeats: job.Repeats{Min: 1, Max: 1}, Head: 4096})
+		Limits: limits, Repeats: api.Repeats{Min: 1, Max: 1}, Head: 4096})
 	if err != nil {
 		t.Fatal(err)
 	}
 	j.Limits = a.loosened(attack, j.Limits)
-	task, err := judge.NewTask(j, jobspec.ProgramName, func(f job.File) (string, error) { return f.Part, nil })
+	task, err := judge.NewTask(j, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,23 +78,23 @@ func TestManagerLeavesNothing(t *testing.T) {
 	defer a.close(t)
 	talker, manager := testkit.JuryProgram(t, "talker"), testkit.JuryProgram(t, "manager")
 	for i, x := range []managed{
-		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: job.Accepted},
-		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: job.Accepted},
-		{program: "hear", manager: "score=1", verdict: job.InternalError}, // it opens nothing
+		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: api.Accepted},
+		{program: "say=a", manager: "hear=0|hear=1|score=1", verdict: api.Accepted},
+		{program: "hear", manager: "score=1", verdict: api.InternalError}, // it opens nothing
 		{program: "reopen=0|reopen=1|reopen=2|hear|say=a", manager: "all|say=0:x|say=1:x|say=2:x|hear=0|hear=1|score=1",
-			verdict: job.Accepted},
-		{program: "hear", manager: "say=0:x|score=1", verdict: job.Accepted},
-		{program: "kill=11", manager: "all|hear=0|sleep", verdict: job.RuntimeError},
-		{program: "hear", manager: "kill=11", verdict: job.InternalError},
+			verdict: api.Accepted},
+		{program: "hear", manager: "say=0:x|score=1", verdict: api.Accepted},
+		{program: "kill=11", manager: "all|hear=0|sleep", verdict: api.RuntimeError},
+		{program: "hear", manager: "kill=11", verdict: api.InternalError},
 	} {
-		j, err := jobspec.Complete(config.Default(), job.Job{Program: job.File{Part: talker},
-			Command: append([]string{"{program}"}, strings.Split(x.program, "|")...), Tests: []job.Test{{Name: "1"}},
-			Interactor: &job.Interactor{Kind: "cms", Program: job.File{Part: manager}, Instances: 3,
-				Args: strings.Split(x.manager, "|")}, Repeats: job.Repeats{Policy: job.Single}})
+		j, err := jobspec.Complete(config.Default(), api.Job{Program: api.File{Part: talker},
+			Command: append([]string{"{program}"}, strings.Split(x.program, "|")...), Tests: []api.Test{{Name: "1"}},
+			Interactor: &api.Interactor{Kind: "cms", Program: api.File{Part: manager}, Instances: 3,
+				Args: strings.Split(x.manager, "|")}, Repeats: api.Repeats{Policy: api.Single}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		task, err := judge.NewTask(j, jobspec.ProgramName, func(f job.File) (string, error) { return f.Part, nil })
+		task, err := judge.NewTask(j, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
 		if err != nil {
 			t.Fatal(err)
 		}

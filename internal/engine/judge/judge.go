@@ -7,14 +7,14 @@ import (
 	"os"
 	"slices"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
+	"judged/internal/api/scoring"
 	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
 	"judged/internal/engine/problem"
-	"judged/internal/engine/scoring"
 	"judged/internal/sandbox"
 	"judged/internal/timing/stats"
 )
@@ -25,7 +25,7 @@ type Task struct {
 	// as they are.
 	Language string
 	Args     []string // with the path of the program inside the sandbox
-	// Compiled says that Args are those of a language, which may have job.StackMark.
+	// Compiled says that Args are those of a language, which may have api.StackMark.
 	Compiled bool
 	Env      []string       // NAME=VALUE, of the program alone
 	Files    []sandbox.File // the program among them
@@ -40,9 +40,9 @@ type Task struct {
 	Interactor *jury.Interactor
 	Passes     int          // of a test of a multi-pass problem, at most; else 0
 	Jury       *jury.Runner // runs these programs
-	Limits     job.Limits   // complete; those of a test, if it has any, are in its place
-	Repeats    job.Repeats
-	Stop       job.Stop
+	Limits     api.Limits   // complete; those of a test, if it has any, are in its place
+	Repeats    api.Repeats
+	Stop       api.Stop
 	// Scheme, where not nil, says in which order the tests run, which of them are needed, and what they score.
 	Scheme *scoring.Scheme
 	Head   units.Bytes
@@ -55,7 +55,7 @@ type Task struct {
 
 // Run judges the task on a worker and passes each test to decided as soon as it is decided. The error is not nil only
 // if judged could not do its work or ctx ended; the report then holds what is known so far.
-func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(job.TestReport)) (job.Report, error) {
+func Run(ctx context.Context, worker *measure.Worker, task Task, decided func(api.TestReport)) (api.Report, error) {
 	if task.NeedsJury() {
 		task.Jury.Prepare()
 	}
@@ -78,8 +78,8 @@ var errStopped = errors.New("the test before has ended the job")
 // runTests runs the tests in order until no further one is needed. While the output of a test is checked the next one
 // runs already; if the check shows that it is not needed, that run is cancelled and its test counts as not run.
 func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Test) <-chan measure.Result,
-	decided func(job.TestReport)) (job.Report, error) {
-	var reports []job.TestReport
+	decided func(api.TestReport)) (api.Report, error) {
+	var reports []api.TestReport
 	var before *pending
 	tests, progress := t.plan()
 	decide := func() error {
@@ -108,7 +108,7 @@ func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Te
 			}
 		}
 		if !progress.Needs(test.Name) {
-			reports = append(reports, job.TestReport{Name: test.Name, Verdict: job.Skipped, Agree: true})
+			reports = append(reports, api.TestReport{Name: test.Name, Verdict: api.Skipped, Agree: true})
 			continue
 		}
 		runCtx, cancel := context.WithCancelCause(ctx)
@@ -126,7 +126,7 @@ func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Te
 			return unfinished(reports), err
 		}
 		if !needed {
-			reports = append(reports, job.TestReport{Name: test.Name, Verdict: job.Skipped, Agree: true})
+			reports = append(reports, api.TestReport{Name: test.Name, Verdict: api.Skipped, Agree: true})
 			continue
 		}
 		before = next
@@ -174,9 +174,9 @@ func (t Task) scheme() scoring.Scheme {
 	if t.Scheme != nil {
 		return *t.Scheme
 	}
-	all := &job.Group{}
+	all := &api.Group{}
 	for _, test := range byName(t.Tests) {
-		all.Members = append(all.Members, job.Member{Test: test.Name})
+		all.Members = append(all.Members, api.Member{Test: test.Name})
 	}
 	return scoring.Scheme{Root: all}
 }
@@ -200,14 +200,14 @@ func startTest(ctx context.Context, worker *measure.Worker, task Task, t problem
 // startPass is startTest for one pass.
 func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, more bool) <-chan measure.Result {
 	limits := t.Limits
-	if limits == (job.Limits{}) {
+	if limits == (api.Limits{}) {
 		limits = task.Limits
 	}
 	q := measure.Request{Name: t.Name, Args: task.Args, Env: task.Env, Files: task.Files, InputFile: task.InputFile,
 		OutputFile: task.OutputFile, Limits: limits, Repeats: task.Repeats,
 		Head: task.Head, Place: task.Place, Ready: task.Ready, More: more}
 	if task.Compiled {
-		q.Args = job.FillStack(task.Args, limits.Stack)
+		q.Args = api.FillStack(task.Args, limits.Stack)
 	}
 	if task.Ran != nil {
 		q.Ran = func() { task.Ran(t.Name) }
@@ -222,14 +222,14 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 	switch {
 	case task.Interactor != nil && (task.CheckerProgram == nil || task.Interactor.Protocol != jury.Testlib): // it judges
 	case task.CheckerProgram != nil:
-		q.Check = func(ctx context.Context, output *os.File) (job.CheckReport, error) {
+		q.Check = func(ctx context.Context, output *os.File) (api.CheckReport, error) {
 			return task.runChecker(ctx, input, answer, t.feedback, output)
 		}
 	case t.Answer != "":
-		q.Check = func(ctx context.Context, output *os.File) (job.CheckReport, error) {
+		q.Check = func(ctx context.Context, output *os.File) (api.CheckReport, error) {
 			answer, err := os.Open(t.Answer)
 			if err != nil {
-				return job.CheckReport{}, err
+				return api.CheckReport{}, err
 			}
 			defer answer.Close()
 			return task.Checker.Check(ctx, output, answer)
@@ -277,10 +277,10 @@ func (t Task) addTalk(q *measure.Request, find func() (jury.Case, error)) {
 
 // runChecker runs the checker of the task on one output.
 func (t Task) runChecker(ctx context.Context, input, answer inputs, feedback, output *os.File) (
-	job.CheckReport, error) {
+	api.CheckReport, error) {
 	c, err := t.juryCase(input, answer, feedback)
 	if err != nil {
-		return job.CheckReport{}, err
+		return api.CheckReport{}, err
 	}
 	c.Output = output
 	return t.Jury.Check(ctx, *t.CheckerProgram, c)
@@ -331,7 +331,7 @@ func (in inputs) close() {
 
 // summarize computes the report of a task that came to its end, with the groups and scores of its scheme. The verdict is
 // AC only where every test that counts was run and passed.
-func (t Task) summarize(tests []job.TestReport) job.Report {
+func (t Task) summarize(tests []api.TestReport) api.Report {
 	r := unfinished(tests)
 	if t.Scheme == nil {
 		r.Score = score(tests)
@@ -341,7 +341,7 @@ func (t Task) summarize(tests []job.TestReport) job.Report {
 	case errors.As(err, new(*scoring.UnfinishedError)):
 		return InternalError(r, err)
 	case err != nil:
-		r.Fail(job.ProblemFault, err.Error()+"; the problem's points or its checker are wrong")
+		r.Fail(api.ProblemFault, err.Error()+"; the problem's points or its checker are wrong")
 		return r
 	}
 	if r.Groups = result.Groups; t.Scheme != nil {
@@ -352,10 +352,10 @@ func (t Task) summarize(tests []job.TestReport) job.Report {
 }
 
 // conclude gives a report its verdict. At IE the first test that has it says whose fault it is, and why.
-func conclude(r *job.Report, v job.Verdict) {
-	r.State, r.Verdict, r.JudgementType, r.Fault, r.Message = job.Done, v, v.JudgementType(), "", ""
+func conclude(r *api.Report, v api.Verdict) {
+	r.State, r.Verdict, r.JudgementType, r.Fault, r.Message = api.Done, v, v.JudgementType(), "", ""
 	for _, t := range r.Tests {
-		if v == job.InternalError && t.Verdict == v {
+		if v == api.InternalError && t.Verdict == v {
 			r.Fail(t.Fault, fmt.Sprintf("judge test %q: %s", t.Name, t.Message))
 			return
 		}
@@ -363,8 +363,8 @@ func conclude(r *job.Report, v job.Verdict) {
 }
 
 // unfinished is the report of a task that ended early: it has what is known of the tests, and no verdict.
-func unfinished(tests []job.TestReport) job.Report {
-	r := job.Report{Tests: tests}
+func unfinished(tests []api.TestReport) api.Report {
+	r := api.Report{Tests: tests}
 	agree := true
 	for _, t := range tests {
 		agree = agree && t.Agree
@@ -385,8 +385,8 @@ func larger[T ~int64](a, b *T) *T {
 
 // score is the mean of the tests' scores, or nil when no test has one. A test without a score counts as 1 when it was
 // accepted, else as 0.
-func score(tests []job.TestReport) *float64 {
-	scored := slices.ContainsFunc(tests, func(t job.TestReport) bool { return t.Score != nil })
+func score(tests []api.TestReport) *float64 {
+	scored := slices.ContainsFunc(tests, func(t api.TestReport) bool { return t.Score != nil })
 	if !scored {
 		return nil
 	}
@@ -395,7 +395,7 @@ func score(tests []job.TestReport) *float64 {
 		switch {
 		case t.Score != nil:
 			sum += *t.Score
-		case t.Verdict == job.Accepted:
+		case t.Verdict == api.Accepted:
 			sum++
 		}
 	}
@@ -404,7 +404,7 @@ func score(tests []job.TestReport) *float64 {
 }
 
 // InternalError turns what is known of a task into the report of a task that failed because of cause.
-func InternalError(partial job.Report, cause error) job.Report {
-	partial.Fail(job.FaultOf(cause), cause.Error())
+func InternalError(partial api.Report, cause error) api.Report {
+	partial.Fail(api.FaultOf(cause), cause.Error())
 	return partial
 }

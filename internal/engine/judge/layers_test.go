@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/sys/unix"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
@@ -103,13 +103,13 @@ func (b Bounty) beyond(before Bounty) []string {
 
 // outcomeOf is held where every run was, broke where one got through, and else
 // the verdict of one that something else stopped.
-func outcomeOf(attack attacks.Attack, reports []job.Report) attacks.Outcome {
+func outcomeOf(attack attacks.Attack, reports []api.Report) attacks.Outcome {
 	worst := attacks.Held
 	for _, r := range reports {
-		if r.Verdict == job.Accepted && !attack.Expects(job.Accepted) && !saysHeld(r) {
+		if r.Verdict == api.Accepted && !attack.Expects(api.Accepted) && !saysHeld(r) {
 			return attacks.Broke // nothing stopped it
 		}
-		if r.Verdict != job.Accepted && !attack.Expects(r.Verdict) {
+		if r.Verdict != api.Accepted && !attack.Expects(r.Verdict) {
 			worst = attacks.Outcome(r.Verdict)
 		}
 	}
@@ -121,7 +121,7 @@ func outcomeOf(attack attacks.Attack, reports []job.Report) attacks.Outcome {
 	return worst
 }
 
-func saysHeld(r job.Report) bool {
+func saysHeld(r api.Report) bool {
 	head := r.Tests[0].StdoutHead
 	return head != nil && strings.Contains("\n"+*head, "\nheld: ")
 }

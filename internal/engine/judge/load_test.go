@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
 	"judged/internal/engine/problem"
@@ -48,14 +48,14 @@ func TestVerdictUnderLoad(t *testing.T) {
 	for _, tt := range []struct {
 		loops   int
 		cpus    *cpuset.Set // nil are those of this process, which the slot does not have
-		policy  job.Policy
+		policy  api.Policy
 		milli   string
 		quiet   int // runs on a quiet host
-		explain job.Cause
+		explain api.Cause
 	}{
-		{1, nil, job.Confirm, "115", 2, job.CauseNeighbours},
-		{1, nil, job.Single, "115", 1, job.CauseNeighbours},
-		{2, &slot, job.Confirm, "108", 2, job.CauseForeign},
+		{1, nil, api.Confirm, "115", 2, api.CauseNeighbours},
+		{1, nil, api.Single, "115", 1, api.CauseNeighbours},
+		{2, &slot, api.Confirm, "108", 2, api.CauseForeign},
 	} {
 		t.Run(fmt.Sprintf("%s, %d loops, %s", tt.explain, tt.loops, tt.policy), func(t *testing.T) {
 			for range tt.loops {
@@ -63,19 +63,19 @@ func TestVerdictUnderLoad(t *testing.T) {
 			}
 			task := judge.Task{Args: []string{"./spins", tt.milli}, Tests: []problem.Test{{Name: "1"}},
 				Files:   []sandbox.File{{Name: "spins", Path: program, Exec: true}},
-				Repeats: job.Repeats{Policy: tt.policy},
-				Limits: job.Limits{CPUTimeMS: 100, WallTimeMS: 20_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20,
+				Repeats: api.Repeats{Policy: tt.policy},
+				Limits: api.Limits{CPUTimeMS: 100, WallTimeMS: 20_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20,
 					Processes: 8}}
 			explained, decided := false, false
 			for attempt := 0; attempt < 5 && !(explained && decided); attempt++ { // what steals time is not ours
-				r, err := judge.Run(t.Context(), eng.Worker(eng.Slots()[0]), task, func(job.TestReport) {})
+				r, err := judge.Run(t.Context(), eng.Worker(eng.Slots()[0]), task, func(api.TestReport) {})
 				if err != nil && !errors.As(err, new(*measure.NoiseError)) {
 					t.Fatal(err)
 				}
 				if n := len(r.Tests[0].Runs); n > tt.quiet+3 {
 					t.Errorf("%d runs, on a quiet host %d%s", n, tt.quiet, tell(r))
 				}
-				if err == nil && r.Verdict != job.TimeLimit {
+				if err == nil && r.Verdict != api.TimeLimit {
 					t.Errorf("%s%s", r.Verdict, tell(r))
 				}
 				decided = decided || err == nil

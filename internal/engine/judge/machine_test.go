@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"testing"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/testkit"
 )
@@ -28,9 +28,9 @@ func TestRuntimesSeeTheSlot(t *testing.T) {
 		{"files", []string{"sh", "-c", "ls -d /proc/cpuinfo /proc/stat /proc/meminfo /sys 2>/dev/null; true"}, `^$`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := judgeTalk(t, eng, job.Job{Command: tt.command, Head: 4 << 10, Tests: []job.Test{{Name: "1"}},
-				Limits: job.Limits{CPUTimeMS: 20_000, Memory: 1 << 30}})
-			if got := r.Tests[0].StdoutHead; r.Verdict != job.Accepted || !regexp.MustCompile(tt.want).MatchString(*got) {
+			r := judgeTalk(t, eng, api.Job{Command: tt.command, Head: 4 << 10, Tests: []api.Test{{Name: "1"}},
+				Limits: api.Limits{CPUTimeMS: 20_000, Memory: 1 << 30}})
+			if got := r.Tests[0].StdoutHead; r.Verdict != api.Accepted || !regexp.MustCompile(tt.want).MatchString(*got) {
 				t.Errorf("%s: %q, want %s%s", r.Verdict, *got, tt.want, tell(r))
 			}
 		})

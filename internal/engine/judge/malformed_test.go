@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
@@ -46,29 +46,29 @@ func newBenchIn(t *testing.T, c config.Config) bench {
 
 // judge does what a job does. The limits are small, because what a program
 // does whose text was torn is not worth waiting for.
-func (b bench) judge(j job.Job) (job.Report, error) {
+func (b bench) judge(j api.Job) (api.Report, error) {
 	b.t.Helper()
 	j = withTest(j)
 	j.Limits.CPUTimeMS, j.Limits.WallTimeMS, j.Limits.Memory, j.Limits.Output = 100, 500, 64<<20, 1<<20
-	j.Repeats.Policy = job.Single
+	j.Repeats.Policy = api.Single
 	complete, err := jobspec.Complete(b.config, j)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	task, err := judge.NewTask(complete, jobspec.ProgramName, func(f job.File) (string, error) { return f.Part, nil })
+	task, err := judge.NewTask(complete, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return judge.Run(b.t.Context(), b.worker, task, func(job.TestReport) {})
+	return judge.Run(b.t.Context(), b.worker, task, func(api.TestReport) {})
 }
 
-func (b bench) file(text []byte) job.File {
+func (b bench) file(text []byte) api.File {
 	b.t.Helper()
 	path := filepath.Join(b.t.TempDir(), "program")
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		b.t.Fatal(err)
 	}
-	return job.File{Part: path}
+	return api.File{Part: path}
 }
 
 // torn is how many variants of each program are judged.
@@ -85,21 +85,21 @@ func TestTornPrograms(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := newBench(t)
-			if r, err := b.judge(job.Job{Program: b.file(whole)}); err != nil || r.Verdict != job.Accepted {
+			if r, err := b.judge(api.Job{Program: b.file(whole)}); err != nil || r.Verdict != api.Accepted {
 				t.Fatalf("the whole program: %s, %v", r.Verdict, err)
 			}
 			regions := headersOf(t, whole)
 			chance := rand.New(rand.NewPCG(19, uint64(len(regions))))
-			seen := map[job.Verdict]int{}
+			seen := map[api.Verdict]int{}
 			for i := range torn {
-				r, err := b.judge(job.Job{Program: b.file(tear(chance, whole, regions))})
-				if err != nil || r.Verdict == job.InternalError || r.Verdict == "" {
+				r, err := b.judge(api.Job{Program: b.file(tear(chance, whole, regions))})
+				if err != nil || r.Verdict == api.InternalError || r.Verdict == "" {
 					t.Fatalf("variant %d: %s, %v", i, r.Verdict, err)
 				}
 				seen[r.Verdict]++
 			}
 			t.Logf("verdicts %v", seen)
-			if seen[job.NotExecutable] == 0 || seen[job.RuntimeError] == 0 || seen[job.Accepted] == 0 {
+			if seen[api.NotExecutable] == 0 || seen[api.RuntimeError] == 0 || seen[api.Accepted] == 0 {
 				t.Errorf("verdicts %v do not include BAD, RTE and AC: the tearing is too strong or too weak", seen)
 			}
 		})
@@ -155,51 +155,51 @@ func TestOddScripts(t *testing.T) {
 	b := newBench(t)
 	tests := []struct {
 		name, text string
-		want       job.Verdict
+		want       api.Verdict
 		message    string // part of it
 	}{
-		{"works", "#!/bin/sh\nexit 0\n", job.Accepted, ""},
-		{"no newline", "#!/bin/true", job.Accepted, ""},
-		{"space before the interpreter", "#!  \t/bin/true\n", job.Accepted, ""},
-		{"argument of the interpreter", "#!/bin/sh -e\nfalse\n", job.RuntimeError, ""},
-		{"empty file", "", job.NotExecutable, "neither an ELF program for this machine nor a script"},
-		{"no #! line", "exit 0\n", job.NotExecutable, "neither an ELF program"},
-		{"nothing behind #!", "#!\n", job.NotExecutable, "neither an ELF program"},
-		{"only blanks behind #!", "#!   \n", job.NotExecutable, "neither an ELF program"},
-		{"no interpreter", "#!/no/such/interpreter\n", job.NotExecutable, "does not exist in the sandbox"},
-		{"CR LF", "#!/bin/sh\r\nexit 0\r\n", job.NotExecutable, "CR LF"},
-		{"a language that the host lacks", "#!/usr/local/bin/racket9.99\n", job.InternalError,
+		{"works", "#!/bin/sh\nexit 0\n", api.Accepted, ""},
+		{"no newline", "#!/bin/true", api.Accepted, ""},
+		{"space before the interpreter", "#!  \t/bin/true\n", api.Accepted, ""},
+		{"argument of the interpreter", "#!/bin/sh -e\nfalse\n", api.RuntimeError, ""},
+		{"empty file", "", api.NotExecutable, "neither an ELF program for this machine nor a script"},
+		{"no #! line", "exit 0\n", api.NotExecutable, "neither an ELF program"},
+		{"nothing behind #!", "#!\n", api.NotExecutable, "neither an ELF program"},
+		{"only blanks behind #!", "#!   \n", api.NotExecutable, "neither an ELF program"},
+		{"no interpreter", "#!/no/such/interpreter\n", api.NotExecutable, "does not exist in the sandbox"},
+		{"CR LF", "#!/bin/sh\r\nexit 0\r\n", api.NotExecutable, "CR LF"},
+		{"a language that the host lacks", "#!/usr/local/bin/racket9.99\n", api.InternalError,
 			`this host has no "/usr/local/bin/racket9.99"; install it`},
-		{"the same through env", "#!/usr/bin/env racket9.99\n", job.InternalError,
+		{"the same through env", "#!/usr/bin/env racket9.99\n", api.InternalError,
 			`this host has no "racket9.99"; install it`},
-		{"what nobody has, through env", "#!/usr/bin/env none\n", job.RuntimeError, ""},
-		{"the same and CR LF", "#!/usr/local/bin/racket9.99\r\n", job.NotExecutable, "CR LF"},
-		{"the same elsewhere", "#!/box/racket9.99\n", job.NotExecutable, "does not exist in the sandbox"},
-		{"itself", "#!./program\n", job.NotExecutable, "form a loop"},
-		{"itself by another name", "#!/box/work/./program\n", job.NotExecutable, ""},
-		{"a folder", "#!/box\n", job.NotExecutable, "no permission to execute"},
-		{"a folder that it does not see", "#!/bin\n", job.NotExecutable, "does not exist in the sandbox"},
-		{"a device", "#!/dev/null\n", job.NotExecutable, "no permission to execute"},
-		{"the launcher", "#!/proc/self/exe\n", job.NotExecutable, ""},
-		{"a file that is no program", "#!/usr/share/common-licenses/GPL-3\n", job.NotExecutable, ""},
-		{"name longer than the kernel reads", "#!/" + strings.Repeat("a", 4<<10) + "\n", job.NotExecutable,
+		{"what nobody has, through env", "#!/usr/bin/env none\n", api.RuntimeError, ""},
+		{"the same and CR LF", "#!/usr/local/bin/racket9.99\r\n", api.NotExecutable, "CR LF"},
+		{"the same elsewhere", "#!/box/racket9.99\n", api.NotExecutable, "does not exist in the sandbox"},
+		{"itself", "#!./program\n", api.NotExecutable, "form a loop"},
+		{"itself by another name", "#!/box/work/./program\n", api.NotExecutable, ""},
+		{"a folder", "#!/box\n", api.NotExecutable, "no permission to execute"},
+		{"a folder that it does not see", "#!/bin\n", api.NotExecutable, "does not exist in the sandbox"},
+		{"a device", "#!/dev/null\n", api.NotExecutable, "no permission to execute"},
+		{"the launcher", "#!/proc/self/exe\n", api.NotExecutable, ""},
+		{"a file that is no program", "#!/usr/share/common-licenses/GPL-3\n", api.NotExecutable, ""},
+		{"name longer than the kernel reads", "#!/" + strings.Repeat("a", 4<<10) + "\n", api.NotExecutable,
 			"neither an ELF program"},
-		{"long argument", "#!/bin/true " + strings.Repeat("a", 4<<10) + "\n", job.Accepted, ""},
+		{"long argument", "#!/bin/true " + strings.Repeat("a", 4<<10) + "\n", api.Accepted, ""},
 		// The kernel's text ends there: it runs /bin/tr, which wants arguments.
-		{"NUL in the name", "#!/bin/tr\x00ue\n", job.RuntimeError, ""},
-		{"NUL behind the name", "#!/bin/true\x00\n", job.Accepted, ""},
-		{"byte order mark", "\ufeff#!/bin/sh\n", job.NotExecutable, "neither an ELF program"},
-		{"terminal escapes", "#!/\x1b[2J\x1b]0;x\x07\n", job.NotExecutable, "does not exist in the sandbox"},
+		{"NUL in the name", "#!/bin/tr\x00ue\n", api.RuntimeError, ""},
+		{"NUL behind the name", "#!/bin/true\x00\n", api.Accepted, ""},
+		{"byte order mark", "\ufeff#!/bin/sh\n", api.NotExecutable, "neither an ELF program"},
+		{"terminal escapes", "#!/\x1b[2J\x1b]0;x\x07\n", api.NotExecutable, "does not exist in the sandbox"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := b.judge(job.Job{Program: b.file([]byte(tt.text))})
+			r, err := b.judge(api.Job{Program: b.file([]byte(tt.text))})
 			if err != nil {
 				t.Fatal(err)
 			}
 			got := r.Tests[0]
 			if got.Verdict != tt.want || !strings.Contains(got.Message, tt.message) ||
-				(got.Verdict == job.NotExecutable || got.Verdict == job.InternalError) != (got.Message != "") {
+				(got.Verdict == api.NotExecutable || got.Verdict == api.InternalError) != (got.Message != "") {
 				t.Errorf("%s %q, want %s %q", got.Verdict, got.Message, tt.want, tt.message)
 			}
 			if strings.ContainsFunc(got.Message, func(r rune) bool { return r < ' ' }) {
@@ -222,13 +222,13 @@ func TestCutPrograms(t *testing.T) {
 			b := newBench(t)
 			for _, tt := range []struct {
 				size int
-				want job.Verdict
+				want api.Verdict
 			}{
-				{4, job.NotExecutable}, {63, job.NotExecutable}, {64, job.NotExecutable}, {100, job.NotExecutable},
-				{4096, job.NotExecutable}, {end / 2, job.NotExecutable}, {end - 1, job.NotExecutable},
-				{end, job.Accepted}, {len(whole), job.Accepted},
+				{4, api.NotExecutable}, {63, api.NotExecutable}, {64, api.NotExecutable}, {100, api.NotExecutable},
+				{4096, api.NotExecutable}, {end / 2, api.NotExecutable}, {end - 1, api.NotExecutable},
+				{end, api.Accepted}, {len(whole), api.Accepted},
 			} {
-				r, err := b.judge(job.Job{Program: b.file(whole[:tt.size])})
+				r, err := b.judge(api.Job{Program: b.file(whole[:tt.size])})
 				if err != nil || r.Verdict != tt.want {
 					t.Errorf("%d of %d bytes: %s, %v, want %s", tt.size, len(whole), r.Verdict, err, tt.want)
 				}
@@ -258,12 +258,12 @@ func loadedEnd(t *testing.T, program []byte) int {
 func TestLackingCommands(t *testing.T) {
 	b := newBench(t)
 	for _, name := range []string{"python9.99", "/usr/bin/python9.99", "./other"} {
-		r, err := b.judge(job.Job{Program: b.file([]byte("print(1)\n")), Command: []string{name, "{program}"}})
+		r, err := b.judge(api.Job{Program: b.file([]byte("print(1)\n")), Command: []string{name, "{program}"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := fmt.Sprintf("judge test \"1\": execute %q: no such file or directory; install it in", name)
-		if r.Verdict != job.InternalError || !strings.HasPrefix(r.Message, want) {
+		if r.Verdict != api.InternalError || !strings.HasPrefix(r.Message, want) {
 			t.Errorf("%s: %s %q, want IE %q", name, r.Verdict, r.Message, want)
 		}
 	}
@@ -273,12 +273,12 @@ func TestLackingCommands(t *testing.T) {
 // a chain ends at the first link that is not.
 func TestScriptsInACircle(t *testing.T) {
 	b := newBench(t)
-	r, err := b.judge(job.Job{Program: b.file([]byte("#!./other\n")),
-		Files: map[string]job.File{"other": b.file([]byte("#!./program\n"))}})
+	r, err := b.judge(api.Job{Program: b.file([]byte("#!./other\n")),
+		Files: map[string]api.File{"other": b.file([]byte("#!./program\n"))}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Tests[0]; got.Verdict != job.NotExecutable ||
+	if got := r.Tests[0]; got.Verdict != api.NotExecutable ||
 		!strings.Contains(got.Message, "no permission to execute") {
 		t.Errorf("%s %q", got.Verdict, got.Message)
 	}
@@ -296,11 +296,11 @@ func TestLongestCommand(t *testing.T) {
 	for _, arg := range []string{"", "a", strings.Repeat("b", 100), strings.Repeat("c", 30<<10)} {
 		command := longestCommand(arg)
 		for _, stack := range []units.Bytes{128 << 10, 0} { // the least, and the default
-			r, err := b.judge(job.Job{Program: b.file(whole), Command: command, Limits: job.Limits{Stack: stack}})
+			r, err := b.judge(api.Job{Program: b.file(whole), Command: command, Limits: api.Limits{Stack: stack}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Verdict != job.Accepted {
+			if r.Verdict != api.Accepted {
 				t.Errorf("%d arguments of %d bytes, stack %d: %s %q", len(command)-1, len(arg), stack, r.Verdict,
 					r.Tests[0].Message)
 			}
@@ -312,7 +312,7 @@ func TestLongestCommand(t *testing.T) {
 func longestCommand(arg string) []string {
 	fits := func(n int) bool {
 		_, err := jobspec.Complete(config.Default(),
-			withTest(job.Job{Program: job.File{Part: "p"}, Command: commandOf(arg, n)}))
+			withTest(api.Job{Program: api.File{Part: "p"}, Command: commandOf(arg, n)}))
 		return err == nil
 	}
 	n := 0
@@ -334,20 +334,20 @@ func TestFullWorkingDirectory(t *testing.T) {
 	c.Sandbox.WorkSize, c.Sandbox.WorkInodes = 64<<10, 16
 	b := newBenchIn(t, c)
 	script := "#!/bin/sh\n"
-	j := job.Job{Program: b.file([]byte(script)), Files: map[string]job.File{}}
+	j := api.Job{Program: b.file([]byte(script)), Files: map[string]api.File{}}
 	full := b.file(make([]byte, 56<<10))
 	for i := range 11 {
 		j.Files[fmt.Sprint(i)] = b.file(nil)
 	}
 	j.Files["0"], j.Files["1"] = full, b.file([]byte("x"))
-	size := func(f job.File) (units.Bytes, error) {
+	size := func(f api.File) (units.Bytes, error) {
 		info, err := os.Stat(f.Part)
 		return units.Bytes(info.Size()), err
 	}
 	if err := jobspec.CheckRoom(j, c.Sandbox.WorkSize, size); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := b.judge(j); err != nil || r.Verdict != job.Accepted {
+	if r, err := b.judge(j); err != nil || r.Verdict != api.Accepted {
 		t.Errorf("%s, %v", r.Verdict, err)
 	}
 	j.Files["11"] = b.file(nil)
@@ -356,7 +356,7 @@ func TestFullWorkingDirectory(t *testing.T) {
 	}
 }
 
-func withTest(j job.Job) job.Job {
-	j.Tests = []job.Test{{Name: "1"}}
+func withTest(j api.Job) api.Job {
+	j.Tests = []api.Test{{Name: "1"}}
 	return j
 }

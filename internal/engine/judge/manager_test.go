@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/testkit"
 )
@@ -18,7 +18,7 @@ import (
 // managed is a manager with two instances of a program.
 type managed struct {
 	name, program, manager string
-	verdict                job.Verdict
+	verdict                api.Verdict
 	message                string // of the manager; noCheck where it is not waited for
 	exits                  string // of the instances: a status, a signal, or - where one did not end by itself
 }
@@ -30,52 +30,52 @@ func TestManager(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	checkManaged(t, []managed{
 		{"accepted", "0:say=a|hear|1:say=b", "want=0:a|say=0:x|say=1:x|want=1:b|end=0|end=1|score=1|err=translate:success",
-			job.Accepted, "Output is correct", "0 0"},
-		{"partial", "say=a", "hear=0|hear=1|score=0.5|err=half", job.Partial, "half", "0 0"},
-		{"wrong", "0:say=a|1:say=c", "want=0:a|want=1:b|score=1", job.WrongAnswer, `instance 1 said "c"`, "0 0"},
-		{"one after the other", "say=a|hear", "hear=0|say=0:x|end=0|close=0|hear=1|say=1:x|end=1|score=1", job.Accepted, "",
+			api.Accepted, "Output is correct", "0 0"},
+		{"partial", "say=a", "hear=0|hear=1|score=0.5|err=half", api.Partial, "half", "0 0"},
+		{"wrong", "0:say=a|1:say=c", "want=0:a|want=1:b|score=1", api.WrongAnswer, `instance 1 said "c"`, "0 0"},
+		{"one after the other", "say=a|hear", "hear=0|say=0:x|end=0|close=0|hear=1|say=1:x|end=1|score=1", api.Accepted, "",
 			"0 0"},
-		{"the input", "end", "input=7 8\n|say=0:x|close=0|say=1:x|close=1|score=1", job.Accepted, "", "0 0"},
-		{"rejected without the second", "say=a", "want=0:b", job.WrongAnswer, `instance 0 said "a"`, "0 -"},
-		{"end before it is heard", "say=a|exit=0", "all|end=1|want=0:a|score=1", job.Accepted, "", "0 0"},
-		{"writes after the end", "hear|0:say=a|0:end|0:say=b|0:say=c", "say=0:x|hear=0|say=1:y|score=1", job.Accepted, "",
+		{"the input", "end", "input=7 8\n|say=0:x|close=0|say=1:x|close=1|score=1", api.Accepted, "", "0 0"},
+		{"rejected without the second", "say=a", "want=0:b", api.WrongAnswer, `instance 0 said "a"`, "0 -"},
+		{"end before it is heard", "say=a|exit=0", "all|end=1|want=0:a|score=1", api.Accepted, "", "0 0"},
+		{"writes after the end", "hear|0:say=a|0:end|0:say=b|0:say=c", "say=0:x|hear=0|say=1:y|score=1", api.Accepted, "",
 			"* 0"}, // SIGPIPE, unless it writes while the manager ends
 
-		{"one computes", "1:spin|hear", "all|hear=0|score=1", job.TimeLimit, noCheck, "* *"},
-		{"one crashes", "1:kill=11|hear", "all|hear=0|score=1", job.RuntimeError, noCheck, "- SIGSEGV"},
+		{"one computes", "1:spin|hear", "all|hear=0|score=1", api.TimeLimit, noCheck, "* *"},
+		{"one crashes", "1:kill=11|hear", "all|hear=0|score=1", api.RuntimeError, noCheck, "- SIGSEGV"},
 		{"one fails by the other's crash", "0:kill=11|hear|exit=3", "all|hear=0|say=1:x|end=1|score=1",
-			job.RuntimeError, noCheck, "SIGSEGV *"},
-		{"one fails", "0:exit=3|hear", "all|hear=1|score=1", job.RuntimeError, noCheck, "3 -"},
-		{"both wait", "hear", "all|hear=0|score=1", job.IdlenessLimit, noCheck, "* *"},
-		{"crashes after it was accepted", "end|0:kill=11", "all|score=1", job.RuntimeError, "", "SIGSEGV *"},
-		{"crashes after it was rejected", "end|kill=11", "all|score=0|err=no", job.WrongAnswer, "no", "* *"},
-		{"computes after it was rejected", "end|0:spin", "all|score=0|err=no", job.WrongAnswer, "no", "SIGKILL *"},
+			api.RuntimeError, noCheck, "SIGSEGV *"},
+		{"one fails", "0:exit=3|hear", "all|hear=1|score=1", api.RuntimeError, noCheck, "3 -"},
+		{"both wait", "hear", "all|hear=0|score=1", api.IdlenessLimit, noCheck, "* *"},
+		{"crashes after it was accepted", "end|0:kill=11", "all|score=1", api.RuntimeError, "", "SIGSEGV *"},
+		{"crashes after it was rejected", "end|kill=11", "all|score=0|err=no", api.WrongAnswer, "no", "* *"},
+		{"computes after it was rejected", "end|0:spin", "all|score=0|err=no", api.WrongAnswer, "no", "SIGKILL *"},
 
-		{"one floods", "0:deaf|0:flood|hear", "all|drink=0|score=1", job.OutputLimit,
+		{"one floods", "0:deaf|0:flood|hear", "all|drink=0|score=1", api.OutputLimit,
 			"the program wrote more than it may to the manager", "* *"},
-		{"one floods, and the manager crashes", "0:deaf|0:flood|hear", "all|hear=0|kill=11", job.OutputLimit,
+		{"one floods, and the manager crashes", "0:deaf|0:flood|hear", "all|hear=0|kill=11", api.OutputLimit,
 			"the program wrote more than it may to the manager", "* *"},
-		{"one closes its input", "0:close=0|0:say=a|0:end|0:sleep|hear", "hear=0|all|flood=0|score=1", job.WrongAnswer,
+		{"one closes its input", "0:close=0|0:say=a|0:end|0:sleep|hear", "hear=0|all|flood=0|score=1", api.WrongAnswer,
 			"the program does not read what the manager writes", "* *"},
-		{"one closes its output", "0:close=1|hear", "all|end=0|say=0:x|say=1:x|score=1", job.Accepted, "", "0 0"},
-		{"one never reads", "0:sleep|hear", "all|flood=0|score=1", job.IdlenessLimit, noCheck, "* *"},
-		{"one leaves a child behind", "0:orphan|exit=0", "all|end=0|end=1|score=1", job.Accepted, "", "0 0"},
+		{"one closes its output", "0:close=1|hear", "all|end=0|say=0:x|say=1:x|score=1", api.Accepted, "", "0 0"},
+		{"one never reads", "0:sleep|hear", "all|flood=0|score=1", api.IdlenessLimit, noCheck, "* *"},
+		{"one leaves a child behind", "0:orphan|exit=0", "all|end=0|end=1|score=1", api.Accepted, "", "0 0"},
 
-		{"the manager sleeps", "hear", "all|sleep", job.InternalError,
+		{"the manager sleeps", "hear", "all|sleep", api.InternalError,
 			"cms manager: kept the program waiting until its wall limit; raise that limit if it needs so long", "* *"},
-		{"the manager sleeps after the end", "exit=0", "all|sleep", job.InternalError,
+		{"the manager sleeps after the end", "exit=0", "all|sleep", api.InternalError,
 			"cms manager: did not end within 2s after the program, the value of limits.jury.wall_time", "0 0"},
-		{"the manager opens nothing", "hear", "spin", job.InternalError,
+		{"the manager opens nothing", "hear", "spin", api.InternalError,
 			"cms manager: used 1s of CPU time, the value of limits.jury.cpu_time", "- -"},
-		{"the manager gives a score and opens nothing", "hear", "score=1", job.InternalError,
+		{"the manager gives a score and opens nothing", "hear", "score=1", api.InternalError,
 			"cms manager: gave a score and opened the pipes of no instance, so the program was not run", "- -"},
-		{"the manager rejects and opens nothing", "hear", "score=0", job.InternalError,
+		{"the manager rejects and opens nothing", "hear", "score=0", api.InternalError,
 			"cms manager: gave a score and opened the pipes of no instance, so the program was not run", "- -"},
-		{"the manager opens one of two", "0:say=a", "want=0:a|score=1", job.Accepted, "", "0 -"},
-		{"the manager crashes", "end", "all|kill=11", job.InternalError, "cms manager: was ended by SIGSEGV", "0 0"},
-		{"the manager fails", "end", "all|score=1|exit=1", job.InternalError,
+		{"the manager opens one of two", "0:say=a", "want=0:a|score=1", api.Accepted, "", "0 -"},
+		{"the manager crashes", "end", "all|kill=11", api.InternalError, "cms manager: was ended by SIGSEGV", "0 0"},
+		{"the manager fails", "end", "all|score=1|exit=1", api.InternalError,
 			"cms manager: exited with status 1; the protocol wants 0 whatever the score", "0 0"},
-		{"no score", "end", "all", job.InternalError,
+		{"no score", "end", "all", api.InternalError,
 			`cms manager: read the score in the first line of stdout: "" is not a number of at least 0`, "0 0"},
 	})
 }
@@ -95,13 +95,13 @@ func checkManaged(t *testing.T, cases []managed) {
 			if strings.Contains(x.program, "flood") {
 				wall = 60_000 // the manager, which reads it, is to reach its limit first
 			}
-			r := judgeTalk(t, eng, job.Job{Program: job.File{Part: talker},
+			r := judgeTalk(t, eng, api.Job{Program: api.File{Part: talker},
 				Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
-				Tests:   []job.Test{{Name: "1", Input: &job.File{Part: input}}},
-				Interactor: &job.Interactor{Kind: "cms", Program: job.File{Part: manager}, Instances: 2,
+				Tests:   []api.Test{{Name: "1", Input: &api.File{Part: input}}},
+				Interactor: &api.Interactor{Kind: "cms", Program: api.File{Part: manager}, Instances: 2,
 					Args: strings.Split(x.manager, "|")},
-				Limits:  job.Limits{CPUTimeMS: 500, WallTimeMS: wall, Output: 32 << 10},
-				Repeats: job.Repeats{Policy: job.Single}})
+				Limits:  api.Limits{CPUTimeMS: 500, WallTimeMS: wall, Output: 32 << 10},
+				Repeats: api.Repeats{Policy: api.Single}})
 			test := r.Tests[0]
 			if r.Verdict != x.verdict {
 				t.Fatalf("verdict %s, want %s: %+v %s", r.Verdict, x.verdict, test.Checker, tell(r))
@@ -128,7 +128,7 @@ func checkManaged(t *testing.T, cases []managed) {
 	}
 }
 
-func exits(instances []job.InstanceReport) (all []string) {
+func exits(instances []api.InstanceReport) (all []string) {
 	for _, one := range instances {
 		switch e := one.Exit; {
 		case e == nil:
@@ -143,7 +143,7 @@ func exits(instances []job.InstanceReport) (all []string) {
 }
 
 // checkSum checks that the CPU time of a test is that of all instances, and its memory that of the largest.
-func checkSum(t *testing.T, test job.TestReport) {
+func checkSum(t *testing.T, test api.TestReport) {
 	t.Helper()
 	var sum time.Duration
 	for _, one := range test.Instances {

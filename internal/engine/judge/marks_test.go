@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/problem"
 	"judged/internal/sandbox"
@@ -31,7 +31,7 @@ func TestMarks(t *testing.T) {
 	kinds := []string{"none", "timers", "sockets", "forks", "sleeps", "threads", "barriers"}
 	program := testkit.CompileC(t, filepath.Join("..", "..", "..", "testdata", "attacks", "170-mark-runs.c"), false)
 	eng := openEngine(t, 1)
-	for policy, expected := range map[job.Policy]float64{job.Single: p, job.Confirm: confirmed(p)} {
+	for policy, expected := range map[api.Policy]float64{api.Single: p, api.Confirm: confirmed(p)} {
 		counts := map[string]*tally{}
 		for _, kind := range kinds {
 			counts[kind] = &tally{}
@@ -42,11 +42,11 @@ func TestMarks(t *testing.T) {
 					Args:    []string{"./mark", kind, strconv.Itoa(slowMS), strconv.Itoa(fast)},
 					Files:   []sandbox.File{{Name: "mark", Path: program, Exec: true}},
 					Tests:   []problem.Test{{Name: "1"}},
-					Repeats: job.Repeats{Policy: policy},
-					Limits: job.Limits{CPUTimeMS: 50, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20,
+					Repeats: api.Repeats{Policy: policy},
+					Limits: api.Limits{CPUTimeMS: 50, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20,
 						Stack: 8 << 20, Processes: 8},
-				}, func(job.TestReport) {})
-				if r.Verdict != job.InternalError && err != nil { // what noise leaves undecided is counted
+				}, func(api.TestReport) {})
+				if r.Verdict != api.InternalError && err != nil { // what noise leaves undecided is counted
 					t.Fatal(err)
 				}
 				counts[kind].add(r)
@@ -70,11 +70,11 @@ func TestMarks(t *testing.T) {
 // tally counts the tests of one kind by verdict.
 type tally struct{ accepted, rejected, undecided, aside int }
 
-func (c *tally) add(r job.Report) {
+func (c *tally) add(r api.Report) {
 	switch r.Verdict {
-	case job.Accepted:
+	case api.Accepted:
 		c.accepted++
-	case job.TimeLimit:
+	case api.TimeLimit:
 		c.rejected++
 	default:
 		c.undecided++

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
@@ -77,9 +77,9 @@ func TestWaitingIsNoVerdict(t *testing.T) {
 			program := buildShare(t, s.source, s.need)
 			longer := false // than its limit: the CPU was busy, so that the test can fail
 			for how := range strings.FieldsSeq(s.ways) {
-				over := waitsWithoutVerdict(t, eng, job.Job{Program: job.File{Part: program},
-					Command: append(append([]string(nil), s.command...), how, "600"), Tests: []job.Test{{Name: how}},
-					Limits: job.Limits{CPUTimeMS: 3000 + s.extra, WallTimeMS: 2400 + s.extra, Processes: 128}})
+				over := waitsWithoutVerdict(t, eng, api.Job{Program: api.File{Part: program},
+					Command: append(append([]string(nil), s.command...), how, "600"), Tests: []api.Test{{Name: how}},
+					Limits: api.Limits{CPUTimeMS: 3000 + s.extra, WallTimeMS: 2400 + s.extra, Processes: 128}})
 				longer = longer || over
 			}
 			if !longer && s.extra == 0 {
@@ -106,17 +106,17 @@ func buildShare(t *testing.T, source string, need testkit.Requirement) string {
 
 // waitsWithoutVerdict judges a job whose test may need longer than its wall limit because of others, and reports whether it
 // did.
-func waitsWithoutVerdict(t *testing.T, eng *engine.Engine, j job.Job) (longer bool) {
+func waitsWithoutVerdict(t *testing.T, eng *engine.Engine, j api.Job) (longer bool) {
 	t.Helper()
 	j, err := jobspec.Complete(config.Default(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := judge.NewTask(j, jobspec.ProgramName, func(f job.File) (string, error) { return f.Part, nil })
+	task, err := judge.NewTask(j, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := eng.Judge(t.Context(), eng.Slots()[0], task, func(job.TestReport) {})
+	r, err := eng.Judge(t.Context(), eng.Slots()[0], task, func(api.TestReport) {})
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
 		t.Logf("%s: %v", j.Tests[0].Name, err) // no verdict either
 		return true
@@ -125,7 +125,7 @@ func waitsWithoutVerdict(t *testing.T, eng *engine.Engine, j job.Job) (longer bo
 		t.Fatal(err)
 	}
 	run := r.Tests[0].Runs[0]
-	if r.Verdict != job.Accepted {
+	if r.Verdict != api.Accepted {
 		t.Errorf("%s: %s, want AC: %s waited %s of %s, explained %+v", j.Tests[0].Name, r.Verdict, tell(r),
 			duration(run.Evidence.Waited), run.WallTime, run.Explained)
 	}
@@ -146,20 +146,20 @@ func TestJuryIsNoNeighbour(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
 	const work, slack = 600 * time.Millisecond, 150 * time.Millisecond
-	talker := job.File{Part: testkit.JuryProgram(t, "talker")}
-	interactive := job.Job{Program: talker, Command: []string{"{program}", "hear", "end"}, Tests: []job.Test{{Name: "1"}},
-		Interactor: &job.Interactor{Kind: "icpc", Program: talker, Args: []string{"work=600", "say=1", "exit=42"}}}
-	for name, j := range map[string]job.Job{
+	talker := api.File{Part: testkit.JuryProgram(t, "talker")}
+	interactive := api.Job{Program: talker, Command: []string{"{program}", "hear", "end"}, Tests: []api.Test{{Name: "1"}},
+		Interactor: &api.Interactor{Kind: "icpc", Program: talker, Args: []string{"work=600", "say=1", "exit=42"}}}
+	for name, j := range map[string]api.Job{
 		"interactor": interactive,
 		"manager":    managedJob(t, 1, "say=1|hear|say=2", "want=0:1|work=600|say=0:x|want=0:2|score=1"),
 	} {
-		j.Limits, j.Repeats = job.Limits{CPUTimeMS: 500, WallTimeMS: 20_000}, job.Repeats{Min: 1, Max: 1}
+		j.Limits, j.Repeats = api.Limits{CPUTimeMS: 500, WallTimeMS: 20_000}, api.Repeats{Min: 1, Max: 1}
 		before := userTime(t, eng.Neighbours())
 		r := judgeTalk(t, eng, j)
 		all := userTime(t, eng.Neighbours()) - before
 		run := r.Tests[0].Runs[0]
 		busy := run.Evidence.NeighboursBusy
-		if r.Verdict != job.Accepted || busy == nil {
+		if r.Verdict != api.Accepted || busy == nil {
 			t.Fatalf("%s: %s, neighbours %v: %s", name, r.Verdict, busy, tell(r))
 		}
 		if others := time.Duration(*busy * float64(run.WallTime)); others > max(all-work, 0)+slack {

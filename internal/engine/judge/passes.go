@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
 	"judged/internal/engine/problem"
@@ -29,7 +29,7 @@ func (p pass) close() {
 // same limits. The checker's files of the run that decides a pass, and only these, go on to all runs of the next pass:
 // what the report has is one possible execution, also of a program that uses random numbers.
 func runPasses(ctx context.Context, worker *measure.Worker, task Task, t problem.Test) <-chan measure.Result {
-	var passes []job.TestReport
+	var passes []api.TestReport
 	result := make(chan measure.Result, 1)
 	next := &pass{Test: t}
 	for next != nil {
@@ -53,7 +53,7 @@ func runPasses(ctx context.Context, worker *measure.Worker, task Task, t problem
 
 // afterPass returns the next pass, nil after the last. Asking for more passes than there may be is a fault of the
 // checker.
-func (t Task) afterPass(test problem.Test, number int, r *job.TestReport) (*pass, error) {
+func (t Task) afterPass(test problem.Test, number int, r *api.TestReport) (*pass, error) {
 	if r.Checker == nil || r.Checker.Next == nil {
 		return nil, nil
 	}
@@ -62,10 +62,10 @@ func (t Task) afterPass(test problem.Test, number int, r *job.TestReport) (*pass
 	check.Next = nil
 	r.Checker = &check
 	switch {
-	case r.Verdict != job.Accepted:
+	case r.Verdict != api.Accepted:
 		return nil, folder.Close()
 	case number == t.Passes:
-		check = job.FailedCheck(job.JuryFault, fmt.Sprintf("%s %s: asks for pass %d; the problem allows %d, its "+
+		check = api.FailedCheck(api.JuryFault, fmt.Sprintf("%s %s: asks for pass %d; the problem allows %d, its "+
 			"validation_passes", jury.ICPC, t.judgedBy(), number+1, t.Passes))
 		r.Fail(check.Fault, check.Message)
 		return nil, folder.Close()
@@ -87,7 +87,7 @@ func (t Task) judgedBy() string {
 }
 
 // joinPasses makes the report of a test from those of its passes. All but the last were accepted.
-func joinPasses(passes []job.TestReport) job.TestReport {
+func joinPasses(passes []api.TestReport) api.TestReport {
 	last := passes[len(passes)-1]
 	decisive := len(passes) - 1
 	for i, p := range passes {
@@ -102,13 +102,13 @@ func joinPasses(passes []job.TestReport) job.TestReport {
 	for _, p := range passes {
 		r.Agree = r.Agree && p.Agree
 		r.MemoryPeak = larger(r.MemoryPeak, p.MemoryPeak)
-		r.Passes = append(r.Passes, job.PassReport{Verdict: p.Verdict, CPUTime: p.CPUTime, WallTime: p.WallTime,
+		r.Passes = append(r.Passes, api.PassReport{Verdict: p.Verdict, CPUTime: p.CPUTime, WallTime: p.WallTime,
 			MemoryPeak: p.MemoryPeak, Output: p.Output, Timing: p.Timing, Runs: p.Runs})
 	}
 	return r
 }
 
-func cpuTime(r job.TestReport) time.Duration {
+func cpuTime(r api.TestReport) time.Duration {
 	if r.CPUTime == nil {
 		return 0
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
@@ -153,16 +153,16 @@ func TestPlaces(t *testing.T) {
 			task := judge.Task{Args: []string{"./program"}, Tests: []problem.Test{{Name: "1", Input: input}},
 				Place:   p.place,
 				Files:   []sandbox.File{{Name: "program", Path: program, Exec: true}},
-				Repeats: job.Repeats{Policy: job.Confirm, Min: 4, Max: 5},
-				Limits: job.Limits{CPUTimeMS: tt.limitMS, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20,
+				Repeats: api.Repeats{Policy: api.Confirm, Min: 4, Max: 5},
+				Limits: api.Limits{CPUTimeMS: tt.limitMS, WallTimeMS: 30_000, Memory: 64 << 20, Output: 1 << 20,
 					Stack: 8 << 20, Processes: 1}}
-			r, err := judge.Run(t.Context(), p.home, task, func(job.TestReport) {})
+			r, err := judge.Run(t.Context(), p.home, task, func(api.TestReport) {})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []run
 			for _, x := range r.Tests[0].Runs {
-				got = append(got, run{x.CPUs, x.Kept, slices.Contains(x.Disturbed, job.CauseCanary)})
+				got = append(got, run{x.CPUs, x.Kept, slices.Contains(x.Disturbed, api.CauseCanary)})
 			}
 			if diff := cmp.Diff(tt.runs, got); diff != "" {
 				t.Errorf("runs (-want +got):\n%s\n%s", diff, tell(r))

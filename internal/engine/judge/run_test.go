@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
+	"judged/internal/api/scoring"
 	"judged/internal/base/units"
 	"judged/internal/engine/measure"
 	"judged/internal/engine/problem"
-	"judged/internal/engine/scoring"
 	"judged/internal/sandbox"
 )
 
@@ -24,51 +24,51 @@ func TestRunTests(t *testing.T) {
 	noise := &measure.NoiseError{Test: "2"}
 	type step struct {
 		Name    string
-		Verdict job.Verdict
+		Verdict api.Verdict
 	}
 	type result struct {
 		Ran, Decided []string
 		Tests        []step
-		Verdict      job.Verdict
+		Verdict      api.Verdict
 		Err          error
 	}
 	for _, tt := range []struct {
 		name     string
-		stop     job.Stop
+		stop     api.Stop
 		tests    []string
-		verdicts map[string]job.Verdict // AC where absent
+		verdicts map[string]api.Verdict // AC where absent
 		errs     map[string]error
 		want     result
 	}{
-		{"no tests", "", nil, nil, nil, result{Verdict: job.InternalError}},
+		{"no tests", "", nil, nil, nil, result{Verdict: api.InternalError}},
 		{"natural order", "", []string{"10", "2", "1"}, nil, nil, result{
 			[]string{"1", "2", "10"}, []string{"1", "2", "10"}, []step{{"1", "AC"}, {"2", "AC"}, {"10", "AC"}},
-			job.Accepted, nil}},
+			api.Accepted, nil}},
 		{"the first failure skips the rest", "", []string{"1", "2", "3", "4"},
-			map[string]job.Verdict{"2": job.WrongAnswer, "3": job.RuntimeError}, nil, result{
+			map[string]api.Verdict{"2": api.WrongAnswer, "3": api.RuntimeError}, nil, result{
 				[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "AC"}, {"2", "WA"}, {"3", "SK"}, {"4", "SK"}},
-				job.WrongAnswer, nil}},
-		{"first-failure by name", job.StopFirstFailure, []string{"1", "2"}, map[string]job.Verdict{"1": job.TimeLimit},
+				api.WrongAnswer, nil}},
+		{"first-failure by name", api.StopFirstFailure, []string{"1", "2"}, map[string]api.Verdict{"1": api.TimeLimit},
 			nil, result{
-				[]string{"1"}, []string{"1"}, []step{{"1", "TLE"}, {"2", "SK"}}, job.TimeLimit, nil}},
-		{"never stop", job.StopNever, []string{"1", "2", "3"},
-			map[string]job.Verdict{"1": job.TimeLimit, "3": job.WrongAnswer}, nil, result{
+				[]string{"1"}, []string{"1"}, []step{{"1", "TLE"}, {"2", "SK"}}, api.TimeLimit, nil}},
+		{"never stop", api.StopNever, []string{"1", "2", "3"},
+			map[string]api.Verdict{"1": api.TimeLimit, "3": api.WrongAnswer}, nil, result{
 				[]string{"1", "2", "3"}, []string{"1", "2", "3"}, []step{{"1", "TLE"}, {"2", "AC"}, {"3", "WA"}},
-				job.TimeLimit, nil}},
-		{"a partial score does not stop", "", []string{"1", "2"}, map[string]job.Verdict{"1": job.Partial}, nil, result{
-			[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "PC"}, {"2", "AC"}}, job.Partial, nil}},
+				api.TimeLimit, nil}},
+		{"a partial score does not stop", "", []string{"1", "2"}, map[string]api.Verdict{"1": api.Partial}, nil, result{
+			[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "PC"}, {"2", "AC"}}, api.Partial, nil}},
 		{"an error drops the test", "", []string{"1", "2", "3"}, nil, map[string]error{"2": damage}, result{
 			[]string{"1", "2"}, []string{"1"}, []step{{"1", "AC"}}, "", damage}},
 		{"cancelled before the first test", "", []string{"1", "2"}, nil, map[string]error{"1": context.Canceled}, result{
 			[]string{"1"}, nil, nil, "", context.Canceled}},
 		{"cancelled in the last test", "", []string{"1", "2"}, nil, map[string]error{"2": context.Canceled}, result{
 			[]string{"1", "2"}, []string{"1"}, []step{{"1", "AC"}}, "", context.Canceled}},
-		{"a test that was not run", "", []string{"1", "2"}, map[string]job.Verdict{"1": job.Skipped}, nil, result{
-			[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "SK"}, {"2", "AC"}}, job.InternalError, nil}},
-		{"a test without a verdict", "", []string{"1", "2"}, map[string]job.Verdict{"2": ""}, nil, result{
-			[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "AC"}, {"2", ""}}, job.InternalError, nil}},
-		{"noise keeps what is known of the test", job.StopNever, []string{"1", "2", "3"},
-			map[string]job.Verdict{"2": job.InternalError}, map[string]error{"2": noise}, result{
+		{"a test that was not run", "", []string{"1", "2"}, map[string]api.Verdict{"1": api.Skipped}, nil, result{
+			[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "SK"}, {"2", "AC"}}, api.InternalError, nil}},
+		{"a test without a verdict", "", []string{"1", "2"}, map[string]api.Verdict{"2": ""}, nil, result{
+			[]string{"1", "2"}, []string{"1", "2"}, []step{{"1", "AC"}, {"2", ""}}, api.InternalError, nil}},
+		{"noise keeps what is known of the test", api.StopNever, []string{"1", "2", "3"},
+			map[string]api.Verdict{"2": api.InternalError}, map[string]error{"2": noise}, result{
 				[]string{"1", "2"}, []string{"1"}, []step{{"1", "AC"}, {"2", "IE"}}, "", noise}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,13 +81,13 @@ func TestRunTests(t *testing.T) {
 				got.Ran = append(got.Ran, test.Name)
 				verdict, ok := tt.verdicts[test.Name]
 				if !ok {
-					verdict = job.Accepted
+					verdict = api.Accepted
 				}
 				result := make(chan measure.Result, 1)
-				result <- measure.Result{Report: job.TestReport{Name: test.Name, Verdict: verdict, Agree: true},
+				result <- measure.Result{Report: api.TestReport{Name: test.Name, Verdict: verdict, Agree: true},
 					Err: tt.errs[test.Name]}
 				return result
-			}, func(r job.TestReport) { got.Decided = append(got.Decided, r.Name) })
+			}, func(r api.TestReport) { got.Decided = append(got.Decided, r.Name) })
 			for _, r := range r.Tests {
 				got.Tests = append(got.Tests, step{r.Name, r.Verdict})
 			}
@@ -110,24 +110,24 @@ func TestRunTests(t *testing.T) {
 // TestRunTestsOfScheme: the order is that of the scheme, the stop rule works per group, and the report has the groups.
 func TestRunTestsOfScheme(t *testing.T) {
 	most := 10.0
-	test := func(name string) job.Member {
-		return job.Member{Test: name, Accept: most, MaxScore: &most}
+	test := func(name string) api.Member {
+		return api.Member{Test: name, Accept: most, MaxScore: &most}
 	}
-	group := func(name string, tests ...job.Member) job.Member {
-		return job.Member{Group: &job.Group{Name: name, Aggregation: job.Min, MaxScore: &most, Members: tests}}
+	group := func(name string, tests ...api.Member) api.Member {
+		return api.Member{Group: &api.Group{Name: name, Aggregation: api.Min, MaxScore: &most, Members: tests}}
 	}
-	root := &job.Group{Aggregation: job.Sum, Verdict: job.ByScore, Continue: true,
-		Members: []job.Member{group("1", test("1/10"), test("1/2"), test("1/9")), group("2", test("2/1"))}}
+	root := &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true,
+		Members: []api.Member{group("1", test("1/10"), test("1/2"), test("1/9")), group("2", test("2/1"))}}
 	task := Task{Scheme: &scoring.Scheme{Root: root, Scoring: true}}
 	for _, name := range []string{"2/1", "1/10", "1/2", "1/9"} {
 		task.Tests = append(task.Tests, problem.Test{Name: name})
 	}
-	verdicts := map[string]job.Verdict{"1/10": job.Accepted, "1/2": job.WrongAnswer, "2/1": job.Accepted}
+	verdicts := map[string]api.Verdict{"1/10": api.Accepted, "1/2": api.WrongAnswer, "2/1": api.Accepted}
 	report, err := task.runTests(t.Context(), func(_ context.Context, test problem.Test) <-chan measure.Result {
 		result := make(chan measure.Result, 1)
-		result <- measure.Result{Report: job.TestReport{Name: test.Name, Verdict: verdicts[test.Name], Agree: true}}
+		result <- measure.Result{Report: api.TestReport{Name: test.Name, Verdict: verdicts[test.Name], Agree: true}}
 		return result
-	}, func(job.TestReport) {})
+	}, func(api.TestReport) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,20 +148,20 @@ func TestRunTestsOfScheme(t *testing.T) {
 // TestRunTestsOverlap: a test runs while the output of the one before is checked, and is cancelled when that check ends
 // the task.
 func TestRunTestsOverlap(t *testing.T) {
-	report := func(name string, v job.Verdict) measure.Result {
-		return measure.Result{Report: job.TestReport{Name: name, Verdict: v, Agree: true}}
+	report := func(name string, v api.Verdict) measure.Result {
+		return measure.Result{Report: api.TestReport{Name: name, Verdict: v, Agree: true}}
 	}
 	for _, tt := range []struct {
 		name    string
-		stop    job.Stop
+		stop    api.Stop
 		check   measure.Result // of test 1, which ends only when test 2 runs
-		want    []job.Verdict
+		want    []api.Verdict
 		decided []string
 		cause   error // of the end of test 2
 	}{
-		{"accepted", "", report("1", job.Accepted), []job.Verdict{"AC", "AC", "AC"}, []string{"1", "2", "3"}, nil},
-		{"rejected", "", report("1", job.WrongAnswer), []job.Verdict{"WA", "SK", "SK"}, []string{"1"}, errStopped},
-		{"rejected, and never stop", job.StopNever, report("1", job.WrongAnswer), []job.Verdict{"WA", "AC", "AC"},
+		{"accepted", "", report("1", api.Accepted), []api.Verdict{"AC", "AC", "AC"}, []string{"1", "2", "3"}, nil},
+		{"rejected", "", report("1", api.WrongAnswer), []api.Verdict{"WA", "SK", "SK"}, []string{"1"}, errStopped},
+		{"rejected, and never stop", api.StopNever, report("1", api.WrongAnswer), []api.Verdict{"WA", "AC", "AC"},
 			[]string{"1", "2", "3"}, nil},
 		{"failed", "", measure.Result{Err: context.DeadlineExceeded}, nil, nil, errStopped},
 	} {
@@ -184,13 +184,13 @@ func TestRunTestsOverlap(t *testing.T) {
 						return result
 					}
 				}
-				result <- report(test.Name, job.Accepted)
+				result <- report(test.Name, api.Accepted)
 				return result
-			}, func(r job.TestReport) { decided = append(decided, r.Name) })
+			}, func(r api.TestReport) { decided = append(decided, r.Name) })
 			if !errors.Is(err, tt.check.Err) {
 				t.Errorf("error %v, want %v", err, tt.check.Err)
 			}
-			var got []job.Verdict
+			var got []api.Verdict
 			for _, x := range r.Tests {
 				got = append(got, x.Verdict)
 			}
@@ -211,47 +211,47 @@ func TestRunTestsOverlap(t *testing.T) {
 func TestSummarize(t *testing.T) {
 	ms := func(n int) *time.Duration { return new(time.Duration(n) * time.Millisecond) }
 	kib := func(n units.Bytes) *units.Bytes { return new(n << 10) }
-	ac := func(cpu, wall *time.Duration, peak *units.Bytes) job.TestReport {
-		return job.TestReport{Verdict: job.Accepted, CPUTime: cpu, WallTime: wall, MemoryPeak: peak, Agree: true}
+	ac := func(cpu, wall *time.Duration, peak *units.Bytes) api.TestReport {
+		return api.TestReport{Verdict: api.Accepted, CPUTime: cpu, WallTime: wall, MemoryPeak: peak, Agree: true}
 	}
 	unsteady := ac(ms(2), ms(2), nil)
 	unsteady.Agree = false
-	failed := job.TestReport{Name: "7", Agree: true}
-	failed.Fail(job.HostFault, "no answer file")
+	failed := api.TestReport{Name: "7", Agree: true}
+	failed.Fail(api.HostFault, "no answer file")
 	for _, tt := range []struct {
 		name  string
-		tests []job.TestReport
-		want  job.Report
+		tests []api.TestReport
+		want  api.Report
 	}{
-		{"the worst of each", []job.TestReport{ac(ms(1), ms(9), nil), ac(ms(5), ms(6), kib(3)), ac(nil, nil, kib(2))},
-			job.Report{Verdict: job.Accepted, JudgementType: "AC", CPUTime: ms(5), WallTime: ms(9), MemoryPeak: kib(3),
+		{"the worst of each", []api.TestReport{ac(ms(1), ms(9), nil), ac(ms(5), ms(6), kib(3)), ac(nil, nil, kib(2))},
+			api.Report{Verdict: api.Accepted, JudgementType: "AC", CPUTime: ms(5), WallTime: ms(9), MemoryPeak: kib(3),
 				Deterministic: new(true)}},
-		{"one test is not deterministic", []job.TestReport{unsteady, ac(ms(1), nil, nil)},
-			job.Report{Verdict: job.Accepted, JudgementType: "AC", CPUTime: ms(2), WallTime: ms(2),
+		{"one test is not deterministic", []api.TestReport{unsteady, ac(ms(1), nil, nil)},
+			api.Report{Verdict: api.Accepted, JudgementType: "AC", CPUTime: ms(2), WallTime: ms(2),
 				Deterministic: new(false)}},
-		{"the mean of the scores", []job.TestReport{{Verdict: job.Partial, Score: new(0.25), Agree: true},
-			{Verdict: job.Accepted, Agree: true},
-			{Verdict: job.WrongAnswer, Agree: true}, {Verdict: job.RuntimeError, Agree: true}},
-			job.Report{Verdict: job.WrongAnswer, JudgementType: "WA", Score: new(0.3125), Deterministic: new(true)}},
-		{"an internal error says which test and why", []job.TestReport{ac(nil, nil, nil), failed},
-			job.Report{Verdict: job.InternalError, JudgementType: "JE", Fault: job.HostFault,
+		{"the mean of the scores", []api.TestReport{{Verdict: api.Partial, Score: new(0.25), Agree: true},
+			{Verdict: api.Accepted, Agree: true},
+			{Verdict: api.WrongAnswer, Agree: true}, {Verdict: api.RuntimeError, Agree: true}},
+			api.Report{Verdict: api.WrongAnswer, JudgementType: "WA", Score: new(0.3125), Deterministic: new(true)}},
+		{"an internal error says which test and why", []api.TestReport{ac(nil, nil, nil), failed},
+			api.Report{Verdict: api.InternalError, JudgementType: "JE", Fault: api.HostFault,
 				Message: `judge test "7": no answer file`, Deterministic: new(true)}},
-		{"only where it decides", []job.TestReport{{Verdict: job.WrongAnswer, Agree: true}, failed},
-			job.Report{Verdict: job.WrongAnswer, JudgementType: "WA", Deterministic: new(true)}},
-		{"no test", nil, job.Report{Verdict: job.InternalError, JudgementType: "JE", Fault: job.JudgedFault,
+		{"only where it decides", []api.TestReport{{Verdict: api.WrongAnswer, Agree: true}, failed},
+			api.Report{Verdict: api.WrongAnswer, JudgementType: "WA", Deterministic: new(true)}},
+		{"no test", nil, api.Report{Verdict: api.InternalError, JudgementType: "JE", Fault: api.JudgedFault,
 			Message: "no test was run", Deterministic: new(true)}},
-		{"a test was not run", []job.TestReport{ac(nil, nil, nil), {Verdict: job.Skipped, Agree: true}},
-			job.Report{Verdict: job.InternalError, JudgementType: "JE", Fault: job.JudgedFault, Deterministic: new(true),
+		{"a test was not run", []api.TestReport{ac(nil, nil, nil), {Verdict: api.Skipped, Agree: true}},
+			api.Report{Verdict: api.InternalError, JudgementType: "JE", Fault: api.JudgedFault, Deterministic: new(true),
 				Message: `test "1" was not run, and nothing says that it need not be`}},
 	} {
-		task := Task{Stop: job.StopNever}
+		task := Task{Stop: api.StopNever}
 		for i := range tt.tests {
 			if tt.tests[i].Name == "" {
 				tt.tests[i].Name = fmt.Sprint(i)
 			}
 			task.Tests = append(task.Tests, problem.Test{Name: tt.tests[i].Name})
 		}
-		tt.want.State, tt.want.Tests = job.Done, tt.tests
+		tt.want.State, tt.want.Tests = api.Done, tt.tests
 		if diff := cmp.Diff(tt.want, task.summarize(tt.tests)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
@@ -261,35 +261,35 @@ func TestSummarize(t *testing.T) {
 // TestSummarizeScheme: a scheme can give the verdict of another test than the first that failed, and with IE comes whose
 // fault it is, and why.
 func TestSummarizeScheme(t *testing.T) {
-	failed := job.TestReport{Name: "2", Agree: true}
-	failed.Fail(job.JuryFault, "the checker crashed")
-	wrong := job.TestReport{Name: "1", Verdict: job.WrongAnswer, Agree: true}
-	group := func(test string, most float64) *job.Group {
-		return &job.Group{Name: test, MaxScore: &most, Members: []job.Member{{Test: test, Accept: 1}}}
+	failed := api.TestReport{Name: "2", Agree: true}
+	failed.Fail(api.JuryFault, "the checker crashed")
+	wrong := api.TestReport{Name: "1", Verdict: api.WrongAnswer, Agree: true}
+	group := func(test string, most float64) *api.Group {
+		return &api.Group{Name: test, MaxScore: &most, Members: []api.Member{{Test: test, Accept: 1}}}
 	}
-	two := job.Group{Continue: true, Verdict: job.FirstError, Members: []job.Member{{Test: "1"}, {Test: "2"}}}
-	ignored := job.Group{Continue: true, IgnoreFirst: true, Verdict: job.ByScore, Members: []job.Member{
-		{Group: &job.Group{Name: "sample", Members: []job.Member{{Test: "2"}}}},
-		{Group: &job.Group{Name: "secret", Members: []job.Member{{Test: "1"}}}}}}
+	two := api.Group{Continue: true, Verdict: api.FirstError, Members: []api.Member{{Test: "1"}, {Test: "2"}}}
+	ignored := api.Group{Continue: true, IgnoreFirst: true, Verdict: api.ByScore, Members: []api.Member{
+		{Group: &api.Group{Name: "sample", Members: []api.Member{{Test: "2"}}}},
+		{Group: &api.Group{Name: "secret", Members: []api.Member{{Test: "1"}}}}}}
 	type said struct {
-		Verdict job.Verdict
+		Verdict api.Verdict
 		Type    string
-		Fault   job.Fault
+		Fault   api.Fault
 		Message string
 	}
 	for _, tt := range []struct {
 		name   string
 		scheme scoring.Scheme
-		tests  []job.TestReport
+		tests  []api.TestReport
 		want   said
 	}{
-		{"after a wrong answer", scoring.Scheme{Root: &two}, []job.TestReport{wrong, failed},
-			said{job.InternalError, "JE", job.JuryFault, `judge test "2": the checker crashed`}},
-		{"where its points do not count", scoring.Scheme{Root: &ignored}, []job.TestReport{failed, wrong},
-			said{job.InternalError, "JE", job.JuryFault, `judge test "2": the checker crashed`}},
+		{"after a wrong answer", scoring.Scheme{Root: &two}, []api.TestReport{wrong, failed},
+			said{api.InternalError, "JE", api.JuryFault, `judge test "2": the checker crashed`}},
+		{"where its points do not count", scoring.Scheme{Root: &ignored}, []api.TestReport{failed, wrong},
+			said{api.InternalError, "JE", api.JuryFault, `judge test "2": the checker crashed`}},
 		{"a score above its maximum", scoring.Scheme{Root: group("1", 0.5), Scoring: true},
-			[]job.TestReport{{Name: "1", Verdict: job.Accepted, Agree: true}},
-			said{job.InternalError, "JE", job.ProblemFault, `score 1 of group "1" is above its maximum 0.5; the problem's points or its checker are wrong`}},
+			[]api.TestReport{{Name: "1", Verdict: api.Accepted, Agree: true}},
+			said{api.InternalError, "JE", api.ProblemFault, `score 1 of group "1" is above its maximum 0.5; the problem's points or its checker are wrong`}},
 	} {
 		r := Task{Scheme: &tt.scheme}.summarize(tt.tests)
 		if diff := cmp.Diff(tt.want, said{r.Verdict, r.JudgementType, r.Fault, r.Message}); diff != "" {
@@ -301,20 +301,20 @@ func TestSummarizeScheme(t *testing.T) {
 // TestNewTask checks where the files of a job end up, and what the errors name.
 func TestNewTask(t *testing.T) {
 	absent := errors.New("no such blob")
-	path := func(f job.File) (string, error) {
+	path := func(f api.File) (string, error) {
 		if f.Blob == "absent" {
 			return "", absent
 		}
 		return "/blobs/" + f.Blob, nil
 	}
-	file := func(name string) *job.File { return &job.File{Blob: name} }
-	complete := func() job.Job {
-		return job.Job{
+	file := func(name string) *api.File { return &api.File{Blob: name} }
+	complete := func() api.Job {
+		return api.Job{
 			Program: *file("p"), Command: []string{"python3", "{program}", "--with={program}"},
-			Files:   map[string]job.File{"z": *file("z"), "a": *file("a")},
-			Tests:   []job.Test{{Name: "1", Input: file("in"), Answer: file("ans")}, {Name: "2"}},
-			Checker: &job.Checker{Kind: "lines"}, Limits: job.Limits{CPUTimeMS: 5}, Repeats: job.Repeats{Min: 2},
-			Stop: job.StopNever, Head: 3,
+			Files:   map[string]api.File{"z": *file("z"), "a": *file("a")},
+			Tests:   []api.Test{{Name: "1", Input: file("in"), Answer: file("ans")}, {Name: "2"}},
+			Checker: &api.Checker{Kind: "lines"}, Limits: api.Limits{CPUTimeMS: 5}, Repeats: api.Repeats{Min: 2},
+			Stop: api.StopNever, Head: 3,
 		}
 	}
 	got, err := NewTask(complete(), "sol.py", path)
@@ -330,19 +330,19 @@ func TestNewTask(t *testing.T) {
 		Files: []sandbox.File{{Name: "sol.py", Path: "/blobs/p", Exec: true}, {Name: "a", Path: "/blobs/a"},
 			{Name: "z", Path: "/blobs/z"}},
 		Tests:  []problem.Test{{Name: "1", Input: "/blobs/in", Answer: "/blobs/ans"}, {Name: "2"}},
-		Limits: job.Limits{CPUTimeMS: 5}, Repeats: job.Repeats{Min: 2}, Stop: job.StopNever, Head: 3,
+		Limits: api.Limits{CPUTimeMS: 5}, Repeats: api.Repeats{Min: 2}, Stop: api.StopNever, Head: 3,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	for want, change := range map[string]func(*job.Job){
-		`find file "sol.py": no such blob`:      func(j *job.Job) { j.Program = *file("absent") },
-		`find file "a": no such blob`:           func(j *job.Job) { j.Files["a"] = *file("absent") },
-		`find input of test "2": no such blob`:  func(j *job.Job) { j.Tests[1].Input = file("absent") },
-		`find answer of test "1": no such blob`: func(j *job.Job) { j.Tests[0].Answer = file("absent") },
+	for want, change := range map[string]func(*api.Job){
+		`find file "sol.py": no such blob`:      func(j *api.Job) { j.Program = *file("absent") },
+		`find file "a": no such blob`:           func(j *api.Job) { j.Files["a"] = *file("absent") },
+		`find input of test "2": no such blob`:  func(j *api.Job) { j.Tests[1].Input = file("absent") },
+		`find answer of test "1": no such blob`: func(j *api.Job) { j.Tests[0].Answer = file("absent") },
 		`unknown checker "frob": use ` + "tokens, exact, lines, kattis or float:EPS such as float:1e-6": func(
-			j *job.Job) {
+			j *api.Job) {
 			j.Checker.Kind = "frob"
 		},
 	} {
@@ -353,7 +353,7 @@ func TestNewTask(t *testing.T) {
 		}
 	}
 	noProgram := complete()
-	noProgram.Program, noProgram.Files = job.File{}, nil
+	noProgram.Program, noProgram.Files = api.File{}, nil
 	if got, err := NewTask(noProgram, "", path); err != nil || len(got.Files) != 0 {
 		t.Errorf("without a program: files %v, error %v", got.Files, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/host/hostfs"
@@ -75,7 +75,7 @@ func judgeAll(t *testing.T, width int, list []samples.Sample) {
 	for _, s := range list {
 		t.Run(s.Name, func(t *testing.T) {
 			testkit.Need(t, s.Needs...)
-			r, err := judge.Run(t.Context(), worker, taskOf(t, s), func(job.TestReport) {})
+			r, err := judge.Run(t.Context(), worker, taskOf(t, s), func(api.TestReport) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func taskOf(t *testing.T, s samples.Sample) judge.Task {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := judge.NewTask(j, jobspec.ProgramName, func(f job.File) (string, error) { return f.Part, nil })
+	task, err := judge.NewTask(j, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func taskOf(t *testing.T, s samples.Sample) judge.Task {
 }
 
 // tell is what one needs to know of a report that is not as it should be.
-func tell(r job.Report) string {
+func tell(r api.Report) string {
 	var b strings.Builder
 	for _, x := range r.Tests {
 		fmt.Fprintf(&b, "\n%s %s %s", x.Name, x.Verdict, x.Message)

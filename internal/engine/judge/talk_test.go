@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/base/linux"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
@@ -28,7 +28,7 @@ type conversation struct {
 	name, program, interactor string
 	kind                      string // of the interactor; icpc where empty
 	checker                   string // arguments of a testlib checker; "" for no arguments
-	verdict                   job.Verdict
+	verdict                   api.Verdict
 	message                   string // of the interactor
 	first                     string // who ended first; "" is not looked at
 }
@@ -38,93 +38,93 @@ const anyMessage = "*"
 // TestConversations: who ended first decides.
 func TestConversations(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
-	const program, interactor = job.ExitProgram, job.ExitInteractor
+	const program, interactor = api.ExitProgram, api.ExitInteractor
 	checkConversations(t, []conversation{
 		{name: "accepted", program: "hear|say=7|hear", interactor: "say=3 4|hear|judge=right|exit=42",
-			verdict: job.Accepted, message: "right"},
+			verdict: api.Accepted, message: "right"},
 		{name: "rejected", program: "hear|say=8|end", interactor: "say=3 4|hear|judge=wrong|exit=43",
-			verdict: job.WrongAnswer, message: "wrong", first: interactor},
+			verdict: api.WrongAnswer, message: "wrong", first: interactor},
 		{name: "rejected, then it computes for ever", program: "hear|say=8|end|spin", interactor: "say=1|hear|exit=43",
-			verdict: job.WrongAnswer, first: interactor},
+			verdict: api.WrongAnswer, first: interactor},
 		{name: "rejected, then it sleeps", program: "hear|say=8|end|sleep", interactor: "say=1|hear|exit=43",
-			verdict: job.WrongAnswer, first: interactor},
+			verdict: api.WrongAnswer, first: interactor},
 		{name: "rejected, then it crashes", program: "hear|say=8|end|kill=11", interactor: "say=1|hear|exit=43",
-			verdict: job.WrongAnswer, first: interactor},
+			verdict: api.WrongAnswer, first: interactor},
 		{name: "rejected, then it writes", program: "hear|say=8|end|say=9|exit=0", interactor: "say=1|hear|exit=43",
-			verdict: job.WrongAnswer, first: interactor},
+			verdict: api.WrongAnswer, first: interactor},
 		{name: "ends early", program: "exit=0", interactor: "deaf|hear|rest|judge=no answer|exit=43",
-			verdict: job.WrongAnswer, message: "no answer", first: program},
+			verdict: api.WrongAnswer, message: "no answer", first: program},
 		{name: "ends early and is accepted", program: "hear|exit=0", interactor: "say=1|end|rest|exit=42",
-			verdict: job.Accepted, first: program},
-		{name: "crashes early", program: "kill=11", interactor: "end|rest|exit=43", verdict: job.RuntimeError,
+			verdict: api.Accepted, first: program},
+		{name: "crashes early", program: "kill=11", interactor: "end|rest|exit=43", verdict: api.RuntimeError,
 			first: program},
-		{name: "fails early", program: "exit=3", interactor: "end|rest|exit=43", verdict: job.RuntimeError, first: program},
+		{name: "fails early", program: "exit=3", interactor: "end|rest|exit=43", verdict: api.RuntimeError, first: program},
 		{name: "crashes after it was accepted", program: "hear|end|kill=11", interactor: "say=1|exit=42",
-			verdict: job.RuntimeError, first: interactor},
+			verdict: api.RuntimeError, first: interactor},
 		{name: "computes after it was accepted", program: "end|spin", interactor: "say=1|exit=42",
-			verdict: job.TimeLimit, first: interactor},
+			verdict: api.TimeLimit, first: interactor},
 		{name: "sleeps after it was accepted", program: "end|sleep", interactor: "say=1|exit=42",
-			verdict: job.IdlenessLimit, first: interactor},
-		{name: "SIGPIPE alone", program: "end|say=1|say=2", interactor: "exit=42", verdict: job.Accepted,
+			verdict: api.IdlenessLimit, first: interactor},
+		{name: "SIGPIPE alone", program: "end|say=1|say=2", interactor: "exit=42", verdict: api.Accepted,
 			first: interactor},
-		{name: "computes for ever", program: "hear|spin", interactor: "say=1|end|rest|exit=43", verdict: job.TimeLimit,
+		{name: "computes for ever", program: "hear|spin", interactor: "say=1|end|rest|exit=43", verdict: api.TimeLimit,
 			first: program},
-		{name: "both wait", program: "hear|hear", interactor: "hear|exit=43", verdict: job.IdlenessLimit,
+		{name: "both wait", program: "hear|hear", interactor: "hear|exit=43", verdict: api.IdlenessLimit,
 			first: program},
-		{name: "both write", program: "deaf|flood", interactor: "deaf|flood|exit=43", verdict: job.IdlenessLimit,
+		{name: "both write", program: "deaf|flood", interactor: "deaf|flood|exit=43", verdict: api.IdlenessLimit,
 			first: program},
 
-		{name: "the interactor sleeps", program: "hear", interactor: "sleep|exit=43", verdict: job.InternalError,
+		{name: "the interactor sleeps", program: "hear", interactor: "sleep|exit=43", verdict: api.InternalError,
 			message: "icpc interactor: kept the program waiting until its wall limit; raise that limit if it needs so " +
 				"long"},
 		// its CPU time, or the program's wall limit
-		{name: "the interactor computes", program: "hear", interactor: "spin|exit=43", verdict: job.InternalError,
+		{name: "the interactor computes", program: "hear", interactor: "spin|exit=43", verdict: api.InternalError,
 			message: anyMessage},
 		{name: "the interactor sleeps after the end", program: "exit=0", interactor: "sleep|exit=43",
-			verdict: job.InternalError,
+			verdict: api.InternalError,
 			message: "icpc interactor: did not end within 2s after the program, the value of limits.jury.wall_time"},
-		{name: "the interactor crashes", program: "hear", interactor: "kill=11", verdict: job.InternalError,
+		{name: "the interactor crashes", program: "hear", interactor: "kill=11", verdict: api.InternalError,
 			message: "icpc interactor: was ended by SIGSEGV"},
 		{name: "the interactor exits with an unknown code", program: "hear", interactor: "exit=1",
-			verdict: job.InternalError,
+			verdict: api.InternalError,
 			message: "icpc interactor: exited with status 1; the protocol knows 42 (accept) and 43 (reject)"},
 
 		{name: "the interactor leaves a child behind", program: "end", interactor: "orphan|exit=42",
-			verdict: job.Accepted, first: interactor},
+			verdict: api.Accepted, first: interactor},
 		{name: "the program leaves a child behind", program: "orphan|exit=0", interactor: "end|rest|exit=43",
-			verdict: job.WrongAnswer, first: program},
+			verdict: api.WrongAnswer, first: program},
 		{name: "the program closes its output and keeps running", program: "close=1|end", interactor: "end|exit=43",
-			verdict: job.WrongAnswer, first: interactor},
+			verdict: api.WrongAnswer, first: interactor},
 		{name: "the program closes its input", program: "close=0|say=1|end|sleep",
-			interactor: "hear|say=1|say=2|exit=43", verdict: job.WrongAnswer,
+			interactor: "hear|say=1|say=2|exit=43", verdict: api.WrongAnswer,
 			message: "the program does not read what the interactor writes", first: interactor},
-		{name: "the program floods", program: "deaf|flood", interactor: "drink|exit=42", verdict: job.OutputLimit,
+		{name: "the program floods", program: "deaf|flood", interactor: "drink|exit=42", verdict: api.OutputLimit,
 			message: "the program wrote more than it may to the interactor"},
 
 		{name: "the program floods, and the interactor crashes", program: "deaf|flood", interactor: "hear|kill=11",
-			verdict: job.OutputLimit, message: "the program wrote more than it may to the interactor"},
+			verdict: api.OutputLimit, message: "the program wrote more than it may to the interactor"},
 		{name: "the program computes, and then the interactor does", program: "say=1|spin", interactor: "end|spin",
-			verdict: job.TimeLimit, message: anyMessage},
+			verdict: api.TimeLimit, message: anyMessage},
 		{name: "the program computes, and then the interactor sleeps", program: "say=1|spin", interactor: "end|sleep",
-			verdict: job.InternalError,
+			verdict: api.InternalError,
 			message: "icpc interactor: did not end within 2s after the program, the value of limits.jury.wall_time"},
 		{name: "the interactor computes, and then the program does", program: "end|spin", interactor: "spin",
-			verdict: job.InternalError, message: "icpc interactor: used 1s of CPU time, the value of limits.jury.cpu_time"},
+			verdict: api.InternalError, message: "icpc interactor: used 1s of CPU time, the value of limits.jury.cpu_time"},
 		{name: "both open their streams by name", program: "reopen=0|reopen=1|reopen=2|hear|say=7|end",
-			interactor: "reopen=0|reopen=1|reopen=2|say=1|hear|exit=42", verdict: job.Accepted},
+			interactor: "reopen=0|reopen=1|reopen=2|say=1|hear|exit=42", verdict: api.Accepted},
 		{name: "testlib", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|exit=0",
-			verdict: job.Accepted},
+			verdict: api.Accepted},
 		{name: "testlib with a checker", kind: "testlib", program: "hear|say=7|end",
 			interactor: "say=3 4|hear|tout=7|exit=0", checker: "cat=/box/output|err= is wrong|exit=1",
-			verdict: job.WrongAnswer, message: "7 is wrong"},
+			verdict: api.WrongAnswer, message: "7 is wrong"},
 		{name: "testlib leaves nothing for its checker", kind: "testlib", program: "hear|say=7|end",
-			interactor: "say=3 4|hear|exit=0", checker: "exit=0", verdict: job.InternalError,
+			interactor: "say=3 4|hear|exit=0", checker: "exit=0", verdict: api.InternalError,
 			message: "the interactor accepted and left nothing for the checker; have it write the file that is its " +
 				"second argument"},
 		{name: "icpc judges, not its checker", program: "hear|say=7|end", interactor: "say=3 4|hear|judge=right|exit=42",
-			checker: "exit=1", verdict: job.Accepted, message: "right"},
+			checker: "exit=1", verdict: api.Accepted, message: "right"},
 		{name: "testlib rejects", kind: "testlib", program: "hear|say=7|end", interactor: "say=3 4|hear|tout=7|exit=1",
-			checker: "exit=3", verdict: job.WrongAnswer},
+			checker: "exit=3", verdict: api.WrongAnswer},
 	})
 }
 
@@ -132,20 +132,20 @@ func checkConversations(t *testing.T, cases []conversation) {
 	jury := engine.JuryLimits(config.Default().Limits.Jury)
 	jury.CPUTime, jury.WallTime = time.Second, 2*time.Second
 	eng := openTalkEngine(t, jury)
-	talker := job.File{Part: testkit.JuryProgram(t, "talker")}
-	checker := job.File{Part: testkit.JuryProgram(t, "checker")}
+	talker := api.File{Part: testkit.JuryProgram(t, "talker")}
+	checker := api.File{Part: testkit.JuryProgram(t, "checker")}
 	for _, x := range cases {
 		t.Run(x.name, func(t *testing.T) {
-			j := job.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
-				Tests:      []job.Test{{Name: "1"}},
-				Interactor: &job.Interactor{Kind: "icpc", Program: talker, Args: strings.Split(x.interactor, "|")},
-				Limits:     job.Limits{CPUTimeMS: 500, WallTimeMS: 2000, Output: 32 << 10},
-				Repeats:    job.Repeats{Policy: job.Single}}
+			j := api.Job{Program: talker, Command: append([]string{"{program}"}, strings.Split(x.program, "|")...),
+				Tests:      []api.Test{{Name: "1"}},
+				Interactor: &api.Interactor{Kind: "icpc", Program: talker, Args: strings.Split(x.interactor, "|")},
+				Limits:     api.Limits{CPUTimeMS: 500, WallTimeMS: 2000, Output: 32 << 10},
+				Repeats:    api.Repeats{Policy: api.Single}}
 			if x.kind != "" {
 				j.Interactor.Kind = x.kind
 			}
 			if x.checker != "" {
-				j.Checker = &job.Checker{Kind: "testlib", Program: &checker, Args: strings.Split(x.checker, "|")}
+				j.Checker = &api.Checker{Kind: "testlib", Program: &checker, Args: strings.Split(x.checker, "|")}
 			}
 			r := judgeTalk(t, eng, j)
 			got := r.Tests[0].Checker
@@ -166,35 +166,35 @@ func checkConversations(t *testing.T, cases []conversation) {
 func TestTranscript(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
-	talker := job.File{Part: testkit.JuryProgram(t, "talker")}
+	talker := api.File{Part: testkit.JuryProgram(t, "talker")}
 	type said struct{ From, Text string }
 	not := []bool{false}
 	for _, tt := range []struct {
 		name, program, interactor string
-		verdict                   job.Verdict
+		verdict                   api.Verdict
 		first                     string
 		want                      []said
 		// One of these: how much of a flood is heard depends on when the pipe is closed.
 		truncated []bool
 	}{
-		{"accepted", "hear|say=7|hear|say=\xff|hear", "say=3 4|hear|say=more|hear|exit=42", job.Accepted, "interactor",
+		{"accepted", "hear|say=7|hear|say=\xff|hear", "say=3 4|hear|say=more|hear|exit=42", api.Accepted, "interactor",
 			[]said{{"interactor", "3 4\n"}, {"program", "7\n"}, {"interactor", "more\n"}, {"program", "\uFFFD\n"}}, not},
-		{"rejected, then it computes", "end|spin", "say=1|exit=43", job.WrongAnswer, "interactor",
+		{"rejected, then it computes", "end|spin", "say=1|exit=43", api.WrongAnswer, "interactor",
 			[]said{{"interactor", "1\n"}}, not},
-		{"ends early", "exit=0", "end|rest|exit=43", job.WrongAnswer, "program", []said{}, not},
-		{"both wait", "hear", "hear|exit=42", job.IdlenessLimit, "", []said{}, not},
-		{"the program leaves a child behind", "orphan|exit=0", "end|rest|exit=43", job.WrongAnswer, "program", []said{},
+		{"ends early", "exit=0", "end|rest|exit=43", api.WrongAnswer, "program", []said{}, not},
+		{"both wait", "hear", "hear|exit=42", api.IdlenessLimit, "", []said{}, not},
+		{"the program leaves a child behind", "orphan|exit=0", "end|rest|exit=43", api.WrongAnswer, "program", []said{},
 			not},
-		{"SIGPIPE alone", "end|flood", "exit=42", job.Accepted, "interactor", nil, []bool{false, true}},
-		{"says much", "ping=3000|hear", "pong=3000|exit=42", job.Accepted, "interactor", nil, []bool{true}},
+		{"SIGPIPE alone", "end|flood", "exit=42", api.Accepted, "interactor", nil, []bool{false, true}},
+		{"says much", "ping=3000|hear", "pong=3000|exit=42", api.Accepted, "interactor", nil, []bool{true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := judgeTalk(t, eng, job.Job{Program: talker, Transcript: true, Tests: []job.Test{{Name: "1"}},
+			r := judgeTalk(t, eng, api.Job{Program: talker, Transcript: true, Tests: []api.Test{{Name: "1"}},
 				Command: append([]string{"{program}"}, strings.Split(tt.program, "|")...),
-				Interactor: &job.Interactor{Kind: "icpc", Program: talker,
+				Interactor: &api.Interactor{Kind: "icpc", Program: talker,
 					Args: strings.Split(tt.interactor, "|")},
-				Limits:  job.Limits{CPUTimeMS: 500, WallTimeMS: 3000},
-				Repeats: job.Repeats{Policy: job.Single}})
+				Limits:  api.Limits{CPUTimeMS: 500, WallTimeMS: 3000},
+				Repeats: api.Repeats{Policy: api.Single}})
 			got := r.Tests[0].Transcript
 			if r.Verdict != tt.verdict || tt.first != "" && r.Tests[0].Checker.FirstExit != tt.first || got == nil {
 				t.Fatalf("verdict %s, want %s; %+v: %s", r.Verdict, tt.verdict, r.Tests[0].Checker, tell(r))
@@ -242,17 +242,17 @@ func openTalkEngine(t testing.TB, jury sandbox.Limits) *engine.Engine {
 }
 
 // judgeTalk judges a job on the only slot of an engine.
-func judgeTalk(t testing.TB, eng *engine.Engine, j job.Job) job.Report {
+func judgeTalk(t testing.TB, eng *engine.Engine, j api.Job) api.Report {
 	t.Helper()
 	j, err := jobspec.Complete(config.Default(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := judge.NewTask(j, jobspec.ProgramName, func(f job.File) (string, error) { return f.Part, nil })
+	task, err := judge.NewTask(j, jobspec.ProgramName, func(f api.File) (string, error) { return f.Part, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := eng.Judge(t.Context(), eng.Slots()[0], task, func(job.TestReport) {})
+	r, err := eng.Judge(t.Context(), eng.Slots()[0], task, func(api.TestReport) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,15 +272,15 @@ func BenchmarkRoundTrips(b *testing.B) {
 	}
 	cpus := [2]int{eng.Slots()[0].CPUs[0], runner.Resources().CPUs[0]}
 	path := testkit.JuryProgram(b, "talker")
-	talker := job.File{Part: path}
+	talker := api.File{Part: path}
 	var bare, talk []float64
 	for b.Loop() {
 		bare = append(bare, barePair(b, path, cpus, [2]string{"pong=" + trips, "ping=" + trips}).Seconds())
-		r := judgeTalk(b, eng, job.Job{Program: talker, Command: []string{"{program}", "pong=" + trips},
-			Tests:      []job.Test{{Name: "1"}},
-			Interactor: &job.Interactor{Kind: "icpc", Program: talker, Args: []string{"ping=" + trips, "exit=42"}},
-			Limits:     job.Limits{CPUTimeMS: 60_000, WallTimeMS: 60_000}, Repeats: job.Repeats{Policy: job.Single}})
-		if r.Verdict != job.Accepted {
+		r := judgeTalk(b, eng, api.Job{Program: talker, Command: []string{"{program}", "pong=" + trips},
+			Tests:      []api.Test{{Name: "1"}},
+			Interactor: &api.Interactor{Kind: "icpc", Program: talker, Args: []string{"ping=" + trips, "exit=42"}},
+			Limits:     api.Limits{CPUTimeMS: 60_000, WallTimeMS: 60_000}, Repeats: api.Repeats{Policy: api.Single}})
+		if r.Verdict != api.Accepted {
 			b.Fatalf("verdict %s: %+v", r.Verdict, r.Tests[0])
 		}
 		talk = append(talk, r.WallTime.Seconds())
@@ -329,19 +329,19 @@ func barePair(b *testing.B, path string, cpus [2]int, args [2]string) time.Durat
 func TestProgramSeesNoJury(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
-	checker := job.File{Part: testkit.JuryProgram(t, "checker")}
-	talker := job.File{Part: testkit.JuryProgram(t, "talker")}
-	looks := job.Job{Program: checker, Tests: []job.Test{{Name: "1"}}, Head: 4 << 10,
+	checker := api.File{Part: testkit.JuryProgram(t, "checker")}
+	talker := api.File{Part: testkit.JuryProgram(t, "talker")}
+	looks := api.Job{Program: checker, Tests: []api.Test{{Name: "1"}}, Head: 4 << 10,
 		Command: []string{"{program}", "/box/answer", "/box/input", "/box/feedback/", "cat=/box/answer",
 			"cat=/box/input", "cat=/proc/self/fd/3", "look"}}
 	const want = "no /box/answer\nno /box/input\nno /proc/self/fd/3\n/box/work\n/box/work/program\n"
 	withChecker := looks
-	withChecker.Checker = &job.Checker{Kind: "icpc", Program: &checker, Args: []string{"exit=42"}}
+	withChecker.Checker = &api.Checker{Kind: "icpc", Program: &checker, Args: []string{"exit=42"}}
 	with := looks
-	with.Interactor = &job.Interactor{Kind: "icpc", Program: talker, Args: []string{"end", "exit=42"}}
-	for name, j := range map[string]job.Job{"checker": withChecker, "interactor": with} {
+	with.Interactor = &api.Interactor{Kind: "icpc", Program: talker, Args: []string{"end", "exit=42"}}
+	for name, j := range map[string]api.Job{"checker": withChecker, "interactor": with} {
 		r := judgeTalk(t, eng, j)
-		if r.Verdict != job.Accepted {
+		if r.Verdict != api.Accepted {
 			t.Errorf("%s: verdict %s: %s", name, r.Verdict, tell(r))
 		}
 		lines := strings.SplitAfter(*r.Tests[0].StderrHead, "\n")

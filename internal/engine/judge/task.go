@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
+	"judged/internal/api/scoring"
 	"judged/internal/engine/checker"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/problem"
-	"judged/internal/engine/scoring"
 	"judged/internal/sandbox"
 )
 
@@ -25,11 +25,11 @@ func (e *InvalidError) Error() string { return e.Err.Error() }
 func (e *InvalidError) Unwrap() error { return e.Err }
 
 // Fault is that of an IE because of it.
-func (e *InvalidError) Fault() job.Fault { return job.ProblemFault }
+func (e *InvalidError) Fault() api.Fault { return api.ProblemFault }
 
 // NewTask resolves the files of a complete job with path, which returns where the content of a file is stored. name is
 // the program's file name inside the sandbox. An error that is not one of path is an InvalidError.
-func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task, error) {
+func NewTask(j api.Job, name string, path func(api.File) (string, error)) (Task, error) {
 	t := Task{Language: j.Language, Limits: j.Limits, Repeats: j.Repeats, Stop: j.Stop, Head: j.Head, Passes: j.Passes,
 		InputFile: j.InputFile, OutputFile: j.OutputFile, Scheme: (*scoring.Scheme)(j.Scheme)}
 	if err := t.setChecker(*j.Checker, path); err != nil {
@@ -44,7 +44,7 @@ func NewTask(j job.Job, name string, path func(job.File) (string, error)) (Task,
 	if j.Language != "" {
 		name = "" // the language names its sources
 	}
-	if j.Program != (job.File{}) {
+	if j.Program != (api.File{}) {
 		if err := t.addFile(name, j.Program, true, path); err != nil {
 			return Task{}, err
 		}
@@ -100,7 +100,7 @@ const (
 	InteractorName = "interactor"
 )
 
-func (t *Task) setChecker(c job.Checker, path func(job.File) (string, error)) (err error) {
+func (t *Task) setChecker(c api.Checker, path func(api.File) (string, error)) (err error) {
 	protocol, isProgram := jury.IsChecker(c.Kind)
 	if !isProgram {
 		if t.Checker, err = checker.Parse(c.Kind, c.Args...); err != nil {
@@ -117,7 +117,7 @@ func (t *Task) setChecker(c job.Checker, path func(job.File) (string, error)) (e
 	return nil
 }
 
-func (t *Task) setInteractor(i *job.Interactor, path func(job.File) (string, error)) error {
+func (t *Task) setInteractor(i *api.Interactor, path func(api.File) (string, error)) error {
 	if i == nil {
 		return nil
 	}
@@ -135,8 +135,8 @@ func (t *Task) setInteractor(i *job.Interactor, path func(job.File) (string, err
 }
 
 // juryProgram finds the files of a program of the jury. A language names its sources.
-func juryProgram(name string, program job.File, language string, files map[string]job.File,
-	path func(job.File) (string, error)) (jury.Program, error) {
+func juryProgram(name string, program api.File, language string, files map[string]api.File,
+	path func(api.File) (string, error)) (jury.Program, error) {
 	first := name
 	if language != "" {
 		first = ""
@@ -155,7 +155,7 @@ func juryProgram(name string, program job.File, language string, files map[strin
 // NeedsJury reports whether Task.Jury must be set.
 func (t Task) NeedsJury() bool { return t.CheckerProgram != nil || t.Interactor != nil }
 
-func (t *Task) addFile(name string, f job.File, exec bool, path func(job.File) (string, error)) error {
+func (t *Task) addFile(name string, f api.File, exec bool, path func(api.File) (string, error)) error {
 	p, err := path(f)
 	if err != nil {
 		return fmt.Errorf("find file %q: %w", name, err)

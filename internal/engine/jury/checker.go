@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/linux"
 	"judged/internal/sandbox"
 )
@@ -44,20 +44,20 @@ const (
 
 // Check runs the checker on one output. A checker that fails yields IE. The error is not nil only if judged could not
 // do its work or ctx ended.
-func (r *Runner) Check(ctx context.Context, c Checker, t Case) (job.CheckReport, error) {
+func (r *Runner) Check(ctx context.Context, c Checker, t Case) (api.CheckReport, error) {
 	input, err := t.Input.View()
 	if err != nil {
-		return job.CheckReport{}, err
+		return api.CheckReport{}, err
 	}
 	defer input.Close()
 	answer, err := t.Answer.View()
 	if err != nil {
-		return job.CheckReport{}, err
+		return api.CheckReport{}, err
 	}
 	defer answer.Close()
 	box, err := r.take()
 	if err != nil {
-		return job.CheckReport{}, err
+		return api.CheckReport{}, err
 	}
 	defer r.release(box)
 	spec := sandbox.Spec{
@@ -73,10 +73,10 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (job.CheckReport,
 	}
 	result, err := box.Run(ctx)
 	if err != nil {
-		return job.CheckReport{}, err
+		return api.CheckReport{}, err
 	}
 	if result.Stop == sandbox.StopCancelled {
-		return job.CheckReport{}, context.Cause(ctx)
+		return api.CheckReport{}, context.Cause(ctx)
 	}
 	return r.report("checker", c.Protocol, t.MultiPass, box, result)
 }
@@ -89,23 +89,23 @@ func openFiles(input, answer, output *os.File) []sandbox.OpenFile {
 
 // report is what a checker or an interactor that has ended says, or IE.
 func (r *Runner) report(what string, p Protocol, multiPass bool, box *sandbox.Sandbox, result sandbox.Result) (
-	job.CheckReport, error) {
+	api.CheckReport, error) {
 	e, err := readEnding(box, result)
 	if err != nil {
-		return job.CheckReport{}, err
+		return api.CheckReport{}, err
 	}
 	fault, err := r.fault(box, result)
 	if err != nil {
-		return job.CheckReport{}, err
+		return api.CheckReport{}, err
 	}
 	exhausted := errors.As(fault, new(exhaustion))
-	var said job.CheckReport
+	var said api.CheckReport
 	if fault == nil {
 		said, fault = p.read(e)
 	}
 	if fault == nil && multiPass {
 		if said, fault, err = r.nextPass(said, e.code, box); err != nil {
-			return job.CheckReport{}, err
+			return api.CheckReport{}, err
 		}
 	}
 	if fault != nil {
@@ -116,12 +116,12 @@ func (r *Runner) report(what string, p Protocol, multiPass bool, box *sandbox.Sa
 }
 
 // failed is the report of a program of the jury that is at fault.
-func failed(what string, p Protocol, fault error, stderr string) job.CheckReport {
-	of := job.JuryFault
+func failed(what string, p Protocol, fault error, stderr string) api.CheckReport {
+	of := api.JuryFault
 	if errors.As(fault, new(lack)) {
-		of = job.HostFault
+		of = api.HostFault
 	}
-	r := job.FailedCheck(of, fmt.Sprintf("%s %s: %v", p, what, fault))
+	r := api.FailedCheck(of, fmt.Sprintf("%s %s: %v", p, what, fault))
 	r.Stderr = stderr
 	return r
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine"
 	"judged/internal/engine/jury"
 	"judged/internal/sandbox"
@@ -109,10 +109,10 @@ func TestCheck(t *testing.T) {
 	l := limits()
 	l.CPUTime, l.WallTime = time.Second, 3*time.Second
 	r := openRunner(t, l)
-	at := func(fault, stderr string) job.CheckReport {
-		return job.CheckReport{Verdict: job.InternalError, Fault: job.JuryFault, Message: fault, Stderr: stderr}
+	at := func(fault, stderr string) api.CheckReport {
+		return api.CheckReport{Verdict: api.InternalError, Fault: api.JuryFault, Message: fault, Stderr: stderr}
 	}
-	exhausted := func(fault string) job.CheckReport {
+	exhausted := func(fault string) api.CheckReport {
 		r := at(fault, "")
 		r.Exhausted = true
 		return r
@@ -121,22 +121,22 @@ func TestCheck(t *testing.T) {
 		name     string
 		protocol jury.Protocol
 		does     string
-		want     job.CheckReport
+		want     api.CheckReport
 	}{
-		{"icpc compares", jury.ICPC, "tokens", job.CheckReport{Verdict: job.Accepted}},
+		{"icpc compares", jury.ICPC, "tokens", api.CheckReport{Verdict: api.Accepted}},
 		{"icpc speaks", jury.ICPC, "judge=line 3|team=look again|err=noise|exit=43",
-			job.CheckReport{Verdict: job.WrongAnswer, Message: "line 3", TeamMessage: "look again"}},
-		{"icpc scores", jury.ICPC, "score=0.5|exit=42", job.CheckReport{Verdict: job.Partial, Score: score(0.5)}},
+			api.CheckReport{Verdict: api.WrongAnswer, Message: "line 3", TeamMessage: "look again"}},
+		{"icpc scores", jury.ICPC, "score=0.5|exit=42", api.CheckReport{Verdict: api.Partial, Score: score(0.5)}},
 		{"icpc with an empty score", jury.ICPC, "score=|exit=42",
 			at(`icpc checker: read score.txt: "empty" is not a number of at least 0`, "")},
 		{"icpc scores a part", jury.ICPC, "multiplier=0.5|exit=42",
-			job.CheckReport{Verdict: job.Partial, Score: score(0.5), Ratio: true}},
+			api.CheckReport{Verdict: api.Partial, Score: score(0.5), Ratio: true}},
 		{"icpc with an empty part", jury.ICPC, "multiplier=|exit=42",
 			at(`icpc checker: read score_multiplier.txt: "empty" is not a number of at least 0`, "")},
 		{"cms", jury.CMS, "out=0.5|err=half|exit=0",
-			job.CheckReport{Verdict: job.Partial, Message: "half", Score: score(0.5)}},
+			api.CheckReport{Verdict: api.Partial, Message: "half", Score: score(0.5)}},
 		{"testlib", jury.Testlib, "err=wrong answer 1|exit=1",
-			job.CheckReport{Verdict: job.WrongAnswer, Message: "wrong answer 1"}},
+			api.CheckReport{Verdict: api.WrongAnswer, Message: "wrong answer 1"}},
 
 		{"exits with an unknown code", jury.ICPC, "err=why|exit=7",
 			at("icpc checker: exited with status 7; the protocol knows 42 (accept) and 43 (reject)", "why")},
@@ -160,11 +160,11 @@ func TestCheck(t *testing.T) {
 			exhausted("icpc checker: wrote more than 1MiB, the value of limits.jury.output, to stdout and stderr or to " +
 				"a file")},
 		{"links its message to the answer", jury.ICPC, "link=/box/answer|exit=43",
-			job.CheckReport{Verdict: job.WrongAnswer}},
+			api.CheckReport{Verdict: api.WrongAnswer}},
 		{"links its message to a file of the host", jury.ICPC, "link=/etc/hostname|exit=43",
-			job.CheckReport{Verdict: job.WrongAnswer}},
-		{"makes its message a pipe", jury.ICPC, "pipe|exit=43", job.CheckReport{Verdict: job.WrongAnswer}},
-		{"leaves a child behind", jury.ICPC, "orphan|exit=42", job.CheckReport{Verdict: job.Accepted}},
+			api.CheckReport{Verdict: api.WrongAnswer}},
+		{"makes its message a pipe", jury.ICPC, "pipe|exit=43", api.CheckReport{Verdict: api.WrongAnswer}},
+		{"leaves a child behind", jury.ICPC, "orphan|exit=42", api.CheckReport{Verdict: api.Accepted}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := r.Check(t.Context(), checker(t, tt.protocol, strings.Split(tt.does, "|")...), caseOf(t, r))

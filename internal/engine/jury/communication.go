@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
 	"judged/internal/sandbox"
@@ -233,9 +233,9 @@ func (c *Communication) End(ctx context.Context, programs []sandbox.Result, fail
 	if said.CheckReport, err = c.report(programs, hung, limit); err != nil {
 		return Said{}, err
 	}
-	said.FirstExit = job.ExitProgram
+	said.FirstExit = api.ExitProgram
 	if said.First {
-		said.FirstExit = job.ExitInteractor
+		said.FirstExit = api.ExitInteractor
 	}
 	return said, nil
 }
@@ -254,24 +254,24 @@ func (c *Communication) managerFirst(programs []sandbox.Result, failed int) (boo
 }
 
 // report is what the manager says. As with interactors, two ends of it are the program's doing.
-func (c *Communication) report(programs []sandbox.Result, hung bool, limit units.Bytes) (job.CheckReport, error) {
+func (c *Communication) report(programs []sandbox.Result, hung bool, limit units.Bytes) (api.CheckReport, error) {
 	said, err := c.said(hung)
 	tooMuch := slices.ContainsFunc(programs, func(r sandbox.Result) bool { return r.OutputBytes > limit })
 	if flooded(said, c.result, tooMuch) {
-		said = job.CheckReport{Verdict: job.OutputLimit, Message: "the program wrote more than it may to the manager"}
+		said = api.CheckReport{Verdict: api.OutputLimit, Message: "the program wrote more than it may to the manager"}
 	}
 	return said, err
 }
 
 // said is what the manager says, however much it had to read.
-func (c *Communication) said(hung bool) (job.CheckReport, error) {
+func (c *Communication) said(hung bool) (api.CheckReport, error) {
 	const what = "manager"
 	e, err := readEnding(c.box, c.result)
 	switch {
 	case err != nil:
-		return job.CheckReport{}, err
+		return api.CheckReport{}, err
 	case c.result.Signal == syscall.SIGPIPE:
-		return job.CheckReport{Verdict: job.WrongAnswer, Message: "the program does not read what the manager writes"}, nil
+		return api.CheckReport{Verdict: api.WrongAnswer, Message: "the program does not read what the manager writes"}, nil
 	case hung:
 		return failed(what, CMS, errors.New("kept the program waiting until its wall limit; raise that limit if it needs "+
 			"so long"), e.stderr), nil
@@ -282,7 +282,7 @@ func (c *Communication) said(hung bool) (job.CheckReport, error) {
 			e.stderr), nil
 	}
 	said, err := c.runner.report(what, CMS, false, c.box, c.result)
-	if err == nil && said.Verdict != job.InternalError && !c.hasOpened() {
+	if err == nil && said.Verdict != api.InternalError && !c.hasOpened() {
 		// No instance was started: a score says nothing about the program.
 		return failed(what, CMS, errors.New("gave a score and opened the pipes of no instance, so the program was not run"),
 			e.stderr), nil

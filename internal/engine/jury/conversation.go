@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
 	"judged/internal/sandbox"
@@ -153,10 +153,10 @@ var errHung = errors.New("did not end")
 
 // Said is what a conversation has come to.
 type Said struct {
-	job.CheckReport
+	api.CheckReport
 	// First is whether the interactor ended first.
 	First      bool
-	Transcript *job.Transcript // where the interactor was asked for one
+	Transcript *api.Transcript // where the interactor was asked for one
 	// Output is what an interactor that uses testlib has left for the checker; nil is nothing. Close it.
 	Output *os.File
 }
@@ -183,11 +183,11 @@ func (c *Conversation) End(ctx context.Context, program sandbox.Result, limit un
 	if said.CheckReport, err = c.report(program, limit); err != nil {
 		return Said{}, err
 	}
-	said.FirstExit = job.ExitProgram
+	said.FirstExit = api.ExitProgram
 	if said.First {
-		said.FirstExit = job.ExitInteractor
+		said.FirstExit = api.ExitInteractor
 	}
-	if c.interactor.Protocol == Testlib && said.Verdict == job.Accepted {
+	if c.interactor.Protocol == Testlib && said.Verdict == api.Accepted {
 		if said.Output, err = c.box.OpenFile(feedbackName + "/" + toutName); err != nil {
 			return Said{}, err
 		}
@@ -200,25 +200,25 @@ func (c *Conversation) End(ctx context.Context, program sandbox.Result, limit un
 
 // report is what the interactor says. Two ends of it are the program's doing: it no longer reads what is written to it,
 // or it has written more than it may, and the interactor failed at that in whatever way.
-func (c *Conversation) report(program sandbox.Result, limit units.Bytes) (job.CheckReport, error) {
+func (c *Conversation) report(program sandbox.Result, limit units.Bytes) (api.CheckReport, error) {
 	said, err := c.said(program)
 	if flooded(said, c.result, program.OutputBytes > limit) {
-		said = job.CheckReport{Verdict: job.OutputLimit, Message: "the program wrote more than it may to the interactor"}
+		said = api.CheckReport{Verdict: api.OutputLimit, Message: "the program wrote more than it may to the interactor"}
 	}
 	return said, err
 }
 
 // flooded reports whether a program of the jury that failed, but was executed, got more than the program may write.
-func flooded(said job.CheckReport, jury sandbox.Result, tooMuch bool) bool {
-	return said.Verdict == job.InternalError && jury.ExecError == 0 && tooMuch
+func flooded(said api.CheckReport, jury sandbox.Result, tooMuch bool) bool {
+	return said.Verdict == api.InternalError && jury.ExecError == 0 && tooMuch
 }
 
 // said is what the interactor says, however much it had to read.
-func (c *Conversation) said(program sandbox.Result) (job.CheckReport, error) {
+func (c *Conversation) said(program sandbox.Result) (api.CheckReport, error) {
 	const what = "interactor"
 	p, wall := c.interactor.Protocol, c.runner.limits.WallTime
 	if c.result.Signal == syscall.SIGPIPE {
-		return job.CheckReport{Verdict: job.WrongAnswer,
+		return api.CheckReport{Verdict: api.WrongAnswer,
 			Message: "the program does not read what the interactor writes"}, nil
 	}
 	if c.witness.isHung(program) {
@@ -233,7 +233,7 @@ func (c *Conversation) said(program sandbox.Result) (job.CheckReport, error) {
 
 // late is the report of a program of the jury that did not end in time after the contestant's. One that was busy most of
 // that time, or waited for a CPU, has exhausted it: it may still have had to read what that one wrote.
-func late(what string, p Protocol, r sandbox.Result, wall time.Duration, stderr string) job.CheckReport {
+func late(what string, p Protocol, r sandbox.Result, wall time.Duration, stderr string) api.CheckReport {
 	said := failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time", wall),
 		stderr)
 	busy := r.CPUTime

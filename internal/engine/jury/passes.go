@@ -6,7 +6,7 @@ import (
 	"os"
 	"syscall"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/sandbox"
 )
 
@@ -18,7 +18,7 @@ const nextPassName = "nextpass.in"
 
 // nextPass adds to what an output validator has said whether it asks for another pass. The file depends on what the
 // contestant's program wrote: it has to be a regular file within the limits of the jury's programs.
-func (r *Runner) nextPass(said job.CheckReport, code int, box *sandbox.Sandbox) (_ job.CheckReport, fault, err error) {
+func (r *Runner) nextPass(said api.CheckReport, code int, box *sandbox.Sandbox) (_ api.CheckReport, fault, err error) {
 	folder, err := box.OpenFolder(feedbackName)
 	if folder == nil || err != nil {
 		return said, nil, err
@@ -45,7 +45,7 @@ func (r *Runner) nextPass(said job.CheckReport, code int, box *sandbox.Sandbox) 
 			r.limits.Output), nil
 	}
 	keep = true
-	said.Verdict, said.Score, said.Ratio, said.Next = job.Accepted, nil, false, folder // points are those of the last pass
+	said.Verdict, said.Score, said.Ratio, said.Next = api.Accepted, nil, false, folder // points are those of the last pass
 	return said, nil, nil
 }
 
@@ -68,10 +68,10 @@ func TakeNextPass(folder *os.File) (*os.File, error) {
 
 // feedbackFault turns an error of loading a program of the jury into its fault, where the feedback of the pass before is
 // larger as a copy: it has holes, or long paths.
-func feedbackFault(what string, p Protocol, t Case, err error) (job.CheckReport, error) {
+func feedbackFault(what string, p Protocol, t Case, err error) (api.CheckReport, error) {
 	if t.Feedback != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.ENAMETOOLONG)) {
 		return failed(what, p, errors.New("left files in its feedback folder that cannot be copied for the next pass; "+
 			"write fewer and smaller ones"), ""), nil
 	}
-	return job.CheckReport{}, err
+	return api.CheckReport{}, err
 }

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // Protocol is a convention between a judge and a checker or an interactor.
@@ -106,7 +106,7 @@ type ending struct {
 }
 
 // read says what the ending of a checker means. An error is a fault of the checker.
-func (p Protocol) read(e ending) (job.CheckReport, error) {
+func (p Protocol) read(e ending) (api.CheckReport, error) {
 	switch p {
 	case ICPC:
 		return readICPC(e)
@@ -115,7 +115,7 @@ func (p Protocol) read(e ending) (job.CheckReport, error) {
 	case CMS:
 		return readCMS(e)
 	}
-	return job.CheckReport{}, fmt.Errorf("unknown protocol %q", p)
+	return api.CheckReport{}, fmt.Errorf("unknown protocol %q", p)
 }
 
 const (
@@ -123,16 +123,16 @@ const (
 	icpcReject = 43
 )
 
-func readICPC(e ending) (job.CheckReport, error) {
-	r := job.CheckReport{Message: e.judge, TeamMessage: e.team}
+func readICPC(e ending) (api.CheckReport, error) {
+	r := api.CheckReport{Message: e.judge, TeamMessage: e.team}
 	if r.Message == "" {
 		r.Message = e.stderr
 	}
 	switch e.code {
 	case icpcReject:
-		r.Verdict = job.WrongAnswer
+		r.Verdict = api.WrongAnswer
 	case icpcAccept:
-		r.Verdict = job.Accepted
+		r.Verdict = api.Accepted
 		err := readScores(&r, e)
 		return r, err
 	default:
@@ -143,7 +143,7 @@ func readICPC(e ending) (job.CheckReport, error) {
 }
 
 // readScores reads score.txt, which has points, and score_multiplier.txt, which has a part of them.
-func readScores(r *job.CheckReport, e ending) error {
+func readScores(r *api.CheckReport, e ending) error {
 	name, text := "score.txt", e.score
 	if r.Ratio = e.multiplier != ""; r.Ratio {
 		name, text = "score_multiplier.txt", e.multiplier
@@ -180,28 +180,28 @@ const (
 // readTestlib reads the exit code, which says what kind of verdict it is. Without TESTSYS a partial score is the exit
 // code itself, so the line with the verdict says which of both it is. Points without their line, and a line with points
 // at the code for accepted, are a fault.
-func readTestlib(e ending) (job.CheckReport, error) {
-	r := job.CheckReport{Message: e.stderr}
+func readTestlib(e ending) (api.CheckReport, error) {
+	r := api.CheckReport{Message: e.stderr}
 	if e.report != "" {
 		r.Message = e.report
 	}
 	n, partial := partialScore(e.verdict)
 	if n >= 0 && (e.code == n%codes || e.code == (n+testlibPartialBase)%codes) {
 		points := float64(n)
-		if r.Verdict, r.Score = job.Partial, &points; n == 0 {
-			r.Verdict = job.WrongAnswer
+		if r.Verdict, r.Score = api.Partial, &points; n == 0 {
+			r.Verdict = api.WrongAnswer
 		}
 		return r, nil
 	}
 	switch e.code {
 	case testlibOK:
-		if r.Verdict = job.Accepted; partial || strings.HasPrefix(e.verdict, pointsPrefix) {
+		if r.Verdict = api.Accepted; partial || strings.HasPrefix(e.verdict, pointsPrefix) {
 			return r, fmt.Errorf("exited with status %d (ok) and wrote %q", testlibOK, e.verdict)
 		}
 	case testlibWrong:
-		r.Verdict = job.WrongAnswer
+		r.Verdict = api.WrongAnswer
 	case testlibPresentation, testlibDirt, testlibUnexpectedEOF:
-		r.Verdict = job.PresentationError
+		r.Verdict = api.PresentationError
 	case testlibPoints:
 		points, err := testlibScore(e.verdict, r.Message)
 		if err != nil {
@@ -279,7 +279,7 @@ func partialScore(verdict string) (n int, partial bool) {
 	rest, partial := strings.CutPrefix(verdict, "partially correct (")
 	number, _, ok := strings.Cut(rest, ")")
 	n, err := strconv.Atoi(number)
-	if !partial || !ok || err != nil || !job.ValidPoints(float64(n)) {
+	if !partial || !ok || err != nil || !api.ValidPoints(float64(n)) {
 		n = -1
 	}
 	return n, partial
@@ -292,12 +292,12 @@ var cmsMessages = map[string]string{
 	"translate:wrong":   "Output isn't correct",
 }
 
-func readCMS(e ending) (job.CheckReport, error) {
+func readCMS(e ending) (api.CheckReport, error) {
 	message := firstLine(e.stderr)
 	if text, ok := cmsMessages[message]; ok {
 		message = text
 	}
-	r := job.CheckReport{Message: message}
+	r := api.CheckReport{Message: message}
 	if e.code != 0 {
 		return r, fmt.Errorf("exited with status %d; the protocol wants 0 whatever the score", e.code)
 	}
@@ -321,21 +321,21 @@ func firstLine(text string) string {
 const fullScore = 1.0
 
 // scored is the verdict of a test with a score.
-func scored(points float64) job.Verdict {
+func scored(points float64) api.Verdict {
 	switch points {
 	case fullScore:
-		return job.Accepted
+		return api.Accepted
 	case 0:
-		return job.WrongAnswer
+		return api.WrongAnswer
 	}
-	return job.Partial
+	return api.Partial
 }
 
 func parseScore(text string) (float64, error) {
 	text = strings.TrimSpace(text)
 	points, err := strconv.ParseFloat(text, 64)
-	if points > job.MaxPoints { // or infinite, which is an error, too
-		return 0, fmt.Errorf("%q is above %g", text, job.MaxPoints)
+	if points > api.MaxPoints { // or infinite, which is an error, too
+		return 0, fmt.Errorf("%q is above %g", text, api.MaxPoints)
 	}
 	if err != nil || !(points >= 0) {
 		return 0, errors.New(strconv.Quote(text) + " is not a number of at least 0")

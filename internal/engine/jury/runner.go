@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/sandbox"
 )
 
@@ -22,7 +22,7 @@ type Program struct {
 
 // command is the command line of a program with the arguments of a protocol.
 func (r *Runner) command(p Program, args []string) []string {
-	return slices.Concat(job.FillStack(p.Command, r.limits.Stack), args)
+	return slices.Concat(api.FillStack(p.Command, r.limits.Stack), args)
 }
 
 // Runner runs the programs of the jury for one slot. Its methods may be called concurrently.

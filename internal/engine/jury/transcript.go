@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/linux"
 )
 
@@ -27,20 +27,20 @@ type relay struct {
 	mu    sync.Mutex // guards the rest
 	begin time.Time
 	room  int
-	notes job.Transcript
+	notes api.Transcript
 }
 
 // line is one direction.
 type line struct {
-	from string // ExitProgram or ExitInteractor of package job
+	from string // ExitProgram or ExitInteractor of package api
 	r, w *os.File
 }
 
 // newRelay makes the pipes of a conversation with a relay between them.
 func newRelay(e *ends) (r *relay, err error) {
-	r = &relay{room: MaxTranscript, notes: job.Transcript{Note: transcriptNote, Lines: []job.TranscriptLine{}}}
+	r = &relay{room: MaxTranscript, notes: api.Transcript{Note: transcriptNote, Lines: []api.TranscriptLine{}}}
 	asks, answers := &r.lines[0], &r.lines[1]
-	asks.from, answers.from = job.ExitInteractor, job.ExitProgram
+	asks.from, answers.from = api.ExitInteractor, api.ExitProgram
 	if asks.r, e.theirStdout, err = linux.ReadPipe(); err != nil {
 		return r, err
 	}
@@ -91,12 +91,12 @@ func (r *relay) note(from string, text []byte) {
 		return
 	}
 	r.room -= len(text)
-	r.notes.Lines = append(r.notes.Lines, job.TranscriptLine{Time: time.Since(r.begin), From: from,
+	r.notes.Lines = append(r.notes.Lines, api.TranscriptLine{Time: time.Since(r.begin), From: from,
 		Text: strings.ToValidUTF8(string(text), "\uFFFD")})
 }
 
 // transcript is what was said, when both sides have ended.
-func (r *relay) transcript() *job.Transcript {
+func (r *relay) transcript() *api.Transcript {
 	r.passing.Wait()
 	return &r.notes
 }

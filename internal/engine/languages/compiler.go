@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
 	"judged/internal/sandbox"
@@ -101,7 +101,7 @@ func (e *UnavailableError) Error() string {
 }
 
 // Fault returns whose fault the IE of an accepted job is.
-func (e *UnavailableError) Fault() job.Fault { return job.HostFault }
+func (e *UnavailableError) Fault() api.Fault { return api.HostFault }
 
 // Find returns a language that this host can judge.
 func (c *Compiler) Find(id string) (Language, error) {
@@ -168,7 +168,7 @@ func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 	}
 	r, ok := c.cached(p, key)
 	if !ok {
-		return Result{}, job.Blame(job.HostFault, fmt.Errorf("compile %s: the result left the cache at once; raise "+
+		return Result{}, api.Blame(api.HostFault, fmt.Errorf("compile %s: the result left the cache at once; raise "+
 			"languages.cache_size", l.Name))
 	}
 	return r, nil
@@ -222,7 +222,7 @@ func (c *Compiler) compileIn(ctx context.Context, box *sandbox.Sandbox, p plan, 
 		return entry{}, err
 	}
 	if result.ExecError != 0 {
-		return entry{}, job.Blame(job.HostFault, fmt.Errorf("start %q: %w; reinstall it", p.command[0],
+		return entry{}, api.Blame(api.HostFault, fmt.Errorf("start %q: %w; reinstall it", p.command[0],
 			result.ExecError))
 	}
 	e := entry{}

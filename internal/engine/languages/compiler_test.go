@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/engine"
 	"judged/internal/engine/languages"
@@ -111,13 +111,13 @@ func TestResults(t *testing.T) {
 		{"cpp", "a.cc", "#include <iostream>\nint main() { std::cout << 1; }",
 			languages.Result{Args: []string{"./program"}, Files: program}},
 		{"java", "", "public final class Sum { public static void main(String[] a) { System.out.println(1); } }",
-			languages.Result{Args: []string{"java", "-Xss" + job.StackMark + "k", "-jar", "./program"}, Files: program}},
+			languages.Result{Args: []string{"java", "-Xss" + api.StackMark + "k", "-jar", "./program"}, Files: program}},
 		{"csharp", "", "class A { static void Main() { System.Console.WriteLine(1); } }",
 			languages.Result{Args: []string{"mono", "./program"}, Files: program}},
 		{"python", "", "print(1)\n",
 			languages.Result{Args: []string{"python3", "./main.py"}, Files: []sandbox.File{{Name: "main.py"}}}},
 		{"javascript", "a.js", "console.log(1)\n",
-			languages.Result{Args: []string{"node", "--stack-size=" + job.StackMark, "./a.js"},
+			languages.Result{Args: []string{"node", "--stack-size=" + api.StackMark, "./a.js"},
 				Files: []sandbox.File{{Name: "a.js"}}}},
 	} {
 		t.Run(tt.language, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine"
 	"judged/internal/engine/checker"
 	"judged/internal/engine/judge"
@@ -53,19 +53,19 @@ public static void main(String[] a) { System.out.println(f(`
 	for _, tt := range []struct {
 		name, language, source string
 		needs                  testkit.Requirement
-		verdict                job.Verdict
+		verdict                api.Verdict
 		message, output        string // of the compiler
 	}{
-		{"java, deep", "java", java + "50000) / 50000 + 2); } }", testkit.Java, job.Accepted, "", ""},
-		{"java, endless", "java", java + "-1)); } }", testkit.Java, job.RuntimeError, "", ""},
-		{"javascript, deep", "javascript", javascript + "50000) / 50000 + 2)", testkit.Node, job.Accepted, "", ""},
-		{"javascript, endless", "javascript", javascript + "-1))", testkit.Node, job.RuntimeError, "", ""},
+		{"java, deep", "java", java + "50000) / 50000 + 2); } }", testkit.Java, api.Accepted, "", ""},
+		{"java, endless", "java", java + "-1)); } }", testkit.Java, api.RuntimeError, "", ""},
+		{"javascript, deep", "javascript", javascript + "50000) / 50000 + 2)", testkit.Node, api.Accepted, "", ""},
+		{"javascript, endless", "javascript", javascript + "-1))", testkit.Node, api.RuntimeError, "", ""},
 		{"large numbers in C#", "csharp", "using System; using System.Numerics; class P { static void Main() {" +
-			"Console.WriteLine(BigInteger.Pow(3, 1)); } }", testkit.Mono, job.Accepted, "", ""},
-		{"go", "go", "package main\nfunc main() { print(3) }", testkit.Go, job.WrongAnswer, "", ""}, // to stderr
-		{"go, a library", "go", "package sum\nfunc Sum() {}", testkit.Go, job.CompileError, status1,
+			"Console.WriteLine(BigInteger.Pow(3, 1)); } }", testkit.Mono, api.Accepted, "", ""},
+		{"go", "go", "package main\nfunc main() { print(3) }", testkit.Go, api.WrongAnswer, "", ""}, // to stderr
+		{"go, a library", "go", "package sum\nfunc Sum() {}", testkit.Go, api.CompileError, status1,
 			"-buildmode=exe requires exactly one main package"},
-		{"go, an error", "go", "package main\nfunc main() { x }", testkit.Go, job.CompileError, status1,
+		{"go, an error", "go", "package main\nfunc main() { x }", testkit.Go, api.CompileError, status1,
 			"# command-line-arguments\n./main.go:2:15: undefined: x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -73,7 +73,7 @@ public static void main(String[] a) { System.out.println(f(`
 			x := task(t, tt.source)
 			x.Language = tt.language
 			x.Limits.Memory, x.Limits.Stack, x.Limits.Processes = 256<<20, 256<<20, 64
-			report, err := eng.Judge(t.Context(), eng.Slots()[0], x, func(job.TestReport) {})
+			report, err := eng.Judge(t.Context(), eng.Slots()[0], x, func(api.TestReport) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,26 +93,26 @@ func TestJudgeSources(t *testing.T) {
 	const broken = "the compiler exited with status 1"
 	for _, tt := range []struct {
 		text, message string
-		verdict, test job.Verdict
+		verdict, test api.Verdict
 		cached        bool
 	}{
-		{good, "", job.Accepted, job.Accepted, false},
-		{good, "", job.Accepted, job.Accepted, true},
-		{bad, broken, job.CompileError, job.Skipped, false},
-		{bad, broken, job.CompileError, job.Skipped, true},
+		{good, "", api.Accepted, api.Accepted, false},
+		{good, "", api.Accepted, api.Accepted, true},
+		{bad, broken, api.CompileError, api.Skipped, false},
+		{bad, broken, api.CompileError, api.Skipped, true},
 	} {
-		report, err := eng.Judge(t.Context(), eng.Slots()[0], task(t, tt.text), func(job.TestReport) {})
+		report, err := eng.Judge(t.Context(), eng.Slots()[0], task(t, tt.text), func(api.TestReport) {})
 		if err != nil {
 			t.Fatal(err)
 		}
 		type summary struct {
-			Verdict, Test job.Verdict
+			Verdict, Test api.Verdict
 			Message       string
 			Cached, Said  bool
 		}
 		got := summary{report.Verdict, report.Tests[0].Verdict, report.Message, report.Compilation.Cached,
 			report.Compilation.Output != ""}
-		want := summary{tt.verdict, tt.test, tt.message, tt.cached, tt.verdict == job.CompileError}
+		want := summary{tt.verdict, tt.test, tt.message, tt.cached, tt.verdict == api.CompileError}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("report (-want +got):\n%s", diff)
 		}
@@ -132,8 +132,8 @@ func task(t *testing.T, text string) judge.Task {
 		t.Fatal(err)
 	}
 	return judge.Task{Language: "c", Files: []sandbox.File{{Path: filepath.Join(dir, "source")}}, Checker: tokens,
-		Tests: []problem.Test{{Name: "1", Answer: filepath.Join(dir, "answer")}}, Repeats: job.Repeats{Policy: job.Single},
-		Limits: job.Limits{CPUTimeMS: (5 * time.Second).Milliseconds(), WallTimeMS: 20000, Memory: 64 << 20,
+		Tests: []problem.Test{{Name: "1", Answer: filepath.Join(dir, "answer")}}, Repeats: api.Repeats{Policy: api.Single},
+		Limits: api.Limits{CPUTimeMS: (5 * time.Second).Milliseconds(), WallTimeMS: 20000, Memory: 64 << 20,
 			Output: 1 << 20, Stack: 8 << 20, Processes: 4}}
 }
 

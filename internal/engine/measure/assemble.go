@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/sandbox"
 	"judged/internal/timing/stats"
@@ -12,10 +12,10 @@ import (
 
 // assemble makes the report of a test from its runs. A verdict about CPU time is that of the rule; any other is that of
 // the first run that has it.
-func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.TestReport {
+func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) api.TestReport {
 	kept := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return !o.run.Kept })
 	chosen := deciding(kept, d)
-	r := job.TestReport{
+	r := api.TestReport{
 		Name: q.Name, Verdict: chosen.verdict, Exit: exitOf(chosen.result), Checker: chosen.check,
 		Transcript: chosen.transcript, StdoutHead: chosen.stdout, StderrHead: chosen.stderr,
 		Output: &chosen.result.OutputBytes, Instances: chosen.run.Instances, Agree: agree(all),
@@ -26,7 +26,7 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 	if chosen.check != nil && chosen.check.Verdict == chosen.verdict { // no points for a right answer that is too late
 		r.Score, r.Ratio = chosen.check.Score, chosen.check.Ratio
 	}
-	if c := chosen.check; chosen.verdict == job.InternalError && c != nil {
+	if c := chosen.check; chosen.verdict == api.InternalError && c != nil {
 		r.Fail(c.Fault, c.Message)
 	}
 	if why := whyFailed(chosen, q.Limits); why != "" {
@@ -37,7 +37,7 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 		r.Message = whyNotExecutable(e, q.Args[0])
 	}
 	if chosen.result.Lacks != "" {
-		r.Fail(job.HostFault, whyLacking(chosen.result, q.Args[0]))
+		r.Fail(api.HostFault, whyLacking(chosen.result, q.Args[0]))
 	}
 	if e != 0 {
 		r.Output = nil
@@ -49,9 +49,9 @@ func assemble(q Request, all []outcome, d stats.Decision, rule stats.Rule) job.T
 }
 
 // undecided is the report of a test without a verdict.
-func undecided(q Request, all []outcome, why error) job.TestReport {
-	r := job.TestReport{Name: q.Name, Agree: agree(all)}
-	r.Fail(job.FaultOf(why), why.Error())
+func undecided(q Request, all []outcome, why error) api.TestReport {
+	r := api.TestReport{Name: q.Name, Agree: agree(all)}
+	r.Fail(api.FaultOf(why), why.Error())
 	for _, o := range all {
 		r.Runs = append(r.Runs, o.run)
 	}
@@ -64,18 +64,18 @@ func undecided(q Request, all []outcome, why error) job.TestReport {
 func deciding(kept []outcome, d stats.Decision) outcome {
 	if d.Done && d.Over {
 		for _, o := range kept {
-			if o.verdict == job.TimeLimit {
+			if o.verdict == api.TimeLimit {
 				return o
 			}
 		}
 	}
 	for _, o := range kept {
-		if o.verdict != job.TimeLimit && o.verdict != job.Accepted {
+		if o.verdict != api.TimeLimit && o.verdict != api.Accepted {
 			return o
 		}
 	}
 	for _, o := range kept {
-		if o.verdict != job.TimeLimit {
+		if o.verdict != api.TimeLimit {
 			return o
 		}
 	}
@@ -87,7 +87,7 @@ func agree(all []outcome) bool {
 	var first *outcome
 	for i := range all {
 		o := &all[i]
-		if o.verdict == job.TimeLimit || o.verdict == job.WallTimeLimit || o.verdict == job.IdlenessLimit {
+		if o.verdict == api.TimeLimit || o.verdict == api.WallTimeLimit || o.verdict == api.IdlenessLimit {
 			continue
 		}
 		if first == nil {
@@ -108,19 +108,19 @@ func agree(all []outcome) bool {
 // finished reports whether judged did not stop the run, so that its output is all that the program writes.
 func (o outcome) finished() bool { return o.result.Stop == sandbox.StopNone }
 
-func timing(kept []outcome, d stats.Decision, rule stats.Rule) *job.Timing {
+func timing(kept []outcome, d stats.Decision, rule stats.Rule) *api.Timing {
 	if len(kept) == 0 {
 		return nil
 	}
 	times := cpuTimes(kept)
 	s := stats.Describe(times)
-	t := &job.Timing{
+	t := &api.Timing{
 		N: s.N, Statistic: d.Statistic, Min: s.Min, Median: s.Median, Max: s.Max, Spread: s.Spread,
 		Limit: rule.Limit, Policy: rule.Policy, DecidedBy: d.DecidedBy, Confidence: d.Confidence,
 	}
 	if !d.Done {
 		// A finding that ranks above time ended the repeats. The times are reported and decide nothing.
-		t.Statistic, t.DecidedBy, t.Confidence = stats.StatMedian, job.ByVerdict, job.OneRun
+		t.Statistic, t.DecidedBy, t.Confidence = stats.StatMedian, api.ByVerdict, api.OneRun
 		d.Value = s.Median
 	}
 	if ratio, ok := s.SpreadRatio(); ok {
@@ -150,7 +150,7 @@ func cpuTimes(outcomes []outcome) []time.Duration {
 
 // fillTimes reports the deciding statistic as CPU time. The other times are of the run whose CPU time is nearest to it,
 // so that user, system and wall time belong together.
-func fillTimes(r *job.TestReport, kept []outcome, d stats.Decision) {
+func fillTimes(r *api.TestReport, kept []outcome, d stats.Decision) {
 	if len(kept) == 0 {
 		return
 	}

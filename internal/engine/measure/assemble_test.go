@@ -8,38 +8,38 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/sandbox"
 	"judged/internal/timing/stats"
 )
 
 // ran is one outcome: CPU time in milliseconds, verdict, kept.
-func ran(ms int, v job.Verdict, kept bool, causes ...job.Cause) outcome {
+func ran(ms int, v api.Verdict, kept bool, causes ...api.Cause) outcome {
 	cpu := time.Duration(ms) * time.Millisecond
 	peak := units.Bytes(ms) << 10
 	return outcome{
 		verdict: v,
-		run:     job.Run{CPUTime: cpu, WallTime: 2 * cpu, MemoryPeak: &peak, Kept: kept, Disturbed: causes},
+		run:     api.Run{CPUTime: cpu, WallTime: 2 * cpu, MemoryPeak: &peak, Kept: kept, Disturbed: causes},
 		result:  sandbox.Result{CPUTime: cpu, OutputBytes: 7},
 	}
 }
 
 // summary is what a test says in short.
 type summary struct {
-	Verdict    job.Verdict
+	Verdict    api.Verdict
 	CPUTime    time.Duration
 	WallTime   time.Duration
 	MemoryPeak units.Bytes
 	N          int
 	Statistic  string
-	Confidence job.Confidence
+	Confidence api.Confidence
 	Agree      bool
 }
 
 func TestAssemble(t *testing.T) {
 	const ms = time.Millisecond
-	confirm := stats.Rule{Policy: job.Confirm, Limit: time.Second, Guard: stats.DefaultGuard()}
+	confirm := stats.Rule{Policy: api.Confirm, Limit: time.Second, Guard: stats.DefaultGuard()}
 	five := confirm
 	five.Min, five.Max = 5, 5
 	tests := []struct {
@@ -48,34 +48,34 @@ func TestAssemble(t *testing.T) {
 		runs []outcome
 		want summary
 	}{
-		{"one run within", confirm, []outcome{ran(400, job.Accepted, true)},
-			summary{job.Accepted, 400 * ms, 800 * ms, 400 << 10, 1, "single", job.OneRun, true}},
-		{"two clearly over", confirm, []outcome{ran(1100, job.TimeLimit, true), ran(1101, job.TimeLimit, true)},
-			summary{job.TimeLimit, 1100*ms + ms/2, 2200 * ms, 1101 << 10, 2, "median", job.Stable, true}},
+		{"one run within", confirm, []outcome{ran(400, api.Accepted, true)},
+			summary{api.Accepted, 400 * ms, 800 * ms, 400 << 10, 1, "single", api.OneRun, true}},
+		{"two clearly over", confirm, []outcome{ran(1100, api.TimeLimit, true), ran(1101, api.TimeLimit, true)},
+			summary{api.TimeLimit, 1100*ms + ms/2, 2200 * ms, 1101 << 10, 2, "median", api.Stable, true}},
 		{"over first, then twice within", confirm,
-			[]outcome{ran(1010, job.TimeLimit, true), ran(900, job.Accepted, true), ran(905, job.Accepted, true)},
-			summary{job.Accepted, 905 * ms, 1810 * ms, 1010 << 10, 3, "second_min", job.Borderline, true}},
+			[]outcome{ran(1010, api.TimeLimit, true), ran(900, api.Accepted, true), ran(905, api.Accepted, true)},
+			summary{api.Accepted, 905 * ms, 1810 * ms, 1010 << 10, 3, "second_min", api.Borderline, true}},
 		{"four over, one within: the majority speaks", confirm,
-			[]outcome{ran(1010, job.TimeLimit, true), ran(900, job.Accepted, true),
-				ran(1011, job.TimeLimit, true), ran(1012, job.TimeLimit, true), ran(1013, job.TimeLimit, true)},
-			summary{job.TimeLimit, 1010 * ms, 2020 * ms, 1013 << 10, 5, "second_min", job.Borderline, true}},
+			[]outcome{ran(1010, api.TimeLimit, true), ran(900, api.Accepted, true),
+				ran(1011, api.TimeLimit, true), ran(1012, api.TimeLimit, true), ran(1013, api.TimeLimit, true)},
+			summary{api.TimeLimit, 1010 * ms, 2020 * ms, 1013 << 10, 5, "second_min", api.Borderline, true}},
 		{"disturbed run over the limit does not count", confirm,
-			[]outcome{ran(1100, job.TimeLimit, false, job.CauseForeign), ran(800, job.Accepted, true)},
-			summary{job.Accepted, 800 * ms, 1600 * ms, 800 << 10, 1, "single", job.OneRun, true}},
+			[]outcome{ran(1100, api.TimeLimit, false, api.CauseForeign), ran(800, api.Accepted, true)},
+			summary{api.Accepted, 800 * ms, 1600 * ms, 800 << 10, 1, "single", api.OneRun, true}},
 		{"wrong answer and accepted: the failure decides", five,
-			[]outcome{ran(10, job.Accepted, true), ran(11, job.WrongAnswer, true), ran(12, job.Accepted, true),
-				ran(13, job.Accepted, true), ran(14, job.Accepted, true)},
-			summary{job.WrongAnswer, 12 * ms, 24 * ms, 14 << 10, 5, "median", job.Stable, false}},
-		{"memory ranks above time and ends the repeating", confirm, []outcome{ran(1100, job.MemoryLimit, true)},
-			summary{job.MemoryLimit, 1100 * ms, 2200 * ms, 1100 << 10, 1, "median", job.OneRun, true}},
-		{"no clean run", five, []outcome{ran(10, job.Accepted, true, job.CauseWait),
-			ran(10, job.Accepted, true, job.CauseWait),
-			ran(10, job.Accepted, true, job.CauseWait), ran(10, job.Accepted, true, job.CauseWait),
-			ran(10, job.Accepted, true, job.CauseWait)},
-			summary{job.Accepted, 10 * ms, 20 * ms, 10 << 10, 5, "median", job.Stable, true}},
+			[]outcome{ran(10, api.Accepted, true), ran(11, api.WrongAnswer, true), ran(12, api.Accepted, true),
+				ran(13, api.Accepted, true), ran(14, api.Accepted, true)},
+			summary{api.WrongAnswer, 12 * ms, 24 * ms, 14 << 10, 5, "median", api.Stable, false}},
+		{"memory ranks above time and ends the repeating", confirm, []outcome{ran(1100, api.MemoryLimit, true)},
+			summary{api.MemoryLimit, 1100 * ms, 2200 * ms, 1100 << 10, 1, "median", api.OneRun, true}},
+		{"no clean run", five, []outcome{ran(10, api.Accepted, true, api.CauseWait),
+			ran(10, api.Accepted, true, api.CauseWait),
+			ran(10, api.Accepted, true, api.CauseWait), ran(10, api.Accepted, true, api.CauseWait),
+			ran(10, api.Accepted, true, api.CauseWait)},
+			summary{api.Accepted, 10 * ms, 20 * ms, 10 << 10, 5, "median", api.Stable, true}},
 		{"a run that does not count has no say", confirm,
-			[]outcome{ran(30, job.WallTimeLimit, false), ran(31, job.Accepted, true)},
-			summary{job.Accepted, 31 * ms, 62 * ms, 31 << 10, 1, "single", job.OneRun, true}},
+			[]outcome{ran(30, api.WallTimeLimit, false), ran(31, api.Accepted, true)},
+			summary{api.Accepted, 31 * ms, 62 * ms, 31 << 10, 1, "single", api.OneRun, true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestAssemble(t *testing.T) {
 // TestAgree: the runs of a test agree when all that finished did the same.
 func TestAgree(t *testing.T) {
 	with := func(change func(*outcome)) outcome {
-		o := ran(10, job.Accepted, true)
+		o := ran(10, api.Accepted, true)
 		o.digest = 1
 		change(&o)
 		return o
@@ -113,14 +113,14 @@ func TestAgree(t *testing.T) {
 		want  bool
 	}{
 		"same":                    {same, true},
-		"verdict":                 {with(func(o *outcome) { o.verdict = job.WrongAnswer }), false},
+		"verdict":                 {with(func(o *outcome) { o.verdict = api.WrongAnswer }), false},
 		"exit code":               {with(func(o *outcome) { o.result.Code = 1 }), false},
 		"signal":                  {with(func(o *outcome) { o.result.Signal = syscall.SIGABRT }), false},
 		"output":                  {with(func(o *outcome) { o.digest = 2 }), false},
 		"output of a stopped run": {with(func(o *outcome) { o.digest, o.result.Stop = 2, sandbox.StopCPU }), true},
-		"over the CPU limit":      {with(func(o *outcome) { o.digest, o.verdict = 2, job.TimeLimit }), true},
-		"over the wall limit":     {with(func(o *outcome) { o.digest, o.verdict = 2, job.WallTimeLimit }), true},
-		"asleep":                  {with(func(o *outcome) { o.digest, o.verdict = 2, job.IdlenessLimit }), true},
+		"over the CPU limit":      {with(func(o *outcome) { o.digest, o.verdict = 2, api.TimeLimit }), true},
+		"over the wall limit":     {with(func(o *outcome) { o.digest, o.verdict = 2, api.WallTimeLimit }), true},
+		"asleep":                  {with(func(o *outcome) { o.digest, o.verdict = 2, api.IdlenessLimit }), true},
 	} {
 		if got := agree([]outcome{same, tt.other}); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
@@ -131,7 +131,7 @@ func TestAgree(t *testing.T) {
 	}
 	talked := with(func(o *outcome) { o.talked = true })
 	pipe := with(func(o *outcome) { o.talked, o.result.Signal = true, syscall.SIGPIPE })
-	wrong := with(func(o *outcome) { o.talked, o.verdict = true, job.WrongAnswer })
+	wrong := with(func(o *outcome) { o.talked, o.verdict = true, api.WrongAnswer })
 	if !agree([]outcome{talked, pipe}) || agree([]outcome{talked, wrong}) {
 		t.Error("after an interactor the verdict counts, and how the program ended does not")
 	}
@@ -140,24 +140,24 @@ func TestAgree(t *testing.T) {
 // TestAssembleWhole compares a whole report: which run each member is taken from.
 func TestAssembleWhole(t *testing.T) {
 	const ms = time.Millisecond
-	rule := stats.Rule{Policy: job.Confirm, Limit: time.Second, Guard: stats.Guard{Ratio: 0.1, Learned: true}, Min: 3,
+	rule := stats.Rule{Policy: api.Confirm, Limit: time.Second, Guard: stats.Guard{Ratio: 0.1, Learned: true}, Min: 3,
 		Max: 3}
-	runs := []outcome{ran(300, job.Accepted, false), ran(100, job.Accepted, true), ran(140, job.Accepted, true),
-		ran(110, job.Accepted, true)}
+	runs := []outcome{ran(300, api.Accepted, false), ran(100, api.Accepted, true), ran(140, api.Accepted, true),
+		ran(110, api.Accepted, true)}
 	user, system := 60*ms, 50*ms
 	runs[3].run.UserTime, runs[3].run.SystemTime = &user, &system
-	runs[1].check = &job.CheckReport{Verdict: job.Accepted, Score: new(0.5)}
+	runs[1].check = &api.CheckReport{Verdict: api.Accepted, Score: new(0.5)}
 	runs[1].stdout, runs[1].stderr = new("out"), new("err")
-	want := job.TestReport{
-		Name: "7", Verdict: job.Accepted, Score: new(0.5), Agree: true,
+	want := api.TestReport{
+		Name: "7", Verdict: api.Accepted, Score: new(0.5), Agree: true,
 		CPUTime: new(110 * ms), UserTime: &user, SystemTime: &system, WallTime: new(220 * ms),
-		MemoryPeak: new(units.Bytes(140 << 10)), Output: new(units.Bytes(7)), Exit: &job.Exit{Code: new(0)},
+		MemoryPeak: new(units.Bytes(140 << 10)), Output: new(units.Bytes(7)), Exit: &api.Exit{Code: new(0)},
 		Checker: runs[1].check, StdoutHead: new("out"), StderrHead: new("err"),
-		Timing: &job.Timing{
+		Timing: &api.Timing{
 			N: 3, Statistic: stats.StatMedian, Min: 100 * ms, Median: 110 * ms, Max: 140 * ms, Spread: 40 * ms,
 			SpreadRatio: new(40.0 / 110), MAD: new(10 * ms), Sigma: new(14826 * time.Microsecond),
 			Limit: time.Second, MarginRatio: 0.89, Guard: 100 * ms, GuardLearned: true,
-			Policy: job.Confirm, DecidedBy: job.ByFixed, Confidence: job.Noisy,
+			Policy: api.Confirm, DecidedBy: api.ByFixed, Confidence: api.Noisy,
 		},
 	}
 	for _, o := range runs {
@@ -171,13 +171,13 @@ func TestAssembleWhole(t *testing.T) {
 
 // TestTimingWithoutDecision: a finding that ranks above time is reported with the median of the times.
 func TestTimingWithoutDecision(t *testing.T) {
-	rule := stats.Rule{Policy: job.Confirm, Limit: time.Second}
-	got := timing([]outcome{ran(100, job.MemoryLimit, true), ran(300, job.MemoryLimit, true)}, stats.Decision{}, rule)
-	want := &job.Timing{
+	rule := stats.Rule{Policy: api.Confirm, Limit: time.Second}
+	got := timing([]outcome{ran(100, api.MemoryLimit, true), ran(300, api.MemoryLimit, true)}, stats.Decision{}, rule)
+	want := &api.Timing{
 		N: 2, Statistic: stats.StatMedian, Min: 100 * time.Millisecond, Median: 200 * time.Millisecond,
 		Max:    300 * time.Millisecond,
 		Spread: 200 * time.Millisecond, SpreadRatio: new(1.0), Limit: time.Second, MarginRatio: 0.8,
-		Policy: job.Confirm, DecidedBy: job.ByVerdict, Confidence: job.OneRun,
+		Policy: api.Confirm, DecidedBy: api.ByVerdict, Confidence: api.OneRun,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -187,10 +187,10 @@ func TestTimingWithoutDecision(t *testing.T) {
 // TestTimingOfMany: from six runs on there is an interval of the median.
 func TestTimingOfMany(t *testing.T) {
 	const ms = time.Millisecond
-	rule := stats.Rule{Policy: job.Confirm, Limit: time.Second, Min: 8, Max: 8}
+	rule := stats.Rule{Policy: api.Confirm, Limit: time.Second, Min: 8, Max: 8}
 	var kept []outcome
 	for _, x := range []int{10, 11, 12, 13, 14, 15, 16, 30} {
-		kept = append(kept, ran(x, job.Accepted, true))
+		kept = append(kept, ran(x, api.Accepted, true))
 	}
 	for n, want := range map[int]*[2]time.Duration{5: nil, 6: {10 * ms, 15 * ms}, 8: {11 * ms, 16 * ms}} {
 		got := timing(kept[:n], stats.Decision{Done: true}, rule)
@@ -207,36 +207,36 @@ func TestTimingOfMany(t *testing.T) {
 }
 
 func TestAssembleNotExecutable(t *testing.T) {
-	o := ran(0, job.NotExecutable, true)
+	o := ran(0, api.NotExecutable, true)
 	o.result.ExecError = syscall.ENOEXEC
 	got := assemble(Request{Name: "1", Args: []string{"./p"}}, []outcome{o}, stats.Decision{}, stats.Rule{})
-	want := job.TestReport{Name: "1", Verdict: job.NotExecutable, Agree: true,
+	want := api.TestReport{Name: "1", Verdict: api.NotExecutable, Agree: true,
 		Message: `execute "./p": neither an ELF program for this machine nor a script with a #! line`}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(job.TestReport{}, "Runs")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(api.TestReport{}, "Runs")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
 // TestAssembleFault: an IE says whose fault it is.
 func TestAssembleFault(t *testing.T) {
-	lacking, checked := ran(0, job.InternalError, true), ran(5, job.InternalError, true)
+	lacking, checked := ran(0, api.InternalError, true), ran(5, api.InternalError, true)
 	lacking.result.ExecError, lacking.result.Lacks = syscall.ENOENT, "racket"
-	continued := ran(1, job.InternalError, true)
+	continued := ran(1, api.InternalError, true)
 	continued.result.Code, continued.result.Lacks = 127, "racket"
-	check := job.FailedCheck(job.JuryFault, "it crashed")
+	check := api.FailedCheck(api.JuryFault, "it crashed")
 	checked.check = &check
 	q := Request{Name: "1", Args: []string{"racket"}}
 	for name, tt := range map[string]struct {
-		got  job.TestReport
-		want job.Fault
+		got  api.TestReport
+		want api.Fault
 	}{
-		"the host lacks an interpreter": {assemble(q, []outcome{lacking}, stats.Decision{}, stats.Rule{}), job.HostFault},
+		"the host lacks an interpreter": {assemble(q, []outcome{lacking}, stats.Decision{}, stats.Rule{}), api.HostFault},
 		"the host lacks what a script executes": {assemble(q, []outcome{continued}, stats.Decision{Done: true},
-			stats.Rule{}), job.HostFault},
-		"the checker failed": {assemble(q, []outcome{checked}, stats.Decision{}, stats.Rule{}), job.JuryFault},
-		"noise":              {undecided(q, nil, &NoiseError{}), job.NoiseFault},
+			stats.Rule{}), api.HostFault},
+		"the checker failed": {assemble(q, []outcome{checked}, stats.Decision{}, stats.Rule{}), api.JuryFault},
+		"noise":              {undecided(q, nil, &NoiseError{}), api.NoiseFault},
 	} {
-		if tt.got.Fault != tt.want || tt.got.Verdict != job.InternalError || tt.got.Message == "" {
+		if tt.got.Fault != tt.want || tt.got.Verdict != api.InternalError || tt.got.Message == "" {
 			t.Errorf("%s: %s, fault %q (%s), want IE, fault %q", name, tt.got.Verdict, tt.got.Fault, tt.got.Message, tt.want)
 		}
 	}
@@ -244,11 +244,11 @@ func TestAssembleFault(t *testing.T) {
 
 // TestNoPointsBeyondTheLimit: the points that a checker gives count only where its verdict does.
 func TestNoPointsBeyondTheLimit(t *testing.T) {
-	rule := stats.Rule{Policy: job.Single, Limit: time.Second, Guard: stats.DefaultGuard()}
-	for verdict, want := range map[job.Verdict]*float64{job.Partial: new(0.5), job.TimeLimit: nil} {
+	rule := stats.Rule{Policy: api.Single, Limit: time.Second, Guard: stats.DefaultGuard()}
+	for verdict, want := range map[api.Verdict]*float64{api.Partial: new(0.5), api.TimeLimit: nil} {
 		run := ran(1100, verdict, true)
-		run.check = &job.CheckReport{Verdict: job.Partial, Score: new(0.5)}
-		r := assemble(Request{Name: "1"}, []outcome{run}, stats.Decision{Done: true, Over: verdict == job.TimeLimit}, rule)
+		run.check = &api.CheckReport{Verdict: api.Partial, Score: new(0.5)}
+		r := assemble(Request{Name: "1"}, []outcome{run}, stats.Decision{Done: true, Over: verdict == api.TimeLimit}, rule)
 		if diff := cmp.Diff(want, r.Score); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", verdict, diff)
 		}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/host/hostfs"
 	"judged/internal/sandbox"
 	"judged/internal/timing/evidence"
@@ -25,7 +25,7 @@ type deed struct {
 }
 
 // outcome is a run of the program, with the evidence of the host. Two instances share the time of a manager's program.
-func (d deed) outcome(t *testing.T, slow sandbox.Result, count int, l job.Limits) outcome {
+func (d deed) outcome(t *testing.T, slow sandbox.Result, count int, l api.Limits) outcome {
 	t.Helper()
 	root := t.TempDir()
 	part := func(p float64) time.Duration { return time.Duration(p * float64(slow.WallTime)) }
@@ -79,7 +79,7 @@ func (d deed) outcome(t *testing.T, slow sandbox.Result, count int, l job.Limits
 // must not explain more.
 func TestNoFormBuysARepeat(t *testing.T) {
 	const p = 0.3
-	l := job.Limits{CPUTimeMS: 1000, WallTimeMS: 3000, Memory: 1, Output: 1}
+	l := api.Limits{CPUTimeMS: 1000, WallTimeMS: 3000, Memory: 1, Output: 1}
 	tooMuchCPU := func(ms int) sandbox.Result {
 		d := time.Duration(ms) * time.Millisecond
 		return sandbox.Result{CPUTime: d, UserTime: new(d), SystemTime: new(time.Duration(0)), WallTime: d}
@@ -114,7 +114,7 @@ func TestNoFormBuysARepeat(t *testing.T) {
 		{"multi-pass: others are neighbours", 1, tooMuchCPU, deed{ticks: 0.9, ran: 0.9}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, policy := range []job.Policy{job.Confirm, job.Single, job.Minimum} {
+			for _, policy := range []api.Policy{api.Confirm, api.Single, api.Minimum} {
 				var plain, with []outcome
 				for _, ms := range []int{1050, 1140} {
 					plain = append(plain, deed{}.outcome(t, tt.slow(ms), tt.count, l))

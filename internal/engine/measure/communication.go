@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/linux"
 	"judged/internal/engine/jury"
 	"judged/internal/sandbox"
@@ -163,7 +163,7 @@ func (r *instances) end(i int, result sandbox.Result, err error) {
 // firstFailed is the instance that failed first, or negative. One that judged stopped is that one: the end of another
 // right after it, which may be reported earlier, can only be its consequence. ended is the order of the others' ends,
 // which lacks those that could not be executed.
-func firstFailed(results []sandbox.Result, ended []int, l job.Limits) int {
+func firstFailed(results []sandbox.Result, ended []int, l api.Limits) int {
 	first := -1
 	for i := range results {
 		if !slices.Contains(ended, i) {
@@ -183,12 +183,12 @@ func firstFailed(results []sandbox.Result, ended []int, l job.Limits) int {
 
 // failedAlone reports whether an instance ended as no manager wants it. A run that ended by itself beyond its CPU time
 // did not: its exact time counts.
-func failedAlone(r sandbox.Result, l job.Limits) bool {
+func failedAlone(r sandbox.Result, l api.Limits) bool {
 	if r.Stop == sandbox.StopCancelled || r.Signal == syscall.SIGPIPE {
 		return false
 	}
 	v := verdictOf(r, l)
-	return v != "" && (v != job.TimeLimit || r.Stop != sandbox.StopNone)
+	return v != "" && (v != api.TimeLimit || r.Stop != sandbox.StopNone)
 }
 
 // judge decides a run from the results of its instances and what the manager says.
@@ -211,7 +211,7 @@ func (r *instances) judge(ctx context.Context) (outcome, error) {
 		o.check = &said.CheckReport
 		o.verdict = talkVerdict(o.verdict, said)
 	}
-	if said.Verdict == job.OutputLimit && o.verdict == job.IdlenessLimit {
+	if said.Verdict == api.OutputLimit && o.verdict == api.IdlenessLimit {
 		o.verdict = said.Verdict // it waited for a manager that another one keeps reading
 	}
 	return o, o.quote(r.q, r.boxes[max(r.failed, 0)])
@@ -269,10 +269,10 @@ func sum[T ~int64](a, b *T) *T {
 }
 
 // reports are the instances' parts of the report.
-func (r *instances) reports() []job.InstanceReport {
-	var all []job.InstanceReport
+func (r *instances) reports() []api.InstanceReport {
+	var all []api.InstanceReport
 	for i, one := range r.results {
-		report := job.InstanceReport{CPUTime: one.CPUTime, WallTime: one.WallTime, MemoryPeak: one.MemoryPeak,
+		report := api.InstanceReport{CPUTime: one.CPUTime, WallTime: one.WallTime, MemoryPeak: one.MemoryPeak,
 			Output: one.OutputBytes}
 		if r.started[i] && one.Stop != sandbox.StopCancelled {
 			report.Exit = exitOf(one)

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/sandbox"
 )
 
 // TestFirstFailed: the instance that decides is not the one that is reported first.
 func TestFirstFailed(t *testing.T) {
-	limits := job.Limits{CPUTimeMS: 1000, WallTimeMS: 2000, Memory: 1 << 20, Output: 1 << 10}
+	limits := api.Limits{CPUTimeMS: 1000, WallTimeMS: 2000, Memory: 1 << 20, Output: 1 << 10}
 	fine := sandbox.Result{}
 	crashed, failed := sandbox.Result{Signal: syscall.SIGSEGV}, sandbox.Result{Code: 1}
 	stopped, waited := sandbox.Result{Stop: sandbox.StopCPU, CPUTime: 2 * time.Second},

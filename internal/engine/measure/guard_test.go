@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/timing/stats"
 )
 
@@ -19,7 +19,7 @@ func TestGuard(t *testing.T) {
 		Learned bool
 		Killed  time.Duration
 	}
-	q := Request{Limits: job.Limits{CPUTimeMS: 1000}, Repeats: job.Repeats{Policy: job.Confirm}}
+	q := Request{Limits: api.Limits{CPUTimeMS: 1000}, Repeats: api.Repeats{Policy: api.Confirm}}
 	s := &Worker{}
 	got := map[string]summary{}
 	tell := func(name string) {
@@ -27,7 +27,7 @@ func TestGuard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		timing := timing([]outcome{ran(1010, job.TimeLimit, true)}, stats.Decision{Done: true}, s.rule(q))
+		timing := timing([]outcome{ran(1010, api.TimeLimit, true)}, stats.Decision{Done: true}, s.rule(q))
 		got[name] = summary{timing.Guard, timing.GuardLearned, spec.Limits.CPUTime}
 	}
 	tell("default")

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/engine/jury"
 	"judged/internal/sandbox"
@@ -27,15 +27,15 @@ type Request struct {
 	Input func(sandbox.Resources) (*sandbox.Input, error) // called before each run, for its slot; nil means empty input
 	// InputFile and OutputFile are the names of files in place of stdin and stdout; "" is stdin or stdout.
 	InputFile, OutputFile string
-	Limits                job.Limits // no member is zero
-	Repeats               job.Repeats
+	Limits                api.Limits // no member is zero
+	Repeats               api.Repeats
 	Head                  units.Bytes
 	// Place finds a worker for a run that confirms another; nil means this worker.
 	Place func(ctx context.Context, p stats.Placement) (Place, error)
 	// Ready is called once a program is loaded and before it starts; nil is allowed. An error ends the test.
 	Ready func() error
 	// Check compares the output of a run that finished; nil accepts it.
-	Check func(ctx context.Context, output *os.File) (job.CheckReport, error)
+	Check func(ctx context.Context, output *os.File) (api.CheckReport, error)
 	// Converse, where not nil, loads an interactor that a run talks with and that judges it. Check then looks at what
 	// the interactor has left, if anything.
 	Converse func() (*jury.Conversation, error)
@@ -64,10 +64,10 @@ const tidyAfter = 2 * time.Millisecond
 
 // outcome is one run and what was found out about it.
 type outcome struct {
-	run      job.Run
-	verdict  job.Verdict
+	run      api.Run
+	verdict  api.Verdict
 	result   sandbox.Result
-	check    *job.CheckReport
+	check    *api.CheckReport
 	checking *check        // of its output, until it is waited for
 	talked   bool          // with an interactor, which ended it or not: how is a matter of microseconds
 	wall     time.Duration // that its wall limit bounds
@@ -78,19 +78,19 @@ type outcome struct {
 	stdout   *string
 	stderr   *string
 	// transcript is of the conversation, where it was asked for.
-	transcript *job.Transcript
+	transcript *api.Transcript
 }
 
 // Test runs the test until its rule has decided. The error is not nil only if judged could not do its work, ctx ended,
 // or noise prevented a decision. In the last case it is a NoiseError, and the report holds what is known.
-func (w *Worker) Test(ctx context.Context, q Request) (job.TestReport, error) {
+func (w *Worker) Test(ctx context.Context, q Request) (api.TestReport, error) {
 	r := <-w.Start(ctx, q)
 	return r.Report, r.Err
 }
 
 // Result is what Test returns.
 type Result struct {
-	Report job.TestReport
+	Report api.TestReport
 	Err    error
 }
 
@@ -143,7 +143,7 @@ func (w *Worker) runPlaced(ctx context.Context, t test, n nextRun) (outcome, err
 		after = at.Deviation(ctx)
 	}
 	if before != 0 || after != 0 {
-		o.run.Disturbed = append(o.run.Disturbed, job.CauseCanary)
+		o.run.Disturbed = append(o.run.Disturbed, api.CauseCanary)
 		evidence.ExplainDeviation(&o.run.Explained, o.run.CPUTime, max(before, after), *at.Worker.thresholds.Load())
 	}
 	return o, nil
@@ -239,7 +239,7 @@ func (w *Worker) spec(t test) (spec sandbox.Spec, err error) {
 }
 
 // describe makes the run's part of the report.
-func (w *Worker) describe(r sandbox.Result, before, after evidence.Snapshot) job.Run {
+func (w *Worker) describe(r sandbox.Result, before, after evidence.Snapshot) api.Run {
 	f := w.facts(r.CPUTime, r.WallTime, r.UserTime, r.SystemTime)
 	f.RunDelay, f.Waited, f.Migrations, f.Throttled = r.RunDelay, r.Waited, r.Migrations, r.Throttled
 	f.VoluntarySwitches, f.InvoluntarySwitches = r.VoluntarySwitches, r.InvoluntarySwitches
@@ -247,7 +247,7 @@ func (w *Worker) describe(r sandbox.Result, before, after evidence.Snapshot) job
 	f.Pressure, f.IRQPressure = r.Pressure.CPU, r.Pressure.IRQ
 	f.Refaults, f.LimitHits, f.NUMAMigrations = r.Memory.Refaults, r.Memory.LimitHits, r.Memory.NUMAMigrations
 	e, th := evidence.Between(before, after, f), *w.thresholds.Load()
-	return job.Run{
+	return api.Run{
 		CPUTime: r.CPUTime, UserTime: r.UserTime, SystemTime: r.SystemTime, WallTime: r.WallTime,
 		MemoryPeak: r.MemoryPeak,
 		CPUs:       w.slot.CPUs.String(), NUMANode: w.slot.Node,
@@ -257,7 +257,7 @@ func (w *Worker) describe(r sandbox.Result, before, after evidence.Snapshot) job
 }
 
 // Observation is a run on this worker in the form from which thresholds are learned.
-func (w *Worker) Observation(r job.Run) evidence.Observation {
+func (w *Worker) Observation(r api.Run) evidence.Observation {
 	return evidence.Observation{Evidence: r.Evidence, Facts: w.facts(r.CPUTime, r.WallTime, r.UserTime, r.SystemTime)}
 }
 
@@ -286,7 +286,7 @@ func (o *outcome) quote(q Request, box *sandbox.Sandbox) (err error) {
 func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandbox) error {
 	if !o.ended() || q.Check == nil {
 		if o.verdict == "" {
-			o.verdict = job.Accepted
+			o.verdict = api.Accepted
 		}
 		return nil
 	}
@@ -300,14 +300,14 @@ func (o *outcome) judgeOutput(ctx context.Context, q Request, box *sandbox.Sandb
 
 // ended reports whether the run came to its end, if only too late.
 func (o *outcome) ended() bool {
-	return o.verdict == "" || (o.verdict == job.TimeLimit && o.result.Stop == sandbox.StopNone &&
+	return o.verdict == "" || (o.verdict == api.TimeLimit && o.result.Stop == sandbox.StopNone &&
 		o.result.Code == 0 && o.result.Signal == 0)
 }
 
 // check is a check under way.
 type check struct {
 	ended  chan struct{} // closed when the rest is set
-	report job.CheckReport
+	report api.CheckReport
 	err    error
 }
 
@@ -320,7 +320,7 @@ func (o *outcome) startCheck(ctx context.Context, q Request, output *os.File) {
 		if c.report, c.err = q.Check(ctx, output); c.err != nil {
 			c.err = fmt.Errorf("check output of test %q: %w", q.Name, c.err)
 		}
-		if q.OutputFile != "" && c.report.Verdict.Failed() && c.report.Verdict != job.InternalError && isEmpty(output) {
+		if q.OutputFile != "" && c.report.Verdict.Failed() && c.report.Verdict != api.InternalError && isEmpty(output) {
 			c.report.Message = strings.TrimSpace(fmt.Sprintf("%q is missing or empty; %s", q.OutputFile, c.report.Message))
 		}
 	}()

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/sandbox"
 	"judged/internal/timing/evidence"
@@ -23,13 +23,13 @@ const (
 
 // statsRun is the run as the rule sees it. Only a finding about time can be noise, and a program that was stopped at its
 // wall limit shows nothing about its CPU time. It is void if it is within that limit without what noise can have added.
-func (o outcome) statsRun(l job.Limits) stats.Run {
+func (o outcome) statsRun(l api.Limits) stats.Run {
 	x := o.run.Explained
 	switch o.verdict {
-	case job.WallTimeLimit, job.IdlenessLimit:
+	case api.WallTimeLimit, api.IdlenessLimit:
 		return stats.Run{CPUTime: o.run.CPUTime, Void: o.wall-x.WallTime-o.delay < l.WallTime()}
-	case job.TimeLimit:
-		bounds := x.Except(job.CauseFrequency, job.CauseSteal)
+	case api.TimeLimit:
+		bounds := x.Except(api.CauseFrequency, api.CauseSteal)
 		return stats.Run{CPUTime: o.run.CPUTime, Explained: x.CPUTime, Measured: x.CPUTime - bounds.CPUTime}
 	}
 	return stats.Run{CPUTime: o.run.CPUTime, Saved: o.gain}
@@ -46,27 +46,27 @@ func (p *patience) after(o outcome) {
 		p.left = 0
 	}
 	p.next = 0
-	if o.verdict == job.TimeLimit && hasCause(o.run.Explained, job.CauseNeighbours) {
+	if o.verdict == api.TimeLimit && hasCause(o.run.Explained, api.CauseNeighbours) {
 		p.next = min(p.left, o.run.WallTime)
 	}
 }
 
-func hasCause(x job.Explained, c job.Cause) bool {
-	return slices.ContainsFunc(x.Causes, func(e job.Explanation) bool { return e.Cause == c })
+func hasCause(x api.Explained, c api.Cause) bool {
+	return slices.ContainsFunc(x.Causes, func(e api.Explanation) bool { return e.Cause == c })
 }
 
 // NoiseError is a test without a verdict: noise explains why its time was over its limit, in as many runs as are allowed.
 type NoiseError struct {
 	Test      string
-	Verdict   job.Verdict // that the last run would have had
+	Verdict   api.Verdict // that the last run would have had
 	CPUs      string
 	Runs      int
-	Explained job.Explained // of the last run
+	Explained api.Explained // of the last run
 	Delay     time.Duration // of the jury's program in the last run
 }
 
 // Fault returns whose fault the IE is.
-func (e *NoiseError) Fault() job.Fault { return job.NoiseFault }
+func (e *NoiseError) Fault() api.Fault { return api.NoiseFault }
 
 // newNoiseError describes the runs of a test that noise explains.
 func newNoiseError(q Request, all []outcome) *NoiseError {
@@ -76,9 +76,9 @@ func newNoiseError(q Request, all []outcome) *NoiseError {
 }
 
 func (e *NoiseError) Error() string {
-	kind, of := "wall time", func(x job.Explanation) time.Duration { return x.WallTime }
-	if e.Verdict == job.TimeLimit {
-		kind, of = "CPU time", func(x job.Explanation) time.Duration { return x.CPUTime }
+	kind, of := "wall time", func(x api.Explanation) time.Duration { return x.WallTime }
+	if e.Verdict == api.TimeLimit {
+		kind, of = "CPU time", func(x api.Explanation) time.Duration { return x.CPUTime }
 	}
 	var causes []string
 	for _, x := range e.Explained.Causes {
@@ -86,7 +86,7 @@ func (e *NoiseError) Error() string {
 			causes = append(causes, fmt.Sprintf("%s up to %s of %s", x.Cause, units.Duration(d), kind))
 		}
 	}
-	if e.Delay > 0 && e.Verdict != job.TimeLimit {
+	if e.Delay > 0 && e.Verdict != api.TimeLimit {
 		causes = append(causes, "the program of the jury waited "+units.Duration(e.Delay)+" for a CPU")
 	}
 	return fmt.Sprintf("decide test %q: noise explains the %s of %d runs on CPU %s (%s); run judged doctor, and judge "+

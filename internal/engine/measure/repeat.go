@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/timing/stats"
 )
 
@@ -35,9 +35,9 @@ type runs struct {
 func (r runs) isChecked() bool { return len(r.all) == 0 || r.all[len(r.all)-1].checking == nil }
 
 // report waits for the last check.
-func (r runs) report() (job.TestReport, error) {
+func (r runs) report() (api.TestReport, error) {
 	if err := awaitCheck(r.all); err != nil {
-		return job.TestReport{}, err
+		return api.TestReport{}, err
 	}
 	if r.err != nil {
 		r.closeNext(nil)
@@ -49,7 +49,7 @@ func (r runs) report() (job.TestReport, error) {
 }
 
 // closeNext closes what the checks of the other runs have left for a next pass.
-func (r runs) closeNext(except *job.CheckReport) {
+func (r runs) closeNext(except *api.CheckReport) {
 	for _, o := range r.all {
 		if o.check != nil && o.check != except && o.check.Next != nil {
 			o.check.Next.Close()
@@ -119,7 +119,7 @@ func countKept(all []outcome) (n int) {
 // settled reports whether more runs cannot change the verdict although the rule on times asks for some: a finding that
 // ranks above the time limit. At least one run must count, because the report describes those.
 func settled(o outcome, rule stats.Rule, kept int) bool {
-	above := o.verdict == job.SecurityViolation || o.verdict == job.MemoryLimit || o.check != nil &&
-		o.check.FirstExit == job.ExitInteractor && o.verdict.Failed()
+	above := o.verdict == api.SecurityViolation || o.verdict == api.MemoryLimit || o.check != nil &&
+		o.check.FirstExit == api.ExitInteractor && o.verdict.Failed()
 	return above && kept >= max(rule.Min, 1)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"syscall"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/jury"
 	"judged/internal/sandbox"
 )
@@ -32,14 +32,14 @@ func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversat
 	if said.Output != nil {
 		defer said.Output.Close()
 	}
-	if o.result.Signal == syscall.SIGPIPE && o.verdict == job.RuntimeError {
+	if o.result.Signal == syscall.SIGPIPE && o.verdict == api.RuntimeError {
 		o.verdict = "" // it wrote to an interactor that had ended
 	}
 	switch {
-	case q.Check == nil || said.Verdict != job.Accepted || !o.ended():
+	case q.Check == nil || said.Verdict != api.Accepted || !o.ended():
 	case said.Output == nil:
 		first := said.FirstExit
-		said.CheckReport = job.FailedCheck(job.JuryFault, "the interactor accepted and left nothing for the checker; have "+
+		said.CheckReport = api.FailedCheck(api.JuryFault, "the interactor accepted and left nothing for the checker; have "+
 			"it write the file that is its second argument")
 		said.FirstExit = first
 	default:
@@ -58,12 +58,12 @@ func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversat
 // that rejects first has decided, whatever the program does then; after it accepted, or after the program's end,
 // limits and crashes are the program's own. So are limits that counters show, and that rank above the output limit, where
 // the program wrote too much for the interactor: after the interactor's end, being over a limit can be its consequence.
-func talkVerdict(own job.Verdict, said jury.Said) job.Verdict {
-	counted := own == job.SecurityViolation || own == job.MemoryLimit || own == job.TimeLimit
+func talkVerdict(own api.Verdict, said jury.Said) api.Verdict {
+	counted := own == api.SecurityViolation || own == api.MemoryLimit || own == api.TimeLimit
 	switch {
-	case counted && (said.Verdict == job.OutputLimit || said.Exhausted && !said.First):
+	case counted && (said.Verdict == api.OutputLimit || said.Exhausted && !said.First):
 		return own
-	case said.Verdict == job.InternalError, own == "":
+	case said.Verdict == api.InternalError, own == "":
 		return said.Verdict
 	case said.First && said.Verdict.Failed():
 		return said.Verdict

@@ -5,46 +5,46 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/jury"
 )
 
 // TestTalkVerdict: who ended first decides between a program's own end and what its interactor says.
 func TestTalkVerdict(t *testing.T) {
 	for _, tt := range []struct {
-		own   job.Verdict
-		said  job.Verdict
+		own   api.Verdict
+		said  api.Verdict
 		first bool // the interactor
-		want  job.Verdict
+		want  api.Verdict
 		// exhausted is whether the interactor used more than it may of something.
 		exhausted bool
 	}{
-		{"", job.Accepted, true, job.Accepted, false},
-		{"", job.WrongAnswer, false, job.WrongAnswer, false},
-		{"", job.Partial, true, job.Partial, false},
-		{job.RuntimeError, job.WrongAnswer, true, job.WrongAnswer, false},
-		{job.RuntimeError, job.WrongAnswer, false, job.RuntimeError, false},
-		{job.RuntimeError, job.Accepted, true, job.RuntimeError, false},
-		{job.RuntimeError, job.Partial, true, job.RuntimeError, false},
-		{job.TimeLimit, job.PresentationError, true, job.PresentationError, false},
-		{job.TimeLimit, job.Accepted, false, job.TimeLimit, false},
-		{job.SecurityViolation, job.WrongAnswer, true, job.WrongAnswer, false},
-		{job.IdlenessLimit, job.WrongAnswer, false, job.IdlenessLimit, false},
-		{job.TimeLimit, job.InternalError, false, job.InternalError, false},
-		{job.TimeLimit, job.InternalError, false, job.TimeLimit, true},
-		{job.MemoryLimit, job.InternalError, false, job.MemoryLimit, true},
-		{job.SecurityViolation, job.InternalError, false, job.SecurityViolation, true},
-		{job.TimeLimit, job.InternalError, true, job.InternalError, true}, // what it did after the interactor's end
-		{job.RuntimeError, job.InternalError, false, job.InternalError, true},
-		{job.WallTimeLimit, job.InternalError, false, job.InternalError, true}, // it waited for the interactor
-		{job.IdlenessLimit, job.InternalError, false, job.InternalError, true},
-		{"", job.InternalError, false, job.InternalError, true},
-		{job.TimeLimit, job.OutputLimit, true, job.TimeLimit, false}, // both are true, and this one ranks above
-		{job.MemoryLimit, job.OutputLimit, true, job.MemoryLimit, false},
-		{job.RuntimeError, job.OutputLimit, true, job.OutputLimit, false},
-		{"", job.OutputLimit, true, job.OutputLimit, false},
+		{"", api.Accepted, true, api.Accepted, false},
+		{"", api.WrongAnswer, false, api.WrongAnswer, false},
+		{"", api.Partial, true, api.Partial, false},
+		{api.RuntimeError, api.WrongAnswer, true, api.WrongAnswer, false},
+		{api.RuntimeError, api.WrongAnswer, false, api.RuntimeError, false},
+		{api.RuntimeError, api.Accepted, true, api.RuntimeError, false},
+		{api.RuntimeError, api.Partial, true, api.RuntimeError, false},
+		{api.TimeLimit, api.PresentationError, true, api.PresentationError, false},
+		{api.TimeLimit, api.Accepted, false, api.TimeLimit, false},
+		{api.SecurityViolation, api.WrongAnswer, true, api.WrongAnswer, false},
+		{api.IdlenessLimit, api.WrongAnswer, false, api.IdlenessLimit, false},
+		{api.TimeLimit, api.InternalError, false, api.InternalError, false},
+		{api.TimeLimit, api.InternalError, false, api.TimeLimit, true},
+		{api.MemoryLimit, api.InternalError, false, api.MemoryLimit, true},
+		{api.SecurityViolation, api.InternalError, false, api.SecurityViolation, true},
+		{api.TimeLimit, api.InternalError, true, api.InternalError, true}, // what it did after the interactor's end
+		{api.RuntimeError, api.InternalError, false, api.InternalError, true},
+		{api.WallTimeLimit, api.InternalError, false, api.InternalError, true}, // it waited for the interactor
+		{api.IdlenessLimit, api.InternalError, false, api.InternalError, true},
+		{"", api.InternalError, false, api.InternalError, true},
+		{api.TimeLimit, api.OutputLimit, true, api.TimeLimit, false}, // both are true, and this one ranks above
+		{api.MemoryLimit, api.OutputLimit, true, api.MemoryLimit, false},
+		{api.RuntimeError, api.OutputLimit, true, api.OutputLimit, false},
+		{"", api.OutputLimit, true, api.OutputLimit, false},
 	} {
-		got := talkVerdict(tt.own, jury.Said{CheckReport: job.CheckReport{Verdict: tt.said, Exhausted: tt.exhausted},
+		got := talkVerdict(tt.own, jury.Said{CheckReport: api.CheckReport{Verdict: tt.said, Exhausted: tt.exhausted},
 			First: tt.first})
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%q, the interactor says %s, first %t, exhausted %t (-want +got):\n%s", tt.own, tt.said, tt.first,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"syscall"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/linux"
 	"judged/internal/sandbox"
 	"judged/internal/sandbox/initproc"
@@ -13,41 +13,41 @@ import (
 // verdictOf decides what the counters of a run say. The order of the cases is the precedence of the verdicts: counters
 // come before the wait status, because an out-of-memory kill and a kill at the time limit both look like SIGKILL. It is
 // empty for a run that finished: then the checker decides.
-func verdictOf(r sandbox.Result, l job.Limits) job.Verdict {
+func verdictOf(r sandbox.Result, l api.Limits) api.Verdict {
 	switch {
 	case r.Stop == sandbox.StopCancelled:
-		return job.Cancelled
+		return api.Cancelled
 	case r.Lacks != "":
-		return job.InternalError
+		return api.InternalError
 	case r.ExecError != 0:
-		return job.NotExecutable
+		return api.NotExecutable
 	case r.Signal == syscall.SIGSYS:
-		return job.SecurityViolation
+		return api.SecurityViolation
 	case r.OOMKills > 0 || (r.MemoryPeak != nil && *r.MemoryPeak > l.Memory):
-		return job.MemoryLimit
+		return api.MemoryLimit
 	case r.CPUTime > l.CPUTime():
-		return job.TimeLimit
+		return api.TimeLimit
 	case r.Stop == sandbox.StopWall && r.Idle:
-		return job.IdlenessLimit
+		return api.IdlenessLimit
 	case r.Stop == sandbox.StopWall:
-		return job.WallTimeLimit
+		return api.WallTimeLimit
 	case r.OutputBytes > l.Output:
-		return job.OutputLimit
+		return api.OutputLimit
 	case r.Signal != 0 || r.Code != 0:
-		return job.RuntimeError
+		return api.RuntimeError
 	}
 	return ""
 }
 
 // exitOf is how the first process ended, nil when it was never executed.
-func exitOf(r sandbox.Result) *job.Exit {
+func exitOf(r sandbox.Result) *api.Exit {
 	switch {
 	case r.ExecError != 0:
 		return nil
 	case r.Signal != 0:
-		return &job.Exit{Signal: linux.SignalName(r.Signal)}
+		return &api.Exit{Signal: linux.SignalName(r.Signal)}
 	}
-	return &job.Exit{Code: &r.Code}
+	return &api.Exit{Code: &r.Code}
 }
 
 // javaProcesses is how many processes and threads a Java virtual machine needs: OpenJDK 17 starts with 12 on a slot of
@@ -56,8 +56,8 @@ const javaProcesses = 16
 
 // whyFailed says what a limit may have to do with the failure of a program, which itself often reports an exit status
 // only; "" if nothing is known.
-func whyFailed(o outcome, l job.Limits) string {
-	failed := o.verdict == job.RuntimeError || o.verdict == job.IdlenessLimit
+func whyFailed(o outcome, l api.Limits) string {
+	failed := o.verdict == api.RuntimeError || o.verdict == api.IdlenessLimit
 	if n := o.result.Refused; !failed || n == nil || *n == 0 {
 		return ""
 	}

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/sandbox"
 	"judged/internal/timing/canary"
 	"judged/internal/timing/evidence"
@@ -58,10 +58,10 @@ func (w *Worker) Resources() sandbox.Resources { return w.slot }
 func (w *Worker) CPUs() cpuset.Set { return w.slot.CPUs }
 
 // RunOnce runs a reference kernel once, whatever disturbs it.
-func (w *Worker) RunOnce(ctx context.Context, p canary.Program) (job.TestReport, error) {
+func (w *Worker) RunOnce(ctx context.Context, p canary.Program) (api.TestReport, error) {
 	return w.Test(ctx, Request{Name: p.Name, Args: p.Args, Files: []sandbox.File{p.File}, Limits: p.Limits,
 		Head:    p.Head,
-		Repeats: job.Repeats{Min: 1, Max: 1, Policy: job.Single}})
+		Repeats: api.Repeats{Min: 1, Max: 1, Policy: api.Single}})
 }
 
 // Tidy closes used sandboxes and prepares the next one, in the background. That takes a millisecond of a housekeeping

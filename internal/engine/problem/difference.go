@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // Difference says how a report differs from what is expected; it is empty if it does not.
-func (s Submission) Difference(r job.Report) []string {
-	if r.Verdict == job.CompileError {
+func (s Submission) Difference(r api.Report) []string {
+	if r.Verdict == api.CompileError {
 		return s.compileDifference(r)
 	}
 	var found []string
@@ -21,7 +21,7 @@ func (s Submission) Difference(r job.Report) []string {
 }
 
 // compileDifference is the Difference of a submission that does not compile: none where CE is expected.
-func (s Submission) compileDifference(r job.Report) []string {
+func (s Submission) compileDifference(r api.Report) []string {
 	for _, e := range s.Expected {
 		if slices.Contains(e.Final, "CE") || slices.Contains(e.Permitted, "CE") {
 			return nil
@@ -31,7 +31,7 @@ func (s Submission) compileDifference(r job.Report) []string {
 }
 
 // CompilerSaid is why sources do not compile, with the first line that the compiler wrote.
-func CompilerSaid(r job.Report) string {
+func CompilerSaid(r api.Report) string {
 	text := r.Message
 	if r.Compilation != nil && r.Compilation.Output != "" {
 		first, _, _ := strings.Cut(r.Compilation.Output, "\n")
@@ -40,7 +40,7 @@ func CompilerSaid(r job.Report) string {
 	return text
 }
 
-func (e Expectation) difference(r job.Report) []string {
+func (e Expectation) difference(r api.Report) []string {
 	var found []string
 	where := ""
 	if e.Tests != "" {
@@ -51,7 +51,7 @@ func (e Expectation) difference(r job.Report) []string {
 		if e.Tests != "" && !Match(e.Tests, t.Name) {
 			continue
 		}
-		if matched = true; t.Verdict == job.Skipped {
+		if matched = true; t.Verdict == api.Skipped {
 			continue
 		}
 		if e.Permitted != nil && !is(t.Verdict, e.Permitted) {
@@ -80,7 +80,7 @@ func (e Expectation) difference(r job.Report) []string {
 }
 
 // scoreDifference compares the score of the submission, or of each group and test whose own name the glob matches.
-func (e Expectation) scoreDifference(r job.Report, where string) []string {
+func (e Expectation) scoreDifference(r api.Report, where string) []string {
 	if e.Tests == "" {
 		return e.outside(r.Score, "")
 	}
@@ -117,9 +117,9 @@ func (e Expectation) outside(score *float64, where string) []string {
 }
 
 // is reports whether a verdict is one of those given, by its code or by its judgement type. AC means a full score.
-func is(v job.Verdict, of []string) bool {
+func is(v api.Verdict, of []string) bool {
 	if slices.Contains(of, string(v)) {
 		return true
 	}
-	return v != job.Partial && slices.Contains(of, v.JudgementType())
+	return v != api.Partial && slices.Contains(of, v.JudgementType())
 }

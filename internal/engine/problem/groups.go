@@ -3,11 +3,11 @@ package problem
 import (
 	"slices"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // kattisGroup reads test_group.yaml.
-func (r *dataReader) kattisGroup(g *job.Group, args []string) ([]string, error) {
+func (r *dataReader) kattisGroup(g *api.Group, args []string) ([]string, error) {
 	s, err := r.t.settings("data/" + g.Name + "/test_group.yaml")
 	if err != nil {
 		return nil, err
@@ -32,24 +32,24 @@ func (r *dataReader) kattisGroup(g *job.Group, args []string) ([]string, error) 
 	return args, s.close(r.p)
 }
 
-func (r *dataReader) points(g *job.Group, s *settings) {
+func (r *dataReader) points(g *api.Group, s *settings) {
 	from, scoreKey, aggregationKey := s, "max_score", "score_aggregation"
 	if r.p.Format == Draft23 {
 		from, scoreKey, aggregationKey = s.mapping("scoring"), "score", "aggregation"
 	}
-	g.Verdict = job.ByScore
-	aggregation := string(job.PassFail)
+	g.Verdict = api.ByScore
+	aggregation := string(api.PassFail)
 	if g.Name == "secret" {
-		aggregation = string(job.Sum)
+		aggregation = string(api.Sum)
 		most := 100.0
 		g.MaxScore = &most
 	}
 	from.take(aggregationKey, &aggregation)
-	g.Aggregation = job.Aggregation(aggregation)
-	if !slices.Contains([]job.Aggregation{job.PassFail, job.Sum, job.Min}, g.Aggregation) {
+	g.Aggregation = api.Aggregation(aggregation)
+	if !slices.Contains([]api.Aggregation{api.PassFail, api.Sum, api.Min}, g.Aggregation) {
 		from.fail(aggregationKey, "%q is unknown; use pass-fail, sum or min", aggregation)
 	}
-	g.Continue = g.Aggregation == job.Sum // no other group can get points after a failure
+	g.Continue = g.Aggregation == api.Sum // no other group can get points after a failure
 	if n, ok := from.keys[scoreKey]; ok && n.Value == "unbounded" {
 		from.drop(scoreKey)
 		g.MaxScore = nil

@@ -5,28 +5,28 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // Judging is a job with what the package says: tests, limits that j leaves open, checker and interactor. Files are parts
 // that name paths of this host.
-func (p *Package) Judging(j job.Job) (job.Job, error) {
+func (p *Package) Judging(j api.Job) (api.Job, error) {
 	for _, t := range p.Tests {
-		j.Tests = append(j.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input},
-			Answer: &job.File{Part: t.Answer}})
+		j.Tests = append(j.Tests, api.Test{Name: t.Name, Input: &api.File{Part: t.Input},
+			Answer: &api.File{Part: t.Answer}})
 	}
 	if j.Language != "" && len(p.Languages) > 0 && !slices.Contains(p.Languages, j.Language) {
 		return j, fmt.Errorf("problem %q does not allow the language %q; it allows %s", p.Name, j.Language,
 			strings.Join(p.Languages, ", "))
 	}
 	j = p.include(j)
-	j.Limits = j.Limits.Or(job.Limits{CPUTimeMS: p.Limits.Time.Milliseconds(), Memory: p.Limits.Memory,
+	j.Limits = j.Limits.Or(api.Limits{CPUTimeMS: p.Limits.Time.Milliseconds(), Memory: p.Limits.Memory,
 		Output: p.Limits.Output})
 	j.Passes, j.InputFile, j.OutputFile = p.Limits.Passes, p.InputFile, p.OutputFile
-	j.Scheme = (*job.Scheme)(&p.Scheme)
-	j.Checker, j.Interactor = &job.Checker{Kind: "tokens"}, nil
+	j.Scheme = (*api.Scheme)(&p.Scheme)
+	j.Checker, j.Interactor = &api.Checker{Kind: "tokens"}, nil
 	if p.Checker.Kind != "" {
-		j.Checker = &job.Checker{Kind: p.Checker.Kind, Args: p.Checker.Args}
+		j.Checker = &api.Checker{Kind: p.Checker.Kind, Args: p.Checker.Args}
 	}
 	if p.Checker.Program != nil {
 		x, err := p.Checker.Program.start()
@@ -40,7 +40,7 @@ func (p *Package) Judging(j job.Job) (job.Job, error) {
 		if err != nil {
 			return j, fmt.Errorf("use interactor: %w", err)
 		}
-		j.Interactor = &job.Interactor{Kind: p.Interactor.Kind, Program: x.program, Language: x.language, Files: x.files,
+		j.Interactor = &api.Interactor{Kind: p.Interactor.Kind, Program: x.program, Language: x.language, Files: x.files,
 			Args: p.Interactor.Args}
 	}
 	return j, nil

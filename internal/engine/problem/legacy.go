@@ -5,7 +5,7 @@ import (
 	"path"
 	"strconv"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // legacyGrading is what groups of legacy packages inherit.
@@ -18,7 +18,7 @@ type legacyGrading struct {
 }
 
 // legacyGroup reads testdata.yaml. What it does not set is inherited from the group above, as problemtools does it.
-func (r *dataReader) legacyGroup(g *job.Group, l *legacyGrading) error {
+func (r *dataReader) legacyGroup(g *api.Group, l *legacyGrading) error {
 	s, err := r.t.settings(path.Join("data", g.Name, "testdata.yaml"))
 	if err != nil {
 		return err
@@ -39,8 +39,8 @@ func (r *dataReader) legacyReject(s *settings, l *legacyGrading) {
 
 func (r *dataReader) legacyScores(s *settings, l *legacyGrading) {
 	for key, score := range map[string]*float64{"accept_score": &l.accept, "reject_score": &l.reject} {
-		if s.take(key, score); !job.ValidPoints(*score) {
-			s.fail(key, "%v is not a number from %g to %g", *score, -job.MaxPoints, job.MaxPoints)
+		if s.take(key, score); !api.ValidPoints(*score) {
+			s.fail(key, "%v is not a number from %g to %g", *score, -api.MaxPoints, api.MaxPoints)
 		}
 	}
 	if _, ok := s.keys["range"]; !ok {
@@ -89,21 +89,21 @@ func (r *dataReader) legacyFlags(s *settings, l *legacyGrading) {
 }
 
 // graderFlags are the flags of the default grader, and what they set.
-var graderFlags = map[string]func(g *job.Group){
-	"worst_error":            func(g *job.Group) { g.Verdict = job.WorstError },
-	"first_error":            func(g *job.Group) { g.Verdict = job.FirstError },
-	"always_accept":          func(g *job.Group) { g.Verdict = job.AlwaysAccept },
-	"sum":                    func(g *job.Group) { g.Aggregation = job.Sum },
-	"min":                    func(g *job.Group) { g.Aggregation = job.Min },
-	"max":                    func(g *job.Group) { g.Aggregation = job.Max },
-	"avg":                    func(g *job.Group) { g.Aggregation = job.Average },
-	"accept_if_any_accepted": func(g *job.Group) { g.AcceptIfAny = true },
-	"ignore_sample":          func(g *job.Group) { g.IgnoreFirst = true },
+var graderFlags = map[string]func(g *api.Group){
+	"worst_error":            func(g *api.Group) { g.Verdict = api.WorstError },
+	"first_error":            func(g *api.Group) { g.Verdict = api.FirstError },
+	"always_accept":          func(g *api.Group) { g.Verdict = api.AlwaysAccept },
+	"sum":                    func(g *api.Group) { g.Aggregation = api.Sum },
+	"min":                    func(g *api.Group) { g.Aggregation = api.Min },
+	"max":                    func(g *api.Group) { g.Aggregation = api.Max },
+	"avg":                    func(g *api.Group) { g.Aggregation = api.Average },
+	"accept_if_any_accepted": func(g *api.Group) { g.AcceptIfAny = true },
+	"ignore_sample":          func(g *api.Group) { g.IgnoreFirst = true },
 }
 
-func (l legacyGrading) apply(g *job.Group) {
+func (l legacyGrading) apply(g *api.Group) {
 	g.Continue, g.MaxScore = l.onReject == "continue", l.most
-	g.Verdict, g.Aggregation = job.WorstError, job.Sum
+	g.Verdict, g.Aggregation = api.WorstError, api.Sum
 	for _, flag := range l.graderFlags {
 		if set, known := graderFlags[flag]; known {
 			set(g)

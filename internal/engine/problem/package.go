@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/api/scoring"
 	"judged/internal/base/units"
-	"judged/internal/engine/scoring"
 )
 
 // Format is a format of problem packages.

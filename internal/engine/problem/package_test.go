@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // pack is the files of a package by their names. A content that begins with -> is a symbolic link.
@@ -223,8 +223,8 @@ func summarize(p *Package) summary {
 	} else {
 		s.Checker = strings.Join(append([]string{c.Kind}, c.Args...), " ")
 	}
-	var add func(g *job.Group)
-	add = func(g *job.Group) {
+	var add func(g *api.Group)
+	add = func(g *api.Group) {
 		most := "unbounded"
 		if g.MaxScore != nil {
 			most = fmt.Sprint(*g.MaxScore)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 )
 
@@ -180,20 +180,20 @@ func testFile(pattern string, n int) (string, error) {
 
 // polygonScheme makes the groups. Points of tests without a group count one by one.
 func (p *Package) polygonScheme(s polygonTestset) error {
-	p.Scheme.Root = &job.Group{Aggregation: job.Sum, Verdict: job.FirstError}
+	p.Scheme.Root = &api.Group{Aggregation: api.Sum, Verdict: api.FirstError}
 	root := p.Scheme.Root
 	p.Scheme.Scoring = slices.ContainsFunc(s.Groups, func(g polygonGroup) bool { return g.Points != nil })
 	for _, t := range s.Tests {
 		p.Scheme.Scoring = p.Scheme.Scoring || t.Points != nil && *t.Points > 0
 	}
 	if p.Scheme.Scoring {
-		root.Verdict, root.Continue = job.ByScore, true
+		root.Verdict, root.Continue = api.ByScore, true
 	}
 	known := map[string]polygonGroup{}
 	for _, g := range slices.Backward(s.Groups) { // the first one of a name counts
 		known[g.Name] = g
 	}
-	groups := map[string]*job.Group{}
+	groups := map[string]*api.Group{}
 	for i, test := range p.Tests {
 		group, points := "", 0.0
 		if i < len(s.Tests) {
@@ -202,8 +202,8 @@ func (p *Package) polygonScheme(s polygonTestset) error {
 				points = *s.Tests[i].Points
 			}
 		}
-		member := job.Member{Test: test.Name, Accept: points, MaxScore: &points}
-		if !(points >= 0 && job.ValidPoints(points)) {
+		member := api.Member{Test: test.Name, Accept: points, MaxScore: &points}
+		if !(points >= 0 && api.ValidPoints(points)) {
 			return fmt.Errorf("points of test %q are out of range", test.Name)
 		}
 		if group == "" {
@@ -214,12 +214,12 @@ func (p *Package) polygonScheme(s polygonTestset) error {
 		if g == nil {
 			g = polygonGroupOf(group, known, p.Scheme.Scoring)
 			groups[group] = g
-			root.Members = append(root.Members, job.Member{Group: g})
+			root.Members = append(root.Members, api.Member{Group: g})
 		}
 		g.Members = append(g.Members, member)
 	}
 	for _, g := range groups {
-		if g.Aggregation == job.PassFail && g.MaxScore == nil {
+		if g.Aggregation == api.PassFail && g.MaxScore == nil {
 			total := 0.0
 			for _, m := range g.Members {
 				total += m.Accept
@@ -230,14 +230,14 @@ func (p *Package) polygonScheme(s polygonTestset) error {
 	return nil
 }
 
-func polygonGroupOf(name string, known map[string]polygonGroup, points bool) *job.Group {
-	g := &job.Group{Name: name, Aggregation: job.Sum, Verdict: job.FirstError}
+func polygonGroupOf(name string, known map[string]polygonGroup, points bool) *api.Group {
+	g := &api.Group{Name: name, Aggregation: api.Sum, Verdict: api.FirstError}
 	if points {
-		g.Verdict, g.Continue = job.ByScore, true
+		g.Verdict, g.Continue = api.ByScore, true
 	}
 	x := known[name]
 	if x.Policy == "complete-group" && points {
-		g.Aggregation, g.Continue, g.MaxScore = job.PassFail, false, x.Points
+		g.Aggregation, g.Continue, g.MaxScore = api.PassFail, false, x.Points
 	}
 	for _, d := range x.Dependencies {
 		g.RequirePass = append(g.RequirePass, d.Group)

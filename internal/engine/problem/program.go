@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // maxPrograms bounds the submissions of a package: each is compared with each glob of submissions.yaml, and has the
@@ -25,13 +25,13 @@ func (e *ProgramError) Error() string { return fmt.Sprintf("%q %s", e.Name, e.Re
 // started is how a program of a package is run: program is a source in a language, or else is executed as it is.
 type started struct {
 	name     string // of program
-	program  job.File
+	program  api.File
 	language string
-	files    map[string]job.File
+	files    map[string]api.File
 }
 
 // Start sets the program of a job, and returns its name in the package.
-func (p *Package) Start(program Program, j job.Job) (_ job.Job, name string, err error) {
+func (p *Package) Start(program Program, j api.Job) (_ api.Job, name string, err error) {
 	x, err := program.start()
 	if err != nil {
 		return j, "", err
@@ -44,14 +44,14 @@ func (p *Package) Start(program Program, j job.Job) (_ job.Job, name string, err
 }
 
 // include adds the code of the package for submissions in the language of a job. It replaces files of the same name.
-func (p *Package) include(j job.Job) job.Job {
+func (p *Package) include(j api.Job) api.Job {
 	files := maps.Clone(j.Files)
 	for _, language := range []string{"", j.Language} {
 		for _, f := range p.Includes[language] {
 			if files == nil {
-				files = map[string]job.File{}
+				files = map[string]api.File{}
 			}
-			files[f.Name] = job.File{Part: f.Path}
+			files[f.Name] = api.File{Part: f.Path}
 		}
 	}
 	j.Files = files
@@ -76,7 +76,7 @@ func (p Program) start() (started, error) {
 			return x, err
 		}
 	}
-	x.name, x.program = entry.Name, job.File{Part: entry.Path}
+	x.name, x.program = entry.Name, api.File{Part: entry.Path}
 	for _, f := range p.Files {
 		switch {
 		case f == *entry:
@@ -84,9 +84,9 @@ func (p Program) start() (started, error) {
 		case strings.Contains(f.Name, "/"):
 			return x, &ProgramError{p.Name, "has files in folders, such as " + f.Name + "; put them next to each other"}
 		case x.files == nil:
-			x.files = map[string]job.File{}
+			x.files = map[string]api.File{}
 		}
-		x.files[f.Name] = job.File{Part: f.Path}
+		x.files[f.Name] = api.File{Part: f.Path}
 	}
 	return x, nil
 }

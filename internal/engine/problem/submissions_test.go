@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 func TestTags(t *testing.T) {
@@ -42,13 +42,13 @@ func TestTags(t *testing.T) {
 func TestDifference(t *testing.T) {
 	score := func(n float64) *float64 { return &n }
 	between := func(low, high float64) *[2]float64 { return &[2]float64{low, high} }
-	report := job.Report{Verdict: job.Partial, Score: score(70),
-		Tests: []job.TestReport{
-			{Name: "secret/1/a", Verdict: job.Accepted, Score: score(30)},
-			{Name: "secret/2/b", Verdict: job.TimeLimit, Score: score(0)},
-			{Name: "secret/2/c", Verdict: job.Skipped},
-			{Name: "secret/3", Verdict: job.WrongAnswer, Checker: &job.CheckReport{Message: "line 3 differs"}}},
-		Groups: []job.GroupReport{{Name: "secret", Score: score(70)}, {Name: "secret/1", Score: score(30)},
+	report := api.Report{Verdict: api.Partial, Score: score(70),
+		Tests: []api.TestReport{
+			{Name: "secret/1/a", Verdict: api.Accepted, Score: score(30)},
+			{Name: "secret/2/b", Verdict: api.TimeLimit, Score: score(0)},
+			{Name: "secret/2/c", Verdict: api.Skipped},
+			{Name: "secret/3", Verdict: api.WrongAnswer, Checker: &api.CheckReport{Message: "line 3 differs"}}},
+		Groups: []api.GroupReport{{Name: "secret", Score: score(70)}, {Name: "secret/1", Score: score(30)},
 			{Name: "secret/2", Score: score(40)}}}
 	for _, tt := range []struct {
 		name string
@@ -88,18 +88,18 @@ func TestDifference(t *testing.T) {
 // TestExpectationsNeedTests: what is expected of tests that do not exist is not met.
 func TestExpectationsNeedTests(t *testing.T) {
 	permitted := Submission{Expected: []Expectation{{Tests: "secret/3", Permitted: []string{"AC"}}}}
-	report := func(name string, v job.Verdict) job.Report {
-		return job.Report{Verdict: job.Accepted, Tests: []job.TestReport{{Name: name, Verdict: v}}}
+	report := func(name string, v api.Verdict) api.Report {
+		return api.Report{Verdict: api.Accepted, Tests: []api.TestReport{{Name: name, Verdict: v}}}
 	}
 	for _, tt := range []struct {
 		name string
-		r    job.Report
+		r    api.Report
 		want []string
 	}{
-		{"as expected", report("secret/3", job.Accepted), nil},
-		{"left out by another test", report("secret/3", job.Skipped), nil},
-		{"another test", report("secret/1", job.Accepted), []string{"there is no test in secret/3"}},
-		{"no test", job.Report{Verdict: job.Accepted}, []string{"there is no test in secret/3"}},
+		{"as expected", report("secret/3", api.Accepted), nil},
+		{"left out by another test", report("secret/3", api.Skipped), nil},
+		{"another test", report("secret/1", api.Accepted), []string{"there is no test in secret/3"}},
+		{"no test", api.Report{Verdict: api.Accepted}, []string{"there is no test in secret/3"}},
 	} {
 		if diff := cmp.Diff(tt.want, permitted.Difference(tt.r)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", tt.name, diff)

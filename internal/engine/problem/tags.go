@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // maxTagged is how much of a source is searched for tags, in bytes.
@@ -59,7 +59,7 @@ func (s *Submission) expectResults(p *Package, words string) {
 
 func (s *Submission) expectScore(p *Package, text string) {
 	score, err := strconv.ParseFloat(text, 64)
-	if err != nil || !job.ValidPoints(score) {
+	if err != nil || !api.ValidPoints(score) {
 		p.find("%s: %q in @EXPECTED_SCORE@ is not a number", s.Name, text)
 		return
 	}

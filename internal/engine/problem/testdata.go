@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
+	"judged/internal/api/scoring"
 	"judged/internal/engine/checker"
-	"judged/internal/engine/scoring"
 )
 
 // dataReader reads the folder data.
@@ -23,7 +23,7 @@ type dataReader struct {
 // readData reads the tests with their groups, and the tests of the validators.
 func (p *Package) readData(t *tree, k kind) error {
 	r := dataReader{p, t, k, map[string]bool{}, nil}
-	root := &job.Group{Aggregation: job.Sum, Verdict: job.FirstError}
+	root := &api.Group{Aggregation: api.Sum, Verdict: api.FirstError}
 	legacyRoot := legacyGrading{onReject: "break", accept: 1}
 	if p.Format == Legacy {
 		if err := r.legacyGroup(root, &legacyRoot); err != nil {
@@ -33,7 +33,7 @@ func (p *Package) readData(t *tree, k kind) error {
 		// Samples do not count in scores, and a wrong one ends nothing there.
 		root.IgnoreFirst, root.Continue = k.scoring, k.scoring
 		if k.scoring {
-			root.Verdict = job.ByScore
+			root.Verdict = api.ByScore
 		}
 	}
 	for _, name := range []string{"sample", "secret"} {
@@ -48,7 +48,7 @@ func (p *Package) readData(t *tree, k kind) error {
 		if err != nil {
 			return err
 		}
-		root.Members = append(root.Members, job.Member{Group: g})
+		root.Members = append(root.Members, api.Member{Group: g})
 	}
 	p.Scheme = scoring.Scheme{Root: root, Scoring: k.scoring}
 	return r.finish()
@@ -82,8 +82,8 @@ func (p *Package) judging() *Checker {
 }
 
 // group reads a folder below data.
-func (r *dataReader) group(name string, inherited legacyGrading, args []string) (*job.Group, error) {
-	g := &job.Group{Name: name, Aggregation: job.Sum, Verdict: job.FirstError}
+func (r *dataReader) group(name string, inherited legacyGrading, args []string) (*api.Group, error) {
+	g := &api.Group{Name: name, Aggregation: api.Sum, Verdict: api.FirstError}
 	grading := inherited
 	var err error
 	if r.p.Format == Legacy {
@@ -112,7 +112,7 @@ func (r *dataReader) group(name string, inherited legacyGrading, args []string) 
 			if err != nil {
 				return nil, err
 			}
-			g.Members = append(g.Members, job.Member{Group: sub})
+			g.Members = append(g.Members, api.Member{Group: sub})
 			continue
 		}
 		test, err := r.test(full)
@@ -212,21 +212,21 @@ func (r *dataReader) inputArgs(s *settings, key string) {
 }
 
 // testScore is what the tests of a group score.
-func (r *dataReader) testScore(g *job.Group, legacy legacyGrading, tests int) job.Member {
+func (r *dataReader) testScore(g *api.Group, legacy legacyGrading, tests int) api.Member {
 	if !r.kind.scoring {
-		return job.Member{}
+		return api.Member{}
 	}
 	if r.p.Format == Legacy {
-		return job.Member{Accept: legacy.accept, Reject: legacy.reject}
+		return api.Member{Accept: legacy.accept, Reject: legacy.reject}
 	}
-	if g.MaxScore == nil || g.Aggregation == job.PassFail || tests == 0 {
-		return job.Member{}
+	if g.MaxScore == nil || g.Aggregation == api.PassFail || tests == 0 {
+		return api.Member{}
 	}
 	most := *g.MaxScore
-	if g.Aggregation == job.Sum {
+	if g.Aggregation == api.Sum {
 		most /= float64(tests)
 	}
-	return job.Member{Accept: most, MaxScore: &most}
+	return api.Member{Accept: most, MaxScore: &most}
 }
 
 func (r *dataReader) invalidInputs() []Test {

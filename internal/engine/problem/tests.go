@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/text"
 	"judged/internal/base/units"
 )
@@ -21,7 +21,7 @@ type Test struct {
 	Name   string
 	Input  string     // path; "" means empty input
 	Answer string     // path; "" means that output is not compared
-	Limits job.Limits // complete; zero means those of the job
+	Limits api.Limits // complete; zero means those of the job
 }
 
 // Set is the tests of one folder or archive, in natural order of their names.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 const manualFile = "../../../deploy/HOST.md"
@@ -42,7 +42,7 @@ func TestManual(t *testing.T) {
 // only.
 func TestRemediesNameChecks(t *testing.T) {
 	named := regexp.MustCompile(`\(checks? ([a-z-]+(?:, [a-z-]+)*)\)`)
-	for _, e := range job.Catalogue() {
+	for _, e := range api.Catalogue() {
 		for _, list := range named.FindAllStringSubmatch(e.Remedy, -1) {
 			for id := range strings.SplitSeq(list[1], ", ") {
 				if !slices.Contains(IDs(), id) {

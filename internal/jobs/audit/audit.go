@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
@@ -18,14 +18,14 @@ import (
 // Store is where jobs and audits are; *jobs.Store is one.
 type Store interface {
 	Get(ctx context.Context, id string) (jobs.Record, error)
-	PutAudit(ctx context.Context, a jobs.Audit, j job.Job) (created bool, err error)
+	PutAudit(ctx context.Context, a jobs.Audit, j api.Job) (created bool, err error)
 	AuditOf(ctx context.Context, id string) (a jobs.Audit, found bool, err error)
 	CompareAudit(ctx context.Context, id string, r jobs.AuditResult) error
 	Audits(ctx context.Context, pool string, stage jobs.AuditStage, since time.Time) ([]jobs.Audit, error)
 	OpenAudits(ctx context.Context, pool string, stage jobs.AuditStage) (int, error)
-	JudgedSince(ctx context.Context, since time.Time, f func(job.Report) error) error
+	JudgedSince(ctx context.Context, since time.Time, f func(api.Report) error) error
 	StaleAudits(ctx context.Context, before time.Time) (ids []string, err error)
-	Cancel(ctx context.Context, id string) (job.Report, error)
+	Cancel(ctx context.Context, id string) (api.Report, error)
 	EndedSince(ctx context.Context, after jobs.Position, limit int) ([]jobs.Ended, error)
 	LastPosition() jobs.Position
 	Lead(ctx context.Context, task, holder string, lease time.Duration) (bool, error)
@@ -52,7 +52,7 @@ type Screen interface {
 	Tend(ctx context.Context) error
 	Concerns(pool string) bool
 	Sample(ctx context.Context, salt string, rec jobs.Record) (audit jobs.Audit, wanted bool, err error)
-	Compare(a jobs.Audit, original jobs.Record, again job.Report) jobs.AuditResult
+	Compare(a jobs.Audit, original jobs.Record, again api.Report) jobs.AuditResult
 	Compared(ctx context.Context, a jobs.Audit, original jobs.Record, r jobs.AuditResult) error
 }
 
@@ -285,7 +285,7 @@ func (a *Auditor) compare(ctx context.Context, e jobs.Ended) error {
 }
 
 // result compares the two reports of an audit.
-func (a *Auditor) result(audit jobs.Audit, original jobs.Record, again job.Report) (r jobs.AuditResult) {
+func (a *Auditor) result(audit jobs.Audit, original jobs.Record, again api.Report) (r jobs.AuditResult) {
 	if audit.Stage == jobs.Learning || audit.Stage == jobs.Check {
 		return a.o.Screen.Compare(audit, original, again)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 	"judged/internal/jobs/screen"
@@ -109,7 +109,7 @@ func (c *cluster) submit() {
 	c.t.Helper()
 	c.jobs++
 	_, _, err := c.store.Put(c.t.Context(), jobs.Submission{ID: fmt.Sprint("job-", c.jobs),
-		Job: job.Job{Tests: []job.Test{{Name: "1"}}}})
+		Job: api.Job{Tests: []api.Test{{Name: "1"}}}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -137,17 +137,17 @@ func (c *cluster) finish(node string) bool {
 	if c.r.IntN(2) == 0 {
 		limit = time.Duration(float64(200*time.Millisecond) * (0.9 + 0.3*c.r.Float64()))
 	}
-	verdict := job.Accepted
+	verdict := api.Accepted
 	if cpu > limit {
-		verdict = job.TimeLimit
+		verdict = api.TimeLimit
 	}
-	if w.Report.Priority != job.Audit {
+	if w.Report.Priority != api.Audit {
 		c.judged = append(c.judged, judged{w.ID, node, c.now(), float64(cpu)/float64(limit) - 1,
 			cpu > limit && float64(cpu)/(1+c.slow[node]) <= float64(limit)})
 	}
-	rep := job.Report{Verdict: verdict, Host: &job.HostReport{Name: "host", Node: node}, Tests: []job.TestReport{
-		{Name: "1", Verdict: verdict, CPUTime: &cpu, Timing: &job.Timing{Limit: limit},
-			Runs: []job.Run{{CPUTime: cpu, Kept: true, Disturbed: []job.Cause{}}}}}}
+	rep := api.Report{Verdict: verdict, Host: &api.HostReport{Name: "host", Node: node}, Tests: []api.TestReport{
+		{Name: "1", Verdict: verdict, CPUTime: &cpu, Timing: &api.Timing{Limit: limit},
+			Runs: []api.Run{{CPUTime: cpu, Kept: true, Disturbed: []api.Cause{}}}}}}
 	if err := c.store.Finish(c.t.Context(), w.Lease, rep); err != nil {
 		c.t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // leastTime is the shortest time that is compared. What a run costs in addition to the program, such as its start,
@@ -22,9 +22,9 @@ func chosen(salt, id string, share float64) bool {
 
 // cleanTime is the median CPU time of the runs of a test that nothing disturbed. A test that was ended by a limit has
 // none: its time says when it was ended.
-func cleanTime(t job.TestReport) (time.Duration, bool) {
+func cleanTime(t api.TestReport) (time.Duration, bool) {
 	switch t.Verdict {
-	case job.Accepted, job.Partial, job.WrongAnswer, job.PresentationError:
+	case api.Accepted, api.Partial, api.WrongAnswer, api.PresentationError:
 	default:
 		return 0, false
 	}
@@ -48,8 +48,8 @@ func median[T time.Duration | float64](all []T) T {
 }
 
 // comparable reports whether an audit of a report can say something about times.
-func comparable(r job.Report) bool {
-	return r.Host != nil && r.Host.Node != "" && slices.ContainsFunc(r.Tests, func(t job.TestReport) bool {
+func comparable(r api.Report) bool {
+	return r.Host != nil && r.Host.Node != "" && slices.ContainsFunc(r.Tests, func(t api.TestReport) bool {
 		clean, ok := cleanTime(t)
 		return ok && clean >= leastTime
 	})
@@ -57,7 +57,7 @@ func comparable(r job.Report) bool {
 
 // logRatio is the logarithm of how much longer a job took in its second report: the median over the tests. The mean of
 // both times decides which tests count, so that the choice favours no host.
-func logRatio(original, again job.Report) (float64, bool) {
+func logRatio(original, again api.Report) (float64, bool) {
 	if len(original.Tests) != len(again.Tests) {
 		return 0, false
 	}

@@ -6,43 +6,43 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // test is a test whose runs took so many milliseconds. Negative ones were disturbed.
-func test(v job.Verdict, runs ...int) job.TestReport {
-	t := job.TestReport{Verdict: v}
+func test(v api.Verdict, runs ...int) api.TestReport {
+	t := api.TestReport{Verdict: v}
 	for _, ms := range runs {
-		r := job.Run{CPUTime: time.Duration(max(ms, -ms)) * time.Millisecond, Kept: true, Disturbed: []job.Cause{}}
+		r := api.Run{CPUTime: time.Duration(max(ms, -ms)) * time.Millisecond, Kept: true, Disturbed: []api.Cause{}}
 		if ms < 0 {
-			r.Disturbed = append(r.Disturbed, job.CauseSteal)
+			r.Disturbed = append(r.Disturbed, api.CauseSteal)
 		}
 		t.Runs = append(t.Runs, r)
 	}
 	return t
 }
 
-func report(tests ...job.TestReport) job.Report {
-	return job.Report{Host: &job.HostReport{Node: "n1"}, Tests: tests}
+func report(tests ...api.TestReport) api.Report {
+	return api.Report{Host: &api.HostReport{Node: "n1"}, Tests: tests}
 }
 
 func TestLogRatio(t *testing.T) {
 	tests := []struct {
 		name            string
-		original, again job.Report
+		original, again api.Report
 		want            float64 // ratio; 0 where there is no ratio
 	}{
-		{"one test", report(test(job.Accepted, 100)), report(test(job.Accepted, 110)), 1.1},
-		{"disturbed runs", report(test(job.Accepted, -500, 100)), report(test(job.Accepted, 110, -900)), 1.1},
-		{"all disturbed", report(test(job.Accepted, -500)), report(test(job.Accepted, 110)), 0},
-		{"too short", report(test(job.Accepted, 40)), report(test(job.Accepted, 50)), 0},
-		{"one is too short", report(test(job.Accepted, 40)), report(test(job.Accepted, 80)), 2},
-		{"another verdict", report(test(job.Accepted, 100)), report(test(job.WrongAnswer, 110)), 0},
-		{"killed at the limit", report(test(job.TimeLimit, 100)), report(test(job.TimeLimit, 110)), 0},
-		{"median of tests", report(test(job.Accepted, 100), test(job.Accepted, 100), test(job.WrongAnswer, 200)),
-			report(test(job.Accepted, 110), test(job.Accepted, 300), test(job.WrongAnswer, 200)), 1.1},
-		{"no time", report(test(job.Accepted, 0)), report(test(job.Accepted, 110)), 0},
-		{"another number of tests", report(test(job.Accepted, 100)), report(), 0},
+		{"one test", report(test(api.Accepted, 100)), report(test(api.Accepted, 110)), 1.1},
+		{"disturbed runs", report(test(api.Accepted, -500, 100)), report(test(api.Accepted, 110, -900)), 1.1},
+		{"all disturbed", report(test(api.Accepted, -500)), report(test(api.Accepted, 110)), 0},
+		{"too short", report(test(api.Accepted, 40)), report(test(api.Accepted, 50)), 0},
+		{"one is too short", report(test(api.Accepted, 40)), report(test(api.Accepted, 80)), 2},
+		{"another verdict", report(test(api.Accepted, 100)), report(test(api.WrongAnswer, 110)), 0},
+		{"killed at the limit", report(test(api.TimeLimit, 100)), report(test(api.TimeLimit, 110)), 0},
+		{"median of tests", report(test(api.Accepted, 100), test(api.Accepted, 100), test(api.WrongAnswer, 200)),
+			report(test(api.Accepted, 110), test(api.Accepted, 300), test(api.WrongAnswer, 200)), 1.1},
+		{"no time", report(test(api.Accepted, 0)), report(test(api.Accepted, 110)), 0},
+		{"another number of tests", report(test(api.Accepted, 100)), report(), 0},
 	}
 	for _, tt := range tests {
 		got, ok := logRatio(tt.original, tt.again)
@@ -53,18 +53,18 @@ func TestLogRatio(t *testing.T) {
 }
 
 func TestComparable(t *testing.T) {
-	unnamed := report(test(job.Accepted, 100))
-	unnamed.Host = &job.HostReport{}
+	unnamed := report(test(api.Accepted, 100))
+	unnamed.Host = &api.HostReport{}
 	for name, tt := range map[string]struct {
-		report job.Report
+		report api.Report
 		want   bool
 	}{
-		"long":         {report(test(job.Accepted, 1), test(job.WrongAnswer, 50)), true},
-		"short":        {report(test(job.Accepted, 49)), false},
-		"disturbed":    {report(test(job.Accepted, -100)), false},
+		"long":         {report(test(api.Accepted, 1), test(api.WrongAnswer, 50)), true},
+		"short":        {report(test(api.Accepted, 49)), false},
+		"disturbed":    {report(test(api.Accepted, -100)), false},
 		"no tests":     {report(), false},
 		"unnamed node": {unnamed, false},
-		"not judged":   {job.Report{}, false},
+		"not judged":   {api.Report{}, false},
 	} {
 		if got := comparable(tt.report); got != tt.want {
 			t.Errorf("%s: %v", name, got)

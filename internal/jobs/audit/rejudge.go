@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs/fleet"
 )
 
@@ -21,7 +21,7 @@ const (
 func (a *Auditor) rejudgingSet(ctx context.Context, r Retirement) (fleet.RejudgingSet, error) {
 	s := fleet.RejudgingSet{Node: r.Node, Since: r.Since, Until: r.At, Deviation: ratio(r.Effect),
 		Window: rejudgeFactor * math.Abs(ratio(r.Effect)), Jobs: []fleet.RejudgedJob{}}
-	err := a.o.Store.JudgedSince(ctx, r.Since, func(rep job.Report) error {
+	err := a.o.Store.JudgedSince(ctx, r.Since, func(rep api.Report) error {
 		if rep.Host == nil || rep.Host.Node != r.Node {
 			return nil
 		}
@@ -66,7 +66,7 @@ func (a *Auditor) completeSets(ctx context.Context, p pool, s *State, now time.T
 }
 
 // nearest returns the test whose time is nearest to its limit, and whether that is within a window, a part of the limit.
-func nearest(tests []job.TestReport, window float64) (found job.TestReport, near bool) {
+func nearest(tests []api.TestReport, window float64) (found api.TestReport, near bool) {
 	best := math.Inf(1)
 	for _, t := range tests {
 		if t.CPUTime == nil || t.Timing == nil || t.Timing.Limit <= 0 {

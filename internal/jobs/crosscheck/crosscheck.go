@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
@@ -27,9 +27,9 @@ const (
 
 // Store is where jobs are; *jobs.Store is one.
 type Store interface {
-	Head(ctx context.Context, id string) (job.Report, error)
+	Head(ctx context.Context, id string) (api.Report, error)
 	Get(ctx context.Context, id string) (jobs.Record, error)
-	Recheck(ctx context.Context, rec jobs.Record, rep job.Report, check job.CrossCheck, until time.Time) error
+	Recheck(ctx context.Context, rec jobs.Record, rep api.Report, check api.CrossCheck, until time.Time) error
 }
 
 // Options configure a Checker. All members are required.
@@ -41,7 +41,7 @@ type Options struct {
 	// Decided is called for each job that several hosts have judged.
 	Decided func(pool, decision string)
 	// Finish ends a job with its report.
-	Finish func(context.Context, jobs.Lease, job.Report) error
+	Finish func(context.Context, jobs.Lease, api.Report) error
 	Now    func() time.Time
 	Log    *slog.Logger
 }
@@ -53,7 +53,7 @@ type Checker struct{ o Options }
 func New(o Options) *Checker { return &Checker{o} }
 
 // Finish ends a job with a report, or queues it for another host. Its errors are those of jobs.Source.
-func (c *Checker) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+func (c *Checker) Finish(ctx context.Context, l jobs.Lease, rep api.Report) error {
 	// Only a later attempt can be one of a further host: most jobs need no look at what is stored.
 	if rep.Host == nil || rep.Host.Node == "" || l.Attempt == 1 && !isNear(rep) {
 		return c.o.Finish(ctx, l, rep)
@@ -72,11 +72,11 @@ func (c *Checker) Finish(ctx context.Context, l jobs.Lease, rep job.Report) erro
 	if rec.Lease != l || c.o.Screened(rec.Pool) { // of another lease the store says why
 		return c.o.Finish(ctx, l, rep)
 	}
-	check := job.CrossCheck{}
+	check := api.CrossCheck{}
 	if head.CrossCheck != nil {
 		check = *head.CrossCheck
 	}
-	check.Hosts = append(slices.Clone(check.Hosts), job.CrossCheckedHost{Node: rep.Host.Node, Verdict: rep.Verdict,
+	check.Hosts = append(slices.Clone(check.Hosts), api.CrossCheckedHost{Node: rep.Host.Node, Verdict: rep.Verdict,
 		Score: rep.Score, CPUTime: rep.CPUTime})
 	decision, winner := decide(check.Hosts)
 	if decision == "" {
@@ -91,14 +91,14 @@ func (c *Checker) Finish(ctx context.Context, l jobs.Lease, rep job.Report) erro
 		case len(check.Hosts) == 1:
 			return c.o.Finish(ctx, l, rep)
 		}
-		decision, winner = job.NoOtherHost, 0
+		decision, winner = api.NoOtherHost, 0
 	}
 	check.Decision = decision
 	return c.end(ctx, rec, rep, check, winner)
 }
 
 // end ends a job with the report of the host that decides.
-func (c *Checker) end(ctx context.Context, rec jobs.Record, rep job.Report, check job.CrossCheck, winner int) error {
+func (c *Checker) end(ctx context.Context, rec jobs.Record, rep api.Report, check api.CrossCheck, winner int) error {
 	if kept := check.Hosts[winner].Job; kept != "" {
 		first, err := c.o.Store.Get(ctx, kept)
 		if err != nil && !errors.Is(err, jobs.ErrNotFound) { // it may have been deleted as old
@@ -108,7 +108,7 @@ func (c *Checker) end(ctx context.Context, rec jobs.Record, rep job.Report, chec
 			rep = first.Report
 		}
 	}
-	if check.Decision == job.MajorityOfHosts || check.Decision == job.NoMajority {
+	if check.Decision == api.MajorityOfHosts || check.Decision == api.NoMajority {
 		c.o.Log.Warn("hosts differ about a job whose time is near the limit", "job", rec.ID, "hosts",
 			check.Hosts, "decision", check.Decision)
 	}
@@ -121,52 +121,52 @@ func (c *Checker) end(ctx context.Context, rec jobs.Record, rep job.Report, chec
 }
 
 // checked are the priorities whose verdicts may decide prizes. A rejudging replaces reports of a contest.
-func checked(p job.Priority) bool { return p == job.Contest || p == job.Rejudge }
+func checked(p api.Priority) bool { return p == api.Contest || p == api.Rejudge }
 
 // isNear reports whether a test has a time near its limit. Where judged failed there is nothing to compare.
-func isNear(rep job.Report) bool {
-	return rep.Verdict.Decided() && slices.ContainsFunc(rep.Tests, func(t job.TestReport) bool {
+func isNear(rep api.Report) bool {
+	return rep.Verdict.Decided() && slices.ContainsFunc(rep.Tests, func(t api.TestReport) bool {
 		return t.CPUTime != nil && t.Timing != nil && t.Timing.Limit > 0 && math.Abs(t.Timing.MarginRatio) <= near
 	})
 }
 
 // decide returns what the hosts found and whose report stands; the decision is empty while another host has to judge. A
 // host of which judged could not get a verdict, and one that judges a second time because no other came, say nothing.
-func decide(hosts []job.CrossCheckedHost) (decision string, winner int) {
+func decide(hosts []api.CrossCheckedHost) (decision string, winner int) {
 	last := len(hosts) - 1
-	again := slices.ContainsFunc(hosts[:last], func(h job.CrossCheckedHost) bool { return h.Node == hosts[last].Node })
+	again := slices.ContainsFunc(hosts[:last], func(h api.CrossCheckedHost) bool { return h.Node == hosts[last].Node })
 	if last > 0 && (again || !hosts[last].Verdict.Decided()) {
-		return job.NoOtherHost, 0
+		return api.NoOtherHost, 0
 	}
 	for i := range last {
 		if same(hosts[i], hosts[last]) {
 			if last == 1 {
-				return job.HostsAgree, i
+				return api.HostsAgree, i
 			}
-			return job.MajorityOfHosts, i
+			return api.MajorityOfHosts, i
 		}
 	}
 	if len(hosts) == most {
-		return job.NoMajority, 0
+		return api.NoMajority, 0
 	}
 	return "", 0
 }
 
-func same(a, b job.CrossCheckedHost) bool {
+func same(a, b api.CrossCheckedHost) bool {
 	return a.Verdict == b.Verdict && (a.Score == nil) == (b.Score == nil) && (a.Score == nil || *a.Score == *b.Score)
 }
 
 // hasOther reports whether a node that has not judged the job can do so.
-func (c *Checker) hasOther(ctx context.Context, rec jobs.Record, hosts []job.CrossCheckedHost) (bool, error) {
+func (c *Checker) hasOther(ctx context.Context, rec jobs.Record, hosts []api.CrossCheckedHost) (bool, error) {
 	nodes, err := c.o.Nodes(ctx)
 	return slices.ContainsFunc(nodes, func(n fleet.Node) bool {
 		return n.Pool == rec.Pool && n.Judging() && canJudge(n, rec.Job) &&
-			!slices.ContainsFunc(hosts, func(h job.CrossCheckedHost) bool { return h.Node == n.Name })
+			!slices.ContainsFunc(hosts, func(h api.CrossCheckedHost) bool { return h.Node == n.Name })
 	}), err
 }
 
 // canJudge reports whether a node has a slot and the language for a job.
-func canJudge(n fleet.Node, j job.Job) bool {
+func canJudge(n fleet.Node, j api.Job) bool {
 	wide := slices.ContainsFunc(n.Slots, func(s fleet.Slot) bool {
 		cpus, err := cpuset.Parse(s.CPUs)
 		return err == nil && len(cpus) >= j.CPUs

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
@@ -18,12 +18,12 @@ import (
 // oneJob is a store with one job, and what is kept of it.
 type oneJob struct {
 	rec   jobs.Record
-	kept  map[string]job.Report
+	kept  map[string]api.Report
 	until time.Time
-	ended *job.Report
+	ended *api.Report
 }
 
-func (s *oneJob) Head(context.Context, string) (job.Report, error) { return s.rec.Report, nil }
+func (s *oneJob) Head(context.Context, string) (api.Report, error) { return s.rec.Report, nil }
 
 func (s *oneJob) Get(_ context.Context, id string) (jobs.Record, error) {
 	if id == s.rec.ID {
@@ -36,7 +36,7 @@ func (s *oneJob) Get(_ context.Context, id string) (jobs.Record, error) {
 	return jobs.Record{ID: id, Report: rep}, nil
 }
 
-func (s *oneJob) Recheck(_ context.Context, rec jobs.Record, rep job.Report, check job.CrossCheck, until time.Time) error {
+func (s *oneJob) Recheck(_ context.Context, rec jobs.Record, rep api.Report, check api.CrossCheck, until time.Time) error {
 	s.kept[jobs.RecheckID(rec.Lease)] = rep
 	s.rec.Report.CrossCheck, s.until = &check, until
 	s.rec.Lease.Attempt++
@@ -44,14 +44,14 @@ func (s *oneJob) Recheck(_ context.Context, rec jobs.Record, rep job.Report, che
 }
 
 // by is a report of a node with a time of a limit of 1 s.
-func by(node string, ms int, v job.Verdict) job.Report {
+func by(node string, ms int, v api.Verdict) api.Report {
 	cpu := time.Duration(ms) * time.Millisecond
-	return job.Report{Verdict: v, CPUTime: &cpu, Host: &job.HostReport{Node: node}, Tests: []job.TestReport{{Name: "1",
-		Verdict: v, CPUTime: &cpu, Timing: &job.Timing{Limit: time.Second, MarginRatio: 1 - float64(ms)/1000}}}}
+	return api.Report{Verdict: v, CPUTime: &cpu, Host: &api.HostReport{Node: node}, Tests: []api.TestReport{{Name: "1",
+		Verdict: v, CPUTime: &cpu, Timing: &api.Timing{Limit: time.Second, MarginRatio: 1 - float64(ms)/1000}}}}
 }
 
 func TestFinish(t *testing.T) {
-	const ac, tle = job.Accepted, job.TimeLimit
+	const ac, tle = api.Accepted, api.TimeLimit
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	pool := func(names ...string) (nodes []fleet.Node) {
 		for _, n := range append([]string{"down", "drained", "other pool"}, names...) {
@@ -61,51 +61,51 @@ func TestFinish(t *testing.T) {
 		}
 		return nodes
 	}
-	score := func(r job.Report, points float64) job.Report { r.Score = &points; return r }
+	score := func(r api.Report, points float64) api.Report { r.Score = &points; return r }
 	for _, tt := range []struct {
 		name     string
-		priority job.Priority
+		priority api.Priority
 		pool     string
 		nodes    []fleet.Node
-		reports  []job.Report // of one host after the other
+		reports  []api.Report // of one host after the other
 		node     string       // whose report stands
 		decision string       // "" is one that was not checked
 	}{
-		{"far from the limit", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 890, ac)}, "a", ""},
-		{"far over the limit", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 1300, tle)}, "a", ""},
-		{"judged failed", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 990, job.InternalError)}, "a", ""},
-		{"no verdict", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 990, "")}, "a", ""},
-		{"not run", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 990, job.Skipped)}, "a", ""},
-		{"the second has no verdict", job.Contest, "p", pool("a", "b", "c"),
-			[]job.Report{by("a", 990, ac), by("b", 990, "")}, "a", job.NoOtherHost},
-		{"practice", job.Practice, "p", pool("a", "b"), []job.Report{by("a", 990, ac)}, "a", ""},
-		{"rejudging", job.Rejudge, "p", pool("a", "b"), []job.Report{by("a", 990, ac), by("b", 990, ac)}, "a",
-			job.HostsAgree},
-		{"background", job.Background, "p", pool("a", "b"), []job.Report{by("a", 990, ac)}, "a", ""},
-		{"screening pool", job.Contest, "s", pool("a", "b"), []job.Report{by("a", 990, ac)}, "a", ""},
-		{"alone", job.Contest, "p", pool("a"), []job.Report{by("a", 990, ac)}, "a", ""},
-		{"agree", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 1010, tle), by("b", 1300, tle)}, "a",
-			job.HostsAgree},
-		{"agree far from the limit", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 960, ac), by("b", 500, ac)}, "a",
-			job.HostsAgree},
-		{"the second is right", job.Contest, "p", pool("a", "b", "c"),
-			[]job.Report{by("a", 1010, tle), by("b", 990, ac), by("c", 980, ac)}, "b", job.MajorityOfHosts},
-		{"the first is right", job.Contest, "p", pool("a", "b", "c"),
-			[]job.Report{by("a", 990, ac), by("b", 1010, tle), by("c", 980, ac)}, "a", job.MajorityOfHosts},
-		{"all differ", job.Contest, "p", pool("a", "b", "c"), []job.Report{by("a", 990, ac), by("b", 1010, tle),
-			by("c", 980, job.WrongAnswer)}, "a", job.NoMajority},
-		{"scores differ", job.Contest, "p", pool("a", "b", "c"), []job.Report{score(by("a", 990, job.Partial), 30),
-			score(by("b", 990, job.Partial), 60), score(by("c", 990, job.Partial), 60)}, "b", job.MajorityOfHosts},
-		{"no third", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 990, ac), by("b", 1010, tle)}, "a",
-			job.NoOtherHost},
-		{"nobody else came", job.Contest, "p", pool("a", "b"), []job.Report{by("a", 990, ac), by("a", 1010, tle)}, "a",
-			job.NoOtherHost},
-		{"the second failed", job.Contest, "p", pool("a", "b"),
-			[]job.Report{by("a", 990, ac), by("b", 0, job.InternalError)}, "a", job.NoOtherHost},
+		{"far from the limit", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 890, ac)}, "a", ""},
+		{"far over the limit", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 1300, tle)}, "a", ""},
+		{"judged failed", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 990, api.InternalError)}, "a", ""},
+		{"no verdict", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 990, "")}, "a", ""},
+		{"not run", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 990, api.Skipped)}, "a", ""},
+		{"the second has no verdict", api.Contest, "p", pool("a", "b", "c"),
+			[]api.Report{by("a", 990, ac), by("b", 990, "")}, "a", api.NoOtherHost},
+		{"practice", api.Practice, "p", pool("a", "b"), []api.Report{by("a", 990, ac)}, "a", ""},
+		{"rejudging", api.Rejudge, "p", pool("a", "b"), []api.Report{by("a", 990, ac), by("b", 990, ac)}, "a",
+			api.HostsAgree},
+		{"background", api.Background, "p", pool("a", "b"), []api.Report{by("a", 990, ac)}, "a", ""},
+		{"screening pool", api.Contest, "s", pool("a", "b"), []api.Report{by("a", 990, ac)}, "a", ""},
+		{"alone", api.Contest, "p", pool("a"), []api.Report{by("a", 990, ac)}, "a", ""},
+		{"agree", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 1010, tle), by("b", 1300, tle)}, "a",
+			api.HostsAgree},
+		{"agree far from the limit", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 960, ac), by("b", 500, ac)}, "a",
+			api.HostsAgree},
+		{"the second is right", api.Contest, "p", pool("a", "b", "c"),
+			[]api.Report{by("a", 1010, tle), by("b", 990, ac), by("c", 980, ac)}, "b", api.MajorityOfHosts},
+		{"the first is right", api.Contest, "p", pool("a", "b", "c"),
+			[]api.Report{by("a", 990, ac), by("b", 1010, tle), by("c", 980, ac)}, "a", api.MajorityOfHosts},
+		{"all differ", api.Contest, "p", pool("a", "b", "c"), []api.Report{by("a", 990, ac), by("b", 1010, tle),
+			by("c", 980, api.WrongAnswer)}, "a", api.NoMajority},
+		{"scores differ", api.Contest, "p", pool("a", "b", "c"), []api.Report{score(by("a", 990, api.Partial), 30),
+			score(by("b", 990, api.Partial), 60), score(by("c", 990, api.Partial), 60)}, "b", api.MajorityOfHosts},
+		{"no third", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 990, ac), by("b", 1010, tle)}, "a",
+			api.NoOtherHost},
+		{"nobody else came", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 990, ac), by("a", 1010, tle)}, "a",
+			api.NoOtherHost},
+		{"the second failed", api.Contest, "p", pool("a", "b"),
+			[]api.Report{by("a", 990, ac), by("b", 0, api.InternalError)}, "a", api.NoOtherHost},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := &oneJob{kept: map[string]job.Report{}, rec: jobs.Record{ID: "1", Pool: tt.pool,
-				Lease: jobs.Lease{ID: "1", Attempt: 1}, Report: job.Report{Priority: tt.priority}}}
+			s := &oneJob{kept: map[string]api.Report{}, rec: jobs.Record{ID: "1", Pool: tt.pool,
+				Lease: jobs.Lease{ID: "1", Attempt: 1}, Report: api.Report{Priority: tt.priority}}}
 			var counted, wantCounted []string
 			if tt.decision != "" {
 				wantCounted = []string{tt.pool + " " + tt.decision}
@@ -113,7 +113,7 @@ func TestFinish(t *testing.T) {
 			c := New(Options{Store: s, Nodes: func(context.Context) ([]fleet.Node, error) { return tt.nodes, nil },
 				Screened: func(pool string) bool { return pool == "s" }, Now: func() time.Time { return now },
 				Decided: func(pool, decision string) { counted = append(counted, pool+" "+decision) },
-				Finish: func(_ context.Context, l jobs.Lease, rep job.Report) error {
+				Finish: func(_ context.Context, l jobs.Lease, rep api.Report) error {
 					if l != s.rec.Lease {
 						return jobs.ErrStale
 					}
@@ -131,22 +131,22 @@ func TestFinish(t *testing.T) {
 			if s.ended == nil {
 				t.Fatal("did not end")
 			}
-			var hosts []job.CrossCheckedHost
+			var hosts []api.CrossCheckedHost
 			for i, rep := range tt.reports {
-				h := job.CrossCheckedHost{Node: rep.Host.Node, Verdict: rep.Verdict, Score: rep.Score, CPUTime: rep.CPUTime}
+				h := api.CrossCheckedHost{Node: rep.Host.Node, Verdict: rep.Verdict, Score: rep.Score, CPUTime: rep.CPUTime}
 				if i < len(tt.reports)-1 {
 					h.Job = jobs.RecheckID(jobs.Lease{ID: "1", Attempt: i + 1})
 				}
 				hosts = append(hosts, h)
 			}
-			want := &job.CrossCheck{Hosts: hosts, Decision: tt.decision}
+			want := &api.CrossCheck{Hosts: hosts, Decision: tt.decision}
 			if tt.decision == "" {
 				want = nil
 			}
 			if diff := cmp.Diff(want, s.ended.CrossCheck); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
-			var expected job.Report
+			var expected api.Report
 			for _, rep := range tt.reports {
 				if rep.Host.Node == tt.node && expected.Host == nil {
 					expected = rep
@@ -170,34 +170,34 @@ func TestCanJudge(t *testing.T) {
 	n := fleet.Node{Slots: []fleet.Slot{{CPUs: "1"}, {CPUs: "2-3"}}, Languages: []languages.Status{
 		{ID: "c", Available: true}, {ID: "go"}}}
 	for _, tt := range []struct {
-		j    job.Job
+		j    api.Job
 		want bool
 	}{
-		{job.Job{CPUs: 1}, true}, {job.Job{CPUs: 2}, true}, {job.Job{CPUs: 3}, false},
-		{job.Job{Language: "c"}, true}, {job.Job{Language: "go"}, false}, {job.Job{Language: "d"}, false},
+		{api.Job{CPUs: 1}, true}, {api.Job{CPUs: 2}, true}, {api.Job{CPUs: 3}, false},
+		{api.Job{Language: "c"}, true}, {api.Job{Language: "go"}, false}, {api.Job{Language: "d"}, false},
 	} {
 		if got := canJudge(n, tt.j); got != tt.want {
 			t.Errorf("%+v: %v", tt.j, got)
 		}
 	}
-	if canJudge(fleet.Node{}, job.Job{}) {
+	if canJudge(fleet.Node{}, api.Job{}) {
 		t.Error("a node without slots judges")
 	}
 }
 
 // TestFinishErrors: another lease changes nothing, and the errors of the store are those of Finish.
 func TestFinishErrors(t *testing.T) {
-	s := &oneJob{kept: map[string]job.Report{}, rec: jobs.Record{ID: "1", Pool: "p", Lease: jobs.Lease{ID: "1", Attempt: 2},
-		Report: job.Report{Priority: job.Contest}}}
+	s := &oneJob{kept: map[string]api.Report{}, rec: jobs.Record{ID: "1", Pool: "p", Lease: jobs.Lease{ID: "1", Attempt: 2},
+		Report: api.Report{Priority: api.Contest}}}
 	broken := errors.New("no nodes")
 	c := New(Options{Store: s, Nodes: func(context.Context) ([]fleet.Node, error) { return nil, broken },
 		Screened: func(string) bool { return false }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Finish: func(context.Context, jobs.Lease, job.Report) error { return jobs.ErrStale }})
+		Finish: func(context.Context, jobs.Lease, api.Report) error { return jobs.ErrStale }})
 	old := jobs.Lease{ID: "1", Attempt: 1}
-	if err := c.Finish(t.Context(), old, by("a", 990, job.Accepted)); !errors.Is(err, jobs.ErrStale) {
+	if err := c.Finish(t.Context(), old, by("a", 990, api.Accepted)); !errors.Is(err, jobs.ErrStale) {
 		t.Errorf("another lease: %v", err)
 	}
-	if err := c.Finish(t.Context(), s.rec.Lease, by("a", 990, job.Accepted)); !errors.Is(err, broken) {
+	if err := c.Finish(t.Context(), s.rec.Lease, by("a", 990, api.Accepted)); !errors.Is(err, broken) {
 		t.Errorf("registry away: %v", err)
 	}
 }

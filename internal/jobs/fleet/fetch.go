@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 
+	"judged/internal/client"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/client"
 )
 
 // Verify has the front read a blob that reached this node damaged. The error is

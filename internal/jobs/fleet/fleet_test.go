@@ -22,11 +22,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/engine/languages"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/client"
 )
 
 // answer is what a front says to every request.
@@ -93,7 +93,7 @@ func TestFinish(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, _ := frontOf(t, tt.answer)
-			err := s.Finish(t.Context(), jobs.Lease{ID: "a", Attempt: 3}, job.Report{Verdict: job.Accepted})
+			err := s.Finish(t.Context(), jobs.Lease{ID: "a", Attempt: 3}, api.Report{Verdict: api.Accepted})
 			if !errors.Is(err, tt.want) || tt.want == nil && err != nil {
 				t.Errorf("error %v, want %v", err, tt.want)
 			}
@@ -112,7 +112,7 @@ func TestFinish(t *testing.T) {
 func TestHandIn(t *testing.T) {
 	away, _ := frontOf(t, answer{http.StatusServiceUnavailable, "not-ready"})
 	for attempt := range 3 {
-		err := away.Finish(t.Context(), jobs.Lease{ID: "a", Attempt: attempt + 1}, job.Report{Verdict: job.WrongAnswer})
+		err := away.Finish(t.Context(), jobs.Lease{ID: "a", Attempt: attempt + 1}, api.Report{Verdict: api.WrongAnswer})
 		if !errors.Is(err, jobs.ErrUnavailable) {
 			t.Fatal(err)
 		}

@@ -7,15 +7,15 @@ import (
 	"io/fs"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/jobs"
-	"judged/internal/jobs/client"
 )
 
 // Finish implements jobs.Source. A report that no front receives is written to
 // the spool, from where Run hands it in, also after a restart. One that no front takes
 // is replaced by a smaller one, in the end by IE with the reason.
-func (s *Source) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+func (s *Source) Finish(ctx context.Context, l jobs.Lease, rep api.Report) error {
 	q := FinishRequest{Hold: hold(l), Report: rep}
 	err := s.send(ctx, q)
 	if errors.Is(err, jobs.ErrUnavailable) {
@@ -147,11 +147,11 @@ func (s *Source) settled(h Hold) error {
 var forms = []struct {
 	name    string
 	smaller bool // is of use only where the one before is too large, or does not get through
-	of      func(whole job.Report, node string, refused error) job.Report
+	of      func(whole api.Report, node string, refused error) api.Report
 }{
-	{"whole", false, func(r job.Report, _ string, _ error) job.Report { return r }},
-	{"without what programs wrote", true, func(r job.Report, _ string, _ error) job.Report { return withoutHeads(r) }},
-	{"without runs, too", true, func(r job.Report, _ string, _ error) job.Report { return withoutRuns(withoutHeads(r)) }},
+	{"whole", false, func(r api.Report, _ string, _ error) api.Report { return r }},
+	{"without what programs wrote", true, func(r api.Report, _ string, _ error) api.Report { return withoutHeads(r) }},
+	{"without runs, too", true, func(r api.Report, _ string, _ error) api.Report { return withoutRuns(withoutHeads(r)) }},
 	{"IE", false, replaced},
 }
 
@@ -164,7 +164,7 @@ const cutNote = "the report was too large for the front: what programs wrote is 
 func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), keptText)], "") }
 
 // withoutHeads leaves out what programs wrote, which is most of a large report.
-func withoutHeads(rep job.Report) job.Report {
+func withoutHeads(rep api.Report) api.Report {
 	rep.Message = clip(rep.Message)
 	if rep.Message == "" {
 		rep.Message = cutNote
@@ -174,7 +174,7 @@ func withoutHeads(rep job.Report) job.Report {
 		c.Output = clip(c.Output)
 		rep.Compilation = &c
 	}
-	rep.Tests = mapTests(rep.Tests, func(t *job.TestReport) {
+	rep.Tests = mapTests(rep.Tests, func(t *api.TestReport) {
 		t.StdoutHead, t.StderrHead, t.Transcript = nil, nil, nil
 		t.Message = clip(t.Message)
 		if t.Checker != nil {
@@ -188,13 +188,13 @@ func withoutHeads(rep job.Report) job.Report {
 }
 
 // withoutRuns leaves out the runs and their evidence.
-func withoutRuns(rep job.Report) job.Report {
-	rep.Tests = mapTests(rep.Tests, func(t *job.TestReport) { *t = t.WithoutRuns() })
+func withoutRuns(rep api.Report) api.Report {
+	rep.Tests = mapTests(rep.Tests, func(t *api.TestReport) { *t = t.WithoutRuns() })
 	return rep
 }
 
-func mapTests(tests []job.TestReport, f func(*job.TestReport)) []job.TestReport {
-	changed := make([]job.TestReport, len(tests))
+func mapTests(tests []api.TestReport, f func(*api.TestReport)) []api.TestReport {
+	changed := make([]api.TestReport, len(tests))
 	for i, t := range tests {
 		f(&t)
 		changed[i] = t
@@ -203,8 +203,8 @@ func mapTests(tests []job.TestReport, f func(*job.TestReport)) []job.TestReport 
 }
 
 // replaced is the report of a job that ends because no other report of it is taken.
-func replaced(whole job.Report, node string, refused error) job.Report {
-	r := job.Report{Host: whole.Host, Problem: whole.Problem}
-	r.Fail(job.JudgedFault, clip(fmt.Sprintf("the front refused the report of judge node %q: %s", node, refused)))
+func replaced(whole api.Report, node string, refused error) api.Report {
+	r := api.Report{Host: whole.Host, Problem: whole.Problem}
+	r.Fail(api.JudgedFault, clip(fmt.Sprintf("the front refused the report of judge node %q: %s", node, refused)))
 	return r
 }

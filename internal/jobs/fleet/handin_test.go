@@ -19,9 +19,9 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/jobs"
-	"judged/internal/jobs/client"
 )
 
 // strict is a front that refuses some requests for what they hold. It stores the first report of each job, as
@@ -33,12 +33,12 @@ type strict struct {
 	refuse func(verb string, size int, q FinishRequest) (status int, kind string)
 
 	mu     sync.Mutex // guards the rest
-	stored map[string]job.Report
+	stored map[string]api.Report
 	asked  map[string]int // by verb and job
 }
 
 func newStrict(t *testing.T, refuse func(verb string, size int, q FinishRequest) (status int, kind string)) *strict {
-	f := &strict{T: t, refuse: refuse, stored: map[string]job.Report{}, asked: map[string]int{}}
+	f := &strict{T: t, refuse: refuse, stored: map[string]api.Report{}, asked: map[string]int{}}
 	f.server = httptest.NewServer(f)
 	t.Cleanup(f.server.Close)
 	return f
@@ -92,13 +92,13 @@ func (f *strict) source(spool string) *Source {
 // bulky is a report most of which is what the program wrote, and then its runs.
 func bulky(id string) FinishRequest {
 	head := strings.Repeat("\x01", 4000)
-	rep := job.Report{Verdict: job.Accepted, Message: strings.Repeat("é", 3000), Host: &job.HostReport{Name: "h"},
-		Compilation: &job.Compilation{Language: "c", Output: head}}
+	rep := api.Report{Verdict: api.Accepted, Message: strings.Repeat("é", 3000), Host: &api.HostReport{Name: "h"},
+		Compilation: &api.Compilation{Language: "c", Output: head}}
 	for i := range 3 {
-		rep.Tests = append(rep.Tests, job.TestReport{Name: fmt.Sprint(i), Verdict: job.Accepted, Message: head,
-			StdoutHead: &head, StderrHead: &head, Transcript: &job.Transcript{Note: head},
-			Checker: &job.CheckReport{Verdict: job.Accepted, Message: head, Stderr: head, TeamMessage: head},
-			Runs:    make([]job.Run, 200)})
+		rep.Tests = append(rep.Tests, api.TestReport{Name: fmt.Sprint(i), Verdict: api.Accepted, Message: head,
+			StdoutHead: &head, StderrHead: &head, Transcript: &api.Transcript{Note: head},
+			Checker: &api.CheckReport{Verdict: api.Accepted, Message: head, Stderr: head, TeamMessage: head},
+			Runs:    make([]api.Run, 200)})
 	}
 	return FinishRequest{Hold: Hold{ID: id, Attempt: 1}, Report: rep}
 }
@@ -116,51 +116,51 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		refuse  func(verb string, size int, q FinishRequest) (int, string)
-		verdict job.Verdict
+		verdict api.Verdict
 		heads   bool
 		runs    int
 	}{
-		"taken":             {within(1 << 30), job.Accepted, true, 200},
-		"without heads":     {within(300_000), job.Accepted, false, 200},
-		"without runs":      {within(100_000), job.Accepted, false, 0},
-		"nothing but an IE": {within(3_000), job.InternalError, false, 0},
+		"taken":             {within(1 << 30), api.Accepted, true, 200},
+		"without heads":     {within(300_000), api.Accepted, false, 200},
+		"without runs":      {within(100_000), api.Accepted, false, 0},
+		"nothing but an IE": {within(3_000), api.InternalError, false, 0},
 		"refused for its content": {func(_ string, _ int, q FinishRequest) (int, string) {
-			if q.Report.Verdict != job.InternalError && q.ID == "bulky" {
+			if q.Report.Verdict != api.InternalError && q.ID == "bulky" {
 				return http.StatusUnprocessableEntity, "invalid-report"
 			}
 			return 0, ""
-		}, job.InternalError, false, 0},
+		}, api.InternalError, false, 0},
 		"cannot be read": {func(_ string, _ int, q FinishRequest) (int, string) {
-			if q.Report.Verdict != job.InternalError && q.ID == "bulky" {
+			if q.Report.Verdict != api.InternalError && q.ID == "bulky" {
 				return http.StatusBadRequest, "bad-request"
 			}
 			return 0, ""
-		}, job.InternalError, false, 0},
+		}, api.InternalError, false, 0},
 		"a proxy's limit": {func(_ string, size int, _ FinishRequest) (int, string) {
 			if size > 300_000 {
 				return http.StatusRequestEntityTooLarge, proxy
 			}
 			return 0, ""
-		}, job.Accepted, false, 200},
+		}, api.Accepted, false, 200},
 		"a proxy hangs up": {func(_ string, size int, _ FinishRequest) (int, string) {
 			if size > 300_000 {
 				return hangUp, ""
 			}
 			return 0, ""
-		}, job.Accepted, false, 200},
+		}, api.Accepted, false, 200},
 		"fails for its content": {func(_ string, _ int, q FinishRequest) (int, string) {
 			if len(q.Report.Tests) > 0 && q.ID == "bulky" {
 				return http.StatusInternalServerError, "internal"
 			}
 			return 0, ""
-		}, job.InternalError, false, 0},
+		}, api.InternalError, false, 0},
 	} {
 		for _, spooled := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, spooled %v", name, spooled), func(t *testing.T) {
 				f := newStrict(t, tt.refuse)
 				s := f.source(filepath.Join(t.TempDir(), "spool"))
 				q, small := bulky("bulky"), FinishRequest{Hold: Hold{ID: "small", Attempt: 1},
-					Report: job.Report{Verdict: job.WrongAnswer}}
+					Report: api.Report{Verdict: api.WrongAnswer}}
 				before, err := json.Marshal(q.Report)
 				if err != nil {
 					t.Fatal(err)
@@ -185,7 +185,7 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 					if _, err := s.Register(t.Context(), Registration{}); err != nil {
 						t.Fatal(err)
 					}
-					if f.stored["small"].Verdict != job.WrongAnswer {
+					if f.stored["small"].Verdict != api.WrongAnswer {
 						t.Fatal("the report behind it waits")
 					}
 				}
@@ -193,7 +193,7 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 				if !stored || got.Verdict != tt.verdict || len(spooledFiles(t, s)) != 0 {
 					t.Fatalf("stored %v, verdict %q, want %q; spool %q", stored, got.Verdict, tt.verdict, spooledFiles(t, s))
 				}
-				if tt.verdict == job.InternalError {
+				if tt.verdict == api.InternalError {
 					if !strings.Contains(got.Message, `node "n"`) || got.Host == nil || len(got.Tests) != 0 {
 						t.Errorf("IE %q of host %v with %d tests", got.Message, got.Host, len(got.Tests))
 					}
@@ -216,8 +216,8 @@ func TestReportWithoutJSON(t *testing.T) {
 	f := newStrict(t, func(string, int, FinishRequest) (int, string) { return 0, "" })
 	s := f.source(filepath.Join(t.TempDir(), "spool"))
 	inf := math.Inf(1)
-	err := s.Finish(t.Context(), jobs.Lease{ID: "a", Attempt: 1}, job.Report{Verdict: job.Accepted, Score: &inf})
-	if got := f.stored["a"]; err != nil || got.Verdict != job.InternalError || !strings.Contains(got.Message, "encode") {
+	err := s.Finish(t.Context(), jobs.Lease{ID: "a", Attempt: 1}, api.Report{Verdict: api.Accepted, Score: &inf})
+	if got := f.stored["a"]; err != nil || got.Verdict != api.InternalError || !strings.Contains(got.Message, "encode") {
 		t.Errorf("stored %+v, %v", got, err)
 	}
 }
@@ -233,8 +233,8 @@ func TestFrontAway(t *testing.T) {
 			s := f.source(filepath.Join(t.TempDir(), "spool"))
 			head := "written"
 			for _, id := range []string{"a", "b", "c"} {
-				q := FinishRequest{Hold: Hold{ID: id, Attempt: 1}, Report: job.Report{Verdict: job.Accepted,
-					Tests: []job.TestReport{{StdoutHead: &head}}}}
+				q := FinishRequest{Hold: Hold{ID: id, Attempt: 1}, Report: api.Report{Verdict: api.Accepted,
+					Tests: []api.TestReport{{StdoutHead: &head}}}}
 				if err := s.spool.keep(q); err != nil {
 					t.Fatal(err)
 				}
@@ -248,7 +248,7 @@ func TestFrontAway(t *testing.T) {
 				t.Errorf("asked %v, stored %d", f.asked, len(f.stored))
 			}
 			f.refuse = func(string, int, FinishRequest) (int, string) { return 0, "" }
-			if err := s.HandIn(t.Context()); err != nil || len(f.stored) != 3 || f.stored["a"].Verdict != job.Accepted ||
+			if err := s.HandIn(t.Context()); err != nil || len(f.stored) != 3 || f.stored["a"].Verdict != api.Accepted ||
 				f.stored["a"].Tests[0].StdoutHead == nil {
 				t.Errorf("after that: %v, stored %d", err, len(f.stored))
 			}
@@ -340,7 +340,7 @@ func TestTestsDoNotWait(t *testing.T) {
 	}
 	go s.Run(t.Context())
 	for n := range 2 {
-		if err := s.Emit(jobs.Lease{ID: "a", Attempt: 1}, n+1, job.TestReport{}); err != nil {
+		if err := s.Emit(jobs.Lease{ID: "a", Attempt: 1}, n+1, api.TestReport{}); err != nil {
 			t.Fatal(err)
 		}
 	}

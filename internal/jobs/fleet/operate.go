@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/url"
 
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 )
 
 // NodeList is the answer of GET /v1/nodes.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"judged/internal/client"
 	"judged/internal/jobs"
-	"judged/internal/jobs/client"
 )
 
 // ErrUnknownPool means that a pool is not configured, and that no node of it has registered.

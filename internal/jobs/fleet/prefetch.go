@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"judged/internal/base/units"
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 )
 
 // PrefetchRequest names what the nodes of a pool are to fetch before a job needs it. It

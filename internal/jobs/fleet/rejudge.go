@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"time"
 
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/api"
+	"judged/internal/client"
 )
 
 // RejudgingSet is what a node that was drained for its times judged while it deviated, as far as the deviation may have
@@ -26,7 +26,7 @@ type RejudgingSet struct {
 // RejudgedJob is a job with a test near its limit.
 type RejudgedJob struct {
 	ID      string        `json:"id"`
-	Verdict job.Verdict   `json:"verdict"`
+	Verdict api.Verdict   `json:"verdict"`
 	Test    string        `json:"test"` // the one nearest to its limit
 	CPUTime time.Duration `json:"cpu_time_ns"`
 	Limit   time.Duration `json:"limit_ns"`

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/jobs"
-	"judged/internal/jobs/client"
 )
 
 // Options describe a judge node.
@@ -154,7 +154,7 @@ func (s *Source) Lost(ctx context.Context, l jobs.Lease) error {
 }
 
 // Emit implements jobs.Source.
-func (s *Source) Emit(l jobs.Lease, n int, t job.TestReport) error {
+func (s *Source) Emit(l jobs.Lease, n int, t api.TestReport) error {
 	select {
 	case s.emits <- EmitRequest{Hold: hold(l), N: n, Test: t}:
 		return nil

@@ -3,7 +3,7 @@ package fleet
 import (
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/languages"
 	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
@@ -96,8 +96,8 @@ type TakeAnswer struct {
 type Work struct {
 	ID        string     `json:"id"`
 	Attempt   int        `json:"attempt"`
-	Job       job.Job    `json:"job"`
-	Report    job.Report `json:"report"`
+	Job       api.Job    `json:"job"`
+	Report    api.Report `json:"report"`
 	Last      bool       `json:"last,omitempty"`
 	Exhausted bool       `json:"exhausted,omitempty"`
 }
@@ -138,13 +138,13 @@ type ExtendAnswer struct {
 type EmitRequest struct {
 	Hold
 	N    int            `json:"n"`
-	Test job.TestReport `json:"test"`
+	Test api.TestReport `json:"test"`
 }
 
 // FinishRequest hands in a report.
 type FinishRequest struct {
 	Hold
-	Report job.Report `json:"report"`
+	Report api.Report `json:"report"`
 }
 
 // ReturnRequest puts a job back, see jobs.Returned.

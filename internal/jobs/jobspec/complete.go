@@ -12,12 +12,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"judged/internal/api"
+	"judged/internal/api/scoring"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
 	"judged/internal/engine/jury"
-	"judged/internal/engine/scoring"
 )
 
 // Bounds of a job that no configuration moves: they keep records, argument
@@ -61,9 +61,9 @@ var (
 
 // Complete returns j with every default filled in, or all that is wrong with it
 // as Errors. The result shares no maps or slices that it changed with j.
-func Complete(c config.Config, j job.Job) (job.Job, error) {
+func Complete(c config.Config, j api.Job) (api.Job, error) {
 	var e Errors
-	if j.Program != (job.File{}) || needsProgram(j.Command) {
+	if j.Program != (api.File{}) || needsProgram(j.Command) {
 		e.file("program", &j.Program)
 	}
 	e.command(j.Command)
@@ -87,19 +87,19 @@ func Complete(c config.Config, j job.Job) (job.Job, error) {
 	e.check(0 <= j.CPUs && j.CPUs <= c.Slots.Width, "cpus",
 		"%d; slots here have %d, the value of slots.width; send at most that", j.CPUs, c.Slots.Width)
 	e.repeats(j.Repeats, c.Limits.Max)
-	oneOf(&e, "stop", j.Stop, job.StopFirstFailure, job.StopNever)
+	oneOf(&e, "stop", j.Stop, api.StopFirstFailure, api.StopNever)
 	e.head(j, c.Limits.Max.Head)
-	oneOf(&e, "priority", j.Priority, job.Priorities()...)
+	oneOf(&e, "priority", j.Priority, api.Priorities()...)
 	e.check(j.Pool == "" || config.ValidPool(j.Pool), "pool", "%s is not the name of a pool; send one of GET /v1/pools, "+
 		"or leave it out", quote(j.Pool))
 	e.labels(j.Labels)
 	if err := e.err(); err != nil {
-		return job.Job{}, err
+		return api.Job{}, err
 	}
 	return fill(c, j), nil
 }
 
-func (e *Errors) file(field string, f *job.File) {
+func (e *Errors) file(field string, f *api.File) {
 	set := 0
 	for _, given := range []bool{f.Blob != "", f.Text != nil, f.Base64 != nil, f.Part != ""} {
 		if given {
@@ -141,7 +141,7 @@ func (e *Errors) command(command []string) {
 	e.check(len(command) == 0 || command[0] != "", "command[0]", "empty; send %q or the name of a program", itself)
 }
 
-func (e *Errors) files(member string, files map[string]job.File, most config.MaxLimits) {
+func (e *Errors) files(member string, files map[string]api.File, most config.MaxLimits) {
 	e.check(len(files) <= most.Files, member, "%d; send at most %d, the bound of limits.max.files", len(files),
 		most.Files)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -161,7 +161,7 @@ func (e *Errors) fileName(field, name string) {
 }
 
 // streamFile checks the name of a file in place of stdin or stdout.
-func (e *Errors) streamFile(field, name string, j job.Job) {
+func (e *Errors) streamFile(field, name string, j api.Job) {
 	if name == "" {
 		return
 	}
@@ -175,7 +175,7 @@ func (e *Errors) streamFile(field, name string, j job.Job) {
 var juryNames = []string{"checker", "interactor", "input", "answer", "output", "feedback"}
 
 // besides checks the files next to a program of the jury.
-func (e *Errors) besides(member string, files map[string]job.File, most config.MaxLimits) {
+func (e *Errors) besides(member string, files map[string]api.File, most config.MaxLimits) {
 	e.files(member, files, most)
 	for _, name := range juryNames {
 		_, taken := files[name]
@@ -183,7 +183,7 @@ func (e *Errors) besides(member string, files map[string]job.File, most config.M
 	}
 }
 
-func (e *Errors) tests(tests []job.Test, most config.MaxLimits) {
+func (e *Errors) tests(tests []api.Test, most config.MaxLimits) {
 	e.check(len(tests) > 0, "tests", "none; send at least one")
 	e.check(len(tests) <= most.Tests, "tests", "%d; send at most %d, the bound of limits.max.tests", len(tests),
 		most.Tests)
@@ -207,7 +207,7 @@ func (e *Errors) tests(tests []job.Test, most config.MaxLimits) {
 }
 
 // scheme checks the groups of a problem, which may have been stored by an earlier version.
-func (e *Errors) scheme(j job.Job) {
+func (e *Errors) scheme(j api.Job) {
 	if j.Scheme == nil || len(j.Tests) == 0 {
 		return
 	}
@@ -231,12 +231,12 @@ func (e *Errors) name(field, name string) {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-func (e *Errors) checker(c *job.Checker, most config.MaxLimits) {
+func (e *Errors) checker(c *api.Checker, most config.MaxLimits) {
 	if c == nil {
 		return
 	}
 	if _, isProgram := jury.IsChecker(c.Kind); isProgram {
-		e.file("checker.program", cmp.Or(c.Program, &job.File{}))
+		e.file("checker.program", cmp.Or(c.Program, &api.File{}))
 		e.besides("checker.files", c.Files, most)
 		e.arguments("checker.args", c.Args)
 		return
@@ -257,7 +257,7 @@ func (e *Errors) checker(c *job.Checker, most config.MaxLimits) {
 	}
 }
 
-func (e *Errors) interactor(i *job.Interactor, most config.MaxLimits) {
+func (e *Errors) interactor(i *api.Interactor, most config.MaxLimits) {
 	if i == nil {
 		return
 	}
@@ -269,9 +269,9 @@ func (e *Errors) interactor(i *job.Interactor, most config.MaxLimits) {
 	e.instances(i)
 }
 
-func (e *Errors) passes(j job.Job) {
+func (e *Errors) passes(j api.Job) {
 	e.check(0 <= j.Passes && j.Passes <= maxPasses, "passes", "%d is out of range; send 0 to %d", j.Passes, maxPasses)
-	judge := cmp.Or(j.Checker, &job.Checker{}).Kind
+	judge := cmp.Or(j.Checker, &api.Checker{}).Kind
 	if j.Interactor != nil {
 		judge = j.Interactor.Kind
 	}
@@ -279,7 +279,7 @@ func (e *Errors) passes(j job.Job) {
 		"nobody can ask for the next pass; send a checker or an interactor of the kind %s, or leave passes out", jury.ICPC)
 }
 
-func (e *Errors) transcript(j job.Job) {
+func (e *Errors) transcript(j api.Job) {
 	if !j.Transcript {
 		return
 	}
@@ -293,7 +293,7 @@ func (e *Errors) transcript(j job.Job) {
 
 // CheckChanges returns what is wrong with limits and repeats that replace those of jobs, as Errors. Zero members replace
 // nothing.
-func CheckChanges(c config.Config, l job.Limits, r job.Repeats) error {
+func CheckChanges(c config.Config, l api.Limits, r api.Repeats) error {
 	var e Errors
 	e.limits("limits", l, c.Limits.Max)
 	r.Policy = cmp.Or(r.Policy, c.Repeats.Policy)
@@ -302,7 +302,7 @@ func CheckChanges(c config.Config, l job.Limits, r job.Repeats) error {
 }
 
 // limits checks the limits of a job or of a test.
-func (e *Errors) limits(field string, l job.Limits, most config.MaxLimits) {
+func (e *Errors) limits(field string, l api.Limits, most config.MaxLimits) {
 	optional(e, field+".cpu_time_ms", l.CPUTimeMS, most.CPUTime.Milliseconds(), "limits.max.cpu_time")
 	optional(e, field+".wall_time_ms", l.WallTimeMS, most.WallTime.Milliseconds(), "limits.max.wall_time")
 	if l.Memory != 0 {
@@ -315,7 +315,7 @@ func (e *Errors) limits(field string, l job.Limits, most config.MaxLimits) {
 	optional(e, field+".processes", l.Processes, most.Processes, "limits.max.processes")
 }
 
-func (e *Errors) head(j job.Job, most units.Bytes) {
+func (e *Errors) head(j api.Job, most units.Bytes) {
 	room := maxHeads
 	if j.Transcript {
 		room = max(0, room-len(j.Tests)*jury.MaxTranscript)
@@ -329,11 +329,11 @@ func (e *Errors) head(j job.Job, most units.Bytes) {
 		len(j.Tests), int64(min(each, most)))
 }
 
-func (e *Errors) repeats(r job.Repeats, most config.MaxLimits) {
+func (e *Errors) repeats(r api.Repeats, most config.MaxLimits) {
 	optional(e, "repeats.min", r.Min, most.Repeats, "limits.max.repeats")
 	optional(e, "repeats.max", r.Max, most.Repeats, "limits.max.repeats")
 	e.check(r.Max == 0 || r.Min <= r.Max, "repeats", "min %d is above max %d; swap them", r.Min, r.Max)
-	oneOf(e, "repeats.policy", r.Policy, job.Policies()...)
+	oneOf(e, "repeats.policy", r.Policy, api.Policies()...)
 }
 
 func (e *Errors) environment(env map[string]string) {
@@ -392,12 +392,12 @@ func optional[T int | int64 | units.Bytes](e *Errors, field string, got, high T,
 }
 
 // fill gives a correct job its defaults.
-func fill(c config.Config, j job.Job) job.Job {
+func fill(c config.Config, j api.Job) api.Job {
 	if len(j.Command) == 0 && j.Language == "" {
 		j.Command = []string{itself}
 	}
 	if j.Checker == nil {
-		j.Checker = &job.Checker{Kind: checker.DefaultKind}
+		j.Checker = &api.Checker{Kind: checker.DefaultKind}
 	}
 	j.Interactor = fillInteractor(j.Interactor)
 	j.Limits = fillLimits(c.Limits, j.Limits)
@@ -413,13 +413,13 @@ func fill(c config.Config, j job.Job) job.Job {
 	if j.Repeats.Max > 0 {
 		setDefault(&j.Repeats.Min, 1)
 	}
-	setDefault(&j.Stop, job.StopFirstFailure)
-	setDefault(&j.Priority, job.Practice)
+	setDefault(&j.Stop, api.StopFirstFailure)
+	setDefault(&j.Priority, api.Practice)
 	setDefault(&j.Pool, c.Slots.Pool)
 	return j
 }
 
-func fillLimits(c config.Limits, l job.Limits) job.Limits {
+func fillLimits(c config.Limits, l api.Limits) api.Limits {
 	setDefault(&l.CPUTimeMS, c.Default.CPUTime.Milliseconds())
 	wall := c.Default.WallTime
 	if wall == 0 {
@@ -438,8 +438,8 @@ func fillLimits(c config.Limits, l job.Limits) job.Limits {
 }
 
 // fillTest completes the limits of a test, if it has any, from those of its job.
-func fillTest(c config.Limits, own, whole job.Limits) job.Limits {
-	if own == (job.Limits{}) {
+func fillTest(c config.Limits, own, whole api.Limits) api.Limits {
+	if own == (api.Limits{}) {
 		return own
 	}
 	if own.CPUTimeMS != 0 {

@@ -9,14 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 )
 
 func defaults() config.Config { return config.Default() }
 
-func minimal() job.Job {
-	return job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{{Name: "1"}}}
+func minimal() api.Job {
+	return api.Job{Program: api.File{Blob: digest}, Tests: []api.Test{{Name: "1"}}}
 }
 
 func TestCompleteFillsDefaults(t *testing.T) {
@@ -26,13 +26,13 @@ func TestCompleteFillsDefaults(t *testing.T) {
 	}
 	want := minimal()
 	want.Command = []string{"{program}"}
-	want.Checker = &job.Checker{Kind: "tokens"}
-	want.Limits = job.Limits{CPUTimeMS: 2000, WallTimeMS: 5000, Memory: 256 << 20, Output: 64 << 20, Stack: 256 << 20,
+	want.Checker = &api.Checker{Kind: "tokens"}
+	want.Limits = api.Limits{CPUTimeMS: 2000, WallTimeMS: 5000, Memory: 256 << 20, Output: 64 << 20, Stack: 256 << 20,
 		Processes: 64}
 	want.CPUs = 1
-	want.Repeats.Policy = job.Confirm
-	want.Stop = job.StopFirstFailure
-	want.Priority = job.Practice
+	want.Repeats.Policy = api.Confirm
+	want.Stop = api.StopFirstFailure
+	want.Priority = api.Practice
 	want.Pool = "default"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -48,21 +48,21 @@ func TestCompleteFillsDefaults(t *testing.T) {
 
 // TestSchemeIsChecked: a problem that was stored before its groups were checked is refused.
 func TestSchemeIsChecked(t *testing.T) {
-	group := func(name string, requires ...string) job.Member {
-		return job.Member{Group: &job.Group{Name: name, RequirePass: requires, Members: []job.Member{{Test: name}}}}
+	group := func(name string, requires ...string) api.Member {
+		return api.Member{Group: &api.Group{Name: name, RequirePass: requires, Members: []api.Member{{Test: name}}}}
 	}
 	for _, tt := range []struct {
-		members []job.Member
+		members []api.Member
 		want    string // "" is nothing
 	}{
-		{[]job.Member{group("1"), group("2", "1")}, ""},
-		{[]job.Member{group("1", "2"), group("2")}, `problem: group "1" requires group "2", which is not judged before it; ` +
+		{[]api.Member{group("1"), group("2", "1")}, ""},
+		{[]api.Member{group("1", "2"), group("2")}, `problem: group "1" requires group "2", which is not judged before it; ` +
 			"require an earlier group; change the package and send it again"},
-		{[]job.Member{group("1")}, `problem: test "2" is in no group; change the package and send it again`},
+		{[]api.Member{group("1")}, `problem: test "2" is in no group; change the package and send it again`},
 	} {
 		j := minimal()
-		j.Tests = []job.Test{{Name: "1"}, {Name: "2"}}
-		j.Scheme = &job.Scheme{Root: &job.Group{Members: tt.members}}
+		j.Tests = []api.Test{{Name: "1"}, {Name: "2"}}
+		j.Scheme = &api.Scheme{Root: &api.Group{Members: tt.members}}
 		got := ""
 		if _, err := Complete(defaults(), j); err != nil {
 			got = err.Error()
@@ -77,16 +77,16 @@ func TestDerivedLimits(t *testing.T) {
 	tests := []struct {
 		name      string
 		change    func(*config.Config)
-		give      job.Limits
+		give      api.Limits
 		wallMS    int64
 		stackSize int64
 	}{
-		{"from the job's own", nil, job.Limits{CPUTimeMS: 500, Memory: 8 << 20}, 2000, 8 << 20},
+		{"from the job's own", nil, api.Limits{CPUTimeMS: 500, Memory: 8 << 20}, 2000, 8 << 20},
 		{"at most the maximum", func(c *config.Config) { c.Limits.Max.WallTime = c.Limits.Max.CPUTime },
-			job.Limits{CPUTimeMS: 60000}, 60000, 256 << 20},
+			api.Limits{CPUTimeMS: 60000}, 60000, 256 << 20},
 		{"configured", func(c *config.Config) { c.Limits.Default.WallTime = 7e9; c.Limits.Default.Stack = 1 << 18 },
-			job.Limits{CPUTimeMS: 500}, 7000, 1 << 18},
-		{"given", nil, job.Limits{WallTimeMS: 1, Stack: 128 << 10}, 1, 128 << 10},
+			api.Limits{CPUTimeMS: 500}, 7000, 1 << 18},
+		{"given", nil, api.Limits{WallTimeMS: 1, Stack: 128 << 10}, 1, 128 << 10},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -111,9 +111,9 @@ func TestDerivedLimits(t *testing.T) {
 // TestLimitsOfTests: a test takes from the job what it leaves open, and what follows from its own limits from these.
 func TestLimitsOfTests(t *testing.T) {
 	j := minimal()
-	j.Limits = job.Limits{CPUTimeMS: 500, WallTimeMS: 9000, Memory: 8 << 20, Output: 1 << 20, Stack: 4 << 20, Processes: 2}
-	var want []job.Test
-	for name, limits := range map[string][2]job.Limits{
+	j.Limits = api.Limits{CPUTimeMS: 500, WallTimeMS: 9000, Memory: 8 << 20, Output: 1 << 20, Stack: 4 << 20, Processes: 2}
+	var want []api.Test
+	for name, limits := range map[string][2]api.Limits{
 		"none": {},
 		"time": {{CPUTimeMS: 3000},
 			{CPUTimeMS: 3000, WallTimeMS: 7000, Memory: 8 << 20, Output: 1 << 20, Stack: 4 << 20, Processes: 2}},
@@ -122,8 +122,8 @@ func TestLimitsOfTests(t *testing.T) {
 		"rest": {{WallTimeMS: 1, Output: 1, Stack: 1 << 20, Processes: 1},
 			{CPUTimeMS: 500, WallTimeMS: 1, Memory: 8 << 20, Output: 1, Stack: 1 << 20, Processes: 1}},
 	} {
-		j.Tests = append(j.Tests, job.Test{Name: name, Limits: limits[0]})
-		want = append(want, job.Test{Name: name, Limits: limits[1]})
+		j.Tests = append(j.Tests, api.Test{Name: name, Limits: limits[0]})
+		want = append(want, api.Test{Name: name, Limits: limits[1]})
 	}
 	sent := slices.Clone(j.Tests)
 	got, err := Complete(defaults(), j)
@@ -139,11 +139,11 @@ func TestLimitsOfTests(t *testing.T) {
 }
 
 func TestRepeats(t *testing.T) {
-	tests := []struct{ give, want job.Repeats }{
-		{job.Repeats{}, job.Repeats{Policy: job.Confirm}},
-		{job.Repeats{Min: 3}, job.Repeats{Min: 3, Max: 3, Policy: job.Confirm}},
-		{job.Repeats{Max: 3}, job.Repeats{Min: 1, Max: 3, Policy: job.Confirm}},
-		{job.Repeats{Min: 2, Max: 3, Policy: job.Single}, job.Repeats{Min: 2, Max: 3, Policy: job.Single}},
+	tests := []struct{ give, want api.Repeats }{
+		{api.Repeats{}, api.Repeats{Policy: api.Confirm}},
+		{api.Repeats{Min: 3}, api.Repeats{Min: 3, Max: 3, Policy: api.Confirm}},
+		{api.Repeats{Max: 3}, api.Repeats{Min: 1, Max: 3, Policy: api.Confirm}},
+		{api.Repeats{Min: 2, Max: 3, Policy: api.Single}, api.Repeats{Min: 2, Max: 3, Policy: api.Single}},
 	}
 	for _, tt := range tests {
 		j := minimal()
@@ -163,122 +163,122 @@ func TestCompleteErrors(t *testing.T) {
 	long := strings.Repeat("n", 256)
 	tests := []struct {
 		name   string
-		change func(*job.Job)
+		change func(*api.Job)
 		want   []FieldError
 	}{
-		{"no program", func(j *job.Job) { j.Program = job.File{} }, []FieldError{{"program", "no content"}}},
-		{"two contents", func(j *job.Job) { j.Program.Text = &text }, []FieldError{{"program", "2 contents"}}},
-		{"digest", func(j *job.Job) { j.Program.Blob = strings.ToUpper(digest) },
+		{"no program", func(j *api.Job) { j.Program = api.File{} }, []FieldError{{"program", "no content"}}},
+		{"two contents", func(j *api.Job) { j.Program.Text = &text }, []FieldError{{"program", "2 contents"}}},
+		{"digest", func(j *api.Job) { j.Program.Blob = strings.ToUpper(digest) },
 			[]FieldError{{"program.blob", "no SHA-256"}}},
-		{"no tests", func(j *job.Job) { j.Tests = nil }, []FieldError{{"tests", "none"}}},
-		{"too many tests", func(j *job.Job) {
+		{"no tests", func(j *api.Job) { j.Tests = nil }, []FieldError{{"tests", "none"}}},
+		{"too many tests", func(j *api.Job) {
 			j.Tests = manyTests(1001)
 		}, []FieldError{{"tests", "1001; send at most 1000, the bound of limits.max.tests"}}},
-		{"test names", func(j *job.Job) {
-			j.Tests = []job.Test{{}, {Name: "a"}, {Name: "a"}, {Name: long}, {Name: "a\x1b[2J"}, {Name: "\xff"}}
+		{"test names", func(j *api.Job) {
+			j.Tests = []api.Test{{}, {Name: "a"}, {Name: "a"}, {Name: long}, {Name: "a\x1b[2J"}, {Name: "\xff"}}
 		}, []FieldError{
 			{"tests[0].name", "empty"}, {"tests[2].name", "name of tests[1] already"}, {"tests[3].name", "256 bytes"},
 			{"tests[4].name", `"a\x1b[2J"`}, {"tests[5].name", "printable"},
 		}},
-		{"test files", func(j *job.Job) { j.Tests[0].Input, j.Tests[0].Answer = &job.File{}, &job.File{Blob: "../x"} },
+		{"test files", func(j *api.Job) { j.Tests[0].Input, j.Tests[0].Answer = &api.File{}, &api.File{Blob: "../x"} },
 			[]FieldError{{"tests[0].input", "no content"}, {"tests[0].answer.blob", `"../x" is no SHA-256`}}},
-		{"file names", func(j *job.Job) {
-			f := job.File{Blob: digest}
-			j.Files = map[string]job.File{"": f, ".": f, "..": f, "a/b": f, "ok": f, long: f, "nul\x00": f}
+		{"file names", func(j *api.Job) {
+			f := api.File{Blob: digest}
+			j.Files = map[string]api.File{"": f, ".": f, "..": f, "a/b": f, "ok": f, long: f, "nul\x00": f}
 		}, []FieldError{
 			{`files[""]`, "empty"}, {`files["."]`, "plain file name"}, {`files[".."]`, "plain file name"},
 			{`files["a/b"]`, "plain file name"}, {`files["` + long[:64] + `"…]`, "256 bytes"},
 			{`files["nul\x00"]`, "printable"},
 		}},
-		{"file in the program's place", func(j *job.Job) { j.Files = map[string]job.File{ProgramName: {Blob: digest}} },
+		{"file in the program's place", func(j *api.Job) { j.Files = map[string]api.File{ProgramName: {Blob: digest}} },
 			[]FieldError{{`files["program"]`, "where the program goes"}}},
-		{"too many files", func(j *job.Job) {
-			j.Files = map[string]job.File{}
+		{"too many files", func(j *api.Job) {
+			j.Files = map[string]api.File{}
 			for i := range 101 {
-				j.Files[fmt.Sprint(i)] = job.File{Blob: digest}
+				j.Files[fmt.Sprint(i)] = api.File{Blob: digest}
 			}
 		}, []FieldError{{"files", "101; send at most 100, the bound of limits.max.files"}}},
-		{"command", func(j *job.Job) { j.Command = []string{"", "a\x00"} },
+		{"command", func(j *api.Job) { j.Command = []string{"", "a\x00"} },
 			[]FieldError{{"command[1]", "NUL"}, {"command[0]", "empty"}}},
-		{"long command", func(j *job.Job) { j.Command = []string{strings.Repeat("a", 64<<10-8)} },
+		{"long command", func(j *api.Job) { j.Command = []string{strings.Repeat("a", 64<<10-8)} },
 			[]FieldError{{"command", "at most 65536"}}},
-		{"many arguments", func(j *job.Job) { j.Command = append([]string{"{program}"}, make([]string, 7281)...) },
+		{"many arguments", func(j *api.Job) { j.Command = append([]string{"{program}"}, make([]string, 7281)...) },
 			[]FieldError{{"command", "65547 bytes, 9 of them for each argument"}}},
-		{"checker", func(j *job.Job) { j.Checker = &job.Checker{Kind: "peg"} },
+		{"checker", func(j *api.Job) { j.Checker = &api.Checker{Kind: "peg"} },
 			[]FieldError{{"checker.kind", `"peg" is unknown`}}},
-		{"checker without a program", func(j *job.Job) { j.Checker = &job.Checker{Kind: "testlib"} },
+		{"checker without a program", func(j *api.Job) { j.Checker = &api.Checker{Kind: "testlib"} },
 			[]FieldError{{"checker.program", "no content"}}},
 		{"checker with an empty program",
-			func(j *job.Job) { j.Checker = &job.Checker{Kind: "tokens", Program: &job.File{}} },
+			func(j *api.Job) { j.Checker = &api.Checker{Kind: "tokens", Program: &api.File{}} },
 			[]FieldError{{"checker.program", "leave it out"}}},
-		{"built-in checker with a program", func(j *job.Job) {
-			j.Checker = &job.Checker{Kind: "tokens",
-				Program: &job.File{Blob: digest}}
+		{"built-in checker with a program", func(j *api.Job) {
+			j.Checker = &api.Checker{Kind: "tokens",
+				Program: &api.File{Blob: digest}}
 		},
 			[]FieldError{{"checker.program", "leave it out"}}},
-		{"passes without a checker that asks for them", func(j *job.Job) { j.Passes = 2 },
+		{"passes without a checker that asks for them", func(j *api.Job) { j.Passes = 2 },
 			[]FieldError{{"passes", "nobody can ask for the next pass"}}},
-		{"too many passes", func(j *job.Job) {
-			j.Passes, j.Interactor = 101, &job.Interactor{Kind: "icpc", Program: job.File{Text: new(string)}}
+		{"too many passes", func(j *api.Job) {
+			j.Passes, j.Interactor = 101, &api.Interactor{Kind: "icpc", Program: api.File{Text: new(string)}}
 		}, []FieldError{{"passes", "101 is out of range"}}},
-		{"transcript of nothing", func(j *job.Job) { j.Transcript = true },
+		{"transcript of nothing", func(j *api.Job) { j.Transcript = true },
 			[]FieldError{{"transcript", "there is no interactor"}}},
-		{"transcripts of many tests", func(j *job.Job) {
-			j.Transcript, j.Interactor = true, &job.Interactor{Kind: "icpc", Program: job.File{Text: new(string)}}
+		{"transcripts of many tests", func(j *api.Job) {
+			j.Transcript, j.Interactor = true, &api.Interactor{Kind: "icpc", Program: api.File{Text: new(string)}}
 			for i := range 200 {
-				j.Tests = append(j.Tests, job.Test{Name: fmt.Sprint("more", i)})
+				j.Tests = append(j.Tests, api.Test{Name: fmt.Sprint("more", i)})
 			}
 		}, []FieldError{{"transcript", "send at most 192 tests"}}},
-		{"named files", func(j *job.Job) {
+		{"named files", func(j *api.Job) {
 			j.InputFile, j.OutputFile = "a/b", "program"
 		}, []FieldError{{"input_file", "without directories"}, {"output_file", "where the program goes"}}},
-		{"the same named file", func(j *job.Job) { j.InputFile, j.OutputFile = "x", "x" },
+		{"the same named file", func(j *api.Job) { j.InputFile, j.OutputFile = "x", "x" },
 			[]FieldError{{"output_file", "is input_file, too"}}},
-		{"a named file that is sent", func(j *job.Job) {
-			j.InputFile, j.Files = "x", map[string]job.File{"x": {Blob: digest}}
+		{"a named file that is sent", func(j *api.Job) {
+			j.InputFile, j.Files = "x", map[string]api.File{"x": {Blob: digest}}
 		}, []FieldError{{"input_file", "is one of files, too"}}},
-		{"a named file and an interactor", func(j *job.Job) {
+		{"a named file and an interactor", func(j *api.Job) {
 			j.OutputFile = "x"
-			j.Interactor = &job.Interactor{Kind: "icpc", Program: job.File{Blob: digest}}
+			j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Blob: digest}}
 		}, []FieldError{{"output_file", "given with an interactor"}}},
-		{"instances without a manager", func(j *job.Job) {
-			j.Interactor = &job.Interactor{Kind: "icpc", Program: job.File{Text: new(string)}, Instances: 2}
+		{"instances without a manager", func(j *api.Job) {
+			j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Text: new(string)}, Instances: 2}
 		}, []FieldError{{"interactor.instances", "only an interactor of the kind cms has them"}}},
-		{"too many instances", func(j *job.Job) {
-			j.Interactor = &job.Interactor{Kind: "cms", Program: job.File{Text: new(string)}, Instances: 9,
-				Files: map[string]job.File{"input.txt": {Text: new(string)}}}
+		{"too many instances", func(j *api.Job) {
+			j.Interactor = &api.Interactor{Kind: "cms", Program: api.File{Text: new(string)}, Instances: 9,
+				Files: map[string]api.File{"input.txt": {Text: new(string)}}}
 		}, []FieldError{{"interactor.instances", "9 is out of range"},
 			{`interactor.files["input.txt"]`, "is the name of something else there"}}},
-		{"a manager with a transcript and passes", func(j *job.Job) {
-			j.Interactor = &job.Interactor{Kind: "cms", Program: job.File{Text: new(string)}}
+		{"a manager with a transcript and passes", func(j *api.Job) {
+			j.Interactor = &api.Interactor{Kind: "cms", Program: api.File{Text: new(string)}}
 			j.Transcript, j.Passes = true, 2
 		}, []FieldError{{"passes", "nobody can ask for the next pass"}, {"transcript", "cannot be recorded"}}},
-		{"interactor", func(j *job.Job) { j.Interactor = &job.Interactor{Kind: "peg", Args: []string{"\x00"}} },
+		{"interactor", func(j *api.Job) { j.Interactor = &api.Interactor{Kind: "peg", Args: []string{"\x00"}} },
 			[]FieldError{{"interactor.kind", `"peg" is unknown`}, {"interactor.program", "no content"},
 				{"interactor.args[0]", "has a NUL"}}},
-		{"checker with a NUL", func(j *job.Job) {
-			j.Checker = &job.Checker{Kind: "icpc", Program: &job.File{Blob: digest}, Args: []string{"a", "b\x00"}}
+		{"checker with a NUL", func(j *api.Job) {
+			j.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Blob: digest}, Args: []string{"a", "b\x00"}}
 		}, []FieldError{{"checker.args[1]", "has a NUL"}}},
-		{"environment", func(j *job.Job) {
+		{"environment", func(j *api.Job) {
 			j.Env = map[string]string{"OK_1": "", "1A": "", "": "", "A=B": "", long: "", "L": long, "N": "a\x00b"}
 		}, []FieldError{{`env[""]`, "letters, digits and _"}, {`env["1A"]`, "no digit first"}, {`env["A=B"]`, "for the name"},
 			{`env["L"]`, "256 characters of value; send at most 255"}, {`env["N"]`, "has a NUL"},
 			{`env["` + long[:64] + `"…]`, "1 to 255"}}},
-		{"too many variables", func(j *job.Job) {
+		{"too many variables", func(j *api.Job) {
 			j.Env = map[string]string{}
 			for i := range 33 {
 				j.Env[fmt.Sprint("V", i)] = "x"
 			}
 		}, []FieldError{{"env", "33; send at most 32"}}},
-		{"limits of a test", func(j *job.Job) { j.Tests[0].Limits = job.Limits{CPUTimeMS: 60001, Memory: 1} },
+		{"limits of a test", func(j *api.Job) { j.Tests[0].Limits = api.Limits{CPUTimeMS: 60001, Memory: 1} },
 			[]FieldError{{"tests[0].limits.cpu_time_ms", "the bound of limits.max.cpu_time"},
 				{"tests[0].limits.memory_bytes", "1 is out of range"}}},
-		{"tolerance", func(j *job.Job) { j.Checker = &job.Checker{Kind: "float:nan"} },
+		{"tolerance", func(j *api.Job) { j.Checker = &api.Checker{Kind: "float:nan"} },
 			[]FieldError{{"checker.kind", "float:nan"}}},
-		{"checker arguments", func(j *job.Job) { j.Checker = &job.Checker{Kind: "tokens", Args: []string{"x"}} },
+		{"checker arguments", func(j *api.Job) { j.Checker = &api.Checker{Kind: "tokens", Args: []string{"x"}} },
 			[]FieldError{{"checker.args", "no arguments"}}},
-		{"negative limits", func(j *job.Job) {
-			j.Limits = job.Limits{CPUTimeMS: -1, WallTimeMS: -1, Memory: -1, Output: -1, Stack: -1, Processes: -1}
+		{"negative limits", func(j *api.Job) {
+			j.Limits = api.Limits{CPUTimeMS: -1, WallTimeMS: -1, Memory: -1, Output: -1, Stack: -1, Processes: -1}
 		}, []FieldError{
 			{"limits.cpu_time_ms", "-1 is out of range; send 1 to 60000, the bound of limits.max.cpu_time"},
 			{"limits.wall_time_ms", "limits.max.wall_time"},
@@ -286,35 +286,35 @@ func TestCompleteErrors(t *testing.T) {
 			{"limits.stack_bytes", "limits.max.memory"},
 			{"limits.processes", "limits.max.processes"},
 		}},
-		{"limits above the maximum", func(j *job.Job) {
-			j.Limits = job.Limits{CPUTimeMS: 1 << 62, Memory: 4<<30 + 1, Output: 256<<20 + 1, Processes: 1025}
+		{"limits above the maximum", func(j *api.Job) {
+			j.Limits = api.Limits{CPUTimeMS: 1 << 62, Memory: 4<<30 + 1, Output: 256<<20 + 1, Processes: 1025}
 		}, []FieldError{
 			{"limits.cpu_time_ms", "out of range"}, {"limits.memory_bytes", "to 4294967296"},
 			{"limits.output_bytes", ""}, {"limits.processes", "1024"},
 		}},
-		{"cpus", func(j *job.Job) { j.CPUs = 2 },
+		{"cpus", func(j *api.Job) { j.CPUs = 2 },
 			[]FieldError{{"cpus", "slots here have 1, the value of slots.width"}}},
-		{"negative cpus", func(j *job.Job) { j.CPUs = -1 }, []FieldError{{"cpus", "-1"}}},
-		{"repeats", func(j *job.Job) { j.Repeats = job.Repeats{Min: 3, Max: 2, Policy: "best"} },
+		{"negative cpus", func(j *api.Job) { j.CPUs = -1 }, []FieldError{{"cpus", "-1"}}},
+		{"repeats", func(j *api.Job) { j.Repeats = api.Repeats{Min: 3, Max: 2, Policy: "best"} },
 			[]FieldError{{"repeats", "min 3 is above max 2"},
 				{"repeats.policy", `"best" is unknown; send one of confirm, single, min`}}},
-		{"too many repeats", func(j *job.Job) { j.Repeats.Max = 101 },
+		{"too many repeats", func(j *api.Job) { j.Repeats.Max = 101 },
 			[]FieldError{{"repeats.max", "to 100, the bound of limits.max.repeats"}}},
-		{"words", func(j *job.Job) { j.Stop, j.Priority, j.Pool = "later", "urgent", "two words" }, []FieldError{
+		{"words", func(j *api.Job) { j.Stop, j.Priority, j.Pool = "later", "urgent", "two words" }, []FieldError{
 			{"stop", `"later" is unknown; send one of first-failure, never`}, {"priority", "contest, practice"},
 			{"pool", `"two words" is not the name of a pool`},
 		}},
-		{"head", func(j *job.Job) { j.Head = 64<<10 + 1 },
+		{"head", func(j *api.Job) { j.Head = 64<<10 + 1 },
 			[]FieldError{{"head_bytes", "to 65536, the bound of limits.max.head"}}},
-		{"heads of many tests", func(j *job.Job) { j.Head, j.Tests = 6<<10+300, manyTests(1000) },
+		{"heads of many tests", func(j *api.Job) { j.Head, j.Tests = 6<<10+300, manyTests(1000) },
 			[]FieldError{{"head_bytes", "1000 tests do not fit into a report; send at most 6291"}}},
-		{"stack", func(j *job.Job) { j.Limits.Stack = 128<<10 - 1 },
+		{"stack", func(j *api.Job) { j.Limits.Stack = 128<<10 - 1 },
 			[]FieldError{{"limits.stack_bytes", "131071 is out of range; send 131072 to"}}},
-		{"labels", func(j *job.Job) {
+		{"labels", func(j *api.Job) {
 			j.Labels = map[string]string{"": "x", "a b": "x", "ok": long, "z": "a\nb"}
 		}, []FieldError{{`labels[""]`, "key"}, {`labels["a b"]`, "key"}, {`labels["ok"]`, "256 bytes"},
 			{`labels["z"]`, "printable"}}},
-		{"too many labels", func(j *job.Job) {
+		{"too many labels", func(j *api.Job) {
 			j.Labels = map[string]string{}
 			for i := range 33 {
 				j.Labels[fmt.Sprint(i)] = ""
@@ -345,7 +345,7 @@ func TestHostileNames(t *testing.T) {
 			if member == "tests" {
 				j.Tests[0].Name = name
 			} else {
-				j.Files = map[string]job.File{name: {Blob: digest}}
+				j.Files = map[string]api.File{name: {Blob: digest}}
 				field = "files[" + quote(name) + "]"
 			}
 			_, err := Complete(defaults(), j)
@@ -365,15 +365,15 @@ func TestHostileNames(t *testing.T) {
 	for _, name := range []string{"Program", "program.", "-rf", "--", "a b", "$(x)", "*", "ünïcödé", "a\\b", "con",
 		strings.Repeat("a", 255)} {
 		j := minimal()
-		j.Files, j.Tests[0].Name = map[string]job.File{name: {Blob: digest}}, name
+		j.Files, j.Tests[0].Name = map[string]api.File{name: {Blob: digest}}, name
 		if _, err := Complete(defaults(), j); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 }
 
-func manyTests(n int) []job.Test {
-	tests := make([]job.Test, n)
+func manyTests(n int) []api.Test {
+	tests := make([]api.Test, n)
 	for i := range tests {
 		tests[i].Name = fmt.Sprint(i)
 	}
@@ -382,24 +382,24 @@ func manyTests(n int) []job.Test {
 
 func TestMapFiles(t *testing.T) {
 	j := minimal()
-	j.Files = map[string]job.File{"b": {Part: "2"}, "a": {Part: "1"}}
-	j.Tests = []job.Test{{Name: "1", Answer: &job.File{Part: "3"}}, {Name: "2", Input: &job.File{Part: "4"}}}
-	j.Checker = &job.Checker{Kind: "icpc", Program: &job.File{Part: "5"}}
-	j.Interactor = &job.Interactor{Kind: "icpc", Program: job.File{Part: "6"}}
+	j.Files = map[string]api.File{"b": {Part: "2"}, "a": {Part: "1"}}
+	j.Tests = []api.Test{{Name: "1", Answer: &api.File{Part: "3"}}, {Name: "2", Input: &api.File{Part: "4"}}}
+	j.Checker = &api.Checker{Kind: "icpc", Program: &api.File{Part: "5"}}
+	j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Part: "6"}}
 	before, _ := Digest(j)
 	var fields []string
-	got, err := MapFiles(j, func(field string, f job.File) (job.File, error) {
+	got, err := MapFiles(j, func(field string, f api.File) (api.File, error) {
 		fields = append(fields, field)
-		return job.File{Blob: f.Blob + f.Part + "!"}, nil
+		return api.File{Blob: f.Blob + f.Part + "!"}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := job.Job{
-		Program: job.File{Blob: digest + "!"}, Files: map[string]job.File{"a": {Blob: "1!"}, "b": {Blob: "2!"}},
-		Tests:      []job.Test{{Name: "1", Answer: &job.File{Blob: "3!"}}, {Name: "2", Input: &job.File{Blob: "4!"}}},
-		Checker:    &job.Checker{Kind: "icpc", Program: &job.File{Blob: "5!"}},
-		Interactor: &job.Interactor{Kind: "icpc", Program: job.File{Blob: "6!"}},
+	want := api.Job{
+		Program: api.File{Blob: digest + "!"}, Files: map[string]api.File{"a": {Blob: "1!"}, "b": {Blob: "2!"}},
+		Tests:      []api.Test{{Name: "1", Answer: &api.File{Blob: "3!"}}, {Name: "2", Input: &api.File{Blob: "4!"}}},
+		Checker:    &api.Checker{Kind: "icpc", Program: &api.File{Blob: "5!"}},
+		Interactor: &api.Interactor{Kind: "icpc", Program: api.File{Blob: "6!"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -412,7 +412,7 @@ func TestMapFiles(t *testing.T) {
 		t.Error("the given job was changed")
 	}
 	stop := errors.New("stop")
-	if _, err := MapFiles(j, func(string, job.File) (job.File, error) { return job.File{}, stop }); !errors.Is(err,
+	if _, err := MapFiles(j, func(string, api.File) (api.File, error) { return api.File{}, stop }); !errors.Is(err,
 		stop) {
 		t.Errorf("error %v, want %v", err, stop)
 	}

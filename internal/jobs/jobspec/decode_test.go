@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // full is a job that uses every member.
@@ -29,15 +29,15 @@ const digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
 
 func TestDecode(t *testing.T) {
 	text, empty := "aGk=", ""
-	want := job.Job{
-		Program: job.File{Base64: &text}, Command: []string{"{program}", "-v"},
-		Files:   map[string]job.File{"a.txt": {Part: "a"}},
-		Tests:   []job.Test{{Name: "secret/01", Input: &job.File{Text: &empty}, Answer: &job.File{Blob: digest}}},
-		Checker: &job.Checker{Kind: "float:1e-6", Args: []string{}},
-		Limits: job.Limits{CPUTimeMS: 1500, WallTimeMS: 4000, Memory: 1 << 20, Output: 1, Stack: 128 << 10,
+	want := api.Job{
+		Program: api.File{Base64: &text}, Command: []string{"{program}", "-v"},
+		Files:   map[string]api.File{"a.txt": {Part: "a"}},
+		Tests:   []api.Test{{Name: "secret/01", Input: &api.File{Text: &empty}, Answer: &api.File{Blob: digest}}},
+		Checker: &api.Checker{Kind: "float:1e-6", Args: []string{}},
+		Limits: api.Limits{CPUTimeMS: 1500, WallTimeMS: 4000, Memory: 1 << 20, Output: 1, Stack: 128 << 10,
 			Processes: 3},
-		CPUs: 1, Repeats: job.Repeats{Min: 2, Max: 5, Policy: job.Minimum}, Stop: job.StopNever, Head: 10,
-		Priority: job.Contest, Pool: "default", Labels: map[string]string{"team": "7"},
+		CPUs: 1, Repeats: api.Repeats{Min: 2, Max: 5, Policy: api.Minimum}, Stop: api.StopNever, Head: 10,
+		Priority: api.Contest, Pool: "default", Labels: map[string]string{"team": "7"},
 	}
 	got, err := decodeAll([]byte(full))
 	if err != nil {
@@ -54,8 +54,8 @@ func TestDecodeIntegers(t *testing.T) {
 	got, err := decodeAll([]byte(`{"limits": {"cpu_time_ms": 1e3, "wall_time_ms" : 4000.00 , "memory_bytes":1.048576E+6,
 "processes": 300e-2}, "cpus": 1.0, "head_bytes": 9223372036854775807.0, "repeats": {"min": 0.0, "max": 0.05e2},
 "stop": "never"}`))
-	want := job.Job{Limits: job.Limits{CPUTimeMS: 1000, WallTimeMS: 4000, Memory: 1 << 20, Processes: 3}, CPUs: 1,
-		Head: 1<<63 - 1, Repeats: job.Repeats{Max: 5}, Stop: job.StopNever}
+	want := api.Job{Limits: api.Limits{CPUTimeMS: 1000, WallTimeMS: 4000, Memory: 1 << 20, Processes: 3}, CPUs: 1,
+		Head: 1<<63 - 1, Repeats: api.Repeats{Max: 5}, Stop: api.StopNever}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -155,8 +155,8 @@ func TestManyErrorsAreCut(t *testing.T) {
 }
 
 // decodeAll is Decode of a body that is here, for callers who want all or nothing.
-func decodeAll(body []byte) (job.Job, error) {
-	j, unfit, err := Decode[job.Job](bytes.NewReader(body))
+func decodeAll(body []byte) (api.Job, error) {
+	j, unfit, err := Decode[api.Job](bytes.NewReader(body))
 	if err == nil {
 		err = unfit.err()
 	}
@@ -166,13 +166,13 @@ func decodeAll(body []byte) (job.Job, error) {
 // TestUnfitValues holds that the job without them is returned, so that what else
 // is wrong with it is reported too.
 func TestUnfitValues(t *testing.T) {
-	j, unfit, err := Decode[job.Job](strings.NewReader(
+	j, unfit, err := Decode[api.Job](strings.NewReader(
 		`{"cpus": "1", "limits": {"cpu_time_ms": 1.5, "processes": 9}, "pool": null, "stop": "later", "tests": []}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	compare(t, unfit, []FieldError{{"cpus", "text found"}, {"limits.cpu_time_ms", "whole number"}, {"pool", "null"}})
-	if diff := cmp.Diff(job.Job{Limits: job.Limits{Processes: 9}, Stop: "later", Tests: []job.Test{}}, j); diff != "" {
+	if diff := cmp.Diff(api.Job{Limits: api.Limits{Processes: 9}, Stop: "later", Tests: []api.Test{}}, j); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	_, err = Complete(defaults(), j)
@@ -217,7 +217,7 @@ func TestErrorsWith(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	gone := errors.New("gone")
 	for _, text := range []string{"", `{"cpus": `, `{"cpus": true, "pool": "x`} {
-		if _, unfit, err := Decode[job.Job](io.MultiReader(strings.NewReader(text), iotest.ErrReader(gone))); !errors.Is(err,
+		if _, unfit, err := Decode[api.Job](io.MultiReader(strings.NewReader(text), iotest.ErrReader(gone))); !errors.Is(err,
 			gone) || unfit != nil {
 			t.Errorf("%q: %v, %v", text, unfit, err)
 		}

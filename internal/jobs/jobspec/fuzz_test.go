@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // FuzzDecode holds the strict decoder against the plain one, and what comes of
@@ -33,7 +33,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		// What was accepted is JSON for the plain decoder too, means the same
 		// there, and survives being written and read again.
-		var plain job.Job
+		var plain api.Job
 		if err := json.Unmarshal(plainIntegers(t, data), &plain); err != nil {
 			t.Fatalf("accepted, yet json says %v", err)
 		}
@@ -102,7 +102,7 @@ func holdFindings(t *testing.T, err error) {
 	}
 }
 
-func holdDigest(t *testing.T, j job.Job) {
+func holdDigest(t *testing.T, j api.Job) {
 	t.Helper()
 	first, err := Digest(j)
 	if err != nil {
@@ -122,7 +122,7 @@ func holdDigest(t *testing.T, j job.Job) {
 }
 
 // holdComplete wants what the parts behind rely on.
-func holdComplete(t *testing.T, j job.Job) {
+func holdComplete(t *testing.T, j api.Job) {
 	t.Helper()
 	again, err := Complete(defaults(), j)
 	if diff := cmp.Diff(j, again); err != nil || diff != "" {

@@ -1,7 +1,7 @@
 package jobspec
 
 import (
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/jury"
 )
 
@@ -9,7 +9,7 @@ import (
 const managerFile = "input.txt"
 
 // instances checks what only a manager, an interactor of the kind cms, has.
-func (e *Errors) instances(i *job.Interactor) {
+func (e *Errors) instances(i *api.Interactor) {
 	if i.Kind != string(jury.CMS) {
 		e.check(i.Instances == 0, "interactor.instances", "only an interactor of the kind %s has them; leave it out",
 			jury.CMS)
@@ -22,7 +22,7 @@ func (e *Errors) instances(i *job.Interactor) {
 }
 
 // fillInteractor returns an interactor with its defaults.
-func fillInteractor(i *job.Interactor) *job.Interactor {
+func fillInteractor(i *api.Interactor) *api.Interactor {
 	if i == nil || i.Kind != string(jury.CMS) {
 		return i
 	}

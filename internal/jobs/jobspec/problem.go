@@ -3,12 +3,12 @@ package jobspec
 import (
 	"maps"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // Expand adds tests, checker, interactor and limits of a problem to a job that names
 // it. Limits of the job win.
-func Expand(j, problem job.Job) (job.Job, error) {
+func Expand(j, problem api.Job) (api.Job, error) {
 	var e Errors
 	const instead = "given with a problem, which has its own; leave one of them out"
 	e.check(len(j.Tests) == 0, "tests", instead)
@@ -20,7 +20,7 @@ func Expand(j, problem job.Job) (job.Job, error) {
 	limits := j.Limits.Or(problem.Limits)
 	e.check(limits.CPUTimeMS != 0, "limits.cpu_time_ms", "none, and the problem has none; send it, or see judged limit")
 	if err := e.err(); err != nil {
-		return job.Job{}, err
+		return api.Job{}, err
 	}
 	j.Tests, j.Checker, j.Interactor, j.Limits = problem.Tests, problem.Checker, problem.Interactor, limits
 	j.Passes, j.InputFile, j.OutputFile, j.Scheme = problem.Passes, problem.InputFile, problem.OutputFile, problem.Scheme
@@ -28,12 +28,12 @@ func Expand(j, problem job.Job) (job.Job, error) {
 }
 
 // Collapse is the inverse of Expand: j without what sent leaves to its problem.
-func Collapse(j, sent job.Job) job.Job {
+func Collapse(j, sent api.Job) api.Job {
 	if sent.Problem != "" {
 		j.Tests, j.Checker, j.Interactor, j.Scheme, j.Passes = nil, nil, nil, nil, 0
 		j.InputFile, j.OutputFile = "", ""
 		j.Files = maps.Clone(j.Files)
-		maps.DeleteFunc(j.Files, func(name string, _ job.File) bool { _, own := sent.Files[name]; return !own })
+		maps.DeleteFunc(j.Files, func(name string, _ api.File) bool { _, own := sent.Files[name]; return !own })
 		if len(j.Files) == 0 {
 			j.Files = sent.Files
 		}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/jobspec"
@@ -59,7 +59,7 @@ func (f *Filler) queue(ctx context.Context, u jobs.UnfinishedRejudging, id strin
 	if err != nil {
 		return err
 	}
-	var again job.Job
+	var again api.Job
 	if one.Skipped == "" {
 		if again, one.Skipped, err = f.again(ctx, u, rec, found); err != nil {
 			return err
@@ -73,10 +73,10 @@ func (f *Filler) queue(ctx context.Context, u jobs.UnfinishedRejudging, id strin
 
 // again is the job that judges one again: with the problem that is stored now, unless the request says otherwise.
 func (f *Filler) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs.Record, found lookups) (
-	j job.Job, skipped string, err error) {
+	j api.Job, skipped string, err error) {
 	q := u.Request
 	j = rec.Job
-	j.Priority, j.Labels = job.Rejudge, nil
+	j.Priority, j.Labels = api.Rejudge, nil
 	if j.Problem != "" && !q.SameProblem {
 		p, err := f.problemNow(ctx, j.Problem, found)
 		if passing(ctx, err) {
@@ -97,7 +97,7 @@ func (f *Filler) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs
 		}
 	}
 	j.Limits = q.Limits.Or(j.Limits)
-	if q.Repeats != (job.Repeats{}) {
+	if q.Repeats != (api.Repeats{}) {
 		j.Repeats = q.Repeats
 	}
 	if q.Pool != "" {
@@ -136,8 +136,8 @@ func (f *Filler) problemNow(ctx context.Context, id string, found lookups) (*job
 }
 
 // missingFile says which file of a job is not stored any more, or "".
-func (f *Filler) missingFile(j job.Job, found lookups) (reason string, err error) {
-	_, err = jobspec.MapFiles(j, func(field string, file job.File) (job.File, error) {
+func (f *Filler) missingFile(j api.Job, found lookups) (reason string, err error) {
+	_, err = jobspec.MapFiles(j, func(field string, file api.File) (api.File, error) {
 		if reason != "" || file.Blob == "" || found.stored[file.Blob] {
 			return file, nil
 		}

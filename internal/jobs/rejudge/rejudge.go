@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/jobs"
 )
@@ -28,8 +28,8 @@ type Store interface {
 	CompleteRejudging(ctx context.Context, id string) error
 	Rejudging(ctx context.Context, id string) (jobs.Rejudging, error)
 	GetShort(ctx context.Context, id string) (jobs.Record, error)
-	JudgesAgain(ctx context.Context, rep job.Report) (bool, error)
-	List(ctx context.Context, f jobs.Filter) (page []job.Report, next string, err error)
+	JudgesAgain(ctx context.Context, rep api.Report) (bool, error)
+	List(ctx context.Context, f jobs.Filter) (page []api.Report, next string, err error)
 	Problem(ctx context.Context, id string) (jobs.Problem, error)
 	Lead(ctx context.Context, task, holder string, lease time.Duration) (bool, error)
 }
@@ -172,7 +172,7 @@ func (f *Filler) named(ctx context.Context, u jobs.UnfinishedRejudging) (
 func (f *Filler) filtered(ctx context.Context, u jobs.UnfinishedRejudging) (
 	found []jobs.SelectedJob, next jobs.RejudgingProgress, err error) {
 	q := u.Request.Filter
-	list := jobs.Filter{State: job.Done, Label: q.Labels, Verdict: q.Verdict, Priority: q.Priority, Pool: q.Pool,
+	list := jobs.Filter{State: api.Done, Label: q.Labels, Verdict: q.Verdict, Priority: q.Priority, Pool: q.Pool,
 		From: q.CreatedFrom, To: q.CreatedTo, Limit: page, After: u.Progress.After}
 	if list.To.IsZero() || list.To.After(u.CreatedAt) {
 		list.To = u.CreatedAt // what comes later is not in the set
@@ -230,13 +230,13 @@ func passing(ctx context.Context, err error) bool {
 }
 
 // unfit says why a job cannot be judged again, or "".
-func unfit(rep job.Report, again bool) string {
+func unfit(rep api.Report, again bool) string {
 	switch {
 	case again:
 		return "it judges another job again; name that one"
-	case rep.Priority == job.Audit:
+	case rep.Priority == api.Audit:
 		return "it is an audit; name its original"
-	case rep.State != job.Done:
+	case rep.State != api.Done:
 		return fmt.Sprintf("its state is %s", rep.State)
 	}
 	return ""

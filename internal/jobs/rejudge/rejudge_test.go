@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
@@ -76,7 +76,7 @@ type ring struct {
 }
 
 // judge judges all jobs that have not ended, and returns their IDs.
-func (r ring) judge(verdict job.Verdict) (ids []string) {
+func (r ring) judge(verdict api.Verdict) (ids []string) {
 	r.t.Helper()
 	for {
 		left := false
@@ -91,7 +91,7 @@ func (r ring) judge(verdict job.Verdict) (ids []string) {
 		}
 		w, err := r.Take(r.t.Context(), jobs.Want{})
 		if err == nil {
-			err = r.Finish(r.t.Context(), w.Lease, job.Report{Verdict: verdict})
+			err = r.Finish(r.t.Context(), w.Lease, api.Report{Verdict: verdict})
 		}
 		if err != nil {
 			r.t.Fatal(err)
@@ -106,15 +106,15 @@ func (r ring) judged(n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprintf("j%03d", i))
 		r.put(ids[i], fmt.Sprintf("p%d", i%2))
-		r.judge(job.WrongAnswer)
+		r.judge(api.WrongAnswer)
 	}
 	return ids
 }
 
 func (r ring) put(id, problem string) {
 	r.t.Helper()
-	j := job.Job{Command: []string{"true"}, CPUs: 1, Tests: []job.Test{{Name: "1"}}, Limits: job.Limits{CPUTimeMS: 1000},
-		Priority: job.Contest, Problem: problem}
+	j := api.Job{Command: []string{"true"}, CPUs: 1, Tests: []api.Test{{Name: "1"}}, Limits: api.Limits{CPUTimeMS: 1000},
+		Priority: api.Contest, Problem: problem}
 	if _, _, err := r.Put(r.t.Context(), jobs.Submission{ID: id, Job: j}); err != nil {
 		r.t.Fatalf("put %s: %v", id, err)
 	}
@@ -174,11 +174,11 @@ func TestRoom(t *testing.T) {
 				r.put(fmt.Sprintf("contest%d-%d", round, i), "")
 			}
 			r.steps(fillers[(round+1)%2]) // finds no room
-			for _, id := range r.judge(job.Accepted) {
+			for _, id := range r.judge(api.Accepted) {
 				again[id]++
 			}
 		}
-		r.judge(job.Accepted)
+		r.judge(api.Accepted)
 		if v := r.view("set"); v.State != jobs.RejudgingReady || v.Jobs != len(ids) || v.Judged != len(ids) ||
 			v.SkippedN > 0 {
 			t.Errorf("set %+v", v)
@@ -222,7 +222,7 @@ func TestSteps(t *testing.T) {
 		t.Errorf("too many: %+v", v)
 	}
 	for r.view("named").State == jobs.RejudgingFilling {
-		r.judge(job.Accepted)
+		r.judge(api.Accepted)
 		r.steps(f)
 	}
 	if v := r.view("named"); v.Jobs != page || v.Queued != page || v.SkippedN != 1 {
@@ -243,7 +243,7 @@ func (f faulty) GetShort(ctx context.Context, id string) (jobs.Record, error) {
 	return f.Store.GetShort(ctx, id)
 }
 
-func (f faulty) List(ctx context.Context, q jobs.Filter) ([]job.Report, string, error) {
+func (f faulty) List(ctx context.Context, q jobs.Filter) ([]api.Report, string, error) {
 	if err := f.broken["list "+string(q.Verdict)]; err != nil {
 		return nil, "", err
 	}
@@ -275,7 +275,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("a set with a job that cannot be read: %+v", v)
 	}
 	store.broken["list WA"] = errors.New("unknown encoding 9")
-	r.set(jobs.RejudgingRequest{ID: "c", Filter: &jobs.RejudgingFilter{Verdict: job.WrongAnswer}})
+	r.set(jobs.RejudgingRequest{ID: "c", Filter: &jobs.RejudgingFilter{Verdict: api.WrongAnswer}})
 	if _, err := f.Step(t.Context()); !errors.Is(err, jobs.ErrUnavailable) {
 		t.Error(err)
 	}
@@ -301,7 +301,7 @@ func child(value string) int {
 		for {
 			w, err := s.Take(context.Background(), jobs.Want{Host: "child" + number})
 			if err == nil {
-				err = s.Finish(context.Background(), w.Lease, job.Report{Verdict: job.Accepted})
+				err = s.Finish(context.Background(), w.Lease, api.Report{Verdict: api.Accepted})
 			}
 			if err != nil {
 				fmt.Println("error", err)
@@ -369,7 +369,7 @@ func TestKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			if left = len(all) > 0; !left && !applied {
-				r.judge(job.Accepted)
+				r.judge(api.Accepted)
 				applied, left = true, true
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
 				if err := r.ApplyRejudging(ctx, "set0"); err != nil && ctx.Err() == nil {
@@ -387,7 +387,7 @@ func TestKilled(t *testing.T) {
 				t.Errorf("set %+v", v)
 			}
 		}
-		all, _, err := r.List(t.Context(), jobs.Filter{Priority: job.Rejudge, State: job.Done, Limit: 500})
+		all, _, err := r.List(t.Context(), jobs.Filter{Priority: api.Rejudge, State: api.Done, Limit: 500})
 		if err != nil || len(all) != sets*len(ids) {
 			t.Errorf("%d jobs judge others again, %v; want %d", len(all), err, sets*len(ids))
 		}

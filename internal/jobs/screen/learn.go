@@ -10,7 +10,7 @@ import (
 	"math"
 	"slices"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
@@ -44,7 +44,7 @@ func (s *Screen) Sample(ctx context.Context, salt string, rec jobs.Record) (audi
 	case rec.Pool == decider && rep.Screening == nil:
 		audit = jobs.Audit{Stage: jobs.Learning, Pool: rec.Job.Pool}
 		return audit, v.lacks(rec.Job.Pool, rec.Job.Language, rep.Host.Fingerprint), nil
-	case rec.Pool == rec.Job.Pool && (rep.Verdict == job.Accepted || rep.Verdict == job.Partial):
+	case rec.Pool == rec.Job.Pool && (rep.Verdict == api.Accepted || rep.Verdict == api.Partial):
 		audit = jobs.Audit{Stage: jobs.Check, Pool: decider}
 		return audit, chosen(salt, rec.ID, s.checks[rec.Job.Pool]), nil
 	}
@@ -52,8 +52,8 @@ func (s *Screen) Sample(ctx context.Context, salt string, rec jobs.Record) (audi
 }
 
 // measured reports whether a report has a time that can be compared.
-func measured(rep job.Report) bool {
-	return slices.ContainsFunc(rep.Tests, func(t job.TestReport) bool { return t.CPUTime != nil && *t.CPUTime >= leastTime })
+func measured(rep api.Report) bool {
+	return slices.ContainsFunc(rep.Tests, func(t api.TestReport) bool { return t.CPUTime != nil && *t.CPUTime >= leastTime })
 }
 
 // lacks reports whether a host of a screening pool that judges has too few pairs with one of the deciding pool.
@@ -70,7 +70,7 @@ func chosen(salt, id string, share float64) bool {
 }
 
 // Compare says what an audit of Sample has shown.
-func (s *Screen) Compare(a jobs.Audit, original jobs.Record, again job.Report) jobs.AuditResult {
+func (s *Screen) Compare(a jobs.Audit, original jobs.Record, again api.Report) jobs.AuditResult {
 	screening, deciding := again, original.Report
 	if a.Stage == jobs.Check {
 		screening, deciding = deciding, screening

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/languages"
 )
 
@@ -22,8 +22,8 @@ const (
 )
 
 // needed is how many submissions must have taught the ratio for a job.
-func needed(p job.Priority) int {
-	if p == job.Contest {
+func needed(p api.Priority) int {
+	if p == api.Contest {
 		return enoughForContests
 	}
 	return enough
@@ -31,16 +31,16 @@ func needed(p job.Priority) int {
 
 // Rule is what a report of the screening pool is held against.
 type Rule struct {
-	Limits   job.Limits // of tests that do not have their own
+	Limits   api.Limits // of tests that do not have their own
 	Smallest float64    // ratio of a time in the screening pool and in the deciding one; 0 is not known
 }
 
 // Doubt returns why a report of the screening pool does not decide, "" if it does.
-func (r Rule) Doubt(rep job.Report) string {
+func (r Rule) Doubt(rep api.Report) string {
 	switch {
-	case rep.Verdict == job.NotExecutable, rep.Verdict == job.CompileError && languages.Rejected(rep.Message):
+	case rep.Verdict == api.NotExecutable, rep.Verdict == api.CompileError && languages.Rejected(rep.Message):
 		return ""
-	case rep.Verdict == job.CompileError:
+	case rep.Verdict == api.CompileError:
 		return "the compiler reached a limit"
 	case !rep.Verdict.Decided():
 		return "the screening pool has no verdict"
@@ -62,19 +62,19 @@ func (r Rule) Doubt(rep job.Report) string {
 	return ""
 }
 
-func (r Rule) doubtTest(t job.TestReport) string {
+func (r Rule) doubtTest(t api.TestReport) string {
 	for _, p := range t.Passes { // the times of the test are those of one of them
-		if doubt := r.doubtTest(job.TestReport{Limits: t.Limits, Verdict: p.Verdict, CPUTime: p.CPUTime,
+		if doubt := r.doubtTest(api.TestReport{Limits: t.Limits, Verdict: p.Verdict, CPUTime: p.CPUTime,
 			WallTime: p.WallTime}); doubt != "" {
 			return doubt
 		}
 	}
 	switch {
-	case t.Verdict == job.Skipped || t.Verdict == job.NotExecutable:
+	case t.Verdict == api.Skipped || t.Verdict == api.NotExecutable:
 		return ""
 	case overTime(t.Verdict):
 		return "a limit of time was reached"
-	case t.Verdict == job.InternalError || t.Verdict == job.Cancelled || t.CPUTime == nil:
+	case t.Verdict == api.InternalError || t.Verdict == api.Cancelled || t.CPUTime == nil:
 		return "no verdict with a time"
 	}
 	limits := t.Limits.Or(r.Limits)
@@ -92,14 +92,14 @@ func (r Rule) atMost(t time.Duration) time.Duration {
 	return time.Duration(math.Ceil(float64(t) / r.Smallest))
 }
 
-func overTime(v job.Verdict) bool {
-	return v == job.TimeLimit || v == job.WallTimeLimit || v == job.IdlenessLimit
+func overTime(v api.Verdict) bool {
+	return v == api.TimeLimit || v == api.WallTimeLimit || v == api.IdlenessLimit
 }
 
 // LogRatio is the logarithm of the smallest ratio, over the tests of a submission, of a time in the screening pool and in
 // the deciding one. Tests that take less than leastTime in the deciding pool say nothing.
-func LogRatio(screening, deciding job.Report) (smallest float64, ok bool) {
-	times := map[string]job.TestReport{}
+func LogRatio(screening, deciding api.Report) (smallest float64, ok bool) {
+	times := map[string]api.TestReport{}
 	for _, t := range screening.Tests {
 		times[t.Name] = t
 	}
@@ -116,9 +116,9 @@ func LogRatio(screening, deciding job.Report) (smallest float64, ok bool) {
 
 // comparable reports whether both times of a test are those of the same work. A run that the deciding pool ended at its
 // limit would have been longer, so its ratio is an upper bound, which must count: it is one of the smallest.
-func comparable(screening, deciding job.Verdict) bool {
-	whole := []job.Verdict{job.Accepted, job.Partial, job.WrongAnswer, job.PresentationError, job.RuntimeError}
-	return slices.Contains(whole, screening) && (deciding == screening || deciding == job.TimeLimit)
+func comparable(screening, deciding api.Verdict) bool {
+	whole := []api.Verdict{api.Accepted, api.Partial, api.WrongAnswer, api.PresentationError, api.RuntimeError}
+	return slices.Contains(whole, screening) && (deciding == screening || deciding == api.TimeLimit)
 }
 
 // maxChance is how rarely a screen is closed although the ratios are what they were.

@@ -5,91 +5,91 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 const ms = time.Millisecond
 
 // one is a test with its times.
-func one(name string, v job.Verdict, cpu, wall time.Duration) job.TestReport {
-	return job.TestReport{Name: name, Verdict: v, CPUTime: &cpu, WallTime: &wall}
+func one(name string, v api.Verdict, cpu, wall time.Duration) api.TestReport {
+	return api.TestReport{Name: name, Verdict: v, CPUTime: &cpu, WallTime: &wall}
 }
 
-func report(v job.Verdict, tests ...job.TestReport) job.Report {
-	return job.Report{Verdict: v, Tests: tests}
+func report(v api.Verdict, tests ...api.TestReport) api.Report {
+	return api.Report{Verdict: v, Tests: tests}
 }
 
 // TestDoubt has a limit of 1 s of CPU time and 2 s of wall time, and the smallest ratio 0.8.
 func TestDoubt(t *testing.T) {
 	no, yes := false, true
-	fast := one("1", job.Accepted, 800*ms, 900*ms)
-	chance := report(job.Accepted, fast)
+	fast := one("1", api.Accepted, 800*ms, 900*ms)
+	chance := report(api.Accepted, fast)
 	chance.Deterministic = &no
-	repeated := report(job.Accepted, fast)
+	repeated := report(api.Accepted, fast)
 	repeated.Deterministic = &yes
-	late := report(job.CompileError, job.TestReport{Name: "1", Verdict: job.Skipped})
+	late := report(api.CompileError, api.TestReport{Name: "1", Verdict: api.Skipped})
 	late.Message = "the compiler used 10s of CPU time"
 	refused := late
 	refused.Message = "the compiler exited with status 1"
-	slow, failed := 900*ms, one("1", job.WrongAnswer, 1*ms, 1*ms)
-	failed.Passes = []job.PassReport{{Verdict: job.Accepted, CPUTime: &slow}, {Verdict: job.WrongAnswer,
+	slow, failed := 900*ms, one("1", api.WrongAnswer, 1*ms, 1*ms)
+	failed.Passes = []api.PassReport{{Verdict: api.Accepted, CPUTime: &slow}, {Verdict: api.WrongAnswer,
 		CPUTime: failed.CPUTime}}
-	own := func(cpu, wall time.Duration) job.TestReport {
-		r := one("1", job.Accepted, cpu, wall)
-		r.Limits = job.Limits{CPUTimeMS: 100, WallTimeMS: 200}
+	own := func(cpu, wall time.Duration) api.TestReport {
+		r := one("1", api.Accepted, cpu, wall)
+		r.Limits = api.Limits{CPUTimeMS: 100, WallTimeMS: 200}
 		return r
 	}
 	pass := failed
-	pass.Limits = job.Limits{CPUTimeMS: 2000, WallTimeMS: 4000}
+	pass.Limits = api.Limits{CPUTimeMS: 2000, WallTimeMS: 4000}
 	for name, test := range map[string]struct {
-		rep     job.Report
+		rep     api.Report
 		ratio   float64
 		decided bool
 	}{
-		"accepted at the limit": {report(job.Accepted, fast), 0.8, true},
-		"accepted a bit above":  {report(job.Accepted, one("1", job.Accepted, 801*ms, 900*ms)), 0.8, false},
-		"one test above":        {report(job.Accepted, fast, one("2", job.Accepted, 801*ms, 1)), 0.8, false},
-		"no test":               {report(job.Accepted), 0.8, false},
-		"all tests skipped":     {report(job.Accepted, job.TestReport{Name: "1", Verdict: job.Skipped}), 0.8, false},
-		"the job was not run":   {report(job.Skipped, fast), 0.8, false},
-		"partial":               {report(job.Partial, one("1", job.Partial, 10*ms, 10*ms)), 0.8, true},
-		"wall time":             {report(job.Accepted, one("1", job.Accepted, 100*ms, 1601*ms)), 0.8, false},
-		"wrong within": {report(job.WrongAnswer, fast,
-			one("2", job.WrongAnswer, 800*ms, 1)), 0.8, true},
-		"wrong above": {report(job.WrongAnswer, one("1", job.WrongAnswer, 900*ms, 1)), 0.8, false},
-		"wrong after a test above": {report(job.WrongAnswer, one("1", job.Accepted, 900*ms, 1),
-			one("2", job.WrongAnswer, 1, 1)), 0.8, false},
-		"crash within":   {report(job.RuntimeError, one("1", job.RuntimeError, 100*ms, 1)), 0.8, true},
-		"memory within":  {report(job.MemoryLimit, one("1", job.MemoryLimit, 100*ms, 1)), 0.8, true},
-		"memory above":   {report(job.MemoryLimit, one("1", job.MemoryLimit, 950*ms, 1)), 0.8, false},
-		"output within":  {report(job.OutputLimit, one("1", job.OutputLimit, 100*ms, 1)), 0.8, true},
-		"forbidden call": {report(job.SecurityViolation, one("1", job.SecurityViolation, 1*ms, 1)), 0.8, true},
-		"over the limit": {report(job.TimeLimit, one("1", job.TimeLimit, 1100*ms, 1)), 0.8, false},
-		"over the limit after a failure": {report(job.WrongAnswer, one("1", job.WrongAnswer, 1, 1),
-			one("2", job.TimeLimit, 1, 1)), 0.8, false},
-		"wrong after a pass above": {report(job.WrongAnswer, failed), 0.8, false},
-		"wall limit":               {report(job.WallTimeLimit, one("1", job.WallTimeLimit, 1, 1)), 0.8, false},
-		"idle":                     {report(job.IdlenessLimit, one("1", job.IdlenessLimit, 1, 1)), 0.8, false},
-		"failure of judged":        {report(job.InternalError), 0.8, false},
-		"no time": {report(job.Accepted,
-			job.TestReport{Name: "1", Verdict: job.Accepted}), 0.8, false},
-		"skipped tests": {report(job.WrongAnswer, one("1", job.WrongAnswer, 1, 1),
-			job.TestReport{Name: "2", Verdict: job.Skipped}), 0.8, true},
+		"accepted at the limit": {report(api.Accepted, fast), 0.8, true},
+		"accepted a bit above":  {report(api.Accepted, one("1", api.Accepted, 801*ms, 900*ms)), 0.8, false},
+		"one test above":        {report(api.Accepted, fast, one("2", api.Accepted, 801*ms, 1)), 0.8, false},
+		"no test":               {report(api.Accepted), 0.8, false},
+		"all tests skipped":     {report(api.Accepted, api.TestReport{Name: "1", Verdict: api.Skipped}), 0.8, false},
+		"the job was not run":   {report(api.Skipped, fast), 0.8, false},
+		"partial":               {report(api.Partial, one("1", api.Partial, 10*ms, 10*ms)), 0.8, true},
+		"wall time":             {report(api.Accepted, one("1", api.Accepted, 100*ms, 1601*ms)), 0.8, false},
+		"wrong within": {report(api.WrongAnswer, fast,
+			one("2", api.WrongAnswer, 800*ms, 1)), 0.8, true},
+		"wrong above": {report(api.WrongAnswer, one("1", api.WrongAnswer, 900*ms, 1)), 0.8, false},
+		"wrong after a test above": {report(api.WrongAnswer, one("1", api.Accepted, 900*ms, 1),
+			one("2", api.WrongAnswer, 1, 1)), 0.8, false},
+		"crash within":   {report(api.RuntimeError, one("1", api.RuntimeError, 100*ms, 1)), 0.8, true},
+		"memory within":  {report(api.MemoryLimit, one("1", api.MemoryLimit, 100*ms, 1)), 0.8, true},
+		"memory above":   {report(api.MemoryLimit, one("1", api.MemoryLimit, 950*ms, 1)), 0.8, false},
+		"output within":  {report(api.OutputLimit, one("1", api.OutputLimit, 100*ms, 1)), 0.8, true},
+		"forbidden call": {report(api.SecurityViolation, one("1", api.SecurityViolation, 1*ms, 1)), 0.8, true},
+		"over the limit": {report(api.TimeLimit, one("1", api.TimeLimit, 1100*ms, 1)), 0.8, false},
+		"over the limit after a failure": {report(api.WrongAnswer, one("1", api.WrongAnswer, 1, 1),
+			one("2", api.TimeLimit, 1, 1)), 0.8, false},
+		"wrong after a pass above": {report(api.WrongAnswer, failed), 0.8, false},
+		"wall limit":               {report(api.WallTimeLimit, one("1", api.WallTimeLimit, 1, 1)), 0.8, false},
+		"idle":                     {report(api.IdlenessLimit, one("1", api.IdlenessLimit, 1, 1)), 0.8, false},
+		"failure of judged":        {report(api.InternalError), 0.8, false},
+		"no time": {report(api.Accepted,
+			api.TestReport{Name: "1", Verdict: api.Accepted}), 0.8, false},
+		"skipped tests": {report(api.WrongAnswer, one("1", api.WrongAnswer, 1, 1),
+			api.TestReport{Name: "2", Verdict: api.Skipped}), 0.8, true},
 		"chance":                  {chance, 0.8, false},
 		"repeated":                {repeated, 0.8, true},
 		"does not compile":        {refused, 0, true},
 		"compiler over its limit": {late, 0.8, false},
-		"not executable": {report(job.NotExecutable,
-			job.TestReport{Name: "1", Verdict: job.NotExecutable}), 0, true},
-		"accepted, ratio not known":   {report(job.Accepted, one("1", job.Accepted, 1*ms, 1*ms)), 0, false},
-		"wrong, ratio not known":      {report(job.WrongAnswer, one("1", job.WrongAnswer, 1*ms, 1*ms)), 0, false},
-		"within its own limit":        {report(job.Accepted, own(80*ms, 160*ms)), 0.8, true},
-		"above its own limit":         {report(job.Accepted, own(81*ms, 90*ms)), 0.8, false},
-		"a pass within its own limit": {report(job.WrongAnswer, pass), 0.8, true},
-		"above its own wall time":     {report(job.Accepted, own(80*ms, 161*ms)), 0.8, false},
-		"short tests count as 50 ms":  {report(job.Accepted, one("1", job.Accepted, 1*ms, 1*ms)), 0.049, false},
+		"not executable": {report(api.NotExecutable,
+			api.TestReport{Name: "1", Verdict: api.NotExecutable}), 0, true},
+		"accepted, ratio not known":   {report(api.Accepted, one("1", api.Accepted, 1*ms, 1*ms)), 0, false},
+		"wrong, ratio not known":      {report(api.WrongAnswer, one("1", api.WrongAnswer, 1*ms, 1*ms)), 0, false},
+		"within its own limit":        {report(api.Accepted, own(80*ms, 160*ms)), 0.8, true},
+		"above its own limit":         {report(api.Accepted, own(81*ms, 90*ms)), 0.8, false},
+		"a pass within its own limit": {report(api.WrongAnswer, pass), 0.8, true},
+		"above its own wall time":     {report(api.Accepted, own(80*ms, 161*ms)), 0.8, false},
+		"short tests count as 50 ms":  {report(api.Accepted, one("1", api.Accepted, 1*ms, 1*ms)), 0.049, false},
 	} {
-		rule := Rule{job.Limits{CPUTimeMS: 1000, WallTimeMS: 2000}, test.ratio}
+		rule := Rule{api.Limits{CPUTimeMS: 1000, WallTimeMS: 2000}, test.ratio}
 		if doubt := rule.Doubt(test.rep); (doubt == "") != test.decided {
 			t.Errorf("%s: doubt %q, want decided %v", name, doubt, test.decided)
 		}
@@ -97,25 +97,25 @@ func TestDoubt(t *testing.T) {
 }
 
 func TestLogRatio(t *testing.T) {
-	ac := func(name string, cpu time.Duration) job.TestReport { return one(name, job.Accepted, cpu, cpu) }
+	ac := func(name string, cpu time.Duration) api.TestReport { return one(name, api.Accepted, cpu, cpu) }
 	for name, test := range map[string]struct {
-		screening, deciding []job.TestReport
+		screening, deciding []api.TestReport
 		want                float64 // 0 is no ratio
 	}{
-		"the smallest": {[]job.TestReport{ac("1", 180*ms), ac("2", 300*ms)},
-			[]job.TestReport{ac("1", 200*ms), ac("2", 200*ms)}, 0.9},
-		"by name": {[]job.TestReport{ac("2", 180*ms)},
-			[]job.TestReport{ac("1", 900*ms), ac("2", 200*ms)}, 0.9},
-		"short tests":       {[]job.TestReport{ac("1", 10*ms)}, []job.TestReport{ac("1", 49*ms)}, 0},
-		"short on one side": {[]job.TestReport{ac("1", 10*ms)}, []job.TestReport{ac("1", 100*ms)}, 0.5},
-		"the deciding pool reached its limit": {[]job.TestReport{ac("1", 800*ms)},
-			[]job.TestReport{one("1", job.TimeLimit, 1000*ms, 1)}, 0.8},
-		"both reached it": {[]job.TestReport{one("1", job.TimeLimit, 800*ms, 1)},
-			[]job.TestReport{one("1", job.TimeLimit, 1000*ms, 1)}, 0},
-		"other verdicts": {[]job.TestReport{ac("1", 800*ms)},
-			[]job.TestReport{one("1", job.WrongAnswer, 1000*ms, 1)}, 0},
-		"idle": {[]job.TestReport{one("1", job.IdlenessLimit, 800*ms, 1)},
-			[]job.TestReport{one("1", job.IdlenessLimit, 1000*ms, 1)}, 0},
+		"the smallest": {[]api.TestReport{ac("1", 180*ms), ac("2", 300*ms)},
+			[]api.TestReport{ac("1", 200*ms), ac("2", 200*ms)}, 0.9},
+		"by name": {[]api.TestReport{ac("2", 180*ms)},
+			[]api.TestReport{ac("1", 900*ms), ac("2", 200*ms)}, 0.9},
+		"short tests":       {[]api.TestReport{ac("1", 10*ms)}, []api.TestReport{ac("1", 49*ms)}, 0},
+		"short on one side": {[]api.TestReport{ac("1", 10*ms)}, []api.TestReport{ac("1", 100*ms)}, 0.5},
+		"the deciding pool reached its limit": {[]api.TestReport{ac("1", 800*ms)},
+			[]api.TestReport{one("1", api.TimeLimit, 1000*ms, 1)}, 0.8},
+		"both reached it": {[]api.TestReport{one("1", api.TimeLimit, 800*ms, 1)},
+			[]api.TestReport{one("1", api.TimeLimit, 1000*ms, 1)}, 0},
+		"other verdicts": {[]api.TestReport{ac("1", 800*ms)},
+			[]api.TestReport{one("1", api.WrongAnswer, 1000*ms, 1)}, 0},
+		"idle": {[]api.TestReport{one("1", api.IdlenessLimit, 800*ms, 1)},
+			[]api.TestReport{one("1", api.IdlenessLimit, 1000*ms, 1)}, 0},
 	} {
 		log, ok := LogRatio(report("", test.screening...), report("", test.deciding...))
 		if ok != (test.want != 0) || ok && math.Abs(math.Exp(log)-test.want) > 1e-9 {

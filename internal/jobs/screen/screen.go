@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/base/recent"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
@@ -16,8 +16,8 @@ import (
 // Store is where jobs and ratios are; *jobs.Store is one.
 type Store interface {
 	Get(ctx context.Context, id string) (jobs.Record, error)
-	Finish(ctx context.Context, l jobs.Lease, rep job.Report) error
-	Forward(ctx context.Context, rec jobs.Record, rep job.Report, pool string, link job.Screening) error
+	Finish(ctx context.Context, l jobs.Lease, rep api.Report) error
+	Forward(ctx context.Context, rec jobs.Record, rep api.Report, pool string, link api.Screening) error
 	Move(ctx context.Context, from, to string) (int, error)
 	Ratios(ctx context.Context, pool string, stage jobs.AuditStage, since time.Time) ([]jobs.Ratios, error)
 	LastRatios(ctx context.Context, pool string, stage jobs.AuditStage, class string, since time.Time, limit int) (
@@ -71,7 +71,7 @@ func New(o Options) *Screen {
 }
 
 // Route returns the pool that judges a new job first.
-func (s *Screen) Route(ctx context.Context, j job.Job) (string, error) {
+func (s *Screen) Route(ctx context.Context, j api.Job) (string, error) {
 	decider, screened := s.deciders[j.Pool]
 	if !screened {
 		return j.Pool, nil
@@ -89,7 +89,7 @@ func (s *Screen) Route(ctx context.Context, j job.Job) (string, error) {
 }
 
 // Finish ends a job with a report, or forwards it to the deciding pool. Its errors are those of jobs.Source.
-func (s *Screen) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+func (s *Screen) Finish(ctx context.Context, l jobs.Lease, rep api.Report) error {
 	if len(s.deciders) == 0 {
 		return s.o.Store.Finish(ctx, l, rep)
 	}
@@ -99,7 +99,7 @@ func (s *Screen) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error
 	}
 	decider, screened := s.deciders[rec.Pool]
 	switch {
-	case !screened || rec.Report.Priority == job.Audit:
+	case !screened || rec.Report.Priority == api.Audit:
 		rep.Screening = rec.Report.Screening
 		return s.o.Store.Finish(ctx, l, rep)
 	case rec.Lease != l: // the store says why
@@ -109,7 +109,7 @@ func (s *Screen) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error
 	if err != nil {
 		return err
 	}
-	link := job.Screening{Pool: rec.Pool}
+	link := api.Screening{Pool: rec.Pool}
 	if rep.Host != nil {
 		link.SmallestRatio = v.smallest(rec.Pool, decider, rec.Job.Language, rep.Host.Fingerprint,
 			needed(rec.Report.Priority))

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // world draws submissions: their time in the deciding pool, and the ratio to it of that in the screening pool, which is
@@ -25,20 +25,20 @@ const (
 )
 
 // submission draws one with a time between two parts of the limit.
-func (w *world) submission(from, to float64) (screening, deciding job.Report) {
+func (w *world) submission(from, to float64) (screening, deciding api.Report) {
 	metal := from * math.Pow(to/from, w.r.Float64())
 	cloud := metal * slower * math.Exp(w.shift+w.spread*w.r.NormFloat64())
 	return w.judged(cloud), w.judged(metal)
 }
 
 // judged is the report about a time. A run ends at the limit and a fifth.
-func (w *world) judged(part float64) job.Report {
-	v := job.Accepted
+func (w *world) judged(part float64) api.Report {
+	v := api.Accepted
 	if part > 1 {
-		v = job.TimeLimit
+		v = api.TimeLimit
 	}
 	cpu := time.Duration(min(part, 1.2) * float64(simulatedLimit))
-	return job.Report{Verdict: v, Tests: []job.TestReport{{Name: "1", Verdict: v, CPUTime: &cpu}}}
+	return api.Report{Verdict: v, Tests: []api.TestReport{{Name: "1", Verdict: v, CPUTime: &cpu}}}
 }
 
 // learn returns the smallest logarithm of n ratios.
@@ -54,7 +54,7 @@ func (w *world) learn(n int) float64 {
 }
 
 func rule(smallest float64) Rule {
-	return Rule{job.Limits{CPUTimeMS: simulatedLimit.Milliseconds(), WallTimeMS: 10_000}, math.Exp(smallest)}
+	return Rule{api.Limits{CPUTimeMS: simulatedLimit.Milliseconds(), WallTimeMS: 10_000}, math.Exp(smallest)}
 }
 
 // refuted is the part of all accepted submissions that the deciding pool would end at the limit. Only times just above
@@ -64,9 +64,9 @@ func (w *world) refuted(smallest float64, n int) float64 {
 		decide := rule(smallest)
 		for range n {
 			screening, deciding := w.submission(from, to)
-			if screening.Verdict == job.Accepted && decide.Doubt(screening) == "" {
+			if screening.Verdict == api.Accepted && decide.Doubt(screening) == "" {
 				accepted++
-				if deciding.Verdict == job.TimeLimit {
+				if deciding.Verdict == api.TimeLimit {
 					refuted++
 				}
 			}
@@ -105,7 +105,7 @@ func (w *world) closes(learned int, checks int, drift float64) (n int, refuted b
 	for n := 1; n <= checks; {
 		w.shift += drift
 		screening, deciding := w.submission(shortest, longest)
-		if screening.Verdict != job.Accepted || rule(now).Doubt(screening) != "" {
+		if screening.Verdict != api.Accepted || rule(now).Doubt(screening) != "" {
 			continue
 		}
 		n++

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
@@ -49,7 +49,7 @@ type class struct {
 }
 
 // classOf returns the class of two reports, false if a host has no fingerprint.
-func classOf(pool, language string, screening, deciding job.Report) (class, bool) {
+func classOf(pool, language string, screening, deciding api.Report) (class, bool) {
 	if screening.Host == nil || deciding.Host == nil {
 		return class{}, false
 	}

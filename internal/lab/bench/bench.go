@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/judge"
 )
 
@@ -84,7 +84,7 @@ func (s *Site) warmUp(ctx context.Context, cases []Case, o Options) error {
 	}
 	o.Seen(0, "warming up")
 	r, err := s.Once(ctx, cases[0].Placement, cases[0].Task)
-	if err == nil && (r.Verdict == job.NotExecutable || r.Verdict == job.InternalError) {
+	if err == nil && (r.Verdict == api.NotExecutable || r.Verdict == api.InternalError) {
 		err = &NotExecutable{r.Message}
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/lab/plot"
 )
@@ -50,7 +50,7 @@ func number[T ~int64](v *T) string {
 	return strconv.FormatInt(int64(*v), 10)
 }
 
-func causes(list []job.Cause) string {
+func causes(list []api.Cause) string {
 	var names []string
 	for _, c := range list {
 		names = append(names, string(c))
@@ -84,11 +84,11 @@ func (r Result) WriteCSV(w io.Writer) error {
 
 // Chart is the CPU time of every run, a lane for each case.
 func (r Result) Chart() plot.Chart {
-	return r.ChartOf("CPU time", func(r job.Run) time.Duration { return r.CPUTime })
+	return r.ChartOf("CPU time", func(r api.Run) time.Duration { return r.CPUTime })
 }
 
 // ChartOf is a time of every run, a lane for each case.
-func (r Result) ChartOf(what string, of func(job.Run) time.Duration) plot.Chart {
+func (r Result) ChartOf(what string, of func(api.Run) time.Duration) plot.Chart {
 	c := plot.Chart{Title: r.Title, Subtitle: fmt.Sprintf("%d runs of each, in turns", r.N), Axis: what + ", ms",
 		Source: r.Source()}
 	for _, o := range r.Cases {
@@ -98,7 +98,7 @@ func (r Result) ChartOf(what string, of func(job.Run) time.Duration) plot.Chart 
 }
 
 // lane is a lane of times in milliseconds, with their spread as its note.
-func lane(o Outcome, of func(job.Run) time.Duration) plot.Lane {
+func lane(o Outcome, of func(api.Run) time.Duration) plot.Lane {
 	lane := plot.Lane{Name: o.Case}
 	var all []time.Duration
 	for _, r := range o.Runs {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/timing/stats"
 )
 
@@ -17,7 +17,7 @@ type Result struct {
 	Cases      []Outcome       `json:"cases,omitempty"`
 	LeftOut    []LeftOut       `json:"left_out,omitempty"`
 	Comparison *Comparison     `json:"comparison,omitempty"`
-	Host       *job.HostReport `json:"host,omitempty"`
+	Host       *api.HostReport `json:"host,omitempty"`
 	Partial    bool            `json:"partial,omitempty"` // it was interrupted: runs are missing
 }
 
@@ -46,16 +46,16 @@ type Outcome struct {
 type Run struct {
 	Round   int         `json:"round"` // from 1
 	Turn    int         `json:"turn"`  // within the round, from 1
-	Verdict job.Verdict `json:"verdict"`
+	Verdict api.Verdict `json:"verdict"`
 	Stdout  *string     `json:"stdout_head,omitempty"` // where the task asks for it
-	job.Run
+	api.Run
 }
 
 // Summary is what the runs of a case have in common. A member is nil where
 // no run reported it.
 type Summary struct {
 	Clean             int                 `json:"clean"` // runs that nothing disturbed
-	Verdicts          map[job.Verdict]int `json:"verdicts"`
+	Verdicts          map[api.Verdict]int `json:"verdicts"`
 	UserTime          *Times              `json:"user_time,omitempty"`
 	SystemTime        *Times              `json:"system_time,omitempty"`
 	CPUTime           *Times              `json:"cpu_time"`
@@ -89,28 +89,28 @@ type Counts struct {
 
 // Summarize sums up runs of one case.
 func Summarize(runs []Run) Summary {
-	s := Summary{Verdicts: map[job.Verdict]int{}}
+	s := Summary{Verdicts: map[api.Verdict]int{}}
 	for _, r := range runs {
 		s.Verdicts[r.Verdict]++
 		if len(r.Disturbed) == 0 {
 			s.Clean++
 		}
 	}
-	s.UserTime = times(runs, func(r job.Run) *time.Duration { return r.UserTime })
-	s.SystemTime = times(runs, func(r job.Run) *time.Duration { return r.SystemTime })
-	s.CPUTime = times(runs, func(r job.Run) *time.Duration { return &r.CPUTime })
-	s.WallTime = times(runs, func(r job.Run) *time.Duration { return &r.WallTime })
-	s.RunDelay = times(runs, func(r job.Run) *time.Duration { return r.Evidence.RunDelay })
-	s.Steal = times(runs, func(r job.Run) *time.Duration { return r.Evidence.StealTime })
-	s.VoluntarySwitches = counts(runs, func(e job.Evidence) *int64 { return e.VoluntarySwitches })
-	s.ForcedSwitches = counts(runs, func(e job.Evidence) *int64 { return e.InvoluntarySwitches })
-	s.Migrations = counts(runs, func(e job.Evidence) *int64 { return e.Migrations })
-	s.MinorFaults = counts(runs, func(e job.Evidence) *int64 { return e.MinorFaults })
-	s.MajorFaults = counts(runs, func(e job.Evidence) *int64 { return e.MajorFaults })
+	s.UserTime = times(runs, func(r api.Run) *time.Duration { return r.UserTime })
+	s.SystemTime = times(runs, func(r api.Run) *time.Duration { return r.SystemTime })
+	s.CPUTime = times(runs, func(r api.Run) *time.Duration { return &r.CPUTime })
+	s.WallTime = times(runs, func(r api.Run) *time.Duration { return &r.WallTime })
+	s.RunDelay = times(runs, func(r api.Run) *time.Duration { return r.Evidence.RunDelay })
+	s.Steal = times(runs, func(r api.Run) *time.Duration { return r.Evidence.StealTime })
+	s.VoluntarySwitches = counts(runs, func(e api.Evidence) *int64 { return e.VoluntarySwitches })
+	s.ForcedSwitches = counts(runs, func(e api.Evidence) *int64 { return e.InvoluntarySwitches })
+	s.Migrations = counts(runs, func(e api.Evidence) *int64 { return e.Migrations })
+	s.MinorFaults = counts(runs, func(e api.Evidence) *int64 { return e.MinorFaults })
+	s.MajorFaults = counts(runs, func(e api.Evidence) *int64 { return e.MajorFaults })
 	return s
 }
 
-func times(runs []Run, of func(job.Run) *time.Duration) *Times {
+func times(runs []Run, of func(api.Run) *time.Duration) *Times {
 	var all []time.Duration
 	for _, r := range runs {
 		if d := of(r.Run); d != nil {
@@ -142,7 +142,7 @@ func Describe(all []time.Duration) *Times {
 	return t
 }
 
-func counts(runs []Run, of func(job.Evidence) *int64) *Counts {
+func counts(runs []Run, of func(api.Evidence) *int64) *Counts {
 	var all []int64
 	for _, r := range runs {
 		if n := of(r.Evidence); n != nil {
@@ -159,5 +159,5 @@ func counts(runs []Run, of func(job.Evidence) *int64) *Counts {
 // AllAccepted reports whether there are runs and every one came to its end.
 func (r Result) AllAccepted() bool {
 	return len(r.Cases) > 0 && !slices.ContainsFunc(r.Cases,
-		func(o Outcome) bool { return len(o.Runs) == 0 || o.Verdicts[job.Accepted] < len(o.Runs) })
+		func(o Outcome) bool { return len(o.Runs) == 0 || o.Verdicts[api.Accepted] < len(o.Runs) })
 }

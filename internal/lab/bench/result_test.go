@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 )
 
@@ -45,16 +45,16 @@ func TestPlan(t *testing.T) {
 
 // sampleRuns are three runs, the last of which has few figures.
 func sampleRuns() []Run {
-	run := func(cpu time.Duration, v job.Verdict, delay time.Duration, switches int64, causes ...job.Cause) Run {
-		return Run{Round: 1, Turn: 2, Verdict: v, Run: job.Run{
+	run := func(cpu time.Duration, v api.Verdict, delay time.Duration, switches int64, causes ...api.Cause) Run {
+		return Run{Round: 1, Turn: 2, Verdict: v, Run: api.Run{
 			CPUTime: cpu, UserTime: ptr(cpu - ms), SystemTime: ptr(ms), WallTime: 2 * cpu,
 			MemoryPeak: ptr(units.Bytes(4096)), CPUs: "1", Disturbed: causes,
-			Evidence: job.Evidence{RunDelay: &delay, VoluntarySwitches: &switches},
+			Evidence: api.Evidence{RunDelay: &delay, VoluntarySwitches: &switches},
 		}}
 	}
-	last := Run{Round: 2, Turn: 1, Verdict: job.RuntimeError,
-		Run: job.Run{CPUTime: 130 * ms, WallTime: 200 * ms, CPUs: "1"}}
-	return []Run{run(100*ms, job.Accepted, 2*ms, 3), run(110*ms, job.Accepted, 4*ms, 9, job.CauseWait, job.CauseIRQ),
+	last := Run{Round: 2, Turn: 1, Verdict: api.RuntimeError,
+		Run: api.Run{CPUTime: 130 * ms, WallTime: 200 * ms, CPUs: "1"}}
+	return []Run{run(100*ms, api.Accepted, 2*ms, 3), run(110*ms, api.Accepted, 4*ms, 9, api.CauseWait, api.CauseIRQ),
 		last}
 }
 
@@ -63,7 +63,7 @@ func TestSummarize(t *testing.T) {
 	sigma2, sigma3 := func(d time.Duration) *time.Duration { return ptr(time.Duration(float64(d) / 1.128)) },
 		func(d time.Duration) *time.Duration { return ptr(time.Duration(float64(d) / 1.693)) }
 	want := Summary{
-		Clean: 2, Verdicts: map[job.Verdict]int{job.Accepted: 2, job.RuntimeError: 1},
+		Clean: 2, Verdicts: map[api.Verdict]int{api.Accepted: 2, api.RuntimeError: 1},
 		UserTime:          &Times{2, 99 * ms, 104 * ms, 109 * ms, 10 * ms, ptr(10.0 / 104), sigma2(10 * ms)},
 		SystemTime:        &Times{2, ms, ms, ms, 0, ptr(0.0), sigma2(0)},
 		CPUTime:           &Times{3, 100 * ms, 110 * ms, 130 * ms, 30 * ms, ptr(30.0 / 110), sigma3(30 * ms)},
@@ -74,7 +74,7 @@ func TestSummarize(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if diff := cmp.Diff(Summary{Verdicts: map[job.Verdict]int{}}, Summarize(nil)); diff != "" {
+	if diff := cmp.Diff(Summary{Verdicts: map[api.Verdict]int{}}, Summarize(nil)); diff != "" {
 		t.Errorf("no runs: -want +got\n%s", diff)
 	}
 }
@@ -131,7 +131,7 @@ func TestAllAccepted(t *testing.T) {
 		t.Error("a run ended with RTE, and all are said to have been accepted")
 	}
 	r.Cases[0].Runs = r.Cases[0].Runs[:2]
-	r.Cases[0].Verdicts = map[job.Verdict]int{job.Accepted: 2}
+	r.Cases[0].Verdicts = map[api.Verdict]int{api.Accepted: 2}
 	if !r.AllAccepted() {
 		t.Error("all runs were accepted, and that is denied")
 	}
@@ -145,7 +145,7 @@ func TestCompare(t *testing.T) {
 	outcome := func(name string, times ...int) Outcome {
 		o := Outcome{Case: name}
 		for _, x := range times {
-			o.Runs = append(o.Runs, Run{Run: job.Run{CPUTime: time.Duration(x) * ms}})
+			o.Runs = append(o.Runs, Run{Run: api.Run{CPUTime: time.Duration(x) * ms}})
 		}
 		return o
 	}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
@@ -80,24 +80,24 @@ func (s *Site) Keep(ids ...string) {
 
 // Judge judges a task with one test in a placement, without its load: see
 // Crowd.
-func (s *Site) Judge(ctx context.Context, p Placement, task judge.Task) (job.TestReport, error) {
-	r, err := judge.Run(ctx, p.worker, task, func(job.TestReport) {})
+func (s *Site) Judge(ctx context.Context, p Placement, task judge.Task) (api.TestReport, error) {
+	r, err := judge.Run(ctx, p.worker, task, func(api.TestReport) {})
 	if noise := new(measure.NoiseError); errors.As(err, &noise) {
 		err = nil // an IE among the verdicts
 	}
 	if err != nil {
-		return job.TestReport{}, err
+		return api.TestReport{}, err
 	}
 	return r.Tests[0], nil
 }
 
 // Once runs a task with one test a single time in a placement, next to its load.
-func (s *Site) Once(ctx context.Context, p Placement, task judge.Task) (job.TestReport, error) {
+func (s *Site) Once(ctx context.Context, p Placement, task judge.Task) (api.TestReport, error) {
 	crowd, err := s.Crowd(ctx, p.Load)
 	if err != nil {
-		return job.TestReport{}, err
+		return api.TestReport{}, err
 	}
-	task.Repeats = job.Repeats{Min: 1, Max: 1, Policy: job.Single}
+	task.Repeats = api.Repeats{Min: 1, Max: 1, Policy: api.Single}
 	r, err := s.Judge(ctx, p, task)
 	return r, errors.Join(err, crowd.Stop())
 }

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/engine/checker"
 	"judged/internal/engine/judge"
@@ -64,7 +64,7 @@ func taskOf(t *testing.T, script string) judge.Task {
 	}
 	return judge.Task{Args: []string{"./p"}, Files: []sandbox.File{{Name: "p", Path: path, Exec: true}},
 		Tests: []problem.Test{{Name: "1"}}, Checker: tokens,
-		Head: 4096, Limits: job.Limits{CPUTimeMS: 20_000, WallTimeMS: 120_000, Memory: 256 << 20, Output: 1 << 20,
+		Head: 4096, Limits: api.Limits{CPUTimeMS: 20_000, WallTimeMS: 120_000, Memory: 256 << 20, Output: 1 << 20,
 			Stack: 8 << 20, Processes: 16}}
 }
 
@@ -86,7 +86,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("Seen was called for %d runs, want %d", seen, want)
 	}
 	for _, o := range outcomes {
-		if o.Verdicts[job.Accepted] != 2 {
+		if o.Verdicts[api.Accepted] != 2 {
 			t.Errorf("%s: verdicts %v, want 2 AC", o.Case, o.Verdicts)
 			continue
 		}

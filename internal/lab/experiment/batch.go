@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
 	"judged/internal/lab/bench"
@@ -82,11 +82,11 @@ func (b *batch) exams() ([]exam, error) {
 // methods are the ways to judge a program, as far as the host has them. judged's
 // is the daemon's, which looks at the slot around runs near the limit.
 func (b *batch) methods(x exam) []exam {
-	single, confirm := job.Repeats{Min: 1, Max: 1, Policy: job.Single}, job.Repeats{Policy: job.Confirm}
+	single, confirm := api.Repeats{Min: 1, Max: 1, Policy: api.Single}, api.Repeats{Policy: api.Confirm}
 	var exams []exam
 	for _, m := range []struct {
 		method, placement string
-		repeats           job.Repeats
+		repeats           api.Repeats
 		place             func(context.Context, stats.Placement) (measure.Place, error)
 	}{
 		{byFree, bench.Free, single, nil}, {byPinned, bench.Pinned, single, nil},
@@ -151,12 +151,12 @@ func (b *batch) rest() error {
 }
 
 // judged fills in the result of an exam.
-func (f *Flip) judged(t job.TestReport) error {
+func (f *Flip) judged(t api.TestReport) error {
 	f.Verdict, f.Runs = t.Verdict, len(t.Runs)
-	if t.Verdict == job.InternalError { // noise kept it from deciding
+	if t.Verdict == api.InternalError { // noise kept it from deciding
 		return nil
 	}
-	if t.Verdict != job.Accepted && t.Verdict != job.TimeLimit || t.CPUTime == nil {
+	if t.Verdict != api.Accepted && t.Verdict != api.TimeLimit || t.CPUTime == nil {
 		return fmt.Errorf("judge %s at %.2f of the limit: verdict %s; only AC and TLE can be", f.Program, f.Theta,
 			t.Verdict)
 	}
@@ -176,8 +176,8 @@ func (x exam) settled() Flip {
 	f := x.Flip
 	f.OwnAfter = f.Theta * x.subject.own
 	least, most := min(f.OwnBefore, f.OwnAfter), max(f.OwnBefore, f.OwnAfter)
-	f.Either = f.Verdict == job.InternalError || f.Theta == 1 || least <= 1 && most > 1
-	f.Wrong = !f.Either && (f.Verdict == job.TimeLimit) != (least > 1)
+	f.Either = f.Verdict == api.InternalError || f.Theta == 1 || least <= 1 && most > 1
+	f.Wrong = !f.Either && (f.Verdict == api.TimeLimit) != (least > 1)
 	f.Uncalibrated = min(offBy(f.OwnBefore, f.Theta), offBy(f.OwnAfter, f.Theta)) > calibratedTo
 	return f
 }

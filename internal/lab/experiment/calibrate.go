@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/lab/bench"
 	"judged/internal/sandbox"
 )
@@ -113,7 +113,7 @@ func (l *lab) timeOf(kind string, binary sandbox.File, units int) (time.Duration
 	if err != nil {
 		return 0, err
 	}
-	if r.Verdict != job.Accepted {
+	if r.Verdict != api.Accepted {
 		return 0, fmt.Errorf("calibrate %s: verdict %s; only AC can be", kind, r.Verdict)
 	}
 	return r.Runs[0].CPUTime, nil

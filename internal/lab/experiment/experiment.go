@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine"
 	"judged/internal/lab/bench"
 	"judged/internal/lab/plot"
@@ -140,7 +140,7 @@ func find(cases []bench.Outcome, name string) *bench.Outcome {
 	return nil
 }
 
-func wall(r job.Run) time.Duration { return r.WallTime }
+func wall(r api.Run) time.Duration { return r.WallTime }
 
 // Measured reports whether there is an answer: every run came to its end, and
 // where verdicts are counted some do.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/lab/bench"
 	"judged/internal/sandbox"
@@ -239,7 +239,7 @@ func TestFlips(t *testing.T) {
 	}
 	for _, f := range r.Flips {
 		far := f.CPUTime >= d.limit*130/100 // there one run decides
-		if f.Method == byJudged && f.Verdict == job.TimeLimit && f.Runs < 2 && !far {
+		if f.Method == byJudged && f.Verdict == api.TimeLimit && f.Runs < 2 && !far {
 			t.Errorf("TLE after %d run: %+v; near the limit a time verdict takes two", f.Runs, f)
 		}
 	}

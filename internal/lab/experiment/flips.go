@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/lab/bench"
 	"judged/internal/sandbox/initproc"
 )
@@ -20,7 +20,7 @@ type Flip struct {
 	OwnAfter  float64       `json:"own_after"`
 	Load      string        `json:"load"`   // of the neighbours
 	Method    string        `json:"method"` // free, pinned, judged, judged-quiet
-	Verdict   job.Verdict   `json:"verdict"`
+	Verdict   api.Verdict   `json:"verdict"`
 	CPUTime   time.Duration `json:"cpu_time_ns"` // that decided
 	Runs      int           `json:"runs"`        // that the verdict took
 	// both verdicts are right: at a ratio of 1, and where the own time crossed the limit

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/linux"
 	"judged/internal/engine"
 	"judged/internal/engine/checker"
@@ -98,7 +98,7 @@ func (l *lab) measure(cases []bench.Case, done, total int) ([]bench.Outcome, err
 		Seen: func(n int, next string) { l.Seen(done+n, total, next) }})
 	l.result.Cases = append(l.result.Cases, outcomes...)
 	for _, o := range outcomes {
-		if failed := len(o.Runs) - o.Verdicts[job.Accepted]; failed > 0 {
+		if failed := len(o.Runs) - o.Verdicts[api.Accepted]; failed > 0 {
 			l.note("%s: %d of %d runs did not come to their end: %v", o.Case, failed, len(o.Runs), o.Verdicts)
 		}
 	}
@@ -127,8 +127,8 @@ func inSandbox(name string) bool {
 }
 
 // limits are more than any program of an experiment needs.
-func limits() job.Limits {
-	return job.Limits{CPUTimeMS: time.Hour.Milliseconds(), WallTimeMS: (2 * time.Hour).Milliseconds(), Memory: 4 << 30,
+func limits() api.Limits {
+	return api.Limits{CPUTimeMS: time.Hour.Milliseconds(), WallTimeMS: (2 * time.Hour).Milliseconds(), Memory: 4 << 30,
 		Output: 64 << 20, Stack: 64 << 20, Processes: 256}
 }
 
@@ -184,18 +184,18 @@ func (l *lab) compile(name string) (binary sandbox.File, err error) {
 	q := measure.Request{
 		Name: "compile", Files: []sandbox.File{source}, Limits: limits(), Head: 4 << 10,
 		Args:    []string{"sh", "-c", "gcc -O2 -pthread -o program " + name + " && cat program"},
-		Repeats: job.Repeats{Min: 1, Max: 1, Policy: job.Single},
-		Check: func(_ context.Context, output *os.File) (job.CheckReport, error) {
+		Repeats: api.Repeats{Min: 1, Max: 1, Policy: api.Single},
+		Check: func(_ context.Context, output *os.File) (api.CheckReport, error) {
 			binary, err = l.keep(out, output)
 			binary.Exec = true
-			return job.CheckReport{Verdict: job.Accepted}, err
+			return api.CheckReport{Verdict: api.Accepted}, err
 		},
 	}
 	r, err := l.eng.Worker(l.eng.Slots()[0]).Test(l.ctx, q)
 	if err != nil {
 		return sandbox.File{}, fmt.Errorf("compile %s: %w", name, err)
 	}
-	if r.Verdict != job.Accepted {
+	if r.Verdict != api.Accepted {
 		return sandbox.File{}, fmt.Errorf("compile %s: %s %s", name, r.Verdict, text(r.StderrHead))
 	}
 	return binary, nil

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/lab/plot"
 )
@@ -49,7 +49,7 @@ func count(flips []Flip, wanted func(Flip) bool) rate {
 		}
 		r.of++
 		r.runs += f.Runs
-		if f.Wrong || f.Theta == 1 && f.Verdict == job.TimeLimit {
+		if f.Wrong || f.Theta == 1 && f.Verdict == api.TimeLimit {
 			r.wrong++
 		}
 	}

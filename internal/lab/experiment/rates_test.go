@@ -8,17 +8,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/lab/bench"
 	"judged/internal/sandbox/initproc"
 )
 
-func accepted(cpu time.Duration, runs int) job.TestReport {
-	return job.TestReport{Verdict: job.Accepted, CPUTime: &cpu, Runs: make([]job.Run, runs)}
+func accepted(cpu time.Duration, runs int) api.TestReport {
+	return api.TestReport{Verdict: api.Accepted, CPUTime: &cpu, Runs: make([]api.Run, runs)}
 }
 
-func over(cpu time.Duration, runs int) job.TestReport {
-	return job.TestReport{Verdict: job.TimeLimit, CPUTime: &cpu, Runs: make([]job.Run, runs)}
+func over(cpu time.Duration, runs int) api.TestReport {
+	return api.TestReport{Verdict: api.TimeLimit, CPUTime: &cpu, Runs: make([]api.Run, runs)}
 }
 
 // A verdict is wrong where the program's own time was on the other side of the
@@ -27,7 +27,7 @@ func TestSettled(t *testing.T) {
 	type ends struct{ either, wrong, uncalibrated bool }
 	tests := []struct {
 		theta, before, after float64 // own times at a ratio of 1
-		report               job.TestReport
+		report               api.TestReport
 		want                 ends
 	}{
 		{0.98, 1, 1, accepted(1, 1), ends{}},
@@ -59,7 +59,7 @@ func TestSettled(t *testing.T) {
 		}
 	}
 	f := Flip{Program: "p", Theta: 0.9}
-	if err := f.judged(job.TestReport{Verdict: job.RuntimeError}); err == nil {
+	if err := f.judged(api.TestReport{Verdict: api.RuntimeError}); err == nil {
 		t.Error("a verdict that is not about time was counted")
 	}
 }
@@ -71,7 +71,7 @@ func sampleFlips(t *testing.T) []Flip {
 		theta  float64
 		load   string
 		method string
-		report job.TestReport
+		report api.TestReport
 	}{
 		{0.9, "", byFree, over(110, 1)}, {0.9, "", byFree, accepted(90, 1)}, {1, "", byFree, over(101, 1)},
 		{1.1, initproc.LoadCPU, byFree, accepted(99, 1)},
@@ -96,12 +96,12 @@ func sampleDose() dose {
 
 func TestFlipTables(t *testing.T) {
 	// One that crossed the limit counts nowhere.
-	flips := append(sampleFlips(t), Flip{Program: "cpu-bound", Theta: 0.9, Method: byFree, Verdict: job.TimeLimit,
+	flips := append(sampleFlips(t), Flip{Program: "cpu-bound", Theta: 0.9, Method: byFree, Verdict: api.TimeLimit,
 		Runs: 1, Either: true})
 	// Nor does one on a program that was far from where it should be.
 	for range 9 {
 		flips = append(flips, Flip{Program: "cpu-bound", Theta: 0.9, OwnBefore: 0.5, OwnAfter: 0.5, Method: byJudged,
-			Verdict: job.Accepted, Runs: 1, Uncalibrated: true})
+			Verdict: api.Accepted, Runs: 1, Uncalibrated: true})
 	}
 	want := []Table{
 		{"Wrong verdicts at a part of the limit of 100 ns",

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/engine/measure"
 	"judged/internal/host/doctor"
@@ -99,7 +99,7 @@ func summed(all []doctor.Outcome) doctor.Outcome {
 	return o
 }
 
-func judgeGaps(g initproc.Gaps, e job.Evidence, class Class) doctor.Outcome {
+func judgeGaps(g initproc.Gaps, e api.Evidence, class Class) doctor.Outcome {
 	o := doctor.Outcome{Status: doctor.Pass, Found: fmt.Sprintf("%.3f %% of %s lost, longest %s (%s)",
 		100*g.Ratio(), units.Duration(g.Elapsed.Round(time.Millisecond)), units.Duration(g.Longest), histogram(g))}
 	switch {
@@ -149,7 +149,7 @@ func short(d time.Duration) string {
 
 // attribution is what the kernel counted on the CPU meanwhile: times first, the longest before the
 // others, then interrupts.
-func attribution(e job.Evidence) string {
+func attribution(e api.Evidence) string {
 	type share struct {
 		what string
 		time time.Duration

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/host/doctor"
 	"judged/internal/host/fingerprint"
 	"judged/internal/sandbox/initproc"
@@ -33,15 +33,15 @@ func delayed(g initproc.Gaps, waited time.Duration) initproc.Gaps {
 
 func TestJudgeGaps(t *testing.T) {
 	waited, foreign := 2*ms, 40*ms
-	busy := job.Evidence{RunDelay: &foreign, ForeignTime: &foreign,
+	busy := api.Evidence{RunDelay: &foreign, ForeignTime: &foreign,
 		Interrupts: map[string]int64{"LOC": 750, "device": 3, "softirq_net": 9, "RES": 3}}
 	for name, tc := range map[string]struct {
 		gaps  initproc.Gaps
 		class Class
-		e     job.Evidence
+		e     api.Evidence
 		want  doctor.Outcome
 	}{
-		"quiet": {gaps(0, 0), Tuned, job.Evidence{}, doctor.Outcome{Status: doctor.Pass,
+		"quiet": {gaps(0, 0), Tuned, api.Evidence{}, doctor.Outcome{Status: doctor.Pass,
 			Found: "0.000 % of 3.000 s lost, longest 0 s (none from 0.5 µs)"}},
 		"ticks of a virtual machine": {gaps(20*ms, 350*us, 0, 0, 1053), Virtual, busy,
 			doctor.Outcome{Status: doctor.Pass,
@@ -52,16 +52,16 @@ func TestJudgeGaps(t *testing.T) {
 				Reason: "more than 0.1 % is lost, which is what bare metal may lose; meanwhile: others on the CPU " +
 					"40.0 ms, waited for the CPU 2.0 ms, " +
 					"750 timer interrupts (LOC), 3 rescheduling calls (RES), 3 interrupts of devices"}},
-		"ticks where there should be none": {gaps(600*us, 4*us, 0, 200), Tuned, job.Evidence{},
+		"ticks where there should be none": {gaps(600*us, 4*us, 0, 200), Tuned, api.Evidence{},
 			doctor.Outcome{Status: doctor.Warn,
 				Found: "0.020 % of 3.000 s lost, longest 4 µs (200 of 2 µs to 10 µs)",
 				Reason: "more than 0.01 % is lost, which is what tuned bare metal may lose; meanwhile: nothing that the " +
 					"kernel counts, so the hypervisor or the firmware"}},
-		"a long one": {gaps(2*ms, 2*ms, 0, 0, 0, 0, 0, 1), Virtual, job.Evidence{StealTime: &waited},
+		"a long one": {gaps(2*ms, 2*ms, 0, 0, 0, 0, 0, 1), Virtual, api.Evidence{StealTime: &waited},
 			doctor.Outcome{Status: doctor.Warn,
 				Found:  "0.067 % of 3.000 s lost, longest 2.0 ms (1 of 1 ms to 10 ms)",
 				Reason: "a gap of more than 1 ms; meanwhile: stolen by the hypervisor 2.0 ms"}},
-		"a very long one": {gaps(200*ms, 200*ms, 0, 0, 0, 0, 0, 0, 0, 1), Virtual, job.Evidence{},
+		"a very long one": {gaps(200*ms, 200*ms, 0, 0, 0, 0, 0, 0, 0, 1), Virtual, api.Evidence{},
 			doctor.Outcome{Status: doctor.Fail,
 				Found: "6.667 % of 3.000 s lost, longest 200.0 ms (1 of 100 ms and more)",
 				Reason: "a gap of more than 10 ms; meanwhile: nothing that the kernel counts, so the hypervisor or the " +
@@ -79,13 +79,13 @@ func TestJudgeLimits(t *testing.T) {
 		"Max_cpu_time:\tunlimited unlimited\nWaited_ns:\t1000000\n"
 	late := strings.Replace(good, "1000000", "20000000", 1)
 	bound := place{CPUs: cpuset.New(2), Node: 1, Bound: true, NohzFull: true}
-	run := job.Run{CPUTime: 3 * time.Second, WallTime: 3 * time.Second,
-		Evidence: job.Evidence{Interrupts: map[string]int64{"LOC": 4}}}
+	run := api.Run{CPUTime: 3 * time.Second, WallTime: 3 * time.Second,
+		Evidence: api.Evidence{Interrupts: map[string]int64{"LOC": 4}}}
 	held := run
-	held.Evidence = job.Evidence{Interrupts: map[string]int64{"LOC": 750}}
+	held.Evidence = api.Evidence{Interrupts: map[string]int64{"LOC": 750}}
 	for name, tc := range map[string]struct {
 		text   string
-		run    job.Run
+		run    api.Run
 		place  place
 		status doctor.Status
 		reason string
@@ -108,8 +108,8 @@ func TestJudgeLimits(t *testing.T) {
 				"force"},
 		"ticks and waiting": {late, held, bound, doctor.Warn,
 			"750 timer interrupts in 3.000 s, though the CPU is in nohz_full; it waited 20.0 ms for its CPU"},
-		"ticks are ordinary": {good, job.Run{CPUTime: time.Second, WallTime: time.Second,
-			Evidence: job.Evidence{Interrupts: map[string]int64{"LOC": 250}}},
+		"ticks are ordinary": {good, api.Run{CPUTime: time.Second, WallTime: time.Second,
+			Evidence: api.Evidence{Interrupts: map[string]int64{"LOC": 250}}},
 			place{CPUs: cpuset.New(2)}, doctor.Pass, ""},
 		"waiting, too": {late, held, place{CPUs: cpuset.New(2), Virtual: true}, doctor.Warn,
 			"it waited 20.0 ms for its CPU"},

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/host/doctor"
 	"judged/internal/sandbox/initproc"
@@ -47,7 +47,7 @@ func (p *prober) limits(ctx context.Context) (doctor.Outcome, error) {
 const startTicks = 100
 
 // judgeLimits holds what the program wrote, lines as /proc/PID/status has them, against the promise.
-func judgeLimits(text string, run job.Run, want place) doctor.Outcome {
+func judgeLimits(text string, run api.Run, want place) doctor.Outcome {
 	field := func(name string) string {
 		for line := range strings.Lines(text) {
 			if value, ok := strings.CutPrefix(line, name+":"); ok {

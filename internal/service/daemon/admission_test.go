@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
+	"judged/internal/client"
 	"judged/internal/host/fingerprint"
 	"judged/internal/host/topology"
 	"judged/internal/jobs"
-	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 	"judged/internal/timing/canary"
@@ -86,9 +86,9 @@ func TestAdmission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := source.Finish(t.Context(), work.Lease, job.Report{Verdict: job.Accepted, Host: &job.HostReport{Name: "x",
+	if err := source.Finish(t.Context(), work.Lease, api.Report{Verdict: api.Accepted, Host: &api.HostReport{Name: "x",
 		Fingerprint: "f", Kernel: "other", CPUModel: "x", Isolation: "none", Turbo: "off"},
-		Tests: []job.TestReport{{Name: "1", Verdict: job.Accepted}}}); err != nil {
+		Tests: []api.TestReport{{Name: "1", Verdict: api.Accepted}}}); err != nil {
 		t.Fatal(err)
 	}
 	if r := front.finish("job"); r.Host == nil || r.Host.Node != "judge-2" || !r.Host.Admitted {

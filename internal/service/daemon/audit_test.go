@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/jobs"
-	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 	"judged/internal/testkit/simjudge"
@@ -74,11 +74,11 @@ func TestAudit(t *testing.T) {
 		t.Errorf("rejudging set of another judge: %v, want 404", err)
 	}
 	const audited = "job-30" // the first ones may have ended before the front began to audit
-	if r := front.finish(audited); r.Host == nil || r.Host.Node == "" || r.Priority != job.Practice {
+	if r := front.finish(audited); r.Host == nil || r.Host.Node == "" || r.Priority != api.Practice {
 		t.Errorf("report of a job: %+v", r)
 	}
 	page, err := front.List(front.ctx, client.Filter{Labels: map[string]string{jobs.AuditLabel: audited}})
-	if err != nil || len(page.Jobs) == 0 || page.Jobs[0].Priority != job.Audit {
+	if err != nil || len(page.Jobs) == 0 || page.Jobs[0].Priority != api.Audit {
 		t.Errorf("audits of a job: %+v, %v", page, err)
 	}
 	all, err := front.List(front.ctx, client.Filter{Limit: 500})
@@ -86,7 +86,7 @@ func TestAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range all.Jobs {
-		if r.Priority == job.Audit {
+		if r.Priority == api.Audit {
 			t.Fatalf("the list has the audit %s", r.ID)
 		}
 	}

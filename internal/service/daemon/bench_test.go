@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/host/proc"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
@@ -70,7 +70,7 @@ func prefill(b *testing.B, c config.Config) {
 	}
 	defer s.Close()
 	for n := range doneJobs {
-		_, _, err := s.Put(ctx, jobs.Submission{ID: fmt.Sprintf("old-%d", n), Job: job.Job{Priority: job.Practice}})
+		_, _, err := s.Put(ctx, jobs.Submission{ID: fmt.Sprintf("old-%d", n), Job: api.Job{Priority: api.Practice}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func prefill(b *testing.B, c config.Config) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := s.Finish(ctx, w.Lease, job.Report{Verdict: job.Accepted}); err != nil {
+		if err := s.Finish(ctx, w.Lease, api.Report{Verdict: api.Accepted}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -94,7 +94,7 @@ func yardsticks(b *testing.B, f func(b *testing.B, path string)) {
 
 // loaded is a daemon with many finished jobs behind it, and a one-test job for
 // it.
-func loaded(b *testing.B, path string) (*instance, job.Job) {
+func loaded(b *testing.B, path string) (*instance, api.Job) {
 	b.Helper()
 	c := settings(b)
 	c.HTTP.MaxBlob = 128 << 20
@@ -107,12 +107,12 @@ func loaded(b *testing.B, path string) (*instance, job.Job) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return d, job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{{Name: "1"}}}
+	return d, api.Job{Program: api.File{Blob: digest}, Tests: []api.Test{{Name: "1"}}}
 }
 
-func (i *instance) judgeOne(b *testing.B, id string, j job.Job) {
+func (i *instance) judgeOne(b *testing.B, id string, j api.Job) {
 	r, err := i.Judge(i.ctx, id, j)
-	if err != nil || r.Verdict != job.Accepted {
+	if err != nil || r.Verdict != api.Accepted {
 		b.Fatalf("job %s: %s %v", id, r.Verdict, err)
 	}
 }
@@ -164,8 +164,8 @@ func benchmarkTests(b *testing.B, path string) {
 	input, answer := d.putText(b, "1 2\n"), d.putText(b, "")
 	j.Tests = nil
 	for n := range tests {
-		j.Tests = append(j.Tests, job.Test{Name: strconv.Itoa(n), Input: &job.File{Blob: input},
-			Answer: &job.File{Blob: answer}})
+		j.Tests = append(j.Tests, api.Test{Name: strconv.Itoa(n), Input: &api.File{Blob: input},
+			Answer: &api.File{Blob: answer}})
 	}
 	var bare, whole []time.Duration
 	ticks, n := d.cpuTicks(), 0
@@ -191,7 +191,7 @@ func benchmarkTests(b *testing.B, path string) {
 // the first one, which copies it, and the following ones.
 func BenchmarkInput(b *testing.B) {
 	d, j := loaded(b, emptyProgram(b))
-	j.Tests[0].Input = &job.File{Blob: d.putText(b, strings.Repeat("1234567\n", 100<<20/8))}
+	j.Tests[0].Input = &api.File{Blob: d.putText(b, strings.Repeat("1234567\n", 100<<20/8))}
 	var all []time.Duration
 	for b.Loop() {
 		begin := time.Now()
@@ -210,10 +210,10 @@ func BenchmarkPolicies(b *testing.B) {
 	var single, confirm []time.Duration
 	for n := 0; b.Loop(); n++ {
 		for _, p := range []struct {
-			policy job.Policy
+			policy api.Policy
 			took   *[]time.Duration
-		}{{job.Single, &single}, {job.Confirm, &confirm}} {
-			j.Repeats = job.Repeats{Policy: p.policy}
+		}{{api.Single, &single}, {api.Confirm, &confirm}} {
+			j.Repeats = api.Repeats{Policy: p.policy}
 			begin := time.Now()
 			d.judgeOne(b, fmt.Sprintf("%s-%d", p.policy, n), j)
 			*p.took = append(*p.took, time.Since(begin))
@@ -273,7 +273,7 @@ func BenchmarkServe(b *testing.B) {
 		b.Fatal(err)
 	}
 	for n := range 20_000 {
-		_, _, err := s.Put(ctx, jobs.Submission{ID: fmt.Sprintf("wide-%d", n), Job: job.Job{CPUs: 64}})
+		_, _, err := s.Put(ctx, jobs.Submission{ID: fmt.Sprintf("wide-%d", n), Job: api.Job{CPUs: 64}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -305,7 +305,7 @@ func BenchmarkIdle(b *testing.B) {
 		b.Fatal(err)
 	}
 	for n := range *idleJobs {
-		d.judgeOne(b, "job-"+strconv.Itoa(n), job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{{Name: "1"}}})
+		d.judgeOne(b, "job-"+strconv.Itoa(n), api.Job{Program: api.File{Blob: digest}, Tests: []api.Test{{Name: "1"}}})
 	}
 	d.idle()
 	const window = 20 * time.Second

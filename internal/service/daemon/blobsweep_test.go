@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/jobs"
 	"judged/internal/jobs/screen"
 	"judged/internal/testkit"
@@ -38,22 +38,22 @@ func TestSweepBlobs(t *testing.T) {
 		}
 	}()
 	d.store.screen = screen.New(screen.Options{Store: d.store.Store}) // no pool is screened
-	put := func(content string) job.File {
+	put := func(content string) api.File {
 		digest, _, _, err := d.blobs.Put(t.Context(), "", strings.NewReader(content))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return job.File{Blob: digest}
+		return api.File{Blob: digest}
 	}
-	ref := func(f job.File) *job.File { return &f }
-	create := func(id string, j job.Job) {
+	ref := func(f api.File) *api.File { return &f }
+	create := func(id string, j api.Job) {
 		if _, _, err := d.store.Put(t.Context(), jobs.Submission{ID: id, Job: j}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	create("waits", job.Job{Program: put("program"), Files: map[string]job.File{"f": put("file")},
-		Tests: []job.Test{{Name: "1", Input: ref(put("input")), Answer: ref(put("answer"))}, {Name: "2"}}})
-	create("cancelled", job.Job{Program: put("its program")})
+	create("waits", api.Job{Program: put("program"), Files: map[string]api.File{"f": put("file")},
+		Tests: []api.Test{{Name: "1", Input: ref(put("input")), Answer: ref(put("answer"))}, {Name: "2"}}})
+	create("cancelled", api.Job{Program: put("its program")})
 	if _, err := d.store.Cancel(t.Context(), "cancelled"); err != nil {
 		t.Fatal(err)
 	}

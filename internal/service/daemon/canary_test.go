@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
 )
@@ -40,7 +40,7 @@ func TestCanary(t *testing.T) {
 		}
 	}
 	testkit.WaitFor(t, patience, "other readings", func() bool { return !cmp.Equal(first, readings()) })
-	if r = d.finish(r.ID); r.Verdict != job.Accepted {
+	if r = d.finish(r.ID); r.Verdict != api.Accepted {
 		t.Errorf("job between canaries: %s", r.Verdict)
 	}
 	d.drain()

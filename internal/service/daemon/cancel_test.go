@@ -7,33 +7,33 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/testkit"
 )
 
 func cancelQueued(t *testing.T, d *instance) {
 	d.submit("cq-busy", d.busy(1000))
-	d.reach("cq-busy", job.Running)
+	d.reach("cq-busy", api.Running)
 	d.submit("cq", d.sum(1, false))
 	r, err := d.Cancel(d.ctx, "cq")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.State != job.CancelledState || r.Verdict != job.Cancelled || r.Attempt != 0 {
+	if r.State != api.CancelledState || r.Verdict != api.Cancelled || r.Attempt != 0 {
 		t.Errorf("report %+v, want it cancelled before any attempt", r)
 	}
-	if again, err := d.Cancel(d.ctx, "cq"); err != nil || again.State != job.CancelledState {
+	if again, err := d.Cancel(d.ctx, "cq"); err != nil || again.State != api.CancelledState {
 		t.Errorf("second cancel: %+v, %v", again, err)
 	}
-	if r := d.finish("cq-busy"); r.Verdict != job.Accepted {
+	if r := d.finish("cq-busy"); r.Verdict != api.Accepted {
 		t.Errorf("the job before it got %s", r.Verdict)
 	}
 	d.idle()
 	if diff := cmp.Diff([]string{"queued", "cancelled"}, d.feed("cq", 0).types()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if r := d.finish("cq"); r.Verdict != job.Cancelled || !r.StartedAt.IsZero() {
+	if r := d.finish("cq"); r.Verdict != api.Cancelled || !r.StartedAt.IsZero() {
 		t.Errorf("it ran although it was cancelled: %+v", r)
 	}
 }
@@ -46,14 +46,14 @@ func cancelRunning(t *testing.T, d *instance) {
 		t.Run(name, func(t *testing.T) {
 			d := d.in(t)
 			id := "cr-" + name
-			d.submit(id, job.Job{Program: d.program(path), Tests: []job.Test{{Name: "1"}, {Name: "2"}},
-				Limits: job.Limits{CPUTimeMS: 60_000, WallTimeMS: 180_000}})
-			d.reach(id, job.Running)
+			d.submit(id, api.Job{Program: d.program(path), Tests: []api.Test{{Name: "1"}, {Name: "2"}},
+				Limits: api.Limits{CPUTimeMS: 60_000, WallTimeMS: 180_000}})
+			d.reach(id, api.Running)
 			r, err := d.Cancel(d.ctx, id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.State != job.CancelledState || r.Verdict != job.Cancelled || r.Attempt != 1 {
+			if r.State != api.CancelledState || r.Verdict != api.Cancelled || r.Attempt != 1 {
 				t.Errorf("report %+v, want it cancelled in its first attempt", r)
 			}
 			d.idle()
@@ -61,10 +61,10 @@ func cancelRunning(t *testing.T, d *instance) {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 			d.submit(id+"-next", d.sum(2, false))
-			if r := d.finish(id + "-next"); r.Verdict != job.Accepted {
+			if r := d.finish(id + "-next"); r.Verdict != api.Accepted {
 				t.Errorf("the next job got %s: %s", r.Verdict, r.Message)
 			}
-			if r := d.finish(id); r.State != job.CancelledState {
+			if r := d.finish(id); r.State != api.CancelledState {
 				t.Errorf("the job is %s in the end", r.State)
 			}
 		})
@@ -79,17 +79,17 @@ read -r seconds
 sleep "$seconds"`
 	d.submit(
 		"cb",
-		job.Job{Program: *text(script), Limits: job.Limits{CPUTimeMS: 60_000, WallTimeMS: 180_000}, Stop: job.StopNever,
-			Tests: []job.Test{{Name: "1", Input: text("0\n")}, {Name: "2", Input: text("60\n")}, {Name: "3"}}},
+		api.Job{Program: *text(script), Limits: api.Limits{CPUTimeMS: 60_000, WallTimeMS: 180_000}, Stop: api.StopNever,
+			Tests: []api.Test{{Name: "1", Input: text("0\n")}, {Name: "2", Input: text("60\n")}, {Name: "3"}}},
 	)
-	var running job.Report
+	var running api.Report
 	testkit.WaitFor(t, patience, "a test of the running job", func() bool {
 		r, err := d.Job(d.ctx, "cb", 0)
 		running = r
 		return err == nil && len(r.Tests) > 0
 	})
-	if running.State != job.Running || len(running.Tests) != 1 || running.Tests[0].Name != "1" ||
-		running.Tests[0].Verdict != job.Accepted ||
+	if running.State != api.Running || len(running.Tests) != 1 || running.Tests[0].Name != "1" ||
+		running.Tests[0].Verdict != api.Accepted ||
 		len(running.Tests[0].Runs) == 0 {
 		t.Errorf("while it runs %+v", running)
 	}
@@ -97,7 +97,7 @@ sleep "$seconds"`
 		t.Errorf("when it is cancelled: %+v, %v", r, err)
 	}
 	d.idle()
-	if r := d.finish("cb"); r.State != job.CancelledState || !cmp.Equal(r.Tests, running.Tests) {
+	if r := d.finish("cb"); r.State != api.CancelledState || !cmp.Equal(r.Tests, running.Tests) {
 		t.Errorf("in the end %+v", r)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
@@ -33,17 +33,17 @@ func TestContestSlots(t *testing.T) {
 		work, err := source.Take(ctx, jobs.Want{Pool: "default", Width: 1, CPUs: cpus})
 		return work.ID, err
 	}
-	submit := func(id string, p job.Priority) {
+	submit := func(id string, p api.Priority) {
 		j := front.sum(1, false)
 		j.Priority = p
 		front.submit(id, j)
 	}
-	submit("practice", job.Practice)
+	submit("practice", api.Practice)
 	// Longer than a front takes to wake its takers.
 	if id, err := take("1", 2*time.Second); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the slot for contests takes %q, %v", id, err)
 	}
-	submit("contest", job.Contest)
+	submit("contest", api.Contest)
 	for _, tt := range []struct{ cpus, want string }{{"1", "contest"}, {"2", "practice"}} {
 		if id, err := take(tt.cpus, patience); id != tt.want || err != nil {
 			t.Errorf("slot %s takes %q, %v; want %q", tt.cpus, id, err, tt.want)
@@ -62,19 +62,19 @@ func TestOwnContestSlots(t *testing.T) {
 	d := serving(t, c)
 	// Its slots ask for jobs before it has registered as a node.
 	waiting := d.sum(1, false)
-	waiting.Priority = job.Contest
+	waiting.Priority = api.Contest
 	d.submit("first", waiting)
 	d.finish("first")
 	practice := d.sum(2, false)
-	practice.Priority = job.Practice
+	practice.Priority = api.Practice
 	d.submit("practice", practice)
 	waiting = d.sum(3, false)
-	waiting.Priority = job.Contest
+	waiting.Priority = api.Contest
 	d.submit("contest", waiting)
-	if r := d.finish("contest"); r.Verdict != job.Accepted {
+	if r := d.finish("contest"); r.Verdict != api.Accepted {
 		t.Errorf("job of a contest: %+v", r)
 	}
-	if r, err := d.Job(d.ctx, "practice", 0); err != nil || r.State != job.Queued {
+	if r, err := d.Job(d.ctx, "practice", 0); err != nil || r.State != api.Queued {
 		t.Errorf("a job that is of no contest: %+v, %v", r, err)
 	}
 	d.drain()

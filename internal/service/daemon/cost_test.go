@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // allocations are how many objects and bytes the daemon has allocated so far.
@@ -33,7 +33,7 @@ func TestAllocations(t *testing.T) {
 		objects, bytes = d.allocations()
 		for n := range jobs {
 			r, err := d.Judge(d.ctx, fmt.Sprintf("job-%d-%d", tests, n), j)
-			if err != nil || r.Verdict != job.Accepted {
+			if err != nil || r.Verdict != api.Accepted {
 				t.Fatalf("verdict %q: %v", r.Verdict, err)
 			}
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
 )
@@ -106,21 +106,21 @@ func (c *crash) start() {
 }
 
 // crashJob is the n-th job and the verdict that it must get.
-func crashJob(n int, program job.File) (string, job.Job, job.Verdict) {
-	verdict, answer := job.Accepted, 1+n
+func crashJob(n int, program api.File) (string, api.Job, api.Verdict) {
+	verdict, answer := api.Accepted, 1+n
 	if n%5 == 0 {
-		verdict, answer = job.WrongAnswer, n
+		verdict, answer = api.WrongAnswer, n
 	}
-	return fmt.Sprintf("crash-%03d", n), job.Job{
+	return fmt.Sprintf("crash-%03d", n), api.Job{
 		Program: program,
-		Tests:   []job.Test{{Name: "1", Input: text(fmt.Sprintf("2\n1 %d\n", n)), Answer: text(fmt.Sprint(answer))}},
-		Labels:  map[string]string{"n": fmt.Sprint(n)}, Priority: job.Priorities()[n%4],
+		Tests:   []api.Test{{Name: "1", Input: text(fmt.Sprintf("2\n1 %d\n", n)), Answer: text(fmt.Sprint(answer))}},
+		Labels:  map[string]string{"n": fmt.Sprint(n)}, Priority: api.Priorities()[n%4],
 	}, verdict
 }
 
 // submitAll sends every step-th job until it is accepted, as a platform does:
 // under the same id however often the daemon dies meanwhile.
-func (c *crash) submitAll(ctx context.Context, program job.File, first, step int) error {
+func (c *crash) submitAll(ctx context.Context, program api.File, first, step int) error {
 	platform := newClient(c.t, "http://"+c.config.HTTP.Listen)
 	for n := first; n < crashJobs; n += step {
 		id, j, _ := crashJob(n, program)
@@ -205,9 +205,9 @@ func (c *crash) waiting() int {
 func (c *crash) check() {
 	attempts := map[int]int{}
 	for n := range crashJobs {
-		id, want, verdict := crashJob(n, job.File{})
+		id, want, verdict := crashJob(n, api.File{})
 		r := c.now.finish(id)
-		if r.State != job.Done || r.Verdict != verdict || r.Attempt < 1 || r.Labels["n"] != want.Labels["n"] ||
+		if r.State != api.Done || r.Verdict != verdict || r.Attempt < 1 || r.Labels["n"] != want.Labels["n"] ||
 			len(r.Tests) != 1 {
 			c.t.Errorf(
 				"job %s: state %s, verdict %s, attempt %d, labels %v; want %s\n%s",
@@ -232,8 +232,8 @@ func (c *crash) check() {
 	if attempts[1] == crashJobs {
 		c.t.Error("no job was begun twice; the kills hit nothing")
 	}
-	if diff := cmp.Diff(map[job.Priority]int{job.Contest: 0, job.Practice: 0, job.Rejudge: 0,
-		job.Background: 0}, c.depth()); diff != "" {
+	if diff := cmp.Diff(map[api.Priority]int{api.Contest: 0, api.Practice: 0, api.Rejudge: 0,
+		api.Background: 0}, c.depth()); diff != "" {
 		c.t.Errorf("queue (-want +got):\n%s", diff)
 	}
 	seen := map[string]int{}
@@ -259,7 +259,7 @@ func (c *crash) check() {
 	}
 }
 
-func (c *crash) depth() map[job.Priority]int {
+func (c *crash) depth() map[api.Priority]int {
 	depth, err := c.now.Waiting(c.ctx)
 	if err != nil {
 		c.t.Fatal(err)

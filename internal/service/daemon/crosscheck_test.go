@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/jobs"
-	"judged/internal/jobs/client"
 	"judged/internal/testkit"
 )
 
@@ -29,7 +29,7 @@ func TestCrossCheck(t *testing.T) {
 		running.Go(func() { host.run(ctx, t, front.Client) })
 	}
 	testkit.WaitFor(t, patience, "the judges", func() bool { return len(front.nodes()) == 3 })
-	submit := func(id, takes string, priority job.Priority) job.Report {
+	submit := func(id, takes string, priority api.Priority) api.Report {
 		j := front.sum(1, false)
 		j.Tests[0].Name, j.Limits.CPUTimeMS, j.Priority = takes, 1000, priority
 		front.submit(id, j)
@@ -38,8 +38,8 @@ func TestCrossCheck(t *testing.T) {
 	decisions, first := map[string]int{}, map[string]int{}
 	for n := range 12 {
 		id := fmt.Sprint("near-", n)
-		r := submit(id, "1s", job.Contest)
-		if r.Verdict != job.Accepted || r.Host.Node == "judge-1" || r.CrossCheck == nil || r.Attempt != 1 {
+		r := submit(id, "1s", api.Contest)
+		if r.Verdict != api.Accepted || r.Host.Node == "judge-1" || r.CrossCheck == nil || r.Attempt != 1 {
 			t.Fatalf("job near the limit: %+v, hosts %+v", r, r.CrossCheck)
 		}
 		decisions[r.CrossCheck.Decision]++
@@ -50,16 +50,16 @@ func TestCrossCheck(t *testing.T) {
 		}
 	}
 	t.Logf("decisions %v, first judges %v", decisions, first)
-	if n := decisions[job.HostsAgree] + decisions[job.MajorityOfHosts]; n != 12 {
+	if n := decisions[api.HostsAgree] + decisions[api.MajorityOfHosts]; n != 12 {
 		t.Errorf("decisions %v", decisions)
 	}
 	counted := values(front.scrape()["judged_cross_checks_total"])
-	if got := counted["decision=majority pool=default"]; got != float64(decisions[job.MajorityOfHosts]) {
+	if got := counted["decision=majority pool=default"]; got != float64(decisions[api.MajorityOfHosts]) {
 		t.Errorf("judged_cross_checks_total: %v, want %v", counted, decisions)
 	}
-	for id, r := range map[string]job.Report{
-		"far":      submit("far", "500ms", job.Contest),
-		"practice": submit("practice", "1s", job.Practice),
+	for id, r := range map[string]api.Report{
+		"far":      submit("far", "500ms", api.Contest),
+		"practice": submit("practice", "1s", api.Practice),
 	} {
 		if r.CrossCheck != nil {
 			t.Errorf("job %s: %+v", id, r.CrossCheck)

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
@@ -41,7 +41,7 @@ func diskFull(t *testing.T, room int) {
 		d.submit(id, d.sum(n, false))
 		accepted = append(accepted, id)
 	}
-	d.reach("runs", job.Running)
+	d.reach("runs", api.Running)
 
 	fill(t, disk, "filler", room)
 	d.wantState(0, http.StatusServiceUnavailable, "free disk space there")
@@ -82,7 +82,7 @@ func diskFull(t *testing.T, room int) {
 // accepted waits for a job, and wants AC in the first attempt that counts.
 func (i *instance) accepted(id string) {
 	i.t.Helper()
-	if r := i.finish(id); r.Verdict != job.Accepted || r.Attempt != 1 {
+	if r := i.finish(id); r.Verdict != api.Accepted || r.Attempt != 1 {
 		i.t.Errorf("job %s: %s in attempt %d: %s", id, r.Verdict, r.Attempt, r.Message)
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/testkit"
 )
 
@@ -41,7 +41,7 @@ func TestDrainFinishesWhatRuns(t *testing.T) {
 	d := serving(t, c)
 	w.add(d.process)
 	d.submit("runs", d.busy(4000))
-	d.reach("runs", job.Running)
+	d.reach("runs", api.Running)
 	waiting := d.sum(1, false)
 	want := map[string]string{"runs": "done AC 1"}
 	for n := range 10 {
@@ -79,7 +79,7 @@ func TestSecondSignalHandsBackWhatRuns(t *testing.T) {
 	d := serving(t, c)
 	w.add(d.process)
 	d.submit("runs", d.busy(5000))
-	d.reach("runs", job.Running)
+	d.reach("runs", api.Running)
 	d.submit("waits", d.sum(1, false))
 	d.signal(syscall.SIGTERM)
 	d.draining()
@@ -123,7 +123,7 @@ func TestSignalWhileStarting(t *testing.T) {
 }
 
 // states are the reports in short: state, verdict and attempt.
-func states(all map[string]job.Report) map[string]string {
+func states(all map[string]api.Report) map[string]string {
 	short := map[string]string{}
 	for id, r := range all {
 		short[id] = fmt.Sprintf("%s %s %d", r.State, r.Verdict, r.Attempt)

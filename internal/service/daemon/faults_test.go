@@ -23,9 +23,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 	"judged/internal/testkit"
 	"judged/internal/testkit/proxy"
 )
@@ -45,16 +45,16 @@ func TestFleetLostAnswers(t *testing.T) {
 	p := proxy.Start(t, c.HTTP.Listen)
 	node := serving(t, behind(t, p, c, "judge-1"))
 	testkit.WaitFor(t, patience, "the judge", func() bool { return front.Ready(front.ctx) == nil })
-	large := job.Job{Program: *text("#!/bin/sh\ncat\n#" + strings.Repeat("x", 1<<20)),
-		Tests: []job.Test{{Name: "1", Input: text("1"), Answer: text("1")}}}
-	two := job.Job{Program: *text("#!/bin/sh\ncat\n"), Tests: []job.Test{{Name: "1", Input: text("1"), Answer: text("1")},
+	large := api.Job{Program: *text("#!/bin/sh\ncat\n#" + strings.Repeat("x", 1<<20)),
+		Tests: []api.Test{{Name: "1", Input: text("1"), Answer: text("1")}}}
+	two := api.Job{Program: *text("#!/bin/sh\ncat\n"), Tests: []api.Test{{Name: "1", Input: text("1"), Answer: text("1")},
 		{Name: "2", Input: text("2"), Answer: text("2")}}}
 	for _, tt := range []struct {
 		name    string
 		request string
 		without string
 		bytes   int
-		job     job.Job
+		job     api.Job
 	}{
 		{"take", "POST /v1/work/take", "", 0, front.sum(1, false)},
 		{"half-take", "POST /v1/work/take", "", 150, front.sum(2, false)},
@@ -71,7 +71,7 @@ func TestFleetLostAnswers(t *testing.T) {
 			// The judge waits for a job in a request from before.
 			front.submit(tt.name+"-before", front.sum(0, false))
 			front.submit(tt.name, tt.job)
-			if r := front.finish(tt.name); r.Verdict != job.Accepted || r.Attempt != 1 {
+			if r := front.finish(tt.name); r.Verdict != api.Accepted || r.Attempt != 1 {
 				t.Errorf("report: %s in attempt %d: %s", r.Verdict, r.Attempt, r.Message)
 			}
 			select {
@@ -79,16 +79,16 @@ func TestFleetLostAnswers(t *testing.T) {
 			case <-time.After(patience):
 				t.Error("no such request was made")
 			}
-			if r := front.finish(tt.name + "-before"); r.Verdict != job.Accepted || r.Attempt != 1 {
+			if r := front.finish(tt.name + "-before"); r.Verdict != api.Accepted || r.Attempt != 1 {
 				t.Errorf("report of the job before: %s in attempt %d: %s", r.Verdict, r.Attempt, r.Message)
 			}
 		})
 	}
 	t.Run("all cut", func(t *testing.T) {
 		front.submit("cut", front.busy(1000))
-		front.reach("cut", job.Running)
+		front.reach("cut", api.Running)
 		p.Cut()
-		if r := front.finish("cut"); r.Verdict != job.Accepted || r.Attempt != 1 {
+		if r := front.finish("cut"); r.Verdict != api.Accepted || r.Attempt != 1 {
 			t.Errorf("report: %s in attempt %d: %s", r.Verdict, r.Attempt, r.Message)
 		}
 	})
@@ -96,7 +96,7 @@ func TestFleetLostAnswers(t *testing.T) {
 		p.Delay(300 * time.Millisecond)
 		defer p.Delay(0)
 		front.submit("slow", front.sum(6, false))
-		if r := front.finish("slow"); r.Verdict != job.Accepted || r.Attempt != 1 {
+		if r := front.finish("slow"); r.Verdict != api.Accepted || r.Attempt != 1 {
 			t.Errorf("report: %s in attempt %d: %s", r.Verdict, r.Attempt, r.Message)
 		}
 	})
@@ -129,7 +129,7 @@ func TestFleetUpgrade(t *testing.T) {
 				}
 				read := func() error {
 					r, err := platform.Wait(a.ctx, id)
-					if err == nil && r.Verdict != job.Accepted {
+					if err == nil && r.Verdict != api.Accepted {
 						err = fmt.Errorf("%s %s in attempt %d: %s", r.State, r.Verdict, r.Attempt, r.Message)
 					}
 					return err
@@ -218,7 +218,7 @@ func TestFleetStart(t *testing.T) {
 		fleet[n%2].submit(fmt.Sprint("job-", n), echo(n))
 	}
 	for n := range judges {
-		if r := fleet[(n+1)%2].finish(fmt.Sprint("job-", n)); r.Verdict != job.Accepted {
+		if r := fleet[(n+1)%2].finish(fmt.Sprint("job-", n)); r.Verdict != api.Accepted {
 			t.Errorf("job %d: %+v", n, r)
 		}
 	}
@@ -304,7 +304,7 @@ func TestFleetTLS(t *testing.T) {
 		t.Errorf("judges that do not trust the front have registered: %v", nodes)
 	}
 	right := judge("right", caFile)
-	if r := front.finish("1"); r.Verdict != job.Accepted || r.Attempt != 1 {
+	if r := front.finish("1"); r.Verdict != api.Accepted || r.Attempt != 1 {
 		t.Errorf("report: %+v", r)
 	}
 	plain := newClient(t, "http://"+c.HTTP.Listen)

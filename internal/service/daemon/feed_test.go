@@ -13,12 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/api"
+	"judged/internal/client"
 )
 
 // feed is an event stream that was read to its end.
-type feed []job.Event
+type feed []api.Event
 
 func (f feed) types() []string {
 	var all []string
@@ -33,12 +33,12 @@ func (f feed) types() []string {
 func (i *instance) feed(id string, after uint64) feed {
 	i.t.Helper()
 	var events feed
-	i.stream(id, after, func(e job.Event) { events = append(events, e) })
+	i.stream(id, after, func(e api.Event) { events = append(events, e) })
 	return events
 }
 
 // stream calls tell with each event as it comes.
-func (i *instance) stream(id string, after uint64, tell func(job.Event)) {
+func (i *instance) stream(id string, after uint64, tell func(api.Event)) {
 	i.t.Helper()
 	r, err := http.NewRequestWithContext(i.ctx, "GET", i.Base+"/v1/jobs/"+id+"/events", nil)
 	if err != nil {
@@ -65,7 +65,7 @@ func (i *instance) stream(id string, after uint64, tell func(job.Event)) {
 
 // readFeed reads server-sent events strictly: the id and the type that worker
 // outside of the data must be those inside.
-func readFeed(body io.Reader, tell func(job.Event)) error {
+func readFeed(body io.Reader, tell func(api.Event)) error {
 	var id, kind, data string
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, 16<<20)
@@ -82,7 +82,7 @@ func readFeed(body io.Reader, tell func(job.Event)) error {
 		if lines.Text() != "" || data == "" {
 			continue
 		}
-		var e job.Event
+		var e api.Event
 		if err := json.Unmarshal([]byte(data), &e); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func problemOf(a answer) error {
 }
 
 // encode is a job as JSON.
-func (i *instance) encode(j job.Job) []byte {
+func (i *instance) encode(j api.Job) []byte {
 	i.t.Helper()
 	b, err := json.Marshal(j)
 	if err != nil {

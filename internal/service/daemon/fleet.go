@@ -13,15 +13,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
+	"judged/internal/client"
 	"judged/internal/engine"
 	"judged/internal/engine/languages"
 	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/client"
 	"judged/internal/jobs/crosscheck"
 	"judged/internal/jobs/fleet"
 	"judged/internal/jobs/screen"
@@ -145,7 +145,7 @@ func (s *ownSource) takeReserved(ctx context.Context, w jobs.Want) (jobs.Work, e
 }
 
 // Finish names this node in the report.
-func (s *ownSource) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+func (s *ownSource) Finish(ctx context.Context, l jobs.Lease, rep api.Report) error {
 	if rep.Host != nil {
 		host := *rep.Host
 		host.Node = s.node

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
@@ -71,9 +71,9 @@ func (s *simulated) load(name string, clients, number, tests int) {
 	for c := range clients {
 		group.Go(func() error {
 			for n := c; n < number; n += clients {
-				j := job.Job{Command: []string{"true"}}
+				j := api.Job{Command: []string{"true"}}
 				for t := range tests {
-					j.Tests = append(j.Tests, job.Test{Name: fmt.Sprintf("%02d", t)})
+					j.Tests = append(j.Tests, api.Test{Name: fmt.Sprintf("%02d", t)})
 				}
 				if _, err := s.client.Submit(s.front.ctx, fmt.Sprintf("%s-%d", name, n), j); err != nil {
 					return err

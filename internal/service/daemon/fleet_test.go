@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 )
@@ -66,7 +66,7 @@ func TestFleet(t *testing.T) {
 
 	node := serving(t, nodeSettings(t, c, "judge-1"))
 	w.add(node.process)
-	if r := front.finish("early"); r.Verdict != job.Accepted || r.Attempt != 1 || len(r.Tests) != 1 ||
+	if r := front.finish("early"); r.Verdict != api.Accepted || r.Attempt != 1 || len(r.Tests) != 1 ||
 		len(r.Tests[0].Runs) == 0 || r.Host == nil || r.Host.Name == "" {
 		t.Errorf("report of a job that waited for a node: %+v", r)
 	}
@@ -87,16 +87,16 @@ func TestFleet(t *testing.T) {
 	})
 	t.Run("events of tests", func(t *testing.T) {
 		script := "#!/bin/sh\nread -r x\necho \"$x\"\n"
-		front.submit("tests", job.Job{Program: *text(script), Stop: job.StopNever, Tests: []job.Test{
+		front.submit("tests", api.Job{Program: *text(script), Stop: api.StopNever, Tests: []api.Test{
 			{Name: "1", Input: text("1\n"), Answer: text("1\n")}, {Name: "2", Input: text("2\n"), Answer: text("3\n")}}})
-		if r := front.finish("tests"); r.Verdict != job.WrongAnswer || len(r.Tests) != 2 {
+		if r := front.finish("tests"); r.Verdict != api.WrongAnswer || len(r.Tests) != 2 {
 			t.Errorf("report: %+v", r)
 		}
 	})
 	t.Run("languages", func(t *testing.T) {
-		source := job.Job{Program: *text("int main(void) { return 0; }\n"), Language: "c", Tests: []job.Test{{Name: "1"}}}
+		source := api.Job{Program: *text("int main(void) { return 0; }\n"), Language: "c", Tests: []api.Test{{Name: "1"}}}
 		front.submit("source", source)
-		if r := front.finish("source"); r.Verdict != job.Accepted {
+		if r := front.finish("source"); r.Verdict != api.Accepted {
 			t.Errorf("report of a source: %+v", r)
 		}
 		testkit.WaitFor(t, patience, "the judge to list its languages", func() bool {
@@ -117,8 +117,8 @@ func TestFleet(t *testing.T) {
 	}
 	t.Run("cancel", func(t *testing.T) {
 		front.submit("long", front.busy(60_000))
-		front.reach("long", job.Running)
-		if r, err := front.Cancel(front.ctx, "long"); err != nil || r.State != job.CancelledState {
+		front.reach("long", api.Running)
+		if r, err := front.Cancel(front.ctx, "long"); err != nil || r.State != api.CancelledState {
 			t.Errorf("cancel: %+v, %v", r, err)
 		}
 		node.idle()
@@ -148,7 +148,7 @@ func TestOwnNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"1", "2"} {
-		if r := d.finish(id); r.Verdict != job.Accepted {
+		if r := d.finish(id); r.Verdict != api.Accepted {
 			t.Errorf("job %s: %+v", id, r)
 		}
 	}
@@ -182,7 +182,7 @@ func drainNode(t *testing.T, front *instance) {
 		t.Fatal(err)
 	}
 	front.submit("after", front.sum(3, false))
-	if r := front.finish("after"); r.Verdict != job.Accepted {
+	if r := front.finish("after"); r.Verdict != api.Accepted {
 		t.Errorf("job after the drain: %+v", r)
 	}
 }
@@ -201,11 +201,11 @@ func TestFleetTokens(t *testing.T) {
 	}
 	node := serving(t, settingsOf)
 	front.submit("1", front.sum(1, false))
-	if r := front.finish("1"); r.Verdict != job.Accepted {
+	if r := front.finish("1"); r.Verdict != api.Accepted {
 		t.Errorf("report: %+v", r)
 	}
 	front.submit("held", front.busy(2000))
-	front.reach("held", job.Running)
+	front.reach("held", api.Running)
 
 	stolen := newClient(t, front.Base)
 	stolen.Token = secrets["judge-1"]
@@ -238,7 +238,7 @@ func TestFleetTokens(t *testing.T) {
 	if _, err := stolen.Submit(front.ctx, "x", front.sum(2, false)); err == nil {
 		t.Error("a token of scope node may submit jobs")
 	}
-	if r := front.finish("held"); r.Verdict != job.Accepted || r.Attempt != 1 {
+	if r := front.finish("held"); r.Verdict != api.Accepted || r.Attempt != 1 {
 		t.Errorf("report after the attempts of others: %+v", r)
 	}
 	node.drain()
@@ -252,7 +252,7 @@ func TestFleetFrontAway(t *testing.T) {
 	settingsOf := nodeSettings(t, c, "judge-1")
 	node := serving(t, settingsOf)
 	front.submit("runs", front.busy(1000))
-	front.reach("runs", job.Running)
+	front.reach("runs", api.Running)
 	waiting := front.sum(1, false)
 	front.submit("waits", waiting)
 	front.kill()
@@ -264,7 +264,7 @@ func TestFleetFrontAway(t *testing.T) {
 	front = serving(t, c)
 	node = serving(t, settingsOf)
 	for _, id := range []string{"runs", "waits"} {
-		if r := front.finish(id); r.State != job.Done || r.Verdict != job.Accepted || r.Attempt != 1 {
+		if r := front.finish(id); r.State != api.Done || r.Verdict != api.Accepted || r.Attempt != 1 {
 			t.Errorf("job %s: %+v", id, r)
 		}
 	}
@@ -283,11 +283,11 @@ func TestFleetNodeLost(t *testing.T) {
 	front := serving(t, c)
 	first := serving(t, nodeSettings(t, c, "judge-1"))
 	front.submit("job", front.busy(1000))
-	front.reach("job", job.Running)
+	front.reach("job", api.Running)
 	first.signal(syscall.SIGSTOP)
 	second := serving(t, nodeSettings(t, c, "judge-2"))
 	r := front.finish("job")
-	if r.State != job.Done || r.Attempt != 2 || len(r.Tests) != 1 {
+	if r.State != api.Done || r.Attempt != 2 || len(r.Tests) != 1 {
 		t.Errorf("report of the second node: %+v", r)
 	}
 	first.signal(syscall.SIGCONT)
@@ -298,7 +298,7 @@ func TestFleetNodeLost(t *testing.T) {
 	for n := range 4 {
 		id := fmt.Sprint("next-", n)
 		front.submit(id, front.sum(n, false))
-		if r := front.finish(id); r.Verdict != job.Accepted {
+		if r := front.finish(id); r.Verdict != api.Accepted {
 			t.Errorf("job %s: %+v", id, r)
 		}
 	}
@@ -353,7 +353,7 @@ func TestFleetCrash(t *testing.T) {
 	for n := range number {
 		id, _, verdict := crashJob(n, program)
 		r := front.finish(id)
-		if r.State != job.Done || r.Verdict != verdict || len(r.Tests) != 1 {
+		if r.State != api.Done || r.Verdict != verdict || len(r.Tests) != 1 {
 			t.Errorf("job %s: %s %s after %d attempts, want %s: %s", id, r.State, r.Verdict, r.Attempt, verdict, r.Message)
 		}
 		attempts[r.Attempt]++

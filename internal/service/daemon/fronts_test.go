@@ -15,10 +15,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
+	"judged/internal/client"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
@@ -36,9 +36,9 @@ func twoFronts(t *testing.T, blobs string) (a, b config.Config) {
 }
 
 // echo is a job whose program no other job has.
-func echo(n int) job.Job {
-	return job.Job{Program: *text(fmt.Sprintf("#!/bin/sh\nread -r x\necho \"$x\" # %d\n", n)),
-		Tests: []job.Test{{Name: "1", Input: text(fmt.Sprint(n)), Answer: text(fmt.Sprint(n))}}}
+func echo(n int) api.Job {
+	return api.Job{Program: *text(fmt.Sprintf("#!/bin/sh\nread -r x\necho \"$x\" # %d\n", n)),
+		Tests: []api.Test{{Name: "1", Input: text(fmt.Sprint(n)), Answer: text(fmt.Sprint(n))}}}
 }
 
 // TestBlobsAway: a front is not ready while its bucket or its folder of blobs is away.
@@ -187,7 +187,7 @@ func surviveFront(t *testing.T, blobs string) {
 	for n := range 6 { // more than the drained judge may have asked for before
 		id := fmt.Sprint("across-", n)
 		a.submit(id, echo(n))
-		if r := b.finish(id); r.Verdict != job.Accepted || r.Attempt != 1 {
+		if r := b.finish(id); r.Verdict != api.Accepted || r.Attempt != 1 {
 			t.Errorf("job %s through two fronts: %+v", id, r)
 		}
 	}
@@ -199,10 +199,10 @@ func surviveFront(t *testing.T, blobs string) {
 	for n := range 2 { // one for each judge
 		a.submit(fmt.Sprint("long-", n), a.busy(60_000))
 	}
-	a.reach("long-0", job.Running)
-	a.reach("long-1", job.Running)
+	a.reach("long-0", api.Running)
+	a.reach("long-1", api.Running)
 	for n := range 2 {
-		if r, err := b.Cancel(b.ctx, fmt.Sprint("long-", n)); err != nil || r.State != job.CancelledState {
+		if r, err := b.Cancel(b.ctx, fmt.Sprint("long-", n)); err != nil || r.State != api.CancelledState {
 			t.Errorf("cancel: %+v, %v", r, err)
 		}
 	}
@@ -245,7 +245,7 @@ func surviveFront(t *testing.T, blobs string) {
 	b.submit("half", echo(0))
 	a = serving(t, ca)
 	for _, id := range append(ids("job-", number), "half") {
-		if r := a.finish(id); r.State != job.Done || r.Verdict != job.Accepted || len(r.Tests) != 1 {
+		if r := a.finish(id); r.State != api.Done || r.Verdict != api.Accepted || len(r.Tests) != 1 {
 			t.Errorf("job %s: %s %s: %s", id, r.State, r.Verdict, r.Message)
 		}
 	}
@@ -267,7 +267,7 @@ func ids(prefix string, n int) (all []string) {
 
 // submitSomewhere does what a client behind a load balancer does: it repeats a request
 // that had no answer at the other front, under the same ID.
-func submitSomewhere(a, b *instance, id string, j job.Job) error {
+func submitSomewhere(a, b *instance, id string, j api.Job) error {
 	_, err := a.Submit(a.ctx, id, j)
 	if lost := (*client.Unreachable)(nil); errors.As(err, &lost) {
 		_, err = b.Submit(b.ctx, id, j)

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
+	"judged/internal/client"
 	"judged/internal/jobs"
-	"judged/internal/jobs/client"
 	"judged/internal/testkit"
 )
 
@@ -188,7 +188,7 @@ func (i *instance) drain() {
 }
 
 // submit sends a job that is to be accepted.
-func (i *instance) submit(id string, j job.Job) job.Report {
+func (i *instance) submit(id string, j api.Job) api.Report {
 	i.t.Helper()
 	r, err := i.Submit(i.ctx, id, j)
 	if err != nil {
@@ -198,7 +198,7 @@ func (i *instance) submit(id string, j job.Job) job.Report {
 }
 
 // finish waits for the report of a job.
-func (i *instance) finish(id string) job.Report {
+func (i *instance) finish(id string) api.Report {
 	i.t.Helper()
 	r, err := i.Wait(i.ctx, id)
 	if err != nil {
@@ -208,7 +208,7 @@ func (i *instance) finish(id string) job.Report {
 }
 
 // reach waits until a job is in a state.
-func (i *instance) reach(id string, want job.State) {
+func (i *instance) reach(id string, want api.State) {
 	i.t.Helper()
 	testkit.WaitFor(i.t, patience, "job "+id+" to be "+string(want), func() bool {
 		r, err := i.Job(i.ctx, id, 0)
@@ -234,14 +234,14 @@ func (i *instance) idle() {
 }
 
 // inspect opens the records of a daemon that has ended.
-func inspect(t *testing.T, c config.Config) map[string]job.Report {
+func inspect(t *testing.T, c config.Config) map[string]api.Report {
 	t.Helper()
 	s, err := jobs.Open(t.Context(), jobs.Options{URL: c.Database.URL, File: filepath.Join(c.DataDir, "judged.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	all := map[string]job.Report{}
+	all := map[string]api.Report{}
 	for after := ""; ; {
 		page, next, err := s.List(t.Context(), jobs.Filter{After: after, Limit: 100})
 		if err != nil {

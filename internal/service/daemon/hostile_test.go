@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/service/render"
 )
 
@@ -22,12 +22,12 @@ shout >&2
 
 // hostileText follows what a program prints to every place that shows it.
 func hostileText(t *testing.T, d *instance) {
-	j := job.Job{Program: *text(shouting), Tests: []job.Test{{Name: "<script>", Answer: text("</script>\x1b")}},
+	j := api.Job{Program: *text(shouting), Tests: []api.Test{{Name: "<script>", Answer: text("</script>\x1b")}},
 		Head: 1 << 10, Labels: map[string]string{"team": "<script>pwned()</script>"}}
 	d.submit("hostile", j)
 	r := d.finish("hostile")
 	x := r.Tests[0]
-	if x.Verdict != job.WrongAnswer || x.StdoutHead == nil || !strings.Contains(*x.StdoutHead, "\x1b[2J") ||
+	if x.Verdict != api.WrongAnswer || x.StdoutHead == nil || !strings.Contains(*x.StdoutHead, "\x1b[2J") ||
 		*x.StdoutHead != *x.StderrHead {
 		t.Fatalf("%s %q", x.Verdict, *x.StdoutHead)
 	}

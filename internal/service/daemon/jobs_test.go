@@ -6,18 +6,18 @@ import (
 	"strconv"
 	"testing"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
 // program uploads one of the sample programs, statically linked.
-func (i *instance) program(path string) job.File {
+func (i *instance) program(path string) api.File {
 	i.t.Helper()
 	digest, err := i.PutBlobFile(i.ctx, binary(i.t, path))
 	if err != nil {
 		i.t.Fatalf("upload %s: %v", path, err)
 	}
-	return job.File{Blob: digest}
+	return api.File{Blob: digest}
 }
 
 func binary(t testing.TB, path string) string {
@@ -25,29 +25,29 @@ func binary(t testing.TB, path string) string {
 	return testkit.CompileC(t, filepath.Join(testkit.RepoRoot(t), "testdata", "submissions", path), true)
 }
 
-func text(s string) *job.File { return &job.File{Text: &s} }
+func text(s string) *api.File { return &api.File{Text: &s} }
 
 // sum is a job of one test that asks for 1 + n; with wrong the job says that the
 // answer was another.
-func (i *instance) sum(n int, wrong bool) job.Job {
+func (i *instance) sum(n int, wrong bool) api.Job {
 	i.t.Helper()
 	answer := 1 + n
 	if wrong {
 		answer++
 	}
-	return job.Job{
+	return api.Job{
 		Program: i.program("sum/AC-sum.c"),
-		Tests:   []job.Test{{Name: "1", Input: text(fmt.Sprintf("2\n1 %d\n", n)), Answer: text(strconv.Itoa(answer))}},
+		Tests:   []api.Test{{Name: "1", Input: text(fmt.Sprintf("2\n1 %d\n", n)), Answer: text(strconv.Itoa(answer))}},
 	}
 }
 
 // busy is a job that computes for a time and is accepted then.
-func (i *instance) busy(ms int) job.Job {
+func (i *instance) busy(ms int) api.Job {
 	i.t.Helper()
-	return job.Job{
+	return api.Job{
 		Program: i.program("measure/spin.c"), Command: []string{"{program}", "1", "100", strconv.Itoa(ms)},
-		Tests:   []job.Test{{Name: "1"}},
-		Limits:  job.Limits{CPUTimeMS: 60_000, WallTimeMS: 120_000},
-		Repeats: job.Repeats{Policy: job.Single},
+		Tests:   []api.Test{{Name: "1"}},
+		Limits:  api.Limits{CPUTimeMS: 60_000, WallTimeMS: 120_000},
+		Repeats: api.Repeats{Policy: api.Single},
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
@@ -41,14 +41,14 @@ func pointsProblem(t *testing.T, d *instance) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.submit("points", job.Job{Program: *text(string(program)), Problem: "largest"})
+	d.submit("points", api.Job{Program: *text(string(program)), Problem: "largest"})
 	got := d.finish("points")
 	score := func(n float64) *float64 { return &n }
-	want := []job.GroupReport{{Name: "sample", Verdict: job.Accepted, Score: score(0)},
-		{Name: "secret", Verdict: job.Partial, Score: score(65), MaxScore: score(100)},
-		{Name: "secret/1-pair", Verdict: job.Accepted, Score: score(30), MaxScore: score(30)},
-		{Name: "secret/2-many", Verdict: job.Partial, Score: score(35), MaxScore: score(70)}}
-	if diff := cmp.Diff(want, got.Groups); diff != "" || got.Verdict != job.Partial || got.Message != "" {
+	want := []api.GroupReport{{Name: "sample", Verdict: api.Accepted, Score: score(0)},
+		{Name: "secret", Verdict: api.Partial, Score: score(65), MaxScore: score(100)},
+		{Name: "secret/1-pair", Verdict: api.Accepted, Score: score(30), MaxScore: score(30)},
+		{Name: "secret/2-many", Verdict: api.Partial, Score: score(35), MaxScore: score(70)}}
+	if diff := cmp.Diff(want, got.Groups); diff != "" || got.Verdict != api.Partial || got.Message != "" {
 		t.Errorf("verdict %s %s, groups (-want +got):\n%s", got.Verdict, got.Message, diff)
 	}
 	if diff := cmp.Diff(score(65), got.Score); diff != "" {
@@ -64,12 +64,12 @@ func namedFiles(t *testing.T, d *instance) {
 	}
 	for id, tt := range map[string]struct {
 		script string
-		want   job.Verdict
+		want   api.Verdict
 	}{
-		"files-right": {"read n; read a b c; echo $((a + b + c))", job.Accepted},
-		"files-wrong": {"read n; read a b c; echo $((a + b))", job.WrongAnswer},
+		"files-right": {"read n; read a b c; echo $((a + b + c))", api.Accepted},
+		"files-wrong": {"read n; read a b c; echo $((a + b))", api.WrongAnswer},
 	} {
-		d.submit(id, job.Job{Program: *text("#!/bin/sh\n(" + tt.script + ") < totals.in > totals.out"), Problem: "totals"})
+		d.submit(id, api.Job{Program: *text("#!/bin/sh\n(" + tt.script + ") < totals.in > totals.out"), Problem: "totals"})
 		if r := d.finish(id); r.Verdict != tt.want {
 			t.Errorf("%s: verdict %s, want %s: %+v", id, r.Verdict, tt.want, r.Tests)
 		}
@@ -80,21 +80,21 @@ func namedFiles(t *testing.T, d *instance) {
 // environment.
 func limitsOfTests(t *testing.T, d *instance) {
 	testkit.Need(t, testkit.Python)
-	d.submit("limits", job.Job{
+	d.submit("limits", api.Job{
 		Program: *text("#!/usr/bin/python3\nimport os, time\nwhile time.process_time() < 0.5: pass\n" +
 			"print(os.environ['A'])\n"),
-		Env: map[string]string{"A": "b"}, Limits: job.Limits{CPUTimeMS: 200}, Stop: job.StopNever,
-		Tests: []job.Test{{Name: "1", Answer: text("b")},
-			{Name: "2", Answer: text("b"), Limits: job.Limits{CPUTimeMS: 5000}}},
+		Env: map[string]string{"A": "b"}, Limits: api.Limits{CPUTimeMS: 200}, Stop: api.StopNever,
+		Tests: []api.Test{{Name: "1", Answer: text("b")},
+			{Name: "2", Answer: text("b"), Limits: api.Limits{CPUTimeMS: 5000}}},
 	})
 	got := d.finish("limits")
 	if len(got.Tests) != 2 {
 		t.Fatalf("verdict %s of %d tests: %s", got.Verdict, len(got.Tests), got.Message)
 	}
 	for i, want := range []struct {
-		verdict job.Verdict
-		limits  job.Limits
-	}{{job.TimeLimit, job.Limits{}}, {job.Accepted, job.Limits{CPUTimeMS: 5000, WallTimeMS: 11000, Memory: 256 << 20,
+		verdict api.Verdict
+		limits  api.Limits
+	}{{api.TimeLimit, api.Limits{}}, {api.Accepted, api.Limits{CPUTimeMS: 5000, WallTimeMS: 11000, Memory: 256 << 20,
 		Output: 64 << 20, Stack: 256 << 20, Processes: 64}}} {
 		if x := got.Tests[i]; x.Verdict != want.verdict || x.Limits != want.limits {
 			t.Errorf("test %s: %s with limits %+v, want %s with %+v", x.Name, x.Verdict, x.Limits, want.verdict, want.limits)
@@ -104,22 +104,22 @@ func limitsOfTests(t *testing.T, d *instance) {
 
 // interactors: a program and an interactor, both of which come with the job, talk.
 func interactors(t *testing.T, d *instance) {
-	script := func(body string) job.File { return *text("#!/bin/sh\n" + body) }
+	script := func(body string) api.File { return *text("#!/bin/sh\n" + body) }
 	asks := script(`echo 3 4; read n; echo "got $n" > $3/judgemessage.txt; [ "$n" = 7 ] && exit 42; exit 43`)
 	for id, tt := range map[string]struct {
-		program job.File
-		want    job.CheckReport
+		program api.File
+		want    api.CheckReport
 	}{
-		"talk-right": {script(`read a b; echo $((a + b))`), job.CheckReport{Verdict: job.Accepted, Message: "got 7", FirstExit: job.ExitProgram}},
-		"talk-wrong": {script(`read a b; echo $a; read c; exec sleep 60`), job.CheckReport{Verdict: job.WrongAnswer, Message: "got 3", FirstExit: job.ExitInteractor}},
+		"talk-right": {script(`read a b; echo $((a + b))`), api.CheckReport{Verdict: api.Accepted, Message: "got 7", FirstExit: api.ExitProgram}},
+		"talk-wrong": {script(`read a b; echo $a; read c; exec sleep 60`), api.CheckReport{Verdict: api.WrongAnswer, Message: "got 3", FirstExit: api.ExitInteractor}},
 	} {
 		d.submit(
 			id,
-			job.Job{
+			api.Job{
 				Program:    tt.program,
-				Tests:      []job.Test{{Name: "1"}},
-				Interactor: &job.Interactor{Kind: "icpc", Program: asks},
-				Limits:     job.Limits{CPUTimeMS: 1000, WallTimeMS: 2000},
+				Tests:      []api.Test{{Name: "1"}},
+				Interactor: &api.Interactor{Kind: "icpc", Program: asks},
+				Limits:     api.Limits{CPUTimeMS: 1000, WallTimeMS: 2000},
 			},
 		)
 		r := d.finish(id)
@@ -127,8 +127,8 @@ func interactors(t *testing.T, d *instance) {
 			t.Fatalf("%s: verdict %s of %d tests, %s", id, r.Verdict, len(r.Tests), r.Message)
 		}
 		got := *r.Tests[0].Checker
-		if got.Verdict == job.Accepted {
-			got.FirstExit = job.ExitProgram // either may be first
+		if got.Verdict == api.Accepted {
+			got.FirstExit = api.ExitProgram // either may be first
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", id, diff)
@@ -138,36 +138,36 @@ func interactors(t *testing.T, d *instance) {
 
 // juryPrograms: checkers that are programs come as files of a job, and their words are in its report.
 func juryPrograms(t *testing.T, d *instance) {
-	script := func(body string) *job.File { return text("#!/bin/sh\n" + body) }
+	script := func(body string) *api.File { return text("#!/bin/sh\n" + body) }
 	half := 0.5
 	for _, tt := range []struct {
 		id      string
-		checker job.Checker
-		verdict job.Verdict
+		checker api.Checker
+		verdict api.Verdict
 		message string
-		want    job.CheckReport
+		want    api.CheckReport
 		score   *float64
 	}{
-		{"jury-icpc", job.Checker{Kind: "icpc", Program: script(`read n; echo "got $n" > $3/judgemessage.txt; echo "$4" > $3/teammessage.txt; exit 43`), Args: []string{"no"}},
-			job.WrongAnswer, "", job.CheckReport{Verdict: job.WrongAnswer, Message: "got 7", TeamMessage: "no"}, nil},
-		{"jury-testlib", job.Checker{Kind: "testlib", Program: script(`read n < $2; read a < $3; echo "ok $n $a" >&2`)},
-			job.Accepted, "", job.CheckReport{Verdict: job.Accepted, Message: "ok 7 8"}, nil},
-		{"jury-cms", job.Checker{Kind: "cms", Program: script(`echo 0.5; echo half >&2`)},
-			job.Partial, "", job.CheckReport{Verdict: job.Partial, Message: "half"}, &half},
-		{"jury-fails", job.Checker{Kind: "icpc", Program: script(`echo why >&2; exit 1`)}, job.InternalError,
+		{"jury-icpc", api.Checker{Kind: "icpc", Program: script(`read n; echo "got $n" > $3/judgemessage.txt; echo "$4" > $3/teammessage.txt; exit 43`), Args: []string{"no"}},
+			api.WrongAnswer, "", api.CheckReport{Verdict: api.WrongAnswer, Message: "got 7", TeamMessage: "no"}, nil},
+		{"jury-testlib", api.Checker{Kind: "testlib", Program: script(`read n < $2; read a < $3; echo "ok $n $a" >&2`)},
+			api.Accepted, "", api.CheckReport{Verdict: api.Accepted, Message: "ok 7 8"}, nil},
+		{"jury-cms", api.Checker{Kind: "cms", Program: script(`echo 0.5; echo half >&2`)},
+			api.Partial, "", api.CheckReport{Verdict: api.Partial, Message: "half"}, &half},
+		{"jury-fails", api.Checker{Kind: "icpc", Program: script(`echo why >&2; exit 1`)}, api.InternalError,
 			`judge test "1": icpc checker: exited with status 1; the protocol knows 42 (accept) and 43 (reject)`,
-			job.CheckReport{Verdict: job.InternalError, Stderr: "why",
+			api.CheckReport{Verdict: api.InternalError, Stderr: "why",
 				Message: "icpc checker: exited with status 1; the protocol knows 42 (accept) and 43 (reject)"}, nil},
 	} {
 		d.submit(
 			tt.id,
-			job.Job{Program: *script("echo 7"), Tests: []job.Test{{Name: "1", Answer: text("8")}}, Checker: &tt.checker},
+			api.Job{Program: *script("echo 7"), Tests: []api.Test{{Name: "1", Answer: text("8")}}, Checker: &tt.checker},
 		)
 		r := d.finish(tt.id)
 		if r.Verdict != tt.verdict || r.Message != tt.message || len(r.Tests) != 1 {
 			t.Fatalf("%s: verdict %s of %d tests, %s", tt.id, r.Verdict, len(r.Tests), r.Message)
 		}
-		if isIE := tt.verdict == job.InternalError; isIE != (r.Fault == job.JuryFault) || r.Fault != r.Tests[0].Fault {
+		if isIE := tt.verdict == api.InternalError; isIE != (r.Fault == api.JuryFault) || r.Fault != r.Tests[0].Fault {
 			t.Errorf("%s: fault %q, and of its test %q", tt.id, r.Fault, r.Tests[0].Fault)
 		}
 		if diff := cmp.Diff(&tt.want, r.Tests[0].Checker); diff != "" {
@@ -186,7 +186,7 @@ func multiPass(t *testing.T, d *instance) {
 	if a := d.ask("PUT", "/v1/problems/relay", packageArchive(t, "relay")); a.status != http.StatusCreated {
 		t.Fatalf("status %d %s", a.status, a.body)
 	}
-	relay := func(name string) job.File {
+	relay := func(name string) api.File {
 		source, err := os.ReadFile(filepath.Join(packageFolder(t, "relay"), name))
 		if err != nil {
 			t.Fatal(err)
@@ -194,23 +194,23 @@ func multiPass(t *testing.T, d *instance) {
 		return *text("#!/usr/bin/python3\n" + string(source))
 	}
 	checker := relay("output_validator/relay.py")
-	inline := job.Job{Tests: []job.Test{{Name: "secret/1", Input: text("write 3\n"), Answer: text("3\n")}}, Passes: 2,
-		Checker: &job.Checker{Kind: "icpc", Program: &checker}}
+	inline := api.Job{Tests: []api.Test{{Name: "secret/1", Input: text("write 3\n"), Answer: text("3\n")}}, Passes: 2,
+		Checker: &api.Checker{Kind: "icpc", Program: &checker}}
 	for _, tt := range []struct {
 		id, program string
-		job         job.Job
-		verdicts    []job.Verdict // of the passes of the first test
+		job         api.Job
+		verdicts    []api.Verdict // of the passes of the first test
 	}{
-		{"relay-right", "submissions/accepted/binary.py", job.Job{Problem: "relay"},
-			[]job.Verdict{job.Accepted, job.Accepted}},
-		{"relay-wrong", "submissions/wrong_answer/off_by_one.py", job.Job{Problem: "relay"},
-			[]job.Verdict{job.Accepted, job.WrongAnswer}},
-		{"relay-crash", "submissions/run_time_error/crash.py", inline, []job.Verdict{job.Accepted, job.RuntimeError}},
+		{"relay-right", "submissions/accepted/binary.py", api.Job{Problem: "relay"},
+			[]api.Verdict{api.Accepted, api.Accepted}},
+		{"relay-wrong", "submissions/wrong_answer/off_by_one.py", api.Job{Problem: "relay"},
+			[]api.Verdict{api.Accepted, api.WrongAnswer}},
+		{"relay-crash", "submissions/run_time_error/crash.py", inline, []api.Verdict{api.Accepted, api.RuntimeError}},
 	} {
 		tt.job.Program = relay(tt.program)
 		d.submit(tt.id, tt.job)
 		r := d.finish(tt.id)
-		var verdicts []job.Verdict
+		var verdicts []api.Verdict
 		for _, p := range r.Tests[0].Passes {
 			verdicts = append(verdicts, p.Verdict)
 			if p.CPUTime == nil || p.Timing == nil || len(p.Runs) == 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/anishathalye/porcupine"
 	"golang.org/x/sync/errgroup"
 
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/testkit"
 )
 
@@ -54,7 +54,7 @@ var jobModel = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{absent} },
 	Step: func(state, input, output any) []any {
 		now, verb, answer := state.(string), input.(call).verb, output.(string)
-		cancelled := string(job.Cancelled)
+		cancelled := string(api.Cancelled)
 		switch {
 		case answer == unknown && verb == "submit" && now == absent:
 			return []any{absent, open}
@@ -79,7 +79,7 @@ var jobModel = porcupine.NondeterministicModel{
 }
 
 // answerOf translates an answer for the model.
-func answerOf(r job.Report, err error) (string, error) {
+func answerOf(r api.Report, err error) (string, error) {
 	p := (*client.Problem)(nil)
 	switch {
 	case err == nil && r.State.Final():
@@ -119,7 +119,7 @@ func TestLinearizable(t *testing.T) {
 	defer cancel()
 	do := func(number int, platform client.Client, c call, n int) error {
 		start := time.Since(begun)
-		var r job.Report
+		var r api.Report
 		var err error
 		switch c.verb {
 		case "submit":
@@ -203,7 +203,7 @@ func TestLinearizable(t *testing.T) {
 // The model refuses what must never be seen.
 func TestJobModel(t *testing.T) {
 	type steps = [][2]string
-	ac, ca := string(job.Accepted), string(job.Cancelled)
+	ac, ca := string(api.Accepted), string(api.Cancelled)
 	for name, tt := range map[string]struct {
 		answers steps // verb, answer, one after the other
 		want    porcupine.CheckResult

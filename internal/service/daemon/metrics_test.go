@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/testkit"
 )
 
@@ -62,9 +62,9 @@ func values(f *dto.MetricFamily) map[string]float64 {
 }
 
 // reports are all jobs of the daemon with their tests.
-func (i *instance) reports() []job.Report {
+func (i *instance) reports() []api.Report {
 	i.t.Helper()
-	var all []job.Report
+	var all []api.Report
 	for f := (client.Filter{}); ; {
 		page, err := i.List(i.ctx, f)
 		if err != nil {
@@ -86,7 +86,7 @@ type expected struct {
 	sums     map[string]float64
 }
 
-func expect(all []job.Report) expected {
+func expect(all []api.Report) expected {
 	x := expected{counters: map[string]map[string]float64{}, counts: map[string]uint64{}, sums: map[string]float64{}}
 	add := func(name, labels string) {
 		if x.counters[name] == nil {
@@ -100,7 +100,7 @@ func expect(all []job.Report) expected {
 	}
 	for _, r := range all {
 		add("judged_jobs_total", fmt.Sprintf("priority=%s verdict=%s", r.Priority, r.Verdict))
-		if r.State == job.Done {
+		if r.State == api.Done {
 			x.counts["judged_queue_wait_seconds"]++
 		}
 		for _, t := range r.Tests {
@@ -108,7 +108,7 @@ func expect(all []job.Report) expected {
 				add("judged_runs_total", "verdict="+string(t.Verdict))
 				observe("judged_run_cpu_seconds", run.CPUTime)
 				observe("judged_run_wall_seconds", run.WallTime)
-				if r.State == job.Done { // only the host itself knows these, when it stores the report
+				if r.State == api.Done { // only the host itself knows these, when it stores the report
 					x.counts["judged_sandbox_overhead_seconds"]++
 					x.counts["judged_evidence_seconds"]++
 				}
@@ -178,7 +178,7 @@ func stateAgrees(t *testing.T, d *instance, families map[string]*dto.MetricFamil
 		t.Errorf("slots (-api +metrics):\n%s", diff)
 	}
 	if depth := values(families["judged_queue_depth"]); len(depth) != 0 ||
-		len(families["judged_queue_depth"].GetMetric()) != len(job.Priorities()) {
+		len(families["judged_queue_depth"].GetMetric()) != len(api.Priorities()) {
 		t.Errorf("queue depth %v, want 0 for every priority", families["judged_queue_depth"])
 	}
 	report, err := d.Doctor(d.ctx)
@@ -241,7 +241,7 @@ func judgeMany(d *instance, name string, n int) {
 		d.submit(fmt.Sprintf("%s-%d", name, k), d.sum(k, false))
 	}
 	for k := range n {
-		if r := d.finish(fmt.Sprintf("%s-%d", name, k)); r.Verdict != job.Accepted {
+		if r := d.finish(fmt.Sprintf("%s-%d", name, k)); r.Verdict != api.Accepted {
 			d.t.Errorf("%s-%d: %s", name, k, r.Verdict)
 		}
 	}

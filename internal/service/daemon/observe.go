@@ -3,7 +3,7 @@ package daemon
 import (
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/doctor"
 	"judged/internal/host/tune"
 	"judged/internal/jobs"
@@ -14,7 +14,7 @@ import (
 // observer records what dispatch and slothealth report as metrics.
 type observer struct{ m *metrics.Metrics }
 
-func (o observer) JobDone(r *job.Report, queueWait time.Duration) { o.m.JobDone(r, queueWait) }
+func (o observer) JobDone(r *api.Report, queueWait time.Duration) { o.m.JobDone(r, queueWait) }
 
 func (o observer) AttemptDone(outcome dispatch.Outcome) { o.m.AttemptDone(metrics.Attempt(outcome)) }
 
@@ -55,7 +55,7 @@ func (d *daemon) storeFailed(operation string) {
 	}
 }
 
-func (d *daemon) jobCancelled(r *job.Report) {
+func (d *daemon) jobCancelled(r *api.Report) {
 	if m := d.metrics.Load(); m != nil {
 		m.JobDone(r, -1)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 	"judged/internal/testkit/postgres"
 )
@@ -21,7 +21,7 @@ func TestDatabaseAway(t *testing.T) {
 	d.submit("runs", d.busy(2000))
 	waiting := d.sum(1, false)
 	d.submit("waits", waiting)
-	d.reach("runs", job.Running)
+	d.reach("runs", api.Running)
 
 	server.Kill(t)
 	testkit.WaitFor(t, patience, "the daemon to notice", func() bool { return d.Ready(d.ctx) != nil })

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 )
@@ -30,7 +30,7 @@ func (i *instance) pools() map[string][2]int {
 }
 
 // in is a job for a pool.
-func in(pool string, j job.Job) job.Job {
+func in(pool string, j api.Job) api.Job {
 	j.Pool = pool
 	return j
 }
@@ -57,10 +57,10 @@ func TestPools(t *testing.T) {
 	cloud := node("judge-1", "cloud")
 	testkit.WaitFor(t, patience, "the registration", func() bool { return len(front.nodes()) == 1 })
 	front.submit("there", in("cloud", front.sum(2, false)))
-	if r := front.finish("there"); r.Verdict != job.Accepted || r.Host.Pool != "cloud" || r.Host.Node != "judge-1" {
+	if r := front.finish("there"); r.Verdict != api.Accepted || r.Host.Pool != "cloud" || r.Host.Node != "judge-1" {
 		t.Errorf("report: %+v", r)
 	}
-	if r, err := front.Job(front.ctx, "waits", 0); err != nil || r.State != job.Queued {
+	if r, err := front.Job(front.ctx, "waits", 0); err != nil || r.State != api.Queued {
 		t.Errorf("a job of another pool: %+v, %v", r, err)
 	}
 	scraped := front.scrape()
@@ -71,7 +71,7 @@ func TestPools(t *testing.T) {
 		t.Errorf("judged_pool_queue_depth: %v", got)
 	}
 	metal := node("judge-2", "metal")
-	if r := front.finish("waits"); r.Verdict != job.Accepted || r.Host.Pool != "metal" {
+	if r := front.finish("waits"); r.Verdict != api.Accepted || r.Host.Pool != "metal" {
 		t.Errorf("report: %+v", r)
 	}
 	cloud.drain()
@@ -87,7 +87,7 @@ func TestOwnPoolAndOthers(t *testing.T) {
 	d := serving(t, c)
 	d.submit("metal", in("metal", d.sum(1, false)))
 	d.submit("long", d.busy(60_000))
-	d.reach("long", job.Running)
+	d.reach("long", api.Running)
 	d.submit("own", d.sum(1, false))
 	d.kill()
 	c.Slots.Pool = "renamed"
@@ -95,7 +95,7 @@ func TestOwnPoolAndOthers(t *testing.T) {
 	if _, err := d.Cancel(d.ctx, "long"); err != nil {
 		t.Fatal(err)
 	}
-	if r := d.finish("own"); r.Verdict != job.Accepted || r.Host.Pool != "renamed" {
+	if r := d.finish("own"); r.Verdict != api.Accepted || r.Host.Pool != "renamed" {
 		t.Errorf("report: %+v", r)
 	}
 	if got := d.pools()["metal"]; got != [2]int{0, 1} {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/base/units"
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 )

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
@@ -29,7 +29,7 @@ func TestDiskReadOnly(t *testing.T) {
 	d.submit("runs", d.busy(3000))
 	d.submit("waits", d.sum(1, false))
 	late := d.encode(d.sum(2, false))
-	d.reach("runs", job.Running)
+	d.reach("runs", api.Running)
 
 	disk.failWrites(t)
 	testkit.WaitFor(t, patience, "the daemon to notice", func() bool { return d.Ready(d.ctx) != nil })
@@ -46,7 +46,7 @@ func TestDiskReadOnly(t *testing.T) {
 	d = serving(t, c)
 	d.submit("late", d.sum(2, false))
 	for _, id := range []string{"runs", "waits", "late"} {
-		if r := d.finish(id); r.Verdict != job.Accepted {
+		if r := d.finish(id); r.Verdict != api.Accepted {
 			t.Errorf("job %s: %s: %s", id, r.Verdict, r.Message)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // contractKeys are the members of a report in CONTRACT 3 that every machine can
@@ -60,9 +60,9 @@ func paths(v any, path string, into map[string]int) {
 func completeReport(t *testing.T, d *instance) {
 	const repeats = 5
 	j := d.busy(40)
-	j.Tests = []job.Test{{Name: "a", Answer: text("")}, {Name: "b", Answer: text("")}}
-	j.Limits = job.Limits{CPUTimeMS: 2000}
-	j.Repeats = job.Repeats{Min: repeats, Max: repeats}
+	j.Tests = []api.Test{{Name: "a", Answer: text("")}, {Name: "b", Answer: text("")}}
+	j.Limits = api.Limits{CPUTimeMS: 2000}
+	j.Repeats = api.Repeats{Min: repeats, Max: repeats}
 	j.Head, j.Labels = 100, map[string]string{"set": "x"}
 	d.submit("report", j)
 	d.finish("report")
@@ -91,11 +91,11 @@ func completeReport(t *testing.T, d *instance) {
 		t.Error("no interrupts in any run of 40 ms")
 	}
 
-	var r job.Report
+	var r api.Report
 	if err := json.Unmarshal(body, &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.ID != "report" || r.State != job.Done || r.Verdict != job.Accepted || r.JudgementType != "AC" ||
+	if r.ID != "report" || r.State != api.Done || r.Verdict != api.Accepted || r.JudgementType != "AC" ||
 		r.Attempt != 1 ||
 		!*r.Deterministic {
 		t.Errorf("report %s", body)
@@ -123,7 +123,7 @@ func completeReport(t *testing.T, d *instance) {
 }
 
 // relations are what must hold between the members of a test's report.
-func relations(test job.TestReport, cpus string, repeats int) []string {
+func relations(test api.TestReport, cpus string, repeats int) []string {
 	var wrong []string
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -189,12 +189,12 @@ func relations(test job.TestReport, cpus string, repeats int) []string {
 
 // verdicts has jobs end otherwise than accepted, with tests that do not run.
 func verdicts(t *testing.T, d *instance) {
-	for id, j := range map[string]job.Job{
+	for id, j := range map[string]api.Job{
 		"ve-WA":  d.sum(70, true),
-		"ve-RTE": {Program: d.program("sum/RTE-exit.c"), Tests: []job.Test{{Name: "1"}, {Name: "2"}}},
-		"ve-TLE": {Program: d.program("sum/TLE-spin.c"), Tests: []job.Test{{Name: "1"}, {Name: "2"}},
-			Limits: job.Limits{CPUTimeMS: 100, WallTimeMS: 60_000},
-			Stop:   job.StopNever, Priority: job.Contest, Repeats: job.Repeats{Policy: job.Single}},
+		"ve-RTE": {Program: d.program("sum/RTE-exit.c"), Tests: []api.Test{{Name: "1"}, {Name: "2"}}},
+		"ve-TLE": {Program: d.program("sum/TLE-spin.c"), Tests: []api.Test{{Name: "1"}, {Name: "2"}},
+			Limits: api.Limits{CPUTimeMS: 100, WallTimeMS: 60_000},
+			Stop:   api.StopNever, Priority: api.Contest, Repeats: api.Repeats{Policy: api.Single}},
 	} {
 		d.submit(id, j)
 		r := d.finish(id)

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 )
@@ -41,7 +41,7 @@ func TestScreeningTwoFronts(t *testing.T) {
 	}
 	both("the judges", func(front *instance) bool { return len(front.nodes()) == 2 })
 	number := 0
-	decides := func(front *instance, takes, pool string) (r job.Report) {
+	decides := func(front *instance, takes, pool string) (r api.Report) {
 		t.Helper()
 		testkit.WaitFor(t, patience, pool+" to decide", func() bool {
 			r = front.finish(front.submitScreened(&number, takes))
@@ -61,7 +61,7 @@ func TestScreeningTwoFronts(t *testing.T) {
 	both("the ratio", func(front *instance) bool { s := front.screenOf(); return len(s.Ratios) == 1 && s.Ratios[0].Known })
 	for _, front := range fronts {
 		decides(front, "200ms", "cloud")
-		if r := front.finish(front.submitScreened(&number, "1100ms")); r.Verdict != job.TimeLimit || r.Host.Pool != "metal" {
+		if r := front.finish(front.submitScreened(&number, "1100ms")); r.Verdict != api.TimeLimit || r.Host.Pool != "metal" {
 			t.Errorf("a job over the limit: %+v", r)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
+	"judged/internal/client"
 	"judged/internal/jobs"
-	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 )
@@ -56,18 +56,18 @@ func (h simulatedHost) run(ctx context.Context, t *testing.T, front client.Clien
 	}
 }
 
-func (h simulatedHost) judge(j job.Job) job.Report {
+func (h simulatedHost) judge(j api.Job) api.Report {
 	name := j.Tests[0].Name
 	there, _ := time.ParseDuration(name) // of the test
-	cpu, v := there*time.Duration(h.percent.Load())/100, job.Accepted
+	cpu, v := there*time.Duration(h.percent.Load())/100, api.Accepted
 	if cpu > j.Limits.CPUTime() {
-		v = job.TimeLimit
+		v = api.TimeLimit
 	}
 	limit := j.Limits.CPUTime()
-	test := job.TestReport{Name: name, Verdict: v, CPUTime: &cpu, WallTime: &cpu,
-		Timing: &job.Timing{N: 1, Statistic: "single", Limit: limit, MarginRatio: 1 - float64(cpu)/float64(limit)},
-		Runs:   []job.Run{{CPUTime: cpu, CPUs: "1", Kept: true, Disturbed: []job.Cause{}}}}
-	return job.Report{Verdict: v, Tests: []job.TestReport{test}, Host: &job.HostReport{Name: h.name, Pool: h.pool,
+	test := api.TestReport{Name: name, Verdict: v, CPUTime: &cpu, WallTime: &cpu,
+		Timing: &api.Timing{N: 1, Statistic: "single", Limit: limit, MarginRatio: 1 - float64(cpu)/float64(limit)},
+		Runs:   []api.Run{{CPUTime: cpu, CPUs: "1", Kept: true, Disturbed: []api.Cause{}}}}
+	return api.Report{Verdict: v, Tests: []api.TestReport{test}, Host: &api.HostReport{Name: h.name, Pool: h.pool,
 		Fingerprint: "class-of-" + h.pool, Kernel: "6", CPUModel: "x", Isolation: "none", Turbo: "off"}}
 }
 
@@ -118,7 +118,7 @@ func TestScreening(t *testing.T) {
 	testkit.WaitFor(t, patience, "the judges", func() bool { return len(front.nodes()) == 2 })
 	number := 0
 	submit := func(takes string) string { return front.submitScreened(&number, takes) }
-	time200 := func() job.Report { return front.finish(submit("200ms")) }
+	time200 := func() api.Report { return front.finish(submit("200ms")) }
 	if r := time200(); r.Host.Pool != "metal" || r.Screening != nil {
 		t.Errorf("a job before the ratio is known: %+v", r)
 	}
@@ -135,7 +135,7 @@ func TestScreening(t *testing.T) {
 	})
 	front.drain()
 	front = serving(t, c)
-	var decided job.Report
+	var decided api.Report
 	testkit.WaitFor(t, patience, "the cloud to decide", func() bool {
 		decided = time200()
 		return decided.Host.Pool == "cloud"
@@ -144,18 +144,18 @@ func TestScreening(t *testing.T) {
 		t.Errorf("screening of a job that the cloud decides: %+v", s)
 	}
 	over := front.finish(submit("1100ms"))
-	if s := over.Screening; over.Verdict != job.TimeLimit || over.Host.Pool != "metal" || s == nil || s.Decided ||
+	if s := over.Screening; over.Verdict != api.TimeLimit || over.Host.Pool != "metal" || s == nil || s.Decided ||
 		!strings.Contains(s.Reason, "limit of time") {
 		t.Errorf("a job over the limit: %+v, %+v", over, s)
 	}
 	// In the cloud it takes 1.08 s and is over the limit; the metal's report stands.
 	near := front.finish(submit("900ms"))
-	if near.Verdict != job.Accepted || near.Host.Pool != "metal" ||
+	if near.Verdict != api.Accepted || near.Host.Pool != "metal" ||
 		near.Attempt != 1 || *near.Tests[0].CPUTime != 900*time.Millisecond {
 		t.Errorf("a job near the limit: %+v", near)
 	}
 	first, err := front.Job(front.ctx, near.Screening.Job, 0)
-	if err != nil || first.Verdict != job.TimeLimit || first.Host.Pool != "cloud" ||
+	if err != nil || first.Verdict != api.TimeLimit || first.Host.Pool != "cloud" ||
 		first.Labels[jobs.ScreeningLabel] != near.ID {
 		t.Errorf("the report of the cloud: %+v, %v", first, err)
 	}
@@ -164,14 +164,14 @@ func TestScreening(t *testing.T) {
 		t.Errorf("reports of the cloud by label: %+v, %v", page, err)
 	}
 	contest := in("cloud", front.sum(1, false))
-	contest.Tests[0].Name, contest.Priority = "200ms", job.Contest
+	contest.Tests[0].Name, contest.Priority = "200ms", api.Contest
 	front.submit("contest", contest)
 	if r := front.finish("contest"); r.Host.Pool != "metal" || r.Screening != nil {
 		t.Errorf("a job of a contest, for which too few pairs are known: %+v", r)
 	}
 	percent[1].Store(60)
 	wrong := front.finish(submit("1100ms")) // 660 ms / 1.2 is within 1 s
-	if wrong.Verdict != job.Accepted || wrong.Host.Pool != "cloud" {
+	if wrong.Verdict != api.Accepted || wrong.Host.Pool != "cloud" {
 		t.Errorf("a job that a cloud that became faster judges: %+v", wrong)
 	}
 	testkit.WaitFor(t, patience, "a check to close the screen", func() bool { return !front.screenOf().Open })

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"judged/internal/base/job"
-	"judged/internal/jobs/client"
+	"judged/internal/api"
+	"judged/internal/client"
 	"judged/internal/jobs/fleet"
 	"judged/internal/testkit"
 	"judged/internal/testkit/simjudge"
@@ -44,11 +44,11 @@ func TestSimulatedJudge(t *testing.T) {
 	}
 	submit := func(id string) {
 		t.Helper()
-		j := job.Job{Command: []string{"true"}, Tests: []job.Test{{Name: "1"}, {Name: "2"}}}
+		j := api.Job{Command: []string{"true"}, Tests: []api.Test{{Name: "1"}, {Name: "2"}}}
 		if _, err := front.Client.Submit(front.ctx, id, j); err != nil {
 			t.Fatal(err)
 		}
-		front.reach(id, job.Running)
+		front.reach(id, api.Running)
 	}
 	submit("cancelled")
 	if _, err := front.Client.Cancel(front.ctx, "cancelled"); err != nil {
@@ -59,7 +59,7 @@ func TestSimulatedJudge(t *testing.T) {
 	if err := judges.Wait(); err != nil {
 		t.Error(err)
 	}
-	front.reach("given-back", job.Queued)
+	front.reach("given-back", api.Queued)
 
 	again, end := context.WithCancel(t.Context())
 	quick := &simjudge.Judge{Name: "usual", Front: front.Client, TestTime: time.Millisecond}
@@ -69,7 +69,7 @@ func TestSimulatedJudge(t *testing.T) {
 	judges.Go(func() error { return quick.Run(again) })
 	testkit.WaitFor(t, patience, "the report", func() bool {
 		rep, err := front.Client.Job(front.ctx, "given-back", 0)
-		return err == nil && rep.State == job.Done && rep.Verdict == job.Accepted && len(rep.Tests) == 2
+		return err == nil && rep.State == api.Done && rep.Verdict == api.Accepted && len(rep.Tests) == 2
 	})
 	end()
 	if err := judges.Wait(); err != nil {

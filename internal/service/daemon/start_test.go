@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 )
 
 // refuses wants a daemon that ends before it serves, with one line on stderr
@@ -48,7 +48,7 @@ func dataInUse(t *testing.T, d *instance) {
 		t.Errorf("the first daemon: %v", err)
 	}
 	d.submit("in-use", d.sum(40, false))
-	if r := d.finish("in-use"); r.Verdict != job.Accepted {
+	if r := d.finish("in-use"); r.Verdict != api.Accepted {
 		t.Errorf("the first daemon judges %s", r.Verdict)
 	}
 }
@@ -170,7 +170,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	d.Token = "secret of read"
-	if r := d.finish("tokens"); r.Verdict != job.Accepted {
+	if r := d.finish("tokens"); r.Verdict != api.Accepted {
 		t.Errorf("verdict %s", r.Verdict)
 	}
 	for _, line := range strings.Fields(d.said() + lines.String()) {
@@ -186,7 +186,7 @@ func TestQueueFull(t *testing.T) {
 	c.Queue.MaxWaiting = 3
 	d := serving(t, c)
 	d.submit("runs", d.busy(60_000))
-	d.reach("runs", job.Running)
+	d.reach("runs", api.Running)
 	spec := d.sum(60, false)
 	for n := range 3 {
 		d.submit(fmt.Sprintf("waits-%d", n), spec)
@@ -204,7 +204,7 @@ func TestQueueFull(t *testing.T) {
 	// The client tries again until there is room.
 	d.submit("too-many", spec)
 	for _, id := range []string{"waits-0", "waits-1", "waits-2", "too-many"} {
-		if r := d.finish(id); r.Verdict != job.Accepted {
+		if r := d.finish(id); r.Verdict != api.Accepted {
 			t.Errorf("%s: %s", id, r.Verdict)
 		}
 	}

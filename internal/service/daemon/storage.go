@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -19,11 +19,11 @@ import (
 // nearly full.
 type storage struct {
 	*jobs.Store
-	finish    func(context.Context, jobs.Lease, job.Report) error
+	finish    func(context.Context, jobs.Lease, api.Report) error
 	screen    *screen.Screen // nil before the fleet is open, and on a judge node
 	space     space
 	failed    func(operation string)
-	cancelled func(*job.Report)
+	cancelled func(*api.Report)
 }
 
 // Put leaves room for the reports of accepted jobs.
@@ -52,7 +52,7 @@ func (s *storage) route(ctx context.Context, n *jobs.Submission) (err error) {
 }
 
 // Finish has another pool decide where the times of this one do not, and another host judge what is near the limit.
-func (s *storage) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+func (s *storage) Finish(ctx context.Context, l jobs.Lease, rep api.Report) error {
 	return s.finish(ctx, l, rep)
 }
 
@@ -65,7 +65,7 @@ func (s *storage) Take(ctx context.Context, w jobs.Want) (jobs.Work, error) {
 }
 
 // Cancel counts cancelled jobs.
-func (s *storage) Cancel(ctx context.Context, id string) (job.Report, error) {
+func (s *storage) Cancel(ctx context.Context, id string) (api.Report, error) {
 	r, err := s.Store.Cancel(ctx, id)
 	if err == nil {
 		s.cancelled(&r)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
@@ -17,7 +17,7 @@ func TestStrict(t *testing.T) {
 	c := settings(t)
 	d := serving(t, c)
 	d.submit("first", d.busy(60_000))
-	d.reach("first", job.Running)
+	d.reach("first", api.Running)
 	d.submit("waits", d.sum(1, false))
 	d.signal(syscall.SIGTERM)
 	d.draining()
@@ -47,11 +47,11 @@ func TestStrict(t *testing.T) {
 
 	c.Slots.Strict = false
 	d = serving(t, c)
-	d.reach("first", job.Running)
+	d.reach("first", api.Running)
 	if _, err := d.Cancel(d.ctx, "first"); err != nil {
 		t.Fatal(err)
 	}
-	if r := d.finish("waits"); r.Verdict != job.Accepted || r.Attempt != 1 {
+	if r := d.finish("waits"); r.Verdict != api.Accepted || r.Attempt != 1 {
 		t.Errorf("verdict %s in attempt %d, want AC in the first", r.Verdict, r.Attempt)
 	}
 	d.drain()

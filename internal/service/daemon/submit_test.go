@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 const jsonType = "application/json"
@@ -20,7 +20,7 @@ func sameID(t *testing.T, d *instance) {
 	// The same job in other words: its members in another order, its text in
 	// base64.
 	spelled := d.sum(10, false)
-	spelled.Tests[0].Answer = &job.File{Base64: new("MTE=")}
+	spelled.Tests[0].Answer = &api.File{Base64: new("MTE=")}
 	for _, step := range []struct {
 		name string
 		body []byte
@@ -39,12 +39,12 @@ func sameID(t *testing.T, d *instance) {
 			t.Errorf("%s: Location %q", step.name, a.header.Get("Location"))
 		}
 	}
-	if r := d.finish("same"); r.Verdict != job.Accepted || r.Attempt != 1 {
+	if r := d.finish("same"); r.Verdict != api.Accepted || r.Attempt != 1 {
 		t.Errorf("verdict %s in attempt %d", r.Verdict, r.Attempt)
 	}
 	a := d.ask("PUT", "/v1/jobs/same", body, "Content-Type", jsonType)
-	var r job.Report
-	if err := json.Unmarshal(a.body, &r); err != nil || a.status != 200 || r.State != job.Done {
+	var r api.Report
+	if err := json.Unmarshal(a.body, &r); err != nil || a.status != 200 || r.State != api.Done {
 		t.Errorf("after its end: status %d, %s", a.status, a.body)
 	}
 }
@@ -64,7 +64,7 @@ func idempotencyKey(t *testing.T, d *instance) {
 		t.Errorf("Location %q at first, %q then", first, again)
 	}
 	post(d.encode(d.sum(13, false)), 409)
-	if r := d.finish(strings.TrimPrefix(first, "/v1/jobs/")); r.Verdict != job.Accepted {
+	if r := d.finish(strings.TrimPrefix(first, "/v1/jobs/")); r.Verdict != api.Accepted {
 		t.Errorf("verdict %s", r.Verdict)
 	}
 	a, b := d.ask(
@@ -96,9 +96,9 @@ func multipartJob(t *testing.T, d *instance) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := job.Job{
-		Program: job.File{Part: "elf"},
-		Tests:   []job.Test{{Name: "1", Input: &job.File{Part: "in"}, Answer: text("5")}},
+	spec := api.Job{
+		Program: api.File{Part: "elf"},
+		Tests:   []api.Test{{Name: "1", Input: &api.File{Part: "in"}, Answer: text("5")}},
 	}
 	send := func(id string, parts map[string][]byte) answer {
 		t.Helper()
@@ -117,7 +117,7 @@ func multipartJob(t *testing.T, d *instance) {
 	if a := send("parts", map[string][]byte{"job": d.encode(spec), "elf": elf, "in": []byte("2\n2 3\n")}); a.status != 202 {
 		t.Fatalf("status %d: %s", a.status, a.body)
 	}
-	if r := d.finish("parts"); r.Verdict != job.Accepted {
+	if r := d.finish("parts"); r.Verdict != api.Accepted {
 		t.Errorf("verdict %s: %s", r.Verdict, r.Message)
 	}
 	a := send("parts-2", map[string][]byte{"job": d.encode(spec), "in": []byte("1\n2\n")})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // events reads a job's stream while it waits, runs and ends, and then from every
@@ -23,9 +23,9 @@ func events(t *testing.T, d *instance) {
 	}
 	d.submit("ev", j)
 	var live feed
-	d.stream("ev", 0, func(e job.Event) {
+	d.stream("ev", 0, func(e api.Event) {
 		if len(live) == 0 {
-			if r, err := d.Job(d.ctx, "ev", 0); err != nil || r.State == job.Done {
+			if r, err := d.Job(d.ctx, "ev", 0); err != nil || r.State == api.Done {
 				t.Errorf("the first event came when the job was over: %v", err)
 			}
 		}
@@ -39,8 +39,8 @@ func events(t *testing.T, d *instance) {
 		if e.Job != "ev" || e.At.IsZero() || i > 0 && e.Seq <= live[i-1].Seq {
 			t.Errorf("event %d: %+v behind %d", i, e, live[max(i-1, 0)].Seq)
 		}
-		if e.Type == job.EventTest &&
-			(e.Test == nil || e.Test.Name != strconv.Itoa(i-1) || e.Test.Verdict != job.Accepted || e.Test.Runs != nil) {
+		if e.Type == api.EventTest &&
+			(e.Test == nil || e.Test.Name != strconv.Itoa(i-1) || e.Test.Verdict != api.Accepted || e.Test.Runs != nil) {
 			t.Errorf("event %d: test %+v", i, e.Test)
 		}
 		// A reader that lost the connection after event i gets what follows it.
@@ -79,7 +79,7 @@ func longPoll(t *testing.T, d *instance) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.State != job.Done || len(r.Tests) != 1 {
+	if r.State != api.Done || len(r.Tests) != 1 {
 		t.Errorf("state %s with %d tests, want it done", r.State, len(r.Tests))
 	}
 	if a := d.ask("GET", "/v1/jobs/lp?wait=yes", nil); a.status != 400 {
@@ -90,24 +90,24 @@ func longPoll(t *testing.T, d *instance) {
 // priorities has the slot busy, so that the most urgent job waits longest.
 func priorities(t *testing.T, d *instance) {
 	d.submit("pr-busy", d.busy(1500))
-	d.reach("pr-busy", job.Running)
+	d.reach("pr-busy", api.Running)
 	for _, j := range []struct {
 		id string
-		p  job.Priority
-	}{{"pr-background", job.Background}, {"pr-rejudge", job.Rejudge}, {"pr-practice-1", job.Practice},
-		{"pr-practice-2", job.Practice}, {"pr-contest", job.Contest}} {
+		p  api.Priority
+	}{{"pr-background", api.Background}, {"pr-rejudge", api.Rejudge}, {"pr-practice-1", api.Practice},
+		{"pr-practice-2", api.Practice}, {"pr-contest", api.Contest}} {
 		spec := d.sum(30, false)
 		spec.Priority = j.p
 		d.submit(j.id, spec)
 	}
-	if r, err := d.Job(d.ctx, "pr-busy", 0); err != nil || r.State != job.Running {
+	if r, err := d.Job(d.ctx, "pr-busy", 0); err != nil || r.State != api.Running {
 		t.Fatalf("the slot was not busy for long enough: %s, %v", r.State, err)
 	}
 	depth, err := d.Waiting(d.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[job.Priority]int{job.Contest: 1, job.Practice: 2, job.Rejudge: 1, job.Background: 1}
+	want := map[api.Priority]int{api.Contest: 1, api.Practice: 2, api.Rejudge: 1, api.Background: 1}
 	if diff := cmp.Diff(want, depth); diff != "" {
 		t.Errorf("waiting (-want +got):\n%s", diff)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
@@ -131,28 +131,28 @@ func (a *attempt) attempt() Outcome {
 }
 
 // judge finds the job's files and runs it.
-func (a *attempt) judge() (job.Report, error) {
+func (a *attempt) judge() (api.Report, error) {
 	if a.work.Exhausted {
 		// An attempt that failed with an error was the last one. These ended with
 		// judged itself.
-		return job.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and "+
+		return api.Report{}, fmt.Errorf("judged ended %d times in the middle of this job; look into its log, and "+
 			"submit the job again", a.work.Report.Attempt-1)
 	}
 	task, err := judge.NewTask(a.work.Job, jobspec.ProgramName,
-		func(f job.File) (string, error) { return a.o.BlobPath(f.Blob) })
+		func(f api.File) (string, error) { return a.o.BlobPath(f.Blob) })
 	if errors.As(err, new(*judge.InvalidError)) {
-		return judge.InternalError(job.Report{}, err), nil
+		return judge.InternalError(api.Report{}, err), nil
 	}
 	if err != nil {
-		return job.Report{}, startError{err}
+		return api.Report{}, startError{err}
 	}
 	task.Place = func(ctx context.Context, p stats.Placement) (measure.Place, error) {
 		return a.place(ctx, a.slot, p)
 	}
 	n := 0
-	return a.o.Engine.Judge(a.ctx, a.slot.Slot(), task, func(t job.TestReport) {
+	return a.o.Engine.Judge(a.ctx, a.slot.Slot(), task, func(t api.TestReport) {
 		n++
-		if n == len(task.Tests) || t.Verdict.Failed() && task.Stop != job.StopNever {
+		if n == len(task.Tests) || t.Verdict.Failed() && task.Stop != api.StopNever {
 			return // the report, which has the last test, follows at once
 		}
 		if err := a.o.Source.Emit(a.work.Lease, n, t); err != nil {
@@ -162,11 +162,11 @@ func (a *attempt) judge() (job.Report, error) {
 }
 
 // finish hands in the report.
-func (a *attempt) finish(report job.Report, outcome Outcome) Outcome {
+func (a *attempt) finish(report api.Report, outcome Outcome) Outcome {
 	host := a.o.Engine.Host(a.slot.Slot().CPUs, a.o.Doctor())
 	report.Host = &host
 	if j := a.work.Job; j.Problem != "" {
-		report.Problem = &job.ProblemVersion{ID: j.Problem, Version: j.ProblemVersion}
+		report.Problem = &api.ProblemVersion{ID: j.Problem, Version: j.ProblemVersion}
 	}
 	a.unwatch()      // a cancel is noticed by Finish
 	a.slot.Release() // the next job need not wait until this report is stored
@@ -181,7 +181,7 @@ func (a *attempt) finish(report job.Report, outcome Outcome) Outcome {
 		return a.failed(err)
 	}
 	of := a.work.Report
-	report.ID, report.State, report.Priority = a.work.ID, job.Done, of.Priority
+	report.ID, report.State, report.Priority = a.work.ID, api.Done, of.Priority
 	a.o.Health.Observe(&report)
 	a.o.Observer.JobDone(&report, of.StartedAt.Sub(of.CreatedAt))
 	return outcome

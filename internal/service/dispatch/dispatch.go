@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
@@ -23,14 +23,14 @@ import (
 type Observer interface {
 	// JobDone receives the report of a job that was judged, and how long it
 	// waited for its last attempt.
-	JobDone(r *job.Report, queueWait time.Duration)
+	JobDone(r *api.Report, queueWait time.Duration)
 	AttemptDone(outcome Outcome)
 }
 
 // Engine judges on the slots of this host; *engine.Engine is one.
 type Engine interface {
 	// Judge judges a task on a slot, and calls decided after each test.
-	Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(job.TestReport)) (job.Report, error)
+	Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report, error)
 	// Worker runs single programs on a slot.
 	Worker(s slots.Slot) *measure.Worker
 	// Jury runs the programs of the jury for jobs on a slot.
@@ -38,7 +38,7 @@ type Engine interface {
 	// Tidy prepares the next run on a slot, in the background.
 	Tidy(s slots.Slot)
 	// Host describes the host, with the latest report of doctor.
-	Host(cpus cpuset.Set, d doctor.Report) job.HostReport
+	Host(cpus cpuset.Set, d doctor.Report) api.HostReport
 }
 
 // Health knows which slots are fit to judge on; *slothealth.Monitor is one.
@@ -47,7 +47,7 @@ type Health interface {
 	// run there.
 	Admit(slot slots.Slot) (leave func(), err error)
 	// Observe learns from the runs of a job.
-	Observe(r *job.Report)
+	Observe(r *api.Report)
 	// Borrow finds a slot for one more run of the job that has the lease.
 	Borrow(ctx context.Context, lease *slots.Lease, p stats.Placement) (loan *slots.Lease, err error)
 	// Deviation is how much longer than usual reference kernels take on a slot that

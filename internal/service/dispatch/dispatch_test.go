@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/engine"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
@@ -109,7 +109,7 @@ func (f *fixture) closing(end func() error) {
 	})
 }
 
-func (f *fixture) JobDone(r *job.Report, _ time.Duration) {
+func (f *fixture) JobDone(r *api.Report, _ time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reports = append(f.reports, string(r.State)+" "+string(r.Verdict))
@@ -160,10 +160,10 @@ func (f *fixture) run() (drain func()) {
 // submit stores a job whose program is a blob of that name.
 func (f *fixture) submit(id, program string, args ...string) {
 	f.t.Helper()
-	j := job.Job{Program: job.File{Blob: program}, Command: append([]string{"{program}"}, args...),
-		Tests:   []job.Test{{Name: "1"}},
-		Checker: &job.Checker{Kind: "tokens"}, Priority: job.Practice, Repeats: job.Repeats{Policy: job.Single},
-		Limits: job.Limits{CPUTimeMS: 60_000, WallTimeMS: 120_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20,
+	j := api.Job{Program: api.File{Blob: program}, Command: append([]string{"{program}"}, args...),
+		Tests:   []api.Test{{Name: "1"}},
+		Checker: &api.Checker{Kind: "tokens"}, Priority: api.Practice, Repeats: api.Repeats{Policy: api.Single},
+		Limits: api.Limits{CPUTimeMS: 60_000, WallTimeMS: 120_000, Memory: 64 << 20, Output: 1 << 20, Stack: 8 << 20,
 			Processes: 8}}
 	_, created, err := f.store.Put(f.t.Context(), jobs.Submission{ID: id, Job: j})
 	f.must(err)
@@ -172,7 +172,7 @@ func (f *fixture) submit(id, program string, args ...string) {
 	}
 }
 
-func (f *fixture) finish(id string) job.Report {
+func (f *fixture) finish(id string) api.Report {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
 	defer cancel()
@@ -191,7 +191,7 @@ func (f *fixture) get(id string) jobs.Record {
 	return rec
 }
 
-func (f *fixture) reach(id string, s job.State) {
+func (f *fixture) reach(id string, s api.State) {
 	f.t.Helper()
 	testkit.WaitFor(f.t, patience, "job "+id+" to be "+string(s), func() bool { return f.get(id).Report.State == s })
 }
@@ -211,7 +211,7 @@ func TestCancelAtOnce(t *testing.T) {
 	var want []Outcome
 	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
 		f.submit(id, "p")
-		f.reach(id, job.Running)
+		f.reach(id, api.Running)
 		_, err := f.store.Cancel(t.Context(), id)
 		f.must(err)
 		testkit.WaitFor(t, patience/2, "the slot to be idle",
@@ -235,7 +235,7 @@ func TestLateReport(t *testing.T) {
 	f.submit("x", "p")
 	f.run()
 	f.seen([]Outcome{Stale}, nil)
-	if rec := f.get("x"); rec.Report.State != job.Running || rec.Host != "other" {
+	if rec := f.get("x"); rec.Report.State != api.Running || rec.Host != "other" {
 		t.Errorf("record %+v; want it with the other attempt", rec)
 	}
 }

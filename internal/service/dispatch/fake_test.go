@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/engine/judge"
 	"judged/internal/engine/jury"
 	"judged/internal/engine/measure"
@@ -48,9 +48,9 @@ type world struct {
 
 	lost  map[string]chan error // by job: what Lost returns
 	unfit error                 // of Admit
-	judge func(ctx context.Context, decided func(job.TestReport)) (job.Report, error)
+	judge func(ctx context.Context, decided func(api.TestReport)) (api.Report, error)
 	task  judge.Task   // judged last
-	done  []job.Report // of JobDone
+	done  []api.Report // of JobDone
 }
 
 var (
@@ -63,8 +63,8 @@ func bubble(t *testing.T, planned []slots.Slot, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, begin: time.Now(), fails: map[string][]error{}, lost: map[string]chan error{}}
-		w.judge = func(context.Context, func(job.TestReport)) (job.Report, error) {
-			return job.Report{Verdict: job.Accepted}, nil
+		w.judge = func(context.Context, func(api.TestReport)) (api.Report, error) {
+			return api.Report{Verdict: api.Accepted}, nil
 		}
 		w.pool = slots.NewPool(planned, time.Now)
 		text := slog.NewTextHandler(&w.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -85,9 +85,9 @@ func bubble(t *testing.T, planned []slots.Slot, f func(w *world)) {
 func (w *world) work(id string, change func(*jobs.Work)) {
 	now := time.Now()
 	x := jobs.Work{Lease: jobs.Lease{ID: id, Attempt: 1},
-		Report: job.Report{CreatedAt: now, StartedAt: now, Attempt: 1, Priority: job.Contest},
-		Job: job.Job{Program: job.File{Blob: id}, Checker: &job.Checker{Kind: "tokens"},
-			Tests: []job.Test{{Name: "1"}, {Name: "2"}, {Name: "3"}}}}
+		Report: api.Report{CreatedAt: now, StartedAt: now, Attempt: 1, Priority: api.Contest},
+		Job: api.Job{Program: api.File{Blob: id}, Checker: &api.Checker{Kind: "tokens"},
+			Tests: []api.Test{{Name: "1"}, {Name: "2"}, {Name: "3"}}}}
 	if change != nil {
 		change(&x)
 	}
@@ -185,7 +185,7 @@ func (w *world) waiting() int {
 }
 
 // reports are those that JobDone has received.
-func (w *world) reports() []job.Report {
+func (w *world) reports() []api.Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.done)
@@ -248,12 +248,12 @@ func (w *world) Lost(ctx context.Context, l jobs.Lease) error {
 	}
 }
 
-func (w *world) Emit(l jobs.Lease, n int, t job.TestReport) error {
+func (w *world) Emit(l jobs.Lease, n int, t api.TestReport) error {
 	w.note("emit %s %d %s", l.ID, n, t.Verdict)
 	return w.fail("emit")
 }
 
-func (w *world) Finish(ctx context.Context, l jobs.Lease, rep job.Report) error {
+func (w *world) Finish(ctx context.Context, l jobs.Lease, rep api.Report) error {
 	w.note("finish %s %s on %s %v", l.ID, rep.Verdict, rep.Host.Name, rep.Host.Doctor.Ready)
 	if p := rep.Problem; p != nil {
 		w.note("with problem %s %s", p.ID, p.Version)
@@ -274,7 +274,7 @@ func (w *world) Return(ctx context.Context, l jobs.Lease, back jobs.Returned) er
 
 // The Engine.
 
-func (w *world) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(job.TestReport)) (job.Report,
+func (w *world) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report,
 	error) {
 	w.note("judge %s on %s", t.Files[0].Path, s.CPUs)
 	w.mu.Lock()
@@ -289,8 +289,8 @@ func (w *world) Jury(slots.Slot) (*jury.Runner, error) { return nil, nil }
 
 func (w *world) Tidy(s slots.Slot) { w.note("tidy %s", s.CPUs) }
 
-func (w *world) Host(cpus cpuset.Set, r doctor.Report) job.HostReport {
-	return job.HostReport{Name: "host " + cpus.String(), Doctor: &job.DoctorHost{Ready: r.Ready}}
+func (w *world) Host(cpus cpuset.Set, r doctor.Report) api.HostReport {
+	return api.HostReport{Name: "host " + cpus.String(), Doctor: &api.DoctorHost{Ready: r.Ready}}
 }
 
 // Health.
@@ -302,7 +302,7 @@ func (w *world) Admit(s slots.Slot) (func(), error) {
 	return func() { w.note("leave %s", s.CPUs) }, nil
 }
 
-func (w *world) Observe(r *job.Report) { w.note("observe %s", r.Verdict) }
+func (w *world) Observe(r *api.Report) { w.note("observe %s", r.Verdict) }
 
 func (w *world) Borrow(ctx context.Context, lease *slots.Lease, p stats.Placement) (*slots.Lease, error) {
 	return lease.Borrow(ctx, slots.Wish{OtherCore: p.OtherCore}, time.Second)
@@ -312,7 +312,7 @@ func (w *world) Deviation(_ context.Context, s slots.Slot) float64 { return 0.5 
 
 // The Observer.
 
-func (w *world) JobDone(r *job.Report, wait time.Duration) {
+func (w *world) JobDone(r *api.Report, wait time.Duration) {
 	w.mu.Lock()
 	w.done = append(w.done, *r)
 	w.mu.Unlock()

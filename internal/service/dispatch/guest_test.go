@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/host/slots"
 	"judged/internal/testkit"
 	"judged/internal/testkit/attacks"
@@ -71,10 +71,10 @@ func TestMarkedRuns(t *testing.T) {
 		id := fmt.Sprint("marked-", i)
 		f.submit(id, "p", "timers", "60", "0")
 		r := f.finish(id)
-		if r.Verdict != job.Accepted {
+		if r.Verdict != api.Accepted {
 			t.Fatalf("job %s: verdict %s, want AC: %s", id, r.Verdict, r.Message)
 		}
-		if run := r.Tests[0].Runs[0]; slices.Contains(run.Disturbed, job.CauseTick) {
+		if run := r.Tests[0].Runs[0]; slices.Contains(run.Disturbed, api.CauseTick) {
 			marked[run.CPUs]++
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
@@ -21,17 +21,17 @@ import (
 var one = []slots.Slot{first}
 
 // lasting is a run that ends with a verdict, or with its context.
-func lasting(d time.Duration) func(context.Context, func(job.TestReport)) (job.Report, error) {
-	return func(ctx context.Context, _ func(job.TestReport)) (job.Report, error) {
+func lasting(d time.Duration) func(context.Context, func(api.TestReport)) (api.Report, error) {
+	return func(ctx context.Context, _ func(api.TestReport)) (api.Report, error) {
 		rest(ctx, d)
-		return job.Report{Verdict: job.Accepted}, ctx.Err()
+		return api.Report{Verdict: api.Accepted}, ctx.Err()
 	}
 }
 
 // failing is a run that fails.
-func failing(err error) func(context.Context, func(job.TestReport)) (job.Report, error) {
-	return func(context.Context, func(job.TestReport)) (job.Report, error) {
-		return job.Report{Verdict: job.WrongAnswer}, err
+func failing(err error) func(context.Context, func(api.TestReport)) (api.Report, error) {
+	return func(context.Context, func(api.TestReport)) (api.Report, error) {
+		return api.Report{Verdict: api.WrongAnswer}, err
 	}
 }
 
@@ -85,25 +85,25 @@ func TestNextJobNeedNotWait(t *testing.T) {
 // TestEmit: every test but the one that the report follows at once.
 func TestEmit(t *testing.T) {
 	for name, tt := range map[string]struct {
-		stop     job.Stop
-		verdicts []job.Verdict
+		stop     api.Stop
+		verdicts []api.Verdict
 		want     []string
 	}{
-		"all pass": {job.StopFirstFailure, []job.Verdict{job.Accepted, job.Accepted, job.Accepted},
+		"all pass": {api.StopFirstFailure, []api.Verdict{api.Accepted, api.Accepted, api.Accepted},
 			[]string{"0 emit a 1 AC", "0 emit a 2 AC"}},
-		"the second fails": {job.StopFirstFailure, []job.Verdict{job.Accepted, job.WrongAnswer},
+		"the second fails": {api.StopFirstFailure, []api.Verdict{api.Accepted, api.WrongAnswer},
 			[]string{"0 emit a 1 AC"}},
-		"all are run": {job.StopNever, []job.Verdict{job.WrongAnswer, job.WrongAnswer, job.WrongAnswer},
+		"all are run": {api.StopNever, []api.Verdict{api.WrongAnswer, api.WrongAnswer, api.WrongAnswer},
 			[]string{"0 emit a 1 WA", "0 emit a 2 WA"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, one, func(w *world) {
 				w.work("a", func(x *jobs.Work) { x.Job.Stop = tt.stop })
-				w.judge = func(_ context.Context, decided func(job.TestReport)) (job.Report, error) {
+				w.judge = func(_ context.Context, decided func(api.TestReport)) (api.Report, error) {
 					for _, v := range tt.verdicts {
-						decided(job.TestReport{Verdict: v})
+						decided(api.TestReport{Verdict: v})
 					}
-					return job.Report{Verdict: job.Accepted}, nil
+					return api.Report{Verdict: api.Accepted}, nil
 				}
 				w.failNext("emit", errAway)
 				w.run()
@@ -155,7 +155,7 @@ func TestFailures(t *testing.T) {
 				`0 because it waits for a file: find file "program": no such blob`, "1 tidy 0", "1 attempt returned",
 				"1 leave 0"}},
 		"no host can judge it: unknown checker": {func(_ *world, x *jobs.Work) {
-			x.Job.Checker = &job.Checker{Kind: "frob"}
+			x.Job.Checker = &api.Checker{Kind: "frob"}
 		},
 			[]string{"0 finish a IE on host 0 true", "0 observe IE", "0 done a done IE contest, waited 0s", "0 tidy 0",
 				"0 attempt done", "0 leave 0"}},
@@ -163,7 +163,7 @@ func TestFailures(t *testing.T) {
 			[]string{"0 finish a IE on host 0 true", "0 observe IE", "0 done a done IE contest, waited 0s", "0 tidy 0",
 				"0 attempt done", "0 leave 0"}},
 		"no host can judge it: a group without a test": {func(_ *world, x *jobs.Work) {
-			x.Job.Scheme = &job.Scheme{Root: &job.Group{}}
+			x.Job.Scheme = &api.Scheme{Root: &api.Group{}}
 		},
 			[]string{"0 finish a IE on host 0 true", "0 observe IE", "0 done a done IE contest, waited 0s", "0 tidy 0",
 				"0 attempt done", "0 leave 0"}},
@@ -328,7 +328,7 @@ func TestExhausted(t *testing.T) {
 		w.work("a", func(x *jobs.Work) { x.Last, x.Exhausted, x.Report.Attempt = true, true, 4 })
 		w.run()
 		const want = "judged ended 3 times in the middle of this job; look into its log, and submit the job again"
-		if r := w.reports(); len(r) != 1 || r[0].Message != want || r[0].Fault != job.JudgedFault {
+		if r := w.reports(); len(r) != 1 || r[0].Message != want || r[0].Fault != api.JudgedFault {
 			t.Errorf("done %+v, want message %q and fault judged", r, want)
 		}
 	})
@@ -377,9 +377,9 @@ func TestLeaseLost(t *testing.T) {
 func TestReturnedJobIsNotExtended(t *testing.T) {
 	bubble(t, one, func(w *world) {
 		w.work("a", nil)
-		w.judge = func(context.Context, func(job.TestReport)) (job.Report, error) {
+		w.judge = func(context.Context, func(api.TestReport)) (api.Report, error) {
 			time.Sleep(heartbeat - time.Second/2)
-			return job.Report{}, errors.New("no memory")
+			return api.Report{}, errors.New("no memory")
 		}
 		w.run()
 		w.pass(time.Minute)
@@ -394,7 +394,7 @@ func TestNothingIsLeftOfAnAttempt(t *testing.T) {
 	bubble(t, one, func(w *world) {
 		w.work("a", nil)
 		var ran context.Context
-		w.judge = func(ctx context.Context, decided func(job.TestReport)) (job.Report, error) {
+		w.judge = func(ctx context.Context, decided func(api.TestReport)) (api.Report, error) {
 			ran = ctx
 			return lasting(heartbeat+time.Second)(ctx, decided)
 		}
@@ -420,12 +420,12 @@ func TestNothingIsLeftOfAnAttempt(t *testing.T) {
 func TestTaskFindsPlaces(t *testing.T) {
 	bubble(t, []slots.Slot{first, second}, func(w *world) {
 		w.work("a", nil)
-		w.judge = func(ctx context.Context, _ func(job.TestReport)) (job.Report, error) {
+		w.judge = func(ctx context.Context, _ func(api.TestReport)) (api.Report, error) {
 			place, err := w.task.Place(ctx, stats.Placement{OtherCore: true})
 			w.must(err)
 			w.note("deviation %g", place.Deviation(ctx))
 			place.Release()
-			return job.Report{Verdict: job.Accepted}, nil
+			return api.Report{Verdict: api.Accepted}, nil
 		}
 		w.run()
 		w.saw("0 take a for 0 of pool", "0 judge /blobs/a on 0", "0 deviation 1.5", "0 tidy 1",
@@ -591,7 +591,7 @@ func TestEverySlotIsUsed(t *testing.T) {
 			w.work(id, nil)
 		}
 		var n atomic.Int64
-		w.judge = func(ctx context.Context, decided func(job.TestReport)) (job.Report, error) {
+		w.judge = func(ctx context.Context, decided func(api.TestReport)) (api.Report, error) {
 			return lasting(time.Duration(n.Add(1))*time.Second)(ctx, decided)
 		}
 		w.run()

@@ -3,8 +3,8 @@ package dispatch
 import (
 	"testing"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
@@ -25,11 +25,11 @@ func TestRepeatsAreQuiet(t *testing.T) {
 	f.submit("x", "p")
 	work, err := f.store.Take(t.Context(), jobs.Want{})
 	f.must(err)
-	work.Job.Limits.CPUTimeMS, work.Job.Repeats = 20, job.Repeats{Policy: job.Confirm, Min: 2, Max: 5}
+	work.Job.Limits.CPUTimeMS, work.Job.Repeats = 20, api.Repeats{Policy: api.Confirm, Min: 2, Max: 5}
 	lease, err := f.pool.Lease(t.Context())
 	f.must(err)
 
-	reports := make(chan job.Report, 1)
+	reports := make(chan api.Report, 1)
 	go func() {
 		a := f.d.newAttempt(t.Context(), work)
 		defer a.release()
@@ -44,7 +44,7 @@ func TestRepeatsAreQuiet(t *testing.T) {
 	testkit.WaitFor(t, patience, "the job to be resting", func() bool { return f.pool.Waiting() == 1 })
 	neighbour.Release()
 	report := <-reports
-	if r := report.Tests[0]; r.Verdict != job.TimeLimit || len(r.Runs) < 2 {
+	if r := report.Tests[0]; r.Verdict != api.TimeLimit || len(r.Runs) < 2 {
 		t.Errorf("verdict %s after %d runs, want TLE after two and more", r.Verdict, len(r.Runs))
 	}
 	lease.Release()

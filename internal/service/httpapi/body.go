@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs/jobspec"
 )
 
@@ -22,7 +22,7 @@ const maxParts = 10_000
 
 // submission is a job as the caller sent it.
 type submission struct {
-	job   job.Job
+	job   api.Job
 	unfit jobspec.Errors    // about values that are not in job
 	parts map[string]string // of a multipart body: digests of its files, already in the blob store
 }
@@ -65,7 +65,7 @@ func (s *Server) readJob(w http.ResponseWriter, r *http.Request, aside *room) (s
 
 func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, body io.ReadCloser, aside *room) (submission, error) {
 	aside.Reader = http.MaxBytesReader(w, body, int64(s.config.HTTP.MaxBody))
-	j, unfit, err := jobspec.Decode[job.Job](untilGone{r.Context(), aside})
+	j, unfit, err := jobspec.Decode[api.Job](untilGone{r.Context(), aside})
 	var useless jobspec.Errors
 	if err != nil && !errors.As(err, &useless) {
 		err = unreadable(err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/host/doctor"
 	"judged/internal/jobs"
@@ -184,27 +184,27 @@ func longReport() doctor.Report {
 	return r
 }
 
-func longJob() job.Report {
+func longJob() api.Report {
 	over, limit := 2100*time.Millisecond, 2*time.Second
 	memory := units.Bytes(64 << 20)
-	test := job.TestReport{
+	test := api.TestReport{
 		Name:       "secret/17-large-random",
-		Verdict:    job.TimeLimit,
+		Verdict:    api.TimeLimit,
 		CPUTime:    &over,
 		WallTime:   &over,
 		MemoryPeak: &memory,
 		Message:    "<b>no markup</b>",
-		Timing:     &job.Timing{N: 1, Limit: limit, MarginRatio: -0.05, Confidence: job.Noisy},
-		Runs: []job.Run{
-			{Kept: true, Disturbed: []job.Cause{}},
-			{Disturbed: []job.Cause{job.CauseTick, job.CauseForeign}},
-			{Disturbed: []job.Cause{job.CauseForeign}},
+		Timing:     &api.Timing{N: 1, Limit: limit, MarginRatio: -0.05, Confidence: api.Noisy},
+		Runs: []api.Run{
+			{Kept: true, Disturbed: []api.Cause{}},
+			{Disturbed: []api.Cause{api.CauseTick, api.CauseForeign}},
+			{Disturbed: []api.Cause{api.CauseForeign}},
 		},
 	}
-	return job.Report{
+	return api.Report{
 		ID:         longID,
-		State:      job.Done,
-		Verdict:    job.TimeLimit,
+		State:      api.Done,
+		Verdict:    api.TimeLimit,
 		CPUTime:    &over,
 		MemoryPeak: &memory,
 		CreatedAt:  noon,
@@ -213,9 +213,9 @@ func longJob() job.Report {
 			"a long message ",
 			20,
 		),
-		Host: &job.HostReport{Name: "judge-7", Isolation: "none", Turbo: "unknown"},
-		Tests: []job.TestReport{test, {Name: "2", Verdict: job.Skipped}, {Name: "3", Verdict: job.InternalError,
-			Runs: []job.Run{{CPUTime: over / 2, WallTime: over, Explained: job.Explained{CPUTime: 70 * time.Millisecond,
-				WallTime: 90 * time.Millisecond}, Disturbed: []job.Cause{}}, {Disturbed: []job.Cause{}}}}},
+		Host: &api.HostReport{Name: "judge-7", Isolation: "none", Turbo: "unknown"},
+		Tests: []api.TestReport{test, {Name: "2", Verdict: api.Skipped}, {Name: "3", Verdict: api.InternalError,
+			Runs: []api.Run{{CPUTime: over / 2, WallTime: over, Explained: api.Explained{CPUTime: 70 * time.Millisecond,
+				WallTime: 90 * time.Millisecond}, Disturbed: []api.Cause{}}, {Disturbed: []api.Cause{}}}}},
 	}
 }

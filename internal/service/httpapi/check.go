@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/fleet"
@@ -47,7 +47,7 @@ func (s *Server) check(ctx context.Context, sent submission) error {
 		return p
 	}
 	found = found.With(missing).With(s.parts(sent))
-	err = jobspec.CheckRoom(sent.job, s.config.Sandbox.WorkSize, func(f job.File) (units.Bytes, error) {
+	err = jobspec.CheckRoom(sent.job, s.config.Sandbox.WorkSize, func(f api.File) (units.Bytes, error) {
 		return s.size(f, sent.parts), ctx.Err()
 	})
 	if found = found.With(findings(err)); len(found) > 0 {
@@ -82,7 +82,7 @@ const maxMissing = 100
 func (s *Server) missing(ctx context.Context, sent submission) (list jobspec.Errors, err error) {
 	brought := sync.OnceValue(func() map[string]bool { return contents(sent) })
 	lost := map[string]bool{} // a job may name the same blob many times
-	_, err = jobspec.MapFiles(sent.job, func(field string, f job.File) (job.File, error) {
+	_, err = jobspec.MapFiles(sent.job, func(field string, f api.File) (api.File, error) {
 		if f.Blob == "" || !blobs.ValidDigest(f.Blob) || len(list) > maxMissing {
 			return f, nil
 		}
@@ -105,7 +105,7 @@ func (s *Server) missing(ctx context.Context, sent submission) (list jobspec.Err
 // contents returns the digests of the files that were sent with a job.
 func contents(sent submission) map[string]bool {
 	digests := map[string]bool{}
-	_, _ = jobspec.MapFiles(sent.job, func(_ string, f job.File) (job.File, error) {
+	_, _ = jobspec.MapFiles(sent.job, func(_ string, f api.File) (api.File, error) {
 		switch {
 		case f.Text != nil:
 			digests[digest([]byte(*f.Text))] = true
@@ -125,7 +125,7 @@ func contents(sent submission) map[string]bool {
 // job does not name.
 func (s *Server) parts(sent submission) (list jobspec.Errors) {
 	used := map[string]bool{}
-	_, _ = jobspec.MapFiles(sent.job, func(field string, f job.File) (job.File, error) {
+	_, _ = jobspec.MapFiles(sent.job, func(field string, f api.File) (api.File, error) {
 		used[f.Part] = true
 		if _, ok := sent.parts[f.Part]; f.Part != "" && !ok {
 			list = append(list, jobspec.FieldError{Field: field + ".part",
@@ -148,7 +148,7 @@ func (s *Server) parts(sent submission) (list jobspec.Errors) {
 }
 
 // size returns the size of a file's content, 0 if it is missing.
-func (s *Server) size(f job.File, parts map[string]string) units.Bytes {
+func (s *Server) size(f api.File, parts map[string]string) units.Bytes {
 	switch {
 	case f.Text != nil:
 		return units.Bytes(len(*f.Text))

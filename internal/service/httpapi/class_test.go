@@ -3,7 +3,7 @@ package httpapi
 import (
 	"testing"
 
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 )
 
 // TestEveryProblemHasAClass: who adds an answer decides whether the same request may succeed later. A judge node keeps

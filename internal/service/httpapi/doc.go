@@ -1,6 +1,6 @@
 // Package httpapi serves judged over HTTP: the routes, their authorization,
 // submission, reports, events and the page for people. openapi.json is the
-// reference for callers; tests compare it with the routes and with package job.
+// reference for callers; tests compare it with the routes and with package api.
 //
 // Package jobspec validates jobs, package jobs stores them, and dispatch judges
 // them. No token is ever logged.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // heartbeat keeps proxies and readers from closing a silent connection.
@@ -35,7 +35,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	events, failed := s.pump(ctx, record.ID, after)
-	var first *job.Event
+	var first *api.Event
 	if record.Report.State.Final() {
 		e, ok := <-events
 		if !ok {
@@ -80,8 +80,8 @@ func resumeAt(r *http.Request) (uint64, error) {
 
 // pump sends the events to a channel, so that heartbeats can be sent between them.
 // It closes both channels after the last event or when ctx is done.
-func (s *Server) pump(ctx context.Context, id string, after uint64) (<-chan job.Event, <-chan error) {
-	events, failed := make(chan job.Event), make(chan error, 1)
+func (s *Server) pump(ctx context.Context, id string, after uint64) (<-chan api.Event, <-chan error) {
+	events, failed := make(chan api.Event), make(chan error, 1)
 	go func() {
 		defer close(failed)
 		defer close(events)
@@ -102,7 +102,7 @@ func (s *Server) pump(ctx context.Context, id string, after uint64) (<-chan job.
 	return events, failed
 }
 
-func (s *Server) stream(w http.ResponseWriter, first *job.Event, events <-chan job.Event, failed <-chan error) error {
+func (s *Server) stream(w http.ResponseWriter, first *api.Event, events <-chan api.Event, failed <-chan error) error {
 	w.Header().Set("Content-Type", eventStream)
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
 	out := eventWriter{w: w, control: http.NewResponseController(w), time: s.transferTime}
@@ -140,7 +140,7 @@ type eventWriter struct {
 	err     error
 }
 
-func (o *eventWriter) event(e job.Event) {
+func (o *eventWriter) event(e api.Event) {
 	data, err := json.Marshal(e)
 	if err != nil {
 		o.err = err

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/engine/languages"
 	"judged/internal/host/doctor"
@@ -35,7 +35,7 @@ type fakeJobs struct {
 	most     int   // jobs that may wait
 	fail     error // of Put
 	putting  func()
-	events   map[string][]job.Event
+	events   map[string][]api.Event
 	changed  chan struct{} // closed and replaced with every change
 	problems map[string]jobs.Problem
 	waiters  sync.Map // ids that somebody began to wait for
@@ -46,7 +46,7 @@ func newFakeJobs() *fakeJobs {
 		records:  map[string]jobs.Record{},
 		problems: map[string]jobs.Problem{},
 		most:     3,
-		events:   map[string][]job.Event{},
+		events:   map[string][]api.Event{},
 		changed:  make(chan struct{}),
 	}
 }
@@ -72,8 +72,8 @@ func (f *fakeJobs) Put(ctx context.Context, n jobs.Submission) (jobs.Record, boo
 	if f.queued() >= f.most {
 		return jobs.Record{}, false, jobs.ErrFull
 	}
-	r := jobs.Record{ID: n.ID, BodyDigest: n.BodyDigest, Job: n.Job, Report: job.Report{
-		ID: n.ID, State: job.Queued, Priority: n.Job.Priority, Labels: n.Job.Labels, CreatedAt: noon}}
+	r := jobs.Record{ID: n.ID, BodyDigest: n.BodyDigest, Job: n.Job, Report: api.Report{
+		ID: n.ID, State: api.Queued, Priority: n.Job.Priority, Labels: n.Job.Labels, CreatedAt: noon}}
 	f.records[n.ID] = r
 	return r, true, nil
 }
@@ -81,7 +81,7 @@ func (f *fakeJobs) Put(ctx context.Context, n jobs.Submission) (jobs.Record, boo
 // queued is how many jobs wait.
 func (f *fakeJobs) queued() (n int) {
 	for _, r := range f.records {
-		if r.Report.State == job.Queued {
+		if r.Report.State == api.Queued {
 			n++
 		}
 	}
@@ -100,7 +100,7 @@ func (f *fakeJobs) Room(context.Context) error {
 func (f *fakeJobs) Depth(context.Context) (jobs.Depths, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return jobs.Depths{"default": {job.Practice: f.queued()}}, nil
+	return jobs.Depths{"default": {api.Practice: f.queued()}}, nil
 }
 
 func (f *fakeJobs) Get(_ context.Context, id string) (jobs.Record, error) {
@@ -113,15 +113,15 @@ func (f *fakeJobs) Get(_ context.Context, id string) (jobs.Record, error) {
 	return r, nil
 }
 
-func (f *fakeJobs) Cancel(ctx context.Context, id string) (job.Report, error) {
+func (f *fakeJobs) Cancel(ctx context.Context, id string) (api.Report, error) {
 	r, err := f.Get(ctx, id)
 	if err != nil {
-		return job.Report{}, err
+		return api.Report{}, err
 	}
 	if r.Report.State.Final() {
 		return r.Report, jobs.ErrFinal
 	}
-	f.tell(id, job.CancelledState, job.Event{Type: job.EventCancelled})
+	f.tell(id, api.CancelledState, api.Event{Type: api.EventCancelled})
 	r, err = f.Get(ctx, id)
 	return r.Report, err
 }
@@ -158,7 +158,7 @@ func (f *fakeJobs) DeleteProblem(ctx context.Context, id string, _ jobs.Editor) 
 }
 
 // tell changes the report and appends an event.
-func (f *fakeJobs) tell(id string, state job.State, e job.Event) {
+func (f *fakeJobs) tell(id string, state api.State, e api.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.records[id]
@@ -170,7 +170,7 @@ func (f *fakeJobs) tell(id string, state job.State, e job.Event) {
 	f.changed = make(chan struct{})
 }
 
-func (f *fakeJobs) Wait(ctx context.Context, id string) (job.Report, error) {
+func (f *fakeJobs) Wait(ctx context.Context, id string) (api.Report, error) {
 	for {
 		f.mu.Lock()
 		record, ok := f.records[id]
@@ -197,8 +197,8 @@ func (f *fakeJobs) waiting(id string) bool {
 	return ok
 }
 
-func (f *fakeJobs) Events(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error] {
-	return func(yield func(job.Event, error) bool) {
+func (f *fakeJobs) Events(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
 		for {
 			f.mu.Lock()
 			events, changed, final := f.events[id], f.changed, f.records[id].Report.State.Final()
@@ -223,10 +223,10 @@ func (f *fakeJobs) Events(ctx context.Context, id string, after uint64) iter.Seq
 	}
 }
 
-func (f *fakeJobs) List(_ context.Context, filter jobs.Filter) ([]job.Report, string, error) {
+func (f *fakeJobs) List(_ context.Context, filter jobs.Filter) ([]api.Report, string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var list []job.Report
+	var list []api.Report
 	for _, r := range f.records {
 		if filter.State == "" || filter.State == r.Report.State {
 			list = append(list, r.Report)

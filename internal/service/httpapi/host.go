@@ -4,8 +4,8 @@ import (
 	"errors"
 	"net/http"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/engine/languages"
 	"judged/internal/host/slots"
 )
@@ -67,7 +67,7 @@ func (s *Server) changeSlot(w http.ResponseWriter, r *http.Request, change func(
 
 // queueDepth is the number of waiting jobs of all pools by priority.
 type queueDepth struct {
-	Waiting map[job.Priority]int `json:"waiting"`
+	Waiting map[api.Priority]int `json:"waiting"`
 	Total   int                  `json:"total"`
 	Most    int                  `json:"max_waiting"`
 }
@@ -77,8 +77,8 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := queueDepth{Waiting: map[job.Priority]int{}, Total: depths.Total(), Most: s.config.Queue.MaxWaiting}
-	for _, p := range job.Priorities() {
+	q := queueDepth{Waiting: map[api.Priority]int{}, Total: depths.Total(), Most: s.config.Queue.MaxWaiting}
+	for _, p := range api.Priorities() {
 		q.Waiting[p] = 0
 		for _, depth := range depths {
 			q.Waiting[p] += depth[p]

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 )
 
@@ -27,7 +27,7 @@ func (s *Server) getJob(w http.ResponseWriter, r *http.Request) error {
 	return s.writeReport(w, r, report)
 }
 
-func (s *Server) report(ctx context.Context, id string, wait time.Duration) (job.Report, error) {
+func (s *Server) report(ctx context.Context, id string, wait time.Duration) (api.Report, error) {
 	if wait == 0 {
 		record, err := s.jobs.Get(ctx, id)
 		return record.Report, err
@@ -40,7 +40,7 @@ func (s *Server) report(ctx context.Context, id string, wait time.Duration) (job
 
 // writeReport adds an ETag to final reports, and answers 304 to callers that have
 // it.
-func (s *Server) writeReport(w http.ResponseWriter, r *http.Request, report job.Report) error {
+func (s *Server) writeReport(w http.ResponseWriter, r *http.Request, report api.Report) error {
 	if !report.State.Final() {
 		return s.writeJSON(w, http.StatusOK, report)
 	}
@@ -63,7 +63,7 @@ func (s *Server) writeReport(w http.ResponseWriter, r *http.Request, report job.
 
 // jobList is a page of the list.
 type jobList struct {
-	Jobs []job.Report `json:"jobs"` // without tests
+	Jobs []api.Report `json:"jobs"` // without tests
 	Next string       `json:"next,omitempty"`
 }
 
@@ -81,7 +81,7 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if reports == nil {
-		reports = []job.Report{}
+		reports = []api.Report{}
 	}
 	return s.writeJSON(w, http.StatusOK, jobList{Jobs: reports, Next: next})
 }
@@ -90,7 +90,7 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	report, err := s.jobs.Cancel(r.Context(), id)
-	if errors.Is(err, jobs.ErrFinal) && report.State == job.CancelledState {
+	if errors.Is(err, jobs.ErrFinal) && report.State == api.CancelledState {
 		record, err := s.jobs.Get(r.Context(), id)
 		if err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // queued returns a fixture with a job "a" in it.
@@ -27,9 +27,9 @@ func queued(t *testing.T, change ...func(*Options)) *fixture {
 
 func TestGetJob(t *testing.T) {
 	f := queued(t)
-	want := job.Report{ID: "a", State: job.Queued, Priority: job.Practice, CreatedAt: noon}
+	want := api.Report{ID: "a", State: api.Queued, Priority: api.Practice, CreatedAt: noon}
 	w := f.ask("GET", "/v1/jobs/a", "")
-	if diff := cmp.Diff(want, answer[job.Report](t, w)); diff != "" || w.Code != 200 || w.Header().Get("ETag") != "" {
+	if diff := cmp.Diff(want, answer[api.Report](t, w)); diff != "" || w.Code != 200 || w.Header().Get("ETag") != "" {
 		t.Errorf("status %d, header %v (-want +got):\n%s", w.Code, w.Header(), diff)
 	}
 	wantProblem(t, f.ask("GET", "/v1/jobs/b", ""), "not-found")
@@ -41,7 +41,7 @@ func TestGetJob(t *testing.T) {
 
 func TestFinalReportsHaveAnETag(t *testing.T) {
 	f := queued(t)
-	f.jobs.tell("a", job.Done, job.Event{Type: job.EventDone})
+	f.jobs.tell("a", api.Done, api.Event{Type: api.EventDone})
 	w := f.ask("GET", "/v1/jobs/a?wait=60s", "")
 	tag := w.Header().Get("ETag")
 	if w.Code != 200 || tag == "" {
@@ -74,7 +74,7 @@ func TestLongPoll(t *testing.T) {
 		body, _ := get("wait=60s")
 		got <- body
 	}()
-	f.jobs.tell("a", job.Done, job.Event{Type: job.EventDone})
+	f.jobs.tell("a", api.Done, api.Event{Type: api.EventDone})
 	if body := <-got; !strings.Contains(body, `"state":"done"`) {
 		t.Errorf("when it ended: %s", body)
 	}
@@ -85,7 +85,7 @@ func TestEndStreamsEndsLongPolls(t *testing.T) {
 	got := make(chan *httptest.ResponseRecorder, 1)
 	go func() { got <- f.ask("GET", "/v1/jobs/a?wait=60s", "") }()
 	f.EndStreams()
-	if w := <-got; w.Code != 200 || answer[job.Report](t, w).State != job.Queued {
+	if w := <-got; w.Code != 200 || answer[api.Report](t, w).State != api.Queued {
 		t.Errorf("status %d %s", w.Code, w.Body)
 	}
 }
@@ -93,7 +93,7 @@ func TestEndStreamsEndsLongPolls(t *testing.T) {
 func TestListJobs(t *testing.T) {
 	f := queued(t)
 	w := f.ask("GET", "/v1/jobs?state=queued&label=team%3D7&limit=5", "")
-	want := jobList{Jobs: []job.Report{{ID: "a", State: job.Queued, Priority: job.Practice, CreatedAt: noon}}}
+	want := jobList{Jobs: []api.Report{{ID: "a", State: api.Queued, Priority: api.Practice, CreatedAt: noon}}}
 	if diff := cmp.Diff(want, answer[jobList](t, w)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -109,20 +109,20 @@ func TestCancel(t *testing.T) {
 	f := queued(t)
 	for range 2 { // again: the same answer
 		w := f.ask("DELETE", "/v1/jobs/a", "")
-		if w.Code != 200 || answer[job.Report](t, w).State != job.CancelledState {
+		if w.Code != 200 || answer[api.Report](t, w).State != api.CancelledState {
 			t.Errorf("status %d %s", w.Code, w.Body)
 		}
 	}
 	f = queued(t)
-	f.jobs.tell("a", job.Done, job.Event{Type: job.EventDone})
+	f.jobs.tell("a", api.Done, api.Event{Type: api.EventDone})
 	wantProblem(t, f.ask("DELETE", "/v1/jobs/a", ""), "final")
 	wantProblem(t, f.ask("DELETE", "/v1/jobs/b", ""), "not-found")
 }
 
 func TestEvents(t *testing.T) {
 	f := queued(t)
-	f.jobs.tell("a", job.Queued, job.Event{Type: job.EventQueued, At: noon})
-	f.jobs.tell("a", job.Running, job.Event{Type: job.EventRunning, At: noon, CPUs: "2"})
+	f.jobs.tell("a", api.Queued, api.Event{Type: api.EventQueued, At: noon})
+	f.jobs.tell("a", api.Running, api.Event{Type: api.EventRunning, At: noon, CPUs: "2"})
 	server := httptest.NewServer(f)
 	defer server.Close()
 	if w := f.ask("HEAD", "/v1/jobs/a/events", ""); w.Code != 200 || w.Body.Len() != 0 {
@@ -134,7 +134,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("first event %q", got)
 	}
 	// The reader has seen an event, so the next ones arrive live.
-	f.jobs.tell("a", job.Done, job.Event{Type: job.EventDone, At: noon})
+	f.jobs.tell("a", api.Done, api.Event{Type: api.EventDone, At: noon})
 	if got := <-lines; !strings.HasPrefix(got, "id: 3\nevent: done\n") {
 		t.Errorf("second event %q", got)
 	}
@@ -190,7 +190,7 @@ func follow(t *testing.T, url, lastID string) <-chan string {
 
 func TestShutdownEndsStreams(t *testing.T) {
 	f := queued(t)
-	f.jobs.tell("a", job.Queued, job.Event{Type: job.EventQueued, At: noon})
+	f.jobs.tell("a", api.Queued, api.Event{Type: api.EventQueued, At: noon})
 	listener := httptest.NewUnstartedServer(nil).Listener
 	server := f.HTTPServer()
 	served := make(chan error, 1)

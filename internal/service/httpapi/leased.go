@@ -4,14 +4,14 @@ import (
 	"context"
 	"sync"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
 
 // leasedJob is a job that a node holds, and the pool in which it was taken.
 type leasedJob struct {
-	job  job.Job
+	job  api.Job
 	pool string
 }
 
@@ -88,7 +88,7 @@ func invalidReport(h fleet.Hold, reason error) error {
 
 // vouch puts in place of what a node says what the lease and the registry know.
 func (s *Server) vouch(ctx context.Context, q *fleet.FinishRequest, j leasedJob) error {
-	host := job.HostReport{Name: q.Node}
+	host := api.HostReport{Name: q.Node}
 	if q.Report.Host != nil {
 		host = *q.Report.Host
 	}
@@ -103,7 +103,7 @@ func (s *Server) vouch(ctx context.Context, q *fleet.FinishRequest, j leasedJob)
 	rep := &q.Report
 	rep.Host, rep.Problem = &host, nil
 	if j.job.Problem != "" {
-		rep.Problem = &job.ProblemVersion{ID: j.job.Problem, Version: j.job.ProblemVersion}
+		rep.Problem = &api.ProblemVersion{ID: j.job.Problem, Version: j.job.ProblemVersion}
 	}
 	rep.Screening, rep.CrossCheck, rep.Rejudging = nil, nil, nil // are decided here
 	return nil

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 )
 
@@ -12,7 +12,7 @@ import (
 func TestLeases(t *testing.T) {
 	for _, tests := range []int{0, 1, 1000, maxLeasedTests} {
 		c := &leases{all: map[jobs.Lease]leasedJob{}}
-		j := leasedJob{job: job.Job{Tests: make([]job.Test, tests)}}
+		j := leasedJob{job: api.Job{Tests: make([]api.Test, tests)}}
 		most := 0
 		for n := range 2 * maxLeases {
 			l := jobs.Lease{ID: fmt.Sprint(n), Attempt: 1}

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
+	"judged/internal/client"
 	"judged/internal/jobs"
-	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 )
 
@@ -32,28 +32,28 @@ func TestReportOfALiar(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Second
-	honest := job.Report{Verdict: job.Accepted, Tests: []job.TestReport{{Name: "1", Verdict: job.Accepted, CPUTime: &now}}}
+	honest := api.Report{Verdict: api.Accepted, Tests: []api.TestReport{{Name: "1", Verdict: api.Accepted, CPUTime: &now}}}
 	foreign := honest
-	foreign.Host = &job.HostReport{Name: "h", Node: "other", Pool: "contest", Fingerprint: strings.Repeat("cd", 32),
+	foreign.Host = &api.HostReport{Name: "h", Node: "other", Pool: "contest", Fingerprint: strings.Repeat("cd", 32),
 		Admitted: true}
-	foreign.Screening = &job.Screening{Pool: "contest", Decided: true}
-	foreign.CrossCheck = &job.CrossCheck{Decision: job.HostsAgree}
-	foreign.Rejudging = &job.Rejudging{ID: "r"}
-	foreign.Problem = &job.ProblemVersion{ID: "p"}
+	foreign.Screening = &api.Screening{Pool: "contest", Decided: true}
+	foreign.CrossCheck = &api.CrossCheck{Decision: api.HostsAgree}
+	foreign.Rejudging = &api.Rejudging{ID: "r"}
+	foreign.Problem = &api.ProblemVersion{ID: "p"}
 	markup, many, reason := honest, honest, honest
 	markup.Verdict = "<script>"
-	many.Tests = make([]job.TestReport, 20_000)
+	many.Tests = make([]api.TestReport, 20_000)
 	reason.Message = strings.Repeat("x", 20<<20)
 	for name, tt := range map[string]struct {
-		report job.Report
-		want   job.Verdict
+		report api.Report
+		want   api.Verdict
 	}{
-		"honest": {honest, job.Accepted}, "of another host": {foreign, job.Accepted}, "markup": {markup, job.InternalError},
-		"tests of no job": {many, job.InternalError}, "a long reason": {reason, job.InternalError},
+		"honest": {honest, api.Accepted}, "of another host": {foreign, api.Accepted}, "markup": {markup, api.InternalError},
+		"tests of no job": {many, api.InternalError}, "a long reason": {reason, api.InternalError},
 	} {
 		for _, at := range []string{"first front", "other front"} {
 			id := strings.ReplaceAll(name+at, " ", "-")
-			j := job.Job{CPUs: 1, Tests: []job.Test{{Name: "1"}}}
+			j := api.Job{CPUs: 1, Tests: []api.Test{{Name: "1"}}}
 			if _, _, err := store.Put(t.Context(), jobs.Submission{ID: id, Job: j}); err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestReportOfALiar(t *testing.T) {
 			if r.Screening != nil || r.CrossCheck != nil || r.Rejudging != nil || r.Problem != nil {
 				t.Errorf("%s: the node has decided what fronts decide: %+v", id, r)
 			}
-			if r.Verdict == job.InternalError && (r.Fault != job.JudgedFault || !strings.Contains(r.Message, `node "n"`) ||
+			if r.Verdict == api.InternalError && (r.Fault != api.JudgedFault || !strings.Contains(r.Message, `node "n"`) ||
 				!strings.Contains(r.Message, "invalid report") || len(r.Tests) != 0) {
 				t.Errorf("%s: IE of %q: %q", id, r.Fault, r.Message)
 			}
@@ -96,8 +96,8 @@ func TestReportOfALiar(t *testing.T) {
 func TestRequestsOfALiar(t *testing.T) {
 	store := openStore(t)
 	front := frontWith(t, store, 64<<20)
-	if _, _, err := store.Put(t.Context(), jobs.Submission{ID: "a", Job: job.Job{CPUs: 1, Head: units.Bytes(1),
-		Tests: []job.Test{{Name: "1"}}}}); err != nil {
+	if _, _, err := store.Put(t.Context(), jobs.Submission{ID: "a", Job: api.Job{CPUs: 1, Head: units.Bytes(1),
+		Tests: []api.Test{{Name: "1"}}}}); err != nil {
 		t.Fatal(err)
 	}
 	caller := fleet.Caller{Node: "n", Protocol: fleet.KnownProtocols().Newest}
@@ -126,10 +126,10 @@ func TestRequestsOfALiar(t *testing.T) {
 		"delay":          {"return", fleet.ReturnRequest{Hold: hold, DelayMS: 1e15}},
 		"negative delay": {"return", fleet.ReturnRequest{Hold: hold, DelayMS: -1}},
 		"a test too many": {"emit", fleet.EmitRequest{Hold: hold, N: 2,
-			Test: job.TestReport{Name: "1", Verdict: job.Accepted}}},
-		"head": {"emit", fleet.EmitRequest{Hold: hold, N: 1, Test: job.TestReport{Name: "1", Verdict: job.Accepted,
+			Test: api.TestReport{Name: "1", Verdict: api.Accepted}}},
+		"head": {"emit", fleet.EmitRequest{Hold: hold, N: 1, Test: api.TestReport{Name: "1", Verdict: api.Accepted,
 			StdoutHead: &head}}},
-		"verdict":     {"emit", fleet.EmitRequest{Hold: hold, N: 1, Test: job.TestReport{Name: "1", Verdict: "<b>"}}},
+		"verdict":     {"emit", fleet.EmitRequest{Hold: hold, N: 1, Test: api.TestReport{Name: "1", Verdict: "<b>"}}},
 		"reason":      {"register", fleet.Registration{Caller: caller, Pool: "default", Reason: long}},
 		"version":     {"register", fleet.Registration{Caller: caller, Pool: "default", Version: "\x1b[2J"}},
 		"slots":       {"register", fleet.Registration{Caller: caller, Pool: "default", Slots: make([]fleet.Slot, 100_000)}},
@@ -149,7 +149,7 @@ func TestRequestsOfALiar(t *testing.T) {
 		t.Errorf("nodes %+v, %v", list, err)
 	}
 	rec, err := store.Get(t.Context(), "a")
-	if err != nil || rec.Report.State != job.Running || len(rec.Report.Tests) != 0 {
+	if err != nil || rec.Report.State != api.Running || len(rec.Report.Tests) != 0 {
 		t.Errorf("the job is %s with %d tests, %v", rec.Report.State, len(rec.Report.Tests), err)
 	}
 	// What is refused can be said otherwise: the job is still the node's.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
@@ -205,7 +205,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if got := w.said(late); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
 		t.Errorf("answer %q", got)
 	}
-	w.jobs.tell("a", job.Done, job.Event{Type: job.EventDone})
+	w.jobs.tell("a", api.Done, api.Event{Type: api.EventDone})
 	for _, c := range polls[1:] {
 		w.status(c)
 	}

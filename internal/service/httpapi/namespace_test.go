@@ -12,7 +12,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 )
@@ -86,7 +86,7 @@ func TestNamesThatJudgedHadBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.Recheck(t.Context(), rec, job.Report{Verdict: job.TimeLimit}, job.CrossCheck{}, f.now()); err != nil {
+	if err := f.store.Recheck(t.Context(), rec, api.Report{Verdict: api.TimeLimit}, api.CrossCheck{}, f.now()); err != nil {
 		t.Errorf("queue for another host: %v", err)
 	}
 	audit := jobs.Audit{ID: jobs.OwnID("audit", "d"), Original: "d"}
@@ -109,7 +109,7 @@ func TestNamesThatJudgedHadBefore(t *testing.T) {
 		if w := f.submit("PUT", "/v1/jobs/"+id, body); w.Code != http.StatusAccepted {
 			t.Fatalf("%s: %d %s", label, w.Code, w.Body)
 		}
-		if w := f.judge(job.WrongAnswer); w.ID != id {
+		if w := f.judge(api.WrongAnswer); w.ID != id {
 			t.Fatalf("judged %q", w.ID)
 		}
 	}
@@ -144,7 +144,7 @@ func TestJobsOfTheVersionBefore(t *testing.T) {
 		if w := f.submit("PUT", "/v1/jobs/"+id, body); w.Code != http.StatusAccepted {
 			t.Fatalf("%s: %d %s", id, w.Code, w.Body)
 		}
-		f.judge(job.WrongAnswer)
+		f.judge(api.WrongAnswer)
 	}
 	put("a", "")
 	put(key, "")

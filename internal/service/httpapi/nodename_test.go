@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"judged/internal/base/config"
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 	"judged/internal/jobs/fleet"
 )
 

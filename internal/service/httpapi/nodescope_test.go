@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/jobs/client"
+	"judged/internal/client"
 	"judged/internal/jobs/fleet"
 )
 

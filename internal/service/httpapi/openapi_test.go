@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
@@ -137,8 +137,8 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 	}{
 		{
 			"Job",
-			job.Job{},
-		}, {"Report", job.Report{}}, {"Event", job.Event{}}, {"Slot", slots.Status{}}, {"SlotList", slotList{}},
+			api.Job{},
+		}, {"Report", api.Report{}}, {"Event", api.Event{}}, {"Slot", slots.Status{}}, {"SlotList", slotList{}},
 		{"NodeList", fleet.NodeList{}}, {"Node", fleet.Node{}}, {"PoolList", fleet.PoolList{}}, {"Pool", fleet.Pool{}},
 		{"PrefetchRequest", fleet.PrefetchRequest{}}, {"PrefetchStatus", fleet.PrefetchStatus{}},
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
@@ -248,10 +248,10 @@ func TestOpenAPIRefusesUnknownMembers(t *testing.T) {
 func TestOpenAPIEnums(t *testing.T) {
 	d := readDocument(t)
 	var causes, priorities []string
-	for _, c := range job.Causes() {
+	for _, c := range api.Causes() {
 		causes = append(causes, string(c))
 	}
-	for _, p := range job.Priorities() {
+	for _, p := range api.Priorities() {
 		priorities = append(priorities, string(p))
 	}
 	tests := []struct {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	packages "judged/internal/engine/problem"
 	"judged/internal/jobs"
 	"judged/internal/jobs/jobspec"
@@ -134,13 +134,13 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p jobs.Pr
 	if err != nil {
 		return p, err
 	}
-	j, err = jobspec.MapFiles(j, func(_ string, f job.File) (job.File, error) { return s.storeFile(ctx, f.Part) })
+	j, err = jobspec.MapFiles(j, func(_ string, f api.File) (api.File, error) { return s.storeFile(ctx, f.Part) })
 	if err != nil {
 		return p, err
 	}
-	includes := map[string]map[string]job.File{}
+	includes := map[string]map[string]api.File{}
 	for language, files := range pkg.Includes {
-		includes[language] = map[string]job.File{}
+		includes[language] = map[string]api.File{}
 		for _, f := range files {
 			if includes[language][f.Name], err = s.storeFile(ctx, f.Path); err != nil {
 				return p, err
@@ -156,8 +156,8 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p jobs.Pr
 
 // packageJob is what a package says to jobs, with paths of this host. It is refused
 // where no job could be judged with it.
-func (s *Server) packageJob(pkg *packages.Package) (job.Job, error) {
-	j, err := pkg.Judging(job.Job{})
+func (s *Server) packageJob(pkg *packages.Package) (api.Job, error) {
+	j, err := pkg.Judging(api.Job{})
 	if err != nil {
 		return j, unusable(err, "")
 	}
@@ -189,14 +189,14 @@ func unusable(err error, path string) error {
 }
 
 // storeFile stores a file of this host as a blob.
-func (s *Server) storeFile(ctx context.Context, path string) (job.File, error) {
+func (s *Server) storeFile(ctx context.Context, path string) (api.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return job.File{}, err
+		return api.File{}, err
 	}
 	defer f.Close()
 	digest, _, _, err := s.blobs.Put(ctx, "", f)
-	return job.File{Blob: digest}, err
+	return api.File{Blob: digest}, err
 }
 
 // expand adds to a job what the problem that it names has.
@@ -227,7 +227,7 @@ func (s *Server) expand(ctx context.Context, jobID string, sent *submission) err
 
 // problemFor returns the problem that a job names. A job that is sent again after its
 // problem was deleted or replaced gets what it got the first time.
-func (s *Server) problemFor(ctx context.Context, jobID string, j job.Job) (jobs.Problem, error) {
+func (s *Server) problemFor(ctx context.Context, jobID string, j api.Job) (jobs.Problem, error) {
 	named := func(id, version string) bool {
 		return id == j.Problem && (j.ProblemVersion == "" || j.ProblemVersion == version)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
-	"judged/internal/engine/scoring"
+	"judged/internal/api"
+	"judged/internal/api/scoring"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 )
@@ -64,11 +64,11 @@ func TestProblems(t *testing.T) {
 	stored := answer[jobs.Problem](t, w)
 	want := jobs.Problem{ID: "double", Version: stored.Version, Name: "Double", Format: "legacy",
 		Archive: digestText(archive),
-		Tests: []job.Test{{Name: "secret/1", Input: &job.File{Blob: digestText("2\n")},
-			Answer: &job.File{Blob: digestText("4\n")}}},
+		Tests: []api.Test{{Name: "secret/1", Input: &api.File{Blob: digestText("2\n")},
+			Answer: &api.File{Blob: digestText("4\n")}}},
 		Groups:   []scoring.GroupTests{{Name: "secret", Tests: []string{"secret/1"}}},
-		Checker:  &job.Checker{Kind: "kattis", Args: []string{"case_sensitive"}},
-		Limits:   job.Limits{CPUTimeMS: 3000, Memory: 64 << 20},
+		Checker:  &api.Checker{Kind: "kattis", Args: []string{"case_sensitive"}},
+		Limits:   api.Limits{CPUTimeMS: 3000, Memory: 64 << 20},
 		Findings: []string{}}
 	if diff := cmp.Diff(want, stored); diff != "" || !blobs.ValidDigest(stored.Version) {
 		t.Errorf("stored (-want +got):\n%s", diff)
@@ -95,10 +95,10 @@ func TestProblems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := job.Job{Problem: rec.Job.Problem, ProblemVersion: rec.Job.ProblemVersion, Tests: rec.Job.Tests,
-		Checker: rec.Job.Checker, Limits: job.Limits{CPUTimeMS: rec.Job.Limits.CPUTimeMS, Memory: rec.Job.Limits.Memory}}
-	if diff := cmp.Diff(job.Job{Problem: "double", ProblemVersion: want.Version, Tests: want.Tests, Checker: want.Checker,
-		Limits: job.Limits{CPUTimeMS: 3000, Memory: 32 << 20}}, got); diff != "" {
+	got := api.Job{Problem: rec.Job.Problem, ProblemVersion: rec.Job.ProblemVersion, Tests: rec.Job.Tests,
+		Checker: rec.Job.Checker, Limits: api.Limits{CPUTimeMS: rec.Job.Limits.CPUTimeMS, Memory: rec.Job.Limits.Memory}}
+	if diff := cmp.Diff(api.Job{Problem: "double", ProblemVersion: want.Version, Tests: want.Tests, Checker: want.Checker,
+		Limits: api.Limits{CPUTimeMS: 3000, Memory: 32 << 20}}, got); diff != "" {
 		t.Errorf("job (-want +got):\n%s", diff)
 	}
 
@@ -262,8 +262,8 @@ func TestPackagesThatNoJobCanUse(t *testing.T) {
 
 func TestJobsWithProblems(t *testing.T) {
 	f := newFixture(t)
-	f.jobs.problems["timeless"] = jobs.Problem{ID: "timeless", Version: "v", Tests: []job.Test{{Name: "1"}}}
-	f.jobs.problems["in-c"] = jobs.Problem{ID: "in-c", Version: "v", Tests: []job.Test{{Name: "1"}},
+	f.jobs.problems["timeless"] = jobs.Problem{ID: "timeless", Version: "v", Tests: []api.Test{{Name: "1"}}}
+	f.jobs.problems["in-c"] = jobs.Problem{ID: "in-c", Version: "v", Tests: []api.Test{{Name: "1"}},
 		Languages: []string{"c"}}
 	tests := []struct {
 		name, members, kind, field string
@@ -320,16 +320,16 @@ func TestProblemsWithPoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	type part struct {
-		Files  map[string]job.File
-		Scheme *job.Scheme
+		Files  map[string]api.File
+		Scheme *api.Scheme
 	}
 	hundred := 100.0
-	want := part{Files: map[string]job.File{"a.h": {Blob: digestText("a")},
+	want := part{Files: map[string]api.File{"a.h": {Blob: digestText("a")},
 		"grade.h": {Blob: digestText("int grade(void);\n")}},
-		Scheme: &job.Scheme{Scoring: true, Root: &job.Group{Aggregation: job.Sum, Verdict: job.ByScore, Continue: true,
-			Members: []job.Member{{Group: &job.Group{Name: "secret", Aggregation: job.Sum, Verdict: job.ByScore,
+		Scheme: &api.Scheme{Scoring: true, Root: &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true,
+			Members: []api.Member{{Group: &api.Group{Name: "secret", Aggregation: api.Sum, Verdict: api.ByScore,
 				MaxScore: &hundred, Continue: true,
-				Members: []job.Member{{Test: "secret/1", Accept: 100, MaxScore: &hundred}}}}}}}}
+				Members: []api.Member{{Test: "secret/1", Accept: 100, MaxScore: &hundred}}}}}}}}
 	if diff := cmp.Diff(want, part{rec.Job.Files, rec.Job.Scheme}); diff != "" {
 		t.Errorf("job (-want +got):\n%s", diff)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/jobs/jobspec"
 )
@@ -73,8 +73,8 @@ const (
 )
 
 func filterOf(values url.Values) (jobs.Filter, error) {
-	f := jobs.Filter{State: job.State(values.Get("state")), After: values.Get("after")}
-	states := []job.State{"", job.Queued, job.Running, job.Done, job.CancelledState}
+	f := jobs.Filter{State: api.State(values.Get("state")), After: values.Get("after")}
+	states := []api.State{"", api.Queued, api.Running, api.Done, api.CancelledState}
 	if !slices.Contains(states, f.State) {
 		return f, problem(
 			"bad-request",

@@ -6,14 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 )
 
 func TestFilterOf(t *testing.T) {
 	for query, want := range map[string]jobs.Filter{
 		"":                                {Limit: pageDefault},
-		"state=done&after=x&limit=7":      {State: job.Done, After: "x", Limit: 7},
+		"state=done&after=x&limit=7":      {State: api.Done, After: "x", Limit: 7},
 		"label=team%3D7&label=round%3D":   {Label: map[string]string{"team": "7", "round": ""}, Limit: pageDefault},
 		"label=team%3D7&label=team%3D7":   {Label: map[string]string{"team": "7"}, Limit: pageDefault},
 		"label=formula%3Da%3Db&limit=500": {Label: map[string]string{"formula": "a=b"}, Limit: 500},

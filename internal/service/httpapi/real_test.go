@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 )
@@ -65,8 +65,8 @@ func TestLifeOfAJob(t *testing.T) {
 	if err := <-judged; err != nil {
 		t.Fatal(err)
 	}
-	got := answer[job.Report](t, w)
-	if got.State != job.Done || got.Verdict != job.Accepted || got.JudgementType != "AC" ||
+	got := answer[api.Report](t, w)
+	if got.State != api.Done || got.Verdict != api.Accepted || got.JudgementType != "AC" ||
 		w.Header().Get("ETag") == "" {
 		t.Errorf("report %s", w.Body)
 	}
@@ -86,7 +86,7 @@ func TestLifeOfAJob(t *testing.T) {
 	if w := f.submit("PUT", "/v1/jobs/c", small); w.Code != 202 {
 		t.Fatalf("status %d %s", w.Code, w.Body)
 	}
-	if w := f.ask("DELETE", "/v1/jobs/c", ""); w.Code != 200 || answer[job.Report](t, w).Verdict != job.Cancelled {
+	if w := f.ask("DELETE", "/v1/jobs/c", ""); w.Code != 200 || answer[api.Report](t, w).Verdict != api.Cancelled {
 		t.Errorf("cancel: %d %s", w.Code, w.Body)
 	}
 	page := answer[jobList](t, f.ask("GET", "/v1/jobs?limit=1", ""))
@@ -104,7 +104,7 @@ func playJudge(ctx context.Context, store *jobs.Store) error {
 	if err != nil {
 		return err
 	}
-	return store.Finish(ctx, w.Lease, job.Report{Verdict: job.Accepted})
+	return store.Finish(ctx, w.Lease, api.Report{Verdict: api.Accepted})
 }
 
 func BenchmarkSubmit(b *testing.B) {

@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"slices"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/jobs"
 	"judged/internal/jobs/jobspec"
 )
@@ -108,13 +108,13 @@ func (s *Server) checkRejudging(ctx context.Context, q *jobs.RejudgingRequest) e
 
 // invalidFilter says what is wrong with a filter, or "".
 func invalidFilter(f jobs.RejudgingFilter) string {
-	verdict := func(m job.Meaning) bool { return m.Word == string(f.Verdict) }
+	verdict := func(m api.Meaning) bool { return m.Word == string(f.Verdict) }
 	switch {
 	case len(f.Labels) > jobspec.MaxLabels:
 		return fmt.Sprintf("%d labels, and no job has more than %d", len(f.Labels), jobspec.MaxLabels)
-	case f.Verdict != "" && !slices.ContainsFunc(job.Verdicts(), verdict):
+	case f.Verdict != "" && !slices.ContainsFunc(api.Verdicts(), verdict):
 		return fmt.Sprintf("unknown verdict %q", f.Verdict)
-	case f.Priority != "" && !slices.Contains(job.Priorities(), f.Priority):
+	case f.Priority != "" && !slices.Contains(api.Priorities(), f.Priority):
 		return fmt.Sprintf("unknown priority %q", f.Priority)
 	case f.Pool != "" && !config.ValidPool(f.Pool):
 		return fmt.Sprintf("invalid pool %q", f.Pool)

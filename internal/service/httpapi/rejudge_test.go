@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 	"judged/internal/jobs/rejudge"
@@ -45,7 +45,7 @@ func newRejudgeFixture(t *testing.T) *rejudgeFixture {
 		}
 	}
 	for range 3 {
-		f.judge(job.WrongAnswer)
+		f.judge(api.WrongAnswer)
 	}
 	return f
 }
@@ -58,19 +58,19 @@ func (f *rejudgeFixture) problem(version, answer string) {
 		f.t.Fatal(err)
 	}
 	_, _, err = f.store.PutProblem(f.t.Context(), jobs.Problem{ID: "sum", Version: version,
-		Tests:  []job.Test{{Name: version, Input: &job.File{Blob: digest}, Answer: &job.File{Blob: digest}}},
-		Limits: job.Limits{CPUTimeMS: 1000}}, jobs.Editor{})
+		Tests:  []api.Test{{Name: version, Input: &api.File{Blob: digest}, Answer: &api.File{Blob: digest}}},
+		Limits: api.Limits{CPUTimeMS: 1000}}, jobs.Editor{})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 }
 
 // judge judges the most urgent job.
-func (f *rejudgeFixture) judge(v job.Verdict) jobs.Work {
+func (f *rejudgeFixture) judge(v api.Verdict) jobs.Work {
 	f.t.Helper()
 	w, err := f.store.Take(f.t.Context(), jobs.Want{CPUs: "2-3"})
 	if err == nil {
-		err = f.store.Finish(f.t.Context(), w.Lease, job.Report{Verdict: v})
+		err = f.store.Finish(f.t.Context(), w.Lease, api.Report{Verdict: v})
 	}
 	if err != nil {
 		f.t.Fatal(err)
@@ -123,7 +123,7 @@ func TestRejudging(t *testing.T) {
 		"limits": {"cpu_time_ms": 3000}, "repeats": {"min": 2, "max": 4}}`
 	view := f.rejudge(body)
 	want := jobs.Rejudging{ID: "r", State: jobs.RejudgingJudging, Reason: "wrong answer", Jobs: 3, Queued: 3, SkippedN: 2,
-		Verdicts: []jobs.RejudgedCount{{Old: job.WrongAnswer, Jobs: 3}},
+		Verdicts: []jobs.RejudgedCount{{Old: api.WrongAnswer, Jobs: 3}},
 		Skipped:  []jobs.SkippedJob{{Job: "d", Reason: "its state is cancelled"}, {Job: "gone", Reason: "no such job"}}}
 	if diff := cmp.Diff(want, view, cmpopts.IgnoreFields(want, "CreatedAt")); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
@@ -133,12 +133,12 @@ func TestRejudging(t *testing.T) {
 	wantProblem(t, f.ask("POST", "/v1/rejudgings/r/apply", ""), "final")
 
 	for range 3 {
-		w := f.judge(job.Accepted)
+		w := f.judge(api.Accepted)
 		tests, version := "v2", "v2"
 		if w.Job.Labels[jobs.RejudgeLabel] == "c" {
 			tests, version = "1", ""
 		}
-		if w.Job.Priority != job.Rejudge || w.Job.Labels[jobs.RejudgingLabel] != "r" || w.Job.Limits.CPUTimeMS != 3000 ||
+		if w.Job.Priority != api.Rejudge || w.Job.Labels[jobs.RejudgingLabel] != "r" || w.Job.Limits.CPUTimeMS != 3000 ||
 			w.Job.Repeats.Min != 2 || len(w.Job.Tests) != 1 || w.Job.Tests[0].Name != tests ||
 			w.Job.ProblemVersion != version {
 			t.Errorf("job that judges again: %+v", w.Job)
@@ -146,16 +146,16 @@ func TestRejudging(t *testing.T) {
 	}
 	view = f.send("GET", "/v1/rejudgings/r?changed=true&limit=2", "", 200)
 	page := []jobs.RejudgedReport{
-		{Job: "a", Again: jobs.RejudgeID("r", "a"), Old: job.WrongAnswer, New: job.Accepted},
-		{Job: "b", Again: jobs.RejudgeID("r", "b"), Old: job.WrongAnswer, New: job.Accepted}}
+		{Job: "a", Again: jobs.RejudgeID("r", "a"), Old: api.WrongAnswer, New: api.Accepted},
+		{Job: "b", Again: jobs.RejudgeID("r", "b"), Old: api.WrongAnswer, New: api.Accepted}}
 	if diff := cmp.Diff(page, view.Page); diff != "" || view.Next != "b" || view.State != jobs.RejudgingReady {
 		t.Errorf("state %s, next %q, page (-want +got):\n%s", view.State, view.Next, diff)
 	}
 	if got := f.send("POST", "/v1/rejudgings/r/apply", "", 200); got.State != jobs.RejudgingApplied || got.Changed != 3 {
 		t.Errorf("applied: %+v", got)
 	}
-	rep := answer[job.Report](t, f.ask("GET", "/v1/jobs/a", ""))
-	if rep.Verdict != job.Accepted || rep.Rejudging == nil || rep.Rejudging.PreviousVerdict != job.WrongAnswer {
+	rep := answer[api.Report](t, f.ask("GET", "/v1/jobs/a", ""))
+	if rep.Verdict != api.Accepted || rep.Rejudging == nil || rep.Rejudging.PreviousVerdict != api.WrongAnswer {
 		t.Errorf("report of a job that was judged again: %+v", rep)
 	}
 	wantProblem(t, f.ask("DELETE", "/v1/rejudgings/r", ""), "final")
@@ -188,7 +188,7 @@ func TestRejudgingFilter(t *testing.T) {
 		Reason: "it judges another job again; name that one"}}, view.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
-	if w := f.judge(job.WrongAnswer); w.Job.Labels[jobs.RejudgingLabel] != "again" {
+	if w := f.judge(api.WrongAnswer); w.Job.Labels[jobs.RejudgingLabel] != "again" {
 		t.Fatalf("judged %+v, want a job of the set", w)
 	}
 	for filter, jobs := range map[string]int{
@@ -231,7 +231,7 @@ func TestRejudgingFilter(t *testing.T) {
 // TestRejudgingFullQueue has a set of more jobs than the queue holds: it is stored, and contestants find room.
 func TestRejudgingFullQueue(t *testing.T) {
 	f := newRejudgeFixture(t)
-	f.judge(job.WrongAnswer)
+	f.judge(api.WrongAnswer)
 	f.store.SetMaxWaiting(3)
 	if v := f.rejudge(`{"id": "r", "filter": {}}`); v.State != jobs.RejudgingFilling || v.Jobs != 4 || v.Queued != 1 {
 		t.Errorf("set %+v, want 1 of 4 jobs queued", v)
@@ -240,7 +240,7 @@ func TestRejudgingFullQueue(t *testing.T) {
 		t.Errorf("a contestant's job: %d %s", w.Code, w.Body)
 	}
 	for range 5 {
-		f.judge(job.Accepted)
+		f.judge(api.Accepted)
 		f.fill("r")
 	}
 	if v := f.fill("r"); v.State != jobs.RejudgingReady || v.Judged != 4 {
@@ -282,7 +282,7 @@ func TestRejudgingRefused(t *testing.T) {
 	if list, _, err := f.store.Rejudgings(t.Context(), "", 10); len(list) != 0 || err != nil {
 		t.Errorf("stored %+v, %v", list, err)
 	}
-	if w, err := f.store.Depth(t.Context()); err != nil || w["default"][job.Rejudge] != 0 {
+	if w, err := f.store.Depth(t.Context()); err != nil || w["default"][api.Rejudge] != 0 {
 		t.Errorf("jobs of refused sets wait: %v, %v", w, err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/jobs/jobspec"
 )
 
@@ -297,7 +297,7 @@ func TestOpenAPIIsAsStrict(t *testing.T) {
 		if faults := d.faults(d.Components.Schemas["Job"], value, ""); (len(faults) == 0) != tt.fine {
 			t.Errorf("%s: the schema finds %v, want valid %t", text, faults, tt.fine)
 		}
-		j, unfit, err := jobspec.Decode[job.Job](strings.NewReader(text))
+		j, unfit, err := jobspec.Decode[api.Job](strings.NewReader(text))
 		if err == nil {
 			_, err = jobspec.Complete(config.Default(), j)
 		}

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
 	"judged/internal/engine/languages"
 	"judged/internal/host/doctor"
@@ -30,10 +30,10 @@ type Jobs interface {
 	Room(ctx context.Context) error
 	Depth(ctx context.Context) (jobs.Depths, error)
 	Get(ctx context.Context, id string) (jobs.Record, error)
-	Wait(ctx context.Context, id string) (job.Report, error)
-	Events(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error]
-	List(ctx context.Context, f jobs.Filter) (page []job.Report, next string, err error)
-	Cancel(ctx context.Context, id string) (job.Report, error)
+	Wait(ctx context.Context, id string) (api.Report, error)
+	Events(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error]
+	List(ctx context.Context, f jobs.Filter) (page []api.Report, next string, err error)
+	Cancel(ctx context.Context, id string) (api.Report, error)
 	PutProblem(ctx context.Context, p jobs.Problem, by jobs.Editor) (stored jobs.Problem, created bool, err error)
 	Problem(ctx context.Context, id string) (jobs.Problem, error)
 	Problems(ctx context.Context, after string, limit int) (page []jobs.ProblemSummary, next string, err error)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // timed is an answer that remembers how long each write of it might have taken.
@@ -45,7 +45,7 @@ func TestLongReports(t *testing.T) {
 				r := f.jobs.records["a"]
 				r.Report.Message = tt.message
 				f.jobs.records["a"] = r
-				f.jobs.tell("a", job.Done, job.Event{Type: job.EventDone, Report: &r.Report})
+				f.jobs.tell("a", api.Done, api.Event{Type: api.EventDone, Report: &r.Report})
 				w := &timed{ResponseRecorder: httptest.NewRecorder()}
 				ask := httptest.NewRequest("GET", tt.path, nil)
 				ask.Host = "localhost"

@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/jobs/jobspec"
 )
@@ -153,7 +153,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, id string) (job
 
 // put stores the job, also if the caller hangs up meanwhile. The
 // status distinguishes a new job from one that was stored before.
-func (s *Server) put(ctx context.Context, n jobs.Submission) (status int, report job.Report, err error) {
+func (s *Server) put(ctx context.Context, n jobs.Submission) (status int, report api.Report, err error) {
 	rec, created, err := s.jobs.Put(context.WithoutCancel(ctx), n)
 	switch {
 	case errors.Is(err, jobs.ErrConflict):
@@ -180,18 +180,18 @@ func (s *Server) full() *Problem {
 }
 
 // toBlobs stores all files as blobs and returns the job that names them.
-func (s *Server) toBlobs(ctx context.Context, sent submission) (job.Job, error) {
-	return jobspec.MapFiles(sent.job, func(_ string, f job.File) (job.File, error) {
+func (s *Server) toBlobs(ctx context.Context, sent submission) (api.Job, error) {
+	return jobspec.MapFiles(sent.job, func(_ string, f api.File) (api.File, error) {
 		if err := ctx.Err(); err != nil {
 			return f, err
 		}
 		digest, err := s.toBlob(ctx, f, sent.parts)
-		return job.File{Blob: digest}, err
+		return api.File{Blob: digest}, err
 	})
 }
 
 // toBlob stores a file as a blob and returns its digest.
-func (s *Server) toBlob(ctx context.Context, f job.File, parts map[string]string) (string, error) {
+func (s *Server) toBlob(ctx context.Context, f api.File, parts map[string]string) (string, error) {
 	switch {
 	case f.Text != nil:
 		return s.keep(ctx, []byte(*f.Text))

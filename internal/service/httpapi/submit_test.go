@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/jobs"
 	"judged/internal/testkit"
 )
@@ -31,27 +31,27 @@ func TestSubmitStores(t *testing.T) {
 	if w.Code != http.StatusAccepted || w.Header().Get("Location") != "/v1/jobs/a-1" {
 		t.Fatalf("status %d, header %v, body %s", w.Code, w.Header(), w.Body)
 	}
-	wantReport := job.Report{
+	wantReport := api.Report{
 		ID:        "a-1",
-		State:     job.Queued,
-		Priority:  job.Contest,
+		State:     api.Queued,
+		Priority:  api.Contest,
 		Labels:    map[string]string{"team": "7"},
 		CreatedAt: noon,
 	}
-	if diff := cmp.Diff(wantReport, answer[job.Report](t, w)); diff != "" {
+	if diff := cmp.Diff(wantReport, answer[api.Report](t, w)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	rec, err := f.jobs.Get(t.Context(), "a-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	hi := job.File{Blob: digestText("hi")}
-	in := job.File{Blob: digestText("in")}
-	wantJob := job.Job{
-		Program: hi, Command: []string{"{program}"}, Files: map[string]job.File{"x": hi},
-		Tests:   []job.Test{{Name: "1", Input: &in, Answer: &hi}},
-		Checker: &job.Checker{Kind: "tokens"},
-		Limits: job.Limits{
+	hi := api.File{Blob: digestText("hi")}
+	in := api.File{Blob: digestText("in")}
+	wantJob := api.Job{
+		Program: hi, Command: []string{"{program}"}, Files: map[string]api.File{"x": hi},
+		Tests:   []api.Test{{Name: "1", Input: &in, Answer: &hi}},
+		Checker: &api.Checker{Kind: "tokens"},
+		Limits: api.Limits{
 			CPUTimeMS:  2000,
 			WallTimeMS: 5000,
 			Memory:     256 << 20,
@@ -59,7 +59,7 @@ func TestSubmitStores(t *testing.T) {
 			Stack:      256 << 20,
 			Processes:  64,
 		},
-		CPUs: 1, Repeats: job.Repeats{Policy: job.Confirm}, Stop: job.StopFirstFailure, Priority: job.Contest,
+		CPUs: 1, Repeats: api.Repeats{Policy: api.Confirm}, Stop: api.StopFirstFailure, Priority: api.Contest,
 		Pool: "default", Labels: map[string]string{"team": "7"},
 	}
 	if diff := cmp.Diff(wantJob, rec.Job); diff != "" {
@@ -343,7 +343,7 @@ func TestFullQueue(t *testing.T) {
 	if w := f.submit("PUT", "/v1/jobs/0", small); w.Code != 200 {
 		t.Errorf("a job that is there: status %d", w.Code)
 	}
-	f.jobs.tell("1", job.Running, job.Event{Type: job.EventRunning})
+	f.jobs.tell("1", api.Running, api.Event{Type: api.EventRunning})
 	if w := f.submit("PUT", "/v1/jobs/3", small); w.Code != 202 {
 		t.Errorf("with room again: status %d %s", w.Code, w.Body)
 	}
@@ -434,7 +434,7 @@ func TestSubmitWaits(t *testing.T) {
 	}
 	w := f.submit("PUT", "/v1/jobs/a?wait=1ms", small)
 	f.jobs.waiting("a")
-	if w.Code != 202 || w.Header().Get("Location") != "/v1/jobs/a" || answer[job.Report](t, w).State != job.Queued {
+	if w.Code != 202 || w.Header().Get("Location") != "/v1/jobs/a" || answer[api.Report](t, w).State != api.Queued {
 		t.Errorf("after the time: status %d, header %v, %s", w.Code, w.Header(), w.Body)
 	}
 	for _, submit := range [][2]string{{"PUT", "/v1/jobs/a?wait=60s"}, {"POST", "/v1/jobs?wait=60s"}} {
@@ -451,10 +451,10 @@ func TestSubmitWaits(t *testing.T) {
 		} else {
 			f.memory.Release(all)
 		}
-		f.jobs.tell(id, job.Done, job.Event{Type: job.EventDone})
+		f.jobs.tell(id, api.Done, api.Event{Type: api.EventDone})
 		w := <-got
 		if w.Code != 200 || w.Header().Get("ETag") == "" || w.Header().Get("Location") != "/v1/jobs/"+id ||
-			answer[job.Report](t, w).State != job.Done {
+			answer[api.Report](t, w).State != api.Done {
 			t.Errorf("%s: status %d, header %v, %s", submit[1], w.Code, w.Header(), w.Body)
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/config"
-	"judged/internal/base/job"
 	"judged/internal/base/units"
+	"judged/internal/client"
 	"judged/internal/jobs"
-	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 )
 
@@ -55,9 +55,9 @@ func TestReportThatDoesNotFit(t *testing.T) {
 	}
 	const tests = 24
 	take := func(id string) jobs.Work {
-		j := job.Job{CPUs: 1, Head: 64 << 10}
+		j := api.Job{CPUs: 1, Head: 64 << 10}
 		for i := range tests {
-			j.Tests = append(j.Tests, job.Test{Name: string(rune('a' + i))})
+			j.Tests = append(j.Tests, api.Test{Name: string(rune('a' + i))})
 		}
 		if _, _, err := store.Put(t.Context(), jobs.Submission{ID: id, Job: j}); err != nil {
 			t.Fatal(err)
@@ -69,9 +69,9 @@ func TestReportThatDoesNotFit(t *testing.T) {
 		return w
 	}
 	head := strings.Repeat("\x01", 64<<10)
-	rep := job.Report{Verdict: job.Accepted, Host: &job.HostReport{Name: "h"}}
+	rep := api.Report{Verdict: api.Accepted, Host: &api.HostReport{Name: "h"}}
 	for i := range tests {
-		rep.Tests = append(rep.Tests, job.TestReport{Name: string(rune('a' + i)), Verdict: job.Accepted, StdoutHead: &head,
+		rep.Tests = append(rep.Tests, api.TestReport{Name: string(rune('a' + i)), Verdict: api.Accepted, StdoutHead: &head,
 			StderrHead: &head})
 	}
 
@@ -80,7 +80,7 @@ func TestReportThatDoesNotFit(t *testing.T) {
 		t.Error(err)
 	}
 	rec, err := store.Get(t.Context(), "kept")
-	if err != nil || rec.Report.Verdict != job.Accepted || len(rec.Report.Tests) != tests ||
+	if err != nil || rec.Report.Verdict != api.Accepted || len(rec.Report.Tests) != tests ||
 		rec.Report.Tests[0].StdoutHead != nil || rec.Report.Message == "" {
 		t.Errorf("verdict %q, %d tests, message %q, %v", rec.Report.Verdict, len(rec.Report.Tests), rec.Report.Message, err)
 	}
@@ -109,8 +109,8 @@ func TestReportThatDoesNotFit(t *testing.T) {
 	if _, err := restarted.Register(t.Context(), fleet.Registration{Pool: "default", Started: true}); err != nil {
 		t.Errorf("register after a restart: %v", err)
 	}
-	if rec, err := store.Get(t.Context(), "spooled"); err != nil || rec.Report.State != job.Done ||
-		rec.Report.Verdict != job.Accepted {
+	if rec, err := store.Get(t.Context(), "spooled"); err != nil || rec.Report.State != api.Done ||
+		rec.Report.Verdict != api.Accepted {
 		t.Errorf("spooled: %s %s, %v", rec.Report.State, rec.Report.Verdict, err)
 	}
 }

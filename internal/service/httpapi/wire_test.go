@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
@@ -306,7 +306,7 @@ func TestManyReaders(t *testing.T) {
 		c := w.send("GET /v1/jobs/a/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 		conns, streams = append(conns, c), append(streams, bufio.NewReader(c))
 	}
-	w.jobs.tell("a", job.Running, job.Event{Type: job.EventRunning, At: noon})
+	w.jobs.tell("a", api.Running, api.Event{Type: api.EventRunning, At: noon})
 	for i, s := range streams {
 		for line := ""; !strings.HasPrefix(line, "event: running"); {
 			var err error
@@ -333,9 +333,9 @@ func TestTenThousandTests(t *testing.T) {
 		o.Config.HTTP.MaxBody, o.Config.Limits.Max.Tests = 4<<20, 10_000
 	})
 	body := func(n int) string {
-		j := job.Job{Program: job.File{Text: new(string)}}
+		j := api.Job{Program: api.File{Text: new(string)}}
 		for i := range n {
-			j.Tests = append(j.Tests, job.Test{Name: fmt.Sprintf("%0250d", i)})
+			j.Tests = append(j.Tests, api.Test{Name: fmt.Sprintf("%0250d", i)})
 		}
 		text, err := json.Marshal(j)
 		if err != nil {

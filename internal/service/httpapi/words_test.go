@@ -12,14 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/engine/checker"
 	"judged/internal/engine/jury"
 )
 
-var update = flag.Bool("update", false, "write the descriptions of package job into openapi.json")
+var update = flag.Bool("update", false, "write the descriptions of package api into openapi.json")
 
-// word is a schema whose values package job explains.
+// word is a schema whose values package api explains.
 type word struct {
 	Description string   `json:"description"`
 	Enum        []string `json:"enum"`
@@ -43,7 +43,7 @@ func TestOpenAPIExplainsWords(t *testing.T) {
 	}
 	got := map[string]word{"cause": d.Components.Schemas.Run.Properties.Disturbed.Items}
 	want := map[string]word{"cause": causeWord()}
-	for _, l := range job.WordLists() {
+	for _, l := range api.WordLists() {
 		got[l.Member], want[l.Member] = d.Components.Schemas.Timing.Properties[l.Member], listWord(l)
 	}
 	got["fault"] = d.Components.Schemas.Fault
@@ -100,7 +100,7 @@ func TestCheckersInOpenAPI(t *testing.T) {
 
 func causeWord() word {
 	w := word{Description: "What disturbed the run:\n"}
-	for _, e := range job.Catalogue() {
+	for _, e := range api.Catalogue() {
 		w.Enum = append(w.Enum, string(e.Cause))
 		w.Description += fmt.Sprintf("\n- `%s`: %s It lengthens %s. ", e.Cause, e.Means, e.Adds)
 		if e.Explains() {
@@ -112,7 +112,7 @@ func causeWord() word {
 	return w
 }
 
-func listWord(l job.WordList) word {
+func listWord(l api.WordList) word {
 	w := word{Description: l.About + ":\n"}
 	for _, m := range l.Words {
 		w.Enum = append(w.Enum, m.Word)

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
@@ -21,7 +21,7 @@ import (
 type Options struct {
 	Version  string
 	Revision string
-	Host     job.HostReport
+	Host     api.HostReport
 	Virtual  bool
 
 	Ready      func() error // why a job submitted now would not be judged, or nil
@@ -225,14 +225,14 @@ func (m *Metrics) preset(o Options) {
 	}
 	for _, v := range verdicts() {
 		m.runs.WithLabelValues(string(v))
-		for _, p := range job.AllPriorities() {
+		for _, p := range api.AllPriorities() {
 			m.jobs.WithLabelValues(string(v), string(p))
 		}
 	}
-	for _, f := range job.AllFaults() {
+	for _, f := range api.AllFaults() {
 		m.internalErrors.WithLabelValues(string(f))
 	}
-	for _, c := range job.Causes() {
+	for _, c := range api.Causes() {
 		m.disturbed.WithLabelValues(string(c))
 	}
 	for _, a := range attempts() {

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
@@ -33,7 +33,7 @@ func fed() *Metrics {
 		StoreOperations: []string{"put", "take", "finish", "blob"},
 		Version:         "1.2.3",
 		Revision:        "abcdef",
-		Host: job.HostReport{Pool: "default", Fingerprint: "0123", CPUModel: "AMD EPYC", Kernel: "6.18.0",
+		Host: api.HostReport{Pool: "default", Fingerprint: "0123", CPUModel: "AMD EPYC", Kernel: "6.18.0",
 			Isolation: "isolcpus"}, Virtual: true,
 		Ready:     func() error { return errors.New("draining") },
 		FreeBytes: func() int64 { return 5 << 30 },
@@ -46,7 +46,7 @@ func fed() *Metrics {
 				{ID: "swap-off", Severity: "S2", Status: doctor.Pass}, {ID: "swap-off", Severity: "S2", Status: doctor.Warn}}
 		},
 		QueueDepth: func(context.Context) (jobs.Depths, error) {
-			return jobs.Depths{"default": {job.Rejudge: 7}, "metal": {job.Contest: 2}}, nil
+			return jobs.Depths{"default": {api.Rejudge: 7}, "metal": {api.Contest: 2}}, nil
 		},
 		Pool: "default",
 		Pools: func(_ context.Context, waiting jobs.Depths) ([]fleet.Pool, error) {
@@ -65,7 +65,7 @@ func fed() *Metrics {
 	m.JobDone(report(), 1500*ms)
 	m.AuditDone("metal", true)
 	m.AuditDone("metal", false)
-	m.CrossChecked("metal", job.MajorityOfHosts)
+	m.CrossChecked("metal", api.MajorityOfHosts)
 	m.NodeRetired("metal")
 	m.Screened("metal", true)
 	m.Screened("metal", false)
@@ -81,27 +81,27 @@ func fed() *Metrics {
 	return m
 }
 
-func report() *job.Report {
-	run := func(cpu time.Duration, kept bool, e job.Evidence, causes ...job.Cause) job.Run {
-		return job.Run{CPUTime: cpu, WallTime: cpu + ms, SystemTime: new(80 * ms), CPUs: "3", Kept: kept,
+func report() *api.Report {
+	run := func(cpu time.Duration, kept bool, e api.Evidence, causes ...api.Cause) api.Run {
+		return api.Run{CPUTime: cpu, WallTime: cpu + ms, SystemTime: new(80 * ms), CPUs: "3", Kept: kept,
 			Disturbed: causes, Evidence: e, Overhead: 3 * ms, Reading: ms / 5}
 	}
-	return &job.Report{State: job.Done, Verdict: job.TimeLimit, Priority: job.Contest, Tests: []job.TestReport{
-		{Name: "1", Verdict: job.Accepted, Timing: &job.Timing{N: 1, Limit: 1000 * ms}, Runs: []job.Run{
-			run(40*ms, true, job.Evidence{}),
+	return &api.Report{State: api.Done, Verdict: api.TimeLimit, Priority: api.Contest, Tests: []api.TestReport{
+		{Name: "1", Verdict: api.Accepted, Timing: &api.Timing{N: 1, Limit: 1000 * ms}, Runs: []api.Run{
+			run(40*ms, true, api.Evidence{}),
 		}},
-		{Name: "2", Verdict: job.TimeLimit,
-			Timing: &job.Timing{N: 2, Limit: 1000 * ms, Spread: 20 * ms, SpreadRatio: new(0.02)},
-			Runs: []job.Run{
-				run(990*ms, true, job.Evidence{RunDelay: new(ms / 2), ForeignTime: new(ms),
+		{Name: "2", Verdict: api.TimeLimit,
+			Timing: &api.Timing{N: 2, Limit: 1000 * ms, Spread: 20 * ms, SpreadRatio: new(0.02)},
+			Runs: []api.Run{
+				run(990*ms, true, api.Evidence{RunDelay: new(ms / 2), ForeignTime: new(ms),
 					StealTime:   new(time.Duration(0)),
 					MinorFaults: new(int64(40000)), Interrupts: map[string]int64{"LOC": 250, "CAL": 3, "ERR": 9,
 						"softirq_net": 4, "softirq_block": 5, "core_throttles": 1, "package_throttles": 1},
 					FrequencyRatio: new(0.996), SMIs: new(int64(2))}),
-				run(1010*ms, true, job.Evidence{RunDelay: new(ms / 4), MinorFaults: new(int64(400))}),
-				run(1300*ms, false, job.Evidence{RunDelay: new(300 * ms), ForeignTime: new(250 * ms),
+				run(1010*ms, true, api.Evidence{RunDelay: new(ms / 4), MinorFaults: new(int64(400))}),
+				run(1300*ms, false, api.Evidence{RunDelay: new(300 * ms), ForeignTime: new(250 * ms),
 					StealTime: new(10 * ms)},
-					job.CauseWait, job.CauseForeign),
+					api.CauseWait, api.CauseForeign),
 			}},
 	}}
 }
@@ -241,8 +241,8 @@ func TestFailingQueueIsCounted(t *testing.T) {
 		return nil,
 			errors.New("closed")
 	}})
-	if n := testutil.CollectAndCount(m.internalErrors); n != len(job.AllFaults()) {
-		t.Errorf("%d series of internal errors, want %d", n, len(job.AllFaults()))
+	if n := testutil.CollectAndCount(m.internalErrors); n != len(api.AllFaults()) {
+		t.Errorf("%d series of internal errors, want %d", n, len(api.AllFaults()))
 	}
 	if got := exposition(t, m); !strings.Contains(got, "\njudged_queue_depth_errors_total 1\n") {
 		t.Errorf("first failure is not shown:\n%s", got)
@@ -257,17 +257,17 @@ func TestTurboOff(t *testing.T) {
 }
 
 func TestFlipped(t *testing.T) {
-	runs := func(ks ...bool) []job.Run { // within the limit, over it, alternately
-		var rs []job.Run
+	runs := func(ks ...bool) []api.Run { // within the limit, over it, alternately
+		var rs []api.Run
 		for i, kept := range ks {
-			rs = append(rs, job.Run{CPUTime: 1000*ms + time.Duration(i%2), Kept: kept})
+			rs = append(rs, api.Run{CPUTime: 1000*ms + time.Duration(i%2), Kept: kept})
 		}
 		return rs
 	}
 	for _, tt := range []struct {
 		name  string
 		limit time.Duration
-		runs  []job.Run
+		runs  []api.Run
 		want  bool
 	}{
 		{"both sides", 1000 * ms, runs(true, true), true},
@@ -277,7 +277,7 @@ func TestFlipped(t *testing.T) {
 		{"no limit", 0, runs(true, true), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := flipped(&job.TestReport{Timing: &job.Timing{Limit: tt.limit}, Runs: tt.runs}); got != tt.want {
+			if got := flipped(&api.TestReport{Timing: &api.Timing{Limit: tt.limit}, Runs: tt.runs}); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
@@ -287,11 +287,11 @@ func TestFlipped(t *testing.T) {
 // Labels stay closed whatever a report says, and an unfinished one counts nothing.
 func TestOddReports(t *testing.T) {
 	m := New(Options{})
-	m.JobDone(&job.Report{State: job.Running, Verdict: job.Accepted}, 0)
-	m.JobDone(&job.Report{State: job.Done, Verdict: "??", Priority: "!!"}, -1)
-	m.JobDone(&job.Report{State: job.Done, Verdict: job.InternalError, Fault: job.JuryFault}, -1)
-	m.JobDone(&job.Report{State: job.Done, Verdict: job.InternalError, Fault: "moon"}, -1)
-	m.JobDone(&job.Report{State: job.CancelledState, Verdict: job.Cancelled, Priority: job.Contest}, ms)
+	m.JobDone(&api.Report{State: api.Running, Verdict: api.Accepted}, 0)
+	m.JobDone(&api.Report{State: api.Done, Verdict: "??", Priority: "!!"}, -1)
+	m.JobDone(&api.Report{State: api.Done, Verdict: api.InternalError, Fault: api.JuryFault}, -1)
+	m.JobDone(&api.Report{State: api.Done, Verdict: api.InternalError, Fault: "moon"}, -1)
+	m.JobDone(&api.Report{State: api.CancelledState, Verdict: api.Cancelled, Priority: api.Contest}, ms)
 	want := map[string]float64{"AC": 0, "IE practice": 3, "CX contest": 1, "fault jury": 1,
 		"fault judged, not said or not known": 2}
 	got := map[string]float64{
@@ -304,8 +304,8 @@ func TestOddReports(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if n := testutil.CollectAndCount(m.jobs); n != len(verdicts())*len(job.AllPriorities()) {
-		t.Errorf("%d series of jobs, want %d", n, len(verdicts())*len(job.AllPriorities()))
+	if n := testutil.CollectAndCount(m.jobs); n != len(verdicts())*len(api.AllPriorities()) {
+		t.Errorf("%d series of jobs, want %d", n, len(verdicts())*len(api.AllPriorities()))
 	}
 	if got := exposition(t, m); !strings.Contains(got, "\njudged_queue_wait_seconds_count 1\n") {
 		t.Error("an unknown wait was counted")

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // manyFaults is the least number of page faults that system time is divided by: with fewer of them,
@@ -12,21 +12,21 @@ import (
 const manyFaults = 5000
 
 // verdicts are the values of the label verdict.
-func verdicts() []job.Verdict {
-	return []job.Verdict{job.Accepted, job.Partial, job.WrongAnswer, job.PresentationError, job.OutputLimit,
-		job.TimeLimit, job.WallTimeLimit, job.IdlenessLimit, job.MemoryLimit, job.RuntimeError,
-		job.SecurityViolation, job.NotExecutable, job.CompileError, job.Skipped, job.Cancelled, job.InternalError}
+func verdicts() []api.Verdict {
+	return []api.Verdict{api.Accepted, api.Partial, api.WrongAnswer, api.PresentationError, api.OutputLimit,
+		api.TimeLimit, api.WallTimeLimit, api.IdlenessLimit, api.MemoryLimit, api.RuntimeError,
+		api.SecurityViolation, api.NotExecutable, api.CompileError, api.Skipped, api.Cancelled, api.InternalError}
 }
 
 // JobDone counts a finished job with all its tests and runs. A report that is not final counts
 // nothing. A negative queueWait is unknown.
-func (m *Metrics) JobDone(rep *job.Report, queueWait time.Duration) {
+func (m *Metrics) JobDone(rep *api.Report, queueWait time.Duration) {
 	if !rep.State.Final() {
 		return
 	}
 	verdict := verdictLabel(rep.Verdict)
 	m.jobs.WithLabelValues(verdict, priorityLabel(rep.Priority)).Inc()
-	if verdict == string(job.InternalError) {
+	if verdict == string(api.InternalError) {
 		m.internalErrors.WithLabelValues(faultLabel(rep.Fault)).Inc()
 	}
 	if queueWait >= 0 {
@@ -57,7 +57,7 @@ func (m *Metrics) CanaryDone(cpu, kernel string, seconds float64, deviation *flo
 	m.canaryLast.WithLabelValues(cpu).Set(float64(m.now().UnixMilli()) / 1000)
 }
 
-func (m *Metrics) test(t *job.TestReport) {
+func (m *Metrics) test(t *api.TestReport) {
 	for _, r := range t.AllRuns() {
 		m.run(&r, t)
 	}
@@ -75,7 +75,7 @@ func (m *Metrics) test(t *job.TestReport) {
 }
 
 // flipped reports whether kept runs of one test lay on both sides of its limit.
-func flipped(t *job.TestReport) bool {
+func flipped(t *api.TestReport) bool {
 	var within, over bool
 	for _, r := range t.Runs {
 		if r.Kept {
@@ -86,7 +86,7 @@ func flipped(t *job.TestReport) bool {
 	return t.Timing.Limit > 0 && within && over
 }
 
-func (m *Metrics) run(r *job.Run, t *job.TestReport) {
+func (m *Metrics) run(r *api.Run, t *api.TestReport) {
 	m.runs.WithLabelValues(verdictLabel(t.Verdict)).Inc()
 	if !r.Kept {
 		m.discarded.Inc()
@@ -108,7 +108,7 @@ func (m *Metrics) run(r *job.Run, t *job.TestReport) {
 	m.evidence(r)
 }
 
-func (m *Metrics) evidence(r *job.Run) {
+func (m *Metrics) evidence(r *api.Run) {
 	e := r.Evidence
 	if e.RunDelay != nil {
 		m.delay.Observe(e.RunDelay.Seconds())
@@ -164,25 +164,25 @@ func interruptKind(row string) (string, bool) {
 }
 
 // verdictLabel keeps the label closed: anything that is not a verdict is an internal error.
-func verdictLabel(v job.Verdict) string {
-	if v == "" || v.JudgementType() == "" && v != job.Skipped && v != job.Cancelled {
-		return string(job.InternalError)
+func verdictLabel(v api.Verdict) string {
+	if v == "" || v.JudgementType() == "" && v != api.Skipped && v != api.Cancelled {
+		return string(api.InternalError)
 	}
 	return string(v)
 }
 
 // faultLabel keeps the label closed: an IE that does not say whose fault it is counts as judged's.
-func faultLabel(f job.Fault) string {
-	if !slices.Contains(job.AllFaults(), f) {
-		f = job.JudgedFault
+func faultLabel(f api.Fault) string {
+	if !slices.Contains(api.AllFaults(), f) {
+		f = api.JudgedFault
 	}
 	return string(f)
 }
 
 // priorityLabel keeps the label closed: a job without a priority counts as practice.
-func priorityLabel(p job.Priority) string {
-	if !slices.Contains(job.AllPriorities(), p) {
-		p = job.Practice
+func priorityLabel(p api.Priority) string {
+	if !slices.Contains(api.AllPriorities(), p) {
+		p = api.Practice
 	}
 	return string(p)
 }
@@ -196,7 +196,7 @@ func (m *Metrics) AuditDone(pool string, usable bool) {
 	m.audits.WithLabelValues(pool, result).Inc()
 }
 
-// CrossChecked counts a job that several nodes have judged, with one of the decisions of job.CrossCheck.
+// CrossChecked counts a job that several nodes have judged, with one of the decisions of api.CrossCheck.
 func (m *Metrics) CrossChecked(pool, decision string) {
 	m.crossChecks.WithLabelValues(pool, decision).Inc()
 }

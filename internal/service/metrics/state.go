@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/jobs"
@@ -171,7 +171,7 @@ func (s *state) collectQueue(out chan<- prometheus.Metric) {
 		s.queueFailures.Inc()
 		return
 	}
-	for _, p := range job.Priorities() {
+	for _, p := range api.Priorities() {
 		n := 0
 		for pool, depth := range depths {
 			if s.options.Pool == "" || s.options.Pool == pool {
@@ -196,7 +196,7 @@ func (s *state) collectPools(ctx context.Context, out chan<- prometheus.Metric, 
 		if pool.Screen != nil {
 			out <- gauge(s.screenOpen, is(pool.Screen.Open), pool.Name)
 		}
-		for _, p := range job.Priorities() {
+		for _, p := range api.Priorities() {
 			out <- gauge(s.poolDepth, float64(depths[pool.Name][p]), pool.Name, string(p))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 )
 
@@ -32,7 +32,7 @@ func Bytes(b *units.Bytes) string {
 }
 
 // Runs is the number of runs kept: "3", or "2 of 3" if some were set aside.
-func Runs(runs []job.Run) string {
+func Runs(runs []api.Run) string {
 	kept := 0
 	for _, r := range runs {
 		if r.Kept {
@@ -50,8 +50,8 @@ func Runs(runs []job.Run) string {
 
 // Kept says why runs were set aside: "1 of 3 kept: 2 had other tasks on the
 // CPU". It is empty if all runs count.
-func Kept(runs []job.Run) string {
-	kept, count := 0, map[job.Cause]int{}
+func Kept(runs []api.Run) string {
+	kept, count := 0, map[api.Cause]int{}
 	for _, r := range runs {
 		if r.Kept {
 			kept++
@@ -65,7 +65,7 @@ func Kept(runs []job.Run) string {
 		return ""
 	}
 	var reasons []string
-	for _, e := range job.Catalogue() {
+	for _, e := range api.Catalogue() {
 		if n := count[e.Cause]; n > 0 {
 			reasons = append(reasons, fmt.Sprintf("%d %s", n, e.Short))
 		}
@@ -80,9 +80,9 @@ func Kept(runs []job.Run) string {
 // explaining selects the causes for which a run can have been set aside. A
 // daemon of another version may have other rules: if none of the causes explains
 // anything, all are returned.
-func explaining(causes []job.Cause) []job.Cause {
-	some := slices.DeleteFunc(slices.Clone(causes), func(c job.Cause) bool {
-		e, ok := job.Explain(c)
+func explaining(causes []api.Cause) []api.Cause {
+	some := slices.DeleteFunc(slices.Clone(causes), func(c api.Cause) bool {
+		e, ok := api.Explain(c)
 		return ok && !e.Explains()
 	})
 	if len(some) == 0 {
@@ -92,7 +92,7 @@ func explaining(causes []job.Cause) []job.Cause {
 }
 
 // Limit is the CPU time limit of a test.
-func Limit(t *job.Timing) string {
+func Limit(t *api.Timing) string {
 	if t == nil {
 		return nothing
 	}
@@ -101,7 +101,7 @@ func Limit(t *job.Timing) string {
 
 // Margin is the distance between the deciding time and the limit, in percent of
 // the limit. Negative is over the limit.
-func Margin(t *job.Timing) string {
+func Margin(t *api.Timing) string {
 	if t == nil {
 		return nothing
 	}
@@ -110,7 +110,7 @@ func Margin(t *job.Timing) string {
 
 // Spread is the difference between the slowest and the fastest repeat of a test,
 // and from six repeats on the confidence interval of their median.
-func Spread(t *job.Timing) string {
+func Spread(t *api.Timing) string {
 	switch {
 	case t == nil || t.N < 2:
 		return nothing
@@ -125,8 +125,8 @@ func Spread(t *job.Timing) string {
 }
 
 // Causes counts the runs in which each cause was seen.
-func Causes(runs []job.Run) string {
-	count := map[job.Cause]int{}
+func Causes(runs []api.Run) string {
+	count := map[api.Cause]int{}
 	for _, r := range runs {
 		for _, c := range r.Disturbed {
 			count[c]++
@@ -144,7 +144,7 @@ func Causes(runs []job.Run) string {
 }
 
 // Note is the most useful remark about a test that did not pass.
-func Note(x job.TestReport) string {
+func Note(x api.TestReport) string {
 	switch {
 	case x.Message != "":
 		return x.Message
@@ -154,7 +154,7 @@ func Note(x job.TestReport) string {
 		return x.Exit.Signal
 	case x.Exit != nil && x.Exit.Code != nil && *x.Exit.Code != 0:
 		return fmt.Sprintf("exit %d", *x.Exit.Code)
-	case x.Timing != nil && x.Timing.Confidence != job.OneRun && x.Timing.Confidence != job.Stable:
+	case x.Timing != nil && x.Timing.Confidence != api.OneRun && x.Timing.Confidence != api.Stable:
 		return "time is " + string(x.Timing.Confidence)
 	}
 	return ""

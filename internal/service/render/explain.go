@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/text"
 )
 
@@ -23,11 +23,11 @@ func Words() string {
 		fmt.Fprintln(&b, line)
 	}
 	b.WriteString("\nCauses (disturbed):\n")
-	for _, e := range job.Catalogue() {
+	for _, e := range api.Catalogue() {
 		fmt.Fprintf(&b, "\n  %s\n", e.Cause)
 		causeLines(&b, e)
 	}
-	for _, l := range job.WordLists() {
+	for _, l := range api.WordLists() {
 		b.WriteByte('\n')
 		wordLines(&b, l)
 	}
@@ -35,7 +35,7 @@ func Words() string {
 }
 
 // Cause explains one cause.
-func Cause(e job.CauseEntry) string {
+func Cause(e api.CauseEntry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: a cause of a disturbed run\n\n", e.Cause)
 	causeLines(&b, e)
@@ -43,20 +43,20 @@ func Cause(e job.CauseEntry) string {
 }
 
 // WordList explains the values of one member of a report.
-func WordList(l job.WordList) string {
+func WordList(l api.WordList) string {
 	var b strings.Builder
 	wordLines(&b, l)
 	return b.String()
 }
 
-func wordLines(w io.Writer, l job.WordList) {
+func wordLines(w io.Writer, l api.WordList) {
 	fmt.Fprintf(w, "%s (%s):\n\n", l.About, l.Member)
 	for _, m := range l.Words {
 		entry(w, m.Word, m.Means)
 	}
 }
 
-func causeLines(w io.Writer, e job.CauseEntry) {
+func causeLines(w io.Writer, e api.CauseEntry) {
 	entry(w, "seen", e.Means)
 	entry(w, "lengthens", string(e.Adds))
 	if e.Explains() {

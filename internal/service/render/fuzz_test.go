@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // FuzzReport holds that nothing in a report, of a contestant or of a daemon that
@@ -20,13 +20,13 @@ func FuzzReport(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		r := job.Report{State: job.State(s), Verdict: job.Verdict(s), Message: s + ".",
-			Tests: []job.TestReport{
-				{Name: s, Verdict: job.Verdict(s), Checker: &job.CheckReport{Message: s},
-					Runs: []job.Run{{Kept: true, Disturbed: []job.Cause{job.Cause(s)}}}},
-				{Name: "2", Verdict: job.RuntimeError, Message: s, Exit: &job.Exit{Signal: s}},
+		r := api.Report{State: api.State(s), Verdict: api.Verdict(s), Message: s + ".",
+			Tests: []api.TestReport{
+				{Name: s, Verdict: api.Verdict(s), Checker: &api.CheckReport{Message: s},
+					Runs: []api.Run{{Kept: true, Disturbed: []api.Cause{api.Cause(s)}}}},
+				{Name: "2", Verdict: api.RuntimeError, Message: s, Exit: &api.Exit{Signal: s}},
 			},
-			Host: &job.HostReport{Isolation: s, Turbo: s, Doctor: &job.DoctorHost{Failed: []string{s}}}}
+			Host: &api.HostReport{Isolation: s, Turbo: s, Doctor: &api.DoctorHost{Failed: []string{s}}}}
 		var b bytes.Buffer
 		if err := Report(&b, r); err != nil {
 			t.Fatal(err)

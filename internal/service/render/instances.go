@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // instancesNote lists the CPU times of the instances that talked with a manager, and how those ended that failed.
-func instancesNote(instances []job.InstanceReport) string {
+func instancesNote(instances []api.InstanceReport) string {
 	var all []string
 	for _, x := range instances {
 		one := Time(&x.CPUTime)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/lab/bench"
 	"judged/internal/lab/experiment"
@@ -98,7 +98,7 @@ func medianAndMax(median, most string) string {
 }
 
 // Verdicts counts runs by verdict.
-func Verdicts(count map[job.Verdict]int) string {
+func Verdicts(count map[api.Verdict]int) string {
 	var parts []string
 	for _, v := range slices.Sorted(maps.Keys(count)) {
 		parts = append(parts, fmt.Sprintf("%d %s", count[v], v))
@@ -157,7 +157,7 @@ func leftOut(w io.Writer, list []bench.LeftOut) {
 	}
 }
 
-func hostLine(w io.Writer, h *job.HostReport) {
+func hostLine(w io.Writer, h *api.HostReport) {
 	if h != nil {
 		paragraph(w, Printable(Host(*h)))
 	}

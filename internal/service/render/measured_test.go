@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/lab/bench"
 	"judged/internal/lab/experiment"
 )
@@ -22,12 +22,12 @@ func TestMeasured(t *testing.T) {
 		N: 2, Seed: 7,
 		Cases: []bench.Outcome{
 			{Case: "free", Placement: bench.Placement{CPUs: "0-1"}, Runs: make([]bench.Run, 2), Summary: bench.Summary{
-				Clean: 1, Verdicts: map[job.Verdict]int{job.Accepted: 1, job.RuntimeError: 1},
+				Clean: 1, Verdicts: map[api.Verdict]int{api.Accepted: 1, api.RuntimeError: 1},
 				UserTime: times(90*ms, 9*ms), CPUTime: times(100*ms, 10*ms),
 				WallTime: times(200*ms, 50*ms), RunDelay: times(ms, 2*ms),
 				VoluntarySwitches: &bench.Counts{N: 2, Median: 4, Max: 4}}},
 			{Case: "slot", Placement: bench.Placement{CPUs: "1"}, Runs: make([]bench.Run, 2), Summary: bench.Summary{
-				Clean: 2, Verdicts: map[job.Verdict]int{job.Accepted: 2}, CPUTime: times(100*ms, 0),
+				Clean: 2, Verdicts: map[api.Verdict]int{api.Accepted: 2}, CPUTime: times(100*ms, 0),
 				WallTime: times(100*ms, 0)}},
 		},
 		LeftOut: []bench.LeftOut{{ID: "turbo-off", Reason: "no switch"}},

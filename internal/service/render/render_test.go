@@ -7,41 +7,41 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 )
 
 func ptr[T any](v T) *T { return &v }
 
 func TestReport(t *testing.T) {
-	timing := func(n int, ratio float64, c job.Confidence) *job.Timing {
-		return &job.Timing{N: n, Limit: 2 * time.Second, MarginRatio: ratio, Confidence: c}
+	timing := func(n int, ratio float64, c api.Confidence) *api.Timing {
+		return &api.Timing{N: n, Limit: 2 * time.Second, MarginRatio: ratio, Confidence: c}
 	}
-	repeated, many := timing(2, 0.99385, job.Noisy), timing(6, 1, job.Stable)
+	repeated, many := timing(2, 0.99385, api.Noisy), timing(6, 1, api.Stable)
 	repeated.Spread, repeated.SpreadRatio = time.Millisecond, ptr(0.25)
 	many.Spread, many.SpreadRatio, many.Interval = time.Millisecond, ptr(0.25),
 		&[2]time.Duration{3 * time.Millisecond, 4 * time.Millisecond}
-	r := job.Report{
-		State: job.Done, Verdict: job.RuntimeError, CPUTime: ptr(12300 * time.Microsecond),
+	r := api.Report{
+		State: api.Done, Verdict: api.RuntimeError, CPUTime: ptr(12300 * time.Microsecond),
 		MemoryPeak:    ptr(units.Bytes(1 << 20)),
 		Deterministic: ptr(false), Score: ptr(0.5), Message: "a \x1b[31m b",
-		Tests: []job.TestReport{
-			{Name: "1", Verdict: job.Accepted, CPUTime: ptr(12300 * time.Microsecond), WallTime: ptr(2 * time.Second),
+		Tests: []api.TestReport{
+			{Name: "1", Verdict: api.Accepted, CPUTime: ptr(12300 * time.Microsecond), WallTime: ptr(2 * time.Second),
 				MemoryPeak: ptr(units.Bytes(1 << 20)),
 				Timing:     repeated,
-				Runs: []job.Run{{Kept: true, Disturbed: []job.Cause{job.CauseWait, job.CauseIRQ}},
-					{Kept: true, Disturbed: []job.Cause{job.CauseWait}}, {}}},
-			{Name: "2\n", Verdict: job.RuntimeError, Exit: &job.Exit{Signal: "SIGSEGV"},
-				Timing: timing(1, 0.5, job.OneRun),
-				Runs:   []job.Run{{Kept: true, Disturbed: []job.Cause{job.CauseIPI}}}},
-			{Name: "3", Verdict: job.Skipped},
-			{Name: "4", Verdict: job.Accepted, Timing: many},
-			{Name: "a-long-name-5", Verdict: job.TimeLimit, CPUTime: ptr(2100 * time.Millisecond),
-				Timing: timing(1, -0.05, job.Noisy),
-				Runs: []job.Run{{Kept: true}, {Disturbed: []job.Cause{job.CauseForeign, job.CauseTick}},
-					{Disturbed: []job.Cause{job.CauseForeign, job.CauseSteal}}}},
+				Runs: []api.Run{{Kept: true, Disturbed: []api.Cause{api.CauseWait, api.CauseIRQ}},
+					{Kept: true, Disturbed: []api.Cause{api.CauseWait}}, {}}},
+			{Name: "2\n", Verdict: api.RuntimeError, Exit: &api.Exit{Signal: "SIGSEGV"},
+				Timing: timing(1, 0.5, api.OneRun),
+				Runs:   []api.Run{{Kept: true, Disturbed: []api.Cause{api.CauseIPI}}}},
+			{Name: "3", Verdict: api.Skipped},
+			{Name: "4", Verdict: api.Accepted, Timing: many},
+			{Name: "a-long-name-5", Verdict: api.TimeLimit, CPUTime: ptr(2100 * time.Millisecond),
+				Timing: timing(1, -0.05, api.Noisy),
+				Runs: []api.Run{{Kept: true}, {Disturbed: []api.Cause{api.CauseForeign, api.CauseTick}},
+					{Disturbed: []api.Cause{api.CauseForeign, api.CauseSteal}}}},
 		},
-		Host: &job.HostReport{Isolation: "none", Turbo: "unknown", Doctor: &job.DoctorHost{Failed: []string{"a", "b"}}},
+		Host: &api.HostReport{Isolation: "none", Turbo: "unknown", Doctor: &api.DoctorHost{Failed: []string{"a", "b"}}},
 	}
 	want := `TEST           VERDICT  CPU TIME  LIMIT    MARGIN   WALL TIME  MEMORY   RUNS
 1              AC       12.3 ms   2.000 s  99.4 %   2.000 s    1.0 MiB  2 of 3
@@ -79,14 +79,14 @@ isolation none, turbo unknown; the host is not fit to judge: a, b (see judged
 func TestNote(t *testing.T) {
 	tests := []struct {
 		name string
-		in   job.TestReport
+		in   api.TestReport
 		want string
 	}{
-		{"why it is not executable", job.TestReport{Message: "m", Exit: &job.Exit{Code: ptr(1)}}, "m"},
-		{"the checker", job.TestReport{Checker: &job.CheckReport{Message: "line 2"}}, "line 2"},
-		{"exit code", job.TestReport{Exit: &job.Exit{Code: ptr(3)}}, "exit 3"},
-		{"success", job.TestReport{Exit: &job.Exit{Code: ptr(0)}, Timing: &job.Timing{Confidence: job.Stable}}, ""},
-		{"doubt", job.TestReport{Timing: &job.Timing{Confidence: job.Borderline}}, "time is borderline"},
+		{"why it is not executable", api.TestReport{Message: "m", Exit: &api.Exit{Code: ptr(1)}}, "m"},
+		{"the checker", api.TestReport{Checker: &api.CheckReport{Message: "line 2"}}, "line 2"},
+		{"exit code", api.TestReport{Exit: &api.Exit{Code: ptr(3)}}, "exit 3"},
+		{"success", api.TestReport{Exit: &api.Exit{Code: ptr(0)}, Timing: &api.Timing{Confidence: api.Stable}}, ""},
+		{"doubt", api.TestReport{Timing: &api.Timing{Confidence: api.Borderline}}, "time is borderline"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestNote(t *testing.T) {
 }
 
 func TestHost(t *testing.T) {
-	got := Host(job.HostReport{Isolation: "isolcpus", Turbo: "off", Doctor: &job.DoctorHost{Ready: true}})
+	got := Host(api.HostReport{Isolation: "isolcpus", Turbo: "off", Doctor: &api.DoctorHost{Ready: true}})
 	if want := "isolation isolcpus, turbo off; the host is fit to judge"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -6,12 +6,12 @@ import (
 	"io"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 )
 
 // Report prints a report.
-func Report(w io.Writer, r job.Report) error {
+func Report(w io.Writer, r api.Report) error {
 	var b strings.Builder
 	if len(r.Tests) > 0 {
 		if err := Grid(&b, testHead, testRows(r.Tests)); err != nil {
@@ -29,7 +29,7 @@ func Report(w io.Writer, r job.Report) error {
 	if r.Message != "" {
 		paragraph(&b, Printable(r.Message))
 	}
-	if c := r.Compilation; c != nil && (r.Verdict == job.CompileError || c.Program != "") && c.Output != "" {
+	if c := r.Compilation; c != nil && (r.Verdict == api.CompileError || c.Program != "") && c.Output != "" {
 		for line := range strings.SplitSeq(c.Output, "\n") {
 			fmt.Fprintf(&b, "  %s\n", Printable(line))
 		}
@@ -46,7 +46,7 @@ func Report(w io.Writer, r job.Report) error {
 
 var testHead = []string{"TEST", "VERDICT", "CPU TIME", "LIMIT", "MARGIN", "WALL TIME", "MEMORY", "RUNS"}
 
-func testRows(tests []job.TestReport) []Row {
+func testRows(tests []api.TestReport) []Row {
 	var rows []Row
 	for _, x := range tests {
 		row := Row{Cells: []string{x.Name, string(x.Verdict), Time(x.CPUTime), Limit(x.Timing), Margin(x.Timing),
@@ -63,7 +63,7 @@ func testRows(tests []job.TestReport) []Row {
 	return rows
 }
 
-func groupRows(groups []job.GroupReport) []Row {
+func groupRows(groups []api.GroupReport) []Row {
 	var rows []Row
 	for _, g := range groups {
 		rows = append(rows, Row{Cells: []string{Printable(g.Name), string(g.Verdict), Score(g.Score), Score(g.MaxScore)}})
@@ -80,7 +80,7 @@ func Score(points *float64) string {
 }
 
 // testNotes says why a test failed, and how reliable its time is.
-func testNotes(x job.TestReport) []string {
+func testNotes(x api.TestReport) []string {
 	var notes []string
 	if n := Note(x); n != "" {
 		notes = append(notes, n)
@@ -95,7 +95,7 @@ func testNotes(x job.TestReport) []string {
 }
 
 // passesNote lists the passes of a test, and says which one the row shows.
-func passesNote(x job.TestReport) string {
+func passesNote(x api.TestReport) string {
 	var passes []string
 	for _, p := range x.Passes {
 		passes = append(passes, string(p.Verdict)+" "+Time(p.CPUTime))
@@ -105,7 +105,7 @@ func passesNote(x job.TestReport) string {
 
 // RunNotes says which runs of a test count and why, how much they differ, and
 // what disturbed them. A single run that counts has no notes.
-func RunNotes(runs []job.Run, t *job.Timing) []string {
+func RunNotes(runs []api.Run, t *api.Timing) []string {
 	var notes []string
 	if kept := Kept(runs); kept != "" {
 		notes = append(notes, kept)
@@ -120,8 +120,8 @@ func RunNotes(runs []job.Run, t *job.Timing) []string {
 }
 
 // disturbedLine summarizes what disturbed the runs of a job.
-func disturbedLine(tests []job.TestReport) string {
-	var all []job.Run
+func disturbedLine(tests []api.TestReport) string {
+	var all []api.Run
 	disturbed := 0
 	for _, x := range tests {
 		all = append(all, x.Runs...)
@@ -137,7 +137,7 @@ func disturbedLine(tests []job.TestReport) string {
 	return fmt.Sprintf("%d of %d runs were disturbed: %s (see judged help causes)", disturbed, len(all), Causes(all))
 }
 
-func verdictLine(r job.Report) string {
+func verdictLine(r api.Report) string {
 	parts := []string{string(cmp.Or(string(r.Verdict), string(r.State)))}
 	if r.Fault != "" {
 		parts = append(parts, "fault: "+string(r.Fault))
@@ -158,7 +158,7 @@ func verdictLine(r job.Report) string {
 }
 
 // Host says in one line how reliable the host's times are.
-func Host(h job.HostReport) string {
+func Host(h api.HostReport) string {
 	fit := "the host is fit to judge"
 	if h.Doctor != nil && !h.Doctor.Ready {
 		fit = fmt.Sprintf("the host is not fit to judge: %s (see judged doctor)", strings.Join(h.Doctor.Failed, ", "))

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 )
 
 // Why explains step by step how a report came to its verdict: which test decides, its runs against the limit, what noise
 // explains, what ended the repeats, and where it was judged.
-func Why(w io.Writer, r job.Report) error {
+func Why(w io.Writer, r api.Report) error {
 	steps := Steps(r)
 	var b strings.Builder
 	paragraph(&b, Printable(verdictLine(r)))
@@ -30,16 +30,16 @@ func Why(w io.Writer, r job.Report) error {
 }
 
 // Steps are the steps of Why.
-func Steps(r job.Report) []string {
+func Steps(r api.Report) []string {
 	var steps []string
 	switch {
 	case !r.State.Final():
 		steps = append(steps, fmt.Sprintf("The job is %s: it has no verdict yet.", r.State))
 	case r.Verdict != "":
-		steps = append(steps, meaningOf(job.Verdicts(), string(r.Verdict)))
+		steps = append(steps, meaningOf(api.Verdicts(), string(r.Verdict)))
 	}
 	if r.Fault != "" {
-		steps = append(steps, fmt.Sprintf("Whose fault it is: %s. %s", r.Fault, meaningOf(job.Faults(), string(r.Fault))))
+		steps = append(steps, fmt.Sprintf("Whose fault it is: %s. %s", r.Fault, meaningOf(api.Faults(), string(r.Fault))))
 	}
 	if r.Message != "" {
 		steps = append(steps, r.Message)
@@ -55,8 +55,8 @@ func Steps(r job.Report) []string {
 }
 
 // decisive is the test that has the verdict of the job: the first that failed, else the one nearest to its limit.
-func decisive(r job.Report) *job.TestReport {
-	var near *job.TestReport
+func decisive(r api.Report) *api.TestReport {
+	var near *api.TestReport
 	for i, x := range r.Tests {
 		if x.Verdict.Failed() {
 			return &r.Tests[i]
@@ -69,10 +69,10 @@ func decisive(r job.Report) *job.TestReport {
 }
 
 // decides says why this test is the one to look at.
-func decides(r job.Report, x job.TestReport) string {
+func decides(r api.Report, x api.TestReport) string {
 	skipped := 0
 	for _, t := range r.Tests {
-		if t.Verdict == job.Skipped {
+		if t.Verdict == api.Skipped {
 			skipped++
 		}
 	}
@@ -91,7 +91,7 @@ func decides(r job.Report, x job.TestReport) string {
 	return text
 }
 
-func compiled(c job.Compilation) string {
+func compiled(c api.Compilation) string {
 	what := "The source"
 	if c.Program != "" {
 		what = "The " + c.Program
@@ -108,7 +108,7 @@ func compiled(c job.Compilation) string {
 }
 
 // whyTest are the steps from the runs of a test to its verdict, except for what has been said.
-func whyTest(x job.TestReport, said string) []string {
+func whyTest(x api.TestReport, said string) []string {
 	var steps []string
 	verdict := fmt.Sprintf("Test %s is %s.", x.Name, x.Verdict)
 	if n := Note(x); n != "" && !strings.Contains(said, n) {
@@ -122,19 +122,19 @@ func whyTest(x job.TestReport, said string) []string {
 	if t != nil {
 		steps = append(steps, limitStep(*t))
 	}
-	if len(x.Runs) > 0 && (t != nil || x.Verdict == job.InternalError) {
+	if len(x.Runs) > 0 && (t != nil || x.Verdict == api.InternalError) {
 		steps = append(steps, runsStep(x.Runs, t))
 	}
 	if t == nil {
 		return append(steps, causesStep(x.Runs)...)
 	}
 	steps = append(steps, fmt.Sprintf("What ended the repeats (policy %s): %s\nWhich time counts: %s of %d, %s.\n"+
-		"Confidence %s: %s", t.Policy, meaningOf(job.Deciders(), t.DecidedBy), statistic(t.Statistic), t.N, Time(x.CPUTime),
-		t.Confidence, meaningOf(job.Confidences(), string(t.Confidence))))
+		"Confidence %s: %s", t.Policy, meaningOf(api.Deciders(), t.DecidedBy), statistic(t.Statistic), t.N, Time(x.CPUTime),
+		t.Confidence, meaningOf(api.Confidences(), string(t.Confidence))))
 	return append(steps, causesStep(x.Runs)...)
 }
 
-func limitStep(t job.Timing) string {
+func limitStep(t api.Timing) string {
 	learned := "a fixed value: too few reference kernels have run"
 	if t.GuardLearned {
 		learned = "learned from reference kernels on this host"
@@ -149,7 +149,7 @@ func limitStep(t job.Timing) string {
 }
 
 // runsStep lists the runs in their order. Without a decision t is nil.
-func runsStep(runs []job.Run, t *job.Timing) string {
+func runsStep(runs []api.Run, t *api.Timing) string {
 	lines := []string{fmt.Sprintf("It ran %s:", times(len(runs)))}
 	for i, r := range runs {
 		line := fmt.Sprintf("run %d: CPU time %s, wall time %s on CPU %s", i+1, units.Duration(r.CPUTime),
@@ -165,9 +165,9 @@ func runsStep(runs []job.Run, t *job.Timing) string {
 		switch explained := over && r.CPUTime-r.Explained.CPUTime <= t.Limit; {
 		case !r.Kept:
 			line += "; set aside: without that time it is within the limit"
-		case explained && t.Confidence == job.Noisy && t.DecidedBy == job.ByBudget:
+		case explained && t.Confidence == api.Noisy && t.DecidedBy == api.ByBudget:
 			line += "; it counts because another run is over the limit without what noise explains"
-		case explained && t.DecidedBy != job.ByFixed:
+		case explained && t.DecidedBy != api.ByFixed:
 			line += "; it counts because the runs agree more closely than they would if noise had added that"
 		}
 		lines = append(lines, line)
@@ -175,7 +175,7 @@ func runsStep(runs []job.Run, t *job.Timing) string {
 	return strings.Join(lines, "\n")
 }
 
-func explainedBy(e job.Explained) string {
+func explainedBy(e api.Explained) string {
 	var causes []string
 	for _, x := range e.Causes {
 		causes = append(causes, string(x.Cause))
@@ -207,10 +207,10 @@ func statistic(s string) string {
 }
 
 // causesStep explains what disturbed the runs, if anything did.
-func causesStep(runs []job.Run) []string {
+func causesStep(runs []api.Run) []string {
 	var lines []string
-	for _, e := range job.Catalogue() {
-		if slices.ContainsFunc(runs, func(r job.Run) bool { return slices.Contains(r.Disturbed, e.Cause) }) {
+	for _, e := range api.Catalogue() {
+		if slices.ContainsFunc(runs, func(r api.Run) bool { return slices.Contains(r.Disturbed, e.Cause) }) {
 			lines = append(lines, fmt.Sprintf("%s: %s", e.Cause, e.Means))
 		}
 	}
@@ -221,7 +221,7 @@ func causesStep(runs []job.Run) []string {
 }
 
 // whyHosts are the steps about hosts.
-func whyHosts(r job.Report) []string {
+func whyHosts(r api.Report) []string {
 	var steps []string
 	if s := r.Screening; s != nil && s.Decided {
 		steps = append(steps, fmt.Sprintf("Pool %s decided: with the smallest ratio of times known, %.3f, every test is "+
@@ -257,7 +257,7 @@ func whyHosts(r job.Report) []string {
 }
 
 // meaningOf is what a word means; the word itself where another version of judged has written it.
-func meaningOf(list []job.Meaning, word string) string {
+func meaningOf(list []api.Meaning, word string) string {
 	for _, m := range list {
 		if m.Word == word {
 			return m.Means

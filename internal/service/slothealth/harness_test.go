@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
@@ -127,7 +127,7 @@ func (c *fakeCanary) Read(ctx context.Context, slot slots.Slot, kernel string) (
 	t = time.Duration((1 + c.vary*float64(len(c.read)%7-3)) * float64(t))
 	delay := usualDelay
 	return canary.Reading{CPUs: slot.CPUs.String(), Kernel: kernel, CPUTime: t, Observation: evidence.Observation{
-		Evidence: job.Evidence{RunDelay: &delay}, Facts: evidence.Facts{CPUTime: t, WallTime: 2 * t, Width: 1}}}, nil
+		Evidence: api.Evidence{RunDelay: &delay}, Facts: evidence.Facts{CPUTime: t, WallTime: 2 * t, Width: 1}}}, nil
 }
 
 // The slots of every fixture. They are next to each other.
@@ -259,17 +259,17 @@ func (f *fixture) logged(want ...string) {
 }
 
 // report is a job with n times the same run.
-func report(n int, r job.Run) *job.Report {
-	var t job.TestReport
+func report(n int, r api.Run) *api.Report {
+	var t api.TestReport
 	for range n {
 		t.Runs = append(t.Runs, r)
 	}
-	return &job.Report{Tests: []job.TestReport{t}}
+	return &api.Report{Tests: []api.TestReport{t}}
 }
 
 // explainedBy is a run that one cause has lengthened.
-func explainedBy(cpus string, c job.Cause) job.Run {
-	r := job.Run{CPUs: cpus, Disturbed: []job.Cause{c}}
+func explainedBy(cpus string, c api.Cause) api.Run {
+	r := api.Run{CPUs: cpus, Disturbed: []api.Cause{c}}
 	r.Explained.Add(c, time.Millisecond, time.Millisecond)
 	return r
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/timing/canary"
 	"judged/internal/timing/evidence"
@@ -71,8 +71,8 @@ func TestCleanReadings(t *testing.T) {
 				for range tt.n {
 					f.m.readings = append(f.m.readings, canary.Reading{CPUs: "0", Kernel: initproc.KernelALU,
 						CPUTime: tt.cpuTime,
-						Run:     job.Run{Disturbed: []job.Cause{job.CauseWait}},
-						Observation: evidence.Observation{Evidence: job.Evidence{RunDelay: &delay},
+						Run:     api.Run{Disturbed: []api.Cause{api.CauseWait}},
+						Observation: evidence.Observation{Evidence: api.Evidence{RunDelay: &delay},
 							Facts: evidence.Facts{CPUTime: tt.cpuTime, WallTime: 2 * tt.cpuTime, Width: 1}}})
 				}
 				f.m.learn(f.Context())
@@ -123,13 +123,13 @@ func TestNoise(t *testing.T) {
 		kernel    string
 		virtual   bool
 		state     stats.State
-		disturbed []job.Cause
+		disturbed []api.Cause
 		want      bool
 	}{
 		"arithmetic":                     {initproc.KernelALU, false, stats.Steady, nil, true},
 		"while a chart has signalled":    {initproc.KernelALU, false, stats.Suspect, nil, true},
 		"a slot that has moved":          {initproc.KernelALU, false, stats.Shifted, nil, false},
-		"disturbed":                      {initproc.KernelALU, false, stats.Steady, []job.Cause{job.CauseWait}, false},
+		"disturbed":                      {initproc.KernelALU, false, stats.Steady, []api.Cause{api.CauseWait}, false},
 		"memory":                         {initproc.KernelDRAM, false, stats.Steady, nil, true},
 		"memory on a virtual machine":    {initproc.KernelDRAM, true, stats.Steady, nil, false},
 		"wall time":                      {initproc.KernelPingPong, false, stats.Steady, nil, false},
@@ -143,7 +143,7 @@ func TestNoise(t *testing.T) {
 					Baseline: stats.Baseline{Center: 100 * time.Millisecond, Sigma: 0.01, Guard: 0.5}}}
 				for i := range stats.GuardFrom {
 					r := canary.Reading{CPUs: "0", Kernel: tt.kernel, CPUTime: 100 * time.Millisecond,
-						Run: job.Run{Disturbed: tt.disturbed}}
+						Run: api.Run{Disturbed: tt.disturbed}}
 					if i%10 == 0 {
 						r.CPUTime += 5 * time.Millisecond
 					}

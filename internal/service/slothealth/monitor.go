@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
@@ -125,7 +125,7 @@ func (m *Monitor) sinceJob() time.Duration {
 }
 
 // Observe learns from the runs of a job, each on the slot where it was.
-func (m *Monitor) Observe(r *job.Report) {
+func (m *Monitor) Observe(r *api.Report) {
 	m.health.Lock()
 	defer m.health.Unlock()
 	for _, t := range r.Tests {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 	"judged/internal/host/turbo"
@@ -128,10 +128,10 @@ func TestWhatOutlastsAQuarantine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test(t, func(f *fixture) {
 				tt.before(f)
-				f.m.Observe(report(maxDisturbed+1, explainedBy("0", job.CauseForeign)))
+				f.m.Observe(report(maxDisturbed+1, explainedBy("0", api.CauseForeign)))
 				f.is(first, slots.Quarantined, slots.Quarantine, "11 of its last 11 runs were disturbed")
 				tt.during(f)
-				f.m.Observe(report(recoveryRuns, job.Run{CPUs: "0"}))
+				f.m.Observe(report(recoveryRuns, api.Run{CPUs: "0"}))
 				tt.want.CPUs, tt.want.Node = "0", first.Node
 				if diff := cmp.Diff(tt.want, f.status(first)); diff != "" {
 					t.Errorf("-want +got\n%s", diff)
@@ -144,32 +144,32 @@ func TestWhatOutlastsAQuarantine(t *testing.T) {
 // TestObserve: which runs take which slot out of use.
 func TestObserve(t *testing.T) {
 	const eleven = "11 of its last 11 runs were disturbed"
-	foreign := explainedBy("0", job.CauseForeign)
+	foreign := explainedBy("0", api.CauseForeign)
 	unexplained := foreign
-	unexplained.Explained = job.Explained{}
+	unexplained.Explained = api.Explained{}
 	kept := foreign
 	kept.Kept = true
-	elsewhere := explainedBy("7", job.CauseForeign)
+	elsewhere := explainedBy("7", api.CauseForeign)
 	type want struct{ first, second string }
 	for name, tt := range map[string]struct {
-		reports []*job.Report
+		reports []*api.Report
 		want    want
 	}{
-		"few":                         {[]*job.Report{report(10, foreign)}, want{}},
-		"too many":                    {[]*job.Report{report(11, foreign)}, want{first: eleven}},
-		"too many of several jobs":    {[]*job.Report{report(5, foreign), report(6, foreign)}, want{first: eleven}},
-		"runs that were kept":         {[]*job.Report{report(11, kept)}, want{first: eleven}},
-		"causes that explain nothing": {[]*job.Report{report(50, unexplained)}, want{}},
-		"neighbours":                  {[]*job.Report{report(50, explainedBy("0", job.CauseNeighbours))}, want{}},
-		"the canary":                  {[]*job.Report{report(50, explainedBy("0", job.CauseCanary))}, want{}},
-		"on another slot": {[]*job.Report{report(11, explainedBy("1", job.CauseForeign))},
+		"few":                         {[]*api.Report{report(10, foreign)}, want{}},
+		"too many":                    {[]*api.Report{report(11, foreign)}, want{first: eleven}},
+		"too many of several jobs":    {[]*api.Report{report(5, foreign), report(6, foreign)}, want{first: eleven}},
+		"runs that were kept":         {[]*api.Report{report(11, kept)}, want{first: eleven}},
+		"causes that explain nothing": {[]*api.Report{report(50, unexplained)}, want{}},
+		"neighbours":                  {[]*api.Report{report(50, explainedBy("0", api.CauseNeighbours))}, want{}},
+		"the canary":                  {[]*api.Report{report(50, explainedBy("0", api.CauseCanary))}, want{}},
+		"on another slot": {[]*api.Report{report(11, explainedBy("1", api.CauseForeign))},
 			want{second: eleven}},
-		"on no slot": {[]*job.Report{report(50, elsewhere)}, want{}},
-		"the last slot stays in use": {[]*job.Report{report(11, foreign),
-			report(11, explainedBy("1", job.CauseForeign))}, want{first: eleven}},
-		"the other one has recovered": {[]*job.Report{report(11, foreign),
-			report(11, explainedBy("1", job.CauseForeign)), report(20, job.Run{CPUs: "0"})}, want{second: eleven}},
-		"what led to a quarantine ends": {[]*job.Report{report(11, foreign), report(20, job.Run{CPUs: "0"}),
+		"on no slot": {[]*api.Report{report(50, elsewhere)}, want{}},
+		"the last slot stays in use": {[]*api.Report{report(11, foreign),
+			report(11, explainedBy("1", api.CauseForeign))}, want{first: eleven}},
+		"the other one has recovered": {[]*api.Report{report(11, foreign),
+			report(11, explainedBy("1", api.CauseForeign)), report(20, api.Run{CPUs: "0"})}, want{second: eleven}},
+		"what led to a quarantine ends": {[]*api.Report{report(11, foreign), report(20, api.Run{CPUs: "0"}),
 			report(10, foreign)}, want{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,15 +205,15 @@ func TestLastSlotDisturbed(t *testing.T) {
 			return `level=WARN msg="slot disturbed too often; it stays in use because it is the last one" cpus=0 ` +
 				`reason="` + n + ` runs were disturbed"`
 		}
-		f.m.Observe(report(11, explainedBy("0", job.CauseForeign)))
-		f.m.Observe(report(1, explainedBy("0", job.CauseForeign)))
+		f.m.Observe(report(11, explainedBy("0", api.CauseForeign)))
+		f.m.Observe(report(1, explainedBy("0", api.CauseForeign)))
 		f.is(first, slots.Idle, "", "")
 		f.logged(warning("11 of its last 11"))
-		f.m.Observe(report(historyRuns, job.Run{CPUs: "0"}))
-		f.m.Observe(report(11, explainedBy("0", job.CauseForeign)))
+		f.m.Observe(report(historyRuns, api.Run{CPUs: "0"}))
+		f.m.Observe(report(11, explainedBy("0", api.CauseForeign)))
 		f.logged(warning("11 of its last 50"))
 		f.must(f.m.Undrain(second.CPUs))
-		f.m.Observe(report(1, explainedBy("0", job.CauseForeign)))
+		f.m.Observe(report(1, explainedBy("0", api.CauseForeign)))
 		f.is(first, slots.Quarantined, slots.Quarantine, "12 of its last 50 runs were disturbed")
 	})
 }
@@ -222,8 +222,8 @@ func TestLastSlotDisturbed(t *testing.T) {
 // whatever works on other CPUs, the slot stays in use.
 func TestNoProgramQuarantines(t *testing.T) {
 	test(t, func(f *fixture) {
-		for _, e := range job.Catalogue() {
-			f.m.Observe(report(historyRuns, job.Run{CPUs: "0", Disturbed: []job.Cause{e.Cause}}))
+		for _, e := range api.Catalogue() {
+			f.m.Observe(report(historyRuns, api.Run{CPUs: "0", Disturbed: []api.Cause{e.Cause}}))
 			f.is(first, slots.Idle, "", "")
 		}
 	})

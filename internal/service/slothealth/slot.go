@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/slots"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/timing/canary"
@@ -67,16 +67,16 @@ func (s *slotHealth) add(r canary.Reading) (before, after kernelHealth) {
 // disturbedReading reports whether a reading was disturbed. Busy neighbours
 // disturb only the kernels that share caches or memory with them.
 func disturbedReading(r canary.Reading) bool {
-	return slices.ContainsFunc(r.Run.Disturbed, func(c job.Cause) bool {
-		return c != job.CauseNeighbours || slices.Contains(canary.Shared(), r.Kernel)
+	return slices.ContainsFunc(r.Run.Disturbed, func(c api.Cause) bool {
+		return c != api.CauseNeighbours || slices.Contains(canary.Shared(), r.Kernel)
 	})
 }
 
 // disturbedRun reports whether a run of a contestant's program was disturbed by
 // a cause that no program can produce: no other may take a slot out of use.
 // Neighbours are not the slot's fault.
-func disturbedRun(r job.Run) bool {
-	return len(r.Explained.Except(job.CauseNeighbours, job.CauseCanary).Causes) > 0
+func disturbedRun(r api.Run) bool {
+	return len(r.Explained.Except(api.CauseNeighbours, api.CauseCanary).Causes) > 0
 }
 
 // reset forgets everything, so that baselines are learned again.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/timing/canary"
 	"judged/internal/timing/stats"
@@ -19,14 +19,14 @@ func newSlot(virtual bool) *slotHealth {
 
 // newHealth takes n readings of every kernel; those of one take factor times as
 // long.
-func newHealth(s *slotHealth, n int, kernel string, factor float64, disturbed ...job.Cause) {
+func newHealth(s *slotHealth, n int, kernel string, factor float64, disturbed ...api.Cause) {
 	for range n {
 		for _, k := range s.kernels {
 			t := 50 * time.Millisecond
 			if k == kernel {
 				t = time.Duration(factor * float64(t))
 			}
-			s.add(canary.Reading{Kernel: k, CPUTime: t, Run: job.Run{Disturbed: disturbed}})
+			s.add(canary.Reading{Kernel: k, CPUTime: t, Run: api.Run{Disturbed: disturbed}})
 		}
 	}
 }
@@ -40,17 +40,17 @@ func TestAdd(t *testing.T) {
 	deviating := learned
 	deviating.Deviation = 0.5
 	for name, tt := range map[string]struct {
-		disturbed []job.Cause
+		disturbed []api.Cause
 		want      kernelHealth
 	}{
-		"disturbed": {[]job.Cause{job.CauseWait}, deviating},
-		"busy neighbours": {[]job.Cause{job.CauseNeighbours},
+		"disturbed": {[]api.Cause{api.CauseWait}, deviating},
+		"busy neighbours": {[]api.Cause{api.CauseNeighbours},
 			kernelHealth{stats.DefaultChart().Next(learned.Health, 75*time.Millisecond), 0.5}},
 	} {
 		s.health[initproc.KernelALU] = learned
 		s.runs = history{}
 		before, after := s.add(canary.Reading{Kernel: initproc.KernelALU, CPUTime: 75 * time.Millisecond,
-			Run: job.Run{Disturbed: tt.disturbed}})
+			Run: api.Run{Disturbed: tt.disturbed}})
 		if diff := cmp.Diff([]kernelHealth{learned, tt.want, tt.want},
 			[]kernelHealth{before, after, s.health[initproc.KernelALU]}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -66,7 +66,7 @@ func TestTrouble(t *testing.T) {
 		virtual   bool
 		kernel    string
 		factor    float64
-		disturbed []job.Cause
+		disturbed []api.Cause
 		want      string
 	}{
 		"steady": {false, initproc.KernelALU, 1, nil, ""},
@@ -75,7 +75,7 @@ func TestTrouble(t *testing.T) {
 		"slower, virtual": {true, initproc.KernelSyscall, 1.25, nil,
 			"canary syscall is 25.0 % slower than its baseline"},
 		"slower within the guard": {false, initproc.KernelALU, 1.004, nil, ""},
-		"slower while disturbed": {false, initproc.KernelALU, 1.1, []job.Cause{job.CauseWait},
+		"slower while disturbed": {false, initproc.KernelALU, 1.1, []api.Cause{api.CauseWait},
 			"50 of its last 50 runs were disturbed"},
 		"turbo": {false, initproc.KernelALU, 0.8, nil,
 			"canary alu is 20.0 % faster than its baseline: turbo is on"},

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/sandbox/initproc"
 )
@@ -36,14 +36,14 @@ type Attack struct {
 	Title     string        `json:"attack"` // what is tried, one line
 	Class     string        `json:"class"`
 	StoppedBy string        `json:"stopped_by"` // the mechanism, one line
-	Verdicts  []job.Verdict `json:"verdict"`    // in the whole sandbox; several where the kernel leaves it open
+	Verdicts  []api.Verdict `json:"verdict"`    // in the whole sandbox; several where the kernel leaves it open
 	Signal    string        `json:"signal"`     // that ended the first process; "" says nothing
 
 	Args     []string   `json:"args"`
 	Stdin    string     `json:"stdin"`
 	Phases   [][]string `json:"phases"`   // further arguments of runs one after the other, each in its own sandbox
 	Together bool       `json:"together"` // the phases run at once
-	Limits   job.Limits `json:"limits"`
+	Limits   api.Limits `json:"limits"`
 	CPUs     int        `json:"cpus"` // of the slot, at least 1
 
 	// Language is that of an attack on the compiler: judged compiles its source. "" is a program that gcc has compiled.
@@ -198,7 +198,7 @@ func (a Attack) validate() error {
 func (a Attack) ForJury(language string) (made []Attack) {
 	reaches := !slices.Contains([]string{"time", "memory", "output", "processes"}, a.Class)
 	aimed := a.Language != "" || a.AsChecker || a.Interactor != nil || a.Checker != nil || a.OutputFile != ""
-	if !reaches || aimed || !slices.Equal(a.Verdicts, []job.Verdict{job.Accepted}) || len(a.Phases) > 0 ||
+	if !reaches || aimed || !slices.Equal(a.Verdicts, []api.Verdict{api.Accepted}) || len(a.Phases) > 0 ||
 		a.CPUs > 1 || a.Open || a.OpenWithHost {
 		return nil
 	}
@@ -211,7 +211,7 @@ func (a Attack) ForJury(language string) (made []Attack) {
 	if !slices.Contains(a.GivenTo, "compiler") {
 		c := a
 		c.Name, c.Language = a.Name+"-compiler", language
-		c.Verdicts, c.Says = []job.Verdict{job.CompileError}, "did not write a program"
+		c.Verdicts, c.Says = []api.Verdict{api.CompileError}, "did not write a program"
 		made = append(made, c)
 	}
 	return made
@@ -260,7 +260,7 @@ func (a Attack) Runs(replace *strings.Replacer) [][]string {
 
 // Differences says in what the report of one run is not as it must be, one line
 // each. slack widens the upper end of times: an emulated processor is slow.
-func (a Attack) Differences(r job.Report, slack int64) []string {
+func (a Attack) Differences(r api.Report, slack int64) []string {
 	if a.Open && GotThrough(r) {
 		return nil
 	}
@@ -293,10 +293,10 @@ func (a Attack) Differences(r job.Report, slack int64) []string {
 }
 
 // Expects reports whether the verdict is one that the whole sandbox may give.
-func (a Attack) Expects(v job.Verdict) bool { return slices.Contains(a.Verdicts, v) }
+func (a Attack) Expects(v api.Verdict) bool { return slices.Contains(a.Verdicts, v) }
 
 // GotThrough reports whether an attack says so of itself, or the report quotes what nobody may read.
-func GotThrough(r job.Report) bool {
+func GotThrough(r api.Report) bool {
 	e := r.Tests[0].Exit
 	text, err := json.Marshal(r)
 	return e != nil && e.Code != nil && *e.Code == brokeStatus || strings.Contains(message(r), brokeMessage) ||
@@ -307,7 +307,7 @@ func GotThrough(r job.Report) bool {
 const maxMessage = 32 << 10
 
 // message is what a report says of why.
-func message(r job.Report) string {
+func message(r api.Report) string {
 	all := []string{r.Message}
 	for _, t := range r.Tests {
 		if t.Checker != nil {
@@ -319,7 +319,7 @@ func message(r job.Report) string {
 
 func (r Range) holds(v int64) bool { return r[0] <= v && v <= r[1] }
 
-func signal(e *job.Exit) string {
+func signal(e *api.Exit) string {
 	if e == nil {
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/sandbox/initproc"
 )
@@ -58,12 +58,12 @@ func TestRead(t *testing.T) {
 	}
 	want := []Attack{
 		{Name: "001-a", Source: dir + "/001-a.c", Title: "spin", Class: "time", StoppedBy: "the clock",
-			Verdicts: []job.Verdict{"TLE"}, CPUs: 1},
+			Verdicts: []api.Verdict{"TLE"}, CPUs: 1},
 		{Name: "002-b", Source: dir + "/002-b.c", Title: "spin", Class: "time", StoppedBy: "the clock",
-			Verdicts: []job.Verdict{"TLE"}, CPUs: 2,
+			Verdicts: []api.Verdict{"TLE"}, CPUs: 2,
 			Signal: "SIGKILL", Args: []string{"{canary}"}, Stdin: "in", Phases: [][]string{{"a"}, {"b"}},
 			Together: true,
-			Limits:   job.Limits{CPUTimeMS: 7, Processes: 3}, CC: []string{"-g"}, Dynamic: true, Native: true, Open: true,
+			Limits:   api.Limits{CPUTimeMS: 7, Processes: 3}, CC: []string{"-g"}, Dynamic: true, Native: true, Open: true,
 			Interactor: []string{"end"}, Checker: []string{"exit=42"}, Says: "x", GivenTo: []string{"checker"},
 			Arch:      []string{"amd64"},
 			CPUTimeMS: &Range{1, 2}, MemoryBytes: &Range{3, 4}, UnsafeWithout: Layers(initproc.Cgroup | initproc.User)},
@@ -126,16 +126,16 @@ func one(data string) map[string]string {
 }
 
 func TestDifferences(t *testing.T) {
-	code := func(n int) *job.Exit { return &job.Exit{Code: &n} }
-	report := func(v job.Verdict, cpu time.Duration, e *job.Exit) job.Report {
+	code := func(n int) *api.Exit { return &api.Exit{Code: &n} }
+	report := func(v api.Verdict, cpu time.Duration, e *api.Exit) api.Report {
 		peak := units.Bytes(100)
-		return job.Report{Verdict: v, CPUTime: &cpu, MemoryPeak: &peak, Tests: []job.TestReport{{Exit: e}}}
+		return api.Report{Verdict: v, CPUTime: &cpu, MemoryPeak: &peak, Tests: []api.TestReport{{Exit: e}}}
 	}
-	held := Attack{Verdicts: []job.Verdict{"AC", "RTE"}, CPUTimeMS: &Range{10, 20}, MemoryBytes: &Range{100, 100}}
+	held := Attack{Verdicts: []api.Verdict{"AC", "RTE"}, CPUTimeMS: &Range{10, 20}, MemoryBytes: &Range{100, 100}}
 	for _, tc := range []struct {
 		name   string
 		attack Attack
-		report job.Report
+		report api.Report
 		slack  int64
 		want   []string
 	}{
@@ -151,17 +151,17 @@ func TestDifferences(t *testing.T) {
 		{"more of it on a slow machine", held, report("AC", 21*time.Millisecond, code(0)), 2, nil},
 		{"less of it there", held, report("AC", 9*time.Millisecond, code(0)), 2,
 			[]string{"CPU time: want 10 to 40 ms, got 9ms"}},
-		{"another message", Attack{Verdicts: []job.Verdict{"AC"}, Says: "x"}, report("AC", 0, code(0)), 1,
+		{"another message", Attack{Verdicts: []api.Verdict{"AC"}, Says: "x"}, report("AC", 0, code(0)), 1,
 			[]string{`message: want one with "x", got ""`}},
-		{"memory", Attack{Verdicts: []job.Verdict{"AC"}, MemoryBytes: &Range{1, 99}}, report("AC", 0, code(0)), 1,
+		{"memory", Attack{Verdicts: []api.Verdict{"AC"}, MemoryBytes: &Range{1, 99}}, report("AC", 0, code(0)), 1,
 			[]string{"memory peak: want 1 to 99 bytes, got 100"}},
-		{"got through what is open", Attack{Verdicts: []job.Verdict{"AC"}, Open: true}, report("RTE", 0, code(86)), 1,
+		{"got through what is open", Attack{Verdicts: []api.Verdict{"AC"}, Open: true}, report("RTE", 0, code(86)), 1,
 			nil},
-		{"another verdict of what is open", Attack{Verdicts: []job.Verdict{"AC"}, Open: true},
+		{"another verdict of what is open", Attack{Verdicts: []api.Verdict{"AC"}, Open: true},
 			report("RTE", 0, code(1)), 1,
 			[]string{"verdict: want [AC], got RTE"}},
-		{"signal", Attack{Verdicts: []job.Verdict{"SV"}, Signal: "SIGSYS"},
-			report("SV", 0, &job.Exit{Signal: "SIGKILL"}), 1,
+		{"signal", Attack{Verdicts: []api.Verdict{"SV"}, Signal: "SIGSYS"},
+			report("SV", 0, &api.Exit{Signal: "SIGKILL"}), 1,
 			[]string{`signal: want SIGSYS, got "SIGKILL"`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/sandbox/initproc"
 )
 
@@ -88,7 +88,7 @@ func row(a Attack, needs string) string {
 		a.StoppedBy, needs)
 }
 
-func verdicts(all []job.Verdict) string {
+func verdicts(all []api.Verdict) string {
 	var names []string
 	for _, v := range all {
 		names = append(names, string(v))

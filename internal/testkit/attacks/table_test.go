@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
 )
@@ -40,9 +40,9 @@ func TestTableTellsTheData(t *testing.T) {
 
 func TestTableSurvivesWriting(t *testing.T) {
 	all := []Attack{
-		{Name: "001-spin", Title: "spin", Class: "time", StoppedBy: "the clock", Verdicts: []job.Verdict{"TLE"}},
+		{Name: "001-spin", Title: "spin", Class: "time", StoppedBy: "the clock", Verdicts: []api.Verdict{"TLE"}},
 		{Name: "002-fill", Title: "fill", Class: "memory", StoppedBy: "the limit",
-			Verdicts: []job.Verdict{"MLE", "AC"}},
+			Verdicts: []api.Verdict{"MLE", "AC"}},
 	}
 	want := Table{Machine: "Linux 6.18", Needs: map[string]string{"001-spin": "seccomp, user; not tried without cgroup",
 		"002-fill": "two or more"}}

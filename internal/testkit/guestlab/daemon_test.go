@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/client"
 	"judged/internal/host/doctor"
-	"judged/internal/jobs/client"
 	"judged/internal/testkit"
 )
 

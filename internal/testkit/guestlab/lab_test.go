@@ -21,7 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/doctor"
 	"judged/internal/testkit"
 	"judged/internal/testkit/guest/wire"
@@ -88,11 +88,11 @@ func output(t *testing.T, env []string, args ...string) (int, []byte) {
 }
 
 // run is judged run, with proof that nothing of it is left.
-func run(t *testing.T, want job.Verdict, args ...string) job.Report {
+func run(t *testing.T, want api.Verdict, args ...string) api.Report {
 	t.Helper()
 	before := look(t)
 	code, out := output(t, nil, append([]string{"run", "--json"}, args...)...)
-	var r job.Report
+	var r api.Report
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +107,8 @@ func run(t *testing.T, want job.Verdict, args ...string) job.Report {
 	return r
 }
 
-func exitCode(v job.Verdict) int {
-	if v == job.Accepted {
+func exitCode(v api.Verdict) int {
+	if v == api.Accepted {
 		return 0
 	}
 	return 1

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/doctor"
 )
 
@@ -92,7 +92,7 @@ func TestIsolatedPlacement(t *testing.T) {
 		{"mask", []string{"--cpu-list", "0x2"}, where{"1", "1", "0", "1", "0", "1", 0, "none"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := run(t, job.Accepted, append(tt.args, "--head", "4KiB", programs+"where", "20000")...)
+			r := run(t, api.Accepted, append(tt.args, "--head", "4KiB", programs+"where", "20000")...)
 			out, one := *r.Tests[0].StdoutHead, r.Tests[0].Runs[0]
 			got := where{field(out, "Cpu_first"), field(out, "Cpu_last"), field(out, "Cpu_changes"),
 				field(out, "Cpus_allowed_list"), field(out, "Mems_allowed_list"), one.CPUs, one.NUMANode,
@@ -107,7 +107,7 @@ func TestIsolatedPlacement(t *testing.T) {
 // TestIsolatedUsage reads per CPU how long the scheduler had tasks there: a
 // run's time is on its slot and nowhere else.
 func TestIsolatedUsage(t *testing.T) {
-	usage := func(v job.Verdict, program string) (map[string]time.Duration, time.Duration) {
+	usage := func(v api.Verdict, program string) (map[string]time.Duration, time.Duration) {
 		before := busy(t)
 		r := run(t, v, "--cpu-list", "3", "--time-limit", "2s", "--policy", "single", program)
 		after := busy(t)
@@ -116,8 +116,8 @@ func TestIsolatedUsage(t *testing.T) {
 		}
 		return after, r.Tests[0].Runs[0].CPUTime
 	}
-	idle, _ := usage(job.Accepted, programs+"tiny")
-	spun, used := usage(job.TimeLimit, samples+"sum/TLE-spin")
+	idle, _ := usage(api.Accepted, programs+"tiny")
+	spun, used := usage(api.TimeLimit, samples+"sum/TLE-spin")
 	t.Logf("CPU time of the run %v; busy with it: %v; without: %v", used, spun, idle)
 	// What the run did not use on its slot it would have used elsewhere.
 	if slot := spun["cpu3"] - idle["cpu3"]; slot < used*9/10 || slot > used*11/10 {
@@ -164,7 +164,7 @@ func TestPlainDoctor(t *testing.T) {
 // TestPlainRun is on the last CPU, and says that it is not isolated; a strict
 // judged refuses.
 func TestPlainRun(t *testing.T) {
-	r := run(t, job.Accepted, "--head", "4KiB", programs+"where")
+	r := run(t, api.Accepted, "--head", "4KiB", programs+"where")
 	out, one := *r.Tests[0].StdoutHead, r.Tests[0].Runs[0]
 	got := where{CPUs: field(out, "Cpus_allowed_list"), Mems: field(out, "Mems_allowed_list"), SlotCPUs: one.CPUs,
 		Node: one.NUMANode, Isolation: r.Host.Isolation}

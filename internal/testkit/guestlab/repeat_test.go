@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/slots"
 	"judged/internal/testkit"
 )
@@ -20,10 +20,10 @@ func TestIsolatedRepeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := d.Submit(t.Context(), "", job.Job{
-		Program: job.File{Blob: digest}, Tests: []job.Test{{Name: "1"}},
-		Limits:  job.Limits{CPUTimeMS: 20, WallTimeMS: 60_000},
-		Repeats: job.Repeats{Policy: job.Confirm, Min: 4, Max: 5},
+	r, err := d.Submit(t.Context(), "", api.Job{
+		Program: api.File{Blob: digest}, Tests: []api.Test{{Name: "1"}},
+		Limits:  api.Limits{CPUTimeMS: 20, WallTimeMS: 60_000},
+		Repeats: api.Repeats{Policy: api.Confirm, Min: 4, Max: 5},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestIsolatedRepeats(t *testing.T) {
 	if r, err = d.Wait(t.Context(), r.ID); err != nil {
 		t.Fatal(err)
 	}
-	if r.Verdict != job.TimeLimit {
+	if r.Verdict != api.TimeLimit {
 		t.Fatalf("verdict %s, want TLE", r.Verdict)
 	}
 	runs := r.Tests[0].Runs

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/doctor"
 )
 
@@ -36,7 +36,7 @@ func TestSMTRun(t *testing.T) {
 		{"both threads of a core", []string{"--cpu-list", "6-7"}, "6"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := run(t, job.Accepted, append(tt.args, "--head", "4KiB", programs+"where")...)
+			r := run(t, api.Accepted, append(tt.args, "--head", "4KiB", programs+"where")...)
 			cpus := field(*r.Tests[0].StdoutHead, "Cpus_allowed_list")
 			if got := r.Tests[0].Runs[0].CPUs; got != tt.want || cpus != tt.want {
 				t.Errorf("the report says CPUs %s, the run could use %s, want %s", got, cpus, tt.want)

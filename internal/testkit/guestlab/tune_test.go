@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/doctor"
 	"judged/internal/host/tune"
 	"judged/internal/testkit"
@@ -71,7 +71,7 @@ func read(files map[string]string) map[string]string {
 
 func TestPlainTune(t *testing.T) {
 	// What judged leaves of itself once and for all: the controllers that it hands down.
-	run(t, job.Accepted, programs+"tiny")
+	run(t, api.Accepted, programs+"tiny")
 	swapOn(t)
 	begin := time.Now()
 	before := snapshot(t, everything)
@@ -141,7 +141,7 @@ func tuneAndBack(t *testing.T, before map[string]string) {
 			}
 		}
 	}
-	one := run(t, job.Accepted, "--head", "4KiB", programs+"where")
+	one := run(t, api.Accepted, "--head", "4KiB", programs+"where")
 	if got := field(*one.Tests[0].StdoutHead, "Cpus_allowed_list"); got != "3" || one.Host.Isolation != "partition" {
 		t.Errorf("a run may use CPU %s, isolation %s; want 3, partition", got, one.Host.Isolation)
 	}
@@ -319,7 +319,7 @@ func tuneServe(t *testing.T, before map[string]string) {
 	ids := d.submitAll(t, 1, programs+"tiny")
 	testkit.WaitFor(t, patience, "the job to be done", func() bool {
 		r, err := d.Job(t.Context(), ids[0], 0)
-		return err == nil && r.State == job.Done && r.Verdict == job.Accepted
+		return err == nil && r.State == api.Done && r.Verdict == api.Accepted
 	})
 	if code, r := tuned(t, "restore", "--only", "sched-isolated"); code != 1 {
 		t.Errorf("restore of a partition in use: exit code %d, %+v", code, r)
@@ -330,7 +330,7 @@ func tuneServe(t *testing.T, before map[string]string) {
 
 // TestSMTTune takes the second thread of every core away and brings it back.
 func TestSMTTune(t *testing.T) {
-	run(t, job.Accepted, programs+"tiny")
+	run(t, api.Accepted, programs+"tiny")
 	before := snapshot(t, everything)
 	done(t, "apply")
 	want := map[string]string{"/sys/devices/system/cpu/online": "0,2,4,6", "/sys/devices/system/cpu/smt/control": "off",
@@ -339,7 +339,7 @@ func TestSMTTune(t *testing.T) {
 		t.Errorf("in force (-want +got):\n%s", diff)
 	}
 	done(t, "status")
-	if r := run(t, job.Accepted, programs+"tiny"); r.Tests[0].Runs[0].CPUs != "4" {
+	if r := run(t, api.Accepted, programs+"tiny"); r.Tests[0].Runs[0].CPUs != "4" {
 		t.Errorf("a run is on CPU %s, want 4", r.Tests[0].Runs[0].CPUs)
 	}
 	done(t, "restore")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/testkit/unit"
 )
 
@@ -40,10 +40,10 @@ func TestPlainUnit(t *testing.T) {
 		if diff := cmp.Diff([]string{group + "/judged-" + d.pid()}, trees(t)); diff != "" {
 			t.Errorf("its trees of groups (-want +got):\n%s", diff)
 		}
-		if got := d.judge(t, "sum", programs+"submissions/sum/AC-sum", "2\n1 2\n", "3\n"); got != job.Accepted {
+		if got := d.judge(t, "sum", programs+"submissions/sum/AC-sum", "2\n1 2\n", "3\n"); got != api.Accepted {
 			t.Errorf("verdict %s, want AC", got)
 		}
-		if got := d.judge(t, "spin", programs+"submissions/sum/TLE-spin", "", ""); got != job.TimeLimit {
+		if got := d.judge(t, "spin", programs+"submissions/sum/TLE-spin", "", ""); got != api.TimeLimit {
 			t.Errorf("verdict %s, want TLE", got)
 		}
 		d.end(t)
@@ -52,14 +52,14 @@ func TestPlainUnit(t *testing.T) {
 }
 
 // judge sends a job with one test.
-func (d *daemon) judge(t *testing.T, id, program, input, answer string) job.Verdict {
+func (d *daemon) judge(t *testing.T, id, program, input, answer string) api.Verdict {
 	t.Helper()
 	digest, err := d.PutBlobFile(t.Context(), program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	test := job.Test{Name: "1", Input: &job.File{Text: &input}, Answer: &job.File{Text: &answer}}
-	j := job.Job{Program: job.File{Blob: digest}, Tests: []job.Test{test}, Limits: job.Limits{CPUTimeMS: 500}}
+	test := api.Test{Name: "1", Input: &api.File{Text: &input}, Answer: &api.File{Text: &answer}}
+	j := api.Job{Program: api.File{Blob: digest}, Tests: []api.Test{test}, Limits: api.Limits{CPUTimeMS: 500}}
 	if _, err := d.Submit(t.Context(), id, j); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func (d *daemon) judge(t *testing.T, id, program, input, answer string) job.Verd
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Verdict == job.InternalError {
+	if r.Verdict == api.InternalError {
 		t.Logf("%s: %s", id, r.Message)
 	}
 	return r.Verdict

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/engine/problem"
 	"judged/internal/host/slots"
@@ -27,7 +27,7 @@ const samples = "/data/submissions/"
 func TestIsolatedLimit(t *testing.T) {
 	ticks := map[string]int64{}
 	least := func(cpus string) time.Duration {
-		r := run(t, job.TimeLimit, "--cpu-list", cpus, "--time-limit", "300ms", "--repeats", "5",
+		r := run(t, api.TimeLimit, "--cpu-list", cpus, "--time-limit", "300ms", "--repeats", "5",
 			samples+"sum/TLE-spin")
 		if got := r.Tests[0].Runs[0].CPUs; got != cpus {
 			t.Errorf("ran on CPU %s, want %s", got, cpus)
@@ -58,7 +58,7 @@ func TestIsolatedLimit(t *testing.T) {
 }
 
 func TestIsolatedForkBomb(t *testing.T) {
-	r := run(t, job.TimeLimit, "--processes", "40", "--time-limit", "3s", "--policy", "single", programs+"bomb", "30")
+	r := run(t, api.TimeLimit, "--processes", "40", "--time-limit", "3s", "--policy", "single", programs+"bomb", "30")
 	// Every process but the first has written one byte, and none has ended.
 	if got := *r.Tests[0].Output; got != 39 {
 		t.Errorf("%d processes came into being, want 39", got)
@@ -71,21 +71,21 @@ type sample struct {
 	Static                bool
 	CPUs                  int
 	Checker               string
-	Limits                job.Limits
-	Repeats               job.Repeats
-	Verdict               job.Verdict
-	Exit                  *job.Exit
+	Limits                api.Limits
+	Repeats               api.Repeats
+	Verdict               api.Verdict
+	Exit                  *api.Exit
 	MemoryPeak            *struct{ Min, Max units.Bytes } `json:"memory_peak_bytes"`
 }
 
 // relax gives time where it does not decide: the guest's CPUs are threads of a
 // busy host, and slow.
-func (s sample) relax() job.Limits {
+func (s sample) relax() api.Limits {
 	l := s.Limits
 	switch s.Verdict {
-	case job.TimeLimit, job.WallTimeLimit:
+	case api.TimeLimit, api.WallTimeLimit:
 		return l
-	case job.IdlenessLimit:
+	case api.IdlenessLimit:
 		l.WallTimeMS *= 4
 	default:
 		l.CPUTimeMS *= 10
@@ -96,8 +96,8 @@ func (s sample) relax() job.Limits {
 
 // outcome is what a sample can say beforehand.
 type outcome struct {
-	Verdict  job.Verdict
-	Exit     *job.Exit
+	Verdict  api.Verdict
+	Exit     *api.Exit
 	PeakKept bool // within its bounds, if it has some
 }
 
@@ -158,13 +158,13 @@ func TestQueueVerdicts(t *testing.T) {
 }
 
 // deciding is the test whose verdict the job has.
-func deciding(r job.Report) job.TestReport {
+func deciding(r api.Report) api.TestReport {
 	for _, test := range r.Tests {
 		if test.Verdict == r.Verdict {
 			return test
 		}
 	}
-	return job.TestReport{}
+	return api.TestReport{}
 }
 
 // readSamples returns those that a guest without libraries can run, on slots
@@ -191,24 +191,24 @@ func readSamples(t *testing.T) []sample {
 	return static
 }
 
-func (s sample) job(t *testing.T, d *daemon) job.Job {
+func (s sample) job(t *testing.T, d *daemon) api.Job {
 	t.Helper()
-	put := func(path string) *job.File {
+	put := func(path string) *api.File {
 		digest, err := d.PutBlobFile(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &job.File{Blob: digest}
+		return &api.File{Blob: digest}
 	}
 	set, err := problem.OpenTests(t.Context(), "/data/"+s.Problem)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer set.Close()
-	j := job.Job{Program: *put("/data/" + strings.TrimSuffix(s.Source, filepath.Ext(s.Source))),
-		Checker: &job.Checker{Kind: s.Checker}, Limits: s.relax(), Repeats: s.Repeats, CPUs: 1}
+	j := api.Job{Program: *put("/data/" + strings.TrimSuffix(s.Source, filepath.Ext(s.Source))),
+		Checker: &api.Checker{Kind: s.Checker}, Limits: s.relax(), Repeats: s.Repeats, CPUs: 1}
 	for _, test := range set.Tests {
-		j.Tests = append(j.Tests, job.Test{Name: test.Name, Input: put(test.Input), Answer: put(test.Answer)})
+		j.Tests = append(j.Tests, api.Test{Name: test.Name, Input: put(test.Input), Answer: put(test.Answer)})
 	}
 	return j
 }
@@ -238,7 +238,7 @@ func TestQueueSubmit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.State != job.Done || r.Verdict != job.IdlenessLimit || r.Attempt != 1 {
+		if r.State != api.Done || r.Verdict != api.IdlenessLimit || r.Attempt != 1 {
 			t.Errorf("a job that ran when the daemon was drained: %s %s, attempt %d; want it done, ILE, attempt 1",
 				r.State, r.Verdict, r.Attempt)
 			continue
@@ -253,7 +253,7 @@ func TestQueueSubmit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Verdict != job.Accepted {
+		if r.Verdict != api.Accepted {
 			t.Errorf("a job that waited when the daemon was drained: %s, want AC", r.Verdict)
 			continue
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // wide is what a slot of two CPUs is asked for with.
@@ -58,7 +58,7 @@ func spread(t *testing.T) {
 func computeOnTwo(t *testing.T) (problems []string) {
 	t.Helper()
 	before := busy(t)
-	r := run(t, job.Accepted, "--cpu-list", "2-3", "--cpus", "2", "--time-limit", "20s", "--policy", "single",
+	r := run(t, api.Accepted, "--cpu-list", "2-3", "--cpus", "2", "--time-limit", "20s", "--policy", "single",
 		programs+"spin", "2", "100", "500")
 	after := busy(t)
 	one := r.Tests[0].Runs[0]

@@ -12,7 +12,7 @@ import (
 	"runtime"
 	"strings"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/engine/problem"
 	"judged/internal/testkit"
@@ -37,14 +37,14 @@ type Sample struct {
 	Want    Want
 	Program string // path of the built program, "" before Build
 
-	job   job.Job // without program and tests
+	job   api.Job // without program and tests
 	tests []problem.Test
 }
 
 // Want is what is known of the report beforehand. Zero members say nothing.
 type Want struct {
-	Verdict     job.Verdict // of the whole job
-	Exit        *job.Exit   // of the deciding test
+	Verdict     api.Verdict // of the whole job
+	Exit        *api.Exit   // of the deciding test
 	FailingTest string
 	MemoryPeak  *Range
 }
@@ -65,14 +65,14 @@ type entry struct {
 	Name        string                `json:"name"`
 	Source      string                `json:"source"`
 	Problem     string                `json:"problem"`
-	Verdict     job.Verdict           `json:"verdict"`
+	Verdict     api.Verdict           `json:"verdict"`
 	Static      bool                  `json:"static"`
 	Checker     string                `json:"checker"`
-	Limits      job.Limits            `json:"limits"`
-	Repeats     job.Repeats           `json:"repeats"`
+	Limits      api.Limits            `json:"limits"`
+	Repeats     api.Repeats           `json:"repeats"`
 	Command     []string              `json:"command"`
 	CPUs        int                   `json:"cpus"`
-	Exit        *job.Exit             `json:"exit"`
+	Exit        *api.Exit             `json:"exit"`
 	FailingTest string                `json:"failing_test"`
 	MemoryPeak  *Range                `json:"memory_peak_bytes"`
 	Needs       []testkit.Requirement `json:"needs"`
@@ -145,7 +145,7 @@ func (e entry) sample(dir string, tests []problem.Test) Sample {
 		Arch: e.Arch,
 		CPUs: max(e.CPUs, 1), Demo: e.Demo,
 		Want: Want{Verdict: e.Verdict, Exit: e.Exit, FailingTest: e.FailingTest, MemoryPeak: e.MemoryPeak},
-		job: job.Job{Command: e.Command, Checker: &job.Checker{Kind: e.Checker}, Limits: e.Limits,
+		job: api.Job{Command: e.Command, Checker: &api.Checker{Kind: e.Checker}, Limits: e.Limits,
 			CPUs: max(e.CPUs, 1), Repeats: e.Repeats},
 		tests: tests,
 	}
@@ -155,18 +155,18 @@ func (e entry) sample(dir string, tests []problem.Test) Sample {
 func (s Sample) FitsArch() bool { return s.Arch == "" || s.Arch == runtime.GOARCH }
 
 // Job is the sample as a job. Its files are paths of this host, as parts.
-func (s Sample) Job() job.Job {
+func (s Sample) Job() api.Job {
 	j := s.job
-	j.Program = job.File{Part: s.Program}
+	j.Program = api.File{Part: s.Program}
 	for _, t := range s.tests {
-		j.Tests = append(j.Tests, job.Test{Name: t.Name, Input: &job.File{Part: t.Input},
-			Answer: &job.File{Part: t.Answer}})
+		j.Tests = append(j.Tests, api.Test{Name: t.Name, Input: &api.File{Part: t.Input},
+			Answer: &api.File{Part: t.Answer}})
 	}
 	return j
 }
 
 // Differences says in what a report is not as it must be, one line each.
-func (w Want) Differences(r job.Report) []string {
+func (w Want) Differences(r api.Report) []string {
 	var all []string
 	differ := func(what string, want, got any) {
 		all = append(all, fmt.Sprintf("%s: want %v, got %v", what, want, got))
@@ -192,16 +192,16 @@ func (w Want) Differences(r job.Report) []string {
 }
 
 // deciding is the test whose verdict is the job's.
-func deciding(r job.Report) job.TestReport {
+func deciding(r api.Report) api.TestReport {
 	for _, t := range r.Tests {
 		if t.Verdict.Failed() {
 			return t
 		}
 	}
-	return job.TestReport{}
+	return api.TestReport{}
 }
 
-func exitText(e *job.Exit) string {
+func exitText(e *api.Exit) string {
 	switch {
 	case e == nil:
 		return "none"

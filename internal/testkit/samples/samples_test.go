@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/testkit"
 )
@@ -27,18 +27,18 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := set.Samples[0]
-	file := func(name string) *job.File { return &job.File{Part: filepath.Join(dir, "problems", "mean", name)} }
-	wantJob := job.Job{
-		Command: []string{"{program}", "x"}, Checker: &job.Checker{Kind: "exact"}, Limits: job.Limits{CPUTimeMS: 5},
+	file := func(name string) *api.File { return &api.File{Part: filepath.Join(dir, "problems", "mean", name)} }
+	wantJob := api.Job{
+		Command: []string{"{program}", "x"}, Checker: &api.Checker{Kind: "exact"}, Limits: api.Limits{CPUTimeMS: 5},
 		CPUs:    1,
-		Repeats: job.Repeats{Min: 2, Max: 3, Policy: job.Minimum},
-		Tests: []job.Test{{Name: "01-thirds", Input: file("01-thirds.in"), Answer: file("01-thirds.ans")},
+		Repeats: api.Repeats{Min: 2, Max: 3, Policy: api.Minimum},
+		Tests: []api.Test{{Name: "01-thirds", Input: file("01-thirds.in"), Answer: file("01-thirds.ans")},
 			{Name: "02-large", Input: file("02-large.in"), Answer: file("02-large.ans")}},
 	}
 	if diff := cmp.Diff(wantJob, s.Job()); diff != "" {
 		t.Errorf("job -want +got\n%s", diff)
 	}
-	wantWant := Want{Verdict: job.RuntimeError, Exit: &job.Exit{Signal: "SIGFPE"}, MemoryPeak: &Range{Min: 1, Max: 2}}
+	wantWant := Want{Verdict: api.RuntimeError, Exit: &api.Exit{Signal: "SIGFPE"}, MemoryPeak: &Range{Min: 1, Max: 2}}
 	if diff := cmp.Diff(wantWant, s.Want); diff != "" {
 		t.Errorf("want -want +got\n%s", diff)
 	}
@@ -68,17 +68,17 @@ func TestParseRefuses(t *testing.T) {
 
 func TestDifferences(t *testing.T) {
 	three, peak := 3, units.Bytes(100)
-	report := job.Report{Verdict: job.RuntimeError, MemoryPeak: &peak, Tests: []job.TestReport{
-		{Name: "1", Verdict: job.Accepted}, {Name: "2", Verdict: job.RuntimeError, Exit: &job.Exit{Code: &three}},
-		{Name: "3", Verdict: job.Skipped}}}
+	report := api.Report{Verdict: api.RuntimeError, MemoryPeak: &peak, Tests: []api.TestReport{
+		{Name: "1", Verdict: api.Accepted}, {Name: "2", Verdict: api.RuntimeError, Exit: &api.Exit{Code: &three}},
+		{Name: "3", Verdict: api.Skipped}}}
 	tests := []struct {
 		name string
 		want Want
 		diff []string
 	}{
-		{"as expected", Want{Verdict: job.RuntimeError, Exit: &job.Exit{Code: &three}, FailingTest: "2",
+		{"as expected", Want{Verdict: api.RuntimeError, Exit: &api.Exit{Code: &three}, FailingTest: "2",
 			MemoryPeak: &Range{100, 100}}, nil},
-		{"nothing right", Want{Verdict: job.Accepted, Exit: &job.Exit{Signal: "SIGFPE"}, FailingTest: "1",
+		{"nothing right", Want{Verdict: api.Accepted, Exit: &api.Exit{Signal: "SIGFPE"}, FailingTest: "1",
 			MemoryPeak: &Range{101, 200}}, []string{
 			"verdict: want AC, got RTE", "failing test: want 1, got 2", "exit: want signal SIGFPE, got code 3",
 			"memory peak: want 101 to 200 bytes, got 100"}},

@@ -14,12 +14,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
+	"judged/internal/client"
 	"judged/internal/engine/languages"
 	"judged/internal/host/fingerprint"
 	"judged/internal/jobs"
-	"judged/internal/jobs/client"
 	"judged/internal/jobs/fleet"
 )
 
@@ -32,7 +32,7 @@ type Judge struct {
 	// TestTime is how long a test takes.
 	TestTime time.Duration
 	// Report returns the report of a job; nil accepts all jobs.
-	Report func(jobs.Work) job.Report
+	Report func(jobs.Work) api.Report
 	// Finished counts the jobs, and Failed the requests that no front has answered, which a judge repeats.
 	Finished, Failed *atomic.Int64
 
@@ -205,7 +205,7 @@ func (j *Judge) watch(ctx context.Context, lose func(), l jobs.Lease) {
 }
 
 // finish hands in a report, also while the judge ends. One that no front receives is repeated.
-func (j *Judge) finish(ctx context.Context, w jobs.Work, report job.Report) error {
+func (j *Judge) finish(ctx context.Context, w jobs.Work, report api.Report) error {
 	err := j.source.Finish(context.WithoutCancel(ctx), w.Lease, report)
 	for errors.Is(err, jobs.ErrUnavailable) && ctx.Err() == nil {
 		j.count(j.Failed)
@@ -219,12 +219,12 @@ func (j *Judge) finish(ctx context.Context, w jobs.Work, report job.Report) erro
 }
 
 // sample is a test with one run, with as much evidence as one on a virtual machine has.
-func sample() job.TestReport {
+func sample() api.TestReport {
 	cpu, wall, none := usual, usual+time.Millisecond, time.Duration(0)
 	peak, count := units.Bytes(3<<20), int64(17)
-	return job.TestReport{CPUTime: &cpu, WallTime: &wall, MemoryPeak: &peak, Runs: []job.Run{{CPUTime: cpu, UserTime: &cpu,
-		SystemTime: &none, WallTime: wall, MemoryPeak: &peak, CPUs: "1", Disturbed: []job.Cause{}, Kept: true,
-		Evidence: job.Evidence{RunDelay: &none, Waited: &none, ForeignTime: &none, ForeignUserTime: &none, StealTime: &none,
+	return api.TestReport{CPUTime: &cpu, WallTime: &wall, MemoryPeak: &peak, Runs: []api.Run{{CPUTime: cpu, UserTime: &cpu,
+		SystemTime: &none, WallTime: wall, MemoryPeak: &peak, CPUs: "1", Disturbed: []api.Cause{}, Kept: true,
+		Evidence: api.Evidence{RunDelay: &none, Waited: &none, ForeignTime: &none, ForeignUserTime: &none, StealTime: &none,
 			VoluntarySwitches: &count, InvoluntarySwitches: &count, Migrations: &count, MinorFaults: &count,
 			MajorFaults: &count, Interrupts: map[string]int64{"LOC": 51, "RES": 2}, Pressure: &none}}}}
 }
@@ -249,10 +249,10 @@ const (
 )
 
 // reportOf accepts each test of a job.
-func reportOf(w jobs.Work, accepted job.TestReport) job.Report {
-	rep := job.Report{Verdict: job.Accepted}
+func reportOf(w jobs.Work, accepted api.TestReport) api.Report {
+	rep := api.Report{Verdict: api.Accepted}
 	for _, name := range w.Job.TestOrder() {
-		accepted.Name, accepted.Verdict = name, job.Accepted
+		accepted.Name, accepted.Verdict = name, api.Accepted
 		rep.Tests = append(rep.Tests, accepted)
 	}
 	return rep
@@ -260,12 +260,12 @@ func reportOf(w jobs.Work, accepted job.TestReport) job.Report {
 
 // Times returns a Judge.Report whose tests have one run, whose CPU time is drawn. slow is by which part it is longer than on
 // other judges. seed makes it the same each time.
-func Times(slow float64, seed uint64) func(jobs.Work) job.Report {
+func Times(slow float64, seed uint64) func(jobs.Work) api.Report {
 	r := rand.New(rand.NewPCG(7, seed))
-	return func(w jobs.Work) job.Report {
+	return func(w jobs.Work) api.Report {
 		cpu := time.Duration(float64(usual) * (1 + slow) * math.Exp(noise*r.NormFloat64()))
-		rep := reportOf(w, job.TestReport{Runs: []job.Run{{CPUTime: cpu, CPUs: "1", Kept: true, Disturbed: []job.Cause{}}}})
-		rep.Host = &job.HostReport{Name: "simulated", Kernel: "6", CPUModel: "simulated", Isolation: "none", Turbo: "off"}
+		rep := reportOf(w, api.TestReport{Runs: []api.Run{{CPUTime: cpu, CPUs: "1", Kept: true, Disturbed: []api.Cause{}}}})
+		rep.Host = &api.HostReport{Name: "simulated", Kernel: "6", CPUModel: "simulated", Isolation: "none", Turbo: "off"}
 		return rep
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
 	"judged/internal/host/topology"
@@ -24,8 +24,8 @@ import (
 // A Runner runs programs on the CPUs of one slot, in a sandbox.
 type Runner interface {
 	CPUs() cpuset.Set
-	RunOnce(ctx context.Context, p Program) (job.TestReport, error)
-	Observation(job.Run) evidence.Observation
+	RunOnce(ctx context.Context, p Program) (api.TestReport, error)
+	Observation(api.Run) evidence.Observation
 }
 
 // Program is a reference kernel or a probe with all that a run of it needs.
@@ -33,7 +33,7 @@ type Program struct {
 	Name   string
 	Args   []string
 	File   sandbox.File
-	Limits job.Limits
+	Limits api.Limits
 	Head   units.Bytes // how much of its output the report holds
 }
 
@@ -43,7 +43,7 @@ type Reading struct {
 	Kernel string
 	// of the kernel's work without its preparation; wall time of ping-pong, which sleeps
 	CPUTime              time.Duration
-	Run                  job.Run // of the whole program, with what disturbed it
+	Run                  api.Run // of the whole program, with what disturbed it
 	evidence.Observation         // the same run, in the form from which thresholds are learned
 }
 
@@ -123,19 +123,19 @@ func read(ctx context.Context, runner Runner, p Program) (Reading, error) {
 }
 
 // run returns the report of a run that succeeded, with its output.
-func run(ctx context.Context, runner Runner, p Program) (job.TestReport, error) {
+func run(ctx context.Context, runner Runner, p Program) (api.TestReport, error) {
 	r, err := runner.RunOnce(ctx, p)
 	if err != nil {
-		return job.TestReport{}, err
+		return api.TestReport{}, err
 	}
-	if r.Verdict != job.Accepted || r.StdoutHead == nil || len(r.Runs) == 0 {
-		return job.TestReport{}, failure(r, p.Limits)
+	if r.Verdict != api.Accepted || r.StdoutHead == nil || len(r.Runs) == 0 {
+		return api.TestReport{}, failure(r, p.Limits)
 	}
 	return r, nil
 }
 
 // Probe runs a probe for a number of milliseconds and returns what it wrote, with the run.
-func (c *Canary) Probe(ctx context.Context, runner Runner, probe string, milliseconds int) (string, job.Run, error) {
+func (c *Canary) Probe(ctx context.Context, runner Runner, probe string, milliseconds int) (string, api.Run, error) {
 	p := c.program(probe, nil)
 	p.Args = append(p.Args, strconv.Itoa(milliseconds))
 	p.Limits.CPUTimeMS += int64(milliseconds)
@@ -143,7 +143,7 @@ func (c *Canary) Probe(ctx context.Context, runner Runner, probe string, millise
 	p.Head = probeBytes
 	r, err := run(ctx, runner, p)
 	if err != nil {
-		return "", job.Run{}, fmt.Errorf("run probe %s on CPU %s: %w", probe, runner.CPUs(), err)
+		return "", api.Run{}, fmt.Errorf("run probe %s on CPU %s: %w", probe, runner.CPUs(), err)
 	}
 	return *r.StdoutHead, r.Runs[0], nil
 }
@@ -160,7 +160,7 @@ func (c *Canary) program(kernel string, sizes map[string]units.Bytes) Program {
 		Args: arguments(kernel, sizes),
 		// Each run opens the file again and so has its own file offset.
 		File: sandbox.File{Name: initproc.CanaryName, Exec: true, Path: fmt.Sprintf("/proc/self/fd/%d", c.file.Fd())},
-		Limits: job.Limits{CPUTimeMS: 10_000, WallTimeMS: c.wall.Milliseconds(), Memory: memoryLimit(sizes[kernel]),
+		Limits: api.Limits{CPUTimeMS: 10_000, WallTimeMS: c.wall.Milliseconds(), Memory: memoryLimit(sizes[kernel]),
 			Output: 64 << 10, Stack: 8 << 20, Processes: 32},
 		Head: lineBytes,
 	}

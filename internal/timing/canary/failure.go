@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
 	"judged/internal/sandbox/initproc"
@@ -32,21 +32,21 @@ func undisturbed(run func() (Reading, error)) (r Reading, err error) {
 }
 
 // failure explains from its run why a kernel or a probe has no result.
-func failure(t job.TestReport, l job.Limits) error {
-	var run job.Run
+func failure(t api.TestReport, l api.Limits) error {
+	var run api.Run
 	if len(t.Runs) > 0 {
 		run = t.Runs[len(t.Runs)-1]
 	}
 	switch e := t.Exit; {
-	case t.Verdict == job.TimeLimit:
+	case t.Verdict == api.TimeLimit:
 		return fmt.Errorf("%w: stopped at %s of CPU time, many times what it needs; %s", ErrNoise,
 			units.Duration(l.CPUTime()), surroundings(run))
-	case t.Verdict == job.WallTimeLimit, t.Verdict == job.IdlenessLimit:
+	case t.Verdict == api.WallTimeLimit, t.Verdict == api.IdlenessLimit:
 		return fmt.Errorf("%w: stopped after %s with %s of CPU time; %s", ErrNoise, units.Duration(run.WallTime),
 			units.Duration(run.CPUTime), surroundings(run))
-	case t.Verdict == job.InternalError:
+	case t.Verdict == api.InternalError:
 		return fmt.Errorf("%w: %s; %s", ErrNoise, t.Message, surroundings(run))
-	case t.Verdict == job.MemoryLimit:
+	case t.Verdict == api.MemoryLimit:
 		return fmt.Errorf("needs more memory than its limit of %s", l.Memory)
 	case e != nil && e.Signal == linux.SignalName(syscall.SIGKILL):
 		return fmt.Errorf("%w: killed from outside; the host may be out of memory, see the kernel log", ErrNoise)
@@ -59,7 +59,7 @@ func failure(t job.TestReport, l job.Limits) error {
 }
 
 // surroundings says what else used the CPU during a run, as far as that is known.
-func surroundings(r job.Run) string {
+func surroundings(r api.Run) string {
 	var known []string
 	add := func(text string, d *time.Duration) {
 		if d != nil {

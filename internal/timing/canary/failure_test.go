@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/sandbox/initproc"
 	"judged/internal/testkit"
 )
@@ -24,36 +24,36 @@ func TestMain(m *testing.M) {
 // TestFailure: the error names the cause, with figures, and what others did is
 // noise.
 func TestFailure(t *testing.T) {
-	limits := job.Limits{CPUTimeMS: 10_000, Memory: 128 << 20}
+	limits := api.Limits{CPUTimeMS: 10_000, Memory: 128 << 20}
 	waited, others, stolen, throttled, code := 28500*time.Millisecond, 27*time.Second, 1500*time.Millisecond, int64(7),
-		func(n int) *job.Exit { return &job.Exit{Code: &n} }
-	crowded := []job.Run{{CPUTime: 1200 * time.Millisecond, WallTime: 30 * time.Second,
-		Evidence: job.Evidence{RunDelay: &waited, ForeignTime: &others, StealTime: &stolen, Throttled: &throttled}}}
+		func(n int) *api.Exit { return &api.Exit{Code: &n} }
+	crowded := []api.Run{{CPUTime: 1200 * time.Millisecond, WallTime: 30 * time.Second,
+		Evidence: api.Evidence{RunDelay: &waited, ForeignTime: &others, StealTime: &stolen, Throttled: &throttled}}}
 	const around = "it waited 28.500 s for the CPU, other programs used it for 27.000 s, the hypervisor took 1.500 s, a " +
 		"quota stopped it 7 times"
 	for _, tt := range []struct {
 		name  string
-		test  job.TestReport
+		test  api.TestReport
 		noise bool
 		want  string
 	}{
-		{"wall limit", job.TestReport{Verdict: job.WallTimeLimit, Runs: crowded}, true,
+		{"wall limit", api.TestReport{Verdict: api.WallTimeLimit, Runs: crowded}, true,
 			"disturbed by noise: stopped after 30.000 s with 1.200 s of CPU time; " + around},
-		{"asleep", job.TestReport{Verdict: job.IdlenessLimit, Runs: []job.Run{{WallTime: 30 * time.Second}}}, true,
+		{"asleep", api.TestReport{Verdict: api.IdlenessLimit, Runs: []api.Run{{WallTime: 30 * time.Second}}}, true,
 			"disturbed by noise: stopped after 30.000 s with 0 s of CPU time; what else used the CPU is unknown"},
-		{"CPU limit", job.TestReport{Verdict: job.TimeLimit, Runs: crowded}, true,
+		{"CPU limit", api.TestReport{Verdict: api.TimeLimit, Runs: crowded}, true,
 			"disturbed by noise: stopped at 10.000 s of CPU time, many times what it needs; " + around},
-		{"no verdict", job.TestReport{Verdict: job.InternalError, Message: "steal", Runs: crowded}, true,
+		{"no verdict", api.TestReport{Verdict: api.InternalError, Message: "steal", Runs: crowded}, true,
 			"disturbed by noise: steal; " + around},
-		{"killed", job.TestReport{Verdict: job.RuntimeError, Exit: &job.Exit{Signal: "SIGKILL"}}, true,
+		{"killed", api.TestReport{Verdict: api.RuntimeError, Exit: &api.Exit{Signal: "SIGKILL"}}, true,
 			"disturbed by noise: killed from outside; the host may be out of memory, see the kernel log"},
-		{"memory", job.TestReport{Verdict: job.MemoryLimit, Exit: &job.Exit{Signal: "SIGKILL"}}, false,
+		{"memory", api.TestReport{Verdict: api.MemoryLimit, Exit: &api.Exit{Signal: "SIGKILL"}}, false,
 			"needs more memory than its limit of 128MiB"},
-		{"wrong", job.TestReport{Verdict: job.RuntimeError, Exit: code(initproc.ExitWrong)}, false,
+		{"wrong", api.TestReport{Verdict: api.RuntimeError, Exit: code(initproc.ExitWrong)}, false,
 			"computed a wrong result: the processor, the memory or the judged binary is damaged"},
-		{"unusable", job.TestReport{Verdict: job.RuntimeError, Exit: code(initproc.ExitUnusable)}, false,
+		{"unusable", api.TestReport{Verdict: api.RuntimeError, Exit: code(initproc.ExitUnusable)}, false,
 			"cannot start: too little memory, or a damaged judged binary"},
-		{"forbidden", job.TestReport{Verdict: job.SecurityViolation}, false,
+		{"forbidden", api.TestReport{Verdict: api.SecurityViolation}, false,
 			"verdict SV: judged's own program does not work in the sandbox"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -3,7 +3,7 @@ package evidence
 import (
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 )
 
@@ -35,7 +35,7 @@ type Facts struct {
 // tick is the unit of /proc/stat.
 const tick = 10 * time.Millisecond
 
-// The keys of job.Evidence.Interrupts that are not rows of /proc/interrupts.
+// The keys of api.Evidence.Interrupts that are not rows of /proc/interrupts.
 const (
 	irqTicks         = "irq_ticks"
 	softirqTicks     = "softirq_ticks"
@@ -46,8 +46,8 @@ const (
 )
 
 // Between returns what happened on the slot's CPUs between two snapshots of one Reader, except for the run itself.
-func Between(before, after Snapshot, f Facts) job.Evidence {
-	e := job.Evidence{
+func Between(before, after Snapshot, f Facts) api.Evidence {
+	e := api.Evidence{
 		RunDelay:            f.RunDelay,
 		Waited:              f.Waited,
 		VoluntarySwitches:   f.VoluntarySwitches,
@@ -106,7 +106,7 @@ func Cost(before, after Snapshot) time.Duration {
 	return d
 }
 
-func addPerf(e *job.Evidence, before, after *totals) {
+func addPerf(e *api.Evidence, before, after *totals) {
 	e.CPUSwitches = before.growth(after, switches)
 	e.CPUArrivals = before.growth(after, arrivals)
 	e.SMIs = before.growth(after, smis)
@@ -121,7 +121,7 @@ func addPerf(e *job.Evidence, before, after *totals) {
 	}
 }
 
-func addTraffic(e *job.Evidence, before, after traffic) {
+func addTraffic(e *api.Evidence, before, after traffic) {
 	total, ok := before.total.growth(after.total)
 	if ok {
 		e.L3Traffic = new(units.Bytes(total))
@@ -140,7 +140,7 @@ func addTraffic(e *job.Evidence, before, after traffic) {
 // Kernel threads run in kernel mode only, and so does all work of the kernel for a program. A run cannot cause time of
 // others in user mode. That is counted in ticks: a run that leaves the CPU before each tick makes the count smaller, not
 // larger.
-func addOthers(e *job.Evidence, before, after Snapshot, f Facts) {
+func addOthers(e *api.Evidence, before, after Snapshot, f Facts) {
 	e.ForeignTime = foreign(before, after, f, e.StealTime)
 	if n, ok := before.ticks.user.growth(after.ticks.user); ok && e.ForeignTime != nil {
 		// The counts of user and nice time are both rounded, so the last tick may not be a whole one.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
-// Causes lists what disturbed a run, in the order of job.Causes. It is empty, not nil, for an undisturbed run. It
+// Causes lists what disturbed a run, in the order of api.Causes. It is empty, not nil, for an undisturbed run. It
 // does not consider whether the run was fast enough.
 //
 // Effects that the program has on itself are not causes. A program with more runnable threads than CPUs waits for
@@ -25,32 +25,32 @@ import (
 // Known gaps: where only RunDelay is known, a wait of the other threads alone is not seen, and without foreign time a
 // program that sleeps and has more threads than CPUs may count as disturbed by itself. A major fault on a file that the
 // program has mapped itself counts like any other.
-func Causes(e job.Evidence, f Facts, th Thresholds) []job.Cause {
+func Causes(e api.Evidence, f Facts, th Thresholds) []api.Cause {
 	j := judgement{e, f, th, float64(max(f.Width, 1))}
-	found := map[job.Cause]bool{
-		job.CauseWait:     th.Wait.exceeded(j.wait(), f.CPUTime),
-		job.CauseForeign:  th.Foreign.exceeded(j.foreign(), j.slotTime()),
-		job.CauseSteal:    e.StealTime != nil && *e.StealTime >= time.Duration(th.StealTicks)*tick,
-		job.CauseMigrated: f.Width == 1 && value(e.Migrations) > 0,
-		job.CauseIRQ:      j.interrupted(),
-		job.CauseTick:     j.ticked(),
-		job.CauseIPI:      f.Width == 1 && th.IPI.exceeded(j.ipis(), f.WallTime),
-		job.CauseThrottle: th.Wait.exceeded(value(e.ThrottledTime), f.WallTime) ||
+	found := map[api.Cause]bool{
+		api.CauseWait:     th.Wait.exceeded(j.wait(), f.CPUTime),
+		api.CauseForeign:  th.Foreign.exceeded(j.foreign(), j.slotTime()),
+		api.CauseSteal:    e.StealTime != nil && *e.StealTime >= time.Duration(th.StealTicks)*tick,
+		api.CauseMigrated: f.Width == 1 && value(e.Migrations) > 0,
+		api.CauseIRQ:      j.interrupted(),
+		api.CauseTick:     j.ticked(),
+		api.CauseIPI:      f.Width == 1 && th.IPI.exceeded(j.ipis(), f.WallTime),
+		api.CauseThrottle: th.Wait.exceeded(value(e.ThrottledTime), f.WallTime) ||
 			value(e.Throttled)+e.Interrupts[coreThrottles]+e.Interrupts[packageThrottles]+e.Interrupts["TRM"] > 0,
-		job.CauseMajfault:  value(e.MajorFaults) > 0,
-		job.CauseFaultCost: j.slowFaults(),
-		job.CausePreempted: th.Preempted.exceeded(j.preemptions(), j.slotTime()),
-		job.CauseSoftIRQ:   th.SoftIRQ.exceeded(j.softirqs(), j.slotTime()),
-		job.CauseFrequency: j.frequencyOff() > th.Frequency.Slack,
-		job.CauseSMI:       th.SMI.exceeded(value(e.SMIs), j.slotTime()),
-		job.CauseSwap:      th.Swap.exceeded(value(e.Swapped), f.WallTime),
-		job.CauseRefault:   th.Refault.exceeded(j.refaults(), f.WallTime),
-		job.CauseRemote: th.NUMA.exceeded(value(e.NUMAMigrations), f.WallTime) ||
+		api.CauseMajfault:  value(e.MajorFaults) > 0,
+		api.CauseFaultCost: j.slowFaults(),
+		api.CausePreempted: th.Preempted.exceeded(j.preemptions(), j.slotTime()),
+		api.CauseSoftIRQ:   th.SoftIRQ.exceeded(j.softirqs(), j.slotTime()),
+		api.CauseFrequency: j.frequencyOff() > th.Frequency.Slack,
+		api.CauseSMI:       th.SMI.exceeded(value(e.SMIs), j.slotTime()),
+		api.CauseSwap:      th.Swap.exceeded(value(e.Swapped), f.WallTime),
+		api.CauseRefault:   th.Refault.exceeded(j.refaults(), f.WallTime),
+		api.CauseRemote: th.NUMA.exceeded(value(e.NUMAMigrations), f.WallTime) ||
 			th.Remote.exceeded(value(e.L3Remote), value(e.L3Traffic)),
-		job.CauseNeighbours: value(e.NeighboursBusy) > th.Neighbours.Busy,
+		api.CauseNeighbours: value(e.NeighboursBusy) > th.Neighbours.Busy,
 	}
-	causes := []job.Cause{}
-	for _, c := range job.Causes() {
+	causes := []api.Cause{}
+	for _, c := range api.Causes() {
 		if found[c] {
 			causes = append(causes, c)
 		}
@@ -59,7 +59,7 @@ func Causes(e job.Evidence, f Facts, th Thresholds) []job.Cause {
 }
 
 type judgement struct {
-	e     job.Evidence
+	e     api.Evidence
 	f     Facts
 	th    Thresholds
 	width float64

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // Bounds of what noise adds, in addition to those in Thresholds.
@@ -30,42 +30,42 @@ const (
 //   - A lower frequency than planned adds a known part.
 //   - Neighbours add at most what they add to reference kernels in memory (Thresholds.Neighbours), for the part of the
 //     run in which they were busy.
-func Explain(e job.Evidence, f Facts, th Thresholds) job.Explained {
+func Explain(e api.Evidence, f Facts, th Thresholds) api.Explained {
 	j := judgement{e, f, th, float64(max(f.Width, 1))}
-	var x job.Explained
+	var x api.Explained
 	if others := value(e.ForeignUserTime) + value(e.ForeignSystemTime); th.Foreign.exceeded(others, j.slotTime()) {
-		x.Add(job.CauseForeign, j.pollution(others), min(value(e.Waited), others)+j.pollution(others))
+		x.Add(api.CauseForeign, j.pollution(others), min(value(e.Waited), others)+j.pollution(others))
 	}
 	if stolen := value(e.StealTime); stolen >= time.Duration(th.StealTicks)*tick {
-		x.Add(job.CauseSteal, j.stolenWithin(stolen)+j.pollution(stolen), stolen+tick+j.pollution(stolen))
+		x.Add(api.CauseSteal, j.stolenWithin(stolen)+j.pollution(stolen), stolen+tick+j.pollution(stolen))
 	}
 	if stopped := min(value(e.ThrottledTime), f.WallTime); th.Wait.exceeded(stopped, f.WallTime) {
-		x.Add(job.CauseThrottle, 0, stopped)
+		x.Add(api.CauseThrottle, 0, stopped)
 	}
 	if off := th.Frequency.off(e.FrequencyRatio); off < -th.Frequency.Slack && f.CPUTime >= th.Frequency.MinCPU {
 		slower := time.Duration(-off * float64(f.CPUTime))
-		x.Add(job.CauseFrequency, slower, slower)
+		x.Add(api.CauseFrequency, slower, slower)
 	}
 	if n := value(e.SMIs); th.SMI.exceeded(n, j.slotTime()) {
-		x.Add(job.CauseSMI, time.Duration(n)*smiTime, time.Duration(n)*smiTime)
+		x.Add(api.CauseSMI, time.Duration(n)*smiTime, time.Duration(n)*smiTime)
 	}
 	if busy := value(e.NeighboursBusy); busy > th.Neighbours.Busy {
 		slower := partOf(f.CPUTime, th.Neighbours.Cost*busy)
-		x.Add(job.CauseNeighbours, slower, slower)
+		x.Add(api.CauseNeighbours, slower, slower)
 	}
 	return x
 }
 
 // ExplainDeviation adds what explains a run next to which a reference kernel took longer than usual by a ratio. Some
 // kernels are far more sensitive to neighbours than any solution, so the bound is that of neighbours.
-func ExplainDeviation(x *job.Explained, cpuTime time.Duration, ratio float64, th Thresholds) {
+func ExplainDeviation(x *api.Explained, cpuTime time.Duration, ratio float64, th Thresholds) {
 	slower := partOf(cpuTime, min(ratio, th.Neighbours.Cost))
-	x.Add(job.CauseCanary, slower, slower)
+	x.Add(api.CauseCanary, slower, slower)
 }
 
 // FrequencyGain is the CPU time that a run saved because the frequency was higher than planned, the only disturbance that
 // shortens times.
-func FrequencyGain(e job.Evidence, cpuTime time.Duration, th Thresholds) time.Duration {
+func FrequencyGain(e api.Evidence, cpuTime time.Duration, th Thresholds) time.Duration {
 	if off := th.Frequency.off(e.FrequencyRatio); off > th.Frequency.Slack && cpuTime >= th.Frequency.MinCPU {
 		return time.Duration(off * float64(cpuTime))
 	}

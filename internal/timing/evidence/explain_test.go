@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 func TestExplain(t *testing.T) {
-	explained := func(all ...job.Explanation) job.Explained {
-		var x job.Explained
+	explained := func(all ...api.Explanation) api.Explained {
+		var x api.Explained
 		for _, e := range all {
 			x.Add(e.Cause, e.CPUTime, e.WallTime)
 		}
@@ -21,41 +21,41 @@ func TestExplain(t *testing.T) {
 	planned.Frequency.Plan = 1
 	for _, tt := range []struct {
 		name   string
-		change func(e *job.Evidence, f *Facts)
-		want   job.Explained
+		change func(e *api.Evidence, f *Facts)
+		want   api.Explained
 	}{
-		{"quiet", func(e *job.Evidence, f *Facts) {}, job.Explained{}},
-		{"nothing known", func(e *job.Evidence, f *Facts) { *e = job.Evidence{} }, job.Explained{}},
-		{"another program had the CPU", func(e *job.Evidence, f *Facts) {
+		{"quiet", func(e *api.Evidence, f *Facts) {}, api.Explained{}},
+		{"nothing known", func(e *api.Evidence, f *Facts) { *e = api.Evidence{} }, api.Explained{}},
+		{"another program had the CPU", func(e *api.Evidence, f *Facts) {
 			e.Waited, e.ForeignTime, e.ForeignUserTime, f.WallTime = new(350*ms), new(352*ms), new(340*ms), 1350*ms
-		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 34 * ms, WallTime: 374 * ms})},
-		{"a sleeper did not wait for it", func(e *job.Evidence, f *Facts) {
+		}, explained(api.Explanation{Cause: api.CauseForeign, CPUTime: 34 * ms, WallTime: 374 * ms})},
+		{"a sleeper did not wait for it", func(e *api.Evidence, f *Facts) {
 			e.Waited, e.ForeignTime, e.ForeignUserTime = new(2*ms), new(352*ms), new(340*ms)
-		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 34 * ms, WallTime: 36 * ms})},
-		{"its threads waited for each other", func(e *job.Evidence, f *Facts) {
+		}, explained(api.Explanation{Cause: api.CauseForeign, CPUTime: 34 * ms, WallTime: 36 * ms})},
+		{"its threads waited for each other", func(e *api.Evidence, f *Facts) {
 			e.Waited, e.RunDelay, e.Pressure = new(time.Duration(0)), new(900*ms), new(900*ms)
 			e.ForeignTime, e.ForeignUserTime = new(352*ms), new(340*ms)
-		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 34 * ms, WallTime: 34 * ms})},
-		{"others had the CPU nearly all the time", func(e *job.Evidence, f *Facts) {
+		}, explained(api.Explanation{Cause: api.CauseForeign, CPUTime: 34 * ms, WallTime: 34 * ms})},
+		{"others had the CPU nearly all the time", func(e *api.Evidence, f *Facts) {
 			e.Waited, e.ForeignTime, e.ForeignUserTime, f.CPUTime, f.WallTime = new(9800*ms), new(9900*ms),
 				new(9900*ms), 100*ms, 10_000*ms
-		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 10 * ms, WallTime: 9810 * ms})},
-		{"kernel work on its behalf had the CPU", func(e *job.Evidence, f *Facts) {
+		}, explained(api.Explanation{Cause: api.CauseForeign, CPUTime: 10 * ms, WallTime: 9810 * ms})},
+		{"kernel work on its behalf had the CPU", func(e *api.Evidence, f *Facts) {
 			e.Waited, e.ForeignTime, e.ForeignUserTime, f.WallTime = new(350*ms), new(352*ms), new(time.Duration(0)),
 				1350*ms
-		}, job.Explained{}},
-		{"kernel work, and a little of another program", func(e *job.Evidence, f *Facts) {
+		}, api.Explained{}},
+		{"kernel work, and a little of another program", func(e *api.Evidence, f *Facts) {
 			e.Waited, e.ForeignTime, e.ForeignUserTime = new(350*ms), new(352*ms), new(ms)
-		}, job.Explained{}},
-		{"another program had the CPU for work of the kernel", func(e *job.Evidence, f *Facts) {
+		}, api.Explained{}},
+		{"another program had the CPU for work of the kernel", func(e *api.Evidence, f *Facts) {
 			e.Waited, e.ForeignTime, e.ForeignUserTime, e.ForeignSystemTime = new(350*ms), new(352*ms), new(100*ms),
 				new(240*ms)
 			f.WallTime = 1350 * ms
-		}, explained(job.Explanation{Cause: job.CauseForeign, CPUTime: 34 * ms, WallTime: 374 * ms})},
-		{"user time is unknown", func(e *job.Evidence, f *Facts) {
+		}, explained(api.Explanation{Cause: api.CauseForeign, CPUTime: 34 * ms, WallTime: 374 * ms})},
+		{"user time is unknown", func(e *api.Evidence, f *Facts) {
 			e.Waited, e.ForeignTime, f.WallTime = new(350*ms), new(352*ms), 1350*ms
-		}, job.Explained{}},
-		{"what a program does to itself", func(e *job.Evidence, f *Facts) {
+		}, api.Explained{}},
+		{"what a program does to itself", func(e *api.Evidence, f *Facts) {
 			e.RunDelay, e.VoluntarySwitches, e.InvoluntarySwitches = new(900*ms), new(int64(9e6)), new(int64(9e6))
 			e.Migrations, e.MajorFaults, e.Throttled, e.MinorFaults = new(int64(9)), new(int64(9)), new(int64(9)),
 				new(int64(9e6))
@@ -64,41 +64,41 @@ func TestExplain(t *testing.T) {
 			e.Refaults, e.LimitHits, e.Swapped, e.NUMAMigrations = new(int64(9e6)), new(int64(0)), new(int64(9e6)),
 				new(int64(9e6))
 			f.SystemTime = 900 * ms
-		}, job.Explained{}},
-		{"the hypervisor's time is apart", func(e *job.Evidence, f *Facts) {
+		}, api.Explained{}},
+		{"the hypervisor's time is apart", func(e *api.Evidence, f *Facts) {
 			e.ForeignTime, e.StealTime, f.CPUTime = new(time.Duration(0)), new(100*ms), 900*ms
-		}, explained(job.Explanation{Cause: job.CauseSteal, CPUTime: 10 * ms, WallTime: 120 * ms})},
-		{"the hypervisor's time is counted as the run's", func(e *job.Evidence, f *Facts) {
+		}, explained(api.Explanation{Cause: api.CauseSteal, CPUTime: 10 * ms, WallTime: 120 * ms})},
+		{"the hypervisor's time is counted as the run's", func(e *api.Evidence, f *Facts) {
 			e.ForeignTime, e.StealTime, f.CPUTime = new(time.Duration(0)), new(100*ms), 1000*ms
-		}, explained(job.Explanation{Cause: job.CauseSteal, CPUTime: 110 * ms, WallTime: 120 * ms})},
-		{"the hypervisor's time, of a run that slept", func(e *job.Evidence, f *Facts) {
+		}, explained(api.Explanation{Cause: api.CauseSteal, CPUTime: 110 * ms, WallTime: 120 * ms})},
+		{"the hypervisor's time, of a run that slept", func(e *api.Evidence, f *Facts) {
 			e.ForeignTime, e.StealTime, f.CPUTime = new(time.Duration(0)), new(200*ms), 100*ms
-		}, explained(job.Explanation{Cause: job.CauseSteal, CPUTime: 10 * ms, WallTime: 220 * ms})},
-		{"quotas of a container and of its parent", func(e *job.Evidence, f *Facts) {
+		}, explained(api.Explanation{Cause: api.CauseSteal, CPUTime: 10 * ms, WallTime: 220 * ms})},
+		{"quotas of a container and of its parent", func(e *api.Evidence, f *Facts) {
 			e.ThrottledTime, f.WallTime = new(3000*ms), 1900*ms
-		}, explained(job.Explanation{Cause: job.CauseThrottle, WallTime: 1900 * ms})},
-		{"a quota of a container", func(e *job.Evidence, f *Facts) {
+		}, explained(api.Explanation{Cause: api.CauseThrottle, WallTime: 1900 * ms})},
+		{"a quota of a container", func(e *api.Evidence, f *Facts) {
 			e.ThrottledTime, f.WallTime = new(900*ms),
 				1900*ms
 		},
-			explained(job.Explanation{Cause: job.CauseThrottle, WallTime: 900 * ms})},
-		{"slower than planned", func(e *job.Evidence, f *Facts) { e.FrequencyRatio = new(0.75) },
-			explained(job.Explanation{Cause: job.CauseFrequency, CPUTime: 249750 * time.Microsecond,
+			explained(api.Explanation{Cause: api.CauseThrottle, WallTime: 900 * ms})},
+		{"slower than planned", func(e *api.Evidence, f *Facts) { e.FrequencyRatio = new(0.75) },
+			explained(api.Explanation{Cause: api.CauseFrequency, CPUTime: 249750 * time.Microsecond,
 				WallTime: 249750 * time.Microsecond})},
-		{"slower than planned, but too short to say", func(e *job.Evidence, f *Facts) {
+		{"slower than planned, but too short to say", func(e *api.Evidence, f *Facts) {
 			e.FrequencyRatio, f.CPUTime = new(0.75), 9*ms
-		}, job.Explained{}},
-		{"faster than planned", func(e *job.Evidence, f *Facts) { e.FrequencyRatio = new(1.25) }, job.Explained{}},
-		{"the firmware", func(e *job.Evidence, f *Facts) { e.SMIs = new(int64(20)) },
-			explained(job.Explanation{Cause: job.CauseSMI, CPUTime: 10 * ms, WallTime: 10 * ms})},
-		{"a neighbour", func(e *job.Evidence, f *Facts) { e.NeighboursBusy, f.CPUTime = new(1.0), 1350*ms },
-			explained(job.Explanation{Cause: job.CauseNeighbours, CPUTime: 350 * ms, WallTime: 350 * ms})},
-		{"a neighbour, a part of the time", func(e *job.Evidence, f *Facts) {
+		}, api.Explained{}},
+		{"faster than planned", func(e *api.Evidence, f *Facts) { e.FrequencyRatio = new(1.25) }, api.Explained{}},
+		{"the firmware", func(e *api.Evidence, f *Facts) { e.SMIs = new(int64(20)) },
+			explained(api.Explanation{Cause: api.CauseSMI, CPUTime: 10 * ms, WallTime: 10 * ms})},
+		{"a neighbour", func(e *api.Evidence, f *Facts) { e.NeighboursBusy, f.CPUTime = new(1.0), 1350*ms },
+			explained(api.Explanation{Cause: api.CauseNeighbours, CPUTime: 350 * ms, WallTime: 350 * ms})},
+		{"a neighbour, a part of the time", func(e *api.Evidence, f *Facts) {
 			e.NeighboursBusy, f.CPUTime = new(0.5),
 				1175*ms
 		},
-			explained(job.Explanation{Cause: job.CauseNeighbours, CPUTime: 175 * ms, WallTime: 175 * ms})},
-		{"daemons", func(e *job.Evidence, f *Facts) { e.NeighboursBusy = new(0.1) }, job.Explained{}},
+			explained(api.Explanation{Cause: api.CauseNeighbours, CPUTime: 175 * ms, WallTime: 175 * ms})},
+		{"daemons", func(e *api.Evidence, f *Facts) { e.NeighboursBusy = new(0.1) }, api.Explained{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e, f := quiet()
@@ -111,13 +111,13 @@ func TestExplain(t *testing.T) {
 }
 
 func TestExplainDeviation(t *testing.T) {
-	var got job.Explained
+	var got api.Explained
 	for _, ratio := range []float64{0.2, 0, -0.2, 6} { // 6: as 0.35
 		ExplainDeviation(&got, 1350*ms, ratio, DefaultThresholds(true))
 	}
-	want := job.Explained{CPUTime: 575 * ms, WallTime: 575 * ms, Causes: []job.Explanation{
-		{Cause: job.CauseCanary, CPUTime: 225 * ms, WallTime: 225 * ms},
-		{Cause: job.CauseCanary, CPUTime: 350 * ms, WallTime: 350 * ms}}}
+	want := api.Explained{CPUTime: 575 * ms, WallTime: 575 * ms, Causes: []api.Explanation{
+		{Cause: api.CauseCanary, CPUTime: 225 * ms, WallTime: 225 * ms},
+		{Cause: api.CauseCanary, CPUTime: 350 * ms, WallTime: 350 * ms}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -129,7 +129,7 @@ func TestStealBelowThreshold(t *testing.T) {
 	th.StealTicks = 21
 	f := Facts{CPUTime: 900 * ms, WallTime: 1000 * ms, Width: 1}
 	for steal, want := range map[time.Duration]time.Duration{200 * ms: 0, 210 * ms: 241 * ms} {
-		got := Explain(job.Evidence{ForeignTime: new(time.Duration(0)), StealTime: &steal}, f, th)
+		got := Explain(api.Evidence{ForeignTime: new(time.Duration(0)), StealTime: &steal}, f, th)
 		if got.WallTime != want {
 			t.Errorf("%s stolen: %s of wall time explained, want %s", steal, got.WallTime, want)
 		}
@@ -139,7 +139,7 @@ func TestStealBelowThreshold(t *testing.T) {
 // TestFrequencyGain: only a CPU that is faster than planned saves time.
 func TestFrequencyGain(t *testing.T) {
 	th := DefaultThresholds(false)
-	e := func(ratio float64) job.Evidence { return job.Evidence{FrequencyRatio: &ratio} }
+	e := func(ratio float64) api.Evidence { return api.Evidence{FrequencyRatio: &ratio} }
 	got := map[string]time.Duration{"no plan": FrequencyGain(e(1.25), 1000*ms, th)}
 	th.Frequency.Plan = 1
 	got["faster"] = FrequencyGain(e(1.25), 1000*ms, th)

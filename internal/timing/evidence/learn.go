@@ -4,14 +4,14 @@ import (
 	"math"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/timing/stats"
 )
 
 // Observation is one run of a reference kernel.
 type Observation struct {
-	Evidence job.Evidence
+	Evidence api.Evidence
 	Facts    Facts
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/base/units"
 )
 
@@ -179,7 +179,7 @@ func TestLearnedForgivesThem(t *testing.T) {
 	neighbour := canaries(1, func(i int, o *Observation) {
 		o.Facts.WallTime, o.Evidence.ForeignTime, o.Evidence.RunDelay = 100*ms, new(50*ms), new(50*ms)
 	})[0]
-	if diff := cmp.Diff([]job.Cause{job.CauseWait, job.CauseForeign},
+	if diff := cmp.Diff([]api.Cause{api.CauseWait, api.CauseForeign},
 		Causes(neighbour.Evidence, neighbour.Facts, learned)); diff != "" {
 		t.Errorf("a neighbour that had half of the time (-want +got):\n%s", diff)
 	}

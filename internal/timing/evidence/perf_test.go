@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/base/linux"
 	"judged/internal/base/units"
 	"judged/internal/host/hostfs"
@@ -55,7 +55,7 @@ func TestEvidenceOfCounters(t *testing.T) {
 	after := totals{switches: {14, 1}, arrivals: {1, 1}, aperf: {4600, 1}, mperf: {5000, 1}, smis: {4, 1},
 		instructions: {8, 1}, cycles: {7, 1}, cacheMisses: {8, 1}}
 	got := Between(Snapshot{perf: before}, Snapshot{perf: after}, Facts{})
-	want := job.Evidence{CPUSwitches: new(int64(4)), CPUArrivals: new(int64(0)), FrequencyRatio: new(1.2),
+	want := api.Evidence{CPUSwitches: new(int64(4)), CPUArrivals: new(int64(0)), FrequencyRatio: new(1.2),
 		SMIs: new(int64(1)), Instructions: new(int64(3))}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -140,7 +140,7 @@ func TestTrafficOfTheCache(t *testing.T) {
 		mon + "llc_occupancy":     "32\n",
 		other + "mbm_total_bytes": "30\n", other + "mbm_local_bytes": "20\n"})
 	got := Between(before, r.Snapshot(), Facts{})
-	want := job.Evidence{L3Traffic: new(units.Bytes(5020)), L3Remote: new(units.Bytes(110)),
+	want := api.Evidence{L3Traffic: new(units.Bytes(5020)), L3Remote: new(units.Bytes(110)),
 		L3Occupancy: new(units.Bytes(32))}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

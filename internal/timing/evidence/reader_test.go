@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"judged/internal/api"
 	"judged/internal/base/cpuset"
-	"judged/internal/base/job"
 	"judged/internal/host/hostfs"
 )
 
@@ -91,7 +91,7 @@ func TestSnapshotsOfAChangingHost(t *testing.T) {
 		WallTime: time.Second, Width: 1, MajorFaults: new(int64(2)),
 		Pressure: new(3 * ms), IRQPressure: new(ms), Refaults: new(int64(4)), LimitHits: new(int64(5)),
 		NUMAMigrations: new(int64(6))})
-	want := job.Evidence{
+	want := api.Evidence{
 		ForeignTime:     new(80 * time.Millisecond), // 700 - 600 of the run - 20 stolen
 		ForeignUserTime: new(50 * ms),               // 650 - 590, but for a tick
 		StealTime:       new(20 * time.Millisecond),
@@ -123,7 +123,7 @@ func TestSnapshotsOfCpuacct(t *testing.T) {
 	before := r.Snapshot()
 	h.write(map[string]string{usage: "1 2 9000000 \n", "/proc/stat": "cpu3 0 0 0 0 0 0 0 4\n"})
 	got := Between(before, r.Snapshot(), Facts{CPUTime: 5 * time.Millisecond})
-	want := job.Evidence{ForeignTime: new(3 * time.Millisecond), ForeignUserTime: new(time.Duration(0)),
+	want := api.Evidence{ForeignTime: new(3 * time.Millisecond), ForeignUserTime: new(time.Duration(0)),
 		StealTime: new(10 * time.Millisecond)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -165,7 +165,7 @@ func TestReadingsAreInOrder(t *testing.T) {
 	h.write(map[string]string{"/proc/interrupts": strings.Replace(bigInterrupts(128, 100), "4000000127", "4000000130",
 		1)})
 	got := Between(before, r.Snapshot(), Facts{})
-	if diff := cmp.Diff(job.Evidence{Interrupts: map[string]int64{"LOC": 3}}, got); diff != "" {
+	if diff := cmp.Diff(api.Evidence{Interrupts: map[string]int64{"LOC": 3}}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -177,7 +177,7 @@ func TestMissingSourcesAreAbsent(t *testing.T) {
 		"/proc/mounts":     "cgroup /nowhere cgroup rw,cpuacct 0 0\n",
 	})
 	for _, r := range []*Reader{newHost(t, nil).reader(1), h.reader(1)} {
-		if diff := cmp.Diff(job.Evidence{}, Between(r.Snapshot(), r.Snapshot(), Facts{})); diff != "" {
+		if diff := cmp.Diff(api.Evidence{}, Between(r.Snapshot(), r.Snapshot(), Facts{})); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -186,7 +186,7 @@ func TestMissingSourcesAreAbsent(t *testing.T) {
 func TestForeignTimeIsNeverNegative(t *testing.T) {
 	s := Snapshot{source: cpuacct, busy: tally{1000, 1}}
 	got := Between(s, s, Facts{CPUTime: time.Second})
-	if diff := cmp.Diff(job.Evidence{ForeignTime: new(time.Duration(0))}, got); diff != "" {
+	if diff := cmp.Diff(api.Evidence{ForeignTime: new(time.Duration(0))}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -230,7 +230,7 @@ func TestLiveMachineSeesForeignTime(t *testing.T) {
 	defer r.Close()
 	before := r.Snapshot()
 	deadline := time.Now().Add(10 * time.Second)
-	var e job.Evidence
+	var e api.Evidence
 	for e.Interrupts[timerRow] < 5 || (r.busy != noBusySource && *e.ForeignTime < 20*time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("burning a CPU does not show in %v: %+v", r.files(), e)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // load is a model of other programs that keep a host busy. What they add to the CPU time of a run depends on what the
@@ -73,8 +73,8 @@ func (l load) judge(p policy, theta float64) cell {
 // TestLoad prints what happens to programs on a host that is busy all the time, and holds the rule against what it is for:
 // noise is no verdict, it prevents few, and it costs few runs.
 func TestLoad(t *testing.T) {
-	rule := Rule{Policy: job.Confirm, Limit: time.Second, Guard: DefaultGuard()}
-	one := policy{"one run", Rule{Policy: job.Single, Limit: rule.Limit}, false}
+	rule := Rule{Policy: api.Confirm, Limit: time.Second, Guard: DefaultGuard()}
+	one := policy{"one run", Rule{Policy: api.Single, Limit: rule.Limit}, false}
 	confirm := policy{"confirm", rule, true}
 	thetas := []float64{0.90, 0.95, 0.98, 1.02, 1.05, 1.10, 1.15, 1.30, 2.00}
 	fmt.Fprintf(t.Output(), "%d programs a cell, at parts of the limit: TLE in %% / IE in %% / runs a program\n",
@@ -177,8 +177,8 @@ func TestLoadCostsThreeRuns(t *testing.T) {
 			t.Fatalf("%+v on %v: %d runs count, %+v", rule, runs, counting, w)
 		}
 	}
-	for _, end := range []string{"undecided", job.ByFirst + " later", job.ByQuorum + " later", job.ByClear + " later",
-		job.ByBudget + " later"} {
+	for _, end := range []string{"undecided", api.ByFirst + " later", api.ByQuorum + " later", api.ByClear + " later",
+		api.ByBudget + " later"} {
 		if ends[end] == 0 {
 			t.Errorf("no random case ended as %q: the test proves less than it says; %v", end, ends)
 		}

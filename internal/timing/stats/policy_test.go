@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // make policy gives more of them and prints the table.
@@ -24,12 +24,12 @@ type policy struct {
 
 func policies() []policy {
 	return []policy{
-		{"one run", Rule{Policy: job.Single}, false},
-		{"single", Rule{Policy: job.Single}, true},
-		{"min", Rule{Policy: job.Minimum}, true},
+		{"one run", Rule{Policy: api.Single}, false},
+		{"single", Rule{Policy: api.Single}, true},
+		{"min", Rule{Policy: api.Minimum}, true},
 		{"median of 3", Rule{Min: 3, Max: 3}, false},
 		{"median of 5", Rule{Min: 5, Max: 5}, false},
-		{"confirm", Rule{Policy: job.Confirm}, true},
+		{"confirm", Rule{Policy: api.Confirm}, true},
 	}
 }
 
@@ -148,7 +148,7 @@ func TestPolicies(t *testing.T) {
 func TestClearCases(t *testing.T) {
 	quiet := noise{name: "quiet", sigma: 0.0013}
 	for theta, runs := range map[float64]int{0.50: 1, 0.90: 1, 0.98: 1, 1.02: 2, 1.10: 2, 1.30: 1, 1.50: 1} {
-		got := simulate(quiet, policy{"confirm", Rule{Policy: job.Confirm}, true}, theta)
+		got := simulate(quiet, policy{"confirm", Rule{Policy: api.Confirm}, true}, theta)
 		want := cell{programs: *programs, runs: runs * *programs}
 		if theta > 1 {
 			want.over = *programs
@@ -162,7 +162,7 @@ func TestClearCases(t *testing.T) {
 // TestOver: of programs at half of the limit none is found over it, of programs far beyond it all are, and a program whose
 // runs are over the limit in three of ten cases is as often as two of up to five of its runs agree on that.
 func TestOver(t *testing.T) {
-	rule := Rule{Policy: job.Confirm, Limit: time.Second, Guard: DefaultGuard()}
+	rule := Rule{Policy: api.Confirm, Limit: time.Second, Guard: DefaultGuard()}
 	steady, wide := []float64{0.98, 1, 1, 1.02}, []float64{1, 1, 1, 1, 1, 1, 1, 1.05, 1.05, 1.05}
 	const n = 20_000
 	for _, tt := range []struct {
@@ -195,7 +195,7 @@ func TestWidestGuard(t *testing.T) {
 		for _, n := range machines() {
 			for _, theta := range []float64{0.95, 0.98} {
 				p := policy{fmt.Sprint("confirm ", ratio),
-					Rule{Policy: job.Confirm, Guard: Guard{Ratio: ratio, Floor: 5 * ms}}, true}
+					Rule{Policy: api.Confirm, Guard: Guard{Ratio: ratio, Floor: 5 * ms}}, true}
 				sum += simulate(n, p, theta).wrong(theta)
 			}
 		}

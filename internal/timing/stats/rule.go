@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // The order statistics that decide.
@@ -50,7 +50,7 @@ const (
 // min 1 to 3. Otherwise at least Min and at most Max runs are made; a Max below Min counts as Min. Policy single stops at
 // Min. An unknown policy counts as confirm.
 type Rule struct {
-	Policy   job.Policy
+	Policy   api.Policy
 	Limit    time.Duration // a time equal to it is within the limit; 0 and below mean no limit
 	Guard    Guard
 	Min, Max int
@@ -75,7 +75,7 @@ type Decision struct {
 	Value      time.Duration // the deciding time
 	Statistic  string        // how Value was computed: single, median, second_min, min
 	DecidedBy  string        // first, fixed, quorum, clear, majority, budget
-	Confidence job.Confidence
+	Confidence api.Confidence
 	Next       Placement // of the next run
 }
 
@@ -132,7 +132,7 @@ func (r Rule) Decide(runs []Run) Decision {
 	switch {
 	case r.Min == r.Max:
 		statistic, by = r.fixed(len(runs))
-	case r.Policy == job.Minimum:
+	case r.Policy == api.Minimum:
 		statistic, by = r.minimum(s)
 	default:
 		statistic, by = r.confirm(s)
@@ -158,7 +158,7 @@ func (r Rule) resolved() Rule {
 	}
 	r.Min = max(r.Min, 1)
 	r.Max = max(r.Min, r.Max)
-	if r.Policy == job.Single {
+	if r.Policy == api.Single {
 		r.Max = r.Min
 	}
 	return r
@@ -167,9 +167,9 @@ func (r Rule) resolved() Rule {
 // defaultRuns is the policy's number of runs.
 func (r Rule) defaultRuns() (least, most int) {
 	switch r.Policy {
-	case job.Single:
+	case api.Single:
 		return 1, 1
-	case job.Minimum:
+	case api.Minimum:
 		return 1, 3
 	default:
 		return 1, 5
@@ -191,14 +191,14 @@ func (r Rule) next(s sample) Placement {
 // fixed decides with a fixed number of runs.
 func (r Rule) fixed(n int) (statistic, by string) {
 	switch {
-	case r.Policy == job.Minimum:
-		return StatMin, job.ByFixed
-	case n == 1 && r.Policy == job.Single:
-		return StatSingle, job.ByFirst
+	case r.Policy == api.Minimum:
+		return StatMin, api.ByFixed
+	case n == 1 && r.Policy == api.Single:
+		return StatSingle, api.ByFirst
 	case n == 1:
-		return StatSingle, job.ByFixed
+		return StatSingle, api.ByFixed
 	default:
-		return StatMedian, job.ByFixed
+		return StatMedian, api.ByFixed
 	}
 }
 
@@ -206,11 +206,11 @@ func (r Rule) fixed(n int) (statistic, by string) {
 func (r Rule) minimum(s sample) (statistic, by string) {
 	switch n := len(s.sorted); {
 	case s.within() > 0 && n == 1:
-		return StatMin, job.ByFirst
+		return StatMin, api.ByFirst
 	case s.within() > 0:
-		return StatMin, job.ByQuorum
+		return StatMin, api.ByQuorum
 	case n >= r.Max:
-		return StatMin, job.ByBudget
+		return StatMin, api.ByBudget
 	}
 	return "", ""
 }
@@ -221,19 +221,19 @@ func (r Rule) confirm(s sample) (statistic, by string) {
 	n, within, over := len(s.sorted), s.within(), s.over()
 	switch {
 	case n == 1 && within == 1:
-		return StatSingle, job.ByFirst
+		return StatSingle, api.ByFirst
 	case within >= quorumRuns:
-		return StatSecondMin, job.ByQuorum
+		return StatSecondMin, api.ByQuorum
 	case within == 0 && s.far > 0 && n == 1:
-		return StatSingle, job.ByClear
+		return StatSingle, api.ByClear
 	case within == 0 && (s.beyond >= clearRuns || s.far > 0):
-		return StatMedian, job.ByClear
+		return StatMedian, api.ByClear
 	case over >= majorityRuns:
-		return StatSecondMin, job.ByMajority
+		return StatSecondMin, api.ByMajority
 	case n >= r.Max && over > within:
-		return StatSecondMin, job.ByBudget
+		return StatSecondMin, api.ByBudget
 	case n >= r.Max: // one run within and one over: a tie is decided for the contestant
-		return StatMin, job.ByBudget
+		return StatMin, api.ByBudget
 	}
 	return "", ""
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 const ms = time.Millisecond
@@ -37,16 +37,16 @@ func explained(cpuTime, part int) Run {
 }
 
 // limit1s has a guard band from 980 ms to 1020 ms.
-func limit1s(policy job.Policy, least, most int) Rule {
+func limit1s(policy api.Policy, least, most int) Rule {
 	return Rule{Policy: policy, Limit: time.Second, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}, Min: least, Max: most}
 }
 
 func TestDecide(t *testing.T) {
-	ok := func(value int, statistic, by string, confidence job.Confidence) Decision {
+	ok := func(value int, statistic, by string, confidence api.Confidence) Decision {
 		return Decision{Done: true, Value: time.Duration(value) * ms, Statistic: statistic, DecidedBy: by,
 			Confidence: confidence}
 	}
-	over := func(value int, statistic, by string, confidence job.Confidence) Decision {
+	over := func(value int, statistic, by string, confidence api.Confidence) Decision {
 		d := ok(value, statistic, by, confidence)
 		d.Over = true
 		return d
@@ -61,114 +61,114 @@ func TestDecide(t *testing.T) {
 		clean []Run
 		want  Decision
 	}{
-		{"confirm: nothing measured", limit1s(job.Confirm, 0, 0), nil, more},
-		{"confirm: within", limit1s(job.Confirm, 0, 0), took(900), ok(900, StatSingle, job.ByFirst, job.OneRun)},
-		{"confirm: at the limit is within", limit1s(job.Confirm, 0, 0), took(1000),
-			ok(1000, StatSingle, job.ByFirst, job.Borderline)},
-		{"confirm: lower edge of the band", limit1s(job.Confirm, 0, 0), took(980),
-			ok(980, StatSingle, job.ByFirst, job.OneRun)},
-		{"confirm: just inside the band", limit1s(job.Confirm, 0, 0), took(981),
-			ok(981, StatSingle, job.ByFirst, job.Borderline)},
-		{"confirm: one over", limit1s(job.Confirm, 0, 0), took(1050), quiet},
-		{"confirm: one far over", limit1s(job.Confirm, 0, 0), took(1271),
-			over(1271, StatSingle, job.ByClear, job.OneRun)},
-		{"confirm: not quite far", limit1s(job.Confirm, 0, 0), took(1270), quiet},
-		{"confirm: far over, if noise added nothing", limit1s(job.Confirm, 0, 0), []Run{explained(1500, 230)}, quiet},
-		{"confirm: far over, whatever noise added", limit1s(job.Confirm, 0, 0), []Run{explained(1500, 229)},
-			over(1500, StatSingle, job.ByClear, job.OneRun)},
-		{"confirm: the second far over", limit1s(job.Confirm, 0, 0), took(1010, 1300),
-			over(1155, StatMedian, job.ByClear, job.Noisy)},
+		{"confirm: nothing measured", limit1s(api.Confirm, 0, 0), nil, more},
+		{"confirm: within", limit1s(api.Confirm, 0, 0), took(900), ok(900, StatSingle, api.ByFirst, api.OneRun)},
+		{"confirm: at the limit is within", limit1s(api.Confirm, 0, 0), took(1000),
+			ok(1000, StatSingle, api.ByFirst, api.Borderline)},
+		{"confirm: lower edge of the band", limit1s(api.Confirm, 0, 0), took(980),
+			ok(980, StatSingle, api.ByFirst, api.OneRun)},
+		{"confirm: just inside the band", limit1s(api.Confirm, 0, 0), took(981),
+			ok(981, StatSingle, api.ByFirst, api.Borderline)},
+		{"confirm: one over", limit1s(api.Confirm, 0, 0), took(1050), quiet},
+		{"confirm: one far over", limit1s(api.Confirm, 0, 0), took(1271),
+			over(1271, StatSingle, api.ByClear, api.OneRun)},
+		{"confirm: not quite far", limit1s(api.Confirm, 0, 0), took(1270), quiet},
+		{"confirm: far over, if noise added nothing", limit1s(api.Confirm, 0, 0), []Run{explained(1500, 230)}, quiet},
+		{"confirm: far over, whatever noise added", limit1s(api.Confirm, 0, 0), []Run{explained(1500, 229)},
+			over(1500, StatSingle, api.ByClear, api.OneRun)},
+		{"confirm: the second far over", limit1s(api.Confirm, 0, 0), took(1010, 1300),
+			over(1155, StatMedian, api.ByClear, api.Noisy)},
 		{"confirm: a wide band, far is two of them", Rule{Limit: time.Second, Guard: Guard{Ratio: 0.2}}, took(1359),
 			quiet},
 		{"confirm: a wide band, far", Rule{Limit: time.Second, Guard: Guard{Ratio: 0.2}}, took(1361),
-			over(1361, StatSingle, job.ByClear, job.OneRun)},
+			over(1361, StatSingle, api.ByClear, api.OneRun)},
 		{"confirm: a short limit, far is a third over it",
 			Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(131),
-			over(131, StatSingle, job.ByClear, job.OneRun)},
+			over(131, StatSingle, api.ByClear, api.OneRun)},
 		{"confirm: a short limit, not far", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(130),
 			quiet},
-		{"confirm: beyond the band, if noise added nothing", limit1s(job.Confirm, 0, 0),
+		{"confirm: beyond the band, if noise added nothing", limit1s(api.Confirm, 0, 0),
 			[]Run{explained(1040, 20), explained(1040, 20)}, elsewhere},
-		{"confirm: two beyond the band", limit1s(job.Confirm, 0, 0), took(1050, 1060),
-			over(1055, StatMedian, job.ByClear, job.Stable)},
-		{"confirm: far over and noisy", limit1s(job.Confirm, 0, 0), took(1500, 2500),
-			over(2000, StatMedian, job.ByClear, job.Noisy)},
-		{"confirm: upper edge of the band is not clear", limit1s(job.Confirm, 0, 0), took(1020, 1020), elsewhere},
-		{"confirm: one clear of two", limit1s(job.Confirm, 0, 0), took(1021, 1020), elsewhere},
-		{"confirm: two clear of three", limit1s(job.Confirm, 0, 0), took(1021, 1019, 1021),
-			over(1021, StatMedian, job.ByClear, job.Stable)},
-		{"confirm: clear, median in the band", limit1s(job.Confirm, 3, 5), took(1010, 1010, 1010, 1021, 1021),
-			over(1010, StatMedian, job.ByClear, job.Borderline)},
-		{"confirm: one within forbids clear", limit1s(job.Confirm, 0, 0), took(1500, 900, 1500), elsewhere},
-		{"confirm: quorum", limit1s(job.Confirm, 0, 0), took(1500, 990, 970),
-			ok(990, StatSecondMin, job.ByQuorum, job.Borderline)},
-		{"confirm: quorum at the last run", limit1s(job.Confirm, 0, 0), took(1500, 900, 1500, 1500, 950),
-			ok(950, StatSecondMin, job.ByQuorum, job.Borderline)},
-		{"confirm: majority in the band", limit1s(job.Confirm, 0, 0), took(1001, 1002, 1003, 1004),
-			over(1002, StatSecondMin, job.ByMajority, job.Borderline)},
-		{"confirm: majority at the upper edge of the band", limit1s(job.Confirm, 0, 0), took(1020, 1020, 1020, 1020),
-			over(1020, StatSecondMin, job.ByMajority, job.Borderline)},
-		{"confirm: majority with one within", limit1s(job.Confirm, 0, 0), took(1500, 900, 1500, 1500, 1400),
-			over(1400, StatSecondMin, job.ByMajority, job.Borderline)},
-		{"confirm: budget, over", limit1s(job.Confirm, 1, 3), took(1010, 900, 1015),
-			over(1010, StatSecondMin, job.ByBudget, job.Borderline)},
-		{"confirm: budget, all over", limit1s(job.Confirm, 1, 2), took(1010, 1015),
-			over(1015, StatSecondMin, job.ByBudget, job.Borderline)},
-		{"confirm: budget, tie", limit1s(job.Confirm, 1, 2), took(1500, 900),
-			ok(900, StatMin, job.ByBudget, job.Borderline)},
-		{"confirm: below min", limit1s(job.Confirm, 3, 5), took(900, 900), more},
-		{"confirm: below min, one over", limit1s(job.Confirm, 3, 5), took(900, 1500), elsewhere},
-		{"confirm: after four", limit1s(job.Confirm, 0, 0), took(1500, 900, 1500, 1500), elsewhere},
-		{"confirm: min reached", limit1s(job.Confirm, 3, 5), took(900, 920, 910),
-			ok(910, StatSecondMin, job.ByQuorum, job.Stable)},
-		{"confirm: min reached, the first run does not outweigh the others", limit1s(job.Confirm, 3, 5),
+		{"confirm: two beyond the band", limit1s(api.Confirm, 0, 0), took(1050, 1060),
+			over(1055, StatMedian, api.ByClear, api.Stable)},
+		{"confirm: far over and noisy", limit1s(api.Confirm, 0, 0), took(1500, 2500),
+			over(2000, StatMedian, api.ByClear, api.Noisy)},
+		{"confirm: upper edge of the band is not clear", limit1s(api.Confirm, 0, 0), took(1020, 1020), elsewhere},
+		{"confirm: one clear of two", limit1s(api.Confirm, 0, 0), took(1021, 1020), elsewhere},
+		{"confirm: two clear of three", limit1s(api.Confirm, 0, 0), took(1021, 1019, 1021),
+			over(1021, StatMedian, api.ByClear, api.Stable)},
+		{"confirm: clear, median in the band", limit1s(api.Confirm, 3, 5), took(1010, 1010, 1010, 1021, 1021),
+			over(1010, StatMedian, api.ByClear, api.Borderline)},
+		{"confirm: one within forbids clear", limit1s(api.Confirm, 0, 0), took(1500, 900, 1500), elsewhere},
+		{"confirm: quorum", limit1s(api.Confirm, 0, 0), took(1500, 990, 970),
+			ok(990, StatSecondMin, api.ByQuorum, api.Borderline)},
+		{"confirm: quorum at the last run", limit1s(api.Confirm, 0, 0), took(1500, 900, 1500, 1500, 950),
+			ok(950, StatSecondMin, api.ByQuorum, api.Borderline)},
+		{"confirm: majority in the band", limit1s(api.Confirm, 0, 0), took(1001, 1002, 1003, 1004),
+			over(1002, StatSecondMin, api.ByMajority, api.Borderline)},
+		{"confirm: majority at the upper edge of the band", limit1s(api.Confirm, 0, 0), took(1020, 1020, 1020, 1020),
+			over(1020, StatSecondMin, api.ByMajority, api.Borderline)},
+		{"confirm: majority with one within", limit1s(api.Confirm, 0, 0), took(1500, 900, 1500, 1500, 1400),
+			over(1400, StatSecondMin, api.ByMajority, api.Borderline)},
+		{"confirm: budget, over", limit1s(api.Confirm, 1, 3), took(1010, 900, 1015),
+			over(1010, StatSecondMin, api.ByBudget, api.Borderline)},
+		{"confirm: budget, all over", limit1s(api.Confirm, 1, 2), took(1010, 1015),
+			over(1015, StatSecondMin, api.ByBudget, api.Borderline)},
+		{"confirm: budget, tie", limit1s(api.Confirm, 1, 2), took(1500, 900),
+			ok(900, StatMin, api.ByBudget, api.Borderline)},
+		{"confirm: below min", limit1s(api.Confirm, 3, 5), took(900, 900), more},
+		{"confirm: below min, one over", limit1s(api.Confirm, 3, 5), took(900, 1500), elsewhere},
+		{"confirm: after four", limit1s(api.Confirm, 0, 0), took(1500, 900, 1500, 1500), elsewhere},
+		{"confirm: min reached", limit1s(api.Confirm, 3, 5), took(900, 920, 910),
+			ok(910, StatSecondMin, api.ByQuorum, api.Stable)},
+		{"confirm: min reached, the first run does not outweigh the others", limit1s(api.Confirm, 3, 5),
 			took(900, 1500, 1500), elsewhere},
-		{"confirm: only max given", limit1s(job.Confirm, 0, 2), took(900),
-			ok(900, StatSingle, job.ByFirst, job.OneRun)},
-		{"confirm: max below min", limit1s(job.Confirm, 2, 1), took(900, 930),
-			ok(915, StatMedian, job.ByFixed, job.Stable)},
+		{"confirm: only max given", limit1s(api.Confirm, 0, 2), took(900),
+			ok(900, StatSingle, api.ByFirst, api.OneRun)},
+		{"confirm: max below min", limit1s(api.Confirm, 2, 1), took(900, 930),
+			ok(915, StatMedian, api.ByFixed, api.Stable)},
 		{"confirm is the default", limit1s("", 0, 0), took(1500, 1510),
-			over(1505, StatMedian, job.ByClear, job.Stable)},
+			over(1505, StatMedian, api.ByClear, api.Stable)},
 
-		{"fixed: one", limit1s(job.Confirm, 1, 1), took(1100), over(1100, StatSingle, job.ByFixed, job.OneRun)},
-		{"fixed: not yet", limit1s(job.Confirm, 4, 4), took(1500, 1500, 1500), more},
-		{"fixed: median over", limit1s(job.Confirm, 4, 4), took(900, 1500, 1500, 900),
-			over(1200, StatMedian, job.ByFixed, job.Borderline)},
-		{"fixed: median within", limit1s(job.Confirm, 3, 3), took(700, 500, 600),
-			ok(600, StatMedian, job.ByFixed, job.Noisy)},
-		{"fixed: more runs than asked for", limit1s(job.Confirm, 2, 2), took(500, 500, 500),
-			ok(500, StatMedian, job.ByFixed, job.Stable)},
+		{"fixed: one", limit1s(api.Confirm, 1, 1), took(1100), over(1100, StatSingle, api.ByFixed, api.OneRun)},
+		{"fixed: not yet", limit1s(api.Confirm, 4, 4), took(1500, 1500, 1500), more},
+		{"fixed: median over", limit1s(api.Confirm, 4, 4), took(900, 1500, 1500, 900),
+			over(1200, StatMedian, api.ByFixed, api.Borderline)},
+		{"fixed: median within", limit1s(api.Confirm, 3, 3), took(700, 500, 600),
+			ok(600, StatMedian, api.ByFixed, api.Noisy)},
+		{"fixed: more runs than asked for", limit1s(api.Confirm, 2, 2), took(500, 500, 500),
+			ok(500, StatMedian, api.ByFixed, api.Stable)},
 
-		{"single: within", limit1s(job.Single, 0, 0), took(900), ok(900, StatSingle, job.ByFirst, job.OneRun)},
-		{"single: over", limit1s(job.Single, 0, 0), took(1001), over(1001, StatSingle, job.ByFirst, job.Borderline)},
-		{"single: a fixed number", limit1s(job.Single, 3, 3), took(900, 900, 900),
-			ok(900, StatMedian, job.ByFixed, job.Stable)},
-		{"single: a range stops at min", limit1s(job.Single, 2, 5), took(1500, 1500),
-			over(1500, StatMedian, job.ByFixed, job.Stable)},
+		{"single: within", limit1s(api.Single, 0, 0), took(900), ok(900, StatSingle, api.ByFirst, api.OneRun)},
+		{"single: over", limit1s(api.Single, 0, 0), took(1001), over(1001, StatSingle, api.ByFirst, api.Borderline)},
+		{"single: a fixed number", limit1s(api.Single, 3, 3), took(900, 900, 900),
+			ok(900, StatMedian, api.ByFixed, api.Stable)},
+		{"single: a range stops at min", limit1s(api.Single, 2, 5), took(1500, 1500),
+			over(1500, StatMedian, api.ByFixed, api.Stable)},
 
-		{"min: first", limit1s(job.Minimum, 0, 0), took(900), ok(900, StatMin, job.ByFirst, job.OneRun)},
-		{"min: one over", limit1s(job.Minimum, 0, 0), took(1500), quiet},
-		{"min: two over", limit1s(job.Minimum, 0, 0), took(1500, 1500), elsewhere},
-		{"min: second", limit1s(job.Minimum, 0, 0), took(1500, 900), ok(900, StatMin, job.ByQuorum, job.Borderline)},
-		{"min: never", limit1s(job.Minimum, 0, 0), took(1510, 1500, 1520),
-			over(1500, StatMin, job.ByBudget, job.Stable)},
-		{"min: below min", limit1s(job.Minimum, 2, 4), took(900), more},
-		{"min: fixed", limit1s(job.Minimum, 2, 2), took(1500, 900), ok(900, StatMin, job.ByFixed, job.Borderline)},
+		{"min: first", limit1s(api.Minimum, 0, 0), took(900), ok(900, StatMin, api.ByFirst, api.OneRun)},
+		{"min: one over", limit1s(api.Minimum, 0, 0), took(1500), quiet},
+		{"min: two over", limit1s(api.Minimum, 0, 0), took(1500, 1500), elsewhere},
+		{"min: second", limit1s(api.Minimum, 0, 0), took(1500, 900), ok(900, StatMin, api.ByQuorum, api.Borderline)},
+		{"min: never", limit1s(api.Minimum, 0, 0), took(1510, 1500, 1520),
+			over(1500, StatMin, api.ByBudget, api.Stable)},
+		{"min: below min", limit1s(api.Minimum, 2, 4), took(900), more},
+		{"min: fixed", limit1s(api.Minimum, 2, 2), took(1500, 900), ok(900, StatMin, api.ByFixed, api.Borderline)},
 
-		{"noise: 10 ms are not noise", limit1s(job.Confirm, 2, 2), took(1, 11),
-			ok(6, StatMedian, job.ByFixed, job.Stable)},
-		{"noise: 5 % are not noise", limit1s(job.Confirm, 2, 2), took(400, 420),
-			ok(410, StatMedian, job.ByFixed, job.Stable)},
-		{"noise: both", limit1s(job.Confirm, 2, 2), took(400, 421),
-			ok(410, StatMedian, job.ByFixed, job.Noisy).plus(500 * time.Microsecond)},
+		{"noise: 10 ms are not noise", limit1s(api.Confirm, 2, 2), took(1, 11),
+			ok(6, StatMedian, api.ByFixed, api.Stable)},
+		{"noise: 5 % are not noise", limit1s(api.Confirm, 2, 2), took(400, 420),
+			ok(410, StatMedian, api.ByFixed, api.Stable)},
+		{"noise: both", limit1s(api.Confirm, 2, 2), took(400, 421),
+			ok(410, StatMedian, api.ByFixed, api.Noisy).plus(500 * time.Microsecond)},
 		{"no limit", Rule{Guard: Guard{Ratio: 0.02, Floor: 5 * ms}, Min: 2, Max: 2}, took(400, 410),
-			ok(405, StatMedian, job.ByFixed, job.Stable)},
+			ok(405, StatMedian, api.ByFixed, api.Stable)},
 		{"guard has a floor", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(105, 105),
 			elsewhere},
 		{"beyond the floor", Rule{Limit: 100 * ms, Guard: Guard{Ratio: 0.02, Floor: 5 * ms}}, took(106, 106),
-			over(106, StatMedian, job.ByClear, job.Stable)},
+			over(106, StatMedian, api.ByClear, api.Stable)},
 		{"no guard", Rule{Limit: 100 * ms, Guard: Guard{Ratio: math.NaN(), Floor: -1}}, took(101, 101),
-			over(101, StatMedian, job.ByClear, job.Stable)},
+			over(101, StatMedian, api.ByClear, api.Stable)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestDecideAgrees(t *testing.T) {
 			t.Fatalf("%+v on %v: value is not the statistic %v: %+v", rule, clean, want, d)
 		}
 	}
-	for _, by := range []string{job.ByFirst, job.ByFixed, job.ByQuorum, job.ByClear, job.ByMajority, job.ByBudget} {
+	for _, by := range []string{api.ByFirst, api.ByFixed, api.ByQuorum, api.ByClear, api.ByMajority, api.ByBudget} {
 		if decided[by] == 0 {
 			t.Errorf("no random case was decided by %s: the test proves less than it says", by)
 		}
@@ -285,7 +285,7 @@ func TestDecideAgrees(t *testing.T) {
 func randomRule(r *rand.Rand) Rule {
 	pick := func(xs ...int) int { return xs[r.IntN(len(xs))] }
 	return Rule{
-		Policy: []job.Policy{job.Confirm, job.Single, job.Minimum, ""}[r.IntN(4)],
+		Policy: []api.Policy{api.Confirm, api.Single, api.Minimum, ""}[r.IntN(4)],
 		Limit:  time.Duration(pick(0, 40, 1000, 1000, 1000)),
 		Guard:  Guard{Ratio: float64(pick(0, 1, 2)) / 100, Floor: time.Duration(pick(0, 5, 15))},
 		Min:    pick(0, 0, 1, 2, 3, 7),
@@ -320,7 +320,7 @@ func TestDecideHugeTimes(t *testing.T) {
 			rule := Rule{Limit: limit, Guard: Guard{Ratio: guard, Floor: math.MaxInt64}}
 			for _, x := range []time.Duration{0, limit, math.MaxInt64} {
 				d := rule.Decide([]Run{{CPUTime: x}, {CPUTime: x}, {CPUTime: x}, {CPUTime: x}, {CPUTime: x}})
-				if !d.Done || d.Over != (x > limit) || d.DecidedBy == job.ByClear { // nothing is beyond this guard band
+				if !d.Done || d.Over != (x > limit) || d.DecidedBy == api.ByClear { // nothing is beyond this guard band
 					t.Errorf("%+v on %d: %+v", rule, x, d)
 				}
 			}
@@ -330,7 +330,7 @@ func TestDecideHugeTimes(t *testing.T) {
 
 // BenchmarkDecide is the promise: below a microsecond, nothing allocated.
 func BenchmarkDecide(b *testing.B) {
-	rule := limit1s(job.Confirm, 0, 0)
+	rule := limit1s(api.Confirm, 0, 0)
 	clean := took(1010, 1012, 900, 1013, 1011)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -341,7 +341,7 @@ func BenchmarkDecide(b *testing.B) {
 }
 
 func TestDecideAllocatesNothing(t *testing.T) {
-	rule, clean := limit1s(job.Confirm, 0, 0), took(1010, 1012, 900, 1013, 1011)
+	rule, clean := limit1s(api.Confirm, 0, 0), took(1010, 1012, 900, 1013, 1011)
 	if n := testing.AllocsPerRun(100, func() { rule.Decide(clean) }); n != 0 {
 		t.Errorf("Decide allocates %v times", n)
 	}

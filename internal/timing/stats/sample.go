@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // sample is the times of the runs with the limit that they are compared with.
@@ -60,18 +60,18 @@ func (s sample) at(statistic string) time.Duration {
 }
 
 // confidence says how reliable a decision by value is.
-func (s sample) confidence(value time.Duration) job.Confidence {
+func (s sample) confidence(value time.Duration) api.Confidence {
 	n := len(s.sorted)
 	spread := s.sorted[n-1] - s.sorted[0]
 	switch {
 	case s.within() > 0 && s.over() > 0, s.inBand(value):
-		return job.Borderline
+		return api.Borderline
 	case n == 1:
-		return job.OneRun
+		return api.OneRun
 	case spread > noisySpread && float64(spread) > noisyRatio*float64(middle(s.sorted)):
-		return job.Noisy
+		return api.Noisy
 	default:
-		return job.Stable
+		return api.Stable
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 const (
@@ -81,7 +81,7 @@ func (r Rule) settle(runs []Run, w Weighed) Weighed {
 	}
 	r.Min, r.Max = 1, len(plain)
 	w.Decision = r.Decide(plain)
-	w.DecidedBy, w.Confidence = job.ByBudget, job.Noisy
+	w.DecidedBy, w.Confidence = api.ByBudget, api.Noisy
 	return w
 }
 

@@ -6,13 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // TestAgree: runs over a limit of a second count, although noise may explain each, once their agreement would be too
 // improbable if noise had added what they are over it.
 func TestAgree(t *testing.T) {
-	rule := limit1s(job.Confirm, 0, 0)
+	rule := limit1s(api.Confirm, 0, 0)
 	// busy are runs with these times, in tenths of a millisecond, of which noise explains at most a tenth.
 	busy := func(times ...int) (runs []Run) {
 		for _, x := range times {
@@ -68,7 +68,7 @@ func TestWeigh(t *testing.T) {
 	type result struct {
 		Over, Undecided bool
 		By              string
-		Confidence      job.Confidence
+		Confidence      api.Confidence
 		Kept            []bool
 	}
 	for _, tt := range []struct {
@@ -77,28 +77,28 @@ func TestWeigh(t *testing.T) {
 		runs []Run
 		want result
 	}{
-		{"explained, then within", limit1s(job.Confirm, 0, 0), []Run{over(1050, 60), over(900, 60)},
-			result{By: job.ByFirst, Confidence: job.OneRun, Kept: []bool{false, true}}},
-		{"they agree", limit1s(job.Confirm, 0, 0), []Run{over(1050, 60), over(1051, 60), over(1052, 60)},
-			result{Over: true, By: job.ByClear, Confidence: job.Stable, Kept: []bool{true, true, true}}},
-		{"they differ", limit1s(job.Confirm, 0, 0),
+		{"explained, then within", limit1s(api.Confirm, 0, 0), []Run{over(1050, 60), over(900, 60)},
+			result{By: api.ByFirst, Confidence: api.OneRun, Kept: []bool{false, true}}},
+		{"they agree", limit1s(api.Confirm, 0, 0), []Run{over(1050, 60), over(1051, 60), over(1052, 60)},
+			result{Over: true, By: api.ByClear, Confidence: api.Stable, Kept: []bool{true, true, true}}},
+		{"they differ", limit1s(api.Confirm, 0, 0),
 			[]Run{over(1050, 60), over(1025, 60), over(1040, 60), over(1055, 60), over(1030, 60)},
 			result{Undecided: true, Kept: make([]bool, 5)}},
-		{"a proof among those that differ", limit1s(job.Confirm, 0, 0),
+		{"a proof among those that differ", limit1s(api.Confirm, 0, 0),
 			[]Run{over(1050, 60), over(1025, 60), over(1040, 60), over(1090, 60), over(1030, 60)},
-			result{Over: true, By: job.ByBudget, Confidence: job.Noisy, Kept: []bool{true, true, true, true, true}}},
-		{"wall time, always explained", limit1s(job.Confirm, 0, 0), []Run{wall, wall, wall, wall},
+			result{Over: true, By: api.ByBudget, Confidence: api.Noisy, Kept: []bool{true, true, true, true, true}}},
+		{"wall time, always explained", limit1s(api.Confirm, 0, 0), []Run{wall, wall, wall, wall},
 			result{Undecided: true, Kept: make([]bool, 4)}},
-		{"wall time, which a proof of CPU time outweighs", limit1s(job.Confirm, 0, 0),
+		{"wall time, which a proof of CPU time outweighs", limit1s(api.Confirm, 0, 0),
 			[]Run{wall, wall, over(1050, 0), wall},
-			result{Over: true, By: job.ByBudget, Confidence: job.Noisy, Kept: []bool{false, false, true, false}}},
-		{"always too fast", limit1s(job.Confirm, 0, 0), []Run{fast, fast, fast, fast},
-			result{By: job.ByBudget, Confidence: job.Noisy, Kept: []bool{true, true, true, true}}},
-		{"too fast outweighs what noise explains", limit1s(job.Confirm, 0, 0),
+			result{Over: true, By: api.ByBudget, Confidence: api.Noisy, Kept: []bool{false, false, true, false}}},
+		{"always too fast", limit1s(api.Confirm, 0, 0), []Run{fast, fast, fast, fast},
+			result{By: api.ByBudget, Confidence: api.Noisy, Kept: []bool{true, true, true, true}}},
+		{"too fast outweighs what noise explains", limit1s(api.Confirm, 0, 0),
 			[]Run{fast, over(1050, 60), fast, over(1050, 60)},
-			result{By: job.ByBudget, Confidence: job.Noisy, Kept: []bool{true, false, true, false}}},
-		{"a measurement", limit1s(job.Confirm, 3, 3), []Run{over(1050, 60), over(1010, 60), wall},
-			result{Over: true, By: job.ByFixed, Confidence: job.Borderline, Kept: []bool{true, true, true}}},
+			result{By: api.ByBudget, Confidence: api.Noisy, Kept: []bool{true, false, true, false}}},
+		{"a measurement", limit1s(api.Confirm, 3, 3), []Run{over(1050, 60), over(1010, 60), wall},
+			result{Over: true, By: api.ByFixed, Confidence: api.Borderline, Kept: []bool{true, true, true}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for n := range len(tt.runs) - 1 {

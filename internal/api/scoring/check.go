@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // Check returns why nothing can be judged with the scheme, nil if it can be. tests are the names of the problem's tests:
@@ -17,7 +17,7 @@ func (s Scheme) Check(tests []string) error {
 		return errors.New("the scheme has no root group")
 	}
 	c := check{ended: map[string]bool{}, seen: map[string]bool{}, known: map[string]bool{}}
-	s.eachGroup(func(g *job.Group) { c.known[g.Name] = true })
+	s.eachGroup(func(g *api.Group) { c.known[g.Name] = true })
 	if err := c.group(s.Root); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ type check struct {
 	seen  map[string]bool // "test NAME" and "group NAME"
 }
 
-func (c *check) group(g *job.Group) error {
+func (c *check) group(g *api.Group) error {
 	key := "group " + g.Name
 	if c.seen[key] {
 		return fmt.Errorf("two groups have the name %q", g.Name)
@@ -54,7 +54,7 @@ func (c *check) group(g *job.Group) error {
 	if g.IgnoreFirst && len(g.Members) != 2 {
 		return fmt.Errorf("group %q ignores the first of %d members; want 2", g.Name, len(g.Members))
 	}
-	if g.MaxScore != nil && !job.ValidPoints(*g.MaxScore) {
+	if g.MaxScore != nil && !api.ValidPoints(*g.MaxScore) {
 		return fmt.Errorf("the maximum %v of group %q is out of range", *g.MaxScore, g.Name)
 	}
 	for _, required := range g.RequirePass {
@@ -75,7 +75,7 @@ func (c *check) group(g *job.Group) error {
 	return nil
 }
 
-func (c *check) member(g *job.Group, m job.Member) error {
+func (c *check) member(g *api.Group, m api.Member) error {
 	if m.Group != nil {
 		return c.group(m.Group)
 	}
@@ -88,7 +88,7 @@ func (c *check) member(g *job.Group, m job.Member) error {
 	}
 	c.seen[key] = true
 	for _, points := range []*float64{&m.Accept, &m.Reject, m.MaxScore} {
-		if points != nil && !job.ValidPoints(*points) {
+		if points != nil && !api.ValidPoints(*points) {
 			return fmt.Errorf("the points %v of test %q are out of range", *points, m.Test)
 		}
 	}

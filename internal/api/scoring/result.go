@@ -5,27 +5,27 @@ import (
 	"fmt"
 	"slices"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // Result is what a problem's scheme makes of a submission.
 type Result struct {
-	Verdict job.Verdict
+	Verdict api.Verdict
 	Score   *float64 // nil where the problem has no scores
-	Groups  []job.GroupReport
+	Groups  []api.GroupReport
 }
 
 // node is the result of a member.
 type node struct {
-	verdict job.Verdict // SK if nothing of it was run
+	verdict api.Verdict // SK if nothing of it was run
 	score   float64
 }
 
 // Result computes the results of the groups and of the problem, and sets the scores of tests. stop is the rule by which
 // the tests were run: a test that it does not leave out must have been run, whatever the others say. An error that is not
 // an UnfinishedError is a fault of the problem: a score above the maximum, or tests that never count.
-func (s Scheme) Result(tests []job.TestReport, stop job.Stop) (Result, error) {
-	e := evaluation{scheme: s, tests: map[string]*job.TestReport{}, places: s.NewProgress(stop).tests}
+func (s Scheme) Result(tests []api.TestReport, stop api.Stop) (Result, error) {
+	e := evaluation{scheme: s, tests: map[string]*api.TestReport{}, places: s.NewProgress(stop).tests}
 	for i := range tests {
 		e.tests[tests[i].Name] = &tests[i]
 	}
@@ -36,7 +36,7 @@ func (s Scheme) Result(tests []job.TestReport, stop job.Stop) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if root.verdict == job.Skipped {
+	if root.verdict == api.Skipped {
 		if root.verdict, err = e.reason(); err != nil {
 			return Result{}, err
 		}
@@ -64,22 +64,22 @@ func (e *UnfinishedError) Error() string {
 
 type evaluation struct {
 	scheme Scheme
-	tests  map[string]*job.TestReport
+	tests  map[string]*api.TestReport
 	places map[string]place
-	groups []job.GroupReport // the last one first
+	groups []api.GroupReport // the last one first
 }
 
 // ran returns the report of a test that was run, else nil.
-func (e *evaluation) ran(test string) *job.TestReport {
+func (e *evaluation) ran(test string) *api.TestReport {
 	t := e.tests[test]
-	if t == nil || t.Verdict == "" || t.Verdict == job.Skipped || t.Verdict == job.Cancelled {
+	if t == nil || t.Verdict == "" || t.Verdict == api.Skipped || t.Verdict == api.Cancelled {
 		return nil
 	}
 	return t
 }
 
 // finished replays the submission. What was not run counts as left out only if the other tests say so.
-func (e *evaluation) finished(stop job.Stop) error {
+func (e *evaluation) finished(stop api.Stop) error {
 	p, some := e.scheme.NewProgress(stop), false
 	for _, name := range e.scheme.Tests() {
 		if t := e.ran(name); t != nil {
@@ -96,23 +96,23 @@ func (e *evaluation) finished(stop job.Stop) error {
 }
 
 // reason is the verdict where no test that counts was run: that of the test because of which none was.
-func (e *evaluation) reason() (job.Verdict, error) {
+func (e *evaluation) reason() (api.Verdict, error) {
 	partial := false
 	for _, name := range e.scheme.Tests() {
 		t := e.ran(name)
 		if t != nil && t.Verdict.Failed() {
 			return t.Verdict, nil
 		}
-		partial = partial || t != nil && t.Verdict == job.Partial
+		partial = partial || t != nil && t.Verdict == api.Partial
 	}
 	if partial && e.scheme.Scoring {
-		return job.Partial, nil
+		return api.Partial, nil
 	}
 	return "", errors.New("tests that count were not run although no test failed")
 }
 
 // group returns the result of a group.
-func (e *evaluation) group(g *job.Group) (node, error) {
+func (e *evaluation) group(g *api.Group) (node, error) {
 	var members []node
 	for _, m := range slices.Backward(g.Members) {
 		n, err := e.member(m)
@@ -124,7 +124,7 @@ func (e *evaluation) group(g *job.Group) (node, error) {
 	slices.Reverse(members)
 	// Where judged failed nothing is known, not even which tests would have been run. Without groups the first failure
 	// decides, whatever follows it.
-	failed := g.Verdict != "" && slices.ContainsFunc(members, func(n node) bool { return n.verdict == job.InternalError })
+	failed := g.Verdict != "" && slices.ContainsFunc(members, func(n node) bool { return n.verdict == api.InternalError })
 	if g.IgnoreFirst && len(members) == 2 {
 		members = members[1:]
 	}
@@ -133,7 +133,7 @@ func (e *evaluation) group(g *job.Group) (node, error) {
 	if g.MaxScore != nil && n.score > *g.MaxScore {
 		return n, fmt.Errorf("score %v of group %q is above its maximum %v", n.score, g.Name, *g.MaxScore)
 	}
-	r := job.GroupReport{Name: g.Name, Verdict: n.verdict}
+	r := api.GroupReport{Name: g.Name, Verdict: n.verdict}
 	if e.scheme.Scoring {
 		r.Score, r.MaxScore = &n.score, g.MaxScore
 	}
@@ -145,16 +145,16 @@ func (e *evaluation) group(g *job.Group) (node, error) {
 
 // isFull reports whether all members are accepted, and there are some.
 func isFull(members []node) bool {
-	return len(members) > 0 && !slices.ContainsFunc(members, func(n node) bool { return n.verdict != job.Accepted })
+	return len(members) > 0 && !slices.ContainsFunc(members, func(n node) bool { return n.verdict != api.Accepted })
 }
 
-func (e *evaluation) member(m job.Member) (node, error) {
+func (e *evaluation) member(m api.Member) (node, error) {
 	if m.Group != nil {
 		return e.group(m.Group)
 	}
 	t := e.ran(m.Test)
 	if t == nil {
-		return node{verdict: job.Skipped, score: m.Reject}, nil
+		return node{verdict: api.Skipped, score: m.Reject}, nil
 	}
 	n, err := outcome(e.places[m.Test], *t, e.scheme.Scoring)
 	if err == nil && e.scheme.Scoring {
@@ -165,7 +165,7 @@ func (e *evaluation) member(m job.Member) (node, error) {
 }
 
 // outcome is the result of a test that was run.
-func outcome(at place, t job.TestReport, scoring bool) (node, error) {
+func outcome(at place, t api.TestReport, scoring bool) (node, error) {
 	n := node{verdict: t.Verdict}
 	if !scoring {
 		return n, nil
@@ -176,7 +176,7 @@ func outcome(at place, t job.TestReport, scoring bool) (node, error) {
 	case t.Score == nil:
 		n.score = at.Accept
 	case t.Ratio && ignored:
-		n.verdict = job.Accepted
+		n.verdict = api.Accepted
 	case t.Ratio && at.MaxScore == nil:
 		return n, fmt.Errorf("the checker gives a part of the points of test %q, which has no maximum", t.Name)
 	case t.Ratio:
@@ -192,15 +192,15 @@ func outcome(at place, t job.TestReport, scoring bool) (node, error) {
 }
 
 // scored is the verdict of a test with points. Without a maximum every score is full.
-func scored(m job.Member, points float64) job.Verdict {
+func scored(m api.Member, points float64) api.Verdict {
 	if m.MaxScore == nil || points == *m.MaxScore {
-		return job.Accepted
+		return api.Accepted
 	}
-	return job.Partial
+	return api.Partial
 }
 
-func score(g *job.Group, members []node, full bool) float64 {
-	if g.Aggregation == job.PassFail {
+func score(g *api.Group, members []node, full bool) float64 {
+	if g.Aggregation == api.PassFail {
 		if full && g.MaxScore != nil {
 			return *g.MaxScore
 		}
@@ -214,39 +214,39 @@ func score(g *job.Group, members []node, full bool) float64 {
 		total, low, high = total+n.score, min(low, n.score), max(high, n.score)
 	}
 	switch g.Aggregation {
-	case job.Min:
+	case api.Min:
 		return low
-	case job.Max:
+	case api.Max:
 		return high
-	case job.Average:
+	case api.Average:
 		return total / float64(len(members))
 	}
 	return total
 }
 
-func (e *evaluation) verdict(g *job.Group, members []node, failed bool, score float64) job.Verdict {
+func (e *evaluation) verdict(g *api.Group, members []node, failed bool, score float64) api.Verdict {
 	switch {
 	case failed:
-		return job.InternalError
+		return api.InternalError
 	case isFull(members):
-		return job.Accepted
+		return api.Accepted
 	}
-	has := func(v job.Verdict) bool {
+	has := func(v api.Verdict) bool {
 		return slices.ContainsFunc(members, func(n node) bool { return n.verdict == v })
 	}
-	ran := slices.ContainsFunc(members, func(n node) bool { return n.verdict != job.Skipped })
+	ran := slices.ContainsFunc(members, func(n node) bool { return n.verdict != api.Skipped })
 	first := slices.IndexFunc(members, func(n node) bool { return n.verdict.Failed() })
 	switch {
 	case !ran:
-		return job.Skipped
-	case first < 0 && has(job.Skipped) && !(e.scheme.Scoring && score > 0):
-		return job.Skipped // nothing failed, and nothing is known of the rest
+		return api.Skipped
+	case first < 0 && has(api.Skipped) && !(e.scheme.Scoring && score > 0):
+		return api.Skipped // nothing failed, and nothing is known of the rest
 	case first < 0:
-		return job.Partial
-	case g.Verdict == job.AlwaysAccept, g.AcceptIfAny && (has(job.Accepted) || has(job.Partial)),
-		g.Verdict == job.ByScore && score > 0:
-		return job.Partial
-	case g.Verdict == job.WorstError:
+		return api.Partial
+	case g.Verdict == api.AlwaysAccept, g.AcceptIfAny && (has(api.Accepted) || has(api.Partial)),
+		g.Verdict == api.ByScore && score > 0:
+		return api.Partial
+	case g.Verdict == api.WorstError:
 		for _, v := range severity {
 			if has(v) {
 				return v

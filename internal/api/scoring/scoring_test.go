@@ -8,24 +8,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 func points(n float64) *float64 { return &n }
 
 // tests are members of a group, each worth accept.
-func tests(accept float64, names ...string) []job.Member {
-	var members []job.Member
+func tests(accept float64, names ...string) []api.Member {
+	var members []api.Member
 	for _, n := range names {
-		members = append(members, job.Member{Test: n, Accept: accept, MaxScore: &accept})
+		members = append(members, api.Member{Test: n, Accept: accept, MaxScore: &accept})
 	}
 	return members
 }
 
-func groups(gs ...*job.Group) []job.Member {
-	var members []job.Member
+func groups(gs ...*api.Group) []api.Member {
+	var members []api.Member
 	for _, g := range gs {
-		members = append(members, job.Member{Group: g})
+		members = append(members, api.Member{Group: g})
 	}
 	return members
 }
@@ -33,25 +33,25 @@ func groups(gs ...*job.Group) []job.Member {
 // subtasks is a problem of IOI style in 2025-09: samples without points, and two groups of which the second requires the
 // first.
 func subtasks() Scheme {
-	secret := &job.Group{Name: "secret", Aggregation: job.Sum, Verdict: job.ByScore, MaxScore: points(100), Continue: true,
+	secret := &api.Group{Name: "secret", Aggregation: api.Sum, Verdict: api.ByScore, MaxScore: points(100), Continue: true,
 		Members: groups(
-			&job.Group{Name: "secret/1", Aggregation: job.PassFail, MaxScore: points(30), Members: tests(0, "a", "b")},
-			&job.Group{Name: "secret/2", Aggregation: job.PassFail, MaxScore: points(70), RequirePass: []string{"secret/1"},
+			&api.Group{Name: "secret/1", Aggregation: api.PassFail, MaxScore: points(30), Members: tests(0, "a", "b")},
+			&api.Group{Name: "secret/2", Aggregation: api.PassFail, MaxScore: points(70), RequirePass: []string{"secret/1"},
 				Members: tests(0, "c", "d")})}
-	sample := &job.Group{Name: "sample", Aggregation: job.Sum, Members: tests(0, "s")}
-	return Scheme{Root: &job.Group{Aggregation: job.Sum, Verdict: job.ByScore, IgnoreFirst: true, Continue: true,
+	sample := &api.Group{Name: "sample", Aggregation: api.Sum, Members: tests(0, "s")}
+	return Scheme{Root: &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, IgnoreFirst: true, Continue: true,
 		Members: groups(sample, secret)}, Scoring: true}
 }
 
 // flat is one group of three tests.
-func flat(g job.Group, accept float64) Scheme {
+func flat(g api.Group, accept float64) Scheme {
 	g.Members = tests(accept, "a", "b", "c")
 	return Scheme{Root: &g, Scoring: true}
 }
 
 // judge runs the tests of a scheme as the judge does: verdicts holds TEST:VERDICT, or TEST:SCORE or TEST:PART% of a
 // checker.
-func judge(t *testing.T, s Scheme, stop job.Stop, verdicts string) string {
+func judge(t *testing.T, s Scheme, stop api.Stop, verdicts string) string {
 	t.Helper()
 	given := map[string]string{}
 	for f := range strings.FieldsSeq(verdicts) {
@@ -59,16 +59,16 @@ func judge(t *testing.T, s Scheme, stop job.Stop, verdicts string) string {
 		given[name] = v
 	}
 	p := s.NewProgress(stop)
-	var reports []job.TestReport
+	var reports []api.TestReport
 	var ran []string
 	for _, name := range s.Tests() {
-		r := job.TestReport{Name: name, Verdict: job.Skipped}
+		r := api.TestReport{Name: name, Verdict: api.Skipped}
 		if p.Needs(name) {
 			ran = append(ran, name)
-			r.Verdict = job.Verdict(given[name])
+			r.Verdict = api.Verdict(given[name])
 			var n float64
 			if _, err := fmt.Sscan(given[name], &n); err == nil {
-				r.Verdict, r.Score = job.Partial, &n
+				r.Verdict, r.Score = api.Partial, &n
 			}
 			if r.Ratio = strings.HasSuffix(given[name], "%"); r.Ratio {
 				n /= 100
@@ -95,23 +95,23 @@ func judge(t *testing.T, s Scheme, stop job.Stop, verdicts string) string {
 }
 
 func TestResult(t *testing.T) {
-	passFail := Scheme{Root: &job.Group{Verdict: job.FirstError, Members: groups(
-		&job.Group{Name: "sample", Verdict: job.FirstError, Members: tests(0, "s")},
-		&job.Group{Name: "secret", Verdict: job.FirstError, Members: tests(0, "a", "b")})}}
-	unbounded := flat(job.Group{Aggregation: job.Max, Verdict: job.ByScore, Continue: true}, 1)
+	passFail := Scheme{Root: &api.Group{Verdict: api.FirstError, Members: groups(
+		&api.Group{Name: "sample", Verdict: api.FirstError, Members: tests(0, "s")},
+		&api.Group{Name: "secret", Verdict: api.FirstError, Members: tests(0, "a", "b")})}}
+	unbounded := flat(api.Group{Aggregation: api.Max, Verdict: api.ByScore, Continue: true}, 1)
 	for i := range unbounded.Root.Members {
 		unbounded.Root.Members[i].MaxScore = nil
 	}
 	for _, tt := range []struct {
 		name     string
 		scheme   Scheme
-		stop     job.Stop
+		stop     api.Stop
 		verdicts string
 		want     string
 	}{
 		{"pass-fail accepts", passFail, "", "s:AC a:AC b:AC", "AC sample=AC secret=AC ran sab"},
 		{"pass-fail stops at a sample", passFail, "", "s:WA a:AC b:AC", "WA sample=WA secret=SK ran s"},
-		{"pass-fail without a stop", passFail, job.StopNever, "s:AC a:RTE b:WA", "RTE sample=AC secret=RTE ran sab"},
+		{"pass-fail without a stop", passFail, api.StopNever, "s:AC a:RTE b:WA", "RTE sample=AC secret=RTE ran sab"},
 		{"subtasks: all", subtasks(), "", "s:AC a:AC b:AC c:AC d:AC",
 			"AC 100 sample=AC,0 secret=AC,100 secret/1=AC,30 secret/2=AC,70 ran sabcd"},
 		{"subtasks: a wrong sample costs nothing", subtasks(), "", "s:WA a:AC b:AC c:AC d:AC",
@@ -120,42 +120,42 @@ func TestResult(t *testing.T) {
 			"PC 30 sample=AC,0 secret=PC,30 secret/1=AC,30 secret/2=TLE,0 ran sabc"},
 		{"subtasks: a group is not run without the one that it requires", subtasks(), "", "s:AC a:WA b:AC c:AC d:AC",
 			"WA 0 sample=AC,0 secret=WA,0 secret/1=WA,0 secret/2=SK,0 ran sa"},
-		{"subtasks: nor with the stop rule never", subtasks(), job.StopNever, "s:AC a:WA b:AC c:AC d:AC",
+		{"subtasks: nor with the stop rule never", subtasks(), api.StopNever, "s:AC a:WA b:AC c:AC d:AC",
 			"WA 0 sample=AC,0 secret=WA,0 secret/1=WA,0 secret/2=SK,0 ran sab"},
-		{"subtasks: an internal error", subtasks(), job.StopNever, "s:AC a:AC b:AC c:IE d:AC",
+		{"subtasks: an internal error", subtasks(), api.StopNever, "s:AC a:AC b:AC c:IE d:AC",
 			"IE 0 sample=AC,0 secret=IE,30 secret/1=AC,30 secret/2=IE,0 ran sabcd"},
-		{"sum", flat(job.Group{Aggregation: job.Sum, Verdict: job.ByScore, Continue: true}, 10), "", "a:AC b:WA c:AC",
+		{"sum", flat(api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true}, 10), "", "a:AC b:WA c:AC",
 			"PC 20 ran abc"},
-		{"min", flat(job.Group{Aggregation: job.Min, Verdict: job.WorstError}, 10), "", "a:AC b:WA c:AC", "WA 0 ran ab"},
+		{"min", flat(api.Group{Aggregation: api.Min, Verdict: api.WorstError}, 10), "", "a:AC b:WA c:AC", "WA 0 ran ab"},
 		{"max of checker scores", unbounded, "", "a:3 b:7.5 c:1", "AC 7.5 ran abc"},
-		{"average", flat(job.Group{Aggregation: job.Average, Verdict: job.ByScore, Continue: true}, 3), "",
+		{"average", flat(api.Group{Aggregation: api.Average, Verdict: api.ByScore, Continue: true}, 3), "",
 			"a:AC b:WA c:1.5",
 			"PC 1.5 ran abc"},
-		{"a part of the points of a test", flat(job.Group{Aggregation: job.Sum, Verdict: job.ByScore, Continue: true}, 20),
+		{"a part of the points of a test", flat(api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true}, 20),
 			"", "a:50% b:AC c:25%", "PC 35 ran abc"},
 		{"a part of the points of a sample", subtasks(), "", "s:50% a:AC b:AC c:AC d:AC",
 			"AC 100 sample=AC,0 secret=AC,100 secret/1=AC,30 secret/2=AC,70 ran sabcd"},
 		{"a part of points without a maximum", unbounded, "", "a:50% b:AC c:AC",
 			`the checker gives a part of the points of test "a", which has no maximum`},
-		{"more than the maximum", flat(job.Group{Aggregation: job.Sum, Continue: true}, 10), "", "a:11 b:AC c:AC",
+		{"more than the maximum", flat(api.Group{Aggregation: api.Sum, Continue: true}, 10), "", "a:11 b:AC c:AC",
 			`score 11 of test "a" is above its maximum 10`},
-		{"more than the maximum of a group", flat(job.Group{Name: "g", Aggregation: job.Sum, MaxScore: points(20)}, 10), "",
+		{"more than the maximum of a group", flat(api.Group{Name: "g", Aggregation: api.Sum, MaxScore: points(20)}, 10), "",
 			"a:AC b:AC c:AC", `score 30 of group "g" is above its maximum 20`},
-		{"the worst error", flat(job.Group{Aggregation: job.Sum, Verdict: job.WorstError, Continue: true}, 1), "",
+		{"the worst error", flat(api.Group{Aggregation: api.Sum, Verdict: api.WorstError, Continue: true}, 1), "",
 			"a:WA b:TLE c:RTE",
 			"RTE 0 ran abc"},
-		{"the first error", flat(job.Group{Aggregation: job.Sum, Verdict: job.FirstError, Continue: true}, 1), "",
+		{"the first error", flat(api.Group{Aggregation: api.Sum, Verdict: api.FirstError, Continue: true}, 1), "",
 			"a:WA b:TLE c:RTE",
 			"WA 0 ran abc"},
-		{"always accepted", flat(job.Group{Aggregation: job.Sum, Verdict: job.AlwaysAccept, Continue: true}, 1), "",
+		{"always accepted", flat(api.Group{Aggregation: api.Sum, Verdict: api.AlwaysAccept, Continue: true}, 1), "",
 			"a:WA b:TLE c:WA",
 			"PC 0 ran abc"},
-		{"accepted if any is", flat(job.Group{
-			Aggregation: job.Sum, Verdict: job.WorstError, AcceptIfAny: true, Continue: true},
+		{"accepted if any is", flat(api.Group{
+			Aggregation: api.Sum, Verdict: api.WorstError, AcceptIfAny: true, Continue: true},
 			1), "",
 			"a:WA b:AC c:WA", "PC 1 ran abc"},
 		{"on_reject break",
-			flat(job.Group{Aggregation: job.Sum, Verdict: job.WorstError}, 1), "", "a:AC b:WA c:AC", "WA 0 ran ab"},
+			flat(api.Group{Aggregation: api.Sum, Verdict: api.WorstError}, 1), "", "a:AC b:WA c:AC", "WA 0 ran ab"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, judge(t, tt.scheme, tt.stop, tt.verdicts)); diff != "" {
@@ -167,9 +167,9 @@ func TestResult(t *testing.T) {
 
 // TestAcceptedGroupDoesNotEndItsParent: on_reject looks at the verdict of a subgroup, not at its tests.
 func TestAcceptedGroupDoesNotEndItsParent(t *testing.T) {
-	s := Scheme{Root: &job.Group{Verdict: job.WorstError, Members: groups(
-		&job.Group{Name: "1", Verdict: job.WorstError, AcceptIfAny: true, Continue: true, Members: tests(1, "a", "b")},
-		&job.Group{Name: "2", Verdict: job.WorstError, Members: tests(1, "c", "d")})}, Scoring: true}
+	s := Scheme{Root: &api.Group{Verdict: api.WorstError, Members: groups(
+		&api.Group{Name: "1", Verdict: api.WorstError, AcceptIfAny: true, Continue: true, Members: tests(1, "a", "b")},
+		&api.Group{Name: "2", Verdict: api.WorstError, Members: tests(1, "c", "d")})}, Scoring: true}
 	if diff := cmp.Diff(judge(t, s, "", "a:WA b:AC c:AC d:AC"),
 		"PC 3 1=PC,1 2=AC,2 ran abcd"); diff != "" {
 		t.Errorf("-got +want\n%s", diff)

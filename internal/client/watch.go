@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // silence is how long a stream may say nothing; the daemon says something every
@@ -24,8 +24,8 @@ const silence = 45 * time.Second
 // Watch yields the events of a job with numbers above after, until its last one.
 // It reconnects where the connection breaks, and no event comes twice. An error
 // ends it.
-func (c Client) Watch(ctx context.Context, id string, after uint64) iter.Seq2[job.Event, error] {
-	return func(yield func(job.Event, error) bool) {
+func (c Client) Watch(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
 		w := watch{client: c, id: id, after: after, yield: yield}
 		for reached := false; !w.over; reached = true {
 			_, err := persist(ctx, reached, func() (struct{}, error) { return struct{}{}, w.once(ctx) })
@@ -33,7 +33,7 @@ func (c Client) Watch(ctx context.Context, id string, after uint64) iter.Seq2[jo
 				err = context.Cause(ctx)
 			}
 			if err != nil && !w.over {
-				yield(job.Event{}, err)
+				yield(api.Event{}, err)
 				return
 			}
 		}
@@ -45,7 +45,7 @@ type watch struct {
 	client Client
 	id     string
 	after  uint64
-	yield  func(job.Event, error) bool
+	yield  func(api.Event, error) bool
 	over   bool // the last event was yielded, or the caller stopped
 }
 
@@ -77,12 +77,12 @@ func (w *watch) once(ctx context.Context) error {
 }
 
 // tell passes an event on and reports whether more are wanted.
-func (w *watch) tell(e job.Event) bool {
+func (w *watch) tell(e api.Event) bool {
 	if e.Seq <= w.after {
 		return true
 	}
 	w.after = e.Seq
-	if !w.yield(e, nil) || e.Type == job.EventDone || e.Type == job.EventCancelled {
+	if !w.yield(e, nil) || e.Type == api.EventDone || e.Type == api.EventCancelled {
 		w.over = true
 	}
 	return !w.over
@@ -93,7 +93,7 @@ var errFormat = errors.New("not an event")
 
 // readEvents reads server-sent events. It ends with the stream, or when tell wants
 // no more.
-func readEvents(r io.Reader, tell func(job.Event) bool) error {
+func readEvents(r io.Reader, tell func(api.Event) bool) error {
 	lines := bufio.NewReader(r)
 	var data strings.Builder
 	for {
@@ -109,7 +109,7 @@ func readEvents(r io.Reader, tell func(job.Event) bool) error {
 		name, value, _ := strings.Cut(line, ":")
 		switch {
 		case line == "" && data.Len() > 0:
-			var e job.Event
+			var e api.Event
 			if err := json.Unmarshal([]byte(data.String()), &e); err != nil {
 				return fmt.Errorf("%w: %w", errFormat, err)
 			}

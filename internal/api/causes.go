@@ -1,4 +1,4 @@
-package job
+package api
 
 // Cause is a reason why a run is called disturbed. The set is closed: metrics
 // use it as a label.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/slots"
 	"judged/internal/jobs/jobspec"
 )
@@ -132,12 +132,12 @@ func TestPutBlobFile(t *testing.T) {
 }
 
 func TestSubmit(t *testing.T) {
-	j := job.Job{Program: job.File{Blob: hello}, Tests: []job.Test{{Name: "1"}}}
+	j := api.Job{Program: api.File{Blob: hello}, Tests: []api.Test{{Name: "1"}}}
 	body, _ := json.Marshal(j)
 	put := "PUT /v1/jobs/a%2Fb " + string(body)
 	c, s := play(t, says(429, busy), says(202, queuedJob))
 	got, err := c.Submit(t.Context(), "a/b", j)
-	if err != nil || got.State != job.Queued {
+	if err != nil || got.State != api.Queued {
 		t.Errorf("%+v, %v", got, err)
 	}
 	s.check(t, put, put)
@@ -155,7 +155,7 @@ func TestSubmit(t *testing.T) {
 // TestJudge needs one request where the job ends in time, and asks again where it
 // does not.
 func TestJudge(t *testing.T) {
-	j := job.Job{Program: job.File{Blob: hello}, Tests: []job.Test{{Name: "1"}}}
+	j := api.Job{Program: api.File{Blob: hello}, Tests: []api.Test{{Name: "1"}}}
 	body, _ := json.Marshal(j)
 	put := "PUT /v1/jobs/a?wait=1m0s " + string(body)
 	for _, tt := range []struct {
@@ -167,7 +167,7 @@ func TestJudge(t *testing.T) {
 			[]string{put, put, "GET /v1/jobs/a?wait=1m0s"}},
 	} {
 		c, s := play(t, tt.answers...)
-		if got, err := c.Judge(t.Context(), "a", j); err != nil || got.Verdict != job.Accepted {
+		if got, err := c.Judge(t.Context(), "a", j); err != nil || got.Verdict != api.Accepted {
 			t.Errorf("%+v, %v", got, err)
 		}
 		s.check(t, tt.want...)
@@ -183,7 +183,7 @@ func TestSubmitGivesUpWithContext(t *testing.T) {
 		time.AfterFunc(10*time.Millisecond, cancel)
 	})
 	var p *Problem
-	if _, err := c.Submit(ctx, "a", job.Job{}); !errors.As(err, &p) && !errors.Is(err, context.Canceled) {
+	if _, err := c.Submit(ctx, "a", api.Job{}); !errors.As(err, &p) && !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -191,7 +191,7 @@ func TestSubmitGivesUpWithContext(t *testing.T) {
 func TestProblems(t *testing.T) {
 	c, _ := play(t, says(400, `{"type":"urn:judged:invalid-job","title":"T","status":400,"detail":"tests: none","next_step":"correct it",
 		"errors":[{"field":"tests","detail":"none"}]}`, "Retry-After: 7"))
-	_, err := c.Submit(t.Context(), "a", job.Job{})
+	_, err := c.Submit(t.Context(), "a", api.Job{})
 	var p *Problem
 	if !errors.As(err, &p) {
 		t.Fatalf("error %v", err)
@@ -227,7 +227,7 @@ func TestUnreachable(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	c := Client{Base: server.URL}
-	_, submit := c.Submit(t.Context(), "a", job.Job{})
+	_, submit := c.Submit(t.Context(), "a", api.Job{})
 	_, wait := c.Wait(t.Context(), "a")
 	var watch error
 	for _, watch = range c.Watch(t.Context(), "a", 0) {
@@ -250,7 +250,7 @@ func TestUnreachable(t *testing.T) {
 func TestWaitOutlivesARestart(t *testing.T) {
 	c, s := play(t, says(200, queuedJob), hangsUp, says(503, busy), says(200, doneJob))
 	got, err := c.Wait(t.Context(), "a")
-	if err != nil || got.Verdict != job.Accepted {
+	if err != nil || got.Verdict != api.Accepted {
 		t.Errorf("%+v, %v", got, err)
 	}
 	poll := "GET /v1/jobs/a?wait=1m0s"
@@ -269,15 +269,15 @@ func TestWatchResumes(t *testing.T) {
 	c, s := play(t, stream(running+"id: 7\ndata: {\"seq\":7"),
 		stream(running+": heartbeat\r\n\r\n"+doneMessage+"garbage"))
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	var got []job.Event
+	var got []api.Event
 	for e, err := range c.Watch(t.Context(), "a", 3) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, e)
 	}
-	want := []job.Event{{Seq: 5, Job: "a", Type: job.EventRunning, At: at},
-		{Seq: 9, Job: "a", Type: job.EventDone, At: at}}
+	want := []api.Event{{Seq: 5, Job: "a", Type: api.EventRunning, At: at},
+		{Seq: 9, Job: "a", Type: api.EventDone, At: at}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
@@ -325,7 +325,7 @@ func TestListCancelSlots(t *testing.T) {
 		says(200, idle), says(200, idle),
 		says(200, `{"waiting":{"contest":3}}`), says(200, `{"schema":1,"ready":true,"checks":[]}`), says(503, busy))
 	ctx := t.Context()
-	page, err := c.List(ctx, Filter{State: job.Done, Labels: map[string]string{"team": "a b"}, After: "m", Limit: 2})
+	page, err := c.List(ctx, Filter{State: api.Done, Labels: map[string]string{"team": "a b"}, After: "m", Limit: 2})
 	if err != nil || len(page.Jobs) != 1 || page.Next != "n" {
 		t.Errorf("list: %+v, %v", page, err)
 	}
@@ -343,7 +343,7 @@ func TestListCancelSlots(t *testing.T) {
 			t.Errorf("slots: %v (-want +got):\n%s", err, diff)
 		}
 	}
-	if n, err := c.Waiting(ctx); err != nil || n[job.Contest] != 3 {
+	if n, err := c.Waiting(ctx); err != nil || n[api.Contest] != 3 {
 		t.Errorf("waiting: %v, %v", n, err)
 	}
 	if d, err := c.Doctor(ctx); err != nil || !d.Ready {

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // reports reads "TEST:VERDICT ..."; a test that is not named has no report, and "TEST:" has no verdict.
-func reports(text string) (all []job.TestReport) {
+func reports(text string) (all []api.TestReport) {
 	for f := range strings.FieldsSeq(text) {
 		name, v, _ := strings.Cut(f, ":")
-		all = append(all, job.TestReport{Name: name, Verdict: job.Verdict(v)})
+		all = append(all, api.TestReport{Name: name, Verdict: api.Verdict(v)})
 	}
 	return all
 }
@@ -21,37 +21,37 @@ func reports(text string) (all []job.TestReport) {
 // TestAbsenceOfEvidenceIsNotAccepted: whatever is missing, no submission is accepted of which a test that counts was not
 // run, and none is without a verdict silently.
 func TestAbsenceOfEvidenceIsNotAccepted(t *testing.T) {
-	one := Scheme{Root: &job.Group{Members: tests(0, "a", "b", "c")}}
+	one := Scheme{Root: &api.Group{Members: tests(0, "a", "b", "c")}}
 	requiring := func(scoring bool, groups ...string) Scheme { // sample, then each group requires the one before
-		root := &job.Group{Aggregation: job.Sum, Verdict: job.FirstError}
+		root := &api.Group{Aggregation: api.Sum, Verdict: api.FirstError}
 		if scoring {
-			root.Verdict, root.Continue = job.ByScore, true
+			root.Verdict, root.Continue = api.ByScore, true
 		}
 		for i, name := range groups {
-			g := &job.Group{Name: name, Aggregation: job.PassFail, MaxScore: points(10),
+			g := &api.Group{Name: name, Aggregation: api.PassFail, MaxScore: points(10),
 				Members: tests(0, name+"1", name+"2")}
 			if i > 0 {
 				g.RequirePass = []string{groups[i-1]}
 			}
-			root.Members = append(root.Members, job.Member{Group: g})
+			root.Members = append(root.Members, api.Member{Group: g})
 		}
 		return Scheme{Root: root, Scoring: scoring}
 	}
 	ignoring := requiring(true, "s", "g")
 	ignoring.Root.IgnoreFirst = true
-	legacy := Scheme{Scoring: true, Root: &job.Group{Aggregation: job.Sum, Verdict: job.WorstError, IgnoreFirst: true,
-		Members: groups(&job.Group{Name: "s", Verdict: job.WorstError, Members: tests(0, "s1")},
-			&job.Group{Name: "g", Verdict: job.WorstError, Members: tests(5, "g1", "g2")})}}
+	legacy := Scheme{Scoring: true, Root: &api.Group{Aggregation: api.Sum, Verdict: api.WorstError, IgnoreFirst: true,
+		Members: groups(&api.Group{Name: "s", Verdict: api.WorstError, Members: tests(0, "s1")},
+			&api.Group{Name: "g", Verdict: api.WorstError, Members: tests(5, "g1", "g2")})}}
 	free := requiring(true, "a", "b", "c")
 	free.Root.Members[0].Group.MaxScore = points(0)
-	always := flat(job.Group{Aggregation: job.Sum, Verdict: job.AlwaysAccept}, 1)
-	any := flat(job.Group{Aggregation: job.Sum, Verdict: job.WorstError, AcceptIfAny: true}, 1)
+	always := flat(api.Group{Aggregation: api.Sum, Verdict: api.AlwaysAccept}, 1)
+	any := flat(api.Group{Aggregation: api.Sum, Verdict: api.WorstError, AcceptIfAny: true}, 1)
 	const nothing = "no test was run"
 	unfinished := func(test string) string { return fmt.Sprintf("test %q was not run", test) }
 	for _, tt := range []struct {
 		name   string
 		scheme Scheme
-		stop   job.Stop
+		stop   api.Stop
 		tests  string
 		want   string // verdict and score, or a part of the error
 	}{
@@ -64,13 +64,13 @@ func TestAbsenceOfEvidenceIsNotAccepted(t *testing.T) {
 		{"job: the last one is missing", one, "", "a:AC b:AC", unfinished("c")},
 		{"job: one was skipped for no reason", one, "", "a:AC b:SK c:AC", unfinished("b")},
 		{"job: skipped after a failure", one, "", "a:AC b:RTE c:SK", "RTE"},
-		{"job: skipped although the stop rule is never", one, job.StopNever, "a:WA b:SK c:AC", unfinished("b")},
+		{"job: skipped although the stop rule is never", one, api.StopNever, "a:WA b:SK c:AC", unfinished("b")},
 		{"job: skipped after a partial score", one, "", "a:PC b:SK c:AC", unfinished("b")},
-		{"job: judged failed after a failure", one, job.StopNever, "a:WA b:IE c:AC", "WA"},
+		{"job: judged failed after a failure", one, api.StopNever, "a:WA b:IE c:AC", "WA"},
 		{"job: judged failed", one, "", "a:AC b:IE c:SK", "IE"},
 		{"job: an unknown verdict", one, "", "a:AC b:OK c:AC", "OK"},
 		{"job: other tests ran", one, "", "x:AC y:AC z:AC", unfinished("a")},
-		{"job: a group without a test", Scheme{Root: &job.Group{}}, "", "", nothing},
+		{"job: a group without a test", Scheme{Root: &api.Group{}}, "", "", nothing},
 
 		{"samples: they fail, and all groups require them", ignoring, "", "s1:WA s2:SK g1:SK g2:SK", "WA 0"},
 		{"samples: the second one fails", ignoring, "", "s1:AC s2:TLE g1:SK g2:SK", "TLE 0"},
@@ -86,8 +86,8 @@ func TestAbsenceOfEvidenceIsNotAccepted(t *testing.T) {
 		{"samples: a partial score of them", ignoring, "", "s1:PC s2:AC g1:AC g2:AC", "AC 10"},
 		{"legacy samples: they fail and end the problem", legacy, "", "s1:WA g1:SK g2:SK", "WA 0"},
 		{"legacy samples: they fail, and the rest is missing", legacy, "", "s1:WA", "WA 0"},
-		{"legacy samples: never stop", legacy, job.StopNever, "s1:WA g1:SK g2:SK", unfinished("g1")},
-		{"legacy samples: they do not count", legacy, job.StopNever, "s1:WA g1:AC g2:AC", "AC 10"},
+		{"legacy samples: never stop", legacy, api.StopNever, "s1:WA g1:SK g2:SK", unfinished("g1")},
+		{"legacy samples: they do not count", legacy, api.StopNever, "s1:WA g1:AC g2:AC", "AC 10"},
 
 		{"group: the first fails, a chain is skipped", requiring(true, "a", "b", "c"), "",
 			"a1:WA a2:SK b1:SK b2:SK c1:SK c2:SK", "WA 0"},
@@ -111,8 +111,8 @@ func TestAbsenceOfEvidenceIsNotAccepted(t *testing.T) {
 		{"group: accepted if any is, nothing ran", any, "", "", unfinished("a")},
 		{"group: accepted if any is, none is", any, "", "a:WA b:SK c:SK", "WA 0"},
 		{"group: accepted if any is, cancelled after it", any, "", "a:AC b:CX", unfinished("b")},
-		{"group: the smallest, one is missing", flat(job.Group{Aggregation: job.Min}, 4), "", "a:AC b:AC", unfinished("c")},
-		{"group: the largest, all missing", flat(job.Group{Aggregation: job.Max}, 4), "", "", unfinished("a")},
+		{"group: the smallest, one is missing", flat(api.Group{Aggregation: api.Min}, 4), "", "a:AC b:AC", unfinished("c")},
+		{"group: the largest, all missing", flat(api.Group{Aggregation: api.Max}, 4), "", "", unfinished("a")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := tt.scheme.Result(reports(tt.tests), tt.stop)
@@ -153,7 +153,7 @@ func TestRecordedAsCounted(t *testing.T) {
 // TestCheck: a scheme of which a test would not be run, or a group never, is refused. Packages cannot have all of these,
 // but what was stored by another version may.
 func TestCheck(t *testing.T) {
-	change := func(f func(root, one, two *job.Group)) Scheme {
+	change := func(f func(root, one, two *api.Group)) Scheme {
 		s := subtasks()
 		secret := s.Root.Members[1].Group
 		f(s.Root, secret.Members[0].Group, secret.Members[1].Group)
@@ -172,26 +172,26 @@ func TestCheck(t *testing.T) {
 		{"no tests", subtasks(), nil, "there is no test"},
 		{"a test that is in no group", subtasks(), append(names, "e"), `test "e" is in no group`},
 		{"a test that does not exist", subtasks(), names[:4], `test "d" of a group is not a test of the problem`},
-		{"a test twice", change(func(_, one, _ *job.Group) { one.Members[0].Test = "d" }), names,
+		{"a test twice", change(func(_, one, _ *api.Group) { one.Members[0].Test = "d" }), names,
 			`test "d" is in the groups twice`},
-		{"a test without a name", change(func(_, one, _ *job.Group) { one.Members[0].Test = "" }), names,
+		{"a test without a name", change(func(_, one, _ *api.Group) { one.Members[0].Test = "" }), names,
 			`group "secret/1" has a test without a name`},
-		{"a group without a test", change(func(_, one, _ *job.Group) { one.Members = nil }), names,
+		{"a group without a test", change(func(_, one, _ *api.Group) { one.Members = nil }), names,
 			`group "secret/1" has no test`},
-		{"two groups of one name", change(func(_, one, two *job.Group) { two.Name, two.RequirePass = one.Name, nil }), names,
+		{"two groups of one name", change(func(_, one, two *api.Group) { two.Name, two.RequirePass = one.Name, nil }), names,
 			`two groups have the name "secret/1"`},
-		{"an unknown requirement", change(func(_, _, two *job.Group) { two.RequirePass[0] = "secret/0" }), names,
+		{"an unknown requirement", change(func(_, _, two *api.Group) { two.RequirePass[0] = "secret/0" }), names,
 			`group "secret/2" requires group "secret/0", which does not exist`},
-		{"a cycle", change(func(_, one, _ *job.Group) { one.RequirePass = []string{"secret/2"} }), names,
+		{"a cycle", change(func(_, one, _ *api.Group) { one.RequirePass = []string{"secret/2"} }), names,
 			`group "secret/1" requires group "secret/2", which is not judged before it`},
-		{"the root", change(func(_, one, _ *job.Group) { one.RequirePass = []string{""} }), names,
+		{"the root", change(func(_, one, _ *api.Group) { one.RequirePass = []string{""} }), names,
 			`group "secret/1" requires group "", which is not judged before it`},
-		{"one of three ignored", change(func(root, one, _ *job.Group) {
-			root.Members = append(root.Members, job.Member{Group: &job.Group{Name: "x", Members: tests(0, "e")}})
+		{"one of three ignored", change(func(root, one, _ *api.Group) {
+			root.Members = append(root.Members, api.Member{Group: &api.Group{Name: "x", Members: tests(0, "e")}})
 		}), append(names, "e"), "ignores the first of 3 members"},
-		{"infinite points", change(func(_, one, _ *job.Group) { one.Members[0].Accept = 1e300 }), names,
+		{"infinite points", change(func(_, one, _ *api.Group) { one.Members[0].Accept = 1e300 }), names,
 			`the points 1e+300 of test "a" are out of range`},
-		{"an infinite maximum", change(func(_, one, _ *job.Group) { one.MaxScore = points(-1e300) }), names,
+		{"an infinite maximum", change(func(_, one, _ *api.Group) { one.MaxScore = points(-1e300) }), names,
 			`the maximum -1e+300 of group "secret/1" is out of range`},
 	} {
 		err := tt.scheme.Check(tt.tests)

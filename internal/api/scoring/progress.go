@@ -1,21 +1,21 @@
 package scoring
 
-import "judged/internal/base/job"
+import "judged/internal/api"
 
 // Progress says which tests still count while a submission is judged. Its scheme has passed Check.
 type Progress struct {
 	tests   map[string]place
 	scoring bool
-	stop    job.Stop
-	ended   map[*job.Group]bool // no further member runs
+	stop    api.Stop
+	ended   map[*api.Group]bool // no further member runs
 	left    map[string]int      // tests of a group that are not accepted yet, by its name
 	done    map[string]bool     // tests that are recorded
 }
 
 // place is where a test is in a scheme.
 type place struct {
-	job.Member
-	path []*job.Group // from the root
+	api.Member
+	path []*api.Group // from the root
 }
 
 // isIgnored reports whether the points of the test do not count.
@@ -31,10 +31,10 @@ func (p place) isIgnored() bool {
 }
 
 // NewProgress starts a submission. With the stop rule never only RequirePass leaves tests out.
-func (s Scheme) NewProgress(stop job.Stop) *Progress {
-	p := &Progress{tests: map[string]place{}, scoring: s.Scoring, stop: stop, ended: map[*job.Group]bool{},
+func (s Scheme) NewProgress(stop api.Stop) *Progress {
+	p := &Progress{tests: map[string]place{}, scoring: s.Scoring, stop: stop, ended: map[*api.Group]bool{},
 		left: map[string]int{}, done: map[string]bool{}}
-	s.walk(func(path []*job.Group, m job.Member) {
+	s.walk(func(path []*api.Group, m api.Member) {
 		p.tests[m.Test] = place{m, path}
 		for _, g := range path {
 			p.left[g.Name]++
@@ -44,7 +44,7 @@ func (s Scheme) NewProgress(stop job.Stop) *Progress {
 }
 
 // Record notes the report of a test that was run. Noting it twice changes nothing.
-func (p *Progress) Record(t job.TestReport) {
+func (p *Progress) Record(t api.TestReport) {
 	if p.done[t.Name] {
 		return
 	}
@@ -55,7 +55,7 @@ func (p *Progress) Record(t job.TestReport) {
 	if n, err := outcome(at, t, p.scoring); err == nil {
 		v = n.verdict
 	}
-	if v == job.Accepted {
+	if v == api.Accepted {
 		for _, g := range path {
 			p.left[g.Name]--
 		}
@@ -69,7 +69,7 @@ func (p *Progress) Record(t job.TestReport) {
 		if !g.Continue {
 			p.ended[g] = true
 		}
-		if g.AcceptIfAny || g.Verdict == job.AlwaysAccept {
+		if g.AcceptIfAny || g.Verdict == api.AlwaysAccept {
 			return // the group may be accepted all the same
 		}
 	}
@@ -78,7 +78,7 @@ func (p *Progress) Record(t job.TestReport) {
 // Needs reports whether a test is to be run.
 func (p *Progress) Needs(test string) bool {
 	for _, g := range p.tests[test].path {
-		if p.stop != job.StopNever && p.ended[g] {
+		if p.stop != api.StopNever && p.ended[g] {
 			return false
 		}
 		for _, required := range g.RequirePass {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
 )
@@ -43,9 +43,9 @@ func (c Client) Doctor(ctx context.Context) (doctor.Report, error) {
 }
 
 // Waiting is how many jobs wait, by priority.
-func (c Client) Waiting(ctx context.Context) (map[job.Priority]int, error) {
+func (c Client) Waiting(ctx context.Context) (map[api.Priority]int, error) {
 	q, err := call[struct {
-		Waiting map[job.Priority]int `json:"waiting"`
+		Waiting map[api.Priority]int `json:"waiting"`
 	}](ctx, c, request{method: http.MethodGet, path: "/v1/queue"})
 	return q.Waiting, err
 }

@@ -1,9 +1,9 @@
 package scoring
 
-import "judged/internal/base/job"
+import "judged/internal/api"
 
 // Scheme is how a problem is scored.
-type Scheme job.Scheme
+type Scheme api.Scheme
 
 // GroupTests is a group with the tests in it and in its parts.
 type GroupTests struct {
@@ -13,8 +13,8 @@ type GroupTests struct {
 
 // Groups lists the groups below the root, outer ones before their parts.
 func (s Scheme) Groups() []GroupTests {
-	groups, index := []GroupTests{}, map[*job.Group]int{}
-	s.walk(func(path []*job.Group, m job.Member) {
+	groups, index := []GroupTests{}, map[*api.Group]int{}
+	s.walk(func(path []*api.Group, m api.Member) {
 		for _, g := range path[1:] {
 			i, known := index[g]
 			if !known {
@@ -28,12 +28,12 @@ func (s Scheme) Groups() []GroupTests {
 }
 
 // Tests lists the tests in the order in which they run.
-func (s Scheme) Tests() []string { return job.Scheme(s).Tests() }
+func (s Scheme) Tests() []string { return api.Scheme(s).Tests() }
 
 // walk calls f for each test with the groups that contain it, from the root.
-func (s Scheme) walk(f func(path []*job.Group, m job.Member)) {
-	var visit func(path []*job.Group)
-	visit = func(path []*job.Group) {
+func (s Scheme) walk(f func(path []*api.Group, m api.Member)) {
+	var visit func(path []*api.Group)
+	visit = func(path []*api.Group) {
 		for _, m := range path[len(path)-1].Members {
 			if m.Group != nil {
 				visit(append(path[:len(path):len(path)], m.Group))
@@ -42,13 +42,13 @@ func (s Scheme) walk(f func(path []*job.Group, m job.Member)) {
 			}
 		}
 	}
-	visit([]*job.Group{s.Root})
+	visit([]*api.Group{s.Root})
 }
 
 // eachGroup calls f for each group, outer ones before their parts.
-func (s Scheme) eachGroup(f func(*job.Group)) {
-	var visit func(g *job.Group)
-	visit = func(g *job.Group) {
+func (s Scheme) eachGroup(f func(*api.Group)) {
+	var visit func(g *api.Group)
+	visit = func(g *api.Group) {
 		f(g)
 		for _, m := range g.Members {
 			if m.Group != nil {
@@ -60,6 +60,6 @@ func (s Scheme) eachGroup(f func(*job.Group)) {
 }
 
 // severity orders verdicts for WorstError, the worst first.
-var severity = []job.Verdict{job.InternalError, job.SecurityViolation, job.NotExecutable, job.CompileError, job.RuntimeError,
-	job.MemoryLimit, job.TimeLimit, job.WallTimeLimit, job.IdlenessLimit, job.OutputLimit, job.WrongAnswer,
-	job.PresentationError}
+var severity = []api.Verdict{api.InternalError, api.SecurityViolation, api.NotExecutable, api.CompileError, api.RuntimeError,
+	api.MemoryLimit, api.TimeLimit, api.WallTimeLimit, api.IdlenessLimit, api.OutputLimit, api.WrongAnswer,
+	api.PresentationError}

@@ -1,4 +1,4 @@
-package job
+package api
 
 // Verdict is the result of a run, a test or a job. The empty Verdict means
 // not decided yet.

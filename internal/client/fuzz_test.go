@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // FuzzReadEvents reads whatever says that it is a stream of events. Events that
@@ -21,13 +21,13 @@ func FuzzReadEvents(f *testing.F) {
 	f.Add("data: {\"seq\":1}\n\ndata:{\"seq\":2}\n\n")
 	f.Add("data")
 	f.Fuzz(func(t *testing.T, text string) {
-		seen := []job.Event{}
-		last, err := json.Marshal(job.Event{Seq: 77, Type: job.EventDone})
+		seen := []api.Event{}
+		last, err := json.Marshal(api.Event{Seq: 77, Type: api.EventDone})
 		if err != nil {
 			t.Fatal(err)
 		}
 		stream := fmt.Sprintf("%s\n\ndata: %s\n\n", text, last)
-		err = readEvents(strings.NewReader(stream), func(e job.Event) bool { seen = append(seen, e); return true })
+		err = readEvents(strings.NewReader(stream), func(e api.Event) bool { seen = append(seen, e); return true })
 		if err != nil {
 			if !errors.Is(err, errFormat) {
 				t.Errorf("error %v", err)

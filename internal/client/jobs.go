@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"judged/internal/base/job"
+	"judged/internal/api"
 )
 
 // Submit sends a job whose contents are inline or in blobs, and returns its
@@ -19,13 +19,13 @@ import (
 // While the queue is full or the daemon is not ready it tries again until ctx
 // ends; a job is never recorded twice. A daemon that cannot be reached at first
 // is an error at once.
-func (c Client) Submit(ctx context.Context, id string, j job.Job) (job.Report, error) {
+func (c Client) Submit(ctx context.Context, id string, j api.Job) (api.Report, error) {
 	return c.put(ctx, id, j, 0)
 }
 
 // Judge is Submit and Wait: in one request where the job takes less than a
 // minute.
-func (c Client) Judge(ctx context.Context, id string, j job.Job) (job.Report, error) {
+func (c Client) Judge(ctx context.Context, id string, j api.Job) (api.Report, error) {
 	report, err := c.put(ctx, id, j, time.Minute)
 	if err != nil || report.State.Final() {
 		return report, err
@@ -33,7 +33,7 @@ func (c Client) Judge(ctx context.Context, id string, j job.Job) (job.Report, er
 	return c.Wait(ctx, report.ID)
 }
 
-func (c Client) put(ctx context.Context, id string, j job.Job, wait time.Duration) (job.Report, error) {
+func (c Client) put(ctx context.Context, id string, j api.Job, wait time.Duration) (api.Report, error) {
 	if id == "" {
 		// Chosen here, so that a retry after a lost answer does not make a second job.
 		id = strings.ToLower(rand.Text())
@@ -44,9 +44,9 @@ func (c Client) put(ctx context.Context, id string, j job.Job, wait time.Duratio
 	}
 	q, err := q.jsonBody(j)
 	if err != nil {
-		return job.Report{}, err
+		return api.Report{}, err
 	}
-	return persist(ctx, false, func() (job.Report, error) { return call[job.Report](ctx, c, q) })
+	return persist(ctx, false, func() (api.Report, error) { return call[api.Report](ctx, c, q) })
 }
 
 // persist asks again while an answer is to be had later. Where the daemon has
@@ -88,21 +88,21 @@ const maxLost = int(time.Minute / pause)
 
 // Job reads a report; with wait above 0 once it is final, or when that time is
 // over. The daemon waits at most a minute.
-func (c Client) Job(ctx context.Context, id string, wait time.Duration) (job.Report, error) {
+func (c Client) Job(ctx context.Context, id string, wait time.Duration) (api.Report, error) {
 	q := request{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(id), limit: patience +
 		min(wait, time.Minute)}
 	if wait > 0 {
 		q.query = url.Values{"wait": {wait.String()}}
 	}
-	return call[job.Report](ctx, c, q)
+	return call[api.Report](ctx, c, q)
 }
 
 // Wait returns the report of a job once it is final. It outlives a restart of
 // the daemon.
-func (c Client) Wait(ctx context.Context, id string) (job.Report, error) {
+func (c Client) Wait(ctx context.Context, id string) (api.Report, error) {
 	reached := false
 	for {
-		report, err := persist(ctx, reached, func() (job.Report, error) { return c.Job(ctx, id, time.Minute) })
+		report, err := persist(ctx, reached, func() (api.Report, error) { return c.Job(ctx, id, time.Minute) })
 		if err != nil || report.State.Final() {
 			return report, err
 		}
@@ -111,13 +111,13 @@ func (c Client) Wait(ctx context.Context, id string) (job.Report, error) {
 }
 
 // Cancel ends a job, waiting or running.
-func (c Client) Cancel(ctx context.Context, id string) (job.Report, error) {
-	return Delete[job.Report](ctx, c, "/v1/jobs/"+url.PathEscape(id))
+func (c Client) Cancel(ctx context.Context, id string) (api.Report, error) {
+	return Delete[api.Report](ctx, c, "/v1/jobs/"+url.PathEscape(id))
 }
 
 // Filter chooses jobs for List. Zero members do not restrict.
 type Filter struct {
-	State  job.State
+	State  api.State
 	Labels map[string]string // all must match
 	After  string            // Next of the page before
 	Limit  int               // jobs a page; 0 leaves it to the daemon
@@ -125,7 +125,7 @@ type Filter struct {
 
 // Page is a part of the list, the newest job first, without tests.
 type Page struct {
-	Jobs []job.Report `json:"jobs"`
+	Jobs []api.Report `json:"jobs"`
 	Next string       `json:"next,omitempty"` // "" on the last page
 }
 
