@@ -82,7 +82,7 @@ bench: build
 	$(GO) test -tags embedinit -run '^$$' -bench Throughput -benchtime 30x ./internal/service/daemon
 	$(GO) test -tags embedinit -run '^$$' -bench Idle -benchtime 1x -timeout 30m ./internal/service/daemon -idle-jobs 27500
 	$(GO) test -tags embedinit -run '^$$' -bench Serve -benchtime 10x ./internal/service/daemon
-	$(GO) test -run '^$$' -bench Fleet -benchtime 3x -timeout 30m ./internal/service/daemon
+	$(GO) test -run '^$$' -bench Fleet -benchtime 1x -timeout 30m ./internal/service/daemon
 	$(GO) test -count=1 -v -run TestStreamedBlob ./internal/service/daemon -stream-mib 1024
 	$(GO) test -run '^$$' -bench PutTakeFinish -benchtime 1000x ./internal/jobs
 	$(GO) test -run '^$$' -bench Large -benchtime 50x -timeout 30m ./internal/jobs

@@ -6,7 +6,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/client"
-	"judged/internal/jobs/jobspec"
 	"judged/internal/service/render"
 )
 
@@ -32,7 +31,7 @@ func judgeAll(ctx context.Context, cl client.Client, p *plan, line render.Line) 
 
 // submit uploads the files that the daemon does not have and sends the job.
 func (it *item) submit(ctx context.Context, cl client.Client) error {
-	j, err := jobspec.MapFiles(it.job, func(_ string, f api.File) (api.File, error) {
+	j, err := it.job.MapFiles(func(_ string, f api.File) (api.File, error) {
 		if f.Part == "" {
 			return f, nil
 		}

@@ -11,7 +11,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
-	"judged/internal/engine/jury"
 	"judged/internal/jobs/jobspec"
 )
 
@@ -53,11 +52,11 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.outputFile, "output-file", "", "`NAME` of the file in the working directory that is compared, not "+
 		"stdout")
 	fl.StringVar(&f.checker, "checker", checker.DefaultKind, "`KIND` of comparison: "+checker.Usage()+"; or a program: "+
-		jury.Usage(jury.CheckerProtocols()))
+		api.ProtocolUsage(api.CheckerProtocols()))
 	fl.StringArrayVar(&f.checkerArgs, "checker-arg", nil,
 		"a further `ARG` of a checker that is a program, or a flag of kattis; repeatable")
 	fl.StringVar(&f.interactor, "interactor", "", "a program that PROGRAM talks with and that judges it: "+
-		jury.Usage(jury.InteractorProtocols()))
+		api.ProtocolUsage(api.InteractorProtocols()))
 	fl.StringArrayVar(&f.interactorArgs, "interactor-arg", nil, "a further `ARG` of the interactor; repeatable")
 	fl.IntVar(&f.instances, "instances", 0, "how many instances of PROGRAM an interactor cms:PATH, a manager, talks with "+
 		"(default 1)")
@@ -140,7 +139,7 @@ func (f *jobFlags) job(cmd *cobra.Command) (api.Job, error) {
 func (f *jobFlags) checkerOf() (*api.Checker, error) {
 	c := &api.Checker{Kind: f.checker, Args: f.checkerArgs}
 	kind, path, named := strings.Cut(f.checker, ":")
-	if _, isProgram := jury.IsChecker(kind); !isProgram {
+	if _, isProgram := api.CheckerProtocol(kind); !isProgram {
 		return c, nil
 	}
 	if !named {
@@ -178,8 +177,8 @@ func (f *jobFlags) interactorOf() (*api.Interactor, error) {
 		return nil, nil
 	}
 	kind, path, named := strings.Cut(f.interactor, ":")
-	if _, known := jury.IsInteractor(kind); !known || !named {
-		return nil, usagef("read --interactor %q: want %s", f.interactor, jury.Usage(jury.InteractorProtocols()))
+	if _, known := api.InteractorProtocol(kind); !known || !named {
+		return nil, usagef("read --interactor %q: want %s", f.interactor, api.ProtocolUsage(api.InteractorProtocols()))
 	}
 	if err := readable(path); err != nil {
 		return nil, usagef("read --interactor %q: %w; name a program that exists", f.interactor, err)

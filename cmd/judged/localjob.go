@@ -325,7 +325,7 @@ func (l *localJob) openTests(ctx context.Context, path string) (err error) {
 // upload puts the job's files where the daemon has them and returns the job
 // that names them there.
 func (l *localJob) upload(ctx context.Context, cl client.Client) (api.Job, error) {
-	return jobspec.MapFiles(l.job, func(field string, f api.File) (api.File, error) {
+	return l.job.MapFiles(func(field string, f api.File) (api.File, error) {
 		digest, err := cl.PutBlobFile(ctx, f.Part)
 		if err != nil {
 			return api.File{}, fmt.Errorf("upload %s: %w", field, err)

@@ -17,7 +17,6 @@ import (
 	"judged/internal/engine/languages"
 	"judged/internal/engine/measure"
 	"judged/internal/host/slots"
-	"judged/internal/jobs/jobspec"
 	"judged/internal/sandbox"
 	"judged/internal/service/render"
 )
@@ -174,7 +173,7 @@ func (a *app) judgeIn(ctx context.Context, eng *engine.Engine, l *localJob) (api
 
 // checkLanguages refuses sources in languages that this host does not have.
 func checkLanguages(ctx context.Context, eng *engine.Engine, j api.Job) error {
-	for member, id := range jobspec.Languages(j) {
+	for member, id := range j.Languages() {
 		if err := eng.CheckLanguage(ctx, "", id); err != nil {
 			return fmt.Errorf("read %s: %w", flagOf(member), err)
 		}

@@ -71,16 +71,16 @@ func keptTimes(t api.TestReport) (times []time.Duration) {
 
 // verification is what judged verify says.
 type verification struct {
-	Package     string         `json:"package"`
-	Format      problem.Format `json:"format"`
-	Version     string         `json:"version"`
-	TimeLimit   time.Duration  `json:"time_limit_ns"`
-	Inferred    bool           `json:"time_limit_inferred"` // from the submissions; the package has none
-	Submissions []solution     `json:"submissions"`
-	Validators  []string       `json:"validator_differences,omitempty"`
-	Findings    []string       `json:"findings,omitempty"`
-	Warnings    []string       `json:"warnings,omitempty"`
-	OK          bool           `json:"ok"`
+	Package     string            `json:"package"`
+	Format      api.ProblemFormat `json:"format"`
+	Version     string            `json:"version"`
+	TimeLimit   time.Duration     `json:"time_limit_ns"`
+	Inferred    bool              `json:"time_limit_inferred"` // from the submissions; the package has none
+	Submissions []solution        `json:"submissions"`
+	Validators  []string          `json:"validator_differences,omitempty"`
+	Findings    []string          `json:"findings,omitempty"`
+	Warnings    []string          `json:"warnings,omitempty"`
+	OK          bool              `json:"ok"`
 
 	rule problem.TimeRule
 }

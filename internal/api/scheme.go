@@ -90,3 +90,12 @@ type Member struct {
 	Reject   float64  `json:"reject,omitempty"`
 	MaxScore *float64 `json:"max_score,omitempty"` // of a test; nil is unbounded
 }
+
+// GroupTests is a group with the tests in it and in its parts.
+type GroupTests struct {
+	Name  string   `json:"name"`
+	Tests []string `json:"tests"`
+}
+
+// Format is a format of problem packages.
+type ProblemFormat string

@@ -20,7 +20,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/jobs/blobs"
-	"judged/internal/jobs/jobspec"
 )
 
 // A backup is a tar archive, the same for both databases:
@@ -92,7 +91,7 @@ func (a *Archive) count(table string, b batch) error {
 		if err := unpackJSON(packed, &j); err != nil {
 			return fmt.Errorf("decode unfinished job %v: %w", row[slices.Index(b.Columns, "id")], err)
 		}
-		_, err := jobspec.MapFiles(j, func(_ string, f api.File) (api.File, error) {
+		_, err := j.MapFiles(func(_ string, f api.File) (api.File, error) {
 			a.named[f.Blob] = false
 			return f, nil
 		})

@@ -8,9 +8,6 @@ import (
 	"maps"
 
 	"judged/internal/api"
-	"judged/internal/api/scoring"
-	"judged/internal/engine/problem"
-	"judged/internal/jobs/jobspec"
 )
 
 // problemValues is the first part of the names of values that are problems. They and
@@ -19,21 +16,21 @@ const problemValues = "problem"
 
 // Problem is what a package says to jobs that name it. Its files are blobs.
 type Problem struct {
-	ID         string               `json:"id"`
-	Version    string               `json:"version"`         // digest of the package's files: SHA-256 in hex
-	Owner      string               `json:"owner,omitempty"` // token that stored it first, "" if none was needed
-	Name       string               `json:"name"`
-	Format     problem.Format       `json:"format"`
-	Archive    string               `json:"archive"` // blob: the package as it was sent
-	Tests      []api.Test           `json:"tests"`
-	Groups     []scoring.GroupTests `json:"groups"` // outer ones before their parts
-	Checker    *api.Checker         `json:"checker"`
-	Interactor *api.Interactor      `json:"interactor,omitempty"`
-	InputFile  string               `json:"input_file,omitempty"`
-	OutputFile string               `json:"output_file,omitempty"`
-	Passes     int                  `json:"passes,omitempty"`
-	Limits     api.Limits           `json:"limits"`
-	Findings   []string             `json:"findings"` // what the package uses and judged does not do
+	ID         string            `json:"id"`
+	Version    string            `json:"version"`         // digest of the package's files: SHA-256 in hex
+	Owner      string            `json:"owner,omitempty"` // token that stored it first, "" if none was needed
+	Name       string            `json:"name"`
+	Format     api.ProblemFormat `json:"format"`
+	Archive    string            `json:"archive"` // blob: the package as it was sent
+	Tests      []api.Test        `json:"tests"`
+	Groups     []api.GroupTests  `json:"groups"` // outer ones before their parts
+	Checker    *api.Checker      `json:"checker"`
+	Interactor *api.Interactor   `json:"interactor,omitempty"`
+	InputFile  string            `json:"input_file,omitempty"`
+	OutputFile string            `json:"output_file,omitempty"`
+	Passes     int               `json:"passes,omitempty"`
+	Limits     api.Limits        `json:"limits"`
+	Findings   []string          `json:"findings"` // what the package uses and judged does not do
 	// What only judged itself reads.
 	Scheme    *api.Scheme                    `json:"scheme,omitempty" from:"judged"`
 	Includes  map[string]map[string]api.File `json:"includes,omitempty" from:"judged"` // code for submissions, by language
@@ -75,11 +72,11 @@ func (p Problem) Include(j api.Job) api.Job {
 
 // ProblemSummary is a problem in a list.
 type ProblemSummary struct {
-	ID      string         `json:"id"`
-	Version string         `json:"version"`
-	Name    string         `json:"name"`
-	Format  problem.Format `json:"format"`
-	Owner   string         `json:"owner,omitempty"`
+	ID      string            `json:"id"`
+	Version string            `json:"version"`
+	Name    string            `json:"name"`
+	Format  api.ProblemFormat `json:"format"`
+	Owner   string            `json:"owner,omitempty"`
 }
 
 // Editor changes problems.
@@ -203,7 +200,7 @@ func (p Problem) EachBlob(f func(digest string)) error {
 			f(file.Blob)
 		}
 	}
-	_, err := jobspec.MapFiles(p.Job(), func(_ string, file api.File) (api.File, error) {
+	_, err := p.Job().MapFiles(func(_ string, file api.File) (api.File, error) {
 		f(file.Blob)
 		return file, nil
 	})

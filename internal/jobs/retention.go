@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"judged/internal/api"
-	"judged/internal/jobs/jobspec"
 )
 
 const (
@@ -156,7 +155,7 @@ func (s *Store) Blobs(ctx context.Context) (map[string]bool, error) {
 	named := map[string]bool{}
 	for rec, err := range s.Unfinished(ctx) {
 		if err == nil {
-			_, err = jobspec.MapFiles(rec.Job, func(_ string, f api.File) (api.File, error) {
+			_, err = rec.Job.MapFiles(func(_ string, f api.File) (api.File, error) {
 				named[f.Blob] = true
 				return f, nil
 			})

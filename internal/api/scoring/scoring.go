@@ -5,21 +5,15 @@ import "judged/internal/api"
 // Scheme is how a problem is scored.
 type Scheme api.Scheme
 
-// GroupTests is a group with the tests in it and in its parts.
-type GroupTests struct {
-	Name  string   `json:"name"`
-	Tests []string `json:"tests"`
-}
-
 // Groups lists the groups below the root, outer ones before their parts.
-func (s Scheme) Groups() []GroupTests {
-	groups, index := []GroupTests{}, map[*api.Group]int{}
+func (s Scheme) Groups() []api.GroupTests {
+	groups, index := []api.GroupTests{}, map[*api.Group]int{}
 	s.walk(func(path []*api.Group, m api.Member) {
 		for _, g := range path[1:] {
 			i, known := index[g]
 			if !known {
 				i = len(groups)
-				index[g], groups = i, append(groups, GroupTests{Name: g.Name})
+				index[g], groups = i, append(groups, api.GroupTests{Name: g.Name})
 			}
 			groups[i].Tests = append(groups[i].Tests, m.Test)
 		}

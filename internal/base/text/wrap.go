@@ -1,6 +1,7 @@
 package text
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -47,3 +48,12 @@ func Wrap(text string, width, hang int) []string {
 
 // control matches what could control a terminal or mislead a reader, such as marks that reverse the direction of text.
 func control(c rune) bool { return !unicode.IsPrint(c) }
+
+// Quoted is text from outside as an error shows it: quoted, and cut to be short.
+func Quoted(s string) string {
+	const most = 64
+	if len(s) > most {
+		return fmt.Sprintf("%q…", s[:most])
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -52,7 +52,7 @@ func TestInstancesShareTheCPUTime(t *testing.T) {
 func TestInstancesRepeat(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
-	j := managedJob(t, jury.MaxInstances, "hear|say=a", "say=0:x|say=7:x|want=7:a|want=0:a|score=1")
+	j := managedJob(t, api.MaxInstances, "hear|say=a", "say=0:x|say=7:x|want=7:a|want=0:a|score=1")
 	j.Repeats = api.Repeats{Min: 3, Max: 3}
 	r := judgeTalk(t, eng, j)
 	if r.Verdict != api.Accepted || !*r.Deterministic {
@@ -85,7 +85,7 @@ func TestInstancesCannotBeExecuted(t *testing.T) {
 
 // TestCompiledInteractor: an interactor that judged compiles is used as its job says.
 func TestCompiledInteractor(t *testing.T) {
-	want := jury.Interactor{Protocol: jury.CMS, Instances: 3, Transcript: true, Program: jury.Program{Language: "c"}}
+	want := jury.Interactor{Protocol: api.CMS, Instances: 3, Transcript: true, Program: jury.Program{Language: "c"}}
 	got := want
 	compiled, _, failed, release, err := judge.Task{Interactor: &got}.Compile(
 		func(languages.Source) (languages.Result, error) { return languages.Result{Args: []string{"./a"}}, nil })

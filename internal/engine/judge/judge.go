@@ -220,7 +220,7 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 		task.addTalk(&q, func() (jury.Case, error) { return task.juryCase(input, answer, t.feedback) })
 	}
 	switch {
-	case task.Interactor != nil && (task.CheckerProgram == nil || task.Interactor.Protocol != jury.Testlib): // it judges
+	case task.Interactor != nil && (task.CheckerProgram == nil || task.Interactor.Protocol != api.Testlib): // it judges
 	case task.CheckerProgram != nil:
 		q.Check = func(ctx context.Context, output *os.File) (api.CheckReport, error) {
 			return task.runChecker(ctx, input, answer, t.feedback, output)
@@ -255,7 +255,7 @@ func startPass(ctx context.Context, worker *measure.Worker, task Task, t pass, m
 // addTalk has the runs of a test talk with the interactor.
 func (t Task) addTalk(q *measure.Request, find func() (jury.Case, error)) {
 	wall := q.Limits.WallTime()
-	if t.Interactor.Protocol == jury.CMS {
+	if t.Interactor.Protocol == api.CMS {
 		q.Instances = t.Interactor.Instances
 		q.Communicate = func() (*jury.Communication, error) {
 			c, err := find()

@@ -66,7 +66,7 @@ func (t Task) afterPass(test problem.Test, number int, r *api.TestReport) (*pass
 		return nil, folder.Close()
 	case number == t.Passes:
 		check = api.FailedCheck(api.JuryFault, fmt.Sprintf("%s %s: asks for pass %d; the problem allows %d, its "+
-			"validation_passes", jury.ICPC, t.judgedBy(), number+1, t.Passes))
+			"validation_passes", api.ICPC, t.judgedBy(), number+1, t.Passes))
 		r.Fail(check.Fault, check.Message)
 		return nil, folder.Close()
 	}

@@ -101,7 +101,7 @@ const (
 )
 
 func (t *Task) setChecker(c api.Checker, path func(api.File) (string, error)) (err error) {
-	protocol, isProgram := jury.IsChecker(c.Kind)
+	protocol, isProgram := api.CheckerProtocol(c.Kind)
 	if !isProgram {
 		if t.Checker, err = checker.Parse(c.Kind, c.Args...); err != nil {
 			return &InvalidError{err}
@@ -121,9 +121,10 @@ func (t *Task) setInteractor(i *api.Interactor, path func(api.File) (string, err
 	if i == nil {
 		return nil
 	}
-	protocol, known := jury.IsInteractor(i.Kind)
+	protocol, known := api.InteractorProtocol(i.Kind)
 	if !known {
-		return &InvalidError{fmt.Errorf("unknown interactor %q: use %s", i.Kind, jury.Usage(jury.InteractorProtocols()))}
+		return &InvalidError{fmt.Errorf("unknown interactor %q: use %s", i.Kind,
+			api.ProtocolUsage(api.InteractorProtocols()))}
 	}
 	program, err := juryProgram(InteractorName, i.Program, i.Language, i.Files, path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"judged/internal/engine/jury"
+	"judged/internal/api"
 	"judged/internal/testkit"
 )
 
@@ -21,7 +21,7 @@ func quantile(xs []time.Duration, q float64) float64 {
 // output by it, up to its report. Between two checks the next sandbox is prepared, as it is while a program runs.
 func BenchmarkCheck(b *testing.B) {
 	r := openRunner(b, limits())
-	c := checker(b, jury.ICPC, "exit=42")
+	c := checker(b, api.ICPC, "exit=42")
 	t := caseOf(b, r)
 	path := testkit.CompileC(b, source(b, "checker.c"), true)
 	runtime.LockOSThread()

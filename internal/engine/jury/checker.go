@@ -16,7 +16,7 @@ import (
 
 // Checker is a checker that is a program.
 type Checker struct {
-	Protocol Protocol
+	Protocol api.Protocol
 	Program  Program
 }
 
@@ -61,11 +61,11 @@ func (r *Runner) Check(ctx context.Context, c Checker, t Case) (api.CheckReport,
 	}
 	defer r.release(box)
 	spec := sandbox.Spec{
-		Args: r.command(c.Program, c.Protocol.checkerArgs(c.Program.Args)), Files: c.Program.Files,
+		Args: r.command(c.Program, checkerArgs(c.Protocol, c.Program.Args)), Files: c.Program.Files,
 		Open: openFiles(input, answer, t.Output), Folder: feedbackName, FolderFrom: t.Feedback, Limits: r.limits,
 		Explained: sandbox.WaitingExplains,
 	}
-	if c.Protocol == ICPC {
+	if c.Protocol == api.ICPC {
 		spec.Stdin = t.Output
 	}
 	if err := box.Load(spec); err != nil {
@@ -88,7 +88,7 @@ func openFiles(input, answer, output *os.File) []sandbox.OpenFile {
 }
 
 // report is what a checker or an interactor that has ended says, or IE.
-func (r *Runner) report(what string, p Protocol, multiPass bool, box *sandbox.Sandbox, result sandbox.Result) (
+func (r *Runner) report(what string, p api.Protocol, multiPass bool, box *sandbox.Sandbox, result sandbox.Result) (
 	api.CheckReport, error) {
 	e, err := readEnding(box, result)
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *Runner) report(what string, p Protocol, multiPass bool, box *sandbox.Sa
 	exhausted := errors.As(fault, new(exhaustion))
 	var said api.CheckReport
 	if fault == nil {
-		said, fault = p.read(e)
+		said, fault = reportOf(p, e)
 	}
 	if fault == nil && multiPass {
 		if said, fault, err = r.nextPass(said, e.code, box); err != nil {
@@ -116,7 +116,7 @@ func (r *Runner) report(what string, p Protocol, multiPass bool, box *sandbox.Sa
 }
 
 // failed is the report of a program of the jury that is at fault.
-func failed(what string, p Protocol, fault error, stderr string) api.CheckReport {
+func failed(what string, p api.Protocol, fault error, stderr string) api.CheckReport {
 	of := api.JuryFault
 	if errors.As(fault, new(lack)) {
 		of = api.HostFault

@@ -63,7 +63,7 @@ func source(t testing.TB, name string) string {
 }
 
 // checker is the program of testdata that does what its arguments say.
-func checker(t testing.TB, protocol jury.Protocol, does ...string) jury.Checker {
+func checker(t testing.TB, protocol api.Protocol, does ...string) jury.Checker {
 	file := sandbox.File{Name: "checker", Path: testkit.CompileC(t, source(t, "checker.c"), true), Exec: true}
 	return jury.Checker{Protocol: protocol,
 		Program: jury.Program{Command: []string{"./checker"}, Files: []sandbox.File{file}, Args: does}}
@@ -119,52 +119,52 @@ func TestCheck(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name     string
-		protocol jury.Protocol
+		protocol api.Protocol
 		does     string
 		want     api.CheckReport
 	}{
-		{"icpc compares", jury.ICPC, "tokens", api.CheckReport{Verdict: api.Accepted}},
-		{"icpc speaks", jury.ICPC, "judge=line 3|team=look again|err=noise|exit=43",
+		{"icpc compares", api.ICPC, "tokens", api.CheckReport{Verdict: api.Accepted}},
+		{"icpc speaks", api.ICPC, "judge=line 3|team=look again|err=noise|exit=43",
 			api.CheckReport{Verdict: api.WrongAnswer, Message: "line 3", TeamMessage: "look again"}},
-		{"icpc scores", jury.ICPC, "score=0.5|exit=42", api.CheckReport{Verdict: api.Partial, Score: score(0.5)}},
-		{"icpc with an empty score", jury.ICPC, "score=|exit=42",
+		{"icpc scores", api.ICPC, "score=0.5|exit=42", api.CheckReport{Verdict: api.Partial, Score: score(0.5)}},
+		{"icpc with an empty score", api.ICPC, "score=|exit=42",
 			at(`icpc checker: read score.txt: "empty" is not a number of at least 0`, "")},
-		{"icpc scores a part", jury.ICPC, "multiplier=0.5|exit=42",
+		{"icpc scores a part", api.ICPC, "multiplier=0.5|exit=42",
 			api.CheckReport{Verdict: api.Partial, Score: score(0.5), Ratio: true}},
-		{"icpc with an empty part", jury.ICPC, "multiplier=|exit=42",
+		{"icpc with an empty part", api.ICPC, "multiplier=|exit=42",
 			at(`icpc checker: read score_multiplier.txt: "empty" is not a number of at least 0`, "")},
-		{"cms", jury.CMS, "out=0.5|err=half|exit=0",
+		{"cms", api.CMS, "out=0.5|err=half|exit=0",
 			api.CheckReport{Verdict: api.Partial, Message: "half", Score: score(0.5)}},
-		{"testlib", jury.Testlib, "err=wrong answer 1|exit=1",
+		{"testlib", api.Testlib, "err=wrong answer 1|exit=1",
 			api.CheckReport{Verdict: api.WrongAnswer, Message: "wrong answer 1"}},
 
-		{"exits with an unknown code", jury.ICPC, "err=why|exit=7",
+		{"exits with an unknown code", api.ICPC, "err=why|exit=7",
 			at("icpc checker: exited with status 7; the protocol knows 42 (accept) and 43 (reject)", "why")},
-		{"crashes", jury.ICPC, "err=why|kill=11|exit=42", at("icpc checker: was ended by SIGSEGV", "why")},
-		{"computes for ever", jury.ICPC, "spin|exit=42",
+		{"crashes", api.ICPC, "err=why|kill=11|exit=42", at("icpc checker: was ended by SIGSEGV", "why")},
+		{"computes for ever", api.ICPC, "spin|exit=42",
 			exhausted("icpc checker: used 1s of CPU time, the value of limits.jury.cpu_time")},
-		{"sleeps", jury.ICPC, "err=why|sleep|exit=42",
+		{"sleeps", api.ICPC, "err=why|sleep|exit=42",
 			at("icpc checker: did not end within 3s, the value of limits.jury.wall_time", "why")},
-		{"takes all memory", jury.ICPC, "eat|exit=42",
+		{"takes all memory", api.ICPC, "eat|exit=42",
 			exhausted("icpc checker: used more than 256MiB of memory, the value of limits.jury.memory")},
-		{"floods its stdout", jury.ICPC, "flood|exit=42",
+		{"floods its stdout", api.ICPC, "flood|exit=42",
 			exhausted("icpc checker: wrote more than 1MiB, the value of limits.jury.output, to stdout and stderr or to " +
 				"a file")},
-		{"fills its feedback folder", jury.ICPC, "fill|exit=42",
+		{"fills its feedback folder", api.ICPC, "fill|exit=42",
 			exhausted("icpc checker: filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it " +
 				"must write as much")},
-		{"makes many files", jury.ICPC, "many|exit=42",
+		{"makes many files", api.ICPC, "many|exit=42",
 			exhausted("icpc checker: filled its feedback folder; raise sandbox.work_size or sandbox.work_inodes if it " +
 				"must write as much")},
-		{"makes a large file", jury.ICPC, "large|exit=42",
+		{"makes a large file", api.ICPC, "large|exit=42",
 			exhausted("icpc checker: wrote more than 1MiB, the value of limits.jury.output, to stdout and stderr or to " +
 				"a file")},
-		{"links its message to the answer", jury.ICPC, "link=/box/answer|exit=43",
+		{"links its message to the answer", api.ICPC, "link=/box/answer|exit=43",
 			api.CheckReport{Verdict: api.WrongAnswer}},
-		{"links its message to a file of the host", jury.ICPC, "link=/etc/hostname|exit=43",
+		{"links its message to a file of the host", api.ICPC, "link=/etc/hostname|exit=43",
 			api.CheckReport{Verdict: api.WrongAnswer}},
-		{"makes its message a pipe", jury.ICPC, "pipe|exit=43", api.CheckReport{Verdict: api.WrongAnswer}},
-		{"leaves a child behind", jury.ICPC, "orphan|exit=42", api.CheckReport{Verdict: api.Accepted}},
+		{"makes its message a pipe", api.ICPC, "pipe|exit=43", api.CheckReport{Verdict: api.WrongAnswer}},
+		{"leaves a child behind", api.ICPC, "orphan|exit=42", api.CheckReport{Verdict: api.Accepted}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := r.Check(t.Context(), checker(t, tt.protocol, strings.Split(tt.does, "|")...), caseOf(t, r))
@@ -181,7 +181,7 @@ func TestCheck(t *testing.T) {
 // TestCheckerSees: a checker finds its files by their names, can change none of them, and sees no others.
 func TestCheckerSees(t *testing.T) {
 	r := openRunner(t, limits())
-	for protocol, stdin := range map[jury.Protocol]string{jury.ICPC: "1 2 \n3\n", jury.Testlib: "", jury.CMS: ""} {
+	for protocol, stdin := range map[api.Protocol]string{api.ICPC: "1 2 \n3\n", api.Testlib: "", api.CMS: ""} {
 		c := checker(t, protocol, "cat=/box/input", "cat=/box/answer", "cat=/box/output", "err=", "err=stdin:", "cat=-",
 			"look", "cat="+source(t, "checker.c"), "exit=99")
 		got, err := r.Check(t.Context(), c, caseOf(t, r))
@@ -204,7 +204,7 @@ func TestCheckIsCancelled(t *testing.T) {
 	r := openRunner(t, limits())
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, os.ErrDeadlineExceeded)
 	defer cancel()
-	got, err := r.Check(ctx, checker(t, jury.ICPC, "sleep"), caseOf(t, r))
+	got, err := r.Check(ctx, checker(t, api.ICPC, "sleep"), caseOf(t, r))
 	if err == nil {
 		t.Fatalf("got %+v", got)
 	}

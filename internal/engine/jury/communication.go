@@ -17,9 +17,6 @@ import (
 	"judged/internal/sandbox"
 )
 
-// MaxInstances is the largest number of instances of a program that a manager talks with.
-const MaxInstances = 8
-
 // Communication is one run of a manager of the Contest Management System with several instances of a contestant's
 // program. Two named pipes, which only the manager can open, join it to each instance. Close it.
 type Communication struct {
@@ -273,19 +270,19 @@ func (c *Communication) said(hung bool) (api.CheckReport, error) {
 	case c.result.Signal == syscall.SIGPIPE:
 		return api.CheckReport{Verdict: api.WrongAnswer, Message: "the program does not read what the manager writes"}, nil
 	case hung:
-		return failed(what, CMS, errors.New("kept the program waiting until its wall limit; raise that limit if it needs "+
+		return failed(what, api.CMS, errors.New("kept the program waiting until its wall limit; raise it if it needs "+
 			"so long"), e.stderr), nil
 	case c.result.Stop == sandbox.StopCancelled:
-		return late(what, CMS, c.result, c.runner.limits.WallTime, e.stderr), nil
+		return late(what, api.CMS, c.result, c.runner.limits.WallTime, e.stderr), nil
 	case c.result.Stop == sandbox.StopWall:
-		return failed(what, CMS, fmt.Errorf("did not end within %s; does it open all pipes that it waits for?", c.wall),
-			e.stderr), nil
+		return failed(what, api.CMS,
+			fmt.Errorf("did not end within %s; does it open all pipes that it waits for?", c.wall), e.stderr), nil
 	}
-	said, err := c.runner.report(what, CMS, false, c.box, c.result)
+	said, err := c.runner.report(what, api.CMS, false, c.box, c.result)
 	if err == nil && said.Verdict != api.InternalError && !c.hasOpened() {
 		// No instance was started: a score says nothing about the program.
-		return failed(what, CMS, errors.New("gave a score and opened the pipes of no instance, so the program was not run"),
-			e.stderr), nil
+		return failed(what, api.CMS,
+			errors.New("gave a score and opened the pipes of no instance, so the program was not run"), e.stderr), nil
 	}
 	return said, err
 }

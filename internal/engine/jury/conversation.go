@@ -16,7 +16,7 @@ import (
 
 // Interactor is a program of the jury that talks with the contestant's program.
 type Interactor struct {
-	Protocol   Protocol
+	Protocol   api.Protocol
 	Program    Program
 	Transcript bool // record the conversation
 	Instances  int  // of the program, with the protocol CMS
@@ -96,7 +96,7 @@ func (r *Runner) Converse(i Interactor, t Case, wall time.Duration) (_ *Conversa
 	limits := r.limits
 	limits.WallTime += wallFactor * wall // End counts what is the interactor's own
 	return c, c.box.Load(sandbox.Spec{
-		Args: r.command(i.Program, i.Protocol.interactorArgs(i.Program.Args)), Files: i.Program.Files,
+		Args: r.command(i.Program, interactorArgs(i.Protocol, i.Program.Args)), Files: i.Program.Files,
 		Stdin: c.ends.theirStdin, Stdout: c.ends.theirStdout,
 		Open: []sandbox.OpenFile{{Name: "input", File: c.open[0]}, {Name: "answer", File: c.open[1]},
 			{File: c.theirAlive}},
@@ -187,7 +187,7 @@ func (c *Conversation) End(ctx context.Context, program sandbox.Result, limit un
 	if said.First {
 		said.FirstExit = api.ExitInteractor
 	}
-	if c.interactor.Protocol == Testlib && said.Verdict == api.Accepted {
+	if c.interactor.Protocol == api.Testlib && said.Verdict == api.Accepted {
 		if said.Output, err = c.box.OpenFile(feedbackName + "/" + toutName); err != nil {
 			return Said{}, err
 		}
@@ -233,7 +233,7 @@ func (c *Conversation) said(program sandbox.Result) (api.CheckReport, error) {
 
 // late is the report of a program of the jury that did not end in time after the contestant's. One that was busy most of
 // that time, or waited for a CPU, has exhausted it: it may still have had to read what that one wrote.
-func late(what string, p Protocol, r sandbox.Result, wall time.Duration, stderr string) api.CheckReport {
+func late(what string, p api.Protocol, r sandbox.Result, wall time.Duration, stderr string) api.CheckReport {
 	said := failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time", wall),
 		stderr)
 	busy := r.CPUTime

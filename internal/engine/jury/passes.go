@@ -68,7 +68,7 @@ func TakeNextPass(folder *os.File) (*os.File, error) {
 
 // feedbackFault turns an error of loading a program of the jury into its fault, where the feedback of the pass before is
 // larger as a copy: it has holes, or long paths.
-func feedbackFault(what string, p Protocol, t Case, err error) (api.CheckReport, error) {
+func feedbackFault(what string, p api.Protocol, t Case, err error) (api.CheckReport, error) {
 	if t.Feedback != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.ENAMETOOLONG)) {
 		return failed(what, p, errors.New("left files in its feedback folder that cannot be copied for the next pass; "+
 			"write fewer and smaller ones"), ""), nil

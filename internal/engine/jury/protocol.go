@@ -12,37 +12,6 @@ import (
 	"judged/internal/api"
 )
 
-// Protocol is a convention between a judge and a checker or an interactor.
-type Protocol string
-
-// The protocols.
-const (
-	ICPC    Protocol = "icpc"    // output validators of the ICPC and Kattis package formats
-	Testlib Protocol = "testlib" // programs that use testlib.h, as those of Polygon do
-	CMS     Protocol = "cms"     // comparators, and managers of Communication tasks, of the Contest Management System
-)
-
-// CheckerProtocols lists the protocols of checkers.
-func CheckerProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS} }
-
-// InteractorProtocols lists the protocols of interactors.
-func InteractorProtocols() []Protocol { return []Protocol{ICPC, Testlib, CMS} }
-
-// Usage lists protocols for people: "icpc:PATH or testlib:PATH".
-func Usage(protocols []Protocol) string {
-	var forms []string
-	for _, p := range protocols {
-		forms = append(forms, string(p)+":PATH")
-	}
-	last := len(forms) - 1
-	return strings.Join(forms[:last], ", ") + " or " + forms[last]
-}
-
-// IsChecker reports whether a kind of checker is a program, and which protocol it has.
-func IsChecker(kind string) (Protocol, bool) {
-	return Protocol(kind), slices.Contains(CheckerProtocols(), Protocol(kind))
-}
-
 // What a program of the jury finds in its sandbox. The names are absolute, because programs change their folder.
 const (
 	inputPath    = "/box/input"
@@ -51,11 +20,6 @@ const (
 	feedbackPath = "/box/feedback/"
 )
 
-// IsInteractor reports whether there are interactors of a kind, and which protocol it is.
-func IsInteractor(kind string) (Protocol, bool) {
-	return Protocol(kind), slices.Contains(InteractorProtocols(), Protocol(kind))
-}
-
 // reportArgument is an argument that stands for a file in the feedback folder. A testlib program that gets one
 // writes its message there instead of to stderr.
 const reportArgument = "{report}"
@@ -63,19 +27,19 @@ const reportArgument = "{report}"
 const reportName = "report"
 
 // checkerArgs is the command line of a checker without its name. The three protocols have three orders.
-func (p Protocol) checkerArgs(args []string) []string {
+func checkerArgs(p api.Protocol, args []string) []string {
 	switch p {
-	case ICPC:
+	case api.ICPC:
 		return append([]string{inputPath, answerPath, feedbackPath}, args...)
-	case CMS:
+	case api.CMS:
 		return append([]string{inputPath, answerPath, outputPath}, args...)
 	}
 	return append([]string{inputPath, outputPath, answerPath}, withReport(args)...)
 }
 
 // interactorArgs is the command line of an interactor without its name.
-func (p Protocol) interactorArgs(args []string) []string {
-	if p == ICPC {
+func interactorArgs(p api.Protocol, args []string) []string {
+	if p == api.ICPC {
 		return append([]string{inputPath, answerPath, feedbackPath}, args...)
 	}
 	return append([]string{inputPath, feedbackPath + toutName, answerPath}, withReport(args)...)
@@ -105,14 +69,14 @@ type ending struct {
 	multiplier     string // score_multiplier.txt of icpc; "" if absent
 }
 
-// read says what the ending of a checker means. An error is a fault of the checker.
-func (p Protocol) read(e ending) (api.CheckReport, error) {
+// reportOf returns what the ending of a checker means. An error is a fault of the checker.
+func reportOf(p api.Protocol, e ending) (api.CheckReport, error) {
 	switch p {
-	case ICPC:
+	case api.ICPC:
 		return readICPC(e)
-	case Testlib:
+	case api.Testlib:
 		return readTestlib(e)
-	case CMS:
+	case api.CMS:
 		return readCMS(e)
 	}
 	return api.CheckReport{}, fmt.Errorf("unknown protocol %q", p)

@@ -11,143 +11,145 @@ import (
 	"judged/internal/sandbox"
 )
 
+const icpc, testlib, cms = api.ICPC, api.Testlib, api.CMS
+
 func points(n float64) *float64 { return &n }
 
 // TestCheckerProtocols holds what each exit code of each protocol means. A test without want is a checker at fault.
 func TestCheckerProtocols(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		protocol Protocol
+		protocol api.Protocol
 		ending   ending
 		want     api.CheckReport
 		fault    string
 	}{
-		{"icpc accepts", ICPC, ending{code: 42}, api.CheckReport{Verdict: api.Accepted}, ""},
-		{"icpc rejects", ICPC, ending{code: 43, judge: "line 3", team: "no", stderr: "noise"},
+		{"icpc accepts", icpc, ending{code: 42}, api.CheckReport{Verdict: api.Accepted}, ""},
+		{"icpc rejects", icpc, ending{code: 43, judge: "line 3", team: "no", stderr: "noise"},
 			api.CheckReport{Verdict: api.WrongAnswer, Message: "line 3", TeamMessage: "no"}, ""},
-		{"icpc without a judgemessage", ICPC, ending{code: 43, stderr: "line 3"},
+		{"icpc without a judgemessage", icpc, ending{code: 43, stderr: "line 3"},
 			api.CheckReport{Verdict: api.WrongAnswer, Message: "line 3"}, ""},
-		{"icpc with a part of the score", ICPC, ending{code: 42, score: "0.25"},
+		{"icpc with a part of the score", icpc, ending{code: 42, score: "0.25"},
 			api.CheckReport{Verdict: api.Partial, Score: points(0.25)}, ""},
-		{"icpc with the full score", ICPC, ending{code: 42, score: "1"},
+		{"icpc with the full score", icpc, ending{code: 42, score: "1"},
 			api.CheckReport{Verdict: api.Accepted, Score: points(1)}, ""},
-		{"icpc rejects, whatever the score", ICPC, ending{code: 43, score: "1"},
+		{"icpc rejects, whatever the score", icpc, ending{code: 43, score: "1"},
 			api.CheckReport{Verdict: api.WrongAnswer}, ""},
-		{"icpc with a malformed score", ICPC, ending{code: 42, score: "full"}, api.CheckReport{},
+		{"icpc with a malformed score", icpc, ending{code: 42, score: "full"}, api.CheckReport{},
 			`read score.txt: "full" is not a number of at least 0`},
-		{"icpc with a part of the points", ICPC, ending{code: 42, multiplier: "0.25"},
+		{"icpc with a part of the points", icpc, ending{code: 42, multiplier: "0.25"},
 			api.CheckReport{Verdict: api.Partial, Score: points(0.25), Ratio: true}, ""},
-		{"icpc with all points", ICPC, ending{code: 42, multiplier: "1.0"},
+		{"icpc with all points", icpc, ending{code: 42, multiplier: "1.0"},
 			api.CheckReport{Verdict: api.Accepted, Score: points(1), Ratio: true}, ""},
-		{"icpc with more than all points", ICPC, ending{code: 42, multiplier: "1.5"}, api.CheckReport{},
+		{"icpc with more than all points", icpc, ending{code: 42, multiplier: "1.5"}, api.CheckReport{},
 			"read score_multiplier.txt: 1.5 is above 1"},
-		{"icpc with a malformed part", ICPC, ending{code: 42, multiplier: "half"}, api.CheckReport{},
+		{"icpc with a malformed part", icpc, ending{code: 42, multiplier: "half"}, api.CheckReport{},
 			`read score_multiplier.txt: "half" is not a number of at least 0`},
-		{"icpc with points and a part of them", ICPC, ending{code: 42, score: "1", multiplier: "1"}, api.CheckReport{},
+		{"icpc with points and a part of them", icpc, ending{code: 42, score: "1", multiplier: "1"}, api.CheckReport{},
 			"wrote score.txt and score_multiplier.txt; the format allows one of them"},
-		{"icpc rejects, whatever the part", ICPC, ending{code: 43, multiplier: "1"},
+		{"icpc rejects, whatever the part", icpc, ending{code: 43, multiplier: "1"},
 			api.CheckReport{Verdict: api.WrongAnswer}, ""},
-		{"icpc 0", ICPC, ending{}, api.CheckReport{},
+		{"icpc 0", icpc, ending{}, api.CheckReport{},
 			"exited with status 0; the protocol knows 42 (accept) and 43 (reject)"},
-		{"icpc 1", ICPC, ending{code: 1}, api.CheckReport{},
+		{"icpc 1", icpc, ending{code: 1}, api.CheckReport{},
 			"exited with status 1; the protocol knows 42 (accept) and 43 (reject)"},
 
-		{"testlib ok", Testlib, ending{stderr: "ok 3 numbers"},
+		{"testlib ok", testlib, ending{stderr: "ok 3 numbers"},
 			api.CheckReport{Verdict: api.Accepted, Message: "ok 3 numbers"}, ""},
-		{"testlib wrong", Testlib, ending{code: 1, stderr: "wrong answer 1 differs"},
+		{"testlib wrong", testlib, ending{code: 1, stderr: "wrong answer 1 differs"},
 			api.CheckReport{Verdict: api.WrongAnswer, Message: "wrong answer 1 differs"}, ""},
-		{"testlib presentation", Testlib, ending{code: 2}, api.CheckReport{Verdict: api.PresentationError}, ""},
-		{"testlib fail", Testlib, ending{code: 3}, api.CheckReport{},
+		{"testlib presentation", testlib, ending{code: 2}, api.CheckReport{Verdict: api.PresentationError}, ""},
+		{"testlib fail", testlib, ending{code: 3}, api.CheckReport{},
 			"exited with status 3 (fail): the input, the answer or the checker is wrong"},
-		{"testlib dirt", Testlib, ending{code: 4}, api.CheckReport{Verdict: api.PresentationError}, ""},
-		{"testlib points", Testlib, ending{code: 7, stderr: "points 30.5 good"},
+		{"testlib dirt", testlib, ending{code: 4}, api.CheckReport{Verdict: api.PresentationError}, ""},
+		{"testlib points", testlib, ending{code: 7, stderr: "points 30.5 good"},
 			api.CheckReport{Verdict: api.Partial, Score: points(30.5), Message: "points 30.5 good"}, ""},
-		{"testlib points without a prefix", Testlib, ending{code: 7, stderr: "0.5"},
+		{"testlib points without a prefix", testlib, ending{code: 7, stderr: "0.5"},
 			api.CheckReport{Verdict: api.Partial, Score: points(0.5), Message: "0.5"}, ""},
-		{"testlib no points", Testlib, ending{code: 7, stderr: "points 0 nothing"},
+		{"testlib no points", testlib, ending{code: 7, stderr: "points 0 nothing"},
 			api.CheckReport{Verdict: api.WrongAnswer, Score: points(0), Message: "points 0 nothing"}, ""},
-		{"testlib points without a number", Testlib, ending{code: 7, stderr: "points many"}, api.CheckReport{},
+		{"testlib points without a number", testlib, ending{code: 7, stderr: "points many"}, api.CheckReport{},
 			`read the score of exit status 7 (points) in its message: "many" is not a number of at least 0`},
-		{"testlib points after debugging", Testlib, ending{code: 7, stderr: "points of n: 5\nok so far\npoints 0.5 half"},
+		{"testlib points after debugging", testlib, ending{code: 7, stderr: "points of n: 5\nok so far\npoints 0.5 half"},
 			api.CheckReport{Verdict: api.Partial, Score: points(0.5),
 				Message: "points of n: 5\nok so far\npoints 0.5 half"}, ""},
-		{"testlib points that the program wrote", Testlib, ending{code: 7, stderr: "points 100\npoints 0 nothing"},
+		{"testlib points that the program wrote", testlib, ending{code: 7, stderr: "points 100\npoints 0 nothing"},
 			api.CheckReport{Verdict: api.WrongAnswer, Score: points(0), Message: "points 100\npoints 0 nothing"}, ""},
-		{"testlib points without a prefix, after debugging", Testlib, ending{code: 7, stderr: "n = 5\n0.5 half"},
+		{"testlib points without a prefix, after debugging", testlib, ending{code: 7, stderr: "n = 5\n0.5 half"},
 			api.CheckReport{Verdict: api.Partial, Score: points(0.5), Message: "n = 5\n0.5 half"}, ""},
-		{"testlib points that could be two", Testlib, ending{code: 7, stderr: "5 numbers\n0.5 half"}, api.CheckReport{},
+		{"testlib points that could be two", testlib, ending{code: 7, stderr: "5 numbers\n0.5 half"}, api.CheckReport{},
 			`read the score of exit status 7 (points) in its message: 2 lines begin with points; want one, or one with ` +
 				`"points N"`},
-		{"testlib points without a message", Testlib, ending{code: 7}, api.CheckReport{},
+		{"testlib points without a message", testlib, ending{code: 7}, api.CheckReport{},
 			`read the score of exit status 7 (points) in its message: 0 lines begin with points; want one, or one with ` +
 				`"points N"`},
-		{"testlib points at the code for accepted", Testlib, ending{stderr: "points 0"}, api.CheckReport{},
+		{"testlib points at the code for accepted", testlib, ending{stderr: "points 0"}, api.CheckReport{},
 			`exited with status 0 (ok) and wrote "points 0"`},
-		{"testlib infinite points", Testlib, ending{code: 7, stderr: "points 1e400"}, api.CheckReport{},
+		{"testlib infinite points", testlib, ending{code: 7, stderr: "points 1e400"}, api.CheckReport{},
 			`read the score of exit status 7 (points) in its message: "1e400" is above 1e+15`},
-		{"testlib points beyond what a report can add up", Testlib, ending{code: 7, stderr: "points 1e308"},
+		{"testlib points beyond what a report can add up", testlib, ending{code: 7, stderr: "points 1e308"},
 			api.CheckReport{}, `read the score of exit status 7 (points) in its message: "1e308" is above 1e+15`},
-		{"icpc points beyond what a report can add up", ICPC, ending{code: 42, score: "1e308"}, api.CheckReport{},
+		{"icpc points beyond what a report can add up", icpc, ending{code: 42, score: "1e308"}, api.CheckReport{},
 			`read score.txt: "1e308" is above 1e+15`},
-		{"icpc infinite points", ICPC, ending{code: 42, score: "inf"}, api.CheckReport{},
+		{"icpc infinite points", icpc, ending{code: 42, score: "inf"}, api.CheckReport{},
 			`read score.txt: "inf" is above 1e+15`},
-		{"icpc the most points", ICPC, ending{code: 42, score: "1e15"},
+		{"icpc the most points", icpc, ending{code: 42, score: "1e15"},
 			api.CheckReport{Verdict: api.Partial, Score: points(1e15)}, ""},
-		{"testlib unexpected end", Testlib, ending{code: 8}, api.CheckReport{Verdict: api.PresentationError}, ""},
-		{"testlib partial", Testlib, ending{code: 3, stderr: "partially correct (3) of 5"},
+		{"testlib unexpected end", testlib, ending{code: 8}, api.CheckReport{Verdict: api.PresentationError}, ""},
+		{"testlib partial", testlib, ending{code: 3, stderr: "partially correct (3) of 5"},
 			api.CheckReport{Verdict: api.Partial, Score: points(3), Message: "partially correct (3) of 5"}, ""},
-		{"testlib partial with TESTSYS", Testlib, ending{code: 120, stderr: "partially correct (70)"},
+		{"testlib partial with TESTSYS", testlib, ending{code: 120, stderr: "partially correct (70)"},
 			api.CheckReport{Verdict: api.Partial, Score: points(70), Message: "partially correct (70)"}, ""},
-		{"testlib partial, nothing", Testlib, ending{stderr: "partially correct (0) none"},
+		{"testlib partial, nothing", testlib, ending{stderr: "partially correct (0) none"},
 			api.CheckReport{Verdict: api.WrongAnswer, Score: points(0), Message: "partially correct (0) none"}, ""},
-		{"testlib partial, nothing, after debugging", Testlib, ending{stderr: "n = 5\npartially correct (0)"},
+		{"testlib partial, nothing, after debugging", testlib, ending{stderr: "n = 5\npartially correct (0)"},
 			api.CheckReport{Verdict: api.WrongAnswer, Score: points(0), Message: "n = 5\npartially correct (0)"}, ""},
-		{"testlib partial, one point is not all", Testlib, ending{code: 1, stderr: "partially correct (1)"},
+		{"testlib partial, one point is not all", testlib, ending{code: 1, stderr: "partially correct (1)"},
 			api.CheckReport{Verdict: api.Partial, Score: points(1), Message: "partially correct (1)"}, ""},
-		{"testlib partial after debugging", Testlib, ending{code: 13, stderr: "n = 5\npartially correct (13) some"},
+		{"testlib partial after debugging", testlib, ending{code: 13, stderr: "n = 5\npartially correct (13) some"},
 			api.CheckReport{Verdict: api.Partial, Score: points(13), Message: "n = 5\npartially correct (13) some"}, ""},
-		{"testlib partial that wraps", Testlib, ending{code: 44, stderr: "partially correct (300)"},
+		{"testlib partial that wraps", testlib, ending{code: 44, stderr: "partially correct (300)"},
 			api.CheckReport{Verdict: api.Partial, Score: points(300), Message: "partially correct (300)"}, ""},
-		{"testlib partial at the code for accepted", Testlib, ending{stderr: "partially correct (70)"}, api.CheckReport{},
+		{"testlib partial at the code for accepted", testlib, ending{stderr: "partially correct (70)"}, api.CheckReport{},
 			`exited with status 0 (ok) and wrote "partially correct (70)"`},
-		{"testlib partial without a number", Testlib, ending{stderr: "partially correct (half)"}, api.CheckReport{},
+		{"testlib partial without a number", testlib, ending{stderr: "partially correct (half)"}, api.CheckReport{},
 			`exited with status 0 (ok) and wrote "partially correct (half)"`},
-		{"testlib partial of more than a report can add up", Testlib,
+		{"testlib partial of more than a report can add up", testlib,
 			ending{code: 0xff, stderr: "partially correct (9223372036854775807)"}, api.CheckReport{},
 			"exited with status 255, which testlib does not have"},
-		{"testlib partial that the program wrote, before ok", Testlib, ending{stderr: "partially correct (0)\nok 3 numbers"},
+		{"testlib partial that the program wrote, before ok", testlib, ending{stderr: "partially correct (0)\nok 3 numbers"},
 			api.CheckReport{Verdict: api.Accepted, Message: "partially correct (0)\nok 3 numbers"}, ""},
-		{"testlib partial that the program wrote, before a fault", Testlib,
+		{"testlib partial that the program wrote, before a fault", testlib,
 			ending{code: 3, stderr: "partially correct (3)\nFAIL no answer"}, api.CheckReport{},
 			"exited with status 3 (fail): the input, the answer or the checker is wrong"},
-		{"testlib partial that the program wrote, before wrong", Testlib,
+		{"testlib partial that the program wrote, before wrong", testlib,
 			ending{code: 1, stderr: "partially correct (1)\nwrong answer"},
 			api.CheckReport{Verdict: api.WrongAnswer, Message: "partially correct (1)\nwrong answer"}, ""},
-		{"testlib 13 without a line", Testlib, ending{code: 13, stderr: "13 of 20"}, api.CheckReport{},
+		{"testlib 13 without a line", testlib, ending{code: 13, stderr: "13 of 20"}, api.CheckReport{},
 			"exited with status 13, which testlib does not have"},
-		{"testlib partial in a result file", Testlib, ending{code: 13, stderr: "See file", report: "partially correct (13)"},
+		{"testlib partial in a result file", testlib, ending{code: 13, stderr: "See file", report: "partially correct (13)"},
 			api.CheckReport{Verdict: api.Partial, Score: points(13), Message: "partially correct (13)"}, ""},
-		{"testlib partial of another code", Testlib, ending{code: 9, stderr: "partially correct (70)"},
+		{"testlib partial of another code", testlib, ending{code: 9, stderr: "partially correct (70)"},
 			api.CheckReport{}, "exited with status 9, which testlib does not have"},
-		{"testlib with a result file", Testlib, ending{code: 1, stderr: "See file to check exit message",
+		{"testlib with a result file", testlib, ending{code: 1, stderr: "See file to check exit message",
 			report: "wrong answer 2"},
 			api.CheckReport{Verdict: api.WrongAnswer, Message: "wrong answer 2"}, ""},
-		{"testlib 42", Testlib, ending{code: 42}, api.CheckReport{},
+		{"testlib 42", testlib, ending{code: 42}, api.CheckReport{},
 			"exited with status 42, which testlib does not have"},
 
-		{"cms full", CMS, ending{stdout: "1.0\n", stderr: "translate:success\n"},
+		{"cms full", cms, ending{stdout: "1.0\n", stderr: "translate:success\n"},
 			api.CheckReport{Verdict: api.Accepted, Score: points(1), Message: "Output is correct"}, ""},
-		{"cms nothing", CMS, ending{stdout: "0", stderr: "too long"},
+		{"cms nothing", cms, ending{stdout: "0", stderr: "too long"},
 			api.CheckReport{Verdict: api.WrongAnswer, Score: points(0), Message: "too long"}, ""},
-		{"cms a part", CMS, ending{stdout: "0.5\nmore", stderr: "half\nmore"},
+		{"cms a part", cms, ending{stdout: "0.5\nmore", stderr: "half\nmore"},
 			api.CheckReport{Verdict: api.Partial, Score: points(0.5), Message: "half"}, ""},
-		{"cms above full", CMS, ending{stdout: "2"}, api.CheckReport{},
+		{"cms above full", cms, ending{stdout: "2"}, api.CheckReport{},
 			"read the score in the first line of stdout: 2 is above 1"},
-		{"cms not a number", CMS, ending{stdout: "nan"}, api.CheckReport{},
+		{"cms not a number", cms, ending{stdout: "nan"}, api.CheckReport{},
 			`read the score in the first line of stdout: "nan" is not a number of at least 0`},
-		{"cms without a score", CMS, ending{}, api.CheckReport{},
+		{"cms without a score", cms, ending{}, api.CheckReport{},
 			`read the score in the first line of stdout: "" is not a number of at least 0`},
-		{"cms 1", CMS, ending{code: 1, stdout: "1"}, api.CheckReport{},
+		{"cms 1", cms, ending{code: 1, stdout: "1"}, api.CheckReport{},
 			"exited with status 1; the protocol wants 0 whatever the score"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -158,7 +160,7 @@ func TestCheckerProtocols(t *testing.T) {
 			if isVerdict(firstLine(tt.ending.report)) {
 				tt.ending.verdict = firstLine(tt.ending.report)
 			}
-			got, err := tt.protocol.read(tt.ending)
+			got, err := reportOf(tt.protocol, tt.ending)
 			fault := ""
 			if err != nil {
 				got, fault = api.CheckReport{}, err.Error()
@@ -196,12 +198,12 @@ func TestLastVerdict(t *testing.T) {
 // TestCheckerArgs: three protocols, three orders.
 func TestCheckerArgs(t *testing.T) {
 	args := []string{"{report}", "-appes"}
-	for protocol, want := range map[Protocol][]string{
-		ICPC:    {"/box/input", "/box/answer", "/box/feedback/", "{report}", "-appes"},
-		Testlib: {"/box/input", "/box/output", "/box/answer", "/box/feedback/report", "-appes"},
-		CMS:     {"/box/input", "/box/answer", "/box/output", "{report}", "-appes"},
+	for protocol, want := range map[api.Protocol][]string{
+		icpc:    {"/box/input", "/box/answer", "/box/feedback/", "{report}", "-appes"},
+		testlib: {"/box/input", "/box/output", "/box/answer", "/box/feedback/report", "-appes"},
+		cms:     {"/box/input", "/box/answer", "/box/output", "{report}", "-appes"},
 	} {
-		if diff := cmp.Diff(want, protocol.checkerArgs(args)); diff != "" {
+		if diff := cmp.Diff(want, checkerArgs(protocol, args)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", protocol, diff)
 		}
 	}
@@ -222,7 +224,7 @@ func TestLate(t *testing.T) {
 		{"asleep", sandbox.Result{CPUTime: 5 * time.Millisecond}, false},
 		{"asleep on a busy CPU", sandbox.Result{CPUTime: 5 * time.Millisecond, RunDelay: &waited}, false},
 	} {
-		got := late("interactor", ICPC, tt.result, wall, "")
+		got := late("interactor", icpc, tt.result, wall, "")
 		if got.Verdict != api.InternalError || got.Exhausted != tt.want {
 			t.Errorf("%s: verdict %s, exhausted %t", tt.name, got.Verdict, got.Exhausted)
 		}

@@ -10,9 +10,6 @@ import (
 	"judged/internal/base/linux"
 )
 
-// MaxTranscript is how much text a transcript has at most, in bytes.
-const MaxTranscript = 64 << 10
-
 const maxLines = 2000
 
 // transcriptNote says what a transcript costs: judged passes on what the two write, and takes its time for it.
@@ -38,7 +35,7 @@ type line struct {
 
 // newRelay makes the pipes of a conversation with a relay between them.
 func newRelay(e *ends) (r *relay, err error) {
-	r = &relay{room: MaxTranscript, notes: api.Transcript{Note: transcriptNote, Lines: []api.TranscriptLine{}}}
+	r = &relay{room: api.MaxTranscript, notes: api.Transcript{Note: transcriptNote, Lines: []api.TranscriptLine{}}}
 	asks, answers := &r.lines[0], &r.lines[1]
 	asks.from, answers.from = api.ExitInteractor, api.ExitProgram
 	if asks.r, e.theirStdout, err = linux.ReadPipe(); err != nil {

@@ -9,24 +9,23 @@ import (
 	"strings"
 	"time"
 
+	"judged/internal/api"
+
 	"judged/internal/api/scoring"
 	"judged/internal/base/units"
 )
 
-// Format is a format of problem packages.
-type Format string
-
 // The formats. Packages of the ICPC are legacy ones without points.
 const (
-	Legacy  Format = "legacy"
-	Draft23 Format = "2023-07"
-	Kattis  Format = "2025-09"
-	Polygon Format = "polygon"
+	Legacy  api.ProblemFormat = "legacy"
+	Draft23 api.ProblemFormat = "2023-07"
+	Kattis  api.ProblemFormat = "2025-09"
+	Polygon api.ProblemFormat = "polygon"
 )
 
 // Package is a problem as its setters hand it over.
 type Package struct {
-	Format  Format
+	Format  api.ProblemFormat
 	Name    string
 	Version string // digest of the content: SHA-256 in hex
 	Limits  Limits

@@ -200,7 +200,7 @@ var (
 
 // summary is what tests look at.
 type summary struct {
-	Format      Format
+	Format      api.ProblemFormat
 	Name        string
 	Time        time.Duration
 	Rule        TimeRule

@@ -15,9 +15,9 @@ import (
 	"judged/internal/api"
 	"judged/internal/api/scoring"
 	"judged/internal/base/config"
+	"judged/internal/base/text"
 	"judged/internal/base/units"
 	"judged/internal/engine/checker"
-	"judged/internal/engine/jury"
 )
 
 // Bounds of a job that no configuration moves: they keep records, argument
@@ -91,7 +91,7 @@ func Complete(c config.Config, j api.Job) (api.Job, error) {
 	e.head(j, c.Limits.Max.Head)
 	oneOf(&e, "priority", j.Priority, api.Priorities()...)
 	e.check(j.Pool == "" || config.ValidPool(j.Pool), "pool", "%s is not the name of a pool; send one of GET /v1/pools, "+
-		"or leave it out", quote(j.Pool))
+		"or leave it out", text.Quoted(j.Pool))
 	e.labels(j.Labels)
 	if err := e.err(); err != nil {
 		return api.Job{}, err
@@ -109,7 +109,7 @@ func (e *Errors) file(field string, f *api.File) {
 	e.check(set > 0, field, "no content; send one of blob, text, base64 and part")
 	e.check(set < 2, field, "%d contents; send one of blob, text, base64 and part", set)
 	e.check(f.Blob == "" || hexDigest.MatchString(f.Blob), field+".blob",
-		"%s is no SHA-256; send 64 lower-case hex digits", quote(f.Blob))
+		"%s is no SHA-256; send 64 lower-case hex digits", text.Quoted(f.Blob))
 	e.check(f.Base64 == nil || isBase64(*f.Base64), field+".base64",
 		"not base64; send the standard alphabet with padding")
 }
@@ -145,7 +145,7 @@ func (e *Errors) files(member string, files map[string]api.File, most config.Max
 	e.check(len(files) <= most.Files, member, "%d; send at most %d, the bound of limits.max.files", len(files),
 		most.Files)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		field := member + "[" + quote(name) + "]"
+		field := member + "[" + text.Quoted(name) + "]"
 		f := files[name]
 		e.file(field, &f)
 		e.fileName(field, name)
@@ -179,7 +179,7 @@ func (e *Errors) besides(member string, files map[string]api.File, most config.M
 	e.files(member, files, most)
 	for _, name := range juryNames {
 		_, taken := files[name]
-		e.check(!taken, member+"["+quote(name)+"]", "is the name of something else there; send another name")
+		e.check(!taken, member+"["+text.Quoted(name)+"]", "is the name of something else there; send another name")
 	}
 }
 
@@ -192,7 +192,7 @@ func (e *Errors) tests(tests []api.Test, most config.MaxLimits) {
 		field := fmt.Sprintf("tests[%d]", i)
 		e.name(field+".name", t.Name)
 		if other, taken := first[t.Name]; taken && t.Name != "" {
-			e.add(field+".name", "%s is the name of tests[%d] already; send another", quote(t.Name), other)
+			e.add(field+".name", "%s is the name of tests[%d] already; send another", text.Quoted(t.Name), other)
 		} else {
 			first[t.Name] = i
 		}
@@ -226,7 +226,7 @@ func (e *Errors) name(field, name string) {
 	e.check(name != "", field, "empty; send a name")
 	e.check(len(name) <= maxName, field, "%d bytes; send at most %d", len(name), maxName)
 	e.check(utf8.ValidString(name) && !strings.ContainsFunc(name, unprintable), field,
-		"%s has bytes that cannot be shown; send printable UTF-8", quote(name))
+		"%s has bytes that cannot be shown; send printable UTF-8", text.Quoted(name))
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
@@ -235,15 +235,15 @@ func (e *Errors) checker(c *api.Checker, most config.MaxLimits) {
 	if c == nil {
 		return
 	}
-	if _, isProgram := jury.IsChecker(c.Kind); isProgram {
+	if _, isProgram := api.CheckerProtocol(c.Kind); isProgram {
 		e.file("checker.program", cmp.Or(c.Program, &api.File{}))
 		e.besides("checker.files", c.Files, most)
 		e.arguments("checker.args", c.Args)
 		return
 	}
 	_, err := checker.Parse(c.Kind)
-	e.check(err == nil, "checker.kind", "%s is unknown; send %s; or, with a program, one of %s", quote(c.Kind),
-		checker.Usage(), listed(jury.CheckerProtocols()))
+	e.check(err == nil, "checker.kind", "%s is unknown; send %s; or, with a program, one of %s", text.Quoted(c.Kind),
+		checker.Usage(), listed(api.CheckerProtocols()))
 	if err == nil {
 		_, err = checker.Parse(c.Kind, c.Args...)
 		e.check(err == nil, "checker.args", "%.400v", err) // it quotes an argument
@@ -261,8 +261,9 @@ func (e *Errors) interactor(i *api.Interactor, most config.MaxLimits) {
 	if i == nil {
 		return
 	}
-	_, known := jury.IsInteractor(i.Kind)
-	e.check(known, "interactor.kind", "%s is unknown; send one of %s", quote(i.Kind), listed(jury.InteractorProtocols()))
+	_, known := api.InteractorProtocol(i.Kind)
+	e.check(known, "interactor.kind", "%s is unknown; send one of %s", text.Quoted(i.Kind),
+		listed(api.InteractorProtocols()))
 	e.file("interactor.program", &i.Program)
 	e.besides("interactor.files", i.Files, most)
 	e.arguments("interactor.args", i.Args)
@@ -275,8 +276,8 @@ func (e *Errors) passes(j api.Job) {
 	if j.Interactor != nil {
 		judge = j.Interactor.Kind
 	}
-	e.check(j.Passes == 0 || judge == string(jury.ICPC), "passes",
-		"nobody can ask for the next pass; send a checker or an interactor of the kind %s, or leave passes out", jury.ICPC)
+	e.check(j.Passes == 0 || judge == string(api.ICPC), "passes",
+		"nobody can ask for the next pass; send a checker or an interactor of the kind %s, or leave passes out", api.ICPC)
 }
 
 func (e *Errors) transcript(j api.Job) {
@@ -284,9 +285,9 @@ func (e *Errors) transcript(j api.Job) {
 		return
 	}
 	e.check(j.Interactor != nil, "transcript", "there is no interactor; send one or leave it out")
-	e.check(j.Interactor == nil || j.Interactor.Kind != string(jury.CMS), "transcript",
-		"an interactor of the kind %s cannot be recorded; leave it out", jury.CMS)
-	const most = maxHeads / jury.MaxTranscript
+	e.check(j.Interactor == nil || j.Interactor.Kind != string(api.CMS), "transcript",
+		"an interactor of the kind %s cannot be recorded; leave it out", api.CMS)
+	const most = maxHeads / api.MaxTranscript
 	e.check(len(j.Tests) <= most, "transcript", "those of %d tests do not fit into a report; send at most %d tests",
 		len(j.Tests), most)
 }
@@ -318,7 +319,7 @@ func (e *Errors) limits(field string, l api.Limits, most config.MaxLimits) {
 func (e *Errors) head(j api.Job, most units.Bytes) {
 	room := maxHeads
 	if j.Transcript {
-		room = max(0, room-len(j.Tests)*jury.MaxTranscript)
+		room = max(0, room-len(j.Tests)*api.MaxTranscript)
 	}
 	each := units.Bytes(room / 2 / max(1, len(j.Tests))) // of stdout and of stderr
 	if j.Head <= each {
@@ -339,7 +340,7 @@ func (e *Errors) repeats(r api.Repeats, most config.MaxLimits) {
 func (e *Errors) environment(env map[string]string) {
 	e.check(len(env) <= maxVariables, "env", "%d; send at most %d", len(env), maxVariables)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		field := "env[" + quote(name) + "]"
+		field := "env[" + text.Quoted(name) + "]"
 		e.check(variable.MatchString(name) && len(name) <= maxVariable, field, "use 1 to %d letters, digits and _ for "+
 			"the name, no digit first", maxVariable)
 		e.check(utf8.RuneCountInString(env[name]) <= maxVariable, field, "%d characters of value; send at most %d",
@@ -351,7 +352,7 @@ func (e *Errors) environment(env map[string]string) {
 func (e *Errors) labels(labels map[string]string) {
 	e.check(len(labels) <= MaxLabels, "labels", "%d; send at most %d", len(labels), MaxLabels)
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		field := "labels[" + quote(k) + "]"
+		field := "labels[" + text.Quoted(k) + "]"
 		e.check(labelKey.MatchString(k), field, "use 1 to 63 letters, digits, . _ / and - for the key, a letter or "+
 			"digit first")
 		e.check(len(labels[k]) <= maxValue, field, "%d bytes of value; send at most %d", len(labels[k]), maxValue)
@@ -365,7 +366,7 @@ func oneOf[T ~string](e *Errors, field string, got T, known ...T) {
 	if got == "" || slices.Contains(known, got) {
 		return
 	}
-	e.add(field, "%s is unknown; send one of %s", quote(string(got)), listed(known))
+	e.add(field, "%s is unknown; send one of %s", text.Quoted(string(got)), listed(known))
 }
 
 // listed writes names for people.

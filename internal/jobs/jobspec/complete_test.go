@@ -11,6 +11,7 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/base/config"
+	"judged/internal/base/text"
 )
 
 func defaults() config.Config { return config.Default() }
@@ -346,7 +347,7 @@ func TestHostileNames(t *testing.T) {
 				j.Tests[0].Name = name
 			} else {
 				j.Files = map[string]api.File{name: {Blob: digest}}
-				field = "files[" + quote(name) + "]"
+				field = "files[" + text.Quoted(name) + "]"
 			}
 			_, err := Complete(defaults(), j)
 			var errs Errors
@@ -388,7 +389,7 @@ func TestMapFiles(t *testing.T) {
 	j.Interactor = &api.Interactor{Kind: "icpc", Program: api.File{Part: "6"}}
 	before, _ := Digest(j)
 	var fields []string
-	got, err := MapFiles(j, func(field string, f api.File) (api.File, error) {
+	got, err := j.MapFiles(func(field string, f api.File) (api.File, error) {
 		fields = append(fields, field)
 		return api.File{Blob: f.Blob + f.Part + "!"}, nil
 	})
@@ -412,7 +413,7 @@ func TestMapFiles(t *testing.T) {
 		t.Error("the given job was changed")
 	}
 	stop := errors.New("stop")
-	if _, err := MapFiles(j, func(string, api.File) (api.File, error) { return api.File{}, stop }); !errors.Is(err,
+	if _, err := j.MapFiles(func(string, api.File) (api.File, error) { return api.File{}, stop }); !errors.Is(err,
 		stop) {
 		t.Errorf("error %v, want %v", err, stop)
 	}

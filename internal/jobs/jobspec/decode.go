@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"judged/internal/base/text"
 )
 
 // maxMembers is the most that one array or object holds, as many as tests can
@@ -160,7 +162,7 @@ func (r *reader) value(t reflect.Type, path string) error {
 		return r.members(path, func(key string) (reflect.Type, string) { return field(t, key), join(path, key) })
 	case token == json.Delim('{') && t.Kind() == reflect.Map:
 		return r.members(path, func(key string) (reflect.Type, string) {
-			return t.Elem(), path + "[" + quote(key) +
+			return t.Elem(), path + "[" + text.Quoted(key) +
 				"]"
 		})
 	case token == json.Delim('[') && t.Kind() == reflect.Slice:
@@ -258,7 +260,7 @@ func field(t reflect.Type, name string) reflect.Type {
 // join appends a key to a path. Known keys are plain words, unknown ones may be
 // anything.
 func join(path, key string) string {
-	if shown := quote(key); shown != `"`+key+`"` {
+	if shown := text.Quoted(key); shown != `"`+key+`"` {
 		key = shown
 	}
 	if path == "" {

@@ -78,12 +78,3 @@ func (e Errors) err() error {
 	}
 	return e
 }
-
-// quote is text from outside, safe to show and short.
-func quote(s string) string {
-	const most = 64
-	if len(s) > most {
-		return fmt.Sprintf("%q…", s[:most])
-	}
-	return fmt.Sprintf("%q", s)
-}

@@ -2,7 +2,7 @@ package jobspec
 
 import (
 	"judged/internal/api"
-	"judged/internal/engine/jury"
+	"judged/internal/base/text"
 )
 
 // managerFile is what a manager finds next to it in addition to juryNames.
@@ -10,20 +10,21 @@ const managerFile = "input.txt"
 
 // instances checks what only a manager, an interactor of the kind cms, has.
 func (e *Errors) instances(i *api.Interactor) {
-	if i.Kind != string(jury.CMS) {
+	if i.Kind != string(api.CMS) {
 		e.check(i.Instances == 0, "interactor.instances", "only an interactor of the kind %s has them; leave it out",
-			jury.CMS)
+			api.CMS)
 		return
 	}
-	e.check(0 <= i.Instances && i.Instances <= jury.MaxInstances, "interactor.instances",
-		"%d is out of range; send 1 to %d, or leave it out for 1", i.Instances, jury.MaxInstances)
+	e.check(0 <= i.Instances && i.Instances <= api.MaxInstances, "interactor.instances",
+		"%d is out of range; send 1 to %d, or leave it out for 1", i.Instances, api.MaxInstances)
 	_, taken := i.Files[managerFile]
-	e.check(!taken, "interactor.files["+quote(managerFile)+"]", "is the name of something else there; send another name")
+	e.check(!taken, "interactor.files["+text.Quoted(managerFile)+"]",
+		"is the name of something else there; send another name")
 }
 
 // fillInteractor returns an interactor with its defaults.
 func fillInteractor(i *api.Interactor) *api.Interactor {
-	if i == nil || i.Kind != string(jury.CMS) {
+	if i == nil || i.Kind != string(api.CMS) {
 		return i
 	}
 	filled := *i

@@ -137,7 +137,7 @@ func (f *Filler) problemNow(ctx context.Context, id string, found lookups) (*job
 
 // missingFile says which file of a job is not stored any more, or "".
 func (f *Filler) missingFile(j api.Job, found lookups) (reason string, err error) {
-	_, err = jobspec.MapFiles(j, func(field string, file api.File) (api.File, error) {
+	_, err = j.MapFiles(func(field string, file api.File) (api.File, error) {
 		if reason != "" || file.Blob == "" || found.stored[file.Blob] {
 			return file, nil
 		}

@@ -92,6 +92,9 @@ func (s *simulated) load(name string, clients, number, tests int) {
 // next to a million finished jobs, with one test and with 50, and how many jobs go through one front. Judges and clients
 // are simulated, on the same CPUs as the front and the database.
 func BenchmarkFleet(b *testing.B) {
+	if b.N > 1 {
+		b.Fatal("the jobs of a second round would be those of the first; use -benchtime 1x")
+	}
 	const finished, turn, rateTurn, manyTests = 1_000_000, 400, 2000, 50
 	counts := []int{10, 100, 1000}
 	c := frontSettings(b)
@@ -123,24 +126,22 @@ func BenchmarkFleet(b *testing.B) {
 		b.ReportMetric((idle(frontBefore, frontIdle)+idle(databaseBefore, databaseIdle))/1e4, name+"-idle-CPU-percent")
 	}
 	s.load("warm", 8, turn, 1)
-	for b.Loop() {
-		for _, judges := range counts {
-			begin := time.Now()
-			stop := s.judges(counts[0], judges)
-			b.ReportMetric(time.Since(begin).Seconds(), fmt.Sprintf("join-%d-s", judges))
-			rest(b.Context(), fleet.RegisterEvery) // until their registrations are spread
-			measure(fmt.Sprintf("%d-judges", judges), 1)
-			stop()
-		}
-		s.manyFinished(c.Database.URL, finished)
-		measure("million-jobs", 1)
-		measure("50-tests", manyTests)
-		stop := s.judges(counts[0], 64)
+	for _, judges := range counts {
 		begin := time.Now()
-		s.load("rate", 32, rateTurn, 1)
-		b.ReportMetric(rateTurn/time.Since(begin).Seconds(), "jobs/s")
+		stop := s.judges(counts[0], judges)
+		b.ReportMetric(time.Since(begin).Seconds(), fmt.Sprintf("join-%d-s", judges))
+		rest(b.Context(), fleet.RegisterEvery) // until their registrations are spread
+		measure(fmt.Sprintf("%d-judges", judges), 1)
 		stop()
 	}
+	s.manyFinished(c.Database.URL, finished)
+	measure("million-jobs", 1)
+	measure("50-tests", manyTests)
+	stop := s.judges(counts[0], 64)
+	begin := time.Now()
+	s.load("rate", 32, rateTurn, 1)
+	b.ReportMetric(rateTurn/time.Since(begin).Seconds(), "jobs/s")
+	stop()
 	b.ReportMetric(float64(s.failed.Load()), "failed-requests")
 	stopAll()
 	front.drain()

@@ -31,7 +31,7 @@ func (s *Server) check(ctx context.Context, sent submission) error {
 		return err
 	}
 	found = found.With(unknown)
-	for member, id := range jobspec.Languages(sent.job) {
+	for member, id := range sent.job.Languages() {
 		if err := s.languages.CheckLanguage(ctx, s.config.Decider(pool), id); err != nil {
 			return problem("missing-language", "send a language that GET /v1/languages says is available", "%s: %s",
 				member, err)
@@ -82,7 +82,7 @@ const maxMissing = 100
 func (s *Server) missing(ctx context.Context, sent submission) (list jobspec.Errors, err error) {
 	brought := sync.OnceValue(func() map[string]bool { return contents(sent) })
 	lost := map[string]bool{} // a job may name the same blob many times
-	_, err = jobspec.MapFiles(sent.job, func(field string, f api.File) (api.File, error) {
+	_, err = sent.job.MapFiles(func(field string, f api.File) (api.File, error) {
 		if f.Blob == "" || !blobs.ValidDigest(f.Blob) || len(list) > maxMissing {
 			return f, nil
 		}
@@ -105,7 +105,7 @@ func (s *Server) missing(ctx context.Context, sent submission) (list jobspec.Err
 // contents returns the digests of the files that were sent with a job.
 func contents(sent submission) map[string]bool {
 	digests := map[string]bool{}
-	_, _ = jobspec.MapFiles(sent.job, func(_ string, f api.File) (api.File, error) {
+	_, _ = sent.job.MapFiles(func(_ string, f api.File) (api.File, error) {
 		switch {
 		case f.Text != nil:
 			digests[digest([]byte(*f.Text))] = true
@@ -125,7 +125,7 @@ func contents(sent submission) map[string]bool {
 // job does not name.
 func (s *Server) parts(sent submission) (list jobspec.Errors) {
 	used := map[string]bool{}
-	_, _ = jobspec.MapFiles(sent.job, func(field string, f api.File) (api.File, error) {
+	_, _ = sent.job.MapFiles(func(field string, f api.File) (api.File, error) {
 		used[f.Part] = true
 		if _, ok := sent.parts[f.Part]; f.Part != "" && !ok {
 			list = append(list, jobspec.FieldError{Field: field + ".part",

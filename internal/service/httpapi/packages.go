@@ -134,7 +134,7 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p jobs.Pr
 	if err != nil {
 		return p, err
 	}
-	j, err = jobspec.MapFiles(j, func(_ string, f api.File) (api.File, error) { return s.storeFile(ctx, f.Part) })
+	j, err = j.MapFiles(func(_ string, f api.File) (api.File, error) { return s.storeFile(ctx, f.Part) })
 	if err != nil {
 		return p, err
 	}

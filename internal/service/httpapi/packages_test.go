@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/api/scoring"
 	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 )
@@ -66,7 +65,7 @@ func TestProblems(t *testing.T) {
 		Archive: digestText(archive),
 		Tests: []api.Test{{Name: "secret/1", Input: &api.File{Blob: digestText("2\n")},
 			Answer: &api.File{Blob: digestText("4\n")}}},
-		Groups:   []scoring.GroupTests{{Name: "secret", Tests: []string{"secret/1"}}},
+		Groups:   []api.GroupTests{{Name: "secret", Tests: []string{"secret/1"}}},
 		Checker:  &api.Checker{Kind: "kattis", Args: []string{"case_sensitive"}},
 		Limits:   api.Limits{CPUTimeMS: 3000, Memory: 64 << 20},
 		Findings: []string{}}

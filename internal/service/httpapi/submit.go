@@ -181,7 +181,7 @@ func (s *Server) full() *Problem {
 
 // toBlobs stores all files as blobs and returns the job that names them.
 func (s *Server) toBlobs(ctx context.Context, sent submission) (api.Job, error) {
-	return jobspec.MapFiles(sent.job, func(_ string, f api.File) (api.File, error) {
+	return sent.job.MapFiles(func(_ string, f api.File) (api.File, error) {
 		if err := ctx.Err(); err != nil {
 			return f, err
 		}

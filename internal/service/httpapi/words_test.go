@@ -14,7 +14,6 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/engine/checker"
-	"judged/internal/engine/jury"
 )
 
 var update = flag.Bool("update", false, "write the descriptions of package api into openapi.json")
@@ -78,7 +77,7 @@ func TestCheckersInOpenAPI(t *testing.T) {
 		t.Errorf("description %q, want %q", kind.Description, want)
 	}
 	pattern := regexp.MustCompile(kind.Pattern)
-	for _, p := range jury.CheckerProtocols() {
+	for _, p := range api.CheckerProtocols() {
 		if !strings.Contains(kind.Description, string(p)+" (") || !pattern.MatchString(string(p)) {
 			t.Errorf(
 				"the protocol %s is not in the description %q, or not in the pattern %s",

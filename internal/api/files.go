@@ -1,0 +1,91 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"judged/internal/base/text"
+)
+
+// MapFiles returns a copy of the job in which every file is what each made of it;
+// field is its name in JSON. It goes through the files in a fixed order and ends
+// at the first error, which it returns as it is.
+func (j Job) MapFiles(each func(field string, f File) (File, error)) (Job, error) {
+	var err error
+	if j.Program != (File{}) {
+		if j.Program, err = each("program", j.Program); err != nil {
+			return Job{}, err
+		}
+	}
+	files, err := mapFiles("files", j.Files, each)
+	if err != nil {
+		return Job{}, err
+	}
+	tests := slices.Clone(j.Tests)
+	for i := range tests {
+		for _, member := range []struct {
+			name string
+			file **File
+		}{{"input", &tests[i].Input}, {"answer", &tests[i].Answer}} {
+			if *member.file == nil {
+				continue
+			}
+			f, err := each(fmt.Sprintf("tests[%d].%s", i, member.name), **member.file)
+			if err != nil {
+				return Job{}, err
+			}
+			*member.file = &f
+		}
+	}
+	if j.Checker != nil && j.Checker.Program != nil {
+		c := *j.Checker
+		f, err := each("checker.program", *c.Program)
+		if err != nil {
+			return Job{}, err
+		}
+		if c.Files, err = mapFiles("checker.files", c.Files, each); err != nil {
+			return Job{}, err
+		}
+		c.Program, j.Checker = &f, &c
+	}
+	if j.Interactor != nil {
+		i := *j.Interactor
+		if i.Program, err = each("interactor.program", i.Program); err != nil {
+			return Job{}, err
+		}
+		if i.Files, err = mapFiles("interactor.files", i.Files, each); err != nil {
+			return Job{}, err
+		}
+		j.Interactor = &i
+	}
+	j.Files, j.Tests = files, tests
+	return j, nil
+}
+
+// mapFiles maps the files of a member in the order of their names.
+func mapFiles(member string, files map[string]File, each func(string, File) (File, error)) (
+	map[string]File, error) {
+	mapped := maps.Clone(files)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f, err := each(member+"["+text.Quoted(name)+"]", files[name])
+		if err != nil {
+			return nil, err
+		}
+		mapped[name] = f
+	}
+	return mapped, nil
+}
+
+// Languages lists the languages of the sources in the job by their members.
+func (j Job) Languages() map[string]string {
+	found := map[string]string{"language": j.Language}
+	if j.Checker != nil {
+		found["checker.language"] = j.Checker.Language
+	}
+	if j.Interactor != nil {
+		found["interactor.language"] = j.Interactor.Language
+	}
+	maps.DeleteFunc(found, func(_, id string) bool { return id == "" })
+	return found
+}
