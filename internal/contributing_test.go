@@ -21,7 +21,8 @@ func TestContributingIsCurrent(t *testing.T) {
 	named := regexp.MustCompile("((?:`Test\\w+`(?:,|\\s|and)*)+)\\s*in\\s+`(internal[\\w/]*)`")
 	groups := named.FindAllStringSubmatch(text, -1)
 	if len(groups) < 9 {
-		t.Fatalf("found %d lists of tests in CONTRIBUTING.md; write them as `TestName` in `internal/package`", len(groups))
+		t.Fatalf("found %d lists of tests in CONTRIBUTING.md; write them as `TestName` in `internal/package`",
+			len(groups))
 	}
 	tests := regexp.MustCompile("`(Test\\w+)`")
 	for _, group := range groups {

@@ -67,7 +67,8 @@ func (e explained) String() string {
 
 // causesTopic explains the words of a report about time.
 func (a *app) causesTopic() *cobra.Command {
-	topic := &cobra.Command{Use: "causes", Short: "What disturbs a run, and the values of confidence, decided_by and fault"}
+	topic := &cobra.Command{Use: "causes",
+		Short: "What disturbs a run, and the values of confidence, decided_by and fault"}
 	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		if left := cmd.Flags().Args(); len(left) > 0 {
 			a.wrong = unknownCommand("causes " + strings.Join(left, " "))

@@ -47,8 +47,9 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.input, "input", "", "one test: its input `FILE`; without it the input is empty")
 	fl.StringVar(&f.answer, "answer", "", "its answer `FILE`; without it nothing is compared")
 	fl.StringVar(&f.tests, "tests", "", "many tests: `DIR|ZIP` with NAME.in and NAME.ans (or .a, .out)")
-	fl.StringVar(&f.inputFile, "input-file", "", "`NAME` of a file in the working directory that PROGRAM reads its input "+
-		"from; stdin is empty")
+	fl.StringVar(&f.inputFile, "input-file", "",
+		"`NAME` of a file in the working directory that PROGRAM reads its input "+
+			"from; stdin is empty")
 	fl.StringVar(&f.outputFile, "output-file", "", "`NAME` of the file in the working directory that is compared, not "+
 		"stdout")
 	fl.StringVar(&f.checker, "checker", checker.DefaultKind, "`KIND` of comparison: "+checker.Usage()+"; or a program: "+
@@ -58,8 +59,9 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.interactor, "interactor", "", "a program that PROGRAM talks with and that judges it: "+
 		api.ProtocolUsage(api.InteractorProtocols()))
 	fl.StringArrayVar(&f.interactorArgs, "interactor-arg", nil, "a further `ARG` of the interactor; repeatable")
-	fl.IntVar(&f.instances, "instances", 0, "how many instances of PROGRAM an interactor cms:PATH, a manager, talks with "+
-		"(default 1)")
+	fl.IntVar(&f.instances, "instances", 0,
+		"how many instances of PROGRAM an interactor cms:PATH, a manager, talks with "+
+			"(default 1)")
 	fl.StringArrayVar(&f.juryFiles, "jury-file", nil, "a further file next to the checker and the interactor, such as "+
 		"a header of their sources, `NAME=PATH`; repeatable")
 	fl.IntVar(&f.passes, "passes", 0, "a multi-pass problem: PROGRAM runs again, `N` times at most, on the nextpass.in "+

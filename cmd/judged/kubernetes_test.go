@@ -136,7 +136,8 @@ func TestKubernetesSettings(t *testing.T) {
 		t.Errorf("judges dial %s: service %+v", judges.Fleet.Front, s)
 	}
 	labels := c["Deployment judged-front"].Spec.Template.Metadata.Labels
-	for _, name := range []string{"Service judged-front", "Service judged-front-judges", "PodDisruptionBudget judged-front",
+	for _, name := range []string{"Service judged-front", "Service judged-front-judges",
+		"PodDisruptionBudget judged-front",
 		"Deployment judged-front"} {
 		selector := c[name].Spec.Selector
 		if inner, ok := selector["matchLabels"].(map[string]any); ok {

@@ -78,6 +78,7 @@ func (a *app) printPrefetch(s fleet.PrefetchStatus) error {
 	if err := render.Grid(a.out, []string{"NODE", "STATE", "BLOBS"}, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.out, "%d blobs, %s, requested at %s\n", s.Blobs, units.Round(units.Bytes(s.Size)), stamp(s.At))
+	_, err := fmt.Fprintf(a.out, "%d blobs, %s, requested at %s\n", s.Blobs, units.Round(units.Bytes(s.Size)),
+		stamp(s.At))
 	return err
 }

@@ -36,7 +36,8 @@ func TestProblemTools(t *testing.T) {
 		ask     []string
 		results func(output string) map[string]string
 	}{
-		{"double", []string{"data/valid_output", "data/invalid_output", "data/invalid_input", "submissions/submissions.yaml",
+		{"double", []string{"data/valid_output", "data/invalid_output", "data/invalid_input",
+			"submissions/submissions.yaml",
 			"submissions/compiler_error", "submissions/idleness_limit_exceeded", "submissions/memory_limit_exceeded",
 			"submissions/output_limit_exceeded"},
 			[]string{"double.sh", "status.sh", "square.sh"}, verifyproblem, tableOfGroups},

@@ -109,8 +109,9 @@ func (p *proposal) print(w io.Writer) error {
 		return err
 	}
 	// The rule of three: of n runs none was slower than the slowest.
-	_, err := fmt.Fprintf(w, "of %d simulated solutions that need %s, %d are found over the limit, if runs vary as these "+
-		"%d did; slower runs than these are at most %.0f %% of all (95 %%)\n", p.Simulated,
+	_, err := fmt.Fprintf(w,
+		"of %d simulated solutions that need %s, %d are found over the limit, if runs vary as these "+
+			"%d did; slower runs than these are at most %.0f %% of all (95 %%)\n", p.Simulated,
 		units.Duration(p.Slowest.CPUTime), p.Wrong, p.Runs, min(100, 300/float64(p.Runs)))
 	return err
 }

@@ -13,15 +13,14 @@ import (
 
 	"judged/internal/api"
 	"judged/internal/client"
-	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 	"judged/internal/service/render"
 )
 
 // rejudgeFlags are what rejudge says of a set.
 type rejudgeFlags struct {
-	jobs.RejudgingRequest
-	filter            jobs.RejudgingFilter
+	api.RejudgingRequest
+	filter            api.RejudgingFilter
 	labels            []string
 	verdict, priority string
 	from, to          string
@@ -53,19 +52,20 @@ daemon cannot be reached.`,
   judged rejudge --label contest=final --verdict TLE --time-limit 3s
   judged rejudge --node judge-3 --repeats 5
   judged rejudge show --changed 0d8x`,
-	}, func(ctx context.Context, cl client.Client, args []string) (jobs.Rejudging, error) {
+	}, func(ctx context.Context, cl client.Client, args []string) (api.Rejudging, error) {
 		q, err := f.request(ctx, cl, args)
 		if err != nil {
-			return jobs.Rejudging{}, err
+			return api.Rejudging{}, err
 		}
-		view, err := client.Post[jobs.Rejudging](ctx, cl, rejudgingsPath, q, 5*time.Minute)
+		view, err := client.Post[api.Rejudging](ctx, cl, rejudgingsPath, q, 5*time.Minute)
 		if err != nil {
 			return view, wrap("rejudge", err)
 		}
 		view, err = a.pollRejudging(ctx, cl, q.ID, nil,
-			func(s jobs.RejudgingState) bool { return s == jobs.RejudgingFilling })
+			func(s api.RejudgingState) bool { return s == api.RejudgingFilling })
 		if err != nil {
-			return view, fmt.Errorf("wait for rejudging %q: %w; it continues, see judged rejudge show %s", q.ID, err, q.ID)
+			return view, fmt.Errorf("wait for rejudging %q: %w; it continues, see judged rejudge show %s", q.ID, err,
+				q.ID)
 		}
 		return view, failedRejudging(view)
 	})
@@ -95,7 +95,7 @@ func (f *rejudgeFlags) add(cmd *cobra.Command) {
 }
 
 // request is what the flags and the arguments ask for.
-func (f *rejudgeFlags) request(ctx context.Context, cl client.Client, args []string) (q jobs.RejudgingRequest, err error) {
+func (f *rejudgeFlags) request(ctx context.Context, cl client.Client, args []string) (q api.RejudgingRequest, err error) {
 	q = f.RejudgingRequest
 	if q.ID == "" {
 		// Chosen here, so that a retry after a lost answer does not make a second set.
@@ -162,12 +162,12 @@ func (a *app) listRejudgingsCommand() *cobra.Command {
 
 Exit codes: 0 listed, 2 wrong usage, 3 the daemon cannot be reached.`,
 		Args: exactly(0, "no arguments"),
-	}, func(ctx context.Context, cl client.Client, _ []string) (jobs.RejudgingList, error) {
+	}, func(ctx context.Context, cl client.Client, _ []string) (api.RejudgingList, error) {
 		path := rejudgingsPath
 		if after != "" {
 			path += "?after=" + url.QueryEscape(after)
 		}
-		list, err := client.Get[jobs.RejudgingList](ctx, cl, path)
+		list, err := client.Get[api.RejudgingList](ctx, cl, path)
 		return list, wrap("list rejudgings", err)
 	})
 	cmd.Flags().StringVar(&after, "after", "", "the page after this `CURSOR`, which the page before printed")
@@ -184,13 +184,13 @@ func (a *app) showRejudgingCommand() *cobra.Command {
 
 Exit codes: 0 shown, 2 wrong usage or no such set, 3 the daemon cannot be reached.`,
 		Args: exactly(1, "the ID of a set"),
-	}, func(ctx context.Context, cl client.Client, args []string) (jobs.Rejudging, error) {
+	}, func(ctx context.Context, cl client.Client, args []string) (api.Rejudging, error) {
 		v := url.Values{"changed": {fmt.Sprint(changed)}}
 		if after != "" {
 			v.Set("after", after)
 		}
-		view, err := a.pollRejudging(ctx, cl, args[0], v, func(s jobs.RejudgingState) bool {
-			return wait && (s == jobs.RejudgingFilling || s == jobs.RejudgingJudging)
+		view, err := a.pollRejudging(ctx, cl, args[0], v, func(s api.RejudgingState) bool {
+			return wait && (s == api.RejudgingFilling || s == api.RejudgingJudging)
 		})
 		return view, wrap(fmt.Sprintf("show rejudging %q", args[0]), err)
 	})
@@ -202,14 +202,14 @@ Exit codes: 0 shown, 2 wrong usage or no such set, 3 the daemon cannot be reache
 
 // pollRejudging reads a set until it is in another state, and shows people how far it is.
 func (a *app) pollRejudging(ctx context.Context, cl client.Client, id string, v url.Values,
-	pending func(jobs.RejudgingState) bool) (jobs.Rejudging, error) {
+	pending func(api.RejudgingState) bool) (api.Rejudging, error) {
 	line := render.Line{}
 	if isTerminal(a.err) {
 		line.W = a.err
 	}
 	defer line.Clear()
 	for {
-		view, err := client.Get[jobs.Rejudging](ctx, cl, rejudgingPath(id, "")+"?"+v.Encode())
+		view, err := client.Get[api.Rejudging](ctx, cl, rejudgingPath(id, "")+"?"+v.Encode())
 		if err != nil || !pending(view.State) {
 			return view, err
 		}
@@ -223,8 +223,8 @@ func (a *app) pollRejudging(ctx context.Context, cl client.Client, id string, v 
 }
 
 // failedRejudging is the error of a set none of whose jobs was queued.
-func failedRejudging(v jobs.Rejudging) error {
-	if v.State != jobs.RejudgingFailed {
+func failedRejudging(v api.Rejudging) error {
+	if v.State != api.RejudgingFailed {
 		return nil
 	}
 	why := ""
@@ -244,8 +244,8 @@ old report from then on. A job whose new verdict is IE or CX keeps its report.
 Exit codes: 0 applied, 2 wrong usage, no such set, or one that is not judged or
 was cancelled, 3 the daemon cannot be reached.`,
 		Args: exactly(1, "the ID of a set"),
-	}, func(ctx context.Context, cl client.Client, args []string) (jobs.Rejudging, error) {
-		view, err := client.Post[jobs.Rejudging](ctx, cl, rejudgingPath(args[0], "/apply"), struct{}{}, 5*time.Minute)
+	}, func(ctx context.Context, cl client.Client, args []string) (api.Rejudging, error) {
+		view, err := client.Post[api.Rejudging](ctx, cl, rejudgingPath(args[0], "/apply"), struct{}{}, 5*time.Minute)
 		return view, wrap(fmt.Sprintf("apply rejudging %q", args[0]), err)
 	})
 }
@@ -259,15 +259,15 @@ func (a *app) cancelRejudgingCommand() *cobra.Command {
 Exit codes: 0 cancelled, 2 wrong usage, no such set, or one that was applied,
 3 the daemon cannot be reached.`,
 		Args: exactly(1, "the ID of a set"),
-	}, func(ctx context.Context, cl client.Client, args []string) (jobs.Rejudging, error) {
-		view, err := client.Delete[jobs.Rejudging](ctx, cl, rejudgingPath(args[0], ""))
+	}, func(ctx context.Context, cl client.Client, args []string) (api.Rejudging, error) {
+		view, err := client.Delete[api.Rejudging](ctx, cl, rejudgingPath(args[0], ""))
 		return view, wrap(fmt.Sprintf("cancel rejudging %q", args[0]), err)
 	})
 }
 
 func rejudgingPath(id, verb string) string { return rejudgingsPath + "/" + url.PathEscape(id) + verb }
 
-func (a *app) printRejudgings(list jobs.RejudgingList, asJSON bool) error {
+func (a *app) printRejudgings(list api.RejudgingList, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(list)
 	}
@@ -283,11 +283,12 @@ func (a *app) printRejudgings(list jobs.RejudgingList, asJSON bool) error {
 	return err
 }
 
-func (a *app) printRejudging(v jobs.Rejudging, asJSON bool) error {
+func (a *app) printRejudging(v api.Rejudging, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(v)
 	}
-	fmt.Fprintf(a.out, "set %s: %s, %d of %d jobs judged again, %d with another verdict\n", v.ID, v.State, v.Judged, v.Jobs,
+	fmt.Fprintf(a.out, "set %s: %s, %d of %d jobs judged again, %d with another verdict\n", v.ID, v.State, v.Judged,
+		v.Jobs,
 		v.Changed)
 	if v.Reason != "" {
 		fmt.Fprintf(a.out, "reason: %s\n", render.Printable(v.Reason))
@@ -295,7 +296,7 @@ func (a *app) printRejudging(v jobs.Rejudging, asJSON bool) error {
 	if v.Error != "" {
 		fmt.Fprintf(a.out, "error: %s\n", render.Printable(v.Error))
 	}
-	if v.State == jobs.RejudgingFilling {
+	if v.State == api.RejudgingFilling {
 		fmt.Fprintf(a.out, "%d jobs are queued\n", v.Queued)
 	}
 	for _, c := range v.Verdicts {

@@ -285,7 +285,8 @@ func TestReloadReadsCertificates(t *testing.T) {
 	}
 	want := func(when string, roots *x509.CertPool, works bool) {
 		t.Helper()
-		c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+		c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots},
+			DisableKeepAlives: true}}
 		answer, err := c.Get(r.url + "/healthz")
 		if err == nil {
 			answer.Body.Close()
@@ -405,7 +406,8 @@ func TestSettingsAreCheckedFirst(t *testing.T) {
 			brake.Stop()
 			if code := cmd.ProcessState.ExitCode(); code != exitUsage || out.String() != "" ||
 				!strings.Contains(log.String(), "judged: "+tt.key+": ") {
-				t.Errorf("%v, exit code %d, stdout %q, want %d and %q in:\n%s", err, code, out.String(), exitUsage, tt.key,
+				t.Errorf("%v, exit code %d, stdout %q, want %d and %q in:\n%s", err, code, out.String(), exitUsage,
+					tt.key,
 					log.String())
 			}
 			if _, err := os.Stat(data); err == nil && !tt.needs && tt.key != "blobs.url" {

@@ -83,8 +83,9 @@ unusable package, 3 judged itself could not do its work.`,
 	}
 	verifyFlags(cmd, a, &cpuList, &jobs, &repeats)
 	jsonFlag(cmd, &asJSON)
-	cmd.Flags().StringVar(&out, "out", "", "also write verify.json and verify.svg, a picture of all runs against the time "+
-		"limit, into the folder `DIR`")
+	cmd.Flags().StringVar(&out, "out", "",
+		"also write verify.json and verify.svg, a picture of all runs against the time "+
+			"limit, into the folder `DIR`")
 	return cmd
 }
 
@@ -271,7 +272,8 @@ func (v *verifier) solution(ctx context.Context, slot slots.Slot, s problem.Subm
 	}
 	wide := time.Duration(float64(limit) * v.pkg.TimeRule.Rejected)
 	if wide > v.c.Limits.Max.CPUTime {
-		x.unverified = fmt.Sprintf("%s was not judged with %g times the time limit, %s: limits.max.cpu_time is %s", s.Name,
+		x.unverified = fmt.Sprintf("%s was not judged with %g times the time limit, %s: limits.max.cpu_time is %s",
+			s.Name,
 			v.pkg.TimeRule.Rejected, units.Duration(wide), units.Duration(v.c.Limits.Max.CPUTime))
 		return x, nil
 	}
@@ -365,7 +367,8 @@ func (v *verifier) validator(ctx context.Context, x problem.Validator) (map[stri
 		return nil, err
 	}
 	if report.Verdict == api.CompileError {
-		return nil, &problem.ProgramError{Name: x.Program.Name, Reason: "does not compile: " + problem.CompilerSaid(report)}
+		return nil, &problem.ProgramError{Name: x.Program.Name,
+			Reason: "does not compile: " + problem.CompilerSaid(report)}
 	}
 	exits := map[string]int{}
 	for _, t := range report.Tests {

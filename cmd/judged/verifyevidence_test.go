@@ -102,7 +102,8 @@ func TestLimitNamesWhatIsMissing(t *testing.T) {
 		t.Errorf("differences %q", p.Differences)
 	}
 	var b bytes.Buffer
-	if err := p.print(&b); err != nil || !strings.Contains(b.String(), "may be too small: slow: internal error: noise\n") {
+	if err := p.print(&b); err != nil || !strings.Contains(b.String(),
+		"may be too small: slow: internal error: noise\n") {
 		t.Errorf("%v: %s", err, b.String())
 	}
 }

@@ -53,7 +53,8 @@ func TestCausesThatExplain(t *testing.T) {
 
 func TestWordsHaveMeanings(t *testing.T) {
 	sentence := regexp.MustCompile(`^[A-Z].*[a-z]\.$`)
-	for name, words := range map[string][]Meaning{"confidence": Confidences(), "decided_by": Deciders(), "fault": Faults()} {
+	for name, words := range map[string][]Meaning{"confidence": Confidences(), "decided_by": Deciders(),
+		"fault": Faults()} {
 		seen := map[string]bool{}
 		for _, w := range words {
 			if seen[w.Word] || w.Word == "" || !sentence.MatchString(w.Means) {

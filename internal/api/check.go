@@ -194,7 +194,8 @@ func (c *check) completes(r Report) {
 	if r.Verdict == InternalError || r.Verdict == CompileError {
 		return
 	}
-	c.that(len(r.Tests) == len(c.job.Tests), "tests", "%d of %d with verdict %s", len(r.Tests), len(c.job.Tests), r.Verdict)
+	c.that(len(r.Tests) == len(c.job.Tests), "tests", "%d of %d with verdict %s", len(r.Tests), len(c.job.Tests),
+		r.Verdict)
 	if c.err != nil || c.job.Scheme != nil { // package scoring knows how groups fail
 		return
 	}
@@ -320,7 +321,8 @@ func (c *check) runs(member string, runs []Run) {
 		c.bytes(member+"memory_peak_bytes", r.MemoryPeak)
 		c.that(len(r.CPUs) <= maxCPUs, member+"cpus", "%d bytes, want at most %d", len(r.CPUs), maxCPUs)
 		for _, rows := range []int{len(r.Disturbed), len(r.Explained.Causes), len(r.Evidence.Interrupts)} {
-			c.that(rows <= maxRows, member+"disturbed, explained, interrupts", "%d entries, want at most %d", rows, maxRows)
+			c.that(rows <= maxRows, member+"disturbed, explained, interrupts", "%d entries, want at most %d", rows,
+				maxRows)
 		}
 		if c.err != nil {
 			return

@@ -28,7 +28,8 @@ func groupedJob() Job {
 // full is a report with all members set, of judgedJob.
 func full() Report {
 	now, size := time.Second, units.Bytes(1<<20)
-	instance := InstanceReport{CPUTime: now, WallTime: now, MemoryPeak: &size, Output: size, Exit: &Exit{Signal: "SIGKILL"}}
+	instance := InstanceReport{CPUTime: now, WallTime: now, MemoryPeak: &size, Output: size,
+		Exit: &Exit{Signal: "SIGKILL"}}
 	run := Run{CPUTime: now, WallTime: now, UserTime: &now, SystemTime: &now, MemoryPeak: &size, CPUs: "2-3", Kept: true,
 		Disturbed: []Cause{CauseWait}, Explained: Explained{Causes: []Explanation{{Cause: CauseSteal}}},
 		Evidence:  Evidence{Interrupts: map[string]int64{"LOC": 3}},
@@ -45,7 +46,8 @@ func full() Report {
 	return Report{Verdict: WrongAnswer, Score: pointer(0.25), CPUTime: &now, WallTime: &now, MemoryPeak: &size,
 		Compilation: &Compilation{Language: "c", Output: "warning:\n\x1b[1m"},
 		Tests:       []TestReport{test, {Name: "10", Verdict: WrongAnswer}},
-		Host: &HostReport{Name: "h", Kernel: "6.1.0-18-amd64", CPUModel: "Intel(R) Xeon(R)", Isolation: "none", Turbo: "off",
+		Host: &HostReport{Name: "h", Kernel: "6.1.0-18-amd64", CPUModel: "Intel(R) Xeon(R)", Isolation: "none",
+			Turbo:  "off",
 			Doctor: &DoctorHost{Failed: []string{"isolation.cpus"}}}}
 }
 

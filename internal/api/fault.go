@@ -31,12 +31,14 @@ func Faults() []Meaning {
 	return []Meaning{
 		{string(HostFault), "The host lacks something that the job needs, or the system refused it: a compiler, an " +
 			"interpreter, space, memory. An operator repairs the host; then judge again."},
-		{string(JuryFault), "A program of the jury failed: the checker, the interactor or the manager crashed, broke its " +
-			"protocol, reached a limit or does not compile. The jury corrects it; then judge again."},
+		{string(JuryFault),
+			"A program of the jury failed: the checker, the interactor or the manager crashed, broke its " +
+				"protocol, reached a limit or does not compile. The jury corrects it; then judge again."},
 		{string(ProblemFault), "The data of the problem contradict each other, such as a score above its maximum. The " +
 			"jury corrects them; then judge again."},
-		{string(NoiseFault), "Other work on the host explains why a time was over its limit, and repeats did not settle " +
-			"it. Judge again when the host is quiet."},
+		{string(NoiseFault),
+			"Other work on the host explains why a time was over its limit, and repeats did not settle " +
+				"it. Judge again when the host is quiet."},
 		{string(JudgedFault), "A failure of judged itself. Its log says more. Report it to the developers."},
 	}
 }

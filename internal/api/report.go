@@ -42,7 +42,7 @@ type Report struct {
 	Host          *HostReport       `json:"host,omitempty"`
 	Screening     *Screening        `json:"screening,omitempty"`   // of a job for a pool that another one decides for
 	CrossCheck    *CrossCheck       `json:"cross_check,omitempty"` // of a job of a contest or a rejudging whose time is near the limit
-	Rejudging     *Rejudging        `json:"rejudging,omitempty"`   // that replaced the report
+	Rejudging     *AppliedRejudging `json:"rejudging,omitempty"`   // that replaced the report
 	Priority      Priority          `json:"priority,omitempty"`
 	Labels        map[string]string `json:"labels,omitempty"`
 	CreatedAt     time.Time         `json:"created_at,omitzero"`
@@ -84,10 +84,10 @@ type CrossCheckedHost struct {
 	Job     string         `json:"job,omitempty"`         // that has its report, where a further host judged after it
 }
 
-// Rejudging is a set of jobs that were judged again, as the report of one of them names it.
-type Rejudging struct {
+// AppliedRejudging is the rejudging that replaced a report, as that report names it.
+type AppliedRejudging struct {
 	ID              string    `json:"id"`
-	Job             string    `json:"job"` // has the report of before
+	Job             string    `json:"job"` // that now holds the previous report
 	PreviousVerdict Verdict   `json:"previous_verdict"`
 	AppliedAt       time.Time `json:"applied_at"`
 }

@@ -11,7 +11,8 @@ import (
 
 // Judge judges a task on a slot that the caller has leased. Sources, also those of the jury, are compiled first, on
 // housekeeping CPUs.
-func (e *Engine) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report, error) {
+func (e *Engine) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report,
+	error) {
 	compiled, compilation, failed, release, err := t.Compile(func(s languages.Source) (languages.Result, error) {
 		compiler, err := e.Compiler()
 		if err != nil {
@@ -32,7 +33,8 @@ func (e *Engine) Judge(ctx context.Context, s slots.Slot, t judge.Task, decided 
 }
 
 // judge judges a task whose program can be executed.
-func (e *Engine) judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report, error) {
+func (e *Engine) judge(ctx context.Context, s slots.Slot, t judge.Task, decided func(api.TestReport)) (api.Report,
+	error) {
 	if t.NeedsJury() {
 		var err error
 		if t.Jury, err = e.Jury(s); err != nil {

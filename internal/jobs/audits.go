@@ -191,7 +191,8 @@ func (s *Store) LastPosition() Position { return Position{Finished: s.now().Unix
 
 // AuditOf returns an audit by the ID of its job.
 func (s *Store) AuditOf(ctx context.Context, id string) (a Audit, found bool, err error) {
-	err = s.rows(ctx, s.read, query{"read audit", `SELECT original, stage, pool, origin, target FROM audits WHERE id = ?1`,
+	err = s.rows(ctx, s.read, query{"read audit",
+		`SELECT original, stage, pool, origin, target FROM audits WHERE id = ?1`,
 		[]any{id}}, func(rows *sql.Rows) error {
 		found = true
 		return rows.Scan(&a.Original, &a.Stage, &a.Pool, &a.Origin, &a.Target)

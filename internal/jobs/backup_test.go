@@ -83,7 +83,8 @@ func testBackup(t *testing.T, b backend) { testMove(t, b, b) }
 // works as one; the files of unfinished jobs are there, those of others are not.
 func testMove(t *testing.T, from, to backend) {
 	s, folder := stocked(t, from)
-	_, _, err := s.PutProblem(s.ctx(), Problem{ID: "sum", Version: "1", Archive: addBlob(t, folder, "a package").Blob},
+	_, _, err := s.PutProblem(s.ctx(), api.Problem{ID: "sum", Version: "1", Archive: addBlob(t, folder,
+		"a package").Blob},
 		Editor{})
 	s.must(err)
 	file := filepath.Join(t.TempDir(), "backup")

@@ -424,7 +424,7 @@ func testValues(t *testing.T, b backend) {
 
 // putProblem stores a problem with one test. Its blobs are those of n and n+1.
 func (s *bench) putProblem(id string, n int) error {
-	_, _, err := s.PutProblem(s.ctx(), Problem{ID: id, Version: fmt.Sprint(n), Archive: file(n).Blob,
+	_, _, err := s.PutProblem(s.ctx(), api.Problem{ID: id, Version: fmt.Sprint(n), Archive: file(n).Blob,
 		Tests: []api.Test{{Name: "1", Input: file(n + 1)}}}, Editor{})
 	return err
 }
@@ -434,7 +434,7 @@ func testProblems(t *testing.T, b backend) {
 	s := b.open(t, nil)
 	alice, bob, admin := Editor{Name: "alice"}, Editor{Name: "bob"}, Editor{Name: "ops", Any: true}
 	put := func(by Editor, id, version string) string {
-		p, created, err := s.PutProblem(s.ctx(), Problem{ID: id, Version: version}, by)
+		p, created, err := s.PutProblem(s.ctx(), api.Problem{ID: id, Version: version}, by)
 		if err != nil {
 			if !errors.Is(err, ErrNotOwner) {
 				t.Error(err)
@@ -494,7 +494,7 @@ func testProblemRace(t *testing.T, b backend) {
 	var all sync.WaitGroup
 	for i := range writers {
 		all.Go(func() {
-			p, _, err := s.PutProblem(s.ctx(), Problem{ID: "sum", Version: "1"}, Editor{Name: fmt.Sprint("token", i)})
+			p, _, err := s.PutProblem(s.ctx(), api.Problem{ID: "sum", Version: "1"}, Editor{Name: fmt.Sprint("token", i)})
 			if err == nil {
 				owners <- p.Owner
 			} else if !errors.Is(err, ErrNotOwner) {

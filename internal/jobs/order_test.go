@@ -34,7 +34,8 @@ func testOrder(t *testing.T, b backend) {
 	s.put("elsewhere", func(j *api.Job) { j.Pool = "other" })
 	depth, err := s.Depth(s.ctx())
 	if diff := cmp.Diff(Depths{"other": {api.Practice: 1},
-		"default": {api.Contest: 3, api.Practice: 3, api.Rejudge: 3, api.Background: 3}}, depth); diff != "" || err != nil {
+		"default": {api.Contest: 3, api.Practice: 3, api.Rejudge: 3,
+			api.Background: 3}}, depth); diff != "" || err != nil {
 		t.Errorf("depth: %v\n%s", err, diff)
 	}
 	if n := depth.Total(); n != 13 {
@@ -267,7 +268,8 @@ func testRoom(t *testing.T, b backend) {
 	}
 
 	// Audits do not count, puts that are on their way do.
-	if created, err := s.PutAudit(s.ctx(), Audit{ID: "audit", Original: "most", Pool: defaultPool}, sampleJob()); !created ||
+	if created, err := s.PutAudit(s.ctx(), Audit{ID: "audit", Original: "most", Pool: defaultPool},
+		sampleJob()); !created ||
 		err != nil {
 		t.Fatalf("put an audit: %t, %v", created, err)
 	}

@@ -53,7 +53,8 @@ func TestPlansSQLite(t *testing.T) {
 	defer db.Close()
 	planned := 0
 	for text := range texts {
-		if !regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE)`).MatchString(text) || strings.Contains(text, "judged_schema") {
+		if !regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE)`).MatchString(text) || strings.Contains(text,
+			"judged_schema") {
 			continue
 		}
 		planned++
@@ -114,11 +115,13 @@ func TestStepsSQLite(t *testing.T) {
 	be := sqliteBackend()
 	few, many := be.open(t, nil), be.open(t, nil)
 	seed(t, many.Store, 100_000, 200_000)
-	if _, err := many.write.ExecContext(t.Context(), `UPDATE jobs SET due = ?1, parked = ?1 WHERE seq % 2 AND finished = 0`,
+	if _, err := many.write.ExecContext(t.Context(),
+		`UPDATE jobs SET due = ?1, parked = ?1 WHERE seq % 2 AND finished = 0`,
 		time.Now().Add(time.Hour).UnixNano()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := many.write.ExecContext(t.Context(), `UPDATE jobs SET width = 4 WHERE parked = 0 AND finished = 0`); err != nil {
+	if _, err := many.write.ExecContext(t.Context(),
+		`UPDATE jobs SET width = 4 WHERE parked = 0 AND finished = 0`); err != nil {
 		t.Fatal(err)
 	}
 	names := []string{"put", "take", "extend", "return", "take again", "finish"}

@@ -84,7 +84,8 @@ func TestPlans(t *testing.T) {
 		}
 	}
 	open := func() *bench {
-		return reopen(t, Options{URL: explained, MaxWaiting: 10 * (planWaiting + planDelayed), MaxJobs: planDone}, &clock{})
+		return reopen(t, Options{URL: explained, MaxWaiting: 10 * (planWaiting + planDelayed), MaxJobs: planDone},
+			&clock{})
 	}
 	seen := map[string]bool{}
 	check := func(name string, b *bench) {
@@ -296,7 +297,8 @@ func (b *bench) exercise(prefix string) {
 	for n := range 12 {
 		b.put(id(n), contest)
 	}
-	if _, created, err := b.Put(ctx, Submission{ID: id(0), BodyDigest: "digest", Job: sampleJob()}); created || err != nil {
+	if _, created, err := b.Put(ctx, Submission{ID: id(0), BodyDigest: "digest",
+		Job: sampleJob()}); created || err != nil {
 		b.t.Fatalf("put again: %t, %v", created, err)
 	}
 	bare := sampleJob()
@@ -338,7 +340,8 @@ func (b *bench) exercise(prefix string) {
 	for range 2 {
 		w := take(Want{})
 		rec := b.get(w.ID)
-		b.must(b.Recheck(ctx, rec, sampleReport(api.Accepted), api.CrossCheck{Hosts: []api.CrossCheckedHost{{Node: "n1"}}},
+		b.must(b.Recheck(ctx, rec, sampleReport(api.Accepted),
+			api.CrossCheck{Hosts: []api.CrossCheckedHost{{Node: "n1"}}},
 			b.Store.now()))
 		w = take(Want{})
 		b.must(b.Forward(ctx, b.get(w.ID), sampleReport(api.Accepted), "metal", api.Screening{}))
@@ -398,15 +401,16 @@ func (b *bench) exerciseRejudging(prefix, original string) {
 	ctx := b.ctx()
 	for _, end := range []func(context.Context, string) error{b.ApplyRejudging, b.CancelRejudging} {
 		id := fmt.Sprint(prefix, "set", time.Now().UnixNano()%1e9)
-		_, err := b.PutRejudging(ctx, RejudgingRequest{ID: id}, "digest")
+		_, err := b.PutRejudging(ctx, api.RejudgingRequest{ID: id}, "digest")
 		b.must(err)
 		selected := SelectedJob{ID: original, Verdict: api.Accepted}
-		b.must(b.SelectRejudged(ctx, b.unfinished(id), []SelectedJob{selected, {ID: "other"}, {ID: "gone", Skipped: "gone"}},
+		b.must(b.SelectRejudged(ctx, b.unfinished(id), []SelectedJob{selected, {ID: "other"}, {ID: "gone",
+			Skipped: "gone"}},
 			RejudgingProgress{Selected: true}))
 		_, err = b.UnqueuedJobs(ctx, id, 10)
 		b.must(err)
 		_, err = b.RejudgingRoom(ctx)
-		b.must(errors.Join(err, b.SkipRejudged(ctx, id, SkippedJob{"other", "no such job"})))
+		b.must(errors.Join(err, b.SkipRejudged(ctx, id, api.SkippedJob{Job: "other", Reason: "no such job"})))
 		n := again(id, original)
 		n.Job.Priority = api.Contest
 		b.must(b.QueueRejudged(ctx, id, selected, n))
@@ -428,7 +432,7 @@ func (b *bench) exerciseRejudging(prefix, original string) {
 func (b *bench) exerciseValues(prefix string) {
 	b.t.Helper()
 	ctx := b.ctx()
-	p := Problem{ID: prefix, Version: "1"}
+	p := api.Problem{ID: prefix, Version: "1"}
 	for _, version := range []string{"1", "2"} {
 		p.Version = version
 		_, _, err := b.PutProblem(ctx, p, Editor{})
@@ -456,7 +460,8 @@ type cost struct {
 func planned(t *testing.T, log string) map[string]cost {
 	t.Helper()
 	all := map[string]cost{}
-	for _, entry := range regexp.MustCompile(`(?m)^LOG:  duration: .* plan:\n((?:\t.*\n)+)`).FindAllStringSubmatch(log, -1) {
+	for _, entry := range regexp.MustCompile(`(?m)^LOG:  duration: .* plan:\n((?:\t.*\n)+)`).FindAllStringSubmatch(log,
+		-1) {
 		var e struct {
 			Text string          `json:"Query Text"`
 			Plan json.RawMessage `json:"Plan"`

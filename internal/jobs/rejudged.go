@@ -23,17 +23,18 @@ func (s *Store) ApplyRejudging(ctx context.Context, id string) error {
 		return err
 	}
 	switch v.State {
-	case RejudgingFilling:
+	case api.RejudgingFilling:
 		return fmt.Errorf("apply rejudging %q: its jobs are not queued yet: %w", id, ErrFinal)
-	case RejudgingFailed:
+	case api.RejudgingFailed:
 		return fmt.Errorf("apply rejudging %q: it failed: %w", id, ErrFinal)
-	case RejudgingJudging:
-		return fmt.Errorf("apply rejudging %q: %d of %d jobs are not judged yet: %w", id, v.Jobs-v.Judged, v.Jobs, ErrFinal)
-	case RejudgingReady:
+	case api.RejudgingJudging:
+		return fmt.Errorf("apply rejudging %q: %d of %d jobs are not judged yet: %w", id, v.Jobs-v.Judged, v.Jobs,
+			ErrFinal)
+	case api.RejudgingReady:
 		if err := s.endRejudging(ctx, "apply", id, rejudgingApplied, rejudgingOpen); err != nil {
 			return err
 		}
-	case RejudgingCancelled:
+	case api.RejudgingCancelled:
 		return fmt.Errorf("apply rejudging %q: it was cancelled: %w", id, ErrFinal)
 	}
 	return s.CompleteRejudging(ctx, id)
@@ -131,14 +132,14 @@ func (s *Store) applyBatch(ctx context.Context, id string) (n int, err error) {
 	return n, err
 }
 
-func (s *Store) unapplied(ctx context.Context, tx *sql.Tx, id string) (pairs []RejudgedReport, err error) {
+func (s *Store) unapplied(ctx context.Context, tx *sql.Tx, id string) (pairs []api.RejudgedReport, err error) {
 	found, err := tx.QueryContext(ctx, s.driver.sql(
 		`SELECT original, id FROM rejudged WHERE rejudging = ?1 AND state = 0 ORDER BY original LIMIT ?2`), id, applyBatch)
 	if err != nil {
 		return nil, err
 	}
 	return pairs, each(found, func(rows *sql.Rows) error {
-		var p RejudgedReport
+		var p api.RejudgedReport
 		err := rows.Scan(&p.Job, &p.Again)
 		pairs = append(pairs, p)
 		return err
@@ -152,7 +153,7 @@ type judgedJob struct {
 }
 
 // replaceReport exchanges the reports of an original and of the job that judged it again, once.
-func (s *Store) replaceReport(ctx context.Context, tx *sql.Tx, id string, p RejudgedReport) error {
+func (s *Store) replaceReport(ctx context.Context, tx *sql.Tx, id string, p api.RejudgedReport) error {
 	claim, err := tx.ExecContext(ctx, s.driver.sql(`UPDATE rejudged SET state = ?1 WHERE id = ?2 AND state = 0`),
 		rejudgedLeft, p.Again)
 	if err != nil {
@@ -194,7 +195,7 @@ func (s *Store) exchange(ctx context.Context, tx *sql.Tx, id string, original, a
 	if err != nil {
 		return err
 	}
-	rep.Rejudging = &api.Rejudging{ID: id, Job: again.id, PreviousVerdict: api.Verdict(original.verdict),
+	rep.Rejudging = &api.AppliedRejudging{ID: id, Job: again.id, PreviousVerdict: api.Verdict(original.verdict),
 		AppliedAt: s.now().Truncate(time.Millisecond)}
 	head, err := headOf(rep)
 	if err != nil {

@@ -17,9 +17,9 @@ const workLeft = "{}"
 // UnfinishedRejudging is a rejudging with work left: it is filled, applied or cancelled.
 type UnfinishedRejudging struct {
 	ID        string
-	State     RejudgingState // RejudgingFilling, RejudgingApplying or RejudgingCancelled
+	State     api.RejudgingState // RejudgingFilling, RejudgingApplying or RejudgingCancelled
 	CreatedAt time.Time
-	Request   RejudgingRequest // while it is filled
+	Request   api.RejudgingRequest // while it is filled
 	Progress  RejudgingProgress
 	Broken    error // why it cannot be filled
 
@@ -52,7 +52,7 @@ WHERE progress <> '' ORDER BY created, id LIMIT ?1`, []any{limit}}, func(rows *s
 		}
 		u := UnfinishedRejudging{ID: r.id, State: stateOf(r.state, false, true), CreatedAt: timeOf(r.created),
 			stored: r.progress}
-		if u.State == RejudgingFilling {
+		if u.State == api.RejudgingFilling {
 			kept, err := r.kept()
 			if err == nil && kept.Request == nil {
 				err = errors.New("it has no request")
@@ -136,7 +136,7 @@ ORDER BY original LIMIT ?3`, []any{id, rejudgedSelected, limit}}, func(rows *sql
 }
 
 // SkipRejudged leaves out a selected job of a rejudging.
-func (s *Store) SkipRejudged(ctx context.Context, id string, skipped SkippedJob) error {
+func (s *Store) SkipRejudged(ctx context.Context, id string, skipped api.SkippedJob) error {
 	_, err := s.exec(ctx, "put rejudging", `UPDATE rejudged SET state = ?1, reason = ?2 WHERE id = ?3 AND state = ?4`,
 		rejudgedSkipped, skipped.Reason, RejudgeID(id, skipped.Job), rejudgedSelected)
 	return err
@@ -148,7 +148,7 @@ func (s *Store) RejudgingRoom(ctx context.Context) (int, error) {
 	depths, err := s.Depth(ctx)
 	most := int(s.maxWaiting.Load())
 	if most <= 0 {
-		return MaxRejudged, err
+		return api.MaxRejudged, err
 	}
 	return max(max(most/2, 1)-depths.Total(), 0), err
 }
@@ -179,7 +179,8 @@ func (s *Store) QueueRejudged(ctx context.Context, id string, old SelectedJob, n
 	case err != nil:
 		return err
 	case !created:
-		return s.SkipRejudged(ctx, id, SkippedJob{old.ID, fmt.Sprintf("another job has the ID %q", n.ID)})
+		return s.SkipRejudged(ctx, id, api.SkippedJob{Job: old.ID, Reason: fmt.Sprintf("another job has the ID %q",
+			n.ID)})
 	}
 	added = true
 	s.notifyWork(n.kind())

@@ -4,27 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"time"
 
 	"judged/internal/api"
-)
-
-// RejudgingState is how far a rejudging is.
-type RejudgingState string
-
-// MaxRejudged is the most jobs of a rejudging.
-const MaxRejudged = 10_000
-
-// The states, in the order in which they follow each other. A cancelled rejudging was not applied, and one that failed
-// has queued no job.
-const (
-	RejudgingFilling   RejudgingState = "filling" // its jobs are selected and queued
-	RejudgingFailed    RejudgingState = "failed"
-	RejudgingJudging   RejudgingState = "judging" // some of its jobs have not ended
-	RejudgingReady     RejudgingState = "ready"
-	RejudgingApplying  RejudgingState = "applying" // some originals have no new report yet
-	RejudgingApplied   RejudgingState = "applied"
-	RejudgingCancelled RejudgingState = "cancelled"
 )
 
 // States of a rejudging and of its jobs in the database.
@@ -41,86 +22,12 @@ const (
 	rejudgedSkipped    = 4
 )
 
-// Rejudging is a set of jobs that are judged again, and what that changes. The reports of the originals stay until it is
-// applied.
-type Rejudging struct {
-	ID        string           `json:"id"`
-	State     RejudgingState   `json:"state"`
-	Reason    string           `json:"reason,omitempty"`
-	CreatedAt time.Time        `json:"created_at"`
-	EndedAt   time.Time        `json:"ended_at,omitzero"` // applied, cancelled or failed
-	Error     string           `json:"error,omitempty"`   // why it failed
-	Jobs      int              `json:"jobs"`              // selected so far
-	Queued    int              `json:"queued"`            // of them, also those that have been judged since
-	Judged    int              `json:"judged"`            // of these again
-	Changed   int              `json:"changed"`           // of these with another verdict
-	Verdicts  []RejudgedCount  `json:"verdicts"`
-	Skipped   []SkippedJob     `json:"skipped"`      // selected ones that are not judged again; the first of them
-	SkippedN  int              `json:"skipped_jobs"` // all of them
-	Page      []RejudgedReport `json:"page,omitempty"`
-	Next      string           `json:"next,omitempty"` // cursor of the next page
-}
-
-// RejudgedCount is how many jobs of a rejudging had one verdict and have another one now.
-type RejudgedCount struct {
-	Old  api.Verdict `json:"old"`
-	New  api.Verdict `json:"new,omitempty"` // "" before it was judged again
-	Jobs int         `json:"jobs"`
-}
-
-// SkippedJob is a job that cannot be judged again.
-type SkippedJob struct {
-	Job    string `json:"job"`
-	Reason string `json:"reason"`
-}
-
-// RejudgingList is a page of the list of rejudgings.
-type RejudgingList struct {
-	Rejudgings []Rejudging `json:"rejudgings"`
-	Next       string      `json:"next,omitempty"`
-}
-
-// RejudgedReport is a job of a rejudging.
-type RejudgedReport struct {
-	Job string `json:"job"`
-	// Again is the job that judges it again; has the old report once the new one is applied.
-	Again   string      `json:"rejudged_as,omitempty"`
-	Old     api.Verdict `json:"old,omitempty"`
-	New     api.Verdict `json:"new,omitempty"`
-	Applied bool        `json:"applied"`
-	Skipped string      `json:"skipped,omitempty"` // why it is not judged again
-}
-
-// RejudgingRequest asks for jobs to be judged again: those that are named, or those of a filter.
-type RejudgingRequest struct {
-	ID     string           `json:"id,omitempty"`
-	Reason string           `json:"reason,omitempty"`
-	Jobs   []string         `json:"jobs,omitempty"`
-	Filter *RejudgingFilter `json:"filter,omitempty"`
-	// SameProblem judges with the problem as it was; else with the stored one.
-	SameProblem bool        `json:"same_problem,omitempty"`
-	Limits      api.Limits  `json:"limits,omitzero"`
-	Repeats     api.Repeats `json:"repeats,omitzero"`
-	Pool        string      `json:"pool,omitempty"`
-}
-
-// RejudgingFilter selects judged jobs. Members that are zero do not restrict.
-type RejudgingFilter struct {
-	Labels      map[string]string `json:"labels,omitempty"`
-	Verdict     api.Verdict       `json:"verdict,omitempty"`
-	Priority    api.Priority      `json:"priority,omitempty"`
-	Pool        string            `json:"pool,omitempty"`
-	Problem     string            `json:"problem,omitempty"`
-	CreatedFrom time.Time         `json:"created_from,omitzero"`
-	CreatedTo   time.Time         `json:"created_to,omitzero"`
-}
-
 // keptRequest is what is kept of a request.
 type keptRequest struct {
-	Reason  string            `json:"reason,omitempty"`
-	Skipped []SkippedJob      `json:"skipped,omitempty"` // by a judged before schema 7
-	Request *RejudgingRequest `json:"request,omitempty"` // until its jobs are queued
-	Error   string            `json:"error,omitempty"`
+	Reason  string                `json:"reason,omitempty"`
+	Skipped []api.SkippedJob      `json:"skipped,omitempty"` // by a judged before schema 7
+	Request *api.RejudgingRequest `json:"request,omitempty"` // until its jobs are queued
+	Error   string                `json:"error,omitempty"`
 }
 
 // RejudgeID is the ID of the job that judges another one again, so that a repeated request makes no second one.
@@ -130,7 +37,7 @@ func RejudgeID(rejudging, original string) string {
 
 // PutRejudging stores a rejudging, to be filled: see UnfinishedRejudgings. digest recognizes a repeated request. created
 // is false when the same one was stored before; the error is ErrConflict when the ID has another digest.
-func (s *Store) PutRejudging(ctx context.Context, q RejudgingRequest, digest string) (created bool, err error) {
+func (s *Store) PutRejudging(ctx context.Context, q api.RejudgingRequest, digest string) (created bool, err error) {
 	if !ValidID(q.ID) {
 		return false, fmt.Errorf("store rejudging %q: %w", q.ID, ErrBadID)
 	}
@@ -190,10 +97,10 @@ func (s *Store) rejudging(ctx context.Context, id string) (r rejudgingRow, err e
 }
 
 // Rejudging returns a rejudging without a page of its jobs.
-func (s *Store) Rejudging(ctx context.Context, id string) (Rejudging, error) {
+func (s *Store) Rejudging(ctx context.Context, id string) (api.Rejudging, error) {
 	row, err := s.rejudging(ctx, id)
 	if err != nil {
-		return Rejudging{}, err
+		return api.Rejudging{}, err
 	}
 	return s.count(ctx, row)
 }
@@ -206,20 +113,20 @@ const newVerdict = `CASE WHEN r.state > 0 THEN r.new_verdict WHEN j.state >= 2 T
 const listedSkipped = 100
 
 // count adds what the jobs of a rejudging have got.
-func (s *Store) count(ctx context.Context, row rejudgingRow) (Rejudging, error) {
+func (s *Store) count(ctx context.Context, row rejudgingRow) (api.Rejudging, error) {
 	request, err := row.kept()
 	if err != nil {
-		return Rejudging{}, err
+		return api.Rejudging{}, err
 	}
-	v := Rejudging{ID: row.id, Reason: request.Reason, Error: request.Error, CreatedAt: timeOf(row.created),
-		EndedAt: timeOf(row.ended), Verdicts: []RejudgedCount{}, SkippedN: len(request.Skipped)}
-	v.Skipped = append([]SkippedJob{}, request.Skipped[:min(len(request.Skipped), listedSkipped)]...)
+	v := api.Rejudging{ID: row.id, Reason: request.Reason, Error: request.Error, CreatedAt: timeOf(row.created),
+		EndedAt: timeOf(row.ended), Verdicts: []api.RejudgedCount{}, SkippedN: len(request.Skipped)}
+	v.Skipped = append([]api.SkippedJob{}, request.Skipped[:min(len(request.Skipped), listedSkipped)]...)
 	judging, unapplied := false, false
 	err = s.rows(ctx, s.read, query{"read rejudging", `SELECT r.old_verdict, ` + newVerdict + ` AS found, r.state,
 	COALESCE(j.state, 2) < 2, COUNT(*)
 FROM rejudged r LEFT JOIN jobs j ON j.id = r.id WHERE r.rejudging = ?1 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
 		[]any{row.id}}, func(rows *sql.Rows) error {
-		var c RejudgedCount
+		var c api.RejudgedCount
 		var state int
 		var unfinished bool
 		if err := rows.Scan(&c.Old, &c.New, &state, &unfinished, &c.Jobs); err != nil {
@@ -233,7 +140,7 @@ FROM rejudged r LEFT JOIN jobs j ON j.id = r.id WHERE r.rejudging = ?1 GROUP BY 
 			v.Queued += c.Jobs
 		}
 		judging, unapplied = judging || unfinished, unapplied || state == rejudgedOpen
-		v.add(c)
+		v.Add(c)
 		return nil
 	})
 	v.State = stateOf(row.state, judging, unapplied)
@@ -241,7 +148,7 @@ FROM rejudged r LEFT JOIN jobs j ON j.id = r.id WHERE r.rejudging = ?1 GROUP BY 
 		err = s.rows(ctx, s.read, query{"read rejudging", `SELECT original, reason FROM rejudged
 WHERE rejudging = ?1 AND state = ?2 ORDER BY original {bytes} LIMIT ?3`,
 			[]any{row.id, rejudgedSkipped, listedSkipped - len(v.Skipped)}}, func(rows *sql.Rows) error {
-			var skipped SkippedJob
+			var skipped api.SkippedJob
 			err := rows.Scan(&skipped.Job, &skipped.Reason)
 			v.Skipped = append(v.Skipped, skipped)
 			return err
@@ -250,36 +157,20 @@ WHERE rejudging = ?1 AND state = ?2 ORDER BY original {bytes} LIMIT ?3`,
 	return v, err
 }
 
-// add counts jobs with the same verdicts together.
-func (v *Rejudging) add(c RejudgedCount) {
-	v.Jobs += c.Jobs
-	if c.New != "" {
-		v.Judged += c.Jobs
-	}
-	if c.New != "" && c.New != c.Old {
-		v.Changed += c.Jobs
-	}
-	if n := len(v.Verdicts); n > 0 && v.Verdicts[n-1].Old == c.Old && v.Verdicts[n-1].New == c.New {
-		v.Verdicts[n-1].Jobs += c.Jobs
-		return
-	}
-	v.Verdicts = append(v.Verdicts, c)
-}
-
-func stateOf(state int, judging, unapplied bool) RejudgingState {
+func stateOf(state int, judging, unapplied bool) api.RejudgingState {
 	switch {
 	case state == rejudgingFilling:
-		return RejudgingFilling
+		return api.RejudgingFilling
 	case state == rejudgingFailed:
-		return RejudgingFailed
+		return api.RejudgingFailed
 	case state == rejudgingCancelled:
-		return RejudgingCancelled
+		return api.RejudgingCancelled
 	case state == rejudgingApplied && unapplied:
-		return RejudgingApplying
+		return api.RejudgingApplying
 	case state == rejudgingApplied:
-		return RejudgingApplied
+		return api.RejudgingApplied
 	case judging:
-		return RejudgingJudging
+		return api.RejudgingJudging
 	}
-	return RejudgingReady
+	return api.RejudgingReady
 }

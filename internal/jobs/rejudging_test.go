@@ -13,9 +13,9 @@ import (
 )
 
 // rejudging is a set of jobs with the old verdicts; each is queued to be judged again.
-func (b *bench) rejudging(id string, old map[string]api.Verdict) RejudgingRequest {
+func (b *bench) rejudging(id string, old map[string]api.Verdict) api.RejudgingRequest {
 	b.t.Helper()
-	q := RejudgingRequest{ID: id, Reason: "wrong answer file"}
+	q := api.RejudgingRequest{ID: id, Reason: "wrong answer file"}
 	created, err := b.PutRejudging(b.ctx(), q, "digest")
 	if err != nil || !created {
 		b.t.Fatalf("put rejudging %s: %t, %v", id, created, err)
@@ -60,7 +60,8 @@ func testFilling(t *testing.T, be backend) {
 		b.put(id, nil)
 		b.judgeAll(map[string]api.Verdict{id: api.WrongAnswer})
 	}
-	request := RejudgingRequest{ID: "set", Filter: &RejudgingFilter{Problem: "sum"}, Limits: api.Limits{CPUTimeMS: 7}}
+	request := api.RejudgingRequest{ID: "set", Filter: &api.RejudgingFilter{Problem: "sum"},
+		Limits: api.Limits{CPUTimeMS: 7}}
 	for _, want := range []bool{true, false} {
 		if created, err := b.PutRejudging(b.ctx(), request, "digest"); created != want || err != nil {
 			t.Errorf("created %t, %v; want %t", created, err, want)
@@ -69,7 +70,7 @@ func testFilling(t *testing.T, be backend) {
 	b.want(func() error { _, err := b.PutRejudging(b.ctx(), request, "other"); return err }(), ErrConflict)
 	other := b.again()
 	u := other.unfinished("set")
-	if diff := cmp.Diff(request, u.Request); diff != "" || u.State != RejudgingFilling || u.Broken != nil {
+	if diff := cmp.Diff(request, u.Request); diff != "" || u.State != api.RejudgingFilling || u.Broken != nil {
 		t.Errorf("%s, %v, request (-want +got):\n%s", u.State, u.Broken, diff)
 	}
 	next := RejudgingProgress{After: "cursor"}
@@ -98,22 +99,23 @@ func testFilling(t *testing.T, be backend) {
 		b.must(s.QueueRejudged(b.ctx(), "set", SelectedJob{ID: "b", Verdict: api.WrongAnswer}, again("set", "b")))
 	}
 	room(1)
-	b.must(b.SkipRejudged(b.ctx(), "set", SkippedJob{"a", "its file is gone"}))
-	b.must(b.SkipRejudged(b.ctx(), "set", SkippedJob{"b", "too late"}))
+	b.must(b.SkipRejudged(b.ctx(), "set", api.SkippedJob{Job: "a", Reason: "its file is gone"}))
+	b.must(b.SkipRejudged(b.ctx(), "set", api.SkippedJob{Job: "b", Reason: "too late"}))
 	b.put(RejudgeID("set", "c"), nil) // by somebody else
 	b.must(b.QueueRejudged(b.ctx(), "set", SelectedJob{ID: "c"}, again("set", "c")))
 	room(0)
 	if left, err := b.UnqueuedJobs(b.ctx(), "set", 10); len(left) > 0 || err != nil {
 		t.Errorf("not queued: %v, %v", left, err)
 	}
-	want := Rejudging{ID: "set", State: RejudgingFilling, Jobs: 1, Queued: 1,
-		Verdicts: []RejudgedCount{{Old: api.WrongAnswer, Jobs: 1}}, SkippedN: 2,
-		Skipped: []SkippedJob{{"a", "its file is gone"}, {"c", `another job has the ID "` + RejudgeID("set", "c") + `"`}}}
+	want := api.Rejudging{ID: "set", State: api.RejudgingFilling, Jobs: 1, Queued: 1,
+		Verdicts: []api.RejudgedCount{{Old: api.WrongAnswer, Jobs: 1}}, SkippedN: 2,
+		Skipped: []api.SkippedJob{{Job: "a", Reason: "its file is gone"}, {Job: "c",
+			Reason: `another job has the ID "` + RejudgeID("set", "c") + `"`}}}
 	b.view("set", want)
 	b.must(b.EndFilling(b.ctx(), u, ""))
 	b.want(b.EndFilling(b.ctx(), u, ""), ErrFinal)
 	b.want(b.QueueRejudged(b.ctx(), "set", SelectedJob{ID: "a"}, again("set", "a")), ErrFinal)
-	want.State = RejudgingJudging
+	want.State = api.RejudgingJudging
 	b.view("set", want)
 	testCancelledFilling(t, b)
 }
@@ -121,7 +123,7 @@ func testFilling(t *testing.T, be backend) {
 // testCancelledFilling cancels a set while it is filled, and has another one fail.
 func testCancelledFilling(t *testing.T, b *bench) {
 	for _, id := range []string{"cancelled", "failed"} {
-		created, err := b.PutRejudging(b.ctx(), RejudgingRequest{ID: id, Jobs: []string{"a"}}, id)
+		created, err := b.PutRejudging(b.ctx(), api.RejudgingRequest{ID: id, Jobs: []string{"a"}}, id)
 		if !created || err != nil {
 			t.Fatal(created, err)
 		}
@@ -136,8 +138,9 @@ func testCancelledFilling(t *testing.T, b *bench) {
 		t.Errorf("job of a set that was cancelled while it was filled is %s", got)
 	}
 	b.must(b.EndFilling(b.ctx(), b.unfinished("failed"), "too many"))
-	b.view("failed", Rejudging{ID: "failed", State: RejudgingFailed, Error: "too many", Verdicts: []RejudgedCount{},
-		Skipped: []SkippedJob{}})
+	b.view("failed", api.Rejudging{ID: "failed", State: api.RejudgingFailed, Error: "too many",
+		Verdicts: []api.RejudgedCount{},
+		Skipped:  []api.SkippedJob{}})
 	b.want(b.ApplyRejudging(b.ctx(), "failed"), ErrFinal)
 	b.want(b.CancelRejudging(b.ctx(), "failed"), ErrFinal)
 	if all, err := b.UnfinishedRejudgings(b.ctx(), 10); len(all) > 0 || err != nil {
@@ -146,10 +149,11 @@ func testCancelledFilling(t *testing.T, b *bench) {
 }
 
 // view compares a rejudging, but for its times.
-func (b *bench) view(id string, want Rejudging) {
+func (b *bench) view(id string, want api.Rejudging) {
 	b.t.Helper()
 	got, err := b.Rejudging(b.ctx(), id)
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Rejudging{}, "CreatedAt", "EndedAt")); diff != "" || err != nil {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(api.Rejudging{}, "CreatedAt",
+		"EndedAt")); diff != "" || err != nil {
 		b.t.Errorf("rejudging %s: %v (-want +got):\n%s", id, err, diff)
 	}
 }
@@ -176,27 +180,29 @@ func testRejudging(t *testing.T, be backend) {
 	}
 	b.judgeAll(old)
 	q := b.rejudging("set", old)
-	view := func(name string, want Rejudging) {
+	view := func(name string, want api.Rejudging) {
 		t.Helper()
 		got, err := b.Rejudging(b.ctx(), "set")
 		want.ID, want.Reason, want.Queued = "set", q.Reason, want.Jobs
-		want.Skipped, want.SkippedN = []SkippedJob{{"gone", "no such job"}}, 1
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Rejudging{}, "CreatedAt", "EndedAt")); diff != "" || err != nil {
+		want.Skipped, want.SkippedN = []api.SkippedJob{{Job: "gone", Reason: "no such job"}}, 1
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(api.Rejudging{}, "CreatedAt",
+			"EndedAt")); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
-		if ended := !got.EndedAt.IsZero(); got.CreatedAt.IsZero() || ended != (got.State == RejudgingApplied) {
+		if ended := !got.EndedAt.IsZero(); got.CreatedAt.IsZero() || ended != (got.State == api.RejudgingApplied) {
 			t.Errorf("%s: created %v, ended %v", name, got.CreatedAt, got.EndedAt)
 		}
 	}
-	view("queued", Rejudging{State: RejudgingJudging, Jobs: 5, Verdicts: []RejudgedCount{
+	view("queued", api.Rejudging{State: api.RejudgingJudging, Jobs: 5, Verdicts: []api.RejudgedCount{
 		{Old: api.Accepted, Jobs: 1}, {Old: api.TimeLimit, Jobs: 1}, {Old: api.WrongAnswer, Jobs: 3}}})
 	b.want(b.ApplyRejudging(b.ctx(), "set"), ErrFinal)
 	b.want(b.ApplyRejudging(b.ctx(), "other"), ErrNoRejudging)
 	b.judgeAll(map[string]api.Verdict{"a": api.Accepted, "b": api.Accepted, "c": api.Accepted, "d": api.InternalError,
 		"e": api.Accepted})
-	counts := []RejudgedCount{{api.Accepted, api.Accepted, 1}, {api.TimeLimit, api.Accepted, 1},
-		{api.WrongAnswer, api.Accepted, 2}, {api.WrongAnswer, api.InternalError, 1}}
-	view("judged", Rejudging{State: RejudgingReady, Jobs: 5, Judged: 5, Changed: 4, Verdicts: counts})
+	counts := []api.RejudgedCount{{Old: api.Accepted, New: api.Accepted, Jobs: 1}, {Old: api.TimeLimit,
+		New: api.Accepted, Jobs: 1},
+		{Old: api.WrongAnswer, New: api.Accepted, Jobs: 2}, {Old: api.WrongAnswer, New: api.InternalError, Jobs: 1}}
+	view("judged", api.Rejudging{State: api.RejudgingReady, Jobs: 5, Judged: 5, Changed: 4, Verdicts: counts})
 	if got := b.get("a").Report; got.Verdict != api.WrongAnswer || got.Rejudging != nil {
 		t.Errorf("report before the set is applied: %+v", got)
 	}
@@ -205,14 +211,14 @@ func testRejudging(t *testing.T, be backend) {
 	for range 2 { // the second call changes nothing
 		b.must(b.ApplyRejudging(b.ctx(), "set"))
 	}
-	view("applied", Rejudging{State: RejudgingApplied, Jobs: 5, Judged: 5, Changed: 4, Verdicts: counts})
+	view("applied", api.Rejudging{State: api.RejudgingApplied, Jobs: 5, Judged: 5, Changed: 4, Verdicts: counts})
 	b = b.again()
 
 	want := again
 	want.ID, want.Labels, want.Priority, want.CreatedAt = "a", before.Labels, before.Priority, before.CreatedAt
-	want.Rejudging = &api.Rejudging{ID: "set", Job: again.ID, PreviousVerdict: api.WrongAnswer}
+	want.Rejudging = &api.AppliedRejudging{ID: "set", Job: again.ID, PreviousVerdict: api.WrongAnswer}
 	after := b.get("a").Report
-	if diff := cmp.Diff(want, after, cmpopts.IgnoreFields(api.Rejudging{}, "AppliedAt")); diff != "" ||
+	if diff := cmp.Diff(want, after, cmpopts.IgnoreFields(api.AppliedRejudging{}, "AppliedAt")); diff != "" ||
 		after.Rejudging.AppliedAt.IsZero() {
 		t.Errorf("report after the set is applied (-want +got):\n%s", diff)
 	}
@@ -350,10 +356,10 @@ func testInterruptedApply(t *testing.T, be backend) {
 	if n, err := b.applyBatch(b.ctx(), "set"); n != applyBatch || err != nil {
 		t.Fatalf("a batch of %d, %v", n, err)
 	}
-	if v, err := b.Rejudging(b.ctx(), "set"); v.State != RejudgingApplying || err != nil {
+	if v, err := b.Rejudging(b.ctx(), "set"); v.State != api.RejudgingApplying || err != nil {
 		t.Errorf("state %s, %v, want applying", v.State, err)
 	}
-	if u := b.unfinished("set"); u.State != RejudgingApplying {
+	if u := b.unfinished("set"); u.State != api.RejudgingApplying {
 		t.Errorf("unfinished %+v, want it applying", u)
 	}
 	other := b.again()
@@ -369,7 +375,7 @@ func testInterruptedApply(t *testing.T, be backend) {
 			t.Errorf("job %s: %s after the set was applied", id, r.Verdict)
 		}
 	}
-	if v, err := b.Rejudging(b.ctx(), "set"); v.State != RejudgingApplied || err != nil {
+	if v, err := b.Rejudging(b.ctx(), "set"); v.State != api.RejudgingApplied || err != nil {
 		t.Errorf("state %s, %v, want applied", v.State, err)
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"judged/internal/api"
 )
 
 // RejudgedPage returns a page of at most limit jobs of a rejudging in the order of the originals' IDs, and the cursor of
 // the next page, "" after the last one.
 func (s *Store) RejudgedPage(ctx context.Context, id string, changed bool, after string, limit int) (
-	page []RejudgedReport, next string, err error) {
+	page []api.RejudgedReport, next string, err error) {
 	if after != "" && !ValidStoredID(after) {
 		return nil, "", fmt.Errorf("list jobs of rejudging %q after %q: %w", id, after, ErrBadCursor)
 	}
@@ -19,12 +21,12 @@ func (s *Store) RejudgedPage(ctx context.Context, id string, changed bool, after
 	if changed {
 		only = ` AND ` + newVerdict + ` NOT IN ('', r.old_verdict)`
 	}
-	page = []RejudgedReport{}
+	page = []api.RejudgedReport{}
 	err = s.rows(ctx, s.read, query{"list rejudged jobs", `SELECT r.original, r.id, r.old_verdict, ` + newVerdict + `,
 	r.state = ` + strconv.Itoa(rejudgedReplaced) + `, r.reason FROM rejudged r LEFT JOIN jobs j ON j.id = r.id
 WHERE r.rejudging = ?1 AND r.original {bytes} > ?2` + only + ` ORDER BY r.original {bytes} LIMIT ?3`,
 		[]any{id, after, limit + 1}}, func(rows *sql.Rows) error {
-		var r RejudgedReport
+		var r api.RejudgedReport
 		err := rows.Scan(&r.Job, &r.Again, &r.Old, &r.New, &r.Applied, &r.Skipped)
 		if r.Skipped != "" {
 			r.Again = ""
@@ -41,7 +43,7 @@ WHERE r.rejudging = ?1 AND r.original {bytes} > ?2` + only + ` ORDER BY r.origin
 
 // Rejudgings returns a page of at most limit rejudgings, newest first, without their jobs, and the cursor of the next
 // page, "" after the last one.
-func (s *Store) Rejudgings(ctx context.Context, after string, limit int) (page []Rejudging, next string, err error) {
+func (s *Store) Rejudgings(ctx context.Context, after string, limit int) (page []api.Rejudging, next string, err error) {
 	before, id := int64(1<<63-1), ""
 	if after != "" {
 		if before, id, err = parseRejudgingCursor(after); err != nil {
@@ -65,7 +67,7 @@ WHERE created < ?1 OR created = ?1 AND id {bytes} > ?2 ORDER BY created DESC, id
 		last := found[limit-1]
 		next = strconv.FormatInt(last.created, 10) + "-" + last.id
 	}
-	page = []Rejudging{}
+	page = []api.Rejudging{}
 	for _, row := range found {
 		v, err := s.count(ctx, row)
 		if err != nil {

@@ -63,7 +63,10 @@ func (h *hub) line(k kind) *line {
 	}
 	l := h.works[k]
 	if l == nil {
-		maps.DeleteFunc(h.works, func(_ kind, old *line) bool { return old.takers == 0 && time.Since(old.left) > lineAge })
+		maps.DeleteFunc(h.works, func(_ kind,
+			old *line) bool {
+			return old.takers == 0 && time.Since(old.left) > lineAge
+		})
 		l = &line{front: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 		h.works[k] = l
 	}

@@ -37,7 +37,8 @@ func TestCopiesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seen[in.copied] == tt.made {
-			t.Errorf("step %d, %s: got the copy of an earlier step: %t, want a new one: %t", i, tt.input, !tt.made, tt.made)
+			t.Errorf("step %d, %s: got the copy of an earlier step: %t, want a new one: %t", i, tt.input, !tt.made,
+				tt.made)
 		}
 		seen[in.copied] = true
 		var kept []string

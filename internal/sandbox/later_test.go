@@ -15,8 +15,9 @@ func TestOpenedLater(t *testing.T) {
 		return Spec{Args: []string{"./later"}, Files: []File{{Name: "later",
 			Path: testkit.CompileC(t, "testdata/later.c", static), Exec: true}}, Limits: limits()}
 	}
-	python := Spec{Args: []string{"python3", "-c", "import zoneinfo, locale; print(locale.setlocale(locale.LC_ALL, ''), " +
-		"zoneinfo.ZoneInfo('Asia/Tokyo'))"}, Limits: limits()}
+	python := Spec{Args: []string{"python3", "-c",
+		"import zoneinfo, locale; print(locale.setlocale(locale.LC_ALL, ''), " +
+			"zoneinfo.ZoneInfo('Asia/Tokyo'))"}, Limits: limits()}
 	for _, tt := range []struct {
 		name string
 		root Root

@@ -76,7 +76,8 @@ func TestNothingIsLeft(t *testing.T) {
 			loads(t, s, spec(func(s *Spec) { s.Limits.Processes = -1 }), "invalid argument")
 		}},
 		{name: "no network", slot: func(s *Resources) { s.Network = s.Copies.inputs }, fail: "setns network"},
-		{name: "no box", slot: func(s *Resources) { s.BindNode, s.Node = true, 1000 }, live: func(t *testing.T, s *Sandbox) {
+		{name: "no box", slot: func(s *Resources) { s.BindNode, s.Node = true, 1000 }, live: func(t *testing.T,
+			s *Sandbox) {
 			loads(t, s, litter, "invalid argument")
 		}},
 		{name: "judged-init killed before the load", live: func(t *testing.T, s *Sandbox) {

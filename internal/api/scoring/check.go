@@ -62,7 +62,8 @@ func (c *check) group(g *api.Group) error {
 		case !c.known[required]:
 			return fmt.Errorf("group %q requires group %q, which does not exist or has no test", g.Name, required)
 		case !c.ended[required]:
-			return fmt.Errorf("group %q requires group %q, which is not judged before it; require an earlier group", g.Name,
+			return fmt.Errorf("group %q requires group %q, which is not judged before it; require an earlier group",
+				g.Name,
 				required)
 		}
 	}

@@ -111,7 +111,8 @@ func TestAbsenceOfEvidenceIsNotAccepted(t *testing.T) {
 		{"group: accepted if any is, nothing ran", any, "", "", unfinished("a")},
 		{"group: accepted if any is, none is", any, "", "a:WA b:SK c:SK", "WA 0"},
 		{"group: accepted if any is, cancelled after it", any, "", "a:AC b:CX", unfinished("b")},
-		{"group: the smallest, one is missing", flat(api.Group{Aggregation: api.Min}, 4), "", "a:AC b:AC", unfinished("c")},
+		{"group: the smallest, one is missing", flat(api.Group{Aggregation: api.Min}, 4), "", "a:AC b:AC",
+			unfinished("c")},
 		{"group: the largest, all missing", flat(api.Group{Aggregation: api.Max}, 4), "", "", unfinished("a")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -178,7 +179,8 @@ func TestCheck(t *testing.T) {
 			`group "secret/1" has a test without a name`},
 		{"a group without a test", change(func(_, one, _ *api.Group) { one.Members = nil }), names,
 			`group "secret/1" has no test`},
-		{"two groups of one name", change(func(_, one, two *api.Group) { two.Name, two.RequirePass = one.Name, nil }), names,
+		{"two groups of one name", change(func(_, one, two *api.Group) { two.Name, two.RequirePass = one.Name, nil }),
+			names,
 			`two groups have the name "secret/1"`},
 		{"an unknown requirement", change(func(_, _, two *api.Group) { two.RequirePass[0] = "secret/0" }), names,
 			`group "secret/2" requires group "secret/0", which does not exist`},

@@ -54,6 +54,7 @@ func (s Scheme) eachGroup(f func(*api.Group)) {
 }
 
 // severity orders verdicts for WorstError, the worst first.
-var severity = []api.Verdict{api.InternalError, api.SecurityViolation, api.NotExecutable, api.CompileError, api.RuntimeError,
+var severity = []api.Verdict{api.InternalError, api.SecurityViolation, api.NotExecutable, api.CompileError,
+	api.RuntimeError,
 	api.MemoryLimit, api.TimeLimit, api.WallTimeLimit, api.IdlenessLimit, api.OutputLimit, api.WrongAnswer,
 	api.PresentationError}

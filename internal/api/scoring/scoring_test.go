@@ -33,11 +33,13 @@ func groups(gs ...*api.Group) []api.Member {
 // subtasks is a problem of IOI style in 2025-09: samples without points, and two groups of which the second requires the
 // first.
 func subtasks() Scheme {
-	secret := &api.Group{Name: "secret", Aggregation: api.Sum, Verdict: api.ByScore, MaxScore: points(100), Continue: true,
+	secret := &api.Group{Name: "secret", Aggregation: api.Sum, Verdict: api.ByScore, MaxScore: points(100),
+		Continue: true,
 		Members: groups(
 			&api.Group{Name: "secret/1", Aggregation: api.PassFail, MaxScore: points(30), Members: tests(0, "a", "b")},
-			&api.Group{Name: "secret/2", Aggregation: api.PassFail, MaxScore: points(70), RequirePass: []string{"secret/1"},
-				Members: tests(0, "c", "d")})}
+			&api.Group{Name: "secret/2", Aggregation: api.PassFail, MaxScore: points(70),
+				RequirePass: []string{"secret/1"},
+				Members:     tests(0, "c", "d")})}
 	sample := &api.Group{Name: "sample", Aggregation: api.Sum, Members: tests(0, "s")}
 	return Scheme{Root: &api.Group{Aggregation: api.Sum, Verdict: api.ByScore, IgnoreFirst: true, Continue: true,
 		Members: groups(sample, secret)}, Scoring: true}
@@ -131,7 +133,8 @@ func TestResult(t *testing.T) {
 		{"average", flat(api.Group{Aggregation: api.Average, Verdict: api.ByScore, Continue: true}, 3), "",
 			"a:AC b:WA c:1.5",
 			"PC 1.5 ran abc"},
-		{"a part of the points of a test", flat(api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true}, 20),
+		{"a part of the points of a test", flat(api.Group{Aggregation: api.Sum, Verdict: api.ByScore, Continue: true},
+			20),
 			"", "a:50% b:AC c:25%", "PC 35 ran abc"},
 		{"a part of the points of a sample", subtasks(), "", "s:50% a:AC b:AC c:AC d:AC",
 			"AC 100 sample=AC,0 secret=AC,100 secret/1=AC,30 secret/2=AC,70 ran sabcd"},
@@ -139,7 +142,8 @@ func TestResult(t *testing.T) {
 			`the checker gives a part of the points of test "a", which has no maximum`},
 		{"more than the maximum", flat(api.Group{Aggregation: api.Sum, Continue: true}, 10), "", "a:11 b:AC c:AC",
 			`score 11 of test "a" is above its maximum 10`},
-		{"more than the maximum of a group", flat(api.Group{Name: "g", Aggregation: api.Sum, MaxScore: points(20)}, 10), "",
+		{"more than the maximum of a group", flat(api.Group{Name: "g", Aggregation: api.Sum, MaxScore: points(20)},
+			10), "",
 			"a:AC b:AC c:AC", `score 30 of group "g" is above its maximum 20`},
 		{"the worst error", flat(api.Group{Aggregation: api.Sum, Verdict: api.WorstError, Continue: true}, 1), "",
 			"a:WA b:TLE c:RTE",

@@ -107,7 +107,8 @@ func hold(t *testing.T, compare func(output, answer *source) *difference, output
 		"with error": iotest.DataErrReader,
 	}
 	for name, wrap := range readers {
-		out := newSource(context.Background(), "output", wrap(bytes.NewReader(output)), make([]byte, smallBuffer+lookback))
+		out := newSource(context.Background(), "output", wrap(bytes.NewReader(output)), make([]byte,
+			smallBuffer+lookback))
 		ans := newSource(context.Background(), "answer", bytes.NewReader(answer), make([]byte, smallBuffer+lookback))
 		diff := compare(out, ans)
 		if got := diff == nil; got != want {

@@ -32,7 +32,8 @@ func TestEnvironment(t *testing.T) {
 	}{
 		{"program", api.Job{Program: shell(t, show)}, want, ""},
 		{"command", api.Job{Command: []string{"sh", "-c", show}}, want, ""},
-		{"checker", api.Job{Program: shell(t, show), Checker: &api.Checker{Kind: "icpc", Program: &checker}}, want, unseen},
+		{"checker", api.Job{Program: shell(t, show), Checker: &api.Checker{Kind: "icpc", Program: &checker}}, want,
+			unseen},
 		{"passes", api.Job{Program: shell(t, "read x; [ $x = two ] || sleep 0; "+show), Passes: 2,
 			Checker: &api.Checker{Kind: "icpc", Program: &again}}, want, unseen + "\n" + unseen},
 		{"interactor", api.Job{Program: shell(t, `echo "$A"`),

@@ -135,8 +135,9 @@ func TestProcessLimitIsNamed(t *testing.T) {
 		{"does without", imports + "try:\n  " + start + "except RuntimeError: pass", [2]string{"AC", ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := judgeTalk(t, eng, api.Job{Command: []string{"python3", "-c", tt.script}, Limits: api.Limits{Processes: 2},
-				Tests: []api.Test{{Name: "1"}}})
+			r := judgeTalk(t, eng, api.Job{Command: []string{"python3", "-c", tt.script},
+				Limits: api.Limits{Processes: 2},
+				Tests:  []api.Test{{Name: "1"}}})
 			if diff := cmp.Diff(tt.want, [2]string{string(r.Verdict), r.Tests[0].Message}); diff != "" {
 				t.Errorf("-want +got\n%s%s", diff, tell(r))
 			}

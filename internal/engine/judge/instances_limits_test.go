@@ -73,7 +73,8 @@ func TestInstancesRepeat(t *testing.T) {
 func TestInstancesCannotBeExecuted(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	eng := openTalkEngine(t, engine.JuryLimits(config.Default().Limits.Jury))
-	for content, message := range map[string]string{"no program": "neither an ELF program", "#!/none\n": "does not exist"} {
+	for content, message := range map[string]string{"no program": "neither an ELF program",
+		"#!/none\n": "does not exist"} {
 		j := managedJob(t, 2, "spin", "all|end=0|score=1")
 		j.Program.Part = written(t, content)
 		r := judgeTalk(t, eng, j)

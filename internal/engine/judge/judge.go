@@ -139,7 +139,8 @@ func (t Task) runTests(ctx context.Context, run func(context.Context, problem.Te
 
 // cancelNext passes the result of a test on, and cancels the next test if it is not needed after that. Nobody else uses
 // the progress until the result has passed.
-func (p *pending) cancelNext(progress *scoring.Progress, next string, cancel context.CancelCauseFunc) <-chan measure.Result {
+func (p *pending) cancelNext(progress *scoring.Progress, next string,
+	cancel context.CancelCauseFunc) <-chan measure.Result {
 	passed := make(chan measure.Result, 1)
 	result := p.result
 	go func() {

@@ -21,7 +21,8 @@ func TestRuntimesSeeTheSlot(t *testing.T) {
 		want    string // regular expression
 	}{
 		{"nproc", []string{"nproc"}, `^1\n$`},
-		{"python", []string{"python3", "-c", "import os; print(os.cpu_count(), len(os.sched_getaffinity(0)))"}, `^1 1\n$`},
+		{"python", []string{"python3", "-c", "import os; print(os.cpu_count(), len(os.sched_getaffinity(0)))"},
+			`^1 1\n$`},
 		{"node", []string{"node", "-e", "const os = require('os')\n" +
 			"console.log(os.availableParallelism ? os.availableParallelism() : 1, os.cpus().length)"}, `^1 0\n$`},
 		{"java", []string{"java", "-Xlog:gc+init", "-version"}, `CPUs: 1 total, 1 available\n`},

@@ -29,11 +29,13 @@ const noCheck = "-"
 func TestManager(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Cgroup, testkit.StaticGCC)
 	checkManaged(t, []managed{
-		{"accepted", "0:say=a|hear|1:say=b", "want=0:a|say=0:x|say=1:x|want=1:b|end=0|end=1|score=1|err=translate:success",
+		{"accepted", "0:say=a|hear|1:say=b",
+			"want=0:a|say=0:x|say=1:x|want=1:b|end=0|end=1|score=1|err=translate:success",
 			api.Accepted, "Output is correct", "0 0"},
 		{"partial", "say=a", "hear=0|hear=1|score=0.5|err=half", api.Partial, "half", "0 0"},
 		{"wrong", "0:say=a|1:say=c", "want=0:a|want=1:b|score=1", api.WrongAnswer, `instance 1 said "c"`, "0 0"},
-		{"one after the other", "say=a|hear", "hear=0|say=0:x|end=0|close=0|hear=1|say=1:x|end=1|score=1", api.Accepted, "",
+		{"one after the other", "say=a|hear", "hear=0|say=0:x|end=0|close=0|hear=1|say=1:x|end=1|score=1",
+			api.Accepted, "",
 			"0 0"},
 		{"the input", "end", "input=7 8\n|say=0:x|close=0|say=1:x|close=1|score=1", api.Accepted, "", "0 0"},
 		{"rejected without the second", "say=a", "want=0:b", api.WrongAnswer, `instance 0 said "a"`, "0 -"},

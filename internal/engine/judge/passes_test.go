@@ -184,8 +184,9 @@ func TestPassesInteractive(t *testing.T) {
 		verdict                     api.Verdict
 	}{
 		{"accepted", "done", "42", "one heard one\ndone heard done", api.Accepted},
-		{"rejected with an input", "done", "43", "icpc interactor: left nextpass.in and exited with status 43; the format " +
-			"allows it with 42 only", api.InternalError},
+		{"rejected with an input", "done", "43",
+			"icpc interactor: left nextpass.in and exited with status 43; the format " +
+				"allows it with 42 only", api.InternalError},
 		{"too many passes", "one", "42", "icpc interactor: asks for pass 3; the problem allows 2, its validation_passes",
 			api.InternalError},
 	} {

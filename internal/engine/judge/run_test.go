@@ -289,7 +289,8 @@ func TestSummarizeScheme(t *testing.T) {
 			said{api.InternalError, "JE", api.JuryFault, `judge test "2": the checker crashed`}},
 		{"a score above its maximum", scoring.Scheme{Root: group("1", 0.5), Scoring: true},
 			[]api.TestReport{{Name: "1", Verdict: api.Accepted, Agree: true}},
-			said{api.InternalError, "JE", api.ProblemFault, `score 1 of group "1" is above its maximum 0.5; the problem's points or its checker are wrong`}},
+			said{api.InternalError, "JE", api.ProblemFault,
+				`score 1 of group "1" is above its maximum 0.5; the problem's points or its checker are wrong`}},
 	} {
 		r := Task{Scheme: &tt.scheme}.summarize(tt.tests)
 		if diff := cmp.Diff(tt.want, said{r.Verdict, r.JudgementType, r.Fault, r.Message}); diff != "" {

@@ -87,7 +87,8 @@ func (r *Runner) Communicate(m Interactor, t Case, wall time.Duration) (_ *Commu
 	c.wall = limits.WallTime
 	if err := c.box.Load(sandbox.Spec{
 		Args: r.command(m.Program, managerArgs(m.Instances, m.Program.Args)), Files: m.Program.Files, Stdin: c.input,
-		Open: []sandbox.OpenFile{{Name: managerInput, File: c.input}, {File: c.theirAlive}}, FIFOs: c.fifos, Limits: limits,
+		Open: []sandbox.OpenFile{{Name: managerInput, File: c.input},
+			{File: c.theirAlive}}, FIFOs: c.fifos, Limits: limits,
 	}); err != nil {
 		return nil, err
 	}
@@ -268,7 +269,8 @@ func (c *Communication) said(hung bool) (api.CheckReport, error) {
 	case err != nil:
 		return api.CheckReport{}, err
 	case c.result.Signal == syscall.SIGPIPE:
-		return api.CheckReport{Verdict: api.WrongAnswer, Message: "the program does not read what the manager writes"}, nil
+		return api.CheckReport{Verdict: api.WrongAnswer,
+			Message: "the program does not read what the manager writes"}, nil
 	case hung:
 		return failed(what, api.CMS, errors.New("kept the program waiting until its wall limit; raise it if it needs "+
 			"so long"), e.stderr), nil

@@ -234,7 +234,8 @@ func (c *Conversation) said(program sandbox.Result) (api.CheckReport, error) {
 // late is the report of a program of the jury that did not end in time after the contestant's. One that was busy most of
 // that time, or waited for a CPU, has exhausted it: it may still have had to read what that one wrote.
 func late(what string, p api.Protocol, r sandbox.Result, wall time.Duration, stderr string) api.CheckReport {
-	said := failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time", wall),
+	said := failed(what, p, fmt.Errorf("did not end within %s after the program, the value of limits.jury.wall_time",
+		wall),
 		stderr)
 	busy := r.CPUTime
 	if r.RunDelay != nil {

@@ -36,7 +36,8 @@ func (r *Runner) nextPass(said api.CheckReport, code int, box *sandbox.Sandbox) 
 	case err != nil:
 		return said, nil, err
 	case code != icpcAccept:
-		return said, fmt.Errorf("left %s and exited with status %d; the format allows it with %d only", nextPassName, code,
+		return said, fmt.Errorf("left %s and exited with status %d; the format allows it with %d only", nextPassName,
+			code,
 			icpcAccept), nil
 	case !info.Mode().IsRegular():
 		return said, fmt.Errorf("left %s that is not a regular file", nextPassName), nil

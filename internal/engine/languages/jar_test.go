@@ -93,9 +93,11 @@ func TestFindEntry(t *testing.T) {
 		want    string
 		failure string
 	}{
-		{"the first in the source", []classSpec{starting("B", "x.java", 9), starting("A", "x.java", 2)}, []string{"x.java"},
+		{"the first in the source", []classSpec{starting("B", "x.java", 9), starting("A", "x.java", 2)},
+			[]string{"x.java"},
 			"A", ""},
-		{"called like the source", []classSpec{starting("p/x", "x.java", 9), starting("A", "x.java", 2)}, []string{"x.java"},
+		{"called like the source", []classSpec{starting("p/x", "x.java", 9), starting("A", "x.java", 2)},
+			[]string{"x.java"},
 			"p.x", ""},
 		{"of the first source", []classSpec{starting("A", "y.java", 1), starting("B", "x.java", 9)},
 			[]string{"x.java", "y.java"}, "B", ""},

@@ -78,7 +78,8 @@ public static void main(String[] a) { System.out.println(f(`
 				t.Fatal(err)
 			}
 			if report.Verdict != tt.verdict || report.Message != tt.message || report.Compilation.Output != tt.output {
-				t.Errorf("verdict %s, want %s; message %q, the compiler said %q; memory %v, %+v", report.Verdict, tt.verdict,
+				t.Errorf("verdict %s, want %s; message %q, the compiler said %q; memory %v, %+v", report.Verdict,
+					tt.verdict,
 					report.Message, report.Compilation.Output, report.MemoryPeak, report.Tests[0].Exit)
 			}
 		})
@@ -132,7 +133,8 @@ func task(t *testing.T, text string) judge.Task {
 		t.Fatal(err)
 	}
 	return judge.Task{Language: "c", Files: []sandbox.File{{Path: filepath.Join(dir, "source")}}, Checker: tokens,
-		Tests: []problem.Test{{Name: "1", Answer: filepath.Join(dir, "answer")}}, Repeats: api.Repeats{Policy: api.Single},
+		Tests: []problem.Test{{Name: "1", Answer: filepath.Join(dir,
+			"answer")}}, Repeats: api.Repeats{Policy: api.Single},
 		Limits: api.Limits{CPUTimeMS: (5 * time.Second).Milliseconds(), WallTimeMS: 20000, Memory: 64 << 20,
 			Output: 1 << 20, Stack: 8 << 20, Processes: 4}}
 }

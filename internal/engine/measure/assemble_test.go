@@ -237,7 +237,8 @@ func TestAssembleFault(t *testing.T) {
 		"noise":              {undecided(q, nil, &NoiseError{}), api.NoiseFault},
 	} {
 		if tt.got.Fault != tt.want || tt.got.Verdict != api.InternalError || tt.got.Message == "" {
-			t.Errorf("%s: %s, fault %q (%s), want IE, fault %q", name, tt.got.Verdict, tt.got.Fault, tt.got.Message, tt.want)
+			t.Errorf("%s: %s, fault %q (%s), want IE, fault %q", name, tt.got.Verdict, tt.got.Fault, tt.got.Message,
+				tt.want)
 		}
 	}
 }
@@ -248,7 +249,8 @@ func TestNoPointsBeyondTheLimit(t *testing.T) {
 	for verdict, want := range map[api.Verdict]*float64{api.Partial: new(0.5), api.TimeLimit: nil} {
 		run := ran(1100, verdict, true)
 		run.check = &api.CheckReport{Verdict: api.Partial, Score: new(0.5)}
-		r := assemble(Request{Name: "1"}, []outcome{run}, stats.Decision{Done: true, Over: verdict == api.TimeLimit}, rule)
+		r := assemble(Request{Name: "1"}, []outcome{run}, stats.Decision{Done: true, Over: verdict == api.TimeLimit},
+			rule)
 		if diff := cmp.Diff(want, r.Score); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", verdict, diff)
 		}

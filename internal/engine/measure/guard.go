@@ -11,5 +11,6 @@ func (w *Worker) rule(q Request) stats.Rule {
 	if g == nil {
 		g = new(stats.DefaultGuard())
 	}
-	return stats.Rule{Policy: q.Repeats.Policy, Limit: q.Limits.CPUTime(), Guard: *g, Min: q.Repeats.Min, Max: q.Repeats.Max}
+	return stats.Rule{Policy: q.Repeats.Policy, Limit: q.Limits.CPUTime(), Guard: *g, Min: q.Repeats.Min,
+		Max: q.Repeats.Max}
 }

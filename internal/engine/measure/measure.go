@@ -321,7 +321,8 @@ func (o *outcome) startCheck(ctx context.Context, q Request, output *os.File) {
 			c.err = fmt.Errorf("check output of test %q: %w", q.Name, c.err)
 		}
 		if q.OutputFile != "" && c.report.Verdict.Failed() && c.report.Verdict != api.InternalError && isEmpty(output) {
-			c.report.Message = strings.TrimSpace(fmt.Sprintf("%q is missing or empty; %s", q.OutputFile, c.report.Message))
+			c.report.Message = strings.TrimSpace(fmt.Sprintf("%q is missing or empty; %s", q.OutputFile,
+				c.report.Message))
 		}
 	}()
 	o.checking = c

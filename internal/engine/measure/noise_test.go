@@ -88,7 +88,8 @@ func TestRepeat(t *testing.T) {
 			result{api.TimeLimit, []bool{true, true}, api.Stable, false}, []stats.Placement{{}, quiet}},
 		{"far over, if noise added nothing", api.Repeats{}, []outcome{by(far, api.CauseForeign, 40)},
 			result{api.TimeLimit, []bool{true, true}, api.Stable, false}, []stats.Placement{{}, quiet}},
-		{"far over, and still over without what noise explains", api.Repeats{}, []outcome{by(ran(1600, api.TimeLimit, false),
+		{"far over, and still over without what noise explains", api.Repeats{}, []outcome{by(ran(1600, api.TimeLimit,
+			false),
 			api.CauseNeighbours, 300)}, result{api.TimeLimit, []bool{true}, api.OneRun, false}, []stats.Placement{{}}},
 		{"noise explains all runs, which differ", api.Repeats{}, differing(api.CauseForeign),
 			result{api.InternalError, []bool{false, false, false, false, false}, "", true},
@@ -294,7 +295,8 @@ func TestNobodyBuysARepeat(t *testing.T) {
 			if policy == api.Single && math.Abs(plain-p) > 1e-9 {
 				t.Errorf("single accepts with probability %.3f, want %.3f", plain, p)
 			}
-			for _, more := range []int{0, 90} { // slow runs that agree, and such that differ as if noise had lengthened them
+			for _, more := range []int{0,
+				90} { // slow runs that agree, and such that differ as if noise had lengthened them
 				of := func(causes ...api.Cause) float64 {
 					return accepted(t, policy, p, ran(slow, api.TimeLimit, false, causes...),
 						ran(slow+more, api.TimeLimit, false, causes...))
@@ -304,7 +306,8 @@ func TestNobodyBuysARepeat(t *testing.T) {
 						continue
 					}
 					if got, plain := of(e.Cause), of(); math.Abs(got-plain) > 1e-9 {
-						t.Errorf("%s, %d and %d ms, marked with %s: accepted with probability %.3f, want %.3f", policy, slow,
+						t.Errorf("%s, %d and %d ms, marked with %s: accepted with probability %.3f, want %.3f", policy,
+							slow,
 							slow+more, e.Cause, got, plain)
 					}
 				}

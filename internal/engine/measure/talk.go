@@ -39,8 +39,9 @@ func (o *outcome) judgeTalk(ctx context.Context, q Request, talk *jury.Conversat
 	case q.Check == nil || said.Verdict != api.Accepted || !o.ended():
 	case said.Output == nil:
 		first := said.FirstExit
-		said.CheckReport = api.FailedCheck(api.JuryFault, "the interactor accepted and left nothing for the checker; have "+
-			"it write the file that is its second argument")
+		said.CheckReport = api.FailedCheck(api.JuryFault,
+			"the interactor accepted and left nothing for the checker; have "+
+				"it write the file that is its second argument")
 		said.FirstExit = first
 	default:
 		first := said.FirstExit

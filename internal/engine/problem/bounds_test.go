@@ -50,7 +50,8 @@ func TestBounds(t *testing.T) {
 			with(many(20, "data/secret/1/%d.yaml", "hint: "+strings.Repeat("x", 900_000))), "together"},
 		{"globs", legacyPack.with(pack{"submissions/submissions.yaml": lines(400, "a%d{b,c,d}: {}\n")}),
 			"more than 1000 globs"},
-		{"alternatives", legacyPack.with(pack{"submissions/submissions.yaml": `"` + strings.Repeat("{a,b}", 20) + `": {}`}),
+		{"alternatives", legacyPack.with(pack{"submissions/submissions.yaml": `"` + strings.Repeat("{a,b}",
+			20) + `": {}`}),
 			"more than 1000 globs"},
 		{"submissions", legacyPack.with(many(1001, "submissions/accepted/%d.py", "")), "at most 1000"},
 		{"solutions", polygonWith("</solutions>", strings.Repeat(

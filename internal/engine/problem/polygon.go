@@ -160,7 +160,8 @@ func (p *Package) readTestsets(t *tree, x polygonXML) error {
 		}
 		for _, name := range []string{input, answer} {
 			if !t.has(name) {
-				return fmt.Errorf("%q is missing: the package is not full; download the full one, which has the tests", name)
+				return fmt.Errorf("%q is missing: the package is not full; download the full one, which has the tests",
+					name)
 			}
 		}
 		p.Tests = append(p.Tests, Test{Name: path.Base(input), Input: t.path(input), Answer: t.path(answer)})

@@ -102,7 +102,8 @@ func (p Program) executable() (*File, error) {
 	var found *File
 	for i, f := range p.Files {
 		if f.Name == buildScript {
-			return nil, &ProgramError{p.Name, "has a build script, which judged does not run; put the binary in its place"}
+			return nil, &ProgramError{p.Name,
+				"has a build script, which judged does not run; put the binary in its place"}
 		}
 		head, err := readHead(f.Path, len(elfMagic))
 		if err != nil {

@@ -13,7 +13,8 @@ var knownTop = strings.Fields("problem.yaml " + domjudgeFile + " " + timeLimitFi
 	"problem.pdf problem.html problem.txt README README.md LICENSE LICENSE.md Makefile")
 
 // forPeople are the endings of files next to tests that say nothing about how to judge.
-var forPeople = []string{".hint", ".desc", ".png", ".jpg", ".jpeg", ".svg", ".md", ".interaction", ".statement", ".download"}
+var forPeople = []string{".hint", ".desc", ".png", ".jpg", ".jpeg", ".svg", ".md", ".interaction", ".statement",
+	".download"}
 
 // maxUnused bounds the findings about files that are not used.
 const maxUnused = 20

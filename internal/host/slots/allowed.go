@@ -32,7 +32,8 @@ func Allowed(h hostfs.FS, t topology.Topology, cpus cpuset.Set) error {
 			"its cpuset in slots.cpu_list", missing, file, text)
 	}
 	if !t.Online.Minus(cpus).Overlaps(allowed) {
-		return fmt.Errorf("no CPU but %s is in the cpuset of judged: %s is %s; start judged with one more, for itself", cpus,
+		return fmt.Errorf("no CPU but %s is in the cpuset of judged: %s is %s; start judged with one more, for itself",
+			cpus,
 			file, text)
 	}
 	return nil

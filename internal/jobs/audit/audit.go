@@ -275,7 +275,8 @@ func (a *Auditor) compare(ctx context.Context, e jobs.Ended) error {
 	r := a.result(audit, original, again.Report)
 	a.o.Observer.AuditDone(e.Pool, r.Usable)
 	if original.Report.Verdict != again.Report.Verdict {
-		a.o.Log.Warn("an audit has another verdict than the job", "job", audit.Original, "verdict", original.Report.Verdict,
+		a.o.Log.Warn("an audit has another verdict than the job", "job", audit.Original, "verdict",
+			original.Report.Verdict,
 			"audit", e.ID, "audit_verdict", again.Report.Verdict, "node", r.Node, "original_node", audit.Origin)
 	}
 	if err := a.o.Store.CompareAudit(ctx, e.ID, r); err != nil {

@@ -48,7 +48,8 @@ func TestDetect(t *testing.T) {
 		{"a second one later", State{Retired: []Retirement{{Node: "x", At: noon.Add(-25 * time.Hour)}}}, one, 0, "b", ""},
 		{"rejected", State{Rejected: &Suspicion{Node: "b", Started: noon.Add(-time.Hour)}}, one, 0, "",
 			"not in direct comparison"},
-		{"rejected long ago", State{Rejected: &Suspicion{Node: "b", Started: noon.Add(-25 * time.Hour)}}, one, 0, "b", ""},
+		{"rejected long ago", State{Rejected: &Suspicion{Node: "b", Started: noon.Add(-25 * time.Hour)}}, one, 0, "b",
+			""},
 		{"comparing already", State{Confirming: &Suspicion{Node: "b"}}, one, 0, "", ""},
 	}
 	for _, tt := range tests {

@@ -27,7 +27,8 @@ func Identify(dir, known string) (string, error) {
 		}
 		found, err = readIdentity(file) // that of the front that was first
 	}
-	next := fmt.Sprintf("mount the file system that has the blobs; if this is to be a new folder, write %s into %s", known,
+	next := fmt.Sprintf("mount the file system that has the blobs; if this is to be a new folder, write %s into %s",
+		known,
 		file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -35,7 +36,8 @@ func Identify(dir, known string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("read the identity of blob folder %q: %w; give judged read access to it", dir, err)
 	case known != "" && found != known:
-		return "", fmt.Errorf("use blob folder %q: it is %s, and this database knows it as %s; %s", dir, found, known, next)
+		return "", fmt.Errorf("use blob folder %q: it is %s, and this database knows it as %s; %s", dir, found, known,
+			next)
 	}
 	return found, nil
 }

@@ -61,7 +61,8 @@ func (b *Bucket) Check(ctx context.Context) error {
 }
 
 // Put is that of Store. When it returns without error the bucket has the blob.
-func (b *Bucket) Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool, err error) {
+func (b *Bucket) Put(ctx context.Context, digest string, r io.Reader) (sum string, n units.Bytes, created bool,
+	err error) {
 	return b.copies.Store.Put(ctx, digest, r)
 }
 

@@ -95,7 +95,8 @@ func TestSweep(t *testing.T) {
 			want: []string{"README", "no/notes"}},
 		{name: "one cannot be deleted", blobs: map[string]time.Duration{"one": 99 * age, "three": 99 * age},
 			others: []string{file("hello") + "/in it"}, age: age, named: nothing,
-			want: []string{"tmp/" + removing + digest("hello") + "/in it"}, swept: Swept{2, 8}, text: "directory not empty"},
+			want: []string{"tmp/" + removing + digest("hello") + "/in it"}, swept: Swept{2,
+				8}, text: "directory not empty"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

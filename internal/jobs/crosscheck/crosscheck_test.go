@@ -36,7 +36,8 @@ func (s *oneJob) Get(_ context.Context, id string) (jobs.Record, error) {
 	return jobs.Record{ID: id, Report: rep}, nil
 }
 
-func (s *oneJob) Recheck(_ context.Context, rec jobs.Record, rep api.Report, check api.CrossCheck, until time.Time) error {
+func (s *oneJob) Recheck(_ context.Context, rec jobs.Record, rep api.Report, check api.CrossCheck,
+	until time.Time) error {
 	s.kept[jobs.RecheckID(rec.Lease)] = rep
 	s.rec.Report.CrossCheck, s.until = &check, until
 	s.rec.Lease.Attempt++
@@ -86,7 +87,8 @@ func TestFinish(t *testing.T) {
 		{"alone", api.Contest, "p", pool("a"), []api.Report{by("a", 990, ac)}, "a", ""},
 		{"agree", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 1010, tle), by("b", 1300, tle)}, "a",
 			api.HostsAgree},
-		{"agree far from the limit", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 960, ac), by("b", 500, ac)}, "a",
+		{"agree far from the limit", api.Contest, "p", pool("a", "b"), []api.Report{by("a", 960, ac), by("b", 500,
+			ac)}, "a",
 			api.HostsAgree},
 		{"the second is right", api.Contest, "p", pool("a", "b", "c"),
 			[]api.Report{by("a", 1010, tle), by("b", 990, ac), by("c", 980, ac)}, "b", api.MajorityOfHosts},
@@ -133,7 +135,8 @@ func TestFinish(t *testing.T) {
 			}
 			var hosts []api.CrossCheckedHost
 			for i, rep := range tt.reports {
-				h := api.CrossCheckedHost{Node: rep.Host.Node, Verdict: rep.Verdict, Score: rep.Score, CPUTime: rep.CPUTime}
+				h := api.CrossCheckedHost{Node: rep.Host.Node, Verdict: rep.Verdict, Score: rep.Score,
+					CPUTime: rep.CPUTime}
 				if i < len(tt.reports)-1 {
 					h.Job = jobs.RecheckID(jobs.Lease{ID: "1", Attempt: i + 1})
 				}
@@ -187,7 +190,8 @@ func TestCanJudge(t *testing.T) {
 
 // TestFinishErrors: another lease changes nothing, and the errors of the store are those of Finish.
 func TestFinishErrors(t *testing.T) {
-	s := &oneJob{kept: map[string]api.Report{}, rec: jobs.Record{ID: "1", Pool: "p", Lease: jobs.Lease{ID: "1", Attempt: 2},
+	s := &oneJob{kept: map[string]api.Report{}, rec: jobs.Record{ID: "1", Pool: "p", Lease: jobs.Lease{ID: "1",
+		Attempt: 2},
 		Report: api.Report{Priority: api.Contest}}}
 	broken := errors.New("no nodes")
 	c := New(Options{Store: s, Nodes: func(context.Context) ([]fleet.Node, error) { return nil, broken },

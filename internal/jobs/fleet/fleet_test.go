@@ -261,7 +261,8 @@ func TestRegistryLanguages(t *testing.T) {
 		"b": {{ID: "c", Available: true, Version: "13"}, {ID: "java", Available: true, Version: "17"}},
 	} {
 		pool := map[string]string{"a": "p", "b": "q"}[node]
-		if _, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: node}, Pool: pool, Languages: list}); err != nil {
+		if _, err := r.Seen(t.Context(), Registration{Caller: Caller{Node: node}, Pool: pool,
+			Languages: list}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -351,7 +352,8 @@ func TestRegistry(t *testing.T) {
 	if values.writes != 2 {
 		t.Errorf("%d writes, want 2", values.writes)
 	}
-	if diff := cmp.Diff(map[string][3]bool{"a": {true, true, false}, "b": {true, false, false}}, states(two)); diff != "" {
+	if diff := cmp.Diff(map[string][3]bool{"a": {true, true, false}, "b": {true, false, false}},
+		states(two)); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	if err := two.Ready(t.Context()); err != nil {

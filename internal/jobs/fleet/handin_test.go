@@ -191,7 +191,8 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 				}
 				got, stored := f.stored["bulky"]
 				if !stored || got.Verdict != tt.verdict || len(spooledFiles(t, s)) != 0 {
-					t.Fatalf("stored %v, verdict %q, want %q; spool %q", stored, got.Verdict, tt.verdict, spooledFiles(t, s))
+					t.Fatalf("stored %v, verdict %q, want %q; spool %q", stored, got.Verdict, tt.verdict,
+						spooledFiles(t, s))
 				}
 				if tt.verdict == api.InternalError {
 					if !strings.Contains(got.Message, `node "n"`) || got.Host == nil || len(got.Tests) != 0 {
@@ -199,7 +200,8 @@ func TestReportOfEveryJobEnds(t *testing.T) {
 					}
 				} else if r := got.Tests[2]; (r.StdoutHead != nil) != tt.heads || (r.Transcript != nil) != tt.heads ||
 					len(r.Runs) != tt.runs || len(got.Tests) != 3 {
-					t.Errorf("%d tests; heads %v, want %v; %d runs, want %d", len(got.Tests), r.StdoutHead != nil, tt.heads,
+					t.Errorf("%d tests; heads %v, want %v; %d runs, want %d", len(got.Tests), r.StdoutHead != nil,
+						tt.heads,
 						len(r.Runs), tt.runs)
 				}
 				after, err := json.Marshal(q.Report)

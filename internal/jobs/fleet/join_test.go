@@ -127,7 +127,8 @@ func (c *counted) Values(ctx context.Context, f func(string, []byte) error, pref
 }
 
 func registrationOf(i, kind int) Registration {
-	return Registration{Caller: Caller{Node: fmt.Sprint("n", i)}, Pool: "p", Ready: true, Fingerprint: "f", Time: time.Now(),
+	return Registration{Caller: Caller{Node: fmt.Sprint("n", i)}, Pool: "p", Ready: true, Fingerprint: "f",
+		Time:  time.Now(),
 		Slots: []Slot{{CPUs: "1"}}, Hardware: map[string]string{"kernel": fmt.Sprint("6.", kind), "model": "85"}}
 }
 

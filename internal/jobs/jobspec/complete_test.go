@@ -57,8 +57,9 @@ func TestSchemeIsChecked(t *testing.T) {
 		want    string // "" is nothing
 	}{
 		{[]api.Member{group("1"), group("2", "1")}, ""},
-		{[]api.Member{group("1", "2"), group("2")}, `problem: group "1" requires group "2", which is not judged before it; ` +
-			"require an earlier group; change the package and send it again"},
+		{[]api.Member{group("1", "2"), group("2")},
+			`problem: group "1" requires group "2", which is not judged before it; ` +
+				"require an earlier group; change the package and send it again"},
 		{[]api.Member{group("1")}, `problem: test "2" is in no group; change the package and send it again`},
 	} {
 		j := minimal()
@@ -112,7 +113,8 @@ func TestDerivedLimits(t *testing.T) {
 // TestLimitsOfTests: a test takes from the job what it leaves open, and what follows from its own limits from these.
 func TestLimitsOfTests(t *testing.T) {
 	j := minimal()
-	j.Limits = api.Limits{CPUTimeMS: 500, WallTimeMS: 9000, Memory: 8 << 20, Output: 1 << 20, Stack: 4 << 20, Processes: 2}
+	j.Limits = api.Limits{CPUTimeMS: 500, WallTimeMS: 9000, Memory: 8 << 20, Output: 1 << 20, Stack: 4 << 20,
+		Processes: 2}
 	var want []api.Test
 	for name, limits := range map[string][2]api.Limits{
 		"none": {},
@@ -262,7 +264,8 @@ func TestCompleteErrors(t *testing.T) {
 		}, []FieldError{{"checker.args[1]", "has a NUL"}}},
 		{"environment", func(j *api.Job) {
 			j.Env = map[string]string{"OK_1": "", "1A": "", "": "", "A=B": "", long: "", "L": long, "N": "a\x00b"}
-		}, []FieldError{{`env[""]`, "letters, digits and _"}, {`env["1A"]`, "no digit first"}, {`env["A=B"]`, "for the name"},
+		}, []FieldError{{`env[""]`, "letters, digits and _"}, {`env["1A"]`, "no digit first"}, {`env["A=B"]`,
+			"for the name"},
 			{`env["L"]`, "256 characters of value; send at most 255"}, {`env["N"]`, "has a NUL"},
 			{`env["` + long[:64] + `"…]`, "1 to 255"}}},
 		{"too many variables", func(j *api.Job) {

@@ -123,7 +123,8 @@ func TestDecodeErrors(t *testing.T) {
 			[]FieldError{{"", "half of a surrogate pair at line 1, column 34"}}},
 		{"half a pair at the end", `{"tests": [{"name": "1", "input": {"text": "\\\ud83d"}}]}`,
 			[]FieldError{{"", "half of a surrogate pair"}}},
-		{"half a pair in a key", `{"labels": {"\ud83d": "x"}, "tests": []}`, []FieldError{{"", "half of a surrogate pair"}}},
+		{"half a pair in a key", `{"labels": {"\ud83d": "x"}, "tests": []}`, []FieldError{{"",
+			"half of a surrogate pair"}}},
 		{"invalid UTF-8", "{\"tests\": [{\"name\": \"\xff\"}]}", []FieldError{{"", "not valid UTF-8"}}},
 		{"raw control character", "{\"stop\": \"a\x01\"}", []FieldError{{"", "not JSON at line 1, column"}}},
 	}
@@ -217,7 +218,8 @@ func TestErrorsWith(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	gone := errors.New("gone")
 	for _, text := range []string{"", `{"cpus": `, `{"cpus": true, "pool": "x`} {
-		if _, unfit, err := Decode[api.Job](io.MultiReader(strings.NewReader(text), iotest.ErrReader(gone))); !errors.Is(err,
+		if _, unfit, err := Decode[api.Job](io.MultiReader(strings.NewReader(text),
+			iotest.ErrReader(gone))); !errors.Is(err,
 			gone) || unfit != nil {
 			t.Errorf("%q: %v, %v", text, unfit, err)
 		}

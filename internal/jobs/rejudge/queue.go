@@ -24,7 +24,7 @@ func (f *Filler) queuePage(ctx context.Context, u jobs.UnfinishedRejudging) (bus
 	if err != nil || room == 0 {
 		return false, err
 	}
-	found := lookups{map[string]*jobs.Problem{}, map[string]bool{}}
+	found := lookups{map[string]*api.Problem{}, map[string]bool{}}
 	for _, id := range originals[:min(room, len(originals))] {
 		err := f.queue(ctx, u, id, found)
 		if errors.Is(err, jobs.ErrFull) {
@@ -66,7 +66,7 @@ func (f *Filler) queue(ctx context.Context, u jobs.UnfinishedRejudging, id strin
 		}
 	}
 	if one.Skipped != "" {
-		return f.o.Store.SkipRejudged(ctx, u.ID, jobs.SkippedJob{Job: id, Reason: one.Skipped})
+		return f.o.Store.SkipRejudged(ctx, u.ID, api.SkippedJob{Job: id, Reason: one.Skipped})
 	}
 	return f.o.Store.QueueRejudged(ctx, u.ID, one, jobs.Submission{Job: again})
 }
@@ -114,12 +114,12 @@ func (f *Filler) again(ctx context.Context, u jobs.UnfinishedRejudging, rec jobs
 
 // lookups are what the jobs of a page have in common.
 type lookups struct {
-	problems map[string]*jobs.Problem // nil is one that was deleted
-	stored   map[string]bool          // blobs
+	problems map[string]*api.Problem // nil is one that was deleted
+	stored   map[string]bool         // blobs
 }
 
 // problemNow returns the stored problem, nil if it was deleted.
-func (f *Filler) problemNow(ctx context.Context, id string, found lookups) (*jobs.Problem, error) {
+func (f *Filler) problemNow(ctx context.Context, id string, found lookups) (*api.Problem, error) {
 	if p, known := found.problems[id]; known {
 		return p, nil
 	}

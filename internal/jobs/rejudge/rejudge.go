@@ -21,16 +21,16 @@ type Store interface {
 	SelectRejudged(ctx context.Context, u jobs.UnfinishedRejudging, found []jobs.SelectedJob,
 		next jobs.RejudgingProgress) error
 	UnqueuedJobs(ctx context.Context, id string, limit int) ([]string, error)
-	SkipRejudged(ctx context.Context, id string, skipped jobs.SkippedJob) error
+	SkipRejudged(ctx context.Context, id string, skipped api.SkippedJob) error
 	RejudgingRoom(ctx context.Context) (int, error)
 	QueueRejudged(ctx context.Context, id string, old jobs.SelectedJob, n jobs.Submission) error
 	EndFilling(ctx context.Context, u jobs.UnfinishedRejudging, failure string) error
 	CompleteRejudging(ctx context.Context, id string) error
-	Rejudging(ctx context.Context, id string) (jobs.Rejudging, error)
+	Rejudging(ctx context.Context, id string) (api.Rejudging, error)
 	GetShort(ctx context.Context, id string) (jobs.Record, error)
 	JudgesAgain(ctx context.Context, rep api.Report) (bool, error)
 	List(ctx context.Context, f jobs.Filter) (page []api.Report, next string, err error)
-	Problem(ctx context.Context, id string) (jobs.Problem, error)
+	Problem(ctx context.Context, id string) (api.Problem, error)
 	Lead(ctx context.Context, task, holder string, lease time.Duration) (bool, error)
 }
 
@@ -54,7 +54,7 @@ type Filler struct{ o Options }
 
 // New makes a filler.
 func New(o Options) *Filler {
-	o.Most = cmp.Or(o.Most, jobs.MaxRejudged)
+	o.Most = cmp.Or(o.Most, api.MaxRejudged)
 	return &Filler{o}
 }
 
@@ -112,7 +112,7 @@ func (f *Filler) Step(ctx context.Context) (busy bool, err error) {
 // part does a part of the work for one rejudging.
 func (f *Filler) part(ctx context.Context, u jobs.UnfinishedRejudging) (busy bool, err error) {
 	switch {
-	case u.State != jobs.RejudgingFilling:
+	case u.State != api.RejudgingFilling:
 		return true, f.o.Store.CompleteRejudging(ctx, u.ID)
 	case u.Broken != nil:
 		return true, f.fail(ctx, u, fmt.Sprintf("its request cannot be read: %s", u.Broken))

@@ -120,7 +120,7 @@ func (r ring) put(id, problem string) {
 	}
 }
 
-func (r ring) set(q jobs.RejudgingRequest) {
+func (r ring) set(q api.RejudgingRequest) {
 	r.t.Helper()
 	q.SameProblem = true
 	if created, err := r.PutRejudging(r.t.Context(), q, "digest"); err != nil || !created {
@@ -128,7 +128,7 @@ func (r ring) set(q jobs.RejudgingRequest) {
 	}
 }
 
-func (r ring) view(id string) jobs.Rejudging {
+func (r ring) view(id string) api.Rejudging {
 	r.t.Helper()
 	v, err := r.Rejudging(r.t.Context(), id)
 	if err != nil {
@@ -161,10 +161,10 @@ func TestRoom(t *testing.T) {
 	databases(t, func(t *testing.T, database string) {
 		r := ring{open(t, database), t}
 		ids := r.judged(23)
-		r.set(jobs.RejudgingRequest{ID: "set", Filter: &jobs.RejudgingFilter{}})
+		r.set(api.RejudgingRequest{ID: "set", Filter: &api.RejudgingFilter{}})
 		fillers := []*Filler{filler(r, "one"), filler(open(t, database), "one")} // as after a restart
 		again := map[string]int{}
-		for round := 0; r.view("set").State == jobs.RejudgingFilling; round++ {
+		for round := 0; r.view("set").State == api.RejudgingFilling; round++ {
 			r.steps(fillers[round%2])
 			depths, err := r.Depth(t.Context())
 			if n := depths.Total(); err != nil || n > 5 {
@@ -179,7 +179,7 @@ func TestRoom(t *testing.T) {
 			}
 		}
 		r.judge(api.Accepted)
-		if v := r.view("set"); v.State != jobs.RejudgingReady || v.Jobs != len(ids) || v.Judged != len(ids) ||
+		if v := r.view("set"); v.State != api.RejudgingReady || v.Jobs != len(ids) || v.Judged != len(ids) ||
 			v.SkippedN > 0 {
 			t.Errorf("set %+v", v)
 		}
@@ -196,11 +196,11 @@ func TestSteps(t *testing.T) {
 	r := ring{open(t, filepath.Join(t.TempDir(), "judged.db")), t}
 	ids := r.judged(2*page + 1)
 	f := filler(r, "one")
-	r.set(jobs.RejudgingRequest{ID: "cancelled", Filter: &jobs.RejudgingFilter{Problem: "p1"}})
+	r.set(api.RejudgingRequest{ID: "cancelled", Filter: &api.RejudgingFilter{Problem: "p1"}})
 	if busy, err := f.Step(t.Context()); !busy || err != nil {
 		t.Fatal(busy, err)
 	}
-	if v := r.view("cancelled"); v.State != jobs.RejudgingFilling || v.Jobs != page/2 || v.Queued != 0 {
+	if v := r.view("cancelled"); v.State != api.RejudgingFilling || v.Jobs != page/2 || v.Queued != 0 {
 		t.Errorf("after a step: %+v", v)
 	}
 	if err := r.CancelRejudging(t.Context(), "cancelled"); err != nil {
@@ -209,19 +209,19 @@ func TestSteps(t *testing.T) {
 	if n := r.steps(f); n != 1 {
 		t.Errorf("%d steps after the cancellation", n)
 	}
-	if got := r.view("cancelled"); got.Queued != 0 || got.State != jobs.RejudgingCancelled {
+	if got := r.view("cancelled"); got.Queued != 0 || got.State != api.RejudgingCancelled {
 		t.Errorf("cancelled: %+v", got)
 	}
 
 	f.o.Most = page
-	r.set(jobs.RejudgingRequest{ID: "many", Filter: &jobs.RejudgingFilter{}})
-	r.set(jobs.RejudgingRequest{ID: "named", Jobs: slices.Concat(ids[:page], ids[:page], []string{"absent"})})
+	r.set(api.RejudgingRequest{ID: "many", Filter: &api.RejudgingFilter{}})
+	r.set(api.RejudgingRequest{ID: "named", Jobs: slices.Concat(ids[:page], ids[:page], []string{"absent"})})
 	r.steps(f)
-	if v := r.view("many"); v.Queued > 0 || v.State != jobs.RejudgingFailed ||
+	if v := r.view("many"); v.Queued > 0 || v.State != api.RejudgingFailed ||
 		!strings.Contains(v.Error, "more than 100 jobs") {
 		t.Errorf("too many: %+v", v)
 	}
-	for r.view("named").State == jobs.RejudgingFilling {
+	for r.view("named").State == api.RejudgingFilling {
 		r.judge(api.Accepted)
 		r.steps(f)
 	}
@@ -256,35 +256,35 @@ func TestErrors(t *testing.T) {
 	r.judged(4)
 	store := faulty{r.Store, map[string]error{"j000": errors.New("unknown encoding 9")}}
 	f := filler(store, "one")
-	r.set(jobs.RejudgingRequest{ID: "a", Jobs: []string{"j000", "j001", "j002"}})
+	r.set(api.RejudgingRequest{ID: "a", Jobs: []string{"j000", "j001", "j002"}})
 	if busy, err := f.Step(t.Context()); !busy || err != nil {
 		t.Fatal(busy, err)
 	}
-	r.set(jobs.RejudgingRequest{ID: "b", Jobs: []string{"j003"}})
+	r.set(api.RejudgingRequest{ID: "b", Jobs: []string{"j003"}})
 	store.broken["j001"] = fmt.Errorf("read job: %w", jobs.ErrUnavailable)
 	for range 3 {
 		if _, err := f.Step(t.Context()); !errors.Is(err, jobs.ErrUnavailable) {
 			t.Errorf("got %v, want that the database is unavailable", err)
 		}
 	}
-	if v := r.view("b"); v.State != jobs.RejudgingJudging {
+	if v := r.view("b"); v.State != api.RejudgingJudging {
 		t.Errorf("a set after one that cannot be filled now: %+v", v)
 	}
-	if v := r.view("a"); v.State != jobs.RejudgingFilling || v.Jobs != 2 || v.SkippedN != 1 ||
+	if v := r.view("a"); v.State != api.RejudgingFilling || v.Jobs != 2 || v.SkippedN != 1 ||
 		v.Skipped[0].Reason != "unknown encoding 9" {
 		t.Errorf("a set with a job that cannot be read: %+v", v)
 	}
 	store.broken["list WA"] = errors.New("unknown encoding 9")
-	r.set(jobs.RejudgingRequest{ID: "c", Filter: &jobs.RejudgingFilter{Verdict: api.WrongAnswer}})
+	r.set(api.RejudgingRequest{ID: "c", Filter: &api.RejudgingFilter{Verdict: api.WrongAnswer}})
 	if _, err := f.Step(t.Context()); !errors.Is(err, jobs.ErrUnavailable) {
 		t.Error(err)
 	}
-	if v := r.view("c"); v.State != jobs.RejudgingFailed || !strings.Contains(v.Error, "unknown encoding 9") {
+	if v := r.view("c"); v.State != api.RejudgingFailed || !strings.Contains(v.Error, "unknown encoding 9") {
 		t.Errorf("a set whose jobs cannot be listed: %+v", v)
 	}
 	delete(store.broken, "j001")
 	r.steps(f)
-	if v := r.view("a"); v.State != jobs.RejudgingJudging || v.Queued != 2 {
+	if v := r.view("a"); v.State != api.RejudgingJudging || v.Queued != 2 {
 		t.Errorf("after the database is back: %+v", v)
 	}
 }
@@ -352,7 +352,7 @@ func TestKilled(t *testing.T) {
 		ids := r.judged(60)
 		const sets = 3
 		for i := range sets {
-			r.set(jobs.RejudgingRequest{ID: fmt.Sprint("set", i), Filter: &jobs.RejudgingFilter{}})
+			r.set(api.RejudgingRequest{ID: fmt.Sprint("set", i), Filter: &api.RejudgingFilter{}})
 		}
 		kills, applied := 0, false
 		for left := true; left; kills += 2 {
@@ -391,7 +391,7 @@ func TestKilled(t *testing.T) {
 		if err != nil || len(all) != sets*len(ids) {
 			t.Errorf("%d jobs judge others again, %v; want %d", len(all), err, sets*len(ids))
 		}
-		if got := r.view("set0").State; got != jobs.RejudgingApplied && got != jobs.RejudgingReady {
+		if got := r.view("set0").State; got != api.RejudgingApplied && got != api.RejudgingReady {
 			t.Errorf("a set whose application was interrupted is %s", got)
 		}
 	})

@@ -53,7 +53,8 @@ func (s *Screen) Sample(ctx context.Context, salt string, rec jobs.Record) (audi
 
 // measured reports whether a report has a time that can be compared.
 func measured(rep api.Report) bool {
-	return slices.ContainsFunc(rep.Tests, func(t api.TestReport) bool { return t.CPUTime != nil && *t.CPUTime >= leastTime })
+	return slices.ContainsFunc(rep.Tests,
+		func(t api.TestReport) bool { return t.CPUTime != nil && *t.CPUTime >= leastTime })
 }
 
 // lacks reports whether a host of a screening pool that judges has too few pairs with one of the deciding pool.

@@ -123,7 +123,8 @@ func (l Lane) layout(i int, s scale) drawnLane {
 		MedianUp: up + 5, MedianLow: up + laneHeight - 5}
 	for n, dot := range l.Dots {
 		d.Dots = append(d.Dots, drawnDot{X: s.x(dot.Value), Y: d.Middle + offset(n), Hollow: dot.Hollow,
-			Text: cmp.Or(dot.Name, "run "+strconv.Itoa(n+1)) + ": " + strconv.FormatFloat(dot.Value, 'f', s.digits+2, 64)})
+			Text: cmp.Or(dot.Name, "run "+strconv.Itoa(n+1)) + ": " + strconv.FormatFloat(dot.Value, 'f', s.digits+2,
+				64)})
 	}
 	if v := l.Interval; v != nil {
 		d.Median, d.Bar = &mark{X: s.x(v.Center)}, &[2]float64{s.x(v.Low), s.x(v.High)}

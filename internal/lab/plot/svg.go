@@ -61,7 +61,8 @@ func (d drawing) drawAxis(c *canvas) {
 	for _, m := range d.Grid {
 		c.draw("\n"+`<line x1="%v" y1="76" x2="%v" y2="%v"/>`, m.X, m.X, d.AxisDown)
 	}
-	c.draw("\n"+`<line x1="%v" y1="%v" x2="%v" y2="%v" stroke="#616e7c"/>`, d.AxisLeft, d.AxisDown, d.AxisRight, d.AxisDown)
+	c.draw("\n"+`<line x1="%v" y1="%v" x2="%v" y2="%v" stroke="#616e7c"/>`, d.AxisLeft, d.AxisDown, d.AxisRight,
+		d.AxisDown)
 	c.draw("\n</g>\n"+`<g text-anchor="middle" fill="#52606d" transform="translate(0 %v)">`, d.AxisDown)
 	for _, m := range d.Grid {
 		c.draw("\n"+`<text x="%v" y="20">%v</text>`, m.X, m.Text)
@@ -84,12 +85,14 @@ func (l drawnLane) draw(c *canvas, d drawing) {
 		c.draw("\n"+`<circle cx="%v" cy="%v" r="4" `+fill+`><title>%v</title></circle>`, dot.X, dot.Y, dot.Text)
 	}
 	if l.Bar != nil {
-		c.draw("\n"+`<line x1="%v" x2="%v" y1="%v" y2="%v" stroke="#ba2525" stroke-width="1.5"/>`, l.Bar[0], l.Bar[1], l.Middle,
+		c.draw("\n"+`<line x1="%v" x2="%v" y1="%v" y2="%v" stroke="#ba2525" stroke-width="1.5"/>`, l.Bar[0], l.Bar[1],
+			l.Middle,
 			l.Middle)
 	}
 	if l.Median != nil {
 		c.draw("\n"+`<line x1="%v" x2="%v" y1="%v" y2="%v" stroke="#ba2525" stroke-width="2.5"/>`,
 			l.Median.X, l.Median.X, l.MedianUp, l.MedianLow)
 	}
-	c.draw("\n"+`<text x="%v" dx="14" y="%v" dy="0.35em" fill="#52606d">%v</text>`+"\n</g>", d.AxisRight, l.Middle, l.Note)
+	c.draw("\n"+`<text x="%v" dx="14" y="%v" dy="0.35em" fill="#52606d">%v</text>`+"\n</g>", d.AxisRight, l.Middle,
+		l.Note)
 }

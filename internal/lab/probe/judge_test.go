@@ -137,8 +137,9 @@ func TestJudgePool(t *testing.T) {
 		"faster": {pool(11 * ms), doctor.Outcome{Status: doctor.Fail, Found: "against the pool alu -9.09 %",
 			Reason: "alu takes -9.09 % on CPU 2 against the pool"}},
 		"another program": {&fingerprint.Kernels{Program: "cd", CPUTime: pool(ms).CPUTime},
-			doctor.Outcome{Status: doctor.Unknown, Reason: "the pool's times are of another version of judged: make its " +
-				"file again with this one"}},
+			doctor.Outcome{Status: doctor.Unknown,
+				Reason: "the pool's times are of another version of judged: make its " +
+					"file again with this one"}},
 		"other kernels": {&fingerprint.Kernels{Program: "ab"}, doctor.Outcome{Status: doctor.Unknown,
 			Reason: "the pool's file has no times of these kernels: make it again with judged doctor --fingerprint " +
 				"--probe=probe-canary"}},

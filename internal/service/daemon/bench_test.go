@@ -39,7 +39,8 @@ func emptyProgram(b *testing.B) string {
 	if err := os.WriteFile(path+".c", []byte(source), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	if out, err := exec.Command("gcc", "-Os", "-static", "-nostdlib", "-o", path, path+".c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-Os", "-static", "-nostdlib", "-o", path,
+		path+".c").CombinedOutput(); err != nil {
 		b.Fatalf("gcc: %v\n%s", err, out)
 	}
 	return path

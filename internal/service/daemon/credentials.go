@@ -79,7 +79,8 @@ func readCertificate(h config.HTTP) (*tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return nil, unusable("http.cert_file", "read %q with the key %q: %s; name a certificate and its key in PEM format",
+		return nil, unusable("http.cert_file",
+			"read %q with the key %q: %s; name a certificate and its key in PEM format",
 			h.CertFile, h.KeyFile, strings.TrimPrefix(err.Error(), "tls: "))
 	}
 	return &pair, nil
@@ -95,7 +96,8 @@ func readNodeToken(f config.Fleet) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", unusable("fleet.node_token_file", "%q does not hold a token; write the token into it, and nothing else",
+		return "", unusable("fleet.node_token_file",
+			"%q does not hold a token; write the token into it, and nothing else",
 			f.TokenFile)
 	}
 	return token, nil

@@ -66,7 +66,8 @@ func TestFleetLostAnswers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			lost := p.Lose(tt.bytes, func(request string) bool {
-				return strings.HasPrefix(request, tt.request) && (tt.without == "" || !strings.Contains(request, tt.without))
+				return strings.HasPrefix(request, tt.request) && (tt.without == "" || !strings.Contains(request,
+					tt.without))
 			})
 			// The judge waits for a job in a request from before.
 			front.submit(tt.name+"-before", front.sum(0, false))

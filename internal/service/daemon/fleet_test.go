@@ -354,7 +354,8 @@ func TestFleetCrash(t *testing.T) {
 		id, _, verdict := crashJob(n, program)
 		r := front.finish(id)
 		if r.State != api.Done || r.Verdict != verdict || len(r.Tests) != 1 {
-			t.Errorf("job %s: %s %s after %d attempts, want %s: %s", id, r.State, r.Verdict, r.Attempt, verdict, r.Message)
+			t.Errorf("job %s: %s %s after %d attempts, want %s: %s", id, r.State, r.Verdict, r.Attempt, verdict,
+				r.Message)
 		}
 		attempts[r.Attempt]++
 	}

@@ -69,7 +69,8 @@ func namedFiles(t *testing.T, d *instance) {
 		"files-right": {"read n; read a b c; echo $((a + b + c))", api.Accepted},
 		"files-wrong": {"read n; read a b c; echo $((a + b))", api.WrongAnswer},
 	} {
-		d.submit(id, api.Job{Program: *text("#!/bin/sh\n(" + tt.script + ") < totals.in > totals.out"), Problem: "totals"})
+		d.submit(id, api.Job{Program: *text("#!/bin/sh\n(" + tt.script + ") < totals.in > totals.out"),
+			Problem: "totals"})
 		if r := d.finish(id); r.Verdict != tt.want {
 			t.Errorf("%s: verdict %s, want %s: %+v", id, r.Verdict, tt.want, r.Tests)
 		}
@@ -97,7 +98,8 @@ func limitsOfTests(t *testing.T, d *instance) {
 	}{{api.TimeLimit, api.Limits{}}, {api.Accepted, api.Limits{CPUTimeMS: 5000, WallTimeMS: 11000, Memory: 256 << 20,
 		Output: 64 << 20, Stack: 256 << 20, Processes: 64}}} {
 		if x := got.Tests[i]; x.Verdict != want.verdict || x.Limits != want.limits {
-			t.Errorf("test %s: %s with limits %+v, want %s with %+v", x.Name, x.Verdict, x.Limits, want.verdict, want.limits)
+			t.Errorf("test %s: %s with limits %+v, want %s with %+v", x.Name, x.Verdict, x.Limits, want.verdict,
+				want.limits)
 		}
 	}
 }
@@ -110,8 +112,10 @@ func interactors(t *testing.T, d *instance) {
 		program api.File
 		want    api.CheckReport
 	}{
-		"talk-right": {script(`read a b; echo $((a + b))`), api.CheckReport{Verdict: api.Accepted, Message: "got 7", FirstExit: api.ExitProgram}},
-		"talk-wrong": {script(`read a b; echo $a; read c; exec sleep 60`), api.CheckReport{Verdict: api.WrongAnswer, Message: "got 3", FirstExit: api.ExitInteractor}},
+		"talk-right": {script(`read a b; echo $((a + b))`), api.CheckReport{Verdict: api.Accepted, Message: "got 7",
+			FirstExit: api.ExitProgram}},
+		"talk-wrong": {script(`read a b; echo $a; read c; exec sleep 60`), api.CheckReport{Verdict: api.WrongAnswer,
+			Message: "got 3", FirstExit: api.ExitInteractor}},
 	} {
 		d.submit(
 			id,
@@ -148,7 +152,8 @@ func juryPrograms(t *testing.T, d *instance) {
 		want    api.CheckReport
 		score   *float64
 	}{
-		{"jury-icpc", api.Checker{Kind: "icpc", Program: script(`read n; echo "got $n" > $3/judgemessage.txt; echo "$4" > $3/teammessage.txt; exit 43`), Args: []string{"no"}},
+		{"jury-icpc", api.Checker{Kind: "icpc",
+			Program: script(`read n; echo "got $n" > $3/judgemessage.txt; echo "$4" > $3/teammessage.txt; exit 43`), Args: []string{"no"}},
 			api.WrongAnswer, "", api.CheckReport{Verdict: api.WrongAnswer, Message: "got 7", TeamMessage: "no"}, nil},
 		{"jury-testlib", api.Checker{Kind: "testlib", Program: script(`read n < $2; read a < $3; echo "ok $n $a" >&2`)},
 			api.Accepted, "", api.CheckReport{Verdict: api.Accepted, Message: "ok 7 8"}, nil},

@@ -139,7 +139,8 @@ func TestLinearizable(t *testing.T) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		history = append(history, porcupine.Operation{ClientId: number, Input: c, Call: start.Nanoseconds(), Output: answer,
+		history = append(history, porcupine.Operation{ClientId: number, Input: c, Call: start.Nanoseconds(),
+			Output: answer,
 			Return: end})
 		return nil
 	}

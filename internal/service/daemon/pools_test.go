@@ -43,7 +43,8 @@ func TestPools(t *testing.T) {
 	front.submit("waits", in("metal", front.sum(1, false)))
 	_, err := front.Submit(front.ctx, "lost", in("moon", front.sum(1, false)))
 	if p := (*client.Problem)(nil); !errors.As(err, &p) || p.Status != http.StatusBadRequest ||
-		len(p.Errors) != 1 || !strings.Contains(p.Errors[0].Detail, `"moon" is no such pool; send one of default, metal`) {
+		len(p.Errors) != 1 || !strings.Contains(p.Errors[0].Detail,
+		`"moon" is no such pool; send one of default, metal`) {
 		t.Errorf("a job for an unknown pool: %v", err)
 	}
 	if diff := cmp.Diff(map[string][2]int{"default": {0, 0}, "metal": {0, 1}}, front.pools()); diff != "" {

@@ -21,7 +21,10 @@ const (
 type blobState struct{ recent.Value[error] }
 
 func (b *blobState) check(ctx context.Context, blobs blobStore) error {
-	state, err := b.Get(ctx, time.Now, blobsAge, func(ctx context.Context) (error, error) { return blobs.Check(ctx), nil })
+	state, err := b.Get(ctx, time.Now, blobsAge, func(ctx context.Context) (error, error) {
+		return blobs.Check(ctx),
+			nil
+	})
 	return cmp.Or(err, state)
 }
 

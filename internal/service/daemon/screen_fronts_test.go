@@ -58,10 +58,12 @@ func TestScreeningTwoFronts(t *testing.T) {
 		}
 		return len(s.Ratios) == 1 && s.Ratios[0].Known
 	})
-	both("the ratio", func(front *instance) bool { s := front.screenOf(); return len(s.Ratios) == 1 && s.Ratios[0].Known })
+	both("the ratio",
+		func(front *instance) bool { s := front.screenOf(); return len(s.Ratios) == 1 && s.Ratios[0].Known })
 	for _, front := range fronts {
 		decides(front, "200ms", "cloud")
-		if r := front.finish(front.submitScreened(&number, "1100ms")); r.Verdict != api.TimeLimit || r.Host.Pool != "metal" {
+		if r := front.finish(front.submitScreened(&number,
+			"1100ms")); r.Verdict != api.TimeLimit || r.Host.Pool != "metal" {
 			t.Errorf("a job over the limit: %+v", r)
 		}
 	}

@@ -114,7 +114,8 @@ func multipartJob(t *testing.T, d *instance) {
 		w.Close()
 		return d.ask("PUT", "/v1/jobs/"+id, body.Bytes(), "Content-Type", w.FormDataContentType())
 	}
-	if a := send("parts", map[string][]byte{"job": d.encode(spec), "elf": elf, "in": []byte("2\n2 3\n")}); a.status != 202 {
+	if a := send("parts", map[string][]byte{"job": d.encode(spec), "elf": elf,
+		"in": []byte("2\n2 3\n")}); a.status != 202 {
 		t.Fatalf("status %d: %s", a.status, a.body)
 	}
 	if r := d.finish("parts"); r.Verdict != api.Accepted {
@@ -135,7 +136,8 @@ func badSubmissions(t *testing.T, d *instance) {
 		names            string // what the answer must name
 	}{
 		{"unknown key", jsonType, `{"programme": {}, ` + good[1:], 400, "programme"},
-		{"unknown key deep inside", jsonType, strings.Replace(good, `"tests":[{`, `"tests":[{"inptu":1,`, 1), 400, "tests[0].inptu"},
+		{"unknown key deep inside", jsonType, strings.Replace(good, `"tests":[{`, `"tests":[{"inptu":1,`, 1), 400,
+			"tests[0].inptu"},
 		{"not JSON", jsonType, `{"program": `, 400, "JSON"},
 		{"no tests", jsonType, `{"program": {"text": "x"}}`, 400, "tests"},
 		{"negative limit", jsonType, `{"limits": {"cpu_time_ms": -1}, ` + good[1:], 400, "limits.cpu_time_ms"},

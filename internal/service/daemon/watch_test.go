@@ -112,7 +112,8 @@ func priorities(t *testing.T, d *instance) {
 		t.Errorf("waiting (-want +got):\n%s", diff)
 	}
 	var last time.Time
-	for _, id := range []string{"pr-busy", "pr-contest", "pr-practice-1", "pr-practice-2", "pr-rejudge", "pr-background"} {
+	for _, id := range []string{"pr-busy", "pr-contest", "pr-practice-1", "pr-practice-2", "pr-rejudge",
+		"pr-background"} {
 		r := d.finish(id)
 		if !r.StartedAt.After(last) {
 			t.Errorf("%s started at %s, not after the one before it (%s)", id, r.StartedAt, last)

@@ -90,8 +90,10 @@ func TestUnauthorized(t *testing.T) {
 		{"", "this needs a bearer token", `Bearer realm="judged"`},
 		{"Basic open sesame", "this needs a bearer token", `Bearer realm="judged"`},
 		{"Bearer", "this needs a bearer token", `Bearer realm="judged"`},
-		{"Bearer sesame", "the token is unknown", `Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`},
-		{"bearer Open sesame", "the token is unknown", `Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`},
+		{"Bearer sesame", "the token is unknown",
+			`Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`},
+		{"bearer Open sesame", "the token is unknown",
+			`Bearer realm="judged", error="invalid_token", error_description="the token is unknown"`},
 	} {
 		w := f.ask("GET", "/v1/jobs", "", "Authorization: "+tt.header)
 		if p := wantProblem(t, w, "unauthorized"); p.Detail != tt.detail ||

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"judged/internal/jobs"
+	"judged/internal/api"
 )
 
 // TestUnknownKeys holds that a package with many unknown keys is refused, and of some only the first are findings.
@@ -27,7 +27,7 @@ func TestUnknownKeys(t *testing.T) {
 			}
 			continue
 		}
-		if p := answer[jobs.Problem](t, w); w.Code != 201 || len(p.Findings) != 101 {
+		if p := answer[api.Problem](t, w); w.Code != 201 || len(p.Findings) != 101 {
 			t.Errorf("status %d, %d findings", w.Code, len(p.Findings))
 		}
 	}

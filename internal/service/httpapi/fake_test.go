@@ -37,14 +37,14 @@ type fakeJobs struct {
 	putting  func()
 	events   map[string][]api.Event
 	changed  chan struct{} // closed and replaced with every change
-	problems map[string]jobs.Problem
+	problems map[string]api.Problem
 	waiters  sync.Map // ids that somebody began to wait for
 }
 
 func newFakeJobs() *fakeJobs {
 	return &fakeJobs{
 		records:  map[string]jobs.Record{},
-		problems: map[string]jobs.Problem{},
+		problems: map[string]api.Problem{},
 		most:     3,
 		events:   map[string][]api.Event{},
 		changed:  make(chan struct{}),
@@ -126,7 +126,7 @@ func (f *fakeJobs) Cancel(ctx context.Context, id string) (api.Report, error) {
 	return r.Report, err
 }
 
-func (f *fakeJobs) PutProblem(_ context.Context, p jobs.Problem, by jobs.Editor) (jobs.Problem, bool, error) {
+func (f *fakeJobs) PutProblem(_ context.Context, p api.Problem, by jobs.Editor) (api.Problem, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	old, found := f.problems[p.ID]
@@ -135,7 +135,7 @@ func (f *fakeJobs) PutProblem(_ context.Context, p jobs.Problem, by jobs.Editor)
 	return p, !found || old.Version != p.Version, nil
 }
 
-func (f *fakeJobs) Problem(_ context.Context, id string) (jobs.Problem, error) {
+func (f *fakeJobs) Problem(_ context.Context, id string) (api.Problem, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p, found := f.problems[id]
@@ -145,8 +145,8 @@ func (f *fakeJobs) Problem(_ context.Context, id string) (jobs.Problem, error) {
 	return p, nil
 }
 
-func (f *fakeJobs) Problems(context.Context, string, int) ([]jobs.ProblemSummary, string, error) {
-	return []jobs.ProblemSummary{}, "", nil
+func (f *fakeJobs) Problems(context.Context, string, int) ([]api.ProblemSummary, string, error) {
+	return []api.ProblemSummary{}, "", nil
 }
 
 func (f *fakeJobs) DeleteProblem(ctx context.Context, id string, _ jobs.Editor) error {

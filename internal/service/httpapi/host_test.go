@@ -96,7 +96,8 @@ func TestSlots(t *testing.T) {
 	drained.State, drained.Cause, drained.Reason = slots.Drained, slots.Operator, "fan"
 	check(f.ask("POST", "/v1/slots/2-3/drain?reason=fan", ""), drained)
 	check(f.ask("POST", "/v1/slots/0xc/undrain", ""), slot)
-	for _, line := range []string{`msg="drained a slot" cpus=2-3 reason=fan by=192.0.2.1:1234`, `msg="undrained a slot" cpus=2-3 by=192.0.2.1:1234`} {
+	for _, line := range []string{`msg="drained a slot" cpus=2-3 reason=fan by=192.0.2.1:1234`,
+		`msg="undrained a slot" cpus=2-3 by=192.0.2.1:1234`} {
 		if !strings.Contains(f.logged.String(), line) {
 			t.Errorf("the log lacks %s:\n%s", line, f.logged)
 		}

@@ -32,13 +32,14 @@ func TestReportOfALiar(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Second
-	honest := api.Report{Verdict: api.Accepted, Tests: []api.TestReport{{Name: "1", Verdict: api.Accepted, CPUTime: &now}}}
+	honest := api.Report{Verdict: api.Accepted, Tests: []api.TestReport{{Name: "1", Verdict: api.Accepted,
+		CPUTime: &now}}}
 	foreign := honest
 	foreign.Host = &api.HostReport{Name: "h", Node: "other", Pool: "contest", Fingerprint: strings.Repeat("cd", 32),
 		Admitted: true}
 	foreign.Screening = &api.Screening{Pool: "contest", Decided: true}
 	foreign.CrossCheck = &api.CrossCheck{Decision: api.HostsAgree}
-	foreign.Rejudging = &api.Rejudging{ID: "r"}
+	foreign.Rejudging = &api.AppliedRejudging{ID: "r"}
 	foreign.Problem = &api.ProblemVersion{ID: "p"}
 	markup, many, reason := honest, honest, honest
 	markup.Verdict = "<script>"
@@ -48,7 +49,8 @@ func TestReportOfALiar(t *testing.T) {
 		report api.Report
 		want   api.Verdict
 	}{
-		"honest": {honest, api.Accepted}, "of another host": {foreign, api.Accepted}, "markup": {markup, api.InternalError},
+		"honest": {honest, api.Accepted}, "of another host": {foreign, api.Accepted}, "markup": {markup,
+			api.InternalError},
 		"tests of no job": {many, api.InternalError}, "a long reason": {reason, api.InternalError},
 	} {
 		for _, at := range []string{"first front", "other front"} {
@@ -84,7 +86,8 @@ func TestReportOfALiar(t *testing.T) {
 			if r.Screening != nil || r.CrossCheck != nil || r.Rejudging != nil || r.Problem != nil {
 				t.Errorf("%s: the node has decided what fronts decide: %+v", id, r)
 			}
-			if r.Verdict == api.InternalError && (r.Fault != api.JudgedFault || !strings.Contains(r.Message, `node "n"`) ||
+			if r.Verdict == api.InternalError && (r.Fault != api.JudgedFault || !strings.Contains(r.Message,
+				`node "n"`) ||
 				!strings.Contains(r.Message, "invalid report") || len(r.Tests) != 0) {
 				t.Errorf("%s: IE of %q: %q", id, r.Fault, r.Message)
 			}
@@ -129,12 +132,15 @@ func TestRequestsOfALiar(t *testing.T) {
 			Test: api.TestReport{Name: "1", Verdict: api.Accepted}}},
 		"head": {"emit", fleet.EmitRequest{Hold: hold, N: 1, Test: api.TestReport{Name: "1", Verdict: api.Accepted,
 			StdoutHead: &head}}},
-		"verdict":     {"emit", fleet.EmitRequest{Hold: hold, N: 1, Test: api.TestReport{Name: "1", Verdict: "<b>"}}},
-		"reason":      {"register", fleet.Registration{Caller: caller, Pool: "default", Reason: long}},
-		"version":     {"register", fleet.Registration{Caller: caller, Pool: "default", Version: "\x1b[2J"}},
-		"slots":       {"register", fleet.Registration{Caller: caller, Pool: "default", Slots: make([]fleet.Slot, 100_000)}},
-		"a slot":      {"register", fleet.Registration{Caller: caller, Pool: "default", Slots: []fleet.Slot{{CPUs: "<b>"}}}},
-		"state":       {"register", fleet.Registration{Caller: caller, Pool: "default", Slots: []fleet.Slot{{State: long}}}},
+		"verdict": {"emit", fleet.EmitRequest{Hold: hold, N: 1, Test: api.TestReport{Name: "1", Verdict: "<b>"}}},
+		"reason":  {"register", fleet.Registration{Caller: caller, Pool: "default", Reason: long}},
+		"version": {"register", fleet.Registration{Caller: caller, Pool: "default", Version: "\x1b[2J"}},
+		"slots": {"register", fleet.Registration{Caller: caller, Pool: "default", Slots: make([]fleet.Slot,
+			100_000)}},
+		"a slot": {"register", fleet.Registration{Caller: caller, Pool: "default",
+			Slots: []fleet.Slot{{CPUs: "<b>"}}}},
+		"state": {"register", fleet.Registration{Caller: caller, Pool: "default",
+			Slots: []fleet.Slot{{State: long}}}},
 		"fingerprint": {"register", fleet.Registration{Caller: caller, Pool: "default", Fingerprint: long}},
 		"prefetch": {"register", fleet.Registration{Caller: caller, Pool: "default",
 			Prefetch: &fleet.PrefetchProgress{Error: long}}},

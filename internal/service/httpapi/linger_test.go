@@ -107,7 +107,8 @@ func TestIdleConnections(t *testing.T) {
 		{"/healthz", "", "timeout=90"}, {"/v1/jobs", "", "timeout=90"}, {"/healthz", "open sesame", "timeout=90"},
 		{"/v1/jobs", "other", "timeout=90"}, {"/v1/jobs", "open sesame", "timeout=600"},
 	} {
-		if got := f.ask("GET", tt.path, "", "Authorization: Bearer "+tt.token).Header().Get("Keep-Alive"); got != tt.want {
+		if got := f.ask("GET", tt.path, "",
+			"Authorization: Bearer "+tt.token).Header().Get("Keep-Alive"); got != tt.want {
 			t.Errorf("Keep-Alive of %s with token %q: %q, want %q", tt.path, tt.token, got, tt.want)
 		}
 	}

@@ -86,7 +86,8 @@ func TestNamesThatJudgedHadBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.Recheck(t.Context(), rec, api.Report{Verdict: api.TimeLimit}, api.CrossCheck{}, f.now()); err != nil {
+	if err := f.store.Recheck(t.Context(), rec, api.Report{Verdict: api.TimeLimit}, api.CrossCheck{},
+		f.now()); err != nil {
 		t.Errorf("queue for another host: %v", err)
 	}
 	audit := jobs.Audit{ID: jobs.OwnID("audit", "d"), Original: "d"}

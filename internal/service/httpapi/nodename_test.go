@@ -40,7 +40,8 @@ func TestNodeName(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			store := openStore(t)
 			registry := fleet.NewRegistry(store, time.Now, "default")
-			server := httptest.NewServer(New(Options{Config: config.Default(), Tokens: tt.tokens, Jobs: store, Work: store,
+			server := httptest.NewServer(New(Options{Config: config.Default(), Tokens: tt.tokens, Jobs: store,
+				Work:      store,
 				Protocols: fleet.KnownProtocols(), Nodes: registryNodes{registry},
 				Accepts: func() error { return nil }, Ready: func() error { return nil }}))
 			defer server.Close()

@@ -31,7 +31,10 @@ func TestPoolsOfANode(t *testing.T) {
 		caller := fleet.Caller{Node: "n", Protocol: fleet.KnownProtocols().Newest}
 		for verb, ask := range map[string]func(pool string) any{
 			"register": func(pool string) any { return fleet.Registration{Caller: caller, Pool: pool, Time: time.Now()} },
-			"take":     func(pool string) any { return fleet.TakeRequest{Caller: caller, Pool: pool, Width: 1, CPUs: "1"} },
+			"take": func(pool string) any {
+				return fleet.TakeRequest{Caller: caller, Pool: pool, Width: 1,
+					CPUs: "1"}
+			},
 		} {
 			var got []string
 			for _, pool := range []string{"a", "b", "cloud"} {

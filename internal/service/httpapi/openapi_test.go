@@ -14,7 +14,6 @@ import (
 	"judged/internal/api"
 	"judged/internal/host/doctor"
 	"judged/internal/host/slots"
-	"judged/internal/jobs"
 	"judged/internal/jobs/fleet"
 )
 
@@ -142,9 +141,9 @@ func TestOpenAPIHasTheModel(t *testing.T) {
 		{"NodeList", fleet.NodeList{}}, {"Node", fleet.Node{}}, {"PoolList", fleet.PoolList{}}, {"Pool", fleet.Pool{}},
 		{"PrefetchRequest", fleet.PrefetchRequest{}}, {"PrefetchStatus", fleet.PrefetchStatus{}},
 		{"Problem", Problem{}}, {"JobList", jobList{}}, {"Blob", blobInfo{}}, {"Queue", queueDepth{}},
-		{"LanguageList", languageList{}}, {"StoredProblem", jobs.Problem{}},
-		{"ProblemList", problemList{}}, {"ProblemSummary", jobs.ProblemSummary{}},
-		{"Doctor", doctor.Report{}}, {"Rejudging", jobs.Rejudging{}}, {"RejudgingRequest", jobs.RejudgingRequest{}},
+		{"LanguageList", languageList{}}, {"StoredProblem", api.Problem{}},
+		{"ProblemList", problemList{}}, {"ProblemSummary", api.ProblemSummary{}},
+		{"Doctor", doctor.Report{}}, {"Rejudging", api.Rejudging{}}, {"RejudgingRequest", api.RejudgingRequest{}},
 	}
 	d := readDocument(t)
 	for _, tt := range tests {

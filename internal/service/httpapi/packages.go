@@ -72,8 +72,8 @@ func (s *Server) getProblem(w http.ResponseWriter, r *http.Request) error {
 
 // problemList is a page of the list of problems.
 type problemList struct {
-	Problems []jobs.ProblemSummary `json:"problems"`
-	Next     string                `json:"next,omitempty"`
+	Problems []api.ProblemSummary `json:"problems"`
+	Next     string               `json:"next,omitempty"`
 }
 
 func (s *Server) listProblems(w http.ResponseWriter, r *http.Request) error {
@@ -108,7 +108,7 @@ const unpackTime = 5 * time.Minute
 
 // readPackage unpacks a package, checks it and stores its files. Packages are large:
 // one is unpacked at a time.
-func (s *Server) readPackage(ctx context.Context, id, archive string) (p jobs.Problem, err error) {
+func (s *Server) readPackage(ctx context.Context, id, archive string) (p api.Problem, err error) {
 	path, err := s.blobs.Path(archive)
 	if err != nil {
 		return p, err
@@ -147,7 +147,7 @@ func (s *Server) readPackage(ctx context.Context, id, archive string) (p jobs.Pr
 			}
 		}
 	}
-	return jobs.Problem{ID: id, Scheme: j.Scheme, Includes: includes, Languages: pkg.Languages,
+	return api.Problem{ID: id, Scheme: j.Scheme, Includes: includes, Languages: pkg.Languages,
 		Version: pkg.Version, Name: pkg.Name, Format: pkg.Format, Archive: archive,
 		Tests: j.Tests, Groups: pkg.Scheme.Groups(), Checker: j.Checker, Interactor: j.Interactor, Passes: j.Passes,
 		InputFile: j.InputFile, OutputFile: j.OutputFile, Limits: j.Limits,
@@ -213,8 +213,9 @@ func (s *Server) expand(ctx context.Context, jobID string, sent *submission) err
 		return err
 	}
 	if l := sent.job.Language; l != "" && len(p.Languages) > 0 && !slices.Contains(p.Languages, l) {
-		return jobspec.Errors{{Field: "language", Detail: fmt.Sprintf("%q is not allowed by the problem; send one of %s", l,
-			strings.Join(p.Languages, ", "))}}
+		return jobspec.Errors{{Field: "language",
+			Detail: fmt.Sprintf("%q is not allowed by the problem; send one of %s", l,
+				strings.Join(p.Languages, ", "))}}
 	}
 	j, err := jobspec.Expand(p.Include(sent.job), p.Job())
 	if err != nil {
@@ -227,7 +228,7 @@ func (s *Server) expand(ctx context.Context, jobID string, sent *submission) err
 
 // problemFor returns the problem that a job names. A job that is sent again after its
 // problem was deleted or replaced gets what it got the first time.
-func (s *Server) problemFor(ctx context.Context, jobID string, j api.Job) (jobs.Problem, error) {
+func (s *Server) problemFor(ctx context.Context, jobID string, j api.Job) (api.Problem, error) {
 	named := func(id, version string) bool {
 		return id == j.Problem && (j.ProblemVersion == "" || j.ProblemVersion == version)
 	}
@@ -238,13 +239,13 @@ func (s *Server) problemFor(ctx context.Context, jobID string, j api.Job) (jobs.
 	old, errOld := s.jobs.Get(ctx, jobID)
 	switch {
 	case errOld != nil && !errors.Is(errOld, jobs.ErrNotFound):
-		return jobs.Problem{}, errOld
+		return api.Problem{}, errOld
 	case errOld == nil && named(old.Job.Problem, old.Job.ProblemVersion):
-		return jobs.ProblemOf(old.Job), nil
+		return api.ProblemOf(old.Job), nil
 	case err != nil:
-		return jobs.Problem{}, problem("missing-problem", "store it with PUT /v1/problems/{id} and send the job again",
+		return api.Problem{}, problem("missing-problem", "store it with PUT /v1/problems/{id} and send the job again",
 			"no problem %q", j.Problem)
 	}
-	return jobs.Problem{}, problem("missing-problem", "send that version, or none for the stored one",
+	return api.Problem{}, problem("missing-problem", "send that version, or none for the stored one",
 		"problem %q has the version %s", j.Problem, p.Version)
 }

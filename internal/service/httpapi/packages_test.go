@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"judged/internal/api"
-	"judged/internal/jobs"
 	"judged/internal/jobs/blobs"
 )
 
@@ -60,8 +59,8 @@ func TestProblems(t *testing.T) {
 	if w.Code != 201 || w.Header().Get("Location") != "/v1/problems/double" {
 		t.Fatalf("status %d %s", w.Code, w.Body)
 	}
-	stored := answer[jobs.Problem](t, w)
-	want := jobs.Problem{ID: "double", Version: stored.Version, Name: "Double", Format: "legacy",
+	stored := answer[api.Problem](t, w)
+	want := api.Problem{ID: "double", Version: stored.Version, Name: "Double", Format: "legacy",
 		Archive: digestText(archive),
 		Tests: []api.Test{{Name: "secret/1", Input: &api.File{Blob: digestText("2\n")},
 			Answer: &api.File{Blob: digestText("4\n")}}},
@@ -74,7 +73,7 @@ func TestProblems(t *testing.T) {
 	}
 	if w := f.ask("GET", "/v1/problems/double", ""); w.Code != 200 {
 		t.Errorf("status %d %s", w.Code, w.Body)
-	} else if diff := cmp.Diff(want, answer[jobs.Problem](t, w)); diff != "" {
+	} else if diff := cmp.Diff(want, answer[api.Problem](t, w)); diff != "" {
 		t.Errorf("read again (-want +got):\n%s", diff)
 	}
 	if w := f.ask("PUT", "/v1/problems/double", archive); w.Code != 200 {
@@ -101,7 +100,7 @@ func TestProblems(t *testing.T) {
 		t.Errorf("job (-want +got):\n%s", diff)
 	}
 
-	next := answer[jobs.Problem](t, f.ask("PUT", "/v1/problems/double",
+	next := answer[api.Problem](t, f.ask("PUT", "/v1/problems/double",
 		packageOf(t, doubling("data/secret/2.in", "0\n", "data/secret/2.ans", "0\n"))))
 	if next.Version == want.Version || len(next.Tests) != 2 {
 		t.Errorf("replaced by %+v", next)
@@ -124,7 +123,7 @@ func TestDeletedProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFixture(t, func(o *Options) { o.Jobs, o.Blobs, o.Config.HTTP.MaxBlob = store, files, 1<<20 })
-	stored := answer[jobs.Problem](t, f.ask("PUT", "/v1/problems/double", packageOf(t, doubling())))
+	stored := answer[api.Problem](t, f.ask("PUT", "/v1/problems/double", packageOf(t, doubling())))
 	const body = `{"program": {"text": "x"}, "problem": "double"}`
 	pinned := strings.Replace(body, `}, "p`, `}, "problem_version": "`+stored.Version+`", "p`, 1)
 	for id, job := range map[string]string{"a": body, "b": pinned} {
@@ -216,12 +215,12 @@ func TestProblemOwners(t *testing.T) {
 			path = "/v1/problems?limit=2&after=" + page.Next
 		}
 	}
-	summary := func(id, owner string) jobs.ProblemSummary {
-		return jobs.ProblemSummary{ID: id, Name: "Double", Format: "legacy", Owner: owner}
+	summary := func(id, owner string) api.ProblemSummary {
+		return api.ProblemSummary{ID: id, Name: "Double", Format: "legacy", Owner: owner}
 	}
 	want := []problemList{
-		{Problems: []jobs.ProblemSummary{summary("mine", "alice"), summary("other", "bob")}, Next: "other"},
-		{Problems: []jobs.ProblemSummary{summary("sum", "alice")}}}
+		{Problems: []api.ProblemSummary{summary("mine", "alice"), summary("other", "bob")}, Next: "other"},
+		{Problems: []api.ProblemSummary{summary("sum", "alice")}}}
 	if diff := cmp.Diff(want, pages); diff != "" {
 		t.Errorf("pages (-want +got):\n%s", diff)
 	}
@@ -261,15 +260,17 @@ func TestPackagesThatNoJobCanUse(t *testing.T) {
 
 func TestJobsWithProblems(t *testing.T) {
 	f := newFixture(t)
-	f.jobs.problems["timeless"] = jobs.Problem{ID: "timeless", Version: "v", Tests: []api.Test{{Name: "1"}}}
-	f.jobs.problems["in-c"] = jobs.Problem{ID: "in-c", Version: "v", Tests: []api.Test{{Name: "1"}},
+	f.jobs.problems["timeless"] = api.Problem{ID: "timeless", Version: "v", Tests: []api.Test{{Name: "1"}}}
+	f.jobs.problems["in-c"] = api.Problem{ID: "in-c", Version: "v", Tests: []api.Test{{Name: "1"}},
 		Languages: []string{"c"}}
 	tests := []struct {
 		name, members, kind, field string
 	}{
 		{"unknown", `"problem": "nothing"`, "missing-problem", ""},
-		{"with tests", `"problem": "timeless", "tests": [{"name": "1"}], "limits": {"cpu_time_ms": 1}`, "invalid-job", "tests"},
-		{"with a checker", `"problem": "timeless", "checker": {"kind": "tokens"}, "limits": {"cpu_time_ms": 1}`, "invalid-job",
+		{"with tests", `"problem": "timeless", "tests": [{"name": "1"}], "limits": {"cpu_time_ms": 1}`, "invalid-job",
+			"tests"},
+		{"with a checker", `"problem": "timeless", "checker": {"kind": "tokens"}, "limits": {"cpu_time_ms": 1}`,
+			"invalid-job",
 			"checker"},
 		{"without a time limit", `"problem": "timeless"`, "invalid-job", "limits.cpu_time_ms"},
 		{"another language", `"problem": "in-c", "language": "cpp", "limits": {"cpu_time_ms": 1}`, "invalid-job",
@@ -305,7 +306,7 @@ func TestProblemsWithPoints(t *testing.T) {
 	if w.Code != 201 {
 		t.Fatalf("status %d %s", w.Code, w.Body)
 	}
-	if stored := answer[jobs.Problem](t, w); stored.Scheme != nil || stored.Includes != nil {
+	if stored := answer[api.Problem](t, w); stored.Scheme != nil || stored.Includes != nil {
 		t.Errorf("shown: %+v", stored)
 	}
 	const body = `{"program": {"text": "x"}, "language": "c", "problem": "p", "files": {"a.h": {"text": "a"}}}`

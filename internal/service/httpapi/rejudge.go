@@ -22,7 +22,7 @@ const maxReason = 1000
 // postRejudging stores a set of jobs to be judged again, which is filled in the background. A repeated request makes no
 // second set.
 func (s *Server) postRejudging(w http.ResponseWriter, r *http.Request) error {
-	q, err := readStrict[jobs.RejudgingRequest](s, w, r)
+	q, err := readStrict[api.RejudgingRequest](s, w, r)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *Server) postRejudging(w http.ResponseWriter, r *http.Request) error {
 }
 
 // requestDigest recognizes a request that is repeated.
-func requestDigest(q jobs.RejudgingRequest) (string, error) {
+func requestDigest(q api.RejudgingRequest) (string, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return "", fmt.Errorf("encode the rejudging: %w", err)
@@ -63,7 +63,7 @@ func requestDigest(q jobs.RejudgingRequest) (string, error) {
 }
 
 // checkRejudging refuses what can name no jobs, and chooses an ID where the caller has not.
-func (s *Server) checkRejudging(ctx context.Context, q *jobs.RejudgingRequest) error {
+func (s *Server) checkRejudging(ctx context.Context, q *api.RejudgingRequest) error {
 	bad := func(next, detail string, args ...any) error { return problem("bad-request", next, detail, args...) }
 	if q.ID == "" {
 		q.ID = newID(s.now())
@@ -77,8 +77,8 @@ func (s *Server) checkRejudging(ctx context.Context, q *jobs.RejudgingRequest) e
 		return bad("send one of them", "want either jobs or filter")
 	case q.Jobs != nil && len(q.Jobs) == 0:
 		return bad("name at least one", "no jobs")
-	case len(q.Jobs) > jobs.MaxRejudged:
-		return bad("send several sets", "%d jobs, want at most %d", len(q.Jobs), jobs.MaxRejudged)
+	case len(q.Jobs) > api.MaxRejudged:
+		return bad("send several sets", "%d jobs, want at most %d", len(q.Jobs), api.MaxRejudged)
 	}
 	for _, id := range q.Jobs {
 		if !jobs.ValidStoredID(id) {
@@ -107,7 +107,7 @@ func (s *Server) checkRejudging(ctx context.Context, q *jobs.RejudgingRequest) e
 }
 
 // invalidFilter says what is wrong with a filter, or "".
-func invalidFilter(f jobs.RejudgingFilter) string {
+func invalidFilter(f api.RejudgingFilter) string {
 	verdict := func(m api.Meaning) bool { return m.Word == string(f.Verdict) }
 	switch {
 	case len(f.Labels) > jobspec.MaxLabels:
@@ -148,7 +148,7 @@ func (s *Server) listRejudgings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.writeJSON(w, http.StatusOK, jobs.RejudgingList{Rejudgings: page, Next: next})
+	return s.writeJSON(w, http.StatusOK, api.RejudgingList{Rejudgings: page, Next: next})
 }
 
 // getRejudging answers with a rejudging and a page of its jobs.

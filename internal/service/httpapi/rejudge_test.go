@@ -57,7 +57,7 @@ func (f *rejudgeFixture) problem(version, answer string) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	_, _, err = f.store.PutProblem(f.t.Context(), jobs.Problem{ID: "sum", Version: version,
+	_, _, err = f.store.PutProblem(f.t.Context(), api.Problem{ID: "sum", Version: version,
 		Tests:  []api.Test{{Name: version, Input: &api.File{Blob: digest}, Answer: &api.File{Blob: digest}}},
 		Limits: api.Limits{CPUTimeMS: 1000}}, jobs.Editor{})
 	if err != nil {
@@ -79,9 +79,10 @@ func (f *rejudgeFixture) judge(v api.Verdict) jobs.Work {
 }
 
 // fill does what the daemon does in the background, as far as there is room in the queue.
-func (f *rejudgeFixture) fill(id string) jobs.Rejudging {
+func (f *rejudgeFixture) fill(id string) api.Rejudging {
 	f.t.Helper()
-	filler := rejudge.New(rejudge.Options{Store: f.store, Blobs: f.blobs, Config: func() config.Config { return f.config },
+	filler := rejudge.New(rejudge.Options{Store: f.store, Blobs: f.blobs,
+		Config: func() config.Config { return f.config },
 		Holder: "test", Log: slog.New(slog.DiscardHandler)})
 	for busy := true; busy; {
 		var err error
@@ -93,10 +94,10 @@ func (f *rejudgeFixture) fill(id string) jobs.Rejudging {
 }
 
 // rejudge stores a set and fills it.
-func (f *rejudgeFixture) rejudge(body string) jobs.Rejudging {
+func (f *rejudgeFixture) rejudge(body string) api.Rejudging {
 	f.t.Helper()
 	v := f.send("POST", "/v1/rejudgings", body, 201)
-	if v.State != jobs.RejudgingFilling || v.Jobs != 0 {
+	if v.State != api.RejudgingFilling || v.Jobs != 0 {
 		f.t.Fatalf("a new set: %+v", v)
 	}
 	v = f.fill(v.ID)
@@ -104,13 +105,13 @@ func (f *rejudgeFixture) rejudge(body string) jobs.Rejudging {
 	return v
 }
 
-func (f *rejudgeFixture) send(method, path, body string, status int) jobs.Rejudging {
+func (f *rejudgeFixture) send(method, path, body string, status int) api.Rejudging {
 	f.t.Helper()
 	w := f.submit(method, path, body)
 	if w.Code != status {
 		f.t.Fatalf("%s %s: %d, want %d: %s", method, path, w.Code, status, w.Body)
 	}
-	return answer[jobs.Rejudging](f.t, w)
+	return answer[api.Rejudging](f.t, w)
 }
 
 func TestRejudging(t *testing.T) {
@@ -122,9 +123,9 @@ func TestRejudging(t *testing.T) {
 	body := `{"id": "r", "reason": "wrong answer", "jobs": ["a", "b", "c", "d", "gone", "a"],
 		"limits": {"cpu_time_ms": 3000}, "repeats": {"min": 2, "max": 4}}`
 	view := f.rejudge(body)
-	want := jobs.Rejudging{ID: "r", State: jobs.RejudgingJudging, Reason: "wrong answer", Jobs: 3, Queued: 3, SkippedN: 2,
-		Verdicts: []jobs.RejudgedCount{{Old: api.WrongAnswer, Jobs: 3}},
-		Skipped:  []jobs.SkippedJob{{Job: "d", Reason: "its state is cancelled"}, {Job: "gone", Reason: "no such job"}}}
+	want := api.Rejudging{ID: "r", State: api.RejudgingJudging, Reason: "wrong answer", Jobs: 3, Queued: 3, SkippedN: 2,
+		Verdicts: []api.RejudgedCount{{Old: api.WrongAnswer, Jobs: 3}},
+		Skipped:  []api.SkippedJob{{Job: "d", Reason: "its state is cancelled"}, {Job: "gone", Reason: "no such job"}}}
 	if diff := cmp.Diff(want, view, cmpopts.IgnoreFields(want, "CreatedAt")); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
@@ -145,13 +146,13 @@ func TestRejudging(t *testing.T) {
 		}
 	}
 	view = f.send("GET", "/v1/rejudgings/r?changed=true&limit=2", "", 200)
-	page := []jobs.RejudgedReport{
+	page := []api.RejudgedReport{
 		{Job: "a", Again: jobs.RejudgeID("r", "a"), Old: api.WrongAnswer, New: api.Accepted},
 		{Job: "b", Again: jobs.RejudgeID("r", "b"), Old: api.WrongAnswer, New: api.Accepted}}
-	if diff := cmp.Diff(page, view.Page); diff != "" || view.Next != "b" || view.State != jobs.RejudgingReady {
+	if diff := cmp.Diff(page, view.Page); diff != "" || view.Next != "b" || view.State != api.RejudgingReady {
 		t.Errorf("state %s, next %q, page (-want +got):\n%s", view.State, view.Next, diff)
 	}
-	if got := f.send("POST", "/v1/rejudgings/r/apply", "", 200); got.State != jobs.RejudgingApplied || got.Changed != 3 {
+	if got := f.send("POST", "/v1/rejudgings/r/apply", "", 200); got.State != api.RejudgingApplied || got.Changed != 3 {
 		t.Errorf("applied: %+v", got)
 	}
 	rep := answer[api.Report](t, f.ask("GET", "/v1/jobs/a", ""))
@@ -159,7 +160,7 @@ func TestRejudging(t *testing.T) {
 		t.Errorf("report of a job that was judged again: %+v", rep)
 	}
 	wantProblem(t, f.ask("DELETE", "/v1/rejudgings/r", ""), "final")
-	list := answer[jobs.RejudgingList](t, f.ask("GET", "/v1/rejudgings?limit=1", ""))
+	list := answer[api.RejudgingList](t, f.ask("GET", "/v1/rejudgings?limit=1", ""))
 	if len(list.Rejudgings) != 1 || list.Rejudgings[0].ID != "r" || list.Next != "" {
 		t.Errorf("list %+v", list)
 	}
@@ -179,12 +180,12 @@ func TestRejudgingFilter(t *testing.T) {
 	if view.Jobs != 2 || len(view.Skipped) != 0 {
 		t.Errorf("set %+v, want the jobs a and b", view)
 	}
-	if got := f.send("DELETE", "/v1/rejudgings/r", "", 200); got.State != jobs.RejudgingCancelled || got.EndedAt.IsZero() {
+	if got := f.send("DELETE", "/v1/rejudgings/r", "", 200); got.State != api.RejudgingCancelled || got.EndedAt.IsZero() {
 		t.Errorf("cancelled: %+v", got)
 	}
 	wantProblem(t, f.ask("POST", "/v1/rejudgings/r/apply", ""), "final")
 	view = f.rejudge(`{"id": "again", "jobs": ["a", "` + jobs.RejudgeID("r", "a") + `"]}`)
-	if diff := cmp.Diff([]jobs.SkippedJob{{Job: jobs.RejudgeID("r", "a"),
+	if diff := cmp.Diff([]api.SkippedJob{{Job: jobs.RejudgeID("r", "a"),
 		Reason: "it judges another job again; name that one"}}, view.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
@@ -216,14 +217,14 @@ func TestRejudgingFilter(t *testing.T) {
 		`{"jobs": ["x"]}`:                       "no such job",
 	} {
 		v := f.rejudge(body)
-		if v.State != jobs.RejudgingFailed || v.Error != "no job that can be judged again; select others" ||
+		if v.State != api.RejudgingFailed || v.Error != "no job that can be judged again; select others" ||
 			len(v.Skipped) != 1 || v.Skipped[0].Reason != reason || v.EndedAt.IsZero() {
 			t.Errorf("%s: %+v, want it skipped: %s", body, v, reason)
 		}
 		wantProblem(t, f.ask("POST", "/v1/rejudgings/"+v.ID+"/apply", ""), "final")
 		wantProblem(t, f.ask("DELETE", "/v1/rejudgings/"+v.ID, ""), "final")
 	}
-	if v := f.rejudge(`{"filter": {"labels": {"team": "x"}}}`); v.State != jobs.RejudgingFailed || v.SkippedN != 0 {
+	if v := f.rejudge(`{"filter": {"labels": {"team": "x"}}}`); v.State != api.RejudgingFailed || v.SkippedN != 0 {
 		t.Errorf("a filter that nothing matches: %+v", v)
 	}
 }
@@ -233,7 +234,7 @@ func TestRejudgingFullQueue(t *testing.T) {
 	f := newRejudgeFixture(t)
 	f.judge(api.WrongAnswer)
 	f.store.SetMaxWaiting(3)
-	if v := f.rejudge(`{"id": "r", "filter": {}}`); v.State != jobs.RejudgingFilling || v.Jobs != 4 || v.Queued != 1 {
+	if v := f.rejudge(`{"id": "r", "filter": {}}`); v.State != api.RejudgingFilling || v.Jobs != 4 || v.Queued != 1 {
 		t.Errorf("set %+v, want 1 of 4 jobs queued", v)
 	}
 	if w := f.submit("PUT", "/v1/jobs/contest", small); w.Code != 202 {
@@ -243,7 +244,7 @@ func TestRejudgingFullQueue(t *testing.T) {
 		f.judge(api.Accepted)
 		f.fill("r")
 	}
-	if v := f.fill("r"); v.State != jobs.RejudgingReady || v.Judged != 4 {
+	if v := f.fill("r"); v.State != api.RejudgingReady || v.Judged != 4 {
 		t.Errorf("set %+v, want it judged", v)
 	}
 }
@@ -260,22 +261,27 @@ func TestRejudgingRefused(t *testing.T) {
 		"pool of the filter":    {"POST", "", `{"filter": {"pool": "\u0000"}}`, "bad-request"},
 		"problem of the filter": {"POST", "", `{"filter": {"problem": "\u0000"}}`, "bad-request"},
 		"id":                    {"POST", "", `{"id": "-", "jobs": ["a"]}`, "bad-request"},
-		"reason":                {"POST", "", `{"jobs": ["a"], "reason": "` + strings.Repeat("x", 1001) + `"}`, "bad-request"},
-		"no ID":                 {"POST", "", `{"jobs": ["x", "\u0000"]}`, "bad-request"},
-		"policy":                {"POST", "", `{"filter": {"verdict": "AC"}, "repeats": {"policy": "AAA"}}`, "invalid-job"},
-		"repeats":               {"POST", "", `{"jobs": ["a"], "repeats": {"min": 3, "max": 2}}`, "invalid-job"},
-		"limits":                {"POST", "", `{"jobs": ["a"], "limits": {"cpu_time_ms": -1}}`, "invalid-job"},
-		"absent":                {"GET", "/absent", "", "not-found"},
-		"apply absent":          {"POST", "/absent/apply", "", "not-found"},
-		"cancel absent":         {"DELETE", "/absent", "", "not-found"},
-		"changed":               {"GET", "/absent?changed=x", "", "bad-request"},
-		"cursor":                {"GET", "?after=x", "", "bad-request"},
-		"limit":                 {"GET", "?limit=0", "", "bad-request"},
+		"reason": {"POST", "", `{"jobs": ["a"], "reason": "` + strings.Repeat("x", 1001) + `"}`,
+			"bad-request"},
+		"no ID": {"POST", "", `{"jobs": ["x", "\u0000"]}`, "bad-request"},
+		"policy": {"POST", "", `{"filter": {"verdict": "AC"}, "repeats": {"policy": "AAA"}}`,
+			"invalid-job"},
+		"repeats":       {"POST", "", `{"jobs": ["a"], "repeats": {"min": 3, "max": 2}}`, "invalid-job"},
+		"limits":        {"POST", "", `{"jobs": ["a"], "limits": {"cpu_time_ms": -1}}`, "invalid-job"},
+		"absent":        {"GET", "/absent", "", "not-found"},
+		"apply absent":  {"POST", "/absent/apply", "", "not-found"},
+		"cancel absent": {"DELETE", "/absent", "", "not-found"},
+		"changed":       {"GET", "/absent?changed=x", "", "bad-request"},
+		"cursor":        {"GET", "?after=x", "", "bad-request"},
+		"limit":         {"GET", "?limit=0", "", "bad-request"},
 	} {
-		t.Run(name, func(t *testing.T) { wantProblem(t, f.submit(tt.method, "/v1/rejudgings"+tt.path, tt.body), tt.kind) })
+		t.Run(name, func(t *testing.T) {
+			wantProblem(t, f.submit(tt.method, "/v1/rejudgings"+tt.path, tt.body),
+				tt.kind)
+		})
 	}
 	large := newFixture(t, func(o *Options) { o.Config.HTTP.MaxBody = 1 << 20 })
-	many := strings.Repeat(`"a",`, jobs.MaxRejudged)
+	many := strings.Repeat(`"a",`, api.MaxRejudged)
 	wantProblem(t, large.submit("POST", "/v1/rejudgings", `{"jobs": [`+many+`"a"]}`), "bad-request")
 	f.unfit = fmt.Errorf("draining")
 	wantProblem(t, f.submit("POST", "/v1/rejudgings", `{"jobs": ["a"]}`), "not-ready")

@@ -34,14 +34,14 @@ type Jobs interface {
 	Events(ctx context.Context, id string, after uint64) iter.Seq2[api.Event, error]
 	List(ctx context.Context, f jobs.Filter) (page []api.Report, next string, err error)
 	Cancel(ctx context.Context, id string) (api.Report, error)
-	PutProblem(ctx context.Context, p jobs.Problem, by jobs.Editor) (stored jobs.Problem, created bool, err error)
-	Problem(ctx context.Context, id string) (jobs.Problem, error)
-	Problems(ctx context.Context, after string, limit int) (page []jobs.ProblemSummary, next string, err error)
+	PutProblem(ctx context.Context, p api.Problem, by jobs.Editor) (stored api.Problem, created bool, err error)
+	Problem(ctx context.Context, id string) (api.Problem, error)
+	Problems(ctx context.Context, after string, limit int) (page []api.ProblemSummary, next string, err error)
 	DeleteProblem(ctx context.Context, id string, by jobs.Editor) error
-	PutRejudging(ctx context.Context, q jobs.RejudgingRequest, digest string) (created bool, err error)
-	Rejudging(ctx context.Context, id string) (jobs.Rejudging, error)
-	Rejudgings(ctx context.Context, after string, limit int) (page []jobs.Rejudging, next string, err error)
-	RejudgedPage(ctx context.Context, id string, changed bool, after string, limit int) (page []jobs.RejudgedReport,
+	PutRejudging(ctx context.Context, q api.RejudgingRequest, digest string) (created bool, err error)
+	Rejudging(ctx context.Context, id string) (api.Rejudging, error)
+	Rejudgings(ctx context.Context, after string, limit int) (page []api.Rejudging, next string, err error)
+	RejudgedPage(ctx context.Context, id string, changed bool, after string, limit int) (page []api.RejudgedReport,
 		next string, err error)
 	ApplyRejudging(ctx context.Context, id string) error
 	CancelRejudging(ctx context.Context, id string) error

@@ -47,7 +47,8 @@ func TestReportThatDoesNotFit(t *testing.T) {
 	front := frontWith(t, store, 1<<20)
 	spool := filepath.Join(t.TempDir(), "spool")
 	node := func() *fleet.Source {
-		s, err := fleet.NewSource(fleet.Options{Front: front, Node: "n", Spool: spool, Log: slog.New(slog.DiscardHandler)})
+		s, err := fleet.NewSource(fleet.Options{Front: front, Node: "n", Spool: spool,
+			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +72,8 @@ func TestReportThatDoesNotFit(t *testing.T) {
 	head := strings.Repeat("\x01", 64<<10)
 	rep := api.Report{Verdict: api.Accepted, Host: &api.HostReport{Name: "h"}}
 	for i := range tests {
-		rep.Tests = append(rep.Tests, api.TestReport{Name: string(rune('a' + i)), Verdict: api.Accepted, StdoutHead: &head,
+		rep.Tests = append(rep.Tests, api.TestReport{Name: string(rune('a' + i)), Verdict: api.Accepted,
+			StdoutHead: &head,
 			StderrHead: &head})
 	}
 
@@ -82,7 +84,8 @@ func TestReportThatDoesNotFit(t *testing.T) {
 	rec, err := store.Get(t.Context(), "kept")
 	if err != nil || rec.Report.Verdict != api.Accepted || len(rec.Report.Tests) != tests ||
 		rec.Report.Tests[0].StdoutHead != nil || rec.Report.Message == "" {
-		t.Errorf("verdict %q, %d tests, message %q, %v", rec.Report.Verdict, len(rec.Report.Tests), rec.Report.Message, err)
+		t.Errorf("verdict %q, %d tests, message %q, %v", rec.Report.Verdict, len(rec.Report.Tests), rec.Report.Message,
+			err)
 	}
 
 	w = take("cancelled")

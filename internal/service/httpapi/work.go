@@ -152,14 +152,16 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 		return problem("bad-request", "set slots.pool on the judge node", "invalid pool name %q", g.Pool)
 	}
 	if err := g.Check(); err != nil {
-		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid registration: %s", err)
+		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid registration: %s",
+			err)
 	}
 	if size := hardwareSize(g); size > maxHardware {
 		return problem("bad-request", "run the same version of judged on nodes and fronts",
 			"the hardware of the node has %d bytes, want at most %d", size, maxHardware)
 	}
 	if err := g.Kernels.Check(); err != nil {
-		return problem("bad-request", "run the same version of judged on nodes and fronts", "invalid times of the node: %s",
+		return problem("bad-request", "run the same version of judged on nodes and fronts",
+			"invalid times of the node: %s",
 			err)
 	}
 	if g.Started {
@@ -167,7 +169,8 @@ func (s *Server) registerNode(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		s.log.Info("a judge node has started", "node", g.Node, "pool", g.Pool, "version", g.Version, "jobs_taken_again", n)
+		s.log.Info("a judge node has started", "node", g.Node, "pool", g.Pool, "version", g.Version,
+			"jobs_taken_again", n)
 	}
 	commands, err := s.nodes.Seen(r.Context(), *g)
 	if err != nil {

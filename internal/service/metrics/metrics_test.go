@@ -43,7 +43,8 @@ func fed() *Metrics {
 		},
 		Doctor: func() []doctor.Check {
 			return []doctor.Check{{ID: "turbo-off", Severity: "S1", Status: doctor.Fail},
-				{ID: "swap-off", Severity: "S2", Status: doctor.Pass}, {ID: "swap-off", Severity: "S2", Status: doctor.Warn}}
+				{ID: "swap-off", Severity: "S2", Status: doctor.Pass}, {ID: "swap-off", Severity: "S2",
+					Status: doctor.Warn}}
 		},
 		QueueDepth: func(context.Context) (jobs.Depths, error) {
 			return jobs.Depths{"default": {api.Rejudge: 7}, "metal": {api.Contest: 2}}, nil

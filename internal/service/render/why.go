@@ -129,7 +129,8 @@ func whyTest(x api.TestReport, said string) []string {
 		return append(steps, causesStep(x.Runs)...)
 	}
 	steps = append(steps, fmt.Sprintf("What ended the repeats (policy %s): %s\nWhich time counts: %s of %d, %s.\n"+
-		"Confidence %s: %s", t.Policy, meaningOf(api.Deciders(), t.DecidedBy), statistic(t.Statistic), t.N, Time(x.CPUTime),
+		"Confidence %s: %s", t.Policy, meaningOf(api.Deciders(),
+		t.DecidedBy), statistic(t.Statistic), t.N, Time(x.CPUTime),
 		t.Confidence, meaningOf(api.Confidences(), string(t.Confidence))))
 	return append(steps, causesStep(x.Runs)...)
 }
@@ -159,7 +160,8 @@ func runsStep(runs []api.Run, t *api.Timing) string {
 			line += ", over the limit"
 		}
 		if e := r.Explained; e.CPUTime > 0 || e.WallTime > 0 {
-			line += fmt.Sprintf("; noise explains at most %s of CPU time and %s of wall time%s", units.Duration(e.CPUTime),
+			line += fmt.Sprintf("; noise explains at most %s of CPU time and %s of wall time%s",
+				units.Duration(e.CPUTime),
 				units.Duration(e.WallTime), explainedBy(e))
 		}
 		switch explained := over && r.CPUTime-r.Explained.CPUTime <= t.Limit; {
@@ -227,7 +229,8 @@ func whyHosts(r api.Report) []string {
 		steps = append(steps, fmt.Sprintf("Pool %s decided: with the smallest ratio of times known, %.3f, every test is "+
 			"within its limit in the deciding pool.", s.Pool, s.SmallestRatio))
 	} else if s != nil {
-		steps = append(steps, fmt.Sprintf("Pool %s judged first, in job %s; its report does not count: %s.", s.Pool, s.Job,
+		steps = append(steps, fmt.Sprintf("Pool %s judged first, in job %s; its report does not count: %s.", s.Pool,
+			s.Job,
 			s.Reason))
 	}
 	if c := r.CrossCheck; c != nil {

@@ -13,7 +13,8 @@ import (
 func TestWhy(t *testing.T) {
 	ms := func(n int) *time.Duration { d := time.Duration(n) * time.Millisecond; return &d }
 	timing := func(n int, margin float64, decidedBy, statistic string, c api.Confidence) *api.Timing {
-		return &api.Timing{N: n, Statistic: statistic, Limit: time.Second, MarginRatio: margin, Guard: 10 * time.Millisecond,
+		return &api.Timing{N: n, Statistic: statistic, Limit: time.Second, MarginRatio: margin,
+			Guard:        10 * time.Millisecond,
 			GuardLearned: true, Policy: api.Confirm, DecidedBy: decidedBy, Confidence: c}
 	}
 	run := func(cpu int, kept bool, causes ...api.Cause) api.Run {
@@ -125,7 +126,8 @@ func TestWhy(t *testing.T) {
 				"   Confidence noisy: " + meaningOf(api.Confidences(), "noisy")}},
 		{"noise that repeats did not settle", api.Report{State: api.Done, Verdict: api.TimeLimit, CPUTime: ms(1010),
 			Tests: []api.TestReport{{Name: "1", Verdict: api.TimeLimit, CPUTime: ms(1010),
-				Timing: timing(1, -0.01, api.ByBudget, "single", api.Noisy), Runs: []api.Run{explained(run(1010, true))}}}},
+				Timing: timing(1, -0.01, api.ByBudget, "single", api.Noisy), Runs: []api.Run{explained(run(1010,
+					true))}}}},
 			[]string{"TLE, CPU time 1.010 s", "", "1. " + meaningOf(api.Verdicts(), "TLE"), "",
 				"2. Test 1 decides: it is the first of 1, in their order, that failed.", "",
 				"3. Test 1 is TLE. time is noisy", "",
@@ -151,7 +153,7 @@ func TestWhy(t *testing.T) {
 			[]string{"NEW", "", "1. NEW.", "", "2. Pool cloud decided: with the smallest ratio of times " +
 				"known, 1.200, every test is within its limit in the deciding pool."}},
 		{"judged again", api.Report{State: api.Done, Verdict: api.Accepted, CreatedAt: created,
-			StartedAt: created.Add(26 * time.Hour), Attempt: 1, Rejudging: &api.Rejudging{ID: "r", Job: "old",
+			StartedAt: created.Add(26 * time.Hour), Attempt: 1, Rejudging: &api.AppliedRejudging{ID: "r", Job: "old",
 				PreviousVerdict: api.WrongAnswer}},
 			[]string{"AC", "", "1. The checker accepts the output.", "",
 				"2. It was judged again, by rejudging r: WA before. Job old has that report."}},

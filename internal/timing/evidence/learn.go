@@ -59,7 +59,8 @@ func (th Thresholds) Learned(canaries []Observation) Thresholds {
 	learned.StealTicks = max(th.StealTicks, usual(js, judgement.stealTicks)+1)
 	learned.FaultCost = th.FaultCost.learned(js)
 	learned.SoftIRQ = th.SoftIRQ.learned(js, judgement.softirqs, judgement.slotTime)
-	learned.IRQPressure = th.IRQPressure.learned(js, func(j judgement) time.Duration { return value(j.e.IRQPressure) }, cpu)
+	learned.IRQPressure = th.IRQPressure.learned(js, func(j judgement) time.Duration { return value(j.e.IRQPressure) },
+		cpu)
 	learned.SMI = th.SMI.learned(js, func(j judgement) int64 { return value(j.e.SMIs) }, judgement.slotTime)
 	learned.Swap = th.Swap.learned(js, func(j judgement) int64 { return value(j.e.Swapped) }, wall)
 	learned.Refault = th.Refault.learned(js, judgement.refaults, wall)

@@ -1,0 +1,82 @@
+package api
+
+import "maps"
+
+// Problem is what a package says to jobs that name it. Its files are blobs.
+type Problem struct {
+	ID         string        `json:"id"`
+	Version    string        `json:"version"`         // digest of the package's files: SHA-256 in hex
+	Owner      string        `json:"owner,omitempty"` // token that stored it first, "" if none was needed
+	Name       string        `json:"name"`
+	Format     ProblemFormat `json:"format"`
+	Archive    string        `json:"archive"` // blob: the package as it was sent
+	Tests      []Test        `json:"tests"`
+	Groups     []GroupTests  `json:"groups"` // outer ones before their parts
+	Checker    *Checker      `json:"checker"`
+	Interactor *Interactor   `json:"interactor,omitempty"`
+	InputFile  string        `json:"input_file,omitempty"`
+	OutputFile string        `json:"output_file,omitempty"`
+	Passes     int           `json:"passes,omitempty"`
+	Limits     Limits        `json:"limits"`
+	Findings   []string      `json:"findings"` // what the package uses and judged does not do
+	// What only judged itself reads.
+	Scheme    *Scheme                    `json:"scheme,omitempty" from:"judged"`
+	Includes  map[string]map[string]File `json:"includes,omitempty" from:"judged"` // code for submissions, by language
+	Languages []string                   `json:"languages,omitempty"`              // allowed ones; empty is all
+}
+
+// Shown is what callers see of the problem.
+func (p Problem) Shown() Problem {
+	p.Scheme, p.Includes = nil, nil
+	return p
+}
+
+// Job is the part of a job that the problem has.
+func (p Problem) Job() Job {
+	return Job{Tests: p.Tests, Checker: p.Checker, Interactor: p.Interactor, Passes: p.Passes,
+		InputFile: p.InputFile, OutputFile: p.OutputFile, Limits: p.Limits, Scheme: p.Scheme}
+}
+
+// ProblemOf is the inverse of Job: what a job that was accepted has of its problem.
+func ProblemOf(j Job) Problem {
+	return Problem{ID: j.Problem, Version: j.ProblemVersion, Tests: j.Tests, Checker: j.Checker, Interactor: j.Interactor,
+		Passes: j.Passes, InputFile: j.InputFile, OutputFile: j.OutputFile, Limits: j.Limits, Scheme: j.Scheme}
+}
+
+// Include adds the problem's code to a job in a language. It replaces files of the
+// same name.
+func (p Problem) Include(j Job) Job {
+	j.Files = maps.Clone(j.Files)
+	for _, language := range []string{"", j.Language} {
+		for name, f := range p.Includes[language] {
+			if j.Files == nil {
+				j.Files = map[string]File{}
+			}
+			j.Files[name] = f
+		}
+	}
+	return j
+}
+
+// ProblemSummary is a problem in a list.
+type ProblemSummary struct {
+	ID      string        `json:"id"`
+	Version string        `json:"version"`
+	Name    string        `json:"name"`
+	Format  ProblemFormat `json:"format"`
+	Owner   string        `json:"owner,omitempty"`
+}
+
+// EachBlob calls f for each file that jobs with the problem need.
+func (p Problem) EachBlob(f func(digest string)) error {
+	for _, files := range p.Includes {
+		for _, file := range files {
+			f(file.Blob)
+		}
+	}
+	_, err := p.Job().MapFiles(func(_ string, file File) (File, error) {
+		f(file.Blob)
+		return file, nil
+	})
+	return err
+}
