@@ -126,8 +126,9 @@ func (n Node) Judging() bool { return n.Up && n.Ready && !n.Drained && len(n.Dif
 // Seen records a registration.
 func (r *Registry) Seen(ctx context.Context, g Registration) (Commands, error) {
 	now := r.now()
-	n := Node{Name: g.Node, Pool: g.Pool, Ready: g.Ready, Reason: g.Reason, Version: g.Version, Fingerprint: g.Fingerprint,
-		Slots: g.Slots, Languages: g.Languages, ClockOffset: int64(g.Time.Sub(now)), SeenAt: now,
+	n := Node{Name: g.Node, Pool: g.Pool, Ready: g.Ready, Reason: g.Reason, Version: g.Version,
+		Fingerprint: g.Fingerprint,
+		Slots:       g.Slots, Languages: g.Languages, ClockOffset: int64(g.Time.Sub(now)), SeenAt: now,
 		Prefetch: g.Prefetch}
 	if n.Languages == nil {
 		var err error
@@ -252,7 +253,10 @@ func (r *Registry) Nodes(ctx context.Context) ([]Node, error) {
 		}
 		return nil
 	}, nodeValue)
-	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(nodes, func(a, b Node) int {
+		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name,
+			b.Name))
+	})
 	return nodes, err
 }
 
@@ -265,10 +269,8 @@ func (r *Registry) FingerprintOf(ctx context.Context, name, claimed string) (str
 	if found && known.Fingerprint == claimed {
 		return claimed, nil
 	}
-	n, err := r.node(ctx, name)
-	if errors.Is(err, ErrUnknownNode) {
-		return "", nil
-	}
+	var n Node
+	_, err := r.values.Value(ctx, &n, nodeValue, name)
 	return n.Fingerprint, err
 }
 

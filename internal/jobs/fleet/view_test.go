@@ -121,7 +121,8 @@ func BenchmarkChecks(b *testing.B) {
 			defer s.Close()
 			r := NewRegistry(s, time.Now)
 			for i := range n {
-				g := Registration{Caller: Caller{Node: fmt.Sprint("node", i)}, Pool: "metal", Ready: true, Time: time.Now()}
+				g := Registration{Caller: Caller{Node: fmt.Sprint("node", i)}, Pool: "metal", Ready: true,
+					Time: time.Now()}
 				for l := range 13 {
 					g.Languages = append(g.Languages, languages.Status{ID: fmt.Sprint("language", l), Available: true})
 				}
@@ -138,5 +139,27 @@ func BenchmarkChecks(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestFingerprintOf holds that a report costs no look at all nodes, whatever the node claims.
+func TestFingerprintOf(t *testing.T) {
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	values := &countedReads{shared: &shared{all: map[string][]byte{}}}
+	front := NewRegistry(values, func() time.Time { return now })
+	g := Registration{Caller: Caller{Node: "n1"}, Pool: "a", Ready: true, Time: now, Fingerprint: "f"}
+	if _, err := front.Seen(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	before := values.nodes.Load()
+	for _, tt := range []struct{ node, claimed, want string }{
+		{"n1", "f", "f"}, {"n1", "another", "f"}, {"n1", "", "f"}, {"unknown", "f", ""},
+	} {
+		if got, err := front.FingerprintOf(t.Context(), tt.node, tt.claimed); got != tt.want || err != nil {
+			t.Errorf("fingerprint of %s, which claims %q: %q, %v, want %q", tt.node, tt.claimed, got, err, tt.want)
+		}
+	}
+	if n := values.nodes.Load() - before; n != 0 {
+		t.Errorf("all nodes were read %d times", n)
 	}
 }

@@ -43,6 +43,8 @@ type Judge struct {
 }
 
 const (
+	// fingerprintOfAll is the fingerprint of every simulated judge.
+	fingerprintOfAll = "simulated"
 	// again is the pause after a request without an answer.
 	again = 100 * time.Millisecond
 	// heartbeat is that of a judged.
@@ -91,8 +93,8 @@ func (j *Judge) Run(ctx context.Context) error {
 
 // register sends what the front does not know yet, as a judged does.
 func (j *Judge) register(ctx context.Context, started bool) error {
-	r := fleet.Registration{Version: "simulated", Pool: "default", Fingerprint: "simulated", Ready: true, Time: time.Now(),
-		Started: started, Slots: []fleet.Slot{{CPUs: "1", State: "idle"}}}
+	r := fleet.Registration{Version: "simulated", Pool: "default", Fingerprint: fingerprintOfAll, Ready: true,
+		Time: time.Now(), Started: started, Slots: []fleet.Slot{{CPUs: "1", State: "idle"}}}
 	if j.busy.Load() {
 		r.Slots[0].State = "busy"
 	}
@@ -222,9 +224,11 @@ func (j *Judge) finish(ctx context.Context, w jobs.Work, report api.Report) erro
 func sample() api.TestReport {
 	cpu, wall, none := usual, usual+time.Millisecond, time.Duration(0)
 	peak, count := units.Bytes(3<<20), int64(17)
-	return api.TestReport{CPUTime: &cpu, WallTime: &wall, MemoryPeak: &peak, Runs: []api.Run{{CPUTime: cpu, UserTime: &cpu,
+	return api.TestReport{CPUTime: &cpu, WallTime: &wall, MemoryPeak: &peak, Runs: []api.Run{{CPUTime: cpu,
+		UserTime:   &cpu,
 		SystemTime: &none, WallTime: wall, MemoryPeak: &peak, CPUs: "1", Disturbed: []api.Cause{}, Kept: true,
-		Evidence: api.Evidence{RunDelay: &none, Waited: &none, ForeignTime: &none, ForeignUserTime: &none, StealTime: &none,
+		Evidence: api.Evidence{RunDelay: &none, Waited: &none, ForeignTime: &none, ForeignUserTime: &none,
+			StealTime:         &none,
 			VoluntarySwitches: &count, InvoluntarySwitches: &count, Migrations: &count, MinorFaults: &count,
 			MajorFaults: &count, Interrupts: map[string]int64{"LOC": 51, "RES": 2}, Pressure: &none}}}}
 }
@@ -250,7 +254,8 @@ const (
 
 // reportOf accepts each test of a job.
 func reportOf(w jobs.Work, accepted api.TestReport) api.Report {
-	rep := api.Report{Verdict: api.Accepted}
+	rep := api.Report{Verdict: api.Accepted, Host: &api.HostReport{Name: "simulated", Fingerprint: fingerprintOfAll,
+		Kernel: "6", CPUModel: "simulated", Isolation: "none", Turbo: "off"}}
 	for _, name := range w.Job.TestOrder() {
 		accepted.Name, accepted.Verdict = name, api.Accepted
 		rep.Tests = append(rep.Tests, accepted)
@@ -264,8 +269,7 @@ func Times(slow float64, seed uint64) func(jobs.Work) api.Report {
 	r := rand.New(rand.NewPCG(7, seed))
 	return func(w jobs.Work) api.Report {
 		cpu := time.Duration(float64(usual) * (1 + slow) * math.Exp(noise*r.NormFloat64()))
-		rep := reportOf(w, api.TestReport{Runs: []api.Run{{CPUTime: cpu, CPUs: "1", Kept: true, Disturbed: []api.Cause{}}}})
-		rep.Host = &api.HostReport{Name: "simulated", Kernel: "6", CPUModel: "simulated", Isolation: "none", Turbo: "off"}
-		return rep
+		return reportOf(w, api.TestReport{Runs: []api.Run{{CPUTime: cpu, CPUs: "1", Kept: true,
+			Disturbed: []api.Cause{}}}})
 	}
 }
